@@ -4,8 +4,8 @@
  *
  * Limits: with serve_connections open, further connections wait in the kernel's listen queue. An
  * address with serve_connections_per_address open gets a 429 and is closed at once, so that it does
- * not delay others. The limit per address does not hold for trusted proxies and loopback addresses,
- * behind which there are many clients.
+ * not delay others. There is no limit per address for trusted proxies, 127.0.0.1, ::1 and Unix
+ * sockets, behind which there may be many clients.
  *
  * libmicrohttpd does not get the listening socket, because the next server continues with it. The
  * way to take it back, MHD_quiesce_daemon() with epoll and threads, may abort the process: two

@@ -155,8 +155,8 @@ static bool head_ended(const struct head *h, const char *method)
 
 static bool name_is_good(const char *s, size_t len)
 {
+	/* RFC 9110 section 5.6.2 */
 	static const bool GOOD[256] = {['!'] = true, ['#' ... '\''] = true, ['*'] = true, ['+'] = true, ['-'] = true, ['.'] = true,
-		/* RFC 9110 section 5.6.2 */
 		['0' ... '9'] = true, ['A' ... 'Z'] = true, ['^' ... 'z'] = true, ['|'] = true, ['~'] = true};
 
 	for (size_t i = 0; i < len; i++) {

@@ -221,7 +221,7 @@ struct MHD_Response *http_response(struct request *r, unsigned status, const cha
 enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m);
 /* Queue m. Only the server thread. m is taken over. */
 enum MHD_Result http_queue(struct request *r, unsigned status, struct MHD_Response *m);
-/* OPTIONS: the path's methods (RFC 9110 section 9.3.7), and the answer to a CORS preflight. */
+/* OPTIONS: the path's methods (RFC 9110 section 9.3.7), and the response to a CORS preflight. */
 enum MHD_Result http_options(struct request *r);
 /* 400: the body is not valid JSON. */
 enum MHD_Result http_malformed(struct request *r, const json_error_t *je);

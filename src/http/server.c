@@ -296,11 +296,11 @@ static int lane_start(struct http_lane *l, struct fw_err *err)
 		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	/* accept.h */
+	/* no listening socket: accept.h says why */
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET;
 	struct MHD_Daemon *daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, l,
 		MHD_OPTION_EXTERNAL_LOGGER, on_library_words, h, MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
-		/* conns.h has it */
+		/* no limit of connections here: accept.c and conns.c have it */
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_CONNECTION_LIMIT, UINT_MAX,
 		MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_STRICT_FOR_CLIENT, (int)http_library_is_strict(),
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_ARRAY, h->tls.key ? tls : &tls[FW_N(tls) - 1],
