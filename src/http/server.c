@@ -3,11 +3,12 @@
  * The server: starts and stops its threads, and leads a request through its state machine, from the
  * first byte to its route:
  *
- * 	on_target()    the request line is there: checked and noted
- * 	on_request()   the head is there: route, authorization, limits of the body
- * 	on_request()   parts of the body: collected
- * 	on_request()   the body is complete, or the connection was resumed: run the route, or queue the response
- * 	request_over() the response is sent, or the connection is closed
+ *	on_target()    the request line is there: checked and noted
+ *	on_request()   the head is there: route, authorization, limits of the body
+ *	on_request()   parts of the body: collected
+ *	on_request()   the body is complete: run the route
+ *	on_request()   the connection was resumed: queue the response
+ *	request_over() the response is sent, or the connection is closed
  *
  * All of these are libmicrohttpd's callbacks in the connection's server thread. enum request_state
  * in http.h has the states.

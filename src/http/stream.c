@@ -7,8 +7,8 @@
  * (store.h). So a reader that reconnects with the last id it saw misses nothing and gets nothing
  * twice, whichever process died.
  *
- * 	store --(watcher: one thread, one connection)--> window of the newest events --> readers
- * 	store --(blocking thread pool)-----------------------> a reader that is behind the window
+ *	store --(watcher: one thread, one connection)--> window of the newest events --> readers
+ *	store --(blocking thread pool)-----------------------> a reader that is behind the window
  *
  * The window holds all events with ids above `base` up to `head`. It is bounded, and so is the
  * buffer of each reader. libmicrohttpd calls reader_read() when the socket can take bytes. A reader
