@@ -3,7 +3,7 @@
  * The access log: one line for each request, in the combined format of web servers, followed by the
  * request's id and its duration in seconds.
  *
- *	192.0.2.1 - - [21/Nov/2026:12:30:00 +0000] "GET / HTTP/1.1" 200 2 "-" "curl" 9f86d081 0.000123
+ *	192.0.2.1 - - [21/Nov/2026:12:30:00 +0000] "GET / HTTP/1.1" 200 2 "-" "curl" 9f86d0 0.000123
  *
  * Each server thread puts rows into its own ring, without a lock or a system call. One thread
  * formats and writes them. Backpressure: a row that finds its ring full is dropped and counted. The
