@@ -38,7 +38,7 @@ struct handed {
 	bool once;
 };
 
-/* ---- its life ------------------------------------------------------------------------------------------------------------------ */
+/* ---- its life -------------------------------------------------------------------------------- */
 
 /* Before anything from outside is read. */
 static int cage(const struct child *c, enum fw_sandbox_who who)
@@ -86,7 +86,7 @@ int child_main(const struct child *c)
 	return c->index < c->n ? work_main(c) : serve_main(c);
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* A file without a name, -1: this system has none, or no room. */
 static int nameless(void)
@@ -114,7 +114,7 @@ void *child_memory(size_t bytes, int *fd)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* ---- anew ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- anew ------------------------------------------------------------------------------------ */
 
 /* It is there still when the program begins anew. */
 static int keep_open(int fd)

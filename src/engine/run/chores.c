@@ -43,7 +43,7 @@ static int feed_set(struct fw_store *st, const struct fw_feed *to, unsigned what
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-/* ---- those that are gone ---------------------------------------------------------------------------------------------------------------- */
+/* ---- those that are gone --------------------------------------------------------------------- */
 
 struct due {
 	int64_t now_ms;
@@ -95,7 +95,7 @@ static void probe(struct chores *c, struct fw_store *st, int64_t mono_ms)
 	c->probe_at_ms = mono_ms + (more ? PROBE_MORE_MS : PROBE_EVERY_MS);
 }
 
-/* ---- a clock that was ahead --------------------------------------------------------------------------------------------------------- */
+/* ---- a clock that was ahead ------------------------------------------------------------------ */
 
 struct ahead {
 	int64_t now_ms;
@@ -175,7 +175,7 @@ static void clock_was_ahead(struct chores *c, struct fw_store *st, int64_t mono_
 	c->clock_at_ms = mono_ms + PROBE_EVERY_MS;
 }
 
-/* ---- what the guard refused ---------------------------------------------------------------------------------------------------------- */
+/* ---- what the guard refused ------------------------------------------------------------------ */
 
 struct page {
 	struct fw_str setting; /* what the error has to name */
@@ -269,7 +269,7 @@ int chores_unblock(struct fw_store *st, const struct fw_config *c, int64_t now_m
 	return rc ? rc : look_at(st, FW_STR("deny_networks"), c->deny_networks, false, now_ms, n, err);
 }
 
-/* ---- the network --------------------------------------------------------------------------------------------------------------------- */
+/* ---- the network ----------------------------------------------------------------------------- */
 
 static void weather(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, int64_t mono_ms)
 {

@@ -59,7 +59,7 @@ static void visit_count(struct store_thread *s, const struct visit *v)
 	meter_count(m, FW_COUNT_LEFT_ENTRIES, (uint64_t)v->quota.left_n);
 }
 
-/* ---- quotas ------------------------------------------------------------------------------------------- */
+/* ---- quotas ---------------------------------------------------------------------------------- */
 
 static int quota_keep(struct store_thread *s, struct visit *v, struct fw_err *err)
 {
@@ -75,7 +75,7 @@ static int quota_keep(struct store_thread *s, struct visit *v, struct fw_err *er
 	return 0;
 }
 
-/* ---- commit ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- commit ---------------------------------------------------------------------------------- */
 
 /* The lease was lost: others fetch these again. */
 static void stale(struct store_thread *s, size_t n)

@@ -47,7 +47,7 @@ struct due_set {
 	struct due_shard shard[STORE_SHARDS];
 };
 
-/* ---- a read of one shard -------------------------------------------------------------------- */
+/* ---- a read of one shard --------------------------------------------------------------------- */
 
 static int by_due(const void *a, const void *b)
 {
@@ -135,7 +135,7 @@ void due_read_finish(struct due_read *r)
 	*r = (struct due_read){.row = NULL};
 }
 
-/* ---- items ---------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static struct due_item *due_of(struct fw_hosts_item *item)
 {
@@ -243,7 +243,7 @@ static void shard_remove(struct due_set *d, struct due_item *it)
 	d->n--;
 }
 
-/* ---- the order ------------------------------------------------------------------------------ */
+/* ---- the order ------------------------------------------------------------------------------- */
 
 static size_t learned_at(int64_t host_id)
 {
@@ -347,7 +347,7 @@ static void remove_item(struct due_set *d, struct due_item *it)
 	item_free(d, it);
 }
 
-/* ---- the set -------------------------------------------------------------------------------- */
+/* ---- the set --------------------------------------------------------------------------------- */
 
 size_t due_set_room(const struct due_set *d, int shard, size_t held, size_t unread)
 {
@@ -517,7 +517,7 @@ void due_set_back(struct due_set *d, struct due_item *it, int64_t until_ms, stru
 	}
 }
 
-/* ---- the order anew ------------------------------------------------------------------------- */
+/* ---- the order anew -------------------------------------------------------------------------- */
 
 /* All that wait, and how many of them are late. */
 static size_t collect(struct due_set *d, struct due_item **out, int64_t late_before_ms)

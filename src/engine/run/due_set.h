@@ -51,7 +51,7 @@ struct due_item { /* a feed of the set: read only */
 	uint8_t lane, state;
 };
 
-/* ---- a read of one shard -------------------------------------------------------------------- */
+/* ---- a read of one shard --------------------------------------------------------------------- */
 
 struct due_read {
 	struct store_due *row;
@@ -64,7 +64,7 @@ FW_MUST_CHECK int due_read_add(struct due_read *r, const struct store_due *due);
 void due_read_end(struct due_read *r); /* keep what there is room for */
 void due_read_finish(struct due_read *r);
 
-/* ---- the set -------------------------------------------------------------------------------- */
+/* ---- the set --------------------------------------------------------------------------------- */
 
 struct due_set;
 struct due_set *due_set_new(const struct due_rules *rules); /* NULL: out of memory */

@@ -119,7 +119,7 @@ static void stop(struct master *m)
 	signal_all(m, SIGTERM);
 }
 
-/* ---- the death of a worker --------------------------------------------------------------------------------------------------------- */
+/* ---- the death of a worker ------------------------------------------------------------------- */
 
 static void plan_respawn(struct slot *s, int64_t now_ms)
 {
@@ -226,7 +226,7 @@ static void reap(struct master *m)
 	}
 }
 
-/* ---- every tick ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- every tick ------------------------------------------------------------------------------ */
 
 /* It is to leave, and will not; silent_ms: of a server 0, which shows no signs of life while it stores what it has taken. */
 static bool is_deaf(const struct master *m, const struct slot *s, int64_t silent_ms, int64_t now_ms)
@@ -364,7 +364,7 @@ static void progress(const struct master *m)
 	m->o->progress(m->o->ctx, &stats);
 }
 
-/* ---- the service manager ------------------------------------------------------------------------------------------------------------ */
+/* ---- the service manager --------------------------------------------------------------------- */
 
 /* Every child has begun with what is configured now, and works. */
 static bool all_up(const struct master *m)
@@ -513,7 +513,7 @@ void master_step(struct master *m, int number)
 	fw_log_own_up();
 }
 
-/* ---- from its begin to its end ------------------------------------------------------------------------------------------------------ */
+/* ---- from its begin to its end --------------------------------------------------------------- */
 
 static int64_t children_took_ms(int64_t *max_rss_bytes)
 {

@@ -16,7 +16,7 @@
 #define FOUND 1           /* stops a walk */
 #define COMPARED ((size_t)100) /* entries of the document: enough to know a feed by */
 
-/* ---- the same feed? ------------------------------------------------------------------------------------------------------------ */
+/* ---- the same feed? -------------------------------------------------------------------------- */
 
 struct compare {
 	const struct fw_outcome *o;
@@ -56,7 +56,7 @@ void moves_judge(struct fw_store *st, struct visit *v)
 	}
 }
 
-/* ---- records -------------------------------------------------------------------------------------------------------------------- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 static void note(struct fw_store *st, struct fw_str from, struct fw_str to, int64_t feed_id, const char *how)
 {
@@ -115,7 +115,7 @@ int fw_move_list(struct fw_store *st, int64_t feed_id, fw_move_cb *cb, void *ctx
 	return fw_store_record_list(st, &q, walk_one, &w, err);
 }
 
-/* ---- merging -------------------------------------------------------------------------------------------------------------------- */
+/* ---- merging --------------------------------------------------------------------------------- */
 
 /* What the owner of the feed that goes away had set, where the one that stays has nothing. */
 static int give_settings(struct fw_store *st, const struct fw_feed *from, const struct fw_feed *into, struct fw_err *err)

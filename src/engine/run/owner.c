@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The owner's life. A step is a heartbeat when it is time for one, shards taken and given back, and
- * as many reads as fit into a few ms.
+ * The owner's lease and shards. A step sends a heartbeat when one is due, acquires shards and gives
+ * shards back, and reads the store for a few ms.
  *
- * Shards are given back: the surplus, when the number of workers has changed; and by who has more
- * than it can start to those who are idle, which take what is free. So after each change of the
- * number of workers nobody says that it is idle for some beats, until all have their part. Workers of
- * a --once know how many they are, and take no more than their part from the start; they beat the
- * oftener the less is left, and say that they are idle shortly before they are, so that help comes in
- * time.
+ * An owner gives shards back in two cases. It gives back the surplus when the number of workers has
+ * changed. And a worker with more work than it can start gives shards to idle workers, which take
+ * what is free. No worker reports itself idle for some heartbeats after each change in the number
+ * of workers, until each has its part.
+ *
+ * The workers of a `run --once` know their number, and take no more than their part from the start.
+ * They send heartbeats the more often the less work is left. They report themselves idle shortly
+ * before they are, so that new work arrives in time.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -19,15 +21,24 @@
 #include "engine/run/owner_parts.h"
 #include "base/banned.h"
 
-#define LEASE_BEATS 6                     /* who dies is missed, and two more beats later all of its shards are taken */
-#define BEAT_MAX_MS 2500                  /* however long a lease is: who joins waits for its part */
-#define CHANGED_MS 200                    /* between heartbeats because of news */
-#define QUICK_BEAT_MS 500                 /* while shards change hands; in a --once with others */
+/*
+ * a lease lasts 6 heartbeats; a dead worker's shards are all taken two heartbeats after its lease
+ * ended
+ */
+#define LEASE_BEATS 6
+/* limit for any lease: a worker that joins waits this long for its part */
+#define BEAT_MAX_MS 2500
+#define CHANGED_MS 200                    /* between heartbeats while the store reports changes */
+/* while shards change owners; in a run --once with several workers */
+#define QUICK_BEAT_MS 500
 #define BEAT_MIN_MS 50
-#define BEATS_SHARE 10                    /* of the store's time beats of all workers take no more than one part in so many */
-#define LEFT_BEATS 4                      /* in a --once with others: in the time that is left, so that help comes before its end */
-#define AHEAD_MS 300                      /* in a --once: so long before it has nothing to do it is idle */
-#define CLOCK_MAX_MS FW_SECOND_MS         /* an answer that took longer does not tell what time it is */
+/* all heartbeats together take at most 1/10 of the store's time */
+#define BEATS_SHARE 10
+/* run --once with several workers: heartbeats in the remaining time */
+#define LEFT_BEATS 4
+/* run --once: a worker reports itself idle this long before it is */
+#define AHEAD_MS 300
+#define CLOCK_MAX_MS FW_SECOND_MS         /* a clock query that took longer is not trusted */
 #define ORDER_MS (10 * FW_SECOND_MS)
 #define ONCE_ORDER_MS 100
 #define ORDER_SHARE 20
@@ -55,7 +66,7 @@ struct fw_hosts_now owner_latest(const struct owner *o)
 struct fw_hosts *owner_hosts_lock(struct owner *o)
 {
 	if (pthread_mutex_lock(&o->lock))
-		abort(); /* it is ours, and nobody locks it twice */
+		abort(); /* only a bug can make this fail: a second lock by the same thread */
 	return o->hosts;
 }
 
@@ -65,15 +76,15 @@ void owner_hosts_unlock(struct owner *o)
 		abort();
 }
 
-/* Longer than it takes to load the next. */
+/* The gap is longer than the load of the next claim takes. */
 static bool has_long_gap(const struct owner_rules *r)
 {
 	return r->host_gap_ms >= FW_SECOND_MS / 2;
 }
 
 /*
- * How many claims of a host: those in flight, and some to follow at once, as many as start while
- * the store is busy.
+ * Limit of claims of one host: those in flight, and as many as can start during one call to the
+ * store.
  */
 static uint32_t host_claims(const struct owner_rules *r)
 {
@@ -136,7 +147,7 @@ void owner_store(struct owner *o, struct store *st)
 	o->st = st;
 }
 
-/* ---- shards --------------------------------------------------------------------------------- */
+/* ---- shards ---------------------------------------------------------------------------------- */
 
 static void shard_take(struct owner *o, const struct store_shard *is)
 {
@@ -155,7 +166,7 @@ void shard_cut(struct owner *o, struct owner_shard *s, bool cut)
 	s->cut = cut;
 }
 
-/* Nothing of it starts any more. */
+/* Start nothing of this shard any more; give it back after its last claim. */
 static void shard_leave(struct owner *o, int shard)
 {
 	struct owner_shard *s = &o->shard[shard];
@@ -172,7 +183,7 @@ static void shard_leave(struct owner *o, int shard)
 	owner_hosts_unlock(o);
 }
 
-/* Nothing of it is in flight, and it is not ours any more. */
+/* The shard is given back: nothing of it is in flight. */
 static void shard_forget(struct owner *o, int shard)
 {
 	assert(o->shard[shard].state == SHARD_LEAVING && !o->shard[shard].claims);
@@ -201,7 +212,7 @@ void owner_lose(struct owner *o)
 	leave_all(o);
 }
 
-/* With the last of its claims, it begins anew. */
+/* After the last claim of a lost lease: join again with a new lease. */
 static void lost_end(struct owner *o)
 {
 	if (!o->lost || o->first)
@@ -216,7 +227,7 @@ static void lost_end(struct owner *o)
 	o->left = o->leaving;
 }
 
-/* ---- the lease ------------------------------------------------------------------------------ */
+/* ---- the lease ------------------------------------------------------------------------------- */
 
 static bool has_others(const struct owner *o)
 {
@@ -231,8 +242,8 @@ static int64_t calm_beat_ms(const struct owner *o)
 }
 
 /*
- * Are all there that begin together, or has the number of workers been the same for so long that all
- * have seen it, and have their part?
+ * Does each worker have its part? True when all workers that start together are present, or when
+ * their number has been stable long enough for all to see it.
  */
 static bool is_settled(const struct owner *o)
 {
@@ -240,7 +251,7 @@ static bool is_settled(const struct owner *o)
 		mono(o) - o->settled_mono_ms > calm_beat_ms(o) + 2 * QUICK_BEAT_MS;
 }
 
-/* A --once with others: the nearer its end, the oftener. */
+/* run --once with several workers: the nearer the end, the shorter the interval. */
 static int64_t end_beat_ms(const struct owner *o)
 {
 	int64_t left_ms = due_set_work_ms(o->due) / o->rules.slots / LEFT_BEATS;
@@ -257,13 +268,16 @@ static int64_t beat_every_ms(const struct owner *o)
 	return is_settled(o) ? calm_ms : FW_MIN(calm_ms, (int64_t)QUICK_BEAT_MS);
 }
 
-/* In a --once it says that it is idle when less work than this is left: so long takes it until others have helped. */
+/*
+ * run --once: a worker reports itself idle when less work than this is left. Help takes that long
+ * to arrive.
+ */
 static int64_t ahead_ms(const struct owner *o)
 {
 	return o->rules.once ? AHEAD_MS * (int64_t)o->rules.slots : 0;
 }
 
-/* Is there nothing more that could start; or, in a --once, soon? */
+/* Is there nothing more to start now? In a run --once: nothing more soon? */
 static bool is_idle(struct owner *o, int64_t mono_ms)
 {
 	int64_t next_ms;
@@ -279,7 +293,7 @@ static bool is_idle(struct owner *o, int64_t mono_ms)
 	return idle && !due_set_ready(o->due, mono_ms, &next_ms);
 }
 
-/* What the beat says of our shards. */
+/* Follow the list of our shards that the heartbeat returned. */
 static void shards_listed(struct owner *o)
 {
 	const struct store_shard *at = o->lease.shard, *end = at + o->lease.shard_n;
@@ -289,7 +303,7 @@ static void shards_listed(struct owner *o)
 		struct owner_shard *s = &o->shard[i];
 
 		if (at == end || at->shard != i) {
-			if (s->state == SHARD_HELD) /* it cannot be, while the lease lives */
+			if (s->state == SHARD_HELD) /* cannot happen while the lease is valid */
 				shard_leave(o, i);
 			continue;
 		}
@@ -302,13 +316,13 @@ static void shards_listed(struct owner *o)
 	}
 }
 
-/* Are there feeds of it, as far as is known? */
+/* Does the shard have feeds, as far as is known? */
 static bool has_feeds(const struct owner *o, int shard)
 {
 	return o->shard[shard].claims || due_set_shard_n(o->due, shard);
 }
 
-/* Of those with feeds, or without, the held shard that is best left: nothing of it in flight, or little. */
+/* Among the held shards with feeds (or without), the shard with the fewest claims; -1: none. */
 static int surplus_to_leave(const struct owner *o, bool with_feeds)
 {
 	size_t best_n = SIZE_MAX;
@@ -325,25 +339,33 @@ static int surplus_to_leave(const struct owner *o, bool with_feeds)
 	return best;
 }
 
-/* The others get their part of the feeds too, where most shards have none. */
+/*
+ * Give back all but `goal` shards. Most shards may have no feeds, so shards with and without feeds
+ * are shared out separately.
+ */
 static void surplus_leave(struct owner *o, size_t goal)
 {
 	size_t fed = 0, keep;
 
 	for (int i = 0; i < STORE_SHARDS; i++)
 		fed += o->shard[i].state == SHARD_HELD && has_feeds(o, i);
-	keep = (fed * goal + o->held - 1) / o->held; /* a single one stays: what is in flight there may take long */
+	/* round up: a single shard stays, its transfers may take long */
+	keep = (fed * goal + o->held - 1) / o->held;
 	while (o->held > goal) {
 		bool with_feeds = fed > keep;
 		int shard = surplus_to_leave(o, with_feeds);
 
-		assert(shard >= 0); /* keep <= goal < held: where no more than those have feeds, others have none */
+		/*
+		 * keep <= goal < held: when no more than `keep` shards have feeds, some shard has
+		 * none
+		 */
+		assert(shard >= 0);
 		fed -= with_feeds;
 		shard_leave(o, shard);
 	}
 }
 
-/* The held shard with the most that waits, and nothing in flight; -1: none. */
+/* The held shard with the most waiting work and no claims; -1: none. */
 static int work_to_leave(const struct owner *o)
 {
 	int64_t most_ms = 0;
@@ -361,7 +383,7 @@ static int work_to_leave(const struct owner *o)
 	return best;
 }
 
-/* Does more wait here than can start, so that others could help? */
+/* Is more work waiting here than can start, so that other workers could help? */
 static bool is_full(struct owner *o, int64_t mono_ms)
 {
 	int64_t next_ms;
@@ -370,7 +392,7 @@ static bool is_full(struct owner *o, int64_t mono_ms)
 		due_set_ready(o->due, mono_ms, &next_ms);
 }
 
-/* Give the idle ones their part of what waits here, in whole shards. */
+/* Give idle workers their part of the waiting work, in whole shards. */
 static void help_wanted(struct owner *o, int64_t mono_ms)
 {
 	int64_t part_ms;
@@ -388,12 +410,12 @@ static void help_wanted(struct owner *o, int64_t mono_ms)
 	}
 }
 
-/* The surplus, once there are more workers; and what others can do for us. */
+/* Give back the surplus when there are more workers, and work to idle workers. */
 static void shards_share(struct owner *o, uint32_t living, int64_t mono_ms)
 {
 	size_t part = store_part(&o->lease);
 
-	/* who leaves a --once leaves nothing to do */
+	/* a worker that leaves a run --once leaves no work behind */
 	if (living != o->lease.living && (!o->rules.once || living < o->lease.living))
 		o->settled_mono_ms = mono_ms;
 	if (!is_settled(o) && o->held > part)
@@ -402,9 +424,9 @@ static void shards_share(struct owner *o, uint32_t living, int64_t mono_ms)
 }
 
 /*
- * The store's clock was read somewhere between question and answer. What waits for a time takes it
- * as of the answer, and waits no shorter; what others will wait for is told as of the question
- * (owner_latest). An answer that came late says little.
+ * Read the store's clock. The store read it between our request and its response. A wait for a time
+ * uses the time of the response, so it never ends early. Times that other workers wait for use the
+ * time of the request (owner_latest()). A slow response is not trusted.
  */
 static int clock_read(struct owner *o, struct fw_err *err)
 {
@@ -431,14 +453,17 @@ static int beat(struct owner *o, struct fw_err *err)
 	if (rc)
 		return rc;
 	mono_ms = mono(o);
-	/* the store was away: others, as late as this one, have the time of a lease to come back */
+	/*
+	 * the store was unavailable: other workers, as late as we are, have one lease time to
+	 * return
+	 */
 	if (o->lease.id && mono_ms - o->beat_mono_ms > o->rules.lease_ms)
 		o->late_until_mono_ms = mono_ms + o->rules.lease_ms;
 	o->lease.late = o->lease.id && mono_ms < o->late_until_mono_ms;
 	o->lease.idle = is_idle(o, mono_ms);
 	/*
-	 * in a run of which all are full somebody takes what the dead held; in a --once who is idle
-	 * first
+	 * full workers do not take a dead worker's shards while others are idle; when all are full,
+	 * one must. In a run --once idle workers are always first.
 	 */
 	o->lease.full = (o->rules.once || o->lease.idle_n) && !o->lease.idle && is_full(o, mono_ms);
 	if (!o->lease.id)
@@ -451,7 +476,8 @@ static int beat(struct owner *o, struct fw_err *err)
 	if (rc)
 		return rc;
 	o->beat_mono_ms = mono_ms;
-	o->beat_took_ms = FW_MIN(mono(o) - mono_ms, 2 * o->beat_took_ms + 1); /* a single slow one says little */
+	/* a single slow heartbeat counts little */
+	o->beat_took_ms = FW_MIN(mono(o) - mono_ms, 2 * o->beat_took_ms + 1);
 	o->news = false;
 	o->safe_until_ms = o->lease.safe_until_mono_ms;
 	fw_hosts_lease(owner_hosts_lock(o), o->safe_until_ms);
@@ -464,11 +490,11 @@ static int beat(struct owner *o, struct fw_err *err)
 	return 0;
 }
 
-/* ---- giving back ---------------------------------------------------------------------------- */
+/* ---- giving back ----------------------------------------------------------------------------- */
 
 /*
- * Shards of which nothing is in flight, and all is stored; when the worker leaves, with the last of
- * them.
+ * Give back the leaving shards whose visits are all stored. When the worker leaves: all at once,
+ * after the last visit.
  */
 static int give(struct owner *o, struct fw_err *err)
 {
@@ -525,7 +551,7 @@ int64_t owner_safe_until_ms(const struct owner *o)
 	return o->safe_until_ms;
 }
 
-/* ---- a step --------------------------------------------------------------------------------- */
+/* ---- a step ---------------------------------------------------------------------------------- */
 
 static int order(struct owner *o, struct fw_err *err)
 {
@@ -541,7 +567,7 @@ static int order(struct owner *o, struct fw_err *err)
 	return 0;
 }
 
-/* When a step has something to do: the next heartbeat, read, look at the order, or feed. */
+/* Time of the next step: the next heartbeat, read, check of the order, or feed that falls due. */
 static int64_t next_step_ms(struct owner *o, int64_t read_ms, int64_t later_ms)
 {
 	int64_t mono_ms = mono(o), beat_ms = o->news ? CHANGED_MS : beat_every_ms(o);

@@ -1,28 +1,40 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The owner of some shards of the schedule: its lease, what is due in its shards (due_set.h), the
- * feeds that are claimed with their state, and the commits of what became of them. It lives in the
- * store thread of a worker, and is the only one there that knows of leases.
+ * The owner of some shards of the schedule. It holds the worker's lease, the due set of its shards
+ * (due_set.h) and the claimed feeds with their state, and it commits the outcomes of visits. One
+ * owner runs in the store thread of each worker. It is the only part of the worker that knows
+ * leases.
  *
- * A feed is in the due set, or it is claimed. The life of a claim is enum claim_state; claim_move()
- * is the one function that changes it. A claim begins with owner_take(), and ends
- *	- with owner_commit(): its feed is due at its new time,
- *	- with owner_back(), as it was not visited: its feed is due as before,
- *	- in the owner, while it waits: its host pauses, its shard is left, or read anew.
+ * A feed is either in the due set or claimed. A claim is the exclusive right to visit one feed. Its
+ * life is the state machine enum claim_state; claim_move() is the only function that changes the
+ * state:
  *
- * Claims that wait stand in the hosts' table (sched/hosts.h), which says what may start when, and
- * is the one place in which hosts are limited. The loop calls it directly, between
- * owner_hosts_lock() and owner_hosts_unlock(); the owner's own calls hold that lock for
- * microseconds, and never while they ask the store. owner_is_lost(), owner_safe_until_ms() and
- * owner_now(), owner_hosts_*() are for any thread; all else is the store thread's.
+ *	owner_take()     store thread   due set -> hosts' table: CLAIM_WAITING
+ *	transfers.c      loop thread    hosts' table -> fetch -> read -> outcome ring: CLAIM_ENDED
+ *	owner_done()     store thread   the visit has an outcome: CLAIM_STORING
+ *	owner_commit()   store thread   the outcome is stored; the feed is due at its new time
+ *	owner_end()      store thread   the claim is freed
  *
- * The lease: owner_step() keeps it alive. When it is lost (FW_ESTALE), nothing that is in flight
- * can be stored any more: the loop cancels it, what comes back is dropped, and with the last of it
- * the owner joins anew. While the store does not answer nothing starts after the lease's safe time,
- * which the hosts' table knows.
+ * A claim can also end without a visit. With owner_back() its feed is due as before. While it
+ * waits, the owner itself takes it back when its host pauses, or when its shard is given back or
+ * read again.
  *
- * Errors of the store: FW_EIO (open it again: owner_store()), FW_EAGAIN, FW_ENOMEM: the call did
- * nothing that has to be undone; call again later. Clock: monotonic ms, as safe_until_mono_ms.
+ * Waiting claims stand in the hosts' table (sched/hosts.h). The table decides which claim may start
+ * when, and is the only place where hosts are rate limited. The loop calls it directly, between
+ * owner_hosts_lock() and owner_hosts_unlock(). The owner holds that lock for microseconds, and
+ * never during a call to the store.
+ *
+ * Threads: owner_is_lost(), owner_safe_until_ms(), owner_now() and owner_hosts_*() may be called by
+ * any thread. All other functions belong to the store thread.
+ *
+ * The lease: owner_step() renews it. When it is lost (FW_ESTALE), nothing in flight can be stored
+ * any more: the loop cancels it, the owner drops the outcomes, and joins again after the last one.
+ * While the store is unavailable, nothing starts after the lease's safe time. The hosts' table
+ * knows that time.
+ *
+ * Errors of the store: FW_EIO (open the store again, then call owner_store()), FW_EAGAIN,
+ * FW_ENOMEM. A call that fails has nothing to undo; call it again later. Clock: monotonic ms, as in
+ * safe_until_mono_ms.
  */
 #ifndef FW_ENGINE_OWNER_H
 #define FW_ENGINE_OWNER_H
@@ -30,57 +42,64 @@
 #include "base/arena.h"
 #include "engine/run/due_set.h"
 
-#define OWNER_SPARE 4 /* claims of feeds that a person asked for, beyond those that are wanted */
+/* claims of urgent feeds (a person requested them) beyond the wanted number */
+#define OWNER_SPARE 4
 
 struct owner_rules {
 	const char *worker;
 	int64_t lease_ms;
-	uint32_t slots;            /* of this worker */
+	uint32_t slots;            /* transfers of this worker at once */
 	uint32_t host_max;
 	int64_t host_gap_ms;
-	size_t due_max;            /* feeds in the due set */
+	size_t due_max;            /* maximum number of feeds in the due set */
 	size_t slow_max;           /* claims of slow feeds at once; 0: no limit */
 	int64_t slow_us;
 	int64_t backlog_ms;
-	uint32_t workers;          /* that begin together; 0: not known */
-	bool once;                 /* only what is due at due_before_ms, in the order of `plan` */
+	uint32_t workers;          /* workers that start together; 0: unknown */
+	/* run once: only what is due at due_before_ms, in the order of `plan` */
+	bool once;
 	int64_t due_before_ms;
 	struct fw_plan_rules plan;
 };
 
-enum claim_state {       /* whose it is: */
-	CLAIM_WAITING,   /* the owner's, in the hosts' table, until its host and a slot are free */
-	CLAIM_HELD,      /* the loop's, until its name may have another place at its host (host_share.h) */
-	CLAIM_FETCHING,  /* the loop's: a transfer in a slot */
-	CLAIM_DOUBTED,   /* the loop's: it failed, and so may our own network have (sched/weather.h) */
-	CLAIM_READING,   /* the reading thread's, or waits for it (reader.h) */
-	CLAIM_ENDED,     /* on its way to the store thread */
-	CLAIM_STORING,   /* the store thread's: its outcome waits for a commit */
+enum claim_state {       /* owner of the claim: */
+	CLAIM_WAITING,   /* the owner, in the hosts' table, until its host and a slot are free */
+	/* the loop, until its name is below its limit at the shared host (host_share.h) */
+	CLAIM_HELD,
+	CLAIM_FETCHING,  /* the loop: a transfer in a slot */
+	/* the loop: it failed; the verdict on our own network is deferred (sched/weather.h) */
+	CLAIM_DOUBTED,
+	CLAIM_READING,   /* the reader thread, or its queue (reader.h) */
+	CLAIM_ENDED,     /* the outcome ring, on the way to the store thread */
+	CLAIM_STORING,   /* the store thread: its outcome waits for a commit */
 	CLAIM_STATES
 };
 
 struct claim_batch;
 struct claim {
-	struct fw_hosts_item item; /* in the hosts' table; order: due time, or position in the plan */
-	struct fw_feed feed;       /* all groups; strings live as long as the claim */
+	/* in the hosts' table; order: sequence of the claims, or (run once) position in the plan */
+	struct fw_hosts_item item;
+	struct fw_feed feed;       /* all column groups; the strings live as long as the claim */
 	int64_t host_id, was_due_ms;
-	bool is_slow;              /* item.urgent: a person asked for it */
+	bool is_slow;              /* item.urgent: a person requested it */
 
-	/* the loop's, from fw_hosts_first() on */
-	bool is_named;             /* `name` is known */
-	bool counts;               /* ... and counted in host_share.h */
-	uint32_t name;             /* of a host that several names share: the number of its own; 0: it has no limit */
-	int64_t held_us;           /* monotonic: since when it is held for that */
-	struct claim *behind;      /* of those that are held */
-	int64_t cool_until_ms;     /* what its answer asked for its host; wall, 0: nothing */
+	/* owned by the loop from fw_hosts_first() on */
+	bool is_named;             /* `name` is set */
+	bool counts;               /* it is counted in host_share.h */
+	/* number of the feed's name at a host that several names share; 0: no limit */
+	uint32_t name;
+	int64_t held_us;           /* monotonic; the wait for its name began; CLAIM_HELD only */
+	struct claim *behind;      /* next in the list of held claims */
+	/* cooldown of its host that the response set; Unix ms, 0: none */
+	int64_t cool_until_ms;
 
 	enum claim_state state;
 
-	/* the owner's */
+	/* owned by the owner */
 	int64_t claimed_mono_ms;
 	int shard;
 	int64_t lease_id;
-	int64_t again_ms;          /* its due time was changed from outside meanwhile; 0: it was not */
+	int64_t again_ms;          /* new due time set from outside since the claim; 0: unchanged */
 	struct due_item *due;
 	struct claim_batch *batch;
 	struct claim *next, *prev;
@@ -90,67 +109,76 @@ static inline struct claim *claim_of(struct fw_hosts_item *item)
 	return (struct claim *)(void *)item;
 }
 
-/* Only along the ways that owner_claims.c lists. By whose it is; out of and into CLAIM_WAITING with the hosts' table locked. */
+/*
+ * Change the claim's state. owner_claims.c lists the permitted transitions; any other one aborts.
+ * The present owner of the claim calls it. Transitions into and out of CLAIM_WAITING need the
+ * hosts' table locked.
+ */
 void claim_move(struct claim *c, enum claim_state to);
 
 typedef int64_t owner_clock_fn(void *ctx);
 
 struct owner;
-/* st may be NULL until owner_store(). NULL: out of memory. */
+/* st may be NULL until owner_store(). Returns NULL when out of memory. */
 struct owner *owner_new(const struct owner_rules *rules, struct store *st, owner_clock_fn *clock, void *ctx);
-/* Claims are gone then; nobody uses them any more. */
+/* Frees all claims too. The loop must not use any of them afterwards. */
 void owner_free(struct owner *o);
-void owner_store(struct owner *o, struct store *st); /* a new connection; NULL: none */
+void owner_store(struct owner *o, struct store *st); /* set a new connection; NULL: none */
 
 /*
- * A step of some ms: heartbeat, shards, reads, order. changed: the store has news (store_wait_fn).
- * *next_mono_ms: when to call again, at the latest; call it after each commit too.
+ * One step of a few ms: heartbeat, shards, reads, order. changed: the store has news
+ * (store_wait_fn). *next_mono_ms: call again at the latest at this time, and after each commit.
  */
 FW_MUST_CHECK int owner_step(struct owner *o, bool changed, int64_t *next_mono_ms, struct fw_err *err);
 /*
- * Claim until `open` claims wait or fly; up to OWNER_SPARE that a person asked for, however many
- * there are. Read their state, and give them to the hosts' table. *n: so many.
+ * Claim feeds until `open` claims wait or are in flight. Claim up to OWNER_SPARE urgent feeds (a
+ * person requested them) beyond that limit. Load the feeds' state and put the claims into the
+ * hosts' table. *n: number of new claims.
  */
 FW_MUST_CHECK int owner_take(struct owner *o, size_t open, size_t *n, struct fw_err *err);
 
-/* A claim that has ended, after fw_hosts_done(): its outcome follows by owner_commit(). */
+/* CLAIM_ENDED -> CLAIM_STORING, after fw_hosts_done(). owner_commit() takes the outcome. */
 void owner_done(struct owner *o, struct claim *c);
 /*
- * The same, but it was not visited (never begun, refused by fw_hosts_send(), cancelled): it is due
- * as before. The claim is gone.
+ * CLAIM_ENDED without a visit: never started, refused by fw_hosts_send(), or cancelled. The feed is
+ * due as before. Frees the claim.
  */
 void owner_back(struct owner *o, struct claim *c);
 /*
- * Store outcomes, and hosts. claim[i] is outcome[i]'s, and was given to owner_done(). When this
- * returns 0 or FW_ESTALE (nothing was written; the lease is lost), owner_end() follows for each.
- * Members feed_id, host_id and was_due_ms are set here. n may be 0.
+ * Commit n outcomes and the changed hosts; n may be 0. claim[i] belongs to outcome[i] and has
+ * passed owner_done(). Sets feed_id, host_id and was_due_ms of each outcome. After 0 or FW_ESTALE
+ * (the lease is lost, nothing was written) call owner_end() for each claim.
  */
 FW_MUST_CHECK int owner_commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n,
 	struct fw_err *err);
-void owner_end(struct owner *o, struct claim *c); /* the claim is gone */
-/* Claims that wait go back into the due set, until the next owner_take(). */
+void owner_end(struct owner *o, struct claim *c); /* frees the claim */
+/* Put the waiting claims back into the due set, until the next owner_take(). */
 void owner_recall(struct owner *o);
 
-/* Nothing is claimed any more; owner_step() gives all shards back when the last claim is gone. */
+/* Stop claiming. owner_step() gives all shards back after the last claim has ended. */
 void owner_leave(struct owner *o);
 bool owner_is_left(const struct owner *o);
-bool owner_is_lost(const struct owner *o); /* cancel what flies */
-int64_t owner_safe_until_ms(const struct owner *o); /* monotonic: from then on too, as the store does not answer */
+bool owner_is_lost(const struct owner *o); /* then cancel what is in flight */
+/* monotonic; cancel after this time too: the lease may end */
+int64_t owner_safe_until_ms(const struct owner *o);
 /*
- * A --once: nothing of it is left here that may start within patience_ms. *left: due, but of hosts
- * that want a longer pause. *others: some have something to do, as far as is known, of a --once or
- * not; or there may be shards that nobody has.
+ * run once: true when nothing is left here that may start within patience_ms. *left: feeds that are
+ * due, but whose hosts pause for longer. *others: other workers may still have work, as far as is
+ * known, or some shards may have no owner.
  */
 bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *others);
 
 struct fw_hosts *owner_hosts_lock(struct owner *o);
 void owner_hosts_unlock(struct owner *o);
-struct fw_hosts_now owner_now(const struct owner *o); /* wall: the store's, which is not before it */
+/* wall_ms: the store's clock, at the latest */
+struct fw_hosts_now owner_now(const struct owner *o);
 
 struct owner_counts {
-	size_t due, waiting;       /* in the due set; of these claimable now, by their hosts or not */
-	size_t open, done;         /* claims that wait or fly; that wait for their commit */
-	size_t shards, unread, leaving; /* held; of these not read yet; being given back */
+	size_t due, waiting;       /* feeds in the due set; those of them that are due now */
+	/* claims waiting or in flight; claims that wait for their commit */
+	size_t open, done;
+	/* held shards; those of them not read yet; shards being given back */
+	size_t shards, unread, leaving;
 };
 void owner_count(const struct owner *o, struct owner_counts *out);
 

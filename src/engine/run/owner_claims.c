@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A claim: picked from the due set when its host may be asked about now, loaded with some hundred
- * others in one call, handed to the hosts' table; and its outcome's commit.
+ * Claims: the store thread's part of a claim's life.
+ *
+ * 1. pick() takes a feed from the due set when its host is about to be free. 2. load() reads the
+ * state of up to PICK_MAX picked feeds in one call. 3. claim_begin() makes the claims and puts them
+ * into the hosts' table (CLAIM_WAITING), from which the loop starts them (transfers.c). 4.
+ * owner_done() takes the ended claim, owner_commit() stores its outcome, owner_end() frees it.
+ * owner_back() is the way back without a visit.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -12,12 +17,14 @@
 #include "store/driver.h"
 #include "base/banned.h"
 
-#define PICK_MAX 500      /* claims loaded in one call */
+#define PICK_MAX 500      /* claims that one call loads */
 #define LOOK_MAX (4 * PICK_MAX)
-#define LEAD_MS 200       /* a claim is made so long before its host may be asked */
-#define RECALL_MS (5 * FW_SECOND_MS) /* claims whose host pauses for longer do not wait here */
-#define HOSTS_MAX 256     /* hosts in one commit */
-#define FIRST_ORDER_MS FW_SECOND_MS /* after joining, to read all shards before the first claim */
+#define LEAD_MS 200       /* a claim is made this long before its host is free */
+/* waiting claims whose host pauses for longer go back to the due set */
+#define RECALL_MS (5 * FW_SECOND_MS)
+#define HOSTS_MAX 256     /* limit of hosts in one commit */
+/* limit of the wait, after joining, for all shards to be read before the first claim */
+#define FIRST_ORDER_MS FW_SECOND_MS
 
 struct claim_batch {
 	struct fw_arena arena;
@@ -54,7 +61,7 @@ static void batch_unref(struct claim_batch *b)
 	free(b);
 }
 
-/* It is neither waiting nor in flight any more: others may be claimed. */
+/* The claim no longer waits and is no longer in flight: it makes room for others. */
 static void claim_close(struct owner *o, const struct claim *c)
 {
 	o->open--;
@@ -78,7 +85,7 @@ void claim_free(struct owner *o, struct claim *c)
 	batch_unref(c->batch);
 }
 
-/* It goes back into the due set, as it was. */
+/* Free the claim and put its feed back into the due set, due as before. */
 static void claim_return(struct owner *o, struct claim *c, int64_t until_mono_ms)
 {
 	struct due_item *due = c->due;
@@ -92,7 +99,7 @@ static void claim_return(struct owner *o, struct claim *c, int64_t until_mono_ms
 
 struct picks {
 	struct owner *o;
-	struct due_item *it[PICK_MAX]; /* by feed */
+	struct due_item *it[PICK_MAX]; /* sorted by feed id after load() */
 	struct claim *claim[PICK_MAX];
 	struct store_due due[PICK_MAX];
 	size_t n;
@@ -100,7 +107,7 @@ struct picks {
 	struct claim *mem;
 };
 
-/* What may start about now, in order. */
+/* Take what may start now from the due set, in order. `open`: wanted number of open claims. */
 static size_t pick(struct owner *o, size_t open, struct due_item **it)
 {
 	struct fw_hosts_now now = owner_now(o);
@@ -151,7 +158,7 @@ static int on_feed(void *ctx, const struct fw_feed *feed)
 	return 0;
 }
 
-/* False: since it was read somebody has paused it or put it off. */
+/* False: the feed was paused or rescheduled since its shard was read. */
 static bool is_due(const struct owner *o, const struct fw_feed *feed)
 {
 	int64_t until_ms = o->rules.once ? o->rules.due_before_ms : owner_now(o).wall_ms;
@@ -159,7 +166,7 @@ static bool is_due(const struct owner *o, const struct fw_feed *feed)
 	return feed->status == FW_FEED_ACTIVE && feed->due_at_ms <= until_ms;
 }
 
-/* A claim of its own from here on. */
+/* Make the claim of the i-th picked feed, and put it into the hosts' table. */
 static int claim_begin(struct picks *p, size_t i)
 {
 	struct owner *o = p->o;
@@ -167,7 +174,7 @@ static int claim_begin(struct picks *p, size_t i)
 	struct due_item *it = p->it[i];
 	int rc;
 
-	/* in the order in which they were claimed; of a --once, in that of the plan, which has barriers */
+	/* order of the claims; in a run --once the order of the plan, which has barriers */
 	c->item = (struct fw_hosts_item){
 		.order = o->rules.once ? it->item.order : (int64_t)++o->claim_n, .feed_id = it->item.feed_id, .urgent = it->item.urgent};
 	c->host_id = it->host_id;
@@ -194,7 +201,7 @@ static int claim_begin(struct picks *p, size_t i)
 	owner_hosts_unlock(o);
 	if (!rc)
 		return 0;
-	c->due = NULL; /* the caller has it */
+	c->due = NULL; /* the caller puts it back */
 	claim_free(o, c);
 	return rc;
 }
@@ -213,13 +220,13 @@ static int load(struct picks *p, struct fw_err *err)
 	if (!p->batch)
 		return fw_no_memory(err);
 	fw_arena_init(&p->batch->arena, 0);
-	p->batch->left = 1; /* ours */
+	p->batch->left = 1; /* our own reference */
 	p->mem = fw_arena_calloc(&p->batch->arena, p->n, sizeof(*p->mem));
 	rc = p->mem ? st->is->feed_list(st, &q, on_feed, p, err) : FW_ENOMEM;
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
-/* What is due is in order for the first time; one that goes on does not wait for long. */
+/* Has the due set been ordered? A continuous run waits for that only FIRST_ORDER_MS. */
 static bool is_ordered(const struct owner *o, int64_t mono_ms)
 {
 	return o->planned || (!o->rules.once && mono_ms - o->joined_mono_ms > FIRST_ORDER_MS);
@@ -246,7 +253,8 @@ int owner_take(struct owner *o, size_t open, size_t *n, struct fw_err *err)
 		if (!failed && p.claim[i] && is_due(o, &p.claim[i]->feed)) {
 			failed = claim_begin(&p, i) != 0;
 			*n += !failed;
-		} else if (!failed) { /* removed, or not due any more: its shard's version has risen */
+		/* removed, or no longer due: the shard's version has risen, so it is read again */
+		} else if (!failed) {
 			due_set_done(o->due, p.it[i], now);
 		}
 		if (failed)
@@ -257,9 +265,12 @@ int owner_take(struct owner *o, size_t open, size_t *n, struct fw_err *err)
 	return rc;
 }
 
-/* ---- the way back --------------------------------------------------------------------------- */
+/* ---- the way back ---------------------------------------------------------------------------- */
 
-/* What waits in the hosts' table, of a shard (-1: of all) and a host (0: of all), waits in the due set again; of the host until then. */
+/*
+ * Put the waiting claims of a shard (-1: all) and a host (0: all) back into the due set. Claims of
+ * that host are not made again before until_mono_ms.
+ */
 static void recall(struct owner *o, int shard, int64_t host_id, int64_t until_mono_ms)
 {
 	for (struct claim *c = o->first, *next; c; c = next) {
@@ -289,7 +300,7 @@ void owner_recall(struct owner *o)
 	recall(o, -1, 0, 0);
 }
 
-/* Its host wants a long pause: claims of it wait in the due set, where they are in nobody's way. */
+/* If the host pauses for long, its claims wait in the due set, where they block no others. */
 static void host_recall(struct owner *o, int64_t host_id)
 {
 	struct fw_hosts_now now = owner_now(o);
@@ -317,7 +328,8 @@ void owner_back(struct owner *o, struct claim *c)
 
 	assert(!c->item.of && c->state == CLAIM_ENDED);
 	if (s->state != SHARD_HELD || c->again_ms) {
-		s->changed = s->changed || s->state == SHARD_HELD; /* it is as somebody wants it: read it */
+		/* changed from outside: read it again */
+		s->changed = s->changed || s->state == SHARD_HELD;
 		claim_free(o, c);
 	} else {
 		int64_t free_ms = fw_hosts_free_ms(owner_hosts_lock(o), c->host_id);
@@ -327,9 +339,9 @@ void owner_back(struct owner *o, struct claim *c)
 	}
 }
 
-/* ---- commits -------------------------------------------------------------------------------- */
+/* ---- commits --------------------------------------------------------------------------------- */
 
-/* The host that a feed has moved to; 0: it stays. */
+/* The new host of a feed whose host has changed; 0: unchanged. */
 static int64_t moved_to(const struct fw_outcome *out)
 {
 	int64_t host_id;
@@ -341,9 +353,9 @@ static int64_t moved_to(const struct fw_outcome *out)
 }
 
 /*
- * What keeps the old host waiting holds for the new one, which is the same server, perhaps; and
- * what the answer asked for its host is meant for the new one. True: *row is for its owner, who may
- * be another worker.
+ * Carry the old host's waiting time over to the new host, which may be the same server. A cooldown
+ * that the response set is meant for the new host. True: *row must be stored for the new host's
+ * owner, which may be another worker.
  */
 static bool move_host(struct owner *o, int64_t from, int64_t to, int64_t cool_until_ms, struct fw_hosts_now now,
 	struct store_host *row)
@@ -356,13 +368,13 @@ static bool move_host(struct owner *o, int64_t from, int64_t to, int64_t cool_un
 	bool held = free_ms > now.mono_ms;
 
 	if ((held || cools) && !others && fw_hosts_row_put(t, (uint32_t)store_host_shard(to), &own, now))
-		held = false; /* out of memory: its gap begins with its next request */
+		held = false; /* out of memory: its gap starts with its next request */
 	owner_hosts_unlock(o);
 	*row = (struct store_host){.id = to, .next_ok_ms = own.next_ok_ms, .cool_until_ms = cool_until_ms, .others = true};
 	return cools || (held && others);
 }
 
-/* Due again: when, and is that soon enough for the set? */
+/* The outcome is stored: put the feed back into the due set if it is due within the set's span. */
 static void due_again(struct owner *o, const struct claim *c, const struct fw_outcome *out)
 {
 	struct owner_shard *s = &o->shard[c->shard];
@@ -374,19 +386,20 @@ static void due_again(struct owner *o, const struct claim *c, const struct fw_ou
 
 	due_set_learn(o->due, c->host_id, f->expect_us);
 	if (to)
-		o->shard[store_host_shard(to)].changed = true; /* looked at while it is held */
+		/* has an effect only if we hold that shard */
+		o->shard[store_host_shard(to)].changed = true;
 	if (to || s->state != SHARD_HELD || out->rc == FW_ENOTFOUND || f->status != FW_FEED_ACTIVE ||
 	    due.due_at_ms > s->until_ms)
 		return;
 	/*
-	 * Where the set does not hold all that is due, those that it lacks come first. Out of
-	 * memory: the same.
+	 * A set that does not hold all due feeds must first read those it lacks, which are due
+	 * earlier. When out of memory: the same.
 	 */
 	if (o->cut_n || due_set_put(o->due, &due, owner_now(o)))
 		shard_cut(o, s, true);
 }
 
-/* One commit, if there is anything for it. *host_n: so many hosts were in it. */
+/* One commit of outcomes and changed hosts, if there are any. *host_n: number of hosts in it. */
 static int commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n, size_t *host_n,
 	struct fw_err *err)
 {

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Stage 1: what is due soon, from the store into the due set, shard by shard.
+ * Reads of the schedule: what is due soon goes from the store into the due set, shard by shard.
  *
- * New shards that stand in a row are read by one query, many at once, as long as there is room for
- * all that is due there: so a start costs few round trips. Where there is not, and whenever a shard
- * is read again, it is read by itself, with a time and a bound of its own.
+ * New shards that are adjacent are read by one query, so that a start costs few round trips, as
+ * long as the due set has room for all that is due there. Otherwise, and for every later read, a
+ * shard is read by itself, with its own span and bound.
  *
- * When a shard is read: after it was taken, and when its version has risen, at once; else shortly
- * before the time until which it was read is over. How far ahead it is read depends on what that
- * brings: as far as some dozens of feeds. So reads cost about a row's scan for each visit times the
- * feeds of a shard over those dozens, however many feeds there are, and a shard with little in it
- * is looked at once an hour. A shard of which the due set could not take all is read again when it
- * has room for twice as much. What is due later fills no more than about half of the set.
+ * A shard is read when it was acquired, when its version has risen, and shortly before the span of
+ * its last read ends. The span adapts, so that a read brings some dozens of feeds. The cost of
+ * reads per visit is thus about one row's scan times the shard's feeds divided by those dozens,
+ * however many feeds there are. A shard with few feeds is read once an hour. A shard that did not
+ * fit into the due set is read again when there is room for twice as much. Feeds that are due later
+ * fill no more than about half of the set.
  */
 #include "base/err.h"
 #include "base/str.h"
 #include "engine/run/owner_parts.h"
 #include "base/banned.h"
 
-#define STEP_MS 20                        /* of reads in a step */
+#define STEP_MS 20                        /* time for reads in one step */
 #define SPAN_MIN_MS (10 * FW_SECOND_MS)
 #define SPAN_MAX_MS FW_HOUR_MS
-#define SPAN_FEW 16                       /* feeds due ahead: with fewer, read further */
+#define SPAN_FEW 16                       /* feeds read ahead: with fewer, widen the span */
 #define SPAN_MANY 64
-#define SPAN_EARLY_MS (2 * FW_SECOND_MS)  /* before the span ends it is read again */
-#define TOO_MANY 1                        /* ends a walk: more is due there than there is room for */
-#define READ_SHARE 20                     /* of the time one part in so many, at most, reads a shard again */
+#define SPAN_EARLY_MS (2 * FW_SECOND_MS)  /* a shard is read again this long before its span ends */
+#define TOO_MANY 1                        /* stops a listing: more is due than there is room for */
+/* at most 1/20 of the time goes into reading a shard again */
+#define READ_SHARE 20
 
 struct reading {
 	struct owner *o;
@@ -50,7 +51,7 @@ static int on_due(void *ctx, const struct store_due *due)
 	struct claim *c = claim_find(o, due->feed_id);
 
 	due_set_learn(o->due, due->host_id, due->expect_us);
-	if (c && due->due_at_ms != c->was_due_ms) /* from outside, since it was claimed */
+	if (c && due->due_at_ms != c->was_due_ms) /* changed from outside since the claim */
 		c->again_ms = due->due_at_ms;
 	if (c || due->due_at_ms > o->shard[due->shard].until_ms)
 		return 0;
@@ -59,7 +60,7 @@ static int on_due(void *ctx, const struct store_due *due)
 	return due_read_add(&o->read, due);
 }
 
-/* It is in the set now. When to look again, and how far ahead. */
+/* The shard's feeds are in the set now. Set the time and the span of its next read. */
 static void read_again(
 	struct owner *o, struct owner_shard *s, bool cut, size_t ahead, int64_t took_ms, struct fw_hosts_now now)
 {
@@ -81,31 +82,31 @@ static void read_again(
 		s->span_ms = FW_MIN(s->span_ms * 2, SPAN_MAX_MS);
 }
 
-/* How far it is read this time. */
+/* Set the span of this read. */
 static void read_begin(struct owner *o, int shard, int64_t wall_ms)
 {
 	struct owner_shard *s = &o->shard[shard];
 
 	if (!s->span_ms)
-		/* not all of them are read again at once */
+		/* spread the reads of different shards */
 		s->span_ms = SPAN_MIN_MS + SPAN_MIN_MS * shard / STORE_SHARDS;
 	if (s->changed)
-		claims_recall(o, shard); /* what has not begun begins as it is now */
+		claims_recall(o, shard); /* claims that have not started take the new state */
 	if (o->rules.once)
 		s->until_ms = o->rules.due_before_ms;
-	else /* what is due later leaves room for what is late elsewhere */
+	else /* feeds due later leave room for late feeds of other shards */
 		s->until_ms = wall_ms +
 			(due_set_n(o->due) - due_set_waiting(o->due) < o->rules.due_max / 2 ? s->span_ms : 0);
 }
 
-/* What was read takes the place of what these shards had. */
+/* Replace the due set's feeds of these shards by those just read. */
 static int read_end(struct owner *o, const struct reading *r, struct fw_err *err)
 {
 	struct { size_t ahead; bool cut; } of[READ_WIDTH_MAX] = {{0}};
 	int64_t took_ms;
 
 	due_read_end(&o->read);
-	of[0].cut = o->read.cut; /* where it is one */
+	of[0].cut = o->read.cut; /* counts for a single shard only */
 	for (int i = r->first; i <= r->last; i++)
 		due_set_clear(o->due, i);
 	for (size_t i = 0; i < o->read.n; i++) {
@@ -113,7 +114,7 @@ static int read_end(struct owner *o, const struct reading *r, struct fw_err *err
 		int at = due->shard - r->first, rc = due_set_put(o->due, due, r->now);
 
 		if (rc == FW_ENOMEM)
-			return fw_no_memory(err); /* it is still to be read */
+			return fw_no_memory(err); /* the shard stays unread */
 		of[at].ahead += due->due_at_ms > r->now.wall_ms;
 		of[at].cut = of[at].cut || rc;
 	}
@@ -125,7 +126,7 @@ static int read_end(struct owner *o, const struct reading *r, struct fw_err *err
 	return 0;
 }
 
-/* One shard, or new ones in a row. TOO_MANY: they are to be read one by one. */
+/* Read one shard, or adjacent new ones. TOO_MANY: read fewer at once. */
 static int shards_read(struct owner *o, int first, int last, struct fw_err *err)
 {
 	const struct owner_shard *s = &o->shard[first];
@@ -139,7 +140,7 @@ static int shards_read(struct owner *o, int first, int last, struct fw_err *err)
 		read_begin(o, i, r.now.wall_ms);
 		q.until_ms = FW_MAX(q.until_ms, o->shard[i].until_ms);
 	}
-	/* of a new shard all are seen, to learn which hosts are slow */
+	/* list all feeds of a new shard, to learn which hosts are slow */
 	if (s->unread && o->rules.slow_us && !o->rules.once)
 		q.until_ms = INT64_MAX;
 	o->read.n = 0;
@@ -149,7 +150,7 @@ static int shards_read(struct owner *o, int first, int last, struct fw_err *err)
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc ? rc : read_end(o, &r, err);
 }
 
-/* New shards from this one on that are read at once: the last of them. */
+/* The last of the new shards that one query reads from `first` on. */
 static int range_end(const struct owner *o, int first)
 {
 	int last = first;
@@ -159,7 +160,7 @@ static int range_end(const struct owner *o, int first)
 	return last;
 }
 
-/* One shard; *last: the last of those that were read with it. */
+/* Read this shard; *last: the last shard that was read with it. */
 static int read_from(struct owner *o, int shard, int *last, struct fw_err *err)
 {
 	int rc;
@@ -173,7 +174,7 @@ static int read_from(struct owner *o, int shard, int *last, struct fw_err *err)
 	return rc;
 }
 
-/* Is there room for twice as much as it has? */
+/* Is there room for twice as many feeds as the shard has in the set? */
 static bool has_room(const struct owner *o, int shard)
 {
 	size_t some = FW_MIN((size_t)SPAN_FEW, o->rules.due_max / 16 + 1);

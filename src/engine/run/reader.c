@@ -11,7 +11,7 @@
 #include "engine/run/reader.h"
 #include "engine/rows.h"
 
-/* ---- who is to blame ------------------------------------------------------------------------------------------------------------------- */
+/* ---- who is to blame ------------------------------------------------------------------------- */
 
 static const int FATAL[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
 static struct sigaction old_action[FW_N(FATAL)];
@@ -72,7 +72,7 @@ int reading_watch(struct worker_shared *shared, struct fw_err *err)
 	return 0;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* The other thread. What it looks at of the reader does not change meanwhile; the visit is its own. */
 static void on_work(uv_work_t *work)

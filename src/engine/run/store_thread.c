@@ -75,7 +75,7 @@ static void wake_taken(struct channel *ch)
 	(void)atomic_exchange(&ch->collecting, 0);
 }
 
-/* ---- outages ------------------------------------------------------------------------------------------------------------------ */
+/* ---- outages --------------------------------------------------------------------------------- */
 
 static void ask_later(struct store_thread *s, const char *doing, const struct fw_err *err)
 {
@@ -127,7 +127,7 @@ void store_outage_over(struct store_thread *s)
 	s->outage_since_ms = 0;
 }
 
-/* ---- room on the disk -------------------------------------------------------------------------------- */
+/* ---- room on the disk ------------------------------------------------------------------------ */
 
 /* Below disk_free_min_bytes nothing is claimed, started or committed; see the top of this file. */
 static void look_for_room(struct store_thread *s, int64_t mono_ms)
@@ -150,7 +150,7 @@ static void look_for_room(struct store_thread *s, int64_t mono_ms)
 	owner_recall(s->owner); /* what has not begun */
 }
 
-/* ---- control, upkeep, waiting --------------------------------------------------------------------------------------------------------- */
+/* ---- control, upkeep, waiting ---------------------------------------------------------------- */
 
 static void control(struct store_thread *s, int64_t mono_ms)
 {
@@ -200,7 +200,7 @@ static void beat(struct store_thread *s, int64_t mono_ms)
 	}
 }
 
-/* ---- maintenance ------------------------------------------------------------------------------------ */
+/* ---- maintenance ----------------------------------------------------------------------------- */
 
 /*
  * A short step of the search index, when there is nothing to store. While transfers keep the machine busy only now and then, so that the
@@ -231,7 +231,7 @@ static void prune(struct store_thread *s, int64_t mono_ms)
 	s->prune_at_ms = fw_mono_ms() + (more ? PRUNE_MORE_MS : PRUNE_MS);
 }
 
-/* ---- claims ----------------------------------------------------------------------------------------- */
+/* ---- claims ---------------------------------------------------------------------------------- */
 
 /* The lease and the due set. */
 static void owner_follow(struct store_thread *s, int64_t mono_ms)
@@ -306,7 +306,7 @@ static void idle_look(struct store_thread *s)
 	s->idle_look_ms = fw_mono_ms() + FW_MAX(IDLE_LOOK_MS, IDLE_LOOK_SHARE * (fw_mono_ms() - began_ms));
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------------- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 int64_t store_thread_wait_ms(const struct store_thread *s, int64_t mono_ms)
 {
@@ -339,7 +339,7 @@ static void sleep_until_something(struct store_thread *s)
 	wake_taken(s->ch);
 }
 
-/* ---- life -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct dead {
 	struct fw_buf names; /* each with its NUL */

@@ -29,7 +29,7 @@ size_t transfers_waiting(struct worker *w)
 	return hosts_waiting(w) + w->held_n;
 }
 
-/* ---- to the store thread ------------------------------------------------------------------------------------------------- */
+/* ---- to the store thread --------------------------------------------------------------------- */
 
 static void visit_hand_over(struct worker *w, struct visit *v, enum visit_end end)
 {
@@ -96,7 +96,7 @@ void transfers_take_spent(struct worker *w)
 	}
 }
 
-/* ---- names that share a host --------------------------------------------------------------------------------------------- */
+/* ---- names that share a host ----------------------------------------------------------------- */
 
 /* One name may hold all places of its host but one. */
 static bool name_enter(struct worker *w, struct claim *c)
@@ -194,7 +194,7 @@ static void held_follow(struct worker *w)
 	}
 }
 
-/* ---- starting ------------------------------------------------------------------------------------------------------------ */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 static void on_gap(uv_timer_t *t)
 {
@@ -344,7 +344,7 @@ void transfers_start(struct worker *w)
 	claims_want(w, w->free_slot_n > 0);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* It is read: what becomes of it. */
 static void visit_settle(struct worker *w, struct visit *v)
@@ -385,7 +385,7 @@ void transfers_on_read(struct visit *v)
 	visits_go_on(w);
 }
 
-/* ---- is it our own network? ---------------------------------------------------------------------------------------------- */
+/* ---- is it our own network? ------------------------------------------------------------------ */
 
 static void network_changed(struct worker *w)
 {
@@ -475,7 +475,7 @@ static void on_fetched(struct fw_fetch *f)
 	visits_go_on(w);
 }
 
-/* ---- ending -------------------------------------------------------------------------------------------------------------- */
+/* ---- ending ---------------------------------------------------------------------------------- */
 
 void transfers_cancel(struct worker *w)
 {

@@ -58,7 +58,7 @@ void visit_prepare(struct visit *v, int64_t now_ms)
 	v->outcome = (struct fw_outcome){.feed_id = feed->id, .feed = &v->feed};
 }
 
-/* ---- reading the document ---------------------------------------------------------------------------------------------- */
+/* ---- reading the document -------------------------------------------------------------------- */
 
 /* Why it was too much, with the setting's name: the library does not know it. */
 static void name_the_limit(struct fw_err *err, const struct fw_arena *a, size_t len, const struct visit_rules *r)
@@ -175,7 +175,7 @@ static void salvage(struct visit *v, const struct visit_rules *r, int64_t now_ms
 	v->fetch.visit.parse_us = got.parse_us;
 }
 
-/* ---- rows ----------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void visit_rows(struct visit *v)
 {
@@ -236,7 +236,7 @@ void visit_read(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 		fw_buf_finish(&f->body);
 }
 
-/* ---- the feed's new state --------------------------------------------------------------------------------------------------- */
+/* ---- the feed's new state -------------------------------------------------------------------- */
 
 static bool set_str(struct fw_str *dst, struct fw_str src)
 {
@@ -527,7 +527,7 @@ static void state_health(struct visit *v, int64_t now_ms)
 		state_expect(s, &f->visit);
 }
 
-/* ---- when next ----------------------------------------------------------------------------------------------------------------- */
+/* ---- when next ------------------------------------------------------------------------------- */
 
 /* How long it has been gone, or had nothing new since it said that it would end. */
 static int64_t ended_ms(const struct visit *v, int64_t now_ms)

@@ -55,7 +55,7 @@ static void read_on(struct worker *w)
 		fw_fetcher_hold(w->fetcher, false);
 }
 
-/* ---- draining and the end ------------------------------------------------------------------------------------------------ */
+/* ---- draining and the end -------------------------------------------------------------------- */
 
 static void on_drain_timeout(uv_timer_t *t)
 {
@@ -103,7 +103,7 @@ static void close_all(struct worker *w)
 	w->fetcher = NULL;
 }
 
-/* ---- events -------------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void lease_follow(struct worker *w)
 {
@@ -181,7 +181,7 @@ static void on_master(uv_poll_t *handle, int status, int events)
 	worker_drain(w);
 }
 
-/* ---- setting up ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- setting up ------------------------------------------------------------------------------ */
 
 /* Descriptors: one per transfer, a second while a redirect or address changes, and some for ourselves. */
 static uint32_t slots_allowed(int64_t wanted)
