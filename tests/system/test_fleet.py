@@ -197,7 +197,7 @@ def everywhere(base, engine):
                 for p in first:
                     equal(p.wait(timeout=60), 0, w.last_words())
         equal(w.leased(), {}, "leases")
-        holds(w.words().count("told to stop") >= 3, "one worker of each machine heard it, and its master told the others")
+        holds(w.words().count("stop requested") >= 3, "one worker of each machine heard it, and its master told the others")
         equal(w.words().count(": paused"), 4, "workers that paused")
         equal(w.words().count(": resumed"), 6, "workers that resumed")
         holds("one of the two" in w.run("pause", "--all", o.urls[0], code=2).stderr, "usage")

@@ -52,11 +52,11 @@ struct channel {
 	_Atomic size_t held_bytes;
 	/* the store thread has nothing to claim; it wakes by itself when it has */
 	_Atomic bool dry;
-	_Atomic bool tail;          /* run once: nothing is left to claim */
+	_Atomic bool tail;          /* run --once: nothing is left to claim */
 	/* set by the loop: claim nothing, take everything back, then end */
 	_Atomic bool stopping;
 	_Atomic bool loop_done;     /* the loop has handed over its last visit */
-	/* set by the store thread: all work is done (run once), or a stop was requested */
+	/* set by the store thread: all work is done (run --once), or a stop was requested */
 	_Atomic bool finished;
 	_Atomic bool told;          /* a control message requested the stop */
 	_Atomic bool store_gone;    /* the store thread has ended */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The store thread's way back: what became of the visits goes into a batch, the batch into the store, the visits back to the loop.
+ * Commits: outcomes of visits go into a batch, the batch into the store, the visits back to the
+ * loop.
  *
- * A commit that fails for a passing reason is kept and tried again (store_thread.c). A batch that is refused for good is halved until the
- * outcome at fault is found; that one is stored as a local failure without its entries, the others go on.
+ * A commit that fails for a passing reason is kept and retried (store_thread.c). A batch that the
+ * store refuses for good is halved until the faulty outcome is found. That outcome is stored as a
+ * local failure without its entries; the others are stored as they are.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 #include "engine/run/trust.h"
 #include "engine/websub/websub.h"
 
-/* Back to the loop thread, which empties it. */
+/* Give the visit back to the loop, which empties it for reuse. */
 static void visit_spent(struct store_thread *s, struct visit *v)
 {
 	v->claim = NULL;
@@ -29,7 +31,7 @@ static void visit_spent(struct store_thread *s, struct visit *v)
 		abort(); /* the ring holds as many as there are visits */
 }
 
-/* Not begun, and due later. */
+/* Deferred: not started, and due later. */
 static bool is_deferred(const struct visit *v)
 {
 	return v->outcome.visit.kind == FW_VISIT_NONE;
@@ -40,15 +42,16 @@ static void visit_count(struct store_thread *s, const struct visit *v)
 	struct fw_meter_slot *m = s->ch->o->meter;
 	const struct fw_outcome *o = &v->outcome;
 
-	if (is_deferred(v) || o->rc == FW_ENOTFOUND) /* it was removed meanwhile */
+	if (is_deferred(v) || o->rc == FW_ENOTFOUND) /* its feed was removed meanwhile */
 		return;
-	if (v->moved) { /* it comes again at once, under its feed's address, and counts then */
+	if (v->moved) { /* it is visited again at once under its new address, and counts then */
 		meter_count(m, FW_COUNT_MOVED, 1);
 		fw_info("feed %lld: %s", (long long)o->feed_id, v->fetch.err.text);
 		return;
 	}
 	if (s->bounds && fw_plan_bounds_add(s->bounds, o->host_id, o->feed_id, o->visit.total_us)) {
-		fw_plan_bounds_free(s->bounds); /* out of memory: nothing is said of it at the end */
+		/* out of memory: the report at the end omits the bounds */
+		fw_plan_bounds_free(s->bounds);
 		s->bounds = NULL;
 	}
 	s->visits++;
@@ -69,19 +72,19 @@ static int quota_keep(struct store_thread *s, struct visit *v, struct fw_err *er
 	if (rc || v->quota.left_n == had_n)
 		return rc;
 	visit_comes_again(v);
-	if (!v->quota.before.waiting_n) /* once a day, not with each visit */
-		fw_info("feed %lld: it has brought all that it may a day (feed_entries_max, feed_bytes_max); waiting: %lld entries",
+	if (!v->quota.before.waiting_n) /* log it once a day, not for each visit */
+		fw_info("feed %lld: daily quota reached (feed_entries_max, feed_bytes_max); %lld entries wait",
 			(long long)v->feed.id, (long long)v->quota.left_n);
 	return 0;
 }
 
 /* ---- commit ---------------------------------------------------------------------------------- */
 
-/* The lease was lost: others fetch these again. */
+/* The lease was lost: other workers repeat these visits. */
 static void stale(struct store_thread *s, size_t n)
 {
 	meter_count(s->ch->o->meter, FW_COUNT_STALE, n);
-	fw_info("%zu visits came after this worker's lease was over: nothing of them was stored, and others make them again", n);
+	fw_info("%zu visits ended after this worker's lease was lost: they are not stored, and other workers repeat them", n);
 }
 
 static void visit_stored(struct store_thread *s, struct visit *v)
@@ -121,10 +124,12 @@ static int commit_some(struct store_thread *s, size_t from, size_t n, struct fw_
 	return 0;
 }
 
-/* One outcome that the store will never take as it is: without entries and learned state, as our own failure. */
+/*
+ * Reduce an outcome that the store refuses for good: no entries, no learned state, a local failure.
+ */
 static void outcome_strip(struct visit *v, const struct fw_err *err)
 {
-	fw_error("feed %lld: the store refused the visit (%s); stored without its entries", (long long)v->feed.id, err->text);
+	fw_error("feed %lld: visit refused by the store: %s; it is stored without its entries", (long long)v->feed.id, err->text);
 	v->outcome.entries = NULL;
 	v->outcome.entry_n = 0;
 	v->outcome.groups = FW_GROUP_ERROR;
@@ -135,7 +140,10 @@ static void outcome_strip(struct visit *v, const struct fw_err *err)
 	v->outcome.visit.error = v->feed.error;
 }
 
-/* Commit batch[from, from + n), halving where it is refused. *done counts from the front what is dealt with. */
+/*
+ * Commit batch[from, from + n), halving it when the store refuses it. *done: number of visits dealt
+ * with, from the front.
+ */
 static int commit_range(struct store_thread *s, size_t from, size_t n, size_t *done, struct fw_err *err)
 {
 	int rc = commit_some(s, from, n, err);
@@ -154,8 +162,8 @@ static int commit_range(struct store_thread *s, size_t from, size_t n, size_t *d
 	rc = commit_some(s, from, 1, err);
 	if (retry_is_passing(rc))
 		return rc;
-	if (rc) { /* not even that: it is fetched again when its shard is read again */
-		fw_error("feed %lld: the store refused even that: %s", (long long)s->batch[from]->feed.id, err->text);
+	if (rc) { /* refused again: the feed is fetched again after the next read of its shard */
+		fw_error("feed %lld: visit without entries refused by the store: %s", (long long)s->batch[from]->feed.id, err->text);
 		owner_end(s->owner, s->batch[from]->claim);
 	}
 	*done += 1;
@@ -192,7 +200,7 @@ void commits_store(struct store_thread *s)
 		store_outage_over(s);
 		s->hurry = false;
 		s->index_more = true;
-		s->step_at_ms = 0; /* feeds that were stored may be due again soon */
+		s->step_at_ms = 0; /* committed feeds may be due again soon */
 	}
 }
 
@@ -222,7 +230,7 @@ void commits_take(struct store_thread *s)
 	uv_async_send(&s->ch->to_loop);
 }
 
-/* Nothing else is on its way: waiting gains nothing. */
+/* No other claim is open: waiting would not fill the batch. */
 static bool is_last(const struct store_thread *s)
 {
 	struct owner_counts counts;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What waits stands in tables of sched/hosts.h, with a budget for each host and nothing else: they
- * find the first in order of the hosts that have room, and a host without room is in nobody's way.
- * There is a table for each lane, so that slow and new feeds can be passed over without a look at
- * each. What is due later stands in a heap by due time.
+ * Feeds that are due stand in tables of sched/hosts.h, which here know only a limit for each host.
+ * Such a table finds the first feed, in order, of the hosts below their limit; a host at its limit
+ * blocks no other. There are three tables, for quick, slow and never visited feeds, so that a claim
+ * can skip a kind without looking at each feed. Feeds that are due later stand in a heap by due
+ * time.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -15,11 +16,11 @@
 #include "base/banned.h"
 
 #define CHUNK 1024
-#define UNPLANNED (INT64_MAX / 2) /* orders behind the plan */
-#define WORTH_UNIT 16777216.0     /* of an order by intervals */
+#define UNPLANNED (INT64_MAX / 2) /* orders after the plan's */
+#define WORTH_UNIT 16777216.0     /* one interval late, as an order */
 #define WORTH_MAX 1e11
-#define COARSE_BITS 3             /* of a number that stay where only its size matters */
-#define ALIKE_MS 32               /* durations below are alike */
+#define COARSE_BITS 3             /* significant bits that coarse() keeps */
+#define ALIKE_MS 32               /* shorter durations count as equal */
 
 struct chunk {
 	struct chunk *next;
@@ -29,7 +30,7 @@ struct chunk {
 struct due_shard {
 	struct due_item *first;
 	size_t n;
-	int64_t work_ms;          /* expected of those that wait */
+	int64_t work_ms;          /* expected time of the feeds that are due */
 };
 
 #define HOSTS_LEARNED 8192
@@ -37,7 +38,7 @@ struct due_shard {
 struct due_set {
 	struct due_rules rules;
 	struct { int64_t host_id, expect_us; } learned[HOSTS_LEARNED];
-	struct fw_hosts *lane[DUE_LANES]; /* all hosts in shard 0 */
+	struct fw_hosts *lane[DUE_LANES]; /* by enum due_lane; all hosts are in shard 0 */
 	struct fw_heap later;
 	struct chunk *chunk;
 	struct due_item *free;
@@ -66,8 +67,8 @@ static int by_host(const void *a, const void *b)
 }
 
 /*
- * How many rows there are with no more than max of each host; rows stand by host. drop: the others
- * go.
+ * The number of rows with at most max of each host. The rows are sorted by host. drop: remove the
+ * others.
  */
 static size_t host_part(struct due_read *r, size_t max, bool drop)
 {
@@ -87,7 +88,8 @@ static size_t host_part(struct due_read *r, size_t max, bool drop)
 }
 
 /*
- * The largest part of each host with which all fit; where not even one of each fits, the earliest.
+ * Find the largest limit for each host with which the rows fit. If not even one row of each host
+ * fits, keep the earliest.
  */
 void due_read_end(struct due_read *r)
 {
@@ -278,8 +280,8 @@ static enum due_lane lane_of(const struct due_set *d, const struct due_item *it)
 }
 
 /*
- * About this number. What is alike is taken shard by shard: feeds of a shard lie together in the
- * store, so that a commit of some of one shard changes few pages.
+ * Round down to COARSE_BITS bits. Equal orders are then claimed shard by shard: feeds of a shard
+ * are adjacent in the store, so a commit of them changes few pages.
  */
 static int64_t coarse(int64_t n)
 {
@@ -305,7 +307,7 @@ static int64_t work_of(const struct due_item *it)
 	return it->expect_ms ? it->expect_ms : FW_SECOND_MS;
 }
 
-/* Among those that may be claimed. */
+/* Make the feed claimable. */
 static int wait(struct due_set *d, struct due_item *it)
 {
 	int rc = fw_hosts_put(d->lane[it->lane], 0, it->host_id, &it->item);
@@ -424,7 +426,7 @@ int64_t due_set_ripen(struct due_set *d, struct fw_hosts_now now)
 		if (it->due_at_ms > now.wall_ms)
 			return it->due_at_ms;
 		fw_heap_take(&d->later);
-		if (become_due(d, it, now)) { /* out of memory: the next read of its shard brings it again */
+		if (become_due(d, it, now)) { /* out of memory: the next read of its shard adds it again */
 			shard_remove(d, it);
 			item_free(d, it);
 		}
@@ -432,7 +434,7 @@ int64_t due_set_ripen(struct due_set *d, struct fw_hosts_now now)
 	return INT64_MAX;
 }
 
-/* The first of each lane. */
+/* The first feed of each table. */
 static void firsts(struct due_set *d, int64_t mono_ms, struct fw_hosts_item **first, int64_t *next_ms)
 {
 	*next_ms = INT64_MAX;
@@ -479,7 +481,7 @@ struct due_item *due_set_claim(struct due_set *d, int64_t mono_ms, bool slow, bo
 		return NULL;
 	d->new_next = best != DUE_NEW;
 	it = due_of(fw_hosts_start(d->lane[best], mono_ms, &lane_ms));
-	if (!fw_hosts_send(d->lane[best], &it->item, mono_ms)) /* the gap counts from the claim */
+	if (!fw_hosts_send(d->lane[best], &it->item, mono_ms)) /* the gap starts with the claim */
 		assert(!"nothing is refused in a table without end or cool-downs");
 	unwait(d, it);
 	shard_remove(d, it);
@@ -487,7 +489,7 @@ struct due_item *due_set_claim(struct due_set *d, int64_t mono_ms, bool slow, bo
 	return it;
 }
 
-/* Its host has a place again. */
+/* Its host has room for another claim. */
 static void unclaim(struct due_set *d, struct due_item *it, struct fw_hosts_now now)
 {
 	assert(it->state == DUE_CLAIMED);
@@ -511,15 +513,15 @@ void due_set_back(struct due_set *d, struct due_item *it, int64_t until_ms, stru
 	if (until_ms > now.mono_ms)
 		rc = fw_hosts_row_put(d->lane[it->lane], 0, &pause, now);
 	rc = rc ? rc : wait(d, it);
-	if (rc) { /* out of memory: the next read of its shard brings it again */
+	if (rc) { /* out of memory: the next read of its shard adds it again */
 		shard_remove(d, it);
 		item_free(d, it);
 	}
 }
 
-/* ---- the order anew -------------------------------------------------------------------------- */
+/* ---- reordering -------------------------------------------------------------------------- */
 
-/* All that wait, and how many of them are late. */
+/* Collect all due feeds into out (may be NULL). Returns how many are late. */
 static size_t collect(struct due_set *d, struct due_item **out, int64_t late_before_ms)
 {
 	size_t n = 0, late = 0;
@@ -537,7 +539,7 @@ static size_t collect(struct due_set *d, struct due_item **out, int64_t late_bef
 	return late;
 }
 
-/* Positions in the order in which a simulation of the plan starts them. */
+/* order[i]: the position at which a simulation of the fetch plan starts it[i]. */
 static int plan(const struct due_set *d, struct due_item **it, size_t n, int64_t *order)
 {
 	struct fw_plan_item *item = calloc(n, sizeof(*item));
@@ -565,13 +567,16 @@ static int by_feed_due(const void *a, const void *b)
 	return x->item.feed_id < y->item.feed_id ? -1 : x->item.feed_id > y->item.feed_id;
 }
 
-/* By what a visit writes: rows of a shard; a first visit's rows, most of which lie by the feed's number. */
+/*
+ * Group key for locality of writes: the shard; never visited feeds form one group, because most
+ * rows of a first visit are stored by feed id.
+ */
 static int rows_of(const struct due_item *it)
 {
 	return it->last_visit_ms ? it->shard : STORE_SHARDS;
 }
 
-/* Of a shard by due time: what was put off to the end of the run comes last of its host. */
+/* Within a group by due time, so that a feed deferred to the end of the run is its host's last. */
 static int by_rows(const void *a, const void *b)
 {
 	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
@@ -579,7 +584,7 @@ static int by_rows(const void *a, const void *b)
 	return rows_of(x) != rows_of(y) ? (rows_of(x) < rows_of(y) ? -1 : 1) : by_feed_due(a, b);
 }
 
-/* Is its order that in which they are due? */
+/* Does the policy fetch in the order of due times? */
 static bool is_as_they_come(enum fw_plan_policy p)
 {
 	return p == FW_PLAN_FIFO || fw_plan_is_batch(p);
@@ -606,7 +611,7 @@ static int order_all(struct due_set *d, struct fw_hosts_now now)
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (!wait(d, it[i]))
 			continue;
-		shard_remove(d, it[i]); /* out of memory: as above */
+		shard_remove(d, it[i]); /* out of memory: see due_set_ripen() */
 		item_free(d, it[i]);
 	}
 	free(it);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The due set: what is due soon in the shards of one worker, and which of it is claimed next. In
- * memory, pure: it knows neither store nor clock.
+ * The due set: the feeds of one worker's shards that are due soon, and their order. In memory and
+ * pure: it knows neither the store nor a clock.
  *
- *   - A shard's feeds come from one read of the store and replace those that it had. A read keeps
- *     the earliest of each host, and of no host more than its fair part, where it holds less than
- *     there is (due_read).
- *   - A feed that is not due yet waits outside of the order. From its due time on it may be
- *     claimed.
- *   - Order of a run: by due time; of a backlog (more than `slots` feeds are late by backlog_ms):
- *     most intervals late first (fw_late_intervals), and every second one is a feed that was never
- *     visited, as long as there are any. Feeds that a person asked for (FW_DUE_FIRST) come before
- *     all others. Order of a --once: by the plan over the whole set (sched/plan.h). Of feeds that are
- *     about as late, or take about as long, those of one shard follow each other.
- *   - Of one host no more than host_claims are claimed at once, and one each gap. That bounds what
- *     is read ahead, and is no promise to the host: the owner's table of hosts keeps those.
+ * - One read of the store brings a shard's feeds, which replace those that the set had. If there is
+ *   not room for all, the read keeps the earliest feeds of each host, and of no host more than its
+ *   fair share (due_read).
+ * - A feed that is not due yet stands outside the order. It can be claimed from its due time on.
+ * - The order of a continuous run is due time. In a backlog (more than `slots` feeds are late by
+ *   backlog_ms) it is lateness in intervals, greatest first (fw_late_intervals), and every second
+ *   feed is a never visited one, while there are any. Urgent feeds (FW_DUE_FIRST: a person
+ *   requested them) come before all others. The order of a run --once is the fetch plan over the
+ *   whole set (sched/plan.h). Feeds with about the same lateness or duration follow each other
+ *   shard by shard.
+ * - No more than host_claims feeds of one host are claimed at once, and one in each gap. This
+ *   bounds the prefetch. It does not rate limit the host: the owner's hosts' table does that.
  *
- * Memory: 104 bytes for a feed, and some 270 for each host with feeds that may be claimed now. At
- * most `max` feeds, DUE_URGENT_MAX more that a person asked for, and those that are claimed.
+ * Memory: 104 bytes for each feed, and about 270 for each host that has feeds to claim now. The set
+ * holds at most `max` feeds, DUE_URGENT_MAX more that are urgent, and the claimed ones.
  */
 #ifndef FW_ENGINE_DUE_SET_H
 #define FW_ENGINE_DUE_SET_H
@@ -30,21 +30,22 @@
 
 struct due_rules {
 	size_t max;
-	uint32_t host_claims;      /* of one host at once; 0: no limit */
+	uint32_t host_claims;      /* claims of one host at once; 0: no limit */
 	int64_t host_gap_ms;       /* between two claims of one host */
 	uint32_t slots;
-	int64_t slow_us;           /* expected to take longer: slow; 0: none is */
-	int64_t backlog_ms;        /* 0: by due time, whatever is late */
-	bool once;                 /* all that is put is due, and `plan` is its order */
+	/* a feed that is expected to take longer is slow; 0: no feed is */
+	int64_t slow_us;
+	int64_t backlog_ms;        /* 0: always by due time */
+	bool once;                 /* run --once: every feed is due, and `plan` is the order */
 	struct fw_plan_rules plan;
 };
 
 enum due_state { DUE_NOWHERE, DUE_LATER, DUE_WAITING, DUE_CLAIMED };
 enum due_lane { DUE_QUICK, DUE_SLOW, DUE_NEW, DUE_LANES };
 
-struct due_item { /* a feed of the set: read only */
-	struct fw_hosts_item item; /* feed_id, urgent; while it is due later the node is that of the heap */
-	struct due_item *next, *prev; /* of its shard; or of those that are free */
+struct due_item { /* a feed of the set; read-only for callers */
+	struct fw_hosts_item item; /* feed_id, urgent; DUE_LATER: its node stands in the heap */
+	struct due_item *next, *prev; /* list of its shard, or of free items */
 	int64_t due_at_ms, host_id, last_visit_ms;
 	uint32_t expect_ms;
 	uint16_t shard;
@@ -56,12 +57,12 @@ struct due_item { /* a feed of the set: read only */
 struct due_read {
 	struct store_due *row;
 	size_t n, cap;
-	size_t room;               /* so many are kept */
-	bool cut;                  /* there were more */
+	size_t room;               /* number of rows to keep */
+	bool cut;                  /* there were more rows */
 };
 /* FW_ENOMEM. Memory: 2 * room rows. */
 FW_MUST_CHECK int due_read_add(struct due_read *r, const struct store_due *due);
-void due_read_end(struct due_read *r); /* keep what there is room for */
+void due_read_end(struct due_read *r); /* keep the rows that there is room for */
 void due_read_finish(struct due_read *r);
 
 /* ---- the set --------------------------------------------------------------------------------- */
@@ -70,49 +71,50 @@ struct due_set;
 struct due_set *due_set_new(const struct due_rules *rules); /* NULL: out of memory */
 void due_set_free(struct due_set *d);
 /*
- * How many feeds a shard may have. unread: shards that were not read yet, each of which has a part
- * kept free. A shard fills half of what is free.
+ * Limit of feeds for a shard. unread: number of shards not read yet; a part is kept free for each.
+ * A shard may fill half of the free room.
  */
 size_t due_set_room(const struct due_set *d, int shard, size_t held, size_t unread);
-size_t due_set_shard_n(const struct due_set *d, int shard); /* waiting, or due later */
-int64_t due_set_shard_work_ms(const struct due_set *d, int shard); /* expected of those that wait */
-int64_t due_set_work_ms(const struct due_set *d); /* of all that wait */
+size_t due_set_shard_n(const struct due_set *d, int shard); /* due now, or later */
+/* expected time of the feeds that are due */
+int64_t due_set_shard_work_ms(const struct due_set *d, int shard);
+int64_t due_set_work_ms(const struct due_set *d); /* the same for all shards */
 size_t due_set_n(const struct due_set *d);
 size_t due_set_waiting(const struct due_set *d);
 /*
- * So long took a visit of a feed of this host. A feed that was never visited is slow when its host is:
- * by an average of those last told, in a table in which hosts may take each other's place.
+ * Learn the duration of a visit at this host. A feed that was never visited is slow if its host is.
+ * The value is a moving average, in a hash table where a host may displace another.
  */
 void due_set_learn(struct due_set *d, int64_t host_id, int64_t expect_us);
-/* All of a shard leave but those that are claimed. */
+/* Remove all feeds of a shard that are not claimed. */
 void due_set_clear(struct due_set *d, int shard);
-/* FW_ENOMEM; FW_EAGAIN: there is no room. */
+/* Add a feed. FW_ENOMEM; FW_EAGAIN: there is no room. */
 FW_MUST_CHECK int due_set_put(struct due_set *d, const struct store_due *due, struct fw_hosts_now now);
 /*
- * Those whose time has come may be claimed. Returns when the next one's comes: wall; INT64_MAX:
- * none waits for its time.
+ * Make the feeds claimable that are due by now. Returns the due time of the next one (Unix ms), or
+ * INT64_MAX.
  */
 int64_t due_set_ripen(struct due_set *d, struct fw_hosts_now now);
 /*
- * The next one, and it is claimed; NULL: none. *next_ms: monotonic, when a host's pause ends;
- * INT64_MAX: none has one. slow: slow ones too. urgent: only what a person asked for.
+ * Take the next feed and mark it as claimed; NULL: none. *next_ms: monotonic, when the first host's
+ * gap ends; INT64_MAX: none waits. slow: slow feeds too. urgent: urgent feeds only.
  */
 struct due_item *due_set_claim(struct due_set *d, int64_t mono_ms, bool slow, bool urgent, int64_t *next_ms);
-/* Could anything be claimed? */
+/* Would due_set_claim() return a feed, with slow ones? */
 bool due_set_ready(struct due_set *d, int64_t mono_ms, int64_t *next_ms);
-/* A claim ends: the feed is not in the set any more. */
+/* A claim ends, and the feed leaves the set. */
 void due_set_done(struct due_set *d, struct due_item *it, struct fw_hosts_now now);
 /*
- * A claim ends, and the feed waits again; none of its host's is claimed before until_ms (monotonic;
- * FW_PACE_MAX_MS from now at the latest).
+ * A claim ends, and the feed can be claimed again. No feed of its host is claimed before until_ms
+ * (monotonic; at most FW_PACE_MAX_MS from now).
  */
 void due_set_back(struct due_set *d, struct due_item *it, int64_t until_ms, struct fw_hosts_now now);
 /*
- * Look at the order anew: is there a backlog, or is something not planned yet? FW_ENOMEM: it is as
- * it was. Cost O(n log n) where it is put in order again.
+ * Update the order: detect a backlog, plan what is not planned yet. FW_ENOMEM: the order is
+ * unchanged. Cost: O(n log n) if the set is reordered.
  */
 FW_MUST_CHECK int due_set_order(struct due_set *d, struct fw_hosts_now now);
 bool due_set_has_backlog(const struct due_set *d);
-size_t due_set_unplanned(const struct due_set *d); /* of a --once */
+size_t due_set_unplanned(const struct due_set *d); /* run --once: feeds not in the plan yet */
 
 #endif

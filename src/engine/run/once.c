@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The store thread of a --once: what it will take, when it is over, and what it took. */
+/* The store thread in a run --once: the forecast, the end of the run, and the time it took. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -11,9 +11,10 @@
 #include "engine/run/store_thread.h"
 #include "base/banned.h"
 
-#define HOST_PATIENCE_MS FW_MINUTE_MS /* it does not wait longer for hosts that want a pause, here or at others */
+/* limit of the wait for hosts that pause, here or at other workers */
+#define HOST_PATIENCE_MS FW_MINUTE_MS
 #define OTHERS_LOOK_MS 50
-#define OTHERS_LOOK_SHARE 20          /* of the store's time looks take no more than one part in so many */
+#define OTHERS_LOOK_SHARE 20          /* queries take at most 1/20 of the store's time */
 
 static int forecast(struct store_thread *s, const struct due_rows *due)
 {
@@ -52,7 +53,7 @@ int once_begin(struct store_thread *s, struct fw_err *err)
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
-/* What no plan could have been faster than. */
+/* Publish the measured lower bounds: no fetch plan could have been faster. */
 static void measured(struct store_thread *s)
 {
 	struct worker_shared *sh = s->ch->o->shared;
@@ -69,8 +70,8 @@ static void measured(struct store_thread *s)
 }
 
 /*
- * Do others still fetch what is due? A worker of a `run` is never out of work, perhaps; so it is
- * the store that tells.
+ * Do other workers still fetch what is due? A worker of a continuous run may never be idle, so only
+ * the store can tell.
  */
 static bool others_fetch(struct store_thread *s, size_t left)
 {
@@ -80,7 +81,7 @@ static bool others_fetch(struct store_thread *s, size_t left)
 	if (!s->st || s->retry.pause_ms || began_ms < s->others_look_ms)
 		return true;
 	if (fw_store_pending(s->st, s->ch->o->due_before_ms, &n, &due_ms, &err))
-		return true; /* the next step fails too, and tells */
+		return true; /* the next step fails too, and logs it */
 	s->others_look_ms = fw_mono_ms() + FW_MAX(OTHERS_LOOK_MS, OTHERS_LOOK_SHARE * (fw_mono_ms() - began_ms));
 	if (!s->others_ms || n != s->others_n)
 		s->others_ms = began_ms;
@@ -97,7 +98,7 @@ bool once_look(struct store_thread *s)
 		return false;
 	if (!s->once_over) {
 		if (left)
-			fw_info("%zu feeds are left for a later run: their hosts asked for a pause", left);
+			fw_info("%zu feeds are left for a later run: their hosts want a longer pause", left);
 		s->once_over = true;
 		s->once_over_ms = fw_mono_ms();
 		measured(s);

@@ -56,7 +56,7 @@ struct owner_rules {
 	int64_t slow_us;
 	int64_t backlog_ms;
 	uint32_t workers;          /* workers that start together; 0: unknown */
-	/* run once: only what is due at due_before_ms, in the order of `plan` */
+	/* run --once: only what is due at due_before_ms, in the order of `plan` */
 	bool once;
 	int64_t due_before_ms;
 	struct fw_plan_rules plan;
@@ -77,7 +77,7 @@ enum claim_state {       /* owner of the claim: */
 
 struct claim_batch;
 struct claim {
-	/* in the hosts' table; order: sequence of the claims, or (run once) position in the plan */
+	/* in the hosts' table; order: sequence of the claims, or (run --once) position in the plan */
 	struct fw_hosts_item item;
 	struct fw_feed feed;       /* all column groups; the strings live as long as the claim */
 	int64_t host_id, was_due_ms;
@@ -162,7 +162,7 @@ bool owner_is_lost(const struct owner *o); /* then cancel what is in flight */
 /* monotonic; cancel after this time too: the lease may end */
 int64_t owner_safe_until_ms(const struct owner *o);
 /*
- * run once: true when nothing is left here that may start within patience_ms. *left: feeds that are
+ * run --once: true when nothing is left here that may start within patience_ms. *left: feeds that are
  * due, but whose hosts pause for longer. *others: other workers may still have work, as far as is
  * known, or some shards may have no owner.
  */

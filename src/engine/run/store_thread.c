@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The store thread: owns the one database connection of its process. Keeps the worker's lease and claims ahead (owner.h), commits outcomes in
- * batches (commits.c), passes control messages on, does maintenance when there is nothing better to do.
+ * The store thread. It owns the only database connection of its process. It renews the worker's
+ * lease and claims ahead (owner.h), commits outcomes in batches (commits.c), passes control
+ * messages on, and does maintenance when it has nothing else to do.
  *
- * Outages: what fails for a passing reason is kept and tried again with back-off (nothing is claimed meanwhile, so what is held stays
- * bounded); on a broken connection the store is opened anew.
+ * Outages: what fails for a passing reason is kept and retried with backoff. Nothing is claimed
+ * meanwhile, so what is held stays bounded. A broken connection is replaced.
  *
- * A disk with less room than disk_free_min_bytes stops claims and commits too, until there is room. Heartbeats, messages and retention
- * go on: they take next to nothing, or make room.
+ * Full disk: with less room than disk_free_min_bytes on the store's disk, claims and commits pause.
+ * Heartbeats, control messages and retention go on: they take next to no room, or make some.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,17 +26,18 @@
 #include "api/keep.h"
 
 #define BEAT_MS (5 * FW_SECOND_MS)
-#define CONTROL_MS FW_SECOND_MS /* between looks for messages, should the store not have told of one */
-#define COLLECT_N 32 /* outcomes that are worth waking up for, when a batch is open */
-#define CLAIM_MS 50  /* between claims, while the loop wants few */
-#define IDLE_MS FW_SECOND_MS /* it never sleeps longer */
+/* poll interval for control messages, if the store does not announce them */
+#define CONTROL_MS FW_SECOND_MS
+#define COLLECT_N 32 /* outcomes in the ring that wake a thread that collects a batch */
+#define CLAIM_MS 50  /* between claims, while the loop wants only a few */
+#define IDLE_MS FW_SECOND_MS /* limit of one sleep */
 #define INDEX_BUSY_MS 200
 #define ONCE_INDEX_MS FW_SECOND_MS
 #define ROOM_MS FW_SECOND_MS
-#define PRUNE_MS FW_MINUTE_MS             /* often, so that it is little each time */
-#define PRUNE_MORE_MS FW_SECOND_MS        /* when a call did not get to the end */
-#define IDLE_LOOK_MS FW_SECOND_MS /* between two looks for what is due next, at the least */
-#define IDLE_LOOK_SHARE 50        /* of the store's time they take no more than one part in so many */
+#define PRUNE_MS FW_MINUTE_MS             /* often, so that each call does little */
+#define PRUNE_MORE_MS FW_SECOND_MS        /* if a call left work behind */
+#define IDLE_LOOK_MS FW_SECOND_MS /* minimum between two queries for the next due time */
+#define IDLE_LOOK_SHARE 50        /* these queries take at most 1/50 of the store's time */
 #define FAR_MS (100 * 366 * FW_DAY_MS)
 #define OPEN_PATIENCE_MS (2 * FW_SECOND_MS)
 #define ONCE_OUTAGE_MS (10 * FW_SECOND_MS)
@@ -48,7 +50,11 @@ void channel_wake_store(struct channel *ch)
 		;
 }
 
-/* Both sides exchange: who comes second sees what the other did before. The loop finds the store thread awake, or that one the outcome. */
+/*
+ * Lost wake-up: both sides use an atomic exchange on `collecting`, so the later one sees what the
+ * earlier one wrote. Either the loop finds the store thread awake, or the store thread finds the
+ * outcome.
+ */
 void channel_outcome_put(struct channel *ch, bool last)
 {
 	bool collecting = atomic_fetch_or(&ch->collecting, 0);
@@ -57,7 +63,7 @@ void channel_outcome_put(struct channel *ch, bool last)
 		channel_wake_store(ch);
 }
 
-/* Until somebody wakes it. */
+/* Sleep until woken, at most ms. */
 static void doze(struct channel *ch, int64_t ms)
 {
 	struct pollfd p = {.fd = ch->wake_fd[0], .events = POLLIN};
@@ -88,7 +94,7 @@ static void ask_later(struct store_thread *s, const char *doing, const struct fw
 	s->outage_err = *err;
 	atomic_store_explicit(&s->ch->o->meter->away, 1, memory_order_relaxed);
 	meter_count(s->ch->o->meter, FW_COUNT_RETRIES, 1);
-	fw_warn("%s: %s; nothing is lost, next try in %d ms", doing, err->text, (int)wait);
+	fw_warn("%s: %s; nothing is lost, retrying in %d ms", doing, err->text, (int)wait);
 }
 
 static void store_forget(struct store_thread *s)
@@ -129,7 +135,7 @@ void store_outage_over(struct store_thread *s)
 
 /* ---- room on the disk ------------------------------------------------------------------------ */
 
-/* Below disk_free_min_bytes nothing is claimed, started or committed; see the top of this file. */
+/* See "Full disk" at the top of this file. */
 static void look_for_room(struct store_thread *s, int64_t mono_ms)
 {
 	bool was = s->full_since_ms != 0, full;
@@ -143,14 +149,14 @@ static void look_for_room(struct store_thread *s, int64_t mono_ms)
 		return;
 	s->full_since_ms = full ? mono_ms : 0;
 	if (!full) {
-		fw_info("there is room on the store's disk again");
+		fw_info("the store's disk has room again");
 		return;
 	}
-	fw_warn("%s; nothing is fetched meanwhile, and what was is kept", s->full_err.text);
-	owner_recall(s->owner); /* what has not begun */
+	fw_warn("%s; fetching pauses, and fetched documents are kept", s->full_err.text);
+	owner_recall(s->owner); /* claims that have not started */
 }
 
-/* ---- control, upkeep, waiting ---------------------------------------------------------------- */
+/* ---- control messages and heartbeat ---------------------------------------------------------------- */
 
 static void control(struct store_thread *s, int64_t mono_ms)
 {
@@ -161,24 +167,32 @@ static void control(struct store_thread *s, int64_t mono_ms)
 	if (!s->st || mono_ms < s->control_at_ms || s->retry.at_ms > mono_ms)
 		return;
 	s->control_at_ms = mono_ms + CONTROL_MS;
-	/* a store that fails here fails the next claim too, and that is told; a message that nobody knows is passed over */
+	/*
+	 * An error is not reported here: the next claim fails too and reports it. Messages of
+	 * unknown kinds are skipped.
+	 */
 	while (fw_store_control_take(s->st, sh->control_id, &msg, &err) == 0 && msg.id > sh->control_id) {
 		sh->control_id = msg.id;
 		if (msg.kind == FW_CONTROL_STOP) {
-			fw_info("told to stop");
+			fw_info("stop requested by a control message");
 			atomic_store(&s->ch->told, true);
 			atomic_store(&s->ch->finished, true);
 			uv_async_send(&s->ch->to_loop);
 		} else if (msg.kind == FW_CONTROL_PAUSE || msg.kind == FW_CONTROL_RESUME) {
 			sh->paused = msg.kind == FW_CONTROL_PAUSE;
 			fw_info(sh->paused ? "paused" : "resumed");
-		} else if (msg.kind == FW_CONTROL_RELOAD && msg.id > s->newest_id) { /* else this worker was born after it */
-			atomic_store(&s->ch->o->shared->reload, true); /* it may send no signals */
+		/* older messages precede this worker's start */
+		} else if (msg.kind == FW_CONTROL_RELOAD && msg.id > s->newest_id) {
+			/* the sandbox forbids signals to the master */
+			atomic_store(&s->ch->o->shared->reload, true);
 		}
 	}
 }
 
-/* For people and metrics. The first one goes before the first claim: by it the next start finds workers that were killed. */
+/*
+ * The heartbeat record, for people and metrics. The first one precedes the first claim: by it the
+ * next run finds workers that were killed.
+ */
 static void beat(struct store_thread *s, int64_t mono_ms)
 {
 	struct worker_shared *sh = s->ch->o->shared;
@@ -192,10 +206,11 @@ static void beat(struct store_thread *s, int64_t mono_ms)
 		return;
 	rc = fw_store_beat_put(s->st, &b, fw_now_ms(), &err);
 	if (rc) {
-		store_outage(s, "the sign of life", rc, &err);
+		store_outage(s, "storing the heartbeat", rc, &err);
 	} else {
 		s->beat_at_ms = mono_ms;
-		s->index_more = true; /* others may have stored something that the index lacks */
+		/* other workers may have stored entries that the index lacks */
+		s->index_more = true;
 		store_outage_over(s);
 	}
 }
@@ -203,9 +218,10 @@ static void beat(struct store_thread *s, int64_t mono_ms)
 /* ---- maintenance ----------------------------------------------------------------------------- */
 
 /*
- * A short step of the search index, when there is nothing to store. While transfers keep the machine busy only now and then, so that the
- * index keeps up without slowing them; a --once leaves it to its end, and then takes no longer than ONCE_INDEX_MS: what is left is
- * done by the next run, and a search says how much that is.
+ * One short step of the search index, when there is nothing to store. While transfers keep the
+ * machine busy, a step every INDEX_BUSY_MS keeps the index up to date without slowing them. A run
+ * once leaves the index to its end, and then takes at most ONCE_INDEX_MS: the next run does the
+ * rest, and a search reports how much is missing.
  */
 static bool index_step(struct store_thread *s, int64_t mono_ms)
 {
@@ -214,12 +230,16 @@ static bool index_step(struct store_thread *s, int64_t mono_ms)
 	    (s->ch->o->once && (!s->once_over || mono_ms - s->once_over_ms > ONCE_INDEX_MS)) ||
 	    (busy && mono_ms - s->index_at_ms < INDEX_BUSY_MS))
 		return false;
-	(void)fw_keep_index(s->st, fw_now_ms(), &s->index_more); /* what goes wrong is logged there, and tried again later */
+	/* logs its errors; retried later */
+	(void)fw_keep_index(s->st, fw_now_ms(), &s->index_more);
 	s->index_at_ms = fw_mono_ms();
 	return s->index_more;
 }
 
-/* Forget what is older than the settings want it kept: one worker's business, now and then; a --once does it at its end. */
+/*
+ * Retention: the first worker prunes what is older than the settings allow; a run --once does so at
+ * its end.
+ */
 static void prune(struct store_thread *s, int64_t mono_ms)
 {
 	bool more = false;
@@ -227,13 +247,14 @@ static void prune(struct store_thread *s, int64_t mono_ms)
 	if (s->ch->o->index || !s->st || s->retry.pause_ms || mono_ms < s->prune_at_ms || (s->ch->o->once && !s->once_over) ||
 	    atomic_load(&s->ch->stopping))
 		return;
-	(void)fw_keep(s->st, s->ch->config, fw_now_ms(), &more); /* a store that is gone is found by the next claim */
+	/* the next claim notices a broken store */
+	(void)fw_keep(s->st, s->ch->config, fw_now_ms(), &more);
 	s->prune_at_ms = fw_mono_ms() + (more ? PRUNE_MORE_MS : PRUNE_MS);
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
-/* The lease and the due set. */
+/* One step of the owner: the lease and the due set. */
 static void owner_follow(struct store_thread *s, int64_t mono_ms)
 {
 	bool lost = owner_is_lost(s->owner);
@@ -245,7 +266,7 @@ static void owner_follow(struct store_thread *s, int64_t mono_ms)
 	rc = owner_step(s->owner, s->changed, &s->step_at_ms, &err);
 	s->changed = false;
 	if (rc)
-		store_outage(s, "keeping the lease", rc, &err);
+		store_outage(s, "renewing the lease", rc, &err);
 	if (owner_is_lost(s->owner) != lost)
 		uv_async_send(&s->ch->to_loop);
 }
@@ -256,7 +277,7 @@ static bool may_claim(const struct store_thread *s, int64_t mono_ms)
 		!atomic_load(&s->ch->stopping) && s->retry.at_ms <= mono_ms && atomic_load(&s->ch->open_max);
 }
 
-/* Claim, in portions; but a few free slots do not wait for many. */
+/* Claim in batches, but do not let a quarter of the slots stay free to fill one. */
 static void claim(struct store_thread *s, int64_t mono_ms)
 {
 	struct channel *ch = s->ch;
@@ -290,7 +311,9 @@ static void claim(struct store_thread *s, int64_t mono_ms)
 	uv_async_send(&ch->to_loop);
 }
 
-/* Nothing is claimed, and all that was is stored: when is the next feed due? For people who watch. */
+/*
+ * Idle: nothing is claimed or uncommitted. Publish when the next feed is due, for the status line.
+ */
 static void idle_look(struct store_thread *s)
 {
 	int64_t began_ms = fw_mono_ms(), n, wake_ms;
@@ -301,7 +324,7 @@ static void idle_look(struct store_thread *s)
 	if (!s->st || s->ch->o->once || s->ch->o->index || counts.open || counts.done || began_ms < s->idle_look_ms || s->retry.pause_ms)
 		return;
 	if (fw_store_pending(s->st, fw_now_ms() + FAR_MS, &n, &wake_ms, &err))
-		return; /* the next step fails too, and tells */
+		return; /* the next step fails too, and logs it */
 	atomic_store(&s->ch->o->shared->next_due_ms, n && wake_ms <= fw_now_ms() ? 0 : wake_ms);
 	s->idle_look_ms = fw_mono_ms() + FW_MAX(IDLE_LOOK_MS, IDLE_LOOK_SHARE * (fw_mono_ms() - began_ms));
 }
@@ -342,8 +365,8 @@ static void sleep_until_something(struct store_thread *s)
 /* ---- life ------------------------------------------------------------------------------------ */
 
 struct dead {
-	struct fw_buf names; /* each with its NUL */
-	int64_t run_id; /* ours: of its workers the master knows more, namely what they were reading */
+	struct fw_buf names; /* names, each with its NUL */
+	int64_t run_id; /* our run; its workers are reaped by their successors (reap_dead()) */
 };
 
 static int dead_note(void *ctx, const struct fw_beat *b)
@@ -356,13 +379,14 @@ static int dead_note(void *ctx, const struct fw_beat *b)
 }
 
 /*
- * Workers that were killed together with their master, by whatever hand, left leases behind. What they were reading is not known, so no
- * feed is charged with their death: a machine that stops is not a document's fault.
+ * Reap the workers that were killed together with their master: end their leases. It is not known
+ * what they were reading, so no feed is charged: a machine that stops is not a document's fault.
  */
 static void reap_the_dead(struct store_thread *s)
 {
 	struct dead d = {.run_id = s->ch->o->run_id};
-	int64_t since_ms = fw_now_ms() - s->ch->config->lease_ms - FW_MINUTE_MS; /* older leases are over */
+	/* older leases have expired */
+	int64_t since_ms = fw_now_ms() - s->ch->config->lease_ms - FW_MINUTE_MS;
 	struct fw_err err = {.text = "out of memory"};
 	int rc = fw_store_beat_list(s->st, since_ms, dead_note, &d, &err);
 
@@ -370,10 +394,13 @@ static void reap_the_dead(struct store_thread *s)
 		rc = fw_store_reap(s->st, d.names.p + at, 0, &err);
 	fw_buf_finish(&d.names);
 	if (rc)
-		fw_warn("ending the leases of dead workers: %s; they will end by themselves", err.text);
+		fw_warn("leases of dead workers were not ended: %s; they expire by themselves", err.text);
 }
 
-/* A network was permitted since the last run: what it had blocked is due, for a --once too. */
+/*
+ * If a network was permitted since the last run, the feeds that it had blocked are due, in a run
+ * once too.
+ */
 static int unblock(struct store_thread *s, struct fw_err *err)
 {
 	int64_t now_ms = s->ch->o->due_before_ms ? s->ch->o->due_before_ms : fw_now_ms();
@@ -381,11 +408,14 @@ static int unblock(struct store_thread *s, struct fw_err *err)
 	int rc = chores_unblock(s->st, s->ch->config, now_ms, &n, err);
 
 	if (!rc && n)
-		fw_info("allow_networks or deny_networks has changed: %zu feeds that were blocked are due", n);
+		fw_info("allow_networks or deny_networks has changed: %zu blocked feeds are due again", n);
 	return rc;
 }
 
-/* The lease of the one whose place we take ends, and what it was reading is charged. What fails in passing we try again, or who takes our place. */
+/*
+ * Reap our predecessor: end its lease, and charge the feed it was reading. After a passing error
+ * this worker retries, or its own successor does.
+ */
 static int reap_dead(struct store_thread *s, struct fw_err *err)
 {
 	struct worker_shared *sh = s->ch->o->shared;
@@ -394,12 +424,12 @@ static int reap_dead(struct store_thread *s, struct fw_err *err)
 	if (retry_is_passing(rc))
 		return rc;
 	if (rc)
-		fw_warn("ending the lease of %s: %s; it will end by itself", sh->dead_name, err->text);
+		fw_warn("the lease of %s was not ended: %s; it expires by itself", sh->dead_name, err->text);
 	sh->dead_name[0] = '\0';
 	return 0;
 }
 
-/* Open the store and see to what was left there. Passing errors may be tried again. */
+/* Open the store, reap dead workers, read the control state. A passing error may be retried. */
 static int begin(struct store_thread *s, struct fw_err *err)
 {
 	struct worker_shared *sh = s->ch->o->shared;
@@ -419,13 +449,14 @@ static int begin(struct store_thread *s, struct fw_err *err)
 	if (rc)
 		return rc;
 	s->newest_id = newest.id;
-	if (!sh->listening) { /* a successor goes on where the last one stopped, and stays paused */
+	/* a successor goes on after its predecessor's last message, and stays paused */
+	if (!sh->listening) {
 		sh->control_id = newest.id;
 		sh->paused = newest.paused;
 	}
 	sh->listening = true;
 	if (s->ch->o->once && sh->paused)
-		return fw_err_set(err, FW_EINVAL, "this store's workers are paused: 'feedwheel resume --all' lets them go on");
+		return fw_err_set(err, FW_EINVAL, "the workers of this store are paused (to resume, run 'feedwheel resume --all')");
 	if (s->ch->o->once && s->ch->o->index == 0 && atomic_load(&sh->total) == 0)
 		rc = once_begin(s, err);
 	if (!rc)
@@ -434,8 +465,8 @@ static int begin(struct store_thread *s, struct fw_err *err)
 }
 
 /*
- * The first opening. Ten workers that start at once hold each other up for a moment; a server may start after its workers, and a run
- * that goes on waits for it, until it is told to stop.
+ * The first opening. Workers that start together block each other for a moment. A database server
+ * may start later than its workers: a continuous run waits for it until a stop is requested.
  */
 int store_thread_open(struct store_thread *s)
 {
@@ -473,7 +504,7 @@ int store_thread_init(struct store_thread *s, struct channel *ch)
 	s->claim = calloc(max, sizeof(struct claim *));
 	s->outcome = calloc(max, sizeof(*s->outcome));
 	s->started_ms = fw_now_ms();
-	s->index_more = true; /* it may have been away for long */
+	s->index_more = true; /* the index may be out of date */
 	s->prune_at_ms = s->ch->o->once ? 0 : fw_mono_ms() + PRUNE_MS;
 	if (s->ch->o->once) {
 		struct fw_plan_rules rules;
@@ -485,8 +516,9 @@ int store_thread_init(struct store_thread *s, struct channel *ch)
 }
 
 /*
- * The store is away, or full. A run that goes on waits for it; one that drains waits for drain_timeout_ms, and a --once, behind which
- * somebody sits, for ONCE_OUTAGE_MS. What is held then is not lost: the next run makes the visits again.
+ * The store is unavailable, or its disk is full. A continuous run waits for it; a draining one
+ * waits for drain_timeout_ms, and a run --once, for which a person waits, for ONCE_OUTAGE_MS. Visits
+ * that were not stored are not lost: the next run repeats them.
  */
 static bool gave_up(const struct store_thread *s, int64_t mono_ms)
 {
@@ -498,11 +530,11 @@ static bool gave_up(const struct store_thread *s, int64_t mono_ms)
 	if (mono_ms - FW_MAX(since_ms, s->last_since_ms) < limit)
 		return false;
 	s->ch->o->shared->err = s->outage_since_ms ? s->outage_err : s->full_err;
-	fw_error("giving up: %zu visits could not be stored; the next run makes them again", s->n);
+	fw_error("giving up: %zu visits could not be stored; the next run repeats them", s->n);
 	return true;
 }
 
-/* All is stored, and the lease has ended. */
+/* Is all stored and the lease ended? */
 static bool is_left(struct store_thread *s)
 {
 	if (s->n || fw_ring_fill(&s->ch->outcomes))
@@ -510,7 +542,10 @@ static bool is_left(struct store_thread *s)
 	return owner_is_left(s->owner);
 }
 
-/* When there is nothing to store, and what is due is known. True: there is more to do at once. */
+/*
+ * Maintenance, when there is nothing to store and all shards have been read. True: call again at
+ * once.
+ */
 static bool maintain(struct store_thread *s, int64_t mono_ms)
 {
 	const struct worker_options *o = s->ch->o;
@@ -536,10 +571,11 @@ enum store_next store_thread_step(struct store_thread *s, int *code)
 
 	if (last && !s->last_since_ms) {
 		s->last_since_ms = mono_ms;
-		s->retry.at_ms = FW_MIN(s->retry.at_ms, mono_ms); /* drained during an outage: look once more, now */
+		/* drained during an outage: try once more, now */
+		s->retry.at_ms = FW_MIN(s->retry.at_ms, mono_ms);
 	}
 	if (s->retry.at_ms && mono_ms >= s->retry.at_ms) {
-		s->retry.at_ms = 0; /* s->retry.pause_ms stays: the next failure waits longer */
+		s->retry.at_ms = 0; /* retry.pause_ms stays: the next failure backs off longer */
 		if (!s->st)
 			reopen(s);
 	}
@@ -595,7 +631,7 @@ void *store_thread_main(void *arg)
 	intptr_t code = WORKER_DONE;
 
 	if (store_thread_init(&s, ch)) {
-		fw_err_set(&ch->o->shared->err, FW_ENOMEM, "out of memory for %zu visits: lower 'concurrency'", ch->visit_max);
+		fw_err_set(&ch->o->shared->err, FW_ENOMEM, "out of memory for %zu visits (lower 'concurrency')", ch->visit_max);
 		code = WORKER_SYSTEM;
 	} else {
 		code = store_thread_open(&s);
