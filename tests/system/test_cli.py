@@ -733,7 +733,7 @@ def fetch(base):
         r = w.json("run", "--once")
         equal([r["feeds"], r["read"], r["failed"]], [1, 1, 0], r) # those that were checked have had their first visit
         equal(w.json("list")[2]["url"], o.url("/doc/1"), "the feed that the page names")
-        holds("takes its place: " + o.url("/doc/1") in w.run("show", "#3").stdout, "the visits say so")
+        holds("replaced by the feed that it names: " + o.url("/doc/1") in w.run("show", "#3").stdout, "the visits say so")
         # the feed is subscribed already: the page stays, and says what it names
         w.run("add", o.url("/with/html/feed/0"))
         w.run("run", "--once", code=1)
@@ -1165,7 +1165,7 @@ def interrupt(base):
         env = dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8")
         shown, code = on_terminal(w.command("run", "--once", "--concurrency", "4", "--host-max", "9"), env, interrupt_at=r"4 in flight")
         equal(code, 0, shown)
-        holds("leaving at once" not in shown, shown)
+        holds("exiting at once" not in shown, shown)
         done = w.one("SELECT count(*) FROM visits WHERE kind = 1")
         holds(4 <= done < 60, "%d of 60 visits" % done)
         equal(w.json("status")["in_flight"], 0, "in flight")

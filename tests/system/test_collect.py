@@ -144,7 +144,7 @@ def damaged(base):
             w.run_once()
             seen.append([f["failures"] for f in w.json("list")])
             if len(seen) == 2:
-                for url, words in (o.urls[0], "no entry could be read of a malformed document"), (o.urls[2], "an HTML page"):
+                for url, words in (o.urls[0], "malformed document: no entry could be read"), (o.urls[2], "an HTML page"):
                     holds(words in w.run("why", url).stdout, w.run("why", url).stdout)
                 holds("malformed" in w.run("list", "--failing").stdout, w.run("list", "--failing").stdout)
                 equal(entries_by_feed(w), dict(zip(o.urls, (1, 0, 1))), "what it had stays")

@@ -125,7 +125,7 @@ def given_back(base):
         w, p, stall = stalled(base, o, "drain_timeout_ms = 100ms\n")
         wait_for("the large ones", lambda: len([r for r in o.requests() if r["feed"] < 3]) >= 3, 60)
         p.send_signal(signal.SIGTERM)
-        wait_for("those that wait", lambda: "did not end in time" in w.words(), 60)
+        wait_for("those that wait", lambda: "cancelled at drain_timeout_ms" in w.words(), 60)
         os.unlink(stall)
         equal(p.wait(timeout=60), 0, w.last_words())
         equal(w.leased(), {}, "leases")

@@ -519,7 +519,7 @@ void due_set_back(struct due_set *d, struct due_item *it, int64_t until_ms, stru
 	}
 }
 
-/* ---- reordering -------------------------------------------------------------------------- */
+/* ---- reordering ------------------------------------------------------------------------------ */
 
 /* Collect all due feeds into out (may be NULL). Returns how many are late. */
 static size_t collect(struct due_set *d, struct due_item **out, int64_t late_before_ms)

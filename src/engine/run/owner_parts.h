@@ -77,21 +77,21 @@ struct owner {
 	size_t open, slow, urgent, done;
 };
 
-/* ---- owner.c */
+/* ---- owner.c --------------------------------------------------------------------------------- */
 void shard_cut(struct owner *o, struct owner_shard *s, bool cut);
 /* The latest time that the store's clock can show. Times that other workers wait for use it. */
 struct fw_hosts_now owner_latest(const struct owner *o);
 /* The lease is over: drop all shards. */
 void owner_lose(struct owner *o);
 
-/* ---- owner_reads.c */
+/* ---- owner_reads.c --------------------------------------------------------------------------- */
 /*
  * Read the store for some ms: changed shards first, then the others in turn. *next_ms: monotonic,
  * when the next read is due.
  */
 FW_MUST_CHECK int reads_do(struct owner *o, int64_t *next_ms, struct fw_err *err);
 
-/* ---- owner_claims.c */
+/* ---- owner_claims.c -------------------------------------------------------------------------- */
 struct claim *claim_find(const struct owner *o, int64_t feed_id);
 /* Free a claim without putting its feed back. The claim must not stand in the hosts' table. */
 void claim_free(struct owner *o, struct claim *c);

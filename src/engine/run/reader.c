@@ -11,7 +11,7 @@
 #include "engine/run/reader.h"
 #include "engine/rows.h"
 
-/* ---- who is to blame ------------------------------------------------------------------------- */
+/* ---- which feed to charge -------------------------------------------------------------------- */
 
 static const int FATAL[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
 static struct sigaction old_action[FW_N(FATAL)];
@@ -45,7 +45,10 @@ void reading_end(struct worker_shared *shared, const struct visit *v)
 	atomic_store(place(shared, v), 0);
 }
 
-/* On the thread that failed. It fails again when this returns, and then as if we had not been here. */
+/*
+ * Runs on the thread that crashed. The old handler is restored, so the thread crashes again when
+ * this returns.
+ */
 static void on_fatal(int number, siginfo_t *info, void *context)
 {
 	int64_t id = reading_here;
@@ -56,7 +59,8 @@ static void on_fatal(int number, siginfo_t *info, void *context)
 		if (FATAL[i] == number)
 			(void)sigaction(number, &old_action[i], NULL);
 	}
-	if (info->si_code <= 0 || number == SIGSYS) /* it was sent, or what it stopped is not done again: nothing fails by itself */
+	/* sent by a process, or not repeated: raise it again */
+	if (info->si_code <= 0 || number == SIGSYS)
 		(void)raise(number);
 }
 
@@ -67,14 +71,17 @@ int reading_watch(struct worker_shared *shared, struct fw_err *err)
 	watched = shared;
 	for (size_t i = 0; i < FW_N(FATAL); i++) {
 		if (sigaction(FATAL[i], &a, &old_action[i]))
-			return fw_err_set(err, FW_EIO, "signal %d cannot be watched: %s", FATAL[i], strerror(errno));
+			return fw_err_set(err, FW_EIO, "signal %d cannot be handled: %s", FATAL[i], strerror(errno));
 	}
 	return 0;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The other thread. What it looks at of the reader does not change meanwhile; the visit is its own. */
+/*
+ * Runs on the reader thread. The loop changes nothing that it reads meanwhile; the visit is its
+ * own.
+ */
 static void on_work(uv_work_t *work)
 {
 	struct reader *r = work->data;
@@ -103,7 +110,7 @@ static struct visit *take(struct reader *r, struct visit **at)
 	return v;
 }
 
-/* It is no longer one that waits as it came. */
+/* The visit no longer waits in coded form. */
 static void uncount(struct reader *r, const struct visit *v)
 {
 	if (!v->fetch.coded)
@@ -114,7 +121,10 @@ static void uncount(struct reader *r, const struct visit *v)
 
 static void on_worked(uv_work_t *work, int status);
 
-/* The first in line is read when there is room for it; when nothing else is held, it has all there is. */
+/*
+ * Start the first visit in the queue if there is room. If nothing else is held, it may use any
+ * amount.
+ */
 static void next(struct reader *r)
 {
 	size_t all = r->rules->parse_memory, room = !r->held_bytes ? SIZE_MAX : r->held_bytes < all ? all - r->held_bytes : 0;
@@ -126,14 +136,14 @@ static void next(struct reader *r)
 	r->since_ms = fw_mono_ms();
 	uncount(r, r->first);
 	if (uv_queue_work(r->loop, &r->work, on_work, on_worked))
-		abort(); /* only without a function to call */
+		abort(); /* fails only without a callback */
 }
 
 static void on_worked(uv_work_t *work, int status)
 {
 	struct reader *r = work->data;
 
-	(void)status; /* nobody cancels it */
+	(void)status; /* never cancelled */
 	r->busy = false;
 	r->since_ms = 0;
 	if (r->closed)

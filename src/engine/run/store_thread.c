@@ -156,7 +156,7 @@ static void look_for_room(struct store_thread *s, int64_t mono_ms)
 	owner_recall(s->owner); /* claims that have not started */
 }
 
-/* ---- control messages and heartbeat ---------------------------------------------------------------- */
+/* ---- control messages and heartbeat ---------------------------------------------------------- */
 
 static void control(struct store_thread *s, int64_t mono_ms)
 {

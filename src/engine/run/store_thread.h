@@ -45,7 +45,7 @@ struct store_thread {
 	uint64_t visits, news, failures;
 };
 
-/* ---- store_thread.c */
+/* ---- store_thread.c -------------------------------------------------------------------------- */
 FW_MUST_CHECK int store_thread_init(struct store_thread *s, struct channel *ch); /* FW_ENOMEM */
 void store_thread_finish(struct store_thread *s);
 /*
@@ -68,14 +68,14 @@ void store_outage(struct store_thread *s, const char *doing, int rc, const struc
 /* The store works again. */
 void store_outage_over(struct store_thread *s);
 
-/* ---- commits.c */
+/* ---- commits.c ------------------------------------------------------------------------------- */
 /* Take the visits that the loop handed over: into the batch, or back to the owner. */
 void commits_take(struct store_thread *s);
 bool commits_due(const struct store_thread *s, int64_t mono_ms);
 /* Commit the batch. After a passing error it is kept. */
 void commits_store(struct store_thread *s);
 
-/* ---- once.c */
+/* ---- once.c ---------------------------------------------------------------------------------- */
 /* The first worker counts what is due and makes the forecast. */
 FW_MUST_CHECK int once_begin(struct store_thread *s, struct fw_err *err);
 /*

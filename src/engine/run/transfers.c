@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the loop does with claims and visits: start them, read what comes back (large documents are read beside the loop: reader.h), hand
- * outcomes to the store thread. Nothing here blocks: no SQL, no disk, no name look-up.
+ * Transfers: the loop thread's part of a claim's life. It starts waiting claims, reads the
+ * responses (the reader thread reads large documents: reader.h), and hands the outcomes to the
+ * store thread.
+ *
+ * A claim passes through this file as follows:
+ *
+ *	claim_next()       CLAIM_WAITING -> CLAIM_FETCHING, or CLAIM_HELD if its name is at its limit
+ *	visit_start()      a transfer in a slot
+ *	on_fetched()       CLAIM_FETCHING -> CLAIM_DOUBTED if our own network may be down, else:
+ *	visit_over()       -> CLAIM_READING
+ *	visit_settle()     the outcome is decided
+ *	visit_hand_over()  -> CLAIM_ENDED, into the ring to the store thread
+ *
+ * Nothing here blocks: no SQL, no disk, no name look-up.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -12,9 +24,11 @@
 #include "engine/run/worker_parts.h"
 #include "base/banned.h"
 
-#define PATIENCE_RUN 4       /* a run that has not lasted so many times its patience yet is patient */
-#define PATIENCE_DEV 8       /* so many mean deviations above what is expected are more than ever */
-#define NAME_WAIT_US 1000000 /* for another visit of its name to end, before its host's other names may have its place */
+/* a run abandons nothing before it has lasted this many times patience_ms */
+#define PATIENCE_RUN 4
+/* mean deviations above the expected duration that count as longer than ever */
+#define PATIENCE_DEV 8
+#define NAME_WAIT_US 1000000 /* limit of the wait for another visit of the same name to end */
 
 static size_t hosts_waiting(struct worker *w)
 {
@@ -42,7 +56,8 @@ static void visit_hand_over(struct worker *w, struct visit *v, enum visit_end en
 	if (v->large)
 		reader_hold(&w->reader, v);
 	else if (atomic_fetch_add(&w->ch.held_bytes, v->held_bytes) + v->held_bytes >= w->ch.held_max && !w->draining)
-		fw_fetcher_hold(w->fetcher, true); /* what ends now waits undecoded for its turn */
+		/* backpressure: responses that end now stay undecoded */
+		fw_fetcher_hold(w->fetcher, true);
 	claim_move(v->claim, CLAIM_ENDED);
 	if (!fw_ring_put(&w->ch.outcomes, v))
 		abort(); /* the ring holds as many as there are visits */
@@ -53,7 +68,7 @@ static struct visit *visit_take(struct worker *w, struct claim *c)
 {
 	struct visit *v = w->free;
 
-	assert(v); /* there are as many as claims can be alive */
+	assert(v); /* there are as many visits as there can be claims */
 	w->free = v->next;
 	v->next = NULL;
 	v->worker = w;
@@ -68,14 +83,15 @@ static void claim_release(struct worker *w, struct claim *c)
 	visit_hand_over(w, visit_take(w, c), VISIT_RELEASE);
 }
 
-/* Not begun, and due later: it is in nobody's way in the store. */
+/* Defer a claim that has not started: store a later due time for its feed, and why. */
 static void claim_defer(struct worker *w, struct claim *c, int64_t until_ms, const char *why)
 {
 	struct visit *v = visit_take(w, c);
 	int64_t spread_ms = FW_MIN((until_ms - fw_now_ms()) / 10, FW_HOUR_MS);
 
 	v->feed = c->feed;
-	v->feed.due_at_ms = until_ms + (int64_t)(worker_random(w) % (uint64_t)(FW_MAX(spread_ms, 0) + 1)); /* not all of them at once */
+	/* spread the feeds */
+	v->feed.due_at_ms = until_ms + (int64_t)(worker_random(w) % (uint64_t)(FW_MAX(spread_ms, 0) + 1));
 	v->feed.why = fw_str(why);
 	v->outcome = (struct fw_outcome){.feed = &v->feed};
 	meter_count(w->o->meter, FW_COUNT_DEFERRED, 1);
@@ -98,7 +114,9 @@ void transfers_take_spent(struct worker *w)
 
 /* ---- names that share a host ----------------------------------------------------------------- */
 
-/* One name may hold all places of its host but one. */
+/*
+ * Take a place at the host for the claim's name. One name may have all places of its host but one.
+ */
 static bool name_enter(struct worker *w, struct claim *c)
 {
 	int64_t max = w->ch.config->host_max - 1;
@@ -126,7 +144,7 @@ static void held_put(struct worker *w, struct claim *c)
 	w->held_n++;
 }
 
-/* All of them, for whoever takes them: the line is empty then. */
+/* Take the whole list of held claims. */
 static struct claim *held_take(struct worker *w)
 {
 	struct claim *first = w->held;
@@ -146,7 +164,9 @@ void transfers_release_held(struct worker *w)
 	}
 }
 
-/* Back among those that wait for their host; its shard may have been left meanwhile. */
+/*
+ * Put a held claim back into the hosts' table, or release it if its shard was given back meanwhile.
+ */
 static void claim_wait(struct worker *w, struct claim *c)
 {
 	struct fw_hosts *t = owner_hosts_lock(w->ch.owner);
@@ -164,12 +184,13 @@ static void claim_wait(struct worker *w, struct claim *c)
 }
 
 /*
- * It has waited for its name long enough: others of their host may have its place. In a run that goes on it is due again when what holds
- * the name must have ended; in a --once, after all others of the run, and then it has its turn.
+ * The claim has waited NAME_WAIT_US for its name: make room for other names of its host. In a
+ * continuous run the feed is due again when the visits that hold the name must have ended. In a run
+ * --once it is deferred to the end of the run, and then starts whatever its name has.
  */
 static void name_gives_up(struct worker *w, struct claim *c)
 {
-	static const char WHY[] = "deferred: its name has all places of its host that one may have";
+	static const char WHY[] = "deferred: its name is at its limit at a shared host";
 
 	if (!w->o->once) {
 		claim_defer(w, c, fw_now_ms() + w->ch.config->total_timeout_ms, WHY);
@@ -201,14 +222,14 @@ static void on_gap(uv_timer_t *t)
 	transfers_start(t->data);
 }
 
-/* Sleep until a host may be asked. */
+/* Start the timer for the next host that is free. */
 static void gap_wait(struct worker *w, int64_t mono_ms, int64_t next_ms)
 {
 	if (next_ms != INT64_MAX)
 		uv_timer_start(&w->gap_timer, on_gap, (uint64_t)FW_MAX(next_ms - mono_ms, INT64_C(1)), 0);
 }
 
-/* From deep within libcurl: nothing is started here. */
+/* Called from inside libcurl before a request is sent: it must not start transfers. */
 static bool on_send(struct fw_fetch *f)
 {
 	struct visit *v = f->ctx;
@@ -253,13 +274,15 @@ static void visit_start(struct worker *w, struct claim *c)
 	w->in_flight++;
 	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
 	if (fw_fetch_start(w->fetcher, &v->fetch, &err)) {
-		fw_warn("feed %lld could not be started: %s", (long long)v->feed.id, err.text);
+		fw_warn("feed %lld: fetch not started: %s", (long long)v->feed.id, err.text);
 		slot_free(w, v);
 		visit_hand_over(w, v, VISIT_RELEASE);
 	}
 }
 
-/* A batch policy's barrier: nothing begins behind it before all in front of it has ended. */
+/*
+ * Barrier of a batch policy: no claim behind it starts before all claims in front of it have ended.
+ */
 static bool is_barred(struct worker *w, const struct claim *c)
 {
 	if (!w->batch || c->item.order < w->barrier)
@@ -275,7 +298,11 @@ static bool has_slot(struct worker *w, const struct claim *c)
 	return w->free_slot_n && (c->item.urgent || (w->in_flight < w->ch.slots && !is_barred(w, c)));
 }
 
-/* The next one that may start, taken out of those that wait; NULL: none, and *next_ms as fw_hosts_first() says. */
+/*
+ * Take the next claim that may start out of the hosts' table; it is then CLAIM_FETCHING or
+ * CLAIM_HELD. NULL: none, *next_ms as fw_hosts_first() sets it. *pause_ms: its name pauses until
+ * then; 0: it does not.
+ */
 static struct claim *claim_next(struct worker *w, int64_t mono_ms, int64_t *next_ms, int64_t *pause_ms)
 {
 	struct fw_hosts *t = owner_hosts_lock(w->ch.owner);
@@ -283,7 +310,7 @@ static struct claim *claim_next(struct worker *w, int64_t mono_ms, int64_t *next
 	struct claim *c = item ? claim_of(item) : NULL;
 
 	if (c && !has_slot(w, c)) {
-		*next_ms = INT64_MAX; /* a visit ends first */
+		*next_ms = INT64_MAX; /* a visit must end first */
 		c = NULL;
 	} else if (c) {
 		*pause_ms = host_pause_until(w->pauses, c->feed.url, fw_now_ms());
@@ -291,7 +318,7 @@ static struct claim *claim_next(struct worker *w, int64_t mono_ms, int64_t *next
 			fw_hosts_withdraw(t, item);
 			claim_move(c, CLAIM_HELD);
 		} else {
-			(void)fw_hosts_start(t, mono_ms, next_ms); /* the same */
+			(void)fw_hosts_start(t, mono_ms, next_ms); /* the same claim */
 			claim_move(c, CLAIM_FETCHING);
 		}
 	}
@@ -305,7 +332,7 @@ static void claim_begin(struct worker *w, struct claim *c, int64_t pause_ms)
 		visit_start(w, c);
 	} else if (pause_ms) {
 		name_leave(w, c);
-		claim_defer(w, c, pause_ms, "deferred: its name asked for a pause");
+		claim_defer(w, c, pause_ms, "deferred: its name is in cooldown");
 	} else {
 		c->held_us = fw_mono_us();
 		held_put(w, c);
@@ -313,8 +340,9 @@ static void claim_begin(struct worker *w, struct claim *c, int64_t pause_ms)
 }
 
 /*
- * How many claims are wanted. What has ended and is not read yet, and what is held, takes no room from what could begin. With a slot free
- * and nothing to begin, those that wait do so for their hosts, and twice as many are wanted.
+ * Publish how many claims the loop wants. Visits that have ended but are not read yet, and held
+ * claims, do not count. If a slot is free and no claim can start, all waiting claims wait for their
+ * hosts: then ask for twice as many.
  */
 static void claims_want(struct worker *w, bool none)
 {
@@ -346,14 +374,14 @@ void transfers_start(struct worker *w)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* It is read: what becomes of it. */
+/* The document has been read: decide the outcome and hand it over. */
 static void visit_settle(struct worker *w, struct visit *v)
 {
 	visit_conclude(v, &w->ch.rules, fw_now_ms(), worker_random(w));
 	v->read_us = fw_mono_us();
 	atomic_store_explicit(&w->o->shared->last_done_us, v->read_us, memory_order_relaxed);
 	v->outcome.visit.queue_us = v->queue_us + v->fetch.visit.queue_us;
-	visit_hand_over(w, v, VISIT_COMMIT); /* from here on it is the store thread's */
+	visit_hand_over(w, v, VISIT_COMMIT); /* the store thread owns it from here on */
 }
 
 static void visit_over(struct worker *w, struct visit *v)
@@ -369,7 +397,7 @@ static void visit_over(struct worker *w, struct visit *v)
 	visit_settle(w, v);
 }
 
-/* What follows the end of any visit. */
+/* After the end of any visit: start others. */
 static void visits_go_on(struct worker *w)
 {
 	transfers_start(w);
@@ -385,19 +413,19 @@ void transfers_on_read(struct visit *v)
 	visits_go_on(w);
 }
 
-/* ---- is it our own network? ------------------------------------------------------------------ */
+/* ---- verdict on our own network -------------------------------------------------------------- */
 
 static void network_changed(struct worker *w)
 {
 	atomic_store_explicit(&w->o->meter->offline, w->network.down, memory_order_relaxed);
 	if (w->network.down)
-		fw_warn("our own network seems to be down: %d hosts in a row did not answer%s; no feed is charged with it",
-			w->network.few ? (int)w->network.failed_n : FW_WEATHER_DOWN_N, w->network.few ? ", and nobody else did" : "");
+		fw_warn("our own network seems to be down: %d hosts in a row did not answer%s; no feed is charged",
+			w->network.few ? (int)w->network.failed_n : FW_WEATHER_DOWN_N, w->network.few ? ", and no other host did" : "");
 	else
 		fw_info("our own network is up again");
 }
 
-/* A --once of which nothing is left but what waits here. */
+/* Is nothing left of a run --once but deferred verdicts? */
 static bool none_can_tell(struct worker *w)
 {
 	return w->o->once && !w->in_flight && !w->reader.n && atomic_load(&w->ch.tail) && !transfers_waiting(w);
@@ -409,9 +437,11 @@ static bool waited_enough(const struct worker *w, const struct visit *v, int64_t
 }
 
 /*
- * Failures that may yet turn out to be those of our own network wait for what comes next, so that no feed is charged with the first of
- * them: until others answer or enough fail too, for offline_wait_ms, or until nothing is under way that could tell. A crash meanwhile, and
- * a drain, cost nothing: it is as if they had not been asked.
+ * A failure may be that of our own network, which only the next visits show. So the verdict on it
+ * is deferred, and no feed is charged with the first failures of an outage. The verdict falls when
+ * other hosts respond, when enough others fail too, after offline_wait_ms, or when nothing is in
+ * flight that could tell. A crash or a drain meanwhile costs nothing: these feeds are due as
+ * before.
  */
 void transfers_settle_doubts(struct worker *w)
 {
@@ -445,7 +475,10 @@ static bool may_wait(const struct worker *w, const struct visit *v)
 	return v->doubtful && !v->claim->item.urgent && w->ch.config->offline_wait_ms;
 }
 
-/* As if it had not begun: it must not be sent, it was cancelled, or the machine is shut down, its network first. */
+/*
+ * Does the visit count as not started? It could not be sent, it was cancelled, or the machine is
+ * being shut down, its network first.
+ */
 static bool is_unmade(const struct worker *w, const struct visit *v)
 {
 	return v->fetch.put_off || v->cancelled || (w->draining && (v->fetch.kind == FW_VISIT_LOCAL || may_wait(w, v)));
@@ -466,7 +499,8 @@ static void on_fetched(struct fw_fetch *f)
 		meter_count(w->o->meter, FW_COUNT_DEFERRED, 1);
 	if (is_unmade(w, v)) {
 		visit_hand_over(w, v, VISIT_RELEASE);
-	} else if (w->doubt_n < w->doubt_max && may_wait(w, v)) { /* too many are of few hosts: it is theirs */
+	/* too many deferred verdicts come from few hosts: then the failure is theirs */
+	} else if (w->doubt_n < w->doubt_max && may_wait(w, v)) {
 		claim_move(v->claim, CLAIM_DOUBTED);
 		w->doubt[w->doubt_n++] = v;
 	} else {
@@ -499,7 +533,7 @@ void transfers_cancel_all(struct worker *w)
 		visit_hand_over(w, w->doubt[--w->doubt_n], VISIT_RELEASE);
 }
 
-/* Has it been silent for longer than it ever was, so that waiting for it does not pay? */
+/* Has the transfer been silent for longer than ever before, so that waiting is pointless? */
 static bool is_overdue(const struct visit *v, int64_t patience_us)
 {
 	const struct fw_feed *was = v->was;
@@ -510,8 +544,9 @@ static bool is_overdue(const struct visit *v, int64_t patience_us)
 }
 
 /*
- * When all of the last ones are overdue they are given up. A feed that answers only now and then would else hold up the end of a run for
- * as long as its time-outs are, whatever the order. Nothing is given up while anything else would go on.
+ * Stragglers: when all transfers that are left are overdue, abandon them. Otherwise a feed that
+ * responds only now and then would delay the end of every run by its timeouts. Nothing is abandoned
+ * while any other transfer may go on.
  */
 void transfers_patience(struct worker *w)
 {
@@ -531,7 +566,8 @@ void transfers_patience(struct worker *w)
 		if (!v)
 			continue;
 		v->impatient = true;
-		if (!fw_fetch_give_up(&v->fetch)) /* it is not ours any more when this is true */
+		/* if this returns true, the visit has ended and may be reused already */
+		if (!fw_fetch_give_up(&v->fetch))
 			v->impatient = false;
 	}
 }

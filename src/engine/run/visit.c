@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The pull flow of one feed, from the answer to the outcome: visit_read() and visit_conclude() read top to bottom.
+ * A visit from the response to the outcome: visit_read() and visit_conclude(), top to bottom.
  *
- * In: a lease (what is known of the feed) and an ended fetch. Out: an outcome for the store's commit. Nothing here blocks or touches
- * the store, and a clock is looked at only to say how long the parse took; every string of the outcome lives in the visit's arena,
- * the body or the lease.
+ * In: a claimed feed (all that is known of it) and a completed fetch. Out: an outcome for the
+ * store's commit. Nothing here blocks or touches the store. The clock is read only to measure the
+ * parse time. Every string of the outcome lives in the visit's arena, the body or the claim.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,16 +25,17 @@
 #define ADOPT_AFTER_MS FW_DAY_MS              /* POL-09 */
 #define ADOPT_SIGHTINGS 3
 #define NAMED_SIGHTINGS 2
-#define COOLDOWN_MS (30 * FW_SECOND_MS)       /* a host that is strained and does not say for how long */
-#define ARENA_KEEP ((size_t)4096) /* there may be thousands of visits: little each */
+#define COOLDOWN_MS (30 * FW_SECOND_MS)       /* cooldown of a throttled host that names no time */
+#define ARENA_KEEP ((size_t)4096) /* small, because there may be thousands of visits */
 #define BODY_KEEP ((size_t)4096)
 
-/* Is it time to see whether this server's 304s are true? */
+/* Is a check of this server's 304s due? */
 static bool wants_check(const struct fw_feed *feed, int64_t now_ms)
 {
 	struct fw_rhythm known;
 
-	if (!feed->validators_ms || (feed->validators_ms <= now_ms && now_ms - feed->validators_ms < FW_DAY_MS)) /* most of them: nothing to read */
+	/* the usual case: skips the parse of the rhythm */
+	if (!feed->validators_ms || (feed->validators_ms <= now_ms && now_ms - feed->validators_ms < FW_DAY_MS))
 		return false;
 	fw_rhythm_read(feed->rhythm, &known);
 	return now_ms >= fw_trust_until(&known, feed->validators_ms, feed->last_new_ms, now_ms);
@@ -60,7 +61,7 @@ void visit_prepare(struct visit *v, int64_t now_ms)
 
 /* ---- reading the document -------------------------------------------------------------------- */
 
-/* Why it was too much, with the setting's name: the library does not know it. */
+/* Complete a limit error with the setting's name, which the library does not know. */
 static void name_the_limit(struct fw_err *err, const struct fw_arena *a, size_t len, const struct visit_rules *r)
 {
 	struct fw_err library = *err;
@@ -98,11 +99,11 @@ void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t 
 		out->feeds = NULL;
 	if (fw_find_hub(a, f->h_link, body, f->h_content_type, f->final_url, &out->hub, &out->self, NULL))
 		out->hub = FW_STR_NONE;
-	if (a->full) /* a page need not name any */
+	if (a->full) /* links of a page are optional */
 		a->failed = a->full = false;
 }
 
-/* "not a feed but an HTML page; it names feeds: URL, URL" */
+/* Extend the error: "not a feed but an HTML page; it names feeds: subscribe to URL, URL". */
 static void name_the_feeds(const struct fw_link *found, struct fw_err *why)
 {
 	struct fw_buf text = FW_BUF_INIT(sizeof(why->text));
@@ -110,7 +111,8 @@ static void name_the_feeds(const struct fw_link *found, struct fw_err *why)
 
 	fw_buf_adds(&text, why->text);
 	for (; found && n < 3; found = found->next) {
-		if (text.len + found->href.len + 40 > sizeof(why->text)) /* one that is cut short helps nobody */
+		/* skip a URL that would be truncated */
+		if (text.len + found->href.len + 40 > sizeof(why->text))
 			continue;
 		fw_buf_adds(&text, n++ ? ", " : "; it names feeds: subscribe to ");
 		fw_buf_addstr(&text, found->href);
@@ -120,7 +122,10 @@ static void name_the_feeds(const struct fw_link *found, struct fw_err *why)
 	fw_buf_finish(&text);
 }
 
-/* A feed that had entries is not empty because what came was damaged before the first of them. */
+/*
+ * Is the document damaged before its first entry, though the feed had entries? Then it is not an
+ * empty feed.
+ */
 static bool lost_all(const struct visit *v, const struct fw_document *d, struct fw_err *why)
 {
 	const struct fw_problem *first = d->problems;
@@ -128,14 +133,14 @@ static bool lost_all(const struct visit *v, const struct fw_document *d, struct 
 	if (!d->malformed || d->entry_n || !v->was->last_new_ms)
 		return false;
 	if (first && first->line)
-		fw_err_set(why, FW_EFORMAT, "no entry could be read of a malformed document, although the feed had entries: %s (line %u, column %u)",
+		fw_err_set(why, FW_EFORMAT, "malformed document: no entry could be read, although the feed had entries: %s (line %u, column %u)",
 			first->what, (unsigned)first->line, (unsigned)first->column);
 	else
-		fw_err_set(why, FW_EFORMAT, "no entry could be read of a malformed document, although the feed had entries");
+		fw_err_set(why, FW_EFORMAT, "malformed document: no entry could be read, although the feed had entries");
 	return true;
 }
 
-/* Kind OK: is it new, and can it be read? */
+/* Kind OK: detect an unchanged body by its hash, else parse it. */
 static void read_document(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
 	struct fw_fetch *f = &v->fetch;
@@ -163,7 +168,7 @@ static void read_document(struct visit *v, const struct visit_rules *r, int64_t 
 	name_the_feeds(got.feeds, &f->err);
 }
 
-/* A document that broke off behind its headers: what was read is kept, but the transfer's failure is the news. */
+/* The transfer broke off in the body: keep the entries that arrived; the visit still fails. */
 static void salvage(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
 	struct visit_reading got;
@@ -182,17 +187,21 @@ static void visit_rows(struct visit *v)
 	const struct fw_entry *last = v->doc->entries;
 
 	v->outcome.visit.item_n = (uint32_t)v->doc->entry_n;
-	v->arena.max_bytes += v->arena.max_bytes / 4; /* of a document that was read up to the ceiling there are rows too */
+	/* room for the rows of a document that fills the ceiling */
+	v->arena.max_bytes += v->arena.max_bytes / 4;
 	v->row = rows_of_document(&v->arena, v->feed.id, v->doc, &v->outcome.entry_n);
 	v->outcome.entries = v->row;
 	while (last && last->next)
 		last = last->next;
-	/* the last entry of a broken-off transfer may be half of one: it comes whole next time */
+	/* the last entry of a broken-off transfer may be incomplete: the next visit stores it */
 	if (v->fetch.body_partial && v->outcome.entry_n && last && !last->repeat)
 		v->outcome.entry_n--;
 }
 
-/* Memory ran out on the way: half of a document must not pass for it. Its validators are not kept, so it comes again. */
+/*
+ * Memory ran out: half a document must not pass for a whole one. Its validators are not kept, so
+ * the server sends it again.
+ */
 static void visit_drop(struct visit *v, const struct visit_rules *r)
 {
 	struct fw_fetch *f = &v->fetch;
@@ -232,7 +241,8 @@ void visit_read(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 	if (v->arena.failed)
 		visit_drop(v, r);
 	v->arena.max_bytes = 0;
-	if (!v->doc && f->kind != FW_VISIT_FORMAT && f->body.cap > BODY_KEEP) /* nothing borrows from it */
+	/* nothing borrows from the body */
+	if (!v->doc && f->kind != FW_VISIT_FORMAT && f->body.cap > BODY_KEEP)
 		fw_buf_finish(&f->body);
 }
 
@@ -246,7 +256,10 @@ static bool set_str(struct fw_str *dst, struct fw_str src)
 	return true;
 }
 
-/* Hub and topic: of the Link header, else of the document (WebSub section 4). A topic that is not named is the document's own address. */
+/*
+ * Hub and topic: from the Link header, else from the document (WebSub section 4). The default topic
+ * is the document's own address.
+ */
 static bool state_hub(struct visit *v)
 {
 	const struct fw_fetch *f = &v->fetch;
@@ -256,7 +269,7 @@ static bool state_hub(struct visit *v)
 	bool changed;
 
 	if (hub)
-		v->doc->hubs = hub; /* all of them: what does not do is passed over */
+		v->doc->hubs = hub; /* all hubs: unsuitable ones are skipped later */
 	hub = v->doc->hubs;
 	changed = set_str(&v->feed.hub, hub ? hub->href : FW_STR_NONE);
 	return set_str(&v->feed.topic, v->feed.hub.len ? topic : FW_STR_NONE) || changed;
@@ -278,7 +291,7 @@ static void state_meta(struct visit *v)
 		s->status = FW_FEED_GONE;
 }
 
-/* One atomic set with the body it came with, byte for byte (FRB 001-014). */
+/* All validators change together, byte for byte as sent with this body (FRB 001-014). */
 static void state_validators(struct visit *v, int64_t now_ms)
 {
 	struct fw_fetch *f = &v->fetch;
@@ -293,8 +306,9 @@ static void state_validators(struct visit *v, int64_t now_ms)
 }
 
 /*
- * The document was sent whole, and could not be read. To send the former one's validators again would be to take a 304 from a server that
- * gives both the same ones, and to think all is well.
+ * The document arrived whole but could not be read. Drop the validators of the document before it:
+ * a server that gives both documents the same ones would reply 304, and the fault would go
+ * unnoticed.
  */
 static void state_unread(struct visit *v)
 {
@@ -312,8 +326,9 @@ static bool same_host(struct fw_str a, struct fw_str b)
 }
 
 /*
- * The address that the document gives as its own, if that is another than the feed's and than the one it came from. rel=self counts
- * on another host only: on the same one it is mostly another spelling, or one page of several.
+ * The address that the document names as its own, if it differs from the feed's address and from
+ * the fetched one. rel=self counts only on another host: on the same host it is mostly another
+ * spelling, or one page of several.
  */
 static struct fw_str named_address(struct visit *v)
 {
@@ -330,7 +345,10 @@ static struct fw_str named_address(struct visit *v)
 	return url;
 }
 
-/* Nobody was redirected: does the document name another address? One that is as it was says what it said. */
+/*
+ * No redirect: count whether the document names another address. An unchanged document names the
+ * same one as before.
+ */
 static void state_named(struct visit *v, int64_t now_ms)
 {
 	struct fw_feed *s = &v->feed;
@@ -340,7 +358,7 @@ static void state_named(struct visit *v, int64_t now_ms)
 		return;
 	to = v->fetch.kind == FW_VISIT_OK ? named_address(v) : FW_STR_NONE;
 	if (fw_str_eq(to, s->redirect_url) && (!s->redirect_n || s->redirect_n >= FW_REDIRECT_NAMED + NAMED_SIGHTINGS))
-		return; /* nothing, something else than the feed, or it was seen often enough */
+		return; /* no address, a rejected one, or counted often enough */
 	v->outcome.groups |= FW_GROUP_REDIRECT;
 	if (fw_feed_is_named(s) && fw_str_eq(to, s->redirect_url)) {
 		s->redirect_n++;
@@ -351,7 +369,7 @@ static void state_named(struct visit *v, int64_t now_ms)
 	s->redirect_since_ms = to.len ? now_ms : 0;
 }
 
-/* A permanent redirect in sight, or none any more. When it becomes the feed's address stands in visit.h. */
+/* Count a permanent redirect, or forget one that is gone. visit.h says when it is adopted. */
 static void state_redirect(struct visit *v, int64_t now_ms)
 {
 	struct fw_str to = v->fetch.permanent_url;
@@ -362,7 +380,8 @@ static void state_redirect(struct visit *v, int64_t now_ms)
 		state_named(v, now_ms);
 		return;
 	}
-	if (fw_str_eq(to, s->redirect_url) && !s->redirect_n) /* something else than the feed */
+	/* rejected: it leads to something else */
+	if (fw_str_eq(to, s->redirect_url) && !s->redirect_n)
 		return;
 	v->outcome.groups |= FW_GROUP_REDIRECT;
 	if (set_str(&s->redirect_url, to)) {
@@ -371,11 +390,12 @@ static void state_redirect(struct visit *v, int64_t now_ms)
 	} else if (named) {
 		s->redirect_n -= FW_REDIRECT_NAMED;
 	}
-	if (!s->redirect_n++ || named) { /* the first that was redirected there */
+	if (!s->redirect_n++ || named) { /* the first redirected visit */
 		v->new_target = v->fetch.kind == FW_VISIT_OK && s->last_ok_ms;
 		return;
 	}
-	if (s->username.len && !fw_url_same_origin(s->url, to)) /* the login is for this origin only */
+	/* the login must not reach another origin */
+	if (s->username.len && !fw_url_same_origin(s->url, to))
 		return;
 	if (s->redirect_n >= ADOPT_SIGHTINGS && now_ms - s->redirect_since_ms >= ADOPT_AFTER_MS) {
 		s->url = to;
@@ -401,7 +421,10 @@ void visit_checked(struct visit *v, enum fw_trust_found found, int64_t now_ms)
 	rhythm_put(v, (struct fw_str){text, len});
 }
 
-/* What came of a check. A server that says 304 to a request without validators says so to anything. */
+/*
+ * Result of a check. A server that replies 304 to a request without validators sends 304 to
+ * anything.
+ */
 static void state_trust(struct visit *v, int64_t now_ms)
 {
 	const struct fw_fetch *f = &v->fetch;
@@ -430,8 +453,9 @@ static void state_rhythm(struct visit *v, const struct fw_due_facts *facts, int6
 }
 
 /*
- * What was subscribed is a page, and this is the first that is seen of it: the feed it names first, its default (HTML standard,
- * 4.6.7.1), is what was meant. A login is for its own origin; and what was a feed once, or was a page before, stays as it is.
+ * First visit of a subscription that is an HTML page: switch to the first feed that the page names,
+ * its default (HTML standard, 4.6.7.1). Not if a login would reach another origin, nor if the
+ * address was a feed or a page before.
  */
 static void state_page(struct visit *v)
 {
@@ -447,11 +471,11 @@ static void state_page(struct visit *v)
 	v->feed.fail_n = 0;
 	v->feed.error = FW_STR_NONE;
 	v->outcome.groups |= FW_GROUP_URL;
-	fw_err_set(&v->fetch.err, FW_EFORMAT, "an HTML page; the feed that it names takes its place: %.*s", FW_STR_ARG(url));
+	fw_err_set(&v->fetch.err, FW_EFORMAT, "an HTML page; replaced by the feed that it names: %.*s", FW_STR_ARG(url));
 	v->outcome.visit.error = fw_arena_str(&v->arena, fw_str(v->fetch.err.text));
 }
 
-/* Whose budget it uses from now on. */
+/* Set the host whose limits apply from now on. */
 static void host_learn(struct visit *v, const struct visit_rules *r)
 {
 	const struct fw_fetch *f = &v->fetch;
@@ -462,7 +486,7 @@ static void host_learn(struct visit *v, const struct visit_rules *r)
 	v->feed.host_key = key[0] ? fw_arena_str(&v->arena, fw_str(key)) : FW_STR_NONE;
 }
 
-/* One whose address changes is looked at next time. */
+/* Set the host, except on a visit that changes the feed's address: the next visit does. */
 static void state_host(struct visit *v, const struct visit_rules *r)
 {
 	if (v->outcome.groups & FW_GROUP_URL) {
@@ -474,7 +498,7 @@ static void state_host(struct visit *v, const struct visit_rules *r)
 		v->outcome.groups |= FW_GROUP_HOST;
 }
 
-/* What it took, and which phase how much of it. */
+/* Learn the duration, in all and by phase. */
 static void state_expect(struct fw_feed *s, const struct fw_visit *took)
 {
 	int64_t part_us[FW_PHASE_N];
@@ -485,7 +509,10 @@ static void state_expect(struct fw_feed *s, const struct fw_visit *took)
 	fw_expect_parts_update(&s->expect_parts, part_us);
 }
 
-/* A page that is no feed, and names none, may have a hub that brings one. What a feed's hub was stays, should this be a passing fault. */
+/*
+ * A page that is not a feed and names none may have a hub that pushes one. A feed keeps its hub,
+ * because the page may be a passing fault.
+ */
 static void state_page_hub(struct visit *v)
 {
 	bool changed;
@@ -503,7 +530,10 @@ static void state_health(struct visit *v, int64_t now_ms)
 	struct fw_fetch *f = &v->fetch;
 	struct fw_feed *s = &v->feed;
 
-	/* never that of the visit before: the store would take this one for stored already */
+	/*
+	 * never equal to the previous visit's time: the store would treat this visit as already
+	 * stored
+	 */
 	s->last_visit_ms = now_ms + (now_ms == v->was->last_visit_ms);
 	s->last_kind = f->kind;
 	s->http_status = f->http_status;
@@ -529,7 +559,7 @@ static void state_health(struct visit *v, int64_t now_ms)
 
 /* ---- when next ------------------------------------------------------------------------------- */
 
-/* How long it has been gone, or had nothing new since it said that it would end. */
+/* How long the feed has been gone, or without new entries since it announced its end. */
 static int64_t ended_ms(const struct visit *v, int64_t now_ms)
 {
 	int64_t alive_ms = v->fetch.kind == FW_VISIT_GONE ? v->feed.last_ok_ms : v->feed.last_new_ms;
@@ -571,7 +601,10 @@ static void visit_schedule(struct visit *v, const struct visit_rules *r, int64_t
 	v->feed.why = fw_arena_str(&v->arena, fw_str(due.why));
 }
 
-/* Is the name that answered the whole of the feed's host, not one of several names there, nor another host that a redirect led to? */
+/*
+ * Does the name that responded stand for the feed's whole host? Not if several names share the
+ * host, nor if a redirect led to another host.
+ */
 static bool is_whole_host(const struct visit *v)
 {
 	char name[HOST_KEY_MAX], own[HOST_KEY_MAX], key[HOST_KEY_MAX];
@@ -581,15 +614,16 @@ static bool is_whole_host(const struct visit *v)
 }
 
 /*
- * What the answer says of its host: all feeds there are asked less often, and none before the time that it names. Of a host that several
- * names share one of them cannot say so (host_pause.h).
+ * Learn the host's backoff: after 429 or 503 its feeds are polled less often, and not before the
+ * time that Retry-After names. A host that several names share is not throttled by one of them
+ * (host_pause.h).
  */
 void visit_mood(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
 	int64_t pause_ms = fw_retry_after_ms(v->fetch.h_retry_after, now_ms);
 	int status = v->fetch.http_status;
 
-	host_learn(v, r); /* a new feed's answer is that of one name already */
+	host_learn(v, r); /* also for the first response of a new feed */
 	if (status == 429 || status == 503) {
 		pause_ms = pause_ms > 0 ? FW_MIN(pause_ms, r->due.retry_after_max_ms) : COOLDOWN_MS;
 		if (!is_whole_host(v)) {
@@ -630,7 +664,7 @@ void visit_conclude(struct visit *v, const struct visit_rules *r, int64_t now_ms
 	state_host(v, r);
 	if (v->moved) {
 		v->feed.due_at_ms = due_was > 0 ? due_was : now_ms;
-		v->feed.why = FW_STR("the feed that the page names takes its place: at once");
+		v->feed.why = FW_STR("replaced by the feed that the page names: at once");
 	}
 	v->outcome.visit.kind = f->kind;
 	v->outcome.visit.http_status = f->http_status;
@@ -662,7 +696,8 @@ bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms)
 	bool was = w->down;
 
 	began_ms = mono_ms - f->visit.total_us / 1000;
-	v->began_ms = began_ms - f->name_age_ms; /* a lookup that began before the visit tells how the network was then */
+	/* an older name lookup shows the network as it was then */
+	v->began_ms = began_ms - f->name_age_ms;
 	v->ended_ms = mono_ms;
 	if (v->impatient || !fw_store_host(f->final_url.len ? f->final_url : f->url, host, sizeof(host)))
 		return false;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The life of a worker's loop thread: signals, heartbeat, draining, the end. What it does with claims and visits is in transfers.c. It never
- * blocks: no SQL, no disk, no name look-up happens here.
+ * The life of a worker's loop thread: signals, heartbeat, draining, the end. Claims and visits are
+ * in transfers.c. The thread never blocks: no SQL, no disk, no name look-up.
  *
- * Draining (signal, control message, end of a --once, loss of the master): nothing new is started, claims not begun go back, transfers in
- * flight get drain_timeout_ms, then they are cancelled and go back too. Asked to leave at once, it does.
+ * Draining starts at a signal, a control message, the end of a run --once, or the loss of the
+ * master. Nothing new starts, waiting claims go back, transfers in flight get drain_timeout_ms;
+ * then they are cancelled and their feeds are due as before. At WORKER_HURRY the process exits at
+ * once.
  *
- * The lease: when it is lost, what is in flight is cancelled, for others have those hosts now. It is cancelled as well when the store does not
- * answer and the lease's safe time is over.
+ * When the lease is lost, what is in flight is cancelled, because other workers own those hosts
+ * now. The same happens when the store is unavailable and the lease's safe time is over.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,10 +29,11 @@
 #include "engine/run/worker_parts.h"
 
 #define BEAT_EVERY_MS 500
-#define READING_MAX_MS (30 * FW_SECOND_MS) /* of a large document: no linear parse takes as long */
-#define DOUBT_MIN 64         /* visits that may wait for the verdict on our network, or as many as there are slots */
-#define PATIENCE_EVERY_MS 25 /* looks at the end of a --once */
-#define DUE_MAX 50000        /* feeds that are known to be due: 20 MB, with their hosts */
+/* limit for one large document: no linear parse takes as long */
+#define READING_MAX_MS (30 * FW_SECOND_MS)
+#define DOUBT_MIN 64         /* minimum number of deferred verdicts; otherwise one for each slot */
+#define PATIENCE_EVERY_MS 25 /* interval of checks for stragglers in a run --once */
+#define DUE_MAX 50000        /* limit of the due set: 20 MB, with the hosts */
 
 uint64_t worker_random(struct worker *w)
 {
@@ -48,7 +51,7 @@ void worker_end_if_drained(struct worker *w)
 	}
 }
 
-/* The store thread has caught up a little: read what waits. */
+/* Lift the backpressure when the store thread has caught up. */
 static void read_on(struct worker *w)
 {
 	if (w->draining || atomic_load(&w->ch.held_bytes) < w->ch.held_max)
@@ -61,7 +64,7 @@ static void on_drain_timeout(uv_timer_t *t)
 {
 	struct worker *w = t->data;
 
-	fw_info("%zu transfers did not end in time; their feeds are due as before", w->in_flight + w->reader.n);
+	fw_info("%zu transfers cancelled at drain_timeout_ms; their feeds are due as before", w->in_flight + w->reader.n);
 	transfers_cancel_all(w);
 	worker_end_if_drained(w);
 }
@@ -88,7 +91,7 @@ static void close_all(struct worker *w)
 		return;
 	w->closing = true;
 	worker_drain(w);
-	if (w->in_flight || w->reader.n) /* the store thread gave up: no use in waiting */
+	if (w->in_flight || w->reader.n) /* the store thread has given up: waiting is pointless */
 		on_drain_timeout(&w->drain_timer);
 	reader_close(&w->reader);
 	uv_close((uv_handle_t *)&w->ch.to_loop, NULL);
@@ -110,7 +113,7 @@ static void lease_follow(struct worker *w)
 	if (owner_is_lost(w->ch.owner)) {
 		transfers_cancel_all(w);
 	} else if (w->in_flight && fw_mono_ms() >= owner_safe_until_ms(w->ch.owner)) {
-		fw_warn("the store does not answer, and the lease is about to end: %u transfers are cancelled, their feeds are due as before",
+		fw_warn("the store does not answer and the lease is about to expire: %u transfers cancelled; their feeds are due as before",
 			w->in_flight);
 		transfers_cancel(w);
 	}
@@ -144,7 +147,8 @@ static void on_beat(uv_timer_t *t)
 {
 	struct worker *w = t->data;
 
-	if (!w->reader.since_ms || fw_mono_ms() - w->reader.since_ms < READING_MAX_MS) /* a document in which it never ends is found so too */
+	/* no heartbeat while one document takes too long: the master then kills this worker */
+	if (!w->reader.since_ms || fw_mono_ms() - w->reader.since_ms < READING_MAX_MS)
 		atomic_store(&w->o->meter->beat_mono_ms, fw_mono_ms());
 	meter_own(&w->o->meter->own);
 	fw_log_own_up();
@@ -163,7 +167,7 @@ static void on_signal(uv_signal_t *handle, int number)
 	struct worker *w = handle->data;
 
 	if (number == WORKER_HURRY) {
-		fw_warn("leaving at once: what is in flight is fetched again");
+		fw_warn("exiting at once: what is in flight is fetched again later");
 		_exit(WORKER_LEFT);
 	}
 	fw_debug("signal %d: draining", number);
@@ -183,7 +187,10 @@ static void on_master(uv_poll_t *handle, int status, int events)
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
-/* Descriptors: one per transfer, a second while a redirect or address changes, and some for ourselves. */
+/*
+ * File descriptors: one for each transfer, a second during a redirect or address change, and 64
+ * others.
+ */
 static uint32_t slots_allowed(int64_t wanted)
 {
 	struct rlimit r;
@@ -195,7 +202,7 @@ static uint32_t slots_allowed(int64_t wanted)
 	if (r.rlim_cur != RLIM_INFINITY && (int64_t)r.rlim_cur < wanted * 2 + 64) {
 		int64_t fit = FW_MAX(((int64_t)r.rlim_cur - 64) / 2, 1);
 
-		fw_warn("concurrency %lld needs %lld file descriptors and %lld are allowed: using %lld (ulimit -n)", (long long)wanted,
+		fw_warn("concurrency %lld reduced: it needs %lld file descriptors and %lld are allowed; using %lld (to raise the limit, use ulimit -n)", (long long)wanted,
 			(long long)(wanted * 2 + 64), (long long)r.rlim_cur, (long long)fit);
 		return (uint32_t)fit;
 	}
@@ -287,11 +294,11 @@ static int handles_init(struct worker *w, struct fw_err *err)
 	if (uv_loop_init(&w->loop) || uv_async_init(&w->loop, &w->ch.to_loop, on_async) || uv_timer_init(&w->loop, &w->beat) ||
 	    uv_timer_init(&w->loop, &w->drain_timer) || uv_timer_init(&w->loop, &w->gap_timer) ||
 	    uv_timer_init(&w->loop, &w->patience_timer))
-		return fw_err_set(err, FW_EIO, "the event loop could not be made: %s", strerror(errno));
+		return fw_err_set(err, FW_EIO, "event loop not created: %s", strerror(errno));
 	w->ch.to_loop.data = w->beat.data = w->drain_timer.data = w->gap_timer.data = w->patience_timer.data = w;
 	for (int i = 0; i < WORKER_SIGNALS; i++) {
 		if (uv_signal_init(&w->loop, &w->signal[i]) || uv_signal_start(&w->signal[i], on_signal, SIGNALS[i]))
-			return fw_err_set(err, FW_EIO, "signal %d cannot be waited for: %s", SIGNALS[i], strerror(errno));
+			return fw_err_set(err, FW_EIO, "signal %d cannot be handled: %s", SIGNALS[i], strerror(errno));
 		w->signal[i].data = w;
 	}
 	if (uv_poll_init(&w->loop, &w->master, w->o->master_fd) ||
@@ -312,7 +319,7 @@ static int handles_init(struct worker *w, struct fw_err *err)
 
 void worker_finish(struct worker *w)
 {
-	/* a store that stayed away leaves visits behind */
+	/* some visits are not stored if the store stayed unavailable */
 	for (size_t i = 0; w->visit && i < w->ch.visit_max; i++) {
 		fw_fetch_finish(&w->visit[i].fetch);
 		fw_arena_finish(&w->visit[i].arena);
@@ -347,13 +354,14 @@ int worker_init(struct worker *w, const struct worker_options *o)
 		rc = owner_init(w);
 	w->started_us = fw_mono_us();
 	if (rc)
-		fw_err_set(&o->shared->err, rc, "a worker could not start: %s", rc == FW_ENOMEM ? "out of memory" : strerror(errno));
+		fw_err_set(&o->shared->err, rc, "worker not started: %s", rc == FW_ENOMEM ? "out of memory" : strerror(errno));
 	return rc;
 }
 
 /*
- * Bodies and documents come and go in bursts: what is large goes back to the system at once, and both threads share one heap.
- * glibc's own habits (a threshold that grows, a heap per thread) cost a quarter more memory and save no time that could be measured.
+ * Tune malloc. Bodies and documents come and go in bursts: large blocks go back to the system at
+ * once, and both threads share one heap. glibc's defaults (a growing threshold, a heap for each
+ * thread) use a quarter more memory and save no measurable time.
  */
 static void heap_tame(void)
 {
@@ -367,7 +375,8 @@ static void heap_tame(void)
 
 int fw_worker_main(const struct worker_options *o)
 {
-	struct worker *w = aligned_alloc(_Alignof(struct worker), sizeof(*w)); /* calloc knows nothing of cache lines */
+	/* calloc() does not align to cache lines */
+	struct worker *w = aligned_alloc(_Alignof(struct worker), sizeof(*w));
 	sigset_t all, none;
 	void *code = NULL;
 	int rc;
@@ -382,16 +391,16 @@ int fw_worker_main(const struct worker_options *o)
 	atomic_store(&o->meter->beat_mono_ms, fw_mono_ms());
 	meter_own(&o->meter->own);
 	uv_timer_start(&w->beat, on_beat, BEAT_EVERY_MS, BEAT_EVERY_MS);
-	transfers_start(w); /* it wants claims */
+	transfers_start(w); /* publishes the wanted number of claims */
 	if (o->once && o->config->patience_ms)
 		uv_timer_start(&w->patience_timer, on_patience, PATIENCE_EVERY_MS, PATIENCE_EVERY_MS);
 	sigfillset(&all);
 	sigemptyset(&none);
-	pthread_sigmask(SIG_SETMASK, &all, NULL); /* signals are the loop's */
+	pthread_sigmask(SIG_SETMASK, &all, NULL); /* only the loop thread gets signals */
 	rc = pthread_create(&w->ch.store_thread, NULL, store_thread_main, &w->ch);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);
 	if (rc) {
-		fw_err_set(&o->shared->err, FW_EIO, "a thread could not be made: %s", strerror(rc));
+		fw_err_set(&o->shared->err, FW_EIO, "store thread not created: %s", strerror(rc));
 		return WORKER_SYSTEM;
 	}
 	uv_run(&w->loop, UV_RUN_DEFAULT);
