@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Retention: what is removed from a store, and when.
+ * Retention: prunes what is older than the settings allow.
  *
  *	visits    older than keep_visits_ms
- *	entries   neither new nor changed for keep_entries_ms; every 6 h in all, because it looks at all
- *	          of them. When it was done last is a record of kind "retention", key "entries"
+ *	entries   neither new nor changed for keep_entries_ms. A pass reads all entries, so one
+ *	          pass starts every 6 h. Its time is a record of kind "retention", key "entries"
  *	events    older than keep_events_ms, dead letters too
- *	records   that have run out
+ *	records   expired ones
  *
- * One process of a store is enough; several do no harm. Each call takes about 100 ms. *more: there
- * is more, so call again soon. Errors are the store's and are logged.
+ * One process for a store is enough; several do no harm. Each call takes about 100 ms. *more: work
+ * is left, so call again soon. Errors are the store's; the functions log them.
  */
 #ifndef FW_API_KEEP_H
 #define FW_API_KEEP_H
 
 #include "feedwheel/engine.h"
 
-/* All four. Now and then (once a minute), by a worker; run --once: at its end. */
+/* Prune all four. Called by a worker once a minute, and by run --once at its end. */
 int fw_keep(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more);
-/* Events and records only: by a server that has no workers. */
+/* Prune events and records only. Called by a server without workers. */
 int fw_keep_pushed(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more);
-/* One step of the search index, of tens of ms. Nothing else is removed. */
+/* One step of the search index, some tens of ms. Prunes nothing. */
 int fw_keep_index(struct fw_store *st, int64_t now_ms, bool *more);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Feeds whose address has changed without their owner, because a permanent redirect was adopted (POL-09): each is kept as a record for a
- * year, so that `why` can say where a subscription went.
+ * Redirect adoptions: feeds whose address changed because a permanent redirect was adopted
+ * (POL-09), without a person's request. A record keeps each for a year, so that `why` can show
+ * where a subscription went.
  */
 #ifndef FW_API_MOVES_H
 #define FW_API_MOVES_H
@@ -9,16 +10,19 @@
 #include "feedwheel/store.h"
 
 struct fw_move {
-	struct fw_str from, to; /* addresses */
-	int64_t feed_id;        /* of the feed that has the address now */
+	struct fw_str from, to; /* old and new address */
+	int64_t feed_id;        /* feed that has the new address */
 	int64_t at_ms;
-	bool merged;            /* that was another feed: what both had is in it now */
+	bool merged;            /* another feed had the new address: the two were merged */
 };
 
-/* The move that left this address. FW_ENOTFOUND: none did. */
+/* The adoption that left this address. FW_ENOTFOUND: there is none. */
 FW_MUST_CHECK int fw_move_find(struct fw_store *st, struct fw_str from, struct fw_arena *a, struct fw_move *out, struct fw_err *err);
 
-/* Those that led to this feed, in order of the addresses they left. Lives until it returns; anything but 0 stops the walk. */
+/*
+ * List the adoptions that led to this feed, by old address. The move lives until the callback
+ * returns; a result other than 0 stops the listing.
+ */
 typedef int fw_move_cb(void *ctx, const struct fw_move *m);
 FW_MUST_CHECK int fw_move_list(struct fw_store *st, int64_t feed_id, fw_move_cb *cb, void *ctx, struct fw_err *err);
 

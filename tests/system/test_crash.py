@@ -247,7 +247,7 @@ def hung_worker(base):
         another_in_place_of(p, sleeper)
         all_asked_again(o)
         drained(w, p)
-        holds("no sign of life" in w.words(), "said so")
+        holds("no heartbeat" in w.words(), "said so")
 
 
 @case("all stopped together, as by ^Z: nobody is taken for dead afterwards")
@@ -333,8 +333,8 @@ def drain_stopped(base):
                 p.send_signal(signal.SIGTERM)
             equal(p.wait(timeout=60), 0, w.last_words())
             print("# it took %.1f s" % (time.monotonic() - begun))
-            holds("worker %d does not answer" % sleeper in w.words(), w.words())
-            holds("no sign of life" not in w.words(), w.words())
+            holds("worker %d killed: it does not respond" % sleeper in w.words(), w.words())
+            holds("no heartbeat" not in w.words(), w.words())
 
 
 @case("SIGTERM while the server stands still: it is killed when drain_timeout_ms are over, and what it may have lost is said")
@@ -346,7 +346,7 @@ def drain_stopped_server(base):
     os.kill(server, signal.SIGSTOP)
     p.send_signal(signal.SIGTERM)
     equal(p.wait(timeout=60), 3, w.last_words())
-    holds("server %d does not answer" % server in w.words() and "accepted in memory is lost" in w.words(), w.words())
+    holds("server %d killed: it does not respond" % server in w.words() and "accepted in memory are lost" in w.words(), w.words())
 
 
 @case("feedwheel stop drains from outside")

@@ -118,8 +118,8 @@ def watchdog(base):
         for pid, what in ((worker, "worker"), (server, "server")):
             m.until("WATCHDOG", "^1$")
             os.kill(pid, signal.SIGSTOP)
-            m.until("STATUS", "^%s %d stands still" % (what, pid))
-            _, before = m.until("STATUS", "stands still") # some seconds later
+            m.until("STATUS", "^%s %d is unresponsive" % (what, pid))
+            _, before = m.until("STATUS", "is unresponsive") # some seconds later
             equal(before, [])
             os.kill(pid, signal.SIGCONT)
             m.until("WATCHDOG", "^1$")
@@ -161,8 +161,8 @@ def nobody(base):
     w = Wheel(base, "workers = 1\n")
     w.run("add", "https://a.example/")
     w.run("pause", "https://a.example/")
-    for name, words in ((None, ""), ("", ""), (os.path.join(base, "nobody"), "cannot be told how it goes: NOTIFY_SOCKET: No such file"),
-                        ("vsock:2:1", "vsock:2:1: not the name of a unix socket"), ("/" + "x" * 200, "not the name of a unix socket")):
+    for name, words in ((None, ""), ("", ""), (os.path.join(base, "nobody"), "no messages to the service manager: NOTIFY_SOCKET: No such file"),
+                        ("vsock:2:1", "vsock:2:1 is not the name of a Unix socket"), ("/" + "x" * 200, "is not the name of a Unix socket")):
         if name is not None:
             w.environment["NOTIFY_SOCKET"] = name
         said = os.path.join(base, "said")

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A worker or the server begins here, behind the fork: with a cage this program is started anew for it, so that each has a memory layout
- * of its own, and what somebody learns of one child is no help against the next. It is handed
+ * A worker or the server starts here, after the fork. With a sandbox this program is executed
+ * again, so that each child has a memory layout of its own and an attacker cannot use what one
+ * child leaked against the next. The master passes to it, as files without a name,
  *
- *	the run's shared memory and the meter, as files without a name; the pipe by which it sees the master's end; and
- *	what is configured, which the master may have read long ago, and a store's password may be part of: in a file without a name too.
+ * - the run's shared memory and the meter,
+ * - the pipe by which it sees the master's end,
+ * - the configuration: the master may have read it long ago, and it may hold the store's password.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +32,7 @@
 #define HANDED_MAX_BYTES ((size_t)8 << 20)
 #define ARGUMENTS_MAX 8
 
-/* At the file's begin, written and read by the same binary; the configuration stands behind it. */
+/* Head of the file, written and read by the same binary; the configuration follows. */
 struct handed {
 	int64_t started_ms;
 	int shared_fd, meter_fd, master_fd;
@@ -40,7 +42,7 @@ struct handed {
 
 /* ---- its life -------------------------------------------------------------------------------- */
 
-/* Before anything from outside is read. */
+/* Enter the sandbox, before any input from outside is read. */
 static int cage(const struct child *c, enum fw_sandbox_who who)
 {
 	if (fw_sandbox_enter(c->config, who, &c->shared[c->index].err))
@@ -51,7 +53,7 @@ static int cage(const struct child *c, enum fw_sandbox_who who)
 	return 0;
 }
 
-/* A process of its own: what becomes of the wheel does not depend on what comes in at the front door. */
+/* The server is a separate process: requests from clients cannot harm the workers. */
 static int serve_main(const struct child *c)
 {
 	fw_log_setup(fw_log_level_of(c->config->log_level), c->config->log_json, "serve");
@@ -88,7 +90,7 @@ int child_main(const struct child *c)
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-/* A file without a name, -1: this system has none, or no room. */
+/* A file without a name; -1: not supported, or no room. */
 static int nameless(void)
 {
 #ifdef MFD_CLOEXEC
@@ -116,13 +118,13 @@ void *child_memory(size_t bytes, int *fd)
 
 /* ---- anew ------------------------------------------------------------------------------------ */
 
-/* It is there still when the program begins anew. */
+/* Keep the descriptor open across exec. */
 static int keep_open(int fd)
 {
 	return fcntl(fd, F_SETFD, 0) ? -errno : 0;
 }
 
-/* *fd: the file with all that it is handed. 0 or a negative errno. */
+/* Write what the child needs into a file. *fd: that file. Returns 0 or a negative errno. */
 static int hand(const struct child *c, int *fd)
 {
 	struct handed h = {.started_ms = c->started_ms, .shared_fd = c->shared_fd, .meter_fd = fw_meter_fd(c->meter), .master_fd = c->master_fd,
@@ -163,15 +165,15 @@ int child_anew(const struct child *c, const char *const *argv)
 	else
 		(void)fw_snprintf(who, sizeof(who), "server");
 	(void)fw_snprintf(file, sizeof(file), "%d", fd);
-	all[n++] = who; /* for who looks at the list of processes */
+	all[n++] = who; /* shown in lists of processes */
 	all[n] = file;
-	unsetenv("FEEDWHEEL_STORE"); /* a password may be in it */
-	/* the file that we run: another may stand at its path by now */
+	unsetenv("FEEDWHEEL_STORE"); /* it may hold a password */
+	/* the running binary: its path may name another file by now */
 	execv("/proc/self/exe", (char *const *)(uintptr_t)all);
 	return -errno;
 }
 
-/* What the master wrote, all of it. */
+/* Read all that the master wrote. */
 static int file_take(int fd, struct fw_buf *out)
 {
 	struct stat st;
@@ -196,7 +198,7 @@ static int take(int fd, struct child *c, struct fw_config **config, struct fw_er
 	*c = (struct child){0};
 	if (rc) {
 		fw_buf_finish(&b);
-		fw_err_set(err, rc, "%d is no file of 'run' or 'serve', which alone start this", fd);
+		fw_err_set(err, rc, "descriptor %d refused: not created by 'run' or 'serve', which alone start this command", fd);
 		return rc;
 	}
 	memcpy(&h, b.p, sizeof(h));
@@ -208,7 +210,7 @@ static int take(int fd, struct child *c, struct fw_config **config, struct fw_er
 		.master_fd = h.master_fd, .once = h.once, .started_ms = h.started_ms};
 	c->shared = mmap(NULL, (size_t)h.slot_n * sizeof(*c->shared), PROT_READ | PROT_WRITE, MAP_SHARED, h.shared_fd, 0);
 	close(h.shared_fd);
-	return c->meter && c->shared != MAP_FAILED ? 0 : fw_err_set(err, FW_EIO, "the run's memory: %s", strerror(errno));
+	return c->meter && c->shared != MAP_FAILED ? 0 : fw_err_set(err, FW_EIO, "shared memory of the run not mapped: %s", strerror(errno));
 }
 
 int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx)
@@ -219,7 +221,7 @@ int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx)
 	int64_t fd = -1;
 
 #ifdef __linux__
-	prctl(PR_SET_NAME, program_invocation_short_name, 0, 0, 0); /* it would be "exe" */
+	prctl(PR_SET_NAME, program_invocation_short_name, 0, 0, 0); /* the default would be "exe" */
 #endif
 	if (!fw_str_int(fw_str(handed), &fd) || fd < 0 || fd > INT_MAX)
 		fd = -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A worker or the server, from its first moment: what the master hands to it, and how. */
+/* A child process (a worker or the server): its start, and what the master passes to it. */
 #ifndef FW_ENGINE_CHILD_H
 #define FW_ENGINE_CHILD_H
 
@@ -7,26 +7,32 @@
 
 struct child {
 	const struct fw_config *config;
-	struct worker_shared *shared;      /* of all children; [index] is its own */
+	struct worker_shared *shared;      /* array of all children; [index] is its own element */
 	struct fw_meter *meter;
-	int shared_fd;                     /* of the memory that it is in, -1: none */
-	int index, n, slot_n;              /* workers are 0 ... n - 1; behind them the server, if there is one */
-	int master_fd;                     /* end of file here means the master is gone */
+	int shared_fd;                     /* descriptor of the shared memory; -1: none */
+	/* workers are 0 ... n - 1; the server, if there is one, is n */
+	int index, n, slot_n;
+	int master_fd;                     /* end of file: the master is gone */
 	bool once;
-	int64_t started_ms;                /* the run's number, and what is due by then */
+	/* start and id of the run; a run --once fetches what is due by then */
+	int64_t started_ms;
 	fw_serve_body *serve;
 	void *ctx;
 };
 
-/* The whole life of a child; an enum worker_exit. */
+/* The whole life of a child; returns an enum worker_exit. */
 int child_main(const struct child *c);
 /*
- * Become this program anew, with a memory layout of its own, and go on there in fw_run_child(): of a child that was just forked. argv:
- * fw_run_options.anew. Returns only when that could not be done: a negative errno.
+ * Execute this program again in a child that was just forked, so that it has a memory layout of its
+ * own, and continue there in fw_run_child(). argv: fw_run_options.anew. Returns only on failure: a
+ * negative errno.
  */
 FW_MUST_CHECK int child_anew(const struct child *c, const char *const *argv);
 
-/* Memory that children share, all zeros. *fd: what a child finds it by that begins anew, -1: none can. NULL with errno set. */
+/*
+ * Zeroed memory that children share. *fd: descriptor by which a re-executed child maps it; -1: not
+ * possible. NULL with errno set.
+ */
 void *child_memory(size_t bytes, int *fd);
 
 #endif

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Never dead for ever (POL-10): a server that says 410 may be wrong, or be somebody else's next year. The schedule puts the due time of a
- * feed that is gone far ahead; here it is asked again when that has come.
+ * Gone feeds (POL-10): a server that replies 410 may be wrong, or the address may have another
+ * owner next year. The schedule puts the due time of a gone feed far ahead; here the feed is probed
+ * when that time has come.
  *
- * Nor may a clock have the last word: one that was ahead for a while leaves feeds behind that are due when it said, which may be years
- * off. A visit in the future tells that there are such, or the clock itself when it goes back under way; and those that were visited
- * there are due again within the hour.
+ * Clocks: a clock that was ahead leaves feeds with due times that may be years off. They are found
+ * by a visit in the future, or because the clock goes back while we run. Feeds visited in the
+ * future are due again within the hour.
  *
- * Feeds that the address guard refused are asked when its settings have changed. What those were is a record of kind "setting", its key the
- * setting's name, its value the setting; none: it was empty. It is written when the feeds are due: a crash between makes them due twice rather
- * than never. Which setting blocked a feed its error tells: it names the one that can permit it (fetch/judge.c).
+ * Blocked feeds: feeds that the address guard refused are fetched when its settings have changed.
+ * The former value is a record of kind "setting", with the setting's name as key; no record: it was
+ * empty. The record is written after the feeds are due: a crash in between makes them due twice
+ * rather than never. A feed's error names the setting that can permit it (fetch/judge.c).
  *
- * That a worker's network is down is a record of kind "weather", its key the worker's name, put when it went down. It runs out by itself.
+ * Connectivity: that a worker's network is down is a record of kind "weather", with the worker's
+ * name as key and the time it went down. It expires by itself.
  */
 #include "base/arena.h"
 #include "base/buf.h"
@@ -24,17 +27,18 @@
 
 #define PROBE_EVERY_MS FW_HOUR_MS
 #define PROBE_MORE_MS FW_MINUTE_MS
-#define PROBE_N ((size_t)100) /* at once, so that a thousand that ended on one day do not come back in one */
+/* per call: a thousand feeds that ended on one day are not all probed at once */
+#define PROBE_N ((size_t)100)
 #define WEATHER FW_STR("weather")
 #define WEATHER_EVERY_MS FW_MINUTE_MS
 #define WEATHER_KEPT_MS (3 * FW_MINUTE_MS)
-#define ENOUGH 1 /* stops a walk */
-#define AHEAD_MS FW_HOUR_MS /* clocks of several machines differ by less */
+#define ENOUGH 1 /* stops a listing */
+#define AHEAD_MS FW_HOUR_MS /* machines' clocks differ by less */
 #define FAR_MS (100 * 366 * FW_DAY_MS)
 #define SETTING FW_STR("setting")
 #define PAGE_N 500
 
-/* One whose owner has removed it meanwhile is not counted in *n. */
+/* Does not count a feed that was removed meanwhile. */
 static int feed_set(struct fw_store *st, const struct fw_feed *to, unsigned what, size_t *n, struct fw_err *err)
 {
 	int rc = fw_store_feed_set(st, to, what, err);
@@ -43,7 +47,7 @@ static int feed_set(struct fw_store *st, const struct fw_feed *to, unsigned what
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-/* ---- those that are gone --------------------------------------------------------------------- */
+/* ---- gone feeds ------------------------------------------------------------------------------ */
 
 struct due {
 	int64_t now_ms;
@@ -89,9 +93,9 @@ static void probe(struct chores *c, struct fw_store *st, int64_t mono_ms)
 	if (mono_ms < c->probe_at_ms)
 		return;
 	if (chores_probe(st, fw_now_ms(), &n, &more, &err))
-		fw_warn("looking for feeds that may have come back: %s; it is tried again later", err.text);
+		fw_warn("gone feeds not probed: %s; retrying later", err.text);
 	else if (n)
-		fw_info("%zu feeds that were gone are asked once again", n);
+		fw_info("%zu gone feeds are polled once again", n);
 	c->probe_at_ms = mono_ms + (more ? PROBE_MORE_MS : PROBE_EVERY_MS);
 }
 
@@ -99,7 +103,7 @@ static void probe(struct chores *c, struct fw_store *st, int64_t mono_ms)
 
 struct ahead {
 	int64_t now_ms;
-	struct fw_buf ids; /* of 8 bytes each */
+	struct fw_buf ids; /* feed ids, 8 bytes each */
 };
 
 static int newest(void *ctx, const struct fw_visit *v)
@@ -117,7 +121,7 @@ static int far_due(void *ctx, const struct fw_due_row *row)
 	return a->ids.rc;
 }
 
-/* Of those that are due in the future those that were visited there. */
+/* Reschedule those feeds due in the far future that were visited in the future. */
 static int back_from_the_future(struct fw_store *st, const struct ahead *all, size_t *n, struct fw_err *err)
 {
 	const int64_t *id = (const int64_t *)(const void *)all->ids.p;
@@ -169,16 +173,16 @@ static void clock_was_ahead(struct chores *c, struct fw_store *st, int64_t mono_
 		return;
 	c->unix_mono_ms = ahead_ms;
 	if (chores_clock(st, now_ms, went_back, &n, &err))
-		fw_warn("looking for feeds that a clock ahead of its time has put off: %s; it is tried again later", err.text);
+		fw_warn("feeds rescheduled by a clock ahead of its time not repaired: %s; retrying later", err.text);
 	if (n)
-		fw_warn("a clock was ahead: %zu feeds that were visited in the future are due within the hour instead", n);
+		fw_warn("a clock was ahead: %zu feeds visited in the future are due within the hour instead", n);
 	c->clock_at_ms = mono_ms + PROBE_EVERY_MS;
 }
 
-/* ---- what the guard refused ------------------------------------------------------------------ */
+/* ---- blocked feeds --------------------------------------------------------------------------- */
 
 struct page {
-	struct fw_str setting; /* what the error has to name */
+	struct fw_str setting; /* the error must name it */
 	int64_t last_id;
 	size_t n, seen_n;
 	int64_t id[PAGE_N];
@@ -223,7 +227,7 @@ static bool lists(struct fw_str list, struct fw_str item)
 	return false;
 }
 
-/* Does one list name a network that the other does not? */
+/* Does `list` name a network that `other` does not? */
 static bool has_more(struct fw_str list, struct fw_str other)
 {
 	while (list.p) {
@@ -235,7 +239,7 @@ static bool has_more(struct fw_str list, struct fw_str other)
 	return false;
 }
 
-/* more_permits: a network more in it opens, rather than shuts. */
+/* more_permits: an added network permits, rather than denies. */
 static int look_at(struct fw_store *st, struct fw_str setting, const char *now, bool more_permits, int64_t now_ms, size_t *n, struct fw_err *err)
 {
 	struct fw_str is = now ? fw_str(now) : FW_STR("");
@@ -269,7 +273,7 @@ int chores_unblock(struct fw_store *st, const struct fw_config *c, int64_t now_m
 	return rc ? rc : look_at(st, FW_STR("deny_networks"), c->deny_networks, false, now_ms, n, err);
 }
 
-/* ---- the network ----------------------------------------------------------------------------- */
+/* ---- connectivity ---------------------------------------------------------------------------- */
 
 static void weather(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, int64_t mono_ms)
 {
@@ -285,7 +289,8 @@ static void weather(struct chores *c, struct fw_store *st, const char *worker, c
 	r.until_ms = now_ms + WEATHER_KEPT_MS;
 	rc = offline ? fw_store_record_put(st, &r, false, NULL, &err) : fw_store_record_remove(st, r.kind, r.key, FW_STR_NONE, &err);
 	if (rc && rc != FW_ENOTFOUND)
-		fw_debug("the state of the network could not be noted: %s", err.text); /* a store that is away is told of elsewhere */
+		/* an unavailable store is reported elsewhere */
+		fw_debug("state of the network not recorded: %s", err.text);
 	c->offline_since_ms = offline ? r.at_ms : 0;
 	c->offline_at_ms = mono_ms + WEATHER_EVERY_MS;
 }

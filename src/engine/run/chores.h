@@ -1,36 +1,47 @@
 /* SPDX-License-Identifier: ISC */
-/* What the store thread does to the schedule at its start, and now and then beside retention: what fails is done the next time. */
+/*
+ * Maintenance of the schedule by the store thread, at its start and at intervals, beside retention.
+ * What fails is retried the next time.
+ */
 #ifndef FW_ENGINE_CHORES_H
 #define FW_ENGINE_CHORES_H
 
 #include "engine/meter.h"
 #include "feedwheel/engine.h"
 
-struct chores { /* zeroed: all is due */
+struct chores { /* zeroed: everything is due */
 	int64_t probe_at_ms, clock_at_ms, offline_at_ms; /* monotonic */
-	int64_t offline_since_ms; /* Unix; 0: it is not, or that is not told */
-	int64_t unix_mono_ms; /* by how much the one clock was ahead of the other; 0: not known yet */
+	/* Unix; when the network went down, as recorded; 0: not recorded */
+	int64_t offline_since_ms;
+	int64_t unix_mono_ms; /* Unix clock minus monotonic clock; 0: not known yet */
 };
 
 /*
- * Feeds that are gone and whose time has come (due_at_ms, 30 to 180 days on) are scheduled again for one visit, which says whether they
- * still are. Looks at no more often than needed; *n: how many.
+ * Probe gone feeds: those whose due_at_ms has come (30 to 180 days after they went) are scheduled
+ * for one visit, which shows whether they are still gone. *n: how many. *more: others are left.
+ * Cost: reads only the feeds that are due.
  */
 FW_MUST_CHECK int chores_probe(struct fw_store *st, int64_t now_ms, size_t *n, bool *more, struct fw_err *err);
 
 /*
- * When the newest visit lies more than an hour in the future, or the clock was seen to go back: feeds that were visited there and are due
- * later still are due again within an hour; *n: how many. Cost: a look at one visit; then one pass over what is due at all.
+ * Repair the schedule after a clock was ahead. If the newest visit is more than an hour in the
+ * future, or the clock went back: feeds that were visited in the future and are due later are due
+ * within an hour instead. *n: how many. Cost: a look at one visit; only then one pass over the
+ * schedule.
  */
 FW_MUST_CHECK int chores_clock(struct fw_store *st, int64_t now_ms, bool went_back, size_t *n, struct fw_err *err);
 
 /*
- * Since the last call on this store, has allow_networks got a network, or deny_networks lost one? Then the active feeds whose last visit that
- * setting blocked are due at now_ms. *n: how many. One that fails may be called again.
+ * Unblock feeds: if allow_networks has gained a network or deny_networks has lost one since the
+ * last call on this store, the active feeds whose last visit that setting blocked are due at
+ * now_ms. *n: how many. After an error, call it again.
  */
 FW_MUST_CHECK int chores_unblock(struct fw_store *st, const struct fw_config *c, int64_t now_ms, size_t *n, struct fw_err *err);
 
-/* worker: its name; m: its counters; first: it is the one that does what one is enough for. */
+/*
+ * Do what is due. worker: its name; m: its counters; first: this worker does what one worker is
+ * enough for.
+ */
 void chores_do(struct chores *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, bool first, int64_t mono_ms);
 
 #endif

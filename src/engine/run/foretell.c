@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* A fetch plan without a run: what is due, put through the same simulation as run --once (forecast.h), under any rules. */
+/*
+ * A fetch plan without a run: simulates what is due under any rules, as run --once does
+ * (forecast.h).
+ */
 #include <stdlib.h>
 
 #include "base/str.h"
@@ -70,9 +73,9 @@ int fw_foretell_make(struct fw_foretell *f, const struct fw_foretell_rules *r, s
 
 	*out = (struct fw_foretold){.total_us = 0};
 	if (!fw_plan_policy_find(fw_str(r->order), &rules.policy))
-		return fw_err_set(err, FW_EINVAL, "no order is called '%s'", r->order);
+		return fw_err_set(err, FW_EINVAL, "unknown fetch order: '%s'", r->order);
 	if (!r->slots)
-		return fw_err_set(err, FW_EINVAL, "without a slot nothing is fetched");
+		return fw_err_set(err, FW_EINVAL, "no forecast without slots (use at least 1)");
 	due_rows_items(&f->due, f->item);
 	rc = fw_plan_simulate(&rules, f->item, f->due.n, f->start, &total);
 	if (rc)

@@ -9,7 +9,7 @@
 #include "feedwheel/store.h"
 #include "base/banned.h"
 
-/* In brackets, so that it is nobody's name. */
+/* In brackets, so that it cannot equal a name. */
 static void address_write(const unsigned char a[16], char out[HOST_KEY_MAX])
 {
 	char text[INET6_ADDRSTRLEN] = "";
@@ -29,7 +29,10 @@ static bool is_under(struct fw_str name, struct fw_str domain)
 		(front == 0 || name.p[front - 1] == '.');
 }
 
-/* The owner's hoster that has this name, as it stands there; the longest, where one is under another. */
+/*
+ * The configured hosting domain above this name, as written in the name; the longest if several
+ * match.
+ */
 static struct fw_str hoster_of(const char *hosters, struct fw_str name)
 {
 	struct fw_str found = FW_STR_NONE;

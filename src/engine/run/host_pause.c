@@ -18,19 +18,19 @@ struct name_pause {
 	int64_t until_ms;
 };
 
-struct said { /* by one name, about the host that it shares */
+struct said { /* one name's cooldown, as evidence about the host it shares */
 	uint64_t name;
 	int64_t at_ms, pause_ms;
 };
 
 struct key_said {
 	uint64_t key;
-	struct said said[HOST_PAUSE_NAMES - 1]; /* the newest first; at_ms 0: none */
+	struct said said[HOST_PAUSE_NAMES - 1]; /* newest first; at_ms 0: empty */
 };
 
 struct host_pauses {
 	uint64_t seed;
-	int64_t last_until_ms; /* nobody's pause is longer */
+	int64_t last_until_ms; /* end of the last cooldown */
 	struct name_pause name[NAME_N];
 	struct key_said key[KEY_N];
 };
@@ -54,7 +54,10 @@ static uint64_t hash_of(const struct host_pauses *p, const char *word)
 	return fw_hash64_seed(word, strlen(word), p->seed);
 }
 
-/* Have enough others said so too? *pause_ms: for how long all of them asked. */
+/*
+ * Do enough other names at this host want a cooldown too? *pause_ms: the shortest of their
+ * cooldowns.
+ */
 static bool key_hears(struct host_pauses *p, uint64_t key, uint64_t name, int64_t now_ms, int64_t *pause_ms)
 {
 	struct key_said *k = &p->key[key % KEY_N];
@@ -74,7 +77,7 @@ static bool key_hears(struct host_pauses *p, uint64_t key, uint64_t name, int64_
 		memcpy(k->said, heard, n * sizeof(*heard));
 		return false;
 	}
-	/* they begin anew: it takes three again */
+	/* start again: the next cooldown of the host takes three names again */
 	*pause_ms = FW_MIN(*pause_ms, HOST_PAUSE_MAX_MS);
 	for (size_t i = 0; i < n; i++)
 		*pause_ms = FW_MIN(*pause_ms, heard[i].pause_ms);
@@ -94,16 +97,16 @@ void host_pause_learn(struct host_pauses *p, struct visit *v, int64_t now_ms)
 	place = &p->name[hash % NAME_N];
 	*place = (struct name_pause){hash, place->name == hash ? FW_MAX(until_ms, place->until_ms) : until_ms};
 	p->last_until_ms = FW_MAX(p->last_until_ms, until_ms);
-	fw_debug("%s asks for a pause of %lld s: its feeds wait", name, (long long)(pause_ms / 1000));
-	/* the answer of another host, where a redirect led, says nothing of this one */
+	fw_debug("%s: cooldown of %lld s for its feeds", name, (long long)(pause_ms / 1000));
+	/* a redirect led to another host: its response says nothing about this one */
 	if (!fw_url_host(v->feed.url, key, sizeof(key)) || strcmp(name, key) != 0 || !fw_store_feed_host(&v->feed, key, sizeof(key)))
 		return;
 	if (!key_hears(p, hash_of(p, key), hash, now_ms, &pause_ms))
 		return;
 	v->mood = FW_HOST_STRAINED;
 	v->cool_until_ms = now_ms + pause_ms;
-	fw_info("%d names at %s, %s the last of them, ask for a pause: %lld s for all of them", HOST_PAUSE_NAMES, key, name,
-		(long long)(pause_ms / 1000));
+	fw_info("%s: cooldown of %lld s for the whole host: %d of its names want one, the last of them %s", key,
+		(long long)(pause_ms / 1000), HOST_PAUSE_NAMES, name);
 }
 
 int64_t host_pause_until(const struct host_pauses *p, struct fw_str url, int64_t now_ms)

@@ -12,7 +12,7 @@
 #define KIND FW_STR("retention")
 #define ENTRIES FW_STR("entries")
 
-/* Was it done within ENTRIES_EVERY_MS, by this setting? *due: no. */
+/* *due: entries were not pruned within ENTRIES_EVERY_MS under this setting. */
 static int entries_due(struct fw_store *st, int64_t keep_ms, int64_t now_ms, bool *due, struct fw_err *err)
 {
 	int64_t done_by = 0;
@@ -52,9 +52,9 @@ static int steps(struct fw_store *st, struct fw_prune *p, struct fw_err *err)
 static void tell(const struct fw_prune *p, int rc, const struct fw_err *err)
 {
 	if (rc)
-		fw_warn("removing what is old: %s; it is tried again later", err->text);
+		fw_warn("retention: pruning failed: %s; retrying later", err->text);
 	if (p->visit_n + p->entry_n + p->event_n + p->record_n)
-		fw_debug("removed what is old: %lld visits, %lld entries, %lld events, %lld records",
+		fw_debug("retention: pruned %lld visits, %lld entries, %lld events, %lld records",
 			(long long)p->visit_n, (long long)p->entry_n, (long long)p->event_n, (long long)p->record_n);
 }
 
@@ -101,7 +101,8 @@ int fw_keep_index(struct fw_store *st, int64_t now_ms, bool *more)
 	int rc = fw_store_prune(st, &p, &err);
 
 	*more = !rc && p.more;
-	if (rc && rc != FW_EAGAIN && rc != FW_EIO) /* somebody else writes; that it is away is told elsewhere */
-		fw_warn("filling the search index: %s; it is tried again later", err.text);
+	/* another process writes; an unavailable store is reported elsewhere */
+	if (rc && rc != FW_EAGAIN && rc != FW_EIO)
+		fw_warn("search index not updated: %s; retrying later", err.text);
 	return rc;
 }

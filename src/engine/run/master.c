@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The master: forks the workers, watches them, starts them again, drains them, adds up what they count. It never touches the
- * network or the store, so nothing that comes from outside can hurt it.
+ * The master: starts the workers and the server, watches and restarts them, drains them, and adds
+ * up their counters. It touches neither the network nor the store, so no input from outside can
+ * harm it.
  *
- * A worker that dies is replaced at once, and with growing pauses when its successors die too. What the dead one was reading is
- * handed to the successor, who ends its lease and charges that feed; a feed whose visit killed a worker twice is set aside.
- * A worker whose loop shows no sign of life for HUNG_MS is killed; when drain_timeout_ms are over, one that does not answer is. Should the
- * master itself be killed, the workers see the end of a pipe and drain; should all be killed, the next run finds what they held by their signs
- * of life (store_thread.c).
+ * A worker that dies is replaced at once, or with backoff if its successors die too. Its successor
+ * gets its name and the feed whose document it was reading; it ends the dead worker's lease and
+ * charges that feed. A feed whose visit killed a worker twice is quarantined. A worker without a
+ * heartbeat for HUNG_MS is killed, and so is a child that does not respond when drain_timeout_ms is
+ * over. If the master itself is killed, the workers see the end of a pipe and drain. If all are
+ * killed, the next run finds their leases by their heartbeat records (store_thread.c).
  *
- * Told to stop, the master tells the workers to drain; told again, it tells them to leave at once, with a signal of its own: a
- * terminal's ^C, or a supervisor that signals every process, reaches the workers too, and that must not count as the second time.
+ * At the first stop request the master tells the workers to drain. At the second it makes them exit
+ * at once, by a signal of its own: a terminal's ^C, or a supervisor that signals every process,
+ * reaches the workers too and must not count as the second request.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,13 +39,14 @@
 #else
 #define HUNG_MS (60 * FW_SECOND_MS)
 #endif
-#define DEAF_MS (5 * FW_SECOND_MS) /* without a sign of life, once it should have drained */
-#define STOP_EXTRA_MS (30 * FW_SECOND_MS) /* after drain_timeout_ms */
+/* silence after which a child that should have drained is killed */
+#define DEAF_MS (5 * FW_SECOND_MS)
+#define STOP_EXTRA_MS (30 * FW_SECOND_MS) /* added to drain_timeout_ms for the service manager */
 #define BURST_MS 500
-#define STOPPED_MS (2 * FW_SECOND_MS) /* between two ticks: the master itself did not run */
-#define LOOK_MS (2 * FW_SECOND_MS) /* at the files that children may read */
-#define STEADY_MS (30 * FW_SECOND_MS) /* one that lived this long was not born broken */
-#define STATUS_MS (5 * FW_SECOND_MS) /* between two lines for the service manager */
+#define STOPPED_MS (2 * FW_SECOND_MS) /* gap between two ticks: the master itself was stopped */
+#define LOOK_MS (2 * FW_SECOND_MS) /* interval of checks of the files that children may read */
+#define STEADY_MS (30 * FW_SECOND_MS) /* a child that lived this long started properly */
+#define STATUS_MS (5 * FW_SECOND_MS) /* interval of status lines for the service manager */
 #define EARLY_MS (5 * FW_SECOND_MS)
 #define RESPAWN_MIN_MS 100
 #define RESPAWN_MAX_MS (30 * FW_SECOND_MS)
@@ -57,7 +61,10 @@ static unsigned whos(const struct master *m)
 	return 1u << FW_SANDBOX_MASTER | (m->n ? 1u << FW_SANDBOX_WORKER : 0) | (m->slot_n > m->n ? 1u << FW_SANDBOX_SERVER : 0);
 }
 
-/* The child's: anew, with a memory layout of its own, where there is a cage; else as it was forked. */
+/*
+ * Runs in the child, after the fork. With a sandbox that randomises the memory layout it executes
+ * this program again; otherwise it goes on as forked.
+ */
 static int begin(const struct master *m, int index)
 {
 	struct child c = {.config = m->config, .shared = m->shared, .meter = m->meter, .shared_fd = m->shared_fd, .index = index, .n = m->n,
@@ -80,7 +87,7 @@ static int spawn(struct master *m, int index)
 	struct slot *s = &m->slot[index];
 	pid_t pid;
 
-	s->born_ms = fw_mono_ms(); /* also of one that cannot be made: the next try is not at once */
+	s->born_ms = fw_mono_ms(); /* also if fork() fails: the next attempt is delayed */
 	meter_begin(fw_meter_slot(m->meter, (size_t)index));
 	fw_sandbox_make(m->config, who_of(m, index));
 	fw_sandbox_mark(m->config, who_of(m, index), &s->mark);
@@ -89,7 +96,7 @@ static int spawn(struct master *m, int index)
 	if (pid == 0)
 		exit(begin(m, index));
 	if (pid < 0)
-		return fw_err_set(&m->err, FW_EIO, "no process could be made: %s; see ulimit -u", strerror(errno));
+		return fw_err_set(&m->err, FW_EIO, "process not created: %s (to raise the limit, use ulimit -u)", strerror(errno));
 	s->pid = pid;
 	atomic_store(&fw_meter_slot(m->meter, (size_t)index)->pid, pid);
 	s->respawn_at_ms = 0;
@@ -112,8 +119,8 @@ static void stop(struct master *m)
 		return;
 	fw_debug("stopping: workers drain");
 	m->stopping = true;
-	/* it may take longer than the manager would wait by itself */
-	(void)fw_notify(&m->notify, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld\nSTATUS=stopping: what is in flight is finished and stored",
+	/* draining may take longer than the manager's default timeout */
+	(void)fw_notify(&m->notify, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld\nSTATUS=stopping: finishing and storing what is in flight",
 		(long long)(m->config->drain_timeout_ms + STOP_EXTRA_MS) * 1000);
 	m->leave_by_ms = fw_mono_ms() + m->config->drain_timeout_ms;
 	signal_all(m, SIGTERM);
@@ -130,8 +137,9 @@ static void plan_respawn(struct slot *s, int64_t now_ms)
 }
 
 /*
- * The feed whose document it died of, or 0. Two may be read at the same time: the thread that failed tells which it was. Who is killed from
- * outside, out of memory or because it hangs, cannot tell: then it is rather the large one.
+ * The feed whose document the worker was reading when it died, or 0. Two documents may be read at
+ * once: the thread that crashed has recorded which. A worker killed from outside (out of memory,
+ * hung) records nothing: the large document is then the likelier cause.
  */
 static int64_t cause_of_death(struct worker_shared *sh)
 {
@@ -143,14 +151,17 @@ static int64_t cause_of_death(struct worker_shared *sh)
 	return large ? large : small;
 }
 
-/* Its successor is to give back what it held. Returns the feed it was reading, or 0. */
+/*
+ * Tell the successor whose lease to end. Returns the feed that the dead worker was reading, or 0.
+ */
 static int64_t inherit(struct master *m, int index)
 {
 	struct worker_shared *sh = &m->shared[index];
 	int64_t reading = cause_of_death(sh);
 
 	if (sh->dead_name[0])
-		return 0; /* it died before it had buried its predecessor, thus before it borrowed anything */
+		/* it died before it had reaped its own predecessor, so it claimed nothing */
+		return 0;
 	memcpy(sh->dead_name, sh->name, sizeof(sh->dead_name));
 	sh->dead_feed_id = reading;
 	return reading;
@@ -172,19 +183,21 @@ static void on_death(struct master *m, int index, int status)
 		(void)fw_snprintf(name, sizeof(name), "worker %d (%s)", index, sh->name);
 	s->pid = 0;
 	meter_end(meter);
-	if (index >= m->n && m->stopping && code != WORKER_LEFT && !m->rc) { /* what it had accepted is not all stored */
+	/* not all that the server had accepted is stored */
+	if (index >= m->n && m->stopping && code != WORKER_LEFT && !m->rc) {
 		m->rc = sh->err.rc ? sh->err.rc : FW_EIO;
 		m->err = sh->err;
 		if (!sh->err.rc)
-			fw_err_set(&m->err, FW_EIO, "the server was killed while it stopped: what it had accepted in memory is lost");
+			fw_err_set(&m->err, FW_EIO, "the server was killed while it stopped: rows accepted in memory are lost");
 	}
 	if (code == WORKER_TOLD)
-		stop(m); /* all are meant, also one that is dead just now and would not hear of it */
+		/* the request is for all workers, and one that is dead just now would miss it */
+		stop(m);
 	if (code == WORKER_TOLD || code == WORKER_DONE || (code == WORKER_LEFT && m->stopping))
 		return;
 	reading = index < m->n ? inherit(m, index) : 0;
 	if (code == WORKER_STORE || code == WORKER_SYSTEM) {
-		/* at the very start there is somebody to tell; later it is an outage */
+		/* an error at the very start is reported to the user; later it is an outage */
 		if (now_ms - m->started_mono_ms < EARLY_MS || m->o->once) {
 			m->rc = code == WORKER_STORE ? (sh->err.rc ? sh->err.rc : FW_EIO) : FW_EINVAL;
 			m->err = sh->err;
@@ -195,16 +208,16 @@ static void on_death(struct master *m, int index, int status)
 		meter_add(&meter->restarts, 1);
 	} else if (code == WORKER_LEFT) {
 		if (!s->renewed)
-			fw_info("%s was stopped from outside: another takes its place", name);
+			fw_info("%s was stopped from outside: it is replaced", name);
 		s->pause_ms = 0;
 	} else {
 		meter_add(&meter->restarts, 1);
 		if (WIFSIGNALED(status))
-			fw_error("%s was killed by signal %d%s", name, WTERMSIG(status), reading ? " while it read a document" : "");
+			fw_error("%s was killed by signal %d%s", name, WTERMSIG(status), reading ? " while reading a document" : "");
 		else
-			fw_error("%s left with code %d", name, code);
+			fw_error("%s exited with code %d", name, code);
 		if (reading)
-			fw_error("it was reading feed %lld", (long long)reading);
+			fw_error("the document belonged to feed %lld", (long long)reading);
 	}
 	if (!m->stopping)
 		plan_respawn(s, now_ms);
@@ -228,7 +241,10 @@ static void reap(struct master *m)
 
 /* ---- every tick ------------------------------------------------------------------------------ */
 
-/* It is to leave, and will not; silent_ms: of a server 0, which shows no signs of life while it stores what it has taken. */
+/*
+ * Must the child be killed because it does not drain? silent_ms is 0 for a server, which sends no
+ * heartbeat while it stores accepted rows.
+ */
 static bool is_deaf(const struct master *m, const struct slot *s, int64_t silent_ms, int64_t now_ms)
 {
 	return m->stopping && now_ms >= m->leave_by_ms && (s->stopped || silent_ms > DEAF_MS);
@@ -240,7 +256,7 @@ static void put_down(struct master *m, int i)
 	m->slot[i].killed = true;
 }
 
-/* For how long a child has shown no sign of life; one that is not up yet, since it was born. */
+/* Time since the child's last heartbeat, or since its start if there was none. */
 static int64_t silent(const struct master *m, int i, int64_t now_ms)
 {
 	int64_t beat_ms = atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms);
@@ -253,7 +269,8 @@ static void look_after(struct master *m)
 	int64_t now_ms = fw_mono_ms();
 
 	if (now_ms - m->tick_ms > STOPPED_MS)
-		m->awake_ms = now_ms; /* ^Z, say: the workers may have slept as long and have yet to wake up */
+		/* after ^Z, for example: the workers may have been stopped too */
+		m->awake_ms = now_ms;
 	m->tick_ms = now_ms;
 	for (int i = 0; i < m->slot_n; i++) {
 		struct slot *s = &m->slot[i];
@@ -267,19 +284,23 @@ static void look_after(struct master *m)
 		} else if (!s->pid || s->killed) {
 			continue;
 		} else if (is_deaf(m, s, i < m->n ? silent_ms : 0, now_ms)) {
-			fw_error("%s %d does not answer, and its time to drain is over (drain_timeout_ms): killed",
+			fw_error("%s %d killed: it does not respond, and drain_timeout_ms is over",
 				i < m->n ? "worker" : "server", (int)s->pid);
 			put_down(m, i);
-		} else if (i < m->n && silent_ms > HUNG_MS) { /* a server that is killed may forget what it has taken: that is for the watchdog to decide */
-			fw_error("worker %d shows no sign of life for %d s: killed", i, (int)(silent_ms / 1000));
+		/*
+		 * a killed server may lose rows it has accepted: that is for the service manager's
+		 * watchdog to decide
+		 */
+		} else if (i < m->n && silent_ms > HUNG_MS) {
+			fw_error("worker %d killed: no heartbeat for %d s", i, (int)(silent_ms / 1000));
 			put_down(m, i);
 		}
 	}
 }
 
 /*
- * A file that a child may read has been replaced by another, which it may not: the child that follows may. Name servers and certificates
- * change so. What is in flight is finished and stored before.
+ * A file that a child's sandbox permits was replaced (name servers and certificates change that
+ * way). The child may not read the new file, but its successor may. The child drains first.
  */
 static void renew_moved(struct master *m)
 {
@@ -296,7 +317,7 @@ static void renew_moved(struct master *m)
 		fw_sandbox_mark(m->config, who_of(m, i), &now);
 		if (!fw_sandbox_moved(&s->mark, &now))
 			continue;
-		fw_info("a file that %s %d may read was replaced (resolv.conf, certificates, ...): it finishes what it holds and starts anew",
+		fw_info("a file that %s %d may read was replaced (resolv.conf, certificates, ...): it drains and restarts",
 			i < m->n ? "worker" : "server", i < m->n ? i : 0);
 		s->renewed = true;
 		kill(s->pid, SIGTERM);
@@ -323,7 +344,7 @@ static void add_up(const struct master *m, struct fw_run_stats *out)
 		out->commits += s.timing[FW_TIMING_COMMIT].bucket[i];
 }
 
-/* Once, when all is over: what the workers foretold and measured. */
+/* After a run --once: collect the forecast and the measured times of the workers. */
 static void compare(const struct master *m, struct fw_run_stats *out)
 {
 	struct fw_run_course *c = &out->course;
@@ -366,7 +387,7 @@ static void progress(const struct master *m)
 
 /* ---- the service manager --------------------------------------------------------------------- */
 
-/* Every child has begun with what is configured now, and works. */
+/* All children run, with the current configuration. */
 static bool all_up(const struct master *m)
 {
 	for (int i = 0; i < m->slot_n; i++) {
@@ -377,15 +398,16 @@ static bool all_up(const struct master *m)
 }
 
 /*
- * A child that stands still, or -1. One that died does no harm: another takes its place. A worker that hangs is killed after HUNG_MS, so
- * only what the master cannot mend comes up to the manager's own patience (WatchdogSec), which is longer.
+ * An unresponsive child, or -1. A dead child does not count: it is replaced. A hung worker is
+ * killed after HUNG_MS. So only what the master cannot repair lasts until the manager's own timeout
+ * (WatchdogSec), which is longer.
  */
 static int stands_still(const struct master *m)
 {
 	for (int i = 0; i < m->slot_n; i++) {
 		const struct slot *s = &m->slot[i];
 		int64_t drain_ms = m->stopping || s->renewed ? m->config->drain_timeout_ms : 0;
-		/* a server that begins reads all of its spill first */
+		/* a starting server first replays its write-ahead log */
 		bool begins = i == m->n && !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms);
 
 		if (s->pid && (s->stopped || s->killed || (!begins && silent(m, i, m->tick_ms) > HUNG_MS + drain_ms)))
@@ -403,7 +425,7 @@ static void tell_status(struct master *m)
 
 	add_up(m, &s);
 	if (m->still >= 0)
-		(void)fw_snprintf(still, sizeof(still), "%s %d stands still; ", m->still < m->n ? "worker" : "server", (int)m->slot[m->still].pid);
+		(void)fw_snprintf(still, sizeof(still), "%s %d is unresponsive; ", m->still < m->n ? "worker" : "server", (int)m->slot[m->still].pid);
 	if (!s.in_flight && s.next_due_ms > now_ms)
 		(void)fw_snprintf(next, sizeof(next), "; the next feed is due in %s", fw_duration_text(ms, s.next_due_ms - now_ms));
 	(void)fw_notify(&m->notify, "STATUS=%s%s%u of %d workers, %s; %llu visits, %llu new entries, %llu failed; %u in flight%s", m->trouble, still, s.workers,
@@ -441,7 +463,7 @@ static void reload(struct master *m)
 	if (m->stopping)
 		return;
 	if (!m->o->reload) {
-		fw_warn("SIGHUP: this run has no configuration to read again");
+		fw_warn("SIGHUP ignored: this run cannot read its configuration again");
 		return;
 	}
 	m->ready = false;
@@ -455,16 +477,17 @@ static void reload(struct master *m)
 	}
 	fw_config_destroy(m->reloaded);
 	m->config = m->reloaded = fresh;
-	fw_info("SIGHUP: configuration read again; what runs finishes what it holds and starts anew");
+	fw_info("SIGHUP: configuration read again; children drain and restart");
 	for (int i = 0; i < m->slot_n; i++) {
 		if (!m->slot[i].pid)
 			continue;
 		m->slot[i].renewed = true;
-		kill(m->slot[i].pid, SIGTERM); /* on_death starts the next one with what is configured now */
+		/* on_death() starts the next one with the new configuration */
+		kill(m->slot[i].pid, SIGTERM);
 	}
 }
 
-/* By a message in the store, which each worker sees. */
+/* Did a worker see a control message that requests a reload? */
 static bool reload_asked(struct master *m)
 {
 	bool asked = false;
@@ -493,7 +516,8 @@ static void told_to_stop(struct master *m)
 {
 	if (!m->told_ms)
 		m->told_ms = fw_mono_ms();
-	else if (fw_mono_ms() - m->told_ms > BURST_MS) /* timeout(1), for one, tells twice and means once */
+	/* timeout(1), for example, sends the signal twice for one request */
+	else if (fw_mono_ms() - m->told_ms > BURST_MS)
 		hurry(m);
 	stop(m);
 }
@@ -513,7 +537,7 @@ void master_step(struct master *m, int number)
 	fw_log_own_up();
 }
 
-/* ---- from its begin to its end --------------------------------------------------------------- */
+/* ---- start and end --------------------------------------------------------------------------- */
 
 static int64_t children_took_ms(int64_t *max_rss_bytes)
 {
@@ -544,7 +568,7 @@ int master_begin(struct master *m, const struct fw_config *c, const struct fw_ru
 	m->meter = fw_meter_create((size_t)m->n, o->serve != NULL);
 	m->slot = calloc((size_t)m->slot_n, sizeof(*m->slot));
 	if (!m->shared || !m->meter || !m->slot || pipe2(m->pipe_fd, O_CLOEXEC))
-		return m->rc = fw_err_set(&m->err, FW_EIO, "the master could not start: %s", strerror(errno));
+		return m->rc = fw_err_set(&m->err, FW_EIO, "master not started: %s", strerror(errno));
 	fw_meter_own_master(m->meter);
 	m->rc = fw_sandbox_check(c, whos(m), &m->err);
 	for (int i = 0; i < m->slot_n && !m->rc; i++)
@@ -581,7 +605,7 @@ void master_finish(struct master *m)
 
 int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out, struct fw_err *err)
 {
-	/* blocked in a worker too, until it can answer */
+	/* blocked in a worker too, until it handles them */
 	static const int NUMBER[] = {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, WORKER_HURRY};
 	static const struct timespec TICK = {.tv_nsec = TICK_MS * 1000000}, NOW = {0};
 	sigset_t signals, old;
@@ -598,7 +622,11 @@ int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_
 		master_report(&m, out);
 	}
 	while (sigtimedwait(&signals, NULL, &NOW) > 0)
-		; /* all have left, which is what was wanted: it kills nobody now */
+		/*
+		 * drop pending signals: all children have exited, and the signal must not kill this
+		 * process now
+		 */
+		;
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	master_finish(&m);
 	if (m.rc && err)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Feeds that move. A move's record is of kind "moved", its key the address that was left, its value "adopted ID URL" or "merged ID URL".
+ * Redirect adoption. Each adopted address is a record of kind "moved". Its key is the old address,
+ * its value "adopted ID URL" or "merged ID URL".
  */
 #include <string.h>
 
@@ -13,10 +14,11 @@
 
 #define KIND FW_STR("moved")
 #define KEPT_MS (365 * FW_DAY_MS)
-#define FOUND 1           /* stops a walk */
-#define COMPARED ((size_t)100) /* entries of the document: enough to know a feed by */
+#define FOUND 1           /* stops a listing */
+/* entries of the document that are compared: enough to recognise a feed */
+#define COMPARED ((size_t)100)
 
-/* ---- the same feed? -------------------------------------------------------------------------- */
+/* ---- is it the same feed? -------------------------------------------------------------------- */
 
 struct compare {
 	const struct fw_outcome *o;
@@ -45,13 +47,13 @@ void moves_judge(struct fw_store *st, struct visit *v)
 		return;
 	v->new_target = false;
 	rc = v->outcome.entry_n ? fw_store_key_list(st, v->feed.id, v->feed.id, same_entry, &c, &err) : FW_ENOTFOUND;
-	if (rc < 0) { /* nothing to compare, or nobody to ask */
+	if (rc < 0) { /* nothing to compare, or the store is unavailable */
 		v->feed.redirect_url = FW_STR_NONE;
 		v->feed.redirect_n = 0;
 		v->feed.redirect_since_ms = 0;
 	} else if (rc != FOUND && c.any) {
 		v->feed.redirect_n = 0;
-		fw_info("feed %lld: moved permanently to '%.*s', which shows none of its entries: its address is kept", (long long)v->feed.id,
+		fw_info("feed %lld: permanent redirect to '%.*s' not adopted: the document there has none of its entries", (long long)v->feed.id,
 			FW_STR_ARG(v->feed.redirect_url));
 	}
 }
@@ -68,9 +70,9 @@ static void note(struct fw_store *st, struct fw_str from, struct fw_str to, int6
 	fw_buf_addstr(&b, to);
 	r.value = fw_buf_str(&b);
 	r.until_ms = r.at_ms + KEPT_MS;
-	/* an address too long for a key is told in the log only */
+	/* an address too long for a key is only logged */
 	if (b.rc || (from.len <= FW_RECORD_KEY_MAX && fw_store_record_put(st, &r, false, NULL, &err)))
-		fw_warn("'%.*s': that it moved could not be noted: %s", FW_STR_ARG(from), err.text);
+		fw_warn("'%.*s': redirect adoption not recorded: %s", FW_STR_ARG(from), err.text);
 	fw_buf_finish(&b);
 }
 
@@ -90,7 +92,7 @@ int fw_move_find(struct fw_store *st, struct fw_str from, struct fw_arena *a, st
 	*out = (struct fw_move){0};
 	if (!rc && !move_read(&r, out))
 		rc = FW_ENOTFOUND;
-	return rc == FW_ENOTFOUND ? fw_err_set(err, rc, "no feed has moved away from there") : rc;
+	return rc == FW_ENOTFOUND ? fw_err_set(err, rc, "no feed has left this address") : rc;
 }
 
 struct walk {
@@ -117,7 +119,7 @@ int fw_move_list(struct fw_store *st, int64_t feed_id, fw_move_cb *cb, void *ctx
 
 /* ---- merging --------------------------------------------------------------------------------- */
 
-/* What the owner of the feed that goes away had set, where the one that stays has nothing. */
+/* Copy the person's settings of the feed that is removed, where the other one has none. */
 static int give_settings(struct fw_store *st, const struct fw_feed *from, const struct fw_feed *into, struct fw_err *err)
 {
 	struct fw_feed to = {.id = into->id, .user_title = from->user_title, .folder = from->folder, .interval_ms = from->interval_ms,
@@ -130,7 +132,7 @@ static int give_settings(struct fw_store *st, const struct fw_feed *from, const 
 		what |= FW_SET_FOLDER;
 	if (from->interval_ms && !into->interval_ms)
 		what |= FW_SET_INTERVAL;
-	if (into->status == FW_FEED_GONE) /* we have just been there */
+	if (into->status == FW_FEED_GONE) /* this visit has just shown that it is not gone */
 		what |= FW_SET_STATUS | FW_SET_DUE;
 	return what ? fw_store_feed_set(st, &to, what, err) : 0;
 }
@@ -146,7 +148,7 @@ static void merge(struct fw_store *st, const struct visit *v, struct fw_meter_sl
 	fw_arena_init(&a, 0);
 	rc = fw_store_feed_find(st, 0, v->feed.url, &a, &into, &err);
 	if (!rc && (into.status == FW_FEED_PAUSED || into.status == FW_FEED_QUARANTINED)) {
-		fw_info("feed %lld: moved to '%.*s', which is feed %lld and %s: both are left as they are", (long long)from->id,
+		fw_info("feed %lld: not merged: it moved to '%.*s', which is feed %lld and %s", (long long)from->id,
 			FW_STR_ARG(into.url), (long long)into.id, fw_feed_status_name(into.status));
 		goto out;
 	}
@@ -155,11 +157,11 @@ static void merge(struct fw_store *st, const struct visit *v, struct fw_meter_sl
 	if (!rc)
 		rc = fw_store_feed_merge(st, from->id, into.id, &err);
 	if (rc) {
-		fw_warn("feed %lld: moved to '%.*s', which is subscribed already; they are not one yet: %s", (long long)from->id,
+		fw_warn("feed %lld: not merged yet: it moved to '%.*s', which is subscribed already: %s", (long long)from->id,
 			FW_STR_ARG(v->feed.url), err.text);
 		goto out;
 	}
-	fw_info("feed %lld: '%.*s' moved to '%.*s', which is feed %lld: the two are one now", (long long)from->id, FW_STR_ARG(from->url),
+	fw_info("feed %lld: merged: '%.*s' moved to '%.*s', which is feed %lld", (long long)from->id, FW_STR_ARG(from->url),
 		FW_STR_ARG(into.url), (long long)into.id);
 	note(st, from->url, into.url, into.id, "merged");
 	meter_count(m, FW_COUNT_MERGED, 1);
@@ -171,12 +173,13 @@ void moves_done(struct fw_store *st, const struct visit *v, struct fw_meter_slot
 {
 	const struct fw_feed *was = v->was;
 
-	if (!(v->outcome.groups & FW_GROUP_URL) || v->moved || fw_str_eq(was->url, v->feed.url)) /* a page's feed is no move */
+	/* the switch from a page to its feed is not an adoption */
+	if (!(v->outcome.groups & FW_GROUP_URL) || v->moved || fw_str_eq(was->url, v->feed.url))
 		return;
 	if (v->outcome.rc == FW_EINVAL) {
 		merge(st, v, m);
 	} else if (!v->outcome.rc) {
-		fw_info("feed %lld: '%.*s' moved permanently to '%.*s', which is its address now", (long long)was->id, FW_STR_ARG(was->url),
+		fw_info("feed %lld: permanent redirect adopted: '%.*s' moved to '%.*s'", (long long)was->id, FW_STR_ARG(was->url),
 			FW_STR_ARG(v->feed.url));
 		note(st, was->url, v->feed.url, was->id, "adopted");
 		meter_count(m, FW_COUNT_ADOPTED, 1);

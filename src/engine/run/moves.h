@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the store thread does about permanent redirects; when one counts stands in visit.h. */
+/* Redirect adoption and feed merge, in the store thread. visit.h has the rules. */
 #ifndef FW_ENGINE_MOVES_H
 #define FW_ENGINE_MOVES_H
 
@@ -7,13 +7,15 @@
 #include "engine/run/visit.h"
 
 /*
- * Before the commit: is what the new target showed the feed that we know? Asks the store when v->new_target is set, and changes
- * v->feed.redirect_*; when the store does not answer, the redirect is as if it had not been seen yet.
+ * Before the commit: does the document behind the redirect belong to the known feed? Reads the
+ * store if v->new_target is set, and may change v->feed.redirect_*. If the store is unavailable,
+ * the redirect counts as not seen.
  */
 void moves_judge(struct fw_store *st, struct visit *v);
 /*
- * After the commit, of an outcome that changed its feed's address: says so, keeps a record, and where another feed had the address
- * already, makes the two one. That one stays; the owner's title, folder and interval go with it where it has none of its own.
+ * After the commit of an outcome that changed its feed's address: log it and keep a record. If
+ * another feed has the address already, merge this feed into that one; the person's title, folder
+ * and interval are kept where the other feed has none.
  */
 void moves_done(struct fw_store *st, const struct visit *v, struct fw_meter_slot *m);
 

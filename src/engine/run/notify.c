@@ -16,7 +16,7 @@
 
 #define MESSAGE_MAX 1000
 
-/* "/path" or "@abstract"; there are others, of virtual machines. */
+/* "/path" or "@abstract"; other address families are for virtual machines. */
 static bool address(struct fw_notify *n, const char *text)
 {
 	size_t len = strlen(text);
@@ -29,11 +29,11 @@ static bool address(struct fw_notify *n, const char *text)
 	if (text[0] == '@')
 		n->to.sun_path[0] = 0;
 	else
-		n->to_len++; /* its end */
+		n->to_len++; /* the terminating NUL */
 	return true;
 }
 
-/* Microseconds; WATCHDOG_PID says for whom it is, when it is there. */
+/* The variable is in microseconds. WATCHDOG_PID, if set, names the process that it is for. */
 static int64_t watchdog(void)
 {
 	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
@@ -52,12 +52,12 @@ void fw_notify_open(struct fw_notify *n)
 	if (!text || !text[0])
 		return;
 	if (!address(n, text)) {
-		fw_warn("NOTIFY_SOCKET=%s: not the name of a unix socket: the service manager is told nothing", text);
+		fw_warn("NOTIFY_SOCKET=%s is not the name of a Unix socket: no messages to the service manager", text);
 		return;
 	}
 	n->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (n->fd < 0)
-		fw_warn("NOTIFY_SOCKET: %s: the service manager is told nothing", strerror(errno));
+		fw_warn("NOTIFY_SOCKET: %s: no messages to the service manager", strerror(errno));
 	else
 		n->watchdog_ms = watchdog();
 }
@@ -73,11 +73,11 @@ bool fw_notify(struct fw_notify *n, const char *fmt, ...)
 	va_start(ap, fmt);
 	fw_buf_vaddf(&b, fmt, ap);
 	va_end(ap);
-	/* by its name each time: a manager that begins anew has another socket there */
+	/* by name each time: a restarted manager has a new socket there */
 	sent = sendto(n->fd, b.p ? b.p : "", b.len, MSG_NOSIGNAL, (const struct sockaddr *)&n->to, n->to_len) >= 0;
 	if (!sent && errno != EAGAIN && !n->failed) {
 		n->failed = true;
-		fw_warn("the service manager cannot be told how it goes: NOTIFY_SOCKET: %s", strerror(errno));
+		fw_warn("no messages to the service manager: NOTIFY_SOCKET: %s", strerror(errno));
 	}
 	fw_buf_finish(&b);
 	return sent;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Telling a service manager how a service goes: datagrams of NAME=value lines to the socket that $NOTIFY_SOCKET names.
+ * Status messages to a service manager: datagrams of NAME=value lines to the socket that
+ * $NOTIFY_SOCKET names.
  *
- * The protocol is a stable, documented interface (sd_notify(3), "Notes" and "Description"), and its sending side is what stands here.
- * libsystemd has it too, but would bring liblzma, libgcrypt and others into every process that reads bytes from outside.
+ * The protocol is a stable, documented interface (sd_notify(3), "Notes" and "Description").
+ * libsystemd has it too, but would load liblzma, libgcrypt and others into every process that reads
+ * input from outside.
  */
 #ifndef FW_ENGINE_NOTIFY_H
 #define FW_ENGINE_NOTIFY_H
@@ -14,19 +16,25 @@
 #include "feedwheel/types.h"
 
 struct fw_notify {
-	int fd;                  /* -1: nobody wants to know */
+	int fd;                  /* -1: no service manager */
 	struct sockaddr_un to;
 	socklen_t to_len;
-	int64_t watchdog_ms;     /* WATCHDOG=1 is missed after this time; 0: never */
-	bool failed;             /* that it cannot be sent was said */
+	int64_t watchdog_ms;     /* the manager wants WATCHDOG=1 within this time; 0: no watchdog */
+	bool failed;             /* a failure was logged */
 };
 
-/* From the environment, which stays as it is. An address that is none of ours is a warning. */
+/* Read the environment, without changing it. Warns about an unsupported address. */
 void fw_notify_open(struct fw_notify *n);
-/* One datagram, such as "READY=1\nSTATUS=up". It never waits. False: it was not sent; the first time, but for a full queue, is a warning. */
+/*
+ * Send one datagram, such as "READY=1\nSTATUS=up". Never blocks. False: not sent; the first failure
+ * other than a full queue is logged.
+ */
 FW_PRINTF(2, 3) bool fw_notify(struct fw_notify *n, const char *fmt, ...);
 void fw_notify_close(struct fw_notify *n);
-/* What open() read is for this process only: its children are to know nothing of it. Single-threaded callers. */
+/*
+ * Remove the variables that open() read, so that child processes do not see them. Single-threaded
+ * callers.
+ */
 void fw_notify_hide(void);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* One URL, now: the fetch room on a loop of its own, then the parse room. Stores nothing. */
+/*
+ * Fetches and parses one URL at once, on an event loop of its own. Stores nothing, except
+ * fw_answer_keep().
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +14,7 @@
 #include "parse/html/text.h"
 #include "store/driver.h"
 
-#define WORDS_MAX 400 /* bytes of what a server says to a refusal */
+#define WORDS_MAX 400 /* bytes of an error page's text that are kept */
 
 struct oneshot {
 	uv_loop_t loop;
@@ -26,7 +29,7 @@ static void on_done(struct fw_fetch *f)
 {
 	struct oneshot *s = f->ctx;
 
-	fw_fetcher_destroy(s->fetcher); /* the loop ends when its handles are gone */
+	fw_fetcher_destroy(s->fetcher); /* the loop ends when its handles are closed */
 	s->fetcher = NULL;
 }
 
@@ -46,7 +49,7 @@ static void read_body(struct oneshot *s, const struct fw_config *c, struct fw_an
 		out->err = got.err;
 }
 
-/* What a page says, without its tags: the beginning of it, whole characters of UTF-8. */
+/* The beginning of a page's text without tags; whole UTF-8 characters. */
 static struct fw_str words(struct oneshot *s, struct fw_str body)
 {
 	struct fw_str text = fw_str_trim(fw_html_text(&s->arena, body));
@@ -70,7 +73,7 @@ int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str use
 	fw_arena_init(&s->arena, 0);
 	rc = fw_settings_net(c, 1, &s->net, err);
 	if (!rc && uv_loop_init(&s->loop))
-		rc = fw_err_set(err, FW_EIO, "the event loop could not be made: %s", strerror(errno));
+		rc = fw_err_set(err, FW_EIO, "event loop not created: %s", strerror(errno));
 	s->looped = !rc;
 	if (!rc)
 		rc = fw_fetcher_create(&s->loop, &s->net.fetch, &s->fetcher, err);
@@ -111,9 +114,9 @@ int fw_answer_keep(struct fw_store *st, const struct fw_config *c, struct fw_ans
 	int rc;
 
 	if (!a->doc)
-		return fw_err_set(err, FW_EINVAL, "the answer holds no document");
+		return fw_err_set(err, FW_EINVAL, "the response holds no document");
 	rc = fw_store_feed_find(st, feed_id, FW_STR_NONE, &s->arena, &was, err);
-	if (rc || was.last_visit_ms) /* others were there before */
+	if (rc || was.last_visit_ms) /* already visited */
 		return rc;
 	v.was = &was;
 	visit_prepare(&v, now_ms);

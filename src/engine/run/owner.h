@@ -77,11 +77,14 @@ enum claim_state {       /* owner of the claim: */
 
 struct claim_batch;
 struct claim {
-	/* in the hosts' table; order: sequence of the claims, or (run --once) position in the plan */
+	/*
+	 * in the hosts' table; order: sequence of claims, or (run --once) position in the plan;
+	 * urgent: a person requested the feed
+	 */
 	struct fw_hosts_item item;
 	struct fw_feed feed;       /* all column groups; the strings live as long as the claim */
 	int64_t host_id, was_due_ms;
-	bool is_slow;              /* item.urgent: a person requested it */
+	bool is_slow;
 
 	/* owned by the loop from fw_hosts_first() on */
 	bool is_named;             /* `name` is set */
@@ -162,9 +165,9 @@ bool owner_is_lost(const struct owner *o); /* then cancel what is in flight */
 /* monotonic; cancel after this time too: the lease may end */
 int64_t owner_safe_until_ms(const struct owner *o);
 /*
- * run --once: true when nothing is left here that may start within patience_ms. *left: feeds that are
- * due, but whose hosts pause for longer. *others: other workers may still have work, as far as is
- * known, or some shards may have no owner.
+ * run --once: true when nothing is left here that may start within patience_ms. *left: feeds that
+ * are due, but whose hosts pause for longer. *others: other workers may still have work, as far as
+ * is known, or some shards may have no owner.
  */
 bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *others);
 

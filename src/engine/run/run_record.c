@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What is kept of a --once beside its visits: how many slots it had, in which order it went, and what was foretold. */
+/*
+ * Records of finished `run --once` runs: number of slots, fetch order, forecast and measured times.
+ * Kind "run", key the run's id, value JSON.
+ */
 #include <jansson.h>
 
 #include "base/arena.h"
@@ -61,7 +64,7 @@ static int run_read(const struct fw_record *r, struct fw_arena *a, struct fw_run
 	*out = (struct fw_run_course){.slots = 0};
 	if (!json_is_object(o)) {
 		json_decref(o);
-		return fw_err_set(err, FW_EFORMAT, "record \"run\" %.*s is none that we wrote", FW_STR_ARG(r->key));
+		return fw_err_set(err, FW_EFORMAT, "record \"run\" %.*s is not valid", FW_STR_ARG(r->key));
 	}
 	out->order = fw_arena_printf(a, "%s", json_is_string(json_object_get(o, "policy")) ? json_string_value(json_object_get(o, "policy")) : "");
 	out->slots = number(o, "slots");

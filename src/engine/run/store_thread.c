@@ -94,7 +94,7 @@ static void ask_later(struct store_thread *s, const char *doing, const struct fw
 	s->outage_err = *err;
 	atomic_store_explicit(&s->ch->o->meter->away, 1, memory_order_relaxed);
 	meter_count(s->ch->o->meter, FW_COUNT_RETRIES, 1);
-	fw_warn("%s: %s; nothing is lost, retrying in %d ms", doing, err->text, (int)wait);
+	fw_warn("%s: %s; nothing is lost, next try in %d ms", doing, err->text, (int)wait);
 }
 
 static void store_forget(struct store_thread *s)
@@ -149,7 +149,7 @@ static void look_for_room(struct store_thread *s, int64_t mono_ms)
 		return;
 	s->full_since_ms = full ? mono_ms : 0;
 	if (!full) {
-		fw_info("the store's disk has room again");
+		fw_info("there is room on the store's disk again");
 		return;
 	}
 	fw_warn("%s; fetching pauses, and fetched documents are kept", s->full_err.text);
@@ -517,8 +517,8 @@ int store_thread_init(struct store_thread *s, struct channel *ch)
 
 /*
  * The store is unavailable, or its disk is full. A continuous run waits for it; a draining one
- * waits for drain_timeout_ms, and a run --once, for which a person waits, for ONCE_OUTAGE_MS. Visits
- * that were not stored are not lost: the next run repeats them.
+ * waits for drain_timeout_ms, and a run --once, for which a person waits, for ONCE_OUTAGE_MS.
+ * Visits that were not stored are not lost: the next run repeats them.
  */
 static bool gave_up(const struct store_thread *s, int64_t mono_ms)
 {

@@ -6,14 +6,14 @@
  *
  * A claim passes through this file as follows:
  *
- *	claim_next()       CLAIM_WAITING -> CLAIM_FETCHING, or CLAIM_HELD if its name is at its limit
+ *	claim_next()       CLAIM_WAITING -> CLAIM_FETCHING, or CLAIM_HELD (its name is at its limit)
  *	visit_start()      a transfer in a slot
  *	on_fetched()       CLAIM_FETCHING -> CLAIM_DOUBTED if our own network may be down, else:
  *	visit_over()       -> CLAIM_READING
  *	visit_settle()     the outcome is decided
  *	visit_hand_over()  -> CLAIM_ENDED, into the ring to the store thread
  *
- * Nothing here blocks: no SQL, no disk, no name look-up.
+ * Nothing here blocks: no SQL, no disk, no name lookup.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * When an entry came that the store lacks is known by its date, unless that lies before the last document, in which the entry was not; then
- * it is taken to have come in the middle of the time since that document. A single one came no sooner than Last-Modified says, whatever
- * its date: many are dated when they are begun. What came within an hour of the last 304 may have been on its way.
+ * When was a new entry published? By its date, unless the date precedes the last document, which
+ * did not hold the entry; then it is taken to be in the middle of the time since that document. A
+ * single new entry was published no earlier than Last-Modified says, whatever its date: many
+ * entries are dated when writing starts. An entry published within an hour of the last 304 may just
+ * have missed it.
  */
 #include <stdlib.h>
 
@@ -17,7 +19,7 @@
 
 #define ON_ITS_WAY_MS FW_HOUR_MS
 
-/* By its date, else in the middle. */
+/* The entry's date, else the middle of the time since the last document. */
 static int64_t came_ms(const struct fw_entry_row *e, int64_t since_ms, int64_t now_ms)
 {
 	if (e->published_ms != FW_NO_DATE && e->published_ms > since_ms)
@@ -27,7 +29,7 @@ static int64_t came_ms(const struct fw_entry_row *e, int64_t since_ms, int64_t n
 	return since_ms + (now_ms - since_ms) / 2;
 }
 
-/* state: of each row, as rows_compare() has it. */
+/* state: the result of rows_compare() for each row. */
 static enum fw_trust_found judge(const struct visit *v, const unsigned char *state, int64_t now_ms)
 {
 	const struct fw_feed *was = v->was;
@@ -44,7 +46,7 @@ static enum fw_trust_found judge(const struct visit *v, const unsigned char *sta
 		return FW_TRUST_UNCHANGED;
 	if (n == 1 && v->fetch.h_last_modified.p && fw_http_date_parse(v->fetch.h_last_modified, now_ms, &changed_ms))
 		first_ms = FW_MAX(first_ms, changed_ms);
-	/* last_ok_ms behind validators_ms: that was a 304 */
+	/* last_ok_ms after validators_ms: that visit was a 304 */
 	return was->last_ok_ms > was->validators_ms && first_ms <= was->last_ok_ms - ON_ITS_WAY_MS ? FW_TRUST_DENIED : FW_TRUST_UNCLEAR;
 }
 
@@ -70,8 +72,8 @@ void trust_judge(struct fw_store *st, struct visit *v, int64_t now_ms)
 	if (state && !rows_compare(st, v->feed.id, o->entries, o->entry_n, state, &err))
 		found = judge(v, state, now_ms);
 	free(state);
-	if (found == FW_TRUST_DENIED && trust_of(&v->feed) >= 0) /* once, not each day */
-		fw_info("feed %lld: its server said 304 (not modified) while there were new entries: it is not believed for longer than a day",
+	if (found == FW_TRUST_DENIED && trust_of(&v->feed) >= 0) /* log it once, not each day */
+		fw_info("feed %lld: wrong 304 (not modified): there were new entries; its server's 304s are believed for at most a day",
 			(long long)v->feed.id);
 	visit_checked(v, found, now_ms);
 }

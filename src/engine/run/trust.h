@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* What the store thread finds out about a server's 304s; the rules stand in sched/trust.h. */
+/* Checks of a server's 304s, in the store thread. sched/trust.h has the rules. */
 #ifndef FW_ENGINE_TRUST_H
 #define FW_ENGINE_TRUST_H
 
 #include "engine/run/visit.h"
 
 /*
- * Before the commit, of a visit with to_compare: does the document hold an entry that the store lacks, and did the server say 304 after
- * that had come? Changes v->feed.rhythm. A store that does not answer leaves it as it is.
+ * Before the commit of a visit with to_compare: did the server reply 304 after publishing an entry
+ * that the store lacks? Changes v->feed.rhythm; not if the store is unavailable.
  */
 void trust_judge(struct fw_store *st, struct visit *v, int64_t now_ms);
 
