@@ -4,7 +4,7 @@
  *
  *	store thread --(claims, in the hosts' table)--> loop thread
  *	loop thread  --(ring of outcomes)-------------> store thread
- *	store thread --(ring of spent visits)---------> loop thread
+ *	store thread --(ring of recycled visits)------> loop thread
  *
  * Claims wait in the owner's hosts' table (owner.h), which decides what may start when. The loop
  * publishes the number of claims it can use (`open_max`). The store thread makes no more than that,

@@ -16,6 +16,8 @@
  * Connectivity: that a worker's network is down is a record of kind "weather", with the worker's
  * name as key and the time it went down. It expires by itself.
  */
+#include <assert.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -192,6 +194,7 @@ static int page_take(void *ctx, const struct fw_feed *f)
 {
 	struct page *p = ctx;
 
+	assert(p->seen_n < PAGE_N);
 	p->last_id = f->id;
 	p->seen_n++;
 	if (f->last_kind == FW_VISIT_BLOCKED && fw_str_find(f->error, p->setting))

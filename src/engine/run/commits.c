@@ -7,6 +7,7 @@
  * store refuses for good is halved until the faulty outcome is found. That outcome is stored as a
  * local failure without its entries; the others are stored as they are.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +24,8 @@
 /* Give the visit back to the loop, which empties it for reuse. */
 static void visit_spent(struct store_thread *s, struct visit *v)
 {
+	assert(v->claim);
+	assert(v->large || atomic_load(&s->ch->held_bytes) >= v->held_bytes); /* only this thread subtracts */
 	v->claim = NULL;
 	v->was = NULL;
 	if (!v->large)
@@ -102,6 +105,7 @@ static int commit_some(struct store_thread *s, size_t from, size_t n, struct fw_
 	int64_t start_us = fw_mono_us();
 	int rc;
 
+	assert(n && from + n <= s->n);
 	for (size_t i = 0; i < n; i++) {
 		struct visit *v = s->batch[from + i];
 
@@ -186,6 +190,7 @@ void commits_store(struct store_thread *s)
 		rc = quota_keep(s, s->batch[i], &err);
 	}
 	rc = rc ? rc : commit_range(s, 0, s->n, &done, &err);
+	assert(done <= s->n);
 	for (size_t i = 0; i < done; i++) {
 		s->bytes -= s->batch[i]->held_bytes;
 		visit_spent(s, s->batch[i]);
@@ -210,6 +215,7 @@ void commits_take(struct store_thread *s)
 	struct visit *v;
 
 	while (s->n < s->ch->visit_max && (v = fw_ring_take(&s->ch->outcomes)) != NULL) {
+		assert(v->claim->state == CLAIM_ENDED);
 		if (v->end == VISIT_RELEASE) {
 			owner_back(s->owner, v->claim);
 			visit_spent(s, v);

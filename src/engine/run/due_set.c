@@ -116,6 +116,7 @@ void due_read_end(struct due_read *r)
 
 int due_read_add(struct due_read *r, const struct store_due *due)
 {
+	assert(r->n <= r->cap);
 	if (r->n >= 2 * FW_MAX(r->room, (size_t)CHUNK))
 		due_read_end(r);
 	if (r->n == r->cap) {
@@ -238,6 +239,7 @@ static void shard_remove(struct due_set *d, struct due_item *it)
 {
 	struct due_shard *s = &d->shard[it->shard];
 
+	assert(s->n && d->n);
 	*(it->prev ? &it->prev->next : &s->first) = it->next;
 	if (it->next)
 		it->next->prev = it->prev;
@@ -324,6 +326,7 @@ static int wait(struct due_set *d, struct due_item *it)
 
 static void unwait(struct due_set *d, struct due_item *it)
 {
+	assert(it->state == DUE_WAITING && d->waiting && d->work_ms >= work_of(it));
 	d->waiting--;
 	d->work_ms -= work_of(it);
 	d->shard[it->shard].work_ms -= work_of(it);

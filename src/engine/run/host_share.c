@@ -20,6 +20,7 @@ uint32_t host_share_of(const struct fw_feed *feed, uint64_t seed)
 
 bool host_share_enter(struct host_share *s, uint32_t name, uint32_t max)
 {
+	assert(name && name < HOST_SHARE_N);
 	if (s->in[name] >= max)
 		return false;
 	s->in[name]++;

@@ -15,6 +15,7 @@
  * at once, by a signal of its own: a terminal's ^C, or a supervisor that signals every process,
  * reaches the workers too and must not count as the second request.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -87,6 +88,7 @@ static int spawn(struct master *m, int index)
 	struct slot *s = &m->slot[index];
 	pid_t pid;
 
+	assert(index < m->slot_n && !s->pid);
 	s->born_ms = fw_mono_ms(); /* also if fork() fails: the next attempt is delayed */
 	meter_begin(fw_meter_slot(m->meter, (size_t)index));
 	fw_sandbox_make(m->config, who_of(m, index));
@@ -252,6 +254,7 @@ static bool is_deaf(const struct master *m, const struct slot *s, int64_t silent
 
 static void put_down(struct master *m, int i)
 {
+	assert(m->slot[i].pid > 0); /* 0 would kill the whole process group */
 	kill(m->slot[i].pid, SIGKILL);
 	m->slot[i].killed = true;
 }

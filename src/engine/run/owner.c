@@ -153,6 +153,7 @@ static void shard_take(struct owner *o, const struct store_shard *is)
 {
 	struct owner_shard *s = &o->shard[is->shard];
 
+	assert(s->state == SHARD_FOREIGN && !s->claims);
 	*s = (struct owner_shard){.state = SHARD_HELD, .unread = true, .changed = true, .version = is->version};
 	o->held++;
 	o->width = o->unread++ ? o->width : READ_WIDTH_MAX;
@@ -162,6 +163,7 @@ static void shard_take(struct owner *o, const struct store_shard *is)
 
 void shard_cut(struct owner *o, struct owner_shard *s, bool cut)
 {
+	assert(o->cut_n >= s->cut);
 	o->cut_n += (size_t)cut - (size_t)s->cut;
 	s->cut = cut;
 }
@@ -171,6 +173,7 @@ static void shard_leave(struct owner *o, int shard)
 {
 	struct owner_shard *s = &o->shard[shard];
 
+	assert(s->state == SHARD_HELD && o->held && o->unread >= s->unread);
 	s->state = SHARD_LEAVING;
 	o->held--;
 	o->leaving_n++;
@@ -187,6 +190,7 @@ static void shard_leave(struct owner *o, int shard)
 static void shard_forget(struct owner *o, int shard)
 {
 	assert(o->shard[shard].state == SHARD_LEAVING && !o->shard[shard].claims);
+	assert(o->leaving_n);
 	o->shard[shard] = (struct owner_shard){.state = SHARD_FOREIGN};
 	o->leaving_n--;
 	fw_hosts_forget(owner_hosts_lock(o), (uint32_t)shard);
@@ -217,6 +221,7 @@ static void lost_end(struct owner *o)
 {
 	if (!o->lost || o->first)
 		return;
+	assert(!o->open && !o->done && !o->held);
 	for (int i = 0; i < STORE_SHARDS; i++) {
 		if (o->shard[i].state == SHARD_LEAVING)
 			shard_forget(o, i);

@@ -43,6 +43,7 @@ void claim_move(struct claim *c, enum claim_state to)
 		[CLAIM_ENDED] = TO(CLAIM_STORING),
 	};
 
+	assert(c->state < CLAIM_STATES && to < CLAIM_STATES);
 	assert(may[c->state] & TO(to));
 	c->state = to;
 #undef TO
@@ -55,6 +56,7 @@ struct claim *claim_find(const struct owner *o, int64_t feed_id)
 
 static void batch_unref(struct claim_batch *b)
 {
+	assert(b->left);
 	if (--b->left)
 		return;
 	fw_arena_finish(&b->arena);
@@ -64,6 +66,7 @@ static void batch_unref(struct claim_batch *b)
 /* The claim no longer waits and is no longer in flight: it makes room for others. */
 static void claim_close(struct owner *o, const struct claim *c)
 {
+	assert(o->open && o->slow >= c->is_slow && o->urgent >= c->item.urgent);
 	o->open--;
 	o->slow -= c->is_slow;
 	o->urgent -= c->item.urgent;
@@ -71,6 +74,8 @@ static void claim_close(struct owner *o, const struct claim *c)
 
 void claim_free(struct owner *o, struct claim *c)
 {
+	assert(o->shard[c->shard].claims);
+	assert(c->state != CLAIM_STORING || o->done);
 	if (c->state == CLAIM_STORING)
 		o->done--;
 	else
@@ -90,6 +95,7 @@ static void claim_return(struct owner *o, struct claim *c, int64_t until_mono_ms
 {
 	struct due_item *due = c->due;
 
+	assert(due && !c->item.of);
 	c->due = NULL;
 	claim_free(o, c);
 	due_set_back(o->due, due, until_mono_ms, owner_now(o));
@@ -174,6 +180,7 @@ static int claim_begin(struct picks *p, size_t i)
 	struct due_item *it = p->it[i];
 	int rc;
 
+	assert(c->state == CLAIM_WAITING && it->state == DUE_CLAIMED && c->feed.id == it->item.feed_id);
 	/* order of the claims; in a run --once the order of the plan, which has barriers */
 	c->item = (struct fw_hosts_item){
 		.order = o->rules.once ? it->item.order : (int64_t)++o->claim_n, .feed_id = it->item.feed_id, .urgent = it->item.urgent};
@@ -313,7 +320,7 @@ static void host_recall(struct owner *o, int64_t host_id)
 
 void owner_done(struct owner *o, struct claim *c)
 {
-	assert(!c->item.of);
+	assert(!c->item.of && c->due);
 	claim_close(o, c);
 	claim_move(c, CLAIM_STORING);
 	o->done++;
@@ -427,6 +434,7 @@ static int commit(struct owner *o, struct fw_outcome *outcome, struct claim *con
 
 		c.host_n += to && move_host(o, outcome[i].host_id, to, claim[i]->cool_until_ms, now, &host[c.host_n]);
 	}
+	assert(c.host_n <= HOSTS_MAX + n);
 	rc = o->st->is->commit(o->st, &c, err);
 	fw_hosts_rows_done(owner_hosts_lock(o), row, *host_n, !rc);
 	owner_hosts_unlock(o);

@@ -13,6 +13,8 @@
  * fit into the due set is read again when there is room for twice as much. Feeds that are due later
  * fill no more than about half of the set.
  */
+#include <assert.h>
+
 #include "base/err.h"
 #include "base/str.h"
 #include "engine/run/owner_parts.h"
@@ -66,6 +68,7 @@ static void read_again(
 {
 	int64_t span_ms;
 
+	assert(s->state == SHARD_HELD && o->unread >= s->unread);
 	o->unread -= s->unread;
 	s->unread = s->changed = false;
 	shard_cut(o, s, cut);
@@ -136,6 +139,7 @@ static int shards_read(struct owner *o, int first, int last, struct fw_err *err)
 		.ctx = &r};
 	int rc;
 
+	assert(first <= last && last < STORE_SHARDS && last - first < READ_WIDTH_MAX);
 	for (int i = first; i <= last; i++) {
 		read_begin(o, i, r.now.wall_ms);
 		q.until_ms = FW_MAX(q.until_ms, o->shard[i].until_ms);
@@ -168,6 +172,7 @@ static int read_from(struct owner *o, int shard, int *last, struct fw_err *err)
 	do {
 		*last = range_end(o, shard);
 		rc = shards_read(o, shard, *last, err);
+		assert(rc != TOO_MANY || *last > shard); /* a single shard is cut instead */
 		if (rc == TOO_MANY)
 			o->width = (*last - shard + 1) / 2;
 	} while (rc == TOO_MANY);

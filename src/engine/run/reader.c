@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -102,6 +103,7 @@ static struct visit *take(struct reader *r, struct visit **at)
 {
 	struct visit *v = *at;
 
+	assert(v && r->n);
 	*at = v->next;
 	if (!*at)
 		r->end = at;
@@ -115,6 +117,7 @@ static void uncount(struct reader *r, const struct visit *v)
 {
 	if (!v->fetch.coded)
 		return;
+	assert(r->coded_bytes >= v->fetch.body.len);
 	r->coded_bytes -= v->fetch.body.len;
 	fw_fetcher_waiting(r->fetcher, r->coded_bytes);
 }
@@ -144,6 +147,7 @@ static void on_worked(uv_work_t *work, int status)
 	struct reader *r = work->data;
 
 	(void)status; /* never cancelled */
+	assert(r->busy && r->first);
 	r->busy = false;
 	r->since_ms = 0;
 	if (r->closed)
@@ -178,6 +182,7 @@ void reader_hold(struct reader *r, const struct visit *v)
 
 void reader_spent(struct reader *r, const struct visit *v)
 {
+	assert(r->held_bytes >= v->held_bytes);
 	r->held_bytes -= v->held_bytes;
 	next(r);
 }

@@ -10,6 +10,7 @@
  * Full disk: with less room than disk_free_min_bytes on the store's disk, claims and commits pause.
  * Heartbeats, control messages and retention go on: they take next to no room, or make some.
  */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -119,6 +120,7 @@ static void reopen(struct store_thread *s)
 
 void store_outage(struct store_thread *s, const char *doing, int rc, const struct fw_err *err)
 {
+	assert(rc);
 	ask_later(s, doing, err);
 	if (retry_reopens(&s->retry, rc, s->ch->config))
 		reopen(s);
@@ -569,6 +571,7 @@ enum store_next store_thread_step(struct store_thread *s, int *code)
 	int64_t mono_ms = fw_mono_ms();
 	bool last = atomic_load(&ch->loop_done);
 
+	assert(s->n <= ch->visit_max);
 	if (last && !s->last_since_ms) {
 		s->last_since_ms = mono_ms;
 		/* drained during an outage: try once more, now */

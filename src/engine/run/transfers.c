@@ -49,6 +49,7 @@ static void visit_hand_over(struct worker *w, struct visit *v, enum visit_end en
 {
 	bool last = w->draining || v->claim->item.urgent || (!w->in_flight && !w->reader.n && !transfers_waiting(w));
 
+	assert(!v->claim->item.of); /* the store thread may put the feed back at once */
 	v->end = end;
 	if (end == VISIT_RELEASE)
 		v->held_bytes = 0;
@@ -103,6 +104,7 @@ void transfers_take_spent(struct worker *w)
 	struct visit *v;
 
 	while ((v = fw_ring_take(&w->ch.spent)) != NULL) {
+		assert(w->pending);
 		if (v->large)
 			reader_spent(&w->reader, v);
 		visit_reset(v);
@@ -138,6 +140,7 @@ static void name_leave(struct worker *w, struct claim *c)
 
 static void held_put(struct worker *w, struct claim *c)
 {
+	assert(c->state == CLAIM_HELD);
 	c->behind = NULL;
 	*w->held_end = c;
 	w->held_end = &c->behind;
@@ -247,6 +250,7 @@ static bool on_send(struct fw_fetch *f)
 
 static void slot_free(struct worker *w, struct visit *v)
 {
+	assert(w->in_flight && w->in_slot[v->slot] == v);
 	w->in_slot[v->slot] = NULL;
 	w->free_slot[w->free_slot_n++] = v->slot;
 	w->in_flight--;
@@ -264,6 +268,7 @@ static void visit_start(struct worker *w, struct claim *c)
 	struct visit *v = visit_take(w, c);
 	struct fw_err err;
 
+	assert(c->state == CLAIM_FETCHING && w->free_slot_n);
 	visit_prepare(v, fw_now_ms());
 	v->queue_us = FW_MAX(fw_mono_us() - c->claimed_mono_ms * 1000, INT64_C(0));
 	v->fetch.done = on_fetched;
@@ -377,6 +382,7 @@ void transfers_start(struct worker *w)
 /* The document has been read: decide the outcome and hand it over. */
 static void visit_settle(struct worker *w, struct visit *v)
 {
+	assert(v->claim->state == CLAIM_READING);
 	visit_conclude(v, &w->ch.rules, fw_now_ms(), worker_random(w));
 	v->read_us = fw_mono_us();
 	atomic_store_explicit(&w->o->shared->last_done_us, v->read_us, memory_order_relaxed);
@@ -459,6 +465,7 @@ void transfers_settle_doubts(struct worker *w)
 	for (uint32_t i = 0; i < n; i++) {
 		struct visit *v = w->doubt[i];
 
+		assert(v->claim->state == CLAIM_DOUBTED);
 		visit_weather_again(v, &w->network, mono_ms);
 		if (w->draining)
 			visit_hand_over(w, v, VISIT_RELEASE);

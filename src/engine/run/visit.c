@@ -6,6 +6,7 @@
  * store's commit. Nothing here blocks or touches the store. The clock is read only to measure the
  * parse time. Every string of the outcome lives in the visit's arena, the body or the claim.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -643,6 +644,7 @@ void visit_conclude(struct visit *v, const struct visit_rules *r, int64_t now_ms
 	int64_t due_was = v->was->due_at_ms;
 	uint32_t item_n = v->outcome.visit.item_n;
 
+	assert(v->outcome.feed == &v->feed && v->outcome.feed_id == v->feed.id); /* visit_prepare() */
 	v->outcome.visit = f->visit;
 	v->outcome.visit.item_n = item_n;
 	v->outcome.visit.feed_id = v->feed.id;

@@ -4,10 +4,10 @@
  *
  * Threads: the loop thread owns a visit from visit_start() until it pushes it onto the outcome
  * ring, except while the reader thread reads a large document (reader.h). The store thread owns it
- * until it pushes it onto the spent ring. Then the loop thread owns it again.
+ * until it pushes it onto the recycle ring. Then the loop thread owns it again.
  *
  * Borrowing: the document borrows from the fetched body; the outcome borrows from both and from the
- * claim. All stay unchanged until the visit is spent.
+ * claim. All stay unchanged until the visit is recycled.
  *
  * Redirect adoption: a permanent redirect (an unbroken chain of 301 and 308, on a visit that
  * succeeded) becomes the feed's address when
@@ -85,7 +85,7 @@ struct visit {
 	struct quota quota;
 	int64_t queue_us;          /* from the claim to the request; microseconds */
 	int64_t read_us;           /* monotonic; when its document had been read */
-	/* body and arena; count in the worker's limit until the visit is spent */
+	/* body and arena; count in the worker's limit until the visit is recycled */
 	size_t held_bytes;
 	/* read by the reader thread, and counted in the reader's limit */
 	bool large;
@@ -120,7 +120,7 @@ void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t 
 
 /* Set up the request from `was`. */
 void visit_prepare(struct visit *v, int64_t now_ms);
-/* The fetch has ended: set what the response says of its host (mood, cooldown). */
+/* The fetch has ended: set what the response says of its host (health, cooldown). */
 void visit_mood(struct visit *v, const struct visit_rules *r, int64_t now_ms);
 /*
  * First half: read the document and make rows of its entries. Pure except for the visit and the

@@ -11,6 +11,7 @@
  * When the lease is lost, what is in flight is cancelled, because other workers own those hosts
  * now. The same happens when the store is unavailable and the lease's safe time is over.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #ifdef __GLIBC__
@@ -89,6 +90,7 @@ static void close_all(struct worker *w)
 {
 	if (w->closing)
 		return;
+	assert(atomic_load(&w->ch.store_gone)); /* nothing can be stored any more */
 	w->closing = true;
 	worker_drain(w);
 	if (w->in_flight || w->reader.n) /* the store thread has given up: waiting is pointless */

@@ -26,7 +26,7 @@ struct worker {
 	struct visit **in_slot;      /* visits in flight, by slot */
 	int *free_slot;
 	uint32_t free_slot_n, in_flight;
-	size_t pending;              /* visits handed over and not yet spent */
+	size_t pending;              /* visits handed over and not yet recycled */
 	/* batch policies: claims between two barriers; 0: no barriers */
 	size_t batch;
 	int64_t barrier;             /* position of the next barrier in the plan */
@@ -53,9 +53,9 @@ struct worker {
 FW_MUST_CHECK int worker_init(struct worker *w, const struct worker_options *o);
 void worker_finish(struct worker *w);
 /*
- * One round of the loop's work. Called when the store thread has something (claims, spent visits, a
- * lost lease, the end), and at intervals for changes without an event (time, held bytes below their
- * limit).
+ * One round of the loop's work. Called when the store thread has something (claims, recycled
+ * visits, a lost lease, the end), and at intervals for changes without an event (time, held bytes
+ * below their limit).
  */
 void worker_round(struct worker *w);
 void worker_drain(struct worker *w);
