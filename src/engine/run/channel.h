@@ -38,7 +38,7 @@ struct channel {
 	uint32_t slots;             /* limit of transfers in flight */
 	/* claims that are useful: in flight, and the next ones that start when a slot frees */
 	size_t cap;
-	/* uncommitted visits at which the loop stops asking for claims */
+	/* limit of uncommitted visits: above it the loop wants no more claims */
 	size_t pending_max;
 	size_t visit_max;           /* number of visit structs */
 	size_t held_max;            /* limit of held_bytes */

@@ -291,8 +291,8 @@ static void weather(struct chores *c, struct fw_store *st, const char *worker, c
 	r.at_ms = c->offline_since_ms ? c->offline_since_ms : now_ms;
 	r.until_ms = now_ms + WEATHER_KEPT_MS;
 	rc = offline ? fw_store_record_put(st, &r, false, NULL, &err) : fw_store_record_remove(st, r.kind, r.key, FW_STR_NONE, &err);
+	/* an unavailable store is reported elsewhere */
 	if (rc && rc != FW_ENOTFOUND)
-		/* an unavailable store is reported elsewhere */
 		fw_debug("state of the network not recorded: %s", err.text);
 	c->offline_since_ms = offline ? r.at_ms : 0;
 	c->offline_at_ms = mono_ms + WEATHER_EVERY_MS;

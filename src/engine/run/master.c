@@ -161,8 +161,8 @@ static int64_t inherit(struct master *m, int index)
 	struct worker_shared *sh = &m->shared[index];
 	int64_t reading = cause_of_death(sh);
 
+	/* it died before it had reaped its own predecessor, so it claimed nothing */
 	if (sh->dead_name[0])
-		/* it died before it had reaped its own predecessor, so it claimed nothing */
 		return 0;
 	memcpy(sh->dead_name, sh->name, sizeof(sh->dead_name));
 	sh->dead_feed_id = reading;
@@ -192,8 +192,8 @@ static void on_death(struct master *m, int index, int status)
 		if (!sh->err.rc)
 			fw_err_set(&m->err, FW_EIO, "the server was killed while it stopped: rows accepted in memory are lost");
 	}
+	/* the request is for all workers, and one that is dead just now would miss it */
 	if (code == WORKER_TOLD)
-		/* the request is for all workers, and one that is dead just now would miss it */
 		stop(m);
 	if (code == WORKER_TOLD || code == WORKER_DONE || (code == WORKER_LEFT && m->stopping))
 		return;
@@ -271,8 +271,8 @@ static void look_after(struct master *m)
 {
 	int64_t now_ms = fw_mono_ms();
 
+	/* after ^Z, for example: the workers may have been stopped too */
 	if (now_ms - m->tick_ms > STOPPED_MS)
-		/* after ^Z, for example: the workers may have been stopped too */
 		m->awake_ms = now_ms;
 	m->tick_ms = now_ms;
 	for (int i = 0; i < m->slot_n; i++) {
@@ -290,11 +290,11 @@ static void look_after(struct master *m)
 			fw_error("%s %d killed: it does not respond, and drain_timeout_ms is over",
 				i < m->n ? "worker" : "server", (int)s->pid);
 			put_down(m, i);
-		/*
-		 * a killed server may lose rows it has accepted: that is for the service manager's
-		 * watchdog to decide
-		 */
 		} else if (i < m->n && silent_ms > HUNG_MS) {
+			/*
+			 * workers only: a killed server may lose rows it has accepted, so that is
+			 * for the service manager's watchdog to decide
+			 */
 			fw_error("worker %d killed: no heartbeat for %d s", i, (int)(silent_ms / 1000));
 			put_down(m, i);
 		}
@@ -519,8 +519,8 @@ static void told_to_stop(struct master *m)
 {
 	if (!m->told_ms)
 		m->told_ms = fw_mono_ms();
-	/* timeout(1), for example, sends the signal twice for one request */
 	else if (fw_mono_ms() - m->told_ms > BURST_MS)
+		/* timeout(1), for example, sends the signal twice for one request */
 		hurry(m);
 	stop(m);
 }

@@ -67,7 +67,9 @@ enum claim_state {       /* owner of the claim: */
 	/* the loop, until its name is below its limit at the shared host (host_share.h) */
 	CLAIM_HELD,
 	CLAIM_FETCHING,  /* the loop: a transfer in a slot */
-	/* the loop: it failed; the verdict on our own network is deferred (sched/weather.h) */
+	/*
+	 * the loop: its fetch failed; the verdict on our own network is deferred (sched/weather.h)
+	 */
 	CLAIM_DOUBTED,
 	CLAIM_READING,   /* the reader thread, or its queue (reader.h) */
 	CLAIM_ENDED,     /* the outcome ring, on the way to the store thread */

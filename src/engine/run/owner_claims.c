@@ -260,8 +260,11 @@ int owner_take(struct owner *o, size_t open, size_t *n, struct fw_err *err)
 		if (!failed && p.claim[i] && is_due(o, &p.claim[i]->feed)) {
 			failed = claim_begin(&p, i) != 0;
 			*n += !failed;
-		/* removed, or no longer due: the shard's version has risen, so it is read again */
 		} else if (!failed) {
+			/*
+			 * removed, or no longer due: the shard's version has risen, so it is read
+			 * again
+			 */
 			due_set_done(o->due, p.it[i], now);
 		}
 		if (failed)
@@ -392,8 +395,8 @@ static void due_again(struct owner *o, const struct claim *c, const struct fw_ou
 	int64_t to = moved_to(out);
 
 	due_set_learn(o->due, c->host_id, f->expect_us);
+	/* has an effect only if we hold that shard */
 	if (to)
-		/* has an effect only if we hold that shard */
 		o->shard[store_host_shard(to)].changed = true;
 	if (to || s->state != SHARD_HELD || out->rc == FW_ENOTFOUND || f->status != FW_FEED_ACTIVE ||
 	    due.due_at_ms > s->until_ms)

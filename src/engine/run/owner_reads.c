@@ -90,8 +90,8 @@ static void read_begin(struct owner *o, int shard, int64_t wall_ms)
 {
 	struct owner_shard *s = &o->shard[shard];
 
+	/* spread the reads of different shards */
 	if (!s->span_ms)
-		/* spread the reads of different shards */
 		s->span_ms = SPAN_MIN_MS + SPAN_MIN_MS * shard / STORE_SHARDS;
 	if (s->changed)
 		claims_recall(o, shard); /* claims that have not started take the new state */

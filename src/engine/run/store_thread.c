@@ -183,8 +183,8 @@ static void control(struct store_thread *s, int64_t mono_ms)
 		} else if (msg.kind == FW_CONTROL_PAUSE || msg.kind == FW_CONTROL_RESUME) {
 			sh->paused = msg.kind == FW_CONTROL_PAUSE;
 			fw_info(sh->paused ? "paused" : "resumed");
-		/* older messages precede this worker's start */
 		} else if (msg.kind == FW_CONTROL_RELOAD && msg.id > s->newest_id) {
+			/* older messages precede this worker's start */
 			/* the sandbox forbids signals to the master */
 			atomic_store(&s->ch->o->shared->reload, true);
 		}

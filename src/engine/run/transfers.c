@@ -506,8 +506,8 @@ static void on_fetched(struct fw_fetch *f)
 		meter_count(w->o->meter, FW_COUNT_DEFERRED, 1);
 	if (is_unmade(w, v)) {
 		visit_hand_over(w, v, VISIT_RELEASE);
-	/* too many deferred verdicts come from few hosts: then the failure is theirs */
 	} else if (w->doubt_n < w->doubt_max && may_wait(w, v)) {
+		/* if the queue is full, few hosts cause the failures: they are charged */
 		claim_move(v->claim, CLAIM_DOUBTED);
 		w->doubt[w->doubt_n++] = v;
 	} else {

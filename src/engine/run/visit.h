@@ -15,8 +15,8 @@
  * - it led to the same address on at least three visits in a row, the last of them at least a day
  *   after the first (POL-09), and
  * - the first document behind it held an entry that the feed had before, or was the same document.
- *   A feed without entries has nothing to compare. A redirect to something else stays in sight
- *   (redirect_url) uncounted (redirect_n 0), until it changes or ends, and
+ *   A feed without entries has nothing to compare. A redirect to something else is remembered
+ *   (redirect_url) but not counted (redirect_n 0), until it changes or ends, and
  * - no login of the feed would be sent to another origin.
  *
  * A document may name another address as its own: itunes:new-feed-url, JSON Feed's feed_url, or

@@ -15,7 +15,7 @@
 #include "sched/plan.h"
 
 enum worker_exit { /* exit codes of a worker; death by a signal means that it crashed */
-	WORKER_DONE = 0,      /* once: the run is complete */
+	WORKER_DONE = 0,      /* run --once: the run is complete */
 	WORKER_TOLD = 10,     /* a control message requested a stop */
 	WORKER_STORE = 11,    /* the store cannot be used; the reason is in shared->err */
 	WORKER_SYSTEM = 12,   /* out of memory, threads or descriptors */
@@ -41,12 +41,12 @@ struct worker_shared {
 	_Atomic int64_t last_done_us;      /* monotonic; end of its latest visit */
 	/* continuous run, worker 0, while idle: next due time; FW_NO_DATE: no feed; 0: unknown */
 	_Atomic int64_t next_due_ms;
-	struct {
-		int64_t feeds, known, total_us;
 	/*
 	 * run --once: the forecast at its start, by worker 0; known: feeds of known duration; feeds
 	 * 0: no forecast
 	 */
+	struct {
+		int64_t feeds, known, total_us;
 	} foretold;
 	struct fw_plan_total measured;     /* run --once: the times measured; sum_us 0: none */
 	char measured_host[256];           /* host of measured.host_us */
@@ -58,8 +58,10 @@ struct worker_shared {
 	 */
 	bool listening, paused;
 	int64_t control_id;
-	/* written by the master before the worker starts */
-	/* dead predecessor, whose lease this worker must end; it then empties the name */
+	/*
+	 * written by the master before the worker starts: the dead predecessor, whose lease this
+	 * worker must end; it then empties the name
+	 */
 	char dead_name[FW_WORKER_NAME_MAX];
 	int64_t dead_feed_id;              /* feed that the predecessor was reading, or 0 */
 };
