@@ -17,7 +17,7 @@ import time
 from growing import CONF, FEEDS, LONG_LEASE, PATIENT, SHORT_LEASE, asked_each, at_rest, drained
 from harness import BUILD, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
 
-LOST = "this worker's lease is over"
+LOST = "this worker's lease is lost"
 ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
 
 

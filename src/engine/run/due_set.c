@@ -485,7 +485,7 @@ struct due_item *due_set_claim(struct due_set *d, int64_t mono_ms, bool slow, bo
 	d->new_next = best != DUE_NEW;
 	it = due_of(fw_hosts_start(d->lane[best], mono_ms, &lane_ms));
 	if (!fw_hosts_send(d->lane[best], &it->item, mono_ms)) /* the gap starts with the claim */
-		assert(!"nothing is refused in a table without end or cool-downs");
+		assert(!"a table without lease end and cooldown refuses nothing");
 	unwait(d, it);
 	shard_remove(d, it);
 	it->state = DUE_CLAIMED;

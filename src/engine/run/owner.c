@@ -209,7 +209,7 @@ void owner_lose(struct owner *o)
 {
 	if (o->lost)
 		return;
-	fw_warn("this worker's lease is over: what it has in flight is dropped, and fetched again by others");
+	fw_warn("this worker's lease is lost: what is in flight is dropped, and other workers fetch it again");
 	o->lost = true;
 	fw_hosts_lease(owner_hosts_lock(o), INT64_MIN);
 	owner_hosts_unlock(o);

@@ -474,7 +474,7 @@ int owner_commit(struct owner *o, struct fw_outcome *outcome, struct claim *cons
 		stale = stale || claim[i]->lease_id != o->lease.id;
 	}
 	if (stale)
-		rc = fw_err_set(err, FW_ESTALE, "this worker's lease is over: others have its feeds");
+		rc = fw_err_set(err, FW_ESTALE, "this worker's lease is lost: other workers own its feeds");
 	else if (!o->st)
 		return fw_err_set(err, FW_EIO, "the store is not open");
 	else

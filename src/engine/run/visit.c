@@ -70,7 +70,7 @@ static void name_the_limit(struct fw_err *err, const struct fw_arena *a, size_t 
 	if (a->full)
 		(void)rows_memory_short(len, r->parse_memory, err);
 	else
-		fw_err_set(err, FW_ELIMIT, "%s: max_body_bytes raises it", library.text);
+		fw_err_set(err, FW_ELIMIT, "%s (to raise the limit, set max_body_bytes)", library.text);
 }
 
 void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t now_ms, struct fw_arena *a, struct visit_reading *out)
