@@ -175,7 +175,7 @@ bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *oth
 
 struct fw_hosts *owner_hosts_lock(struct owner *o);
 void owner_hosts_unlock(struct owner *o);
-/* wall_ms: the store's clock, at the latest */
+/* wall_ms: a lower bound of the store's clock */
 struct fw_hosts_now owner_now(const struct owner *o);
 
 struct owner_counts {

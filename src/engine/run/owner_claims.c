@@ -19,7 +19,7 @@
 
 #define PICK_MAX 500      /* claims that one call loads */
 #define LOOK_MAX (4 * PICK_MAX)
-#define LEAD_MS 200       /* a claim is made this long before its host is free */
+#define LEAD_MS 200       /* a claim is made at most this long before its host is free */
 /* waiting claims whose host pauses for longer go back to the due set */
 #define RECALL_MS (5 * FW_SECOND_MS)
 #define HOSTS_MAX 256     /* limit of hosts in one commit */

@@ -35,9 +35,9 @@ struct owner {
 	struct store *st;
 	owner_clock_fn *clock;
 	void *ctx;
-	/* upper bound of the store's clock minus our monotonic one */
+	/* lower bound of the store's clock minus our monotonic one */
 	_Atomic int64_t wall_offset_ms;
-	/* it may be too large by up to this much (duration of the clock query) */
+	/* the true difference is larger by at most this (duration of the clock query) */
 	int64_t clock_took_ms;
 	bool clock_known;        /* the last clock query was fast enough to be trusted */
 	struct store_lease lease;
