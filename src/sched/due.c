@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * When next, and why. The order of precedence, and why it is this one:
+ * When a feed is polled next, and why. Order of precedence:
  *
- *   1. 410, or a feed that says it has ended: stop. at_ms is then when a probe makes sense, because servers lie too (POL-10): after
- *      30 days, or twice as long as it has been gone, at most 180 days.
- *   2. our own fault (memory, descriptors, network down): soon again, and nobody is charged. When the network has been down for an
- *      hour, no sooner than after a first failure: it may be the feeds after all.
- *   3. a failure: back off by the law of its kind (POL-08, POL-10). A server that said "not now" or "not here" is not asked
- *      sooner than a healthy one would be. Never dead for ever: the longest law ends in a visit each week or month.
- *   4. success: the owner's interval; else what was learned from the feed's own dates (until so many publications are to be
- *      expected: rhythm.c); else the normal interval. Clamped to [min, max]. Unless the owner decided, others can only lengthen
- *      it: a hub that delivers, and then hints, each up to max: ttl, updatePeriod, freshness (POL-05, POL-06). The visit that
- *      checks a 304 (trust.h) comes when that is wanted, not an interval later.
- *   5. Retry-After, on whatever answer it came: not sooner, up to 7 days (POL-07).
- *   6. jitter: 10 % either way, but only later where somebody gave a time (POL-11): equal feeds never come in the same second.
- *   7. skipHours and skipDays move a visit to the next hour allowed, and into that hour's first half at random (FMT-06).
+ *   1. Stop: 410, or a feed that declares its end. at_ms is one probe, because servers err
+ *      (POL-10): after 30 days, or twice as long as the feed has been gone, at most 180 days.
+ *   2. A local fault (memory, descriptors, network down): soon again, and the feed is not charged.
+ *      When the network has been down for an hour: as after a first failure, because it may be the
+ *      feeds.
+ *   3. A failure: back off by the rule of its kind (POL-08, POL-10). A server that refused is not
+ *      polled sooner than a healthy one. No feed is abandoned: the longest rule ends in a visit
+ *      each week or month.
+ *   4. Success: the owner's interval; else the time until enough publications are expected
+ *      (rhythm.c); else the normal interval. Clamped to [min, max]. Without an owner's interval,
+ *      other hints can only lengthen it, each up to max: a hub that delivers, ttl, updatePeriod,
+ *      freshness (POL-05, POL-06). The visit that checks a 304 (trust.h) comes when it is due, not
+ *      one interval later.
+ *   5. Retry-After, on any response: not sooner, up to 7 days (POL-07).
+ *   6. Jitter: 10 % either way, but only later when the server or feed gave a time (POL-11). So
+ *      equal feeds are not polled in the same second.
+ *   7. skipHours and skipDays move a visit to the next allowed hour, at random into its first half
+ *      (FMT-06).
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -27,7 +32,8 @@
 #include "base/banned.h"
 
 #define OWN_FAULT_MS (5 * FW_MINUTE_MS)
-#define OFFLINE_MS FW_HOUR_MS /* so long it may take that a network comes back, or else it is asked less often */
+/* a network may need this long to recover; after that polls are rarer */
+#define OFFLINE_MS FW_HOUR_MS
 #define PROBE_MS (30 * FW_DAY_MS)
 #define PROBE_MAX_MS (180 * FW_DAY_MS)
 #define WEEK_MS (7 * FW_DAY_MS)
@@ -39,15 +45,15 @@
 struct plan {
 	const struct fw_due_facts *f;
 	struct fw_due_policy p;
-	struct fw_rhythm rhythm; /* its hints */
+	struct fw_rhythm rhythm; /* only its hints */
 	const struct fw_rhythm_model *model;
 	int64_t now_ms, delay_ms;
-	bool given; /* somebody said not to come sooner: jitter goes forward only */
+	bool given; /* a hint forbids an earlier visit: jitter only adds */
 	struct fw_due *out;
 	size_t len;
 };
 
-/* Add a reason; the first stands alone, others behind "; ". What does not fit is cut. */
+/* Append a reason to why, after "; " unless it is the first. What does not fit is cut. */
 FW_PRINTF(2, 3) static void add_words(struct plan *d, const char *fmt, ...)
 {
 	char *at = d->out->why + d->len;
@@ -67,7 +73,7 @@ FW_PRINTF(2, 3) static void add_words(struct plan *d, const char *fmt, ...)
 		d->len = (size_t)(at - d->out->why) + FW_MIN((size_t)n, room - 1);
 }
 
-/* The words are most of the cost: who wants none pays for none. */
+/* Formatting is most of the cost, so a mute caller skips it. */
 #define say(d, ...) ((d)->f->mute ? (void)0 : add_words(d, __VA_ARGS__))
 
 struct words {
@@ -82,14 +88,14 @@ static struct words text(int64_t ms)
 	return w;
 }
 
-/* ---- success ----------------------------------------------------------------------------------------------------------------- */
+/* ---- success --------------------------------------------------------------------------------- */
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
 {
 	return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* The interval without anybody's hints, and what is to be said of it. */
+/* The interval before hints, and its reason. */
 static void plan_base(struct plan *d)
 {
 	struct fw_rhythm_guess g;
@@ -97,7 +103,7 @@ static void plan_base(struct plan *d)
 
 	if (wish > 0) {
 		d->delay_ms = clamp(wish, OWNER_MIN_MS, OWNER_MAX_MS);
-		say(d, d->delay_ms == wish ? "the owner's interval %s" : "the owner's interval, brought to %s", text(d->delay_ms).s);
+		say(d, d->delay_ms == wish ? "the owner's interval %s" : "the owner's interval, clamped to %s", text(d->delay_ms).s);
 		return;
 	}
 	fw_rhythm_guess(d->model, d->now_ms, d->p.target, d->p.max_ms, &g);
@@ -110,20 +116,20 @@ static void plan_base(struct plan *d)
 	if (g.burst)
 		say(d, "publishing right now: %s", text(d->delay_ms).s);
 	else if (g.quiet)
-		say(d, "learned %s (hardly ever anything at this hour)", text(d->delay_ms).s);
+		say(d, "learned %s (rarely publishes at this hour)", text(d->delay_ms).s);
 	else if (g.silence_ms > g.gap_ms)
 		say(d, "learned %s (silent for %s)", text(d->delay_ms).s, text(g.silence_ms).s);
 	else
 		say(d, "learned %s (new about every %s)", text(d->delay_ms).s, text(g.gap_ms).s);
 }
 
-/* A hint can only lengthen. Absurd ones are named. */
+/* A hint can only lengthen the interval. The reason names invalid hints. */
 static void plan_hint(struct plan *d, const char *name, int64_t ms)
 {
 	int64_t cut = FW_MIN(ms, d->p.max_ms);
 
 	if (ms <= 0) {
-		say(d, "%s %s makes no sense, left out", name, text(ms).s);
+		say(d, "%s %s is invalid, ignored", name, text(ms).s);
 	} else if (cut > d->delay_ms) {
 		d->delay_ms = cut;
 		d->given = true;
@@ -150,7 +156,7 @@ static void plan_hints(struct plan *d)
 		plan_hint(d, "max-age", d->f->fresh_ms);
 }
 
-/* A 304 is believed only for some time: the visit that checks it comes no later. */
+/* A 304 is trusted only for a limited time: the visit that checks it comes no later. */
 static void plan_check(struct plan *d)
 {
 	int64_t left_ms = fw_trust_until(&d->rhythm, d->f->whole_ms, d->f->last_new_ms, d->now_ms) - d->now_ms;
@@ -159,7 +165,7 @@ static void plan_check(struct plan *d)
 		return;
 	d->delay_ms = FW_MAX(left_ms, d->p.min_ms);
 	d->given = true;
-	say(d, "304 (not modified) is believed for %s more", text(d->delay_ms).s);
+	say(d, "304 (not modified) is trusted for %s more", text(d->delay_ms).s);
 }
 
 static void plan_success(struct plan *d)
@@ -170,42 +176,48 @@ static void plan_success(struct plan *d)
 	plan_check(d);
 	if (d->f->pushed && d->delay_ms < d->p.pushed_ms) {
 		d->delay_ms = d->p.pushed_ms;
-		d->len = 0; /* the rhythm has no say in it */
-		say(d, "a hub delivers; whether it missed something is looked at after %s", text(d->delay_ms).s);
+		d->len = 0; /* the hub's reason replaces the rhythm's */
+		say(d, "a hub delivers; polled after %s in case it missed something", text(d->delay_ms).s);
 	}
 	plan_hints(d);
 }
 
-/* ---- failure ----------------------------------------------------------------------------------------------------------------- */
+/* ---- failure --------------------------------------------------------------------------------- */
 
-/* delay = error_min x first x 2^(failures - 1), at most error_max; after so many failures: then_ms. */
+/*
+ * delay = error_min x first x 2^(failures - 1), at most error_max; after `patience` failures:
+ * then_ms.
+ */
 struct law {
 	const char *what;
 	unsigned first;
 	unsigned patience;
 	int64_t then_ms;
-	bool refused; /* a healthy feed would not be asked sooner either */
+	bool refused; /* not polled sooner than a healthy feed */
 };
 
-/* With the defaults, 10 failures of an hour and more are a week, 36 of a quarter of an hour a month. */
+/*
+ * With the defaults, 10 failures from one hour on take a week, 36 from a quarter of an hour a
+ * month.
+ */
 static const struct law LAWS[FW_VISIT_KIND_N] = {
-	[FW_VISIT_DNS] = {"no address for the host", 1, 36, PROBE_MS, false},
-	[FW_VISIT_CONNECT] = {"no connection", 1, 36, WEEK_MS, false},
+	[FW_VISIT_DNS] = {"host name not resolved", 1, 36, PROBE_MS, false},
+	[FW_VISIT_CONNECT] = {"connection failed", 1, 36, WEEK_MS, false},
 	[FW_VISIT_TLS] = {"TLS failed", 4, 36, WEEK_MS, false},
 	[FW_VISIT_TIMEOUT] = {"timed out", 1, 36, WEEK_MS, false},
-	[FW_VISIT_PROTOCOL] = {"broken answer", 1, 36, WEEK_MS, false},
+	[FW_VISIT_PROTOCOL] = {"invalid response", 1, 36, WEEK_MS, false},
 	[FW_VISIT_FORMAT] = {"not a feed", 4, 10, WEEK_MS, true},
 	[FW_VISIT_LIMIT] = {"too large", 16, 10, WEEK_MS, true},
-	[FW_VISIT_BLOCKED] = {"address not allowed", 4, 10, WEEK_MS, true},
-	[FW_VISIT_REDIRECT] = {"redirects lead nowhere", 4, 10, WEEK_MS, true},
-	[FW_VISIT_CRASH] = {"reading it failed badly", 4, 10, WEEK_MS, true},
+	[FW_VISIT_BLOCKED] = {"address refused", 4, 10, WEEK_MS, true},
+	[FW_VISIT_REDIRECT] = {"redirect failed", 4, 10, WEEK_MS, true},
+	[FW_VISIT_CRASH] = {"parser crashed", 4, 10, WEEK_MS, true},
 };
 
 static struct law http_law(int status)
 {
 	switch (status) {
 	case 401:
-		return (struct law){"password wanted (401)", 16, 10, WEEK_MS, true};
+		return (struct law){"authentication required (401)", 16, 10, WEEK_MS, true};
 	case 403:
 		return (struct law){"forbidden (403)", 16, 10, WEEK_MS, true};
 	case 404:
@@ -213,13 +225,13 @@ static struct law http_law(int status)
 	case 429:
 		return (struct law){"too many requests (429)", 4, 36, WEEK_MS, true};
 	case 503:
-		return (struct law){"not available (503)", 4, 36, WEEK_MS, true};
+		return (struct law){"service unavailable (503)", 4, 36, WEEK_MS, true};
 	default:
 		break;
 	}
 	if (status >= 500 && status <= 599)
 		return (struct law){"server error", 1, 36, WEEK_MS, false};
-	return (struct law){"refused", 4, 10, WEEK_MS, true};
+	return (struct law){"request refused", 4, 10, WEEK_MS, true};
 }
 
 static void plan_failure(struct plan *d)
@@ -230,7 +242,7 @@ static void plan_failure(struct plan *d)
 
 	if (d->f->kind > FW_VISIT_NONE && d->f->kind < FW_VISIT_KIND_N && LAWS[d->f->kind].what)
 		law = LAWS[d->f->kind];
-	plan_base(d); /* only its value: what is said of it is taken back */
+	plan_base(d); /* only for delay_ms; its reason is dropped */
 	usual = d->delay_ms;
 	d->len = 0;
 	d->delay_ms = d->p.error_min_ms * law.first;
@@ -246,7 +258,7 @@ static void plan_failure(struct plan *d)
 	}
 }
 
-/* ---- the last steps ---------------------------------------------------------------------------------------------------------- */
+/* ---- the last steps -------------------------------------------------------------------------- */
 
 static void plan_retry_after(struct plan *d)
 {
@@ -255,7 +267,7 @@ static void plan_retry_after(struct plan *d)
 	if (asked == FW_NO_NUMBER)
 		return;
 	if (asked < 0) {
-		say(d, "Retry-After %s makes no sense, left out", text(asked).s);
+		say(d, "Retry-After %s is invalid, ignored", text(asked).s);
 	} else if (cut > d->delay_ms) {
 		d->delay_ms = cut;
 		d->given = true;
@@ -290,17 +302,17 @@ static void plan_skip(struct plan *d, uint64_t rnd)
 	struct fw_civil c;
 
 	if (d->rhythm.skip_hours == ALL_HOURS) {
-		say(d, "skipHours lists all hours, left out");
+		say(d, "skipHours lists all hours, ignored");
 		d->rhythm.skip_hours = 0;
 	}
 	if (d->rhythm.skip_days == ALL_DAYS) {
-		say(d, "skipDays lists all days, left out");
+		say(d, "skipDays lists all days, ignored");
 		d->rhythm.skip_days = 0;
 	}
 	if (!d->rhythm.skip_hours && !d->rhythm.skip_days)
 		return;
 	fw_civil_from_ms(at, &c);
-	while (skipped(d, &c)) { /* at most a week of hours */
+	while (skipped(d, &c)) { /* at most one week of hours */
 		at += FW_HOUR_MS - (c.minute * FW_MINUTE_MS + c.second * FW_SECOND_MS + c.ms);
 		fw_civil_from_ms(at, &c);
 	}
@@ -312,7 +324,7 @@ static void plan_skip(struct plan *d, uint64_t rnd)
 		"skipHours and skipDays");
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 void fw_due_policy_default(struct fw_due_policy *p)
 {
@@ -322,7 +334,7 @@ void fw_due_policy_default(struct fw_due_policy *p)
 	};
 }
 
-/* Settings as they can be used, whatever they were. */
+/* Bring the settings into their valid ranges. */
 static void sane_policy(const struct fw_due_policy *from, struct fw_due_policy *p)
 {
 	struct fw_due_policy standard;
@@ -339,7 +351,7 @@ static void sane_policy(const struct fw_due_policy *from, struct fw_due_policy *
 	p->target = p->target > 0 ? FW_MIN(p->target, 1000.0) : standard.target;
 }
 
-/* What the last document said, where this visit brought none. */
+/* Hints of the stored rhythm fill in where this visit brought none. */
 static void merge_hints(struct plan *d, struct fw_rhythm_model *model)
 {
 	d->model = d->f->model;
@@ -367,7 +379,8 @@ void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, in
 
 	out->stop = false;
 	out->why[0] = '\0';
-	d.now_ms = clamp(now_ms, 0, INT64_C(253402300799000)); /* 1970 to 9999, whatever the clock says */
+	/* 1970 to 9999, also with a wrong clock */
+	d.now_ms = clamp(now_ms, 0, INT64_C(253402300799000));
 	sane_policy(policy, &d.p);
 	merge_hints(&d, &model);
 	if (f->kind == FW_VISIT_NONE && !f->expired) {
@@ -378,7 +391,7 @@ void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, in
 	if (f->expired || f->kind == FW_VISIT_GONE) {
 		out->stop = true;
 		d.delay_ms = clamp(2 * clamp(f->ended_ms, 0, PROBE_MAX_MS), PROBE_MS, PROBE_MAX_MS);
-		say(&d, "%s: asked once again after %s", f->kind == FW_VISIT_GONE ? "gone for good (410)" : "the feed says it has ended",
+		say(&d, "%s: polled once more after %s", f->kind == FW_VISIT_GONE ? "gone for good (410)" : "the feed says it has ended",
 			text(d.delay_ms).s);
 	} else if (f->kind == FW_VISIT_LOCAL) {
 		d.delay_ms = f->offline_ms > OFFLINE_MS ? d.p.error_min_ms : FW_MIN(OWN_FAULT_MS, d.p.normal_ms);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * How long a visit will take: the estimator that TCP has for round trips (RFC 6298 section 2).
+ * How long a visit will take, by TCP's estimator for round trips (RFC 6298 section 2).
  *
- * And how that is made up: five shares of 12 bits in one number, the first phase in the lowest bits, averaged as the duration is.
- * Shares and not times, so that one visit of ten seconds does not decide alone, and one number, so that a feed's narrow row stays
- * narrow. They need not add up to a whole, for what rounding took: fw_expect_parts() divides by their sum.
+ * Also how that duration splits into phases: five shares of 12 bits in one number, the first phase
+ * in the lowest bits, averaged as the duration is. Shares instead of times, so that one visit of
+ * ten seconds does not dominate; one number, so that a feed's row stays small. Rounding may keep
+ * them from adding up to a whole: fw_expect_parts() divides by their sum.
  */
 #include "base/str.h"
 #include "sched/due.h"
 #include "base/banned.h"
 
-#define MAX_US INT64_C(3600000000) /* an hour: no visit may take longer */
+#define MAX_US INT64_C(3600000000) /* one hour: no visit takes longer */
 #define SHARE_BITS 12
 #define SHARE_MAX ((1 << SHARE_BITS) - 1)
 
@@ -19,7 +20,8 @@ void fw_expect_update(int64_t *expect_us, int64_t *dev_us, int64_t took_us)
 	int64_t off;
 
 	took_us = FW_MAX(FW_MIN(took_us, MAX_US), 1);
-	if (*expect_us <= 0 || *expect_us > MAX_US) { /* the first, or nothing that we wrote */
+	/* the first visit, or a value that we did not write */
+	if (*expect_us <= 0 || *expect_us > MAX_US) {
 		*expect_us = took_us;
 		*dev_us = took_us / 2;
 		return;
@@ -36,7 +38,7 @@ static int64_t share_of(int64_t parts, int phase)
 	return parts >> phase * SHARE_BITS & SHARE_MAX;
 }
 
-/* Above the shares there is nothing, and something is in them. */
+/* Valid: something in the shares, and nothing above them. */
 static bool parts_known(int64_t parts)
 {
 	return parts > 0 && parts >> FW_PHASE_N * SHARE_BITS == 0;
@@ -55,7 +57,8 @@ void fw_expect_parts_update(int64_t *parts, const int64_t part_us[FW_PHASE_N])
 	for (int i = 0; i < FW_PHASE_N; i++) {
 		int64_t share = (us[i] * SHARE_MAX + sum / 2) / sum, was = share_of(*parts, i);
 
-		if (parts_known(*parts)) /* rounded away from where it was: else a small difference would never be made up */
+		/* rounded away from the old share, or a small difference would never vanish */
+		if (parts_known(*parts))
 			share = share > was ? was + (share - was + 7) / 8 : was - (was - share + 7) / 8;
 		out |= share << i * SHARE_BITS;
 	}
@@ -69,7 +72,7 @@ void fw_expect_parts(int64_t parts, int64_t expect_us, int64_t part_us[FW_PHASE_
 	expect_us = FW_MAX(FW_MIN(expect_us, MAX_US), 0);
 	for (int i = 0; i < FW_PHASE_N; i++)
 		sum += parts_known(parts) ? share_of(parts, i) : 0;
-	for (int i = 0; i < FW_PHASE_N; i++) { /* each ends where the sum of the shares so far says: so nothing is lost between them */
+	for (int i = 0; i < FW_PHASE_N; i++) { /* cumulative, so that rounding loses nothing */
 		before += share_of(parts, i);
 		part_us[i] = sum ? expect_us * before / sum - given : 0;
 		given += part_us[i];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Heaps on two floors, as in plan.c: in each host the feeds that wait; and of hosts three: those
- * that may start something, by their first feed; those that have something and must wait for a
- * time; those that have nothing and are remembered until a time. A host whose budget is used up, or
- * whose request is not sent yet, stands in none: what happens to its requests brings it back. So a
- * host costs nothing while it cannot start anything, however much it has.
+ * Two levels of heaps, as in plan.c. Each host has a heap of its waiting feeds. The hosts stand in
+ * one of three heaps: READY may start something, ordered by the first feed; BLOCKED has feeds and
+ * waits for a time; FADING has none and is remembered until a time. A host whose budget is used up,
+ * or whose request is not sent yet, is in no heap; an event of its requests puts it back. So a host
+ * costs nothing while it cannot start anything, however many feeds it has.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -23,19 +23,20 @@ struct fw_hosts_host {
 	struct fw_heap items;
 	enum where where;
 	uint32_t shard;
-	bool urgent;              /* in READY: of its first item; */
-	int64_t order, feed_id;   /* ... as these are */
-	int64_t free_ms;          /* in BLOCKED and FADING */
+	bool urgent;              /* READY: copy of the first item's, as are order and feed_id */
+	int64_t order, feed_id;
+	int64_t free_ms;          /* BLOCKED, FADING: when to place the host again */
 	int64_t id;
-	int64_t last_ms;          /* the last permission, sending, or what a former owner may have sent */
-	int64_t row_ok_ms;        /* next_ok_ms of a row */
+	/* last permission or sending, or when a former owner may have sent */
+	int64_t last_ms;
+	int64_t row_ok_ms;        /* next_ok_ms of its row */
 	int64_t cool_ms;
 	int64_t pace_ms;
 	size_t waiting;
 	uint32_t flying, unsent;
-	uint32_t committing;      /* rows on their way */
+	uint32_t committing;      /* rows in commits that have not ended */
 	bool is_dirty;
-	struct fw_hosts_host *next, *prev;            /* of its shard */
+	struct fw_hosts_host *next, *prev;            /* the hosts of its shard */
 	struct fw_hosts_host *dirty_next, *dirty_prev;
 };
 
@@ -43,7 +44,7 @@ enum state { FOREIGN, OWNED, LEAVING };
 
 struct shard {
 	enum state state;
-	int64_t sent_ms;          /* until when a former owner may have sent */
+	int64_t sent_ms;          /* a former owner may have sent until then */
 	size_t flying;
 	struct fw_hosts_host *first;
 };
@@ -80,7 +81,8 @@ static bool item_first(const struct fw_heap_node *a, const struct fw_heap_node *
 }
 
 /*
- * By copies of what the first items say: a look at those would be a cache miss for each comparison.
+ * Compares copies of the first items' keys: reading the items would be a cache miss for each
+ * comparison.
  */
 static bool host_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
@@ -104,8 +106,7 @@ static void clock_on(struct fw_hosts *t, int64_t mono_ms)
 }
 
 /*
- * A wall time as a monotonic one, no later than max_ms from now. Times that are over may be
- * anything.
+ * Wall time to monotonic time, at most max_ms from now. A time in the past needs no exact result.
  */
 static int64_t mono_of(int64_t wall_ms, struct fw_hosts_now now, int64_t max_ms)
 {
@@ -124,7 +125,7 @@ static int64_t gap_of(const struct fw_hosts *t, const struct fw_hosts_host *h)
 	return FW_MAX(t->rules.gap_ms, h->pace_ms);
 }
 
-/* No gap runs from then on. */
+/* The gap is over from this time on. */
 static int64_t gap_end(const struct fw_hosts *t, const struct fw_hosts_host *h)
 {
 	return FW_MAX(h->last_ms + gap_of(t, h), h->row_ok_ms);
@@ -205,7 +206,7 @@ static void dirty(struct fw_hosts *t, struct fw_hosts_host *h)
 	t->dirty_last = h;
 }
 
-/* A request of a shard that is given up moves the gap: the successor is to know. */
+/* A request of a shard that is given up moves the gap; the row tells the successor. */
 static void dirty_gap(struct fw_hosts *t, struct fw_hosts_host *h)
 {
 	if (t->shard[h->shard].state == LEAVING && gap_end(t, h) > t->now_ms)
@@ -228,7 +229,10 @@ static bool is_held(const struct fw_hosts *t, const struct fw_hosts_host *h)
 	return (t->rules.host_max && h->flying >= t->rules.host_max) || (h->unsent && gap_of(t, h) > 0);
 }
 
-/* Where it belongs now; one of which nothing has to be remembered is freed. */
+/*
+ * Put the host into the heap where it belongs now. Free it when nothing about it has to be
+ * remembered.
+ */
 static void place(struct fw_hosts *t, struct fw_hosts_host *h)
 {
 	const struct fw_hosts_item *first;
@@ -252,7 +256,7 @@ static void place(struct fw_hosts *t, struct fw_hosts_host *h)
 	}
 }
 
-/* Hosts whose time has come. */
+/* Place the hosts whose time has come. */
 static void times_end(struct fw_hosts *t, struct fw_heap *heap)
 {
 	while (heap->first && host_of(heap->first)->free_ms <= t->now_ms)
@@ -296,7 +300,7 @@ void fw_hosts_take(struct fw_hosts *t, uint32_t shard, int64_t sent_until_ms, st
 
 	assert(s->state != OWNED);
 	clock_on(t, now.mono_ms);
-	if (s->state == FOREIGN) /* else it was being left, and was nobody else's meanwhile */
+	if (s->state == FOREIGN) /* otherwise it was being left, and had no other owner since */
 		s->sent_ms = mono_of(sent_until_ms, now, FW_PACE_MAX_MS);
 	s->state = OWNED;
 }
@@ -505,7 +509,7 @@ void fw_hosts_rows_done(struct fw_hosts *t, const struct fw_hosts_row *row, size
 	for (size_t i = 0; i < n; i++) {
 		struct fw_hosts_host *h = host_find(t, row[i].host_id);
 
-		if (!h || !h->committing) /* its shard was forgotten meanwhile */
+		if (!h || !h->committing) /* the shard was dropped meanwhile */
 			continue;
 		h->committing--;
 		if (!stored)

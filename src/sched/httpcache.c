@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * HTTP's hints as durations: freshness (RFC 9111 section 4.2) and Retry-After (RFC 9110 section 10.2.3). No heuristic freshness
- * (POL-06): a document without hints has none. Numbers of seconds past 2^31 are 2^31 (RFC 9111 section 1.2.2).
+ * HTTP's caching hints as durations: freshness (RFC 9111 section 4.2) and Retry-After (RFC 9110
+ * section 10.2.3). There is no heuristic freshness (POL-06): a document without hints has none.
+ * Seconds beyond 2^31 count as 2^31 (RFC 9111 section 1.2.2).
  */
 #include "base/clock.h"
 #include "base/str.h"
@@ -10,7 +11,7 @@
 
 #define MAX_SECONDS (INT64_C(1) << 31)
 
-/* delta-seconds: digits only; perhaps in quotes, which senders should not use. */
+/* delta-seconds: digits only, or in quotes, which senders should not use. */
 static bool delta_seconds(struct fw_str s, int64_t *out)
 {
 	int64_t v = 0;
@@ -30,8 +31,9 @@ static bool delta_seconds(struct fw_str s, int64_t *out)
 }
 
 /*
- * max-age of a Cache-Control value, in seconds: the first one counts. *no_cache: the server wants to be asked each time.
- * Returns whether there was one; one that makes no sense is 0 (section 4.2.1).
+ * max-age of a Cache-Control value, in seconds; the first one counts, and an invalid one is 0 (RFC
+ * 9111 section 4.2.1). *no_cache: the server wants each request to be revalidated. Returns whether
+ * there was a max-age.
  */
 static bool max_age(struct fw_str rest, int64_t *out, bool *no_cache)
 {
@@ -60,7 +62,8 @@ int64_t fw_fresh_ms(struct fw_str cache_control, struct fw_str age, struct fw_st
 
 	if (no_cache || (!found && !expires.p))
 		return FW_NO_NUMBER;
-	if (!found && fw_http_date_parse(expires, now_ms, &until)) { /* "0" and the like: expired already (section 5.3) */
+	/* an invalid date, as "0", has expired already (RFC 9111 section 5.3) */
+	if (!found && fw_http_date_parse(expires, now_ms, &until)) {
 		if (!date.p || !fw_http_date_parse(date, now_ms, &from))
 			from = now_ms;
 		fresh = FW_MIN(until > from ? (until - from) / 1000 : 0, MAX_SECONDS);
@@ -80,7 +83,7 @@ int64_t fw_retry_after_ms(struct fw_str retry_after, int64_t now_ms)
 		return v * 1000;
 	if (!fw_http_date_parse(retry_after, now_ms, &v))
 		return FW_NO_NUMBER;
-	if (v < now_ms - FW_DAY_MS) /* no clock is off by so much */
+	if (v < now_ms - FW_DAY_MS) /* no clock is wrong by a day */
 		return v - now_ms;
-	return FW_MIN(FW_MAX(v - now_ms, 0), MAX_SECONDS * 1000); /* a date gone by: now would do */
+	return FW_MIN(FW_MAX(v - now_ms, 0), MAX_SECONDS * 1000); /* a date in the past means now */
 }

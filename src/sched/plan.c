@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The simulation has two floors of heaps: of hosts that may begin something, by the policy's measure of what they have; and in each
- * host its items. A host that has nothing to begin, or as many under way as it may, is in no heap; one whose gap is not over stands
- * among the gaps, by its end. So whatever the policy, the next one is found in O(log n), and a host with a hundred thousand feeds is in
- * nobody's way.
+ * The simulation has two levels of heaps: each host has a heap of its items, and the hosts that may
+ * start an item stand in a heap by the policy's key. A host without waiting items, or at its limit,
+ * is in no heap; a host in its gap stands in a heap by the end of the gap. So the next item costs
+ * O(log n) under every policy, and a host with 100,000 feeds blocks no other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "sched/plan.h"
 #include "base/banned.h"
 
-#define UNKNOWN_US 1000000 /* where nothing at all is known */
+#define UNKNOWN_US 1000000 /* when no duration at all is known */
 
 enum where { NOWHERE, READY, IN_GAP };
 
@@ -24,15 +24,15 @@ struct fw_plan_host {
 	struct fw_heap items;
 	int64_t id;
 	enum where where;
-	int64_t key;      /* in READY: the largest first */
+	int64_t key;      /* READY: the largest first */
 	int64_t free_us;  /* the end of its gap */
-	int64_t left_us;  /* what waits takes so long */
-	size_t waiting;   /* in items */
+	int64_t left_us;  /* sum of the waiting items' guesses */
+	size_t waiting;   /* number of items in the heap */
 	uint32_t busy;
 };
 
 struct slot {
-	struct fw_heap_node node; /* among the running, or the free */
+	struct fw_heap_node node; /* in the running heap, or in the free one */
 	struct fw_plan_item *item;
 	int64_t until_us;
 };
@@ -41,7 +41,7 @@ struct simulation {
 	const struct fw_plan_rules *rules;
 	struct fw_plan_item *item;
 	struct fw_heap ready, gaps; /* hosts */
-	struct fw_heap backlog;     /* the batch policies': items of later batches */
+	struct fw_heap backlog;     /* batch policies: items of later batches */
 	struct fw_map hosts;
 	struct fw_arena mem;
 	struct fw_heap running, free;
@@ -52,7 +52,7 @@ struct simulation {
 	int64_t now_us, total_us;
 };
 
-/* ---- orders ------------------------------------------------------------------------------------------------------------------ */
+/* ---- orders ---------------------------------------------------------------------------------- */
 
 static const char *const NAMES[FW_PLAN_POLICY_N] = {"fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted"};
 
@@ -132,14 +132,14 @@ static bool gap_first(const struct fw_heap_node *a, const struct fw_heap_node *b
 	return host_of(a)->free_us < host_of(b)->free_us;
 }
 
-/* ---- hosts ------------------------------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 static struct fw_str key_of(const int64_t *host)
 {
 	return (struct fw_str){(const char *)host, sizeof(*host)};
 }
 
-/* How long so much work of one host takes at the least. */
+/* A lower bound for the time that n items of one host take. */
 static int64_t chain_us(const struct fw_plan_rules *r, int64_t work_us, size_t n, int64_t last_us)
 {
 	int64_t chain = last_us;
@@ -170,7 +170,7 @@ static void unplace(struct simulation *s, struct fw_plan_host *h)
 	h->where = NOWHERE;
 }
 
-/* Where it belongs now. */
+/* Put the host into the heap where it belongs now. */
 static void place(struct simulation *s, struct fw_plan_host *h)
 {
 	unplace(s, h);
@@ -197,7 +197,7 @@ static struct fw_plan_host *host_get(struct simulation *s, int64_t id)
 	return rc ? NULL : h;
 }
 
-/* ---- what waits -------------------------------------------------------------------------------------------------------------- */
+/* ---- waiting items --------------------------------------------------------------------------- */
 
 bool fw_plan_is_batch(enum fw_plan_policy p)
 {
@@ -209,7 +209,7 @@ static void enqueue(struct simulation *s, struct fw_plan_item *item)
 	struct fw_plan_host *h = item->of;
 
 	item->number = s->number++;
-	unplace(s, h); /* its measure changes */
+	unplace(s, h); /* its key changes */
 	fw_heap_put(&h->items, &item->node);
 	h->left_us += item->guess_us;
 	h->waiting++;
@@ -219,7 +219,7 @@ static void enqueue(struct simulation *s, struct fw_plan_item *item)
 
 static int put(struct simulation *s, struct fw_plan_item *item)
 {
-	item->number = s->number++; /* among the backlog */
+	item->number = s->number++; /* orders the backlog */
 	item->of = host_get(s, item->host);
 	if (!item->of)
 		return FW_ENOMEM;
@@ -238,7 +238,10 @@ static void next_batch(struct simulation *s)
 		enqueue(s, FW_HEAP_OF(fw_heap_take(&s->backlog), struct fw_plan_item, node));
 }
 
-/* The next that may begin; NULL: none. *next_us: then when a host's gap is over, or INT64_MAX: not before something is done. */
+/*
+ * The next item that may start; NULL: none. Then *next_us is the end of the next host's gap;
+ * INT64_MAX: nothing can start before an item is done.
+ */
 static struct fw_plan_item *take(struct simulation *s, int64_t *next_us)
 {
 	struct fw_plan_host *h;
@@ -269,7 +272,7 @@ static void done(struct simulation *s, struct fw_plan_item *item)
 	place(s, item->of);
 }
 
-/* ---- guesses -------------------------------------------------------------------------------------------------------------------- */
+/* ---- guesses --------------------------------------------------------------------------------- */
 
 struct average {
 	int64_t sum_us;
@@ -327,9 +330,9 @@ static int guess(struct fw_plan_item *item, size_t n)
 	return rc;
 }
 
-/* ---- bounds --------------------------------------------------------------------------------------------------------------------- */
+/* ---- bounds ---------------------------------------------------------------------------------- */
 
-/* A host's chain: its work, how many, the shortest and the longest. */
+/* The items of one host: their work, number, shortest and longest. */
 struct chain {
 	int64_t host, work_us, shortest_us, longest_us;
 	size_t n;
@@ -412,7 +415,7 @@ int64_t fw_plan_bound(const struct fw_plan_total *t)
 	return FW_MAX(FW_MAX(t->slots_us, t->longest_us), t->host_us);
 }
 
-/* ---- foretelling ---------------------------------------------------------------------------------------------------------------- */
+/* ---- simulation ------------------------------------------------------------------------------ */
 
 static const struct slot *slot_of(const struct fw_heap_node *n)
 {
@@ -443,7 +446,7 @@ static void begin(struct simulation *s, struct fw_plan_item *item)
 	s->started++;
 }
 
-/* Begin what can be begun; then on to when something changes. */
+/* Start all that can start, then move on to the next event. */
 static void simulate(struct simulation *s)
 {
 	for (;;) {
@@ -461,7 +464,7 @@ static void simulate(struct simulation *s)
 		} else if (next_us != INT64_MAX) {
 			s->now_us = next_us;
 		} else {
-			return; /* nothing runs, nothing waits */
+			return; /* nothing runs and nothing waits */
 		}
 	}
 }

@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The rhythm of a feed, learned from the dates its entries carry, not from what our visits happened to find: so how often we
- * ask does not bias what we learn.
+ * A feed's rhythm is learned from the dates of its entries, not from what visits happen to find. So
+ * the frequency of polls does not bias it.
  *
- * Kept are the last publications (up to 48), united with those a former document showed: a feed that carries one entry at a time
- * is learned over many visits. What comes within ten minutes of a publication that is known belongs to it; the older one stays,
- * so that a feed read every few minutes is learned as the same feed read once a day. And counted is, once for each publication,
- * the hour of the week it came in; older weeks count less.
+ * Kept data: the last 48 publications, merged over documents, so that a feed that shows one entry
+ * at a time is learned over many visits. A publication within ten minutes of a known one belongs to
+ * it, and the older date stays; so a feed polled every few minutes is learned like the same feed
+ * polled once a day. Also kept: how many publications fell into each hour of the week; older weeks
+ * count less.
  *
- * The model is a point process: the chance that something is published in the next minute is
+ * The model is a point process. The chance that something is published in the next minute is
  *
- *     weight of the hour of the week  x  rate after a silence of this length.
+ *	weight of the hour of the week  x  rate after a silence of this length.
  *
- * The weights are counts over the time that was watched, drawn towards what is less particular by so many counts as PULL_*: a bin of
- * the week towards hour of the day x day of the week, these towards an even week. With few data the week is even; with many it is
- * as it was seen. Dates at exactly 00:00:00 UTC are days, not times, and say nothing of hours.
+ * Weights are counts divided by the time watched, shrunk towards coarser estimates by PULL_*
+ * pseudo-counts: an hour of the week towards hour of the day x day of the week, these towards an
+ * even week. With few data the week is even. Dates at exactly 00:00:00 UTC are days without a time
+ * and do not count.
  *
- * The rate after a silence comes from the gaps between publications, measured in time so weighed and sorted into classes that grow
- * by the square root of two: how many gaps ended in a class, over the time all of them spent in it (a life table, with the silence
- * that goes on counted as what it is: a gap that has not ended). Drawn towards the mean rate by PULL_GAP. Bursts are a high rate
- * after a short silence, clocks a high rate after a day. Where hardly any gap was ever that long the table has an end: a lone
- * holiday is left out, and while a silence goes on beyond it, the rate falls as one over the silence: so feeds die away.
+ * Rates come from the gaps between publications, measured in weighted time and sorted into classes
+ * that grow by the square root of two. The rate of a class is the number of gaps that ended in it,
+ * divided by the time that all gaps spent in it: a life table. The current silence counts as a gap
+ * that has not ended. Rates shrink towards the mean rate by PULL_GAP. A burst is a high rate after
+ * a short silence; a daily feed has a high rate after a day. The table ends at the class that
+ * hardly any gap reached, so that one holiday does not count. Beyond it the rate falls as one over
+ * the silence: dead feeds fade out.
  *
- * A visit makes sense when as much is to be expected since the last one as the target says; and once in the time between two
- * publications at least, for "hardly ever at this hour" may be wrong. The target is that of a feed which publishes once a day;
- * it is greater for the busy and smaller for the slow by the power LEAN of their rate. With 0 the visits would be shared out
- * as entries are (the least median delay), with 0.5 by the square root (the least mean delay); 0.3 has nearly the one and nearly
- * the other (tools/simulate).
+ * A visit is worthwhile when the publications expected since the last visit reach the target, and
+ * at least once per mean gap, because a quiet hour may be a wrong guess. The target is for a feed
+ * with one publication a day; it grows with the feed's rate to the power LEAN. With LEAN 0, visits
+ * are shared out in proportion to entries (least median delay); with 0.5, to the square root (least
+ * mean delay). 0.3 comes close to both (tools/simulate).
  */
 #include <assert.h>
 #include <math.h>
@@ -40,21 +44,25 @@
 
 #define EVENT_MINUTES 10
 #define MAX_MINUTE (INT64_C(1) << 40)
-#define MAX_AGE_MINUTES (10 * 366 * 24 * 60) /* older entries say nothing of today */
+#define MAX_AGE_MINUTES (10 * 366 * 24 * 60) /* older entries tell nothing about today */
 #define WEEK_MINUTES (FW_RHYTHM_HOURS * 60)
-#define ONE 8                    /* a publication in hour[] */
-#define ONE_MAX 4095             /* two letters; six an hour, remembered for eight weeks, are 384 */
-#define KEEP_WEEK 0.875          /* of the counts, at the end of a week */
-#define PULL_HOUR 0.5            /* counts that draw an hour of the day, or a day, to the even week */
-#define PULL_BIN 3.0             /* counts that draw an hour of the week to its hour and its day */
+#define ONE 8                    /* weight of one publication in hour[] */
+/* two letters; six publications an hour, over eight weeks, make 384 */
+#define ONE_MAX 4095
+#define KEEP_WEEK 0.875          /* share of the counts that is kept each week */
+/* pseudo-counts: hour of the day and day of the week towards an even week */
+#define PULL_HOUR 0.5
+#define PULL_BIN 3.0             /* pseudo-counts: hour of the week towards its hour and day */
 #define PULL_GAP 0.5
-#define KEEP_GAP 0.9             /* 0.9^7 = 1/2: so many publications later a gap counts half */
-#define GAP_LEAST 0.05           /* hours: no gap is taken for shorter */
-#define TAIL_SHARE 0.15          /* of the gaps, and one at least, have to reach a class for it to be in the table */
-#define TAIL_N 0.5               /* publications to be expected in the silence beyond, while it grows e-fold */
+#define KEEP_GAP 0.9             /* 0.9^7 = 1/2: after seven more publications a gap counts half */
+#define GAP_LEAST 0.05           /* hours; shorter gaps count as this long */
+/* a class is in the table if this share of the gaps, and at least one, reached it */
+#define TAIL_SHARE 0.15
+/* publications expected beyond the table while the silence grows e-fold */
+#define TAIL_N 0.5
 #define LEAN 0.3
 
-/* ---- text ------------------------------------------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static bool number(struct fw_str s, int64_t min, int64_t max, int64_t *out)
 {
@@ -95,7 +103,10 @@ static void read_gaps(struct fw_str s, struct fw_rhythm *r)
 	}
 }
 
-/* Each hour of the week is two letters, the first the greater; a dot and a letter stand for so many empty ones, and one more. */
+/*
+ * Two letters for each hour of the week, the higher digit first. A dot and a letter: a run of empty
+ * hours, one more than the letter's value.
+ */
 static const char LETTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 static bool letter(char c, unsigned *out)
@@ -124,7 +135,7 @@ static void read_hours(struct fw_str s, uint16_t hour[FW_RHYTHM_HOURS])
 	}
 }
 
-/* At most 2 * FW_RHYTHM_HOURS letters and the NUL; the empty ones at the end are left out. */
+/* At most 2 * FW_RHYTHM_HOURS letters and a NUL; empty hours at the end are left out. */
 static void write_hours(const uint16_t hour[FW_RHYTHM_HOURS], char out[2 * FW_RHYTHM_HOURS + 1])
 {
 	size_t len = 0, empty = 0;
@@ -145,7 +156,7 @@ static void write_hours(const uint16_t hour[FW_RHYTHM_HOURS], char out[2 * FW_RH
 	out[len] = '\0';
 }
 
-/* Level, when checked, when denied: all of them, or none. */
+/* Level, time of the check, time of the denial: all or none. */
 static void read_trust(struct fw_str s, struct fw_rhythm *r)
 {
 	struct fw_str rest, level = fw_str_split(s, ',', &rest), checked = fw_str_split(rest, ',', &rest);
@@ -190,13 +201,14 @@ void fw_rhythm_read(struct fw_str text, struct fw_rhythm *out)
 		else if (fw_str_eq(word, FW_STR("g")))
 			read_gaps(value, out);
 	}
-	if (!out->n || !out->from || out->from > out->event[0]) { /* v1, or torn: counted anew when dates come */
+	/* v1 or damaged: counted anew as dates arrive */
+	if (!out->n || !out->from || out->from > out->event[0]) {
 		out->from = 0;
 		memset(out->hour, 0, sizeof(out->hour));
 	}
 }
 
-/* Appends to out when it fits whole; false when it does not. */
+/* Appends text if it fits as a whole; returns whether it did. */
 static bool append(char out[FW_RHYTHM_MAX], size_t *len, const char *text)
 {
 	size_t n = strlen(text);
@@ -229,7 +241,8 @@ size_t fw_rhythm_write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX])
 	if (r->n && fw_snprintf(word, sizeof(word), " at=%lld", (long long)r->event[0]))
 		(void)append(out, &len, word);
 	write_hours(r->hour, hours);
-	if (r->n && r->from && hours[0]) /* at most 475 bytes so far: the oldest gaps are what may not fit */
+	/* at most 475 bytes so far: only the oldest gaps may not fit */
+	if (r->n && r->from && hours[0])
 		(void)(append(out, &len, " w=") && append(out, &len, hours));
 	for (size_t i = 1; i < r->n; i++) {
 		if (!fw_snprintf(word, sizeof(word), "%s%lld", i == 1 ? " g=" : ",", (long long)(r->event[i - 1] - r->event[i])) ||
@@ -238,15 +251,16 @@ size_t fw_rhythm_write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX])
 	}
 	if (len > 2)
 		return len;
-	out[0] = '\0'; /* nothing to say */
+	out[0] = '\0'; /* nothing to store */
 	return 0;
 }
 
-/* ---- learning --------------------------------------------------------------------------------------------------------------- */
+/* ---- learning -------------------------------------------------------------------------------- */
 
 /*
- * Dates that were made when we asked: three or more that all are the same within this hour; or all of this very minute, be it one: that
- * one may be true, and then it is learned when it is shown again.
+ * Dates that the server generated at the request: three or more equal ones within an hour of now,
+ * or any within this minute. A single true date looks the same; it is learned when the feed shows
+ * it again.
  */
 static bool made_up(const int64_t *dates, size_t n, int64_t now_ms)
 {
@@ -259,7 +273,7 @@ static bool made_up(const int64_t *dates, size_t n, int64_t now_ms)
 	return true;
 }
 
-/* Count a publication later than all that were counted. last: the newest of those; 0: it is the first. */
+/* Count a publication that is newer than all counted ones. last: the newest of these; 0: none. */
 static void count(struct fw_rhythm *r, int64_t last, int64_t at)
 {
 	size_t bin = (size_t)(at / 60 % FW_RHYTHM_HOURS);
@@ -270,11 +284,11 @@ static void count(struct fw_rhythm *r, int64_t last, int64_t at)
 		for (size_t i = 0; i < FW_RHYTHM_HOURS; i++)
 			r->hour[i] = (uint16_t)(r->hour[i] * KEEP_WEEK);
 	}
-	if (at % (24 * 60)) /* else a day without a time */
+	if (at % (24 * 60)) /* otherwise a day without a time */
 		r->hour[bin] = (uint16_t)FW_MIN(r->hour[bin] + ONE, ONE_MAX);
 }
 
-/* Insert into a list that falls; the smallest drops out when it is full. */
+/* Insert into a descending list; a full list drops its smallest. */
 static void insert(int64_t *list, size_t *n, size_t max, int64_t v)
 {
 	size_t i = *n;
@@ -289,7 +303,7 @@ static void insert(int64_t *list, size_t *n, size_t max, int64_t v)
 	list[i] = v;
 }
 
-/* Is it, or does it belong to, one that is known? */
+/* Is it a known publication, or within ten minutes of one? */
 static bool known(const struct fw_rhythm *r, int64_t at)
 {
 	for (size_t i = 0; i < r->n && r->event[i] > at - EVENT_MINUTES; i++) {
@@ -299,7 +313,10 @@ static bool known(const struct fw_rhythm *r, int64_t at)
 	return false;
 }
 
-/* What lies ahead (the clock was put back) and what is too old is forgotten: the document will show it again. */
+/*
+ * Forget publications in the future (the clock was set back) and very old ones; documents will show
+ * them again.
+ */
 static void forget(struct fw_rhythm *r, int64_t now)
 {
 	size_t n = 0;
@@ -328,16 +345,17 @@ bool fw_rhythm_see(struct fw_rhythm *r, const int64_t *dates, size_t n, int64_t 
 	for (size_t i = 0; i < n; i++) {
 		int64_t at = dates[i] / FW_MINUTE_MS;
 
-		if (dates[i] > 0 && at <= now + 60 && at > now - MAX_AGE_MINUTES && !known(r, FW_MIN(at, now))) /* an hour ahead is a wrong zone or clock */
+		/* up to an hour ahead: a wrong time zone or clock */
+		if (dates[i] > 0 && at <= now + 60 && at > now - MAX_AGE_MINUTES && !known(r, FW_MIN(at, now)))
 			insert(fresh, &fresh_n, FW_N(fresh), FW_MIN(at, now));
 	}
-	if (!r->from && fresh_n) { /* a former form: its publications are counted with these */
+	if (!r->from && fresh_n) { /* form v1 counted no hours: count its publications too */
 		for (size_t i = 0; i < r->n; i++)
 			insert(fresh, &fresh_n, FW_N(fresh), r->event[i]);
 		r->n = 0;
 	}
 	counted = r->n ? r->event[0] : 0;
-	for (size_t i = fresh_n; i-- > 0;) { /* the oldest first */
+	for (size_t i = fresh_n; i-- > 0;) { /* oldest first */
 		if (known(r, fresh[i]))
 			continue;
 		if (fresh[i] > counted) {
@@ -368,9 +386,9 @@ size_t fw_rhythm_learn(struct fw_str old, const int64_t *dates, size_t n, const 
 	return fw_rhythm_write(&r, out);
 }
 
-/* ---- the week --------------------------------------------------------------------------------------------------------------- */
+/* ---- the week -------------------------------------------------------------------------------- */
 
-/* How long each hour of the week was watched, in hours, a week back counting as its publications do. */
+/* How many hours each hour of the week was watched; past weeks decay as the counts do. */
 static void watched(const struct fw_rhythm *r, double hours[FW_RHYTHM_HOURS])
 {
 	int64_t weeks = FW_MAX(r->event[0] / WEEK_MINUTES - r->from / WEEK_MINUTES, 0);
@@ -385,14 +403,14 @@ static void watched(const struct fw_rhythm *r, double hours[FW_RHYTHM_HOURS])
 	}
 }
 
-/* A little of each neighbour: publications come about an hour, not at it. */
+/* Smooth over the neighbours: publications come around an hour, not exactly in it. */
 static void blur(const double *in, double *out, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		out[i] = (in[(i + n - 1) % n] + 2 * in[i] + in[(i + 1) % n]) / 4;
 }
 
-/* The weight of each hour of the week; 1 is the mean. Cost: some 600 divisions. */
+/* The weight of each hour of the week; the mean is 1. Cost: about 600 divisions. */
 static void weigh(const struct fw_rhythm *r, double weight[FW_RHYTHM_HOURS])
 {
 	double n[FW_RHYTHM_HOURS], hours[FW_RHYTHM_HOURS], day_n[7] = {0}, day_hours[7] = {0}, hour_n[24] = {0}, hour_hours[24] = {0};
@@ -412,7 +430,8 @@ static void weigh(const struct fw_rhythm *r, double weight[FW_RHYTHM_HOURS])
 	mean = all > 0 && all_hours > 0 ? all / all_hours : 0;
 	for (size_t i = 0; i < 24; i++)
 		hour_n[i] = mean > 0 ? (hour_n[i] + PULL_HOUR) / (hour_hours[i] * mean + PULL_HOUR) : 1;
-	for (size_t i = 0; i < FW_RHYTHM_HOURS; i++) { /* a day is measured by what its hours make expect */
+	/* a day is compared with what its hours predict */
+	for (size_t i = 0; i < FW_RHYTHM_HOURS; i++) {
 		day_n[i / 24] += n[i];
 		day_hours[i / 24] += hours[i] * mean * hour_n[i % 24];
 	}
@@ -428,7 +447,7 @@ static void weigh(const struct fw_rhythm *r, double weight[FW_RHYTHM_HOURS])
 		weight[i] *= FW_RHYTHM_HOURS / sum;
 }
 
-/* Weighed hours from 1970 to a minute. */
+/* Weighted hours from 1970 to this minute. */
 static double weighed(const struct fw_rhythm_model *m, int64_t minute)
 {
 	int64_t week = minute / WEEK_MINUTES, in = minute % WEEK_MINUTES;
@@ -437,9 +456,9 @@ static double weighed(const struct fw_rhythm_model *m, int64_t minute)
 	return (double)week * FW_RHYTHM_HOURS + m->week[hour] + (m->week[hour + 1] - m->week[hour]) * (double)(in % 60) / 60;
 }
 
-/* ---- silences --------------------------------------------------------------------------------------------------------------- */
+/* ---- silences -------------------------------------------------------------------------------- */
 
-/* Where each class ends, in hours: GAP_FIRST x 2^(i/2); the last has no end. */
+/* Where each class of silence ends, in hours: 2^(i/2) / 4; the last has no end. */
 static const double GAP_END[FW_RHYTHM_GAPS] = {
 	0.25, 0.353553, 0.5, 0.707107, 1, 1.414214, 2, 2.828427, 4, 5.656854, 8, 11.313708, 16, 22.627417, 32, 45.254834, 64, 90.509668,
 	128, 181.019336, 256, 362.038672, 512, 724.077344, 1024, 1448.154688, 2048, INFINITY,
@@ -458,7 +477,7 @@ static void add_gap(struct fw_rhythm_model *m, double gap, double weight)
 	}
 }
 
-/* Where the table ends, and what is in it up to there. */
+/* Find where the table ends, and sum up the classes before. */
 static void end_table(struct fw_rhythm_model *m)
 {
 	double all = 0, reach;
@@ -491,32 +510,39 @@ void fw_rhythm_model(const struct fw_rhythm *r, struct fw_rhythm_model *out)
 	end_table(out);
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------------ */
+/* ---- guesses --------------------------------------------------------------------------------- */
 
-/* What is left of a walk when it ends: to add up to it exactly may take for ever where sums are kept in 80 bits, as on i386. */
+/*
+ * A walk ends with this much left. Reaching the exact sum might take for ever where sums have 80
+ * bits (i386).
+ */
 #define HOURS_LEAST 1e-9
 
 /*
- * Walks through the time to come in pieces in which nothing changes, neither the hour of the week nor the class of silence.
+ * Walks forward in time, in pieces in which neither the hour of the week nor the class of silence
+ * changes.
  */
 struct walk {
 	const struct fw_rhythm_model *m;
 	double at;       /* hours since 1970 */
-	double silence;  /* weighed hours */
+	double silence;  /* weighted hours */
 	size_t hour, class;
-	double mean;     /* weighed hours between publications, the silence counted as a gap that will be at least as long */
-	double weight;   /* of the hour */
+	/* weighted hours between publications, the current silence included as a gap */
+	double mean;
+	double weight;   /* weight of the hour */
 };
 
 static double class_begin(size_t i)
 {
-	assert(i <= FW_RHYTHM_GAPS); /* behind the last, too: where the tail begins */
+	/* i may be the number of classes: then the tail starts there */
+	assert(i <= FW_RHYTHM_GAPS);
 	return i ? GAP_END[i - 1] : 0;
 }
 
 static void walk_begin(struct walk *w, const struct fw_rhythm_model *m, int64_t at_ms)
 {
-	int64_t minute = FW_MAX(at_ms / FW_MINUTE_MS, m->last); /* clocks may have been put back */
+	/* the clock may have been set back */
+	int64_t minute = FW_MAX(at_ms / FW_MINUTE_MS, m->last);
 
 	*w = (struct walk){.m = m, .at = (double)minute / 60, .hour = (size_t)(minute / 60 % FW_RHYTHM_HOURS)};
 	w->silence = weighed(m, minute) - weighed(m, m->last);
@@ -527,8 +553,8 @@ static void walk_begin(struct walk *w, const struct fw_rhythm_model *m, int64_t 
 }
 
 /*
- * What was seen, weighed by its number, with what is to be thought where nothing was seen: the mean rate, and less after a time in
- * which it could have been.
+ * Observed rate, mixed with a prior for what was never observed: the mean rate, lower after time in
+ * which a publication would have been seen.
  */
 static double class_rate(const struct walk *w, size_t class, double spent)
 {
@@ -537,7 +563,7 @@ static double class_rate(const struct walk *w, size_t class, double spent)
 	return n > 0 ? (n * n / FW_MAX(hours, n * GAP_LEAST) + PULL_GAP * unseen) / (n + PULL_GAP) : unseen;
 }
 
-/* Publications for each weighed hour, now. */
+/* Publications per weighted hour, now. */
 static double walk_rate(const struct walk *w)
 {
 	size_t tail = w->m->tail;
@@ -549,7 +575,10 @@ static double walk_rate(const struct walk *w)
 	return 1 / (wait + (w->silence - end) / TAIL_N);
 }
 
-/* Go on by at most so many hours, to where something changes; returns what is expected meanwhile, *hours: how far it went. */
+/*
+ * Advance to the next change, at most `most` hours. Returns the publications expected on the way;
+ * *hours: how far it went.
+ */
 static double walk_on(struct walk *w, double most, double *hours)
 {
 	double whole = floor(w->at) + 1, to_hour = whole - w->at, to_class = (GAP_END[w->class] - w->silence) / w->weight;
@@ -592,7 +621,7 @@ void fw_rhythm_guess(const struct fw_rhythm_model *m, int64_t now_ms, double tar
 		return;
 	walk_begin(&w, m, now_ms);
 	out->silence_ms = FW_MAX(now_ms - m->last * FW_MINUTE_MS, 0);
-	if (m->n <= 0 && out->silence_ms < FW_DAY_MS) /* a single young entry says nothing yet */
+	if (m->n <= 0 && out->silence_ms < FW_DAY_MS) /* one recent entry alone tells nothing yet */
 		return;
 	silence = w.silence;
 	gap = FW_MAX(FW_MAX(m->n > 0 ? m->hours / m->n : 0, silence / 2), 1.0 / 60);

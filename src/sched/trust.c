@@ -8,8 +8,8 @@
 #define MOST_MS (30 * FW_DAY_MS)
 
 /*
- * What lies between two entries, on the average; or half of the time that nothing had come when the last document did. What came after
- * is hearsay.
+ * The feed's gap: the mean time between its entries, or half of the time from the newest entry to
+ * the last document, whichever is longer. Later 304s are no evidence.
  */
 static int64_t gap_ms(const struct fw_rhythm *r, int64_t whole_ms, int64_t last_new_ms)
 {

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Why a row and not a rate: a pool of transfers is full of failures when the slow ones go first, and a minute that began well ends in an
- * outage. What tells the two apart is that nobody answers in between. Hosts count, not visits: a hoster with a thousand blogs that is
- * down is one host. Failures that were expected count for nothing: many feeds are dead, and a row of them says nothing new; but one that
- * failed before since anybody last answered may have been the outage's first. At the end of a run only those are under way that take
- * longest to fail: they began when others answered, and that is why such attempts do not count.
+ * Why a row of failures and not a rate: a pool of transfers fills with failures when the slow ones
+ * end first, and a minute that began well may end in an outage. What distinguishes an outage is
+ * that no host responds in between. Hosts count, not visits: a hosting provider with a thousand
+ * blogs that is down is one host. Expected failures count for nothing, because many feeds are dead.
+ * But a feed that failed since the last response may have been the first of this outage. Late in a
+ * run only the slowest failures are left; they began while other hosts responded, so such attempts
+ * do not count.
  *
- * Why few are enough at times: who has five feeds never sees eight hosts fail. So three will do when nobody else has been heard for a
- * while; that they are wrong at times does little harm, since the next host that answers ends it, and their next failures are charged.
+ * Why a few hosts suffice: an installation with five feeds never sees eight hosts fail. So three
+ * are enough when no host has responded for a while. A wrong verdict does little harm: the next
+ * response ends it, and later failures are charged.
  */
 #include <string.h>
 
@@ -49,7 +52,7 @@ static void failed(struct fw_weather *w, uint64_t host, bool refused, int64_t no
 	}
 	if (w->down && !w->few)
 		return;
-	if (!w->failed_n) /* a row begins */
+	if (!w->failed_n) /* a row starts */
 		w->answered_n = 0;
 	w->failed[w->failed_n].host = host;
 	w->failed[w->failed_n].refused = refused;
