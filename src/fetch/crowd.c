@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A place exists as long as somebody is in, and who waits does so because of them: there are never more places than visits in flight.
+ * A place is an address with taken slots. Only these make others wait, so there are never more
+ * places than visits in flight.
  *
- * A place that becomes free goes to the first in line at once, before he knows: he is called, in, and counted, so that nobody who
- * comes meanwhile gets ahead of him. Who leaves without having heard the call passes it on.
+ * A freed slot goes to the longest waiter at once, before that waiter is notified (CALLED), and
+ * counts as taken. So no newcomer overtakes it. A waiter that cancels before it is notified passes
+ * the slot on.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +23,7 @@ struct line {
 
 struct fw_crowd_place {
 	unsigned char key[16];
-	uint32_t in_n;          /* called ones too */
+	uint32_t in_n;          /* taken slots, those of CALLED waiters included */
 	struct line waiting;
 };
 
@@ -70,7 +72,7 @@ void fw_crowd_key(const unsigned char address[16], unsigned char key[16])
 	static const unsigned char NAT64[12] = {0x00, 0x64, 0xff, 0x9b}, MAPPED[12] = {[10] = 0xff, [11] = 0xff};
 
 	memcpy(key, address, 16);
-	if (memcmp(key, NAT64, 12) == 0) /* else all of them would be one */
+	if (memcmp(key, NAT64, 12) == 0) /* otherwise all NAT64 addresses would count as one */
 		memcpy(key, MAPPED, 12);
 	else if (!fw_ip_is4(key))
 		memset(key + 8, 0, 8);

@@ -1,16 +1,24 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the files of the fetch room share.
+ * What the files of the fetch room share. A request flows: fetch.c -> resolve.c -> seats.c ->
+ * transfer.c -> answer.c -> landing.c.
  *
- *	fetch.c     a visit: start, hops
- *	landing.c   its end    judge.c  what it is said to have come to    limits.c  when it has had its time
- *	fetcher.c   the fetcher, and what it owes when the loop comes round
- *	hop.c       URLs and redirects: what may be asked next (pure)
- *	answer.c    header lines and body bytes as they arrive, counted
- *	transfer.c  one request of libcurl, and libcurl on the loop
- *	seats.c     a visit's place at an address, and its wait for one
- *	crowd.c     who is at which address, and who waits for a place there (pure)
- *	resolve.c   names    guard.c  addresses    decode.c  codings    session.c  TLS sessions
+ *	fetch.c     a visit: start, redirects, cancel
+ *	hop.c       URLs and redirects: which URL may be requested next (pure)
+ *	resolve.c   name lookups and their cache
+ *	crowd.c     the limiter: slots at each address, and who waits for one (pure)
+ *	seats.c     a visit's slot at an address
+ *	transfer.c  one request of libcurl; libcurl on the loop
+ *	guard.c     which addresses may be connected to (pure)
+ *	session.c   cache of TLS sessions
+ *	answer.c    header lines and body bytes as they arrive, limited and counted
+ *	decode.c    content codings
+ *	judge.c     classify: the kind and text of an outcome
+ *	limits.c    time limits that libcurl does not check
+ *	landing.c   completion of a visit
+ *	fetcher.c   the fetcher, and its deferred work on the loop
+ *
+ * All but decode.c run on the loop's thread.
  */
 #ifndef FW_FETCH_INTERNAL_H
 #define FW_FETCH_INTERNAL_H
@@ -28,30 +36,36 @@
 #define FW_HOPS_MAX 20
 #define FW_SEEN 4096 /* a power of two */
 #define FW_STRIDE ((size_t)64 << 10)
-#define FW_WORDS_MAX ((size_t)16 << 10) /* of an answer that is no document */
+#define FW_WORDS_MAX ((size_t)16 << 10) /* kept of an error response's body */
 
-/* ---- hop.c ---------------------------------------------------------------------------------------------------------- */
+/* ---- hop.c ----------------------------------------------------------------------------------- */
 
-/* A URL made ready for the wire. */
+/* A URL prepared for the wire. */
 struct fw_hop {
-	struct fw_buf wire;     /* what libcurl gets: ASCII, host in its A-label form, no userinfo, no fragment */
-	char host[FW_HOST_MAX]; /* lower case, no brackets, no final dot */
+	struct fw_buf wire;     /* for libcurl: ASCII, host as A-label, no userinfo, no fragment */
+	char host[FW_HOST_MAX]; /* lower case, without brackets and final dot */
 	int port;
-	bool https, literal;    /* literal: the host is an address */
+	bool https, literal;    /* literal: the host is an IP address */
 };
 
-/* 0, or FW_EINVAL / FW_EBLOCKED (scheme) / FW_ELIMIT (length) with words that name no byte of url's. */
+/*
+ * Errors: FW_EINVAL, FW_EBLOCKED (scheme), FW_ELIMIT (length), FW_ENOMEM; the text holds no byte of
+ * url.
+ */
 FW_MUST_CHECK int fw_hop_prepare(struct fw_hop *h, struct fw_str url, struct fw_err *err);
 bool fw_hop_same_origin(const struct fw_hop *a, const struct fw_hop *b);
-bool fw_redirect_status(int status);  /* one that is followed */
+bool fw_redirect_status(int status);  /* a redirect that is followed */
 bool fw_redirect_permanent(int status);
-bool fw_redirect_repeats(int status); /* what is told is told again there (RFC 9110, 15.4) */
-/* The URL that location means at base, without fragment, added to out. Errors: FW_EINVAL, FW_ENOMEM. */
+bool fw_redirect_repeats(int status); /* the redirect repeats a POST (RFC 9110 section 15.4) */
+/*
+ * Append the URL that location means at base to out, without fragment and userinfo. Errors:
+ * FW_EINVAL, FW_ENOMEM.
+ */
 FW_MUST_CHECK int fw_hop_target(struct fw_str base, struct fw_str location, struct fw_buf *out);
-/* May this be a header's value? No controls but tab (NET-18), not empty. */
+/* Valid as a header's value: not empty, no controls but tab (NET-18). */
 bool fw_header_value_ok(struct fw_str v);
 
-/* ---- answer.c -------------------------------------------------------------------------------------------------------- */
+/* ---- answer.c -------------------------------------------------------------------------------- */
 
 enum fw_header {
 	FW_H_ETAG, FW_H_LAST_MODIFIED, FW_H_CONTENT_TYPE, FW_H_CACHE_CONTROL, FW_H_EXPIRES, FW_H_DATE, FW_H_AGE, FW_H_RETRY_AFTER,
@@ -59,100 +73,107 @@ enum fw_header {
 	FW_H_N
 };
 
-/* One answer while it arrives. */
+/* One response while it arrives. */
 struct fw_reply {
 	int status;
 	size_t header_bytes;       /* of all header blocks of this request */
 	uint32_t header_n;
-	struct fw_buf text;        /* the values, one behind the other */
+	struct fw_buf text;        /* the values, one after the other */
 	struct { uint32_t at, len; bool is; } value[FW_H_N];
-	int last;                  /* enum fw_header of the last line, for folded ones; -1 */
+	int last;                  /* enum fw_header of the last line, for obs-fold; -1: none */
 	bool headers_done;
-	struct fw_buf body;        /* as coded */
-	uint64_t skipped_bytes;    /* of a body nobody needs */
-	int limit;                 /* 0 or FW_ELIMIT, FW_ENOMEM: why a callback stopped the transfer */
+	struct fw_buf body;        /* still coded */
+	uint64_t skipped_bytes;    /* bytes of a body that is not needed */
+	/* why a callback stopped the transfer: FW_ELIMIT, FW_ENOMEM, or 0 */
+	int limit;
 	const char *limit_words;
-	size_t words_max;          /* bytes of a body that is no document, to be kept */
-	bool enough;               /* stopped: the rest of an error page is not wanted */
+	size_t words_max;          /* bytes to keep of an error response's body */
+	bool enough;               /* stopped: the rest of an error response is not needed */
 };
 
 void fw_reply_reset(struct fw_reply *r);
 void fw_reply_finish(struct fw_reply *r);
 struct fw_str fw_reply_header(const struct fw_reply *r, enum fw_header h);
-/* One line with its line end. False: stop the transfer. */
+/* Takes one header line with its line end. False: stop the transfer. */
 bool fw_reply_line(struct fw_reply *r, const struct fw_fetch_config *c, struct fw_str line);
 bool fw_reply_body(struct fw_reply *r, const struct fw_fetch_config *c, const char *p, size_t n);
 
-/* ---- transfer.c ------------------------------------------------------------------------------------------------------- */
+/* ---- transfer.c ------------------------------------------------------------------------------ */
 
 /* One visit in flight; pooled with its easy handle. */
 struct fw_fetch_priv {
 	struct fw_fetcher *fr;
 	struct fw_fetch *f;
-	struct fw_fetch_priv *prev, *next; /* in flight, or the free list (next only) */
+	struct fw_fetch_priv *prev, *next; /* list in flight, or free list (next only) */
 
 	/* the visit */
-	int64_t start_us;                  /* later by what it waited for places: timings count from here */
+	/* moved later by the waits for slots, so that no timing includes them */
+	int64_t start_us;
 	int64_t deadline_us;               /* total_timeout */
 	struct fw_hop first, hop;          /* first.wire stays empty */
-	struct fw_buf url[FW_HOPS_MAX + 2]; /* that were asked, in order; [n] is asked now */
+	/* the URLs requested so far; url[n] is the current one */
+	struct fw_buf url[FW_HOPS_MAX + 2];
 	uint32_t n;
-	uint32_t permanent_n;              /* hops of the unbroken chain so far */
-	bool chain;                        /* it is unbroken */
+	uint32_t permanent_n;              /* redirects in the unbroken chain of 301/308 */
+	bool chain;                        /* the chain is unbroken */
 	bool sent_validators;
 	bool posted;                       /* the handle's last request was a POST */
-	bool late;                         /* failed inside start: the loop will say so */
-	bool landed;                       /* ended, but not decoded yet: in the fetcher's landed list */
-	uint64_t wire_bytes;               /* of the hops before */
+	bool late;                         /* failed inside fw_fetch_start(): the loop reports it */
+	bool landed;                       /* ended but not decoded: in the fetcher's landed list */
+	uint64_t wire_bytes;               /* of the former requests */
 	struct fw_resolve_wait wait;
-	struct fw_crowd_seat seat;         /* at the address that is asked now */
-	int64_t seat_us;                   /* it waits for that since then; 0: it does not */
-	struct fw_buf addrs;               /* meanwhile: of the name; empty when the host is an address */
+	struct fw_crowd_seat seat;         /* slot at the current address */
+	int64_t seat_us;                   /* waiting for the slot since then; 0: not waiting */
+	/* while waiting: the name's addresses; empty when the host is an address */
+	struct fw_buf addrs;
 
 	/* the request */
 	struct fw_reply reply;
-	int64_t hop_us, dns_us, ask_us, ready_us; /* begun; name known; given to libcurl; connected (0: not yet) */
-	const char *refused;               /* by the guard: why */
+	/* times: begun, name known, given to libcurl, connected (0: not yet) */
+	int64_t hop_us, dns_us, ask_us, ready_us;
+	const char *refused;               /* why the guard refused */
 	int refused_port;
-	bool unwanted;                     /* its send callback said no */
-	int socket_errno;                  /* of a socket that could not be opened */
+	bool unwanted;                     /* the send callback refused */
+	int socket_errno;                  /* errno of a failed socket() */
 	bool in_multi;
 	bool paused;                       /* until less is buffered */
-	size_t held;                       /* bytes of its body that count in buffered */
-	size_t mark;                       /* held when it last had come on by FW_STRIDE bytes, */
-	int64_t mark_us;                   /* and when that was */
+	size_t held;                       /* bytes of its body counted in fr->buffered */
+	size_t mark;                       /* held at the last progress of FW_STRIDE bytes */
+	int64_t mark_us;                   /* time of that progress */
 	CURL *easy;
-	CURLSH *names;                     /* this handle's own name cache: holds what we put there and no more */
+	/* this handle's own DNS cache; holds only what names() puts in */
+	CURLSH *names;
 	struct curl_slist resolve[2], header[3];
-	char forget[FW_HOST_MAX + 16];     /* "-host:port" of the last name */
+	char forget[FW_HOST_MAX + 16];     /* "-host:port" that removes the last name */
 	struct fw_buf resolve_text, header_text;
 };
 
 struct fw_fetcher {
 	uv_loop_t *loop;
-	struct fw_fetch_config c;          /* strings owned */
+	struct fw_fetch_config c;          /* its strings are owned */
 	struct fw_guard no_guard;
 	struct fw_decoder *decoder;
 	struct fw_resolver *resolver;
 	struct fw_sessions *sessions;
 	struct fw_crowd *crowd;            /* NULL: no limit */
 	CURLM *multi;
-	struct curl_slist fixed[2];        /* the header lines of every request */
+	struct curl_slist fixed[2];        /* header lines of every request */
 	uv_timer_t curl_timer, tick;
 	uv_idle_t late;
 	struct fw_fetch_priv *flying, *idle;
-	struct fw_fetch_priv *landed, *landed_last; /* ended while held: delivered in order */
+	struct fw_fetch_priv *landed, *landed_last; /* ended while the fetcher was held, in order */
 	bool held;
 	uint32_t flying_n, idle_n;
 	struct fw_watch *spare_watch;
 	struct fw_hop proxy;               /* host and port of the proxy */
-	struct { uint64_t origin; int64_t at_us; } seen[FW_SEEN]; /* origins asked lately */
+	struct { uint64_t origin; int64_t at_us; } seen[FW_SEEN]; /* origins requested lately */
 	size_t buffered, buffered_peak;
-	size_t waiting;                    /* of these: handed over, and not decoded yet */
-	struct fw_fetch_priv *ahead;       /* the one that need not wait: so that there is always one that gets done */
+	size_t waiting;                    /* part of buffered: handed over, not decoded yet */
+	/* the one transfer that never pauses, so that one always makes progress */
+	struct fw_fetch_priv *ahead;
 	uint32_t paused_n;
-	bool resume;                       /* the idle handle has that to do */
-	int64_t kept_us;                   /* begin of the time in which kept_n new connections were kept */
+	bool resume;                       /* on_late() must call fw_transfer_resume() */
+	int64_t kept_us;                   /* kept_n counts new connections since then */
 	uint32_t kept_n;
 	size_t handle_n;
 	bool closing;
@@ -160,56 +181,72 @@ struct fw_fetcher {
 
 FW_MUST_CHECK int fw_transfer_open(struct fw_fetcher *fr, struct fw_err *err);
 void fw_transfer_close(struct fw_fetcher *fr);
-/* Give p's hop to libcurl; addrs NULL when the host is an address. Errors: FW_ENOMEM. */
+/*
+ * Give p's request to libcurl. addrs: the name's addresses; NULL when the host is an address.
+ * Errors: FW_ENOMEM.
+ */
 FW_MUST_CHECK int fw_transfer_start(struct fw_fetch_priv *p, const char *addrs);
-/* Take it away from libcurl, finished or not; timings and sizes are noted in p->f->visit. */
+/* Take the request back from libcurl, finished or not; notes timings and sizes in p->f->visit. */
 void fw_transfer_stop(struct fw_fetch_priv *p);
 void fw_transfer_free(struct fw_fetch_priv *p);
-/* Let those go on that were paused. Not from within libcurl. */
+/* Resume paused transfers. Not from within a callback of libcurl. */
 void fw_transfer_resume(struct fw_fetcher *fr);
 void fw_handle_closed(struct fw_fetcher *fr);
 
-/* ---- fetch.c ------------------------------------------------------------------------------------------------------------ */
+/* ---- fetch.c --------------------------------------------------------------------------------- */
 
-/* A request has ended: libcurl says rc. */
+/* A request has ended with libcurl's result rc. */
 void fw_visit_answered(struct fw_fetch_priv *p, CURLcode rc);
 
-/* ---- landing.c ---------------------------------------------------------------------------------------------------------- */
+/* ---- landing.c ------------------------------------------------------------------------------- */
 
-/* Decode, hand over, free the slot; or land. done() may start and end others. */
+/*
+ * End a visit: decode, free the slot, call done(). While the fetcher is held, only queue it in
+ * `landed`. done() may start and end other fetches.
+ */
 void fw_visit_end(struct fw_fetch_priv *p);
 
-/* ---- judge.c ------------------------------------------------------------------------------------------------------------ */
+/* ---- judge.c --------------------------------------------------------------------------------- */
 
-/* The first verdict stands. */
+/* Set kind and text, unless they are set already. */
 FW_PRINTF(3, 4) void fw_visit_verdict(struct fw_fetch *f, enum fw_visit_kind kind, const char *fmt, ...);
 void fw_visit_no_memory(struct fw_fetch *f);
 void fw_judge_url(struct fw_fetch_priv *p, const struct fw_err *err);
 void fw_judge_name(struct fw_fetch_priv *p, enum fw_resolve_state state);
-void fw_judge_refused(struct fw_fetch_priv *p, const char *why, int port); /* by the guard */
-void fw_judge_busy(struct fw_fetch_priv *p);                /* its address was */
-void fw_judge_failure(struct fw_fetch_priv *p, CURLcode rc); /* why did the transfer break? */
+/* refused by the guard, with its reason */
+void fw_judge_refused(struct fw_fetch_priv *p, const char *why, int port);
+void fw_judge_busy(struct fw_fetch_priv *p);                /* no slot at the address in time */
+void fw_judge_failure(struct fw_fetch_priv *p, CURLcode rc); /* the transfer failed */
 void fw_judge_status(struct fw_fetch_priv *p);
 
-/* ---- seats.c ------------------------------------------------------------------------------------------------------------ */
+/* ---- seats.c --------------------------------------------------------------------------------- */
 
-/* Take a place at the address that will be tried first; p->seat tells whether it waits for it. Errors: FW_ENOMEM. */
+/*
+ * Take a slot at the first of addrs, or wait for one: see fw_crowd_waits(&p->seat). Errors:
+ * FW_ENOMEM.
+ */
 FW_MUST_CHECK int fw_seat_take(struct fw_fetch_priv *p, const char *addrs);
-/* Its turn has come, or it gives up. What it waited is no part of the visit: it says nothing of the server. */
+/*
+ * The wait is over. Its time is moved out of the visit's timings: it tells nothing about the
+ * server.
+ */
 void fw_seat_waited(struct fw_fetch_priv *p);
 void fw_seat_leave(struct fw_fetch_priv *p);
-/* Those whose turn it is ask. */
+/* Start the requests of visits that have got a slot. */
 void fw_seats_call(struct fw_fetcher *fr);
 
-/* ---- limits.c ----------------------------------------------------------------------------------------------------------- */
+/* ---- limits.c -------------------------------------------------------------------------------- */
 
 void fw_limits_tick(uv_timer_t *t);
 
-/* ---- fetcher.c ---------------------------------------------------------------------------------------------------------- */
+/* ---- fetcher.c ------------------------------------------------------------------------------- */
 
-/* The loop shall come by soon: for what has failed at its start, for those who were called. */
+/*
+ * Let the loop run on_late() soon: for visits that failed at their start, and visits that got a
+ * slot.
+ */
 void fw_late_soon(struct fw_fetcher *fr);
-/* The same, and call fw_transfer_resume. */
+/* The same, and call fw_transfer_resume() then. */
 void fw_resume_soon(struct fw_fetcher *fr);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Places at addresses: who comes to one that is full waits in line (crowd.c), without a socket or a handle of libcurl's. Whose turn it is
- * hears of it from the loop, not from within the end of another.
+ * A visit's slot at an address. A visit that finds no free slot waits in the limiter's queue
+ * (crowd.c), without a socket or an easy handle. When it gets a slot it continues from the loop,
+ * not from within the end of another visit.
  */
 #include "base/cidr.h"
 #include "base/clock.h"
@@ -20,7 +21,7 @@ void fw_seat_waited(struct fw_fetch_priv *v)
 	v->f->visit.at_ms += waited_us / 1000;
 }
 
-/* Tell those whose turn it is, when the loop comes round. */
+/* Continue visits that got a slot when the loop runs next. */
 static void call_soon(struct fw_fetcher *fr)
 {
 	if (fw_crowd_calls(fr->crowd))
@@ -38,7 +39,7 @@ void fw_seat_leave(struct fw_fetch_priv *v)
 
 int fw_seat_take(struct fw_fetch_priv *v, const char *addrs)
 {
-	/* one that cannot be read is none, and not connected to either */
+	/* an unreadable address gets no slot; it is not connected to either */
 	struct fw_str rest, first = fw_str_split(fw_str(addrs ? addrs : v->hop.host), ',', &rest);
 	unsigned char address[16];
 	int rc;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * TLS sessions of servers that were met before: resuming one costs half the work of a new handshake, on both sides. libcurl 7.88
- * keeps five per handle or eight per share, with all certificates; this cache is the fetcher's, holds each as the few KB of its
- * serial form, and gives each ticket out once (RFC 8446 appendix C.4).
+ * A cache of TLS sessions: resuming one costs half of a new handshake, on both sides. libcurl 7.88
+ * keeps five sessions per handle or eight per share, each with all certificates. This cache belongs
+ * to the fetcher, stores each session in its serial form (a few KB), and uses each ticket once (RFC
+ * 8446 appendix C.4).
  */
 #ifndef FW_FETCH_SESSION_H
 #define FW_FETCH_SESSION_H
@@ -14,8 +15,12 @@
 struct fw_sessions;
 
 FW_MUST_CHECK int fw_sessions_create(struct fw_sessions **out);
-void fw_sessions_destroy(struct fw_sessions *s); /* after all connections are closed; NULL is fine */
-/* Hook into ssl_ctx (SSL_CTX *), which serves one connection, to host:port. Errors: FW_ENOMEM, nothing is hooked. */
+/* after all connections are closed; NULL is allowed */
+void fw_sessions_destroy(struct fw_sessions *s);
+/*
+ * Use the cache for ssl_ctx (SSL_CTX *), which serves one connection to host:port. Errors:
+ * FW_ENOMEM; then it is not used.
+ */
 FW_MUST_CHECK int fw_sessions_hook(struct fw_sessions *s, void *ssl_ctx, const char *host, int port);
 
 #endif
