@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * An answer while it arrives: the header lines we know are kept byte for byte (without the white space around them, RFC 9110
- * section 5.5), everything is counted, and the transfer is stopped as soon as a limit is passed. The body of an answer that is no
- * document (a redirect, an error page) is passed over, and when it does not end soon the transfer is stopped.
+ * A response while it arrives. Known header values are kept byte for byte, without surrounding
+ * white space (RFC 9110 section 5.5). Everything is counted, and the transfer stops as soon as a
+ * limit is exceeded. The body of a redirect or an error response is skipped; if it is long, the
+ * transfer is stopped.
  */
 #include "base/str.h"
 #include "fetch/internal.h"
 
 #include "base/banned.h" /* last */
 
-#define COPIES_MAX 4         /* times max_header_bytes */
-#define SKIP_MAX (64 * 1024) /* of a body nobody needs: cheaper than a new connection */
+#define COPIES_MAX 4         /* in max_header_bytes */
+#define SKIP_MAX (64 * 1024) /* skipping this much is cheaper than a new connection */
 
 static const struct { struct fw_str name; bool list; } HEADER[FW_H_N] = {
 	[FW_H_ETAG] = {{"ETag", 4}, false},
@@ -58,8 +59,9 @@ static bool stop(struct fw_reply *r, int rc, const char *words)
 }
 
 /*
- * A value that holds controls is as good as not sent (NET-18). A list sent in many lines becomes one value: the last value grows
- * where it lies, others are copied to the end; the copies are bounded, or two lists taking turns would grow with their square.
+ * A value with control characters counts as not sent (NET-18). A list in several lines becomes one
+ * value. If it is the newest value it grows in place, otherwise it is copied to the end. The copies
+ * are bounded: two alternating lists would make them quadratic.
  */
 static bool store(struct fw_reply *r, const struct fw_fetch_config *c, enum fw_header h, struct fw_str more, const char *joint)
 {
@@ -73,8 +75,8 @@ static bool store(struct fw_reply *r, const struct fw_fetch_config *c, enum fw_h
 		fw_buf_adds(&r->text, joint);
 	} else if (old.p) {
 		if (r->text.len + old.len > COPIES_MAX * c->max_header_bytes)
-			return stop(r, FW_ELIMIT, "a header field is repeated too often");
-		/* room first: old lies in the same buffer */
+			return stop(r, FW_ELIMIT, "a header field of the response is repeated too often");
+		/* get the room first: old points into the same buffer */
 		if (!fw_buf_room(&r->text, old.len + more.len + 2))
 			return stop(r, FW_ENOMEM, "out of memory");
 		fw_buf_addstr(&r->text, fw_reply_header(r, h));
@@ -100,7 +102,10 @@ static struct fw_str trim_ows(struct fw_str s)
 	return s;
 }
 
-/* "HTTP/1.1 200 OK" or "HTTP/2 200": a new header block; what an interim answer said before is forgotten. */
+/*
+ * "HTTP/1.1 200 OK" or "HTTP/2 200": starts a new header block and drops that of an interim
+ * response.
+ */
 static void status_line(struct fw_reply *r, struct fw_str line)
 {
 	struct fw_str rest;
@@ -126,7 +131,7 @@ static bool headers_end(struct fw_reply *r, const struct fw_fetch_config *c)
 	r->headers_done = true;
 	if (r->status / 100 == 2 && fw_str_int(fw_reply_header(r, FW_H_CONTENT_LENGTH), &length) &&
 	    length > 0 && (uint64_t)length > c->max_body_bytes)
-		return stop(r, FW_ELIMIT, "the body is announced larger than max_body_bytes");
+		return stop(r, FW_ELIMIT, "the response body is larger than max_body_bytes, by its Content-Length");
 	return true;
 }
 
@@ -136,11 +141,11 @@ bool fw_reply_line(struct fw_reply *r, const struct fw_fetch_config *c, struct f
 
 	r->header_bytes += line.len;
 	if (r->header_bytes > c->max_header_bytes)
-		return stop(r, FW_ELIMIT, "the headers are larger than max_header_bytes");
+		return stop(r, FW_ELIMIT, "the response headers are larger than max_header_bytes");
 	while (line.len && (line.p[line.len - 1] == '\n' || line.p[line.len - 1] == '\r'))
 		line.len--;
-	if (r->headers_done) /* trailers say nothing that we read */
-		return ++r->header_n <= c->max_header_n || stop(r, FW_ELIMIT, "there are more header fields than max_header_n");
+	if (r->headers_done) /* trailers are counted and ignored */
+		return ++r->header_n <= c->max_header_n || stop(r, FW_ELIMIT, "the response has more header fields than max_header_n");
 	if (fw_str_istarts(line, FW_STR("HTTP/"))) {
 		status_line(r, line);
 		return true;
@@ -148,7 +153,7 @@ bool fw_reply_line(struct fw_reply *r, const struct fw_fetch_config *c, struct f
 	if (!line.len)
 		return headers_end(r, c);
 	if (++r->header_n > c->max_header_n)
-		return stop(r, FW_ELIMIT, "there are more header fields than max_header_n");
+		return stop(r, FW_ELIMIT, "the response has more header fields than max_header_n");
 	if (line.p[0] == ' ' || line.p[0] == '\t') /* obs-fold, RFC 9112 section 5.2 */
 		return r->last < 0 || store(r, c, (enum fw_header)r->last, trim_ows(line), " ");
 	name = fw_str_split(line, ':', &value);
@@ -157,7 +162,7 @@ bool fw_reply_line(struct fw_reply *r, const struct fw_fetch_config *c, struct f
 		if (!fw_str_ieq(name, HEADER[i].name))
 			continue;
 		if (r->value[i].is && !HEADER[i].list)
-			return true; /* sent twice: the first counts */
+			return true; /* a repeated field: the first one counts */
 		r->last = i;
 		return store(r, c, (enum fw_header)i, trim_ows(value), ", ");
 	}
@@ -173,7 +178,7 @@ bool fw_reply_body(struct fw_reply *r, const struct fw_fetch_config *c, const ch
 		return !r->enough;
 	}
 	if (n > c->max_body_bytes - FW_MIN(r->body.len, c->max_body_bytes))
-		return stop(r, FW_ELIMIT, "the body is larger on the wire than max_body_bytes");
+		return stop(r, FW_ELIMIT, "the response body is larger than max_body_bytes as transferred");
 	fw_buf_add(&r->body, p, n);
 	return !r->body.rc || stop(r, FW_ENOMEM, "out of memory");
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The road of nearly every feed is gzip in one piece: its last four bytes say how long it becomes (RFC 1952, ISIZE), so the output
- * is allocated once and libdeflate fills it in one call, three times as fast as zlib. When that does not fit (cut short, several
- * members, a lying length) zlib reads it again piece by piece and keeps what it gets.
+ * Nearly every feed is gzip with a single member. Its last four bytes hold the decoded size (RFC
+ * 1952, ISIZE), so the output is allocated once and libdeflate fills it in one call, three times as
+ * fast as zlib. If that fails (truncated, several members, a wrong size), zlib decodes it piece by
+ * piece and keeps what it gets.
  *
- * One ceiling, known before the first byte is let out, holds both limits: max_bytes, and max_ratio times the coded size but at
- * least 1 MiB. Whoever would write past it is a bomb or too large.
+ * One ceiling, known before decoding starts, enforces both limits: max_bytes; and max_ratio times
+ * the coded size, but at least 1 MiB. Output beyond it is a bomb or too large.
  */
 #include <brotli/decode.h>
 #include <libdeflate.h>
@@ -19,24 +20,24 @@
 #include "base/banned.h" /* last */
 
 #define CODINGS_MAX 2              /* LIM-03 */
-#define FREE_BYTES ((size_t)1 << 20) /* the ratio is not looked at below this */
-#define DEFLATE_RATIO_MAX 1032     /* what deflate can do at most */
-#define GZIP_MIN 18                /* head and tail */
+#define FREE_BYTES ((size_t)1 << 20) /* max_ratio does not apply below this */
+#define DEFLATE_RATIO_MAX 1032     /* the most that deflate can reach */
+#define GZIP_MIN 18                /* header and trailer */
 #define ZSTD_WINDOW_LOG_MAX 23     /* 8 MiB: RFC 8878 section 3.1.1.1.2 and RFC 9659 */
 
 enum coding { CODING_GZIP, CODING_DEFLATE, CODING_BROTLI, CODING_ZSTD };
 
 struct fw_decoder {
 	struct libdeflate_decompressor *deflate;
-	struct fw_buf between; /* what lies between two codings */
+	struct fw_buf between; /* output of the first of two codings */
 };
 
-/* One coded text on its way out. */
+/* One coded body while it is decoded. */
 struct flow {
 	const unsigned char *in;
 	size_t in_n;
 	struct fw_buf *out;
-	size_t ceiling; /* of out->len */
+	size_t ceiling; /* limit of out->len */
 };
 
 int fw_decoder_create(struct fw_decoder **out)
@@ -64,7 +65,10 @@ void fw_decoder_destroy(struct fw_decoder *d)
 	free(d);
 }
 
-/* Room for the next piece of output, *n > 0 bytes. One byte past the ceiling may be written: only that proves it was too low. */
+/*
+ * Get room for the next output, *n > 0 bytes. Output may pass the ceiling by one byte, which proves
+ * that it is exceeded.
+ */
 static int flow_room(struct flow *f, unsigned char **to, size_t *n)
 {
 	size_t want = FW_MIN(FW_MAX(f->in_n * 3, (size_t)16 * 1024), (size_t)1 << 20);
@@ -88,20 +92,20 @@ static void flow_wrote(struct flow *f, size_t n)
 		f->out->p[f->out->len] = '\0';
 }
 
-/* ---- deflate and gzip --------------------------------------------------------------------------------------------------- */
+/* ---- deflate and gzip ------------------------------------------------------------------------ */
 
 static bool is_gzip(const unsigned char *p, size_t n)
 {
 	return n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8;
 }
 
-/* RFC 1950: "deflate" is zlib's format, but some send the bare stream. */
+/* RFC 1950: "deflate" is zlib's format, but some servers send the raw stream. */
 static bool is_zlib(const unsigned char *p, size_t n)
 {
 	return n >= 2 && (p[0] & 15) == 8 && ((unsigned)p[0] << 8 | p[1]) % 31 == 0;
 }
 
-/* One stream of zlib, from the flow's input on; *used says how much of it was read. */
+/* Decode one zlib stream from the flow's input; *used: input bytes consumed. */
 static int inflate_one(struct flow *f, int window_bits, size_t *used)
 {
 	z_stream z = {.next_in = (unsigned char *)(uintptr_t)f->in};
@@ -129,7 +133,7 @@ static int inflate_one(struct flow *f, int window_bits, size_t *used)
 		if (zrc == Z_MEM_ERROR)
 			rc = FW_ENOMEM;
 		else if (zrc != Z_OK && zrc != Z_STREAM_END)
-			rc = FW_EFORMAT; /* Z_BUF_ERROR: it ended early */
+			rc = FW_EFORMAT; /* Z_BUF_ERROR: truncated */
 		if (rc)
 			break;
 	}
@@ -138,7 +142,9 @@ static int inflate_one(struct flow *f, int window_bits, size_t *used)
 	return rc;
 }
 
-/* gzip: members one behind the other; what follows them and is none (padding, a stray tag) is left alone. */
+/*
+ * Decode consecutive gzip members; anything else after a member (padding, a stray tag) is ignored.
+ */
 static int gunzip_slow(struct flow *f)
 {
 	int rc;
@@ -153,7 +159,7 @@ static int gunzip_slow(struct flow *f)
 	return rc;
 }
 
-/* What a gzip member says of its size, modulo 2^32: RFC 1952, section 2.3.1. */
+/* Decoded size of the last gzip member, modulo 2^32 (RFC 1952 section 2.3.1). */
 static size_t gzip_says(const unsigned char *p, size_t n)
 {
 	const unsigned char *tail;
@@ -187,7 +193,7 @@ static int undeflate(struct flow *f)
 	return inflate_one(f, is_zlib(f->in, f->in_n) ? 15 : -15, &used);
 }
 
-/* ---- brotli and zstd ---------------------------------------------------------------------------------------------------- */
+/* ---- brotli and zstd ------------------------------------------------------------------------- */
 
 static int unbrotli(struct flow *f)
 {
@@ -234,15 +240,15 @@ static int unzstd(struct flow *f)
 		if (ZSTD_isError(more))
 			rc = FW_EFORMAT;
 		else if (more == 0 && in.pos == in.size)
-			break; /* the last frame is whole */
+			break; /* the last frame is complete */
 		else if (in.pos == in.size && out.pos < out.size)
-			rc = FW_EFORMAT; /* it wants more than there is */
+			rc = FW_EFORMAT; /* truncated */
 	}
 	ZSTD_freeDStream(s);
 	return rc;
 }
 
-/* ---- the chain of codings ------------------------------------------------------------------------------------------------- */
+/* ---- the chain of codings -------------------------------------------------------------------- */
 
 static int codings_parse(struct fw_str s, enum coding out[CODINGS_MAX], size_t *n)
 {
@@ -277,7 +283,7 @@ static bool text_begins(const unsigned char *p, size_t n)
 	return false;
 }
 
-/* Is the coding there at all, or only announced? */
+/* Is the body really coded like this, or only announced so? */
 static bool is_coded(enum coding c, const unsigned char *p, size_t n)
 {
 	static const unsigned char ZSTD_FIRST[4] = {0x28, 0xb5, 0x2f, 0xfd};
@@ -286,11 +292,15 @@ static bool is_coded(enum coding c, const unsigned char *p, size_t n)
 	case CODING_GZIP:
 		return is_gzip(p, n);
 	case CODING_ZSTD:
-		/* a skippable frame may come first: 0x184d2a50 to 5f, little endian */
+		/* may start with a skippable frame: 0x184d2a50 to 0x184d2a5f, little endian */
 		return (n >= 4 && memcmp(p, ZSTD_FIRST, 4) == 0) || (n >= 4 && (p[0] & 0xf0) == 0x50 && p[1] == 0x2a);
 	case CODING_DEFLATE:
 	case CODING_BROTLI:
-		break; /* no magic bytes: '<' and '{' may begin these too, so a whole start of a document must be seen */
+		/*
+		 * no magic bytes, and coded data may start with '<' or '{': look for a whole
+		 * document start
+		 */
+		break;
 	}
 	return !(n > 5 && text_begins(p, n) && (memcmp(p, "<?xml", 5) == 0 || memcmp(p, "<rss ", 5) == 0 ||
 		memcmp(p, "<feed", 5) == 0 || memcmp(p, "<rdf:", 5) == 0 || memcmp(p, "<!DOC", 5) == 0));
@@ -331,7 +341,7 @@ static int refuse(struct fw_buf *out, const struct fw_decode_limits *l, size_t c
 {
 	fw_buf_reset(out);
 	if (ceiling < l->max_bytes)
-		return fw_err_set(err, FW_ELIMIT, "the body grows to more than %u times what was sent: a decompression bomb (max_ratio)",
+		return fw_err_set(err, FW_ELIMIT, "decompression bomb: the body expands to more than %u times its transferred size (max_ratio)",
 			l->max_ratio);
 	return fw_err_set(err, FW_ELIMIT, "the body is larger than %zu bytes decoded (max_body_bytes)", l->max_bytes);
 }
@@ -345,7 +355,7 @@ int fw_decode(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, 
 
 	fw_buf_reset(out);
 	if (rc)
-		return fw_err_set(err, rc, "more than %d content codings on top of each other", CODINGS_MAX);
+		return fw_err_set(err, rc, "the body has more than %d content codings", CODINGS_MAX);
 	if (n == 0 && is_gzip((const unsigned char *)wire->p, wire->len))
 		coding[n++] = CODING_GZIP;
 	if (limits->max_ratio && wire->len < SIZE_MAX / limits->max_ratio)
@@ -357,7 +367,7 @@ int fw_decode(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, 
 
 		if (!wire->len || !is_coded(c, f.in, f.in_n))
 			continue;
-		if (n) { /* another follows: the product becomes its input */
+		if (n) { /* the output is the input of the next coding */
 			fw_buf_reset(&d->between);
 			f.out = &d->between;
 		}
@@ -367,7 +377,7 @@ int fw_decode(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, 
 		if (one == FW_ENOMEM)
 			return fw_err_set(err, FW_ENOMEM, "out of memory");
 		if (one && !rc)
-			rc = fw_err_set(err, FW_EFORMAT, "the body's %s coding is broken or ends early", CODING_NAME[c]);
+			rc = fw_err_set(err, FW_EFORMAT, "the body's %s content coding is corrupt or truncated", CODING_NAME[c]);
 		if (!n)
 			return rc;
 		swap(wire, &d->between);
@@ -385,7 +395,7 @@ bool fw_decode_small(struct fw_decoder *d, struct fw_str codings, struct fw_buf 
 	enum coding coding[CODINGS_MAX];
 	size_t n;
 
-	/* of two codings on top of each other the first would be undone in vain */
+	/* with two codings, decoding the first could be wasted work */
 	if (wire->len > max_bytes || (codings_parse(codings, coding, &n) == 0 && n > 1))
 		return false;
 	if (limits->max_bytes > max_bytes && is_gzip((const unsigned char *)wire->p, wire->len) &&

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A visit: prepare the URL, look the name up, ask, judge the answer, perhaps go where it points. The states of a visit in flight:
+ * A visit: prepare the URL, look the name up, send the request, classify the response, perhaps
+ * follow a redirect. States of a visit in flight:
  *
- *	late        it failed before it began; the loop tells (done is never called from within start)
- *	waiting     wait.entry is set: for the addresses of its host
- *	in line     seat waits: for a place at its address (seats.c)
- *	in_multi    libcurl has it
- *	landed      it has ended and waits for its reader (landing.c)
+ *   late      failed inside fw_fetch_start(), which never calls done(): the loop reports it
+ *   waiting   wait.entry is set: waits for its host's addresses
+ *   queued    seat waits: waits for a slot at its address (seats.c)
+ *   in_multi  libcurl runs the request
+ *   landed    has ended, waits to be delivered (landing.c)
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +21,9 @@
 
 #define TICK_MS 100
 
-/* ---- hops ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- requests and redirects ------------------------------------------------------------------ */
 
-/* The lowest of its addresses: which one is tried first changes from look-up to look-up. */
+/* Note the lowest of the host's addresses: their order differs from lookup to lookup. */
 static void address_note(struct fw_fetch_priv *v, const char *addrs)
 {
 	struct fw_str rest = fw_str(addrs ? addrs : v->hop.host), one;
@@ -48,7 +49,7 @@ static int ask(struct fw_fetch_priv *v, const char *addrs)
 {
 	if (v->n == 0)
 		address_note(v, addrs);
-	v->f->name_age_ms = 0; /* it has an answer */
+	v->f->name_age_ms = 0; /* the lookup succeeded */
 	v->dns_us = addrs ? fw_mono_us() : 0;
 	v->f->visit.dns_us = addrs ? FW_MAX(v->dns_us - v->start_us, 1) : 0;
 	if (v->fr->crowd && fw_seat_take(v, addrs)) {
@@ -72,7 +73,10 @@ static void on_name(struct fw_resolve_wait *w, enum fw_resolve_state state, cons
 		fw_visit_end(v);
 }
 
-/* Behind a proxy no socket of ours tells where the request goes: judge what the URL itself says. */
+/*
+ * Behind a proxy our sockets do not show where the request goes, so check what the URL itself
+ * gives.
+ */
 static const char *proxy_refuses(struct fw_fetch_priv *v)
 {
 	const struct fw_hop *h = &v->hop;
@@ -90,7 +94,7 @@ static const char *proxy_refuses(struct fw_fetch_priv *v)
 	return why;
 }
 
-/* Ask url[n]. FW_E*: it failed, the verdict is spoken, and the visit is to be ended. */
+/* Request url[n]. Negative: it failed, the kind is set, and the caller must end the visit. */
 static int hop_begin(struct fw_fetch_priv *v)
 {
 	struct fw_fetch *f = v->f;
@@ -132,7 +136,10 @@ static int hop_begin(struct fw_fetch_priv *v)
 	return FW_ENET;
 }
 
-/* Where the answer points to becomes url[n + 1]. True: the hop is on its way; false: the visit is to be ended. */
+/*
+ * Follow a redirect: url[n + 1] becomes its target. False: not followed, and the caller must end
+ * the visit.
+ */
 static bool redirect(struct fw_fetch_priv *v)
 {
 	struct fw_fetch *f = v->f;
@@ -144,7 +151,7 @@ static bool redirect(struct fw_fetch_priv *v)
 	if (!location.p)
 		return false;
 	if (v->n >= v->fr->c.max_redirects) {
-		fw_visit_verdict(f, FW_VISIT_REDIRECT, "more than %u redirects", v->fr->c.max_redirects);
+		fw_visit_verdict(f, FW_VISIT_REDIRECT, "redirect failed: more than %u redirects (max_redirects)", v->fr->c.max_redirects);
 		return false;
 	}
 	to = &v->url[v->n + 1];
@@ -153,12 +160,12 @@ static bool redirect(struct fw_fetch_priv *v)
 	if (rc) {
 		if (rc == FW_ENOMEM)
 			fw_visit_no_memory(f);
-		fw_visit_verdict(f, FW_VISIT_REDIRECT, "redirected to something that is no URL");
+		fw_visit_verdict(f, FW_VISIT_REDIRECT, "redirect failed: the target is not a valid URL");
 		return false;
 	}
 	for (uint32_t i = 0; i <= v->n; i++) {
 		if (fw_str_eq(fw_buf_str(&v->url[i]), fw_buf_str(to))) {
-			fw_visit_verdict(f, FW_VISIT_REDIRECT, "redirected in a circle");
+			fw_visit_verdict(f, FW_VISIT_REDIRECT, "redirect loop");
 			return false;
 		}
 	}
@@ -167,7 +174,7 @@ static bool redirect(struct fw_fetch_priv *v)
 	if (v->chain)
 		v->permanent_n = v->n;
 	if ((f->username.p || f->form.p) && was_https && fw_str_istarts(fw_buf_str(to), FW_STR("http:"))) {
-		fw_visit_verdict(f, FW_VISIT_REDIRECT, "redirected from https to http, and %s", f->form.p ? "what it is told may be secret" :
+		fw_visit_verdict(f, FW_VISIT_REDIRECT, "redirect from https to http refused: %s", f->form.p ? "the request body may be secret" :
 			"the feed has a password");
 		return false;
 	}
@@ -177,7 +184,8 @@ static bool redirect(struct fw_fetch_priv *v)
 void fw_visit_answered(struct fw_fetch_priv *v, CURLcode rc)
 {
 	struct fw_reply *r = &v->reply;
-	bool told = r->headers_done && r->status / 100 != 2; /* all that counts has come, however the rest ended */
+	/* a complete response without a document, however the transfer ended */
+	bool told = r->headers_done && r->status / 100 != 2;
 
 	if (r->limit == FW_ENOMEM)
 		fw_visit_no_memory(v->f);
@@ -193,7 +201,7 @@ void fw_visit_answered(struct fw_fetch_priv *v, CURLcode rc)
 	fw_visit_end(v);
 }
 
-/* ---- what callers call -------------------------------------------------------------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------------------------------ */
 
 static struct fw_fetch_priv *take_slot(struct fw_fetcher *fr)
 {
@@ -272,7 +280,7 @@ bool fw_fetch_give_up(struct fw_fetch *f)
 {
 	if (!fw_fetch_is_silent(f))
 		return false;
-	fw_visit_verdict(f, FW_VISIT_TIMEOUT, "silent for %lld ms, longer than ever (patience): asked again with full patience",
+	fw_visit_verdict(f, FW_VISIT_TIMEOUT, "no response for %lld ms, longer than ever before (patience_ms): retried without this limit",
 		(long long)((fw_mono_us() - f->priv->start_us) / 1000));
 	fw_visit_end(f->priv);
 	return true;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The fetcher: made, closed, and what it does when the loop comes round; what doctor asks of the libraries beneath. */
+/*
+ * The fetcher: creation and destruction, deferred work on the loop, and what doctor prints about
+ * the libraries.
+ */
 #include <openssl/x509_vfy.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -108,7 +111,7 @@ static void fetcher_close(struct fw_fetcher *fr)
 	fw_resolver_destroy(fr->resolver, resolver_closed, fr);
 }
 
-/* What must not happen where it was asked for. */
+/* Work that must not run inside the call that caused it. */
 static void on_late(uv_idle_t *h)
 {
 	struct fw_fetcher *fr = h->data;
@@ -147,7 +150,7 @@ void fw_resume_soon(struct fw_fetcher *fr)
 	fw_late_soon(fr);
 }
 
-/* The last done() may have called us, from deep within libcurl's or c-ares' work: close when the loop is back. */
+/* The last done() may call this from deep within libcurl or c-ares: close from the loop. */
 void fw_fetcher_destroy(struct fw_fetcher *fr)
 {
 	if (!fr || fr->closing)
@@ -164,7 +167,10 @@ static char *copy(const char *s, bool *failed)
 	return d;
 }
 
-/* libcurl answers a broken TLS connection with SIGPIPE unless it is told to guard each call: ignoring it once is cheaper. */
+/*
+ * A broken TLS connection raises SIGPIPE unless libcurl guards each call; ignoring it once is
+ * cheaper.
+ */
 static void ignore_sigpipe(void)
 {
 	struct sigaction now;
@@ -208,7 +214,7 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 	ignore_sigpipe();
 	rc = failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
 	if (!rc && !fw_header_value_ok(fw_str(fr->c.user_agent)))
-		rc = fw_err_set(err, FW_EINVAL, "user_agent: it is empty or holds control characters");
+		rc = fw_err_set(err, FW_EINVAL, "user_agent: empty, or contains control characters");
 	if (!rc)
 		rc = proxy_prepare(fr, err);
 	if (!rc && (fw_decoder_create(&fr->decoder) || fw_sessions_create(&fr->sessions)))
@@ -224,17 +230,20 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 		fetcher_free(fr);
 		return rc;
 	}
-	/* nothing can fail from here on: the loop has handles only of fetchers that exist */
+	/*
+	 * nothing fails from here on, so the loop never has handles of a fetcher that does not
+	 * exist
+	 */
 	uv_timer_init(loop, &fr->curl_timer);
 	uv_timer_init(loop, &fr->tick);
 	uv_idle_init(loop, &fr->late);
 	fr->curl_timer.data = fr->tick.data = fr->late.data = fr;
-	fr->handle_n = 4; /* these and the resolver's */
+	fr->handle_n = 4; /* these three and the resolver's */
 	*out = fr;
 	return 0;
 }
 
-/* ---- for doctor -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- for doctor ------------------------------------------------------------------------------ */
 
 void fw_fetch_versions(struct fw_buf *out)
 {
@@ -260,9 +269,9 @@ int fw_fetch_check_tls(const struct fw_fetch_config *c, size_t *n, const char **
 	if (!store)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!*path)
-		rc = fw_err_set(err, FW_EIO, "libcurl names no bundle of certificates: set ca_file");
+		rc = fw_err_set(err, FW_EIO, "libcurl has no default certificate bundle: set ca_file");
 	else if (!X509_STORE_load_file(store, *path))
-		rc = fw_err_set(err, FW_EIO, "'%s' holds no certificates that can be read: install ca-certificates, or set ca_file", *path);
+		rc = fw_err_set(err, FW_EIO, "'%s' contains no readable certificates: install ca-certificates, or set ca_file", *path);
 	else
 		*n = (size_t)sk_X509_OBJECT_num(X509_STORE_get0_objects(store));
 	X509_STORE_free(store);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Every address is brought to 16 bytes, IPv4 as ::ffff:a.b.c.d, so that a mapped address and a plain one are one case. IPv6 forms
- * that carry an IPv4 address (NAT64) are judged by what they carry as well; those nobody publishes from any more (6to4, Teredo,
- * IPv4-compatible) are refused whatever they carry.
+ * Every address is 16 bytes, IPv4 as ::ffff:a.b.c.d, so a mapped and a plain address are one case.
+ * A NAT64 address is checked as the IPv4 address inside as well. Obsolete forms (6to4, Teredo,
+ * IPv4-compatible) are refused whatever they contain.
  *
- * Source: the IANA special-purpose address registries (RFC 6890); the WHATWG fetch standard, "bad port".
+ * Source: the IANA special-purpose address registries (RFC 6890); the WHATWG fetch standard, "bad
+ * port".
  */
 #include "base/str.h"
 #include "fetch/guard.h"
@@ -24,7 +25,7 @@ static const struct range4 RANGE4[] = {
 	{IP4(10, 0, 0, 0), 8, "private network"},
 	{IP4(100, 64, 0, 0), 10, "carrier-grade NAT"},
 	{IP4(127, 0, 0, 0), 8, "loopback"},
-	{IP4(168, 63, 129, 16), 32, "cloud metadata"}, /* Azure's, in the midst of the public internet */
+	{IP4(168, 63, 129, 16), 32, "cloud metadata"}, /* Azure, within the public range */
 	{IP4(169, 254, 0, 0), 16, "link-local"},
 	{IP4(172, 16, 0, 0), 12, "private network"},
 	{IP4(192, 0, 0, 0), 24, "reserved"},
@@ -44,7 +45,7 @@ struct range6 {
 	const char *why;
 };
 
-/* In order: the first that holds the address counts. What is not in 2000::/3 is refused at the end anyway. */
+/* The first match counts. Anything outside 2000::/3 is refused in the end. */
 static const struct range6 RANGE6[] = {
 	{{0}, 128, "unspecified"},
 	{{[15] = 1}, 128, "loopback"},
@@ -66,11 +67,12 @@ static const struct range6 RANGE6[] = {
 };
 
 static const unsigned char NAT64[16] = {0x00, 0x64, 0xff, 0x9b};
-/* Where clouds hand out secrets: only an entry for just this address opens it. */
+/* Clouds hand out secrets here: only an item for exactly this address permits it. */
 static const unsigned char METADATA[][16] = {
 	{[10] = 0xff, [11] = 0xff, 169, 254, 169, 254},
-	{[10] = 0xff, [11] = 0xff, 169, 254, 170, 2},   /* Amazon's: a container's credentials (ECS) */
-	{[10] = 0xff, [11] = 0xff, 169, 254, 170, 23},  /* ... a pod's (EKS) */
+	/* Amazon: credentials of a container (ECS) */
+	{[10] = 0xff, [11] = 0xff, 169, 254, 170, 2},
+	{[10] = 0xff, [11] = 0xff, 169, 254, 170, 23},  /* Amazon: credentials of a pod (EKS) */
 	{[10] = 0xff, [11] = 0xff, 100, 100, 100, 200}, /* Alibaba */
 	{[10] = 0xff, [11] = 0xff, 192, 0, 0, 192},     /* Oracle */
 	{[10] = 0xff, [11] = 0xff, 168, 63, 129, 16},   /* Azure */
@@ -79,7 +81,7 @@ static const unsigned char METADATA[][16] = {
 	{0xfd, 0x20, 0x00, 0xce, [14] = 0x02, [15] = 0x54}, /* Google */
 };
 
-/* Ports past 1023 that speak something a forged HTTP request could talk into. */
+/* Ports above 1023 with protocols that a forged HTTP request could attack. */
 static const uint16_t BAD_PORT[] = {
 	1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 };
@@ -95,12 +97,13 @@ bool fw_guard_port_ok(int port)
 	return port <= 65535;
 }
 
-/* ---- the lists --------------------------------------------------------------------------------------------------------- */
+/* ---- the lists ------------------------------------------------------------------------------- */
 
-/* item: address[/bits][:port], IPv6 in brackets when a port follows. */
+/* item: address[/bits][:port]; an IPv6 address with a port is in brackets. */
 static bool item_parse(struct fw_str item, struct fw_guard_net *n)
 {
-	size_t colons = 0, colon = 0, end = 0; /* end: behind what a colon may be in without meaning a port */
+	/* end: the last ']' or '/'; only a colon behind it separates a port */
+	size_t colons = 0, colon = 0, end = 0;
 	struct fw_str digits;
 	int64_t port;
 
@@ -133,10 +136,10 @@ static int list_read(struct fw_guard_list *l, const char *name, const char *text
 		if (!item.len)
 			continue;
 		if (l->n == FW_GUARD_LIST_MAX)
-			return fw_err_set(err, FW_EINVAL, "%s holds more than %d networks: join some", name, FW_GUARD_LIST_MAX);
+			return fw_err_set(err, FW_EINVAL, "%s has more than %d networks: merge some", name, FW_GUARD_LIST_MAX);
 		if (!item_parse(item, &l->net[l->n]))
 			return fw_err_set(err, FW_EINVAL,
-				"%s: '%.*s' is no network: write 10.0.0.0/8, fd00::/8, 10.1.2.3:8080 or [fd00::1]:8080 "
+				"%s: '%.*s' is not a network: write 10.0.0.0/8, fd00::/8, 10.1.2.3:8080 or [fd00::1]:8080 "
 				"(not everything, and no names)", name, FW_STR_ARG(item));
 		l->n++;
 	}
@@ -154,7 +157,7 @@ int fw_guard_deny(struct fw_guard *g, const char *deny_networks, struct fw_err *
 	return list_read(&g->deny, "deny_networks", deny_networks, err);
 }
 
-/* ---- judging ----------------------------------------------------------------------------------------------------------- */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 static const char *judge4(const unsigned char a[4])
 {
@@ -176,7 +179,7 @@ static const char *judge6(const unsigned char a[16])
 	return (a[0] & 0xe0) == 0x20 ? NULL : "reserved";
 }
 
-/* Does the allow list open this address on this port? *but_for_port: it would on another. */
+/* Does the allow list permit this address and port? *but_for_port: only another port. */
 static bool allowed(const struct fw_guard *g, const unsigned char a[16], int port, bool *but_for_port)
 {
 	bool metadata = false;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What may be asked next: a URL is taken apart, judged and put together again for the wire; a Location is resolved. Pure. */
+/*
+ * Which URL may be requested next. A URL is split, checked and reassembled for the wire; a Location
+ * is resolved. Pure.
+ */
 #include <arpa/inet.h>
 #include <idn2.h>
 #include <netinet/in.h>
@@ -45,14 +48,14 @@ bool fw_hop_same_origin(const struct fw_hop *a, const struct fw_hop *b)
 	return a->https == b->https && a->port == b->port && fw_str_eq(fw_str(a->host), fw_str(b->host));
 }
 
-/* ---- hosts --------------------------------------------------------------------------------------------------------------- */
+/* ---- hosts ----------------------------------------------------------------------------------- */
 
 static int bad_host(struct fw_err *err)
 {
-	return fw_err_set(err, FW_EINVAL, "the URL's host is no host name and no address");
+	return fw_err_set(err, FW_EINVAL, "the URL's host is neither a host name nor an address");
 }
 
-/* Names beyond ASCII to their A-labels (UTS 46, IDNA 2008); others are copied. */
+/* Names beyond ASCII become A-labels (UTS 46, IDNA 2008); others are copied. */
 static int host_ascii(struct fw_str in, char host[FW_HOST_MAX], struct fw_err *err)
 {
 	bool ascii = true;
@@ -72,14 +75,17 @@ static int host_ascii(struct fw_str in, char host[FW_HOST_MAX], struct fw_err *e
 	if (rc == IDN2_MALLOC)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (rc != IDN2_OK || !fw_str_copy(host, FW_HOST_MAX, fw_str((const char *)ace)))
-		rc = fw_err_set(err, FW_EINVAL, "the URL's host is no international domain name: %s", idn2_strerror(rc));
+		rc = fw_err_set(err, FW_EINVAL, "the URL's host is not a valid international domain name: %s", idn2_strerror(rc));
 	else
 		rc = 0;
 	idn2_free(ace);
 	return rc;
 }
 
-/* The shapes that libc and browsers read as IPv4 ("0x7f.1", "2130706433") become four numbers, so that all see the same address. */
+/*
+ * Forms that libc and browsers read as IPv4 ("0x7f.1", "2130706433") become dotted quads, so that
+ * every check sees the same address.
+ */
 static bool host_ipv4(char host[FW_HOST_MAX])
 {
 	struct in_addr in;
@@ -121,9 +127,9 @@ static int host_prepare(struct fw_hop *h, const struct fw_url *u, struct fw_err 
 	return 0;
 }
 
-/* ---- the URL for the wire -------------------------------------------------------------------------------------------------- */
+/* ---- the URL for the wire -------------------------------------------------------------------- */
 
-/* Bytes that a request line cannot hold are percent-encoded; all others stay as the publisher wrote them. */
+/* Percent-encode the bytes that a request line cannot hold; leave the others as published. */
 static void wire_add(struct fw_buf *out, struct fw_str s)
 {
 	size_t from = 0;
@@ -197,7 +203,7 @@ int fw_hop_target(struct fw_str base, struct fw_str location, struct fw_buf *out
 	fw_url_split(target, &u);
 	if (!u.scheme.p || !target.len)
 		goto out;
-	/* userinfo that the publisher put in is nobody's credentials: it is left out */
+	/* userinfo in a redirect is not a credential of the feed: drop it */
 	at = u.userinfo.p ? u.userinfo.p + u.userinfo.len + 1 : NULL;
 	if (at) {
 		fw_buf_add(out, target.p, (size_t)(u.userinfo.p - target.p));

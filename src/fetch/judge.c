@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What became of a request, in a kind and in words. The words are ours: none that could hold bytes of the answer (NET-16). */
+/*
+ * Classify: the kind and the text of a visit's outcome. The texts are our own and never contain
+ * bytes of the response (NET-16).
+ */
 #include <errno.h>
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
@@ -60,16 +63,16 @@ static void judge_tls(struct fw_fetch_priv *v, CURLcode rc)
 
 	curl_easy_getinfo(v->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
 	if (verify != X509_V_OK && verify != X509_V_ERR_UNSPECIFIED)
-		fw_visit_verdict(v->f, FW_VISIT_TLS, "the server's certificate is not good: %s", X509_verify_cert_error_string(verify));
-	else if (rc == CURLE_PEER_FAILED_VERIFICATION) /* libcurl's own check of the name */
-		fw_visit_verdict(v->f, FW_VISIT_TLS, "the server's certificate is for another host name");
+		fw_visit_verdict(v->f, FW_VISIT_TLS, "invalid server certificate: %s", X509_verify_cert_error_string(verify));
+	else if (rc == CURLE_PEER_FAILED_VERIFICATION) /* libcurl's own check of the host name */
+		fw_visit_verdict(v->f, FW_VISIT_TLS, "invalid server certificate: issued for another host name");
 	else
-		fw_visit_verdict(v->f, FW_VISIT_TLS, "TLS did not come about: %s", curl_easy_strerror(rc));
+		fw_visit_verdict(v->f, FW_VISIT_TLS, "TLS handshake failed: %s", curl_easy_strerror(rc));
 }
 
 void fw_judge_busy(struct fw_fetch_priv *v)
 {
-	fw_visit_verdict(v->f, FW_VISIT_LOCAL, "its address was busy for %lld ms, which left too little of total_timeout (raise address_max)",
+	fw_visit_verdict(v->f, FW_VISIT_LOCAL, "no free slot at the address for %lld ms, which left too little of total_timeout (raise address_max)",
 		(long long)(v->f->visit.queue_us / 1000));
 }
 
@@ -77,12 +80,12 @@ static void judge_timeout(struct fw_fetch_priv *v)
 {
 	const struct fw_fetch_config *c = &v->fr->c;
 	int64_t now_us = fw_mono_us();
-	bool early = now_us < v->deadline_us; /* by our clock: libcurl's may be a moment ahead */
+	bool early = now_us < v->deadline_us; /* by our clock; libcurl's may be slightly ahead */
 
 	if (v->paused)
-		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "it had to wait too long for others with large bodies (lower concurrency)");
+		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "paused too long, while other large bodies filled the buffer (lower concurrency)");
 	else if (early && !v->ready_us)
-		fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "no connection within %lld ms (connect_timeout)", (long long)c->connect_timeout_ms);
+		fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "not connected within %lld ms (connect_timeout)", (long long)c->connect_timeout_ms);
 	else if (early && c->low_speed_bytes && now_us - v->ready_us >= c->low_speed_ms * 1000)
 		fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "less than %lld bytes/s over %lld ms (low_speed)", (long long)c->low_speed_bytes,
 			(long long)c->low_speed_ms);
@@ -92,11 +95,14 @@ static void judge_timeout(struct fw_fetch_priv *v)
 		fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "not finished within %lld ms (total_timeout)", (long long)c->total_timeout_ms);
 }
 
-/* No address is in the words: a redirect may have named it, or a name of a network that its reader does not see into. */
+/*
+ * The text holds no address: a redirect may have named it, or a DNS server of a network that the
+ * reader must not see into.
+ */
 void fw_judge_refused(struct fw_fetch_priv *v, const char *why, int port)
 {
 	if (strcmp(why, FW_GUARD_DENIED) == 0)
-		fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "fetch refused: deny_networks names the address");
+		fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "fetch refused: the address is in deny_networks");
 	else if (strcmp(why, FW_GUARD_PORT) == 0 && v->fr->c.proxy && !v->hop.literal)
 		fw_visit_verdict(v->f, FW_VISIT_BLOCKED, "fetch refused: port %d of a host name, behind a proxy", port);
 	else if (strcmp(why, FW_GUARD_PORT) == 0)
@@ -118,13 +124,13 @@ static void judge_connect(struct fw_fetch_priv *v)
 		e = v->socket_errno;
 	v->f->put_off = v->unwanted;
 	if (v->unwanted)
-		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "its host wants no request now");
+		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "the host must not be requested now");
 	else if (v->refused)
 		fw_judge_refused(v, v->refused, v->refused_port);
 	else if (our_errno(e))
-		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "no socket: %s (raise the limit of open files, or lower concurrency)", strerror((int)e));
+		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "cannot open a socket: %s (raise the limit of open files, or lower concurrency)", strerror((int)e));
 	else
-		fw_visit_verdict(v->f, FW_VISIT_CONNECT, "no connection to the server: %s", e ? strerror((int)e) : "refused");
+		fw_visit_verdict(v->f, FW_VISIT_CONNECT, "connection failed: %s", e ? strerror((int)e) : "refused");
 	v->f->refused = e == ECONNREFUSED || e == ECONNRESET;
 }
 
@@ -154,27 +160,30 @@ void fw_judge_failure(struct fw_fetch_priv *v, CURLcode rc)
 	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_ENGINE_NOTFOUND:
 	case CURLE_SSL_ENGINE_INITFAILED:
-		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "the trust store cannot be read: see ca_file, or install ca-certificates");
+		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "cannot read the trust store (check ca_file, or install ca-certificates)");
 		break;
 #if FW_HAVE_CURLE_TOO_LARGE
 	case CURLE_TOO_LARGE:
 #endif
 	case CURLE_OUT_OF_MEMORY:
 	case CURLE_FAILED_INIT:
-		/* libcurl before 8.6 says the same of a header line past its own 100 kB; once an answer has begun, that is it */
+		/*
+		 * before 8.6 libcurl reports its own limit of 100 kB for a header line with this
+		 * code
+		 */
 		if (v->reply.header_bytes)
 			fw_visit_verdict(v->f, FW_VISIT_LIMIT, "a header line is longer than 100 kB");
 		else
 			fw_visit_no_memory(v->f);
 		break;
 	case CURLE_PARTIAL_FILE:
-		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the answer was cut short");
+		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the response was cut short");
 		break;
 	case CURLE_GOT_NOTHING:
-		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the server closed the connection without an answer");
+		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the server closed the connection without a response");
 		break;
 	default:
-		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the answer broke off or is not HTTP: %s", curl_easy_strerror(rc));
+		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the response broke off or is not HTTP: %s", curl_easy_strerror(rc));
 	}
 }
 
@@ -187,13 +196,13 @@ void fw_judge_status(struct fw_fetch_priv *v)
 	if (status == 304 && v->sent_validators)
 		v->f->kind = FW_VISIT_NOT_MODIFIED;
 	else if (status == 304)
-		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the server says 304 (not modified) although nothing was known of the document");
+		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the server returned 304 (not modified) to an unconditional request");
 	else if (status == 410)
-		fw_visit_verdict(v->f, FW_VISIT_GONE, "the server says 410: gone for good");
+		fw_visit_verdict(v->f, FW_VISIT_GONE, "the server returned 410 (gone for good)");
 	else if (status < 300 || status > 999)
-		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the answer has no status that HTTP knows");
+		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the response has an invalid HTTP status");
 	else
-		fw_visit_verdict(v->f, FW_VISIT_HTTP, "the server says %d", status);
+		fw_visit_verdict(v->f, FW_VISIT_HTTP, "the server returned %d", status);
 }
 
 void fw_judge_name(struct fw_fetch_priv *v, enum fw_resolve_state state)
@@ -204,13 +213,13 @@ void fw_judge_name(struct fw_fetch_priv *v, enum fw_resolve_state state)
 		v->f->refused = true;
 		break;
 	case FW_RESOLVE_TIMEOUT:
-		fw_visit_verdict(v->f, FW_VISIT_DNS, "the name servers do not answer");
+		fw_visit_verdict(v->f, FW_VISIT_DNS, "the name servers do not respond");
 		break;
 	case FW_RESOLVE_LOCAL:
-		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "the host name could not be looked up: out of memory or files");
+		fw_visit_verdict(v->f, FW_VISIT_LOCAL, "cannot look up the host name: out of memory or file descriptors");
 		break;
 	default:
-		fw_visit_verdict(v->f, FW_VISIT_DNS, "the name servers fail to answer for the host name");
+		fw_visit_verdict(v->f, FW_VISIT_DNS, "the name servers failed to resolve the host name");
 	}
 }
 
@@ -226,7 +235,7 @@ void fw_judge_url(struct fw_fetch_priv *v, const struct fw_err *err)
 		kind = FW_VISIT_BLOCKED;
 	else if (err->rc == FW_ELIMIT)
 		kind = FW_VISIT_LIMIT;
-	fw_visit_verdict(v->f, kind, v->n > 0 ? "redirected astray: %s" : "%s", err->text);
+	fw_visit_verdict(v->f, kind, v->n > 0 ? "redirect failed: %s" : "%s", err->text);
 	if (err->rc == FW_EINVAL && v->n == 0)
 		v->f->err.rc = FW_EINVAL;
 }

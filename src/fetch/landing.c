@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The end of a visit: everything that ends one goes through fw_visit_end(), once. While the fetcher is held, what has ended lands: it
- * waits, coded as it came, until its reader has room.
+ * Completion: every visit ends in fw_visit_end(), once. While the fetcher is held, a visit that has
+ * ended is queued (landed), its body coded as transferred, until the reader has room.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,8 @@
 
 #include "base/banned.h" /* last */
 
-#define KEEP_BYTES (4 * 1024)  /* of a buffer that waits for its next use: there are many, and few are in use at once */
+/* capacity that an idle buffer keeps: idle buffers are many, used ones few */
+#define KEEP_BYTES (4 * 1024)
 
 static struct fw_str keep(char **at, struct fw_str s)
 {
@@ -27,7 +28,7 @@ static struct fw_str keep(char **at, struct fw_str s)
 	return (struct fw_str){d, s.len};
 }
 
-/* Copy what the answer's strings point to into memory that lives as long as the fetch. */
+/* Copy the response's strings into memory that lives as long as the fetch. */
 static void keep_strings(struct fw_fetch_priv *v)
 {
 	struct fw_fetch *f = v->f;
@@ -55,7 +56,7 @@ static void keep_strings(struct fw_fetch_priv *v)
 		*slot[i] = keep(&at, fw_reply_header(&v->reply, (enum fw_header)i));
 }
 
-/* What an answer says that is no document, as far as it can be read: a help, and nothing hangs on it. */
+/* Decode an error response's body, for a person to read. Failures do not matter. */
 static void decode_words(struct fw_fetch_priv *v)
 {
 	struct fw_decode_limits limits = {FW_WORDS_MAX, v->fr->c.max_ratio};
@@ -65,11 +66,11 @@ static void decode_words(struct fw_fetch_priv *v)
 		fw_buf_reset(&v->f->body);
 }
 
-/* rc, err: what decoding the body came to. */
+/* rc and err: the result of decoding. */
 static void decoded(struct fw_fetch *f, int rc, const struct fw_err *err)
 {
 	if (rc == FW_ELIMIT) {
-		f->kind = FW_VISIT_NONE; /* whatever cut it: it was too much before */
+		f->kind = FW_VISIT_NONE; /* a body over a limit counts as that, whatever cut it */
 		fw_visit_verdict(f, FW_VISIT_LIMIT, "%s", err->text);
 	} else if (rc == FW_ENOMEM) {
 		fw_visit_no_memory(f);
@@ -124,7 +125,7 @@ void fw_fetch_decode(struct fw_fetch *f)
 	f->coded = false;
 	f->body = FW_BUF_INIT(0);
 	if (f->kind == FW_VISIT_OK)
-		f->kind = FW_VISIT_NONE; /* it had no verdict yet */
+		f->kind = FW_VISIT_NONE; /* not classified yet */
 	rc = rc ? rc : fw_decode(d, f->h_content_encoding, &wire, &f->body, &f->limits, &err);
 	decoded(f, rc, &err);
 	if (f->kind == FW_VISIT_NONE)
@@ -142,7 +143,7 @@ void fw_fetcher_waiting(struct fw_fetcher *fr, size_t bytes)
 		fw_resume_soon(fr);
 }
 
-/* Out of the list it is in: flying or landed. */
+/* Remove from its list, flying or landed. */
 static void list_out(struct fw_fetch_priv *v)
 {
 	struct fw_fetcher *fr = v->fr;
@@ -155,7 +156,7 @@ static void list_out(struct fw_fetch_priv *v)
 	v->prev = v->next = NULL;
 }
 
-/* What has ended waits, coded as it came, until its reader has room. */
+/* Queue a visit that has ended until its reader has room. */
 static void land(struct fw_fetch_priv *v)
 {
 	struct fw_fetcher *fr = v->fr;
@@ -167,7 +168,7 @@ static void land(struct fw_fetch_priv *v)
 	fr->landed_last = v;
 }
 
-/* What a buffer that waits for its next use may keep. */
+/* Free an idle buffer's memory if it is large. */
 static void shrink(struct fw_buf *b)
 {
 	if (b->cap > KEEP_BYTES)
@@ -243,6 +244,6 @@ void fw_fetch_finish(struct fw_fetch *f)
 void fw_fetcher_hold(struct fw_fetcher *fr, bool on)
 {
 	fr->held = on;
-	while (!fr->held && fr->landed) /* done() may hold again */
+	while (!fr->held && fr->landed) /* done() may hold the fetcher again */
 		fw_visit_end(fr->landed);
 }

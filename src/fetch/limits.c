@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The clock of visits: limits that libcurl does not watch. */
+/* Time limits of visits that libcurl does not check. */
 #include "base/clock.h"
 #include "fetch/internal.h"
 
@@ -8,8 +8,9 @@
 #define IN_THE_WAY_US 2000000
 
 /*
- * Others wait for room and this one holds much of it, or is the one they let go ahead, and hardly comes on: a few servers that send
- * much and then drip would else stop all the others (LIM-06).
+ * Does it block others? True if others wait for buffer space, and this transfer makes little
+ * progress and either holds much of the buffer or is the one that may exceed it. Otherwise a few
+ * servers that send much and then trickle would stop all others (LIM-06).
  */
 static bool in_the_way(const struct fw_fetch_priv *v, int64_t now_us)
 {
@@ -20,7 +21,7 @@ static bool in_the_way(const struct fw_fetch_priv *v, int64_t now_us)
 	return v == fr->ahead || v->held >= fr->c.max_buffered_bytes / 32;
 }
 
-/* Who waits is still to have at least half of total_timeout for itself. */
+/* At least half of total_timeout must remain after the wait for a slot. */
 static bool line_too_long(struct fw_fetch_priv *v, int64_t now_us)
 {
 	int64_t waited_us = v->f->visit.queue_us + now_us - v->seat_us;
@@ -33,7 +34,7 @@ static bool line_too_long(struct fw_fetch_priv *v, int64_t now_us)
 	return true;
 }
 
-/* Limits that libcurl does not watch. True: the visit has had its time, the verdict is spoken. */
+/* True: the visit has exceeded a time limit, and its kind is set. */
 static bool overdue(struct fw_fetch_priv *v, int64_t now_us)
 {
 	const struct fw_fetch_config *c = &v->fr->c;
@@ -48,18 +49,18 @@ static bool overdue(struct fw_fetch_priv *v, int64_t now_us)
 		if (v->f->visit.queue_us && now_us - v->hop_us < c->connect_timeout_ms * 1000)
 			fw_judge_busy(v);
 		else
-			fw_visit_verdict(v->f, FW_VISIT_DNS, "the host name was not looked up within %lld ms (connect_timeout)",
+			fw_visit_verdict(v->f, FW_VISIT_DNS, "the host name was not resolved within %lld ms (connect_timeout)",
 				(long long)c->connect_timeout_ms);
 		return true;
 	}
 	if (in_the_way(v, now_us)) {
-		fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "less than %zu KiB in %d s while others waited for room", FW_STRIDE >> 10,
+		fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "less than %zu KiB received in %d s while other transfers waited for buffer space", FW_STRIDE >> 10,
 			IN_THE_WAY_US / 1000000);
 		return true;
 	}
 	if (!v->ready_us || v->reply.header_bytes || now_us - v->ready_us < c->first_byte_timeout_ms * 1000)
 		return false;
-	fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "no answer within %lld ms of the connection (first_byte_timeout)",
+	fw_visit_verdict(v->f, FW_VISIT_TIMEOUT, "no response within %lld ms of the connection (first_byte_timeout)",
 		(long long)c->first_byte_timeout_ms);
 	return true;
 }

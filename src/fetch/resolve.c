@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One entry per name: asked (with a list of those who wait) or answered (with the time it is good for). Entries stand in a list in
- * the order of their asking, so the cache gives up its oldest when it is full; an entry that is asked for is never given up.
+ * One cache entry per name: a lookup in progress, with its waiters, or a result with its expiry.
+ * The list is in order of lookup: a full cache drops its oldest entries, but none in progress.
  *
- * c-ares tells which of its sockets want what; each gets a uv_poll_t. One timer follows ares_timeout().
+ * c-ares reports which of its sockets want which events; each gets a uv_poll_t. One timer follows
+ * ares_timeout().
  */
 #include <ares.h>
 #include <arpa/inet.h>
@@ -30,16 +31,16 @@
 #define FAIL_MS (10 * 1000)
 #define LOCAL_MS 1000
 #define LOOK_MS 2000
-#define QUERY_MS 2500 /* first try; c-ares doubles it */
+#define QUERY_MS 2500 /* first try; c-ares doubles it for the next */
 #define QUERY_TRIES 3
 #define ADDR_MAX 8
 
 struct fw_resolve_entry {
 	struct fw_resolver *r;
-	enum fw_resolve_state state; /* FW_RESOLVE_WAIT: asked */
-	uint64_t asked_ms, until_ms; /* of the loop's clock */
+	enum fw_resolve_state state; /* FW_RESOLVE_WAIT: lookup in progress */
+	uint64_t asked_ms, until_ms; /* on the loop's clock */
 	char *addrs;
-	bool telling;                /* those who waited are being told: it stays */
+	bool telling;                /* its waiters are being called back: must not be freed */
 	struct fw_resolve_wait *wait;
 	struct fw_resolve_entry *prev, *next;
 	size_t host_len;
@@ -61,20 +62,20 @@ struct fw_resolver {
 	struct fw_map by_host;
 	struct fw_resolve_entry *oldest, *newest;
 	size_t entry_n;
-	size_t handle_n;  /* that the loop still holds */
-	bool v6_first;    /* there is a way to the IPv6 internet */
-	char *conf;       /* resolv.conf */
+	size_t handle_n;  /* open handles of the loop */
+	bool v6_first;    /* there is a route to the IPv6 internet */
+	char *conf;       /* path of resolv.conf */
 	struct stat conf_was;
-	uint64_t looked_ms; /* when it was looked at */
-	bool named;       /* the servers are those of the configuration, whatever conf says */
-	bool renewing;    /* what is asked is taken back, to be asked of other servers */
-	bool asking;      /* inside fw_resolve: nobody is called back */
-	bool untold;      /* an answer came meanwhile for one who waits: told by the timer */
+	uint64_t looked_ms; /* last check of that file */
+	bool named;       /* the servers come from the configuration; conf is ignored */
+	bool renewing;    /* lookups are being cancelled, to be sent to other servers */
+	bool asking;      /* inside fw_resolve(): callbacks must not run */
+	bool untold;      /* results came while asking was set: the timer delivers them */
 	void (*closed)(void *ctx);
 	void *ctx;
 };
 
-/* ---- c-ares on the loop ------------------------------------------------------------------------------------------------- */
+/* ---- c-ares on the loop ---------------------------------------------------------------------- */
 
 static void resolver_free(struct fw_resolver *r)
 {
@@ -107,7 +108,7 @@ static void watch_closed(uv_handle_t *h)
 
 static void on_timer(uv_timer_t *t);
 
-/* c-ares was given a chance to work: when does it want the next? */
+/* c-ares has done some work: set the timer for its next deadline. */
 static void timer_set(struct fw_resolver *r)
 {
 	struct timeval tv, *got = ares_timeout(r->ares, NULL, &tv);
@@ -160,7 +161,7 @@ static void on_socket(uv_poll_t *p, int status, int events)
 	ares_socket_t fd = w->fd;
 	bool both = status < 0;
 
-	/* w may be gone afterwards */
+	/* frees w if c-ares closes the socket */
 	ares_process_fd(r->ares, both || events & UV_READABLE ? fd : ARES_SOCKET_BAD,
 		both || events & UV_WRITABLE ? fd : ARES_SOCKET_BAD);
 	timer_set(r);
@@ -197,7 +198,7 @@ static void socket_state(void *ctx, ares_socket_t fd, int readable, int writable
 	uv_poll_start(&w->poll, (readable ? UV_READABLE : 0) | (writable ? UV_WRITABLE : 0), on_socket);
 }
 
-/* Does the system know a way to the IPv6 internet? Connecting a datagram socket sends nothing. */
+/* Is there a route to the IPv6 internet? Connecting a datagram socket sends nothing. */
 static bool has_v6(void)
 {
 	struct sockaddr_in6 sa = {.sin6_family = AF_INET6, .sin6_port = htons(53)};
@@ -212,7 +213,7 @@ static bool has_v6(void)
 	return yes;
 }
 
-static int ares_rc; /* of the library's one initialisation */
+static int ares_rc; /* result of the library's only initialisation */
 static pthread_once_t ares_once = PTHREAD_ONCE_INIT;
 
 static void ares_begin(void)
@@ -222,7 +223,7 @@ static void ares_begin(void)
 
 static int channel_open(struct fw_resolver *r, ares_channel *out)
 {
-	static char LOOKUPS[] = "b"; /* name servers; the hosts file is read by hosts_file() */
+	static char LOOKUPS[] = "b"; /* name servers only: hosts_file() reads the hosts file */
 	struct ares_options o = {.flags = ARES_FLAG_STAYOPEN, .timeout = QUERY_MS, .tries = QUERY_TRIES,
 		.lookups = LOOKUPS, .sock_state_cb = socket_state, .sock_state_cb_data = r, .resolvconf_path = r->conf};
 
@@ -237,7 +238,7 @@ static bool conf_changed(struct fw_resolver *r)
 	bool same;
 
 	if (stat(r->conf, &now))
-		return false; /* being replaced: it will be back */
+		return false; /* being replaced: it will reappear */
 	same = now.st_ino == was->st_ino && now.st_size == was->st_size && now.st_mtim.tv_sec == was->st_mtim.tv_sec &&
 		now.st_mtim.tv_nsec == was->st_mtim.tv_nsec;
 	*was = now;
@@ -263,12 +264,12 @@ int fw_resolver_create(uv_loop_t *loop, const char *servers, const char *conf, s
 	rc = channel_open(r, &r->ares);
 	if (rc != ARES_SUCCESS) {
 		resolver_free(r);
-		return fw_err_set(err, FW_EIO, "the name resolver did not start: %s (see /etc/resolv.conf)", ares_strerror(rc));
+		return fw_err_set(err, FW_EIO, "cannot start the name resolver: %s (see /etc/resolv.conf)", ares_strerror(rc));
 	}
 	if (r->named && ares_set_servers_ports_csv(r->ares, servers) != ARES_SUCCESS) {
 		ares_destroy(r->ares);
 		resolver_free(r);
-		return fw_err_set(err, FW_EINVAL, "dns_servers: '%s' is no list of addresses: write 192.0.2.53,[2001:db8::53]:5353", servers);
+		return fw_err_set(err, FW_EINVAL, "dns_servers: '%s' is not a list of addresses: write 192.0.2.53,[2001:db8::53]:5353", servers);
 	}
 	uv_timer_init(loop, &r->timer);
 	r->timer.data = r;
@@ -285,8 +286,8 @@ void fw_resolver_destroy(struct fw_resolver *r, void (*closed)(void *ctx), void 
 {
 	r->closed = closed;
 	r->ctx = ctx;
-	r->handle_n++; /* until this function is done with it */
-	ares_destroy(r->ares); /* answers what is asked with ARES_EDESTRUCTION, closes its sockets */
+	r->handle_n++; /* until this function ends */
+	ares_destroy(r->ares); /* completes lookups with ARES_EDESTRUCTION and closes the sockets */
 	for (struct fw_resolve_entry *e = r->oldest, *next; e; e = next) {
 		next = e->next;
 		entry_free(e);
@@ -301,7 +302,7 @@ size_t fw_resolver_cached(const struct fw_resolver *r)
 	return r->entry_n;
 }
 
-/* ---- entries ------------------------------------------------------------------------------------------------------------ */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static void entry_unlink(struct fw_resolve_entry *e)
 {
@@ -330,7 +331,7 @@ static void entry_free(struct fw_resolve_entry *e)
 	free(e);
 }
 
-/* A new entry, in the list and the map; NULL out of memory. */
+/* Create an entry in the list and the map; NULL: out of memory. */
 static struct fw_resolve_entry *entry_new(struct fw_resolver *r, struct fw_str host)
 {
 	struct fw_resolve_entry *e = calloc(1, sizeof(*e) + host.len + 1);
@@ -372,14 +373,14 @@ static const void *addr_of(const struct sockaddr *sa)
 	return &((const struct sockaddr_in6 *)sa)->sin6_addr;
 }
 
-/* Which family is tried first. */
+/* The order in which the address families are tried. */
 static void families(const struct fw_resolver *r, int family[2])
 {
 	family[0] = r->v6_first ? AF_INET6 : AF_INET;
 	family[1] = r->v6_first ? AF_INET : AF_INET6;
 }
 
-/* The answer as text, one family behind the other, half of the room for each. */
+/* The result as text: one family after the other, each with half of the places. */
 static char *addrs_text(const struct fw_resolver *r, const struct ares_addrinfo *ai, int *ttl_s)
 {
 	int family[2];
@@ -446,7 +447,7 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
 
 	(void)timeouts;
 	if (status == ARES_ECANCELLED && r->renewing)
-		return; /* it stays asked */
+		return; /* the lookup stays in progress */
 	e->state = state_of(status);
 	if (e->state == FW_RESOLVE_OK && !(ai && ai->nodes))
 		e->state = FW_RESOLVE_NONE;
@@ -468,7 +469,7 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
 		r->untold = true;
 }
 
-/* What /etc/hosts says comes first. True: it knows the name, and the entry is answered. */
+/* Look in the hosts file. True: it has the name, and the entry has its result. */
 static bool hosts_file(struct fw_resolve_entry *e)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -495,15 +496,15 @@ static bool hosts_file(struct fw_resolve_entry *e)
 }
 
 /*
- * A name with a dot is asked as it stands. The machine's search list (resolv.conf) is for names without: with it every host that
- * is gone would cost more questions, in a Kubernetes pod (ndots:5) every host at all, and a wildcard in the list would answer for
- * hosts that it has nothing to do with.
+ * A name with a dot is looked up as it is. The search list of resolv.conf applies only to names
+ * without. Otherwise every dead host would cost extra queries, in a Kubernetes pod (ndots:5) every
+ * host would, and a wildcard in the list would match unrelated hosts.
  */
 static void ask(struct fw_resolve_entry *e)
 {
 	static const struct ares_addrinfo_hints HINTS = {.ai_flags = ARES_AI_NOSORT, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 	bool dotted = memchr(e->host, '.', e->host_len) != NULL;
-	char name[256]; /* 253 bytes is the longest there is */
+	char name[256]; /* a name has at most 253 bytes */
 
 	(void)fw_snprintf(name, sizeof(name), dotted ? "%s." : "%s", e->host);
 	e->r->asking = true;
@@ -531,8 +532,9 @@ static int servers_copy(ares_channel to, ares_channel from)
 }
 
 /*
- * The machine has moved to another network, or DHCP said something new: from now on those servers are asked that resolv.conf
- * names now, also for what is being asked. c-ares 1.18 never looks again, and would ask the old ones until the next restart.
+ * The machine changed its network, or DHCP its servers: from now on the servers in resolv.conf are
+ * asked, also for lookups in progress. c-ares 1.18 never rereads the file, and would keep the old
+ * servers.
  */
 static void servers_renew(struct fw_resolver *r)
 {
@@ -548,7 +550,7 @@ static void servers_renew(struct fw_resolver *r)
 	r->asking = r->renewing = false;
 	r->v6_first = has_v6();
 	if (servers_copy(r->ares, fresh) != ARES_SUCCESS)
-		r->conf_was = (struct stat){0}; /* out of memory: try again next time */
+		r->conf_was = (struct stat){0}; /* out of memory: retry next time */
 	for (struct fw_resolve_entry *e = r->oldest; e; e = e->next) {
 		if (e->state == FW_RESOLVE_WAIT)
 			ask(e);
@@ -556,7 +558,7 @@ static void servers_renew(struct fw_resolver *r)
 	ares_destroy(fresh);
 }
 
-/* RFC 6761 section 6.3: this name is this machine, whatever a hosts file or a name server says. */
+/* RFC 6761 section 6.3: always this machine, whatever a hosts file or a name server returns. */
 static bool is_localhost(struct fw_str host)
 {
 	return fw_str_eq(host, FW_STR("localhost")) || fw_str_ends(host, FW_STR(".localhost"));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A table with one place per hash of a server's name: a newer session takes the place of an older one, whoever's it is; the name
- * is compared in full before a session is offered. OpenSSL tells of new sessions by one callback; for offering one there is none
- * that libcurl leaves to us, so it is done where the handshake says it begins.
+ * A table with one place per hash of the server's name. A new session replaces the old one in its
+ * place, and the full name is compared before a session is offered. OpenSSL reports new sessions by
+ * a callback. libcurl leaves no callback for offering one, so that is done when the handshake
+ * starts.
  */
 #include <openssl/ssl.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "base/banned.h" /* last */
 
 #define PLACES 1024
-#define DER_MAX (8 * 1024) /* a session with a larger certificate is not kept */
+#define DER_MAX (8 * 1024) /* sessions with larger certificates are not kept */
 
 struct place {
 	char *name;
@@ -58,7 +59,10 @@ static struct place *place_of(struct hook *h)
 	return &h->sessions->place[fw_hash64(h->name, strlen(h->name)) % PLACES];
 }
 
-/* A session was given to us, during the handshake or behind it. 0: OpenSSL keeps the reference. */
+/*
+ * The server issued a session, during the handshake or later. Returns 0: OpenSSL keeps its
+ * reference.
+ */
 static int on_new(SSL *ssl, SSL_SESSION *session)
 {
 	struct hook *h = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), hook_index);
@@ -76,13 +80,14 @@ static int on_new(SSL *ssl, SSL_SESSION *session)
 	}
 	i2d_SSL_SESSION(session, &at);
 	fresh.n = (size_t)n;
-	fresh.until_s = (int64_t)time(NULL) + SSL_SESSION_get_timeout(session); /* its time began now */
+	/* lifetime starts now */
+	fresh.until_s = (int64_t)time(NULL) + SSL_SESSION_get_timeout(session);
 	place_clear(p);
 	*p = fresh;
 	return 0;
 }
 
-/* The handshake begins: offer what is there for this server, once. */
+/* The handshake starts: offer the cached session for this server, once. */
 static void on_info(const SSL *ssl, int where, int ret)
 {
 	struct hook *h = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), hook_index);
@@ -134,7 +139,10 @@ int fw_sessions_hook(struct fw_sessions *s, void *ssl_ctx, const char *host, int
 		return FW_ENOMEM;
 	}
 #ifdef SSL_OP_IGNORE_UNEXPECTED_EOF
-	/* A server that closes without close_notify has ended its body, as for browsers; one with a length that is cut short is told by it. */
+	/*
+	 * A close without close_notify ends a body, as in browsers; with a Content-Length,
+	 * truncation is still noticed.
+	 */
 	SSL_CTX_set_options(ssl_ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
 #endif
 	SSL_CTX_set_session_cache_mode(ssl_ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One request of libcurl, and libcurl's multi handle on the loop (multi_socket): the only file that makes easy handles (NET-01).
+ * One request of libcurl, and libcurl's multi handle on the loop (multi_socket). The only file that
+ * creates easy handles (NET-01).
  *
- * Connections are kept only where they are likely to be wanted again: libcurl walks all it keeps whenever it has too many, which
- * with 300 of them costs more than ten new connections (measured: 300 us).
+ * Only connections that are likely to be reused are kept. When libcurl keeps too many, it walks
+ * them all for each new one; with 300 that costs more than ten new connections (measured: 300 us).
  *
- * Easy handles are pooled with the visit they serve. Every option that a request brings is set anew for each, and no part of libcurl
- * that remembers is switched on (cookies, authentication, HSTS, Alt-Svc), so that nothing is carried from one feed to another (NET-12).
+ * Easy handles are pooled with their visits. Each request sets all its options anew. Every part of
+ * libcurl that remembers things (cookies, authentication, HSTS, Alt-Svc) is off, so nothing passes
+ * from one feed to another (NET-12).
  *
- * libcurl never looks a name up: it is told the addresses (CURLOPT_RESOLVE). They lie in a name cache of the handle's own, and the
- * next request takes them out again, so that the cache neither grows nor is walked, and no handle sees another's addresses.
+ * libcurl never looks up a name: it gets the addresses (CURLOPT_RESOLVE). They lie in the handle's
+ * own DNS cache, and the next request removes them. So the cache stays small, and no handle sees
+ * another's addresses.
  *
- * Every socket is judged before it is opened and every connection again before it carries a request (NET-02, NET-03).
+ * The guard checks every socket before it is opened, and every connection again before it carries a
+ * request (NET-02, NET-03).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,7 +31,8 @@
 
 #include "base/banned.h" /* last */
 
-#define KEEP_US (30 * 1000000LL) /* an origin that was asked within this time is likely to be asked again */
+/* an origin requested within this time is likely to be requested again */
+#define KEEP_US (30 * 1000000LL)
 
 struct fw_watch { /* one socket of libcurl */
 	uv_poll_t poll;
@@ -36,7 +41,7 @@ struct fw_watch { /* one socket of libcurl */
 	struct fw_watch *next;
 };
 
-/* ---- the multi handle on the loop ---------------------------------------------------------------------------------------- */
+/* ---- the multi handle on the loop ------------------------------------------------------------ */
 
 static void harvest(struct fw_fetcher *fr)
 {
@@ -161,7 +166,7 @@ int fw_transfer_open(struct fw_fetcher *fr, struct fw_err *err)
 {
 	pthread_once(&global_once, global_begin);
 	if (global_rc != CURLE_OK)
-		return fw_err_set(err, FW_EIO, "libcurl did not start: %s", curl_easy_strerror(global_rc));
+		return fw_err_set(err, FW_EIO, "cannot start libcurl: %s", curl_easy_strerror(global_rc));
 	fr->multi = curl_multi_init();
 	if (!fr->multi)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
@@ -177,7 +182,7 @@ int fw_transfer_open(struct fw_fetcher *fr, struct fw_err *err)
 void fw_transfer_close(struct fw_fetcher *fr)
 {
 	if (fr->multi)
-		curl_multi_cleanup(fr->multi); /* its sockets are taken off the loop on the way */
+		curl_multi_cleanup(fr->multi); /* takes its sockets off the loop */
 	fr->multi = NULL;
 	while (fr->spare_watch) {
 		struct fw_watch *w = fr->spare_watch;
@@ -187,7 +192,7 @@ void fw_transfer_close(struct fw_fetcher *fr)
 	}
 }
 
-/* ---- callbacks of one request --------------------------------------------------------------------------------------------- */
+/* ---- callbacks of one request ---------------------------------------------------------------- */
 
 static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 {
@@ -195,12 +200,16 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 
 	if (!fw_reply_line(&v->reply, &v->fr->c, (struct fw_str){p, size * n}))
 		return 0;
-	if (v->reply.headers_done && fw_redirect_status(v->reply.status)) /* the next hop often goes to the same server */
+	/* the redirect often leads to the same server */
+	if (v->reply.headers_done && fw_redirect_status(v->reply.status))
 		curl_easy_setopt(v->easy, CURLOPT_FORBID_REUSE, 0L);
 	return size * n;
 }
 
-/* Is there room for n more bytes of a body? One transfer is ahead of the others and always has some (LIM-06). */
+/*
+ * Is there buffer space for n more body bytes? One transfer (ahead) always has some, so that it can
+ * finish (LIM-06).
+ */
 static bool has_room(struct fw_fetch_priv *v, size_t n)
 {
 	struct fw_fetcher *fr = v->fr;
@@ -237,7 +246,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 	return n;
 }
 
-/* It has got what it gets: others may go on. */
+/* The transfer is over: free its buffer space, and let others resume. */
 static void give_room(struct fw_fetch_priv *v)
 {
 	struct fw_fetcher *fr = v->fr;
@@ -262,7 +271,7 @@ void fw_transfer_resume(struct fw_fetcher *fr)
 		v->paused = false;
 		v->mark_us = fw_mono_us();
 		fr->paused_n--;
-		curl_easy_pause(v->easy, CURLPAUSE_CONT); /* it may pause itself again at once */
+		curl_easy_pause(v->easy, CURLPAUSE_CONT); /* it may pause again at once */
 	}
 }
 
@@ -270,7 +279,7 @@ static bool refused(struct fw_fetch_priv *v, const struct sockaddr *sa)
 {
 	const char *why;
 
-	if (v->fr->c.proxy) /* a trusted hop, and the only one we connect to (NET-13) */
+	if (v->fr->c.proxy) /* a trusted proxy, the only host that is connected to (NET-13) */
 		return false;
 	why = fw_guard_refuses(v->fr->c.guard, sa);
 	if (why) {
@@ -299,7 +308,10 @@ static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockad
 	return fd;
 }
 
-/* Was this origin asked for another feed not long ago? Origins that fall on the same place push each other out: no harm. */
+/*
+ * Was this origin requested for another feed lately? Colliding origins replace each other, which
+ * does no harm.
+ */
 static bool origin_seen(struct fw_fetch_priv *v)
 {
 	uint64_t h = fw_hash64(v->hop.host, strlen(v->hop.host)) + (uint64_t)v->hop.port * 2 + v->hop.https;
@@ -307,15 +319,16 @@ static bool origin_seen(struct fw_fetch_priv *v)
 	bool known = v->fr->seen[h % FW_SEEN].origin == h && before_us && v->ask_us - before_us < KEEP_US;
 
 	if (v->n > 0 && known && before_us >= v->start_us)
-		return false; /* by this very visit, a hop ago */
+		return false; /* by this visit, before a redirect */
 	v->fr->seen[h % FW_SEEN].origin = h;
 	v->fr->seen[h % FW_SEEN].at_us = v->ask_us;
 	return known;
 }
 
 /*
- * Is this connection likely to be wanted again? When it just was, or when its origin has been asked before lately. How many new
- * ones are kept in a while is bounded, so that libcurl's cache does not overflow.
+ * Is the connection likely to be reused? Yes if it was just reused, or if its origin was requested
+ * lately. The number of new connections kept per KEEP_US is bounded, so that libcurl's cache does
+ * not overflow.
  */
 static bool keep_connection(struct fw_fetch_priv *v)
 {
@@ -333,7 +346,7 @@ static bool keep_connection(struct fw_fetch_priv *v)
 	return seen && fr->kept_n < fr->c.max_in_flight / 4 + 8 && ++fr->kept_n;
 }
 
-/* Connected, perhaps over a connection that was opened for another: judge it again. */
+/* Connected, perhaps over a connection opened for another feed: check the address again. */
 static int on_ready(void *ctx, char *peer, char *self, int peer_port, int self_port)
 {
 	struct fw_fetch_priv *v = ctx;
@@ -349,7 +362,7 @@ static int on_ready(void *ctx, char *peer, char *self, int peer_port, int self_p
 	else if (inet_pton(AF_INET6, peer, &in6.sin6_addr) == 1)
 		sa = (const struct sockaddr *)&in6;
 	if (!sa)
-		v->refused = "unknown"; /* no internet address */
+		v->refused = "unknown"; /* not an internet address */
 	if (!sa || refused(v, sa))
 		return CURL_PREREQFUNC_ABORT;
 	if (keep_connection(v))
@@ -358,7 +371,7 @@ static int on_ready(void *ctx, char *peer, char *self, int peer_port, int self_p
 	return v->unwanted ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
-/* A connection is about to speak TLS. Behind a proxy too the other side is the server. */
+/* A connection is about to start TLS. Also behind a proxy the other side is the server. */
 static CURLcode on_tls(CURL *easy, void *ssl_ctx, void *ctx)
 {
 	struct fw_fetch_priv *v = ctx;
@@ -367,7 +380,7 @@ static CURLcode on_tls(CURL *easy, void *ssl_ctx, void *ctx)
 	return fw_sessions_hook(v->fr->sessions, ssl_ctx, v->hop.host, v->hop.port) ? CURLE_OUT_OF_MEMORY : CURLE_OK;
 }
 
-/* ---- one request ------------------------------------------------------------------------------------------------------------ */
+/* ---- one request ----------------------------------------------------------------------------- */
 
 static void base64(struct fw_buf *out, struct fw_str s)
 {
@@ -414,7 +427,7 @@ static void validator(struct fw_fetch_priv *v, struct fw_buf *out, const char *n
 	v->sent_validators = true;
 }
 
-/* The header lines of this request alone, in front of those of every request. */
+/* The header lines of this request, in front of those of every request. */
 static struct curl_slist *headers(struct fw_fetch_priv *v)
 {
 	struct fw_buf *b = &v->header_text;
@@ -435,7 +448,7 @@ static struct curl_slist *headers(struct fw_fetch_priv *v)
 	return list;
 }
 
-/* What libcurl must know about names: forget the last one, learn this one. */
+/* What libcurl needs to know about names: forget the last one, learn this one. */
 static struct curl_slist *names(struct fw_fetch_priv *v, const char *addrs)
 {
 	const struct fw_hop *to = v->fr->c.proxy ? &v->fr->proxy : &v->hop;
@@ -463,23 +476,26 @@ static struct curl_slist *names(struct fw_fetch_priv *v, const char *addrs)
 	return list;
 }
 
-/* Both give up at the first option that libcurl refuses. BUFFERSIZE is left alone (16 KiB). */
+/* Stops at the first option that libcurl refuses. BUFFERSIZE keeps its default, 16 KiB. */
 #define SET(option, value) do { if (!rc) rc = curl_easy_setopt(v->easy, CURLOPT_##option, value); } while (0)
 
-/* What is the same for every request of the fetcher, set once for each handle. Nothing here lets libcurl remember anything. */
+/*
+ * Options that are the same for every request, set once for each handle. None lets libcurl remember
+ * anything.
+ */
 static CURLcode set_fixed(struct fw_fetch_priv *v)
 {
 	const struct fw_fetch_config *c = &v->fr->c;
 	CURLcode rc = CURLE_OK;
 
-	/* what is asked */
+	/* the request */
 	SET(PATH_AS_IS, 1L);
 	SET(PROTOCOLS_STR, "http,https");
 	SET(REDIR_PROTOCOLS_STR, "http,https");
 	SET(FOLLOWLOCATION, 0L);
 	SET(HTTP_VERSION, (long)(c->http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
 	SET(USERAGENT, c->user_agent);
-	/* to whom */
+	/* the connection */
 	SET(PROXY, c->proxy ? c->proxy : "");
 	SET(NOPROXY, "");
 	SET(SUPPRESS_CONNECT_HEADERS, 1L);
@@ -490,12 +506,13 @@ static CURLcode set_fixed(struct fw_fetch_priv *v)
 	SET(PREREQFUNCTION, on_ready);
 	SET(PREREQDATA, v);
 	SET(CAINFO, c->ca_file);
-	SET(CAPATH, NULL); /* a directory is scanned anew for each connection: 21 ms; the bundle is read once */
+	/* a directory is rescanned for each connection (21 ms); a bundle is read once */
+	SET(CAPATH, NULL);
 	SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	SET(SSL_SESSIONID_CACHE, 0L); /* ours is in session.c */
+	SET(SSL_SESSIONID_CACHE, 0L); /* session.c has our own */
 	SET(SSL_CTX_FUNCTION, on_tls);
 	SET(SSL_CTX_DATA, v);
-	/* what comes back */
+	/* the response */
 	SET(HEADERFUNCTION, on_header);
 	SET(HEADERDATA, v);
 	SET(WRITEFUNCTION, on_body);
@@ -509,7 +526,7 @@ static CURLcode set_fixed(struct fw_fetch_priv *v)
 	return rc;
 }
 
-/* What is this request's own. */
+/* Options of this request. */
 static CURLcode set_request(struct fw_fetch_priv *v, const char *addrs)
 {
 	int64_t left_ms = (v->deadline_us - fw_mono_us()) / 1000;
@@ -526,7 +543,7 @@ static CURLcode set_request(struct fw_fetch_priv *v, const char *addrs)
 	v->posted = v->f->form.p != NULL;
 	SET(HTTPHEADER, headers(v));
 	SET(RESOLVE, names(v, addrs));
-	SET(FORBID_REUSE, 1L); /* until keep_connection() says otherwise */
+	SET(FORBID_REUSE, 1L); /* unless keep_connection() finds it worth keeping */
 	SET(TIMEOUT_MS, (long)FW_MAX(left_ms, 1));
 	if (v->header_text.rc || v->resolve_text.rc)
 		rc = CURLE_OUT_OF_MEMORY;

@@ -250,7 +250,7 @@ def patience(base):
         stats = w.run_once("--order", "fifo", "--first-byte-timeout-ms", "30s", "--total-timeout-ms", "40s")
         equal(stats["feeds"], 30)
         said = dict(w.sql("SELECT url, error FROM feeds WHERE error <> ''")) # more than one, if the origin stands still just then
-        holds(o.urls[3] in said and len(said) == stats["failed"] and all("patience" in e for e in said.values()), "%s: %s" % (stats, said))
+        holds(o.urls[3] in said and len(said) == stats["failed"] and all("patience_ms" in e for e in said.values()), "%s: %s" % (stats, said))
         equal(w.json("list", "--failing"), [], "nobody is charged")
         equal(w.one("SELECT max(total_us) < 30000000 FROM visits"), 1, "it did not get its whole time")
 

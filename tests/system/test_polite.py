@@ -259,7 +259,7 @@ def denied(base):
         equal(w.run_once()["failed"], 2)
         holds(all(r["host"] != "127.1.0.1" for r in o.requests()), "nothing went there")
         for n in 1, 3:
-            equal(w.one("SELECT error FROM feeds WHERE id = ?", n), "fetch refused: deny_networks names the address")
+            equal(w.one("SELECT error FROM feeds WHERE id = ?", n), "fetch refused: the address is in deny_networks")
 
 
 @each_engine("feeds that allow_networks had blocked are due when it has got a network, or deny_networks lost one, and no others", also=("sqlite",))

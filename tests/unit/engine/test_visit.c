@@ -742,7 +742,7 @@ START_TEST(own_network) /* a failure that is laid at our own door charges nobody
 	ck_assert_int_eq(V.offline_ms, 2 * FW_HOUR_MS - 1000);
 	visit_weather_again(&V, &w, 2000);
 	WAS.fail_n = 2;
-	fw_err_set(&V.fetch.err, FW_ENET, "the name servers do not answer");
+	fw_err_set(&V.fetch.err, FW_ENET, "the name servers do not respond");
 	finish(FW_VISIT_DNS, 0, NULL);
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_LOCAL);
 	ck_assert_uint_eq(V.feed.fail_n, 2);

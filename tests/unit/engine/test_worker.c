@@ -329,7 +329,7 @@ static void flight_send(size_t i)
 	if (!at->f->send(at->f)) {
 		at->f->kind = FW_VISIT_LOCAL;
 		at->f->put_off = true;
-		fw_err_set(&at->f->err, FW_EAGAIN, "its host wants no request now");
+		fw_err_set(&at->f->err, FW_EAGAIN, "the host must not be requested now");
 		flight_end(i);
 		return;
 	}

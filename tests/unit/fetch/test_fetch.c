@@ -840,8 +840,8 @@ START_TEST(refused_in_words) /* the port is named where it is what is in the way
 		{"127.0.0.0/8", "", "https://127.2.0.50:6667/", "fetch refused: port 6667 (to permit it, add the address with this port to allow_networks: "
 			"ADDRESS:6667)"},
 		{"", "", "http://192.88.98.1:79/", "fetch refused: port 79 (to permit it, add the address with this port to allow_networks: ADDRESS:79)"},
-		{"127.0.0.0/8,127.2.0.50:9", "127.0.0.0/8", "http://127.2.0.50:9/", "fetch refused: deny_networks names the address"},
-		{"127.0.0.0/8, 127.2.0.50:9", "", "http://127.2.0.50:9/", "no connection to the server: Connection refused"},
+		{"127.0.0.0/8,127.2.0.50:9", "127.0.0.0/8", "http://127.2.0.50:9/", "fetch refused: the address is in deny_networks"},
+		{"127.0.0.0/8, 127.2.0.50:9", "", "http://127.2.0.50:9/", "connection failed: Connection refused"},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
