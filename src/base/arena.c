@@ -61,11 +61,11 @@ void *fw_arena_slow(struct fw_arena *a, size_t n)
 		a->at += want;
 		return p;
 	}
-	/* a sixteenth of what there is: few blocks, and little left over in the last */
+	/* blocks of a sixteenth of all memory: few blocks, little waste in the last */
 	size = a->used_bytes / 16 < BLOCK_MIN ? BLOCK_MIN : a->used_bytes / 16;
 	size = size > BLOCK_MAX ? BLOCK_MAX : size;
 	if (want + head > size / 4 && a->head) {
-		/* a large piece gets a block of its own, behind the current one */
+		/* a large allocation gets its own block, behind the current one */
 		b = block_new(a, want + head);
 		if (!b)
 			goto fail;
@@ -213,7 +213,7 @@ void fw_arena_trim(struct fw_arena *a, void *p, size_t old_n, size_t new_n)
 	}
 	if (!b || p != b->data || (char *)p + old_m != (char *)b + b->size)
 		return;
-	/* a block of its own: given back, or made the current one when more is left over in it */
+	/* a block of its own: free it, or make it current if it has more free space */
 	if (!new_m) {
 		a->head->next = b->next;
 		block_free(a, b);

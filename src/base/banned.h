@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Functions that have a safe replacement in this tree; included last by base headers that own one. */
+/* Functions that this tree replaces by safe ones. Include it last: system headers may use them. */
 #ifndef FW_BASE_BANNED_H
 #define FW_BASE_BANNED_H
 

@@ -7,7 +7,7 @@
 
 #define HEADER 8
 #define ALIGN 8
-#define FILLER UINT64_MAX /* in place of a length: the next record begins at the start of the memory */
+#define FILLER UINT64_MAX /* instead of a length: the next record is at the start of the memory */
 
 static size_t span(size_t len)
 {
@@ -40,7 +40,7 @@ int fw_byte_ring_init(struct fw_byte_ring *r, size_t bytes)
 	mem = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (mem == MAP_FAILED)
 		return FW_ENOMEM;
-	memset(mem, 0, n); /* now, not when the first burst comes */
+	memset(mem, 0, n); /* touch the pages now, not in the first burst */
 	r->mem = mem;
 	r->mask = n - 1;
 	return 0;
@@ -53,9 +53,9 @@ void fw_byte_ring_finish(struct fw_byte_ring *r)
 	r->mem = NULL;
 }
 
-/* ---- producer ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- producer -------------------------------------------------------------------------------- */
 
-/* Indices run on and wrap by themselves: differences are what counts. */
+/* Indices grow and wrap around; only their differences count. */
 static bool has_room(struct fw_byte_ring *r, size_t n)
 {
 	if (n <= r->mask + 1 - (r->draft - r->head_seen))
@@ -94,9 +94,9 @@ void fw_byte_ring_forget(struct fw_byte_ring *r)
 	r->draft = atomic_load_explicit(&r->tail, memory_order_relaxed);
 }
 
-/* ---- consumer ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- consumer -------------------------------------------------------------------------------- */
 
-/* Where the next record begins; false: there is none. */
+/* Find the next record; false: there is none. */
 static bool find(struct fw_byte_ring *r, size_t *at, size_t *len)
 {
 	if (r->next == r->tail_seen) {
@@ -105,7 +105,8 @@ static bool find(struct fw_byte_ring *r, size_t *at, size_t *len)
 			return false;
 	}
 	*at = r->next;
-	if (header_get(r, *at) == FILLER) /* never the last thing published: the record it made way for comes with it */
+	/* filler is always published together with the record behind it */
+	if (header_get(r, *at) == FILLER)
 		*at += r->mask + 1 - (*at & r->mask);
 	*len = (size_t)header_get(r, *at);
 	return true;

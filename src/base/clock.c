@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The calendar arithmetic counts days from 0000-03-01, so that the leap day is the last of its year; 400 years are 146,097 days.
+ * Calendar arithmetic counts days from 0000-03-01, so the leap day is the last day of a year; 400
+ * years have 146,097 days.
  */
 #include <time.h>
 
@@ -97,7 +98,7 @@ void fw_civil_from_ms(int64_t at_ms, struct fw_civil *out)
 	out->yearday = (int)(days - fw_days_from_civil(out->year, 1, 1) + 1);
 }
 
-/* Years 0000 to 9999, which is what the textual forms can hold. */
+/* Years 0000 to 9999, the range of the text forms. */
 static int64_t clamp_ms(int64_t at_ms)
 {
 	const int64_t lo = INT64_C(-62167219200000), hi = INT64_C(253402300799999);
@@ -184,7 +185,7 @@ bool fw_http_date_parse(struct fw_str s, int64_t now_ms, int64_t *out)
 		if (!number(d, 1, 31, &day) || !month_name(mon, &month) || !clock_time(word[2], &h, &m, &sec) ||
 		    !fw_str_ieq(word[3], FW_STR("GMT")) || !number(rest, 0, 9999, &year))
 			return false;
-		if (rest.len == 2) { /* more than 50 years ahead means the past century */
+		if (rest.len == 2) { /* more than 50 years ahead: the past century */
 			fw_civil_from_ms(now_ms, &now);
 			year += now.year / 100 * 100;
 			if (year > now.year + 50)

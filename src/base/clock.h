@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Time as numbers: Unix milliseconds, UTC, int64_t; proleptic Gregorian calendar; leap seconds folded
- * into the next second. Only the first few look at a clock.
+ * Times as numbers: Unix milliseconds in UTC, int64_t, proleptic Gregorian calendar; a leap second
+ * counts as the next second. Only the fw_now and fw_mono functions and fw_thread_cpu_us() read a
+ * clock.
  */
 #ifndef FW_BASE_CLOCK_H
 #define FW_BASE_CLOCK_H
@@ -14,7 +15,7 @@
 #define FW_MINUTE_MS (60 * FW_SECOND_MS)
 #define FW_HOUR_MS (60 * FW_MINUTE_MS)
 #define FW_DAY_MS (24 * FW_HOUR_MS)
-#define FW_NO_TIME INT64_MIN /* "no date" wherever a date may be missing */
+#define FW_NO_TIME INT64_MIN /* "no date", wherever a date may be missing */
 
 struct fw_civil {
 	int year, month, day;    /* month 1..12, day 1..31 */
@@ -27,25 +28,34 @@ int64_t fw_now_ms(void);   /* wall clock */
 int64_t fw_mono_ms(void);  /* CLOCK_MONOTONIC */
 int64_t fw_mono_us(void);
 struct timespec fw_timespec(int64_t at_ms); /* of either clock */
-int64_t fw_thread_cpu_us(void); /* this thread's processor time */
+int64_t fw_thread_cpu_us(void); /* this thread's CPU time */
 
 int64_t fw_days_from_civil(int year, int month, int day); /* days since 1970-01-01 */
-/* Seconds and so on are added as they are; month must be 1..12. */
+/* Out-of-range days, hours and so on carry over; month must be 1..12. */
 int64_t fw_time_ms(int year, int month, int day, int hour, int minute, int second, int ms);
 void fw_civil_from_ms(int64_t at_ms, struct fw_civil *out);
 bool fw_leap_year(int year);
 int fw_month_days(int year, int month);
 
 #define FW_RFC3339_MAX 40
-/* "2026-11-21T12:30:00Z" (with .mmm when there are milliseconds); years outside 0..9999 are clamped. Returns dst. */
+/*
+ * "2026-11-21T12:30:00Z", with .mmm unless that is 0; years outside 0..9999 are clamped. Returns
+ * dst.
+ */
 char *fw_rfc3339(char dst[FW_RFC3339_MAX], int64_t at_ms);
 /* IMF-fixdate for HTTP headers, "Sat, 21 Nov 2026 12:30:00 GMT". */
 char *fw_http_date(char dst[FW_RFC3339_MAX], int64_t at_ms);
-/* HTTP-date in its three forms (RFC 9110 section 5.6.7): IMF-fixdate, rfc850 (two-digit year read against now_ms), asctime. */
+/*
+ * The three forms of an HTTP-date (RFC 9110 section 5.6.7): IMF-fixdate, rfc850 and asctime. now_ms
+ * gives the century of a two-digit year.
+ */
 FW_MUST_CHECK bool fw_http_date_parse(struct fw_str s, int64_t now_ms, int64_t *out);
-/* "1d 4h", "25 min", "3.2 s", "412 ms": at most two units. Returns dst. */
+/* "1 d 4 h", "25 min", "3.2 s", "412 ms": at most two units. Returns dst. */
 char *fw_duration_text(char dst[FW_RFC3339_MAX], int64_t ms);
-/* "90", "90s", "15m", "2h", "1d", "1w", "250ms": to milliseconds; a bare number takes unit_ms. */
+/*
+ * "90", "90s", "15m", "2h", "1d", "1w", "250ms" to milliseconds; a number without a unit is in
+ * unit_ms.
+ */
 FW_MUST_CHECK bool fw_duration_parse(struct fw_str s, int64_t unit_ms, int64_t *out);
 
 #endif

@@ -5,7 +5,10 @@
 
 #include "base/utf8.h"
 
-/* What is quoted may come from outside, and may have been cut inside a character: '?' for all that is no plain text. */
+/*
+ * A quoted text may come from outside, and may be cut within a character: replace all but plain
+ * text by '?'.
+ */
 static void make_harmless(char *s)
 {
 	size_t len = strlen(s), n;

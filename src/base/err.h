@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Errors whose code is never 0, written where whoever reads can see it: compilers and analyzers do not look into fw_err_set(). */
+/* Errors whose code is visibly not 0: compilers and analyzers do not look into fw_err_set(). */
 #ifndef FW_BASE_ERR_H
 #define FW_BASE_ERR_H
 
@@ -7,7 +7,10 @@
 
 #include "feedwheel/types.h"
 
-/* fw_err_set() with a code that is a constant; and the code of what has just failed and said so in err. */
+/*
+ * FW_ERR: fw_err_set() with a constant code. FW_ERR_CODE: the code that a failed call has set in
+ * err.
+ */
 #define FW_ERR(err, code, ...) ((void)fw_err_set(err, code, __VA_ARGS__), (code))
 #define FW_ERR_CODE(err) (assert((err)->rc), (err)->rc)
 

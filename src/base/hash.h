@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* Non-cryptographic hashing by xxHash (XXH3). Values are stored on disk: the functions must never change. */
+/*
+ * Non-cryptographic hashing with xxHash (XXH3). Values are stored on disk, so the functions must
+ * never change.
+ */
 #ifndef FW_BASE_HASH_H
 #define FW_BASE_HASH_H
 
-#define XXH_STATIC_LINKING_ONLY /* the state's size, so that it can live on the stack */
+#define XXH_STATIC_LINKING_ONLY /* for the state's size, so that it can live on the stack */
 #include <xxhash.h>
 
 #include "feedwheel/types.h"
@@ -16,7 +19,7 @@ uint64_t fw_hash64(const void *p, size_t n);
 uint64_t fw_hash64_seed(const void *p, size_t n, uint64_t seed);
 struct fw_hash128 fw_hash128(const void *p, size_t n);
 
-/* A hash over several parts; each part's length is hashed too, so ("ab","c") differs from ("a","bc"). */
+/* A hash over several parts. Lengths are hashed too, so ("ab","c") differs from ("a","bc"). */
 struct fw_hasher {
 	XXH3_state_t state; /* 576 bytes, aligned to 64 */
 };

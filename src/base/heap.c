@@ -9,7 +9,7 @@ void fw_heap_init(struct fw_heap *h, fw_heap_before *before)
 	h->before = before;
 }
 
-/* Of two trees one. Neither has siblings. */
+/* Link two trees without siblings into one. */
 static struct fw_heap_node *link_two(const struct fw_heap *h, struct fw_heap_node *a, struct fw_heap_node *b)
 {
 	struct fw_heap_node *up = h->before(b, a) ? b : a, *down = up == a ? b : a;
@@ -23,7 +23,7 @@ static struct fw_heap_node *link_two(const struct fw_heap *h, struct fw_heap_nod
 	return up;
 }
 
-/* Of a row of siblings one tree: in pairs from the left, then the pairs from the right. */
+/* Link a list of siblings into one tree: in pairs from the left, then the pairs from the right. */
 static struct fw_heap_node *link_all(const struct fw_heap *h, struct fw_heap_node *n)
 {
 	struct fw_heap_node *pairs = NULL, *whole = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A pairing heap whose nodes are members of what it holds: no memory of its own, no bound. put and merging cost O(1), taking the
- * first and removing O(log n) on the average.
+ * A pairing heap. Its nodes are members of the items, so it allocates nothing and has no limit.
+ * Putting costs O(1); taking the first and removing cost O(log n) amortized.
  */
 #ifndef FW_BASE_HEAP_H
 #define FW_BASE_HEAP_H
@@ -10,11 +10,11 @@
 #include <stddef.h>
 
 struct fw_heap_node {
-	struct fw_heap_node *child, *next; /* its first child, the next of its siblings */
-	struct fw_heap_node *prev;         /* the sibling before it; of a first child: the parent */
+	struct fw_heap_node *child, *next; /* first child; next sibling */
+	struct fw_heap_node *prev;         /* previous sibling; of a first child: the parent */
 };
 
-/* Does a come before b? A strict order; the same as long as both are in the heap. */
+/* Does a come before b? A strict order, unchanged while both are in the heap. */
 typedef bool fw_heap_before(const struct fw_heap_node *a, const struct fw_heap_node *b);
 
 struct fw_heap {
@@ -29,7 +29,7 @@ struct fw_heap {
 
 void fw_heap_init(struct fw_heap *h, fw_heap_before *before);
 void fw_heap_put(struct fw_heap *h, struct fw_heap_node *n);
-struct fw_heap_node *fw_heap_take(struct fw_heap *h); /* the first; NULL: empty */
-void fw_heap_remove(struct fw_heap *h, struct fw_heap_node *n); /* one that is in it */
+struct fw_heap_node *fw_heap_take(struct fw_heap *h); /* remove and return the first; NULL: empty */
+void fw_heap_remove(struct fw_heap *h, struct fw_heap_node *n); /* n must be in the heap */
 
 #endif

@@ -45,7 +45,7 @@ static void open_level(struct fw_json *j, const char *key, bool array)
 	member(j, key);
 	fw_buf_addc(j->out, array ? '[' : '{');
 	j->depth++;
-	if (j->depth > MAX_DEPTH) /* counted on, so that the ends that follow find their level */
+	if (j->depth > MAX_DEPTH) /* counted all the same, so that the closing calls match */
 		j->out->rc = j->out->rc ? j->out->rc : FW_ELIMIT;
 	else
 		j->is_array = array ? j->is_array | UINT64_C(1) << j->depth : j->is_array & ~(UINT64_C(1) << j->depth);
@@ -153,7 +153,7 @@ void fw_json_double(struct fw_json *j, const char *key, double v)
 	}
 	(void)fw_snprintf(text, sizeof(text), "%.15g", v);
 	for (char *p = text; *p; p++) {
-		if (*p == ',') /* should the program have set a locale */
+		if (*p == ',') /* if the program has set a locale */
 			*p = '.';
 	}
 	fw_buf_adds(j->out, text);

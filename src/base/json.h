@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Writing JSON (RFC 8259) into a buffer: commas and nesting kept by the writer, strings escaped, invalid UTF-8
- * replaced by U+FFFD, numbers locale-free. Reading JSON is jansson's job.
+ * Writes JSON (RFC 8259) into a buffer. The writer keeps track of commas and nesting, escapes
+ * strings, replaces invalid UTF-8 by U+FFFD, and formats numbers without regard to the locale.
+ * jansson reads JSON.
  *
  *	fw_json_init(&j, &buf, true);
  *	fw_json_object(&j, NULL);
@@ -17,13 +18,13 @@
 struct fw_json {
 	struct fw_buf *out;
 	int depth;
-	bool pretty;      /* two spaces a level */
+	bool pretty;      /* two spaces per level */
 	bool need_comma;
-	uint64_t is_array; /* one bit a level, 63 at most */
+	uint64_t is_array; /* one bit per level, 63 levels */
 };
 
 void fw_json_init(struct fw_json *j, struct fw_buf *out, bool pretty);
-/* key is NULL inside arrays and at the top. */
+/* key is NULL inside arrays and at the top level. */
 void fw_json_object(struct fw_json *j, const char *key);
 void fw_json_array(struct fw_json *j, const char *key);
 void fw_json_end(struct fw_json *j);

@@ -58,7 +58,7 @@ void fw_log_own_up(void)
 	if (lost == before)
 		return;
 	fw_log(FW_LOG_ERROR, "%llu log lines could not be written", (unsigned long long)(lost - before));
-	if (fw_log_lost() == lost) /* that one could */
+	if (fw_log_lost() == lost) /* this line was written */
 		atomic_store(&log_state.owned_up, lost);
 }
 
@@ -94,7 +94,8 @@ void fw_log(enum fw_log_level level, const char *fmt, ...)
 	if (!fw_log_on(level))
 		return;
 	va_start(ap, fmt);
-	if (vsnprintf(text, sizeof(text), fmt, ap) >= (int)sizeof(text)) /* what is too long is cut, not lost */
+	/* text that is too long is cut */
+	if (vsnprintf(text, sizeof(text), fmt, ap) >= (int)sizeof(text))
 		text[fw_utf8_cut(text, sizeof(text) - 1, sizeof(text) - 5)] = '\0';
 	va_end(ap);
 	fw_rfc3339(when, fw_now_ms());
@@ -114,7 +115,7 @@ void fw_log(enum fw_log_level level, const char *fmt, ...)
 		fw_log_escape(&line, fw_str(text));
 		fw_buf_addc(&line, '\n');
 	}
-	/* one write, so that lines of several processes do not mix */
+	/* a single write, so that lines of several processes do not mix */
 	do {
 		n = line.rc ? -1 : write(STDERR_FILENO, line.p, line.len);
 	} while (n < 0 && errno == EINTR && !line.rc);

@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "base/str.h"
 
-static const char DELETED[] = ""; /* key.p of a slot whose item was taken out */
+static const char DELETED[] = ""; /* key.p of a deleted slot */
 
 void fw_map_init(struct fw_map *m, uint64_t seed)
 {
@@ -95,7 +95,7 @@ void *fw_map_put(struct fw_map *m, struct fw_str key, void *value, int *rc)
 			return NULL;
 	}
 	if (!key.p)
-		key.p = DELETED; /* an empty key is a key */
+		key.p = DELETED; /* an empty key is valid */
 	place(m, (struct fw_map_slot){key, hash, value});
 	m->n++;
 	m->used++;

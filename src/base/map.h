@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: ISC */
-/* A hash map from byte strings to pointers: open addressing, keys borrowed (must outlive the map). */
+/*
+ * A hash map from byte strings to pointers: open addressing. Keys are borrowed and must outlive
+ * their items.
+ */
 #ifndef FW_BASE_MAP_H
 #define FW_BASE_MAP_H
 
 #include "feedwheel/types.h"
 
 struct fw_map_slot {
-	struct fw_str key; /* key.p NULL: free, value NULL with key.p set: deleted */
+	struct fw_str key; /* key.p NULL: free slot; value NULL: deleted */
 	uint64_t hash;
 	void *value;
 };
@@ -19,12 +22,14 @@ struct fw_map {
 
 void fw_map_init(struct fw_map *m, uint64_t seed);
 void fw_map_finish(struct fw_map *m);
-void fw_map_free(struct fw_map *m); /* the same, and free() of each value */
+void fw_map_free(struct fw_map *m); /* the same, and free() each value */
 void *fw_map_get(const struct fw_map *m, struct fw_str key);
-/* value must not be NULL; returns the one it replaced, if any. *rc is 0 or FW_ENOMEM. */
+/* value must not be NULL. Returns the replaced value, or NULL. *rc: 0 or FW_ENOMEM. */
 void *fw_map_put(struct fw_map *m, struct fw_str key, void *value, int *rc);
 void *fw_map_del(struct fw_map *m, struct fw_str key);
-/* Walk: start with *at = 0; returns NULL at the end. Deleting the item just returned is allowed. */
+/*
+ * Iterate: start with *at = 0; returns NULL at the end. Deleting the item just returned is allowed.
+ */
 void *fw_map_next(const struct fw_map *m, size_t *at, struct fw_str *key);
 
 #endif

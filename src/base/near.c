@@ -9,7 +9,7 @@ static int folded(char c)
 	return c == '_' ? '-' : fw_lower((unsigned char)c);
 }
 
-/* Optimal string alignment, three rows of the matrix at a time. */
+/* Optimal string alignment distance, with three rows of the matrix. */
 size_t fw_edit_distance(struct fw_str a, struct fw_str b)
 {
 	size_t row[3][WORD_MAX + 1] = {{0}};
@@ -40,7 +40,9 @@ size_t fw_edit_distance(struct fw_str a, struct fw_str b)
 void fw_near_offer(struct fw_near *n, const char *name)
 {
 	size_t d = fw_edit_distance(n->word, fw_str(name));
-	/* one edit in three characters, at least one: "lst" is near "list", "foo" is near nothing */
+	/*
+	 * one edit per three characters, at least one: "lst" matches "list", "foo" matches nothing
+	 */
 	size_t most = FW_MAX(n->word.len / 3, (size_t)1);
 
 	if (d <= most && (!n->best || d < n->distance)) {

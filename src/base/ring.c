@@ -24,7 +24,7 @@ bool fw_ring_put(struct fw_ring *r, void *item)
 {
 	size_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 
-	/* indices run on and wrap by themselves: their difference is the fill */
+	/* indices grow and wrap around: their difference is the fill */
 	if (tail - r->head_seen > r->mask) {
 		r->head_seen = atomic_load_explicit(&r->head, memory_order_acquire);
 		if (tail - r->head_seen > r->mask)

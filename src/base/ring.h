@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A bounded ring of pointers between exactly one producer thread and one consumer thread.
+ * A bounded ring of pointers between exactly one producer thread and one consumer thread, in order.
  *
- * Power of two slots, no lock, no allocation after init. Head and tail live on cache lines of their own and
- * each side keeps a copy of the other's index, so an uncontended put or take touches one shared line.
- * Order is kept. put publishes with release, take reads with acquire: what the producer wrote into *item
- * before put is seen by the consumer after take.
+ * A power of two of slots; no lock, and no allocation after init. Head and tail have cache lines of
+ * their own, and each side keeps a copy of the other's index, so an uncontended put or take touches
+ * one shared line. put publishes with release order, take reads with acquire order: the consumer
+ * sees all that the producer wrote into *item before put.
  */
 #ifndef FW_BASE_RING_H
 #define FW_BASE_RING_H
@@ -27,7 +27,8 @@ struct fw_ring {
 
 /* cap is rounded up to a power of two, at least 2. Errors: FW_ENOMEM. */
 FW_MUST_CHECK int fw_ring_init(struct fw_ring *r, size_t cap);
-void fw_ring_finish(struct fw_ring *r); /* items still inside are not freed: they are the caller's */
+/* items still in it are not freed; they belong to the caller */
+void fw_ring_finish(struct fw_ring *r);
 FW_MUST_CHECK bool fw_ring_put(struct fw_ring *r, void *item); /* producer; false: full */
 void *fw_ring_take(struct fw_ring *r);                         /* consumer; NULL: empty */
 size_t fw_ring_fill(const struct fw_ring *r);                  /* any thread; a snapshot */

@@ -37,7 +37,7 @@ void fw_hex_write(char *out, const unsigned char *bytes, size_t n)
 
 static bool ieq(const char *a, const char *b, size_t n)
 {
-	if (n && memcmp(a, b, n) == 0) /* names come as everybody writes them */
+	if (n && memcmp(a, b, n) == 0) /* names usually come in the usual case */
 		return true;
 	for (size_t i = 0; i < n; i++) {
 		if (fw_lower((unsigned char)a[i]) != fw_lower((unsigned char)b[i]))
@@ -137,7 +137,7 @@ bool fw_str_int(struct fw_str s, int64_t *out)
 		if (d < 0 || d > 9 || __builtin_mul_overflow(v, 10, &v) || __builtin_sub_overflow(v, d, &v))
 			return false;
 	}
-	/* v was built downwards, so that INT64_MIN fits */
+	/* v was built as a negative number, so that INT64_MIN fits */
 	if (!negative && v == INT64_MIN)
 		return false;
 	*out = negative ? v : -v;

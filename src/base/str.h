@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Borrowed strings and ASCII. Nothing here looks at the locale, so feed bytes may be passed as they are. */
+/*
+ * Borrowed strings, and ASCII. Nothing here depends on the locale, so bytes of feeds may be passed
+ * as they are.
+ */
 #ifndef FW_BASE_STR_H
 #define FW_BASE_STR_H
 
@@ -12,7 +15,7 @@
 #define FW_STR_ARG(s) (int)((s).len > 100000 ? 100000 : (s).len), ((s).p ? (s).p : "") /* for "%.*s" */
 #define FW_N(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The lesser and the greater of two numbers, of the type that their sum has. Each is looked at once. */
+/* Minimum and maximum of two numbers, in the type of their sum. Each argument is evaluated once. */
 #define FW_LEAST_AND_MOST(suffix, type) \
 	static inline type fw_min_##suffix(type a, type b) { return a < b ? a : b; } \
 	static inline type fw_max_##suffix(type a, type b) { return a > b ? a : b; }
@@ -67,24 +70,29 @@ static inline bool fw_is_alnum(int c)
 }
 
 int fw_hexval(int c); /* 0..15, or -1 */
-FW_MUST_CHECK bool fw_hex_read(struct fw_str hex, unsigned char *out, size_t n); /* n bytes, neither more nor less */
+/* exactly n bytes */
+FW_MUST_CHECK bool fw_hex_read(struct fw_str hex, unsigned char *out, size_t n);
 void fw_hex_write(char *out, const unsigned char *bytes, size_t n); /* 2 * n lower-case digits and a NUL */
 bool fw_str_ieq(struct fw_str a, struct fw_str b); /* ASCII case folded */
 bool fw_str_starts(struct fw_str s, struct fw_str prefix);
 bool fw_str_istarts(struct fw_str s, struct fw_str prefix);
 bool fw_str_ends(struct fw_str s, struct fw_str suffix);
 struct fw_str fw_str_trim(struct fw_str s); /* white space at both ends */
-struct fw_str fw_str_sub(struct fw_str s, size_t from, size_t to); /* clamped */
-const char *fw_str_find(struct fw_str s, struct fw_str needle); /* or NULL */
+/* from and to are clamped to the length */
+struct fw_str fw_str_sub(struct fw_str s, size_t from, size_t to);
+const char *fw_str_find(struct fw_str s, struct fw_str needle); /* NULL: not found */
 const char *fw_str_ifind(struct fw_str s, struct fw_str needle);
-/* The part before the first sep; *rest is what follows it, absent (p NULL) when there was none. */
+/* The part before the first sep. *rest: what follows it; absent (p NULL) if there is no sep. */
 struct fw_str fw_str_split(struct fw_str s, char sep, struct fw_str *rest);
-/* All of s must be a decimal number (optional sign, surrounding white space); false otherwise or on overflow. */
+/*
+ * The whole of s is a decimal number, with optional sign and surrounding white space. False
+ * otherwise, or on overflow.
+ */
 FW_MUST_CHECK bool fw_str_int(struct fw_str s, int64_t *out);
 FW_MUST_CHECK bool fw_str_double(struct fw_str s, double *out); /* locale-free, at most 60 characters */
-/* snprintf that returns false when it had to cut. */
+/* snprintf() that returns false if it had to cut. */
 FW_PRINTF(3, 4) bool fw_snprintf(char *dst, size_t cap, const char *fmt, ...);
-/* Copy with NUL, cutting at a UTF-8 boundary; returns true when all fitted. */
+/* Copy with a NUL, cut at a UTF-8 boundary; returns true if everything fitted. */
 bool fw_str_copy(char *dst, size_t cap, struct fw_str s);
 char *fw_str_dup(struct fw_str s); /* malloc'd, NUL-terminated; NULL out of memory */
 

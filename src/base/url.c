@@ -9,7 +9,7 @@ static bool scheme_char(int c)
 	return fw_is_alnum(c) || c == '+' || c == '-' || c == '.';
 }
 
-/* Length of the scheme in front of ':', 0 when there is none (RFC 3986 section 3.1). */
+/* Length of the scheme before ':'; 0: none (RFC 3986 section 3.1). */
 static size_t scheme_len(struct fw_str s)
 {
 	size_t n = 0;
@@ -61,7 +61,7 @@ static void split_authority(struct fw_str authority, struct fw_url *out)
 	}
 }
 
-/* n: the length of the scheme in front. */
+/* n: length of the scheme. */
 static void split(struct fw_str s, size_t n, struct fw_url *out)
 {
 	size_t i;
@@ -97,9 +97,9 @@ void fw_url_split(struct fw_str s, struct fw_url *out)
 	split(s, scheme_len(s), out);
 }
 
-/* ---- resolving -------------------------------------------------------------------------------------------------------- */
+/* ---- resolving ------------------------------------------------------------------------------- */
 
-/* RFC 3986 section 5.2.4 over path, written behind `root` in out. */
+/* Append path to out, without dot segments (RFC 3986 section 5.2.4). */
 static void add_path(struct fw_buf *out, struct fw_str path)
 {
 	size_t root = out->len, i = 0;
@@ -132,7 +132,7 @@ static void add_path(struct fw_buf *out, struct fw_str path)
 		out->p[out->len] = '\0';
 }
 
-/* A path without an authority in front of it must not begin like one (RFC 3986 section 3.3). */
+/* A path without an authority must not start with "//" (RFC 3986 section 3.3). */
 static void one_slash(struct fw_buf *out, size_t root)
 {
 	size_t n = root;
@@ -165,7 +165,10 @@ static void add_authority(struct fw_buf *out, const struct fw_url *u)
 	}
 }
 
-/* Trimmed (controls and spaces), tabs and newlines taken out, spaces as %20: borrowed when nothing had to change. */
+/*
+ * Trim controls and spaces, remove tabs and newlines, and make spaces %20. Returns s itself if
+ * nothing changes.
+ */
 static struct fw_str tidy(struct fw_arena *a, struct fw_str s)
 {
 	size_t extra = 0, n = 0;
@@ -218,10 +221,13 @@ struct fw_str fw_url_resolve(struct fw_arena *a, struct fw_str base, struct fw_s
 	if (!b.scheme.p || (!b.has_authority && !fw_str_starts(b.path, FW_STR("/"))))
 		return ref;
 	if (r.scheme.p) {
-		/* "http:page" is a relative reference to browsers when the base has that scheme too */
+		/*
+		 * "http:page" is a relative reference if base has that scheme too, as in browsers
+		 */
 		if (r.has_authority || !is_web(r.scheme) || !fw_str_ieq(r.scheme, b.scheme))
 			return ref;
-		split(fw_str_sub(ref, r.scheme.len + 1, ref.len), 0, &r); /* and "http:f://host" names no host */
+		/* "http:f://host" has no host either */
+		split(fw_str_sub(ref, r.scheme.len + 1, ref.len), 0, &r);
 	}
 	fw_buf_addstr(&out, b.scheme);
 	fw_buf_addc(&out, ':');
@@ -264,13 +270,13 @@ struct fw_str fw_url_resolve(struct fw_arena *a, struct fw_str base, struct fw_s
 		fw_buf_addc(&out, '#');
 		fw_buf_addstr(&out, r.fragment);
 	}
-	a->failed |= out.rc != 0; /* absent for want of memory is not absent */
+	a->failed |= out.rc != 0; /* out of memory must not look like an absent URL */
 	done = out.rc ? FW_STR_NONE : fw_arena_str(a, fw_buf_str(&out));
 	fw_buf_finish(&out);
 	return done;
 }
 
-/* ---- what we subscribe to ---------------------------------------------------------------------------------------------- */
+/* ---- URLs of feeds --------------------------------------------------------------------------- */
 
 static struct fw_str lower(struct fw_arena *a, struct fw_str s)
 {
@@ -331,17 +337,17 @@ static bool read_port(struct fw_str s, int *port)
 static int host_check(struct fw_str host, bool v6, struct fw_err *err)
 {
 	if (!host.len)
-		return fw_err_set(err, FW_EINVAL, "the URL names no host");
+		return fw_err_set(err, FW_EINVAL, "the URL has no host");
 	if (host.len > 253)
 		return fw_err_set(err, FW_EINVAL, "the host name is longer than 253 bytes");
 	if (host.p[0] == '.' || fw_str_find(host, FW_STR("..")))
-		return fw_err_set(err, FW_EINVAL, "the host '%.*s' has nothing between two dots", FW_STR_ARG(host));
+		return fw_err_set(err, FW_EINVAL, "the host '%.*s' has an empty label", FW_STR_ARG(host));
 	for (size_t i = 0; i < host.len; i++) {
 		int c = (unsigned char)host.p[i];
 
 		if (v6 ? fw_hexval(c) < 0 && c != ':' && c != '.' : c < 0x80 && !fw_is_alnum(c) && c != '-' && c != '.' && c != '_')
-			return fw_err_set(err, FW_EINVAL, "the host '%.*s' has a character that no host name has (%s)",
-				FW_STR_ARG(host), c == '%' ? "%: zone ids are not allowed" : "letters, digits, - and . are");
+			return fw_err_set(err, FW_EINVAL, "the host '%.*s' has an invalid character (%s)",
+				FW_STR_ARG(host), c == '%' ? "%: zone ids are not allowed" : "allowed are letters, digits, - and .");
 	}
 	return 0;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Validation follows the table of RFC 3629 section 4: the first byte says how long the character is and narrows the range of
- * the second; the rest are 80-BF. ASCII runs are skipped sixteen bytes at a time.
+ * Validation follows RFC 3629 section 4: the first byte gives the character's length and narrows
+ * the range of the second byte; the others are 80-BF. ASCII is skipped 16 bytes at a time.
  *
- * Where the processor has AVX2, 32 bytes are judged at once, by the method of Keiser and Lemire ("Validating UTF-8 in less than one
- * instruction per byte", 2021): three look-ups by nibble (high and low one of a byte, high one of the next) name the faults that each
- * allows, and a fault that all three allow is one. What that finds wrong, and the last bytes, go through the plain loop, which knows where.
+ * With AVX2, 32 bytes are checked at once by the method of Keiser and Lemire ("Validating UTF-8 in
+ * less than one instruction per byte", 2021). Three table lookups by nibble (both nibbles of a
+ * byte, the high one of the next) give the possible faults; a fault that all three report is real.
+ * Blocks with a fault, and the last bytes, go through the plain loop, which finds the exact place.
  */
 #include <string.h>
 
@@ -20,7 +21,7 @@
 
 #define ASCII_MASK UINT64_C(0x8080808080808080)
 
-/* Length of the character that starts at p, 0 when it is not valid or cut off. */
+/* Length of the character at p; 0: invalid or truncated. */
 static size_t char_len(const unsigned char *p, size_t len)
 {
 	unsigned char lo = 0x80, hi = 0xbf;
@@ -77,17 +78,17 @@ static size_t valid_plain(const unsigned char *p, size_t i, size_t len)
 }
 
 #if HAVE_AVX2
-/* The faults of two bytes in a row. */
+/* Faults of two consecutive bytes. */
 enum {
-	SHORT = 1,     /* a lead byte, and no continuation behind it */
-	LONG = 2,      /* ASCII, and a continuation behind it */
+	SHORT = 1,     /* a lead byte without a continuation */
+	LONG = 2,      /* ASCII followed by a continuation */
 	OVER3 = 4,     /* E0 80-9F */
 	LARGE = 8,     /* F4 90-BF, F5-FF 90-BF */
 	SURROGATE = 16, /* ED A0-BF */
 	OVER2 = 32,    /* C0, C1 */
 	LARGE8 = 64,   /* F5-FF 80-8F; also overlong: F0 80-8F */
-	TWO = 128,     /* two continuations: right only as third or fourth byte */
-	ANY_LOW = SHORT | LONG | TWO, /* faults that the low nibble does not matter for */
+	TWO = 128,     /* two continuations: valid only as the third or fourth byte */
+	ANY_LOW = SHORT | LONG | TWO, /* faults that do not depend on the low nibble */
 };
 
 #define TWICE(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
@@ -110,13 +111,13 @@ __attribute__((target("avx2"))) static inline __m256i faults(__m256i v, __m256i 
 	__m256i pair = _mm256_and_si256(_mm256_shuffle_epi8(first_high, _mm256_and_si256(_mm256_srli_epi16(back1, 4), nibble)),
 		_mm256_and_si256(_mm256_shuffle_epi8(first_low, _mm256_and_si256(back1, nibble)),
 			_mm256_shuffle_epi8(second_high, _mm256_and_si256(_mm256_srli_epi16(v, 4), nibble))));
-	/* the top bit is set where a third or a fourth byte must stand: there, and only there, TWO is right */
+	/* the top bit is set where a third or fourth byte must be: only there TWO is valid */
 	__m256i third = _mm256_subs_epu8(back2, _mm256_set1_epi8(0xe0 - 0x80)), fourth = _mm256_subs_epu8(back3, _mm256_set1_epi8(0xf0 - 0x80));
 
 	return _mm256_xor_si256(pair, _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8(B(0x80))));
 }
 
-/* How far all is well, in whole blocks, back to the begin of a character that may go on behind them. */
+/* Bytes in valid whole blocks, less the start of a character that may continue behind them. */
 __attribute__((target("avx2"))) static size_t valid_blocks(const unsigned char *p, size_t len)
 {
 	__m256i before = _mm256_setzero_si256();

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: ISC */
-/* UTF-8 as RFC 3629 has it: no surrogates, no overlong forms, nothing past U+10FFFF. */
+/* UTF-8 as defined in RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF. */
 #ifndef FW_BASE_UTF8_H
 #define FW_BASE_UTF8_H
 
 #include "feedwheel/types.h"
 
-/* The number of leading bytes that are valid UTF-8: len when all are. One pass, word at a time over ASCII. */
+/*
+ * Number of leading bytes that are valid UTF-8; len if all are. One pass; ASCII in runs of 16
+ * bytes.
+ */
 size_t fw_utf8_valid(const char *p, size_t len);
-/* Decode one code point from p[0..len), len > 0; *n is how many bytes it took (>= 1). U+FFFD for a bad one. */
+/*
+ * Decode a code point from p[0..len), len > 0. *n: bytes used (>= 1). Invalid bytes give U+FFFD and
+ * *n = 1.
+ */
 uint32_t fw_utf8_get(const char *p, size_t len, size_t *n);
-/* Encode; returns 1..4 bytes written to out. */
+/* Encode into out; returns the length, 1 to 4 bytes. */
 size_t fw_utf8_put(char out[4], uint32_t cp);
-/* The largest cut <= max that does not split a character. */
+/* The longest cut <= max that does not split a character. */
 size_t fw_utf8_cut(const char *p, size_t len, size_t max);
-/* Must not reach a terminal or a log as it is: C0, DEL, C1, line and paragraph separators, bidi controls, BOM. */
+/*
+ * Must not reach a terminal or a log unescaped: C0, DEL, C1, line and paragraph separators, bidi
+ * controls, BOM.
+ */
 bool fw_utf8_is_unsafe(uint32_t cp);
-/* Columns on a terminal: wide East Asian characters count 2, combining ones 0. */
+/* Columns on a terminal: wide East Asian characters count 2, combining characters 0. */
 size_t fw_utf8_width(const char *p, size_t len);
 
 #endif

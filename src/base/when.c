@@ -17,7 +17,7 @@ static bool digits(struct fw_str s, size_t at, size_t n, int *out)
 	return true;
 }
 
-/* Z, z, +01:00, -0500; *minutes east of Greenwich */
+/* Z, z, +01:00, -0500; *minutes: east of Greenwich */
 static bool zone(struct fw_str s, int *minutes)
 {
 	int h, m;
@@ -32,7 +32,7 @@ static bool zone(struct fw_str s, int *minutes)
 	return true;
 }
 
-/* Local time of this machine, as people write it. */
+/* Local time of this machine. */
 static bool from_local(int y, int mo, int d, int h, int mi, int s, int64_t *out_ms)
 {
 	struct tm tm = {.tm_year = y - 1900, .tm_mon = mo - 1, .tm_mday = d, .tm_hour = h, .tm_min = mi, .tm_sec = s,
@@ -43,7 +43,7 @@ static bool from_local(int y, int mo, int d, int h, int mi, int s, int64_t *out_
 	return t != (time_t)-1;
 }
 
-/* Of local time, so many days before now. */
+/* Midnight of local time, this many days before now. */
 static bool midnight(int64_t now_ms, int days, int64_t *out_ms)
 {
 	time_t t = (time_t)(now_ms / 1000);
