@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * After a downtime: how much of what was missed do the first requests find, in which order?
+ * After a downtime: how much of the missed entries do the first requests find, in which order of
+ * feeds?
  *
- * Each feed is visited by our rule until the downtime begins. At its end those that came due stand in line, and each has what was published
- * since its last visit. Nothing is published while the backlog is worked off, and every request takes as long as another.
+ * Our rule polls each feed until the downtime starts. At its end the feeds that came due form the
+ * backlog; each has the entries published since its last visit. Nothing is published while the
+ * backlog is worked off, and all requests take the same time.
  */
 #include <stdlib.h>
 
@@ -16,7 +18,7 @@ const double BACKLOG_PART[BACKLOG_PARTS] = {0.02, 0.1, 0.25, 0.5};
 
 struct waiting {
 	double weight, missed;   /* entries that a visit would find */
-	double key;              /* the largest first */
+	double key;              /* largest first */
 	double value, expected;
 	int64_t due_ms;
 };
@@ -40,7 +42,7 @@ static double key_of(const struct waiting *w, enum backlog_order order)
 	}
 }
 
-/* Which part of all that was missed the first requests find. */
+/* Find the share of the missed entries that the first requests find. */
 static void walk(struct waiting *w, size_t n, enum backlog_order order, struct backlog *b)
 {
 	double requests = 0, found = 0;
@@ -59,7 +61,7 @@ static void walk(struct waiting *w, size_t n, enum backlog_order order, struct b
 		b->found[order][at] = 1;
 }
 
-/* False: it is not due yet. */
+/* False: the feed is not due yet. */
 static bool wait_of(const struct life *life, int64_t down_ms, struct waiting *out)
 {
 	int64_t now = life->end_ms;

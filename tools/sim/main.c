@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * When is a feed asked, and how long after publication is an entry found: by a fixed interval, by Miniflux's entry-frequency rule, and
- * by ours; on feeds made from a seed and on the dates of real documents.
+ * When is a feed polled, and how long after publication is an entry found: by a fixed interval, by
+ * Miniflux's entry-frequency rule, and by our rule; on synthetic feeds and on the dates of real
+ * documents.
  *
- * First each as it comes. Then, since who asks more often finds sooner, with equal numbers of requests: as many as a fixed hour
- * takes (ours in its own bounds, and in the entry-frequency rule's), as many as the entry-frequency rule takes, and the fixed
- * interval that takes as many as ours.
+ * First each rule as it is. More polls find entries sooner, so then with equal numbers of requests:
+ * as many as a fixed hour (ours in its own bounds, and in those of the entry-frequency rule), as
+ * many as the entry-frequency rule, and the fixed interval that takes as many as ours.
  *
- * With --backlog: what is found first, in which order, after nothing was fetched for so long.
+ * With --backlog: after a time without requests, which order finds most entries first.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,16 +21,16 @@
 #include "sim.h"
 #include "base/banned.h"
 
-#define TRIAL_FEEDS 10000    /* on so many the factors are sought, */
-#define EQUAL_FEEDS 100000   /* and in larger worlds none are */
+#define TRIAL_FEEDS 10000    /* factors are sought on this many feeds, */
+#define EQUAL_FEEDS 100000   /* and not at all in larger worlds */
 #define TRACE_ROUNDS 8
 
 static const char USAGE[] =
 	"usage: simulate [--trace FOLDER] [--feeds N] [--days N] [--seed N] [--json | --bench | --backlog HOURS]\n"
 	"\n"
-	"Without a FOLDER of feed documents only feeds made from a seed are followed: 20,000 of them, for 30 days.\n"
-	"--bench: one line for each figure: name, ours, reference, ratio, goal, ok or short; the made ones are a million then.\n"
-	"--backlog: nothing was fetched for the last HOURS of those days; how much of what was missed the first requests find, in which order.\n";
+	"Without a FOLDER of feed documents, only synthetic feeds are simulated: 20,000 of them, for 30 days.\n"
+	"--bench: one line for each figure: name, ours, reference, ratio, goal, ok or short; with a million synthetic feeds.\n"
+	"--backlog: nothing was fetched for the last HOURS; which share of the missed entries the first requests find, by order.\n";
 
 struct options {
 	const char *trace;
@@ -52,9 +53,9 @@ struct study {
 	struct row row[ROW_N];
 };
 
-/* ---- runs -------------------------------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
-/* Every `step`-th feed of the world; `rounds` times over, with other chances each. */
+/* Run a rule on every `step`-th feed of the world, `rounds` times with different random numbers. */
 static bool run(const struct world *w, const struct rule *rule, size_t rounds, size_t step, struct tally *t)
 {
 	struct life life = {0};
@@ -78,13 +79,16 @@ static bool run_row(const struct world *w, size_t rounds, struct row *r)
 	return ok;
 }
 
-/* Requests a feed and day. */
+/* Requests per feed and day. */
 static double per_day(const struct tally *t)
 {
 	return t->feed_days > 0 ? t->requests / t->feed_days : 0;
 }
 
-/* The factor with which a rule takes so many requests a feed and day: sought by halving, on a part of the feeds. */
+/*
+ * Find the factor with which a rule takes `want` requests per feed and day: by bisection, on a part
+ * of the feeds.
+ */
 static bool equalise(const struct world *w, double want, struct rule *rule)
 {
 	bool more_is_less = rule->kind != RULE_FREQUENCY;
@@ -108,10 +112,10 @@ static bool equalise(const struct world *w, double want, struct rule *rule)
 	return true;
 }
 
-/* The rows of a study. Ours begins with its usual target. */
+/* The rows of a study. Our rule starts with its default target. */
 static const struct {
 	struct rule rule;
-	int as; /* a row before it, whose number of requests it shall have; -1: as it is */
+	int as; /* an earlier row whose number of requests to match; -1: none */
 } PLAN[ROW_N] = {
 	[FIXED] = {{RULE_FIXED, 60, 0}, -1},
 	[FREQUENCY] = {{RULE_FREQUENCY, 1, 0}, -1},
@@ -163,7 +167,7 @@ static void study_free(struct study *s)
 	world_free(&s->world);
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------------------------------ */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static double share(double part, double of)
 {
@@ -223,9 +227,9 @@ static void tell(struct fw_json *j, const struct study *s)
 	fw_json_end(j);
 }
 
-/* ---- bench --------------------------------------------------------------------------------------------------------------------- */
+/* ---- bench ----------------------------------------------------------------------------------- */
 
-/* A line as the other benches write them; the goal is for the ratio. */
+/* A line as the other benchmarks print it; the goal is for the ratio. */
 static void bench_row(const char *name, double ours, double reference, double goal, bool at_most)
 {
 	double ratio = share(ours, reference);
@@ -266,14 +270,14 @@ static void bench_made(const struct study *s)
 		bench_row("simulator: memory at most, MiB / 1 GiB", (double)use.ru_maxrss / 1024, 1024, 1, true);
 }
 
-/* ---- the door ------------------------------------------------------------------------------------------------------------------ */
+/* ---- command line ---------------------------------------------------------------------------- */
 
 static bool number(const char *text, int64_t min, int64_t max, int64_t *out)
 {
 	return text && fw_str_int(fw_str(text), out) && *out >= min && *out <= max;
 }
 
-/* 0, or the exit status. */
+/* Returns 0, or the exit status. */
 static int read_options(int argc, char **argv, struct options *o)
 {
 	*o = (struct options){.days = 30, .seed = 1};
@@ -298,7 +302,7 @@ static int read_options(int argc, char **argv, struct options *o)
 		else
 			ok = false;
 		if (!ok) {
-			fprintf(stderr, "simulate: %s%s%s cannot be used\n%s", arg, value ? " " : "", value ? value : "", USAGE);
+			fprintf(stderr, "simulate: unusable argument: %s%s%s\n%s", arg, value ? " " : "", value ? value : "", USAGE);
 			return 2;
 		}
 		i++;
@@ -310,7 +314,7 @@ static int read_options(int argc, char **argv, struct options *o)
 
 static bool backlog_show(const struct world *w, int64_t hours)
 {
-	static const char *const NAME[BACKLOG_ORDERS] = {"by due time", "by value", "by what is to be expected", "the best there is"};
+	static const char *const NAME[BACKLOG_ORDERS] = {"by due time", "by value", "by expected entries", "best possible"};
 	struct backlog b;
 
 	if (!backlog_run(w, hours * FW_HOUR_MS, &b))

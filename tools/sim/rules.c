@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Three rules that say when next, and what comes of them.
+ * Three rules for the time of the next poll, and what they find.
  *
- *   fixed            every so many minutes, whatever happens.
- *   entry frequency  as Miniflux describes its scheduler of that name: the gap between the entries that it has of the last seven
- *                    days, told as entries a week and rounded up, makes the interval (a week / entries / factor), within 5 min and
- *                    24 h; fewer than two entries are none, and none is 24 h. max-age lengthens it, up to 24 h. Its own clock,
- *                    which looks for due feeds once an hour, is left out in its favour.
- *   ours             fw_due() and what fw_rhythm_see() learned, as they run in the collector.
+ *   fixed            A fixed interval.
+ *   entry frequency  As Miniflux describes its scheduler of that name. The mean gap between the
+ *                    entries of the last seven days, as entries per week and rounded up, gives the
+ *                    interval: a week / entries / factor, within 5 min and 24 h. With fewer than
+ *                    two entries it is 24 h. max-age lengthens it, up to 24 h. Miniflux looks for
+ *                    due feeds once an hour; that is left out, in its favour.
+ *   ours             fw_due(), with what fw_rhythm_see() learned: the collector's code.
  */
 #include <stdlib.h>
 
@@ -34,26 +35,27 @@ double tally_quantile_ms(const struct tally *t, double q)
 	double below = 0;
 
 	for (size_t i = 0; i < DELAY_STEPS; i++) {
-		if (t->delay[i] > 0 && below + t->delay[i] >= q * t->entries) /* evenly within the step */
+		/* interpolated within the step */
+		if (t->delay[i] > 0 && below + t->delay[i] >= q * t->entries)
 			return ((double)i + (q * t->entries - below) / t->delay[i]) * DELAY_STEP_MS;
 		below += t->delay[i];
 	}
 	return 0;
 }
 
-/* A feed while it is watched. */
+/* A feed while it is simulated. */
 struct watch {
 	const struct life *life;
 	struct tally *t;
-	size_t found;      /* dates known */
-	size_t week;       /* the first of them that is not older than a week */
+	size_t found;      /* number of known dates */
+	size_t week;       /* the first of them within the last week */
 	uint64_t rnd;
 	struct fw_rhythm rhythm;
 	struct fw_rhythm_model model;
 	struct fw_due_policy policy;
 };
 
-/* How many entries a visit finds. */
+/* The number of entries that a visit finds. */
 static size_t find(struct watch *w, int64_t now_ms)
 {
 	size_t from = w->found;
@@ -63,7 +65,7 @@ static size_t find(struct watch *w, int64_t now_ms)
 	return w->found - from;
 }
 
-/* The same, counted. */
+/* The same, counted in the tally. */
 static size_t visit(struct watch *w, int64_t now_ms, bool counted)
 {
 	const struct life *l = w->life;
@@ -137,7 +139,7 @@ static void watch_ours(struct watch *w, int64_t min_ms, double target)
 	fw_rhythm_model(&w->rhythm, &w->model);
 }
 
-/* Not all feeds begin in one moment. */
+/* Feeds start at different times within the first hour. */
 static int64_t first_visit(struct watch *w)
 {
 	return w->life->start_ms + (int64_t)(sim_uniform(&w->rnd) * FW_HOUR_MS);
@@ -167,12 +169,13 @@ void rule_run(const struct rule *r, const struct life *life, struct tally *t)
 	t->feed_days += life->weight * (double)(life->end_ms - life->start_ms) / FW_DAY_MS;
 	if (r->kind == RULE_OURS)
 		watch_ours(&w, r->min_ms, r->factor);
-	if (r->kind == RULE_FREQUENCY) { /* what is older than a week at the first visit never counts */
+	/* entries older than a week at the first visit never count */
+	if (r->kind == RULE_FREQUENCY) {
 		while (w.week < life->n && life->date[w.week] < at - WEEK_MS)
 			w.week++;
 		w.found = w.week;
 	}
-	/* to the end, and then to the visit that finds the last entries of those days */
+	/* to the end, and on to the visit that finds the last entries of those days */
 	while (at <= life->end_ms || (w.found < life->n && life->date[w.found] <= life->end_ms)) {
 		size_t n = visit(&w, at, at <= life->end_ms);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The simulator: when would feeds have been asked by a rule, and how long after their publication would entries have been found?
+ * The simulator: when would each rule have polled a feed, and how long after their publication
+ * would entries have been found?
  *
- * Feeds have nothing to do with each other here (nothing waits for a slot or a host), so each lives its days from beginning to end
- * alone: a million of them take the memory of one.
+ * Feeds are independent here: none waits for a slot or a host. So each feed is simulated alone,
+ * from its first day to its last, and a million feeds need the memory of one.
  */
 #ifndef FW_TOOLS_SIM_H
 #define FW_TOOLS_SIM_H
@@ -13,16 +14,17 @@
 #include "sched/due.h"
 #include "sched/rhythm.h"
 
-/* ---- a feed's world --------------------------------------------------------------------------------------------------------- */
+/* ---- a feed's world -------------------------------------------------------------------------- */
 
 struct life {
-	int64_t *date;        /* publications, ms, ascending: those before start_ms are what the first visit finds */
+	/* publication dates, ms, ascending; the first visit finds those before start_ms */
+	int64_t *date;
 	size_t n, cap;
 	int64_t start_ms, end_ms;
-	size_t shown;         /* so many entries a document shows */
-	double weight;        /* it stands for so many feeds */
-	int64_t fresh_ms;     /* what its server says of max-age; FW_NO_NUMBER: nothing */
-	bool validators;      /* its server answers 304 */
+	size_t shown;         /* number of entries that a document shows */
+	double weight;        /* number of feeds that this one represents */
+	int64_t fresh_ms;     /* max-age of its server; FW_NO_NUMBER: none */
+	bool validators;      /* its server sends 304 */
 	uint64_t seed;
 };
 
@@ -31,38 +33,44 @@ struct world {
 	size_t feeds;
 	int64_t days;
 	uint64_t seed;
-	/* synthetic: */
-	double rate;          /* publications a day, mean over all feeds */
-	double zipf;          /* the exponent */
-	double top;           /* rate of the first; set by world_zipf() */
-	/* a trace: */
+	/* synthetic world: */
+	double rate;          /* publications per day, mean over all feeds */
+	double zipf;          /* exponent of Zipf's law */
+	double top;           /* rate of the first feed; set by world_zipf() */
+	/* trace: */
 	struct life *life;
 };
 
 void world_zipf(struct world *w, size_t feeds, int64_t days, uint64_t seed);
-/* Feeds that people published: each is watched over the later half of the dates it shows, at most `days`. Files that are no feeds,
-   or say too little, are left out. Negative: FW_E*, with words. */
+/*
+ * A trace: the dates of real feed documents. Each feed is watched over the later half of the dates
+ * it shows, at most `days`. Files that are not feeds, or show too little, are skipped. Errors:
+ * FW_E*, with a text.
+ */
 FW_MUST_CHECK int world_trace(struct world *w, const char *folder, int64_t days, uint64_t seed, struct fw_err *err);
 void world_free(struct world *w);
-/* The i-th; *life is reused from call to call: begin with {0}, end with life_free(). False: out of memory. */
+/*
+ * Get the i-th feed. *life is reused from call to call: start with {0}, end with life_free().
+ * False: out of memory.
+ */
 FW_MUST_CHECK bool world_feed(const struct world *w, size_t i, struct life *life);
 void life_free(struct life *life);
 
 uint64_t sim_random(uint64_t *seed);   /* splitmix64: 64 bits */
 double sim_uniform(uint64_t *seed);    /* [0, 1) */
 
-/* ---- rules ------------------------------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 enum rule_kind { RULE_FIXED, RULE_FREQUENCY, RULE_OURS };
 struct rule {
 	enum rule_kind kind;
 	double factor;        /* fixed: minutes; entry frequency: its factor; ours: the target */
-	int64_t min_ms;       /* ours: never sooner; 0: as it is by default */
+	int64_t min_ms;       /* ours: minimum interval; 0: the default */
 };
-#define RULE_FREQUENCY_MIN_MS (5 * FW_MINUTE_MS) /* what Miniflux has by default */
+#define RULE_FREQUENCY_MIN_MS (5 * FW_MINUTE_MS) /* Miniflux's default */
 
 #define DELAY_STEP_MS (10 * FW_SECOND_MS)
-#define DELAY_STEPS (20 * 8640) /* twenty days; longer ones are counted in the last */
+#define DELAY_STEPS (20 * 8640) /* twenty days; the last step counts longer delays too */
 
 /* All counts are weighted. */
 struct tally {
@@ -75,7 +83,10 @@ void tally_free(struct tally *t);
 double tally_quantile_ms(const struct tally *t, double q);
 void rule_run(const struct rule *r, const struct life *life, struct tally *t);
 
-/* Where a feed stands that ours visits until then: its last visit, when it is due next, so many dates known. */
+/*
+ * The state of a feed that our rule has polled until some time: its last visit, its due time, the
+ * number of known dates.
+ */
 struct standing {
 	int64_t last_ms, due_ms;
 	size_t found;
@@ -83,23 +94,24 @@ struct standing {
 };
 void rule_stand(const struct life *life, int64_t until_ms, struct standing *out);
 
-/* ---- a backlog --------------------------------------------------------------------------------------------------------------- */
+/* ---- a backlog ------------------------------------------------------------------------------- */
 
 enum backlog_order {
 	BACKLOG_DUE,          /* by due time */
-	BACKLOG_VALUE,        /* by fw_late_intervals(): the collector's */
-	BACKLOG_EXPECTED,     /* by what the learned rhythm lets expect */
-	BACKLOG_BEST,         /* knowing what a visit will find */
+	BACKLOG_VALUE,        /* by fw_late_intervals(), as the collector does */
+	BACKLOG_EXPECTED,     /* by publications expected from the learned rhythm */
+	BACKLOG_BEST,         /* knowing what each visit will find */
 	BACKLOG_ORDERS
 };
 #define BACKLOG_PARTS 4
-extern const double BACKLOG_PART[BACKLOG_PARTS]; /* of all requests */
+extern const double BACKLOG_PART[BACKLOG_PARTS]; /* shares of all requests */
 
 struct backlog {
-	double feeds, missed; /* due, and entries that are to be found there */
-	double found[BACKLOG_ORDERS][BACKLOG_PARTS]; /* which part of these is found by the first requests */
+	double feeds, missed; /* due feeds, and new entries that they have */
+	/* share of these entries that the first requests find */
+	double found[BACKLOG_ORDERS][BACKLOG_PARTS];
 };
-/* Nothing was fetched over the last down_ms. False: out of memory. */
+/* Simulate that nothing was fetched during the last down_ms. False: out of memory. */
 FW_MUST_CHECK bool backlog_run(const struct world *w, int64_t down_ms, struct backlog *out);
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Two worlds. The synthetic one is made from a seed, feed by feed, the same each time: how often feeds publish follows Zipf's law;
- * three in ten are silent; most have hours and days (offices, evenings, a time of day) in some time zone; a third publish in bursts;
- * half the servers say how long their answer is fresh, three in four know 304.
+ * Two worlds. The synthetic world is generated from a seed, feed by feed, and is the same each
+ * time. Publication rates follow Zipf's law. Three in ten feeds are silent. Most have hours and
+ * days (offices, evenings, a time of day) in some time zone. A third publish in bursts. Half of the
+ * servers send max-age, three in four send 304.
  *
- * The trace is what people published: the dates in real feed documents. A document shows so many entries, be they of one day or
- * of ten years; so each feed is watched over the later half of its publications, with the former half known, and its weight makes
- * that time as long as the others' (less than a day counts as a day: a few lucky hours shall not decide). What says too little is left out: fewer than eight publications, a later half of less than
- * three hours, dates without a time of day, and the same dates once more.
+ * The trace holds the dates of real feed documents. A document shows a number of entries, of one
+ * day or of ten years. So each feed is watched over the later half of its publications, with the
+ * former half known, and a weight makes all these times equally long. (Less than a day counts as a
+ * day, or a few lucky hours would decide.) Skipped are feeds with fewer than eight publications, a
+ * later half of less than three hours, dates without a time of day, or the same dates as another
+ * feed.
  */
 #include <dirent.h>
 #include <math.h>
@@ -73,11 +76,11 @@ void life_free(struct life *life)
 	*life = (struct life){0};
 }
 
-/* ---- the synthetic world ------------------------------------------------------------------------------------------------------ */
+/* ---- the synthetic world --------------------------------------------------------------------- */
 
 enum habit { HABIT_NONE, HABIT_OFFICE, HABIT_EVENING, HABIT_CLOCK };
 
-/* How lively an hour of the week is, 1 at most; the week begins on Monday, local time. */
+/* How active an hour of the week is, at most 1; the week starts on Monday, local time. */
 static double lively(enum habit habit, int day, int hour)
 {
 	bool weekend = day >= 5;
@@ -108,7 +111,7 @@ void world_zipf(struct world *w, size_t feeds, int64_t days, uint64_t seed)
 	w->top = w->rate * (double)feeds / sum;
 }
 
-/* A Poisson process of that rate, thinned out by the hour, with what follows in bursts. */
+/* A Poisson process with this rate, thinned out by the hour; bursts follow some publications. */
 static bool live(struct life *l, uint64_t *rnd, double per_day, enum habit habit, double zone_hours, double followers, int64_t from_ms)
 {
 	double peak = per_day / habit_mean(habit) / (1 + followers), at = (double)from_ms / FW_HOUR_MS;
@@ -132,7 +135,7 @@ static bool live(struct life *l, uint64_t *rnd, double per_day, enum habit habit
 	}
 }
 
-/* At the same time each day, give or take some minutes, now and then not at all. */
+/* At the same time each day, within a few minutes; some days without. */
 static bool live_by_clock(struct life *l, uint64_t *rnd, double per_day, int64_t from_ms)
 {
 	int64_t first = (int64_t)(sim_uniform(rnd) * FW_DAY_MS), step = (int64_t)(FW_DAY_MS / FW_MAX(floor(per_day + 0.5), 1.0));
@@ -193,7 +196,7 @@ static bool zipf_feed(const struct world *w, size_t i, struct life *l)
 	return ok;
 }
 
-/* ---- the trace ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the trace ------------------------------------------------------------------------------- */
 
 static bool dates_of(struct fw_arena *a, struct fw_str bytes, struct life *l)
 {
@@ -210,7 +213,7 @@ static bool dates_of(struct fw_arena *a, struct fw_str bytes, struct life *l)
 	return true;
 }
 
-/* From what is shown to what is watched; false: it says too little. */
+/* From the dates shown to the time watched; false: too little. */
 static bool cut_trace(struct life *l, int64_t days)
 {
 	size_t clumps = 0, middle, days_only = 0;
@@ -252,14 +255,14 @@ static int read_file(struct fw_arena *a, const char *path, struct fw_str *out, s
 
 	*out = FW_STR_NONE;
 	if (!f)
-		return fw_err_set(err, FW_EIO, "%s cannot be opened", path);
+		return fw_err_set(err, FW_EIO, "cannot open %s", path);
 	if (fstat(fileno(f), &st) || !S_ISREG(st.st_mode) || st.st_size > MAX_FILE)
 		goto out;
 	p = fw_arena_alloc(a, (size_t)st.st_size + 1);
 	if (!p)
 		rc = fw_err_set(err, FW_ENOMEM, "no memory to read %s", path);
 	else if (fread(p, 1, (size_t)st.st_size, f) != (size_t)st.st_size)
-		rc = fw_err_set(err, FW_EIO, "%s could not be read to its end", path);
+		rc = fw_err_set(err, FW_EIO, "cannot read %s to its end", path);
 	else
 		*out = (struct fw_str){p, (size_t)st.st_size};
 out:
@@ -293,7 +296,7 @@ int world_trace(struct world *w, const char *folder, int64_t days, uint64_t seed
 
 	*w = (struct world){.name = "trace", .days = days, .seed = seed};
 	if (n < 0)
-		return fw_err_set(err, FW_ENOTFOUND, "%s is no folder that can be read: name one that holds feed documents", folder);
+		return fw_err_set(err, FW_ENOTFOUND, "'%s' is not a readable folder: name one with feed documents", folder);
 	w->life = calloc((size_t)n + 1, sizeof(*w->life));
 	if (!w->life)
 		rc = fw_err_set(err, FW_ENOMEM, "no memory for %d feeds", n);
@@ -306,7 +309,7 @@ int world_trace(struct world *w, const char *folder, int64_t days, uint64_t seed
 	}
 	free(file);
 	if (!rc && !w->feeds)
-		rc = fw_err_set(err, FW_EFORMAT, "no document in %s has dates enough to be followed", folder);
+		rc = fw_err_set(err, FW_EFORMAT, "no document in %s has enough dates", folder);
 	if (rc)
 		world_free(w);
 	return rc;
