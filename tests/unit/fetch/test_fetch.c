@@ -528,7 +528,7 @@ START_TEST(redirect_circle)
 		struct fw_fetch f = get(url_of("%s", T[i]));
 
 		ck_assert_int_eq(f.kind, FW_VISIT_REDIRECT);
-		ck_assert(strstr(f.err.text, "circle") != NULL);
+		ck_assert(strstr(f.err.text, "redirect loop") != NULL);
 		ck_assert_uint_eq(f.hops, i);
 		ck_assert_int_eq(f.http_status, 301);
 		fw_fetch_finish(&f);
@@ -1026,7 +1026,7 @@ START_TEST(those_in_the_way_leave) /* LIM-06: three servers do not stop the othe
 	ck_assert_msg(good.kind == FW_VISIT_OK, "%s", good.err.text);
 	for (size_t i = 0; i < 3; i++) {
 		ck_assert_int_eq(crowd[i].kind, FW_VISIT_TIMEOUT);
-		left_n += strstr(crowd[i].err.text, "waited for room") != NULL; /* one in nobody's way has longer */
+		left_n += strstr(crowd[i].err.text, "waited for buffer space") != NULL; /* one in nobody's way has longer */
 		fw_fetch_finish(&crowd[i]);
 	}
 	ck_assert_uint_ge(left_n, 1);
