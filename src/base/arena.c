@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ static struct fw_arena_block *block_new(struct fw_arena *a, size_t size)
 
 static void block_free(struct fw_arena *a, struct fw_arena_block *b)
 {
+	assert(a->used_bytes >= b->size);
 	a->used_bytes -= b->size;
 	if (a->free)
 		a->free(b, a->ctx);

@@ -86,6 +86,7 @@ void *fw_byte_ring_draft(struct fw_byte_ring *r, size_t len)
 
 void fw_byte_ring_publish(struct fw_byte_ring *r)
 {
+	assert(r->draft - r->head_seen <= r->mask + 1);
 	atomic_store_explicit(&r->tail, r->draft, memory_order_release);
 }
 
@@ -131,6 +132,7 @@ void *fw_byte_ring_next(struct fw_byte_ring *r, size_t *len)
 
 void fw_byte_ring_release(struct fw_byte_ring *r)
 {
+	assert(r->tail_seen - r->next <= r->mask + 1);
 	atomic_store_explicit(&r->head, r->next, memory_order_release);
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Fredman, Sedgewick, Sleator and Tarjan, "The pairing heap" (1986); two passes. */
+#include <assert.h>
+
 #include "base/heap.h"
 #include "base/banned.h"
 
@@ -14,6 +16,7 @@ static struct fw_heap_node *link_two(const struct fw_heap *h, struct fw_heap_nod
 {
 	struct fw_heap_node *up = h->before(b, a) ? b : a, *down = up == a ? b : a;
 
+	assert(a != b);
 	down->prev = up;
 	down->next = up->child;
 	if (up->child)
@@ -69,6 +72,7 @@ void fw_heap_remove(struct fw_heap *h, struct fw_heap_node *n)
 {
 	struct fw_heap_node *below;
 
+	assert(h->first);
 	if (n == h->first) {
 		fw_heap_take(h);
 		return;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -81,6 +82,7 @@ void *fw_map_put(struct fw_map *m, struct fw_str key, void *value, int *rc)
 	uint64_t hash = fw_hash64_seed(key.p, key.len, m->seed);
 	struct fw_map_slot *s = find(m, key, hash);
 
+	assert(value);
 	*rc = 0;
 	if (s) {
 		void *old = s->value;

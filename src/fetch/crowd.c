@@ -7,6 +7,7 @@
  * counts as taken. So no newcomer overtakes it. A waiter that cancels before it is notified passes
  * the slot on.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ int fw_crowd_create(uint32_t max, struct fw_crowd **out)
 
 	if (!c)
 		return FW_ENOMEM;
+	assert(max);
 	c->max = max;
 	fw_map_init(&c->places, (uint64_t)(uintptr_t)c);
 	return 0;
@@ -63,6 +65,7 @@ void fw_crowd_destroy(struct fw_crowd *c)
 {
 	if (!c)
 		return;
+	assert(!c->places.n && !c->called.first);
 	fw_map_finish(&c->places);
 	free(c);
 }
@@ -128,6 +131,7 @@ static void place_free(struct fw_crowd *c, struct fw_crowd_place *p)
 {
 	struct fw_crowd_seat *next = p->waiting.first;
 
+	assert(p->in_n && p->in_n <= c->max);
 	if (next) {
 		line_out(&p->waiting, next);
 		line_put(&c->called, next);

@@ -9,6 +9,7 @@
  *   in_multi  libcurl runs the request
  *   landed    has ended, waits to be delivered (landing.c)
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,6 +105,7 @@ static int hop_begin(struct fw_fetch_priv *v)
 	const char *addrs = NULL;
 	int rc;
 
+	assert(v->n <= FW_HOPS_MAX);
 	fw_reply_reset(&v->reply);
 	v->hop_us = fw_mono_us();
 	rc = fw_hop_prepare(&v->hop, fw_buf_str(&v->url[v->n]), &err);

@@ -3,6 +3,7 @@
  * The fetcher: creation and destruction, deferred work on the loop, and what doctor prints about
  * the libraries.
  */
+#include <assert.h>
 #include <openssl/x509_vfy.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -87,6 +88,7 @@ static void fetcher_free(struct fw_fetcher *fr)
 
 void fw_handle_closed(struct fw_fetcher *fr)
 {
+	assert(fr->handle_n);
 	if (--fr->handle_n == 0 && fr->closing)
 		fetcher_free(fr);
 }
@@ -103,6 +105,7 @@ static void resolver_closed(void *ctx)
 
 static void fetcher_close(struct fw_fetcher *fr)
 {
+	assert(!fr->flying && !fr->landed);
 	slots_free(fr);
 	fw_transfer_close(fr);
 	uv_close((uv_handle_t *)&fr->curl_timer, handle_closed);

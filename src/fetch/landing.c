@@ -3,6 +3,7 @@
  * Completion: every visit ends in fw_visit_end(), once. While the fetcher is held, a visit that has
  * ended is queued (landed), its body coded as transferred, until the reader has room.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -137,6 +138,7 @@ void fw_fetch_decode(struct fw_fetch *f)
 
 void fw_fetcher_waiting(struct fw_fetcher *fr, size_t bytes)
 {
+	assert(fr->buffered >= fr->waiting);
 	fr->buffered = fr->buffered - fr->waiting + bytes;
 	fr->waiting = bytes;
 	if (fr->paused_n && (!fr->ahead || fr->buffered < fr->c.max_buffered_bytes / 2))
@@ -179,6 +181,7 @@ static void fly_out(struct fw_fetch_priv *v)
 {
 	struct fw_fetcher *fr = v->fr;
 
+	assert(fr->flying_n);
 	list_out(v);
 	v->landed = false;
 	fr->flying_n--;
@@ -200,6 +203,7 @@ void fw_visit_end(struct fw_fetch_priv *v)
 	struct fw_fetch *f = v->f;
 	struct fw_visit *visit = &f->visit;
 
+	assert(f->priv == v);
 	if (!v->landed) {
 		fw_resolve_cancel(&v->wait);
 		fw_transfer_stop(v);

@@ -6,6 +6,7 @@
  * c-ares reports which of its sockets want which events; each gets a uv_poll_t. One timer follows
  * ares_timeout().
  */
+#include <assert.h>
 #include <ares.h>
 #include <arpa/inet.h>
 #include <errno.h>
@@ -86,6 +87,7 @@ static void resolver_free(struct fw_resolver *r)
 
 static void handle_closed(struct fw_resolver *r)
 {
+	assert(r->handle_n);
 	if (--r->handle_n > 0 || !r->closed)
 		return;
 	r->closed(r->ctx);
@@ -324,6 +326,7 @@ static void entry_link(struct fw_resolve_entry *e)
 
 static void entry_free(struct fw_resolve_entry *e)
 {
+	assert(!e->wait && !e->telling);
 	entry_unlink(e);
 	fw_map_del(&e->r->by_host, (struct fw_str){e->host, e->host_len});
 	e->r->entry_n--;

@@ -17,6 +17,7 @@
  * The guard checks every socket before it is opened, and every connection again before it carries a
  * request (NET-02, NET-03).
  */
+#include <assert.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -251,6 +252,7 @@ static void give_room(struct fw_fetch_priv *v)
 {
 	struct fw_fetcher *fr = v->fr;
 
+	assert(fr->buffered >= v->held);
 	fr->buffered -= v->held;
 	v->held = v->mark = 0;
 	if (fr->ahead == v)
@@ -566,6 +568,7 @@ static int easy_open(struct fw_fetch_priv *v)
 
 int fw_transfer_start(struct fw_fetch_priv *v, const char *addrs)
 {
+	assert(!v->in_multi);
 	fw_reply_reset(&v->reply);
 	v->reply.words_max = v->f->keep_words ? FW_WORDS_MAX : 0;
 	v->refused = NULL;

@@ -21,6 +21,7 @@
  *   7. skipHours and skipDays move a visit to the next allowed hour, at random into its first half
  *      (FMT-06).
  */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -406,5 +407,6 @@ void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, in
 	plan_jitter(&d, rnd);
 	if (fw_visit_succeeded(f->kind) && f->interval_ms <= 0 && !out->stop)
 		plan_skip(&d, rnd >> 24);
+	assert(d.delay_ms >= 0);
 	out->at_ms = d.now_ms + d.delay_ms;
 }

@@ -215,6 +215,7 @@ static void dirty_gap(struct fw_hosts *t, struct fw_hosts_host *h)
 
 static void host_free(struct fw_hosts *t, struct fw_hosts_host *h)
 {
+	assert(!h->waiting && !h->flying);
 	unplace(t, h);
 	clean(t, h);
 	*(h->prev ? &h->prev->next : &t->shard[h->shard].first) = h->next;
@@ -361,6 +362,7 @@ int fw_hosts_put(struct fw_hosts *t, uint32_t shard, int64_t host_id, struct fw_
 {
 	struct fw_hosts_host *h;
 
+	assert(!item->of);
 	if (t->shard[shard].state != OWNED)
 		return FW_ESTALE;
 	h = host_get(t, shard, host_id);
@@ -381,7 +383,7 @@ void fw_hosts_withdraw(struct fw_hosts *t, struct fw_hosts_item *item)
 	struct fw_hosts_host *h = item->of;
 	bool was_first = h->items.first == &item->node;
 
-	assert(!item->flying);
+	assert(!item->flying && h->waiting && t->waiting);
 	fw_heap_remove(&h->items, &item->node);
 	h->waiting--;
 	t->waiting--;
@@ -412,6 +414,7 @@ struct fw_hosts_item *fw_hosts_start(struct fw_hosts *t, int64_t mono_ms, int64_
 
 	if (!h)
 		return NULL;
+	assert(h->waiting && t->waiting);
 	unplace(t, h);
 	fw_heap_take(&h->items);
 	h->waiting--;
@@ -429,7 +432,7 @@ bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_
 {
 	struct fw_hosts_host *h = item->of;
 
-	assert(item->flying);
+	assert(item->flying && (item->sent || h->unsent));
 	clock_on(t, mono_ms);
 	if (t->now_ms >= t->stop_ms || (!item->sent && h->cool_ms > t->now_ms))
 		return false;
@@ -446,7 +449,7 @@ void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_
 	struct fw_hosts_host *h = item->of;
 	int64_t pace_ms = fw_store_pace(h->pace_ms, mood), cool_ms = mono_of(cool_until_ms, now, FW_HOSTS_COOL_MAX_MS);
 
-	assert(item->flying);
+	assert(item->flying && h->flying && (item->sent || h->unsent));
 	clock_on(t, now.mono_ms);
 	h->flying--;
 	h->unsent -= !item->sent;

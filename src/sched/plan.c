@@ -5,6 +5,7 @@
  * is in no heap; a host in its gap stands in a heap by the end of the gap. So the next item costs
  * O(log n) under every policy, and a host with 100,000 feeds blocks no other.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -255,6 +256,7 @@ static struct fw_plan_item *take(struct simulation *s, int64_t *next_us)
 	if (!s->ready.first)
 		return NULL;
 	h = FW_HEAP_OF(s->ready.first, struct fw_plan_host, node);
+	assert(h->waiting && s->queued);
 	unplace(s, h);
 	item = FW_HEAP_OF(fw_heap_take(&h->items), struct fw_plan_item, node);
 	h->left_us -= item->guess_us;
@@ -268,6 +270,7 @@ static struct fw_plan_item *take(struct simulation *s, int64_t *next_us)
 
 static void done(struct simulation *s, struct fw_plan_item *item)
 {
+	assert(item->of->busy);
 	item->of->busy--;
 	place(s, item->of);
 }

@@ -225,6 +225,7 @@ size_t fw_rhythm_write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX])
 	char word[60], hours[2 * FW_RHYTHM_HOURS + 1];
 	size_t len = 0;
 
+	assert(r->n <= FW_RHYTHM_EVENTS);
 	(void)append(out, &len, "v2");
 	if (r->ttl_minutes != FW_NO_NUMBER && fw_snprintf(word, sizeof(word), " ttl=%lld", (long long)r->ttl_minutes))
 		(void)append(out, &len, word);
@@ -293,6 +294,7 @@ static void insert(int64_t *list, size_t *n, size_t max, int64_t v)
 {
 	size_t i = *n;
 
+	assert(*n <= max);
 	while (i > 0 && list[i - 1] < v)
 		i--;
 	if (i == max || (i > 0 && list[i - 1] == v))

@@ -12,6 +12,7 @@
  * are enough when no host has responded for a while. A wrong verdict does little harm: the next
  * response ends it, and later failures are charged.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "sched/weather.h"
@@ -41,6 +42,7 @@ static void failed(struct fw_weather *w, uint64_t host, bool refused, int64_t no
 {
 	uint32_t old_n = 0;
 
+	assert(w->failed_n < FW_WEATHER_DOWN_N);
 	w->answered_n = w->down ? 0 : w->answered_n;
 	while (old_n < w->failed_n && now_ms - w->failed[old_n].at_ms > FW_WEATHER_WINDOW_MS)
 		old_n++;
@@ -67,6 +69,7 @@ static void failed(struct fw_weather *w, uint64_t host, bool refused, int64_t no
 
 static void answered(struct fw_weather *w, uint64_t host, int64_t now_ms)
 {
+	assert(w->answered_n < FW_WEATHER_UP_N);
 	w->heard_ms = now_ms;
 	for (uint32_t i = 0; i < w->answered_n; i++) {
 		if (w->answered[i] == host)
