@@ -6,9 +6,9 @@
  * c-ares reports which of its sockets want which events; each gets a uv_poll_t. One timer follows
  * ares_timeout().
  */
-#include <assert.h>
 #include <ares.h>
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>

@@ -17,8 +17,8 @@
  * The guard checks every socket before it is opened, and every connection again before it carries a
  * request (NET-02, NET-03).
  */
-#include <assert.h>
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>

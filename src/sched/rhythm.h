@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A feed's rhythm: what is learned from its publication dates, as a value, and the model and
- * guesses that follow from it. Stored as text: "v2 ttl=60 sy=1440 sh=ff sd=41
- * tr=-7,29384000,29384000 from=29184756 at=29384756 w=.3aIBQ g=61,1440,60". Form v1 had neither
- * from nor w. tr came later: readers skip unknown words. Pure.
+ * guesses that follow from it. Pure. It is stored as one line of text:
+ *
+ *	v2 ttl=60 sy=1440 sh=ff sd=41 tr=-7,29384000,29384000 from=29184756 at=29384756 w=.3aIBQ
+ *	g=61,1440,60
+ *
+ * Form v1 had neither from nor w. tr came later: readers skip unknown words.
  */
 #ifndef FW_SCHED_RHYTHM_H
 #define FW_SCHED_RHYTHM_H
