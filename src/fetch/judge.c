@@ -196,13 +196,13 @@ void fw_judge_status(struct fw_fetch_priv *v)
 	if (status == 304 && v->sent_validators)
 		v->f->kind = FW_VISIT_NOT_MODIFIED;
 	else if (status == 304)
-		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the server returned 304 (not modified) to an unconditional request");
+		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "HTTP 304 (not modified) in response to an unconditional request");
 	else if (status == 410)
-		fw_visit_verdict(v->f, FW_VISIT_GONE, "the server returned 410 (gone for good)");
+		fw_visit_verdict(v->f, FW_VISIT_GONE, "HTTP 410 (gone for good)");
 	else if (status < 300 || status > 999)
 		fw_visit_verdict(v->f, FW_VISIT_PROTOCOL, "the response has an invalid HTTP status");
 	else
-		fw_visit_verdict(v->f, FW_VISIT_HTTP, "the server returned %d", status);
+		fw_visit_verdict(v->f, FW_VISIT_HTTP, "HTTP %d", status);
 }
 
 void fw_judge_name(struct fw_fetch_priv *v, enum fw_resolve_state state)

@@ -184,7 +184,7 @@ static const struct fw_feed FEED[] = {
 	{.id = 2, .url = T("https://tide.example/feed"), .title = T("Tide Notes"),
 		.user_title = T("Tides"), .folder = T("Science"), .due_at_ms = AGO(-1, 0),
 		.last_visit_ms = AGO(1, 8), .last_ok_ms = AGO(10, 0), .last_kind = FW_VISIT_HTTP,
-		.http_status = 404, .fail_n = 12, .error = T("the server returned 404"),
+		.http_status = 404, .fail_n = 12, .error = T("HTTP 404"),
 		.created_ms = AGO(300, 0)},
 	{.id = 3, .url = T("https://pear.example/feed"), .title = T("Pears"),
 		.folder = T("Food"), .due_at_ms = AGO(-1, 0), .last_visit_ms = AGO(1, 9),
@@ -225,7 +225,7 @@ static const struct fw_entry_row ROW[] = {
 
 static const struct fw_visit VISITS[] = {
 	VISIT(1, 1, AGO(40, 0), 99000, OK, 200, 9000000, 1, ""),
-	VISIT(2, 2, AGO(1, 8), 1000, HTTP, 404, 90999, 0, "the server returned 404"),
+	VISIT(2, 2, AGO(1, 8), 1000, HTTP, 404, 90999, 0, "HTTP 404"),
 	VISIT(3, 1, AGO(1, 8) + 5000, 4000, OK, 200, 120000, 1, ""),
 	VISIT(4, 3, AGO(1, 9), 0, OK, 200, 700000, 1, ""),
 	VISIT(5, 1, AGO(1, 20), 2000, OK, 200, 180000, 1, ""),
@@ -245,7 +245,7 @@ static const struct answer {
 		"2026-11-20T01:00:00.000Z|Tides|Spring tide|https://e.example/2\n"
 		"2026-08-27T00:00:00.000Z|Sky Diary|The first star|https://e.example/1\n", NULL},
 	{"failing",
-		"https://tide.example/feed|2026-11-15T00:00:00.000Z|12|the server returned 404\n",
+		"https://tide.example/feed|2026-11-15T00:00:00.000Z|12|HTTP 404\n",
 		NULL},
 	{"busiest", "1|Sky Diary|2\n*", NULL},
 	{"author", "2026-11-24T08:00:00.000Z|ADA LANE|Moon over the bay\n"

@@ -760,7 +760,7 @@ def run_once(base):
         holds(all(f["error"] for f in failing), "each has its words")
         holds("404" in w.run("list", "--failing").stdout, "as a table")
         shown, _ = on_terminal(w.command("list", "--failing"), dict(w.environment, TERM="xterm"), columns=60)
-        holds(re.search(r"^ +2  failing  the server returned 404\r\n +%s  next in " % re.escape(o.urls[1]), shown, re.M), shown)
+        holds(re.search(r"^ +2  failing  HTTP 404\r\n +%s  next in " % re.escape(o.urls[1]), shown, re.M), shown)
         holds("failed once: " in w.run("why", o.urls[1]).stdout, "why")
         shown = w.json("show", o.urls[0])
         equal((shown["visits"][0]["result"], shown["visits"][0]["http_status"]), ("ok", 200))

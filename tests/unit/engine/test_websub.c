@@ -110,7 +110,7 @@ START_TEST(renewal_keeps_what_is)
 	ck_assert_int_eq(sub_push_until(&s, NOW), NOW + 10 * DAY);
 	ck_assert(sub_due(&s, &w, at, 5, &fresh));
 	ck_assert(!fresh); /* what is active stays so until a renewal is verified */
-	sub_answered(&s, &w, "the server returned 500", 0, at, 5);
+	sub_answered(&s, &w, "HTTP 500", 0, at, 5);
 	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
 	ck_assert_int_eq(sub_push_until(&s, at), NOW + 10 * DAY);
 	ck_assert(s.next_ms > at && s.next_ms <= at + HOUR);
@@ -119,7 +119,7 @@ START_TEST(renewal_keeps_what_is)
 		at = s.next_ms;
 		ck_assert(sub_due(&s, &w, at, 5, &fresh));
 		ck_assert(!fresh);
-		sub_answered(&s, &w, "the server returned 500", 0, at, 5);
+		sub_answered(&s, &w, "HTTP 500", 0, at, 5);
 	}
 	at = s.next_ms;
 	ck_assert_int_eq(at, s.until_ms);
@@ -170,7 +170,7 @@ START_TEST(verified_before_the_answer)
 	sub_answered(&s, &w, NULL, 0, at + 2, 5); /* nothing is awaited any more */
 	ck_assert(!s.sent);
 	ck_assert_int_eq(s.next_ms, next);
-	sub_answered(&s, &w, "the server returned 500", DAY, at + 2, 5); /* who has verified is taken by that word */
+	sub_answered(&s, &w, "HTTP 500", DAY, at + 2, 5); /* who has verified is taken by that word */
 	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
 	ck_assert_int_eq(s.next_ms, next);
 }
@@ -210,7 +210,7 @@ START_TEST(several_hubs)
 
 	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
 	ck_assert(sub_due(&s, &w, NOW, 1, &fresh));
-	sub_answered(&s, &w, "the server returned 404", 0, NOW, 1);
+	sub_answered(&s, &w, "HTTP 404", 0, NOW, 1);
 	ck_assert_int_eq(s.next_ms, NOW); /* the next one at once */
 	ck_assert(sub_due(&s, &w, NOW, 1, &fresh));
 	ck_assert(fresh);
@@ -249,11 +249,11 @@ START_TEST(retry_after_counts)
 
 	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
 	ck_assert(sub_due(&s, &w, NOW, 1, &fresh));
-	sub_answered(&s, &w, "the server returned 429", 2 * DAY, NOW, 1);
+	sub_answered(&s, &w, "HTTP 429", 2 * DAY, NOW, 1);
 	ck_assert_int_ge(s.next_ms, NOW + 2 * DAY);
-	sub_answered(&s, &w, "the server returned 429", 4000 * DAY, NOW, 1); /* no longer than a week */
+	sub_answered(&s, &w, "HTTP 429", 4000 * DAY, NOW, 1); /* no longer than a week */
 	ck_assert_int_le(s.next_ms, NOW + 9 * DAY);
-	sub_answered(&s, &w, "the server returned 429", -5, NOW, 1);
+	sub_answered(&s, &w, "HTTP 429", -5, NOW, 1);
 	ck_assert_int_gt(s.next_ms, NOW);
 }
 END_TEST
@@ -370,11 +370,11 @@ static void lie(struct world *k, enum lie how, int64_t at, uint64_t rnd)
 		sub_verified(&k->s, at, how == LEASE_OF_A_SECOND ? sub_lease_ms(FW_STR("1"), 10 * DAY, why) : DAY, rnd);
 		sub_answered(&k->s, &k->w, NULL, 0, at, rnd);
 		break;
-	case SAYS_500: sub_answered(&k->s, &k->w, "the server returned 500", 0, at, rnd); break;
-	case RETRY_AT_ONCE: sub_answered(&k->s, &k->w, "the server returned 503", 1, at, rnd); break;
+	case SAYS_500: sub_answered(&k->s, &k->w, "HTTP 500", 0, at, rnd); break;
+	case RETRY_AT_ONCE: sub_answered(&k->s, &k->w, "HTTP 503", 1, at, rnd); break;
 	case VERIFIES_AND_SAYS_500:
 		sub_verified(&k->s, at, 300 * 1000, rnd);
-		sub_answered(&k->s, &k->w, "the server returned 500", 0, at, rnd);
+		sub_answered(&k->s, &k->w, "HTTP 500", 0, at, rnd);
 		break;
 	case VERIFIES_EVERY_OTHER:
 		if (k->asked_n % 2)
@@ -446,8 +446,8 @@ START_TEST(liars_are_asked_rarely) /* the clamp of each: whatever it says, it is
 		{DENIES_AFTERWARDS, 1, 5, false, "the hub refused: no"},
 		{LEASE_OF_A_SECOND, 20, 370, true, NULL},
 		{NEVER_VERIFIES, 6, 12, false, "never verified"},
-		{SAYS_500, 6, 12, false, "returned 500"},
-		{RETRY_AT_ONCE, 6, 12, false, "returned 503"},
+		{SAYS_500, 6, 12, false, "HTTP 500"},
+		{RETRY_AT_ONCE, 6, 12, false, "HTTP 503"},
 		{VERIFIES_AND_SAYS_500, 20, 370, true, NULL},
 		{VERIFIES_EVERY_OTHER, 20, 370, true, NULL},
 		{TOPIC_FLIPS, 20, 370, true, NULL},
@@ -504,7 +504,7 @@ START_TEST(a_refusal_holds_for_a_week)
 	ck_assert(sub_due(&s, &w, at, 1, &fresh));
 	sub_denied(&s, &w, FW_STR("no"), at, 1);
 	ck_assert(sub_due(&s, &w, at, 1, &fresh));
-	sub_answered(&s, &w, "the server returned 404", 0, at, 1); /* the other one's failure brings the first no earlier request */
+	sub_answered(&s, &w, "HTTP 404", 0, at, 1); /* the other one's failure brings the first no earlier request */
 	ck_assert(fw_str_eq(s.hub, w.hub[0]));
 	ck_assert_int_ge(s.next_ms, at + 7 * DAY);
 	ck_assert_int_le(s.next_ms, at + 9 * DAY);
