@@ -201,7 +201,7 @@ START_TEST(passwords)
 	char with[420];
 
 	server_up((const char *const[]){"--requirepass", "s3cret", NULL});
-	open_says(url, FW_STORE_CREATE, FW_EINVAL, "wants a password");
+	open_says(url, FW_STORE_CREATE, FW_EINVAL, "requires a password");
 	ck_assert(fw_snprintf(with, sizeof(with), "redis+unix://:s3cretwrong@%s", sock));
 	open_says(with, FW_STORE_CREATE, FW_EINVAL, "refuses this user and password");
 	ck_assert(fw_snprintf(with, sizeof(with), "redis+unix://:s3cret@%s", sock));
@@ -279,7 +279,7 @@ START_TEST(replica_without_its_master)
 	server_up((const char *const[]){"--replica-serve-stale-data", "no", NULL});
 	st = open_at(url, FW_STORE_CREATE);
 	told("REPLICAOF 127.0.0.1 1");
-	says(st->is->stats(st, &s, &drv_err), FW_EAGAIN, "has lost its master");
+	says(st->is->stats(st, &s, &drv_err), FW_EAGAIN, "a replica without a master");
 	told("REPLICAOF NO ONE");
 	drv_end(st);
 }
@@ -362,7 +362,7 @@ START_TEST(answers_of_others) /* what a server says that is loading, is none, or
 		{"", "closed the connection", FW_EIO},
 		{"-DENIED Redis is running in protected mode\r\n", "other machines", FW_EINVAL},
 		{"-ERR unknown command 'FUNCTION'\r\n", "Redis 7.0", FW_EVERSION},
-		{"-CLUSTERDOWN The cluster is down\r\n", "not whole", FW_EAGAIN},
+		{"-CLUSTERDOWN The cluster is down\r\n", "have no server", FW_EAGAIN},
 		{"$-7\r\n", "is it a Redis server", FW_EIO},
 	};
 	int port, fd = listening(&port);
@@ -509,7 +509,7 @@ START_TEST(commits_that_are_disturbed)
 		visit(w, 10 + 2 * i, 2);
 		rc = commit(w);
 		if (rc)
-			says(rc, FW_EAGAIN, "all the time");
+			says(rc, FW_EAGAIN, "keep changing");
 		stored += !rc;
 		refused += rc != 0;
 	}
@@ -710,12 +710,12 @@ START_TEST(deep_check_finds) /* what no call of ours can do */
 {
 	static const struct { const char *verb, *what, *words; } T[] = {
 		{"HDEL", "feed 1", "it has no address"},
-		{"HDEL", "entries 1", "which is not there"},
+		{"HDEL", "entries 1", "which does not exist"},
 		{"HDEL", "schedule", "no feed"},
-		{"HDEL", "urls https://a.example/", "its address is another's"},
-		{"ZREM", "visit_ids 1", "visit_ids: 0, and 1 rows"},
-		{"HSET", "meta visit_n 7", "visit_n: 7, and 1 rows"},
-		{"HSET", "meta entry_id 0", "higher ones are there"},
+		{"HDEL", "urls https://a.example/", "its address belongs to another feed"},
+		{"ZREM", "visit_ids 1", "visit_ids: 0 instead of 1"},
+		{"HSET", "meta visit_n 7", "visit_n: 7 instead of 1"},
+		{"HSET", "meta entry_id 0", "higher ids exist"},
 		{"HSET", "meta lease_id 0", "lease_id is 0"},
 	};
 

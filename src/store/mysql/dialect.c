@@ -154,7 +154,7 @@ static int kept_find(struct mysql_db *s, const struct sql_text *t, bool select, 
 	return 0;
 }
 
-/* ---- values ------------------------------------------------------------------------------------ */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 void mysql_int_put(struct fw_buf *b, int64_t v)
 {
@@ -275,7 +275,7 @@ static void json_put(struct fw_buf *b, const struct sql_value *v, size_t n, size
 	fw_buf_addc(b, ']');
 }
 
-/* ---- sending ------------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static size_t script_max(const struct mysql_db *s)
 {
@@ -414,7 +414,7 @@ static int each_select(struct mysql_db *s, const struct sql_text *t, const struc
 	return rc;
 }
 
-/* ---- many rows as text --------------------------------------------------------------------------- */
+/* ---- many rows as text ----------------------------------------------------------------------- */
 
 /* Appended to the script, up to script_max(): returns how many. */
 static size_t rows_put(struct mysql_db *s, const struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows)
@@ -445,7 +445,7 @@ static int each_text(struct mysql_db *s, const struct mysql_kept *k, const struc
 	return rc;
 }
 
-/* ---- many rows as arrays --------------------------------------------------------------------------- */
+/* ---- many rows as arrays --------------------------------------------------------------------- */
 
 union column_value {
 	int64_t number;
@@ -583,7 +583,7 @@ static int each(struct sql *sql, const struct sql_text *t, const struct sql_valu
 	return !s->arrays || rows < ARRAY_MIN ? each_text(s, k, v, n, rows, err) : array_send(s, k, v, n, rows, err);
 }
 
-/* ---- transactions ---------------------------------------------------------------------------------- */
+/* ---- transactions ---------------------------------------------------------------------------- */
 
 /*
  * As it is; but what makes tables may find them made: a CREATE TABLE is a transaction of its own here, so a kill may leave some of
@@ -648,7 +648,7 @@ static int commit(struct sql *sql, struct fw_err *err)
 	return rc;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static const struct mysql_row *answer(const struct sql_row *row)
 {
@@ -680,7 +680,7 @@ static struct fw_str get_str(const struct sql_row *row, int column)
 	return r->at[column] ? (struct fw_str){r->at[column], r->len[column]} : FW_STR_NONE;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {

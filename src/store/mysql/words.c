@@ -85,7 +85,7 @@ bool occurrence_get(struct fw_str *list, struct occurrence *o)
 	return true;
 }
 
-/* ---- indexing --------------------------------------------------------------------------------- */
+/* ---- indexing -------------------------------------------------------------------------------- */
 
 struct word { /* of a step */
 	struct fw_str text;
@@ -228,7 +228,7 @@ int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change 
 		err);
 }
 
-/* ---- searching --------------------------------------------------------------------------------- */
+/* ---- searching ------------------------------------------------------------------------------- */
 
 /*
  * What was found are struct occurrence in a buffer, by document and place. Where only documents are

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: ISC */
-/* Whose addresses are, and how feeds go, away or into another: in steps, see redis.h. */
+/*
+ * Addresses: which feed has which, and how feeds are removed or merged. Each change is a sequence
+ * of idempotent steps across cells, as redis.h describes.
+ */
 #include <unistd.h>
 
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
 #define TRIES 20
-#define TRY_US 5000 /* others are about to finish: so long, and then they are taken for dead */
+/* pause between two tries; after TRIES of them the other process counts as dead */
+#define TRY_US 5000
 
 int rs_missing(const struct rs *r, int64_t feed_id, struct fw_err *err)
 {
@@ -22,7 +26,7 @@ int rs_addresses_ask(struct rs *r, const int64_t *id, size_t n, struct rs_reply 
 		rs_ask(r, rs_cell(r, id[i]), "HGET", "feed");
 		rs_addi(r, id[i]);
 	}
-	rc = n ? rs_run(r, "looking for feeds", err) : 0;
+	rc = n ? rs_run(r, "finding feeds", err) : 0;
 	*row = r->reply;
 	return rc;
 }
@@ -50,7 +54,10 @@ int rs_url_find(struct rs *r, struct fw_str url, int64_t *id, struct fw_err *err
 	return rc;
 }
 
-/* *whose: who has the address now, of whom it was said before that he had it. */
+/*
+ * *whose in: the feed that had the address at the last look, 0: none; out: the feed that has it
+ * now.
+ */
 static int claim_try(struct rs *r, struct fw_str url, int64_t feed_id, int64_t *whose, struct fw_err *err)
 {
 	int rc;
@@ -63,13 +70,13 @@ static int claim_try(struct rs *r, struct fw_str url, int64_t feed_id, int64_t *
 		rs_addi(r, *whose);
 	else
 		rs_adds(r, "");
-	rc = rs_run(r, "taking an address", err);
+	rc = rs_run(r, "claiming an address", err);
 	if (!rc)
 		*whose = rs_int(r->reply[0]->elem[0]);
 	return rc;
 }
 
-/* *has: that feed is there and has the address; else it will never have it. */
+/* *has: the feed exists and has the address. Otherwise it will never have it. */
 static int void_try(struct rs *r, struct fw_str url, int64_t feed_id, bool *has, struct fw_err *err)
 {
 	int rc;
@@ -77,7 +84,7 @@ static int void_try(struct rs *r, struct fw_str url, int64_t feed_id, bool *has,
 	rs_op(r, rs_cell(r, feed_id), RS_WRITE, "void");
 	rs_addi(r, feed_id);
 	rs_add(r, url);
-	rc = rs_run(r, "taking an address", err);
+	rc = rs_run(r, "claiming an address", err);
 	*has = !rc && rs_int(r->reply[0]) > 0;
 	return rc;
 }
@@ -90,7 +97,8 @@ int rs_url_claim(struct rs *r, struct fw_str url, int64_t feed_id, int64_t *whos
 
 	*whose = 0;
 	rc = claim_try(r, url, feed_id, whose, err);
-	for (int i = 0; !rc && *whose != feed_id && i < TRIES; i++) { /* somebody is about to have it */
+	/* another process is about to store that feed */
+	for (int i = 0; !rc && *whose != feed_id && i < TRIES; i++) {
 		rc = rs_url_find(r, url, &there, err);
 		if (rc || there) {
 			*whose = there;
@@ -106,7 +114,7 @@ int rs_url_claim(struct rs *r, struct fw_str url, int64_t feed_id, int64_t *whos
 			rc = claim_try(r, url, feed_id, whose, err);
 	}
 	if (!rc && *whose != feed_id && !has)
-		rc = fw_err_set(err, FW_EAGAIN, "%s: others take the address %.*s again and again: try again",
+		rc = fw_err_set(err, FW_EAGAIN, "%s: address %.*s: other processes keep claiming it: try again",
 			r->target.name, FW_STR_ARG(fw_str_sub(url, 0, 200)));
 	return rc;
 }
@@ -119,9 +127,9 @@ int rs_url_release(struct rs *r, struct fw_str url, int64_t feed_id, struct fw_e
 	return rs_run(r, "releasing an address", err);
 }
 
-/* ---- away, into another feed ----------------------------------------------------------------- */
+/* ---- removing and merging ----- -------------------------------------------------------------- */
 
-/* into_id 0: away. *answer: 1 it is done, 0 there is no such feed, -1 it is on another way. */
+/* into_id 0: no merge. *answer: 1 removed, 0 no such feed, -1 a merge into another feed runs. */
 static int feed_remove(struct rs *r, int64_t id, int64_t into_id, int64_t *answer, struct fw_err *err)
 {
 	const struct rs_reply *url;
@@ -149,8 +157,8 @@ static void list_add(struct rs *r, const struct rs_reply *list)
 }
 
 /*
- * Where it is gone somebody else has finished. FW_ENOTFOUND: `into` is not there, FW_EAGAIN: that
- * goes away itself; then `id` is as before.
+ * If the feed is gone, another process finished the merge. FW_ENOTFOUND: `into` does not exist.
+ * FW_EAGAIN: `into` is being merged itself. After an error the feed `id` is unchanged.
  */
 static int merge_finish(struct rs *r, int64_t id, int64_t into_id, struct fw_err *err)
 {
@@ -177,10 +185,12 @@ static int merge_finish(struct rs *r, int64_t id, int64_t into_id, struct fw_err
 		rs_addi(r, id);
 		rc = rs_run(r, "merging feeds", err);
 		return rc ? rc : !there ? rs_missing(r, into_id, err) :
-			fw_err_set(err, FW_EAGAIN, "%s: feed %lld goes into another just now: try again",
+			fw_err_set(err, FW_EAGAIN, "%s: feed %lld is being merged into another feed: try again",
 				r->target.name, (long long)into_id);
 	}
-	/* who walks through all cells looks once more: entries are in both now, and soon in one */
+	/*
+	 * lists over all cells start again: the entries are in both feeds now, and soon in one only
+	 */
 	rs_ask(r, RS_META, "HINCRBY", "meta");
 	rs_adds(r, "moved");
 	rs_addi(r, 1);
@@ -235,7 +245,7 @@ int rs_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_e
 	int rc = rs_start(r, true, err);
 
 	if (!rc && feed_id == into_id)
-		return fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two",
+		return fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two different feeds",
 			r->target.name, (long long)feed_id);
 	for (int i = 0; !rc && answer < 0 && i < TRIES; i++) {
 		rc = into_id ? merge(r, feed_id, into_id, &answer, err) : feed_remove(r, feed_id, 0, &answer, err);
@@ -244,7 +254,7 @@ int rs_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_e
 	}
 	if (rc || answer > 0)
 		return rc;
-	return answer ? fw_err_set(err, FW_EAGAIN, "%s: feed %lld goes into another just now: try again",
+	return answer ? fw_err_set(err, FW_EAGAIN, "%s: feed %lld is being merged into another feed: try again",
 				r->target.name, (long long)feed_id)
 		      : rs_missing(r, feed_id, err);
 }

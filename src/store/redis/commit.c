@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Outcomes. A commit reads what it changes, works out the new rows, and writes them in one
- * transaction (WATCH, MULTI, EXEC), which the server refuses when somebody has touched any of it
- * meanwhile; then all is done once more. A script would need no second try, but words that go
- * through Lua cost the server ten times as much, and there is no work that it does more often.
+ * Commit of outcomes: read the rows that change, compute the new rows, write them in one
+ * transaction (WATCH, MULTI, EXEC). The server refuses the transaction if another client changed a
+ * watched key meanwhile; then the commit starts over. A script would need no second try, but
+ * commands that pass through Lua cost the server ten times as much, and commits are its most
+ * frequent work.
  *
- * What is watched: the lease; the schedules of the shards, where everybody writes who changes a
- * feed; the keys of entries; and what is rare: feeds that merge, addresses that are taken over, hosts
- * of others' shards. Owners do not disturb each other, for each has its own shards.
+ * Watched keys: the lease; the schedules of the shards, which every change of a feed writes; the
+ * keys of entries; and rare ones: merges, adopted addresses, hosts in other workers' shards.
+ * Workers do not disturb each other, because each has its own shards.
  *
- * On a cluster each cell is a transaction of its own. So is a feed's second outcome in one commit.
+ * On a cluster each cell has its own transaction. A second outcome of the same feed in one commit
+ * also gets its own transaction.
  *
- * Numbers are taken before. Those of entries stand in `taken` until they are stored, and nobody who
- * follows by number is shown a higher one before that (entries.c), so they appear in order. Who dies
- * in between is revoked: `revoked`, which each commit watches from before it takes numbers, is raised
- * in all cells, and then his are given up.
+ * Ids are reserved before the transaction. Reserved entry ids stand in `taken` until they are
+ * stored, and readers that follow entries by id see no higher id before that (entries.c). So entry
+ * ids appear in order. If a process dies with reserved ids, they are revoked: `revoked`, which each
+ * commit watches from before it reserves ids, is raised in all cells, and then the ids are given
+ * up.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +27,8 @@
 #include "base/banned.h"
 
 #define TRIES 20
-#define TAKEN_MS 10000 /* so long somebody may take to store what he has taken numbers for */
-#define STEPS 100      /* of a feed's visits, when one is looked for among them */
+#define TAKEN_MS 10000 /* time limit for storing entries after their ids are reserved */
+#define STEPS 100      /* visits of a feed that are searched for a repeated push */
 
 static bool has_visit(const struct plan *p)
 {
@@ -43,7 +46,7 @@ static unsigned change_of(const struct work *w, const struct plan *p)
 	return change;
 }
 
-/* ---- what is done in this try ---------------------------------------------------------------- */
+/* ---- the plan of a try ----------------------------------------------------------------------- */
 
 static int by_shard(const void *a, const void *b)
 {
@@ -58,7 +61,7 @@ static int by_shard(const void *a, const void *b)
 	return x->o < y->o ? -1 : x->o > y->o;
 }
 
-/* Of pushes, which do not say where their feeds are. */
+/* A push does not know the shard of its feed. */
 static int shards_find(struct work *w, struct fw_err *err)
 {
 	int rc;
@@ -70,12 +73,15 @@ static int shards_find(struct work *w, struct fw_err *err)
 	rc = rs_run(w->r, "finding feeds", err);
 	for (size_t i = 0; !rc && i < w->n; i++) {
 		w->plan[i].shard = rs_groups_shard(w->r->reply[i]->text);
-		w->plan[i].verdict = w->r->reply[i]->text.p ? LATER : GONE; /* it moved to another shard meanwhile */
+		/* LATER: the feed moved to another shard meanwhile */
+		w->plan[i].verdict = w->r->reply[i]->text.p ? LATER : GONE;
 	}
 	return rc;
 }
 
-/* Those that are not done, each cell's together; of a feed only the first. */
+/*
+ * Plans for the outcomes without a result, grouped by cell. A feed that has several gets its first.
+ */
 static int plans_make(struct work *w, struct fw_err *err)
 {
 	size_t n = 0;
@@ -113,7 +119,7 @@ static int plans_make(struct work *w, struct fw_err *err)
 	return rc;
 }
 
-/* Of entries with one key in one document the first counts. */
+/* Of several entries with one key in one document the first counts. */
 static int firsts_find(struct work *w, struct plan *p, struct fw_err *err)
 {
 	struct fw_map seen;
@@ -144,7 +150,7 @@ static int items_find(struct work *w, struct fw_err *err)
 	return rc;
 }
 
-/* New addresses: rare, so one by one. */
+/* New addresses are rare, so one request each. */
 static int addresses_claim(struct work *w, struct fw_err *err)
 {
 	int rc = 0;
@@ -173,7 +179,7 @@ static void watch(const struct work *w, int cell)
 {
 	const struct part *part = &w->part[cell];
 
-	rs_command(w->r, cell, "UNWATCH"); /* what an earlier try has left */
+	rs_command(w->r, cell, "UNWATCH"); /* watches of an earlier try */
 	rs_ask(w->r, cell, "WATCH", "revoked");
 	rs_key(w->r, cell, "merging");
 	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
@@ -191,7 +197,7 @@ static void watch(const struct work *w, int cell)
 	}
 }
 
-/* What cell_read() reads, in that order. */
+/* Requests the rows for cell_read(), in its order. */
 static void cell_ask(struct work *w, int cell)
 {
 	struct part *part = &w->part[cell];
@@ -227,7 +233,7 @@ static void cell_ask(struct work *w, int cell)
 	}
 }
 
-/* What is known as it is stays at home. */
+/* Drops the entries that are stored already and unchanged. */
 static void items_read(struct plan *p, const struct rs_reply *known)
 {
 	size_t n = 0;
@@ -259,7 +265,8 @@ static void plan_read(struct work *w, struct plan *p, struct rs_reply ***at)
 {
 	if (p->change)
 		p->wide = (*(*at)++)->text;
-	if (p->has_url && !fw_str_eq((*(*at)++)->text, p->o->feed->url)) { /* it is another's by now */
+	/* another feed got it meanwhile */
+	if (p->has_url && !fw_str_eq((*(*at)++)->text, p->o->feed->url)) {
 		p->has_url = false;
 		p->change &= ~(1u << RS_ADDRESS);
 	}
@@ -268,7 +275,7 @@ static void plan_read(struct work *w, struct plan *p, struct rs_reply ***at)
 	w->new_n += p->verdict == STORED ? p->new_n : 0;
 }
 
-/* FW_ESTALE */
+/* FW_ESTALE: the lease is over. */
 static int cell_read(struct work *w, int cell, struct fw_err *err)
 {
 	struct part *part = &w->part[cell];
@@ -295,19 +302,19 @@ static int cell_read(struct work *w, int cell, struct fw_err *err)
 	return 0;
 }
 
-/* Has it been changed in the store? */
+/* The entry is stored, and is not deleted by retention. */
 static bool is_changed(const struct item *i)
 {
 	return !i->is_new && i->known.id;
 }
 
-/* Nothing is new in a push: is its visit there already? */
+/* A push without new or changed entries: its visit may be stored already. */
 static bool is_repeated(const struct work *w, const struct plan *p)
 {
 	return w->push && p->verdict == STORED && has_visit(p) && !p->new_n && !p->changed_n;
 }
 
-/* What cell_read_more() reads: rare, but for rows of entries that have changed. */
+/* Requests the rows for cell_read_more(). Rare, except for rows of changed entries. */
 static void cell_ask_more(struct work *w, int cell)
 {
 	struct part *part = &w->part[cell];
@@ -416,14 +423,14 @@ static int read_all(struct work *w, struct fw_err *err)
 	return rc;
 }
 
-/* ---- numbers of entries ---------------------------------------------------------------------- */
+/* ---- ids of entries -------------------------------------------------------------------------- */
 
-/* They are stored, or given up. */
+/* The reserved ids are stored or given up. */
 static int taken_end(struct rs *r, int64_t first_id, struct fw_err *err)
 {
 	rs_ask(r, RS_META, "HDEL", "taken");
 	rs_addi(r, first_id);
-	return rs_run(r, "taking numbers", err);
+	return rs_run(r, "reserving ids", err);
 }
 
 static int numbers_take(struct rs *r, int64_t n, int64_t *first_id, struct fw_err *err)
@@ -434,7 +441,7 @@ static int numbers_take(struct rs *r, int64_t n, int64_t *first_id, struct fw_er
 	rs_op(r, RS_META, RS_WRITE, "numbers");
 	rs_addi(r, n);
 	rs_addi(r, TAKEN_MS);
-	rc = rs_run(r, "taking numbers", err);
+	rc = rs_run(r, "reserving ids", err);
 	if (rc)
 		return rc;
 	*first_id = rs_int(r->reply[0]->elem[0]);
@@ -442,7 +449,7 @@ static int numbers_take(struct rs *r, int64_t n, int64_t *first_id, struct fw_er
 	for (size_t i = 0; !rc && i < old->n; i++) {
 		for (int cell = 0; cell < r->cell_n; cell++)
 			rs_ask(r, cell, "INCR", "revoked");
-		rc = rs_run(r, "revoking numbers", err);
+		rc = rs_run(r, "revoking ids", err);
 		rc = rc ? rc : taken_end(r, rs_int(old->elem[i]), err);
 	}
 	return rc;
@@ -455,7 +462,7 @@ int rs_numbers_revoke(struct rs *r, struct fw_err *err)
 	return numbers_take(r, 0, &none, err);
 }
 
-/* ---- the answers ----------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static int settle_one(struct work *w, struct plan *p, struct fw_err *err)
 {
@@ -464,7 +471,7 @@ static int settle_one(struct work *w, struct plan *p, struct fw_err *err)
 
 	if (p->verdict == LATER || (p->verdict == GONE && !w->c->lease_id && !w->push)) {
 		w->again = true;
-		if (p->verdict == GONE) { /* it is no first visit */
+		if (p->verdict == GONE) { /* not the feed's first visit, so it is a push */
 			w->push = true;
 			o->visit.kind = FW_VISIT_PUSHED;
 		}
@@ -492,7 +499,7 @@ static int settle(struct work *w, int cell, struct fw_err *err)
 	return !rc && part->merging ? rs_merges_finish(w->r, cell, err) : rc;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- a commit -------------------------------------------------------------------------------- */
 
 static int write_all(struct work *w, struct fw_err *err)
 {
@@ -508,7 +515,8 @@ static int write_all(struct work *w, struct fw_err *err)
 	rc = rs_run_once(w->r, "commit", &moved, err);
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
 		stored[cell] = w->part[cell].sent && w->r->reply[w->part[cell].at]->type == RS_ARRAY;
-	for (int cell = 0; !rc && cell < w->r->cell_n; cell++) { /* settling asks more */
+	/* settle() collects commands of its own */
+	for (int cell = 0; !rc && cell < w->r->cell_n; cell++) {
 		if (stored[cell])
 			rc = settle(w, cell, err);
 		else
@@ -539,7 +547,7 @@ static int try(struct work *w, struct fw_err *err)
 			w->part[cell].sent |= commit_has_host(w, cell, &w->c->host[i]);
 		any |= w->part[cell].sent;
 	}
-	w->part[RS_META].sent |= !any; /* is the lease there? */
+	w->part[RS_META].sent |= !any; /* an empty commit still checks the lease */
 	rc = rc ? rc : read_all(w, err);
 	if (!rc && w->new_n)
 		rc = numbers_take(w->r, w->new_n, &w->first_id, err);
@@ -564,6 +572,6 @@ int rs_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 	if (one)
 		one->visit.kind = kind;
 	return rc || !w.again ? rc
-			      : fw_err_set(err, FW_EAGAIN, "%s: others change these feeds all the time: try again",
+			      : fw_err_set(err, FW_EAGAIN, "%s: other processes keep changing these feeds: try again",
 					w.r->target.name);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: ISC */
-/* What a commit writes: new rows, and the commands of a cell's transaction. */
+/* What a commit writes: the new rows, and the commands of each cell's transaction. */
 #include <stddef.h>
 
 #include "store/redis/commit.h"
 #include "base/banned.h"
 
-#define CHUNK 32       /* visits in one value: script/head.lua */
+#define CHUNK 32       /* visits per chunk: script/head.lua */
 
 /* ---- the new rows ---------------------------------------------------------------------------- */
 
-/* What was changed meanwhile stays. */
+/* Status and due time that were changed since the read stay as they are. */
 static void state_make(struct work *w, struct plan *p)
 {
 	const struct fw_feed *to = p->o->feed;
@@ -34,7 +34,7 @@ static void state_make(struct work *w, struct plan *p)
 	}
 }
 
-/* What a push tells, where nobody has told it yet. */
+/* A push sets metadata of the feed only where it is missing. */
 static void told_add(struct plan *p)
 {
 	static const size_t told[] = {offsetof(struct fw_feed, title), offsetof(struct fw_feed, home_page_url),
@@ -84,7 +84,7 @@ static void state_add(struct rs *r, const struct plan *p)
 	rs_word_end(r);
 }
 
-/* Narrow rows of one shard, from this plan on; returns the first of the next one. */
+/* Schedule rows of one shard, from plan p on. Returns the first plan of the next shard. */
 static const struct plan *shard_write(struct work *w, int cell, const struct plan *p, const struct plan *end)
 {
 	bool begun = false;
@@ -112,7 +112,7 @@ static void version_raise(struct work *w, int cell, int shard)
 	w->tells = true;
 }
 
-/* To another host. */
+/* The feed moves to another host. */
 static void moved_write(struct work *w, const struct plan *p)
 {
 	int to = store_host_shard(p->state.host_id);
@@ -159,7 +159,7 @@ static void feeds_write(struct work *w, int cell)
 	}
 }
 
-/* Pairs for one entry: of the hash of rows, of the sorted sets by number and by date. */
+/* The pair of words for one entry: for the hash of rows, the ids, or the dates. */
 typedef void pair_fn(const struct work *w, const struct plan *p, const struct item *i);
 
 static void row_pair(const struct work *w, const struct plan *p, const struct item *i)
@@ -227,7 +227,7 @@ static void entries_write(struct work *w, int cell)
 	pairs_write(w, cell, "ZADD", "entry_dates", date_pair);
 }
 
-/* In chunks, each with the number of its first: script/head.lua. */
+/* In chunks. A chunk's name is the id of its first visit: script/head.lua. */
 static void visits_write(struct work *w, int cell)
 {
 	const struct part *part = &w->part[cell];
@@ -272,7 +272,7 @@ static void visits_write(struct work *w, int cell)
 	rs_addi(w->r, n);
 }
 
-/* One of another's shard: the later times count, the pace stays. */
+/* A host in another worker's shard: the later times count, the learned delay stays. */
 static void host_join(struct store_host *h, struct fw_str row)
 {
 	struct store_host was;

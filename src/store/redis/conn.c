@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One connection to a Redis server: a socket (TCP, TLS or unix), commands collected in a buffer,
- * replies read by hiredis's parser.
+ * One connection to a Redis server: a socket (TCP, TLS or Unix), a buffer that collects commands,
+ * and hiredis's parser for the replies.
  *
- * hiredis itself would do the sending too, but its 0.14, which is still in use, knows no TLS,
- * copies every command twice and cannot put replies into an arena; its parser is what is worth
- * having. What is long begins to be sent while it is collected, so that the server takes it apart
- * meanwhile; the rest is sent at once and answers are read while it is sent, so a long pipeline
- * cannot block both sides. A server that says nothing for timeout_ms is taken for dead; TCP's
- * keepalive finds those that vanish while nothing is asked.
+ * hiredis does not send. Release 0.14, which is still in use, has no TLS, copies each command
+ * twice, and cannot put replies into an arena.
+ *
+ * Sending starts while a long pipeline is still collected, so that the server parses it meanwhile.
+ * The exchange sends the rest and reads replies at the same time, so a long pipeline cannot block
+ * both sides. A server that sends nothing for timeout_ms counts as dead. TCP keep-alive detects a
+ * server that vanishes while the connection is idle.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,30 +30,27 @@
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
-#define PUSH_BYTES ((size_t)1 << 16) /* as soon as so much is waiting, the server gets it */
+#define PUSH_BYTES ((size_t)1 << 16) /* this many unsent bytes are sent before the exchange */
 
 struct rs_conn {
 	const struct rs_target *target;
-	char where[300]; /* for words */
+	char where[300]; /* for messages */
 	char host[256];
 	int port;
 	int fd;
 	SSL_CTX *ctx;
 	SSL *ssl;
 	redisReader *reader;
-	struct fw_buf out, begins;   /* commands, and where each begins (size_t) */
-	struct fw_buf sent, sent_at; /* the same of the last exchange */
+	struct fw_buf out, begins;   /* commands, and the offset of each (size_t) */
+	struct fw_buf sent, sent_at; /* those of the last exchange */
 	struct fw_buf word;
-	size_t pushed; /* bytes of out that were sent before the exchange */
-	size_t word_n; /* of the command that is being made; 0: none is */
+	size_t pushed; /* bytes of out that are sent already */
+	size_t word_n; /* words of the command that is being collected; 0: none is */
 	bool broken;
 	bool answered; /* at least once */
 };
 
-/*
- * ---- replies into an arena
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- replies into an arena ------------------------------------------------------------------- */
 
 static struct rs_reply *reply_new(const redisReadTask *task, enum rs_type type)
 {
@@ -103,22 +101,19 @@ static void *on_nil(const redisReadTask *task)
 
 static void on_free(void *reply)
 {
-	(void)reply; /* the arena's */
+	(void)reply; /* the arena owns it */
 }
 
-/*
- * ---- opening
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 static int broke(struct rs_conn *c, struct fw_err *err, const char *what)
 {
 	c->broken = true;
 	return fw_err_set(
-		err, FW_EIO, "%s: %s: is the server running, and may it be reached from here?", c->where, what);
+		err, FW_EIO, "%s: %s: is the server running, and is it reachable from this machine?", c->where, what);
 }
 
-/* 0: ready; FW_EIO: not within the time. */
+/* 0: ready. FW_EIO: the deadline passed. */
 static int wait_for(struct rs_conn *c, short events, int64_t deadline_ms, const char *what, struct fw_err *err)
 {
 	for (;;) {
@@ -133,7 +128,7 @@ static int wait_for(struct rs_conn *c, short events, int64_t deadline_ms, const 
 		if (n == 0) {
 			c->broken = true;
 			return fw_err_set(err, FW_EIO,
-				"%s: no answer in time (%s): look at its load, or raise connect_timeout_ms and timeout_ms",
+				"%s: no answer in time (%s): check the server's load, or raise connect_timeout_ms and timeout_ms",
 				c->where, what);
 		}
 	}
@@ -173,7 +168,7 @@ static int unix_connect(struct rs_conn *c, int64_t deadline_ms, struct fw_err *e
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
 
 	if (!fw_str_copy(sa.sun_path, sizeof(sa.sun_path), c->target->path))
-		return fw_err_set(err, FW_EINVAL, "%s: the path of a socket has at most %zu bytes", c->where,
+		return fw_err_set(err, FW_EINVAL, "%s: the socket path is longer than %zu bytes", c->where,
 			sizeof(sa.sun_path) - 1);
 	return socket_connect(c, (struct sockaddr *)&sa, sizeof(sa), deadline_ms, err);
 }
@@ -185,11 +180,11 @@ static int tcp_connect(struct rs_conn *c, int64_t deadline_ms, struct fw_err *er
 	int rc;
 
 	if (!fw_snprintf(port, sizeof(port), "%d", c->port))
-		return fw_err_set(err, FW_EINVAL, "%s: no such port", c->where);
+		return fw_err_set(err, FW_EINVAL, "%s: invalid port", c->where);
 	rc = getaddrinfo(c->host, port, &hints, &list);
 	if (rc)
 		return fw_err_set(
-			err, FW_EIO, "%s: %s: check the name of the host", c->where, gai_strerror(rc));
+			err, FW_EIO, "%s: %s: check the host name", c->where, gai_strerror(rc));
 	rc = FW_EIO;
 	for (const struct addrinfo *ai = list; ai && rc; ai = ai->ai_next) {
 		if (c->fd >= 0)
@@ -209,10 +204,10 @@ static int tls_error(struct rs_conn *c, const char *what, struct fw_err *err)
 	ERR_clear_error();
 	c->broken = true;
 	if (verdict != X509_V_OK)
-		return fw_err_set(err, FW_EINVAL, "%s: its certificate is refused (%s): name the right ca_file",
+		return fw_err_set(err, FW_EINVAL, "%s: the server's certificate is refused (%s): check ca_file",
 			c->where, X509_verify_cert_error_string(verdict));
 	return fw_err_set(
-		err, FW_EIO, "%s: TLS: %s: %s", c->where, what, reason ? reason : "the connection was closed");
+		err, FW_EIO, "%s: TLS: %s: %s", c->where, what, reason ? reason : "the server closed the connection");
 }
 
 static int tls_files(struct rs_conn *c, struct fw_err *err)
@@ -266,7 +261,7 @@ static int tls_connect(struct rs_conn *c, int64_t deadline_ms, struct fw_err *er
 		if (want != SSL_ERROR_WANT_READ && want != SSL_ERROR_WANT_WRITE)
 			return tls_error(c, "the handshake failed", err);
 		if (wait_for(c, want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline_ms,
-			    "TLS handshake: is it a port with TLS?", err))
+			    "TLS handshake: does the port use TLS?", err))
 			return err->rc;
 	}
 	return 0;
@@ -340,10 +335,7 @@ bool rs_conn_is_at(const struct rs_conn *c, const char *host, int port)
 	return c->port == port && strcmp(c->host, host) == 0;
 }
 
-/*
- * ---- commands
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- commands -------------------------------------------------------------------------------- */
 
 static ssize_t conn_send(struct rs_conn *c, const char *p, size_t n, short *events);
 
@@ -366,7 +358,7 @@ static void number_line(struct fw_buf *b, char mark, size_t n)
 	fw_buf_add(b, p, (size_t)(text + sizeof(text) - p));
 }
 
-/* The command that was being made is complete: how many words it has goes in front of it. */
+/* The command is complete: put its number of words in front. */
 static void seal(struct rs_conn *c)
 {
 	size_t at = c->word_n ? ((size_t *)(void *)c->begins.p)[rs_conn_pending(c) - 1] : 0, end = c->out.len;
@@ -435,7 +427,7 @@ void rs_conn_command(struct rs_conn *c, const char *words)
 
 void rs_conn_forget(struct rs_conn *c)
 {
-	c->broken = c->broken || c->pushed; /* half a command is no command */
+	c->broken = c->broken || c->pushed; /* the server has half a command */
 	c->pushed = c->word_n = 0;
 	fw_buf_reset(&c->out);
 	fw_buf_reset(&c->begins);
@@ -465,14 +457,11 @@ static void swap(struct fw_buf *a, struct fw_buf *b)
 	fw_buf_reset(a);
 }
 
-/*
- * ---- exchange
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- exchange -------------------------------------------------------------------------------- */
 
 /*
- * What send and receive say: how many bytes, 0 the other side closed, -1 an error, -2 not now.
- * *events: what to wait for then.
+ * Result of sending and receiving: number of bytes, 0 closed by the server, -1 error, -2 would
+ * block. *events: what to poll for after -2.
  */
 static ssize_t tls_result(struct rs_conn *c, int n, short *events)
 {
@@ -510,7 +499,7 @@ static ssize_t conn_receive(struct rs_conn *c, char *p, size_t n, short *events)
 	return done < 0 && (errno == EAGAIN || errno == EINTR) ? -2 : done;
 }
 
-/* Read what is there into the parser. */
+/* Read the received bytes into the parser. 1: some, 0: none, or an error. */
 static int feed(struct rs_conn *c, short *events, struct fw_err *err)
 {
 	char in[65536];
@@ -518,14 +507,14 @@ static int feed(struct rs_conn *c, short *events, struct fw_err *err)
 
 	if (n > 0 && redisReaderFeed(c->reader, in, (size_t)n) != 0) {
 		c->broken = true;
-		return fw_err_set(err, FW_ENOMEM, "%s: out of memory for its answer", c->where);
+		return fw_err_set(err, FW_ENOMEM, "%s: out of memory for a reply", c->where);
 	}
 	if (n == 0)
-		return broke(c, err, "it closed the connection");
+		return broke(c, err, "the server closed the connection");
 	return n == -1 ? broke(c, err, strerror(errno)) : n > 0 ? 1 : 0;
 }
 
-/* Take finished replies out of the parser. */
+/* Take complete replies out of the parser. */
 static int parse(struct rs_conn *c, struct rs_reply **reply, size_t *n, size_t max, struct fw_err *err)
 {
 	while (*n < max) {
@@ -534,9 +523,9 @@ static int parse(struct rs_conn *c, struct rs_reply **reply, size_t *n, size_t m
 		if (redisReaderGetReply(c->reader, &one) != 0) {
 			c->broken = true;
 			if (c->reader->err == 5 /* REDIS_ERR_OOM */)
-				return fw_err_set(err, FW_ENOMEM, "%s: out of memory for its answer", c->where);
+				return fw_err_set(err, FW_ENOMEM, "%s: out of memory for a reply", c->where);
 			return fw_err_set(err, FW_EIO,
-				"%s: %s: is it a Redis server (and rediss: if it wants TLS)?", c->where,
+				"%s: %s: is it a Redis server? (write rediss: if it requires TLS)", c->where,
 				c->reader->errstr);
 		}
 		if (!one)
@@ -547,8 +536,9 @@ static int parse(struct rs_conn *c, struct rs_reply **reply, size_t *n, size_t m
 }
 
 /*
- * The connection broke, err says how. A server that has no place for us says so before it hangs up,
- * whatever it was asked: that error is then the answer to everything, and 0 is returned.
+ * The connection broke, as err says. A server that refuses a connection sends one error before it
+ * closes it, whatever the command was. That error then becomes the reply to all commands, and 0 is
+ * returned.
  */
 static int last_words(struct rs_conn *c, struct rs_reply *all, size_t got, struct fw_err *err)
 {
@@ -575,7 +565,7 @@ static int exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out
 
 	*out = all;
 	if (c->broken)
-		return fw_err_set(err, FW_EIO, "%s: the connection is gone: open the store anew", c->where);
+		return fw_err_set(err, FW_EIO, "%s: the connection is closed: open the store anew", c->where);
 	if (all)
 		all->elem = fw_arena_calloc(a, want + 1, sizeof(struct rs_reply *));
 	if (!all || !all->elem || c->out.rc || c->begins.rc) {
@@ -594,7 +584,7 @@ static int exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out
 			ssize_t n = conn_send(c, c->out.p + sent, c->out.len - sent, &events);
 
 			if (n == 0 || n == -1) {
-				broke(c, err, n ? strerror(errno) : "it closed the connection");
+				broke(c, err, n ? strerror(errno) : "the server closed the connection");
 				return last_words(c, all, got, err);
 			}
 			p.events |= events;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Entries as lists. Each cell has its entries in two orders, by number and by date; a page asks all
- * cells for their next ones, and shows as far as all of them have told.
+ * Lists of entries. Each cell orders its entries twice, by id and by date. A page reads the next
+ * ids of all cells, and shows entries up to the point that all cells have reached.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,14 +9,14 @@
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
-#define SEEN_SLACK_MS                                                                                          \
-	60000       /* numbers rise with seen_ms, but for clocks and processes that differ by less than this */
-#define PORTION 100 /* entries read at a time: they may be long */
+/* ids rise with seen_ms, except for clocks and processes that differ by less than this */
+#define SEEN_SLACK_MS 60000
+#define PORTION 100 /* entries per read, since they may be large */
 #define PAGE 1000
-#define KEYS_PORTION 128 /* feeds */
+#define KEYS_PORTION 128 /* feeds per read */
 #define SEEN "^%d+ (%S+)"
 
-/* ---- numbers of all cells, merged ------------------------------------------------------------ */
+/* ---- ids of all cells, merged ---------------------------------------------------------------- */
 
 static int rising(const void *a, const void *b)
 {
@@ -30,7 +30,7 @@ static int falling(const void *a, const void *b)
 	return rising(b, a);
 }
 
-/* How many feeds have gone into another. */
+/* The number of merges so far. */
 static int moved_read(struct rs *r, int64_t *n, struct fw_err *err)
 {
 	int rc;
@@ -43,8 +43,8 @@ static int moved_read(struct rs *r, int64_t *n, struct fw_err *err)
 }
 
 /*
- * Ask all cells; once more where a feed has gone into another meanwhile, whose entries may have been
- * seen in neither cell.
+ * Ask all cells. If a merge happened meanwhile, ask again: the entries of a merged feed may have
+ * been seen in neither cell.
  */
 static int cells_ask(struct rs *r, void (*ask)(struct rs *r, int cell, const void *ctx), const void *ctx,
 	struct rs_reply ***reply, struct fw_err *err)
@@ -95,7 +95,7 @@ int rs_walk_page(
 	struct rs *r, struct rs_walk *w, size_t most, struct rs_number **out, size_t *n, struct fw_err *err)
 {
 	size_t per = r->cell_n > 1 ? most / (size_t)r->cell_n + 10 : most, k = 0;
-	int64_t edge = w->end; /* beyond it somebody may have more */
+	int64_t edge = w->end; /* a cell may have more ids beyond it */
 	struct rs_reply **reply;
 	int rc = cells_ask(r, page_ask, &(struct page){w, per}, &reply, err);
 
@@ -149,7 +149,7 @@ int rs_since(struct rs *r, const char *name, const char *pattern, int64_t ms, in
 	return rc;
 }
 
-/* ---- picking --------------------------------------------------------------------------------- */
+/* ---- picks ----------------------------------------------------------------------------------- */
 
 struct pick {
 	int64_t date_ms, id;
@@ -163,9 +163,10 @@ struct listing {
 	void *ctx;
 	struct rs_search *search; /* NULL: none */
 	size_t shown;
-	int64_t last_id;         /* shown: one on its way into another feed is there twice */
-	int64_t since[RS_CELLS]; /* only above these numbers, */
-	int64_t before_id;       /* and below this one */
+	/* of the last entry shown: during a merge an entry is in two cells */
+	int64_t last_id;
+	int64_t since[RS_CELLS]; /* only ids above these */
+	int64_t before_id;       /* only ids below this */
 	bool by_id;
 };
 
@@ -227,7 +228,7 @@ static int row_show(struct listing *l, struct fw_entry_row *e, const struct fw_f
 	return RS_SHOW(l->r, l->cb(l->ctx, e));
 }
 
-/* Rows by number; one that is not where it was has gone to another cell with a merge, or is gone. */
+/* Rows by id. A row that is not in its cell was moved to another cell by a merge, or is removed. */
 static int rows_read(struct rs *r, const struct pick *p, struct fw_str *row, size_t n, struct fw_err *err)
 {
 	bool missing = false;
@@ -274,7 +275,10 @@ static int portion_show(struct listing *l, const struct pick *p, size_t n, struc
 	return rc;
 }
 
-/* Those that are asked for, in order; the picks are not in the arena that is emptied here. */
+/*
+ * Shows the picks that match the query, in order. The picks must not lie in the arena, which is
+ * emptied here.
+ */
 static int picks_show(struct listing *l, struct pick *p, size_t n, struct fw_err *err)
 {
 	size_t k = 0;
@@ -344,7 +348,7 @@ static int in_id_order(struct listing *l, struct fw_err *err)
 	return rc;
 }
 
-/* By date, of those above some number alone. */
+/* By date, only ids above a limit. */
 static int some_by_date(struct listing *l, struct fw_err *err)
 {
 	struct fw_buf picks = FW_BUF_INIT(0);
@@ -367,7 +371,7 @@ static int some_by_date(struct listing *l, struct fw_err *err)
 }
 
 struct dates {
-	int64_t before_ms; /* and at that time */
+	int64_t before_ms; /* inclusive */
 	size_t per;
 };
 
@@ -385,8 +389,9 @@ static void dates_ask(struct rs *r, int cell, const void *ctx)
 }
 
 /*
- * Those from *date_ms on backwards. A cell that told as many as it was asked for may have more of
- * its last date, so only what is later than that is shown; where nothing is, more are asked for.
+ * One page backwards from *date_ms. A cell that returned as many entries as requested may have more
+ * of its last date. So only later entries are shown; if there are none, the next request asks for
+ * more.
  */
 static int date_page(struct listing *l, int64_t *date_ms, size_t *per, bool *done, struct fw_err *err)
 {
@@ -433,10 +438,7 @@ static int by_date(struct listing *l, struct fw_err *err)
 	return rc;
 }
 
-/*
- * Of those who follow by number: nothing is shown above numbers that are taken and
- * not stored yet.
- */
+/* For readers that follow by id: show nothing above ids that are reserved and not stored yet. */
 static int safe_before(struct listing *l, struct fw_err *err)
 {
 	int64_t last;

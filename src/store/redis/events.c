@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Pushed events, and those that were refused, in the cell "meta": hashes of their rows, "incoming"
- * and "incoming_dead", by number in 19 digits, and sorted sets of the numbers by their time.
- * Members of one time are in order of their bytes, and so of their numbers.
+ * Pushed events and dead letters, all in cell 0. Two hashes hold the rows, "incoming" and
+ * "incoming_dead", by id in 19 digits; two sorted sets order the ids by their time. Redis orders
+ * members of equal score by their bytes, so ids of the same millisecond are in order of id.
  *
- *	incoming       "stamp property_section property_id remote_ip property", - for an unknown address
+ *	incoming       "stamp property_section property_id remote_ip property"; "-" for no address
  *	incoming_dead  "at_ms row", a line end, and the reason
  */
 #include "base/ids.h"
@@ -97,7 +97,7 @@ static bool dead_read(struct fw_str row, struct fw_dead_event *d)
 	return d->reason.p != NULL;
 }
 
-/* What others have put there is passed over. */
+/* Rows that are not in this format are skipped. */
 static int show(struct rs *r, const struct store_event_query *q, int64_t id, struct fw_str row)
 {
 	struct fw_event e = {.id = id};
@@ -117,7 +117,7 @@ static int64_t id_read(struct fw_str text)
 	return fw_str_int(text, &id) ? id : 0;
 }
 
-/* Numbers from that time on, over as many as were seen with it. */
+/* Ids from time ms on, without the first `seen` of that time. */
 static int ids_read(struct rs *r, const char *ids, int64_t ms, int64_t seen, struct fw_err *err)
 {
 	rs_ask(r, RS_META, "ZRANGEBYSCORE", ids);

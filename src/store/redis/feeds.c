@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Feeds: lists, and what their owners change. */
+/* Feeds: lists, and changes by their owners. */
 #include <stdlib.h>
 
 #include "store/redis/redis.h"
@@ -9,7 +9,7 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct order { /* indexes by cell: each cell's lie together */
+struct order { /* indexes into the feeds, grouped by cell */
 	size_t *at, first[RS_CELLS], n[RS_CELLS];
 };
 
@@ -35,14 +35,14 @@ static bool order_make(struct rs *r, struct order *o, const struct fw_feed *feed
 	return true;
 }
 
-/* A command about the feeds of a cell. */
+/* Adds the ids of the cell's feeds to a command. */
 static void ids_add(struct rs *r, const struct order *o, int cell, const struct fw_feed *feed)
 {
 	for (size_t i = 0; i < o->n[cell]; i++)
 		rs_addi(r, feed[o->at[o->first[cell] + i]].id);
 }
 
-/* Their narrow rows lie by shard. */
+/* Reads schedule rows, which lie by shard. */
 static int states_read(
 	struct rs *r, struct fw_feed *feed, struct rs_state *state, const int *shard, size_t n, struct fw_err *err)
 {
@@ -56,7 +56,7 @@ static int states_read(
 	rc = rs_run(r, "reading feeds", err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (!r->reply[i]->text.p || !rs_state_unpack(r->reply[i]->text, &feed[i], &state[i]))
-			feed[i].url = FW_STR_NONE; /* it is gone */
+			feed[i].url = FW_STR_NONE; /* removed meanwhile */
 	}
 	return rc;
 }
@@ -118,9 +118,9 @@ static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_e
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-struct spot { /* a feed that is to be shown */
+struct spot { /* a feed to show */
 	int64_t due_at_ms, id;
-	int shard; /* it is to be in, -1: in any */
+	int shard; /* expected shard; -1: any */
 };
 
 struct listing {
@@ -129,7 +129,7 @@ struct listing {
 	fw_feed_cb *cb;
 	void *ctx;
 	bool counted;        /* with entry_n */
-	struct fw_str match; /* in lower case; absent: any */
+	struct fw_str match; /* in lower case; absent: match all */
 	size_t shown;
 	bool full;
 };
@@ -144,7 +144,7 @@ static bool is_asked_for(const struct listing *l, const struct fw_feed *f)
 			fw_store_has(f->user_title, l->match));
 }
 
-/* In their order. Those that are gone meanwhile are passed over. */
+/* In the given order. Feeds that were removed meanwhile are skipped. */
 static int spots_show(struct listing *l, const struct spot *spot, size_t n, struct fw_err *err)
 {
 	struct fw_feed *f = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*f));
@@ -165,7 +165,7 @@ static int spots_show(struct listing *l, const struct spot *spot, size_t n, stru
 	if (!rc && k && l->counted)
 		rc = counts_read(l->r, f, k, err);
 	for (size_t i = 0; !rc && i < k && !l->full; i++) {
-		l->full = ++l->shown == l->q->limit; /* 0: none */
+		l->full = ++l->shown == l->q->limit; /* limit 0: no limit */
 		rc = RS_SHOW(l->r, l->cb(l->ctx, &f[i]));
 	}
 	return rc;
@@ -222,8 +222,8 @@ static void spots_add(const struct listing *l, const struct rs_reply *rows, stru
 }
 
 /*
- * The narrow rows are put in order here: an index by due time over all shards would cost each visit
- * more than a list ever does.
+ * Reads and sorts all schedule rows. A sorted set of due times over all shards would cost more on
+ * each visit than this costs on a list.
  */
 static int in_due_order(struct listing *l, struct fw_err *err)
 {
@@ -302,7 +302,7 @@ int rs_feed_list(
 	return rc;
 }
 
-/* ---- by their owner -------------------------------------------------------------------------- */
+/* ---- changes --------------------------------------------------------------------------------- */
 
 static void own_change(struct fw_feed *f, const struct fw_feed *to, unsigned what)
 {
@@ -329,7 +329,7 @@ static void number_add(struct rs *r, bool is, int64_t n, size_t width)
 	rs_word_end(r);
 }
 
-/* *answer: 1 it is done, 0 it is not there, -1 it was changed meanwhile, -2 it is merging. */
+/* *answer: 1 done, 0 no such feed, -1 changed meanwhile, -2 being merged. */
 static int set_try(
 	struct rs *r, const struct fw_feed *feed, unsigned what, int64_t *answer, struct fw_err *err)
 {
@@ -373,7 +373,7 @@ int rs_feed_set(struct store *st, const struct fw_feed *feed, unsigned what, str
 	}
 	if (rc || answer == 1)
 		return rc;
-	return answer ? fw_err_set(err, FW_EAGAIN, "%s: others change feed %lld all the time: try again",
+	return answer ? fw_err_set(err, FW_EAGAIN, "%s: other processes keep changing feed %lld: try again",
 				r->target.name, (long long)feed->id)
 		      : rs_missing(r, feed->id, err);
 }

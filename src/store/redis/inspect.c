@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-/* How safe is what the server was told, and, on demand, is the store whole? */
+/*
+ * The checks of `doctor`: durability and memory of the server, and on demand the integrity of all
+ * rows.
+ */
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
 /* ---- the server ------------------------------------------------------------------------------ */
 
-/* A setting of the server, such as "everysec"; absent when it keeps them to itself. */
+/* A setting of the server, such as "everysec"; absent if the server does not permit CONFIG. */
 static struct fw_str setting(struct rs *r, const char *name)
 {
 	struct fw_err spare;
@@ -29,22 +32,22 @@ static void inspect_durability(struct rs *r, fw_inspect_cb *cb, void *ctx)
 
 	if (fw_str_eq(rs_info(r, "persistence", "aof_last_write_status"), FW_STR("err")))
 		cb(ctx, "durability", 2, "the server could not write its append-only file",
-			"free some space on its disk, and look at its log");
+			"free some space on its disk, and check its log");
 	if (fw_str_eq(rs_info(r, "persistence", "aof_enabled"), FW_STR("0"))) {
 		cb(ctx, "durability", 1,
-			"no append-only file: a crash of the server takes what came after its last snapshot",
-			"redis-cli CONFIG SET appendonly yes, and the same in its configuration");
+			"no append-only file: a crash of the server loses all changes since its last snapshot",
+			"run 'redis-cli CONFIG SET appendonly yes', and set it in the server's configuration");
 	} else if (fw_str_eq(fsync, FW_STR("no"))) {
-		cb(ctx, "durability", 1, "appendfsync is no: a power cut takes half a minute",
-			"redis-cli CONFIG SET appendfsync everysec, and the same in its configuration");
+		cb(ctx, "durability", 1, "appendfsync is no: a power cut loses the changes of half a minute",
+			"run 'redis-cli CONFIG SET appendfsync everysec', and set it in the server's configuration");
 	} else if (fw_str_eq(setting(r, "aof-load-truncated"), FW_STR("yes"))) {
 		cb(ctx, "durability", 1,
 			"aof-load-truncated is yes: a crash can leave half a transaction in the append-only file, and the next one completes it",
-			"feedwheel-store(7), REDIS, tells what to do");
+			"see feedwheel-store(7), section REDIS");
 	} else {
 		(void)fw_snprintf(text, sizeof(text), "append-only file, appendfsync %.*s%s",
 			FW_STR_ARG(fsync.p ? fsync : FW_STR("unknown")),
-			fw_str_eq(fsync, FW_STR("everysec")) ? ": a crash takes two seconds at most" : "");
+			fw_str_eq(fsync, FW_STR("everysec")) ? ": a crash loses two seconds at most" : "");
 		cb(ctx, "durability", 0, text, "");
 	}
 }
@@ -61,10 +64,10 @@ static void inspect_memory(struct rs *r, fw_inspect_cb *cb, void *ctx)
 	(void)fw_snprintf(text, sizeof(text), "%lld MB used, maxmemory %lld MB%s", (long long)(used >> 20),
 		(long long)(max >> 20), max ? "" : " (none)");
 	if (max && !fw_str_eq(policy, FW_STR("noeviction")))
-		cb(ctx, "eviction", 2, "when it is full, the server drops keys at its pleasure",
-			"redis-cli CONFIG SET maxmemory-policy noeviction, and the same in its configuration");
+		cb(ctx, "eviction", 2, "maxmemory-policy is not noeviction: when its memory is full, the server drops keys",
+			"run 'redis-cli CONFIG SET maxmemory-policy noeviction', and set it in the server's configuration");
 	if (max && used / 10 > max / 11)
-		cb(ctx, "memory", 1, text, "raise its maxmemory, or lower keep_entries");
+		cb(ctx, "memory", 1, text, "raise the server's maxmemory, or lower keep_entries_ms");
 	else
 		cb(ctx, "memory", 0, text, "");
 }
@@ -72,8 +75,8 @@ static void inspect_memory(struct rs *r, fw_inspect_cb *cb, void *ctx)
 static void inspect_server(struct rs *r, fw_inspect_cb *cb, void *ctx)
 {
 	/*
-	 * what INFO does not tell is passed over; redis_version is what a Valkey is compatible
-	 * with
+	 * Fields that INFO lacks are skipped. On Valkey redis_version is the Redis release that it
+	 * is compatible with.
 	 */
 	struct fw_str valkey = rs_info(r, "server", "valkey_version"), version = valkey;
 	char text[160];
@@ -91,7 +94,7 @@ static void inspect_server(struct rs *r, fw_inspect_cb *cb, void *ctx)
 struct findings {
 	fw_inspect_cb *cb;
 	void *ctx;
-	int64_t entry_id, visit_id, feed_id; /* numbers that were given */
+	int64_t entry_id, visit_id, feed_id; /* the last ids that were given */
 };
 
 static void finding(const struct findings *f, const char *name, const char *text)
@@ -99,7 +102,7 @@ static void finding(const struct findings *f, const char *name, const char *text
 	f->cb(f->ctx, name, 2, text, "restore a backup, or copy the feeds to a new store");
 }
 
-/* {feed, shard, host, address}: of a host that is remembered feed is 0. */
+/* {feed, shard, host, address} of a feed; feed is 0 for a stored host. */
 static void row_check(const struct findings *f, struct rs_reply *const *e)
 {
 	struct fw_feed feed = {.id = rs_int(e[0])};
@@ -112,19 +115,19 @@ static void row_check(const struct findings *f, struct rs_reply *const *e)
 	if (!feed.host_key.len)
 		feed.host_key = FW_STR_NONE;
 	if (feed.id && host_id != store_feed_host_id(&feed))
-		(void)fw_snprintf(text, sizeof(text), "feed %lld: it is not of host %lld", (long long)feed.id,
+		(void)fw_snprintf(text, sizeof(text), "feed %lld: stored with host %lld, which is not its host", (long long)feed.id,
 			(long long)host_id);
 	else if (store_host_shard(host_id) != rs_int(e[1]))
-		(void)fw_snprintf(text, sizeof(text), "host %lld: in shard %lld", (long long)host_id,
+		(void)fw_snprintf(text, sizeof(text), "host %lld: stored in the wrong shard, %lld", (long long)host_id,
 			(long long)rs_int(e[1]));
 	else if (feed.id > f->feed_id)
-		(void)fw_snprintf(text, sizeof(text), "feed_id is %lld, and feed %lld is there",
+		(void)fw_snprintf(text, sizeof(text), "feed_id is %lld, but feed %lld exists",
 			(long long)f->feed_id, (long long)feed.id);
 	if (text[0])
 		finding(f, "schedule", text);
 }
 
-/* Of its feeds: are they in the right cell, and do they have their addresses? */
+/* Are the feeds of this cell in the right cell, and do they have their addresses? */
 static int cell_check(struct rs *r, const struct findings *f, int cell, struct fw_err *err)
 {
 	const struct rs_reply *got, *rows;
@@ -154,8 +157,8 @@ static int cell_check(struct rs *r, const struct findings *f, int cell, struct f
 		if (!id || (rs_int(r->reply[0]->elem[i / 4]) == id && rs_cell(r, id) == cell))
 			continue;
 		(void)fw_snprintf(text, sizeof(text),
-			rs_cell(r, id) == cell ? "feed %lld: its address is another's"
-					       : "feed %lld: it is in another's cell",
+			rs_cell(r, id) == cell ? "feed %lld: its address belongs to another feed"
+					       : "feed %lld: stored in the wrong cell",
 			(long long)id);
 		finding(f, "addresses", text);
 	}
@@ -184,7 +187,7 @@ static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err 
 	f.feed_id = rs_int(got->elem[3]);
 	if (f.entry_id < s.last_entry_id || f.visit_id < s.last_visit_id) {
 		(void)fw_snprintf(text, sizeof(text),
-			"entry_id is %lld, and visit_id %lld: higher ones are there", (long long)f.entry_id,
+			"entry_id is %lld and visit_id is %lld: higher ids exist", (long long)f.entry_id,
 			(long long)f.visit_id);
 		finding(&f, "numbers", text);
 	}
@@ -197,7 +200,7 @@ int rs_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct
 {
 	struct rs *r = rs_of(st);
 	int64_t now_ms;
-	int rc = rs_clock(st, &now_ms, err); /* it answers */
+	int rc = rs_clock(st, &now_ms, err); /* also checks that the server answers */
 
 	if (rc || deep)
 		return rc ? rc : deep_check(r, cb, ctx, err);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Who holds which shards: driver.h has the rules.
+ * Leases of shards. driver.h has the rules.
  *
- * Cell 0 says which leases there are, and whose each shard is. A commit asks in its own cell whether
- * its lease is there. With one cell each step is one script.
+ * Cell 0 stores which leases exist and which lease holds each shard. A commit checks in its own
+ * cell that its lease exists. With one cell each step is one script.
  *
- * With many cells a lease begins in cell 0, then in the others; then cell 0 is asked again whether
- * it still is there, so nobody who froze in between begins with one that is over. It ends in cell
- * 0 (`over`), then in the others, and then its shards are free: at no time can two commit. Who dies
- * in between leaves what is over to the next beat, of whomever; what is done twice changes nothing,
- * for a lease's number never comes again.
+ * With many cells a lease starts in cell 0, then in the other cells. Then cell 0 is read again to
+ * see that the lease still exists: a worker that froze in between must not start with a lease that
+ * is over. A lease ends in cell 0 (`over`), then in the other cells, and only then its shards
+ * become free. So two workers can never commit to the same shard. If a worker dies in between, the
+ * next heartbeat of any worker completes the steps. Each step is idempotent, because the id of a
+ * lease is never used again.
  */
 #include "base/clock.h"
 #include "store/redis/redis.h"
@@ -17,8 +18,8 @@
 
 #define TRIES 10
 /*
- * How much earlier than the lease's end a worker stops: a tenth, for clocks that do not run alike
- * and a request on its way out.
+ * A worker stops this long before its lease ends: a tenth of it, for clocks that run at different
+ * speeds and for requests in flight.
  */
 #define MARGIN(lease_ms) ((lease_ms) / 10)
 
@@ -35,7 +36,7 @@ static void list_add(struct rs *r, const struct rs_reply *list)
 		rs_add(r, list->elem[i]->text);
 }
 
-/* In all cells but the first: these leases are gone, and this one (0: none) is there. */
+/* In all cells but the first: delete these leases, and create lease_id (0: none). */
 static int leases_tell(struct rs *r, const struct rs_reply *gone, int64_t lease_id, struct fw_err *err)
 {
 	for (int cell = 1; cell < r->cell_n; cell++) {
@@ -116,7 +117,7 @@ static int crashed(struct rs *r, int64_t feed_id, struct fw_err *err)
 	rs_op(r, rs_cell(r, feed_id), RS_WRITE, "crashed");
 	rs_addi(r, feed_id);
 	rs_addi(r, FW_STORE_CRASH_MAX);
-	return rs_run(r, "noting what killed a worker", err);
+	return rs_run(r, "counting a crash", err);
 }
 
 int rs_give(struct store *st, const struct store_give *g, struct fw_err *err)

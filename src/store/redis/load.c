@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Subscriptions, and rows as another store had them. */
+/* Loading: new subscriptions, and rows copied from another store. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,15 +8,15 @@
 #include "base/banned.h"
 
 #define TRIES 20
-#define ID_MAX (INT64_C(1) << 53) /* Lua's numbers are exact up to there */
+#define ID_MAX (INT64_C(1) << 53) /* Lua's numbers are exact below this */
 
 struct item { /* a feed of the load */
 	const struct fw_feed *feed;
-	struct item *first; /* in the load, of those with this address */
-	int64_t id;         /* 0: it gets one */
-	int64_t there;      /* the feed in the store that has its address; 0: none has */
-	bool taken;         /* a feed in the store has its number */
-	bool put;           /* it is to be written */
+	struct item *first; /* the first one in the load with this address */
+	int64_t id;         /* 0: not assigned yet */
+	int64_t there;      /* id of the stored feed that has its address; 0: none */
+	bool taken;         /* a stored feed has its id */
+	bool put;           /* to be written */
 };
 
 struct work {
@@ -27,7 +27,7 @@ struct work {
 	int64_t now_ms;
 };
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static int firsts_find(struct work *w, struct fw_err *err)
 {
@@ -36,7 +36,7 @@ static int firsts_find(struct work *w, struct fw_err *err)
 
 	fw_map_init(&url, 0);
 	for (int numbered = 1; !rc && numbered >= 0;
-		numbered--) { /* of one address those that have numbers come first */
+		numbered--) { /* with ids first: they win over new feeds of the same address */
 		for (size_t i = 0; !rc && i < w->n; i++) {
 			struct item *at = &w->item[i];
 
@@ -64,7 +64,7 @@ static int feeds_look(struct work *w, struct fw_err *err)
 	rs_ask(w->r, RS_META, "HMGET", "urls");
 	for (size_t i = 0; i < w->n; i++)
 		rs_add(w->r, w->item[i].feed->url);
-	rc = rs_run(w->r, "looking for addresses", err);
+	rc = rs_run(w->r, "finding addresses", err);
 	for (size_t i = 0; !rc && i < w->n; i++)
 		id[i] = rs_int(w->r->reply[0]->elem[i]);
 	rc = rc ? rc : rs_addresses_ask(w->r, id, w->n, &row, err);
@@ -78,12 +78,12 @@ static int feeds_look(struct work *w, struct fw_err *err)
 	return rc;
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- plan ------------------------------------------------------------------------------------ */
 
 static int refused(const struct work *w, const struct item *i, int64_t there, struct fw_err *err)
 {
 	return fw_err_set(err, FW_EINVAL,
-		"%s: feed %lld (%.*s) is not the feed %lld that is here: copy into an empty store",
+		"%s: feed %lld (%.*s) differs from the stored feed %lld: copy into an empty store",
 		w->r->target.name, (long long)i->feed->id, FW_STR_ARG(fw_str_sub(i->feed->url, 0, 100)),
 		(long long)there);
 }
@@ -97,9 +97,7 @@ static int by_id(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/*
- * Feeds with numbers: those that are here as they are, are passed over. *last: the highest number.
- */
+/* Feeds with ids. A feed that is stored unchanged is skipped. *last: the highest id. */
 static int numbered_choose(struct work *w, int64_t *last, struct fw_err *err)
 {
 	struct item **list = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(struct item *));
@@ -120,7 +118,7 @@ static int numbered_choose(struct work *w, int64_t *last, struct fw_err *err)
 		if (before && before->feed->id == i->feed->id) {
 			if (before->first != i->first)
 				return refused(w, i, i->feed->id, err);
-			continue; /* it is in the load twice */
+			continue; /* twice in the load */
 		}
 		if (i->there != i->feed->id && (i->there || i->taken))
 			return refused(w, i, i->there ? i->there : i->feed->id, err);
@@ -133,7 +131,7 @@ static int numbered_choose(struct work *w, int64_t *last, struct fw_err *err)
 	return 0;
 }
 
-/* Feeds without: those that are not here get numbers that rise in the order of the list. */
+/* Feeds without ids: those that are not stored get rising ids in the order of the load. */
 static int new_choose(struct work *w, struct fw_err *err)
 {
 	int64_t n = 0, last;
@@ -150,7 +148,7 @@ static int new_choose(struct work *w, struct fw_err *err)
 	rs_ask(w->r, RS_META, "HINCRBY", "meta");
 	rs_adds(w->r, "feed_id");
 	rs_addi(w->r, n);
-	rc = rs_run(w->r, "taking numbers", err);
+	rc = rs_run(w->r, "reserving ids", err);
 	last = rc ? 0 : rs_int(w->r->reply[0]) - n;
 	for (size_t k = 0; !rc && k < w->n; k++) {
 		if (!w->item[k].feed->id && w->item[k].put)
@@ -168,7 +166,7 @@ static int numbers_raise(struct rs *r, const char *name, int64_t last, struct fw
 	rs_op(r, RS_META, RS_WRITE, "raise");
 	rs_adds(r, name);
 	rs_addi(r, last);
-	return rs_run(r, "taking numbers", err);
+	return rs_run(r, "reserving ids", err);
 }
 
 static void feed_add(struct work *w, const struct item *i)
@@ -185,8 +183,8 @@ static void feed_add(struct work *w, const struct item *i)
 }
 
 /*
- * Addresses are free, mostly: all are tried at once, and one by one where somebody was first.
- * *again: somebody has one by now.
+ * Most addresses are free: claim all at once, then one by one those that another process has.
+ * *again: another process stored a feed with one of these addresses.
  */
 static int addresses_claim(struct work *w, bool *again, struct fw_err *err)
 {
@@ -207,7 +205,7 @@ static int addresses_claim(struct work *w, bool *again, struct fw_err *err)
 		rs_addi(w->r, w->item[k].id);
 		rs_adds(w->r, "");
 	}
-	rc = rs_run(w->r, "taking addresses", err);
+	rc = rs_run(w->r, "claiming addresses", err);
 	whose_was = rc ? NULL : w->r->reply[0]->elem;
 	for (size_t k = 0; !rc && k < w->n; k++) {
 		int64_t whose;
@@ -259,8 +257,8 @@ static void made_tell(const struct work *w)
 }
 
 /*
- * *again: somebody was first with an address, and his feed is there now. What was written stays,
- * and is found then.
+ * *again: another process stored a feed with one of the addresses first. Rows that this try wrote
+ * stay, and the next try finds them.
  */
 static int feeds_try(struct work *w, bool *again, int64_t *mine, struct fw_err *err)
 {
@@ -275,7 +273,7 @@ static int feeds_try(struct work *w, bool *again, int64_t *mine, struct fw_err *
 	rc = rc ? rc : numbered_choose(w, &last, err);
 	rc = rc ? rc : numbers_raise(w->r, "feed_id", last, err);
 	rc = rc ? rc : new_choose(w, err);
-	for (size_t k = 0; k < w->n; k++) { /* of an earlier try: it did not exist */
+	for (size_t k = 0; k < w->n; k++) { /* created by an earlier try of this load */
 		if (mine[k] && w->item[k].there == mine[k])
 			w->item[k].there = 0, w->item[k].id = mine[k], w->item[k].put = false;
 	}
@@ -299,13 +297,13 @@ static int feeds_put(struct work *w, struct fw_err *err)
 		const struct fw_feed *f = &w->l->rows.feed[k];
 
 		if (f->id < 0 || f->id >= ID_MAX || (!f->id && !w->l->made))
-			rc = fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): no number that a feed can have",
+			rc = fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): the number of a feed is out of range",
 				w->r->target.name, (long long)f->id, FW_STR_ARG(fw_str_sub(f->url, 0, 100)));
 	}
 	for (int i = 0; !rc && again && i < TRIES; i++)
 		rc = feeds_try(w, &again, mine, err);
 	if (!rc && again)
-		rc = fw_err_set(err, FW_EAGAIN, "%s: others subscribe to the same feeds just now: try again",
+		rc = fw_err_set(err, FW_EAGAIN, "%s: other processes are subscribing to the same feeds: try again",
 			w->r->target.name);
 	for (size_t k = 0; !rc && k < w->n; k++)
 		w->item[k].put |= mine[k] != 0 && mine[k] == w->item[k].id;
@@ -319,8 +317,8 @@ static int feeds_put(struct work *w, struct fw_err *err)
 /* ---- entries, keys, visits ------------------------------------------------------------------- */
 
 /*
- * Is its number in some cell? Those of entries are in a sorted set. What is in a feed's own cell the
- * script sees.
+ * Looks for these ids in all cells: entries in a sorted set, visits by script. The script that
+ * loads a row checks the feed's own cell.
  */
 static int rows_look(struct rs *r, bool visits, const int64_t *number, bool *there, size_t n, struct fw_err *err)
 {
@@ -336,7 +334,7 @@ static int rows_look(struct rs *r, bool visits, const int64_t *number, bool *the
 		for (size_t i = 0; i < n; i++)
 			rs_addi(r, number[i]);
 	}
-	rc = rs_run(r, "looking for rows", err);
+	rc = rs_run(r, "finding rows", err);
 	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
 		for (size_t i = 0; i < n; i++) {
 			const struct rs_reply *is = r->reply[cell]->elem[i];
@@ -347,7 +345,7 @@ static int rows_look(struct rs *r, bool visits, const int64_t *number, bool *the
 	return rc;
 }
 
-/* Of two in one load with one number, or with one key of one feed, the first counts. */
+/* Of two rows with one id, or with one key of one feed, the first counts. */
 static int firsts_only(struct rs *r, const int64_t *number, const struct fw_entry_row *key, bool *there,
 	size_t n, struct fw_err *err)
 {
@@ -391,7 +389,7 @@ static void entry_add(struct rs *r, const struct fw_entry_row *e)
 	rs_word_end(r);
 }
 
-/* Rows with numbers: which of them are there already, or come a second time; numbers go on behind them. */
+/* Which of these rows exist already, or appear twice; raises the last id above them. */
 static int rows_begin(struct rs *r, bool visits, const int64_t *id, const struct fw_entry_row *key, bool *there,
 	size_t n, struct fw_err *err)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The Redis driver: any number of workers on any number of machines, over one server or a cluster.
+ * The Redis driver, for any number of workers on any number of machines, on one server or a
+ * cluster.
  *
- * This file opens and closes, finds the servers of the cells, runs scripts and turns Redis's errors
- * into ours. How things lie in keys is told in redis.h; script/ *.lua do the work, for nothing
- * interrupts a script.
+ * This file opens and closes stores, finds the servers of the cells, runs commands and scripts, and
+ * turns Redis's errors into FW_E* codes. redis.h describes the keys. script/ *.lua are the
+ * operations that must be atomic: Redis runs a script without interruption.
  *
- * A broken connection is not mended here: FW_EIO, and the caller opens anew.
+ * A broken connection is FW_EIO. The caller opens the store again.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@
 #define REDIRECTS 5
 #define CONNECT_MS 5000
 #define TIMEOUT_MS 30000
-#define SLOTS 16384 /* of a cluster */
+#define SLOTS 16384 /* hash slots of a cluster */
 
 int rs_start(struct rs *r, bool writes, struct fw_err *err)
 {
@@ -34,45 +35,42 @@ int rs_start(struct rs *r, bool writes, struct fw_err *err)
 		: 0;
 }
 
-/*
- * ---- errors
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *begin;
 	int rc;
 	const char *remedy;
 } answers[] = {
-	{"LOADING", FW_EAGAIN, "it is loading its data, and answers when that is done"},
-	{"READONLY", FW_EAGAIN, "it is a replica: name the master, or wait until the failover is over"},
+	{"LOADING", FW_EAGAIN, "the server is loading its data: wait until that is done"},
+	{"READONLY", FW_EAGAIN, "it is a replica: name the master in the URL, or wait until the failover is over"},
 	{"MASTERDOWN", FW_EAGAIN,
-		"a replica that has lost its master: wait until the failover is over, or name the master"},
-	{"OOM", FW_EAGAIN, "it is full: raise its maxmemory, or lower keep_entries"},
-	{"MISCONF", FW_EAGAIN, "it cannot write to its disk: free some space there, and look at its log"},
-	{"BUSY", FW_EAGAIN, "it is busy with a script: wait, or 'redis-cli SCRIPT KILL'"},
+		"it is a replica without a master: wait until the failover is over, or name the master in the URL"},
+	{"OOM", FW_EAGAIN, "its memory is full: raise its maxmemory, or lower keep_entries_ms"},
+	{"MISCONF", FW_EAGAIN, "it cannot write to its disk: free some space there, and check its log"},
+	{"BUSY", FW_EAGAIN, "it is busy with a script: wait, or run 'redis-cli SCRIPT KILL'"},
 	{"NOREPLICAS", FW_EAGAIN,
-		"fewer replicas are there than its min-replicas-to-write: wait, or lower that"},
-	{"CLUSTERDOWN", FW_EAGAIN, "the cluster is not whole: 'redis-cli cluster info' tells why"},
-	{"TRYAGAIN", FW_EAGAIN, "the shard is moving to another node: wait until that is done"},
-	{"ASK", FW_EAGAIN, "the shard is moving to another node: wait until that is done"},
-	{"MOVED", FW_EAGAIN, "the cluster sends us in circles: 'redis-cli cluster nodes' tells why"},
+		"it has fewer replicas than min-replicas-to-write: wait, or lower that"},
+	{"CLUSTERDOWN", FW_EAGAIN, "some hash slots have no server: run 'redis-cli cluster info'"},
+	{"TRYAGAIN", FW_EAGAIN, "the hash slot is moving to another node: wait until that is done"},
+	{"ASK", FW_EAGAIN, "the hash slot is moving to another node: wait until that is done"},
+	{"MOVED", FW_EAGAIN, "the cluster redirects in circles: run 'redis-cli cluster nodes'"},
 	{"ERR Function not found", FW_EAGAIN,
-		"it forgets functions as fast as they come, or is a replica that has none: name the master"},
+		"it lost the functions just after they were loaded, or is a replica without them: name the master in the URL"},
 	{"ERR max number of clients", FW_EAGAIN,
-		"it has no place for another connection: raise its maxclients"},
-	{"NOAUTH", FW_EINVAL, "it wants a password: redis://user:password@host (or :password@)"},
+		"it has too many connections: raise its maxclients"},
+	{"NOAUTH", FW_EINVAL, "it requires a password: write redis://user:password@host (or :password@)"},
 	{"WRONGPASS", FW_EINVAL, "it refuses this user and password"},
-	{"ERR AUTH", FW_EINVAL, "it has no password: leave it out of the URL"},
+	{"ERR AUTH", FW_EINVAL, "it has no password: remove the password from the URL"},
 	{"NOPERM", FW_EINVAL,
-		"this user may not do that: its ACL needs ~PREFIX* ~{PREFIX* &PREFIX* +@all -@dangerous +info"},
+		"this user lacks permissions: its ACL needs ~PREFIX* ~{PREFIX* &PREFIX* +@all -@dangerous +info"},
 	{"DENIED", FW_EINVAL,
-		"it takes no connections from other machines: give it a password, or bind it elsewhere"},
+		"it accepts no connections from other machines: set a password on the server, or change its bind address"},
 	{"ERR DB index", FW_EINVAL,
-		"it has no database with this number: leave the number out, or raise its 'databases'"},
+		"it has no database with this number: remove the number from the URL, or raise its 'databases'"},
 	{"ERR SELECT is not allowed", FW_EINVAL,
-		"a cluster has database 0 only: leave the number out of the URL"},
-	{"WRONGTYPE", FW_EINVAL, "keys of another program stand there: name another ?prefix= or database"},
+		"a cluster has database 0 only: remove the number from the URL"},
+	{"WRONGTYPE", FW_EINVAL, "another program uses these keys: choose another ?prefix= or database"},
 	{"ERR unknown command", FW_EVERSION, "feedwheel needs Redis 7.0 or newer"},
 };
 
@@ -98,7 +96,7 @@ static const struct rs_reply *first_error(const struct rs_reply *all)
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-/* Others may have loaded it; and a replica has it from its master. */
+/* Another client may have loaded it; a replica has it from its master. */
 static int library_load(struct rs *r, struct rs_conn *c, struct fw_err *err)
 {
 	struct rs_reply *all;
@@ -130,7 +128,8 @@ static int library_make(struct rs *r, struct fw_err *err)
 }
 
 /*
- * Who we are. Nothing long is sent before the server has let us in: it would close the connection.
+ * Authenticate and select the database. Nothing long is sent before that succeeds, because the
+ * server would close the connection.
  */
 static int greet(struct rs *r, struct rs_conn *c, struct fw_err *err)
 {
@@ -157,7 +156,7 @@ static int greet(struct rs *r, struct rs_conn *c, struct fw_err *err)
 	rc = rs_conn_exchange(c, &r->arena, &all, err);
 	bad = all && all->elem ? first_error(all) : NULL;
 	return bad ? rs_error(r, bad->text, "opening", err)
-		   : rc; /* also when it closed the connection after saying so */
+		   : rc; /* also if the server sent an error and closed the connection */
 }
 
 static int conn_open(struct rs *r, int cell, const char *host, int port, struct fw_err *err)
@@ -177,7 +176,7 @@ static int conn_open(struct rs *r, int cell, const char *host, int port, struct 
 	return 0;
 }
 
-/* Of what is between the braces: where a cluster keeps a key. */
+/* The hash slot of a key with this tag: CRC16 of the text between the braces. */
 static unsigned slot_of(struct fw_str tag)
 {
 	unsigned crc = 0;
@@ -190,7 +189,7 @@ static unsigned slot_of(struct fw_str tag)
 	return crc % SLOTS;
 }
 
-/* {first, last, {host, port, ...}, ...}: an empty host is the one that says so. */
+/* {first, last, {host, port, ...}, ...}. An empty host means the server that replied. */
 static int range_note(struct rs *r, const struct rs_reply *range, bool *known, struct fw_err *err)
 {
 	int port, rc = 0;
@@ -198,7 +197,7 @@ static int range_note(struct rs *r, const struct rs_reply *range, bool *known, s
 
 	if (range->type != RS_ARRAY || range->n < 3 || range->elem[2]->type != RS_ARRAY ||
 		range->elem[2]->n < 2)
-		return fw_err_set(err, FW_EAGAIN, "%s: following the cluster: it does not say where slots are",
+		return fw_err_set(err, FW_EAGAIN, "%s: reading the cluster's slots: malformed reply",
 			r->target.name);
 	(void)fw_str_copy(host, sizeof(host),
 		range->elem[2]->elem[0]->text.len ? range->elem[2]->elem[0]->text : r->target.host);
@@ -216,7 +215,8 @@ static int range_note(struct rs *r, const struct rs_reply *range, bool *known, s
 }
 
 /*
- * Where the cells are: this one's server answers. One server says that it is no cluster.
+ * Find the servers of all cells: ask the server of one cell. A server outside a cluster replies
+ * with an error.
  */
 static int cells_find(struct rs *r, int ask, struct fw_err *err)
 {
@@ -237,7 +237,7 @@ static int cells_find(struct rs *r, int ask, struct fw_err *err)
 		rc = range_note(r, all->elem[0]->elem[i], known, err);
 	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
 		if (!known[cell])
-			rc = rs_error(r, FW_STR("CLUSTERDOWN some slots are nowhere"), "opening", err);
+			rc = rs_error(r, FW_STR("CLUSTERDOWN some slots have no server"), "opening", err);
 	}
 	return rc;
 }
@@ -255,7 +255,7 @@ static void begin(struct rs *r, int cell)
 			r->cmd_cap *= 2;
 		} else {
 			r->failed = FW_ENOMEM;
-			r->cmd_n--; /* nothing of it will be sent */
+			r->cmd_n--; /* failed is set, so nothing is sent */
 		}
 	}
 	r->cmd[r->cmd_n++] = (struct rs_cmd){cell, rs_conn_pending(r->to)};
@@ -338,7 +338,7 @@ void rs_forget(struct rs *r)
 	r->failed = 0;
 }
 
-/* All servers work at once: each gets its commands before the first is waited for. */
+/* All servers work in parallel: each gets its commands before any reply is read. */
 static int exchange(struct rs *r, struct rs_reply *all[RS_CELLS], struct fw_err *err)
 {
 	int rc = 0;
@@ -364,8 +364,8 @@ static bool is_again(const struct rs_reply *reply)
 }
 
 /*
- * Collect once more what came to the wrong server, or to one that had forgotten the library. *more:
- * there is any.
+ * Collect again the commands that reached the wrong server, or a server without the library. *more:
+ * there are some.
  */
 static int again(struct rs *r, size_t n, bool *more, struct fw_err *err)
 {
@@ -453,7 +453,7 @@ int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err
 	if (rc || *moved)
 		return rc ? rc : cells_find(r, RS_META, err);
 	rc = errors_look(r, n, doing, err);
-	for (size_t k = 0; !rc && k < n; k++) { /* also of a command that EXEC has run */
+	for (size_t k = 0; !rc && k < n; k++) { /* errors of the commands inside EXEC */
 		const struct rs_reply *in = r->reply[k]->type == RS_ARRAY ? first_error(r->reply[k]) : NULL;
 
 		rc = in ? rs_error(r, in->text, doing, err) : 0;
@@ -484,9 +484,9 @@ struct fw_str rs_info(struct rs *r, const char *section, const char *name)
 	return FW_STR_NONE;
 }
 
-/* ---- waiting --------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
-/* It only begins to listen: what came before is not heard. */
+/* Subscribe. Messages published before that are not received. */
 static int ear_open(struct rs *r, struct fw_err *err)
 {
 	struct rs_reply *all = NULL;
@@ -509,7 +509,7 @@ static int ear_open(struct rs *r, struct fw_err *err)
 	return rc;
 }
 
-/* Take messages until one counts: those of our own do not. */
+/* Wait for a message of another process. Messages of this store do not count. */
 static int wait_for_others(
 	struct store *st, int wake_fd, int64_t timeout_ms, bool *is_changed, struct fw_err *err)
 {
@@ -539,7 +539,7 @@ static int wait_for_others(
 	return rc;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static int refuse(struct rs *r, const char *words, int rc, struct fw_err *err)
 {
@@ -582,9 +582,9 @@ static int target_from_url(struct rs *r, const struct fw_store_config *cfg, stru
 	prefix = fw_dsn_option(&d, "prefix");
 	r->prefix = prefix.p ? prefix : FW_STR("feedwheel");
 	if (!prefix_is_good(r->prefix))
-		return refuse(r, "prefix: 1 to 64 letters, digits and _.-: are wanted", FW_EINVAL, err);
+		return refuse(r, "prefix: write 1 to 64 letters, digits and _.-:", FW_EINVAL, err);
 	if (verify.p && !fw_str_eq(verify, FW_STR("yes")) && !fw_str_eq(verify, FW_STR("no")))
-		return refuse(r, "verify: yes or no is wanted", FW_EINVAL, err);
+		return refuse(r, "verify: write yes or no", FW_EINVAL, err);
 	t->verify = !verify.p || fw_str_eq(verify, FW_STR("yes"));
 	if (fw_str_eq(d.scheme, FW_STR("redis+unix"))) {
 		t->path = d.path.p ? (struct fw_str){fw_arena_printf(&r->own, "/%s", d.path.p), d.path.len + 1}
@@ -596,7 +596,7 @@ static int target_from_url(struct rs *r, const struct fw_store_config *cfg, stru
 		t->port = d.port ? d.port : 6379;
 		if (d.path.len && (!fw_str_int(d.path, &db) || db < 0 || db > 100000))
 			return refuse(r,
-				"behind the host comes the number of the database: redis://host:6379/0",
+				"invalid number of the database: write redis://host:6379/0",
 				FW_EINVAL, err);
 	}
 	t->db = (int)db;
@@ -608,11 +608,11 @@ static int names_make(struct rs *r, struct fw_err *err)
 	unsigned char dice[16];
 
 	if (getentropy(dice, sizeof(dice)))
-		return refuse(r, "no randomness", FW_EIO, err);
+		return refuse(r, "the system returned no random bytes", FW_EIO, err);
 	fw_hex_write(r->me, dice, sizeof(dice));
 	for (int cell = 0; cell < RS_CELLS; cell++)
 		r->tag[cell] = fw_str(fw_arena_printf(&r->own, "{%.*s/%d}:", FW_STR_ARG(r->prefix), cell));
-	/* messages do not know of databases, so the channel's name does */
+	/* Redis channels span all databases, so the name contains the database */
 	r->channel = fw_str(fw_arena_printf(&r->own, "%.*s:changed:%d", FW_STR_ARG(r->prefix), r->target.db));
 	return r->own.failed ? rs_no_memory(r, err) : 0;
 }
@@ -625,7 +625,8 @@ static int old_look(struct rs *r, bool *old, struct fw_err *err)
 	char key[100];
 	int rc;
 
-	if (r->cluster) /* it has another tag: a cluster's node would not answer for it */
+	/* the old tag has another hash slot, so a node of a cluster could not answer */
+	if (r->cluster)
 		return 0;
 	rs_conn_begin(c);
 	rs_conn_add(c, FW_STR("EXISTS"));
@@ -651,11 +652,11 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 		return rc;
 	schema = rs_int(r->reply[0]->elem[0]);
 	if (!schema && old)
-		return refuse(r, "a store of a version before the first release: name another prefix",
+		return refuse(r, "a store of a version before the first release: choose another prefix",
 			FW_EVERSION, err);
 	if (!schema && (!(cfg->flags & FW_STORE_CREATE) || r->read_only))
 		return refuse(
-			r, "no feeds were ever stored here: begin with `feedwheel add URL`", FW_ENOTFOUND, err);
+			r, "the store does not exist: create it with `feedwheel add URL`", FW_ENOTFOUND, err);
 	if (!schema) {
 		rs_op(r, RS_META, RS_WRITE, "make");
 		rs_addi(r, RS_SCHEMA);
@@ -710,7 +711,8 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	rc = rc ? rc : names_make(r, err);
 	rc = rc ? rc : library_make(r, err);
 	rc = rc ? rc : conn_open(r, RS_META, r->target.host.p ? r->target.host.p : "", r->target.port, err);
-	rc = rc ? rc : library_load(r, r->conn[RS_META], err); /* other servers get it when they lack it: again() */
+	/* other servers get it when a call fails: again() */
+	rc = rc ? rc : library_load(r, r->conn[RS_META], err);
 	rc = rc ? rc : cells_find(r, RS_META, err);
 	rc = rc ? rc : schema_open(r, cfg, err);
 	if (rc) {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Structs as values of a hash.
+ * Structs as values of hashes.
  *
- * Members are lines "name=length:bytes", so that people can read them with redis-cli, any byte may
- * be in them, and those that are not there cost nothing; names come from store/fields.h. What every
- * visit writes is shorter: numbers, each with a space behind it.
+ * Members are lines "name=length:bytes". People can read them with redis-cli, a value may contain
+ * any byte, and unset members take no memory. Names come from store/fields.h. Rows that every visit
+ * writes are shorter: numbers, each followed by a space.
  */
 #include <string.h>
 
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
-#define STATE_TAIL ((size_t)38) /* " new last" at the end of a narrow row */
+#define STATE_TAIL ((size_t)38) /* " new last" at the end of a schedule row */
 #define SHARD_DIGITS 4
 
 #define MEMBERS(bit, ...)                                                                                      \
@@ -44,7 +44,7 @@ static bool is_member(const struct rs_members *m, const struct fw_field *f)
 	return true;
 }
 
-/* Write a number before `end`; where it begins. */
+/* Write a number in front of `end`. Returns its start. */
 static char *digits(int64_t value, char *end)
 {
 	uint64_t n = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
@@ -107,7 +107,7 @@ void rs_pack(struct fw_buf *out, const struct rs_members *m, const void *of)
 	}
 }
 
-/* The next member of a value; false at the end, or where it is none. */
+/* The next member of a value. False at the end, or if the value is malformed. */
 static bool part_next(struct fw_str *rest, struct fw_str *name, struct fw_str *bytes)
 {
 	struct fw_str behind, digits;
@@ -153,7 +153,8 @@ void rs_unpack(struct fw_str value, const struct rs_members *m, void *of)
 		const struct fw_field *f = NULL;
 		int64_t n;
 
-		for (size_t i = 0; i < *m->n && !f; i++) { /* they come in the table's order, mostly */
+		/* members usually come in the order of the table */
+		for (size_t i = 0; i < *m->n && !f; i++) {
 			const struct fw_field *one = &m->field[(at + i) % *m->n];
 
 			if (strlen(one->name) == name.len && memcmp(one->name, name.p, name.len) == 0)
@@ -163,7 +164,8 @@ void rs_unpack(struct fw_str value, const struct rs_members *m, void *of)
 			continue;
 		at = (size_t)(f - m->field) + 1;
 		if (fw_field_is_text(f)) {
-			((char *)bytes.p)[bytes.len] = '\0'; /* the reply is ours, and a line end stood there */
+			/* overwrites the line end; the arena owns the reply */
+			((char *)bytes.p)[bytes.len] = '\0';
 			fw_field_str_set(f, of, bytes);
 		} else if (fw_str_int(bytes, &n)) {
 			fw_field_int_set(f, of, n);
@@ -171,10 +173,7 @@ void rs_unpack(struct fw_str value, const struct rs_members *m, void *of)
 	}
 }
 
-/*
- * ---- numbers in a row
- * ------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers in a row ------------------------------------------------------------------------ */
 
 static void number(struct fw_buf *out, int64_t n)
 {
@@ -188,7 +187,7 @@ static void numbers_add(struct fw_buf *out, const int64_t *n, size_t count)
 		number(out, n[i]);
 }
 
-/* Numbers, each with a space behind; *rest is what follows. */
+/* Numbers, each followed by a space. *rest is the text behind them. */
 static bool numbers_get(struct fw_str *rest, int64_t *n, size_t count)
 {
 	const char *p = rest->p, *end = rest->p + rest->len;
@@ -233,9 +232,9 @@ static void padded(struct fw_buf *out, int64_t n, size_t width)
 }
 
 /*
- * host status due visit fail_n crash_n, with fixed widths; then last_kind http_status
- * last_ok_ms expect_us expect_dev_us expect_parts, and the reasons behind a line end; at the end
- * last_new_ms and the last visit, with fixed widths
+ * A schedule row. First host status due visit fail_n crash_n, padded; then last_kind http_status
+ * last_ok_ms expect_us expect_dev_us expect_parts, and a line end and the reasons; at the end
+ * last_new_ms and the id of the last visit, padded.
  */
 void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_state *s)
 {
@@ -269,7 +268,7 @@ bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s)
 	if (!numbers_get(&tail, k, 1) || !fw_str_int(tail, &s->last_visit_id))
 		return false;
 	rest.len -= STATE_TAIL;
-	((char *)rest.p)[rest.len] = '\0'; /* the reply is ours, and a space stood there */
+	((char *)rest.p)[rest.len] = '\0'; /* overwrites the space; the arena owns the reply */
 	f->last_new_ms = k[0];
 	s->host_id = n[0];
 	f->status = (enum fw_feed_status)n[1];
@@ -364,10 +363,11 @@ void rs_groups_unpack(struct fw_str row, struct fw_feed *f)
 	host = fw_str_split(host, '\n', &rest);
 	if (!rest.p)
 		return;
-	((char *)f->url.p)[f->url.len] = ((char *)host.p)[host.len] = '\0'; /* the reply is ours, line ends stood there */
+	/* overwrites the line ends; the arena owns the reply */
+	((char *)f->url.p)[f->url.len] = ((char *)host.p)[host.len] = '\0';
 	if (host.len)
 		f->host_key = host;
-	/* all members in a row: none has the name of another group's */
+	/* all groups at once: names of members are unique across groups */
 	rs_unpack((struct fw_str){rest.p, (size_t)(row.p + row.len - rest.p)}, &rs_group[RS_OWN].members, f);
 }
 
@@ -383,7 +383,7 @@ void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v, int64_t before_
 	numbers_add(out, n, FW_N(n));
 	from = out->len;
 	fw_buf_addstr(out, v->error);
-	for (size_t i = from; i < out->len; i++) /* a visit is a line of its chunk */
+	for (size_t i = from; i < out->len; i++) /* a visit is one line of its chunk */
 		out->p[i] = out->p[i] == '\n' ? ' ' : out->p[i];
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Records, all in the cell "meta". Kind and key are one name, "kind key": a space comes before all
- * letters of a kind, so names are in the order of kinds and keys.
+ * Records, all in cell 0. A record's name is "kind key". A space sorts before all letters of a
+ * kind, so names are in order of kind and key.
  *
- *	records        hash, name to "at_ms until_ms value"; until_ms is - for ever
- *	record_names   sorted set of the names, all with score 0
- *	record_ends    sorted set of the names of those that run out, by until_ms
+ *	records       hash, name to "at_ms until_ms value"; until_ms is "-" for a record without end
+ *	record_names  sorted set of the names, all with score 0
+ *	record_ends   sorted set of the names of records that expire, by until_ms
  */
 #include "store/redis/redis.h"
 #include "base/banned.h"
@@ -47,7 +47,7 @@ int rs_record_put(struct store *st, const struct fw_record *record, bool if_abse
 	return rc;
 }
 
-/* False: somebody else has put it there. */
+/* False: the row is not in this format. */
 static bool record_read(struct fw_str name, struct fw_str text, struct fw_record *out)
 {
 	struct fw_str at, until;
@@ -78,7 +78,7 @@ static int record_find(
 	return RS_SHOW(r, cb(ctx, &out));
 }
 
-/* The next names. */
+/* The next page of names. */
 static int names_read(
 	struct rs *r, const struct fw_record_query *q, struct fw_str after, size_t n, struct fw_err *err)
 {
@@ -88,7 +88,7 @@ static int names_read(
 	else
 		rs_adds(r, "-");
 	if (q->kind.p)
-		name_add(r, "(", q->kind, "!", FW_STR("")); /* comes behind the space */
+		name_add(r, "(", q->kind, "!", FW_STR("")); /* "!" follows the space in ASCII */
 	else
 		rs_adds(r, "+");
 	rs_adds(r, "LIMIT");
@@ -97,7 +97,7 @@ static int names_read(
 	return rs_run(r, "listing records", err);
 }
 
-/* What was removed meanwhile is passed over. */
+/* Records that were removed meanwhile are skipped. */
 static int names_show(
 	struct rs *r, const struct rs_reply *names, fw_record_cb *cb, void *ctx, struct fw_err *err)
 {

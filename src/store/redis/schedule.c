@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-/* What is due, figures, and what is done now and then. */
+/* The due set, the clock, statistics and retention. */
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
-#define FEEDS_AT_ONCE 4000 /* about so many are read at a time, but a shard at least */
+#define FEEDS_AT_ONCE 4000 /* feeds per read, about; but one shard at least */
 #define SHARDS_AT_ONCE 32
-#define VISITS_STEP 100   /* of each cell */
+#define VISITS_STEP 100   /* per cell */
 #define ENTRIES_STEP 20
-#define SEEN_SLACK_MS                                                                                          \
-	60000 /* ids rise with seen_ms, but for clocks and processes that differ by less than this */
+/* ids rise with seen_ms, except for clocks and processes that differ by less than this */
+#define SEEN_SLACK_MS 60000
 
 int rs_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
@@ -21,13 +21,13 @@ int rs_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 	rs_conn_command(r->conn[RS_META], "TIME");
 	rc = rs_conn_exchange(r->conn[RS_META], &r->arena, &all, err);
 	if (!rc && all->elem[0]->type == RS_ERROR)
-		rc = rs_error(r, all->elem[0]->text, "asking its clock", err);
+		rc = rs_error(r, all->elem[0]->text, "reading the clock", err);
 	if (!rc)
 		*now_ms = rs_int(all->elem[0]->elem[0]) * 1000 + rs_int(all->elem[0]->elem[1]) / 1000;
 	return rc;
 }
 
-/* ---- due ------------------------------------------------------------------------------------- */
+/* ---- due set --------------------------------------------------------------------------------- */
 
 static int hosts_show(const struct store_due_query *q, const struct rs_reply *list)
 {
@@ -64,7 +64,7 @@ static int due_show(const struct store_due_query *q, int shard, const struct rs_
 	return rc;
 }
 
-/* Of one shard: its hosts, and in each cell its feeds. */
+/* Requests one shard: its hosts, and its feeds in each cell. */
 static void shard_ask(struct rs *r, const struct store_due_query *q, int shard)
 {
 	if (q->host) {
@@ -77,7 +77,10 @@ static void shard_ask(struct rs *r, const struct store_due_query *q, int shard)
 	}
 }
 
-/* *again: somebody has left a merge half done, which is finished now, and what was read is of before. */
+/*
+ * *again: a process left merges half done. They are finished now, and the rows were read before
+ * that.
+ */
 static int read(struct rs *r, const struct store_due_query *q, int first, int n, bool *again, struct fw_err *err)
 {
 	struct rs_reply **reply;
@@ -88,7 +91,7 @@ static int read(struct rs *r, const struct store_due_query *q, int first, int n,
 		rs_ask(r, cell, "EXISTS", "merging");
 	for (int shard = first; shard < first + n; shard++)
 		shard_ask(r, q, shard);
-	rc = rs_run(r, "reading what is due", err);
+	rc = rs_run(r, "reading due feeds", err);
 	reply = r->reply;
 	for (int cell = 0; !rc && q->due && !r->read_only && cell < r->cell_n; cell++) {
 		if (!rs_int(reply[cell]))
@@ -137,7 +140,7 @@ int rs_due(struct store *st, const struct store_due_query *q, struct fw_err *err
 	return rc;
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 {
@@ -174,11 +177,11 @@ int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 	return 0;
 }
 
-/* ---- maintenance ----------------------------------------------------------------------------- */
+/* ---- retention ------------------------------------------------------------------------------- */
 
 /*
- * One operation on so many cells; adds up what went. *more: in one of them so many went that there
- * may be others, behind young ones among them.
+ * Runs one operation on the first cell_n cells and adds up the rows it removed. *more: a cell
+ * removed at least half of the limit, so there may be more, behind rows that are too young.
  */
 static int prune(struct rs *r, int cell_n, const char *op, const char *name, const int64_t arg[3], int64_t *n,
 	struct fw_prune *p, struct fw_err *err)

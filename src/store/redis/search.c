@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Search: entries are read, newest first, and looked through here, until as many are found as were
- * asked for.
+ * Full-text search without an index: reads entries, newest first, and matches each of them, until
+ * the limit is reached.
  *
- * An index of words would take several times the memory of the entries themselves, which on this
- * engine all is memory; so there is none. What a search costs is reading: some 100,000 entries of 1
- * KB a second. It is always up to date, and finds what SQLite's index finds: words without regard
- * to case and accents, prefixes, phrases.
+ * An index of words would take several times the memory of the entries, and on this engine all data
+ * is in memory. A search reads about 100,000 entries of 1 KB per second. It is always up to date,
+ * and finds the same as SQLite's index: words regardless of case and accents, prefixes, phrases.
  *
- * Both sides are made alike: words in a row, between single spaces. A phrase is then a piece of
- * text to be found.
+ * Query and entry are brought into the same form: words in a row, between single spaces. So a
+ * phrase matches if it is a substring.
  */
 #include "store/redis/redis.h"
 #include "store/tokens.h"
 #include "store/words.h"
 #include "base/banned.h"
 
-/* Append " word word ", whatever stands between the words; " " when there is none. */
+/* Append " word word ", without the characters between the words; " " if there is no word. */
 static void words_add(struct fw_buf *out, struct fw_str text)
 {
 	struct fw_store_token t;
@@ -41,7 +40,8 @@ bool rs_search_begin(struct rs_search *s, struct fw_str words)
 		fw_buf_addc(&s->words, '\0');
 		any = true;
 	}
-	return any || s->raw.rc; /* out of memory: the first entry tells */
+	/* out of memory: rs_search_failed() reports it at the first entry */
+	return any || s->raw.rc;
 }
 
 bool rs_search_matches(struct rs_search *s, const struct fw_entry_row *e)
@@ -53,7 +53,7 @@ bool rs_search_matches(struct rs_search *s, const struct fw_entry_row *e)
 	fw_buf_reset(&s->raw);
 	fw_store_words_title(&s->raw, e->title);
 	words_add(&s->text, fw_buf_str(&s->raw));
-	fw_buf_addc(&s->text, '\n'); /* no phrase reaches from the title into the text */
+	fw_buf_addc(&s->text, '\n'); /* no phrase spans title and text */
 	fw_buf_reset(&s->raw);
 	fw_store_words_body(&s->raw, e->summary, e->content, (int)e->content_type);
 	words_add(&s->text, fw_buf_str(&s->raw));

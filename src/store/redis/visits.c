@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: ISC */
-/* Visits: a row each. A feed's are a list, each with the number of the one before it. */
+/*
+ * Visits: one row each. The visits of a feed form a list: each row has the id of the one before it.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
-#define HISTORY 500 /* of a feed, at a time */
+#define HISTORY 500 /* visits of a feed per read */
 #define PORTION 500
 #define SLACK_MS INT64_C(3600000)
-#define AT "^%d+ %d+ %d+ %d+ %d+ %S+ (%S+)" /* of the first row of a chunk */
+#define AT "^%d+ %d+ %d+ %d+ %d+ %S+ (%S+)" /* pattern of at_ms in the first row of a chunk */
 
 struct listing {
 	struct rs *r;
@@ -35,7 +37,7 @@ static int show(struct listing *l, struct fw_visit *v, struct fw_str url)
 	return RS_SHOW(l->r, l->cb(l->ctx, v));
 }
 
-/* ---- of a feed ------------------------------------------------------------------------------- */
+/* ---- of one feed ----------------------------------------------------------------------------- */
 
 static int newest_first(const void *a, const void *b)
 {
@@ -46,7 +48,9 @@ static int newest_first(const void *a, const void *b)
 	return x->id > y->id ? -1 : x->id < y->id;
 }
 
-/* The next ones of the list, back from *id; that becomes where to go on, 0: there are no more. */
+/*
+ * The next part of the list, from *id backwards. *id becomes the id to continue from; 0: the end.
+ */
 static int history_read(struct rs *r, int cell, int64_t *id, struct fw_buf *out, struct fw_err *err)
 {
 	int rc;
@@ -123,7 +127,7 @@ int rs_visit_list(
 
 	if (q->feed_id && !q->oldest_first)
 		return rc ? rc : of_feed(&l, err);
-	if (!rc && (q->since_ms || q->run_id)) /* a run is called by when it began */
+	if (!rc && (q->since_ms || q->run_id)) /* a run's id is the time of its start */
 		rc = rs_since(l.r, "visits", AT, FW_MAX(q->since_ms, q->run_id) - SLACK_MS, since, err);
 	for (int cell = 0; cell < l.r->cell_n; cell++)
 		first = FW_MIN(first, since[cell]);

@@ -1,12 +1,15 @@
 -- SPDX-License-Identifier: ISC
 --
--- The library that servers run: these files in a row, loaded once, so that a call finds its
--- functions made. KEYS[1] of a call is the tag of a cell ("{feedwheel/0}:"), and never a key
--- itself: all keys of the cell begin with it, and so lie on the node that runs this. ARGV: the
--- operation, the channel, who we are there; what follows is taken one by one.
+-- The library of functions that Redis runs: the .lua files of this folder, concatenated and loaded
+-- once per server. Each ops.NAME is one atomic operation. Its comment lists the arguments, and the
+-- reply behind "->"; {a b}... stands for a count and that many groups.
+--
+-- KEYS[1] of a call is the tag of a cell ("{feedwheel/0}:"), not a key. All keys of the cell begin
+-- with it, so they lie on the server that runs the call. ARGV: the operation, the channel, the
+-- sender id for messages on it, then the arguments, which are read one by one.
 
-local call, fmt, sub, find, match -- set by the first call: there is no string while this is loaded
-local P, ARGV, at                 -- of this call
+local call, fmt, sub, find, match -- set by each call: redis has no string library while this is loaded
+local P, ARGV, at                 -- of the current call: the tag, the arguments, the last one read
 local ops = {}
 
 local function take()
@@ -18,7 +21,7 @@ local function take_n()
 	return tonumber(take())
 end
 
--- A whole number as text: Lua would write large ones with an exponent.
+-- An integer as text. tostring() would write large ones with an exponent.
 local function int(n)
 	return fmt('%d', n)
 end
@@ -28,15 +31,15 @@ local function now()
 	return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
--- One variadic command over a list, in portions that fit on Lua's stack (an even number, for
--- pairs).
+-- One variadic command over a list, in portions that fit on Lua's stack. A portion is even, so that
+-- pairs stay together.
 local function many(cmd, key, list)
 	for i = 1, #list, 4000 do
 		call(cmd, key, unpack(list, i, math.min(i + 3999, #list)))
 	end
 end
 
--- The same for HMGET and its like: one answer per name.
+-- The same for commands such as HMGET that return one value per name.
 local function ask(cmd, key, names)
 	local all, n = {}, #names
 	if n == 0 then
@@ -54,8 +57,8 @@ end
 
 -- ---- feeds -------------------------------------------------------------------------------------
 
--- A row of `feed`: its shard in 4 digits and the lengths of its groups, a line end, and the groups: 1
--- the address, 2 its owner's, and so on as in pack.c.
+-- A feed row: the shard in 4 digits, the lengths of the groups, a line end, and the groups in the
+-- order of rs_group (pack.c): 1 the address, 2 the settings of the feed's owner, ...
 local ADDRESS, OWN = 1, 2
 
 local function groups_get(id)
@@ -79,9 +82,9 @@ local function groups_put(id, groups)
 	call('HSET', P .. 'feed', id, table.concat(front, ' ') .. '\n' .. table.concat(groups))
 end
 
--- A row of schedule:SHARD: "host status due visit fail_n crash_n rest new last", see pack.c; visit:
--- the time of the last one; new: when it last had a new entry; last: the number of its last visit. All
--- are texts here: Lua's numbers are not wide enough.
+-- A schedule row (pack.c): "host status due visit fail_n crash_n rest new last". visit: time of the
+-- last visit; new: time of the last new entry; last: id of the last visit. The fields stay text:
+-- Lua's numbers hold 53 bits only.
 local STATE = '^(%S+) (%d) (%S+) (%S+) (%d+) (%d+) (.*) (%S+) (%d+)$'
 local NUMBER = '%016d'
 
@@ -108,7 +111,8 @@ local function state_put(id, s)
 	call('HSET', schedule(s.shard), id, table.concat({s.host, s.status, s.due, s.visit, s.fail, s.crash, s.rest, s.new, s.last}, ' '))
 end
 
--- The schedule of these shards (a set) changed: their owners are told.
+-- The schedules of these shards (a set) changed from outside: raise their versions, and wake
+-- waiters.
 local function changed(shards)
 	for shard in pairs(shards) do
 		call('HINCRBY', P .. 'version', shard, 1)
@@ -122,7 +126,7 @@ local function url_of(address)
 	return match(address, '^[^\n]*')
 end
 
--- Members, "name=length:bytes" each, from a place in a value on: the bytes of one of them.
+-- The bytes of one member. value: members "name=length:bytes", from offset `from` on.
 local function part(value, want, from)
 	while true do
 		local _, last, name, len = find(value, '^([%w_]+)=(%d+):', from)
@@ -150,7 +154,7 @@ local function entry_drop(entry)
 	call('ZREM', P .. 'entry_dates', entry)
 end
 
--- What stands with a key: hash, entry (0: retention took it), date.
+-- The value of an entry key: hash, entry id (0: retention removed the entry), date.
 local function known_split(value)
 	return match(value or '', '^(%S+) (%d+) ?(%S*)$')
 end
@@ -161,10 +165,10 @@ end
 
 -- ---- visits ------------------------------------------------------------------------------------
 
--- Visits lie in chunks, some dozens in one value of the hash `visits`, each with a line end. A
--- chunk's name is a number, not above those of its rows and above those of the chunk before it. A
--- row: "visit feed before new changed run at kind ...", before: the feed's visit before this one, 0:
--- none is kept.
+-- Visits are stored in chunks: some dozens in one value of the hash `visits`, one per line. The
+-- name of a chunk is an id: not above the ids of its rows, and above those of the chunk before it.
+-- A row: "visit feed before new changed run at kind ..."; before: id of the feed's previous visit,
+-- 0: none is stored.
 local CHUNK = 32
 
 local function chunk_split(text)
@@ -179,7 +183,7 @@ local function chunk_get(name)
 	return chunk_split(call('HGET', P .. 'visits', name) or '')
 end
 
--- The name of the chunk that a visit is in if it is there, and its rows.
+-- The name of the chunk that a visit is in if it exists, and the rows of that chunk.
 local function chunk_at(visit)
 	local name = call('ZREVRANGEBYSCORE', P .. 'visit_ids', visit, '-inf', 'LIMIT', 0, 1)[1]
 	return name, name and chunk_get(name) or {}
@@ -199,8 +203,8 @@ local function visit_of(row)
 	return tonumber(match(row, '^%d+'))
 end
 
--- A feed's visits, from a number back: the function gets the row, and ends the walk by returning
--- true. It may rewrite the chunk that it also gets.
+-- A feed's visits, from id `last` backwards. f gets the row, its chunk's name and rows, and its
+-- index there. f may rewrite the chunk. The walk ends if f returns true.
 local function history(last, f)
 	last = tonumber(last)
 	while last ~= 0 do

@@ -1,14 +1,18 @@
 -- SPDX-License-Identifier: ISC
 --
--- What is one for the whole store, in cell 0: leases, addresses, numbers, records and events.
--- lease.c tells how a lease begins and ends on a cluster.
+-- Cell 0: leases, addresses, ids, records and events, which exist once per store. lease.c describes
+-- how a lease starts and ends on a cluster.
 --
+--	meta     hash: schema, cells, visit_n, the last ids (entry_id, visit_id, feed_id, lease_id),
+--	         moved: the number of merges
+--	urls     hash, address to the feed that claimed it
+--	taken    hash, the id below a range of reserved entry ids to the time of the reservation
 --	workers  hash, lease to "until_ms lease_ms idle name"
---	lease:ID there in each cell while the lease is: commits watch it
---	over     set of leases that are over, and may still be in other cells: their shards are not free yet
+--	lease:ID exists in each cell while the lease does: commits watch it
+--	over     set of ended leases that may still exist in other cells: their shards are not free
 --	shards   hash, shard to "lease quiet_since_ms"; lease 0, or absent: free
 
--- Of all shards: whose, quiet.
+-- Two tables by shard: its lease, and its quiet_since_ms.
 local function shards_read()
 	local lease, quiet, all = {}, {}, call('HGETALL', P .. 'shards')
 	for i = 1, #all, 2 do
@@ -18,15 +22,16 @@ local function shards_read()
 	return lease, quiet
 end
 
--- This lease is over.
+-- End this lease.
 local function lease_end(id)
 	call('HDEL', P .. 'workers', id)
 	call('DEL', P .. 'lease:' .. id)
 	call('SADD', P .. 'over', id)
 end
 
--- Leases that no cell knows any more: their shards are free, and as quiet as now. one: there are no
--- other cells. gone: others. Those that other cells may still know are returned.
+-- Free the shards of ended leases that exist in no cell any more; they are quiet since t. With one
+-- cell (`one`) these are all ended leases, otherwise the list `gone`. Returns the ended leases that
+-- may still exist in other cells.
 local function shards_free(one, gone, t)
 	local over, all = {}, one and call('SMEMBERS', P .. 'over') or gone
 	for _, id in ipairs(all) do
@@ -50,8 +55,8 @@ local function take_list()
 	return list
 end
 
--- beat one {gone}... lease name lease_ms idle full expected late -> nil: it is over; or {lease,
--- living, idle, {over ...}, {shard quiet ...}}
+-- beat one {gone}... lease name lease_ms idle full expected late -> nil: the lease is over; or
+-- {lease, living, idle, {over ...}, {shard quiet ...}}
 function ops.beat()
 	local one, gone, t = take() == '1', take_list(), now()
 	local id, name, lease_ms, idle, full = take(), take(), take_n(), take(), take()
@@ -78,7 +83,7 @@ function ops.beat()
 		n = n + (lease[s] == id and 1 or 0)
 		free_n = free_n + ((not lease[s] or lease[s] == '0') and 1 or 0)
 	end
-	-- store_take() of driver.h
+	-- as store_take() in driver.h
 	local wants = math.ceil(1024 / math.max(living, expected)) - n
 	wants = full == '1' and 0 or idle == '1' and math.max(wants, math.ceil(free_n / (idle_n + 1))) or wants
 	for s = 0, 1023 do
@@ -93,7 +98,8 @@ function ops.beat()
 	return {id, living, idle_n, over, held}
 end
 
--- give one {gone}... lease worker leave {shard quiet}... -> {over ...}
+-- give one {gone}... lease worker leave {shard quiet}... -> {over ...}: release shards; with leave
+-- end the lease; with lease 0 end all leases of the worker
 function ops.give()
 	local one, gone, t = take() == '1', take_list(), int(now())
 	local id, worker, leave = take(), take(), take()
@@ -112,7 +118,7 @@ function ops.give()
 	return shards_free(one, gone, t)
 end
 
--- leases {gone}... {new}...: what another cell fences by
+-- leases {gone}... {new}...: in the other cells, delete and create the keys that fence commits
 function ops.leases()
 	for _, id in ipairs(take_list()) do
 		call('DEL', P .. 'lease:' .. id)
@@ -122,10 +128,10 @@ function ops.leases()
 	end
 end
 
--- ---- addresses and numbers ---------------------------------------------------------------------
+-- ---- addresses and ids -------------------------------------------------------------------------
 
--- Who has an address. claim {address id was}...: it becomes id's, if it is was's ("": nobody's) ->
--- whose each is now
+-- claim {address id was}...: give the address to feed id if feed was has it ("": no feed) -> per
+-- address the feed that has it now
 function ops.claim()
 	local answer = {}
 	for i = 1, take_n() do
@@ -140,13 +146,13 @@ function ops.claim()
 	return answer
 end
 
--- unclaim address id
+-- unclaim address id: no feed has the address any more, if feed id has it
 function ops.unclaim()
 	local url, id = take(), take()
 	return call('HGET', P .. 'urls', url) == id and call('HDEL', P .. 'urls', url) or 0
 end
 
--- raise name n: numbers go on above
+-- raise name n: new ids are above n
 function ops.raise()
 	local name, n = take(), take()
 	if tonumber(call('HGET', P .. 'meta', name) or 0) < tonumber(n) then
@@ -154,9 +160,9 @@ function ops.raise()
 	end
 end
 
--- New entries are numbered before they are stored: a range is taken, stored, and given back. Until
--- then nobody shows what is above it. numbers n old_ms -> {the number below, {range taken before
--- old_ms ...}}
+-- numbers n old_ms -> {the id below the range, {range reserved more than old_ms ago ...}}: reserve
+-- n entry ids, which the commit stores and then removes from `taken`. Until then readers that
+-- follow by id see nothing above the range.
 function ops.numbers()
 	local n, old, t, gone = take_n(), take_n(), now(), {}
 	local last = call('HINCRBY', P .. 'meta', 'entry_id', int(n)) - n
@@ -174,7 +180,7 @@ end
 
 -- ---- records -----------------------------------------------------------------------------------
 
--- record_put name value at until|- if_absent wake -> 1: one was there, and stays
+-- record_put name value at until|- if_absent wake -> 1: a record exists and stays
 function ops.record_put()
 	local name, value, ms, ends, if_absent, wake = take(), take(), take(), take(), take(), take()
 	local was = if_absent == '1' and call('HGET', P .. 'records', name)
@@ -201,7 +207,7 @@ local function record_drop(name)
 	return call('HDEL', P .. 'records', name)
 end
 
--- record_remove name any value -> 0: there is none (with that value)
+-- record_remove name any value -> 0: no such record (with that value, unless any is 1)
 function ops.record_remove()
 	local name, any, value = take(), take(), take()
 	local was = call('HGET', P .. 'records', name)
@@ -211,7 +217,7 @@ function ops.record_remove()
 	return record_drop(name)
 end
 
--- record_prune now max -> how many went
+-- record_prune now max -> the number of removed records
 function ops.record_prune()
 	local names = call('ZRANGEBYSCORE', P .. 'record_ends', '-inf', take(), 'LIMIT', 0, take())
 	for _, name in ipairs(names) do
@@ -222,7 +228,7 @@ end
 
 -- ---- events ------------------------------------------------------------------------------------
 
--- event_put {id ms row}... dead {id ms row}...: rows by number, in order of their time
+-- event_put {id ms row}... {id ms row}...: events, then dead letters; ms orders them
 function ops.event_put()
 	for _, name in ipairs({'incoming', 'incoming_dead'}) do
 		for _ = 1, take_n() do
@@ -240,13 +246,13 @@ local function events_drop(name, ids)
 	return #ids
 end
 
--- event_remove {id}...
+-- event_remove {id}...: dead letters
 function ops.event_remove()
 	events_drop('incoming_dead', take_list())
 end
 
--- event_prune name before max: those whose own time (the number at the row's begin) is older, of
--- the first so many -> how many
+-- event_prune name before max -> the number removed: looks at the first max rows, and removes those
+-- whose own time (the first field of a row) is before `before`
 function ops.event_prune()
 	local name, before, gone = take(), take_n(), {}
 	local ids = call('ZRANGE', P .. name .. '_ids', 0, take_n() - 1)
@@ -258,7 +264,7 @@ function ops.event_prune()
 	return events_drop(name, gone)
 end
 
--- make schema cells -> the schema that is there, and the cells
+-- make schema cells -> the schema and number of cells of the store, which is created if missing
 function ops.make()
 	if call('HSETNX', P .. 'meta', 'schema', take()) == 1 then
 		call('HSET', P .. 'meta', 'cells', take())

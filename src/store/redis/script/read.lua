@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: ISC
 --
--- What is only read.
+-- Operations that only read; they also run on replicas.
 
--- counts {feed}... -> how many entries each has
+-- counts {feed}... -> the number of entries of each
 function ops.counts()
 	local out = {}
 	for i = 1, take_n() do
@@ -39,7 +39,7 @@ function ops.stats()
 		call('HGET', P .. 'meta', 'visit_n') or '0', last('entry_ids'), rows[1] and int(visit_of(rows[#rows])) or '0', last('feed_ids')}
 end
 
--- export id -> {{key value ...}, {entry row ...}}, as adopt takes it; nil: no such feed
+-- export id -> {{key value ...}, {entry row ...}} for adopt; nil: no such feed
 function ops.export()
 	local id, entries, rows = take(), {}, {}
 	if call('HEXISTS', P .. 'feed', id) == 0 then
@@ -58,7 +58,7 @@ function ops.export()
 	return {keys, rows}
 end
 
--- history visit max -> {row ...}: it and those before it of its feed
+-- history visit max -> {row ...}: this visit and earlier ones of its feed, max in all
 function ops.history()
 	local last, max, out = take(), take_n(), {}
 	history(last, function(row)
@@ -68,8 +68,8 @@ function ops.history()
 	return out
 end
 
--- visits down after before max -> {row ...} of those between these numbers; of all chunks that are
--- needed for as many
+-- visits down after before max -> {row ...} with ids between these two. All rows of the last chunk
+-- are returned, so there may be more than max.
 function ops.visits()
 	local down, after, before, max, out = take() == '1', take(), take(), take_n(), {}
 	local names
@@ -93,7 +93,7 @@ function ops.visits()
 	return out
 end
 
--- visits_known {visit}... -> 1 for each that is there
+-- visits_known {visit}... -> 1 for each that exists, else 0
 function ops.visits_known()
 	local out = {}
 	for i = 1, take_n() do
@@ -106,7 +106,7 @@ function ops.visits_known()
 	return out
 end
 
--- since name pattern ms -> the last number whose time is before ms, by halving
+-- since name pattern ms -> the last id whose time is before ms, by binary search
 function ops.since()
 	local name, pattern, ms = take(), take(), take_n()
 	local ids, lo, hi = P .. (name == 'visits' and 'visit_ids' or 'entry_ids'), 0, nil
@@ -123,7 +123,7 @@ function ops.since()
 	return lo > 0 and call('ZRANGE', ids, lo - 1, lo - 1)[1] or '0'
 end
 
--- dates after before -> {entry ...}, {date ...}: of entries between these numbers
+-- dates after before -> {entry ...}, {date ...} of the entries with ids between these two
 function ops.dates()
 	local ids = call('ZRANGEBYSCORE', P .. 'entry_ids', '(' .. take(), '(' .. take())
 	local keys, dates = ask('ZMSCORE', P .. 'entry_dates', ids), {}
@@ -137,12 +137,12 @@ end
 
 local function check_feed(say, id, s)
 	if not s then
-		return say('feed ', id, ': its state cannot be read')
+		return say('feed ', id, ': its schedule row is malformed')
 	end
 	for _, value in ipairs(call('HVALS', P .. 'keys:' .. id)) do
 		local _, entry = known_split(value)
 		if entry ~= '0' and call('HEXISTS', P .. 'entries', entry) == 0 then
-			say('feed ', id, ': a key of entry ', entry, ', which is not there')
+			say('feed ', id, ': a key refers to entry ', entry, ', which does not exist')
 		end
 	end
 end
@@ -153,13 +153,13 @@ local function check_entry(say, state, entry, row)
 	if not state[id] then
 		say('entry ', entry, ': no feed ', id)
 	elseif known ~= entry then
-		say('entry ', entry, ' of feed ', id, ': its key is not known')
+		say('entry ', entry, ' of feed ', id, ': its key does not refer to it')
 	elseif tonumber(date) ~= tonumber(call('ZSCORE', P .. 'entry_dates', entry) or 0) then
-		say('entry ', entry, ' of feed ', id, ': it is listed under another date')
+		say('entry ', entry, ' of feed ', id, ': entry_dates has another date')
 	end
 end
 
--- check -> {finding ...}, {id shard host address ...} of its feeds and, with id 0, of hosts
+-- check -> {finding ...}, {id shard host address ...} of the cell's feeds and, with id 0, its hosts
 function ops.check()
 	local out, feeds, state, feed_n, visit_n = {}, {}, {}, 0, 0
 	local function say(...)
@@ -167,7 +167,7 @@ function ops.check()
 	end
 	local function same(what, a, b)
 		if a ~= b then
-			say(what, ': ', a, ', and ', b, ' rows')
+			say(what, ': ', a, ' instead of ', b)
 		end
 	end
 	for shard = 0, 1023 do
@@ -180,7 +180,7 @@ function ops.check()
 			if not groups then
 				say('feed ', id, ': it has no address')
 			elseif groups.shard ~= name then
-				say('feed ', id, ': it is in the schedule of shard ', name, ', and of shard ', groups.shard)
+				say('feed ', id, ': it is in the schedule of shard ', name, ', but its shard is ', groups.shard)
 			elseif s then
 				feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3], feeds[#feeds + 4] = id, int(shard), s.host, groups[ADDRESS]
 			end
@@ -191,7 +191,7 @@ function ops.check()
 	end
 	for _, id in ipairs(call('HKEYS', P .. 'feed')) do
 		if not state[id] then
-			say('feed: no feed ', id)
+			say('feed row: no feed ', id)
 		end
 	end
 	local entries, entry_n = call('HGETALL', P .. 'entries'), 0
@@ -215,17 +215,17 @@ function ops.check()
 	return {out, feeds}
 end
 
--- check_meta -> {finding ...}, and the last numbers of entries, visits, feeds
+-- check_meta -> {finding ...}, and the last ids of entries, visits, feeds
 function ops.check_meta()
 	local out, last = {}, tonumber(call('HGET', P .. 'meta', 'lease_id') or 0)
 	for s, lease in pairs((shards_read())) do
 		if lease ~= '0' and call('HEXISTS', P .. 'workers', lease) == 0 and call('SISMEMBER', P .. 'over', lease) == 0 then
-			out[#out + 1] = 'shard ' .. s .. ': worker ' .. lease .. ' has no lease'
+			out[#out + 1] = 'shard ' .. s .. ': held by lease ' .. lease .. ', which does not exist'
 		end
 	end
 	for _, id in ipairs(call('HKEYS', P .. 'workers')) do
 		if tonumber(id) > last then
-			out[#out + 1] = 'lease_id is ' .. last .. ', and lease ' .. id .. ' is there'
+			out[#out + 1] = 'lease_id is ' .. last .. ', but lease ' .. id .. ' exists'
 		end
 	end
 	return {out, unpack(call('HMGET', P .. 'meta', 'entry_id', 'visit_id', 'feed_id'))}

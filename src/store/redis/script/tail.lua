@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: ISC
 --
--- What is called. feedwheel_N: the library's name, which is made of its text; so programs of two
--- versions may share a server.
+-- Registers the functions. The name of the library, feedwheel_HASH, is a hash of its text, so
+-- programs of two versions can share a server.
 
 local function run(keys, args)
 	call, fmt, sub, find, match = redis.call, string.format, string.sub, string.find, string.match
@@ -11,5 +11,5 @@ end
 
 redis.register_function(NAME .. '_write', run)
 redis.register_function{function_name = NAME .. '_read', callback = run, flags = {'no-writes'}}
--- what makes room on a server that is full
+-- operations that free memory also run on a server whose memory is full
 redis.register_function{function_name = NAME .. '_trim', callback = run, flags = {'allow-oom'}}

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: ISC
 --
--- Feeds of one cell as they come, change, merge and go.
+-- Operations that write one cell: feeds are created, changed, merged and removed.
 
--- create {id row feed}... -> 1 for each that is there now, 0: somebody has taken the address away
--- from it before it was there (void)
+-- create {id row feed}... -> per feed 1: it exists now, 0: another process took its address before
+-- (void)
 function ops.create()
 	local answer, shards = {}, {}
 	for i = 1, take_n() do
@@ -22,13 +22,13 @@ function ops.create()
 	return answer
 end
 
--- adopting id address: a commit will bring it, unless it is void by then
+-- adopting id address: a commit will give the feed this address
 function ops.adopting()
 	local id, url = take(), take()
 	call('HSET', P .. 'adopting', id, url)
 end
 
--- void id address -> 1: it is there and has this address; 0: it does not, and will not
+-- void id address -> 1: the feed exists and has this address; 0: it never will
 function ops.void()
 	local id, url = take(), take()
 	local groups = groups_get(id)
@@ -42,8 +42,8 @@ function ops.void()
 	return 0
 end
 
--- set id status due crash own_was own: "" leaves it -> 0: no such feed, -1: own is another by now,
--- -2: it is merging
+-- set id status due crash own_was own -> 1: done, 0: no such feed, -1: own is not own_was any more,
+-- -2: the feed is being merged. "" leaves status, due or crash as it is.
 function ops.set()
 	local id, status, due, crash, own_was, own = take(), take(), take(), take(), take(), take()
 	local s = state_get(id)
@@ -67,7 +67,7 @@ function ops.set()
 	return 1
 end
 
--- crashed id max: its visit killed a worker
+-- crashed id max: a visit of the feed killed a worker; after max of them the feed is quarantined
 function ops.crashed()
 	local id, max = take(), take_n()
 	local s = state_get(id)
@@ -81,7 +81,7 @@ end
 
 -- ---- rows of another store ---------------------------------------------------------------------
 
--- load_entry feed key known row: a key alone has none. What is there is passed over.
+-- load_entry feed key known [row]: without a row only the key is stored. Existing entries stay.
 function ops.load_entry()
 	local id, key, known, row = take(), take(), take(), take()
 	local hash, entry, date = known_split(known)
@@ -94,7 +94,7 @@ function ops.load_entry()
 	end
 end
 
--- load_visit feed visit row: between those that are there
+-- load_visit feed visit row: inserted in order of id. An existing visit stays.
 function ops.load_visit()
 	local id, visit, row = take(), take(), take()
 	local s, v, name, rows = state_get(id), tonumber(visit), chunk_at(visit)
@@ -114,9 +114,10 @@ function ops.load_visit()
 	state_put(id, s)
 end
 
--- ---- into another feed, or away ----------------------------------------------------------------
+-- ---- merging and removing ----------------------------------------------------------------------
 
--- merge id into -> 0: no such feed, -1: it is merging; from here on commits wait
+-- merge id into -> 1: commits of this feed wait now, 0: no such feed, -1: it is being merged into
+-- another one
 function ops.merge()
 	local id, into = take(), take()
 	local merging = call('HGET', P .. 'merging', id)
@@ -129,13 +130,13 @@ function ops.merge()
 	return 1
 end
 
--- unmerge id: nothing came of it
+-- unmerge id: the merge failed
 function ops.unmerge()
 	call('HDEL', P .. 'merging', take())
 end
 
--- adopt id {key value}... {entry row}...: those that this feed lacks, by key and by guid -> 0: no
--- such feed, -1: it is merging
+-- adopt id {key value}... {entry row}...: store the entries that this feed lacks, by key and by
+-- guid -> 1: done, 0: no such feed, -1: it is being merged
 function ops.adopt()
 	local id, value_of, key_of, guids, entries = take(), {}, {}, {}, {}
 	if call('HEXISTS', P .. 'feed', id) == 0 then
@@ -166,9 +167,9 @@ function ops.adopt()
 	return 1
 end
 
--- remove id into: all of it, if it is still on the way into that feed ("": into none). Entries that
--- went to another feed of this cell stay.
--- -> its address; nil: there is none; -1: it is on another way
+-- remove id into: remove the feed and its rows, if it is being merged into that feed ("": into
+-- none). Entries that another feed of this cell adopted stay. -> its address; nil: no such feed;
+-- -1: it is being merged otherwise
 function ops.remove()
 	local id, into = take(), take()
 	local s, groups = state_get(id), groups_get(id)
@@ -203,8 +204,8 @@ end
 
 local YOUNG = 4
 
--- prune_visits before max -> how many went; a feed's list ends where one went. Numbers rise with
--- time, mostly: it ends at some chunks of young ones.
+-- prune_visits before max -> the number removed. A feed's list ends at a removed visit. Ids mostly
+-- rise with time, so the walk ends after YOUNG chunks without old visits.
 function ops.prune_visits()
 	local before, max, n, young = take_n(), take_n(), 0, 0
 	for _, name in ipairs(call('ZRANGE', P .. 'visit_ids', 0, max + YOUNG)) do
@@ -229,8 +230,9 @@ function ops.prune_visits()
 	return n
 end
 
--- prune_entries before max slack -> how many went. Numbers rise with the time they were seen, but
--- for the slack.
+-- prune_entries before max slack -> the number removed. Ids rise with the time that entries were
+-- first seen, except for differences up to the slack, so the walk ends at an entry seen after before
+-- plus slack.
 function ops.prune_entries()
 	local before, max, slack, from, n = take_n(), take_n(), take_n(), 0, 0
 	while n < max do
