@@ -214,7 +214,7 @@ START_TEST(may_not_be_written_now) /* a replica, or a fail-over */
 	st = store_open(at, 0);
 	bare("SET GLOBAL read_only = 1");
 	IS(fw_store_subscribe(st, &n, 1, &err), FW_EAGAIN);
-	ck_assert_msg(strstr(err.text, "may not be written now") && strstr(err.text, "***") && !strstr(err.text, "secret"), "%s", err.text);
+	ck_assert_msg(strstr(err.text, "the server is read-only") && strstr(err.text, "***") && !strstr(err.text, "secret"), "%s", err.text);
 	bare("SET GLOBAL read_only = 0");
 	OK(fw_store_subscribe(st, &n, 1, &err));
 	check_clean(st);
@@ -251,9 +251,9 @@ static int64_t trouble_end(void)
 START_TEST(what_the_server_says) /* each code has its answer, nothing is half-done, and the same call succeeds when it is over */
 {
 	static const struct { int code, rc; const char *words; } T[] = {
-		{1213, FW_EAGAIN, "others were in the way"}, {1205, FW_EAGAIN, "locked by another"}, {1040, FW_EAGAIN, "max_connections"},
-		{1203, FW_EAGAIN, "max_connections"}, {1290, FW_EAGAIN, "may not be written now"}, {1792, FW_EAGAIN, "may not be written now"},
-		{1836, FW_EAGAIN, "may not be written now"}, {1021, FW_EAGAIN, "disk is full"}, {1114, FW_EAGAIN, "disk is full"},
+		{1213, FW_EAGAIN, "conflict with another transaction"}, {1205, FW_EAGAIN, "locked by another"}, {1040, FW_EAGAIN, "max_connections"},
+		{1203, FW_EAGAIN, "max_connections"}, {1290, FW_EAGAIN, "the server is read-only"}, {1792, FW_EAGAIN, "the server is read-only"},
+		{1836, FW_EAGAIN, "the server is read-only"}, {1021, FW_EAGAIN, "disk is full"}, {1114, FW_EAGAIN, "disk is full"},
 		{1026, FW_EAGAIN, "disk is full"}, {3019, FW_EAGAIN, "disk is full"}, {1041, FW_EAGAIN, "out of memory"},
 		{1206, FW_EAGAIN, "out of memory"}, {1317, FW_EAGAIN, "max_statement_time"}, {3024, FW_EAGAIN, "max_statement_time"},
 		{1053, FW_EIO, "connection broke"}, {1927, FW_EIO, "connection broke"}, {2006, FW_EIO, "connection broke"},

@@ -328,7 +328,7 @@ START_TEST(every_answer) /* REL-09 */
 	static const struct { const char *state; int rc; const char *words; } T[] = {
 		{"53000", FW_EAGAIN, "lacks resources"}, {"53100", FW_EAGAIN, "disk is full"}, {"53200", FW_EAGAIN, "out of memory"},
 		{"53300", FW_EAGAIN, "max_connections"}, {"55P03", FW_EAGAIN, "pg_stat_activity"}, {"57014", FW_EAGAIN, "load"},
-		{"58030", FW_EAGAIN, "look into its log"}, {"25006", FW_EIO, "name the primary"}, {"57P01", FW_EIO, "opened anew"},
+		{"58030", FW_EAGAIN, "check its log"}, {"25006", FW_EIO, "name the primary"}, {"57P01", FW_EIO, "opened anew"},
 		{"57P02", FW_EIO, "opened anew"}, {"57P03", FW_EIO, "opened anew"}, {"08006", FW_EIO, "opened anew"},
 		{"08P01", FW_EIO, "opened anew"}, {"42501", FW_EINVAL, "grant"}, {"XX000", FW_EINVAL, "XX000"},
 	};

@@ -48,7 +48,7 @@ def people(s):
 URL = {"postgres": "postgres://%s@%s/postgres?schema=t%s", "mysql": "mysql://%s@%s/t%s", "redis": "redis://%s@%s/0?prefix=t%s"}
 # who, where, more of the URL, exit, words
 WRONG = {
-    "postgres": [("owner:wr0ng", HOST, "", 4, "password"), ("owner", HOST, "", 4, "put a password into the URL"),
+    "postgres": [("owner:wr0ng", HOST, "", 4, "password"), ("owner", HOST, "", 4, "add a password to the URL"),
                  ("nobody:r1ght", HOST, "", 4, "user"), ("reader:r1ght", HOST, "", 4, "grant the user"),
                  ("owner:r1ght", HOST, "&sslmode=require", 4, "another sslmode"), ("owner:r1ght", HOST, "&sslmod=require", 4, "libpq's"),
                  ("owner:r1ght", HOST + ":5433", "", 3, "check the server and the address")],

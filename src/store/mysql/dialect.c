@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The dialect of MariaDB and MySQL. Statements are text, with the values written into it, and of
- * those whose answer is not wanted many travel together: a commit is a few round trips. What went
- * wrong with one is told by the next call that waits, at the latest by the commit; the server does
- * nothing of what was sent behind it.
+ * The dialect of MariaDB and MySQL. Statements are text, with the values written into it.
+ * Statements whose results are not needed are collected and sent together, so a commit takes a few
+ * round trips. If one fails, the next call that waits returns the error, at the latest the commit;
+ * the server skips everything that was sent after it.
  *
- * A change of many rows is one prepared statement with an array of values for each column, where
- * the server knows such (MariaDB), and a row of statements else. A SELECT over many rows gets them
- * as JSON, which both servers make a table of.
+ * A change of many rows is one prepared statement with an array of values per column if the server
+ * supports that (MariaDB), otherwise a sequence of statements. A SELECT over many rows gets them as
+ * JSON, and both servers turn that into a table.
  */
 #include <mysqld_error.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@
 #include "store/sql/search.h"
 #include "base/banned.h"
 
-#define ARRAY_MIN 4 /* fewer rows travel as text, with what else is sent */
-#define ROW_FROM '\1' /* in a text: what stands between these is written once for each row */
+#define ARRAY_MIN 4 /* fewer rows travel as text with the other statements */
+#define ROW_FROM '\1' /* the text between these two is repeated for each row */
 #define ROW_TO '\2'
 
 struct mysql_row {
@@ -29,7 +29,7 @@ struct mysql_row {
 	const unsigned long *len;
 };
 
-/* ---- texts ----------------------------------------------------------------------------------- */
+/* ---- kept statements ----------------------------------------------------------------------------------- */
 
 static void kept_finish(struct mysql_kept *k)
 {
@@ -45,7 +45,9 @@ void mysql_kept_free(struct mysql_db *s)
 		kept_finish(&s->kept[i]);
 }
 
-/* The rows as a table v of columns c1, c2 ...: of numbers, and of hexadecimal digits where they are bytes. */
+/*
+ * The rows as a table v of columns c1, c2 ... JSON holds numbers, and bytes as hexadecimal digits.
+ */
 static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
 {
 	char letter;
@@ -61,8 +63,8 @@ static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
 }
 
 /*
- * The text of a statement, as sql_write() makes it; NULL: out of memory. A SELECT over rows goes through them in
- * this order, or a small table may be read whole for each of them.
+ * The text of a statement as sql_write() makes it; NULL: out of memory. A SELECT over rows must
+ * read them first: otherwise the server may scan a small table once per row.
  */
 static char *text_write(const struct sql *s, const struct sql_text *t, bool select)
 {
@@ -95,7 +97,7 @@ static char *text_write(const struct sql *s, const struct sql_text *t, bool sele
 	return written;
 }
 
-/* Take values' marks and the rows' out of the text, and note where they stood. */
+/* Removes the marks of values and rows from the text, and stores their offsets. */
 static bool marks_take(struct mysql_kept *k)
 {
 	char *to = k->text, *end;
@@ -169,7 +171,7 @@ void mysql_int_put(struct fw_buf *b, int64_t v)
 	fw_buf_add(b, at, (size_t)(digits + sizeof(digits) - at));
 }
 
-/* Valid UTF-8 within quotes. */
+/* s is valid UTF-8; the result stands between quotes. */
 static void escaped_put(struct fw_buf *b, const char *p, size_t len)
 {
 	static const char SPECIAL[256] = {[0] = '0', ['\''] = '\'', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r', [26] = 'Z'};
@@ -188,7 +190,7 @@ static void escaped_put(struct fw_buf *b, const char *p, size_t len)
 	fw_buf_add(b, p + from, len - from);
 }
 
-/* What is no UTF-8 becomes U+FFFD, byte by byte: columns take nothing else. */
+/* Each byte of invalid UTF-8 becomes U+FFFD, because the server refuses it. */
 static void text_put(struct fw_buf *b, struct fw_str s, bool escape)
 {
 	for (;;) {
@@ -234,7 +236,7 @@ static void value_put(struct fw_buf *b, const struct sql_value *v)
 	}
 }
 
-/* The text from one place to another, with these values in it; NULL: a '?' for each. */
+/* The text between two offsets with these values; v NULL: a '?' for each value. */
 static void part_put(struct fw_buf *b, const struct mysql_kept *k, size_t from, size_t to, const struct sql_value *v)
 {
 	for (size_t i = 0; i < k->mark_n; i++) {
@@ -252,7 +254,7 @@ static void part_put(struct fw_buf *b, const struct mysql_kept *k, size_t from, 
 	fw_buf_add(b, k->text + from, to - from);
 }
 
-/* Rows of numbers, and of bytes as hexadecimal digits, as JSON. */
+/* The rows as JSON: numbers, and bytes as hexadecimal digits. */
 static void json_put(struct fw_buf *b, const struct sql_value *v, size_t n, size_t rows)
 {
 	fw_buf_addc(b, '[');
@@ -292,14 +294,16 @@ static int send_script(struct mysql_db *s, struct fw_err *err)
 	if (!rc && s->script.rc)
 		rc = fw_no_memory(err);
 	else if (!rc && s->script.len >= s->packet_max)
-		rc = mysql_too_large(s, err); /* the server would hang up */
+		rc = mysql_too_large(s, err); /* a longer packet would end the connection */
 	else if (!rc && mysql_real_query(s->c, s->script.p, s->script.len))
 		rc = mysql_failed(s, "sending", err);
 	fw_buf_reset(&s->script);
 	return rc;
 }
 
-/* Rows that a statement has written; of an UPDATE those that it found, be they as they were. */
+/*
+ * Number of rows that a statement wrote. Of an UPDATE all matching rows count, also unchanged ones.
+ */
 static int64_t rows_written(struct mysql_db *s)
 {
 	static const char FOUND[] = "Rows matched: ";
@@ -311,11 +315,11 @@ static int64_t rows_written(struct mysql_db *s)
 }
 
 struct answer {
-	MYSQL_RES *rows;      /* of the last statement that has some */
-	int64_t written;      /* by the last one */
+	MYSQL_RES *rows;      /* of the last statement that returned any */
+	int64_t written;      /* by the last statement */
 };
 
-/* Send what waits, and take all that is answered. */
+/* Send the collected statements, and read all results. */
 static int flush(struct mysql_db *s, struct answer *a, struct fw_err *err)
 {
 	int rc, more;
@@ -350,7 +354,10 @@ static int flush_all(struct mysql_db *s, struct fw_err *err)
 	return rc;
 }
 
-/* A new statement behind those that wait. They are sent before they become too many; what that meets with is told with the rest. */
+/*
+ * Start a statement behind the collected ones. If these are too long they are sent first; their
+ * error is kept in s->late.
+ */
 static void statement(struct mysql_db *s)
 {
 	if (s->script.len > script_max(s) && !s->late.rc)
@@ -416,7 +423,7 @@ static int each_select(struct mysql_db *s, const struct sql_text *t, const struc
 
 /* ---- many rows as text ----------------------------------------------------------------------- */
 
-/* Appended to the script, up to script_max(): returns how many. */
+/* Appends rows to the script, up to script_max(). Returns how many. */
 static size_t rows_put(struct mysql_db *s, const struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows)
 {
 	size_t done = 0;
@@ -475,7 +482,7 @@ static int stmt_prepare(struct mysql_db *s, struct mysql_kept *k, struct fw_err 
 	return rc;
 }
 
-/* A column of some rows, as the library wants it. a: of what had to be mended. */
+/* One column of some rows, as the library takes it. a: memory for repaired texts. */
 static bool column_fill(struct column *c, const struct sql_value *v, size_t step, size_t rows, struct fw_arena *a)
 {
 	c->value = fw_arena_mul(a, rows, sizeof(*c->value), 0);
@@ -559,12 +566,12 @@ static int array_send(struct mysql_db *s, struct mysql_kept *k, const struct sql
 		for (done = 1; at + done < rows && bytes < script_max(s); done++)
 			bytes += row_bytes(v + (at + done) * n, n);
 		if (bytes >= s->packet_max)
-			rc = mysql_too_large(s, err); /* the server would hang up */
+			rc = mysql_too_large(s, err); /* a longer packet would end the connection */
 		rc = rc ? rc : array_execute(s, k, v + at * n, n, done, &a, err);
 		fw_arena_reset(&a, (size_t)1 << 20);
 	}
 	fw_arena_finish(&a);
-	if (rc && k->stmt) { /* begins anew */
+	if (rc && k->stmt) { /* the next call prepares it again */
 		mysql_stmt_close(k->stmt);
 		k->stmt = NULL;
 	}
@@ -586,8 +593,9 @@ static int each(struct sql *sql, const struct sql_text *t, const struct sql_valu
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 /*
- * As it is; but what makes tables may find them made: a CREATE TABLE is a transaction of its own here, so a kill may leave some of
- * them, and the next one makes the rest.
+ * Runs a text as it is, except that statements which create something skip what exists. CREATE
+ * TABLE is a transaction of its own, so a kill may leave some tables, and the next process creates
+ * the rest.
  */
 static int script(struct sql *sql, const char *text, struct fw_err *err)
 {
@@ -630,7 +638,11 @@ static void rollback(struct sql *sql)
 	fw_buf_reset(&s->script);
 	s->late.rc = 0;
 	s->own_change = 0;
-	(void)mysql_query(s->c, "ROLLBACK"); /* what failed before tells; a broken connection rolls back by itself */
+	/*
+	 * the error before the rollback is the one to report; a broken connection rolls back by
+	 * itself
+	 */
+	(void)mysql_query(s->c, "ROLLBACK");
 }
 
 static int commit(struct sql *sql, struct fw_err *err)
@@ -644,7 +656,7 @@ static int commit(struct sql *sql, struct fw_err *err)
 	if (rc)
 		rollback(sql);
 	else if (s->own_change && s->own_change == s->changes + 1)
-		s->changes = s->own_change; /* nobody else's in between */
+		s->changes = s->own_change; /* no other process changed it in between */
 	return rc;
 }
 
@@ -680,7 +692,7 @@ static struct fw_str get_str(const struct sql_row *row, int column)
 	return r->at[column] ? (struct fw_str){r->at[column], r->len[column]} : FW_STR_NONE;
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- the dialect -------------------------------------------------------------------------------- */
 
 static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
@@ -689,9 +701,15 @@ static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 }
 
 #define ENGINE "ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
-/* Without this a view's text has the collation of the connection that made it, and compares with nobody else's literals. */
+/*
+ * Otherwise a view's text gets the collation of the connection that created it, and cannot be
+ * compared with literals of other connections.
+ */
 #define TEXT(x) "((" x ") COLLATE utf8mb4_bin)"
-/* Members of an array of texts, without JSON_TABLE: with it a view names its database in every dump, and can be restored in no other. */
+/*
+ * Members of an array of texts, without JSON_TABLE: it would put the name of the database into each
+ * dump of the view, so the dump could not be restored under another name.
+ */
 #define TAGS "json_extract($1, '$.tags')"
 
 static const struct sql_fragment FRAGMENT[] = {

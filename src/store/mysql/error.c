@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The server's codes, and the client library's, as ours. What breaks the connection is FW_EIO: the
- * store is opened again. What may be over after a while (others in the way, too many connections, a
- * full disk, a fail-over) is FW_EAGAIN: the same is tried again. The rest wants somebody to change
- * something, and says what.
+ * Error codes of the server and of the client library as FW_E*. FW_EIO: the connection broke; the
+ * store is opened again. FW_EAGAIN: a conflict, too many connections, a full disk or a failover;
+ * the same call is tried again. All others need a change by the operator, and their message names
+ * it.
  */
 #include <errmsg.h>
 #include <mysqld_error.h>
@@ -11,7 +11,7 @@
 #include "store/mysql/mysql.h"
 #include "base/banned.h"
 
-/* codes that mysqld_error.h of one or the other lacks */
+/* codes that one of the two mysqld_error.h lacks */
 #define ER_STATEMENT_TIMEOUT_MARIADB 1969
 #define ER_CONNECTION_KILLED_MARIADB 1927
 #define ER_QUERY_TIMEOUT_MYSQL 3024
@@ -23,22 +23,22 @@ enum { BROKEN, SILENT, NO_TLS, LOCKED, IN_THE_WAY, STORED, CONNECTIONS, DISK, RE
 	LARGE, NO_TABLE, NESTED };
 
 static const struct { int rc; const char *remedy; } CLASS[] = {
-	[BROKEN] = {FW_EIO, "the connection broke: it is made again; look whether the server runs"},
+	[BROKEN] = {FW_EIO, "the connection broke: it will be opened anew; check that the server runs"},
 	[SILENT] = {FW_EIO, "no server answers: start it, or check host, port and socket"},
-	[NO_TLS] = {FW_EINVAL, "no TLS: check ssl_ca, ssl_cert, ssl_key and the server's"},
-	[LOCKED] = {FW_EAGAIN, "locked by another transaction for too long: try again; SHOW ENGINE INNODB STATUS names it"},
-	[IN_THE_WAY] = {FW_EAGAIN, "others were in the way: try again"},
-	[STORED] = {FW_EAGAIN, "somebody else stored it meanwhile: try again"},
+	[NO_TLS] = {FW_EINVAL, "no TLS: check ssl_ca, ssl_cert, ssl_key and the server's certificate"},
+	[LOCKED] = {FW_EAGAIN, "locked by another transaction for too long: try again; find it with SHOW ENGINE INNODB STATUS"},
+	[IN_THE_WAY] = {FW_EAGAIN, "conflict with another transaction: try again"},
+	[STORED] = {FW_EAGAIN, "another process stored it meanwhile: try again"},
 	[CONNECTIONS] = {FW_EAGAIN, "too many connections: raise max_connections, or run fewer workers"},
-	[DISK] = {FW_EAGAIN, "its disk is full or failed: free some space; nothing stored is lost"},
-	[READ_ONLY] = {FW_EAGAIN, "it may not be written now: wait for the fail-over, or set read_only off"},
-	[MEMORY] = {FW_EAGAIN, "the server is out of memory: try again, or give it more"},
-	[ENDED] = {FW_EAGAIN, "a statement was ended: try again, or raise max_statement_time"},
-	[DENIED] = {FW_EINVAL, "refused: check user and password, and grant the user all on the database"},
-	[NO_DATABASE] = {FW_ENOTFOUND, "no such database: begin with `feedwheel add URL`, or name another"},
-	[LARGE] = {FW_EINVAL, "a document is larger than the server takes: raise max_allowed_packet"},
-	[NO_TABLE] = {FW_EINVAL, "tables are missing: were they dropped?"},
-	[NESTED] = {FW_EINVAL, "called again from a callback of its own"},
+	[DISK] = {FW_EAGAIN, "the server's disk is full or failed: free some space; no stored data is lost"},
+	[READ_ONLY] = {FW_EAGAIN, "the server is read-only: wait for the failover, or set read_only off"},
+	[MEMORY] = {FW_EAGAIN, "the server is out of memory: give it more, or run fewer workers"},
+	[ENDED] = {FW_EAGAIN, "the server ended a statement: try again, or raise max_statement_time"},
+	[DENIED] = {FW_EINVAL, "access denied: check user and password, and grant the user all on the database"},
+	[NO_DATABASE] = {FW_ENOTFOUND, "no such database: create it with `feedwheel add URL`, or choose another"},
+	[LARGE] = {FW_EINVAL, "a document exceeds the server's packet limit: raise max_allowed_packet"},
+	[NO_TABLE] = {FW_EINVAL, "tables are missing: restore a backup, or choose another database"},
+	[NESTED] = {FW_EINVAL, "called from one of its own callbacks"},
 };
 
 static const struct { unsigned code; int class; } KNOWN[] = {
@@ -91,6 +91,6 @@ int mysql_stmt_failed(struct mysql_db *s, MYSQL_STMT *stmt, const char *doing, s
 
 int mysql_too_large(struct mysql_db *s, struct fw_err *err)
 {
-	return fw_err_set(err, FW_EINVAL, "%s: a document is larger than the server takes (%zu bytes): raise max_allowed_packet",
+	return fw_err_set(err, FW_EINVAL, "%s: a document exceeds the server's packet limit (%zu bytes): raise max_allowed_packet",
 		s->sql.name, s->packet_max);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What `doctor` asks: settings of the server that hurt, and rows that contradict each other. */
+/* The checks of `doctor`: settings of the server, and on demand the integrity of all rows. */
 #include "store/mysql/mysql.h"
 #include "base/banned.h"
 
@@ -18,7 +18,10 @@ static void setting(const struct inspect *i, const char *name, const char *varia
 	i->cb(i->ctx, name, good ? 0 : 1, text, good ? "" : remedy);
 }
 
-/* Each visit is some KB in the redo log; when it is full, the server stops to write pages out. The two servers name it differently. */
+/*
+ * The redo log gets some KB per visit. When it is full, the server stalls until pages are written.
+ * Its variable has another name in MySQL.
+ */
 static int variable_row(void *ctx, const struct sql_row *row)
 {
 	struct fw_str name = sql_str(row, 0), value = sql_str(row, 1);
@@ -44,13 +47,13 @@ static int settings_row(void *ctx, const struct sql_row *row)
 			"a power cut may destroy the store: set it to O_DIRECT or fsync");
 	else
 		setting(i, "durability", "innodb_flush_log_at_trx_commit", sql_int(row, 1), sql_int(row, 1) == 1,
-			"a crash of the machine takes the last second; set it to 1 in the server's configuration");
+			"a crash of the machine loses the last second: set it to 1 in the server's configuration");
 	setting(i, "packet", "max_allowed_packet", sql_int(row, 2), sql_int(row, 2) >= (int64_t)16 << 20,
-		"documents larger than a quarter of it may be refused; set it to 64M in the server's configuration");
+		"documents larger than a quarter of it may be refused: set it to 64M in the server's configuration");
 	setting(i, "memory", "innodb_buffer_pool_size", sql_int(row, 3), sql_int(row, 3) >= (int64_t)512 << 20,
-		"fine for some ten thousand feeds; for more give it half of the server's memory");
-	setting(i, "log", "the redo log's bytes", i->log_bytes, i->log_bytes >= (int64_t)256 << 20,
-		"fine for some ten thousand feeds; for more set innodb_log_file_size (MySQL: innodb_redo_log_capacity) to 512M");
+		"enough for some ten thousand feeds: for more set it to half of the server's memory");
+	setting(i, "log", "size of the redo log in bytes", i->log_bytes, i->log_bytes >= (int64_t)256 << 20,
+		"enough for some ten thousand feeds: for more set innodb_log_file_size (MySQL: innodb_redo_log_capacity) to 512M");
 	return 0;
 }
 
@@ -66,7 +69,7 @@ static int inspect(struct sql *s, struct inspect *i, struct fw_err *err)
 
 int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct sql_check STEPS = {"search", "search index: step %lld of a word, the last is %lld",
+	static const struct sql_check STEPS = {"search", "search index: a word has step %lld, but the last step is %lld",
 		"SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM numbers WHERE name ="
 			" 'doc_id')"
 		" AS last_step FROM words) x WHERE x.step > x.last_step"};

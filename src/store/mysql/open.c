@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Opening, closing, waiting. Transactions are READ COMMITTED, so that a lock is on a row and never
- * on a gap. The connection is not carried across fork(); one thread at a time.
+ * Opening, closing, waiting. Transactions are READ COMMITTED, so that locks are on rows and never
+ * on gaps. The connection does not survive fork(); one thread at a time.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,13 +18,15 @@
 #include "base/banned.h"
 
 #define CONNECT_TIMEOUT_S 10
-#define SILENCE_S 300      /* of the server, before the connection counts as broken */
-#define UNHEARD_MS 30000   /* of what we sent, before TCP gives the connection up */
+/* without a byte from the server; then the connection counts as broken */
+#define SILENCE_S 300
+/* TCP closes the connection when sent bytes are not acknowledged for this long */
+#define UNHEARD_MS 30000
 #define MARIADB_MIN 100600 /* SKIP LOCKED, JSON_TABLE */
 #define MYSQL_MIN 80013
 #define IDLE_IN_TRANSACTION_S 15
 #define MYSQL_IDLE_S 600
-#define WAIT_FIRST_MS 200  /* between two looks whether something changed, growing */
+#define WAIT_FIRST_MS 200  /* interval between two reads of `changes`, which grows */
 #define WAIT_LAST_MS 800
 
 /* ---- connecting ------------------------------------------------------------------------------ */
@@ -32,7 +34,7 @@
 static const char *const OPTIONS[] = {"socket", "connect_timeout", "timeout", "ssl", "ssl_ca", "ssl_cert", "ssl_key",
 	"ssl_verify", NULL};
 
-/* A switch of the URL; absent is off. */
+/* A boolean option of the URL; absent: off. */
 static int is_on(struct mysql_db *s, const struct fw_dsn *d, const char *name, my_bool *on, struct fw_err *err)
 {
 	static const char *const WORDS[] = {"0", "no", "off", "1", "yes", "on"};
@@ -77,18 +79,22 @@ static int options_set(struct mysql_db *s, const struct fw_dsn *d, struct fw_err
 		mysql_ssl_set(s->c, key.p, cert.p, ca.p, NULL, NULL);
 		mysql_optionsv(s->c, MYSQL_OPT_SSL_ENFORCE, &yes);
 	}
-	/* Said in any case: Connector/C 3.4 would use TLS, and check the server's certificate, where nothing is said. */
+	/* Always set: Connector/C 3.4 otherwise uses TLS and verifies the server's certificate. */
 	mysql_optionsv(s->c, MYSQL_OPT_SSL_VERIFY_SERVER_CERT, &check);
 	return 0;
 }
 
-/* What the network swallows is given up in time: the library leaves it to TCP, which waits twice as long again and again. */
+/*
+ * Limits the time for lost packets. The library leaves it to TCP, which doubles its timeout at each
+ * retransmission.
+ */
 static void patience_set(MYSQL *c)
 {
 #ifdef TCP_USER_TIMEOUT
 	const unsigned ms = UNHEARD_MS;
 
-	(void)setsockopt(mysql_get_socket(c), IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms)); /* no TCP, no need */
+	/* fails on a Unix socket, which does not need it */
+	(void)setsockopt(mysql_get_socket(c), IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 #else
 	(void)c;
 #endif
@@ -106,10 +112,13 @@ static int connect_to(struct mysql_db *s, const struct fw_dsn *d, const char *sc
 			fw_dsn_option(d, "socket").p, CLIENT_MULTI_STATEMENTS))
 		return mysql_failed(s, "connecting", err);
 	patience_set(s->c);
-	/* The library goes on in plain text when the server has no TLS and its certificate need not be checked. */
+	/*
+	 * The library continues in plain text if the server has no TLS and the certificate is not
+	 * verified.
+	 */
 	if (s->tls && !mysql_get_ssl_cipher(s->c))
 		return fw_err_set(err, FW_EINVAL,
-			"%s: no TLS (the server offers none): give it a certificate, or leave ssl out of the URL",
+			"%s: no TLS: the server has none: give it a certificate, or remove ssl from the URL",
 				s->sql.name);
 	return 0;
 }
@@ -121,7 +130,7 @@ static int connection_open(struct mysql_db *s, const struct fw_dsn *d, bool crea
 
 	if (rc != FW_ENOTFOUND || !create)
 		return rc;
-	mysql_close(s->c); /* the database is missing: a new one, as far as we may */
+	mysql_close(s->c); /* the database is missing: try to create it */
 	rc = connect_to(s, d, NULL, err);
 	if (rc)
 		return rc;
@@ -140,14 +149,15 @@ static int server_check(struct mysql_db *s, struct fw_err *err)
 	if (fw_store_server_known(s->sql.name, mysql_get_server_info(s->c), err))
 		return FW_ERR_CODE(err);
 	if (version < (s->mysql ? MYSQL_MIN : MARIADB_MIN))
-		return fw_err_set(err, FW_EVERSION, "%s: the server is %s: MariaDB 10.6 or MySQL 8.0.13 is the least that will do",
+		return fw_err_set(err, FW_EVERSION, "%s: the server is %s: feedwheel needs MariaDB 10.6, MySQL 8.0.13 or newer",
 			s->sql.name, mysql_get_server_info(s->c));
 	return 0;
 }
 
 /*
- * One that was stopped or cut off in the middle of a transaction gives its locks back; MySQL knows idle connections only. And both
- * have a limit for what is told by recursion, which is below the number of shards.
+ * A session that was stopped or cut off in a transaction gives its locks back; MySQL has a timeout
+ * for idle connections only. The limit for recursive queries of both servers is below the number of
+ * shards.
  */
 static int session_set(struct mysql_db *s, struct fw_err *err)
 {
@@ -168,7 +178,10 @@ static int session_set(struct mysql_db *s, struct fw_err *err)
 	return rc;
 }
 
-/* The database's name: the path of the URL. It stands in a statement as it is. */
+/*
+ * The database's name is the path of the URL. The characters are checked because the name becomes
+ * part of a statement.
+ */
 static int schema_name(struct mysql_db *s, const struct fw_dsn *d, struct fw_err *err)
 {
 	bool ok = d->path.len > 0 && d->path.len < sizeof(s->schema);
@@ -213,8 +226,8 @@ static int there_row(void *ctx, const struct sql_row *row)
 }
 
 /*
- * Tables are made one by one, and a kill may leave some: the first one is `numbers`, and only with the last one it is a store.
- * *version 0: they are to be made.
+ * Tables are created one by one, and a kill may leave some: `numbers` is the first, and the store
+ * exists only with the last one. *version 0: create the tables.
  */
 static int look(struct sql *s, int64_t *version, struct fw_err *err)
 {
@@ -227,7 +240,7 @@ static int look(struct sql *s, int64_t *version, struct fw_err *err)
 
 	*version = 0;
 	if (!rc && t.tables && !t.numbers)
-		return fw_err_set(err, FW_EINVAL, "%s: a database of another program: name another one", s->name);
+		return fw_err_set(err, FW_EINVAL, "%s: a database of another program: choose another one", s->name);
 	if (!rc && t.numbers && !t.last && t.tables == 1)
 		rc = sql_number(s, "SELECT count(*) FROM numbers", SQL_NONE, 0, &rows, err);
 	if (!rc && t.numbers && rows)
@@ -243,12 +256,13 @@ static int lock(struct sql *s, struct fw_err *err)
 	int rc = mysql_lock(mysql_db(s), "schema", FW_MAX(s->busy_timeout_ms / 1000, INT64_C(60)), &got, err);
 
 	return rc || got ? rc : fw_err_set(err, FW_EAGAIN,
-		"%s: another process has been making its tables for a minute: try again", s->name);
+		"%s: another process has been creating the tables for too long: try again", s->name);
 }
 
 static int unlock(struct sql *s, int rc, struct fw_err *err)
 {
-	int late = mysql_unlock(mysql_db(s), "schema", rc ? NULL : err); /* or the connection's end */
+	/* the end of the connection also releases it */
+	int late = mysql_unlock(mysql_db(s), "schema", rc ? NULL : err);
 
 	return rc ? rc : late;
 }
@@ -261,13 +275,19 @@ static int changes_read(struct mysql_db *s, int64_t *changes, struct fw_err *err
 		err);
 }
 
-/* The server tells nobody: each looks for itself. What this transaction raises it to is not somebody else's. */
+/*
+ * The server cannot notify others: each process polls `changes`. The value that this transaction
+ * gives it is not a change by another process.
+ */
 int mysql_tell(struct sql *sql, struct fw_err *err)
 {
 	return changes_read(mysql_db(sql), &mysql_db(sql)->own_change, err);
 }
 
-/* One row by its key, not more often than the step says, however often we are woken by wake_fd in between; and at the end of each wait. */
+/*
+ * Reads one row by its key, at most once per step_ms however often wake_fd becomes readable, and at
+ * the end of each wait.
+ */
 static int mysql_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err)
 {
 	struct mysql_db *s = mysql_db(sql_of(st));
@@ -292,7 +312,7 @@ static int mysql_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *c
 	}
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- open and close ------------------------------------------------------------------------------------ */
 
 static void mysql_db_close(struct store *st)
 {

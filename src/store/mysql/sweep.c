@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The search index forgets what is old: words of entries that are gone, and that entries had before
- * they changed.
+ * Removes old words from the search index: words of removed entries, and words that entries had
+ * before they changed.
  *
- * In `entries_indexed` these are documents without an entry. When they have become an eighth of what
- * there is, maintenance goes through all rows of `words`, some hundred at a time, and takes them out; a
- * row that says nothing any more goes. So a removed entry costs the same share of a walk, however large
- * the index. What a search finds does not depend on it.
+ * In `entries_indexed` these are documents without an entry. When their number exceeds an eighth of
+ * the number of entries, maintenance walks through all rows of `words`, some hundred at a time, and
+ * removes those documents. A row without documents is deleted. So a removed entry costs the same
+ * share of a walk, whatever the size of the index. The results of a search do not depend on the
+ * walk.
  *
- * One connection walks at a time (a named lock), and remembers itself how far it came: when it
- * ends, the next one begins anew. Rows that others add meanwhile are of later steps.
+ * One connection walks at a time, under a named lock, and keeps its position in memory. If it ends,
+ * the next walk starts over. Rows that others add meanwhile belong to later steps.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +20,10 @@
 #include "store/mysql/occurrences.h"
 #include "base/banned.h"
 
-#define SHARE 8          /* one in so many is gone: time for a walk */
-#define LOOK_MS 60000    /* whether it is */
-#define ROWS 500         /* in one step */
-#define GONE_MAX 4000000 /* documents that one walk takes out: 32 MB */
+#define SHARE 8          /* a walk is due when there are entries / SHARE documents to remove */
+#define LOOK_MS 60000    /* interval between two checks */
+#define ROWS 500         /* per step */
+#define GONE_MAX 4000000 /* documents per walk: 32 MB */
 
 struct walk {
 	struct mysql_db *s;
@@ -72,7 +73,7 @@ static int word_row(void *ctx, const struct sql_row *row)
 	return w->a.failed || w->list.rc ? FW_ENOMEM : 0;
 }
 
-/* What the walk has taken out is done. */
+/* Delete the removed documents from entries_indexed. */
 static int walk_end(struct mysql_db *s, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(&s->sql, err, "DELETE FROM entries_indexed WHERE doc = v.gone", "gone:i");
@@ -131,7 +132,7 @@ static int gone_row(void *ctx, const struct sql_row *row)
 	return ((struct fw_buf *)ctx)->rc;
 }
 
-/* A walk begins when it is time, and nobody else walks. */
+/* Starts a walk if one is due and no other connection walks. */
 static int begin(struct mysql_db *s, struct fw_err *err)
 {
 	int64_t now = fw_mono_ms(), yes;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Full-text search. InnoDB's own index knows neither words of one character (so no Chinese), nor
- * "was" and other stop words, what it knows is the server's setting, and what was removed stays in
- * it until the table is made anew; so this one is ours: an ordinary table of words. search.h says how
- * it is filled.
+ * Full-text search with a table of words. InnoDB's own index is not used: it has no words of one
+ * character (so no Chinese) and no stop words such as "was", it depends on settings of the server,
+ * and it keeps removed words until the table is rebuilt. search.h describes how the index is
+ * filled.
  *
- * What is indexed is a document: an entry as it was at that time, under a number of its own, which
- * rises (numbers.doc_id is the last one). `entries_indexed` says which entry that is. An entry that
- * changed or is gone leaves its documents there without an entry, so no search finds them any more;
- * sweep.c takes their words out. A change makes the entry a new document, in the next step.
+ * The index refers to documents. A document is an entry as it was at one time. Its id rises
+ * (numbers.doc_id is the last one), and `entries_indexed` names its entry. When an entry changes or
+ * is removed, its documents lose the entry, and no search finds them any more; sweep.c removes
+ * their words. The next step makes a changed entry a new document.
  *
- * A step takes some hundred entries and writes one row for each word in them: which documents hold
- * it, and at which places. The row's number `step` is that of the last document before them.
+ * A step takes some hundred entries and writes one row per word: the documents that contain it, and
+ * the positions in them. The row's `step` is the id of the last document before those of the step.
  *
- * Occurrences in a row, by document and place, seven bits a byte: the place (of the same document:
- * its distance to the one before), doubled, plus 1 for the first one of a document; that is followed
- * by the document (its distance to the one before; of the first one, to the step).
+ * A list of occurrences is ordered by document and position, in varints of seven bits per byte.
+ * First the position (within the same document: its distance to the previous one), doubled, plus 1
+ * for the first occurrence in a document. For the first one the document follows (its distance to
+ * the previous one; in the first document of the list, to the step).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,8 @@
 #include "store/words.h"
 #include "base/banned.h"
 
-#define STEP_BYTES ((size_t)1 << 20) /* of text, about */
-#define ID_BYTES 16                  /* of a number in a query, at most, about */
+#define STEP_BYTES ((size_t)1 << 20) /* of text per step, about */
+#define ID_BYTES 16                  /* maximum length of a document's id in a query, about */
 
 const char *const mysql_search_tables[] = {
 	"CREATE TABLE words (word VARBINARY(64) NOT NULL, step BIGINT NOT NULL, docs LONGBLOB NOT NULL, PRIMARY KEY (word, step)) {table}",
@@ -87,7 +88,7 @@ bool occurrence_get(struct fw_str *list, struct occurrence *o)
 
 /* ---- indexing -------------------------------------------------------------------------------- */
 
-struct word { /* of a step */
+struct word { /* a word of a step */
 	struct fw_str text;
 	struct fw_buf list;
 	struct occurrence last;
@@ -95,8 +96,8 @@ struct word { /* of a step */
 
 struct step {
 	struct sql_search_step step;
-	struct fw_map map; /* its words; their documents are counted from 1: */
-	int64_t id[2 * SQL_SEARCH_ROWS]; /* these entries */
+	struct fw_map map; /* the words; their documents count from 1 */
+	int64_t id[2 * SQL_SEARCH_ROWS]; /* entry of each document */
 };
 
 static struct step *step_of(struct sql_search_step *step)
@@ -146,7 +147,7 @@ static int by_word(const void *a, const void *b)
 	return d ? d : x->text.len < y->text.len ? -1 : x->text.len > y->text.len;
 }
 
-/* As their rows lie. */
+/* In the order of the primary key. */
 static int words_write(struct step *p, int64_t number, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(p->step.s, err, "INSERT INTO words (word, step, docs) {values}",
@@ -165,7 +166,10 @@ static int words_write(struct step *p, int64_t number, struct fw_err *err)
 	return sql_rows_end(&r);
 }
 
-/* What was read again was another document; it is not waiting any more, nor is what is gone. */
+/*
+ * An entry that was read again has an older document, which loses it. Neither it nor a removed
+ * entry waits any more.
+ */
 static int entries_write(struct sql_search_step *step, struct fw_err *err)
 {
 	struct sql_rows old = SQL_ROWS(step->s, err,
@@ -218,7 +222,10 @@ int mysql_search_step(struct sql *s, bool *more, struct fw_err *err)
 	return rc || *more ? rc : mysql_sweep(mysql_db(s), more, err);
 }
 
-/* A change also of one that is not indexed yet: perhaps it is read just now, as it was. */
+/*
+ * A change is noted also for an entry that is not indexed yet: a step may just be reading its old
+ * text.
+ */
 int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err)
 {
 	if (what == SQL_ENTRY_CHANGES)
@@ -231,8 +238,8 @@ int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change 
 /* ---- searching ------------------------------------------------------------------------------- */
 
 /*
- * What was found are struct occurrence in a buffer, by document and place. Where only documents are
- * wanted, each is there once, at place 0.
+ * Search results: an array of struct occurrence in a buffer, sorted by document and position. If
+ * only documents are needed, each appears once, at position 0.
  */
 static struct occurrence *found_at(const struct fw_buf *found)
 {
@@ -253,7 +260,10 @@ static int by_place(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* In order, and each once. What is of one word is in order, of many (a prefix) it is not. */
+/*
+ * Sort and remove duplicates. Occurrences of one word are sorted already; those of a prefix are
+ * not.
+ */
 static void found_sort(struct fw_buf *found)
 {
 	struct occurrence *at = found_at(found);
@@ -272,7 +282,7 @@ static void found_sort(struct fw_buf *found)
 	found->len = kept * sizeof(*at);
 }
 
-/* Keep what stands so many places behind one that was found before. */
+/* Keep the occurrences that are `places` positions behind one in `before`. */
 static void found_behind(struct fw_buf *found, const struct fw_buf *before, uint64_t places)
 {
 	const struct occurrence *b = found_at(before), *b_end = b ? b + found_n(before) : b;
@@ -292,7 +302,7 @@ static void found_behind(struct fw_buf *found, const struct fw_buf *before, uint
 
 struct finding {
 	struct fw_buf found;
-	const struct fw_buf *among; /* places in these documents; NULL: documents, of all */
+	const struct fw_buf *among; /* positions in these documents; NULL: documents only, of all */
 };
 
 /* Columns: step, docs. */
@@ -316,7 +326,7 @@ static int word_row(void *ctx, const struct sql_row *row)
 	return f->found.rc;
 }
 
-/* Rows of a word, or of all that begin so. */
+/* Occurrences of a word, or of all words with this prefix. */
 static int word_find(struct sql *s, const struct fw_store_token *t, bool prefix, struct finding *f, struct fw_err *err)
 {
 	struct fw_str word = {t->text, t->len};
@@ -324,7 +334,7 @@ static int word_find(struct sql *s, const struct fw_store_token *t, bool prefix,
 	int rc;
 
 	memcpy(last, t->text, t->len);
-	last[t->len] = '\xff'; /* behind all that begin so */
+	last[t->len] = '\xff'; /* sorts behind all words with this prefix */
 	rc = sql_ask(s, prefix ? "SELECT step, docs FROM words WHERE word >= ?1 AND word < ?2" :
 		"SELECT step, docs FROM words WHERE word = ?1 ORDER BY step", (struct sql_value[]){SQL_BLOB(word),
 		SQL_BLOB(((struct fw_str){last, t->len + 1}))}, prefix ? 2 : 1, word_row, f, err);
@@ -339,7 +349,11 @@ static bool has_word(struct fw_str text)
 	return fw_store_token_next(&text, &token);
 }
 
-/* What holds all words of the term, of what was found before; among: which of these have them in a row, and where they end. */
+/*
+ * among NULL: documents with all words of the term, restricted to found unless first. Otherwise:
+ * the positions in the documents of `among` where the words follow each other, each at its last
+ * word.
+ */
 static int words_find(struct sql *s, const struct fw_store_word *term, const struct fw_buf *among, bool first,
 	struct fw_buf *found, struct fw_err *err)
 {
@@ -359,7 +373,7 @@ static int words_find(struct sql *s, const struct fw_store_word *term, const str
 	return rc;
 }
 
-/* The documents that a word, or words in a row, stand in: of those that were found before. */
+/* Documents that contain the term, a word or a phrase; restricted to docs unless first. */
 static int term_find(struct sql *s, const struct fw_store_word *term, bool first, struct fw_buf *docs, struct fw_err *err)
 {
 	struct fw_buf ends = FW_BUF_INIT(0);
@@ -378,7 +392,7 @@ static int term_find(struct sql *s, const struct fw_store_word *term, bool first
 	return rc;
 }
 
-/* As a JSON list: so many as the server takes, the newest of them. */
+/* As a JSON array, limited to the packet size: the newest documents. */
 static void docs_write(const struct mysql_db *s, const struct fw_buf *docs, struct fw_buf *value)
 {
 	size_t max = s->packet_max / 2 / ID_BYTES, n = found_n(docs), from = n > max ? n - max : 0;

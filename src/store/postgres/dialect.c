@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * PostgreSQL's dialect, in libpq's pipeline mode: a statement of which nothing is wanted is sent
- * and not waited for, so a commit is a few round trips. What went wrong with it is told by the next
- * call that waits, at the latest by the commit; the server does nothing of what was sent behind it.
+ * PostgreSQL's dialect, in libpq's pipeline mode. A statement whose result is not needed is sent
+ * without waiting, so a commit takes a few round trips. If it fails, the next call that waits
+ * returns the error, at the latest the commit; the server skips everything that was sent after it.
  *
- * Values and answers travel in binary, many rows as an array for each column. Each statement is
- * prepared once, and its plan is generic.
+ * Values and results are binary. Many rows travel as one array per column. Each statement is
+ * prepared once per connection, with a generic plan.
  */
 #include <arpa/inet.h>
 #include <endian.h>
@@ -18,8 +18,8 @@
 #include "store/sql/search.h"
 #include "base/banned.h"
 
-#define ANSWER_MS 90000 /* not a byte for so long: the server is gone */
-#define SENT_MAX 1000   /* then their answers are read */
+#define ANSWER_MS 90000 /* after this long without a byte the server counts as gone */
+#define SENT_MAX 1000   /* then the results are read */
 
 enum {
 	OID_BYTEA = 17,
@@ -37,7 +37,7 @@ struct postgres_row {
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 #define POOLER \
-	"a pooler gives each transaction another session: put it into session mode (pgbouncer: pool_mode = session)"
+	"a pooler gives each transaction another session: switch the pooler to session mode (pgbouncer: pool_mode = session)"
 
 static bool is_state(const char *state, const char *class)
 {
@@ -50,13 +50,13 @@ int postgres_gone(struct postgres_db *s, const char *why, struct fw_err *err)
 
 	s->broken = true;
 	return fw_err_set(err, FW_EIO,
-		"%s: the connection broke (%.*s): it is opened anew; check the server and the network", s->sql.name,
+		"%s: the connection broke (%.*s): it will be opened anew; check the server and the network", s->sql.name,
 		FW_STR_ARG(line));
 }
 
 /*
- * Of our own tables: somebody else was quicker, and a second try sees that. Of what users have
- * added: for good.
+ * A duplicate key in a table: another process stored the row first, and a retry sees it. An error
+ * that a user's trigger raises names no table, and is final.
  */
 static bool is_race(const PGresult *r, const char *state)
 {
@@ -68,18 +68,18 @@ static bool is_race(const PGresult *r, const char *state)
 int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err)
 {
 	static const struct { const char *state; int rc; const char *remedy; } KNOWN[] = {
-		{"40", FW_EAGAIN, "other workers were in the way: try again"},
-		{"55P03", FW_EAGAIN, "others held a lock for too long: look for idle sessions in pg_stat_activity"},
-		{"57014", FW_EAGAIN, "it took too long: look at the server's load"},
-		{"53100", FW_EAGAIN, "the server's disk is full: free some; nothing stored is lost"},
-		{"53200", FW_EAGAIN, "the server is out of memory"},
+		{"40", FW_EAGAIN, "conflict with another transaction: try again"},
+		{"55P03", FW_EAGAIN, "another session held a lock for too long: check pg_stat_activity for idle sessions"},
+		{"57014", FW_EAGAIN, "the statement took too long: check the server's load"},
+		{"53100", FW_EAGAIN, "the server's disk is full: free some space; no stored data is lost"},
+		{"53200", FW_EAGAIN, "the server is out of memory: give it more, or run fewer workers"},
 		{"53300", FW_EAGAIN, "too many connections: raise max_connections or run fewer workers"},
-		{"53", FW_EAGAIN, "the server lacks resources"},
-		{"58030", FW_EAGAIN, "the server's disk failed: look into its log"},
-		{"25006", FW_EIO, "this server only reads: name the primary"},
+		{"53", FW_EAGAIN, "the server lacks resources: check its log"},
+		{"58030", FW_EAGAIN, "the server's disk failed: check its log"},
+		{"25006", FW_EIO, "the server is read-only: name the primary in the URL"},
 		{"22012", FW_EINVAL, POOLER}, {"26000", FW_EINVAL, POOLER}, {"42P05", FW_EINVAL, POOLER},
-		{"42501", FW_EINVAL, "grant the user what it needs on the schema"},
-		{"42P01", FW_EINVAL, "tables are missing: were they dropped?"},
+		{"42501", FW_EINVAL, "missing privilege: grant the user all on the schema"},
+		{"42P01", FW_EINVAL, "tables are missing: restore a backup, or choose another schema"},
 	};
 	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL,
 		   *said = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
@@ -92,7 +92,7 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 		s->sql.race = SQL_RACE_LOCKS;
 	if (is_race(r, state)) {
 		s->sql.race = SQL_RACE_ROW;
-		return fw_err_set(err, FW_EAGAIN, "%s: %s (%s): somebody else stored it meanwhile: try again",
+		return fw_err_set(err, FW_EAGAIN, "%s: %s (%s): another process stored it meanwhile: try again",
 			s->sql.name,
 			said, state);
 	}
@@ -100,14 +100,14 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 		if (!is_state(state, KNOWN[i].state))
 			continue;
 		s->broken |= KNOWN[i].rc == FW_EIO || strcmp(KNOWN[i].remedy, POOLER) == 0;
-		if (is_state(state, "22012")) /* of our making: see guard() */
+		if (is_state(state, "22012")) /* raised by guard() */
 			return fw_err_set(err, KNOWN[i].rc, "%s: " POOLER, s->sql.name);
 		return fw_err_set(err, KNOWN[i].rc, "%s: %s (%s): %s", s->sql.name, said, state, KNOWN[i].remedy);
 	}
 	return fw_err_set(err, FW_EINVAL, "%s: %s (%s)", s->sql.name, said, state);
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static bool is_good(const PGresult *r)
 {
@@ -116,7 +116,7 @@ static bool is_good(const PGresult *r)
 	return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/* As PQgetResult, but not for ever. */
+/* PQgetResult() with a timeout. */
 static PGresult *answer(struct postgres_db *s)
 {
 	while (PQisBusy(s->c)) {
@@ -130,7 +130,7 @@ static PGresult *answer(struct postgres_db *s)
 	return PQgetResult(s->c);
 }
 
-/* One answer, and the NULL behind it. The first bad one decides. */
+/* One result, and the NULL behind it. The first error is kept in s->late. */
 static PGresult *answer_take(struct postgres_db *s, const struct postgres_sent *sent)
 {
 	PGresult *r = answer(s), *more;
@@ -153,8 +153,8 @@ static PGresult *answer_take(struct postgres_db *s, const struct postgres_sent *
 }
 
 /*
- * All that was sent is answered; *last: the last statement's answer, NULL where it has none; not
- * wanted: NULL. What went wrong stays in s->late.
+ * Reads the results of all statements that were sent. *last: the result of the last statement, or
+ * NULL; last may be NULL. Errors stay in s->late.
  */
 static void answers_take(struct postgres_db *s, PGresult **last)
 {
@@ -177,7 +177,7 @@ static void answers_take(struct postgres_db *s, PGresult **last)
 		PQclear(r);
 }
 
-/* All that was sent has been answered; what went wrong with any of it is told. */
+/* Reads the results of all statements that were sent, and returns the first error. */
 static int settle(struct postgres_db *s, PGresult **last, struct fw_err *err)
 {
 	int rc;
@@ -208,9 +208,9 @@ static bool sent_add(struct postgres_db *s, int statement, bool preparation, boo
 }
 
 /*
- * Behind a pooler: fails, and with it all that follows, when this is not the session that was
- * opened. In transaction mode a pooler gives us another one at any time, with another store's
- * search_path perhaps, and statements of other people under our names.
+ * Behind a pooler: a statement that fails, and so everything behind it, if this is not the session
+ * that was opened. A pooler in transaction mode gives each transaction any session: it may have
+ * another store's search_path, and other clients' statements under our names.
  */
 static bool guard(struct postgres_db *s)
 {
@@ -257,7 +257,7 @@ static char *text_write(const struct sql *s, const struct sql_text *t)
 	return text;
 }
 
-/* Types of single values: the server would guess int4 where a small number is compared. */
+/* Types of single values: otherwise the server takes a small number in a comparison for int4. */
 static Oid type_of(const struct sql_value *v)
 {
 	return v->type == SQL_TYPE_INT	 ? OID_INT8 :
@@ -266,7 +266,7 @@ static Oid type_of(const struct sql_value *v)
 					   0;
 }
 
-/* The statement's number, its preparation sent where it is new; a negative error. */
+/* The number of the statement; a negative error. Sends the preparation if it is new. */
 static int prepared(
 	struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, struct fw_err *err)
 {
@@ -279,7 +279,8 @@ static int prepared(
 		at++;
 	if (at < s->kept_n)
 		return (int)at;
-	for (at = 0; at < s->kept_n && s->kept[at]; at++) /* one that failed left its number */
+	/* a failed preparation frees its number */
+	for (at = 0; at < s->kept_n && s->kept[at]; at++)
 		;
 	if (at == POSTGRES_STATEMENTS)
 		return fw_err_set(err, FW_EINVAL, "%s: more than %d statements", s->sql.name, POSTGRES_STATEMENTS);
@@ -312,7 +313,7 @@ static void put64(struct fw_buf *b, int64_t v)
 	fw_buf_add(b, &net, sizeof(net));
 }
 
-/* What a text cannot hold here (NUL, what is no UTF-8) becomes U+FFFD. */
+/* PostgreSQL's text holds no NUL and no invalid UTF-8: both become U+FFFD. */
 static void text_put(struct fw_buf *b, struct fw_str s)
 {
 	for (size_t at = 0; at < s.len;) {
@@ -365,14 +366,14 @@ static uint32_t oid_of(char letter)
 	return letter == 'i' ? OID_INT8 : letter == 't' ? OID_TEXT : letter == 'j' ? OID_JSON : OID_BYTEA;
 }
 
-/* A column of many rows. */
+/* One column of many rows. */
 static void array_put(struct fw_buf *b, char letter, const struct sql_value *v, size_t step, size_t rows)
 {
 	put32(b, 1); /* dimensions */
-	put32(b, 1); /* there may be NULLs */
+	put32(b, 1); /* has NULLs */
 	put32(b, oid_of(letter));
 	put32(b, (uint32_t)rows);
-	put32(b, 1); /* the first index */
+	put32(b, 1); /* lower bound */
 	for (size_t i = 0; i < rows; i++)
 		item_put(b, v + i * step);
 }
@@ -380,15 +381,18 @@ static void array_put(struct fw_buf *b, char letter, const struct sql_value *v, 
 static int usable(struct postgres_db *s, size_t n, struct fw_err *err)
 {
 	if (s->broken)
-		return postgres_gone(s, "earlier", err);
+		return postgres_gone(s, "in an earlier call", err);
 	if (s->in_callback)
-		return fw_err_set(err, FW_EINVAL, "%s: called again from a callback of its own", s->sql.name);
+		return fw_err_set(err, FW_EINVAL, "%s: called from one of its own callbacks", s->sql.name);
 	if (n > POSTGRES_VALUES)
 		return fw_err_set(err, FW_EINVAL, "%s: more than %d values", s->sql.name, POSTGRES_VALUES);
 	return guard(s) ? 0 : postgres_gone(s, PQerrorMessage(s->c), err);
 }
 
-/* Into s->value, one behind the other. rows 0: as they are; else an array for each of n columns. */
+/*
+ * The parameters, one after the other, in s->value. rows 0: single values. Otherwise an array for
+ * each of the n columns.
+ */
 static void values_put(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	size_t *length)
 {
@@ -477,7 +481,7 @@ static int each(struct sql *s, const struct sql_text *t, const struct sql_value 
 	return asked(postgres_db(s), t, v, n, rows, fn, ctx, NULL, err);
 }
 
-/* One answer outside of a pipeline; wanted: what it is when all is well. */
+/* One result outside a pipeline, whose status must be `wanted`. */
 static int alone(struct postgres_db *s, ExecStatusType wanted, struct fw_err *err)
 {
 	PGresult *r = answer(s);
@@ -489,11 +493,11 @@ static int alone(struct postgres_db *s, ExecStatusType wanted, struct fw_err *er
 	return rc;
 }
 
-/* A COPY's rows, and its end. */
+/* The rows of a COPY, and its end. */
 static int copy_rows(
 	struct postgres_db *s, const struct sql_value *v, size_t n, size_t rows, struct fw_err *err)
 {
-	/* And the 0 behind it: no flags, and no more of a head. */
+	/* The NUL of the string counts: flags and header extension are 0. */
 	static const char HEAD[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
 	const uint16_t width = htons((uint16_t)n), end = UINT16_MAX;
 	bool sent;
@@ -513,8 +517,8 @@ static int copy_rows(
 }
 
 /*
- * By COPY, which costs the server a third of what an INSERT over arrays does. It cannot be part of
- * a pipeline.
+ * COPY costs the server a third of what an INSERT over arrays does. It cannot be part of a
+ * pipeline.
  */
 static int append(struct sql *sql, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
 	size_t rows, struct fw_err *err)
@@ -554,7 +558,7 @@ static int append(struct sql *sql, const char *table, const struct sql_text *t, 
 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
-/* Outside of the pipeline: several statements in one text. */
+/* Several statements in one text, outside the pipeline. */
 static int script(struct sql *sql, const char *text, struct fw_err *err)
 {
 	struct postgres_db *s = postgres_db(sql);
@@ -589,7 +593,7 @@ static void rollback(struct sql *sql)
 	s->late.rc = 0;
 	if (s->broken || sql_do(sql, "ROLLBACK", SQL_NONE, NULL)) return;
 	answers_take(s, NULL);
-	s->broken |= s->late.rc != 0; /* what failed before tells */
+	s->broken |= s->late.rc != 0; /* the error before the rollback is the one to report */
 	s->late.rc = 0;
 }
 
@@ -617,7 +621,7 @@ static bool get_null(const struct sql_row *row, int column)
 	return PQgetisnull(p->r, p->at, column);
 }
 
-/* A whole number of 1, 2, 4 or 8 bytes; of NULL there is none. */
+/* An integer of 1, 2, 4 or 8 bytes; NULL is 0. */
 static int64_t get_int(const struct sql_row *row, int column)
 {
 	const struct postgres_row *p = (const struct postgres_row *)row;
@@ -638,7 +642,7 @@ static struct fw_str get_str(const struct sql_row *row, int column)
 	return (struct fw_str){PQgetvalue(p->r, p->at, column), (size_t)PQgetlength(p->r, p->at, column)};
 }
 
-/* ---- the rest -------------------------------------------------------------------------------- */
+/* ---- the dialect -------------------------------------------------------------------------------- */
 
 static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
@@ -666,7 +670,7 @@ static const struct sql_fragment FRAGMENT[] = {
 	{"behind", "($1, $2) > (?1, ?2)"},
 	{"head", "left($1, 1048576)"},
 	{"waiting", "(SELECT count(*) FROM (SELECT 1 FROM entries_changed LIMIT ?1) b)"},
-	/* an array, so that no plan joins the two row by row */
+	/* an array keeps the planner from joining the two tables row by row */
 	{"found", "e.id = ANY (ARRAY(SELECT f.id FROM entries_fts f WHERE f.words @@ ?1::tsquery))"},
 	{"iso", "to_char(to_timestamp(($1) / 1000.0) AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')"},
 	{"words", "$1"},
@@ -681,7 +685,8 @@ static const struct sql_fragment FRAGMENT[] = {
 	{"long", "text"},
 	{"bytes", "bytea"},
 	{"key16", "bytea"},
-	{"json", "json"}, /* as it was written: jsonb takes no \u0000, and gives back another text */
+	/* json keeps the text as written; jsonb rejects \u0000 and changes the text */
+	{"json", "json"},
 	{"name", "text COLLATE \"C\""},
 	{"namebytes", "bytea"},
 	{"clustered", ""},

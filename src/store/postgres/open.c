@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Opening, waiting, and what `doctor` tells of a PostgreSQL store. A connection belongs to the
+ * Opening and waiting, and the checks of `doctor` for PostgreSQL. A connection belongs to the
  * process that opened it.
  */
 #include <poll.h>
@@ -17,14 +17,14 @@
 #include "base/banned.h"
 
 #define CONNECT_S "10"
-#define STATEMENT_MS 60000           /* no statement takes longer */
-/* a worker that is stopped in the middle gives its locks back; a reader may take longer */
+#define STATEMENT_MS 60000           /* limit for one statement */
+/* a worker that is stopped in a transaction gives its locks back; readers get more time */
 #define IDLE_IN_TRANSACTION_MS 10000
 #define LOCK_SCHEMA 1
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-/* There is no code for why a connection was refused, only words. */
+/* libpq has no code for a refused connection, only the text. */
 static int refused(struct postgres_db *s, struct fw_err *err)
 {
 	static const struct { const char *words; int rc; const char *remedy;
@@ -34,12 +34,12 @@ static int refused(struct postgres_db *s, struct fw_err *err)
 		{"too many connections", FW_EAGAIN,
 			"raise the limit of the role or the database, or run fewer workers"},
 		{"authentication failed", FW_EINVAL, "check user and password in the URL"},
-		{"no password supplied", FW_EINVAL, "put a password into the URL or into ~/.pgpass"},
-		{"pg_hba.conf", FW_EINVAL, "let this machine in, in the server's pg_hba.conf"},
-		{"does not exist", FW_EINVAL, "create it, or name another in the URL"},
-		{"invalid connection option", FW_EINVAL, "options are libpq's, and schema"},
+		{"no password supplied", FW_EINVAL, "add a password to the URL or to ~/.pgpass"},
+		{"pg_hba.conf", FW_EINVAL, "permit this machine in the server's pg_hba.conf"},
+		{"does not exist", FW_EINVAL, "create it, or choose another in the URL"},
+		{"invalid connection option", FW_EINVAL, "use libpq's options, or schema"},
 		{"invalid sslmode", FW_EINVAL, "see libpq's sslmode"},
-		{"does not support SSL", FW_EINVAL, "turn it on in the server, or ask for another sslmode"},
+		{"does not support SSL", FW_EINVAL, "enable SSL on the server, or choose another sslmode"},
 		{"certificate", FW_EINVAL, "check sslrootcert and the server's certificate"},
 	};
 	const char *text = PQerrorMessage(s->c);
@@ -68,7 +68,7 @@ static void pair(struct pairs *q, const char *key, const char *value)
 	q->key[q->n] = NULL;
 }
 
-/* What the URL says wins over these. */
+/* Options of the URL come later, and so override these. */
 static int connect_to(struct postgres_db *s, const struct fw_dsn *d, struct fw_err *err)
 {
 	struct pairs q = {.n = 0};
@@ -81,7 +81,8 @@ static int connect_to(struct postgres_db *s, const struct fw_dsn *d, struct fw_e
 	pair(&q, "keepalives_count", "3");
 	pair(&q, "tcp_user_timeout", "30000");
 	if (!s->sql.read_only)
-		pair(&q, "target_session_attrs", "read-write"); /* of several hosts the primary */
+		/* among several hosts the primary */
+		pair(&q, "target_session_attrs", "read-write");
 	pair(&q, "host", d->host.p);
 	pair(&q, "port", d->port && fw_snprintf(port, sizeof(port), "%d", d->port) ? port : NULL);
 	pair(&q, "user", d->user.p);
@@ -103,10 +104,10 @@ static int server_check(struct postgres_db *s, struct fw_err *err)
 	const char *encoding = PQparameterStatus(s->c, "server_encoding");
 
 	if (PQserverVersion(s->c) < POSTGRES_MIN)
-		return fw_err_set(err, FW_EINVAL, "%s: PostgreSQL %d: version %d or newer is needed", s->sql.name,
+		return fw_err_set(err, FW_EINVAL, "%s: the server is PostgreSQL %d: feedwheel needs %d or newer", s->sql.name,
 			PQserverVersion(s->c) / 10000, POSTGRES_MIN / 10000);
 	if (!encoding || strcmp(encoding, "UTF8") != 0)
-		return fw_err_set(err, FW_EINVAL, "%s: the database's encoding is %s: create one with encoding UTF8",
+		return fw_err_set(err, FW_EINVAL, "%s: the database's encoding is %s: create a database with encoding UTF8",
 			s->sql.name, encoding ? encoding : "unknown");
 	return 0;
 }
@@ -126,8 +127,8 @@ static int server_row(void *ctx, const struct sql_row *row)
 }
 
 /*
- * What is really behind the connection. Poolers do not tell the server's process number, but one of
- * their own.
+ * Finds out what is behind the connection. A pooler reports a process id of its own instead of the
+ * server's.
  */
 static int server_find(struct postgres_db *s, struct fw_err *err)
 {
@@ -148,8 +149,8 @@ static int server_find(struct postgres_db *s, struct fw_err *err)
 }
 
 /*
- * The planner is kept from scans and hash joins: what a worker does is to look some hundred rows up
- * by their keys, whatever the statistics of the moment say.
+ * The planner must not use scans and hash joins: a worker looks up some hundred rows by key,
+ * whatever the current statistics say.
  */
 static int settings(struct postgres_db *s, struct fw_err *err)
 {
@@ -180,7 +181,7 @@ static int schema_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* Which schema this store is; all its names are looked up there and nowhere else. */
+/* Which schema holds this store. All names are looked up in it and nowhere else. */
 static int schema_find(struct postgres_db *s, struct fw_str wish, struct fw_err *err)
 {
 	int rc = wish.p ? 0 : sql_ask(&s->sql, "SELECT current_schema()::text", SQL_NONE, schema_row, s, err);
@@ -189,9 +190,9 @@ static int schema_find(struct postgres_db *s, struct fw_str wish, struct fw_err 
 		return rc;
 	if (!wish.p && !*s->schema)
 		return fw_err_set(err, FW_EINVAL,
-			"%s: the search_path names no schema that is there: add ?schema=NAME to the URL", s->sql.name);
+			"%s: no schema of the search_path exists: add ?schema=NAME to the URL", s->sql.name);
 	if (wish.p && (!wish.len || !fw_str_copy(s->schema, sizeof(s->schema), wish)))
-		return fw_err_set(err, FW_EINVAL, "%s: schema=: a name of 1 to 63 bytes is wanted", s->sql.name);
+		return fw_err_set(err, FW_EINVAL, "%s: schema: write a name of 1 to 63 bytes", s->sql.name);
 	(void)fw_snprintf(s->channel, sizeof(s->channel), "feedwheel_%.50s", s->schema);
 	return sql_change(&s->sql, "SELECT set_config('search_path', quote_ident(?1), false)",
 		SQL_V(SQL_TEXT(fw_str(s->schema))), &(int64_t){0}, err);
@@ -211,7 +212,7 @@ static int there_row(void *ctx, const struct sql_row *row)
 static int look(struct sql *s, int64_t *version, struct fw_err *err)
 {
 	const char *schema = postgres_db(s)->schema;
-	bool there[2] = {false}; /* a table of ours, and perhaps others' */
+	bool there[2] = {false}; /* a table of ours; tables of another program */
 	int rc = sql_ask(s, "SELECT count(*) FILTER (WHERE relname = 'numbers'), count(*) FILTER (WHERE relname IN"
 		" ('feeds', 'entries', 'schedule', 'hosts')) FROM pg_class WHERE relnamespace = (SELECT oid FROM"
 			" pg_namespace"
@@ -224,7 +225,9 @@ static int look(struct sql *s, int64_t *version, struct fw_err *err)
 	return rc ? rc : sql_schema_look(s, there[0], version, err);
 }
 
-/* Even this wants the right to make one, which an owner of a schema may not have. */
+/*
+ * CREATE SCHEMA IF NOT EXISTS needs the right to create one, which the owner of a schema may lack.
+ */
 static int schema_make(struct postgres_db *s, struct fw_err *err)
 {
 	char sql[160], *name;
@@ -254,7 +257,7 @@ static int lock(struct sql *s, struct fw_err *err)
 	return rc ? sql_end(s, rc, err) : 0;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- open and close ------------------------------------------------------------------------------------ */
 
 static void postgres_close(struct store *st)
 {
@@ -312,7 +315,7 @@ static int listen_on(struct postgres_db *s, struct fw_err *err)
 	return rc;
 }
 
-/* What others have told so far; one's own does not count. */
+/* Reads the notifications of other sessions; our own do not count. */
 static int hear(struct postgres_db *s, struct fw_err *err)
 {
 	PGnotify *n;
@@ -372,23 +375,23 @@ static int inspect_row(void *ctx, const struct sql_row *row)
 		FW_STR_ARG(fsync), FW_STR_ARG(pages), FW_STR_ARG(commit));
 	if (!is_on(fsync) || !is_on(pages))
 		i->cb(i->ctx, "durability", 2, found,
-			"a power cut may destroy the store: turn fsync and full_page_writes on");
+			"a power cut may destroy the store: turn on fsync and full_page_writes");
 	else if (fw_str_eq(commit, FW_STR("off")))
 		i->cb(i->ctx, "durability", 1, found,
-			"a power cut may take the last visits: turn synchronous_commit on");
+			"a power cut may lose the last visits: turn on synchronous_commit");
 	else
 		i->cb(i->ctx, "durability", 0, found, "");
 	i->cb(i->ctx, "vacuum", vacuum ? 0 : 2, vacuum ? "autovacuum is on" : "autovacuum is off",
-		vacuum ? "" : "the schedule's table will grow without end: turn it on");
+		vacuum ? "" : "the schedule table grows without limit: turn on autovacuum");
 	(void)fw_snprintf(found, sizeof(found), "the oldest open transaction is %lld s old", (long long)old_s);
 	i->cb(i->ctx, "long transactions", old_s > 600 ? 1 : 0, found,
-		old_s > 600 ? "vacuum cannot clean up behind it: look for it in pg_stat_activity" : "");
+		old_s > 600 ? "vacuum cannot remove newer dead rows: find its session in pg_stat_activity" : "");
 	return 0;
 }
 
 int postgres_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct sql_check INDEX = {"search", "search index: entry %lld is not in it",
+	static const struct sql_check INDEX = {"search", "search index: entry %lld is missing",
 		"SELECT e.id, 0 FROM entries e WHERE e.id <= " SQL_SEARCH_MARK
 		" AND NOT EXISTS (SELECT 1 FROM entries_fts f WHERE f.id = e.id)"
 		" AND NOT EXISTS (SELECT 1 FROM entries_changed c WHERE c.entry_id = e.id) LIMIT 20"};

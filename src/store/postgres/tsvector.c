@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Full-text search: entries_fts holds the words of each entry as a tsvector, with a GIN index over
- * it.
+ * Full-text search: table entries_fts holds the words of each entry as a tsvector, with a GIN
+ * index.
  *
- * The words are made here and not by the server's parser, which would take "example.com/page" for
- * one word and fold letters as the database's locale says: words.c folds a text, tokens.c cuts it.
- * So all engines find the same. A query goes the same way.
+ * words.c folds a text and tokens.c splits it; a query takes the same way. PostgreSQL's own parser
+ * is not used: it takes "example.com/page" for one word, and folds letters by the locale of the
+ * database. So all engines find the same.
  *
- * search.h says how it is filled. In entries_changed an entry may stand several times: each who
- * changes it adds a row, and nobody waits for a step that takes some out.
+ * search.h describes how the index is filled. An entry may stand in entries_changed several times:
+ * each change adds a row, and nothing waits for the step that removes some.
  */
 #include "store/postgres/postgres.h"
 #include "store/sql/search.h"
 #include "store/words.h"
 #include "base/banned.h"
 
-#define STEP_ROWS 100               /* of one transaction */
-#define VECTOR_MAX ((size_t)900000) /* PostgreSQL takes 1 MiB of words and positions */
+#define STEP_ROWS 100               /* per transaction */
+#define VECTOR_MAX ((size_t)900000) /* PostgreSQL's limit is 1 MiB of words and positions */
 
 const char *const postgres_search_tables[] = {
 	"CREATE TABLE entries_fts (id int8 PRIMARY KEY, words tsvector NOT NULL)",
@@ -40,7 +40,7 @@ static void vector(struct fw_buf *out, struct fw_str text)
 	}
 }
 
-/* "rain "long night"*" as ('rain') & ('long' <-> 'night':*). False: there is no word in it. */
+/* rain "long night"* as ('rain') & ('long' <-> 'night':*). False: there is no word in it. */
 static bool query(struct fw_str words, struct fw_buf *out)
 {
 	struct fw_buf plain = FW_BUF_INIT(0);
