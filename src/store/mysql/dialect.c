@@ -9,6 +9,7 @@
  * supports that (MariaDB), otherwise a sequence of statements. A SELECT over many rows gets them as
  * JSON, and both servers turn that into a table.
  */
+#include <assert.h>
 #include <mysqld_error.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,7 @@ static bool marks_take(struct mysql_kept *k)
 	k->len = (size_t)(to - k->text);
 	if (k->between == ';')
 		k->row_to = k->len;
+	assert(k->mark_n <= n && k->row_from <= k->row_to && k->row_to <= k->len);
 	return true;
 }
 
@@ -239,6 +241,7 @@ static void value_put(struct fw_buf *b, const struct sql_value *v)
 /* The text between two offsets with these values; v NULL: a '?' for each value. */
 static void part_put(struct fw_buf *b, const struct mysql_kept *k, size_t from, size_t to, const struct sql_value *v)
 {
+	assert(from <= to && to <= k->len);
 	for (size_t i = 0; i < k->mark_n; i++) {
 		size_t at = k->mark[i].at;
 
@@ -384,6 +387,7 @@ static int ask_kept(struct mysql_db *s, const struct mysql_kept *k, const struct
 	struct answer a = {0};
 	int rc;
 
+	assert(v || !k->mark_n);
 	statement(s);
 	part_put(&s->script, k, 0, k->len, v);
 	if (!fn && !changed)
@@ -428,6 +432,7 @@ static size_t rows_put(struct mysql_db *s, const struct mysql_kept *k, const str
 {
 	size_t done = 0;
 
+	assert(rows);
 	statement(s);
 	fw_buf_add(&s->script, k->text, k->row_from);
 	do {
@@ -558,6 +563,7 @@ static int array_send(struct mysql_db *s, struct mysql_kept *k, const struct sql
 	struct fw_arena a;
 	int rc = flush_all(s, err);
 
+	assert(s->arrays);
 	rc = rc ? rc : stmt_prepare(s, k, err);
 	fw_arena_init(&a, 0);
 	for (size_t at = 0, done = 0; !rc && at < rows; at += done) {

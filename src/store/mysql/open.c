@@ -3,6 +3,7 @@
  * Opening, closing, waiting. Transactions are READ COMMITTED, so that locks are on rows and never
  * on gaps. The connection does not survive fork(); one thread at a time.
  */
+#include <assert.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -293,6 +294,7 @@ static int mysql_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *c
 	struct mysql_db *s = mysql_db(sql_of(st));
 	int64_t now = fw_mono_ms(), end = now + timeout_ms;
 
+	assert(s->step_ms > 0);
 	*changed = false;
 	for (;; now = fw_mono_ms()) {
 		struct pollfd p = {.fd = wake_fd, .events = POLLIN};

@@ -12,6 +12,7 @@
  * One connection walks at a time, under a named lock, and keeps its position in memory. If it ends,
  * the next walk starts over. Rows that others add meanwhile belong to later steps.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +111,7 @@ static int step(struct mysql_db *s, struct fw_err *err)
 	struct walk w = {.s = s, .next = s->sweep};
 	int rc = s->sql.dialect->begin(&s->sql, err);
 
+	assert(s->sweep.on);
 	if (rc)
 		return rc;
 	fw_arena_init(&w.a, 0);
@@ -138,6 +140,7 @@ static int begin(struct mysql_db *s, struct fw_err *err)
 	int64_t now = fw_mono_ms(), yes;
 	int rc;
 
+	assert(!s->sweep.on);
 	if (s->sweep.look_ms && now < s->sweep.look_ms)
 		return 0;
 	s->sweep.look_ms = now + LOOK_MS;

@@ -18,6 +18,7 @@
  * for the first occurrence in a document. For the first one the document follows (its distance to
  * the previous one; in the first document of the list, to the step).
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +125,7 @@ static int entry_add(struct sql_search_step *step, int64_t id, struct fw_str wor
 	struct step *p = step_of(step);
 	struct fw_store_token t;
 
+	assert(step->n < FW_N(p->id));
 	p->id[step->n] = id;
 	for (uint64_t place = 1; fw_store_token_next(&words, &t); place++) {
 		struct fw_str text = {t.text, t.len};
@@ -279,6 +281,7 @@ static void found_sort(struct fw_buf *found)
 		if (!kept || by_place(&at[i], &at[kept - 1]) != 0)
 			at[kept++] = at[i];
 	}
+	assert(kept <= n);
 	found->len = kept * sizeof(*at);
 }
 

@@ -8,6 +8,7 @@
  * prepared once per connection, with a generic plan.
  */
 #include <arpa/inet.h>
+#include <assert.h>
 #include <endian.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -136,6 +137,7 @@ static PGresult *answer_take(struct postgres_db *s, const struct postgres_sent *
 	PGresult *r = answer(s), *more;
 	bool good = r && is_good(r);
 
+	assert(!sent->preparation || (sent->statement >= 0 && sent->statement < POSTGRES_STATEMENTS));
 	if (sent->preparation && !good)
 		s->kept[sent->statement] = NULL;
 	if (!good && !s->late.rc) {
@@ -183,6 +185,7 @@ static int settle(struct postgres_db *s, PGresult **last, struct fw_err *err)
 	int rc;
 
 	answers_take(s, last);
+	assert(!s->sent_n);
 	rc = s->late.rc;
 	if (rc && err)
 		*err = s->late;
@@ -369,6 +372,7 @@ static uint32_t oid_of(char letter)
 /* One column of many rows. */
 static void array_put(struct fw_buf *b, char letter, const struct sql_value *v, size_t step, size_t rows)
 {
+	assert(rows && step);
 	put32(b, 1); /* dimensions */
 	put32(b, 1); /* has NULLs */
 	put32(b, oid_of(letter));
@@ -423,6 +427,7 @@ static int send_it(struct postgres_db *s, const struct sql_text *t, const struct
 
 	if (rc)
 		return rc;
+	assert(n <= POSTGRES_VALUES);
 	number = prepared(s, t, v, n, err);
 	if (number < 0)
 		return number;
@@ -445,6 +450,7 @@ static int rows_show(struct postgres_db *s, const PGresult *r, sql_row_fn *fn, v
 	struct postgres_row row = {{s->sql.dialect}, r, 0};
 	int rc = 0;
 
+	assert(!s->in_callback);
 	s->in_callback = true;
 	for (; !rc && fn && row.at < PQntuples(r); row.at++)
 		rc = fn(ctx, &row.row);
@@ -502,6 +508,7 @@ static int copy_rows(
 	const uint16_t width = htons((uint16_t)n), end = UINT16_MAX;
 	bool sent;
 
+	assert(n && n < UINT16_MAX);
 	fw_buf_reset(&s->value);
 	fw_buf_add(&s->value, HEAD, sizeof(HEAD));
 	for (size_t i = 0; i < rows * n; i++) {
@@ -618,6 +625,7 @@ static bool get_null(const struct sql_row *row, int column)
 {
 	const struct postgres_row *p = (const struct postgres_row *)row; /* row comes first */
 
+	assert(p->at < PQntuples(p->r) && column < PQnfields(p->r));
 	return PQgetisnull(p->r, p->at, column);
 }
 

@@ -3,6 +3,7 @@
  * Opening and waiting, and the checks of `doctor` for PostgreSQL. A connection belongs to the
  * process that opened it.
  */
+#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +64,7 @@ static void pair(struct pairs *q, const char *key, const char *value)
 {
 	if (!value)
 		return;
+	assert(q->n + 1 < FW_N(q->key));
 	q->key[q->n] = key;
 	q->value[q->n++] = value;
 	q->key[q->n] = NULL;

@@ -10,6 +10,8 @@
  * search.h describes how the index is filled. An entry may stand in entries_changed several times:
  * each change adds a row, and nothing waits for the step that removes some.
  */
+#include <assert.h>
+
 #include "store/postgres/postgres.h"
 #include "store/sql/search.h"
 #include "store/words.h"
@@ -91,6 +93,7 @@ static int entry_add(struct sql_search_step *step, int64_t id, struct fw_str wor
 	v = fw_arena_str(&step->a, fw_buf_str(&b));
 	rc = b.rc || step->a.failed ? FW_ENOMEM : 0;
 	fw_buf_finish(&b);
+	assert(step->n < FW_N(p->put));
 	p->put[step->n].id = id;
 	p->put[step->n].words = v;
 	return rc;

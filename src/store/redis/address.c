@@ -3,6 +3,7 @@
  * Addresses: which feed has which, and how feeds are removed or merged. Each change is a sequence
  * of idempotent steps across cells, as redis.h describes.
  */
+#include <assert.h>
 #include <unistd.h>
 
 #include "store/redis/redis.h"
@@ -113,6 +114,7 @@ int rs_url_claim(struct rs *r, struct fw_str url, int64_t feed_id, int64_t *whos
 		if (!rc && !has)
 			rc = claim_try(r, url, feed_id, whose, err);
 	}
+	assert(rc || !has || *whose != feed_id);
 	if (!rc && *whose != feed_id && !has)
 		rc = fw_err_set(err, FW_EAGAIN, "%s: address %.*s: other processes keep claiming it: try again",
 			r->target.name, FW_STR_ARG(fw_str_sub(url, 0, 200)));

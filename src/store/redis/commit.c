@@ -19,6 +19,7 @@
  * commit watches from before it reserves ids, is raised in all cells, and then the ids are given
  * up.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,7 @@ static int plans_make(struct work *w, struct fw_err *err)
 			w->part[p->cell].plan = p;
 		n++;
 	}
+	assert(n <= w->c->n);
 	w->n = n;
 	return rc;
 }
@@ -469,6 +471,7 @@ static int settle_one(struct work *w, struct plan *p, struct fw_err *err)
 	struct fw_outcome *o = p->o;
 	bool has_url = p->has_url && p->verdict == STORED;
 
+	assert(!w->done[o - w->c->outcome]);
 	if (p->verdict == LATER || (p->verdict == GONE && !w->c->lease_id && !w->push)) {
 		w->again = true;
 		if (p->verdict == GONE) { /* not the feed's first visit, so it is a push */
@@ -493,6 +496,7 @@ static int settle(struct work *w, int cell, struct fw_err *err)
 	struct part *part = &w->part[cell];
 	int rc = 0;
 
+	assert(part->sent);
 	w->hosts_done[cell] = true;
 	for (size_t i = 0; !rc && i < part->n; i++)
 		rc = settle_one(w, &part->plan[i], err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* What a commit writes: the new rows, and the commands of each cell's transaction. */
+#include <assert.h>
 #include <stddef.h>
 
 #include "store/redis/commit.h"
@@ -14,6 +15,7 @@ static void state_make(struct work *w, struct plan *p)
 {
 	const struct fw_feed *to = p->o->feed;
 
+	assert(p->verdict == STORED);
 	if (!w->push) {
 		struct fw_feed was = p->feed;
 
@@ -56,6 +58,7 @@ static void items_make(struct work *w, struct plan *p)
 	for (struct item *i = p->item; i < p->item + p->item_n; i++) {
 		if (i->is_new)
 			i->known.id = ++w->entry_id;
+		assert(w->entry_id <= w->first_id + w->new_n); /* no id that is not reserved */
 		i->seen_ms = i->seen_ms ? i->seen_ms : w->now_ms;
 		i->known.date_ms = fw_store_entry_date(i->e, i->seen_ms);
 	}
@@ -90,6 +93,7 @@ static const struct plan *shard_write(struct work *w, int cell, const struct pla
 	bool begun = false;
 	int shard = p->shard;
 
+	assert(p < end);
 	for (; p < end && p->shard == shard; p++) {
 		if (p->verdict != STORED || store_host_shard(p->state.host_id) != shard)
 			continue;
@@ -117,6 +121,7 @@ static void moved_write(struct work *w, const struct plan *p)
 {
 	int to = store_host_shard(p->state.host_id);
 
+	assert(p->moves);
 	if (to != p->shard) {
 		rs_command(w->r, p->cell, "HDEL");
 		rs_key(w->r, p->cell, "schedule:%04d", p->shard);

@@ -12,6 +12,7 @@
  * server that vanishes while the connection is idle.
  */
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <hiredis/read.h>
@@ -364,6 +365,7 @@ static void seal(struct rs_conn *c)
 	size_t at = c->word_n ? ((size_t *)(void *)c->begins.p)[rs_conn_pending(c) - 1] : 0, end = c->out.len;
 	char line[24];
 
+	assert(!c->word_n || rs_conn_pending(c) || c->begins.rc);
 	if (!c->word_n || c->out.rc)
 		return;
 	number_line(&c->out, '*', c->word_n);
@@ -381,6 +383,7 @@ void rs_conn_push(struct rs_conn *c)
 	short events;
 
 	seal(c);
+	assert(c->out.rc || c->pushed <= c->out.len);
 	if (c->out.rc || c->broken || c->pushed == c->out.len)
 		return;
 	n = conn_send(c, c->out.p + c->pushed, c->out.len - c->pushed, &events);
@@ -438,6 +441,7 @@ struct fw_str rs_conn_sent(const struct rs_conn *c, size_t nth)
 	const size_t *at = (const size_t *)(const void *)c->sent_at.p;
 	size_t n = c->sent_at.len / sizeof(*at), end = nth + 1 < n ? at[nth + 1] : c->sent.len;
 
+	assert(nth < n && at[nth] <= end);
 	return (struct fw_str){c->sent.p + at[nth], end - at[nth]};
 }
 
@@ -517,6 +521,7 @@ static int feed(struct rs_conn *c, short *events, struct fw_err *err)
 /* Take complete replies out of the parser. */
 static int parse(struct rs_conn *c, struct rs_reply **reply, size_t *n, size_t max, struct fw_err *err)
 {
+	assert(*n <= max);
 	while (*n < max) {
 		void *one = NULL;
 
@@ -631,6 +636,7 @@ int rs_conn_listen(struct rs_conn *c, int wake_fd, int64_t timeout_ms, struct fw
 	size_t n = 0;
 	int rc = 0;
 
+	assert(!rs_conn_pending(c));
 	*reply = NULL;
 	c->reader->privdata = a;
 	for (;;) {

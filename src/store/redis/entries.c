@@ -3,6 +3,7 @@
  * Lists of entries. Each cell orders its entries twice, by id and by date. A page reads the next
  * ids of all cells, and shows entries up to the point that all cells have reached.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,6 +130,7 @@ int rs_walk_page(
 		qsort(*out, k, sizeof(**out), w->down ? falling : rising);
 	while (*n < k && (w->done || (w->down ? (*out)[*n].id >= edge : (*out)[*n].id <= edge)))
 		++*n;
+	assert(*n <= k);
 	w->next = edge;
 	return 0;
 }
@@ -402,6 +404,7 @@ static int date_page(struct listing *l, int64_t *date_ms, size_t *per, bool *don
 	struct pick *p;
 	int rc;
 
+	assert(*per);
 	fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
 	rc = cells_ask(l->r, dates_ask, &(struct dates){*date_ms, *per}, &reply, err);
 	for (int cell = 0; !rc && cell < l->r->cell_n; cell++) {

@@ -7,6 +7,8 @@
  *	incoming       "stamp property_section property_id remote_ip property"; "-" for no address
  *	incoming_dead  "at_ms row", a line end, and the reason
  */
+#include <assert.h>
+
 #include "base/ids.h"
 #include "store/redis/redis.h"
 #include "base/banned.h"
@@ -137,6 +139,7 @@ int rs_event_list(struct store *st, const struct store_event_query *q, struct fw
 	size_t shown = 0, got = STEP;
 	int rc = rs_start(r, false, err);
 
+	assert(!q->event != !q->dead);
 	while (!rc && got == STEP && (!q->limit || shown < q->limit)) {
 		const struct rs_reply *ids;
 

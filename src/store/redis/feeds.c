@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Feeds: lists, and changes by their owners. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "store/redis/redis.h"
@@ -27,6 +28,7 @@ static bool order_make(struct rs *r, struct order *o, const struct fw_feed *feed
 		sum += o->n[c];
 		o->n[c] = 0;
 	}
+	assert(sum == n);
 	for (size_t i = 0; i < n; i++) {
 		int c = rs_cell(r, feed[i].id);
 
@@ -162,6 +164,7 @@ static int spots_show(struct listing *l, const struct spot *spot, size_t n, stru
 			(spot[i].shard < 0 || store_host_shard(store_feed_host_id(&f[i])) == spot[i].shard))
 			f[k++] = f[i];
 	}
+	assert(k <= n && !l->full);
 	if (!rc && k && l->counted)
 		rc = counts_read(l->r, f, k, err);
 	for (size_t i = 0; !rc && i < k && !l->full; i++) {

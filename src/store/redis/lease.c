@@ -12,6 +12,8 @@
  * next heartbeat of any worker completes the steps. Each step is idempotent, because the id of a
  * lease is never used again.
  */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "store/redis/redis.h"
 #include "base/banned.h"
@@ -64,6 +66,7 @@ static int versions_read(struct rs *r, const struct rs_reply *held, struct store
 			rs_word_end(r);
 		}
 	}
+	assert(l->shard_n <= STORE_SHARDS);
 	rc = l->shard_n ? rs_run(r, "a heartbeat", err) : 0;
 	for (int cell = 0; !rc && l->shard_n && cell < r->cell_n; cell++) {
 		for (size_t i = 0; i < l->shard_n; i++)

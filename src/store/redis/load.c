@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Loading: new subscriptions, and rows copied from another store. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,6 +116,7 @@ static int numbered_choose(struct work *w, int64_t *last, struct fw_err *err)
 	for (size_t k = 0; k < n; k++) {
 		struct item *i = list[k], *before = k ? list[k - 1] : NULL;
 
+		assert(i->first);
 		if (before && before->feed->id == i->feed->id) {
 			if (before->first != i->first)
 				return refused(w, i, i->feed->id, err);
@@ -154,6 +156,7 @@ static int new_choose(struct work *w, struct fw_err *err)
 		if (!w->item[k].feed->id && w->item[k].put)
 			w->item[k].id = ++last;
 	}
+	assert(rc || last == rs_int(w->r->reply[0])); /* all reserved ids are used */
 	return rc;
 }
 
@@ -251,6 +254,7 @@ static void made_tell(const struct work *w)
 	for (size_t k = 0; w->l->made && k < w->n; k++) {
 		const struct item *i = &w->item[k];
 
+		assert(i->first);
 		w->l->made[k] = i->there ? (struct store_feed_new){i->there, true}
 					 : (struct store_feed_new){i->first->id, !i->put};
 	}

@@ -9,6 +9,7 @@
  *
  * A broken connection is FW_EIO. The caller opens the store again.
  */
+#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,6 +182,7 @@ static unsigned slot_of(struct fw_str tag)
 {
 	unsigned crc = 0;
 
+	assert(tag.len > 3 && *tag.p == '{');
 	for (size_t i = 1; i + 2 < tag.len; i++) {
 		crc ^= (unsigned)(unsigned char)tag.p[i] << 8;
 		for (int bit = 0; bit < 8; bit++)
@@ -246,6 +248,7 @@ static int cells_find(struct rs *r, int ask, struct fw_err *err)
 
 static void begin(struct rs *r, int cell)
 {
+	assert(r->cmd_n <= r->cmd_cap);
 	r->to = r->conn[cell];
 	if (r->cmd_n == r->cmd_cap) {
 		struct rs_cmd *grown = reallocarray(r->cmd, 2 * r->cmd_cap, sizeof(*grown));
@@ -288,6 +291,7 @@ void rs_key(struct rs *r, int cell, const char *fmt, ...)
 	struct fw_buf *b = rs_conn_word(r->to);
 	va_list ap;
 
+	assert(r->to == r->conn[cell]);
 	fw_buf_addstr(b, r->tag[cell]);
 	va_start(ap, fmt);
 	fw_buf_vaddf(b, fmt, ap);
@@ -400,6 +404,7 @@ static int again(struct rs *r, size_t n, bool *more, struct fw_err *err)
 
 static int replies_make(struct rs *r, size_t *n, struct fw_err *err)
 {
+	assert(!r->showing);
 	*n = r->cmd_n;
 	r->cmd_n = 0;
 	r->reply = fw_arena_calloc(&r->arena, *n + 1, sizeof(struct rs_reply *));
@@ -412,6 +417,7 @@ static int replies_make(struct rs *r, size_t *n, struct fw_err *err)
 static int errors_look(struct rs *r, size_t n, const char *doing, struct fw_err *err)
 {
 	for (size_t k = 0; k < n; k++) {
+		assert(r->reply[k]);
 		if (r->reply[k]->type == RS_ERROR)
 			return rs_error(r, r->reply[k]->text, doing, err);
 	}

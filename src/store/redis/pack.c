@@ -6,6 +6,7 @@
  * any byte, and unset members take no memory. Names come from store/fields.h. Rows that every visit
  * writes are shorter: numbers, each followed by a space.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "store/redis/redis.h"
@@ -206,6 +207,7 @@ static bool numbers_get(struct fw_str *rest, int64_t *n, size_t count)
 		p++;
 		n[i] = (int64_t)(minus ? 0 - v : v);
 	}
+	assert(p <= end);
 	*rest = (struct fw_str){p, (size_t)(end - p)};
 	return true;
 }
@@ -289,6 +291,7 @@ bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s)
 
 void rs_group_pack(struct fw_buf *out, int group, const struct fw_feed *f)
 {
+	assert(group >= 0 && group < RS_GROUP_N);
 	if (group != RS_ADDRESS) {
 		rs_pack(out, &rs_group[group].members, f);
 		return;

@@ -7,6 +7,8 @@
  *	record_names  sorted set of the names, all with score 0
  *	record_ends   sorted set of the names of records that expire, by until_ms
  */
+#include <assert.h>
+
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
@@ -82,6 +84,7 @@ static int record_find(
 static int names_read(
 	struct rs *r, const struct fw_record_query *q, struct fw_str after, size_t n, struct fw_err *err)
 {
+	assert(n);
 	rs_ask(r, RS_META, "ZRANGEBYLEX", "record_names");
 	if (after.len)
 		name_add(r, "(", FW_STR(""), "", after);

@@ -44,6 +44,8 @@
 #ifndef FW_STORE_REDIS_REDIS_H
 #define FW_STORE_REDIS_REDIS_H
 
+#include <assert.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "store/driver.h"
@@ -160,6 +162,7 @@ static inline struct rs *rs_of(struct store *st)
 /* The cell of a feed id, or of a shard's hosts. */
 static inline int rs_cell(const struct rs *r, int64_t n)
 {
+	assert(r->cell_n == 1 || r->cell_n == RS_CELLS);
 	return (int)(n % r->cell_n);
 }
 
@@ -178,6 +181,7 @@ static inline int rs_no_memory(const struct rs *r, struct fw_err *err)
 #define RS_SHOW(r, call) ((r)->showing = true, rs_shown(r, call))
 static inline int rs_shown(struct rs *r, int rc)
 {
+	assert(r->showing);
 	r->showing = false;
 	return rc;
 }

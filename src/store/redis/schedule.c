@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* The due set, the clock, statistics and retention. */
+#include <assert.h>
+
 #include "store/redis/redis.h"
 #include "base/banned.h"
 
@@ -110,6 +112,7 @@ static int look(struct rs *r, const struct store_due_query *q, int first, int n,
 	bool again;
 	int rc;
 
+	assert(n > 0 && first + n <= STORE_SHARDS);
 	rc = read(r, q, first, n, &again, err);
 	rc = !rc && again ? read(r, q, first, n, &again, err) : rc;
 	reply = r->reply;
@@ -188,6 +191,7 @@ static int prune(struct rs *r, int cell_n, const char *op, const char *name, con
 {
 	int rc;
 
+	assert(cell_n <= r->cell_n);
 	for (int cell = 0; cell < cell_n; cell++) {
 		rs_op(r, cell, RS_TRIM, op);
 		if (name)

@@ -10,6 +10,8 @@
  * Query and entry are brought into the same form: words in a row, between single spaces. So a
  * phrase matches if it is a substring.
  */
+#include <assert.h>
+
 #include "store/redis/redis.h"
 #include "store/tokens.h"
 #include "store/words.h"
@@ -49,6 +51,7 @@ bool rs_search_matches(struct rs_search *s, const struct fw_entry_row *e)
 	struct fw_str rest = fw_buf_str(&s->words);
 	bool all = true;
 
+	assert(s->words.len || s->words.rc || s->raw.rc);
 	fw_buf_reset(&s->text);
 	fw_buf_reset(&s->raw);
 	fw_store_words_title(&s->raw, e->title);

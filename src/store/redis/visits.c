@@ -2,6 +2,7 @@
 /*
  * Visits: one row each. The visits of a feed form a list: each row has the id of the one before it.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ static int history_read(struct rs *r, int cell, int64_t *id, struct fw_buf *out,
 {
 	int rc;
 
+	assert(*id); /* it ends the caller's loop */
 	rs_op(r, cell, RS_READ, "history");
 	rs_addi(r, *id);
 	rs_addi(r, HISTORY);
