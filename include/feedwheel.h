@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * libfeedwheel: read feeds (document.h), keep them (store.h), collect them (engine.h), put entries into them (deliver.h), and take
- * events in bulk (ingest.h). The contracts stand in these headers; examples/titles.c and push.c are whole programs.
+ * libfeedwheel. Parse feeds (document.h), store them (store.h), fetch them (engine.h), add entries
+ * to them (deliver.h), and ingest events in bulk (ingest.h). These headers are the contracts.
+ * examples/titles.c and examples/push.c are complete programs.
  */
 #ifndef FEEDWHEEL_H
 #define FEEDWHEEL_H

@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Queued ingest: what is pushed waits in bounded rings and is flushed into the store in bulk.
+ * Queued ingest: pushed events wait in bounded rings, and a thread flushes them into the store in
+ * bulk.
  *
- *	producer thread i --(ring i)--> flusher thread --(bulk)--> store
+ * 	producer thread i --(ring i)--> flusher thread --(bulk)--> store
  *
- * Each producer has a lane of its own, with a ring of fixed size: putting an event takes no lock, no memory and no system call. When the
- * ring is full the answer is "not now" (FW_EAGAIN), never a wait. The flusher owns the store. While the store is away the rows stay in
- * the rings; it is asked again with growing pauses, and what it took twice it holds once, because ids are unique. A row that the
- * store refuses is found by halving and set aside with the reason; the others go on.
+ * Each producer has a ring of fixed size. Putting an event takes no lock, allocates nothing and
+ * makes no system call. Backpressure: a full ring refuses the event (FW_EAGAIN); a producer never
+ * waits.
  *
- * Two promises: accepted (it is in memory, and with spill_dir in a file, read again at the next start), or durable (it is committed): the flusher says when.
+ * The flusher owns the store connection. During an outage rows stay in the rings and the flusher
+ * retries with backoff. Ids are unique, so a batch that is sent twice is stored once. The flusher
+ * finds a row that the store refuses by halving the batch, stores it as a dead letter with the
+ * reason, and goes on with the others.
+ *
+ * Two promises: accepted (in memory, and with spill_dir in a write-ahead log that the next start
+ * replays), or durable (committed): fw_push_wait.done reports it.
  */
 #ifndef FEEDWHEEL_INGEST_H
 #define FEEDWHEEL_INGEST_H
@@ -22,73 +28,89 @@ extern "C" {
 
 struct fw_buf;
 struct fw_ingest;
-struct fw_lane_in; /* one producer thread's side */
+struct fw_lane_in; /* the side of one producer thread */
 
-#define FW_PROPERTY_MAX 255 /* bytes of an event's property */
+#define FW_PROPERTY_MAX 255 /* maximum length of an event's property, in bytes */
 
-/* Somebody who waits for a commit. The caller's, alive until done was called. */
+/*
+ * A caller that waits for a commit. The caller owns it, and keeps it alive until done was called.
+ */
 struct fw_push_wait {
 	/*
-	 * From the flusher thread, once: rc 0 all rows are committed; FW_EINVAL the store refused some: they were set aside, why says the
-	 * reason of one; FW_EAGAIN it was stopped and the store did not take them in time.
+	 * Called once, by the flusher thread. rc 0: all rows are committed. FW_EINVAL: the store
+	 * refused some, which are dead letters now; why is the reason of one. FW_EAGAIN: the
+	 * flusher was stopped before the store took them.
 	 */
 	void (*done)(struct fw_push_wait *w, int rc, const char *why);
-	/* the flusher's */
+	/* private to the flusher */
 	uint32_t left;
 	int rc;
 	char why[120];
 };
 
-/* Counters since it was opened; a snapshot, each right by itself. Times in microseconds. */
+/* Counters since fw_ingest_open(): a snapshot, each number consistent by itself. Times in us. */
 #define FW_FLUSH_BUCKETS 12
 struct fw_ingest_stats {
-	uint64_t put_n, full_n;           /* rows accepted; publishes refused for want of room */
-	uint64_t stored_n, dead_n;        /* rows committed, set aside */
-	uint64_t flush_n, retry_n;        /* statements that were committed; that failed for a passing reason */
-	uint64_t flush_us, flush_cpu_us;  /* sums: time, and this process' processor time of it */
-	uint64_t bucket[FW_FLUSH_BUCKETS]; /* of flushes by time: <= fw_flush_bucket_us[i] */
-	size_t fill_bytes, ring_bytes;    /* of all rings; ring_bytes is fixed */
-	size_t fullest_bytes;             /* of the fullest ring */
+	/* rows accepted; publishes refused because the ring was full */
+	uint64_t put_n, full_n;
+	uint64_t stored_n, dead_n;        /* rows committed; dead letters */
+	/* statements committed; statements that failed and are retried */
+	uint64_t flush_n, retry_n;
+	/* sums: elapsed time, and CPU time of this process in it */
+	uint64_t flush_us, flush_cpu_us;
+	uint64_t bucket[FW_FLUSH_BUCKETS]; /* flushes by duration: <= fw_flush_bucket_us[i] */
+	size_t fill_bytes, ring_bytes;    /* in all rings; ring_bytes is fixed */
+	size_t fullest_bytes;             /* in the fullest ring */
 	size_t lanes;
-	int64_t oldest_ms;                /* age of the oldest row that is not committed; 0: none */
-	bool away;                        /* the store did not answer last time */
-	bool replayed;                    /* what an earlier process left in spill_dir is stored */
+	/* age of the oldest row that is not committed, in ms; 0: none */
+	int64_t oldest_ms;
+	bool away;                        /* the last request to the store failed */
+	/* the rows that an earlier process left in spill_dir are stored */
+	bool replayed;
 };
-extern const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS]; /* the last is UINT32_MAX: all others; not visible outside */
+/* the last is UINT32_MAX; not exported */
+extern const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS];
 
 /*
- * Rings of ring_bytes in all (config), evenly divided among lanes, and the flusher's thread. The store is opened by that thread, again
- * and again until it answers. Settings: ring_bytes, flush_ms, flush_durable_ms, flush_rows, machine_id, store.
- * Errors: FW_ENOMEM; FW_EINVAL ring_bytes is too small for so many lanes; FW_EIO no thread.
+ * Allocates rings of ring_bytes in total, one for each of the lanes, and starts the flusher thread,
+ * which opens the store and retries until that works. c must outlive *out. Settings: ring_bytes,
+ * flush_ms, flush_durable_ms, flush_rows, spill_dir, spill_sync_ms, machine_id, store. Errors:
+ * FW_ENOMEM; FW_EINVAL ring_bytes is too small for this many lanes, or spill_dir cannot be used;
+ * FW_EIO no thread or descriptor.
  */
 FW_API FW_MUST_CHECK int fw_ingest_open(const struct fw_config *c, size_t lanes, struct fw_ingest **out, struct fw_err *err);
 /*
- * From now on nothing more is taken. What is there is flushed, for at most patience_ms of a store that does not answer; who waits is
- * told. Returns the number of rows that could not be stored. Producers may still be running: begin tells them.
+ * Stops the flusher. New drafts are refused (FW_EGONE at begin), so producers may still run.
+ * Accepted rows are flushed; a store that does not respond is retried for at most patience_ms.
+ * Waiting callers get their result.
+ * Returns the number of rows that were not stored; rows in the write-ahead log do not count.
  */
 FW_API uint64_t fw_ingest_stop(struct fw_ingest *in, int64_t patience_ms);
-FW_API void fw_ingest_destroy(struct fw_ingest *in); /* stopped, and no producer is left */
+/* after fw_ingest_stop(), when no producer is left */
+FW_API void fw_ingest_destroy(struct fw_ingest *in);
 FW_API struct fw_lane_in *fw_ingest_lane(struct fw_ingest *in, size_t i);
 FW_API void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out);
 
 /*
- * One producer thread per lane: begin, put, put, ..., publish (or forget). begin: wait NULL: accepted is enough; else durable. put drafts a
- * row: its id is given here (e->id is not looked at), remote_ip is a binary address of 0, 4 or 16 bytes. publish hands over all rows
- * since begin. forget drops them, and nobody is told.
- * Errors: FW_EAGAIN the ring is full: nothing of the draft is left; FW_EGONE (begin) it was stopped;
- * FW_EIO (publish) it could not be written into spill_dir, and nothing of the draft is left; FW_EINVAL (put) property is longer than
- * FW_PROPERTY_MAX: the draft stays.
+ * Each lane is used by one producer thread: begin, put, put, ..., publish (or forget). begin: opens
+ * a draft. wait NULL: accepted is enough; else the caller waits for the commit. put: adds a row.
+ * Its id is assigned here (e->id is ignored); remote_ip is a binary address of 0, 4 or 16 bytes.
+ * publish: hands over all rows since begin. forget: drops them; done is not called.
+ *
+ * Errors: FW_EAGAIN the ring is full, the draft is dropped; FW_EGONE (begin) the flusher is
+ * stopped; FW_EIO (publish) the write to spill_dir failed, the draft is dropped; FW_EINVAL (put)
+ * property is longer than FW_PROPERTY_MAX, or remote_ip has another length: the draft stays.
  */
 FW_API FW_MUST_CHECK int fw_ingest_begin(struct fw_lane_in *l, struct fw_push_wait *wait);
 FW_API FW_MUST_CHECK int fw_ingest_put(struct fw_lane_in *l, const struct fw_event *e);
 FW_API FW_MUST_CHECK int fw_ingest_publish(struct fw_lane_in *l, struct fw_err *err);
 FW_API void fw_ingest_forget(struct fw_lane_in *l);
 
-/* ---- for our own doors: not visible outside ---------------------------------------------------------------------------- */
+/* ---- for the server and the command line: not exported ------------------- */
 
-/* An event as the JSON that fw_dead_event.row is: the columns of table incoming. */
+/* Writes an event as the JSON of fw_dead_event.row: the columns of table incoming. */
 void fw_event_row(const struct fw_event *e, struct fw_buf *out);
-/* And back; texts in the arena. Errors: FW_EFORMAT; FW_ENOMEM. */
+/* Parses it back; strings in the arena. Errors: FW_EFORMAT; FW_ENOMEM. */
 FW_MUST_CHECK int fw_event_of_row(struct fw_str row, struct fw_arena *a, struct fw_event *out, struct fw_err *err);
 
 #ifdef __cplusplus

@@ -45,7 +45,7 @@ FW_MUST_CHECK int fw_websub_home(struct fw_store *st, const struct fw_config *c,
 /* By hand: have it subscribed now, or never again until it is asked for. A hub thread does so within seconds. */
 FW_MUST_CHECK int fw_websub_switch(struct fw_store *st, int64_t feed_id, bool on, int64_t now_ms, struct fw_err *err);
 
-/* ---- what hubs send: any thread, each with its store ------------------------------------------------------------------------------ */
+/* ---- what hubs send: any thread, each with its store --------------------- */
 
 #define FW_WEBSUB_CHALLENGE_MAX 4096
 
@@ -83,7 +83,7 @@ struct fw_websub_stats { /* of this process */
 };
 void fw_websub_stats(struct fw_websub_stats *out);
 
-/* ---- the hub thread ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the hub thread ------------------------------------------------------ */
 
 struct fw_hubs;
 

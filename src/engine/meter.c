@@ -42,7 +42,7 @@ const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n)
 	return BOUNDS[t].us;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- life ---------------------------------------------------------------- */
 
 struct fw_meter *fw_meter_create(size_t workers, bool server)
 {
@@ -89,7 +89,7 @@ struct fw_meter_slot *fw_meter_slot(struct fw_meter *m, size_t i)
 	return &m->slot[i];
 }
 
-/* ---- counting --------------------------------------------------------------------------------------------------------------------- */
+/* ---- counting ------------------------------------------------------------ */
 
 void meter_time(struct fw_meter_slot *s, enum fw_timing what, int64_t us)
 {
@@ -125,7 +125,7 @@ void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool asked_f
 	atomic_store_explicit(visits, atomic_load_explicit(visits, memory_order_relaxed) + 1, memory_order_release);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 static void sum(uint64_t *out, const _Atomic uint64_t *in, size_t n, memory_order order)
 {
@@ -160,7 +160,7 @@ void fw_meter_read(const struct fw_meter *m, struct fw_meter_sum *out)
 		out->server_restarts = atomic_load(&m->slot[m->workers].restarts);
 }
 
-/* ---- processes ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- processes ----------------------------------------------------------- */
 
 void meter_begin(struct fw_meter_slot *s)
 {

@@ -134,7 +134,7 @@ struct fw_entry_row *rows_of_document(struct fw_arena *a, int64_t feed_id, const
 	return row;
 }
 
-/* ---- what the store has of them ---------------------------------------------------------------------------------------------------------- */
+/* ---- what the store has of them ------------------------------------------ */
 
 struct comparison {
 	const struct fw_entry_row *row;

@@ -432,7 +432,7 @@ def broken_configuration(base):
     holds("broken" in r.stdout and ":2:" in r.stdout, r.stdout)
     with open(conf, "w", encoding="ascii") as f:
         f.write("interval_min_ms = 2h\n")
-    words(plain("list", "--config", conf, code=4), "interval_min_ms (2 h) is more than interval_ms (1 h)")
+    words(plain("list", "--config", conf, code=4), "interval_min_ms (2 h) is larger than interval_ms (1 h)")
 
 
 @case("store: what cannot be opened is one line, exit 3, or 4 when the URL is wrong, and nothing is made")
@@ -476,7 +476,7 @@ def file_names(base):
     words(plain("list", "--store", "feeds", code=4), 'store "feeds": no scheme: write sqlite:feeds')
     with open(conf, "w", encoding="ascii") as f:
         f.write('workers = 1\nstore = "sqlite:%s\n' % path)
-    words(plain("list", "--config", conf, code=4), conf + ':2: store: the " that its value begins with is not closed')
+    words(plain("list", "--config", conf, code=4), conf + ':2: store: the opening " of the value is not closed')
 
 
 # ---- subscriptions ------------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def passwords(base, engine):
         holds("can read it" not in from_file.run("doctor", code=None).stdout, "others may read the configuration, which holds no password")
         os.chmod(secret, 0o644)
         said = from_file.run("status", code=4).stderr
-        holds("store_file: %s: others may open it" % secret in said and "chmod 600" in said and "r1ght" not in said, said)
+        holds("store_file: %s: other users may read it" % secret in said and "chmod 600" in said and "r1ght" not in said, said)
         if engine != "postgres":
             return
         w = Wheel(base, store=URL[engine] % ("owner", HOST, "")) # libpq's own way

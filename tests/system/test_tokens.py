@@ -191,7 +191,7 @@ def bad_names(base):
         for command in (("serve", "--listen", "127.0.0.1:0"), ("doctor",)):
             r = w.run(*command, code=None)
             said = r.stdout + r.stderr
-            holds(r.returncode != 0 and "serve_names: '%s' is no name: write feeds.lan" % item in said, said)
+            holds(r.returncode != 0 and "serve_names: '%s' is not a host name: write feeds.lan" % item in said, said)
 
 
 @case("each scope by itself; what is open; forms of the header")

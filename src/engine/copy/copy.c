@@ -34,7 +34,7 @@ void copy_progress(struct copy *c)
 		c->o->progress(c->o->ctx, c->s);
 }
 
-/* ---- batches ---------------------------------------------------------------------------------------------------------------- */
+/* ---- batches ------------------------------------------------------------- */
 
 size_t copy_texts_keep(struct fw_arena *a, const struct fw_field *f, size_t n, void *row)
 {
@@ -237,7 +237,7 @@ static int keys(struct copy *c)
 	return rc ? rc : flush(c);
 }
 
-/* ---- an older copy up to date -------------------------------------------------------------------------------------------------- */
+/* ---- an older copy up to date -------------------------------------------- */
 
 static int old_visit_take(void *ctx, const struct fw_visit *v)
 {
@@ -318,7 +318,7 @@ static int renew(struct copy *c)
 	return rc;
 }
 
-/* ---- from beginning to end ----------------------------------------------------------------------------------------------------- */
+/* ---- from beginning to end ----------------------------------------------- */
 
 struct seen {
 	bool paused, worked;

@@ -65,7 +65,7 @@ static int64_t id_of(enum copy_what what, const union thing *t)
 	return what == COPY_EVENTS ? t->event.id : t->dead.id;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 static int take(struct sides *s, const union thing *t)
 {
@@ -152,7 +152,7 @@ static bool same(enum copy_what what, const union thing *a, const union thing *b
 	return true;
 }
 
-/* ---- copying, comparing --------------------------------------------------------------------------------------------------------------- */
+/* ---- copying, comparing -------------------------------------------------- */
 
 /* Make the target's what the source's is; of events the whole batch. */
 static int put_once(struct sides *s, const union thing *a, const union thing *b)

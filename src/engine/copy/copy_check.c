@@ -100,7 +100,7 @@ int copy_prints_read(struct copy *c, int64_t first_id, bool with_keys, struct co
 	return rc ? rc : prints_read(c, c->to, first_id, with_keys, to);
 }
 
-/* ---- an older copy ------------------------------------------------------------------------------------------------------------ */
+/* ---- an older copy ------------------------------------------------------- */
 
 int copy_is_one(struct copy *c)
 {
@@ -158,7 +158,7 @@ int copy_stale_remove(struct copy *c)
 	return rc;
 }
 
-/* ---- the comparison ----------------------------------------------------------------------------------------------------------- */
+/* ---- the comparison ------------------------------------------------------ */
 
 void copy_differs(struct copy *c, const char *fmt, ...)
 {

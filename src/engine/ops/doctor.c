@@ -55,7 +55,7 @@ FW_PRINTF(5, 6) static void say(struct doctor *d, const char *name, int level, c
 	d->cb(d->ctx, name, level, found, level == FW_DOCTOR_FINE ? "" : remedy);
 }
 
-/* ---- configuration ---------------------------------------------------------------------------------------------------- */
+/* ---- configuration ------------------------------------------------------- */
 
 static void configuration(struct doctor *d)
 {
@@ -84,7 +84,7 @@ static void configuration(struct doctor *d)
 		say(d, "guard", FW_DOCTOR_FINE, "", "so is %s (deny_networks), allowed or not", c->deny_networks);
 }
 
-/* ---- store --------------------------------------------------------------------------------------------------------------- */
+/* ---- store --------------------------------------------------------------- */
 
 static void store_finding(void *ctx, const char *finding)
 {
@@ -153,7 +153,7 @@ static int store_setting(struct doctor *d, struct fw_store *st, struct fw_err *e
 	return rc;
 }
 
-/* ---- the front door -------------------------------------------------------------------------------------------------------- */
+/* ---- the front door ------------------------------------------------------ */
 
 struct tokens {
 	int64_t n, over_n, broken_n, now_ms;
@@ -315,7 +315,7 @@ static void store(struct doctor *d)
 	fw_store_close(st);
 }
 
-/* ---- network --------------------------------------------------------------------------------------------------------------- */
+/* ---- network ------------------------------------------------------------- */
 
 static void tls(struct doctor *d)
 {
@@ -354,7 +354,7 @@ static void name_servers(struct doctor *d)
 			"/etc/resolv.conf names none: only this machine's own is asked");
 }
 
-/* ---- the system -------------------------------------------------------------------------------------------------------------- */
+/* ---- the system ---------------------------------------------------------- */
 
 static void files(struct doctor *d)
 {

@@ -129,7 +129,7 @@ int fw_sandbox_check(const struct fw_config *c, unsigned who, struct fw_err *err
 	return 0;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------- */
 
 typedef void path_cb(void *ctx, const char *path, unsigned how);
 
@@ -245,7 +245,7 @@ bool fw_sandbox_moved(const struct fw_sandbox_mark *was, const struct fw_sandbox
 	return false;
 }
 
-/* ---- going in -------------------------------------------------------------------------------------------------------------- */
+/* ---- going in ------------------------------------------------------------ */
 
 static void allow_one(void *ctx, const char *path, unsigned how)
 {

@@ -14,14 +14,14 @@ bool fw_sandbox_is(const struct fw_config *c, const char *word); /* the setting 
 /* A layer could not be had, e tells why, 0: it could. Logged, and 0; with sandbox = require FW_EINVAL. */
 FW_MUST_CHECK int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_layer layer, int e, struct fw_err *err);
 
-/* ---- sandbox_calls.c: seccomp ---------------------------------------------------------------------------------------------- */
+/* ---- sandbox_calls.c: seccomp -------------------------------------------- */
 
 const char *fw_calls_library(void);  /* with its version; NULL: not in this build */
 bool fw_calls_here(void);            /* this build and this kernel can */
 /* no_connect: connect() is limited too, so that what leads around it is refused. 0 or a negative errno. */
 FW_MUST_CHECK int fw_calls_refuse(enum fw_sandbox_who who, bool no_connect);
 
-/* ---- sandbox_land.c: Landlock ---------------------------------------------------------------------------------------------- */
+/* ---- sandbox_land.c: Landlock -------------------------------------------- */
 
 enum fw_land_right {
 	FW_LAND_READ = 1 << 0,   /* of a folder: all below it */

@@ -69,7 +69,7 @@ void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX])
 	}
 }
 
-/* ---- what it is bound to -------------------------------------------------------------------------------------- */
+/* ---- what it is bound to ------------------------------------------------- */
 
 bool fw_token_bound_next(struct fw_str *rest, struct fw_token_bound *out, bool *wrong)
 {
@@ -161,7 +161,7 @@ static bool bound_is_good(struct fw_str bound)
 	return !wrong;
 }
 
-/* ---- hashes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- hashes -------------------------------------------------------------- */
 
 static EVP_MD *sha256; /* looking for it takes as long as using it: once */
 
@@ -190,7 +190,7 @@ static bool token_make(char text[FW_TOKEN_TEXT_MAX])
 	return fw_snprintf(text, FW_TOKEN_TEXT_MAX, "fwt_%s", (const char *)base64);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------- */
 
 static void value_write(struct fw_buf *b, const struct fw_token *t)
 {

@@ -115,7 +115,7 @@ void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v)
 	fw_json_end(j);
 }
 
-/* ---- contents that were made safe ---------------------------------------------------------------------------------------------------- */
+/* ---- contents that were made safe ---------------------------------------- */
 
 /*
  * For as long as they are asked for: an entry has one place, by its number, and gives way to another that has the same; all together take
@@ -195,7 +195,7 @@ static void cache_keep(struct fw_view_cache *c, int64_t id, uint64_t hash, char 
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* ---- entries -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------- */
 
 /* Is key ("authors") a member of the object at its top? */
 static bool has_member(struct fw_str object, struct fw_str key)

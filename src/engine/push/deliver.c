@@ -47,7 +47,7 @@ struct fw_delivery {
 
 static pthread_mutex_t quota_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 enum body_type { BODY_ANY, BODY_LINES, BODY_UNKNOWN };
 
@@ -226,7 +226,7 @@ size_t fw_delivery_bytes(const struct fw_delivery *d)
 	return d->arena.used_bytes + d->found.used_bytes;
 }
 
-/* ---- storing --------------------------------------------------------------------------------------------------------------------- */
+/* ---- storing ------------------------------------------------------------- */
 
 static int outcome_make(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
 {

@@ -102,7 +102,7 @@ struct fw_ingest {
 const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS] = {500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000,
 	UINT32_MAX};
 
-/* ---- producers --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- producers ----------------------------------------------------------- */
 
 static void wake(struct fw_ingest *in)
 {
@@ -210,7 +210,7 @@ int fw_ingest_publish(struct fw_lane_in *l, struct fw_err *err)
 	return 0;
 }
 
-/* ---- the batch ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the batch ----------------------------------------------------------- */
 
 static void wait_over(struct fw_ingest *in, struct fw_push_wait *w)
 {
@@ -368,7 +368,7 @@ static bool batch_due(const struct fw_ingest *in, int64_t mono_ms)
 		(in->waiting && (in->waiting >= in->answered || mono_ms - in->waiting_since_ms >= in->config->flush_durable_ms));
 }
 
-/* ---- what an earlier process left ------------------------------------------------------------------------------------------------------ */
+/* ---- what an earlier process left ---------------------------------------- */
 
 static void replay_end(struct fw_ingest *in)
 {
@@ -406,7 +406,7 @@ static void replay(struct fw_ingest *in)
 	in->replaying = true;
 }
 
-/* ---- the store ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the store ----------------------------------------------------------- */
 
 static void ask_later(struct fw_ingest *in, const char *doing, const struct fw_err *err)
 {
@@ -522,7 +522,7 @@ static void flush(struct fw_ingest *in)
 	}
 }
 
-/* ---- the thread ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the thread ---------------------------------------------------------- */
 
 static void doze(struct fw_ingest *in, int64_t ms)
 {
@@ -623,7 +623,7 @@ static void *flusher_main(void *arg)
 	return NULL;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- life ---------------------------------------------------------------- */
 
 void fw_ingest_destroy(struct fw_ingest *in)
 {

@@ -37,7 +37,7 @@
 #define KEY_MAX 24
 #define ROW_BYTES 64 /* an entry besides its texts: numbers, keys, index entries */
 
-/* ---- the record ----------------------------------------------------------------------------------- */
+/* ---- the record ---------------------------------------------------------- */
 
 static void key_write(char out[KEY_MAX], int64_t feed_id)
 {
@@ -106,7 +106,7 @@ bool fw_quota_is_used_up(const struct fw_config *c, const struct fw_quota *q)
 	return q->new_n >= limit(c->feed_entries_max) || q->bytes >= limit(c->feed_bytes_max);
 }
 
-/* ---- size of a document ---------------------------------------------------------------------------- */
+/* ---- size of a document -------------------------------------------------- */
 
 static int64_t row_bytes(const struct fw_entry_row *e)
 {
@@ -134,7 +134,7 @@ static bool surely_fits(const struct quota *q, const struct fw_config *c, size_t
 		q->before.bytes + q->bytes <= limit(c->feed_bytes_max) / 2;
 }
 
-/* ---- which entries ---------------------------------------------------------------------------------- */
+/* ---- which entries ------------------------------------------------------- */
 
 enum { ROW_LEFT = ROW_KNOWN + 1 };
 
@@ -208,7 +208,7 @@ static int look_and_pick(struct quota *q, struct fw_store *st, const struct fw_c
 	return rc;
 }
 
-/* ---- before and after the commit ---------------------------------------------------------------------- */
+/* ---- before and after the commit ----------------------------------------- */
 
 int quota_take(struct quota *q, struct fw_store *st, const struct fw_config *c, const struct fw_feed *was,
 	bool is_visit, struct fw_entry_row *row, struct fw_outcome *o, int64_t now_ms, struct fw_err *err)

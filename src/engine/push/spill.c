@@ -99,7 +99,7 @@ out:
 	return g;
 }
 
-/* ---- the producer -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the producer -------------------------------------------------------- */
 
 void fw_spill_add(struct fw_spill *s, size_t lane, const void *p, size_t len)
 {
@@ -175,7 +175,7 @@ int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err
 	return rc;
 }
 
-/* ---- the flusher ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- the flusher --------------------------------------------------------- */
 
 void fw_spill_stored(struct fw_spill *s, size_t lane, uint64_t rows)
 {
@@ -187,7 +187,7 @@ void fw_spill_stored(struct fw_spill *s, size_t lane, uint64_t rows)
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* ---- the disk -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the disk ------------------------------------------------------------ */
 
 /* A segment that has to be synced, as a descriptor of our own: it may be closed meanwhile, and nobody shall wait for the disk. -1: none. */
 static int dirty_take(struct spill_lane *l)
@@ -234,7 +234,7 @@ static void *sync_main(void *arg)
 	return NULL;
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- life ---------------------------------------------------------------- */
 
 int fw_spill_open(const char *folder, int64_t sync_ms, size_t lanes, struct fw_spill **out, struct fw_err *err)
 {
@@ -301,7 +301,7 @@ void fw_spill_close(struct fw_spill *s)
 	free(s);
 }
 
-/* ---- reading what others left --------------------------------------------------------------------------------------------------------- */
+/* ---- reading what others left -------------------------------------------- */
 
 struct fw_spill_reader {
 	char *folder, *path;

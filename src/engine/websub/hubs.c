@@ -53,7 +53,7 @@ uint64_t hubs_rnd(void)
 	return getentropy(&rnd, sizeof(rnd)) ? (uint64_t)fw_mono_us() : rnd;
 }
 
-/* ---- items -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- items --------------------------------------------------------------- */
 
 static bool before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
@@ -123,7 +123,7 @@ void item_drop(struct fw_hubs *h, struct item *it)
 	free(it);
 }
 
-/* ---- leading ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- leading ------------------------------------------------------------- */
 
 static void memory_drop(struct fw_hubs *h)
 {
@@ -307,7 +307,7 @@ static void lead_end(struct fw_hubs *h)
 		fw_debug("hubs: the record of who asks them runs out by itself");
 }
 
-/* ---- mail ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- mail ---------------------------------------------------------------- */
 
 static int mail_take(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
 {
@@ -332,7 +332,7 @@ static int mail_take(void *ctx, struct fw_str key, struct fw_str value, struct f
 	return hubs_look(h, feed_id, fw_str_eq(word, FW_STR("on")) ? LOOK_ON : fw_str_eq(word, FW_STR("off")) ? LOOK_OFF : LOOK, err);
 }
 
-/* ---- walk ------------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- walk ---------------------------------------------------------------- */
 
 struct walking {
 	struct fw_hubs *h;
@@ -395,7 +395,7 @@ static int walk(struct fw_hubs *h, struct fw_err *err)
 	return rc;
 }
 
-/* ---- queue ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- queue --------------------------------------------------------------- */
 
 static int queue(struct fw_hubs *h, struct fw_err *err)
 {
@@ -413,7 +413,7 @@ static int queue(struct fw_hubs *h, struct fw_err *err)
 	return rc;
 }
 
-/* ---- the thread ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the thread ---------------------------------------------------------- */
 
 static int counts(struct fw_hubs *h, struct fw_err *err)
 {

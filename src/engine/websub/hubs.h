@@ -74,7 +74,7 @@ struct fw_hubs {
 	uint64_t walk;
 };
 
-/* ---- hubs.c ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- hubs.c -------------------------------------------------------------- */
 
 uint64_t hubs_rnd(void); /* for jitter */
 struct item *item_of(struct fw_hubs *h, int64_t feed_id);
@@ -83,7 +83,7 @@ void item_at(struct fw_hubs *h, struct item *it, int64_t at_ms);
 void item_drop(struct fw_hubs *h, struct item *it); /* its request is cancelled */
 void item_active(struct item *it, bool active);
 
-/* ---- hubs_ask.c --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- hubs_ask.c ---------------------------------------------------------- */
 
 enum look { LOOK, LOOK_ON, LOOK_OFF };
 /*

@@ -50,7 +50,7 @@ static int view_open(struct fw_hubs *h, int64_t feed_id, struct view *v, struct 
 	return v->a.failed ? fw_no_memory(err) : 0;
 }
 
-/* ---- the feed ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the feed ------------------------------------------------------------ */
 
 int hubs_poll_soon(struct fw_hubs *h, const struct fw_feed *f, int64_t spread_ms, struct fw_err *err)
 {
@@ -77,7 +77,7 @@ static int push_set(struct fw_hubs *h, struct view *v, struct fw_err *err)
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-/* ---- hubs -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- hubs ---------------------------------------------------------------- */
 
 static struct hub *hub_of(struct fw_hubs *h, struct fw_str url)
 {
@@ -138,7 +138,7 @@ static bool turn(struct fw_hubs *h, struct item *it, struct hub *hub, int64_t no
 	return true;
 }
 
-/* ---- callbacks --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- callbacks ----------------------------------------------------------- */
 
 static bool may_have_secret(const struct fw_hubs *h, const struct sub *s)
 {
@@ -241,7 +241,7 @@ static int callback_read(struct fw_hubs *h, struct view *v, struct fw_str token,
 	return callbacks_leave(h, v, err);
 }
 
-/* ---- requests ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 static void ask_free(struct ask *k)
 {
@@ -317,7 +317,7 @@ static int ask_begin(struct fw_hubs *h, struct item *it, struct hub *hub, struct
 	return 0;
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- looking ------------------------------------------------------------- */
 
 static int forget(struct fw_hubs *h, struct view *v, struct item *it, struct fw_err *err)
 {

@@ -16,7 +16,7 @@
 
 struct websub_meter websub_meter;
 
-/* ---- counts, until the hub thread stores them ------------------------------------------------------------------------------------------ */
+/* ---- counts, until the hub thread stores them ---------------------------- */
 
 #define COUNTED 1024 /* feeds at a time; what comes on top is not counted */
 
@@ -72,7 +72,7 @@ static int look_up(struct fw_store *st, struct fw_str token, struct fw_arena *a,
 	return rec_callback_get(st, token, a, out, err);
 }
 
-/* ---- intent ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- intent -------------------------------------------------------------- */
 
 static bool challenge_is_good(struct fw_str s)
 {
@@ -137,7 +137,7 @@ int fw_websub_intent(struct fw_store *st, const struct fw_websub_intent *in, int
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-/* ---- documents -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- documents ----------------------------------------------------------- */
 
 static enum fw_websub_verdict judge(const struct callback *cb, struct fw_str signature, struct fw_str body, struct fw_arena *a)
 {
@@ -215,7 +215,7 @@ int fw_websub_hint(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct 
 	return rc;
 }
 
-/* ---- what workers find --------------------------------------------------------------------------------------------------------------------- */
+/* ---- what workers find --------------------------------------------------- */
 
 int websub_led(struct fw_store *st, int64_t now_ms, bool *led, struct fw_err *err)
 {
@@ -257,7 +257,7 @@ void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const str
 		fw_warn("feed %lld: who asks hubs was not told of its hub: %s", (long long)o->feed_id, err.text);
 }
 
-/* ---- for people ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- for people ---------------------------------------------------------- */
 
 static int show(struct fw_store *st, const struct sub *s, struct fw_arena *a, struct fw_websub *out, struct fw_err *err)
 {

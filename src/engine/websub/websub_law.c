@@ -44,7 +44,7 @@ void sub_at(struct sub *s, int64_t at_ms)
 	s->next_ms = s->state == FW_WEBSUB_ACTIVE ? FW_MIN(at_ms, s->until_ms) : at_ms;
 }
 
-/* ---- what the feed wishes ---------------------------------------------------------------------------------------------------------- */
+/* ---- what the feed wishes ------------------------------------------------ */
 
 static bool hub_find(const struct sub_wish *w, struct fw_str hub, uint32_t *at)
 {
@@ -91,7 +91,7 @@ void sub_lost(struct sub *s, int64_t now_ms)
 	say(s, FW_STR("its callback was signed by another key: asked anew"));
 }
 
-/* ---- asking --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- asking -------------------------------------------------------------- */
 
 /* Nothing came of it: the next hub, or all of them again later. */
 static void failed(struct sub *s, const struct sub_wish *w, int64_t least_ms, int64_t now_ms, uint64_t rnd)
@@ -236,7 +236,7 @@ void sub_denied(struct sub *s, const struct sub_wish *w, struct fw_str reason, i
 		say(s, FW_STR("the hub refused, without a reason"));
 }
 
-/* ---- trust ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- trust --------------------------------------------------------------- */
 
 bool sub_missed(struct sub *s, int64_t polled_ms, int64_t before_ms, int64_t pushed_ms, int64_t now_ms)
 {
@@ -283,7 +283,7 @@ int64_t sub_lease_ms(struct fw_str seconds, int64_t asked_ms, char why[80])
 	return FW_MAX(s, least_ms);
 }
 
-/* ---- the protocol's texts --------------------------------------------------------------------------------------------------------------- */
+/* ---- the protocol's texts ------------------------------------------------ */
 
 void form_add(struct fw_buf *b, const char *name, struct fw_str value)
 {
@@ -339,7 +339,7 @@ bool signature_is_good(struct fw_str header, struct fw_str secret, struct fw_str
 		fw_hex_read(hex, got, n) && CRYPTO_memcmp(want, got, n) == 0;
 }
 
-/* ---- callbacks -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- callbacks ----------------------------------------------------------- */
 
 #define RANDOM_LEN (SUB_TOKEN_LEN / 2) /* digits; as many of the MAC behind them */
 

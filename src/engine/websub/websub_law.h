@@ -106,7 +106,7 @@ int64_t sub_push_until(const struct sub *s, int64_t now_ms);
  */
 int64_t sub_lease_ms(struct fw_str seconds, int64_t asked_ms, char why[80]);
 
-/* ---- the protocol's texts ------------------------------------------------------------------------------------------------------- */
+/* ---- the protocol's texts ------------------------------------------------ */
 
 /* name=value, percent-encoded, behind what is there. */
 void form_add(struct fw_buf *b, const char *name, struct fw_str value);

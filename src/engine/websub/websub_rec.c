@@ -13,7 +13,7 @@
 #define KEEP_MS (100 * FW_DAY_MS)   /* behind the last time anything was to be done: then it is forgotten, should nobody lead */
 #define ASK_KEEP_MS (10 * FW_DAY_MS)
 
-/* ---- keys ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- keys ---------------------------------------------------------------- */
 
 struct rec_key rec_key(const char *what, int64_t feed_id, const char *word)
 {
@@ -40,7 +40,7 @@ static struct rec_key callback_key(struct fw_str token)
 	return k;
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------- */
 
 /* A value is a JSON object of these; what is 0, false or empty is left out. */
 enum member_type { NUMBER, COUNT /* 32 bits */, FLAG, TEXT, WHY /* sub.why */, STATE /* an enum, by its name */ };
@@ -152,7 +152,7 @@ static bool value_read(struct fw_str value, const struct member *m, struct fw_ar
 	return good;
 }
 
-/* ---- records --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------- */
 
 static int put(struct fw_store *st, const char *key, struct fw_str value, int64_t now_ms, int64_t until_ms, struct fw_err *err)
 {
@@ -233,7 +233,7 @@ int rec_each(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, str
 	return rc;
 }
 
-/* ---- feed/N ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- feed/N -------------------------------------------------------------- */
 
 int rec_sub_put(struct fw_store *st, const struct sub *s, int64_t now_ms, struct fw_err *err)
 {
@@ -259,7 +259,7 @@ int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct
 	return rc;
 }
 
-/* ---- cb/TOKEN -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- cb/TOKEN ------------------------------------------------------------ */
 
 int rec_callback_put(struct fw_store *st, const struct callback *c, int64_t now_ms, struct fw_err *err)
 {
@@ -292,7 +292,7 @@ int rec_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err 
 	return rec_remove(st, callback_key(token).text, err);
 }
 
-/* ---- base ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- base ---------------------------------------------------------------- */
 
 int rec_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, struct fw_err *err)
 {
@@ -308,7 +308,7 @@ int rec_base_put(struct fw_store *st, struct fw_str base, int64_t now_ms, struct
 	return put(st, "base", base, now_ms, FW_NO_DATE, err);
 }
 
-/* ---- key ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- key ----------------------------------------------------------------- */
 
 int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err)
 {
@@ -337,7 +337,7 @@ int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_e
 	return rc;
 }
 
-/* ---- n/N ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- n/N ----------------------------------------------------------------- */
 
 int rec_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err)
 {
@@ -365,7 +365,7 @@ int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_m
 	return put_members(st, rec_key("n", more->feed_id, NULL).text, COUNTS, &now, now_ms, now_ms + KEEP_MS, err);
 }
 
-/* ---- brake/N ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- brake/N ------------------------------------------------------------- */
 
 /* Its time is all that it says. */
 int rec_brake_get(struct fw_store *st, int64_t feed_id, int64_t *brake_ms, struct fw_err *err)
@@ -386,7 +386,7 @@ int rec_brake_put(struct fw_store *st, int64_t feed_id, int64_t brake_ms, int64_
 	return put(st, rec_key("brake", feed_id, NULL).text, FW_STR(""), now_ms, FW_MAX(brake_ms, now_ms + 1), err);
 }
 
-/* ---- ask/N/WORD ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- ask/N/WORD ---------------------------------------------------------- */
 
 int rec_ask(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m, int64_t now_ms, struct fw_err *err)
 {

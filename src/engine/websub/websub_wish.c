@@ -33,7 +33,7 @@ int wish_base(const char *url, struct fw_buf *out, struct fw_err *err)
 	return out->rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
 }
 
-/* ---- wishes ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- wishes -------------------------------------------------------------- */
 
 /*
  * An address that is no UTF-8 (Latin-1 in a header), as it is asked for: with its bytes in percent. What is kept is JSON, and would come
@@ -140,7 +140,7 @@ uint64_t wish_hash(const struct sub_wish *w)
 	return fw_hasher_end64(&h) | 1;
 }
 
-/* ---- forms ------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- forms --------------------------------------------------------------- */
 
 void wish_subscribe_form(const struct sub *s, bool subscribe, struct fw_str token, struct fw_str secret, int64_t lease_ms, struct fw_buf *out)
 {

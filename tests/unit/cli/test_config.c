@@ -181,7 +181,7 @@ START_TEST(file_errors_name_the_line)
 	words(":3: unknown setting 'workesr': did you mean 'workers'?");
 	ck_assert_ptr_null(c->file);
 	ck_assert_int_eq(load("workers\n"), FW_EINVAL);
-	words(":1: 'workers' is not of the form: name = value");
+	words(":1: 'workers' does not have the form: name = value");
 	ck_assert_int_eq(load("#\nhttp2 = perhaps\n"), FW_EINVAL);
 	words(":2: http2 = 'perhaps' is not allowed: yes or no");
 	ck_assert_int_eq(ftruncate(fd, 10), 0); /* NUL bytes behind the text */
@@ -215,14 +215,14 @@ START_TEST(quotes)
 END_TEST
 
 static const struct { const char *line, *words; } MISQUOTED[] = {
-	{"user_agent = \"a", ":1: user_agent: the \" that its value begins with is not closed"},
-	{"user_agent = \"a\\\"", ":1: user_agent: the \" that its value begins with is not closed"},
-	{"user_agent = \"a # b", "is not closed"}, {"user_agent = 'it", "the ' that its value begins with is not closed"},
+	{"user_agent = \"a", ":1: user_agent: the opening \" of the value is not closed"},
+	{"user_agent = \"a\\\"", ":1: user_agent: the opening \" of the value is not closed"},
+	{"user_agent = \"a # b", "is not closed"}, {"user_agent = 'it", "the opening ' of the value is not closed"},
 	{"user_agent = \"", "is not closed"},
-	{"user_agent = \"a\" b", ":1: user_agent: 'b' stands behind the closing \" (within the quotes it is written \\\")"},
-	{"user_agent = 'it's'", "'s'' stands behind the closing '"}, {"user_agent = \"a\"#b", "'#b' stands behind"},
+	{"user_agent = \"a\" b", ":1: user_agent: 'b' follows the closing \" (inside the quotes write \\\")"},
+	{"user_agent = 'it's'", "'s'' follows the closing '"}, {"user_agent = \"a\"#b", "'#b' follows"},
 	{"workers = \"two\"", "workers = 'two' is not allowed"}, {"wrokers = \"", "did you mean 'workers'?"},
-	{"# a = \"b\nworkers # = 2", ":2: 'workers' is not of the form"},
+	{"# a = \"b\nworkers # = 2", ":2: 'workers' does not have the form"},
 };
 START_TEST(misquoted)
 {
@@ -246,18 +246,18 @@ START_TEST(store_of_a_file)
 	(void)fw_snprintf(was, sizeof(was), "%s", c->store);
 	memset(many, 'x', sizeof(many));
 	ck_assert_int_eq(store_file("postgres://u:p@h/d\n", 19, 0644), FW_EINVAL);
-	words("others may open it (mode 0644)");
+	words("other users may read it (mode 0644)");
 	words("chmod 600");
 	ck_assert_int_eq(store_file("\npostgres://u:p@h/d\n", 20, 0600), FW_EINVAL);
-	words("its first line is empty");
+	words("the first line is empty");
 	ck_assert_int_eq(store_file("a\0b", 3, 0600), FW_EINVAL);
-	words("its first line is no URL");
+	words("the first line is not a URL");
 	ck_assert_int_eq(store_file(many, sizeof(many), 0600), FW_EINVAL);
 	words("4095 bytes at most");
 	ck_assert_int_eq(fw_config_set(c, "store_file", "/nonexistent/store", "test", &err), FW_EINVAL);
 	words("store_file: /nonexistent/store: No such file");
 	ck_assert_int_eq(fw_config_set(c, "store_file", "/dev/null", "test", &err), FW_EINVAL);
-	words("/dev/null is no plain file");
+	words("/dev/null is not a regular file");
 	ck_assert_str_eq(c->store, was);
 	ck_assert_int_eq(store_file(" postgres://u:p@h/d \r\nmore\n", 27, 0600), 0);
 	ck_assert_str_eq(c->store, "postgres://u:p@h/d");
@@ -321,9 +321,9 @@ START_TEST(usual_places)
 END_TEST
 
 static const struct { const char *name, *value, *words; } CROSS[] = {
-	{"interval_min_ms", "2h", "interval_min_ms (2 h) is more than interval_ms (1 h)"},
-	{"interval_max_ms", "30m", "interval_ms (1 h) is more than interval_max_ms"},
-	{"connect_timeout_ms", "2m", "connect_timeout_ms (2 min) is more than total_timeout_ms"},
+	{"interval_min_ms", "2h", "interval_min_ms (2 h) is larger than interval_ms (1 h)"},
+	{"interval_max_ms", "30m", "interval_ms (1 h) is larger than interval_max_ms"},
+	{"connect_timeout_ms", "2m", "connect_timeout_ms (2 min) is larger than total_timeout_ms"},
 };
 START_TEST(settings_that_contradict)
 {
