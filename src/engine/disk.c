@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Free space of the disk that holds an SQLite store. */
+/* The free space of the disk that holds an SQLite store. */
 #include <errno.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -10,7 +10,7 @@
 
 #define MIB (INT64_C(1) << 20)
 
-/* The file's disk, or its folder's while there is no file yet. */
+/* The file system of the file, or of its folder if the file does not exist yet. */
 static int disk_of(struct fw_str file, struct statvfs *out)
 {
 	char path[4096];
@@ -37,11 +37,11 @@ int fw_config_room(const struct fw_config *c, struct fw_err *err)
 	if (!c->disk_free_min_bytes || !fw_str_eq(scheme, FW_STR("sqlite")))
 		return 0;
 	file = fw_store_url_rest(c->store);
-	if (disk_of(file, &v)) /* the store itself tells what is wrong with its path */
+	if (disk_of(file, &v)) /* opening the store reports what is wrong with its path */
 		return 0;
 	if (__builtin_mul_overflow((int64_t)v.f_bavail, (int64_t)v.f_frsize, &left) || left >= c->disk_free_min_bytes)
 		return 0;
 	return fw_err_set(err, FW_EAGAIN,
-		"%.*s: %lld MiB are free on its disk, disk_free_min_bytes keeps %lld MiB: free some, or set it lower",
+		"%.*s: %lld MiB free on its disk, below disk_free_min_bytes = %lld MiB: free some space, or lower it",
 		FW_STR_ARG(file), (long long)(left / MIB), (long long)(c->disk_free_min_bytes / MIB));
 }

@@ -220,7 +220,7 @@ def store_disk_full(base):
         server_limit(d, 4096)
         wait_for("503", lambda: load.refused > 10, 60)
         wait_for("it is not ready", lambda: d.ask("GET", "/readyz")[0] == 503)
-        wait_for("words", lambda: "the rows wait, next try" in d.wheel.words())
+        wait_for("words", lambda: "the rows wait, next attempt" in d.wheel.words())
         server_limit(d, resource.RLIM_INFINITY)
         more(load)
         load.stop()

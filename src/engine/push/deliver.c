@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A delivery: bytes that somebody brings become entries of a feed.
+ * A delivery: the body of a push becomes entries of a feed.
  *
- * What is read points into the body and lives in the delivery's arena; so do the rows. Storing needs no
- * lease: entries and the visit are written, and the feed's schedule, health, validators and rhythm stay,
- * because a push says nothing about the feed's server. A paused feed takes entries too: its owner paused the
- * requests. Only what no document has told yet (title and the like) is taken from the document.
+ * The document and its rows live in the delivery's arena; their strings point into the body.
+ * Storing needs no lease. It writes the entries and a visit. The feed's schedule, health,
+ * validators and rhythm stay, because a push says nothing about the feed's server. A paused feed
+ * accepts entries too: its owner paused the requests. Only fields of the feed that are still empty
+ * (title and the like) are taken from the document.
  *
- * A hub's document is limited by its feed's quota (quota.c). Of such, one at a time is stored in a process, so that each sees the count of
- * those before it. What the owner's own programs push is not limited.
+ * The quota (quota.c) limits a hub's document. Such documents are stored one at a time in a
+ * process, so that each sees the count of the ones before. Pushes of the owner's own programs have
+ * no quota.
  *
- * The outcome is made once. After FW_EAGAIN and FW_EIO the very same is sent again, over whatever connection:
- * the time of its visit tells the store whether it has it already. The counts are those of the last try then.
+ * The outcome is built once. After FW_EAGAIN or FW_EIO the same outcome is sent again, over any
+ * connection: the time of its visit tells the store whether it has it already. The counts are then
+ * those of the last attempt.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -31,17 +34,18 @@
 #define AGAIN_MS 100
 
 struct fw_delivery {
-	struct fw_arena arena;       /* document, rows */
-	struct fw_arena found;       /* the feed, as it was found last */
+	struct fw_arena arena;       /* the document and the rows */
+	struct fw_arena found;       /* the feed, as last read */
 	struct fw_document *doc;
 	struct fw_entry_row *row;
 	size_t row_n;
 	struct fw_feed was;
-	struct fw_feed feed;         /* the state to write */
+	struct fw_feed feed;         /* the feed to write */
 	struct fw_visit visit;
 	struct fw_outcome outcome;
-	bool is_made;                /* the outcome: from then on it stays as it is */
-	const struct fw_config *limits; /* a hub's: the quota's settings; else NULL */
+	bool is_made;                /* the outcome is built; it does not change any more */
+	/* the settings of the quota for a hub's document; else NULL */
+	const struct fw_config *limits;
 	struct quota quota;
 };
 
@@ -51,7 +55,9 @@ static pthread_mutex_t quota_lock = PTHREAD_MUTEX_INITIALIZER;
 
 enum body_type { BODY_ANY, BODY_LINES, BODY_UNKNOWN };
 
-/* What the sender says it is. JSON or XML, which dialect: the body tells better. */
+/*
+ * The type that the client declares. Format and dialect come from the body, which is more reliable.
+ */
 static enum body_type body_type(struct fw_str content_type)
 {
 	static const struct { const char *name; enum body_type type; } KNOWN[] = {
@@ -70,7 +76,7 @@ static enum body_type body_type(struct fw_str content_type)
 	return BODY_UNKNOWN;
 }
 
-/* Does it end with the end tag of a feed's root element? Comments and white space may follow. */
+/* True if s ends with the end tag of a feed's root element. Comments and white space may follow. */
 static bool ends_with_root(struct fw_str s)
 {
 	static const char *const ROOT[] = {"feed", "rss", "RDF", "Channel", "CHANNEL"};
@@ -100,7 +106,7 @@ static bool is_json(const struct fw_document *d)
 	return d->format == FW_JSON1 || d->format == FW_JSON11;
 }
 
-/* Repairs that may have cost entries. What else was put right is no reason to send a publisher away. */
+/* Refuses documents whose repairs may have lost entries; other repairs are accepted. */
 static int judge(const struct fw_document *d, struct fw_str body, struct fw_err *err)
 {
 	const struct fw_problem *p = d->problems, *last = p;
@@ -114,17 +120,20 @@ static int judge(const struct fw_document *d, struct fw_str body, struct fw_err 
 	}
 	for (; p; p = p->next)
 		last = p;
-	return fw_err_set(err, FW_EINVAL, "line %u, column %u: the document ends before its root element does", last ? last->line : 0,
+	return fw_err_set(err, FW_EINVAL, "line %u, column %u: the document ends before its root element is closed", last ? last->line : 0,
 		last ? last->column : 0);
 }
 
-/* What owners push may take all of parse_memory_bytes, however small it is; a hub's document is limited as one that is fetched. */
+/*
+ * An owner's push may use all of parse_memory_bytes, whatever its size. A hub's document gets the
+ * memory of a fetched one.
+ */
 static size_t memory_max(const struct fw_config *c, const struct fw_delivery_in *in)
 {
 	return in->is_hub ? rows_memory(in->body.len, (size_t)c->parse_memory_bytes) : (size_t)c->parse_memory_bytes;
 }
 
-/* Which limit it was, with the setting's name: the parser does not know it. */
+/* Names the limit and its setting, which the parser does not know. */
 static int limit_name(const struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_err *err)
 {
 	struct fw_err library = *err;
@@ -132,10 +141,10 @@ static int limit_name(const struct fw_delivery *d, const struct fw_config *c, co
 	if (in->is_hub && (d->arena.full || d->doc))
 		return rows_memory_short(in->body.len, (size_t)c->parse_memory_bytes, err);
 	if (d->arena.full || d->doc)
-		return fw_err_set(err, FW_ELIMIT, "%zu bytes whose entries take more than %lld bytes of memory: send them in parts, or raise"
-			" parse_memory_bytes", in->body.len, (long long)c->parse_memory_bytes);
+		return fw_err_set(err, FW_ELIMIT, "the entries of %zu bytes need more than %lld bytes of memory: send them in"
+			" parts, or raise parse_memory_bytes", in->body.len, (long long)c->parse_memory_bytes);
 	if (strstr(library.text, "max_bytes"))
-		return fw_err_set(err, FW_ELIMIT, "%s: max_body_bytes raises it", library.text);
+		return fw_err_set(err, FW_ELIMIT, "%s (raise max_body_bytes)", library.text);
 	return FW_ELIMIT;
 }
 
@@ -150,8 +159,8 @@ static int read_it(struct fw_delivery *d, const struct fw_config *c, const struc
 	if (type == BODY_UNKNOWN && in->any_type)
 		o.content_type = FW_STR_NONE;
 	else if (type == BODY_UNKNOWN)
-		return fw_err_set(err, FW_EUNSUP, "%.*s: entries come as application/feed+json, application/atom+xml, application/rss+xml or"
-			" application/x-ndjson", FW_STR_ARG(fw_str_sub(in->content_type, 0, 80)));
+		return fw_err_set(err, FW_EUNSUP, "%.*s: unsupported content type: send application/feed+json, application/atom+xml,"
+			" application/rss+xml or application/x-ndjson", FW_STR_ARG(fw_str_sub(in->content_type, 0, 80)));
 	if (!fw_str_trim(in->body).len)
 		return fw_err_set(err, FW_EINVAL, "the body is empty");
 	fw_settings_visit(c, &rules);
@@ -159,20 +168,21 @@ static int read_it(struct fw_delivery *d, const struct fw_config *c, const struc
 	rc = (type == BODY_LINES ? fw_parse_lines : fw_parse_into)(&d->arena, in->body, &o, &d->doc, err);
 	d->visit.parse_us = fw_mono_us() - begin;
 	d->visit.wire_bytes = d->visit.body_bytes = in->body.len;
-	if (rc == FW_ELIMIT && !strstr(err->text, "parse_memory_bytes")) /* a line names it itself */
+	/* the message for a line names it already */
+	if (rc == FW_ELIMIT && !strstr(err->text, "parse_memory_bytes"))
 		return limit_name(d, c, in, err);
-	if (!rc && in->strict && d->doc->ended_early) /* all or nothing */
+	if (!rc && in->strict && d->doc->ended_early)
 		return limit_name(d, c, in, err);
 	rc = rc || !in->strict ? rc : judge(d->doc, in->body, err);
 	if (rc)
 		return rc;
 	d->visit.item_n = (uint32_t)d->doc->entry_n;
 	if (in->strict && d->doc->dropped_n && d->doc->entry_n >= (size_t)c->max_entries)
-		return fw_err_set(err, FW_ELIMIT, "more than %lld entries: send them in parts (max_entries)", (long long)c->max_entries);
+		return fw_err_set(err, FW_ELIMIT, "more than max_entries = %lld entries: send them in parts, or raise it", (long long)c->max_entries);
 	d->row = rows_of_document(&d->arena, in->feed_id, d->doc, &d->row_n);
 	if (d->arena.full)
 		return limit_name(d, c, in, err);
-	return d->arena.failed ? fw_err_set(err, FW_ENOMEM, "no memory for the entries of a document of %zu bytes", in->body.len) : 0;
+	return d->arena.failed ? fw_err_set(err, FW_ENOMEM, "out of memory for the entries of a document of %zu bytes", in->body.len) : 0;
 }
 
 static int feed_find(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
@@ -202,7 +212,9 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
 	rc = fw_config_room(c, err);
 	rc = rc ? rc : feed_find(d, st, err);
-	/* as when it is fetched: relative addresses are those of where it came from last */
+	/*
+	 * relative URLs resolve against the final URL of the last fetch, as in a fetched document
+	 */
 	rc = rc ? rc : read_it(d, c, in, fw_arena_str(&d->arena, was->validator_url.len ? was->validator_url : was->url), err);
 	if (rc)
 		fw_delivery_close(d);
@@ -236,7 +248,7 @@ static int outcome_make(struct fw_delivery *d, struct fw_store *st, struct fw_er
 	if (rc)
 		return rc;
 	if (!fw_feed_takes_entries(d->was.status))
-		return fw_err_set(err, FW_EGONE, "feed %lld is %s: 'feedwheel resume' has it take entries again", (long long)d->was.id,
+		return fw_err_set(err, FW_EGONE, "feed %lld is %s and accepts no entries ('feedwheel resume' changes that)", (long long)d->was.id,
 			fw_feed_status_name(d->was.status));
 	d->feed = d->was;
 	*o = (struct fw_outcome){.feed_id = d->was.id, .feed = &d->feed, .groups = rows_feed_meta(&d->feed, d->doc, true) ? FW_GROUP_META : 0,
@@ -253,7 +265,7 @@ static int push(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
 	rc = rc ? rc : fw_store_push(st, &d->outcome, 1, err);
 	if (rc || !d->outcome.rc)
 		return rc;
-	return fw_err_set(err, d->outcome.rc, "feed %lld was removed meanwhile: nothing was stored", (long long)d->was.id);
+	return fw_err_set(err, d->outcome.rc, "feed %lld was removed meanwhile, so nothing was stored", (long long)d->was.id);
 }
 
 static int push_within_quota(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)

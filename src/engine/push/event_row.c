@@ -37,6 +37,6 @@ int fw_event_of_row(struct fw_str row, struct fw_arena *a, struct fw_event *out,
 	if (a->failed)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!o)
-		return fw_err_set(err, FW_EFORMAT, "no JSON: %s", why.text);
-	return ok ? 0 : fw_err_set(err, FW_EFORMAT, "no row of table incoming: a member is missing or of another type");
+		return fw_err_set(err, FW_EFORMAT, "not valid JSON: %s", why.text);
+	return ok ? 0 : fw_err_set(err, FW_EFORMAT, "not a row of table incoming: a member is missing or has the wrong type");
 }

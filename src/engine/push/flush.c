@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The rings of what is pushed, and the thread that flushes them into the store.
+ * Ingest: the producers' rings, and the flusher thread that stores their rows in bulk.
  *
- * A record in a ring is a row, or, before the rows of one publish, who waits for their commit. The flusher reads rows of all lanes
- * into one batch, oldest first (the rows themselves stay in the rings), and commits it when it has flush_rows, when its oldest row has waited
- * for flush_ms, or, when somebody waits, after flush_durable_ms at the latest: as soon as as many wait as were answered last time, for then
- * all who ask again and again have asked. When more wait than that, it takes twice as many: a commit has its price. Only what is committed,
- * or set aside, is released.
+ * A record in a ring is a row, or a waiting caller (fw_push_wait), which precedes the rows of its
+ * publish. The flusher collects rows of all lanes into one batch, lowest id first; their texts stay
+ * in the rings. It commits the batch when one of these holds:
  *
- * Asleep it is woken seldom: by the first row after a pause, by whoever waits for a commit, and when a lane holds its share of a batch. A
- * producer publishes, says that it is no longer busy, then looks whether the flusher sleeps; the flusher says that it sleeps, looks
- * whether producers are busy, then for rows once more. All this in one order (seq_cst): one of the two sees the other.
+ * - the batch has flush_rows rows, or its oldest row is flush_ms old;
+ * - a caller has waited for flush_durable_ms;
+ * - as many callers wait as the last batch answered. Clients that push in a loop have then all sent
+ * their next push.
+ *
+ * A batch holds at most twice flush_rows: a commit has a fixed cost, so under load larger batches
+ * are cheaper. Ring space is released only after its rows are committed or are dead letters.
+ *
+ * Wake-ups are rare while the flusher sleeps: for the first row after a pause, for a waiting
+ * caller, and when a lane holds its share of a batch. No wake-up is lost: a producer publishes,
+ * clears busy, then reads asleep; the flusher sets asleep, reads every busy, then looks for rows
+ * again. All of these are seq_cst, so at least one side sees the other.
  */
 #include <errno.h>
 #include <poll.h>
@@ -34,13 +41,13 @@
 
 #define IP_TEXT_MAX INET6_ADDRSTRLEN
 
-enum { AWAKE, IDLE /* wakes for anything */, COLLECTING /* wakes for who waits, and for much */ };
+enum { AWAKE, IDLE /* any row wakes it */, COLLECTING /* a waiting caller or many rows wake it */ };
 enum { RECORD_ROW, RECORD_WAIT };
 
-struct row { /* a record */
+struct row { /* a record of a ring */
 	uint8_t kind, ip_len;
 	uint16_t property_len;
-	uint32_t rows;             /* RECORD_WAIT: so many behind it belong to it */
+	uint32_t rows;             /* RECORD_WAIT: number of rows after it that belong to it */
 	int64_t id;                /* RECORD_WAIT: 0 */
 	int64_t section, item, stamp_ms;
 	struct fw_push_wait *wait; /* RECORD_WAIT */
@@ -51,20 +58,20 @@ struct row { /* a record */
 struct fw_lane_in {
 	struct fw_byte_ring ring;
 	struct fw_ingest *in;
-	/* the producer's */
-	_Alignas(FW_CACHE_LINE) _Atomic bool busy; /* between begin and publish or forget */
+	/* written by the producer */
+	_Alignas(FW_CACHE_LINE) _Atomic bool busy; /* from begin to publish or forget */
 	uint32_t draft_n;
-	struct row *draft_wait;      /* NULL: nobody waits */
+	struct row *draft_wait;      /* NULL: no caller waits */
 	int64_t draft_ms;
 	_Atomic uint64_t put_n, full_n;
-	/* the flusher's */
+	/* written by the flusher */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t taken_n;
-	struct fw_push_wait *wait; /* whose rows are being read */
+	struct fw_push_wait *wait; /* the caller whose rows are being collected */
 	uint32_t wait_left;
 };
 
 struct batch_row {
-	struct fw_push_wait *wait; /* NULL: nobody */
+	struct fw_push_wait *wait; /* NULL: no caller waits */
 	char ip[IP_TEXT_MAX];
 };
 
@@ -78,23 +85,27 @@ struct fw_ingest {
 	_Atomic int64_t close_by_ms;  /* monotonic */
 	/* counters, written by the flusher */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t stored_n, dead_n, flush_n, retry_n, flush_us, flush_cpu_us, bucket[FW_FLUSH_BUCKETS];
-	_Atomic int64_t oldest_ms;    /* Unix time; 0: nothing waits */
+	_Atomic int64_t oldest_ms;    /* Unix time; 0: no row waits */
 	_Atomic bool away, replayed;
-	/* the flusher's alone */
+	/* private to the flusher */
 	struct fw_store *st;
 	struct fw_spill *spill;       /* NULL: none */
-	struct fw_spill_reader *reader; /* of what an earlier process left; NULL: all is read */
-	bool replaying;               /* the batch is from there */
-	bool given_up;                /* what is dropped now is not stored */
-	struct fw_event *event;       /* the batch, as the store wants it */
-	struct batch_row *row;        /* and what belongs to it here */
-	size_t n, done;               /* rows; of them committed or set aside, from the front */
-	size_t due_n, cap;            /* it is stored when it has so many; has at most so many */
-	size_t waiting, answered;     /* publishes that somebody waits for; that were answered by the last batch */
-	uint64_t left;                /* given up */
-	int64_t *head_id;             /* of each lane's next record; INT64_MAX: it has none */
-	int64_t since_ms, waiting_since_ms; /* monotonic: when the batch was begun; when the first who waits was seen */
-	struct retry retry;                 /* an outage */
+	/* reads the files of earlier processes; NULL: all are read */
+	struct fw_spill_reader *reader;
+	bool replaying;               /* the batch comes from the reader */
+	bool given_up;                /* rows released now are not stored */
+	struct fw_event *event;       /* the batch, in the form of the store */
+	struct batch_row *row;        /* per row: the caller and the IP address text */
+	/* rows in the batch; the first `done` of them are committed or dead letters */
+	size_t n, done;
+	size_t due_n, cap;            /* rows that make a batch due; maximum rows of a batch */
+	/* publishes with a waiting caller; those that the last batch answered */
+	size_t waiting, answered;
+	uint64_t left;                /* rows that were abandoned */
+	int64_t *head_id;             /* id of each lane's next record; INT64_MAX: none */
+	/* monotonic: start of the batch; when the first waiting caller was seen */
+	int64_t since_ms, waiting_since_ms;
+	struct retry retry;                 /* backoff during an outage */
 	size_t lane_n;
 	struct fw_lane_in lane[];
 };
@@ -137,7 +148,10 @@ int fw_ingest_begin(struct fw_lane_in *l, struct fw_push_wait *wait)
 {
 	struct row *w;
 
-	/* busy, then a look at closing; the flusher: closing, then a look at busy. One of them sees the other. */
+	/*
+	 * Set busy, then read closing. The flusher sets closing, then reads busy: at least one side
+	 * sees the other.
+	 */
 	atomic_store(&l->busy, true);
 	if (atomic_load(&l->in->closing)) {
 		atomic_store(&l->busy, false);
@@ -225,7 +239,7 @@ static void wait_begin(struct fw_ingest *in, struct fw_lane_in *l, const struct 
 	w->left = r->rows;
 	w->rc = 0;
 	w->why[0] = 0;
-	if (!r->rows) { /* nothing was put: nothing to wait for */
+	if (!r->rows) { /* no rows: nothing to wait for */
 		wait_over(in, w);
 		return;
 	}
@@ -235,7 +249,7 @@ static void wait_begin(struct fw_ingest *in, struct fw_lane_in *l, const struct 
 		in->waiting_since_ms = mono_ms;
 }
 
-/* inet_ntop prints by a format, which is as much work as all the rest of taking a row. */
+/* Formats an IPv4 address. inet_ntop() would cost as much as the rest of row_take(). */
 static size_t ip4_text(const unsigned char ip[4], char *to)
 {
 	char *p = to;
@@ -252,7 +266,7 @@ static size_t ip4_text(const unsigned char ip[4], char *to)
 	return (size_t)(p - to);
 }
 
-/* l is NULL for one that an earlier process left. */
+/* Adds a row to the batch. l is NULL for a row of an earlier process. */
 static void row_take(struct fw_ingest *in, struct fw_lane_in *l, const struct row *r)
 {
 	struct fw_event *e = &in->event[in->n];
@@ -279,7 +293,7 @@ static void head_look(struct fw_ingest *in, size_t lane)
 	in->head_id[lane] = r ? r->id : INT64_MAX;
 }
 
-/* Rows from one lane as far as this id, until it is empty or the batch is full. */
+/* Takes rows from one lane up to this id, until the lane is empty or the batch is full. */
 static void lane_take(struct fw_ingest *in, size_t lane, int64_t upto, int64_t mono_ms)
 {
 	struct fw_lane_in *l = &in->lane[lane];
@@ -298,7 +312,7 @@ static void lane_take(struct fw_ingest *in, size_t lane, int64_t upto, int64_t m
 		atomic_fetch_add_explicit(&l->taken_n, in->n - before, memory_order_relaxed);
 }
 
-/* From all lanes, in the order of the ids: that is how a store's tree takes them with the least work and space. */
+/* Merges all lanes in order of the ids: ascending keys cost a B-tree the least work and space. */
 static void lanes_take(struct fw_ingest *in, int64_t mono_ms)
 {
 	for (size_t i = 0; i < in->lane_n; i++)
@@ -337,7 +351,10 @@ static void collect(struct fw_ingest *in, int64_t mono_ms)
 	}
 }
 
-/* Its rows are committed or set aside: who waits for the last of theirs is told, and the rings have their room again. */
+/*
+ * The batch is committed or in dead letters: answers the callers whose last row it had, and
+ * releases the rings' space.
+ */
 static void batch_over(struct fw_ingest *in)
 {
 	in->answered = 0;
@@ -356,7 +373,7 @@ static void batch_over(struct fw_ingest *in)
 		}
 	}
 	in->n = in->done = 0;
-	in->waiting_since_ms = fw_mono_ms(); /* of those whose rows are in the next batch too */
+	in->waiting_since_ms = fw_mono_ms(); /* for callers with more rows in the next batch */
 	atomic_store_explicit(&in->oldest_ms, 0, memory_order_relaxed);
 }
 
@@ -376,7 +393,7 @@ static void replay_end(struct fw_ingest *in)
 	in->reader = NULL;
 }
 
-/* Rows of the open file, as many as a batch takes. */
+/* Fills the batch with rows of the open file. */
 static void replay_file(struct fw_ingest *in)
 {
 	struct fw_str record;
@@ -387,11 +404,11 @@ static void replay_file(struct fw_ingest *in)
 		if (record.len >= sizeof(*r) && r->kind == RECORD_ROW && record.len == sizeof(*r) + r->property_len)
 			row_take(in, NULL, r);
 		else
-			fw_error("spill_dir: a record of %zu bytes is no row of this version: passed over", record.len);
+			fw_error("spill_dir: skipped a record of %zu bytes that is not a row of this version", record.len);
 	}
 }
 
-/* The next batch of what is left there. What was stored before is passed over by the store. */
+/* Collects the next batch from the files of earlier processes. The store skips rows that it has. */
 static void replay(struct fw_ingest *in)
 {
 	replay_file(in);
@@ -414,13 +431,13 @@ static void ask_later(struct fw_ingest *in, const char *doing, const struct fw_e
 
 	atomic_store(&in->away, true);
 	atomic_fetch_add(&in->retry_n, 1);
-	fw_warn("%s: %s; the rows wait, next try in %d ms", doing, err->text, (int)wait);
+	fw_warn("%s: %s; the rows wait, next attempt in %d ms", doing, err->text, (int)wait);
 }
 
 static void outage_over(struct fw_ingest *in)
 {
 	if (in->retry.pause_ms)
-		fw_info("the store takes rows again");
+		fw_info("the store accepts rows again");
 	in->retry = (struct retry){0};
 	atomic_store(&in->away, false);
 }
@@ -438,7 +455,7 @@ static bool store_ready(struct fw_ingest *in)
 	return false;
 }
 
-/* A row that the store will never take: aside, with the reason. */
+/* Stores a row that the store refuses as a dead letter, with the reason. */
 static int set_aside(struct fw_ingest *in, size_t i, const struct fw_err *why, struct fw_err *err)
 {
 	struct fw_push_wait *w = in->row[i].wait;
@@ -450,9 +467,9 @@ static int set_aside(struct fw_ingest *in, size_t i, const struct fw_err *why, s
 	dead.row = fw_buf_str(&json);
 	rc = json.rc ? fw_err_set(err, json.rc, "out of memory") : fw_store_event_bury(in->st, &dead, err);
 	if (!rc)
-		fw_warn("a row was refused and set aside: %s", why->text);
-	else if (!retry_is_passing(rc)) /* then it is kept here */
-		fw_error("a row was refused (%s), and so was setting it aside (%s): %.*s", why->text, err->text, FW_STR_ARG(fw_buf_str(&json)));
+		fw_warn("a row was refused and is a dead letter now: %s", why->text);
+	else if (!retry_is_passing(rc)) /* the log is the only copy left */
+		fw_error("a row was refused (%s), and so was its dead letter (%s): %.*s", why->text, err->text, FW_STR_ARG(fw_buf_str(&json)));
 	fw_buf_finish(&json);
 	if (retry_is_passing(rc))
 		return rc;
@@ -476,7 +493,10 @@ static void flushed(struct fw_ingest *in, size_t n, int64_t us)
 	atomic_fetch_add(&in->stored_n, n);
 }
 
-/* Store rows [done, done + n), halving where they are refused. done counts what is dealt with. */
+/*
+ * Stores rows [done, done + n). On a refusal it halves the range to isolate the refused rows.
+ * Advances done over the rows that are handled.
+ */
 static int store_rows(struct fw_ingest *in, size_t n, struct fw_err *err)
 {
 	int64_t start_us = fw_mono_us(), cpu_us = fw_thread_cpu_us();
@@ -533,7 +553,7 @@ static void doze(struct fw_ingest *in, int64_t ms)
 		fw_debug("wake-up: %s", strerror(errno));
 }
 
-/* How long nothing happens by itself, ms; -1: for ever. */
+/* Time until the batch is due, in ms; -1: no batch. */
 static int64_t quiet_ms(const struct fw_ingest *in, int64_t mono_ms)
 {
 	int64_t until;
@@ -546,7 +566,10 @@ static int64_t quiet_ms(const struct fw_ingest *in, int64_t mono_ms)
 	return FW_MAX(until - mono_ms, 0);
 }
 
-/* Is nobody putting anything? What anybody has published before is seen by who asks; so all are looked at, whatever the first says. */
+/*
+ * True if no producer is between begin and publish. There is no early exit: reading every flag
+ * orders the caller after everything that was published before.
+ */
 static bool all_quiet(const struct fw_ingest *in)
 {
 	size_t busy = 0;
@@ -568,18 +591,19 @@ static void sleep_until_due(struct fw_ingest *in)
 	atomic_store_explicit(&in->asleep, AWAKE, memory_order_relaxed);
 }
 
-/* The store did not come back in time: who waits is told, the rest is counted. */
+/* The store did not recover in time: answers the callers, and counts the rows that are lost. */
 static void give_up(struct fw_ingest *in)
 {
 	while (in->n || !all_quiet(in)) {
 		for (size_t i = in->done; i < in->n && !in->replaying; i++)
-			in->left += !in->spill || in->row[i].wait; /* the others are on the disk */
+			/* the others are in the write-ahead log */
+			in->left += !in->spill || in->row[i].wait;
 		for (size_t i = in->done; i < in->n; i++) {
 			struct fw_push_wait *w = in->row[i].wait;
 
 			if (w && w->rc == 0) {
 				w->rc = FW_EAGAIN;
-				fw_str_copy(w->why, sizeof(w->why), FW_STR("the server is stopping, and its store does not answer"));
+				fw_str_copy(w->why, sizeof(w->why), FW_STR("the server is stopping, and its store does not respond"));
 			}
 		}
 		in->given_up = true;
@@ -602,10 +626,11 @@ static void *flusher_main(void *arg)
 			break;
 		}
 		if (closing && in->reader && !in->replaying)
-			replay_end(in); /* the rest is for the next start */
+			replay_end(in); /* the next start replays the rest */
 		if (in->reader && !in->n)
 			replay(in);
-		if (!in->done && !in->replaying) /* else what is done with is not released yet: no new rows between */
+		/* a partly stored or replayed batch is finished before new rows are added */
+		if (!in->done && !in->replaying)
 			collect(in, mono_ms);
 		if (closed && !in->n)
 			break;
@@ -614,7 +639,7 @@ static void *flusher_main(void *arg)
 		else if (batch_due(in, mono_ms))
 			flush(in);
 		else if (closing)
-			sched_yield(); /* somebody is putting a last row */
+			sched_yield(); /* a producer is still publishing */
 		else
 			sleep_until_due(in);
 	}
@@ -650,10 +675,10 @@ static int lanes_init(struct fw_ingest *in, struct fw_err *err)
 
 		in->lane[i].in = in;
 		if (rc == FW_EINVAL)
-			return fw_err_set(err, rc, "ring_bytes = %lld is too small for %zu rings: 4 KiB each at least",
+			return fw_err_set(err, rc, "ring_bytes = %lld is too small for %zu rings: each needs at least 4 KiB",
 				(long long)in->config->ring_bytes, in->lane_n);
 		if (rc)
-			return fw_err_set(err, rc, "no memory for rings of %lld bytes: lower ring_bytes", (long long)in->config->ring_bytes);
+			return fw_err_set(err, rc, "out of memory for rings of %lld bytes (lower ring_bytes)", (long long)in->config->ring_bytes);
 	}
 	return 0;
 }
@@ -680,15 +705,15 @@ int fw_ingest_open(const struct fw_config *c, size_t lanes, struct fw_ingest **o
 	in->head_id = calloc(lanes, sizeof(*in->head_id));
 	rc = lanes_init(in, err);
 	if (!rc && (!in->event || !in->row || !in->head_id))
-		rc = fw_err_set(err, FW_ENOMEM, "no memory for batches of %zu rows: lower flush_rows", in->cap);
+		rc = fw_err_set(err, FW_ENOMEM, "out of memory for batches of %zu rows (lower flush_rows)", in->cap);
 	if (!rc && in->wake_fd < 0)
-		rc = fw_err_set(err, FW_EIO, "no file descriptor for the flusher: %s", strerror(errno));
+		rc = fw_err_set(err, FW_EIO, "cannot create the flusher's eventfd: %s", strerror(errno));
 	if (!rc && c->spill_dir)
 		rc = fw_spill_open(c->spill_dir, c->spill_sync_ms, lanes, &in->spill, err);
 	if (!rc && c->spill_dir)
 		rc = fw_spill_reader_open(c->spill_dir, &in->reader, err);
 	if (!rc && pthread_create(&in->thread, NULL, flusher_main, in))
-		rc = fw_err_set(err, FW_EIO, "no thread for the flusher: see ulimit -u");
+		rc = fw_err_set(err, FW_EIO, "cannot start the flusher thread (see ulimit -u)");
 	if (rc)
 		fw_ingest_destroy(in);
 	else

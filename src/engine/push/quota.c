@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A feed's quota: feed_entries_max new entries a day, feed_bytes_max bytes of new and changed ones.
- * A feed's publisher decides what is in it, and could otherwise write as fast as our disk takes it.
+ * A feed's quota: at most feed_entries_max new entries and feed_bytes_max bytes of new and changed
+ * entries a day. Without it, a feed's publisher could write as fast as our disk accepts it.
  *
- *   - A small document is not counted: one that is within the feed's share of both limits for the
- *     time since its last visit (at least a minute, at most a day). All small documents of a day
- *     together stay below the limit. So ordinary feeds cost nothing, and a feed stores at most twice
- *     the limit a day. A hub's push has no share, because the hub chooses when it comes.
- *   - Every other document is counted in a record of kind "quota": the key is the feed's number, the
- *     value "SINCE NEW BYTES WAITING". The day begins with the first counted document. The record is
- *     read before the commit and written after it. A hub's push may come between: then the later of
- *     the two counts, and at most one document is not counted.
- *   - A document that may pass a limit: the feed's keys are read, which tells new and changed entries
- *     from known ones. Of these the newest are taken until the limit is reached. The rest is left out
- *     and counted as waiting.
- *   - Bytes: the store says how many entries are new or changed, but not which. Below half of
- *     feed_bytes_max each of them counts as the largest entry of its document. From half of it on keys
- *     are read and bytes are exact. So a feed that brings less than half is never held back.
+ * - Small documents are not counted: those within the feed's share of both limits for the time
+ * since its last visit (at least a minute, at most a day). All small documents of a day together
+ * stay below the limit. So ordinary feeds cost nothing, and a feed stores at most twice the limit a
+ * day. A hub's push has no share, because the hub chooses its time.
+ * - Every other document is counted in a record of kind "quota": the key is the feed's id, the
+ * value "SINCE NEW BYTES WAITING". The day starts with the first counted document. The record is
+ * read before the commit and written after it. If a hub's push comes between, the later write wins,
+ * and at most one document is not counted.
+ * - For a document that may exceed a limit, the feed's keys are read, to separate new and changed
+ * entries from known ones. The newest of these are stored until the limit is reached. The rest is
+ * left out and counted as waiting.
+ * - The store reports how many entries are new or changed, but not which. Below half of
+ * feed_bytes_max each of them counts as the largest entry of its document. Above half the keys are
+ * read and the bytes are exact. So a feed below half of the limit is never limited.
  *
- * A caller that leaves something out must have the document come again (visit_comes_again()).
+ * A caller that leaves entries out must have the document fetched again (visit_comes_again()).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@
 
 #define KIND FW_STR("quota")
 #define KEY_MAX 24
-#define ROW_BYTES 64 /* an entry besides its texts: numbers, keys, index entries */
+#define ROW_BYTES 64 /* overhead of an entry besides its texts: numbers, keys, index entries */
 
 /* ---- the record ---------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ static void key_write(char out[KEY_MAX], int64_t feed_id)
 	(void)fw_snprintf(out, KEY_MAX, "%019lld", (long long)feed_id);
 }
 
-/* False: its day is over, or the value is not ours. */
+/* False: the day of the record is over, or its value is invalid. */
 static bool record_read(const struct fw_record *r, int64_t now_ms, struct fw_quota *q)
 {
 	struct fw_str rest = r->value;
@@ -69,7 +69,7 @@ int fw_quota_get(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw
 	fw_arena_init(&a, 0);
 	rc = fw_store_record_get(st, KIND, fw_str(key), &a, &r, err);
 	if (!rc && !record_read(&r, now_ms, out))
-		rc = fw_err_set(err, FW_ENOTFOUND, "no day of feed %lld is counted", (long long)feed_id);
+		rc = fw_err_set(err, FW_ENOTFOUND, "no quota is recorded for feed %lld", (long long)feed_id);
 	fw_arena_finish(&a);
 	return rc;
 }
@@ -146,8 +146,8 @@ struct sorted {
 struct rows {
 	struct fw_entry_row *row;
 	size_t n;
-	unsigned char *state; /* an enum row_state, or ROW_LEFT */
-	struct sorted *order; /* new and changed ones, newest first */
+	unsigned char *state; /* enum row_state, or ROW_LEFT */
+	struct sorted *order; /* new and changed rows, newest first */
 };
 
 static int newest_first(const void *a, const void *b)
@@ -159,7 +159,10 @@ static int newest_first(const void *a, const void *b)
 	return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* The entry that passes the limit is taken: one larger than the limit would wait for ever. */
+/*
+ * The entry that crosses the limit is stored: otherwise an entry larger than the limit would wait
+ * forever.
+ */
 static void pick(struct rows *r, struct quota *q, const struct fw_config *c, int64_t now_ms)
 {
 	int64_t new_n = q->before.new_n, bytes = q->before.bytes;
@@ -258,5 +261,5 @@ void quota_put(const struct quota *q, struct fw_store *st, const struct fw_outco
 	r.key = fw_str(key);
 	r.value = fw_str(value);
 	if (fw_store_record_put(st, &r, false, NULL, &err))
-		fw_warn("feed %lld: its entries are stored, but could not be counted: %s", (long long)o->feed_id, err.text);
+		fw_warn("feed %lld: the entries are stored, but not counted in its quota: %s", (long long)o->feed_id, err.text);
 }

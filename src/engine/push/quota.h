@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: ISC */
-/* A feed's quota: what one feed may bring a day. The rules stand at the top of quota.c. */
+/* A feed's quota: the daily limits of one feed. quota.c describes the rules. */
 #ifndef FW_ENGINE_QUOTA_H
 #define FW_ENGINE_QUOTA_H
 
 #include "api/quota.h"
 
-struct quota { /* of one document; zeroed: not looked at yet */
+struct quota { /* of one document; zeroed: quota_take() was not called yet */
 	bool taken;            /* quota_take() is done */
-	bool counts;           /* it is counted when it is stored */
-	bool exact;            /* bytes are those of new and changed entries */
+	bool counts;           /* quota_put() counts it after the commit */
+	bool exact;            /* bytes is the exact size of the new and changed entries */
 	struct fw_quota before;
-	int64_t bytes;         /* exact: of new and changed entries; else of all entries, */
-	int64_t largest_bytes; /* and of the largest of them */
+	/* size of the new and changed entries if exact, else of all entries */
+	int64_t bytes;
+	int64_t largest_bytes; /* size of the largest entry */
 	int64_t left_n;        /* entries that were left out */
 };
 
 /*
- * Before the commit: leave out of o what passes the limits. row is o->entries. is_visit: false for a hub's push. A second call does nothing. Errors: the store's;
- * nothing is changed then.
+ * Before the commit: removes the entries above the limits from o. row is o->entries, reordered in
+ * place. is_visit: false for a hub's push. A second call does nothing.
+ * Errors: those of the store; then nothing has changed.
  */
 FW_MUST_CHECK int quota_take(struct quota *q, struct fw_store *st, const struct fw_config *c,
 	const struct fw_feed *was, bool is_visit, struct fw_entry_row *row, struct fw_outcome *o, int64_t now_ms,
 	struct fw_err *err);
-/* After the commit: count what was stored. Should that fail, the log says so. */
+/* After the commit: counts what was stored. A failure is only logged. */
 void quota_put(const struct quota *q, struct fw_store *st, const struct fw_outcome *o, int64_t now_ms);
 
 #endif

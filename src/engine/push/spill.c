@@ -22,7 +22,7 @@
 
 #define SUFFIX ".spill"
 #define EARLY ".new"
-#define SEGMENT_BYTES ((size_t)16 << 20) /* then another file is begun */
+#define SEGMENT_BYTES ((size_t)16 << 20) /* a full segment is followed by a new file */
 #define HEADER 16
 #define MAGIC 0x31737766u /* "fws1" */
 #define PADDED(len) (((size_t)(len) + 7) & ~(size_t)7)
@@ -33,12 +33,15 @@ struct segment {
 	char *path;
 	int fd;
 	size_t bytes;
-	uint64_t last_row; /* of the lane */
-	bool dirty;        /* written to since it was synced */
-	bool closed;       /* nothing more goes in */
+	uint64_t last_row; /* number of the segment's last row in its lane */
+	bool dirty;        /* written since the last sync */
+	bool closed;       /* no more appends */
 };
 
-/* One lane. The producer appends to the newest segment, the flusher deletes old ones: seldom, so a mutex guards the list. */
+/*
+ * One lane's log. The producer appends to the newest segment, the flusher deletes old ones. The
+ * mutex guards the list; there is little contention.
+ */
 struct spill_lane {
 	pthread_mutex_t lock;
 	struct segment *oldest, *newest;
@@ -52,7 +55,7 @@ struct fw_spill {
 	_Atomic uint64_t next_file;
 	pthread_t thread;
 	bool threaded;
-	pthread_mutex_t lock; /* with the condition: closing */
+	pthread_mutex_t lock; /* guards closing, with cond */
 	pthread_cond_t cond;
 	bool closing;
 	size_t lane_n;
@@ -69,7 +72,9 @@ static void segment_free(struct segment *g, bool drop)
 	free(g);
 }
 
-/* It gets its name when it is locked: a reader takes what nobody holds. */
+/*
+ * The file gets its final name after it is locked: a reader opens any file that no process holds.
+ */
 static struct segment *segment_new(struct fw_spill *s, struct fw_err *err)
 {
 	unsigned long long number = atomic_fetch_add(&s->next_file, 1);
@@ -128,12 +133,15 @@ static int segment_write(struct segment *g, const char *p, size_t len, bool sync
 		g->bytes += len;
 		return 0;
 	}
-	/* half a record ends the file for a reader; and a full disk gets its room back when this file goes, its rows stored */
+	/*
+	 * Truncate: half a record would end the file for a reader. Close it: once its rows are
+	 * stored, the file is deleted and frees space on a full disk.
+	 */
 	g->closed = ftruncate(g->fd, (off_t)g->bytes) || g->bytes;
-	return fw_err_set(err, FW_EIO, "spill_dir: %s: %s: free space there", g->path, strerror(e));
+	return fw_err_set(err, FW_EIO, "spill_dir: %s: %s (free some space there)", g->path, strerror(e));
 }
 
-/* Those before the newest whose rows are all stored. */
+/* Deletes the segments before the newest whose rows are all stored. */
 static void segments_drop(struct spill_lane *l)
 {
 	while (l->oldest && l->oldest != l->newest && l->oldest->last_row <= l->stored) {
@@ -189,7 +197,10 @@ void fw_spill_stored(struct fw_spill *s, size_t lane, uint64_t rows)
 
 /* ---- the disk ------------------------------------------------------------ */
 
-/* A segment that has to be synced, as a descriptor of our own: it may be closed meanwhile, and nobody shall wait for the disk. -1: none. */
+/*
+ * The descriptor of a segment that needs a sync, duplicated: the segment may be closed meanwhile,
+ * and the lock must not be held during disk I/O. -1: none.
+ */
 static int dirty_take(struct spill_lane *l)
 {
 	int fd = -1;
@@ -211,7 +222,7 @@ static void lane_sync(struct spill_lane *l)
 
 	while ((fd = dirty_take(l)) >= 0) {
 		if (fdatasync(fd))
-			fw_warn("spill_dir: what was accepted may not outlive a power failure: %s", strerror(errno));
+			fw_warn("spill_dir: accepted rows may be lost in a power failure, sync failed: %s", strerror(errno));
 		close(fd);
 	}
 }
@@ -250,7 +261,7 @@ int fw_spill_open(const char *folder, int64_t sync_ms, size_t lanes, struct fw_s
 	s->folder = fw_str_dup(fw_str(folder));
 	s->sync_ms = sync_ms;
 	s->lane_n = lanes;
-	/* unique: a process number may come again */
+	/* the time makes it unique, because pids are reused */
 	(void)fw_snprintf(s->name, sizeof(s->name), "%lld-%d", (long long)fw_now_ms(), (int)getpid());
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->cond, NULL);
@@ -260,7 +271,7 @@ int fw_spill_open(const char *folder, int64_t sync_ms, size_t lanes, struct fw_s
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc && sync_ms) {
 		s->threaded = pthread_create(&s->thread, NULL, sync_main, s) == 0;
-		rc = s->threaded ? 0 : fw_err_set(err, FW_EIO, "no thread for the spill: see ulimit -u");
+		rc = s->threaded ? 0 : fw_err_set(err, FW_EIO, "cannot start the write-ahead log's sync thread (see ulimit -u)");
 	}
 	if (rc)
 		fw_spill_close(s);
@@ -343,7 +354,7 @@ static void file_shut(struct fw_spill_reader *r)
 	r->damaged = false;
 }
 
-/* False: it is held by a process that lives, or cannot be read. */
+/* False: a live process holds the file, or it cannot be read. */
 static bool file_take(struct fw_spill_reader *r, const char *name)
 {
 	struct fw_buf path = FW_BUF_INIT(0);
@@ -356,17 +367,17 @@ static bool file_take(struct fw_spill_reader *r, const char *name)
 	r->fd = r->path ? open(r->path, O_RDWR | O_CLOEXEC) : -1;
 	if (r->fd < 0 || flock(r->fd, LOCK_EX | LOCK_NB) || fstat(r->fd, &st)) {
 		if (errno != EWOULDBLOCK && errno != ENOENT)
-			fw_error("spill_dir: %s/%s cannot be read: %s", r->folder, name, strerror(errno));
+			fw_error("spill_dir: cannot read %s/%s: %s", r->folder, name, strerror(errno));
 		return false;
 	}
-	if (st.st_nlink == 0) /* another start was faster */
+	if (st.st_nlink == 0) /* another process replayed and deleted it first */
 		return false;
 	r->bytes = (size_t)st.st_size;
 	if (!r->bytes)
 		return true;
 	mem = mmap(NULL, r->bytes, PROT_READ, MAP_PRIVATE, r->fd, 0);
 	if (mem == MAP_FAILED) {
-		fw_error("spill_dir: %s cannot be read: %s", r->path, strerror(errno));
+		fw_error("spill_dir: cannot read %s: %s", r->path, strerror(errno));
 		r->bytes = 0;
 		return false;
 	}
@@ -374,7 +385,7 @@ static bool file_take(struct fw_spill_reader *r, const char *name)
 	return true;
 }
 
-/* Its maker died before it was named: nothing is in it. */
+/* Its process died before it renamed the file: the file is empty. */
 static void stillborn_drop(const struct fw_spill_reader *r, const char *name)
 {
 	int at = dirfd(r->dir);
@@ -384,7 +395,7 @@ static void stillborn_drop(const struct fw_spill_reader *r, const char *name)
 		unlinkat(at, name, 0);
 }
 
-/* All of the open file is stored. */
+/* Removes the open file: all its rows are stored. */
 static void file_drop(struct fw_spill_reader *r)
 {
 	struct fw_buf aside = FW_BUF_INIT(0);
@@ -392,7 +403,7 @@ static void file_drop(struct fw_spill_reader *r)
 	if (r->path && r->damaged) {
 		fw_buf_addf(&aside, "%s.damaged", r->path);
 		if (aside.rc || rename(r->path, aside.p))
-			fw_error("spill_dir: %s is damaged and could not be set aside: %s", r->path, strerror(errno));
+			fw_error("spill_dir: cannot rename the damaged file %s: %s", r->path, strerror(errno));
 	} else if (r->path) {
 		unlink(r->path);
 	}
@@ -428,9 +439,9 @@ bool fw_spill_read(struct fw_spill_reader *r, struct fw_str *record)
 		memcpy(&sum, at + sizeof(head), sizeof(sum));
 	}
 	if (left < HEADER || (head[1] == MAGIC && head[0] <= RECORD_MAX && PADDED(head[0]) > left - HEADER)) {
-		fw_warn("spill_dir: %s: the last %zu bytes are a record that was not finished, so nobody was told that it was accepted", r->path, left);
+		fw_warn("spill_dir: %s: skipped an unfinished record in the last %zu bytes; its push was not acknowledged", r->path, left);
 	} else if (head[1] != MAGIC || head[0] > RECORD_MAX || fw_hash64_seed(at + HEADER, head[0], head[0]) != sum) {
-		fw_error("spill_dir: %s: damaged at byte %zu: the last %zu bytes cannot be read", r->path, r->at, left);
+		fw_error("spill_dir: %s: damaged at byte %zu, skipped the last %zu bytes", r->path, r->at, left);
 		r->damaged = true;
 	} else {
 		*record = (struct fw_str){(const char *)at + HEADER, head[0]};

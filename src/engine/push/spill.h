@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A log on disk of what was accepted and is not stored yet, so that it outlives the process.
+ * A write-ahead log (WAL) on disk of rows that are accepted but not stored yet, so that they
+ * survive the process. flush.c writes, replays and truncates it.
  *
- * One spill for each lane: files "NAME.spill" in one folder, appended to by the producer, each locked as long as its process lives. A
- * record is its length and a mark (4 bytes each), a checksum (8), and the bytes, filled up to a multiple of 8. What was written is there after kill -9; a thread
- * syncs it to the disk every so often. A file whose rows are all stored is deleted. At the next start, files that nobody locks are
- * read again: rows that were stored already are passed over by their ids.
+ * Each producer lane has a log of its own: files "NAME.spill" in one folder. The producer appends
+ * to them. Each file is locked (flock) while its process lives. A record is its length and a magic
+ * number (4 bytes each), a checksum (8 bytes), and the bytes, padded to a multiple of 8. Written
+ * records survive kill -9; a thread syncs them to the disk every sync_ms. A file is deleted when
+ * all its rows are stored. The next start replays the files that no process holds; the store skips
+ * rows that it has already, by their ids.
+ *
+ * Threads: add, write and forget belong to the lane's producer, stored to the flusher.
  */
 #ifndef FW_ENGINE_SPILL_H
 #define FW_ENGINE_SPILL_H
@@ -17,30 +22,42 @@
 
 struct fw_spill;
 
-/* Errors: FW_EINVAL the folder cannot be made or written, with the reason. */
+/*
+ * Opens the log for this many lanes; creates the folder if it does not exist. sync_ms 0: every
+ * write is synced. Errors: FW_EINVAL the folder cannot be created or written; FW_ENOMEM; FW_EIO no
+ * thread.
+ */
 FW_MUST_CHECK int fw_spill_open(const char *folder, int64_t sync_ms, size_t lanes, struct fw_spill **out, struct fw_err *err);
-/* Files without rows that are not stored go; the others stay for the next start. */
+/*
+ * Deletes the files whose rows are all stored; the others stay for the next start. NULL is allowed.
+ */
 void fw_spill_close(struct fw_spill *s);
 
 /*
- * Producer of that lane: add records, then write them in one go; rows is how many rows the lane has had with them. Errors: FW_EIO the
- * disk is full or broken: nothing of it is left in the log; FW_ENOMEM.
+ * Add records, then write them with one call. rows: the number of rows that the lane has had, these
+ * included. forget drops the added records.
+ * Errors: FW_EIO the disk is full or failed, and the log has none of the records; FW_ENOMEM.
  */
 void fw_spill_add(struct fw_spill *s, size_t lane, const void *p, size_t len);
 FW_MUST_CHECK int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err *err);
 void fw_spill_forget(struct fw_spill *s, size_t lane);
-/* Flusher: so many of the lane's rows are stored. */
+/* Reports that the first `rows` rows of the lane are stored. */
 void fw_spill_stored(struct fw_spill *s, size_t lane, uint64_t rows);
 
 /*
- * Reading what others left, file by file. A record that was not finished, or was damaged, ends its file, and the log says so.
+ * Reads the files that earlier processes left, one after another. An unfinished or damaged record
+ * ends its file, and is logged.
  */
 struct fw_spill_reader;
 FW_MUST_CHECK int fw_spill_reader_open(const char *folder, struct fw_spill_reader **out, struct fw_err *err);
-/* Of the open file: its records stand on addresses divisible by 8, until the next file. False: it is at its end, or none is open. */
+/*
+ * Reads the next record of the open file; it is 8-byte aligned, and valid until the next file.
+ * False: end of file, or no file is open.
+ */
 bool fw_spill_read(struct fw_spill_reader *r, struct fw_str *record);
 /*
- * All of the open file is stored: delete it, or rename it to NAME.damaged. Then open another that nobody holds. False: there are no more.
+ * Call it when all rows of the open file are stored: deletes the file, or renames it to
+ * NAME.damaged. Then opens another one that no process holds. False: there are no more.
  */
 bool fw_spill_reader_next(struct fw_spill_reader *r);
 void fw_spill_reader_close(struct fw_spill_reader *r);
