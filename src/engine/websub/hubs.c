@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The hub thread of a process that serves: it asks hubs, while no other process does, and stores what was counted.
+ * The hub thread of a server process. One process at a time, the leader, sends requests to hubs and
+ * keeps the schedule of subscriptions. Every process stores its counts.
  *
- * A loop with a store connection of its own; the store is asked from the loop, for nothing here is in a hurry. Five times a second, or
- * more often by a shorter websub_look_ms, it does what it is time for:
+ * The thread runs an event loop with its own store connection, and uses the store from the loop: a
+ * blocked loop does no harm here. Every 200 ms, or more often if websub_look_ms is shorter, it runs
+ * the tasks that are due:
  *
- *	open    the store, when it is away
- *	counts  of what hubs brought, into the store
- *	lead    the record "leader" says who asks hubs. Who has died loses it by time, or at once when that is known
- *	mail    what others have left: a hub has verified, a poll has found what was not sent, a person has switched one off
- *	walk    over all feeds, slice by slice, for hubs that came, moved or went
- *	queue   subscriptions that are due: to be asked for, renewed, given up
+ * 	open    opens the store after a failure
+ * 	counts  stores the counts of deliveries
+ * 	lead    renews or takes the record "leader". A dead leader loses it when its lease ends, or at
+ * 	        once if it is known to be dead
+ * 	mail    reads the messages to the leader: a hub has verified, a poll found entries that its hub had
+ * 	        not sent, a user switched a feed
+ * 	walk    scans all feeds, slice by slice, for hubs that are new, moved or gone
+ * 	queue   processes due subscriptions: requests, renewals, failures
  *
- * When the store breaks, all that is in memory is dropped and read again from it.
+ * After a failure of the store all state in memory is dropped, and read again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,16 +35,16 @@
 #define COUNTS_MS (2 * FW_SECOND_MS)
 #define MAIL_MS (FW_SECOND_MS / 2)
 #define LEAD_MS (15 * FW_SECOND_MS)
-#define WAIT_MS (3 * FW_SECOND_MS)  /* who does not lead looks so often */
+#define WAIT_MS (3 * FW_SECOND_MS)  /* how often another process tries to become the leader */
 #define LEAD_LEASE_MS FW_MINUTE_MS
-#define GAP_MS (5 * FW_MINUTE_MS)  /* nobody asked for so long: what hubs sent meanwhile is lost */
-#define CATCH_UP_MS FW_HOUR_MS     /* so feeds are asked themselves, within this time */
+#define GAP_MS (5 * FW_MINUTE_MS)  /* without a leader for this long, deliveries may be lost */
+#define CATCH_UP_MS FW_HOUR_MS     /* feeds with a hub are then polled within this time */
 #define SLICE 200
-#define STEP_MS 100                /* one thing at a time, so that requests come on */
-#define WALK_SHARE 10              /* of the time, at most one in so many for walks */
+#define STEP_MS 100                /* time limit of one step, so that transfers make progress */
+#define WALK_SHARE 10              /* scans take at most this fraction (1/10) of the time */
 #define ANSWER_MAX ((size_t)64 << 10)
 
-/* How often something is looked at; no more rarely than all feeds are. */
+/* A task's interval, at most that of the scans. */
 static int64_t pace_ms(const struct fw_hubs *h, int64_t usual_ms)
 {
 	return FW_MIN(usual_ms, h->config->websub_look_ms);
@@ -138,7 +142,7 @@ static void memory_drop(struct fw_hubs *h)
 static void store_drop(struct fw_hubs *h, const struct fw_err *err)
 {
 	if (!h->away_said)
-		fw_warn("hubs: the store does not answer, or not well: %s", err->text);
+		fw_warn("hubs: the store is unavailable: %s", err->text);
 	h->away_said = true;
 	memory_drop(h);
 	fw_store_close(h->st);
@@ -146,7 +150,9 @@ static void store_drop(struct fw_hubs *h, const struct fw_err *err)
 	h->open_ms = fw_mono_ms() + OPEN_MS;
 }
 
-/* The key is kept when the store goes away: whoever comes meanwhile is judged by it. */
+/*
+ * Opens the store. The key outlives the connection: requests during an outage are checked with it.
+ */
 static int open_it(struct fw_hubs *h, struct fw_err *err)
 {
 	unsigned char key[SUB_KEY_LEN];
@@ -166,7 +172,7 @@ static int open_it(struct fw_hubs *h, struct fw_err *err)
 	return 0;
 }
 
-/* It is none that we wrote, or not any more. */
+/* Removes a record that is invalid. */
 static int load_drop(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
 	int rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
@@ -189,7 +195,7 @@ static int load_sub(void *ctx, struct fw_str key, struct fw_str value, struct fw
 	return 0;
 }
 
-/* A callback that its feed's subscription does not name is left over: from a crash, or from another that led at the same time. */
+/* Retires callbacks that no subscription uses: left over from a crash, or from a second leader. */
 static int load_callback(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
 {
 	struct fw_hubs *h = ctx;
@@ -206,7 +212,7 @@ static int load_callback(void *ctx, struct fw_str key, struct fw_str value, stru
 	return rc;
 }
 
-/* Hubs may have sent what nobody was there to take. */
+/* Polls the feeds of active subscriptions: their hubs' deliveries may be lost. */
 static int catch_up(struct fw_hubs *h, struct fw_err *err)
 {
 	size_t at = 0;
@@ -228,7 +234,7 @@ static int catch_up(struct fw_hubs *h, struct fw_err *err)
 	return rc;
 }
 
-/* until_ms: of the one before, 0: there was none. */
+/* Becomes the leader. until_ms: end of the previous leader's lease; 0: none. */
 static int lead_begin(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
 {
 	int rc = rec_each(h->st, "feed/", load_sub, h, err);
@@ -245,11 +251,14 @@ static int lead_begin(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
 	atomic_store(&websub_meter.leads, true);
 	h->walk_after = 0;
 	h->walk_ms = 0;
-	fw_info("hubs: this process asks them; callbacks begin with %s", fw_buf_str(&h->base).p);
+	fw_info("hubs: this process sends the requests to hubs; callbacks start with %s", fw_buf_str(&h->base).p);
 	return 0;
 }
 
-/* Another asks hubs: by the same address? Should it go, all feeds are subscribed anew by ours. */
+/*
+ * Warns if the leader has another websub_url: if it stops, all feeds are subscribed again with
+ * ours.
+ */
 static int base_compare(struct fw_hubs *h, struct fw_err *err)
 {
 	struct fw_str base;
@@ -260,15 +269,15 @@ static int base_compare(struct fw_hubs *h, struct fw_err *err)
 	rc = rec_base_get(h->st, &a, &base, err);
 	if (!rc && base.len && !fw_str_eq(base, fw_buf_str(&h->base))) {
 		if (!h->base_said)
-			fw_warn("hubs: websub_url is not that of the server that asks them (%.*s there, %s here): give all servers on this store the"
-				" same", FW_STR_ARG(base), fw_buf_str(&h->base).p);
+			fw_warn("hubs: websub_url differs from that of the server that sends requests to hubs (%.*s there, %s here):"
+				" set the same on all servers of this store", FW_STR_ARG(base), fw_buf_str(&h->base).p);
 		h->base_said = true;
 	}
 	fw_arena_finish(&a);
 	return rc;
 }
 
-/* The record is ours, or it becomes ours, or another has it. */
+/* Renews the record "leader", takes it, or finds that another process has it. */
 static int lead(struct fw_hubs *h, struct fw_err *err)
 {
 	int64_t now_ms = fw_now_ms(), was_ms = 0;
@@ -294,7 +303,7 @@ static int lead(struct fw_hubs *h, struct fw_err *err)
 		return rc;
 	if (was && theirs) {
 		if (h->leads)
-			fw_warn("hubs: another process asks them now: this one was too slow, or its clock is wrong");
+			fw_warn("hubs: another process sends the requests to hubs now: this one was too slow, or its clock is wrong");
 		memory_drop(h);
 		return base_compare(h, err);
 	}
@@ -304,7 +313,7 @@ static int lead(struct fw_hubs *h, struct fw_err *err)
 static void lead_end(struct fw_hubs *h)
 {
 	if (h->leads && h->st && fw_store_record_remove(h->st, REC_KIND, FW_STR("leader"), fw_str(h->name), NULL))
-		fw_debug("hubs: the record of who asks them runs out by itself");
+		fw_debug("hubs: the record 'leader' was not removed and will expire");
 }
 
 /* ---- mail ---------------------------------------------------------------- */
@@ -320,8 +329,8 @@ static int mail_take(void *ctx, struct fw_str key, struct fw_str value, struct f
 
 	(void)a;
 	if (missed && rec_missed_read(value, &m) && fw_now_ms() < m.polled_ms + SUB_GRACE_MS)
-		return 0; /* the hub may bring it yet */
-	/* first taken away, then done: what is put there meanwhile stays */
+		return 0; /* the hub may still deliver it */
+	/* removed first, then processed: a message that arrives meanwhile stays */
 	rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
 	if (rc == FW_ENOTFOUND || !good)
 		return rc == FW_ENOTFOUND ? 0 : rc;
@@ -358,7 +367,7 @@ static int walk_see(void *ctx, const struct fw_feed *f)
 	return 0;
 }
 
-/* Feeds that were not seen are no more. */
+/* Processes the subscriptions whose feeds were not found: the feeds were removed. */
 static int walk_end(struct fw_hubs *h, struct fw_err *err)
 {
 	size_t at = 0, n = 0;
@@ -367,7 +376,7 @@ static int walk_end(struct fw_hubs *h, struct fw_err *err)
 	for (struct item *it; !rc && n < SLICE && (it = fw_map_next(&h->items, &at, NULL)) != NULL;) {
 		if (it->walk == h->walk)
 			continue;
-		it->walk = h->walk; /* once a walk, should it be there after all */
+		it->walk = h->walk; /* once per scan, in case the feed does exist */
 		rc = hubs_look(h, it->feed_id, LOOK, err);
 		n++;
 	}
@@ -407,7 +416,8 @@ static int queue(struct fw_hubs *h, struct fw_err *err)
 
 		if (it->at_ms > now_ms)
 			break;
-		item_at(h, it, now_ms + FW_SECOND_MS); /* should nothing else be said */
+		/* the default; the functions below set another time */
+		item_at(h, it, now_ms + FW_SECOND_MS);
 		rc = it->token[0] ? hubs_leave(h, it, err) : hubs_look(h, it->feed_id, LOOK, err);
 	}
 	return rc;
@@ -482,7 +492,7 @@ static void on_stop(uv_async_t *async)
 		return;
 	h->closing = true;
 	if (h->st && counts(h, &err))
-		fw_warn("hubs: what they brought was not counted: %s", err.text);
+		fw_warn("hubs: the counts of deliveries were not stored: %s", err.text);
 	lead_end(h);
 	memory_drop(h);
 	uv_timer_stop(&h->tick);
@@ -560,7 +570,7 @@ int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err 
 	}
 	rc = pthread_create(&h->thread, NULL, run, h);
 	if (rc) {
-		fw_err_set(err, FW_EIO, "hubs: no thread: %s", strerror(rc));
+		fw_err_set(err, FW_EIO, "hubs: cannot start the thread: %s", strerror(rc));
 		on_stop(&h->stop);
 		uv_run(&h->loop, UV_RUN_DEFAULT);
 		uv_loop_close(&h->loop);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The hub thread: what hubs.c (who leads, which feeds are to be looked at when) and hubs_ask.c (one feed, one hub) share. */
+/*
+ * The hub thread: what hubs.c (the leader, the schedule of subscriptions) and hubs_ask.c (one feed,
+ * one hub) share. All of it runs on the hub thread, except key and has_key.
+ */
 #ifndef FW_ENGINE_HUBS_H
 #define FW_ENGINE_HUBS_H
 
@@ -13,43 +16,44 @@
 #include "engine/websub/websub_wish.h"
 #include "feedwheel/deliver.h"
 
-#define HUB_FLYING_MAX 16 /* requests at a time */
+#define HUB_FLYING_MAX 16 /* concurrent requests */
 
-struct item { /* a subscription, or a callback that is to be left */
+struct item { /* a subscription, or a callback to unsubscribe */
 	int64_t feed_id;
-	char token[SUB_TOKEN_LEN + 1]; /* of a callback that is to be left; "": a subscription */
-	int64_t at_ms;              /* when to look at it */
-	int64_t slot_ms;            /* its turn at its hub; 0: it has none */
-	uint64_t wish;              /* what the feed wished when it was looked at last (wish_hash) */
-	uint64_t walk;              /* the number of the walk that has seen it last */
+	char token[SUB_TOKEN_LEN + 1]; /* the callback to unsubscribe; "": a subscription */
+	int64_t at_ms;              /* when it is due */
+	int64_t slot_ms;            /* its time slot at its hub; 0: none */
+	/* wish_hash() of the desired subscription, when the feed was last processed */
+	uint64_t wish;
+	uint64_t walk;              /* number of the last scan that found it */
 	bool active;
-	struct ask *ask;            /* on its way; NULL: none */
-	struct fw_heap_node node;   /* in the queue */
+	struct ask *ask;            /* request in flight; NULL: none */
+	struct fw_heap_node node;
 };
 
-struct hub { /* a server that is asked */
+struct hub { /* a server that requests go to */
 	char host[256];
-	int64_t free_ms;            /* nobody has a turn there from then on */
-	int64_t pause_ms;           /* nobody is to be asked there before: it fails for all */
-	uint32_t fail_n;            /* requests in a row that it refused, or never verified */
+	int64_t free_ms;            /* end of its last time slot */
+	int64_t pause_ms;           /* no requests before: it fails for all feeds */
+	uint32_t fail_n;            /* consecutive requests that it refused, or never verified */
 	uint32_t flying;
 };
 
-struct ask { /* a request on its way */
+struct ask { /* a request in flight */
 	struct fw_fetch fetch;
 	struct fw_hubs *h;
 	struct item *item;
 	struct hub *hub;
 	struct fw_buf form, url;
 	char token[SUB_TOKEN_LEN + 1];
-	char why[160];              /* it failed; "": the hub took it */
+	char why[160];              /* why it failed; "": the hub accepted it */
 };
 
 struct fw_hubs {
 	const struct fw_config *config;
 	struct fw_buf base;
 	pthread_t thread;
-	pthread_mutex_t key_lock;   /* of has_key and, for other threads, key */
+	pthread_mutex_t key_lock;   /* guards has_key and, for other threads, key */
 	bool has_key, joined;
 	unsigned char key[SUB_KEY_LEN];
 	uv_loop_t loop;
@@ -59,18 +63,19 @@ struct fw_hubs {
 	struct fw_fetcher *fetcher;
 	bool closing;
 
-	struct fw_store *st;        /* NULL: away */
-	int64_t open_ms, counts_ms, lead_ms, mail_ms, walk_ms; /* when it is time again; monotonic */
+	struct fw_store *st;        /* NULL: unavailable */
+	/* next time for each task; monotonic */
+	int64_t open_ms, counts_ms, lead_ms, mail_ms, walk_ms;
 	bool away_said, base_said;
 	char name[FW_WORKER_NAME_MAX];
 
-	/* while this process leads */
+	/* while this process is the leader */
 	bool leads;
-	struct fw_map items;        /* by feed_id's bytes: subscriptions */
-	struct fw_heap queue;       /* of all, by at_ms */
+	struct fw_map items;        /* subscriptions, by the bytes of feed_id */
+	struct fw_heap queue;       /* all items, by at_ms */
 	struct fw_map hubs;         /* by host */
 	uint32_t flying;
-	int64_t walk_after;         /* the cursor */
+	int64_t walk_after;         /* the cursor of the scan */
 	uint64_t walk;
 };
 
@@ -78,26 +83,31 @@ struct fw_hubs {
 
 uint64_t hubs_rnd(void); /* for jitter */
 struct item *item_of(struct fw_hubs *h, int64_t feed_id);
-struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token /* absent: a subscription */, int64_t at_ms); /* NULL: no memory */
+/* NULL: out of memory */
+struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token /* absent: a subscription */, int64_t at_ms);
 void item_at(struct fw_hubs *h, struct item *it, int64_t at_ms);
-void item_drop(struct fw_hubs *h, struct item *it); /* its request is cancelled */
+void item_drop(struct fw_hubs *h, struct item *it); /* cancels its request */
 void item_active(struct item *it, bool active);
 
 /* ---- hubs_ask.c ---------------------------------------------------------- */
 
 enum look { LOOK, LOOK_ON, LOOK_OFF };
 /*
- * Look at a feed, and do what is to be done about its hub: what a hub has said meanwhile is taken over, what has changed is asked anew, what
- * is due is asked. Any feed, also one that has no subscription, or is no more. Errors: the store's; it is to be looked at again then.
+ * Brings the subscription of a feed up to date: records what its hub said, adopts what the feed now
+ * desires, and sends the request that is due. Any feed, also one that has no subscription or that
+ * was removed. Errors: those of the store; then the feed must be processed again.
  */
 FW_MUST_CHECK int hubs_look(struct fw_hubs *h, int64_t feed_id, enum look how, struct fw_err *err);
-/* A poll found what its hub had not sent by then. */
+/* A poll found entries that the hub had not delivered by then. */
 FW_MUST_CHECK int hubs_missed(struct fw_hubs *h, int64_t feed_id, const struct missed *m, struct fw_err *err);
-/* It is time for a callback that is to be left. */
+/* Sends the unsubscribe request of a callback, or removes the callback. */
 FW_MUST_CHECK int hubs_leave(struct fw_hubs *h, struct item *it, struct fw_err *err);
-/* A callback that nobody needs any more: nothing is taken there from now on, and its hub is told. */
+/*
+ * Retires a callback: its deliveries are refused from now on, and its hub gets an unsubscribe
+ * request.
+ */
 FW_MUST_CHECK int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err);
-/* Have a feed asked within spread_ms: no hub stands for it, or stood for a while. */
+/* Makes a feed due within spread_ms: no hub delivers it, or none did for a while. */
 FW_MUST_CHECK int hubs_poll_soon(struct fw_hubs *h, const struct fw_feed *f, int64_t spread_ms, struct fw_err *err);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One feed and its hub. hubs_look() reads top to bottom: what is known, what the hub said, what the feed wishes, what is due.
+ * One feed and its hub. look() does the work, in this order: the stored state, the hub's messages,
+ * the desired subscription, the request that is due.
  *
- * What is asked is noted before it is asked, so that a crash in between costs time only; and whatever a hub says is noted at its callback,
- * also before it has answered our request.
+ * A request is recorded before it is sent, so a crash in between costs only time. A hub's message
+ * is recorded at its callback, even before the hub's response to our request.
  */
 #include <stdlib.h>
 
@@ -18,14 +19,14 @@
 
 #define SOON_MS (5 * FW_MINUTE_MS)
 #define LEAVE_TRIES 3
-#define FULL_MS 200           /* so long who finds all busy waits */
+#define FULL_MS 200           /* retry delay when all request slots are busy */
 
-/* All that is known of a feed, while it is looked at. */
+/* The state of a feed while it is processed. */
 struct view {
 	struct fw_arena a;
 	struct sub s;
 	struct fw_feed feed;
-	bool is, is_feed;         /* there is a subscription; a feed */
+	bool is, is_feed;         /* a subscription exists; the feed exists */
 	struct sub_wish wish;
 	int64_t now_ms;
 };
@@ -62,7 +63,7 @@ int hubs_poll_soon(struct fw_hubs *h, const struct fw_feed *f, int64_t spread_ms
 	return fw_store_feed_set(h->st, &due, FW_SET_DUE, err);
 }
 
-/* The schedule learns whether a hub stands for the feed. */
+/* Tells the schedule whether a hub delivers the feed. */
 static int push_set(struct fw_hubs *h, struct view *v, struct fw_err *err)
 {
 	int64_t until_ms = v->is ? sub_push_until(&v->s, v->now_ms) : 0;
@@ -101,12 +102,12 @@ static struct hub *hub_of(struct fw_hubs *h, struct fw_str url)
 	return NULL;
 }
 
-/* It has refused a request, or taken it and never verified it. */
+/* The hub refused a request, or accepted it and never verified it. */
 static void hub_failed(struct hub *hub, int64_t now_ms)
 {
 	hub->fail_n++;
 	if (hub->fail_n == SUB_HUB_FAILS)
-		fw_info("hub %s: %u requests in a row came to nothing: all its feeds wait", hub->host, hub->fail_n);
+		fw_info("hub %s: %u requests failed in a row: all its feeds wait", hub->host, hub->fail_n);
 	hub->pause_ms = now_ms + sub_hub_pause_ms(hub->fail_n);
 }
 
@@ -116,10 +117,14 @@ static void hub_works(struct hub *hub)
 	hub->pause_ms = 0;
 }
 
-/* May the hub be asked now? Else *at_ms: when to come again. Requests to a hub keep a gap, and each has its turn. */
+/*
+ * True: a request may be sent to the hub now. Else *at_ms: when to try again. Requests to a hub
+ * keep host_gap_ms, and wait for time slots in order.
+ */
 static bool turn(struct fw_hubs *h, struct item *it, struct hub *hub, int64_t now_ms, int64_t *at_ms)
 {
-	if (now_ms < hub->pause_ms) { /* and then not all at once */
+	/* spread, so that not all are sent at the end of the cooldown */
+	if (now_ms < hub->pause_ms) {
 		it->slot_ms = 0;
 		*at_ms = hub->pause_ms + (int64_t)(hubs_rnd() % (uint64_t)(hub->pause_ms - now_ms + 1));
 		return false;
@@ -145,7 +150,7 @@ static bool may_have_secret(const struct fw_hubs *h, const struct sub *s)
 	return !s->cloud && (h->config->websub_plain_secret || fw_str_istarts(s->hub, FW_STR("https://")));
 }
 
-/* A new callback in place of the one at `at` (v's token or renewal), which no hub is to use any more. */
+/* Creates a callback in place of the one at `at` (v's token or renewal), which becomes invalid. */
 static int callback_new(struct fw_hubs *h, struct view *v, struct fw_str *at, struct callback *out, struct fw_err *err)
 {
 	char *token = fw_arena_alloc(&v->a, SUB_TOKEN_LEN + 1), *secret = fw_arena_alloc(&v->a, SUB_SECRET_LEN + 1);
@@ -154,7 +159,7 @@ static int callback_new(struct fw_hubs *h, struct view *v, struct fw_str *at, st
 	if (rc)
 		return rc;
 	if (!token || !secret || !callback_make(h->key, token) || !secret_make(secret))
-		return fw_err_set(err, FW_ENOMEM, "no randomness or no memory for a callback");
+		return fw_err_set(err, FW_ENOMEM, "cannot create a callback: no randomness, or out of memory");
 	*at = (struct fw_str){token, SUB_TOKEN_LEN};
 	*out = (struct callback){.token = *at, .feed_id = v->s.feed_id, .state = CALLBACK_ASKED, .cloud = v->s.cloud, .hub = v->s.hub,
 		.topic = v->s.topic, .lease_asked_ms = h->config->websub_lease_ms};
@@ -179,7 +184,8 @@ int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err)
 	fw_arena_init(&a, 0);
 	rc = rec_callback_get(h->st, token, &a, &cb, err);
 	if (!rc && (cb.cloud || cb.state == CALLBACK_DENIED || cb.state == CALLBACK_LEFT || (cb.state == CALLBACK_ASKED && !cb.said_ms))) {
-		rc = rec_callback_remove(h->st, token, err); /* no hub has it, or will: what verifies it now is answered 404 */
+		/* no hub uses it: verifying it now gives 404 */
+		rc = rec_callback_remove(h->st, token, err);
 	} else if (!rc) {
 		cb.state = CALLBACK_LEAVING;
 		rc = rec_callback_put(h->st, &cb, fw_now_ms(), err);
@@ -189,7 +195,7 @@ int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err)
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-/* It is left, and so is the one that its renewal was asked by. */
+/* Retires the callback, and the one of a renewal. */
 static int callbacks_leave(struct fw_hubs *h, struct view *v, struct fw_err *err)
 {
 	int rc = hubs_leave_begin(h, v->s.token, err);
@@ -208,7 +214,7 @@ static int verified(struct fw_hubs *h, struct view *v, const struct callback *cb
 	if (hub)
 		hub_works(hub);
 	if (v->s.state != FW_WEBSUB_ACTIVE)
-		fw_info("feed %lld: its hub has verified, and brings what is new", (long long)v->s.feed_id);
+		fw_info("feed %lld: its hub has verified the subscription", (long long)v->s.feed_id);
 	sub_verified(&v->s, cb->said_ms, cb->lease_ms, hubs_rnd());
 	if (cb->why.len)
 		(void)fw_str_copy(v->s.why, sizeof(v->s.why), cb->why);
@@ -216,12 +222,13 @@ static int verified(struct fw_hubs *h, struct view *v, const struct callback *cb
 		return 0;
 	v->s.token = v->s.renewal;
 	v->s.renewal = FW_STR_NONE;
-	rc = rec_sub_put(h->st, &v->s, v->now_ms, err); /* before the old one goes: a crash in between costs nothing */
-	/* what the hub has sent to the old one by now, and what is on its way, is taken */
+	/* stored before the old callback is retired: a crash in between is harmless */
+	rc = rec_sub_put(h->st, &v->s, v->now_ms, err);
+	/* the old callback accepts deliveries that are on their way */
 	return rc ? rc : leave_at(h, v->s.feed_id, old, fw_now_ms() + sub_overlap_ms(cb->lease_ms), err);
 }
 
-/* What the hub said at a callback since it was looked at. */
+/* Applies what the hub recorded at a callback since the last time. */
 static int callback_read(struct fw_hubs *h, struct view *v, struct fw_str token, struct fw_err *err)
 {
 	struct callback cb;
@@ -265,29 +272,29 @@ static void on_answer(struct fw_fetch *f)
 
 	h->flying--;
 	k->hub->flying--;
-	if (it->ask != k) { /* it was cancelled */
+	if (it->ask != k) { /* cancelled */
 		ask_free(k);
 		return;
 	}
 	it->ask = NULL;
 	if (f->http_status / 100 != 2)
-		(void)fw_str_copy(k->why, sizeof(k->why), f->err.text[0] ? fw_str(f->err.text) : FW_STR("the hub could not be asked"));
+		(void)fw_str_copy(k->why, sizeof(k->why), f->err.text[0] ? fw_str(f->err.text) : FW_STR("the request to the hub failed"));
 	atomic_fetch_add(&websub_meter.asked_n, 1);
 	atomic_fetch_add(&websub_meter.refused_n, *k->why != 0);
 	if (*k->why && !it->token[0])
 		hub_failed(k->hub, fw_now_ms());
 	if (it->token[0])
-		item_at(h, it, fw_now_ms()); /* it may have verified before it answered, here as there */
+		item_at(h, it, fw_now_ms()); /* the hub may have verified before it responded */
 	else
 		rc = look(h, it->feed_id, LOOK, NULL, k, &err);
 	if (rc) {
-		fw_warn("feed %lld: what its hub answered was not noted: %s", (long long)it->feed_id, err.text);
+		fw_warn("feed %lld: the response of its hub was not recorded: %s", (long long)it->feed_id, err.text);
 		item_at(h, it, fw_now_ms() + FW_SECOND_MS);
 	}
 	ask_free(k);
 }
 
-/* form is taken. */
+/* Sends a request. Takes ownership of form's buffer. */
 static int ask_begin(struct fw_hubs *h, struct item *it, struct hub *hub, struct fw_str url, struct fw_str token, struct fw_buf *form,
 	struct fw_err *err)
 {
@@ -332,12 +339,13 @@ static int forget(struct fw_hubs *h, struct view *v, struct item *it, struct fw_
 	return rc;
 }
 
-/* What was asked by hand. */
+/* Applies a user's switch. */
 static int switch_it(struct fw_hubs *h, struct view *v, enum look how, struct fw_err *err)
 {
 	if (how == LOOK_ON) {
 		struct hub *hub = v->is ? hub_of(h, v->s.hub) : NULL;
-		int rc = rec_feed_remove(h->st, "brake", v->wish.feed_id, err); /* a person knows better */
+		/* a user's request has no rate limit */
+		int rc = rec_feed_remove(h->st, "brake", v->wish.feed_id, err);
 
 		if (rc)
 			return rc;
@@ -358,14 +366,14 @@ static int switch_it(struct fw_hubs *h, struct view *v, enum look how, struct fw
 	return v->s.held ? callbacks_leave(h, v, err) : 0;
 }
 
-/* The callback that the hub is asked by; a fresh one at first, and for each renewal. */
+/* The callback for a request: a new one for the first request and for each renewal. */
 static int ask_callback(struct fw_hubs *h, struct view *v, bool fresh, struct callback *out, struct fw_err *err)
 {
 	bool renewal = v->s.state == FW_WEBSUB_ACTIVE && !v->s.cloud;
 	struct fw_str *at = renewal ? &v->s.renewal : &v->s.token;
 	int rc = 0;
 
-	if (!renewal && v->s.renewal.len) { /* the lease has run out meanwhile */
+	if (!renewal && v->s.renewal.len) { /* the lease has expired meanwhile */
 		rc = hubs_leave_begin(h, v->s.renewal, err);
 		v->s.renewal = FW_STR_NONE;
 	}
@@ -373,7 +381,8 @@ static int ask_callback(struct fw_hubs *h, struct view *v, bool fresh, struct ca
 		rc = rec_callback_get(h->st, *at, &v->a, out, err);
 	else
 		rc = rc ? rc : FW_ENOTFOUND;
-	return rc == FW_ENOTFOUND ? callback_new(h, v, at, out, err) : rc; /* there is none, or it was kept for too short a time */
+	/* none exists, or retention deleted it */
+	return rc == FW_ENOTFOUND ? callback_new(h, v, at, out, err) : rc;
 }
 
 static void ask_form(const struct view *v, const struct callback *cb, struct fw_buf *form)
@@ -384,15 +393,15 @@ static void ask_form(const struct view *v, const struct callback *cb, struct fw_
 		wish_subscribe_form(&v->s, true, cb->token, cb->secret, cb->lease_asked_ms, form);
 }
 
-/* The hub is left alone by all for a while. */
+/* Records that the hub has a cooldown for all feeds. */
 static void pause_note(struct view *v, const struct hub *hub, int64_t *at_ms)
 {
-	(void)fw_snprintf(v->s.why, sizeof(v->s.why), "the hub failed %u times in a row, whatever the feed: all wait", hub->fail_n);
+	(void)fw_snprintf(v->s.why, sizeof(v->s.why), "the hub failed %u times in a row: all its feeds wait", hub->fail_n);
 	sub_at(&v->s, *at_ms);
 	*at_ms = v->s.next_ms;
 }
 
-/* Was it asked too often? */
+/* Applies the rate limiter: *ask is false above the limit. */
 static int brake(struct fw_hubs *h, struct view *v, bool *ask, struct fw_err *err)
 {
 	int64_t brake_ms, was_ms;
@@ -405,7 +414,7 @@ static int brake(struct fw_hubs *h, struct view *v, bool *ask, struct fw_err *er
 	return brake_ms != was_ms ? rec_brake_put(h->st, v->s.feed_id, brake_ms, v->now_ms, err) : 0;
 }
 
-/* It is due: *at_ms: when to look again. */
+/* Processes a due subscription. *at_ms: when it is due next. */
 static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_ms, struct fw_err *err)
 {
 	struct hub *hub = hub_of(h, v->s.hub);
@@ -419,7 +428,7 @@ static int due(struct fw_hubs *h, struct view *v, struct item *it, int64_t *at_m
 	*at_ms = v->s.next_ms;
 	if (v->s.next_ms > v->now_ms)
 		return rec_sub_put(h->st, &v->s, v->now_ms, err);
-	hub = hub_of(h, v->s.hub); /* it may be the next one now */
+	hub = hub_of(h, v->s.hub); /* the failure may have selected the next hub */
 	if (!hub)
 		return fw_no_memory(err);
 	if (!v->s.held && v->wish.hub_n && !turn(h, it, hub, v->now_ms, at_ms)) {
@@ -496,7 +505,7 @@ static int missed_note(struct fw_hubs *h, struct view *v, const struct missed *m
 	if (rc || !sub_missed(&v->s, m->polled_ms, m->before_ms, n.last_ms, v->now_ms))
 		return rc;
 	atomic_fetch_add(&websub_meter.missed_n, 1);
-	fw_info("feed %lld: a poll found %lld new entries that its hub had not sent: it is asked as usual for a while", (long long)v->s.feed_id,
+	fw_info("feed %lld: a poll found %lld new entries that its hub had not sent: it is polled as usual for a while", (long long)v->s.feed_id,
 		(long long)m->new_n);
 	return 0;
 }
@@ -509,13 +518,13 @@ static void answer_note(struct view *v, const struct ask *k)
 	if (!fw_str_eq(v->s.token, fw_str(k->token)) && !fw_str_eq(v->s.renewal, fw_str(k->token)))
 		return;
 	if (!why && v->s.cloud && wish_cloud_refused(fw_buf_str(&k->fetch.body)))
-		why = "the cloud says that it was no success";
+		why = "the cloud reported a failure";
 	if (v->s.state != FW_WEBSUB_ACTIVE || why)
-		fw_debug("feed %lld: hub asked: %s", (long long)v->s.feed_id, why ? why : "it took the request");
+		fw_debug("feed %lld: request to the hub: %s", (long long)v->s.feed_id, why ? why : "accepted");
 	sub_answered(&v->s, &v->wish, why, retry_ms != FW_NO_NUMBER ? retry_ms : 0, v->now_ms, hubs_rnd());
 }
 
-/* m: what a poll found; k: a request that was answered; or NULL. */
+/* m: what a poll found; k: a request with a response; both may be NULL. */
 static int look(struct fw_hubs *h, int64_t feed_id, enum look how, const struct missed *m, const struct ask *k, struct fw_err *err)
 {
 	struct item *it = item_of(h, feed_id);

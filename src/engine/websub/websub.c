@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What hubs send: they ask whether we meant it (intent), they refuse, they bring documents. Any thread of a server may be asked, of any
- * server on the store; so what is known is looked up in the store each time, and what was found is noted there, for who leads (hubs.c).
+ * Requests from hubs: they verify a subscription (intent), refuse it, or deliver documents. Any
+ * server thread of any server on the store may receive them. So the state is read from the store
+ * for each request, and changes are recorded there for the leader (hubs.c).
  */
 #include <pthread.h>
 
@@ -12,13 +13,13 @@
 #include "engine/websub/websub_wish.h"
 #include "base/banned.h"
 
-#define HINT_GAP_MS FW_MINUTE_MS /* a feed is asked for a hint no sooner after its last visit */
+#define HINT_GAP_MS FW_MINUTE_MS /* minimum time from a feed's last visit to a poll for a hint */
 
 struct websub_meter websub_meter;
 
 /* ---- counts, until the hub thread stores them ---------------------------- */
 
-#define COUNTED 1024 /* feeds at a time; what comes on top is not counted */
+#define COUNTED 1024 /* maximum feeds at a time; the deliveries of others are not counted */
 
 static struct counts counted[COUNTED];
 static size_t counted_n;
@@ -84,7 +85,7 @@ static bool is_wanted(const struct callback *cb)
 	return cb->state == CALLBACK_ASKED || cb->state == CALLBACK_ACTIVE;
 }
 
-/* What the hub says changes cb; the answer. False: 404. */
+/* Applies the hub's message to cb, and sets the response. False: 404. */
 static bool intent_judge(struct callback *cb, const struct fw_websub_intent *in, int64_t now_ms, char words[80], struct fw_str *answer)
 {
 	if (cb->cloud) {
@@ -175,7 +176,7 @@ int fw_websub_judge(struct fw_store *st, struct fw_str token, struct fw_str sign
 	rc = rc == FW_ENOTFOUND ? 0 : rc;
 	if (!rc && *out == FW_WEBSUB_HINT)
 		rc = fw_websub_hint(st, *feed_id, now_ms, err);
-	if (rc == FW_ENOTFOUND) { /* the feed was removed */
+	if (rc == FW_ENOTFOUND) {
 		*out = FW_WEBSUB_GONE;
 		rc = 0;
 	}
@@ -189,7 +190,10 @@ int fw_websub_judge(struct fw_store *st, struct fw_str token, struct fw_str sign
 	return rc;
 }
 
-/* A due feed may be in flight: its commit leaves a due time that was changed meanwhile, so it is fetched once more. */
+/*
+ * A due feed may be in flight. Its commit keeps a due time that was changed meanwhile, so it is
+ * fetched once more.
+ */
 static int64_t hint_due(const struct fw_feed *f, int64_t now_ms)
 {
 	int64_t soon_ms = FW_MAX(now_ms, f->last_visit_ms + HINT_GAP_MS);
@@ -230,7 +234,7 @@ int websub_led(struct fw_store *st, int64_t now_ms, bool *led, struct fw_err *er
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-/* Nobody asks hubs any more, so nothing will come: the feed is asked as usual. */
+/* Without a leader no hub delivers any more: the feed is polled as usual. */
 static int push_over(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_err *err)
 {
 	struct fw_feed f = {.id = feed_id};
@@ -254,7 +258,7 @@ void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const str
 	if (!rc && c->websub_url && (o->groups & FW_GROUP_META) && (!fw_str_eq(was->hub, o->feed->hub) || !fw_str_eq(was->topic, o->feed->topic)))
 		rc = rec_ask(st, o->feed_id, "look", NULL, now_ms, &err);
 	if (rc)
-		fw_warn("feed %lld: who asks hubs was not told of its hub: %s", (long long)o->feed_id, err.text);
+		fw_warn("feed %lld: cannot leave a message about its hub to the leader: %s", (long long)o->feed_id, err.text);
 }
 
 /* ---- for people ---------------------------------------------------------- */

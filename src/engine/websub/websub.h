@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Within the engine: what workers and the hub thread have to do with what websub.c takes from hubs. */
+/* WebSub inside the engine: what workers and the hub thread exchange with websub.c. */
 #ifndef FW_ENGINE_WEBSUB_H
 #define FW_ENGINE_WEBSUB_H
 
@@ -8,16 +8,18 @@
 #include "engine/websub/websub_rec.h"
 
 /*
- * A visit was stored; was: the feed as it was claimed. If it has found what a hub should have brought, who asks hubs is told, whether or not
- * websub_url is set here; if it has found a hub, only when it is: else that is seen by who walks over all feeds. What goes wrong is logged.
+ * Call it after a visit was stored; was: the feed as claimed. If the visit found entries that the
+ * hub should have delivered, it leaves a message for the leader, whether or not websub_url is set
+ * here. If it found another hub, it does so only with websub_url; otherwise the next scan finds it.
+ * Errors are logged.
  */
 void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const struct fw_feed *was, const struct fw_outcome *o);
 
-/* Counts that are not in the store yet: the first one's out; false: there are none. */
+/* Takes the first of the counts that are not in the store yet. False: there are none. */
 bool websub_counts_take(struct counts *out);
-void websub_counts_back(const struct counts *c); /* the store did not take them */
+void websub_counts_back(const struct counts *c); /* puts them back after a failure of the store */
 
-/* Is there a process that asks hubs, by the record "leader"? */
+/* Is there a leader, by the record "leader"? */
 FW_MUST_CHECK int websub_led(struct fw_store *st, int64_t now_ms, bool *led, struct fw_err *err);
 
 struct websub_meter {
@@ -25,6 +27,6 @@ struct websub_meter {
 	_Atomic int64_t known_n, active_n;
 	_Atomic bool leads;
 };
-extern struct websub_meter websub_meter; /* of this process */
+extern struct websub_meter websub_meter; /* counters of this process */
 
 #endif

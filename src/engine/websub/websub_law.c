@@ -13,15 +13,17 @@
 #define BACKOFF_MS FW_HOUR_MS
 #define BACKOFF_MAX_MS (7 * FW_DAY_MS)
 #define RENEWAL_BACKOFF_MS FW_HOUR_MS
-#define LATEST_MS FW_HOUR_MS        /* WSB-07: a long lease is renewed so long before its end */
+/* WSB-07: a long lease is renewed at least this long before its end */
+#define LATEST_MS FW_HOUR_MS
 #define DISTRUST_MAX_MS (30 * FW_DAY_MS)
 #define FORGIVEN_MS (30 * FW_DAY_MS)
-#define LEASE_UNSAID_MS FW_DAY_MS   /* a hub that says 0, nothing, or no number: about a day is what hubs keep at least */
+/* for a lease of 0, none, or no number: about the minimum that hubs keep */
+#define LEASE_UNSAID_MS FW_DAY_MS
 #define HUB_PAUSE_MS (10 * FW_MINUTE_MS)
 #define HUB_PAUSE_MAX_MS (6 * FW_HOUR_MS)
-#define NEVER_MS (30 * FW_DAY_MS)   /* one that is off by hand is looked at so seldom */
+#define NEVER_MS (30 * FW_DAY_MS)   /* interval for subscriptions that are switched off by hand */
 
-/* From x up to x + width, by chance. */
+/* A random time in [x, x + width). */
 static int64_t spread(int64_t x, int64_t width, uint64_t rnd)
 {
 	return x + (width > 0 ? (int64_t)(rnd % (uint64_t)width) : 0);
@@ -88,12 +90,12 @@ void sub_lost(struct sub *s, int64_t now_ms)
 		return;
 	sub_off(s);
 	s->next_ms = now_ms;
-	say(s, FW_STR("its callback was signed by another key: asked anew"));
+	say(s, FW_STR("its callback has the signature of another key: a new request is due"));
 }
 
 /* ---- asking -------------------------------------------------------------- */
 
-/* Nothing came of it: the next hub, or all of them again later. */
+/* The request failed: schedules the next hub, or after the last one another round later. */
 static void failed(struct sub *s, const struct sub_wish *w, int64_t least_ms, int64_t now_ms, uint64_t rnd)
 {
 	int64_t pause_ms;
@@ -108,13 +110,14 @@ static void failed(struct sub *s, const struct sub_wish *w, int64_t least_ms, in
 		s->hub_i = 0;
 		s->fail_n++;
 		pause_ms = FW_MIN(BACKOFF_MS << FW_MIN(s->fail_n - 1, 10u), BACKOFF_MAX_MS);
-		pause_ms = FW_MAX(pause_ms, FW_MIN(s->left_ms - now_ms, BACKOFF_MAX_MS)); /* of any hub of the round */
+		/* the longest Retry-After of the round */
+		pause_ms = FW_MAX(pause_ms, FW_MIN(s->left_ms - now_ms, BACKOFF_MAX_MS));
 		s->next_ms = now_ms + spread(pause_ms, pause_ms / 4, rnd);
 	}
 	s->hub = w->hub_n ? w->hub[s->hub_i] : s->hub;
 }
 
-/* It is active all the same: the hub is asked again while there is time. */
+/* The subscription is still active: schedules another attempt before the lease ends. */
 static void renewal_failed(struct sub *s, int64_t least_ms, int64_t now_ms)
 {
 	int64_t pause_ms = FW_MIN((s->until_ms - now_ms) / 3, RENEWAL_BACKOFF_MS);
@@ -129,13 +132,13 @@ bool sub_silent(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_
 
 	s->sent = false;
 	if (over) {
-		say(s, FW_STR("the lease ran out"));
+		say(s, FW_STR("the lease has expired"));
 		sub_off(s);
 	} else if (silent && s->state == FW_WEBSUB_ASKED) {
-		say(s, FW_STR("the hub took the request, and never verified it"));
+		say(s, FW_STR("the hub accepted the request, and never verified it"));
 		failed(s, w, 0, now_ms, rnd);
 	} else if (silent && s->state == FW_WEBSUB_ACTIVE) {
-		say(s, FW_STR("the hub took the renewal, and has not verified it"));
+		say(s, FW_STR("the hub accepted the renewal, and has not verified it"));
 		renewal_failed(s, 0, now_ms);
 	}
 	return silent;
@@ -171,7 +174,8 @@ bool sub_may_ask(struct sub *s, int64_t *brake_ms, int64_t gap_ms, int64_t now_m
 {
 	int64_t all_ms = SUB_ASK_BURST * gap_ms, wait_ms;
 
-	*brake_ms = FW_MAX(FW_MIN(*brake_ms, now_ms + all_ms), now_ms); /* no further, should the clock have been set back */
+	/* clamped, in case the clock was set back */
+	*brake_ms = FW_MAX(FW_MIN(*brake_ms, now_ms + all_ms), now_ms);
 	wait_ms = *brake_ms + gap_ms - all_ms - now_ms;
 	if (wait_ms <= 0) {
 		*brake_ms += gap_ms;
@@ -180,7 +184,7 @@ bool sub_may_ask(struct sub *s, int64_t *brake_ms, int64_t gap_ms, int64_t now_m
 	sub_at(s, now_ms + wait_ms);
 	if (s->state != FW_WEBSUB_ACTIVE)
 		s->state = FW_WEBSUB_OFF;
-	say(s, FW_STR("asked too often of late, since the feed or its hub makes it necessary: it has to wait"));
+	say(s, FW_STR("rate limited: the feed or its hub caused too many requests, the next one has to wait"));
 	return false;
 }
 
@@ -188,7 +192,7 @@ void sub_answered(struct sub *s, const struct sub_wish *w, const char *why, int6
 {
 	retry_ms = FW_MAX(FW_MIN(retry_ms, BACKOFF_MAX_MS), (int64_t)0);
 	if (s->state == FW_WEBSUB_ACTIVE && s->asked_ms && s->verified_ms >= s->asked_ms)
-		return; /* it has verified before it answered: that counts */
+		return; /* the verification came before the response, and takes precedence */
 	if (why) {
 		say(s, fw_str(why));
 		if (s->state == FW_WEBSUB_ACTIVE && now_ms < s->until_ms)
@@ -200,7 +204,7 @@ void sub_answered(struct sub *s, const struct sub_wish *w, const char *why, int6
 	s->sent = true;
 	sub_at(s, now_ms + SUB_SILENCE_MS);
 	if (s->state != FW_WEBSUB_ACTIVE)
-		say(s, FW_STR("the hub took the request, and is to verify it"));
+		say(s, FW_STR("the hub accepted the request, its verification is awaited"));
 }
 
 void sub_verified(struct sub *s, int64_t verified_ms, int64_t lease_ms, uint64_t rnd)
@@ -224,7 +228,8 @@ void sub_verified(struct sub *s, int64_t verified_ms, int64_t lease_ms, uint64_t
 
 int64_t sub_overlap_ms(int64_t lease_ms)
 {
-	return FW_MIN(SUB_GRACE_MS, lease_ms / 8); /* it is left long before the next renewal */
+	/* it is unsubscribed long before the next renewal */
+	return FW_MIN(SUB_GRACE_MS, lease_ms / 8);
 }
 
 void sub_denied(struct sub *s, const struct sub_wish *w, struct fw_str reason, int64_t now_ms, uint64_t rnd)
@@ -246,7 +251,7 @@ bool sub_missed(struct sub *s, int64_t polled_ms, int64_t before_ms, int64_t pus
 		s->missed_n = 0;
 	s->missed_n++;
 	s->distrust_ms = now_ms + FW_MIN(FW_DAY_MS << FW_MIN(s->missed_n - 1, 10u), DISTRUST_MAX_MS);
-	say(s, FW_STR("a poll found what the hub had not sent: asked as usual for a while"));
+	say(s, FW_STR("a poll found entries that the hub had not sent: polled as usual for a while"));
 	return true;
 }
 
@@ -267,19 +272,19 @@ int64_t sub_lease_ms(struct fw_str seconds, int64_t asked_ms, char why[80])
 		if (!fw_is_digit((unsigned char)seconds.p[i]))
 			break;
 		if (i == seconds.len - 1)
-			s = INT64_MAX / 1000; /* digits and nothing else: more than 64 bits hold */
+			s = INT64_MAX / 1000; /* only digits: a number of more than 64 bits */
 	}
 	if (s <= 0) {
-		(void)fw_snprintf(why, 80, "the hub said no lease: taken as %s", asked_ms < LEASE_UNSAID_MS ? "what was asked for" : "a day");
+		(void)fw_snprintf(why, 80, "the hub stated no lease: taken as %s", asked_ms < LEASE_UNSAID_MS ? "the requested lease" : "a day");
 		return FW_MIN(asked_ms, LEASE_UNSAID_MS);
 	}
 	s = FW_MIN(s, INT64_MAX / 1000) * 1000;
 	if (s > SUB_LEASE_MAX_MS) {
-		(void)fw_snprintf(why, 80, "the hub said a lease of more than 90 d: taken as 90 d");
+		(void)fw_snprintf(why, 80, "the hub stated a lease of more than 90 d: taken as 90 d");
 		return SUB_LEASE_MAX_MS;
 	}
 	if (s < least_ms)
-		(void)fw_snprintf(why, 80, "the hub said a lease of %lld s: taken as %lld s", (long long)(s / 1000), (long long)(least_ms / 1000));
+		(void)fw_snprintf(why, 80, "the hub stated a lease of %lld s: taken as %lld s", (long long)(s / 1000), (long long)(least_ms / 1000));
 	return FW_MAX(s, least_ms);
 }
 
@@ -341,7 +346,7 @@ bool signature_is_good(struct fw_str header, struct fw_str secret, struct fw_str
 
 /* ---- callbacks ----------------------------------------------------------- */
 
-#define RANDOM_LEN (SUB_TOKEN_LEN / 2) /* digits; as many of the MAC behind them */
+#define RANDOM_LEN (SUB_TOKEN_LEN / 2) /* random digits; as many digits of the MAC follow */
 
 static bool dice(char *out, size_t digits)
 {

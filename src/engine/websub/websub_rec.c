@@ -10,7 +10,8 @@
 #include "engine/websub/websub_rec.h"
 #include "base/banned.h"
 
-#define KEEP_MS (100 * FW_DAY_MS)   /* behind the last time anything was to be done: then it is forgotten, should nobody lead */
+/* retention after the last due time, in case there is no leader */
+#define KEEP_MS (100 * FW_DAY_MS)
 #define ASK_KEEP_MS (10 * FW_DAY_MS)
 
 /* ---- keys ---------------------------------------------------------------- */
@@ -42,14 +43,14 @@ static struct rec_key callback_key(struct fw_str token)
 
 /* ---- values -------------------------------------------------------------- */
 
-/* A value is a JSON object of these; what is 0, false or empty is left out. */
+/* A value is a JSON object of such members; members that are 0, false or empty are omitted. */
 enum member_type { NUMBER, COUNT /* 32 bits */, FLAG, TEXT, WHY /* sub.why */, STATE /* an enum, by its name */ };
 
 struct member {
 	const char *name;
 	enum member_type type;
 	size_t offset;
-	const char *const *states; /* NULL behind them */
+	const char *const *states; /* NULL-terminated */
 };
 
 static const char *const SUB_STATE[] = {"asked", "active", "off", NULL};
@@ -128,10 +129,11 @@ static bool state_read(const char *const *states, struct fw_str name, unsigned *
 	return false;
 }
 
-/* False: it is no object, or its state is none. */
+/* False: not an object, or an unknown state. */
 static bool value_read(struct fw_str value, const struct member *m, struct fw_arena *a, void *to)
 {
-	json_t *o = json_loadb(value.p ? value.p : "", value.len, JSON_ALLOW_NUL, NULL); /* a hub's reason may have one */
+	/* a hub's reason may contain NUL */
+	json_t *o = json_loadb(value.p ? value.p : "", value.len, JSON_ALLOW_NUL, NULL);
 	bool good = json_is_object(o);
 
 	for (; m->name; m++) {
@@ -192,7 +194,7 @@ int rec_feed_remove(struct fw_store *st, const char *what, int64_t feed_id, stru
 
 #define SLICE 200
 
-struct slice { /* the store is not asked from within its own callback */
+struct slice { /* collected first: a callback of the store must not use the store */
 	struct fw_arena a;
 	struct fw_str prefix, key[SLICE], value[SLICE];
 	size_t n;
@@ -283,7 +285,7 @@ int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *
 		return fw_err_set(err, FW_ENOTFOUND, "no such callback");
 	rc = get(st, callback_key(token).text, a, &r, err);
 	if (!rc && !rec_callback_read(r.value, a, out))
-		rc = fw_err_set(err, FW_ENOTFOUND, "a callback that cannot be read");
+		rc = fw_err_set(err, FW_ENOTFOUND, "the record of the callback is invalid");
 	return rc;
 }
 
@@ -319,15 +321,16 @@ int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_e
 
 	fw_arena_init(&a, 0);
 	rc = get(st, "key", &a, &r, err);
-	if (!rc && r.value.len != SUB_KEY_LEN) { /* somebody else's hand */
+	if (!rc && r.value.len != SUB_KEY_LEN) { /* not written by feedwheel */
 		rc = fw_store_record_remove(st, REC_KIND, mine.key, r.value, err);
 		rc = rc ? rc : FW_ENOTFOUND;
 	}
 	if (rc == FW_ENOTFOUND) {
 		mine.value = (struct fw_str){(const char *)fresh, sizeof(fresh)};
-		rc = getentropy(fresh, sizeof(fresh)) ? fw_err_set(err, FW_EIO, "no randomness for the key of callbacks") :
+		rc = getentropy(fresh, sizeof(fresh)) ? fw_err_set(err, FW_EIO, "cannot create the key of callbacks: no randomness") :
 			fw_store_record_put(st, &mine, true, NULL, err);
-		rc = rc ? rc : get(st, "key", &a, &r, err); /* another may have been faster */
+		/* another process may have been first */
+		rc = rc ? rc : get(st, "key", &a, &r, err);
 	}
 	if (!rc && r.value.len != SUB_KEY_LEN)
 		rc = fw_err_set(err, FW_EIO, "the key of callbacks has %zu bytes", r.value.len);
@@ -367,7 +370,7 @@ int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_m
 
 /* ---- brake/N ------------------------------------------------------------- */
 
-/* Its time is all that it says. */
+/* The record's expiry is the value. */
 int rec_brake_get(struct fw_store *st, int64_t feed_id, int64_t *brake_ms, struct fw_err *err)
 {
 	struct fw_record r;

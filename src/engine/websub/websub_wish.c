@@ -9,7 +9,8 @@
 #include "engine/websub/websub_wish.h"
 #include "base/banned.h"
 
-#define TOPIC_MAX 2048 /* bytes of an address that is worth a subscription: it is kept in three places */
+/* maximum length in bytes of a topic or hub URL, which is stored in three places */
+#define TOPIC_MAX 2048
 
 static bool is_web(struct fw_str url)
 {
@@ -25,7 +26,7 @@ int wish_base(const char *url, struct fw_buf *out, struct fw_err *err)
 
 	fw_url_split(s, &u);
 	if (!is_web(s) || fw_utf8_valid(s.p, s.len) != s.len || u.query.p || u.fragment.p || u.userinfo.p)
-		return fw_err_set(err, FW_EINVAL, "websub_url = %.100s: hubs call back at addresses below it: https://example.org/, in UTF-8, without ? and #", url);
+		return fw_err_set(err, FW_EINVAL, "websub_url = %.100s: not a base URL for callbacks: write https://example.org/, in UTF-8, without ? and #", url);
 	fw_buf_addstr(out, s);
 	if (!fw_str_ends(s, FW_STR("/")))
 		fw_buf_addc(out, '/');
@@ -36,8 +37,8 @@ int wish_base(const char *url, struct fw_buf *out, struct fw_err *err)
 /* ---- wishes -------------------------------------------------------------- */
 
 /*
- * An address that is no UTF-8 (Latin-1 in a header), as it is asked for: with its bytes in percent. What is kept is JSON, and would come
- * back as another address: each look would find a new one to subscribe to.
+ * Percent-encodes a URL that is not UTF-8 (Latin-1 in a header), as a request would. Records are
+ * JSON, which would change its bytes: then every scan would find a new URL to subscribe to.
  */
 static struct fw_str in_utf8(struct fw_str url, struct fw_arena *a)
 {
@@ -89,7 +90,10 @@ static void hubs_of_document(const json_t *extra, struct fw_arena *a, struct sub
 	}
 }
 
-/* <cloud domain="rpc.example" port="80" path="/pleaseNotify" protocol="http-post"/>; only what can be asked by a form. */
+/*
+ * <cloud domain="rpc.example" port="80" path="/pleaseNotify" protocol="http-post"/>. Only clouds
+ * with an HTTP form interface are supported.
+ */
 static void cloud_of_document(const json_t *extra, const struct fw_feed *f, struct fw_arena *a, struct sub_wish *w)
 {
 	const json_t *o = json_object_get(json_object_get(extra, "_feedwheel"), "cloud");

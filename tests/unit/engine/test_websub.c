@@ -327,7 +327,7 @@ START_TEST(leases_of_liars)
 		{"7776000", 10 * FW_DAY_MS, 90 * FW_DAY_MS, ""},
 		{"1", 10 * FW_DAY_MS, 5 * FW_MINUTE_MS, "lease of 1 s: taken as 300 s"},
 		{"1", 10000, 10000, "taken as 10 s"},
-		{"0", 10000, 10000, "what was asked for"},
+		{"0", 10000, 10000, "the requested lease"},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -415,7 +415,7 @@ static void live(struct world *k, enum lie how, uint32_t hubs)
 		if (!k->s.feed_id || k->s.next_ms > at || !sub_due(&k->s, &k->w, at, rnd, &fresh))
 			continue;
 		if (!sub_may_ask(&k->s, &k->brake_ms, sub_ask_gap_ms(10 * DAY), at)) {
-			ck_assert(says(&k->s, "asked too often"));
+			ck_assert(says(&k->s, "rate limited"));
 			k->braked = true;
 			continue;
 		}
@@ -476,7 +476,7 @@ START_TEST(the_brake)
 	for (int i = 0; i < SUB_ASK_BURST; i++)
 		ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW));
 	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW));
-	ck_assert(says(&s, "too often"));
+	ck_assert(says(&s, "rate limited"));
 	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE); /* what it has it keeps */
 	ck_assert_int_eq(s.next_ms, NOW + gap);
 	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW + gap - 1));
