@@ -509,13 +509,13 @@ START_TEST(what_is_no_older_copy_is_left_alone)
 	refused(b, a, "above the source's"); /* the two exchanged */
 	usleep(2000);
 	subscribe(other, "https://other.example/", NOW);
-	refused(a, other, "another one than at the source");
+	refused(a, other, "differs between source and target");
 	subscribe_many(other, CROWD, 0, 2, NOW);
 	OK(fw_store_unsubscribe(other, 1, &err));
 	OK(fw_store_unsubscribe(other, 3, &err)); /* it has a feed 2 only, which the source has not */
 	refused(a, other, "none of the source's feeds");
 	OK(fw_store_beat_put(b, &beat, from_now_on(b), &err));
-	refused(a, b, "at work on the target");
+	refused(a, b, "written to the target");
 	fw_store_close(a);
 	fw_store_close(b);
 	fw_store_close(other);
@@ -800,7 +800,7 @@ START_TEST(records_that_differ_are_told)
 	OK(fw_copy(a, b, &o, &s, &err));
 	ck_assert_int_eq(s.differing, 3);
 	fw_buf_addc(&m.words, 0);
-	ck_assert_str_eq(m.words.p, "record token 'gone': missing at the target\nrecord token 'other': another one at the target\n"
+	ck_assert_str_eq(m.words.p, "record token 'gone': missing at the target\nrecord token 'other': different at the target\n"
 		"record token 'zebra': not at the source\n");
 	OK(fw_store_control_take(b, -1, &newest, &err));
 	ck_assert(newest.paused);

@@ -221,7 +221,7 @@ def refused(base):
     holds("scheme" in w.run("copy", "feeds", "sqlite:" + to.path, code=4).stderr, "no scheme")
     holds("not empty" in w.run("copy", "sqlite:" + w.path, "sqlite:" + target_in_use(base).path, code=2).stderr, "in use")
     said = w.run("copy", "--continue", "sqlite:" + w.path, "sqlite:" + base + "/used.db", code=2).stderr
-    holds("at work on the target" in said, said)
+    holds("written to the target" in said, said)
     other = target(base, "other.db")
     other.run("add", "https://other.example/")
     said = w.run("copy", "--continue", "sqlite:" + w.path, "sqlite:" + other.path, code=None)
@@ -273,7 +273,7 @@ def brought_up_to_date(base):
         to.run("set", "--due", *o.urls)
         equal((to.run_once()["failed"], to.one("SELECT count(*) FROM entries WHERE revision <> 1")), (0, 0), "a run on it")
         equal(to.sql("SELECT guid FROM entries GROUP BY feed_id, guid HAVING count(*) > 1"), [], "entries that are there twice")
-        holds("at work on the target" in copy(w, to, "--continue", code=2).stderr, "now it is no copy any more")
+        holds("written to the target" in copy(w, to, "--continue", code=2).stderr, "now it is no copy any more")
 
 
 @case("killed again and again while it is brought up to date, a copy continued is exact")

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A whole store into another one, of any engines: feeds, then entries, then the keys that retention left behind, then visits, then pushed
- * events and records (copy_beside.c), each in order of the numbers they keep, in batches of so many bytes that are one transaction each. So
- * what a copy has done can be seen from the highest number that is there, and a copy that was killed goes on behind it.
+ * Copies a whole store into another one, of any engines. The order is: feeds, entries, the keys
+ * that retention left behind, visits, pushed events and records (copy_beside.c). Rows keep their
+ * ids and are written in order of id, in batches by size, each one transaction. So the highest id
+ * in the target shows how far a copy came, and a killed copy goes on after it.
  *
- * How far to go is read before the first feed: an entry up to there belongs to a feed that is read later, also while workers go on
- * storing at the source. Until all is there and found to be the same, the target is paused: a worker that is started on it too
- * early waits.
+ * The highest ids are read before the first feed is. Thus each entry up to them belongs to a feed
+ * that is read later, even while workers write to the source. The target stays paused until all is
+ * copied and compared: a worker that is started on it too early waits.
  *
- * A copy that goes on first brings what is there up to date. Feeds that are not as they are at the source any more (copy_check.c) are
- * taken away, all of them before the first one comes back, for a URL may have gone from one to another. A feed comes back together with
- * its visits; its entries follow. Killed in between, the next one finds a feed missing, or without its entries, and does it again.
+ * A resumed copy first brings the older one up to date. It removes all feeds that differ from the
+ * source (copy_check.c) before it copies the first of them again, because a URL may have moved from
+ * one feed to another. A feed is written together with its visits; its entries follow. If the copy
+ * is killed in between, the next one finds the feed missing, or without its entries, and repeats
+ * it.
  */
 #include <poll.h>
 #include <stdlib.h>
@@ -19,7 +22,7 @@
 #include "base/str.h"
 #include "engine/copy/copy.h"
 
-#define AGAIN_N 6        /* tries while the target is held by another */
+#define AGAIN_N 6        /* tries while another process holds the target */
 #define AGAIN_MS 100
 
 static int no_memory(struct copy *c)
@@ -52,7 +55,7 @@ size_t copy_texts_keep(struct fw_arena *a, const struct fw_field *f, size_t n, v
 	return bytes;
 }
 
-/* May another row come into the batch? 1 ends a walk. */
+/* 1 ends a list: the batch is full. */
 static int full(const struct copy *c, size_t n)
 {
 	return n == COPY_ROWS || c->bytes >= c->o->batch_bytes;
@@ -66,7 +69,7 @@ bool copy_again(int rc, int *i)
 	return true;
 }
 
-/* Write the batch; what is there already is passed over, so a failed one may be tried again. */
+/* Writes the batch. The store skips rows that it has, so a failed batch may be written again. */
 static int flush(struct copy *c)
 {
 	struct fw_load *b = &c->batch;
@@ -117,7 +120,7 @@ static int entry_take(void *ctx, const struct fw_entry_row *e)
 	return full(c, ++c->batch.entry_n);
 }
 
-/* Room for another visit. */
+/* Makes room for another visit. */
 static bool visit_room(struct copy *c)
 {
 	size_t cap = c->visit_cap ? c->visit_cap * 2 : COPY_ROWS;
@@ -152,7 +155,8 @@ static int visit_add(struct copy *c, const struct fw_visit *v)
 static int visit_take(void *ctx, const struct fw_visit *v)
 {
 	struct copy *c = ctx;
-	int rc = v->id > c->end.last_visit_id ? 1 : visit_add(c, v); /* 1: made since */
+	/* 1: newer than the start of the copy */
+	int rc = v->id > c->end.last_visit_id ? 1 : visit_add(c, v);
 
 	return rc ? rc : full(c, c->batch.visit_n);
 }
@@ -173,7 +177,7 @@ static int feeds(struct copy *c)
 	return rc;
 }
 
-/* All that are asked for; the last of them are left in the batch. */
+/* Copies all entries of the query; the last ones stay in the batch. */
 static int entries_of(struct copy *c, struct fw_entry_query q)
 {
 	size_t before, n;
@@ -221,10 +225,13 @@ static int key_take(void *ctx, const struct fw_entry_key *k)
 	struct copy *c = ctx;
 
 	if (k->entry_id)
-		return 0; /* came with its entry */
+		return 0; /* copied with its entry */
 	c->key[c->batch.key_n] = *k;
 	c->bytes += sizeof(*k);
-	/* a walk cannot go on in the middle of a feed, so a full batch is written from within: it is the other store that is asked */
+	/*
+	 * A list cannot resume in the middle of a feed, so a full batch is written from the
+	 * callback; that uses the other store.
+	 */
 	return full(c, ++c->batch.key_n) ? flush(c) : 0;
 }
 
@@ -253,7 +260,7 @@ static int by_id(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* Newest first as they were found, feed by feed: a load wants them in order of their numbers. */
+/* The visits come newest first for each feed; a load needs them in order of id. */
 static int feeds_flush(struct copy *c)
 {
 	if (c->batch.visit_n)
@@ -280,7 +287,10 @@ static int feed_renew(struct copy *c, int64_t id)
 	return rc;
 }
 
-/* Feeds of a range that are missing at the target, and what they had when the older copy ended. */
+/*
+ * Copies the feeds of a range that are missing in the target, with what they had when the older
+ * copy ended.
+ */
 static int range_renew(struct copy *c, int64_t first_id)
 {
 	struct copy_prints a, b;
@@ -311,7 +321,10 @@ static int renew(struct copy *c)
 	c->s->feed_before = left.feed_n;
 	c->s->entry_before = left.entry_n;
 	c->s->visit_before = left.visit_n;
-	/* those above the highest too: it may be one of them that was taken away when this was interrupted */
+	/*
+	 * up to the source's highest id: an interrupted renewal may have removed feeds above the
+	 * target's
+	 */
 	last_id = c->known.last_entry_id || c->known.last_visit_id ? c->end.last_feed_id : c->known.last_feed_id;
 	for (int64_t id = 1; !rc && id <= last_id; id += COPY_FEED_RANGE)
 		rc = range_renew(c, id);
@@ -324,7 +337,7 @@ struct seen {
 	bool paused, worked;
 };
 
-/* One that came while all is paused has done nothing, unless it says so. */
+/* A worker that started during the pause has done nothing, unless it has counted visits. */
 static int beat_seen(void *ctx, const struct fw_beat *b)
 {
 	struct seen *s = ctx;
@@ -333,7 +346,7 @@ static int beat_seen(void *ctx, const struct fw_beat *b)
 	return s->worked;
 }
 
-/* May this target be written to? Then it is paused. */
+/* Checks that the target may be written to, and pauses it. */
 static int target_take(struct copy *c)
 {
 	const struct fw_store_stats *to = &c->known;
@@ -347,13 +360,13 @@ static int target_take(struct copy *c)
 	rc = rc ? rc : copy_beside_any(c, COPY_RECORDS, &records);
 	if (!rc && (!empty || events || dead || records) && !c->o->resume)
 		return fw_err_set(c->err, FW_EINVAL, "the target is not empty (%lld feeds, %lld entries%s%s): name an empty store, or give"
-			" --continue if it holds an older copy, or one that was interrupted", (long long)to->feed_n, (long long)to->entry_n,
+			" --continue if it holds an older or interrupted copy", (long long)to->feed_n, (long long)to->entry_n,
 			events || dead ? ", pushed events" : "", records ? ", access tokens or other records" : "");
 	seen.paused = newest.paused;
 	rc = rc ? rc : copy_walked(fw_store_beat_list(c->to, 0, beat_seen, &seen, c->err));
 	if (!rc && !empty && seen.worked)
-		return fw_err_set(c->err, FW_EINVAL, "workers have been at work on the target since it was copied, and their numbers are not"
-			" those of the source: copy into an empty store");
+		return fw_err_set(c->err, FW_EINVAL, "workers have written to the target since it was copied, so it is no longer a copy:"
+			" copy into an empty store");
 	return rc || newest.paused ? rc : fw_store_control_put(c->to, FW_CONTROL_PAUSE, 0, c->err);
 }
 

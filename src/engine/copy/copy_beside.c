@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a store keeps beside the feeds: pushed events, those set aside, records. Of each, both stores are read side by side in their order.
+ * The rows that belong to no feed: pushed events, dead letters, records. Each kind is read from
+ * both stores side by side, in order, and merged.
  *
- * Events that are missing at the target are put there. It may have more of its own: pushes that came to it already, which nobody takes
- * away. Records become those of the source: what it does not have is taken away, so that an access token that was removed is removed in
- * the copy too.
+ * Events that the target misses are added. It may have more: pushes that it received itself stay.
+ * Records become those of the source: others are removed, so that an access token that was removed
+ * from the source is gone from the copy too.
  *
- * Compared at the end are the events that were there when they were copied, and the records that do not run out: others come and go
- * while one looks.
+ * The final comparison covers the events that existed when they were copied, and the records
+ * without an expiry: others change meanwhile.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -21,7 +22,7 @@ union thing {
 	struct fw_record record;
 };
 
-/* What has to be the same; texts are to be kept. */
+/* The members that are compared; their strings are copied into the arena. */
 /* clang-format off */
 #define MEMBER(of, member, type) {#member, FW_FIELD_##type, 0, offsetof(struct fw_##of, member)}
 /* clang-format on */
@@ -37,14 +38,16 @@ static const struct fw_field EVENT[] = {
 
 static const struct {
 	const struct fw_field *field;
-	size_t n, page_rows; /* some drivers read to the end of what they are asked for, and a record may be large */
+	/* small for records: some drivers read the whole page, and a record may be large */
+	size_t n, page_rows;
 } MEMBERS[] = {
 	[COPY_EVENTS] = {EVENT, FW_N(EVENT), COPY_ROWS}, [COPY_DEAD] = {DEAD, FW_N(DEAD), COPY_ROWS}, [COPY_RECORDS] = {RECORD, FW_N(RECORD), 200},
 };
 
-struct side { /* one store, a page at a time */
+struct side { /* one store, read page by page */
 	struct fw_store *st;
-	struct fw_arena arena[2];    /* of this page; of the one before, whose last row is the cursor */
+	/* strings of this page; of the previous one, whose last row is the cursor */
+	struct fw_arena arena[2];
 	unsigned turn;
 	union thing at[COPY_ROWS];
 	size_t n, i, bytes;
@@ -56,7 +59,7 @@ struct sides {
 	enum copy_what what;
 	bool verify;
 	struct side from, to, *reading;
-	struct fw_event batch[COPY_ROWS]; /* to be put; their texts are those of from's page */
+	struct fw_event batch[COPY_ROWS]; /* to be written; their strings belong to from's page */
 	size_t batch_n;
 };
 
@@ -71,6 +74,7 @@ static int take(struct sides *s, const union thing *t)
 {
 	struct side *d = s->reading;
 
+	assert(d->n < MEMBERS[s->what].page_rows);
 	d->at[d->n] = *t;
 	d->bytes += sizeof(*t) + copy_texts_keep(&d->arena[d->turn], MEMBERS[s->what].field, MEMBERS[s->what].n, &d->at[d->n]);
 	if (d->arena[d->turn].failed)
@@ -93,7 +97,7 @@ static int record_take(void *ctx, const struct fw_record *r)
 	return take(ctx, &(union thing){.record = *r});
 }
 
-/* The next page, of so many rows at most. */
+/* Reads the next page, of at most limit rows. */
 static int page_read(struct sides *s, struct side *d, size_t limit)
 {
 	union thing last = d->n ? d->at[d->n - 1] : (union thing){.event.id = 0};
@@ -111,7 +115,7 @@ static int page_read(struct sides *s, struct side *d, size_t limit)
 	}
 }
 
-/* The next one of a side; NULL: there is none, or *rc says why. */
+/* The current row of a side. NULL: the end, or an error in *rc. */
 static const union thing *head(struct sides *s, struct side *d, int *rc)
 {
 	if (d->i == d->n && !*rc && !d->over) {
@@ -128,7 +132,7 @@ static int compare(struct fw_str a, struct fw_str b)
 	return d ? d : (a.len > b.len) - (a.len < b.len);
 }
 
-/* Which stands first? */
+/* Orders two rows of the two stores. */
 static int order(enum copy_what what, const union thing *a, const union thing *b)
 {
 	int d;
@@ -154,7 +158,7 @@ static bool same(enum copy_what what, const union thing *a, const union thing *b
 
 /* ---- copying, comparing -------------------------------------------------- */
 
-/* Make the target's what the source's is; of events the whole batch. */
+/* Writes the source's row to the target, or removes the target's; events as a whole batch. */
 static int put_once(struct sides *s, const union thing *a, const union thing *b)
 {
 	struct copy *c = s->c;
@@ -177,10 +181,10 @@ static int put(struct sides *s, const union thing *a, const union thing *b, size
 		rc = put_once(s, a, b);
 	while (copy_again(rc, &i));
 	*count[s->what] += rc ? 0 : (int64_t)n;
-	return !a && rc == FW_ENOTFOUND ? 0 : rc; /* a record that has run out meanwhile */
+	return !a && rc == FW_ENOTFOUND ? 0 : rc; /* a record that has expired meanwhile */
 }
 
-/* A page of the source is over: what of its events was missing is put there. */
+/* At the end of a page of the source: writes the events that the target misses. */
 static int page_over(struct sides *s)
 {
 	int rc = s->batch_n ? put(s, &s->from.at[0], NULL, s->batch_n) : 0;
@@ -194,35 +198,40 @@ static int page_over(struct sides *s)
 	return rc;
 }
 
-/* a: the source's, or NULL; b: the target's, or NULL. They have one name, and are not the same. */
+/*
+ * Brings the target in line. a: the source's row, or NULL; b: the target's, or NULL. They have the
+ * same key and differ.
+ */
 static int level(struct sides *s, const union thing *a, const union thing *b)
 {
 	if (s->what != COPY_RECORDS && b)
 		return 0;
 	if (s->what != COPY_EVENTS)
 		return put(s, a, b, 1);
+	assert(a && s->batch_n < COPY_ROWS); /* events are only added */
 	s->batch[s->batch_n++] = a->event;
 	return 0;
 }
 
 static void tell(struct sides *s, const union thing *a, const union thing *b)
 {
-	const char *how = !b ? "missing at the target" : !a ? "not at the source" : "another one at the target";
+	const char *how = !b ? "missing at the target" : !a ? "not at the source" : "different at the target";
 	const union thing *t = a ? a : b;
 
-	assert(t); /* walk() met it on one side at least */
+	assert(t); /* walk() found it in at least one store */
 	if (s->what != COPY_RECORDS)
-		copy_differs(s->c, "%s %lld: %s", s->what == COPY_DEAD ? "event set aside" : "event", (long long)id_of(s->what, t), how);
+		copy_differs(s->c, "%s %lld: %s", s->what == COPY_DEAD ? "dead letter" : "event", (long long)id_of(s->what, t), how);
 	else if ((!a || a->record.until_ms == FW_NO_DATE) && (!b || b->record.until_ms == FW_NO_DATE))
 		copy_differs(s->c, "record %.*s '%.*s': %s", FW_STR_ARG(t->record.kind), FW_STR_ARG(fw_str_sub(t->record.key, 0, 60)), how);
 }
 
-/* Events up to last_id; *seen: those of the source. */
+/* Walks both stores: events up to last_id, or all records. *seen: the source's events. */
 static int walk(struct sides *s, int64_t last_id, struct copy_seen *seen)
 {
 	bool records = s->what == COPY_RECORDS;
 	int rc = 0;
 
+	assert(s->from.st == s->c->from && s->to.st == s->c->to);
 	while (!rc) {
 		const union thing *a, *b;
 		int d;

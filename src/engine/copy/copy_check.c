@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Are two stores the same? Both are read feed by feed, a range of numbers at a time: a hash over a feed's members, and one over its
- * keys, hashes and whether retention took the entry, in any order. Documents are not read.
+ * Compares two stores, feed by feed, a range of ids at a time. A fingerprint is a hash over a
+ * feed's members, and an order-independent hash over its entry keys: key, content hash, and whether
+ * retention deleted the entry. Contents are not read.
  *
- * The same prints say which feeds of an older copy are not any more as they are at the source. Of these only what was there when the
- * older copy ended may be looked at, or all feeds of a copy that was interrupted among its entries would differ.
+ * The same fingerprints tell which feeds of an older copy have changed at the source. For these
+ * only entries up to the target's highest id count; otherwise all feeds of a copy that was
+ * interrupted among its entries would differ.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -69,12 +71,12 @@ static int key_print(void *ctx, const struct fw_entry_key *k)
 	uint64_t hash;
 
 	if (!p)
-		return 0; /* subscribed since */
+		return 0; /* subscribed after the start */
 	memcpy(row, k->key, 16);
 	memcpy(row + 16, &k->hash, 8);
 	row[24] = k->entry_id != 0;
 	hash = fw_hash64(row, sizeof(row));
-	p->keys += hash; /* a sum: in any order */
+	p->keys += hash; /* a sum does not depend on the order */
 	p->key_n++;
 	p->entry_n += k->entry_id != 0;
 	if (k->entry_id && k->entry_id <= r->known_id)
@@ -109,7 +111,7 @@ int copy_is_one(struct copy *c)
 	int rc = 0;
 
 	if (c->known.last_feed_id > c->end.last_feed_id || c->known.last_entry_id > c->end.last_entry_id)
-		return fw_err_set(c->err, FW_EINVAL, "the target holds feeds or entries with numbers above the source's: name the source first,"
+		return fw_err_set(c->err, FW_EINVAL, "the target has feeds or entries with higher ids than the source: name the source first,"
 			" or copy into an empty store");
 	for (int64_t id = 1; !rc && id <= c->known.last_feed_id; id += COPY_FEED_RANGE) {
 		rc = copy_prints_read(c, id, false, &a, &b);
@@ -117,17 +119,17 @@ int copy_is_one(struct copy *c)
 			const struct copy_print *p = copy_print_of(&a, b.at[i].id);
 
 			if (p && p->created_ms != b.at[i].created_ms)
-				return fw_err_set(c->err, FW_EINVAL, "feed %lld at the target is another one than at the source: this is no copy of it;"
+				return fw_err_set(c->err, FW_EINVAL, "feed %lld differs between source and target: the target is not a copy of the source,"
 					" copy into an empty store", (long long)p->id);
 			met = met || p;
 		}
 	}
 	if (!rc && !met)
-		return fw_err_set(c->err, FW_EINVAL, "the target has none of the source's feeds, so it is no copy of it: copy into an empty store");
+		return fw_err_set(c->err, FW_EINVAL, "the target has none of the source's feeds, so it is not a copy of it: copy into an empty store");
 	return rc;
 }
 
-/* Of one range: which of b are not in a, or were other than they are now? */
+/* Removes the feeds of a range that are in b and not in a, or differ. */
 static int stale_remove_of(struct copy *c, const struct copy_prints *a, const struct copy_prints *b)
 {
 	int rc = 0;
@@ -177,18 +179,18 @@ void copy_differs(struct copy *c, const char *fmt, ...)
 static void print_compare(struct copy *c, const struct copy_print *a, const struct copy_print *b)
 {
 	if (a->key_n != b->key_n || a->entry_n != b->entry_n)
-		copy_differs(c, "feed %lld: %lld entries and %lld keys of entries gone at the source, %lld and %lld at the target",
+		copy_differs(c, "feed %lld: %lld entries and %lld keys of deleted entries at the source, %lld and %lld at the target",
 			(long long)a->id, (long long)a->entry_n, (long long)(a->key_n - a->entry_n), (long long)b->entry_n,
 			(long long)(b->key_n - b->entry_n));
 	else if (a->keys != b->keys)
-		copy_differs(c, "feed %lld: as many entries, but not the same ones", (long long)a->id);
+		copy_differs(c, "feed %lld: the same number of entries, but different ones", (long long)a->id);
 	else if (a->feed != b->feed)
-		copy_differs(c, "feed %lld: the same entries, but another state or other settings", (long long)a->id);
+		copy_differs(c, "feed %lld: the same entries, but a different state or settings", (long long)a->id);
 	else
 		return;
 }
 
-/* Both in order of id. */
+/* Compares two lists in order of id. */
 static void prints_compare(struct copy *c, const struct copy_prints *a, const struct copy_prints *b)
 {
 	size_t i = 0, k = 0;
@@ -222,7 +224,10 @@ int copy_verify(struct copy *c)
 	if (rc)
 		return rc;
 	c->s->moved_on = from.last_entry_id != c->end.last_entry_id || from.last_visit_id != c->end.last_visit_id;
-	/* retention may have taken visits of feeds that are the same as in the older copy; the target's own will */
+	/*
+	 * retention may have deleted visits of feeds that are unchanged since the older copy; the
+	 * target's own retention will delete them too
+	 */
 	if (!c->s->moved_on && (from.visit_n > to.visit_n || (!c->known.visit_n && from.visit_n != to.visit_n)))
 		copy_differs(c, "%lld visits at the source, %lld at the target", (long long)from.visit_n, (long long)to.visit_n);
 	if (!c->s->moved_on && from.entry_n != to.entry_n)
