@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a run counts, over all its processes: for /metrics, and for the progress line.
+ * The counters of a run, over all its processes: for /metrics and the progress line.
  *
- * The numbers lie in memory that the master makes before it forks, with a part of its own for each process. They rise as long as the
- * master lives: a worker that takes a dead one's place goes on where that one stopped. Whoever reads sees each number right by itself;
- * what belongs to a visit that is seen in `visits` is seen too.
+ * They are in shared memory that the master allocates before it starts children, with a slot for
+ * each process. They grow as long as the master lives: a replacement worker goes on with the counts
+ * of the dead one. A reader sees each number consistent by itself; if it sees a visit in `visits`,
+ * it also sees the visit's other counts.
  */
 #ifndef FW_API_METER_H
 #define FW_API_METER_H
@@ -16,65 +17,76 @@
 struct fw_meter;
 
 enum fw_count {
-	FW_COUNT_ITEMS,           /* in the documents that were read */
+	FW_COUNT_ITEMS,           /* entries in all parsed documents */
 	FW_COUNT_NEW_ENTRIES,
 	FW_COUNT_CHANGED_ENTRIES,
-	FW_COUNT_LEFT_ENTRIES,    /* for a later day, by feed_entries_max and feed_bytes_max; again with each visit */
-	FW_COUNT_WIRE_BYTES,      /* bodies as they came */
-	FW_COUNT_BODY_BYTES,      /* and decoded */
+	/*
+	 * deferred to a later day by feed_entries_max or feed_bytes_max; counted again at each
+	 * visit
+	 */
+	FW_COUNT_LEFT_ENTRIES,
+	FW_COUNT_WIRE_BYTES,      /* bodies as received */
+	FW_COUNT_BODY_BYTES,      /* bodies decoded */
 	FW_COUNT_REDIRECTS,       /* followed */
-	FW_COUNT_STALE,           /* visits whose worker had lost its lease: nothing was written */
-	FW_COUNT_MOVED,           /* visits of a page whose feed took its place: no visits of a feed */
-	FW_COUNT_ADOPTED,         /* feeds whose permanent redirect became their address */
-	FW_COUNT_MERGED,          /* feeds that became one with another, whose address they moved to */
+	FW_COUNT_STALE,           /* visits not stored because the worker had lost its lease */
+	/* visits of a page that was replaced by its feed; not counted as visits of a feed */
+	FW_COUNT_MOVED,
+	/* redirect adoptions: feeds that took the URL of a permanent redirect */
+	FW_COUNT_ADOPTED,
+	FW_COUNT_MERGED,          /* merges: feeds that moved to the URL of another feed */
 	FW_COUNT_CLAIMS,          /* feeds claimed */
-	FW_COUNT_RELEASED,        /* claimed, and given back unvisited */
-	FW_COUNT_DEFERRED,        /* due, but put off for their host's sake */
-	FW_COUNT_OUTAGES,         /* times that the store went away */
-	FW_COUNT_RETRIES,         /* times that it said no */
+	FW_COUNT_RELEASED,        /* claimed and released without a visit */
+	FW_COUNT_DEFERRED,        /* due, but deferred by the limits of their host */
+	FW_COUNT_OUTAGES,         /* outages of the store */
+	FW_COUNT_RETRIES,         /* refused and retried requests to the store */
 	FW_COUNT_N
 };
 
 enum fw_timing {
-	FW_TIMING_LATENESS,       /* of a visit, against its due time; not of those that a person asked for */
+	/* delay of a visit after its due time; not of visits that a user requested */
+	FW_TIMING_LATENESS,
 	FW_TIMING_FETCH,          /* from the request to the last byte */
 	FW_TIMING_PARSE,
-	FW_TIMING_CLAIM,          /* of the store */
+	FW_TIMING_CLAIM,          /* claims, in the store */
 	FW_TIMING_COMMIT,
 	FW_TIMING_N
 };
 
-#define FW_METER_CLASSES 6    /* of HTTP status codes: [2] 2xx; [0] others */
+#define FW_METER_CLASSES 6    /* classes of HTTP status codes: [2] 2xx; [0] others */
 #define FW_METER_BUCKETS 16
 
-/* Upper ends in microseconds, ascending; the last is INT64_MAX. n <= FW_METER_BUCKETS. */
+/* Upper bounds of the buckets in us, ascending; the last is INT64_MAX. n <= FW_METER_BUCKETS. */
 const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n);
 
 struct fw_meter_sum {
 	uint64_t visits[FW_VISIT_KIND_N];
 	uint64_t answers[FW_METER_CLASSES];
 	uint64_t count[FW_COUNT_N];
-	struct { uint64_t bucket[FW_METER_BUCKETS], sum_us; } timing[FW_TIMING_N]; /* bucket: each by itself, not all below it */
-	uint64_t in_flight, slots;      /* transfers now; at most */
-	uint64_t offline;               /* workers that none of the hosts they asked answers: our own network seems to be down */
-	uint64_t away;                  /* workers that the store does not answer */
-	uint64_t disk_low;              /* workers that wait for room on the store's disk (disk_free_min_bytes) */
+	/* buckets are not cumulative */
+	struct { uint64_t bucket[FW_METER_BUCKETS], sum_us; } timing[FW_TIMING_N];
+	uint64_t in_flight, slots;      /* current transfers; their maximum */
+	/* workers whose connectivity is down: no host responds to them */
+	uint64_t offline;
+	uint64_t away;                  /* workers whose store is unavailable */
+	uint64_t disk_low;              /* workers that wait for disk space (disk_free_min_bytes) */
 	uint64_t worker_restarts, server_restarts;
-	uint32_t workers, alive;        /* wanted; running now */
-	int64_t started_ms;             /* the master */
+	uint32_t workers, alive;        /* configured; running */
+	int64_t started_ms;             /* start of the master */
 };
 void fw_meter_read(const struct fw_meter *m, struct fw_meter_sum *out);
 
-/* The server's sign of life, to its master: it is up, and goes on. Now and then. */
+/* Writes the server's heartbeat for its master; call it periodically. */
 void fw_meter_beat(struct fw_meter *m);
 
 struct fw_meter_process {
 	const char *what;               /* "master", "worker", "server" */
-	int index;                      /* among those */
+	int index;                      /* number among these */
 	pid_t pid;
-	int64_t rss_bytes, cpu_ms;      /* -1: this system does not say, or the process has only just begun */
+	int64_t rss_bytes, cpu_ms;      /* -1: not available, or the process has just started */
 };
-/* The i-th process, in that order; false: there is none with that number, or it is not running just now (pid is 0 then). */
+/*
+ * The i-th process: master, workers, server. False: there is none, or it is not running (pid is 0).
+ */
 bool fw_meter_process(const struct fw_meter *m, size_t i, struct fw_meter_process *out);
 size_t fw_meter_process_n(const struct fw_meter *m);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the doors share: a feed, a visit and an entry as scripts see them, one JSON for each, the same on the command line (--json) and over
- * HTTP (passwords are never among it); and what an owner's change of a feed means.
+ * Shared by the command line and the HTTP server: the JSON of a feed, a visit and an entry, the
+ * same for --json and HTTP (it never contains passwords), and the effects of an owner's change of a
+ * feed.
  */
 #ifndef FW_API_VIEW_H
 #define FW_API_VIEW_H
@@ -10,50 +11,55 @@
 
 struct fw_json;
 
-/* "new", "ok", "failing", or what its status says: "paused", "gone", "quarantined". */
+/* "new", "ok", "failing", or its status: "paused", "gone", "quarantined". */
 const char *fw_feed_state(const struct fw_feed *f);
 void fw_feed_json(struct fw_json *j, const char *key, const struct fw_feed *f);
 void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v);
 
-/* Transfers under way on all machines, as their workers said within the last 15 s; not of those that are known to be dead. */
+/*
+ * Transfers in flight on all machines, from the workers' heartbeats of the last 15 s, without
+ * workers that are known to be dead.
+ */
 FW_MUST_CHECK int fw_in_flight(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err);
 
-/* Does the document tell this date? */
+/* True if the document has this date. */
 static inline bool fw_date_known(int64_t ms)
 {
 	return ms != FW_NO_DATE && ms != 0;
 }
 
 enum {
-	FW_VIEW_CONTENT = 1, /* made safe: contents are stored as they came */
-	FW_VIEW_RAW = 2,     /* with FW_VIEW_CONTENT: as it came */
+	FW_VIEW_CONTENT = 1, /* with sanitised content; the store has the original */
+	FW_VIEW_RAW = 2,     /* with FW_VIEW_CONTENT: the original */
 };
 /*
- * An item of JSON Feed 1.1, our own members under "_store". Content that cannot be made safe is left out: then the item is whole but
- * for that. Errors: those of fw_sanitize(), with the entry's number.
+ * Writes an item of JSON Feed 1.1, with our own members under "_store". If the content cannot be
+ * sanitised, the item is complete except for the content. Errors: those of fw_sanitize(), with the
+ * entry's id.
  */
 FW_MUST_CHECK int fw_entry_json(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_err *err);
 
-/* Members of a search's answer that does not see all entries; none when unindexed_n is 0. */
+/* Members of a search result that may miss unindexed entries; none if unindexed_n is 0. */
 void fw_incomplete_json(struct fw_json *j, int64_t unindexed_n);
 
-/* Contents that were made safe, so that it is not done at every read. Any thread. */
+/* A cache of sanitised contents. Any thread. */
 struct fw_view_cache;
 struct fw_view_cache *fw_view_cache_new(size_t max_bytes); /* NULL: out of memory */
-void fw_view_cache_free(struct fw_view_cache *c); /* NULL is fine */
+void fw_view_cache_free(struct fw_view_cache *c); /* NULL is allowed */
 
 struct fw_view_work {
-	struct fw_view_cache *cache; /* NULL: none */
-	size_t bytes;                /* of contents that had to be made safe, and the processor's time that it took: added to */
+	struct fw_view_cache *cache; /* NULL: no cache */
+	/* added to: bytes of contents that were sanitised, and the CPU time that it took */
+	size_t bytes;
 	int64_t cpu_us;
 };
-/* The same, with a cache, and an account of the work. */
+/* The same, with a cache and accounting. */
 FW_MUST_CHECK int fw_entry_json_work(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work,
 	struct fw_err *err);
 
 /*
- * Change `what` (FW_SET_*) of the feed that is now so, to members of *to. A new interval counts from the last visit, so the feed may come
- * due earlier. Errors: those of fw_store_feed_set().
+ * Changes the members `what` (FW_SET_*) of a feed from *now to *to. A new interval counts from the
+ * last visit, so the feed may become due earlier. Errors: those of fw_store_feed_set().
  */
 FW_MUST_CHECK int fw_feed_change(struct fw_store *st, const struct fw_feed *now, const struct fw_feed *to, unsigned what, int64_t now_ms,
 	struct fw_err *err);

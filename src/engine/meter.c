@@ -14,7 +14,7 @@
 struct fw_meter {
 	size_t workers, slot_n;
 	size_t bytes;             /* of this mapping */
-	int fd;                   /* the master's; -1: none */
+	int fd;                   /* the master's descriptor; -1: none */
 	int64_t started_ms;
 	pid_t master;
 	struct fw_meter_own master_own;
@@ -42,7 +42,7 @@ const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n)
 	return BOUNDS[t].us;
 }
 
-/* ---- life ---------------------------------------------------------------- */
+/* ---- create and destroy ---- */
 
 struct fw_meter *fw_meter_create(size_t workers, bool server)
 {
@@ -121,7 +121,7 @@ void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool asked_f
 		meter_time(s, FW_TIMING_FETCH, v->total_us);
 	if (v->parse_us > 0)
 		meter_time(s, FW_TIMING_PARSE, v->parse_us);
-	/* last: a reader that sees it sees the rest */
+	/* last: a reader that sees this visit sees its other counts */
 	atomic_store_explicit(visits, atomic_load_explicit(visits, memory_order_relaxed) + 1, memory_order_release);
 }
 
@@ -135,7 +135,8 @@ static void sum(uint64_t *out, const _Atomic uint64_t *in, size_t n, memory_orde
 
 static void slot_read(const struct fw_meter_slot *s, struct fw_meter_sum *out)
 {
-	sum(out->visits, s->visits, FW_VISIT_KIND_N, memory_order_acquire); /* first: see meter_visit() */
+	/* first, see meter_visit() */
+	sum(out->visits, s->visits, FW_VISIT_KIND_N, memory_order_acquire);
 	sum(out->answers, s->answers, FW_METER_CLASSES, memory_order_relaxed);
 	sum(out->count, s->count, FW_COUNT_N, memory_order_relaxed);
 	sum(&out->away, &s->away, 1, memory_order_relaxed);
@@ -209,7 +210,7 @@ static void process_read(const struct fw_meter_own *own, struct fw_meter_process
 {
 	struct fw_meter_own self;
 
-	if (p->pid == getpid()) { /* who shows it need not wait for himself */
+	if (p->pid == getpid()) { /* a process reads its own values directly */
 		meter_own(&self);
 		own = &self;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Counting. Each process has a slot of its own, each thread its own cache lines in it, and each number one writer: it is read and
- * written back, without a locked instruction.
+ * Counters in shared memory. Each process has a slot, each thread its own cache lines in it, and
+ * each number a single writer, which reads and writes it back without a locked instruction.
  */
 #ifndef FW_ENGINE_METER_H
 #define FW_ENGINE_METER_H
@@ -15,40 +15,46 @@ struct fw_meter_timing {
 	_Atomic uint64_t bucket[FW_METER_BUCKETS], sum_us;
 };
 
-/* What a process takes, as it says itself: /proc may hide it from others. */
+/* Resource usage that a process reports itself: /proc may hide it from other processes. */
 struct fw_meter_own {
-	_Atomic int64_t rss_bytes, cpu_ms; /* -1: it has not said so yet, or this system does not say */
+	/* -1: not reported yet, or not available on this system */
+	_Atomic int64_t rss_bytes, cpu_ms;
 };
 
 struct fw_meter_slot {
-	/* the master's */
+	/* written by the master */
 	_Alignas(FW_CACHE_LINE) _Atomic pid_t pid; /* 0: not running */
 	_Atomic uint64_t restarts;
-	/* the loop thread's */
+	/* written by the loop thread */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t in_flight;
 	_Atomic uint64_t slots, offline;
-	_Atomic int64_t beat_mono_ms; /* its sign of life, also the server's; 0: it is not up yet */
+	_Atomic int64_t beat_mono_ms; /* heartbeat, also of the server; 0: not started yet */
 	struct fw_meter_own own;
-	/* the store thread's */
+	/* written by the store thread */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t visits[FW_VISIT_KIND_N];
 	_Atomic uint64_t answers[FW_METER_CLASSES], count[FW_COUNT_N], away, disk_low;
 	struct fw_meter_timing timing[FW_TIMING_N];
 };
 
-/* Memory that children share, for so many workers and a server behind them. NULL: there is none. */
+/* Allocates shared memory with slots for the workers, and one for a server. NULL: out of memory. */
 struct fw_meter *fw_meter_create(size_t workers, bool server);
 void fw_meter_destroy(struct fw_meter *m);
-/* By what a process that begins anew finds it; -1: it cannot. There: NULL with errno set; fd is closed. */
+/*
+ * fw_meter_fd(): the descriptor for a child that is a new program; -1: none. fw_meter_open(): maps
+ * it there, and closes fd. NULL: failed, with errno.
+ */
 int fw_meter_fd(const struct fw_meter *m);
 struct fw_meter *fw_meter_open(int fd);
-/* The server's slot is the one after the last worker's. */
+/* The server's slot follows the last worker's. */
 struct fw_meter_slot *fw_meter_slot(struct fw_meter *m, size_t i);
 
-/* Another process takes the slot: what the last one said of itself is not true of it. Before it is started. */
+/*
+ * Prepares a slot for a new process, before it is started: resets what the last process reported.
+ */
 void meter_begin(struct fw_meter_slot *s);
-/* Its process is gone, and with it what it was doing and what it lacked. What it has counted stays. */
+/* Call it when the process has exited: resets its state, but keeps its counts. */
 void meter_end(struct fw_meter_slot *s);
-/* Of the calling process: now and then. */
+/* Updates the usage of the calling process; call it periodically. */
 void meter_own(struct fw_meter_own *out);
 void fw_meter_own_master(struct fw_meter *m);
 
@@ -63,7 +69,9 @@ static inline void meter_count(struct fw_meter_slot *s, enum fw_count what, uint
 }
 
 void meter_time(struct fw_meter_slot *s, enum fw_timing what, int64_t us);
-/* A visit that is stored. asked_for: by a person, so lateness says nothing. */
+/*
+ * Counts a visit that was stored. asked_for: requested by a user, so its lateness does not count.
+ */
 void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool asked_for);
 
 #endif

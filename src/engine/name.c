@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The names of workers, and who of them is dead for certain.
+ * Names of workers, and how to recognise a dead one.
  *
- *	host/pid/index/started_ms/space-birth
+ * 	host/pid/index/started_ms/space-birth
  *
- * A pid means something only among processes that see the same pids: one boot of one kernel, one pid namespace. `space` stands for
- * these (and for the time namespace, by whose clock births are told), so containers that share a host name and a store do not judge
- * each other. `birth` is the kernel's own note of when the process began: a pid that was given to another since tells itself by it.
- * Without a /proc of our own space there is no `space`, and nobody is called dead: their leases run out instead, as they do
- * after a reboot or when another machine goes on.
+ * A pid is meaningful only among processes of one boot and one pid namespace. `space` is a hash of
+ * these (and of the time namespace, whose clock gives the births), so containers with the same host
+ * name and store do not misjudge each other. `birth` is the kernel's start time of the process: it
+ * reveals a pid that was reused. Without a /proc of our own pid namespace there is no `space`, and
+ * no worker counts as dead. Its lease then expires, as after a reboot or when another machine takes
+ * over.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +22,12 @@
 #include "base/str.h"
 #include "engine/run/worker.h"
 
-struct life { /* what /proc says of a process */
+struct life { /* from /proc/PID/stat */
 	char state;
-	int64_t birth; /* in ticks since boot */
+	int64_t birth; /* start time in ticks since boot */
 };
 
-/* A small file of /proc, or a link there; absent when there is none. */
+/* Reads a small file or link in /proc; absent if there is none. */
 static struct fw_str proc_read(const char *path, bool is_link, char *out, size_t size)
 {
 	ssize_t n = -1;
@@ -43,7 +44,7 @@ static struct fw_str proc_read(const char *path, bool is_link, char *out, size_t
 	return n > 0 ? fw_str_trim((struct fw_str){out, (size_t)n}) : FW_STR_NONE;
 }
 
-/* 0: unknown. */
+/* The hash `space`; 0: unknown. */
 static uint64_t pid_space(void)
 {
 	static const struct { const char *path; bool is_link, needed; } PART[] = {
@@ -53,7 +54,7 @@ static uint64_t pid_space(void)
 	uint64_t space = 0;
 	int64_t self;
 
-	/* a /proc of another namespace numbers us differently */
+	/* a /proc of another namespace has other pids */
 	if (!fw_str_int(proc_read("/proc/self", true, text, sizeof(text)), &self) || self != getpid())
 		return 0;
 	for (size_t i = 0; i < FW_N(PART); i++) {
@@ -67,7 +68,10 @@ static uint64_t pid_space(void)
 	return space;
 }
 
-/* "pid (name) state ppid ...": the name may hold anything, so from its last ')' on; the 20th word from there is the birth. */
+/*
+ * Format: "pid (name) state ppid ...". The name may contain any byte, so parsing starts after the
+ * last ')'. The start time is the 20th word from there.
+ */
 static bool life_read(int64_t pid, struct life *out)
 {
 	char path[40], text[1000];
@@ -118,6 +122,6 @@ bool fw_worker_is_dead(const char *name)
 		return false;
 	if (kill((pid_t)pid, 0) && errno == ESRCH)
 		return true;
-	/* a zombie writes nothing any more, whoever forgets to wait for it */
+	/* a zombie is dead, even if its parent does not wait for it */
 	return life_read(pid, &life) && (life.birth != birth || life.state == 'Z' || life.state == 'X');
 }

@@ -4,7 +4,7 @@
 #include "engine/retry.h"
 
 #define PAUSE_MIN_MS 100
-#define PAUSE_MAX_MS (5 * FW_SECOND_MS) /* a store that is back is found within this */
+#define PAUSE_MAX_MS (5 * FW_SECOND_MS) /* time until a recovered store is noticed */
 #define REFUSED_MAX 3
 
 bool retry_is_passing(int rc)

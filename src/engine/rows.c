@@ -23,10 +23,10 @@ int rows_memory_short(size_t len, size_t max_bytes, struct fw_err *err)
 	size_t bytes = rows_memory(len, max_bytes);
 
 	if (bytes == max_bytes)
-		return fw_err_set(err, FW_ELIMIT, "a document of %zu bytes that takes more than %zu bytes of memory to read: parse_memory_bytes raises that",
+		return fw_err_set(err, FW_ELIMIT, "the document of %zu bytes needs more than %zu bytes of memory (raise parse_memory_bytes)",
 			len, bytes);
-	return fw_err_set(err, FW_ELIMIT, "a document of %zu bytes that takes more than %zu bytes of memory to read: no feed gets more for its"
-		" size, whatever parse_memory_bytes is", len, bytes);
+	return fw_err_set(err, FW_ELIMIT, "the document of %zu bytes needs more than %zu bytes of memory: the limit for a feed of this size,"
+		" whatever parse_memory_bytes is", len, bytes);
 }
 
 static struct fw_str authors_text(struct fw_arena *a, const struct fw_person *p)
@@ -48,7 +48,10 @@ static struct fw_str authors_text(struct fw_arena *a, const struct fw_person *p)
 	return all;
 }
 
-/* A NUL becomes U+FFFD: PostgreSQL's jsonb, to which its users cast this text, takes none. In JSON, where each other "\\" is escaped. */
+/*
+ * Replaces NUL by U+FFFD in JSON text, because PostgreSQL's jsonb, to which users cast it, refuses
+ * NUL.
+ */
 static void nul_replace(struct fw_buf *json)
 {
 	static const char NUL[] = "\\u0000", INSTEAD[] = "\\ufffd";
@@ -59,7 +62,7 @@ static void nul_replace(struct fw_buf *json)
 			continue;
 		if (memcmp(json->p + i, NUL, n) == 0)
 			memcpy(json->p + i, INSTEAD, n);
-		i++; /* what it escapes */
+		i++; /* skip the escaped character */
 	}
 }
 
@@ -134,7 +137,7 @@ struct fw_entry_row *rows_of_document(struct fw_arena *a, int64_t feed_id, const
 	return row;
 }
 
-/* ---- what the store has of them ------------------------------------------ */
+/* ---- comparison with the store ---- */
 
 struct comparison {
 	const struct fw_entry_row *row;

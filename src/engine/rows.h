@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* From a document to what a store keeps of it: the same for documents that were fetched and for those that somebody brought. */
+/* Converts a document to the rows of a store, for fetched and for pushed documents. */
 #ifndef FW_ENGINE_ROWS_H
 #define FW_ENGINE_ROWS_H
 
@@ -7,25 +7,34 @@
 #include "feedwheel/store.h"
 
 /*
- * The ceiling for the memory that reading a document of so many bytes may take, besides them: 8 times as much and 8 MiB, and max_bytes at
- * most (parse_memory_bytes; 0: any). Feeds as they are take 1.5 times their bytes, rows included, and 10,000 entries with nothing in them
- * 7 MiB.
+ * Memory limit for reading a document of len bytes, besides those bytes: 8 times its size plus 8
+ * MiB, at most max_bytes (parse_memory_bytes; 0: no limit). Real feeds take 1.5 times their size,
+ * rows included; 10,000 empty entries take 7 MiB.
  */
 size_t rows_memory(size_t len, size_t max_bytes);
-/* The ceiling was too low: says so. Returns FW_ELIMIT. */
+/* Describes in *err that the limit was exceeded. Returns FW_ELIMIT. */
 int rows_memory_short(size_t len, size_t max_bytes, struct fw_err *err);
-/* Rows of the entries, without those that repeat one before them. Out of memory: a->failed. Strings are the document's, or in the arena. */
+/*
+ * Rows of the entries, without duplicates. Strings are the document's or in the arena. Out of
+ * memory: a->failed.
+ */
 struct fw_entry_row *rows_of_document(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, size_t *n);
 /*
- * Which of a document's rows has the store? All keys of the feed are read. state: n of them, each an enum row_state; of two rows with one key
- * the first counts, the other is known. Errors: the store's; FW_ENOMEM.
+ * Compares a document's rows with the store; reads all keys of the feed. state: n of enum
+ * row_state. Of two rows with the same key the first counts, the other is known. Errors: the
+ * store's; FW_ENOMEM.
  */
-enum row_state { ROW_NEW, ROW_CHANGED, ROW_KNOWN /* or retention took it: it stays away, changed or not */ };
+enum row_state { ROW_NEW, ROW_CHANGED, ROW_KNOWN /* or deleted by retention: it stays deleted, changed or not */ };
 FW_MUST_CHECK int rows_compare(struct fw_store *st, int64_t feed_id, const struct fw_entry_row *row, size_t n, unsigned char *state,
 	struct fw_err *err);
-/* What it says of the feed: title and the like; fill: only where nothing is known yet. Has anything changed? */
+/*
+ * Copies title and the like from the document to s; fill: only into empty members. True: something
+ * changed.
+ */
 bool rows_feed_meta(struct fw_feed *s, const struct fw_document *d, bool fill);
-/* A JSON object of what the store has no column for, of the feed; absent: nothing, or too much. */
+/*
+ * A JSON object of the feed's members that the store has no column for; absent: none, or too large.
+ */
 struct fw_str rows_feed_extra(struct fw_arena *a, const struct fw_document *d);
 
 #endif

@@ -18,7 +18,7 @@ int fw_settings_workers(const struct fw_config *c)
 
 	if (c->workers > 0)
 		return (int)c->workers;
-	return cores > 3 ? (int)(cores / 2) : 1; /* a worker is two busy threads */
+	return cores > 3 ? (int)(cores / 2) : 1; /* a worker has two busy threads */
 }
 
 enum fw_plan_policy fw_settings_order(const struct fw_config *c)

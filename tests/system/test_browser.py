@@ -199,7 +199,7 @@ class Attacked(Door):
     def __init__(self, base, conf=""):
         self.log = os.path.join(base, "access.log")
         super().__init__(base, conf=conf + "access_log = %s\n" % self.log)
-        wait_for("it knows that there are no tokens", lambda: "without a token programs" in self.wheel.words())
+        wait_for("it knows that there are no tokens", lambda: "requests without a token are accepted" in self.wheel.words())
         self.wheel.run("add", "http://one.example/", "http://two.example/")
         self.wheel.run("push", "--content-type", "application/x-ndjson", "#1", "-", stdin=json.dumps({"id": "a", "title": "a", "content_text": SECRET}))
         self.before = self.state()

@@ -62,7 +62,7 @@ def commands(base):
     equal(len(todo), PAGE.count("\n    $ "), "commands found")
     holds(len(todo) >= 8, todo)
     with door(base) as d:
-        wait_for("it knows that there are no tokens", lambda: "without a token programs" in d.wheel.words())
+        wait_for("it knows that there are no tokens", lambda: "requests without a token are accepted" in d.wheel.words())
         for command, want in todo:
             holds("//127.0.0.1:8080/" in command, command)
             command = command.replace("127.0.0.1:8080", "127.0.0.1:%d" % d.port).replace("--max-time 1 ", "--max-time 60 ")

@@ -52,7 +52,7 @@ def late_server(base, engine):
         holds(re.search(r"^ok +store .*\n(.*\n)*ok +store clock ", said, re.M), said)
         s.kill9()
         said = w.run("doctor", code=1).stdout
-        holds(re.search(r"^broken +store .*\n +-> see that its server runs", said, re.M), said)
+        holds(re.search(r"^broken +store .*\n +-> check that its server runs", said, re.M), said)
         for arguments in (["status"], ["list"], ["run", "--once"], ["fetch-now", o.urls[0]], ["add", "https://x.example/"]):
             start = time.monotonic()
             said = w.run(*arguments, code=3, timeout=90).stderr

@@ -130,7 +130,7 @@ def entries_of_a_day(base):
             said = w.run(command, "#1").stdout
             holds(re.search("25 new entries, .*: all that it may till .*; waiting: 15 entries", said), said)
         said = w.run("doctor", code=None).stdout
-        holds(re.search("^note +quotas +1 feeds have .* number 1 among them; entries that wait: 15$", said, re.M), said)
+        holds(re.search("^note +quotas +1 feeds have .* number 1 among them; deferred entries: 15$", said, re.M), said)
         due = w.one("SELECT due_at_ms - last_visit_ms FROM schedule")
         # what waits keeps the feed from being told "unchanged", whatever else happens; what is known may change
         p.shows(range(40), change=[39, 3])

@@ -194,7 +194,7 @@ def layers(base):
     equal(found("--sandbox", "off"), [("note", "off: a hole in any process reaches all that its user may", "sandbox = auto")])
     if sanitized():
         equal(found()[0], ("note", "the master: nothing; missing: no new privileges, no memory dumps, system calls",
-                           "this build has none: it is for Linux, and not with a sanitizer"))
+                           "this build has no sandbox: it needs Linux, and no sanitizer"))
         return
     caged(*LAYERS)
     master, child = ", ".join(LAYERS[i] for i in (0, 1, 4)), ", ".join(LAYERS)

@@ -54,14 +54,14 @@ def says(d, words):
 @case("without tokens this machine needs none; with one, everybody does; added and removed while the server runs")
 def comes_and_goes(base):
     with door(base, conf=PATIENT) as d:
-        says(d, "without a token programs on this machine may push, read and administrate")
+        says(d, "requests without a token are accepted from programs on this machine")
         equal(pushed(d), 202)
         status, headers, said = d.push(EVENT, path="/v1/events", headers=FAR)
         equal((status, said["code"], headers["WWW-Authenticate"]), (403, "permission_denied", None))
         holds("feedwheel token add NAME --scope push" in said["detail"], said)
         one = add(d, "one", "--scope", "push")
         becomes("a push without a token", 401, lambda: pushed(d))
-        says(d, "without a token nobody may push, read or administrate, for there is a token")
+        says(d, "requests without a token are refused: there is a token")
         status, headers, said = d.push(EVENT, path="/v1/events")
         equal((status, said["code"], headers["Content-Type"]), (401, "unauthenticated", "application/problem+json"))
         holds(headers["WWW-Authenticate"].startswith("Bearer realm="), headers)
@@ -94,7 +94,7 @@ def comes_and_goes(base):
 def closes_all(base):
     for scope in ("push", "read", "admin"):
         with door(os.path.join(base, scope), conf=PATIENT) as d:
-            says(d, "without a token programs")
+            says(d, "requests without a token are accepted")
             asked = {"push": lambda d=d: pushed(d), "read": lambda d=d: d.ask("GET", "/metrics")[0],
                      "admin": lambda d=d: d.push({"url": "http://a.example/"}, path="/v1/feeds")[0]}
             equal([ask() for ask in asked.values()], [202, 200, 201], "before")
@@ -121,7 +121,7 @@ def status_of(d, header, host="127.0.0.1"):
 def behind_proxies(base):
     for i, (conf, why) in enumerate(CLOSED.items()):
         with door(os.path.join(base, str(i)), conf=conf + PATIENT) as d:
-            says(d, "without a token nobody may push, read or administrate, for " + why)
+            says(d, "requests without a token are refused: " + why)
             equal({status_of(d, shape) for shape in SHAPES}, {"403"}, conf)
             equal((pushed(d), d.ask("GET", "/metrics")[0], d.ask("GET", "/healthz")[0]), (403, 403, 200), conf)
             status, _, said = d.push({"url": "http://a.example/"}, path="/v1/feeds")
@@ -130,20 +130,20 @@ def behind_proxies(base):
             token = add(d, "one", "--scope", "admin,read")
             becomes("a feed, with a token", 201, lambda d=d, token=token: d.push({"url": "http://a.example/"}, path="/v1/feeds", headers=bearer(token))[0])
     with door(os.path.join(base, "unnamed"), conf=PATIENT) as d: # a proxy that nobody named
-        says(d, "without a token programs")
+        says(d, "requests without a token are accepted")
         equal([status_of(d, shape) for shape in SHAPES], ["403"] * (len(SHAPES) - 1) + ["201"])
         equal(d.wheel.one("SELECT count(*) FROM feeds"), 1)
         d.stop()
         d.arguments = ("serve", "--listen", "127.1:%d" % d.port) # as all that is not surely loopback
         d.start()
-        says(d, "for listen is neither a loopback address nor a unix socket")
+        says(d, "refused: listen is neither a loopback address nor a unix socket")
         equal({status_of(d, shape) for shape in SHAPES}, {"403"}, "listens elsewhere")
 
 
 @case("without a token: names in Host, pages of other origins, types of bodies; each refusal says what helps")
 def without(base):
     with door(base, conf="serve_names = feeds.lan, wheel\n") as d:
-        says(d, "without a token programs")
+        says(d, "requests without a token are accepted")
         body = json.dumps({"url": "https://a.example/"})
 
         def add_feed(headers, status, code=None, words=""):
@@ -322,7 +322,7 @@ def streams_end(base):
         holds(r.readline().startswith(b"retry:"), "it begins")
         return r
     with door(base, conf=PATIENT) as d:
-        says(d, "without a token programs")
+        says(d, "requests without a token are accepted")
         open_to_all = stream(d)
         short = add(d, "short", "--scope", "read", "--days", "1")
         other = add(d, "other", "--scope", "read")
@@ -447,11 +447,11 @@ def bound(base):
         holds("403 Forbidden" in curl.stderr and "100 Continue" not in curl.stderr, curl.stderr)
     for arguments, code, said in (
             (("--scope", "push", "--feed", "99"), 1, "no feed has the number 99 ('feedwheel list' shows all)"), (("--scope", "push", "--feed", "x"), 1, "x: no such feed"),
-            (("--scope", "read", "--feed", "1"), 2, "its scope has to be push alone"),
-            (("--scope", "push,read", "--property", "news"), 2, "its scope has to be push alone"),
-            (("--scope", "push", "--property", "a b"), 2, "the property 'a b': that is 1 to 255 bytes without spaces"),
+            (("--scope", "read", "--feed", "1"), 2, "needs the scope push alone"),
+            (("--scope", "push,read", "--property", "news"), 2, "needs the scope push alone"),
+            (("--scope", "push", "--property", "a b"), 2, "the property 'a b': a property has 1 to 255 bytes without spaces"),
             (("--scope", "push", "--property", ""), 2, "the property ''"), (("--scope", "push", "--property", "x" * 256), 2, "1 to 255 bytes"),
-            (("--scope", "push", *["--property=" + "x" * 200] * 20), 1, "so many feeds and properties (4000 bytes): make several")):
+            (("--scope", "push", *["--property=" + "x" * 200] * 20), 1, "more than 4000 bytes of feeds and properties: make several")):
         r = w.run("token", "add", "wrong", *arguments, code=code)
         holds(said in r.stderr and r.stdout == "", "%s: %s" % (arguments, r.stderr))
 
@@ -463,13 +463,13 @@ def words(base):
     w = d.wheel
     for arguments, code, said in (
             (("add", "one"), 2, "--scope push, read or admin"), (("add", "--scope", "push"), 2, "whose token?"),
-            (("add", "one", "--scope", "pull"), 2, "unknown scope 'pull': there are push, read and admin"),
+            (("add", "one", "--scope", "pull"), 2, "unknown scope 'pull': the scopes are push, read and admin"),
             (("add", "one", "--scope", "push,"), 2, "unknown scope ''"), (("add", "one two", "--scope", "push"), 2, "token 'one two': a name is"),
             (("add", "", "--scope", "push"), 2, "a name is"), (("add", "x" * 65, "--scope", "push"), 2, "1 to 64"),
             (("add", "one", "--scope", "push", "--until", "2020-01-01"), 2, "a time to come"),
             (("add", "one", "--scope", "push", "--days", "0"), 2, "--days"), (("add", "one", "--scope", "push", "--days", "99999"), 2, "--days"),
             (("add", "one", "--scope", "push", "--days", "1", "--until", "2099-01-01"), 2, "one of the two"),
-            (("remove", "one"), 1, "token 'one': there is none of that name"), (("remove",), 2, "which token?"), (("list", "one"), 2, "no arguments"),
+            (("remove", "one"), 1, "token 'one': no token has this name"), (("remove",), 2, "which token?"), (("list", "one"), 2, "no arguments"),
             (("revoke", "one"), 2, "token add, list or remove")):
         r = w.run("token", *arguments, code=code)
         holds(said in r.stderr, "%s: %s" % (arguments, r.stderr))
@@ -478,7 +478,7 @@ def words(base):
     equal(w.json("token", "list"), [])
     said = w.run("token", "add", "one", "--scope", "push", "--until", "2099-12-31T18:00:00Z").stderr
     holds("it is the first one: nobody may push, read or administrate without a token any more" in said, said)
-    holds("token 'one': there is one already" in w.run("token", "add", "one", "--scope", "read", code=2).stderr, "taken")
+    holds("token 'one': the name is taken" in w.run("token", "add", "one", "--scope", "read", code=2).stderr, "taken")
     holds("it is the first one" not in w.run("token", "add", "reader@host", "--scope", "admin, read").stderr, "the second one")
     listed = w.json("token", "list")
     equal([(t["name"], t["scopes"], t.get("until"), t["good"]) for t in listed],
@@ -498,18 +498,18 @@ def doctor(base):
     everywhere = ("--listen", "0.0.0.0:8080")
     w.run("add", "https://a.example/")
     for listen in ((), ("--listen", "127.0.0.1:8080"), ("--listen", "unix:/run/x.sock")):
-        says(r"ok +tokenless +without a token programs on this machine may push, read and administrate, .*; the first token ends that\n(?! +->)", *listen)
+        says(r"ok +tokenless +requests without a token are accepted from programs on this machine, .*; the first token ends that\n(?! +->)", *listen)
     for more, why in ((everywhere, "listen is neither"), (("--listen", "127.0.0.1:8080", "--trusted-proxies", "127.0.0.1"), "trusted_proxies is set"),
                       (("--listen", "127.0.0.1:8080", "--websub-url", "https://a.example/"), "websub_url is set")):
-        says(r"note +tokenless +without a token nobody may push, read or administrate, for %s.*\n +-> 'feedwheel token add" % why, *more)
-    says(r"ok +tokenless +without a token nobody .*, for websub_url is set", "--websub-url", "https://a.example/") # workers need no token
+        says(r"note +tokenless +requests without a token are refused: %s.*\n +-> 'feedwheel token add" % why, *more)
+    says(r"ok +tokenless +requests without a token are refused: websub_url is set", "--websub-url", "https://a.example/") # workers need no token
     w.run("token", "add", "one", "--scope", "push")
-    says(r"ok +tokenless +without a token nobody may push, read or administrate, for there is a token", "--listen", "127.0.0.1:8080")
+    says(r"ok +tokenless +requests without a token are refused: there is a token", "--listen", "127.0.0.1:8080")
     w.run("token", "add", "two", "--scope", "read", "--days", "1")
-    says(r"ok +tokens +2, 0 of which have run out")
+    says(r"ok +tokens +2, 0 of which have expired")
     says(r"note +tls +the server listens at 0.0.0.0:8080 without TLS.*\n +-> set tls_cert", *everywhere)
     w.sql(LATE, write=True)
-    says(r"note +tokens +all for read have run out.*\n +-> 'feedwheel token list'")
+    says(r"note +tokens +all for read have expired.*\n +-> 'feedwheel token list'")
     w.sql("UPDATE records SET value = x'00' WHERE kind = 'token' AND record_key = CAST('two' AS BLOB)", write=True)
     says(r"note +tokens +1 cannot be read.*\n +-> 'feedwheel token list'")
 

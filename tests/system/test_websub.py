@@ -613,7 +613,7 @@ def disagreement(base):
         equal(d.wheel.run("websub").stderr, "")
         other = ("--websub-url", "https://else.example/")
         found = d.wheel.run("doctor", *other).stdout
-        holds("websub_url = https://else.example/, but the server that asks them is called back below %s" % ours in found, found)
+        holds("websub_url = https://else.example/, but the server that sends requests to hubs has %s" % ours in found, found)
         holds("give all servers the same" in d.wheel.run("websub", *other).stderr, "websub says it")
         os.makedirs(base + "/second")
         second = Subscriber(base + "/second", store=d.wheel.store, conf=CONF.replace("http://127.0.0.1:%d/", "https://else.example:%d/") % (443, "10d", "yes"))

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* What the owner of a subscription changes. */
+/* Changes that the owner of a feed makes. */
 #include "base/str.h"
 #include "api/view.h"
 #include "base/banned.h"
 
-/* A new interval counts from the last visit, not from when the feed comes due by the old one; patience after a failure is kept. */
+/*
+ * A new interval counts from the last visit, not from the old due time; the backoff after failures
+ * stays.
+ */
 static void interval_begin(const struct fw_feed *now, int64_t now_ms, struct fw_feed *to, unsigned *what)
 {
 	int64_t due_ms = now->last_visit_ms + to->interval_ms;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a run needs, looked at one by one: configuration, store, access tokens, certificates, limits of the system, name servers, clock.
- * Nothing is changed and nothing leaves the machine.
+ * `feedwheel doctor`: checks what a run needs, one thing after another: configuration, store,
+ * access tokens, hubs, quotas, certificates, name servers, system limits, sandbox, clock. It
+ * changes nothing and sends nothing to other machines, except to the store.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -25,15 +26,19 @@
 #include "api/websub.h"
 #include "base/banned.h"
 
-/* As slots_allowed() in worker.c counts: two a transfer, and some for the store's files, the loop, name look-ups. */
+/*
+ * As in slots_allowed() of worker.c: two files per transfer, and some for the store, the loop and
+ * name lookups.
+ */
 #define FILES_BESIDES 64
-/* A transfer's share of a worker while bodies are small: buffers, TLS state, parsed documents. */
+/* Memory per transfer with small bodies: buffers, TLS state, parsed documents. */
 #define TRANSFER_BYTES ((int64_t)256 << 10)
 #define CLOCK_TRIES 5
 #define YEAR_MS (366 * FW_DAY_MS)
 #define FAR_MS (100 * YEAR_MS)
 #define SKEW_MS (2 * FW_SECOND_MS)
-#define RELEASED_MS (INT64_C(1767225600) * 1000) /* 2026-01-01: no clock that is right shows an earlier time */
+/* 2026-01-01: a correct clock shows no earlier time */
+#define RELEASED_MS (INT64_C(1767225600) * 1000)
 
 struct doctor {
 	const struct fw_config *c;
@@ -42,7 +47,7 @@ struct doctor {
 	int worst;
 };
 
-/* remedy counts when it is not fine. */
+/* Reports a finding. remedy is used unless the level is FINE. */
 FW_PRINTF(5, 6) static void say(struct doctor *d, const char *name, int level, const char *remedy, const char *fmt, ...)
 {
 	char found[500];
@@ -66,42 +71,42 @@ static void configuration(struct doctor *d)
 	char shown[400];
 
 	if (fw_config_check(c, &err) || fw_settings_net(c, 1, &net, &err)) {
-		say(d, "configuration", FW_DOCTOR_BROKEN, "change that setting; 'feedwheel help settings' lists all", "%s", err.text);
+		say(d, "configuration", FW_DOCTOR_BROKEN, "change that setting ('feedwheel help settings' lists all)", "%s", err.text);
 		return;
 	}
 	say(d, "configuration", FW_DOCTOR_FINE, "", "%s", c->file ? c->file : "no file (~/.config/feedwheel.conf, /etc/feedwheel.conf): all defaults");
 	fw_store_url_show(c->store, shown, sizeof(shown));
 	if (c->file && !c->store_file && strstr(shown, "***") && stat(c->file, &st) == 0 && (st.st_mode & 077))
-		say(d, "configuration", FW_DOCTOR_NOTE, "chmod 600 it", "%s holds the store's password and others can read it", c->file);
+		say(d, "configuration", FW_DOCTOR_NOTE, "chmod 600 it", "%s contains the store's password, and other users can read it", c->file);
 	if (!c->contact_url && !c->user_agent)
 		say(d, "contact", FW_DOCTOR_NOTE, "set contact_url to a page about your crawler",
-			"site owners cannot tell from the User-Agent whom to ask");
+			"the User-Agent names no contact for site owners");
 	if (c->allow_networks)
-		say(d, "guard", FW_DOCTOR_NOTE, "keep allow_networks as narrow as it can be", "feeds may reach into %s", c->allow_networks);
+		say(d, "guard", FW_DOCTOR_NOTE, "keep allow_networks as narrow as possible", "feeds can connect to %s", c->allow_networks);
 	else
-		say(d, "guard", FW_DOCTOR_FINE, "", "private networks are out of reach for feeds");
+		say(d, "guard", FW_DOCTOR_FINE, "", "feeds cannot connect to private networks");
 	if (c->deny_networks)
-		say(d, "guard", FW_DOCTOR_FINE, "", "so is %s (deny_networks), allowed or not", c->deny_networks);
+		say(d, "guard", FW_DOCTOR_FINE, "", "feeds cannot connect to %s (deny_networks)", c->deny_networks);
 }
 
 /* ---- store --------------------------------------------------------------- */
 
 static void store_finding(void *ctx, const char *finding)
 {
-	say(ctx, "store", FW_DOCTOR_BROKEN, "stop all runs, back the store up and restore a good copy", "%s", finding);
+	say(ctx, "store", FW_DOCTOR_BROKEN, "stop all runs, back up the store, and restore a good copy", "%s", finding);
 }
 
 static const char *store_remedy(const struct doctor *d, int rc)
 {
 	if (fw_store_is_remote(d->c->store) && (rc == FW_EIO || rc == FW_EAGAIN))
-		return "see that its server runs and may be reached from here; a 'feedwheel run' waits for it";
+		return "check that its server runs and can be reached from here; 'feedwheel run' waits for it";
 	switch (rc) {
-	case FW_ENOTFOUND: return "'feedwheel add URL' or 'feedwheel import FILE' makes it";
-	case FW_EVERSION: return "upgrade feedwheel, or let 'feedwheel run' bring an older store up to date";
-	case FW_EAGAIN: return "something else holds it: wait, or find the process with lsof";
+	case FW_ENOTFOUND: return "'feedwheel add URL' or 'feedwheel import FILE' creates it";
+	case FW_EVERSION: return "upgrade feedwheel, or migrate an older store with 'feedwheel run'";
+	case FW_EAGAIN: return "another process holds it: wait, or find the process with lsof";
 	case FW_EINVAL:
 	case FW_EUNSUP: return "correct --store, FEEDWHEEL_STORE or store in the configuration; sqlite:PATH always works";
-	default: return "look at the path, its permissions and the space on its disk";
+	default: return "check the path, its permissions, and the free space on its disk";
 	}
 }
 
@@ -111,8 +116,9 @@ static void store_inspected(void *ctx, const char *name, int level, const char *
 }
 
 /*
- * How far the store's clock is from ours: leases and due times go by its clock, what people are shown and when a worker looks again by
- * that of the machine. Of several answers the quickest counts.
+ * The skew between the store's clock and ours. Leases and due times use the store's clock;
+ * displayed times and the workers' timers use this machine's. The fastest of several responses
+ * counts.
  */
 static int store_clock(struct doctor *d, struct fw_store *st, struct fw_err *err)
 {
@@ -133,14 +139,14 @@ static int store_clock(struct doctor *d, struct fw_store *st, struct fw_err *err
 		return rc;
 	if (skew_ms > SKEW_MS || skew_ms < -SKEW_MS)
 		say(d, "store clock", FW_DOCTOR_NOTE, "run a time service on both machines (systemd-timesyncd, chrony)",
-			"%lld ms %s ours: times that are shown are off, and live workers may be taken for gone",
+			"%lld ms %s ours: displayed times are wrong, and live workers may look dead",
 			(long long)(skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "behind" : "ahead of");
 	else if (fw_store_is_remote(d->c->store))
-		say(d, "store clock", FW_DOCTOR_FINE, "", "%lld ms from ours; it answers in %.2f ms", (long long)skew_ms, (double)best_us / 1000);
+		say(d, "store clock", FW_DOCTOR_FINE, "", "%lld ms from ours; responds in %.2f ms", (long long)skew_ms, (double)best_us / 1000);
 	return 0;
 }
 
-/* What the server is and how it is set up, its clock, and whether all work is paused. */
+/* The database server and its settings, its clock, and whether all work is paused. */
 static int store_setting(struct doctor *d, struct fw_store *st, struct fw_err *err)
 {
 	struct fw_control newest;
@@ -149,15 +155,15 @@ static int store_setting(struct doctor *d, struct fw_store *st, struct fw_err *e
 	rc = rc ? rc : store_clock(d, st, err);
 	rc = rc ? rc : fw_store_control_take(st, -1, &newest, err);
 	if (!rc && newest.paused)
-		say(d, "paused", FW_DOCTOR_NOTE, "'feedwheel resume --all' lets it go on", "all work on this store is paused");
+		say(d, "paused", FW_DOCTOR_NOTE, "resume it with 'feedwheel resume --all'", "all work on this store is paused");
 	return rc;
 }
 
-/* ---- the front door ------------------------------------------------------ */
+/* ---- the HTTP server ---- */
 
 struct tokens {
 	int64_t n, over_n, broken_n, now_ms;
-	unsigned wanted, good; /* scopes that need a token; that one opens */
+	unsigned wanted, good; /* scopes that need a token; scopes with a valid token */
 };
 
 static int token_count(void *ctx, const struct fw_token *t)
@@ -173,7 +179,7 @@ static int token_count(void *ctx, const struct fw_token *t)
 	return 0;
 }
 
-/* Who gets in, and whether others see what they show. */
+/* Access with and without tokens, and TLS. */
 static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
 {
 	struct tokens k = {.now_ms = fw_now_ms()};
@@ -186,22 +192,22 @@ static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
 	if (rc)
 		return rc;
 	fw_tokenless_words(t, words);
-	say(d, "tokenless", nobody ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "'feedwheel token add NAME --scope push,read,admin' makes one", "%s", words);
+	say(d, "tokenless", nobody ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "'feedwheel token add NAME --scope push,read,admin' creates one", "%s", words);
 	fw_token_scopes_show(k.wanted & ~k.good, scopes);
 	if (k.broken_n)
-		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them", "%lld cannot be read, and close all scopes to who has no"
-			" other one", (long long)k.broken_n);
+		say(d, "tokens", FW_DOCTOR_NOTE, "remove them ('feedwheel token list' names them)", "%lld tokens are unreadable: clients"
+			" without another token are locked out", (long long)k.broken_n);
 	else if (*scopes)
-		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: add others, or remove them", "all for %s have run out: nobody may", scopes);
+		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: add others, or remove them", "all for %s have expired: no client has access", scopes);
 	else if (k.n)
-		say(d, "tokens", FW_DOCTOR_FINE, "", "%lld, %lld of which have run out", (long long)k.n, (long long)k.over_n);
+		say(d, "tokens", FW_DOCTOR_FINE, "", "%lld, %lld of which have expired", (long long)k.n, (long long)k.over_n);
 	if (far && k.n && !d->c->tls_cert)
 		say(d, "tls", FW_DOCTOR_NOTE, "set tls_cert and tls_key, or listen at 127.0.0.1 behind a proxy that speaks HTTPS",
-			"the server listens at %s without TLS: tokens can be read on the way", d->c->listen);
+			"the server listens at %s without TLS: tokens can be read in transit", d->c->listen);
 	return 0;
 }
 
-/* Hubs reach one address, and somebody asks them. */
+/* WebSub: a leader exists, and all servers have the same callback URL. */
 static int hubs(struct doctor *d, struct fw_store *st, struct fw_err *err)
 {
 	struct fw_websub_home home;
@@ -215,12 +221,12 @@ static int hubs(struct doctor *d, struct fw_store *st, struct fw_err *err)
 	if (rc)
 		;
 	else if (home.differs)
-		say(d, "hubs", FW_DOCTOR_NOTE, "give all servers on this store the same websub_url: when another one asks, all feeds are subscribed anew",
-			"websub_url = %s, but the server that asks them is called back below %.*s", d->c->websub_url, FW_STR_ARG(home.base));
+		say(d, "hubs", FW_DOCTOR_NOTE, "set the same websub_url on all servers of this store; otherwise a new leader subscribes all feeds again",
+			"websub_url = %s, but the server that sends requests to hubs has %.*s", d->c->websub_url, FW_STR_ARG(home.base));
 	else if (!home.led)
-		say(d, "hubs", FW_DOCTOR_NOTE, "'feedwheel serve', or 'run --listen', with websub_url set", "no server asks them now: feeds are polled");
+		say(d, "hubs", FW_DOCTOR_NOTE, "start 'feedwheel serve', or 'run --listen', with websub_url set", "no server sends requests to hubs: all feeds are polled");
 	else
-		say(d, "hubs", FW_DOCTOR_FINE, "", "called back below %.*s", FW_STR_ARG(home.base));
+		say(d, "hubs", FW_DOCTOR_FINE, "", "callbacks start with %.*s", FW_STR_ARG(home.base));
 	fw_arena_finish(&a);
 	return rc;
 }
@@ -240,15 +246,15 @@ static int waiting_count(void *ctx, const struct fw_quota *q)
 	return 0;
 }
 
-/* Feeds that bring more than they may a day. */
+/* Feeds that have reached their daily limits. */
 static int quotas(struct doctor *d, struct fw_store *st, struct fw_err *err)
 {
 	struct waiting w = {.c = d->c};
 	int rc = fw_quota_list(st, fw_now_ms(), waiting_count, &w, err);
 
 	if (!rc && w.feeds)
-		say(d, "quotas", FW_DOCTOR_NOTE, "'feedwheel show' tells more: remove what floods you, or raise feed_entries_max and feed_bytes_max",
-			"%lld feeds have brought all that they may a day, number %lld among them; entries that wait: %lld", (long long)w.feeds,
+		say(d, "quotas", FW_DOCTOR_NOTE, "'feedwheel show' has details: remove such feeds, or raise feed_entries_max and feed_bytes_max",
+			"%lld feeds have reached their daily limit, number %lld among them; deferred entries: %lld", (long long)w.feeds,
 			(long long)w.first_id, (long long)w.entries);
 	return rc;
 }
@@ -266,14 +272,14 @@ static int far_due(void *ctx, const struct fw_due_row *row)
 	return 0;
 }
 
-/* No law, setting or server puts a visit off by more than a year. */
+/* No rule, setting or server delays a visit by more than a year. */
 static int due_times(struct doctor *d, struct fw_store *st, struct fw_err *err)
 {
 	struct far f = {.after_ms = fw_now_ms() + YEAR_MS};
 	int rc = fw_store_due_list(st, f.after_ms + FAR_MS, 0, far_due, &f, err);
 
 	if (!rc && f.n)
-		say(d, "due times", FW_DOCTOR_NOTE, "'feedwheel list --by-due' shows them last; 'feedwheel set --due' has them asked now",
+		say(d, "due times", FW_DOCTOR_NOTE, "'feedwheel list --by-due' shows them last; 'feedwheel set --due' polls them now",
 			"%lld feeds are due in more than a year, number %lld among them: a clock was years ahead", (long long)f.n, (long long)f.first_id);
 	return rc == FW_EUNSUP ? 0 : rc;
 }
@@ -308,10 +314,10 @@ static void store(struct doctor *d)
 	if (rc)
 		say(d, "store", FW_DOCTOR_BROKEN, store_remedy(d, rc), "%s", err.text);
 	if (!rc && fw_config_room(d->c, &err))
-		say(d, "room", FW_DOCTOR_BROKEN, "free some, or lower disk_free_min_bytes: till then nothing is fetched", "%s", err.text);
+		say(d, "room", FW_DOCTOR_BROKEN, "free some space, or lower disk_free_min_bytes: until then nothing is fetched", "%s", err.text);
 	if (!rc && s.quarantined_n)
 		say(d, "quarantine", FW_DOCTOR_NOTE, "'feedwheel list --status quarantined', then 'feedwheel resume'",
-			"%lld feeds are set aside because their visits killed a worker", (long long)s.quarantined_n);
+			"%lld feeds are quarantined because their visits killed a worker", (long long)s.quarantined_n);
 	fw_store_close(st);
 }
 
@@ -325,9 +331,9 @@ static void tls(struct doctor *d)
 	size_t n = 0;
 
 	if (fw_settings_net(d->c, 1, &net, &err))
-		return; /* said already */
+		return; /* reported by configuration() */
 	if (fw_fetch_check_tls(&net.fetch, &n, &path, &err))
-		say(d, "certificates", FW_DOCTOR_BROKEN, "install ca-certificates, or point ca_file at a bundle", "%s", err.text);
+		say(d, "certificates", FW_DOCTOR_BROKEN, "install ca-certificates, or set ca_file to a CA bundle", "%s", err.text);
 	else
 		say(d, "certificates", FW_DOCTOR_FINE, "", "%zu trusted roots from %s", n, path ? path : "the system");
 }
@@ -351,7 +357,7 @@ static void name_servers(struct doctor *d)
 		say(d, "name servers", FW_DOCTOR_FINE, "", "%d in /etc/resolv.conf", n);
 	else
 		say(d, "name servers", FW_DOCTOR_NOTE, "set dns_servers, or a nameserver in /etc/resolv.conf",
-			"/etc/resolv.conf names none: only this machine's own is asked");
+			"/etc/resolv.conf names none: only this machine's own is queried");
 }
 
 /* ---- the system ---------------------------------------------------------- */
@@ -363,12 +369,12 @@ static void files(struct doctor *d)
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r)) {
-		say(d, "open files", FW_DOCTOR_NOTE, "", "the limit cannot be read: %s", strerror(errno));
+		say(d, "open files", FW_DOCTOR_NOTE, "", "cannot read the limit: %s", strerror(errno));
 		return;
 	}
 	(void)fw_snprintf(remedy, sizeof(remedy), "ulimit -Hn %lld (LimitNOFILE= in the unit), or lower concurrency",
 		(long long)need);
-	/* workers raise the soft limit themselves, so the hard one counts */
+	/* workers raise the soft limit to the hard one */
 	if (r.rlim_max != RLIM_INFINITY && (int64_t)r.rlim_max < need)
 		say(d, "open files", FW_DOCTOR_NOTE, remedy, "a worker with %lld transfers needs %lld and may have %llu",
 			(long long)d->c->concurrency, (long long)need, (unsigned long long)r.rlim_max);
@@ -381,7 +387,7 @@ static void memory(struct doctor *d)
 {
 	int64_t pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 	int64_t have = pages > 0 && size > 0 ? pages * size >> 20 : 0;
-	/* what is on its way in, one large document decoded, what large documents are read into, and all else */
+	/* documents in transfer, one large document decoded, and its parsed form */
 	int64_t large = d->c->max_buffered_bytes + d->c->max_body_bytes + d->c->parse_memory_bytes;
 	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->cache_bytes + large) >> 20;
 	int64_t all = each * FW_MAX(d->c->workers, INT64_C(1));
@@ -398,14 +404,14 @@ static void layers_show(struct fw_buf *b, unsigned layers)
 	}
 }
 
-/* What the processes of a run give up here. */
+/* The sandbox layers of each process on this system. */
 static void sandbox(struct doctor *d)
 {
 	static const char *const WHO[] = {[FW_SANDBOX_MASTER] = "the master", [FW_SANDBOX_WORKER] = "workers", [FW_SANDBOX_SERVER] = "the server"};
 	bool required = fw_sandbox_is(d->c, "require");
 
 	if (fw_sandbox_is(d->c, "off")) {
-		say(d, "sandbox", FW_DOCTOR_NOTE, "sandbox = auto", "off: a hole in any process reaches all that its user may");
+		say(d, "sandbox", FW_DOCTOR_NOTE, "sandbox = auto", "off: a vulnerability in any process exposes everything its user can access");
 		return;
 	}
 	for (unsigned i = 0; i < FW_SANDBOX_WHO_N; i++) {
@@ -430,14 +436,14 @@ static void time_of_day(struct doctor *d)
 
 	fw_rfc3339(text, now_ms / 1000 * 1000);
 	if (now_ms < RELEASED_MS) {
-		say(d, "clock", FW_DOCTOR_BROKEN, "set the clock (systemd-timesyncd, chrony)", "it shows %s, which is long past", text);
+		say(d, "clock", FW_DOCTOR_BROKEN, "set the clock (systemd-timesyncd, chrony)", "it shows %s, which is in the past", text);
 		return;
 	}
 #ifdef __linux__
 	struct timex t = {0};
 
 	if (adjtimex(&t) == TIME_ERROR) {
-		say(d, "clock", FW_DOCTOR_NOTE, "run a time service (systemd-timesyncd, chrony)", "%s, and nothing keeps it right", text);
+		say(d, "clock", FW_DOCTOR_NOTE, "run a time service (systemd-timesyncd, chrony)", "%s, and the clock is not synchronised", text);
 		return;
 	}
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Which layers a process gets, and which files. The list is what was seen to be opened over the whole suite, with every store, and what
- * the libraries read late: name look-ups, certificates, character sets, plugins of database clients. Folders of the system that anybody may
- * read are allowed as a whole; /etc, where secrets stand beside the rest, file by file.
+ * The layers of each process, and the files it may open. The list was compiled from the whole test
+ * suite with every store, and from what libraries open late: name lookup, certificates, character
+ * sets, plugins of database clients. World-readable system folders are allowed as a whole, but
+ * /etc, which also holds secrets, file by file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,10 +24,11 @@
 #include "store/reach.h"
 #include "base/banned.h"
 
-#define DNS_PORT 53 /* by TCP: long answers */
+#define DNS_PORT 53 /* over TCP, for long responses */
 
-#define WATCHED (1u << 8)  /* read again and again: when it is replaced, the process has to begin anew */
-#define LINKED (1u << 9)   /* often a link: into a folder whose files are replaced */
+/* read repeatedly: when the file is replaced, the process must be restarted */
+#define WATCHED (1u << 8)
+#define LINKED (1u << 9)   /* often a symbolic link into a folder whose files are replaced */
 #define READ FW_LAND_READ
 #define FOLDER (FW_LAND_READ | FW_LAND_WRITE | FW_LAND_MAKE)
 
@@ -42,24 +44,24 @@ static const struct {
 	{"/etc/ssl/certs", READ}, {"/etc/ssl/cert.pem", READ}, {"/etc/ssl/openssl.cnf", READ}, {"/etc/ca-certificates", READ},
 	{"/etc/pki/tls/certs", READ}, {"/etc/pki/tls/openssl.cnf", READ}, {"/etc/pki/ca-trust", READ}, {"/etc/crypto-policies", READ},
 	{"/etc/gnutls", READ}, {"/etc/pkcs11", READ}, {"/etc/krb5.conf", READ}, {"/etc/krb5.conf.d", READ}, {"/etc/gss", READ},
-	{"/proc", READ}, /* the memory and descriptors of other processes stay closed: Landlock sees to that too */
+	{"/proc", READ}, /* Landlock denies access to memory and descriptors of other processes */
 	{"/sys/devices/system", READ}, {"/sys/fs/cgroup", READ}, {"/sys/kernel/mm", READ},
 	{"/dev/urandom", READ}, {"/dev/random", READ}, {"/dev/null", READ | FW_LAND_WRITE},
 };
 
 static const char *const ENVIRONMENT[] = {"OPENSSL_CONF", "SSL_CERT_FILE", "SSL_CERT_DIR", "GCONV_PATH"};
 
-#define NOT_HERE "this system has no such thing"
+#define NOT_HERE "this system does not support it"
 static const struct {
-	const char *name, *why; /* it is missing */
+	const char *name, *why; /* why: the reason and the remedy if it is missing */
 } LAYER[FW_SANDBOX_LAYER_N] = {
 	{"no new privileges", NOT_HERE},
 	{"no memory dumps", NOT_HERE},
-	{"files", "this kernel has no Landlock: Linux 5.13 or newer, with landlock among its lsm="},
-	{"TCP ports", "this kernel's Landlock knows no ports: Linux 6.7 or newer"},
+	{"files", "this kernel has no Landlock: use Linux 5.13 or newer, with landlock in lsm="},
+	{"TCP ports", "this kernel's Landlock does not support ports: use Linux 6.7 or newer"},
 	{"system calls", FW_HAVE_SECCOMP ? "this kernel has no seccomp: build it with CONFIG_SECCOMP_FILTER" :
 		"this build has no libseccomp: install it and build with -Dseccomp=enabled"},
-	{"memory layout", "there is no /proc, by which a program finds its own file"},
+	{"memory layout", "there is no /proc, which a program needs to find its own file"},
 };
 
 const char *fw_sandbox_layer_name(enum fw_sandbox_layer layer)
@@ -69,7 +71,7 @@ const char *fw_sandbox_layer_name(enum fw_sandbox_layer layer)
 
 const char *fw_sandbox_why(enum fw_sandbox_layer layer)
 {
-	return FW_SANDBOX ? LAYER[ffs((int)layer) - 1].why : "this build has none: it is for Linux, and not with a sanitizer";
+	return FW_SANDBOX ? LAYER[ffs((int)layer) - 1].why : "this build has no sandbox: it needs Linux, and no sanitizer";
 }
 
 bool fw_sandbox_is(const struct fw_config *c, const char *word)
@@ -105,7 +107,10 @@ void fw_sandbox_layers(const struct fw_config *c, enum fw_sandbox_who who, unsig
 	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N && !fw_sandbox_is(c, "off"); i++) {
 		enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(1u << i);
 
-		/* the master makes sockets and folders, and reads what is configured anew; its layout is the one that others are to differ from */
+		/*
+		 * the master creates sockets and folders, and reads the configuration again; only
+		 * its children get a new memory layout
+		 */
 		if (who == FW_SANDBOX_MASTER && layer & (FW_SANDBOX_FILES | FW_SANDBOX_PORTS | FW_SANDBOX_LAYOUT))
 			continue;
 		*(can(layer) ? have : lack) |= layer;
@@ -134,8 +139,8 @@ int fw_sandbox_check(const struct fw_config *c, unsigned who, struct fw_err *err
 typedef void path_cb(void *ctx, const char *path, unsigned how);
 
 /*
- * A link leads to a folder in which the file is replaced by another at every change: that folder, unless it stands right below the root
- * or is /etc. Otherwise the file itself.
+ * The target of the link may be replaced at every change: allow its folder, unless that is directly
+ * below the root. Otherwise allow the file itself.
  */
 static void give_linked(const char *path, unsigned how, path_cb *cb, void *ctx)
 {
@@ -152,7 +157,7 @@ static void give_linked(const char *path, unsigned how, path_cb *cb, void *ctx)
 	cb(ctx, path, how);
 }
 
-/* Of the server. */
+/* The files of the server. */
 static void give_served(const struct fw_config *c, path_cb *cb, void *ctx)
 {
 	if (c->spill_dir)
@@ -189,7 +194,7 @@ static void give_all(const struct fw_config *c, enum fw_sandbox_who who, const s
 		give_served(c, cb, ctx);
 }
 
-/* Where this fails, so does who opens it, with words. */
+/* Errors are ignored: opening the file or folder later reports them. */
 void fw_sandbox_make(const struct fw_config *c, enum fw_sandbox_who who)
 {
 	int fd;
@@ -252,7 +257,7 @@ static void allow_one(void *ctx, const char *path, unsigned how)
 	fw_land_path(ctx, path, how & (READ | FOLDER));
 }
 
-/* Only a server that fetches nothing, of a store that stands where it is said to. */
+/* Outgoing TCP can be limited only for a server without a fetcher, and a store with known ports. */
 static bool may_limit(const struct fw_config *c, enum fw_sandbox_who who, const struct fw_store_reach *r)
 {
 	return who == FW_SANDBOX_SERVER && !c->websub_url && !r->any_port;
@@ -271,7 +276,7 @@ static int enter_land(const struct fw_config *c, enum fw_sandbox_who who, const 
 	return fw_land_enter(&land);
 }
 
-/* no_connect: see may_limit(). 0 or a negative errno. */
+/* Applies a layer. Returns 0 or a negative errno. */
 static int enter_one(const struct fw_config *c, enum fw_sandbox_who who, enum fw_sandbox_layer layer, const struct fw_store_reach *reach)
 {
 	static const struct rlimit none = {0, 0};
@@ -284,17 +289,17 @@ static int enter_one(const struct fw_config *c, enum fw_sandbox_who who, enum fw
 #endif
 	case FW_SANDBOX_FILES: return enter_land(c, who, reach, no_connect);
 	case FW_SANDBOX_CALLS: return fw_calls_refuse(who, no_connect);
-	default: return 0; /* ports: with the files; layout: before this begins, child.c */
+	default: return 0; /* ports: together with the files; layout: by child.c, earlier */
 	}
 }
 
 int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_layer layer, int e, struct fw_err *err)
 {
 	if (e && fw_sandbox_is(c, "require"))
-		return fw_err_set(err, FW_EINVAL, "sandbox = require: '%s' could not be had: %s; or set sandbox = auto",
+		return fw_err_set(err, FW_EINVAL, "sandbox = require: '%s' failed: %s; or set sandbox = auto",
 			fw_sandbox_layer_name(layer), strerror(e));
 	if (e)
-		fw_warn("sandbox: '%s' could not be had: %s", fw_sandbox_layer_name(layer), strerror(e));
+		fw_warn("sandbox: '%s' failed: %s", fw_sandbox_layer_name(layer), strerror(e));
 	return 0;
 }
 

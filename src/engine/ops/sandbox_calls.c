@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * System calls that no process of a run ever makes, refused by the kernel. A list of what is refused, not of what is allowed: six client
- * libraries, each in many versions, make calls of their own choice, and one that is missing in a list of those would be an outage.
+ * System calls that no process of a run needs, refused by the kernel (seccomp). It is a deny list,
+ * not an allow list: six client libraries in many versions choose their own calls, and a missing
+ * entry in an allow list would be an outage.
  *
- * Refused is EPERM: a library that only tries (io_uring, for one) goes on without.
+ * The result is EPERM: a library that only tries a call (io_uring, for example) goes on without it.
  */
 #include <errno.h>
 #include <sched.h>
@@ -28,36 +29,38 @@
 #define CHILD (1u << FW_SANDBOX_WORKER | 1u << FW_SANDBOX_SERVER)
 #define ALL (MASTER | CHILD)
 
-/* Names, so that what libseccomp or this architecture does not know is passed over. */
+/* By name: a call that libseccomp or this architecture does not know is skipped. */
 static const struct {
 	unsigned who;
-	const char *names[32]; /* NULL behind them */
+	const char *names[32]; /* NULL-terminated */
 } REFUSED[] = {
-	/* other programs: the master alone starts one, itself anew for each child */
+	/* starting programs: only the master does, to start its own program as a child */
 	{CHILD, {"execve", "execveat"}},
 	{ALL, {"uselib"}},
-	/* other processes' memory, descriptors and doings */
+	/* other processes: memory, descriptors, tracing */
 	{ALL, {"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp", "pidfd_send_signal", "rt_sigqueueinfo",
 		"rt_tgsigqueueinfo", "migrate_pages", "move_pages"}},
-	/* what holes of the kernel are reached by */
+	/* common attack surface of the kernel */
 	{ALL, {"io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "userfaultfd", "perf_event_open", "add_key", "request_key", "keyctl",
 		"fanotify_init", "lookup_dcookie", "nfsservctl", "_sysctl", "modify_ldt", "vm86", "vm86old", "personality", "remap_file_pages"}},
 	/* namespaces and mounts */
 	{ALL, {"unshare", "setns", "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "open_tree_attr", "move_mount", "fsopen", "fsconfig",
 		"fsmount", "fspick", "mount_setattr", "open_by_handle_at"}},
-	/* the machine */
+	/* system administration */
 	{ALL, {"init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "syslog", "acct", "iopl",
 		"ioperm", "quotactl", "quotactl_fd", "vhangup", "sethostname", "setdomainname", "settimeofday", "clock_settime", "clock_settime64",
 		"clock_adjtime", "clock_adjtime64", "adjtimex", "stime"}},
-	/* who it is; Landlock knows nothing of owners and modes, and of device nodes only when it is there */
+	/*
+	 * identity; Landlock does not cover owners and modes, and device nodes only where it exists
+	 */
 	{ALL, {"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "setfsuid", "setfsgid", "setuid32", "setgid32", "setreuid32",
 		"setregid32", "setresuid32", "setresgid32", "setgroups32", "setfsuid32", "setfsgid32", "capset", "mknod", "mknodat"}},
 	{CHILD, {"chmod", "fchmodat", "fchmodat2", "chown", "chown32", "lchown", "lchown32", "fchownat", "setxattr", "lsetxattr", "setxattrat", "removexattr",
 		"lremovexattr", "removexattrat", "utime", "utimes", "futimesat", "utimensat", "utimensat_time64"}},
-	/* memory and messages that other programs share */
+	/* System V and POSIX shared memory and messages */
 	{ALL, {"shmget", "shmat", "shmctl", "shmdt", "semget", "semop", "semctl", "semtimedop", "semtimedop_time64", "msgget", "msgsnd", "msgrcv", "msgctl",
 		"mq_open", "mq_unlink"}},
-	/* a child stays one process: who kills it has killed it */
+	/* a child stays a single process, so killing it ends all of it */
 	{CHILD, {"fork", "vfork", "tkill"}},
 };
 
@@ -73,7 +76,7 @@ static void refuse(struct list *l, int error, const char *name, unsigned n, cons
 	if (nr == __NR_SCMP_ERROR || l->rc)
 		return;
 	rc = seccomp_rule_add_array(l->ctx, SCMP_ACT_ERRNO(error), nr, n, arg);
-	/* of calls that this architecture makes in another way */
+	/* errors for calls that this architecture multiplexes */
 	if (rc && rc != -EDOM && rc != -EEXIST && !(rc == -EINVAL && n && nr < 0))
 		l->rc = rc;
 }
@@ -84,8 +87,8 @@ static void refuse_when(struct list *l, int error, const char *name, struct scmp
 }
 
 /*
- * What clone3() asks for stands in memory, where no filter can look: without it the C library takes clone(), which can be seen into. The flags
- * are its first argument, but on s390 its second.
+ * The flags of clone3() are in memory, which a filter cannot read. ENOSYS makes the C library fall
+ * back to clone(), whose flags are its first argument, or its second on s390.
  */
 static void refuse_clones(struct list *l, enum fw_sandbox_who who)
 {
@@ -103,11 +106,12 @@ static void refuse_clones(struct list *l, enum fw_sandbox_who who)
 		refuse_when(l, EPERM, "clone", SCMP_CMP(at, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
 }
 
-/* No memory that can be written and run; none that was written becomes such. */
+/* No memory is writable and executable, and none becomes executable later. */
 static void refuse_code(struct list *l)
 {
 	static const char *const MAP[] = {"mmap2",
-#if !defined(__i386__) && !defined(__s390__) && !defined(__s390x__) /* there it takes a structure */
+/* there its argument is a structure */
+#if !defined(__i386__) && !defined(__s390__) && !defined(__s390x__)
 		"mmap",
 #endif
 	};
@@ -118,7 +122,7 @@ static void refuse_code(struct list *l)
 	refuse_when(l, EPERM, "pkey_mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
 }
 
-/* Sockets: of this machine, IPv4 and IPv6, and what asks the kernel for addresses. */
+/* Allowed sockets: unix, IPv4, IPv6, and routing netlink. */
 static void refuse_sockets(struct list *l)
 {
 	for (unsigned family = 0; family <= AF_NETLINK; family++) {
@@ -127,12 +131,12 @@ static void refuse_sockets(struct list *l)
 	}
 	refuse_when(l, EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_GT, AF_NETLINK));
 	refuse(l, EAFNOSUPPORT, "socket", 2, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE)});
-	/* what Landlock does not know as TCP */
+	/* protocols that Landlock's TCP rules do not cover */
 	refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_EQ, IPPROTO_SCTP));
 	refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_GT, UINT8_MAX)); /* multipath TCP and SMC */
 }
 
-/* To send is to connect, when it is told so: TCP Fast Open. */
+/* TCP Fast Open connects in a send call. */
 static void refuse_fast_open(struct list *l)
 {
 	refuse_when(l, EPERM, "sendto", SCMP_A3(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN));
@@ -150,13 +154,15 @@ static void refuse_all(struct list *l, enum fw_sandbox_who who, bool no_connect)
 	}
 	refuse_clones(l, who);
 	refuse_sockets(l);
-	for (size_t i = 0; i < FW_N(TYPES); i++) /* into the terminal, as if the person had typed it */
+	for (size_t i = 0; i < FW_N(TYPES); i++) /* ioctls that insert input into the terminal */
 		refuse_when(l, EPERM, "ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, TYPES[i]));
-	refuse_when(l, EPERM, "prlimit64", SCMP_A0(SCMP_CMP_NE, 0)); /* another's */
+	refuse_when(l, EPERM, "prlimit64", SCMP_A0(SCMP_CMP_NE, 0)); /* limits of another process */
 	if (who == FW_SANDBOX_MASTER)
-		return; /* the dynamic loader of its children lives with what holds up to here */
+		/* children inherit the filter, and their dynamic loader needs the calls below */
+		return;
 	refuse_code(l);
-	refuse_when(l, EPERM, "kill", SCMP_A1(SCMP_CMP_NE, 0)); /* 0: does it live? */
+	/* signal 0 only tests for existence */
+	refuse_when(l, EPERM, "kill", SCMP_A1(SCMP_CMP_NE, 0));
 	refuse_when(l, EPERM, "tgkill", SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
 	if (no_connect)
 		refuse_fast_open(l);
@@ -182,7 +188,8 @@ int fw_calls_refuse(enum fw_sandbox_who who, bool no_connect)
 
 	if (!l.ctx)
 		return -ENOMEM;
-	(void)seccomp_attr_set(l.ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* as a tree; an older libseccomp makes a list */
+	/* a binary tree; an older libseccomp builds a list */
+	(void)seccomp_attr_set(l.ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	refuse_all(&l, who, no_connect);
 	if (!l.rc)
 		l.rc = seccomp_load(l.ctx);

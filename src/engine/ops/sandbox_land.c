@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Landlock: from Linux 5.13 on a process can give up all files but those it names. Defined here as far as it is used: headers are often
- * older than the kernel. What a newer kernel can limit is limited there, and left alone by an older one.
+ * Landlock: since Linux 5.13 a process can give up access to all files except those it names. The
+ * interface is declared here, because system headers are often older than the kernel. Rights that
+ * only newer kernels can limit are limited there, and unlimited on older ones.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,24 +15,25 @@
 #include "base/banned.h"
 
 #ifdef __linux__
-/* The same on every architecture but alpha, whose headers have them. */
+/* The same on all architectures except alpha, whose headers define them. */
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
 #define SYS_landlock_add_rule 445
 #define SYS_landlock_restrict_self 446
 #endif
 #define landlock(call, ...) syscall(SYS_landlock_##call, __VA_ARGS__)
-#else /* there is none */
+#else /* no Landlock */
 #define O_PATH 0
 #define landlock(call, ...) (errno = ENOSYS, -1L)
 #endif
 
-#define ASK_ABI 1u /* of create_ruleset */
+#define ASK_ABI 1u /* flag of create_ruleset */
 enum { RULE_PATH = 1, RULE_PORT = 2 };
 
 #define BIT(n) (UINT64_C(1) << (n))
 enum { WRITE_FILE = 1, READ_FILE = 2, READ_DIR = 3, REMOVE_FILE = 5, MAKE_REG = 8, REFER = 13, TRUNCATE = 14, IOCTL_DEV = 15 };
-#define OF_FILES (BIT(WRITE_FILE) | BIT(READ_FILE) | BIT(TRUNCATE)) /* a rule for a file that is no folder has no others */
+/* the rights that a rule for a regular file may have */
+#define OF_FILES (BIT(WRITE_FILE) | BIT(READ_FILE) | BIT(TRUNCATE))
 #define BIND_TCP BIT(0)
 #define CONNECT_TCP BIT(1)
 #define ABSTRACT_UNIX BIT(0)
@@ -57,7 +59,7 @@ int fw_land_abi(void)
 	return abi > 0 ? (int)abi : 0;
 }
 
-/* All that this version of it knows. */
+/* All file rights of this version. */
 static uint64_t files_of(int abi)
 {
 	return BIT(REFER) - 1 + (abi >= 2 ? BIT(REFER) : 0) + (abi >= 3 ? BIT(TRUNCATE) : 0) + (abi >= 5 ? BIT(IOCTL_DEV) : 0);
@@ -72,7 +74,7 @@ void fw_land_begin(struct fw_land *l, bool no_connect, bool no_abstract)
 		r.ports = BIND_TCP | (no_connect ? CONNECT_TCP : 0);
 	if (abi >= 6)
 		r.scoped = SIGNALS | (no_abstract ? ABSTRACT_UNIX : 0);
-	/* a kernel takes a longer structure only when what it does not know is 0 */
+	/* a kernel accepts a longer structure if the members it does not know are 0 */
 	*l = (struct fw_land){.fd = (int)landlock(create_ruleset, &r, sizeof(r), 0u), .files = r.files, .ports = r.ports != 0};
 	l->rc = l->fd < 0 ? -errno : 0;
 }

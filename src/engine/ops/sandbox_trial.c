@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Only in the test build: a process that has just gone in tries what FEEDWHEEL_TEST_CAGE lists, and logs how each went.
+ * Test builds only. A process that has just entered the sandbox tries the actions that
+ * FEEDWHEEL_TEST_CAGE lists, and logs each result.
  *
- *	read=PATH write=PATH chmod=PATH connect=PORT bind=PORT signal= ptrace= fork= keys= ring= code= socket= exec=
+ * 	read=PATH write=PATH chmod=PATH connect=PORT bind=PORT signal= ptrace= fork= keys= ring= code= socket= exec=
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -40,7 +41,7 @@ static int try_socket(int (*act)(int, const struct sockaddr *, socklen_t), const
 	int64_t n = 0;
 
 	if (!fw_str_int(fw_str(port), &n))
-		fw_error("trial: '%s' is no port", port);
+		fw_error("trial: '%s' is not a port", port);
 	a.sin_port = htons((uint16_t)n);
 	rc = act(fd, (struct sockaddr *)&a, sizeof(a)) ? errno : 0;
 	close(fd);
@@ -113,7 +114,7 @@ static int try_one(struct fw_str what, const char *value)
 	if (fw_str_eq(what, FW_STR("fork")))
 		return try_fork();
 	if (fw_str_eq(what, FW_STR("keys")))
-		return syscall(SYS_add_key, "user", "feedwheel-trial", "x", (size_t)1, -1 /* of this thread */) < 0 ? errno : 0;
+		return syscall(SYS_add_key, "user", "feedwheel-trial", "x", (size_t)1, -1 /* this thread's keyring */) < 0 ? errno : 0;
 	if (fw_str_eq(what, FW_STR("ring")))
 		return syscall(SYS_io_uring_register, -1, 0, NULL, 0) < 0 ? errno : 0;
 	if (fw_str_eq(what, FW_STR("code")))

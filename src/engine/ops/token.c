@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Access tokens in a store. The record's key is the name; its value is text, "push,read 1790000000000 HEX": scopes, the time it runs
- * out (- never), and the SHA-256 of the token; behind that, when it is bound, " feed=12 property=news". When it was used last is a record of its own, of kind "token_used": who notes it is not
- * in the way of who removes the token.
+ * Access tokens in a store. The record's key is the name. The value is text, "push,read
+ * 1790000000000 HEX": the scopes, the expiry (-: never), and the SHA-256 of the token; " feed=12
+ * property=news" follows if the token is bound. The time of its last use is a separate record of
+ * kind "token_used", so that its writer cannot interfere with the removal of the token.
  *
- * A token is 32 random bytes, so nobody finds it by trying what people like to choose, and a hash that is made to be slow would only
- * slow the server down: one that is quick and cannot be turned round is enough.
+ * A token is 32 random bytes, so guessing it is hopeless, and a deliberately slow hash would only
+ * slow down the server: a fast one-way hash is enough.
  */
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -49,11 +50,11 @@ int fw_token_scopes(struct fw_str words, unsigned *out, struct fw_err *err)
 		unsigned bit = scope_of(word);
 
 		if (!bit)
-			return fw_err_set(err, FW_EINVAL, "unknown scope '%.*s': there are push, read and admin, several with commas between",
+			return fw_err_set(err, FW_EINVAL, "unknown scope '%.*s': the scopes are push, read and admin, separated by commas",
 				FW_STR_ARG(fw_str_sub(word, 0, 40)));
 		*out |= bit;
 	}
-	return *out ? 0 : fw_err_set(err, FW_EINVAL, "no scope: push, read or admin, several with commas between");
+	return *out ? 0 : fw_err_set(err, FW_EINVAL, "no scope: name push, read or admin, separated by commas");
 }
 
 void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX])
@@ -106,7 +107,7 @@ static bool property_is_good(struct fw_str s)
 int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct fw_err *err)
 {
 	if (!to->feed_id && !property_is_good(to->property))
-		return fw_err_set(err, FW_EINVAL, "a token cannot be bound to the property '%.*s': that is 1 to %d bytes without spaces",
+		return fw_err_set(err, FW_EINVAL, "a token cannot be bound to the property '%.*s': a property has 1 to %d bytes without spaces",
 			FW_STR_ARG(fw_str_sub(to->property, 0, 60)), FW_PROPERTY_MAX);
 	if (bound->len)
 		fw_buf_addc(bound, ' ');
@@ -116,8 +117,8 @@ int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct 
 		fw_buf_addf(bound, "property=%.*s", FW_STR_ARG(to->property));
 	if (bound->rc)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	return bound->len <= FW_TOKEN_BOUND_MAX ? 0 : fw_err_set(err, FW_ELIMIT, "one token cannot be bound to so many feeds and properties (%d"
-		" bytes): make several", FW_TOKEN_BOUND_MAX);
+	return bound->len <= FW_TOKEN_BOUND_MAX ? 0 : fw_err_set(err, FW_ELIMIT, "a token cannot be bound to more than %d bytes of feeds and"
+		" properties: make several tokens", FW_TOKEN_BOUND_MAX);
 }
 
 bool fw_token_may_feed(struct fw_str bound, int64_t feed_id)
@@ -150,7 +151,7 @@ bool fw_token_may_events(struct fw_str bound)
 	return may;
 }
 
-/* It can be read to its end. */
+/* True if all of it is valid. */
 static bool bound_is_good(struct fw_str bound)
 {
 	struct fw_token_bound to;
@@ -163,7 +164,7 @@ static bool bound_is_good(struct fw_str bound)
 
 /* ---- hashes -------------------------------------------------------------- */
 
-static EVP_MD *sha256; /* looking for it takes as long as using it: once */
+static EVP_MD *sha256; /* fetched once: that takes as long as a digest */
 
 static void sha256_find(void)
 {
@@ -186,7 +187,8 @@ static bool token_make(char text[FW_TOKEN_TEXT_MAX])
 		return false;
 	EVP_EncodeBlock(base64, dice, sizeof(dice));
 	for (unsigned char *p = base64; *p; p++)
-		*p = *p == '+' ? '-' : *p == '/' ? '_' : *p == '=' ? 0 : *p; /* base64url, without its padding */
+		/* base64url without padding */
+		*p = *p == '+' ? '-' : *p == '/' ? '_' : *p == '=' ? 0 : *p;
 	return fw_snprintf(text, FW_TOKEN_TEXT_MAX, "fwt_%s", (const char *)base64);
 }
 
@@ -229,11 +231,11 @@ static bool name_is_good(struct fw_str s)
 
 static int name_wrong(struct fw_str name, struct fw_err *err)
 {
-	return fw_err_set(err, FW_EINVAL, "token '%.*s': a name is 1 to %d letters, digits and _.-@, and does not begin with -",
+	return fw_err_set(err, FW_EINVAL, "token '%.*s': a name is 1 to %d letters, digits and _.-@, and does not start with -",
 		FW_STR_ARG(fw_str_sub(name, 0, FW_TOKEN_NAME_MAX)), FW_TOKEN_NAME_MAX);
 }
 
-/* What a token of this name, which is gone, has left. */
+/* Removes the time of last use of a token that is gone. */
 static int used_forget(struct fw_store *st, struct fw_str name, struct fw_err *err)
 {
 	int rc = fw_store_record_remove(st, KIND_USED, name, FW_STR_NONE, err);
@@ -260,23 +262,24 @@ int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struc
 	if (!name_is_good(name))
 		return name_wrong(name, err);
 	if (bound.p && (scopes != FW_SCOPE_PUSH || !bound_is_good(bound)))
-		return fw_err_set(err, FW_EINVAL, "token '%.*s': to be bound to feeds or properties its scope has to be push alone", FW_STR_ARG(name));
+		return fw_err_set(err, FW_EINVAL, "token '%.*s': binding it to feeds or properties needs the scope push alone", FW_STR_ARG(name));
 	if (until_ms != FW_NO_DATE && until_ms <= now_ms)
-		return fw_err_set(err, FW_EINVAL, "token '%.*s': it would have run out already: give a time to come", FW_STR_ARG(name));
+		return fw_err_set(err, FW_EINVAL, "token '%.*s': the expiry is in the past: give a later time", FW_STR_ARG(name));
 	rc = fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, count, &n, err);
 	if (rc)
 		return rc;
 	if (n >= FW_TOKENS_MAX)
-		return fw_err_set(err, FW_ELIMIT, "there are %d tokens already: remove some first", FW_TOKENS_MAX);
+		return fw_err_set(err, FW_ELIMIT, "the limit of %d tokens is reached: remove some first", FW_TOKENS_MAX);
 	if (!token_make(text) || !fw_token_hash(fw_str(text), t.hash))
-		return fw_err_set(err, FW_ENOMEM, "no randomness or no memory for a token: try again");
+		return fw_err_set(err, FW_ENOMEM, "cannot create a token: no randomness, or out of memory");
 	value_write(&value, &t);
 	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(st, &(struct fw_record){.kind = KIND, .key = name,
 		.value = fw_buf_str(&value), .at_ms = now_ms, .until_ms = FW_NO_DATE}, true, &was, err);
 	fw_buf_finish(&value);
 	if (!rc && was)
-		rc = fw_err_set(err, FW_EINVAL, "token '%.*s': there is one already: choose another name, or remove that one first", FW_STR_ARG(name));
-	rc = rc ? rc : used_forget(st, name, err); /* of one that was removed while a server used it */
+		rc = fw_err_set(err, FW_EINVAL, "token '%.*s': the name is taken: choose another one, or remove that token first", FW_STR_ARG(name));
+	/* of a token that was removed while a server used it */
+	rc = rc ? rc : used_forget(st, name, err);
 	if (rc)
 		OPENSSL_cleanse(text, FW_TOKEN_TEXT_MAX);
 	return rc;
@@ -287,7 +290,7 @@ int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 	int rc = name_is_good(name) ? fw_store_record_remove(st, KIND, name, FW_STR_NONE, err) : name_wrong(name, err);
 
 	if (rc == FW_ENOTFOUND)
-		return fw_err_set(err, rc, "token '%.*s': there is none of that name", FW_STR_ARG(name));
+		return fw_err_set(err, rc, "token '%.*s': no token has this name", FW_STR_ARG(name));
 	return rc ? rc : used_forget(st, name, err);
 }
 
@@ -301,7 +304,7 @@ struct listing {
 	fw_token_cb *cb;
 	void *ctx;
 	struct fw_arena arena;
-	struct fw_map used; /* when each was, by name */
+	struct fw_map used; /* time of last use, by name */
 };
 
 static int use_take(void *ctx, const struct fw_record *r)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: ISC */
-/* What closes a server to all requests without a token, whatever they look like: for the server and for doctor. Pure. */
+/*
+ * The settings that make a server refuse all requests without a token. Used by the server and
+ * doctor. Pure.
+ */
 #include "base/cidr.h"
 #include "base/str.h"
 #include "feedwheel/engine.h"
 #include "api/token.h"
 #include "base/banned.h"
 
-/* What is before the last colon, without brackets. */
+/* The host before the last colon, without brackets. */
 static struct fw_str host_of(struct fw_str listen)
 {
 	size_t colon = listen.len;
@@ -55,9 +58,9 @@ const char *fw_tokenless_why(enum fw_tokenless t)
 
 void fw_tokenless_words(enum fw_tokenless t, char out[FW_TOKENLESS_WORDS_MAX])
 {
-	static const char OPEN[] = "without a token programs on this machine may push, read and administrate, over loopback or a"
-		" unix socket; pages of other web sites may not; the first token ends that";
-	static const char CLOSED[] = "without a token nobody may push, read or administrate, for ";
+	static const char OPEN[] = "requests without a token are accepted from programs on this machine, over loopback"
+		" or a unix socket, but not from pages of web sites; the first token ends that";
+	static const char CLOSED[] = "requests without a token are refused: ";
 
 	(void)fw_snprintf(out, FW_TOKENLESS_WORDS_MAX, "%s%s", t == FW_TOKENLESS_OPEN ? OPEN : CLOSED,
 		fw_tokenless_why(t));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A feed, a visit and an entry, as scripts see them. */
+/* The JSON of a feed, a visit and an entry, and a cache of sanitised contents. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -12,7 +12,8 @@
 #include "base/banned.h"
 
 #define HEARTBEAT_KEPT_MS (15 * FW_SECOND_MS)
-#define CACHE_FROM_BYTES ((size_t)16 << 10) /* what is shorter is made safe as fast as it is found */
+/* shorter contents are sanitised as fast as they are found */
+#define CACHE_FROM_BYTES ((size_t)16 << 10)
 #define PLACES 1024
 
 const char *fw_feed_state(const struct fw_feed *f)
@@ -22,7 +23,7 @@ const char *fw_feed_state(const struct fw_feed *f)
 	return f->fail_n ? "failing" : f->last_visit_ms ? "ok" : "new";
 }
 
-/* Times of a feed use 0 for never. */
+/* Times of a feed: 0 is never. */
 static void time_member(struct fw_json *j, const char *key, int64_t at_ms)
 {
 	if (at_ms != 0)
@@ -115,11 +116,12 @@ void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v)
 	fw_json_end(j);
 }
 
-/* ---- contents that were made safe ---------------------------------------- */
+/* ---- the cache of sanitised contents ---- */
 
 /*
- * For as long as they are asked for: an entry has one place, by its number, and gives way to another that has the same; all together take
- * max_bytes. The content's hash is part of the key, so nothing here is ever out of date.
+ * A direct-mapped cache: an entry's id selects its slot, and another entry with the same slot
+ * replaces it. The total size is limited to max_bytes. The key contains a hash of the content, so
+ * an element never becomes stale.
  */
 struct place {
 	int64_t id; /* 0: empty */
@@ -131,7 +133,7 @@ struct place {
 struct fw_view_cache {
 	pthread_mutex_t lock;
 	size_t max_bytes, bytes;
-	size_t hand; /* the next place to be emptied when there is no room */
+	size_t hand; /* the next slot to evict when the cache is full */
 	struct place place[PLACES];
 };
 
@@ -163,7 +165,7 @@ void fw_view_cache_free(struct fw_view_cache *c)
 	free(c);
 }
 
-/* Write what was kept for this entry and hash as a member of j. False: nothing was. */
+/* Writes the cached text for this entry and hash as a member of j. False: not cached. */
 static bool cache_write(struct fw_view_cache *c, int64_t id, uint64_t hash, struct fw_json *j, const char *key)
 {
 	const struct place *p = &c->place[(uint64_t)id % PLACES];
@@ -177,7 +179,7 @@ static bool cache_write(struct fw_view_cache *c, int64_t id, uint64_t hash, stru
 	return found;
 }
 
-/* Keep it, or free it: text is malloc's. */
+/* Stores text, or frees it. Takes ownership of text (malloc). */
 static void cache_keep(struct fw_view_cache *c, int64_t id, uint64_t hash, char *text, size_t len)
 {
 	struct place *p = &c->place[(uint64_t)id % PLACES];
@@ -197,7 +199,7 @@ static void cache_keep(struct fw_view_cache *c, int64_t id, uint64_t hash, char 
 
 /* ---- entries ------------------------------------------------------------- */
 
-/* Is key ("authors") a member of the object at its top? */
+/* True if key ("authors") is a member of the top-level object. */
 static bool has_member(struct fw_str object, struct fw_str key)
 {
 	int depth = 0;
@@ -219,7 +221,7 @@ static bool has_member(struct fw_str object, struct fw_str key)
 	return false;
 }
 
-/* The members inside {...}, spliced into the object being written. */
+/* Copies the members inside {...} into the object that is being written. */
 static void members_splice(struct fw_json *j, struct fw_str object)
 {
 	struct fw_str inner;
@@ -244,7 +246,10 @@ void fw_incomplete_json(struct fw_json *j, int64_t unindexed_n)
 	fw_json_int(j, "unindexed_entries", unindexed_n);
 }
 
-/* Of all that the safe form depends on, but for the sanitiser itself, which stays the same as long as this process does. */
+/*
+ * A hash of everything that the sanitised text depends on, except the sanitiser, which is constant
+ * in a process.
+ */
 static uint64_t content_hash(const struct fw_entry_row *r, struct fw_str base)
 {
 	return fw_hash64_seed(r->content.p, r->content.len, fw_hash64_seed(base.p ? base.p : "", base.len, r->revision));
