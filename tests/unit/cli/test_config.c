@@ -190,7 +190,7 @@ START_TEST(file_errors_name_the_line)
 	words("a NUL byte");
 	ck_assert_int_eq(ftruncate(fd, 2 << 20), 0);
 	ck_assert_int_eq(fw_config_load(c, path, &err), FW_ELIMIT);
-	words("too large");
+	words("larger than 1 MiB");
 	ck_assert_int_eq(fw_config_load(c, "/tmp", &err), FW_EINVAL);
 	words("/tmp: Is a directory");
 	ck_assert_int_eq(fw_config_load(c, "/nonexistent/x.conf", &err), FW_ENOTFOUND);
@@ -253,7 +253,7 @@ START_TEST(store_of_a_file)
 	ck_assert_int_eq(store_file("a\0b", 3, 0600), FW_EINVAL);
 	words("the first line is not a URL");
 	ck_assert_int_eq(store_file(many, sizeof(many), 0600), FW_EINVAL);
-	words("4095 bytes at most");
+	words("at most 4095 bytes");
 	ck_assert_int_eq(fw_config_set(c, "store_file", "/nonexistent/store", "test", &err), FW_EINVAL);
 	words("store_file: /nonexistent/store: No such file");
 	ck_assert_int_eq(fw_config_set(c, "store_file", "/dev/null", "test", &err), FW_EINVAL);

@@ -150,7 +150,7 @@ START_TEST(too_much)
 	OK(fw_config_set(config, "max_entries", "2", "test", &err));
 	counts(ONE "\n" TWO "\n", LINES, 2, 0, 0);
 	ck_assert_int_eq(deliver(ONE "\n" TWO "\n{\"id\":\"3\"}\n", LINES, true, &d), FW_ELIMIT);
-	ck_assert_ptr_nonnull(strstr(err.text, "more than 2 entries"));
+	ck_assert_ptr_nonnull(strstr(err.text, "more than max_entries = 2 entries"));
 	OK(fw_config_set(config, "max_body_bytes", "1024", "test", &err));
 	for (int i = 0; i < 2; i++) {
 		char body[2000];
