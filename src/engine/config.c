@@ -8,6 +8,7 @@
  * Precedence, lowest first: the row's default, the configuration file, FEEDWHEEL_STORE, the command
  * line.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -399,6 +400,7 @@ static int refuse(const struct fw_setting *s, struct fw_str value, const char *w
 	struct fw_buf allowed = FW_BUF_INIT(200);
 	int rc;
 
+	assert(s->type != FW_TYPE_STRING || s->choices); /* any other string is allowed */
 	if (s->type == FW_TYPE_BOOL) {
 		fw_buf_adds(&allowed, "yes or no");
 	} else if (s->choices) {
@@ -525,6 +527,7 @@ static int set(struct fw_config *c, const struct fw_setting *s, struct fw_str va
 	int64_t v = 0;
 	bool ok;
 
+	assert(s->offset < sizeof(*c));
 	switch (s->type) {
 	case FW_TYPE_BOOL:
 		return bool_parse(value, at) ? 0 : refuse(s, value, where, err);
@@ -696,6 +699,7 @@ static int unquote(struct fw_str s, const char *name, const char *where, struct 
 	size_t i = 1;
 	struct fw_str behind;
 
+	assert(s.len && (quote == '"' || quote == '\''));
 	for (; i < s.len && s.p[i] != quote; i++) {
 		if (s.p[i] == '\\' && quote == '"' && i + 1 < s.len && (s.p[i + 1] == '"' || s.p[i + 1] == '\\'))
 			i++;
@@ -822,6 +826,7 @@ static int more_than(const char *a, int64_t a_ms, const char *b, int64_t b_ms, s
 {
 	char x[FW_RFC3339_MAX], y[FW_RFC3339_MAX];
 
+	assert(a_ms > b_ms);
 	return fw_err_set(err, FW_EINVAL, "%s (%s) is larger than %s (%s): lower the first or raise the second", a,
 		fw_duration_text(x, a_ms), b, fw_duration_text(y, b_ms));
 }

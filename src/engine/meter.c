@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -38,6 +39,7 @@ static const struct {
 
 const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n)
 {
+	assert((size_t)t < FW_N(BOUNDS));
 	*n = BOUNDS[t].n;
 	return BOUNDS[t].us;
 }
@@ -86,6 +88,7 @@ struct fw_meter *fw_meter_open(int fd)
 
 struct fw_meter_slot *fw_meter_slot(struct fw_meter *m, size_t i)
 {
+	assert(i < m->slot_n);
 	return &m->slot[i];
 }
 
@@ -98,6 +101,7 @@ void meter_time(struct fw_meter_slot *s, enum fw_timing what, int64_t us)
 	us = FW_MAX(us, 0);
 	while (us > BOUNDS[what].us[b])
 		b++;
+	assert(b < BOUNDS[what].n); /* the last bound is REST */
 	meter_add(&s->timing[what].sum_us, (uint64_t)us);
 	meter_add(&s->timing[what].bucket[b], 1);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "base/str.h"
 #include "engine/retry.h"
@@ -16,6 +18,7 @@ int64_t retry_later(struct retry *r)
 {
 	int64_t wait;
 
+	assert(r->pause_ms >= 0 && r->pause_ms <= PAUSE_MAX_MS);
 	r->pause_ms = r->pause_ms ? FW_MIN(r->pause_ms * 2, PAUSE_MAX_MS) : PAUSE_MIN_MS;
 	wait = r->pause_ms / 2 + (int64_t)(fw_mono_us() % (r->pause_ms / 2 + 1));
 	r->at_ms = fw_mono_ms() + wait;

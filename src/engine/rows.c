@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -109,6 +110,7 @@ static void row_fill(struct fw_arena *a, int64_t feed_id, const struct fw_docume
 {
 	struct fw_hash128 key = fw_entry_key(feed_id, e);
 
+	assert(feed_id > 0 && !e->repeat);
 	memcpy(w->key, key.b, sizeof(w->key));
 	w->feed_id = feed_id;
 	w->hash = fw_entry_hash(e);

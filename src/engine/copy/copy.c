@@ -15,6 +15,7 @@
  * is killed in between, the next one finds the feed missing, or without its entries, and repeats
  * it.
  */
+#include <assert.h>
 #include <poll.h>
 #include <stdlib.h>
 
@@ -99,6 +100,7 @@ static int feed_take(void *ctx, const struct fw_feed *f)
 	struct copy *c = ctx;
 	struct fw_feed *to = &c->feed[c->batch.feed_n];
 
+	assert(c->batch.feed_n < COPY_ROWS);
 	*to = *f;
 	c->bytes += sizeof(*to) + copy_texts_keep(&c->arena, fw_schedule_fields, fw_schedule_field_n, to);
 	c->bytes += copy_texts_keep(&c->arena, fw_feed_fields, fw_feed_field_n, to);
@@ -112,6 +114,7 @@ static int entry_take(void *ctx, const struct fw_entry_row *e)
 	struct copy *c = ctx;
 	struct fw_entry_row *to = &c->entry[c->batch.entry_n];
 
+	assert(c->batch.entry_n < COPY_ROWS);
 	*to = *e;
 	to->feed_title = to->feed_url = FW_STR_NONE;
 	c->bytes += sizeof(*to) + copy_texts_keep(&c->arena, fw_entry_fields, fw_entry_field_n, to);
@@ -142,6 +145,7 @@ static int visit_add(struct copy *c, const struct fw_visit *v)
 
 	if (!visit_room(c))
 		return no_memory(c);
+	assert(c->batch.visit_n < c->visit_cap);
 	to = &c->visit[c->batch.visit_n];
 	*to = *v;
 	to->feed_url = FW_STR_NONE;
@@ -226,6 +230,7 @@ static int key_take(void *ctx, const struct fw_entry_key *k)
 
 	if (k->entry_id)
 		return 0; /* copied with its entry */
+	assert(c->batch.key_n < COPY_ROWS);
 	c->key[c->batch.key_n] = *k;
 	c->bytes += sizeof(*k);
 	/*
@@ -274,6 +279,7 @@ static int feed_renew(struct copy *c, int64_t id)
 	struct fw_feed *f = &c->feed[c->batch.feed_n];
 	int rc = fw_store_feed_find(c->from, id, FW_STR_NONE, &c->arena, f, c->err);
 
+	assert(c->batch.feed_n < COPY_ROWS);
 	if (rc)
 		return rc == FW_ENOTFOUND ? 0 : rc; /* removed meanwhile */
 	for (size_t i = 0; i < fw_feed_field_n; i++)

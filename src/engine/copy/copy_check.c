@@ -8,6 +8,7 @@
  * only entries up to the target's highest id count; otherwise all feeds of a copy that was
  * interrupted among its entries would differ.
  */
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ static int feed_print(void *ctx, const struct fw_feed *f)
 
 	if (f->id > p->last_id)
 		return 1;
+	assert(p->n < COPY_FEED_RANGE);
 	fw_hasher_init(&h);
 	fields_hash(&h, fw_schedule_fields, fw_schedule_field_n, f);
 	fields_hash(&h, fw_feed_fields, fw_feed_field_n, f);

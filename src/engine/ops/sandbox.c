@@ -5,6 +5,7 @@
  * sets, plugins of database clients. World-readable system folders are allowed as a whole, but
  * /etc, which also holds secrets, file by file.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -66,6 +67,7 @@ static const struct {
 
 const char *fw_sandbox_layer_name(enum fw_sandbox_layer layer)
 {
+	assert(layer && (unsigned)ffs((int)layer) <= FW_SANDBOX_LAYER_N);
 	return LAYER[ffs((int)layer) - 1].name;
 }
 

@@ -4,6 +4,7 @@
  * interface is declared here, because system headers are often older than the kernel. Rights that
  * only newer kernels can limit are limited there, and unlimited on older ones.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -108,6 +109,7 @@ void fw_land_port(struct fw_land *l, unsigned port)
 
 int fw_land_enter(struct fw_land *l)
 {
+	assert(l->rc || l->fd >= 0);
 	if (!l->rc && landlock(restrict_self, l->fd, 0u))
 		l->rc = -errno;
 	if (l->fd >= 0)

@@ -8,6 +8,7 @@
  * A token is 32 random bytes, so guessing it is hopeless, and a deliberately slow hash would only
  * slow down the server: a fast one-way hash is enough.
  */
+#include <assert.h>
 #include <openssl/evp.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -67,6 +68,7 @@ void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX])
 			continue;
 		(void)fw_snprintf(out + at, FW_TOKEN_SCOPES_MAX - at, "%s%s", at ? "," : "", SCOPE[i].name);
 		at = strlen(out);
+		assert(at < FW_TOKEN_SCOPES_MAX - 1); /* all of them fit */
 	}
 }
 
@@ -198,6 +200,7 @@ static void value_write(struct fw_buf *b, const struct fw_token *t)
 {
 	char scopes[FW_TOKEN_SCOPES_MAX], hash[2 * FW_TOKEN_HASH_BYTES + 1];
 
+	assert(t->scopes && !(t->scopes & ~(unsigned)FW_SCOPE_ALL));
 	fw_token_scopes_show(t->scopes, scopes);
 	fw_hex_write(hash, t->hash, sizeof(t->hash));
 	if (t->until_ms == FW_NO_DATE)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The JSON of a feed, a visit and an entry, and a cache of sanitised contents. */
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -150,6 +151,7 @@ struct fw_view_cache *fw_view_cache_new(size_t max_bytes)
 
 static void place_empty(struct fw_view_cache *c, struct place *p)
 {
+	assert(c->bytes >= p->len);
 	c->bytes -= p->len;
 	free(p->text);
 	*p = (struct place){0};
@@ -194,6 +196,7 @@ static void cache_keep(struct fw_view_cache *c, int64_t id, uint64_t hash, char 
 		place_empty(c, &c->place[c->hand++ % PLACES]);
 	*p = (struct place){id, hash, text, len};
 	c->bytes += len;
+	assert(c->bytes <= c->max_bytes);
 	pthread_mutex_unlock(&c->lock);
 }
 

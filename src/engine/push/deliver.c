@@ -16,6 +16,7 @@
  * connection: the time of its visit tells the store whether it has it already. The counts are then
  * those of the last attempt.
  */
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,7 @@ static int outcome_make(struct fw_delivery *d, struct fw_store *st, struct fw_er
 	struct fw_outcome *o = &d->outcome;
 	int rc = feed_find(d, st, err);
 
+	assert(!d->is_made && d->doc);
 	if (rc)
 		return rc;
 	if (!fw_feed_takes_entries(d->was.status))
@@ -285,6 +287,7 @@ int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_deli
 	const struct fw_visit *v = &d->outcome.visit;
 	int rc;
 
+	assert(d->doc && d->row_n <= d->doc->entry_n);
 	*out = (struct fw_delivered){.entry_n = d->doc->entry_n, .repeat_n = d->doc->entry_n - d->row_n};
 	rc = d->limits ? push_within_quota(d, st, err) : push(d, st, err);
 	out->visit = d->visit;

@@ -19,6 +19,7 @@
  * clears busy, then reads asleep; the flusher sets asleep, reads every busy, then looks for rows
  * again. All of these are seq_cst, so at least one side sees the other.
  */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -125,6 +126,7 @@ static void wake(struct fw_ingest *in)
 
 static size_t lane_index(const struct fw_lane_in *l)
 {
+	assert(l >= l->in->lane && l < l->in->lane + l->in->lane_n);
 	return (size_t)(l - l->in->lane);
 }
 
@@ -236,6 +238,7 @@ static void wait_begin(struct fw_ingest *in, struct fw_lane_in *l, const struct 
 {
 	struct fw_push_wait *w = r->wait;
 
+	assert(w && !l->wait); /* the rows of the one before are all read */
 	w->left = r->rows;
 	w->rc = 0;
 	w->why[0] = 0;
@@ -273,6 +276,7 @@ static void row_take(struct fw_ingest *in, struct fw_lane_in *l, const struct ro
 	char *ip = in->row[in->n].ip;
 	size_t ip_len = 0;
 
+	assert(in->n < in->cap);
 	if (r->ip_len == 4)
 		ip_len = ip4_text(r->ip, ip);
 	else if (r->ip_len && inet_ntop(AF_INET6, r->ip, ip, IP_TEXT_MAX))
@@ -302,6 +306,7 @@ static void lane_take(struct fw_ingest *in, size_t lane, int64_t upto, int64_t m
 	do {
 		const struct row *r = fw_byte_ring_next(&l->ring, &len);
 
+		assert(r && r->id <= upto);
 		if (r->kind == RECORD_WAIT)
 			wait_begin(in, l, r, mono_ms);
 		else
@@ -340,6 +345,7 @@ static void collect(struct fw_ingest *in, int64_t mono_ms)
 {
 	size_t before = in->n;
 
+	assert(!in->done && !in->replaying);
 	lanes_take(in, mono_ms);
 	if (!before && in->n) {
 		int64_t oldest_ms = in->event[0].stamp_ms;
@@ -357,6 +363,7 @@ static void collect(struct fw_ingest *in, int64_t mono_ms)
  */
 static void batch_over(struct fw_ingest *in)
 {
+	assert(in->done == in->n || in->given_up);
 	in->answered = 0;
 	for (size_t i = 0; i < in->lane_n && !in->replaying; i++) {
 		fw_byte_ring_release(&in->lane[i].ring);
@@ -367,6 +374,7 @@ static void batch_over(struct fw_ingest *in)
 	for (size_t i = 0; i < in->n; i++) {
 		struct fw_push_wait *w = in->row[i].wait;
 
+		assert(!w || w->left);
 		if (w && --w->left == 0) {
 			in->waiting--;
 			wait_over(in, w);
@@ -503,6 +511,7 @@ static int store_rows(struct fw_ingest *in, size_t n, struct fw_err *err)
 	int rc = fw_store_event_put(in->st, &in->event[in->done], n, err);
 	struct fw_err why;
 
+	assert(n && in->done + n <= in->n);
 	atomic_fetch_add(&in->flush_cpu_us, (uint64_t)(fw_thread_cpu_us() - cpu_us));
 
 	if (!rc) {

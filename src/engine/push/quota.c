@@ -20,6 +20,7 @@
  *
  * A caller that leaves entries out must have the document fetched again (visit_comes_again()).
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -205,6 +206,7 @@ static int look_and_pick(struct quota *q, struct fw_store *st, const struct fw_c
 		if (r.state[i] != ROW_LEFT)
 			row[n++] = row[i];
 	}
+	assert(n <= r.n);
 	o->entry_n = rc ? o->entry_n : n;
 	free(r.state);
 	free(r.order);
@@ -221,6 +223,7 @@ int quota_take(struct quota *q, struct fw_store *st, const struct fw_config *c, 
 
 	if (q->taken || !o->entry_n || (!c->feed_entries_max && !c->feed_bytes_max))
 		return 0;
+	assert(row == o->entries);
 	for (size_t i = 0; i < o->entry_n; i++) {
 		int64_t bytes = row_bytes(&row[i]);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -112,6 +113,7 @@ void fw_spill_add(struct fw_spill *s, size_t lane, const void *p, size_t len)
 	uint32_t head[2] = {(uint32_t)len, MAGIC};
 	uint64_t sum = fw_hash64_seed(p, len, len), none = 0;
 
+	assert(lane < s->lane_n && len <= RECORD_MAX);
 	fw_buf_add(b, head, sizeof(head));
 	fw_buf_add(b, &sum, sizeof(sum));
 	fw_buf_add(b, p, len);
@@ -163,6 +165,7 @@ int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	}
 	pthread_mutex_lock(&l->lock);
+	assert(rows >= l->stored);
 	g = l->newest;
 	if (!g || g->closed || g->bytes + l->draft.len > SEGMENT_BYTES) {
 		g = segment_new(s, err);
@@ -190,6 +193,7 @@ void fw_spill_stored(struct fw_spill *s, size_t lane, uint64_t rows)
 	struct spill_lane *l = &s->lane[lane];
 
 	pthread_mutex_lock(&l->lock);
+	assert(rows >= l->stored);
 	l->stored = rows;
 	segments_drop(l);
 	pthread_mutex_unlock(&l->lock);
@@ -432,6 +436,7 @@ bool fw_spill_read(struct fw_spill_reader *r, struct fw_str *record)
 	uint32_t head[2] = {0, 0};
 	uint64_t sum = 0;
 
+	assert(r->at <= r->bytes);
 	if (!left)
 		return false;
 	if (left >= HEADER) {

@@ -18,6 +18,7 @@
  *
  * After a failure of the store all state in memory is dropped, and read again.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -81,6 +82,7 @@ struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token, i
 	struct item *it = calloc(1, sizeof(*it));
 	int rc = 0;
 
+	assert(feed_id > 0 && token.len < sizeof(it->token));
 	if (!it)
 		return NULL;
 	*it = (struct item){.feed_id = feed_id, .at_ms = at_ms, .walk = h->walk};
@@ -312,6 +314,7 @@ static int lead(struct fw_hubs *h, struct fw_err *err)
 
 static void lead_end(struct fw_hubs *h)
 {
+	assert(!h->leads || h->st); /* losing the store ends the lead */
 	if (h->leads && h->st && fw_store_record_remove(h->st, REC_KIND, FW_STR("leader"), fw_str(h->name), NULL))
 		fw_debug("hubs: the record 'leader' was not removed and will expire");
 }

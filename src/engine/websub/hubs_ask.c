@@ -6,6 +6,7 @@
  * A request is recorded before it is sent, so a crash in between costs only time. A hub's message
  * is recorded at its callback, even before the hub's response to our request.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -270,6 +271,7 @@ static void on_answer(struct fw_fetch *f)
 	struct fw_err err = {0};
 	int rc = 0;
 
+	assert(h->flying && k->hub->flying);
 	h->flying--;
 	k->hub->flying--;
 	if (it->ask != k) { /* cancelled */
@@ -301,6 +303,7 @@ static int ask_begin(struct fw_hubs *h, struct item *it, struct hub *hub, struct
 	struct ask *k = calloc(1, sizeof(*k));
 	int rc;
 
+	assert(!it->ask);
 	if (!k) {
 		fw_buf_finish(form);
 		return fw_no_memory(err);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -61,6 +62,7 @@ static bool hub_find(const struct sub_wish *w, struct fw_str hub, uint32_t *at)
 
 static void ask_at(struct sub *s, const struct sub_wish *w, int64_t next_ms)
 {
+	assert(s->hub_i < w->hub_n);
 	s->state = FW_WEBSUB_ASKED;
 	s->sent = false;
 	s->hub = w->hub[s->hub_i];
@@ -174,6 +176,7 @@ bool sub_may_ask(struct sub *s, int64_t *brake_ms, int64_t gap_ms, int64_t now_m
 {
 	int64_t all_ms = SUB_ASK_BURST * gap_ms, wait_ms;
 
+	assert(gap_ms >= 0);
 	/* clamped, in case the clock was set back */
 	*brake_ms = FW_MAX(FW_MIN(*brake_ms, now_ms + all_ms), now_ms);
 	wait_ms = *brake_ms + gap_ms - all_ms - now_ms;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <jansson.h>
 #include <string.h>
 #include <unistd.h>
@@ -204,6 +205,7 @@ static int slice_take(void *ctx, const struct fw_record *r)
 {
 	struct slice *s = ctx;
 
+	assert(s->n < SLICE);
 	if (!fw_str_starts(r->key, s->prefix))
 		return 1;
 	s->key[s->n] = fw_arena_str(&s->a, r->key);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <jansson.h>
 
 #include "base/clock.h"
@@ -62,6 +63,7 @@ static struct fw_str in_utf8(struct fw_str url, struct fw_arena *a)
 static void hub_add(struct sub_wish *w, struct fw_str url, struct fw_arena *a)
 {
 	url = in_utf8(url, a);
+	assert(w->hub_n <= SUB_HUBS_MAX);
 	for (uint32_t i = 0; i < w->hub_n; i++) {
 		if (fw_str_eq(w->hub[i], url))
 			return;
