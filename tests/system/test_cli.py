@@ -1014,7 +1014,7 @@ def doctor(base):
     r = w.run("doctor", "--deny-networks", "8.8.8.0/99", code=1)
     holds("deny_networks: '8.8.8.0/99' is not a network" in r.stdout, r.stdout)
     r = w.run("doctor", "--deny-networks", "8.8.8.0/24")
-    holds(re.search(r"^ok +guard +so is 8.8.8.0/24 .deny_networks.", r.stdout, re.M), r.stdout)
+    holds(re.search(r"^ok +guard +feeds cannot connect to 8.8.8.0/24 .deny_networks.", r.stdout, re.M), r.stdout)
     holds(re.search(r"^ok +engine +SQLite 3.*\nok +durability +a visit that is stored.*\n(ok|note) +disk +[0-9]+ MiB are left$", w.run("doctor").stdout, re.M), "settings")
     holds("permissions" not in w.run("doctor").stdout, "its own file")
     os.chmod(w.path, 0o640)

@@ -310,9 +310,9 @@ def tampered(base):
     to.sql("INSERT INTO incoming VALUES (1 << 60, 'its own', 1, 1, '', 1)", write=True)
     copy(w, to, "--continue") # pushes that came to the target already are nobody's business
     equal(to.one("SELECT count(*) FROM incoming"), EVENTS + 1)
-    for change, words in (("UPDATE incoming SET property_section = 2 WHERE property = 'p700'", "another one"),
-                          ("UPDATE incoming_dead SET reason = 'x' WHERE id = (SELECT max(id) FROM incoming_dead)", "set aside"),
-                          ("UPDATE entry_keys SET hash = 1 WHERE feed_id = 7 AND entry_id = 0", "not the same ones"),
+    for change, words in (("UPDATE incoming SET property_section = 2 WHERE property = 'p700'", "different at the target"),
+                          ("UPDATE incoming_dead SET reason = 'x' WHERE id = (SELECT max(id) FROM incoming_dead)", "dead letter"),
+                          ("UPDATE entry_keys SET hash = 1 WHERE feed_id = 7 AND entry_id = 0", "but different ones"),
                           ("INSERT INTO entry_keys VALUES (8, randomblob(16), 3, 0)", "feed 8:"),
                           ("INSERT INTO tally (entry_n, visit_n) VALUES (0, -1)", "visits at the source")):
         to.sql(change, write=True)

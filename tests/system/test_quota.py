@@ -230,7 +230,7 @@ def disk_low(base):
         w.run("import", o.url_file)
         p = w.start("run", "--workers", "2")
         try:
-            wait_for("words", lambda: w.words().count("disk_free_min_bytes keeps 1073741824") == 2)
+            wait_for("words", lambda: w.words().count("below disk_free_min_bytes = 1073741824") == 2)
             status = w.run("status").stdout
             holds(re.search("^disk +.*store.db: [0-9]+ MiB free .*, below disk_free_min_bytes .*; entries wait$", status, re.M), status)
             equal(w.json("status")["disk_low"], True)

@@ -191,7 +191,7 @@ def layers(base):
         for name in environment:
             del w.environment[name]
         return re.findall(r"^(ok|note|broken) +sandbox +(.*)(?:\n +-> (.*))?", said, re.M)
-    equal(found("--sandbox", "off"), [("note", "off: a hole in any process reaches all that its user may", "sandbox = auto")])
+    equal(found("--sandbox", "off"), [("note", "off: a vulnerability in any process exposes everything its user can access", "sandbox = auto")])
     if sanitized():
         equal(found()[0], ("note", "the master: nothing; missing: no new privileges, no memory dumps, system calls",
                            "this build has no sandbox: it needs Linux, and no sanitizer"))

@@ -511,7 +511,7 @@ def doctor(base):
     w.sql(LATE, write=True)
     says(r"note +tokens +all for read have expired.*\n +-> 'feedwheel token list'")
     w.sql("UPDATE records SET value = x'00' WHERE kind = 'token' AND record_key = CAST('two' AS BLOB)", write=True)
-    says(r"note +tokens +1 cannot be read.*\n +-> 'feedwheel token list'")
+    says(r"note +tokens +1 tokens are unreadable.*\n +-> 'feedwheel token list'")
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ static int store_setting(struct doctor *d, struct fw_store *st, struct fw_err *e
 	rc = rc ? rc : store_clock(d, st, err);
 	rc = rc ? rc : fw_store_control_take(st, -1, &newest, err);
 	if (!rc && newest.paused)
-		say(d, "paused", FW_DOCTOR_NOTE, "resume it with 'feedwheel resume --all'", "all work on this store is paused");
+		say(d, "paused", FW_DOCTOR_NOTE, "'feedwheel resume --all' resumes it", "all work on this store is paused");
 	return rc;
 }
 
@@ -195,7 +195,7 @@ static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
 	say(d, "tokenless", nobody ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "'feedwheel token add NAME --scope push,read,admin' creates one", "%s", words);
 	fw_token_scopes_show(k.wanted & ~k.good, scopes);
 	if (k.broken_n)
-		say(d, "tokens", FW_DOCTOR_NOTE, "remove them ('feedwheel token list' names them)", "%lld tokens are unreadable: clients"
+		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them", "%lld tokens are unreadable: clients"
 			" without another token are locked out", (long long)k.broken_n);
 	else if (*scopes)
 		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: add others, or remove them", "all for %s have expired: no client has access", scopes);
