@@ -506,7 +506,7 @@ START_TEST(what_is_no_older_copy_is_left_alone)
 
 	OK(engine_copy(a, b, false, &s, &err));
 	moves_on(a);
-	refused(b, a, "above the source's"); /* the two exchanged */
+	refused(b, a, "higher ids than the source"); /* the two exchanged */
 	usleep(2000);
 	subscribe(other, "https://other.example/", NOW);
 	refused(a, other, "differs between source and target");
