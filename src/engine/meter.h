@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Counters in shared memory. Each process has a slot, each thread its own cache lines in it, and
- * each number a single writer, which reads and writes it back without a locked instruction.
+ * Counters in shared memory, written here and read through api/meter.h. Each process has a slot,
+ * each thread its own cache lines in it, and each number a single writer, which updates it without
+ * a locked instruction. A slot's counts survive its process.
  */
 #ifndef FW_ENGINE_METER_H
 #define FW_ENGINE_METER_H

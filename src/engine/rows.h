@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Converts a document to the rows of a store, for fetched and for pushed documents. */
+/*
+ * Converts a document to the rows of a store, for fetched and for pushed documents, and finds which
+ * of them the store has. Pure except rows_compare(), which reads the feed's keys.
+ */
 #ifndef FW_ENGINE_ROWS_H
 #define FW_ENGINE_ROWS_H
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-/* Converts settings to the parameters of the schedule, the parser and the fetcher. */
+/*
+ * Converts settings (struct fw_config) to the parameters of the schedule, the parser and the
+ * fetcher. These rooms know no settings. Strings are borrowed from the configuration. Pure, except
+ * that fw_settings_workers() counts the processors.
+ */
 #ifndef FW_ENGINE_SETTINGS_H
 #define FW_ENGINE_SETTINGS_H
 

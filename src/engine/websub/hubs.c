@@ -9,10 +9,10 @@
  *
  * 	open    opens the store after a failure
  * 	counts  stores the counts of deliveries
- * 	lead    renews or takes the record "leader". A dead leader loses it when its lease ends, or at
- * 	        once if it is known to be dead
- * 	mail    reads the messages to the leader: a hub has verified, a poll found entries that its hub had
- * 	        not sent, a user switched a feed
+ * 	lead    renews or takes the record "leader". A dead leader loses it when its lease ends,
+ * 	        or at once if it is known to be dead
+ * 	mail    reads the messages to the leader: a hub has verified, a poll found entries that
+ * 	        its hub had not sent, a user switched a feed
  * 	walk    scans all feeds, slice by slice, for hubs that are new, moved or gone
  * 	queue   processes due subscriptions: requests, renewals, failures
  *

@@ -6,10 +6,12 @@
  *
  * A feed has at most one subscription, in one of these states:
  *
- * 	asked    the request is due at next_ms, or was sent, and the hub has until next_ms to verify
- * 	active   verified. It is renewed at next_ms, in the last third of the lease, with a new callback
- * 	         and a new secret (rssCloud cannot unsubscribe, so it keeps its callback). The old
- * 	         callback is valid until the hub has verified the new one, and is unsubscribed shortly after
+ * 	asked    the request is due at next_ms, or was sent, and the hub has until next_ms to
+ * 	         verify
+ * 	active   verified. It is renewed at next_ms, in the last third of the lease, with a new
+ * 	         callback and a new secret (rssCloud cannot unsubscribe, so it keeps its callback).
+ * 	         The old callback is valid until the hub has verified the new one, and is
+ * 	         unsubscribed shortly after
  * 	off      refused, failed, or switched off by hand: the next attempt is at next_ms
  *
  * A feed is polled as without a hub unless its subscription is active and the hub is trusted.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The desired subscription of a feed, from its stored state, and the requests for it. Pure. */
+/*
+ * The desired subscription of a feed, from its stored state, and the requests that subscribe it.
+ * Pure.
+ */
 #ifndef FW_ENGINE_WEBSUB_WISH_H
 #define FW_ENGINE_WEBSUB_WISH_H
 
@@ -12,8 +15,8 @@
  */
 FW_MUST_CHECK int wish_base(const char *url, struct fw_buf *out, struct fw_err *err);
 /*
- * The desired subscription of a feed. Hubs of an active feed: its own, others that its document
- * lists, or its cloud. base: from wish_base(). Strings are the feed's, or in the arena.
+ * Derives the desired subscription. Hubs of an active feed: its own, others that its document
+ * lists, or else its cloud. base: from wish_base(). Strings are the feed's, or in the arena.
  */
 void wish_of_feed(const struct fw_feed *f, struct fw_str base, struct fw_arena *a, struct sub_wish *out);
 uint64_t wish_hash(const struct sub_wish *w); /* never 0 */
