@@ -19,7 +19,7 @@ enum fw_sandbox_layer {
 	/* TCP: no listening; a server may connect only to the store's ports (Landlock) */
 	FW_SANDBOX_PORTS = 1 << 3,
 	FW_SANDBOX_CALLS = 1 << 4,      /* unneeded system calls are refused (seccomp) */
-	/* an own memory layout: the child is a new program (fw_run_options.anew) */
+	/* its own memory layout: the child is a new program (fw_run_options.anew) */
 	FW_SANDBOX_LAYOUT = 1 << 5,
 };
 #define FW_SANDBOX_LAYER_N 6

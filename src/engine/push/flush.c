@@ -6,7 +6,7 @@
  * publish. The flusher collects rows of all lanes into one batch, lowest id first; their texts stay
  * in the rings. It commits the batch when one of these holds:
  *
- * - the batch has flush_rows rows, or its oldest row is flush_ms old;
+ * - the batch has flush_rows rows, or is flush_ms old;
  * - a caller has waited for flush_durable_ms;
  * - as many callers wait as the last batch answered. Clients that push in a loop have then all sent
  * their next push.
