@@ -72,11 +72,11 @@ struct fw_ingest_stats {
 extern const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS];
 
 /*
- * Allocates rings of ring_bytes in total, one for each of the lanes, and starts the flusher thread,
+ * Allocates one ring for each producer, of ring_bytes in total, and starts the flusher thread,
  * which opens the store and retries until that works. c must outlive *out. Settings: ring_bytes,
- * flush_ms, flush_durable_ms, flush_rows, spill_dir, spill_sync_ms, machine_id, store. Errors:
- * FW_ENOMEM; FW_EINVAL ring_bytes is too small for this many lanes, or spill_dir cannot be used;
- * FW_EIO no thread or descriptor.
+ * flush_ms, flush_durable_ms, flush_rows, spill_dir, spill_sync_ms, machine_id, store.
+ * Errors: FW_ENOMEM; FW_EINVAL ring_bytes is too small for this many rings, or spill_dir cannot be
+ * used; FW_EIO no thread or descriptor.
  */
 FW_API FW_MUST_CHECK int fw_ingest_open(const struct fw_config *c, size_t lanes, struct fw_ingest **out, struct fw_err *err);
 /*
@@ -92,10 +92,10 @@ FW_API struct fw_lane_in *fw_ingest_lane(struct fw_ingest *in, size_t i);
 FW_API void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out);
 
 /*
- * Each lane is used by one producer thread: begin, put, put, ..., publish (or forget). begin: opens
- * a draft. wait NULL: accepted is enough; else the caller waits for the commit. put: adds a row.
- * Its id is assigned here (e->id is ignored); remote_ip is a binary address of 0, 4 or 16 bytes.
- * publish: hands over all rows since begin. forget: drops them; done is not called.
+ * One thread uses each producer. fw_ingest_begin() opens a draft. wait NULL: accepted is enough;
+ * else the caller waits for the commit. fw_ingest_put() adds a row; its id is assigned here (e->id
+ * is ignored), and remote_ip is a binary address of 0, 4 or 16 bytes. fw_ingest_publish() hands
+ * over all rows of the draft. fw_ingest_forget() drops them, and done is not called.
  *
  * Errors: FW_EAGAIN the ring is full, the draft is dropped; FW_EGONE (begin) the flusher is
  * stopped; FW_EIO (publish) the write to spill_dir failed, the draft is dropped; FW_EINVAL (put)

@@ -44,7 +44,7 @@ const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n)
 	return BOUNDS[t].us;
 }
 
-/* ---- create and destroy ---- */
+/* ---- create and destroy -------------------------------------------------- */
 
 struct fw_meter *fw_meter_create(size_t workers, bool server)
 {

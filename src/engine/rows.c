@@ -139,7 +139,7 @@ struct fw_entry_row *rows_of_document(struct fw_arena *a, int64_t feed_id, const
 	return row;
 }
 
-/* ---- comparison with the store ---- */
+/* ---- comparison with the store ------------------------------------------- */
 
 struct comparison {
 	const struct fw_entry_row *row;

@@ -337,7 +337,7 @@ static int renew(struct copy *c)
 	return rc;
 }
 
-/* ---- from beginning to end ----------------------------------------------- */
+/* ---- the whole copy ------------------------------------------------------ */
 
 struct seen {
 	bool paused, worked;

@@ -159,7 +159,7 @@ static int store_setting(struct doctor *d, struct fw_store *st, struct fw_err *e
 	return rc;
 }
 
-/* ---- the HTTP server ---- */
+/* ---- the HTTP server ----------------------------------------------------- */
 
 struct tokens {
 	int64_t n, over_n, broken_n, now_ms;

@@ -252,7 +252,7 @@ bool fw_sandbox_moved(const struct fw_sandbox_mark *was, const struct fw_sandbox
 	return false;
 }
 
-/* ---- going in ------------------------------------------------------------ */
+/* ---- entering ------------------------------------------------------------ */
 
 static void allow_one(void *ctx, const char *path, unsigned how)
 {

@@ -72,7 +72,7 @@ void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX])
 	}
 }
 
-/* ---- what it is bound to ------------------------------------------------- */
+/* ---- bindings ------------------------------------------------------------ */
 
 bool fw_token_bound_next(struct fw_str *rest, struct fw_token_bound *out, bool *wrong)
 {

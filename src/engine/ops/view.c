@@ -117,7 +117,7 @@ void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v)
 	fw_json_end(j);
 }
 
-/* ---- the cache of sanitised contents ---- */
+/* ---- the cache of sanitised contents ------------------------------------- */
 
 /*
  * A direct-mapped cache: an entry's id selects its slot, and another entry with the same slot

@@ -3,19 +3,19 @@
  * Ingest: the producers' rings, and the flusher thread that stores their rows in bulk.
  *
  * A record in a ring is a row, or a waiting caller (fw_push_wait), which precedes the rows of its
- * publish. The flusher collects rows of all lanes into one batch, lowest id first; their texts stay
+ * publish. The flusher collects rows of all rings into one batch, lowest id first; their texts stay
  * in the rings. It commits the batch when one of these holds:
  *
  * - the batch has flush_rows rows, or is flush_ms old;
  * - a caller has waited for flush_durable_ms;
  * - as many callers wait as the last batch answered. Clients that push in a loop have then all sent
- * their next push.
+ *   their next push.
  *
  * A batch holds at most twice flush_rows: a commit has a fixed cost, so under load larger batches
  * are cheaper. Ring space is released only after its rows are committed or are dead letters.
  *
  * Wake-ups are rare while the flusher sleeps: for the first row after a pause, for a waiting
- * caller, and when a lane holds its share of a batch. No wake-up is lost: a producer publishes,
+ * caller, and when a ring holds its share of a batch. No wake-up is lost: a producer publishes,
  * clears busy, then reads asleep; the flusher sets asleep, reads every busy, then looks for rows
  * again. All of these are seq_cst, so at least one side sees the other.
  */
@@ -103,7 +103,7 @@ struct fw_ingest {
 	/* publishes with a waiting caller; those that the last batch answered */
 	size_t waiting, answered;
 	uint64_t left;                /* rows that were abandoned */
-	int64_t *head_id;             /* id of each lane's next record; INT64_MAX: none */
+	int64_t *head_id;             /* id of each ring's next record; INT64_MAX: none */
 	/* monotonic: start of the batch; when the first waiting caller was seen */
 	int64_t since_ms, waiting_since_ms;
 	struct retry retry;                 /* backoff during an outage */
@@ -297,7 +297,7 @@ static void head_look(struct fw_ingest *in, size_t lane)
 	in->head_id[lane] = r ? r->id : INT64_MAX;
 }
 
-/* Takes rows from one lane up to this id, until the lane is empty or the batch is full. */
+/* Takes rows from one ring up to this id, until the ring is empty or the batch is full. */
 static void lane_take(struct fw_ingest *in, size_t lane, int64_t upto, int64_t mono_ms)
 {
 	struct fw_lane_in *l = &in->lane[lane];
@@ -317,7 +317,7 @@ static void lane_take(struct fw_ingest *in, size_t lane, int64_t upto, int64_t m
 		atomic_fetch_add_explicit(&l->taken_n, in->n - before, memory_order_relaxed);
 }
 
-/* Merges all lanes in order of the ids: ascending keys cost a B-tree the least work and space. */
+/* Merges all rings in order of the ids: ascending keys cost a B-tree the least work and space. */
 static void lanes_take(struct fw_ingest *in, int64_t mono_ms)
 {
 	for (size_t i = 0; i < in->lane_n; i++)
@@ -393,7 +393,7 @@ static bool batch_due(const struct fw_ingest *in, int64_t mono_ms)
 		(in->waiting && (in->waiting >= in->answered || mono_ms - in->waiting_since_ms >= in->config->flush_durable_ms));
 }
 
-/* ---- what an earlier process left ---------------------------------------- */
+/* ---- replay -------------------------------------------------------------- */
 
 static void replay_end(struct fw_ingest *in)
 {
@@ -657,7 +657,7 @@ static void *flusher_main(void *arg)
 	return NULL;
 }
 
-/* ---- life ---------------------------------------------------------------- */
+/* ---- create and destroy -------------------------------------------------- */
 
 void fw_ingest_destroy(struct fw_ingest *in)
 {

@@ -4,19 +4,19 @@
  * entries a day. Without it, a feed's publisher could write as fast as our disk accepts it.
  *
  * - Small documents are not counted: those within the feed's share of both limits for the time
- * since its last visit (at least a minute, at most a day). All small documents of a day together
- * stay below the limit. So ordinary feeds cost nothing, and a feed stores at most twice the limit a
- * day. A hub's push has no share, because the hub chooses its time.
+ *   since its last visit (at least a minute, at most a day). All small documents of a day together
+ *   stay below the limit. So ordinary feeds cost nothing, and a feed stores at most twice the limit
+ *   a day. A hub's push has no share, because the hub chooses its time.
  * - Every other document is counted in a record of kind "quota": the key is the feed's id, the
- * value "SINCE NEW BYTES WAITING". The day starts with the first counted document. The record is
- * read before the commit and written after it. If a hub's push comes between, the later write wins,
- * and at most one document is not counted.
+ *   value "SINCE NEW BYTES WAITING". The day starts with the first counted document. The record is
+ *   read before the commit and written after it. If a hub's push comes between, the later write
+ *   wins, and at most one document is not counted.
  * - For a document that may exceed a limit, the feed's keys are read, to separate new and changed
- * entries from known ones. The newest of these are stored until the limit is reached. The rest is
- * left out and counted as waiting.
+ *   entries from known ones. The newest of these are stored until the limit is reached. The rest is
+ *   left out and counted as waiting.
  * - The store reports how many entries are new or changed, but not which. Below half of
- * feed_bytes_max each of them counts as the largest entry of its document. Above half the keys are
- * read and the bytes are exact. So a feed below half of the limit is never limited.
+ *   feed_bytes_max each of them counts as the largest entry of its document. Above half the keys
+ *   are read and the bytes are exact. So a feed below half of the limit is never limited.
  *
  * A caller that leaves entries out must have the document fetched again (visit_comes_again()).
  */

@@ -34,14 +34,14 @@ struct segment {
 	char *path;
 	int fd;
 	size_t bytes;
-	uint64_t last_row; /* number of the segment's last row in its lane */
+	uint64_t last_row; /* number of the segment's last row among all rows of its producer */
 	bool dirty;        /* written since the last sync */
 	bool closed;       /* no more appends */
 };
 
 /*
- * One lane's log. The producer appends to the newest segment, the flusher deletes old ones. The
- * mutex guards the list; there is little contention.
+ * The log of one producer. The producer appends to the newest segment, the flusher deletes old
+ * ones. The mutex guards the list; there is little contention.
  */
 struct spill_lane {
 	pthread_mutex_t lock;
@@ -249,7 +249,7 @@ static void *sync_main(void *arg)
 	return NULL;
 }
 
-/* ---- life ---------------------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------ */
 
 int fw_spill_open(const char *folder, int64_t sync_ms, size_t lanes, struct fw_spill **out, struct fw_err *err)
 {
@@ -316,7 +316,7 @@ void fw_spill_close(struct fw_spill *s)
 	free(s);
 }
 
-/* ---- reading what others left -------------------------------------------- */
+/* ---- replay -------------------------------------------------------------- */
 
 struct fw_spill_reader {
 	char *folder, *path;

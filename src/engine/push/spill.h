@@ -3,14 +3,14 @@
  * A write-ahead log (WAL) on disk of rows that are accepted but not stored yet, so that they
  * survive the process. flush.c writes, replays and truncates it.
  *
- * Each producer lane has a log of its own: files "NAME.spill" in one folder. The producer appends
- * to them. Each file is locked (flock) while its process lives. A record is its length and a magic
- * number (4 bytes each), a checksum (8 bytes), and the bytes, padded to a multiple of 8. Written
- * records survive kill -9; a thread syncs them to the disk every sync_ms. A file is deleted when
- * all its rows are stored. The next start replays the files that no process holds; the store skips
- * rows that it has already, by their ids.
+ * Each producer has a log of its own: files "NAME.spill" in one folder, to which it appends. Each
+ * file is locked (flock) while its process lives. A record is its length and a magic number (4
+ * bytes each), a checksum (8 bytes), and the bytes, padded to a multiple of 8. Written records
+ * survive kill -9; a thread syncs them to the disk every sync_ms. A file is deleted when all its
+ * rows are stored. The next start replays the files that no process holds; the store skips rows
+ * that it has already, by their ids.
  *
- * Threads: add, write and forget belong to the lane's producer, stored to the flusher.
+ * Threads: a producer writes its log; the flusher calls fw_spill_stored() and reads.
  */
 #ifndef FW_ENGINE_SPILL_H
 #define FW_ENGINE_SPILL_H
@@ -23,9 +23,9 @@
 struct fw_spill;
 
 /*
- * Opens the log for this many lanes; creates the folder if it does not exist. sync_ms 0: every
- * write is synced. Errors: FW_EINVAL the folder cannot be created or written; FW_ENOMEM; FW_EIO no
- * thread.
+ * Opens the log for this many producers; creates the folder if it does not exist. sync_ms 0: every
+ * write is synced.
+ * Errors: FW_EINVAL the folder cannot be created or written; FW_ENOMEM; FW_EIO no thread.
  */
 FW_MUST_CHECK int fw_spill_open(const char *folder, int64_t sync_ms, size_t lanes, struct fw_spill **out, struct fw_err *err);
 /*
@@ -34,14 +34,14 @@ FW_MUST_CHECK int fw_spill_open(const char *folder, int64_t sync_ms, size_t lane
 void fw_spill_close(struct fw_spill *s);
 
 /*
- * Add records, then write them with one call. rows: the number of rows that the lane has had, these
- * included. forget drops the added records.
+ * Called by the producer: adds records, then writes them all with one call. rows: the number of
+ * rows that the producer has had, these included. fw_spill_forget() drops the added records.
  * Errors: FW_EIO the disk is full or failed, and the log has none of the records; FW_ENOMEM.
  */
 void fw_spill_add(struct fw_spill *s, size_t lane, const void *p, size_t len);
 FW_MUST_CHECK int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err *err);
 void fw_spill_forget(struct fw_spill *s, size_t lane);
-/* Reports that the first `rows` rows of the lane are stored. */
+/* Called by the flusher: the first `rows` rows of the producer are stored. */
 void fw_spill_stored(struct fw_spill *s, size_t lane, uint64_t rows);
 
 /*

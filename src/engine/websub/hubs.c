@@ -7,14 +7,14 @@
  * blocked loop does no harm here. Every 200 ms, or more often if websub_look_ms is shorter, it runs
  * the tasks that are due:
  *
- * 	open    opens the store after a failure
- * 	counts  stores the counts of deliveries
- * 	lead    renews or takes the record "leader". A dead leader loses it when its lease ends,
- * 	        or at once if it is known to be dead
- * 	mail    reads the messages to the leader: a hub has verified, a poll found entries that
- * 	        its hub had not sent, a user switched a feed
- * 	walk    scans all feeds, slice by slice, for hubs that are new, moved or gone
- * 	queue   processes due subscriptions: requests, renewals, failures
+ * 	open      opens the store after a failure
+ * 	counts    stores the counts of deliveries
+ * 	leader    renews or takes the record "leader". A dead leader loses it when its lease ends,
+ * 	          or at once if it is known to be dead
+ * 	messages  reads the messages to the leader: a hub has verified, a poll found entries that
+ * 	          its hub had not sent, a user switched a feed
+ * 	scan      reads all feeds, slice by slice, to find hubs that are new, moved or gone
+ * 	schedule  processes due subscriptions: requests, renewals, failures
  *
  * After a failure of the store all state in memory is dropped, and read again.
  */
@@ -129,7 +129,7 @@ void item_drop(struct fw_hubs *h, struct item *it)
 	free(it);
 }
 
-/* ---- leading ------------------------------------------------------------- */
+/* ---- the leader ---------------------------------------------------------- */
 
 static void memory_drop(struct fw_hubs *h)
 {
@@ -319,7 +319,7 @@ static void lead_end(struct fw_hubs *h)
 		fw_debug("hubs: the record 'leader' was not removed and will expire");
 }
 
-/* ---- mail ---------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------ */
 
 static int mail_take(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
 {
@@ -344,7 +344,7 @@ static int mail_take(void *ctx, struct fw_str key, struct fw_str value, struct f
 	return hubs_look(h, feed_id, fw_str_eq(word, FW_STR("on")) ? LOOK_ON : fw_str_eq(word, FW_STR("off")) ? LOOK_OFF : LOOK, err);
 }
 
-/* ---- walk ---------------------------------------------------------------- */
+/* ---- the scan of all feeds ----------------------------------------------- */
 
 struct walking {
 	struct fw_hubs *h;
@@ -407,7 +407,7 @@ static int walk(struct fw_hubs *h, struct fw_err *err)
 	return rc;
 }
 
-/* ---- queue --------------------------------------------------------------- */
+/* ---- due subscriptions --------------------------------------------------- */
 
 static int queue(struct fw_hubs *h, struct fw_err *err)
 {

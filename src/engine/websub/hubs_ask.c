@@ -327,7 +327,7 @@ static int ask_begin(struct fw_hubs *h, struct item *it, struct hub *hub, struct
 	return 0;
 }
 
-/* ---- looking ------------------------------------------------------------- */
+/* ---- bringing a subscription up to date ---------------------------------- */
 
 static int forget(struct fw_hubs *h, struct view *v, struct item *it, struct fw_err *err)
 {

@@ -219,7 +219,7 @@ int fw_websub_hint(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct 
 	return rc;
 }
 
-/* ---- what workers find --------------------------------------------------- */
+/* ---- visits of workers --------------------------------------------------- */
 
 int websub_led(struct fw_store *st, int64_t now_ms, bool *led, struct fw_err *err)
 {
@@ -261,7 +261,7 @@ void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const str
 		fw_warn("feed %lld: cannot leave a message about its hub to the leader: %s", (long long)o->feed_id, err.text);
 }
 
-/* ---- for people ---------------------------------------------------------- */
+/* ---- for users ----------------------------------------------------------- */
 
 static int show(struct fw_store *st, const struct sub *s, struct fw_arena *a, struct fw_websub *out, struct fw_err *err)
 {

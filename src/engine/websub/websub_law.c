@@ -47,7 +47,7 @@ void sub_at(struct sub *s, int64_t at_ms)
 	s->next_ms = s->state == FW_WEBSUB_ACTIVE ? FW_MIN(at_ms, s->until_ms) : at_ms;
 }
 
-/* ---- what the feed wishes ------------------------------------------------ */
+/* ---- the desired subscription -------------------------------------------- */
 
 static bool hub_find(const struct sub_wish *w, struct fw_str hub, uint32_t *at)
 {
@@ -95,7 +95,7 @@ void sub_lost(struct sub *s, int64_t now_ms)
 	say(s, FW_STR("its callback has the signature of another key: a new request is due"));
 }
 
-/* ---- asking -------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------ */
 
 /* The request failed: schedules the next hub, or after the last one another round later. */
 static void failed(struct sub *s, const struct sub_wish *w, int64_t least_ms, int64_t now_ms, uint64_t rnd)

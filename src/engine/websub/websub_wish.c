@@ -35,7 +35,7 @@ int wish_base(const char *url, struct fw_buf *out, struct fw_err *err)
 	return out->rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
 }
 
-/* ---- wishes -------------------------------------------------------------- */
+/* ---- the desired subscription -------------------------------------------- */
 
 /*
  * Percent-encodes a URL that is not UTF-8 (Latin-1 in a header), as a request would. Records are
