@@ -3,7 +3,7 @@
  * Queued ingest: pushed events wait in bounded rings, and a thread flushes them into the store in
  * bulk.
  *
- * 	producer thread i --(ring i)--> flusher thread --(bulk)--> store
+ *	producer thread i --(ring i)--> flusher thread --(bulk)--> store
  *
  * Each producer has a ring of fixed size. Putting an event takes no lock, allocates nothing and
  * makes no system call. Backpressure: a full ring refuses the event (FW_EAGAIN); a producer never

@@ -2,7 +2,7 @@
 /*
  * Names of workers, and how to recognise a dead one.
  *
- * 	host/pid/index/started_ms/space-birth
+ *	host/pid/index/started_ms/space-birth
  *
  * A pid is meaningful only among processes of one boot and one pid namespace. `space` is a hash of
  * these (and of the time namespace, whose clock gives the births), so containers with the same host

@@ -3,8 +3,8 @@
  * Test builds only. A process that has just entered the sandbox tries the actions that
  * FEEDWHEEL_TEST_CAGE lists, and logs each result.
  *
- * 	read=PATH write=PATH chmod=PATH connect=PORT bind=PORT signal= ptrace= fork= keys= ring=
- * 	code= socket= exec=
+ *	read=PATH write=PATH chmod=PATH connect=PORT bind=PORT signal= ptrace= fork= keys= ring=
+ *	code= socket= exec=
  */
 #include <arpa/inet.h>
 #include <errno.h>

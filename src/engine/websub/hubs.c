@@ -7,14 +7,14 @@
  * blocked loop does no harm here. Every 200 ms, or more often if websub_look_ms is shorter, it runs
  * the tasks that are due:
  *
- * 	open      opens the store after a failure
- * 	counts    stores the counts of deliveries
- * 	leader    renews or takes the record "leader". A dead leader loses it when its lease ends,
- * 	          or at once if it is known to be dead
- * 	messages  reads the messages to the leader: a hub has verified, a poll found entries that
- * 	          its hub had not sent, a user switched a feed
- * 	scan      reads all feeds, slice by slice, to find hubs that are new, moved or gone
- * 	schedule  processes due subscriptions: requests, renewals, failures
+ *	open      opens the store after a failure
+ *	counts    stores the counts of deliveries
+ *	leader    renews or takes the record "leader". A dead leader loses it when its lease ends,
+ *	          or at once if it is known to be dead
+ *	messages  reads the messages to the leader: a hub has verified, a poll found entries that
+ *	          its hub had not sent, a user switched a feed
+ *	scan      reads all feeds, slice by slice, to find hubs that are new, moved or gone
+ *	schedule  processes due subscriptions: requests, renewals, failures
  *
  * After a failure of the store all state in memory is dropped, and read again.
  */

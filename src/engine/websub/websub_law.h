@@ -6,13 +6,13 @@
  *
  * A feed has at most one subscription, in one of these states:
  *
- * 	asked    the request is due at next_ms, or was sent, and the hub has until next_ms to
- * 	         verify
- * 	active   verified. It is renewed at next_ms, in the last third of the lease, with a new
- * 	         callback and a new secret (rssCloud cannot unsubscribe, so it keeps its callback).
- * 	         The old callback is valid until the hub has verified the new one, and is
- * 	         unsubscribed shortly after
- * 	off      refused, failed, or switched off by hand: the next attempt is at next_ms
+ *	asked    the request is due at next_ms, or was sent, and the hub has until next_ms to
+ *	         verify
+ *	active   verified. It is renewed at next_ms, in the last third of the lease, with a new
+ *	         callback and a new secret (rssCloud cannot unsubscribe, so it keeps its callback).
+ *	         The old callback is valid until the hub has verified the new one, and is
+ *	         unsubscribed shortly after
+ *	off      refused, failed, or switched off by hand: the next attempt is at next_ms
  *
  * A feed is polled as without a hub unless its subscription is active and the hub is trusted.
  */
@@ -24,13 +24,15 @@
 #include "api/websub.h"
 
 #define SUB_HUBS_MAX 5
-/* time limit for a hub to verify a request that it accepted */
+/* timeout for a hub to verify a request that it accepted */
 #define SUB_SILENCE_MS INT64_C(3600000)
-/* and to deliver what a poll has found already, or what it has for the previous callback */
+/*
+ * grace period for a hub to deliver what a poll found, and for deliveries to the previous callback
+ */
 #define SUB_GRACE_MS INT64_C(600000)
-/* rate limit: this many requests for a topic at once, */
+/* rate limit of a feed's requests: burst size */
 #define SUB_ASK_BURST 8
-#define SUB_ASK_GAP_MS INT64_C(7200000)      /* then one per gap: at most 20 in 24 h */
+#define SUB_ASK_GAP_MS INT64_C(7200000)      /* and refill interval: at most 20 in 24 h */
 #define SUB_LEASE_MIN_MS INT64_C(300000)
 #define SUB_LEASE_MAX_MS INT64_C(7776000000) /* 90 d */
 #define SUB_DENIED_MS INT64_C(604800000)     /* 7 d: WSB-08 */
@@ -41,7 +43,7 @@ struct sub {
 	int64_t feed_id;
 	enum fw_websub_state state;
 	bool cloud;                /* rssCloud: hub is the URL to register at */
-	bool held;                 /* off by hand */
+	bool held;                 /* switched off by hand */
 	/* the hub accepted the request, and its verification is awaited */
 	bool sent;
 	struct fw_str hub, topic, token, base; /* base: the callback's URL without the token */

@@ -3,18 +3,18 @@
  * The stored records of subscriptions: records of kind "websub". Each key has one writer, so that
  * no process overwrites what another one has found:
  *
- * 	feed/N      struct sub. Written by the leader
- * 	cb/TOKEN    a callback. Created and removed by the leader; in between, the process that a
- * 	            hub contacts records the hub's message there
- * 	n/N         counts of the deliveries for feed N. Written by every process, now and then
- * 	brake/N     the rate limiter for requests of feed N (sub_may_ask()). Written by the
- * 	            leader; outlives feed/N
- * 	ask/N/WORD  a message to the leader: "look" (a hub has verified or refused), "missed",
- * 	            "on", "off"
- * 	key         the key that signs callbacks. Created by the first process that needs it;
- * 	            constant
- * 	base        the prefix of callbacks' URLs. Written by the leader
- * 	leader      the leader and the end of its lease
+ *	feed/N      struct sub. Written by the leader
+ *	cb/TOKEN    a callback. Created and removed by the leader; in between, the process that a
+ *	            hub contacts records the hub's message there
+ *	n/N         counts of the deliveries for feed N. Written by every process, now and then
+ *	brake/N     the rate limiter for requests of feed N (sub_may_ask()). Written by the
+ *	            leader; outlives feed/N
+ *	ask/N/WORD  a message to the leader: "look" (a hub has verified or refused), "missed",
+ *	            "on", "off"
+ *	key         the key that signs callbacks. Created by the first process that needs it;
+ *	            constant
+ *	base        the prefix of callbacks' URLs. Written by the leader
+ *	leader      the leader and the end of its lease
  *
  * N has 19 digits, so that keys sort by number.
  */
