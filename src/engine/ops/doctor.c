@@ -393,7 +393,7 @@ static void memory(struct doctor *d)
 	int64_t all = each * FW_MAX(d->c->workers, INT64_C(1));
 
 	say(d, "memory", have && all > have / 2 ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "lower workers, concurrency, parse_memory_bytes or cache_bytes",
-		"workers may take %lld MiB of this machine's %lld", (long long)all, (long long)have);
+		"workers may use %lld MiB of this machine's %lld MiB", (long long)all, (long long)have);
 }
 
 static void layers_show(struct fw_buf *b, unsigned layers)

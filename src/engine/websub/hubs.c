@@ -528,13 +528,13 @@ static int loop_open(struct fw_hubs *h, struct fw_err *err)
 	int rc;
 
 	if (uv_loop_init(&h->loop))
-		return fw_err_set(err, FW_EIO, "hubs: the event loop could not be made: %s", strerror(errno));
+		return fw_err_set(err, FW_EIO, "hubs: cannot create the event loop: %s", strerror(errno));
 	h->net.fetch.max_body_bytes = ANSWER_MAX;
 	rc = fw_fetcher_create(&h->loop, &h->net.fetch, &h->fetcher, err);
 	if (!rc && uv_async_init(&h->loop, &h->stop, on_stop)) {
 		fw_fetcher_destroy(h->fetcher);
 		uv_run(&h->loop, UV_RUN_DEFAULT);
-		rc = fw_err_set(err, FW_EIO, "hubs: the event loop could not be made: %s", strerror(errno));
+		rc = fw_err_set(err, FW_EIO, "hubs: cannot create the event loop: %s", strerror(errno));
 	}
 	if (rc) {
 		uv_loop_close(&h->loop);
