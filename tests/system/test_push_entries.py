@@ -301,7 +301,7 @@ def refused(base):
         problem(d, 1, '{"a": 1}', "application/json", 422, "not_a_feed", "JSON that is no feed")
         problem(d, 1, feed(items), "application/x-www-form-urlencoded", 415, "unsupported_type", "application/feed+json")
         problem(d, 1, feed(items), "text/html", 415, "unsupported_type", "application/x-ndjson")
-        problem(d, 1, feed([item(i) for i in range(51)]), FEED_JSON, 413, "too_large", "more than 50 entries")
+        problem(d, 1, feed([item(i) for i in range(51)]), FEED_JSON, 413, "too_large", "more than max_entries = 50 entries")
         problem(d, 1, b"x" * (9 << 20), FEED_JSON, 413, "too_large", "8388608")
         problem(d, 2, feed(items), FEED_JSON, 404, "not_found", "2")
         equal(push(d, 1, feed(items), key="\x01")[0], 400)
