@@ -250,7 +250,7 @@ static int outcome_make(struct fw_delivery *d, struct fw_store *st, struct fw_er
 	if (rc)
 		return rc;
 	if (!fw_feed_takes_entries(d->was.status))
-		return fw_err_set(err, FW_EGONE, "feed %lld is %s and accepts no entries ('feedwheel resume' changes that)", (long long)d->was.id,
+		return fw_err_set(err, FW_EGONE, "feed %lld is %s: 'feedwheel resume' makes it accept entries again", (long long)d->was.id,
 			fw_feed_status_name(d->was.status));
 	d->feed = d->was;
 	*o = (struct fw_outcome){.feed_id = d->was.id, .feed = &d->feed, .groups = rows_feed_meta(&d->feed, d->doc, true) ? FW_GROUP_META : 0,
