@@ -139,6 +139,12 @@ def wait_for(what, condition, seconds=20):
         time.sleep(min(0.25, 0.02 + waited / 20))
 
 
+def let_pass(seconds, _why):
+    """Time that is the test's subject: an outage's length, a kill at any moment, a while in which nothing may happen. What can be seen is
+    waited for (wait_for)."""
+    time.sleep(seconds)
+
+
 def equal(got, want, what=""):
     if got != want:
         raise AssertionError("%s: got %r, want %r" % (what or "value", got, want))

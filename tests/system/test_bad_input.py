@@ -8,9 +8,8 @@ import re
 import resource
 import sqlite3
 import subprocess
-import time
 
-from harness import SOON, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
+from harness import SOON, Wheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
 
 DONE, SOME, USAGE, STORE, CONFIG = range(5) # CONFIG: the store that is named cannot be one
 
@@ -167,7 +166,7 @@ def full_run(base, kind, word):
             p = w.start("run", "--workers", "2", "--lease-ms", "2m") # longer than the disk is full: then what was fetched is kept
             try:
                 wait_for("full", lambda: word in w.words())
-                time.sleep(12) # longer than a --once has patience
+                let_pass(12, "longer than a --once waits for room")
                 disk.room_again(p.pid, *workers_of(p))
                 wait_for("all to be read", lambda: w.one("SELECT count(*) FROM schedule WHERE last_kind = 0") == 0, 40)
             finally:

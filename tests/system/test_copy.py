@@ -10,10 +10,9 @@ import os
 import random
 import signal
 import sqlite3
-import time
 
 from door import free_port
-from harness import SOON, Wheel, case, each_engine, equal, holds, origin, run, samples, server, wait_for
+from harness import SOON, Wheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
 
 ROUNDS = int(os.environ.get("FW_COPY_ROUNDS", "12"))
 FEEDS = 40
@@ -121,7 +120,7 @@ def killed_midway(w, one, to):
     """Start a copy, let it go on in short steps, and kill it as soon as some of it is there. False: it was over before that was seen."""
     p = w.start("copy", "--batch-bytes", "4k", one, to.store)
     while True:
-        time.sleep(0.003)
+        let_pass(0.003, "a step of the copy")
         p.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         if p.poll() is not None:
@@ -142,7 +141,7 @@ def killed_on_the_way(w, rng, one, targets, longest_s, most):
     while True:
         p = w.start("copy", "--batch-bytes", "4k", "--continue", one, to.store)
         if kills < most:
-            time.sleep(rng.uniform(0.005, longest_s))
+            let_pass(rng.uniform(0.005, longest_s), "a kill at any moment")
             if p.poll() is None:
                 p.send_signal(signal.SIGKILL)
                 kills += 1
@@ -284,7 +283,7 @@ def killed_up_to_date(base):
         while kills < ROUNDS // 2:
             w.run("set", "--due", *rng.sample(o.urls, FEEDS // 2)) # these are not any more as they were
             p = w.start("copy", "--batch-bytes", "4k", "--continue", w.store, to.store)
-            time.sleep(rng.uniform(0.005, 0.08))
+            let_pass(rng.uniform(0.005, 0.08), "a kill at any moment")
             if p.poll() is None:
                 p.send_signal(signal.SIGKILL)
             kills += p.wait() == -signal.SIGKILL

@@ -15,7 +15,7 @@ import sqlite3
 import time
 
 from growing import CONF, FEEDS, LONG_LEASE, PATIENT, SHORT_LEASE, asked_each, at_rest, drained
-from harness import BUILD, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
+from harness import BUILD, Wheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
 
 LOST = "this worker's lease is lost"
 ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
@@ -102,7 +102,7 @@ def settle(w):
         equal(w.run_once(*PATIENT, "--concurrency", str(FEEDS))["failed"], 0, "failures in a quiet run")
         if w.one("SELECT count(*) FROM schedule WHERE last_kind = 0") == 0:
             break
-        time.sleep(1.2)
+        let_pass(1.2, "the retry delay of what failed in the load")
     w.run("set", "--due", *(u for (u,) in w.sql("SELECT url FROM feeds"))) # one that failed during the load would wait longer
     stats = w.run_once(*PATIENT, "--concurrency", str(FEEDS))
     equal((stats["feeds"], stats["failed"]), (FEEDS, 0), "the last run visits all")
@@ -137,7 +137,7 @@ def kill_worker(base):
             if k % 4 == 0: # a new master, for it pauses longer after each death
                 p = run_with_two(w)
             work(o)
-            time.sleep(rng.uniform(0, 0.9))
+            let_pass(rng.uniform(0, 0.9), "a kill at any moment")
             victim = rng.choice(workers_of(p))
             os.kill(victim, signal.SIGKILL)
             another_in_place_of(p, victim)
@@ -173,7 +173,7 @@ def kill_master(base):
             p = run_with_two(w)
             orphans = workers_of(p)
             work(o)
-            time.sleep(rng.uniform(0, 1.2))
+            let_pass(rng.uniform(0, 1.2), "a kill at any moment")
             p.kill()
             p.wait(timeout=60)
             gone(orphans)
@@ -186,7 +186,7 @@ def kill_all(base):
         for _ in range(max(2, ROUNDS // 2)):
             p = run_with_two(w)
             work(o)
-            time.sleep(rng.uniform(0, 1.2))
+            let_pass(rng.uniform(0, 1.2), "a kill at any moment")
             wait_for("requests in flight", lambda: o.stats()["in_flight"])
             all_of = [p.pid] + workers_of(p)
             p.send_signal(signal.SIGSTOP)
@@ -258,9 +258,9 @@ def all_stopped(base):
         work(o)
         before = workers_of(p)
         os.killpg(p.pid, signal.SIGSTOP)
-        time.sleep(9)
+        let_pass(9, "longer than the master waits for a heartbeat")
         os.kill(p.pid, signal.SIGCONT)
-        time.sleep(0.5) # it has looked at them
+        let_pass(0.5, "the master's look at its children")
         os.killpg(p.pid, signal.SIGCONT)
         work(o)
         equal(workers_of(p), before, "workers")
@@ -314,7 +314,7 @@ def hurry(base):
         wait_for("requests", lambda: o.stats()["requests"] > 5)
         p.send_signal(signal.SIGTERM) # it would wait for the answers, 8 s
         wait_for("it to be heard", lambda: "workers drain" in w.words())
-        time.sleep(0.7) # sooner would be one burst
+        let_pass(0.7, "signals within this count as one")
         p.send_signal(signal.SIGTERM)
         equal(p.wait(timeout=60), 0, w.last_words())
         holds(w.leased(), "leases were left behind")
@@ -329,7 +329,7 @@ def drain_stopped(base):
             begun = time.monotonic()
             p.send_signal(signal.SIGTERM)
             if twice:
-                time.sleep(0.7) # sooner would be one burst
+                let_pass(0.7, "signals within this count as one")
                 p.send_signal(signal.SIGTERM)
             equal(p.wait(timeout=60), 0, w.last_words())
             print("# it took %.1f s" % (time.monotonic() - begun))

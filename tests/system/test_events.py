@@ -4,10 +4,9 @@
 import contextlib
 import datetime
 import json
-import time
 
 from door import door
-from harness import case, each_engine, equal, holds, run, server, wait_for
+from harness import case, each_engine, equal, holds, let_pass, run, server, wait_for
 
 
 def event(i, name="news"):
@@ -117,7 +116,7 @@ def forgotten(base, engine):
             wait_for("they go", lambda: not lines(w))
         with door(base, store=store) as d:
             equal(d.push([event(i) for i in range(1, 4)])[0], 200)
-        time.sleep(0.01) # older than a millisecond
+        let_pass(0.01, "older than a millisecond")
         w.run("run", "--once", "--keep-events-ms", "1ms")
         equal(lines(w), [])
 

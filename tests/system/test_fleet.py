@@ -10,7 +10,7 @@ from datetime import datetime
 
 from door import kill_group
 from growing import at_rest
-from harness import SOON, Wheel, case, each_engine, equal, holds, origin, run, samples, sanitized, server, wait_for
+from harness import SOON, Wheel, case, each_engine, equal, holds, let_pass, origin, run, samples, sanitized, server, wait_for
 
 WITHIN_S = 15.0 # the promise is one second; a machine that does other things besides may take longer, who does not listen much longer
 CONF = "interval_min_ms = 1h\ninterval_ms = 1h\nworkers = 2\nfirst_byte_timeout_ms = 30s\ntotal_timeout_ms = 1m\n"
@@ -72,7 +72,7 @@ def idle(base, engine):
         w.run("import", o.url_file)
         w.run_once()
         with machines(w, 2):
-            time.sleep(1.2) # all asleep
+            let_pass(1.2, "workers fall asleep")
             said = fetched_now(w, o.urls[:5])
             holds(all(s.startswith("ok  " + u) and "1 new entry" in s and s.count("\n") == 1 for u, s in zip(o.urls, said)), said)
             holds("404" in w.run("fetch-now", "--again", "--wait", o.urls[7], code=1).stdout, "a failure is told, exit 1")
@@ -145,7 +145,7 @@ def queued(base):
                 w.run("fetch-now", "--again", u)
                 wait_for("the request", lambda u=u: asked(o, u))
             w.run("fetch-now", "--again", flying[0]) # under way: not a second time meanwhile
-            time.sleep(1)
+            let_pass(1, "no second request may come meanwhile")
             equal(asked(o, flying[0]), 1)
             w.run("stop", "--all")
         equal([asked(o, u) for u in now], [1, 1], "asked once")
@@ -187,7 +187,7 @@ def everywhere(base, engine):
             wait_for("what they had claimed", lambda: at_rest(lambda: all_asked(o)))
             before = all_asked(o)
             with machines_more(w, first):
-                time.sleep(1.5)
+                let_pass(1.5, "no request may come meanwhile")
                 equal(all_asked(o), before, "requests during the pause")
                 holds(w.json("status")["all_paused"] and "resume --all" in w.run("status").stdout, "status shows it")
                 equal(w.json("status")["paused"], 0, "feeds that are paused")

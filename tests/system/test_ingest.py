@@ -10,11 +10,10 @@ import resource
 import shutil
 import signal
 import subprocess
-import time
 
 from door import Door, door
 from growing import LONG
-from harness import ROOT, Skip, case, each_engine, equal, holds, run, server, wait_for, workers_of
+from harness import ROOT, Skip, case, each_engine, equal, holds, let_pass, run, server, wait_for, workers_of
 from pushing import DURABLE, EVENT, TWIRP, Load, Tables, items
 
 KILLS = int(os.environ.get("FW_INGEST_KILLS", "4"))
@@ -93,7 +92,7 @@ def killed(base, engine):
         load = Load(d, pause=0.001)
         for _ in range(KILLS):
             more(load)
-            time.sleep(random.uniform(0, 0.05))
+            let_pass(random.uniform(0, 0.05), "a kill at any moment")
             kill_something(d)
         spill_stored(d)
         load.stop()
@@ -116,7 +115,7 @@ def both_killed(base, engine):
             else:
                 kill_something(d)
                 s.kill9()
-                time.sleep(random.uniform(0, 0.2))
+                let_pass(random.uniform(0, 0.2), "a kill at any moment")
                 s.again()
         spill_stored(d)
         load.stop()
@@ -180,7 +179,7 @@ def store_away(base, engine):
         wait_for("503", lambda: load.refused > 10, 60)
         wait_for("it is not ready", lambda: d.ask("GET", "/readyz")[0] == 503)
         holds(ring(d)["refused_full"] > 10, "counted")
-        time.sleep(AWAY_S)
+        let_pass(AWAY_S, "the outage's length")
         s.again()
         more(load)
         load.stop()

@@ -9,7 +9,7 @@ import os
 import time
 
 from growing import CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, asked_each, at_rest, drained, growing
-from harness import Wheel, each_engine, engines, equal, holds, run, wait_for
+from harness import Wheel, each_engine, engines, equal, holds, let_pass, run, wait_for
 from machines import Cable, Machine, Mirror, needed
 from servers import Private
 
@@ -83,7 +83,7 @@ def cut_off(base, engine): # REL-05, REL-18
             wait_for("both at work", lambda n=n: one.spoken() > n[0] + FEEDS and other.spoken() > n[1] + FEEDS, 60)
             cut()
             holds(len(w.leased()) == 4, "both held work")
-            time.sleep(AWAY_S)
+            let_pass(AWAY_S, "the outage's length")
             wait_for("the last answers", lambda: at_rest(one.spoken))
             n, before = one.spoken(), asked_each(o)
             try:

@@ -15,7 +15,7 @@ import time
 
 from door import free_port
 from growing import CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, Address, asked, asked_each, at_rest, drained, growing
-from harness import Skip, Wheel, each_engine, equal, holds, run, wait_for, workers_of
+from harness import Skip, Wheel, each_engine, equal, holds, let_pass, run, wait_for, workers_of
 from servers import HELLO, Private
 
 AWAY_S = 30 if LONG else 3
@@ -30,7 +30,7 @@ def killed_server(base, engine):
             wait_for("work", lambda n=n: asked(o) > n + FEEDS)
             s.kill9()
             workers, before = workers_of(p), asked_each(o)
-            time.sleep(AWAY_S if k else 0.5)
+            let_pass(AWAY_S if k else 0.5, "the outage's length")
             if k:
                 wait_for("what was claimed to be asked", lambda: at_rest(lambda: asked(o)))
                 holds(max(a - b for a, b in zip(asked_each(o), before)) <= 1, "a feed was asked twice while nothing could be claimed")
@@ -79,7 +79,7 @@ def drain_in_outage(base, engine):
         p = w.start("run")
         wait_for("work", lambda: asked(o) > FEEDS)
         s.kill9()
-        time.sleep(0.3)
+        let_pass(0.3, "the store is away for a while before the stop")
         start = time.monotonic()
         p.send_signal(signal.SIGTERM)
         p.wait(timeout=90)
@@ -96,7 +96,7 @@ def two_machines(base, engine):
         for _ in range(60 if LONG else 8):
             n = asked(o)
             wait_for("work", lambda n=n: asked(o) > n)
-            time.sleep(rng.uniform(0.05, 0.6))
+            let_pass(rng.uniform(0.05, 0.6), "a kill at any moment")
             workers = workers_of(rng.choice(p))
             if workers:
                 with contextlib.suppress(ProcessLookupError): # it was killed before, and reaped just now
@@ -121,7 +121,7 @@ class Wire:
     def carry(self):
         while not self.over:
             if not self.whole:
-                time.sleep(0.02)
+                let_pass(0.02, "a feed's turn")
                 continue
             if self.forgets:
                 for x in self.pairs:
@@ -193,7 +193,7 @@ def cut_off(base, engine):
                 wire.whole = False
                 victim = workers_of(p)[0]
                 os.kill(victim, signal.SIGSTOP)
-                time.sleep(LEASE_S + 2)
+                let_pass(LEASE_S + 2, "longer than the lease")
                 n = asked(o)
                 wait_for("the other's work", lambda n=n: asked(o) > n + FEEDS // 2, 30)
                 os.kill(victim, signal.SIGCONT)
@@ -298,7 +298,7 @@ def full_disk(base, engine): # REL-09
         wait_for("work", lambda: asked(o) > FEEDS)
         fill(True)
         wait_for("words", lambda: re.search("full|space|disk", w.words()), 60)
-        time.sleep(AWAY_S)
+        let_pass(AWAY_S, "the outage's length")
         wait_for("no more requests, for nothing can be stored", lambda: at_rest(lambda: asked(o)))
         n = asked(o)
         equal(p.poll(), None, w.last_words())

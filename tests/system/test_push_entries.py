@@ -17,7 +17,7 @@ import urllib.request
 
 from door import door, metric
 from growing import LONG
-from harness import ROOT, SOON, case, each_engine, equal, holds, origin, run, samples, server, wait_for
+from harness import ROOT, SOON, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
 
 KILLS = int(os.environ.get("FW_PUSH_KILLS", "3"))
 FEED_JSON, NDJSON, ATOM = "application/feed+json", "application/x-ndjson", "application/atom+xml"
@@ -496,7 +496,7 @@ def killed(base, engine):
                     return 0, {}, {}
             t = threading.Thread(target=once)
             t.start()
-            time.sleep(0.05 + 0.06 * (i % 5) + random.uniform(0, 0.05)) # somewhere in it
+            let_pass(0.05 + 0.06 * (i % 5) + random.uniform(0, 0.05), "a kill at any moment")
             d.kill()
             t.join()
             stored = stored_n() - i * n

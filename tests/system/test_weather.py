@@ -7,7 +7,7 @@ import signal
 import time
 
 from door import Door
-from harness import SOON, SOON_S, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
+from harness import SOON, SOON_S, Wheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
 from machines import Machine, Mirror, needed
 from names import Names
 
@@ -73,7 +73,7 @@ def no_road(base):
             for i in range(1, 3):
                 there.ip("link set lo down")
                 wait_for("the verdict", lambda i=i: w.words().count(DOWN) == i)
-                time.sleep(2)
+                let_pass(2, "no failure may be charged meanwhile")
                 equal(charged(w), [], "charged")
                 there.ip("link set lo up")
                 since = time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime())
@@ -102,7 +102,7 @@ def once(base):
             equal(charged(w), [], "charged")
             holds("network" in w.run("status").stdout, "status tells")
             names.mute = False
-            time.sleep(SOON_S)
+            let_pass(SOON_S, "the feeds' next due time")
             stats = w.run_once()
             equal((stats["feeds"], stats["failed"], fetched(w)), (n, 0, n))
 
@@ -136,11 +136,11 @@ def lonely(base):
             n = names.asked
             p = w.start("run")
             wait_for("the question", lambda n=n: names.asked > n)
-            time.sleep(1)
+            let_pass(1, "no failure may be charged meanwhile")
             equal(asked(w), 0, "it waits")
             if leave == signal.SIGKILL:
                 os.kill(workers_of(p)[0], signal.SIGKILL)
-                time.sleep(1)
+                let_pass(1, "no failure may be charged meanwhile")
             p.send_signal(signal.SIGTERM)
             equal(p.wait(60), 0)
             equal((charged(w), asked(w)), ([], 0), str(leave))
