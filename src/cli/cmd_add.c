@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* add URL...: subscribe. Nothing is fetched but with --check. All of the addresses are subscribed, or none. */
+/* add URL...: subscribe to all URLs, or to none if one is invalid. Only --check fetches anything. */
 #include <errno.h>
 
 #include "base/url.h"
 #include "cli/cli.h"
 #include "base/banned.h"
 
-/* The feed that a page names first, its default (HTML standard, 4.6.7.1): that is subscribed. The page's login is for its own origin. */
+/* Replace a page by the first feed that it advertises, its default (HTML standard, 4.6.7.1). The login is kept for the same origin only. */
 static bool take_named(struct cli *c, struct fw_feed_new *f, const struct fw_link *feeds)
 {
 	struct fw_str url, user, pass;
@@ -14,16 +14,16 @@ static bool take_named(struct cli *c, struct fw_feed_new *f, const struct fw_lin
 
 	if (!feeds || fw_url_clean(&c->arena, feeds->href, &url, &user, &pass, &err))
 		return false;
-	cli_note(c, "%.*s: an HTML page; the %sfeed it names is taken instead", FW_STR_ARG(f->url), feeds->next ? "first " : "");
+	cli_note(c, "%.*s: the URL is an HTML page; subscribing to the %sfeed it advertises instead", FW_STR_ARG(f->url), feeds->next ? "first " : "");
 	for (feeds = feeds->next; feeds; feeds = feeds->next)
-		cli_note(c, "it also names %.*s", FW_STR_ARG(feeds->href));
+		cli_note(c, "the page also advertises %.*s", FW_STR_ARG(feeds->href));
 	if (!fw_url_same_origin(f->url, url))
 		f->username = f->password = FW_STR_NONE;
 	f->url = url;
 	return true;
 }
 
-/* Ask the address. 0 when it is a feed, or, when pages are followed, a page that names one: f is then that one. */
+/* Fetch f's URL. 0 if it is a feed or, with follow, a page that advertises one, which then replaces f. */
 static int check(struct cli *c, struct fw_feed_new *f, bool follow, struct fw_answer *a)
 {
 	struct fw_err err = {0};
@@ -44,14 +44,14 @@ static int check(struct cli *c, struct fw_feed_new *f, bool follow, struct fw_an
 	return CLI_SOME;
 }
 
-/* What was fetched is the first visit: the address is not asked a second time. */
+/* Store the fetched document as the feed's first visit, so that the feed is not fetched again. */
 static int keep(struct cli *c, const struct fw_feed_new *f, struct fw_answer *a)
 {
 	struct fw_err err = {0};
 
 	if (!a->doc || f->existed || !fw_answer_keep(c->store, c->config, a, f->id, &err))
 		return CLI_OK;
-	return cli_fail(c, CLI_SOME, "%.*s: subscribed, but what was fetched could not be stored: %s", FW_STR_ARG(f->url), err.text);
+	return cli_fail(c, CLI_SOME, "%.*s: subscribed, but the fetched entries could not be stored: %s", FW_STR_ARG(f->url), err.text);
 }
 
 static int words_to_feeds(struct cli *c, struct fw_feed_new *feed)
@@ -62,7 +62,7 @@ static int words_to_feeds(struct cli *c, struct fw_feed_new *feed)
 	int rc = CLI_OK;
 
 	if (title && c->arg_n > 1)
-		return cli_usage(c, "--title is for one URL, and there are %d", c->arg_n);
+		return cli_usage(c, "--title needs exactly one URL, not %d", c->arg_n);
 	if (!cli_value_duration(c, "interval", &interval_ms))
 		return CLI_USAGE;
 	for (int i = 0; i < c->arg_n; i++) {
@@ -94,14 +94,14 @@ static int subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_answer *
 		} else {
 			cli_out(c, "%lld ", (long long)feed[i].id);
 			cli_out_safe(c, feed[i].url);
-			cli_out(c, "%s\n", feed[i].existed ? " (subscribed already)" : "");
+			cli_out(c, "%s\n", feed[i].existed ? " (already subscribed)" : "");
 		}
 		added += !feed[i].existed;
 		rc = FW_MAX(rc, keep(c, &feed[i], &answer[i]));
 	}
 	cli_list_end(&l);
 	if (added)
-		cli_note(c, "%zu added; 'feedwheel run --once' fetches what is due, 'feedwheel run' keeps going", added);
+		cli_note(c, "%zu added (to fetch once, run 'feedwheel run --once'; to keep fetching, 'feedwheel run')", added);
 	return rc;
 }
 
@@ -125,22 +125,22 @@ static int add_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"folder", "FOLDER", "put it there; a/b is folder b in folder a"},
-	{"title", "TEXT", "show it under this title"},
-	{"interval", "TIME", "ask every TIME (30m, 6h) whatever its rhythm"},
-	{"check", NULL, "fetch it first and keep that: only feeds are subscribed, and for a page the feed it names"},
+	{"folder", "FOLDER", "add to this folder; a/b is folder b in folder a"},
+	{"title", "TEXT", "show the feed under this title"},
+	{"interval", "TIME", "poll every TIME (30m, 6h) instead of adapting to the feed"},
+	{"check", NULL, "fetch first; subscribe only to feeds, and for a page to the feed it advertises"},
 	CLI_LIST_OPTIONS,
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_add = {
 	.name = "add", .args = "URL...", .summary = "subscribe to feeds",
-	.about = "Nothing is fetched yet: that is what 'run' does. It may be a web page: its first visit finds the feed that the page\n"
-		"names, and that is the subscription from then on. An address without https:// gets it; a name and password in the\n"
-		"address (https://me:secret@example.org/feed) are kept apart and shown nowhere.\n",
+	.about = "Nothing is fetched yet; 'run' does that. URL may be a web page: its first visit finds the feed that the page advertises\n"
+		"and subscribes to that feed instead. A URL without a scheme gets https://. A name and password in the URL\n"
+		"(https://me:secret@example.org/feed) are stored separately and never shown.\n",
 	.examples = "  feedwheel add https://example.org/feed.xml\n"
-		"  feedwheel add example.org               a page: 'run' takes the feed that it names\n"
+		"  feedwheel add example.org               a page: 'run' finds its feed\n"
 		"  feedwheel add --folder news/world https://example.org/a.xml https://example.net/b.xml\n"
-		"  feedwheel add --check example.org       the same now, and nothing is subscribed when there is none\n",
+		"  feedwheel add --check example.org       finds it now, or does not subscribe\n",
 	.option = OPTION, .min_args = 1, .max_args = -1, .run = add_run,
 };

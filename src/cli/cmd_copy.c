@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-/* copy FROM TO: a whole store into an empty one, of any engines, and a comparison of both. */
+/* copy FROM TO: copy a whole store into an empty one of any engine, then compare the two. */
 #include "cli/progress.h"
 #include "base/banned.h"
 
-#define SHOWN_MAX 20 /* differences told one by one */
+#define SHOWN_MAX 20 /* differences printed one by one; the rest is counted */
 
 struct copying {
 	struct cli *c;
@@ -20,7 +20,7 @@ static void differs(void *ctx, const char *words)
 		(void)cli_fail(k->c, CLI_SOME, "%s", words);
 }
 
-/* How far: what was there before counts as done. */
+/* Show the progress. Rows of an earlier copy count as done. */
 static void show(void *ctx, const struct fw_copy_stats *s)
 {
 	struct copying *k = ctx;
@@ -28,14 +28,14 @@ static void show(void *ctx, const struct fw_copy_stats *s)
 		const char *words;
 		int64_t done, total;
 	} PHASE[] = {
-		[FW_COPY_RENEW] = {"looked through for changes, by the feeds' numbers", s->verified, 0},
+		[FW_COPY_RENEW] = {"feed numbers checked for changes", s->verified, 0},
 		[FW_COPY_FEEDS] = {"feeds", s->feed_before + s->feeds, s->feed_total},
 		[FW_COPY_ENTRIES] = {"entries", s->entry_before + s->entries, s->entry_total},
-		[FW_COPY_KEYS] = {"keys of entries gone", s->keys, 0},
+		[FW_COPY_KEYS] = {"keys of deleted entries", s->keys, 0},
 		[FW_COPY_VISITS] = {"visits", s->visit_before + s->visits, s->visit_total},
 		[FW_COPY_EVENTS] = {"pushed events", s->events + s->dead_events, 0},
 		[FW_COPY_RECORDS] = {"records", s->records, 0},
-		[FW_COPY_VERIFY] = {"compared, by the feeds' numbers", s->verified, 0},
+		[FW_COPY_VERIFY] = {"feed numbers compared", s->verified, 0},
 	};
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX], bytes[FW_RFC3339_MAX];
 	struct fw_buf line = FW_BUF_INIT(0);
@@ -50,7 +50,7 @@ static void show(void *ctx, const struct fw_copy_stats *s)
 	fw_buf_finish(&line);
 }
 
-/* Opens one of the two; its words name the store. */
+/* Open one of the two stores; an error names it. */
 static int open_one(struct cli *c, const char *url, unsigned flags, struct fw_store **out)
 {
 	struct fw_store_config sc = {.url = url, .flags = flags, .cache_bytes = (size_t)c->config->cache_bytes};
@@ -59,7 +59,7 @@ static int open_one(struct cli *c, const char *url, unsigned flags, struct fw_st
 	return fw_store_open(&sc, out, &err) ? cli_store_failed(c, &err) : 0;
 }
 
-/* Workers that go on storing at the source: what they store is not copied, and feeds they visit will differ. */
+/* Warn if workers run on the source: what they store from now on is not copied, and feeds they visit will differ. */
 static int warn_of_workers(struct cli *c, struct fw_store *from)
 {
 	struct fw_control newest;
@@ -72,8 +72,8 @@ static int warn_of_workers(struct cli *c, struct fw_store *from)
 	if (fw_store_control_take(from, -1, &newest, &err))
 		return cli_store_failed(c, &err);
 	if (n && !newest.paused)
-		cli_note(c, "%zu worker%s at work on the source: what is stored from now on is not copied; 'feedwheel pause --all' or"
-			" 'feedwheel stop' first", n, n == 1 ? " is" : "s are");
+		cli_note(c, "%zu worker%s running on the source: rows stored from now on are not copied (to prevent this, run 'feedwheel pause --all'"
+			" or 'feedwheel stop' first)", n, n == 1 ? " is" : "s are");
 	return 0;
 }
 
@@ -104,24 +104,24 @@ static int summary(struct copying *k, const struct fw_copy_stats *s)
 	if (cli_flag(c, "json"))
 		json_print(c, s);
 	else
-		cli_out(c, "copied %s, %s, %s of entries gone and %s in %s\n", cli_count(f, s->feeds, "feed", "feeds"),
+		cli_out(c, "copied %s, %s, %s of deleted entries and %s in %s\n", cli_count(f, s->feeds, "feed", "feeds"),
 			cli_count(e, s->entries, "entry", "entries"), cli_count(g, s->keys, "key", "keys"),
 			cli_count(v, s->visits, "visit", "visits"), fw_duration_text(t, s->elapsed_ms));
 	if ((s->events || s->dead_events) && !cli_flag(c, "json"))
-		cli_out(c, "and %s, %s set aside\n", cli_count(f, s->events, "pushed event", "pushed events"), cli_number(e, s->dead_events));
+		cli_out(c, "and %s, %s dead letters\n", cli_count(f, s->events, "pushed event", "pushed events"), cli_number(e, s->dead_events));
 	if (s->records && !cli_flag(c, "json"))
-		cli_out(c, "and %s, such as access tokens\n", cli_count(f, s->records, "record", "records"));
+		cli_out(c, "and %s (access tokens and the like)\n", cli_count(f, s->records, "record", "records"));
 	if ((s->renewed || s->removed) && !cli_flag(c, "json"))
-		cli_out(c, "of the older copy %s had changed and came anew, %s went\n", cli_count(f, s->renewed, "feed", "feeds"),
+		cli_out(c, "in the existing copy %s changed and %s no longer at the source\n", cli_count(f, s->renewed, "feed", "feeds"),
 			cli_count(e, s->removed, "feed", "feeds"));
 	if (k->shown > SHOWN_MAX)
-		(void)cli_fail(c, CLI_SOME, "and %zu more like these", k->shown - SHOWN_MAX);
+		(void)cli_fail(c, CLI_SOME, "and %zu more differences", k->shown - SHOWN_MAX);
 	if (s->differing)
-		return cli_fail(c, CLI_SOME, s->moved_on ? "the source has gone on meanwhile, so the two differ, and the target stays paused:"
-			" stop the source's workers and go on with 'feedwheel copy --continue'" :
-			"the two are not the same, and the target stays paused: try 'feedwheel copy --continue', or copy into an empty store");
+		return cli_fail(c, CLI_SOME, s->moved_on ? "the stores differ because the source changed during the copy; the target stays paused"
+			" (stop the source's workers, then run 'feedwheel copy --continue')" :
+			"the stores differ; the target stays paused (run 'feedwheel copy --continue', or copy into an empty store)");
 	if (!cli_flag(c, "json"))
-		cli_out(c, "both hold the same; not copied: leases, pauses of hosts, heartbeats, messages, the search index (built anew)\n");
+		cli_out(c, "both stores are equal; not copied: leases, cooldowns of hosts, heartbeats, messages to workers, the search index (rebuilt)\n");
 	return CLI_OK;
 }
 
@@ -142,7 +142,7 @@ static int copy_both(struct cli *c, struct fw_store *from, struct fw_store *to)
 	if (rc == FW_EINVAL)
 		return cli_fail(c, CLI_USAGE, "%s", err.text);
 	if (rc)
-		return cli_fail(c, CLI_STORE, "%s; what is copied stays: go on with 'feedwheel copy --continue'", err.text);
+		return cli_fail(c, CLI_STORE, "%s (rows copied so far are kept; to continue, run 'feedwheel copy --continue')", err.text);
 	return summary(&k, &s);
 }
 
@@ -152,7 +152,7 @@ static int copy_run(struct cli *c)
 	int rc;
 
 	if (strcmp(c->arg[0], c->arg[1]) == 0)
-		return cli_usage(c, "a store cannot be copied into itself");
+		return cli_usage(c, "FROM and TO are the same store");
 	rc = open_one(c, c->arg[0], FW_STORE_READ, &from);
 	rc = rc ? rc : open_one(c, c->arg[1], FW_STORE_CREATE, &to);
 	rc = rc ? rc : copy_both(c, from, to);
@@ -162,18 +162,18 @@ static int copy_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"continue", NULL, "go on with a copy that was interrupted, or bring an older one up to date"},
-	{"progress", NULL, "a line every few seconds where stderr is no terminal"},
-	{"json", NULL, "the figures as JSON"},
+	{"continue", NULL, "continue an interrupted copy, or bring an older copy up to date"},
+	{"progress", NULL, "print a progress line every few seconds if stderr is not a terminal"},
+	{"json", NULL, "print the summary as JSON"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_copy = {
-	.name = "copy", .args = "FROM TO", .summary = "copy a whole store into another one, and compare them",
-	.about = "Feeds with all their settings and state, entries, the keys of entries that are gone, visits, and pushed events, with the\n"
-		"numbers they have; and records, such as access tokens. TO must be empty. Its workers are paused until both hold the same.\n"
-		"Stop the workers on FROM first, or copy while they work, stop them, and copy again with --continue: it brings TO up to date,\n"
-		"and goes on with a copy that was interrupted, by whatever. Exit 1 when the two differ at the end.\n",
+	.name = "copy", .args = "FROM TO", .summary = "copy a whole store into an empty one and compare the two",
+	.about = "Copies feeds with their settings and state, entries, keys of deleted entries, visits and pushed events, all with their\n"
+		"numbers, and records such as access tokens. TO must be empty. Workers on TO stay paused until both stores are equal.\n"
+		"Either stop the workers on FROM first; or copy while they run, then stop them and copy again with --continue, which brings\n"
+		"TO up to date. --continue also resumes an interrupted copy. Exit status 1: the stores differ at the end.\n",
 	.examples = "  feedwheel copy sqlite:/srv/feeds.db postgres://feedwheel@db.example.org/feeds\n"
 		"  feedwheel copy --continue sqlite:/srv/feeds.db postgres://feedwheel@db.example.org/feeds\n",
 	.option = OPTION, .min_args = 2, .max_args = 2, .run = copy_run,

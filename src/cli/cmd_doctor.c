@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* doctor: look at everything that a run needs; say what is wrong and what helps. */
+/* doctor: check everything that a run needs; print each problem with its remedy. */
 #include "cli/cli.h"
 #include "http/serve.h"
 #include "base/banned.h"
@@ -50,10 +50,10 @@ static int doctor_run(struct cli *c)
 		fw_json_object(&d.json.j, NULL);
 		fw_json_array(&d.json.j, "checks");
 	}
-	/* a configuration that cannot be read is a finding like the others */
+	/* an invalid configuration is a finding too */
 	rc = cli_config_read(c, &c->config, &err);
 	if (rc) {
-		finding(&d, "configuration", 2, err.text, "correct that line; 'feedwheel help settings' lists all settings");
+		finding(&d, "configuration", 2, err.text, "correct that line ('feedwheel help settings' lists all settings)");
 		level = 2;
 	} else {
 		level = fw_doctor(c->config, finding, &d);
@@ -69,12 +69,12 @@ static int doctor_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"json", NULL, "an object with an array of checks"},
+	{"json", NULL, "print a JSON object with an array of checks"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_doctor = {
-	.name = "doctor", .args = "", .summary = "check configuration, store, certificates and limits, with remedies",
-	.about = "Exit 0 when a run can work (also with notes), 1 when something is broken, 4 when the configuration is.\n",
+	.name = "doctor", .args = "", .summary = "check configuration, store, certificates and limits; name remedies",
+	.about = "Exit status 0: ready to run, perhaps with notes; 1: something is broken; 4: the configuration is invalid.\n",
 	.examples = "  feedwheel doctor\n", .option = OPTION, .flags = CLI_NO_CONFIG | CLI_ALL_SETTINGS, .run = doctor_run,
 };

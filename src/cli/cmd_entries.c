@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * entries: what was collected, newest first: lines for people, JSON Feed 1.1 or one item a line for scripts. Contents are
- * stored as they came and made safe on the way out, unless --raw.
+ * entries: list the stored entries, newest first, as text, as JSON Feed 1.1, or as one JSON item per line. Content is stored
+ * unchanged and sanitized on output, except with --raw.
  */
 #include "cli/cli.h"
 #include "base/banned.h"
@@ -11,11 +11,11 @@ struct entries {
 	struct cli_json json;
 	bool as_json, as_lines, content, raw;
 	size_t n;
-	int64_t unindexed_n; /* which a search did not see */
-	int rc; /* our own failure, said already */
+	int64_t unindexed_n; /* entries that the search does not cover */
+	int rc; /* a failure here, already reported */
 };
 
-/* Text cut to columns (0: whole); returns how many it took. */
+/* Print text, cut to columns (0: not cut); returns its width. */
 static size_t fitted(struct cli *c, const char *style, struct fw_str text, size_t columns)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -32,17 +32,17 @@ static void labelled(struct cli *c, const char *style, struct fw_str text, size_
 		fw_buf_addc(&c->out, ' ');
 }
 
-#define NARROW 60 /* columns under which the title gets a line of its own */
-#define TITLE_MAX 200 /* where there is no terminal: the beginning of a text would be 4 KiB */
+#define NARROW 60 /* on a terminal with fewer columns the title gets its own line */
+#define TITLE_MAX 200 /* columns of a title taken from the text, if stdout is not a terminal */
 #define NUMBER 7  /* "12345  " */
 
-/* Two lines: number, when, whose and title; the address under the title. On a narrow terminal the title stands there too. */
+/* Two lines: number, time, feed and title; below the title its link. A narrow terminal gets the title on a line of its own. */
 static void item_text(struct entries *e, const struct fw_entry_row *r)
 {
 	struct cli *c = e->c;
 	size_t wide = c->term.out_tty ? (size_t)c->term.width : 0, feed = wide ? FW_MIN(FW_MAX(wide / 6, (size_t)12), (size_t)24) : 24;
 	bool narrow = wide && wide < NARROW;
-	size_t under = narrow ? NUMBER : NUMBER + feed + 20; /* where title or address begin */
+	size_t under = narrow ? NUMBER : NUMBER + feed + 20; /* column of the link */
 	struct fw_str link = cli_entry_link(c, r);
 	char text[FW_RFC3339_MAX];
 
@@ -98,16 +98,16 @@ static int take(void *ctx, const struct fw_entry_row *r)
 	return cli_gone(e->c) || e->rc;
 }
 
-/* One entry by its number: with it nothing else is asked for. */
+/* --id: one entry by its number. Excludes all other filters. */
 static int query_one(struct cli *c, int64_t *id, struct fw_entry_query *q)
 {
 	static const char *const OTHER[] = {"feed", "since", "search", "after"};
 
 	if (!cli_is_number(cli_value(c, "id"), id))
-		return cli_usage(c, "--id is an entry's number, not '%.60s'", cli_value(c, "id"));
+		return cli_usage(c, "--id must be an entry's number, not '%.60s'", cli_value(c, "id"));
 	for (size_t i = 0; i < FW_N(OTHER); i++) {
 		if (cli_value(c, OTHER[i]))
-			return cli_usage(c, "--id is one entry already: not with --%s", OTHER[i]);
+			return cli_usage(c, "--id and --%s exclude each other", OTHER[i]);
 	}
 	*q = cli_entry_query(*id);
 	return cli_store(c, FW_STORE_READ);
@@ -121,7 +121,7 @@ static int query(struct cli *c, struct fw_entry_query *q)
 	int rc;
 
 	if (since && !fw_when_parse(fw_str(since), c->now_ms, &q->since_ms))
-		return cli_usage(c, "--since is a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
+		return cli_usage(c, "--since must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
 	if (!cli_value_int(c, "limit", 1, &limit) || !cli_value_int(c, "after", 0, &q->after_id))
 		return CLI_USAGE;
 	if (cli_value(c, "after"))
@@ -137,13 +137,13 @@ static int query(struct cli *c, struct fw_entry_query *q)
 	return rc;
 }
 
-/* A search that does not see everything says so. */
+/* Say so if a search does not cover all entries. */
 static void incomplete_note(const struct entries *e)
 {
 	char n[FW_RFC3339_MAX];
 
 	if (e->unindexed_n)
-		cli_note(e->c, "the answer is incomplete: %s not in the search index yet; 'feedwheel run' and 'feedwheel serve' index them",
+		cli_note(e->c, "the result is incomplete: %s not indexed yet ('feedwheel run' and 'feedwheel serve' index them)",
 			cli_count(n, e->unindexed_n, "entry is", "entries are"));
 }
 
@@ -159,7 +159,7 @@ static int entries_run(struct cli *c)
 		return rc;
 	q.unindexed_n = &e.unindexed_n;
 	e.content = cli_flag(c, "content") || e.raw;
-	q.content = e.content || !(e.as_json || e.as_lines); /* people see how it begins where there is no title */
+	q.content = e.content || !(e.as_json || e.as_lines); /* text output shows the start of the text of an untitled entry */
 	if (!q.limit && !e.as_json && !e.as_lines)
 		q.limit = 20;
 	if (e.as_json) {
@@ -183,31 +183,31 @@ static int entries_run(struct cli *c)
 	if (rc < 0)
 		return rc == FW_EINVAL ? cli_usage(c, "%s", err.text) : cli_store_failed(c, &err);
 	if (!e.n && !e.as_json && !e.as_lines)
-		cli_note(c, "no entries%s", q.search.len || q.feed_id || q.since_ms ? " like that" :
-			" yet: 'feedwheel run --once' fetches what is due");
+		cli_note(c, "no entries%s", q.search.len || q.feed_id || q.since_ms ? " match" :
+			" yet (to fetch what is due, run 'feedwheel run --once')");
 	incomplete_note(&e);
 	return e.rc;
 }
 
 static const struct cli_option OPTION[] = {
-	{"feed", "FEED", "only this feed's: its number, its URL, or a part of URL or title"},
-	{"id", "ENTRY", "only the one with this number"},
-	{"since", "TIME", "only those stored since then: 2h, 3d, today, yesterday, 2026-11-01, RFC 3339"},
-	{"search", "WORDS", "only those with all these words; pre* and \"a phrase\" work"},
-	{"limit", "N", "at most N (20; without limit for --json and --jsonl)"},
-	{"after", "ID", "only those stored after entry ID, oldest first: a cursor"},
-	{"oldest-first", NULL, "in the order of storing"},
-	{"content", NULL, "with contents: as text to read, as safe HTML in JSON"},
-	{"raw", NULL, "with contents, as they came"},
-	{"json", NULL, "one JSON Feed 1.1 document"},
-	{"jsonl", NULL, "one JSON object a line"},
+	{"feed", "FEED", "only this feed: its number, its URL, or a part of its URL or title"},
+	{"id", "ENTRY", "only the entry with this number"},
+	{"since", "TIME", "only entries stored since TIME: 2h, 3d, today, yesterday, 2026-11-01, RFC 3339"},
+	{"search", "WORDS", "only entries with all these words; pre* and \"a phrase\" work"},
+	{"limit", "N", "at most N (default 20; with --json and --jsonl no limit)"},
+	{"after", "ID", "only entries stored after entry ID, oldest first (a cursor)"},
+	{"oldest-first", NULL, "list in the order of storing"},
+	{"content", NULL, "include content: as text, in JSON as sanitized HTML"},
+	{"raw", NULL, "include content, not sanitized"},
+	{"json", NULL, "print one JSON Feed 1.1 document"},
+	{"jsonl", NULL, "print one JSON object per line"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_entries = {
-	.name = "entries", .args = "", .summary = "show what was collected, newest first",
+	.name = "entries", .args = "", .summary = "list entries, newest first",
 	.examples = "  feedwheel entries --since 2h\n  feedwheel entries --content --limit 3 | less\n  feedwheel entries --search 'sqlite wal*' --limit 5\n"
 		"  feedwheel entries --feed example.org --content --json\n"
-		"  feedwheel entries --jsonl --after 4711    what is new since entry 4711\n",
+		"  feedwheel entries --jsonl --after 4711    entries stored after entry 4711\n",
 	.option = OPTION, .run = entries_run,
 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * events: what was pushed, in the order in which it came; what the store refused (--dead), and another try for that (--retry).
+ * events: list pushed events, oldest first; list the dead letters, events that the store refused (--dead); retry those (--retry).
  *
- * Stores list events from a number on. The last ones of a table that may be long are found by looking back further and further: numbers
- * tell the time.
+ * A store lists events from a number upwards. To find the last N of a long table, look_back() counts the events since a second
+ * ago, then since 8 s, 64 s and so on: event numbers contain the time.
  */
 #include "base/ids.h"
 #include "cli/cli.h"
 #include "feedwheel/ingest.h"
 #include "base/banned.h"
 
-#define LAST 20       /* shown to people who do not say how many */
+#define LAST 20       /* default limit of the table */
 #define RETRY_ROWS 500
 
 struct events {
@@ -28,7 +28,7 @@ static const struct cli_column EVENT[] = {
 	{"FROM", .spare = 1}, {"ID", .right = true, .spare = 3},
 };
 static const struct cli_column DEAD[] = {
-	{"SET ASIDE"}, {"ID", .right = true, .spare = 1}, {"WHY", .flex = true, .most = 90}, {"ROW", .flex = true},
+	{"REFUSED"}, {"ID", .right = true, .spare = 1}, {"REASON", .flex = true, .most = 90}, {"ROW", .flex = true},
 };
 
 /* ---- showing --------------------------------------------------------------------------------------------------------------------- */
@@ -41,7 +41,7 @@ static void number(struct events *e, int64_t v)
 	cli_table_cell(&e->list.table, NULL, fw_str(text));
 }
 
-/* Property, section and id are what POST /v1/events was given. */
+/* property, section and id are those of POST /v1/events. */
 static void event_json(struct fw_json *j, const char *key, const struct fw_event *v)
 {
 	fw_json_object(j, key);
@@ -67,7 +67,7 @@ static void event_cells(struct events *e, const struct fw_event *v)
 	number(e, v->id);
 }
 
-/* A row that we did not write is a text. */
+/* "row" is an object; if the row is not ours it is a string. */
 static void dead_json(struct events *e, const struct fw_dead_event *v)
 {
 	struct fw_json *j = cli_list_item(&e->list);
@@ -97,7 +97,7 @@ static void dead_cells(struct events *e, const struct fw_dead_event *v)
 	cli_table_cell(&e->list.table, CLI_DIM, v->row);
 }
 
-/* Is the next one shown? It is counted. */
+/* Count the next event. Is it shown? */
 static bool is_shown(struct events *e)
 {
 	if (!e->counting && e->skip) {
@@ -145,7 +145,7 @@ static int walk(struct events *e, size_t limit, struct fw_err *err)
 		fw_store_event_list(st, e->after_id, limit, event_row, e, err);
 }
 
-/* From where on there are the last e->limit and not many more; e->skip of these. */
+/* Find a start with at least the last e->limit events behind it; e->skip: how many too many. */
 static int look_back(struct events *e, struct fw_err *err)
 {
 	int rc = 0;
@@ -181,12 +181,12 @@ static int show(struct events *e)
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!e->n && !e->list.as_json)
-		cli_note(c, e->dead ? "nothing was refused" : "no events%s", e->after_id > 0 ? " like that" :
-			" yet: 'feedwheel serve' takes what is pushed");
+		cli_note(c, e->dead ? "no dead letters" : "no events%s", e->after_id > 0 ? " match" :
+			" yet ('feedwheel serve' accepts pushed events)");
 	return CLI_OK;
 }
 
-/* ---- another try -------------------------------------------------------------------------------------------------------------------- */
+/* ---- retry -------------------------------------------------------------------------------------------------------------------- */
 
 struct retry {
 	struct fw_arena arena;
@@ -196,7 +196,7 @@ struct retry {
 	int64_t last_id, stored_n, refused_n;
 };
 
-/* Those that are no rows are counted, and stay. */
+/* Collect a dead letter. A row that cannot be parsed is counted as refused and stays. */
 static int retry_take(void *ctx, const struct fw_dead_event *v)
 {
 	struct retry *r = ctx;
@@ -215,7 +215,7 @@ static int retry_take(void *ctx, const struct fw_dead_event *v)
 	return r->arena.failed ? FW_ENOMEM : 0;
 }
 
-/* Refused again: what the store says now is the reason. */
+/* Refused again: store the new reason. */
 static int retry_refused(struct retry *r, struct fw_store *st, const struct fw_dead_event *dead, struct fw_err *err)
 {
 	struct fw_err why = *err;
@@ -226,7 +226,7 @@ static int retry_refused(struct retry *r, struct fw_store *st, const struct fw_d
 	return fw_str_eq(again.reason, dead->reason) ? 0 : fw_store_event_bury(st, &again, err);
 }
 
-/* First into the table, then away from those set aside: killed in between it is there twice, and the next try takes it away. */
+/* Store the events, then delete their dead letters. If killed in between, both exist; the next retry deletes the dead letters. */
 static int retry_put(struct retry *r, struct fw_store *st, size_t from, size_t n, struct fw_err *err)
 {
 	int rc = fw_store_event_put(st, &r->event[from], n, err);
@@ -274,7 +274,7 @@ static int retry(struct cli *c)
 	}
 	if (rc)
 		return cli_store_failed(c, &err);
-	return r->refused_n ? cli_fail(c, CLI_SOME, "%s refused again: 'feedwheel events --dead' shows them",
+	return r->refused_n ? cli_fail(c, CLI_SOME, "%s refused again ('feedwheel events --dead' lists them)",
 		cli_count(b, r->refused_n, "event was", "events were")) : CLI_OK;
 }
 
@@ -288,11 +288,11 @@ static int events_run(struct cli *c)
 	int rc;
 
 	if (cli_flag(c, "retry") && (e.dead || since || cli_value(c, "after") || cli_value(c, "limit")))
-		return cli_usage(c, "--retry takes all that were refused: it goes with --json only");
+		return cli_usage(c, "--retry stores all dead letters: it can only be combined with --json");
 	if (since && cli_value(c, "after"))
-		return cli_usage(c, "--since or --after, not both");
+		return cli_usage(c, "--since and --after exclude each other");
 	if (since && !fw_when_parse(fw_str(since), c->now_ms, &since_ms))
-		return cli_usage(c, "--since is a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
+		return cli_usage(c, "--since must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
 	if (!cli_value_int(c, "limit", 1, &limit) || !cli_value_int(c, "after", 0, &e.after_id))
 		return CLI_USAGE;
 	if (since)
@@ -305,19 +305,19 @@ static int events_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"dead", NULL, "those that the store refused, with the reason"},
-	{"since", "TIME", "only those pushed since then: 2h, 3d, today, yesterday, 2026-11-01, RFC 3339"},
-	{"after", "ID", "only those with a higher number: a cursor"},
-	{"limit", "N", "at most N: the last ones, or with --since and --after the first"},
+	{"dead", NULL, "list the dead letters: events that the store refused, with the reason"},
+	{"since", "TIME", "only events pushed since TIME: 2h, 3d, today, yesterday, 2026-11-01, RFC 3339"},
+	{"after", "ID", "only events with a higher number (a cursor)"},
+	{"limit", "N", "at most N: the last N; with --since or --after the first N"},
 	CLI_LIST_OPTIONS,
-	{"retry", NULL, "store what was refused, now that it may be taken"},
+	{"retry", NULL, "try again to store the dead letters"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_events = {
-	.name = "events", .args = "", .summary = "show what was pushed, and what of it was refused",
-	.about = "Oldest first; the last 20, or all with --json, --jsonl, --since or --after.\n"
-		"--retry takes what goes through away from those refused, and exits 1 when some are refused again.\n",
+	.name = "events", .args = "", .summary = "list pushed events; list or retry dead letters",
+	.about = "Oldest first. The last 20; with --json, --jsonl, --since or --after all.\n"
+		"--retry deletes the dead letters that could be stored. Exit status 1: some were refused again.\n",
 	.examples = "  feedwheel events --since 10m\n  feedwheel events --dead\n  feedwheel events --retry\n"
 		"  feedwheel events --jsonl --since 1d | jq -s 'group_by(.property) | map({(.[0].property): length}) | add'\n",
 	.option = OPTION, .run = events_run,

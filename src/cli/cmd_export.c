@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* export: all subscriptions as OPML 2.0, folders as nested outlines. What comes out goes in again with `import`. */
+/* export: print all subscriptions as OPML 2.0, folders as nested outlines. `import` reads the result. */
 #include <stdlib.h>
 
 #include "cli/cli.h"
@@ -8,7 +8,7 @@
 
 struct item {
 	struct fw_str folder, title, url, home;
-	size_t at; /* order of subscription */
+	size_t at; /* the order of subscription */
 };
 
 struct export {
@@ -78,7 +78,7 @@ static size_t depth_of(struct fw_str folder)
 	return n;
 }
 
-/* Close and open outlines until we are in `to`. */
+/* Close and open outlines to get from folder `from` to folder `to`. */
 static void walk(struct cli *c, struct fw_str from, struct fw_str to)
 {
 	size_t same = 0, have = depth_of(from), want = depth_of(to);
@@ -120,7 +120,7 @@ static void print(struct cli *c, const struct item *item, size_t n)
 	cli_out(c, "  </body>\n</opml>\n");
 }
 
-/* What the owner chose, as POST /v1/feeds takes it. */
+/* The user's choices, as POST /v1/feeds accepts them. */
 static int take_json(void *ctx, const struct fw_feed *f)
 {
 	struct cli_list *l = ctx;
@@ -178,8 +178,8 @@ static int export_run(struct cli *c)
 
 static const struct cli_option OPTION[] = {
 	{"folder", "FOLDER", "only this folder"},
-	{"json", NULL, "no OPML, but an array of what POST /v1/feeds takes"},
-	{"jsonl", NULL, "the same, one JSON object a line"},
+	{"json", NULL, "print a JSON array of objects for POST /v1/feeds instead"},
+	{"jsonl", NULL, "print the same, one JSON object per line"},
 	{NULL, NULL, NULL},
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* fetch URL: one shot with all limits and the address guard; JSON Feed 1.1 on stdout, nothing stored. */
+/* fetch URL: fetch one document with all limits and the address guard; print it as JSON Feed 1.1; store nothing. */
 #include "base/url.h"
 #include "cli/cli.h"
 #include "base/banned.h"
@@ -27,8 +27,8 @@ static int answer_print(struct cli *c, const struct fw_answer *a, struct fw_str 
 }
 
 /*
- * A feed that is subscribed is asked whole only when that is meant: its own visits ask whether it has changed (FRB 071). A store that cannot
- * be opened has no say in it.
+ * Is the URL subscribed, with a validator (ETag, Last-Modified)? Then an unconditional fetch needs --whole: the feed's visits
+ * send conditional requests (FRB 071). A store that cannot be opened does not prevent the fetch.
  */
 static bool subscribed(struct cli *c, struct fw_str url)
 {
@@ -54,8 +54,7 @@ static int fetch_run(struct cli *c)
 	if (fw_url_clean(&c->arena, fw_str(c->arg[0]), &url, &user, &pass, &err))
 		return cli_usage(c, "%s: %s", cli_shown(c, c->arg[0]), err.text);
 	if (!cli_flag(c, "whole") && subscribed(c, url))
-		return cli_fail(c, CLI_SOME, "%.*s: it is subscribed, so 'feedwheel fetch-now' asks whether it has changed; --whole fetches all of it "
-			"all the same", FW_STR_ARG(url));
+		return cli_fail(c, CLI_SOME, "%.*s: the feed is subscribed (to poll it, run 'feedwheel fetch-now'; to fetch all of it here, give --whole)", FW_STR_ARG(url));
 	rc = fw_fetch_url(c->config, url, user, pass, &a, &err);
 	if (rc)
 		return cli_fail(c, rc == FW_EINVAL ? CLI_CONFIG : CLI_SOME, "%.*s: %s", FW_STR_ARG(url), err.text);
@@ -67,16 +66,16 @@ static int fetch_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"raw", NULL, "leave HTML as it is in the document"},
-	{"whole", NULL, "also a feed that is subscribed, which its server may not like"},
-	{"timings", NULL, "say on stderr what took how long"},
-	{"json", NULL, "the same: it is JSON anyway"},
+	{"raw", NULL, "do not sanitize HTML"},
+	{"whole", NULL, "fetch also a subscribed feed, without a conditional request"},
+	{"timings", NULL, "print timings on stderr"},
+	{"json", NULL, "no effect: the output is always JSON"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_fetch = {
-	.name = "fetch", .args = "URL", .summary = "fetch one feed now and print it as JSON Feed 1.1; stores nothing",
-	.about = "Exit 0 when a feed was read, 1 when not: the reason is on stderr, and for a web page the feeds it names.\n",
+	.name = "fetch", .args = "URL", .summary = "fetch one feed and print it as JSON Feed 1.1; store nothing",
+	.about = "Exit status 0: it is a feed; 1: it is not. stderr then has the reason and, for a web page, the feeds it advertises.\n",
 	.examples = "  feedwheel fetch https://example.org/feed.xml\n  feedwheel fetch --timings example.org\n"
 		"  feedwheel fetch --allow-networks 127.0.0.0/8 http://localhost:8080/feed\n",
 	.option = OPTION, .min_args = 1, .max_args = 1, .run = fetch_run,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* fetch-now: feeds before everything else that is due. */
+/* fetch-now: make feeds due before everything else; with --wait print the outcomes. */
 #include <time.h>
 
 #include "cli/cli.h"
@@ -7,13 +7,13 @@
 
 #define LOOK_MS 100
 #define PATIENCE_MS FW_MINUTE_MS
-#define TOO_SOON_MS FW_MINUTE_MS /* since the last visit: what is new would not be out yet, and the server would not like it (FRB 070) */
+#define TOO_SOON_MS FW_MINUTE_MS /* since the last visit: new entries are unlikely and servers object (FRB 070) */
 #define FOUND 1 /* stops a list */
 
 struct wanted {
 	struct fw_feed feed;
-	int64_t last_id; /* of its visits, when it was asked for */
-	bool over;       /* nothing (more) to be waited for */
+	int64_t last_id; /* of its last visit before the request */
+	bool over;       /* done: nothing to wait for */
 };
 
 struct last {
@@ -32,7 +32,7 @@ static int visit_keep(void *ctx, const struct fw_visit *v)
 	return FOUND;
 }
 
-/* The last visit of a feed, entries that somebody pushed aside; id 0: it had none. */
+/* The feed's last visit, pushes excluded; id 0: none. */
 static int last_visit(struct cli *c, int64_t feed_id, struct fw_visit *out)
 {
 	struct fw_visit_query q = {.feed_id = feed_id};
@@ -52,7 +52,7 @@ static int find_all(struct cli *c, struct wanted *w)
 	for (int i = 0; !rc && i < c->arg_n; i++) {
 		rc = cli_feed(c, c->arg[i], false, &w[i].feed);
 		if (!rc && w[i].feed.status != FW_FEED_ACTIVE)
-			rc = cli_fail(c, CLI_SOME, "%s: it is %s: 'feedwheel resume' has it asked again", cli_shown(c, c->arg[i]),
+			rc = cli_fail(c, CLI_SOME, "%s: the feed is %s (to poll it again, run 'feedwheel resume')", cli_shown(c, c->arg[i]),
 				fw_feed_status_name(w[i].feed.status));
 		if (!rc)
 			rc = last_visit(c, w[i].feed.id, &v);
@@ -61,7 +61,7 @@ static int find_all(struct cli *c, struct wanted *w)
 	return rc;
 }
 
-/* --json: what became of one; v: the visit that was waited for, or NULL. */
+/* --json: the outcome for one feed. v: the visit that was waited for, or NULL. */
 static void item(struct cli_list *l, const struct wanted *w, bool asked, const struct fw_visit *v)
 {
 	struct fw_json *j;
@@ -79,7 +79,7 @@ static void item(struct cli_list *l, const struct wanted *w, bool asked, const s
 	cli_list_item_end(l);
 }
 
-/* Those that were just asked are not asked again; *left counts the others. */
+/* Skip the feeds that were visited less than a minute ago; *left counts the others. */
 static int not_too_soon(struct cli_list *l, struct wanted *w, int *left)
 {
 	struct cli *c = l->c;
@@ -96,14 +96,14 @@ static int not_too_soon(struct cli_list *l, struct wanted *w, int *left)
 			continue;
 		if (cli_flag(c, "wait") && !fw_visit_succeeded(w[i].feed.last_kind))
 			worst = CLI_SOME;
-		cli_note(c, "%s: it was asked %s: %s; --again asks all the same", cli_shown(c, c->arg[i]), cli_ago(c, ago, w[i].feed.last_visit_ms),
+		cli_note(c, "%s: skipped: polled %s: %s (to poll it again now, give --again)", cli_shown(c, c->arg[i]), cli_ago(c, ago, w[i].feed.last_visit_ms),
 			fw_visit_kind_name(w[i].feed.last_kind));
 		item(l, &w[i], false, NULL);
 	}
 	return worst;
 }
 
-/* Due before all others: the store tells the worker whose feed it is. */
+/* Make the feeds due before all others; the store notifies the workers that own them. */
 static int ask(struct cli *c, const struct wanted *w)
 {
 	struct fw_feed to = {.due_at_ms = FW_DUE_FIRST};
@@ -117,7 +117,7 @@ static int ask(struct cli *c, const struct wanted *w)
 	return 0;
 }
 
-/* What came of it, on one line. CLI_SOME: it failed. */
+/* Print a feed's outcome on one line. CLI_SOME: the visit failed. */
 static int tell(struct cli_list *l, const struct wanted *w, const struct fw_visit *v)
 {
 	bool ok = fw_visit_succeeded(v->kind);
@@ -144,7 +144,7 @@ static int tell(struct cli_list *l, const struct wanted *w, const struct fw_visi
 	return ok ? CLI_OK : CLI_SOME;
 }
 
-/* Look at those that are not over yet; *left counts them. */
+/* Check the feeds that are not done; *left counts those that remain. */
 static int look(struct cli_list *l, struct wanted *w, int *left, int *worst)
 {
 	struct cli *c = l->c;
@@ -184,14 +184,14 @@ static int wait_for_all(struct cli_list *l, struct wanted *w, int64_t patience_m
 	for (int i = 0; i < c->arg_n; i++) {
 		if (w[i].over)
 			continue;
-		(void)cli_fail(c, CLI_SOME, "%s: no visit yet; it stays first in line ('feedwheel status' shows who is working)",
+		(void)cli_fail(c, CLI_SOME, "%s: not fetched within the timeout; it stays first in the queue ('feedwheel status' shows the workers)",
 			cli_shown(c, c->arg[i]));
 		item(l, &w[i], true, NULL);
 	}
 	return CLI_SOME;
 }
 
-/* Not waited for. */
+/* Print the feeds that are now due, without waiting. */
 static void asked(struct cli_list *l, const struct wanted *w, bool words)
 {
 	struct cli *c = l->c;
@@ -202,7 +202,7 @@ static void asked(struct cli_list *l, const struct wanted *w, bool words)
 		item(l, &w[i], true, NULL);
 		if (l->as_json || !words)
 			continue;
-		cli_out(c, "first in line ");
+		cli_out(c, "first in the queue ");
 		cli_out_safe(c, w[i].feed.url);
 		cli_out(c, "\n");
 	}
@@ -227,8 +227,8 @@ static int fetch_all(struct cli_list *l, struct wanted *w, int64_t patience_ms)
 	if (rc)
 		return rc;
 	if (!workers || newest.paused) {
-		cli_note(c, "%s; what was asked for comes first then", newest.paused ? "all work is paused until 'feedwheel resume --all'" :
-			"nobody is working on this store: 'feedwheel run' does");
+		cli_note(c, "%s; the feeds come first then", newest.paused ? "all workers are paused until 'feedwheel resume --all'" :
+			"no worker is running on this store (to start workers, run 'feedwheel run')");
 		asked(l, w, false);
 		return wait ? CLI_SOME : CLI_OK;
 	}
@@ -260,17 +260,17 @@ static int fetch_now_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"again", NULL, "also when it was asked less than a minute ago"},
-	{"wait", NULL, "until they were visited, and say what came of it"},
+	{"again", NULL, "poll also feeds that were polled less than a minute ago"},
+	{"wait", NULL, "wait for the visits and print their outcomes"},
 	{"timeout", "TIME", "wait no longer than this (1m)"},
 	CLI_LIST_OPTIONS,
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_fetch_now = {
-	.name = "fetch-now", .args = "FEED...", .summary = "have feeds fetched before everything else that is due",
-	.about = CLI_FEED_WORDS "Their workers take them within a second, also when all are busy; one that is being fetched at the moment is fetched\n"
-		"once more. Limits per host hold. With --wait: exit 1 when one failed or was not visited in time.\n",
+	.name = "fetch-now", .args = "FEED...", .summary = "fetch feeds before everything else that is due",
+	.about = CLI_FEED_WORDS "The workers fetch them within a second, even if all slots are busy. A feed that is being fetched now is fetched once more.\n"
+		"Limits per host apply. With --wait, exit status 1 means that a visit failed or timed out.\n",
 	.examples = "  feedwheel fetch-now example.org\n  feedwheel fetch-now --wait 12\n",
 	.option = OPTION, .min_args = 1, .max_args = -1, .run = fetch_now_run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* help; and what the shells' completions ask. */
+/* help: general help, one command, all settings; also the entry point of the shells' completions. */
 #include <stdarg.h>
 
 #include "cli/cli.h"
@@ -11,7 +11,7 @@ static void heading(struct cli *c, const char *text)
 	cli_out(c, "\n");
 }
 
-/* Help is wrapped wherever it goes: a pager is no terminal, and shows it on one. */
+/* Help is wrapped even if stdout is not a terminal: a pager shows it on one. */
 static void wrapped(struct cli *c, struct fw_str line, size_t hang)
 {
 	cli_wrap(&c->out, line, (size_t)c->term.width, hang);
@@ -30,7 +30,7 @@ static FW_PRINTF(3, 4) void words(struct cli *c, size_t hang, const char *fmt, .
 	fw_buf_finish(&line);
 }
 
-#define OPTION_COLUMN 25 /* where the meanings of options begin */
+#define OPTION_COLUMN 25 /* of the options' meanings */
 
 static void options_print(struct cli *c, const struct cli_option *o)
 {
@@ -46,7 +46,7 @@ static void options_print(struct cli *c, const struct cli_option *o)
 	fw_buf_finish(&left);
 }
 
-/* Names of settings that the command takes as options, those that count with an option of its own only or the others; *left: not taken. */
+/* The settings that the command accepts as options: with: only those that require another option; else only the others. *left: how many it does not accept. */
 static void settings_names(const struct cli_command *k, bool with, struct fw_buf *line, size_t *left)
 {
 	struct fw_str option;
@@ -90,7 +90,7 @@ static void settings_print(struct cli *c, const struct cli_command *k)
 	fw_buf_finish(&line);
 }
 
-/* A paragraph: its ends of lines are white space, but for those before an indented line. */
+/* Reflow a paragraph: a newline is white space, except before an indented line. */
 static void about_print(struct cli *c, const char *about)
 {
 	struct fw_buf text = FW_BUF_INIT(0);
@@ -104,7 +104,7 @@ static void about_print(struct cli *c, const char *about)
 	fw_buf_finish(&text);
 }
 
-/* Commands to be copied: a backslash joins what had to be broken. Words behind one stand three spaces or more apart. */
+/* Example commands, for copying: a wrapped command continues with a backslash. A remark follows a command after three or more spaces. */
 static void examples_print(struct cli *c, const char *examples)
 {
 	struct fw_str rest = fw_str(examples);
@@ -146,12 +146,12 @@ static void command_help(struct cli *c, const struct cli_command *k)
 		examples_print(c, k->examples);
 	}
 	cli_out(c, "\n");
-	words(c, 0, "Options of every command: 'feedwheel help'. What settings mean: 'feedwheel help settings'.");
+	words(c, 0, "Common options: 'feedwheel help'. All settings: 'feedwheel help settings'.");
 }
 
 static void general_help(struct cli *c)
 {
-	words(c, 0, "feedwheel collects feeds: it keeps your subscriptions, fetches what is due and stores every new entry once.");
+	words(c, 0, "feedwheel collects feeds: it polls each subscription when new entries are likely and stores every entry once.");
 	cli_out(c, "\n");
 	heading(c, "Usage");
 	cli_out(c, "  feedwheel [options] COMMAND [arguments]\n\n");
@@ -159,13 +159,13 @@ static void general_help(struct cli *c)
 	for (const struct cli_command *const *k = cli_commands; *k; k++)
 		words(c, 12, "  %-9s %s", (*k)->name, (*k)->summary);
 	cli_out(c, "\n");
-	heading(c, "Options of every command");
+	heading(c, "Common options");
 	options_print(c, cli_global_options);
-	words(c, OPTION_COLUMN, "  %-22s a setting that the command uses: 'feedwheel help settings'", "--NAME VALUE");
+	words(c, OPTION_COLUMN, "  %-22s any setting that the command uses; see 'feedwheel help settings'", "--NAME VALUE");
 	cli_out(c, "\n");
 	heading(c, "First steps");
 	cli_out(c, "  feedwheel add https://example.org/feed.xml\n  feedwheel run --once\n  feedwheel entries\n\n");
-	words(c, 0, "More on a command: 'feedwheel help COMMAND'. The manual: man feedwheel.");
+	words(c, 0, "Help for one command: 'feedwheel help COMMAND'. Manual: 'man feedwheel'.");
 }
 
 static void settings_help(struct cli *c)
@@ -174,8 +174,8 @@ static void settings_help(struct cli *c)
 	const struct fw_setting *s = fw_config_settings(&n);
 	struct fw_buf users = FW_BUF_INIT(0);
 
-	words(c, 0, "In the configuration file as \"name = value\" (feedwheel.conf(5)); as --name value on the command line of a command that uses it, and"
-		" of 'doctor'.");
+	words(c, 0, "A setting is a line \"name = value\" in the configuration file (feedwheel.conf(5)), or an option --name VALUE of a command that uses"
+		" it. 'doctor' accepts all settings.");
 	cli_out(c, "\n");
 	for (size_t i = 0; i < n; i++) {
 		cli_paint(&c->out, c->term.out_colour, CLI_BOLD, fw_str(s[i].name));
@@ -233,7 +233,7 @@ static void settings_json(struct fw_json *j)
 	fw_json_end(j);
 }
 
-/* Of one command, of the settings, or of all of it. */
+/* One command, the settings, or everything. */
 static void help_json(struct cli *c, const struct cli_command *k, bool settings)
 {
 	struct cli_json w;
@@ -266,7 +266,7 @@ static int help_run(struct cli *c)
 	if (cli_flag(c, "complete-line"))
 		cli_complete_line(c);
 	else if (c->arg_n > 1)
-		return cli_usage(c, "'%.60s' is one argument too many", c->arg[1]);
+		return cli_usage(c, "unexpected argument '%.60s'", c->arg[1]);
 	else if (cli_flag(c, "complete"))
 		cli_complete_words(c, topic);
 	else if (topic && !settings && !k)
@@ -285,15 +285,15 @@ static int help_run(struct cli *c)
 }
 
 static const struct cli_option HELP_OPTION[] = {
-	{"complete", NULL, "words and their meanings, for shell completions"},
-	{"complete-line", NULL, "what may follow in a command line, its words behind --; the last one is being written"},
-	{"sample-config", NULL, "a configuration file with every setting in a comment"},
-	{"json", NULL, "an object: commands, options, settings"},
+	{"complete", NULL, "list words and their meanings, for shell completions"},
+	{"complete-line", NULL, "complete the last word of the command line given after --"},
+	{"sample-config", NULL, "print a configuration file with every setting in a comment"},
+	{"json", NULL, "print a JSON object: commands, options, settings"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_help = {
-	.name = "help", .args = "[COMMAND|settings]", .summary = "help, also for one command or on the settings",
+	.name = "help", .args = "[COMMAND|settings]", .summary = "show help: general, for one command, or for all settings",
 	.examples = "  feedwheel help import\n  feedwheel help settings\n  feedwheel help --sample-config > feedwheel.conf.new\n",
 	.option = HELP_OPTION, .max_args = -1, .flags = CLI_NO_CONFIG, .run = help_run,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * import FILE: subscribe to what an OPML file or a list of addresses holds, in one transaction. Lines that cannot be used are
- * named and passed over. Nothing is fetched.
+ * import FILE: subscribe to the feeds of an OPML file or a list of URLs, in one transaction. Invalid lines are reported and
+ * skipped. Nothing is fetched.
  */
 #include <stdlib.h>
 
@@ -10,14 +10,14 @@
 #include "base/banned.h"
 
 #define IMPORT_MAX_BYTES ((size_t)256 << 20)
-#define SHOWN_MAX 50 /* complaints printed; the rest is counted */
+#define SHOWN_MAX 50 /* problems printed; the rest is counted */
 
 struct import {
 	struct cli *c;
-	const char *name; /* of the file, for people */
+	const char *name; /* of the file, for messages */
 	struct fw_feed_new *feed;
 	size_t n, cap, refused, repaired, shown;
-	struct fw_str folder; /* --folder: everything goes in there */
+	struct fw_str folder; /* --folder: the parent of all folders */
 };
 
 static void refuse(struct import *im, uint32_t line, const char *words)
@@ -65,7 +65,7 @@ static int take(struct import *im, const struct fw_opml_outline *o)
 	}
 	if (rc || room(im))
 		return FW_ENOMEM;
-	/* a title that is the address is none: export writes it so because OPML wants one */
+	/* a title equal to the URL is no title: export writes it because OPML requires one */
 	if (!fw_str_eq(o->title, o->url))
 		f.user_title = fw_arena_str(a, fw_str_trim(o->title));
 	f.home_page_url = fw_arena_str(a, o->home_page_url);
@@ -80,7 +80,7 @@ static int opml_outline(void *ctx, const struct fw_opml_outline *o)
 	return fw_str_ieq(o->type, FW_STR("vfolder")) ? 0 : take(ctx, o);
 }
 
-/* A repair loses nothing: it is told, and it is no failure. */
+/* A repair loses nothing: print a note, not an error. */
 static void opml_problem(void *ctx, uint32_t line, uint32_t column, const char *what, const char *repair)
 {
 	struct import *im = ctx;
@@ -90,7 +90,7 @@ static void opml_problem(void *ctx, uint32_t line, uint32_t column, const char *
 		cli_note(im->c, "%s:%u:%u: %s (%s)", im->name, line, column, what, repair);
 }
 
-/* What stands behind an address; newsboat's urls file writes a title as "~Title", with tags behind it. */
+/* The title after a URL. newsboat's urls file has "~Title" and then tags. */
 static struct fw_str listed_title(struct fw_str rest)
 {
 	struct fw_str tags;
@@ -134,7 +134,7 @@ static struct fw_str without_bom(struct fw_str text)
 static bool is_markup(struct fw_str text)
 {
 	text = fw_str_trim(without_bom(text));
-	/* UTF-16 with its mark is left to the OPML reader as well */
+	/* the OPML reader also decodes UTF-16 with a byte order mark */
 	return text.len >= 2 && (text.p[0] == '<' || (unsigned char)text.p[0] >= 0xfe || text.p[0] == 0);
 }
 
@@ -153,7 +153,7 @@ static int read_all(struct import *im, struct fw_str text)
 		return cli_fail(im->c, CLI_SOME, "%s: %s; nothing was imported", im->name, err.text);
 	if (!im->n && !im->refused)
 		return cli_fail(im->c, CLI_SOME,
-			"%s: no feeds in it: an OPML file has outlines with xmlUrl, a list has one address a line", im->name);
+			"%s: no feeds found (an OPML file needs outlines with xmlUrl, a list needs one URL per line)", im->name);
 	return 0;
 }
 
@@ -190,11 +190,11 @@ static int store_all(struct import *im)
 	for (size_t i = 0; i < im->n; i++)
 		existed += im->feed[i].existed;
 	if (im->shown > SHOWN_MAX)
-		(void)cli_fail(c, CLI_SOME, "%s: and %zu more like these", im->name, im->shown - SHOWN_MAX);
+		(void)cli_fail(c, CLI_SOME, "%s: and %zu more problems", im->name, im->shown - SHOWN_MAX);
 	if (cli_flag(c, "json"))
 		print_json(im, existed);
 	else
-		cli_out(c, "%s: %s added, %s subscribed already, %s refused\n", im->name, cli_number(x, (int64_t)(im->n - existed)),
+		cli_out(c, "%s: %s added, %s already subscribed, %s refused\n", im->name, cli_number(x, (int64_t)(im->n - existed)),
 			cli_number(y, (int64_t)existed), cli_number(z, (int64_t)im->refused));
 	return im->refused ? CLI_SOME : CLI_OK;
 }
@@ -216,16 +216,16 @@ static int import_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"folder", "FOLDER", "put everything into this folder"},
-	{"json", NULL, "an object: how many, and the feeds"},
+	{"folder", "FOLDER", "put all feeds and folders into this folder"},
+	{"json", NULL, "print a JSON object: counts and feeds"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_import = {
-	.name = "import", .args = "FILE", .summary = "subscribe to the feeds of an OPML file or a list of addresses",
-	.about = "FILE is OPML 2.0, with folders, or text with one address a line, a title behind it if you like, and # comments.\n"
-		"- is standard input. Lines that are no addresses are named and passed over (exit 1); all others are subscribed\n"
-		"in one transaction. Nothing is fetched meanwhile.\n",
+	.name = "import", .args = "FILE", .summary = "subscribe to the feeds of an OPML file or a list of URLs",
+	.about = "FILE is OPML 2.0 with folders, or text with one URL per line, optionally followed by a title, and # comments.\n"
+		"- is standard input. Invalid lines are reported and skipped (exit status 1); all others are subscribed in one\n"
+		"transaction. Nothing is fetched yet.\n",
 	.examples = "  feedwheel import subscriptions.opml\n  cut -f1 feeds.tsv | feedwheel import -\n"
 		"  newsboat -e | feedwheel import -\n",
 	.option = OPTION, .min_args = 1, .max_args = 1, .run = import_run,

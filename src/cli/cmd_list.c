@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* list: the subscriptions, as a table or as JSON. */
+/* list: list the subscriptions, as a table or as JSON. */
 #include "cli/cli.h"
 #include "base/banned.h"
 
 struct list {
 	struct cli_list out;
 	bool failing;
-	bool stacked; /* failing, and the terminal is too narrow for reason and address side by side */
+	bool stacked; /* failing, and the terminal is too narrow for reason and URL on one line */
 };
 
 static const struct cli_column PLAIN[] = {
@@ -14,8 +14,8 @@ static const struct cli_column PLAIN[] = {
 	{"ENTRIES", .right = true, .spare = 3}, {"TITLE", .flex = true, .most = 40}, {"URL", .flex = true},
 };
 static const struct cli_column FAILING[] = {
-	{"FEED", .right = true}, {"STATE"}, {"TIMES", .right = true, .spare = 1}, {"NEXT", .spare = 2},
-	{"WHY", .flex = true, .most = 90}, {"URL", .flex = true},
+	{"FEED", .right = true}, {"STATE"}, {"FAILURES", .right = true, .spare = 1}, {"DUE", .spare = 2},
+	{"REASON", .flex = true, .most = 90}, {"URL", .flex = true},
 };
 
 static void cell(struct list *l, const char *style, const char *text)
@@ -56,7 +56,7 @@ static void row(struct list *l, const struct fw_feed *f)
 
 #define REASON_COLUMN 16
 
-/* The reason whole, the address under it: both are there to be read, not to be guessed from their first words. */
+/* Two lines: the whole reason, below it the URL. Neither is cut. */
 static void failing_text(struct list *l, const struct fw_feed *f)
 {
 	struct cli *c = l->out.c;
@@ -72,9 +72,9 @@ static void failing_text(struct list *l, const struct fw_feed *f)
 	fw_buf_addf(&b, "\n%*s", REASON_COLUMN, "");
 	cli_fit(&b, &c->term, f->url, 0);
 	if (f->fail_n > 1)
-		fw_buf_addf(&b, "  %s", cli_count(text, f->fail_n, "time", "times"));
+		fw_buf_addf(&b, "  %s", cli_count(text, f->fail_n, "failure", "failures"));
 	if (cli_feed_is_asked(f))
-		fw_buf_addf(&b, "  next %s", due(c, f, text));
+		fw_buf_addf(&b, "  due %s", due(c, f, text));
 	cli_out_lines(c, fw_buf_str(&b), REASON_COLUMN);
 	fw_buf_finish(&b);
 }
@@ -104,7 +104,7 @@ static int status_value(struct cli *c, int *status)
 		if (strcmp(text, fw_feed_status_name((enum fw_feed_status)i)) == 0)
 			*status = i;
 	}
-	return text && *status < 0 ? cli_usage(c, "--status is active, paused, gone or quarantined, not '%.60s'", text) : 0;
+	return text && *status < 0 ? cli_usage(c, "--status must be active, paused, gone or quarantined, not '%.60s'", text) : 0;
 }
 
 static int list_run(struct cli *c)
@@ -130,16 +130,16 @@ static int list_run(struct cli *c)
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!l.out.n && !l.out.as_json)
-		cli_note(c, "%s", l.failing ? "no feed is failing" : "no feeds here: 'feedwheel add URL' subscribes");
+		cli_note(c, "%s", l.failing ? "no feed is failing" : "no feeds (to subscribe, run 'feedwheel add URL')");
 	return CLI_OK;
 }
 
 static const struct cli_option OPTION[] = {
 	{"folder", "FOLDER", "only this folder"},
 	{"match", "TEXT", "only feeds with TEXT in their URL or title"},
-	{"status", "STATUS", "only active, paused, gone or quarantined ones", "active paused gone quarantined"},
+	{"status", "STATUS", "only feeds that are active, paused, gone or quarantined", "active paused gone quarantined"},
 	{"failing", NULL, "only feeds whose last visit failed, with the reason"},
-	{"by-due", NULL, "by due time instead of age"},
+	{"by-due", NULL, "sort by due time instead of age"},
 	{"limit", "N", "at most N"},
 	CLI_LIST_OPTIONS,
 	{NULL, NULL, NULL},

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: ISC */
-/* plan: how long a run --once would take now, in which order it would go, and what no order can beat. */
+/* plan: forecast run --once: its duration, the order of its fetches, and the lower bound for any order. */
 #include "cli/cli.h"
 #include "api/foretell.h"
 #include "base/banned.h"
 
 #define FIRST_ROWS 20
 #define LAST_ROWS 5
-#define FAR_MS (10 * 365 * FW_DAY_MS) /* no feed waits as long */
+#define FAR_MS (10 * 365 * FW_DAY_MS) /* later than any due time */
 
 struct plan {
 	struct cli *c;
 	struct fw_foretell *f;
 	struct fw_foretell_rules rules;
-	struct fw_foretold made; /* under the rules */
+	struct fw_foretold made; /* the forecast under the rules */
 	size_t n, known;
 };
 
@@ -23,7 +23,7 @@ static struct fw_str seconds(struct cli *c, int64_t us)
 	return fw_arena_str(&c->arena, fw_str(fw_duration_text(text, us / 1000)));
 }
 
-/* A feed's address, or its number when it went away meanwhile. */
+/* A feed's URL; its number if the feed was removed meanwhile. */
 static const char *name(struct cli *c, int64_t feed_id, struct fw_feed *feed)
 {
 	struct fw_err err = {0};
@@ -44,7 +44,7 @@ static const char *host(struct cli *c, int64_t feed_id)
 	return fw_store_host(feed.url, text, sizeof(text)) ? fw_arena_printf(&c->arena, "%s", text) : "a host";
 }
 
-/* ---- what holds it up ------------------------------------------------------------------------------------------------------------- */
+/* ---- the bound ------------------------------------------------------------------------------------------------------------- */
 
 static void bound_words(struct plan *p)
 {
@@ -55,12 +55,12 @@ static void bound_words(struct plan *p)
 	if (m->bound_us == m->host_us && m->host_feed_id) {
 		cli_out_safe(p->c, fw_str(host(p->c, m->host_feed_id)));
 		cli_out(p->c, " has %s, %u at a time: %s", cli_count(n, (int64_t)m->host_n, "feed", "feeds"), p->rules.host_max,
-			p->rules.host_gap_us ? "with the pause between them they take so long in any order\n" : "they take so long in any order\n");
+			p->rules.host_gap_us ? "with the gap between fetches, that is the minimum\n" : "that is the minimum\n");
 	} else if (m->bound_us == m->longest_us && m->longest_feed_id) {
 		cli_out_safe(p->c, fw_str(name(p->c, m->longest_feed_id, &feed)));
-		cli_out(p->c, " alone takes so long\n");
+		cli_out(p->c, " alone takes that long\n");
 	} else {
-		cli_out(p->c, "%u slots have so much work; with more it would be faster\n", p->rules.slots);
+		cli_out(p->c, "that is the work divided by %u slots (to be faster, use more slots)\n", p->rules.slots);
 	}
 }
 
@@ -73,23 +73,23 @@ static void head(struct plan *p)
 	else
 		cli_out(p->c, "%s due", cli_count(n, (int64_t)p->n, "feed is", "feeds are"));
 	if (!p->known)
-		cli_out(p->c, ", never timed yet, so all of this is a guess");
+		cli_out(p->c, ", none timed yet, so this is a guess");
 	else if (p->known < p->n)
-		cli_out(p->c, ", %s never timed (taken as their host's average, or all feeds')", cli_number(n, (int64_t)(p->n - p->known)));
-	cli_out(p->c, "; %u slots, at most %u of a host", p->rules.slots, p->rules.host_max);
+		cli_out(p->c, ", %s not timed yet (estimated by the average of their host, or of all feeds)", cli_number(n, (int64_t)(p->n - p->known)));
+	cli_out(p->c, "; %u slots, at most %u per host", p->rules.slots, p->rules.host_max);
 	if (p->rules.host_gap_us)
-		cli_out(p->c, ", %.*s between two of it", FW_STR_ARG(seconds(p->c, p->rules.host_gap_us)));
+		cli_out(p->c, ", %.*s apart", FW_STR_ARG(seconds(p->c, p->rules.host_gap_us)));
 	cli_out(p->c, "\n");
 	cli_paint(&p->c->out, p->c->term.out_colour, CLI_BOLD, seconds(p->c, p->made.total_us));
-	cli_out(p->c, " foretold for order %s; no order is faster than ", p->rules.order);
+	cli_out(p->c, " forecast with order %s; lower bound for any order: ", p->rules.order);
 	cli_paint(&p->c->out, p->c->term.out_colour, CLI_BOLD, seconds(p->c, p->made.bound_us));
-	cli_out(p->c, ": ");
+	cli_out(p->c, "; ");
 	bound_words(p);
 }
 
 /* ---- the order ------------------------------------------------------------------------------------------------------------------------ */
 
-/* "wait 80 %, TLS 12 %": the two phases that take most. */
+/* "wait 80 %, TLS 12 %": the two longest phases. */
 static struct fw_str phases(struct cli *c, const struct fw_feed *feed)
 {
 	static const char *const WORD[FW_FORETELL_PHASES] = {"name", "connect", "TLS", "wait", "body"};
@@ -149,7 +149,7 @@ static void order(struct plan *p)
 	cli_table_end(&t);
 	if (whole)
 		return;
-	cli_out(p->c, "... %s more; the last:\n", cli_number(n, (int64_t)(p->n - FIRST_ROWS - LAST_ROWS)));
+	cli_out(p->c, "... %s more; the last ones:\n", cli_number(n, (int64_t)(p->n - FIRST_ROWS - LAST_ROWS)));
 	cli_table_init(&t, p->c, COLUMN, FW_N(COLUMN));
 	for (size_t i = p->n - LAST_ROWS; i < p->n; i++)
 		row(p, &t, i);
@@ -158,7 +158,7 @@ static void order(struct plan *p)
 
 /* ---- --compare ---------------------------------------------------------------------------------------------------------------------------- */
 
-/* Of the slots that can have work: with fewer feeds than slots the others say nothing. */
+/* The idle share of the slots that can have work: with fewer feeds than slots, the others do not count. */
 static double idle(const struct plan *p, const struct fw_foretold *m)
 {
 	return m->total_us ? 1 - (double)m->sum_us / ((double)m->total_us * (double)FW_MIN((size_t)p->rules.slots, p->n)) : 0;
@@ -196,7 +196,7 @@ static int compare_rows(struct plan *p, struct cli_table *t, struct fw_json *j)
 
 static int compare(struct plan *p)
 {
-	static const struct cli_column COLUMNS[] = {{"ORDER"}, {"TOTAL", .right = true}, {"OF THE BOUND", .right = true}, {"IDLE", .right = true}};
+	static const struct cli_column COLUMNS[] = {{"ORDER"}, {"TOTAL", .right = true}, {"/ BOUND", .right = true}, {"IDLE", .right = true}};
 	struct cli_table t;
 	int rc;
 
@@ -263,7 +263,7 @@ static int json(struct plan *p)
 
 /* ---- the command -------------------------------------------------------------------------------------------------------------------------------- */
 
-/* The settings' rules: they may be given as options, as any setting. --slots counts those of all workers. */
+/* The rules from the settings. --slots replaces workers x concurrency. */
 static int rules(struct plan *p)
 {
 	int64_t slots = 0;
@@ -272,7 +272,7 @@ static int rules(struct plan *p)
 	if (!cli_value_int(p->c, "slots", 1, &slots))
 		return CLI_USAGE;
 	if (slots > 1000000)
-		return cli_usage(p->c, "--slots: 1 to 1000000");
+		return cli_usage(p->c, "--slots must be 1 to 1000000");
 	if (slots)
 		p->rules.slots = (uint32_t)slots;
 	return 0;
@@ -297,7 +297,7 @@ static int plan_run(struct cli *c)
 	else if (cli_flag(c, "json"))
 		rc = json(&p);
 	else if (!p.n)
-		cli_note(c, "nothing is due%s", cli_flag(c, "all") ? "" : ": --all plans with every active feed");
+		cli_note(c, "nothing is due%s", cli_flag(c, "all") ? "" : " (to forecast with all active feeds, give --all)");
 	else {
 		head(&p);
 		if (cli_flag(c, "compare"))
@@ -311,17 +311,17 @@ static int plan_run(struct cli *c)
 
 static const struct cli_option OPTION[] = {
 	{"all", NULL, "all active feeds, not only those that are due"},
-	{"compare", NULL, "every order's total beside the others, instead of the order itself"},
-	{"slots", "N", "so many transfers at once, instead of workers x concurrency"},
-	{"all-rows", NULL, "the whole order, not only its beginning and its end"},
-	{"json", NULL, "an object"},
+	{"compare", NULL, "compare the totals of all orders instead of printing the fetches"},
+	{"slots", "N", "N concurrent transfers instead of workers x concurrency"},
+	{"all-rows", NULL, "all fetches, not only the first and the last"},
+	{"json", NULL, "print a JSON object"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_plan = {
-	.name = "plan", .args = "", .summary = "foretell a run: how long, in which order, and what holds it up",
-	.about = "By what is stored of each feed's visits; nothing is fetched. Settings such as --order, --host-max and --host-gap-ms\n"
-		"may be tried out. After a 'run --once' compare with what it says it took.\n",
+	.name = "plan", .args = "", .summary = "forecast a run: duration, order of fetches, bottleneck",
+	.about = "The forecast uses the stored durations of each feed's visits; nothing is fetched. Try settings such as --order, --host-max\n"
+		"and --host-gap-ms. The summary of 'run --once' compares forecast and result.\n",
 	.examples = "  feedwheel plan\n  feedwheel plan --all --compare --slots 64\n",
 	.option = OPTION, .run = plan_run,
 };

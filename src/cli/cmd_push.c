@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* push: entries from a file into a feed, as a publisher or an importer brings them; the same as POST /v1/feeds/{id}/entries. */
+/* push: store the entries of a file in a feed, like POST /v1/feeds/{id}/entries. */
 #include "cli/cli.h"
 #include "feedwheel/deliver.h"
 #include "base/banned.h"
 
-#define PATIENCE_MS (30 * FW_SECOND_MS) /* while a worker has the feed */
+#define PATIENCE_MS (30 * FW_SECOND_MS) /* waits this long while a worker has claimed the feed */
 
-/* The type that was given, or what the file's name says. */
+/* The content type: the option, else by the file's name. */
 static struct fw_str type_of(struct cli *c, const char *path)
 {
 	struct fw_str type = fw_str(cli_value(c, "content-type")), name = fw_str(path);
@@ -21,10 +21,10 @@ static int push_failed(struct cli *c, const char *path, const struct fw_err *err
 	if (err->rc == FW_EIO || err->rc == FW_EVERSION)
 		return cli_store_failed(c, err);
 	return cli_fail(c, CLI_SOME, "%s: %s%s", strcmp(path, "-") ? path : "standard input", err->text,
-		err->rc == FW_ELIMIT && strstr(err->text, "max_bytes") ? ": --max-body-bytes SIZE raises it" : "");
+		err->rc == FW_ELIMIT && strstr(err->text, "max_bytes") ? " (to raise it, give --max-body-bytes SIZE)" : "");
 }
 
-/* As POST /v1/feeds/{id}/entries answers, without the repairs. */
+/* Like the response of POST /v1/feeds/{id}/entries, without the repairs. */
 static void tell_json(struct cli *c, int64_t feed_id, const struct fw_delivered *d)
 {
 	struct cli_json w;
@@ -51,12 +51,12 @@ static void tell(struct cli *c, int64_t feed_id, const struct fw_delivered *d)
 			cli_count(new, d->visit.new_n, "new", "new"), cli_number(changed, d->visit.changed_n),
 			cli_number(known, (int64_t)(d->known_n + d->repeat_n)));
 	if (!d->entry_n)
-		cli_note(c, "the document holds no entries");
+		cli_note(c, "the document has no entries");
 }
 
 static int push_run(struct cli *c)
 {
-	const char *path = c->arg[1], *limit = fw_arena_printf(&c->arena, "the %lld bytes of max_body_bytes (--max-body-bytes SIZE raises it)",
+	const char *path = c->arg[1], *limit = fw_arena_printf(&c->arena, "the limit max_body_bytes of %lld bytes (to raise it, give --max-body-bytes SIZE)",
 		(long long)c->config->max_body_bytes);
 	struct fw_delivery_in in = {.content_type = type_of(c, path), .strict = true};
 	struct fw_delivered got;
@@ -81,15 +81,15 @@ out:
 }
 
 static const struct cli_option OPTION[] = {
-	{"content-type", "TYPE", "what it is, where the name does not tell: application/x-ndjson"},
-	{"json", NULL, "an object: how many are new, changed and known"},
+	{"content-type", "TYPE", "the type, if the file's name does not show it: application/x-ndjson"},
+	{"json", NULL, "print a JSON object: how many entries are new, changed, known"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_push = {
-	.name = "push", .args = "FEED FILE", .summary = "put entries from a file into a feed, as if they had been fetched",
-	.about = CLI_FEED_WORDS "FILE is JSON Feed, Atom or RSS, or one JSON Feed item a line (.ndjson, .jsonl); - is standard input. An entry that the feed\n"
-		"has already is not stored again. When and how the feed is fetched stays as it is. A server takes the same: feedwheel(1), HTTP.\n",
+	.name = "push", .args = "FEED FILE", .summary = "store entries from a file in a feed, as if they had been fetched",
+	.about = CLI_FEED_WORDS "FILE is JSON Feed, Atom or RSS, or one JSON Feed item per line (.ndjson, .jsonl); - is standard input. Entries that the feed\n"
+		"already has are not stored again. The feed's schedule does not change. Over HTTP: POST /v1/feeds/ID/entries, see 'man feedwheel'.\n",
 	.examples = "  feedwheel push 12 archive.xml\n  generate | feedwheel push --content-type application/x-ndjson example.org -\n",
 	.option = OPTION, .min_args = 2, .max_args = 2, .run = push_run,
 };

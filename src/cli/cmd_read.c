@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* read ENTRY: one entry, whole: what is known of it, then its text; through a pager on a terminal. */
+/* read ENTRY: print one entry, first its properties, then its text; through a pager on a terminal. */
 #include "cli/cli.h"
 #include "base/banned.h"
 
@@ -66,7 +66,7 @@ static void attachment_print(struct cli *c, const struct fw_attachment *a)
 	cli_out(c, more ? ")\n" : "\n");
 }
 
-/* 0; CLI_SOME: not all of it could be read. */
+/* 0; CLI_SOME: the entry's JSON could not be read, so members are missing. */
 static int head_print(struct cli *c, const struct fw_entry_row *r)
 {
 	struct fw_document *doc = cli_entry_whole(c, r);
@@ -142,7 +142,7 @@ static int read_run(struct cli *c)
 	int rc;
 
 	if (!cli_is_number(c->arg[0], &id))
-		return cli_usage(c, "an entry's number, as 'feedwheel entries' prints it, not '%.60s'", c->arg[0]);
+		return cli_usage(c, "ENTRY must be a number that 'feedwheel entries' prints, not '%.60s'", c->arg[0]);
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
@@ -155,15 +155,15 @@ static int read_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"raw", NULL, "its content as it came"},
-	{"json", NULL, "an object: an item of JSON Feed 1.1, with its content"},
-	{"no-pager", NULL, "print it, on a terminal too"},
+	{"raw", NULL, "do not sanitize the content"},
+	{"json", NULL, "print a JSON Feed 1.1 item with its content"},
+	{"no-pager", NULL, "do not use a pager"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_read_command = {
-	.name = "read", .args = "ENTRY", .summary = "show one entry, with its text",
-	.about = "ENTRY is the number that 'entries' prints. On a terminal it is shown by the program that PAGER names, or by less.\n",
+	.name = "read", .args = "ENTRY", .summary = "show one entry with its text",
+	.about = "ENTRY is a number that 'entries' prints. On a terminal the entry is shown by the pager in PAGER, else by less or more.\n",
 	.examples = "  feedwheel read 4711\n  feedwheel read 4711 --json | jq -r .content_html\n",
 	.option = OPTION, .min_args = 1, .max_args = 1, .run = read_run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* remove FEED...: unsubscribe; the feed's entries go too. */
+/* remove FEED...: unsubscribe and delete the feeds' entries. */
 #include "cli/cli.h"
 #include "base/banned.h"
 
@@ -33,7 +33,7 @@ static int remove_run(struct cli *c)
 	if (!feed)
 		return cli_fail(c, CLI_SOME, "out of memory");
 	rc = cli_store(c, 0);
-	/* all are looked up before the first is removed */
+	/* find all feeds before removing the first */
 	for (int i = 0; !rc && i < c->arg_n; i++)
 		rc = cli_feed(c, c->arg[i], true, &feed[i]);
 	if (rc)
@@ -41,7 +41,7 @@ static int remove_run(struct cli *c)
 	cli_list_begin(&l, c, NULL, 0);
 	for (int i = 0; i < c->arg_n; i++) {
 		rc = fw_store_unsubscribe(c->store, feed[i].id, &err);
-		if (rc == FW_ENOTFOUND) /* named twice, or somebody else was faster: it is gone all the same */
+		if (rc == FW_ENOTFOUND) /* named twice, or removed by another process meanwhile */
 			continue;
 		if (rc)
 			break;
@@ -57,8 +57,8 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_remove = {
-	.name = "remove", .args = "FEED...", .summary = "unsubscribe from feeds and forget their entries",
-	.about = "FEED is a feed's number (12) or its whole URL. To stop asking without forgetting: 'feedwheel pause'.\n",
+	.name = "remove", .args = "FEED...", .summary = "unsubscribe from feeds and delete their entries",
+	.about = "FEED is a feed's number (12) or its whole URL. To stop polling but keep the entries: 'feedwheel pause'.\n",
 	.examples = "  feedwheel remove https://example.org/feed.xml\n  feedwheel remove 12\n",
 	.option = OPTION, .min_args = 1, .max_args = -1, .flags = CLI_EXACT_FEED, .run = remove_run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* run: turn the wheel. The engine does it; here are its progress line and the summary. */
+/* run: start the engine's master; show its progress; print the summary. */
 #include <errno.h>
 #include <signal.h>
 
@@ -11,7 +11,7 @@
 
 struct session {
 	struct cli_progress progress;
-	uint64_t kind[FW_VISIT_KIND_N]; /* visits of this run, by how they ended */
+	uint64_t kind[FW_VISIT_KIND_N]; /* visits of this run by outcome */
 };
 
 static void progress(void *ctx, const struct fw_run_stats *s)
@@ -42,19 +42,19 @@ static bool is_failure(size_t kind)
 	return kind != FW_VISIT_NONE && kind != FW_VISIT_OK && kind != FW_VISIT_SAME && kind != FW_VISIT_NOT_MODIFIED;
 }
 
-/* What the run could not go below, in words. */
+/* Print the lower bound of the run's duration and its cause. */
 static void bound_text(struct cli *c, const struct fw_run_course *p)
 {
 	char a[FW_RFC3339_MAX];
 
-	cli_out(c, "no order is faster than %s: ", fw_duration_text(a, p->bound_us / 1000));
+	cli_out(c, "lower bound for any order %s: ", fw_duration_text(a, p->bound_us / 1000));
 	if (p->bound_us == p->host_us && p->host[0]) {
 		cli_out_safe(c, fw_str(p->host));
-		cli_out(c, " has %s and its limits\n", cli_count(a, p->host_n, "feed", "feeds"));
+		cli_out(c, " has %s and limits per host\n", cli_count(a, p->host_n, "feed", "feeds"));
 	} else if (p->bound_us == p->longest_us) {
-		cli_out(c, "the slowest feed takes so long\n");
+		cli_out(c, "the slowest feed takes that long\n");
 	} else {
-		cli_out(c, "%s go at a time\n", cli_number(a, p->slots));
+		cli_out(c, "the work of %s slots\n", cli_number(a, p->slots));
 	}
 }
 
@@ -63,7 +63,7 @@ static int64_t percent_off(const struct fw_run_course *p)
 	return p->predicted_us ? (p->took_us - p->predicted_us) * 100 / p->predicted_us : 0;
 }
 
-/* Short runs are all beginning and end: nothing is to be learned from them. */
+/* Print forecast and bound. Runs under a second are dominated by start-up and shutdown, so they are not compared. */
 static void course_text(struct cli *c, const struct fw_run_course *p)
 {
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
@@ -72,7 +72,7 @@ static void course_text(struct cli *c, const struct fw_run_course *p)
 		return;
 	cli_out(c, "time     ");
 	if (p->predicted_us)
-		cli_out(c, "predicted %s, took %s (%+lld %%) until the last was read; ", fw_duration_text(a, p->predicted_us / 1000), fw_duration_text(b, p->took_us / 1000),
+		cli_out(c, "forecast %s, took %s (%+lld %%) until the last document was parsed; ", fw_duration_text(a, p->predicted_us / 1000), fw_duration_text(b, p->took_us / 1000),
 			(long long)percent_off(p));
 	bound_text(c, p);
 }
@@ -100,13 +100,13 @@ static void summary_text(struct cli *c, const struct session *r, const struct fw
 				sep = ", ";
 			}
 		}
-		cli_out(c, "%s'feedwheel list --failing' says why\n", *sep ? "; " : "");
+		cli_out(c, "%s'feedwheel list --failing' shows the reasons\n", *sep ? "; " : "");
 	}
 	if (s->stale || s->restarts)
-		cli_out(c, "trouble  %s came too late to be stored, %s anew\n", cli_count(a, (int64_t)s->stale, "visit", "visits"),
-			cli_count(b, (int64_t)s->restarts, "worker was started", "workers were started"));
+		cli_out(c, "trouble  %s too late to be stored, %s\n", cli_count(a, (int64_t)s->stale, "visit", "visits"),
+			cli_count(b, (int64_t)s->restarts, "worker restart", "worker restarts"));
 	if (s->total > 0 && (uint64_t)s->total > s->done)
-		cli_out(c, "left     %s due and not visited by this run\n",
+		cli_out(c, "left     %s due but not visited by this run\n",
 			cli_count(a, s->total - (int64_t)s->done, "feed was", "feeds were"));
 	cli_out_wrap(c, sizeof("done    "));
 }
@@ -160,7 +160,7 @@ static void summary_json(struct cli *c, const struct session *r, const struct fw
 	cli_object_end(&w, c);
 }
 
-/* Nothing is due: when is the next one? */
+/* Nothing is due: print when the next feed is. */
 static void idle_note(struct cli *c, const struct fw_store_stats *s, const char *remedy)
 {
 	char ago[FW_RFC3339_MAX], stamp[FW_RFC3339_MAX];
@@ -171,18 +171,18 @@ static void idle_note(struct cli *c, const struct fw_store_stats *s, const char 
 		cli_note(c, "nothing is due; the next feed is due %s (%s)%s", cli_ago(c, ago, s->next_due_ms), cli_stamp(stamp, s->next_due_ms), remedy);
 }
 
-/* Before anything is forked: the store is there, and there is something to do. Afterwards it is closed again. */
+/* Before forking: check that the store exists and has feeds, print notes; then close it again. */
 static int look_first(struct cli *c, struct fw_store_stats *out)
 {
 	struct fw_store_stats stats;
 	struct fw_control newest;
 	struct fw_err err = {0};
-	/* a service may start before its first feed is added, and before its server; for --once a missing store is a slip of the pen */
+	/* a service may start before its first feed is added, or before its database server; with --once a missing store is a mistake */
 	bool once = cli_flag(c, "once");
 	int rc = cli_store_try(c, once ? 0 : FW_STORE_CREATE, &err);
 
 	if (rc && !once && fw_store_is_remote(c->config->store) && (rc == FW_EIO || rc == FW_EAGAIN)) {
-		cli_note(c, "%s; the workers wait for it", err.text);
+		cli_note(c, "%s; the workers wait for the store", err.text);
 		return 0;
 	}
 	if (rc)
@@ -190,20 +190,20 @@ static int look_first(struct cli *c, struct fw_store_stats *out)
 	if (fw_store_stats(c->store, &stats, &err) || fw_store_control_take(c->store, -1, &newest, &err))
 		return cli_store_failed(c, &err);
 	if (newest.paused && once)
-		return cli_fail(c, CLI_SOME, "this store's workers are paused, so nothing was fetched: 'feedwheel resume --all' lets them go on");
+		return cli_fail(c, CLI_SOME, "nothing was fetched: this store's workers are paused (to resume, run 'feedwheel resume --all')");
 	if (newest.paused)
-		cli_note(c, "this store's workers are paused: 'feedwheel resume --all' lets them go on");
+		cli_note(c, "this store's workers are paused (to resume, run 'feedwheel resume --all')");
 	*out = stats;
 	if (stats.feed_n && !stats.due_n && !once && !newest.paused)
 		idle_note(c, &stats, "");
 	if (!stats.feed_n)
-		cli_note(c, "no feeds yet: 'feedwheel add URL' or 'feedwheel import FILE' subscribes");
+		cli_note(c, "no feeds yet (to subscribe, run 'feedwheel add URL' or 'feedwheel import FILE')");
 	fw_store_close(c->store);
 	c->store = NULL;
 	return 0;
 }
 
-/* The store once more: how visits ended, and what is kept of the run. */
+/* After the run: count its visits by outcome; store its record. */
 static int look_back(struct cli *c, struct session *r, const struct fw_run_stats *s)
 {
 	struct fw_visit_query q = {.run_id = s->run_id};
@@ -221,14 +221,14 @@ static int look_back(struct cli *c, struct session *r, const struct fw_run_stats
 	return rc;
 }
 
-/* "Read the configuration again", said while the store is still being opened or brought up to date, is for later: it kills nobody. */
+/* Block SIGHUP while the store is opened or upgraded: it would kill the process. The master unblocks it and reloads. */
 static void keep_hangups(void)
 {
 	sigset_t hangup;
 
 	sigemptyset(&hangup);
 	sigaddset(&hangup, SIGHUP);
-	sigprocmask(SIG_BLOCK, &hangup, NULL); /* the master takes it */
+	sigprocmask(SIG_BLOCK, &hangup, NULL); /* the master handles it */
 }
 
 static int run_run(struct cli *c)
@@ -238,7 +238,7 @@ static int run_run(struct cli *c)
 	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = progress, .reload = reload, .notify = true,
 		.anew = cli_anew(), .ctx = &r};
 	struct fw_err err = {0};
-	struct fw_store_stats before = {.due_n = 1}; /* of a store that is away nothing is known */
+	struct fw_store_stats before = {.due_n = 1}; /* the counts of an unreachable store are unknown */
 	int rc;
 
 	keep_hangups();
@@ -253,7 +253,7 @@ static int run_run(struct cli *c)
 		o.serve = cli_serve_body;
 	}
 	cli_progress_init(&r.progress, c, cli_flag(c, "progress"));
-	cli_flush(c); /* what is buffered here must not be written by children too */
+	cli_flush(c); /* or children would write the buffered output again */
 	rc = fw_sandbox_enter(c->config, FW_SANDBOX_MASTER, &err);
 	rc = rc ? rc : fw_run(c->config, &o, &stats, &err);
 	cli_serve_close(c);
@@ -268,24 +268,24 @@ static int run_run(struct cli *c)
 	if (cli_flag(c, "json"))
 		summary_json(c, &r, &stats);
 	else if (!before.due_n && !stats.done)
-		idle_note(c, &before, ": 'feedwheel list --by-due' shows what comes next");
+		idle_note(c, &before, " ('feedwheel list --by-due' shows the schedule)");
 	else
 		summary_text(c, &r, &stats);
 	return o.once && stats.failed ? CLI_SOME : CLI_OK;
 }
 
 static const struct cli_option OPTION[] = {
-	{"once", NULL, "fetch what is due, print a summary and leave"},
-	{"progress", NULL, "progress as a line every few seconds when stderr is no terminal"},
-	{"json", NULL, "the summary as JSON"},
+	{"once", NULL, "fetch what is due, print a summary, exit"},
+	{"progress", NULL, "print a progress line every few seconds if stderr is not a terminal"},
+	{"json", NULL, "print the summary as JSON"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_run = {
-	.name = "run", .args = "", .summary = "fetch what is due and keep going",
-	.about = "Keeps going until SIGTERM, ^C or 'feedwheel stop'; then what is in flight is finished and stored (a second signal\n"
-		"leaves at once; nothing is lost either way). SIGHUP reads the configuration again.\n"
-		"With --once: exit 0 when all went well, 1 when feeds failed.\n",
+	.name = "run", .args = "", .summary = "fetch feeds when they are due, until stopped",
+	.about = "Runs until SIGTERM, ^C or 'feedwheel stop', then finishes and stores what is in flight. A second signal exits at once;\n"
+		"nothing is lost either way. SIGHUP reloads the configuration.\n"
+		"Exit status of --once: 0 if all feeds succeeded, 1 if some failed.\n",
 	.examples = "  feedwheel run --once\n  feedwheel run --workers 2 --concurrency 500\n"
 		"  feedwheel run --once --allow-networks 127.0.0.0/8 --host-gap-ms 0\n",
 	.option = OPTION, .run = run_run,

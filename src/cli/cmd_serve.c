@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* serve: the HTTP server alone; and what run needs to start it beside the workers. */
+/* serve: run the HTTP server alone; also the functions with which `run` starts it beside the workers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include "http/serve.h"
 #include "base/banned.h"
 
-static int listen_fd = -1; /* of this process and its children: a server that is started anew goes on with it */
+static int listen_fd = -1; /* inherited by the children: a restarted server keeps using it */
 static char listen_text[16] = "-1";
 static const char *const ANEW[] = {"feedwheel", CLI_CHILD, listen_text, NULL};
 
@@ -27,7 +27,7 @@ int cli_serve_open(struct cli *c)
 	if (fw_serve_listen(c->config, &listen_fd, &err))
 		return cli_store_failed(c, &err);
 	(void)fw_snprintf(listen_text, sizeof(listen_text), "%d", listen_fd);
-	return fcntl(listen_fd, F_SETFD, 0) ? cli_fail(c, CLI_STORE, "the listening socket: %s", strerror(errno)) : 0;
+	return fcntl(listen_fd, F_SETFD, 0) ? cli_fail(c, CLI_STORE, "listening socket: %s", strerror(errno)) : 0;
 }
 
 const char *const *cli_anew(void)
@@ -43,7 +43,7 @@ int cli_child(char **argv)
 		return CLI_USAGE;
 	listen_fd = (int)fd;
 	if (listen_fd >= 0 && strcmp(argv[3], "server") != 0) {
-		close(listen_fd); /* a worker that lives on when the others have ended keeps no port */
+		close(listen_fd); /* a worker that outlives the others must not keep the port open */
 		listen_fd = -1;
 	}
 	return fw_run_child(argv[4], cli_serve_body, NULL);
@@ -81,7 +81,7 @@ static int serve_run(struct cli *c)
 	struct fw_err err = {0};
 	int rc;
 
-	if (cli_store_folder(c, &err)) /* a server may be the first that this store sees */
+	if (cli_store_folder(c, &err)) /* the server may be the first to use the store */
 		return cli_store_failed(c, &err);
 	rc = cli_serve_open(c);
 	if (rc)
@@ -98,14 +98,14 @@ static int serve_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"json", NULL, "a summary at the end, as an object"},
+	{"json", NULL, "print a JSON summary at the end"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_serve = {
-	.name = "serve", .args = "", .summary = "answer HTTP: take pushes, show what is stored",
-	.about = "Listens where the setting 'listen' says, until SIGTERM or ^C; then what was accepted is stored.\n"
-		"'feedwheel run --listen ADDRESS:PORT' does the same beside the workers.\n",
+	.name = "serve", .args = "", .summary = "run the HTTP server: accept pushes, serve the API",
+	.about = "Listens on the address of the setting 'listen' until SIGTERM or ^C, then stores what it has accepted.\n"
+		"'feedwheel run --listen ADDRESS:PORT' runs the server beside the workers.\n",
 	.examples = "  feedwheel serve --listen 127.0.0.1:8080\n  feedwheel serve --listen unix:/run/feedwheel.sock --spill-dir /var/spool/feedwheel\n",
 	.option = OPTION, .run = serve_run,
 };

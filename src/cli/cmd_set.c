@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-/* set, pause, resume: what the owner of a subscription may change. */
+/* set, pause, resume: change feeds, or pause and resume all workers. */
 #include "cli/cli.h"
 #include "base/banned.h"
 
-/* As it is now; somebody else may have changed it since, or removed it. */
+/* Print the changed feed. It is read again, because another process may have changed or removed it meanwhile. */
 static int changed(struct cli_list *l, const struct fw_feed *f, const char *done, struct fw_err *err)
 {
 	struct cli *c = l->c;
@@ -24,7 +24,7 @@ static int changed(struct cli_list *l, const struct fw_feed *f, const char *done
 	return 0;
 }
 
-/* Apply one change to every feed named; all are looked up before the first is changed. */
+/* Apply one change to all named feeds. All are found before the first is changed. */
 static int change(struct cli *c, const struct fw_feed *to, unsigned what, const char *done)
 {
 	struct fw_feed *feed = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*feed));
@@ -58,18 +58,18 @@ static int set_run(struct cli *c)
 	if (!cli_value_duration(c, "interval", &to.interval_ms))
 		return CLI_USAGE;
 	if (!what)
-		return cli_usage(c, "nothing to change: --title, --folder, --interval or --due");
+		return cli_usage(c, "nothing to change: give --title, --folder, --interval or --due");
 	return change(c, &to, what, "changed");
 }
 
-/* Feeds, or --all: the workers. 0, or an exit code when it has complained. */
+/* Feeds, or with --all the workers (then opens the store). 0, or an exit code after an error message. */
 static int which(struct cli *c, bool *all)
 {
 	*all = cli_flag(c, "all");
 	if (*all && c->arg_n)
-		return cli_usage(c, "--all is about the workers, URLs are about feeds: one of the two");
+		return cli_usage(c, "--all and FEED exclude each other: --all is for all workers, FEED for one feed");
 	if (!*all && !c->arg_n)
-		return cli_usage(c, "which feeds? Their numbers or URLs, or --all for the work of all machines");
+		return cli_usage(c, "missing argument: FEED, or --all for all workers on all machines");
 	return *all ? cli_store(c, 0) : 0;
 }
 
@@ -81,7 +81,7 @@ static int pause_run(struct cli *c)
 	if (rc)
 		return rc;
 	if (all)
-		return cli_tell_all(c, FW_CONTROL_PAUSE, "pause", "; those that start later wait until 'feedwheel resume --all'");
+		return cli_tell_all(c, FW_CONTROL_PAUSE, "pause", "; workers that start later wait until 'feedwheel resume --all'");
 	return change(c, &(struct fw_feed){.status = FW_FEED_PAUSED}, FW_SET_STATUS, "paused");
 }
 
@@ -93,16 +93,16 @@ static int resume_run(struct cli *c)
 	if (rc)
 		return rc;
 	if (all)
-		return cli_tell_all(c, FW_CONTROL_RESUME, "go on", "; those that start later do not wait any more");
+		return cli_tell_all(c, FW_CONTROL_RESUME, "resume", "; workers that start later do not wait");
 	return change(c, &(struct fw_feed){.status = FW_FEED_ACTIVE, .due_at_ms = c->now_ms},
 		FW_SET_STATUS | FW_SET_CRASH | FW_SET_DUE, "resumed");
 }
 
 static const struct cli_option OPTION[] = {
-	{"title", "TEXT", "show it under this title; \"\": under its own"},
-	{"folder", "FOLDER", "move it there; \"\": to the top"},
-	{"interval", "TIME", "ask every TIME (30m, 6h); 0: by its rhythm"},
-	{"due", NULL, "make it due now"},
+	{"title", "TEXT", "show the feed under this title; \"\": under its own"},
+	{"folder", "FOLDER", "move to this folder; \"\": to no folder"},
+	{"interval", "TIME", "poll every TIME (30m, 6h); 0: adapt to the feed"},
+	{"due", NULL, "make the feed due now"},
 	CLI_LIST_OPTIONS,
 	{NULL, NULL, NULL},
 };
@@ -115,23 +115,23 @@ const struct cli_command cli_set_command = {
 };
 
 static const struct cli_option ALL[] = {
-	{"all", NULL, "the workers on every machine, whatever feeds they have"},
-	{"json", NULL, "an array of objects; with --all an object"},
-	{"jsonl", NULL, "one JSON object a line"},
+	{"all", NULL, "all workers on all machines, instead of feeds"},
+	{"json", NULL, "print a JSON array of objects; with --all an object"},
+	{"jsonl", NULL, "print one JSON object per line"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_pause = {
-	.name = "pause", .args = "FEED...", .summary = "stop asking feeds, keep their entries; or stop all work",
-	.about = CLI_FEED_WORDS "With --all no feed is asked any more, by no machine, until 'resume --all': workers finish what is in flight, store it\n"
-		"and wait, and those that start later wait too. The feeds' own states do not change.\n",
+	.name = "pause", .args = "FEED...", .summary = "stop polling feeds but keep their entries; or pause all workers",
+	.about = CLI_FEED_WORDS "With --all the workers on all machines finish and store what is in flight, then wait until 'resume --all'. Workers that start\n"
+		"later wait too. The states of the feeds do not change.\n",
 	.examples = "  feedwheel pause https://example.org/feed.xml\n  feedwheel pause --all\n",
 	.option = ALL, .max_args = -1, .run = pause_run,
 };
 
 const struct cli_command cli_resume = {
-	.name = "resume", .args = "FEED...", .summary = "ask feeds again that were paused, gone or set aside; or all work",
-	.about = CLI_FEED_WORDS "With --all workers go on that were paused with --all.\n",
+	.name = "resume", .args = "FEED...", .summary = "poll paused, gone or quarantined feeds again; or resume all workers",
+	.about = CLI_FEED_WORDS "With --all, the workers that 'pause --all' has paused resume.\n",
 	.examples = "  feedwheel resume https://example.org/feed.xml\n  feedwheel resume --all\n",
 	.option = ALL, .max_args = -1, .run = resume_run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* show FEED: one feed, all that is known, and its last visits. */
+/* show FEED: print all data of one feed and its last visits. */
 #include "cli/cli.h"
 #include "api/websub.h"
 #include "base/banned.h"
@@ -22,7 +22,7 @@ static void when(struct cli *c, const char *name, int64_t at_ms, struct fw_str m
 	cli_out(c, "\n");
 }
 
-/* What its hub does, or why it does not. */
+/* The state of the subscription at the feed's hub. */
 static void hub_print(struct cli *c, const struct fw_feed *f)
 {
 	struct fw_websub w;
@@ -34,13 +34,13 @@ static void hub_print(struct cli *c, const struct fw_feed *f)
 	cli_line(c, "push", fw_str(cli_websub_words(c, &w)));
 }
 
-/* What it has brought of what it may a day, if that is much. */
+/* The used part of the daily quota; nothing for small feeds. */
 static void quota_print(struct cli *c, const struct fw_feed *f)
 {
 	struct fw_buf words = FW_BUF_INIT(0);
 
 	if (cli_quota_words(c, f->id, &words))
-		cli_line(c, "its day", fw_buf_str(&words));
+		cli_line(c, "quota", fw_buf_str(&words));
 	fw_buf_finish(&words);
 }
 
@@ -66,7 +66,7 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 	cli_line(c, "entries", fw_str(cli_number(n, f->entry_n)));
 	when(c, "subscribed", f->created_ms, FW_STR_NONE);
 	when(c, "visited", f->last_visit_ms, f->last_visit_ms ? fw_str(fw_visit_kind_name(f->last_kind)) : FW_STR_NONE);
-	when(c, "last good", f->last_ok_ms, FW_STR_NONE);
+	when(c, "last ok", f->last_ok_ms, FW_STR_NONE);
 	when(c, "last new", f->last_new_ms, FW_STR_NONE);
 	if (cli_feed_is_asked(f))
 		when(c, "due", f->due_at_ms <= FW_DUE_FIRST ? c->now_ms : f->due_at_ms, f->why);
@@ -77,16 +77,16 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 		cli_line(c, "error", cli_feed_error(f));
 		cli_out_wrap(c, CLI_LABEL_COLUMNS);
 		cli_line(c, "remedy", fw_str(cli_feed_remedy(c, f)));
-		cli_flush(c); /* not wrapped: it is there to be copied */
+		cli_flush(c); /* not wrapped, for copying */
 	}
-	cli_line(c, fw_feed_is_named(f) ? "names" : "moving to", f->redirect_url);
+	cli_line(c, fw_feed_is_named(f) ? "self link" : "moving to", f->redirect_url);
 	cli_line(c, "etag", f->etag);
 	cli_line(c, "modified", f->last_modified);
 	cli_line(c, "hub", f->hub);
 	hub_print(c, f);
 	quota_print(c, f);
 	if (f->username.len)
-		cli_line(c, "login", FW_STR("name and password are kept"));
+		cli_line(c, "login", FW_STR("name and password are stored"));
 	fw_buf_finish(&title);
 }
 
@@ -172,8 +172,8 @@ static int show_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"visits", "N", "the last N visits instead of 10"},
-	{"json", NULL, "an object with feed, visits and, if it brings much, quota"},
+	{"visits", "N", "show the last N visits (default 10)"},
+	{"json", NULL, "print a JSON object: feed, visits, and quota for large feeds"},
 	{NULL, NULL, NULL},
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* status: how many feeds in which state, what is due, who is working. */
+/* status: print the feeds by state, what is due, and the workers. */
 #include "cli/cli.h"
 #include "api/view.h"
 #include "base/banned.h"
 
 struct offline {
-	int64_t n, since_ms; /* of the first */
+	int64_t n, since_ms; /* since_ms: the earliest */
 };
 
 static int count_offline(void *ctx, const struct fw_record *r)
@@ -18,7 +18,7 @@ static int count_offline(void *ctx, const struct fw_record *r)
 	return 0;
 }
 
-/* Workers that say that no host answers them (kind "weather", feedwheel-store(7)). */
+/* Count the workers that report that no host responds (records of kind "weather", feedwheel-store(7)). */
 static int offline(struct cli *c, struct offline *out)
 {
 	struct fw_record_query q = {.kind = FW_STR("weather")};
@@ -27,7 +27,7 @@ static int offline(struct cli *c, struct offline *out)
 	return fw_store_record_list(c->store, &q, count_offline, out, &err) ? cli_store_failed(c, &err) : 0;
 }
 
-/* What is said besides the store's own numbers. */
+/* Data that is not in struct fw_store_stats. */
 struct extra {
 	struct offline off;
 	int64_t in_flight;
@@ -43,7 +43,7 @@ struct workers {
 
 static const struct cli_column COLUMN[] = {
 	{"WORKER"}, {"SINCE", .spare = 2}, {"VISITS", .right = true}, {"NEW", .right = true, .spare = 3},
-	{"FAILED", .right = true, .spare = 4}, {"IN FLIGHT", .right = true}, {"SIGN OF LIFE", .spare = 1},
+	{"FAILED", .right = true, .spare = 4}, {"IN FLIGHT", .right = true}, {"HEARTBEAT", .spare = 1},
 };
 
 static int worker_json(void *ctx, const struct fw_beat *b)
@@ -138,20 +138,20 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, const stru
 	}
 	cli_out(c, "\nentries  %s from %s", cli_number(a, s->entry_n), cli_count(b, s->visit_n, "visit", "visits"));
 	if (s->unindexed_n)
-		cli_out(c, "; a search does not see %s yet", cli_number(a, s->unindexed_n));
+		cli_out(c, "; %s not indexed for search yet", cli_number(a, s->unindexed_n));
 	cli_out(c, "\nnext     ");
 	if (s->next_due_ms == FW_NO_DATE)
-		cli_out(c, "nothing is scheduled\n");
+		cli_out(c, "no feed is scheduled\n");
 	else if (s->due_n || s->next_due_ms <= c->now_ms)
 		cli_out(c, "now\n");
 	else
 		cli_out(c, "%s (%s)\n", cli_ago(c, a, s->next_due_ms), cli_stamp(b, s->next_due_ms));
 	if (x->paused)
-		cli_out(c, "paused   all work, on every machine: 'feedwheel resume --all' lets it go on\n");
+		cli_out(c, "paused   all workers on all machines (to resume, run 'feedwheel resume --all')\n");
 	if (fw_config_room(c->config, &err))
-		cli_out(c, "disk     %s; entries wait\n", err.text);
+		cli_out(c, "disk     %s; new entries are not stored\n", err.text);
 	if (x->off.n)
-		cli_out(c, "network  seems to be down for %s since %s: no host answers; no feed is charged with it\n",
+		cli_out(c, "network  down for %s since %s: no host responds; feeds are not marked as failed\n",
 			cli_count(a, x->off.n, "worker", "workers"), cli_stamp(b, x->off.since_ms));
 	cli_out_wrap(c, sizeof("store   "));
 	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
@@ -159,7 +159,7 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, const stru
 	if (!rc && w.n)
 		cli_out(c, "\n");
 	else if (!rc)
-		cli_out(c, "workers  none: 'feedwheel run' starts them\n");
+		cli_out(c, "workers  none (to start them, run 'feedwheel run')\n");
 	cli_table_end(&table);
 	return rc ? cli_store_failed(c, &err) : CLI_OK;
 }
@@ -187,11 +187,11 @@ static int status_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"json", NULL, "an object"},
+	{"json", NULL, "print a JSON object"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_status = {
-	.name = "status", .args = "", .summary = "show feeds by state, what is due and who is working",
+	.name = "status", .args = "", .summary = "show feeds by state, what is due, and the workers",
 	.examples = "  feedwheel status\n  feedwheel status --json | jq .due\n", .option = OPTION, .run = status_run,
 };

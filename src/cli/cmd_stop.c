@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* stop, pause --all, resume --all: messages in the store to every worker on it, on whatever machine. */
+/* stop, pause --all, resume --all: send a message to all workers of the store, on all machines, through the store. */
 #include "cli/cli.h"
 #include "base/banned.h"
 
@@ -19,9 +19,9 @@ int cli_tell_all(struct cli *c, enum fw_control_kind kind, const char *to_do, co
 		fw_json_int(&w.j, "workers_told", (int64_t)workers);
 		cli_object_end(&w, c);
 	} else if (workers) {
-		cli_out(c, "told %zu worker%s to %s%s\n", workers, workers == 1 ? "" : "s", to_do, later);
+		cli_out(c, "sent to %zu worker%s: %s%s\n", workers, workers == 1 ? "" : "s", to_do, later);
 	} else {
-		cli_out(c, "nobody is working on this store%s\n", later);
+		cli_out(c, "no worker is running on this store%s\n", later);
 	}
 	return CLI_OK;
 }
@@ -33,18 +33,18 @@ static int stop_run(struct cli *c)
 	if (rc)
 		return rc;
 	if (!cli_flag(c, "all") && fw_store_is_remote(c->config->store))
-		return cli_usage(c, "other machines may work on this store too: --all stops them all, SIGTERM one 'feedwheel run'");
-	return cli_tell_all(c, FW_CONTROL_STOP, "finish and leave", "");
+		return cli_usage(c, "other machines may use this store too (to stop all workers, give --all; to stop one 'feedwheel run', send it SIGTERM)");
+	return cli_tell_all(c, FW_CONTROL_STOP, "finish and exit", "");
 }
 
 static const struct cli_option OPTION[] = {
-	{"all", NULL, "on every machine that works on this store"},
-	{"json", NULL, "an object"},
+	{"all", NULL, "on all machines that use this store"},
+	{"json", NULL, "print a JSON object"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_stop = {
-	.name = "stop", .args = "", .summary = "let every 'feedwheel run' on this store finish and leave",
-	.about = "What is in flight is finished and stored first. To stop one process only, send it SIGTERM.\n",
+	.name = "stop", .args = "", .summary = "stop every 'feedwheel run' on this store gracefully",
+	.about = "The workers first finish and store what is in flight. To stop one process only, send it SIGTERM.\n",
 	.examples = "  feedwheel stop\n  feedwheel stop --all\n", .option = OPTION, .run = stop_run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* feedwheel: sort the arguments, read the configuration, run one command, say how it went. */
+/* main(): parse the arguments, read the configuration, run one command, return its exit code. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static int start(struct cli *c)
 	return lost ? CLI_USAGE : rc;
 }
 
-/* What is still to be written; a reader who has left is no error, a disk that is full is. */
+/* Write the buffered output. A closed pipe is not an error; a full disk is. */
 static int finish(struct cli *c, int rc)
 {
 	cli_flush(c);
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is a disk that is full */
+	signal(SIGXFSZ, SIG_IGN); /* a file size limit is then reported as a failed write */
 	if (argc == 5 && strcmp(argv[1], CLI_CHILD) == 0)
 		return cli_child(argv);
 	fw_arena_init(&c.arena, 0);

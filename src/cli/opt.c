@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Arguments: feedwheel [options] COMMAND [options] [arguments]. An option is the command's own, a global one, or a setting
- * of the configuration that the command uses (--host-max 4); "--name value" and "--name=value" are the same, "--" ends the options. A setting that
- * is yes or no may stand alone (--relaxed) or be denied (--no-http2).
+ * Arguments: feedwheel [options] COMMAND [options] [arguments]. An option is one of the command's own, a common option, or a
+ * setting that the command uses (--host-max 4). "--name value" and "--name=value" are the same; "--" ends the options. A
+ * boolean setting may be given without a value (--relaxed) or negated (--no-http2).
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 #include "base/banned.h"
 
 const struct cli_option cli_global_options[] = {
-	{"store", "URL", "where all is kept: sqlite:PATH, postgres://, mysql://, redis://"},
-	{"config", "FILE", "configuration file instead of the usual ones"},
-	{"color", "WHEN", "auto, always or never", "auto always never"},
-	{"quiet", NULL, "no remarks on stderr, only errors"},
-	{"verbose", NULL, "log everything"},
-	{"help", NULL, "help, also for one command"},
-	{"version", NULL, "versions of feedwheel and the libraries in use"},
+	{"store", "URL", "the store: sqlite:PATH, postgres://..., mysql://..., redis://..."},
+	{"config", "FILE", "read this configuration file instead of the default one"},
+	{"color", "WHEN", "colours: auto, always or never", "auto always never"},
+	{"quiet", NULL, "print only errors on stderr, no notes"},
+	{"verbose", NULL, "log everything (log_level debug)"},
+	{"help", NULL, "show help, also for a command"},
+	{"version", NULL, "show the versions of feedwheel and its libraries"},
 	{NULL, NULL, NULL},
 };
 
-struct scan { /* where we are in argv */
+struct scan { /* position in argv */
 	struct cli *c;
 	char **argv;
 	int at, argc;
@@ -98,7 +98,7 @@ static bool is_given(const struct cli *c, struct fw_str name)
 	return false;
 }
 
-/* A setting that would mean nothing is refused: whoever gives it believes that it does something. */
+/* Refuse a setting that the command ignores: the user expects an effect. */
 static int setting_check(struct cli *c, const struct fw_setting *s)
 {
 	struct fw_buf name = FW_BUF_INIT(200), users = FW_BUF_INIT(1000);
@@ -108,8 +108,7 @@ static int setting_check(struct cli *c, const struct fw_setting *s)
 	cli_dashed(&name, s->name);
 	cli_users(&users, s);
 	if (!cli_uses(c->command, s, &option) || (option.len && !is_given(c, option)))
-		rc = cli_usage(c, "%.*s does nothing here%s%.*s: it is a setting of %.*s; put '%s = ...' into the configuration file, or give it to"
-			" one of these", FW_STR_ARG(fw_buf_str(&name)), option.len ? " without --" : "", FW_STR_ARG(option),
+		rc = cli_usage(c, "%.*s has no effect here%s%.*s: it is a setting of %.*s (to set it there, put '%s = ...' into the configuration file)", FW_STR_ARG(fw_buf_str(&name)), option.len ? " without --" : "", FW_STR_ARG(option),
 			FW_STR_ARG(fw_buf_str(&users)), s->name);
 	fw_buf_finish(&name);
 	fw_buf_finish(&users);
@@ -127,7 +126,7 @@ static int settings_check(struct cli *c)
 	return rc;
 }
 
-/* ---- one after another -------------------------------------------------------------------------------------------------- */
+/* ---- parsing -------------------------------------------------------------------------------------------------- */
 
 static int option_unknown(struct cli *c, struct fw_str name)
 {
@@ -155,7 +154,7 @@ static int option_unknown(struct cli *c, struct fw_str name)
 	return rc;
 }
 
-/* The option's value: behind "=", else the next argument. NULL when it has complained. */
+/* The option's value: after "=", else the next argument. NULL after an error message. */
 static const char *value_of(struct scan *s, struct fw_str name, struct fw_str behind)
 {
 	if (behind.p)
@@ -197,13 +196,13 @@ static int global_option(struct scan *s, const struct cli_option *o, struct fw_s
 	else if (strcmp(o->name, "config") == 0)
 		c->config_path = value;
 	else if (strcmp(value, "auto") && strcmp(value, "always") && strcmp(value, "never"))
-		return cli_usage(c, "--color is auto, always or never, not '%.60s'", value);
+		return cli_usage(c, "--color must be auto, always or never, not '%.60s'", value);
 	else
 		c->colour = value;
 	return 0;
 }
 
-/* Of a word behind a setting: is it its value? 1 is not, it may be a feed's number (--relaxed=1 is plain). */
+/* Is the word after a boolean setting its value? 1 and 0 are not: they may be feed numbers (--relaxed=1 is clear). */
 static bool is_yes_no(const char *word)
 {
 	static const char *const WORD[] = {"yes", "no", "true", "false", "on", "off"};
@@ -215,7 +214,7 @@ static bool is_yes_no(const char *word)
 	return false;
 }
 
-/* --name value of a setting; false: there is no such setting. */
+/* Parse --name value of a setting. False: no such setting. */
 static bool setting_option(struct scan *s, struct fw_str name, struct fw_str behind, int *rc)
 {
 	char word[80];
@@ -341,17 +340,18 @@ static int count_check(struct cli *c)
 	if (c->arg_n < k->min_args)
 		return cli_usage(c, "missing argument: %s%s", k->args,
 			strncmp(k->args, "FEED", 4) == 0 || strcmp(k->args, "ENTRY") == 0 ?
-			"; a number is written 12: an unquoted # begins a comment in the shell" : "");
+			"; write a number as 12, because an unquoted # starts a comment in the shell" : "");
 	if (k->max_args >= 0 && c->arg_n > k->max_args)
-		return cli_usage(c, "'%.60s' is one argument too many", c->arg[k->max_args]);
+		return cli_usage(c, "unexpected argument '%.60s'", c->arg[k->max_args]);
 	if (is_given(c, FW_STR("json")) && cli_as_lines(c))
-		return cli_usage(c, "--json or --jsonl, not both");
+		return cli_usage(c, "--json and --jsonl exclude each other");
 	return 0;
 }
 
 /*
- * All users of a machine can read a process's arguments, so a password does not stay in there: what looks like a login, up to the last @,
- * becomes "***", and so does the rest of an address with a pass... in it. Rather too much than too little: these are read by people only.
+ * All users of the machine can read a process's arguments, so passwords are removed from argv. Anything that looks like a
+ * login, up to the last @, becomes "***"; so does the rest of a URL that contains "pass". Hiding too much is harmless: the
+ * program reads its own copy.
  */
 static void hide_login(char *word)
 {
@@ -373,7 +373,7 @@ static void hide_login(char *word)
 	explicit_bzero(from + (end - to), (size_t)(to - from));
 }
 
-/* The arguments in memory of our own, and those that the system shows without passwords. NULL: out of memory. */
+/* Copy the arguments, then hide passwords in the original argv, which the system shows. NULL: out of memory. */
 static char **take_arguments(struct cli *c, int argc, char **argv)
 {
 	char **own = fw_arena_calloc(&c->arena, (size_t)(argc + 1), sizeof(*own));
@@ -459,7 +459,7 @@ bool cli_value_int(struct cli *c, const char *name, int64_t min, int64_t *out)
 	if (!text)
 		return true;
 	if (!fw_str_int(fw_str(text), &v) || v < min) {
-		(void)cli_usage(c, "--%s is a whole number from %lld up, not '%.60s'", name, (long long)min, text);
+		(void)cli_usage(c, "--%s must be a whole number of at least %lld, not '%.60s'", name, (long long)min, text);
 		return false;
 	}
 	*out = v;
@@ -474,6 +474,6 @@ bool cli_value_duration(struct cli *c, const char *name, int64_t *out_ms)
 		return true;
 	if (fw_duration_parse(fw_str(text), FW_SECOND_MS, out_ms))
 		return true;
-	(void)cli_usage(c, "--%s is a duration such as 90s, 15m, 2h or 1d, not '%.60s'", name, text);
+	(void)cli_usage(c, "--%s must be a duration such as 90s, 15m, 2h or 1d, not '%.60s'", name, text);
 	return false;
 }

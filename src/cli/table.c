@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* All commands, in the order in which the help shows them. A new command: its file, a line here, a line in meson.build, a
- * paragraph in feedwheel(1). */
+/*
+ * All commands, in the order of the help. A new command needs its file, a line here, a line in meson.build and a paragraph
+ * in feedwheel(1).
+ */
 #include "cli/cli.h"
 
 extern const struct cli_command cli_add, cli_import, cli_export, cli_remove, cli_set_command, cli_pause, cli_resume, cli_list,
