@@ -149,9 +149,9 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, const stru
 	if (x->paused)
 		cli_out(c, "paused   all workers on all machines (to resume, run 'feedwheel resume --all')\n");
 	if (fw_config_room(c->config, &err))
-		cli_out(c, "disk     %s; new entries are not stored\n", err.text);
+		cli_out(c, "disk     %s; nothing is fetched meanwhile\n", err.text);
 	if (x->off.n)
-		cli_out(c, "network  down for %s since %s: no host responds; feeds are not marked as failed\n",
+		cli_out(c, "network  seems to be down for %s since %s: no host responds; these visits do not count as failures\n",
 			cli_count(a, x->off.n, "worker", "workers"), cli_stamp(b, x->off.since_ms));
 	cli_out_wrap(c, sizeof("store   "));
 	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* timeline: a run as a picture, slot by slot; and which runs there are. */
+/* timeline: draw a run, one row per slot; or list the runs. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +10,8 @@
 #include "cli/timeline.h"
 #include "base/banned.h"
 
-#define BARS_MAX 50000       /* of one picture: a browser can still be asked to draw them */
-#define LIST_VISITS 2000000  /* of all runs */
+#define BARS_MAX 50000       /* in one picture: a browser can still draw them */
+#define LIST_VISITS 2000000  /* read to list the runs */
 
 /* ---- --list ------------------------------------------------------------------------------------------------------------------- */
 
@@ -25,7 +25,7 @@ struct runs {
 	size_t n, cap;
 };
 
-/* Visits come newest first, and those of one run mostly in a row. */
+/* Visits arrive newest first; those of one run are mostly adjacent, so the search goes backwards. */
 static int run_count(void *ctx, const struct fw_visit *v)
 {
 	struct runs *r = ctx;
@@ -80,7 +80,7 @@ static void runs_json(struct cli *c, const struct runs *r)
 
 static void runs_table(struct cli *c, const struct runs *r)
 {
-	static const struct cli_column COLUMN[] = {{"RUN"}, {"BEGAN"}, {"TOOK", .right = true}, {"FETCHES", .right = true}, {"FAILED", .right = true}};
+	static const struct cli_column COLUMN[] = {{"RUN"}, {"STARTED"}, {"TOOK", .right = true}, {"FETCHES", .right = true}, {"FAILED", .right = true}};
 	char text[FW_RFC3339_MAX], id[FW_RFC3339_MAX];
 	struct cli_table t;
 
@@ -96,7 +96,7 @@ static void runs_table(struct cli *c, const struct runs *r)
 	cli_table_end(&t);
 }
 
-/* A run that has ended knows when it began and how long it took, what lies before its first request and behind its last included. */
+/* A finished run has a record of its whole time, which includes the time before its first and after its last request. */
 static int run_whole(void *ctx, int64_t run_id, const struct fw_run_course *kept)
 {
 	struct runs *r = ctx;
@@ -128,7 +128,7 @@ static int list(struct cli *c)
 	else if (cli_as_json(c))
 		runs_json(c, &r);
 	else if (!r.n)
-		cli_note(c, "no run was kept: 'feedwheel run --once' makes one");
+		cli_note(c, "no runs yet (to make one, run 'feedwheel run --once')");
 	else
 		runs_table(c, &r);
 	free(r.run);
@@ -150,12 +150,12 @@ static int take(void *ctx, const struct fw_visit *v)
 {
 	struct timeline *t = ctx;
 
-	if (v->kind == FW_VISIT_PUSHED || v->kind == FW_VISIT_CRASH) /* none of our fetches */
+	if (v->kind == FW_VISIT_PUSHED || v->kind == FW_VISIT_CRASH) /* not fetches */
 		return 0;
 	return t->n == BARS_MAX ? FW_ELIMIT : timeline_add(t, v);
 }
 
-/* Beside the file, then in its place: what is there is whole. "-": stdout. */
+/* Write the picture to a temporary file, then rename it, so that the file is always complete. "-": stdout. */
 static int put(struct cli *c, const char *path, const struct fw_buf *b)
 {
 	char *beside;
@@ -173,13 +173,13 @@ static int put(struct cli *c, const char *path, const struct fw_buf *b)
 		good = false;
 	if (good && rename(beside, path) == 0)
 		return CLI_OK;
-	(void)cli_fail(c, CLI_SOME, "%s: cannot be written: %s", path, strerror(errno));
+	(void)cli_fail(c, CLI_SOME, "%s: cannot write the file: %s", path, strerror(errno));
 	if (f)
 		(void)unlink(beside);
 	return CLI_SOME;
 }
 
-/* What the picture's headline and legend tell; path: where it is, or NULL. */
+/* Print the picture's headline and legend as JSON. path: of the picture, or NULL. */
 static void tell_json(struct cli *c, const struct timeline *t, const char *path)
 {
 	const struct { const char *name; int64_t us; } BOUND[] = {
@@ -247,10 +247,10 @@ static int run_of(struct cli *c, int64_t *id)
 	rc = fw_store_visit_list(c->store, &q, newest, id, &err);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
-	return *id ? 0 : cli_fail(c, CLI_SOME, "no run was kept: 'feedwheel run --once' makes one");
+	return *id ? 0 : cli_fail(c, CLI_SOME, "no runs yet (to make one, run 'feedwheel run --once')");
 }
 
-/* What was kept of the run beside its visits; a run that keeps going has none, and one that was killed. */
+/* Read the run's record. A run without --once has none; nor has one that was killed. */
 static void recall(struct cli *c, struct timeline *t)
 {
 	struct fw_run_course kept;
@@ -294,7 +294,7 @@ static int picture(struct cli *c, const char *path, bool html)
 		recall(c, &t);
 	rc = fw_store_visit_list(c->store, &q, take, &t, &err);
 	if (rc == FW_ELIMIT && t.n == BARS_MAX)
-		rc = cli_fail(c, CLI_SOME, "run %lld has more than %d fetches, too many for a picture: --last 10m shows its last minutes", (long long)q.run_id,
+		rc = cli_fail(c, CLI_SOME, "run %lld has more than %d fetches, the limit of a picture (to draw its last minutes, give --last 10m)", (long long)q.run_id,
 			BARS_MAX);
 	else if (rc == FW_ENOMEM)
 		rc = cli_fail(c, CLI_SOME, "out of memory for a picture of %zu fetches", t.n);
@@ -303,7 +303,7 @@ static int picture(struct cli *c, const char *path, bool html)
 	else if (!t.n && last_ms)
 		rc = cli_fail(c, CLI_SOME, "run %lld fetched nothing in that time", (long long)q.run_id);
 	else if (!t.n)
-		rc = cli_fail(c, CLI_SOME, "there is no run %lld: 'feedwheel timeline --list' shows those that are kept", (long long)q.run_id);
+		rc = cli_fail(c, CLI_SOME, "no run %lld ('feedwheel timeline --list' lists the runs)", (long long)q.run_id);
 	else
 		rc = draw(c, &t, path, html);
 	timeline_finish(&t);
@@ -318,11 +318,11 @@ static int timeline_run(struct cli *c)
 	int rc;
 
 	if (!path && !cli_flag(c, "list") && !cli_as_json(c))
-		return cli_usage(c, "where to? -o run.html, or run.svg");
+		return cli_usage(c, "missing output file: give -o run.html or -o run.svg");
 	if (path && !html && !fw_str_ends(name, FW_STR(".svg")) && !fw_str_eq(name, FW_STR("-")))
-		return cli_usage(c, "'%.200s': a picture is .html (zoom, words under the pointer) or .svg", path);
+		return cli_usage(c, "the output file must end in .html (with zoom and details) or .svg, not '%.200s'", path);
 	if (cli_as_json(c) && fw_str_eq(name, FW_STR("-")))
-		return cli_usage(c, "the picture and the JSON cannot both go to standard output: -o FILE, or no -o");
+		return cli_usage(c, "--json and '-o -' both need standard output: give -o FILE, or no -o");
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
@@ -330,20 +330,20 @@ static int timeline_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"output", "FILE", "where to (-o): .html or .svg; -: SVG on stdout"},
-	{"run", "ID", "which run (default: the newest)"},
-	{"last", "TIME", "only what began in the last TIME (10m)"},
-	{"list", NULL, "the runs whose visits are kept, newest first"},
-	{"json", NULL, "an object: what held the run up; with --list an array of objects"},
-	{"jsonl", NULL, "one JSON object a line"},
+	{"output", "FILE", "write to FILE (-o): .html or .svg; -: SVG on stdout"},
+	{"run", "ID", "draw this run instead of the newest"},
+	{"last", "TIME", "only fetches that started in the last TIME (10m)"},
+	{"list", NULL, "list the runs whose visits are stored, newest first"},
+	{"json", NULL, "print the headline's data as a JSON object; with --list an array of objects"},
+	{"jsonl", NULL, "print one JSON object per line"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_timeline = {
-	.name = "timeline", .args = "", .summary = "draw a run: each fetch in its slot, and what held it up",
-	.about = "One lane for each slot that had work, one bar for each fetch, coloured by what its time went into: name look-up,\n"
-		"connection, TLS, waiting for the first byte, body, parse; a thin line above for the time it waited for its slot,\n"
-		"one below for that till it was stored. Failed ones are shaded. The headline says what held the run up.\n",
+	.name = "timeline", .args = "", .summary = "draw a run: its fetches by slot, and its bottleneck",
+	.about = "Each slot that was used is a row, each fetch a bar. Colours show its phases: name lookup, connection, TLS, waiting for\n"
+		"the first byte, body, parsing. A thin line above a bar shows the wait for the slot, one below it the wait until the result\n"
+		"was stored. Failed fetches are shaded. The headline names the bottleneck.\n",
 	.examples = "  feedwheel timeline -o run.html\n  feedwheel timeline --list\n  feedwheel timeline --run 1795000000000 -o run.svg\n",
 	.option = OPTION, .run = timeline_run,
 };

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: ISC */
-/* token add, list, remove: who may push, read and administrate over HTTP. */
+/* token add, list, remove: the access tokens of programs that push, read or administer over HTTP. */
 #include "cli/cli.h"
 #include "api/token.h"
 #include "base/banned.h"
 
-#define NOTE "a running server knows of it within seconds"
+#define NOTE "running servers apply this within seconds"
 
 static int failed(struct cli *c, const struct fw_err *err)
 {
 	switch (err->rc) {
 	case FW_EINVAL: return cli_fail(c, CLI_USAGE, "%s", err->text);
-	case FW_ENOTFOUND: return cli_fail(c, CLI_SOME, "%s ('feedwheel token list' shows all)", err->text);
+	case FW_ENOTFOUND: return cli_fail(c, CLI_SOME, "%s ('feedwheel token list' lists all)", err->text);
 	case FW_ELIMIT: return cli_fail(c, CLI_SOME, "%s", err->text);
 	default: return cli_store_failed(c, err);
 	}
 }
 
-/* --days or --until: 0, or an exit code when it has complained. */
+/* Parse --days or --until. 0, or an exit code after an error message. */
 static int end_of(struct cli *c, int64_t *until_ms)
 {
 	const char *text = cli_value(c, "until");
@@ -26,17 +26,17 @@ static int end_of(struct cli *c, int64_t *until_ms)
 	if (!cli_value_int(c, "days", 1, &days))
 		return CLI_USAGE;
 	if (days > 36500)
-		return cli_usage(c, "--days: 1 to 36500");
+		return cli_usage(c, "--days must be 1 to 36500");
 	if (text && days)
-		return cli_usage(c, "--days and --until say the same: one of the two");
+		return cli_usage(c, "--days and --until exclude each other");
 	if (days)
 		*until_ms = c->now_ms + days * FW_DAY_MS;
 	else if (text && (!fw_when_parse(fw_str(text), c->now_ms, until_ms) || *until_ms <= c->now_ms))
-		return cli_usage(c, "--until is a time to come, such as 2030-12-31 or 2030-12-31T18:00:00Z, not '%.60s'", text);
+		return cli_usage(c, "--until must be a future time such as 2030-12-31 or 2030-12-31T18:00:00Z, not '%.60s'", text);
 	return 0;
 }
 
-/* To which feeds and properties it is bound; nothing when it is not. */
+/* The feeds and properties to which the token is restricted; no members if it is not. */
 static void bound_show(struct fw_json *j, const struct fw_token *t)
 {
 	struct fw_str rest = t->bound;
@@ -58,7 +58,7 @@ static void bound_show(struct fw_json *j, const struct fw_token *t)
 	fw_json_end(j);
 }
 
-/* What is true of a token as long as it is there. */
+/* The members that never change. */
 static void members(struct fw_json *j, const struct fw_token *t)
 {
 	fw_json_str(j, "name", t->name);
@@ -77,7 +77,7 @@ static void members(struct fw_json *j, const struct fw_token *t)
 		fw_json_time(j, "until", t->until_ms);
 }
 
-/* `add` and `remove` tell of one token: what members it has, and, new, its text. */
+/* The output of `add` and `remove`. text: the new token, or NULL if removed. */
 static void one_json(struct cli *c, const struct fw_token *t, const char *text)
 {
 	struct cli_json w;
@@ -98,7 +98,7 @@ static int count(void *ctx, const struct fw_token *t)
 	return 0;
 }
 
-/* --feed and --property, each as often as they are given: 0, or an exit code when it has complained. */
+/* Collect all --feed and --property. 0, or an exit code after an error message. */
 static int bound_of(struct cli *c, struct fw_buf *bound)
 {
 	struct fw_err err = {0};
@@ -132,9 +132,9 @@ static int add(struct cli *c)
 	int rc, n = 0;
 
 	if (c->arg_n != 2)
-		return cli_usage(c, "whose token? 'feedwheel token add NAME --scope push'");
+		return cli_usage(c, "missing argument: NAME ('feedwheel token add NAME --scope push')");
 	if (!words)
-		return cli_usage(c, "what may it do? --scope push, read or admin, several with commas between");
+		return cli_usage(c, "missing option: --scope push, read or admin, or several separated by commas");
 	rc = end_of(c, &until_ms);
 	if (rc)
 		return rc;
@@ -155,10 +155,9 @@ static int add(struct cli *c)
 	fw_buf_finish(&bound);
 	if (rc)
 		return rc;
-	cli_note(c, "this is shown once; " NOTE);
+	cli_note(c, "the token is shown only once; " NOTE);
 	if (!fw_token_list(c->store, false, count, &n, &err) && n == 1)
-		cli_note(c, "it is the first one: nobody may push, read or administrate without a token any more, also on the"
-			" server's own machine");
+		cli_note(c, "this is the first token: from now on every client needs a token, also on the server's own machine");
 	return CLI_OK;
 }
 
@@ -168,7 +167,7 @@ static int take_away(struct cli *c)
 	int rc;
 
 	if (c->arg_n != 2)
-		return cli_usage(c, "which token? 'feedwheel token remove NAME'");
+		return cli_usage(c, "missing argument: NAME ('feedwheel token remove NAME')");
 	rc = cli_store(c, 0);
 	if (rc)
 		return rc;
@@ -184,7 +183,7 @@ static int take_away(struct cli *c)
 
 /* ---- list ---------------------------------------------------------------------------------------------------------------------- */
 
-static const struct cli_column COLUMN[] = {{"NAME"}, {"SCOPES"}, {"ONLY", .spare = 3}, {"MADE", .spare = 2}, {"USED", .spare = 1}, {"UNTIL"}};
+static const struct cli_column COLUMN[] = {{"NAME"}, {"SCOPES"}, {"ONLY", .spare = 3}, {"CREATED", .spare = 2}, {"USED", .spare = 1}, {"UNTIL"}};
 
 static bool is_over(const struct cli *c, const struct fw_token *t)
 {
@@ -202,7 +201,7 @@ static void row(struct cli_list *l, const struct fw_token *t)
 	cli_table_cell(&l->table, NULL, t->broken || !t->bound.p ? FW_STR("-") : t->bound);
 	cli_table_cell(&l->table, CLI_DIM, fw_str(cli_stamp(made, t->at_ms)));
 	cli_table_cell(&l->table, NULL, fw_str(cli_ago(l->c, used, t->used_ms)));
-	cli_table_cell(&l->table, t->broken || over ? CLI_RED : NULL, t->broken ? FW_STR("unreadable: remove it") : over ? FW_STR("has run out") :
+	cli_table_cell(&l->table, t->broken || over ? CLI_RED : NULL, t->broken ? FW_STR("unreadable: remove it") : over ? FW_STR("expired") :
 		t->until_ms == FW_NO_DATE ? FW_STR("forever") : fw_str(cli_stamp(until, t->until_ms)));
 }
 
@@ -248,7 +247,7 @@ static int list(struct cli *c)
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!l.n && !l.as_json)
-		cli_note(c, "no tokens: programs on the server's own machine need none ('feedwheel token add NAME --scope push')");
+		cli_note(c, "no tokens: only clients on the server's own machine have access (to add one, run 'feedwheel token add NAME --scope push')");
 	return CLI_OK;
 }
 
@@ -260,25 +259,25 @@ static int token_run(struct cli *c)
 		if (strcmp(c->arg[0], WHAT[i].word) == 0)
 			return WHAT[i].run(c);
 	}
-	return cli_usage(c, "token add, list or remove, not '%.60s'", c->arg[0]);
+	return cli_usage(c, "the argument must be add, list or remove, not '%.60s'", c->arg[0]);
 }
 
 static const struct cli_option OPTION[] = {
-	{"scope", "SCOPES", "add: what it may do: push, read, admin, or several with commas between", "push read admin"},
-	{"feed", "FEED", "add: it may push entries into this feed (number or URL), and no others; several: once for each"},
-	{"property", "NAME", "add: it may push events of this property, and no others; several: once for each"},
-	{"days", "N", "add: it is refused after N days"},
-	{"until", "TIME", "add: it is refused from TIME on (2030-12-31)"},
-	{"json", NULL, "an object; list: an array of objects"},
-	{"jsonl", NULL, "one JSON object a line"},
+	{"scope", "SCOPES", "add: permissions: push, read, admin, or several separated by commas", "push read admin"},
+	{"feed", "FEED", "add: permit only pushes of entries to this feed (number or URL); may be repeated"},
+	{"property", "NAME", "add: permit only pushes of events of this property; may be repeated"},
+	{"days", "N", "add: the token expires after N days"},
+	{"until", "TIME", "add: the token expires at TIME (2030-12-31)"},
+	{"json", NULL, "print a JSON object; list: an array of objects"},
+	{"jsonl", NULL, "print one JSON object per line"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_token = {
-	.name = "token", .args = "add|list|remove [NAME]", .summary = "tokens for programs that push or read over HTTP",
-	.about = "'add' prints a new token, once: the store keeps only its hash. As long as there is none, programs on the server's own machine\n"
-		"need none, and nobody else may do anything; with the first one, of whatever scope, everybody needs one for everything, this\n"
-		"machine too. A running server knows within seconds.\n",
+	.name = "token", .args = "add|list|remove [NAME]", .summary = "manage access tokens of HTTP clients",
+	.about = "'add' prints a new token. It is shown only once: the store has only its hash. While there is no token, clients on the server's\n"
+		"own machine have full access and all others none. From the first token on, whatever its scope, every client needs a token,\n"
+		"also on that machine. Running servers apply changes within seconds.\n",
 	.examples = "  feedwheel token add website --scope push\n  feedwheel token add blog --scope push --feed 12\n"
 		"  feedwheel token add backup --scope read --days 90\n"
 		"  feedwheel token list\n  feedwheel token remove website\n",

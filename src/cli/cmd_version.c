@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* version: print the versions of feedwheel and its libraries, and which stores are built in. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,7 @@
 #include "http/serve.h"
 #include "base/banned.h"
 
-/* What the libraries say of themselves, such as "libcurl/7.88.1 OpenSSL/3.0.19 ..., c-ares 1.18.1, ...". */
+/* Split a line such as "libcurl/7.88.1 OpenSSL/3.0.19 ..., c-ares 1.18.1, ..." into array elements. */
 static void libraries_json(struct fw_json *j, struct fw_str line)
 {
 	while (line.len) {
@@ -19,7 +20,7 @@ static void libraries_json(struct fw_json *j, struct fw_str line)
 	}
 }
 
-/* text: the libraries on a line; those of stores and sandbox have one of their own, with a word before it. */
+/* text: a line with the libraries, then lines for stores and sandbox that start with a label. */
 static void version_json(struct cli *c, struct fw_str text, const char *server)
 {
 	const char *name;
@@ -68,11 +69,11 @@ static int version_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"json", NULL, "an object"},
+	{"json", NULL, "print a JSON object"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_version = {
-	.name = "version", .args = "", .summary = "versions of feedwheel and the libraries in use",
+	.name = "version", .args = "", .summary = "show the versions of feedwheel and its libraries",
 	.examples = "  feedwheel version\n", .option = OPTION, .flags = CLI_NO_CONFIG, .run = version_run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* websub list, on, off: which feeds a hub brings, and how that goes. */
+/* websub list, on, off: list the subscriptions at hubs; switch them on or off. */
 #include "cli/cli.h"
 #include "api/websub.h"
 #include "base/banned.h"
@@ -16,7 +16,7 @@ static const char *note(const struct cli *c, const struct fw_websub *w, char tex
 	*style = NULL;
 	if (w->distrust_ms > c->now_ms) {
 		*style = CLI_YELLOW;
-		(void)fw_snprintf(text, 80, "missed something: asked as usual, trusted again %s", cli_ago(c, when, w->distrust_ms));
+		(void)fw_snprintf(text, 80, "missed entries: polled as usual, trusted again %s", cli_ago(c, when, w->distrust_ms));
 		return text;
 	}
 	return NULL;
@@ -77,14 +77,14 @@ static int take(void *ctx, const struct fw_websub *w)
 	return cli_gone(l->c);
 }
 
-/* What the list cannot show. */
+/* Warn if websub_url differs from the server's. */
 static int home_note(struct cli *c, struct fw_err *err)
 {
 	struct fw_websub_home home;
 	int rc = fw_websub_home(c->store, c->config, &c->arena, &home, err);
 
 	if (!rc && home.differs)
-		cli_note(c, "websub_url = %s here, but the server that asks hubs is called back below %.*s: give all servers the same",
+		cli_note(c, "websub_url is %s here, but the server with the hub thread uses %.*s (use the same websub_url for all servers)",
 			c->config->websub_url, FW_STR_ARG(home.base));
 	return rc;
 }
@@ -107,8 +107,8 @@ static int list(struct cli *c)
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!l.n && !l.as_json)
-		cli_note(c, c->config->websub_url ? "no feed has a hub that was asked yet ('feedwheel serve' asks them)" :
-			"no feed is subscribed at a hub: websub_url says where hubs reach you");
+		cli_note(c, c->config->websub_url ? "no feed is subscribed at a hub yet ('feedwheel serve' subscribes feeds)" :
+			"no feed is subscribed at a hub (to subscribe feeds, set websub_url to a URL at which hubs reach the server)");
 	return CLI_OK;
 }
 
@@ -120,7 +120,7 @@ static int switch_it(struct cli *c, bool on)
 	int rc;
 
 	if (c->arg_n != 2)
-		return cli_usage(c, "which feed? 'feedwheel websub %s URL'", on ? "on" : "off");
+		return cli_usage(c, "missing argument: FEED ('feedwheel websub %s FEED')", on ? "on" : "off");
 	rc = cli_store(c, 0);
 	rc = rc ? rc : cli_feed(c, c->arg[1], false, &f);
 	if (rc)
@@ -134,13 +134,13 @@ static int switch_it(struct cli *c, bool on)
 		fw_json_bool(&w.j, "on", on);
 		cli_object_end(&w, c);
 	} else {
-		cli_out(c, on ? "asking the hub of " : "leaving the hub of ");
+		cli_out(c, on ? "subscribing at the hub of " : "unsubscribing at the hub of ");
 		cli_out_safe(c, f.url);
 		cli_out(c, "\n");
 	}
 	if (on && !f.hub.len)
-		cli_note(c, "so far the feed names no hub (rssCloud is fine)");
-	cli_note(c, "a running server does so within seconds");
+		cli_note(c, "the feed names no WebSub hub so far (an rssCloud hub works too)");
+	cli_note(c, "a running server does this within seconds");
 	return CLI_OK;
 }
 
@@ -162,18 +162,19 @@ static int websub_run(struct cli *c)
 		if (strcmp(c->arg_n ? c->arg[0] : "list", WHAT[i].word) == 0)
 			return WHAT[i].run(c);
 	}
-	return cli_usage(c, "websub list, on or off, not '%.60s'", c->arg[0]);
+	return cli_usage(c, "the argument must be list, on or off, not '%.60s'", c->arg[0]);
 }
 
 static const struct cli_option OPTION[] = {
-	{"json", NULL, "list: an array of objects; on, off: an object"},
-	{"jsonl", NULL, "one JSON object a line"},
+	{"json", NULL, "list: print a JSON array of objects; on, off: an object"},
+	{"jsonl", NULL, "print one JSON object per line"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_websub = {
-	.name = "websub", .args = "[list|on|off] [FEED]", .summary = "feeds whose hub brings what is new",
-	.about = "A server with websub_url subscribes feeds at the hubs that they name (WebSub, rssCloud). 'off' leaves a feed's hub until 'on'.\n",
+	.name = "websub", .args = "[list|on|off] [FEED]", .summary = "list feeds that hubs push; switch that on or off",
+	.about = "A server with the setting websub_url subscribes feeds at the hubs that they name (WebSub, rssCloud). 'off' unsubscribes a feed\n"
+		"until 'on'.\n",
 	.examples = "  feedwheel websub\n  feedwheel websub off https://example.org/feed.xml\n",
 	.option = OPTION, .min_args = 0, .max_args = 2, .run = websub_run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* why FEED: when the feed is asked next, and for which reasons. */
+/* why FEED: print when the feed is polled next, and why then. */
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/url.h"
@@ -12,23 +12,23 @@
 static const char *not_asked(const struct fw_feed *f)
 {
 	switch (f->status) {
-	case FW_FEED_PAUSED: return "it is paused: 'feedwheel resume' asks it again";
-	case FW_FEED_GONE: return "it has ended (410 or expired): 'feedwheel resume' asks it now";
-	case FW_FEED_QUARANTINED: return "its visits killed a worker, so it is set aside: 'feedwheel resume' tries again";
+	case FW_FEED_PAUSED: return "it is paused (to poll it again, run 'feedwheel resume')";
+	case FW_FEED_GONE: return "it is gone (410 or expired; to poll it now, run 'feedwheel resume')";
+	case FW_FEED_QUARANTINED: return "it is quarantined because its visits crashed a worker (to try again, run 'feedwheel resume')";
 	default: return NULL;
 	}
 }
 
-/* ---- moves --------------------------------------------------------------------------------------------------------------------- */
+/* ---- redirects --------------------------------------------------------------------------------------------------------------------- */
 
 static int move_print(void *ctx, const struct fw_move *m)
 {
 	struct cli *c = ctx;
 	char stamp[FW_RFC3339_MAX];
 
-	cli_out(c, "  %s ", m->merged ? "one with" : "moved permanently from");
+	cli_out(c, "  %s ", m->merged ? "merged with" : "permanently redirected from");
 	cli_out_safe(c, m->from);
-	cli_out(c, m->merged ? ", which moved here, since %s\n" : ", since %s\n", cli_stamp(stamp, m->at_ms));
+	cli_out(c, m->merged ? ", which redirected to it, since %s\n" : ", since %s\n", cli_stamp(stamp, m->at_ms));
 	return 0;
 }
 
@@ -44,7 +44,7 @@ static int move_json(void *ctx, const struct fw_move *m)
 	return 0;
 }
 
-/* The feed that a word names; when none has that address any more, the one that moved away from there. */
+/* Find the feed that the argument names. If no feed has that URL, find the feed that was redirected from it. */
 static int find(struct cli *c, struct fw_feed *f)
 {
 	struct fw_str url, user, pass;
@@ -66,7 +66,7 @@ static int count_hops(void *ctx, const struct fw_visit *v)
 	return 0;
 }
 
-/* What redirects mean for it: nothing, when they are for now. */
+/* Print what redirects mean for the feed. A temporary redirect changes nothing. */
 static void redirect_print(struct cli *c, const struct fw_feed *f)
 {
 	struct fw_visit_query last = {.feed_id = f->id, .limit = 1};
@@ -76,22 +76,22 @@ static void redirect_print(struct cli *c, const struct fw_feed *f)
 
 	if (!f->redirect_url.len) {
 		if (!fw_store_visit_list(c->store, &last, count_hops, &hops, &err) && hops)
-			cli_out(c, "  its last visit was redirected for now (%s): its address is kept\n", cli_count(n, hops, "redirect", "redirects"));
+			cli_out(c, "  its last visit was redirected temporarily (%s): its URL stays\n", cli_count(n, hops, "redirect", "redirects"));
 		return;
 	}
 	if (fw_feed_is_named(f)) {
-		cli_out(c, "  its document names another address as its own since %s: ", cli_stamp(stamp, f->redirect_since_ms));
+		cli_out(c, "  its document has had another self link since %s: ", cli_stamp(stamp, f->redirect_since_ms));
 		cli_out_safe(c, f->redirect_url);
-		cli_out(c, "\n    that alone does not move it: a permanent redirect there would ('feedwheel add' takes the other)\n");
+		cli_out(c, "\n    only a permanent redirect changes its URL (to subscribe to the other one, run 'feedwheel add')\n");
 		return;
 	}
 	cli_out(c, "  redirected permanently to ");
 	cli_out_safe(c, f->redirect_url);
 	if (f->redirect_n)
-		cli_out(c, " since %s (%s): it will be its address when that stays so for a day\n", cli_stamp(stamp, f->redirect_since_ms),
+		cli_out(c, " since %s (%s): after a day that becomes its URL\n", cli_stamp(stamp, f->redirect_since_ms),
 			cli_count(n, f->redirect_n, "visit", "visits"));
 	else
-		cli_out(c, ", where no entry of this feed was found: its address is kept ('feedwheel add' takes the other)\n");
+		cli_out(c, ", where no entry of this feed was found: its URL stays (to subscribe to the other one, run 'feedwheel add')\n");
 }
 
 /* ---- 304 ------------------------------------------------------------------------------------------------------------------------ */
@@ -104,12 +104,12 @@ static void trust_print(struct cli *c, const struct fw_feed *f)
 	if (!fw_trust_of(f, c->now_ms, &t))
 		return;
 	if (t.level < 0)
-		cli_out(c, "  304 (not modified) is not trusted: its server said so on %s while there were new entries", cli_stamp(stamp, t.denied_ms));
+		cli_out(c, "  304 (not modified) is not trusted: on %s the server sent it although there were new entries", cli_stamp(stamp, t.denied_ms));
 	else if (t.level > 0)
 		cli_out(c, "  304 (not modified) is trusted: the last %s found the document unchanged", cli_count(n, t.level, "check", "checks"));
 	else
-		cli_out(c, "  304 (not modified) was never checked");
-	cli_out(c, "; the next unconditional request, which checks it, is sent from %s on\n", cli_stamp(until, t.until_ms));
+		cli_out(c, "  304 (not modified) was not checked yet");
+	cli_out(c, "; after %s it is checked by an unconditional request\n", cli_stamp(until, t.until_ms));
 }
 
 static void trust_json(struct fw_json *j, const struct cli *c, const struct fw_feed *f)
@@ -130,7 +130,7 @@ static void trust_json(struct fw_json *j, const struct cli *c, const struct fw_f
 
 /* ---- a backlog ----------------------------------------------------------------------------------------------------------------- */
 
-/* Late enough for a run to take it by its value; how many of its own intervals, or -1: it was never visited. */
+/* Is the feed so late that a run orders it by lateness (backlog_ms)? *intervals: its lateness in its own intervals; -1: never visited. */
 static bool is_behind(const struct cli *c, const struct fw_feed *f, double *intervals)
 {
 	int64_t late_ms = c->now_ms - f->due_at_ms, backlog_ms = c->config->backlog_ms;
@@ -146,38 +146,38 @@ static void behind_print(struct cli *c, const struct fw_feed *f)
 	if (!is_behind(c, f, &intervals))
 		return;
 	if (intervals < 0)
-		cli_out(c, "  its turn: never visited, it is among those that have every second place while a run is behind\n");
+		cli_out(c, "  late: never visited; while a run has a backlog, every second fetch is a feed like this\n");
 	else
-		cli_out(c, "  its turn: late by %.*f of its intervals; a run that is behind begins with those that are late by most\n",
+		cli_out(c, "  late: by %.*f of its intervals; a run with a backlog starts with the feeds that are late by the most intervals\n",
 			intervals < 10, intervals);
 }
 
-/* Whose limits hold for it, when that is not plain from its address. */
+/* Print the host whose limits apply, if it is not the URL's host. */
 static void host_print(struct cli *c, const struct fw_feed *f)
 {
 	char host[256], name[256];
 
 	if (!fw_url_host(f->url, name, sizeof(name)) || !fw_store_feed_host(f, host, sizeof(host)) || strcmp(host, name) == 0)
 		return;
-	cli_out(c, "  host_max and host_gap_ms hold for all at ");
+	cli_out(c, "  host_max and host_gap_ms apply to all feeds of ");
 	cli_out_safe(c, fw_str(host));
 	cli_out(c, " together\n");
 }
 
-/* Entries that wait for a later day. */
+/* The daily quota and deferred entries. */
 static void quota_print(struct cli *c, const struct fw_feed *f)
 {
 	struct fw_buf words = FW_BUF_INIT(0);
 
 	if (cli_quota_words(c, f->id, &words)) {
-		cli_out(c, "  its day: ");
+		cli_out(c, "  quota: ");
 		cli_out_safe(c, fw_buf_str(&words));
 		cli_out(c, "\n");
 	}
 	fw_buf_finish(&words);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------------------------------- */
+/* ---- output ----------------------------------------------------------------------------------------------------------------- */
 
 static int why_json(struct cli *c, const struct fw_feed *f)
 {
@@ -211,14 +211,14 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	return rc ? cli_store_failed(c, &err) : CLI_OK;
 }
 
-/* What its hub does, or why it does not. */
+/* The state of the subscription at the feed's hub. */
 static void hub_print(struct cli *c, const struct fw_feed *f)
 {
 	struct fw_websub hub;
 
 	if (fw_websub_get(c->store, f->id, &c->arena, &hub, NULL))
 		return;
-	cli_out(c, "  its hub ");
+	cli_out(c, "  hub ");
 	cli_out_safe(c, hub.hub);
 	cli_out(c, ": ");
 	cli_out_safe(c, fw_str(cli_websub_words(c, &hub)));
@@ -237,18 +237,18 @@ static int why_text(struct cli *c, const struct fw_feed *f)
 	if (not_asked(f))
 		cli_out(c, "\n  %s\n", not_asked(f));
 	if (f->status == FW_FEED_GONE)
-		cli_out(c, "  asked once again %s (%s)\n", cli_ago(c, ago, f->due_at_ms), cli_stamp(stamp, f->due_at_ms));
+		cli_out(c, "  polled once more %s (%s)\n", cli_ago(c, ago, f->due_at_ms), cli_stamp(stamp, f->due_at_ms));
 	else if (not_asked(f))
 		return CLI_OK;
 	else if (f->due_at_ms <= FW_DUE_FIRST)
-		cli_out(c, "\n  due now, before all others: somebody asked for it\n");
+		cli_out(c, "\n  due now, before all others, because of 'fetch-now'\n");
 	else if (f->due_at_ms <= c->now_ms)
 		cli_out(c, "\n  due now (since %s)\n", cli_stamp(stamp, f->due_at_ms));
 	else
 		cli_out(c, "\n  due %s (%s)\n", cli_ago(c, ago, f->due_at_ms), cli_stamp(stamp, f->due_at_ms));
 	behind_print(c, f);
 	cli_out(c, "  because: ");
-	cli_out_safe(c, f->why.len ? f->why : FW_STR("it is new and was never visited"));
+	cli_out_safe(c, f->why.len ? f->why : FW_STR("it is new and not visited yet"));
 	cli_out(c, "\n");
 	host_print(c, f);
 	trust_print(c, f);
@@ -258,7 +258,7 @@ static int why_text(struct cli *c, const struct fw_feed *f)
 	if (fw_move_list(c->store, f->id, move_print, c, &err))
 		return cli_store_failed(c, &err);
 	if (f->fail_n) {
-		cli_out(c, f->fail_n == 1 ? "  failed once: " : "  failed %u times in a row, lastly: ", f->fail_n);
+		cli_out(c, f->fail_n == 1 ? "  failed once: " : "  failed %u times in a row, last error: ", f->fail_n);
 		cli_out_safe(c, cli_feed_error(f));
 		cli_out(c, "\n");
 		cli_out_wrap(c, HANG);
@@ -267,7 +267,7 @@ static int why_text(struct cli *c, const struct fw_feed *f)
 			cli_out(c, "  remedy: ");
 			cli_out_safe(c, fw_str(remedy));
 			cli_out(c, "\n");
-			cli_flush(c); /* not wrapped: it is there to be copied */
+			cli_flush(c); /* not wrapped, for copying */
 		}
 	}
 	return CLI_OK;
@@ -290,12 +290,12 @@ static int why_run(struct cli *c)
 }
 
 static const struct cli_option OPTION[] = {
-	{"json", NULL, "an object"},
+	{"json", NULL, "print a JSON object"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_why = {
-	.name = "why", .args = "FEED", .summary = "say when a feed is asked next, and why then", .about = CLI_FEED_WORDS,
+	.name = "why", .args = "FEED", .summary = "explain when a feed is polled next", .about = CLI_FEED_WORDS,
 	.examples = "  feedwheel why https://example.org/feed.xml\n",
 	.option = OPTION, .min_args = 1, .max_args = 1, .run = why_run,
 };

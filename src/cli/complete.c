@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Shell completions. The shells' scripts only hand over the words of a line: what may follow is known here, from the tables of commands,
- * options and settings, and from the store (feeds, folders). Nothing is complained about, and nothing takes longer than a person waits.
+ * Shell completions. The shells' scripts pass the words of a command line; the candidates come from the tables of commands,
+ * options and settings, and from the store (feeds, folders). There are no error messages, and a slow store is abandoned.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,17 +10,17 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-#define PATIENCE_S 2      /* then the process ends: a store that is away does not hold up a line */
+#define PATIENCE_S 2      /* alarm() then ends the process, so that an unreachable store does not block the shell */
 #define FEEDS_MAX 500
 #define FOLDERS_MAX 500
 
 struct line {
 	struct cli *c;
 	const struct cli_command *command; /* or NULL */
-	struct fw_str cur;     /* what is being written */
-	struct fw_str before;  /* of it, what candidates begin with and values do not: "--order=" */
+	struct fw_str cur;     /* the word to complete */
+	struct fw_str before;  /* its part before the value, "--order=": output before each candidate */
 	size_t arg_n;          /* arguments of the command before cur */
-	struct fw_map seen;    /* folders */
+	struct fw_map seen;    /* folders already printed */
 };
 
 static void candidate(struct line *l, struct fw_str word, struct fw_str meaning)
@@ -39,7 +39,7 @@ static void option_print(struct cli *c, const struct cli_option *o)
 	cli_out(c, "--%s\t%s%s%s\n", o->name, o->arg ? o->arg : "", o->arg ? ": " : "", o->text);
 }
 
-/* Options that the command knows (NULL: those before one), through out. */
+/* Print the options that the command accepts (NULL: the common options and all settings). */
 static void options_walk(struct line *l, const struct cli_command *k)
 {
 	const struct cli_option *const LIST[] = {k ? k->option : NULL, cli_global_options};
@@ -84,7 +84,7 @@ void cli_complete_words(struct cli *c, const char *command)
 
 /* ---- from the store ------------------------------------------------------------------------------------------------------- */
 
-/* The store that the line, the environment or the configuration names, if it is there. */
+/* Open the store that the command line, the environment or the configuration names. False on any error. */
 static bool store_open(struct cli *c)
 {
 	struct fw_err err;
@@ -93,7 +93,7 @@ static bool store_open(struct cli *c)
 	return !cli_config_read(c, &c->config, &err) && !cli_store_try(c, FW_STORE_READ, &err);
 }
 
-/* By its number where one is being written; by its address, which https:// may be left out of where a part is enough. */
+/* Offer the feed's number if it matches the word, and its URL; without https:// if the command accepts a part of a URL. */
 static int feed_take(void *ctx, const struct fw_feed *f)
 {
 	struct line *l = ctx;
@@ -118,13 +118,13 @@ static void feeds(struct line *l)
 
 	if (!store_open(l->c))
 		return;
-	/* of very many feeds those that can be meant, but a number is no part of an address */
+	/* let the store filter, except for a number, which is not part of a URL */
 	if (!cli_is_number(l->cur.p, &id))
 		q.match = l->cur;
 	else
 		q.limit = 0;
 	if (fw_store_feed_list(l->c->store, &q, feed_take, l, &err))
-		return; /* with fewer than there are */
+		return; /* the candidates so far are enough */
 }
 
 static int folder_take(void *ctx, const struct fw_feed *f)
@@ -154,7 +154,7 @@ static void folders(struct line *l)
 	rc = fw_store_feed_list(l->c->store, &q, folder_take, l, &err);
 	fw_map_finish(&l->seen);
 	if (rc)
-		return; /* with fewer than there are */
+		return; /* the candidates so far are enough */
 }
 
 /* ---- values and arguments --------------------------------------------------------------------------------------------------- */
@@ -172,7 +172,7 @@ static void files(struct line *l)
 	cli_out(l->c, ":files\n");
 }
 
-/* What an argument's or a value's name in the help stands for: "FEED...", "[list|on|off]". */
+/* Print the candidates for a placeholder of the help texts: "FEED", "list|on|off". */
 static void named(struct line *l, struct fw_str kind)
 {
 	while (kind.p) {
@@ -263,7 +263,7 @@ static void value(struct line *l, struct fw_str name)
 
 /* ---- the line ----------------------------------------------------------------------------------------------------------------- */
 
-/* What a complete line's options would set: where the store is. */
+/* Apply an option that selects the store. */
 static void given(struct cli *c, struct fw_str name, const char *text)
 {
 	if (fw_str_eq(name, FW_STR("config")))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* An entry, as people see it; api/view.h has what scripts see. */
+/* Entries as text. api/view.h has them as JSON. */
 #include <stdlib.h>
 
 #include "base/url.h"
@@ -7,8 +7,8 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-#define BEGINNING_BYTES ((size_t)4096) /* of a content, enough for any title */
-#define READ_COLUMNS 100               /* longer lines are hard to read */
+#define BEGINNING_BYTES ((size_t)4096) /* of content, enough to make a title */
+#define READ_COLUMNS 100               /* wider lines are hard to read */
 
 static struct fw_str base_of(const struct fw_entry_row *r)
 {
@@ -20,7 +20,7 @@ static bool is_html(const struct fw_entry_row *r)
 	return r->content.len && r->content_type == FW_TEXT_HTML;
 }
 
-/* How the content begins, its pictures' words only where there are no others. Not safe for a terminal yet. */
+/* The start of the content as text; alternative texts of pictures only if there is no other text. Not escaped for a terminal. */
 static struct fw_str beginning(struct cli *c, const struct fw_entry_row *r)
 {
 	static const struct cli_term PLAIN = {.utf8 = true};
@@ -67,8 +67,8 @@ struct fw_document *cli_entry_whole(struct cli *c, const struct fw_entry_row *r)
 	fw_json_end(&j);
 	rc = rc ? rc : b.rc ? fw_err_set(&err, b.rc, "out of memory") : fw_parse(b.p, b.len, NULL, &doc, &err);
 	if (rc || !doc || !doc->entries) {
-		(void)cli_fail(c, CLI_SOME, "entry %lld: what is stored of its authors, tags and attachments cannot be read: %s", (long long)r->id,
-			rc ? err.text : "no object");
+		(void)cli_fail(c, CLI_SOME, "entry %lld: cannot read its stored authors, tags and attachments: %s", (long long)r->id,
+			rc ? err.text : "not an object");
 		fw_document_free(doc);
 		doc = NULL;
 	}
@@ -130,5 +130,5 @@ struct fw_entry_query cli_entry_query(int64_t id)
 
 int cli_entry_missing(struct cli *c, int64_t id)
 {
-	return cli_fail(c, CLI_SOME, "no entry has the number %lld ('feedwheel entries' prints those of the newest)", (long long)id);
+	return cli_fail(c, CLI_SOME, "no entry has the number %lld ('feedwheel entries' lists the newest)", (long long)id);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* A feed and a document, as people see them. Passwords are never among it; api/view.h has what scripts see. */
+/* Feeds and documents as text, never with passwords. api/view.h has them as JSON. */
 #include <stdlib.h>
 
 #include "cli/cli.h"
@@ -21,7 +21,7 @@ void cli_added_json(struct fw_json *j, const struct fw_feed_new *f)
 	fw_json_end(j);
 }
 
-/* The part of its day that it has used up; what it may not is in words when something waits. */
+/* The used part of the quota; the limits only if it is used up or entries are deferred. */
 bool cli_quota_words(struct cli *c, int64_t feed_id, struct fw_buf *out)
 {
 	char n[FW_RFC3339_MAX], bytes[FW_RFC3339_MAX], waiting[FW_RFC3339_MAX], stamp[FW_RFC3339_MAX];
@@ -29,11 +29,11 @@ bool cli_quota_words(struct cli *c, int64_t feed_id, struct fw_buf *out)
 
 	if (fw_quota_get(c->store, feed_id, c->now_ms, &q, NULL))
 		return false;
-	fw_buf_addf(out, "%s new entries, %s since %s", cli_number(n, q.new_n), cli_bytes(bytes, (uint64_t)q.bytes), cli_stamp(stamp, q.since_ms));
+	fw_buf_addf(out, "%s new entries and %s since %s", cli_number(n, q.new_n), cli_bytes(bytes, (uint64_t)q.bytes), cli_stamp(stamp, q.since_ms));
 	if (q.waiting_n || fw_quota_is_used_up(c->config, &q))
-		fw_buf_addf(out, ": all that it may till %s (feed_entries_max, feed_bytes_max)", cli_stamp(stamp, q.until_ms));
+		fw_buf_addf(out, ": used up until %s (feed_entries_max, feed_bytes_max)", cli_stamp(stamp, q.until_ms));
 	if (q.waiting_n)
-		fw_buf_addf(out, "; waiting: %s", cli_count(waiting, q.waiting_n, "entry", "entries"));
+		fw_buf_addf(out, "; deferred: %s", cli_count(waiting, q.waiting_n, "entry", "entries"));
 	return true;
 }
 
@@ -75,9 +75,9 @@ void cli_offer_feeds(struct cli *c, const struct fw_err *why, const struct fw_li
 	bool any = feeds != NULL;
 
 	if (strstr(why->text, "(OPML)"))
-		(void)cli_fail(c, CLI_SOME, "'feedwheel import FILE' subscribes to what such a list holds");
+		(void)cli_fail(c, CLI_SOME, "to subscribe to the feeds of an OPML list, run 'feedwheel import FILE'");
 	if (feeds)
-		(void)cli_fail(c, CLI_SOME, "it names %s:", feeds->next ? "these feeds" : "this feed");
+		(void)cli_fail(c, CLI_SOME, "the page advertises %s:", feeds->next ? "these feeds" : "this feed");
 	for (; feeds; feeds = feeds->next) {
 		fw_buf_reset(&title);
 		cli_fit(&title, &c->term, feeds->title, 60);
@@ -85,7 +85,7 @@ void cli_offer_feeds(struct cli *c, const struct fw_err *why, const struct fw_li
 			title.p ? title.p : "");
 	}
 	if (any)
-		(void)cli_fail(c, CLI_SOME, "'feedwheel add URL' subscribes");
+		(void)cli_fail(c, CLI_SOME, "to subscribe, run 'feedwheel add URL'");
 	fw_buf_finish(&title);
 }
 
@@ -95,11 +95,11 @@ void cli_server_words(struct cli *c, struct fw_str words)
 
 	cli_fit(&b, &c->term, words, 400);
 	if (words.len && b.len)
-		(void)cli_fail(c, CLI_SOME, "the server's words: %s", b.p);
+		(void)cli_fail(c, CLI_SOME, "response of the server: %s", b.p);
 	fw_buf_finish(&b);
 }
 
-/* For a shell: whatever stands in an address, it is one word and no command. */
+/* Quote s as one word for a shell. */
 static void shell_word(struct fw_buf *out, struct fw_str s)
 {
 	fw_buf_addc(out, '\'');
@@ -114,7 +114,7 @@ static void shell_word(struct fw_buf *out, struct fw_str s)
 
 const char *cli_feed_remedy(struct cli *c, const struct fw_feed *f)
 {
-	static const char NAMES[] = "subscribe to "; /* the engine's words, at the end of an error */
+	static const char NAMES[] = "subscribe to "; /* the engine's text at the end of the error */
 	const char *at = f->last_kind == FW_VISIT_FORMAT ? fw_str_find(f->error, fw_str(NAMES)) : NULL, *end, *text;
 	struct fw_buf b = FW_BUF_INIT(0);
 	struct fw_str url;
@@ -151,7 +151,7 @@ int cli_document_print(struct cli *c, const struct fw_document *doc)
 const char *cli_websub_words(struct cli *c, const struct fw_websub *w)
 {
 	char stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX], n[FW_RFC3339_MAX];
-	const char *more = w->distrust_ms > c->now_ms ? "; it missed something, so the feed is asked as usual for a while" : "";
+	const char *more = w->distrust_ms > c->now_ms ? "; it missed entries, so the feed is polled as usual for a while" : "";
 	char *words;
 
 	if (w->state == FW_WEBSUB_ACTIVE)

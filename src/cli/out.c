@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Data to stdout, words to stderr. stdout is buffered here and not by stdio, so that the first failed write is known by its
- * errno: a closed pipe ends the work quietly, a full disk with an error.
+ * Data goes to stdout, messages to stderr. stdout is buffered here and not by stdio, to keep the errno of the first failed
+ * write: a closed pipe ends the command silently, a full disk with an error.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -104,7 +104,7 @@ static FW_PRINTF(3, 0) void say(struct cli *c, const char *style, const char *fm
 	cli_escape(&whole, c->term.err_tty && !c->term.utf8, fw_buf_str(&text));
 	cli_wrap(&line, fw_buf_str(&whole), c->term.err_tty ? (size_t)c->term.width : 0, 2);
 	fw_buf_addc(&line, '\n');
-	/* nobody is left to be told when stderr fails */
+	/* a failed write to stderr cannot be reported */
 	(void)fw_write_all(STDERR_FILENO, line.p, line.len);
 	fw_buf_finish(&text);
 	fw_buf_finish(&whole);
@@ -267,14 +267,14 @@ void cli_table_init(struct cli_table *t, struct cli *c, const struct cli_column 
 		t->width[i] = strlen(column[i].head);
 }
 
-#define FLEX_LEAST 12 /* columns that a flexible one should have */
+#define FLEX_LEAST 12 /* minimum width of a flexible column */
 
 static bool is_shown(const struct cli_table *t, size_t i)
 {
 	return !t->column[i].spare || t->column[i].spare > t->spared;
 }
 
-/* What the columns that never give way take, gaps included, and how many flexible ones there are. */
+/* The width of the inflexible columns and all gaps; *flex_n: the number of flexible columns. */
 static size_t fixed_width(const struct cli_table *t, const size_t width[], size_t *flex_n)
 {
 	size_t fixed = 0;
@@ -290,7 +290,7 @@ static size_t fixed_width(const struct cli_table *t, const size_t width[], size_
 	return fixed;
 }
 
-/* The flexible columns get equal parts of `have`; what one does not need goes to the others. */
+/* Divide `have` equally among the flexible columns; a column that needs less leaves the rest to the others. */
 static void flex_share(const struct cli_table *t, size_t width[], size_t have, size_t flex_n)
 {
 	bool settled[CLI_COLUMN_MAX] = {false}, again = true;
@@ -313,7 +313,7 @@ static void flex_share(const struct cli_table *t, size_t width[], size_t have, s
 	}
 }
 
-/* Widths for these rows. On a terminal too narrow for them, columns are left out, once for the whole table, and others cut. */
+/* Compute the widths for these rows. If the terminal is too narrow, drop columns (decided once per table), then shrink flexible ones. */
 static void widths_fit(struct cli_table *t, size_t width[])
 {
 	size_t have = (size_t)t->c->term.width, fixed, flex_n, flex = 0;
@@ -437,7 +437,7 @@ void cli_json_flush(struct cli_json *w, struct cli *c)
 
 void cli_json_end(struct cli_json *w, struct cli *c)
 {
-	if (!w->j.pretty) /* else the writer has ended the line */
+	if (!w->j.pretty) /* a pretty writer has ended the line */
 		fw_buf_addc(&w->buf, '\n');
 	cli_json_flush(w, c);
 	fw_buf_finish(&w->buf);

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A content as text to read: paragraphs, lists, quotations and code, wrapped to the width there is; a link's address stands
- * behind its words. What comes in is what fw_sanitize() wrote: well-formed, names in lower case, attributes in double quotes,
- * and no references but &amp; &lt; &gt; &quot;. So there is no HTML to understand here, only to lay out.
+ * HTML content as text: paragraphs, lists, quotations and code, wrapped to the width; a link's URL follows its text. The input
+ * is the output of fw_sanitize(): well-formed, names in lower case, attributes in double quotes, no references but &amp;
+ * &lt; &gt; &quot;. So this file only lays out HTML; it does not parse real-world HTML.
  *
- * Bytes gather in `word` until white space or a block ends it; words gather on a line. What each line begins with (indent,
- * "> ", "* ") is `lead`; after one line it becomes `next`, in which markers have turned into spaces.
+ * Bytes collect in `word` until white space or a block ends it; words collect on a line. Each line starts with `lead` (indent,
+ * "> ", "* "). After an item's first line `lead` becomes `next`, in which the markers are spaces.
  */
 #include "base/utf8.h"
 #include "cli/cli.h"
 #include "base/banned.h"
 
 #define LEAD_MAX 48
-#define NEST_MAX 64 /* lists deeper than this number their items with the outer one's numbers */
+#define NEST_MAX 64 /* deeper lists have no lead of their own and use the outer list's numbers */
 
-enum block { INLINE, BREAK, APART /* a blank line before and behind */ };
+enum block { INLINE, BREAK, APART /* a blank line before and after */ };
 
 struct page {
 	struct fw_buf *out;
 	const struct cli_term *term;
 	size_t columns;
 	struct fw_buf word;
-	size_t column;        /* taken on this line, its lead included; 0: it has not begun */
-	size_t begin;         /* out->len where the text begins */
+	size_t column;        /* columns used on this line, lead included; 0: no line started */
+	size_t begin;         /* out->len at the start of the text */
 	int gap;              /* line ends due before the next word: 0, 1, 2 */
-	size_t pre;           /* open <pre> */
+	size_t pre;           /* number of open <pre> */
 	char lead[LEAD_MAX + 1], next[LEAD_MAX + 1];
 	size_t lead_len;
 	struct { size_t lead_len; int64_t number; bool item; } nest[NEST_MAX]; /* of each open list, item and quotation */
-	size_t nest_n, deeper; /* deeper: those there was no room for */
-	struct fw_buf href;   /* of the link that is open */
-	size_t href_out, href_word; /* out->len and word.len where its words began */
-	bool no_address, no_picture; /* words only */
+	size_t nest_n, deeper; /* deeper: open elements beyond NEST_MAX */
+	struct fw_buf href;   /* of the open link */
+	size_t href_out, href_word; /* out->len and word.len at the start of its text */
+	bool no_address, no_picture; /* omit URLs; omit pictures */
 };
 
 /* ---- lines ------------------------------------------------------------------------------------------------------------- */
@@ -54,7 +54,7 @@ static void line_end(struct page *p)
 	p->column = 0;
 }
 
-/* A word wider than a line is broken where it must be, but an address stays whole: it is there to be copied. */
+/* Add a word. One wider than a line is broken, except a URL: it stays whole for copying. */
 static void word_add(struct page *p, struct fw_str word, size_t width)
 {
 	bool whole = fw_str_find(word, FW_STR("://")) || p->lead_len + width <= p->columns;
@@ -115,7 +115,7 @@ static void block(struct page *p, enum block kind)
 
 /* ---- text --------------------------------------------------------------------------------------------------------------- */
 
-/* The character that s begins with, a reference decoded; *n: how many bytes it takes. */
+/* The first byte of s, or its first reference decoded; *n: bytes consumed. */
 static char text_byte(struct fw_str s, size_t *n)
 {
 	static const struct { struct fw_str name; char c; } REFERENCE[] = {
@@ -140,7 +140,7 @@ static void decoded(struct fw_buf *out, struct fw_str s)
 		fw_buf_addc(out, text_byte(fw_str_sub(s, i, s.len), &n));
 }
 
-/* Code: spaces count, lines end where they end. */
+/* Preformatted text: spaces and line ends are kept. */
 static void pre_byte(struct page *p, char c)
 {
 	if (c == '\n') {
@@ -197,7 +197,7 @@ static struct fw_str attribute(struct fw_str tag, const char *name)
 	return FW_STR_NONE;
 }
 
-/* Everything until the matching nest_pop() is led in by mark on its first line and by then on the others. */
+/* Until the matching nest_pop(), add mark to the lead of the first line and then to that of the others. */
 static void nest_push(struct page *p, const char *mark, const char *then, bool item, int64_t number)
 {
 	size_t n = strlen(mark);
@@ -209,7 +209,7 @@ static void nest_push(struct page *p, const char *mark, const char *then, bool i
 	p->nest[p->nest_n].lead_len = p->lead_len;
 	p->nest[p->nest_n].number = number;
 	p->nest[p->nest_n++].item = item;
-	if (p->lead_len + n > FW_MIN((size_t)LEAD_MAX, p->columns / 2)) /* deeper than there is room for */
+	if (p->lead_len + n > FW_MIN((size_t)LEAD_MAX, p->columns / 2)) /* the line has no room for a deeper lead */
 		return;
 	memcpy(p->lead + p->lead_len, mark, n + 1);
 	memcpy(p->next + p->lead_len, then, n + 1);
@@ -243,10 +243,10 @@ static void link_end(struct page *p)
 
 	if (!href.len || p->no_address)
 		return;
-	if (p->out->len == p->href_out) /* no more than one word */
+	if (p->out->len == p->href_out) /* the link's text is one word */
 		words = fw_str_sub(fw_buf_str(&p->word), p->href_word, p->word.len);
 	bare = fw_str_ends(href, FW_STR("/")) && !fw_str_ends(words, FW_STR("/")) ? fw_str_sub(href, 0, href.len - 1) : href;
-	/* not when the words are the address, or end it (mailto:) */
+	/* no URL if the text is the URL or its end (mailto:) */
 	if (href.p[0] != '#' && !(words.len >= 3 && fw_str_ends(bare, words))) {
 		word_end(p);
 		fw_buf_addc(&p->word, '<');
@@ -260,7 +260,7 @@ static void media(struct page *p, const char *what, struct fw_str tag)
 {
 	struct fw_str alt = attribute(tag, "alt"), src = attribute(tag, "src"), width = attribute(tag, "width");
 
-	if (p->no_picture || fw_str_eq(width, FW_STR("1")) || fw_str_eq(width, FW_STR("0"))) /* a counter, not a picture */
+	if (p->no_picture || fw_str_eq(width, FW_STR("1")) || fw_str_eq(width, FW_STR("0"))) /* a tracking pixel */
 		return;
 	if (!p->pre)
 		word_end(p);
@@ -316,12 +316,12 @@ static void element(struct page *p, struct fw_str tag)
 	name = fw_str_sub(tag, from, to);
 	kind = kind_of(name);
 #define IS(word) fw_str_eq(name, FW_STR(word))
-	if (kind == APART && (IS("ul") || IS("ol")) && p->nest_n > (size_t)closing) /* a list within a list stands close */
+	if (kind == APART && (IS("ul") || IS("ol")) && p->nest_n > (size_t)closing) /* no blank line before a nested list */
 		kind = BREAK;
 	if (kind != INLINE && !(p->pre && IS("br")))
 		block(p, kind);
 	if (IS("br") && (p->pre || empty))
-		pre_byte(p, '\n'); /* two of them make a blank line */
+		pre_byte(p, '\n'); /* two <br> make a blank line */
 	if (closing) {
 		if (IS("ul") || IS("ol") || IS("blockquote") || (IS("li") && is_item_open(p)))
 			nest_pop(p);
@@ -360,7 +360,7 @@ static void element(struct page *p, struct fw_str tag)
 #undef IS
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------------ */
+/* ---- entry points ------------------------------------------------------------------------------------------------------------ */
 
 static void page_begin(struct page *p, struct fw_buf *out, const struct cli_term *t, size_t columns, size_t indent)
 {
@@ -414,7 +414,7 @@ void cli_page_words(struct fw_buf *out, const struct cli_term *t, struct fw_str 
 	p.no_address = true;
 	p.no_picture = !pictures;
 	html_add(&p, html);
-	for (size_t i = 0; i < lines.len; i++) { /* no more than one space in place of what ended lines */
+	for (size_t i = 0; i < lines.len; i++) { /* replace line ends by single spaces */
 		if (lines.p[i] != '\n')
 			fw_buf_addc(out, lines.p[i]);
 		else if (i + 1 < lines.len && lines.p[i + 1] != '\n')

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A pager on a terminal, as git has one: $PAGER by the shell, else less, else more. Without LESS set, less leaves at once what fits the
- * screen, keeps colours and leaves what it showed on the screen (FRX). PAGER empty or "cat" is none.
+ * A pager on a terminal, like git's: $PAGER through the shell, else less, else more. PAGER="" or "cat" means none. Unless LESS
+ * is set, it becomes FRX: less then exits at once if the text fits the screen, passes colours through, and does not clear
+ * the screen.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,7 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-#define NOT_STARTED 127 /* the shell's own word for it */
+#define NOT_STARTED 127 /* the shell's status for "command not found" */
 
 static _Noreturn void be_pager(const char *command, int in)
 {
@@ -34,7 +35,7 @@ static _Noreturn void be_pager(const char *command, int in)
 
 static void waiting(void (*handler)(int))
 {
-	/* ^C is the pager's: it would lose the terminal to the shell if we left before it */
+	/* ^C is for the pager: if we exited first, the shell would take the terminal from it */
 	signal(SIGINT, handler);
 	signal(SIGQUIT, handler);
 }
@@ -49,7 +50,7 @@ void cli_pager_open(struct cli_pager *p, struct cli *c)
 		return;
 	cli_flush(c);
 	if (pipe2(ends, O_CLOEXEC))
-		return; /* without one it is only longer */
+		return; /* print without a pager */
 	p->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	p->pid = p->out < 0 ? -1 : fork();
 	if (p->pid == 0)
@@ -74,13 +75,13 @@ int cli_pager_close(struct cli_pager *p, struct cli *c)
 	if (!pid)
 		return 0;
 	p->pid = 0;
-	if (dup2(p->out, STDOUT_FILENO) < 0) /* which ends the pager's input */
+	if (dup2(p->out, STDOUT_FILENO) < 0) /* closes the pager's input */
 		close(STDOUT_FILENO);
 	close(p->out);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	waiting(SIG_DFL);
 	if (WIFEXITED(status) && (WEXITSTATUS(status) == NOT_STARTED || WEXITSTATUS(status) == 126))
-		return cli_fail(c, CLI_SOME, "no pager could be started: set PAGER, or give --no-pager");
+		return cli_fail(c, CLI_SOME, "cannot start a pager (set PAGER, or give --no-pager)");
 	return 0;
 }

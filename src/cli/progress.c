@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The live line of `run`: how far, how fast, how much longer. On a terminal one line is drawn again and again in place, with
- * as many parts as its width holds; elsewhere, when asked for, a line every few seconds. The rate is that of the last seconds.
+ * The progress line of `run` and `copy`: done, rate, ETA. On a terminal one line is redrawn in place, with as many parts as
+ * fit its width. Elsewhere, with --progress, a line is printed every few seconds. The rate is that of the last five seconds.
  */
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ static void sample(struct cli_progress *p, const struct fw_run_stats *s)
 		p->n++;
 }
 
-/* Feeds a second over the samples kept (about five seconds). */
+/* Feeds per second over the samples (about five seconds). */
 static double rate(const struct cli_progress *p, const struct fw_run_stats *s)
 {
 	size_t oldest = (p->at + PROGRESS_SAMPLES - p->n) % PROGRESS_SAMPLES;
@@ -42,7 +42,7 @@ static double rate(const struct cli_progress *p, const struct fw_run_stats *s)
 
 static void bar(struct fw_buf *b, const struct cli_term *t, double part, size_t cells)
 {
-	size_t full = (size_t)(part * (double)cells); /* rounded down: full means done */
+	size_t full = (size_t)(part * (double)cells); /* rounded down: a full bar means done */
 
 	fw_buf_addc(b, '[');
 	for (size_t i = 0; i < cells; i++)
@@ -50,7 +50,7 @@ static void bar(struct fw_buf *b, const struct cli_term *t, double part, size_t 
 	fw_buf_adds(b, "] ");
 }
 
-/* A part of the line, and how many columns it takes; it is left out when it does not fit any more. */
+/* Append a part of the line if it fits the *left columns. */
 static void part(struct fw_buf *line, const char *style, bool colour, size_t *left, const char *text)
 {
 	size_t w = fw_utf8_width(text, strlen(text));
@@ -63,7 +63,7 @@ static void part(struct fw_buf *line, const char *style, bool colour, size_t *le
 	cli_paint(line, colour, style, fw_str(text));
 }
 
-/* Whole seconds, rounded up: anything finer would only flicker. */
+/* Whole seconds, rounded up, to avoid flicker. */
 static void eta_text(char *dst, size_t cap, double seconds)
 {
 	char text[FW_RFC3339_MAX];
@@ -101,7 +101,7 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 	}
 	if (!s->in_flight && s->next_due_ms == FW_NO_DATE)
 		(void)fw_snprintf(text, sizeof(text), "nothing to fetch");
-	else if (!s->in_flight && next_ms > 0) /* whole seconds, rounded up: never 0 s before it is due */
+	else if (!s->in_flight && next_ms > 0) /* rounded up: not 0 s before it is due */
 		(void)fw_snprintf(text, sizeof(text), "next in %s", fw_duration_text(a, (next_ms + FW_SECOND_MS - 1) / FW_SECOND_MS * FW_SECOND_MS));
 	else
 		(void)fw_snprintf(text, sizeof(text), "%s in flight", cli_number(a, s->in_flight));
@@ -109,7 +109,7 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 	if (p->tty && s->total > 0 && left > 10) {
 		struct fw_buf both = FW_BUF_INIT(0);
 
-		/* it may shrink but never grows, or it would breathe with the numbers */
+		/* the bar may only shrink, or it would move with each number's width */
 		p->bar_cells = FW_MIN(p->bar_cells ? p->bar_cells : 30, left - 4);
 		bar(&both, t, FW_MIN((double)s->done / (double)s->total, 1.0), p->bar_cells);
 		fw_buf_addstr(&both, fw_buf_str(line));
@@ -127,7 +127,7 @@ void cli_progress_init(struct cli_progress *p, struct cli *c, bool lines)
 
 static void put(const struct fw_buf *b)
 {
-	/* nobody is left to be told when stderr fails, and the next line says more anyway */
+	/* a failed write to stderr cannot be reported; the next line replaces this one */
 	if (b->len && write(STDERR_FILENO, b->p, b->len) < 0)
 		return;
 }
@@ -137,10 +137,10 @@ void cli_progress_draw(struct cli_progress *p, const struct fw_buf *line, int64_
 	struct fw_buf out = FW_BUF_INIT(0);
 
 	if (p->tty) {
-		/* the cursor waits at the left, so that a log line begins there and not behind the bar */
+		/* leave the cursor at the left, so that a log line starts there and not after the bar */
 		fw_buf_adds(&out, "\r");
 		fw_buf_addstr(&out, fw_buf_str(line));
-		fw_buf_adds(&out, "\033[K\r"); /* what the last one had more goes now, not before: that would flicker */
+		fw_buf_adds(&out, "\033[K\r"); /* clear the rest of the old line after drawing, to avoid flicker */
 		put(&out);
 		p->drawn = true;
 	} else if (p->lines && elapsed_ms >= p->next_line_ms) {

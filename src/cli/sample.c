@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: ISC */
-/* help --sample-config: a configuration file that says what every setting does, made of the settings' own table; nothing in it is in force. */
+/* help --sample-config: print a configuration file from the table of settings. Every setting is in a comment with its text and default. */
 #include "cli/cli.h"
 #include "base/banned.h"
 
-#define COLUMNS 94 /* of words, behind "# " */
+#define COLUMNS 94 /* of text after "# " */
 
-/* What the table has no room for: headings, and what an empty setting could be. */
+/* Headings, and examples for settings whose default is empty. */
 static const struct { const char *name, *heading, *example; } MORE[] = {
 	{"store", "Store and processes", "postgres:///feedwheel?host=/run/postgresql"},
 	{"store_file", NULL, "/etc/feedwheel.store"},
-	{"host_max", "Load on hosts, and the order of fetches", NULL},
+	{"host_max", "Limits per host, and the order of fetches", NULL},
 	{"hosters", NULL, "example.com blogs.example.org"},
 	{"batch_visits", "Commits", NULL},
 	{"interval_min_ms", "When feeds are polled", NULL},
@@ -21,7 +21,7 @@ static const struct { const char *name, *heading, *example; } MORE[] = {
 	{"proxy", NULL, "http://10.0.0.1:3128"},
 	{"user_agent", NULL, "\"example-reader/1.0 (+https://example.org/about-our-crawler)\""},
 	{"contact_url", NULL, "https://example.org/about-our-crawler"},
-	{"relaxed", "Disk, and how long things are kept", NULL},
+	{"relaxed", "Disk and retention", NULL},
 	{"listen", "HTTP server. Without tokens it serves programs on this machine only (feedwheel help token).", "unix:/run/feedwheel/http.sock"},
 	{"trusted_proxies", NULL, "unix, 127.0.0.1, 10.0.0.0/8"},
 	{"tls_cert", NULL, "/etc/ssl/feeds.example.org.pem"},
@@ -30,8 +30,8 @@ static const struct { const char *name, *heading, *example; } MORE[] = {
 	{"push_properties", NULL, "news, blog"},
 	{"serve_cors_origin", NULL, "https://example.org"},
 	{"serve_names", NULL, "feeds.lan"},
-	{"websub_url", "WebSub: hubs that bring what is new", "https://feeds.example.org/"},
-	{"ring_bytes", "Pushes on their way to the store", NULL},
+	{"websub_url", "WebSub: hubs push new entries", "https://feeds.example.org/"},
+	{"ring_bytes", "Buffering of pushes", NULL},
 	{"spill_dir", NULL, "/var/lib/feedwheel/spill"},
 	{"sandbox", "Sandbox", NULL},
 	{"log_level", "Log", NULL},
@@ -39,7 +39,7 @@ static const struct { const char *name, *heading, *example; } MORE[] = {
 
 static const char *const HEAD =
 	"# SPDX-License-Identifier: ISC\n"
-	"# /etc/feedwheel.conf: settings of feedwheel. feedwheel.conf(5) says more of each.\n"
+	"# /etc/feedwheel.conf: settings of feedwheel. feedwheel.conf(5) explains each setting.\n"
 	"#\n"
 	"# A line is \"name = value\". Each line below shows a default, or an example (\"e.g.\") where the default\n"
 	"# is empty. Remove the \"#\" in front of a name to change the setting, then run:\n"
@@ -48,7 +48,7 @@ static const char *const HEAD =
 	"# All users of this machine read this file. ~/.config/feedwheel.conf replaces it for its user.\n"
 	"# Make the file private before you write a password into it: chgrp feedwheel, chmod 640.\n"
 	"#\n"
-	"# Without store each user has an own one. That of the service is\n"
+	"# If store is not set, each user has a store of their own. The service's store is\n"
 	"# /var/lib/feedwheel/.local/share/feedwheel/feedwheel.db\n";
 
 static void comment(struct cli *c, const char *text)

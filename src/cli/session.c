@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What a command works with: the configuration, the store, the feed a person means, a file. */
+/* What commands work with: the configuration, the store, the feed that an argument names, a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ int cli_store_folder(struct cli *c, struct fw_err *err)
 	for (slash = strchr(path + 1, '/'); !rc && slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
 		if (mkdir(path, 0700) && errno != EEXIST)
-			rc = fw_err_set(err, FW_EIO, "%s: cannot be made: %s: name another store (--store sqlite:PATH)", path,
+			rc = fw_err_set(err, FW_EIO, "%s: cannot create the directory: %s (to use another store, give --store sqlite:PATH)", path,
 				strerror(errno));
 		*slash = '/';
 	}
@@ -136,7 +136,7 @@ static int candidate(void *ctx, const struct fw_feed *f)
 
 static int several(struct cli *c, const char *word, const struct candidates *k)
 {
-	(void)cli_fail(c, CLI_SOME, "%s: more than one feed has that in its URL or title; which one?",
+	(void)cli_fail(c, CLI_SOME, "%s: several feeds have this in their URL or title; give the number of one:",
 		cli_shown(c, word));
 	for (size_t i = 0; i < k->n && i < 5; i++)
 		(void)cli_fail(c, CLI_SOME, "  %lld %.*s", (long long)k->id[i], FW_STR_ARG(k->url[i]));
@@ -158,8 +158,8 @@ static int no_number(struct cli *c, const char *digits, bool exact)
 {
 	digits += digits[0] == '#';
 	if (exact)
-		return cli_fail(c, CLI_SOME, "no feed has the number %.40s ('feedwheel list' shows all)", digits);
-	return cli_fail(c, CLI_SOME, "no feed has the number %.40s ('feedwheel list' shows all; '/%.40s' is a part of an address)", digits, digits);
+		return cli_fail(c, CLI_SOME, "no feed has the number %.40s ('feedwheel list' lists all)", digits);
+	return cli_fail(c, CLI_SOME, "no feed has the number %.40s ('feedwheel list' lists all; to name a part of a URL, write '/%.40s')", digits, digits);
 }
 
 int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed)
@@ -184,7 +184,7 @@ int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed)
 			rc = k.n ? fw_store_feed_find(c->store, k.id[0], FW_STR_NONE, &c->arena, feed, &err) : FW_ENOTFOUND;
 	}
 	if (rc == FW_ENOTFOUND)
-		return cli_fail(c, CLI_SOME, "%s: no such feed ('feedwheel list' shows all, 'feedwheel add' subscribes)",
+		return cli_fail(c, CLI_SOME, "%s: no such feed ('feedwheel list' lists all; to subscribe, run 'feedwheel add URL')",
 			cli_shown(c, word));
 	return rc ? cli_store_failed(c, &err) : 0;
 }

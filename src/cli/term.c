@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the terminal can do: colours (NO_COLOR, TERM=dumb), width, characters; and text made safe for it. */
+/* The terminal's capabilities: colours (NO_COLOR, TERM=dumb), width, encoding. Escaping, wrapping and cutting text for it. */
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -69,7 +69,7 @@ void cli_escape(struct fw_buf *b, bool ascii, struct fw_str s)
 		(void)fw_utf8_get(b->p + i, b->len - i, &n);
 		if (n == 1)
 			b->p[to++] = b->p[i];
-		else if (fw_utf8_width(b->p + i, n)) /* else it is a part of the one before */
+		else if (fw_utf8_width(b->p + i, n)) /* width 0: combines with the character before */
 			b->p[to++] = '?';
 	}
 	if (b->p)
@@ -121,7 +121,7 @@ void cli_wrap(struct fw_buf *out, struct fw_str line, size_t columns, size_t han
 	}
 }
 
-/* White space of every kind as one space, then controls escaped. */
+/* Append s with each run of white space as one space and controls escaped. */
 static void flatten(struct fw_buf *b, bool ascii, struct fw_str s)
 {
 	size_t from = 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Bars from visits, lanes for bars, and the verdict. A visit names the slot it had, but several workers count theirs alike and times
- * are kept in whole milliseconds: a bar that finds its lane taken goes to the next free one.
+ * The analysis of a run: visits become bars, bars get rows (one per slot), and the verdict names the bottleneck. A visit has a
+ * slot number, but all workers number their slots from 0, and times are rounded to milliseconds. So a bar whose row is in use
+ * moves to the next free row.
  *
- * Why slots are idle is found by what each visit was doing before its request: it was due later, waited for its host's limits, was not
- * claimed yet, or was at hand. At any moment the idle slots are put down to those that could have begun soonest: at hand, then due,
- * then held back by their host. A run whose whole time is known has a beginning without requests, and an end.
+ * Why slots were idle follows from what each visit did before its request: not due yet, waiting for its host's limits, not
+ * claimed yet, or claimed and waiting for the worker. At each moment the idle slots are attributed to the visits that could
+ * have started soonest: claimed, then due, then deferred by their host. A run whose whole time is known also has idle time
+ * before its first request and after its last response.
  */
 #include <stdlib.h>
 
@@ -16,9 +18,9 @@
 #include "cli/timeline.h"
 #include "base/banned.h"
 
-#define IDLE_TOLD 3     /* reasons at most, */
-#define IDLE_LEAST 0.05 /* and of the slots' time at least */
-#define BLUR_US 20000 /* what rounding, and a machine that is busy between two looks at the clock, make of bars that touch */
+#define IDLE_TOLD 3     /* reasons printed at most */
+#define IDLE_LEAST 0.05 /* share of the slots' time that a further reason needs */
+#define BLUR_US 20000 /* overlap of adjacent bars that rounding and scheduling delays can cause */
 
 void timeline_init(struct timeline *t)
 {
@@ -60,7 +62,7 @@ int timeline_add(struct timeline *t, const struct fw_visit *v)
 	return t->arena.failed ? FW_ENOMEM : 0;
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
 
 static int by_time(const void *x, const void *y)
 {
@@ -71,7 +73,7 @@ static int by_time(const void *x, const void *y)
 	return a->visit.slot < b->visit.slot ? -1 : a->visit.slot > b->visit.slot;
 }
 
-/* Its own lane when that is free, else the first free one; a new one when none is. */
+/* The row of the bar's slot if free, else the first free row, else a new one. */
 static uint32_t lane_for(int64_t *end, uint32_t *n, const struct bar *b)
 {
 	uint32_t own = b->visit.slot >= 0 ? (uint32_t)b->visit.slot : 0, at = *n;
@@ -117,7 +119,7 @@ struct chain {
 	size_t n;
 };
 
-/* What the host's visits take at the least: so many at once, and the pauses between them. */
+/* The minimum time for a host's visits: by its concurrency, and by the gaps between them. */
 static int64_t chain_us(const struct timeline *t, const struct chain *c)
 {
 	int64_t pauses_us = (int64_t)(c->n - 1) * t->host_gap_us + c->shortest_us;
@@ -166,7 +168,7 @@ int timeline_by_us(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-/* When the lanes were done with their last bars: half_us, and what of the idle time lies behind that. */
+/* Find when half of the rows had ended (half_us), and the idle time after each row's last bar (tail_idle_us). */
 static int ends(struct timeline *t)
 {
 	int64_t *end = calloc(t->lane_n, sizeof(*end));
@@ -187,7 +189,7 @@ static int ends(struct timeline *t)
 
 struct event {
 	int64_t at_us;
-	int kind;   /* enum idle of those that wait; IDLE_N: in a slot */
+	int kind;   /* enum idle while waiting; IDLE_N: in a slot */
 	int by;     /* 1, or -1 */
 };
 
@@ -217,7 +219,7 @@ static int by_host(const void *x, const void *y)
 	return a->from_us < b->from_us ? -1 : a->from_us > b->from_us;
 }
 
-/* The latest ends at a host so far, as many as it may have in flight, falling. */
+/* Insert end_us into the host's max latest ends, in falling order. */
 static void latest_put(int64_t *latest, size_t *n, size_t max, int64_t end_us)
 {
 	size_t i = FW_MIN(*n, max - 1);
@@ -230,7 +232,7 @@ static void latest_put(int64_t *latest, size_t *n, size_t max, int64_t end_us)
 	*n = FW_MIN(*n + 1, max);
 }
 
-/* When each bar's host would have let it begin: order[i] is a bar, at_us[i] the time. */
+/* When each bar's host permitted its start: at_us[i] for bar order[i]. */
 static void host_times(const struct timeline *t, struct bar **order, int64_t *at_us, int64_t *latest)
 {
 	size_t max = FW_MIN(t->host_max ? t->host_max : SIZE_MAX, t->n), held = 0;
@@ -268,7 +270,7 @@ static size_t events(struct timeline *t, struct bar **order, const int64_t *host
 	return n;
 }
 
-/* So many slots were idle for that time, while these numbers of feeds were in each state. */
+/* Attribute us of idle_n idle slots; state: the number of feeds in each state. */
 static void put_down(struct timeline *t, int64_t from_us, int64_t us, int64_t idle_n, const int64_t *state)
 {
 	static const enum idle SOONEST[] = {IDLE_WORKER, IDLE_CLAIM, IDLE_HOST};
@@ -317,19 +319,19 @@ static int idle(struct timeline *t)
 	return rc;
 }
 
-/* "Slots stood idle for 70 % of the time: due feeds waited to be claimed (40 %), start-up (20 %)." */
+/* "Slots were idle for 70 % of the time: due feeds waited to be claimed (40 %), start-up (20 %)." */
 static void idle_words(const struct timeline *t, char *to, size_t room)
 {
 	static const char *const WORDS[IDLE_N] = {
-		[IDLE_START] = "start-up before the first request", [IDLE_WORKER] = "feeds at hand waited for a busy worker",
+		[IDLE_START] = "start-up before the first request", [IDLE_WORKER] = "claimed feeds waited for a busy worker",
 		[IDLE_CLAIM] = "due feeds waited to be claimed", [IDLE_HOST] = "limits per host", [IDLE_DUE] = "nothing was due",
-		[IDLE_LEFT] = "no feed was left", [IDLE_READ] = "reading after the last response", [IDLE_STORE] = "storing after the last response",
+		[IDLE_LEFT] = "no feed was left", [IDLE_READ] = "parsing after the last response", [IDLE_STORE] = "storing after the last response",
 	};
 	double all = FW_MAX((double)t->total_us * t->lane_n, 1.0);
 	struct fw_buf b = FW_BUF_INIT(0);
 	bool told[IDLE_N] = {false};
 
-	fw_buf_addf(&b, "Slots stood idle for %.0f %% of the time: ", t->idle * 100);
+	fw_buf_addf(&b, "Slots were idle for %.0f %% of the time: ", t->idle * 100);
 	for (int n = 0; n < IDLE_TOLD; n++) {
 		int most = -1;
 
@@ -361,7 +363,7 @@ static void judge_words(struct timeline *t)
 	fw_url_show(&url, last->visit.feed_url);
 	(void)fw_snprintf(host, sizeof(host), "%.*s", FW_STR_ARG(t->chain_host));
 	if (t->chain_pauses)
-		(void)fw_snprintf(limit, sizeof(limit), "%s between two of them", fw_duration_text(time, t->host_gap_us / 1000));
+		(void)fw_snprintf(limit, sizeof(limit), "%s apart", fw_duration_text(time, t->host_gap_us / 1000));
 	else
 		(void)fw_snprintf(limit, sizeof(limit), "%u at a time", t->host_max);
 	if (!fw_visit_succeeded(last->visit.kind))
@@ -369,20 +371,20 @@ static void judge_words(struct timeline *t)
 	(void)fw_duration_text(took, (last->until_us - last->from_us) / 1000);
 	if (t->n == 1)
 		(void)fw_snprintf(to, room, "One fetch, %s.", took);
-	else if (t->total_us > 2 * fetching_us) /* no order of fetches could change much */
+	else if (t->total_us > 2 * fetching_us) /* the order of fetches hardly matters */
 		idle_words(t, to, room);
 	else if (t->bound_us == t->chain_us && t->chain_n > 1 && fetching_us <= t->bound_us + t->bound_us / 5)
-		(void)fw_snprintf(to, room, "%.200s held it up: %zu fetches from one host, %s, take %s in any order.", host, t->chain_n, limit,
+		(void)fw_snprintf(to, room, "Bottleneck: %.200s. %zu fetches from one host, %s, take %s in any order.", host, t->chain_n, limit,
 			fw_duration_text(time, t->chain_us / 1000));
 	else if ((good && t->bound_us == t->longest_us) || (last->until_us - last->from_us) * 4 >= fetching_us * 3)
-		(void)fw_snprintf(to, room, "One feed held it up: %.200s took %s%s.", url.p ? url.p : "", took, why);
+		(void)fw_snprintf(to, room, "Bottleneck: one feed. %.200s took %s%s.", url.p ? url.p : "", took, why);
 	else if (good)
-		(void)fw_snprintf(to, room, "Nothing held it up but the work itself: all slots were busy to the end. More slots would be faster.");
+		(void)fw_snprintf(to, room, "No bottleneck but the slots: all were busy to the end. More slots would be faster.");
 	else if (t->batch)
-		(void)fw_snprintf(to, room, "The batches held it up: %.0f %% of the slots' time went by waiting for the slowest of each.",
+		(void)fw_snprintf(to, room, "Bottleneck: the batches. %.0f %% of the slots' time passed waiting for the slowest fetch of each.",
 			fetching_us ? (double)idle_us * 100 / ((double)fetching_us * t->lane_n) : 0);
 	else if (!t->endless && t->tail_idle_us > idle_us / 2 && last->from_us <= t->half_us + tail_us / 4)
-		(void)fw_snprintf(to, room, "For the last %s less than half of the slots had work: the last, %.200s, took %s%s.",
+		(void)fw_snprintf(to, room, "For the last %s less than half of the slots had work: the last fetch, %.200s, took %s%s.",
 			fw_duration_text(time, tail_us / 1000), url.p ? url.p : "", took, why);
 	else {
 		idle_words(t, to, room);
@@ -396,7 +398,7 @@ int timeline_judge(struct timeline *t)
 	int rc;
 
 	qsort(t->bar, t->n, sizeof(*t->bar), by_time);
-	t->started_ms = t->elapsed_us ? FW_MIN(t->run_id, t->bar[0].visit.at_ms) : t->bar[0].visit.at_ms; /* a run's number is when it began */
+	t->started_ms = t->elapsed_us ? FW_MIN(t->run_id, t->bar[0].visit.at_ms) : t->bar[0].visit.at_ms; /* a run's number is its start time */
 	for (size_t i = 0; i < t->n; i++) {
 		struct bar *b = &t->bar[i];
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: ISC
-// Zoom, move and hover. The lanes are drawn in ms: what is seen of them is their viewBox.
+// Zoom, move and tooltips. The rows are drawn in ms; their viewBox selects the visible part.
 "use strict";
 const all = document.getElementById("all"), lanes = document.getElementById("lanes"), busy = document.getElementById("busy");
 const axis = document.getElementById("axis"), tip = document.getElementById("tip"), left = lanes.x.baseVal.value, across = lanes.width.baseVal.value;
@@ -85,7 +85,7 @@ addEventListener("keydown", e => {
 	if (key && !e.ctrlKey && !e.metaKey)
 		key();
 });
-// a title of one's own would come up beside ours
+// a <title> would show the browser's own tooltip beside ours
 for (const t of lanes.querySelectorAll("title")) {
 	const d = document.createElementNS("http://www.w3.org/2000/svg", "desc");
 	d.textContent = t.textContent;

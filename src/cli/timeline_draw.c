@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The picture: what it says first in words, the slots at work over time, one lane for each slot with its fetches, how long they took.
+ * The picture as SVG: headline, busy slots over time, one row per slot with its fetches, histogram of durations.
  *
- * Lanes are an inner drawing whose unit across is a millisecond and which is stretched to the width there is: to zoom means to change
- * its viewBox, which is all that the script of the HTML page does. What must not be stretched (words, ticks) lies over it.
+ * The rows are an inner SVG whose horizontal unit is 1 ms and which is stretched to the width. Zooming changes its viewBox;
+ * that is all that the HTML page's script does. Text and ticks, which must not be stretched, lie over it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -18,21 +18,21 @@
 
 #define WIDTH 1600
 #define LEFT 64
-#define ACROSS 1500 /* of the lanes */
+#define ACROSS 1500 /* width of the rows */
 #define NOTE_WIDE 450
 #define BUSY_TOP 128
 #define BUSY_HIGH 56
 #define LANES_TOP (BUSY_TOP + BUSY_HIGH + 10)
-#define LANES_HIGH 640 /* what all lanes together may take, as long as each has LANE_LEAST */
+#define LANES_HIGH 640 /* maximum of all rows together, unless rows get lower than LANE_LEAST */
 #define LANE_MOST 24
 #define LANE_LEAST 3
-#define LANE_ROOMY 10 /* from here on there is room for thin lines above and below a bar */
+#define LANE_ROOMY 10 /* from this height on, thin lines above and below a bar fit */
 #define BUCKETS 750
-#define BINS 40 /* of the histogram: two to the octave, from 1 ms up */
+#define BINS 40 /* of the histogram: two per octave, from 1 ms up */
 #define BINS_OCTAVE 2
 #define HISTOGRAM_HIGH 130
 
-/* Colours that differ for everybody, after Okabe and Ito. */
+/* Colours that colour-blind people can distinguish (Okabe and Ito). */
 static const struct { const char *word, *colour; } PHASE[PHASE_N] = {
 	[PHASE_QUEUE] = {"queue", "#9a9a9a"}, [PHASE_DNS] = {"name", "#cc79a7"}, [PHASE_CONNECT] = {"connect", "#e69f00"},
 	[PHASE_TLS] = {"TLS", "#d55e00"}, [PHASE_WAIT] = {"wait", "#0072b2"}, [PHASE_BODY] = {"body", "#009e73"},
@@ -52,7 +52,7 @@ extern const char timeline_script[]; /* timeline.js */
 
 /* ---- words ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Text for an element or an attribute; a picture is for the eye, which no control may deceive. */
+/* Append text for an element or an attribute, without control characters. */
 static void words(struct fw_buf *out, struct fw_str s)
 {
 	cli_xml(out, s, false);
@@ -106,7 +106,7 @@ static void rect(struct fw_buf *out, enum phase p, int64_t from_us, int64_t us, 
 		fw_buf_addf(out, "<rect class=\"p%d\" x=\"%.3f\" y=\"%.1f\" width=\"%.3f\" height=\"%.1f\"/>", (int)p, across(from_us), y, across(us), h);
 }
 
-/* What is said when the pointer rests on it. */
+/* The bar's tooltip. */
 static void bar_words(struct fw_buf *out, const struct bar *b)
 {
 	const struct fw_visit *v = &b->visit;
@@ -143,7 +143,7 @@ static void bar(struct fw_buf *out, const struct bar *b, int high, bool mark)
 
 	fw_buf_adds(out, "<g>");
 	bar_words(out, b);
-	if (thin > 0) { /* outside of the slot's time: thin lines above and below */
+	if (thin > 0) { /* time outside the slot: thin lines above and below */
 		rect(out, PHASE_QUEUE, at - FW_MIN(b->took_us[PHASE_QUEUE], at), FW_MIN(b->took_us[PHASE_QUEUE], at), y + 1, thin);
 		rect(out, PHASE_STORE, behind, b->took_us[PHASE_STORE], y + high - thin, thin);
 	}
@@ -162,7 +162,7 @@ static void bar(struct fw_buf *out, const struct bar *b, int high, bool mark)
 	fw_buf_adds(out, "</g>\n");
 }
 
-/* An inner drawing, across in ms. */
+/* Open an inner SVG with a horizontal unit of 1 ms. */
 static void inner(const struct timeline *t, struct fw_buf *out, const char *id, int y, int high)
 {
 	fw_buf_addf(out, "<svg id=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %.3f %d\" preserveAspectRatio=\"none\">\n", id,
@@ -174,7 +174,7 @@ static void vertical(struct fw_buf *out, const char *class, int64_t at_us, int h
 	fw_buf_addf(out, "<path class=\"%s\" d=\"M%.3f 0v%d\"/>\n", class, across(at_us), high);
 }
 
-/* The barriers: the first of each batch but the first. */
+/* The start of each batch but the first. */
 static void dividers(const struct timeline *t, struct fw_buf *out, int high)
 {
 	for (size_t i = t->batch; t->batch && i < t->n; i += t->batch)
@@ -189,7 +189,7 @@ static bool half_worth(const struct timeline *t)
 static void lanes(const struct timeline *t, struct fw_buf *out, int y)
 {
 	int high = lane_high(t), all = high * (int)t->lane_n;
-	uint32_t each = high >= LANE_ROOMY ? 1 : 10; /* has its number in front */
+	uint32_t each = high >= LANE_ROOMY ? 1 : 10; /* every each-th row has its number */
 
 	for (uint32_t i = each - 1; i < t->lane_n; i += each)
 		fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\" font-size=\"%d\">%u</text>\n", LEFT - 6,
@@ -207,7 +207,7 @@ static void lanes(const struct timeline *t, struct fw_buf *out, int y)
 	fw_buf_adds(out, "</svg>\n");
 }
 
-/* ---- the slots at work ---------------------------------------------------------------------------------------------------------------- */
+/* ---- busy slots ---------------------------------------------------------------------------------------------------------------- */
 
 static void busy(const struct timeline *t, struct fw_buf *out)
 {
@@ -230,18 +230,18 @@ static void busy(const struct timeline *t, struct fw_buf *out)
 		fw_buf_addf(out, "V%.1fH%.3f", BUSY_HIGH * (1 - fmin(share[k] / t->lane_n, 1)), (k + 1) * wide / 1000);
 	fw_buf_addf(out, "V%dz\"/>\n</svg>\n", BUSY_HIGH);
 	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\">100 %%</text><text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\">0</text>"
-		"<text class=\"dim\" x=\"%d\" y=\"%d\">slots at work</text>\n", LEFT - 6, BUSY_TOP + 11, LEFT - 6, BUSY_TOP + BUSY_HIGH, LEFT, BUSY_TOP - 5);
+		"<text class=\"dim\" x=\"%d\" y=\"%d\">busy slots</text>\n", LEFT - 6, BUSY_TOP + 11, LEFT - 6, BUSY_TOP + BUSY_HIGH, LEFT, BUSY_TOP - 5);
 	free(share);
 }
 
-/* ---- words over it ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- text over the rows ----------------------------------------------------------------------------------------------------------------------- */
 
 static double x_of(const struct timeline *t, int64_t us)
 {
 	return LEFT + ACROSS * (double)us / FW_MAX((double)t->total_us, 1.0);
 }
 
-/* A step of 1, 2 or 5 times a power of ten, of which about ten fit. */
+/* A step of 1, 2 or 5 times a power of ten, so that about ten fit. */
 static double step(double whole)
 {
 	double s = pow(10, floor(log10(whole / 10)));
@@ -266,7 +266,7 @@ static void axis(const struct timeline *t, struct fw_buf *out, int y)
 	fw_buf_adds(out, "</g>\n");
 }
 
-/* The bar that ended last has its name in front of it, or in it where there is no room. The script does the same. */
+/* Label the bar that ended last: before the bar, or inside it if there is no room. timeline.js does the same. */
 static void culprit(const struct timeline *t, struct fw_buf *out, int y)
 {
 	const struct bar *b = &t->bar[t->last];
@@ -285,7 +285,7 @@ static void culprit(const struct timeline *t, struct fw_buf *out, int y)
 	fw_buf_adds(out, "</text></g>\n");
 }
 
-/* How the picture shows it: what is not in it is not explained. */
+/* The legend, only for what the picture contains. */
 static void legend(const struct timeline *t, struct fw_buf *out)
 {
 	bool roomy = lane_high(t) >= LANE_ROOMY;
@@ -306,11 +306,11 @@ static void legend(const struct timeline *t, struct fw_buf *out)
 		x += 100;
 	}
 	if (t->batch && t->batch < t->n) {
-		fw_buf_addf(out, "<path class=\"batch\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">the next batch</text>\n", x + 4, x + 14);
+		fw_buf_addf(out, "<path class=\"batch\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">next batch</text>\n", x + 4, x + 14);
 		x += 130;
 	}
 	if (half_worth(t))
-		fw_buf_addf(out, "<path class=\"half\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">half of the slots have nothing to do any more</text>\n", x + 4, x + 14);
+		fw_buf_addf(out, "<path class=\"half\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">half of the slots have finished</text>\n", x + 4, x + 14);
 }
 
 static void head(const struct timeline *t, struct fw_buf *out)
@@ -332,16 +332,16 @@ static void head(const struct timeline *t, struct fw_buf *out)
 		words(out, t->order);
 	}
 	if (t->predicted_us) {
-		fw_buf_adds(out, ", foretold ");
+		fw_buf_adds(out, ", forecast ");
 		span(out, t->predicted_us);
 	}
-	fw_buf_adds(out, "; no order is faster than ");
+	fw_buf_adds(out, "; lower bound for any order ");
 	span(out, t->bound_us);
-	fw_buf_adds(out, t->bound_us == t->slots_us ? " (the work by the slots)" : t->bound_us == t->longest_us ? " (the longest fetch)" : " (one host's feeds)");
+	fw_buf_adds(out, t->bound_us == t->slots_us ? " (work / slots)" : t->bound_us == t->longest_us ? " (the longest fetch)" : " (one host's feeds)");
 	fw_buf_adds(out, "</text>\n");
 }
 
-/* ---- how long they took ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- histogram ---------------------------------------------------------------------------------------------------------------------- */
 
 static int bin_of(int64_t us)
 {
@@ -380,13 +380,13 @@ static void histogram(const struct timeline *t, struct fw_buf *out, int y)
 		last = FW_MAX(last, b);
 	}
 	qsort(took, t->n, sizeof(*took), timeline_by_us);
-	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\">how long the fetches took%s</text>\n", LEFT, y - 8, t->failed_n ? " (orange: failed)" : "");
+	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\">durations of the fetches%s</text>\n", LEFT, y - 8, t->failed_n ? " (orange: failed)" : "");
 	for (int b = first; b <= last + 1; b++) {
 		double ok = (HISTOGRAM_HIGH - 16) * (double)n[0][b] / (double)most, no = (HISTOGRAM_HIGH - 16) * (double)n[1][b] / (double)most;
 		int x = LEFT + (b - first) * 30;
 
 		if (b <= last && n[0][b] + n[1][b])
-			fw_buf_addf(out, "<g><title>%zu, of them %zu failed</title><rect class=\"ok\" x=\"%d\" y=\"%.1f\" width=\"28\" height=\"%.1f\"/>"
+			fw_buf_addf(out, "<g><title>%zu fetches, %zu failed</title><rect class=\"ok\" x=\"%d\" y=\"%.1f\" width=\"28\" height=\"%.1f\"/>"
 				"<rect class=\"no\" x=\"%d\" y=\"%.1f\" width=\"28\" height=\"%.1f\"/><text class=\"dim\" x=\"%d\" y=\"%.1f\" text-anchor=\"middle\""
 				" font-size=\"11\">%zu</text></g>\n", n[0][b] + n[1][b], n[1][b], x, base - ok, ok, x, base - ok - no, no, x + 14,
 				base - ok - no - 3, n[0][b] + n[1][b]);
@@ -402,7 +402,7 @@ static void histogram(const struct timeline *t, struct fw_buf *out, int y)
 	free(took);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------------------------------------------------------------- */
 
 static int lanes_bottom(const struct timeline *t)
 {
@@ -449,7 +449,7 @@ void timeline_html(const struct timeline *t, struct fw_buf *out)
 		"body{margin:0}svg#all{width:100%%;height:auto;display:block}svg#lanes{cursor:grab}#tip{position:fixed;display:none;max-width:46em;"
 		"padding:.5em .8em;background:#111;color:#fff;font:13px/1.5 system-ui,sans-serif;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px;"
 		"border:1px solid #777;pointer-events:none}@media(prefers-color-scheme:dark){body{background:#161616}}</style>\n</head>\n<body>\n", t->n);
-	picture(t, out, "id=\"all\"", "wheel or + -: zoom; drag or arrows: move; double click or 0: all of it");
+	picture(t, out, "id=\"all\"", "zoom: mouse wheel or + -; move: drag or arrow keys; reset: double click or 0");
 	fw_buf_adds(out, "<div id=\"tip\"></div>\n<script>\n");
 	fw_buf_adds(out, timeline_script);
 	fw_buf_adds(out, "</script>\n</body>\n</html>\n");

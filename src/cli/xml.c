@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* Escaping text for XML. */
 #include "base/utf8.h"
 #include "cli/xml.h"
 #include "base/banned.h"
@@ -16,7 +17,7 @@ void cli_xml(struct fw_buf *out, struct fw_str s, bool keep)
 	for (size_t i = 0; i < s.len; i += n) {
 		uint32_t cp = fw_utf8_get(s.p + i, s.len - i, &n);
 
-		if (!is_char(cp) || (cp == 0xfffd && n == 1)) /* the second: bytes that are no UTF-8 */
+		if (!is_char(cp) || (cp == 0xfffd && n == 1)) /* the second: bytes that are not UTF-8 */
 			continue;
 		switch (cp) {
 		case '&': fw_buf_adds(out, "&amp;"); break;

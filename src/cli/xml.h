@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-/* Words of others in XML that we write. */
+/* Escaping foreign text for the XML that commands write (OPML, SVG). */
 #ifndef FW_CLI_XML_H
 #define FW_CLI_XML_H
 
 #include "base/buf.h"
 
 /*
- * Add text for an element or a quoted attribute. What XML 1.0 cannot hold, and bytes that are no UTF-8, are left out. What a terminal or
- * a reader could obey (line ends, C1, bidi controls and so on) becomes a reference with keep, for documents that are read in again, and
- * is left out without.
+ * Append s as the text of an element or of a quoted attribute. Characters that XML 1.0 cannot contain (section 2.2) and bytes
+ * that are not UTF-8 are dropped. Characters that control a terminal or mislead a reader (line ends, C1, bidi controls) become
+ * numeric references with keep, for documents that are read again, and are dropped without it.
  */
 void cli_xml(struct fw_buf *out, struct fw_str s, bool keep);
 

@@ -323,8 +323,8 @@ def limits(base):
     packed = os.path.join(base, "packed.gz")
     with open(packed, "wb") as f:
         f.write(gzip.compress(text.encode()))
-    complaint(w.run("parse", "--max-body-bytes", "20000", packed, code=SOME), "max_bytes", "20000", "--max-body-bytes SIZE raises it")
-    complaint(w.run("parse", "--max-body-bytes", "20000", "-", stdin=text, code=None), "max_body_bytes", "20000", "--max-body-bytes SIZE raises it")
+    complaint(w.run("parse", "--max-body-bytes", "20000", packed, code=SOME), "max_bytes", "20000", "(to raise it, give --max-body-bytes SIZE)")
+    complaint(w.run("parse", "--max-body-bytes", "20000", "-", stdin=text, code=None), "max_body_bytes", "20000", "(to raise it, give --max-body-bytes SIZE)")
     r = w.run("parse", "--max-entries", "5", "-", stdin=text)
     holds("more than 5 entries (max_entries)" in r.stdout and '"dropped": 1995' in r.stdout, r.stdout[-500:])
     with origin(base, base) as o:

@@ -317,21 +317,21 @@ def usage(base):
             (("list", "--json=yes"), ("--json takes no value",)),
             (("--quiet=1", "list"), ("--quiet takes no value",)),
             (("list", "--limit"), ("--limit needs a value",)),
-            (("list", "--limit", "many"), ("whole number from 1 up", "'many'")),
-            (("list", "--limit", "0"), ("whole number from 1 up",)),
+            (("list", "--limit", "many"), ("whole number of at least 1", "'many'")),
+            (("list", "--limit", "0"), ("whole number of at least 1",)),
             (("list", "--status", "odd"), ("active, paused, gone or quarantined",)),
-            (("list", "extra"), ("'extra' is one argument too many",)),
+            (("list", "extra"), ("unexpected argument 'extra'",)),
             (("--color", "sometimes", "list"), ("auto, always or never",)),
             (("add",), ("missing argument: URL...",)),
-            (("show",), ("missing argument: FEED", "; a number is written 12: an unquoted # begins a comment in the shell",)),
+            (("show",), ("missing argument: FEED", "; write a number as 12, because an unquoted # starts a comment in the shell",)),
             (("add", "ftp://example.org/"), ("'ftp' is not http or https",)),
             (("add", "http://exa mple.org/"), ("exa mple",)),
             (("add", "x"), ("write https://",)),
             (("add", "--interval", "soon", "https://a.example/"), ("such as 90s",)),
-            (("add", "--title", "T", "https://a.example/", "https://b.example/"), ("--title is for one URL",)),
+            (("add", "--title", "T", "https://a.example/", "https://b.example/"), ("--title needs exactly one URL",)),
             (("set", "https://a.example/"), ("nothing to change",)),
             (("entries", "--since", "whenever"), ("2026-11-01",)),
-            (("entries", "--json", "--jsonl"), ("not both",)),
+            (("entries", "--json", "--jsonl"), ("exclude each other",)),
             (("entries", "--search", " "), ("--search needs a word",)),
             (("fetch", "gopher://x/"), ("not http or https",)),
             (("import", "/nonexistent/feeds.opml"), ("/nonexistent/feeds.opml: No such file",)),
@@ -345,12 +345,12 @@ def usage(base):
 def unused_settings(base):
     db = {"FEEDWHEEL_STORE": "sqlite:" + base + "/s.db"}
     r = plain("add", "--user-agent", "Foo", "https://a.example/", code=2, env=db)
-    words(r, "add: --user-agent does nothing here without --check: it is a setting of run, serve, fetch and add --check; put 'user_agent = ...' "
-          "into the configuration file, or give it to one of these")
-    words(plain("--proxy", "http://me:s3cret@p.example/", "add", "https://a.example/", code=2, env=db), "add: --proxy does nothing here")
-    words(plain("list", "--no-http2", code=2, env=db), "list: --http2 does nothing here: it is a setting of run, serve, fetch and add --check;")
-    words(plain("run", "--order", "fifo", code=2, env=db), "--order does nothing here without --once: it is a setting of run --once and plan;")
-    words(plain("version", "--log-json", code=2), "--log-json does nothing here: it is a setting of every command")
+    words(r, "add: --user-agent has no effect here without --check: it is a setting of run, serve, fetch and add --check (to set it there, "
+          "put 'user_agent = ...' into the configuration file)")
+    words(plain("--proxy", "http://me:s3cret@p.example/", "add", "https://a.example/", code=2, env=db), "add: --proxy has no effect here")
+    words(plain("list", "--no-http2", code=2, env=db), "list: --http2 has no effect here: it is a setting of run, serve, fetch and add --check (")
+    words(plain("run", "--order", "fifo", code=2, env=db), "--order has no effect here without --once: it is a setting of run --once and plan (")
+    words(plain("version", "--log-json", code=2), "--log-json has no effect here: it is a setting of every command")
     words(plain("list", "--oder", "x", code=2, env=db), "unknown option '--oder'") # order is no option of list
     holds(not os.path.exists(base + "/s.db"), "nothing was stored")
     conf = os.path.join(base, "x.conf")
@@ -519,7 +519,7 @@ def import_list(base):
     w.run("import", "-", stdin=foreign)
     equal([(f["url"], f.get("title")) for f in w.json("list")][3:], [("https://e.example/", None), ("https://f.example/", "From newsboat")])
     r = w.run("import", "-", stdin="# nothing\n", code=1)
-    holds("no feeds in it" in r.stderr, r.stderr)
+    holds("no feeds found" in r.stderr, r.stderr)
     w.run("import", "-", stdin="", code=1)
     many = "".join("x%d\n" % i for i in range(80))
     r = w.run("import", "-", stdin=many, code=1)
@@ -599,7 +599,7 @@ def changes(base):
     w = Wheel(base)
     w.run("add", "https://one.example/a", "https://two.example/a", "https://three.example/b")
     r = w.run("show", "example", code=1)
-    holds("more than one feed" in r.stderr and "  3 https://three.example/b" in r.stderr, r.stderr)
+    holds("several feeds have this" in r.stderr and "  3 https://three.example/b" in r.stderr, r.stderr)
     words(w.run("show", "four", code=1), "four: no such feed", "feedwheel list")
     w.run("set", "two", "--title", "Second", "--folder", "x/y", "--interval", "45m")
     f = w.json("show", "#2")["feed"]
@@ -631,12 +631,12 @@ def feed_numbers(base):
         equal(w.json("why", form)["id"], id, form)
     for form in ("404", "#404", "0", "99999999999999999999", "9"): # 9 is a part of the third's address
         digits = form.lstrip("#")
-        words(w.run("why", form, code=1), "no feed has the number %s ('feedwheel list' shows all; '/%s' is a part of an address)" % (digits, digits))
-        words(w.run("remove", form, code=1), "no feed has the number %s ('feedwheel list' shows all)" % digits)
+        words(w.run("why", form, code=1), "no feed has the number %s ('feedwheel list' lists all; to name a part of a URL, write '/%s')" % (digits, digits))
+        words(w.run("remove", form, code=1), "no feed has the number %s ('feedwheel list' lists all)" % digits)
     words(w.run("entries", "--feed", "404", code=1), "no feed has the number 404")
     for command in ("show", "why", "set", "remove", "fetch-now"):
-        words(w.run(command, code=2), "missing argument: FEED", "written 12: an unquoted # begins a comment in the shell")
-    words(w.run("read", code=2), "missing argument: ENTRY", "written 12:")
+        words(w.run(command, code=2), "missing argument: FEED", "as 12, because an unquoted # starts a comment in the shell")
+    words(w.run("read", code=2), "missing argument: ENTRY", "as 12,")
     equal(subprocess.run(["sh", "-c", '"$@" #2', "sh", *w.command("show")], capture_output=True, env=w.environment, check=False).returncode, 2)
     for page in ["README.md", *("man/" + p for p in os.listdir(os.path.join(ROOT, "man")) if p[-1].isdigit()),
                  *("docs/" + p for p in os.listdir(os.path.join(ROOT, "docs")) if p.endswith(".md"))]:
@@ -661,7 +661,7 @@ def lists(base):
     equal([f["id"] for f in w.json("list", "--limit", "1")], [1])
     equal(w.json("list", "--failing"), [])
     holds("no feed is failing" in w.run("list", "--failing").stderr, "failing")
-    holds("no feeds here" in w.run("list", "--match", "zzz").stderr, "nothing")
+    holds("no feeds (" in w.run("list", "--match", "zzz").stderr, "nothing")
     equal(len(w.json("list", "--by-due")), 2)
 
 
@@ -713,7 +713,7 @@ def fetch(base):
         holds("total" in r.stderr and "status 200" in r.stderr, r.stderr)
         holds(not os.path.exists(w.path), "fetch made a store")
         r = w.run("fetch", o.url("/with/404/feed/0"), code=1)
-        holds("404" in r.stderr and "the server's words: Not Found" in r.stderr, r.stderr) # FRB 101
+        holds("404" in r.stderr and "response of the server: Not Found" in r.stderr, r.stderr) # FRB 101
         r = w.run("fetch", o.url("/with/html/feed/0"), code=1)
         holds("HTML" in r.stderr and o.url("/doc/0") in r.stderr and "feedwheel add" in r.stderr.splitlines()[-1], r.stderr)
         equal(r.stdout, "")
@@ -723,7 +723,7 @@ def fetch(base):
         words(plain("fetch", "--allow-networks", "*", o.urls[0], code=4), "allow_networks")
         w.run("add", "--check", o.urls[0])
         r = w.run("add", "--check", o.url("/with/html/feed/0"))
-        holds("the feed it names is taken" in r.stderr, r.stderr)
+        holds("subscribing to the feed it advertises" in r.stderr, r.stderr)
         equal([f["url"] for f in w.json("list")], [o.urls[0], o.url("/doc/0")], "the feed that the page names")
         r = w.run("add", "--check", o.url("/with/bare-html/feed/0"), code=1)
         holds("not subscribed" in r.stderr, r.stderr)
@@ -772,7 +772,7 @@ def run_once(base):
         equal((s["feeds"], s["failing"], s["entries"]), (6, 2, w.one("select count(*) from entries")))
         holds(w.run("status").stdout.startswith("store    sqlite:"), "status")
         r = w.run("run", "--once")
-        words(r, "nothing is due; the next feed is due in ", ": 'feedwheel list --by-due' shows what comes next")
+        words(r, "nothing is due; the next feed is due in ", " ('feedwheel list --by-due' shows the schedule)")
         shown, code = on_terminal(w.command("run"), dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"), interrupt_at=r"next in \d+ (min|h)")
         equal(code, 0, shown)
         for u in o.urls[:6:5]:
@@ -869,9 +869,9 @@ def one_entry(base):
         for id in ("77", "0", "99999999999999999999"):
             words(w.run("entries", "--id", id, *form, code=1), "no entry has the number ")
     words(w.run("entries", "--id", "77", code=1), "no entry has the number 77 ('feedwheel entries'")
-    words(w.run("entries", "--id", "x", code=2), "--id is an entry's number, not 'x'")
+    words(w.run("entries", "--id", "x", code=2), "--id must be an entry's number, not 'x'")
     for other in (("--feed", "1"), ("--since", "1h"), ("--search", "x"), ("--after", "1")):
-        words(w.run("entries", "--id", "1", *other, code=2), "--id is one entry already: not with " + other[0])
+        words(w.run("entries", "--id", "1", *other, code=2), "--id and %s exclude each other" % other[0])
 
 
 @case("read: one entry, its members and its text laid out; --json one object, --raw as it came; none has that number")
@@ -900,8 +900,8 @@ def read(base):
         words(w.run("read", "77", *form, code=1), "no entry has the number 77")
     w.sql("UPDATE entries SET extra = '{\"attachments\":[}' WHERE id = 1", write=True)
     r = w.run("read", "1", code=1)
-    holds("entry 1: what is stored of its authors, tags and attachments cannot be read: " in r.stderr and "Hello world" in r.stdout, r)
-    words(w.run("read", "First", code=2), "an entry's number, as 'feedwheel entries' prints it, not 'First'")
+    holds("entry 1: cannot read its stored authors, tags and attachments: " in r.stderr and "Hello world" in r.stdout, r)
+    words(w.run("read", "First", code=2), "ENTRY must be a number that 'feedwheel entries' prints, not 'First'")
 
 
 @case("read: on a terminal through PAGER, less or more; not into a pipe; a pager that leaves early is no error")
@@ -928,14 +928,14 @@ def pager(base):
         equal(times.sub("", shown("1", PATH=bin, **plain_one)[0]), times.sub("", text))
     equal(times.sub("", shown("1", "--no-pager", PATH=bin)[0]), times.sub("", text))
     said, code = shown("1", PATH=bin)
-    holds(code == 1 and "no pager could be started: set PAGER, or give --no-pager" in said, said)
+    holds(code == 1 and "cannot start a pager (set PAGER, or give --no-pager)" in said, said)
     fake("more")
     holds(shown("1", PATH=bin)[0].startswith("<more "), "more")
     fake("less")
     holds(shown("1", PATH=bin)[0].startswith("<less FRX>\nFirst\n"), "less")
     holds(shown("1", PATH=bin, LESS="-i")[0].startswith("<less -i>\n"), "LESS is the owner's")
     equal(shown("2", PAGER="head -c 6"), ("A toot", 0), "it leaves early")
-    holds("no pager could be started" in shown("1", PAGER="/nonexistent/pager")[0], "not there")
+    holds("cannot start a pager" in shown("1", PAGER="/nonexistent/pager")[0], "not there")
     equal(shown("1", "--json", PAGER="false")[0][0], "{", "JSON is for programs")
     holds("no entry has the number 77" in shown("77", PAGER="false")[0], "nothing to page")
     equal(subprocess.run(w.command("read", "1"), env=dict(env, PAGER="false"), capture_output=True, text=True, check=True).stdout[:5], "First")
@@ -965,10 +965,10 @@ def run_and_stop(base):
                 p.send_signal(signal.SIGHUP)
                 wait_for(said, lambda said=said: said in w.words())
             wait_for("others in their place after SIGHUP", lambda: len(workers() - before) == len(workers()) == 2)
-            equal(w.run("stop").stdout, "told 2 workers to finish and leave\n")
+            equal(w.run("stop").stdout, "sent to 2 workers: finish and exit\n")
             equal(p.wait(timeout=60), 0)
             equal(w.json("status")["workers"], [])
-            equal(w.run("stop").stdout, "nobody is working on this store\n")
+            equal(w.run("stop").stdout, "no worker is running on this store\n")
         finally:
             if p.poll() is None:
                 p.kill()

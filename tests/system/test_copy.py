@@ -90,7 +90,7 @@ def whole(base):
     w, urls = filled(base)
     to = target(base)
     said = copy(w, to)
-    holds("both hold the same" in said.stdout and "1,500 pushed events, 30 set aside" in said.stdout, said.stdout)
+    holds("both stores are equal" in said.stdout and "1,500 pushed events, 30 dead letters" in said.stdout, said.stdout)
     same(w, to)
     holds(copy(w, to, code=2).stderr.count("not empty") == 1, "a second copy is refused")
     again = json.loads(copy(w, to, "--continue", "--json").stdout)
@@ -215,7 +215,7 @@ def split(base):
 def refused(base):
     w, _ = filled(base)
     to = target(base)
-    holds("itself" in copy(w, w, code=2).stderr, "into itself")
+    holds("are the same store" in copy(w, w, code=2).stderr, "into itself")
     holds("no such file" in w.run("copy", "sqlite:" + base + "/none.db", "sqlite:" + to.path, code=3).stderr.lower(), "no source")
     holds("scheme" in w.run("copy", "feeds", "sqlite:" + to.path, code=4).stderr, "no scheme")
     holds("not empty" in w.run("copy", "sqlite:" + w.path, "sqlite:" + target_in_use(base).path, code=2).stderr, "in use")
@@ -246,7 +246,7 @@ def live(base):
         wait_for("a sign of life", lambda: w.one("SELECT count(*) FROM workers"))
         to = target(base)
         said = copy(w, to, code=None)
-        holds("1 worker is at work on the source" in said.stderr, said.stderr)
+        holds("1 worker is running on the source" in said.stderr, said.stderr)
         p.send_signal(signal.SIGTERM)
         p.wait()
         w.run("set", "--due", *o.urls) # whether it did anything after the copy or not
@@ -267,7 +267,7 @@ def warned(base):
 def brought_up_to_date(base):
     with live(base) as (o, w, to):
         said = copy(w, to, "--continue").stdout
-        holds("both hold the same" in said and "feeds had changed" in said, said)
+        holds("both stores are equal" in said and "feeds changed" in said, said)
         same(w, to)
         to.run("set", "--due", *o.urls)
         equal((to.run_once()["failed"], to.one("SELECT count(*) FROM entries WHERE revision <> 1")), (0, 0), "a run on it")
@@ -316,7 +316,7 @@ def tampered(base):
                           ("INSERT INTO tally (entry_n, visit_n) VALUES (0, -1)", "visits at the source")):
         to.sql(change, write=True)
         said = copy(w, to, "--continue", code=1).stderr
-        holds("the two are not the same" in said and words in said, said)
+        holds("the stores differ" in said and words in said, said)
 
 
 run()

@@ -435,7 +435,7 @@ def poison(base):
         equal({f["last_result"] for f in states.values()}, {"ok"})
         equal(stats["restarts"] >= 1, True, "restarts")
         holds(o.urls[13] in w.run("list", "--status", "quarantined").stdout, "it is listed")
-        holds("set aside" in w.run("why", o.urls[13]).stdout, "why says so")
+        holds("quarantined" in w.run("why", o.urls[13]).stdout, "why says so")
         del w.environment["FEEDWHEEL_TEST_CRASH"]
         w.run("resume", o.urls[13])
         w.run_once()

@@ -159,13 +159,13 @@ def nobody(base, engine):
     with origin(base, samples(base), "--feeds", "2") as o, \
             wheel(base, engine, CONF) as w:
         w.run("import", o.url_file)
-        holds("nobody is working" in w.run("fetch-now", "--again", o.urls[0]).stderr, "no worker")
+        holds("no worker is running" in w.run("fetch-now", "--again", o.urls[0]).stderr, "no worker")
         w.run("fetch-now", "--again", "--wait", o.urls[0], code=1)
         holds("before all others" in w.run("why", o.urls[0]).stdout, "why says so")
         w.run("pause", o.urls[1])
         holds("'feedwheel resume'" in w.run("fetch-now", "--again", o.urls[1], code=1).stderr, "paused by its owner")
         w.run("pause", "--all")
-        holds("all work is paused" in w.run("fetch-now", "--again", o.urls[0]).stderr, "all paused")
+        holds("all workers are paused" in w.run("fetch-now", "--again", o.urls[0]).stderr, "all paused")
         holds("paused" in w.run("run", "--once", code=1).stderr, "run --once says so")
         w.run("resume", "--all")
         stats = w.run_once()
@@ -193,15 +193,15 @@ def everywhere(base, engine):
                 equal(w.json("status")["paused"], 0, "feeds that are paused")
                 w.run("resume", "--all")
                 wait_for("work again", lambda: all_asked(o) > before + 300)
-                holds("told 6 workers" in w.run("stop", "--all").stdout, "stop")
+                holds("sent to 6 workers" in w.run("stop", "--all").stdout, "stop")
                 for p in first:
                     equal(p.wait(timeout=60), 0, w.last_words())
         equal(w.leased(), {}, "leases")
         holds(w.words().count("stop requested") >= 3, "one worker of each machine heard it, and its master told the others")
         equal(w.words().count(": paused"), 4, "workers that paused")
         equal(w.words().count(": resumed"), 6, "workers that resumed")
-        holds("one of the two" in w.run("pause", "--all", o.urls[0], code=2).stderr, "usage")
-        holds("which feeds" in w.run("pause", code=2).stderr, "usage")
+        holds("exclude each other" in w.run("pause", "--all", o.urls[0], code=2).stderr, "usage")
+        holds("missing argument: FEED" in w.run("pause", code=2).stderr, "usage")
 
 
 @each_engine("a search that does not see all entries yet says so, and sees them as soon as a worker has gone on", also=["sqlite"])
@@ -224,7 +224,7 @@ def unindexed(base, engine):
         behind = w.json("status")["unindexed_entries"]
         found, said = look()
         print("# %d entries are left when a --once ends; %d of 4500 found" % (behind, found))
-        equal(("not in the search index yet" in said, found < 4500), (behind > 0, behind > 0), said)
+        equal(("not indexed yet" in said, found < 4500), (behind > 0, behind > 0), said)
         with machines(w, 1):
             wait_for("the index", lambda: w.json("status")["unindexed_entries"] == 0, 180)
         equal(look(), (4500, ""))

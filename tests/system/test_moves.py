@@ -33,7 +33,7 @@ def converge(base, engine):
         equal((f["title"], f["folder"], f["failures"], f["entries"]), ("mine", "news", 0, entries[same]))
         ids = [line for line in w.run("entries", "--jsonl", "--feed", same).stdout.splitlines()]
         equal(len(ids), entries[same], "entries")
-        holds("one with %s, which moved here" % o.urls[0] in w.run("why", o.urls[0]).stdout, "why tells")
+        holds("merged with %s, which redirected to it" % o.urls[0] in w.run("why", o.urls[0]).stdout, "why tells")
         w.run("set", "--due", same, o.urls[1])
         stats = w.run_once()
         equal((stats["feeds"], stats["failed"], stats["new_entries"]), (2, 0, 0))
@@ -58,7 +58,7 @@ def named(base, engine):
             holds(sorted(f["url"] for f in early.json("list")) == sorted(o.urls), "visit %d" % k)
             if k == 2:
                 said = early.run("why", o.urls[0]).stdout
-                holds("names another address as its own since" in said and new in said and "that alone does not move it" in said, said)
+                holds("has had another self link since" in said and new in said and "only a permanent redirect changes its URL" in said, said)
                 equal((early.json("why", o.urls[0])["named_url"], "redirect_url" in early.json("why", o.urls[0])), (new, False))
                 early.sql("UPDATE feeds SET redirect_since_ms = redirect_since_ms - 172800000 WHERE redirect_since_ms > 0", write=True)
         equal(early.json("why", o.urls[0])["redirect_url"], new, "the first redirected visit: the entries were compared")
@@ -68,7 +68,7 @@ def named(base, engine):
             w.run("set", "--due", *(f["url"] for f in w.json("list")))
             equal(w.run_once()["failed"], 0)
         equal(sorted(f["url"] for f in w.json("list")), sorted([new, o.urls[1]]), "only the one that was redirected has moved")
-        holds("names another address" in w.run("why", o.urls[1]).stdout, w.run("why", o.urls[1]).stdout)
+        holds("another self link" in w.run("why", o.urls[1]).stdout, w.run("why", o.urls[1]).stdout)
 
 
 @case("feeds that a clock put off by years are told by doctor, and its remedy helps")

@@ -55,7 +55,7 @@ def orders(base):
                   (4, order, 20, 1, order.startswith("batch"), stats["took_ms"]))
             w.run("set", "--due", *o.urls)
         said = w.run("run", "--once").stdout
-        holds("predicted" in said and "no order is faster than" in said, said)
+        holds("forecast" in said and "lower bound for any order" in said, said)
         equal(w.one("SELECT count(*) FROM visits WHERE queue_us > 0 AND store_us > 0") > 0, True, "visits say how long they waited")
 
 

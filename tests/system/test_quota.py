@@ -128,7 +128,7 @@ def entries_of_a_day(base):
         equal(quota(w, "show"), q)
         for command in ("why", "show"):
             said = w.run(command, "#1").stdout
-            holds(re.search("25 new entries, .*: all that it may till .*; waiting: 15 entries", said), said)
+            holds(re.search("25 new entries and .*: used up until .*; deferred: 15 entries", said), said)
         said = w.run("doctor", code=None).stdout
         holds(re.search("^note +quotas +1 feeds have .* number 1 among them; deferred entries: 15$", said, re.M), said)
         due = w.one("SELECT due_at_ms - last_visit_ms FROM schedule")

@@ -94,12 +94,12 @@ def verdicts(base):
     for folder in "silent", "crowded", "gap":
         os.mkdir(os.path.join(base, folder))
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=5", "5 hang=start"]) as o:
-        root = told(base + "/silent", o, "concurrency = 24\nfirst_byte_timeout_ms = 8s\n", r"One feed held it up: .*/feed/5 .*\(timeout\)")
+        root = told(base + "/silent", o, "concurrency = 24\nfirst_byte_timeout_ms = 8s\n", r"Bottleneck: one feed. .*/feed/5 .*\(timeout\)")
         holds("/feed/5" in root.find(".//*[@class='note']").find(SVG + "text").text, "and it is marked")
     with origin(base, samples(base, "--copies", "1"), "--feeds", "8", "--hosts", "1", plans=["* latency=300"]) as o:
         told(base + "/crowded", o, "concurrency = 12\nhost_max = 1\n", ".* 8 fetches from one host, 1 at a time")
         told(base + "/gap", o, "concurrency = 12\nhost_gap_ms = 400ms\nhost_max = 8\n",
-             r".* 8 fetches from one host, 400 ms between two of them, take 3\.")
+             r".* 8 fetches from one host, 400 ms apart, take 3\.")
 
 
 @case("feeds that are all due, a host each: idle slots are not put down to what was due, nor to hosts")
@@ -115,7 +115,7 @@ def all_due(base):
 @case("a --once waits for its last; a run that keeps going has no end that held it up")
 def going(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=200", "23 latency=1500"]) as o:
-        for name, words in ("once", "For the last "), ("going", "Slots stood idle "):
+        for name, words in ("once", "For the last "), ("going", "Slots were idle "):
             os.mkdir(os.path.join(base, name))
             root = told(os.path.join(base, name), o, "concurrency = 4\nworkers = 1\norder = fifo\n", words, name == "going")
             equal(bool(root.findall(".//%spath[@class='half']" % SVG)), name == "once", "a dashed line")

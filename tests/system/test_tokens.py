@@ -260,7 +260,7 @@ def runs_out(base):
         d.wheel.sql(LATE, write=True)
         becomes("a token that has run out", 401, lambda: pushed(d, token))
         equal(pushed(d), 401)
-        holds("has run out" in d.wheel.run("token", "list").stdout, "in the list")
+        holds("expired" in d.wheel.run("token", "list").stdout, "in the list")
         equal(d.wheel.json("token", "list")[0]["good"], False)
         d.wheel.sql("UPDATE records SET value = x'00ff' WHERE kind = 'token'", write=True) # neither does one that nobody can read
         wait_for("unreadable", lambda: "unreadable: remove it" in d.wheel.run("token", "list").stdout)
@@ -446,10 +446,10 @@ def bound(base):
                               capture_output=True, text=True, check=False)
         holds("403 Forbidden" in curl.stderr and "100 Continue" not in curl.stderr, curl.stderr)
     for arguments, code, said in (
-            (("--scope", "push", "--feed", "99"), 1, "no feed has the number 99 ('feedwheel list' shows all)"), (("--scope", "push", "--feed", "x"), 1, "x: no such feed"),
-            (("--scope", "read", "--feed", "1"), 2, "needs the scope push alone"),
-            (("--scope", "push,read", "--property", "news"), 2, "needs the scope push alone"),
-            (("--scope", "push", "--property", "a b"), 2, "the property 'a b': a property has 1 to 255 bytes without spaces"),
+            (("--scope", "push", "--feed", "99"), 1, "no feed has the number 99 ('feedwheel list' lists all)"), (("--scope", "push", "--feed", "x"), 1, "x: no such feed"),
+            (("--scope", "read", "--feed", "1"), 2, "its scope has to be push alone"),
+            (("--scope", "push,read", "--property", "news"), 2, "its scope has to be push alone"),
+            (("--scope", "push", "--property", "a b"), 2, "the property 'a b': that is 1 to 255 bytes without spaces"),
             (("--scope", "push", "--property", ""), 2, "the property ''"), (("--scope", "push", "--property", "x" * 256), 2, "1 to 255 bytes"),
             (("--scope", "push", *["--property=" + "x" * 200] * 20), 1, "more than 4000 bytes of feeds and properties: make several")):
         r = w.run("token", "add", "wrong", *arguments, code=code)
@@ -462,24 +462,24 @@ def words(base):
     d.stop()
     w = d.wheel
     for arguments, code, said in (
-            (("add", "one"), 2, "--scope push, read or admin"), (("add", "--scope", "push"), 2, "whose token?"),
-            (("add", "one", "--scope", "pull"), 2, "unknown scope 'pull': the scopes are push, read and admin"),
+            (("add", "one"), 2, "--scope push, read or admin"), (("add", "--scope", "push"), 2, "missing argument: NAME"),
+            (("add", "one", "--scope", "pull"), 2, "unknown scope 'pull': there are push, read and admin"),
             (("add", "one", "--scope", "push,"), 2, "unknown scope ''"), (("add", "one two", "--scope", "push"), 2, "token 'one two': a name is"),
             (("add", "", "--scope", "push"), 2, "a name is"), (("add", "x" * 65, "--scope", "push"), 2, "1 to 64"),
-            (("add", "one", "--scope", "push", "--until", "2020-01-01"), 2, "a time to come"),
+            (("add", "one", "--scope", "push", "--until", "2020-01-01"), 2, "a future time"),
             (("add", "one", "--scope", "push", "--days", "0"), 2, "--days"), (("add", "one", "--scope", "push", "--days", "99999"), 2, "--days"),
-            (("add", "one", "--scope", "push", "--days", "1", "--until", "2099-01-01"), 2, "one of the two"),
-            (("remove", "one"), 1, "token 'one': no token has this name"), (("remove",), 2, "which token?"), (("list", "one"), 2, "no arguments"),
-            (("revoke", "one"), 2, "token add, list or remove")):
+            (("add", "one", "--scope", "push", "--days", "1", "--until", "2099-01-01"), 2, "exclude each other"),
+            (("remove", "one"), 1, "token 'one': there is none of that name"), (("remove",), 2, "missing argument: NAME"), (("list", "one"), 2, "no arguments"),
+            (("revoke", "one"), 2, "must be add, list or remove")):
         r = w.run("token", *arguments, code=code)
         holds(said in r.stderr, "%s: %s" % (arguments, r.stderr))
         equal(r.stdout, "")
     holds("no tokens" in w.run("token", "list").stderr, "nothing there")
     equal(w.json("token", "list"), [])
     said = w.run("token", "add", "one", "--scope", "push", "--until", "2099-12-31T18:00:00Z").stderr
-    holds("it is the first one: nobody may push, read or administrate without a token any more" in said, said)
-    holds("token 'one': the name is taken" in w.run("token", "add", "one", "--scope", "read", code=2).stderr, "taken")
-    holds("it is the first one" not in w.run("token", "add", "reader@host", "--scope", "admin, read").stderr, "the second one")
+    holds("this is the first token: from now on every client needs a token" in said, said)
+    holds("token 'one': there is one already" in w.run("token", "add", "one", "--scope", "read", code=2).stderr, "taken")
+    holds("this is the first token" not in w.run("token", "add", "reader@host", "--scope", "admin, read").stderr, "the second one")
     listed = w.json("token", "list")
     equal([(t["name"], t["scopes"], t.get("until"), t["good"]) for t in listed],
           [("one", ["push"], "2099-12-31T18:00:00Z", True), ("reader@host", ["read", "admin"], None, True)])

@@ -293,7 +293,7 @@ def endless(base):
         equal(d.entries(), 1 + 1000)
         q = d.wheel.json("show", "#1")["quota"]
         equal((q["new"], q["waiting"]), (1000, 400))
-        holds("all that it may till" in d.wheel.run("why", "#1").stdout, "why")
+        holds("used up until" in d.wheel.run("why", "#1").stdout, "why")
         for n in range(3, 12):
             holds(23 * 3600 < refused(s, atom("f", range(1000 * n, 1000 * n + 700))) <= 24 * 3600, "till then")
         equal(d.entries(), 1 + 1000)
@@ -559,7 +559,7 @@ def missed(base):
                 holds(d.ahead("push_until") > 0, "relied on")
         wait_for("the schedule knows", lambda: not d.ahead("push_until") and d.ahead("due") < 400)
         holds(0 < seconds(d.wheel.json("websub", "list")[0]["distrusted_until"]) - time.time() <= 86400, "for a day")
-        holds("missed something" in d.wheel.run("why", "#1").stdout, "why says it")
+        holds("missed entries" in d.wheel.run("why", "#1").stdout, "why says it")
         equal(hub.send(s, atom("f", [9])), 200) # what it sends is taken all the same
 
 
@@ -613,8 +613,8 @@ def disagreement(base):
         equal(d.wheel.run("websub").stderr, "")
         other = ("--websub-url", "https://else.example/")
         found = d.wheel.run("doctor", *other).stdout
-        holds("websub_url = https://else.example/, but the server that sends requests to hubs has %s" % ours in found, found)
-        holds("give all servers the same" in d.wheel.run("websub", *other).stderr, "websub says it")
+        holds("websub_url = https://else.example/, but the server that asks them is called back below %s" % ours in found, found)
+        holds("use the same websub_url for all servers" in d.wheel.run("websub", *other).stderr, "websub says it")
         os.makedirs(base + "/second")
         second = Subscriber(base + "/second", store=d.wheel.store, conf=CONF.replace("http://127.0.0.1:%d/", "https://else.example:%d/") % (443, "10d", "yes"))
         try:

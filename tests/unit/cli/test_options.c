@@ -111,7 +111,7 @@ START_TEST(every_command_with_every_setting)
 			} else {
 				refused++;
 				ck_assert_int_eq(rc, CLI_USAGE);
-				ck_assert_msg(strstr(text, " does nothing here") != NULL, "%s %s: %s", k->name, word, text);
+				ck_assert_msg(strstr(text, " has no effect here") != NULL, "%s %s: %s", k->name, word, text);
 				ck_assert_msg(strstr(text, "configuration file") != NULL && strstr(text, s[i].name) != NULL, "%s %s: %s", k->name, word, text);
 			}
 			if (used && option.p) {

@@ -62,8 +62,8 @@ START_TEST(neither_due_nor_hosts)
 	for (int i = 8; i < 12; i++)
 		visit(i, i - 8, -5000, 900, 900, 1000);  /* not claimed before */
 	judged((int64_t[IDLE_N]){[IDLE_START] = 400, [IDLE_WORKER] = 1600, [IDLE_CLAIM] = 800, [IDLE_READ] = 1200, [IDLE_STORE] = 6800},
-		"Slots stood idle for 90 % of the time: storing after the last response (57 %), feeds at hand waited for a busy worker (13 %), "
-		"reading after the last response (10 %).");
+		"Slots were idle for 90 % of the time: storing after the last response (57 %), claimed feeds waited for a busy worker (13 %), "
+		"parsing after the last response (10 %).");
 	ck_assert_int_eq(T.started_ms, RUN);
 	ck_assert_int_eq(T.total_us, 3000 * MS);
 	ck_assert_int_eq(T.bar[0].from_us, 100 * MS);
@@ -99,7 +99,7 @@ START_TEST(not_due) /* a run that keeps going has idle slots because nothing is 
 	visit(2, 1, 0, 0, 0, 100);
 	visit(3, 0, 900, 950, 1000, 1100);
 	visit(4, 1, 900, 900, 900, 1000);
-	judged((int64_t[IDLE_N]){[IDLE_DUE] = 1700, [IDLE_CLAIM] = 50, [IDLE_WORKER] = 50}, "Slots stood idle for 82 % of the time: nothing was due (77 %).");
+	judged((int64_t[IDLE_N]){[IDLE_DUE] = 1700, [IDLE_CLAIM] = 50, [IDLE_WORKER] = 50}, "Slots were idle for 82 % of the time: nothing was due (77 %).");
 }
 END_TEST
 
