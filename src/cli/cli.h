@@ -242,7 +242,7 @@ void cli_list_begin(struct cli_list *l, struct cli *c, const struct cli_column *
 struct fw_json *cli_list_item(struct cli_list *l);
 void cli_list_item_end(struct cli_list *l);
 void cli_list_end(struct cli_list *l);
-#define CLI_LIST_OPTIONS {"json", NULL, "an array of objects"}, {"jsonl", NULL, "one JSON object per line"}
+#define CLI_LIST_OPTIONS {"json", NULL, "print a JSON array of objects"}, {"jsonl", NULL, "print one JSON object per line"}
 
 /* ---- term.c: the terminal's capabilities ----------------------------------------------------------------------------------- */
 

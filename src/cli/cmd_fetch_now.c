@@ -96,7 +96,7 @@ static int not_too_soon(struct cli_list *l, struct wanted *w, int *left)
 			continue;
 		if (cli_flag(c, "wait") && !fw_visit_succeeded(w[i].feed.last_kind))
 			worst = CLI_SOME;
-		cli_note(c, "%s: skipped: polled %s: %s (to poll it again now, give --again)", cli_shown(c, c->arg[i]), cli_ago(c, ago, w[i].feed.last_visit_ms),
+		cli_note(c, "%s: skipped: polled %s, result %s (to poll it again, give --again)", cli_shown(c, c->arg[i]), cli_ago(c, ago, w[i].feed.last_visit_ms),
 			fw_visit_kind_name(w[i].feed.last_kind));
 		item(l, &w[i], false, NULL);
 	}

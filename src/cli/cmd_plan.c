@@ -54,13 +54,13 @@ static void bound_words(struct plan *p)
 
 	if (m->bound_us == m->host_us && m->host_feed_id) {
 		cli_out_safe(p->c, fw_str(host(p->c, m->host_feed_id)));
-		cli_out(p->c, " has %s, %u at a time: %s", cli_count(n, (int64_t)m->host_n, "feed", "feeds"), p->rules.host_max,
-			p->rules.host_gap_us ? "with the gap between fetches, that is the minimum\n" : "that is the minimum\n");
+		cli_out(p->c, " has %s, %u at a time%s\n", cli_count(n, (int64_t)m->host_n, "feed", "feeds"), p->rules.host_max,
+			p->rules.host_gap_us ? ", with a gap between fetches" : "");
 	} else if (m->bound_us == m->longest_us && m->longest_feed_id) {
 		cli_out_safe(p->c, fw_str(name(p->c, m->longest_feed_id, &feed)));
-		cli_out(p->c, " alone takes that long\n");
+		cli_out(p->c, " takes that long alone\n");
 	} else {
-		cli_out(p->c, "that is the work divided by %u slots (to be faster, use more slots)\n", p->rules.slots);
+		cli_out(p->c, "the work of %u slots (more slots would be faster)\n", p->rules.slots);
 	}
 }
 
@@ -81,9 +81,9 @@ static void head(struct plan *p)
 		cli_out(p->c, ", %.*s apart", FW_STR_ARG(seconds(p->c, p->rules.host_gap_us)));
 	cli_out(p->c, "\n");
 	cli_paint(&p->c->out, p->c->term.out_colour, CLI_BOLD, seconds(p->c, p->made.total_us));
-	cli_out(p->c, " forecast with order %s; lower bound for any order: ", p->rules.order);
+	cli_out(p->c, " forecast with order %s; lower bound for any order ", p->rules.order);
 	cli_paint(&p->c->out, p->c->term.out_colour, CLI_BOLD, seconds(p->c, p->made.bound_us));
-	cli_out(p->c, "; ");
+	cli_out(p->c, ": ");
 	bound_words(p);
 }
 

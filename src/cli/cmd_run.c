@@ -268,7 +268,7 @@ static int run_run(struct cli *c)
 	if (cli_flag(c, "json"))
 		summary_json(c, &r, &stats);
 	else if (!before.due_n && !stats.done)
-		idle_note(c, &before, " ('feedwheel list --by-due' shows the schedule)");
+		idle_note(c, &before, "; 'feedwheel list --by-due' shows the schedule");
 	else
 		summary_text(c, &r, &stats);
 	return o.once && stats.failed ? CLI_SOME : CLI_OK;

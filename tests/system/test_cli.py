@@ -772,7 +772,7 @@ def run_once(base):
         equal((s["feeds"], s["failing"], s["entries"]), (6, 2, w.one("select count(*) from entries")))
         holds(w.run("status").stdout.startswith("store    sqlite:"), "status")
         r = w.run("run", "--once")
-        words(r, "nothing is due; the next feed is due in ", " ('feedwheel list --by-due' shows the schedule)")
+        words(r, "nothing is due; the next feed is due in ", "; 'feedwheel list --by-due' shows the schedule")
         shown, code = on_terminal(w.command("run"), dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"), interrupt_at=r"next in \d+ (min|h)")
         equal(code, 0, shown)
         for u in o.urls[:6:5]:
