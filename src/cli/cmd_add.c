@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: ISC */
-/* add URL...: subscribe to all URLs, or to none if one is invalid. Only --check fetches anything. */
+/*
+ * add URL...: subscribe to all URLs, or to none if one is invalid. Only --check fetches anything.
+ */
 #include <errno.h>
 
 #include "base/url.h"
 #include "cli/cli.h"
 #include "base/banned.h"
 
-/* Replace a page by the first feed that it advertises, its default (HTML standard, 4.6.7.1). The login is kept for the same origin only. */
+/*
+ * Replace a page by the first feed that it advertises, its default (HTML standard, 4.6.7.1). The
+ * login is kept for the same origin only.
+ */
 static bool take_named(struct cli *c, struct fw_feed_new *f, const struct fw_link *feeds)
 {
 	struct fw_str url, user, pass;
@@ -23,7 +28,10 @@ static bool take_named(struct cli *c, struct fw_feed_new *f, const struct fw_lin
 	return true;
 }
 
-/* Fetch f's URL. 0 if it is a feed or, with follow, a page that advertises one, which then replaces f. */
+/*
+ * Fetch f's URL. 0 if it is a feed or, with follow, a page that advertises one, which then replaces
+ * f.
+ */
 static int check(struct cli *c, struct fw_feed_new *f, bool follow, struct fw_answer *a)
 {
 	struct fw_err err = {0};

@@ -59,7 +59,10 @@ static int open_one(struct cli *c, const char *url, unsigned flags, struct fw_st
 	return fw_store_open(&sc, out, &err) ? cli_store_failed(c, &err) : 0;
 }
 
-/* Warn if workers run on the source: what they store from now on is not copied, and feeds they visit will differ. */
+/*
+ * Warn if workers run on the source: what they store from now on is not copied, and feeds they
+ * visit will differ.
+ */
 static int warn_of_workers(struct cli *c, struct fw_store *from)
 {
 	struct fw_control newest;

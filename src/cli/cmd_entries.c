@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * entries: list the stored entries, newest first, as text, as JSON Feed 1.1, or as one JSON item per line. Content is stored
- * unchanged and sanitized on output, except with --raw.
+ * entries: list the stored entries, newest first, as text, as JSON Feed 1.1, or as one JSON item
+ * per line. Content is stored unchanged and sanitized on output, except with --raw.
  */
 #include "cli/cli.h"
 #include "base/banned.h"
@@ -36,7 +36,10 @@ static void labelled(struct cli *c, const char *style, struct fw_str text, size_
 #define TITLE_MAX 200 /* columns of a title taken from the text, if stdout is not a terminal */
 #define NUMBER 7  /* "12345  " */
 
-/* Two lines: number, time, feed and title; below the title its link. A narrow terminal gets the title on a line of its own. */
+/*
+ * Two lines: number, time, feed and title; below the title its link. A narrow terminal gets the
+ * title on a line of its own.
+ */
 static void item_text(struct entries *e, const struct fw_entry_row *r)
 {
 	struct cli *c = e->c;
@@ -159,7 +162,8 @@ static int entries_run(struct cli *c)
 		return rc;
 	q.unindexed_n = &e.unindexed_n;
 	e.content = cli_flag(c, "content") || e.raw;
-	q.content = e.content || !(e.as_json || e.as_lines); /* text output shows the start of the text of an untitled entry */
+	/* text output shows the start of the text of an untitled entry */
+	q.content = e.content || !(e.as_json || e.as_lines);
 	if (!q.limit && !e.as_json && !e.as_lines)
 		q.limit = 20;
 	if (e.as_json) {

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * events: list pushed events, oldest first; list the dead letters, events that the store refused (--dead); retry those (--retry).
+ * events: list pushed events, oldest first; list the dead letters, events that the store refused
+ * (--dead); retry those (--retry).
  *
- * A store lists events from a number upwards. To find the last N of a long table, look_back() counts the events since a second
- * ago, then since 8 s, 64 s and so on: event numbers contain the time.
+ * A store lists events from a number upwards. To find the last N of a long table, look_back()
+ * counts the events since a second ago, then since 8 s, 64 s and so on: event numbers contain the
+ * time.
  */
 #include "base/ids.h"
 #include "cli/cli.h"
@@ -31,7 +33,7 @@ static const struct cli_column DEAD[] = {
 	{"REFUSED"}, {"ID", .right = true, .spare = 1}, {"REASON", .flex = true, .most = 90}, {"ROW", .flex = true},
 };
 
-/* ---- showing --------------------------------------------------------------------------------------------------------------------- */
+/* ---- showing --------------------------------------------------------------------------------- */
 
 static void number(struct events *e, int64_t v)
 {
@@ -186,7 +188,7 @@ static int show(struct events *e)
 	return CLI_OK;
 }
 
-/* ---- retry -------------------------------------------------------------------------------------------------------------------- */
+/* ---- retry ----------------------------------------------------------------------------------- */
 
 struct retry {
 	struct fw_arena arena;
@@ -226,7 +228,10 @@ static int retry_refused(struct retry *r, struct fw_store *st, const struct fw_d
 	return fw_str_eq(again.reason, dead->reason) ? 0 : fw_store_event_bury(st, &again, err);
 }
 
-/* Store the events, then delete their dead letters. If killed in between, both exist; the next retry deletes the dead letters. */
+/*
+ * Store the events, then delete their dead letters. If killed in between, both exist; the next
+ * retry deletes the dead letters.
+ */
 static int retry_put(struct retry *r, struct fw_store *st, size_t from, size_t n, struct fw_err *err)
 {
 	int rc = fw_store_event_put(st, &r->event[from], n, err);
@@ -278,7 +283,7 @@ static int retry(struct cli *c)
 		cli_count(b, r->refused_n, "event was", "events were")) : CLI_OK;
 }
 
-/* ---- the command ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int events_run(struct cli *c)
 {

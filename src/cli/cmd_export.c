@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* export: print all subscriptions as OPML 2.0, folders as nested outlines. `import` reads the result. */
+/*
+ * export: print all subscriptions as OPML 2.0, folders as nested outlines. `import` reads the
+ * result.
+ */
 #include <stdlib.h>
 
 #include "cli/cli.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* fetch URL: fetch one document with all limits and the address guard; print it as JSON Feed 1.1; store nothing. */
+/*
+ * fetch URL: fetch one document with all limits and the address guard; print it as JSON Feed 1.1;
+ * store nothing.
+ */
 #include "base/url.h"
 #include "cli/cli.h"
 #include "base/banned.h"
@@ -27,8 +30,9 @@ static int answer_print(struct cli *c, const struct fw_answer *a, struct fw_str 
 }
 
 /*
- * Is the URL subscribed, with a validator (ETag, Last-Modified)? Then an unconditional fetch needs --whole: the feed's visits
- * send conditional requests (FRB 071). A store that cannot be opened does not prevent the fetch.
+ * Is the URL subscribed, with a validator (ETag, Last-Modified)? Then an unconditional fetch needs
+ * --whole: the feed's visits send conditional requests (FRB 071). A store that cannot be opened
+ * does not prevent the fetch.
  */
 static bool subscribed(struct cli *c, struct fw_str url)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* help: general help, one command, all settings; also the entry point of the shells' completions. */
+/*
+ * help: general help, one command, all settings; also the entry point of the shells' completions.
+ */
 #include <stdarg.h>
 
 #include "cli/cli.h"
@@ -46,7 +48,10 @@ static void options_print(struct cli *c, const struct cli_option *o)
 	fw_buf_finish(&left);
 }
 
-/* The settings that the command accepts as options: with: only those that require another option; else only the others. *left: how many it does not accept. */
+/*
+ * The settings that the command accepts as options: with: only those that require another option;
+ * else only the others. *left: how many it does not accept.
+ */
 static void settings_names(const struct cli_command *k, bool with, struct fw_buf *line, size_t *left)
 {
 	struct fw_str option;
@@ -104,7 +109,10 @@ static void about_print(struct cli *c, const char *about)
 	fw_buf_finish(&text);
 }
 
-/* Example commands, for copying: a wrapped command continues with a backslash. A remark follows a command after three or more spaces. */
+/*
+ * Example commands, for copying: a wrapped command continues with a backslash. A remark follows a
+ * command after three or more spaces.
+ */
 static void examples_print(struct cli *c, const char *examples)
 {
 	struct fw_str rest = fw_str(examples);
@@ -188,7 +196,7 @@ static void settings_help(struct cli *c)
 	fw_buf_finish(&users);
 }
 
-/* ---- --json ----------------------------------------------------------------------------------------------------------------- */
+/* ---- --json ---------------------------------------------------------------------------------- */
 
 static void options_json(struct fw_json *j, const struct cli_option *o)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * import FILE: subscribe to the feeds of an OPML file or a list of URLs, in one transaction. Invalid lines are reported and
- * skipped. Nothing is fetched.
+ * import FILE: subscribe to the feeds of an OPML file or a list of URLs, in one transaction.
+ * Invalid lines are reported and skipped. Nothing is fetched.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* plan: forecast run --once: its duration, the order of its fetches, and the lower bound for any order. */
+/*
+ * plan: forecast run --once: its duration, the order of its fetches, and the lower bound for any
+ * order.
+ */
 #include "cli/cli.h"
 #include "api/foretell.h"
 #include "base/banned.h"
@@ -44,7 +47,7 @@ static const char *host(struct cli *c, int64_t feed_id)
 	return fw_store_host(feed.url, text, sizeof(text)) ? fw_arena_printf(&c->arena, "%s", text) : "a host";
 }
 
-/* ---- the bound ------------------------------------------------------------------------------------------------------------- */
+/* ---- the bound ------------------------------------------------------------------------------- */
 
 static void bound_words(struct plan *p)
 {
@@ -87,7 +90,7 @@ static void head(struct plan *p)
 	bound_words(p);
 }
 
-/* ---- the order ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the order ------------------------------------------------------------------------------- */
 
 /* "wait 80 %, TLS 12 %": the two longest phases. */
 static struct fw_str phases(struct cli *c, const struct fw_feed *feed)
@@ -156,9 +159,12 @@ static void order(struct plan *p)
 	cli_table_end(&t);
 }
 
-/* ---- --compare ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- --compare ------------------------------------------------------------------------------- */
 
-/* The idle share of the slots that can have work: with fewer feeds than slots, the others do not count. */
+/*
+ * The idle share of the slots that can have work: with fewer feeds than slots, the others do not
+ * count.
+ */
 static double idle(const struct plan *p, const struct fw_foretold *m)
 {
 	return m->total_us ? 1 - (double)m->sum_us / ((double)m->total_us * (double)FW_MIN((size_t)p->rules.slots, p->n)) : 0;
@@ -207,7 +213,7 @@ static int compare(struct plan *p)
 	return rc;
 }
 
-/* ---- --json --------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- --json ---------------------------------------------------------------------------------- */
 
 static void json_feed(struct plan *p, struct cli_json *w, size_t i)
 {
@@ -261,7 +267,7 @@ static int json(struct plan *p)
 	return rc;
 }
 
-/* ---- the command -------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 /* The rules from the settings. --slots replaces workers x concurrency. */
 static int rules(struct plan *p)

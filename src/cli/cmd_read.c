@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* read ENTRY: print one entry, first its properties, then its text; through a pager on a terminal. */
+/*
+ * read ENTRY: print one entry, first its properties, then its text; through a pager on a terminal.
+ */
 #include "cli/cli.h"
 #include "base/banned.h"
 

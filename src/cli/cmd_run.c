@@ -63,7 +63,10 @@ static int64_t percent_off(const struct fw_run_course *p)
 	return p->predicted_us ? (p->took_us - p->predicted_us) * 100 / p->predicted_us : 0;
 }
 
-/* Print forecast and bound. Runs under a second are dominated by start-up and shutdown, so they are not compared. */
+/*
+ * Print forecast and bound. Runs under a second are dominated by start-up and shutdown, so they are
+ * not compared.
+ */
 static void course_text(struct cli *c, const struct fw_run_course *p)
 {
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
@@ -177,7 +180,10 @@ static int look_first(struct cli *c, struct fw_store_stats *out)
 	struct fw_store_stats stats;
 	struct fw_control newest;
 	struct fw_err err = {0};
-	/* a service may start before its first feed is added, or before its database server; with --once a missing store is a mistake */
+	/*
+	 * a service may start before its first feed is added, or before its database server; with
+	 * --once a missing store is a mistake
+	 */
 	bool once = cli_flag(c, "once");
 	int rc = cli_store_try(c, once ? 0 : FW_STORE_CREATE, &err);
 
@@ -221,7 +227,10 @@ static int look_back(struct cli *c, struct session *r, const struct fw_run_stats
 	return rc;
 }
 
-/* Block SIGHUP while the store is opened or upgraded: it would kill the process. The master unblocks it and reloads. */
+/*
+ * Block SIGHUP while the store is opened or upgraded: it would kill the process. The master
+ * unblocks it and reloads.
+ */
 static void keep_hangups(void)
 {
 	sigset_t hangup;
@@ -238,7 +247,8 @@ static int run_run(struct cli *c)
 	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = progress, .reload = reload, .notify = true,
 		.anew = cli_anew(), .ctx = &r};
 	struct fw_err err = {0};
-	struct fw_store_stats before = {.due_n = 1}; /* the counts of an unreachable store are unknown */
+	/* the counts of an unreachable store are unknown */
+	struct fw_store_stats before = {.due_n = 1};
 	int rc;
 
 	keep_hangups();

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* serve: run the HTTP server alone; also the functions with which `run` starts it beside the workers. */
+/*
+ * serve: run the HTTP server alone; also the functions with which `run` starts it beside the
+ * workers.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -43,7 +46,8 @@ int cli_child(char **argv)
 		return CLI_USAGE;
 	listen_fd = (int)fd;
 	if (listen_fd >= 0 && strcmp(argv[3], "server") != 0) {
-		close(listen_fd); /* a worker that outlives the others must not keep the port open */
+		/* a worker that outlives the others must not keep the port open */
+		close(listen_fd);
 		listen_fd = -1;
 	}
 	return fw_run_child(argv[4], cli_serve_body, NULL);

@@ -3,7 +3,10 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-/* Print the changed feed. It is read again, because another process may have changed or removed it meanwhile. */
+/*
+ * Print the changed feed. It is read again, because another process may have changed or removed it
+ * meanwhile.
+ */
 static int changed(struct cli_list *l, const struct fw_feed *f, const char *done, struct fw_err *err)
 {
 	struct cli *c = l->c;
@@ -62,7 +65,10 @@ static int set_run(struct cli *c)
 	return change(c, &to, what, "changed");
 }
 
-/* Feeds, or with --all the workers (then opens the store). 0, or an exit code after an error message. */
+/*
+ * Feeds, or with --all the workers (then opens the store). 0, or an exit code after an error
+ * message.
+ */
 static int which(struct cli *c, bool *all)
 {
 	*all = cli_flag(c, "all");

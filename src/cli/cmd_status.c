@@ -18,7 +18,10 @@ static int count_offline(void *ctx, const struct fw_record *r)
 	return 0;
 }
 
-/* Count the workers that report that no host responds (records of kind "weather", feedwheel-store(7)). */
+/*
+ * Count the workers that report that no host responds (records of kind "weather",
+ * feedwheel-store(7)).
+ */
 static int offline(struct cli *c, struct offline *out)
 {
 	struct fw_record_query q = {.kind = FW_STR("weather")};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* stop, pause --all, resume --all: send a message to all workers of the store, on all machines, through the store. */
+/*
+ * stop, pause --all, resume --all: send a message to all workers of the store, on all machines,
+ * through the store.
+ */
 #include "cli/cli.h"
 #include "base/banned.h"
 

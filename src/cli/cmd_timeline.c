@@ -13,7 +13,7 @@
 #define BARS_MAX 50000       /* in one picture: a browser can still draw them */
 #define LIST_VISITS 2000000  /* read to list the runs */
 
-/* ---- --list ------------------------------------------------------------------------------------------------------------------- */
+/* ---- --list ---------------------------------------------------------------------------------- */
 
 struct run {
 	int64_t id, from_ms, until_ms;
@@ -25,7 +25,9 @@ struct runs {
 	size_t n, cap;
 };
 
-/* Visits arrive newest first; those of one run are mostly adjacent, so the search goes backwards. */
+/*
+ * Visits arrive newest first; those of one run are mostly adjacent, so the search goes backwards.
+ */
 static int run_count(void *ctx, const struct fw_visit *v)
 {
 	struct runs *r = ctx;
@@ -96,7 +98,10 @@ static void runs_table(struct cli *c, const struct runs *r)
 	cli_table_end(&t);
 }
 
-/* A finished run has a record of its whole time, which includes the time before its first and after its last request. */
+/*
+ * A finished run has a record of its whole time, which includes the time before its first and after
+ * its last request.
+ */
 static int run_whole(void *ctx, int64_t run_id, const struct fw_run_course *kept)
 {
 	struct runs *r = ctx;
@@ -135,7 +140,7 @@ static int list(struct cli *c)
 	return rc;
 }
 
-/* ---- the picture ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the picture ----------------------------------------------------------------------------- */
 
 static int newest(void *ctx, const struct fw_visit *v)
 {
@@ -155,7 +160,10 @@ static int take(void *ctx, const struct fw_visit *v)
 	return t->n == BARS_MAX ? FW_ELIMIT : timeline_add(t, v);
 }
 
-/* Write the picture to a temporary file, then rename it, so that the file is always complete. "-": stdout. */
+/*
+ * Write the picture to a temporary file, then rename it, so that the file is always complete. "-":
+ * stdout.
+ */
 static int put(struct cli *c, const char *path, const struct fw_buf *b)
 {
 	char *beside;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* token add, list, remove: the access tokens of programs that push, read or administer over HTTP. */
+/*
+ * token add, list, remove: the access tokens of programs that push, read or administer over HTTP.
+ */
 #include "cli/cli.h"
 #include "api/token.h"
 #include "base/banned.h"
@@ -181,7 +183,7 @@ static int take_away(struct cli *c)
 	return CLI_OK;
 }
 
-/* ---- list ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 static const struct cli_column COLUMN[] = {{"NAME"}, {"SCOPES"}, {"ONLY", .spare = 3}, {"CREATED", .spare = 2}, {"USED", .spare = 1}, {"UNTIL"}};
 

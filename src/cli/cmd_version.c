@@ -8,7 +8,9 @@
 #include "http/serve.h"
 #include "base/banned.h"
 
-/* Split a line such as "libcurl/7.88.1 OpenSSL/3.0.19 ..., c-ares 1.18.1, ..." into array elements. */
+/*
+ * Split a line such as "libcurl/7.88.1 OpenSSL/3.0.19 ..., c-ares 1.18.1, ..." into array elements.
+ */
 static void libraries_json(struct fw_json *j, struct fw_str line)
 {
 	while (line.len) {

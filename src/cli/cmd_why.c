@@ -19,7 +19,7 @@ static const char *not_asked(const struct fw_feed *f)
 	}
 }
 
-/* ---- redirects --------------------------------------------------------------------------------------------------------------------- */
+/* ---- redirects ------------------------------------------------------------------------------- */
 
 static int move_print(void *ctx, const struct fw_move *m)
 {
@@ -44,7 +44,10 @@ static int move_json(void *ctx, const struct fw_move *m)
 	return 0;
 }
 
-/* Find the feed that the argument names. If no feed has that URL, find the feed that was redirected from it. */
+/*
+ * Find the feed that the argument names. If no feed has that URL, find the feed that was redirected
+ * from it.
+ */
 static int find(struct cli *c, struct fw_feed *f)
 {
 	struct fw_str url, user, pass;
@@ -94,7 +97,7 @@ static void redirect_print(struct cli *c, const struct fw_feed *f)
 		cli_out(c, ", where no entry of this feed was found: its URL stays (to subscribe to the other one, run 'feedwheel add')\n");
 }
 
-/* ---- 304 ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- 304 ------------------------------------------------------------------------------------- */
 
 static void trust_print(struct cli *c, const struct fw_feed *f)
 {
@@ -128,9 +131,12 @@ static void trust_json(struct fw_json *j, const struct cli *c, const struct fw_f
 	fw_json_end(j);
 }
 
-/* ---- a backlog ----------------------------------------------------------------------------------------------------------------- */
+/* ---- a backlog ------------------------------------------------------------------------------- */
 
-/* Is the feed so late that a run orders it by lateness (backlog_ms)? *intervals: its lateness in its own intervals; -1: never visited. */
+/*
+ * Is the feed so late that a run orders it by lateness (backlog_ms)? *intervals: its lateness in
+ * its own intervals; -1: never visited.
+ */
 static bool is_behind(const struct cli *c, const struct fw_feed *f, double *intervals)
 {
 	int64_t late_ms = c->now_ms - f->due_at_ms, backlog_ms = c->config->backlog_ms;
@@ -177,7 +183,7 @@ static void quota_print(struct cli *c, const struct fw_feed *f)
 	fw_buf_finish(&words);
 }
 
-/* ---- output ----------------------------------------------------------------------------------------------------------------- */
+/* ---- output ---------------------------------------------------------------------------------- */
 
 static int why_json(struct cli *c, const struct fw_feed *f)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Shell completions. The shells' scripts pass the words of a command line; the candidates come from the tables of commands,
- * options and settings, and from the store (feeds, folders). There are no error messages, and a slow store is abandoned.
+ * Shell completions. The shells' scripts pass the words of a command line; the candidates come from
+ * the tables of commands, options and settings, and from the store (feeds, folders). There are no
+ * error messages, and a slow store is abandoned.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,7 +19,8 @@ struct line {
 	struct cli *c;
 	const struct cli_command *command; /* or NULL */
 	struct fw_str cur;     /* the word to complete */
-	struct fw_str before;  /* its part before the value, "--order=": output before each candidate */
+	/* its part before the value, "--order=": output before each candidate */
+	struct fw_str before;
 	size_t arg_n;          /* arguments of the command before cur */
 	struct fw_map seen;    /* folders already printed */
 };
@@ -82,9 +84,12 @@ void cli_complete_words(struct cli *c, const char *command)
 	options_walk(&l, k);
 }
 
-/* ---- from the store ------------------------------------------------------------------------------------------------------- */
+/* ---- from the store -------------------------------------------------------------------------- */
 
-/* Open the store that the command line, the environment or the configuration names. False on any error. */
+/*
+ * Open the store that the command line, the environment or the configuration names. False on any
+ * error.
+ */
 static bool store_open(struct cli *c)
 {
 	struct fw_err err;
@@ -93,7 +98,10 @@ static bool store_open(struct cli *c)
 	return !cli_config_read(c, &c->config, &err) && !cli_store_try(c, FW_STORE_READ, &err);
 }
 
-/* Offer the feed's number if it matches the word, and its URL; without https:// if the command accepts a part of a URL. */
+/*
+ * Offer the feed's number if it matches the word, and its URL; without https:// if the command
+ * accepts a part of a URL.
+ */
 static int feed_take(void *ctx, const struct fw_feed *f)
 {
 	struct line *l = ctx;
@@ -157,7 +165,7 @@ static void folders(struct line *l)
 		return; /* the candidates so far are enough */
 }
 
-/* ---- values and arguments --------------------------------------------------------------------------------------------------- */
+/* ---- values and arguments -------------------------------------------------------------------- */
 
 static void words(struct line *l, const char *list, char sep)
 {
@@ -261,7 +269,7 @@ static void value(struct line *l, struct fw_str name)
 		files(l);
 }
 
-/* ---- the line ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the line -------------------------------------------------------------------------------- */
 
 /* Apply an option that selects the store. */
 static void given(struct cli *c, struct fw_str name, const char *text)

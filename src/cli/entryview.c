@@ -20,7 +20,10 @@ static bool is_html(const struct fw_entry_row *r)
 	return r->content.len && r->content_type == FW_TEXT_HTML;
 }
 
-/* The start of the content as text; alternative texts of pictures only if there is no other text. Not escaped for a terminal. */
+/*
+ * The start of the content as text; alternative texts of pictures only if there is no other text.
+ * Not escaped for a terminal.
+ */
 static struct fw_str beginning(struct cli *c, const struct fw_entry_row *r)
 {
 	static const struct cli_term PLAIN = {.utf8 = true};

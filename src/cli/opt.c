@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Arguments: feedwheel [options] COMMAND [options] [arguments]. An option is one of the command's own, a common option, or a
- * setting that the command uses (--host-max 4). "--name value" and "--name=value" are the same; "--" ends the options. A
- * boolean setting may be given without a value (--relaxed) or negated (--no-http2).
+ * Arguments: feedwheel [options] COMMAND [options] [arguments]. An option is one of the command's
+ * own, a common option, or a setting that the command uses (--host-max 4). "--name value" and
+ * "--name=value" are the same; "--" ends the options. A boolean setting may be given without a
+ * value (--relaxed) or negated (--no-http2).
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -46,7 +47,7 @@ const struct cli_command *cli_command_find(const char *name)
 	return NULL;
 }
 
-/* ---- settings as options ------------------------------------------------------------------------------------------------ */
+/* ---- settings as options --------------------------------------------------------------------- */
 
 void cli_dashed(struct fw_buf *out, const char *name)
 {
@@ -126,7 +127,7 @@ static int settings_check(struct cli *c)
 	return rc;
 }
 
-/* ---- parsing -------------------------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static int option_unknown(struct cli *c, struct fw_str name)
 {
@@ -202,7 +203,10 @@ static int global_option(struct scan *s, const struct cli_option *o, struct fw_s
 	return 0;
 }
 
-/* Is the word after a boolean setting its value? 1 and 0 are not: they may be feed numbers (--relaxed=1 is clear). */
+/*
+ * Is the word after a boolean setting its value? 1 and 0 are not: they may be feed numbers
+ * (--relaxed=1 is clear).
+ */
 static bool is_yes_no(const char *word)
 {
 	static const char *const WORD[] = {"yes", "no", "true", "false", "on", "off"};
@@ -349,9 +353,9 @@ static int count_check(struct cli *c)
 }
 
 /*
- * All users of the machine can read a process's arguments, so passwords are removed from argv. Anything that looks like a
- * login, up to the last @, becomes "***"; so does the rest of a URL that contains "pass". Hiding too much is harmless: the
- * program reads its own copy.
+ * All users of the machine can read a process's arguments, so passwords are removed from argv.
+ * Anything that looks like a login, up to the last @, becomes "***"; so does the rest of a URL that
+ * contains "pass". Hiding too much is harmless: the program reads its own copy.
  */
 static void hide_login(char *word)
 {
@@ -373,7 +377,10 @@ static void hide_login(char *word)
 	explicit_bzero(from + (end - to), (size_t)(to - from));
 }
 
-/* Copy the arguments, then hide passwords in the original argv, which the system shows. NULL: out of memory. */
+/*
+ * Copy the arguments, then hide passwords in the original argv, which the system shows. NULL: out
+ * of memory.
+ */
 static char **take_arguments(struct cli *c, int argc, char **argv)
 {
 	char **own = fw_arena_calloc(&c->arena, (size_t)(argc + 1), sizeof(*own));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Data goes to stdout, messages to stderr. stdout is buffered here and not by stdio, to keep the errno of the first failed
- * write: a closed pipe ends the command silently, a full disk with an error.
+ * Data goes to stdout, messages to stderr. stdout is buffered here and not by stdio, to keep the
+ * errno of the first failed write: a closed pipe ends the command silently, a full disk with an
+ * error.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -91,7 +92,7 @@ void cli_out_json(struct cli *c, const char *p, size_t n)
 	cli_out_bytes(c, p + from, n - from);
 }
 
-/* ---- stderr ------------------------------------------------------------------------------------------------------------- */
+/* ---- stderr ---------------------------------------------------------------------------------- */
 
 static FW_PRINTF(3, 0) void say(struct cli *c, const char *style, const char *fmt, va_list ap)
 {
@@ -154,7 +155,7 @@ int cli_store_failed(struct cli *c, const struct fw_err *err)
 	return cli_fail(c, err->rc == FW_EINVAL || err->rc == FW_EUNSUP ? CLI_CONFIG : CLI_STORE, "%s", err->text);
 }
 
-/* ---- numbers and times ---------------------------------------------------------------------------------------------------- */
+/* ---- numbers and times ----------------------------------------------------------------------- */
 
 char *cli_number(char dst[FW_RFC3339_MAX], int64_t n)
 {
@@ -256,7 +257,7 @@ void cli_line(struct cli *c, const char *name, struct fw_str value)
 	cli_out(c, "\n");
 }
 
-/* ---- tables ----------------------------------------------------------------------------------------------------------------- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 void cli_table_init(struct cli_table *t, struct cli *c, const struct cli_column *column, size_t n)
 {
@@ -290,7 +291,10 @@ static size_t fixed_width(const struct cli_table *t, const size_t width[], size_
 	return fixed;
 }
 
-/* Divide `have` equally among the flexible columns; a column that needs less leaves the rest to the others. */
+/*
+ * Divide `have` equally among the flexible columns; a column that needs less leaves the rest to the
+ * others.
+ */
 static void flex_share(const struct cli_table *t, size_t width[], size_t have, size_t flex_n)
 {
 	bool settled[CLI_COLUMN_MAX] = {false}, again = true;
@@ -313,7 +317,10 @@ static void flex_share(const struct cli_table *t, size_t width[], size_t have, s
 	}
 }
 
-/* Compute the widths for these rows. If the terminal is too narrow, drop columns (decided once per table), then shrink flexible ones. */
+/*
+ * Compute the widths for these rows. If the terminal is too narrow, drop columns (decided once per
+ * table), then shrink flexible ones.
+ */
 static void widths_fit(struct cli_table *t, size_t width[])
 {
 	size_t have = (size_t)t->c->term.width, fixed, flex_n, flex = 0;
@@ -418,7 +425,7 @@ void cli_table_end(struct cli_table *t)
 	t->cell = NULL;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 void cli_json_begin(struct cli_json *w, bool pretty)
 {
@@ -456,7 +463,7 @@ void cli_object_end(struct cli_json *w, struct cli *c)
 	cli_json_end(w, c);
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 void cli_list_begin(struct cli_list *l, struct cli *c, const struct cli_column *column, size_t n)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * HTML content as text: paragraphs, lists, quotations and code, wrapped to the width; a link's URL follows its text. The input
- * is the output of fw_sanitize(): well-formed, names in lower case, attributes in double quotes, no references but &amp;
- * &lt; &gt; &quot;. So this file only lays out HTML; it does not parse real-world HTML.
+ * HTML content as text: paragraphs, lists, quotations and code, wrapped to the width; a link's URL
+ * follows its text. The input is the output of fw_sanitize(): well-formed, names in lower case,
+ * attributes in double quotes, no references but &amp; &lt; &gt; &quot;. So this file only lays out
+ * HTML; it does not parse real-world HTML.
  *
- * Bytes collect in `word` until white space or a block ends it; words collect on a line. Each line starts with `lead` (indent,
- * "> ", "* "). After an item's first line `lead` becomes `next`, in which the markers are spaces.
+ * Bytes collect in `word` until white space or a block ends it; words collect on a line. Each line
+ * starts with `lead` (indent, "> ", "* "). After an item's first line `lead` becomes `next`, in
+ * which the markers are spaces.
  */
 #include "base/utf8.h"
 #include "cli/cli.h"
@@ -27,14 +29,15 @@ struct page {
 	size_t pre;           /* number of open <pre> */
 	char lead[LEAD_MAX + 1], next[LEAD_MAX + 1];
 	size_t lead_len;
-	struct { size_t lead_len; int64_t number; bool item; } nest[NEST_MAX]; /* of each open list, item and quotation */
+	/* of each open list, item and quotation */
+	struct { size_t lead_len; int64_t number; bool item; } nest[NEST_MAX];
 	size_t nest_n, deeper; /* deeper: open elements beyond NEST_MAX */
 	struct fw_buf href;   /* of the open link */
 	size_t href_out, href_word; /* out->len and word.len at the start of its text */
 	bool no_address, no_picture; /* omit URLs; omit pictures */
 };
 
-/* ---- lines ------------------------------------------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static void line_begin(struct page *p)
 {
@@ -113,7 +116,7 @@ static void block(struct page *p, enum block kind)
 		p->gap = 2;
 }
 
-/* ---- text --------------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* The first byte of s, or its first reference decoded; *n: bytes consumed. */
 static char text_byte(struct fw_str s, size_t *n)
@@ -172,7 +175,7 @@ static void text(struct page *p, struct fw_str s)
 	}
 }
 
-/* ---- elements ------------------------------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static struct fw_str attribute(struct fw_str tag, const char *name)
 {
@@ -197,7 +200,10 @@ static struct fw_str attribute(struct fw_str tag, const char *name)
 	return FW_STR_NONE;
 }
 
-/* Until the matching nest_pop(), add mark to the lead of the first line and then to that of the others. */
+/*
+ * Until the matching nest_pop(), add mark to the lead of the first line and then to that of the
+ * others.
+ */
 static void nest_push(struct page *p, const char *mark, const char *then, bool item, int64_t number)
 {
 	size_t n = strlen(mark);
@@ -209,7 +215,8 @@ static void nest_push(struct page *p, const char *mark, const char *then, bool i
 	p->nest[p->nest_n].lead_len = p->lead_len;
 	p->nest[p->nest_n].number = number;
 	p->nest[p->nest_n++].item = item;
-	if (p->lead_len + n > FW_MIN((size_t)LEAD_MAX, p->columns / 2)) /* the line has no room for a deeper lead */
+	/* the line has no room for a deeper lead */
+	if (p->lead_len + n > FW_MIN((size_t)LEAD_MAX, p->columns / 2))
 		return;
 	memcpy(p->lead + p->lead_len, mark, n + 1);
 	memcpy(p->next + p->lead_len, then, n + 1);
@@ -260,7 +267,8 @@ static void media(struct page *p, const char *what, struct fw_str tag)
 {
 	struct fw_str alt = attribute(tag, "alt"), src = attribute(tag, "src"), width = attribute(tag, "width");
 
-	if (p->no_picture || fw_str_eq(width, FW_STR("1")) || fw_str_eq(width, FW_STR("0"))) /* a tracking pixel */
+	/* a tracking pixel */
+	if (p->no_picture || fw_str_eq(width, FW_STR("1")) || fw_str_eq(width, FW_STR("0")))
 		return;
 	if (!p->pre)
 		word_end(p);
@@ -360,7 +368,7 @@ static void element(struct page *p, struct fw_str tag)
 #undef IS
 }
 
-/* ---- entry points ------------------------------------------------------------------------------------------------------------ */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static void page_begin(struct page *p, struct fw_buf *out, const struct cli_term *t, size_t columns, size_t indent)
 {

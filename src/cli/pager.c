@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A pager on a terminal, like git's: $PAGER through the shell, else less, else more. PAGER="" or "cat" means none. Unless LESS
- * is set, it becomes FRX: less then exits at once if the text fits the screen, passes colours through, and does not clear
- * the screen.
+ * A pager on a terminal, like git's: $PAGER through the shell, else less, else more. PAGER="" or
+ * "cat" means none. Unless LESS is set, it becomes FRX: less then exits at once if the text fits
+ * the screen, passes colours through, and does not clear the screen.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The progress line of `run` and `copy`: done, rate, ETA. On a terminal one line is redrawn in place, with as many parts as
- * fit its width. Elsewhere, with --progress, a line is printed every few seconds. The rate is that of the last five seconds.
+ * The progress line of `run` and `copy`: done, rate, ETA. On a terminal one line is redrawn in
+ * place, with as many parts as fit its width. Elsewhere, with --progress, a line is printed every
+ * few seconds. The rate is that of the last five seconds.
  */
 #include <unistd.h>
 
@@ -137,10 +138,14 @@ void cli_progress_draw(struct cli_progress *p, const struct fw_buf *line, int64_
 	struct fw_buf out = FW_BUF_INIT(0);
 
 	if (p->tty) {
-		/* leave the cursor at the left, so that a log line starts there and not after the bar */
+		/*
+		 * leave the cursor at the left, so that a log line starts there and not after the
+		 * bar
+		 */
 		fw_buf_adds(&out, "\r");
 		fw_buf_addstr(&out, fw_buf_str(line));
-		fw_buf_adds(&out, "\033[K\r"); /* clear the rest of the old line after drawing, to avoid flicker */
+		/* clear the rest of the old line after drawing, to avoid flicker */
+		fw_buf_adds(&out, "\033[K\r");
 		put(&out);
 		p->drawn = true;
 	} else if (p->lines && elapsed_ms >= p->next_line_ms) {

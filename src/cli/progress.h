@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The progress line of `run` and `copy`: init, show or draw again and again, end. See progress.c. One thread. */
+/*
+ * The progress line of `run` and `copy`: init, show or draw again and again, end. See progress.c.
+ * One thread.
+ */
 #ifndef FW_CLI_PROGRESS_H
 #define FW_CLI_PROGRESS_H
 

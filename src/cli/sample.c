@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* help --sample-config: print a configuration file from the table of settings. Every setting is in a comment with its text and default. */
+/*
+ * help --sample-config: print a configuration file from the table of settings. Every setting is in
+ * a comment with its text and default.
+ */
 #include "cli/cli.h"
 #include "base/banned.h"
 

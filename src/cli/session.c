@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* What commands work with: the configuration, the store, the feed that an argument names, a file. */
+/*
+ * What commands work with: the configuration, the store, the feed that an argument names, a file.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 
 #define READ_BYTES ((size_t)64 << 10)
 
-/* ---- configuration ------------------------------------------------------------------------------------------------------ */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static void log_setup(const struct cli *c)
 {
@@ -54,7 +56,7 @@ int cli_config(struct cli *c)
 	return 0;
 }
 
-/* ---- store ---------------------------------------------------------------------------------------------------------------- */
+/* ---- store ----------------------------------------------------------------------------------- */
 
 int cli_store_folder(struct cli *c, struct fw_err *err)
 {
@@ -116,7 +118,7 @@ int cli_workers(struct cli *c, struct fw_store *st, size_t *n)
 	return fw_store_beat_list(st, c->now_ms - CLI_WORKER_MS, worker_count, n, &err) ? cli_store_failed(c, &err) : 0;
 }
 
-/* ---- feeds ------------------------------------------------------------------------------------------------------------------ */
+/* ---- feeds ----------------------------------------------------------------------------------- */
 
 struct candidates {
 	struct fw_arena *arena;
@@ -200,7 +202,7 @@ const char *cli_shown(struct cli *c, const char *url)
 	return text ? text : "";
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limit, struct fw_buf *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * All commands, in the order of the help. A new command needs its file, a line here, a line in meson.build and a paragraph
- * in feedwheel(1).
+ * All commands, in the order of the help. A new command needs its file, a line here, a line in
+ * meson.build and a paragraph in feedwheel(1).
  */
 #include "cli/cli.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The terminal's capabilities: colours (NO_COLOR, TERM=dumb), width, encoding. Escaping, wrapping and cutting text for it. */
+/*
+ * The terminal's capabilities: colours (NO_COLOR, TERM=dumb), width, encoding. Escaping, wrapping
+ * and cutting text for it.
+ */
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The analysis of a run: visits become bars, bars get rows (one per slot), and the verdict names the bottleneck. A visit has a
- * slot number, but all workers number their slots from 0, and times are rounded to milliseconds. So a bar whose row is in use
- * moves to the next free row.
+ * The analysis of a run: visits become bars, bars get rows (one per slot), and the verdict names
+ * the bottleneck. A visit has a slot number, but all workers number their slots from 0, and times
+ * are rounded to milliseconds. So a bar whose row is in use moves to the next free row.
  *
- * Why slots were idle follows from what each visit did before its request: not due yet, waiting for its host's limits, not
- * claimed yet, or claimed and waiting for the worker. At each moment the idle slots are attributed to the visits that could
- * have started soonest: claimed, then due, then deferred by their host. A run whose whole time is known also has idle time
- * before its first request and after its last response.
+ * Why slots were idle follows from what each visit did before its request: not due yet, waiting for
+ * its host's limits, not claimed yet, or claimed and waiting for the worker. At each moment the
+ * idle slots are attributed to the visits that could have started soonest: claimed, then due, then
+ * deferred by their host. A run whose whole time is known also has idle time before its first
+ * request and after its last response.
  */
 #include <stdlib.h>
 
@@ -62,7 +63,7 @@ int timeline_add(struct timeline *t, const struct fw_visit *v)
 	return t->arena.failed ? FW_ENOMEM : 0;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static int by_time(const void *x, const void *y)
 {
@@ -111,7 +112,7 @@ static int lanes(struct timeline *t)
 	return 0;
 }
 
-/* ---- bounds and the verdict ---------------------------------------------------------------------------------------------------- */
+/* ---- bounds and the verdict ------------------------------------------------------------------ */
 
 struct chain {
 	struct fw_str host;
@@ -168,7 +169,10 @@ int timeline_by_us(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-/* Find when half of the rows had ended (half_us), and the idle time after each row's last bar (tail_idle_us). */
+/*
+ * Find when half of the rows had ended (half_us), and the idle time after each row's last bar
+ * (tail_idle_us).
+ */
 static int ends(struct timeline *t)
 {
 	int64_t *end = calloc(t->lane_n, sizeof(*end));
@@ -185,7 +189,7 @@ static int ends(struct timeline *t)
 	return 0;
 }
 
-/* ---- idle slots ---------------------------------------------------------------------------------------------------------------- */
+/* ---- idle slots ------------------------------------------------------------------------------ */
 
 struct event {
 	int64_t at_us;
@@ -319,7 +323,9 @@ static int idle(struct timeline *t)
 	return rc;
 }
 
-/* "Slots were idle for 70 % of the time: due feeds waited to be claimed (40 %), start-up (20 %)." */
+/*
+ * "Slots were idle for 70 % of the time: due feeds waited to be claimed (40 %), start-up (20 %)."
+ */
 static void idle_words(const struct timeline *t, char *to, size_t room)
 {
 	static const char *const WORDS[IDLE_N] = {
@@ -348,7 +354,7 @@ static void idle_words(const struct timeline *t, char *to, size_t room)
 	fw_buf_finish(&b);
 }
 
-/* ---- the verdict ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the verdict ----------------------------------------------------------------------------- */
 
 static void judge_words(struct timeline *t)
 {
@@ -398,7 +404,8 @@ int timeline_judge(struct timeline *t)
 	int rc;
 
 	qsort(t->bar, t->n, sizeof(*t->bar), by_time);
-	t->started_ms = t->elapsed_us ? FW_MIN(t->run_id, t->bar[0].visit.at_ms) : t->bar[0].visit.at_ms; /* a run's number is its start time */
+	/* a run's number is its start time */
+	t->started_ms = t->elapsed_us ? FW_MIN(t->run_id, t->bar[0].visit.at_ms) : t->bar[0].visit.at_ms;
 	for (size_t i = 0; i < t->n; i++) {
 		struct bar *b = &t->bar[i];
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The picture of a run, in three steps: timeline_add() adds visits as bars; timeline_judge() assigns the bars to rows, one per
- * slot, and finds the bottleneck; timeline_svg() and timeline_html() draw the picture. timeline.c computes, timeline_draw.c
- * draws. All times are in us since the start of the picture. One thread.
+ * The picture of a run, in three steps: timeline_add() adds visits as bars; timeline_judge()
+ * assigns the bars to rows, one per slot, and finds the bottleneck; timeline_svg() and
+ * timeline_html() draw the picture. timeline.c computes, timeline_draw.c draws. All times are in us
+ * since the start of the picture. One thread.
  */
 #ifndef FW_CLI_TIMELINE_H
 #define FW_CLI_TIMELINE_H
@@ -43,19 +44,28 @@ struct timeline {
 	uint32_t slots, host_max, batch;
 	struct fw_str order;
 	int64_t predicted_us, host_gap_us;
-	int64_t read_us;            /* when the last document was parsed, since the start of the run */
-	int64_t elapsed_us;         /* of the whole run, as in its summary; if known, the picture starts with the run and not with its first request */
-	bool endless;               /* the run has no end (not --once, or killed): its last fetch is no bottleneck */
+	/* when the last document was parsed, since the start of the run */
+	int64_t read_us;
+	/*
+	 * of the whole run, as in its summary; if known, the picture starts with the run and not
+	 * with its first request
+	 */
+	int64_t elapsed_us;
+	/* the run has no end (not --once, or killed): its last fetch is no bottleneck */
+	bool endless;
 	/* results of timeline_judge() */
-	uint32_t lane_n;            /* rows up to the last with a fetch; unused slots are not drawn */
-	int64_t begin_us, end_us;   /* first request, last response: the order of fetches only affects the time between */
+	/* rows up to the last with a fetch; unused slots are not drawn */
+	uint32_t lane_n;
+	/* first request, last response: the order of fetches only affects the time between */
+	int64_t begin_us, end_us;
 	int64_t total_us, sum_us;
 	int64_t bound_us;           /* lower bound for any order: the largest of the next three */
 	int64_t slots_us, longest_us, chain_us;
 	struct fw_str chain_host;
 	size_t chain_n;             /* visits of that host */
 	bool chain_pauses;          /* chain_us is due to the gaps between the visits */
-	int64_t half_us;            /* when half of the rows had ended; total_us if that was not the bottleneck */
+	/* when half of the rows had ended; total_us if that was not the bottleneck */
+	int64_t half_us;
 	int64_t tail_idle_us;       /* idle time of all rows after their last fetch */
 	size_t last;                /* the bar that ends last */
 	size_t failed_n;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The picture as SVG: headline, busy slots over time, one row per slot with its fetches, histogram of durations.
+ * The picture as SVG: headline, busy slots over time, one row per slot with its fetches, histogram
+ * of durations.
  *
- * The rows are an inner SVG whose horizontal unit is 1 ms and which is stretched to the width. Zooming changes its viewBox;
- * that is all that the HTML page's script does. Text and ticks, which must not be stretched, lie over it.
+ * The rows are an inner SVG whose horizontal unit is 1 ms and which is stretched to the width.
+ * Zooming changes its viewBox; that is all that the HTML page's script does. Text and ticks, which
+ * must not be stretched, lie over it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -50,7 +52,7 @@ static const char style[] =
 
 extern const char timeline_script[]; /* timeline.js */
 
-/* ---- words ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 /* Append text for an element or an attribute, without control characters. */
 static void words(struct fw_buf *out, struct fw_str s)
@@ -88,7 +90,7 @@ static void span(struct fw_buf *out, int64_t us)
 		fw_buf_adds(out, fw_duration_text(text, us / 1000));
 }
 
-/* ---- bars ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- bars ------------------------------------------------------------------------------------ */
 
 static double across(int64_t us)
 {
@@ -207,7 +209,7 @@ static void lanes(const struct timeline *t, struct fw_buf *out, int y)
 	fw_buf_adds(out, "</svg>\n");
 }
 
-/* ---- busy slots ---------------------------------------------------------------------------------------------------------------- */
+/* ---- busy slots ------------------------------------------------------------------------------ */
 
 static void busy(const struct timeline *t, struct fw_buf *out)
 {
@@ -234,7 +236,7 @@ static void busy(const struct timeline *t, struct fw_buf *out)
 	free(share);
 }
 
-/* ---- text over the rows ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- text over the rows ---------------------------------------------------------------------- */
 
 static double x_of(const struct timeline *t, int64_t us)
 {
@@ -266,7 +268,10 @@ static void axis(const struct timeline *t, struct fw_buf *out, int y)
 	fw_buf_adds(out, "</g>\n");
 }
 
-/* Label the bar that ended last: before the bar, or inside it if there is no room. timeline.js does the same. */
+/*
+ * Label the bar that ended last: before the bar, or inside it if there is no room. timeline.js does
+ * the same.
+ */
 static void culprit(const struct timeline *t, struct fw_buf *out, int y)
 {
 	const struct bar *b = &t->bar[t->last];
@@ -341,7 +346,7 @@ static void head(const struct timeline *t, struct fw_buf *out)
 	fw_buf_adds(out, "</text>\n");
 }
 
-/* ---- histogram ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- histogram ------------------------------------------------------------------------------- */
 
 static int bin_of(int64_t us)
 {
@@ -402,7 +407,7 @@ static void histogram(const struct timeline *t, struct fw_buf *out, int y)
 	free(took);
 }
 
-/* ---- entry points ---------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 static int lanes_bottom(const struct timeline *t)
 {

@@ -17,7 +17,8 @@ void cli_xml(struct fw_buf *out, struct fw_str s, bool keep)
 	for (size_t i = 0; i < s.len; i += n) {
 		uint32_t cp = fw_utf8_get(s.p + i, s.len - i, &n);
 
-		if (!is_char(cp) || (cp == 0xfffd && n == 1)) /* the second: bytes that are not UTF-8 */
+		/* the second: bytes that are not UTF-8 */
+		if (!is_char(cp) || (cp == 0xfffd && n == 1))
 			continue;
 		switch (cp) {
 		case '&': fw_buf_adds(out, "&amp;"); break;
