@@ -172,7 +172,7 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_websub = {
-	.name = "websub", .args = "[list|on|off] [FEED]", .summary = "list feeds that hubs push; switch that on or off",
+	.name = "websub", .args = "[list|on|off] [FEED]", .summary = "list subscriptions at hubs; switch them on or off",
 	.about = "A server with the setting websub_url subscribes feeds at the hubs that they name (WebSub, rssCloud). 'off' unsubscribes a feed\n"
 		"until 'on'.\n",
 	.examples = "  feedwheel websub\n  feedwheel websub off https://example.org/feed.xml\n",

@@ -152,9 +152,9 @@ static void behind_print(struct cli *c, const struct fw_feed *f)
 	if (!is_behind(c, f, &intervals))
 		return;
 	if (intervals < 0)
-		cli_out(c, "  late: never visited; while a run has a backlog, every second fetch is a feed like this\n");
+		cli_out(c, "  never visited; while a run has a backlog, every second fetch is of a feed like this\n");
 	else
-		cli_out(c, "  late: by %.*f of its intervals; a run with a backlog starts with the feeds that are late by the most intervals\n",
+		cli_out(c, "  late by %.*f of its intervals; a run with a backlog starts with the feeds that are late by the most intervals\n",
 			intervals < 10, intervals);
 }
 
