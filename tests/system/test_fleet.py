@@ -182,7 +182,7 @@ def everywhere(base, engine):
         with machines(w, 2) as first:
             wait_for("work", lambda: all_asked(o) > 100)
             told = w.run("pause", "--all").stdout
-            holds("told 4 workers" in told, told)
+            holds("sent to 4 workers" in told, told)
             wait_for("all to pause", lambda: w.words().count(": paused") == 4)
             wait_for("what they had claimed", lambda: at_rest(lambda: all_asked(o)))
             before = all_asked(o)
