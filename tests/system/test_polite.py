@@ -128,7 +128,7 @@ def one_address(base, engine):
         equal(w.run_once("--host-key", "address")["failed"], 0)
         holds(o.stats()["in_flight_max"] > 1, "the first visit goes by the name")
         equal(w.json("why", urls[0])["host"], "[127.1.0.99]")
-        holds("all at [127.1.0.99]" in w.run("why", urls[1]).stdout, w.run("why", urls[1]).stdout)
+        holds("all feeds of [127.1.0.99]" in w.run("why", urls[1]).stdout, w.run("why", urls[1]).stdout)
         w.run("set", "--due", *urls)
         since = len(o.requests())
         equal(w.run_once("--host-key", "address", "--workers", "2")["failed"], 0)

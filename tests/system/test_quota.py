@@ -232,7 +232,7 @@ def disk_low(base):
         try:
             wait_for("words", lambda: w.words().count("below disk_free_min_bytes = 1073741824") == 2)
             status = w.run("status").stdout
-            holds(re.search("^disk +.*store.db: [0-9]+ MiB free .*, below disk_free_min_bytes .*; entries wait$", status, re.M), status)
+            holds(re.search("^disk +.*store.db: [0-9]+ MiB are free .*, disk_free_min_bytes .*; nothing is fetched meanwhile$", status, re.M), status)
             equal(w.json("status")["disk_low"], True)
             wait_for("signs of life", lambda: len(w.json("status")["workers"]) == 2)
             holds(re.search("^broken +room +.*disk_free_min_bytes", w.run("doctor", code=1).stdout, re.M), "doctor")
