@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A store: what callers use. It keeps feeds and when each is due, entries, visits, events, records.
+ * A store keeps feeds and their schedule, entries, visits, events and records. This header is the
+ * interface for callers.
  *
- *   - fw_store_open() finds the driver by the URL's scheme. The functions here check their arguments
- *     and call it. src/store/driver.h is what a driver implements; the schedule's shards and leases
- *     are there, for its one caller, the engine's owner of shards (src/engine/run/owner.h).
+ *   - fw_store_open() selects the driver by the URL's scheme. The functions here check arguments
+ *     and call the driver. src/store/driver.h is the contract of a driver; the shards and leases of
+ *     the schedule are there, because only the engine's owner of shards (src/engine/run/owner.h)
+ *     uses them.
  *   - Every call blocks. One thread per store at a time; any number of stores and of processes.
- *   - Arguments are looked at during the call only. What a callback is shown lives until it returns;
- *     what goes into an arena lives as long as that.
- *   - Times are Unix milliseconds, UTC. Where a time may be 0 for "now", it is the store's clock.
+ *   - Arguments are borrowed for the call. Rows passed to a callback are borrowed until it returns.
+ *     Strings returned in an arena live as long as the arena.
+ *   - Times are Unix milliseconds, UTC. Where a time may be 0 for "now", the store's clock is used.
  *   - A function that writes is one transaction, unless its comment says otherwise: all or nothing.
  *   - Returns 0 or a negative FW_E*, and one line in err (may be NULL) that names the store and the
  *     remedy:
  *         FW_EIO       the connection or the file broke: close, open again, retry
- *         FW_EAGAIN    busy for longer than busy_timeout_ms, or a deadlock: retry as it is
- *         FW_ENOTFOUND FW_EINVAL FW_ENOMEM; FW_EINVAL also: opened for reading only
- *     What is retried after FW_EIO or FW_EAGAIN stores nothing twice, even if the first try was
- *     stored.
+ *         FW_EAGAIN    busy for longer than busy_timeout_ms, or a deadlock: retry unchanged
+ *         FW_ENOTFOUND FW_EINVAL FW_ENOMEM; FW_EINVAL also: the store is open for reading only
+ *     Writes are idempotent: a retry after FW_EIO or FW_EAGAIN stores nothing twice, even if the
+ *     first try was stored.
  */
 #ifndef FEEDWHEEL_STORE_H
 #define FEEDWHEEL_STORE_H
@@ -30,33 +32,34 @@ extern "C" {
 
 struct fw_store;
 
-#define FW_DUE_FIRST 1 /* ms: a due_at_ms before all others: a person asked for the feed */
+#define FW_DUE_FIRST 1 /* ms: the due_at_ms of highest priority, for a poll that a person requested */
 
 /*
- * The learned delay of a host, between two requests to it. Throttled (429, 503): FW_PACE_MIN_MS at first, then
- * twice as long, up to FW_PACE_MAX_MS. Otherwise delay x FW_PACE_STEP_MS / (FW_PACE_STEP_MS + delay): a tenth of a
- * request a second more. From FW_PACE_NONE_MS down there is none.
+ * The learned delay of a host: the backoff between two requests to it. A throttled response (429,
+ * 503) sets FW_PACE_MIN_MS, and each further one doubles it, up to FW_PACE_MAX_MS. Any other
+ * response shrinks it to delay x FW_PACE_STEP_MS / (FW_PACE_STEP_MS + delay), which adds 0.1
+ * requests/s to the rate. At FW_PACE_NONE_MS or less the delay becomes 0.
  */
 #define FW_PACE_MIN_MS 1000
 #define FW_PACE_MAX_MS 600000
 #define FW_PACE_STEP_MS 10000
 #define FW_PACE_NONE_MS 50
 
-/* ---- what is kept ---------------------------------------------------------------------------- */
+/* ---- stored rows ----------------------------------------------------------------------------- */
 
 enum fw_feed_status {
 	FW_FEED_ACTIVE,
-	FW_FEED_PAUSED,      /* by its owner */
-	FW_FEED_GONE,        /* 410, or JSON Feed expired: not fetched any more, shown */
-	FW_FEED_QUARANTINED, /* its visit killed a worker twice in a row: not fetched, shown */
+	FW_FEED_PAUSED,      /* by the user */
+	FW_FEED_GONE,        /* 410, or JSON Feed "expired": no longer fetched */
+	FW_FEED_QUARANTINED, /* its visits killed two workers in a row: no longer fetched */
 };
 
 enum fw_visit_kind {
 	FW_VISIT_NONE,          /* never visited */
-	FW_VISIT_OK,            /* a document was read */
-	FW_VISIT_SAME,          /* 200, but the bytes are those of last time */
+	FW_VISIT_OK,            /* a document was parsed */
+	FW_VISIT_SAME,          /* 200, body identical to the last one */
 	FW_VISIT_NOT_MODIFIED,  /* 304 */
-	FW_VISIT_HTTP,          /* another status; see http_status */
+	FW_VISIT_HTTP,          /* another status: see http_status */
 	FW_VISIT_DNS,
 	FW_VISIT_CONNECT,
 	FW_VISIT_TLS,
@@ -68,37 +71,37 @@ enum fw_visit_kind {
 	FW_VISIT_REDIRECT,      /* a loop, too many, to another scheme */
 	FW_VISIT_CRASH,         /* the visit killed its worker */
 	FW_VISIT_GONE,          /* 410 */
-	FW_VISIT_LOCAL,         /* our own fault (memory, file descriptors): nobody is charged */
-	FW_VISIT_PUSHED,        /* no visit of ours: entries were pushed */
+	FW_VISIT_LOCAL,         /* local failure (memory, file descriptors): not counted against the feed or host */
+	FW_VISIT_PUSHED,        /* not a poll: a client pushed entries */
 	FW_VISIT_KIND_N
 };
-/* "ok", "not_modified", "dns" ...: stable names, stored and printed. */
+/* "ok", "not_modified", "dns" ...: stable names, printed and used in queries. */
 FW_API const char *fw_visit_kind_name(enum fw_visit_kind kind);
-/* Did the server answer as it should, with a document or with "the same as before"? */
+/* Did the server return a document, or confirm that it is unchanged? */
 static inline bool fw_visit_succeeded(enum fw_visit_kind kind)
 {
 	return kind == FW_VISIT_OK || kind == FW_VISIT_SAME || kind == FW_VISIT_NOT_MODIFIED;
 }
 FW_API const char *fw_feed_status_name(enum fw_feed_status status);
-/* Does it take pushed entries? A paused feed does: to pause is to send no requests. */
+/* Does a feed accept pushed entries? A paused feed does: pausing stops requests only. */
 static inline bool fw_feed_takes_entries(enum fw_feed_status status)
 {
 	return status == FW_FEED_ACTIVE || status == FW_FEED_PAUSED;
 }
 
 /*
- * A feed and what is known of it. Members are in groups; an outcome says which groups changed
- * (FW_GROUP_*), and only these are written. The first group is always written: it is the one narrow
- * row an unchanged visit costs.
+ * A feed and its state. The members form groups. An outcome names the groups that changed
+ * (FW_GROUP_*), and only these are written. The first group, the schedule, is always written: an
+ * unchanged visit costs that one narrow row.
  */
 struct fw_feed {
 	int64_t id;
-	struct fw_str url; /* as subscribed (or adopted after permanent redirects); unique */
+	struct fw_str url; /* as subscribed, or after redirect adoption; unique */
 
 	/* the schedule: always written */
 	enum fw_feed_status status;
 	int64_t due_at_ms;
-	struct fw_str why;           /* reasons of due_at_ms, for people */
+	struct fw_str why;           /* the reason for due_at_ms, for people */
 	int64_t last_visit_ms;       /* 0: never */
 	int64_t last_ok_ms;          /* last 200 or 304; 0: never */
 	enum fw_visit_kind last_kind;
@@ -106,15 +109,15 @@ struct fw_feed {
 	uint32_t fail_n;             /* failures in a row */
 	uint32_t crash_n;            /* worker deaths in a row */
 	int64_t expect_us;           /* expected duration: exponentially weighted average; 0: unknown */
-	int64_t expect_dev_us;       /* and its mean deviation */
-	int64_t expect_parts;        /* how expect_us is made up (sched/due.h); opaque to the store; 0: unknown */
+	int64_t expect_dev_us;       /* mean deviation of the duration */
+	int64_t expect_parts;        /* expect_us by phase (sched/due.h); opaque to the store; 0: unknown */
 
 	/* FW_GROUP_ERROR */
-	struct fw_str error;         /* words of the last failure; absent: none */
+	struct fw_str error;         /* text of the last failure; absent: none */
 
-	/* FW_GROUP_VALIDATORS: one atomic set, byte for byte, good for validator_url only */
+	/* FW_GROUP_VALIDATORS: one set, byte for byte, valid for validator_url only */
 	struct fw_str validator_url, etag, last_modified;
-	int64_t validators_ms;       /* when they were given; 0: none */
+	int64_t validators_ms;       /* when the server sent them; 0: none */
 	uint64_t body_hash;          /* of the last document, decoded; 0: none */
 
 	/* FW_GROUP_META: from the document */
@@ -123,44 +126,45 @@ struct fw_feed {
 	struct fw_str hub, topic;    /* WebSub */
 	struct fw_str extra;         /* JSON object, or absent */
 
-	/* FW_GROUP_RHYTHM: what the schedule learned; opaque to the store */
+	/* FW_GROUP_RHYTHM: the learned publishing rhythm; opaque to the store */
 	struct fw_str rhythm;
 
 	/* FW_GROUP_REDIRECT */
-	struct fw_str redirect_url;  /* a permanent redirect in sight, not yet adopted */
+	struct fw_str redirect_url;  /* a permanent redirect, not yet adopted */
 	int64_t redirect_since_ms;
-	uint32_t redirect_n;         /* visits that showed it; 0: another feed is there. See fw_feed_is_named() */
+	/* Visits with this redirect; 0: the target is another feed. See fw_feed_is_named(). */
+	uint32_t redirect_n;
 
 	/*
-	 * FW_GROUP_HOST: whose host limit it counts against, where that is not what fw_store_host()
-	 * says; absent: that. An outcome that changes it moves the feed to that host.
+	 * FW_GROUP_HOST: the host whose limits apply, if it differs from fw_store_host(url);
+	 * absent: it does not. An outcome that changes it moves the feed to that host.
 	 */
 	struct fw_str host_key;
 
 	/*
-	 * FW_GROUP_URL: an outcome may change url itself (adoption); when another feed has it
-	 * outcome.rc is FW_EINVAL and the rest of the outcome is written
+	 * FW_GROUP_URL: an outcome may change url (redirect adoption). If another feed has the url,
+	 * outcome.rc is FW_EINVAL and the rest of the outcome is written.
 	 */
 
-	/* the owner's (subscribe, feed_set): never written by commit */
+	/* set by the user (subscribe, feed_set); never written by a commit */
 	struct fw_str user_title, folder, username, password;
-	int64_t interval_ms;         /* fixed by the owner; 0: by the schedule */
-	int64_t push_until_ms;       /* WebSub's: until then a hub has promised to push what is new; 0: none has */
+	int64_t interval_ms;         /* fixed polling interval; 0: chosen by the schedule */
+	int64_t push_until_ms;       /* WebSub: end of the subscription at the hub; 0: none */
 	int64_t created_ms;
 
-	/* kept by the store */
-	int64_t last_new_ms;         /* when it last had a new entry; 0: never */
+	/* maintained by the store */
+	int64_t last_new_ms;         /* when a new entry was last stored; 0: never */
 	int64_t entry_n;             /* fw_store_feed_find() and fw_store_feed_list() only */
 };
 
 enum {
 	FW_GROUP_ERROR = 1, FW_GROUP_VALIDATORS = 2, FW_GROUP_META = 4, FW_GROUP_RHYTHM = 8, FW_GROUP_REDIRECT = 16,
-	FW_GROUP_URL = 32, FW_GROUP_HOST = 64, /* never both in one outcome */
+	FW_GROUP_URL = 32, FW_GROUP_HOST = 64, /* never URL and HOST in one outcome */
 };
 
 /*
- * Does the feed's document name redirect_url as its address, and no request was redirected there
- * yet? Then redirect_n counts the documents, from FW_REDIRECT_NAMED on. That alone moves no feed.
+ * Is redirect_url only an address that the feed's documents name, without any HTTP redirect to it?
+ * Then redirect_n - FW_REDIRECT_NAMED counts these documents. Such an address alone is not adopted.
  */
 #define FW_REDIRECT_NAMED 1000000
 static inline bool fw_feed_is_named(const struct fw_feed *feed)
@@ -168,24 +172,24 @@ static inline bool fw_feed_is_named(const struct fw_feed *feed)
 	return feed->redirect_n > FW_REDIRECT_NAMED;
 }
 
-/* An entry as stored. content is the original: sanitise on the way out. */
+/* An entry as stored. content is unsanitised: sanitise it before showing it. */
 struct fw_entry_row {
-	int64_t id;                  /* the store's, rising in order of storing: a cursor */
+	int64_t id;                  /* assigned by the store, rising: a cursor */
 	int64_t feed_id;
 	unsigned char key[16];       /* unique within the feed */
-	uint64_t hash;               /* of what a reader would see change */
+	uint64_t hash;               /* of the content that readers see */
 	struct fw_str guid, url, title, author, summary;
 	struct fw_str content, content_base;
 	enum fw_text_type content_type;
-	int64_t published_ms, updated_ms; /* as the document says, or FW_NO_DATE */
+	int64_t published_ms, updated_ms; /* from the document, or FW_NO_DATE */
 	int64_t seen_ms;             /* first stored */
-	int64_t changed_ms;          /* last stored with another hash; = seen_ms when never */
+	int64_t changed_ms;          /* last stored with another hash; seen_ms: never */
 	uint32_t revision;           /* 1, 2, ... */
-	struct fw_str extra;         /* JSON object with the item's other members, or absent */
-	struct fw_str feed_title, feed_url; /* reading only */
+	struct fw_str extra;         /* JSON object with the entry's other members, or absent */
+	struct fw_str feed_title, feed_url; /* set when reading only */
 };
 
-/* The date by which newest comes first: published, else updated, when known; at the latest when first seen. */
+/* The date of the order "newest first": published, else updated; but never later than seen_ms. */
 static inline int64_t fw_store_entry_date(const struct fw_entry_row *e, int64_t seen_ms)
 {
 	int64_t date_ms = e->published_ms != FW_NO_DATE ? e->published_ms : e->updated_ms;
@@ -193,38 +197,38 @@ static inline int64_t fw_store_entry_date(const struct fw_entry_row *e, int64_t 
 	return date_ms != FW_NO_DATE && date_ms < seen_ms ? date_ms : seen_ms;
 }
 
-/* A key that a feed had: of an entry, or of one that retention took. */
+/* A key for dedup: of a stored entry, or of an entry that retention removed. */
 struct fw_entry_key {
 	int64_t feed_id;
 	unsigned char key[16];
 	uint64_t hash;
-	int64_t entry_id;            /* 0: retention took it */
+	int64_t entry_id;            /* 0: retention removed the entry */
 };
 
-/* One visit: what it took. Times in microseconds from the start of the request; 0 when the phase was not reached. */
+/* One visit. Phase times are microseconds from the start of the request; 0: phase not reached. */
 struct fw_visit {
-	int64_t id;                  /* the store's, rising in order of storing: a cursor; visit_list and load only */
+	int64_t id;                  /* assigned by the store, rising: a cursor; visit_list and load only */
 	int64_t feed_id;
-	int64_t run_id;              /* of the run it belongs to; 0: none */
-	int64_t at_ms;               /* request began */
+	int64_t run_id;              /* the run that made it; 0: none */
+	int64_t at_ms;               /* start of the request */
 	enum fw_visit_kind kind;
 	int http_status;
 	uint32_t hops;               /* redirects followed */
-	int32_t slot;                /* which of the transfer slots; -1 unknown */
+	int32_t slot;                /* transfer slot; -1: unknown */
 	uint32_t lateness_ms;        /* at_ms - due_at_ms, capped */
-	int64_t dns_us, connect_us, tls_us, first_byte_us, total_us; /* ends of the phases */
-	int64_t queue_us;            /* duration: from the claim to the request */
-	int64_t parse_us;            /* duration */
-	int64_t store_us;            /* duration: from the end of the parse to the beginning of its commit */
+	int64_t dns_us, connect_us, tls_us, first_byte_us, total_us; /* end of each phase */
+	int64_t queue_us;            /* duration from the claim to the request */
+	int64_t parse_us;            /* duration of parsing */
+	int64_t store_us;            /* duration from the end of parsing to the start of the commit */
 	uint64_t wire_bytes, body_bytes;
-	uint32_t item_n, new_n, changed_n; /* new_n and changed_n are the store's finding */
+	uint32_t item_n, new_n, changed_n; /* new_n and changed_n are set by the store */
 	struct fw_str error;
-	struct fw_str feed_url;      /* reading only */
+	struct fw_str feed_url;      /* set when reading only */
 };
 
 /*
- * What each phase took: name look-up, connection, TLS, waiting for the first byte, body. 0: not
- * reached. What was spent in vain belongs to the phase that was under way.
+ * The duration of each phase: DNS, TCP connect, TLS, wait for the first byte, body. 0: not reached.
+ * Without a first byte, the time after the last completed phase counts for the next phase.
  */
 #define FW_VISIT_PHASES 5
 static inline void fw_visit_phases(const struct fw_visit *v, int64_t part_us[FW_VISIT_PHASES])
@@ -251,16 +255,16 @@ static inline void fw_visit_phases(const struct fw_visit *v, int64_t part_us[FW_
 		part_us[v->kind == FW_VISIT_CONNECT || !v->connect_us ? CONNECT : WAIT] += vain_us;
 }
 
-/* A usage event (somebody has seen an entry, say), as the server takes them. */
+/* A usage event, such as "an entry was read", as clients push it to the server. */
 struct fw_event {
-	int64_t id;                  /* the sender's: unique, rising with time (base/ids.h) */
+	int64_t id;                  /* assigned by the sender: unique, rising with time (base/ids.h) */
 	struct fw_str property;
 	int64_t section, item;       /* columns property_section, property_id */
 	struct fw_str remote_ip;     /* as text; empty: unknown */
 	int64_t stamp_ms;            /* column stamp */
 };
 
-/* A dead letter: an event that the store refused. */
+/* A dead letter: an event that the store refused, with the reason. */
 struct fw_dead_event {
 	int64_t id;
 	struct fw_str row;           /* JSON object with the members of table incoming */
@@ -269,25 +273,25 @@ struct fw_dead_event {
 };
 
 /*
- * A small thing of one of feedwheel's parts, kept beside the feeds: an access token, the answer to
- * an Idempotency-Key.
+ * A small key-value record of one part of feedwheel, such as an access token or the response to an
+ * Idempotency-Key. Sizes in bytes.
  */
 #define FW_RECORD_KIND_MAX 32
 #define FW_RECORD_KEY_MAX 255
 #define FW_RECORD_VALUE_MAX 65535
 struct fw_record {
-	struct fw_str kind;          /* whose: a word of a-z, 0-9 and _, such as "token" */
-	struct fw_str key;           /* bytes; unique among those of its kind, not empty */
-	struct fw_str value;         /* bytes; may be empty */
+	struct fw_str kind;          /* which part: a-z, 0-9 and _, such as "token" */
+	struct fw_str key;           /* any bytes, not empty; unique within its kind */
+	struct fw_str value;         /* any bytes; may be empty */
 	int64_t at_ms;               /* when it was put */
-	int64_t until_ms;            /* from then on prune may take it; FW_NO_DATE: never */
+	int64_t until_ms;            /* expiry: prune may remove it from then on; FW_NO_DATE: never */
 };
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
 enum {
-	FW_STORE_CREATE = 1,   /* make it when it is not there */
-	FW_STORE_READ = 2,     /* will not write */
+	FW_STORE_CREATE = 1,   /* create the store if it does not exist */
+	FW_STORE_READ = 2,     /* read only */
 };
 
 struct fw_store_config {
@@ -295,18 +299,19 @@ struct fw_store_config {
 	unsigned flags;
 	int64_t busy_timeout_ms;  /* 0: 10,000 */
 	size_t cache_bytes;       /* 0: the driver's default */
-	bool relaxed;             /* may lose the last commits on power loss, never on a crash of ours */
+	bool relaxed;             /* a power failure may lose the last commits; a crash of feedwheel never does */
 };
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
 
-enum fw_host_mood { /* what an outcome says of its host */
-	FW_HOST_UNKNOWN,  /* nothing: the learned delay stays */
-	FW_HOST_FINE,     /* it answered: the delay shrinks */
+/* The effect of an outcome on the learned delay of its host. */
+enum fw_host_mood {
+	FW_HOST_UNKNOWN,  /* no evidence: the delay stays */
+	FW_HOST_FINE,     /* a normal response: the delay shrinks */
 	FW_HOST_STRAINED, /* 429, 503: the delay doubles */
 };
 
-/* The learned delay after such an outcome (FW_PACE_*). */
+/* The learned delay after an outcome (FW_PACE_*). */
 static inline int64_t fw_store_pace(int64_t pace_ms, enum fw_host_mood mood)
 {
 	pace_ms = pace_ms < 0 ? 0 : pace_ms > FW_PACE_MAX_MS ? FW_PACE_MAX_MS : pace_ms;
@@ -320,35 +325,37 @@ static inline int64_t fw_store_pace(int64_t pace_ms, enum fw_host_mood mood)
 	return pace_ms > FW_PACE_NONE_MS ? pace_ms : 0;
 }
 
-struct fw_outcome { /* of a visit, or of a push */
+/* The outcome of a visit or a push: what a commit writes. */
+struct fw_outcome {
 	int64_t feed_id;
-	int64_t host_id;          /* as it was read; 0: of a push, which knows neither it nor the due time */
-	int64_t was_due_ms;       /* as it was read */
-	const struct fw_feed *feed; /* the state to write: the schedule's members always, others by groups */
+	int64_t host_id;          /* as read from the due set; 0 for a push, which knows neither host nor due time */
+	int64_t was_due_ms;       /* due_at_ms as read from the due set */
+	const struct fw_feed *feed; /* the new state: the schedule group is always written, others by groups */
 	unsigned groups;          /* FW_GROUP_* */
 	/*
-	 * in; new_n and changed_n are the store's finding. kind FW_VISIT_NONE: none was made, only
-	 * the state is written
+	 * In; new_n and changed_n are out. kind FW_VISIT_NONE: there was no visit, and only the
+	 * state is written.
 	 */
 	struct fw_visit visit;
 	const struct fw_entry_row *entries;
 	size_t entry_n;
 	/*
-	 * Out: 0; FW_ENOTFOUND: the feed was removed, nothing of it was written; FW_EINVAL: url is
-	 * another feed's, the rest is written. 0 and nothing is written where the feed's
-	 * last_visit_ms is that of the outcome already: it was stored before, and its answer was
-	 * lost. A push is always stored, but for its visit, where one of a push at that time is
-	 * there and none of its entries is new or changed.
+	 * Out. FW_ENOTFOUND: the feed was removed; nothing of the outcome was written. FW_EINVAL:
+	 * url belongs to another feed; the rest was written. 0: success, also for a retry: if the
+	 * feed's last_visit_ms equals the outcome's, the outcome was stored before and nothing is
+	 * written. A push is always stored, except its visit if a push with the same time is stored
+	 * and no entry is new or changed.
 	 */
 	int rc;
 };
 
-struct fw_beat { /* a worker's heartbeat, for people and metrics; its lease is another thing */
+/* A worker's heartbeat, for people and metrics. It does not renew the lease. */
+struct fw_beat {
 	const char *worker;
 	int64_t pid, started_ms, run_id;
 	uint64_t visits, new_entries, failures;
 	uint32_t in_flight, slots;
-	int64_t at_ms;               /* reading only */
+	int64_t at_ms;               /* set when reading only */
 };
 
 /* ---- queries --------------------------------------------------------------------------------- */
@@ -358,10 +365,10 @@ struct fw_feed_new {
 	int64_t interval_ms;
 	int64_t due_at_ms;           /* 0: now */
 	int64_t id;                  /* out */
-	bool existed;                /* out: subscribed already; nothing was changed */
+	bool existed;                /* out: url was subscribed already; nothing was changed */
 };
 
-/* Changes by the owner; only members whose bit is set in `what`. */
+/* What fw_store_feed_set() writes. */
 enum {
 	FW_SET_STATUS = 1, FW_SET_TITLE = 2, FW_SET_FOLDER = 4, FW_SET_INTERVAL = 8, FW_SET_DUE = 16, FW_SET_AUTH = 32,
 	FW_SET_CRASH = 64, /* crash_n */
@@ -372,36 +379,36 @@ struct fw_feed_query {
 	int status;                  /* enum fw_feed_status, or -1: any */
 	bool failing;                /* fail_n > 0 only */
 	struct fw_str folder;        /* absent: any */
-	struct fw_str match;         /* part of url or title, ASCII case folded; absent: any */
+	struct fw_str match;         /* substring of url or title, ignoring ASCII case; absent: any */
 	int64_t after_id;            /* cursor */
 	size_t limit;                /* 0: all */
-	bool by_due;                 /* order by due_at_ms instead of id (no cursor then) */
+	bool by_due;                 /* order by due_at_ms instead of id; no cursor */
 };
 
 struct fw_entry_query {
 	int64_t feed_id;             /* 0: all */
-	int64_t since_ms;            /* stored at or after; 0: any */
-	struct fw_str search;        /* words that all have to occur (prefix with *, "phrase"); absent: none */
+	int64_t since_ms;            /* stored at or after; 0: any time */
+	struct fw_str search;        /* all words must occur: word, prefix*, "a phrase"; absent: no search */
 	int64_t after_id, before_id; /* cursors by id, both exclusive; 0: none */
-	int64_t behind_id, behind_date_ms; /* the cursor of newest first: id (0: none) and date of the last one seen */
+	int64_t behind_id, behind_date_ms; /* cursor of newest first: id (0: none) and date of the last entry seen */
 	size_t limit;                /* 0: all */
 	bool oldest_first;           /* by id; default: newest first, by fw_store_entry_date() */
 	bool content;                /* fill content (and content_base) too */
-	bool key;                    /* fill key and hash too: in a long list of one feed that is not cheap */
+	bool key;                    /* fill key and hash too: costly in a long list of one feed */
 	/*
-	 * Out, with search, before the first entry is shown: how many entries the search index did
-	 * not hold; 0: the answer is complete. NULL: not wanted
+	 * Out, with search, set before the first callback: number of entries that are not indexed
+	 * yet; 0: the result is complete. NULL: not wanted.
 	 */
 	int64_t *unindexed_n;
 };
 
-/* Is it one entry that is asked for, by its number? */
+/* Does the query select one entry by its id? */
 static inline bool fw_store_entry_is_one(const struct fw_entry_query *q)
 {
 	return q->before_id > 0 && q->after_id == q->before_id - 2;
 }
 
-/* A feed that is due, as narrow as can be. */
+/* A feed in the due set. */
 struct fw_due_row {
 	int64_t feed_id;
 	int64_t host_id;             /* the same for all feeds of one host */
@@ -410,12 +417,12 @@ struct fw_due_row {
 };
 
 /*
- * In a backlog: what a visit now is worth against others'. It is how many of its own intervals a
- * feed is late, (now - due) / (due - last visit): the schedule makes intervals such that about as
- * much is to be expected in each. It grows with time for every feed, so each has its turn; where
- * work is always more than can be done, all come late by the same part of their intervals. Dates in
- * any order; an interval of less than a second counts as one: such a feed was made due by hand. Not
- * for a feed that was never visited, which has none.
+ * The priority of a due feed in a backlog: its lateness in units of its own interval, (now - due) /
+ * (due - last visit). The schedule chooses intervals so that about equally many new entries are
+ * expected in each. The priority of every feed grows with time, so none starves; under permanent
+ * overload all feeds are late by the same fraction of their intervals. Dates in any order. An
+ * interval below 1 s counts as 1 s: such a feed was made due by hand. Not for a feed that was never
+ * visited: it has no interval.
  */
 static inline double fw_late_intervals(int64_t now_ms, int64_t due_at_ms, int64_t last_visit_ms)
 {
@@ -426,8 +433,8 @@ static inline double fw_late_intervals(int64_t now_ms, int64_t due_at_ms, int64_
 
 struct fw_record_query {
 	struct fw_str kind;          /* absent: all, in order of kind */
-	struct fw_str after_key;     /* cursor; absent: from the first on */
-	struct fw_str after_kind;    /* and its kind, when all are asked for */
+	struct fw_str after_key;     /* cursor; absent: from the first record */
+	struct fw_str after_kind;    /* kind of the cursor, if kind is absent */
 	size_t limit;                /* 0: all */
 };
 
@@ -435,33 +442,33 @@ struct fw_visit_query {
 	int64_t feed_id;             /* 0: all */
 	int64_t run_id;              /* 0: all */
 	int64_t since_ms;
-	size_t limit;                /* newest first; 0: all */
-	bool oldest_first;           /* by id; of all feeds only */
+	size_t limit;                /* 0: all */
+	bool oldest_first;           /* by id, and feed_id 0 only; default: newest first */
 	int64_t after_id;            /* cursor; with oldest_first only */
 };
 
 struct fw_store_stats {
 	int64_t feed_n, active_n, due_n, failing_n, gone_n, quarantined_n, paused_n;
 	int64_t entry_n, visit_n, unindexed_n;
-	int64_t next_due_ms;         /* FW_NO_DATE: nothing */
+	int64_t next_due_ms;         /* FW_NO_DATE: no feed is active */
 	int64_t size_bytes;          /* -1: unknown */
 	int64_t schema;
-	int64_t last_feed_id, last_entry_id, last_visit_id; /* the highest in use; 0: none */
+	int64_t last_feed_id, last_entry_id, last_visit_id; /* highest id in use; 0: none */
 };
 
 /*
- * A step of tens of ms: what is older goes (0: nothing of that sort does), and the search index
- * catches up.
+ * One step of retention and indexing, tens of ms. Rows before a limit are removed; a limit of 0
+ * keeps all rows of that sort.
  */
 struct fw_prune {
 	int64_t now_ms;
 	int64_t visits_before_ms;
-	int64_t entries_before_ms; /* neither new nor changed since; their keys stay */
-	int64_t events_before_ms;  /* dead letters too */
-	bool records;              /* those whose until_ms <= now_ms */
-	bool index;                /* a step of the search index */
+	int64_t entries_before_ms; /* neither new nor changed since then; their keys stay for dedup */
+	int64_t events_before_ms;  /* and dead letters */
+	bool records;              /* those with until_ms <= now_ms */
+	bool index;                /* index new and changed entries */
 	bool more;                 /* out: call again */
-	int64_t visit_n, entry_n, event_n, record_n; /* out: added to */
+	int64_t visit_n, entry_n, event_n, record_n; /* out: the numbers of removed rows are added */
 };
 
 enum fw_control_kind {
@@ -472,28 +479,32 @@ struct fw_control {
 	int64_t id;                  /* rising */
 	enum fw_control_kind kind;
 	int64_t created_ms;
-	bool paused;                 /* asked with after_id < 0 only: the newest PAUSE or RESUME is a PAUSE */
+	bool paused;                 /* for after_id < 0 only: the newest PAUSE or RESUME is a PAUSE */
 };
 
 /*
- * Rows as another store had them, with their ids. What is there already (a feed's id, an entry's id
- * or key, a key, a visit's id) is passed over, so that a load may be repeated. A feed is written
- * with all groups, the owner's members and last_new_ms; an active one is due as it says. entry_n is
- * not looked at. Entries keep key, hash, seen_ms, changed_ms and revision. A feed's visits come
- * oldest first, in this load and from load to load. Feeds come before what belongs to them: in the
- * same load or an earlier one. New ids go on above the highest.
+ * Rows of another store, with their ids.
+ *
+ *   - Existing rows (a feed's id, an entry's id or key, a key, a visit's id) are skipped, so a load
+ *     may be repeated.
+ *   - A feed is written with all groups, the user's members and last_new_ms; entry_n is ignored. An
+ *     active feed is due at its due_at_ms.
+ *   - Entries keep key, hash, seen_ms, changed_ms and revision.
+ *   - A feed's visits come oldest first, within a load and from load to load.
+ *   - A feed comes before its entries, keys and visits: in the same load or an earlier one.
+ *   - Ids that the store assigns later are above the highest loaded id.
  */
 struct fw_load {
 	const struct fw_feed *feed;
 	const struct fw_entry_row *entry;
-	const struct fw_entry_key *key; /* of entries that retention took: entry_id is not looked at */
+	const struct fw_entry_key *key; /* of entries that retention removed; entry_id is ignored */
 	const struct fw_visit *visit;
 	size_t feed_n, entry_n, key_n, visit_n;
 };
 
 /*
- * Callbacks: what they are shown lives until they return. Anything but 0 stops the walk and is
- * returned. They must not call the store they are called from.
+ * Callbacks. Their arguments are borrowed until they return. Any value other than 0 stops the walk
+ * and is returned. A callback must not call its store.
  */
 typedef int fw_feed_cb(void *ctx, const struct fw_feed *feed);
 typedef int fw_entry_cb(void *ctx, const struct fw_entry_row *row);
@@ -504,65 +515,65 @@ typedef int fw_dead_event_cb(void *ctx, const struct fw_dead_event *event);
 typedef int fw_key_cb(void *ctx, const struct fw_entry_key *key);
 typedef int fw_record_cb(void *ctx, const struct fw_record *record);
 typedef int fw_due_cb(void *ctx, const struct fw_due_row *row);
-/* For `doctor`: name ("durability"), 0 fine / 1 note / 2 broken, what was found, the remedy ("" when fine). */
+/* A finding: name ("durability"), level 0 fine / 1 note / 2 broken, text, remedy ("" if fine). */
 typedef void fw_inspect_cb(void *ctx, const char *name, int level, const char *found, const char *remedy);
 
 /* ---- the store as a whole -------------------------------------------------------------------- */
 
 /*
- * NULL in *out on error. FW_EUNSUP: this build has no driver for the URL. FW_ENOTFOUND: nothing is
- * there, and FW_STORE_CREATE is not set. FW_EVERSION: its schema is newer than this program.
+ * *out is NULL on error. FW_EUNSUP: this build has no driver for the URL. FW_ENOTFOUND: the store
+ * does not exist and FW_STORE_CREATE is not set. FW_EVERSION: the schema is newer than this
+ * program.
  */
 FW_API FW_MUST_CHECK int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err);
-/* NULL is fine. */
+/* st may be NULL. */
 FW_API void fw_store_close(struct fw_store *st);
-/* The driver's: "sqlite". Not to be freed. */
+/* The name of the driver: "sqlite". Static. */
 FW_API const char *fw_store_name(const struct fw_store *st);
-/* The name of the i-th driver built in, NULL behind the last. */
+/* The name of the i-th driver of this build; NULL: no more. */
 FW_API const char *fw_store_driver_at(size_t i);
-/* The name of the i-th driver that this build goes without, NULL behind the last. */
+/* The name of the i-th driver that is not in this build; NULL: no more. */
 FW_API const char *fw_store_absent_at(size_t i);
-/* Does the URL name a server? It may be away for a while, and others may use it too. */
+/* Does the URL name a server? A server may be unreachable for a while and may be shared. */
 FW_API bool fw_store_is_remote(const char *url);
-/* Is it no URL but the name of an SQLite file: without a ":", and with .db, .sqlite or .sqlite3 at its end? */
+/* Is the word the path of an SQLite file: without ":", ending in .db, .sqlite or .sqlite3? */
 bool fw_store_is_file(const char *word);
-/* A URL for people and logs: "***" for every password, control characters escaped, cut to cap. */
+/* A URL for people and logs: passwords as "***", control characters escaped, cut to cap bytes. */
 FW_API void fw_store_url_show(const char *url, char *out, size_t cap);
-/* Is it there? One short question to the server. */
+/* Check that the store is reachable: one round trip. */
 FW_API FW_MUST_CHECK int fw_store_ping(struct fw_store *st, struct fw_err *err);
 /* The store's clock. */
 FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
-/*
- * All figures, in one pass over the narrow rows: 1,000,000 feeds in a second. now_ms is not looked
- * at: the store's clock counts.
- */
+/* All counts. One pass over the schedule: about 1 s for 1,000,000 feeds. */
 FW_API FW_MUST_CHECK int fw_store_stats(struct fw_store *st, struct fw_store_stats *out,
 	struct fw_err *err);
-/* For `doctor`: the version of the server, how durable a commit is, settings that hurt. */
+/* For `doctor`: the server's version, the durability of a commit, harmful settings. */
 FW_API FW_MUST_CHECK int fw_store_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
-/* Each fault of what is stored, in words. Reads everything. */
+/* Check the integrity of all rows; cb gets each fault. Reads everything. */
 FW_API FW_MUST_CHECK int fw_store_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding),
 	void *ctx, struct fw_err *err);
 /*
- * Wait until another connection changed a schedule or put a control message (*changed), until
+ * Wait until another connection changes a schedule or puts a control message (*changed), until
  * wake_fd is readable (-1: none), or for timeout_ms. May return early.
  */
 FW_API FW_MUST_CHECK int fw_store_wait(struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *changed,
 	struct fw_err *err);
 /*
- * One step of retention and of the search index, tens of ms; p->more: call again. Not all of a step
- * need be one transaction.
+ * One step of retention and indexing, tens of ms; p->more: call again. May be several transactions.
  */
 FW_API FW_MUST_CHECK int fw_store_prune(struct fw_store *st, struct fw_prune *p, struct fw_err *err);
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
 
-/* Subscribe feeds: id and existed are out. FW_EINVAL: an address names no host; then none was subscribed. */
+/* Subscribe feeds; sets id and existed. FW_EINVAL: a url has no host; then none was subscribed. */
 FW_API FW_MUST_CHECK int fw_store_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n,
 	struct fw_err *err);
 /* Remove a feed, its entries and its visits. FW_ENOTFOUND. */
 FW_API FW_MUST_CHECK int fw_store_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
-/* Move the entries that `into` lacks, by key and by guid, over to it; then remove `from`. FW_ENOTFOUND: either. */
+/*
+ * Move the entries that into_id lacks, by key and by guid, to it; then remove from_id.
+ * FW_ENOTFOUND: either.
+ */
 FW_API FW_MUST_CHECK int fw_store_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id,
 	struct fw_err *err);
 /* By id, or by url where id is 0. Strings go into the arena. FW_ENOTFOUND. */
@@ -571,111 +582,114 @@ FW_API FW_MUST_CHECK int fw_store_feed_find(struct fw_store *st, int64_t id, str
 FW_API FW_MUST_CHECK int fw_store_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb,
 	void *ctx, struct fw_err *err);
 /*
- * Members of *feed whose FW_SET_* bit is set; a due time that is set is seen by its worker within a
+ * Write the members of *feed in `what` (FW_SET_*). Its worker sees a new due time within a
  * heartbeat. FW_ENOTFOUND.
  */
 FW_API FW_MUST_CHECK int fw_store_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what,
 	struct fw_err *err);
-/* Rows as another store had them. FW_EINVAL: a feed's id or url is that of another feed here. */
+/* Load rows of another store. FW_EINVAL: a feed's id or url belongs to another feed here. */
 FW_API FW_MUST_CHECK int fw_store_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
 /*
- * Which host a feed of this URL belongs to: "example.org"; "blogspot.com" for
- * "someone.blogspot.com". False: the URL names none.
+ * The host whose limits apply to a URL: "example.org"; "blogspot.com" for "someone.blogspot.com".
+ * False: the URL has no host.
  */
 FW_API bool fw_store_host(struct fw_str url, char *out, size_t cap);
-/* Which host this feed belongs to: its host_key, else the host of its url. */
+/* The host whose limits apply to a feed: its host_key, else the host of its url. */
 FW_API bool fw_store_feed_host(const struct fw_feed *feed, char *out, size_t cap);
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
 
 /*
- * Active feeds with due_at_ms <= due_before_ms, by due time; limit 0: all. Reads them all and sorts
- * them: 50 MB for 1,000,000.
+ * The due set: active feeds with due_at_ms <= due_before_ms, by due time; limit 0: all. Reads and
+ * sorts them all: 50 MB for 1,000,000.
  */
 FW_API FW_MUST_CHECK int fw_store_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit,
 	fw_due_cb *cb, void *ctx, struct fw_err *err);
-/* How many of these there are, and the first one's due time (FW_NO_DATE: none). Reads them all. */
+/* The size of the due set, and its earliest due time (FW_NO_DATE: empty). Reads all of it. */
 FW_API FW_MUST_CHECK int fw_store_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n,
 	int64_t *wake_ms, struct fw_err *err);
 /*
- * Store what needs no lease: pushed entries (outcomes of kind FW_VISIT_PUSHED, groups none but
- * FW_GROUP_META; the feed's due time stays as it is), or the first visit of a feed (last_visit_ms
- * is 0), by itself (n 1), with host_id, was_due_ms and its whole state; if the feed was visited
- * meanwhile, it is taken as a push. Out: rc, visit.new_n and visit.changed_n of each outcome.
+ * Store outcomes without a lease:
+ *   - pushed entries: kind FW_VISIT_PUSHED, groups 0 or FW_GROUP_META. The due time stays.
+ *   - the first visit of a feed (last_visit_ms is 0): alone (n is 1), with host_id, was_due_ms and
+ *     its whole state. If the feed was visited meanwhile, it is stored as a push.
+ * Sets rc, visit.new_n and visit.changed_n of each outcome.
  */
 FW_API FW_MUST_CHECK int fw_store_push(struct fw_store *st, struct fw_outcome *outcome, size_t n, struct fw_err *err);
 /*
- * A worker died: its shards are free at once. crashed_feed_id: the feed whose visit killed it; its
- * crash_n rises, and the second time in a row it is quarantined; 0: none.
+ * Reap a dead worker: its shards are free at once. crashed_feed_id: the feed whose visit killed it,
+ * 0: none. Its crash_n rises; at the second death in a row it is quarantined.
  */
 FW_API FW_MUST_CHECK int fw_store_reap(struct fw_store *st, const char *worker, int64_t crashed_feed_id,
 	struct fw_err *err);
-/* A heartbeat is shown for a day. */
+/* Store a heartbeat in place of the worker's last one. It is kept for a day. */
 FW_API FW_MUST_CHECK int fw_store_beat_put(struct fw_store *st, const struct fw_beat *beat, int64_t now_ms,
 	struct fw_err *err);
-/* Each worker's last heartbeat, by name, unless it is older than since_ms. */
+/* Each worker's last heartbeat at or after since_ms, by name. */
 FW_API FW_MUST_CHECK int fw_store_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx,
 	struct fw_err *err);
 /*
- * For all workers. A message goes after a week; whether all are paused stays. Not one transaction:
- * a PAUSE may be seen before its message.
+ * Send a control message to all workers. Messages are removed after a week; the paused state stays.
+ * Not one transaction: readers may see a PAUSE before its message.
  */
 FW_API FW_MUST_CHECK int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms,
 	struct fw_err *err);
 /*
- * The oldest message after this id; kind FW_CONTROL_NONE: none. after_id < 0: the newest message's
- * id (0: none), kind FW_CONTROL_NONE, and whether all are paused.
+ * Read the oldest message after after_id; kind FW_CONTROL_NONE: none. after_id < 0: only the newest
+ * id (0: none) and the paused state, with kind FW_CONTROL_NONE.
  */
 FW_API FW_MUST_CHECK int fw_store_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out,
 	struct fw_err *err);
 
 /* ---- entries, visits ------------------------------------------------------------------------- */
 
-/* The owner of a cursor by id misses none: no entry appears below an id that was shown. */
+/* A cursor by id misses no entry: none appears below an id that was shown. */
 FW_API FW_MUST_CHECK int fw_store_entry_list(struct fw_store *st, const struct fw_entry_query *q,
 	fw_entry_cb *cb, void *ctx, struct fw_err *err);
-/* Keys of the feeds with these ids, feed by feed in order of id; within one in any order. */
+/* Keys of the feeds in this range of ids, in order of feed id; within a feed in any order. */
 FW_API FW_MUST_CHECK int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id,
 	fw_key_cb *cb, void *ctx, struct fw_err *err);
-/* Newest first, or oldest first by id. */
+/* Newest first, or, with oldest_first, by id. */
 FW_API FW_MUST_CHECK int fw_store_visit_list(struct fw_store *st, const struct fw_visit_query *q,
 	fw_visit_cb *cb, void *ctx, struct fw_err *err);
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /*
- * An id that is there already is passed over. FW_EINVAL: at least one will never be taken as it is;
- * then none was stored.
+ * Store events; an id that exists is skipped. FW_EINVAL: the store can never accept one of them as
+ * it is; then none was stored.
  */
 FW_API FW_MUST_CHECK int fw_store_event_put(struct fw_store *st, const struct fw_event *event, size_t n,
 	struct fw_err *err);
-/* By id, from above after_id on; limit 0: all. */
+/* Events with id > after_id, by id; limit 0: all. */
 FW_API FW_MUST_CHECK int fw_store_event_list(struct fw_store *st, int64_t after_id, size_t limit,
 	fw_event_cb *cb, void *ctx, struct fw_err *err);
-/* Keep a dead letter, in place of the one with that id. */
+/* Store a dead letter, in place of one with the same id. */
 FW_API FW_MUST_CHECK int fw_store_event_bury(struct fw_store *st, const struct fw_dead_event *event,
 	struct fw_err *err);
+/* Dead letters with id > after_id, by id; limit 0: all. */
 FW_API FW_MUST_CHECK int fw_store_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit,
 	fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
-/* Remove dead letters; one that is not there is passed over. */
+/* Remove dead letters, by id; one that does not exist is skipped. */
 FW_API FW_MUST_CHECK int fw_store_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n,
 	struct fw_err *err);
 
 /* ---- records --------------------------------------------------------------------------------- */
 
 /*
- * Put it over the one of that kind and key. if_absent: not over one that is there and has not run
- * out at r->at_ms; then *was is true. Of many that try at once one puts it. was may be NULL.
+ * Put a record in place of the record of its kind and key. if_absent: keep a record that exists and
+ * has not expired at r->at_ms, and set *was; of concurrent callers exactly one puts. was may be
+ * NULL.
  */
 FW_API FW_MUST_CHECK int fw_store_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent,
 	bool *was, struct fw_err *err);
-/* Strings go into the arena. One that has run out is there until it is pruned. FW_ENOTFOUND. */
+/* Strings go into the arena. An expired record is found until prune removes it. FW_ENOTFOUND. */
 FW_API FW_MUST_CHECK int fw_store_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key,
 	struct fw_arena *a, struct fw_record *out, struct fw_err *err);
 /* By kind and key, compared byte by byte. */
 FW_API FW_MUST_CHECK int fw_store_record_list(struct fw_store *st, const struct fw_record_query *q,
 	fw_record_cb *cb, void *ctx, struct fw_err *err);
-/* value: only if this is its value; absent: whatever it is. FW_ENOTFOUND. */
+/* value absent: remove unconditionally; else only if the record has this value. FW_ENOTFOUND. */
 FW_API FW_MUST_CHECK int fw_store_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key,
 	struct fw_str value, struct fw_err *err);
 

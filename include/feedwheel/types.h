@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What every feedwheel header shares: the export marks, the error codes, and the borrowed string.
+ * Types that every feedwheel header shares: export macros, error codes, the borrowed string.
  *
- * Errors are an int, 0 or a negative FW_E*, plus words for a person in a struct fw_err that the
- * caller keeps on its stack. A code exists because some caller acts differently on it.
+ * A function that can fail returns an int: 0 or a negative FW_E*. It also fills a struct fw_err of
+ * the caller with a text for people. Each code exists because some caller handles it differently.
  */
 #ifndef FEEDWHEEL_TYPES_H
 #define FEEDWHEEL_TYPES_H
@@ -32,37 +32,40 @@ extern "C" {
 
 enum fw_code {
 	FW_OK = 0,
-	FW_EINVAL = -1,   /* fix the caller, the argument or the configuration */
-	FW_EFORMAT = -2,  /* not a feed (or not the format asked for): slow down */
-	FW_ENET = -3,     /* their side or the road: back off */
-	FW_EGONE = -4,    /* stop asking */
-	FW_EAGAIN = -5,   /* busy or full: later */
-	FW_ELIMIT = -6,   /* past a configured limit: drop */
+	FW_EINVAL = -1,   /* wrong argument or configuration: fix the caller */
+	FW_EFORMAT = -2,  /* not a feed, or not the requested format: poll less often */
+	FW_ENET = -3,     /* network or remote server failed: back off */
+	FW_EGONE = -4,    /* gone for good: stop polling */
+	FW_EAGAIN = -5,   /* busy or full: retry later */
+	FW_ELIMIT = -6,   /* over a configured limit: drop */
 	FW_ENOMEM = -7,   /* no memory */
-	FW_EIO = -8,      /* our own storage or system broke: the feed is not to blame */
-	FW_EUNSUP = -9,   /* not in this build or not by this driver */
+	FW_EIO = -8,      /* local storage or system failed: not the feed's fault */
+	FW_EUNSUP = -9,   /* not supported by this build or driver */
 	FW_ENOTFOUND = -10, /* no such feed, entry, file */
 	FW_EBLOCKED = -11,  /* the address guard refused the destination */
 	FW_EVERSION = -12,  /* the store is newer than this program: upgrade the program */
-	FW_ESTALE = -13,    /* the lease is over: nothing was written */
+	FW_ESTALE = -13,    /* the lease is gone: nothing was written */
 };
 
-/* Words for a person; lives on the caller's stack. NULL means "spare me the words". */
+/* An error with its text for people. Usually on the caller's stack; functions accept NULL. */
 struct fw_err {
 	int rc;
 	char text[300];
 };
 
-/* Borrowed bytes, not NUL-terminated. p == NULL means absent; len 0 with p set means empty. */
+/* Borrowed bytes, not NUL-terminated. p NULL: absent. len 0 with p set: empty. */
 struct fw_str {
 	const char *p;
 	size_t len;
 };
 
-/* Set err's code and text (cut at its size, always NUL-terminated, valid UTF-8, '?' for controls); returns rc. */
+/*
+ * Set err's code and text; returns rc. The text is cut to its size, NUL-terminated and valid UTF-8,
+ * with '?' for control characters. err may be NULL.
+ */
 FW_API FW_PRINTF(3, 4) int fw_err_set(struct fw_err *err, int rc, const char *fmt, ...);
 
-/* The stable name of a code: "net", "format" ... ; "ok" for 0, "unknown" for others. */
+/* The stable name of a code: "net", "format" ...; "ok" for 0, "unknown" for other values. */
 FW_API const char *fw_err_name(int rc);
 
 struct fw_arena;

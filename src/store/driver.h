@@ -1,49 +1,49 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a driver implements: 24 functions. Callers use the front (store.c), which checks arguments,
- * answers in words and adds what is the same on every engine.
+ * The contract of a storage driver: 24 functions (slots). Callers use the front (store.c), which
+ * checks arguments, words errors and adds what is the same on every engine.
  *
  * The schedule
  *
  *   - A feed belongs to the shard of its host, one of STORE_SHARDS. A worker leases shards through
- *     one row of its own, which it keeps alive, and only it fetches their feeds. So a claim is a
- *     read, hosts are limited in their owner's memory (sched/hosts.h), and a commit is fenced by
- *     one row.
- *   - A lease has a number that is never used again. While its row is there, its shards are
- *     nobody else's, and what its worker commits is taken. Once the row is gone, each commit is
- *     FW_ESTALE and writes nothing, and the worker joins anew. Each beat takes away rows whose time
- *     is over; but not that of a worker which comes back from an outage of the store itself.
- *   - A worker begins no request after safe_until_mono_ms, on its own clock.
- *   - The due time of a commit is written only when the feed's is still the one that was read, and
- *     the status only when it is still active: what its owner, or fetch-now, set meanwhile stands.
+ *     one lease row, which it keeps alive with beats. Only the owner of a shard fetches its feeds.
+ *     So a claim is a read, the rate limits of hosts live in the owner's memory (sched/hosts.h),
+ *     and one row fences every commit.
+ *   - A lease id is never reused. While its row exists, no other lease owns its shards and its
+ *     commits are accepted. Once the row is gone, each commit returns FW_ESTALE and writes nothing;
+ *     the worker then joins anew. Each beat reaps expired rows, unless the caller's own lease had
+ *     expired: then the store itself was unreachable, and the others deserve the same chance.
+ *   - A worker starts no request after safe_until_mono_ms of its own monotonic clock.
+ *   - A commit writes the due time only if the feed's due time is still was_due_ms, and the status
+ *     only if it is still active. A change by the user (feed_set, fetch-now) wins.
  *   - A change of the schedule from outside (load, feed_set, feed_drop, a feed that moved to
- *     another host) raises the shard's version in the same transaction. The owner sees that at its
- *     next beat and reads the shard again.
- *   - Pushed entries need no lease: a commit without one stores entries and the visit, and leaves
- *     the schedule alone but for last_new_ms. Nor does the first visit of a feed need one.
+ *     another host) raises the shard's version in the same transaction. The owner sees the new
+ *     version at its next beat and reads the shard again.
+ *   - Pushed entries need no lease. A commit without a lease stores entries and the visit; of the
+ *     schedule it writes last_new_ms only. The first visit of a feed needs no lease either.
  *
  * Entries
  *
- *   - Entries are unique by (feed, key), whoever brings them. Storing one again changes nothing
- *     unless its hash differs. Of two with one key in one outcome the first counts. What prune took
- *     stays away, also while its feed lists it.
- *   - Entry ids appear in order: a reader that has seen an id will never see a lower one appear.
- *     Visit ids rise, but those of two commits at a time may appear in either order.
+ *   - Entries are unique by (feed, key), from every source (dedup). Storing an entry again changes
+ *     nothing unless its hash differs. If two entries of one outcome have the same key, the first
+ *     counts. An entry that retention removed is not stored again while its feed still lists it.
+ *   - Entry ids appear in order: after a reader has seen an id, no lower id appears. Visit ids
+ *     rise, but the ids of two concurrent commits may appear in either order.
  *
- * Rules for each slot
+ * Rules for every slot
  *
- *   - Times are Unix ms, UTC; leases and due times go by the store's clock (clock slot).
+ *   - Times are Unix milliseconds, UTC. Leases and due times use the store's clock (clock slot).
  *   - Every call blocks. One thread per store at a time; any number of processes.
- *   - A driver sees its arguments during the call only. What it hands out lives during the
- *     callback. A callback returns 0, or anything else to end the walk, which is returned then; it
- *     does not call the store.
- *   - All or nothing: a slot that writes is one transaction, unless its comment says otherwise.
- *   - Returns 0 or FW_E*, with words that name the store and the remedy. FW_EIO: the connection or
- *     the file broke (open again, retry). FW_EAGAIN: another transaction held it longer than
- *     busy_timeout_ms, or a deadlock (retry as it is). Also FW_ENOTFOUND, FW_EVERSION, FW_EINVAL,
- *     FW_ENOMEM.
- *   - What is retried after FW_EIO or FW_EAGAIN, though the first try had been stored, stores
- *     nothing twice.
+ *   - Arguments are borrowed for the call. Rows passed to a callback are borrowed until it returns.
+ *     A callback returns 0 to go on; any other value ends the walk and is returned by the slot. A
+ *     callback must not call the store.
+ *   - A slot that writes is one transaction, unless its comment says otherwise: all or nothing.
+ *   - Returns 0 or FW_E*, with a text that names the store and the remedy:
+ *         FW_EIO     the connection or the file broke: close, open again, retry
+ *         FW_EAGAIN  locked by others for longer than busy_timeout_ms, or a deadlock: retry
+ *         FW_ENOTFOUND FW_EVERSION FW_EINVAL FW_ENOMEM
+ *   - Writes are idempotent: a retry after FW_EIO or FW_EAGAIN stores nothing twice, even if the
+ *     first try was stored.
  */
 #ifndef FW_STORE_DRIVER_H
 #define FW_STORE_DRIVER_H
@@ -54,45 +54,47 @@
 #include "feedwheel/store.h"
 
 #define STORE_SHARDS 1024
-#define FW_STORE_CRASH_MAX 2   /* a feed that killed this many workers in a row is quarantined */
+#define FW_STORE_CRASH_MAX 2   /* worker deaths in a row after which a feed is quarantined */
 #define FW_STORE_BUSY_MS 10000 /* default of fw_store_config.busy_timeout_ms */
-#define FW_RECORD_STEP 1000    /* rows that a prune takes in one step */
-#define FW_EVENT_STEP 5000
+#define FW_RECORD_STEP 1000    /* records that one step of prune removes at most */
+#define FW_EVENT_STEP 5000     /* events that one step of prune removes at most */
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
 
-/* The number of a host's name (fw_store_feed_host()), the same on every engine: never 0. */
+/* The id of a host name (fw_store_feed_host()): a hash, the same on every engine, never 0. */
 int64_t store_host_id(struct fw_str host);
 static inline int store_host_shard(int64_t host_id)
 {
 	return (int)(host_id & (STORE_SHARDS - 1));
 }
-/* The same of the host that this feed belongs to. */
+/* The id of the feed's host. */
 int64_t store_feed_host_id(const struct fw_feed *feed);
 
-struct store_shard { /* one that this worker holds */
+/* A shard that this worker owns. */
+struct store_shard {
 	int shard;
-	int64_t version;
+	int64_t version;          /* differs from the last beat: the schedule changed, read the shard again */
 	/*
-	 * Its hosts may have been asked until then by an owner that left no word; 0: they were not
+	 * The previous owner ended without handing over its hosts, and may have sent requests to
+	 * them until this time; 0: it handed them over
 	 */
 	int64_t quiet_since_ms;
 };
 
 struct store_lease {
-	int64_t id;               /* 0: to be joined */
-	int64_t lease_ms;         /* in */
-	bool idle;                /* in: nothing of what it holds is due, or soon not: it takes free shards beyond its part */
-	bool full;                /* in: it has more than it can start, and takes none */
-	bool late;                /* in: its own lease was over, as those of others may be for the same reason: it ends none */
-	uint32_t expected;        /* in: so many begin together, this one among them; 0: not known */
-	int64_t safe_until_mono_ms; /* out: no request begins from here on */
-	uint32_t living;          /* out: workers with a lease, this one among them */
-	uint32_t idle_n;          /* out: others that are idle */
-	struct store_shard shard[STORE_SHARDS]; /* out: what it holds, by number */
+	int64_t id;               /* in, out; 0: none yet, join */
+	int64_t lease_ms;         /* in: how long the lease lasts after a beat */
+	bool idle;                /* in: nothing owned is due soon; take free shards beyond the fair share */
+	bool full;                /* in: more is due than can be started (backpressure); take no shard */
+	bool late;                /* in: this lease had expired, so others may have for the same reason; reap none */
+	uint32_t expected;        /* in: number of workers that start together, with this one; 0: unknown */
+	int64_t safe_until_mono_ms; /* out: no request starts after this time */
+	uint32_t living;          /* out: number of workers with a lease, with this one */
+	uint32_t idle_n;          /* out: how many of the others are idle */
+	struct store_shard shard[STORE_SHARDS]; /* out: the owned shards, by number */
 	size_t shard_n;
 };
-/* A worker's fair part of the shards, rounded up. One that holds more gives the surplus. */
+/* A worker's fair share of the shards, rounded up. A worker that owns more gives the surplus. */
 static inline size_t store_part(const struct store_lease *l)
 {
 	uint32_t n = l->living > l->expected ? l->living : l->expected;
@@ -100,8 +102,8 @@ static inline size_t store_part(const struct store_lease *l)
 	return (STORE_SHARDS + n - 1) / n;
 }
 /*
- * So many of the free ones a worker takes at a beat: up to its part; one that is idle its share with
- * others that are.
+ * How many of the free_n free shards a worker takes at a beat: up to its fair share. Idle workers
+ * also divide the free shards among themselves.
  */
 static inline size_t store_take(const struct store_lease *l, size_t held, size_t free_n)
 {
@@ -112,62 +114,63 @@ static inline size_t store_take(const struct store_lease *l, size_t held, size_t
 	return l->idle ? FW_MAX(wants, (free_n + l->idle_n) / (l->idle_n + 1)) : wants;
 }
 
+/* What to release: shards, a lease, or all leases of a dead worker. */
 struct store_give {
 	int64_t lease_id;
 	/*
-	 * Shards in which nothing is in flight, all outcomes and hosts committed; quiet_since_ms is
-	 * handed on.
+	 * Shards with nothing in flight, whose outcomes and hosts are all committed. quiet_since_ms
+	 * is stored for the next owner.
 	 */
 	const struct store_shard *shard;
 	size_t n;
-	/*
-	 * And then the lease ends: what is left of its shards is as quiet as if its owner had died
-	 * now
-	 */
+	/* End the lease too. Its other shards are released as if the owner had died now. */
 	bool leave;
-	/* lease_id 0: reap the leases of this worker, which is dead. */
+	/* lease_id 0: reap all leases of this dead worker. */
 	const char *worker;
 	/*
-	 * It died of this feed: crash_n rises by one, and at FW_STORE_CRASH_MAX it is quarantined;
-	 * 0: none
+	 * The feed whose visit killed the worker, 0: none. Its crash_n rises by one; at
+	 * FW_STORE_CRASH_MAX the feed is quarantined.
 	 */
 	int64_t crashed_feed_id;
 };
 
-struct store_due { /* a feed, as narrow as can be */
+/* A feed in the due set: only the columns that scheduling needs. */
+struct store_due {
 	int64_t feed_id, due_at_ms, host_id;
 	int64_t expect_us, expect_dev_us, last_visit_ms;
 	int shard;
 };
 
-struct store_host { /* what must outlive its owner */
+/* A host's rate limit state, as far as it must survive its owner. */
+struct store_host {
 	int64_t id;               /* its shard is store_host_shard() */
 	int64_t next_ok_ms, cool_until_ms, pace_ms;
 	/*
-	 * In a commit: this lease does not hold its shard (a feed moved there): the later times
-	 * count, the pace stays
+	 * In a commit: another lease owns this host's shard (a feed moved there). The later of the
+	 * stored and the new times is kept, and pace_ms is not written.
 	 */
 	bool others;
 };
 
 struct store_due_query {
 	int shard;                /* -1: all */
-	int last_shard;           /* and those up to this one, in one round trip or a few; below shard: that alone */
+	int last_shard;           /* also the shards up to this one, in few round trips; below shard: shard alone */
 	int64_t until_ms;         /* active feeds with due_at_ms <= this */
-	/* In no order; NULL: not wanted */
+	/* Feeds in no order; NULL: not wanted */
 	int (*due)(void *ctx, const struct store_due *due);
-	/* Hosts of those shards, each before its shard's feeds; NULL: not wanted */
+	/* Hosts of those shards, each before the feeds of its shard; NULL: not wanted */
 	int (*host)(void *ctx, const struct store_host *host);
 	void *ctx;
 };
 
 struct store_commit {
 	/*
-	 * 0: none. An outcome of kind FW_VISIT_PUSHED is a push then, and only FW_GROUP_META may be
-	 * set: what the feed has not been told yet is written. One of another kind is its feed's
-	 * first visit (last_visit_ms was 0), alone in its commit, with host_id, was_due_ms and all of
-	 * its state: it is written as under a lease, and the shard's version rises. Where the feed
-	 * was visited meanwhile it is a push.
+	 * 0: no lease. Then an outcome is one of two things:
+	 *   - FW_VISIT_PUSHED: a push. groups may hold FW_GROUP_META only, and of that group only
+	 *     members that the feed lacks are written.
+	 *   - another kind: the first visit of its feed (last_visit_ms was 0), alone in its commit,
+	 *     with host_id, was_due_ms and the whole state. It is written as under a lease, and the
+	 *     shard's version rises. If the feed was visited meanwhile, it is stored as a push.
 	 */
 	int64_t lease_id;
 	struct fw_outcome *outcome;
@@ -179,25 +182,22 @@ struct store_commit {
 /* ---- feeds, queries, copies ------------------------------------------------------------------ */
 
 struct store_feed_query {
-	struct fw_feed_query q;   /* status -1, the rest 0: all. Ignored where one of those below is set */
-	int64_t id;               /* the one with this number, with entry_n; FW_ENOTFOUND */
-	struct fw_str url;        /* the one with this address, with entry_n; FW_ENOTFOUND */
-	/*
-	 * these, in any order; those removed meanwhile are passed over. feed_id and shard are
-	 * looked at
-	 */
+	struct fw_feed_query q;   /* status -1, the rest 0: all. Ignored if id, url or due is set */
+	int64_t id;               /* one feed by id, with entry_n; FW_ENOTFOUND */
+	struct fw_str url;        /* one feed by url, with entry_n; FW_ENOTFOUND */
+	/* These feeds, by feed_id and shard, in any order. Removed feeds are skipped. */
 	const struct store_due *due;
 	size_t due_n;
 };
 
-/* A feed with id 0 is new, and these are out. */
+/* The result for a loaded feed whose id was 0: a subscription. */
 struct store_feed_new {
 	int64_t id;
-	bool existed;             /* its url is subscribed already: nothing was changed */
+	bool existed;             /* its url was subscribed already: nothing was changed */
 };
 
 struct store_load {
-	struct fw_load rows;      /* see there; a feed with id 0 is subscribed: rows.feed_n results in made[] */
+	struct fw_load rows;      /* a feed with id 0 is subscribed; results go into made[0 .. rows.feed_n) */
 	struct store_feed_new *made; /* NULL: no feed has id 0 */
 };
 
@@ -206,7 +206,7 @@ struct store_load {
 struct store_event_query {
 	int64_t after_id;
 	size_t limit;             /* 0: all */
-	fw_event_cb *event;       /* one of the two: events, or dead letters */
+	fw_event_cb *event;       /* exactly one is set: event for events, dead for dead letters */
 	fw_dead_event_cb *dead;
 	void *ctx;
 };
@@ -214,8 +214,8 @@ struct store_event_query {
 struct store_record_query {
 	struct fw_record_query q;
 	/*
-	 * This one only, q.kind is set; FW_ENOTFOUND. Absent: the list. One that has run out is
-	 * shown until it is pruned
+	 * One record, of kind q.kind; FW_ENOTFOUND. Absent: the list that q describes. An expired
+	 * record is shown until prune removes it.
 	 */
 	struct fw_str key;
 };
@@ -223,13 +223,14 @@ struct store_record_query {
 /* ---- the slots ------------------------------------------------------------------------------- */
 
 struct store_driver;
-struct store { /* a driver's own struct begins with this */
+/* The first member of every driver's own struct. */
+struct store {
 	const struct store_driver *is;
 };
 
 /*
- * Callers know a driver's struct as struct fw_store, which is defined nowhere. The owner of shards,
- * the one caller of beat, give, due and commit, takes the driver itself.
+ * To callers a store is the opaque struct fw_store. The owner of shards in the engine, the only
+ * caller of beat, give, due and commit, uses the driver itself.
  */
 static inline struct store *fw_store_driver(struct fw_store *st)
 {
@@ -238,80 +239,84 @@ static inline struct store *fw_store_driver(struct fw_store *st)
 #define STORE_CALL(st, slot, ...) fw_store_driver(st)->is->slot(fw_store_driver(st), __VA_ARGS__)
 
 /*
- * Open, and make the tables when FW_STORE_CREATE is set and there are none. FW_ENOTFOUND: there are
- * none. FW_EVERSION: the schema is newer than this program, or of a version before the first
- * release. FW_EINVAL: the database is another program's, or the server is none of ours. Ten
- * processes may open a new store at once.
+ * Open a store. With FW_STORE_CREATE, create the tables if there are none. FW_ENOTFOUND: no tables.
+ * FW_EVERSION: the schema is newer than this program, or older than the first release. FW_EINVAL:
+ * the database belongs to another program, or the server is unsupported. Safe when ten processes
+ * open a new store at once.
  */
 typedef int store_open_fn(const struct fw_store_config *cfg, struct store **out, struct fw_err *err);
 typedef void store_close_fn(struct store *st);
-/* The store's time. Also: is it there? */
+/* The store's clock. One round trip: also the ping. */
 typedef int store_clock_fn(struct store *st, int64_t *now_ms, struct fw_err *err);
 /*
- * deep: the integrity of all that is kept, each fault a finding of level 2; else the server's
- * version, how durable a commit is, settings that hurt.
+ * deep: check the integrity of everything stored; each fault is a finding of level 2. Else: the
+ * server's version, the durability of a commit, harmful settings.
  */
 typedef int store_inspect_fn(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
 /*
- * Until somebody else changed a schedule or put a record with `wake`, until wake_fd is readable
- * (-1: none), or for timeout_ms. *changed: the first. May be early.
+ * Wait until another connection changes a schedule or puts a record with `wake` (*changed), until
+ * wake_fd is readable (-1: none), or for timeout_ms. May return early.
  */
 typedef int store_wait_fn(struct store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err);
-/* One pass over the narrow rows: 1,000,000 feeds in a second. */
+/* Cost: one pass over the schedule, about 1 s for 1,000,000 feeds. */
 typedef int store_stats_fn(struct store *st, struct fw_store_stats *out, struct fw_err *err);
+/* One step of retention and indexing, tens of ms. May be several transactions. */
 typedef int store_prune_fn(struct store *st, struct fw_prune *p, struct fw_err *err);
 
 /*
- * Join (id 0) or keep the lease alive, free what the dead held, take what is free up to the fair
- * part. Three times in a lease. FW_ESTALE: it is over; nothing was written.
+ * The heartbeat of a lease: join (id 0) or renew, reap expired leases, take free shards up to the
+ * fair share. The worker calls it three times per lease_ms. FW_ESTALE: the lease is gone; nothing
+ * was written.
  */
 typedef int store_beat_fn(struct store *st, const char *worker, struct store_lease *l, struct fw_err *err);
-/* Shards, a lease, or the leases of one that is dead. What is not there is passed over. */
+/* Release shards, a lease, or the leases of a dead worker. Those that do not exist are skipped. */
 typedef int store_give_fn(struct store *st, const struct store_give *g, struct fw_err *err);
-/* Feeds row by row. Needs no lease. */
+/* Read the due set, row by row. Needs no lease. */
 typedef int store_due_fn(struct store *st, const struct store_due_query *q, struct fw_err *err);
-/* FW_ESTALE: the lease is over, and nothing was written. It is no sign of life. */
+/* FW_ESTALE: the lease is gone; nothing was written. A commit does not renew the lease. */
 typedef int store_commit_fn(struct store *st, struct store_commit *c, struct fw_err *err);
 
-/* Rows with their ids, or new feeds. FW_EINVAL: a feed's id or url is another's. */
+/*
+ * Store rows with their ids, or subscribe feeds. FW_EINVAL: an id or url belongs to another feed.
+ */
 typedef int store_load_fn(struct store *st, const struct store_load *l, struct fw_err *err);
 typedef int store_feed_list_fn(
 	struct store *st, const struct store_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err);
-/* FW_SET_*, by its owner. FW_ENOTFOUND. */
+/* Write the members in `what` (FW_SET_*), on behalf of the user. FW_ENOTFOUND. */
 typedef int store_feed_set_fn(struct store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
 /*
- * Remove a feed and all that belongs to it. into_id not 0: first entries that `into` lacks, by key
- * and by guid, go over with their ids and keys. FW_ENOTFOUND: either.
+ * Remove a feed and all that belongs to it. into_id not 0: a merge. First, the entries that feed
+ * into_id lacks, by key and by guid, go to it and keep their ids and keys. FW_ENOTFOUND: either.
  */
 typedef int store_feed_drop_fn(struct store *st, int64_t feed_id, int64_t into_id, struct fw_err *err);
 typedef int store_entry_list_fn(
 	struct store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
-/* All keys of the feeds with these ids, feed by feed in order of id; within one in any order. */
+/* All keys of the feeds in this range of ids, in order of feed id; within a feed in any order. */
 typedef int store_key_list_fn(
 	struct store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx, struct fw_err *err);
 typedef int store_visit_list_fn(
 	struct store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err);
 
 /*
- * An id that is there already is passed over. FW_EINVAL: one will never be taken as it is; then
- * none was. dead: in place of the one with that id, with a reason.
+ * Store events; an id that exists is skipped. FW_EINVAL: the store can never accept one of them as
+ * it is; then none was stored. dead: dead letters to store, each replacing one with the same id.
  */
 typedef int store_event_put_fn(struct store *st, const struct fw_event *event, size_t n,
 	const struct fw_dead_event *dead, size_t dead_n, struct fw_err *err);
 typedef int store_event_list_fn(struct store *st, const struct store_event_query *q, struct fw_err *err);
-/* Dead letters by id. One that is not there is passed over. */
+/* Remove dead letters by id; an id that does not exist is skipped. */
 typedef int store_event_remove_fn(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err);
 
 /*
- * Over the one of that kind and key. if_absent: but one that is there and has not run out at
- * r->at_ms stays, and *was becomes true; of many that try at once one finds none. wake: those who
- * wait are told.
+ * Put a record in place of the record of its kind and key. if_absent: keep a record that exists and
+ * has not expired at r->at_ms, and set *was; of concurrent callers exactly one gets *was false.
+ * wake: wake the callers of wait.
  */
 typedef int store_record_put_fn(
 	struct store *st, const struct fw_record *r, bool if_absent, bool wake, bool *was, struct fw_err *err);
 typedef int store_record_list_fn(
 	struct store *st, const struct store_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err);
-/* Unless value is absent only one that has this value goes. FW_ENOTFOUND. */
+/* value absent: remove unconditionally; else only if the record has this value. FW_ENOTFOUND. */
 typedef int store_record_remove_fn(
 	struct store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err);
 
@@ -344,40 +349,41 @@ struct store_driver {
 	store_record_remove_fn *record_remove;
 };
 
-/* A driver that this build goes without is not defined. */
+/* A driver that is not in this build is not defined. */
 extern const struct store_driver store_sqlite, store_memory, store_postgres, store_mysql, store_redis;
-/* Of this build, ended by NULL: store.c. */
+/* The drivers of this build, NULL-ended: store.c. */
 extern const struct store_driver *const store_drivers[];
 
-/* Their schemes. A build without the driver knows them too: it refuses such a URL with the remedy. */
+/* Known in every build: without the driver, opening such a URL fails with the remedy. */
 #define FW_STORE_POSTGRES_SCHEMES "postgres", "postgresql", NULL
 #define FW_STORE_MYSQL_SCHEMES "mysql", "mariadb", NULL
 #define FW_STORE_REDIS_SCHEMES "redis", "rediss", "redis+unix", NULL
 
-/* ---- what drivers and the front share: common.c ---------------------------------------------- */
+/* ---- helpers of drivers and the front: common.c ---------------------------------------------- */
 
-/* An err for the driver, which never gets NULL. */
+/* A driver never gets err NULL. */
 #define STORE_ERR(err) ((err) ? (err) : &(struct fw_err){0})
-/* A caller's argument is wrong: FW_EINVAL. */
+/* Report a wrong argument of the caller; returns FW_EINVAL. */
 int store_refused(const struct store *st, const char *why, struct fw_err *err);
 
-/* What follows "scheme:" in a store URL, without the "//" of an empty authority. Borrowed. */
+/* The part of a store URL after "scheme:", without the "//" of an empty authority. Borrowed. */
 struct fw_str fw_store_url_rest(const char *url);
 
 /*
- * Refuse (FW_EINVAL) a server that speaks the protocol of PostgreSQL or MySQL but does not lock as
- * they do: feeds would be fetched twice. version: as the server says it; store: for the error.
+ * Refuse (FW_EINVAL) a server that speaks the protocol of PostgreSQL or MySQL but lacks their
+ * locking: feeds would be fetched twice. version: the server's own; store: named in the error.
  */
 int fw_store_server_known(const char *store, const char *version, struct fw_err *err);
 
-/* For fw_feed_query.match: text in lower case (ASCII), and whether text holds what is in lower case already. */
+/* Append text in lower case (ASCII). */
 void fw_store_lower(struct fw_buf *out, struct fw_str text);
+/* Does text contain low (in lower case), ignoring ASCII case? For fw_feed_query.match. */
 bool fw_store_has(struct fw_str text, struct fw_str low);
 
-/* FW_ENOTFOUND. */
+/* Report a record that does not exist; returns FW_ENOTFOUND. */
 int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err);
 
-/* Copy the strings of a record, of a feed, into the arena; false: out of memory. */
+/* Copy the strings of a record or a feed into the arena; false: out of memory. */
 bool fw_store_record_dup(struct fw_arena *a, struct fw_record *r);
 bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *feed);
 
