@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Store URLs of servers: scheme://user:password@host:port/path?option=value&... For drivers. */
+/*
+ * Parse store URLs of servers: scheme://user:password@host:port/path?option=value&... For drivers.
+ */
 #ifndef FW_STORE_DSN_H
 #define FW_STORE_DSN_H
 
@@ -11,8 +13,9 @@
 #define FW_DSN_SHOW_MAX 300 /* bytes */
 
 struct fw_dsn {
-	struct fw_str scheme, user, password, host, path; /* percent signs decoded; absent: p NULL; path without its first slash */
-	int port;                                         /* 0: the engine's */
+	/* Percent-decoded; absent: p NULL. path has no leading slash. */
+	struct fw_str scheme, user, password, host, path;
+	int port;                 /* 0: the engine's default */
 	size_t option_n;
 	struct {
 		struct fw_str name, value;
@@ -20,19 +23,22 @@ struct fw_dsn {
 };
 
 /*
- * Split; strings are NUL-terminated copies in the arena (absent ones are not there at all). Errors:
- * FW_EINVAL with the place: a bad port, a bad percent sign, an option without a name or twice, more
- * than FW_DSN_OPTIONS; FW_ENOMEM.
+ * Split a URL. Strings are NUL-terminated copies in the arena. FW_EINVAL, with the position: a bad
+ * port, a bad percent escape, an option without a name or repeated, more than FW_DSN_OPTIONS;
+ * FW_ENOMEM.
  */
 FW_MUST_CHECK int fw_dsn_split(struct fw_arena *a, const char *url, struct fw_dsn *out, struct fw_err *err);
-/* An option's value, absent when it is not there. */
+/* An option's value; absent if the URL lacks it. */
 struct fw_str fw_dsn_option(const struct fw_dsn *d, const char *name);
-/* Every option must be one of these (NULL-ended), or FW_EINVAL names it and them. */
+/* FW_EINVAL if an option is not in known (NULL-ended); the error lists the known ones. */
 FW_MUST_CHECK int fw_dsn_only(const struct fw_dsn *d, const char *const *known, struct fw_err *err);
-/* An option as a number within limits, or fallback when it is not there. */
+/* An option as a number from min to max; fallback if the URL lacks it. */
 FW_MUST_CHECK int fw_dsn_number(const struct fw_dsn *d, const char *name, int64_t min, int64_t max, int64_t fallback,
 	int64_t *out, struct fw_err *err);
-/* For people and logs: the URL with "***" for every password, also among the options; at most FW_DSN_SHOW_MAX bytes. */
+/*
+ * Append the URL for people and logs: passwords as "***", in options too; cut to FW_DSN_SHOW_MAX
+ * bytes.
+ */
 void fw_dsn_show(struct fw_buf *out, const char *url);
 
 #endif

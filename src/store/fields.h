@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The members of the structs that a store keeps, as tables: a driver loops over these instead of
- * listing columns by hand. Names are those of the columns (or hash fields) on every engine, as
- * feedwheel-store(7) documents them.
+ * Tables of the members of the stored structs. A driver loops over a table instead of listing
+ * columns by hand. Names are those of the columns (or hash fields) on every engine, as in
+ * feedwheel-store(7).
  */
 #ifndef FW_STORE_FIELDS_H
 #define FW_STORE_FIELDS_H
@@ -10,9 +10,9 @@
 #include "feedwheel/store.h"
 
 enum fw_field_type {
-	FW_FIELD_INT,   /* a number of 64 bits; unsigned ones keep their bits */
-	FW_FIELD_SMALL, /* a number of 32 bits, signed or an enum */
-	FW_FIELD_COUNT, /* a number of 32 bits, unsigned: wants 64 bits in a signed column */
+	FW_FIELD_INT,   /* 64-bit number; unsigned ones keep their bits */
+	FW_FIELD_SMALL, /* 32-bit number, signed or an enum */
+	FW_FIELD_COUNT, /* 32-bit number, unsigned: a signed column needs 64 bits */
 	FW_FIELD_DATE,  /* Unix milliseconds; FW_NO_DATE is NULL */
 	FW_FIELD_TEXT,  /* valid UTF-8; absent is NULL */
 	FW_FIELD_BYTES, /* any bytes; absent is NULL */
@@ -21,18 +21,18 @@ enum fw_field_type {
 struct fw_field {
 	const char *name;
 	enum fw_field_type type;
-	unsigned group;  /* struct fw_feed: the FW_GROUP_* that writes it; 0 otherwise */
+	unsigned group;  /* of a member of struct fw_feed: its FW_GROUP_*; 0: none */
 	size_t offset;
 };
 
-/* A table ends where its `_n` says; order is that of the columns. */
-extern const struct fw_field fw_schedule_fields[]; /* struct fw_feed: what every visit writes, and last_new_ms */
+/* In the order of the columns. Lengths are in the `_n` variables. */
+extern const struct fw_field fw_schedule_fields[]; /* struct fw_feed: the schedule group, and last_new_ms */
 extern const size_t fw_schedule_field_n;
-extern const struct fw_field fw_feed_fields[];  /* struct fw_feed: the rest, from url to created_ms; without id */
+extern const struct fw_field fw_feed_fields[];  /* struct fw_feed: the other members, without id */
 extern const size_t fw_feed_field_n;
-extern const struct fw_field fw_entry_fields[]; /* struct fw_entry_row: without id, feed_id, key and hash; content is last */
+extern const struct fw_field fw_entry_fields[]; /* struct fw_entry_row, without id, feed_id, key, hash */
 extern const size_t fw_entry_field_n;
-extern const struct fw_field fw_visit_fields[]; /* struct fw_visit: with feed_id */
+extern const struct fw_field fw_visit_fields[]; /* struct fw_visit, with feed_id */
 extern const size_t fw_visit_field_n;
 
 static inline bool fw_field_is_text(const struct fw_field *f)
@@ -40,10 +40,10 @@ static inline bool fw_field_is_text(const struct fw_field *f)
 	return f->type == FW_FIELD_TEXT || f->type == FW_FIELD_BYTES;
 }
 
-/* Of a number or date. FW_NO_DATE stays what it is. */
+/* Get and set a number or date. FW_NO_DATE is passed through. */
 int64_t fw_field_int(const struct fw_field *f, const void *of);
 void fw_field_int_set(const struct fw_field *f, void *of, int64_t value);
-/* Of text or bytes. */
+/* Get and set text or bytes, borrowed. */
 struct fw_str fw_field_str(const struct fw_field *f, const void *of);
 void fw_field_str_set(const struct fw_field *f, void *of, struct fw_str value);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What a character is in an index of words: one folding for all engines. For words.c; drivers take what that makes. */
+/* Fold a character for the search index: one folding for all engines. Used by words.c. */
 #ifndef FW_STORE_FOLD_H
 #define FW_STORE_FOLD_H
 
@@ -8,14 +8,14 @@
 #define FW_FOLD_MAX 20
 
 /*
- * The characters that c is looked for as: case folded, without accents, compatible forms (wide
- * ones, ligatures) taken apart; "ss" for a sharp s. They are letters, digits, marks that tell words
- * apart, or a space where c falls into several words. Returns how many; 0: c is passed over (an
- * accent, a soft hyphen); -1: c ends a word.
+ * Fold c: lower case, without accents, compatible forms (wide characters, ligatures) decomposed;
+ * "ss" for sharp s. The results are letters, digits, marks that distinguish words, or a space where
+ * c separates words. Returns their number; 0: c is dropped (an accent, a soft hyphen); -1: c ends a
+ * word.
  */
 int fw_store_fold(uint32_t c, uint32_t out[FW_FOLD_MAX]);
 
-/* A folded kana and the sound mark behind it as one character; 0: that is none. */
+/* Compose a folded kana with the sound mark after it; 0: there is no such character. */
 uint32_t fw_store_fold_kana(uint32_t kana, uint32_t mark);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a process has to be able to reach so that it can open a store, again and again: for the
+ * The files, ports and name look-ups that a process needs to open a store, also repeatedly. For the
  * sandbox (engine/sandbox.c).
  */
 #ifndef FW_STORE_REACH_H
@@ -13,17 +13,17 @@
 #define FW_REACH_PORTS 16
 
 struct fw_store_reach {
-	const char *folder;               /* where files are made, changed and removed; NULL: none */
-	const char *file[FW_REACH_FILES]; /* read: certificates, keys, passwords; also folders of such; not all need be there */
+	const char *folder;               /* files are created, changed and removed here; NULL: none */
+	const char *file[FW_REACH_FILES]; /* read: keys, passwords, or folders of these; may not exist */
 	size_t file_n;
-	unsigned port[FW_REACH_PORTS];    /* TCP, of its servers */
+	unsigned port[FW_REACH_PORTS];    /* TCP ports of its servers */
 	size_t port_n;
-	bool any_port;                    /* only the servers know their ports, or files that are not read here */
-	bool by_name;                     /* of a server, so name servers are asked */
-	bool no_file;                     /* a socket that stands in no file system: a name that begins with '@' */
+	bool any_port;                    /* ports come from the servers, or from files that are not read here */
+	bool by_name;                     /* the server has a host name: DNS is needed */
+	bool no_file;                     /* an abstract Unix socket: its name starts with '@' */
 };
 
-/* Nothing is opened. A URL that is wrong reaches nothing: the driver refuses it, with words. */
+/* Opens nothing. An invalid URL needs nothing: the driver refuses it later, with an error. */
 void fw_store_reach(struct fw_arena *a, const char *url, struct fw_store_reach *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The words of a text, and of a search, one by one. For drivers. */
+/* Split a text, or a search, into words. For drivers. */
 #ifndef FW_STORE_TOKENS_H
 #define FW_STORE_TOKENS_H
 
@@ -10,17 +10,19 @@ struct fw_store_token {
 	size_t len;
 };
 
-/* The next word of what fw_store_words() made. False at the end. Linear in what it passes over. */
+/*
+ * The next word of a text made by fw_store_words(). False: no more. Cost: linear in the bytes read.
+ */
 bool fw_store_token_next(struct fw_str *rest, struct fw_store_token *out);
 
 struct fw_store_word {
-	struct fw_str text; /* borrowed; of a phrase: without its quotes */
+	struct fw_str text; /* borrowed; a phrase comes without its quotes */
 	bool prefix;
 };
 
 /*
- * The next word of a search: word, prefix* or "a phrase in quotes". In ASCII all but letters, digits,
- * "*" and quotes separates; other bytes belong to words. False at the end.
+ * The next term of a search: word, prefix* or "a phrase". ASCII characters other than letters,
+ * digits, "*" and quotes are separators; all other bytes belong to words. False: no more.
  */
 bool fw_store_word_next(struct fw_str *rest, struct fw_store_word *out);
 

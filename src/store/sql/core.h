@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What the core's files make of the driver's slots (driver.h), and what they share. */
+/*
+ * The SQL core: its implementations of the driver's slots (driver.h), and the helpers its files
+ * share.
+ */
 #ifndef FW_STORE_SQL_CORE_H
 #define FW_STORE_SQL_CORE_H
 
@@ -33,7 +36,7 @@ store_record_put_fn sql_record_put;
 store_record_list_fn sql_record_list;
 store_record_remove_fn sql_record_remove;
 
-/* In a driver's table. open, close, inspect and wait are its own. */
+/* The core's slots, for a driver's table. The driver adds open, close, inspect and wait. */
 #define SQL_SLOTS \
 	.clock = sql_clock, .stats = sql_stats, .prune = sql_prune, .beat = sql_beat, .give = sql_give, .due = sql_due, \
 	.commit = sql_commit, .load = sql_load, .feed_list = sql_feed_list, .feed_set = sql_feed_set, \
@@ -44,12 +47,12 @@ store_record_remove_fn sql_record_remove;
 
 /* check.c */
 struct sql_check {
-	const char *name, *words; /* words: with %lld for */
-	const char *text;         /* each row's two numbers */
+	const char *name, *words; /* the finding's text: %lld for */
+	const char *text;         /* the two numbers of each row of this statement */
 };
 /*
- * A deep check, each fault a finding of level 2. begin: a script for one view of it all; own: one
- * more, of the dialect's, or NULL.
+ * The deep check of inspect. begin: a script that starts a transaction with one view of all rows.
+ * own: one more check of the dialect, or NULL.
  */
 int sql_check(struct sql *s, const char *begin, const struct sql_check *own, fw_inspect_cb *cb, void *ctx,
 	struct fw_err *err);
@@ -57,49 +60,50 @@ int sql_check(struct sql *s, const char *begin, const struct sql_check *own, fw_
 /* ---- inside a transaction -------------------------------------------------------------------- */
 
 /*
- * The schedule of these shards changed from outside: raise their versions and `changes`, and tell
- * who waits. The last thing in a transaction. shard: STORE_SHARDS flags.
+ * The schedule of these shards changed from outside: raise their versions and `changes`, and wake
+ * the callers of wait. Call it last in a transaction. shard: STORE_SHARDS flags.
  */
 int sql_shards_changed(struct sql *s, const bool *shard, struct fw_err *err);
-/* Raise `changes` alone. */
+/* Raise only `changes`, and wake the callers of wait. */
 int sql_changed(struct sql *s, struct fw_err *err);
 /*
- * n more of a number of `numbers`; *last: the last of them. The row stays locked until the end of
- * the transaction: as late in it as can be.
+ * Reserve n ids of the named counter in `numbers`; *last: the last of them. The counter's row stays
+ * locked until the transaction ends: call it as late as possible.
  */
 int sql_numbers_take(struct sql *s, const char *name, int64_t n, int64_t *last, struct fw_err *err);
 /*
- * *id: the row with it, and most of those before it, are older than before_ms; found by halving, as
- * ids rise with time, give or take what the caller allows for. So a time needs no index. last: the
- * highest id; next: id and time of the first row from ?1 on.
+ * *id: the highest id whose row is older than before_ms, by binary search; 0: none. Ids must rise
+ * with time, within the slack that the caller allows for; so no index by time is needed. last:
+ * statement for the highest id; next: statement for id and time of the first row with id >= ?1.
  */
 int sql_id_before(
 	struct sql *s, const char *last, const char *next, int64_t before_ms, int64_t *id, struct fw_err *err);
-/* So many more, or fewer. */
+/* Add to the number of entries and of visits; negative: subtract. */
 int sql_tally_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err *err);
 
-/* An outcome under way. */
+/* An outcome while it is stored. */
 struct sql_visit {
-	struct fw_outcome o;      /* as it is stored; rc FW_ENOTFOUND: it is passed over */
+	struct fw_outcome o;      /* a copy to work on; rc FW_ENOTFOUND: it is skipped */
 	struct fw_outcome *of;    /* the caller's */
-	int64_t place;            /* of its feed */
-	int64_t id, last_id;      /* of its visit, and of its feed's last one so far */
-	bool before;              /* it was stored before; of a push: one at that time is there */
-	bool there;               /* its feed is */
-	bool has;                 /* its feed may have had entries before; else it is not asked for them */
+	int64_t place;            /* of the feed */
+	int64_t id, last_id;      /* of the new visit; of the feed's last visit so far */
+	bool before;              /* stored before; for a push: a push with the same time is stored */
+	bool there;               /* the feed exists */
+	bool has;                 /* the feed may have entries; false: its keys need no look-up */
 };
 
-/* Is a visit to be stored with it? */
+/* Does the outcome have a visit to store? */
 static inline bool sql_is_made(const struct fw_outcome *o)
 {
 	return o->rc != FW_ENOTFOUND && o->visit.kind != FW_VISIT_NONE;
 }
 
 /*
- * entries.c: entries of outcomes, and of what is loaded. Sets visit.new_n and changed_n. An entry
- * that somebody else stored between our look and our writing is FW_EAGAIN: the transaction begins
- * anew. New ones are inserted by sql_entries_insert(), near its end: their ids are taken then, and
- * until it ends nobody else gets any. It wants what rc is so far, and frees.
+ * entries.c: store the entries of outcomes. sql_entries_put() updates changed entries and sets
+ * visit.new_n and changed_n. sql_entries_insert() inserts the new ones, near the end of the
+ * transaction: their ids are reserved then, and no other transaction gets ids until this one ends.
+ * It takes the rc so far (an error: insert nothing), and frees. FW_EAGAIN with a race: another
+ * transaction stored the same entry meanwhile.
  */
 struct sql_entries {
 	struct items *items;
@@ -111,24 +115,24 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 	size_t key_n, struct fw_err *err);
 int sql_entries_drop(struct sql *s, int64_t feed_id, struct fw_err *err);
 int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw_err *err);
-/* Retention: up to so many. */
+/* Retention: remove up to max entries. *n: how many. */
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err);
 
-/* visits.c: those that were made. */
+/* visits.c: store the visits of outcomes. */
 int sql_visits_put(struct sql *s, struct sql_visit *v, size_t n, struct fw_err *err);
 int sql_visits_load(struct sql *s, const struct fw_visit *v, size_t n, struct fw_err *err);
-/* Of the feed at this place: all. */
+/* Remove all visits of the feed at this place. */
 int sql_visits_drop(struct sql *s, int64_t place, struct fw_err *err);
-/* Is there one of this kind at that time, from this one back? */
+/* Is a visit of v's kind and time stored, in the chain from last_id back? */
 int sql_visit_there(struct sql *s, int64_t last_id, const struct fw_visit *v, bool *there, struct fw_err *err);
 
 /*
- * feeds.c: the groups that outcomes changed, and adopted addresses (rc FW_EINVAL where another feed
- * has it); moves feeds to their new shard, and notes the shards in changed.
+ * feeds.c: write the groups that outcomes changed, and adopted urls (rc FW_EINVAL if another feed
+ * has it). Moves feeds to their new shards, and flags these shards in changed.
  */
 int sql_feeds_groups(struct sql *s, struct sql_visit *v, size_t n, bool *changed, struct fw_err *err);
 /*
- * The place of a feed by its number. FW_ENOTFOUND, with words. lock: it stays where it is until the
+ * Find the place of a feed by its id. FW_ENOTFOUND. lock: the place cannot change until the
  * transaction ends.
  */
 int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, struct fw_err *err);

@@ -1,33 +1,38 @@
 /* SPDX-License-Identifier: ISC */
-/* What opening has in common. For dialects. */
+/* The steps of opening a store that all dialects share. */
 #ifndef FW_STORE_SQL_OPEN_H
 #define FW_STORE_SQL_OPEN_H
 
 #include "store/dsn.h"
 #include "store/sql/schema.h"
 
-/* What the caller's wishes say. */
+/* Set the members of s from cfg. */
 void sql_init(struct sql *s, const struct store_driver *is, const struct sql_dialect *dialect,
 	const struct fw_store_config *cfg);
 
 struct sql_server {
 	const struct sql_dialect *dialect;
-	size_t bytes;             /* of the dialect's own struct, which begins with struct sql */
-	/* connects, and sees to its tables; what there is by then its close frees, and s->name */
+	size_t bytes;             /* size of the dialect's own struct, whose first member is struct sql */
+	/*
+	 * Connect, then check or create the tables. On error the driver's close frees everything.
+	 */
 	int (*opened)(struct sql *s, const struct fw_dsn *d, bool create, struct fw_err *err);
 };
 int sql_open_server(const struct store_driver *is, const struct sql_server *server, const struct fw_store_config *cfg,
 	struct store **out, struct fw_err *err);
 
 struct sql_tables {
-	/* *version 0: they are to be made. By sql_schema_look() */
+	/* Read the schema's version, by sql_schema_look(); *version 0: there are no tables */
 	int (*look)(struct sql *s, int64_t *version, struct fw_err *err);
-	/* keeps others from making them meanwhile: a lock, or a transaction; and its end, all or nothing where it can */
+	/*
+	 * Exclude other processes while tables are created, by a lock or a transaction; unlock ends
+	 * it
+	 */
 	int (*lock)(struct sql *s, struct fw_err *err);
 	int (*unlock)(struct sql *s, int rc, struct fw_err *err);
-	const char *const *search; /* what the dialect makes besides, ended by NULL; fragments are filled in */
+	const char *const *search; /* further statements of the dialect, NULL-ended; with fragments */
 };
-/* Is it a store? One is made of it, if that is wished: else FW_ENOTFOUND. */
+/* Check the tables; create them if there are none and create is set, else FW_ENOTFOUND. */
 int sql_tables(struct sql *s, bool create, const struct sql_tables *t, struct fw_err *err);
 
 #endif

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The tables of all SQL engines, once (schema.c). Described for people in feedwheel-store(7).
+ * The tables of all SQL engines, written once (schema.c). feedwheel-store(7) describes them.
  *
- * A feed's number is for people, and never used again. Where its row of the schedule lies is its
- * place: its shard in the upper bits, its number in the lower ones. So a shard's rows lie together,
- * and what a worker reads and writes of them are few pages. Its place changes with its host. All
- * else of a feed lies by its number: first visits are made in that order, and write the most.
+ * A feed's id is its public number and is never reused. Its place is the key of its row in
+ * schedule: the shard in the upper bits, the id in the lower ones. So the rows of a shard lie
+ * together, and a worker reads and writes few pages. The place changes when the feed's host does.
+ * All other rows of a feed are keyed by its id: first visits come in that order and write the most.
  *
- *   schedule    what each visit writes, and nothing else: a row stays narrow, and where it lies. No
- *               index but the place: the owner of a shard reads it whole when its version has risen
- *   feeds       the rest of a feed, and its place: written when it changes
- *   entry_keys  each key that a feed ever had, together for each feed, so that a document that
- *               brings nothing new touches no entry; entry_id 0: retention took it
- *   visits      each names the feed's visit before it, and the schedule the last one: a chain, so
- *               that a visit dirties no page of an index in which it is anywhere
- *   tally       how many entries and visits there are: a row for each commit, added up by
- *               maintenance, so that commits share no row. Its number is in its visits' numbers
- *   numbers     schema, lease_id, feed_id and entry_id (the last ones given), indexed_entry_id,
+ *   schedule    the columns that each visit writes, nothing else, so that rows stay narrow. Its
+ *   only
+ *               index is the place: an owner reads the whole shard when its version has risen
+ *   feeds       the other columns of a feed, and its place: written when they change
+ *   entry_keys  every key that a feed ever had, one feed's together (dedup): a document without new
+ *               entries reads no row of entries; entry_id 0: retention removed the entry
+ *   visits      each row links to the feed's previous visit, and schedule to the last: a chain, so
+ *               that a visit dirties no page of an index by feed
+ *   tally       the number of entries and visits: one row for each commit, so that commits share no
+ *               row; maintenance adds them up. The ids of a commit's visits contain its row's id
+ *   numbers     schema, lease_id, feed_id and entry_id (the last ones assigned), indexed_entry_id,
  *               changes
  */
 #ifndef FW_STORE_SQL_SCHEMA_H
@@ -26,7 +27,7 @@
 
 #define SQL_SCHEMA 1
 #define SQL_PLACE_BITS 53
-#define SQL_VISIT_BITS 10 /* of a visit's number that count within its commit's row of the tally */
+#define SQL_VISIT_BITS 10 /* low bits of a visit id: index within its row of tally */
 
 static inline int64_t sql_place(int shard, int64_t feed_id)
 {
@@ -39,11 +40,11 @@ static inline int64_t sql_place_feed(int64_t place)
 }
 
 /*
- * Of what version are the tables? ours: there is a table `numbers`, and where there is not:
- * *version 0, nothing is there. FW_EVERSION, FW_EINVAL (another program's).
+ * Read the version of the schema. ours: a table `numbers` exists; else *version is 0: no tables.
+ * FW_EVERSION: a newer schema. FW_EINVAL: the database of another program.
  */
 int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *err);
-/* Make the tables. search: what the dialect makes besides, ended by NULL. */
+/* Create the tables. search: further statements of the dialect, NULL-ended. */
 int sql_schema_make(struct sql *s, const char *const *search, struct fw_err *err);
 
 #endif

@@ -1,52 +1,56 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One SQL core, three engines. A statement is written once, beside the function that uses it; a
- * dialect is a connection, some operations and the fragments in which engines differ. Nothing above
- * a dialect knows a client library.
+ * One SQL core for three engines: SQLite, PostgreSQL, MariaDB/MySQL. Each statement is written
+ * once, beside the function that uses it. A dialect is a connection, some operations, and the text
+ * fragments in which the engines differ. Only a dialect knows a client library.
  *
- * A statement's text has its values as ?1, ?2 ..., and fragments in braces, which the dialect's
- * table fills in. One with arguments, {name a|b}, puts them where its text has $1 and $2; for $= it
- * compares each column of $1 with the value that was not inserted, {new}.
+ * A statement refers to its values as ?1, ?2 ... and to fragments in braces, which the dialect's
+ * table replaces. A fragment with arguments, {name a|b}, puts them where its text has $1 and $2. $=
+ * compares each column in $1 with the value that was not inserted, {new}. A statement over many
+ * rows (struct sql_rows) names the columns of its rows as v.NAME.
  *
- *	{last}           the number that the last INSERT gave, into a table with an {id}
- *	{now}            the time, Unix ms: the server's, or this machine's where the store is a file
- *	{skip}           behind a SELECT: lock its rows, pass over those that somebody else has locked
- *	{share}          behind a SELECT: nobody changes its rows before this transaction ends
- *	{update}         behind a SELECT: lock its rows
+ *	{last}           the id that the last INSERT assigned, into a table with an {id}
+ *	{now}            the time, Unix ms: the server's; the machine's if the store is a file
+ *	{skip}           after a SELECT: lock its rows, skip rows that others have locked
+ *	{share}          after a SELECT: others cannot change its rows until this transaction ends
+ *	{update}         after a SELECT: lock its rows
  *	{from}           in an UPDATE of many rows: UPDATE t AS t SET a = v.b {from} WHERE t.k = v.k
  *	{using}          in a DELETE: DELETE FROM t {using} WHERE k = v.b
  *	{values}         in an INSERT: INSERT INTO t (a, b) {values}
  *	{rows}           in a SELECT: SELECT ... FROM {rows} t, u WHERE t.k = v.k AND u.k = t.l
- *	{upsert a, b}    behind an INSERT: where (a, b) is there already, SET what follows; {new c} is the
- *	                 value that was not inserted, t.c the one that is there
- *	{keep a, b|t.a}  behind an INSERT: where (a, b) is there already, nothing; another key that is
- *	                 there is an error
+ *	{upsert a, b}    after an INSERT: if (a, b) exists, SET what follows; {new c} is the value
+ *	that
+ *	                 was not inserted, t.c the stored one
+ *	{keep a, b|t.a}  after an INSERT: if (a, b) exists, do nothing; a conflict on another key is
+ *	an
+ *	                 error
  *	{greatest}       the function: the largest of its arguments
- *	{sum x}          of numbers; of none 0
- *	{behind a|b}     a and b, in their order, are behind ?1 and ?2
- *	{head x}         of a text the first MiB at least
- *	{waiting}        how many entries wait in entries_changed, ?1 at most
- *	{found}          e.id is among what was searched for, ?1: search_begin()
+ *	{sum x}          the sum of numbers; 0 for no rows
+ *	{behind a|b}     (a, b) > (?1, ?2)
+ *	{head x}         at least the first MiB of a text
+ *	{waiting}        the number of entries in entries_changed, at most ?1
+ *	{found}          e.id matches the search ?1: search_begin()
  *	{iso x}          Unix ms as ISO 8601 text, UTC; NULL stays NULL
  *	{kind x} {status x}  the name of a visit's kind, of a feed's status
- *	{words x}        a text made of literals, as a column: so that it compares with texts of any client
- *	{ms x}           whole milliseconds of microseconds
- *	{jsonb x}        a {json} column for people's queries: of the type that the engine searches
- *	{tags x}         the member `tags` (an array of texts) of a JSON object as text, separated by
- *	                 commas; NULL where it has none
- *	{fields wheel|t.}  the columns of a field table (fields.h), each with that in front: wheel, feed,
- *	                 entry, visit; and of the groups of a feed: validators, meta, rhythm, redirect, error
+ *	{words x}        a text made of literals, as a column: comparable with texts of any client
+ *	{ms x}           microseconds as whole milliseconds
+ *	{jsonb x}        a {json} column for people's queries: of the type that the engine can
+ *	search {tags x}         the member `tags` (an array of texts) of a JSON object as text,
+ *	separated by
+ *	                 commas; NULL if there is none
+ *	{fields wheel|t.}  the columns of a field table (fields.h), each prefixed: wheel, feed,
+ *	entry,
+ *	                 visit; and of the groups of a feed: validators, meta, rhythm, redirect,
+ *	                 error
  *	{set wheel|v.}   the same as "due_at_ms = v.due_at_ms, ..."
- *	{pk} {id}        column types: a number and primary key; one that rises by itself
+ *	{pk} {id}        column types: a numeric primary key; one that the engine assigns, rising
  *	{text} {long}    text; text of any size
  *	{bytes} {key16}  bytes; 16 bytes in a key
  *	{json}           a JSON object
  *	{name} {namebytes}  up to 255 bytes of text in a key, ordered by its bytes; and of any bytes
- *	{clustered}      behind CREATE TABLE (...) whose rows lie in the order of the primary key
- *	{filled}         behind one whose rows are rewritten all the time
- *	{table}          behind each other one
- *
- * A statement over many rows names the row's columns as v.NAME.
+ *	{clustered}      after CREATE TABLE (...): rows lie in the order of the primary key
+ *	{filled}         after CREATE TABLE (...): rows are rewritten all the time
+ *	{table}          after every other CREATE TABLE (...)
  *
  * One thread per connection. Errors: as in driver.h.
  */
@@ -63,34 +67,35 @@ enum sql_type { SQL_TYPE_NULL, SQL_TYPE_INT, SQL_TYPE_TEXT, SQL_TYPE_BLOB };
 struct sql_value {
 	enum sql_type type;
 	int64_t i;
-	struct fw_str s;          /* borrowed during the call */
+	struct fw_str s;          /* borrowed for the call */
 };
 
 #define SQL_INT(v) ((struct sql_value){.type = SQL_TYPE_INT, .i = (int64_t)(v)})
-#define SQL_TEXT(v) ((struct sql_value){.type = SQL_TYPE_TEXT, .s = (v)}) /* no NUL in it, valid UTF-8; absent: NULL */
+#define SQL_TEXT(v) ((struct sql_value){.type = SQL_TYPE_TEXT, .s = (v)}) /* valid UTF-8 without NUL; absent: NULL */
 #define SQL_BLOB(v) ((struct sql_value){.type = SQL_TYPE_BLOB, .s = (v)})
-#define SQL_KEY(bytes) SQL_BLOB(((struct fw_str){(const char *)(bytes), 16})) /* of {key16} */
+#define SQL_KEY(bytes) SQL_BLOB(((struct fw_str){(const char *)(bytes), 16})) /* for {key16} */
 #define SQL_NULL ((struct sql_value){.type = SQL_TYPE_NULL})
 #define SQL_DATE(v) ((v) == FW_NO_DATE ? SQL_NULL : SQL_INT(v))
 
-/* A statement's values, and how many they are. */
+/* A statement's values and their number. */
 #define SQL_V(...) (const struct sql_value[]){__VA_ARGS__}, FW_N(((const struct sql_value[]){__VA_ARGS__}))
 #define SQL_NONE NULL, 0
 
 /*
- * A text is known by its address: a dialect keeps what it prepared under it, so it is a literal, or
- * lives as long as the connection.
+ * The text of a statement. Its address identifies it: a dialect caches the prepared statement under
+ * it. So a text is a literal, or lives as long as the connection.
  */
 struct sql_text {
 	const char *text;
 	/*
-	 * Over many rows: "shard:i url:t rhythm:b", in the values' order: i int64_t, t text, b bytes,
-	 * j JSON; "{wheel}": those of a field table. Else NULL. One text has always the same.
+	 * The columns of a statement over many rows, in the order of the values: "shard:i url:t
+	 * rhythm:b". i int64_t, t text, b bytes, j JSON; "{wheel}": those of a field table. NULL: a
+	 * statement for one row. The same text always has the same columns.
 	 */
 	const char *columns;
 };
 
-/* Absent: a dialect sends NULL. */
+/* Does a dialect send NULL for this value? */
 static inline bool sql_is_null(const struct sql_value *v)
 {
 	return v->type == SQL_TYPE_NULL || (v->type != SQL_TYPE_INT && !v->s.p);
@@ -100,8 +105,8 @@ struct sql; /* a connection */
 struct sql_row;
 
 /*
- * A row of an answer, good during the call. Other than 0 ends the answer, and is what sql_ask()
- * returns.
+ * Called for each row of a result. The row is borrowed until it returns. Any value other than 0
+ * ends the result and is returned by sql_ask().
  */
 typedef int sql_row_fn(void *ctx, const struct sql_row *row);
 
@@ -109,66 +114,66 @@ struct sql_fragment {
 	const char *name, *text;
 };
 
-/* before and after it is written; before it is removed */
+/* Before and after an entry is written; before it is removed. */
 enum sql_entry_change { SQL_ENTRY_CHANGES, SQL_ENTRY_CHANGED, SQL_ENTRY_GOES };
 
 struct sql_dialect {
-	const struct sql_fragment *fragment; /* ended by a NULL name */
-	/* Several statements without values, as they are */
+	const struct sql_fragment *fragment; /* ends with a NULL name */
+	/* Run several statements without values or fragments */
 	int (*script)(struct sql *s, const char *text, struct fw_err *err);
-	int (*begin)(struct sql *s, struct fw_err *err);                    /* to write */
-	int (*commit)(struct sql *s, struct fw_err *err);                   /* what fails is rolled back */
+	int (*begin)(struct sql *s, struct fw_err *err);                    /* a transaction that writes */
+	int (*commit)(struct sql *s, struct fw_err *err);                   /* on error: rolled back */
 	void (*rollback)(struct sql *s);
 	int (*ask)(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
 		int64_t *changed, struct fw_err *err);
 	int (*each)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 		sql_row_fn *fn, void *ctx, struct fw_err *err);
-	/* Rows that are new, where the engine has a quicker way than each() with t; NULL: it has none */
+	/* Insert new rows, if the engine has a faster way than each() with t; NULL: it has none */
 	int (*append)(struct sql *s, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
 		size_t rows, struct fw_err *err);
 	bool (*get_null)(const struct sql_row *row, int column);
 	int64_t (*get_int)(const struct sql_row *row, int column);
 	struct fw_str (*get_str)(const struct sql_row *row, int column);
 	/*
-	 * In a transaction: who waits is told when it commits; NULL: they look at the number
-	 * `changes`
+	 * In a transaction: wake the callers of store_wait_fn when it commits; NULL: they poll the
+	 * number `changes`
 	 */
 	int (*tell)(struct sql *s, struct fw_err *err);
 
-	int (*size)(struct sql *s, int64_t *bytes, struct fw_err *err); /* of the whole store; NULL: unknown */
-	/* The tally got a row with a number: new ones go on above it; NULL: they do anyway */
+	int (*size)(struct sql *s, int64_t *bytes, struct fw_err *err); /* size of the whole store; NULL: unknown */
+	/*
+	 * A row with an explicit id was put into tally: assign higher ids from now on; NULL: the
+	 * engine does
+	 */
 	int (*tally_raised)(struct sql *s, struct fw_err *err);
 
 	/* ---- the search index: {engine}/search.c */
-	/*
-	 * What a transaction did, or is about to do, to an entry: an index that holds it is to be
-	 * put right.
-	 */
+	/* A transaction changed an entry, or is about to: update an index that holds it */
 	int (*search_changed)(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);
-	/* Of maintenance: some tens of ms, in transactions of its own */
+	/* One step of maintenance: tens of ms, in transactions of its own */
 	int (*search_step)(struct sql *s, bool *more, struct fw_err *err);
 	int (*search_unindexed)(struct sql *s, int64_t *n, struct fw_err *err);
 	/*
-	 * Before a search: catch up where little is missing; *missing (NULL: not wanted) what is
-	 * not in the index. value: ?1 of {found}. False in *any: there is no word in it.
+	 * Before a search: index what is missing if that is little; *missing (NULL: not wanted):
+	 * number of entries still not indexed. value: ?1 of {found}. *any false: words has no word.
 	 */
 	int (*search_begin)(struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing,
 		struct fw_err *err);
 };
 
 /*
- * Others were quicker: it was rolled back for a deadlock or the like, and may be done again at once;
- * or a row is there already.
+ * A race that a transaction lost. LOCKS: it was rolled back for a deadlock or the like, and may be
+ * retried at once. ROW: a row exists already.
  */
 enum sql_race { SQL_RACE_NONE, SQL_RACE_LOCKS, SQL_RACE_ROW };
 
 struct sql {
-	struct store store;       /* first: a connection is a store */
+	struct store store;       /* first member: a connection is a store */
 	const struct sql_dialect *dialect;
-	char *name;               /* its URL for people: in front of errors */
+	char *name;               /* its URL for people, the prefix of errors */
 	int64_t busy_timeout_ms;
 	bool read_only, relaxed;
-	enum sql_race race;       /* set by the dialect with FW_EAGAIN, where it was that */
+	enum sql_race race;       /* set by the dialect, with FW_EAGAIN */
 };
 
 struct sql_row {
@@ -200,7 +205,7 @@ static inline struct fw_str sql_str(const struct sql_row *row, int column) /* NU
 	return row->dialect->get_str(row, column);
 }
 
-/* One statement and its answer. fn may be NULL. */
+/* Run one statement; fn gets each row of the result. fn may be NULL. */
 static inline int sql_ask(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn,
 	void *ctx,
 	struct fw_err *err)
@@ -208,7 +213,7 @@ static inline int sql_ask(struct sql *s, const char *text, const struct sql_valu
 	return s->dialect->ask(s, text, v, n, fn, ctx, NULL, err);
 }
 
-/* The same, of which the rows that it wrote are to be known. */
+/* Run one statement; *changed: number of rows that it wrote. */
 static inline int sql_change(
 	struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t *changed, struct fw_err *err)
 {
@@ -216,8 +221,8 @@ static inline int sql_change(
 }
 
 /*
- * One of which nothing is to be known. A dialect may send it later: what is wrong with it may be
- * told by a later call, at the latest by the commit.
+ * Run one statement without a result. A dialect may send it later; then a later call reports its
+ * error, at the latest the commit.
  */
 static inline int sql_do(struct sql *s, const char *text, const struct sql_value *v, size_t n, struct fw_err *err)
 {
@@ -225,9 +230,9 @@ static inline int sql_do(struct sql *s, const char *text, const struct sql_value
 }
 
 /*
- * One statement for many rows, which are added one by one and sent when they are many, or at the
- * end. What values point to has to stay until then. Without fn nothing is to be known of it, and it
- * may be sent later, as sql_do(); the answers of a SELECT are in any order.
+ * One statement over many rows. Rows are added one by one and sent in batches and at the end. The
+ * memory that values point to must live until then. Without fn it may be sent later, as with
+ * sql_do(). The rows of a SELECT's result come in any order.
  */
 struct sql_rows {
 	struct sql *s;
@@ -236,30 +241,31 @@ struct sql_rows {
 	sql_row_fn *fn;
 	void *ctx;
 	/*
-	 * In a transaction, of an INSERT of {values} whose columns have the names of this table: a
-	 * key that is there already is an error
+	 * For an INSERT of {values} in a transaction whose columns have the names of this table: an
+	 * existing key is an error, so append() may be used; NULL: not
 	 */
 	const char *table;
-	int rc;                   /* of what went wrong first: then nothing more is sent */
-	struct sql_value *v;      /* from here on: its own */
+	int rc;                   /* the first error; after it nothing more is sent */
+	struct sql_value *v;      /* private from here on */
 	size_t width, n, cap, bytes;
 };
-#define SQL_ROWS(s_, err_, ...) {.s = (s_), .err = (err_), .text = {__VA_ARGS__}} /* the statement and its columns */
+#define SQL_ROWS(s_, err_, ...) {.s = (s_), .err = (err_), .text = {__VA_ARGS__}} /* ...: the statement, its columns */
 #define SQL_ASK_ROWS(s_, err_, fn_, ctx_, ...) \
 	{.s = (s_), .err = (err_), .fn = (fn_), .ctx = (ctx_), .text = {__VA_ARGS__}}
 void sql_rows_add(struct sql_rows *r, const struct sql_value *v, size_t n);
-/* A row of these values and, behind them, those of a field table. */
+/* Add a row: these values, then those of a field table. */
 void sql_rows_add_fields(struct sql_rows *r, const struct sql_value *v, size_t n, const char *table, const void *of);
-/* Sends the rest, and frees. */
+/* Send the rest, free, and return the first error. */
 int sql_rows_end(struct sql_rows *r);
 
 /* ---- texts: text.c --------------------------------------------------------------------------- */
 
 /*
- * A text with its fragments filled in, to be freed; NULL: out of memory. mark: what stands before a
- * value's number. table: the rows as a table v; NULL: the text is for one row, v.NAME becomes that
- * column's value. values: of {values}, where that is no SELECT from the table. by_number: v.NAME
- * becomes v.cN, for an engine that takes names of two tables for ambiguous.
+ * The text of a statement with its fragments filled in, to be freed; NULL: out of memory. mark: the
+ * character before a value's number. table: the SQL for the rows, a table v; NULL: the text is for
+ * one row, and v.NAME becomes the value of that column. values: the SQL for {values}, if that is
+ * not a SELECT from the table. by_number: v.NAME becomes v.cN, for an engine that would take the
+ * names of two tables for ambiguous.
  */
 struct sql_form {
 	char mark;
@@ -267,12 +273,12 @@ struct sql_form {
 	bool by_number;
 };
 char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const struct sql_form *f);
-/* The i-th column: its name and letter. Absent behind the last. */
+/* The name and type letter of the i-th column. Absent: no more. */
 struct fw_str sql_column(const struct sql_text *t, size_t i, char *letter);
 
 /*
- * The members of that field table (names as in {fields}), in its order: into values, and from an
- * answer's columns. Returns how many.
+ * Copy the members of a field table (named as in {fields}), in its order, into values, or from the
+ * columns of a row. Return how many.
  */
 size_t sql_fields_get(const char *table, const void *of, struct sql_value *out);
 size_t sql_fields_set(const char *table, void *of, const struct sql_row *row, int column);
@@ -280,14 +286,14 @@ size_t sql_fields_set(const char *table, void *of, const struct sql_row *row, in
 /* ---- the core: shared by its files (the slots are in core.h) --------------------------------- */
 
 /*
- * A transaction: all that fn does, or nothing when it fails. One that was in the way of others is
- * made again, a few times: fn begins anew then.
+ * Run fn in a transaction; on error it is rolled back. After SQL_RACE_LOCKS it is retried a few
+ * times: fn must be able to start over.
  */
 typedef int sql_work_fn(struct sql *s, void *ctx, struct fw_err *err);
 int sql_transaction(struct sql *s, sql_work_fn *fn, void *ctx, struct fw_err *err);
-/* The end of one: all of it, or nothing when rc says that something failed. */
+/* End a transaction: commit if rc is 0, else roll back and return rc. */
 int sql_end(struct sql *s, int rc, struct fw_err *err);
-/* The first number of a statement's first row; `none` where it has no row. */
+/* The first column of a statement's first row; `none` if it is NULL or there is no row. */
 int sql_number(struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
 	struct fw_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The SQLite driver: one file, or nothing but memory. What its files share. */
+/* The SQLite driver: a store in one file, or in memory. Shared by its files. */
 #ifndef FW_STORE_SQLITE_SQLITE_H
 #define FW_STORE_SQLITE_SQLITE_H
 
@@ -7,16 +7,16 @@
 
 #include "store/sql/core.h"
 
-#define SQLITE_STATEMENTS 256 /* prepared, of one connection */
+#define SQLITE_STATEMENTS 256 /* prepared statements per connection, at most */
 
 struct sqlite_db {
 	struct sql sql;
 	sqlite3 *db;
 	char *path;
 	int64_t busy_since_ms;
-	int64_t data_version, changes; /* as sqlite_wait() has seen them */
+	int64_t data_version, changes; /* as last read by sqlite_changed() */
 	bool memory;
-	bool merging; /* segments of the search index */
+	bool merging; /* segments of the search index are being merged */
 	struct sqlite_kept { const char *text; size_t rows; sqlite3_stmt *q; } kept[SQLITE_STATEMENTS];
 	size_t kept_n;
 };
@@ -28,20 +28,20 @@ static inline struct sqlite_db *sqlite_db(struct sql *s)
 
 extern const struct sql_dialect sqlite_dialect;
 
-/* The code of the last failure as ours, with words. doing: "reading". */
+/* Report SQLite's last error, as an FW_E* with its remedy. doing: "reading". */
 int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err);
 
 /* inspect.c */
-/* Somebody else changed a schedule, or woke us, since the last look. Cheap. */
+/* Has another connection raised `changes` since the last call? Cheap. */
 int sqlite_changed(struct sqlite_db *s, bool *changed, struct fw_err *err);
 store_inspect_fn sqlite_inspect;
 store_wait_fn sqlite_wait;
-/* fts.c; as in sql.h */
+/* fts.c: as in sql.h */
 int sqlite_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);
 int sqlite_search_step(struct sql *s, bool *more, struct fw_err *err);
 int sqlite_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err);
 int sqlite_search_begin(
 	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err);
-extern const char *const sqlite_search_tables[]; /* ended by NULL */
+extern const char *const sqlite_search_tables[]; /* NULL-ended */
 
 #endif
