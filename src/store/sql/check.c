@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * The deep check: what should not be, alike on all engines.
- */
+/* The deep check: inconsistencies between tables, the same on all engines. */
 #include "store/sql/core.h"
 #include "base/banned.h"
 
 #define ABSENT(table, condition) "NOT EXISTS (SELECT 1 FROM " table " WHERE " condition ")"
 #define NUMBER(name) "(SELECT value FROM numbers WHERE name = '" name "')"
-/* Two numbers that contradict each other. */
+/* A row if the two values contradict each other. */
 #define PAIR(one, other, wrong) \
 	"SELECT x.one, x.other FROM (SELECT " one " AS one, " other " AS other) x WHERE x.one " wrong " x.other"
 
@@ -55,7 +53,7 @@ struct findings {
 	const char *name, *words;
 };
 
-/* words: with %lld for the one number, and the other. */
+/* Report a finding. words: %lld for the two values. */
 static void finding(const struct findings *f, const char *words, int64_t one, int64_t other)
 {
 	const int64_t number[2] = {one, other};
@@ -81,7 +79,7 @@ static int finding_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* Is it of its host? id, host_id, url, host_key. */
+/* Check that host_id belongs to the feed's host. Columns: id, host_id, url, host_key. */
 static int host_row(void *ctx, const struct sql_row *row)
 {
 	const struct fw_feed feed = {.id = sql_int(row, 0), .url = sql_str(row, 2), .host_key = sql_str(row, 3)};

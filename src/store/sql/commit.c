@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Outcomes, all or nothing.
+ * Commit: store outcomes and hosts in one transaction.
  *
- * The fence is a lock on the lease's row, not a change of it: beside a transaction that another
- * program keeps open, versions of a row that each commit changes pile up, and each commit looks at
- * all of them. The beat changes it.
+ * The fence is a lock on the lease's row, not a change of it. If another program keeps a
+ * transaction open, versions of a row that every commit changes would pile up, and each commit
+ * would read them all. Only the beat changes the row.
  *
- * Rows are locked in this order: the lease, schedule and feeds by place, entries, hosts, the counter
- * of entry ids, shards. What changes them from outside goes the same way.
+ * Lock order: the lease, schedule and feeds by place, entries, hosts, the counter of entry ids,
+ * shards. Every other writer of these rows uses the same order.
  */
 #include <stdlib.h>
 
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-/* What a commit works on: its outcomes in order of their rows. */
+/* The state of a commit. v: its outcomes in the order of their rows. */
 struct work {
 	struct sql *s;
 	const struct store_commit *c;
 	struct sql_visit *v;
 	size_t n;
-	bool push;               /* the schedules stay */
-	int64_t now_ms, number;  /* number: of its row of the tally */
+	bool push;               /* no lease: the schedule is not written */
+	int64_t now_ms, number;  /* number: the id of its row of tally */
 	bool changed[STORE_SHARDS];
 };
 
@@ -36,7 +36,7 @@ static int now_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* The lease, the time, and numbers for the visits. Those of a push need no lease. */
+/* Lock the lease, read the time, and assign ids to the visits. A push needs no lease. */
 static int fence(struct work *w, int64_t lease_id, struct fw_err *err)
 {
 	const struct sql_value id = SQL_INT(lease_id);
@@ -65,7 +65,7 @@ static int place_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* Who pushes knows the feed's number only. -1: it is not there. */
+/* Find the places: the outcome of a push has only the feed's id. -1: no such feed. */
 static int places_find(struct work *w, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ASK_ROWS(w->s, err, place_row, w,
@@ -79,8 +79,8 @@ static int places_find(struct work *w, struct fw_err *err)
 }
 
 /*
- * Without a lease, and alone: the first visit of its feed, also when that is stored already? Else it
- * is taken as a push.
+ * An outcome without a lease that is not a push: the first visit of its feed, or a retry of it;
+ * else the feed was visited meanwhile, and it is stored as a push.
  */
 static void first_visit(struct work *w, struct sql_visit *v, int64_t last_ms)
 {
@@ -109,8 +109,9 @@ static int look_row(void *ctx, const struct sql_row *row)
 }
 
 /*
- * Locks the feeds' rows. The time of a visit tells it from the feed's others: one that is there
- * already was stored by a commit whose end was not heard.
+ * Lock the feeds' rows in schedule and find outcomes that are stored already. A visit is identified
+ * by its feed and time: if last_visit_ms equals it, an earlier try was committed but its response
+ * was lost.
  */
 static int look(struct work *w, struct fw_err *err)
 {
@@ -166,7 +167,7 @@ static int schedule_put(struct work *w, struct fw_err *err)
 	return sql_rows_end(&r);
 }
 
-/* What a push's visits change. Those of one feed lie together: the last one of them is its last. */
+/* Set last_visit_id of pushed feeds. Outcomes of one feed are adjacent; its last visit counts. */
 static int pushed_put(struct work *w, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(w->s, err,
@@ -187,7 +188,7 @@ static int pushed_put(struct work *w, struct fw_err *err)
 	return sql_rows_end(&r);
 }
 
-/* When a feed last had something new: whoever brought it. */
+/* Set last_new_ms of feeds with new entries, polled or pushed. */
 static int news_put(struct work *w, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(w->s, err,
@@ -201,8 +202,8 @@ static int news_put(struct work *w, struct fw_err *err)
 }
 
 /*
- * Of a shard that others hold the later time counts; its owner looks at its hosts again when the
- * version rises.
+ * Hosts of shards that another lease owns keep the later times. Their owner reads its hosts again
+ * when the version of the shard rises.
  */
 static int hosts_put(struct work *w, const struct store_host *host, size_t n, struct fw_err *err)
 {
@@ -268,7 +269,7 @@ static int by_place(const void *a, const void *b)
 	return x->of < y->of ? -1 : x->of > y->of;
 }
 
-/* In order of their rows: all who change some lock them in this order. */
+/* Sort outcomes into the order in which all writers lock the rows. */
 static int in_order(struct work *w, struct fw_err *err)
 {
 	int rc;

@@ -2,15 +2,15 @@
 /*
  * Entries: stored once per (feed, key).
  *
- * `entry_keys` holds key and hash of each entry that a feed ever had, together for each feed: a
- * document that brings nothing new is compared there and touches no entry. It also remembers what
- * retention took.
+ * `entry_keys` holds the key and hash of every entry that a feed ever had, one feed's together. A
+ * document without new entries is compared there and touches no row of entries (dedup). It also
+ * remembers entries that retention removed.
  *
- * Each statement is over the entries of all outcomes of a commit: a server's answer is waited for a
- * few times a commit, not a few times an entry.
+ * A statement covers the entries of all outcomes of a commit: a few round trips per commit, not per
+ * entry.
  *
- * New ids are taken behind all looks and changes, and behind a commit's visits. The counter's row
- * then stays locked until the transaction ends, so that ids appear in order.
+ * New ids are reserved last, after all reads and updates and after the visits. The counter's row
+ * then stays locked until the transaction ends, so ids appear in order.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +24,11 @@
 
 struct item {
 	const struct fw_entry_row *e;
-	struct { int64_t feed_id; unsigned char key[16]; } of; /* what it is known by */
+	struct { int64_t feed_id; unsigned char key[16]; } of; /* its identity */
 	size_t outcome;
-	bool fresh;        /* its feed never had entries */
-	bool found;        /* the feed had its key before, */
-	int64_t entry_id;  /* of this entry; 0: retention took it */
+	bool fresh;        /* its feed never had an entry: no look-up */
+	bool found;        /* the feed had its key before: */
+	int64_t entry_id;  /* of this entry; 0: retention removed it */
 	uint64_t hash;
 };
 
@@ -39,7 +39,7 @@ struct items {
 	int64_t new_n, now_ms;
 };
 
-/* One more, unless one of its feed with its key was there before. */
+/* Add an entry, unless one of the same feed and key was added before. */
 static int item_add(struct items *all, struct fw_map *seen, const struct item *i, struct fw_err *err)
 {
 	struct item *to = &all->at[all->n];
@@ -66,7 +66,7 @@ static int known_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* What the feeds have of them: some never had any. */
+/* Find the entries that the feeds have already. */
 static int items_look(struct items *all, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ASK_ROWS(all->s, err, known_row, all, "SELECT v.item, k.hash, k.entry_id FROM {rows}"
@@ -81,7 +81,7 @@ static int items_look(struct items *all, struct fw_err *err)
 	return sql_rows_end(&r);
 }
 
-/* Those with ids that were not found are inserted, with their keys; as they are, or as new now. */
+/* Insert the entries that were not found, with their keys. as_new: first seen now. */
 static int items_insert(struct items *all, bool as_new, struct fw_err *err)
 {
 	struct sql_rows entry = SQL_ROWS(all->s, err,
@@ -135,7 +135,7 @@ static int search_tell(struct items *all, enum sql_entry_change what, struct fw_
 	return rc;
 }
 
-/* Names in v differ from the table's: some engines take a column's name for either. */
+/* Names in v differ from those of the table: some engines find equal names ambiguous. */
 static int entries_update(struct items *all, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(all->s, err, "UPDATE entries AS t SET date_ms = CASE WHEN v.dated < t.seen_ms THEN"
@@ -159,7 +159,7 @@ static int entries_update(struct items *all, struct fw_err *err)
 	return sql_rows_end(&r);
 }
 
-/* The hash of what retention took is written too: nothing else of it is. */
+/* Update hashes, also of entries that retention removed: the hash is all that is kept of them. */
 static int keys_update(struct items *all, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(all->s, err,
@@ -176,7 +176,7 @@ static int keys_update(struct items *all, struct fw_err *err)
 	return sql_rows_end(&r);
 }
 
-/* What was found and differs is changed; what is new is counted. */
+/* Update the entries that exist with another hash; count the new ones. */
 static int items_change(struct items *all, struct sql_visit *v, struct fw_err *err)
 {
 	bool any_changed = false;
@@ -216,7 +216,7 @@ static int items_new(struct items *all, struct fw_err *err)
 	return rc ? rc : items_insert(all, true, err);
 }
 
-/* Entries of [0, n), no two of one feed; but for those that are new. */
+/* Store the entries of n outcomes of different feeds, except new ones, which stay in `all`. */
 static int outcomes_put(struct items *all, struct sql_visit *v, size_t n, struct fw_err *err)
 {
 	struct fw_map seen;
@@ -248,7 +248,7 @@ int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms
 	size_t from = 0;
 	int rc = 0;
 
-	/* outcomes of one feed lie together, and are stored one after the other */
+	/* outcomes of one feed are adjacent, and stored one after the other */
 	for (size_t i = 1; !rc && i <= n; i++) {
 		if (i < n && v[i].o.feed_id != v[i - 1].o.feed_id)
 			continue;
@@ -289,7 +289,7 @@ static int id_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* Is its id another one's? */
+/* Mark entries whose id is used already. */
 static int ids_look(struct items *all, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ASK_ROWS(all->s, err, id_row, all,
@@ -300,7 +300,7 @@ static int ids_look(struct items *all, struct fw_err *err)
 	return sql_rows_end(&r);
 }
 
-/* New ids go on above the highest. *last: the highest one before. */
+/* Raise the counter of entry ids to the highest loaded id. *last: its value before. */
 static int ids_raise(struct sql *s, int64_t highest, int64_t *last, struct fw_err *err)
 {
 	int rc = sql_number(s, "SELECT value FROM numbers WHERE name = 'entry_id' {update}", SQL_NONE, 0, last, err);
@@ -326,7 +326,7 @@ static int items_load(struct items *all, struct fw_err *err)
 		return rc;
 	rc = ids_raise(all->s, highest, &last, err);
 	rc = rc ? rc : items_insert(all, false, err);
-	for (size_t i = 0; !rc && i < all->n; i++) { /* an index is behind the highest, at most */
+	for (size_t i = 0; !rc && i < all->n; i++) { /* ids above `last` are indexed as new entries */
 		if (!all->at[i].found && all->at[i].entry_id <= last)
 			rc = all->s->dialect->search_changed(all->s, all->at[i].entry_id, SQL_ENTRY_CHANGED, err);
 	}
@@ -348,7 +348,7 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 {
 	struct items all = {.s = s, .at = calloc(n + 1, sizeof(*all.at))};
 	int rc = all.at ? 0 : fw_no_memory(err);
-	struct fw_map seen; /* numbers too */
+	struct fw_map seen; /* of ids, and of feeds and keys */
 
 	fw_map_init(&seen, 0);
 	for (size_t i = 0; !rc && i < n; i++) {
@@ -374,7 +374,7 @@ struct old {
 };
 
 struct olds {
-	struct fw_buf b;          /* of struct old: */
+	struct fw_buf b;          /* array of struct old */
 	const struct old *at;
 	size_t n;
 };
@@ -391,7 +391,9 @@ static int old_row(void *ctx, const struct sql_row *row)
 	return b->rc;
 }
 
-/* The answer's entries: id, feed, key. fw_buf_finish(&all->b) in any case. */
+/*
+ * Read entries (id, feed, key) into all. The caller must call fw_buf_finish(&all->b) in any case.
+ */
 static int olds_find(struct sql *s, struct olds *all, const char *text, const struct sql_value *v, size_t n,
 	struct fw_err *err)
 {
@@ -403,7 +405,7 @@ static int olds_find(struct sql *s, struct olds *all, const char *text, const st
 }
 
 /*
- * One by one: for several at once some engines would look through the whole table. Their keys stay.
+ * Remove entries; their keys stay. One by one: for several ids some engines would scan the table.
  */
 static int olds_remove(struct sql *s, const struct olds *all, struct fw_err *err)
 {
@@ -428,7 +430,7 @@ int sql_entries_drop(struct sql *s, int64_t feed_id, struct fw_err *err)
 	return rc ? rc : sql_do(s, "DELETE FROM entry_keys WHERE feed_id = ?1", v, 1, err);
 }
 
-/* Those that the other feed has neither by key nor by guid. */
+/* Move the entries that into_id lacks, by key and by guid. */
 int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw_err *err)
 {
 	struct sql_rows entry = SQL_ROWS(s, err,
@@ -454,16 +456,16 @@ int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw
 	return rc;
 }
 
-#define SEEN_SLACK_MS 60000 /* ids rise with seen_ms, but for clocks and processes that differ by less than this */
+#define SEEN_SLACK_MS 60000 /* ids rise with seen_ms, with less than this slack between clocks */
 
-/* *id: entries up to it were seen before before_ms, give or take the slack. */
+/* *id: entries up to it were first seen before before_ms, within the slack. */
 static int seen_before(struct sql *s, int64_t before_ms, int64_t *id, struct fw_err *err)
 {
 	return sql_id_before(s, "SELECT max(id) FROM entries",
 		"SELECT id, seen_ms FROM entries WHERE id >= ?1 ORDER BY id LIMIT 1", before_ms, id, err);
 }
 
-/* That their entries were taken. */
+/* Mark the keys of removed entries. */
 static int keys_empty(struct sql *s, const struct olds *all, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(s, err,
@@ -476,7 +478,8 @@ static int keys_empty(struct sql *s, const struct olds *all, struct fw_err *err)
 }
 
 /*
- * One seen later cannot be old, so only ids below are looked at: of those, few were changed since.
+ * An entry that was seen later cannot be old, so only ids below are read; few of these were changed
+ * since.
  */
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err)
 {
@@ -501,21 +504,20 @@ int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, 
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /*
- * First numbers and dates of a page, in order, then its rows in portions: sorting carries two
- * numbers an entry, whatever it weighs, and the engines that hold a whole answer in memory hold
- * little.
+ * A list is read in pages: first ids and dates in order, then the rows in portions. So a sort
+ * carries two numbers per entry, whatever its size, and client libraries that buffer a result
+ * buffer little.
  */
 #define PAGE_MAX 20000
 #define SHOWN_MAX 200
-#define SHOWN_WHOLE_MAX 20 /* with content */
+#define SHOWN_WHOLE_MAX 20 /* rows with content */
 
-/* Of a feed: by the index for people. Through its keys some plans would join the two row by row. */
+/* By the index on feed_id. Through entry_keys some plans would join row by row. */
 #define OF_FEED "e.feed_id = ?1"
 
 /*
- * ?1: feed, ?2 ?3: between these ids, ?4: seen from then on, ?5: LIMIT, ?6 ?7: behind that date and
- * id. A sign in front of a column keeps SQLite from an index that would take it through most of the
- * table.
+ * ?1: feed; ?2, ?3: ids, exclusive; ?4: first seen at or after; ?5: LIMIT; ?6, ?7: after that date
+ * and id. A + before a column keeps SQLite from an index that would read most of the table.
  */
 #define BETWEEN(id) " AND " id " > ?2 AND " id " < ?3 AND e.seen_ms >= ?4"
 #define BEHIND " AND e.date_ms <= ?6 AND (e.date_ms < ?6 OR e.id < ?7)"
@@ -561,7 +563,7 @@ struct listing {
 	const struct fw_entry_query *q;
 	fw_entry_cb *cb;
 	void *ctx;
-	const char *text; /* of its pages */
+	const char *text; /* the statement that reads a page */
 	bool by_id, search;
 	struct fw_buf words;
 	int64_t after_id, before_id, behind_ms, behind_id;
@@ -671,7 +673,7 @@ static int list_prepare(struct listing *l, struct fw_err *err)
 		l->text = PAGE[q->since_ms || q->after_id ? SOME_BY_DATE : ALL_BY_DATE];
 	if (!rc && q->search.p)
 		rc = l->s->dialect->search_begin(l->s, q->search, &l->search, &l->words, q->unindexed_n, err);
-	if (l->search) /* without a word in it: as if nothing were searched for */
+	if (l->search) /* a search without a word lists all entries */
 		l->text = PAGE[l->by_id ? FOUND_BY_ID : FOUND_BY_DATE];
 	return !rc && l->words.rc ? fw_no_memory(err) : rc;
 }

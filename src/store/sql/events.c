@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/*
- * Pushed events, and those that the store refused. Their ids rise with time, so rows are appended.
- */
+/* Pushed events and dead letters. Event ids rise with time, so rows are appended. */
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-#define PAGE 1000 /* rows of one answer */
+#define PAGE 1000 /* rows per result */
 
-/* keep: what is there already is passed over. */
+/* keep: skip ids that exist. */
 static int events_put(struct sql *s, bool keep, const struct fw_event *e, size_t n, struct fw_err *err)
 {
 #define INSERT "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) {values}"
@@ -49,11 +47,11 @@ static int all_put(struct sql *s, void *ctx, struct fw_err *err)
 }
 
 /*
- * Rows are mostly new, and to pass over those that are there costs servers two or three times as
- * much. So that is for a batch that was refused, which may have been stored before its answer was
- * lost (servers call that a bad row, or a race). It also has the last word on what is refused for
- * another reason: a row that is there in another sense, by a key that somebody has added, will
- * never be taken.
+ * Rows are mostly new, and skipping existing ids costs servers two or three times as much. So it is
+ * done only after a batch was refused, as that batch may have been stored while its response was
+ * lost (servers report a bad row, or a race). The second try also decides about rows that are
+ * refused for another reason: a row that conflicts with a key that a user has added can never be
+ * stored.
  */
 int sql_event_put(struct store *st, const struct fw_event *event, size_t n, const struct fw_dead_event *dead,
 	size_t dead_n, struct fw_err *err)

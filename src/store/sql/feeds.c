@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Feeds: lists, what owners change, what outcomes change beside the schedule, and where a feed's
- * rows lie.
+ * Feeds: lists, changes by the user, the groups that outcomes write, and the place of a feed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-#define PAGE 500 /* rows of one answer: some engines hold it whole */
+#define PAGE 500 /* rows per result: some client libraries buffer it whole */
 #define FROM " FROM feeds f JOIN schedule s ON s.place = f.place"
 #define STATE "f.id, {fields feed|f.}, {fields wheel|s.}"
 #define COUNTED STATE ", (SELECT count(*) FROM entry_keys k WHERE k.feed_id = f.id AND k.entry_id > 0)"
@@ -28,12 +27,12 @@ struct listing {
 	void *ctx;
 	bool counted;             /* with entry_n */
 	struct fw_str match;      /* in lower case; absent: any */
-	size_t seen, shown;       /* of this page; of all */
+	size_t seen, shown;       /* rows of this page; shown in all */
 	int64_t last_id;
 	bool full;
-	int64_t pick[PAGE];       /* places of a page's feeds that are to be shown */
+	int64_t pick[PAGE];       /* places of the page's feeds that match */
 	size_t pick_n;
-	struct fw_arena keep;     /* and what is kept of them until they are in order */
+	struct fw_arena keep;     /* memory of kept[], until it is sorted */
 	struct fw_feed *kept;
 	size_t kept_n;
 };
@@ -81,7 +80,7 @@ static int find(struct listing *l, const struct store_feed_query *q, struct fw_e
 
 #define AT_PLACES " FROM {rows} schedule s, feeds f WHERE s.place = v.spot AND f.id = v.feed"
 
-/* One statement over many places; its answer is in any order. */
+/* Run a statement over many places. Its rows come in any order. */
 static int at_places(
 	struct listing *l, const char *text, const int64_t *place, size_t n, sql_row_fn *fn, struct fw_err *err)
 {
@@ -110,7 +109,7 @@ static int of_due(struct listing *l, const struct store_due *due, size_t due_n, 
 
 #define NAMES "SELECT f.place, f.url, f.title, f.user_title, f.folder"
 
-/* Is it one that is asked for, by its names? To count the entries of all others would be dear. */
+/* Pick feeds by name first: counting the entries of all others would be costly. */
 static int name_row(void *ctx, const struct sql_row *row)
 {
 	struct listing *l = ctx;
@@ -151,7 +150,7 @@ static int by_due(const void *a, const void *b)
 	return by_id(a, b);
 }
 
-/* Those that were picked, in order. */
+/* Read the picked feeds, and show them in order. */
 static int picked_show(struct listing *l, struct fw_err *err)
 {
 	int rc;
@@ -176,8 +175,8 @@ static int picked_show(struct listing *l, struct fw_err *err)
 }
 
 /*
- * By due time: the narrow rows are put in order here, 16 bytes a feed, then the feeds are read in
- * pages. An index by due time would cost each visit more than a list in this order ever does.
+ * The list by due time: the rows of schedule are sorted here, 16 bytes a feed, then the feeds are
+ * read in pages. An index by due time would slow down every visit for the sake of this rare list.
  */
 struct spot {
 	int64_t due_at_ms, place;
@@ -213,7 +212,7 @@ static int spots_show(struct listing *l, const struct spot *spot, size_t n, stru
 	return rc ? rc : picked_show(l, err);
 }
 
-#define SHARDS_AT_ONCE 32 /* some engines hold a whole answer in memory */
+#define SHARDS_AT_ONCE 32 /* some client libraries buffer a whole result */
 
 static int in_due_order(struct listing *l, struct fw_err *err)
 {
@@ -239,7 +238,7 @@ static int in_due_order(struct listing *l, struct fw_err *err)
 	return rc;
 }
 
-/* ?1: after this number, ?6: LIMIT */
+/* ?1: after this id, ?6: LIMIT */
 #define IN_ID_ORDER FROM " WHERE f.id > ?1 AND (?2 < 0 OR s.status = ?2) AND (?3 = 0 OR s.fail_n > 0)" \
 	" AND (?4 = 0 OR coalesce(f.folder, '') = ?5) ORDER BY f.id LIMIT ?6"
 
@@ -302,8 +301,8 @@ int sql_feed_list(struct store *st, const struct store_feed_query *q, fw_feed_cb
 /* ---- by their owner -------------------------------------------------------------------------- */
 
 /*
- * Its row in the schedule is what is locked, for that is what a commit locks first: so who removes
- * a feed waits for a commit that stores its entries, and the other way round.
+ * The row in schedule is locked, because a commit locks it first: so removing a feed and a commit
+ * of its entries wait for each other.
  */
 static int place_lock(struct sql *s, int64_t feed_id, int64_t *place, struct fw_err *err)
 {
@@ -318,7 +317,7 @@ int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, st
 	int64_t locked = -1;
 	int rc = 0;
 
-	for (int tries = 0; !rc && tries < 5; tries++) { /* while we waited for the lock it went to another shard */
+	for (int tries = 0; !rc && tries < 5; tries++) { /* the feed may move while we wait */
 		if (lock)
 			rc = place_lock(s, feed_id, &locked, err);
 		if (!rc && locked >= 0) {
@@ -380,7 +379,7 @@ int sql_feed_set(struct store *st, const struct fw_feed *feed, unsigned what, st
 	return sql_transaction(sql_of(st), set_all, &(struct setting){feed, what}, err);
 }
 
-/* In the order in which a commit locks them, so that two who merge cannot wait for each other. */
+/* Lock both rows in the order of a commit, so that concurrent merges cannot deadlock. */
 static int both_lock(struct sql *s, int64_t from_id, int64_t into_id, int64_t *from, struct fw_err *err)
 {
 	int64_t into;
@@ -390,7 +389,7 @@ static int both_lock(struct sql *s, int64_t from_id, int64_t into_id, int64_t *f
 	if (!rc && *from < into)
 		rc = sql_feed_place(s, from_id, true, from, err);
 	rc = rc ? rc : sql_feed_place(s, into_id, true, &into, err);
-	return rc ? rc : sql_feed_place(s, from_id, true, from, err); /* locked already, or behind */
+	return rc ? rc : sql_feed_place(s, from_id, true, from, err); /* locked already, or after into */
 }
 
 struct dropping {
@@ -430,14 +429,10 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 
 /* ---- by outcomes ----------------------------------------------------------------------------- */
 
-/* A push tells only what nobody has told yet. */
+/* A push writes only members that the feed lacks. */
 #define UNTOLD(column) #column " = coalesce(nullif(t." #column ", ''), v." #column ")"
 
-/* clang-format off */
-#define UPDATE(name, set) name, {"UPDATE feeds AS t SET " set " {from} WHERE t.id = v.spot", "spot:i {" name "}"}
-/* clang-format on */
-
-/* Those outcomes whose group it is, in one statement. */
+/* Write the groups: one statement for each group. */
 static int groups_put(struct sql *s, const struct sql_visit *v, size_t n, struct fw_err *err)
 {
 	static const struct {
@@ -454,7 +449,7 @@ static int groups_put(struct sql *s, const struct sql_visit *v, size_t n, struct
 		{FW_GROUP_META, true, UPDATE("meta", UNTOLD(title) ", " UNTOLD(home_page_url) ", " UNTOLD(description)
 			", " UNTOLD(language) ", " UNTOLD(icon))},
 	};
-	bool push = n && v[0].o.visit.kind == FW_VISIT_PUSHED; /* a commit is all pushes, or none is */
+	bool push = n && v[0].o.visit.kind == FW_VISIT_PUSHED; /* all outcomes of a commit are pushes, or none is */
 	int rc = 0;
 
 	for (size_t g = 0; !rc && g < FW_N(GROUP); g++) {
@@ -469,7 +464,7 @@ static int groups_put(struct sql *s, const struct sql_visit *v, size_t n, struct
 	return rc;
 }
 
-/* Its row of the schedule lies with its host's shard. */
+/* Move a feed to another host: its row of schedule moves to that host's shard. */
 static int moved(struct sql *s, struct sql_visit *v, int64_t host_id, bool *changed, struct fw_err *err)
 {
 	int64_t feed_id = v->o.feed_id, from = v->place, to = sql_place(store_host_shard(host_id), feed_id);
@@ -485,7 +480,7 @@ static int moved(struct sql *s, struct sql_visit *v, int64_t host_id, bool *chan
 		err);
 }
 
-/* Another address, or another host: rare, so one by one. */
+/* Write another url or host: rare, so one by one. */
 static int address_put(struct sql *s, struct sql_visit *v, bool *changed, struct fw_err *err)
 {
 	const struct fw_feed *f = v->o.feed;

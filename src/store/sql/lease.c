@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* Who holds which shards: driver.h has the rules. */
+/* Leases and the ownership of shards. driver.h has the rules. */
 #include "base/clock.h"
 #include "store/driver.h"
 #include "store/sql/core.h"
 #include "base/banned.h"
 
 /*
- * How much earlier than the lease's end a worker stops: a tenth, for clocks that do not run alike
- * and a request on its way out.
+ * How much earlier than the end of its lease a worker stops sending requests: a tenth, for clock
+ * drift and for requests that are on their way out.
  */
 #define MARGIN(lease_ms) ((lease_ms) / 10)
 
@@ -16,7 +16,7 @@ static int lost(struct sql *s, struct fw_err *err)
 	return fw_err_set(err, FW_ESTALE, "%s: this worker's lease is over: others have its feeds", s->name);
 }
 
-/* A lease and its shards: their hosts may have been asked until now. */
+/* End a lease and free its shards. Requests may have been sent to their hosts until now. */
 static int drop(struct sql *s, int64_t lease_id, struct fw_err *err)
 {
 	struct sql_value id = SQL_INT(lease_id);
@@ -26,9 +26,9 @@ static int drop(struct sql *s, int64_t lease_id, struct fw_err *err)
 }
 
 /*
- * The store's clock was set back: a dead worker's lease would go on for as much longer. The living
- * renew theirs. One that is just committing is passed over, as below; the LIMIT keeps MySQL from
- * reading the table that it updates.
+ * If the store's clock was set back, a dead worker's lease would last longer by that much: cut each
+ * lease to its length from now. Live workers renew theirs. A row that a commit has locked is
+ * skipped, as below. The LIMIT keeps MySQL from reading the table that it updates.
  */
 static int shorten(struct sql *s, struct fw_err *err)
 {
@@ -36,7 +36,7 @@ static int shorten(struct sql *s, struct fw_err *err)
 		" workers WHERE until_ms > {now} + lease_ms ORDER BY id LIMIT 1000 {skip}) x)", SQL_NONE, err);
 }
 
-/* The leases that a statement finds, one after the other: they are few. */
+/* End the leases that a statement finds, one by one: they are few. */
 static int drop_each(struct sql *s, const char *text, struct sql_value v, struct fw_err *err)
 {
 	int64_t dead;
@@ -51,9 +51,9 @@ static int drop_each(struct sql *s, const char *text, struct sql_value v, struct
 }
 
 /*
- * Leases of others whose time is over. One that is just committing holds its row, and is passed
- * over: it lives. So does this one, however long its transaction takes: it holds its own row, and
- * would leave shards to nobody if it took that away.
+ * Reap expired leases. A commit has the row of its lease locked, which is skipped: that worker is
+ * alive. This lease is never reaped, however long the transaction takes: it has locked its own row,
+ * and would assign shards to a lease that is gone.
  */
 static int expire(struct sql *s, int64_t me, struct fw_err *err)
 {
@@ -85,7 +85,7 @@ static int free_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* What is free and this worker's to take. */
+/* Take free shards, as many as store_take() allows. */
 static int take(struct sql *s, struct store_lease *l, struct fw_err *err)
 {
 	struct sql_rows take = {.s = s,
@@ -120,9 +120,7 @@ static int held(struct sql *s, struct store_lease *l, struct fw_err *err)
 		SQL_V(SQL_INT(l->id)), held_row, l, err);
 }
 
-/*
- * The number is taken in the same transaction: workers that join wait for each other for a moment.
- */
+/* The id is reserved in the same transaction: workers that join wait briefly for each other. */
 static int join(struct sql *s, const char *worker, struct store_lease *l, int64_t *id, struct fw_err *err)
 {
 	int rc = sql_numbers_take(s, "lease_id", 1, id, err);
@@ -144,7 +142,7 @@ static int keep(struct sql *s, const struct store_lease *l, struct fw_err *err)
 struct beating {
 	const char *worker;
 	struct store_lease *l;
-	int64_t was;              /* its lease; 0: it joins */
+	int64_t was;              /* its lease so far; 0: it joins */
 	int64_t asked_mono_ms;
 };
 
@@ -187,7 +185,7 @@ static int shards_give(struct sql *s, const struct store_give *g, struct fw_err 
 	return sql_rows_end(&r);
 }
 
-/* A feed whose visit has killed its worker. */
+/* Count a worker death against the feed whose visit killed it. */
 static int crashed(struct sql *s, int64_t feed_id, struct fw_err *err)
 {
 	bool changed[STORE_SHARDS] = {false};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Subscriptions, and rows as another store had them: many at once, in a few statements. */
+/* Load rows of another store, and subscribe feeds: many at once, in few statements. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,14 +10,15 @@
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-struct item { /* a feed of the load */
+/* A feed of the load. */
+struct item {
 	const struct fw_feed *feed;
-	struct fw_hash128 hash;   /* of its address */
-	struct item *first; /* in the load, of those with this address; of them those that have numbers come first */
-	struct item *twin;        /* the first with this number; NULL: it has none yet */
-	int64_t id;               /* 0: it gets one */
-	int64_t there;            /* the number of the feed in the store that has its address; 0: none has */
-	bool taken;               /* a feed in the store has its number */
+	struct fw_hash128 hash;   /* of its url */
+	struct item *first;       /* the first of the load with this url; feeds with ids come first */
+	struct item *twin;        /* the first of the load with this id; NULL: it has no id yet */
+	int64_t id;               /* 0: to be assigned */
+	int64_t there;            /* id of the stored feed with its url; 0: none */
+	bool taken;               /* a stored feed has its id */
 	bool put;                 /* it is to be written: */
 	int64_t host_id, place;
 };
@@ -25,7 +26,7 @@ struct item { /* a feed of the load */
 struct work {
 	struct sql *s;
 	const struct store_load *l;
-	struct item *item;        /* as they came */
+	struct item *item;        /* in the order of the load */
 	size_t n;
 	int64_t now_ms;
 	bool changed[STORE_SHARDS];
@@ -49,7 +50,7 @@ static int taken_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* Which addresses are subscribed already, and which numbers are given? */
+/* Find the urls and ids that are stored already. */
 static int look(struct work *w, struct fw_err *err)
 {
 	struct sql_rows url = SQL_ASK_ROWS(w->s, err, there_row, w,
@@ -76,7 +77,7 @@ static int refused(const struct work *w, const struct item *i, int64_t there, st
 		(long long)i->id, FW_STR_ARG(fw_str_sub(i->feed->url, 0, 100)), (long long)there);
 }
 
-/* Feeds with numbers: those that are here as they are, are passed over. */
+/* Choose from the feeds with ids: skip those that are stored, refuse those that conflict. */
 static int numbered_choose(struct work *w, struct fw_err *err)
 {
 	for (size_t k = 0; k < w->n; k++) {
@@ -96,8 +97,8 @@ static int numbered_choose(struct work *w, struct fw_err *err)
 }
 
 /*
- * Feeds without: those that are not here get numbers that rise in the order of the list, above all
- * that were ever given.
+ * Feeds without ids: those that are not stored get ids above every id ever assigned, rising in the
+ * order of the load.
  */
 static void new_choose(struct work *w, int64_t *last)
 {
@@ -126,8 +127,8 @@ static int by_place(const void *a, const void *b)
 }
 
 /*
- * Both tables in the order in which their rows will lie: as they came, and by place. So items end in
- * another order.
+ * Write both tables in the order of their keys: feeds by id, then schedule by place. This sorts the
+ * items.
  */
 static int feeds_write(struct work *w, struct fw_err *err)
 {
@@ -164,8 +165,8 @@ static int feeds_write(struct work *w, struct fw_err *err)
 }
 
 /*
- * The row of the last number is locked before anything is looked at: of two who subscribe to one
- * address at a time the second sees the first one's feed.
+ * The counter of feed ids is locked before anything is read: so the second of two concurrent
+ * subscriptions of one url sees the feed of the first.
  */
 static int feeds_store(struct work *w, struct fw_err *err)
 {
@@ -185,7 +186,7 @@ static int feeds_store(struct work *w, struct fw_err *err)
 	return rc ? rc : feeds_write(w, err);
 }
 
-/* The one that this key was put with first. */
+/* The item that was first put under this key; i itself if it is the first. */
 static struct item *first_of(struct fw_map *m, const void *key, size_t len, struct item *i, int *rc)
 {
 	struct fw_str k = {key, len};
@@ -212,7 +213,7 @@ static int items_make(struct work *w, struct fw_err *err)
 			rc = fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): no number that a feed can have",
 				w->s->name, (long long)f->id, FW_STR_ARG(fw_str_sub(f->url, 0, 100)));
 	}
-	for (size_t k = 0; !rc && k < 2 * w->n; k++) { /* first those with numbers */
+	for (size_t k = 0; !rc && k < 2 * w->n; k++) { /* first those with ids */
 		struct item *i = &w->item[k % w->n];
 
 		if (!i->id != (k >= w->n))
@@ -280,19 +281,19 @@ static int key_row(void *ctx, const struct sql_row *row)
 	return k->cb(k->ctx, &key);
 }
 
-/* So many feeds at once: some engines hold a whole answer in memory. */
+/* FEEDS_AT_ONCE feeds per statement: some client libraries buffer a whole result. */
 int sql_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);
 	struct keys k = {cb, ctx};
 	int rc = 0;
 
-	last = FW_MIN(last, (INT64_C(1) << SQL_PLACE_BITS) - 1); /* no feed has a higher number */
+	last = FW_MIN(last, (INT64_C(1) << SQL_PLACE_BITS) - 1); /* the highest possible id */
 	while (!rc && first <= last) {
 		int64_t next, end;
 
 		rc = sql_number(s, "SELECT min(feed_id) FROM entry_keys WHERE feed_id >= ?1", SQL_V(SQL_INT(first)),
-			INT64_MAX, &next, err); /* over numbers that are not there */
+			INT64_MAX, &next, err); /* skip unused ids */
 		if (rc || next > last)
 			return rc;
 		end = FW_MIN(last, next + FEEDS_AT_ONCE - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What opening has in common. */
+/* Open a store: the steps that all dialects share. */
 #include <stdlib.h>
 
 #include "store/dsn.h"

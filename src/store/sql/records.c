@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-/* Records: small things of feedwheel's parts, in order of kind and key. */
+/* Records: a small key-value table for feedwheel's parts, in order of kind and key. */
 #include "store/driver.h"
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-#define PAGE 200 /* rows of one answer, of 64 KiB each at most */
+#define PAGE 200 /* rows per result, of at most 64 KiB each */
 #define COLUMNS "kind, record_key, value, at_ms, until_ms"
 #define INSERT "INSERT INTO records (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5)"
 
@@ -30,7 +30,7 @@ static int put(struct sql *s, void *ctx, struct fw_err *err)
 	*was = until_ms > r->at_ms;
 	if (rc || *was)
 		return rc;
-	if (if_absent && until_ms == INT64_MIN) { /* of many that find none, one puts it */
+	if (if_absent && until_ms == INT64_MIN) { /* of concurrent callers one inserts it */
 		rc = sql_change(s, INSERT " {keep kind, record_key|records.kind}", v, 5, &changed, err);
 		*was = !rc && !changed;
 	} else {
@@ -50,11 +50,11 @@ struct listing {
 	fw_record_cb *cb;
 	void *ctx;
 	size_t left, seen;
-	char kind[FW_RECORD_KIND_MAX], key[FW_RECORD_KEY_MAX]; /* of the last one */
+	char kind[FW_RECORD_KIND_MAX], key[FW_RECORD_KEY_MAX]; /* of the last record */
 	struct fw_str last_kind, last_key;
 };
 
-/* Longer ones are nobody's records. */
+/* Copy a name. The front allows no longer ones. */
 static struct fw_str kept(char *to, size_t cap, struct fw_str s)
 {
 	size_t n = FW_MIN(s.len, cap);
@@ -92,7 +92,7 @@ int sql_record_list(
 	struct listing l = {.cb = cb, .ctx = ctx, .left = q->q.limit ? q->q.limit : SIZE_MAX,
 		.last_kind = q->q.kind.p ? q->q.kind : q->q.after_kind, .last_key = q->q.after_key};
 	char kind[FW_RECORD_KIND_MAX],
-		key[FW_RECORD_KEY_MAX]; /* rows replace the last one's while a statement has these */
+		key[FW_RECORD_KEY_MAX]; /* copies for the statement: its rows overwrite l's */
 	size_t asked;
 	int rc;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-/* What is due: reads of narrow rows that lie together. */
+/* Read the due set: narrow rows of adjacent shards, in key order. */
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-#define SHARDS_AT_ONCE 32 /* of a walk through many: some engines hold a whole answer in memory */
+#define SHARDS_AT_ONCE 32 /* per statement: some client libraries buffer a whole result in memory */
 
 int sql_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
@@ -36,7 +36,7 @@ static int due_row(void *ctx, const struct sql_row *row)
 	return q->due(q->ctx, &due);
 }
 
-/* Some shards in a row. */
+/* Read the shards from first to last. */
 static int look(struct sql *s, const struct store_due_query *q, int first, int last, struct fw_err *err)
 {
 	const int64_t in_shard = (INT64_C(1) << SQL_PLACE_BITS) - 1;

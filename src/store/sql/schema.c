@@ -8,11 +8,11 @@
 
 #define N " BIGINT NOT NULL"
 #define N0 " BIGINT NOT NULL DEFAULT 0"
-#define MAGIC "1717990193" /* of our own: the number `feedwheel` */
+#define MAGIC "1717990193" /* the value that identifies our database: the number `feedwheel` */
 
 /*
- * Names that another program's tables may well have, too: where there is no `numbers` of ours these
- * are theirs.
+ * Other programs may well have tables with these names. If there is no `numbers` with our MAGIC,
+ * the tables belong to another program.
  */
 static const char *const TABLE[] = {
 	"CREATE TABLE numbers (name {name} PRIMARY KEY, value" N ") {table}",
@@ -26,7 +26,7 @@ static const char *const TABLE[] = {
 	"CREATE TABLE schedule (place {pk}, due_at_ms" N ", host_id" N ", status" N0 ", last_kind" N0 ", http_status" N0
 	", fail_n" N0 ", crash_n" N0 ", last_visit_ms" N0 ", last_ok_ms" N0 ", last_new_ms" N0 ", expect_us" N0
 	", expect_dev_us" N0 ", expect_parts" N0 ", last_visit_id" N0 ", why {text}) {filled}",
-	/* what must outlive the shard's owner */
+	/* rate limit state that must survive the shard's owner */
 	"CREATE TABLE hosts (shard" N ", host_id" N ", next_ok_ms" N ", cool_until_ms" N ", pace_ms" N
 	", PRIMARY KEY (shard, host_id)) {clustered}",
 	"CREATE TABLE feeds (id {pk}, place" N ", url_hash {key16} NOT NULL UNIQUE, url {text} NOT "
@@ -59,7 +59,7 @@ static const char *const TABLE[] = {
 };
 
 /*
- * What people look at: words for numbers, ISO times, names instead of keys. Columns are only added.
+ * Views for people: names for enums, ISO times, titles for ids. Columns are only ever added.
  */
 static const char *const VIEW[] = {
 	"CREATE VIEW v_feeds AS SELECT f.id, f.url, coalesce(nullif(f.user_title, ''), f.title) AS title, f.folder, "

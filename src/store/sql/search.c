@@ -5,7 +5,7 @@
 #include "base/banned.h"
 
 #define STEP_MS 50
-#define CATCH_UP_ROWS 2000 /* a search indexes this many by itself */
+#define CATCH_UP_ROWS 2000 /* a search indexes up to this many itself */
 #define CATCH_UP_MS 10000
 
 /* ---- a step ---------------------------------------------------------------------------------- */
@@ -38,7 +38,7 @@ static int entry_row(void *ctx, const struct sql_row *row)
 	return rc;
 }
 
-/* What is not indexed yet is read with what is new. */
+/* Entries above `indexed` are skipped here: they are read with the new ones. */
 static int again_row(void *ctx, const struct sql_row *row)
 {
 	const struct sql_search_step *p = ctx;
@@ -54,7 +54,9 @@ static int changed_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-/* What changed; where it is locked, who changes it anew notes it anew behind us. */
+/*
+ * Index changed entries again. If one changes once more meanwhile, its writer lists it once more.
+ */
 static int again(struct sql_search_step *p, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ASK_ROWS(p->s, err, again_row, p, "SELECT " SQL_SEARCH_COLUMNS
@@ -71,7 +73,7 @@ static int step_in(struct sql_search_step *p, bool *more, struct fw_err *err)
 	int rc = sql_number(p->s, "SELECT value FROM numbers WHERE name = 'indexed_entry_id' {skip}", SQL_NONE, -1,
 		&p->indexed, err);
 
-	if (rc || p->indexed < 0) /* another process is at it */
+	if (rc || p->indexed < 0) /* another process is indexing */
 		return rc;
 	rc = p->index->changed ? again(p, err) : 0;
 	p->again_n = p->n;
@@ -146,7 +148,7 @@ int sql_search_catch_up(struct sql *s, sql_search_step_fn *step, int64_t *missin
 	if (rc || !n)
 		return rc;
 	rc = s->read_only || n > CATCH_UP_ROWS ? 0 : steps(s, step, CATCH_UP_MS, &more, err);
-	if (rc && rc != FW_EAGAIN && rc != FW_EIO) /* a busy store, a full disk: what is indexed is searched */
+	if (rc && rc != FW_EAGAIN && rc != FW_EIO) /* a busy store or full disk: search what is indexed */
 		return rc;
 	return missing ? s->dialect->search_unindexed(s, missing, err) : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Figures, and what is done now and then. */
+/* Statistics and maintenance. */
 #include "store/sql/core.h"
 #include "base/banned.h"
 
@@ -7,7 +7,7 @@
 #define ENTRIES_STEP 200
 #define TALLY_STEP 1000
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static int stats_row(void *ctx, const struct sql_row *row)
 {
@@ -42,8 +42,9 @@ int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 /* ---- maintenance ----------------------------------------------------------------------------- */
 
 /*
- * Rows that grow old. look: the last one, by a number that rises with time, give or take a commit or
- * a clock, of those among the first ?2 that are older than ?1. drop: those up to it that are.
+ * Retention of a table. look: among the first ?2 rows, the last id that is older than ?1; ids rise
+ * with time, within the slack of a commit or a clock. drop: remove the rows up to that id that are
+ * older. step: rows per step.
  */
 struct ageing {
 	const char *look, *drop;
@@ -57,11 +58,11 @@ struct ageing {
 static const struct ageing VISITS = AGEING("visits", "at_ms", VISITS_STEP);
 static const struct ageing EVENTS = AGEING("incoming", "stamp", FW_EVENT_STEP);
 static const struct ageing DEAD = AGEING("incoming_dead", "at_ms", FW_EVENT_STEP);
-/* By their time; those of the same millisecond as the last one go with it. */
+/* By expiry time, not id; rows of the same millisecond are removed together. */
 static const struct ageing RECORDS = {"SELECT max(x.t) FROM (SELECT until_ms AS t FROM records WHERE until_ms < ?1"
 	" ORDER BY until_ms LIMIT ?2) x", "DELETE FROM records WHERE until_ms <= ?2 AND until_ms < ?1", FW_RECORD_STEP};
 
-/* *n: how many went. Where nothing is old, which is mostly, nobody has to wait for us. */
+/* Adds to *n. Mostly nothing is old: then no transaction starts and no other waits. */
 static int ageing_step(
 	struct sql *s, const struct ageing *a, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err)
 {
@@ -78,7 +79,7 @@ static int ageing_step(
 	if (rc)
 		return rc;
 	*n += gone;
-	*more |= gone >= a->step / 2; /* behind young ones among them there may be old ones */
+	*more |= gone >= a->step / 2; /* older rows may follow younger ones */
 	return 0;
 }
 
@@ -119,12 +120,15 @@ static int folded(struct sql *s, struct fw_err *err)
 	int rc = sql_ask(s, "SELECT id, entry_n, visit_n FROM tally ORDER BY id LIMIT ?1 {skip}",
 		SQL_V(SQL_INT(TALLY_STEP)), fold_row, &f, err);
 
-	/* first: its number is above theirs, and no engine gives a number again as long as it is there */
+	/*
+	 * insert first: its id is above theirs, and no engine reuses an id while the highest row
+	 * exists
+	 */
 	f.drop.rc = rc ? rc : sql_tally_add(s, f.entries, f.visits, err);
 	return sql_rows_end(&f.drop);
 }
 
-/* Many rows become one. Commits that come meanwhile add rows of their own, and do not wait. */
+/* Merge many rows into one. Concurrent commits add rows of their own and do not wait. */
 static int tally_fold(struct sql *s, bool *more, struct fw_err *err)
 {
 	int64_t n;
@@ -138,7 +142,7 @@ static int tally_fold(struct sql *s, bool *more, struct fw_err *err)
 	return rc ? rc : sql_end(s, folded(s, err), err);
 }
 
-/* Each sort once, in a transaction of its own. */
+/* One step for each sort of rows, each in a transaction of its own. */
 int sql_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Texts of statements, with what a dialect and the field tables put into them; and what the core's
- * files share.
+ * The texts of statements: fragments and field tables filled in. Also helpers that the core's files
+ * share: batches of rows, transactions, counters.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static bool is_of(const struct fields *t, const struct fw_field *f)
 	return !t->group || f->group == t->group;
 }
 
-/* The i-th of them; NULL behind the last. */
+/* The i-th field of the table; NULL: no more. */
 static const struct fw_field *field_at(const struct fields *t, size_t i)
 {
 	for (size_t k = 0; k < *t->n; k++) {
@@ -139,7 +139,7 @@ static size_t name_length(const char *p)
 	return n;
 }
 
-/* v.NAME by its value, or by its number; false: no column has that name. */
+/* Write v.NAME as the value, or the number, of that column. False: no such column. */
 static bool column_write(struct fw_buf *b, const struct sql_text *t, const struct sql_form *f, struct fw_str name)
 {
 	struct fw_str column;
@@ -218,7 +218,7 @@ static bool fragment_of(
 	return false;
 }
 
-/* Words for numbers: fw_visit_kind_name(), fw_feed_status_name(). */
+/* A CASE that maps an enum to its names: fw_visit_kind_name(), fw_feed_status_name(). */
 static void names_write(struct fw_buf *b, const struct sql_dialect *d, struct fw_str column, bool kind)
 {
 	struct fw_buf text = FW_BUF_INIT(0);
@@ -233,7 +233,7 @@ static void names_write(struct fw_buf *b, const struct sql_dialect *d, struct fw
 	fw_buf_finish(&text);
 }
 
-/* What stands between braces; false: nobody knows it, so it is no fragment. */
+/* Expand the text between braces. False: it is not a fragment. */
 static bool fragment_write(
 	struct fw_buf *b, const struct sql_dialect *d, const struct sql_form *f, struct fw_str inside)
 {
@@ -264,7 +264,7 @@ static bool fragment_write(
 	return fragment_of(b, d, name, first, second);
 }
 
-/* Fragments first, as one with v.NAME in it becomes values by the second pass. */
+/* First pass: fragments. They may contain v.NAME, which the second pass replaces. */
 static void fragments_write(struct fw_buf *b, const struct sql_dialect *d, const char *text, const struct sql_form *f)
 {
 	while (*text) {
@@ -310,9 +310,9 @@ char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const str
 
 /* ---- many rows ------------------------------------------------------------------------------- */
 
-#define ROW_MAX 64                  /* values of a row; fields are fewer */
-#define ROWS_MAX 5000             /* of one statement, */
-#define BYTES_MAX ((size_t)4 << 20) /* and of their texts, about */
+#define ROW_MAX 64                  /* values per row, at most */
+#define ROWS_MAX 5000               /* rows per statement */
+#define BYTES_MAX ((size_t)4 << 20) /* about; bytes of their texts per statement */
 
 static void rows_send(struct sql_rows *r)
 {
@@ -442,7 +442,7 @@ int sql_shards_changed(struct sql *s, const bool *shard, struct fw_err *err)
 	bool any = false;
 	int rc = 0;
 
-	/* in order, so that two who change several cannot wait for each other */
+	/* in order, so that concurrent transactions cannot deadlock */
 	for (int i = 0; !rc && i < STORE_SHARDS; i++) {
 		if (shard[i])
 			any = true,
@@ -470,7 +470,7 @@ int sql_id_before(
 	int rc = sql_number(s, last, SQL_NONE, 0, &hi, err);
 
 	*id = 0;
-	while (!rc && *id < hi) { /* above *id: unknown; above hi: later */
+	while (!rc && *id < hi) { /* ids up to *id are older; above hi: later */
 		int64_t mid = *id + (hi - *id) / 2 + 1;
 		struct mark m = {0};
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Visits: a row each. A feed's are a chain, from the last one, which the schedule names, back to
- * one that is not there any more. A visit links to the one that was stored before it, so links
- * never make a ring.
+ * Visits. The visits of a feed form a chain: schedule links to the last one, each visit to the
+ * previous one, until a link whose row was removed. A visit links to a visit that was stored before
+ * it, so the chain has no cycle.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +13,10 @@
 #include "base/banned.h"
 
 #define PAGE 500
-#define APPEND_MIN 250 /* visits of a commit: fewer travel with what else is sent, and nobody waits for them */
-#define SLACK_MS FW_HOUR_MS /* of clocks, and commits */
+#define APPEND_MIN 250 /* visits per commit: fewer are pipelined with the other statements */
+#define SLACK_MS FW_HOUR_MS /* between clocks, and of commits */
 
-/* From ?1 back: ?2 of them at most, none behind the first that is older than ?3. */
+/* The chain from ?1 back: at most ?2 visits, up to the first that is older than ?3. */
 #define CHAIN \
 	"WITH RECURSIVE chain (id, previous_id, at_ms, kind, nth) AS (SELECT a.id, a.previous_id, a.at_ms, a.kind, 1" \
 	" FROM visits a WHERE a.id = ?1 UNION ALL SELECT b.id, b.previous_id, b.at_ms, b.kind, c.nth + 1" \
@@ -97,11 +97,11 @@ int sql_visits_drop(struct sql *s, int64_t place, struct fw_err *err)
 
 struct loaded_visit {
 	const struct fw_visit *v;
-	int64_t place, previous_id; /* place -1: its feed is not there, or the visit is there already */
+	int64_t place, previous_id; /* place -1: the feed does not exist, or the visit does */
 };
 
 struct loaded {
-	struct loaded_visit *at;  /* each feed's together, by id */
+	struct loaded_visit *at;  /* grouped by feed, in order of id */
 	size_t n;
 };
 
@@ -147,7 +147,9 @@ static int loaded_look(struct sql *s, struct loaded *l, struct fw_err *err)
 	return sql_rows_end(&there);
 }
 
-/* New ones go on above these: a row of the tally says how many they are, and its number is above theirs. */
+/*
+ * Count the loaded visits in a row of tally whose id is above theirs, so that new ids are higher.
+ */
 static int tally_raise(struct sql *s, int64_t highest_id, int64_t n, struct fw_err *err)
 {
 	int64_t number = (highest_id >> SQL_VISIT_BITS) + 1, last;
@@ -212,7 +214,7 @@ struct listing {
 	fw_visit_cb *cb;
 	void *ctx;
 	size_t seen, left;
-	int64_t last_id, next_id; /* next_id: of a chain */
+	int64_t last_id, next_id; /* next_id: the next visit of the chain */
 };
 
 static int visit_row(void *ctx, const struct sql_row *row)
@@ -230,7 +232,7 @@ static int visit_row(void *ctx, const struct sql_row *row)
 	return l->cb(l->ctx, &v);
 }
 
-/* *id: all visits made from since_ms on have higher ids: neither a run nor a time needs an index. */
+/* *id: all visits since since_ms have higher ids. So no index by run or time is needed. */
 static int since_id(struct sql *s, int64_t since_ms, int64_t *id, struct fw_err *err)
 {
 	return sql_id_before(s, "SELECT max(id) FROM visits",
@@ -239,10 +241,10 @@ static int since_id(struct sql *s, int64_t since_ms, int64_t *id, struct fw_err 
 
 #define SELECT "SELECT v.id, f.url, v.previous_id, {fields visit|v.}"
 
-/* Newest first, as they were stored. */
+/* The visits of one feed, last stored first. */
 static int chain_list(struct sql *s, struct listing *l, struct fw_err *err)
 {
-	int64_t place, since = FW_MAX(l->q->since_ms, l->q->run_id) - SLACK_MS; /* a run is called by when it began */
+	int64_t place, since = FW_MAX(l->q->since_ms, l->q->run_id) - SLACK_MS; /* a run_id is its start time */
 	bool all = l->q->since_ms || l->q->run_id;
 	size_t asked;
 	int rc = sql_feed_place(s, l->q->feed_id, false, &place, err);
@@ -260,7 +262,7 @@ static int chain_list(struct sql *s, struct listing *l, struct fw_err *err)
 	return rc;
 }
 
-/* In pages: some engines hold a whole answer in memory. */
+/* In pages: some client libraries buffer a whole result. */
 int sql_visit_list(struct store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)
 {
 #define ASKED \
