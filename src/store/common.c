@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* What drivers and the front share: names, copies into arenas, checks of a server. driver.h has the contracts. */
+/*
+ * Helpers of drivers and the front: names, copies into arenas, server checks. Contracts: driver.h.
+ */
 #include "base/clock.h"
 #include "base/err.h"
 #include "store/driver.h"
@@ -39,7 +41,7 @@ const char *fw_feed_status_name(enum fw_feed_status status)
 
 bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *f)
 {
-	f->why = fw_arena_str(a, f->why); /* of the schedule's fields the one text */
+	f->why = fw_arena_str(a, f->why); /* the only text among the schedule's fields */
 	for (size_t i = 0; i < fw_feed_field_n; i++) {
 		const struct fw_field *field = &fw_feed_fields[i];
 

@@ -69,7 +69,7 @@ int fw_dsn_split(struct fw_arena *a, const char *url, struct fw_dsn *d, struct f
 	fw_url_split(fw_str(url), &u);
 	user = u.userinfo.p ? fw_str_split(u.userinfo, ':', &password) : FW_STR_NONE;
 	if (u.port.len && (!fw_str_int(u.port, &port) || port < 1 || port > 65535))
-		return fw_err_set(err, FW_EINVAL, /* it may be the begin of a password, so it is not shown */
+		return fw_err_set(err, FW_EINVAL, /* not shown: it may be part of a password */
 			"store URL: its port is none: 1 to 65535 (in a password, / ? # and @ are written %%2F %%3F %%23 and %%40)");
 	d->port = (int)port;
 	rc = decode(a, u.scheme, "scheme", &d->scheme, err);
@@ -122,7 +122,7 @@ int fw_dsn_number(const struct fw_dsn *d, const char *name, int64_t min, int64_t
 		(long long)min, (long long)max);
 }
 
-/* Bytes of the URL up to `upto`, and the stars of a password after them. */
+/* Append the URL from `from` to `upto`, then the stars of a password. */
 static const char *show_until(struct fw_buf *out, const char *from, const char *upto)
 {
 	fw_log_escape(out, (struct fw_str){from, (size_t)(upto - from)});
@@ -131,9 +131,8 @@ static const char *show_until(struct fw_buf *out, const char *from, const char *
 }
 
 /*
- * The password of an authority, also of one that was not written as it should be: from the first
- * colon behind "://" to the last '@', whatever stands between. Where only options hold an '@' there
- * is none.
+ * The password of an authority, also of a malformed one: from the first colon after "://" to the
+ * last '@'. Absent if only options contain an '@'.
  */
 static struct fw_str password_of(struct fw_str url)
 {

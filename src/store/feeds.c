@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The front's feeds: subscriptions, what is due, entries, visits, copies. */
+/* The front, part 2: feeds, the due set, pushes, entries, visits, loads. Checks arguments. */
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -223,7 +223,7 @@ int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_f
 	return STORE_CALL(st, key_list, first_feed_id, last_feed_id, cb, ctx, STORE_ERR(err));
 }
 
-/* NULL: these may be loaded. */
+/* What is wrong with these rows; NULL: nothing. */
 static const char *load_wrong(const struct fw_load *rows)
 {
 	for (size_t i = 0; i < rows->feed_n; i++) {

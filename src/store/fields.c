@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+/* The field tables: columns of the stored structs. */
 #include <string.h>
 
 #include "base/str.h"

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One folding for the indexes of all engines, on the tables of utf8proc: what no engine's own rules
- * may decide, or the same words find different entries.
+ * One folding for the search indexes of all engines, on the tables of utf8proc. If the engines'
+ * own rules decided, the same words would find different entries.
  *
- * Letters are case folded and taken apart with their compatible forms; accents go. Marks that are
- * no accents but tell words apart (the vowels of Devanagari and its neighbours) stay, and so do
- * kana with sound marks and the syllables of Hangul: taken apart they would meet what is another
- * word. What is no letter, digit or mark to begin with ends a word, also where a compatible form
- * would be letters (a trade mark sign).
+ * Letters are case folded and decomposed with their compatible forms; accents are dropped. Marks
+ * that distinguish words (vowels of Devanagari and related scripts) stay, as do kana with sound
+ * marks and Hangul syllables: decomposed, they would match other words. A character that is not a
+ * letter, digit or mark ends a word, even if its compatible form is letters (a trade mark sign).
  *
- * An index is good as long as this is the same: a change wants a migration that builds the indexes
- * anew.
+ * Stored indexes depend on this folding: a change needs a migration that rebuilds them.
  */
 #include "store/fold.h"
 
@@ -39,7 +37,7 @@ static bool is_in(uint32_t c, const struct range *r, size_t n)
 	return lo < n && c >= r[lo].first;
 }
 
-/* Accents and points that are characters of their own, and what is not seen: no part of a word, and no end of it. */
+/* Combining accents and points, and invisible characters: dropped; they do not end a word. */
 static bool is_passed(uint32_t c)
 {
 	static const struct range passed[] = {
@@ -64,7 +62,7 @@ static bool is_word(uint32_t c)
 	}
 }
 
-/* Kana (but for their punctuation), Han, Hangul: as they are. */
+/* Kana (except punctuation), Han, Hangul: kept unchanged. */
 static bool is_kept(uint32_t c)
 {
 	return (c >= 0x3041 && c <= 0x3096) || (c >= 0x30a1 && c <= 0x30fa) || (c >= 0x3400 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7a3);
@@ -94,12 +92,12 @@ static int fold(uint32_t c, uint32_t out[FW_FOLD_MAX])
 	return n;
 }
 
-/* The letters of two bytes, which whole texts consist of, are folded once. */
+/* Cache of folded characters of two UTF-8 bytes: many texts consist of them. */
 #define SMALL_FIRST 0x80
 #define SMALL_END 0x800
 #define SMALL_MAX 4
 static struct {
-	int n; /* above SMALL_MAX: ask fold() */
+	int n; /* above SMALL_MAX: call fold() */
 	uint32_t c[SMALL_MAX];
 } small[SMALL_END - SMALL_FIRST];
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Which host a feed belongs to, and the host's number: the same for all drivers.
+ * The host whose limits apply to a feed, and its id: the same for all drivers.
  *
- * Politeness is owed to a server, and a server is mostly what a host's name names. Blog and podcast
- * hosters give each customer a name of his own, though, and serve thousands from one place: all of
- * these are one. A general list of registrable domains would not do: it is there to keep customers
- * apart (blogspot.com stands in it), and shops of one domain are often many servers.
+ * Rate limits protect a server, and a host name mostly names one. But blog and podcast hosting
+ * services give each customer a host name and serve thousands of them from one place: all of these
+ * count as one host. The public suffix list would not do: it separates customers (blogspot.com is
+ * on it), and one domain of a shop often has many servers.
  */
 #include "base/hash.h"
 #include "base/url.h"
 #include "store/driver.h"
 #include "base/banned.h"
 
-/* Hosters whose customers have names under theirs and whose feeds come from one place. */
+/* Hosting services that give customers subdomains and serve all their feeds from one place. */
 static const char *const services[] = {
 	"bandcamp.com", "bearblog.dev", "blogs.com", "blogspot.com", "buzzsprout.com", "canalblog.com", "captivate.fm", "dreamwidth.org",
 	"eklablog.com", "exblog.jp", "fc2.com", "feedburner.com", "fireside.fm", "ghost.io", "github.io", "gitlab.io", "hashnode.dev",
@@ -22,7 +22,7 @@ static const char *const services[] = {
 	"tumblr.com", "typepad.com", "vercel.app", "weebly.com", "wixsite.com", "wordpress.com", "write.as",
 };
 
-/* What stands behind the last dot but n, or all. */
+/* The last n labels of a host name, or all of it. */
 static struct fw_str last_labels(struct fw_str host, int n)
 {
 	size_t at = host.len;
@@ -39,7 +39,7 @@ static const char *service_of(struct fw_str host)
 {
 	struct fw_str two = last_labels(host, 2);
 
-	/* one and the same under many countries' names: blogspot.de, blogspot.co.uk */
+	/* one service under many country domains: blogspot.de, blogspot.co.uk */
 	if (fw_str_starts(two, FW_STR("blogspot.")) || fw_str_starts(last_labels(host, 3), FW_STR("blogspot.")))
 		return "blogspot.com";
 	for (size_t i = 0; i < FW_N(services); i++) {
@@ -75,6 +75,6 @@ int64_t store_feed_host_id(const struct fw_feed *feed)
 {
 	char host[300];
 
-	/* an address without a host is one of its own */
+	/* a url without a host counts as a host of its own */
 	return store_host_id(fw_store_feed_host(feed, host, sizeof(host)) ? fw_str(host) : feed->url);
 }

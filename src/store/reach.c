@@ -10,15 +10,15 @@
 #include "store/reach.h"
 #include "base/banned.h"
 
-/* Which libraries read what, whether the URL says so or not. */
+/* What the client libraries read even if the URL does not name it. */
 static const struct kind {
 	const char *schemes[4];
 	unsigned port;
 	const char *host_env, *port_env;
-	const char *file_env[8];  /* names of files */
+	const char *file_env[8];  /* variables that name files */
 	const char *home[3];      /* below $HOME */
-	const char *else_env[3];  /* where one is set, a file says where the server is */
-	bool cluster;             /* its members tell each other's ports */
+	const char *else_env[3];  /* if one is set, a file names the server */
+	bool cluster;             /* a cluster: its nodes announce ports */
 } KIND[] = {
 	{{FW_STORE_POSTGRES_SCHEMES}, 5432, "PGHOST", "PGPORT", {"PGPASSFILE", "PGSSLCERT", "PGSSLKEY", "PGSSLROOTCERT", "PGSSLCRL", "PGSSLCRLDIR"},
 		{".pgpass", ".postgresql"}, {"PGSERVICE", "PGSERVICEFILE"}, false},
@@ -51,7 +51,10 @@ static void port_add(struct fw_store_reach *r, int64_t port)
 		r->any_port = true;
 }
 
-/* One, or several with commas between them, empty ones being usual. What is none is left to the driver to refuse. */
+/*
+ * Add the ports of a list separated by commas; an empty one is the default. The driver refuses bad
+ * ones.
+ */
 static void ports_add(struct fw_store_reach *r, const struct kind *k, struct fw_str list)
 {
 	int64_t v;
@@ -64,7 +67,7 @@ static void ports_add(struct fw_store_reach *r, const struct kind *k, struct fw_
 	}
 }
 
-/* Hosts are names, numbers, or folders of sockets, perhaps several. */
+/* Hosts are names, addresses or socket folders, separated by commas. */
 static void hosts_note(struct fw_store_reach *r, struct fw_arena *a, struct fw_str list)
 {
 	unsigned char address[16];
@@ -78,7 +81,7 @@ static void hosts_note(struct fw_store_reach *r, struct fw_arena *a, struct fw_s
 	}
 }
 
-/* Its journals are made beside the file itself, wherever a link to it stands. */
+/* SQLite creates its journals beside the file itself, not beside a link to it. */
 static void file_store(struct fw_arena *a, const char *path, struct fw_store_reach *r)
 {
 	char real[PATH_MAX];
@@ -104,7 +107,7 @@ static void server_store(struct fw_arena *a, const struct kind *k, const struct 
 		ports_add(r, k, fw_str(getenv(k->port_env)));
 	if (!r->port_n)
 		port_add(r, k->port);
-	/* whatever an option is called: a file that it names is there to be read */
+	/* an option whose value is an existing file or folder: the driver reads it */
 	for (size_t i = 0; i < d->option_n; i++) {
 		if (stat(d->option[i].value.p, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
 			file_add(r, d->option[i].value.p);
@@ -121,7 +124,7 @@ static void server_store(struct fw_arena *a, const struct kind *k, const struct 
 	for (size_t i = 0; k->else_env[i]; i++)
 		r->any_port |= getenv(k->else_env[i]) != NULL;
 	if (!d->user.len)
-		file_add(r, "/etc/passwd"); /* who asks is who runs this */
+		file_add(r, "/etc/passwd"); /* the default user name is that of the process */
 }
 
 void fw_store_reach(struct fw_arena *a, const char *url, struct fw_store_reach *out)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* The front's records, what is kept as records (control messages, workers' heartbeats), and events. */
+/*
+ * The front, part 3: records; control messages and heartbeats, which are stored as records; events.
+ */
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -9,12 +11,12 @@
 #include "base/banned.h"
 
 /*
- * How kinds of the front's own begin: no caller can name one, and it sorts behind all that callers
- * can. They are not shown, and not copied with a store.
+ * Prefix of the front's own kinds. Callers cannot use it, and it sorts after all kinds that they
+ * can. Records with it are not listed, and not copied with a store.
  */
 #define OWN "~"
 #define CONTROL FW_STR(OWN "control")
-#define PAUSED FW_STR(OWN "paused") /* the last PAUSE or RESUME, which outlives its message */
+#define PAUSED FW_STR(OWN "paused") /* the last PAUSE or RESUME: outlives its message */
 #define WORKER FW_STR(OWN "worker")
 #define CONTROL_KEPT_MS (7 * FW_DAY_MS)
 #define WORKER_KEPT_MS FW_DAY_MS
@@ -30,7 +32,7 @@ static bool is_kind(struct fw_str s)
 	return s.len && s.len <= FW_RECORD_KIND_MAX;
 }
 
-/* NULL: a record may have this name. */
+/* What is wrong with this name; NULL: nothing. */
 static const char *name_wrong(struct fw_str kind, struct fw_str key)
 {
 	if (!is_kind(kind))
@@ -38,7 +40,7 @@ static const char *name_wrong(struct fw_str kind, struct fw_str key)
 	return !key.len || key.len > FW_RECORD_KEY_MAX ? "record: a key has 1 to 255 bytes" : NULL;
 }
 
-/* NULL: it may be put. */
+/* What is wrong with this record; NULL: nothing. */
 static const char *record_wrong(const struct fw_record *r)
 {
 	if (r->value.len > FW_RECORD_VALUE_MAX)
@@ -95,7 +97,7 @@ struct shown {
 	bool end;
 };
 
-/* Kinds of the front's own come behind all others. */
+/* The front's own kinds come last: end there. */
 static int shown_row(void *ctx, const struct fw_record *r)
 {
 	struct shown *s = ctx;
@@ -144,7 +146,7 @@ static int paused_put(struct store *to, const struct fw_record *message, struct 
 	return to->is->record_put(to, &r, false, false, &was, err);
 }
 
-/* A message's id is its key: the store's time in us, one more where that is taken. */
+/* A message's id is its key: the store's time in us, raised by one while that key exists. */
 static int message_put(struct store *to, struct fw_record *r, struct fw_err *err)
 {
 	bool taken = true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The front: what callers use. It finds the driver by the URL's scheme, checks arguments, and adds
- * what is the same on every engine; a driver never sees a NULL err or a batch of nothing. Here: the
- * list of drivers, URLs, the store as a whole. feeds.c and records.c have the rest.
+ * The front: the interface for callers (feedwheel/store.h). It finds the driver by the URL's
+ * scheme, checks arguments, and adds what is the same on every engine; a driver never gets err NULL
+ * or an empty batch. This file: the list of drivers, URLs, the store as a whole. Then feeds.c and
+ * records.c.
  */
 #include "base/buf.h"
 #include "base/err.h"
@@ -13,8 +14,8 @@
 /* ---- drivers --------------------------------------------------------------------------------- */
 
 /*
- * With a comma where FW_HAVE_NAME is 1; nothing where it is 0. A name that the build does not
- * define does not compile.
+ * A driver and a comma if FW_HAVE_NAME is 1, nothing if it is 0. An undefined name does not
+ * compile.
  */
 #define BUILT_IN_0(driver)
 #define BUILT_IN_1(driver) &(driver),
@@ -30,7 +31,7 @@ const struct store_driver *const store_drivers[] = {
 	NULL,
 };
 
-/* Those that a build may go without: the meson option's name, the library, the schemes. */
+/* The optional drivers: the name of the meson option, the library, the schemes. */
 static const struct optional {
 	const char *name, *library, *schemes[4];
 } optional[] = {
@@ -110,7 +111,7 @@ void fw_store_url_show(const char *url, char *out, size_t cap)
 	fw_buf_finish(&b);
 }
 
-/* No driver of this build has this scheme. */
+/* Report a scheme that no driver of this build has. */
 static int scheme_refused(const char *url, struct fw_str scheme, struct fw_err *err)
 {
 	char text[120];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Words, one by one, without a table: letters and digits of ASCII, and every character beyond ASCII,
- * belong to words. (What fw_store_words() made has a space for all else beyond ASCII.)
+ * Split text into words. ASCII letters and digits, and all non-ASCII characters, belong to words.
+ * (fw_store_words() has replaced other non-ASCII characters by spaces.)
  */
 #include "store/tokens.h"
 
@@ -61,7 +61,7 @@ bool fw_store_word_next(struct fw_str *rest, struct fw_store_word *out)
 		p += phrase && p < end;
 		out->prefix = p < end && *p == '*';
 		p += out->prefix;
-	} while (!has_word(out->text)); /* a phrase without a word in it is passed over */
+	} while (!has_word(out->text)); /* skip a phrase without a word */
 	*rest = (struct fw_str){p, (size_t)(end - p)};
 	return true;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What an entry says, as an index wants it. Each byte is looked at once; those of ASCII but for '<'
- * and '&' are copied in runs, the others a character at a time.
+ * The words of an entry for the search index. Each byte is read once; runs of ASCII without '<' and
+ * '&' are copied at once, other characters one by one.
  *
- * An index forgets a text by being shown the same words again, so what comes out here must not
- * change without a migration that builds the index anew.
+ * An index removes a text by the same words that it was added with. So the output must not change
+ * without a migration that rebuilds the index.
  */
 #include "store/words.h"
 
@@ -14,7 +14,7 @@
 #include "feedwheel/document.h"
 #include "store/fold.h"
 
-enum { PLAIN = 0, MARKUP = 1, HIGH = 2 }; /* HIGH: beyond ASCII */
+enum { PLAIN = 0, MARKUP = 1, HIGH = 2 }; /* HIGH: not ASCII */
 
 static int kind_of(unsigned char c)
 {
@@ -33,7 +33,7 @@ static void ascii_add(struct fw_buf *out, const char *p, size_t n)
 	out->len += n;
 }
 
-/* Written without spaces between words. */
+/* Is c of a script that is written without spaces between words? */
 static bool is_packed(uint32_t c)
 {
 	static const uint32_t range[][2] = {
@@ -66,8 +66,8 @@ static void folded_add(struct fw_buf *out, uint32_t c)
 }
 
 /*
- * The first character of text, folded, with spaces where its script has none; a kana takes its
- * sound mark along. Returns its length.
+ * Append the first character of text, folded, with spaces around it if its script has none. A kana
+ * takes the sound mark after it. Returns the length read.
  */
 static size_t char_add(struct fw_buf *out, struct fw_str text)
 {
@@ -89,7 +89,7 @@ static size_t char_add(struct fw_buf *out, struct fw_str text)
 	return n;
 }
 
-/* Where a <script> or <style> element that begins at tag ends (at its end tag), or NULL: tag begins neither. */
+/* The end of a <script>, <style> or comment that starts at tag; NULL: it is another tag. */
 static const char *hidden_end(struct fw_str tag)
 {
 	static const struct { struct fw_str begin, end; } hidden[] = {
@@ -100,13 +100,13 @@ static const char *hidden_end(struct fw_str tag)
 		if (fw_str_istarts(tag, hidden[i].begin)) {
 			const char *end = fw_str_ifind(tag, hidden[i].end);
 
-			return end ? end : tag.p + tag.len; /* never closed: all the rest; so each byte is looked at once */
+			return end ? end : tag.p + tag.len; /* never closed: all the rest, so each byte is read once */
 		}
 	}
 	return NULL;
 }
 
-/* A tag, or a "<" that is none, at the begin of rest: a space; returns its length. */
+/* Append a space for the tag, or the lone "<", at the start of rest. Returns the length read. */
 static size_t tag_add(struct fw_buf *out, struct fw_str rest)
 {
 	const char *from = rest.p, *end = rest.p + rest.len, *gt;
@@ -136,7 +136,7 @@ static uint32_t number_of(struct fw_str digits)
 	return v < 0x20 || v > 0x10ffff || (v >= 0xd800 && v <= 0xdfff) ? ' ' : v;
 }
 
-/* What a named reference stands for, as far as words go. */
+/* The character of a named reference, without its accent; a space if it is unknown. */
 static uint32_t named(struct fw_str name)
 {
 	static const struct fw_str accent[] = {
@@ -158,9 +158,11 @@ static uint32_t named(struct fw_str name)
 	return ' ';
 }
 
-#define REFERENCE_MAX 12 /* between & and ; */
+#define REFERENCE_MAX 12 /* characters between & and ; */
 
-/* "&...;" at the begin of rest, or a lone "&": returns its length. */
+/*
+ * Append the reference, or a space for the lone "&", at the start of rest. Returns the length read.
+ */
 static size_t reference_add(struct fw_buf *out, struct fw_str rest)
 {
 	size_t n = 1;

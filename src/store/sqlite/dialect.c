@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * SQLite's dialect. A writer begins with BEGIN IMMEDIATE, so it waits for its turn at the beginning
- * only, for busy_timeout_ms, and is then the only one: no statement needs a lock of its own. A
- * statement over many rows is made once for each.
+ * SQLite's dialect. A writing transaction starts with BEGIN IMMEDIATE: it waits up to
+ * busy_timeout_ms for the write lock and is then the only writer, so no statement needs row locks.
+ * A statement over many rows runs once for each row.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #include "store/sqlite/sqlite.h"
 #include "base/banned.h"
 
-#define APPEND_ROWS 32  /* of one INSERT */
-#define APPEND_VALUES 8 /* of a row */
+#define APPEND_ROWS 32  /* rows per INSERT */
+#define APPEND_VALUES 8 /* values per row, at most */
 
 struct sqlite_row {
 	struct sql_row row;
@@ -74,7 +74,7 @@ static void rollback(struct sql *sql)
 	struct sqlite_db *s = sqlite_db(sql);
 
 	if (!sqlite3_get_autocommit(s->db))
-		(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* what failed before tells */
+		(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* the error before it is reported */
 }
 
 static int commit(struct sql *sql, struct fw_err *err)
@@ -86,7 +86,7 @@ static int commit(struct sql *sql, struct fw_err *err)
 	return rc;
 }
 
-/* The values of rows as columns: an INSERT's VALUES. */
+/* Write the VALUES (...) of an INSERT of some rows. */
 static bool values(struct fw_buf *b, const struct sql_text *t, size_t rows)
 {
 	size_t n = 0;
@@ -102,7 +102,7 @@ static bool values(struct fw_buf *b, const struct sql_text *t, size_t rows)
 	return !b->rc;
 }
 
-/* rows: of one INSERT; else 1. */
+/* Get the prepared statement of a text from the cache, or prepare it. rows: per INSERT; else 1. */
 static int prepared(
 	struct sqlite_db *s, const struct sql_text *t, size_t rows, sqlite3_stmt **out, struct fw_err *err)
 {
@@ -146,20 +146,22 @@ static int bind(sqlite3_stmt *q, const struct sql_value *v, size_t n)
 			rc = sqlite3_bind_text64(q, at, v[i].s.p, v[i].s.len, SQLITE_STATIC, SQLITE_UTF8);
 		else
 			rc = sqlite3_bind_blob64(q, at, v[i].s.p, v[i].s.len, SQLITE_STATIC);
-		if (rc != SQLITE_OK && rc != SQLITE_RANGE) /* a value that the text does not use */
+		if (rc != SQLITE_OK && rc != SQLITE_RANGE) /* RANGE: the text does not use this value */
 			return rc;
 	}
 	return SQLITE_OK;
 }
 
-/* Once, with these values. */
+/* Run a statement once with these values. */
 static int run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
 	struct fw_err *err)
 {
 	struct sqlite_row row = {{s->sql.dialect}, q};
 	int rc = 0, step = SQLITE_ROW;
 
-	/* also one that still runs for somebody else: better an error than another one's rows */
+	/*
+	 * fails if the statement still runs for an outer caller: an error is better than wrong rows
+	 */
 	if (bind(q, v, n) != SQLITE_OK)
 		return sqlite_failed(s, "passing values", err);
 	while (!rc && (step = sqlite3_step(q)) == SQLITE_ROW)
@@ -196,7 +198,7 @@ static int rows_each(struct sql *sql, const struct sql_text *t, const struct sql
 	return rc;
 }
 
-/* Outside of a transaction (reading) each would begin and end one. */
+/* Reads outside a transaction: one transaction for all rows, not one for each. */
 static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
@@ -207,7 +209,9 @@ static int each(struct sql *sql, const struct sql_text *t, const struct sql_valu
 	return alone ? sql_end(sql, rc, err) : rc;
 }
 
-/* To begin and end a statement costs as much as a narrow row; wide ones are quicker one by one. */
+/*
+ * Starting a statement costs as much as a narrow row, so narrow rows share one; wide ones do not.
+ */
 static int append(struct sql *sql, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
 	size_t rows, struct fw_err *err)
 {
@@ -241,7 +245,7 @@ static int64_t get_int(const struct sql_row *row, int column)
 static struct fw_str get_str(const struct sql_row *row, int column)
 {
 	sqlite3_stmt *q = answer(row);
-	const char *p = sqlite3_column_blob(q, column); /* text as it is stored; NULL also when empty */
+	const char *p = sqlite3_column_blob(q, column); /* stored text; NULL for empty text too */
 
 	if (p)
 		return (struct fw_str){p, (size_t)sqlite3_column_bytes(q, column)};

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Full-text search: an FTS5 index over title and text, without content of its own. search.h says how
- * it is filled; but an entry that changes or goes is taken out at once, with the words that it was
- * put in with: the index keeps no text to look it up by. So what words.c makes of a text must not
- * change without a migration that builds the index anew.
+ * Full-text search: a contentless FTS5 index over title and body. search.h describes how it is
+ * filled. An entry that changes or is removed leaves the index at once, by the words that it was
+ * added with: a contentless index has no text to look up. So the output of words.c must not change
+ * without a migration that rebuilds the index.
  *
- * Each transaction leaves a segment in the index, and FTS5 would merge them as it goes along, each
- * word some five times while a large backlog is indexed. So its own merging is off, and maintenance
- * merges when it has caught up, or when there are very many segments.
+ * Each transaction adds a segment. FTS5's automatic merging would rewrite each word about five
+ * times while a large backlog is indexed. So it is off, and maintenance merges when all is indexed,
+ * or when there are very many segments.
  *
- * The index is an ordinary FTS5 table with a tokenizer that every SQLite has, so that any program
- * can search it.
+ * The index is an ordinary FTS5 table with a built-in tokenizer, so any program can search it.
  */
 #include "store/sql/search.h"
 #include "store/sqlite/sqlite.h"
@@ -20,9 +19,9 @@
 
 #define STEP_ROWS 2500
 #define STEP_BYTES ((size_t)1 << 20)
-#define SEGMENTS_IDLE 16  /* merged down to fewer when there is nothing to index, */
-#define SEGMENTS_BUSY 512 /* and before the next step when there are as many; below crisismerge */
-#define MERGE_PAGES 100   /* written by one step */
+#define SEGMENTS_IDLE 16  /* merge from this many on when all is indexed */
+#define SEGMENTS_BUSY 512 /* merge from this many on before the next step; below crisismerge */
+#define MERGE_PAGES 100   /* pages written per step */
 
 const char *const sqlite_search_tables[] = {
 	"CREATE VIRTUAL TABLE entries_fts USING fts5(title, body, content='', columnsize=0,"
@@ -73,8 +72,8 @@ static int entry_add(struct sql_search_step *p, int64_t id, struct fw_str words)
 }
 
 /*
- * A transaction that waits for no disk: what a power cut takes of it is indexed again, from where
- * the number says.
+ * Run a transaction without waiting for the disk. After a power failure, lost steps are repeated:
+ * indexed_entry_id was lost with them.
  */
 static int relaxed(
 	struct sql *s, int (*work)(struct sql *s, bool *more, struct fw_err *err), bool *more, struct fw_err *err)
@@ -104,7 +103,7 @@ static int step(struct sql *s, bool *more, struct fw_err *err)
 	return relaxed(s, index_next, more, err);
 }
 
-/* Some pages of merged segments are written; *more false: there is no more to merge. */
+/* Merge segments: write some pages. *more false: nothing left to merge. */
 static int merge_next(struct sql *s, bool *more, struct fw_err *err)
 {
 	int64_t before = sqlite3_total_changes64(sqlite_db(s)->db);
@@ -114,7 +113,7 @@ static int merge_next(struct sql *s, bool *more, struct fw_err *err)
 		return rc;
 	rc = sql_end(s, sql_do(s, "INSERT INTO entries_fts (entries_fts, rank) VALUES ('merge', ?1)",
 		SQL_V(SQL_INT(MERGE_PAGES)), err), err);
-	*more = sqlite3_total_changes64(sqlite_db(s)->db) - before >= 2; /* so says FTS5's manual */
+	*more = sqlite3_total_changes64(sqlite_db(s)->db) - before >= 2; /* as the FTS5 manual defines it */
 	return rc;
 }
 
@@ -122,7 +121,7 @@ int sqlite_search_step(struct sql *s, bool *more, struct fw_err *err)
 {
 	struct sqlite_db *d = sqlite_db(s);
 	int64_t segment_n, behind;
-	/* a page's number has its segment's above 37 bits: from each the first one of the next is looked for */
+	/* a page id holds its segment id above 37 bits: skip from each segment to the next */
 	int rc = sql_number(s, "WITH RECURSIVE page (id) AS (SELECT min(id) FROM entries_fts_data WHERE id >> 37 > 0"
 		" UNION ALL SELECT (SELECT min(d.id) FROM entries_fts_data d WHERE d.id >= ((p.id >> 37) + 1) << 37)"
 		" FROM page p WHERE p.id IS NOT NULL) SELECT count(id) FROM page", SQL_NONE, 0, &segment_n, err);
@@ -146,8 +145,7 @@ int sqlite_search_step(struct sql *s, bool *more, struct fw_err *err)
 /* ---- searching ------------------------------------------------------------------------------- */
 
 /*
- * A few are counted in the table itself, whose rows are long; many in an index, all of which has to
- * be read.
+ * Count few in the table itself, whose rows are long; count many in an index, which is read whole.
  */
 int sqlite_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err)
 {
@@ -169,7 +167,7 @@ int sqlite_search_begin(
 		fw_buf_adds(value, w.prefix ? "\"*" : "\"");
 		*any = true;
 	}
-	for (size_t i = 0; i < value->len; i++) { /* FTS5's query ends at a NUL */
+	for (size_t i = 0; i < value->len; i++) { /* FTS5 ends a query at a NUL */
 		if (!value->p[i])
 			value->p[i] = ' ';
 	}

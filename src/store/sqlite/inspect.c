@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What `doctor` and `check` tell of an SQLite store, and waiting for others' changes. */
+/* Findings of `doctor` and `check` about an SQLite store, and waiting for changes by others. */
 #include <limits.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -14,11 +14,10 @@
 #define WAIT_FIRST_MS 50
 #define WAIT_LAST_MS 1000
 
-/* ---- all that is kept ------------------------------------------------------------------------ */
+/* ---- deep check ----------------------------------------------------------------------------- */
 
 /*
- * The index in itself. The check is written as an INSERT, so a store opened for reading goes
- * without.
+ * Check the search index itself. The check is an INSERT, so a store opened for reading skips it.
  */
 static int index_inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
@@ -57,9 +56,9 @@ static int inspect_deep(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struc
 	return rc ? rc : index_inspect(s, cb, ctx, err);
 }
 
-/* ---- what it runs on ------------------------------------------------------------------------- */
+/* ---- environment ----------------------------------------------------------------------------- */
 
-/* What is left on the disk that it grows on. What cannot be asked is passed over. */
+/* Free space on the disk of the store. Skipped if it cannot be read. */
 static void disk_inspect(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx)
 {
 	struct statvfs v;
@@ -74,7 +73,7 @@ static void disk_inspect(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx
 		mib < DISK_LOW_MIB ? "free some: what is fetched and pushed waits when it is full" : "");
 }
 
-/* Passwords of feeds and secrets of hubs lie in it. What cannot be asked is passed over. */
+/* The store holds passwords of feeds and secrets of hubs. Skipped if the mode cannot be read. */
 static void mode_inspect(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx)
 {
 	struct stat sb;
@@ -136,8 +135,8 @@ int sqlite_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, st
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /*
- * The number in the file's shared memory moves with each commit of others; only then the one in the
- * table is read.
+ * PRAGMA data_version changes with each commit of another connection, and costs no disk access.
+ * Only then is `changes` read.
  */
 int sqlite_changed(struct sqlite_db *s, bool *changed, struct fw_err *err)
 {

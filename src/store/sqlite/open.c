@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Opening and closing. The journal is a WAL; readers never block writers. With synchronous=FULL
- * each commit is on the disk when it returns; cfg.relaxed takes NORMAL, where a power cut (not a
- * crash of ours) may take the last commits. `memory:` is a database that only this connection sees.
+ * Open and close. The journal is a write-ahead log: readers never block writers. With
+ * synchronous=FULL a commit is on the disk when it returns. cfg.relaxed selects NORMAL: a power
+ * failure may lose the last commits, a crash of feedwheel does not. `memory:` is a database of this
+ * connection only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +21,7 @@
 
 #define PAGE_BYTES 4096
 #define CACHE_BYTES ((size_t)8 << 20)
-#define CHECKPOINT_BYTES ((size_t)64 << 20) /* the WAL is folded into the file when it is longer than this */
+#define CHECKPOINT_BYTES ((size_t)64 << 20) /* length of the WAL at which it is checkpointed */
 
 static void sqlite_close(struct store *st)
 {
@@ -33,16 +34,13 @@ static void sqlite_close(struct store *st)
 	free(s);
 }
 
-/*
- * SQLite counts its memory under a lock that every allocation takes; nobody here asks for the
- * figures.
- */
+/* SQLite's memory statistics take a lock at every allocation, and nothing reads them: off. */
 static void configure(void)
 {
-	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* refused, and no harm, when the program has used SQLite before */
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* fails harmlessly if the program has used SQLite before */
 }
 
-/* It may hold passwords: for its owner only, and the journal beside it gets the same mode. */
+/* The store may hold passwords: mode 0600. SQLite gives its journal the same mode. */
 static int file_create(struct sqlite_db *s, struct fw_err *err)
 {
 	int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -58,8 +56,8 @@ static int file_create(struct sqlite_db *s, struct fw_err *err)
 }
 
 /*
- * SQLite's own words for these are vague, so look first. No open() of a file that is there: closing
- * it would end this process's locks on it.
+ * Check the path first, because SQLite's error texts are vague. Never open() an existing file here:
+ * close() would drop this process's POSIX locks on it.
  */
 static int file_check(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
 {
@@ -82,8 +80,8 @@ static int file_check(struct sqlite_db *s, const struct fw_store_config *cfg, st
 }
 
 /*
- * Somebody else writes: look again in 1 to 5 ms, each waiter at a time of its own. (SQLite's own
- * handler sleeps longer and longer, and the one that has waited longest comes last.)
+ * Another connection writes: try again in 1 to 5 ms, at random. (SQLite's own handler sleeps longer
+ * and longer, so the connection that has waited longest would come last.)
  */
 static int busy(void *ctx, int n)
 {
@@ -106,8 +104,8 @@ static int is_wal(void *ctx, int n, char **value, char **name)
 }
 
 /*
- * The change to WAL needs the file alone for a moment and does not wait by itself: try again until
- * the time is up.
+ * The switch to WAL needs the file exclusively for a moment and does not call the busy handler: try
+ * again until busy_timeout_ms.
  */
 static int wal_on(struct sqlite_db *s, struct fw_err *err)
 {
@@ -153,7 +151,7 @@ static int settings(struct sqlite_db *s, const struct fw_store_config *cfg, stru
 	return rc ? rc : s->sql.dialect->script(&s->sql, sql, err);
 }
 
-/* *version, 0 for an empty file; or the reason why it is none of ours. */
+/* Read the version of the schema, 0 for an empty file. FW_EINVAL: a database of another program. */
 static int look(struct sql *s, int64_t *version, struct fw_err *err)
 {
 	int64_t tables, ours = 0;
