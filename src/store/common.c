@@ -84,7 +84,7 @@ struct fw_str fw_store_url_rest(const char *url)
 int fw_store_server_known(const char *store, const char *version, struct fw_err *err)
 {
 	static const struct { const char *sign, *name, *why; } LIKE[] = {
-		{"TiDB", "TiDB", "it reads SKIP LOCKED and locks nothing"},
+		{"TiDB", "TiDB", "SKIP LOCKED does not lock there"},
 		{"Vitess", "Vitess", "over several shards a claim is not one transaction"},
 		{"CockroachDB", "CockroachDB", "its locks and notifications are not PostgreSQL's"},
 		{"-YB-", "YugabyteDB", "its locks and notifications are not PostgreSQL's"},
@@ -94,7 +94,7 @@ int fw_store_server_known(const char *store, const char *version, struct fw_err 
 	for (size_t i = 0; i < FW_N(LIKE); i++) {
 		if (strstr(version, LIKE[i].sign))
 			return fw_err_set(err, FW_EINVAL, "%s: the server is %s (%.80s): %s, so feeds could be"
-				" claimed twice; use PostgreSQL, MariaDB or MySQL itself", store, LIKE[i].name, version, LIKE[i].why);
+				" claimed twice (use PostgreSQL, MariaDB or MySQL)", store, LIKE[i].name, version, LIKE[i].why);
 	}
 	return 0;
 }

@@ -25,7 +25,7 @@ static int decode(struct fw_arena *a, struct fw_str in, const char *part, struct
 		hi = i + 2 < in.len ? fw_hexval(in.p[i + 1]) : -1;
 		lo = i + 2 < in.len ? fw_hexval(in.p[i + 2]) : -1;
 		if (hi < 0 || lo < 0 || hi + lo == 0)
-			return fw_err_set(err, FW_EINVAL, "store URL: in its %s, a percent sign that no two hexadecimal digits follow: write %%25",
+			return fw_err_set(err, FW_EINVAL, "store URL: %s: invalid percent escape (for a percent sign, write %%25)",
 				part);
 		*to++ = (char)(hi * 16 + lo);
 		i += 2;
@@ -51,7 +51,7 @@ static int options_split(struct fw_arena *a, struct fw_str query, struct fw_dsn 
 		rc = decode(a, name, "options", &name, err);
 		rc = rc ? rc : decode(a, value, "options", &value, err);
 		if (!rc && fw_dsn_option(d, name.p).p)
-			return fw_err_set(err, FW_EINVAL, "store URL: option \"%s\" is there twice", name.p);
+			return fw_err_set(err, FW_EINVAL, "store URL: option \"%s\" is repeated", name.p);
 		d->option[d->option_n].name = name;
 		d->option[d->option_n++].value = value;
 	}
@@ -70,7 +70,7 @@ int fw_dsn_split(struct fw_arena *a, const char *url, struct fw_dsn *d, struct f
 	user = u.userinfo.p ? fw_str_split(u.userinfo, ':', &password) : FW_STR_NONE;
 	if (u.port.len && (!fw_str_int(u.port, &port) || port < 1 || port > 65535))
 		return fw_err_set(err, FW_EINVAL, /* not shown: it may be part of a password */
-			"store URL: its port is none: 1 to 65535 (in a password, / ? # and @ are written %%2F %%3F %%23 and %%40)");
+			"store URL: invalid port: 1 to 65535 (in a password, write / ? # @ as %%2F %%3F %%23 %%40)");
 	d->port = (int)port;
 	rc = decode(a, u.scheme, "scheme", &d->scheme, err);
 	rc = rc ? rc : decode(a, user, "user name", &d->user, err);
@@ -104,7 +104,7 @@ int fw_dsn_only(const struct fw_dsn *d, const char *const *known, struct fw_err 
 		while (*k && !fw_str_eq(d->option[i].name, fw_str(*k)))
 			k++;
 		if (!*k)
-			return fw_err_set(err, FW_EINVAL, "store URL: unknown option \"%.*s\": there are %s",
+			return fw_err_set(err, FW_EINVAL, "store URL: unknown option \"%.*s\": known are %s",
 				FW_STR_ARG(d->option[i].name), list);
 	}
 	return 0;
@@ -118,7 +118,7 @@ int fw_dsn_number(const struct fw_dsn *d, const char *name, int64_t min, int64_t
 	*out = fallback;
 	if (!value.p || (fw_str_int(value, out) && *out >= min && *out <= max))
 		return 0;
-	return fw_err_set(err, FW_EINVAL, "store URL: %s=%.*s: a number from %lld to %lld is wanted", name, FW_STR_ARG(value),
+	return fw_err_set(err, FW_EINVAL, "store URL: %s=%.*s: not a number from %lld to %lld", name, FW_STR_ARG(value),
 		(long long)min, (long long)max);
 }
 

@@ -47,7 +47,7 @@ int fw_store_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, 
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!has_host(feed[i].url))
-			return fw_err_set(err, FW_EINVAL, "\"%.*s\": not a feed address: it names no host",
+			return fw_err_set(err, FW_EINVAL, "\"%.*s\": not a feed address: the URL has no host",
 				FW_STR_ARG(fw_str_sub(feed[i].url, 0, 200)));
 	}
 	return n ? subscribe(fw_store_driver(st), feed, n, STORE_ERR(err)) : 0;
@@ -63,7 +63,7 @@ int fw_store_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, s
 	struct store *to = fw_store_driver(st);
 
 	if (from_id == into_id)
-		return store_refused(to, "feed_merge: a feed is one with itself already", err);
+		return store_refused(to, "feed_merge: a feed cannot be merged into itself", err);
 	return to->is->feed_drop(to, from_id, into_id, STORE_ERR(err));
 }
 
@@ -175,9 +175,9 @@ int fw_store_push(struct fw_store *st, struct fw_outcome *outcome, size_t n, str
 	for (size_t i = 0; i < n; i++) {
 		outcome[i].rc = 0;
 		if (outcome[i].visit.kind != FW_VISIT_PUSHED && n > 1)
-			return store_refused(to, "push: a feed's first visit comes by itself", err);
+			return store_refused(to, "push: a first visit must be the only outcome", err);
 		if (outcome[i].visit.kind == FW_VISIT_PUSHED && outcome[i].groups & ~(unsigned)FW_GROUP_META)
-			return store_refused(to, "push: it writes no group but META", err);
+			return store_refused(to, "push: groups other than META are not allowed", err);
 	}
 	return n ? to->is->commit(to, &(struct store_commit){.outcome = outcome, .n = n}, STORE_ERR(err)) : 0;
 }
@@ -187,7 +187,7 @@ int fw_store_reap(struct fw_store *st, const char *worker, int64_t crashed_feed_
 	struct store *to = fw_store_driver(st);
 
 	if (!worker || !*worker)
-		return store_refused(to, "reap: the worker needs a name", err);
+		return store_refused(to, "reap: the worker's name is missing", err);
 	return to->is->give(
 		to, &(struct store_give){.worker = worker, .crashed_feed_id = crashed_feed_id}, STORE_ERR(err));
 }
@@ -200,7 +200,7 @@ int fw_store_entry_list(
 	struct store *to = fw_store_driver(st);
 
 	if (q->oldest_first && q->behind_id)
-		return store_refused(to, "entry_list: 'behind' is for newest first; oldest first has after_id", err);
+		return store_refused(to, "entry_list: behind_id needs newest first; with oldest_first use after_id", err);
 	if (q->unindexed_n)
 		*q->unindexed_n = 0;
 	return to->is->entry_list(to, q, cb, ctx, STORE_ERR(err));
@@ -213,7 +213,7 @@ int fw_store_visit_list(
 
 	if (q->oldest_first ? q->feed_id != 0 : q->after_id != 0)
 		return store_refused(
-			to, "visit_list: oldest first is for all feeds, and a cursor for oldest first", err);
+			to, "visit_list: oldest_first needs feed_id 0, and after_id needs oldest_first", err);
 	return to->is->visit_list(to, q, cb, ctx, STORE_ERR(err));
 }
 
@@ -228,15 +228,15 @@ static const char *load_wrong(const struct fw_load *rows)
 {
 	for (size_t i = 0; i < rows->feed_n; i++) {
 		if (rows->feed[i].id <= 0 || !has_host(rows->feed[i].url))
-			return "load: a feed has no number above 0, or its URL no host";
+			return "load: a feed's id is not above 0, or its URL has no host";
 	}
 	for (size_t i = 0; i < rows->entry_n; i++) {
 		if (rows->entry[i].id <= 0)
-			return "load: an entry has no number above 0";
+			return "load: an entry's id is not above 0";
 	}
 	for (size_t i = 0; i < rows->visit_n; i++) {
 		if (rows->visit[i].id <= (i ? rows->visit[i - 1].id : 0))
-			return "load: visits come in order of their numbers, which are above 0";
+			return "load: visits must come in order of their ids, which are above 0";
 	}
 	return NULL;
 }

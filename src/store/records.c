@@ -36,17 +36,17 @@ static bool is_kind(struct fw_str s)
 static const char *name_wrong(struct fw_str kind, struct fw_str key)
 {
 	if (!is_kind(kind))
-		return "record: a kind is 1 to 32 letters a-z, digits or _";
-	return !key.len || key.len > FW_RECORD_KEY_MAX ? "record: a key has 1 to 255 bytes" : NULL;
+		return "record: invalid kind: 1 to 32 characters a-z, 0-9 or _";
+	return !key.len || key.len > FW_RECORD_KEY_MAX ? "record: invalid key: 1 to 255 bytes" : NULL;
 }
 
 /* What is wrong with this record; NULL: nothing. */
 static const char *record_wrong(const struct fw_record *r)
 {
 	if (r->value.len > FW_RECORD_VALUE_MAX)
-		return "record: a value has at most 65,535 bytes";
+		return "record: value too long: at most 65,535 bytes";
 	if (r->until_ms != FW_NO_DATE && r->until_ms <= r->at_ms)
-		return "record: it has run out before it is put";
+		return "record: until_ms is not after at_ms";
 	return name_wrong(r->kind, r->key);
 }
 
@@ -169,7 +169,7 @@ int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t
 	int rc;
 
 	if (kind <= FW_CONTROL_NONE || kind > FW_CONTROL_RELOAD)
-		return store_refused(to, "control_put: no such message", err);
+		return store_refused(to, "control_put: unknown kind of message", err);
 	err = STORE_ERR(err);
 	rc = now_ms ? 0 : to->is->clock(to, &r.at_ms, err);
 	(void)fw_snprintf(value, sizeof(value), "%d", (int)kind);
@@ -238,7 +238,7 @@ int fw_store_beat_put(struct fw_store *st, const struct fw_beat *b, int64_t now_
 	int rc;
 
 	if (!r.key.len || r.key.len > FW_RECORD_KEY_MAX)
-		return store_refused(to, "beat_put: a worker's name has 1 to 255 bytes", err);
+		return store_refused(to, "beat_put: invalid worker name: 1 to 255 bytes", err);
 	fw_buf_addf(&text, "%lld %lld %lld %lld %lld %lld %lld %lld", (long long)b->pid, (long long)b->started_ms,
 		(long long)b->run_id, (long long)b->visits, (long long)b->new_entries, (long long)b->failures,
 		(long long)b->in_flight, (long long)b->slots);

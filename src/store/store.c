@@ -158,7 +158,7 @@ int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, stru
 	*out = NULL;
 	err = STORE_ERR(err);
 	if (!c.url || !*c.url)
-		return FW_ERR(err, FW_EINVAL, "no store given: write for example sqlite:/path/feeds.db");
+		return FW_ERR(err, FW_EINVAL, "no store given (for example, sqlite:/path/feeds.db)");
 	if (c.busy_timeout_ms <= 0)
 		c.busy_timeout_ms = FW_STORE_BUSY_MS;
 	if (fw_store_is_file(c.url)) {

@@ -15,35 +15,35 @@ static const struct sql_check CHECK[] = {
 		"SELECT f.id, 0 FROM feeds f WHERE " ABSENT("schedule s", "s.place = f.place")},
 	{"schedule", "schedule: no feed at place %lld", "SELECT s.place, 0 FROM schedule s WHERE "
 		ABSENT("feeds f", "f.id = s.place & 9007199254740991 AND f.place = s.place")},
-	{"schedule", "feed %lld: it lies in shard %lld, not in its host's", "SELECT s.place & 9007199254740991,"
+	{"schedule", "feed %lld: in shard %lld, which is not the shard of its host", "SELECT s.place & 9007199254740991,"
 		" s.place >> 53 FROM schedule s WHERE s.place >> 53 <> (s.host_id & 1023)"},
-	{"schedule", "host %lld: in shard %lld", "SELECT host_id, shard FROM hosts WHERE shard <> (host_id & 1023)"},
+	{"schedule", "host %lld: in shard %lld, which is not its shard", "SELECT host_id, shard FROM hosts WHERE shard <> (host_id & 1023)"},
 	{"schedule", "shard %lld: worker %lld has no lease", "SELECT s.shard, s.worker FROM shards s"
 		" WHERE s.worker IS NOT NULL AND " ABSENT("workers w", "w.id = s.worker")},
 	{"schedule", "shards: %lld of 1024", "SELECT count(*), 0 FROM shards HAVING count(*) <> 1024"},
-	{"entries", "entry %lld: no feed %lld",
+	{"entries", "entry %lld: feed %lld does not exist",
 		"SELECT e.id, e.feed_id FROM entries e WHERE " ABSENT("feeds f", "f.id = e.feed_id")},
-	{"entries", "entry %lld of feed %lld: its key is not known", "SELECT e.id, e.feed_id FROM entries e WHERE "
+	{"entries", "entry %lld of feed %lld: no row in entry_keys", "SELECT e.id, e.feed_id FROM entries e WHERE "
 		ABSENT("entry_keys k", "k.feed_id = e.feed_id AND k.entry_key = e.entry_key AND k.entry_id = e.id")},
-	{"entries", "feed %lld: a key of entry %lld, which is not there", "SELECT k.feed_id, k.entry_id"
+	{"entries", "feed %lld: a key names entry %lld, which does not exist", "SELECT k.feed_id, k.entry_id"
 		" FROM entry_keys k WHERE k.entry_id <> 0 AND " ABSENT("entries e", "e.id = k.entry_id")},
-	{"entries", "keys: no feed %lld",
+	{"entries", "entry_keys: feed %lld does not exist",
 		"SELECT DISTINCT k.feed_id, 0 FROM entry_keys k WHERE " ABSENT("feeds f", "f.id = k.feed_id")},
-	{"visits", "feed %lld: its last visit, %lld, is another feed's", "SELECT f.id, v.id FROM feeds f JOIN"
+	{"visits", "feed %lld: its last visit, %lld, belongs to another feed", "SELECT f.id, v.id FROM feeds f JOIN"
 		" schedule s ON s.place = f.place JOIN visits v ON v.id = s.last_visit_id WHERE v.feed_id <> f.id"},
-	{"visits", "visit %lld names %lld as the one before it, which is another feed's",
+	{"visits", "visit %lld: the previous visit, %lld, belongs to another feed",
 		"SELECT v.id, p.id FROM visits v JOIN visits p ON p.id = v.previous_id WHERE v.feed_id <> p.feed_id"},
 	{"numbers", "tally: counts %lld entries, there are %lld",
 		PAIR("(SELECT {sum entry_n} FROM tally)", "(SELECT count(*) FROM entries)", "<>")},
 	{"numbers", "tally: counts %lld visits, there are %lld",
 		PAIR("(SELECT {sum visit_n} FROM tally)", "(SELECT count(*) FROM visits)", "<>")},
-	{"numbers", "numbers: entry_id is %lld, and entry %lld is there",
+	{"numbers", "numbers: entry_id is %lld, but entry %lld exists",
 		PAIR(NUMBER("entry_id"), "(SELECT max(id) FROM entries)", "<")},
-	{"numbers", "numbers: feed_id is %lld, and feed %lld is there",
+	{"numbers", "numbers: feed_id is %lld, but feed %lld exists",
 		PAIR(NUMBER("feed_id"), "(SELECT max(id) FROM feeds)", "<")},
-	{"numbers", "numbers: lease_id is %lld, and lease %lld is there",
+	{"numbers", "numbers: lease_id is %lld, but lease %lld exists",
 		PAIR(NUMBER("lease_id"), "(SELECT max(id) FROM workers)", "<")},
-	{"search", "search index: it is said to hold entry %lld, the last is %lld",
+	{"search", "search index: indexed up to entry %lld, but the last entry is %lld",
 		PAIR(NUMBER("indexed_entry_id"), NUMBER("entry_id"), ">")},
 };
 
@@ -85,7 +85,7 @@ static int host_row(void *ctx, const struct sql_row *row)
 	const struct fw_feed feed = {.id = sql_int(row, 0), .url = sql_str(row, 2), .host_key = sql_str(row, 3)};
 
 	if (sql_int(row, 1) != store_feed_host_id(&feed))
-		finding(ctx, "feed %lld: it is not of host %lld", feed.id, sql_int(row, 1));
+		finding(ctx, "feed %lld: host_id %lld is not the id of its host", feed.id, sql_int(row, 1));
 	return 0;
 }
 

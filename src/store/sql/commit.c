@@ -54,7 +54,7 @@ static int fence(struct work *w, int64_t lease_id, struct fw_err *err)
 	}
 	return rc || w->now_ms ?
 		rc :
-		fw_err_set(err, FW_ESTALE, "%s: this worker's lease is over: others have its feeds", w->s->name);
+		fw_err_set(err, FW_ESTALE, "%s: the lease is over: other workers own its shards (the worker joins anew)", w->s->name);
 }
 
 static int place_row(void *ctx, const struct sql_row *row)
@@ -130,7 +130,7 @@ static int look(struct work *w, struct fw_err *err)
 		if (!v->there && w->push && v->place >= 0) {
 			w->s->race = SQL_RACE_LOCKS;
 			return fw_err_set(err, FW_EAGAIN,
-				"%s: feed %lld goes from one host to another just now: try again", w->s->name,
+				"%s: feed %lld is moving to another host: try again", w->s->name,
 				(long long)v->o.feed_id);
 		}
 		if (v->there && w->push)

@@ -331,7 +331,7 @@ int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, st
 		if (!lock)
 			return rc;
 	}
-	return rc ? rc : fw_err_set(err, FW_EAGAIN, "%s: feed %lld goes from one host to another just now: try again",
+	return rc ? rc : fw_err_set(err, FW_EAGAIN, "%s: feed %lld is moving to another host: try again",
 		s->name, (long long)feed_id);
 }
 
@@ -422,7 +422,7 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 {
 	struct sql *s = sql_of(st);
 
-	return feed_id == into_id ? fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two",
+	return feed_id == into_id ? fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two feeds",
 					    s->name, (long long)feed_id)
 				  : sql_transaction(s, drop, &(struct dropping){feed_id, into_id}, err);
 }

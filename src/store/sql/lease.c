@@ -13,7 +13,7 @@
 
 static int lost(struct sql *s, struct fw_err *err)
 {
-	return fw_err_set(err, FW_ESTALE, "%s: this worker's lease is over: others have its feeds", s->name);
+	return fw_err_set(err, FW_ESTALE, "%s: the lease is over: other workers own its shards (the worker joins anew)", s->name);
 }
 
 /* End a lease and free its shards. Requests may have been sent to their hosts until now. */

@@ -73,7 +73,7 @@ static int look(struct work *w, struct fw_err *err)
 static int refused(const struct work *w, const struct item *i, int64_t there, struct fw_err *err)
 {
 	return fw_err_set(err, FW_EINVAL,
-		"%s: feed %lld (%.*s) is not the feed %lld that is here: copy into an empty store", w->s->name,
+		"%s: feed %lld (%.*s) conflicts with feed %lld of this store: copy into an empty store", w->s->name,
 		(long long)i->id, FW_STR_ARG(fw_str_sub(i->feed->url, 0, 100)), (long long)there);
 }
 
@@ -210,7 +210,7 @@ static int items_make(struct work *w, struct fw_err *err)
 
 		*i = (struct item){.feed = f, .hash = fw_hash128(f->url.p, f->url.len), .id = f->id};
 		if (f->id < 0 || f->id >> SQL_PLACE_BITS || (!f->id && !w->l->made))
-			rc = fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): no number that a feed can have",
+			rc = fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): invalid feed number",
 				w->s->name, (long long)f->id, FW_STR_ARG(fw_str_sub(f->url, 0, 100)));
 	}
 	for (size_t k = 0; !rc && k < 2 * w->n; k++) { /* first those with ids */

@@ -50,7 +50,7 @@ int sql_tables(struct sql *s, bool create, const struct sql_tables *t, struct fw
 		return rc;
 	if (!create)
 		return fw_err_set(err, FW_ENOTFOUND,
-			"%s: empty, no feeds were ever stored here: begin with `feedwheel add URL`", s->name);
+			"%s: the store is empty (to start, run `feedwheel add URL`)", s->name);
 	rc = t->lock(s, err);
 	if (rc)
 		return rc;

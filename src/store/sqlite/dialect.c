@@ -23,19 +23,19 @@ struct sqlite_row {
 int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err)
 {
 	static const struct { int code, rc; const char *what, *remedy; } KNOWN[] = {
-		{SQLITE_FULL, FW_EIO, "no space left", "free some on its disk and run again; nothing stored is lost"},
+		{SQLITE_FULL, FW_EIO, "no space left", "free some on its disk and run again; stored data is intact"},
 		{SQLITE_CORRUPT, FW_EIO, "the file is damaged",
-			"restore a backup, or take what `sqlite3 FILE .recover` finds"},
+			"restore a backup, or try `sqlite3 FILE .recover`"},
 		{SQLITE_NOTADB, FW_EINVAL, "not an SQLite database", "name another file"},
-		{SQLITE_READONLY, FW_EIO, "may not be written", "check the permissions of the file and its folder"},
+		{SQLITE_READONLY, FW_EIO, "is not writable", "check the permissions of the file and its folder"},
 		{SQLITE_CANTOPEN, FW_EIO, "cannot be opened", "check the path and the permissions"},
 		{SQLITE_PERM, FW_EIO, "cannot be opened", "check the path and the permissions"},
 		{SQLITE_AUTH, FW_EIO, "cannot be opened", "check the path and the permissions"},
 		{SQLITE_NOMEM, FW_ENOMEM, "out of memory", "try again"},
-		{SQLITE_IOERR, FW_EIO, "the disk failed", "check the disk, its quota and `ulimit -f`"},
-		{SQLITE_CONSTRAINT, FW_EINVAL, "refused", "look for triggers and constraints that were added"},
-		{SQLITE_TOOBIG, FW_EINVAL, "refused", "it is larger than SQLite takes"},
-		{SQLITE_MISUSE, FW_EINVAL, "called again from a callback of its own", "a fault of this program"},
+		{SQLITE_IOERR, FW_EIO, "disk I/O failed", "check the disk, its quota and `ulimit -f`"},
+		{SQLITE_CONSTRAINT, FW_EINVAL, "row refused", "look for triggers and constraints that were added"},
+		{SQLITE_TOOBIG, FW_EINVAL, "row refused", "larger than SQLite's limit"},
+		{SQLITE_MISUSE, FW_EINVAL, "the store was called from its own callback", "a bug of this program"},
 	};
 	int code = sqlite3_extended_errcode(s->db), class = code & 0xff, sys = sqlite3_system_errno(s->db);
 	const char *msg = sqlite3_errmsg(s->db);
@@ -59,7 +59,7 @@ static int script(struct sql *sql, const char *text, struct fw_err *err)
 {
 	struct sqlite_db *s = sqlite_db(sql);
 
-	return sqlite3_exec(s->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_failed(s, "setting it up", err);
+	return sqlite3_exec(s->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_failed(s, "running a script", err);
 }
 
 static int begin(struct sql *sql, struct fw_err *err)
@@ -163,7 +163,7 @@ static int run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_value *v, 
 	 * fails if the statement still runs for an outer caller: an error is better than wrong rows
 	 */
 	if (bind(q, v, n) != SQLITE_OK)
-		return sqlite_failed(s, "passing values", err);
+		return sqlite_failed(s, "binding values", err);
 	while (!rc && (step = sqlite3_step(q)) == SQLITE_ROW)
 		rc = fn ? fn(ctx, &row.row) : 0;
 	if (!rc && step != SQLITE_DONE)

@@ -68,9 +68,9 @@ static void disk_inspect(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx
 	if (statvfs(s->path, &v))
 		return;
 	mib = (int64_t)((uint64_t)v.f_bavail * v.f_frsize >> 20);
-	(void)fw_snprintf(text, sizeof(text), "%lld MiB are left", (long long)mib);
+	(void)fw_snprintf(text, sizeof(text), "%lld MiB free", (long long)mib);
 	cb(ctx, "disk", mib < DISK_FULL_MIB ? 2 : mib < DISK_LOW_MIB ? 1 : 0, text,
-		mib < DISK_LOW_MIB ? "free some: what is fetched and pushed waits when it is full" : "");
+		mib < DISK_LOW_MIB ? "free some: when the disk is full, fetched and pushed entries wait" : "");
 }
 
 /* The store holds passwords of feeds and secrets of hubs. Skipped if the mode cannot be read. */
@@ -82,9 +82,9 @@ static void mode_inspect(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx
 	if (stat(s->path, &sb) || !(sb.st_mode & 077))
 		return;
 	(void)fw_snprintf(text, sizeof(text),
-		"others may open the file (mode %04o), and passwords and secrets lie in it",
+		"other users can open the file (mode %04o), which holds passwords and secrets",
 		(unsigned)sb.st_mode & 07777);
-	cb(ctx, "permissions", 1, text, "chmod 600 it, and the files with -wal and -shm beside it");
+	cb(ctx, "permissions", 1, text, "chmod 600 the file and those with -wal and -shm beside it");
 }
 
 static int mode_row(void *ctx, const struct sql_row *row)
@@ -107,19 +107,19 @@ static int inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_
 		text, sizeof(text), "SQLite %s, pages of %lld bytes", sqlite3_libversion(), (long long)page_bytes);
 	cb(ctx, "engine", 0, text, "");
 	if (s->memory) {
-		cb(ctx, "durability", 1, "it is in memory only, and gone when this process ends",
-			"name a file to keep it: sqlite:/path/feeds.db");
+		cb(ctx, "durability", 1, "in memory only: lost when this process ends",
+			"use a file: sqlite:/path/feeds.db");
 		return 0;
 	}
 	if (!wal)
-		cb(ctx, "durability", 1, "its journal is not a WAL, so readers and writers wait for each other",
-			"'feedwheel run' switches it back");
+		cb(ctx, "durability", 1, "the journal is not a write-ahead log: readers and writers wait for each other",
+			"'feedwheel run' switches it to WAL");
 	else if (s->sql.relaxed)
 		cb(ctx, "durability", 1,
-			"relaxed: a power cut may take the visits of the last seconds, a crash takes none",
-			"relaxed = no, unless that is meant");
+			"relaxed: a power failure may lose the visits of the last seconds; a crash loses none",
+			"set relaxed = no, unless this is intended");
 	else
-		cb(ctx, "durability", 0, "a visit that is stored is on the disk", "");
+		cb(ctx, "durability", 0, "a stored visit is on the disk", "");
 	disk_inspect(s, cb, ctx);
 	mode_inspect(s, cb, ctx);
 	return 0;

@@ -49,7 +49,7 @@ static int file_create(struct sqlite_db *s, struct fw_err *err)
 		return 0;
 	if (fd < 0)
 		return fw_err_set(err, FW_EIO,
-			"%s: cannot be made: %s: check the path and the permissions of its folder", s->path,
+			"%s: cannot be created: %s: check the path and the permissions of its folder", s->path,
 			strerror(errno));
 	close(fd);
 	return 0;
@@ -65,12 +65,12 @@ static int file_check(struct sqlite_db *s, const struct fw_store_config *cfg, st
 
 	if (!*s->path || strcmp(s->path, ":memory:") == 0)
 		return fw_err_set(
-			err, FW_EINVAL, "store \"%s\": no file: write for example sqlite:/path/feeds.db", cfg->url);
+			err, FW_EINVAL, "store \"%s\": no file given (for example, sqlite:/path/feeds.db)", cfg->url);
 	if (stat(s->path, &sb) != 0) {
 		if (errno == ENOENT && (cfg->flags & FW_STORE_CREATE) && !s->sql.read_only)
 			return file_create(s, err);
 		return fw_err_set(err, errno == ENOENT ? FW_ENOTFOUND : FW_EIO, "%s: %s: %s", s->path, strerror(errno),
-			errno == ENOENT ? "begin with `feedwheel add URL`, or name another file" : "check the path");
+			errno == ENOENT ? "run `feedwheel add URL` first, or name another file" : "check the path");
 	}
 	if (!S_ISREG(sb.st_mode))
 		return fw_err_set(err, FW_EINVAL, "%s: not a regular file: name another one", s->path);
@@ -123,7 +123,7 @@ static int wal_on(struct sqlite_db *s, struct fw_err *err)
 		return sqlite_failed(s, "opening", err);
 	return on ? 0 :
 		    fw_err_set(err, FW_EIO,
-			    "%s: its file system cannot share memory between processes: use a local disk", s->path);
+			    "%s: the file system does not support memory shared between processes: use a local disk", s->path);
 }
 
 static int settings(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
@@ -213,7 +213,7 @@ static int sqlite_open(const struct fw_store_config *cfg, struct store **out, st
 static int memory_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
 	if (fw_store_url_rest(cfg->url).len)
-		return fw_err_set(err, FW_EINVAL, "store \"%.200s\": nothing may follow memory:", cfg->url);
+		return fw_err_set(err, FW_EINVAL, "store \"%.200s\": nothing may follow \"memory:\"", cfg->url);
 	return open_as(&store_memory, cfg, true, out, err);
 }
 

@@ -68,14 +68,14 @@ END_TEST
 START_TEST(refused) /* by name of the place, and without the password */
 {
 	static const struct { const char *url, *words; } bad[] = {
-		{"redis://h:0/", "its port is none"},
-		{"redis://h:66000/", "its port is none"},
+		{"redis://h:0/", "invalid port"},
+		{"redis://h:66000/", "invalid port"},
 		{"redis://u:pa%zzss@h/", "password"},
 		{"redis://u:pass@h/%00", "path"},
 		{"redis://h/%4", "path"},
 		{"redis://h/?a", "\"a\": write name=value"},
 		{"redis://h/?=b", "name=value"},
-		{"redis://h/?a=1&a=2", "\"a\" is there twice"},
+		{"redis://h/?a=1&a=2", "\"a\" is repeated"},
 	};
 
 	for (size_t i = 0; i < FW_N(bad); i++) {
@@ -112,10 +112,10 @@ START_TEST(options_checked)
 	ck_assert_int_eq(fw_dsn_number(&d, "timeout", 1, 64, 5, &n, &err), 0);
 	ck_assert_int_eq(n, 5);
 	ck_assert_int_eq(fw_dsn_number(&d, "shards", 1, 8, 1, &n, &err), FW_EINVAL);
-	ck_assert_str_eq(err.text, "store URL: shards=16: a number from 1 to 8 is wanted");
+	ck_assert_str_eq(err.text, "store URL: shards=16: not a number from 1 to 8");
 	ck_assert_int_eq(fw_dsn_split(&A, "redis://h/?shard=16", &d, &err), 0);
 	ck_assert_int_eq(fw_dsn_only(&d, known, &err), FW_EINVAL);
-	ck_assert_str_eq(err.text, "store URL: unknown option \"shard\": there are timeout, shards");
+	ck_assert_str_eq(err.text, "store URL: unknown option \"shard\": known are timeout, shards");
 }
 END_TEST
 
