@@ -287,7 +287,7 @@ struct fw_record {
 	int64_t until_ms;            /* expiry: prune may remove it from then on; FW_NO_DATE: never */
 };
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 enum {
 	FW_STORE_CREATE = 1,   /* create the store if it does not exist */

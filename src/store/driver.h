@@ -6,19 +6,19 @@
  * The schedule
  *
  *   - A feed belongs to the shard of its host, one of STORE_SHARDS. A worker leases shards through
- *     one lease row, which it keeps alive with beats. Only the owner of a shard fetches its feeds.
- *     So a claim is a read, the rate limits of hosts live in the owner's memory (sched/hosts.h),
- *     and one row fences every commit.
+ *     one lease row, which it keeps alive with heartbeats. Only the owner of a shard fetches its
+ *     feeds. So a claim is a read, the rate limits of hosts live in the owner's memory
+ *     (sched/hosts.h), and one row fences every commit.
  *   - A lease id is never reused. While its row exists, no other lease owns its shards and its
  *     commits are accepted. Once the row is gone, each commit returns FW_ESTALE and writes nothing;
- *     the worker then joins anew. Each beat reaps expired rows, unless the caller's own lease had
- *     expired: then the store itself was unreachable, and the others deserve the same chance.
+ *     the worker then joins anew. Each heartbeat reaps expired rows, unless the caller's own lease
+ *     had expired: then the store itself was unreachable, and the others deserve the same chance.
  *   - A worker starts no request after safe_until_mono_ms of its own monotonic clock.
  *   - A commit writes the due time only if the feed's due time is still was_due_ms, and the status
  *     only if it is still active. A change by the user (feed_set, fetch-now) wins.
  *   - A change of the schedule from outside (load, feed_set, feed_drop, a feed that moved to
  *     another host) raises the shard's version in the same transaction. The owner sees the new
- *     version at its next beat and reads the shard again.
+ *     version at its next heartbeat and reads the shard again.
  *   - Pushed entries need no lease. A commit without a lease stores entries and the visit; of the
  *     schedule it writes last_new_ms only. The first visit of a feed needs no lease either.
  *
@@ -73,7 +73,7 @@ int64_t store_feed_host_id(const struct fw_feed *feed);
 /* A shard that this worker owns. */
 struct store_shard {
 	int shard;
-	int64_t version;          /* differs from the last beat: the schedule changed, read the shard again */
+	int64_t version;          /* differs from the last heartbeat: the schedule changed, read the shard again */
 	/*
 	 * The previous owner ended without handing over its hosts, and may have sent requests to
 	 * them until this time; 0: it handed them over
@@ -83,7 +83,7 @@ struct store_shard {
 
 struct store_lease {
 	int64_t id;               /* in, out; 0: none yet, join */
-	int64_t lease_ms;         /* in: how long the lease lasts after a beat */
+	int64_t lease_ms;         /* in: how long the lease lasts after a heartbeat */
 	bool idle;                /* in: nothing owned is due soon; take free shards beyond the fair share */
 	bool full;                /* in: more is due than can be started (backpressure); take no shard */
 	bool late;                /* in: this lease had expired, so others may have for the same reason; reap none */
@@ -102,8 +102,8 @@ static inline size_t store_part(const struct store_lease *l)
 	return (STORE_SHARDS + n - 1) / n;
 }
 /*
- * How many of the free_n free shards a worker takes at a beat: up to its fair share. Idle workers
- * also divide the free shards among themselves.
+ * How many of the free_n free shards a worker takes at a heartbeat: up to its fair share. Idle
+ * workers also divide the free shards among themselves.
  */
 static inline size_t store_take(const struct store_lease *l, size_t held, size_t free_n)
 {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
+
 #include "base/log.h"
 #include "base/str.h"
 #include "base/url.h"
@@ -125,6 +127,7 @@ int fw_dsn_number(const struct fw_dsn *d, const char *name, int64_t min, int64_t
 /* Append the URL from `from` to `upto`, then the stars of a password. */
 static const char *show_until(struct fw_buf *out, const char *from, const char *upto)
 {
+	assert(upto >= from);
 	fw_log_escape(out, (struct fw_str){from, (size_t)(upto - from)});
 	fw_buf_adds(out, "***");
 	return upto;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The front, part 2: feeds, the due set, pushes, entries, visits, loads. Checks arguments. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -24,6 +25,7 @@ static int subscribe(struct store *to, struct fw_feed_new *feed, size_t n, struc
 	struct store_load l = {.rows = {.feed = f, .feed_n = n}, .made = made};
 	int rc = f && made ? 0 : fw_no_memory(err);
 
+	assert(n > 0); /* a driver never gets an empty batch */
 	for (size_t i = 0; !rc && i < n; i++)
 		f[i] = (struct fw_feed){.url = feed[i].url,
 			.user_title = feed[i].user_title,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The field tables: columns of the stored structs. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/str.h"
@@ -64,6 +65,7 @@ int64_t fw_field_int(const struct fw_field *f, const void *of)
 	int64_t wide;
 	uint32_t bits;
 
+	assert(!fw_field_is_text(f));
 	if (f->type == FW_FIELD_INT || f->type == FW_FIELD_DATE) {
 		memcpy(&wide, at, sizeof(wide));
 		return wide;
@@ -77,6 +79,7 @@ void fw_field_int_set(const struct fw_field *f, void *of, int64_t value)
 	char *at = (char *)of + f->offset;
 	uint32_t bits = (uint32_t)value;
 
+	assert(!fw_field_is_text(f));
 	if (f->type == FW_FIELD_INT || f->type == FW_FIELD_DATE)
 		memcpy(at, &value, sizeof(value));
 	else
@@ -87,11 +90,13 @@ struct fw_str fw_field_str(const struct fw_field *f, const void *of)
 {
 	struct fw_str s;
 
+	assert(fw_field_is_text(f));
 	memcpy(&s, (const char *)of + f->offset, sizeof(s));
 	return s;
 }
 
 void fw_field_str_set(const struct fw_field *f, void *of, struct fw_str value)
 {
+	assert(fw_field_is_text(f));
 	memcpy((char *)of + f->offset, &value, sizeof(value));
 }

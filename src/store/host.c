@@ -7,6 +7,8 @@
  * count as one host. The public suffix list would not do: it separates customers (blogspot.com is
  * on it), and one domain of a shop often has many servers.
  */
+#include <assert.h>
+
 #include "base/hash.h"
 #include "base/url.h"
 #include "store/driver.h"
@@ -27,6 +29,7 @@ static struct fw_str last_labels(struct fw_str host, int n)
 {
 	size_t at = host.len;
 
+	assert(n > 0);
 	for (; n > 0 && at > 0; n--) {
 		at--;
 		while (at > 0 && host.p[at] != '.')

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <arpa/inet.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -45,6 +46,7 @@ static void file_add(struct fw_store_reach *r, const char *path)
 
 static void port_add(struct fw_store_reach *r, int64_t port)
 {
+	assert(port > 0 && port < 65536);
 	if (r->port_n < FW_N(r->port))
 		r->port[r->port_n++] = (unsigned)port;
 	else

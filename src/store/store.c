@@ -5,6 +5,8 @@
  * or an empty batch. This file: the list of drivers, URLs, the store as a whole. Then feeds.c and
  * records.c.
  */
+#include <assert.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "store/driver.h"
@@ -167,6 +169,7 @@ int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, stru
 	}
 	rc = file.rc ? fw_no_memory(err) : open_url(&c, &st, err);
 	fw_buf_finish(&file);
+	assert(rc || (st && st->is)); /* a driver that succeeds gives a store */
 	*out = rc ? NULL : (struct fw_store *)st;
 	return rc;
 }

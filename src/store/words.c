@@ -75,6 +75,7 @@ static size_t char_add(struct fw_buf *out, struct fw_str text)
 	size_t n, mark_n;
 	int fold_n = fw_store_fold(fw_utf8_get(text.p, text.len, &n), c);
 
+	assert(text.len > 0 && fold_n <= FW_FOLD_MAX);
 	if (fold_n < 0)
 		fw_buf_addc(out, ' ');
 	if (fold_n == 1 && n == 3 && n < text.len && (unsigned char)text.p[n] >= 0xe0) {

@@ -1020,7 +1020,7 @@ def doctor(base):
     os.chmod(w.path, 0o640)
     holds(re.search(r"^note +permissions +other users can open the file .mode 0640.*\n +-> chmod 600", w.run("doctor").stdout, re.M), "secrets")
     os.chmod(w.path, 0o600)
-    holds(re.search(r"^note +durability +relaxed.*\n +-> relaxed = no", w.run("doctor", "--relaxed", "yes").stdout, re.M), "relaxed")
+    holds(re.search(r"^note +durability +relaxed.*\n +-> set relaxed = no", w.run("doctor", "--relaxed", "yes").stdout, re.M), "relaxed")
     w.run("pause", "--all")
     holds(re.search(r"^note +paused .*\n +-> 'feedwheel resume --all'", w.run("doctor").stdout, re.M), "paused")
 

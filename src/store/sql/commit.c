@@ -4,11 +4,12 @@
  *
  * The fence is a lock on the lease's row, not a change of it. If another program keeps a
  * transaction open, versions of a row that every commit changes would pile up, and each commit
- * would read them all. Only the beat changes the row.
+ * would read them all. Only the heartbeat changes the row.
  *
  * Lock order: the lease, schedule and feeds by place, entries, hosts, the counter of entry ids,
  * shards. Every other writer of these rows uses the same order.
  */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "store/sql/core.h"
@@ -25,7 +26,7 @@ struct work {
 	bool changed[STORE_SHARDS];
 };
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- fence and look-up ----------------------------------------------------------------------- */
 
 static int now_row(void *ctx, const struct sql_row *row)
 {
@@ -84,6 +85,7 @@ static int places_find(struct work *w, struct fw_err *err)
  */
 static void first_visit(struct work *w, struct sql_visit *v, int64_t last_ms)
 {
+	assert(!w->c->lease_id && v->place >= 0);
 	if (last_ms && last_ms != v->o.feed->last_visit_ms) {
 		v->o.visit.kind = FW_VISIT_PUSHED;
 		v->o.groups &= FW_GROUP_META;
@@ -174,6 +176,7 @@ static int pushed_put(struct work *w, struct fw_err *err)
 		"UPDATE schedule AS t SET last_visit_id = v.last {from} WHERE t.place = v.spot", "spot:i last:i");
 	const struct sql_visit *last = NULL;
 
+	assert(w->push);
 	for (size_t i = 0; i < w->n; i++) {
 		const struct sql_visit *v = &w->v[i];
 
@@ -226,12 +229,13 @@ static int hosts_put(struct work *w, const struct store_host *host, size_t n, st
 	return sql_rows_end(&others);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- commit ---------------------------------------------------------------------------------- */
 
 static int tally_set(struct work *w, int64_t new_n, struct fw_err *err)
 {
 	int64_t visit_n = 0;
 
+	assert(new_n >= 0);
 	for (size_t i = 0; i < w->n; i++)
 		visit_n += sql_is_made(&w->v[i].o);
 	return new_n || visit_n ? sql_do(w->s, "UPDATE tally SET entry_n = ?2, visit_n = ?3 WHERE id = ?1",
@@ -294,7 +298,7 @@ static int work(struct sql *s, void *ctx, struct fw_err *err)
 	struct work *w = ctx;
 	int rc;
 
-	(void)s;
+	assert(s == w->s && w->n == w->c->n);
 	memset(w->changed, 0, sizeof(w->changed));
 	w->now_ms = 0;
 	w->push = !w->c->lease_id;

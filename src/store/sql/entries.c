@@ -12,6 +12,7 @@
  * New ids are reserved last, after all reads and updates and after the visits. The counter's row
  * then stays locked until the transaction ends, so ids appear in order.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@
 #include "store/sql/core.h"
 #include "base/banned.h"
 
-/* ---- entries under way ----------------------------------------------------------------------- */
+/* ---- items: the entries being stored --------------------------------------------------------- */
 
 struct item {
 	const struct fw_entry_row *e;
@@ -117,7 +118,7 @@ static int items_insert(struct items *all, bool as_new, struct fw_err *err)
 	return sql_rows_end(&key);
 }
 
-/* ---- storing --------------------------------------------------------------------------------- */
+/* ---- store ----------------------------------------------------------------------------------- */
 
 static bool item_changed(const struct item *i)
 {
@@ -205,6 +206,7 @@ static int items_new(struct items *all, struct fw_err *err)
 	int64_t id;
 	int rc;
 
+	assert(all->new_n >= 0 && (size_t)all->new_n <= all->n);
 	if (!all->new_n)
 		return 0;
 	rc = sql_numbers_take(all->s, "entry_id", all->new_n, &id, err);
@@ -239,6 +241,7 @@ static int outcomes_put(struct items *all, struct sql_visit *v, size_t n, struct
 				.outcome = i, .fresh = !v[i].has}, err);
 	}
 	fw_map_finish(&seen);
+	assert(all->n <= entry_n);
 	return rc ? rc : items_change(all, v, err);
 }
 
@@ -248,6 +251,7 @@ int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms
 	size_t from = 0;
 	int rc = 0;
 
+	assert(!rest->items);
 	/* outcomes of one feed are adjacent, and stored one after the other */
 	for (size_t i = 1; !rc && i <= n; i++) {
 		if (i < n && v[i].o.feed_id != v[i - 1].o.feed_id)
@@ -279,7 +283,7 @@ int sql_entries_insert(struct sql_entries *rest, int rc, struct fw_err *err)
 	return rc;
 }
 
-/* ---- copies ---------------------------------------------------------------------------------- */
+/* ---- load ------------------------------------------------------------------------------------ */
 
 static int id_row(void *ctx, const struct sql_row *row)
 {
@@ -366,7 +370,7 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 	return rc ? rc : keys_load(s, key, key_n, err);
 }
 
-/* ---- removing -------------------------------------------------------------------------------- */
+/* ---- remove ---------------------------------------------------------------------------------- */
 
 struct old {
 	int64_t id, feed_id;
@@ -501,7 +505,7 @@ int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, 
 	return rc;
 }
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /*
  * A list is read in pages: first ids and dates in order, then the rows in portions. So a sort
@@ -641,6 +645,7 @@ static int pages_show(struct listing *l, struct fw_err *err)
 	do {
 		l->page.max = FW_MIN(left, PAGE_MAX);
 		rc = page_read(l, err);
+		assert(l->page.n <= l->page.max);
 		rc = rc ? rc : page_show(l, err);
 		if (rc || !l->page.n)
 			break;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Pushed events and dead letters. Event ids rise with time, so rows are appended. */
+#include <assert.h>
+
 #include "store/sql/core.h"
 #include "base/banned.h"
 
@@ -121,6 +123,7 @@ int sql_event_list(struct store *st, const struct store_event_query *q, struct f
 	size_t left = q->limit ? q->limit : SIZE_MAX;
 	int rc;
 
+	assert(!q->event != !q->dead); /* exactly one */
 	do {
 		l.seen = 0;
 		rc = sql_ask(sql_of(st), q->event ? "SELECT id, property, property_section, property_id, remote_ip,"

@@ -2,6 +2,7 @@
 /*
  * Feeds: lists, changes by the user, the groups that outcomes write, and the place of a feed.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +117,7 @@ static int name_row(void *ctx, const struct sql_row *row)
 	struct fw_str folder = sql_str(row, 4);
 	bool good = !l->q->folder.p || fw_str_eq(folder.p ? folder : FW_STR(""), l->q->folder);
 
+	assert(l->pick_n < PAGE);
 	l->seen++;
 	l->last_id = sql_place_feed(sql_int(row, 0));
 	if (good &&
@@ -155,6 +157,7 @@ static int picked_show(struct listing *l, struct fw_err *err)
 {
 	int rc;
 
+	assert(l->pick_n <= PAGE);
 	l->kept_n = 0;
 	l->kept = calloc(l->pick_n + 1, sizeof(*l->kept));
 	if (!l->kept)
@@ -202,6 +205,7 @@ static int spots_show(struct listing *l, const struct spot *spot, size_t n, stru
 	int64_t place[PAGE];
 	int rc = 0;
 
+	assert(n <= PAGE);
 	for (size_t i = 0; i < n; i++)
 		place[i] = l->pick[i] = spot[i].place;
 	l->pick_n = n;
@@ -298,7 +302,7 @@ int sql_feed_list(struct store *st, const struct store_feed_query *q, fw_feed_cb
 	return rc;
 }
 
-/* ---- by their owner -------------------------------------------------------------------------- */
+/* ---- changes by the user --------------------------------------------------------------------- */
 
 /*
  * The row in schedule is locked, because a commit locks it first: so removing a feed and a commit
@@ -385,6 +389,7 @@ static int both_lock(struct sql *s, int64_t from_id, int64_t into_id, int64_t *f
 	int64_t into;
 	int rc = sql_feed_place(s, from_id, false, from, err);
 
+	assert(from_id != into_id);
 	rc = rc ? rc : sql_feed_place(s, into_id, false, &into, err);
 	if (!rc && *from < into)
 		rc = sql_feed_place(s, from_id, true, from, err);
@@ -427,7 +432,7 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 				  : sql_transaction(s, drop, &(struct dropping){feed_id, into_id}, err);
 }
 
-/* ---- by outcomes ----------------------------------------------------------------------------- */
+/* ---- changes by outcomes --------------------------------------------------------------------- */
 
 /* A push writes only members that the feed lacks. */
 #define UNTOLD(column) #column " = coalesce(nullif(t." #column ", ''), v." #column ")"

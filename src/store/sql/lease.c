@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Leases and the ownership of shards. driver.h has the rules. */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "store/driver.h"
 #include "store/sql/core.h"
@@ -163,7 +165,10 @@ static int beat(struct sql *s, void *ctx, struct fw_err *err)
 int sql_beat(struct store *st, const char *worker, struct store_lease *l, struct fw_err *err)
 {
 	struct beating b = {worker, l, l->id, 0};
-	int rc = sql_transaction(sql_of(st), beat, &b, err);
+	int rc;
+
+	assert(worker && *worker);
+	rc = sql_transaction(sql_of(st), beat, &b, err);
 
 	if (rc)
 		l->id = b.was;
@@ -172,7 +177,7 @@ int sql_beat(struct store *st, const char *worker, struct store_lease *l, struct
 	return rc;
 }
 
-/* ---- giving back ----------------------------------------------------------------------------- */
+/* ---- release --------------------------------------------------------------------------------- */
 
 static int shards_give(struct sql *s, const struct store_give *g, struct fw_err *err)
 {
@@ -224,5 +229,6 @@ int sql_give(struct store *st, const struct store_give *g, struct fw_err *err)
 {
 	struct store_give copy = *g;
 
+	assert(g->lease_id || g->worker); /* a lease, or a dead worker */
 	return sql_transaction(sql_of(st), give, &copy, err);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Load rows of another store, and subscribe feeds: many at once, in few statements. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,7 @@ struct work {
 	bool changed[STORE_SHARDS];
 };
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- find what is stored --------------------------------------------------------------------- */
 
 static int there_row(void *ctx, const struct sql_row *row)
 {
@@ -68,7 +69,7 @@ static int look(struct work *w, struct fw_err *err)
 	return sql_rows_end(&id);
 }
 
-/* ---- choosing -------------------------------------------------------------------------------- */
+/* ---- choose ---------------------------------------------------------------------------------- */
 
 static int refused(const struct work *w, const struct item *i, int64_t there, struct fw_err *err)
 {
@@ -85,6 +86,7 @@ static int numbered_choose(struct work *w, struct fw_err *err)
 
 		if (!i->id)
 			continue;
+		assert(i->first && i->twin);
 		if (i->twin->first != i->first)
 			return refused(w, i, i->id, err);
 		if (i->there != i->id && (i->there || i->taken))
@@ -117,7 +119,7 @@ static void new_choose(struct work *w, int64_t *last)
 	}
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- write ----------------------------------------------------------------------------------- */
 
 static int by_place(const void *a, const void *b)
 {
@@ -144,6 +146,7 @@ static int feeds_write(struct work *w, struct fw_err *err)
 
 		if (!i->put)
 			continue;
+		assert(i->id > 0);
 		i->host_id = store_feed_host_id(&f);
 		shard = store_host_shard(i->host_id);
 		i->place = sql_place(shard, i->id);
@@ -233,6 +236,7 @@ static int feeds_put(struct work *w, struct fw_err *err)
 	int rc;
 
 	w->n = w->l->rows.feed_n;
+	assert(w->n > 0);
 	w->item = calloc(w->n, sizeof(*w->item));
 	rc = w->item ? items_make(w, err) : fw_no_memory(err);
 	rc = rc ? rc : feeds_store(w, err);

@@ -23,6 +23,8 @@
 #ifndef FW_STORE_SQL_SCHEMA_H
 #define FW_STORE_SQL_SCHEMA_H
 
+#include <assert.h>
+
 #include "store/sql/sql.h"
 
 #define SQL_SCHEMA 1
@@ -31,6 +33,7 @@
 
 static inline int64_t sql_place(int shard, int64_t feed_id)
 {
+	assert(shard >= 0 && shard < STORE_SHARDS);
 	return (int64_t)((uint64_t)shard << SQL_PLACE_BITS | (uint64_t)feed_id);
 }
 

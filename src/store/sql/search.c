@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
+
 #include "base/clock.h"
 #include "store/sql/search.h"
 #include "store/words.h"
@@ -95,6 +97,8 @@ int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_s
 {
 	int rc = s->dialect->begin(s, err);
 
+	assert(index->add && index->rows > 0);
+	assert(!index->changed || index->rows <= SQL_SEARCH_ROWS); /* they fit into p->changed */
 	*more = false;
 	if (rc)
 		return rc;

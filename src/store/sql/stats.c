@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Statistics and maintenance. */
+#include <assert.h>
+
 #include "store/sql/core.h"
 #include "base/banned.h"
 
@@ -69,6 +71,7 @@ static int ageing_step(
 	int64_t last, gone = 0;
 	int rc = sql_number(s, a->look, SQL_V(SQL_INT(before_ms), SQL_INT(a->step)), FW_NO_DATE, &last, err);
 
+	assert(a->step > 0);
 	if (rc || last == FW_NO_DATE)
 		return rc;
 	rc = s->dialect->begin(s, err);

@@ -3,6 +3,7 @@
  * The texts of statements: fragments and field tables filled in. Also helpers that the core's files
  * share: batches of rows, transactions, counters.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,7 +71,8 @@ size_t sql_fields_get(const char *table, const void *of, struct sql_value *out)
 	const struct fields *t = fields_find(fw_str(table));
 	size_t n = 0;
 
-	for (size_t i = 0; t && i < *t->n; i++) {
+	assert(t);
+	for (size_t i = 0; i < *t->n; i++) {
 		const struct fw_field *f = &t->field[i];
 
 		if (!is_of(t, f))
@@ -90,7 +92,8 @@ size_t sql_fields_set(const char *table, void *of, const struct sql_row *row, in
 	const struct fields *t = fields_find(fw_str(table));
 	int at = column;
 
-	for (size_t i = 0; t && i < *t->n; i++) {
+	assert(t);
+	for (size_t i = 0; i < *t->n; i++) {
 		const struct fw_field *f = &t->field[i];
 
 		if (!is_of(t, f))
@@ -318,6 +321,7 @@ static void rows_send(struct sql_rows *r)
 {
 	const struct sql_dialect *d = r->s->dialect;
 
+	assert(!r->rc && r->n <= ROWS_MAX);
 	if (r->n && r->table && d->append)
 		r->rc = d->append(r->s, r->table, &r->text, r->v, r->width, r->n, r->err);
 	else if (r->n)
@@ -327,6 +331,8 @@ static void rows_send(struct sql_rows *r)
 
 void sql_rows_add(struct sql_rows *r, const struct sql_value *v, size_t n)
 {
+	assert(n > 0 && n <= ROW_MAX);
+	assert(!r->n || r->width == n); /* all rows of a statement have the same columns */
 	if (r->rc)
 		return;
 	r->width = n;
@@ -351,7 +357,9 @@ void sql_rows_add(struct sql_rows *r, const struct sql_value *v, size_t n)
 void sql_rows_add_fields(struct sql_rows *r, const struct sql_value *v, size_t n, const char *table, const void *of)
 {
 	struct sql_value all[ROW_MAX];
+	const struct fields *t = fields_find(fw_str(table));
 
+	assert(t && n + *t->n <= ROW_MAX);
 	memcpy(all, v, n * sizeof(*v));
 	sql_rows_add(r, all, n + sql_fields_get(table, of, all + n));
 }
@@ -372,6 +380,7 @@ int sql_transaction(struct sql *s, sql_work_fn *fn, void *ctx, struct fw_err *er
 {
 	int rc = 0;
 
+	assert(fn && err); /* a driver never gets err NULL */
 	for (int i = 0; i < TRIES; i++) {
 		s->race = SQL_RACE_NONE;
 		rc = s->dialect->begin(s, err);

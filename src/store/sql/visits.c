@@ -4,6 +4,7 @@
  * previous one, until a link whose row was removed. A visit links to a visit that was stored before
  * it, so the chain has no cycle.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,7 +94,7 @@ int sql_visits_drop(struct sql *s, int64_t place, struct fw_err *err)
 	return rc || !gone ? rc : sql_tally_add(s, 0, -gone, err);
 }
 
-/* ---- copies ---------------------------------------------------------------------------------- */
+/* ---- load ------------------------------------------------------------------------------------ */
 
 struct loaded_visit {
 	const struct fw_visit *v;
@@ -197,6 +198,7 @@ int sql_visits_load(struct sql *s, const struct fw_visit *visit, size_t n, struc
 	struct loaded l = {calloc(n + 1, sizeof(*l.at)), n};
 	int rc = l.at ? 0 : fw_no_memory(err);
 
+	assert(n > 0);
 	for (size_t i = 0; !rc && i < n; i++)
 		l.at[i] = (struct loaded_visit){&visit[i], -1, 0};
 	if (!rc)
@@ -249,6 +251,7 @@ static int chain_list(struct sql *s, struct listing *l, struct fw_err *err)
 	size_t asked;
 	int rc = sql_feed_place(s, l->q->feed_id, false, &place, err);
 
+	assert(l->q->feed_id && !l->q->oldest_first);
 	if (rc)
 		return rc == FW_ENOTFOUND ? 0 : rc;
 	rc = last_of(s, place, &l->next_id, err);

@@ -4,6 +4,7 @@
  * busy_timeout_ms for the write lock and is then the only writer, so no statement needs row locks.
  * A statement over many rows runs once for each row.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,6 +112,8 @@ static int prepared(
 	char *text;
 	int rc = 0;
 
+	assert(rows == 1 || t->columns); /* only an INSERT of {values} takes several rows */
+	assert(s->kept_n <= SQLITE_STATEMENTS);
 	for (size_t i = 0; i < s->kept_n; i++) {
 		if (s->kept[i].text == t->text && s->kept[i].rows == rows) {
 			*out = s->kept[i].q;
@@ -219,6 +222,7 @@ static int append(struct sql *sql, const char *table, const struct sql_text *t, 
 	sqlite3_stmt *q;
 	int rc = 0;
 
+	assert(table && t->columns && n > 0);
 	(void)table;
 	for (; !rc && rows >= APPEND_ROWS && n <= APPEND_VALUES; rows -= APPEND_ROWS, v += APPEND_ROWS * n) {
 		rc = prepared(s, t, APPEND_ROWS, &q, err);

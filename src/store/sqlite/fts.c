@@ -11,6 +11,8 @@
  *
  * The index is an ordinary FTS5 table with a built-in tokenizer, so any program can search it.
  */
+#include <assert.h>
+
 #include "store/sql/search.h"
 #include "store/sqlite/sqlite.h"
 #include "store/tokens.h"
@@ -35,6 +37,7 @@ const char *const sqlite_search_tables[] = {
 
 static int put(struct sql *s, bool in, int64_t id, struct fw_str words, size_t title_len, struct fw_err *err)
 {
+	assert(title_len <= words.len);
 	return sql_do(s, in ? "INSERT INTO entries_fts (rowid, title, body) VALUES (?1, ?2, ?3)" :
 		"INSERT INTO entries_fts (entries_fts, rowid, title, body) VALUES ('delete', ?1, ?2, ?3)",
 		SQL_V(SQL_INT(id), SQL_TEXT(fw_str_sub(words, 0, title_len)), SQL_TEXT(fw_str_sub(words, title_len,
