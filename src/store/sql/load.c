@@ -74,7 +74,7 @@ static int look(struct work *w, struct fw_err *err)
 static int refused(const struct work *w, const struct item *i, int64_t there, struct fw_err *err)
 {
 	return fw_err_set(err, FW_EINVAL,
-		"%s: feed %lld (%.*s) conflicts with feed %lld of this store: copy into an empty store", w->s->name,
+		"%s: feed %lld (%.*s) differs from the stored feed %lld: copy into an empty store", w->s->name,
 		(long long)i->id, FW_STR_ARG(fw_str_sub(i->feed->url, 0, 100)), (long long)there);
 }
 
@@ -213,7 +213,7 @@ static int items_make(struct work *w, struct fw_err *err)
 
 		*i = (struct item){.feed = f, .hash = fw_hash128(f->url.p, f->url.len), .id = f->id};
 		if (f->id < 0 || f->id >> SQL_PLACE_BITS || (!f->id && !w->l->made))
-			rc = fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): invalid feed number",
+			rc = fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): the number of a feed is out of range",
 				w->s->name, (long long)f->id, FW_STR_ARG(fw_str_sub(f->url, 0, 100)));
 	}
 	for (size_t k = 0; !rc && k < 2 * w->n; k++) { /* first those with ids */
