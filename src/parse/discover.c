@@ -190,7 +190,7 @@ int fw_find_feeds(struct fw_arena *a, struct fw_str header, struct fw_str page, 
 	return rc;
 }
 
-/* ---- hubs ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- hubs ------------------------------------------------------------------------------------ */
 
 /* In the head: what stands further down may be anybody's. */
 static void head_links(struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_str *hub, struct fw_str *self)

@@ -12,7 +12,7 @@
 
 #include "base/banned.h"
 
-/* ---- small parts --------------------------------------------------------------------------------------------------------- */
+/* ---- small parts ----------------------------------------------------------------------------- */
 
 static void person_out(struct fw_json *j, const char *key, const struct fw_person *p)
 {
@@ -181,7 +181,7 @@ static void extra_out(struct fw_json *j, const struct fw_value *extra)
 		value_out(j, v, true);
 }
 
-/* ---- items ---------------------------------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static struct fw_html_embed *embeds_of(struct fw_arena *a, const struct fw_entry *e)
 {
@@ -338,7 +338,7 @@ void fw_out_item_extra(struct fw_json *j, const struct fw_entry *e)
 	arena_end(j, &a);
 }
 
-/* ---- the feed --------------------------------------------------------------------------------------------------------------- */
+/* ---- the feed -------------------------------------------------------------------------------- */
 
 static void generator_out(struct fw_json *j, const struct fw_document *d)
 {

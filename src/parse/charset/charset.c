@@ -121,7 +121,7 @@ const char *fw_charset_label(struct fw_str label)
 	return e ? e->name : NULL;
 }
 
-/* ---- the header --------------------------------------------------------------------------------------------------------- */
+/* ---- the header ------------------------------------------------------------------------------ */
 
 static struct fw_str unquote(struct fw_str s)
 {
@@ -148,7 +148,7 @@ struct fw_str fw_charset_of_type(struct fw_str content_type)
 	return FW_STR_NONE;
 }
 
-/* ---- what the bytes themselves say ------------------------------------------------------------------------------------------ */
+/* ---- what the bytes themselves say ----------------------------------------------------------- */
 
 static bool begins(struct fw_str s, const char *bytes, size_t n)
 {
@@ -252,7 +252,7 @@ static struct fw_str declared(struct fw_str s, struct fw_str content_type)
 	return first_word(rest);
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------------------------------------- */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 struct candidate {
 	const struct encoding *e;

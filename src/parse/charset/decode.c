@@ -81,7 +81,7 @@ static void put_run(struct out *o, const char *p, size_t n)
 	}
 }
 
-/* ---- Unicode's own -------------------------------------------------------------------------------------------------------- */
+/* ---- Unicode's own --------------------------------------------------------------------------- */
 
 static void from_utf8(struct out *o, struct fw_str s)
 {
@@ -156,7 +156,7 @@ static void from_utf32(struct out *o, struct fw_str s, bool big)
 		put_fault(o, s.len & ~(size_t)3);
 }
 
-/* ---- one byte, one character ------------------------------------------------------------------------------------------------- */
+/* ---- one byte, one character ----------------------------------------------------------------- */
 
 uint32_t fw_windows_1252(unsigned char c)
 {
@@ -206,7 +206,7 @@ static size_t single_size(struct fw_str s, const uint16_t *table)
 	return n;
 }
 
-/* ---- several bytes ------------------------------------------------------------------------------------------------------------- */
+/* ---- several bytes --------------------------------------------------------------------------- */
 
 /* Whole characters on their way to iconv; from: where in the bytes each one stood. */
 struct batch {
@@ -562,7 +562,7 @@ static void from_many(struct out *o, enum codec codec, struct fw_str s)
 	iconv_close(b.cd);
 }
 
-/* ---- all of them -------------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 /* About right, and seldom too small: characters of two bytes mostly have three in UTF-8, those of UTF-16 one. */
 static size_t estimate(const struct encoding *e, struct fw_str s)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Between charset.c, which chooses an encoding, and decode.c, which decodes it: by codec, one of a single byte by name. */
+/* The interface between charset.c, which chooses an encoding, and decode.c, which decodes it. */
 #ifndef FW_PARSE_CHARSET_DECODE_H
 #define FW_PARSE_CHARSET_DECODE_H
 
@@ -11,19 +11,20 @@ enum codec { SINGLE_BYTE, UTF8, UTF16LE, UTF16BE, UTF32LE, UTF32BE, GB18030, BIG
 struct encoding {
 	const char *name;
 	enum codec codec;
-	const char *labels; /* blank between, lower case */
+	/* lower case, separated by spaces */
+	const char *labels;
 };
 
-/* How a decoding went. */
+/* The result of a decoding attempt. */
 struct tally {
 	size_t fault_n; /* places replaced by U+FFFD */
-	size_t high_n;  /* characters beyond ASCII that were fine */
-	size_t zero_n;  /* U+0000 taken out: no character of any document */
-	size_t bad;     /* where in the bytes the first fault or zero is, when there is one */
-	size_t place;   /* ... and where in the text it came to stand */
+	size_t high_n;  /* valid characters outside ASCII */
+	size_t zero_n;  /* U+0000 removed: no document may contain it */
+	size_t bad;     /* input offset of the first fault or U+0000, if any */
+	size_t place;   /* ... and its offset in the output text */
 };
 
-/* Where text is decoded to. The next attempt writes over one that was no good. */
+/* The output buffer. A later attempt overwrites the text of a failed one. */
 struct out {
 	struct fw_arena *a;
 	char *p;
@@ -32,10 +33,10 @@ struct out {
 	bool failed;
 };
 
-/* Decode all of s into *text, which lives in o. False: out of memory. o->t tells how well it went. */
+/* Decode all of s into *text, which lives in o, and count the faults in o->t. False: out of memory. */
 FW_MUST_CHECK bool fw_charset_run(struct out *o, const struct encoding *e, struct fw_str s, struct fw_str *text);
 
-/* The character of a byte in windows-1252, as browsers have it. */
+/* The code point of a windows-1252 byte, as browsers map it. */
 uint32_t fw_windows_1252(unsigned char c);
 
 #endif

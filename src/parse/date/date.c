@@ -13,7 +13,7 @@
 
 #include "base/banned.h"
 
-/* ---- the straight paths ------------------------------------------------------------------------------------------------ */
+/* ---- the straight paths ---------------------------------------------------------------------- */
 
 /* "+02:00", "-0500" filling the rest of s. */
 static bool fast_offset(struct fw_str s, int *zone_min)
@@ -102,7 +102,7 @@ static bool fast_rfc822(struct fw_str s, struct parts *p)
 	return fast_offset(s, &p->zone_min) || fast_zone(s, &p->zone_min);
 }
 
-/* ---- numbers alone --------------------------------------------------------------------------------------------------------- */
+/* ---- numbers alone --------------------------------------------------------------------------- */
 
 /* Unix time: seconds from 1973 to 2100, or the same in ms and us. */
 static bool epoch(const char *p, size_t n, int64_t *out)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the parts of the date reader share: date.c (the straight paths), read.c (the patient reader), scan.c (its tokens),
- * words.c (names of months and zones), zone.c (places). Nobody else includes this.
+ * Shared by the files of the date parser and private to them: date.c (fast paths), read.c (lenient
+ * parser), scan.c (its tokenizer), words.c (names of months and zones), zone.c (places).
  */
 #ifndef FW_PARSE_DATE_PARTS_H
 #define FW_PARSE_DATE_PARTS_H
@@ -13,17 +13,17 @@
 #define MAX_TOKENS 64
 #define NONE INT32_MIN
 
-/* When the clocks of a place are put forward. */
+/* Daylight saving rules. */
 enum zone_rule { ZONE_FIXED, ZONE_EUROPE, ZONE_AMERICA, ZONE_AUSTRALIA, ZONE_NEW_ZEALAND };
 
 struct parts {
 	int year, month, day, hour, minute, second, ms;
-	int zone_min; /* east of Greenwich, or NONE */
-	enum zone_rule rule; /* when it is an hour more */
-	bool zone_unknown; /* one is named, but nobody knows it */
+	int zone_min; /* minutes east of Greenwich, or NONE */
+	enum zone_rule rule; /* when daylight saving time adds an hour */
+	bool zone_unknown; /* the date names a zone that is not in the tables */
 };
 
-/* n digits at p as a number, or a negative number. */
+/* The n digits at p as a number; negative if one is not a digit. */
 static inline int digits(const char *p, int n)
 {
 	int v = 0;
@@ -38,24 +38,24 @@ static inline int digits(const char *p, int n)
 	return v;
 }
 
-/* ---- words.c ------------------------------------------------------------------------------------------------------------ */
+/* ---- words.c --------------------------------------------------------------------------------- */
 
-/* Words are folded (fw_date_fold) but for the first of these. A month: 1..12, 0 none. */
-int fw_date_english_month(const char *p); /* three letters in whatever case */
+/* All words but the first are folded (fw_date_fold). Month numbers are 1 to 12; 0: not a month. */
+int fw_date_english_month(const char *p); /* three letters, any case */
 int fw_date_month(struct fw_str word);
 bool fw_date_zone(struct fw_str word, int *zone_min);
 /* 1: before noon, 2: after noon, 0: neither. */
 int fw_date_half_day(struct fw_str w);
 uint32_t fw_date_fold(uint32_t c);
 
-/* ---- scan.c ------------------------------------------------------------------------------------------------------------- */
+/* ---- scan.c ---------------------------------------------------------------------------------- */
 
 enum kind { NUMBER, WORD, SIGN, USED };
 
 struct token {
 	enum kind kind;
-	bool gap;           /* white space in front */
-	int value;          /* NUMBER, when it has at most nine digits; SIGN: the character */
+	bool gap;           /* white space precedes the token */
+	int value;          /* NUMBER of up to nine digits: its value; SIGN: the character */
 	size_t digits;
 	struct fw_str text; /* folded */
 };
@@ -63,7 +63,8 @@ struct token {
 struct scan {
 	struct token tok[MAX_TOKENS];
 	size_t n;
-	char folded[3 * MAX_BYTES + 4]; /* a byte that is no UTF-8 becomes U+FFFD */
+	/* invalid UTF-8 becomes U+FFFD */
+	char folded[3 * MAX_BYTES + 4];
 	size_t folded_n;
 	bool korean, thai;
 };
@@ -100,15 +101,15 @@ static inline void use(struct scan *sc, size_t from, size_t to)
 		sc->tok[i].kind = USED;
 }
 
-/* ---- zone.c ------------------------------------------------------------------------------------------------------------- */
+/* ---- zone.c ---------------------------------------------------------------------------------- */
 
 /* place: "berlin", "new_york", "est5edt", folded. */
 bool fw_date_place(struct fw_str place, int *zone_min, enum zone_rule *rule);
 bool fw_date_summer(enum zone_rule rule, int zone_min, int year, int64_t local_ms);
 
-/* ---- read.c ------------------------------------------------------------------------------------------------------------- */
+/* ---- read.c ---------------------------------------------------------------------------------- */
 
-int fw_date_full_year(int value, size_t digits); /* NONE: no year */
+int fw_date_full_year(int value, size_t digits); /* NONE: not a year */
 bool fw_date_to_ms(const struct parts *p, int64_t *out);
 bool fw_date_patient(struct fw_str s, int64_t *out, bool *zone_unknown);
 

@@ -25,7 +25,7 @@ void fw_list_append(void *list, void *item, size_t next_offset)
 	*at = item;
 }
 
-/* ---- places ---------------------------------------------------------------------------------------------------------- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 SCAN_WIDE static size_t newlines(const char *p, size_t n)
 {
@@ -111,7 +111,7 @@ bool fw_build_room(struct fw_builder *b, uint32_t *count, uint32_t max, const ch
 	return false;
 }
 
-/* ---- strings --------------------------------------------------------------------------------------------------------- */
+/* ---- strings --------------------------------------------------------------------------------- */
 
 struct fw_str fw_build_dup(struct fw_builder *b, struct fw_str s)
 {
@@ -467,7 +467,7 @@ struct fw_str fw_build_base64(struct fw_builder *b, struct fw_str s)
 	return (struct fw_str){out, n};
 }
 
-/* ---- people ---------------------------------------------------------------------------------------------------------- */
+/* ---- people ---------------------------------------------------------------------------------- */
 
 /* A mail address anywhere in s (its bounds through at and len); false when there is none. */
 static bool mail_find(struct fw_str s, size_t *at, size_t *len)
@@ -568,7 +568,7 @@ void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
 		p->name = name;
 }
 
-/* ---- extra members --------------------------------------------------------------------------------------------------- */
+/* ---- extra members --------------------------------------------------------------------------- */
 
 /* Objects made of XML have few members; those of a JSON Feed may have many, and jansson saw to it that they differ. */
 static bool value_taken(const struct fw_value *in, struct fw_str name)

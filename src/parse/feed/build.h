@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the readers of all formats share: the document under construction, its strings, lists and extra members.
+ * Shared by the readers of all formats: the document under construction, its strings, its lists and
+ * its extra members.
  *
- * Everything lives in one arena and nothing is freed on the way. Running out of memory is sticky (arena->failed) and looked
- * at once, at the end; until then helpers give absent strings and NULL.
+ * Everything lives in one arena and is never freed separately. Running out of memory is sticky
+ * (arena->failed) and is checked once, at the end. Until then helpers return absent strings and
+ * NULL.
  */
 #ifndef FW_PARSE_FEED_BUILD_H
 #define FW_PARSE_FEED_BUILD_H
@@ -12,19 +14,19 @@
 #include "base/url.h"
 #include "parse/feed/element.h"
 
-/* xml:base and xml:lang in force. A new one is made only where a document says so. */
+/* xml:base and xml:lang in force. Only an element with one of them makes a new scope. */
 struct fw_scope {
 	struct fw_str base, lang;
-	bool said; /* the document names the base */
+	bool said; /* the document declares the base */
 };
 
-/* How the text of an open element is to be read. */
+/* How to read the text of an open element. */
 enum fw_text_rule {
 	TEXT_NONE,   /* dropped */
 	TEXT_TRIM,   /* a plain value: date, URL, name */
-	TEXT_AUTO,   /* RSS: HTML when it holds markup */
+	TEXT_AUTO,   /* RSS: HTML if it contains markup */
 	TEXT_PLAIN, TEXT_HTML,
-	TEXT_XML,    /* markup stands in the document itself (xhtml): written out again */
+	TEXT_XML,    /* markup is part of the document (XHTML) and is written out again */
 	TEXT_BASE64, /* Atom 0.3 mode="base64", Atom 1.0 content of other types */
 };
 
@@ -33,31 +35,34 @@ enum fw_end_tag { END_UNKNOWN, END_FOUND, END_LOST };
 struct fw_frame {
 	const struct fw_element *el; /* NULL: unknown, or markup inside a text */
 	const struct fw_scope *scope;
-	void *obj;                   /* what it builds: fw_person, fw_value, fw_link, fw_document (source) ... */
-	size_t at;                   /* where its start tag begins */
+	void *obj;                   /* the object that it builds: fw_person, fw_value, fw_link, fw_document (source) ... */
+	size_t at;                   /* offset of its start tag */
 	uint8_t ctx, rule;
-	uint8_t end;                 /* enum fw_end_tag, as far as it was looked for */
+	uint8_t end;                 /* enum fw_end_tag, cached */
 	bool atom;                   /* in Atom's namespace */
-	bool untyped;                /* TEXT_PLAIN: by default only, no type said so */
-	bool is_html;                /* TEXT_BASE64: what is inside */
+	bool untyped;                /* TEXT_PLAIN by default: no type attribute */
+	bool is_html;                /* TEXT_BASE64: its content is HTML */
 };
 
 /*
- * The text being gathered: one borrowed slice as long as there is only one, else a copy in the scratch buffer. Markup inside
- * a text is the document's own bytes from raw_from on, until something needs writing out.
+ * The text being captured. While there is only one piece it is a borrowed slice; after that it is a
+ * copy in the scratch buffer. Markup inside a text is the document's own bytes from raw_from on,
+ * until something must be written differently.
  */
 struct fw_capture {
 	struct fw_str one;
 	bool copied;
-	bool words;      /* a category has words of its own: those of its children do not count */
-	bool markup;     /* child elements are in it: it is HTML, and plain text has to be escaped */
-	size_t owner;    /* index of the frame whose text it is; SIZE_MAX: none */
-	size_t markup_n; /* elements met */
+	/* a category with text of its own: the text of its children is ignored */
+	bool words;
+	/* child elements are part of it: the text is HTML, and plain text in it is escaped */
+	bool markup;
+	size_t owner;    /* index of the frame that owns the text; SIZE_MAX: none */
+	size_t markup_n; /* elements so far */
 	size_t raw_from; /* offset; 0: no raw bytes */
 	size_t raw_to;   /* where the outer div of XHTML ends; 0: no such div */
 };
 
-/* A description, summary or content that waits for its entry's end: only then it is clear which is which. */
+/* A description, summary or content. It is held until its entry ends: only then is its role known. */
 struct fw_body {
 	struct fw_str s;
 	enum fw_text_type type;
@@ -65,7 +70,7 @@ struct fw_body {
 	uint8_t rank;
 };
 
-/* Lists of one entry (or of the feed) are held to 100 members (LIM-08). */
+/* Lists of an entry or feed have at most 100 members (LIM-08). */
 #define FW_LIST_MAX 100
 struct fw_counts {
 	uint32_t attachments, categories, links, people;
@@ -75,20 +80,20 @@ struct fw_ranks {
 	uint8_t of[F_N];
 };
 
-/* An element's name and what it means to us: NULL when nothing. */
+/* Cache: an element's name and its meaning; NULL: none. */
 struct fw_known_name {
 	struct fw_str local;
 	unsigned in; /* enum fw_ns; FW_NS_COUNT: the feed's own names */
 	const struct fw_element *el;
 };
 
-/* An attribute's name and what the member that holds it is called. */
+/* Cache: an attribute's name and the member that holds it. */
 struct fw_member_name {
 	struct fw_str local;
 	const char *member;
 };
 
-/* Where to look for a name in the two tables below; the same for equal names. */
+/* The slot of a name in the two caches below. */
 static inline unsigned fw_name_mix(struct fw_str s)
 {
 	return (unsigned)s.len + (s.len ? (unsigned char)s.p[0] * 3u + (unsigned char)s.p[s.len - 1] * 5u : 0);
@@ -102,16 +107,17 @@ struct fw_builder {
 	struct fw_document *doc;
 	struct fw_xml *xml;
 	struct fw_entry *entry;      /* the open one, or NULL */
-	struct fw_entry **entry_at;  /* where the next one is hung */
+	struct fw_entry **entry_at;  /* where the next entry is linked */
 	struct fw_document *source;  /* atom:source of the open entry */
-	struct fw_person *source_authors; /* of the open entry: its own where it names none */
+	struct fw_person *source_authors; /* of the open entry; used if it has no authors of its own */
 	struct fw_ranks feed_rank, entry_rank, source_rank;
 	struct fw_counts count, feed_count;
 	struct fw_str feed_lang;     /* xml:lang of the feed */
 	struct fw_body description, summary, content; /* of the open entry */
-	struct fw_body caption;      /* of a medium of the open entry: its summary where it says nothing else */
+	/* of a medium of the open entry; its summary if there is no other */
+	struct fw_body caption;
 
-	const struct fw_scope *base_scope; /* the document's address; NULL: none */
+	const struct fw_scope *base_scope; /* the document's URL; NULL: none */
 	struct fw_frame *frame;
 	size_t frame_n, frame_cap;
 	struct fw_frame first_frames[64];
@@ -120,33 +126,36 @@ struct fw_builder {
 	struct fw_capture cap;
 	struct fw_buf scratch;
 
-	/* lines: counted as far as line_at */
+	/* line counts the lines up to line_at */
 	struct fw_problem *problem_last;
-	const char *memory_words;    /* of the problem that says that there is no memory left, while there is some */
-	size_t problem_at;           /* its offset */
+	/* text of the problem "memory limit reached", made while there is still memory */
+	const char *memory_words;
+	size_t problem_at;           /* offset of the last problem */
 	size_t line_at;
 	uint32_t line;
 
 	enum fw_ns core_ns;          /* namespace of the root */
-	struct fw_str core_uri;      /* the same when it is one we do not know */
-	struct fw_str core_prefix;   /* not declared, and yet the feed's own: its channel or first entry has it */
-	size_t searched;             /* bytes in which end tags were looked for */
+	struct fw_str core_uri;      /* its URI if the namespace is unknown */
+	/* undeclared prefix that the channel or first entry has: it stands for the feed's namespace */
+	struct fw_str core_prefix;
+	size_t searched;             /* bytes searched for end tags */
 	bool root_seen, atom, entries_full;
 	bool own_entities;           /* the document declares entities */
-	bool unresolved;             /* an address stayed relative: its base may come later */
+	bool unresolved;             /* some URL is still relative: its base may follow */
 	struct fw_str period, frequency; /* sy: */
-	struct fw_str root_name;     /* of the document's first element, for the words of an error */
+	struct fw_str root_name;     /* name of the document's first element, for the error message */
 
-	size_t inherited;            /* bytes of what media:groups gave to their contents */
+	size_t inherited;            /* bytes that contents have inherited from their media:group */
 	int64_t duration_ms;         /* itunes:duration of the open entry, or FW_NO_NUMBER */
-	struct fw_str orig_link;     /* of the open entry: its address where FeedBurner put its own */
+	/* of the open entry: its URL, which FeedBurner replaced with its own */
+	struct fw_str orig_link;
 	struct fw_geo *geo;          /* of the open entry or feed; NULL: none yet */
 };
 
-/* n zeroed bytes; when there is no memory, NULL (arena->failed is set). */
+/* A zeroed object; NULL if out of memory (arena->failed is set). */
 #define FW_NEW(b, type) ((type *)fw_arena_zalloc((b)->arena, sizeof(type)))
 
-/* Append item to a singly linked list. Lists are short, or the caller keeps the tail. */
+/* Append item to a singly linked list. Linear: lists are short, or the caller keeps the tail. */
 #define FW_APPEND(list, item) \
 	do { \
 		void *at_ = &(list); \
@@ -154,55 +163,81 @@ struct fw_builder {
 	} while (0)
 void fw_list_append(void *list, void *item, size_t next_offset);
 
-#define FW_PROBLEMS_KEPT 100 /* the first; all are counted */
+#define FW_PROBLEMS_KEPT 100 /* the first ones; the rest are only counted */
 void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, const char *repair);
-void fw_build_nothing(struct fw_builder *b, size_t offset); /* an entry without anything, which is none */
+void fw_build_nothing(struct fw_builder *b, size_t offset); /* reports an empty entry, which is ignored */
 uint32_t fw_build_line(struct fw_builder *b, size_t offset);
-size_t fw_build_at(const struct fw_builder *b); /* where the reader is */
-/* Count a member of a list in; false when there are max already: it is dropped, counted and, the first time, reported (LIM-08). */
+size_t fw_build_at(const struct fw_builder *b); /* the reader's offset */
+/*
+ * Count one more member of a list. False if there are max already: the member is dropped and
+ * counted, and the first drop is reported (LIM-08).
+ */
 bool fw_build_room(struct fw_builder *b, uint32_t *count, uint32_t max, const char *what);
 struct fw_str fw_build_dup(struct fw_builder *b, struct fw_str s);
 
-/* The base in force: xml:base, the document's URL, then the channel's link; what is longer than FW_BASE_MAX is none. */
+/*
+ * The base in force: xml:base, else the document's URL, else the channel's link. A base longer than
+ * FW_BASE_MAX bytes is ignored.
+ */
 #define FW_BASE_MAX 2048
 struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *scope);
-/* Trimmed and resolved; absent when empty, or when it is one that no reader should follow (javascript:, data:, file: ...). */
+/*
+ * Trim and resolve a URL. Absent if empty, or if its scheme is unsafe (javascript:, data:, file:
+ * ...).
+ */
 struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref);
-/* Text that went through windows-1252 once too often, as it was before: "Ã¶" is "ö", U+0092 is an apostrophe. */
+/* Undo double encoding through windows-1252 (mojibake): "Ã¶" is "ö", U+0092 is an apostrophe. */
 struct fw_str fw_build_once(struct fw_builder *b, struct fw_str s);
-/* One line of plain text: white space collapsed and trimmed; borrowed when nothing changes; absent when empty. */
+/*
+ * One line of plain text: white space collapsed and trimmed. Borrowed if unchanged; absent if
+ * empty.
+ */
 struct fw_str fw_build_line_text(struct fw_builder *b, struct fw_str s);
-/* Plain text of something that is HTML (or may be: looked at first). */
+/* The plain text of s. HTML is parsed only if s contains markup. */
 struct fw_str fw_build_plain(struct fw_builder *b, struct fw_str s, enum fw_text_type type);
-/* One line of plain text of something that may be HTML by its looks (fw_title_is_html): titles, names, tags in RSS. */
+/*
+ * One line of plain text from a title, name or tag of RSS, which is HTML if it looks like it
+ * (fw_title_is_html).
+ */
 struct fw_str fw_build_title(struct fw_builder *b, struct fw_str s);
-/* A language as BCP 47 writes it: "de_DE" is "de-DE". */
+/* A language tag in BCP 47 form: "de_DE" becomes "de-DE". */
 struct fw_str fw_build_language(struct fw_builder *b, struct fw_str s);
 int64_t fw_build_date(struct fw_builder *b, struct fw_str s);
-/* The digits at the start of s; FW_NO_NUMBER when there are none, or for a negative number. */
+/* The number at the start of s; FW_NO_NUMBER if there is none or it is negative. */
 int64_t fw_build_number(struct fw_str s);
-/* The same, with thousands set apart ("1,234,567", "1 234 567 bytes"); FW_NO_NUMBER when another unit follows, or a fraction. */
+/*
+ * The same, but accepts thousands separators ("1,234,567", "1 234 567 bytes"). FW_NO_NUMBER also
+ * for a fraction or another unit.
+ */
 int64_t fw_build_size(struct fw_str s);
-/* "1:02:03", "62:03", "3723", "3723.5" -> ms; FW_NO_NUMBER. */
+/* A duration in ms: "1:02:03", "62:03", "3723", "3723.5". FW_NO_NUMBER: not a duration. */
 int64_t fw_build_duration(struct fw_str s);
-/* RFC 4648, both alphabets, white space passed over; s itself when it cannot be base64, absent when it is no text afterwards. */
+/*
+ * Decode base64 (RFC 4648, both alphabets, white space ignored). Returns s itself if it is not
+ * base64; absent if the result is not text.
+ */
 struct fw_str fw_build_base64(struct fw_builder *b, struct fw_str s);
 bool fw_build_bool(struct fw_str s);
 
-/* "Name (mail)", "mail (Name)", "Name <mail>", "mail", "Name" into p, whose set members stay. */
+/*
+ * Split "Name (mail)", "mail (Name)", "Name <mail>", "mail" or "Name" into p. Members already set
+ * stay.
+ */
 void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p);
 
-/* Extra members. fw_value_object(b, &e->extra, "itunes") finds or makes the object of that name ("" gives the root). */
-/* A member that is there already stays: then NULL. */
+/*
+ * Extra members. fw_value_object(b, &e->extra, "itunes") finds or creates the object of that name;
+ * "" is the root. fw_value_new() returns NULL if the member exists: the first value stays.
+ */
 struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_value_type type);
 struct fw_value *fw_value_object(struct fw_builder *b, struct fw_value **root, const char *name);
 struct fw_value *fw_value_find(const struct fw_value *in, const char *name);
-static inline struct fw_value *fw_value_members(const struct fw_value *v) /* NULL when it can have none */
+static inline struct fw_value *fw_value_members(const struct fw_value *v) /* NULL if v cannot have members */
 {
 	return v && (v->type == FW_VALUE_OBJECT || v->type == FW_VALUE_ARRAY) ? v->members.first : NULL;
 }
-struct fw_value *fw_value_array(struct fw_builder *b, struct fw_value *in, const char *name); /* found or made */
-/* Absent strings and NULL objects are passed over. */
+struct fw_value *fw_value_array(struct fw_builder *b, struct fw_value *in, const char *name); /* found or created */
+/* Absent strings and NULL objects are ignored. */
 void fw_value_str(struct fw_builder *b, struct fw_value *in, const char *name, struct fw_str s);
 void fw_value_int(struct fw_builder *b, struct fw_value *in, const char *name, int64_t v);
 void fw_value_num(struct fw_builder *b, struct fw_value *in, const char *name, double v);

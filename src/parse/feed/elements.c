@@ -16,7 +16,7 @@
 
 #include "base/banned.h"
 
-/* ---- roots ----------------------------------------------------------------------------------------------------------- */
+/* ---- roots ----------------------------------------------------------------------------------- */
 
 static enum fw_format rss_version(struct fw_str v)
 {
@@ -201,7 +201,7 @@ static void entry_start(struct fw_walk *w)
 		b->entry->updated_ms = fw_build_date(b, s);
 }
 
-/* ---- plain values ------------------------------------------------------------------------------------------------------ */
+/* ---- plain values ---------------------------------------------------------------------------- */
 
 static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
@@ -340,7 +340,7 @@ static void number_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 	}
 }
 
-/* ---- when not to come: skipHours, skipDays ----------------------------------------------------------------------------- */
+/* ---- when not to come: skipHours, skipDays --------------------------------------------------- */
 
 static void day_end(struct fw_builder *b, struct fw_str s)
 {
@@ -362,7 +362,7 @@ static void hour_end(struct fw_builder *b, struct fw_str s)
 		b->doc->skip_hours |= 1u << (n % 24);
 }
 
-/* ---- dispatch ----------------------------------------------------------------------------------------------------------- */
+/* ---- dispatch -------------------------------------------------------------------------------- */
 
 int fw_walk_start(struct fw_walk *w)
 {

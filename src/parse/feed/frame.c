@@ -8,7 +8,7 @@
 
 #include "base/banned.h"
 
-/* ---- where it counts, and what it may fill -------------------------------------------------------------------------- */
+/* ---- where it counts, and what it may fill --------------------------------------------------- */
 
 bool fw_in_entry(const struct fw_builder *b, enum fw_context where)
 {
@@ -47,7 +47,7 @@ struct fw_value **fw_extra_root(struct fw_builder *b, unsigned where)
 	return where == CTX_SOURCE && b->source ? &b->source->extra : &b->doc->extra;
 }
 
-/* ---- attributes and text -------------------------------------------------------------------------------------------- */
+/* ---- attributes and text --------------------------------------------------------------------- */
 
 struct fw_str fw_attr_find(const struct fw_walk *w, struct fw_str key)
 {

@@ -50,7 +50,7 @@ static struct fw_value *geo_root(struct fw_builder *b)
 	return fw_value_object(b, fw_extra_root(b, b->entry ? CTX_ENTRY : CTX_FEED), "geo");
 }
 
-/* ---- positions ---------------------------------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------- */
 
 /* The next number; false at the end or at something else. */
 static bool number_next(struct fw_str *s, double *out)
@@ -143,7 +143,7 @@ static void positions_give(struct fw_builder *b, struct fw_value *list, const st
 		position_give(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g, &p);
 }
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------------- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 
 struct shape {
 	const char *name, *type;
@@ -219,7 +219,7 @@ static bool x_first(struct fw_str srs)
 	return fw_str_ifind(srs, FW_STR("CRS84")) || (code != FW_NO_NUMBER && (code < 4000 || code > 4999));
 }
 
-/* ---- elements ----------------------------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static void note_add(struct fw_builder *b, const char *name, bool number, struct fw_str s)
 {

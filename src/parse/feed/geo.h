@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Where an entry or feed is: GeoRSS, GML, W3C geo, ICBM. */
+/* The location of an entry or feed: GeoRSS, GML, W3C geo, ICBM. */
 #ifndef FW_PARSE_FEED_GEO_H
 #define FW_PARSE_FEED_GEO_H
 

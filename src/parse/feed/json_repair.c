@@ -185,7 +185,7 @@ struct fw_str fw_json_repair(struct fw_arena *a, struct fw_str s)
 	return (struct fw_str){r.out, r.n};
 }
 
-/* ---- too many members ------------------------------------------------------------------------------------------------------- */
+/* ---- too many members ------------------------------------------------------------------------ */
 
 #define THIN_DEPTH 64 /* deeper ones are not counted: nobody reads them */
 

@@ -42,7 +42,7 @@ static json_t *load(struct fw_builder *b, struct fw_str text, size_t flags, json
 	return root;
 }
 
-/* ---- members -------------------------------------------------------------------------------------------------------------- */
+/* ---- members --------------------------------------------------------------------------------- */
 
 static struct fw_str text_of(struct fw_builder *b, const json_t *v)
 {
@@ -216,7 +216,7 @@ static void extensions_copy(struct fw_builder *b, struct fw_value **extra, const
 	}
 }
 
-/* ---- items ---------------------------------------------------------------------------------------------------------------- */
+/* ---- items ----------------------------------------------------------------------------------- */
 
 static void attachments_read(struct fw_builder *b, struct fw_entry *e, const json_t *list)
 {
@@ -295,7 +295,7 @@ static void item_read(struct fw_builder *b, const json_t *o)
 	fw_entry_finish(b);
 }
 
-/* ---- the document ----------------------------------------------------------------------------------------------------------- */
+/* ---- the document ---------------------------------------------------------------------------- */
 
 static void hubs_read(struct fw_builder *b, const json_t *list)
 {
@@ -467,7 +467,7 @@ static json_t *load_broken(struct fw_builder *b, const char **repair)
 	return cut.p ? load(b, cut, 0, &why) : NULL;
 }
 
-/* ---- one item after another --------------------------------------------------------------------------------------------------- */
+/* ---- one item after another ------------------------------------------------------------------ */
 
 static const char *skip_space(const char *p, const char *end)
 {

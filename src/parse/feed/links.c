@@ -6,7 +6,7 @@
 
 #include "base/banned.h"
 
-/* ---- links ------------------------------------------------------------------------------------------------------------- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 void fw_link_add(struct fw_builder *b, struct fw_link **list, struct fw_str rel, struct fw_str href)
 {
@@ -267,7 +267,7 @@ void fw_image_set(struct fw_builder *b, struct fw_str url, uint8_t rank)
 	}
 }
 
-/* ---- categories, source, image, generator ------------------------------------------------------------------------------ */
+/* ---- categories, source, image, generator ---------------------------------------------------- */
 
 void fw_category_add(struct fw_builder *b, bool entry, struct fw_str term, struct fw_str scheme, struct fw_str label)
 {

@@ -17,7 +17,7 @@
 #define LIST_VALUES_MAX 1000
 #define NEST_MAX 8
 
-/* ---- where extras go ---------------------------------------------------------------------------------------------------- */
+/* ---- where extras go ------------------------------------------------------------------------- */
 
 /* Objects within objects: no module nests more than a few, and what comes out has to be JSON that everybody can read. */
 static bool too_deep(const struct fw_builder *b, const struct fw_frame *f)
@@ -226,7 +226,7 @@ void fw_live_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 	}
 }
 
-/* ---- iTunes ------------------------------------------------------------------------------------------------------------- */
+/* ---- iTunes ---------------------------------------------------------------------------------- */
 
 static void image_set(struct fw_builder *b, enum fw_context where, struct fw_str url, uint8_t rank)
 {
@@ -311,7 +311,7 @@ static void owner_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		*(fw_in_entry(b, where) ? &b->entry->publisher : &b->doc->publisher) = p;
 }
 
-/* ---- Media RSS ---------------------------------------------------------------------------------------------------------- */
+/* ---- Media RSS ------------------------------------------------------------------------------- */
 
 /*
  * What media:group says holds for each of its contents that says nothing itself (Media RSS, "shallow" elements are defaults for
@@ -516,7 +516,7 @@ static void string_in_end(struct fw_builder *b, struct fw_frame *f, struct fw_st
 		fw_value_str(b, list, NULL, s);
 }
 
-/* ---- chapters ------------------------------------------------------------------------------------------------------------- */
+/* ---- chapters -------------------------------------------------------------------------------- */
 
 static void chapter_start(struct fw_walk *w)
 {
@@ -534,7 +534,7 @@ static void chapter_start(struct fw_walk *w)
 	fw_value_str(b, v, "image", fw_build_url(b, w->frame->scope, fw_attr(w, "image")));
 }
 
-/* ---- dispatch --------------------------------------------------------------------------------------------------------------- */
+/* ---- dispatch -------------------------------------------------------------------------------- */
 
 static void text_input_start(struct fw_walk *w)
 {

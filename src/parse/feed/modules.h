@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The elements of modules. */
+/* The elements of modules: iTunes, Podcasting 2.0, Media RSS, chapters ... */
 #ifndef FW_PARSE_FEED_MODULES_H
 #define FW_PARSE_FEED_MODULES_H
 

@@ -21,7 +21,7 @@
 #define TEXT_MAX (2u << 20)
 #define ID_MAX 4096
 
-/* ---- identity ---------------------------------------------------------------------------------------------------------- */
+/* ---- identity -------------------------------------------------------------------------------- */
 
 /* The same bytes on every machine: keys are stored. */
 static void hash_number(struct fw_hasher *h, uint64_t n)
@@ -109,7 +109,7 @@ static void identity_set(struct fw_builder *b, struct fw_entry *e)
 		e->id = hex_id(b, "long:", fw_hash128(e->id.p, e->id.len));
 }
 
-/* ---- entries that share an id ------------------------------------------------------------------------------------------ */
+/* ---- entries that share an id ---------------------------------------------------------------- */
 
 /* A set of 64-bit hashes with the entry each came from; open addressing, never more than half full. */
 struct id_slot {
@@ -212,7 +212,7 @@ void fw_entries_tell_apart(struct fw_arena *a, struct fw_document *doc)
 	id_set_finish(&set, a);
 }
 
-/* ---- entries ----------------------------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static const char *more_entries(struct fw_builder *b)
 {
@@ -370,7 +370,7 @@ void fw_entry_finish(struct fw_builder *b)
 	b->geo = NULL;
 }
 
-/* ---- the document ------------------------------------------------------------------------------------------------------- */
+/* ---- the document ---------------------------------------------------------------------------- */
 
 static int64_t period_minutes(struct fw_str period, struct fw_str frequency)
 {

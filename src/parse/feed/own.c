@@ -60,7 +60,7 @@ static void move_all(struct move *m, struct fw_str *const *s)
 		move_str(m, *s);
 }
 
-/* ---- everything that holds strings ---------------------------------------------------------------------------------------- */
+/* ---- everything that holds strings ----------------------------------------------------------- */
 
 static void move_people(struct move *m, struct fw_person *p)
 {
@@ -122,7 +122,7 @@ static void move_document(struct move *m, struct fw_document *d)
 		move_entry(m, e);
 }
 
-/* ---- the copy --------------------------------------------------------------------------------------------------------------- */
+/* ---- the copy -------------------------------------------------------------------------------- */
 
 static size_t count(struct move *m, size_t words)
 {

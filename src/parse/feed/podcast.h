@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Where a podcast says that it has moved to. */
+/* Finds the new address of a podcast that has moved. */
 #ifndef FW_PARSE_FEED_PODCAST_H
 #define FW_PARSE_FEED_PODCAST_H
 

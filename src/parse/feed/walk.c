@@ -58,7 +58,7 @@ static const struct fw_element *element_of(struct fw_builder *b, const struct fw
 	return k->el;
 }
 
-/* ---- frames ---------------------------------------------------------------------------------------------------------- */
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static struct fw_frame *frame_push(struct fw_builder *b)
 {
@@ -116,7 +116,7 @@ static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw
 		f->scope = s;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------------------ */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* What was put together; it is not absent when there was no memory for it. */
 static struct fw_str scratch_text(struct fw_builder *b)
@@ -344,7 +344,7 @@ static void markup_end(struct fw_builder *b, const struct fw_frame *f, struct fw
 	cap_lit(b, ">");
 }
 
-/* ---- events ---------------------------------------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /*
  * A prefix that nobody declared and that means nothing by itself ("rss:") is the feed's own where the
@@ -658,7 +658,7 @@ static void on_problem(void *ctx, size_t offset, const char *what, const char *r
 	fw_build_problem(b, offset, b->doc->problem_n < FW_PROBLEMS_KEPT ? with_value(b, what) : what, repair);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 int fw_read_xml(struct fw_builder *b, struct fw_err *err)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* The reader of all feeds in XML. */
+/* Reads feeds in XML: all versions of RSS, Atom, CDF. */
 #ifndef FW_PARSE_FEED_WALK_H
 #define FW_PARSE_FEED_WALK_H
 
 #include "parse/feed/build.h"
 
-/* 0, or FW_E*. b->doc->format stays FW_FORMAT_NONE when it was no feed. */
+/* Returns 0 or FW_E*. b->doc->format stays FW_FORMAT_NONE if it is not a feed. */
 FW_MUST_CHECK int fw_read_xml(struct fw_builder *b, struct fw_err *err);
 
 #endif

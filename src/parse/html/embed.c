@@ -13,7 +13,7 @@
 #define LABEL_MAX 100        /* bytes of an address that stands for a title */
 #define FALLBACK_MAX 4096    /* bytes inside an <iframe> that may name the page */
 
-/* ---- services -------------------------------------------------------------------------------------------------------------- */
+/* ---- services -------------------------------------------------------------------------------- */
 
 enum page {
 	PAGE_NONE,    /* only the player's address is known */
@@ -194,7 +194,7 @@ static const struct rule *service_find(struct fw_arena *a, struct fw_html_embed 
 	return found;
 }
 
-/* ---- tags ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tags ------------------------------------------------------------------------------------ */
 
 /* Elements that are no part of HTML, made into a player by a script. */
 static const struct custom {
@@ -355,7 +355,7 @@ struct fw_str fw_html_embed_label(const struct fw_html_embed *e)
 	return fw_str_sub(s, 0, fw_utf8_cut(s.p, s.len, LABEL_MAX));
 }
 
-/* ---- the list -------------------------------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 /* Is the '<' in front of p that of a tag that may embed something? */
 static inline bool embeds_at(const char *p, const char *end)
@@ -428,7 +428,7 @@ struct fw_html_embed *fw_html_embeds(struct fw_arena *a, struct fw_str html, str
 	return list;
 }
 
-/* ---- what else has an address or a name ------------------------------------------------------------------------------------ */
+/* ---- what else has an address or a name ------------------------------------------------------ */
 
 static bool has_address(struct fw_arena *a, struct fw_str attrs, bool data_images)
 {
@@ -475,7 +475,7 @@ struct fw_str fw_html_svg_name(struct fw_arena *a, const struct fw_html_tokenize
 	return fw_html_text(a, in.text);
 }
 
-/* ---- what is left ---------------------------------------------------------------------------------------------------------- */
+/* ---- what is left ---------------------------------------------------------------------------- */
 
 /* White space, no-break spaces too, however they are written. */
 static bool is_blank(struct fw_str s)

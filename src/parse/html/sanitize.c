@@ -35,7 +35,7 @@ static bool next_in_tag(struct fw_html_attrs *it, struct fw_arena *a, struct fw_
 	return true;
 }
 
-/* ---- what stands in the place of what goes --------------------------------------------------------------------------------- */
+/* ---- what stands in the place of what goes --------------------------------------------------- */
 
 /* An attribute as in a tag. Absent: out of memory. */
 static struct fw_str attr_text(struct fw_arena *a, const char *name, struct fw_str value)
@@ -76,7 +76,7 @@ static bool needs_space(const struct fw_buf *out)
 	return out->len && out->p[out->len - 1] != '>' && !fw_is_space((unsigned char)out->p[out->len - 1]);
 }
 
-/* ---- the straight road ----------------------------------------------------------------------------------------------------- */
+/* ---- the straight road ----------------------------------------------------------------------- */
 
 static bool only_above(const struct fw_html_writer *w, size_t depth, unsigned without)
 {
@@ -287,7 +287,7 @@ static bool straight(struct fw_html_writer *w, struct fw_str html, bool bent)
 	return ok;
 }
 
-/* ---- the road through the tree --------------------------------------------------------------------------------------------- */
+/* ---- the road through the tree --------------------------------------------------------------- */
 
 static void pop_n(struct fw_html_writer *s, size_t n)
 {
@@ -540,7 +540,7 @@ static bool by_tree(struct fw_html_writer *w, struct fw_str html)
 	return ok;
 }
 
-/* ---- the doors -------------------------------------------------------------------------------------------------------------- */
+/* ---- the doors ------------------------------------------------------------------------------- */
 
 /* Take back what was written behind start. */
 static void forget(struct fw_html_writer *w, size_t start)

@@ -3,7 +3,7 @@
 #include "parse/html/token.h"
 #include "base/banned.h"
 
-/* ---- elements ----------------------------------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
 static const struct { char name[12]; uint16_t flags; } ELEMENTS[FW_EL_COUNT] = {
 	{"", 0},
@@ -53,7 +53,7 @@ unsigned fw_el_flags(enum fw_el el)
 	return ELEMENTS[el].flags;
 }
 
-/* ---- tags ---------------------------------------------------------------------------------------------------------------- */
+/* ---- tags ------------------------------------------------------------------------------------ */
 
 static bool name_end(int c)
 {
@@ -250,7 +250,7 @@ void fw_html_skip(struct fw_html_tokenizer *z, const struct fw_html_token *t)
 	}
 }
 
-/* ---- attribute values ---------------------------------------------------------------------------------------------------- */
+/* ---- attribute values ------------------------------------------------------------------------ */
 
 /*
  * How long the reference at s ('&' first) is, 0 when it is none. In an attribute a name without its semicolon is none when '='

@@ -5,7 +5,7 @@
 #include "parse/html/value.h"
 #include "base/banned.h"
 
-/* ---- URLs ----------------------------------------------------------------------------------------------------------------- */
+/* ---- URLs ------------------------------------------------------------------------------------ */
 
 enum scheme { SCHEME_NONE, SCHEME_WEB, SCHEME_MAIL, SCHEME_TEL, SCHEME_MAGNET, SCHEME_DATA, SCHEME_BAD };
 
@@ -136,7 +136,7 @@ struct fw_str fw_html_percent_decode(struct fw_arena *a, struct fw_str s)
 	return fw_url_decode(a, s, &out) && fw_utf8_valid(out.p, out.len) == out.len ? out : FW_STR_NONE;
 }
 
-/* ---- srcset --------------------------------------------------------------------------------------------------------------- */
+/* ---- srcset ---------------------------------------------------------------------------------- */
 
 /* "2x", "640w", "1.5x"; or nothing. */
 static bool is_descriptor(struct fw_str s)
@@ -188,7 +188,7 @@ struct fw_str fw_html_srcset(struct fw_arena *a, struct fw_str base, struct fw_s
 	return done;
 }
 
-/* ---- style ---------------------------------------------------------------------------------------------------------------- */
+/* ---- style ----------------------------------------------------------------------------------- */
 
 static bool safe_property(struct fw_str name)
 {

@@ -3,7 +3,7 @@
 #include "parse/html/write.h"
 #include "base/banned.h"
 
-/* ---- what may stand where (HTML standard, section 13.2.6.4) -------------------------------------------------------------- */
+/* ---- what may stand where (HTML standard, section 13.2.6.4) ---------------------------------- */
 
 static bool ends_scope(enum fw_el el)
 {
@@ -86,7 +86,7 @@ bool fw_html_fits(const struct fw_html_writer *w, enum fw_el el)
 	}
 }
 
-/* ---- text ----------------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 enum { PLAIN, AMP, LT, GT, QUOTE, CR, GONE };
 
@@ -139,7 +139,7 @@ bool fw_html_write_text(struct fw_html_writer *w, struct fw_str text)
 	return true;
 }
 
-/* ---- attributes ------------------------------------------------------------------------------------------------------------ */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 enum value { TEXT, HREF, LINK, ANCHOR, MEDIA, SRCSET, NUMBER, WORD, STYLE, LANGUAGE_CLASS, FLAG, LAZY };
 
@@ -391,7 +391,7 @@ static bool is_pixel(struct fw_html_writer *w, const struct fw_html_attrs *attrs
 	return fw_html_unseen(width, height, style, 0);
 }
 
-/* ---- tags ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tags ------------------------------------------------------------------------------------ */
 
 bool fw_html_open(struct fw_html_writer *w, enum fw_el el, const struct fw_html_attrs *attrs)
 {

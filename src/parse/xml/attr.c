@@ -11,7 +11,7 @@
 #include "parse/xml/ref.h"
 #include "parse/xml/util.h"
 
-/* ---- the list -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static struct fw_str raw_name(const struct fw_xml_attr *a)
 {
@@ -208,7 +208,7 @@ int fw_xml_attrs_resolve(struct xml_state *s)
 	return prefixed > 1 ? attrs_distinct(s) : 0;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* Text that nobody may take for a name's begin: up to white space or the end of the tag. */
 static const char *skip_junk(const char *p, const char *end)

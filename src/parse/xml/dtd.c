@@ -118,7 +118,7 @@ static bool external_id(struct cursor *c, bool public_only, bool *found)
 	return true;
 }
 
-/* ---- <!ENTITY ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- <!ENTITY -------------------------------------------------------------------------------- */
 
 /* An entity's literal value to its replacement text: character references and line ends only (XML 1.0 section 4.5). */
 static int entity_text(struct xml_state *s, struct fw_str lit, struct fw_str *out, bool *ok)
@@ -237,7 +237,7 @@ static int entity(struct cursor *c, bool *ok)
 	return *ok && !parameter ? entity_add(c->s, key, text, external, unparsed) : 0;
 }
 
-/* ---- <!ATTLIST --------------------------------------------------------------------------------------------------------------------- */
+/* ---- <!ATTLIST ------------------------------------------------------------------------------- */
 
 /* "(a|b|c)" behind its first parenthesis */
 static bool alternatives(struct cursor *c, enum name_sort sort)
@@ -355,7 +355,7 @@ static int attlist(struct cursor *c, bool *ok)
 	}
 }
 
-/* ---- <!ELEMENT, <!NOTATION ---------------------------------------------------------------------------------------------------------- */
+/* ---- <!ELEMENT, <!NOTATION ------------------------------------------------------------------- */
 
 static void repetition(struct cursor *c)
 {
@@ -453,7 +453,7 @@ static bool notation(struct cursor *c)
 	return at(c, '>');
 }
 
-/* ---- the subset ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- the subset ------------------------------------------------------------------------------ */
 
 static bool comment(struct cursor *c)
 {

@@ -15,7 +15,7 @@
 #define MAX_ENTITY_DEPTH 40
 #define REF_COST 16 /* accounted for each reference, so that empty entities cost something too */
 
-/* ---- single characters ----------------------------------------------------------------------------------------------------------- */
+/* ---- single characters ----------------------------------------------------------------------- */
 
 /* Up to 16 bytes that live as long as the arena. */
 static char *scratch(struct xml_state *s, size_t n)
@@ -88,7 +88,7 @@ static int char_ref(struct xml_state *s, const char *p, struct xml_ref *r)
 	return char_text(s, &cp, 1, r);
 }
 
-/* ---- entities --------------------------------------------------------------------------------------------------------------------- */
+/* ---- entities -------------------------------------------------------------------------------- */
 
 static int undeclared(struct xml_state *s, const char *p, struct fw_str name, struct xml_ref *r)
 {
@@ -183,7 +183,7 @@ void fw_xml_leave(struct xml_state *s, struct xml_entity *e, const char *begin, 
 	s->in_entity = in_entity;
 }
 
-/* ---- attribute values ---------------------------------------------------------------------------------------------------------------- */
+/* ---- attribute values ------------------------------------------------------------------------ */
 
 struct out {
 	char *p;

@@ -13,7 +13,7 @@
 			return rc_; \
 	} while (0)
 
-/* ---- a hash table in the arena: nodes are embedded, keys borrowed --------------------------------------------------- */
+/* ---- a hash table in the arena: nodes are embedded, keys borrowed ---------------------------- */
 
 struct xml_node {
 	struct xml_node *next;
@@ -55,7 +55,7 @@ struct xml_attlist {
 	size_t n, tokens_n;
 };
 
-/* ---- the tokenizer's state ------------------------------------------------------------------------------------------------ */
+/* ---- the tokenizer's state ------------------------------------------------------------------- */
 
 struct xml_open {
 	struct fw_xml_name name;

@@ -12,7 +12,7 @@
 #include "parse/xml/tag.h"
 #include "parse/xml/util.h"
 
-/* ---- the stack -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the stack ------------------------------------------------------------------------------- */
 
 /* 32 bits for a name, case folded: equal names have equal ones. */
 static uint32_t signature(const struct xml_state *s, struct fw_str name)
@@ -162,7 +162,7 @@ static int close_mismatched(struct xml_state *s, const char *lt, struct fw_str r
 	return pop(s);
 }
 
-/* ---- tags ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- tags ------------------------------------------------------------------------------------ */
 
 int fw_xml_cut_tag(struct xml_state *s, const char **pp)
 {

@@ -4,7 +4,7 @@
 #include "base/utf8.h"
 #include "parse/xml/util.h"
 
-/* ---- reports, memory, tables ------------------------------------------------------------------------------------------- */
+/* ---- reports, memory, tables ----------------------------------------------------------------- */
 
 void fw_xml_note(struct xml_state *s, const char *p, const char *what, const char *repair)
 {
@@ -88,7 +88,7 @@ int fw_xml_table_add(struct xml_state *s, struct xml_table *t, struct xml_node *
 	return 0;
 }
 
-/* ---- characters and names --------------------------------------------------------------------------------------------------- */
+/* ---- characters and names -------------------------------------------------------------------- */
 
 bool fw_xml_char_ok(uint32_t cp)
 {

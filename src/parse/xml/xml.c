@@ -22,7 +22,7 @@
 #include "parse/xml/util.h"
 #include "parse/xml/xml.h"
 
-/* ---- characters that XML does not allow ---------------------------------------------------------------------------------------------- */
+/* ---- characters that XML does not allow ------------------------------------------------------ */
 
 enum { RARE_CONTROL = 1, RARE_EF = 2, ILLEGAL = 4, CR = 8 };
 
@@ -91,7 +91,7 @@ static size_t illegal_at(const char *p, const char *end)
 	return *p == '\xef' && end - p >= 3 && p[1] == '\xbf' && (unsigned char)p[2] >= 0xbe ? 3 : 0;
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* Text outside every element: white space is fine, the rest is dropped, and reported once in a row. */
 static void outside(struct xml_state *s, const char *p, const char *end)
@@ -222,7 +222,7 @@ static const char *give_up(const struct xml_state *s, const char *p)
 	return p ? p + 1 : s->end;
 }
 
-/* ---- comments, sections, instructions ------------------------------------------------------------------------------------- */
+/* ---- comments, sections, instructions -------------------------------------------------------- */
 
 /* *pp at "<!--". */
 static int comment(struct xml_state *s, const char **pp)
@@ -428,7 +428,7 @@ static int markup(struct xml_state *s, const char **pp)
 	}
 }
 
-/* ---- content ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- content --------------------------------------------------------------------------------- */
 
 /* Read an entity's replacement text as if it stood at p. */
 int fw_xml_expand(struct xml_state *s, const char *p, struct xml_entity *e)
@@ -508,7 +508,7 @@ int fw_xml_content(struct xml_state *s, const char *p)
 	return rc;
 }
 
-/* ---- the document ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the document ---------------------------------------------------------------------------- */
 
 /* One pseudo attribute of the XML declaration. False: not one. */
 static bool pseudo(const char **pp, const char *end, struct fw_str *name, struct fw_str *value)
