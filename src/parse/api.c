@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The library's face of the functions for HTML and subscription lists: memory by malloc, one block per answer. */
+/*
+ * The public functions for HTML and subscription lists. Memory comes from malloc, one block per
+ * result.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +19,7 @@ int fw_sanitize(struct fw_str html, struct fw_str base, unsigned flags, char **o
 
 	*out = NULL;
 	*len = 0;
-	if (!rc && !b.p) /* an empty answer is a string too */
+	if (!rc && !b.p) /* an empty result is a string too */
 		fw_buf_adds(&b, "");
 	if (!rc && b.rc)
 		rc = fw_err_set(err, b.rc, "out of memory");
@@ -37,7 +40,7 @@ static struct fw_str copy(char **at, struct fw_str s)
 	return out;
 }
 
-/* The list and all it points to, in one block that free() ends. */
+/* Copy the list and all its strings into one block, which one free() releases. */
 static int pack(const struct fw_link *list, struct fw_link **out)
 {
 	size_t n = 0, bytes = 0;

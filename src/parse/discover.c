@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The feeds that a page names: <link rel="alternate" type="a feed's type" href="...">, in document order, which is the page's
- * order of preference; before them those of the HTTP Link header. The first <base href> counts for all of a page's, wherever it stands.
- * A page without such a link may still have <a type="a feed's type">. Read from the tokens: what stands in comments, scripts and
- * templates is not there for a browser, so it is not here either; what stands in <noscript> is, for one that runs no scripts.
+ * Finds the feeds that a page names with <link rel="alternate" type="a feed's type" href="...">, in
+ * document order, which is the page's preference. Those of the HTTP Link header come first. The
+ * first <base href> applies to the whole page, wherever it stands. A page without such links may
+ * still have <a type="a feed's type">.
+ *
+ * Works on tokens. As in a browser, comments, scripts and templates do not count; <noscript> does,
+ * as in a browser without scripts.
  */
 #include "parse/charset/charset.h"
 #include "parse/discover.h"
@@ -29,7 +32,10 @@ static bool is_feed_type(struct fw_str type)
 	return false;
 }
 
-/* JSON and XML may be anything, of WordPress every page; one that is a feed says so in its address. */
+/*
+ * JSON and XML links may be anything (WordPress has one on every page): a feed's URL must look like
+ * one.
+ */
 static bool is_feed_by_name(const struct fw_link *l)
 {
 	static const char *const TYPES[] = {"application/json", "application/xml", "text/xml"}, *const WORDS[] = {"feed", "rss", "atom"};
@@ -74,7 +80,7 @@ static bool known(const struct fw_link *first, struct fw_str href)
 	return false;
 }
 
-/* Absolute addresses, each once, none that is not on the web: behind *list. */
+/* Append the links with absolute web URLs to *list, without duplicates. */
 static void resolve(struct fw_arena *a, struct fw_link **list, struct fw_link *first, struct fw_str base)
 {
 	struct fw_link **tail = list, *next;
@@ -132,7 +138,7 @@ int fw_html_discover(struct fw_arena *a, struct fw_str html, struct fw_str url, 
 
 			based = href.p != NULL;
 			href = fw_html_url(a, url, href, true, false);
-			base = href.len ? href : url; /* one that is not on the web is none */
+			base = href.len ? href : url; /* a base that is not a web URL is ignored */
 		} else if (t.el == FW_E_LINK && links_of.n < MAX_LINKS) {
 			read_link(a, t.attrs, &link);
 			if (names_feed(&link))
@@ -162,7 +168,7 @@ struct fw_link *fw_link_feeds(struct fw_arena *a, struct fw_str header, struct f
 	return kept;
 }
 
-/* The page as UTF-8. */
+/* The page decoded to UTF-8. */
 static int page_text(struct fw_arena *a, struct fw_str page, struct fw_str content_type, struct fw_str *out, struct fw_err *err)
 {
 	struct fw_limits none = {.max_bytes = 0};
@@ -192,7 +198,7 @@ int fw_find_feeds(struct fw_arena *a, struct fw_str header, struct fw_str page, 
 
 /* ---- hubs ------------------------------------------------------------------------------------ */
 
-/* In the head: what stands further down may be anybody's. */
+/* Only the page's head counts: others than the author may write what follows. */
 static void head_links(struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_str *hub, struct fw_str *self)
 {
 	struct fw_html_tokenizer z;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Entries as lines: one item of JSON Feed each (NDJSON). They are made into a feed's document and read as that, so that an entry means
- * the same however it comes. Lines keep their numbers. Unlike documents of the web these are written by somebody who is told what is
- * wrong with them: nothing is repaired.
+ * Parses entries as NDJSON, one JSON Feed item per line. The lines are joined into a feed document
+ * and parsed as such, so an entry means the same in both forms. Line numbers are kept. Unlike web
+ * documents, lines are written by a client that gets the error message: nothing is repaired.
  */
 #include <jansson.h>
 #include <string.h>
@@ -48,7 +48,8 @@ int fw_parse_lines(struct fw_arena *a, struct fw_str bytes, const struct fw_pars
 	*doc = NULL;
 	if (o->limits.max_bytes && bytes.len > o->limits.max_bytes)
 		return fw_err_set(err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, o->limits.max_bytes);
-	text = fw_arena_mul(a, bytes.len, 2, sizeof(HEAD) + sizeof(TAIL)); /* a line gets a comma at most */
+	/* a line gains at most a comma */
+	text = fw_arena_mul(a, bytes.len, 2, sizeof(HEAD) + sizeof(TAIL));
 	if (!text)
 		return fw_err_set(err, FW_ENOMEM, "out of memory for %zu bytes of entries", bytes.len);
 	memcpy(text, HEAD, sizeof(HEAD) - 1);

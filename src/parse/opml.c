@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Subscription lists: OPML 1.0, 1.1, 2.0, and what programs export under that name.
+ * Reads subscription lists: OPML 1.0, 1.1, 2.0, and what programs export under that name.
  *
- * An outline with an xmlUrl (in any case) is a subscription; one without is a folder for those inside it. Damage costs the outline it is
- * in and no other; each repair is told with its place, the first MAX_PROBLEMS of them.
+ * An outline with an xmlUrl (any case) is a subscription; one without is a folder of the outlines
+ * in it. Damage loses only the outline that contains it. The first MAX_PROBLEMS repairs are
+ * reported with their position.
  */
 #include "base/str.h"
 #include "base/utf8.h"
@@ -16,7 +17,7 @@
 #define FOLDER_MAX_BYTES ((size_t)1000)
 
 struct level {
-	struct fw_str name; /* of the folder; empty: none */
+	struct fw_str name; /* of the folder; empty: not a folder */
 	bool outline;
 };
 
@@ -29,10 +30,11 @@ struct reader {
 	void *ctx;
 	struct level *stack;
 	size_t depth, cap;
-	struct fw_str folder; /* of the stack as it is; absent: to be made */
+	struct fw_str folder; /* of the current stack; absent: not yet built */
 	size_t problems;
 	struct fw_xml_place place;
-	struct fw_xml_place problem_at, problem_before; /* of the last problem and of one before it */
+	/* positions of the last problem and of an earlier one */
+	struct fw_xml_place problem_at, problem_before;
 	bool is_opml;
 };
 
@@ -43,7 +45,8 @@ static void report(void *ctx, size_t offset, const char *what, const char *repai
 
 	if (!r->problem || r->problems++ >= MAX_PROBLEMS)
 		return;
-	if (offset < r->problem_at.offset) /* the tokenizer tells of what stands in a tag before the tag comes to us */
+	/* the tokenizer reports problems inside a tag before the tag itself */
+	if (offset < r->problem_at.offset)
 		r->problem_at = r->problem_before;
 	else
 		r->problem_before = r->problem_at;
@@ -65,7 +68,7 @@ static struct fw_str first_of(struct fw_str a, struct fw_str b)
 	return a.len ? a : b;
 }
 
-/* Names of the folders around, '/' between them. */
+/* Join the names of the enclosing folders with '/'. */
 static int make_folder(struct reader *r)
 {
 	size_t n = 0;

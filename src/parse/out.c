@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A document as JSON Feed 1.1, and the parts of it that stores keep. Members without a value are left out; what JSON Feed
- * has no word for lies under "_feedwheel".
+ * Writes a document as JSON Feed 1.1, and the parts of it that stores keep. Members without a value
+ * are omitted. Members that JSON Feed does not define are in "_feedwheel".
  */
 #include "base/clock.h"
 #include "base/str.h"
@@ -42,7 +42,7 @@ static struct fw_str tag_of(const struct fw_category *c)
 	return c->term.len ? c->term : c->label;
 }
 
-/* Lists are held to 100 members, so looking back costs little. */
+/* Linear search: lists have at most 100 members. */
 static bool tag_before(const struct fw_category *first, const struct fw_category *c)
 {
 	for (; first != c; first = first->next) {
@@ -52,7 +52,7 @@ static bool tag_before(const struct fw_category *first, const struct fw_category
 	return false;
 }
 
-/* The words alone, each once, whatever schemes they are from. */
+/* The terms without schemes and duplicates. */
 static void tags_out(struct fw_json *j, const struct fw_category *first)
 {
 	const struct fw_category *c;
@@ -139,7 +139,7 @@ static void attachments_out(struct fw_json *j, const struct fw_attachment *a)
 	fw_json_end(j);
 }
 
-/* The tree is as deep as its makers nest it: a handful, or what the JSON reader allows (32). */
+/* Recursive: the tree is a few levels deep, at most 32, the JSON reader's limit. */
 static void value_out(struct fw_json *j, const struct fw_value *v, bool named)
 {
 	const char *key = named ? v->name.p : NULL;
@@ -161,7 +161,7 @@ static void value_out(struct fw_json *j, const struct fw_value *v, bool named)
 	case FW_VALUE_OBJECT:
 	case FW_VALUE_ARRAY:
 		if (!v->members.first && named)
-			break; /* none of its members said anything */
+			break; /* all its members are empty */
 		if (v->type == FW_VALUE_OBJECT)
 			fw_json_object(j, key);
 		else
@@ -264,7 +264,7 @@ static void item_own(struct fw_json *j, const struct fw_entry *e, const struct f
 	fw_json_end(j);
 }
 
-/* Members that neither the store's columns nor the first half of an item have. */
+/* Members that are neither columns of the store nor in the first part of an item. */
 static void item_rest(struct fw_json *j, const struct fw_entry *e, const struct fw_html_embed *embeds)
 {
 	str_len(j, "external_url", e->external_url);

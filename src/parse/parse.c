@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * From bytes to a document: unpack, decode, tell XML from JSON, read, say what it was when it was no feed.
+ * From bytes to a document: unpack, decode, tell XML from JSON, parse, or name the type of a
+ * non-feed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static struct fw_limits limits_of(const struct fw_parse_options *o)
 	return l;
 }
 
-/* max_memory is the caller's, besides the document; 0: what it is without. */
+/* max_memory: the caller's limit, besides the document; 0: the caller set none. */
 static int memory_error(const struct fw_arena *a, size_t max_memory, struct fw_err *err)
 {
 	if (!a->full)
@@ -57,13 +58,16 @@ static bool is_gzip(struct fw_str s)
 	return s.len > 18 && (unsigned char)s.p[0] == 0x1f && (unsigned char)s.p[1] == 0x8b && s.p[2] == 8;
 }
 
-/* One member is done: does another one follow? (RFC 1952 section 2.2) */
+/* At the end of a gzip member: is there another one? (RFC 1952 section 2.2) */
 static bool next_member(z_stream *z)
 {
 	return is_gzip((struct fw_str){(const char *)z->next_in, z->avail_in}) && inflateReset(z) == Z_OK;
 }
 
-/* Unpack all there is, in steps. *cut: it ended before its end, or its checksum is wrong; what came before is kept. */
+/*
+ * Unpack everything in steps. *cut: it was truncated or its checksum is wrong; the data so far is
+ * kept.
+ */
 static int inflate_all(struct fw_arena *a, const struct fw_limits *l, z_stream *z, struct fw_str *text, bool *cut, struct fw_err *err)
 {
 	size_t max_bytes = l->max_bytes ? l->max_bytes : DEFAULT_MAX_BYTES, cap = FW_MIN(fw_size(z->avail_in, 6, 1024), fw_size(max_bytes, 1, 1)), had = 0, len = 0;
@@ -94,7 +98,7 @@ static int inflate_all(struct fw_arena *a, const struct fw_limits *l, z_stream *
 	return 0;
 }
 
-/* zlib's memory comes from where the arena's does. */
+/* zlib allocates from the arena's allocator. */
 static void *zlib_alloc(void *arena, unsigned n, unsigned size)
 {
 	const struct fw_arena *a = arena;
@@ -146,7 +150,7 @@ static struct fw_document *document_new(struct fw_arena *a)
 	return d;
 }
 
-/* The first scope: where the document came from (Content-Location against the address, RFC 9110 section 8.7). */
+/* The outermost scope: the document's URL (Content-Location against the URL, RFC 9110 section 8.7). */
 static void base_scope(struct fw_builder *b, struct fw_scope *s)
 {
 	const struct fw_parse_options *o = b->options;
@@ -159,7 +163,10 @@ static void base_scope(struct fw_builder *b, struct fw_scope *s)
 	b->base_scope = s;
 }
 
-/* What a person knows such a document by: a page's title, the first line of text or JSON; absent: nothing. */
+/*
+ * A recognisable part of a non-feed: a page's title, or the first line of text or JSON. Absent:
+ * none.
+ */
 static struct fw_str excerpt(struct fw_arena *a, struct fw_str text, const char *name)
 {
 	struct fw_str rest, head = fw_str_sub(text, 0, PAGE_HEAD);
@@ -174,15 +181,16 @@ static struct fw_str excerpt(struct fw_arena *a, struct fw_str text, const char 
 	return at ? fw_html_text(a, fw_str_sub(rest, 0, (size_t)(at - rest.p))) : FW_STR_NONE;
 }
 
-/* FW_EFORMAT, with what it is instead. given: as it came; bytes: unpacked. */
+/* Set FW_EFORMAT and name the document's type. given: as received; bytes: unpacked. */
 static void no_feed(const struct fw_builder *b, struct fw_str given, struct fw_str bytes, bool cut, struct fw_str type, struct fw_err *err)
 {
 	const char *what = fw_sniff_name(bytes, type), *in = "";
 	struct fw_str some;
 
-	if (!strcmp(what, "binary data")) /* or text of two or four bytes a character */
+	if (!strcmp(what, "binary data")) /* or text with two or four bytes per character */
 		what = fw_sniff_name(b->text, type);
-	if (cut && (!strcmp(what, "binary data") || !strcmp(what, "plain text"))) { /* what a damaged stream happens to begin with */
+	/* the start of a damaged stream, misread as something else */
+	if (cut && (!strcmp(what, "binary data") || !strcmp(what, "plain text"))) {
 		(void)fw_err_set(err, FW_EFORMAT, "not a feed: %s", fw_sniff_name(given, type));
 		return;
 	}
@@ -200,8 +208,9 @@ static void no_feed(const struct fw_builder *b, struct fw_str given, struct fw_s
 }
 
 /*
- * A limit was reached: with entries in hand the document is good, and says so in its problems. To finish it takes a little more, so
- * that the limit gives way by a part: entries must not lose what tells one from the other.
+ * A limit was reached. With entries the document is still valid, and its problems say that it is
+ * incomplete. Finishing needs some more memory, so the limit is raised a little: entries must keep
+ * what distinguishes them.
  */
 static int ended_early(struct fw_builder *b, int rc, struct fw_err *err)
 {
@@ -230,7 +239,10 @@ static bool looks_like_json(struct fw_str s)
 	return s.len && (s.p[0] == '{' || s.p[0] == '[');
 }
 
-/* keep: the caller's bytes go away before the document does, so what it borrows of them is copied; *keep is a place for the arena. */
+/*
+ * keep: the caller's bytes will not outlive the document, so borrowed strings are copied; *keep is
+ * room for the arena.
+ */
 static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep, const struct fw_parse_options *o, struct fw_document **doc,
 	struct fw_err *err)
 {
@@ -262,10 +274,11 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	if (a->failed)
 		return memory_error(a, b.limits.max_memory, err);
 	b.text = cs.text;
-	if (keep && is_within(cs.text, given) && !looks_like_json(cs.text)) /* what JSON holds is copied in any case */
+	/* strings from JSON are copied in any case */
+	if (keep && is_within(cs.text, given) && !looks_like_json(cs.text))
 		borrowed = cs.text.len;
 	if (a->max_bytes)
-		a->max_bytes -= borrowed; /* left for the copy */
+		a->max_bytes -= borrowed; /* reserve memory for the copy */
 	b.doc->encoding = cs.encoding;
 	b.doc->malformed = cs.wrong || cut;
 	if (unpacked)
@@ -301,7 +314,10 @@ int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse
 	return parse(a, bytes, NULL, o, doc, err);
 }
 
-/* The library's coat: the document brings its arena along, with a copy of the bytes that its strings point into. */
+/*
+ * The public wrapper: the document owns its arena, with a copy of the bytes that its strings
+ * borrow.
+ */
 int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
 {
 	struct fw_arena a, *own = NULL;
@@ -320,7 +336,8 @@ int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, st
 		a.ctx = o->alloc_ctx;
 	}
 	if (is_gzip((struct fw_str){bytes, len}))
-		doc_len = limits_of(o).max_bytes; /* how long the document is, unpacking tells */
+		/* the length of the unpacked document is not known yet */
+		doc_len = limits_of(o).max_bytes;
 	if (o && o->limits.max_memory)
 		a.max_bytes = fw_size(doc_len, 1, o->limits.max_memory);
 	else

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * From bytes to valid UTF-8: which encoding it is.
+ * Chooses a document's encoding; decode.c decodes it.
  *
- * What declares the encoding, strongest first: a byte order mark, zero bytes around the first '<' (XML 1.0 appendix F), the HTTP
- * charset, the XML declaration, UTF-8 (RFC 7303 section 3.2). The first that decodes without a fault wins. When none does: UTF-8
- * with replacements if most of it is UTF-8 (a transfer that was cut, one stray byte), the declared one with replacements if its
- * faults are rare, then what uchardet says, then windows-1252, which reads anything.
+ * Declarations, strongest first: a byte order mark, zero bytes around the first '<' (XML 1.0
+ * appendix F), the HTTP charset, the XML declaration, UTF-8 (RFC 7303 section 3.2). The first that
+ * decodes without a fault wins. If none does: UTF-8 with replacements if most of it is UTF-8 (a
+ * truncated transfer, one stray byte); the declared encoding with replacements if its faults are
+ * rare; then uchardet's guess; then windows-1252, which can decode anything.
  *
- * A document that is valid UTF-8 throughout, with enough beyond ASCII for that to be no chance, is UTF-8 whatever it says.
+ * A document that is valid UTF-8 throughout, with enough multi-byte characters to rule out chance,
+ * is UTF-8 whatever it declares.
  *
- * Labels and their encodings are those of the WHATWG Encoding Standard; no other name is ever decoded by (CHR-02), so that neither UTF-7
- * nor EBCDIC nor ISO-2022-CN is opened. decode.c decodes.
+ * Labels and encodings are those of the WHATWG Encoding Standard. No other label is accepted
+ * (CHR-02), so UTF-7, EBCDIC and ISO-2022-CN are never decoded.
  */
 #include <string.h>
 #include <uchardet.h>
@@ -22,16 +24,17 @@
 #include "parse/charset/sniff.h"
 
 #define SNIFF_BYTES ((size_t)64 * 1024)
-#define SNIFF_MIN 8 /* fewer bytes beyond ASCII tell nothing */
+#define SNIFF_MIN 8 /* with fewer bytes outside ASCII a guess is worthless */
 #define DECLARATION_BYTES ((size_t)1024)
-#define UTF8_PROOF 8 /* so many bytes that continue a character of UTF-8, and none astray, are no chance */
+/* this many continuation bytes, all valid, are not chance */
+#define UTF8_PROOF 8
 
 static const struct encoding ENCODINGS[] = {
 	{"utf-8", UTF8, "utf-8 utf8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8"},
 	{"windows-1252", SINGLE_BYTE,
 		"windows-1252 cp1252 x-cp1252 iso-8859-1 iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 iso-ir-100 latin1 latin-1 l1 "
 		"cp819 ibm819 csisolatin1 us-ascii ascii ansi_x3.4-1968 iso646-us "
-		"x-user-defined"}, /* as in a page's <meta>; a private use area helps no reader */
+		"x-user-defined"}, /* as for a page's <meta>: a private use area helps no reader */
 	{"ibm866", SINGLE_BYTE, "ibm866 866 cp866 csibm866"},
 	{"iso-8859-2", SINGLE_BYTE,
 		"iso-8859-2 iso8859-2 iso88592 iso_8859-2 iso_8859-2:1987 iso-ir-101 latin2 l2 csisolatin2"},
@@ -79,7 +82,7 @@ static const struct encoding ENCODINGS[] = {
 		"euc-kr korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601 iso-ir-149 cseuckr csksc56011987 windows-949 cp949 uhc"},
 	{"utf-16le", UTF16LE, "utf-16le utf-16 unicode ucs-2 iso-10646-ucs-2 unicodefeff csunicode utf16"},
 	{"utf-16be", UTF16BE, "utf-16be unicodefffe"},
-	/* not WHATWG's, but XML's: only ever believed when the bytes look like it */
+	/* from XML, not WHATWG: used only if the bytes match */
 	{"utf-32le", UTF32LE, "utf-32le utf-32 ucs-4 ucs-4le iso-10646-ucs-4 utf32"},
 	{"utf-32be", UTF32BE, "utf-32be ucs-4be"},
 };
@@ -155,7 +158,7 @@ static bool begins(struct fw_str s, const char *bytes, size_t n)
 	return s.len >= n && memcmp(s.p, bytes, n) == 0;
 }
 
-/* *skip is the length of the mark. */
+/* *skip is the length of the BOM. */
 static const struct encoding *by_mark(struct fw_str s, size_t *skip)
 {
 	*skip = 4;
@@ -175,7 +178,7 @@ static const struct encoding *by_mark(struct fw_str s, size_t *skip)
 	return NULL;
 }
 
-/* Zero bytes around the first character of markup or JSON. */
+/* Detect UTF-16 and UTF-32 by zero bytes around the first character of markup or JSON. */
 static const struct encoding *by_zeros(struct fw_str s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
@@ -193,7 +196,7 @@ static const struct encoding *by_zeros(struct fw_str s)
 	return NULL;
 }
 
-/* A value, with or without quotes. */
+/* The value at the start of s, with or without quotes. */
 static struct fw_str first_word(struct fw_str s)
 {
 	struct fw_str rest;
@@ -208,7 +211,7 @@ static struct fw_str first_word(struct fw_str s)
 	return s.len ? s : FW_STR_NONE;
 }
 
-/* <meta charset=...>, also as part of its content attribute, near the start of an HTML page. */
+/* The charset of a <meta> near the start of an HTML page, also within its content attribute. */
 static struct fw_str declared_html(struct fw_str head)
 {
 	const char *at = fw_str_ifind(head, FW_STR("<meta"));
@@ -227,14 +230,15 @@ static struct fw_str declared_html(struct fw_str head)
 	return FW_STR_NONE;
 }
 
-/* The encoding pseudo-attribute of an XML declaration near the start, or what an HTML page says; absent when there is none. */
+/* The encoding in the XML declaration, or in an HTML page's <meta>. Absent: none. */
 static struct fw_str declared(struct fw_str s, struct fw_str content_type)
 {
 	struct fw_str head = fw_str_sub(s, 0, DECLARATION_BYTES), rest;
 	const char *at = fw_str_find(head, FW_STR("<?xml")), *end;
 
 	rest = fw_str_trim(head);
-	if (rest.len && (*rest.p == '{' || *rest.p == '[')) /* JSON may speak of XML */
+	/* JSON text may quote an XML declaration */
+	if (rest.len && (*rest.p == '{' || *rest.p == '['))
 		return FW_STR_NONE;
 	if (!at)
 		return fw_sniff_is_html(s, content_type) ? declared_html(head) : FW_STR_NONE;
@@ -262,8 +266,8 @@ struct candidate {
 struct choice {
 	struct candidate c[5];
 	int n;
-	const char *problem; /* what is wrong with the declarations, or NULL */
-	size_t offset;       /* of the declaration that it is wrong with */
+	const char *problem; /* with the declarations, or NULL */
+	size_t offset;       /* of the faulty declaration */
 };
 
 static const char UNKNOWN[] = "the declared encoding is unknown", MISMATCH[] = "the declared encoding cannot be that of these bytes",
@@ -274,17 +278,18 @@ static bool is_wide(const struct encoding *e)
 	return e->codec >= UTF16LE && e->codec <= UTF32BE;
 }
 
-/* Does a byte below 0x80 always stand for itself, outside of longer characters? */
+/* Is every byte below 0x80 outside a longer character an ASCII character? */
 static bool holds_ascii(const struct encoding *e)
 {
 	return !is_wide(e) && e->codec != ISO_2022_JP;
 }
 
-/* offset: where in the document the label stands; 0: elsewhere. */
+/* Add a candidate. offset: position of the label in the document; 0: not in the document. */
 static void offer(struct choice *ch, struct fw_str label, const char *by, size_t offset)
 {
 	const struct encoding *e = label.p ? by_label(label) : NULL;
-	const char *problem = !e ? UNKNOWN : is_wide(e) ? MISMATCH : NULL; /* a wide one has a mark or zeros, and here are neither */
+	/* a wide encoding would have a BOM or zero bytes, and this document has neither */
+	const char *problem = !e ? UNKNOWN : is_wide(e) ? MISMATCH : NULL;
 
 	if (!label.p)
 		return;
@@ -305,7 +310,7 @@ static size_t high_bytes(struct fw_str s)
 	return n;
 }
 
-/* What uchardet takes it for, from a little before the first byte beyond ASCII on. */
+/* uchardet's guess, from shortly before the first byte outside ASCII. */
 static const struct encoding *sniffed(struct fw_str s)
 {
 	const struct encoding *e = NULL;
@@ -343,7 +348,7 @@ static void wrong(struct fw_charset_result *r, size_t offset, const char *proble
 	r->repair = repair;
 }
 
-/* Decode s. *place: where in the text the byte `bad` comes to stand, at which another encoding failed. */
+/* Decode s. *place: the offset in the text of the byte `bad`, at which another encoding failed. */
 static bool run_from(struct out *o, const struct encoding *e, struct fw_str s, size_t bad, struct fw_str *text, size_t *place)
 {
 	if (!fw_charset_run(o, e, fw_str_sub(s, 0, bad), text))
@@ -352,7 +357,7 @@ static bool run_from(struct out *o, const struct encoding *e, struct fw_str s, s
 	return fw_charset_run(o, e, s, text);
 }
 
-/* Nothing that was declared fits; the first of it failed at the byte `bad`. */
+/* Choose a fallback when no declared encoding fits. `bad`: the byte at which the first one failed. */
 static int rescue(struct out *o, struct fw_str s, const struct choice *ch, size_t bad, struct fw_charset_result *r)
 {
 	struct candidate c = {by_codec(UTF8), "sniffed"};
@@ -395,7 +400,7 @@ static int rescue(struct out *o, struct fw_str s, const struct choice *ch, size_
 	return 0;
 }
 
-/* A mark, zeros, or escapes leave no doubt: whatever does not fit is replaced. */
+/* Decode by a BOM, zero bytes or escapes, which are conclusive. Faults are replaced. */
 static int decode_certain(struct out *o, struct fw_str s, struct candidate c, struct fw_charset_result *r)
 {
 	struct fw_str text;
@@ -409,7 +414,7 @@ static int decode_certain(struct out *o, struct fw_str s, struct candidate c, st
 	if (c.e->codec == UTF8 && o->t.fault_n > 1 && o->t.high_n < 4 * o->t.fault_n) {
 		struct choice none = {.n = 0};
 
-		return rescue(o, s, &none, o->t.bad, r); /* a mark in front of something else */
+		return rescue(o, s, &none, o->t.bad, r); /* a BOM before something else */
 	}
 	set(r, text, c);
 	if (o->t.fault_n || o->t.zero_n)
@@ -435,7 +440,7 @@ static int choose(struct out *o, struct fw_str s, struct choice *ch, struct fw_c
 			place = bad;
 			text = s;
 		} else if (!zero && holds_ascii(e) && scan_high(s.p, s.p + s.len) == s.p + s.len) {
-			text = s; /* nothing to decode */
+			text = s; /* no decoding needed */
 		} else {
 			if (i > 0 ? !run_from(o, e, s, bad, &text, &place) : !fw_charset_run(o, e, s, &text))
 				return FW_ENOMEM;
@@ -452,13 +457,19 @@ static int choose(struct out *o, struct fw_str s, struct choice *ch, struct fw_c
 	return rescue(o, s, ch, bad, r);
 }
 
-/* "us-ascii" is windows-1252 to browsers; but bytes beyond ASCII prove it wrong, and UTF-8 is then the better guess. */
+/*
+ * "us-ascii" means windows-1252 to browsers. Bytes outside ASCII disprove the label, and UTF-8 is
+ * the better guess.
+ */
 static bool is_ascii_label(struct fw_str label)
 {
 	return fw_str_ieq(label, FW_STR("us-ascii")) || fw_str_ieq(label, FW_STR("ascii"));
 }
 
-/* A server's habitual single-byte label over a document that says UTF-8 and is. */
+/*
+ * Did a server label a document with its default single-byte charset that declares UTF-8 and is
+ * UTF-8?
+ */
 static bool mislabelled(struct fw_str http, struct fw_str xml, struct fw_str s)
 {
 	const struct encoding *h = by_label(http), *x = by_label(xml);
@@ -467,7 +478,7 @@ static bool mislabelled(struct fw_str http, struct fw_str xml, struct fw_str s)
 		high_bytes(s) > 0 && fw_utf8_valid(s.p, s.len) == s.len;
 }
 
-/* Bytes that other encodings have too, but nobody writes by chance: UTF-8 that says it is something else. */
+/* Is s valid UTF-8 with enough multi-byte characters to disprove another declared encoding? */
 static bool proves_utf8(struct fw_str s)
 {
 	size_t n = 0, i = s.len ? (size_t)(scan_high(s.p, s.p + s.len) - s.p) : 0;
@@ -479,7 +490,7 @@ static bool proves_utf8(struct fw_str s)
 	return n == UTF8_PROOF;
 }
 
-/* What the header and the document say, and UTF-8. */
+/* Collect the candidates: the header's, the document's, UTF-8. */
 static void candidates(struct choice *ch, struct fw_str bytes, struct fw_str content_type)
 {
 	struct fw_str http = fw_charset_of_type(content_type), xml = declared(bytes, content_type);
@@ -521,7 +532,8 @@ static int decode(struct out *o, struct fw_str bytes, struct fw_str content_type
 	if (e)
 		return decode_certain(o, bytes, (struct candidate){e, "zeros"}, r);
 	candidates(&ch, bytes, content_type);
-	if (ch.c[0].e->codec == ISO_2022_JP && memchr(bytes.p, 0x1b, bytes.len)) /* seven bits: all else would seem to fit as well */
+	/* 7-bit escapes: any other encoding would also decode without faults */
+	if (ch.c[0].e->codec == ISO_2022_JP && memchr(bytes.p, 0x1b, bytes.len))
 		rc = decode_certain(o, bytes, ch.c[0], r);
 	else
 		rc = choose(o, bytes, &ch, r);
@@ -540,7 +552,8 @@ int fw_charset_decode(struct fw_arena *a, struct fw_str bytes, struct fw_str con
 	if (!bytes.len)
 		return 0;
 	rc = decode(&o, bytes, content_type, r);
-	if (o.p) /* nothing of it when another way was found after all */
+	/* release the buffer if the text is not in it */
+	if (o.p)
 		fw_arena_trim(a, o.p, o.cap, r->text.p >= o.p && r->text.p < o.p + o.cap ? o.len : 0);
 	if (rc)
 		return fw_err_set(err, a->max_bytes ? FW_ELIMIT : FW_ENOMEM, "decoding the document takes more than the memory allowed");

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The decoders of the WHATWG Encoding Standard, each as browsers have it.
+ * The decoders of the WHATWG Encoding Standard, equivalent to those of browsers.
  *
- * Unicode's encodings and the single-byte ones are decoded here. Of the multi-byte ones the standard's rules are here too: which bytes
- * make a character, and how many are passed over where none is made. What the character is, iconv knows: Japanese in every form goes
- * through CP932, whose table is the standard's; where glibc's tables differ from the standard's, the standard's stand here. So iconv
- * keeps no state, and is given whole characters only, in batches.
+ * Unicode and single-byte encodings are decoded here. For multi-byte encodings this file has the
+ * standard's rules: which bytes form a character, and how many bytes an invalid sequence takes.
+ * iconv maps the characters: all forms of Japanese go through CP932, whose table is the standard's.
+ * Where glibc's tables differ from the standard's, exceptions are listed here. iconv keeps no state
+ * and gets only whole characters, in batches.
  *
- * One thing is not as in browsers: six characters of GB18030 that the standard leaves in private use become the ones that Unicode
- * has for them.
+ * One difference from browsers: six GB18030 characters that the standard leaves in private use map
+ * to their Unicode characters.
  */
 #include <iconv.h>
 #include <stdint.h>
@@ -53,7 +54,7 @@ static void zero(struct out *o, size_t at)
 	o->t.zero_n++;
 }
 
-/* at: where in the bytes. */
+/* at: offset in the input. */
 static void put(struct out *o, uint32_t cp, size_t at)
 {
 	if (cp == 0) {
@@ -106,7 +107,7 @@ static void from_utf8(struct out *o, struct fw_str s)
 		i += good;
 		if (i < s.len) {
 			put_fault(o, i);
-			/* one replacement for a character that is merely cut short */
+			/* one replacement for a truncated character */
 			for (i++; i < s.len && ((unsigned char)s.p[i] & 0xc0) == 0x80; i++)
 				;
 		}
@@ -193,7 +194,7 @@ static void from_single(struct out *o, struct fw_str s, const uint16_t *table)
 	}
 }
 
-/* How long the text will be, exactly but for U+0000. */
+/* The exact length of the text, except for U+0000. */
 static size_t single_size(struct fw_str s, const uint16_t *table)
 {
 	unsigned char more[256] = {0};
@@ -208,11 +209,12 @@ static size_t single_size(struct fw_str s, const uint16_t *table)
 
 /* ---- several bytes --------------------------------------------------------------------------- */
 
-/* Whole characters on their way to iconv; from: where in the bytes each one stood. */
+/* A batch of whole characters for iconv. from: the input offset of each. */
 struct batch {
 	struct out *o;
 	iconv_t cd;
-	bool pairs; /* where a pair is no character, its second byte goes with it even when it is ASCII */
+	/* an invalid pair takes its second byte along even if that is ASCII */
+	bool pairs;
 	size_t n;
 	char buf[BATCH];
 	size_t from[BATCH];
@@ -228,7 +230,7 @@ static void flush(struct batch *b)
 		size_t left = (size_t)(end - in), space = o->cap - o->len;
 		bool fine = iconv(b->cd, &in, &left, &at, &space) != (size_t)-1;
 
-		if (fine) /* the second half of a character that Unicode has two for */
+		if (fine) /* flush the second half of a character that maps to two code points */
 			fine = iconv(b->cd, NULL, NULL, &at, &space) != (size_t)-1;
 		for (const char *p = o->p + o->len; p < at; p++)
 			o->t.high_n += ((unsigned char)*p & 0xc0) == 0xc0;
@@ -257,7 +259,7 @@ static void add_point(struct batch *b, uint32_t cp, size_t at)
 	put(b->o, cp, at);
 }
 
-/* No character: n bytes are passed over. */
+/* Report a fault of n bytes and skip them. */
 static size_t add_fault(struct batch *b, size_t at, size_t n)
 {
 	flush(b);
@@ -290,16 +292,25 @@ static uint32_t exception(const struct exception *list, size_t n, const unsigned
 	return 0;
 }
 
-/* A step reads the character at p, of which the first byte is beyond ASCII, and answers how many bytes it was. */
+/*
+ * A step decodes the character at p, whose first byte is outside ASCII, and returns its length in
+ * bytes.
+ */
 typedef size_t step_fn(struct batch *b, const unsigned char *p, size_t left, size_t at);
 
-/* A lead byte that no second one follows: an ASCII one is itself, any other is part of the fault. */
+/*
+ * A lead byte without a valid second byte. An ASCII byte after it is kept; any other belongs to the
+ * fault.
+ */
 static size_t no_pair(struct batch *b, const unsigned char *p, size_t left, size_t at)
 {
 	return add_fault(b, at, left > 1 && p[1] >= 0x80 ? 2 : 1);
 }
 
-/* Four bytes of characters that two bytes stand for as well: glibc has none of these, or since 2.41 what was in private use. */
+/*
+ * Four-byte sequences of characters that two bytes also encode. glibc lacks them, or from 2.41
+ * those in private use.
+ */
 static uint32_t gb18030_four(const unsigned char *p)
 {
 	uint32_t n = (((p[0] - 0x81u) * 10 + p[1] - '0') * 126 + p[2] - 0x81u) * 10 + p[3] - '0';
@@ -311,7 +322,7 @@ static uint32_t gb18030_four(const unsigned char *p)
 
 static size_t step_gb18030(struct batch *b, const unsigned char *p, size_t left, size_t at)
 {
-	/* in private use by the standard, and by glibc since 2.41 */
+	/* private use in the standard, and in glibc from 2.41 */
 	static const struct exception LIST[] = {
 		{0xa3a0, 0x3000}, {0xfe51, 0x20087}, {0xfe52, 0x20089}, {0xfe53, 0x200cc}, {0xfe6c, 0x215d7}, {0xfe76, 0x2298f},
 		{0xfe91, 0x241fe},
@@ -392,7 +403,7 @@ static size_t step_euc_kr(struct batch *b, const unsigned char *p, size_t left, 
 {
 	if (!within(*p, 0x81, 0xfe))
 		return add_fault(b, at, 1);
-	/* A2 E8 is no character, and glibc has gone past it when it says so */
+	/* A2 E8 is invalid, and glibc has moved past it when it reports that */
 	if (left < 2 || !within(p[1], 0x41, 0xfe) || (p[0] == 0xa2 && p[1] == 0xe8))
 		return no_pair(b, p, left, at);
 	add(b, p, 2, at);
@@ -417,7 +428,7 @@ static size_t step_shift_jis(struct batch *b, const unsigned char *p, size_t lef
 	return 2;
 }
 
-/* Row and cell of JIS X 0208, 1 to 94, as Shift_JIS has them. */
+/* Add a character by row and cell of JIS X 0208 (1 to 94), in Shift_JIS. */
 static void add_jis(struct batch *b, unsigned row, unsigned cell, size_t at)
 {
 	unsigned lead = (row - 1) / 2 + 0x81, trail = cell + (row % 2 ? 0x3f : 0x9e);
@@ -428,7 +439,7 @@ static void add_jis(struct batch *b, unsigned row, unsigned cell, size_t at)
 	add(b, pair, 2, at);
 }
 
-/* JIS X 0212 is rare: one character at a time. */
+/* JIS X 0212 is rare: convert one character at a time. */
 static void put_jis0212(struct out *o, const unsigned char *p, size_t at)
 {
 	iconv_t cd = iconv_open("UTF-8", "EUC-JP");
@@ -494,8 +505,8 @@ static void steps(struct batch *b, struct fw_str s, step_fn *step)
 }
 
 /*
- * Seven bits, and escapes to change what they mean. Kinder than browsers in two things: line ends and blanks count in every state, and
- * an escape may follow another.
+ * 7-bit text in which escapes switch the character set. More tolerant than browsers in two ways:
+ * line ends and spaces are valid in every state, and an escape may follow another.
  */
 static void from_iso2022jp(struct batch *b, struct fw_str s)
 {
@@ -549,7 +560,7 @@ static void from_many(struct out *o, enum codec codec, struct fw_str s)
 	b.n = 0;
 	b.pairs = HOW[codec].pairs;
 	b.cd = iconv_open("UTF-8", HOW[codec].iconv);
-	if (b.cd == (iconv_t)-1) { /* this system has no such table: try the next encoding */
+	if (b.cd == (iconv_t)-1) { /* the system has no such table: try the next encoding */
 		o->t.fault_n = SIZE_MAX / 32;
 		o->t.bad = 0;
 		return;
@@ -564,7 +575,10 @@ static void from_many(struct out *o, enum codec codec, struct fw_str s)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-/* About right, and seldom too small: characters of two bytes mostly have three in UTF-8, those of UTF-16 one. */
+/*
+ * An estimate that is seldom too small: most two-byte characters take three bytes in UTF-8, those
+ * of UTF-16 one.
+ */
 static size_t estimate(const struct encoding *e, struct fw_str s)
 {
 	size_t high = 0;
@@ -577,7 +591,7 @@ static size_t estimate(const struct encoding *e, struct fw_str s)
 		high += (unsigned char)s.p[i] >> 7;
 	if (e->codec == ISO_2022_JP)
 		high = s.len / 2;
-	else if (e->codec == EUC_KR || e->codec == EUC_JP) /* both bytes are beyond ASCII */
+	else if (e->codec == EUC_KR || e->codec == EUC_JP) /* both bytes are outside ASCII */
 		high /= 2;
 	return s.len + high + 3 * BATCH + 32;
 }
@@ -599,7 +613,7 @@ bool fw_charset_run(struct out *o, const struct encoding *e, struct fw_str s, st
 	}
 	if (o->failed)
 		return false;
-	/* a mark may also stand behind leading bytes that were another one */
+	/* a BOM may also follow leading bytes that were another BOM */
 	*text = (struct fw_str){o->p, o->len};
 	if (fw_str_starts(*text, FW_STR("\xef\xbb\xbf")))
 		*text = fw_str_sub(*text, 3, text->len);

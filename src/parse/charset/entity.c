@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
-/* HTML's named character references, and the decoding of all kinds of them as browsers do it in text. */
+/* HTML's named character references, and the decoding of all references in text as browsers do it. */
 #include "base/str.h"
 #include "base/utf8.h"
 #include "parse/charset/decode.h"
 #include "parse/charset/entity.h"
 #include "parse/charset/entity_table.h"
 
-/* -1, 0, 1: name against table entry i, in byte order */
+/* Compare name with table entry i in byte order: -1, 0 or 1. */
 static int compare(struct fw_str name, size_t i)
 {
 	size_t len = ENTITIES[i].len;
@@ -67,7 +67,7 @@ bool fw_entity_number(const char **pp, const char *end, uint32_t *cp)
 	return p != from;
 }
 
-/* "#8217;" or "#x2019" behind the '&': how many bytes it takes, 0 when it is none */
+/* The length of "#8217;" or "#x2019" after the '&'; 0: not a numeric reference. */
 static size_t numeric(struct fw_str s, uint32_t *cp)
 {
 	const char *p = s.p + 1, *end = s.p + s.len;
@@ -82,7 +82,7 @@ static size_t numeric(struct fw_str s, uint32_t *cp)
 	return (size_t)(p - s.p);
 }
 
-/* A named one behind the '&'; without semicolon the longest of the old names counts. */
+/* A named reference after the '&'. Without a semicolon the longest legacy name matches. */
 static size_t named(struct fw_str s, const struct entity **out)
 {
 	size_t n = 0;
@@ -94,7 +94,7 @@ static size_t named(struct fw_str s, const struct entity **out)
 		if (*out)
 			return n + 1;
 	}
-	for (n = FW_MIN(n, (size_t)6); n >= 2; n--) { /* the longest old name has six letters */
+	for (n = FW_MIN(n, (size_t)6); n >= 2; n--) { /* the longest legacy name has six letters */
 		*out = lookup((struct fw_str){s.p, n});
 		if (*out && (*out)->legacy)
 			return n;
@@ -110,7 +110,7 @@ struct fw_str fw_entity_decode(struct fw_arena *a, struct fw_str s)
 
 	if (!amp)
 		return s;
-	/* no reference is shorter than two thirds of its text in UTF-8 */
+	/* a reference is never shorter than two thirds of its UTF-8 text */
 	d = fw_arena_alloc(a, s.len + s.len / 2 + 8);
 	if (!d)
 		return FW_STR_NONE;

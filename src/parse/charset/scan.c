@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What each byte is to XML. */
+/* The XML class of each byte. */
 #include "parse/charset/scan.h"
 
 #include "base/banned.h"

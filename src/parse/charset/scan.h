@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Finding the next byte that matters, sixteen at a time where SSE2 is, one at a time elsewhere.
- * Loads never leave [p, end). All functions return end when nothing is found.
+ * Scans for the next byte that matters, 16 bytes at a time with SSE2, else byte by byte. Loads
+ * never leave [p, end). All functions return end if nothing is found.
  */
 #ifndef FW_PARSE_CHARSET_SCAN_H
 #define FW_PARSE_CHARSET_SCAN_H
@@ -14,7 +14,10 @@
 #include <emmintrin.h>
 #endif
 
-/* A loop over bytes without branches: compiled for wider vectors as well, chosen when the program starts. */
+/*
+ * Marks a branch-free loop over bytes. It is compiled for wider vectors too; the version is chosen
+ * at program start.
+ */
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SCAN_WIDE __attribute__((target_clones("avx2", "default"), optimize("O3")))
 #else
@@ -22,11 +25,12 @@
 #endif
 
 enum {
-	SCAN_NAME = 1,   /* may stand in a name; every byte of a non-ASCII character counts */
-	SCAN_START = 2,  /* may begin a name */
+	SCAN_NAME = 1,   /* may stand in a name; includes every byte of a non-ASCII character */
+	SCAN_START = 2,  /* may start a name */
 	SCAN_SPACE = 4,  /* XML white space */
 	SCAN_TEXT = 8,   /* ends a run of text: < & ] CR */
-	SCAN_VALUE = 16, /* ends a run of an attribute's value, besides its quote: < & and all below the space */
+	/* ends a run of an attribute value, as its quote does: < & and all below space */
+	SCAN_VALUE = 16,
 	SCAN_CTL = 32,   /* not allowed in XML 1.0 */
 };
 
@@ -38,8 +42,9 @@ static inline bool scan_is(char c, unsigned classes)
 }
 
 /*
- * For a structure that is set whole where it is made: the compiler, told to zero all that stands on the stack (-ftrivial-auto-var-init), else
- * clears its padding too, and then keeps it in memory. Of a tag that was two thirds of its time.
+ * For a structure whose members are all set at its definition. Without it -ftrivial-auto-var-init
+ * makes the compiler clear the padding too and keep the structure in memory, which took two thirds
+ * of the time of a tag.
  */
 #if defined(__has_attribute)
 #if __has_attribute(uninitialized)
@@ -51,7 +56,7 @@ static inline bool scan_is(char c, unsigned classes)
 #endif
 
 struct scan_name {
-	const char *end;   /* behind the name */
+	const char *end;   /* just after the name */
 	const char *colon; /* the first one, or NULL */
 	bool high;         /* holds bytes outside ASCII */
 };
@@ -153,7 +158,10 @@ static inline const char *scan_loose(const char *p, const char *end)
 	return p;
 }
 
-/* What an absolute address may need something done about: white space, a control, & or a dot behind a slash; *p is no such dot. */
+/*
+ * A byte at which an absolute URL may need a change: white space, a control, &, or a dot after a
+ * slash. *p itself is not such a dot.
+ */
 static inline const char *scan_address(const char *p, const char *end)
 {
 	const char *from = p;
@@ -202,7 +210,7 @@ static inline struct scan_name scan_name(const char *p, const char *end)
 		unsigned high = scan_bits(v), m = ~(scan_bits(name) | high) & 0xffff;
 		unsigned colon = scan_bits(scan_eq(v, ':'));
 
-		if (m) { /* keep what stands before the name's end */
+		if (m) { /* keep the bits before the name's end */
 			high &= m ^ (m - 1);
 			colon &= m ^ (m - 1);
 		}
@@ -223,7 +231,10 @@ static inline struct scan_name scan_name(const char *p, const char *end)
 	return r;
 }
 
-/* The same len bytes at a and b? end bounds b; a stands before b in one buffer or has 16 readable bytes. */
+/*
+ * Are the len bytes at a and b equal? end bounds b. a must precede b in one buffer or have 16
+ * readable bytes.
+ */
 static inline bool scan_same(const char *a, const char *b, size_t len, const char *end)
 {
 #ifdef __SSE2__

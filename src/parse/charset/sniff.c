@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What a document that is no feed seems to be, for the words of an error. Looks at the first bytes only. */
+/*
+ * Names the probable type of a document that is not a feed, for the error message. Reads only its
+ * first bytes.
+ */
 #include "base/str.h"
 #include "parse/charset/sniff.h"
 
@@ -35,7 +38,7 @@ static const char *binary_name(struct fw_str s)
 	return NULL;
 }
 
-/* Control characters that no text has, in more than one byte of a hundred. */
+/* Binary: more than one byte in a hundred is a control character that text does not contain. */
 static bool is_binary(struct fw_str s)
 {
 	size_t i, odd = 0;
@@ -48,7 +51,7 @@ static bool is_binary(struct fw_str s)
 	return odd * 100 > s.len;
 }
 
-/* Behind a document type that is not HTML's; s when none is there. */
+/* Skip a document type other than HTML's. Returns s if there is none. */
 static struct fw_str past_doctype(struct fw_str s)
 {
 	const char *end;
@@ -63,7 +66,10 @@ static struct fw_str past_doctype(struct fw_str s)
 	return end ? fw_str_trim(fw_str_sub(s, (size_t)(end + 1 - s.p), s.len)) : s;
 }
 
-/* Past a BOM, white space, comments, processing instructions and the document type; *declared: an XML declaration was among them. */
+/*
+ * Skip a BOM, white space, comments, processing instructions and the document type. *declared: one
+ * was an XML declaration.
+ */
 static struct fw_str first_tag(struct fw_str s, bool *declared)
 {
 	const char *end;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Dates, read the way feeds write them.
+ * Parses dates as feeds write them.
  *
- * Two straight paths take what nearly every feed has, RFC 3339 and RFC 822, without a look at anything else; numbers alone are
- * Unix time or digits without signs. What these do not understand goes to the patient reader (read.c).
- * Sources: RFC 822 section 5, RFC 2822 section 4.3, RFC 3339, ISO 8601, FMT-07, protocols note 5.9.
+ * Two fast paths handle what nearly all feeds use, RFC 3339 and RFC 822. A bare number is Unix time
+ * or a date without separators. Everything else goes to the lenient parser (read.c). Sources: RFC
+ * 822 section 5, RFC 2822 section 4.3, RFC 3339, ISO 8601, FMT-07, protocols note 5.9.
  */
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -13,9 +13,9 @@
 
 #include "base/banned.h"
 
-/* ---- the straight paths ---------------------------------------------------------------------- */
+/* ---- fast paths ------------------------------------------------------------------------------- */
 
-/* "+02:00", "-0500" filling the rest of s. */
+/* "+02:00" or "-0500" as the whole rest of s. */
 static bool fast_offset(struct fw_str s, int *zone_min)
 {
 	int h, m;
@@ -30,7 +30,7 @@ static bool fast_offset(struct fw_str s, int *zone_min)
 	return true;
 }
 
-/* "2003-12-31T10:14:55[.250][Z|+00:00]" and nothing else; a space instead of T is MSSQL's way. */
+/* "2003-12-31T10:14:55[.250][Z|+00:00]" as all of s. MSSQL writes a space instead of T. */
 static bool fast_rfc3339(struct fw_str s, struct parts *p)
 {
 	size_t i = 19;
@@ -56,7 +56,7 @@ static bool fast_rfc3339(struct fw_str s, struct parts *p)
 	return fast_offset(s, &p->zone_min);
 }
 
-/* "EST", "CEST", "Z": a zone's name filling the rest of s. */
+/* A zone's name ("EST", "CEST", "Z") as the whole rest of s. */
 static bool fast_zone(struct fw_str s, int *zone_min)
 {
 	char word[4];
@@ -68,7 +68,7 @@ static bool fast_zone(struct fw_str s, int *zone_min)
 	return fw_date_zone((struct fw_str){word, s.len}, zone_min);
 }
 
-/* "[Thu, ]1 Jan 2004 19:48:21 (GMT|UTC|Z|+0000)" and nothing else. */
+/* "[Thu, ]1 Jan 2004 19:48:21 (GMT|UTC|Z|+0000)" as all of s. */
 static bool fast_rfc822(struct fw_str s, struct parts *p)
 {
 	size_t i = 0;
@@ -104,7 +104,7 @@ static bool fast_rfc822(struct fw_str s, struct parts *p)
 
 /* ---- numbers alone --------------------------------------------------------------------------- */
 
-/* Unix time: seconds from 1973 to 2100, or the same in ms and us. */
+/* Unix time in seconds from 1973 to 2100, or the same in ms or us. */
 static bool epoch(const char *p, size_t n, int64_t *out)
 {
 	int64_t v;
@@ -121,7 +121,10 @@ static bool epoch(const char *p, size_t n, int64_t *out)
 	return true;
 }
 
-/* Only digits (and a fraction of a second): 20031231101455, 1072865695, 1072865695.25, 1072865695000. */
+/*
+ * Only digits, with an optional fraction of a second: 20031231101455, 1072865695, 1072865695.25,
+ * 1072865695000.
+ */
 static bool bare_number(struct fw_str s, int64_t *out)
 {
 	struct parts p = {.zone_min = NONE};

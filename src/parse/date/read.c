@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The patient reader: what its tokens mean. In this order, units in ideographs (2004<year>5<month>), the clock time, the zone behind
- * it, the month's name, and the numbers that are left are understood as year, month and day. Words nobody knows (weekdays, "at",
- * "o'clock") are passed over: a wrong weekday is the commonest mistake in feeds, and the numbers say enough.
+ * The lenient parser: assigns meanings to tokens. Order: units in ideographs (2004<year>5<month>),
+ * the clock time, the zone after it, the month's name; the remaining numbers are year, month and
+ * day. Unknown words (weekdays, "at", "o'clock") are ignored: a wrong weekday is the most common
+ * error in feeds, and the numbers are enough.
  */
 #include "base/clock.h"
 #include "parse/date/parts.h"
@@ -13,7 +14,7 @@ int fw_date_full_year(int value, size_t digits)
 {
 	if (digits == 2)
 		return value + (value <= 68 ? 2000 : 1900);
-	if (digits == 3) /* 104 is 2004 where a program counted from 1900 (RFC 2822 section 4.3) */
+	if (digits == 3) /* 104 is 2004 if a program counted from 1900 (RFC 2822 section 4.3) */
 		return value + 1900;
 	return digits == 4 && value >= 1000 ? value : NONE;
 }
@@ -33,7 +34,7 @@ bool fw_date_to_ms(const struct parts *p, int64_t *out)
 	return true;
 }
 
-/* Numbers followed by what they count: 2004年5月28日 11時23分17秒, 2004년 05월 28일. */
+/* Numbers followed by their unit: 2004年5月28日 11時23分17秒, 2004년 05월 28일. */
 static void read_units(struct scan *sc, struct parts *p)
 {
 	static const struct { const char *unit; size_t member; } UNITS[] = {
@@ -63,7 +64,7 @@ static void read_fraction(const struct token *t, struct parts *p)
 		p->ms += scale * (t->text.p[i] - '0');
 }
 
-/* The month at token i: a name, or Thai initials (two words with full stops). 0: none. */
+/* The month at token i: a name, or Thai initials (two words with full stops). 0: not a month. */
 static int read_month(const struct scan *sc, size_t i)
 {
 	static const char *const THAI[12][2] = {{"ม", "ค"}, {"ก", "พ"}, {"มี", "ค"}, {"เม", "ย"}, {"พ", "ค"}, {"มิ", "ย"}, {"ก", "ค"},
@@ -78,7 +79,7 @@ static int read_month(const struct scan *sc, size_t i)
 	return fw_date_month(sc->tok[i].text);
 }
 
-/* Where a clock time begins, sc->n when there is none; *sep is what stands between hour and minute. */
+/* The token at which a clock time starts; sc->n if there is none. *sep separates hour and minute. */
 static size_t find_time(const struct scan *sc, int *sep)
 {
 	for (size_t i = 0; i + 2 < sc->n; i++) {
@@ -93,7 +94,7 @@ static size_t find_time(const struct scan *sc, int *sep)
 			return i;
 		}
 	}
-	for (size_t i = 1; i + 4 < sc->n; i++) { /* 19.48.21 behind a date */
+	for (size_t i = 1; i + 4 < sc->n; i++) { /* 19.48.21 after a date */
 		if (sc->tok[i].gap && is_number(sc, i, 1, 2) && is_sign(sc, i + 1, '.') && is_number(sc, i + 2, 2, 2) &&
 		    is_sign(sc, i + 3, '.') && is_number(sc, i + 4, 2, 2) && !sc->tok[i + 1].gap && !sc->tok[i + 2].gap) {
 			*sep = '.';
@@ -103,7 +104,7 @@ static size_t find_time(const struct scan *sc, int *sep)
 	return sc->n;
 }
 
-/* Reads the clock time; returns the token behind it, sc->n when there was none. */
+/* Read the clock time. Returns the token after it; sc->n if there was none. */
 static size_t read_time(struct scan *sc, struct parts *p)
 {
 	int sep = 0;
@@ -130,7 +131,7 @@ static size_t read_time(struct scan *sc, struct parts *p)
 	return i;
 }
 
-/* "20040101T194821": a time without colons behind a T; "T19" too. Returns the token behind it or sc->n. */
+/* A time without colons after a T: "20040101T194821", "T19". Returns the token after it, or sc->n. */
 static size_t read_compact_time(struct scan *sc, struct parts *p)
 {
 	size_t from;
@@ -155,7 +156,7 @@ static size_t read_compact_time(struct scan *sc, struct parts *p)
 	return sc->n;
 }
 
-/* "am", "p.m." right behind the time, or a word like 오후 anywhere. Returns the token behind it. */
+/* "am" or "p.m." just after the time, or a word such as 오후 anywhere. Returns the token after it. */
 static size_t read_half_day(struct scan *sc, size_t i, struct parts *p)
 {
 	int half = 0;
@@ -180,7 +181,10 @@ static size_t read_half_day(struct scan *sc, size_t i, struct parts *p)
 	return i;
 }
 
-/* "+02:00", "-5", "+0530" at token i, glued together; "+3000" is no offset anybody has: UTC. Returns the token behind it, or i. */
+/*
+ * An offset at token i without spaces: "+02:00", "-5", "+0530". "+3000" is out of range: UTC.
+ * Returns the token after it, or i.
+ */
 static size_t read_offset(struct scan *sc, size_t i, struct parts *p)
 {
 	const struct token *t = at(sc, i + 1);
@@ -194,7 +198,8 @@ static size_t read_offset(struct scan *sc, size_t i, struct parts *p)
 		m = digits(t->text.p + (t->digits == 3 ? 1 : 2), 2);
 		h = digits(t->text.p, t->digits == 3 ? 1 : 2);
 	} else if ((is_sign(sc, end, ':') || is_sign(sc, end, '.')) && is_number(sc, end + 1, 1, 2) && !at(sc, end)->gap) {
-		m = at(sc, end + 1)->value * (at(sc, end + 1)->digits == 1 ? 10 : 1); /* cut short: "+05:3" */
+		/* truncated: "+05:3" */
+		m = at(sc, end + 1)->value * (at(sc, end + 1)->digits == 1 ? 10 : 1);
 		end += 2;
 	}
 	p->zone_unknown = h > 23 || m > 59;
@@ -203,7 +208,10 @@ static size_t read_offset(struct scan *sc, size_t i, struct parts *p)
 	return end;
 }
 
-/* "Europe/Berlin", "America/Argentina/Buenos_Aires", "EST5EDT", "ET": what stands behind the last '/' says which. */
+/*
+ * A place: "Europe/Berlin", "America/Argentina/Buenos_Aires", "EST5EDT", "ET". The part after the
+ * last '/' decides.
+ */
 static bool read_place(struct scan *sc, size_t i, struct parts *p)
 {
 	char name[32];
@@ -230,8 +238,8 @@ static bool read_place(struct scan *sc, size_t i, struct parts *p)
 }
 
 /*
- * "Central European Time", "W. Europe Standard Time", "EST time": in words, up to "time". UTC when
- * nobody knows it, not what one of the words may mean.
+ * A zone in words up to "time": "Central European Time", "W. Europe Standard Time", "EST time". An
+ * unknown phrase means UTC; its single words are not looked up.
  */
 static bool read_phrase(struct scan *sc, size_t i, struct parts *p)
 {
@@ -264,7 +272,7 @@ static bool read_phrase(struct scan *sc, size_t i, struct parts *p)
 	return true;
 }
 
-/* Is the word at token i one that stands where a zone would, with nothing but a year behind it? */
+/* Does the word at token i stand where a zone would, with nothing but a year after it? */
 static bool is_some_zone(const struct scan *sc, size_t i)
 {
 	static const char *const OTHERS[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun", "uhr", "hrs", "hour"};
@@ -288,7 +296,10 @@ static bool is_some_zone(const struct scan *sc, size_t i)
 	return true;
 }
 
-/* What may follow a time: "GMT", "GMT+2", "+0200", "+02:00 CEST", "EST5EDT", "Etc/GMT", "Europe/Berlin". */
+/*
+ * The zone after a time: "GMT", "GMT+2", "+0200", "+02:00 CEST", "EST5EDT", "Etc/GMT",
+ * "Europe/Berlin".
+ */
 static void read_zone(struct scan *sc, size_t i, struct parts *p)
 {
 	int named;
@@ -329,7 +340,7 @@ static bool set_yearday(struct parts *p, int yearday)
 	return true;
 }
 
-/* ISO 8601 week date: week 1 holds 4 January; weeks begin on Monday. */
+/* ISO 8601 week date: week 1 contains 4 January; weeks start on Monday. */
 static bool set_week(struct parts *p, int week, int weekday)
 {
 	int64_t jan4 = fw_days_from_civil(p->year, 1, 4), monday = jan4 - ((jan4 + 3) % 7 + 7) % 7, day;
@@ -368,7 +379,7 @@ static bool set_compact(struct parts *p, const struct token *t)
 	return true;
 }
 
-/* A month's name and up to two numbers, or three when the third is a time like 0930. */
+/* A month's name and up to two numbers; a third one is a time such as 0930. */
 static bool set_named(struct parts *p, const struct token *const *num, size_t n, bool have_time)
 {
 	const struct token *day, *year;
@@ -405,7 +416,7 @@ static bool set_named(struct parts *p, const struct token *const *num, size_t n,
 	return p->year != NONE;
 }
 
-/* Three bare numbers: the year is the one with four digits; else the sign between them tells the custom. */
+/* Three numbers: the year is the one with four digits. Otherwise the separator tells the order. */
 static bool set_three(struct parts *p, const struct token *const *num, int sign)
 {
 	const struct token *year = num[0];
@@ -450,7 +461,7 @@ static bool set_two(struct parts *p, const struct token *const *num)
 	return num[1]->digits <= 2;
 }
 
-/* 2003-W01-3, 2003W013, 2003-W01. *ok tells whether there is such a week; returns whether it was a week at all. */
+/* 2003-W01-3, 2003W013, 2003-W01. Returns whether it is a week date; *ok: that week exists. */
 static bool read_week(struct scan *sc, struct parts *p, bool *ok)
 {
 	for (size_t i = 0; i + 2 < sc->n; i++) {
@@ -485,7 +496,7 @@ static bool read_date(struct scan *sc, struct parts *p, bool have_time)
 		int month = read_month(sc, i);
 
 		words = words || t->kind == WORD;
-		if (month) /* the last one: "mar. 5 janv." has Tuesday in front */
+		if (month) /* the last one: "mar." is Tuesday in "mar. 5 janv." */
 			p->month = month;
 		if (t->kind == NUMBER) {
 			if (n == 1 && i > 0 && sc->tok[i - 1].kind == SIGN)
@@ -539,12 +550,13 @@ bool fw_date_patient(struct fw_str s, int64_t *out, bool *zone_unknown)
 	}
 	if (!read_date(&sc, &p, have_time))
 		return false;
-	if (sc.thai && p.year > 2400) /* years of the Buddhist era */
+	if (sc.thai && p.year > 2400) /* Buddhist era */
 		p.year -= 543;
 	p.hour = p.hour == NONE ? 0 : p.hour;
 	p.minute = p.minute == NONE ? 0 : p.minute;
 	p.second = p.second == NONE ? 0 : p.second;
-	if (sc.korean && p.zone_min == NONE) /* Korean dates without a zone are local (feedparser's finding) */
+	/* Korean dates without a zone are local time, as in feedparser */
+	if (sc.korean && p.zone_min == NONE)
 		p.zone_min = 9 * 60;
 	*zone_unknown = p.zone_unknown;
 	return fw_date_to_ms(&p, out);

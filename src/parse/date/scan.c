@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The patient reader's tokens: numbers, words and signs; comments in parentheses count as white space. */
+/*
+ * Tokenizer of the lenient parser: numbers, words and signs. Comments in parentheses are white
+ * space.
+ */
 #include "base/utf8.h"
 #include "parse/date/parts.h"
 
@@ -27,7 +30,7 @@ static bool is_letter(uint32_t c)
 		!(c >= 0x3001 && c <= 0x303f) && !(c >= 0xff01 && c <= 0xff0f) && c != 0xff1a && c != 0xb7 && c != 0xba;
 }
 
-/* Typographic signs as their ASCII cousins. */
+/* Map typographic signs to ASCII. */
 static int plain_sign(uint32_t c)
 {
 	switch (c) {
@@ -50,7 +53,7 @@ static int plain_sign(uint32_t c)
 
 bool fw_date_scan(struct scan *sc, struct fw_str s)
 {
-	bool gap = false, more = false; /* more: the last token may grow */
+	bool gap = false, more = false; /* more: the last token may continue */
 	size_t n, depth = 0;
 
 	for (size_t i = 0; i < s.len; i += n) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The words in dates: months in the languages feeds come in, zones, halves of the day. They are compared folded: lower case,
- * accents taken off (Latin, Greek, Cyrillic), so that "Févr.", "fevr" and "FÉVR" are one.
+ * The words in dates: months in many languages, zones, am and pm. They are compared folded, in
+ * lower case and without accents (Latin, Greek, Cyrillic): "Févr.", "fevr" and "FÉVR" are equal.
  */
 #include "base/near.h"
 #include "base/utf8.h"
@@ -22,9 +22,10 @@ int fw_date_english_month(const char *p)
 }
 
 /*
- * Full names and abbreviations that are not their beginnings, folded. A word means a month when it equals one of these, or is
- * the beginning (three letters or more) of one; equal ones first, then the earlier month. Hence some abbreviations stand here
- * although they begin a name: "lip" is Polish July, not Croatian June.
+ * Full names, and abbreviations that are not prefixes of them, folded. A word matches a month if it
+ * equals an entry or is a prefix of one (three letters or more). Equality wins, then the earlier
+ * month. So some abbreviations are listed although they are prefixes: "lip" is Polish July, not
+ * Croatian June.
  */
 static const char *const MONTHS[12] = {
 	"january januar januari janvier enero januarie ianuarie gennaio gener janeiro jaenner janner januarja januar januarium "
@@ -78,7 +79,10 @@ static const struct { const char *name; int16_t min; } ZONES[] = {
 	{"gft", -180}, {"irst", 210}, {"aft", 270}, {"bdt", 360}, {"mmt", 390}, {"fjt", 720},
 };
 
-/* Lower case without accent for Latin-1, Latin Extended-A, Greek and Cyrillic; others as they are. */
+/*
+ * Lower case without accents for Latin-1, Latin Extended-A, Greek and Cyrillic; other characters
+ * are unchanged.
+ */
 uint32_t fw_date_fold(uint32_t c)
 {
 	/* U+00C0..U+017F; '*' keeps the character */
@@ -114,7 +118,7 @@ uint32_t fw_date_fold(uint32_t c)
 	return c;
 }
 
-/* "Febuary", "Januray", "Sepember": one edit away from a long English name with the same first letter. */
+/* "Febuary", "Januray", "Sepember": one edit from a long English name with the same first letter. */
 static int misspelt(struct fw_str word)
 {
 	static const struct { const char *name; int month; } LONG[] = {{"january", 1}, {"february", 2}, {"august", 8}, {"september", 9},
@@ -134,9 +138,10 @@ int fw_date_month(struct fw_str word)
 	int english = word.len >= 3 ? fw_date_english_month(word.p) : 0, begun = 0;
 	size_t n, letters = 0;
 
-	if (english && (word.len == 3 || fw_str_starts(fw_str(MONTHS[english - 1]), word))) /* English stands first */
+	/* English first */
+	if (english && (word.len == 3 || fw_str_starts(fw_str(MONTHS[english - 1]), word)))
 		return english;
-	for (size_t i = 0; i < FW_N(DAYS); i++) { /* only to be quick: no month begins like these */
+	for (size_t i = 0; i < FW_N(DAYS); i++) { /* for speed: no month starts like these */
 		if (fw_str_starts(word, fw_str(DAYS[i])))
 			return 0;
 	}
@@ -167,7 +172,7 @@ bool fw_date_zone(struct fw_str word, int *zone_min)
 			return true;
 		}
 	}
-	/* military, with the signs of RFC 822; but "12:30 h" means hours */
+	/* military zones, with the signs of RFC 822; but "12:30 h" means hours */
 	if (word.len == 1 && word.p[0] >= 'a' && word.p[0] <= 'y' && word.p[0] != 'j' && word.p[0] != 'h') {
 		int c = word.p[0];
 
@@ -182,7 +187,7 @@ static bool has(struct fw_str word, const char *part)
 	return fw_str_find(word, fw_str(part)) != NULL;
 }
 
-/* 1: before noon, 2: after noon, 0: neither. */
+/* 1: am, 2: pm, 0: neither. */
 int fw_date_half_day(struct fw_str w)
 {
 	if ((unsigned char)w.p[0] < 0x80)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Zones named by a place ("Europe/Berlin", "US/Eastern", "EST5EDT", "ET"), or in words as Windows has
- * them ("W. Europe Standard Time"): their distance from Greenwich depends on the date.
+ * Zones named by a place ("Europe/Berlin", "US/Eastern", "EST5EDT", "ET"), or in Windows' words
+ * ("W. Europe Standard Time"). Their UTC offset depends on the date.
  *
- * Known are places that feeds name, by the rules in force today: in the European Union since 1996, in North America since 1987
- * (and as changed in 2007), in Australia and New Zealand since 2008. Places that gave up summer time have none here, not for
- * the years in which they had it either. What is not known is read as UTC, like any zone nobody knows.
+ * The table has the places that feeds name, with current rules: European Union since 1996, North
+ * America since 1987 (as changed in 2007), Australia and New Zealand since 2008. Places that
+ * abolished summer time have none here, even for earlier years. Unknown places are read as UTC,
+ * like any unknown zone.
  */
 #include "base/clock.h"
 #include "parse/date/parts.h"
 
 #include "base/banned.h"
 
-/* Folded, without the part before the '/'; several words joined by '_'. */
+/* Folded, without the part before the '/'; words are joined by '_'. */
 static const struct { int16_t min; uint8_t rule; const char *places; } ZONES[] = {
 	{-600, ZONE_FIXED, "honolulu hawaii tahiti hawaiian"},
 	{-540, ZONE_AMERICA, "anchorage juneau alaska alaskan"},
@@ -80,7 +81,7 @@ bool fw_date_place(struct fw_str place, int *zone_min, enum zone_rule *rule)
 	return false;
 }
 
-/* A Sunday of that month at that minute of the day: the nth from 1, or the last for 0. */
+/* The nth Sunday of a month (n from 1; 0: the last) at that minute of the day. */
 static int64_t sunday(int year, int month, int nth, int minute)
 {
 	struct fw_civil c;
@@ -91,7 +92,7 @@ static int64_t sunday(int year, int month, int nth, int minute)
 	return fw_time_ms(year, month, day, 0, minute, 0, 0);
 }
 
-/* Is clock time local_ms in summer time? Where a clock time comes twice, in autumn, the first is meant. */
+/* Is the clock time local_ms in summer time? A time that occurs twice in autumn means the first. */
 bool fw_date_summer(enum zone_rule rule, int zone_min, int year, int64_t local_ms)
 {
 	int64_t from, to;

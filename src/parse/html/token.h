@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * HTML cut into tags and text as the HTML standard's tokenizer does (section 13.2.5): linear, no tree, no copies. Doctypes
- * and processing instructions count as comments; what stands in script, style and their like comes as one RAW token.
- * Used where no tree is needed, and to bound what the tree builder gets to see.
+ * Splits HTML into tags and text as the HTML standard's tokenizer does (section 13.2.5): linear, no
+ * tree, no copies. Doctypes and processing instructions are comments. The content of script, style
+ * and similar elements is one RAW token. Used where no tree is needed, and to limit the input of
+ * the tree builder.
  */
 #ifndef FW_PARSE_HTML_TOKEN_H
 #define FW_PARSE_HTML_TOKEN_H

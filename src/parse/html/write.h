@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Writing safe HTML: the only place where sanitised output comes from. It holds the open elements, lets through what the allow
- * lists name, and refuses an element where the tree construction rules of HTML would move it; so whatever is written reads back
- * as the same tree, and sanitising it again changes nothing.
+ * Writes safe HTML; all sanitised output comes from here. The writer holds the stack of open
+ * elements and writes only what the allow lists name. It refuses an element where HTML's tree
+ * construction rules would move it. So the output parses to the same tree, and sanitising it again
+ * changes nothing.
  */
 #ifndef FW_PARSE_HTML_WRITE_H
 #define FW_PARSE_HTML_WRITE_H
@@ -20,13 +21,14 @@ struct fw_html_writer {
 	bool drop_pixels, data_images;
 	enum fw_el open[FW_HTML_DEPTH];
 	size_t n;
-	uint16_t open_n[FW_EL_COUNT]; /* how many of each are among them: most that is looked for is not */
+	/* how many of each are open; most look-ups end here, with 0 */
+	uint16_t open_n[FW_EL_COUNT];
 	struct fw_html_anchors anchors;
-	struct fw_str embed; /* the address of the last one that became a link */
-	bool pre; /* <pre> was just written: a newline right behind it would vanish */
+	struct fw_str embed; /* URL of the last embed that became a link */
+	bool pre; /* <pre> was just written: an immediate newline would be lost */
 };
 
-/* One attribute after another, of a tag's text or of a tree's node; value is decoded. */
+/* Iterates over the attributes of a tag's text or of a tree's node; value is decoded. */
 struct fw_html_attrs {
 	bool (*next)(struct fw_html_attrs *it, struct fw_arena *a, struct fw_str *name, struct fw_str *value);
 	struct fw_str text;
@@ -53,21 +55,30 @@ static inline enum fw_el fw_html_pop(struct fw_html_writer *w)
 	return el;
 }
 
-/* May el stand here? Void elements too. */
+/* May el, which may be void, stand here? */
 bool fw_html_fits(const struct fw_html_writer *w, enum fw_el el);
-/* How many open elements there are up to and with the nearest open el in scope, 0 when there is none. */
+/*
+ * The number of open elements from the top down to the nearest open el in scope, inclusive; 0:
+ * none.
+ */
 size_t fw_html_depth_of(const struct fw_html_writer *w, enum fw_el el);
-/* Write a start tag; el must fit. attrs is read from its start, and may be NULL. False when the element is not worth showing. */
+/*
+ * Write a start tag; el must fit. attrs is read from its start and may be NULL. False: the element
+ * is not worth showing.
+ */
 bool fw_html_open(struct fw_html_writer *w, enum fw_el el, const struct fw_html_attrs *attrs);
-void fw_html_close(struct fw_html_writer *w); /* the innermost */
-/* Text, decoded. False when none may stand here (white space alone may anywhere). */
+void fw_html_close(struct fw_html_writer *w); /* the innermost element */
+/* Write decoded text. False if text may not stand here; white space alone always may. */
 bool fw_html_write_text(struct fw_html_writer *w, struct fw_str text);
 
-/* Is the image of 1 x 1 or less, or of a size (below min) that is not worth showing? */
+/* Is the image 1 x 1 or smaller, or is one of its sides smaller than min? */
 bool fw_html_tiny(struct fw_str width, struct fw_str height, int min);
-/* The same, or hidden by its style. */
+/* The same, or hidden by its style? */
 bool fw_html_unseen(struct fw_str width, struct fw_str height, struct fw_str style, int min);
-/* Text as HTML, in an attribute's double quotes too. Controls are left out, a line ends in LF. */
+/*
+ * Escape text for HTML, or for a double-quoted attribute. Controls are dropped; line ends become
+ * LF.
+ */
 void fw_html_escape(struct fw_buf *out, struct fw_str s, bool attribute);
 
 #endif

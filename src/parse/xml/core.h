@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: ISC */
-/* What xml.c, the tokenizer's loop, does for the other parts. */
+/* The tokenizer's loop (xml.c) as the other files use it. */
 #ifndef FW_PARSE_XML_CORE_H
 #define FW_PARSE_XML_CORE_H
 
 #include "parse/xml/state.h"
 
-/* Content up to s->end; elements may stay open. */
+/* Read content up to s->end; elements may stay open. */
 FW_MUST_CHECK int fw_xml_content(struct xml_state *s, const char *p);
 
-/* "<" that begins nothing: it is text. */
+/* Treat a "<" that starts nothing as text. */
 FW_MUST_CHECK int fw_xml_stray_lt(struct xml_state *s, const char **pp);
-/* "]]>" in text, reported. */
+/* Report "]]>" in text. */
 void fw_xml_stray_cdata_end(struct xml_state *s, const char *p);
-/* Text from p: an event, unless there is none. */
+/* Report text from p as an event, unless it is empty. */
 FW_MUST_CHECK int fw_xml_emit(struct xml_state *s, const char *p, const char *end, struct fw_str text);
 FW_MUST_CHECK int fw_xml_expand(struct xml_state *s, const char *p, struct xml_entity *e);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* Namespaces by URI, and by prefix where a document forgot to declare it. */
+/* Finds namespaces by URI, or by prefix if the document does not declare it. */
 #ifndef FW_PARSE_XML_NS_H
 #define FW_PARSE_XML_NS_H
 
 #include "feedwheel/types.h"
 
-/* Namespaces are resolved to small numbers; 0 is none or unknown (then uri tells). See fw_ns_find(). */
+/* Namespaces as small numbers. 0: none; unknown ones are identified by their URI. See fw_ns_find(). */
 enum fw_ns {
 	FW_NS_NONE, FW_NS_XML, FW_NS_XMLNS, FW_NS_UNKNOWN,
 	FW_NS_ATOM10, FW_NS_ATOM03, FW_NS_RDF, FW_NS_RSS10, FW_NS_RSS090, FW_NS_RSS11, FW_NS_RSS20, FW_NS_CDF, FW_NS_XHTML,
@@ -17,9 +17,12 @@ enum fw_ns {
 	FW_NS_COUNT
 };
 
-/* Exact match first, then near misses: case, trailing slash or #, http against https, www. */
+/* Exact match first, then near matches: case, trailing slash or #, http or https, www. */
 enum fw_ns fw_ns_find(struct fw_str uri);
-/* What an undeclared prefix most likely means ("dc", "media", "itunes" ...); FW_NS_UNKNOWN when we cannot tell. */
+/*
+ * The likely namespace of an undeclared prefix ("dc", "media", "itunes" ...); FW_NS_UNKNOWN: no
+ * guess.
+ */
 enum fw_ns fw_ns_guess(struct fw_str prefix);
 
 #endif

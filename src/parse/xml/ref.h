@@ -6,10 +6,10 @@
 #include "parse/xml/state.h"
 
 enum xml_ref_kind {
-	XML_REF_LITERAL, /* stands for itself: the bytes up to end are text */
-	XML_REF_CHAR,    /* text is what it means, maybe nothing */
-	XML_REF_ENTITY,  /* internal, to be expanded */
-	XML_REF_SKIPPED, /* external, or past a limit */
+	XML_REF_LITERAL, /* not a reference: the bytes up to end are text */
+	XML_REF_CHAR,    /* text is its replacement, possibly empty */
+	XML_REF_ENTITY,  /* internal entity, to be expanded */
+	XML_REF_SKIPPED, /* external, or a limit is reached */
 };
 
 struct xml_ref {
@@ -19,10 +19,13 @@ struct xml_ref {
 	struct xml_entity *entity;
 };
 
-/* The window becomes e's text, referred to at p; and back to what it was. */
+/* Make e's text the window, for a reference at p; and restore the previous window. */
 void fw_xml_enter(struct xml_state *s, const char *p, struct xml_entity *e);
 void fw_xml_leave(struct xml_state *s, struct xml_entity *e, const char *begin, const char *end, bool in_entity);
-/* What "&lt;" and its like at p ('&') stand for, and how long they are; NULL: it is something else. */
+/*
+ * The replacement of a predefined reference ("&lt;" ...) at p ('&') and its length in *n; NULL: it
+ * is not one.
+ */
 static inline const char *fw_xml_predefined(const char *p, const char *end, size_t *n)
 {
 	ptrdiff_t left = end - p;
@@ -42,13 +45,19 @@ static inline const char *fw_xml_predefined(const char *p, const char *end, size
 	return NULL;
 }
 
-/* What stands at p ('&'); repairs are reported, expansion is accounted for. */
+/* Read the reference at p ('&'). Repairs are reported; expansion counts toward the limit. */
 FW_MUST_CHECK int fw_xml_ref(struct xml_state *s, const char *p, struct xml_ref *r, bool in_value);
-/* An attribute's value from p, behind its quote (0: unquoted); *pp goes behind it. cut: the tag ended inside it. */
+/*
+ * Read an attribute value from p, after its quote (0: unquoted), and move *pp past it. cut: the tag
+ * ended inside it.
+ */
 FW_MUST_CHECK int fw_xml_value(struct xml_state *s, const char **pp, char quote, struct fw_str *out, bool *cut);
-/* References in [from, to) resolved, white space and line ends normalised (XML 1.0 section 3.3.3). */
+/*
+ * Resolve the references in [from, to) and normalise white space and line ends (XML 1.0 section
+ * 3.3.3).
+ */
 FW_MUST_CHECK int fw_xml_decode(struct xml_state *s, const char *from, const char *to, struct fw_str *out);
-/* White space at both ends gone, runs of it one space: what tokenized attribute types ask for. */
+/* Trim white space and collapse runs to one space, as tokenized attribute types require. */
 FW_MUST_CHECK int fw_xml_collapse(struct xml_state *s, struct fw_str *value);
 
 #endif

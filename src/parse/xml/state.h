@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The tokenizer's state, which its parts share. Nobody outside this folder looks at it. */
+/* The tokenizer's state, shared by the files of this folder and private to them. */
 #ifndef FW_PARSE_XML_STATE_H
 #define FW_PARSE_XML_STATE_H
 
@@ -29,23 +29,23 @@ struct xml_table {
 struct xml_prefix {
 	struct xml_node node;
 	enum fw_ns ns;
-	struct fw_str uri; /* absent: not bound; then ns is a guess */
-	bool guessed;      /* its absence was reported */
+	struct fw_str uri; /* absent: not bound; ns is a guess then */
+	bool guessed;      /* the missing declaration was reported */
 	uint32_t undo_n;   /* records in xml_state.undo that point here */
 };
 
 struct xml_entity {
 	struct xml_node node;
-	struct fw_str text;  /* replacement text, 16 readable bytes behind it */
+	struct fw_str text;  /* replacement text, followed by 16 readable bytes */
 	bool external, unparsed;
-	bool open;           /* being expanded: guards against recursion */
+	bool open;           /* being expanded; prevents recursion */
 };
 
-/* <!ATTLIST: what is declared for one attribute */
+/* <!ATTLIST: the declaration of one attribute */
 struct xml_attdef {
 	struct xml_attdef *next, *next_default;
 	struct fw_str name, value; /* value absent: no default */
-	bool tokens;               /* any type but CDATA: its white space collapses */
+	bool tokens;               /* any type but CDATA: white space is collapsed */
 };
 
 struct xml_attlist {
@@ -59,8 +59,8 @@ struct xml_attlist {
 
 struct xml_open {
 	struct fw_xml_name name;
-	struct fw_str raw; /* as written; 16 bytes are readable at raw.p */
-	size_t undo_n;     /* bindings to take back when it ends */
+	struct fw_str raw; /* as written; followed by at least 16 readable bytes at raw.p */
+	size_t undo_n;     /* bindings to restore when it ends */
 };
 
 struct xml_undo {
@@ -69,11 +69,16 @@ struct xml_undo {
 	struct fw_str uri;
 };
 
-/* What an end tag that matches nothing at once is looked up by: the signatures of open elements, chained by bucket. */
+/*
+ * Index for end tags that do not match the innermost element: signatures of open elements, chained
+ * by bucket.
+ */
 struct xml_sign {
 	uint32_t sig;
-	uint32_t below; /* the next one further out in the same bucket, counted from 1; 0: none */
-	uint32_t other; /* the next of them with another signature: a thousand open <a> are passed in one step */
+	/* the next outer element in the same bucket, counted from 1; 0: none */
+	uint32_t below;
+	/* the next with another signature, so that 1,000 open <a> are skipped in one step */
+	uint32_t other;
 };
 
 #define PREFIX_CACHE 16
@@ -89,7 +94,7 @@ struct xml_state {
 	struct fw_err *err;
 	uint64_t seed;
 
-	/* the window being read: the document, or an entity's replacement text */
+	/* the current window: the document, or an entity's replacement text */
 	const char *begin, *end;
 	bool in_entity;
 	size_t ref_offset;    /* of the outermost reference while in_entity */
@@ -97,13 +102,14 @@ struct xml_state {
 	size_t expanded, max_expanded;
 
 	bool has_cr;
-	bool dirty;           /* the document holds characters that XML does not allow */
+	bool dirty;           /* the document contains characters that XML forbids */
 	bool seen_element, seen_doctype, junk_reported;
 
 	/* elements */
 	struct xml_open *open;
 	size_t open_cap;
-	uint32_t max_depth, flat; /* flat: open elements past max_depth, which have no struct xml_open */
+	/* flat: open elements below max_depth, which have no struct xml_open */
+	uint32_t max_depth, flat;
 
 	/* attributes of the tag being read */
 	struct fw_xml_attr *attr;
@@ -121,16 +127,16 @@ struct xml_state {
 	struct xml_undo *undo;
 	size_t undo_n, undo_cap;
 
-	/* end tags that match nothing: see close_mismatched() */
+	/* end tags that do not match the innermost element: see close_mismatched() */
 	struct xml_sign *sign;  /* of open[0..sign_n) */
-	uint32_t *innermost;    /* by signature & sign_mask: the chain's begin, counted from 1 */
+	uint32_t *innermost;    /* start of the chain of a signature & sign_mask, counted from 1 */
 	size_t sign_n, sign_cap, sign_mask;
 	uint32_t flat_in[FLAT_BUCKETS]; /* flat elements by name, see flat_count() */
 
-	/* once a search failed up to the end of the document it need not be tried again */
+	/* a search that reached the end of the document without success is not repeated */
 	bool no_quote, no_apostrophe, no_inner_tags, no_comment_end, no_cdata_end, no_pi_end;
 
-	/* the next '>' behind lt and the quotes between, see inner_tag() */
+	/* cached: the next '>' after lt and the parity of the quotes between, see inner_tag() */
 	struct {
 		const char *lt, *gt;
 		bool odd_quotes, odd_apostrophes;
@@ -138,10 +144,11 @@ struct xml_state {
 
 	/* DTD */
 	struct xml_table entities, attlists;
-	bool standalone, foreign; /* foreign: an external subset or a parameter entity was referred to, and not read */
-	bool dtd_ignored;         /* declarations no longer count, as expat has it */
+	/* foreign: an external subset or a parameter entity was referenced and not read */
+	bool standalone, foreign;
+	bool dtd_ignored;         /* later declarations are ignored, as in expat */
 
-	char *scratch, *scratch_end; /* room for decoded characters of a few bytes */
+	char *scratch, *scratch_end; /* room for short decoded texts */
 };
 
 static inline size_t xml_at(const struct xml_state *s, const char *p)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The tolerant XML tokenizer: one pass over UTF-8 that is whole in memory, events by callback.
+ * The tolerant XML tokenizer. It reads UTF-8 that is complete in memory in one pass and reports
+ * events by callback.
  *
- * Well-formed input gives exactly the events that a namespace-aware expat gives. Ill-formed input is repaired and each
- * repair is reported once. Strings are borrowed: slices of the input where nothing had to be decoded, else of the arena.
- * Linear in the input, whatever the input. Pure: no I/O, no globals.
+ * Well-formed input gives exactly the events of a namespace-aware expat. Ill-formed input is
+ * repaired, and each repair is reported once. Strings are borrowed: slices of the input where
+ * nothing had to be decoded, else of the arena. Linear for any input. Pure: no I/O, no globals.
  */
 #ifndef FW_PARSE_XML_XML_H
 #define FW_PARSE_XML_XML_H
@@ -16,8 +17,8 @@
 struct fw_xml_name {
 	enum fw_ns ns;
 	struct fw_str local;  /* as written */
-	struct fw_str prefix; /* empty when there was none */
-	struct fw_str uri;    /* the namespace as declared; absent when there is none */
+	struct fw_str prefix; /* empty if there is none */
+	struct fw_str uri;    /* the namespace as declared; absent if there is none */
 };
 
 struct fw_xml_attr {
@@ -26,8 +27,9 @@ struct fw_xml_attr {
 };
 
 /*
- * Any handler may be NULL. Character data may come in several pieces; cdata tells that it stood in a CDATA section.
- * A handler returns 0 to go on, anything else to stop: fw_xml_parse returns it.
+ * Any handler may be NULL. Character data may arrive in several pieces; cdata: it stood in a CDATA
+ * section. A handler returns 0 to continue; any other value stops and is returned by
+ * fw_xml_parse().
  */
 struct fw_xml_handler {
 	int (*start)(void *ctx, const struct fw_xml_name *name, const struct fw_xml_attr *attr, size_t attr_n);
@@ -40,35 +42,43 @@ struct fw_xml_handler {
 };
 
 struct fw_xml {
-	/* the caller sets these before the first call */
+	/* set by the caller before the first call */
 	struct fw_arena *arena; /* decoded text, namespace bindings, the element stack */
 	const struct fw_xml_handler *handler;
 	void *ctx;
 	struct fw_limits limits;
 	/*
-	 * A handler may change this at any time: text up to the next tag or section that holds references comes in one piece, decoded in the
-	 * arena. Entities that the document declares still part it, and everything does where it holds characters that XML forbids.
+	 * A handler may change this at any time. Text with references then arrives in one piece up
+	 * to the next tag or section, decoded in the arena. It is still split at entities that the
+	 * document declares, and at forbidden characters.
 	 */
 	bool whole_text;
-	/* results, readable at any time from a handler */
+	/* results; a handler may read them at any time */
 	size_t offset;       /* of the token being reported */
-	size_t end_offset;   /* just behind it */
+	size_t end_offset;   /* just after it */
 	bool malformed;      /* something was repaired */
 	uint32_t depth;
-	uint32_t skipped;    /* references to what only a DTD that is never loaded could declare, or past a limit */
+	/* references that only a DTD, which is never loaded, could declare, or past a limit */
+	uint32_t skipped;
 	void *priv;
 };
 
-/* Tokenize input[0..len), valid UTF-8 without BOM. 0, a handler's value, or FW_ENOMEM / FW_ELIMIT. */
+/*
+ * Tokenize input[0..len), valid UTF-8 without BOM. Returns 0, a handler's value, FW_ENOMEM or
+ * FW_ELIMIT.
+ */
 FW_MUST_CHECK int fw_xml_parse(struct fw_xml *x, const char *input, size_t len, struct fw_err *err);
 
-/* Line and column (both from 1, column in characters) of an offset; cost is linear in offset: for problems only. */
+/*
+ * The line and column of an offset, both from 1, columns in characters. Linear in offset: for
+ * problems only.
+ */
 void fw_xml_position(const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column);
 
-/* The same for many offsets, most of them in ascending order: each byte between them is looked at once. Start with {0}. */
+/* The same for many offsets, mostly ascending: each byte between them is read once. Start with {0}. */
 struct fw_xml_place {
 	size_t offset;
-	uint32_t line, column; /* less 1 */
+	uint32_t line, column; /* both minus 1 */
 };
 void fw_xml_walk(struct fw_xml_place *at, const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column);
 
