@@ -8,12 +8,12 @@
 #include "parse/html/value.h"
 #include "base/banned.h"
 
-#define NAMES_MAX 4096 /* of each kind in one content; the rest are not looked for */
+#define NAMES_MAX 4096 /* of each kind in one content; further names are ignored */
 #define NAME_BYTES 128
 
 static const struct fw_str PREFIX = {FW_HTML_ANCHOR_PREFIX, sizeof(FW_HTML_ANCHOR_PREFIX) - 1};
 
-/* The name without the prefix; absent when it is none that we keep. With a '%' it could be read in two ways. */
+/* The name without the prefix; absent if it is not to be kept. A name with '%' is ambiguous. */
 static struct fw_str name_of(struct fw_str s)
 {
 	if (fw_str_starts(s, PREFIX))
@@ -25,7 +25,7 @@ static struct fw_str name_of(struct fw_str s)
 	return s.len && s.len <= NAME_BYTES ? s : FW_STR_NONE;
 }
 
-/* An address as it is written: controls are left out. */
+/* A URL as it would be written: without controls. */
 static struct fw_str written(struct fw_arena *a, struct fw_str s)
 {
 	char *d = fw_url_has_control(s) ? fw_arena_alloc(a, s.len) : NULL;
@@ -40,7 +40,9 @@ static struct fw_str written(struct fw_arena *a, struct fw_str s)
 	return (struct fw_str){d, n};
 }
 
-/* The fragment of a link that leads into its own document, decoded. It is taken from the link as it would be written. */
+/*
+ * The decoded fragment of a link into its own document. Taken from the link as it would be written.
+ */
 static struct fw_str fragment_of(struct fw_arena *a, struct fw_str base, struct fw_str href)
 {
 	struct fw_str fragment, base_fragment;
@@ -75,7 +77,7 @@ static bool has(const uint64_t *list, size_t n, struct fw_str name)
 	return n && bsearch(&hash, list, n, sizeof(hash), by_hash);
 }
 
-/* Does s end in the beginning of an href's value? */
+/* Does s end just where an href's value starts? */
 static bool ends_in_href(struct fw_str s)
 {
 	s.len -= s.len && (s.p[s.len - 1] == '"' || s.p[s.len - 1] == '\'');
@@ -89,7 +91,7 @@ static bool ends_in_href(struct fw_str s)
 	return s.len > 4 && fw_str_ieq(fw_str_sub(s, s.len - 4, s.len), FW_STR("href"));
 }
 
-/* A quick look: '#' where a link's fragment may begin. Most contents have none. */
+/* A quick check: is there a '#' where a link's fragment may start? Most contents have none. */
 static bool may_refer(struct fw_str html, struct fw_str base)
 {
 	const char *p = html.p, *end = html.p + html.len;
@@ -103,7 +105,7 @@ static bool may_refer(struct fw_str html, struct fw_str base)
 	return false;
 }
 
-/* What has the prefix already needs nothing of its like: it stays in any case. */
+/* A name that has the prefix is kept in any case, so it is not added. */
 static void add(uint64_t *list, size_t *n, struct fw_str s)
 {
 	struct fw_str name = fw_str_starts(s, PREFIX) ? FW_STR_NONE : name_of(s);
@@ -112,7 +114,7 @@ static void add(uint64_t *list, size_t *n, struct fw_str s)
 		list[(*n)++] = hash_of(name);
 }
 
-/* The names that a tag holds, and the one that it refers to. */
+/* Add the names that a tag defines and the one that it refers to. */
 static void tag_add(struct fw_arena *a, struct fw_str base, const struct fw_html_token *t, struct fw_html_anchors *out)
 {
 	struct fw_str attrs = t->attrs, name, value;

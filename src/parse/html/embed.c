@@ -8,35 +8,36 @@
 #include "parse/html/write.h"
 #include "base/banned.h"
 
-#define LISTED_URL_MAX 2048  /* a longer address is not listed; it still leaves a link */
-#define LISTED_TITLE_MAX 512 /* bytes of a title in the list */
-#define LABEL_MAX 100        /* bytes of an address that stands for a title */
-#define FALLBACK_MAX 4096    /* bytes inside an <iframe> that may name the page */
+#define LISTED_URL_MAX 2048  /* a longer URL is not listed, but still becomes a link */
+#define LISTED_TITLE_MAX 512 /* bytes of a listed title */
+#define LABEL_MAX 100        /* bytes of a URL used as a title */
+#define FALLBACK_MAX 4096    /* bytes inside an <iframe> that are searched for the page */
 
 /* ---- services -------------------------------------------------------------------------------- */
 
 enum page {
-	PAGE_NONE,    /* only the player's address is known */
+	PAGE_NONE,    /* only the player's URL is known */
 	PAGE_ID,      /* page and an id of letters, digits, '-' and '_' */
-	PAGE_ID_HASH, /* the same, and the key of a video that is not listed, if there is one */
+	PAGE_ID_HASH, /* the same, with the key of an unlisted video, if any */
 	PAGE_PATH,    /* page and a path */
-	PAGE_URI,     /* page and what "service:kind:id" says */
-	PAGE_URL,     /* an address, taken when it is of the host that page names */
-	PAGE_HERE,    /* page is a path on the player's own host, and an id of 22 characters or more follows */
+	PAGE_URI,     /* page and the parts of "service:kind:id" */
+	PAGE_URL,     /* a URL, used if its host is the one in page */
+	/* page is a path on the player's host, followed by an id of at least 22 characters */
+	PAGE_HERE,
 };
 
 #define YOUTUBE_VIDEO "https://www.youtube.com/watch?v="
 #define YOUTUBE_LIST "https://www.youtube.com/playlist?list="
 #define DAILYMOTION_VIDEO "https://www.dailymotion.com/video/"
 
-/* The first row that gives a page counts; without one, the first that fits. */
+/* The first rule that yields a page wins; if none does, the first that matches. */
 static const struct rule {
 	const char *service; /* NULL: an advertisement or a counter */
 	const char *host;    /* and its subdomains; NULL: any */
-	const char *path;    /* how the path begins; the id follows, unless ... */
+	const char *path;    /* prefix of the path; the id follows, unless ... */
 	const char *query;   /* ... it is this parameter's value */
 	enum page kind;
-	const char *page, *end; /* what stands before and behind the id */
+	const char *page, *end; /* the text before and after the id */
 } RULES[] = {
 	{"YouTube", "youtube.com", "/embed/videoseries", "list", PAGE_ID, YOUTUBE_LIST, ""},
 	{"YouTube", "youtube.com", "/embed/live_stream", "channel", PAGE_ID, "https://www.youtube.com/channel/", "/live"},
@@ -74,7 +75,7 @@ static const struct rule {
 	{NULL, "googletagmanager.com", "", NULL, PAGE_NONE, "", ""},
 };
 
-/* Is it that host, or one below it? Not with a byte that browsers read in another way: to them a backslash ends the host. */
+/* Is host that name or a subdomain? A backslash is refused: for browsers it ends the host. */
 static bool host_is(struct fw_str host, const char *name)
 {
 	struct fw_str want = fw_str(name);
@@ -100,7 +101,7 @@ static struct fw_str query_value(struct fw_arena *a, struct fw_str query, const 
 	return FW_STR_NONE;
 }
 
-/* The id or path at the beginning of s; it holds nothing that could end an address or change its host. */
+/* The id or path at the start of s. It has no byte that could end a URL or change its host. */
 static struct fw_str id_of(struct fw_str s, bool path)
 {
 	size_t n = 0;
@@ -125,7 +126,7 @@ static struct fw_str uri_path(struct fw_arena *a, struct fw_str uri)
 	return id_of((struct fw_str){d, d ? rest.len : 0}, true);
 }
 
-/* s when it is an address of the web on that host, and not its API's, which shows nobody anything. */
+/* s if it is a web URL on that host, other than its API, which shows no page. */
 static struct fw_str page_on(struct fw_arena *a, struct fw_str s, const char *host)
 {
 	struct fw_url u;
@@ -157,7 +158,7 @@ static struct fw_str page_by(struct fw_arena *a, const struct rule *r, const str
 	return fw_str(fw_arena_printf(a, "%s%.*s%s%.*s%s", r->page, FW_STR_ARG(s), hash.len ? "/" : "", FW_STR_ARG(hash), r->end));
 }
 
-/* What is known of the player's address, into e. The rule; NULL: none. */
+/* Fill e with what is known of the player's URL. Returns the rule; NULL: none. */
 static const struct rule *service_find(struct fw_arena *a, struct fw_html_embed *e)
 {
 	const struct rule *found = NULL;
@@ -184,7 +185,8 @@ static const struct rule *service_find(struct fw_arena *a, struct fw_html_embed 
 		if (r->host && !r->service)
 			break;
 	}
-	if (found && found->kind == PAGE_HERE && !e->url.len) /* any host: its path alone says too little */
+	/* any host: the path alone proves too little */
+	if (found && found->kind == PAGE_HERE && !e->url.len)
 		return NULL;
 	if (found)
 		e->service = fw_str(found->service);
@@ -196,9 +198,10 @@ static const struct rule *service_find(struct fw_arena *a, struct fw_html_embed 
 
 /* ---- tags ------------------------------------------------------------------------------------ */
 
-/* Elements that are no part of HTML, made into a player by a script. */
+/* Custom elements that a script turns into a player. */
 static const struct custom {
-	const char *name, *attr, *address; /* address and the attribute's value make the player's address */
+	/* address and the attribute's value form the player's URL */
+	const char *name, *attr, *address;
 } CUSTOM[] = {
 	{"amp-youtube", "data-videoid", "https://www.youtube.com/embed/"},
 	{"lite-youtube", "videoid", "https://www.youtube.com/embed/"},
@@ -226,7 +229,7 @@ struct tag {
 	struct fw_str src, lazy, title, label, width, height, style, hidden;
 };
 
-/* Of two attributes with one name, the first counts. */
+/* Of two attributes with the same name the first wins. */
 static void tag_read(struct fw_arena *a, struct fw_str attrs, const char *src, struct tag *tag)
 {
 	const struct { const char *name; struct fw_str *to; } WANTED[] = {{src, &tag->src}, {"data-src", &tag->lazy},
@@ -244,8 +247,8 @@ static void tag_read(struct fw_arena *a, struct fw_str attrs, const char *src, s
 }
 
 /*
- * An address of the web, absolute; absent when s is none. None has a control: those are left out when a value is written, and what
- * they hid would then stand there.
+ * An absolute web URL; absent if s is not one. A URL with a control is refused: controls are
+ * dropped on output, which could expose what they hid.
  */
 static struct fw_str web_address(struct fw_arena *a, struct fw_str base, struct fw_str s)
 {
@@ -260,7 +263,7 @@ static struct fw_str web_address(struct fw_arena *a, struct fw_str base, struct 
 	return u.scheme.len ? s : fw_str(fw_arena_printf(a, "https:%.*s", FW_STR_ARG(s)));
 }
 
-/* The address that an <object>'s parameters name. They stand in front of all else in it. */
+/* The URL in an <object>'s parameters, which precede all other content. */
 static struct fw_str param_address(struct fw_arena *a, struct fw_html_tokenizer z)
 {
 	static const char *const NAMES[] = {"movie", "src", "url", "filename"};
@@ -277,7 +280,7 @@ static struct fw_str param_address(struct fw_arena *a, struct fw_html_tokenizer 
 	return FW_STR_NONE;
 }
 
-/* The next token that opens, or with close ends, a link; false: there is none. */
+/* The next start tag of a link, or end tag with close. False: none. */
 static bool link_tag(struct fw_html_tokenizer *z, struct fw_html_token *t, bool close)
 {
 	do
@@ -286,7 +289,10 @@ static bool link_tag(struct fw_html_tokenizer *z, struct fw_html_token *t, bool 
 	return t->kind != FW_HTML_END;
 }
 
-/* The link inside an <iframe>, for those who see no frames: often it has the title, and Bandcamp's is the only one to the page. */
+/*
+ * The fallback link inside an <iframe>. It often has the title; Bandcamp's is the only link to the
+ * page.
+ */
 static struct fw_str fallback_link(struct fw_arena *a, struct fw_html_tokenizer z, struct fw_str *title)
 {
 	struct fw_html_token raw, open, close;
@@ -357,7 +363,7 @@ struct fw_str fw_html_embed_label(const struct fw_html_embed *e)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* Is the '<' in front of p that of a tag that may embed something? */
+/* Does the '<' before p start a tag that may embed something? */
 static inline bool embeds_at(const char *p, const char *end)
 {
 	static const char *const TAGS[] = {"iframe", "object", "embed", "amp-", "lite-"};
@@ -372,7 +378,7 @@ static inline bool embeds_at(const char *p, const char *end)
 	return false;
 }
 
-/* Could html embed anything? Most has no such tag, and is not looked at twice. */
+/* A quick check: most contents have no tag that embeds. */
 static bool may_embed(struct fw_str html)
 {
 	const char *p = html.p, *end = html.p + html.len;
@@ -428,7 +434,7 @@ struct fw_html_embed *fw_html_embeds(struct fw_arena *a, struct fw_str html, str
 	return list;
 }
 
-/* ---- what else has an address or a name ------------------------------------------------------ */
+/* ---- media and names --------------------------------------------------------------------------- */
 
 static bool has_address(struct fw_arena *a, struct fw_str attrs, bool data_images)
 {
@@ -475,9 +481,9 @@ struct fw_str fw_html_svg_name(struct fw_arena *a, const struct fw_html_tokenize
 	return fw_html_text(a, in.text);
 }
 
-/* ---- what is left ---------------------------------------------------------------------------- */
+/* ---- what stays visible ------------------------------------------------------------------------ */
 
-/* White space, no-break spaces too, however they are written. */
+/* Only white space, including no-break spaces in any notation? */
 static bool is_blank(struct fw_str s)
 {
 	static const char *const SPACES[] = {"\xc2\xa0", "&nbsp;", "&#160;", "&#xa0;", "&#xA0;"};
@@ -494,7 +500,7 @@ static bool is_blank(struct fw_str s)
 	return true;
 }
 
-/* Elements whose start tag alone may show something, or be all there was. */
+/* Elements that may be visible by their start tag alone. */
 static bool is_thing(enum fw_el el)
 {
 	return el == FW_E_IMG || el == FW_E_VIDEO || el == FW_E_AUDIO || !(fw_el_flags(el) & FW_EL_KEEP);
@@ -519,7 +525,7 @@ static bool shows(struct fw_arena *a, struct fw_str base, const struct fw_html_t
 	}
 }
 
-/* Does the tag at p leave the text behind it alone? Only the commonest that do. */
+/* Does the tag at p leave the text after it visible? Knows only the most common tags. */
 static bool is_harmless(const char *p)
 {
 	static const char *const TAGS[] = {"<div", "<spa", "<str"};
@@ -532,8 +538,9 @@ static bool is_harmless(const char *p)
 }
 
 /*
- * Text or a picture behind a few harmless tags. Most contents begin so, and the tokenizer takes ten times as long to see it. A '>' in an
- * attribute may be taken for the tag's end: then the answer can be true where it should not.
+ * Text or a picture after a few harmless tags, as in most contents. Ten times faster than the
+ * tokenizer. A '>' in an attribute may be taken for the tag's end; the result may then be true by
+ * mistake.
  */
 static bool begins_with_text(struct fw_str s)
 {

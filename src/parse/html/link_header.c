@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The HTTP Link header (RFC 8288 section 3, appendix B.2): <target>; parameter; parameter="quoted", <target> ...
- * What cannot be read is passed over up to the next comma; a link with an anchor speaks of something else and is left out.
+ * The HTTP Link header (RFC 8288 section 3, appendix B.2): <target>; parameter; parameter="quoted",
+ * ... Unreadable parts are skipped up to the next comma. A link with an anchor has another context
+ * and is ignored.
  */
 #include "base/url.h"
 #include "parse/html/link_header.h"
@@ -26,7 +27,7 @@ static bool take(struct cursor *c, int ch)
 	return true;
 }
 
-/* A token or a quoted string; backslashes taken out of the latter. */
+/* A token, or a quoted string without its backslashes. */
 static struct fw_str value(struct fw_arena *a, struct cursor *c)
 {
 	const char *start;
@@ -55,7 +56,7 @@ static struct fw_str value(struct fw_arena *a, struct cursor *c)
 	return (struct fw_str){d, n};
 }
 
-/* Behind the next comma that stands in no quotes. */
+/* Move past the next comma outside quotes. */
 static void next_link(struct cursor *c)
 {
 	for (bool quoted = false; c->at < c->end; c->at++) {
@@ -89,7 +90,7 @@ static bool read_link(struct fw_arena *a, struct cursor *c, struct fw_link *l)
 		name.len = (size_t)(c->at - name.p);
 		if (take(c, '='))
 			v = value(a, c);
-		if (fw_str_ieq(name, FW_STR("rel")) && !l->rel.p) /* the first one counts */
+		if (fw_str_ieq(name, FW_STR("rel")) && !l->rel.p) /* the first one wins */
 			l->rel = v;
 		else if (fw_str_ieq(name, FW_STR("type")) && !l->type.p)
 			l->type = v;

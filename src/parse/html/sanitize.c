@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * HTML made safe (WEB-01 ... WEB-03).
+ * Makes HTML safe (WEB-01 to WEB-03).
  *
- * Two roads, one writer. Orderly HTML (most of what feeds hold) is written straight from its tokens, elements whose end tag may
- * be left out closed where the standard closes them. What is not orderly (crossed tags, text between table rows ...) is given to
- * gumbo, which builds the tree a browser would build, and the writer walks that tree. What is too large for that, or so hostile that the
- * tree does not fit into memory, takes the straight road all the same, and is bent: what stands in the way of a tag is closed, text
- * between cells gets one. That looks a little different from what a browser makes of it, and costs a fifth.
+ * Two paths share one writer. The direct path writes orderly HTML, which is most of what feeds
+ * contain, from its tokens; elements with optional end tags are closed where the standard closes
+ * them. The tree path handles the rest (crossed tags, text between table rows ...): gumbo builds a
+ * browser's tree, and the writer walks it. HTML that is too large for a tree, or whose tree exceeds
+ * the memory limit, takes the direct path with forced fitting: elements that conflict with a tag
+ * are closed, and text between cells gets a cell. The result differs slightly from a browser's and
+ * costs a fifth.
  *
- * Gumbo takes quadratic time for deep nesting and unbounded memory for formatting elements that are opened again and again, and
- * frees its tree recursively. So it gets only elements that we keep, nested at most FW_HTML_DEPTH deep, with at most MAX_FORMAT
- * formatting elements and MAX_ATTRS attributes; its memory is an arena with a ceiling, left by longjmp and freed at once.
+ * Gumbo is quadratic in nesting depth, takes unbounded memory for formatting elements that are
+ * reopened, and frees its tree recursively. So it gets only elements that are kept, at most
+ * FW_HTML_DEPTH levels, MAX_FORMAT formatting elements and MAX_ATTRS attributes. Its memory is an
+ * arena with a limit; longjmp leaves it and it is freed at once.
  */
 #include <gumbo.h>
 #include <setjmp.h>
@@ -25,7 +28,8 @@
 
 #define MAX_FORMAT 24
 #define MAX_ATTRS 60
-#define TREE_BYTES ((size_t)320 << 10) /* of HTML that gets a tree: it takes 0.2 us for a byte */
+/* of HTML for the tree path, which takes 0.2 us a byte */
+#define TREE_BYTES ((size_t)320 << 10)
 
 static bool next_in_tag(struct fw_html_attrs *it, struct fw_arena *a, struct fw_str *name, struct fw_str *value)
 {
@@ -35,9 +39,9 @@ static bool next_in_tag(struct fw_html_attrs *it, struct fw_arena *a, struct fw_
 	return true;
 }
 
-/* ---- what stands in the place of what goes --------------------------------------------------- */
+/* ---- replacements ------------------------------------------------------------------------------- */
 
-/* An attribute as in a tag. Absent: out of memory. */
+/* An attribute as written in a tag. Absent: out of memory. */
 static struct fw_str attr_text(struct fw_arena *a, const char *name, struct fw_str value)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -52,7 +56,7 @@ static struct fw_str attr_text(struct fw_arena *a, const char *name, struct fw_s
 	return text;
 }
 
-/* The picture of a video that cannot be played, as an <img> has it; absent: there is none. */
+/* The poster of a video that cannot be played, as attributes of an <img>. Absent: none. */
 static struct fw_str poster(struct fw_arena *a, struct fw_str base, struct fw_str attrs)
 {
 	struct fw_str url = fw_html_url(a, base, fw_html_attr_get(a, attrs, "poster"), true, false);
@@ -60,7 +64,10 @@ static struct fw_str poster(struct fw_arena *a, struct fw_str base, struct fw_st
 	return url.len ? attr_text(a, "src", url) : FW_STR_NONE;
 }
 
-/* An embed other than the one before it: <object>, <embed> and <noscript> often tell of one player several times. */
+/*
+ * Read an embed unless it repeats the previous one: <object>, <embed> and <noscript> often describe
+ * one player.
+ */
 static bool embed_read(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t,
 	struct fw_str *last, struct fw_html_embed *e)
 {
@@ -70,13 +77,13 @@ static bool embed_read(struct fw_arena *a, struct fw_str base, const struct fw_h
 	return true;
 }
 
-/* Would a link that is added to it run into a word? */
+/* Would a link appended to out run into a word? */
 static bool needs_space(const struct fw_buf *out)
 {
 	return out->len && out->p[out->len - 1] != '>' && !fw_is_space((unsigned char)out->p[out->len - 1]);
 }
 
-/* ---- the straight road ----------------------------------------------------------------------- */
+/* ---- the direct path ---------------------------------------------------------------------------- */
 
 static bool only_above(const struct fw_html_writer *w, size_t depth, unsigned without)
 {
@@ -102,7 +109,7 @@ static void close_n(struct fw_html_writer *w, size_t n)
 		fw_html_close(w);
 }
 
-/* Close cells and rows, and open bodies and rows that were left out, until el fits. */
+/* Close cells and rows, and open omitted bodies and rows, until el fits. */
 static bool make_table_room(struct fw_html_writer *w, enum fw_el el)
 {
 	while (!fw_html_fits(w, el)) {
@@ -123,7 +130,10 @@ static bool make_table_room(struct fw_html_writer *w, enum fw_el el)
 	return true;
 }
 
-/* Close what el's start tag closes by itself. False: the tree builder has to see to it. */
+/*
+ * Close the elements that el's start tag implicitly closes. False: only the tree path can handle
+ * it.
+ */
 static bool make_room(struct fw_html_writer *w, enum fw_el el)
 {
 	unsigned flags = fw_el_flags(el);
@@ -152,7 +162,7 @@ static bool make_room(struct fw_html_writer *w, enum fw_el el)
 	return fw_html_fits(w, el);
 }
 
-/* Between cells: in one. */
+/* Open a cell if the writer is between cells. */
 static bool open_cell(struct fw_html_writer *w)
 {
 	if (!(fw_el_flags(fw_html_top(w)) & FW_EL_NO_TEXT))
@@ -160,7 +170,7 @@ static bool open_cell(struct fw_html_writer *w)
 	return make_table_room(w, FW_E_TD) && fw_html_open(w, FW_E_TD, NULL);
 }
 
-/* Close whatever keeps el from where it wants to be. False: it is left out. */
+/* Close the elements that prevent el from fitting. False: el is dropped. */
 static bool bend(struct fw_html_writer *w, enum fw_el el)
 {
 	unsigned flags = fw_el_flags(el);
@@ -178,7 +188,7 @@ static bool bend(struct fw_html_writer *w, enum fw_el el)
 	return fw_html_fits(w, el);
 }
 
-/* Text as written in the document; raw: without character references. */
+/* Write text as written in the document. raw: without character references. */
 static bool straight_text(struct fw_html_writer *w, struct fw_str s, bool raw, bool bent)
 {
 	if (!raw && memchr(s.p, '&', s.len))
@@ -190,7 +200,7 @@ static bool straight_text(struct fw_html_writer *w, struct fw_str s, bool raw, b
 	return fw_html_write_text(w, s) || (bent && (!open_cell(w) || fw_html_write_text(w, s)));
 }
 
-/* A link in the place of what was embedded. */
+/* Write a link in place of an embed. */
 static bool straight_embed(struct fw_html_writer *w, const struct fw_html_embed *e, bool bent)
 {
 	struct fw_html_attrs attrs = {.next = next_in_tag, .text = attr_text(w->scratch, "href", e->url)};
@@ -205,7 +215,7 @@ static bool straight_embed(struct fw_html_writer *w, const struct fw_html_embed 
 	return fw_html_write_text(w, FW_STR(" "));
 }
 
-/* What is left of an element that goes. */
+/* Write the replacement of a dropped element. */
 static bool straight_gone(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
 {
 	struct fw_html_embed e;
@@ -234,7 +244,8 @@ static bool straight_open(struct fw_html_writer *w, struct fw_html_tokenizer *z,
 		if (!attrs.text.len)
 			return true;
 	}
-	if (flags & FW_EL_TABLE && !w->open_n[FW_E_TABLE]) /* parts of no table are nothing */
+	/* table parts outside a table are dropped */
+	if (flags & FW_EL_TABLE && !w->open_n[FW_E_TABLE])
 		return true;
 	if (!make_room(w, el) && !(bent && bend(w, el)))
 		return bent;
@@ -264,7 +275,7 @@ static bool straight_close(struct fw_html_writer *w, enum fw_el el, bool bent)
 	return true;
 }
 
-/* False: not orderly; what was written is to be forgotten. bent: it is made to be. */
+/* False: not orderly; the caller discards the output. bent: force it to fit. */
 static bool straight(struct fw_html_writer *w, struct fw_str html, bool bent)
 {
 	struct fw_html_tokenizer z;
@@ -287,7 +298,7 @@ static bool straight(struct fw_html_writer *w, struct fw_str html, bool bent)
 	return ok;
 }
 
-/* ---- the road through the tree --------------------------------------------------------------- */
+/* ---- the tree path ------------------------------------------------------------------------------ */
 
 static void pop_n(struct fw_html_writer *s, size_t n)
 {
@@ -296,8 +307,8 @@ static void pop_n(struct fw_html_writer *s, size_t n)
 }
 
 /*
- * What the tree builder will hold open, or a little more; kept in a writer's stack that is never written.
- * False: too deep, leave the tag out.
+ * An upper estimate of the tree builder's open elements, kept in the stack of a writer that writes
+ * nothing. False: too deep, drop the tag.
  */
 static bool nest_open(struct fw_html_writer *s, size_t *format_n, enum fw_el el)
 {
@@ -333,7 +344,8 @@ static void nest_close(struct fw_html_writer *s, size_t *format_n, enum fw_el el
 	*format_n -= flags & FW_EL_FORMAT && *format_n;
 	if (!depth || (!(flags & (FW_EL_SPECIAL | FW_EL_FORMAT)) && !only_above(s, depth, FW_EL_SPECIAL)))
 		return;
-	if (flags & FW_EL_FORMAT && !only_above(s, depth, FW_EL_SPECIAL)) { /* blocks inside a formatting element stay open */
+	/* blocks inside a formatting element stay open */
+	if (flags & FW_EL_FORMAT && !only_above(s, depth, FW_EL_SPECIAL)) {
 		s->open_n[el]--;
 		memmove(&s->open[at], &s->open[at + 1], (depth - 1) * sizeof(s->open[0]));
 		s->n--;
@@ -352,7 +364,7 @@ static bool too_many_attrs(struct fw_str attrs)
 	return n > MAX_ATTRS;
 }
 
-/* Text that holds no tag, and cannot become one when what stood beside it is left out. */
+/* Add text that contains no tag and cannot become one when its neighbours are dropped. */
 static void add_text(struct fw_buf *out, struct fw_str s, bool raw)
 {
 	for (size_t i = 0; i < s.len; i++) {
@@ -378,7 +390,7 @@ static void add_embed(struct fw_arena *a, struct fw_buf *out, const struct fw_ht
 	fw_buf_adds(out, "</a> ");
 }
 
-/* What the tree builder gets to see: elements we keep, and text. */
+/* Write the tree builder's input: kept elements and text. */
 static void filter(const struct fw_html_writer *w, struct fw_str html, struct fw_buf *out)
 {
 	struct fw_html_tokenizer z;
@@ -386,7 +398,8 @@ static void filter(const struct fw_html_writer *w, struct fw_str html, struct fw
 	struct fw_html_writer nest = {.n = 0};
 	struct fw_html_embed e;
 	struct fw_str last = FW_STR_NONE, image;
-	size_t format_n = 0; /* formatting elements that were opened and not closed: they are opened again in each new block */
+	/* formatting elements opened and not closed: each new block reopens them */
+	size_t format_n = 0;
 
 	fw_html_start(&z, html);
 	for (fw_html_next(&z, &t); t.kind != FW_HTML_END; fw_html_next(&z, &t)) {
@@ -422,7 +435,10 @@ static void filter(const struct fw_html_writer *w, struct fw_str html, struct fw
 	}
 }
 
-/* Invalid bytes replaced; borrowed when there are none. gumbo makes some too: of "&#xeeeeeeee" it writes the byte EE. */
+/*
+ * Replace invalid bytes; borrowed if there are none. Gumbo makes some: it writes the byte EE for
+ * "&#xeeeeeeee".
+ */
 static struct fw_str valid_utf8(struct fw_arena *a, struct fw_str s)
 {
 	size_t n = fw_utf8_valid(s.p, s.len), took, at = 0;
@@ -458,7 +474,7 @@ static enum fw_el node_element(const GumboNode *node)
 	return fw_el_find(fw_str(gumbo_normalized_tagname(node->v.element.tag)));
 }
 
-/* Write the tree under root. No recursion: the way back up is by parent pointers. */
+/* Write the tree under root. Not recursive: the way up is by parent pointers. */
 static void write_tree(struct fw_html_writer *w, const GumboNode *root)
 {
 	const GumboNode *written[FW_HTML_DEPTH], *node = root;
@@ -512,7 +528,7 @@ static void pool_free(void *ctx, void *p)
 	(void)p;
 }
 
-/* False: the tree did not fit into its memory; out->rc is set when there was none to have. */
+/* False: the tree exceeded its memory limit. out->rc is set if the process is out of memory. */
 static bool by_tree(struct fw_html_writer *w, struct fw_str html)
 {
 	struct fw_buf seen = FW_BUF_INIT(0);
@@ -540,9 +556,9 @@ static bool by_tree(struct fw_html_writer *w, struct fw_str html)
 	return ok;
 }
 
-/* ---- the doors ------------------------------------------------------------------------------- */
+/* ---- entry points ------------------------------------------------------------------------------- */
 
-/* Take back what was written behind start. */
+/* Discard the output after start. */
 static void forget(struct fw_html_writer *w, size_t start)
 {
 	pop_n(w, w->n);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: ISC */
-/* HTML as plain text, straight from the tokens: tags go, references are decoded, white space shrinks to single spaces. */
+/*
+ * Converts HTML to plain text from its tokens: tags are removed, references decoded, white space
+ * collapsed.
+ */
 #include "parse/charset/entity.h"
 #include "parse/charset/scan.h"
 #include "parse/html/text.h"
 #include "parse/html/token.h"
 #include "base/banned.h"
 
-/* A reference that a browser would decode: "&#...", or a known name with its semicolon. */
+/* Would a browser decode this reference? "&#...", or a known name with a semicolon. */
 static bool is_reference(struct fw_str s)
 {
 	size_t n = 1;
@@ -49,7 +52,7 @@ bool fw_html_has_markup(struct fw_str s)
 struct squeeze {
 	char *p;
 	size_t n;
-	bool gap; /* white space is due before the next character */
+	bool gap; /* write a space before the next character */
 };
 
 static void squeeze(struct squeeze *q, struct fw_str s)
@@ -64,7 +67,10 @@ static void squeeze(struct squeeze *q, struct fw_str s)
 		}
 		if (q->gap && q->n)
 			q->p[q->n++] = ' ';
-		/* words with one space between each; what stopped it, a lone space at the end too, is looked at above */
+		/*
+		 * words with single spaces; the loop above handles what stopped it, including a
+		 * space at the end
+		 */
 		from = p;
 		p = scan_loose(p + 1, end);
 		p -= p[-1] == ' ';
@@ -74,7 +80,7 @@ static void squeeze(struct squeeze *q, struct fw_str s)
 	}
 }
 
-/* Would squeezing leave s, which is trimmed, as it is? */
+/* Would squeezing leave s, which is trimmed, unchanged? */
 static bool is_plain(struct fw_str s)
 {
 	const char *end = s.p + s.len;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Titles of RSS do not say whether they are HTML: they are when they look like it. */
+/* Titles of RSS do not declare whether they are HTML. They count as HTML if they look like it. */
 #include "parse/charset/entity.h"
 #include "parse/charset/scan.h"
 #include "parse/html/title.h"
@@ -7,7 +7,7 @@
 
 #include "base/banned.h"
 
-/* Tags that nobody writes as text, or that must never be taken for it. */
+/* Tags that are never meant as text, or that must never be treated as text. */
 static bool telling(enum fw_el el)
 {
 	switch (el) {
@@ -27,8 +27,9 @@ static bool telling(enum fw_el el)
 }
 
 /*
- * "The <template> element": a tag without attributes that takes all that follows with it, and that nobody closes, is meant as
- * text. Not so scripts, styles and frames: better a word lost than one of those kept.
+ * A tag that is mentioned as text: "The <template> element". It has no attributes, would swallow
+ * all that follows, and is not closed. Scripts, styles and frames never count: losing a word is
+ * better than keeping one of those.
  */
 static bool spoken_of(struct fw_str s, enum fw_el el, struct fw_str name)
 {
@@ -41,7 +42,7 @@ static bool spoken_of(struct fw_str s, enum fw_el el, struct fw_str name)
 		!fw_str_ifind(rest, fw_str(close));
 }
 
-/* At s.p[at] stands '&': a reference that ends in ';' and means something? */
+/* Is there a known reference with its ';' at s.p[at], which is '&'? */
 static bool reference_at(struct fw_str s, size_t at)
 {
 	size_t i = at + 1;
@@ -80,7 +81,7 @@ bool fw_title_is_html(struct fw_str s)
 			continue;
 		for (name = (struct fw_str){s.p + from, 0}; from + name.len < s.len && fw_is_alnum(name.p[name.len]); name.len++)
 			;
-		/* "<vector>", "<your name>": what HTML does not know is just text */
+		/* unknown to HTML, hence text: "<vector>", "<your name>" */
 		el = fw_el_find(name);
 		if (el == FW_EL_NONE || (s.p[i + 1] != '/' && spoken_of(s, el, name)))
 			return false;

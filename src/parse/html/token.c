@@ -12,7 +12,7 @@ static const struct { char name[12]; uint16_t flags; } ELEMENTS[FW_EL_COUNT] = {
 #undef X
 };
 
-/* The first eight bytes as a number that sorts as the letters do. */
+/* The first eight bytes as a number that sorts alphabetically. */
 static uint64_t pack(const char *p)
 {
 	uint64_t v;
@@ -32,7 +32,8 @@ enum fw_el fw_el_find(struct fw_str name)
 	for (size_t i = 0; i < name.len; i++)
 		lower[i] = (char)fw_lower((unsigned char)name.p[i]);
 	key = pack(lower);
-	while (lo < hi) { /* the table is sorted, and the first eight letters tell all names apart */
+	/* the table is sorted, and the first eight letters are unique */
+	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
 		if (pack(ELEMENTS[mid].name) < key)
@@ -70,7 +71,7 @@ bool fw_html_attr(struct fw_str *attrs, struct fw_str *name, struct fw_str *valu
 		*attrs = (struct fw_str){p, (size_t)(end - p)};
 		return false;
 	}
-	start = p++; /* a '=' at the very start belongs to the name */
+	start = p++; /* a leading '=' belongs to the name */
 	while (p < end && !name_end(*p) && *p != '=')
 		p++;
 	*name = (struct fw_str){start, (size_t)(p - start)};
@@ -97,7 +98,7 @@ bool fw_html_attr(struct fw_str *attrs, struct fw_str *name, struct fw_str *valu
 	return true;
 }
 
-/* Behind the '>' of the tag whose name ends at p; NULL when the document ends first. */
+/* The end of the tag whose name ends at p; NULL if the document ends first. */
 static const char *tag_end(const char *p, const char *end)
 {
 	struct fw_str rest = {p, (size_t)(end - p)}, name, value;
@@ -107,7 +108,7 @@ static const char *tag_end(const char *p, const char *end)
 	return rest.len ? rest.p + 1 : NULL;
 }
 
-/* Behind a comment, doctype or other thing that begins with "<!" or "<?" or "</" at p. */
+/* The end of a comment, doctype or similar that starts with "<!", "<?" or "</" at p. */
 static const char *comment_end(const char *p, const char *end)
 {
 	const char *close;
@@ -131,7 +132,10 @@ static const char *comment_end(const char *p, const char *end)
 	return end;
 }
 
-/* "<!" begins a comment, a doctype or something like it; "<!'" and "<! " are taken for text: nobody loses words to them. */
+/*
+ * Does "<!" start a comment, a doctype or similar? "<!'" and "<! " are text, so that no words are
+ * lost.
+ */
 static bool begins_comment(const char *lt, const char *end)
 {
 	int c = end - lt > 2 ? lt[2] : '>';
@@ -139,7 +143,7 @@ static bool begins_comment(const char *lt, const char *end)
 	return fw_is_alpha(c) || c == '-' || c == '[' || c == '>';
 }
 
-/* Where "</name" stands that ends raw text; end when nowhere. */
+/* The "</name" that ends raw text; end if there is none. */
 static const char *raw_end(const char *p, const char *end, enum fw_el el)
 {
 	struct fw_str name = fw_str(fw_el_name(el));
@@ -159,7 +163,10 @@ void fw_html_start(struct fw_html_tokenizer *z, struct fw_str html)
 	*z = (struct fw_html_tokenizer){.at = html.p, .end = html.p + html.len};
 }
 
-/* A tag at z->at ('<', then a letter, or "</" and a letter). False when the document ends inside it: all of that is dropped. */
+/*
+ * Read the tag at z->at ('<' or "</" and a letter). False if the document ends inside it: the rest
+ * is dropped.
+ */
 static bool read_tag(struct fw_html_tokenizer *z, struct fw_html_token *t)
 {
 	bool close = z->at[1] == '/';
@@ -200,7 +207,8 @@ void fw_html_next(struct fw_html_tokenizer *z, struct fw_html_token *t)
 		int c = lt && z->end - lt > 1 ? lt[1] : 0, d = c == '/' && z->end - lt > 2 ? lt[2] : 0;
 
 		p = lt ? lt : z->end;
-		if (lt && !fw_is_alpha(c) && !(c == '!' && begins_comment(lt, z->end)) && c != '?' && !d) { /* a '<' that is text */
+		/* a '<' that is text */
+		if (lt && !fw_is_alpha(c) && !(c == '!' && begins_comment(lt, z->end)) && c != '?' && !d) {
 			p++;
 			continue;
 		}
@@ -228,7 +236,7 @@ void fw_html_next(struct fw_html_tokenizer *z, struct fw_html_token *t)
 	}
 }
 
-/* <svg/> ends at once: foreign elements may, those of HTML may not. */
+/* Is it empty by "/>"? Foreign elements such as <svg/> may be, HTML's may not. */
 static bool ends_at_once(const struct fw_html_token *t)
 {
 	return t->el == FW_E_SVG && t->text.p[t->text.len - 2] == '/';
@@ -253,8 +261,9 @@ void fw_html_skip(struct fw_html_tokenizer *z, const struct fw_html_token *t)
 /* ---- attribute values ------------------------------------------------------------------------ */
 
 /*
- * How long the reference at s ('&' first) is, 0 when it is none. In an attribute a name without its semicolon is none when '='
- * or a letter follows, so that "?a=1&copy=2" stays; of these we take the four that writers of markup use.
+ * The length of the reference at s, which starts with '&'; 0: not a reference. In an attribute, a
+ * name without a semicolon before '=' or a letter is not a reference, so "?a=1&copy=2" is
+ * unchanged. Without a semicolon only the four names that authors of markup use are recognised.
  */
 static size_t attr_reference(struct fw_str s)
 {
@@ -288,7 +297,8 @@ struct fw_str fw_html_attr_decode(struct fw_arena *a, struct fw_str value)
 
 	if (!value.len || !memchr(value.p, '&', value.len))
 		return value;
-	d = fw_arena_alloc(a, value.len + value.len / 2 + 8); /* the longest gain is 6 bytes from 5 */
+	/* the largest growth is from 5 bytes to 6 */
+	d = fw_arena_alloc(a, value.len + value.len / 2 + 8);
 	if (!d)
 		return FW_STR_NONE;
 	for (size_t i = 0; i < value.len;) {

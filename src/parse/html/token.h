@@ -12,19 +12,19 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-enum { /* what an element is; see FW_HTML_ELEMENTS */
-	FW_EL_KEEP = 1,       /* the sanitiser lets it through */
+enum { /* properties of elements; see FW_HTML_ELEMENTS */
+	FW_EL_KEEP = 1,       /* the sanitiser keeps it */
 	FW_EL_VOID = 2,
-	FW_EL_RAW = 4,        /* its contents are no markup: script, style ... */
-	FW_EL_DROP = 8,       /* it goes with all that is in it */
-	FW_EL_BLOCK = 16,     /* begins and ends a line: white space in plain text */
+	FW_EL_RAW = 4,        /* its content is not markup: script, style ... */
+	FW_EL_DROP = 8,       /* removed with all its content */
+	FW_EL_BLOCK = 16,     /* starts and ends a line: white space in plain text */
 	FW_EL_CLOSES_P = 32,  /* its start tag ends an open paragraph */
-	FW_EL_SPECIAL = 64,   /* "special" to the tree construction rules */
+	FW_EL_SPECIAL = 64,   /* "special" in the tree construction rules */
 	FW_EL_FORMAT = 128,   /* formatting element */
 	FW_EL_HEADING = 256,
-	FW_EL_TABLE = 512,    /* may stand inside tables only */
-	FW_EL_NO_TEXT = 1024, /* only certain elements and no text may stand right inside */
-	FW_EL_IMPLIED = 2048, /* its end tag may be left out */
+	FW_EL_TABLE = 512,    /* allowed only inside tables */
+	FW_EL_NO_TEXT = 1024, /* allows certain child elements and no text */
+	FW_EL_IMPLIED = 2048, /* its end tag is optional */
 };
 
 #define FW_HTML_ELEMENTS(X) \
@@ -165,14 +165,14 @@ enum { /* what an element is; see FW_HTML_ELEMENTS */
 	X(XMP, "xmp", FW_EL_RAW | FW_EL_BLOCK)
 
 enum fw_el {
-	FW_EL_NONE, /* no element that HTML knows */
+	FW_EL_NONE, /* not an HTML element */
 #define X(id, name, flags) FW_E_##id,
 	FW_HTML_ELEMENTS(X)
 #undef X
 	FW_EL_COUNT
 };
 
-enum fw_el fw_el_find(struct fw_str name); /* case does not count */
+enum fw_el fw_el_find(struct fw_str name); /* case is ignored */
 const char *fw_el_name(enum fw_el el);
 unsigned fw_el_flags(enum fw_el el);
 
@@ -180,9 +180,9 @@ enum fw_html_kind { FW_HTML_END, FW_HTML_TEXT, FW_HTML_RAW, FW_HTML_OPEN, FW_HTM
 
 struct fw_html_token {
 	enum fw_html_kind kind;
-	enum fw_el el;       /* OPEN, CLOSE; for RAW the element it stands in */
+	enum fw_el el;       /* OPEN, CLOSE; RAW: the element around it */
 	struct fw_str text;  /* as written: the text, the whole tag, the whole comment */
-	struct fw_str attrs; /* OPEN: what stands behind the name */
+	struct fw_str attrs; /* OPEN: the text after the name */
 };
 
 struct fw_html_tokenizer {
@@ -191,16 +191,25 @@ struct fw_html_tokenizer {
 };
 
 void fw_html_start(struct fw_html_tokenizer *z, struct fw_str html);
-/* The next token; kind FW_HTML_END at the end, and ever after. */
+/* The next token. After the last one, and from then on, kind is FW_HTML_END. */
 void fw_html_next(struct fw_html_tokenizer *z, struct fw_html_token *t);
-/* Pass over what is in the DROP element that t opened. Nothing for RAW ones: their contents are one token that the caller sees. */
+/*
+ * Skip the content of the DROP element that t opened. Does nothing for RAW ones: their content is
+ * one token that the caller sees.
+ */
 void fw_html_skip(struct fw_html_tokenizer *z, const struct fw_html_token *t);
 
-/* The next attribute in *attrs, which is moved on; false when there are no more. value: as written, absent when it has none. */
+/*
+ * Read the next attribute of *attrs and advance; false: no more. value: as written, absent if there
+ * is none.
+ */
 bool fw_html_attr(struct fw_str *attrs, struct fw_str *name, struct fw_str *value);
-/* The value of one attribute, decoded; absent when it is not there. */
+/* The decoded value of one attribute; absent if missing. */
 struct fw_str fw_html_attr_get(struct fw_arena *a, struct fw_str attrs, const char *name);
-/* Character references in an attribute's value decoded ("&copy=2" is none there). Borrowed when there are none. */
+/*
+ * Decode character references in an attribute value ("&copy=2" is not one there). Borrowed if there
+ * are none.
+ */
 struct fw_str fw_html_attr_decode(struct fw_arena *a, struct fw_str value);
 
 #endif

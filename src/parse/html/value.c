@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What may stand in an attribute that survives: URLs (WEB-03), srcset, style. Each gives what it was given when asked twice. */
+/* Filters URLs (WEB-03), srcset and style. Each filter is idempotent. */
 #include "base/url.h"
 #include "base/utf8.h"
 #include "parse/html/value.h"
@@ -22,8 +22,9 @@ static enum scheme scheme_named(struct fw_str s)
 }
 
 /*
- * What browsers and careless filters may take for a scheme: whatever stands before a ':' that no '/', '?' or '#' precedes.
- * Tabs and newlines do not count for a browser; any other byte that no scheme has makes it bad.
+ * The scheme as browsers and careless filters may see it: the text before a ':' with no '/', '?' or
+ * '#' before it. Browsers ignore tabs and newlines in it; any other byte that is invalid in a
+ * scheme makes it bad.
  */
 static enum scheme scheme_of(struct fw_str url)
 {
@@ -69,7 +70,10 @@ static bool safe_data_image(struct fw_str url)
 	return false;
 }
 
-/* A number to call. With '*' and '#' it could be a code that a telephone obeys: that is refused, also where it is escaped. */
+/*
+ * Is it a phone number? '*' and '#', also escaped, are refused: they could form a code that a phone
+ * executes.
+ */
 static bool safe_tel(struct fw_str url)
 {
 	for (size_t i = 0; i < url.len; i++) {
@@ -164,7 +168,7 @@ struct fw_str fw_html_srcset(struct fw_arena *a, struct fw_str base, struct fw_s
 		for (from = i; i < s.len && !fw_is_space((unsigned char)s.p[i]); i++)
 			;
 		url = fw_str_sub(s, from, i);
-		if (url.len && url.p[url.len - 1] == ',') { /* no descriptor */
+		if (url.len && url.p[url.len - 1] == ',') { /* without a descriptor */
 			while (url.len && url.p[url.len - 1] == ',')
 				url.len--;
 		} else {
@@ -192,7 +196,7 @@ struct fw_str fw_html_srcset(struct fw_arena *a, struct fw_str base, struct fw_s
 
 static bool safe_property(struct fw_str name)
 {
-	/* nothing that moves, covers, hides, loads or animates */
+	/* none of these can move, cover, hide, load or animate anything */
 	static const char *const NAMES[] = {"background-color", "color", "direction", "font-style", "font-variant", "font-weight",
 		"list-style-type", "text-align", "text-decoration", "text-decoration-line", "text-transform", "vertical-align",
 		"white-space"};
@@ -204,7 +208,7 @@ static bool safe_property(struct fw_str name)
 	return false;
 }
 
-/* Words, numbers and colours; the only functions are rgb() and hsl() and their like with an a. */
+/* Words, numbers and colours. The only functions are rgb(), rgba(), hsl() and hsla(). */
 static bool safe_value(struct fw_str v)
 {
 	size_t open = 0;
@@ -232,7 +236,8 @@ struct fw_str fw_html_style(struct fw_arena *a, struct fw_str style)
 	struct fw_buf out = FW_BUF_INIT(0);
 	struct fw_str rest = style, done;
 
-	while (rest.p) { /* a ';' inside a string or url() cuts it in two, and neither half is safe */
+	/* a ';' inside a string or url() splits it, and neither half is safe */
+	while (rest.p) {
 		struct fw_str value, name = fw_str_split(fw_str_split(rest, ';', &rest), ':', &value);
 
 		name = fw_str_trim(name);

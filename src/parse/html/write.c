@@ -26,7 +26,7 @@ size_t fw_html_depth_of(const struct fw_html_writer *w, enum fw_el el)
 	return 0;
 }
 
-/* Would an open li (dd, dt) be closed by another one that starts here? */
+/* Would another li (dd, dt) that starts here close an open one? */
 static bool item_open(const struct fw_html_writer *w, enum fw_el a, enum fw_el b)
 {
 	for (size_t i = w->open_n[a] || w->open_n[b] ? w->n : 0; i > 0; i--) {
@@ -126,7 +126,8 @@ static bool is_blank(struct fw_str s)
 
 bool fw_html_write_text(struct fw_html_writer *w, struct fw_str text)
 {
-	while (w->pre && text.len && CLASS[(unsigned char)text.p[0]] == GONE) /* what follows is first in <pre> */
+	/* it would be first in <pre> */
+	while (w->pre && text.len && CLASS[(unsigned char)text.p[0]] == GONE)
 		text = fw_str_sub(text, 1, text.len);
 	if (!text.len)
 		return true;
@@ -146,7 +147,7 @@ enum value { TEXT, HREF, LINK, ANCHOR, MEDIA, SRCSET, NUMBER, WORD, STYLE, LANGU
 static const struct rule {
 	const char *name;
 	enum value value;
-	enum fw_el el[12]; /* on these; none: on any */
+	enum fw_el el[12]; /* for these elements; none: for all */
 } RULES[] = {
 	{"href", HREF, {FW_E_A}},
 	{"id", ANCHOR, {0}},
@@ -210,7 +211,7 @@ static const struct rule *find_rule(enum fw_el el, struct fw_str name)
 	return NULL;
 }
 
-/* "12", "50%", "-1", "1.5": at most eight characters. */
+/* "12", "50%", "-1", "1.5"; at most eight characters. */
 static bool is_number(struct fw_str s)
 {
 	if (!s.len || s.len > 8)
@@ -236,7 +237,7 @@ static bool is_word(struct fw_str s)
 	return true;
 }
 
-/* "language-c" of a class list: what colours code. */
+/* The "language-c" of a class list, which syntax highlighters use. */
 static struct fw_str language(struct fw_str s)
 {
 	while (s.len) {
@@ -251,7 +252,7 @@ static struct fw_str language(struct fw_str s)
 	return FW_STR_NONE;
 }
 
-/* What of the value may be shown; absent: nothing. */
+/* The safe part of the value; absent: none. */
 static struct fw_str clean_value(struct fw_html_writer *w, enum value kind, struct fw_str v)
 {
 	struct fw_str ref;
@@ -307,7 +308,7 @@ static void write_attrs(struct fw_html_writer *w, enum fw_el el, const struct fw
 	while (it.next(&it, w->scratch, &name, &value)) {
 		const struct rule *r = find_rule(el, name);
 
-		if (!r || seen >> (r - RULES) & 1) /* of two, the first counts */
+		if (!r || seen >> (r - RULES) & 1) /* of two attributes the first wins */
 			continue;
 		seen |= UINT64_C(1) << (r - RULES);
 		value = clean_value(w, r->value, value.p ? value : FW_STR(""));
@@ -317,7 +318,7 @@ static void write_attrs(struct fw_html_writer *w, enum fw_el el, const struct fw
 			lazy = lazy.p ? lazy : value;
 			continue;
 		}
-		if (r->value == ANCHOR) { /* a name is an id of older days */
+		if (r->value == ANCHOR) { /* an obsolete form of id */
 			if (!anchored)
 				put(w->out, "id", value);
 			anchored = true;
@@ -351,7 +352,7 @@ bool fw_html_tiny(struct fw_str width, struct fw_str height, int min)
 	return (has_w && w < min) || (has_h && h < min);
 }
 
-/* What a style says of the size; true when it hides what has it. */
+/* Read the size from a style. True if the style hides the element. */
 static bool style_hides(struct fw_str style, struct fw_str *width, struct fw_str *height)
 {
 	while (style.p) {
@@ -374,7 +375,7 @@ bool fw_html_unseen(struct fw_str width, struct fw_str height, struct fw_str sty
 	return style_hides(style, &width, &height) || fw_html_tiny(width, height, min);
 }
 
-/* An image that nobody is meant to see. */
+/* Is the image a tracking pixel? */
 static bool is_pixel(struct fw_html_writer *w, const struct fw_html_attrs *attrs)
 {
 	struct fw_str name, value, width = FW_STR_NONE, height = FW_STR_NONE, style = FW_STR_NONE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The attributes of a start tag: reading them, finding one named twice, what the DTD adds, their namespaces.
+ * The attributes of a start tag: parsing, duplicate detection, defaults from the DTD, namespaces.
  *
- * A duplicate is mostly ruled out by one bit per name; then by comparing, and past FEW_ATTRS by a hash table, so that a million attributes
- * take a million steps.
+ * Duplicates: one bit per name rules out most. Otherwise names are compared, and beyond FEW_ATTRS
+ * looked up in a hash table, so a million attributes take linear time.
  */
 #include "base/hash.h"
 #include "parse/xml/attr.h"
@@ -20,7 +20,7 @@ static struct fw_str raw_name(const struct fw_xml_attr *a)
 	return (struct fw_str){p, (size_t)(a->name.local.p + a->name.local.len - p)};
 }
 
-/* Room for one more. */
+/* Make room for one more attribute. */
 static inline int attr_room(struct xml_state *s)
 {
 	void *p;
@@ -34,7 +34,10 @@ static inline int attr_room(struct xml_state *s)
 	return 0;
 }
 
-/* The same attribute, by the name as written, or once resolved by namespace and local name where it has a namespace. */
+/*
+ * Are these the same attribute? By the name as written or, once resolved, by namespace and local
+ * name if it has a namespace.
+ */
 static bool attr_same(const struct fw_xml_attr *a, const struct fw_xml_attr *b, bool resolved)
 {
 	if (!resolved || (!a->name.uri.p && !b->name.uri.p))
@@ -50,7 +53,7 @@ static uint64_t attr_hash(const struct xml_state *s, const struct fw_xml_attr *a
 	return fw_hash64_seed(n.p, n.len, uri ? fw_hash64_seed(a->name.uri.p, a->name.uri.len, s->seed) : s->seed);
 }
 
-/* Put attribute i in the table; true when an equal one is there already. */
+/* Put attribute i in the table. True if an equal one is there already. */
 static bool attr_slot_put(struct xml_state *s, size_t i, bool resolved)
 {
 	uint64_t h = attr_hash(s, &s->attr[i], resolved);
@@ -67,7 +70,7 @@ static bool attr_slot_put(struct xml_state *s, size_t i, bool resolved)
 	}
 }
 
-/* An empty table with room for twice n attributes. */
+/* Create an empty table for twice n attributes. */
 static int attr_slots_new(struct xml_state *s, size_t n)
 {
 	if (s->attr_slot_n < 2 * n || ++s->attr_tag == 0) {
@@ -84,9 +87,9 @@ static int attr_slots_new(struct xml_state *s, size_t n)
 	return 0;
 }
 
-#define FEW_ATTRS 16 /* so many are compared one by one */
+#define FEW_ATTRS 16 /* up to this many are compared one by one */
 
-/* Is there one of the first n attributes with the same name as attribute n? Called for n = 0, 1, 2 ... */
+/* Does one of the first n attributes have the name of attribute n? Called for n = 0, 1, 2 ... */
 static int attr_seen(struct xml_state *s, size_t n, bool resolved, bool *seen)
 {
 	*seen = false;
@@ -104,13 +107,13 @@ static int attr_seen(struct xml_state *s, size_t n, bool resolved, bool *seen)
 	return 0;
 }
 
-/* One bit for a name: most tags prove free of duplicates by these alone. */
+/* One bit for a name. These bits alone show that most tags have no duplicates. */
 static inline uint64_t bloom_bit(const char *p, size_t len)
 {
 	return UINT64_C(1) << (((unsigned char)p[0] * 7u + (unsigned char)p[len - 1] * 31u + len * 5u) & 63);
 }
 
-/* Take attr[attr_n] in, or drop it. */
+/* Accept or drop attr[attr_n]. */
 static int attr_add(struct xml_state *s, const char *p, size_t raw_len)
 {
 	uint64_t bit = bloom_bit(p, raw_len);
@@ -127,7 +130,7 @@ static int attr_add(struct xml_state *s, const char *p, size_t raw_len)
 	return 0;
 }
 
-/* Two prefixes may mean one namespace: then two different names are the same attribute. */
+/* Two prefixes may mean the same namespace; then two different names are the same attribute. */
 static int attrs_distinct(struct xml_state *s)
 {
 	size_t n = s->attr_n;
@@ -155,7 +158,7 @@ static bool is_tokens(const struct xml_attlist *list, struct fw_str name)
 	return d != NULL;
 }
 
-/* Defaults and types that the DTD declares for this element. */
+/* Apply the defaults and types that the DTD declares for this element. */
 int fw_xml_attrs_declared(struct xml_state *s, struct fw_str raw)
 {
 	struct xml_attlist *list = (struct xml_attlist *)fw_xml_table_find(&s->attlists, s->seed, raw);
@@ -182,7 +185,7 @@ int fw_xml_attrs_declared(struct xml_state *s, struct fw_str raw)
 	return 0;
 }
 
-/* Declarations of namespaces leave the list, prefixes are resolved. */
+/* Remove namespace declarations from the list and resolve prefixes. */
 int fw_xml_attrs_resolve(struct xml_state *s)
 {
 	size_t n = 0, prefixed = 0;
@@ -210,7 +213,7 @@ int fw_xml_attrs_resolve(struct xml_state *s)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Text that nobody may take for a name's begin: up to white space or the end of the tag. */
+/* Text that cannot start a name, up to white space or the end of the tag. */
 static const char *skip_junk(const char *p, const char *end)
 {
 	if (p < end)
@@ -226,7 +229,7 @@ static int unquoted(struct xml_state *s, const char **pp, struct fw_str *out, bo
 	return fw_xml_value(s, pp, 0, out, cut);
 }
 
-/* One attribute: *pp at its name. */
+/* Read one attribute; *pp is at its name. */
 static int attribute(struct xml_state *s, struct xml_tag *t, const char **pp)
 {
 	const char *p = *pp, *end = s->end, *at = p;
@@ -282,7 +285,7 @@ static int attribute(struct xml_state *s, struct xml_tag *t, const char **pp)
 	return attr_add(s, at, (size_t)(n.end - at));
 }
 
-/* What stands between the element's name and '>'; t->end behind it. */
+/* Read the attributes between the element's name and '>'; t->end moves past the '>'. */
 int fw_xml_attributes(struct xml_state *s, struct xml_tag *t, const char *p)
 {
 	const char *end = s->end;

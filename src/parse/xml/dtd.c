@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The document type declaration: internal entities and attribute defaults are taken in, everything else is checked and passed over.
- * External subsets and parameter entities are never read; once one was referred to, an undeclared entity is no error any more, and
- * after a parameter entity further declarations do not count (XML 1.0 section 5.1) unless the document says standalone.
+ * The document type declaration. Internal entities and attribute defaults are used; everything else
+ * is checked and skipped. External subsets and parameter entities are never read. Once one is
+ * referenced, an undeclared entity is no error, and after a parameter entity further declarations
+ * are ignored (XML 1.0 section 5.1) unless the document is standalone.
  *
- * A declaration that is not as XML has it is reported once and skipped up to its '>'.
+ * An invalid declaration is reported once and skipped up to its '>'.
  */
 #include "parse/charset/scan.h"
 #include "parse/xml/dtd.h"
@@ -12,7 +13,8 @@
 #include "parse/xml/util.h"
 
 #define MAX_GROUPS 256 /* nested parentheses in a content model */
-#define MAX_DECLARED 10000 /* entities, and elements with attribute lists; HTML's whole set has 2,231 */
+/* entities, and elements with attribute lists; HTML declares 2,231 in all */
+#define MAX_DECLARED 10000
 
 struct cursor {
 	struct xml_state *s;
@@ -42,7 +44,7 @@ static bool take_word(struct cursor *c, const char *word)
 	return true;
 }
 
-/* White space; false when there was none. */
+/* Skip white space; false if there is none. */
 static bool space(struct cursor *c)
 {
 	const char *p = c->p;
@@ -95,7 +97,10 @@ static bool pubid_ok(struct fw_str s)
 	return true;
 }
 
-/* SYSTEM "..." or PUBLIC "..." "...". *found: it was there; public_only: a notation may do without the system literal. */
+/*
+ * SYSTEM "..." or PUBLIC "..." "...". *found: there is one. public_only: a notation may omit the
+ * system literal.
+ */
 static bool external_id(struct cursor *c, bool public_only, bool *found)
 {
 	struct fw_str lit;
@@ -120,7 +125,10 @@ static bool external_id(struct cursor *c, bool public_only, bool *found)
 
 /* ---- <!ENTITY -------------------------------------------------------------------------------- */
 
-/* An entity's literal value to its replacement text: character references and line ends only (XML 1.0 section 4.5). */
+/*
+ * Convert a literal entity value to its replacement text: only character references and line ends
+ * (XML 1.0 section 4.5).
+ */
 static int entity_text(struct xml_state *s, struct fw_str lit, struct fw_str *out, bool *ok)
 {
 	const char *p = lit.p, *to = p + lit.len, *end = s->end;
@@ -184,7 +192,7 @@ static int entity_add(struct xml_state *s, struct fw_str key, struct fw_str text
 	struct xml_entity *e;
 
 	if (s->dtd_ignored || fw_xml_table_find(&s->entities, s->seed, key))
-		return 0; /* the first declaration counts */
+		return 0; /* the first declaration wins */
 	if (too_many(s, &s->entities, key))
 		return 0;
 	e = fw_arena_zalloc(s->x->arena, sizeof(*e));
@@ -239,7 +247,7 @@ static int entity(struct cursor *c, bool *ok)
 
 /* ---- <!ATTLIST ------------------------------------------------------------------------------- */
 
-/* "(a|b|c)" behind its first parenthesis */
+/* "(a|b|c)" after its first parenthesis */
 static bool alternatives(struct cursor *c, enum name_sort sort)
 {
 	struct fw_str n;
@@ -295,7 +303,7 @@ static int attdef_add(struct xml_state *s, struct fw_str element, struct xml_att
 	}
 	for (d = list->first; d; d = d->next) {
 		if (fw_str_eq(d->name, def.name))
-			return 0; /* the first one counts */
+			return 0; /* the first one wins */
 	}
 	if (list->n >= s->max_attributes || list->n >= 256) {
 		fw_xml_note(s, def.name.p, "more declared attributes than the limit allows", "the rest is left out");
@@ -363,7 +371,7 @@ static void repetition(struct cursor *c)
 		c->p++;
 }
 
-/* behind "(#PCDATA" */
+/* after "(#PCDATA" */
 static bool mixed(struct cursor *c)
 {
 	struct fw_str n;
@@ -380,7 +388,7 @@ static bool mixed(struct cursor *c)
 	return take(c, ')') && (take(c, '*') || !names);
 }
 
-/* behind the first '(' of a model of children */
+/* after the first '(' of a content model */
 static bool children(struct cursor *c)
 {
 	char separator[MAX_GROUPS] = {0};
@@ -490,7 +498,7 @@ static bool parameter_ref(struct cursor *c)
 	return true;
 }
 
-/* One declaration at '<'. */
+/* Read the declaration at '<'. */
 static int declaration(struct cursor *c, bool *ok)
 {
 	*ok = false;
@@ -525,7 +533,7 @@ static void skip(struct cursor *c, const char *from)
 	c->p = p ? p + 1 : c->end;
 }
 
-/* Behind '[': up to and behind ']'. False: it does not end. */
+/* Read the subset from after '[' to after ']'. *ended is false if there is no ']'. */
 static int subset(struct cursor *c, bool *ended)
 {
 	*ended = false;
@@ -577,7 +585,7 @@ int fw_xml_doctype(struct xml_state *s, const char **pp)
 		if (ended) {
 			skip(&c, *pp);
 		} else {
-			c.p = inside; /* all was swallowed: the document is in there */
+			c.p = inside; /* everything was consumed: the document is in the subset */
 			s->no_pi_end = false;
 		}
 	}

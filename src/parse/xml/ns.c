@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Namespaces by URI, near misses included, and by prefix where a document forgot to declare it.
+ * Finds namespaces by URI, including near matches, or by prefix if it is not declared.
  *
- * Feeds write one and the same URI with another scheme, case, "www." or tail. All that is folded away before one exact
- * comparison: the table holds folded forms only. Runs once per declaration, never per element.
+ * Feeds write the same URI with different schemes, case, "www." or endings. All of these are folded
+ * before one exact comparison; the table holds folded forms only. Runs once per declaration, never
+ * per element.
  */
 #include "base/str.h"
 #include "parse/xml/ns.h"
@@ -15,11 +16,11 @@ struct row {
 	enum fw_ns ns;
 };
 
-/* no scheme, no "www.", lower case, no '/' or '#' at the end */
+/* no scheme, no "www.", lower case, no trailing '/' or '#' */
 static const struct row URIS[] = {
 	{"w3.org/2005/atom", FW_NS_ATOM10},
 	{"purl.org/atom/ns", FW_NS_ATOM03},
-	{"purl.org/echo", FW_NS_ATOM03}, /* the names Atom had before it had one */
+	{"purl.org/echo", FW_NS_ATOM03}, /* Atom's names before it was called Atom */
 	{"purl.org/pie", FW_NS_ATOM03},
 	{"example.com/necho", FW_NS_ATOM03},
 	{"example.com/newformat", FW_NS_ATOM03},
@@ -119,7 +120,7 @@ static enum fw_ns find(const struct row *rows, size_t n, const char *folded)
 	return FW_NS_UNKNOWN;
 }
 
-/* Lower case into dst; false when it does not fit and so cannot be in a table. */
+/* Lower case into dst. False if it does not fit, so it cannot be in a table. */
 static bool fold(char dst[FOLDED_MAX], struct fw_str s)
 {
 	if (s.len >= FOLDED_MAX)

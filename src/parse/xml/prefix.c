@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Namespaces of the tokenizer: what prefixes are bound to, and what they mean.
+ * Namespace prefixes: their bindings and meanings.
  *
- * A prefix has one entry for the whole document, found by hash and kept in a small cache; declarations change the entry and the stack of
- * undo records puts it back when the element ends. So a name costs a comparison, however many declarations there are.
+ * A prefix has one entry for the whole document, found by hash and kept in a small cache. A
+ * declaration changes the entry; a stack of undo records restores it when the element ends. So a
+ * name costs one comparison, however many declarations there are.
  */
 #include "parse/xml/prefix.h"
 #include "parse/xml/util.h"
@@ -13,7 +14,7 @@
 static const struct fw_str URI_XML = {"http://www.w3.org/XML/1998/namespace", 36};
 static const struct fw_str URI_XMLNS = {"http://www.w3.org/2000/xmlns/", 29};
 
-/* Forget prefixes that no open element declares, so that their number stays bounded. */
+/* Remove prefixes that no open element declares, to limit their number. */
 static void purge_prefixes(struct xml_state *s)
 {
 	for (size_t i = 0; i <= s->prefixes.mask; i++) {
@@ -33,7 +34,10 @@ static void purge_prefixes(struct xml_state *s)
 	memset(s->cache, 0, sizeof(s->cache));
 }
 
-/* The entry of a prefix, made when it is new; *out NULL when there are too many. name must live as long as the arena. */
+/*
+ * Find or create the entry of a prefix. *out is NULL if there are too many. name must live as long
+ * as the arena.
+ */
 static int prefix_entry(struct xml_state *s, struct fw_str name, struct xml_prefix **out)
 {
 	struct xml_prefix **slot = &s->cache[(name.len ^ (unsigned char)name.p[0]) % PREFIX_CACHE], *px = *slot;
@@ -46,7 +50,7 @@ static int prefix_entry(struct xml_state *s, struct fw_str name, struct xml_pref
 	if (!px) {
 		*out = NULL;
 		if (s->prefixes.n >= MAX_PREFIXES) {
-			if (s->held_n > MAX_PREFIXES / 2) /* too little to gain */
+			if (s->held_n > MAX_PREFIXES / 2) /* purging would free too few */
 				return 0;
 			purge_prefixes(s);
 		}
@@ -88,7 +92,7 @@ static int bind(struct xml_state *s, const char *at, struct xml_prefix *px, stru
 	return 0;
 }
 
-/* An attribute named xmlns or xmlns:prefix. */
+/* Handle an attribute named xmlns or xmlns:prefix. */
 int fw_xml_declare(struct xml_state *s, const struct fw_xml_attr *a)
 {
 	struct fw_str local = a->name.local;
@@ -128,7 +132,7 @@ void fw_xml_unbind(struct xml_state *s, size_t undo_n)
 	}
 }
 
-/* Namespace of a name that has a prefix. */
+/* Resolve the namespace of a name that has a prefix. */
 int fw_xml_resolve(struct xml_state *s, struct fw_xml_name *name)
 {
 	struct xml_prefix *px;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * References (&lt; &#8217; &name;) and attribute values of the tokenizer.
+ * References (&lt; &#8217; &name;) and attribute values.
  *
- * A reference that XML cannot read but a person can is read: HTML's names without a DTD, numbers without a semicolon, a character
- * written as two surrogates. An '&' that begins nothing is text. Internal entities are expanded while their sum stays below
- * limits.max_entity_ratio times the document; nothing is ever loaded.
+ * References that XML rejects but a person understands are accepted: HTML's names without a DTD,
+ * numbers without a semicolon, a character written as two surrogates. Any other '&' is text.
+ * Internal entities are expanded while their total stays below limits.max_entity_ratio times the
+ * document. Nothing is ever loaded.
  */
 #include "base/utf8.h"
 #include "parse/charset/entity.h"
@@ -13,11 +14,11 @@
 #include "parse/xml/util.h"
 
 #define MAX_ENTITY_DEPTH 40
-#define REF_COST 16 /* accounted for each reference, so that empty entities cost something too */
+#define REF_COST 16 /* charged per reference, so that empty entities count too */
 
 /* ---- single characters ----------------------------------------------------------------------- */
 
-/* Up to 16 bytes that live as long as the arena. */
+/* Room for up to 16 bytes that live as long as the arena. */
 static char *scratch(struct xml_state *s, size_t n)
 {
 	char *p = s->scratch;
@@ -49,7 +50,7 @@ static int char_text(struct xml_state *s, const uint32_t *cp, int n, struct xml_
 	return 0;
 }
 
-/* "&#...": p at the '&'. */
+/* Read "&#..."; p is at the '&'. */
 static int char_ref(struct xml_state *s, const char *p, struct xml_ref *r)
 {
 	const char *q = p + 2, *low;
@@ -92,7 +93,8 @@ static int char_ref(struct xml_state *s, const char *p, struct xml_ref *r)
 
 static int undeclared(struct xml_state *s, const char *p, struct fw_str name, struct xml_ref *r)
 {
-	bool fine = s->foreign && !s->standalone; /* a DTD that was not read may declare it (XML 1.0 section 4.1) */
+	/* an unread DTD may declare it (XML 1.0 section 4.1) */
+	bool fine = s->foreign && !s->standalone;
 	uint32_t cp[2];
 	int n = fw_entity_find(name, cp);
 
@@ -216,7 +218,7 @@ static int decode_ref(struct xml_state *s, const char **pp, const char *to, stru
 	struct xml_ref r;
 	int rc;
 
-	s->end = to; /* a reference does not reach beyond the value */
+	s->end = to; /* a reference does not extend beyond the value */
 	rc = fw_xml_ref(s, p, &r, true);
 	s->end = end;
 	if (rc)
@@ -263,7 +265,7 @@ static int decode(struct xml_state *s, const char *p, const char *to, struct out
 	return 0;
 }
 
-/* U+FFFE and U+FFFF out of a value; they are too rare for the scanner to stop at. */
+/* Remove U+FFFE and U+FFFF from a value. They are too rare for the scanner to stop at. */
 static void drop_noncharacters(struct xml_state *s, const char *at, struct fw_str *v)
 {
 	char *d = (char *)(uintptr_t)v->p;
@@ -295,7 +297,7 @@ int fw_xml_decode(struct xml_state *s, const char *from, const char *to, struct 
 	return 0;
 }
 
-/* Which of a and b comes first at or behind p; NULL when neither does. */
+/* The first a or b at or after p; NULL if there is none. */
 static const char *first_of(const char *p, const char *end, char a, char b)
 {
 	while (p < end && *p != a && *p != b)
@@ -304,8 +306,9 @@ static const char *first_of(const char *p, const char *end, char a, char b)
 }
 
 /*
- * Markup inside a value, as in about="by <a href="x">us</a>.": where the tag at lt ends, when the quotes in it come in pairs; else NULL.
- * The next '>' and the quotes before it are remembered in s->tag for the next question, so that each byte is counted once.
+ * Markup inside a value, as in about="by <a href="x">us</a>.": returns where the tag at lt ends if
+ * its quotes are paired, else NULL. The next '>' and the quotes before it are cached in s->tag, so
+ * each byte is counted once.
  */
 static const char *inner_tag(struct xml_state *s, const char *lt, char quote)
 {
@@ -333,9 +336,10 @@ static const char *inner_tag(struct xml_state *s, const char *lt, char quote)
 }
 
 /*
- * The end of a quoted value that begins at p. When its quote is missing, *missing is set and the value ends before the tag's '>'.
- * It is held to be missing when the document has no more of its kind, or when both a '>' and then a '<' came first and the
- * next '>' comes before the quote: href="x>text</a> more. Only values that hold a '<', which XML forbids, get this far.
+ * The end of a quoted value that starts at p. If its closing quote is missing, *missing is set and
+ * the value ends before the tag's '>'. It counts as missing if the document has no further quote of
+ * its kind, or if a '>' and then a '<' precede it and the next '>' comes before it:
+ * href="x>text</a> more. Called only for values with a '<', which XML forbids.
  */
 static const char *value_end(struct xml_state *s, const char *p, char quote, bool *missing)
 {
@@ -367,7 +371,8 @@ static const char *value_end(struct xml_state *s, const char *p, char quote, boo
 		q++;
 	}
 	if (skipped)
-		s->no_inner_tags = true; /* the guess was wrong: never again, or time would not be linear */
+		/* the guess was wrong: never repeat it, or time would not be linear */
+		s->no_inner_tags = true;
 	else if (!s->in_entity)
 		*none = true;
 	*missing = true;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Tags and the stack of open elements: what an end tag ends, and what to do when it ends nothing.
+ * Tags and the stack of open elements: what an end tag closes, and what happens if it closes
+ * nothing.
  *
- * A start tag is read straight into its place on the stack; an end tag is one comparison with the top of it. One that does not match is
- * looked up in a hash table of the open elements, which is built only once the first of them was met (close_mismatched).
+ * A start tag is parsed directly into its entry on the stack. An end tag is one comparison with the
+ * top entry; if it differs, the tag is looked up in a hash table of the open elements, which is
+ * built at the first such tag (close_mismatched).
  */
 #include "base/hash.h"
 #include "parse/xml/attr.h"
@@ -14,7 +16,7 @@
 
 /* ---- the stack ------------------------------------------------------------------------------- */
 
-/* 32 bits for a name, case folded: equal names have equal ones. */
+/* A 32-bit hash of a name, case folded: equal names have equal signatures. */
 static uint32_t signature(const struct xml_state *s, struct fw_str name)
 {
 	char folded[64];
@@ -30,7 +32,10 @@ static uint32_t signature(const struct xml_state *s, struct fw_str name)
 	return (uint32_t)hash;
 }
 
-/* The count of open elements past max_depth whose names share name's bucket. No seed here: each run has to give the same answer. */
+/*
+ * The number of open elements below max_depth in name's bucket. Unseeded: every run must give the
+ * same result.
+ */
 static uint32_t *flat_count(struct xml_state *s, struct fw_str name)
 {
 	uint32_t bucket = (uint32_t)name.len;
@@ -45,7 +50,7 @@ static int end_event(struct xml_state *s, const struct fw_xml_name *name)
 	return s->h->end ? s->h->end(s->x->ctx, name) : 0;
 }
 
-/* Take the innermost element off, report its end. */
+/* Remove the innermost element and report its end. */
 static int pop(struct xml_state *s)
 {
 	struct xml_open *o = &s->open[s->x->depth - 1];
@@ -57,14 +62,15 @@ static int pop(struct xml_state *s)
 	if (s->sign_n > s->x->depth) {
 		struct xml_sign *g = &s->sign[--s->sign_n];
 
-		s->innermost[g->sig & s->sign_mask] = g->below; /* the innermost of all begins its chain */
+		/* the innermost element heads its chain */
+		s->innermost[g->sig & s->sign_mask] = g->below;
 	}
 	if (s->x->depth == 0)
 		s->junk_reported = false;
 	return rc;
 }
 
-/* Close elements until depth of them are left; nothing in the document says so. */
+/* Close elements until depth of them are left. The document has no end tags for them. */
 int fw_xml_close_to(struct xml_state *s, const char *p, uint32_t depth, const char *what)
 {
 	s->x->offset = s->x->end_offset = xml_at(s, p);
@@ -90,7 +96,7 @@ static void sign_chain(struct xml_state *s, size_t i)
 	*at = (uint32_t)i + 1;
 }
 
-/* Room for depth signatures, and at least as many chains. */
+/* Make room for depth signatures and at least as many chains. */
 static int sign_room(struct xml_state *s, size_t depth)
 {
 	size_t chains = s->innermost ? s->sign_mask + 1 : 64;
@@ -115,7 +121,7 @@ static int sign_room(struct xml_state *s, size_t depth)
 	return 0;
 }
 
-/* Signatures for all open elements: from now on kept up to date by pop(). */
+/* Sign all open elements. From now on pop() keeps the table current. */
 static int sign_open(struct xml_state *s)
 {
 	uint32_t depth = s->x->depth;
@@ -129,8 +135,9 @@ static int sign_open(struct xml_state *s)
 }
 
 /*
- * An end tag that is not the innermost element's: of one past max_depth, of an ancestor (which closes what is open inside it), or of
- * nothing. Each open element is signed at most once, and chains are short however many are open: linear.
+ * An end tag that does not match the innermost element. It may match an element below max_depth, an
+ * ancestor (which closes the elements inside it), or nothing. Linear: each open element is signed
+ * at most once, and chains stay short.
  */
 static int close_mismatched(struct xml_state *s, const char *lt, struct fw_str raw, const char *behind_tag)
 {
@@ -171,7 +178,7 @@ int fw_xml_cut_tag(struct xml_state *s, const char **pp)
 	return 0;
 }
 
-/* The place of one more element; NULL: no memory for it. */
+/* Make room for one more element; NULL: out of memory. */
 static inline struct xml_open *open_room(struct xml_state *s)
 {
 	if (s->x->depth == s->open_cap) {
@@ -184,7 +191,7 @@ static inline struct xml_open *open_room(struct xml_state *s)
 	return &s->open[s->x->depth];
 }
 
-/* scan_same() reads 16 bytes of a name: one near the window's end is copied. */
+/* scan_same() reads 16 bytes of a name, so a name near the window's end is copied. */
 static int pad_name(struct xml_state *s, struct fw_str *raw)
 {
 	char *d = fw_arena_alloc(s->x->arena, raw->len + 16);
@@ -197,7 +204,7 @@ static int pad_name(struct xml_state *s, struct fw_str *raw)
 	return 0;
 }
 
-/* An element deeper than the limit: its text belongs to the last one above. */
+/* An element below the depth limit: its text belongs to the last element above the limit. */
 static void flatten(struct xml_state *s, const struct xml_tag *t)
 {
 	if (s->flat == 0)
@@ -208,7 +215,7 @@ static void flatten(struct xml_state *s, const struct xml_tag *t)
 	(*flat_count(s, t->open->raw))++;
 }
 
-/* The first element of the document, or of what follows it. */
+/* The first element of the document, or one after its root. */
 static void root(struct xml_state *s, const char *lt)
 {
 	if (s->seen_element)
@@ -217,7 +224,7 @@ static void root(struct xml_state *s, const char *lt)
 	s->junk_reported = false;
 }
 
-/* A whole start tag stands in t and s->attr: report it. */
+/* Report the complete start tag in t and s->attr. */
 static inline int start_event(struct xml_state *s, struct xml_tag *t)
 {
 	struct fw_xml *x = s->x;
@@ -250,7 +257,7 @@ static inline int start_event(struct xml_state *s, struct xml_tag *t)
 	return t->flags & TAG_EMPTY ? pop(s) : 0;
 }
 
-/* *pp at '<', a name's first byte behind it. */
+/* *pp is at '<' and the start of a name follows. */
 int fw_xml_start_tag(struct xml_state *s, const char **pp)
 {
 	const char *p = *pp + 1, *end = s->end;
@@ -286,7 +293,7 @@ int fw_xml_start_tag(struct xml_state *s, const char **pp)
 	return start_event(s, &t);
 }
 
-/* An end tag that is not exactly </name> or </name >. */
+/* An end tag other than exactly </name> or </name >. */
 static int odd_end_tag(struct xml_state *s, const char **pp)
 {
 	const char *lt = *pp, *p = lt + 2, *end = s->end, *from = scan_space(p, end);
@@ -297,7 +304,7 @@ static int odd_end_tag(struct xml_state *s, const char **pp)
 	if (raw.len && !scan_is(*from, SCAN_START))
 		raw.len = 0;
 	if (p == end) {
-		/* "</title" at the very end still closes the title */
+		/* "</title" at the end of the document still closes the title */
 		fw_xml_repair(s, lt, "the document ends inside a tag", raw.len ? "read as a whole one" : "the tag is left out");
 	} else if (*p != '>' || from != lt + 2 || raw.len == 0) {
 		while (p < end && *p != '>' && *p != '<')

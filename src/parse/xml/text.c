@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Text with references, decoded at once: most of a feed is HTML that was escaped, where every few bytes are a reference.
+ * Decodes text with references as a whole: most of a feed is escaped HTML with a reference every
+ * few bytes.
  *
- * No reference that is decoded here is shorter than what it stands for (the few that are get an event of their own): room for the text
- * as it stands in the document is enough, and nearly always there is some to spare, so whole blocks are copied where only a part of one
- * is text.
+ * No reference decoded here is shorter than its replacement (the few exceptions get an event of
+ * their own), so the source length is enough room. There is nearly always slack, so whole blocks
+ * are copied even if only part of a block is text.
  */
 #include "parse/charset/scan.h"
 #include "parse/xml/core.h"
@@ -14,11 +15,11 @@
 
 struct whole {
 	struct xml_state *s;
-	const char *from;      /* of the piece being put together, in the document */
-	char *begin, *to, *end; /* the piece; end: of the room */
+	const char *from;      /* start of the current piece in the document */
+	char *begin, *to, *end; /* the decoded piece; end: of the room */
 };
 
-/* What was put together so far, up to p in the document. */
+/* Report the piece decoded so far, up to p in the document. */
 static int flush(struct whole *w, const char *p)
 {
 	struct fw_str text = {w->begin, (size_t)(w->to - w->begin)};
@@ -29,7 +30,7 @@ static int flush(struct whole *w, const char *p)
 	return 0;
 }
 
-/* Copy what needs no decoding from p up to stop; returns where that ends. */
+/* Copy text that needs no decoding from p up to stop; returns where it ends. */
 static const char *copy_text(struct whole *w, const char *p, const char *stop)
 {
 	const char *q;
@@ -54,7 +55,7 @@ static const char *copy_text(struct whole *w, const char *p, const char *stop)
 	return q;
 }
 
-/* Any other reference than the five of XML's own. */
+/* A reference other than the five predefined ones. */
 static int reference(struct whole *w, const char **pp)
 {
 	const char *p = *pp;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What every part of the tokenizer leans on: reports, memory, hash tables, and which characters XML lets stand in a name. */
+/*
+ * Used by every file of the tokenizer: reports, memory, hash tables, and the characters of XML
+ * names.
+ */
 #include "base/hash.h"
 #include "base/utf8.h"
 #include "parse/xml/util.h"

@@ -2,16 +2,17 @@
 /*
  * The tokenizer: text, sections, instructions, references, and the document around them.
  *
- * One loop (fw_xml_content) walks the input from one markup character to the next. What a well-formed document holds takes the
- * straight road: names and values are slices, a name without a colon costs no namespace look-up, an end tag is one comparison with
- * the top of the stack. Everything else leaves that road for a function that repairs, reports, and comes back.
+ * One loop (fw_xml_content) walks the input from one markup character to the next. Well-formed
+ * input takes the fast path: names and values are slices, a name without a colon needs no namespace
+ * look-up, an end tag is one comparison with the top of the stack. Everything else goes to a
+ * function that repairs, reports and returns.
  *
- * Linear time: nothing is searched for twice. A search that ran into the end of the document is remembered (no_quote and so on);
- * see also tag.c and attr.c.
+ * Linear time: no search is repeated. A search that reached the end of the document is remembered
+ * (no_quote and so on); see also tag.c and attr.c.
  *
- * Entities are read by calling the same loop on their replacement text, "the window". The other parts: tag.c tags and the stack,
- * attr.c attributes, prefix.c namespaces, ref.c references and values, text.c text with references for those who want it whole,
- * dtd.c the internal subset, util.c what all of them lean on.
+ * Entities are read by the same loop on their replacement text, "the window". Other files: tag.c
+ * tags and the stack, attr.c attributes, prefix.c namespaces, ref.c references and values, text.c
+ * text with references in one piece, dtd.c the internal subset, util.c shared helpers.
  */
 #include "parse/charset/scan.h"
 #include "parse/xml/core.h"
@@ -22,11 +23,14 @@
 #include "parse/xml/util.h"
 #include "parse/xml/xml.h"
 
-/* ---- characters that XML does not allow ------------------------------------------------------ */
+/* ---- characters that XML forbids ----------------------------------------------------------------- */
 
 enum { RARE_CONTROL = 1, RARE_EF = 2, ILLEGAL = 4, CR = 8 };
 
-/* Anything that has to be looked at twice: a control other than tab and line feed, or what U+FFFE and U+FFFF begin with. */
+/*
+ * Bytes that need a second look: controls other than tab and line feed, and the first byte of
+ * U+FFFE and U+FFFF.
+ */
 SCAN_WIDE static unsigned rare_run(const unsigned char *p, size_t n)
 {
 	unsigned char seen = 0;
@@ -53,7 +57,7 @@ SCAN_WIDE static unsigned control_run(const unsigned char *p, size_t n)
 	return seen;
 }
 
-/* Two more bytes are readable. */
+/* Two more bytes must be readable. */
 SCAN_WIDE static unsigned last_of_plane_run(const unsigned char *p, size_t n)
 {
 	unsigned char seen = 0;
@@ -63,7 +67,9 @@ SCAN_WIDE static unsigned last_of_plane_run(const unsigned char *p, size_t n)
 	return seen;
 }
 
-/* Does the document hold a character that XML 1.0 forbids (a control, U+FFFE, U+FFFF), a CR? */
+/*
+ * Does the document contain a character that XML 1.0 forbids (a control, U+FFFE, U+FFFF), or a CR?
+ */
 static void look_over(const char *p, size_t n, bool *illegal, bool *cr)
 {
 	const unsigned char *at = (const unsigned char *)p, *end = at + n;
@@ -83,7 +89,7 @@ static void look_over(const char *p, size_t n, bool *illegal, bool *cr)
 	*cr = seen & CR;
 }
 
-/* The bytes that a forbidden character takes at p; 0 when there is none. */
+/* The length in bytes of a forbidden character at p; 0: not forbidden. */
 static size_t illegal_at(const char *p, const char *end)
 {
 	if (scan_is(*p, SCAN_CTL))
@@ -93,7 +99,9 @@ static size_t illegal_at(const char *p, const char *end)
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* Text outside every element: white space is fine, the rest is dropped, and reported once in a row. */
+/*
+ * Text outside every element: white space is fine; the rest is dropped and reported once per run.
+ */
 static void outside(struct xml_state *s, const char *p, const char *end)
 {
 	p = scan_space(p, end);
@@ -138,7 +146,7 @@ int fw_xml_emit(struct xml_state *s, const char *p, const char *end, struct fw_s
 	return emit(s, p, end, text, false);
 }
 
-/* *pp at a CR: a line end is one LF. */
+/* *pp is at a CR. A line end becomes one LF. */
 static int carriage_return(struct xml_state *s, const char **pp, bool cdata)
 {
 	const char *p = (*pp)++;
@@ -146,11 +154,11 @@ static int carriage_return(struct xml_state *s, const char **pp, bool cdata)
 	if (s->in_entity) /* it came from a character reference */
 		return emit_run(s, p, p + 1, cdata);
 	if (*pp < s->end && **pp == '\n')
-		return 0; /* the LF itself begins the next run */
+		return 0; /* the LF starts the next run */
 	return emit(s, p, p + 1, FW_STR("\n"), cdata);
 }
 
-/* "<" that begins nothing: it is text. */
+/* Treat a "<" that starts nothing as text. */
 int fw_xml_stray_lt(struct xml_state *s, const char **pp)
 {
 	const char *p = (*pp)++;
@@ -159,7 +167,7 @@ int fw_xml_stray_lt(struct xml_state *s, const char **pp)
 	return emit_run(s, p, p + 1, false);
 }
 
-/* A run without markup in a document that holds forbidden characters: these are left out. */
+/* A run without markup in a document with forbidden characters, which are dropped. */
 static int dirty_run(struct xml_state *s, const char *p, const char *end, bool cdata)
 {
 	const char *from = p;
@@ -184,7 +192,7 @@ static inline int run(struct xml_state *s, const char *p, const char *end, bool 
 	return s->dirty ? dirty_run(s, p, end, cdata) : emit_run(s, p, end, cdata);
 }
 
-/* A copy without CR and without what XML does not allow; for comments and processing instructions. */
+/* A copy without CR and forbidden characters, for comments and processing instructions. */
 static int cleaned(struct xml_state *s, const char *p, const char *end, struct fw_str *out)
 {
 	bool cr = !s->in_entity && memchr(p, '\r', (size_t)(end - p)) != NULL;
@@ -215,7 +223,10 @@ static int cleaned(struct xml_state *s, const char *p, const char *end, struct f
 	return 0;
 }
 
-/* Where something ends that has no end of its own: behind the next '>'; in an entity, with it, so that time stays linear. */
+/*
+ * The assumed end of an unterminated construct: after the next '>'; in an entity, the entity's end,
+ * so that time stays linear.
+ */
 static const char *give_up(const struct xml_state *s, const char *p)
 {
 	p = s->in_entity ? NULL : memchr(p, '>', (size_t)(s->end - p));
@@ -234,7 +245,8 @@ static int comment(struct xml_state *s, const char **pp)
 	if (p && s->end - p >= 3 && p[2] == '>') {
 		stop = p;
 		next = p + 3;
-	} else if (p) { /* "--" inside: it ends at "-->", or at "-- >" or "--!>" as browsers have it */
+	/* "--" inside: it ends at "-->", or as in browsers at "-- >" or "--!>" */
+	} else if (p) {
 		fw_xml_repair(s, p, "\"--\" inside a comment", "kept");
 		for (; p; p = fw_xml_find(p + 1, s->end, "--", 2)) {
 			const char *q = p + 2;
@@ -265,7 +277,10 @@ static int comment(struct xml_state *s, const char **pp)
 	return s->h->comment ? s->h->comment(s->x->ctx, text) : 0;
 }
 
-/* Where a CDATA section without "]]>" may have been meant to end: "]]" or "]>" before the next end tag; else the input's end. */
+/*
+ * The likely end of a CDATA section without "]]>": "]]" or "]>" before the next end tag, else the
+ * input's end.
+ */
 static const char *cdata_guess(const char *p, const char *end, const char **next)
 {
 	for (const char *q = p; (q = memchr(q, ']', (size_t)(end - q))) != NULL; q++) {
@@ -284,15 +299,15 @@ static const char *cdata_guess(const char *p, const char *end, const char **next
 }
 
 /*
- * Length of what begins a CDATA section at "<!": "<![CDATA[" in whatever case, also with spaces or without one of its brackets.
- * 0: none.
+ * The length of a CDATA section's opening at "<!": "<![CDATA[" in any case, also with spaces or
+ * without one of its brackets. 0: none.
  */
 static size_t cdata_mark(const char *lt, const char *end)
 {
 	const char *p = lt + 2, *name;
 	bool open = p < end && *p == '[';
 
-	end = end - lt > 40 ? lt + 40 : end; /* spaces have an end */
+	end = end - lt > 40 ? lt + 40 : end; /* accept a limited number of spaces */
 	for (p += open; p < end && open && scan_is(*p, SCAN_SPACE); p++)
 		;
 	if (end - p < 5 || !fw_str_ieq((struct fw_str){p, 5}, FW_STR("CDATA")))
@@ -305,7 +320,7 @@ static size_t cdata_mark(const char *lt, const char *end)
 	return open && (p > name || (p < end && !fw_is_alnum(*p))) ? (size_t)(name - lt) : 0;
 }
 
-/* *pp at the beginning of a CDATA section, whose mark has this length. */
+/* *pp is at the start of a CDATA section whose opening has length mark. */
 static int cdata(struct xml_state *s, const char **pp, size_t mark)
 {
 	const char *lt = *pp, *p = lt + mark, *next, *stop = fw_xml_find_once(s, p, "]]>", 3, &s->no_cdata_end);
@@ -337,7 +352,7 @@ static int cdata(struct xml_state *s, const char **pp, size_t mark)
 	return run(s, p, stop, true);
 }
 
-/* *pp at "<!" that begins neither a comment nor CDATA. */
+/* *pp is at a "<!" that starts neither a comment nor CDATA. */
 static int declaration(struct xml_state *s, const char **pp)
 {
 	const char *lt = *pp, *end = s->end;
@@ -368,7 +383,7 @@ static bool is_decl(const char *p, const char *end)
 	return end - p >= 6 && memcmp(p, "<?xml", 5) == 0 && scan_is(p[5], SCAN_SPACE);
 }
 
-/* *pp at "<?". */
+/* *pp is at "<?". */
 static int instruction(struct xml_state *s, const char **pp)
 {
 	const char *lt = *pp, *p = lt + 2, *end = s->end, *stop;
@@ -390,7 +405,7 @@ static int instruction(struct xml_state *s, const char **pp)
 	}
 	if (target.len == 3 && fw_str_ieq(target, FW_STR("xml"))) {
 		fw_xml_repair(s, lt, "an XML declaration that is not at the start", "left out");
-		/* whatever was open before it (an HTML page, a warning) is not part of the document */
+		/* elements open before it (an HTML page, a warning) are not part of the document */
 		if (!is_decl(lt, end) || s->in_entity || s->x->depth == 0)
 			return 0;
 		s->seen_element = s->seen_doctype = false;
@@ -510,7 +525,7 @@ int fw_xml_content(struct xml_state *s, const char *p)
 
 /* ---- the document ---------------------------------------------------------------------------- */
 
-/* One pseudo attribute of the XML declaration. False: not one. */
+/* Read one pseudo-attribute of the XML declaration. False: none. */
 static bool pseudo(const char **pp, const char *end, struct fw_str *name, struct fw_str *value)
 {
 	const char *p = scan_space(*pp, end), *q;
@@ -538,7 +553,7 @@ static bool pseudo(const char **pp, const char *end, struct fw_str *name, struct
 	return true;
 }
 
-/* version, then maybe encoding, then maybe standalone (XML 1.0 section 2.8) */
+/* version, then optionally encoding, then optionally standalone (XML 1.0 section 2.8) */
 static bool decl_ok(struct xml_state *s, const char *p, const char *end)
 {
 	struct fw_str name, value;
@@ -597,7 +612,8 @@ int fw_xml_parse(struct fw_xml *x, const char *input, size_t len, struct fw_err 
 	s->max_attributes = x->limits.max_attributes ? x->limits.max_attributes : 1000;
 	s->max_expanded = (x->limits.max_entity_ratio ? x->limits.max_entity_ratio : 20) * FW_MAX(len, (size_t)4096);
 	look_over(input, len, &s->dirty, &s->has_cr);
-	x->malformed = s->dirty; /* wherever it stands; reported where it is met in text */
+	/* for a forbidden character anywhere; each is reported where it occurs in text */
+	x->malformed = s->dirty;
 	if (is_decl(p, s->end))
 		p = xml_decl(s, p);
 	XML_TRY(fw_xml_content(s, p));
