@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A feed document, read: feed metadata, entries, problems met.
+ * The parser: from the bytes of a feed to a document with feed metadata, entries and problems; and
+ * its tools: JSON output, HTML sanitiser, feed discovery, OPML. Thread-safe: no globals, no I/O.
  *
- * One arena holds it all; every pointer and string lives until fw_document_free(). Lists are singly linked in
- * document order. A string that is absent has p == NULL; strings are valid UTF-8. Dates are Unix milliseconds, UTC,
- * or FW_NO_DATE. What `feedwheel parse` prints of each member stands in feedwheel(1).
+ * A document lives in one arena: every pointer and string is valid until fw_document_free(). Lists
+ * are singly linked in document order. Strings are valid UTF-8; an absent string has p == NULL.
+ * Dates are Unix milliseconds in UTC, or FW_NO_DATE. feedwheel(1) describes what `feedwheel parse`
+ * prints for each member.
  */
 #ifndef FEEDWHEEL_DOCUMENT_H
 #define FEEDWHEEL_DOCUMENT_H
@@ -48,11 +50,11 @@ struct fw_attachment {
 	struct fw_attachment *next;
 };
 
-/* One repair. line and column count from 1; 0 when the place is not known. */
+/* One repair. line and column count from 1; 0: position unknown. */
 struct fw_problem {
 	uint32_t line, column;
-	const char *what;   /* what was wrong */
-	const char *repair; /* what was done about it */
+	const char *what;   /* the problem */
+	const char *repair; /* how the parser handled it */
 	struct fw_problem *next;
 };
 
@@ -61,7 +63,10 @@ struct fw_image {
 	int64_t width, height;
 };
 
-/* A member of the JSON output that has no field of its own (itunes, podcast, media, geo ...): an object tree. */
+/*
+ * An object tree for members of the JSON output without a field of their own (itunes, podcast, geo
+ * ...).
+ */
 enum fw_value_type { FW_VALUE_STRING, FW_VALUE_NUMBER, FW_VALUE_INTEGER, FW_VALUE_BOOL, FW_VALUE_OBJECT, FW_VALUE_ARRAY };
 struct fw_value;
 struct fw_value_list {
@@ -69,7 +74,7 @@ struct fw_value_list {
 };
 struct fw_value {
 	enum fw_value_type type;
-	uint32_t counted;           /* used while the document is read */
+	uint32_t counted;           /* private to the parser */
 	struct fw_str name;         /* inside an object */
 	union {
 		struct fw_str string;   /* STRING */
@@ -81,12 +86,15 @@ struct fw_value {
 };
 
 struct fw_entry {
-	struct fw_str id;          /* guid, atom:id, rdf:about; else url; else made from the content */
+	/* guid, atom:id, rdf:about; else url; else made from the content */
+	struct fw_str id;
 	struct fw_str url, external_url;
 	struct fw_str title;       /* plain text */
 	struct fw_str summary;     /* plain text */
-	struct fw_str content;     /* as in the document (entities of the carrier decoded), not sanitised */
-	struct fw_str content_base; /* what relative URLs inside content resolve against: xml:base, else url, else the document's address */
+	/* as in the document, after decoding of XML or JSON; not sanitised */
+	struct fw_str content;
+	/* base of relative URLs in content: xml:base, else url, else the document's URL */
+	struct fw_str content_base;
 	struct fw_str image, banner_image, language;
 	struct fw_str comments, comment_feed_url, copyright, license;
 	int64_t comment_count;     /* or FW_NO_NUMBER */
@@ -97,21 +105,25 @@ struct fw_entry {
 	struct fw_attachment *attachments;
 	struct fw_link *links;
 	struct fw_link *in_reply_to; /* thr: rel holds ref (the id), title holds source */
-	struct fw_value *extra;    /* OBJECT or NULL: itunes, podcast, media, geo, source, chapters ... */
+	/* OBJECT or NULL: itunes, podcast, media, geo, source, chapters ... */
+	struct fw_value *extra;
 	enum fw_text_type content_type;
-	uint32_t line;             /* where it begins in the document */
-	uint32_t dup_n;            /* 0, or what tells it from entries of the same id that differ (part of its key) */
-	bool id_made;              /* the document held neither id nor url */
-	bool id_from_url;          /* the document held no id */
-	bool repeat;               /* an entry before it in the document has the same id and says the same */
-	bool all_removed;          /* its content holds something, but nothing that may be shown: sanitised, it is empty */
+	uint32_t line;             /* of its start in the document */
+	/*
+	 * 0, or a number that distinguishes it from differing entries with its id; part of its key
+	 */
+	uint32_t dup_n;
+	bool id_made;              /* the document had neither id nor url */
+	bool id_from_url;          /* the document had no id */
+	bool repeat;               /* an earlier entry has the same id and content */
+	bool all_removed;          /* the content is not empty, but sanitising removes all of it */
 	struct fw_entry *next;
 };
 
 struct fw_document {
 	enum fw_format format;
 	const char *encoding;      /* WHATWG name of the encoding in use */
-	bool malformed;            /* not well-formed XML 1.0 with namespaces, or bytes wrong for the encoding */
+	bool malformed;            /* not well-formed XML 1.0 with namespaces, or invalid bytes */
 	struct fw_str id, title, description, home_page_url, feed_url, icon, favicon, language, next_url, prev_archive_url;
 	struct fw_str copyright, license, docs;
 	struct fw_str generator_name, generator_url, generator_version;
@@ -125,45 +137,55 @@ struct fw_document {
 	struct fw_person *authors, *contributors;
 	struct fw_person *publisher; /* or NULL */
 	struct fw_category *categories;
-	struct fw_link *links, *hubs;   /* hubs: href, and type "WebSub" or what JSON Feed says */
+	struct fw_link *links, *hubs;   /* hubs: href, and type "WebSub" or JSON Feed's type */
 	struct fw_value *extra;         /* OBJECT or NULL: itunes, podcast, media, cloud ... */
 	struct fw_entry *entries;
 	size_t entry_n;
 	struct fw_problem *problems;    /* the first 100 */
-	size_t problem_n;               /* all that were met */
-	size_t dropped_n;               /* entries past max_entries, and members of lists past what one entry may have (100 links ...) */
-	bool ended_early;               /* max_memory was reached: the entries behind that are missing */
-	struct fw_arena *arena;         /* holds all of the above; NULL when the caller brought it */
+	size_t problem_n;               /* all, including those not kept */
+	/* entries beyond max_entries, and list members beyond an entry's limit (100 links ...) */
+	size_t dropped_n;
+	bool ended_early;               /* max_memory was reached: later entries are missing */
+	struct fw_arena *arena;         /* owns all of the above; NULL: the caller's arena does */
 };
 
-/* Limits: 0 takes the default in brackets. Past one the answer is FW_ELIMIT naming the limit, but entries read so far stay. */
+/*
+ * Limits. 0 means the default in brackets. Exceeding one gives FW_ELIMIT, which names the limit;
+ * with entries already read, the document is returned with them instead.
+ */
 struct fw_limits {
 	size_t max_bytes;       /* of the document [16 MiB] */
-	size_t max_memory;      /* of the parsed document, besides the document itself [2 x document + 1 MiB] */
+	/* of the parsed document, besides its bytes [2 x document + 1 MiB] */
+	size_t max_memory;
 	uint32_t max_depth;     /* nested elements [256]; deeper ones are flattened */
 	uint32_t max_attributes; /* per element [1,000] */
 	uint32_t max_entries;   /* per document [10,000] */
-	uint32_t max_entity_ratio; /* expansion of internal entities, times the document's size [20] */
+	/* expansion of internal entities, times the document's size [20] */
+	uint32_t max_entity_ratio;
 };
 
 struct fw_parse_options {
-	struct fw_str url;          /* where the document came from: the base of relative URLs */
+	struct fw_str url;          /* the document's URL: the base of relative URLs */
 	struct fw_str content_type; /* the HTTP header, with its charset */
 	struct fw_str content_location; /* HTTP Content-Location, or absent */
 	struct fw_limits limits;
-	int64_t now_ms;             /* reads two-digit years and judges dates in the future; 0: dates are not judged */
+	/*
+	 * dates before 1970 or more than a year after now_ms are dropped as problems; 0: no check
+	 */
+	int64_t now_ms;
 	void *(*alloc)(size_t n, void *ctx); /* NULL: malloc and free */
 	void (*free)(void *p, void *ctx);
 	void *alloc_ctx;
 };
 
 /*
- * Read a feed.
+ * Parse a feed.
  *
- * in      bytes[0..len) in any of the encodings of the WHATWG standard; options may be NULL
- * out     *doc, the caller's, fw_document_free() it; NULL on error
- * errors  FW_EFORMAT not a feed (err says what it seems to be), FW_ELIMIT a limit before the first entry, FW_ENOMEM
- * cost    linear in len; one pass; no I/O, no clock, no globals: thread-safe
+ * in      bytes[0..len) in any encoding of the WHATWG standard; options may be NULL
+ * out     *doc, owned by the caller: fw_document_free(); NULL on error
+ * errors  FW_EFORMAT: not a feed (err names the probable type); FW_ELIMIT: a limit was reached
+ *         before the first entry; FW_ENOMEM
+ * cost    linear in len, one pass; no I/O, no clock, no globals: thread-safe
  */
 FW_API FW_MUST_CHECK int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *options,
 	struct fw_document **doc, struct fw_err *err);
@@ -174,46 +196,52 @@ FW_API const char *fw_format_name(enum fw_format format);
 
 enum {
 	FW_PRINT_PRETTY = 1,       /* indented */
-	FW_PRINT_RAW = 2,          /* HTML as it was in the document, not sanitised */
-	FW_PRINT_NO_PIXELS = 4,    /* leave images of 1 x 1 out */
+	FW_PRINT_RAW = 2,          /* HTML as in the document, not sanitised */
+	FW_PRINT_NO_PIXELS = 4,    /* drop 1 x 1 images */
 };
-/* The document as JSON Feed 1.1 text, malloc'd, free() it. Errors: FW_ENOMEM. */
+/* The document as JSON Feed 1.1. *json is malloc'd: free() it. Errors: FW_ENOMEM. */
 FW_API FW_MUST_CHECK int fw_document_json(const struct fw_document *doc, unsigned flags, char **json, size_t *len,
 	struct fw_err *err);
 
 /*
- * Make HTML safe to show: a real HTML5 tree, an allow list of elements, attributes and URL schemes, written anew.
- * Relative URLs are resolved against base (may be absent). Idempotent. *out is malloc'd, free() it.
+ * Make HTML safe to show: it is parsed as HTML5 and written anew from allow lists of elements,
+ * attributes and URL schemes. Relative URLs are resolved against base, which may be absent.
+ * Idempotent. *out is malloc'd: free() it.
  */
 FW_API FW_MUST_CHECK int fw_sanitize(struct fw_str html, struct fw_str base, unsigned flags, char **out, size_t *len,
 	struct fw_err *err);
 
 /*
- * The feeds that an HTML page names (link rel=alternate with a feed's type, document order, <base> honoured).
- * *links is malloc'd as one block, free() it; NULL when there are none.
+ * The feeds that an HTML page names (link rel=alternate with a feed's type), in document order,
+ * resolved against <base>. *links is one malloc'd block: free() it; NULL: none.
  */
 FW_API FW_MUST_CHECK int fw_discover(const void *html, size_t len, struct fw_str url, struct fw_str content_type,
 	struct fw_link **links, struct fw_err *err);
-/* The same for the HTTP Link header the page came with: values of several headers with commas between. */
+/* The same for a page's HTTP Link header. Join the values of several headers with commas. */
 FW_API FW_MUST_CHECK int fw_discover_header(struct fw_str link_header, struct fw_str url, struct fw_link **links, struct fw_err *err);
 
 /*
- * The podcast:guid that belongs to a feed's address: what a feed without that element has. False: no address, or none of such a length.
- * `feedwheel parse` prints it as podcast.guid_from_url.
+ * The podcast:guid of a feed without that element, derived from its URL. False: feed_url is empty
+ * or too long. `feedwheel parse` prints it as podcast.guid_from_url.
  */
 #define FW_PODCAST_GUID_MAX 37
 FW_API bool fw_podcast_guid(struct fw_str feed_url, char guid[FW_PODCAST_GUID_MAX]);
 
-/* A subscription in an OPML file: an outline with an xmlUrl; folder is "a/b" of the outlines around it. */
+/*
+ * A subscription in an OPML file: an outline with an xmlUrl. folder: "a/b", the outlines around it.
+ */
 struct fw_opml_outline {
 	struct fw_str url, title, home_page_url, folder, type;
 	uint32_t line;
 };
-/* 0 to go on; anything else stops and is returned. Strings live until the reading ends. */
+/* Return 0 to continue; any other value stops and is returned. Strings live until parsing ends. */
 typedef int fw_opml_cb(void *ctx, const struct fw_opml_outline *o);
-/* Something had to be repaired, as in struct fw_problem. */
+/* Reports a repair, as in struct fw_problem. */
 typedef void fw_opml_problem_cb(void *ctx, uint32_t line, uint32_t column, const char *what, const char *repair);
-/* Read a subscription list, OPML 1.0 to 2.0, as tolerantly as feeds are read. problem may be NULL. Errors: FW_EFORMAT, FW_ENOMEM. */
+/*
+ * Parse a subscription list, OPML 1.0 to 2.0, as tolerantly as feeds. problem may be NULL.
+ * Errors: FW_EFORMAT, FW_ENOMEM, or the callback's value.
+ */
 FW_API FW_MUST_CHECK int fw_opml_read(const void *bytes, size_t len, fw_opml_cb *cb, fw_opml_problem_cb *problem, void *ctx,
 	struct fw_err *err);
 

@@ -150,7 +150,9 @@ static struct fw_document *document_new(struct fw_arena *a)
 	return d;
 }
 
-/* The outermost scope: the document's URL (Content-Location against the URL, RFC 9110 section 8.7). */
+/*
+ * The outermost scope: the document's URL (Content-Location against the URL, RFC 9110 section 8.7).
+ */
 static void base_scope(struct fw_builder *b, struct fw_scope *s)
 {
 	const struct fw_parse_options *o = b->options;

@@ -357,7 +357,9 @@ static bool run_from(struct out *o, const struct encoding *e, struct fw_str s, s
 	return fw_charset_run(o, e, s, text);
 }
 
-/* Choose a fallback when no declared encoding fits. `bad`: the byte at which the first one failed. */
+/*
+ * Choose a fallback when no declared encoding fits. `bad`: the byte at which the first one failed.
+ */
 static int rescue(struct out *o, struct fw_str s, const struct choice *ch, size_t bad, struct fw_charset_result *r)
 {
 	struct candidate c = {by_codec(UTF8), "sniffed"};

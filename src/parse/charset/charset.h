@@ -13,8 +13,10 @@
 #include "base/arena.h"
 
 struct fw_charset_result {
-	struct fw_str text;    /* valid UTF-8 without BOM and NUL; borrows from the input if nothing changed */
-	const char *encoding;  /* WHATWG name in lower case: "utf-8", "windows-1252", "shift_jis", "utf-16le" */
+	/* valid UTF-8 without BOM and NUL; borrows from the input if nothing changed */
+	struct fw_str text;
+	/* WHATWG name in lower case: "utf-8", "windows-1252", "shift_jis", "utf-16le" */
+	const char *encoding;
 	const char *declared_by; /* "bom", "zeros", "http", "xml", "default", "sniffed" */
 	/*
 	 * bytes are invalid for the declared encoding, the label is unknown, or declarations

@@ -33,7 +33,9 @@ struct out {
 	bool failed;
 };
 
-/* Decode all of s into *text, which lives in o, and count the faults in o->t. False: out of memory. */
+/*
+ * Decode all of s into *text, which lives in o, and count the faults in o->t. False: out of memory.
+ */
 FW_MUST_CHECK bool fw_charset_run(struct out *o, const struct encoding *e, struct fw_str s, struct fw_str *text);
 
 /* The code point of a windows-1252 byte, as browsers map it. */

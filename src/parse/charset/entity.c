@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* HTML's named character references, and the decoding of all references in text as browsers do it. */
+/*
+ * HTML's named character references, and the decoding of all references in text as browsers do it.
+ */
 #include "base/str.h"
 #include "base/utf8.h"
 #include "parse/charset/decode.h"

@@ -13,7 +13,7 @@
 
 #include "base/banned.h"
 
-/* ---- fast paths ------------------------------------------------------------------------------- */
+/* ---- fast paths ------------------------------------------------------------------------------ */
 
 /* "+02:00" or "-0500" as the whole rest of s. */
 static bool fast_offset(struct fw_str s, int *zone_min)

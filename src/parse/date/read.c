@@ -79,7 +79,9 @@ static int read_month(const struct scan *sc, size_t i)
 	return fw_date_month(sc->tok[i].text);
 }
 
-/* The token at which a clock time starts; sc->n if there is none. *sep separates hour and minute. */
+/*
+ * The token at which a clock time starts; sc->n if there is none. *sep separates hour and minute.
+ */
 static size_t find_time(const struct scan *sc, int *sep)
 {
 	for (size_t i = 0; i + 2 < sc->n; i++) {
@@ -131,7 +133,9 @@ static size_t read_time(struct scan *sc, struct parts *p)
 	return i;
 }
 
-/* A time without colons after a T: "20040101T194821", "T19". Returns the token after it, or sc->n. */
+/*
+ * A time without colons after a T: "20040101T194821", "T19". Returns the token after it, or sc->n.
+ */
 static size_t read_compact_time(struct scan *sc, struct parts *p)
 {
 	size_t from;
@@ -423,7 +427,8 @@ static bool set_three(struct parts *p, const struct token *const *num, int sign)
 
 	if (num[1]->digits > 2 || (num[0]->digits > 2 && num[2]->digits > 2))
 		return false;
-	if (num[0]->digits > 2 || (num[2]->digits <= 2 && sign == '-')) { /* 2003-12-31, 03-12-31, 2003/12/31 */
+	/* 2003-12-31, 03-12-31, 2003/12/31 */
+	if (num[0]->digits > 2 || (num[2]->digits <= 2 && sign == '-')) {
 		p->month = num[1]->value;
 		p->day = num[2]->value;
 	} else { /* 31.12.2003, 31-12-2003, 12/31/2003 */

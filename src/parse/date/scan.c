@@ -10,7 +10,8 @@
 
 static int digit_value(uint32_t c)
 {
-	static const uint32_t zero[] = {'0', 0xff10, 0x660, 0x6f0}; /* ASCII, full width, Arabic-Indic, Persian */
+	/* ASCII, full width, Arabic-Indic, Persian */
+	static const uint32_t zero[] = {'0', 0xff10, 0x660, 0x6f0};
 
 	for (size_t i = 0; i < FW_N(zero); i++) {
 		if (c >= zero[i] && c < zero[i] + 10)
@@ -61,7 +62,8 @@ bool fw_date_scan(struct scan *sc, struct fw_str s)
 		struct token *t = more ? &sc->tok[sc->n - 1] : NULL;
 		int d = digit_value(c);
 
-		if (c == '(' || c == ')' || depth || is_gap(c)) { /* a comment counts as white space */
+		/* a comment counts as white space */
+		if (c == '(' || c == ')' || depth || is_gap(c)) {
 			depth = c == '(' ? depth + 1 : c == ')' ? depth - (depth > 0) : depth;
 			gap = true;
 			more = false;

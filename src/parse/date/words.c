@@ -118,7 +118,9 @@ uint32_t fw_date_fold(uint32_t c)
 	return c;
 }
 
-/* "Febuary", "Januray", "Sepember": one edit from a long English name with the same first letter. */
+/*
+ * "Febuary", "Januray", "Sepember": one edit from a long English name with the same first letter.
+ */
 static int misspelt(struct fw_str word)
 {
 	static const struct { const char *name; int month; } LONG[] = {{"january", 1}, {"february", 2}, {"august", 8}, {"september", 9},

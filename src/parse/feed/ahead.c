@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A look ahead in the document's bytes: what the reader has to know about an element before it has read it.
+ * Searches ahead in the document's bytes, for what must be known about an element before it is
+ * read.
  *
- * The tokenizer finds out that an element has no end tag only when an element around it ends. Until then
- * all that follows seems to stand inside. So when something begins that means nothing there, and would
- * mean something further out, the end tag is looked for.
+ * The tokenizer notices a missing end tag only when an outer element ends; until then everything
+ * that follows seems to be inside. So when an element starts that is meaningless here and
+ * meaningful further out, its end tag is searched for.
  *
- * Bytes are searched at most as often as SEARCHES says, over the whole document: past that nothing is
- * found out, and the document is read as if each element had its end tag.
+ * The bytes searched are limited to SEARCHES times the document. After that no search is made, and
+ * the document is read as if every element had its end tag.
  */
 #include "parse/charset/scan.h"
 #include "parse/feed/ahead.h"
@@ -21,7 +22,7 @@ struct tag {
 	bool end, empty;
 };
 
-/* Behind the needle, or end. */
+/* The end of the needle, or end. */
 static const char *behind(const char *p, const char *end, struct fw_str needle)
 {
 	const char *at = fw_str_find((struct fw_str){p, (size_t)(end - p)}, needle);
@@ -36,7 +37,7 @@ static struct fw_str name_at(const char *p, const char *end)
 	return (struct fw_str){p, (size_t)(scan_name(p, end).end - p)};
 }
 
-/* The next tag; comments and CDATA are passed over. */
+/* The next tag, skipping comments and CDATA. */
 static bool tag_next(const char **pp, const char *end, struct tag *t)
 {
 	const char *p = *pp, *q;
@@ -54,7 +55,8 @@ static bool tag_next(const char **pp, const char *end, struct tag *t)
 		}
 		p++;
 		t->end = p < end && *p == '/';
-		t->name = name_at(t->end ? scan_space(p + 1, end) : p, end); /* "</ name>" is read, too */
+		/* "</ name>" is read too */
+		t->name = name_at(t->end ? scan_space(p + 1, end) : p, end);
 		if (!t->name.len)
 			continue;
 		p = t->name.p + t->name.len;
@@ -67,7 +69,7 @@ static bool tag_next(const char **pp, const char *end, struct tag *t)
 	return false;
 }
 
-/* The bytes from an offset on that may still be searched. */
+/* The bytes from an offset on that the limit still permits to search. */
 static struct fw_str searchable(const struct fw_builder *b, size_t from)
 {
 	size_t left = FW_MIN(b->text.len - from, b->text.len * SEARCHES - b->searched);
@@ -75,7 +77,7 @@ static struct fw_str searchable(const struct fw_builder *b, size_t from)
 	return (struct fw_str){b->text.p + from, left};
 }
 
-/* As its start tag writes it; empty when that stands in an entity. */
+/* The name as its start tag writes it; empty if that is in an entity. */
 static struct fw_str frame_name(const struct fw_builder *b, const struct fw_frame *f)
 {
 	const char *p = b->text.p + f->at, *end = b->text.p + b->text.len;
@@ -83,7 +85,10 @@ static struct fw_str frame_name(const struct fw_builder *b, const struct fw_fram
 	return p < end && *p == '<' ? name_at(p + 1, end) : FW_STR_NONE;
 }
 
-/* Is the end tag of f missing before that of the element around it? Elements of the same name may stand inside. */
+/*
+ * Is the end tag of f missing before the end tag of the element around it? Elements of the same
+ * name may be nested.
+ */
 static bool end_lost(struct fw_builder *b, const struct fw_frame *f, const struct fw_frame *around)
 {
 	struct fw_str name = frame_name(b, f), outer = frame_name(b, around), s = searchable(b, f->at);

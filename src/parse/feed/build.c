@@ -31,7 +31,7 @@ SCAN_WIDE static size_t newlines(const char *p, size_t n)
 {
 	size_t total = 0, i = 0;
 
-	/* blocks of a known size with a small counter: compilers make vectors of this */
+	/* blocks of a known size with a small counter, which compilers vectorise */
 	for (; i + 128 <= n; i += 128) {
 		uint8_t some = 0;
 
@@ -44,7 +44,10 @@ SCAN_WIDE static size_t newlines(const char *p, size_t n)
 	return total;
 }
 
-/* Offsets mostly rise, and go back a little at most: counting goes on where it stopped, in either direction. */
+/*
+ * Offsets mostly rise and at most fall a little, so counting continues from the last one in either
+ * direction.
+ */
 uint32_t fw_build_line(struct fw_builder *b, size_t offset)
 {
 	offset = FW_MIN(offset, b->text.len);
@@ -56,7 +59,10 @@ uint32_t fw_build_line(struct fw_builder *b, size_t offset)
 	return b->line + 1;
 }
 
-/* Characters since the line began, from 1; a document may be one long line, so counting goes on from the problem before. */
+/*
+ * The column of a character, from 1. A document may be one long line, so counting continues from
+ * the last problem.
+ */
 static uint32_t column(const struct fw_builder *b, uint32_t line, size_t at)
 {
 	const struct fw_problem *before = b->problem_last;
@@ -127,7 +133,10 @@ struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *s
 	return b->doc->feed_url.len <= FW_BASE_MAX ? b->doc->feed_url : FW_STR_NONE;
 }
 
-/* Would following it run code of the feed's, or open a file? Bytes that browsers pass over do not hide the scheme (WEB-03). */
+/*
+ * Would following this URL run the feed's code or open a file? Bytes that browsers ignore do not
+ * hide the scheme (WEB-03).
+ */
 static bool is_active(struct fw_str url)
 {
 	static const char *const schemes[] = {"javascript", "vbscript", "livescript", "mocha", "data", "file", "blob", "filesystem",
@@ -151,7 +160,7 @@ static bool is_active(struct fw_str url)
 	return false;
 }
 
-/* The length of a reference to '&' at the start of s, 0 when there is none: in an address it was escaped once too often. */
+/* The length of an escaped '&' at the start of s, 0: none. In a URL it was escaped twice. */
 static size_t amp_reference(struct fw_str s)
 {
 	static const struct fw_str forms[] = {{"&amp;", 5}, {"&#38;", 5}, {"&#038;", 6}, {"&#x26;", 6}};
@@ -188,7 +197,10 @@ struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, s
 	ref = fw_str_trim(ref);
 	if (!ref.len)
 		return FW_STR_NONE;
-	/* most are absolute and need nothing (no space, no dot segment, no reference): no copy then */
+	/*
+	 * most URLs are absolute and need no change (no space, dot segment or reference): no copy
+	 * then
+	 */
 	if (ref.len > 8 && (!memcmp(ref.p, "http://", 7) || !memcmp(ref.p, "https://", 8))) {
 		const char *p = ref.p + 6, *end = ref.p + ref.len;
 
@@ -274,7 +286,7 @@ int64_t fw_build_date(struct fw_builder *b, struct fw_str s)
 	}
 	if (zone_unknown)
 		fw_build_problem(b, fw_build_at(b), "a date with a zone that nobody knows", "read as UTC");
-	/* FMT-07: before feeds could be, or more than a year ahead */
+	/* FMT-07: before 1970, or more than a year ahead */
 	if (now_ms > 0 && (at < 0 || at > now_ms + 366 * FW_DAY_MS)) {
 		fw_build_problem(b, fw_build_at(b), "a date that cannot be true", "left out");
 		return FW_NO_DATE;
@@ -341,12 +353,12 @@ bool fw_build_bool(struct fw_str s)
 		fw_str_ieq(s, FW_STR("1"));
 }
 
-/* windows-1252 from 0x80 to 0x9f, as browsers read it. */
+/* windows-1252 from 0x80 to 0x9f, as browsers map it. */
 static const uint16_t high_1252[32] = {0x20ac, 0x81, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039,
 	0x0152, 0x8d, 0x017d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a,
 	0x0153, 0x9d, 0x017e, 0x0178};
 
-/* The byte that stands for cp there; -1 when there is none. */
+/* The windows-1252 byte of cp; -1: none. */
 static int byte_1252(uint32_t cp)
 {
 	int i;
@@ -361,8 +373,9 @@ static int byte_1252(uint32_t cp)
 }
 
 /*
- * Text that was UTF-8, was taken for windows-1252 and encoded again: every character has a byte there, and the bytes are UTF-8.
- * No text that means what it says looks like that all the way through. high: where its first byte outside ASCII stands.
+ * Decode UTF-8 that was taken for windows-1252 and encoded again: every character maps to a byte,
+ * and the bytes are UTF-8. No genuine text is like that throughout. high: offset of the first byte
+ * outside ASCII.
  */
 static struct fw_str decode_again(struct fw_builder *b, struct fw_str s, size_t high)
 {
@@ -370,9 +383,9 @@ static struct fw_str decode_again(struct fw_builder *b, struct fw_str s, size_t 
 	char *out;
 	int byte;
 
-	/* what begins a character of UTF-8 is U+00C2 to U+00F4, which is C3 xx when encoded again */
+	/* a lead byte of UTF-8 is U+00C2 to U+00F4, which becomes C3 xx when encoded again */
 	if ((unsigned char)s.p[high] != 0xc3 || high + 2 >= s.len || !(s.p[high + 2] & 0x80) || (unsigned char)s.p[high + 2] == 0xc3)
-		return s; /* another C3 would be a second first byte */
+		return s; /* another C3 would be a second lead byte */
 	out = fw_arena_alloc(b->arena, s.len);
 	if (!out)
 		return s;
@@ -390,13 +403,13 @@ static struct fw_str decode_again(struct fw_builder *b, struct fw_str s, size_t 
 	return (struct fw_str){out, n};
 }
 
-/* Is there a control character between U+0080 and U+009F at i? */
+/* Is there a control character from U+0080 to U+009F at i? */
 static bool c1_at(struct fw_str s, size_t i)
 {
 	return (unsigned char)s.p[i] == 0xc2 && i + 1 < s.len && (unsigned char)s.p[i + 1] < 0xa0;
 }
 
-/* Control characters that nobody means: those of windows-1252, written as "&#146;" or taken for ISO-8859-1. */
+/* Decode C1 controls as windows-1252: they were written as "&#146;" or mistaken for ISO-8859-1. */
 static struct fw_str decode_c1(struct fw_builder *b, struct fw_str s, size_t high)
 {
 	const char *p = s.p + high, *end = s.p + s.len;
@@ -469,7 +482,7 @@ struct fw_str fw_build_base64(struct fw_builder *b, struct fw_str s)
 
 /* ---- people ---------------------------------------------------------------------------------- */
 
-/* A mail address anywhere in s (its bounds through at and len); false when there is none. */
+/* Find a mail address in s and return its position in at and len. False: none. */
 static bool mail_find(struct fw_str s, size_t *at, size_t *len)
 {
 	static const char extra[] = "!#$%&'*+-/=?^_`{|}~.";
@@ -494,7 +507,7 @@ static bool mail_find(struct fw_str s, size_t *at, size_t *len)
 	return false;
 }
 
-/* What is left of a name when the mail address has been cut out: brackets and dangling signs go. */
+/* Trim a name after its mail address was cut out: remove brackets and dangling signs. */
 static struct fw_str name_trim(struct fw_str s)
 {
 	for (;;) {
@@ -512,7 +525,7 @@ static struct fw_str name_trim(struct fw_str s)
 	}
 }
 
-/* "a@example.org?subject=x" is what mailto: makes of it. */
+/* Skip what mailto: adds to an address: "a@example.org?subject=x". */
 static struct fw_str behind_mail(struct fw_str s)
 {
 	size_t i = 0;
@@ -522,7 +535,7 @@ static struct fw_str behind_mail(struct fw_str s)
 	return fw_str_sub(s, i, s.len);
 }
 
-/* "(Name)", "(Name" and "(Name) (Editor)" without the first brackets. */
+/* Remove the first brackets of "(Name)", "(Name" and "(Name) (Editor)". */
 static struct fw_str name_bare(struct fw_builder *b, struct fw_str s)
 {
 	const char *end, *text;
@@ -570,7 +583,10 @@ void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
 
 /* ---- extra members --------------------------------------------------------------------------- */
 
-/* Objects made of XML have few members; those of a JSON Feed may have many, and jansson saw to it that they differ. */
+/*
+ * Linear search in objects made of XML, which have few members. Those of a JSON Feed may have many,
+ * and jansson has ensured that their names differ.
+ */
 static bool value_taken(const struct fw_value *in, struct fw_str name)
 {
 	const struct fw_value *v = in->type == FW_VALUE_OBJECT ? in->members.first : NULL;
@@ -587,7 +603,10 @@ struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const c
 {
 	struct fw_value *v;
 
-	/* a chapter in what holds no list of them would be a member without a name: not JSON */
+	/*
+	 * a chapter in something other than a list would be a member without a name, which is not
+	 * JSON
+	 */
 	if (!in || (in->type != FW_VALUE_ARRAY && (in->type != FW_VALUE_OBJECT || !name)) || (name && value_taken(in, fw_str(name))))
 		return NULL;
 	v = FW_NEW(b, struct fw_value);

@@ -35,7 +35,8 @@ enum fw_end_tag { END_UNKNOWN, END_FOUND, END_LOST };
 struct fw_frame {
 	const struct fw_element *el; /* NULL: unknown, or markup inside a text */
 	const struct fw_scope *scope;
-	void *obj;                   /* the object that it builds: fw_person, fw_value, fw_link, fw_document (source) ... */
+	/* the object that it builds: fw_person, fw_value, fw_link, fw_document (source) ... */
+	void *obj;
 	size_t at;                   /* offset of its start tag */
 	uint8_t ctx, rule;
 	uint8_t end;                 /* enum fw_end_tag, cached */
@@ -62,7 +63,9 @@ struct fw_capture {
 	size_t raw_to;   /* where the outer div of XHTML ends; 0: no such div */
 };
 
-/* A description, summary or content. It is held until its entry ends: only then is its role known. */
+/*
+ * A description, summary or content. It is held until its entry ends: only then is its role known.
+ */
 struct fw_body {
 	struct fw_str s;
 	enum fw_text_type type;
@@ -109,7 +112,8 @@ struct fw_builder {
 	struct fw_entry *entry;      /* the open one, or NULL */
 	struct fw_entry **entry_at;  /* where the next entry is linked */
 	struct fw_document *source;  /* atom:source of the open entry */
-	struct fw_person *source_authors; /* of the open entry; used if it has no authors of its own */
+	/* of the open entry; used if it has no authors of its own */
+	struct fw_person *source_authors;
 	struct fw_ranks feed_rank, entry_rank, source_rank;
 	struct fw_counts count, feed_count;
 	struct fw_str feed_lang;     /* xml:lang of the feed */
@@ -136,14 +140,17 @@ struct fw_builder {
 
 	enum fw_ns core_ns;          /* namespace of the root */
 	struct fw_str core_uri;      /* its URI if the namespace is unknown */
-	/* undeclared prefix that the channel or first entry has: it stands for the feed's namespace */
+	/*
+	 * undeclared prefix that the channel or first entry has: it stands for the feed's namespace
+	 */
 	struct fw_str core_prefix;
 	size_t searched;             /* bytes searched for end tags */
 	bool root_seen, atom, entries_full;
 	bool own_entities;           /* the document declares entities */
 	bool unresolved;             /* some URL is still relative: its base may follow */
 	struct fw_str period, frequency; /* sy: */
-	struct fw_str root_name;     /* name of the document's first element, for the error message */
+	/* name of the document's first element, for the error message */
+	struct fw_str root_name;
 
 	size_t inherited;            /* bytes that contents have inherited from their media:group */
 	int64_t duration_ms;         /* itunes:duration of the open entry, or FW_NO_NUMBER */
@@ -165,7 +172,8 @@ void fw_list_append(void *list, void *item, size_t next_offset);
 
 #define FW_PROBLEMS_KEPT 100 /* the first ones; the rest are only counted */
 void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, const char *repair);
-void fw_build_nothing(struct fw_builder *b, size_t offset); /* reports an empty entry, which is ignored */
+/* reports an empty entry, which is ignored */
+void fw_build_nothing(struct fw_builder *b, size_t offset);
 uint32_t fw_build_line(struct fw_builder *b, size_t offset);
 size_t fw_build_at(const struct fw_builder *b); /* the reader's offset */
 /*
@@ -232,11 +240,13 @@ void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
 struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_value_type type);
 struct fw_value *fw_value_object(struct fw_builder *b, struct fw_value **root, const char *name);
 struct fw_value *fw_value_find(const struct fw_value *in, const char *name);
-static inline struct fw_value *fw_value_members(const struct fw_value *v) /* NULL if v cannot have members */
+/* NULL if v cannot have members */
+static inline struct fw_value *fw_value_members(const struct fw_value *v)
 {
 	return v && (v->type == FW_VALUE_OBJECT || v->type == FW_VALUE_ARRAY) ? v->members.first : NULL;
 }
-struct fw_value *fw_value_array(struct fw_builder *b, struct fw_value *in, const char *name); /* found or created */
+/* found or created */
+struct fw_value *fw_value_array(struct fw_builder *b, struct fw_value *in, const char *name);
 /* Absent strings and NULL objects are ignored. */
 void fw_value_str(struct fw_builder *b, struct fw_value *in, const char *name, struct fw_str s);
 void fw_value_int(struct fw_builder *b, struct fw_value *in, const char *name, int64_t v);

@@ -24,7 +24,8 @@ enum fw_context {
 	CTX_MEDIA,    /* media:group, media:content inside an entry */
 	CTX_GEO,      /* georss:where and what GML puts inside */
 	CTX_LIVE,     /* podcast:liveItem, textInput: their own title, description, link */
-	CTX_LIST,     /* its children are parts of one value: skipHours, psc:chapters, podcast:value ... */
+	/* its children are parts of one value: skipHours, psc:chapters, podcast:value ... */
+	CTX_LIST,
 	CTX_OTHER,    /* an unknown element in a feed: only entries and channels count inside */
 	CTX_SKIP,     /* nothing counts inside */
 };
@@ -49,12 +50,14 @@ enum fw_element_kind {
 	EL_URL,        /* text (or resource, href, url, rdf:resource), resolved */
 	EL_DATE, EL_NUMBER,
 	EL_PERSON, EL_PERSON_PART,
-	EL_INSIDE,     /* transparent: its children count as if they stood outside it (categories, foaf:Person) */
+	/* transparent: its children count as if they stood outside it (categories, foaf:Person) */
+	EL_INSIDE,
 	EL_LINK, EL_ANCHOR, EL_GUID, EL_ENCLOSURE, EL_CATEGORY, EL_SOURCE, EL_IMAGE, EL_TEXT_INPUT, EL_GENERATOR,
 	EL_CLOUD,
 	EL_SKIP_HOURS, EL_SKIP_DAYS, EL_HOUR, EL_DAY, EL_PERIOD, EL_FREQUENCY, EL_REPLY, EL_FLAG,
 	EL_VALUE,      /* text into extra: group.member */
-	EL_OBJECT,     /* attributes (and text) as an object, appended to the list extra.group.member */
+	/* attributes (and text) as an object, appended to the list extra.group.member */
+	EL_OBJECT,
 	EL_ONE,        /* the same as a single object */
 	EL_PART,       /* like EL_OBJECT, inside the object of the element around it */
 	EL_ITUNES_IMAGE, EL_ITUNES_LINK, EL_ITUNES_CATEGORY, EL_KEYWORDS, EL_OWNER,
@@ -78,7 +81,8 @@ enum fw_field {
 	F_AUTHOR, F_CONTRIBUTOR, F_PUBLISHER,
 	F_NAME, F_EMAIL,
 	F_COMPLETE, F_ARCHIVE,
-	F_STRING, F_INTEGER, F_NUMBER, F_BOOL, F_SECONDS, F_LINK, F_DATE, F_PLAIN, /* types of EL_VALUE */
+	/* types of EL_VALUE */
+	F_STRING, F_INTEGER, F_NUMBER, F_BOOL, F_SECONDS, F_LINK, F_DATE, F_PLAIN,
 	F_N
 };
 

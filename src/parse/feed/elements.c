@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The elements of RSS, Atom and CDF: what each does where it begins and where it ends. Roots, entries and plain values here,
- * texts, people, links and modules in their own files.
+ * The elements of RSS, Atom and CDF: what each does at its start and at its end. Roots, entries and
+ * plain values are here; texts, people, links and modules have their own files.
  *
- * RSS and Atom share one vocabulary here, since feeds mix them; where they differ (how a text is to be read, link with href
- * or with text), the element's namespace or the root decides.
+ * RSS and Atom share one vocabulary, since feeds mix them. Where they differ (how a text is read, a
+ * link with href or with text), the element's namespace or the root decides.
  */
 #include "parse/feed/ahead.h"
 #include "parse/feed/elements.h"
@@ -36,14 +36,14 @@ static enum fw_format rss_version(struct fw_str v)
 	return FW_RSS20;
 }
 
-/* xml:lang of the root or channel is the feed's. */
+/* The xml:lang of the root or channel is the feed's. */
 static void language_set(struct fw_walk *w)
 {
 	if (!w->b->feed_lang.p && w->frame->scope)
 		w->b->feed_lang = w->frame->scope->lang;
 }
 
-/* This element's namespace is the feed's own. */
+/* Make this element's namespace the feed's own. */
 static void core_set(struct fw_walk *w)
 {
 	w->b->core_ns = w->name->ns;
@@ -74,7 +74,7 @@ static void root_start(struct fw_walk *w)
 	if (fw_str_ieq(local, FW_STR("rdf"))) {
 		if (w->name->ns != FW_NS_RDF && w->frame != w->b->frame)
 			return;
-		/* 0.90 differs by its namespace only: said here, or by the channel's name */
+		/* 0.90 differs in its namespace only: declared here, or by the channel's name */
 		root_set(w, fw_str_find(fw_str_sub(w->b->text, w->b->xml->offset, w->b->xml->end_offset),
 			FW_STR("my.netscape.com/rdf/simple/0.9")) ? FW_RSS090 : FW_RSS10);
 		w->frame->ctx = CTX_ROOT;
@@ -85,7 +85,7 @@ static void root_start(struct fw_walk *w)
 		bool old = w->name->ns == FW_NS_ATOM03 || (w->name->ns != FW_NS_ATOM10 &&
 			fw_str_starts(fw_str_trim(fw_attr(w, "version")), FW_STR("0.")));
 
-		/* "feed" deep in something else has to show that it is Atom's */
+		/* a nested "feed" counts only in Atom's namespace */
 		if (w->frame != w->b->frame && w->name->ns != FW_NS_ATOM10 && w->name->ns != FW_NS_ATOM03)
 			return;
 		root_set(w, old ? FW_ATOM03 : FW_ATOM10);
@@ -94,7 +94,7 @@ static void root_start(struct fw_walk *w)
 	}
 }
 
-/* CDF: a channel's BASE holds for all in it. */
+/* CDF: a channel's BASE applies to all its content. */
 static void cdf_base(struct fw_walk *w)
 {
 	struct fw_str base = fw_build_url(w->b, w->frame->scope, fw_attr(w, "base"));
@@ -115,11 +115,14 @@ static void channel_start(struct fw_walk *w)
 	struct fw_str href;
 
 	if (w->where == CTX_TOP && w->up) {
-		/* other documents have a "channel", too (XMLTV): one with items is a feed's, whatever is around it */
+		/*
+		 * other documents have a "channel" too (XMLTV); one with items is a feed, whatever
+		 * is around it
+		 */
 		if (!fw_ahead(b, "item"))
 			return;
 		root_set(w, w->name->ns == FW_NS_RSS10 ? FW_RSS10 : FW_RSS20);
-		w->up->ctx = CTX_ROOT; /* items of RSS 1.0 stand behind the channel */
+		w->up->ctx = CTX_ROOT; /* RSS 1.0 items follow the channel */
 		fw_build_problem(b, fw_build_at(b), "a channel in an element that is no feed", "read as RSS");
 	} else if (w->where == CTX_TOP) {
 		root_set(w, w->name->ns == FW_NS_RSS11 ? FW_RSS11 : FW_CDF);
@@ -139,8 +142,7 @@ static void channel_start(struct fw_walk *w)
 		b->doc->updated_ms = fw_build_date(b, fw_attr(w, "lastmod"));
 }
 
-/* CDF: <A HREF> inside an item or channel does what HREF on it does. */
-/* obj tells what isPermaLink says: the builder for "false", the frame for "true", NULL when it is not there. */
+/* obj encodes isPermaLink: the builder for "false", the frame for "true", NULL if it is absent. */
 static void guid_start(struct fw_walk *w)
 {
 	struct fw_str says = w->attr_n ? fw_str_trim(fw_attr(w, "ispermalink")) : FW_STR_NONE;
@@ -149,6 +151,7 @@ static void guid_start(struct fw_walk *w)
 	fw_walk_capture(w, TEXT_TRIM);
 }
 
+/* CDF: <A HREF> inside an item or channel does the same as its HREF attribute. */
 static void anchor_start(struct fw_walk *w)
 {
 	struct fw_builder *b = w->b;
@@ -173,13 +176,13 @@ static void entry_start(struct fw_walk *w)
 	if ((w->where == CTX_ENTRY || w->where == CTX_SOURCE) && item == b->atom)
 		return;
 	if (b->core_ns == FW_NS_RDF)
-		core_set(w); /* no channel yet */
-	if (!w->attr_n && fw_is_hollow(b, w->frame)) { /* an entry around it goes on behind it */
+		core_set(w); /* there was no channel */
+	if (!w->attr_n && fw_is_hollow(b, w->frame)) { /* an entry around it continues after it */
 		fw_build_nothing(b, fw_build_at(b));
 		return;
 	}
 	if (b->entry)
-		fw_entry_finish(b); /* an entry that nobody closed */
+		fw_entry_finish(b); /* the previous entry was not closed */
 	if (!fw_entry_begin(b, b->xml->offset))
 		return;
 	w->frame->obj = b->entry;
@@ -210,12 +213,12 @@ static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 	bool entry = fw_in_entry(b, where);
 
 	s = fw_str_trim(s);
-	/* in RSS the guid goes first */
+	/* in RSS the guid has priority */
 	if (!s.len || !fw_take(b, where, field, (uint8_t)(f->el->rank - (field == F_ID && !b->atom))))
 		return;
 	if (field == F_ID && entry) {
 		b->entry->id = s;
-		/* better than no address at all */
+		/* better than no URL at all */
 		if (fw_is_http(s) && fw_take(b, where, F_URL, 2))
 			b->entry->url = fw_build_url(b, f->scope, s);
 	} else if (field == F_ID)
@@ -290,7 +293,7 @@ static void date_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	struct fw_entry *e = fw_in_entry(b, where) ? b->entry : NULL;
 	int64_t at;
 
-	/* a channel's dc:date says when it was brought out last */
+	/* a channel's dc:date is its last publication */
 	if (!e && field == F_PUBLISHED && f->el->rank == DC_DATE_RANK)
 		field = F_UPDATED;
 	s = fw_str_trim(s);
@@ -299,7 +302,10 @@ static void date_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	at = fw_build_date(b, s);
 	if (at == FW_NO_DATE)
 		return;
-	/* dc:date beside an entry's own date says when it was changed; fw_entry_finish() forgets it when it says the same */
+	/*
+	 * dc:date beside an entry's own date is its update; fw_entry_finish() drops it if they are
+	 * equal
+	 */
 	if (e && field == F_PUBLISHED && f->el->rank == DC_DATE_RANK && fw_take(b, where, F_UPDATED, 1))
 		e->updated_ms = at;
 	if (!fw_take(b, where, field, f->el->rank))
@@ -340,7 +346,7 @@ static void number_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 	}
 }
 
-/* ---- when not to come: skipHours, skipDays --------------------------------------------------- */
+/* ---- skipHours, skipDays --------------------------------------------------------------------- */
 
 static void day_end(struct fw_builder *b, struct fw_str s)
 {
@@ -439,7 +445,7 @@ int fw_walk_start(struct fw_walk *w)
 	return 0;
 }
 
-/* Ids and addresses are taken byte for byte, words are read. */
+/* Is the text words? Ids and URLs are kept byte for byte. */
 static bool has_words(const struct fw_element *el)
 {
 	switch ((enum fw_element_kind)el->kind) {

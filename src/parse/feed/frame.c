@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* An open element: its attributes, its text, its address, and what it may fill. All elements lean on this. */
+/*
+ * An open element: its attributes, text and URL, and the field that it may fill. Used by all
+ * elements.
+ */
 #include "base/url.h"
 #include "parse/charset/entity.h"
 #include "parse/feed/frame.h"
@@ -8,7 +11,7 @@
 
 #include "base/banned.h"
 
-/* ---- where it counts, and what it may fill --------------------------------------------------- */
+/* ---- contexts and fields --------------------------------------------------------------------- */
 
 bool fw_in_entry(const struct fw_builder *b, enum fw_context where)
 {
@@ -100,8 +103,8 @@ struct fw_str fw_url_text(const struct fw_frame *f, struct fw_str s)
 }
 
 /*
- * Atom's content is plain text when it has no type, yet some put HTML there. It is taken for that only where it cannot be
- * anything else: from a tag that HTML knows to the end of one.
+ * Atom content without a type is plain text, but some feeds put HTML there. It counts as HTML only
+ * if it cannot be anything else: it starts with a known HTML tag and ends with one.
  */
 static bool is_whole_html(struct fw_str s)
 {
@@ -116,8 +119,8 @@ static bool is_whole_html(struct fw_str s)
 }
 
 /*
- * <content type="html"><div>x &lt;b&gt;y: text in one element, and escaped as if that were not there. Where more elements
- * stand, the text among them is text.
+ * <content type="html"><div>x &lt;b&gt;y: text in a single element, escaped as if the element were
+ * not there. With more elements, the text among them is text.
  */
 static struct fw_str lone_div(struct fw_builder *b, struct fw_str s)
 {

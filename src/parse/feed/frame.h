@@ -27,7 +27,9 @@ struct fw_str fw_attr_find(const struct fw_walk *w, struct fw_str name);
 #define fw_attr(w, literal) fw_attr_find((w), FW_STR(literal))
 /* Capture this element's text. */
 void fw_walk_capture(struct fw_walk *w, enum fw_text_rule rule);
-/* Interpret the captured text s by the frame's rule. markup: child elements were written into it. */
+/*
+ * Interpret the captured text s by the frame's rule. markup: child elements were written into it.
+ */
 struct fw_str fw_text_value(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup,
 	enum fw_text_type *type);
 /* the feed, or the open atom:source */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Where an entry or feed is: GeoRSS in its simple form and as GML, W3C geo, ICBM; given as GeoJSON has it.
+ * The location of an entry or feed: GeoRSS Simple and GML, W3C geo, ICBM. Written as GeoJSON.
  *
- * All but GeoJSON write latitude first; where srsName names a system with x first, the order stays. Their text is gathered
- * until the shape they belong to ends: a polygon's ring, everything else as a whole. The first shape counts. GeoJSON: Point one
- * position, LineString a list, Polygon a list of rings; a "Box" of two corners it does not have, and of a circle only the middle.
+ * All inputs have latitude first, unless srsName names a system with x first. Their text is
+ * collected until the shape that it belongs to ends: a polygon's ring, or any other shape as a
+ * whole. The first shape wins. GeoJSON: a Point has one position, a LineString a list, a Polygon a
+ * list of rings. It has no boxes, which become "Box" with two corners, and no circles, of which
+ * only the centre is kept.
  */
 #include "parse/feed/geo.h"
 
@@ -14,13 +16,13 @@
 
 struct position {
 	double c[3];
-	bool high; /* c[2] counts */
+	bool high; /* c[2] is set */
 };
 
-/* Text that positions stand in, as the document has it. */
+/* A text with positions, as in the document. */
 struct piece {
 	struct fw_str text;
-	int dims;    /* numbers to a position */
+	int dims;    /* numbers per position */
 	size_t max;  /* positions */
 	struct piece *next;
 };
@@ -29,11 +31,11 @@ struct fw_geo {
 	double lat, lon, alt;
 	bool has_lat, has_lon, has_alt;
 	bool lon_first;
-	int dims;             /* numbers to a position in a list */
-	const char *shape;    /* "point" ...; NULL: none yet */
+	int dims;             /* numbers per position in a list */
+	const char *shape;    /* "point" ...; NULL: none so far */
 	struct piece *first, **at;
-	struct fw_value *polygon; /* rings of the open one */
-	struct fw_value *point; /* of geo:lat and geo:long: its height may follow */
+	struct fw_value *polygon; /* rings of the open polygon */
+	struct fw_value *point; /* from geo:lat and geo:long; its altitude may follow */
 };
 
 static struct fw_geo *geo_of(struct fw_builder *b)
@@ -52,7 +54,7 @@ static struct fw_value *geo_root(struct fw_builder *b)
 
 /* ---- positions ------------------------------------------------------------------------------- */
 
-/* The next number; false at the end or at something else. */
+/* Read the next number. False at the end or at anything else. */
 static bool number_next(struct fw_str *s, double *out)
 {
 	size_t n = 0;
@@ -90,11 +92,11 @@ static void piece_add(struct fw_builder *b, struct fw_geo *g, struct fw_str text
 	g->at = &p->next;
 }
 
-/* Goes through all positions gathered, POSITIONS_MAX at most. */
+/* Iterates over the collected positions, at most POSITIONS_MAX. */
 struct cursor {
 	const struct piece *piece;
 	struct fw_str rest;
-	size_t taken, n; /* of this piece; in all */
+	size_t taken, n; /* from this piece; in all */
 };
 
 static bool cursor_next(struct cursor *c, const struct fw_geo *g, struct position *p)
@@ -125,7 +127,7 @@ static bool has_positions(const struct fw_geo *g, size_t need)
 	return c.n >= need;
 }
 
-/* Longitude, latitude, height into a list. */
+/* Append longitude, latitude and altitude to a list. */
 static void position_give(struct fw_builder *b, struct fw_value *list, const struct fw_geo *g, const struct position *p)
 {
 	fw_value_num(b, list, NULL, p->c[!g->lon_first]);
@@ -164,7 +166,7 @@ static const struct shape *shape_find(const char *name)
 	return NULL;
 }
 
-/* The coordinates of a new shape; NULL when there was one before. */
+/* The coordinates of a new shape. NULL if there is a shape already. */
 static struct fw_value *coordinates_new(struct fw_builder *b, const char *type)
 {
 	struct fw_value *geo = geo_root(b);
@@ -175,7 +177,7 @@ static struct fw_value *coordinates_new(struct fw_builder *b, const char *type)
 	return fw_value_new(b, geo, "coordinates", FW_VALUE_ARRAY);
 }
 
-/* A shape of that name is complete with the positions gathered: give it, if there are enough of them. */
+/* A shape of that name has ended: write it if it has enough positions. */
 static void shape_give(struct fw_builder *b, struct fw_geo *g, const char *name)
 {
 	const struct shape *shape = shape_find(name);
@@ -197,7 +199,7 @@ static void shape_give(struct fw_builder *b, struct fw_geo *g, const char *name)
 	}
 }
 
-/* A ring of a polygon: the first makes it, others are holes in it. */
+/* Write a polygon's ring. The first ring makes the polygon; the others are holes. */
 static void ring_give(struct fw_builder *b, struct fw_geo *g)
 {
 	if (!g->polygon)
@@ -207,7 +209,10 @@ static void ring_give(struct fw_builder *b, struct fw_geo *g)
 	pieces_drop(g);
 }
 
-/* EPSG codes 4000 to 4999 are geographic: latitude first. Others (UTM ...) and CRS84 have x first. */
+/*
+ * EPSG codes 4000 to 4999 are geographic, with latitude first. Others (UTM ...) and CRS84 have x
+ * first.
+ */
 static bool x_first(struct fw_str srs)
 {
 	size_t from = srs.len;
@@ -232,7 +237,7 @@ static void note_add(struct fw_builder *b, const char *name, bool number, struct
 		fw_value_str(b, geo_root(b), name, s);
 }
 
-/* What may be said of a shape in GeoRSS, as attributes of it. */
+/* Read the attributes by which GeoRSS describes a shape. */
 static void notes_read(struct fw_walk *w)
 {
 	note_add(w->b, "elevation", true, fw_attr(w, "elev"));
@@ -255,7 +260,7 @@ void fw_geo_start(struct fw_walk *w)
 		fw_walk_capture(w, TEXT_TRIM);
 	if (!g)
 		return;
-	if (w->el->kind != EL_GEO_POINTS && w->el->member[0]) { /* a shape begins, or a ring of one */
+	if (w->el->kind != EL_GEO_POINTS && w->el->member[0]) { /* start of a shape, or of a ring */
 		pieces_drop(g);
 		if (!ring) {
 			g->shape = w->el->member;
@@ -272,7 +277,7 @@ void fw_geo_start(struct fw_walk *w)
 		g->dims = fw_build_number(dims) == 3 ? 3 : 2;
 }
 
-/* Of geo:lat, geo:long and geo:alt, in any order, one point. */
+/* One number of geo:lat, geo:long and geo:alt, which form a point in any order. */
 static void number_end(struct fw_builder *b, struct fw_geo *g, enum fw_element_kind kind, double x)
 {
 	if (kind == EL_GEO_ALT) {
@@ -318,7 +323,7 @@ void fw_geo_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	case EL_GEO_POINTS:
 		if (!name[0])
 			piece_add(b, g, s, g->dims, POSITIONS_MAX);
-		else /* one position, as long as it is */
+		else /* one position, of any length */
 			piece_add(b, g, s, position_next(&(struct fw_str){s.p, s.len}, 3, &p) ? 3 : 2, 1);
 		break;
 	case EL_GEO_WHERE:

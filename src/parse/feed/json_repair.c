@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * JSON as it comes, made into JSON as it should be. What is put right: raw control characters in strings, escapes that are none,
- * NUL and halves of surrogate pairs, numbers that no machine word holds, commas before a bracket that closes or behind another
- * comma, comments, NaN and its like. One pass; the answer is at most twice as long as the question.
+ * Repairs common JSON errors: raw control characters in strings, invalid escapes, NUL and lone
+ * surrogates, numbers that exceed a machine word, superfluous commas, comments, NaN and similar.
+ * One pass; the output is at most twice as long as the input.
  *
- * And JSON with no more members than anyone reads: fw_json_thin().
+ * fw_json_thin() limits the number of members.
  */
 #include "base/str.h"
 #include "parse/feed/json_repair.h"
@@ -16,7 +16,7 @@ struct repair {
 	size_t i;
 	char *out;
 	size_t n;
-	bool comma; /* one is due before the next value */
+	bool comma; /* write one before the next value */
 };
 
 static void put(struct repair *r, const char *p, size_t n)
@@ -41,7 +41,7 @@ static int hex4(const struct repair *r, size_t at)
 	return v;
 }
 
-/* At a backslash; leaves i behind the escape. */
+/* At a backslash. Moves i past the escape. */
 static void escape(struct repair *r)
 {
 	static const char replacement[] = "\\ufffd";
@@ -65,11 +65,12 @@ static void escape(struct repair *r)
 		put(r, r->s.p + r->i, 2);
 		r->i += 2;
 	} else {
-		r->i++; /* the character behind it stands for itself; at the end of the text there is none */
+		/* the character after it stands for itself; at the end of the text there is none */
+		r->i++;
 	}
 }
 
-/* At the opening quote. A string that does not end stays open: what follows is cut off by the caller. */
+/* At an opening quote. An unterminated string stays open: the caller cuts off the rest. */
 static void string(struct repair *r)
 {
 	put(r, "\"", 1);
@@ -99,7 +100,9 @@ static bool word_char(int c)
 	return fw_is_alnum(c) || c == '-' || c == '+' || c == '.' || c == '_';
 }
 
-/* A number or a name. Whole numbers that no machine word holds become strings, and so keep all their digits. */
+/*
+ * Copy a number or name. Integers that exceed a machine word become strings, which keep all digits.
+ */
 static void word(struct repair *r)
 {
 	static const char *const gone[] = {"NaN", "Infinity", "-Infinity", "undefined", "None", "nil"};
@@ -127,7 +130,7 @@ static void word(struct repair *r)
 	}
 }
 
-/* At a slash: past the comment, or past the slash when it begins none. */
+/* At a slash. Skip the comment, or the slash if no comment starts there. */
 static void comment(struct repair *r)
 {
 	struct fw_str rest = fw_str_sub(r->s, r->i, r->s.len);
@@ -148,7 +151,7 @@ struct fw_str fw_json_repair(struct fw_arena *a, struct fw_str s)
 {
 	struct repair r = {.s = s};
 
-	/* the worst that happens: one byte becomes two (a raw newline), three become four (NaN) */
+	/* worst case: one byte becomes two (a raw newline), three become four (NaN) */
 	r.out = fw_arena_mul(a, s.len, 2, 8);
 	if (!r.out)
 		return FW_STR_NONE;
@@ -187,7 +190,7 @@ struct fw_str fw_json_repair(struct fw_arena *a, struct fw_str s)
 
 /* ---- too many members ------------------------------------------------------------------------ */
 
-#define THIN_DEPTH 64 /* deeper ones are not counted: nobody reads them */
+#define THIN_DEPTH 64 /* members deeper down are not counted */
 
 const char *fw_json_string_end(const char *p, const char *end)
 {
@@ -202,7 +205,10 @@ const char *fw_json_string_end(const char *p, const char *end)
 	return NULL;
 }
 
-/* More than what jansson takes on 64 bits: an empty object 280 bytes, a list 200, a member's place 50 to 100, a string 80 besides its bytes. */
+/*
+ * Upper bounds of jansson's memory on 64 bits: an empty object 280 bytes, a list 200, a member's
+ * slot 50 to 100, a string 80 plus its bytes.
+ */
 #define OBJECT_BYTES 400
 #define LIST_BYTES 300
 #define MEMBER_BYTES 120
@@ -212,12 +218,13 @@ bool fw_json_affordable(struct fw_arena *a, struct fw_str s)
 	const char *end = s.p + s.len, *p;
 	size_t left = a->used_bytes < a->max_bytes ? a->max_bytes - a->used_bytes : 0, cost = s.len;
 
-	if (!a->max_bytes || s.len <= left / (OBJECT_BYTES + 1)) /* a bracket for each byte, and it would still fit */
+	/* it would fit even if every byte were a bracket */
+	if (!a->max_bytes || s.len <= left / (OBJECT_BYTES + 1))
 		return true;
 	for (p = s.p; p < end && cost <= left; p++) {
 		if (*p == '"') {
 			p = fw_json_string_end(p, end);
-			if (!p) /* jansson will not get past it */
+			if (!p) /* jansson stops here */
 				break;
 			p--;
 		} else if (*p == '{') {
@@ -240,7 +247,10 @@ static const char *behind_string(const char *p, const char *end)
 	return p ? p : end;
 }
 
-/* The bracket that closes what p, a comma, stands in; each comma on the way is a member. */
+/*
+ * The bracket that closes the list or object around p, which is a comma. Each comma on the way is
+ * one member.
+ */
 static const char *behind_members(const char *p, const char *end, size_t *n)
 {
 	size_t depth = 0;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * JSON Feed 1 and 1.1 (jsonfeed.org). jansson builds trees; what they hold is copied into the arena, so that they can go at once.
+ * Reads JSON Feed 1 and 1.1 (jsonfeed.org). jansson builds trees; their content is copied into the
+ * arena, so a tree can be freed at once.
  *
- * A tree takes several times the memory of its text, and not the caller's memory: jansson's allocator is the whole process's, which
- * is not a library's to set. So there are never two items in a tree: first the feed with its first item alone is read, then one item
- * after another. A document that is broken is put right where that is possible (json_repair.c); one that was cut off, or is past
- * repair from some place on, is closed behind the last complete item before that place.
+ * A tree takes several times the memory of its text, and not from the caller's allocator: jansson's
+ * allocator is process-wide and not a library's to set. So a tree never holds two items: first the
+ * feed is read with its first item only, then one item at a time. A broken document is repaired
+ * where possible (json_repair.c). A truncated one, or one with an unrepairable error, is closed
+ * after the last complete item before that place.
  */
 #include <jansson.h>
 #include <stdlib.h>
@@ -19,16 +21,17 @@
 #include "base/banned.h"
 
 #define NEST_MAX 32
-#define MEMBERS_MAX 1000 /* of one list or object */
+#define MEMBERS_MAX 1000 /* per list or object */
 #define PROBE_BYTES ((size_t)4096)
 
 /*
- * NULL: the text is wrong, or arena->failed. jansson's memory is malloc's: whether the ceiling allows the tree is judged before. And when
- * there is none it mostly says that the text is wrong: so memory is looked for, since the document is not to blame.
+ * NULL: the text is invalid, or arena->failed. jansson uses malloc, so the memory limit is checked
+ * beforehand. When malloc fails jansson mostly reports invalid text; a probe tells the two apart,
+ * so that the document is not blamed.
  */
 static json_t *load(struct fw_builder *b, struct fw_str text, size_t flags, json_error_t *why)
 {
-	void *volatile probe; /* volatile: clang takes an unused malloc() for one that succeeds */
+	void *volatile probe; /* volatile: clang assumes that an unused malloc() succeeds */
 	json_t *root;
 
 	*why = (json_error_t){.line = 0};
@@ -66,7 +69,7 @@ static struct fw_str str_at(struct fw_builder *b, const json_t *o, const char *k
 	return s.len ? s : FW_STR_NONE;
 }
 
-/* Words, not ids and addresses: what was encoded twice is decoded, as in XML. */
+/* Text other than ids and URLs: double encoding is undone, as in XML. */
 static struct fw_str words_at(struct fw_builder *b, const json_t *o, const char *key)
 {
 	return fw_build_once(b, str_at(b, o, key));
@@ -77,7 +80,7 @@ static struct fw_str line_at(struct fw_builder *b, const json_t *o, const char *
 	return fw_build_line_text(b, words_at(b, o, key));
 }
 
-/* A title is text, but some write "&#8211;" in it; tags are meant as they stand. */
+/* A title is plain text, but some contain "&#8211;". Tags in it are literal. */
 static struct fw_str title_at(struct fw_builder *b, const json_t *o)
 {
 	struct fw_str s = words_at(b, o, "title");
@@ -108,7 +111,7 @@ static int64_t int_at(const json_t *o, const char *key)
 	return FW_NO_NUMBER;
 }
 
-/* Seconds, also as "1:02:03"; in ms. */
+/* A duration in seconds or as "1:02:03"; returns ms. */
 static int64_t duration_at(struct fw_builder *b, const json_t *o, const char *key)
 {
 	int64_t ms = fw_build_duration(str_at(b, o, key));
@@ -134,7 +137,10 @@ static void person_add(struct fw_builder *b, struct fw_person **list, const json
 		FW_APPEND(*list, p);
 }
 
-/* How many members of a list are read; those past the limit are dropped, counted and reported (LIM-08). */
+/*
+ * The number of members to read from a list. Those beyond the limit are dropped, counted and
+ * reported (LIM-08).
+ */
 static size_t list_size(struct fw_builder *b, const json_t *list, const char *what)
 {
 	size_t n = json_is_array(list) ? json_array_size(list) : list && !json_is_null(list);
@@ -152,7 +158,7 @@ static const json_t *member_of(const json_t *list, size_t i)
 	return json_is_array(list) ? json_array_get(list, i) : list;
 }
 
-/* "authors" is preferred over version 1's "author". */
+/* "authors" has priority over version 1's "author". */
 static void people_read(struct fw_builder *b, struct fw_person **list, const json_t *o)
 {
 	const json_t *authors = json_object_get(o, "authors"), *v = json_object_get(o, "author");
@@ -204,7 +210,7 @@ static void value_copy(struct fw_builder *b, struct fw_value *in, const char *na
 	}
 }
 
-/* Extensions ("_name") are kept as they are; our own is not taken from strangers. */
+/* Extensions ("_name") are copied unchanged, except "_feedwheel", which is our own. */
 static void extensions_copy(struct fw_builder *b, struct fw_value **extra, const json_t *o)
 {
 	const char *key;
@@ -330,7 +336,7 @@ static void feed_read(struct fw_builder *b, const json_t *o)
 	d->language = fw_build_language(b, str_at(b, o, "language"));
 	d->next_url = url_at(b, o, "next_url");
 	if (fw_str_eq(d->next_url, d->feed_url))
-		d->next_url = FW_STR_NONE; /* would never end */
+		d->next_url = FW_STR_NONE; /* it would never end */
 	d->expired = json_is_true(json_object_get(o, "expired"));
 	people_read(b, &d->authors, o);
 	hubs_read(b, json_object_get(o, "hubs"));
@@ -340,8 +346,8 @@ static void feed_read(struct fw_builder *b, const json_t *o)
 }
 
 /*
- * A list that is none: one item without brackets, or an object whose members are the items, which is what PHP makes of a list that has
- * lost a member.
+ * Is items not a list but one item without brackets, or an object whose members are items? PHP
+ * writes the latter for a list that has lost a member.
  */
 static bool holds_items(const json_t *items)
 {
@@ -374,7 +380,7 @@ static void items_read(struct fw_builder *b, const json_t *o)
 		item_read(b, member_of(items, i));
 }
 
-/* The item by which a feed without a version is known. */
+/* The item that identifies a feed without a version. */
 static const json_t *first_item(const json_t *items)
 {
 	if (holds_items(items))
@@ -382,7 +388,7 @@ static const json_t *first_item(const json_t *items)
 	return member_of(items, 0);
 }
 
-/* A feed says so in its version; without one, title or items of the right shape will do. */
+/* The version identifies a feed. Without it, a title or items of the right form do. */
 static enum fw_format format_of(const json_t *o)
 {
 	struct fw_str v = fw_str(json_string_value(json_object_get(o, "version")));
@@ -400,8 +406,9 @@ static enum fw_format format_of(const json_t *o)
 }
 
 /*
- * s up to its last complete item, closed: brackets are counted outside strings; an item ends where a '}' brings
- * us back into an array inside the outermost object. Absent when there is none.
+ * s up to its last complete item, with closing brackets added. Brackets are counted outside
+ * strings; an item ends where a '}' leads back into an array inside the outermost object. Absent:
+ * no complete item.
  */
 static struct fw_str close_cut(struct fw_builder *b, struct fw_str s)
 {
@@ -447,8 +454,8 @@ static struct fw_str close_cut(struct fw_builder *b, struct fw_str s)
 }
 
 /*
- * The tree of a document that is not JSON: first with what can be put right put right, then what stands before the first place
- * that cannot.
+ * The tree of invalid JSON: try the repaired text; if that fails, keep what precedes the first
+ * unrepairable error.
  */
 static json_t *load_broken(struct fw_builder *b, const char **repair)
 {
@@ -467,7 +474,7 @@ static json_t *load_broken(struct fw_builder *b, const char **repair)
 	return cut.p ? load(b, cut, 0, &why) : NULL;
 }
 
-/* ---- one item after another ------------------------------------------------------------------ */
+/* ---- one item at a time ---------------------------------------------------------------------- */
 
 static const char *skip_space(const char *p, const char *end)
 {
@@ -476,7 +483,7 @@ static const char *skip_space(const char *p, const char *end)
 	return p;
 }
 
-/* Behind the value at p; end when it does not end before. */
+/* The end of the value at p; end if it is not terminated. */
 static const char *skip_value(const char *p, const char *end)
 {
 	size_t depth = 0;
@@ -500,7 +507,10 @@ static const char *skip_value(const char *p, const char *end)
 	return p ? p : end;
 }
 
-/* What stands between the brackets of the outermost object's one "items"; false when that is not plain to see. */
+/*
+ * Find the content of "items" in the outermost object. False unless there is exactly one, easy to
+ * find.
+ */
 static bool items_find(struct fw_str s, struct fw_str *items)
 {
 	const char *end = s.p + s.len, *p = skip_space(s.p, end), *key, *value;
@@ -533,7 +543,7 @@ static void broken(struct fw_builder *b, size_t at, const char *repair)
 	fw_build_problem(b, at, "broken JSON", repair);
 }
 
-/* n members are left out, of what stands at this place. */
+/* Report that n members at this place are dropped. */
 static void too_many(struct fw_builder *b, size_t place, size_t n)
 {
 	if (n)
@@ -541,7 +551,7 @@ static void too_many(struct fw_builder *b, size_t place, size_t n)
 	b->doc->dropped_n += n;
 }
 
-/* One item's text to an entry. Returns how many members were left out. */
+/* Read one item's text into an entry. Returns the number of dropped members. */
 static size_t item_load(struct fw_builder *b, struct fw_str whole)
 {
 	size_t place = (size_t)(whole.p - b->text.p), dropped;
@@ -566,7 +576,10 @@ static size_t item_load(struct fw_builder *b, struct fw_str whole)
 	return dropped;
 }
 
-/* The feed with its first item alone, then all items. False: it has to be read as a whole. */
+/*
+ * Read the feed with its first item only, then all items. False: the document must be read as a
+ * whole.
+ */
 static bool read_by_item(struct fw_builder *b)
 {
 	struct fw_str s = b->text, items = FW_STR_NONE, text;
@@ -581,7 +594,8 @@ static bool read_by_item(struct fw_builder *b)
 	end = items.p + items.len;
 	head_n = (size_t)(skip_value(skip_space(items.p, end), end) - s.p);
 	tail_n = (size_t)(s.p + s.len - end);
-	if (!fw_json_affordable(b->arena, (struct fw_str){s.p, head_n})) /* before it is copied */
+	/* checked before it is copied */
+	if (!fw_json_affordable(b->arena, (struct fw_str){s.p, head_n}))
 		return false;
 	shell = fw_arena_alloc(b->arena, head_n + tail_n);
 	if (!shell)
@@ -608,13 +622,15 @@ static bool read_by_item(struct fw_builder *b)
 
 		of_item = item_load(b, (struct fw_str){p, (size_t)(next - p)});
 		if (p == first)
-			too_many(b, 0, dropped - FW_MIN(dropped, of_item)); /* the first item was in the shell too */
+			/* the first item was counted with the feed too */
+			too_many(b, 0, dropped - FW_MIN(dropped, of_item));
 		p = skip_space(next, end);
 		if (p == end)
 			break;
 		comma = *p == ',';
 		p = skip_space(p + comma, end);
-		if (!comma || p == end) /* none between two items, or one behind the last */
+		/* a comma is missing between two items, or follows the last */
+		if (!comma || p == end)
 			broken(b, (size_t)(p - s.p), "put right");
 	}
 	return true;

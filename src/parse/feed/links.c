@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Links and what hangs on them: the entry's page, enclosures, guids; categories; the source of an entry; the generator. */
+/*
+ * Links and related elements: the entry's page, enclosures, guids; categories; an entry's source;
+ * the generator.
+ */
 #include "base/url.h"
 #include "parse/feed/links.h"
 #include "parse/html/token.h"
@@ -20,7 +23,7 @@ void fw_link_add(struct fw_builder *b, struct fw_link **list, struct fw_str rel,
 	FW_APPEND(*list, l);
 }
 
-/* Relations are compared without regard to case: given in lower case, but those that are addresses. */
+/* Relations ignore case, so they are stored in lower case, except those that are URLs. */
 static struct fw_str rel_lower(struct fw_builder *b, struct fw_str rel)
 {
 	char *out;
@@ -45,7 +48,7 @@ static bool rel_is(struct fw_str rel, const char *name)
 	return fw_str_ieq(rel, fw_str(name));
 }
 
-/* thr:count of a link to the replies (RFC 4685 section 4). */
+/* thr:count of a link to replies (RFC 4685 section 4). */
 static void replies_count(struct fw_walk *w, const struct fw_link *l)
 {
 	int64_t n;
@@ -65,7 +68,7 @@ void fw_link_start(struct fw_walk *w)
 	struct fw_link *l;
 
 	fw_walk_capture(w, TEXT_TRIM);
-	/* RSS: an address as text and nothing else */
+	/* RSS: a URL as text only */
 	if (!w->frame->atom && !fw_attr(w, "href").p && !fw_attr(w, "rel").p)
 		return;
 	l = w->frame->obj = FW_NEW(w->b, struct fw_link);
@@ -85,7 +88,7 @@ static bool html_type(struct fw_str type)
 	return !type.len || fw_str_istarts(type, FW_STR("text/html")) || fw_str_istarts(type, FW_STR("application/xhtml"));
 }
 
-/* The first of an address counts. */
+/* Add an attachment. The first one with a URL wins. */
 static void attachment_add(struct fw_builder *b, struct fw_str url, struct fw_str type, struct fw_str title, int64_t size)
 {
 	struct fw_entry *e = b->entry;
@@ -155,7 +158,7 @@ static void feed_link(struct fw_builder *b, struct fw_document *d, enum fw_conte
 	}
 }
 
-/* <link>&lt;a href="..."&gt;...: the address is in there. */
+/* <link>&lt;a href="..."&gt;...: extract the URL. */
 static struct fw_str anchor_href(struct fw_builder *b, struct fw_str s)
 {
 	struct fw_html_tokenizer z;
@@ -197,10 +200,11 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		l->href = s;
 		if (!l->rel.len)
 			l->rel = FW_STR("alternate");
-		/* Atom's links in RSS stand back behind RSS's own; other types of the page behind HTML */
+		/* Atom links in RSS rank below RSS's own; pages of other types rank below HTML */
 		rank = (uint8_t)(rank - (b->atom ? 0 : 2) - (html_type(l->type) ? 0 : 1));
 		if (empty && e)
-			rank = 1; /* an id that is an address says more: the base may be the feed's */
+			/* an id that is a URL is more reliable: the base may be the feed's */
+			rank = 1;
 		if (!fw_build_room(b, &fw_counts_of(b, e != NULL)->links, FW_LIST_MAX, "more than 100 links"))
 			return;
 		FW_APPEND(*(e ? &e->links : &d->links), l);
@@ -223,14 +227,18 @@ void fw_guid_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	s = fw_str_trim(s);
 	if (!s.len)
 		return;
-	if (!fw_in_entry(b, where)) { /* some channels have one, too */
+	if (!fw_in_entry(b, where)) { /* some channels have one too */
 		if (where == CTX_FEED && fw_take(b, where, F_ID, 5))
 			b->doc->id = s;
 		return;
 	}
-	if (fw_take(b, CTX_ENTRY, F_ID, (uint8_t)(f->el->rank - b->atom))) /* in Atom the id goes first */
+	/* in Atom the id has priority */
+	if (fw_take(b, CTX_ENTRY, F_ID, (uint8_t)(f->el->rank - b->atom)))
 		b->entry->id = s;
-	/* isPermaLink defaults to true, but then only an address can be one; said in so many words, also a relative one */
+	/*
+	 * isPermaLink defaults to true, but then only a URL counts; if it is stated, a relative one
+	 * does too
+	 */
 	if (f->obj != b && (fw_is_http(s) || (f->obj && is_relative(s))) && fw_take(b, CTX_ENTRY, F_URL, 4))
 		b->entry->url = fw_build_url(b, f->scope, s);
 }
@@ -247,7 +255,7 @@ void fw_enclosure_start(struct fw_walk *w)
 		fw_walk_capture(w, TEXT_TRIM);
 }
 
-/* The address as text, when no attribute has it. */
+/* The URL is the text if no attribute has it. */
 void fw_enclosure_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	s = fw_str_trim(s);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The elements of modules: Media RSS, iTunes, Podcasting 2.0, chapters. What has no member of its own in an
- * entry or feed goes into the extra tree, under the names that parse-output gives.
+ * The elements of modules: Media RSS, iTunes, Podcasting 2.0, chapters. Values without a member of
+ * their own in an entry or feed go into the extra tree, named as in parse-output.
  *
- * Most are plain rules in element.gperf: EL_VALUE is a typed text, EL_OBJECT an object made of the attributes. Only those
- * with a meaning beyond that have a function here.
+ * Most are plain rules in element.gperf: EL_VALUE is a typed text, EL_OBJECT an object made of the
+ * attributes. Only elements with a further meaning have a function here.
  */
 #include "parse/feed/geo.h"
 #include "parse/feed/links.h"
@@ -19,7 +19,10 @@
 
 /* ---- where extras go ------------------------------------------------------------------------- */
 
-/* Objects within objects: no module nests more than a few, and what comes out has to be JSON that everybody can read. */
+/*
+ * Limit nested objects: no module nests more than a few, and every JSON parser must accept the
+ * output.
+ */
 static bool too_deep(const struct fw_builder *b, const struct fw_frame *f)
 {
 	int n = 0;
@@ -29,7 +32,10 @@ static bool too_deep(const struct fw_builder *b, const struct fw_frame *f)
 	return n > NEST_MAX;
 }
 
-/* The object that members of this element's group go into: the liveItem, media:group, media:content ... around it, or extra.group. */
+/*
+ * The object for members of this element's group: the liveItem, media:group or media:content ...
+ * around it, else extra.group.
+ */
 static struct fw_value *group_of(struct fw_builder *b, const struct fw_frame *f)
 {
 	enum fw_context where = fw_where_of(b, f);
@@ -39,7 +45,7 @@ static struct fw_value *group_of(struct fw_builder *b, const struct fw_frame *f)
 	return fw_value_object(b, fw_extra_root(b, where), f->el->group);
 }
 
-/* A new object in the list of that name; NULL when the list is full. */
+/* Append a new object to the list of that name. NULL if the list is full. */
 static struct fw_value *list_add(struct fw_builder *b, struct fw_value *in, const char *name)
 {
 	struct fw_value *list = fw_value_array(b, in, name);
@@ -49,7 +55,7 @@ static struct fw_value *list_add(struct fw_builder *b, struct fw_value *in, cons
 	return fw_value_new(b, list, NULL, FW_VALUE_OBJECT);
 }
 
-/* "firstUrl", "first-url" -> "first_url". The few that a feed has are kept. */
+/* "firstUrl" and "first-url" become "first_url". Results are cached: a feed has few names. */
 static const char *snake(struct fw_builder *b, struct fw_str name)
 {
 	struct fw_member_name *k = &b->member_names[fw_name_mix(name) % FW_N(b->member_names)];
@@ -83,7 +89,7 @@ static bool all_digits(struct fw_str s)
 	return s.len && i == s.len && s.len < 16 && (s.len == 1 || s.p[0] != '0');
 }
 
-/* Every attribute a member: addresses resolved, numbers as numbers. */
+/* Add every attribute as a member: URLs resolved, numbers as numbers. */
 static void attributes_add(struct fw_walk *w, struct fw_value *v)
 {
 	size_t i;
@@ -106,7 +112,7 @@ static void attributes_add(struct fw_walk *w, struct fw_value *v)
 	}
 }
 
-/* A typed text as a member; the first one counts. */
+/* Add a typed text as a member. The first one wins. */
 static void typed_add(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_field type, const struct fw_frame *f,
 	struct fw_str s)
 {
@@ -174,7 +180,7 @@ static void object_start(struct fw_walk *w, enum fw_element_kind kind)
 		fw_walk_capture(w, TEXT_TRIM);
 }
 
-/* The text of an object: its name says what it is. */
+/* Add the text of an object. Its name tells its type. */
 static void object_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	static const char *const names[F_N] = {
@@ -209,12 +215,12 @@ void fw_live_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 		fw_value_str(b, live, "description", fw_build_plain(b, s, type));
 		break;
 	case EL_LINK:
-		while (!around->el) /* it was closed before its end */
+		while (!around->el) /* it was closed without an end tag */
 			around--;
 		fw_value_str(b, live, around->el->kind == EL_TEXT_INPUT ? "link" : "url",
 			fw_build_url(b, f->scope, l && l->href.len ? l->href : s));
 		break;
-	case EL_PERSON_PART: /* the name of a textInput */
+	case EL_PERSON_PART: /* of a textInput */
 		fw_value_str(b, live, "name", fw_build_line_text(b, s));
 		break;
 	case EL_GUID:
@@ -250,7 +256,10 @@ static void itunes_image_end(struct fw_builder *b, struct fw_frame *f, struct fw
 	fw_value_str(b, in, f->el->member, url);
 }
 
-/* <itunes:category text="A"><itunes:category text="B"/></itunes:category>: a flat list, each once. */
+/*
+ * <itunes:category text="A"><itunes:category text="B"/></itunes:category>: a flat list without
+ * duplicates.
+ */
 static void itunes_category_add(struct fw_builder *b, const struct fw_element *el, struct fw_str text)
 {
 	struct fw_value *list, *v;
@@ -314,9 +323,10 @@ static void owner_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 /* ---- Media RSS ------------------------------------------------------------------------------- */
 
 /*
- * What media:group says holds for each of its contents that says nothing itself (Media RSS, "shallow" elements are defaults for
- * deeper ones). A group gathers what is in it in an object of its own; at its end its contents take over what they lack, and all
- * goes up into the entry's media. counted of a content: how many of its members are attributes, which do not go up.
+ * The elements of media:group are defaults for its contents (Media RSS: "shallow" elements are
+ * defaults for deeper ones). A group collects its elements in an object of its own. At its end its
+ * contents inherit what they lack, and everything moves up into the entry's media. counted: how
+ * many members of a content are attributes, which do not move up.
  */
 static void media_group_start(struct fw_walk *w)
 {
@@ -328,7 +338,7 @@ static void media_group_start(struct fw_walk *w)
 		g->type = FW_VALUE_OBJECT;
 }
 
-/* A member once more, in another place; what is inside is shared. */
+/* Add a member in a second place. Its value is shared. */
 static void member_add(struct fw_builder *b, struct fw_value *in, const struct fw_value *m)
 {
 	struct fw_value *v = fw_value_new(b, in, m->name.p, m->type), *next;
@@ -349,7 +359,10 @@ static size_t value_bytes(const struct fw_value *v)
 	return n;
 }
 
-/* What is inherited is at most as long as the document: no small document makes a huge answer. */
+/*
+ * Inherited members are limited to the document's length, so a small document cannot make a huge
+ * output.
+ */
 static void defaults_give(struct fw_builder *b, const struct fw_value *group)
 {
 	const struct fw_value *list = fw_value_find(group, "contents"), *m;
@@ -369,7 +382,7 @@ static void defaults_give(struct fw_builder *b, const struct fw_value *group)
 	}
 }
 
-/* Lists are joined, of other members the first counts. */
+/* Lists are joined; for other members the first wins. */
 static void media_join(struct fw_builder *b, struct fw_value *to, const struct fw_value *m)
 {
 	struct fw_value *list;
@@ -455,7 +468,8 @@ static void media_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_s
 {
 	enum fw_context where = fw_where_of(b, f);
 	enum fw_field field = (enum fw_field)f->el->field;
-	bool of_medium = f > b->frame && f[-1].el && f[-1].el->kind == EL_MEDIA_CONTENT; /* a caption */
+	/* a caption */
+	bool of_medium = f > b->frame && f[-1].el && f[-1].el->kind == EL_MEDIA_CONTENT;
 	struct fw_str line = fw_text_line(b, f, s, markup), text;
 	enum fw_text_type type;
 	struct fw_body *body;
@@ -487,7 +501,8 @@ static void media_category_start(struct fw_walk *w)
 		return;
 	c->scheme = fw_str_trim(fw_attr(w, "scheme"));
 	if (!c->scheme.len)
-		c->scheme = FW_STR("http://search.yahoo.com/mrss/category_schema"); /* Media RSS: what no scheme means */
+		/* Media RSS: the default scheme */
+		c->scheme = FW_STR("http://search.yahoo.com/mrss/category_schema");
 	c->label = fw_build_line_text(w->b, fw_attr(w, "label"));
 }
 
@@ -505,7 +520,7 @@ static void media_category_end(struct fw_builder *b, struct fw_frame *f, struct 
 		fw_value_str(b, list, NULL, s.len ? s : c->label);
 }
 
-/* media:comments, media:backLinks ...: a list of texts or addresses, each member an element of its own. */
+/* media:comments, media:backLinks ...: a list of texts or URLs, each in an element of its own. */
 static void string_in_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	struct fw_value *list;
@@ -550,7 +565,7 @@ static void live_start(struct fw_walk *w)
 		attributes_add(w, w->frame->obj);
 }
 
-/* An image or an enclosure, as it says. */
+/* An image or an enclosure, depending on its rel. */
 static void itunes_link_start(struct fw_walk *w)
 {
 	struct fw_str rel = fw_str_trim(fw_attr(w, "rel"));
@@ -694,7 +709,7 @@ void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bo
 		media_category_end(b, f, s);
 		break;
 	case EL_MEDIA_THUMBNAIL:
-		/* some write the address as text */
+		/* some feeds write the URL as text */
 		v = f->obj;
 		fw_value_str(b, v, "url", fw_build_url(b, f->scope, s));
 		break;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What all formats have in common once an entry is read: which text is content and which is summary, limits, identity.
+ * Completes an entry of any format once it is read: content and summary, limits, identity.
  *
- * Identity (REL-03): the id the document gives, byte for byte; else the address; else a hash of title and text. Where a
- * document gives one id to entries that differ (a constant guid, a site's own address), each gets a suffix made of its
- * address and title, so that a new entry on top changes nobody else's key; where those are the same too (revisions of one
- * entry), of all that a reader would see.
+ * Identity (REL-03) is the document's id, byte for byte; else the URL; else a hash of title and
+ * text. If differing entries share an id (a constant guid, the site's URL), each gets a suffix made
+ * of its URL and title, so that a new entry at the top changes no other entry's key. If those are
+ * equal too (revisions of one entry), the suffix is made of the whole visible content.
  */
 #include <stddef.h>
 
@@ -23,7 +23,7 @@
 
 /* ---- identity -------------------------------------------------------------------------------- */
 
-/* The same bytes on every machine: keys are stored. */
+/* Hash the same bytes on every machine: keys are stored. */
 static void hash_number(struct fw_hasher *h, uint64_t n)
 {
 	char le[8];
@@ -80,7 +80,10 @@ static struct fw_str hex_id(struct fw_builder *b, const char *prefix, struct fw_
 	return fw_str(text);
 }
 
-/* Nothing but a title: then the date has a say, or "Daily links" would be one entry for ever. */
+/*
+ * The id of an entry without id and URL. With only a title, the date counts too: otherwise "Daily
+ * links" would be one entry forever.
+ */
 static struct fw_str made_id(struct fw_builder *b, const struct fw_entry *e)
 {
 	const struct fw_attachment *at;
@@ -111,11 +114,11 @@ static void identity_set(struct fw_builder *b, struct fw_entry *e)
 
 /* ---- entries that share an id ---------------------------------------------------------------- */
 
-/* A set of 64-bit hashes with the entry each came from; open addressing, never more than half full. */
+/* A set of 64-bit hashes, each with its entry. Open addressing, at most half full. */
 struct id_slot {
 	uint64_t hash : 63;
-	uint64_t differ : 1; /* others of this id say something else */
-	struct fw_entry *e;  /* the first; NULL: the slot is free */
+	uint64_t differ : 1; /* other entries with this id have other content */
+	struct fw_entry *e;  /* the first entry; NULL: free slot */
 };
 
 struct id_set {
@@ -137,7 +140,7 @@ static bool id_set_init(struct id_set *set, struct fw_arena *a, size_t n)
 	return set->slot != NULL;
 }
 
-/* The slot of a hash, taken by e when it was free. */
+/* The slot of a hash. A free one is given to e. */
 static struct id_slot *id_set_slot(struct id_set *set, uint64_t hash, struct fw_entry *e)
 {
 	size_t i = (size_t)(hash & set->mask);
@@ -162,7 +165,10 @@ static uint64_t mixed(uint64_t id, uint64_t with, uint64_t kind)
 	return fw_hash64_seed(&with, sizeof(with), id ^ kind);
 }
 
-/* What tells e from others of its id: address and title, where these do not help all that a reader sees. */
+/*
+ * Set the suffix that distinguishes e from others of its id: URL and title, or if those are equal
+ * all visible content.
+ */
 static void suffix_set(struct id_set *set, struct fw_entry *e)
 {
 	uint64_t id = id_hash(e), whole = fw_entry_hash(e), n;
@@ -185,7 +191,7 @@ static void suffix_set(struct id_set *set, struct fw_entry *e)
 
 void fw_entries_tell_apart(struct fw_arena *a, struct fw_document *doc)
 {
-	struct id_set set, told; /* ids; what tells entries apart within one */
+	struct id_set set, told; /* ids; suffixes within one id */
 	struct id_slot *slot;
 	struct fw_entry *e;
 	bool shared = false;
@@ -264,7 +270,10 @@ void fw_entry_language(struct fw_builder *b, const struct fw_scope *scope)
 		b->entry->language = scope->lang;
 }
 
-/* A reader shows an entry apart from its feed: unless the document names a base, "#note" and "picture.png" are the entry's own. */
+/*
+ * Readers show an entry apart from its feed, so unless the document declares a base, "#note" and
+ * "picture.png" are relative to the entry.
+ */
 static struct fw_str base_of_content(const struct fw_builder *b, const struct fw_scope *scope)
 {
 	struct fw_str url = b->entry->url;
@@ -283,7 +292,10 @@ static void content_set(struct fw_builder *b, const struct fw_body *body)
 	fw_entry_language(b, body->scope);
 }
 
-/* Which text is what: see parse-output. A description that only repeats the content is no summary. */
+/*
+ * Assign content and summary, see parse-output. A description that repeats the content is not a
+ * summary.
+ */
 static void texts_set(struct fw_builder *b)
 {
 	const struct fw_body *summary = b->summary.rank ? &b->summary : NULL;
@@ -292,7 +304,7 @@ static void texts_set(struct fw_builder *b)
 
 	if (b->content.rank) {
 		content_set(b, &b->content);
-		/* itunes:summary and such stand back behind the item's own description */
+		/* itunes:summary and similar rank below the item's own description */
 		if (description && (!summary || summary->rank < 8))
 			summary = description;
 	} else if (description && summary && summary->rank == 8) {
@@ -311,7 +323,7 @@ static void texts_set(struct fw_builder *b)
 		e->summary = fw_build_plain(b, summary->s, summary->type);
 }
 
-/* The address that FeedBurner hid takes its place back; FeedBurner's own stays in sight. */
+/* Restore the URL that FeedBurner replaced; FeedBurner's own stays as a link. */
 static void orig_link_set(struct fw_builder *b)
 {
 	struct fw_entry *e = b->entry;
@@ -357,7 +369,7 @@ void fw_entry_finish(struct fw_builder *b)
 		e->attachments->duration_ms = b->duration_ms;
 	identity_set(b, e);
 	if (b->entry_rank.of[F_UPDATED] == 1 && e->updated_ms == e->published_ms)
-		e->updated_ms = FW_NO_DATE; /* one dc:date, taken twice */
+		e->updated_ms = FW_NO_DATE; /* one dc:date, read as both dates */
 	if (e->published_ms == FW_NO_DATE && e->updated_ms == FW_NO_DATE && e->created_ms != FW_NO_DATE)
 		e->published_ms = e->created_ms;
 	if (b->entry_at)
@@ -393,7 +405,7 @@ static int64_t period_minutes(struct fw_str period, struct fw_str frequency)
 	return FW_NO_NUMBER;
 }
 
-/* A podcast by its words, but without a guid of its own. */
+/* Make a guid for a podcast that has none. A feed with podcast elements is a podcast. */
 static void podcast_guid_set(struct fw_builder *b)
 {
 	struct fw_document *d = b->doc;
@@ -405,7 +417,7 @@ static void podcast_guid_set(struct fw_builder *b)
 		fw_value_str(b, podcast, "guid_from_url", fw_build_dup(b, fw_str(guid)));
 }
 
-/* An address that was met before the base it stands on. */
+/* Resolve a URL that precedes its base in the document. */
 static void resolve_late(struct fw_builder *b, struct fw_str *url)
 {
 	if (url->len && !fw_url_is_absolute(*url))
@@ -439,7 +451,7 @@ static void resolve_entry(struct fw_builder *b, struct fw_entry *e)
 		e->id = e->url;
 }
 
-/* Without an address of the document its own link is the base, wherever it stands. */
+/* If the document's URL is unknown, its own link is the base, wherever it stands. */
 static void resolve_all(struct fw_builder *b)
 {
 	struct fw_document *d = b->doc;

@@ -10,7 +10,8 @@
 struct fw_builder;
 struct fw_scope;
 
-struct fw_entry *fw_entry_begin(struct fw_builder *b, size_t offset); /* NULL: entry limit reached, or out of memory */
+/* NULL: entry limit reached, or out of memory */
+struct fw_entry *fw_entry_begin(struct fw_builder *b, size_t offset);
 /* sets xml:lang if it differs from the feed's */
 void fw_entry_language(struct fw_builder *b, const struct fw_scope *scope);
 /* applies defaults, identity and limits to the open entry and closes it */

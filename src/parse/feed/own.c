@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A document that outlives the bytes it was read from: what its strings borrow is copied into its arena, at the end, when it is known
- * what that is. Tags, and text with references, which was decoded into the arena anyway, are not worth a copy.
+ * Makes a document independent of the bytes that it was parsed from: strings that borrow from them
+ * are copied into its arena. This happens at the end, when the strings in use are known. Tags, and
+ * text with references, which was decoded into the arena anyway, need no copy.
  *
- * The bytes are seen as blocks. A first walk over all strings marks the blocks that are in use; those are copied without the gaps between
- * them; a second walk moves each string by as much as its block moved. Strings that share bytes still do. Linear, whatever overlaps.
+ * The bytes are divided into blocks. The first pass over all strings marks the blocks in use; these
+ * are copied without gaps; the second pass moves each string with its block. Strings that shared
+ * bytes still do. Linear, whatever overlaps.
  */
 #include "parse/feed/build.h"
 #include "parse/feed/own.h"
@@ -17,8 +19,8 @@
 struct move {
 	struct fw_str bytes;
 	uint64_t *used;   /* a bit for each block */
-	uint32_t *before; /* for each word of used: how many blocks before it are in use */
-	char *to;         /* NULL during the first walk */
+	uint32_t *before; /* for each word of used: the number of used blocks before it */
+	char *to;         /* NULL during the first pass */
 };
 
 static void mark(struct move *m, size_t from, size_t to)
@@ -31,7 +33,7 @@ static void mark(struct move *m, size_t from, size_t to)
 	}
 }
 
-/* Where the block goes, counted in blocks. */
+/* The new index of a block. */
 static size_t place(const struct move *m, size_t i)
 {
 	uint64_t lower = m->used[i / PER_WORD] & ((UINT64_C(1) << i % PER_WORD) - 1);
@@ -80,7 +82,7 @@ static void move_categories(struct move *m, struct fw_category *c)
 		MOVE(m, &c->term, &c->scheme, &c->label);
 }
 
-/* What modules build nests a few levels. */
+/* Recursive: modules nest values a few levels deep. */
 static void move_value(struct move *m, struct fw_value *v)
 {
 	for (; v; v = v->next) {
@@ -144,7 +146,8 @@ static void copy(const struct move *m, size_t words)
 
 		for (uint64_t left = m->used[i]; left; left = bit < PER_WORD ? m->used[i] >> bit << bit : 0) {
 			bit = (size_t)__builtin_ctzll(left);
-			n = ~left >> bit ? (size_t)__builtin_ctzll(~left >> bit) : PER_WORD - bit; /* blocks in a row */
+			/* a run of used blocks */
+			n = ~left >> bit ? (size_t)__builtin_ctzll(~left >> bit) : PER_WORD - bit;
 			from = (i * PER_WORD + bit) * BLOCK;
 			memcpy(to, m->bytes.p + from, FW_MIN(n * BLOCK, m->bytes.len - from));
 			to += n * BLOCK;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Authors, contributors, publishers: persons with parts of their own (Atom), or a text that names them (RSS, Dublin Core). */
+/*
+ * Authors, contributors, publishers: elements with parts (Atom), or a text that names them (RSS,
+ * Dublin Core).
+ */
 #include "parse/feed/people.h"
 
 #include "base/banned.h"
@@ -34,14 +37,14 @@ static void person_add(struct fw_person **list, struct fw_person *p)
 	FW_APPEND(*list, p);
 }
 
-/* The author is only a mail address: the stand-in, if there is one only, knows the name. */
+/* The author is only a mail address: take the name of the substitute, if there is exactly one. */
 static void name_lend(struct fw_person *author, const struct fw_person *stand_in)
 {
 	if (author && stand_in && !author->next && !stand_in->next && !author->name.len)
 		author->name = stand_in->name;
 }
 
-/* Where a person that was read belongs. */
+/* Add a person to the list where it belongs. */
 static void person_place(struct fw_builder *b, const struct fw_frame *f, struct fw_person *p)
 {
 	enum fw_context where = fw_where_of(b, f);
@@ -70,7 +73,8 @@ static void person_place(struct fw_builder *b, const struct fw_frame *f, struct 
 		name_lend(*list, p);
 		return;
 	}
-	if (f->el->rank > r->of[F_AUTHOR] && r->of[F_AUTHOR] < 6) { /* stand-ins (itunes:author) go when the author comes */
+	/* substitutes (itunes:author) are dropped when the author follows */
+	if (f->el->rank > r->of[F_AUTHOR] && r->of[F_AUTHOR] < 6) {
 		name_lend(p, *list);
 		*list = NULL;
 	}
@@ -78,7 +82,10 @@ static void person_place(struct fw_builder *b, const struct fw_frame *f, struct 
 	person_add(list, p);
 }
 
-/* The next of "a@example.org (A, B), c@example.org": up to a comma or semicolon outside brackets and quotes. */
+/*
+ * The next piece of "a@example.org (A, B), c@example.org": up to a comma or semicolon outside
+ * brackets and quotes.
+ */
 static struct fw_str piece_next(struct fw_str s, struct fw_str *rest)
 {
 	bool quoted = false;
@@ -101,7 +108,10 @@ static struct fw_str piece_next(struct fw_str s, struct fw_str *rest)
 	return fw_str_trim(fw_str_sub(s, 0, i));
 }
 
-/* Several people in one text, or one: a comma divides people only where each piece has a mail address of its own. */
+/*
+ * Add one or more people from one text. A comma separates people only if each piece has a mail
+ * address.
+ */
 static void people_place(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, struct fw_person *first)
 {
 	struct fw_str piece, rest = s;

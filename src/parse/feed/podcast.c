@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * podcast:guid of a feed that has none: a UUID version 5 of its address (Podcasting 2.0, FMT-10). And where a podcast says that it has moved to.
+ * The podcast:guid of a feed that has none, a version 5 UUID of its URL (Podcasting 2.0, FMT-10),
+ * and the new address of a podcast that has moved.
  */
 #include <openssl/sha.h>
 #include <string.h>

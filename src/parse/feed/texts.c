@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: ISC */
-/* Titles, descriptions and contents: how each is to be read where it begins, what it is where it ends. */
+/*
+ * Titles, descriptions and contents: how to read each one (at its start), and its value (at its
+ * end).
+ */
 #include "parse/feed/texts.h"
 
 #include "base/banned.h"
 
-/* RFC 4287 section 3.1.1 and 4.1.3.3; Atom 0.3 section 3.1: type is a MIME type, mode says how it was packed. */
+/*
+ * RFC 4287 sections 3.1.1 and 4.1.3.3; Atom 0.3 section 3.1: type is a MIME type, mode is its
+ * encoding.
+ */
 void fw_text_start(struct fw_walk *w)
 {
 	struct fw_str type = fw_str_trim(fw_attr(w, "type")), mode;
@@ -16,7 +22,8 @@ void fw_text_start(struct fw_walk *w)
 		fw_walk_capture(w, rule);
 		return;
 	}
-	if (fw_str_istarts(type, FW_STR("multipart/"))) { /* Atom 0.3: the contents inside say what they are */
+	/* Atom 0.3: the parts declare their own types */
+	if (fw_str_istarts(type, FW_STR("multipart/"))) {
 		w->frame->ctx = (uint8_t)w->where;
 		return;
 	}
@@ -36,7 +43,8 @@ void fw_text_start(struct fw_walk *w)
 	else if (fw_str_istarts(type, FW_STR("text/")))
 		rule = TEXT_PLAIN;
 	else if (memchr(type.p, '/', type.len))
-		rule = w->el->kind == EL_BODY ? TEXT_BASE64 : TEXT_PLAIN; /* only a content has a media type */
+		/* only content has a media type */
+		rule = w->el->kind == EL_BODY ? TEXT_BASE64 : TEXT_PLAIN;
 	w->frame->untyped = !type.len && w->el->kind == EL_BODY;
 	fw_walk_capture(w, rule);
 	if (w->el->field == F_CONTENT) {

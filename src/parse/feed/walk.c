@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * From XML events to a document: RSS in all its versions, Atom 0.3 and 1.0, CDF, and their modules.
+ * From XML events to a document: RSS in all versions, Atom 0.3 and 1.0, CDF, and their modules.
  *
- * Every open element has a frame, so frames and the tokenizer's stack always agree. A frame says where we are (ctx) and how
- * the element's text is to be read (rule). element.gperf says what an element means in which context; what it does then, at
- * its start and at its end, when its text is there, is told in elements.c, which sends texts, people, links and modules on.
+ * Every open element has a frame, so frames and the tokenizer's stack always agree. A frame has the
+ * context (ctx) and the rule for the element's text (rule). element.gperf defines what an element
+ * means in which context. elements.c handles its start and its end, when its text is complete, and
+ * passes texts, people, links and modules on to their files.
  *
- * Where several elements fill one member, the one of the higher rank wins; among equals the first for titles and ids, the
- * last for dates, as readers have always done.
+ * Where several elements fill one member, the highest rank wins. Among equals the first wins for
+ * titles and ids and the last for dates, as readers have always done.
  *
- * Nothing here depends on order or nesting being right: a second root, a channel in an HTML page, items outside the
- * channel, an item inside an item that nobody closed are all read. What has no end tag ends where something begins that can only
- * stand outside it; ahead.c finds out whether there is one.
+ * Nothing here relies on correct order or nesting. A second root, a channel in an HTML page, items
+ * outside the channel, and an item inside an unclosed item are all read. An element without an end
+ * tag ends where something starts that can only stand outside it; ahead.c checks whether the end
+ * tag exists.
  */
 #include "base/url.h"
 #include "parse/feed/ahead.h"
@@ -22,12 +24,13 @@
 
 #include "base/banned.h"
 
-#define LOST_MAX ((size_t)16) /* elements without an end tag, one in the other */
+/* nested elements without an end tag */
+#define LOST_MAX ((size_t)16)
 
-/* NULL when it means nothing to us. core: names without a known namespace are the feed's own. */
+/* NULL: no meaning. core: names without a known namespace are the feed's own. */
 static const struct fw_element *element_find(const struct fw_xml_name *name, bool core)
 {
-	/* a letter for each namespace; 0: nothing in it means anything to us */
+	/* a letter for each namespace; 0: no element in it has a meaning */
 	static const char letter[FW_NS_COUNT] = {
 		[FW_NS_NONE] = 'c', [FW_NS_ATOM10] = 'c', [FW_NS_ATOM03] = 'c', [FW_NS_RSS10] = 'c', [FW_NS_RSS090] = 'c',
 		[FW_NS_RSS11] = 'c', [FW_NS_RSS20] = 'c', [FW_NS_CDF] = 'c', [FW_NS_RDF] = 'r', [FW_NS_XHTML] = 'x',
@@ -46,7 +49,7 @@ static const struct fw_element *element_find(const struct fw_xml_name *name, boo
 	return fw_element_lookup(key, name->local.len + 1);
 }
 
-/* The same, remembered: a feed has a dozen names, and says them for each entry. */
+/* Cached: a feed repeats the same dozen element names in every entry. */
 static const struct fw_element *element_of(struct fw_builder *b, const struct fw_xml_name *name, bool core)
 {
 	struct fw_str s = name->local;
@@ -79,7 +82,7 @@ static struct fw_frame *frame_push(struct fw_builder *b)
 	return f;
 }
 
-/* A scope of its own for an element with xml:base or xml:lang. */
+/* Open a scope for an element with xml:base or xml:lang. */
 static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw_walk *w)
 {
 	struct fw_scope *s = NULL;
@@ -104,7 +107,7 @@ static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw
 		if (base) {
 			struct fw_str u = fw_build_url(b, f->scope, at->value);
 
-			if (u.len > FW_BASE_MAX) /* every address below it would be as long */
+			if (u.len > FW_BASE_MAX) /* every URL below it would be as long */
 				fw_build_problem(b, b->xml->offset, "an xml:base longer than any address", "left out");
 			else if (u.len)
 				*s = (struct fw_scope){.base = u, .lang = s->lang, .said = true};
@@ -118,14 +121,14 @@ static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* What was put together; it is not absent when there was no memory for it. */
+/* The text in the scratch buffer. Not absent even if out of memory. */
 static struct fw_str scratch_text(struct fw_builder *b)
 {
 	b->arena->failed |= b->scratch.rc != 0;
 	return fw_arena_str(b->arena, fw_buf_str(&b->scratch));
 }
 
-/* The second piece: from now on they are copied together. */
+/* The second piece: from now on pieces are copied together. */
 static void cap_join(struct fw_builder *b, struct fw_str s)
 {
 	struct fw_capture *c = &b->cap;
@@ -138,7 +141,7 @@ static void cap_join(struct fw_builder *b, struct fw_str s)
 	fw_buf_addstr(&b->scratch, s);
 }
 
-/* Up to 16 bytes, without a call: most pieces are a character that a reference stood for. */
+/* Copy up to 16 bytes inline: most pieces are the one character of a reference. */
 static inline void copy_short(char *to, const char *from, size_t n)
 {
 	if (n >= 8) {
@@ -164,7 +167,7 @@ static inline void cap_add(struct fw_builder *b, struct fw_str s)
 	if (!c->copied && !c->one.p) {
 		c->one = s;
 	} else if (!c->copied && c->one.p + c->one.len == s.p) {
-		c->one.len += s.len; /* neighbours in memory stay one slice */
+		c->one.len += s.len; /* adjacent in memory: still one slice */
 	} else if (c->copied && to->cap - to->len > s.len) {
 		if (s.len <= 16)
 			copy_short(to->p + to->len, s.p, s.len);
@@ -181,7 +184,7 @@ static void cap_lit(struct fw_builder *b, const char *s)
 	cap_add(b, fw_str(s));
 }
 
-/* Text that becomes part of markup: what XML decoded is encoded again. */
+/* Add text to markup: encode again what XML decoded. */
 static void cap_escaped(struct fw_builder *b, struct fw_str s, bool quote)
 {
 	size_t i, from = 0;
@@ -212,7 +215,7 @@ static void cap_escaped(struct fw_builder *b, struct fw_str s, bool quote)
 	cap_add(b, fw_str_sub(s, from, s.len));
 }
 
-/* The document's own bytes up to `to`, as they are; markup is written out from here on. */
+/* Take the document's own bytes up to `to` unchanged. From here on markup is written out. */
 static void raw_end(struct fw_builder *b, size_t to)
 {
 	size_t from = b->cap.raw_from;
@@ -222,7 +225,7 @@ static void raw_end(struct fw_builder *b, size_t to)
 		cap_add(b, (struct fw_str){b->text.p + from, to - from});
 }
 
-/* The text of the frame that is ending: absent when it was not captured or a child took over. */
+/* The text of the frame that is ending. Absent if it was not captured or a child took over. */
 static struct fw_str cap_take(struct fw_builder *b, const struct fw_frame *f)
 {
 	struct fw_capture *c = &b->cap;
@@ -242,7 +245,7 @@ static bool capturing(const struct fw_builder *b)
 	return b->cap.owner < b->frame_n;
 }
 
-/* Something follows the outer div: go on behind it. */
+/* Something follows the outer div: continue after it. */
 static void raw_resume(struct fw_builder *b)
 {
 	size_t to = b->cap.raw_to;
@@ -259,7 +262,7 @@ static bool is_void(struct fw_str name)
 	return fw_el_flags(fw_el_find(name)) & FW_EL_VOID;
 }
 
-/* May this tag stand in HTML as it stands in the document? No prefix, and no <p/>. */
+/* Is this tag also valid as HTML, as written? It must have no prefix and not be <p/>. */
 static bool raw_tag(const struct fw_builder *b, const struct fw_walk *w)
 {
 	const struct fw_xml *x = b->xml;
@@ -269,7 +272,7 @@ static bool raw_tag(const struct fw_builder *b, const struct fw_walk *w)
 	return b->text.p[x->end_offset - 2] != '/' || is_void(w->name->local);
 }
 
-/* Plain text so far, and now it is going to be part of HTML. */
+/* The text was plain so far and becomes part of HTML. */
 static void markup_begin(struct fw_builder *b, const struct fw_frame *owner)
 {
 	struct fw_str s;
@@ -287,8 +290,9 @@ static void markup_begin(struct fw_builder *b, const struct fw_frame *owner)
 }
 
 /*
- * Child elements in a text: the text is HTML. As long as the document's own bytes can stand for it they do, and nothing is
- * copied (raw_from); at the first thing that HTML would read otherwise, tags are written out again.
+ * Child elements in a text make it HTML. While the document's own bytes are valid HTML they are
+ * used and nothing is copied (raw_from). From the first thing on that HTML would read differently,
+ * tags are written out.
  */
 static int markup_start(struct fw_builder *b, const struct fw_walk *w, struct fw_frame *owner)
 {
@@ -302,9 +306,9 @@ static int markup_start(struct fw_builder *b, const struct fw_walk *w, struct fw
 	raw_resume(b);
 	if (w->attr_n)
 		scope_open(b, f, w);
-	/* the div that Atom asks for is not part of the content (RFC 4287 section 3.1.1.3) */
+	/* the div that Atom requires is not part of the content (RFC 4287 section 3.1.1.3) */
 	if (owner->rule == TEXT_XML && owner->atom && !b->cap.markup_n++ && fw_str_ieq(w->name->local, FW_STR("div"))) {
-		f->obj = b; /* marks it: no end tag either */
+		f->obj = b; /* marks the div: its end tag is dropped too */
 		owner->scope = f->scope;
 		if (b->cap.raw_from)
 			b->cap.raw_from = b->xml->end_offset;
@@ -347,8 +351,8 @@ static void markup_end(struct fw_builder *b, const struct fw_frame *f, struct fw
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /*
- * A prefix that nobody declared and that means nothing by itself ("rss:") is the feed's own where the
- * channel has it, or the first entry. On other elements it says nothing.
+ * An undeclared prefix without a meaning of its own ("rss:") stands for the feed's namespace if the
+ * channel or the first entry has it. On other elements it proves nothing.
  */
 static bool prefix_is_core(struct fw_builder *b, const struct fw_xml_name *n)
 {
@@ -384,8 +388,9 @@ static bool atom_name(const struct fw_builder *b, const struct fw_xml_name *n)
 }
 
 /*
- * <guid>1<title>one<pubDate>... : an element that means something where the text stands begins inside the text. One of the feed's own ends
- * the text. Modules' elements do when the text has no end tag, and so does all but HTML's names where markup as it is may stand.
+ * <guid>1<title>one<pubDate>...: inside the text an element starts that has a meaning where the
+ * text stands. An element of the feed's namespace ends the text. A module's element ends it if the
+ * text has no end tag. Where markup may stand unescaped, so does any element that is not HTML's.
  */
 static bool is_sibling(struct fw_builder *b, size_t owner, const struct fw_xml_name *n)
 {
@@ -410,7 +415,7 @@ static bool is_sibling(struct fw_builder *b, size_t owner, const struct fw_xml_n
 	return (own && !markup) || fw_end_lost(b, owner, owner - 1);
 }
 
-/* By its name, an entry of this feed. */
+/* Is this an entry of the feed, by its name? */
 static bool is_entry(struct fw_builder *b, const struct fw_xml_name *n)
 {
 	bool item = n->local.len == 4 && fw_str_ieq(n->local, FW_STR("item"));
@@ -421,8 +426,8 @@ static bool is_entry(struct fw_builder *b, const struct fw_xml_name *n)
 }
 
 /*
- * An entry, or another text of the entry's, begins inside a text that nobody closed. Of texts that are
- * markup as it is, a content may hold an entry.
+ * Does an entry, or another text of the entry, start inside an unclosed text? Of texts with
+ * unescaped markup only content may contain an entry.
  */
 static bool breaks_text(struct fw_builder *b, const struct fw_xml_name *n)
 {
@@ -433,12 +438,18 @@ static bool breaks_text(struct fw_builder *b, const struct fw_xml_name *n)
 			(b->cap.owner && fw_end_lost(b, b->cap.owner, b->cap.owner - 1));
 	if (is_sibling(b, b->cap.owner, n))
 		return true;
-	/* nothing stands in a plain value, and nothing with a prefix in a text of a feed's that is not markup of its own */
+	/*
+	 * a plain value contains no elements, and a text of the feed without unescaped markup none
+	 * with a prefix
+	 */
 	return (owner->rule < TEXT_AUTO || (n->prefix.len && n->ns != FW_NS_XHTML && owner->rule != TEXT_XML)) && b->cap.owner &&
 		fw_end_lost(b, b->cap.owner, b->cap.owner - 1);
 }
 
-/* End the open elements from the nth on before their end tags: what follows stands where the nth stood. */
+/*
+ * Close the open elements from the nth on before their end tags. What follows stands where the nth
+ * stood.
+ */
 static void frames_close(struct fw_builder *b, size_t n)
 {
 	uint8_t ctx = n ? b->frame[n - 1].ctx : CTX_TOP;
@@ -459,9 +470,9 @@ static void frames_close(struct fw_builder *b, size_t n)
 }
 
 /*
- * An entry begins inside a person, an image, a list ... that nobody closed: in none of those can there
- * be one. Inside what we do not know there may be something that has the name of an entry and is none:
- * there the end tag is looked for.
+ * An entry starts inside an unclosed person, image, list ..., none of which can contain one: close
+ * them. An unknown element may contain something that is called an entry but is none, so there the
+ * end tag is searched for.
  */
 static void containers_close(struct fw_builder *b)
 {
@@ -474,8 +485,8 @@ static void containers_close(struct fw_builder *b)
 }
 
 /*
- * An element begins where it means nothing, and would mean something in the entry or feed around. It does
- * stand there, if all that is open in between has lost its end tag.
+ * An element starts where it has no meaning but would have one in the entry or feed around. It
+ * stands there if all elements open in between have lost their end tags.
  */
 static bool lost_ends_close(struct fw_builder *b, const struct fw_element *el)
 {
@@ -493,16 +504,19 @@ static bool lost_ends_close(struct fw_builder *b, const struct fw_element *el)
 	return true;
 }
 
-/* Does this element mean something where the innermost open one stands? */
+/* Does this element have a meaning in the innermost open one? */
 static bool counts_in(const struct fw_builder *b, const struct fw_element *el, enum fw_context where)
 {
 	if (!el || where == CTX_SKIP || !(el->in & 1u << where))
 		return false;
-	/* an entry inside an entry ended both: what is left of the outer one belongs to nothing */
+	/* an entry inside an entry ended both: the rest of the outer one belongs to nothing */
 	return where != CTX_ENTRY || b->entry || el->kind == EL_ENTRY;
 }
 
-/* <site xmlns="x">1<item>: a default namespace that would have ended with its element is the feed's own from here on. */
+/*
+ * <site xmlns="x">1<item>: a default namespace of an element without an end tag is the feed's own
+ * from here on.
+ */
 static const struct fw_element *lost_namespace(struct fw_builder *b, const struct fw_xml_name *n)
 {
 	const struct fw_element *el = n->prefix.len || b->core_uri.p || !b->root_seen ? NULL : element_of(b, n, true);
@@ -513,7 +527,7 @@ static const struct fw_element *lost_namespace(struct fw_builder *b, const struc
 	return el;
 }
 
-/* <author><p>Ann</p><p>Bob</p>: words of two lines. */
+/* <author><p>Ann</p><p>Bob</p>: text on two lines. */
 static bool begins_line(const struct fw_xml_name *n)
 {
 	enum fw_el el = fw_el_find(n->local);
@@ -536,7 +550,8 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 			if (!breaks_text(b, name))
 				return markup_start(b, &w, up);
 			frames_close(b, b->cap.owner);
-		} else if (up->ctx == CTX_SKIP && breaks_text(b, name)) { /* a plain value, not one with parts of its own */
+		/* a plain value, not one with parts */
+		} else if (up->ctx == CTX_SKIP && breaks_text(b, name)) {
 			frames_close(b, b->cap.owner);
 		} else if (begins_line(name)) {
 			cap_lit(b, " ");
@@ -568,7 +583,7 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 		return 0;
 	if (!el && !w.up && (name->ns == FW_NS_ATOM10 || name->ns == FW_NS_ATOM03) && fw_ahead(b, "entry")) {
 		el = fw_element_lookup("cfeed", 5);
-		counts = true; /* "fead": Atom has no other element that holds entries */
+		counts = true; /* "fead": only Atom's feed contains entries */
 		fw_build_problem(b, fw_build_at(b), "an element of Atom's that is not known holds entries", "read as a feed");
 	}
 	if (!counts) {
@@ -591,8 +606,9 @@ static int on_text(void *ctx, struct fw_str text, bool cdata)
 		return 0;
 	owner = &b->frame[b->cap.owner];
 	/*
-	 * Children of a person, a source ... that mean something have values of their own; all others are part of the text
-	 * (<author>by <a>Ann</a></author>, <pubDate><time>), but not those of a category that has words of its own.
+	 * Children of a person, a source ... with a meaning have values of their own. All others
+	 * are part of the text (<author>by <a>Ann</a></author>, <pubDate><time>), except those of a
+	 * category with text of its own.
 	 */
 	if (b->cap.owner + 1 != b->frame_n && (b->frame[b->cap.owner + 1].el || b->cap.words))
 		return 0;
@@ -606,7 +622,9 @@ static int on_text(void *ctx, struct fw_str text, bool cdata)
 		return 0;
 	raw_resume(b);
 	if (b->cap.raw_from) {
-		/* references and all stand there already, unless they are the document's own, or it is CDATA */
+		/*
+		 * references are there already, unless the document declares them, or it is CDATA
+		 */
 		if (!cdata && !b->own_entities && !b->xml->malformed)
 			return 0;
 		raw_end(b, b->xml->offset - (cdata ? FW_MIN(b->xml->offset, (size_t)9) : 0));
@@ -634,7 +652,7 @@ static int on_end(void *ctx, const struct fw_xml_name *name)
 	return b->arena->failed ? FW_ENOMEM : 0;
 }
 
-/* A limit's name stands in brackets at the end: its value goes in too. */
+/* If a limit's name ends the message in brackets, its value is added. */
 static const char *with_value(struct fw_builder *b, const char *what)
 {
 	const struct { const char *name; uint32_t value; } LIMIT[] = {{"(max_depth)", b->limits.max_depth},
@@ -658,7 +676,7 @@ static void on_problem(void *ctx, size_t offset, const char *what, const char *r
 	fw_build_problem(b, offset, b->doc->problem_n < FW_PROBLEMS_KEPT ? with_value(b, what) : what, repair);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- entry point ----------------------------------------------------------------------------- */
 
 int fw_read_xml(struct fw_builder *b, struct fw_err *err)
 {

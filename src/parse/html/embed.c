@@ -434,7 +434,7 @@ struct fw_html_embed *fw_html_embeds(struct fw_arena *a, struct fw_str html, str
 	return list;
 }
 
-/* ---- media and names --------------------------------------------------------------------------- */
+/* ---- media and names ------------------------------------------------------------------------- */
 
 static bool has_address(struct fw_arena *a, struct fw_str attrs, bool data_images)
 {
@@ -481,7 +481,7 @@ struct fw_str fw_html_svg_name(struct fw_arena *a, const struct fw_html_tokenize
 	return fw_html_text(a, in.text);
 }
 
-/* ---- what stays visible ------------------------------------------------------------------------ */
+/* ---- what stays visible ---------------------------------------------------------------------- */
 
 /* Only white space, including no-break spaces in any notation? */
 static bool is_blank(struct fw_str s)

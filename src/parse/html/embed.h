@@ -26,7 +26,9 @@ struct fw_html_embed {
  */
 bool fw_html_embed_read(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t,
 	struct fw_html_embed *e);
-/* The text of the link to it: its title, else the service, else the URL without scheme and query. */
+/*
+ * The text of the link to it: its title, else the service, else the URL without scheme and query.
+ */
 struct fw_str fw_html_embed_label(const struct fw_html_embed *e);
 /* All embeds of html in document order, each URL once, at most FW_HTML_EMBEDS_MAX. */
 struct fw_html_embed *fw_html_embeds(struct fw_arena *a, struct fw_str html, struct fw_str base);
@@ -36,7 +38,9 @@ struct fw_html_embed *fw_html_embeds(struct fw_arena *a, struct fw_str html, str
  * other content has one. z stands behind t.
  */
 bool fw_html_plays(struct fw_arena *a, const struct fw_html_tokenizer *z, const struct fw_html_token *t, bool data_images);
-/* The accessible name of an <svg>: aria-label, or a <title> before all other content. Absent: none. */
+/*
+ * The accessible name of an <svg>: aria-label, or a <title> before all other content. Absent: none.
+ */
 struct fw_str fw_html_svg_name(struct fw_arena *a, const struct fw_html_tokenizer *z, const struct fw_html_token *t);
 /*
  * Does html contain elements, and does sanitising remove everything visible? Stops at the first

@@ -6,7 +6,9 @@
 #include "base/arena.h"
 #include "feedwheel/document.h"
 
-/* The links of an HTTP Link header value (RFC 8288) that have the given rel; all if rel is absent. */
+/*
+ * The links of an HTTP Link header value (RFC 8288) that have the given rel; all if rel is absent.
+ */
 struct fw_link *fw_link_header(struct fw_arena *a, struct fw_str value, struct fw_str base, struct fw_str rel);
 
 /* Is word among the space-separated words of rel? Case is ignored. */

@@ -39,7 +39,7 @@ static bool next_in_tag(struct fw_html_attrs *it, struct fw_arena *a, struct fw_
 	return true;
 }
 
-/* ---- replacements ------------------------------------------------------------------------------- */
+/* ---- replacements ---------------------------------------------------------------------------- */
 
 /* An attribute as written in a tag. Absent: out of memory. */
 static struct fw_str attr_text(struct fw_arena *a, const char *name, struct fw_str value)
@@ -83,7 +83,7 @@ static bool needs_space(const struct fw_buf *out)
 	return out->len && out->p[out->len - 1] != '>' && !fw_is_space((unsigned char)out->p[out->len - 1]);
 }
 
-/* ---- the direct path ---------------------------------------------------------------------------- */
+/* ---- the direct path ------------------------------------------------------------------------- */
 
 static bool only_above(const struct fw_html_writer *w, size_t depth, unsigned without)
 {
@@ -298,7 +298,7 @@ static bool straight(struct fw_html_writer *w, struct fw_str html, bool bent)
 	return ok;
 }
 
-/* ---- the tree path ------------------------------------------------------------------------------ */
+/* ---- the tree path --------------------------------------------------------------------------- */
 
 static void pop_n(struct fw_html_writer *s, size_t n)
 {
@@ -556,7 +556,7 @@ static bool by_tree(struct fw_html_writer *w, struct fw_str html)
 	return ok;
 }
 
-/* ---- entry points ------------------------------------------------------------------------------- */
+/* ---- entry points ---------------------------------------------------------------------------- */
 
 /* Discard the output after start. */
 static void forget(struct fw_html_writer *w, size_t start)

@@ -5,7 +5,9 @@
 
 #include "feedwheel/types.h"
 
-/* Namespaces as small numbers. 0: none; unknown ones are identified by their URI. See fw_ns_find(). */
+/*
+ * Namespaces as small numbers. 0: none; unknown ones are identified by their URI. See fw_ns_find().
+ */
 enum fw_ns {
 	FW_NS_NONE, FW_NS_XML, FW_NS_XMLNS, FW_NS_UNKNOWN,
 	FW_NS_ATOM10, FW_NS_ATOM03, FW_NS_RDF, FW_NS_RSS10, FW_NS_RSS090, FW_NS_RSS11, FW_NS_RSS20, FW_NS_CDF, FW_NS_XHTML,

@@ -27,7 +27,9 @@ bool fw_xml_char_ok(uint32_t cp);
 
 /* The first needle in [p, end), or NULL. */
 const char *fw_xml_find(const char *p, const char *end, const char *needle, size_t n);
-/* The same up to the window's end. A failed search in the document sets *none and is not repeated. */
+/*
+ * The same up to the window's end. A failed search in the document sets *none and is not repeated.
+ */
 const char *fw_xml_find_once(struct xml_state *s, const char *p, const char *needle, size_t n, bool *none);
 
 #endif

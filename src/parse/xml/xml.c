@@ -23,7 +23,7 @@
 #include "parse/xml/util.h"
 #include "parse/xml/xml.h"
 
-/* ---- characters that XML forbids ----------------------------------------------------------------- */
+/* ---- characters that XML forbids ------------------------------------------------------------- */
 
 enum { RARE_CONTROL = 1, RARE_EF = 2, ILLEGAL = 4, CR = 8 };
 

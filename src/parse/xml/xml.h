@@ -75,7 +75,9 @@ FW_MUST_CHECK int fw_xml_parse(struct fw_xml *x, const char *input, size_t len, 
  */
 void fw_xml_position(const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column);
 
-/* The same for many offsets, mostly ascending: each byte between them is read once. Start with {0}. */
+/*
+ * The same for many offsets, mostly ascending: each byte between them is read once. Start with {0}.
+ */
 struct fw_xml_place {
 	size_t offset;
 	uint32_t line, column; /* both minus 1 */
