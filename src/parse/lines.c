@@ -23,8 +23,8 @@ static int line_check(struct fw_arena *a, struct fw_str line, size_t number, str
 	json_t *o;
 
 	if (!fw_json_affordable(a, line))
-		return fw_err_set(err, FW_ELIMIT, "line %zu: its %zu bytes take more memory to read than is left of the %zu bytes allowed"
-			" (parse_memory_bytes)", number, line.len, a->max_bytes);
+		return fw_err_set(err, FW_ELIMIT, "line %zu: parsing its %zu bytes exceeds the memory limit of %zu bytes"
+			" (to raise it, set parse_memory_bytes)", number, line.len, a->max_bytes);
 	o = json_loadb(line.p, line.len, JSON_DECODE_ANY, &why);
 	is_object = json_is_object(o);
 	members = json_object_size(o);
@@ -32,8 +32,8 @@ static int line_check(struct fw_arena *a, struct fw_str line, size_t number, str
 	if (!o)
 		return fw_err_set(err, FW_EINVAL, "line %zu, column %d: broken JSON: %s", number, why.column, why.text);
 	if (!is_object)
-		return fw_err_set(err, FW_EINVAL, "line %zu: no JSON object: each line is an item of JSON Feed", number);
-	return members ? 0 : fw_err_set(err, FW_EINVAL, "line %zu: an item with nothing in it", number);
+		return fw_err_set(err, FW_EINVAL, "line %zu: not a JSON object (each line must be one JSON Feed item)", number);
+	return members ? 0 : fw_err_set(err, FW_EINVAL, "line %zu: an empty item", number);
 }
 
 int fw_parse_lines(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)

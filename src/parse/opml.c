@@ -172,10 +172,10 @@ int fw_opml_parse(struct fw_arena *a, struct fw_str bytes, fw_opml_cb *cb, fw_op
 	r.xml = (struct fw_xml){.arena = a, .handler = &handler, .ctx = &r};
 	rc = fw_xml_parse(&r.xml, r.text.p, r.text.len, err);
 	if (rc == FW_ENOMEM)
-		return fw_err_set(err, FW_ENOMEM, "no memory left to read the subscription list");
+		return fw_err_set(err, FW_ENOMEM, "out of memory reading the subscription list");
 	if (rc)
 		return rc;
 	if (!r.is_opml)
-		return fw_err_set(err, FW_EFORMAT, "no subscription list: it holds neither <opml> nor an outline with xmlUrl");
+		return fw_err_set(err, FW_EFORMAT, "not a subscription list: it has neither <opml> nor an outline with xmlUrl");
 	return 0;
 }

@@ -174,7 +174,7 @@ static struct fw_str excerpt(struct fw_arena *a, struct fw_str text, const char 
 	struct fw_str rest, head = fw_str_sub(text, 0, PAGE_HEAD);
 	const char *at;
 
-	if (!strcmp(name, "plain text") || !strcmp(name, "JSON that is no feed"))
+	if (!strcmp(name, "plain text") || !strcmp(name, "JSON that is not a feed"))
 		return fw_str_trim(fw_str_split(fw_str_trim(head), '\n', &rest));
 	if (strcmp(name, "an HTML page") || !(at = fw_str_ifind(head, FW_STR("<title"))))
 		return FW_STR_NONE;
@@ -286,7 +286,7 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	if (unpacked)
 		fw_build_problem(&b, 0, "a gzip document that no header announced", "unpacked");
 	if (cut)
-		fw_build_problem(&b, b.text.len, "a gzip document that ends too soon or is damaged", "read as far as it goes");
+		fw_build_problem(&b, b.text.len, "a truncated or damaged gzip document", "read as far as it goes");
 	if (cs.problem)
 		fw_build_problem(&b, cs.offset, cs.problem, cs.repair ? cs.repair : "");
 	base_scope(&b, &scope);
@@ -330,7 +330,7 @@ int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, st
 	if (!bytes && len)
 		return fw_err_set(err, FW_EINVAL, "fw_parse: no bytes");
 	if (o && (!o->alloc != !o->free))
-		return fw_err_set(err, FW_EINVAL, "fw_parse: alloc and free go together");
+		return fw_err_set(err, FW_EINVAL, "fw_parse: set both alloc and free, or neither");
 	fw_arena_init(&a, 0);
 	if (o && o->alloc) {
 		a.alloc = o->alloc;

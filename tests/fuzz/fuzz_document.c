@@ -146,7 +146,7 @@ static void check_document(const struct fw_document *d, size_t max_entries, bool
 static bool encoded_twice(const struct fw_document *d)
 {
 	for (const struct fw_problem *p = d->problems; p; p = p->next) {
-		if (strcmp(p->what, "text that was encoded twice") == 0)
+		if (strcmp(p->what, "double-encoded text") == 0)
 			return true;
 	}
 	return d->problem_n > 100;

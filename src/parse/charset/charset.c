@@ -151,7 +151,7 @@ struct fw_str fw_charset_of_type(struct fw_str content_type)
 	return FW_STR_NONE;
 }
 
-/* ---- what the bytes themselves say ----------------------------------------------------------- */
+/* ---- detection from the bytes ------------------------------------------------------------------ */
 
 static bool begins(struct fw_str s, const char *bytes, size_t n)
 {
@@ -270,7 +270,7 @@ struct choice {
 	size_t offset;       /* of the faulty declaration */
 };
 
-static const char UNKNOWN[] = "the declared encoding is unknown", MISMATCH[] = "the declared encoding cannot be that of these bytes",
+static const char UNKNOWN[] = "the declared encoding is unknown", MISMATCH[] = "the declared encoding does not match the bytes",
 	FAULT[] = "bytes that its encoding does not have", OTHER[] = "another encoding was found to fit", REPLACED[] = "replaced by U+FFFD";
 
 static bool is_wide(const struct encoding *e)
@@ -558,6 +558,6 @@ int fw_charset_decode(struct fw_arena *a, struct fw_str bytes, struct fw_str con
 	if (o.p)
 		fw_arena_trim(a, o.p, o.cap, r->text.p >= o.p && r->text.p < o.p + o.cap ? o.len : 0);
 	if (rc)
-		return fw_err_set(err, a->max_bytes ? FW_ELIMIT : FW_ENOMEM, "decoding the document takes more than the memory allowed");
+		return fw_err_set(err, a->max_bytes ? FW_ELIMIT : FW_ENOMEM, "memory limit exceeded while decoding the document");
 	return 0;
 }

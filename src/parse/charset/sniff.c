@@ -150,7 +150,7 @@ const char *fw_sniff_name(struct fw_str bytes, struct fw_str content_type)
 	if (declared || tag.p[0] == '<')
 		return "an XML document";
 	if (tag.p[0] == '{' || tag.p[0] == '[')
-		return "JSON that is no feed";
+		return "JSON that is not a feed";
 	return is_binary(s) ? "binary data" : "plain text";
 }
 

@@ -5,7 +5,7 @@
 
 #include "feedwheel/types.h"
 
-/* The probable type: "an HTML page", "an image (PNG)", "JSON that is no feed", "empty" ... */
+/* The probable type: "an HTML page", "an image (PNG)", "JSON that is not a feed", "empty" ... */
 const char *fw_sniff_name(struct fw_str bytes, struct fw_str content_type);
 /* Does the page have a password field? */
 bool fw_sniff_asks_login(struct fw_str html);

@@ -99,7 +99,7 @@ void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, con
 
 void fw_build_nothing(struct fw_builder *b, size_t offset)
 {
-	fw_build_problem(b, offset, "an entry with nothing in it", "left out");
+	fw_build_problem(b, offset, "an empty entry", "left out");
 }
 
 size_t fw_build_at(const struct fw_builder *b)
@@ -211,7 +211,7 @@ struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, s
 	}
 	ref = amp_decode(b, ref);
 	if (is_active(ref)) {
-		fw_build_problem(b, fw_build_at(b), "an address that would run code or open a file", "left out");
+		fw_build_problem(b, fw_build_at(b), "a URL with an unsafe scheme", "left out");
 		return FW_STR_NONE;
 	}
 	base = fw_build_base(b, scope);
@@ -281,14 +281,14 @@ int64_t fw_build_date(struct fw_builder *b, struct fw_str s)
 	if (!s.len)
 		return FW_NO_DATE;
 	if (!fw_date_parse(s, &at, &zone_unknown)) {
-		fw_build_problem(b, fw_build_at(b), "a date that cannot be read", "left out");
+		fw_build_problem(b, fw_build_at(b), "an unreadable date", "left out");
 		return FW_NO_DATE;
 	}
 	if (zone_unknown)
-		fw_build_problem(b, fw_build_at(b), "a date with a zone that nobody knows", "read as UTC");
+		fw_build_problem(b, fw_build_at(b), "a date with an unknown time zone", "read as UTC");
 	/* FMT-07: before 1970, or more than a year ahead */
 	if (now_ms > 0 && (at < 0 || at > now_ms + 366 * FW_DAY_MS)) {
-		fw_build_problem(b, fw_build_at(b), "a date that cannot be true", "left out");
+		fw_build_problem(b, fw_build_at(b), "an implausible date", "left out");
 		return FW_NO_DATE;
 	}
 	return at;
@@ -399,7 +399,7 @@ static struct fw_str decode_again(struct fw_builder *b, struct fw_str s, size_t 
 		fw_arena_trim(b->arena, out, s.len, 0);
 		return s;
 	}
-	fw_build_problem(b, fw_build_at(b), "text that was encoded twice", "decoded once more");
+	fw_build_problem(b, fw_build_at(b), "double-encoded text", "decoded once more");
 	return (struct fw_str){out, n};
 }
 
@@ -429,7 +429,7 @@ static struct fw_str decode_c1(struct fw_builder *b, struct fw_str s, size_t hig
 		else
 			out[n++] = s.p[i];
 	}
-	fw_build_problem(b, fw_build_at(b), "control characters where windows-1252 has others", "read as those");
+	fw_build_problem(b, fw_build_at(b), "control characters in place of windows-1252 characters", "read as those");
 	return (struct fw_str){out, n};
 }
 

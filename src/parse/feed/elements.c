@@ -123,7 +123,7 @@ static void channel_start(struct fw_walk *w)
 			return;
 		root_set(w, w->name->ns == FW_NS_RSS10 ? FW_RSS10 : FW_RSS20);
 		w->up->ctx = CTX_ROOT; /* RSS 1.0 items follow the channel */
-		fw_build_problem(b, fw_build_at(b), "a channel in an element that is no feed", "read as RSS");
+		fw_build_problem(b, fw_build_at(b), "a channel in an element that is not a feed", "read as RSS");
 	} else if (w->where == CTX_TOP) {
 		root_set(w, w->name->ns == FW_NS_RSS11 ? FW_RSS11 : FW_CDF);
 	} else if (b->doc->format == FW_RSS10 && w->where == CTX_ROOT) {

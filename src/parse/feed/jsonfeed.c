@@ -370,7 +370,7 @@ static void items_read(struct fw_builder *b, const json_t *o)
 	size_t i;
 
 	if (!json_is_array(items) && json_object_size(items))
-		fw_build_problem(b, 0, "items that are no list", "read as one");
+		fw_build_problem(b, 0, "items that are not a list", "read as one");
 	if (holds_items(items)) {
 		json_object_foreach(items, key, v)
 			item_read(b, v);

@@ -584,7 +584,7 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 	if (!el && !w.up && (name->ns == FW_NS_ATOM10 || name->ns == FW_NS_ATOM03) && fw_ahead(b, "entry")) {
 		el = fw_element_lookup("cfeed", 5);
 		counts = true; /* "fead": only Atom's feed contains entries */
-		fw_build_problem(b, fw_build_at(b), "an element of Atom's that is not known holds entries", "read as a feed");
+		fw_build_problem(b, fw_build_at(b), "an unknown Atom element that contains entries", "read as a feed");
 	}
 	if (!counts) {
 		f->ctx = where <= CTX_FEED || where == CTX_OTHER ? (b->root_seen ? CTX_OTHER : CTX_TOP) : CTX_SKIP;

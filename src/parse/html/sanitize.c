@@ -577,7 +577,7 @@ int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, str
 	size_t start = out->len;
 
 	if (out->rc)
-		return fw_err_set(err, out->rc, "sanitising HTML: the output buffer has failed before");
+		return fw_err_set(err, out->rc, "sanitising HTML: the output buffer is already in an error state");
 	fw_arena_init(&scratch, 0);
 	w.scratch = &scratch;
 	html = html.len ? valid_utf8(&scratch, html) : FW_STR("");

@@ -322,7 +322,7 @@ int fw_xml_attributes(struct xml_state *s, struct xml_tag *t, const char *p)
 				t->flags |= TAG_STRAY;
 			break;
 		}
-		fw_xml_repair(s, p, "characters in a tag that make no attribute", "left out");
+		fw_xml_repair(s, p, "characters in a tag that form no attribute", "left out");
 		p = skip_junk(p, end);
 	}
 	t->end = p;

@@ -557,7 +557,7 @@ static int subset(struct cursor *c, bool *ended)
 			ok = false;
 		}
 		if (!ok) {
-			fw_xml_repair(c->s, from, "a declaration in the DTD that is not as XML has it", "left out");
+			fw_xml_repair(c->s, from, "a malformed declaration in the DTD", "left out");
 			skip(c, from);
 		}
 	}
@@ -581,7 +581,7 @@ int fw_xml_doctype(struct xml_state *s, const char **pp)
 		space(&c);
 	}
 	if (!ok || !take(&c, '>')) {
-		fw_xml_repair(s, *pp, "a DOCTYPE that is not as XML has it", "left out");
+		fw_xml_repair(s, *pp, "a malformed DOCTYPE", "left out");
 		if (ended) {
 			skip(&c, *pp);
 		} else {

@@ -86,7 +86,7 @@ static int bind(struct xml_state *s, const char *at, struct xml_prefix *px, stru
 		return 0;
 	}
 	if (px != &s->none)
-		fw_xml_repair(s, at, "a namespace prefix bound to nothing", "the prefix is taken as undeclared");
+		fw_xml_repair(s, at, "a namespace prefix bound to an empty URI", "the prefix is taken as undeclared");
 	px->uri = FW_STR_NONE;
 	px->ns = FW_NS_NONE;
 	return 0;

@@ -77,10 +77,10 @@ static int char_ref(struct xml_state *s, const char *p, struct xml_ref *r)
 			cp = 0x10000 + ((cp - 0xd800) << 10) + (cp2 - 0xdc00);
 			r->end = low + 1;
 		} else if (cp == 0 || cp >= 0x110000 || (cp >= 0xd800 && cp < 0xe000)) {
-			fw_xml_repair(s, p, "a reference to what is no character", "U+FFFD in its place");
+			fw_xml_repair(s, p, "a reference to an invalid character", "U+FFFD in its place");
 			cp = 0xfffd;
 		} else {
-			fw_xml_repair(s, p, "a reference to a character that XML does not allow", "left out");
+			fw_xml_repair(s, p, "a reference to a character that XML forbids", "left out");
 			r->kind = XML_REF_CHAR;
 			r->text = FW_STR("");
 			return 0;
@@ -119,7 +119,7 @@ static void declared(struct xml_state *s, const char *p, struct xml_entity *e, s
 		return;
 	}
 	if (e->open) {
-		fw_xml_repair(s, p, "an entity that holds itself", "left out");
+		fw_xml_repair(s, p, "a recursive entity", "left out");
 		return;
 	}
 	s->expanded += e->text.len + REF_COST;
@@ -150,7 +150,7 @@ int fw_xml_ref(struct xml_state *s, const char *p, struct xml_ref *r, bool in_va
 	n = scan_name(q, end);
 	name = (struct fw_str){q, (size_t)(n.end - q)};
 	if (name.len == 0 || !scan_is(*q, SCAN_START) || n.end == end || *n.end != ';') {
-		fw_xml_repair(s, p, "an '&' that begins no reference", "taken as text");
+		fw_xml_repair(s, p, "an '&' that starts no reference", "taken as text");
 		r->kind = XML_REF_LITERAL;
 		r->end = q;
 		return 0;
@@ -258,7 +258,7 @@ static int decode(struct xml_state *s, const char *p, const char *to, struct out
 			XML_TRY(put(s, o, " ", 1));
 			p += *p == '\r' && !s->in_entity && to - p >= 2 && p[1] == '\n' ? 2 : 1;
 		} else {
-			fw_xml_repair(s, p, "a character that XML does not allow", "left out");
+			fw_xml_repair(s, p, "a character that XML forbids", "left out");
 			p++;
 		}
 	}
@@ -273,7 +273,7 @@ static void drop_noncharacters(struct xml_state *s, const char *at, struct fw_st
 
 	while (p < end) {
 		if (*p == '\xef' && end - p >= 3 && p[1] == '\xbf' && (unsigned char)p[2] >= 0xbe) {
-			fw_xml_repair(s, at, "a character that XML does not allow", "left out");
+			fw_xml_repair(s, at, "a character that XML forbids", "left out");
 			p += 3;
 		} else {
 			*d++ = *p++;
@@ -396,7 +396,7 @@ int fw_xml_value(struct xml_state *s, const char **pp, char quote, struct fw_str
 		return 0;
 	}
 	if (missing)
-		fw_xml_repair(s, p, "an attribute's value without its closing quote", "it ends with the tag");
+		fw_xml_repair(s, p, "an attribute value without its closing quote", "it ends with the tag");
 	if ((missing || !quote) && *stop == '>' && stop > p && stop[-1] == '/')
 		stop--;
 	*pp = stop + (quote && !missing);

@@ -309,7 +309,7 @@ static int odd_end_tag(struct xml_state *s, const char **pp)
 	} else if (*p != '>' || from != lt + 2 || raw.len == 0) {
 		while (p < end && *p != '>' && *p != '<')
 			p++;
-		fw_xml_repair(s, lt, "an end tag that holds more or less than a name", raw.len ? "the rest is left out" : "left out");
+		fw_xml_repair(s, lt, "a malformed end tag", raw.len ? "the rest is left out" : "left out");
 	}
 	if (p < end && *p == '>')
 		p++;

@@ -27,7 +27,7 @@ int fw_xml_memory(struct xml_state *s)
 
 	if (max)
 		return fw_err_set(s->err, FW_ELIMIT, "the document needs more memory than the limit of %zu bytes: raise max_memory", max);
-	return fw_err_set(s->err, FW_ENOMEM, "no memory left for the document");
+	return fw_err_set(s->err, FW_ENOMEM, "out of memory for the document");
 }
 
 void *fw_xml_room(struct xml_state *s, void *array, size_t *cap, size_t want, size_t size)

@@ -163,7 +163,7 @@ int fw_xml_stray_lt(struct xml_state *s, const char **pp)
 {
 	const char *p = (*pp)++;
 
-	fw_xml_repair(s, p, "a '<' that begins no markup", "taken as text");
+	fw_xml_repair(s, p, "a '<' that starts no markup", "taken as text");
 	return emit_run(s, p, p + 1, false);
 }
 
@@ -180,7 +180,7 @@ static int dirty_run(struct xml_state *s, const char *p, const char *end, bool c
 			continue;
 		}
 		XML_TRY(emit_run(s, from, p, cdata));
-		fw_xml_repair(s, p, "a character that XML does not allow", "left out");
+		fw_xml_repair(s, p, "a character that XML forbids", "left out");
 		p += n;
 		from = p;
 	}
@@ -209,7 +209,7 @@ static int cleaned(struct xml_state *s, const char *p, const char *end, struct f
 		size_t n = s->dirty ? illegal_at(p, end) : 0;
 
 		if (n) {
-			fw_xml_repair(s, p, "a character that XML does not allow", "left out");
+			fw_xml_repair(s, p, "a character that XML forbids", "left out");
 			p += n;
 		} else if (cr && *p == '\r') {
 			if (end - p < 2 || p[1] != '\n')
@@ -326,7 +326,7 @@ static int cdata(struct xml_state *s, const char **pp, size_t mark)
 	const char *lt = *pp, *p = lt + mark, *next, *stop = fw_xml_find_once(s, p, "]]>", 3, &s->no_cdata_end);
 
 	if (mark != 9)
-		fw_xml_repair(s, lt, "a CDATA section with a broken beginning", "taken for one");
+		fw_xml_repair(s, lt, "a CDATA section with a malformed start", "taken for one");
 	else if (memcmp(lt, "<![CDATA[", 9) != 0)
 		fw_xml_repair(s, lt, "a CDATA section not in capitals", "taken for one");
 	if (stop) {
@@ -373,7 +373,7 @@ static int declaration(struct xml_state *s, const char **pp)
 	}
 	if (!fw_is_alpha(lt[2]) && lt[2] != '[' && lt[2] != '-')
 		return fw_xml_stray_lt(s, pp);
-	fw_xml_repair(s, lt, "a declaration where none can stand", "left out");
+	fw_xml_repair(s, lt, "a misplaced declaration", "left out");
 	*pp = give_up(s, lt);
 	return 0;
 }
@@ -586,7 +586,7 @@ static const char *xml_decl(struct xml_state *s, const char *p)
 		return give_up(s, p);
 	}
 	if (!decl_ok(s, p + 5, stop))
-		fw_xml_repair(s, p, "an XML declaration that is not as XML has it", "left out");
+		fw_xml_repair(s, p, "a malformed XML declaration", "left out");
 	return stop + 2;
 }
 
@@ -601,7 +601,7 @@ int fw_xml_parse(struct fw_xml *x, const char *input, size_t len, struct fw_err 
 	x->depth = x->skipped = 0;
 	x->priv = s;
 	if (!s)
-		return fw_err_set(err, x->arena->max_bytes ? FW_ELIMIT : FW_ENOMEM, "no memory left to read the document");
+		return fw_err_set(err, x->arena->max_bytes ? FW_ELIMIT : FW_ENOMEM, "out of memory reading the document");
 	s->x = x;
 	s->h = x->handler ? x->handler : &none;
 	s->err = err;

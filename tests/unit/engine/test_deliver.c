@@ -106,8 +106,8 @@ START_TEST(refused)
 		{"", NULL, FW_EINVAL, "empty"},
 		{" \n\t", LINES, FW_EINVAL, "empty"},
 		{ONE "\n" ONE "}\n", LINES, FW_EINVAL, "line 2, column 32"},
-		{ONE "\n\n 7", LINES, FW_EINVAL, "line 3: no JSON object"},
-		{ONE "\n{}", LINES, FW_EINVAL, "line 2: an item with nothing in it"},
+		{ONE "\n\n 7", LINES, FW_EINVAL, "line 3: not a JSON object"},
+		{ONE "\n{}", LINES, FW_EINVAL, "line 2: an empty item"},
 		{JSON(ONE ",{\"id\":}"), NULL, FW_EINVAL, "broken JSON"},
 		{"{\"version\":\"https://jsonfeed.org/version/1.1\",\n\"items\":[" ONE ",", NULL, FW_EINVAL, "line 2, column"},
 		{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>\n<entry><id>2", NULL, FW_EINVAL, "line 2, column 13: the document ends"},
@@ -116,8 +116,8 @@ START_TEST(refused)
 		{"<rss version='2.0'><channel><item><guid>1</guid></item></channel></rss", NULL, FW_EINVAL, "ends before its root"},
 		{"<html><body>hello", NULL, FW_EFORMAT, "an HTML page"},
 		{"hello", NULL, FW_EFORMAT, "plain text"},
-		{"[]", NULL, FW_EFORMAT, "JSON that is no feed"},
-		{ONE, "text/plain", FW_EUNSUP, "text/plain: unsupported content type"},
+		{"[]", NULL, FW_EFORMAT, "JSON that is not a feed"},
+		{ONE, "text/plain", FW_EUNSUP, "text/plain: entries come as"},
 		{ONE, "application/json5", FW_EUNSUP, "application/feed+json"},
 	};
 	struct fw_store_stats s;

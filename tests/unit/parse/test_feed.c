@@ -399,7 +399,7 @@ START_TEST(sniffing)
 		{"<!doctype html><p>", "", "an HTML page", true}, {"\n<!-- x --><HTML>", "", "an HTML page", true},
 		{"<div>x</div>", "text/html; charset=x", "an HTML page", true}, {"<?xml version='1.0'?><a/>", "text/html", "an XML document", false},
 		{"<svg/>", "", "an image (SVG)", false}, {"<urlset/>", "", "a sitemap", false}, {"GIF89a..", "", "an image (GIF)", false},
-		{"hello", "text/plain", "plain text", false}, {"{\"a\":1}", "", "JSON that is no feed", false},
+		{"hello", "text/plain", "plain text", false}, {"{\"a\":1}", "", "JSON that is not a feed", false},
 		{"\1\2\3\4\5\6", "", "binary data", false}, {"<!-- only -->", "", "empty (white space or comments only)", false},
 	};
 

@@ -303,7 +303,7 @@ START_TEST(hook)
 	ck_assert_int_gt(failures, 100);
 	ck_assert_int_eq(fw_parse("<rss/>", 6, &o, &doc, &err), FW_EINVAL);
 	ck_assert_ptr_null(doc);
-	ck_assert_ptr_nonnull(strstr(err.text, "alloc and free go together"));
+	ck_assert_ptr_nonnull(strstr(err.text, "set both alloc and free, or neither"));
 }
 END_TEST
 
