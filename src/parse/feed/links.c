@@ -88,7 +88,7 @@ static bool html_type(struct fw_str type)
 	return !type.len || fw_str_istarts(type, FW_STR("text/html")) || fw_str_istarts(type, FW_STR("application/xhtml"));
 }
 
-/* Add an attachment. The first one with a URL wins. */
+/* Add an attachment. Of those with the same URL the first wins. */
 static void attachment_add(struct fw_builder *b, struct fw_str url, struct fw_str type, struct fw_str title, int64_t size)
 {
 	struct fw_entry *e = b->entry;
