@@ -21,7 +21,7 @@ struct fw_html_embed {
 };
 
 /*
- * Does the start tag t embed something? z stands behind t. If so, *e describes it, with strings
+ * Does the start tag t embed something? z is just after t. If so, *e describes it, with strings
  * that live in a or in the HTML.
  */
 bool fw_html_embed_read(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t,
@@ -35,7 +35,7 @@ struct fw_html_embed *fw_html_embeds(struct fw_arena *a, struct fw_str html, str
 
 /*
  * Can the <video> or <audio> t play anything? It can if it has a URL, or a <source> before all
- * other content has one. z stands behind t.
+ * other content has one. z is just after t.
  */
 bool fw_html_plays(struct fw_arena *a, const struct fw_html_tokenizer *z, const struct fw_html_token *t, bool data_images);
 /*
