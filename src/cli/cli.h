@@ -102,7 +102,7 @@ struct cli {
 	int arg_n;
 	const char *value[CLI_OPTION_MAX]; /* of command->option, in its order; "" for a flag */
 	/* every occurrence of the command's options, in the order of the command line */
-	struct cli_given { const struct cli_option *option; const char *value; } *given;
+	struct cli_given *given;
 	size_t given_n;
 	const char *config_path, *colour; /* global options, or NULL */
 	bool help, version, quiet, verbose;
@@ -280,7 +280,9 @@ void cli_list_begin(struct cli_list *l, struct cli *c, const struct cli_column *
 struct fw_json *cli_list_item(struct cli_list *l);
 void cli_list_item_end(struct cli_list *l);
 void cli_list_end(struct cli_list *l);
+/* clang-format off */
 #define CLI_LIST_OPTIONS {"json", NULL, "print a JSON array of objects"}, {"jsonl", NULL, "print one JSON object per line"}
+/* clang-format on */
 
 /* ---- term.c: the terminal's capabilities ----------------------------------------------------- */
 

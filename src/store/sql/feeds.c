@@ -437,6 +437,10 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 /* A push writes only members that the feed lacks. */
 #define UNTOLD(column) #column " = coalesce(nullif(t." #column ", ''), v." #column ")"
 
+/* clang-format off */
+#define UPDATE(name, set) name, {"UPDATE feeds AS t SET " set " {from} WHERE t.id = v.spot", "spot:i {" name "}"}
+/* clang-format on */
+
 /* Write the groups: one statement for each group. */
 static int groups_put(struct sql *s, const struct sql_visit *v, size_t n, struct fw_err *err)
 {
