@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* The end of each test program's main(); and assertions that cost little. */
+/* The end of each test program's main(); FW_CASE, which runs one case; assertions that cost little. */
 #ifndef FW_TEST_SUITE_H
 #define FW_TEST_SUITE_H
 
 #include <check.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Check writes each assertion that held to a file, to tell after a crash which was the last: in loops far more work than the assertion. So
    each is written once, the first time it holds. */
@@ -20,16 +22,28 @@
 	} \
 } while (0)
 
+/* FW_CASE=name runs that case only. */
+static inline bool case_is_wanted(const TTest *test)
+{
+	const char *name = getenv("FW_CASE");
+
+	return !name || strcmp(name, test->name) == 0;
+}
+#define _tcase_add_test(tc, test, ...) (case_is_wanted(test) ? _tcase_add_test(tc, test, __VA_ARGS__) : (void)0)
+
 /* Run all of s, which is freed. What main() returns. */
 static inline int run_suite(Suite *s)
 {
 	SRunner *r = srunner_create(s);
-	int failed;
+	int failed, run;
 
 	srunner_run_all(r, CK_ENV);
 	failed = srunner_ntests_failed(r);
+	run = srunner_ntests_run(r);
 	srunner_free(r);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (!run && getenv("FW_CASE"))
+		fprintf(stderr, "no case of this program is called %s\n", getenv("FW_CASE"));
+	return failed || (!run && getenv("FW_CASE")) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 #endif
