@@ -86,7 +86,8 @@ def parsing(docs):
     files = sorted(glob.glob(os.path.join(docs, "*")))[:1500]
 
     def one(tree):
-        _, cpu, _, out, code = measure([sys.executable, "-c", PARSE, os.path.join(tree, "src", "libfeedwheel.so"), *files])
+        _, cpu, _, out, code = measure(
+            [sys.executable, "-c", PARSE, os.path.join(tree, "src", "libfeedwheel.so"), *files])
         if code or not int(out):
             die("bench-before: %s: parsing failed", tree)
         return cpu
@@ -100,7 +101,8 @@ def ingesting():
         def __init__(self, base, tree):
             self.port, self.base, self.database = ingest.free_port(), base, None
             self.wheel = wheel_of(tree, "ingest")
-            self.process = self.wheel.start("serve", "--listen", "127.0.0.1:%d" % self.port, "--serve-threads", "1") # with two, the core it shares with wrk decides
+            # with two, the core it shares with wrk decides
+            self.process = self.wheel.start("serve", "--listen", "127.0.0.1:%d" % self.port, "--serve-threads", "1")
             ingest.wait_for("the server", self.answers)
 
     def one(tree):

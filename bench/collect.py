@@ -68,7 +68,9 @@ def fresh(name, conf=""):
 
 def collect(wheel, *arguments):
     """One `run --once`: wall seconds, CPU seconds, the summary."""
-    wall, cpu, _, out, code = measure(wheel.command("run", "--once", "--json", "--quiet", *arguments), env=wheel.environment)
+    wall, cpu, _, out, code = measure(
+        wheel.command("run", "--once", "--json", "--quiet", *arguments),
+        env=wheel.environment)
     if code not in (0, 1):
         die("bench-collect: feedwheel run --once: exit %d", code)
     return wall, cpu, json.loads(out)
@@ -111,7 +113,8 @@ def whole_job(o, same):
         f.writelines('url = %s\noutput = /dev/null\n' % u for u in o.urls)
     curl, ours, again, bare, index, failed = [], [], [], [], [], 0
     for _ in range(RUNS):
-        curl.append(measure(["curl", "--no-progress-meter", "--parallel", "--parallel-max", "300", "--compressed", "-K", config])[0])
+        curl.append(measure(["curl", "--no-progress-meter", "--parallel",
+                    "--parallel-max", "300", "--compressed", "-K", config])[0])
         wheel = fresh("whole", PAUSE)
         wheel.run("import", o.url_file)
         wall, _, first = collect(wheel)
@@ -134,12 +137,13 @@ def whole_job(o, same):
     ratio_row("whole job: wall, against curl --parallel", seconds(median(ours)), seconds(median(curl)), ratio, most=2.0)
     if bare:
         ratio = median(bare) / median(again)
-        ratio_row("second pass, all 304: feeds/s, bare libcurl", "%.0f" % (FEEDS / median(again)), "%.0f" % (FEEDS / median(bare)), ratio, least=0.6)
+        ratio_row("second pass, all 304: feeds/s, bare libcurl", "%.0f" %
+                  (FEEDS / median(again)), "%.0f" % (FEEDS / median(bare)), ratio, least=0.6)
     else:
         row("second pass, all 304: feeds/s, bare libcurl", "%.0f" % (FEEDS / median(again)), "-", "-", ">=0.6",
             "bench/fetch_ref is not built")
-    row("full-text index complete, after the whole job", seconds(median(index)) if None not in index else "> %.0f s" % (TURN_S * 0.6), "-", "-", "-",
-        None)
+    row("full-text index complete, after the whole job", seconds(median(index))
+        if None not in index else "> %.0f s" % (TURN_S * 0.6), "-", "-", "-", None)
     row("commits per 1,000 visits (304)", "%.1f" % (second["commits"] * 1000 / FEEDS), "-", "-", "-", None)
     row("bytes of WAL per visit (304)", "%.0f" % wal_bytes, "-", "-", "-", None)
     return median(ours)
@@ -158,9 +162,10 @@ def node(o, ours_wall):
     os.makedirs(home, exist_ok=True)
     for f in ("package.json", "collect.mjs"):
         shutil.copy(os.path.join(ROOT, "bench", "node", f), home)
-    if not os.path.isdir(os.path.join(home, "node_modules", "feedsmith")) and subprocess.run(
-            ["npm", "install", "--no-audit", "--no-fund", "--silent", "--fetch-retries=1", "--fetch-timeout=20000"], cwd=home, check=False,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+    if not os.path.isdir(
+        os.path.join(home, "node_modules", "feedsmith")) and subprocess.run(
+        ["npm", "install", "--no-audit", "--no-fund", "--silent", "--fetch-retries=1", "--fetch-timeout=20000"],
+        cwd=home, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
         return skipped("npm install failed")
     walls, rss = [], []
     for _ in range(min(RUNS, 2)): # it takes long and varies little
@@ -214,8 +219,8 @@ def resident(docs):
     peak = watch(wheel.start("run", "--once", "--quiet", "--workers", "1", "--concurrency", str(SLOTS)))
     in_flight = o.stats()["in_flight_max"]
     o.stop()
-    row("RSS of a worker, %d transfers in flight" % in_flight, "%.1f MiB" % (peak / 1024), "64 MiB", "%.2f" % (peak / 65536),
-        "<1", 0 < peak < 65536 and in_flight >= SLOTS * 0.98)
+    row("RSS of a worker, %d transfers in flight" % in_flight, "%.1f MiB" % (peak / 1024),
+        "64 MiB", "%.2f" % (peak / 65536), "<1", 0 < peak < 65536 and in_flight >= SLOTS * 0.98)
 
 
 def many(docs):
@@ -232,8 +237,8 @@ def many(docs):
         if wheel.json("status")["visits"] < enough:
             die("bench-collect: with %d feeds in the store hardly any was visited", n)
     ratio = peak[MANY] / peak[MANY // 100]
-    ratio_row("RSS of a worker, %d feeds against %d" % (MANY, MANY // 100), "%.1f MiB" % (peak[MANY] / 1024), "%.1f MiB" % (peak[MANY // 100] / 1024),
-              ratio, most=1.2)
+    ratio_row("RSS of a worker, %d feeds against %d" % (MANY, MANY // 100), "%.1f MiB" %
+              (peak[MANY] / 1024), "%.1f MiB" % (peak[MANY // 100] / 1024), ratio, most=1.2)
 
 
 def tls(docs):
@@ -313,7 +318,8 @@ def main():
     docs, kind = documents()
     o = Origin(WORK, docs, "--feeds", str(FEEDS), log=False)
     same = Origin(os.path.join(WORK, "same"), docs, "--feeds", str(FEEDS), "--plan", "* always-304", log=False)
-    head("%d feeds on as many hosts, %s, median of %d, load at the start %.1f" % (FEEDS, kind, RUNS, os.getloadavg()[0]))
+    head("%d feeds on as many hosts, %s, median of %d, load at the start %.1f" %
+         (FEEDS, kind, RUNS, os.getloadavg()[0]))
     try:
         if "import" in only:
             importing(o)

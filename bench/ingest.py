@@ -197,9 +197,12 @@ class Watch(threading.Thread):
 
 
 def wrk(port, path, connections=100, seconds=DURATION, events=1, patient=False):
-    r = subprocess.run(["wrk", "-t4", "-c%d" % connections, "-d%ds" % seconds, "--timeout", "10s", "-s", os.path.join(HERE, "ingest", "push.lua"),
-                        "http://127.0.0.1:%d%s" % (port, path), "--", str(events)] + (["patient"] if patient else []),
-                       capture_output=True, text=True, check=False)
+    r = subprocess.run(
+        ["wrk", "-t4", "-c%d" % connections, "-d%ds" % seconds, "--timeout", "10s", "-s", os.path.join(
+             HERE, "ingest", "push.lua"),
+         "http://127.0.0.1:%d%s" % (port, path),
+         "--", str(events)] + (["patient"] if patient else []),
+        capture_output=True, text=True, check=False)
     try:
         said = json.loads(r.stdout.splitlines()[-1])
     except (ValueError, IndexError):
@@ -226,7 +229,8 @@ def loaded(door, path, watch=True, **more):
     said["cpu_us"] = (cpu_us(door.process.pid) - cpu) / said["requests"]
     said["database_us"] = (cpu_us(door.database) - database) / said["rows"] if door.database else 0
     said["flush_us"] = (door.metric("feedwheel_flush_cpu_seconds_total") - flush) * 1e6 / said["requests"]
-    more_than = said["rows"] - events * (said["requests"] - said["refused"]) # what was answered after wrk had stopped to look
+    # what was answered after wrk had stopped to look
+    more_than = said["rows"] - events * (said["requests"] - said["refused"])
     if not 0 <= more_than <= events * more.get("connections", 100):
         die("%d rows were stored for %d requests of %d", said["rows"], said["requests"] - said["refused"], events)
     return said
@@ -254,7 +258,8 @@ def against_nginx(nginx, door, path, **more):
 
 def rates(name, rounds, goal=None):
     ratio = median(a["rate"] / b["rate"] for b, a in rounds)
-    ratio_row(name, "%.0f/s" % median(a["rate"] for _, a in rounds), "%.0f/s" % median(b["rate"] for b, _ in rounds), ratio, least=goal)
+    ratio_row(name, "%.0f/s" % median(a["rate"] for _, a in rounds), "%.0f/s" %
+              median(b["rate"] for b, _ in rounds), ratio, least=goal)
 
 
 def steadiness(seen):
@@ -275,10 +280,13 @@ def accepted(engine, nginx, base, store, server):
     inside = engine == "sqlite"
     ours = [a["cpu_us"] - (a["flush_us"] if inside else 0) for _, a in rounds]
     ratio = median(o / b["cpu_us"] for o, (b, _) in zip(ours, rounds))
-    ratio_row("%s: server CPU of a request, nginx" % engine, "%.1f us" % median(ours), "%.1f us" % median(b["cpu_us"] for b, _ in rounds), ratio, most=2)
-    row("  of it in calls to the store" + (" (not counted)" if inside else ""), "%.1f us" % median(a["flush_us"] for _, a in rounds), "-", "-", "-", None)
+    ratio_row("%s: server CPU of a request, nginx" % engine, "%.1f us" % median(
+        ours), "%.1f us" % median(b["cpu_us"] for b, _ in rounds), ratio, most=2)
+    row("  of it in calls to the store" + (" (not counted)" if inside else ""), "%.1f us" %
+        median(a["flush_us"] for _, a in rounds), "-", "-", "-", None)
     if server:
-        row("%s: the database's CPU of a row" % engine, "%.1f us" % median(a["database_us"] for _, a in rounds), "-", "-", "-", None)
+        row("%s: the database's CPU of a row" % engine, "%.1f us" %
+            median(a["database_us"] for _, a in rounds), "-", "-", "-", None)
     ratio = median(a["p99"] / b["p99"] for b, a in rounds)
     ratio_row("%s: p99 latency, nginx" % engine, "%.1f ms" % (median(a["p99"] for _, a in rounds) / 1000),
               "%.1f ms" % (median(b["p99"] for b, _ in rounds) / 1000), ratio, most=1.5)
@@ -287,8 +295,8 @@ def accepted(engine, nginx, base, store, server):
     slow = median(steadiness(a["seen"]) for _, a in rounds)
     ratio_row("%s: slowest half second, average" % engine, "-", "-", slow, least=0.7)
     peak = max(s["rss"] for _, a in rounds for s in a["seen"])
-    ratio_row("%s: memory at full load, after its first second" % engine, "%.1f MiB" % (peak / 1048576), "%.1f MiB" % (rest / 1048576), peak / rest,
-              most=1.1)
+    ratio_row("%s: memory at full load, after its first second" % engine, "%.1f MiB" %
+              (peak / 1048576), "%.1f MiB" % (rest / 1048576), peak / rest, most=1.1)
     row("  of it rings", "%.0f MiB" % (door.ring()["ring_bytes"] / 1048576), "-", "-", "-", None)
     remember(engine, rounds[-1][1]["seen"])
     door.stop()
@@ -300,7 +308,8 @@ def unqueued(engine, base, store, queued):
     door = Door(base, store, "--flush-rows", "1")
     warm(door, PUSH)
     rate = loaded(door, PUSH, watch=False, seconds=min(DURATION, 3))["rate"]
-    ratio_row("%s: requests accepted, with --flush-rows 1" % engine, "%.0f/s" % queued, "%.0f/s" % rate, queued / rate, least=3)
+    ratio_row("%s: requests accepted, with --flush-rows 1" % engine, "%.0f/s" %
+              queued, "%.0f/s" % rate, queued / rate, least=3)
     door.stop()
 
 
@@ -324,7 +333,8 @@ def batches(engine, nginx, base, store, server):
     for _ in range(RUNS):
         rounds.append(loaded(door, "/v1/events", watch=False, events=EVENTS, seconds=min(DURATION, 2)))
     rate = EVENTS * median(r["rate"] for r in rounds)
-    ratio_row("%s: rows/s into rings, %d a request" % (engine, EVENTS), "%.0f/s" % rate, "500000/s", rate / 500000, least=1)
+    ratio_row("%s: rows/s into rings, %d a request" % (engine, EVENTS),
+              "%.0f/s" % rate, "500000/s", rate / 500000, least=1)
     door.stop()
     door = Door(os.path.join(base, "sustained-" + engine), store, "--flush-ms", "100ms")
     ours, theirs = [], []
@@ -334,7 +344,8 @@ def batches(engine, nginx, base, store, server):
         ours.append(r["rows"] / r["landed_s"])
     if engine in CEILING:
         ratio = median(a / b for a, b in zip(ours, theirs))
-        ratio_row("%s: rows/s stored, its bulk load alone" % engine, "%.0f/s" % median(ours), "%.0f/s" % median(theirs), ratio, least=0.8)
+        ratio_row("%s: rows/s stored, its bulk load alone" % engine, "%.0f/s" %
+                  median(ours), "%.0f/s" % median(theirs), ratio, least=0.8)
     else:
         row("%s: rows/s stored" % engine, "%.0f/s" % median(ours), "-", "-", "-", None)
     door.stop()
@@ -367,8 +378,10 @@ def ceiling_sqlite(base, store, i):
     """Its own .import, in one transaction."""
     del store
     path = os.path.join(base, "bulk-%d.db" % i)
-    told(["sqlite3", path], "PRAGMA journal_mode=WAL;\nCREATE TABLE incoming (id INTEGER PRIMARY KEY, property TEXT NOT NULL, property_section INTEGER"
-         " NOT NULL, property_id INTEGER NOT NULL, remote_ip TEXT NOT NULL, stamp INTEGER NOT NULL);\n")
+    told(
+        ["sqlite3", path],
+        "PRAGMA journal_mode=WAL;\nCREATE TABLE incoming (id INTEGER PRIMARY KEY, property TEXT NOT NULL, property_section INTEGER"
+        " NOT NULL, property_id INTEGER NOT NULL, remote_ip TEXT NOT NULL, stamp INTEGER NOT NULL);\n")
     took = told(["sqlite3", path], "PRAGMA synchronous=FULL;\n.mode tabs\n.import %s incoming\n" % bulk_file(base))
     os.remove(path)
     return BULK_ROWS / took
@@ -377,8 +390,10 @@ def ceiling_sqlite(base, store, i):
 def ceiling_postgres(base, store, i):
     host = store.split("host=")[1].split("&")[0]
     argv = ["psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", host, "-U", "feedwheel", "postgres"]
-    told(argv, "CREATE TABLE bulk%d (id int8 PRIMARY KEY, property text NOT NULL, property_section int8 NOT NULL, property_id int8 NOT NULL,"
-         " remote_ip text NOT NULL, stamp int8 NOT NULL);\n" % i)
+    told(
+        argv,
+        "CREATE TABLE bulk%d (id int8 PRIMARY KEY, property text NOT NULL, property_section int8 NOT NULL, property_id int8 NOT NULL,"
+        " remote_ip text NOT NULL, stamp int8 NOT NULL);\n" % i)
     return BULK_ROWS / told(argv, "\\copy bulk%d FROM '%s'\n" % (i, bulk_file(base)))
 
 
@@ -392,7 +407,8 @@ def ceiling_mysql(base, store, i):
 # ---- a page of what takes long to be made safe -----------------------------------------------------------------
 
 SLOW_BYTES = size("SLOW_BYTES", 1900000, 5000) # of each
-SLOW = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>", "<table><b>x</b><tr>y<td><i>z</table>", "<b>x<i>y</b>z</i>"]
+SLOW = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>",
+    "<table><b>x</b><tr>y<td><i>z</table>", "<b>x<i>y</b>z</i>"]
 SLOW_PAGE = "/v1/entries?limit=21&order=stored"
 
 
@@ -421,12 +437,14 @@ def pages(engine, _, base, store, server):
     for i in range(RUNS): # other contents each time: what was made safe once is kept
         items = [SLOW[n % len(SLOW)] * (SLOW_BYTES // len(SLOW[n % len(SLOW)])) + str(i) for n in range(21)]
         for n, text in enumerate(items):
-            feed = {"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": [{"id": str(n), "content_html": text}]}
+            feed = {"version": "https://jsonfeed.org/version/1.1",
+                "title": "t", "items": [{"id": str(n), "content_html": text}]}
             if door.ask("/v1/feeds/1/entries", json.dumps(feed), "application/feed+json")[0] not in (200, 201):
                 die("%s: an entry was not taken", engine)
         slowest.append(beside(door))
     slowest = median(slowest) * 1000
-    ratio_row("%s: slowest request beside two for 21 slow entries" % engine, "%.1f ms" % slowest, "100 ms", slowest / 100, most=1)
+    ratio_row("%s: slowest request beside two for 21 slow entries" %
+              engine, "%.1f ms" % slowest, "100 ms", slowest / 100, most=1)
     door.stop()
 
 
@@ -451,8 +469,10 @@ def plots():
     folder = os.environ.get("PLOTS", WORK)
     if not lines:
         return
-    for name, title, unit, of, top in (("ingest-ring", "Fullest ring at full load", "%", lambda s: s["fill"], 100),
-                                       ("ingest-memory", "Resident memory at full load", "MiB", lambda s: s["rss"] / 1048576, None)):
+    for name, title, unit, of, top in (
+        ("ingest-ring", "Fullest ring at full load", "%", lambda s: s["fill"],
+         100),
+        ("ingest-memory", "Resident memory at full load", "MiB", lambda s: s["rss"] / 1048576, None)):
         with open(os.path.join(folder, name + ".svg"), "w", encoding="utf-8") as f:
             f.write(plot(title, unit, {n: [(s["s"], of(s)) for s in seen] for n, seen in lines.items()}, top))
 
@@ -474,7 +494,8 @@ def main():
             server = Server(name, base, "durable") if name != "sqlite" else None
             try:
                 for part in parts:
-                    store = server.url(part.__name__) if server else "sqlite:" + os.path.join(base, part.__name__ + ".db")
+                    store = server.url(part.__name__) if server else "sqlite:" + os.path.join(base,
+                                       part.__name__ + ".db")
                     part(name, nginx, base, store, server)
             finally:
                 if server:

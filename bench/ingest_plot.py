@@ -19,8 +19,11 @@ def plot(title, unit, lines, top=None):
     def at(x, y):
         return "%.1f,%.1f" % (LEFT + wide * x / end, TOP + high * (1 - y / top))
 
-    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" fill="#333">' % (WIDTH, HEIGHT),
-           '<rect width="%d" height="%d" fill="#fff"/>' % (WIDTH, HEIGHT), '<text x="%d" y="20" font-size="14">%s (%s)</text>' % (LEFT, title, unit)]
+    out = [
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" fill="#333">'
+        % (WIDTH, HEIGHT),
+        '<rect width="%d" height="%d" fill="#fff"/>' % (WIDTH, HEIGHT),
+        '<text x="%d" y="20" font-size="14">%s (%s)</text>' % (LEFT, title, unit)]
     value = 0
     while value <= top:
         y = TOP + high * (1 - value / top)
@@ -29,11 +32,13 @@ def plot(title, unit, lines, top=None):
         value += step_of(top, 5)
     second = 0
     while second <= end:
-        out.append('<text x="%.1f" y="%d" text-anchor="middle">%d s</text>' % (LEFT + wide * second / end, HEIGHT - BOTTOM + 18, second))
+        out.append('<text x="%.1f" y="%d" text-anchor="middle">%d s</text>' %
+                   (LEFT + wide * second / end, HEIGHT - BOTTOM + 18, second))
         second += step_of(end, 10)
     for i, (name, points) in enumerate(lines.items()):
         color = COLORS[i % len(COLORS)]
-        out.append('<polyline fill="none" stroke="%s" stroke-width="1.5" points="%s"/>' % (color, " ".join(at(x, y) for x, y in points)))
+        out.append('<polyline fill="none" stroke="%s" stroke-width="1.5" points="%s"/>' %
+                   (color, " ".join(at(x, y) for x, y in points)))
         out.append('<path d="M%d %dh18" stroke="%s" stroke-width="3"/><text x="%d" y="%d">%s</text>' % (
             WIDTH - RIGHT + 12, TOP + 10 + 20 * i, color, WIDTH - RIGHT + 36, TOP + 14 + 20 * i, name))
     return "\n".join(out) + "\n</svg>\n"

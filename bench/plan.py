@@ -35,7 +35,8 @@ SIMULATE = os.path.join(BUILD, "tools", "simulate")
 CORPUS = os.path.join(ROOT, "..", "shared", "corpus", "open")
 MEDIAN_MS, TIMEOUT_MS = 400 / SCALE, 10000 / SCALE
 POLICIES = ("fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted")
-CONF = SOON + "first_byte_timeout_ms = %dms\ntotal_timeout_ms = %dms\nhost_max = 2\npatience_ms = %dms\nconnect_timeout_ms = %dms\n" % (TIMEOUT_MS, 2 * TIMEOUT_MS, 2000 / SCALE, TIMEOUT_MS)
+CONF = SOON + "first_byte_timeout_ms = %dms\ntotal_timeout_ms = %dms\nhost_max = 2\npatience_ms = %dms\nconnect_timeout_ms = %dms\n" % (
+    TIMEOUT_MS, 2 * TIMEOUT_MS, 2000 / SCALE, TIMEOUT_MS)
 
 
 def seconds(v):
@@ -126,9 +127,12 @@ Ran = collections.namedtuple("Ran", "wall bound said")
 def run(wheel, slots, *arguments, workers=1):
     """slots: of all workers together."""
     start = time.monotonic()
-    p = subprocess.run(wheel.command("run", "--once", "--json", "--quiet", "--workers", str(workers), "--concurrency", str(slots // workers),
-                                     *arguments), env=wheel.environment,
-                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    p = subprocess.run(
+        wheel.command(
+            "run", "--once", "--json", "--quiet", "--workers", str(workers),
+            "--concurrency", str(slots // workers),
+            *arguments),
+        env=wheel.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     wall = time.monotonic() - start
     if p.returncode not in (0, 1):
         die("bench-plan: run --once %s: exit %d: %s", " ".join(arguments), p.returncode, p.stderr[-500:])
@@ -136,7 +140,9 @@ def run(wheel, slots, *arguments, workers=1):
     if said["feeds"] != FEEDS:
         die("bench-plan: run --once %s visited %d of %d feeds", " ".join(arguments), said["feeds"], FEEDS)
     took, chain = [], collections.Counter()
-    for url, us in wheel.sql("SELECT f.url, v.total_us FROM visits v JOIN feeds f ON f.id = v.feed_id WHERE v.run_id = ?", said["run"]):
+    for url, us in wheel.sql(
+                             "SELECT f.url, v.total_us FROM visits v JOIN feeds f ON f.id = v.feed_id WHERE v.run_id = ?",
+                             said["run"]):
         took.append(us)
         chain[url.split("/")[2]] += us
     return Ran(wall, max(sum(took) / slots, max(took), max(chain.values()) / 2) / 1e6, said)
@@ -144,7 +150,8 @@ def run(wheel, slots, *arguments, workers=1):
 
 def orders():
     """Can the binary be told an order?"""
-    r = subprocess.run([os.path.join(BUILD, "feedwheel"), "help", "settings"], capture_output=True, text=True, check=False)
+    r = subprocess.run([os.path.join(BUILD, "feedwheel"), "help", "settings"],
+                       capture_output=True, text=True, check=False)
     return " order " in r.stdout or "\n  order" in r.stdout
 
 
@@ -152,7 +159,8 @@ def measure(copies, slots, what, most, policies=POLICIES, workers=1):
     """Ours, RUNS times, against the bound of the same run; then each policy once."""
     ran = [run(copies.copy(), slots, workers=workers) for _ in range(RUNS)]
     mid = sorted(ran, key=lambda r: r.wall / r.bound)[len(ran) // 2]
-    ratio_row("%s, %d slots: run against its bound" % (what, slots), seconds(mid.wall), seconds(mid.bound), mid.wall / mid.bound, most)
+    ratio_row("%s, %d slots: run against its bound" % (what, slots), seconds(
+        mid.wall), seconds(mid.bound), mid.wall / mid.bound, most)
     for p in policies if orders() else ():
         one = run(copies.copy(), slots, "--order", p)
         row("  %s" % p, seconds(one.wall), seconds(one.bound), "%.3f" % (one.wall / one.bound), "", None)
@@ -217,8 +225,8 @@ def varied():
             continue
         off = [abs(x.said["predicted_ms"] / 1000 / x.wall - 1) for x in ran]
         mid = ran[off.index(sorted(off)[len(off) // 2])]
-        ratio_row("foretold against measured, 30 %% variation, %d slots: off by" % slots, seconds(mid.said["predicted_ms"] / 1000),
-                 seconds(mid.wall), median(off), 0.10)
+        ratio_row("foretold against measured, 30 %% variation, %d slots: off by" %
+                  slots, seconds(mid.said["predicted_ms"] / 1000), seconds(mid.wall), median(off), 0.10)
     w.stop()
 
 
@@ -234,8 +242,10 @@ def late():
         with open(path, "w", encoding="ascii") as f:
             f.writelines("%d\n" % (slow_ms if i in slow else v) for i, v in enumerate(ms))
         w.origin = Origin(w.base, w.docs, "--feeds", str(n), "--latency", path, log=False)
-        wheel = Wheel(w.base, "first_byte_timeout_ms = 20s\ntotal_timeout_ms = 30s\ninterval_min_ms = %dms\ninterval_ms = %dms\n"
-                      "interval_max_ms = %dms\nconcurrency = 16\n" % (LATE_S * 312, LATE_S * 500, LATE_S * 500))
+        wheel = Wheel(
+            w.base,
+            "first_byte_timeout_ms = 20s\ntotal_timeout_ms = 30s\ninterval_min_ms = %dms\ninterval_ms = %dms\n"
+            "interval_max_ms = %dms\nconcurrency = 16\n" % (LATE_S * 312, LATE_S * 500, LATE_S * 500))
         wheel.run("import", w.origin.url_file)
         p = wheel.start("run", "--quiet")
         time.sleep(LATE_S * 0.75) # all are known, and spread
@@ -243,13 +253,15 @@ def late():
         time.sleep(LATE_S)
         p.terminate()
         p.wait()
-        values = sorted(v for u, v in wheel.sql("SELECT f.url, v.lateness_ms FROM visits v JOIN feeds f ON f.id = v.feed_id"
-                                                " WHERE v.at_ms >= ? AND v.at_ms < ?", since, since + LATE_S * 940)
-                        if int(u.rsplit("/", 1)[1]) not in slow)
+        values = sorted(
+            v for u, v in wheel.sql(
+                "SELECT f.url, v.lateness_ms FROM visits v JOIN feeds f ON f.id = v.feed_id"
+                " WHERE v.at_ms >= ? AND v.at_ms < ?", since, since + LATE_S * 940)
+            if int(u.rsplit("/", 1)[1]) not in slow)
         p95[name] = values[len(values) * 95 // 100]
         w.stop()
-    ratio_row("p95 lateness of fast feeds, 5 %% take %g s, 16 slots" % (slow_ms / 1000), "%d ms" % p95["with"], "%d ms" % p95["without"],
-              p95["with"] / max(p95["without"], 1), 1.2)
+    ratio_row("p95 lateness of fast feeds, 5 %% take %g s, 16 slots" % (slow_ms / 1000), "%d ms" %
+              p95["with"], "%d ms" % p95["without"], p95["with"] / max(p95["without"], 1), 1.2)
 
 
 def simulate():
@@ -269,9 +281,11 @@ def simulate():
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
-    cases = {"known": known, "first": first, "random": at_random, "hosts": hosts, "varied": varied, "late": late, "simulate": simulate}
+    cases = {"known": known, "first": first, "random": at_random,
+        "hosts": hosts, "varied": varied, "late": late, "simulate": simulate}
     only = asked("ONLY", cases)
-    head("%d feeds, median %d ms, time-out %d ms; policies once, ours the median of %d" % (FEEDS, MEDIAN_MS, TIMEOUT_MS, RUNS))
+    head("%d feeds, median %d ms, time-out %d ms; policies once, ours the median of %d" %
+         (FEEDS, MEDIAN_MS, TIMEOUT_MS, RUNS))
     for name in only:
         cases[name]()
     shutil.rmtree(WORK, ignore_errors=True)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# make bench and its parts. Exit 1: a row is short; anything else but 0: a part did not work. TINY=1: sizes of seconds (bench/table.py).
+# make bench and its parts. Exit 1: a row is short; any other code but 0: a part failed. TINY=1: sizes of seconds
+# (bench/table.py).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,7 +14,9 @@ store() { # STORES="sqlite redis" ONLY="schedule entries events job whole", or B
 	for name in $(echo "${STORES:-}" | tr , ' '); do
 		set -- "$@" --store "$name"
 	done
-	[ -z "${TINY:-}" ] || set -- "$@" --feeds 10000 --feeds-large 0 --entries 2500 --entries-large 0 --runs 1 --seconds 0.1 --minutes 0
+	[ -z "${TINY:-}" ] ||
+		set -- "$@" --feeds 10000 --feeds-large 0 --entries 2500 --entries-large 0 --runs 1 \
+			--seconds 0.1 --minutes 0
 	rc=0
 	if [ -z "${ONLY:-}" ]; then
 		build/bench/bench_store "$@" || rc=$?
@@ -50,9 +53,11 @@ bench)
 	done
 	exit "$status"
 	;;
-bench-parse | bench-store | bench-ingest | bench-plan | bench-websub | bench-collect | bench-before) part "${1#bench-}" ;;
+bench-parse | bench-store | bench-ingest | bench-plan | bench-websub | bench-collect | bench-before)
+	part "${1#bench-}"
+	;;
 *)
-	echo "usage: bench/run.sh [bench|bench-parse|bench-store|bench-ingest|bench-plan|bench-websub|bench-collect|bench-before]" >&2
+	echo "usage: bench/run.sh [bench|bench-PART], PART: parse, store, ingest, plan, websub, collect, before" >&2
 	exit 2
 	;;
 esac

@@ -35,7 +35,8 @@ def binary(tree):
 
 def part(tree):
     """What its rows of claim + commit are called: a word of the usage."""
-    usage = subprocess.run([binary(tree), "--help"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False).stderr
+    usage = subprocess.run([binary(tree), "--help"], stderr=subprocess.PIPE,
+                           stdout=subprocess.DEVNULL, text=True, check=False).stderr
     said = re.search(r"--only ([a-z|]+)", usage)
     if not said:
         die("bench-store: %s: it says no usage", binary(tree))
@@ -44,8 +45,12 @@ def part(tree):
 
 def figures(tree, store):
     """Its rows: {name: our figure}; none where the store is left out."""
-    r = subprocess.run([binary(tree), "--store", store, "--only", part(tree), "--runs", "1", "--seconds", "%g" % SECONDS, "--feeds", str(FEEDS),
-                        "--feeds-large", "0", "--minutes", "0"], stdout=subprocess.PIPE, text=True, check=False)
+    r = subprocess.run(
+        [binary(tree),
+         "--store", store, "--only", part(tree),
+         "--runs", "1", "--seconds", "%g" % SECONDS, "--feeds", str(FEEDS),
+         "--feeds-large", "0", "--minutes", "0"],
+        stdout=subprocess.PIPE, text=True, check=False)
     if r.returncode not in (0, 1): # short of its own goals, maybe
         die("bench-store: %s --store %s: exit %d", binary(tree), store, r.returncode)
     rows = (line for line in r.stdout.splitlines() if line and line[0] != "#" and len(line) > NAME_COLUMNS)

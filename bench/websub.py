@@ -64,7 +64,8 @@ def main():
         first = [1] * CLIENTS
         for i in range(2 * RUNS):
             until = time.monotonic() + DURATION
-            jobs = [pool.submit(client, d.port, d.token, n, feeds[subs[n].topic], None if i % 2 else subs[n], first[n], until) for n in range(CLIENTS)]
+            jobs = [pool.submit(client, d.port, d.token, n, feeds[subs[n].topic], None if i %
+                                2 else subs[n], first[n], until) for n in range(CLIENTS)]
             round_took = []
             for n, j in enumerate(jobs):
                 took, first[n] = j.result()
@@ -75,12 +76,12 @@ def main():
             raise AssertionError("%d entries are stored, %d were sent" % (stored, sum(first)))
     head("%d clients, %d s, median of %d; the reference is /v1/feeds/N/entries" % (CLIENTS, DURATION, RUNS))
     pairs = list(zip(rounds[::2], rounds[1::2]))
-    ratio_row("pushes of hubs a second", "%.0f/s" % median(len(h) / DURATION for h, _ in pairs), "%.0f/s" % median(len(e) / DURATION for _, e in pairs),
-              median(len(h) / len(e) for h, e in pairs))
+    ratio_row("pushes of hubs a second", "%.0f/s" % median(len(h) / DURATION for h, _ in pairs), "%.0f/s" %
+              median(len(e) / DURATION for _, e in pairs), median(len(h) / len(e) for h, e in pairs))
     for percent, most in ((50, None), (99, 1.25)):
         of = [(h[len(h) * percent // 100], e[len(e) * percent // 100]) for h, e in pairs]
-        ratio_row("  time until the answer, p%d" % percent, "%.1f ms" % median(h for h, _ in of), "%.1f ms" % median(e for _, e in of),
-                  median(h / e for h, e in of), most=most)
+        ratio_row("  time until the answer, p%d" % percent, "%.1f ms" % median(h for h, _ in of),
+                  "%.1f ms" % median(e for _, e in of), median(h / e for h, e in of), most=most)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,8 @@ def passes(url_file, base, store):
 
 
 def show(name, ours, sqlite, goal):
-    ratio_row(name, "%.0f/s" % median(ours), "%.0f/s" % median(sqlite), median(a / b for a, b in zip(ours, sqlite)), least=goal)
+    ratio_row(name, "%.0f/s" % median(ours), "%.0f/s" % median(sqlite),
+              median(a / b for a, b in zip(ours, sqlite)), least=goal)
 
 
 def main():

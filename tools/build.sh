@@ -3,7 +3,10 @@
 # Configure once, then build build/feedwheel.
 set -eu
 cd "$(dirname "$0")/.."
-command -v meson >/dev/null 2>&1 || { echo "meson is not here: run 'make deps' (Debian) or see README.md for the packages" >&2; exit 1; }
+if ! command -v meson >/dev/null 2>&1; then
+	echo "meson is not installed: run 'make deps' on Debian; docs/install.md lists the packages" >&2
+	exit 1
+fi
 [ -f build/build.ninja ] || meson setup build >build.log 2>&1 || { cat build.log >&2; rm -f build.log; exit 1; }
 rm -f build.log
 ninja -C build "$@"

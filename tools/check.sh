@@ -1,14 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# Every test. Without an argument: the plain build, the whole suite again under ASan and UBSan, the threads under TSan, the fuzz
-# targets for FUZZ_SECONDS each (6), the lint, and a build by clang without all that it can go without. An argument names one part: plain,
-# small, asan, tsan, fuzz, lint, clang (the whole suite as clang builds it); or nightly: every part, and ten minutes for each fuzz target.
+# Run all tests: the plain build, a build without optional parts (small), the whole suite under ASan and UBSan (asan),
+# the threads under TSan (tsan), each fuzz target for FUZZ_SECONDS (6), and the lint. An argument selects one part:
+# plain, small, asan, tsan, fuzz, lint, clang (the whole suite, compiled by clang); or nightly: every part, with ten
+# minutes for each fuzz target.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 werror=$([ "${CI:-}" = true ] && echo true || echo false)
 processes=$(($(nproc) * 5)) # tests wait, for servers, leases and time-outs, far more than they work
 linker=$(command -v ld.lld >/dev/null 2>&1 && echo lld) # it takes a third of the usual one's time
-quick="-Doptimization=1 -Ddebug=false -Dc_args=-g1" # reports need lines, not variables; the rest is half of what compiling takes
+# Reports need lines, not variables: this halves the time of compiling.
+quick="-Doptimization=1 -Ddebug=false -Dc_args=-g1"
 failed=
 ahead=
 memory=
@@ -17,11 +19,12 @@ trap '[ -z "$ahead" ] || kill "$ahead" 2>/dev/null; rm -rf ${memory:+"$memory"} 
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# Tests make and remove many small files and databases. In memory, where there is enough, that takes a fifth of their CPU less, and no disk
-# is waited for; what survives kill -9 is the same there.
+# Tests create and delete many small files and databases. In memory, if there is enough, this takes a fifth less CPU and
+# waits for no disk. What survives kill -9 is the same there.
 in_memory() {
 	[ -z "${TMPDIR:-}" ] && awk '/^MemAvailable:/ { exit $2 < 8388608 }' /proc/meminfo || return 0
-	[ "$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -ge 6291456 ] 2>/dev/null && memory=$(mktemp -d /dev/shm/fw.XXX) || return 0
+	[ "$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -ge 6291456 ] 2>/dev/null || return 0
+	memory=$(mktemp -d /dev/shm/fw.XXX) || return 0
 	echo '#!/bin/sh' >"$memory/probe"
 	chmod 755 "$memory/probe" && chmod 1777 "$memory"
 	if "$memory/probe" 2>/dev/null; then # some mount it so that nothing there may be executed
@@ -29,7 +32,7 @@ in_memory() {
 	fi
 }
 
-# What a new PostgreSQL or MariaDB begins with is made once, and copied from here (tests/store/servers.h).
+# The initial data of a new PostgreSQL or MariaDB is created once, and copied from here (tests/store/servers.h).
 server_data() {
 	data=$(mktemp -d) && chmod 755 "$data" && export FW_SERVER_DATA="$data"
 }
@@ -46,13 +49,18 @@ setup() { # tree: configure it once
 		set -- -Dpostgres=disabled -Dmysql=disabled -Dredis=disabled -Dserver=disabled -Dseccomp=disabled $quick
 		;;
 	build-asan) # UBSan's words would be a third of each process's start; a trap still tells the line
-		set -- -Db_sanitize=address,undefined -Db_lundef=false $quick "-Dc_args=-g1 -fsanitize-undefined-trap-on-error"
+		set -- -Db_sanitize=address,undefined -Db_lundef=false $quick \
+			"-Dc_args=-g1 -fsanitize-undefined-trap-on-error"
 		;;
 	build-tsan) set -- -Db_sanitize=thread -Db_lundef=false $quick ;;
 	build-fuzz) compiler=clang && set -- -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false $quick ;;
 	*) set -- ;;
 	esac
-	CC=$compiler meson setup "$tree" -Dwerror="$werror" "$@" >"$tree.log" 2>&1 || { cat "$tree.log"; rm -f "$tree.log"; return 1; }
+	CC=$compiler meson setup "$tree" -Dwerror="$werror" "$@" >"$tree.log" 2>&1 || {
+		cat "$tree.log"
+		rm -f "$tree.log"
+		return 1
+	}
 	rm -f "$tree.log"
 }
 
@@ -75,8 +83,8 @@ build() { # tree
 	make_tree "$1"
 }
 
-# Tests mostly wait. In that time the trees of the parts to come are built one after the other, then the analyzer runs, all with what tests
-# leave of the processors. What goes wrong in building goes wrong once more in build(), with words.
+# Tests mostly wait. Meanwhile the trees of the next parts are built one after the other, then the analyzer runs, at low
+# priority. A build that fails here fails again in build(), which prints the errors.
 begin_ahead() {
 	case $parts in *\ *) ;; *) return ;; esac
 	(

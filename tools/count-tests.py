@@ -42,7 +42,8 @@ def count(tree):
             n["not ok"] += 1
             bad = [f"{test['result']} after {test['duration']:.0f} s, return code {test['returncode']}"]
         if bad:
-            words += [f"  {tree}: {test['name'].rpartition(' / ')[2]}: {title}" for title in bad] + ["      " + line for line in said(test)]
+            words += [f"  {tree}: {test['name'].rpartition(' / ')[2]}: {title}" for title in bad] + [
+                                                           "      " + line for line in said(test)]
     return n["ok"], n["not ok"], n["skip"], words
 
 

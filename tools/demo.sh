@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# The demo: a fresh SQLite store, a few hundred sample feeds served over HTTP on loopback by the project's own test
-# origin (some slow, some failing on purpose), one round of collecting, what came of it and what held it up. Touches build/demo only.
+# The demo: a new SQLite store, a few hundred sample feeds from the project's own test server on loopback (some slow,
+# some failing on purpose), one run, its results and what held it up. Writes to build/demo only.
 set -eu
 cd "$(dirname "$0")/.."
 fw=build/feedwheel
@@ -97,11 +97,12 @@ run why "$(sed -n 1p "$dir/feeds.txt")"
 run why "$(sed -n 400p "$dir/feeds.txt")"
 say "How long all feeds would take again with 16 transfers at once, by the order they go in"
 run plan --all --compare --slots 16
-say "The store: $dir/demo.db ($(du -h "$dir/demo.db" | cut -f1); open it with sqlite3). The origin's log: $dir/requests.log"
+say "The store: $dir/demo.db ($(du -h "$dir/demo.db" | cut -f1); open it with sqlite3)."
+say "The test server's log: $dir/requests.log"
 cat <<END
 
 Next, with your own feeds:
-  $fw add --check your.favourite.site           # its feed, or the ones to choose from; or: $fw import subscriptions.opml
+  $fw add --check your.favourite.site   # its feed, or the ones to choose from; or: $fw import subscriptions.opml
   $fw run --once                                # fetch what is due; 'run' alone keeps going
   $fw entries --content | less                  # read
 END

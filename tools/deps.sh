@@ -1,14 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# tools/deps.sh [build|bench|deb]: install what building and testing need; "build": what building and the demo need, without servers and
-# checkers; "bench": what make bench compares with; "deb": what make deb needs. Debian (as root or with sudo); elsewhere it lists the
-# packages and stops. a|b: whichever is there, a before b. No release and no version has its name in here: packages that follow the
-# release's newest are asked for instead.
+# tools/deps.sh [build|bench|deb]: install the packages for building and testing. "build": for building and the demo
+# only; "bench": for the references of make bench; "deb": for make deb. On Debian, as root or with sudo; elsewhere it
+# lists the packages and stops. a|b: the first one that exists. No release or version is named here: packages that
+# follow the release's newest are used instead.
 set -eu
-build="build-essential gperf meson ninja-build pkg-config|pkgconf libcurl4-openssl-dev libuv1-dev libc-ares-dev libidn2-dev libsqlite3-dev
-  libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libmicrohttpd-dev libjansson-dev libgumbo-dev libuchardet-dev libssl-dev
-  libseccomp-dev libxxhash-dev libdeflate-dev libbrotli-dev libzstd-dev zlib1g-dev ca-certificates check libexpat1-dev libnghttp2-dev python3"
-tests="mariadb-server postgresql pgbouncer redis-server|valkey-server clang libclang-rt-dev llvm curl sqlite3 mandoc shellcheck openssl
+build="build-essential gperf meson ninja-build pkg-config|pkgconf libcurl4-openssl-dev libuv1-dev
+  libc-ares-dev libidn2-dev libsqlite3-dev
+  libhiredis-dev libmariadb-dev libpq-dev libutf8proc-dev libmicrohttpd-dev libjansson-dev libgumbo-dev
+  libuchardet-dev libssl-dev libseccomp-dev libxxhash-dev libdeflate-dev libbrotli-dev libzstd-dev zlib1g-dev
+  ca-certificates check libexpat1-dev libnghttp2-dev python3"
+tests="mariadb-server postgresql pgbouncer redis-server|valkey-server clang clang-format libclang-rt-dev llvm curl
+  sqlite3 mandoc shellcheck openssl
   lld procps iproute2 nginx wrk python3-feedparser python3-jsonschema chromium"
 case ${1:-} in
 build) tests= ;;
@@ -54,7 +57,8 @@ if command -v dpkg-query >/dev/null 2>&1; then
 	if [ "$(id -u)" != 0 ]; then
 		if ! command -v sudo >/dev/null 2>&1; then
 			# shellcheck disable=SC2086
-			echo "these packages are missing, and there is no sudo here; as root run" && echo "  apt-get install" $missing
+			echo "packages are missing, and sudo is not installed; as root run"
+			echo "  apt-get install" $missing
 			exit 1
 		fi >&2
 		sudo=sudo
@@ -68,10 +72,14 @@ if command -v dpkg-query >/dev/null 2>&1; then
 	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
 	exit 0
 fi
-[ "${1:-}" != bench ] || { echo "feedwheel installs $build on Debian only; rows that need it are left out" >&2; exit 1; }
-# Not Debian: pkg-config tells what is there.
+if [ "${1:-}" = bench ]; then
+	echo "feedwheel installs $build on Debian only; rows that need it are left out" >&2
+	exit 1
+fi
+# Not Debian: ask pkg-config.
 missing=
-for m in libcurl libuv libcares libidn2 sqlite3 libmariadb hiredis jansson gumbo uchardet libssl libxxhash libpq libseccomp libutf8proc libmicrohttpd libdeflate libbrotlidec libzstd zlib check; do
+for m in libcurl libuv libcares libidn2 sqlite3 libmariadb hiredis jansson gumbo uchardet libssl libxxhash libpq \
+	libseccomp libutf8proc libmicrohttpd libdeflate libbrotlidec libzstd zlib check; do
 	pkg-config --exists "$m" 2>/dev/null || missing="$missing $m"
 done
 command -v meson >/dev/null 2>&1 || missing="$missing meson"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# embed.sh IN OUT NAME: a text as a C string of that name; white space at the beginning of lines is left out.
+# embed.sh IN OUT NAME: write a text as a C string of that name, without white space at the start of lines.
 set -eu
 {
 	printf '/* made by embed.sh */\nextern const char %s[];\nconst char %s[] =\n' "$3" "$3"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# Draw the floors of the house from its #include lines, and fail where one room looks into another it must not know (HACKING.md).
+# Draw the include graph of src/ as floors, and fail if a room includes a header that it must not know (HACKING.md).
 # usage: tools/floors.sh [SOURCE_ROOT]
 set -eu
 cd "${1:-$(dirname "$0")/..}"
 # shellcheck disable=SC2016 # an awk program
 find src -name '*.[ch]' | LC_ALL=C sort | xargs awk '
 BEGIN {
-	# room: the rooms whose headers it may include (or one header of a room), besides feedwheel*.h
+	# room: the rooms (or single headers) that it may include, besides feedwheel*.h
 	may["base"] = "base"
 	may["parse/charset"] = "base parse/charset"
 	may["parse/date"] = "base parse/date"
@@ -20,15 +20,17 @@ BEGIN {
 	may["store"] = "base store"
 	may["api"] = "api"
 	workshops = "base parse/html parse/feed parse sched fetch store api"
-	may["engine"] = workshops " engine engine/run/visit.h engine/run/worker.h engine/run/child.h engine/ops/sandbox.h engine/websub/websub_wish.h"
-	may["engine/run"] = workshops " engine engine/run engine/push/quota.h engine/websub/websub.h engine/ops/sandbox.h"
+	may["engine"] = workshops " engine engine/run/visit.h engine/run/worker.h engine/run/child.h" \
+		" engine/ops/sandbox.h engine/websub/websub_wish.h"
+	may["engine/run"] = workshops " engine engine/run engine/push/quota.h engine/websub/websub.h" \
+		" engine/ops/sandbox.h"
 	may["engine/push"] = workshops " engine engine/push"
 	may["engine/websub"] = workshops " engine engine/websub engine/run/worker.h"
 	may["engine/copy"] = workshops " engine engine/copy"
 	may["engine/ops"] = workshops " engine engine/ops"
 	may["http"] = "base api http"
 	may["cli"] = "base api cli http/serve.h"
-	# libraries and system headers that only some may know: a pattern of headers, a pattern of files
+	# libraries and system headers that only some files may include: a pattern of headers, a pattern of files
 	only["^curl/"] = "^src/fetch/"
 	only["^ares\\.h$"] = "^src/fetch/"
 	only["^uv\\.h$"] = "^src/(fetch|engine)/"
@@ -41,9 +43,10 @@ BEGIN {
 	only["^hiredis"] = "^src/store/redis"
 	only["^(sys/socket|netdb|netinet/|arpa/|poll|sys/epoll)"] = "^src/((fetch|engine|http|store)/|base/cidr[.])"
 	# parse and sched are pure: no files, clocks, threads, processes
-	only["^(fcntl|unistd|time|sys/time|sys/stat|pthread|signal|sys/wait|dirent|locale)\\.h$"] = "^src/(base|fetch|store|engine|http|cli)/"
+	only["^(fcntl|unistd|time|sys/time|sys/stat|pthread|signal|sys/wait|dirent|locale)\\.h$"] = \
+		"^src/(base|fetch|store|engine|http|cli)/"
 }
-# "parse/xml/tag.h" stands in the room parse/xml inside parse; "store/sql/sql.h" in store, which has none inside
+# "parse/xml/tag.h" is in the room parse/xml inside parse; "store/sql/sql.h" is in store, which has no rooms inside
 function room_of(file,   part) {
 	split(file, part, "/")
 	return part[1] "/" part[2] in may ? part[1] "/" part[2] : part[1]
@@ -69,7 +72,8 @@ FNR == 1 { room = room_of(substr(FILENAME, 5)); files++ }
 }
 function wrong(text) { printf "%s:%d: %s\n", FILENAME, FNR, text; bad++ }
 END {
-	n = split("base parse/charset parse/date parse/xml parse/html parse/feed parse sched fetch store api engine engine/run engine/push engine/websub engine/copy engine/ops http cli", order, " ")
+	n = split("base parse/charset parse/date parse/xml parse/html parse/feed parse sched fetch store api" \
+		" engine engine/run engine/push engine/websub engine/copy engine/ops http cli", order, " ")
 	printf "%-14s", "room"
 	for (i = 1; i <= n; i++) { label = order[i]; sub(/.*\//, "", label); printf "%8s", label }
 	print ""

@@ -30,7 +30,8 @@ for n in order:
         line = "\t\""
     line += n + "\\0"
 print(line + "\";")
-print("static const struct entity { uint16_t name; uint8_t len, legacy; uint32_t first, second; } ENTITIES[ENTITY_N] = {")
+print(
+    "static const struct entity { uint16_t name; uint8_t len, legacy; uint32_t first, second; } ENTITIES[ENTITY_N] = {")
 at = 0
 line = "\t"
 for n in order:

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# What a compiler does not see: SPDX lines, shell scripts, manual pages, one place for curl_easy_init (NET-01), the floors; and what
-# clang's analyzer sees.
+# Checks beyond the compiler: SPDX lines, style, shell scripts, manual pages, one file that calls curl_easy_init
+# (NET-01), the floors, and clang's analyzer.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 bad=0
 say() { echo "lint: $1" >&2; bad=1; }
 
-missing=$(git ls-files '*.c' '*.h' '*.sh' '*.py' '*.build' Makefile 2>/dev/null | xargs grep -L 'SPDX-License-Identifier: ISC' 2>/dev/null)
+missing=$(git ls-files '*.c' '*.h' '*.sh' '*.py' '*.build' Makefile 2>/dev/null |
+	xargs grep -L 'SPDX-License-Identifier: ISC' 2>/dev/null)
 [ -z "$missing" ] || say "no SPDX line: $(echo "$missing" | tr '\n' ' ')"
 inits=$(grep -rl 'curl_easy_init' src | wc -l)
 [ "$inits" -le 1 ] || say "curl_easy_init occurs in $inits files of src/: one is allowed"
@@ -19,8 +20,6 @@ if command -v mandoc >/dev/null 2>&1; then
 		[ -e "$page" ] && { mandoc -Tlint -Wwarning "$page" || bad=1; }
 	done
 fi
-if [ -x tools/floors.sh ]; then
-	tools/floors.sh || bad=1
-fi
+tools/floors.sh || bad=1
 tools/analyze.sh || bad=1
 exit $bad

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: ISC
 # tools/make-deb.sh [FOLDER]: build the Debian packages into FOLDER (build/deb), and check them with lintian.
 #
-# dpkg-buildpackage writes beside the tree that it builds, so it builds a copy: the files that git tracks
-# and new files that it does not ignore. DEB_BUILD_OPTIONS=nocheck leaves the tests out.
+# dpkg-buildpackage writes beside the tree that it builds, so it builds a copy: the files that git tracks, and new files
+# that it does not ignore. DEB_BUILD_OPTIONS=nocheck skips the tests.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-build/deb}

@@ -26,8 +26,8 @@ EXTENSIONS = {
 DAYS = "Mon Tue Wed Thu Fri Sat Sun".split()
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 UNITS = {"h": 3600, "d": 86400}
-PLACES = ["", "Eastmere", "Long Ferry", "Ullandale", "Sandgate Low", "Piers Hollow", "Nine Elms Bay", "Corvey", "Tarnholm",
-          "Brackwater", "Old Quay", "Fennick", "Upper Lode", "Marrowby", "Saltcross", "Windle"]
+PLACES = ["", "Eastmere", "Long Ferry", "Ullandale", "Sandgate Low", "Piers Hollow", "Nine Elms Bay", "Corvey",
+          "Tarnholm", "Brackwater", "Old Quay", "Fennick", "Upper Lode", "Marrowby", "Saltcross", "Windle"]
 AUTHORS = ["Mira Oldenfeld", "Tam Brackwater", "Ilse Quandt-Moor", "Jonah Fenwhistle", "Odile Sarrow"]
 
 
@@ -109,7 +109,11 @@ def fill(feed, now, entry_n, want_bytes):
 
 def rfc822(at, zone="+0000"):
     t = datetime.datetime.fromtimestamp(at, datetime.timezone.utc)
-    return "%s, %02d %s %d %s %s" % (DAYS[t.weekday()], t.day, MONTHS[t.month - 1], t.year, t.strftime("%H:%M:%S"), zone)
+    return "%s, %02d %s %d %s %s" % (
+        DAYS[t.weekday()],
+        t.day, MONTHS[t.month - 1],
+        t.year, t.strftime("%H:%M:%S"),
+        zone)
 
 
 def rfc3339(at):
@@ -213,10 +217,13 @@ def rdf(feed):
 def atom_entry(feed, e):
     kind = feed.format
     old = kind == "atom03"
-    out = ["<entry>\n", element("title", x(e.title)), '<link rel="alternate" type="text/html" href="%s"/>\n' % x(e.link),
-           element("id", x(e.id)), element("issued" if old else "published", rfc3339(e.at)),
-           element("modified" if old else "updated", rfc3339(e.at)),
-           "<author>%s</author>\n" % element("name", x(e.author)).strip()]
+    out = [
+        "<entry>\n", element("title", x(e.title)),
+        '<link rel="alternate" type="text/html" href="%s"/>\n' % x(e.link),
+        element("id", x(e.id)),
+        element("issued" if old else "published", rfc3339(e.at)),
+        element("modified" if old else "updated", rfc3339(e.at)),
+        "<author>%s</author>\n" % element("name", x(e.author)).strip()]
     if kind == "atom-tags":
         out.extend('<category term="%s"/>\n' % x(t) for t in ["release"] + e.tags)
     if kind == "atom-links":

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: ISC
 # tools/package-check.sh: build the Debian packages (make deb), install, use, upgrade, remove and purge them.
 #
-# It changes the system that it runs in, so it runs in a scratch system only: one that
-# tools/release-check.sh made, which has a file /made. PACKAGE_CHECK=here permits another system, one
-# without feedwheel and its data. Needs root. Exits 1 if a check failed.
+# It changes the system that it runs in, so it only runs in a system that tools/release-check.sh created, which has a
+# file /made. PACKAGE_CHECK=here allows another system, without feedwheel and its data. Needs root. Exits 1 if a check
+# failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 [ "$(id -u)" = 0 ] || { echo "package-check: only root can install packages" >&2; exit 2; }
@@ -57,7 +57,8 @@ as_service() { su -s /bin/sh - feedwheel -c "$1"; } # as in README.Debian
 
 user() {
 	entry=$(getent passwd feedwheel) || { echo "no user"; return 1; }
-	same "$(echo "$entry" | cut -d: -f6)" /var/lib/feedwheel && same "$(echo "$entry" | cut -d: -f7)" /usr/sbin/nologin &&
+	same "$(echo "$entry" | cut -d: -f6)" /var/lib/feedwheel &&
+		same "$(echo "$entry" | cut -d: -f7)" /usr/sbin/nologin &&
 		[ "$(id -u feedwheel)" -lt 1000 ] && same "$(id -gn feedwheel)" feedwheel
 }
 folder() { same "$(stat -c '%a %U:%G' /var/lib/feedwheel)" "700 feedwheel:feedwheel"; }
@@ -92,12 +93,18 @@ completions() {
 manuals() {
 	for page in "1 feedwheel" "3 libfeedwheel" "5 feedwheel.conf" "7 feedwheel-store"; do
 		# shellcheck disable=SC2086 # section and name
-		man -w $page && man -P cat $page >"$work/page" && grep -q NAME "$work/page" || { echo "no $page"; return 1; }
+		man -w $page && man -P cat $page >"$work/page" && grep -q NAME "$work/page" || {
+			echo "no $page"
+			return 1
+		}
 	done
 }
 papers() {
 	for p in feedwheel libfeedwheel0 libfeedwheel-dev; do
-		[ -s "/usr/share/doc/$p/copyright" ] && [ -s "/usr/share/doc/$p/changelog.gz" ] || { echo "$p"; return 1; }
+		[ -s "/usr/share/doc/$p/copyright" ] && [ -s "/usr/share/doc/$p/changelog.gz" ] || {
+			echo "$p"
+			return 1
+		}
 	done
 	[ -s /usr/share/doc/feedwheel/README.Debian ] || [ -s /usr/share/doc/feedwheel/README.Debian.gz ]
 }
@@ -107,7 +114,8 @@ papers() {
 dependencies() { # a package for each module that feedwheel.pc needs is named in libfeedwheel-dev's Depends
 	depends=$(dpkg-query -W -f '${Depends}' libfeedwheel-dev | tr ',' '\n' | awk '{ print $1 }')
 	for module in $(pkg-config --print-requires-private feedwheel | awk '{ print $1 }'); do
-		file=$(find /usr/lib/*/pkgconfig /usr/lib/pkgconfig /usr/share/pkgconfig -name "$module.pc" 2>/dev/null | head -n 1)
+		file=$(find /usr/lib/*/pkgconfig /usr/lib/pkgconfig /usr/share/pkgconfig -name "$module.pc" \
+			2>/dev/null | head -n 1)
 		package=$(dpkg -S "$file" | sed 's/[:,].*//')
 		echo "$depends" | grep -qx "$package" || { echo "Depends does not name $package ($module)"; return 1; }
 	done
@@ -122,7 +130,8 @@ shared() {
 static() {
 	# shellcheck disable=SC2046
 	cc -o "$work/s" examples/titles.c "$(pkg-config --variable=libdir feedwheel)/libfeedwheel.a" \
-		$(pkg-config --libs $(pkg-config --print-requires-private feedwheel | awk '{ print $1 }')) -lm -pthread || return 1
+		$(pkg-config --libs $(pkg-config --print-requires-private feedwheel | awk '{ print $1 }')) \
+		-lm -pthread || return 1
 	! ldd "$work/s" | grep libfeedwheel && "$work/s" examples/titles.xml | diff examples/titles.expect -
 }
 
@@ -137,7 +146,8 @@ next_version() { # the same sources under a higher version, in another folder
 reproducible() { # the versions differ in their changelogs only, the sources' folder does not show
 	for p in feedwheel libfeedwheel0 libfeedwheel-dev; do
 		for v in "$version" "$version+next"; do
-			dpkg-deb -x "$(find build/deb "$work/next/build/deb" -name "${p}_${v}_$arch.deb")" "$work/x-$v" || return 1
+			dpkg-deb -x "$(find build/deb "$work/next/build/deb" -name "${p}_${v}_$arch.deb")" \
+				"$work/x-$v" || return 1
 		done
 		diff -r --exclude='changelog*' --no-dereference "$work/x-$version" "$work/x-$version+next" || return 1
 	done
@@ -202,7 +212,8 @@ check "purge: no configuration is left" purged
 check "purge: the data is kept" data
 check "install again" install_version
 check "install again: the data is found" has_feed
-check "install again: the configuration is the sample" sh -c 'feedwheel help --sample-config | cmp - /etc/feedwheel.conf'
+check "install again: the configuration is the sample" \
+	sh -c 'feedwheel help --sample-config | cmp - /etc/feedwheel.conf'
 check "install again: enabled" enabled enabled
 apt purge feedwheel libfeedwheel0 libfeedwheel-dev >/dev/null 2>&1
 finish

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# tools/release-check.sh SUITE [ARCH [COMMAND...]]: does the tree that is committed work on another release of Debian?
+# tools/release-check.sh SUITE [ARCH [COMMAND...]]: test the committed tree on another release of Debian.
 #
-# Makes a minimal system of that suite (bookworm, trixie, sid, ...) in a scratch folder with debootstrap, from the package source that
-# this machine is set up with, clones the tree into it and runs the commands there ("make demo", "make check" and
-# tools/package-check.sh if none is named). What runs in it has its own mounts, processes, names and /dev, and is gone with the folder
-# when the check ends. Prints what each command says, and a summary at the end; exits 1 if one failed. Needs root and debootstrap.
+# Creates a minimal system of that suite (bookworm, trixie, sid, ...) in a scratch folder with debootstrap, from the
+# package source of this machine. Clones the tree into it and runs the commands there (by default "make demo", "make
+# check" and tools/package-check.sh), in namespaces for mounts, processes and names, with its own /dev. All of it is
+# gone when the check ends. Prints the output of each command and a summary; exits 1 if one failed. Needs root and
+# debootstrap.
 #
-# KEEP=folder keeps the system there and uses it again, also for a look afterwards; SCRATCH=folder is where one is made otherwise (/var/tmp).
+# KEEP=folder keeps the system there and uses it again; otherwise SCRATCH=folder holds it (/var/tmp).
 set -eu
 usage() { sed -n '3,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 die() { echo "release-check: $1" >&2; exit 1; }
@@ -69,7 +70,8 @@ case $suite in -*) usage ;; esac
 [ "$(id -u)" = 0 ] || die "only root can make a system: run it with sudo"
 command -v debootstrap >/dev/null || die "there is no debootstrap here: apt-get install debootstrap"
 here=$(cd "$(dirname "$0")/.." && pwd)
-mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' 'Identifier: Packages' | awk '$1 == "Debian" { print $2; exit }')
+mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' 'Identifier: Packages' |
+	awk '$1 == "Debian" { print $2; exit }')
 [ -n "$mirror" ] || die "apt knows no source of Debian's packages: run apt-get update"
 if [ -n "${KEEP:-}" ]; then
 	mkdir -p "$KEEP"
@@ -77,7 +79,7 @@ if [ -n "${KEEP:-}" ]; then
 else
 	root=$(mktemp -d "${SCRATCH:-/var/tmp}/feedwheel-release.XXXXXX")
 	chmod 755 "$root" # it is / to all who are in there
-	# Mounts are in the namespace only, so nothing of this machine is in the folder.
+	# Mounts exist in the namespace only, so the folder holds nothing of this machine.
 	trap 'rm -rf --one-file-system "$root"' EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
@@ -85,7 +87,12 @@ fi
 
 if [ ! -e "$root/made" ]; then
 	echo "== $suite $arch: a minimal system from $mirror"
-	debootstrap --variant=minbase --include=git,make --arch="$arch" "$suite" "$root" "$mirror" >"$root.log" 2>&1 || { cat "$root.log"; rm -f "$root.log"; die "debootstrap failed"; }
+	debootstrap --variant=minbase --include=git,make --arch="$arch" "$suite" "$root" "$mirror" \
+		>"$root.log" 2>&1 || {
+		cat "$root.log"
+		rm -f "$root.log"
+		die "debootstrap failed"
+	}
 	rm -f "$root.log"
 	# As in a container: packages do not start their services, and a mirror may be behind.
 	printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"

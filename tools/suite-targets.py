@@ -13,7 +13,8 @@ def introspect(tree, what):
 
 def main(tree, suite):
     files = {t["id"]: t["filename"] for t in introspect(tree, "--targets")}
-    needed = {d for t in introspect(tree, "--tests") if any(s.rpartition(":")[2] == suite for s in t["suite"]) for d in t["depends"]}
+    needed = {d for t in introspect(tree, "--tests") if any(s.rpartition(":")
+                                    [2] == suite for s in t["suite"]) for d in t["depends"]}
     if not needed:
         sys.exit("%s: no suite %s, or it needs nothing" % (tree, suite))
     for d in sorted(needed):

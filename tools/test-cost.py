@@ -18,8 +18,8 @@ def main():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     name = " ".join(os.path.basename(word) for word in sys.argv[1:3])
     with open(os.environ["COST"], "a", encoding="utf-8") as f:
-        f.write("%7.1f %7.1f %7.1f %7d  %s %s\n" % (used.ru_utime + used.ru_stime, used.ru_stime, time.monotonic() - began,
-                                                  used.ru_minflt // 1000, name, os.environ.get("FW_PART", "")))
+        f.write("%7.1f %7.1f %7.1f %7d  %s %s\n" % (used.ru_utime + used.ru_stime, used.ru_stime,
+                time.monotonic() - began, used.ru_minflt // 1000, name, os.environ.get("FW_PART", "")))
     return code if code >= 0 else 128 - code
 
 

@@ -39,7 +39,8 @@ def symbols(library, root):
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name), encoding="utf-8") as f:
             text = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
-        declared |= set(re.findall(r"^FW_API[^;{]*?\b(fw_\w+)\s*(?:\(|;)", re.sub(r"\b(FW_PRINTF|FW_MUST_CHECK)(\(\d+, \d+\))?", "", text), re.M))
+        declared |= set(re.findall(r"^FW_API[^;{]*?\b(fw_\w+)\s*(?:\(|;)",
+                        re.sub(r"\b(FW_PRINTF|FW_MUST_CHECK)(\(\d+, \d+\))?", "", text), re.M))
     tell(declared == kept, "what the headers declare FW_API is what the library has",
          "declared only: " + ", ".join(sorted(declared - kept)), "in the library only: " + ", ".join(sorted(kept - declared)))
 
@@ -51,8 +52,8 @@ def debian(root):
         kept = set(f.read().split())
     with open(path, encoding="ascii") as f:
         packaged = set(re.findall(r"^ (\w+)@Base \d", f.read(), re.M))
-    tell(packaged == kept, "the Debian package names the same symbols", "missing in %s: %s" % (path, ", ".join(sorted(kept - packaged))),
-         "there only: " + ", ".join(sorted(packaged - kept)))
+    tell(packaged == kept, "the Debian package names the same symbols", "missing in %s: %s" %
+         (path, ", ".join(sorted(kept - packaged))), "there only: " + ", ".join(sorted(packaged - kept)))
 
 
 def version(library, root):
@@ -61,20 +62,30 @@ def version(library, root):
         project = re.search(r"version: '([\d.]+)'", f.read())[1]
     tell(soname == "libfeedwheel.so.0", "the soname is libfeedwheel.so.0", "it is " + soname)
     file = os.path.basename(os.path.realpath(library))
-    tell(file == "libfeedwheel.so." + project, "the file's version is the project's", "it is %s, the project %s" % (file, project))
+    tell(file == "libfeedwheel.so." + project, "the file's version is the project's",
+         "it is %s, the project %s" % (file, project))
 
 
 def headers(root):
     include = os.path.join(root, "include")
     names = ["feedwheel.h"] + ["feedwheel/" + n for n in sorted(os.listdir(os.path.join(include, "feedwheel")))]
-    for compiler, language in (("gcc", "c11"), ("gcc", "c17"), ("clang", "c11"), ("clang", "c17"), ("g++", "c++17"), ("clang++", "c++17")):
+    for compiler, language in (
+        ("gcc", "c11"),
+        ("gcc", "c17"),
+        ("clang", "c11"),
+        ("clang", "c17"),
+        ("g++", "c++17"),
+        ("clang++", "c++17")):
         if not shutil.which(compiler):
             tell(True, "headers: %s is not here # SKIP" % compiler)
             continue
         bad = []
         for name in names:
-            r = subprocess.run([compiler, "-x" + language[:-2], "-std=" + language, "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only",
-                                "-I", include, "-include", name, os.devnull], capture_output=True, text=True, check=False)
+            r = subprocess.run(
+                [compiler, "-x" + language[: -2],
+                 "-std=" + language, "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", "-I", include,
+                 "-include", name, os.devnull],
+                capture_output=True, text=True, check=False)
             if r.returncode:
                 bad.append("%s: %s" % (name, next((l for l in r.stderr.splitlines() if "error" in l), r.stderr[:300])))
         tell(not bad, "headers: each compiles alone by %s as %s" % (compiler, language), *bad)

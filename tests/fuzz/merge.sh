@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# tests/fuzz/merge.sh TREE [NAME ...]: take over into tests/fuzz/corpus what the fuzz runs of the tree found and what reaches code that the
-# corpus (and for documents tests/cases) does not reach: one input for each new branch, small ones only. Without names: all targets.
+# tests/fuzz/merge.sh TREE [NAME ...]: add inputs from the tree's fuzz runs to tests/fuzz/corpus if they reach code that
+# the corpus (and for documents tests/cases) does not: one small input per new branch. Without names: all targets.
 set -eu
 tree=$1
 shift
@@ -14,13 +14,21 @@ for name; do
 	small=$(mktemp -d)
 	mkdir -p "$corpus"
 	find "$tree/fuzz-work/fuzz_$name" -type f -size -8192c -exec cp {} "$small" \;
-	# what tests/cases reach needs no second input: a corpus of both is grown by what is new, and the cases are taken out again
+	# tests/cases count as corpus: start from both, add what is new, and remove the cases again
 	all=$(mktemp -d)
 	cp "$corpus"/* "$all" 2>/dev/null || true
-	case $name in document | json) find "$here/../cases" -type f ! -name '*.expect.json' -exec cp {} "$all" \; ;; esac
+	case $name in
+	document | json) find "$here/../cases" -type f ! -name '*.expect.json' -exec cp {} "$all" \; ;;
+	esac
 	find "$all" -type f -exec basename {} \; | sort >"$small.before"
-	"$tree/tests/fuzz/fuzz_$name" -merge=1 -use_counters=0 -max_len=8192 "$all" "$small" >"$small.log" 2>&1 || { tail -n 20 "$small.log"; exit 1; }
-	find "$all" -type f -exec basename {} \; | sort | comm -13 "$small.before" - | while read -r new; do cp "$all/$new" "$corpus/"; done
+	if ! "$tree/tests/fuzz/fuzz_$name" -merge=1 -use_counters=0 -max_len=8192 "$all" "$small" \
+		>"$small.log" 2>&1; then
+		tail -n 20 "$small.log"
+		exit 1
+	fi
+	find "$all" -type f -exec basename {} \; | sort | comm -13 "$small.before" - | while read -r new; do
+		cp "$all/$new" "$corpus/"
+	done
 	echo "$name: $(find "$corpus" -type f | wc -l) inputs, $(du -sk --apparent-size "$corpus" | cut -f1) KiB"
 	rm -rf "$small" "$small.before" "$small.log" "$all"
 done

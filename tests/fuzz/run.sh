@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# tests/fuzz/run.sh TREE SECONDS: every fuzz target of the tree, two at a time, starting from tests/fuzz/corpus/NAME and with the
-# words of tests/fuzz/dict/NAME.dict. Inputs that reach something new are kept in TREE/fuzz-work for the next run; merge.sh takes them
-# over into the corpus. Finds are left in TREE/fuzz-finds: crashes, oracles that do not hold, leaks, and inputs that take longer than a
-# second even when they are run alone. Writes "passed failed" to TREE/fuzz-count.txt.
+# tests/fuzz/run.sh TREE SECONDS: run every fuzz target of the tree, two at a time, starting from tests/fuzz/corpus/NAME
+# with the words of tests/fuzz/dict/NAME.dict. Inputs that reach new code are kept in TREE/fuzz-work for the next run;
+# merge.sh adds them to the corpus. TREE/fuzz-finds holds crashes, failed oracles, leaks, and inputs that take longer
+# than a second even when run alone. Writes "passed failed" to TREE/fuzz-count.txt.
 set -u
 tree=$1
 seconds=$2
@@ -33,7 +33,8 @@ one() { # target
 	[ -d "$here/corpus/$short" ] && set -- "$@" "$here/corpus/$short"
 	case $short in document | json) set -- "$@" "$here/../cases" ;; esac
 	[ -f "$here/dict/$short.dict" ] && set -- "$@" "-dict=$here/dict/$short.dict"
-	if "$target" "$@" -max_total_time="$seconds" -max_len=32768 -rss_limit_mb=2048 -timeout=10 -report_slow_units=1 -print_final_stats=1 \
+	if "$target" "$@" -max_total_time="$seconds" -max_len=32768 -rss_limit_mb=2048 -timeout=10 \
+		-report_slow_units=1 -print_final_stats=1 \
 		-artifact_prefix="$finds/$name-" >"$finds/$name.log" 2>&1 && ! slow "$target" "$name"; then
 		echo "  ok    $name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$finds/$name.log") runs"
 	else

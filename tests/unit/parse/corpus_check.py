@@ -16,7 +16,8 @@ import sys
 
 ENTRY = re.compile(rb"<(?:\w+:)?(item|entry)[\s>](.*?)</(?:\w+:)?\1\s*>", re.S | re.I)
 TITLE = re.compile(rb"<title[^>]*>\s*(?:<!\[CDATA\[\s*)?[^<\s\]]", re.I)
-TEXT = re.compile(rb"<(?:description|summary|content(?::encoded)?)[^>]*>\s*(?:<!\[CDATA\[\s*)?(?:&lt;p&gt;)?[^<\s\]&]", re.I)
+TEXT = re.compile(
+    rb"<(?:description|summary|content(?::encoded)?)[^>]*>\s*(?:<!\[CDATA\[\s*)?(?:&lt;p&gt;)?[^<\s\]&]", re.I)
 LINK = re.compile(rb"<link[^>]*>\s*(?:<!\[CDATA\[\s*)?https?://[^<\s]|<link[^>]*href=[\"']https?://", re.I)
 TOLERANT = ("sfeed", "libxml2-rec", "feedsmith", "feedparser", "fast-xml")
 # Fewer than one of them finds, and why.
@@ -24,7 +25,8 @@ FEWER = {
     "rome__ep1_v4a.xml": 17,  # the 18th stands in sx:conflict: a version of an entry that lost against another
     "rome__v5.xml": 17,       # the same
 }
-DATE = re.compile(rb"<(?:pubDate|dc:date|published|updated|issued|modified)[^>]*>\s*(?:<!\[CDATA\[\s*)?\w[^<]{5,}", re.I)
+DATE = re.compile(
+    rb"<(?:pubDate|dc:date|published|updated|issued|modified)[^>]*>\s*(?:<!\[CDATA\[\s*)?\w[^<]{5,}", re.I)
 
 
 def dated(raw):
@@ -39,7 +41,8 @@ def lacks(entry, raw):
         yield "title or text"
     if not entry.get("id"):
         yield "id"
-    if LINK.search(raw) and not (entry.get("url") or entry.get("attachments") or entry.get("_feedwheel", {}).get("links")):
+    if LINK.search(raw) and not (
+        entry.get("url") or entry.get("attachments") or entry.get("_feedwheel", {}).get("links")):
         yield "URL"
     if dated(raw) and not (entry.get("date_published") or entry.get("date_modified")):
         yield "date"

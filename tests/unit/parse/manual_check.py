@@ -12,7 +12,8 @@ import tempfile
 
 def part(manual, name):
     """The display between the comments that name it, as it is shown."""
-    found = re.search(r'^\.\\" %s begins\n\.Bd [^\n]*\n(.*?)^\.Ed\n\.\\" %s ends$' % (re.escape(name), re.escape(name)), manual, re.S | re.M)
+    found = re.search(r'^\.\\" %s begins\n\.Bd [^\n]*\n(.*?)^\.Ed\n\.\\" %s ends$' %
+                      (re.escape(name), re.escape(name)), manual, re.S | re.M)
     if not found:
         raise SystemExit(f"the manual has no {name}")
     return found[1].replace("\\e", "\\")
