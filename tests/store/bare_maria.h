@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* For each case a store of its own on the MariaDB or MySQL under test, and connections to it past the driver. */
+/*
+ * A store of its own for each case on the MariaDB or MySQL under test, and connections to it that
+ * bypass the driver.
+ */
 #ifndef TEST_STORE_BARE_MARIA_H
 #define TEST_STORE_BARE_MARIA_H
 
@@ -7,15 +10,15 @@
 
 #include "common.h"
 
-extern char url[300], name[60]; /* of the store, and of its database */
+extern char url[300], name[60]; /* the URL of the store, and the name of its database */
 
-/* Another one; it is not made yet. */
+/* The next store; it does not exist yet. */
 void bare_begin(void);
 MYSQL *bare_open(void);
 void run(MYSQL *db, const char *sql);
-/* On a connection of its own. */
+/* Runs one statement on a connection of its own. */
 void bare(const char *sql);
-/* The first column of the first row; "" for NULL. Until the next call. */
+/* The first column of the first row; "" for NULL. Valid until the next call. */
 const char *bare_text(const char *sql);
 int64_t bare_number(const char *sql);
 

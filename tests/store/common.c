@@ -16,7 +16,7 @@ struct under_test under_test[] = {
 	{"memory", false, NULL},
 	{"sqlite", true, NULL},
 	{"redis", true, &server_redis},
-#if FW_HAVE_POSTGRES /* its server is waited for through libpq */
+#if FW_HAVE_POSTGRES /* libpq is used to wait for its server */
 	{"postgres", true, &server_postgres},
 #else
 	{"postgres", true, NULL},
@@ -53,7 +53,8 @@ const char *scratch(void)
 	if (folder[0] && folder_owner == getpid())
 		return folder;
 	if (!fw_snprintf(folder, sizeof(folder), "%s/feedwheel-store-XXXXXX", tmp ? tmp : "/tmp") || !mkdtemp(folder)) {
-		fprintf(stderr, "%s: cannot be made\n", folder); /* not ck_assert: stores_begin() is outside of the tests */
+		/* no ck_assert: stores_begin() runs outside of tests */
+		fprintf(stderr, "%s: cannot be made\n", folder);
 		exit(EXIT_FAILURE);
 	}
 	folder_owner = getpid();
@@ -88,7 +89,8 @@ static bool copied(const char *from, const char *to)
 
 static void data_failed(const char *what, const char *path)
 {
-	fprintf(stderr, "# FW_SERVER_DATA: %s: %s\n", path, what); /* not ck_assert: stores_begin() is outside of the tests */
+	/* no ck_assert: stores_begin() runs outside of tests */
+	fprintf(stderr, "# FW_SERVER_DATA: %s: %s\n", path, what);
 	exit(EXIT_FAILURE);
 }
 
@@ -125,7 +127,7 @@ void server_log_show(const char *home)
 	FILE *f = fw_snprintf(path, sizeof(path), "%s/log", home) ? fopen(path, "r") : NULL;
 
 	if (f && fseek(f, -2000, SEEK_END))
-		rewind(f); /* shorter than that */
+		rewind(f); /* the file is shorter than that */
 	while (f && fgets(line, sizeof(line), f))
 		fprintf(stderr, "# %s%s", line, strchr(line, '\n') ? "" : "\n");
 	if (f)
@@ -158,7 +160,7 @@ static bool picked(const char *engine)
 	return !names.len || named(names, fw_str(engine));
 }
 
-/* A test of nothing would pass. */
+/* A misspelt name would select no store, and a run without stores would pass. */
 static void names_known(void)
 {
 	struct fw_str all = fw_str("memory,sqlite,redis,postgres,mysql"), rest = fw_str(getenv("FW_STORES"));
@@ -208,7 +210,7 @@ void stores_begin(void)
 			under_test[n++] = under_test[i];
 	}
 	under_test_n = n;
-	scratch(); /* its clean-up is asked for first, and so comes after the servers' end */
+	scratch(); /* registers its clean-up first, so that it runs after the servers have ended */
 	servers_owner = getpid();
 	atexit(servers_stop);
 	for (int i = 0; i < n; i++) {
@@ -335,7 +337,7 @@ int64_t hits(struct fw_store *st, const char *words)
 void put_entries(struct fw_store *st, int64_t feed_id, int from, int to)
 {
 	struct fw_entry_row *e = calloc((size_t)(to - from), sizeof(*e));
-	static int64_t at_ms = NOW; /* of two pushes at one time the second may be the first, sent again */
+	static int64_t at_ms = NOW; /* two pushes with the same time could be taken for a repetition */
 	struct fw_feed f = {.id = feed_id};
 	struct fw_outcome o = {.feed_id = feed_id, .feed = &f, .entries = e, .entry_n = (size_t)(to - from),
 		.visit = {.at_ms = ++at_ms, .kind = FW_VISIT_PUSHED, .slot = -1}};

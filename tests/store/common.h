@@ -2,25 +2,26 @@
 /*
  * What the store tests share: the stores under test, a fresh one for each driver, small makers.
  *
- *	contract.c   leases, shards, due reads, commits, pushes: the rules of src/store/driver.h, one by one
- *	schedule.c   the same over many rows and several workers
- *	opening.c    a new store: many open it at once, creators are killed
- *	walk.c       a random walk over the contract beside a model of it
- *	property.c   processes that are killed and stopped: nothing is lost, nothing done twice
- *	feeds.c      subscriptions, lists, groups, addresses, merges
- *	entries.c    entries, their lists, search
- *	retention.c  copies, pruning, opening
- *	small.c      visits, events, records, figures: long lists, what fails
- *	front.c      the front (src/store/store.c): arguments, control messages, heartbeats, URLs
- *	events.c, records.c   events and records through the front
- *	copy.c       the engine's copy from one store into another
- *	manual.c     feedwheel-store(7)
- *	trouble*.c   servers and files that are locked, full, broken, foreign or killed
- *	dialect_mysql.c       that dialect's own ways
+ *   contract.c      leases, shards, due reads, commits, pushes: src/store/driver.h, rule by rule
+ *   schedule.c      the same over many rows and several workers
+ *   first_open.c    a new store: several processes open it at once, creators are killed
+ *   model.c         a random walk over the contract, compared with a model
+ *   fleet.c         processes that are killed and stopped: nothing is lost or done twice
+ *   feeds.c         subscriptions, lists, groups, addresses, merges
+ *   entries.c       entries, their lists, search
+ *   retention.c     copies, pruning, opening
+ *   small.c         visits, events, records, figures: long lists and failures
+ *   front.c         the front (src/store/store.c): arguments, control messages, heartbeats, URLs
+ *   events.c        events through the front
+ *   records.c       records through the front
+ *   copy.c          the engine's copy from one store into another
+ *   manpage.c       feedwheel-store(7)
+ *   *_faults.c      servers and files that are locked, full, broken, foreign or killed
+ *   dialect_mysql.c what only the MySQL dialect does
  *
- * All but the last three run on each driver of the build: drv.h calls its slots, this file the front.
- * server_*.c start private servers, serve.c one for the system tests; work.h is a worker whose commits fail, tiny_disk.h a disk that
- * is full, bare_maria.h MariaDB past its driver.
+ * All but the last two lines run on each driver of the build: drv.h calls its slots, this file the
+ * front. server_*.c start private servers, serve.c one for the system tests. work.h is a worker
+ * whose commits fail, tiny_disk.h a full disk, mysql_fixture.h MariaDB without the driver.
  */
 #ifndef TEST_STORE_COMMON_H
 #define TEST_STORE_COMMON_H
@@ -38,42 +39,46 @@
 #define NONE (-1)
 
 /*
- * The stores under test. A new driver gets a row in common.c and passes the same suite.
- * stores_begin(), first thing in main(), starts the servers that they need; FW_STORES
- * ("sqlite,postgres") picks some. An engine that the build has no driver for is left out, with
- * words; so is one whose server is not installed, but where CI is set, that is a failure.
+ * The stores under test. A new driver gets a row in common.c and passes the same suite. Call
+ * stores_begin() first in main(): it starts the servers. FW_STORES ("sqlite,postgres") selects some
+ * stores. A store whose driver is not in the build, or whose server is not installed, is skipped
+ * with a message. Where CI is set, a missing server is a failure.
  */
 struct under_test {
 	const char *name;
-	bool shared; /* between processes */
-	const struct server *server; /* NULL: it needs none */
+	bool shared; /* several processes can use it */
+	const struct server *server; /* NULL: it needs no server */
 };
 extern struct under_test under_test[];
 extern int under_test_n;
 void stores_begin(void);
 bool built_in(const char *driver);
 
-/* A folder that goes away at the end of the process; and the URL of a store named so in it. */
+/*
+ * scratch(): a folder that is removed when the process ends. store_url(): the URL of the store with
+ * this name in it.
+ */
 const char *scratch(void);
 char *scratch_url(int driver, const char *name);
 
 struct fw_store *store_open(const char *url, unsigned flags);
-struct fw_store *fresh(int driver); /* a new one each time */
+struct fw_store *fresh(int driver); /* a new one at each call */
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
 #define IS(call, code) ck_assert_msg((call) == (code), "%s is not %s: %s", #call, #code, err.text)
 
 int64_t subscribe(struct fw_store *st, const char *url, int64_t due_at_ms);
-void subscribe_many(struct fw_store *st, const char *format, int from, int n, int64_t due_at_ms); /* format: one %d */
+/* format has one %d */
+void subscribe_many(struct fw_store *st, const char *format, int from, int n, int64_t due_at_ms);
 struct fw_entry_row entry(int key, int hash, const char *title, const char *content);
 struct fw_feed find(struct fw_store *st, int64_t id, struct fw_arena *a);
 struct fw_store_stats stats(struct fw_store *st);
-int64_t query_count(struct fw_store *st, struct fw_entry_query q); /* how many entries it finds */
+int64_t query_count(struct fw_store *st, struct fw_entry_query q); /* the number of entries that match */
 int64_t entry_count(struct fw_store *st, int64_t feed_id);
-int64_t hits(struct fw_store *st, const char *words); /* of a search */
-/* Push entries from..to-1: "nI", with the text "number". */
+int64_t hits(struct fw_store *st, const char *words); /* the number of matches of a search */
+/* Pushes entries from..to-1: keys "nI", text "number". */
 void put_entries(struct fw_store *st, int64_t feed_id, int from, int to);
-void index_all(struct fw_store *st); /* the search index catches up */
-/* The driver's own deep check finds nothing. */
+void index_all(struct fw_store *st); /* completes the search index */
+/* Runs the driver's deep check; the test fails if it finds anything. */
 void check_clean(struct fw_store *st);
 
 #endif

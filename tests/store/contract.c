@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The rules of src/store/driver.h for leases, shards, due reads, commits and pushes, one by one,
- * against every driver. What holds over random steps: driver_walk.c; over processes that freeze and
- * die: driver_property.c. Feeds, entries and the rest in themselves: feeds.c, entries.c, records.c.
+ * The rules of src/store/driver.h for leases, shards, due reads, commits and pushes, rule by rule,
+ * on each driver. Random steps: model.c. Processes that freeze and die: fleet.c. Feeds, entries and
+ * the rest: feeds.c, entries.c, records.c.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 
 #define SHORT_MS 300
 
-static struct fw_feed F[8]; /* next states */
+static struct fw_feed F[8]; /* the feeds' next states */
 
 /* ---- leases ---------------------------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ START_TEST(the_first_has_all)
 
 	ck_assert_uint_eq(l->shard_n, STORE_SHARDS);
 	ck_assert(l->living == 1 && l->idle_n == 0 && store_part(l) == STORE_SHARDS);
-	/* by its own clock: before the lease ends, and not so early that it could do nothing */
+	/* on the worker's clock: before the lease ends, with time left to work */
 	ck_assert_int_lt(l->safe_until_mono_ms, fw_mono_ms() + LONG_MS);
 	ck_assert_int_ge(l->safe_until_mono_ms, asked_ms + LONG_MS / 2);
 	for (int i = 0; i < STORE_SHARDS; i++)
@@ -45,7 +45,10 @@ START_TEST(the_first_has_all)
 }
 END_TEST
 
-/* No shard has two, and when all are spoken for each has one. Returns how many are held. */
+/*
+ * No shard has two owners, and when none is free each worker has its part. Returns how many shards
+ * are held.
+ */
 static size_t disjoint(struct store_lease *const *l, int n)
 {
 	bool held[STORE_SHARDS] = {false};
@@ -72,9 +75,9 @@ START_TEST(parts_after_two_beats)
 
 		for (int i = 0; i < n; i++)
 			l[i] = drv_join(st, "w", LONG_MS);
-		for (int i = 0; i < 2 * n; i++) /* the one with all of it last: the worst order */
+		for (int i = 0; i < 2 * n; i++) /* the worker that holds everything comes last: the worst order */
 			drv_share(st, "w", l[n - 1 - i % n]);
-		for (int i = 0; i < n - 1; i++) /* the second beat's gifts are taken by the next */
+		for (int i = 0; i < n - 1; i++) /* what the second heartbeat gives back is taken by the next */
 			drv_share(st, "w", l[n - 1 - i]);
 		ck_assert_uint_eq(disjoint(l, n), STORE_SHARDS);
 		for (int i = 0; i < n; i++) {
@@ -84,7 +87,7 @@ START_TEST(parts_after_two_beats)
 		}
 		for (int i = 1; i < n; i++)
 			drv_leave(st, l[i]);
-		drv_share(st, "w", l[0]); /* one is left: all is its own again, at once */
+		drv_share(st, "w", l[0]); /* one worker is left: it has all shards again, at once */
 		ck_assert_uint_eq(l[0]->shard_n, STORE_SHARDS);
 		drv_leave(st, l[0]);
 		drv_end(st);
@@ -101,7 +104,7 @@ START_TEST(what_a_beat_keeps)
 	drv_share(st, "a", a);
 	drv_share(st, "b", b);
 	was = *b;
-	for (int i = 0; i < 3; i++) { /* who has its part keeps it, whoever comes and goes */
+	for (int i = 0; i < 3; i++) { /* a worker that has its part keeps it when others join and leave */
 		drv_beat(st, "a", a);
 		drv_beat(st, "b", b);
 		ck_assert_uint_eq(b->shard_n, was.shard_n);
@@ -116,7 +119,7 @@ START_TEST(what_a_beat_keeps)
 }
 END_TEST
 
-/* Until when hosts may have been asked goes from hand to hand. */
+/* quiet_since_ms goes with the shard from owner to owner. */
 START_TEST(quiet_is_handed_on)
 {
 	struct store *st = drv_fresh(_i);
@@ -126,14 +129,14 @@ START_TEST(quiet_is_handed_on)
 	a->shard[5].quiet_since_ms = 77;
 	a->shard[7].quiet_since_ms = knew_ms;
 	drv_give(st, a, 0, 10);
-	drv_beat(st, "a", a); /* it takes them back itself, and is told what it said */
+	drv_beat(st, "a", a); /* it takes them back itself, and gets its own value */
 	ck_assert(a->shard[5].quiet_since_ms == 77 && a->shard[7].quiet_since_ms == knew_ms &&
 		!a->shard[6].quiet_since_ms);
 	drv_beat(st, "a", a);
-	ck_assert_int_eq(a->shard[5].quiet_since_ms, 77); /* as long as it says nothing else */
+	ck_assert_int_eq(a->shard[5].quiet_since_ms, 77); /* as long as it reports no other value */
 	a->shard[5].quiet_since_ms = 0;
 	died_ms = drv_clock(st);
-	/* in one call: some as it says, the rest as of one that died now */
+	/* in one call: some shards with the value given, the rest as of a worker that died now */
 	DONE(st->is->give(st,
 		&(struct store_give){.lease_id = a->id, .shard = a->shard, .n = 10, .leave = true}, &drv_err));
 	b = drv_join(st, "b", LONG_MS);
@@ -148,7 +151,10 @@ START_TEST(quiet_is_handed_on)
 }
 END_TEST
 
-/* Who knows how many begin takes no more than its part; of what is left idle ones take their share. */
+/*
+ * Workers that know how many start together take no more than their part. Idle ones share what is
+ * left.
+ */
 START_TEST(begin_together)
 {
 	struct store *st = drv_fresh(_i);
@@ -182,19 +188,19 @@ START_TEST(idle_and_full)
 			   *c = drv_join(st, "c", LONG_MS);
 
 	drv_give(st, a, 100, STORE_SHARDS - 100);
-	b->full = true; /* it has more than it can start: it takes none, though it has none */
+	b->full = true; /* it has more work than it can start: it takes no shard, though it holds none */
 	drv_beat(st, "b", b);
 	ck_assert_uint_eq(b->shard_n, 0);
 	b->full = false;
 	drv_beat(st, "b", b);
 	ck_assert_uint_eq(b->shard_n, store_part(b));
-	b->full = true; /* and loses none */
+	b->full = true; /* and it loses none */
 	drv_beat(st, "b", b);
 	ck_assert_uint_eq(b->shard_n, store_part(b));
-	c->idle = true; /* it takes all that is free, beyond its part */
+	c->idle = true; /* it takes all free shards, beyond its part */
 	drv_beat(st, "c", c);
 	ck_assert_uint_eq(c->shard_n, STORE_SHARDS - 100 - b->shard_n);
-	ck_assert_uint_eq(c->idle_n, 0); /* of others */
+	ck_assert_uint_eq(c->idle_n, 0); /* other idle workers */
 	drv_beat(st, "a", a);
 	ck_assert(a->idle_n == 1 && a->living == 3 && a->shard_n == 100);
 	a->idle = true;
@@ -205,7 +211,7 @@ START_TEST(idle_and_full)
 	drv_beat(st, "a", a);
 	drv_beat(st, "c", c);
 	ck_assert_uint_eq(c->idle_n, 0);
-	drv_leave(st, a); /* one that is gone is not idle either */
+	drv_leave(st, a); /* a worker that has left is not counted as idle */
 	c->idle = true;
 	drv_beat(st, "c", c);
 	drv_leave(st, c);
@@ -217,7 +223,7 @@ START_TEST(idle_and_full)
 END_TEST
 
 
-/* In real time: a lease is kept by beats, and ends when its time has run out, not before. */
+/* In real time: heartbeats keep a lease; it ends when its time is over, not before. */
 START_TEST(a_lease_runs_out)
 {
 	struct store *st = drv_fresh(_i);
@@ -235,15 +241,15 @@ START_TEST(a_lease_runs_out)
 		beat_wall_ms = drv_clock(st);
 		drv_beat(st, "a", a);
 		ck_assert_int_lt(a->safe_until_mono_ms, beat_ms + SHORT_MS + 1);
-		if (i == 6) /* more than a lease's time has passed */
+		if (i == 6) /* longer than a lease */
 			break;
 		usleep(SHORT_MS * 200);
 		drv_beat(st, "b", b);
-		if (fw_mono_ms() - beat_ms >= SHORT_MS) /* this machine was busy elsewhere */
+		if (fw_mono_ms() - beat_ms >= SHORT_MS) /* this machine was busy: the heartbeat came too late */
 			break;
 		ck_assert_uint_eq(b->shard_n, 0);
 	}
-	b->late = true; /* its own was over too, it says: it ends nobody's */
+	b->late = true; /* it reports that its own lease was over too: then it ends nobody else's */
 	usleep(2 * SHORT_MS * 1000);
 	drv_beat(st, "b", b);
 	ck_assert(b->living == 2 && !b->shard_n);
@@ -255,8 +261,8 @@ START_TEST(a_lease_runs_out)
 	} while (!b->shard_n);
 	FAILS(st->is->beat(st, "a", a, &drv_err), FW_ESTALE);
 	ck_assert_int_ge(fw_mono_ms() - beat_ms, SHORT_MS - 2);
-	ck_assert(b->living == 1 && b->shard_n == STORE_SHARDS); /* all at once */
-	for (int i = 0; i < STORE_SHARDS; i++) /* its hosts may have been asked until it ended */
+	ck_assert(b->living == 1 && b->shard_n == STORE_SHARDS); /* all of them at once */
+	for (int i = 0; i < STORE_SHARDS; i++) /* requests to its hosts were possible until it ended */
 		ck_assert(b->shard[i].quiet_since_ms >= beat_wall_ms + a->lease_ms - 2 - SHORT_MS / 10 &&
 			b->shard[i].quiet_since_ms <= drv_clock(st));
 	FAILS(st->is->commit(st, &c, &drv_err), FW_ESTALE);
@@ -264,7 +270,7 @@ START_TEST(a_lease_runs_out)
 	drv_beat(st, "b", b);
 	ck_assert_uint_eq(b->living, 1);
 	a->id = 0;
-	drv_beat(st, "a", a); /* it joins anew */
+	drv_beat(st, "a", a); /* it joins again */
 	ck_assert_int_gt(a->id, FW_MAX(b->id, old_id));
 	drv_leave(st, a);
 	drv_leave(st, b);
@@ -272,7 +278,7 @@ START_TEST(a_lease_runs_out)
 }
 END_TEST
 
-/* Its time is over, but nobody has looked: it holds, and its commits are taken. */
+/* An expired lease holds until another worker looks: its commits are taken. */
 START_TEST(over_and_not_taken)
 {
 	struct store *st = drv_fresh(_i);
@@ -280,7 +286,7 @@ START_TEST(over_and_not_taken)
 	struct store_lease *a = drv_join(st, "a", -1000), *b;
 	struct fw_outcome o = drv_outcome(st, id, &F[0], 6);
 
-	/* its joining took longer than the lease: it is not dead by that */
+	/* joining took longer than the lease: the worker does not count as dead */
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS);
 	drv_beat(st, "a", a);
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS);
@@ -309,7 +315,7 @@ START_TEST(no_number_twice)
 	for (int i = 0; i < 9; i++) {
 		l = drv_join(st, "w", i % 3 ? LONG_MS : -1000);
 		ck_assert_int_gt(l->id, last);
-		ck_assert_uint_eq(l->living, 1); /* whatever ended the one before */
+		ck_assert_uint_eq(l->living, 1); /* whichever worker ended the one before */
 		last = l->id;
 		if (i % 3 == 1) {
 			drv_leave(st, l);
@@ -363,12 +369,12 @@ START_TEST(shards_of_others_stay)
 	drv_share(st, "b", b);
 	for (int i = 0; i < STORE_SHARDS; i++)
 		all.shard[i].quiet_since_ms = 55;
-	drv_give(st, &all, 0, STORE_SHARDS); /* half of them were a's */
+	drv_give(st, &all, 0, STORE_SHARDS); /* a held half of them */
 	drv_beat(st, "b", b);
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 2);
 	for (size_t i = 0; i < b->shard_n; i++)
 		ck_assert_int_eq(b->shard[i].quiet_since_ms, 0);
-	drv_give(st, &all, 0, STORE_SHARDS); /* and again */
+	drv_give(st, &all, 0, STORE_SHARDS); /* a repetition */
 	drv_beat(st, "a", a);
 	ck_assert(a->shard_n == STORE_SHARDS / 2 && a->shard[0].quiet_since_ms == 55);
 	drv_leave(st, a);
@@ -388,7 +394,7 @@ START_TEST(dead_ones_are_reaped)
 	drv_share(st, "host/1/10", b);
 	drv_share(st, "host/1/1", again);
 	died_ms = drv_clock(st);
-	drv_reap(st, "host/1/1", 0); /* both of that name, and no other's */
+	drv_reap(st, "host/1/1", 0); /* both workers of that name, and no other */
 	FAILS(st->is->beat(st, "host/1/1", a, &drv_err), FW_ESTALE);
 	FAILS(st->is->beat(st, "host/1/1", again, &drv_err), FW_ESTALE);
 	FAILS(drv_commit(st, a->id, NULL, 0), FW_ESTALE);
@@ -418,26 +424,26 @@ START_TEST(killers_are_quarantined)
 	ck_assert_int_eq(FW_STORE_CRASH_MAX, 2);
 	drv_reap(st, "host/9/9", id); /* that worker may hold nothing any more */
 	ck_assert(drv_find(st, id)->crash_n == 1 && drv_find(st, id)->status == FW_FEED_ACTIVE);
-	o = drv_outcome(st, id, &F[0], 10); /* a visit that ends well ends the row */
+	o = drv_outcome(st, id, &F[0], 10); /* a successful visit ends the series of crashes */
 	F[0].crash_n = 0;
 	DONE(drv_commit(st, l->id, &o, 1));
 	drv_reap(st, "host/9/9", id);
 	ck_assert(drv_find(st, id)->crash_n == 1 && drv_due_of(st, id));
 	version = drv_version(st, l, shard);
-	o = drv_outcome(st, id, &F[0], 20); /* somebody has it in flight */
+	o = drv_outcome(st, id, &F[0], 20); /* a worker has it in flight */
 	drv_reap(st, "host/9/9", id);
 	ck_assert(drv_find(st, id)->crash_n == 2 && drv_find(st, id)->status == FW_FEED_QUARANTINED);
 	ck_assert_ptr_null(drv_due_of(st, id));
-	ck_assert_int_gt(drv_version(st, l, shard), version); /* its owner is told */
+	ck_assert_int_gt(drv_version(st, l, shard), version); /* the owner of the shard sees it */
 	DONE(drv_commit(st, l->id, &o, 1));
-	ck_assert_int_eq(drv_find(st, id)->status, FW_FEED_QUARANTINED); /* which stands */
+	ck_assert_int_eq(drv_find(st, id)->status, FW_FEED_QUARANTINED); /* the feed stays quarantined */
 	DONE(st->is->feed_set(st, &(struct fw_feed){.id = paused, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &drv_err));
 	for (int i = 0; i < 3; i++)
 		drv_reap(st, "host/9/9", paused);
 	ck_assert(drv_find(st, paused)->crash_n == 3 && drv_find(st, paused)->status == FW_FEED_PAUSED);
 	DONE(st->is->feed_drop(st, paused, 0, &drv_err));
-	drv_reap(st, "host/9/9", paused); /* removed meanwhile: nobody is to know */
-	/* the owner lets it try again */
+	drv_reap(st, "host/9/9", paused); /* removed meanwhile: nothing to do */
+	/* the user lets the feed be tried again */
 	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id}, FW_SET_STATUS | FW_SET_CRASH, &drv_err));
 	ck_assert(drv_find(st, id)->crash_n == 0 && drv_due_of(st, id));
 	drv_leave(st, l);
@@ -449,7 +455,7 @@ END_TEST
 
 static int64_t versions[STORE_SHARDS];
 
-/* Exactly these have risen since the last call. */
+/* The versions of exactly these shards have risen since the last call. */
 static void risen(struct store *st, struct store_lease *l, const int *shard, size_t n, const char *what)
 {
 	drv_beat(st, "w", l);
@@ -507,7 +513,8 @@ START_TEST(changes_raise_versions)
 	risen(st, l, &at, 1, "a removal");
 	DONE(st->is->feed_drop(st, other, id[0], &drv_err));
 	drv_beat(st, "w", l);
-	ck_assert_int_gt(l->shard[at_other].version, versions[at_other]); /* a merge: at least where one went */
+	/* a merge: at least where a feed was removed */
+	ck_assert_int_gt(l->shard[at_other].version, versions[at_other]);
 	versions[at] = l->shard[at].version;
 	versions[at_other] = l->shard[at_other].version;
 	FAILS(st->is->feed_set(st, &(struct fw_feed){.id = 4711}, FW_SET_DUE, &drv_err), FW_ENOTFOUND);
@@ -555,7 +562,7 @@ static int range_due(void *ctx, const struct store_due *due)
 	return 0;
 }
 
-/* Some shards at once: they are as one by one. */
+/* A read of several shards returns the same as reads of one. */
 static void ranges_are(struct store *st, size_t n)
 {
 	static const int END[] = {1, 2, 40, 500, 501, STORE_SHARDS};
@@ -586,7 +593,7 @@ START_TEST(what_is_due)
 	struct store_host h;
 	int n = 0;
 
-	for (int i = 0; i < 40; i++) { /* two of each host */
+	for (int i = 0; i < 40; i++) { /* two feeds of each host */
 		(void)fw_snprintf(url, sizeof(url), "https://host%d.example/%d", i / 2, i);
 		id[i] = drv_feed(st, url, 100 + i);
 	}
@@ -613,7 +620,7 @@ START_TEST(what_is_due)
 	for (size_t i = 0; i < d->n; i++)
 		ck_assert_int_eq(d->due[i].shard, d->due[0].shard);
 	ck_assert_uint_eq(drv_due(st, d->due[0].shard, 99)->n, 0);
-	/* what the read tells of a feed is what its last commit said */
+	/* the due read returns what the feed's last commit stored */
 	o = drv_outcome(st, id[3], &F[0], next_ms);
 	F[0].expect_us = 1234567890123;
 	F[0].expect_dev_us = 77;
@@ -621,14 +628,14 @@ START_TEST(what_is_due)
 	one = drv_due_of(st, id[3]);
 	ck_assert(one->due_at_ms == next_ms && one->expect_us == 1234567890123 && one->expect_dev_us == 77 &&
 		one->last_visit_ms == F[0].last_visit_ms);
-	status_set(st, id[4], FW_FEED_PAUSED); /* only those that are active */
+	status_set(st, id[4], FW_FEED_PAUSED); /* only active feeds */
 	status_set(st, id[5], FW_FEED_GONE);
 	status_set(st, id[6], FW_FEED_QUARANTINED);
 	ck_assert(!drv_due_of(st, id[4]) && !drv_due_of(st, id[5]) && !drv_due_of(st, id[6]));
 	ck_assert_uint_eq(drv_due(st, -1, INT64_MAX)->n, 37);
 	status_set(st, id[4], FW_FEED_ACTIVE);
-	ck_assert_int_eq(drv_due_of(st, id[4])->due_at_ms, 104); /* as it was */
-	/* callbacks: either may be missing, and each can end the walk */
+	ck_assert_int_eq(drv_due_of(st, id[4])->due_at_ms, 104); /* unchanged */
+	/* each callback is optional, and each can end the list */
 	h = (struct store_host){.id = store_feed_host_id(drv_find(st, id[0])), .next_ok_ms = 1};
 	DONE(st->is->commit(st, &(struct store_commit){.lease_id = l->id, .host = &h, .host_n = 1}, &drv_err));
 	ck_assert_int_eq(st->is->due(st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX,
@@ -638,13 +645,13 @@ START_TEST(what_is_due)
 		.until_ms = INT64_MAX, .due = stop_due, .host = stop_host, .ctx = &n}, &drv_err), 8);
 	ck_assert_int_eq(n, 101);
 	DONE(st->is->due(st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX}, &drv_err));
-	DONE(st->is->feed_drop(st, id[0], 0, &drv_err)); /* the store is as good as before */
+	DONE(st->is->feed_drop(st, id[0], 0, &drv_err)); /* the store is usable as before */
 	drv_leave(st, l);
 	drv_end(st);
 }
 END_TEST
 
-/* A crowded host, which is one shard's: more rows than any page has. */
+/* A host with many feeds, all in one shard: more rows than a page has. */
 START_TEST(many_of_one_host)
 {
 	enum { MANY = 3000 };
@@ -683,7 +690,7 @@ START_TEST(hosts_outlive_their_owner)
 	ck_assert(got && got->next_ok_ms == INT64_MAX && got->cool_until_ms == NOW && got->pace_ms == 1);
 	h[0] = (struct store_host){.id = h[0].id, .next_ok_ms = 5, .cool_until_ms = 0, .pace_ms = 15};
 	c.host_n = 3;
-	DONE(st->is->commit(st, &c, &drv_err)); /* its owner's word is taken as it is, earlier or not */
+	DONE(st->is->commit(st, &c, &drv_err)); /* the owner's value is taken as it is, earlier or later */
 	got = drv_host(st, h[0].id);
 	ck_assert(got && got->next_ok_ms == 5 && got->cool_until_ms == 0 && got->pace_ms == 15);
 	ck_assert_int_eq(drv_host(st, h[2].id)->pace_ms, 3);
@@ -692,7 +699,7 @@ START_TEST(hosts_outlive_their_owner)
 	drv_leave(st, l);
 	l = drv_join(st, "w", LONG_MS);
 	ck_assert_uint_eq(drv_due(st, -1, 0)->host_n, 3);
-	/* of another's shard: the later times count, the pace stays */
+	/* a host of another shard: the later times count, the learned delay stays */
 	c.lease_id = l->id;
 	h[0] = (struct store_host){.id = h[0].id, .next_ok_ms = 50, .cool_until_ms = -1, .pace_ms = 99, .others = true};
 	c.host_n = 1;
@@ -705,7 +712,7 @@ START_TEST(hosts_outlive_their_owner)
 	got = drv_host(st, h[0].id);
 	ck_assert(got->next_ok_ms == 50 && got->cool_until_ms == 60 && got->pace_ms == 15);
 	h[0] = (struct store_host){.id = store_host_id(FW_STR("new.example")), .next_ok_ms = 4, .others = true};
-	DONE(st->is->commit(st, &c, &drv_err)); /* one that nobody knew */
+	DONE(st->is->commit(st, &c, &drv_err)); /* a host that was not known */
 	ck_assert_int_eq(drv_host(st, h[0].id)->next_ok_ms, 4);
 	drv_leave(st, l);
 	drv_end(st);
@@ -742,7 +749,7 @@ START_TEST(fenced)
 	drv_beat(st, "b", b);
 	c.n = 2;
 	c.lease_id = b->id;
-	DONE(st->is->commit(st, &c, &drv_err)); /* the same by its successor */
+	DONE(st->is->commit(st, &c, &drv_err)); /* the same commit by the next owner */
 	ck_assert(!o[0].rc && !o[1].rc && o[0].visit.new_n == 1 && o[1].visit.new_n == 1);
 	ck_assert(drv_print(st) != print && drv_host(st, h.id)->pace_ms == 7);
 	drv_leave(st, b);
@@ -780,16 +787,16 @@ START_TEST(changed_while_in_flight)
 		ck_assert_int_eq(o[i].rc, i == 1 ? FW_ENOTFOUND : 0);
 		ck_assert_uint_eq(o[i].visit.new_n, i != 1);
 	}
-	ck_assert_int_eq(drv_due_of(st, id[0])->due_at_ms, FW_DUE_FIRST); /* what a person asked for stands */
+	ck_assert_int_eq(drv_due_of(st, id[0])->due_at_ms, FW_DUE_FIRST); /* the user's request to poll now stays */
 	ck_assert(drv_find(st, id[0])->last_visit_ms == F[0].last_visit_ms && drv_visits(st, id[0]) == 1);
 	gone_entries = drv_entries(st, id[1]);
 	ck_assert(!drv_is(st, id[1]) && !drv_visits(st, id[1]) && !gone_entries);
 	ck_assert(drv_find(st, id[2])->status == FW_FEED_PAUSED && drv_find(st, id[2])->due_at_ms == 5000);
 	ck_assert_int_eq(drv_find(st, id[2])->http_status, 200);
 	ck_assert_int_eq(drv_find(st, id[3])->status, FW_FEED_QUARANTINED);
-	ck_assert_int_eq(drv_find(st, id[4])->status, FW_FEED_GONE); /* by its server */
+	ck_assert_int_eq(drv_find(st, id[4])->status, FW_FEED_GONE); /* gone: its server answered 410 */
 	ck_assert(!drv_due_of(st, id[2]) && !drv_due_of(st, id[3]) && !drv_due_of(st, id[4]));
-	o[0] = drv_outcome(st, id[0], &F[0], 6000); /* the visit that was asked for */
+	o[0] = drv_outcome(st, id[0], &F[0], 6000); /* the visit that was requested */
 	DONE(drv_commit(st, l->id, o, 1));
 	ck_assert_int_eq(drv_due_of(st, id[0])->due_at_ms, 6000);
 	o[0] = drv_outcome(st, id[0], &F[0], 7000);
@@ -802,7 +809,7 @@ START_TEST(changed_while_in_flight)
 }
 END_TEST
 
-/* No visit was made: only the state is written. */
+/* No request was made: the commit writes only the state. */
 START_TEST(state_without_a_visit)
 {
 	struct store *st = drv_fresh(_i);
@@ -815,7 +822,7 @@ START_TEST(state_without_a_visit)
 	F[0].why = FW_STR("postponed");
 	o = (struct fw_outcome){.feed_id = id, .host_id = o.host_id, .was_due_ms = 50, .feed = &F[0]};
 	ck_assert_int_eq(o.visit.kind, FW_VISIT_NONE);
-	DONE(drv_commit(st, l->id, &o, 1)); /* last_visit_ms is as it was: which is no repetition here */
+	DONE(drv_commit(st, l->id, &o, 1)); /* last_visit_ms is unchanged, which does not make it a repetition here */
 	ck_assert(o.rc == 0 && drv_due_of(st, id)->due_at_ms == 60 && drv_visits(st, id) == 1);
 	ck_assert(fw_str_eq(drv_find(st, id)->why, FW_STR("postponed")));
 	drv_leave(st, l);
@@ -838,18 +845,18 @@ START_TEST(addresses_are_adopted)
 		id[i] = drv_feed(st, url, 100 + i);
 	}
 	o[0] = drv_outcome(st, id[0], &F[0], 50);
-	F[0].url = FW_STR("https://host1.example/"); /* taken: the rest is written */
+	F[0].url = FW_STR("https://host1.example/"); /* the URL is another feed's: the rest is written */
 	F[0].etag = FW_STR("\"\xff\"");
 	F[0].title = FW_STR("told");
 	o[0].groups = FW_GROUP_URL | FW_GROUP_VALIDATORS | FW_GROUP_META;
 	o[0].entries = &e;
 	o[0].entry_n = 1;
 	o[1] = drv_outcome(st, id[1], &F[1], 50);
-	F[1].url = FW_STR("https://host1.example/"); /* its own */
+	F[1].url = FW_STR("https://host1.example/"); /* its own URL */
 	o[1].groups = FW_GROUP_URL;
 	o[2] = drv_outcome(st, id[2], &F[2], 50);
 	o[3] = drv_outcome(st, id[3], &F[3], 50);
-	F[2].url = F[3].url = FW_STR("https://new.example/"); /* one of both gets it */
+	F[2].url = F[3].url = FW_STR("https://new.example/"); /* two feeds want one URL: one gets it */
 	o[2].groups = o[3].groups = FW_GROUP_URL;
 	DONE(drv_commit(st, l->id, o, 4));
 	ck_assert_int_eq(o[0].rc, FW_EINVAL);
@@ -872,7 +879,7 @@ START_TEST(addresses_are_adopted)
 }
 END_TEST
 
-/* There and back again, by address and by host key: all that is the feed's goes along. */
+/* A feed moves to another URL and host key, and back: all its rows move with it. */
 START_TEST(feeds_move)
 {
 	static const char *const TO[] = {"https://two.example/", "https://three.example/", "https://one.example/"};
@@ -899,7 +906,7 @@ START_TEST(feeds_move)
 		due = drv_due_of(st, id);
 		ck_assert(!o.rc && due && due->host_id == h.id && due->shard == store_host_shard(h.id));
 		ck_assert_int_eq(due->due_at_ms, 50 + i);
-		ck_assert_uint_eq(drv_due(st, -1, INT64_MAX)->n, 1); /* nothing is left behind */
+		ck_assert_uint_eq(drv_due(st, -1, INT64_MAX)->n, 1); /* no row is left behind */
 		ck_assert_int_eq(drv_host(st, h.id)->next_ok_ms, 1000 + i);
 		ck_assert(drv_visits(st, id) == i + 1 && drv_entries(st, id) == i + 1);
 	}
@@ -916,7 +923,7 @@ START_TEST(feeds_move)
 	DONE(drv_commit(st, l->id, &o, 1));
 	ck_assert_int_eq(drv_due_of(st, id)->host_id, first);
 	ck_assert_int_eq(drv_visits(st, id), 5);
-	o = drv_outcome(st, id, &F[0], 80); /* moved while somebody asks for it */
+	o = drv_outcome(st, id, &F[0], 80); /* it moved while a poll of it was requested */
 	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id, .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
 	F[0].url = fw_str(TO[0]);
 	o.groups = FW_GROUP_URL;
@@ -927,7 +934,7 @@ START_TEST(feeds_move)
 }
 END_TEST
 
-/* The end of a commit was not heard, and it is sent again as it was. */
+/* The response to a commit was lost, and the same commit is sent again. */
 START_TEST(repeated_commits)
 {
 	struct store *st = drv_fresh(_i);
@@ -954,7 +961,7 @@ START_TEST(repeated_commits)
 	DONE(st->is->commit(st, &c, &drv_err));
 	ck_assert(again[0].rc == 0 && drv_print(st) == print);
 	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id[0], .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
-	DONE(st->is->commit(st, &c, &drv_err)); /* and what was asked for since stands */
+	DONE(st->is->commit(st, &c, &drv_err)); /* and a poll requested since then stays */
 	ck_assert(drv_due_of(st, id[0])->due_at_ms == FW_DUE_FIRST && drv_visits(st, id[0]) == 1);
 	ck_assert_int_eq(drv_entries(st, 0), 4);
 	o[0] = again[0] = drv_push(id[0], &pushed, e, 2);
@@ -962,7 +969,7 @@ START_TEST(repeated_commits)
 	print = drv_print(st);
 	DONE(drv_commit(st, 0, again, 1));
 	ck_assert(!again[0].rc && drv_print(st) == print);
-	again[0].entries = &other; /* and another one at the very same time is another one */
+	again[0].entries = &other; /* a different commit with the same time is not a repetition */
 	again[0].entry_n = 1;
 	again[0].visit.new_n = 0;
 	DONE(drv_commit(st, 0, again, 1));
@@ -1005,7 +1012,7 @@ START_TEST(pushes_need_no_lease)
 		drv_entries(st, paused) == 3 && !drv_find(st, paused)->title.len);
 	ck_assert(!drv_visits(st, gone) && !drv_entries(st, gone) && drv_visits(st, id) == 1);
 	usleep(2000);
-	o[0] = drv_push(id, &f, e, 2); /* nothing is new */
+	o[0] = drv_push(id, &f, e, 2); /* no entry is new */
 	DONE(drv_commit(st, 0, o, 1));
 	ck_assert(!o[0].visit.new_n && drv_find(st, id)->last_new_ms == new_ms && drv_visits(st, id) == 2);
 	o[0] = drv_push(id, &f, e, 3);
@@ -1015,7 +1022,7 @@ START_TEST(pushes_need_no_lease)
 }
 END_TEST
 
-/* What was fetched to look at a new address: without a lease, and once. */
+/* The first visit of a new address needs no lease, and is stored once. */
 START_TEST(first_visits_need_no_lease)
 {
 	struct store *st = drv_fresh(_i);
@@ -1033,7 +1040,7 @@ START_TEST(first_visits_need_no_lease)
 	o.groups = FW_GROUP_META | FW_GROUP_VALIDATORS;
 	o.entries = e;
 	o.entry_n = 2;
-	for (int times = 0; times < 2; times++) { /* the second: nobody heard of the first */
+	for (int times = 0; times < 2; times++) { /* the second time: the response to the first was lost */
 		struct fw_outcome again = o;
 
 		DONE(drv_commit(st, 0, &again, 1));
@@ -1044,10 +1051,10 @@ START_TEST(first_visits_need_no_lease)
 		ck_assert(fw_str_eq(later.title, f.title) && fw_str_eq(later.etag, f.etag) && fw_str_eq(later.why, f.why));
 		ck_assert_int_eq(drv_visits(st, id), 1);
 	}
-	ck_assert_int_gt(drv_version(st, l, shard), version); /* its owner looks */
-	second = drv_outcome(st, id, &f, 8000); /* it was visited meanwhile: a push */
+	ck_assert_int_gt(drv_version(st, l, shard), version); /* its owner reads it again */
+	second = drv_outcome(st, id, &f, 8000); /* it was visited meanwhile: this becomes a push */
 	f.title = FW_STR("told anew");
-	f.language = FW_STR("en"); /* which nobody told yet */
+	f.language = FW_STR("en"); /* which was absent so far */
 	f.etag = FW_STR("\"2\"");
 	second.groups = FW_GROUP_META | FW_GROUP_VALIDATORS;
 	second.entries = e + 1;
@@ -1064,7 +1071,10 @@ START_TEST(first_visits_need_no_lease)
 }
 END_TEST
 
-/* Whoever brings it, once or twice, in one document or two. */
+/*
+ * An entry is stored once, whether it comes once or twice, in one document or two, by visit or
+ * push.
+ */
 START_TEST(entries_are_unique)
 {
 	struct store *st = drv_fresh(_i);
@@ -1076,17 +1086,17 @@ START_TEST(entries_are_unique)
 	struct fw_outcome o = drv_outcome(st, id, &F[0], 50), p[3];
 
 	o.entries = e;
-	o.entry_n = 3; /* of two with one key the first counts */
+	o.entry_n = 3; /* of two entries with one key the first counts */
 	DONE(drv_commit(st, l->id, &o, 1));
 	ck_assert(o.visit.new_n == 2 && !o.visit.changed_n);
 	p[0] = drv_push(id, &pushed, e + 2, 2); /* one of them is known from the visit */
-	p[1] = drv_push(other, &pushed, e, 1);  /* another feed's key is another key */
+	p[1] = drv_push(other, &pushed, e, 1);  /* keys of another feed are independent */
 	DONE(drv_commit(st, 0, p, 2));
 	ck_assert(p[0].visit.new_n == 1 && p[1].visit.new_n == 1);
-	p[0] = drv_push(id, &pushed, e + 1, 1); /* another hash */
+	p[0] = drv_push(id, &pushed, e + 1, 1); /* another content hash */
 	DONE(drv_commit(st, 0, p, 1));
 	ck_assert(!p[0].visit.new_n && p[0].visit.changed_n == 1);
-	o = drv_outcome(st, id, &F[0], 60); /* and the visit brings it as it was */
+	o = drv_outcome(st, id, &F[0], 60); /* and the visit brings its earlier content */
 	o.entries = e + 1;
 	o.entry_n = 3;
 	DONE(drv_commit(st, l->id, &o, 1));
@@ -1095,7 +1105,7 @@ START_TEST(entries_are_unique)
 	e[1] = entry(8, 1, "eight", "x");
 	e[2] = entry(9, 1, "nine", "x");
 	e[3] = entry(8, 1, "eight", "x");
-	p[0] = drv_push(id, &pushed, e + 1, 2); /* two pushes of a feed in one commit */
+	p[0] = drv_push(id, &pushed, e + 1, 2); /* two pushes to one feed in one commit */
 	p[1] = drv_push(id, &pushed, e + 2, 2);
 	DONE(drv_commit(st, 0, p, 2));
 	ck_assert_uint_eq(p[0].visit.new_n + p[1].visit.new_n, 2);
@@ -1128,7 +1138,7 @@ static void must(int rc, const char *what)
 	_exit(9);
 }
 
-/* All begin at once. */
+/* All processes start at once. */
 static void ready(struct shared *s)
 {
 	atomic_fetch_add(&s->ready, 1);
@@ -1138,7 +1148,7 @@ static void ready(struct shared *s)
 
 enum { ROUNDS = 60, PUSHERS = 2 };
 
-/* Entries k and k + 1 in round k, by push or, for the last one, as the feed's owner. */
+/* Brings entries k and k + 1 in round k: by push, the last process as the feed's owner. */
 static void brings(int i, const char *url, int64_t id, struct shared *s, int me)
 {
 	struct store *st = drv_open(i, url, 0);
@@ -1200,7 +1210,7 @@ START_TEST(the_same_entries_at_a_time)
 	while (atomic_load(&s->ready) <= PUSHERS)
 		usleep(200);
 	atomic_store(&s->go, 1);
-	for (int looks = 0; looks < 30; looks++) { /* who follows by id misses none */
+	for (int looks = 0; looks < 30; looks++) { /* a reader that follows by id misses none */
 		DONE(st->is->entry_list(st, &(struct fw_entry_query){.after_id = last[0], .oldest_first = true},
 			later_entry, last, &drv_err));
 		usleep(2000);
@@ -1215,7 +1225,7 @@ START_TEST(the_same_entries_at_a_time)
 		last, &drv_err));
 	ck_assert_int_eq(last[1], ROUNDS + 1);
 	ck_assert_int_eq(drv_entries(st, id), ROUNDS + 1);
-	ck_assert_int_eq(s->new_n, ROUNDS + 1); /* each was new for one of them */
+	ck_assert_int_eq(s->new_n, ROUNDS + 1); /* each entry was new for exactly one process */
 	ck_assert_int_eq(drv_visits(st, id), ROUNDS * (PUSHERS + 1));
 	ck_assert_int_eq(drv_find(st, id)->due_at_ms, ROUNDS + 5);
 	munmap(s, sizeof(*s));
@@ -1225,7 +1235,7 @@ END_TEST
 
 enum { JOINERS = 4, JOINS = 8 };
 
-/* Joins, looks at what is its own, and leaves. */
+/* Joins, reads its shards, and leaves. */
 static void joins(int i, const char *url, struct shared *s, int me)
 {
 	struct store *st = drv_open(i, url, 0);
@@ -1288,7 +1298,7 @@ START_TEST(joined_at_a_time)
 			ck_assert_int_ne(s->lease[i], s->lease[k]);
 		if (i % JOINS % 2 == 0)
 			continue;
-		l[left] = calloc(1, sizeof(*l[0])); /* one that did not leave lives on */
+		l[left] = calloc(1, sizeof(*l[0])); /* a process that did not leave still holds its lease */
 		ck_assert_ptr_nonnull(l[left]);
 		l[left]->id = s->lease[i];
 		l[left++]->lease_ms = LONG_MS;
@@ -1308,10 +1318,7 @@ END_TEST
 
 /* ---- trouble --------------------------------------------------------------------------------- */
 
-/*
- * Somebody holds what a call needs for longer than we wait. SQL only: in Redis nobody holds
- * anything.
- */
+/* Another client holds a lock for longer than we wait. SQL only: Redis has no such locks. */
 START_TEST(busy)
 {
 	const char *url = drv_url(_i);
@@ -1344,7 +1351,7 @@ START_TEST(busy)
 	ck_assert_int_lt(fw_mono_ms() - begin_ms, 9000);
 	sql_of(holder)->dialect->rollback(sql_of(holder));
 	ck_assert(drv_print(st) == print);
-	drv_beat(st, "w", l); /* retried as they were */
+	drv_beat(st, "w", l); /* the same call is sent again */
 	DONE(drv_commit(st, l->id, &o, 1));
 	ck_assert(!o.rc && o.visit.new_n == 1);
 	holder->is->close(holder);
@@ -1353,11 +1360,12 @@ START_TEST(busy)
 }
 END_TEST
 
-/* The server dies in the middle of it, and comes back. */
+/* The server dies in the middle of a commit, and is started again. */
 START_TEST(the_server_dies)
 {
 	const struct server *server = under_test[_i].server;
-	bool keeps = server && strcmp(server->engine, "redis") != 0; /* what was committed, in this setting */
+	/* whether commits survive a kill with these server settings */
+	bool keeps = server && strcmp(server->engine, "redis") != 0;
 	struct fw_store_config c = {.flags = FW_STORE_CREATE};
 	struct store *st = NULL;
 	struct store_lease *l;
@@ -1366,9 +1374,9 @@ START_TEST(the_server_dies)
 
 	if (!server)
 		return;
-	server->start(scratch()); /* one of our own */
+	server->start(scratch()); /* a server of this test's own */
 	c.url = drv_url(_i);
-	DONE(drv_driver(_i)->open(&c, &st, &drv_err)); /* one that may not lose its last commits */
+	DONE(drv_driver(_i)->open(&c, &st, &drv_err)); /* a store opened with synchronous commits */
 	id = drv_feed(st, "https://a.example/", 5);
 	l = drv_join(st, "w", LONG_MS);
 	o = drv_outcome(st, id, &F[0], 50);
@@ -1380,7 +1388,7 @@ START_TEST(the_server_dies)
 	st->is->close(st);
 	server->again();
 	DONE(drv_driver(_i)->open(&c, &st, &drv_err));
-	if (keeps) { /* the lease too: a server that was away for less than that has cost nothing */
+	if (keeps) { /* the lease survives too: an outage shorter than the lease costs nothing */
 		drv_beat(st, "w", l);
 		ck_assert_uint_eq(l->shard_n, STORE_SHARDS);
 		DONE(drv_commit(st, l->id, &o, 1));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Copies between stores, against every driver: what is read with the readers and loaded elsewhere
- * is the same there, row for row, and goes on from there.
+ * Copies between stores, on each driver: rows that are read and loaded into another store are the
+ * same there, and the copy works on as a store.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -97,7 +97,7 @@ static int visit_dump(void *ctx, const struct fw_visit *v)
 	return 0;
 }
 
-/* Line by line: all of it is more than Check takes in a message. */
+/* Compares line by line: Check's messages are too short for the whole text. */
 static void same_text(const char *got, const char *want)
 {
 	struct fw_str a = fw_str(got), b = fw_str(want);
@@ -109,7 +109,7 @@ static void same_text(const char *got, const char *want)
 	}
 }
 
-/* All that a copy keeps; the caller frees. */
+/* All that a copy keeps, as text. The caller frees it. */
 static char *dump(struct fw_store *st)
 {
 	struct fw_feed_query fq = {.status = -1};
@@ -132,7 +132,7 @@ static char *dump(struct fw_store *st)
 
 /* ---- a copy, row by row ---------------------------------------------------------------------- */
 
-/* One row in each load: the worst case for a driver that would like to know more. */
+/* Each load has one row: the worst case for a driver that profits from more. */
 static int feed_over(void *ctx, const struct fw_feed *f)
 {
 	struct fw_err err = {0};
@@ -179,9 +179,9 @@ static void copy(struct fw_store *from, struct fw_store *to)
 	OK(fw_store_visit_list(from, &vq, visit_over, to, &err));
 }
 
-/* ---- what there is to copy ------------------------------------------------------------------- */
+/* ---- what is copied -------------------------------------------------------------------------- */
 
-/* A visit by a worker that comes for it and leaves. */
+/* One visit by a worker that joins for it and leaves. */
 struct visiting {
 	struct store *st;
 	struct store_lease *l;
@@ -253,7 +253,7 @@ static void all_groups(struct fw_store *st, int64_t feed_id, int64_t at)
 	visit_end(&v);
 }
 
-/* Whatever has been stored so far is older. */
+/* Returns a time after all rows stored so far. */
 static int64_t from_now_on(struct fw_store *st)
 {
 	return drv_clock(fw_store_driver(st)) + 1;
@@ -283,10 +283,10 @@ static struct fw_store *full_store(int driver)
 	push.id = n.id;
 	OK(fw_store_feed_set(st, &push, FW_SET_PUSH, &err));
 	visit_with(st, n.id, NOW, e, 3);
-	subscribe(st, "https://gone.example/", NOW + 2 * HOUR + 1); /* a hole among the numbers */
+	subscribe(st, "https://gone.example/", NOW + 2 * HOUR + 1); /* leaves a gap in the ids */
 	subscribe_many(st, CROWD, 0, 3, NOW + 9 * HOUR);
 	OK(fw_store_unsubscribe(st, 2, &err));
-	ck_assert_int_eq(prune_entries(st), 3); /* all three go, their keys stay */
+	ck_assert_int_eq(prune_entries(st), 3); /* all three entries are pruned, their keys stay */
 	e[1].hash = 8;
 	e[0] = entry(4, UINT32_MAX, "four", "fourth");
 	e[0].published_ms = NOW - 5;
@@ -319,7 +319,7 @@ START_TEST(copies_are_the_same_row_for_row)
 		got = dump(b);
 		same_text(got, want);
 		free(got);
-		copy(a, b); /* again: everything is there already */
+		copy(a, b); /* again: all rows are there already */
 		check_clean(b);
 		got = dump(b);
 		same_text(got, want);
@@ -343,7 +343,7 @@ START_TEST(copies_are_the_same_row_for_row)
 }
 END_TEST
 
-/* What is due of all shards and when; of hosts, what outlives their owner. */
+/* What is due in all shards and when, and the rows of hosts. */
 static const char *due_text(struct fw_store *st)
 {
 	const struct drv_due *d = drv_due(fw_store_driver(st), -1, INT64_MAX);
@@ -370,7 +370,7 @@ START_TEST(a_copy_goes_on_as_the_original_would)
 	struct visiting v;
 
 	copy(a, b);
-	ck_assert_str_eq(due_text(b), due_text(a)); /* the paused one is not in it */
+	ck_assert_str_eq(due_text(b), due_text(a)); /* the paused feed is not part of it */
 	ck_assert_uint_eq(drv_due(fw_store_driver(b), -1, NOW + 3 * HOUR + 1)->n, 1);
 	ck_assert_str_eq(find(b, 1, &A).password.p, "p");
 	visit_begin(&v, b, 1, NOW + 9 * HOUR);
@@ -388,7 +388,7 @@ START_TEST(a_copy_goes_on_as_the_original_would)
 }
 END_TEST
 
-/* Both hold the same, and the driver of the copy finds nothing. */
+/* Both stores hold the same, and the copy passes the deep check. */
 static void same(struct fw_store *a, struct fw_store *b)
 {
 	char *want = dump(a), *got = dump(b);
@@ -402,7 +402,7 @@ static void same(struct fw_store *a, struct fw_store *b)
 	free(got);
 }
 
-START_TEST(feeds_taken_away_come_back) /* with the numbers they had, whatever else the driver keeps of what is gone */
+START_TEST(feeds_taken_away_come_back) /* with their old ids, whatever the driver still holds of removed feeds */
 {
 	struct fw_store *a = full_store(_i), *b = fresh(_i);
 	struct fw_err err = {0};
@@ -422,18 +422,18 @@ START_TEST(feeds_taken_away_come_back) /* with the numbers they had, whatever el
 }
 END_TEST
 
-/* ---- copies by the engine, of a source that moves on ----------------------------------------- */
+/* ---- copies by the engine from a source that changes ----------------------------------------- */
 
 static int engine_copy(struct fw_store *from, struct fw_store *to, bool resume, struct fw_copy_stats *s, struct fw_err *err)
 {
-	struct fw_copy_options o = {.resume = resume, .batch_bytes = 1}; /* each row a load */
+	struct fw_copy_options o = {.resume = resume, .batch_bytes = 1}; /* one row in each load */
 
 	return fw_copy(from, to, &o, s, err);
 }
 
 /*
- * By its visits, by its owner, by retention: every feed of a full store has other rows then,
- * another number, or another URL.
+ * Changes the source by visits, by its user and by retention: each feed of a full store has other
+ * rows then, another id, or another URL.
  */
 static void moves_on(struct fw_store *a)
 {
@@ -447,14 +447,14 @@ static void moves_on(struct fw_store *a)
 	visit_end(&v);
 	OK(fw_store_unsubscribe(a, 3, &err));
 	visit_begin(&v, a, 1, NOW + 4 * HOUR);
-	v.o.groups = FW_GROUP_URL; /* of one that comes after it */
+	v.o.groups = FW_GROUP_URL; /* the groups of a feed later in the copy */
 	v.f.url = FW_STR("https://crowd.example/0");
 	v.o.entries = e;
 	v.o.entry_n = 2;
 	visit_end(&v);
 	ck_assert_uint_eq(v.o.visit.new_n, 1);
 	OK(fw_store_feed_set(a, &set, FW_SET_TITLE, &err));
-	ck_assert_int_eq(subscribe(a, "https://a.example/", NOW + 9 * HOUR), 8); /* a URL that is free now */
+	ck_assert_int_eq(subscribe(a, "https://a.example/", NOW + 9 * HOUR), 8); /* a URL that has become free */
 }
 
 START_TEST(an_older_copy_is_brought_up_to_date)
@@ -482,7 +482,7 @@ START_TEST(an_older_copy_is_brought_up_to_date)
 }
 END_TEST
 
-/* It is refused, and nothing of the target is touched. */
+/* The copy is refused, and the target is unchanged. */
 static void refused(struct fw_store *from, struct fw_store *to, const char *words)
 {
 	char *before = dump(to), *after;
@@ -512,7 +512,7 @@ START_TEST(what_is_no_older_copy_is_left_alone)
 	refused(a, other, "differs between source and target");
 	subscribe_many(other, CROWD, 0, 2, NOW);
 	OK(fw_store_unsubscribe(other, 1, &err));
-	OK(fw_store_unsubscribe(other, 3, &err)); /* it has a feed 2 only, which the source has not */
+	OK(fw_store_unsubscribe(other, 3, &err)); /* the target has only feed 2, which the source does not have */
 	refused(a, other, "none of the source's feeds");
 	OK(fw_store_beat_put(b, &beat, from_now_on(b), &err));
 	refused(a, b, "written to the target");
@@ -522,7 +522,7 @@ START_TEST(what_is_no_older_copy_is_left_alone)
 }
 END_TEST
 
-START_TEST(loaded_entries_are_found) /* also when the index has gone past their numbers */
+START_TEST(loaded_entries_are_found) /* also when the index is beyond their ids */
 {
 	struct fw_store *b = fresh(_i);
 	struct fw_entry_row e[2] = {entry(1, 1, "early", "haystack"), entry(2, 1, "late", "haystack with a needle")};
@@ -549,7 +549,7 @@ START_TEST(loaded_entries_are_found) /* also when the index has gone past their 
 }
 END_TEST
 
-START_TEST(load_refuses_another_feed) /* and then writes nothing */
+START_TEST(load_refuses_another_feed) /* and then nothing is written */
 {
 	static const struct { int64_t id; const char *url; } T[] = {{1, "https://other.example/"}, {2, "https://a.example/"}};
 	struct fw_store *st = fresh(_i);
@@ -590,14 +590,14 @@ START_TEST(load_takes_a_batch_with_repeats)
 		e[i].seen_ms = e[i].changed_ms = NOW;
 	}
 	e[2] = e[0];
-	e[2].id = 12; /* a key that is there already */
+	e[2].id = 12; /* a key that exists already */
 	OK(fw_store_load(st, &l, &err));
 	check_clean(st);
 	ck_assert_int_eq(stats(st).feed_n, 2);
 	ck_assert_int_eq(stats(st).entry_n, 2);
 	ck_assert_int_eq(stats(st).last_entry_id, 11);
 	ck_assert_int_eq(find(st, 4, &A).entry_n, 2);
-	OK(fw_store_visit_list(st, &q, visit_dump, &out, &err)); /* newest first, as always */
+	OK(fw_store_visit_list(st, &q, visit_dump, &out, &err)); /* newest first, as in each list */
 	ck_assert_ptr_nonnull(strstr(fw_buf_str(&out).p, "visit 2"));
 	ck_assert(strstr(fw_buf_str(&out).p, "visit 2") < strstr(fw_buf_str(&out).p, "visit 1"));
 	ck_assert_uint_eq(drv_due(fw_store_driver(st), -1, INT64_MAX)->n, 2);
@@ -658,7 +658,7 @@ START_TEST(keys_of_a_range_of_feeds)
 	l.n = 0;
 	OK(fw_store_key_list(st, 4, INT64_MAX, key_dump, &l, &err));
 	ck_assert_uint_eq(l.n, 0);
-	ck_assert_int_eq(stats(st).last_entry_id, 0); /* keys are no entries */
+	ck_assert_int_eq(stats(st).last_entry_id, 0); /* keys are not entries */
 	ck_assert_int_eq(stats(st).entry_n, 0);
 	fw_store_close(st);
 }
@@ -734,7 +734,7 @@ START_TEST(records_become_those_of_the_source)
 }
 END_TEST
 
-#define RECORDS 450 /* some pages */
+#define RECORDS 450 /* several pages */
 
 START_TEST(many_records)
 {
@@ -762,7 +762,7 @@ struct meddling {
 	bool done;
 };
 
-/* Before the comparison begins. */
+/* Called before the comparison starts. */
 static void meddle(void *ctx, const struct fw_copy_stats *s)
 {
 	struct meddling *m = ctx;
@@ -772,7 +772,8 @@ static void meddle(void *ctx, const struct fw_copy_stats *s)
 		return;
 	m->done = true;
 	OK(fw_store_record_remove(m->with, FW_STR("token"), FW_STR("gone"), FW_STR_NONE, &err));
-	OK(fw_store_record_remove(m->with, FW_STR("key"), FW_STR("short"), FW_STR_NONE, &err)); /* as if it had run out */
+	/* as if it had expired */
+	OK(fw_store_record_remove(m->with, FW_STR("key"), FW_STR("short"), FW_STR_NONE, &err));
 	record_put(m->with, "token", "other", "2", FW_NO_DATE);
 	record_put(m->with, "token", "zebra", "", FW_NO_DATE);
 }

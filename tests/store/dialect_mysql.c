@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The MariaDB and MySQL dialect below the core: values, many rows by each way, who was hit; opening
- * and its refusals; tables that were half made; others in the way; an index of words that forgets.
+ * The MySQL and MariaDB dialect below the core: values; many rows by each of its two ways, and
+ * which row failed; opening and its refusals; half-made tables; concurrent clients; a full-text
+ * index that lags.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,7 +149,7 @@ START_TEST(rows_come_back)
 }
 END_TEST
 
-START_TEST(found_or_not) /* a row that stays as it was is found all the same */
+START_TEST(found_or_not) /* a row that is unchanged counts as found */
 {
 	static const struct sql_text SET = {
 		"UPDATE t AS t SET n = v.n, name = v.name, b = v.name {from} WHERE t.id = v.id",
@@ -165,7 +166,7 @@ START_TEST(found_or_not) /* a row that stays as it was is found all the same */
 	for (size_t k = 0; k < FW_N(N); k++) {
 		struct sql_value *v = fw_arena_calloc(&A, N[k], 3 * sizeof(*v));
 
-		for (size_t i = 0; i < N[k]; i++) { /* every second one is missing */
+		for (size_t i = 0; i < N[k]; i++) { /* every second row is missing */
 			v[3 * i] = SQL_INT(i % 2 ? -1 : (int64_t)i + 1);
 			v[3 * i + 1] = SQL_INT(7);
 			v[3 * i + 2] = SQL_TEXT(FW_STR("same"));
@@ -194,7 +195,7 @@ START_TEST(there_already)
 		ck_assert_int_eq(changed, !i);
 	}
 	ck_assert_int_eq(bare_number("SELECT n FROM t WHERE id = 1"), 10);
-	bare("ALTER TABLE t ADD UNIQUE (n)"); /* of the user's own: it hides nothing */
+	bare("ALTER TABLE t ADD UNIQUE (n)"); /* an index of the user's: it hides no other error */
 	IS(sql_change(s, KEEP, SQL_V(SQL_INT(10), SQL_INT(2)), &changed, &err), FW_EINVAL);
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 1);
 	bare("ALTER TABLE t DROP INDEX n");
@@ -224,10 +225,10 @@ START_TEST(what_fails_is_taken_back)
 
 	OK(s->dialect->begin(s, &err));
 	OK(sql_do(s, BAD, SQL_V(SQL_INT(500)), &err));
-	OK(sql_do(s, BAD, SQL_V(SQL_INT(500)), &err)); /* told later */
+	OK(sql_do(s, BAD, SQL_V(SQL_INT(500)), &err)); /* reported later */
 	IS(s->dialect->commit(s, &err), FW_EAGAIN);
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 0);
-	v[4 * 99] = SQL_INT(1); /* the last one is there already */
+	v[4 * 99] = SQL_INT(1); /* the last row exists already */
 	OK(s->dialect->begin(s, &err));
 	IS(sql_end(s, each(s, &PUT, v, 4, 100), &err), FW_EAGAIN);
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 0);
@@ -268,7 +269,7 @@ END_TEST
 
 /* ---- opening ------------------------------------------------------------------------------------ */
 
-START_TEST(half_made) /* killed between two tables: the next one goes on */
+START_TEST(half_made) /* killed between two tables: the next open completes the schema */
 {
 	static const char *const LEFT[] = {"DROP TABLE " MYSQL_LAST_TABLE, "DROP VIEW v_visits; DROP TABLE entries_indexed, words, records",
 		"DELETE FROM numbers"};
@@ -313,7 +314,8 @@ START_TEST(refusals)
 	for (size_t i = 0; i < FW_N(T); i++)
 		refused_at(T[i].url, FW_STORE_CREATE, T[i].rc, T[i].words);
 	refused_at(url, 0, FW_ENOTFOUND, "feedwheel add");
-	refused_at(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add"); /* who only reads makes nothing */
+	/* opening for reading creates nothing */
+	refused_at(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add");
 	st = open_as(FW_STORE_CREATE);
 	st->is->close(st);
 	refused_at(fw_arena_printf(&A, "%s&ssl_ca=/nowhere.pem", url), 0, FW_EINVAL, "no TLS");
@@ -338,7 +340,7 @@ START_TEST(only_read)
 }
 END_TEST
 
-START_TEST(views) /* times, words; and a dump can be restored under another name */
+START_TEST(views) /* times and words are readable, and a dump can be restored under another name */
 {
 	static const char *const VIEW[] = {"v_feeds", "v_entries", "v_visits"};
 	struct store *st = open_as(FW_STORE_CREATE);
@@ -370,7 +372,10 @@ START_TEST(views) /* times, words; and a dump can be restored under another name
 }
 END_TEST
 
-/* ---- others in the way ---------------------------------------------------------------------------- */
+/*
+ * ---- concurrent clients
+ * --------------------------------------------------------------------------
+ */
 
 START_TEST(locked_by_somebody_else)
 {
@@ -460,7 +465,7 @@ START_TEST(words_of_what_changed_and_went)
 
 	OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
 	pushed(st, made.id, 0, 40, 1, "alpha beta gamma alpha delta");
-	ck_assert_int_eq(found(st, "gamma"), 40); /* a search catches up */
+	ck_assert_int_eq(found(st, "gamma"), 40); /* a search completes the index */
 	ck_assert_int_eq(found(st, "\"alpha delta\""), 40);
 	ck_assert_int_eq(found(st, "\"beta alpha\""), 0);
 	ck_assert_int_eq(found(st, "\"gamma alpha del\" alpha"), 0);
@@ -472,13 +477,13 @@ START_TEST(words_of_what_changed_and_went)
 	ck_assert_int_eq(found(st, "beta"), 40);
 	ck_assert_int_eq(found(st, "本語"), 10);
 	ck_assert_int_eq(found(st, "語本"), 0);
-	ck_assert_int_eq(found(st, "omega gamma"), 0); /* of one version, not of both */
+	ck_assert_int_eq(found(st, "omega gamma"), 0); /* the words stand in two versions, not in one */
 	maintained(st);
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM entries_indexed WHERE entry_id IS NULL"), 0);
 	ck_assert_int_eq(found(st, "gamma"), 30);
 	ck_assert_int_eq(found(st, "beta"), 40);
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM words WHERE word = 'beta'"), 2);
-	pushed(st, made.id, 0, 10, 3, "psi"); /* these wait to be read again, and go before that */
+	pushed(st, made.id, 0, 10, 3, "psi"); /* these entries wait to be indexed again, and are removed before that */
 	do
 		OK(st->is->prune(st, &all, &err));
 	while (all.more);

@@ -91,7 +91,9 @@ int64_t drv_clock(struct store *st)
 	return now_ms;
 }
 
-/* ---- all that is there: sums, for lists come in any order ------------------------------------ */
+/*
+ * ---- the whole content as sums, because lists have no order -----------------------------------
+ */
 
 static void add(uint64_t *sum, struct fw_buf *b)
 {
@@ -291,7 +293,7 @@ static int keep_feed(void *ctx, const struct fw_feed *f)
 	return 0;
 }
 
-/* The last 16 that were found are kept. */
+/* The last 16 results are kept. */
 static struct kept *look_up(struct store *st, int64_t id, int *rc)
 {
 	static struct kept ring[16];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Entries, against every driver of the contract (src/store/driver.h): stored once, listed in
- * any order, found by their words.
+ * Entries, on each driver (src/store/driver.h): stored once, listed in each order, found by their
+ * words.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -58,7 +58,7 @@ static void put(
 		o.visit.new_n, o.visit.changed_n, new_n, changed_n);
 }
 
-/* ---- what a list shows ----------------------------------------------------------------------- */
+/* ---- what a list returns --------------------------------------------------------------------- */
 
 struct seen {
 	struct fw_entry_row row[400];
@@ -98,7 +98,7 @@ static int found(struct store *st, const char *words)
 	return list(st, (struct fw_entry_query){.search = fw_str(words)}).n;
 }
 
-/* The titles, one letter each. */
+/* The titles of the listed entries, one letter each. */
 static const char *letters(struct store *st, struct fw_entry_query q)
 {
 	struct seen s = list(st, q);
@@ -120,9 +120,9 @@ START_TEST(stored_once)
 		entry(1, 1, "a", "one"), entry(2, 1, "b", "two"), entry(1, 2, "c", "again"), entry(3, 1, "d", "three")};
 	struct seen s;
 
-	put(st, f, e, 4, 3, 0); /* of one key the first counts */
+	put(st, f, e, 4, 3, 0); /* of two entries with one key the first counts */
 	put(st, f, e, 4, 0, 0);
-	put(st, g, e, 2, 2, 0); /* each feed has its own */
+	put(st, g, e, 2, 2, 0); /* keys of each feed are independent */
 	put(st, f, NULL, 0, 0, 0);
 	s = list(st, (struct fw_entry_query){.oldest_first = true, .feed_id = f, .content = true, .key = true});
 	ck_assert_int_eq(s.n, 3);
@@ -151,7 +151,7 @@ START_TEST(stored_once)
 }
 END_TEST
 
-/* Each member comes back as it went in, absent ones absent. */
+/* Each member is read back as it was stored; an absent one stays absent. */
 START_TEST(every_member)
 {
 	STORE(st);
@@ -183,7 +183,7 @@ START_TEST(every_member)
 	s = list(st, (struct fw_entry_query){.oldest_first = true});
 	ck_assert(!s.row[0].content.p && !s.row[0].content_base.p && s.row[0].hash == 0 &&
 		fw_str_eq(s.row[0].summary, e[0].summary));
-	for (int i = 0; i < 2; i++) { /* it changes to what is absent, and back */
+	for (int i = 0; i < 2; i++) { /* changed to absent, and back */
 		struct fw_entry_row now = i ? e[0] : e[1];
 
 		memcpy(now.key, e[0].key, sizeof(now.key));
@@ -198,8 +198,8 @@ START_TEST(every_member)
 END_TEST
 
 /*
- * Several feeds in a commit; one of them twice, one that is gone, and one refused an address whose
- * rest is written.
+ * Several feeds in one commit: one of them twice, one removed, and one whose new URL is refused
+ * while the rest is written.
  */
 START_TEST(many_feeds)
 {
@@ -217,7 +217,7 @@ START_TEST(many_feeds)
 		o[i] = push(f[i], e[i], 12);
 	}
 	OK(st->is->feed_drop(st, f[7], 0, &err));
-	o[9].feed_id = f[8]; /* the same entries, but the first differs from the first of them */
+	o[9].feed_id = f[8]; /* the same entries, but the first has changed */
 	e[9][0].hash = 2;
 	OK(st->is->commit(st, &(struct store_commit){.outcome = o, .n = 60}, &err));
 	for (int i = 0; i < 60; i++) {
@@ -228,7 +228,7 @@ START_TEST(many_feeds)
 	}
 	ck_assert(n == 58 * 12 && o[8].visit.new_n + o[9].visit.new_n == 12 &&
 		o[8].visit.changed_n + o[9].visit.changed_n == 1);
-	for (int i = 0; i < 60; i += 2) { /* half of them unchanged, half with one more and one changed */
+	for (int i = 0; i < 60; i += 2) { /* half of the feeds are unchanged, half have one new entry and one changed */
 		o[i].entry_n = 11;
 		e[i][5].hash = 3;
 		memset(e[i][6].key, 'x', sizeof(e[i][6].key));
@@ -243,7 +243,7 @@ START_TEST(many_feeds)
 }
 END_TEST
 
-/* Letters a to h: by id a b c d e f g h, newest first g h e f c d a b; feed f has a, c, e, g. */
+/* Letters a to h. By id: a b c d e f g h; newest first: g h e f c d a b; feed f has a, c, e, g. */
 static void eight(struct store *st, int64_t *f, int64_t *g, int64_t id[8])
 {
 	static const char *const title[8] = {"a", "b", "c", "d", "e", "f", "g", "h"};
@@ -270,7 +270,7 @@ START_TEST(listed_any_way)
 	struct seen s;
 
 	eight(st, &f, &g, id);
-	for (int search = 0; search < 2; search++) { /* with and without */
+	for (int search = 0; search < 2; search++) { /* with and without a search */
 		const struct {
 			struct fw_entry_query q;
 			const char *want;
@@ -318,11 +318,11 @@ START_TEST(listed_any_way)
 	ck_assert_str_eq(letters(st, (struct fw_entry_query){.search = FW_STR("early"), .feed_id = f}), "ca");
 	s = list(st, (struct fw_entry_query){.oldest_first = true});
 	since = s.row[4].seen_ms;
-	for (int i = 0; i < 8; i++) /* stored at or after */
+	for (int i = 0; i < 8; i++) /* stored at or after this time */
 		ck_assert((s.row[i].seen_ms >= since) ==
 			(strchr(letters(st, (struct fw_entry_query){.since_ms = since}), "abcdefgh"[i]) != NULL));
 	s = (struct seen){.stop_at = 3};
-	/* what ends it is returned */
+	/* the code that ends the list is returned */
 	ck_assert_int_eq(st->is->entry_list(st, &(struct fw_entry_query){.limit = 0}, see, &s, &err), 7);
 	ck_assert_int_eq(s.n, 3);
 	drv_end(st);
@@ -358,7 +358,7 @@ static int64_t unindexed(struct store *st)
 	return s.unindexed_n;
 }
 
-/* More than a page of numbers, in each order, by words too. */
+/* More entries than a page has, in each order, also by words. */
 START_TEST(long_lists)
 {
 	enum { N = 45000 };
@@ -377,11 +377,12 @@ START_TEST(long_lists)
 	}
 	OK(st->is->load(
 		st, &(struct store_load){.rows = {.feed = &feed, .feed_n = 1, .entry = e, .entry_n = N}}, &err));
-	/* again: nothing */
+	/* again: nothing changes */
 	OK(st->is->load(
 		st, &(struct store_load){.rows = {.feed = &feed, .feed_n = 1, .entry = e, .entry_n = N}}, &err));
 	ck_assert_int_eq(found(st, "nothing"), 0);
-	ck_assert((unindexed(st) > 0) == drv_is_sql(_i)); /* more than a search indexes by itself; Redis searches without an index */
+	/* more than one search indexes by itself; Redis searches without an index */
+	ck_assert((unindexed(st) > 0) == drv_is_sql(_i));
 	OK(st->is->entry_list(
 		st, &(struct fw_entry_query){.search = FW_STR("nothing"), .unindexed_n = &missing}, see, NULL, &err));
 	ck_assert_int_eq(missing, unindexed(st));
@@ -451,7 +452,7 @@ START_TEST(searched)
 				found(st, ask[i].words), ask[i].hits);
 		drv_index(st);
 	}
-	for (int i = 0; i < 3; i++) { /* a change forgets the very words that were put in */
+	for (int i = 0; i < 3; i++) { /* a change removes exactly the words that were indexed */
 		e[i].hash = 2;
 		e[i].title = e[i].content = FW_STR("other");
 		e[i].summary = FW_STR_NONE;
@@ -466,7 +467,7 @@ START_TEST(searched)
 }
 END_TEST
 
-/* All entries anew, with this text. */
+/* Stores all entries again with this text. */
 static void say_nothing(struct store *st, int64_t f, struct fw_entry_row *e, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -480,9 +481,10 @@ START_TEST(searched_in_any_script)
 {
 	static const struct { const char *words; int hits;
 	} ask[] = {
-		{u8"Été", 1}, {"ete", 1}, {"ETE", 1}, {u8"e\u0301te\u0301", 1}, /* composed, bare, decomposed */
+		/* composed, without accents, decomposed */
+		{u8"Été", 1}, {"ete", 1}, {"ETE", 1}, {u8"e\u0301te\u0301", 1},
 		{u8"МИР", 1}, {u8"κόσμος", 1}, {"viet", 1}, {"nam", 0},
-		{u8"東京", 2}, /* also within a longer run, and behind a Latin word */
+		{u8"東京", 2}, /* also within a longer run, and after a Latin word */
 		{u8"京東", 0}, {u8"東*", 2}, {u8"\"東京都\"", 1}, {u8"すし", 1}, {u8"iPhone東京", 1},
 		{"dont", 0}, {"don't", 1}, {u8"café", 1}, {"cafe", 1}, {"nbsp", 0}, {"amp", 0}, {"8217", 0},
 		{"comment", 0}, {u8"straße", 1}, {"AT&T", 1}, {"a\xcc", 0},
@@ -499,7 +501,7 @@ START_TEST(searched_in_any_script)
 	for (size_t i = 0; i < FW_N(ask); i++)
 		ck_assert_msg(found(st, ask[i].words) == ask[i].hits, "%s: %d, not %d", ask[i].words, found(st, ask[i].words),
 			ask[i].hits);
-	say_nothing(st, f, e, 3); /* a change forgets the very words that were put in */
+	say_nothing(st, f, e, 3); /* a change removes exactly the words that were indexed */
 	for (size_t i = 0; i < FW_N(ask); i++)
 		ck_assert_int_eq(found(st, ask[i].words), 0);
 	drv_end(st);
@@ -507,8 +509,8 @@ START_TEST(searched_in_any_script)
 END_TEST
 
 /*
- * Each line is one thing to a reader, however it is written: any form finds the entry that any other
- * form stands in, and no other.
+ * Each line holds forms of the same word to a reader. Each form finds entries with any other form
+ * of its line, and no others.
  */
 START_TEST(letters_folded)
 {
@@ -544,8 +546,8 @@ START_TEST(letters_folded)
 END_TEST
 
 /*
- * Text that is nothing but the beginning of something: the test's time limit is far above what this
- * takes, and far below its square.
+ * Text that consists only of unfinished starts. The test's time limit is far above the linear time,
+ * and far below its square.
  */
 START_TEST(indexed_in_linear_time)
 {
@@ -581,8 +583,8 @@ static int keep_bytes(void *ctx, const struct fw_entry_row *e)
 }
 
 /*
- * Characters beyond the first plane and quotes come back. What a server does not take (NUL, what is
- * no UTF-8) hinders nothing around it.
+ * Characters beyond the basic plane and quotes are read back unchanged. Bytes that a server refuses
+ * (NUL, invalid UTF-8) do not harm the entries around them.
  */
 START_TEST(any_bytes)
 {
@@ -592,7 +594,7 @@ START_TEST(any_bytes)
 
 	e.content = FW_STR("a\0b\0\\");
 	e.summary = FW_STR("x\xff\xc3(y\xed\xa0\x80");
-	e.extra = FW_STR("{\"b\":\"\\u0000\",  \"a\":1.0}"); /* JSON comes back as it was written, too */
+	e.extra = FW_STR("{\"b\":\"\\u0000\",  \"a\":1.0}"); /* JSON is read back as it was written, too */
 	put(st, f, &e, 1, 1, 0);
 	OK(st->is->entry_list(st, &(struct fw_entry_query){.content = true}, keep_bytes, &got, &err));
 	ck_assert(fw_str_eq(got.title, e.title));
@@ -604,7 +606,8 @@ START_TEST(any_bytes)
 END_TEST
 
 /*
- * Each transaction leaves a segment; idle maintenance merges them, and everything is still found.
+ * Each transaction leaves an index segment. Idle maintenance merges them, and all entries are still
+ * found.
  */
 START_TEST(segments_merged)
 {
@@ -648,7 +651,7 @@ START_TEST(pruned)
 		e[i].id = i + 1;
 		e[i].feed_id = 5;
 		e[i].seen_ms = i < 50 ? past : NOW;
-		e[i].changed_ms = i >= 30 && i < 50 ? NOW : e[i].seen_ms; /* 20 old ones have changed since */
+		e[i].changed_ms = i >= 30 && i < 50 ? NOW : e[i].seen_ms; /* 20 old entries have changed since */
 		e[i].revision = 1;
 	}
 	OK(st->is->load(
@@ -660,10 +663,10 @@ START_TEST(pruned)
 	ck_assert_int_eq(prune(st, NOW - FW_DAY_MS), 0);
 	ck_assert_int_eq(found(st, "old"), 0);
 	ck_assert_int_eq(found(st, "young"), 70);
-	put(st, 5, e, 100, 0, 0); /* what was taken stays away, */
+	put(st, 5, e, 100, 0, 0); /* a pruned entry is not stored again, */
 	e[3].hash = 2;
 	e[60].hash = 2;
-	put(st, 5, e, 100, 0, 1); /* also when it changes */
+	put(st, 5, e, 100, 0, 1); /* not even when it has changed */
 	ck_assert_int_eq(list(st, (struct fw_entry_query){.limit = 0}).n, 70);
 	drv_end(st);
 }
@@ -682,7 +685,7 @@ START_TEST(loaded)
 			    more[2] = {entry(5, 1, "f", "word"), entry(1, 1, "h", "word")};
 	struct seen s;
 
-	for (int i = 0; i < 5; i++) { /* the third has the first one's key, the fourth the second one's id */
+	for (int i = 0; i < 5; i++) { /* the third entry has the key of the first, the fourth the id of the second */
 		e[i].id = id[i];
 		e[i].feed_id = of[i];
 		e[i].seen_ms = NOW;
@@ -705,7 +708,7 @@ START_TEST(loaded)
 	s = list(st, (struct fw_entry_query){.oldest_first = true});
 	ck_assert(s.n == 4 && s.row[3].id > 20);
 	drv_index(st);
-	more[1].id = 8; /* below what is indexed */
+	more[1].id = 8; /* an id below the index's position */
 	more[1].feed_id = 6;
 	more[1].seen_ms = more[1].changed_ms = NOW;
 	more[1].revision = 1;
@@ -715,7 +718,10 @@ START_TEST(loaded)
 }
 END_TEST
 
-/* What comes back with its old number keeps its words: the index forgets the entry that was there before. */
+/*
+ * An entry that is loaded again with its old id keeps its words: the index drops the entry that had
+ * this id before.
+ */
 START_TEST(dropped_and_loaded_again)
 {
 	struct fw_feed feed = {.id = 7, .url = FW_STR("https://b.example/"), .due_at_ms = NOW};
@@ -727,7 +733,7 @@ START_TEST(dropped_and_loaded_again)
 	e.feed_id = feed.id;
 	e.seen_ms = e.changed_ms = NOW;
 	e.revision = 1;
-	for (int later = 0; later < 2; later++) { /* maintenance may come in between */
+	for (int later = 0; later < 2; later++) { /* with and without maintenance in between */
 		OK(st->is->load(st, &rows, &err));
 		drv_index(st);
 		ck_assert_int_eq(found(st, "beta"), 1);
@@ -753,7 +759,7 @@ START_TEST(merged)
 	struct fw_entry_row b[] = {entry(1, 1, "A", "word"), entry(7, 1, "B", "word")};
 	struct seen s;
 
-	a[1].guid = b[1].guid = FW_STR("the same"); /* by key the first, by guid the second is there already */
+	a[1].guid = b[1].guid = FW_STR("the same"); /* the first exists by its key, the second by its guid */
 	a[2].guid = FW_STR("another");
 	a[3].guid = FW_STR("");
 	put(st, f, a, 4, 4, 0);
@@ -768,14 +774,14 @@ START_TEST(merged)
 		s.n == 4 && s.row[0].id == id && memcmp(s.row[0].key, a[2].key, 16) == 0 && s.row[0].hash == a[2].hash);
 	ck_assert_int_eq(found(st, "word"), 4);
 	put(st, g, a + 2, 2, 0, 0);
-	h = feed_new(st, "https://c.example/"); /* it never brought anything itself */
+	h = feed_new(st, "https://c.example/"); /* a feed that has never brought an entry */
 	OK(st->is->feed_drop(st, g, h, &err));
 	put(st, h, a + 2, 2, 0, 0);
 	drv_end(st);
 }
 END_TEST
 
-/* ---- several at once ------------------------------------------------------------------------- */
+/* ---- concurrent processes -------------------------------------------------------------------- */
 
 static int made_n(int i, const char *url, int64_t f, int rounds)
 {
@@ -816,8 +822,8 @@ static void *pusher(void *ctx)
 }
 
 /*
- * The same entries by several at once: each is new for one of them. A reader by id sees no number
- * below one that it has seen.
+ * Several processes push the same entries: each is new for one of them. A reader by id never sees
+ * an id below one that it has seen.
  */
 START_TEST(pushed_at_once)
 {
@@ -847,13 +853,13 @@ START_TEST(pushed_at_once)
 	for (int i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
 	n += list(st, (struct fw_entry_query){.oldest_first = true, .after_id = last}).n;
-	ck_assert_int_eq(n, 202); /* none was hidden */
+	ck_assert_int_eq(n, 202); /* no entry was hidden */
 	ck_assert_int_eq(p[0].n + p[1].n + p[2].n, 202);
 	drv_end(st);
 }
 END_TEST
 
-/* ---- waiting; what is found wrong ------------------------------------------------------------ */
+/* ---- waiting; defects in the data ------------------------------------------------------------ */
 
 START_TEST(waited)
 {
@@ -882,7 +888,7 @@ START_TEST(waited)
 		start = fw_mono_ms();
 		OK(st->is->wait(st, -1, 10000, &changed, &err));
 		ck_assert(changed && fw_mono_ms() - start < 5000);
-		put(other, f, &e, 1, 1, 0); /* of no schedule's concern */
+		put(other, f, &e, 1, 1, 0); /* it does not touch the schedule */
 		OK(st->is->wait(st, -1, 100, &changed, &err));
 		ck_assert(!changed);
 		other->is->close(other);
@@ -922,7 +928,7 @@ START_TEST(faults_found)
 	st = drv_fresh(_i);
 	put(st, feed_new(st, "https://a.example/"), &e, 1, 1, 0);
 	OK(st->is->inspect(st, false, count_finding, &n, &err));
-	/* which it tells: MySQL's may lose the last second, others' be destroyed */
+	/* the server reports it: MySQL may lose the last second, others can become corrupt */
 	ck_assert_int_eq(n, under_test[_i].server && !server_durable && strcmp(under_test[_i].name, "mysql") != 0);
 	st->is->close(st);
 	for (size_t i = 0; i < FW_N(fault); i++) {
@@ -937,7 +943,9 @@ START_TEST(faults_found)
 }
 END_TEST
 
-/* A store opened for reading: what is indexed is searched, and the rest counted. */
+/*
+ * A store opened for reading: a search uses what is indexed, and reports how many entries are not.
+ */
 START_TEST(read_only)
 {
 	struct store *st, *reader;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Pushed events, against every driver: each stored once, whole batches or none, in order of their ids. */
+/*
+ * Pushed events, on each driver: each is stored once, a batch whole or not at all, listed in order
+ * of their ids.
+ */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -11,7 +14,7 @@
 struct seen {
 	size_t n;
 	int64_t last_id;
-	uint64_t sum; /* of sections; may wrap */
+	uint64_t sum; /* the sum of the sections; may wrap */
 	int stop_at;  /* 0: never */
 	struct fw_event last;
 	char property[300], ip[64];
@@ -50,12 +53,12 @@ START_TEST(stored_once) /* a batch that is sent again changes nothing */
 		e[i] = event(&ids, (int64_t)i + 1);
 	e[4].property = FW_STR("\xc3\xa9t\xc3\xa9 'quoted' \"twice\" \\ %s \t and a space");
 	e[4].remote_ip = FW_STR("2001:db8::1");
-	e[4].section = INT64_C(9007199254740993); /* no double holds it */
+	e[4].section = INT64_C(9007199254740993); /* a double cannot represent it */
 	e[4].item = INT64_MAX;
 	OK(fw_store_event_put(st, e, 0, &err));
 	OK(fw_store_event_put(st, e, 3, &err));
 	OK(fw_store_event_put(st, e, 3, &err));
-	OK(fw_store_event_put(st, e + 2, 3, &err)); /* one of them is there */
+	OK(fw_store_event_put(st, e + 2, 3, &err)); /* one of them exists */
 	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
 	ck_assert_uint_eq(s.n, 5);
 	ck_assert_int_eq(s.last.id, e[4].id);
@@ -68,7 +71,7 @@ START_TEST(stored_once) /* a batch that is sent again changes nothing */
 }
 END_TEST
 
-START_TEST(many_of_which_some_are_there) /* a batch long enough for the store's bulk loader, if it has one */
+START_TEST(many_of_which_some_are_there) /* a batch large enough for the store's bulk loader, if it has one */
 {
 	struct fw_store *st = fresh(_i);
 	struct fw_event e[300];
@@ -85,7 +88,7 @@ START_TEST(many_of_which_some_are_there) /* a batch long enough for the store's 
 	e[10].property = (struct fw_str){(char[255]){0}, 255};
 	e[299].property = FW_STR("\xc3\xa9t\xc3\xa9 'quoted' \"twice\" \\ %s \t and a space");
 	e[299].section = INT64_MIN;
-	e[299].item = INT64_C(9007199254740993); /* no double holds it */
+	e[299].item = INT64_C(9007199254740993); /* a double cannot represent it */
 	e[299].remote_ip = FW_STR("2001:db8::1");
 	OK(fw_store_event_put(st, e, 200, &err));
 	OK(fw_store_event_put(st, e, 200, &err));
@@ -131,7 +134,7 @@ START_TEST(many_by_pages)
 
 	ck_assert_ptr_nonnull(e);
 	fw_ids_init(&ids, 0);
-	for (size_t i = 0; i < MANY; i++) /* all in one millisecond, nearly */
+	for (size_t i = 0; i < MANY; i++) /* nearly all in one millisecond */
 		e[i] = event(&ids, 1);
 	OK(fw_store_event_put(st, e, MANY, &err));
 	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
@@ -287,7 +290,7 @@ static int keep_dead(void *ctx, const struct fw_dead_event *e)
 	return 0;
 }
 
-START_TEST(taken_back) /* what is shown can be taken away, and nothing else goes */
+START_TEST(taken_back) /* each listed dead letter can be removed, and no other is */
 {
 	struct fw_store *st = fresh(_i);
 	struct fw_dead_event in[3], out[4] = {{.id = 0}};

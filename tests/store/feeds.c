@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Feeds, against every driver of the contract (src/store/driver.h): subscribed, loaded, listed,
- * changed, moved, merged, removed; also by several at once.
+ * Feeds, on each driver (src/store/driver.h): subscribed, loaded, listed, changed, moved, merged,
+ * removed; also by several processes at once.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -38,7 +38,7 @@ static struct store *open_at(int i, const char *url, unsigned flags)
 }
 
 #define STORE(st) struct store *st = drv_fresh(_i)
-/* A new one, for those that several can open. */
+/* A new store, if several processes can open it. */
 #define SHARED(st, url) \
 	struct store *st; \
 	const char *url; \
@@ -108,7 +108,7 @@ static int due_row(void *ctx, const struct store_due *row)
 	return 0;
 }
 
-/* As its owner reads it; feed_id 0: it is not due at any time. */
+/* The row that the feed's owner reads. feed_id 0: it is never due. */
 static struct store_due due_of(struct store *st, int64_t id)
 {
 	struct due d = {.id = id};
@@ -130,7 +130,7 @@ static struct store_lease *joined(struct store *st)
 	return l;
 }
 
-/* Have exactly these shards' versions risen since the last call? -1: none. */
+/* Exactly these shards' versions have risen since the last call. -1: none. */
 static void risen(struct store *st, struct store_lease *l, int a, int b)
 {
 	static int64_t before[STORE_SHARDS];
@@ -143,7 +143,7 @@ static void risen(struct store *st, struct store_lease *l, int a, int b)
 			(long long)l->shard[i].version, (long long)before[i]);
 }
 
-/* The outcome of a visit that nothing came of; *f: its next state. */
+/* The outcome of a visit that brought nothing. *f becomes the feed's next state. */
 static struct fw_outcome visit(struct store *st, int64_t id, struct fw_feed *f)
 {
 	static int64_t at_ms = NOW;
@@ -179,7 +179,7 @@ static void pushed(struct store *st, int64_t id, const struct fw_entry_row *e, s
 	ck_assert_int_eq(o.rc, 0);
 }
 
-/* All texts of a feed, and its numbers from those of fields.h, are equal. */
+/* All texts of both feeds are equal, and all numbers listed in fields.h. */
 static void same(const struct fw_feed *a, const struct fw_feed *b)
 {
 #define TEXT(m) \
@@ -203,7 +203,7 @@ static void same(const struct fw_feed *a, const struct fw_feed *b)
 	TEXT(redirect_url);
 	TEXT(host_key);
 	TEXT(user_title); TEXT(folder); TEXT(username); TEXT(password);
-	ck_assert_int_eq(!a->extra.p, !b->extra.p); /* engines write JSON each in its way */
+	ck_assert_int_eq(!a->extra.p, !b->extra.p); /* each engine writes JSON in its own form */
 	NUMBER(id);
 	NUMBER(status);
 	NUMBER(due_at_ms);
@@ -298,7 +298,7 @@ START_TEST(subscribed)
 	OK(load(st, n, 4, made));
 	ck_assert(!made[0].existed && made[1].existed && !made[2].existed && !made[3].existed);
 	ck_assert(made[0].id > 0 && made[1].id == made[0].id && made[2].id == made[0].id + 1 &&
-		made[3].id == made[2].id + 1); /* in their order */
+		made[3].id == made[2].id + 1); /* in the order of the load */
 	n[0].id = made[0].id;
 	f = feed_of(st, made[0].id);
 	same(&f, &n[0]);
@@ -311,7 +311,7 @@ START_TEST(subscribed)
 	ck_assert_int_eq(due_of(st, made[0].id).shard, store_host_shard(store_feed_host_id(&n[0])));
 	ck_assert_int_eq(due_of(st, made[0].id).host_id, due_of(st, made[3].id).host_id);
 	risen(st, l, due_of(st, made[0].id).shard, due_of(st, made[2].id).shard);
-	OK(load(st, n, 4, made)); /* again: as they are */
+	OK(load(st, n, 4, made)); /* again: nothing changes */
 	for (int i = 0; i < 4; i++)
 		ck_assert(made[i].existed && made[i].id == due_of(st, made[i].id).feed_id);
 	f = feed_of(st, made[0].id);
@@ -320,13 +320,13 @@ START_TEST(subscribed)
 	ck_assert_int_eq(figures(st).feed_n, 3);
 	id = made[3].id;
 	OK(st->is->feed_drop(st, id, 0, &err));
-	ck_assert_int_gt(feed_new(st, "https://a.example/x", NOW), id); /* numbers are not used again */
+	ck_assert_int_gt(feed_new(st, "https://a.example/x", NOW), id); /* ids are not used again */
 	free(l);
 	drv_end(st);
 }
 END_TEST
 
-/* Addresses are compared byte by byte, whatever an engine takes for equal. */
+/* URLs are compared byte by byte, whatever the engine's collation does. */
 START_TEST(letters_of_addresses_count)
 {
 	static const char *const urls[] = {"https://a.example/x", "https://a.example/X", u8"https://a.example/ä", "https://a.example/a",
@@ -340,7 +340,7 @@ START_TEST(letters_of_addresses_count)
 		ck_assert_int_eq(figures(st).feed_n, (int64_t)i + 1);
 		ck_assert(fw_str_eq(feed_of(st, id).url, fw_str(urls[i])));
 	}
-	memset(far, 'x', 9000); /* equal as far as any index looks */
+	memset(far, 'x', 9000); /* equal within the length of any index */
 	memcpy(far, "https://a.example/", 18);
 	feed_new(st, far, NOW);
 	far[8999] = 'y';
@@ -359,7 +359,7 @@ START_TEST(every_member_loaded)
 		       got;
 
 	f[2].status = FW_FEED_ACTIVE;
-	for (int round = 0; round < 2; round++) { /* it may be repeated; what is there stays */
+	for (int round = 0; round < 2; round++) { /* a load may be repeated; existing rows stay */
 		OK(load(st, f, 3, NULL));
 		f[0].user_title = round ? f[0].user_title : FW_STR("renamed");
 		f[0].status = FW_FEED_ACTIVE;
@@ -375,7 +375,7 @@ START_TEST(every_member_loaded)
 		due_of(st, 3).last_visit_ms == 6);
 	ck_assert_int_eq(due_of(st, 3).host_id, store_host_id(FW_STR("[203.0.113.7]")));
 	ck_assert(due_of(st, 9).feed_id == 9 && due_of(st, 9).due_at_ms == 0 && due_of(st, 7).feed_id == 0);
-	ck_assert_int_eq(feed_new(st, "https://d.example/", NOW), 10); /* above the highest */
+	ck_assert_int_eq(feed_new(st, "https://d.example/", NOW), 10); /* above the highest id */
 	ck_assert_int_eq(figures(st).last_feed_id, 10);
 	drv_end(st);
 }
@@ -414,13 +414,16 @@ START_TEST(load_refuses)
 		ck_assert_int_eq(figures(st).feed_n, 2);
 	}
 	risen(st, l, -1, -1);
-	ck_assert_int_eq(feed_new(st, "https://c.example/", NOW), 3); /* nor was a number taken */
+	ck_assert_int_eq(feed_new(st, "https://c.example/", NOW), 3); /* and no id was used up */
 	free(l);
 	drv_end(st);
 }
 END_TEST
 
-/* With and without numbers in one load; all that belongs to feeds, with repeats, and again. */
+/*
+ * Feeds with and without ids in one load, with all their rows and with repeats; then the load
+ * again.
+ */
 START_TEST(loaded_whole)
 {
 	STORE(st);
@@ -442,7 +445,7 @@ START_TEST(loaded_whole)
 		e[i].seen_ms = e[i].changed_ms = NOW;
 	}
 	for (int round = 0; round < 3; round++) {
-		if (round == 2) /* taken away, they come back */
+		if (round == 2) /* removed feeds come back */
 			OK(st->is->feed_drop(st, 40, 0, &err));
 		OK(st->is->load(st, &(struct store_load){.rows = {f, e, k, v, 5, 3, 2, 2}, .made = made}, &err));
 		ck_assert(made[0].id == 51 && made[0].existed == (round > 0) && made[3].id == 50 && made[3].existed &&
@@ -453,7 +456,8 @@ START_TEST(loaded_whole)
 		ck_assert_int_eq(feed_of(st, 40).entry_n, 2);
 		drv_clean(st);
 	}
-	f[0].url = f[1].url = FW_STR("https://new.example/2"); /* the numbered one tells, also where it comes later */
+	/* the row with an id decides, also where it comes later */
+	f[0].url = f[1].url = FW_STR("https://new.example/2");
 	f[1].id = 60;
 	OK(load(st, f, 2, made));
 	ck_assert(made[0].id == 60 && made[0].existed && made[1].id == 60 && figures(st).feed_n == 4);
@@ -523,7 +527,7 @@ static struct ids *listed(struct store *st, struct fw_feed_query q)
 	return s;
 }
 
-/* Each query against what many() made. */
+/* Each query on the feeds of many(). */
 START_TEST(lists)
 {
 	STORE(st);
@@ -565,7 +569,7 @@ START_TEST(lists)
 				(!q.folder.p || fw_str_eq(q.folder, third ? FW_STR("Third") : FW_STR(""))) && match;
 		}
 		ck_assert_msg(s->n == want, "query %zu (%zu): %d, not %d", i / 3, i % 3, s->n, want);
-		for (size_t limit = 1; limit < 600; limit = limit * 5 + 1) { /* its beginning */
+		for (size_t limit = 1; limit < 600; limit = limit * 5 + 1) { /* the first rows of the list */
 			struct ids *few;
 
 			q.limit = limit;
@@ -574,7 +578,7 @@ START_TEST(lists)
 			ck_assert(memcmp(few->id, s->id, (size_t)few->n * sizeof(few->id[0])) == 0);
 		}
 	}
-	for (int i = 0; i < 3; i++) { /* what ends it is returned, and nothing is left open */
+	for (int i = 0; i < 3; i++) { /* the code that ends the list is returned, and no statement stays open */
 		stop = 0;
 		ck_assert_int_eq(
 			st->is->feed_list(st,
@@ -602,7 +606,7 @@ static int due_keep(void *ctx, const struct store_due *row)
 	return 0;
 }
 
-/* State for claims: in any order, those removed meanwhile passed over. */
+/* State for claims: in any order; feeds removed meanwhile are skipped. */
 START_TEST(of_due)
 {
 	STORE(st);
@@ -618,7 +622,7 @@ START_TEST(of_due)
 	ck_assert_uint_eq(n, MANY - (MANY + 10) / 11);
 	OK(st->is->feed_drop(st, due[7].feed_id, 0, &err));
 	OK(st->is->feed_drop(st, due[n - 1].feed_id, 0, &err));
-	due[9].shard ^= 1; /* it was there, and is elsewhere now */
+	due[9].shard ^= 1; /* the feed was in this shard, and has moved */
 	OK(st->is->feed_list(st, &(struct store_feed_query){.due = due, .due_n = n}, keep_id, &s, &err));
 	ck_assert_uint_eq(s.n, n - 3);
 	for (int i = 0; i < s.n; i++) {
@@ -649,14 +653,14 @@ START_TEST(found)
 	ck_assert_ptr_nonnull(strstr(err.text, "https://a.example"));
 	IS(feed_get(st, 77, NULL, &f), FW_ENOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "77"));
-	OK(st->is->prune(st, &p, &err)); /* what retention took is not counted */
+	OK(st->is->prune(st, &p, &err)); /* pruned entries are not counted */
 	ck_assert_int_eq(p.entry_n, 3);
 	ck_assert_int_eq(feed_of(st, id).entry_n, 0);
 	drv_end(st);
 }
 END_TEST
 
-/* ---- by the owner ---------------------------------------------------------------------------- */
+/* ---- changes by the user --------------------------------------------------------------------- */
 
 START_TEST(set)
 {
@@ -681,7 +685,7 @@ START_TEST(set)
 	feed_new(st, "https://b.example/", NOW);
 	l = joined(st);
 	shard = due_of(st, 1).shard;
-	for (unsigned what = 1; what <= FW_SET_PUSH; what <<= 1) { /* each alone, and nothing else */
+	for (unsigned what = 1; what <= FW_SET_PUSH; what <<= 1) { /* each member alone; the others stay */
 		OK(st->is->feed_set(st, &now, what, &err));
 #define SET(bit, member) was.member = what == bit ? now.member : was.member
 		SET(FW_SET_STATUS, status);
@@ -701,7 +705,7 @@ START_TEST(set)
 	ck_assert_int_eq(due_of(st, 1).feed_id, 0); /* paused */
 	was = full_feed(1, "https://a.example/");
 	was.status = FW_FEED_ACTIVE;
-	OK(st->is->feed_set(st, &was, 2 * FW_SET_PUSH - 1, &err)); /* all at once */
+	OK(st->is->feed_set(st, &was, 2 * FW_SET_PUSH - 1, &err)); /* all members at once */
 	got = feed_of(st, 1);
 	same(&got, &was);
 	ck_assert_int_eq(due_of(st, 1).due_at_ms, 5);
@@ -735,7 +739,7 @@ START_TEST(dropped)
 	IS(feed_get(st, a, NULL, &f[0]), FW_ENOTFOUND);
 	IS(feed_get(st, 0, "https://a.example/", &f[0]), FW_ENOTFOUND);
 	IS(st->is->feed_drop(st, a, 0, &err), FW_ENOTFOUND);
-	OK(commit(st, l, o, 2)); /* what was in flight: nothing of it is written */
+	OK(commit(st, l, o, 2)); /* of what was in flight nothing is written */
 	ck_assert(o[0].rc == FW_ENOTFOUND && o[1].rc == 0);
 	drv_clean(st);
 	OK(st->is->feed_drop(st, b, 0, &err));
@@ -771,10 +775,10 @@ START_TEST(merged)
 	risen(st, l, shard, -1);
 	s = figures(st);
 	ck_assert(s.feed_n == 1 && s.entry_n == 3 &&
-		s.visit_n == 1); /* by guid there is another "two", by key another "three" */
+		s.visit_n == 1); /* "two" exists by its guid, "three" by its key */
 	ck_assert_int_eq(feed_of(st, into).entry_n, 3);
 	IS(feed_get(st, 0, "https://a.example/", &f), FW_ENOTFOUND);
-	pushed(st, into, a, 1); /* what came over is known by its key */
+	pushed(st, into, a, 1); /* entries that were merged are known by their keys */
 	ck_assert_int_eq(figures(st).entry_n, 3);
 	drv_clean(st);
 	OK(st->is->feed_drop(st, into, 0, &err));
@@ -784,12 +788,12 @@ START_TEST(merged)
 }
 END_TEST
 
-/* ---- by outcomes ----------------------------------------------------------------------------- */
+/* ---- changes by outcomes --------------------------------------------------------------------- */
 
 static const unsigned GROUPS[] = {
 	FW_GROUP_ERROR, FW_GROUP_VALIDATORS, FW_GROUP_META, FW_GROUP_RHYTHM, FW_GROUP_REDIRECT};
 
-/* The members of these groups as they are in `from`. */
+/* Copies the members of these groups from `from`. */
 static void groups_take(struct fw_feed *to, const struct fw_feed *from, unsigned groups)
 {
 	if (groups & FW_GROUP_ERROR)
@@ -812,7 +816,7 @@ static void groups_take(struct fw_feed *to, const struct fw_feed *from, unsigned
 }
 
 /*
- * Each feed of a commit has other groups; then back to nothing. The owner's members are never
+ * Each feed of a commit has other groups; then everything is reset. The user's members are never
  * written.
  */
 START_TEST(groups)
@@ -847,13 +851,13 @@ START_TEST(groups)
 			same(&got, &want[i]);
 		}
 	}
-	risen(st, l, -1, -1); /* its own commits tell the owner nothing */
+	risen(st, l, -1, -1); /* its own commits raise no version */
 	free(l);
 	drv_end(st);
 }
 END_TEST
 
-/* A push tells only what nobody has told yet. */
+/* A push writes only members that are absent so far. */
 START_TEST(pushed_meta)
 {
 	STORE(st);
@@ -895,7 +899,7 @@ static int visits_of(struct store *st, int64_t id)
 	return n;
 }
 
-/* An address of another host: the feed's rows go to its shard, and both owners are told. */
+/* A URL on another host: the feed's rows go to that host's shard, and both owners see it. */
 START_TEST(adopted)
 {
 	STORE(st);
@@ -923,13 +927,13 @@ START_TEST(adopted)
 	OK(commit(st, l, o, 1));
 	ck_assert(o[0].rc == 0 && due_of(st, id).host_id == was.host_id && due_of(st, id).shard == was.shard);
 	risen(st, l, -1, -1);
-	o[0] = visit(st, id, &f[0]); /* to another one; both want the same address */
+	o[0] = visit(st, id, &f[0]); /* to another host; both feeds want the same URL */
 	o[1] = visit(st, other, &f[1]);
 	f[0].url = f[1].url = FW_STR("https://b.example/free");
 	o[0].groups = o[1].groups = FW_GROUP_URL;
 	OK(commit(st, l, o, 2));
 	ck_assert((o[0].rc == 0 && o[1].rc == FW_EINVAL) || (o[0].rc == FW_EINVAL && o[1].rc == 0));
-	if (o[0].rc) { /* the other one was first: it makes room */
+	if (o[0].rc) { /* the other feed was first: it is removed */
 		OK(st->is->feed_drop(st, other, 0, &err));
 		o[0] = visit(st, id, &f[0]);
 		f[0].url = FW_STR("https://b.example/free");
@@ -950,11 +954,11 @@ START_TEST(adopted)
 	ck_assert_int_eq(s.n, 0);
 	OK(st->is->feed_list(st, &(struct store_feed_query){.due = &due, .due_n = 1}, keep_id, &s, &err));
 	ck_assert_int_eq(s.n, 1);
-	o[0] = visit(st, id, &f[0]); /* what was read where it was, before it went: nobody's */
+	o[0] = visit(st, id, &f[0]); /* read in the old shard, before the move: stale */
 	o[0].host_id = was.host_id;
 	OK(commit(st, l, o, 1));
 	ck_assert_int_eq(o[0].rc, FW_ENOTFOUND);
-	feed_new(st, "https://a.example/", NOW); /* its first address is free */
+	feed_new(st, "https://a.example/", NOW); /* its first URL is free */
 	drv_clean(st);
 	OK(st->is->feed_drop(st, id, 0, &err));
 	drv_end(st);
@@ -986,14 +990,14 @@ START_TEST(host_key)
 	ck_assert(fw_str_eq(feed_of(st, a).host_key, fw_str(KEY)) && feed_of(st, a).entry_n == 1 &&
 		feed_of(st, a).last_new_ms > NOW);
 	drv_clean(st);
-	o[0] = visit(st, a, &f[0]); /* with another address it keeps its key */
+	o[0] = visit(st, a, &f[0]); /* the URL changes, the host key stays */
 	f[0].url = FW_STR("https://c.example/moved");
 	o[0].groups = FW_GROUP_URL;
 	OK(commit(st, l, o, 1));
 	ck_assert(due_of(st, a).host_id == store_host_id(fw_str(KEY)) &&
 		fw_str_eq(feed_of(st, a).url, FW_STR("https://c.example/moved")));
 	OK(st->is->beat(st, "tester", l, &err));
-	o[0] = visit(st, a, &f[0]); /* and back to its address's */
+	o[0] = visit(st, a, &f[0]); /* and back to the host key of its URL */
 	f[0].host_key = FW_STR_NONE;
 	o[0].groups = FW_GROUP_HOST;
 	OK(commit(st, l, o, 1));
@@ -1047,7 +1051,7 @@ START_TEST(keys)
 			.feed_id = id[i], .key = {(unsigned char)(id[i] % 200)}, .hash = UINT64_MAX};
 	}
 	OK(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 5, .key = k, .key_n = 5}}, &err));
-	ck_assert(figures(st).entry_n == 0 && figures(st).last_entry_id == 0); /* keys are no entries */
+	ck_assert(figures(st).entry_n == 0 && figures(st).last_entry_id == 0); /* keys are not entries */
 	pushed(st, 60, e, 2);
 	OK(st->is->feed_drop(st, 500, 0, &err));
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -1069,7 +1073,7 @@ START_TEST(keys)
 }
 END_TEST
 
-/* ---- several at once ------------------------------------------------------------------------- */
+/* ---- concurrent processes -------------------------------------------------------------------- */
 
 #define AT_ONCE 3
 #define URLS 120
@@ -1084,7 +1088,7 @@ struct party {
 	int made, rc, n;
 };
 
-/* A deadlock, or too long a wait, is tried again as it is. */
+/* Repeats the call after a deadlock or a lock timeout. */
 static int tried(int rc, const struct fw_err *e)
 {
 	ck_assert_msg(!rc || rc == FW_EAGAIN || rc == FW_ENOTFOUND, "%d %s", rc, e->text);
@@ -1114,7 +1118,7 @@ static void *subscriber(void *ctx)
 		struct store_feed_new made[10];
 		struct fw_err e = {0};
 
-		for (int k = 0; k < 10; k++) /* each in an order of its own */
+		for (int k = 0; k < 10; k++) /* each process in another order */
 			f[k] = (struct fw_feed){.url = fw_str(url[p->nth == 1 ? step + 9 - k : step + k])};
 		while (tried(st->is->load(
 				     st, &(struct store_load){.rows = {.feed = f, .feed_n = 10}, .made = made}, &e),
@@ -1129,7 +1133,7 @@ static void *subscriber(void *ctx)
 	return NULL;
 }
 
-/* Of many who subscribe to one address at a time one makes the feed. */
+/* Several processes subscribe to one URL at once: one of them creates the feed. */
 START_TEST(subscribed_at_once)
 {
 	SHARED(st, url);
@@ -1154,7 +1158,7 @@ static void *pusher(void *ctx)
 	struct fw_outcome o;
 	struct fw_err er = {0};
 
-	if (p->nth == 0) { /* removes it in the midst of pushes */
+	if (p->nth == 0) { /* removes the feed while others push to it */
 		while (atomic_load(p->turn) < 10)
 			usleep(200);
 		while ((p->rc = tried(st->is->feed_drop(st, p->feed[0], p->feed[1], &er), &er)) == FW_EAGAIN)
@@ -1190,8 +1194,8 @@ static void *pusher(void *ctx)
 }
 
 /*
- * What is pushed, or visited, beside a removal is there whole or not at all; beside a merge, what
- * was stored before it goes over.
+ * A push or visit concurrent with a removal is stored whole or not at all. Concurrent with a merge:
+ * entries stored before it are merged.
  */
 START_TEST(dropped_beside_commits)
 {
@@ -1238,7 +1242,9 @@ static void *merger(void *ctx)
 	return NULL;
 }
 
-/* Two who merge crosswise: one does, for the other there is nothing left to merge. */
+/*
+ * Two processes merge two feeds into each other: one does, the other finds nothing left to merge.
+ */
 START_TEST(merged_crosswise)
 {
 	SHARED(st, url);
@@ -1300,8 +1306,8 @@ static void *setter(void *ctx)
 }
 
 /*
- * A feed goes from host to host, while its owner changes it and somebody brings entries: each finds
- * it where it is.
+ * A feed moves from host to host while its user changes it and others push entries: each finds it
+ * where it is.
  */
 START_TEST(moved_beside_others)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The front (src/store/store.c) over each driver: what it refuses, what it makes of slots and of
- * records, which stores a build knows.
+ * The front (src/store/store.c) over each driver: which arguments it refuses, what it makes of
+ * slots and records, which stores a build knows.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static int no_record(void *ctx, const struct fw_record *r)
 	ck_assert_msg(err.text[0] && !strchr(err.text, '\n'), "%s: \"%s\"", #call, err.text); \
 } while (0)
 
-/* None of it reaches the driver. */
+/* None of these reaches the driver. */
 START_TEST(arguments_refused)
 {
 	struct fw_store *st = fresh(_i);
@@ -77,10 +77,10 @@ START_TEST(arguments_refused)
 		REFUSED(fw_store_load(st, &(struct fw_load){.feed = &f[i], .feed_n = 1}, &err));
 	REFUSED(fw_store_load(st, &(struct fw_load){.entry = &e, .entry_n = 1}, &err));
 	REFUSED(fw_store_load(st, &(struct fw_load){.visit = v, .visit_n = 2}, &err));
-	REFUSED(fw_store_push(st, (struct fw_outcome[]){o, o}, 2, &err)); /* a first visit comes by itself, */
+	REFUSED(fw_store_push(st, (struct fw_outcome[]){o, o}, 2, &err)); /* a first visit must be alone, */
 	o.visit.kind = FW_VISIT_PUSHED;
 	o.groups = FW_GROUP_META | FW_GROUP_RHYTHM;
-	REFUSED(fw_store_push(st, &o, 1, &err)); /* and a push would write what only its owner knows */
+	REFUSED(fw_store_push(st, &o, 1, &err)); /* and a push may not write what only the owner knows */
 	REFUSED(fw_store_reap(st, "", 1, &err));
 	REFUSED(fw_store_reap(st, NULL, 1, &err));
 	REFUSED(fw_store_control_put(st, FW_CONTROL_NONE, NOW, &err));
@@ -92,7 +92,7 @@ START_TEST(arguments_refused)
 }
 END_TEST
 
-/* Nothing to do is done, and err may be NULL, also where it fails. */
+/* A call with nothing to do succeeds, and err may be NULL, also where the call fails. */
 START_TEST(nothing_and_null)
 {
 	struct fw_store *st = fresh(_i);
@@ -133,7 +133,7 @@ static int see_due(void *ctx, const struct fw_due_row *row)
 	return d->n == d->stop ? 42 : 0;
 }
 
-/* Over all shards by due time, then by number; how many, and the first time. */
+/* Over all shards by due time, then by id; the number of rows, and the first time. */
 START_TEST(due_over_all_shards)
 {
 	struct fw_store *st = fresh(_i);
@@ -157,10 +157,10 @@ START_TEST(due_over_all_shards)
 	OK(fw_store_due_list(st, INT64_MAX, 2, see_due, &d, &err));
 	ck_assert_uint_eq(d.n, 2);
 	d = (struct due){.stop = 3};
-	ck_assert_int_eq(fw_store_due_list(st, INT64_MAX, 0, see_due, &d, &err), 42); /* the callback's */
+	ck_assert_int_eq(fw_store_due_list(st, INT64_MAX, 0, see_due, &d, &err), 42); /* the callback's code */
 	ck_assert_uint_eq(d.n, 3);
 	OK(fw_store_due_list(st, NOW, 0, see_due, NULL, &err));
-	first.id = id[2]; /* a person asks for it */
+	first.id = id[2]; /* a user requests it */
 	OK(fw_store_feed_set(st, &first, FW_SET_DUE, &err));
 	OK(fw_store_pending(st, FW_DUE_FIRST, &n, &wake_ms, &err));
 	ck_assert(n == 1 && wake_ms == FW_DUE_FIRST);
@@ -216,7 +216,7 @@ START_TEST(control_messages_in_order)
 	OK(fw_store_control_put(st, FW_CONTROL_STOP, NOW, &err));
 	OK(fw_store_control_take(st, -1, &c, &err));
 	ck_assert_int_eq(c.kind, FW_CONTROL_NONE);
-	last = c.id; /* a worker that starts now does not obey yesterday's stop */
+	last = c.id; /* a worker that starts now ignores yesterday's stop */
 	ck_assert_int_gt(last, 0);
 	OK(fw_store_control_take(st, last, &c, &err));
 	ck_assert_int_eq(c.kind, FW_CONTROL_NONE);
@@ -240,7 +240,7 @@ static bool is_paused(struct fw_store *st)
 	return c.paused;
 }
 
-/* The messages go after a week; that all are paused stays. */
+/* Messages are removed after a week; the paused state stays. */
 START_TEST(a_pause_outlives_its_message)
 {
 	struct fw_store *st = fresh(_i);
@@ -278,7 +278,7 @@ START_TEST(a_message_wakes)
 		OK(fw_store_control_put(other, FW_CONTROL_STOP, NOW, &err));
 		start = fw_mono_ms();
 		OK(fw_store_wait(st, -1, 60000, &changed, &err));
-		ck_assert(changed && fw_mono_ms() - start < 60000); /* told, not timed out */
+		ck_assert(changed && fw_mono_ms() - start < 60000); /* notified, not timed out */
 		fw_store_close(other);
 	}
 	fw_store_close(st);
@@ -309,7 +309,7 @@ START_TEST(heartbeats)
 
 	beats_are(st, 0, "");
 	OK(fw_store_beat_put(st, &b, NOW + 100, &err));
-	b.visits = UINT64_C(9007199254740993); /* no double holds it */
+	b.visits = UINT64_C(9007199254740993); /* a double cannot represent it */
 	OK(fw_store_beat_put(st, &b, NOW + 200, &err));
 	b.worker = "host/2/0";
 	b.pid = 2;
@@ -329,7 +329,9 @@ static int keep_record(void *ctx, const struct fw_record *r)
 	return 0;
 }
 
-/* Messages and heartbeats are kept as records, but they are nobody's to see, to put or to take away. */
+/*
+ * Messages and heartbeats are stored as records, but users can neither list, put nor remove them.
+ */
 START_TEST(own_records_are_not_shown)
 {
 	struct fw_store *st = fresh(_i);
@@ -371,7 +373,7 @@ START_TEST(looked_at)
 
 	ck_assert_str_eq(fw_store_name(st), under_test[_i].name);
 	OK(fw_store_clock(st, &now_ms, &err));
-	ck_assert(llabs(now_ms - fw_now_ms()) < FW_MINUTE_MS); /* servers run on this machine */
+	ck_assert(llabs(now_ms - fw_now_ms()) < FW_MINUTE_MS); /* the servers run on this machine */
 	OK(fw_store_inspect(st, see_check, &n, &err));
 	ck_assert_int_gt(n, 0);
 	check_clean(st);
@@ -404,7 +406,10 @@ static int call_inside(void *ctx, const struct fw_feed *feed)
 	return 0;
 }
 
-/* It is not allowed. A driver that cannot do it says so, instead of showing one list's rows in the other. */
+/*
+ * A call from a callback is not allowed. A driver that cannot do it returns an error instead of
+ * mixing the rows of two lists.
+ */
 START_TEST(called_from_a_callback)
 {
 	struct fw_store *st = fresh(_i);
@@ -417,11 +422,11 @@ START_TEST(called_from_a_callback)
 }
 END_TEST
 
-/* ---- which stores there are ------------------------------------------------------------------ */
+/* ---- which stores a build has ---------------------------------------------------------------- */
 
 /*
- * A driver is in the build or absent; the store of an absent one is refused with the remedy, and
- * without its password.
+ * A driver is in the build or absent. A store whose driver is absent is refused; the message names
+ * the remedy and hides the password.
  */
 START_TEST(absent_drivers_are_named)
 {
@@ -453,7 +458,7 @@ START_TEST(absent_drivers_are_named)
 }
 END_TEST
 
-START_TEST(open_refuses) /* each names the thing and the remedy */
+START_TEST(open_refuses) /* each message names the thing and the remedy */
 {
 	static const struct { const char *url, *words; int rc; } T[] = {
 		{"", "sqlite:/path", FW_EINVAL}, {"feeds", "write sqlite:feeds", FW_EINVAL},

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * feedwheel-store(7) tells the truth, on each SQL engine: it names every table, view and column
- * that there is, and no other, where they are described; and each query of it finds what it should.
- * Queries go through the engine's own client library, as those of users do.
+ * feedwheel-store(7) is true on each SQL engine: it describes every table, view and column, and no
+ * others, and each of its queries returns the right rows. The queries run in the engine's own
+ * client library, as users run them.
  *
- * The line `.\" query NAME` before a query names it, `.\" query NAME ENGINE` one for that engine only.
+ * The line `.\" query NAME` before a query names it; `.\" query NAME ENGINE` is for that engine
+ * only.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ static void page_free(void)
 
 /* ---- clients --------------------------------------------------------------------------------- */
 
-/* NULL is empty; 150.0 and 150.0000 are 150. */
+/* NULL is empty; 150.0 and 150.0000 become 150. */
 static void cell_add(struct fw_buf *out, bool first, const char *text)
 {
 	struct fw_str s = fw_str(text), rest, whole = fw_str_split(s, '.', &rest);
@@ -142,7 +143,7 @@ static void mysql_ask(const char *url, const char *sql, struct fw_buf *out)
 static const struct engine {
 	const char *name;
 	void (*ask)(const char *url, const char *sql, struct fw_buf *out);
-	const char *columns; /* all of the store, but SQLite's own: table and column */
+	const char *columns; /* table and column of the whole store, without SQLite's own */
 } ENGINE[] = {
 	{"sqlite", sqlite_ask,
 		"SELECT t.name, c.name FROM sqlite_schema t, pragma_table_info(t.name) c"
@@ -158,7 +159,7 @@ static const struct engine {
 #endif
 };
 
-/* NULL: no SQL engine that more than one process can use. */
+/* NULL: this is not an SQL engine that several processes can use. */
 static const struct engine *engine_of(int driver)
 {
 	for (size_t i = 0; i < FW_N(ENGINE); i++) {
@@ -238,7 +239,7 @@ static const struct fw_visit VISITS[] = {
 
 static const struct answer {
 	const char *query, *rows;
-	const char *engine; /* it is for this one only; NULL: each has it */
+	const char *engine; /* the only engine it is for; NULL: each */
 } ANSWER[] = {
 	{"folder", "2026-11-24T20:00:00.000Z|Sky Diary|By moonlight|https://e.example/5\n"
 		"2026-11-24T08:00:00.000Z|Sky Diary|Moon over the bay|https://e.example/4\n"
@@ -275,7 +276,7 @@ static const struct answer {
 		"20|1|2000|2000\n", NULL},
 };
 
-/* The next query of the page: its name, its engine (absent: all), its SQL. */
+/* Reads the next query of the page: its name, its engine (absent: all), its SQL. */
 static bool query_next(
 	struct fw_str *rest, struct fw_str *name, struct fw_str *engine, struct fw_buf *sql)
 {
@@ -309,7 +310,7 @@ static bool query_next(
 	return true;
 }
 
-/* Ask those of the page with this name that this engine can. How many there were. */
+/* Runs the page's queries with this name that this engine can run. Returns how many there were. */
 static int asked(const struct engine *e, const char *url, const char *query, struct fw_buf *out)
 {
 	struct fw_str rest = fw_buf_str(&page), name, engine;
@@ -328,7 +329,7 @@ static int asked(const struct engine *e, const char *url, const char *query, str
 	return n;
 }
 
-/* A star at the end of what is wanted: more may follow. */
+/* A star at the end of `want`: more may follow. */
 static void answer_is(const struct engine *e, const char *url, const struct answer *a)
 {
 	struct fw_buf out = FW_BUF_INIT(0);
@@ -369,7 +370,7 @@ START_TEST(queries_find_what_they_should)
 }
 END_TEST
 
-/* One entry is of today, and one too old; by the server's clock. */
+/* One entry is of today, one too old, by the server's clock. */
 START_TEST(a_time_ago_is_as_told)
 {
 	struct fw_entry_row e[] = {
@@ -394,7 +395,7 @@ START_TEST(a_time_ago_is_as_told)
 }
 END_TEST
 
-/* None of the page is left unasked. */
+/* Each query of the page is run by some test. */
 START_TEST(every_query_has_an_answer)
 {
 	struct fw_str rest = fw_buf_str(&page), name, engine;
@@ -441,7 +442,7 @@ static bool has_word(struct fw_str text, struct fw_str word)
 	return false;
 }
 
-/* What the page says below ".Ss ... table ..."; absent: nothing. */
+/* The text of the page below ".Ss ... table ..."; absent: there is none. */
 static struct fw_str section_of(struct fw_str table)
 {
 	struct fw_str rest = fw_buf_str(&page), line;
@@ -460,7 +461,7 @@ static struct fw_str section_of(struct fw_str table)
 	return FW_STR_NONE;
 }
 
-/* Each line of the answer is "table|column". */
+/* Each line of the result is "table|column". */
 static bool has_column(struct fw_str all, struct fw_str table, struct fw_str column)
 {
 	struct fw_str line, of;
@@ -472,7 +473,7 @@ static bool has_column(struct fw_str all, struct fw_str table, struct fw_str col
 	return false;
 }
 
-/* The names in ".It Va a , b" of this table's section are its columns. */
+/* The names in ".It Va a , b" of this table's section are columns of the table. */
 static void only_columns(struct fw_str all, struct fw_str table, struct fw_str section)
 {
 	struct fw_str line, word;

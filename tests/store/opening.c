@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* A new store on each driver that processes share: many open it at once, and some are killed in it. REL-15. */
+/*
+ * A new store on each driver that several processes can use: they open it at once, and some are
+ * killed while they do. REL-15.
+ */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,7 +14,7 @@
 #include "drv.h"
 
 #define OPENERS 10
-#define CREATIONS 24 /* killed, each a little later than the one before */
+#define CREATIONS 24 /* killed creators, each a little later than the one before */
 
 struct gate {
 	_Atomic int ready, go;
@@ -30,7 +33,7 @@ static void teardown(void)
 	munmap(gate, sizeof(*gate));
 }
 
-/* In a child there is no Check. */
+/* A child process has no Check. */
 _Noreturn static void opener(const char *url, int i)
 {
 	struct fw_store_config c = {.url = url, .flags = FW_STORE_CREATE};
@@ -53,7 +56,7 @@ _Noreturn static void opener(const char *url, int i)
 	_exit(0);
 }
 
-/* All of them wait for the gate. */
+/* All openers wait for the gate. */
 static void openers_start(const char *url, pid_t *pid, int n)
 {
 	atomic_store(&gate->ready, 0);
@@ -91,7 +94,7 @@ START_TEST(ten_processes_open_a_fresh_store)
 }
 END_TEST
 
-/* There is all of the schema or none of it afterwards: whoever comes next can go on. */
+/* Afterwards the schema is complete or absent: the next open can go on. */
 START_TEST(creation_is_killed)
 {
 	int made = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Five workers, each a process with an owner of shards as the engine has it (engine/owner.h), on
- * one store, while they are killed, frozen for less and for more than their lease, told to leave
- * and started anew, and while somebody else asks for feeds, pauses, adds, removes and pushes.
- * Against every driver that processes can share:
+ * Five workers on one store, each a process that owns shards as in the engine (engine/owner.h).
+ * They are killed, frozen for less and for more than their lease, told to leave and started again.
+ * Meanwhile other clients request polls, pause, add, remove and push. On each driver that several
+ * processes can use:
  *
- *   - no due time of a feed is committed twice;
- *   - each feed is visited, whatever happened to those who had it;
- *   - each entry of each document that was stored is there, once;
- *   - over all workers no two requests of a host are closer than the gap, and none is sent in a
- *     pause that its host has asked for, once that was stored.
+ * - no due time of a feed is committed twice;
+ * - each feed is visited, whatever happens to the workers that owned it;
+ * - each entry of each stored document is there, once;
+ * - over all workers no two requests to a host are closer than the gap, and none is sent in a pause
+ *   that the host asked for, once that pause is stored.
  */
 #include <signal.h>
 #include <stdatomic.h>
@@ -41,7 +41,7 @@ struct sending {
 	int64_t mono_ms, lease_id, feed_id;
 };
 
-struct pause { /* from .. until nothing is sent */
+struct pause { /* no request is sent from .. until */
 	int host;
 	int64_t from_ms, until_ms;
 };
@@ -50,7 +50,7 @@ struct book {
 	_Atomic int send_n[HOSTS], pause_n, lost, broken, commits;
 	_Atomic bool was_frozen[WORKERS];
 	_Atomic int pid[WORKERS];
-	_Atomic int64_t thaw_ms[WORKERS]; /* frozen until then; 0: it is not */
+	_Atomic int64_t thaw_ms[WORKERS]; /* frozen until then; 0: not frozen */
 	struct sending send[HOSTS][SENDS];
 	struct pause pause[PAUSES];
 };
@@ -73,7 +73,7 @@ static int host_at(int64_t id)
 	return -1;
 }
 
-/* A document at that time: some entries, most of which the one before had too. */
+/* The document at that time: some entries, most of which the one before had too. */
 static void document(struct fw_entry_row *e, int64_t at_ms)
 {
 	for (int i = 0; i < WINDOW; i++)
@@ -145,8 +145,8 @@ static void opens(struct worker *w)
 }
 
 /*
- * Somebody else was in the way: the same again, later. Or the connection broke (a server ends those
- * that freeze in the middle of a transaction): the same again, on a new one.
+ * After a conflict: the same call again, later. After a broken connection (a server ends those of
+ * clients frozen in a transaction): the same call on a new one.
  */
 static bool again(struct worker *w, int rc, const struct fw_err *e, const char *what)
 {
@@ -180,7 +180,7 @@ static void cancels(struct worker *w, size_t i)
 	owner_back(w->o, c);
 }
 
-/* The time that is looked at is the one that counts: a real request would leave right after it. */
+/* Reads the time that counts as the request's: a real request would leave right after it. */
 static void sends(struct worker *w, size_t i)
 {
 	struct claim *c = w->flight[i].claim;
@@ -232,7 +232,10 @@ static void commits(struct worker *w)
 	if (rc != FW_ESTALE && again(w, rc, &e, "commit"))
 		return;
 	atomic_fetch_add(&book->commits, rc == 0);
-	/* the clock that one reads while it is frozen is wrong by as long: its pauses are not looked at */
+	/*
+	 * a clock that is read while the process is frozen is wrong by that long: its pauses do not
+	 * count
+	 */
 	for (size_t i = 0; !rc && i < w->n && !atomic_load(&book->was_frozen[w->me]); i++) {
 		int at = w->pause[i].host < 0 ? PAUSES : atomic_fetch_add(&book->pause_n, 1);
 
@@ -326,7 +329,7 @@ static void worker_runs(int driver, const char *url, int me, int number)
 	_exit(0);
 }
 
-/* ---- troubles -------------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 struct crew {
 	int driver;
@@ -336,11 +339,11 @@ struct crew {
 	int64_t feed[FEEDS_MAX];   /* 0: removed */
 	bool paused[FEEDS_MAX];
 	int feed_n;
-	int64_t asked;             /* due times that nobody else uses */
+	int64_t asked;             /* due times that no other step uses */
 	uint64_t dice;
 };
 
-/* A child whose SIGTERM waits: before it has its own handler, check's would end the test. */
+/* Starts a child with SIGTERM blocked: until it has its own handler, Check's would end the test. */
 static pid_t child(sigset_t *was)
 {
 	sigset_t term;
@@ -389,8 +392,8 @@ static void worker_ended(int me, bool killed)
 }
 
 /*
- * A process of its own thaws: who asks may be waiting for the store just when one that is frozen
- * holds it.
+ * A separate process thaws the workers: this one may be waiting for a lock that a frozen worker
+ * holds.
  */
 static void thawer_start(struct crew *c)
 {
@@ -431,7 +434,7 @@ static void trouble(struct crew *c)
 
 	switch (roll(&c->dice, 4)) {
 	case 0:
-	case 1: /* for less than its lease, or for more: others have what is its own then */
+	case 1: /* for less than its lease, or for more: then others take its shards */
 		atomic_store(&book->was_frozen[me], true);
 		kill(book->pid[me], SIGSTOP);
 		book->thaw_ms[me] = fw_mono_ms() + LEASE_MS / 4 + (int64_t)roll(&c->dice, LEASE_MS * 2);
@@ -440,7 +443,7 @@ static void trouble(struct crew *c)
 		atomic_store(&book->thaw_ms[me], 0);
 		kill(book->pid[me], SIGKILL);
 		worker_ended(me, true);
-		if (roll(&c->dice, 2)) { /* its master has seen it */
+		if (roll(&c->dice, 2)) { /* its master has noticed */
 			ck_assert(fw_snprintf(name, sizeof(name), "worker-%d-%d", me, book->pid[me]));
 			drv_reap(c->st, name, 0);
 		}
@@ -453,7 +456,7 @@ static void trouble(struct crew *c)
 	worker_start(c, me);
 }
 
-/* ---- somebody else --------------------------------------------------------------------------- */
+/* ---- other clients --------------------------------------------------------------------------- */
 
 static int try(struct store *st, int rc)
 {
@@ -514,7 +517,7 @@ static void lasts(struct crew *c, int64_t ms)
 	}
 }
 
-/* ---- what became of it ----------------------------------------------------------------------- */
+/* ---- the result ------------------------------------------------------------------------------ */
 
 struct visit {
 	int64_t feed_id, due_ms, at_ms, lease_id;
@@ -555,7 +558,7 @@ static void visits_read(struct store *st, struct visits *all)
 		qsort(all->row, all->n, sizeof(*all->row), by_due);
 }
 
-/* One that neither its owner nor its server keeps from it. */
+/* Each feed that neither its user nor its server stops. */
 static bool all_visited(const struct crew *c, const struct visits *all, int at_least)
 {
 	for (int i = 0; i < c->feed_n; i++) {
@@ -574,7 +577,8 @@ static void dues_once(const struct visits *all)
 	for (size_t i = 1; i < all->n; i++) {
 		const struct visit *a = &all->row[i - 1], *b = &all->row[i];
 
-		ck_assert_msg(by_due(a, b) != 0 || b->due_ms <= FW_DUE_FIRST, /* which people ask for again and again */
+		/* polls that users requested share one due time */
+		ck_assert_msg(by_due(a, b) != 0 || b->due_ms <= FW_DUE_FIRST,
 			"feed %lld: due at %lld, visited by leases %lld and %lld", (long long)a->feed_id,
 			(long long)a->due_ms, (long long)a->lease_id, (long long)b->lease_id);
 	}
@@ -599,7 +603,7 @@ static int key_row(void *ctx, const struct fw_entry_row *e)
 	return 0;
 }
 
-/* What documents held that were stored is there, and nothing else. */
+/* The entries of all stored documents are there, and no others. */
 static void entries_once(const struct crew *c, const struct visits *all)
 {
 	static struct keys k;
@@ -637,7 +641,7 @@ static int by_time(const void *a, const void *b)
 	return x->mono_ms < y->mono_ms ? -1 : x->mono_ms > y->mono_ms;
 }
 
-/* Clocks of ms, each read once: two workers' may differ by two. */
+/* Millisecond clocks, each read once: two workers' can differ by two. */
 #define SLACK_MS 2
 
 static int gaps_kept(void)
@@ -720,7 +724,7 @@ START_TEST(owners_come_and_go)
 	}
 	thawer_end(c);
 	end_ms = fw_mono_ms() + 60 * FW_SECOND_MS;
-	do { /* nobody is forgotten */
+	do { /* no feed is forgotten */
 		ck_assert_int_lt(fw_mono_ms(), end_ms);
 		usleep(200000);
 		visits_read(c->st, &all);
@@ -737,7 +741,7 @@ START_TEST(owners_come_and_go)
 	printf("# %s: %zu visits of %d requests, %d commits, %d leases lost, %d connections, %d pauses\n",
 		under_test[_i].name, all.n, sent, book->commits, book->lost, book->broken, book->pause_n);
 	l = drv_join(c->st, "last", LONG_MS);
-	ck_assert_uint_eq(l->shard_n, STORE_SHARDS); /* all have left */
+	ck_assert_uint_eq(l->shard_n, STORE_SHARDS); /* all workers have left */
 	ck_assert_uint_eq(l->living, 1);
 	drv_leave(c->st, l);
 	drv_end(c->st);

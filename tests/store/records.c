@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Records, against every driver: whatever their bytes, in order of their keys, put once when many
- * try, gone when they have run out.
+ * Records, on each driver: of any bytes, listed in order of their keys, put once when several
+ * processes try, gone when they have expired.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static bool same(const struct fw_record *a, const struct fw_record *b)
 		a->until_ms == b->until_ms;
 }
 
-/* What is there is this. */
+/* The store has exactly this record. */
 static void is_there(struct fw_store *st, const struct fw_record *want)
 {
 	struct fw_record got = {0};
@@ -157,15 +157,15 @@ START_TEST(only_if_absent)
 	OK(fw_store_record_put(st, &second, true, &was, &err));
 	ck_assert(was);
 	is_there(st, &first);
-	OK(fw_store_record_put(st, &first, true, &was, &err)); /* the same again */
+	OK(fw_store_record_put(st, &first, true, &was, &err)); /* the same call again */
 	ck_assert(was);
-	second.at_ms = first.until_ms; /* has run out: as if it were not there */
+	second.at_ms = first.until_ms; /* expired: as if it did not exist */
 	OK(fw_store_record_put(st, &second, true, &was, &err));
 	ck_assert(!was);
 	is_there(st, &second);
 	first.at_ms = NOW + 1000000;
 	first.until_ms = NOW + 1000001;
-	OK(fw_store_record_put(st, &first, true, &was, &err)); /* second never runs out */
+	OK(fw_store_record_put(st, &first, true, &was, &err)); /* the second never expires */
 	ck_assert(was);
 	OK(fw_store_record_put(st, &first, false, &was, &err));
 	ck_assert(!was);
@@ -197,7 +197,7 @@ START_TEST(removed)
 }
 END_TEST
 
-/* One that is another by now stays. */
+/* A record that has changed meanwhile stays. */
 START_TEST(removed_as_seen)
 {
 	static const char bytes[] = "1 2 \0\n\xff%";
@@ -243,7 +243,7 @@ static int see(void *ctx, const struct fw_record *r)
 	return s->stop_at && s->n >= s->stop_at ? 7 : 0;
 }
 
-/* The list is this, "kind/key kind/key ". */
+/* The list is exactly this, "kind/key kind/key ". */
 static void shows(struct fw_store *st, struct fw_record_query q, const char *want)
 {
 	struct seen s = {0};
@@ -270,7 +270,8 @@ START_TEST(listed_in_order)
 	shows(st, (struct fw_record_query){.kind = ab}, "ab/B ab/a ab/a  ab/a! ab/aa ab/b ab/\xff ");
 	shows(st, (struct fw_record_query){.kind = ab, .limit = 2}, "ab/B ab/a ");
 	shows(st, (struct fw_record_query){.kind = ab, .after_key = FW_STR("a"), .limit = 2}, "ab/a  ab/a! ");
-	shows(st, (struct fw_record_query){.kind = ab, .after_key = FW_STR("a0")}, "ab/aa ab/b ab/\xff "); /* a cursor that is gone */
+	/* a cursor that has been removed */
+	shows(st, (struct fw_record_query){.kind = ab, .after_key = FW_STR("a0")}, "ab/aa ab/b ab/\xff ");
 	shows(st, (struct fw_record_query){.kind = ab, .after_key = FW_STR("\xff")}, "");
 	shows(st, (struct fw_record_query){.kind = FW_STR("b")}, "");
 	shows(st, (struct fw_record_query){0}, "a/x a_b/x ab/B ab/a ab/a  ab/a! ab/aa ab/b ab/\xff abc/x ");
@@ -317,7 +318,7 @@ START_TEST(many_by_pages)
 }
 END_TEST
 
-/* ---- time, others ---------------------------------------------------------------------------- */
+/* ---- expiry, concurrent processes ------------------------------------------------------------ */
 
 START_TEST(pruned)
 {
@@ -332,7 +333,7 @@ START_TEST(pruned)
 	r.key = FW_STR("b");
 	r.until_ms = NOW + 2000;
 	put(st, r);
-	r.key = FW_STR("c"); /* one that has got more time, and one that has got less */
+	r.key = FW_STR("c"); /* one record whose time was extended, and one whose time was cut */
 	r.until_ms = NOW + 1;
 	put(st, r);
 	r.until_ms = NOW + 3000;
@@ -384,7 +385,10 @@ END_TEST
 #define RACERS 4
 #define PRIZES 40
 
-/* In a child there is no Check. Each record is tried for; those that were won go to the pipe. */
+/*
+ * A child process has no Check. It tries to put each record, and writes those that it won to the
+ * pipe.
+ */
 static void racer(const char *url, int fd)
 {
 	struct fw_store_config c = {.url = url};
@@ -425,7 +429,7 @@ START_TEST(one_wins)
 		return;
 	st = store_open(url, FW_STORE_CREATE);
 	old.at_ms = NOW - 10;
-	old.until_ms = NOW; /* has run out: it is won like the others */
+	old.until_ms = NOW; /* expired: it is won like the others */
 	put(st, old);
 	fw_store_close(st);
 	ck_assert_int_eq(pipe(fd), 0);

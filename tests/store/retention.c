@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Copies, visits, figures and retention of the contract (src/store/driver.h), on each driver. */
+/* Copies, visits, figures and retention (src/store/driver.h), on each driver. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ static void teardown(void)
 	fw_arena_finish(&A);
 }
 
-/* n feeds "https://h<from + i>.example/feed", due at their number. */
+/* n feeds "https://h<from + i>.example/feed", due at their own number. */
 static void feeds_add(struct store *st, int from, size_t n, struct store_feed_new *made)
 {
 	struct fw_feed *f = fw_arena_calloc(&A, n, sizeof(*f));
@@ -121,15 +121,15 @@ START_TEST(copied)
 	OK(st->is->feed_list(st, &(struct store_feed_query){.id = 70}, show, &H, &err));
 	ck_assert(H.last.fail_n == 4000000000u && fw_str_eq(H.last.extra, FW_STR("{\"x\": 1}")) &&
 		H.last.last_new_ms == 3 && H.last.entry_n == 1);
-	/* one's number or address is another's */
+	/* the id or URL of another feed */
 	f[0].id = 71;
 	IS(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 1}}, &err), FW_EINVAL);
 	f[0].id = 80;
 	f[0].url = FW_STR("https://z.example/");
 	IS(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 1}}, &err), FW_EINVAL);
 	feeds_add(st, 1, 1, made);
-	ck_assert_int_eq(made[0].id, 81); /* above the highest */
-	/* visits, in any order that is asked for */
+	ck_assert_int_eq(made[0].id, 81); /* above the highest id */
+	/* visits load in any order */
 	n[0] = 0;
 	OK(st->is->visit_list(st, &(struct fw_visit_query){.feed_id = 70}, count_visit, n, &err));
 	ck_assert(n[0] == 2 && n[1] == 10);
@@ -150,7 +150,7 @@ START_TEST(copied)
 }
 END_TEST
 
-/* Steps until there is no more. */
+/* Prunes in steps until nothing is left to prune. */
 static void prune(struct store *st, struct fw_prune *p)
 {
 	do {
@@ -195,7 +195,7 @@ START_TEST(pruned)
 }
 END_TEST
 
-/* So many commits leave so many rows of counts, which become one. */
+/* Each commit leaves a row of counts; maintenance folds them into one. */
 START_TEST(counts_fold)
 {
 	struct store *st = drv_fresh(_i);
@@ -218,7 +218,7 @@ START_TEST(counts_fold)
 }
 END_TEST
 
-/* Without a store there, and for reading. */
+/* A store that does not exist, and one opened for reading. */
 START_TEST(opened_wrongly)
 {
 	struct fw_store_config c = {.flags = 0};

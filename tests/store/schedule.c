@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The schedule of the contract (src/store/driver.h) on each driver: leases of shards, due reads
- * and commits, step by step; and by processes that join, leave, are frozen beyond their lease and
- * killed, while somebody else asks for feeds.
+ * The schedule (src/store/driver.h) on each driver: leases of shards, due reads and commits, step
+ * by step. Then processes that join, leave, are frozen beyond their lease and killed, while others
+ * request polls.
  */
 #include <check.h>
 #include <signal.h>
@@ -28,7 +28,7 @@
 #define TROUBLES 30
 #endif
 
-static char where[500];          /* the store of this case */
+static char where[500];          /* the store's URL */
 
 static struct store *opened(int i)
 {
@@ -48,7 +48,7 @@ static struct store *fresh_store(int i)
 
 /* ---- makers ---------------------------------------------------------------------------------- */
 
-/* A feed of its own host. */
+/* Adds a feed on a host of its own. */
 static int64_t feed_add(struct store *st, const char *url, int64_t due_at_ms)
 {
 	struct fw_feed f = {.url = fw_str(url), .due_at_ms = due_at_ms};
@@ -105,7 +105,7 @@ static int see_host(void *ctx, const struct store_host *host)
 	struct seen *seen = ctx;
 
 	ck_assert_uint_lt(seen->host_n, 10);
-	ck_assert_uint_eq(seen->n, 0); /* they come first */
+	ck_assert_uint_eq(seen->n, 0); /* hosts come first */
 	seen->host[seen->host_n++] = *host;
 	return 0;
 }
@@ -124,7 +124,7 @@ static const struct store_due *due_of(struct store *st, int64_t feed_id)
 	return NULL;
 }
 
-/* What a worker would say of a feed that is due. */
+/* The outcome that a worker would commit for a due feed. */
 static struct fw_outcome outcome_for(struct store *st, int64_t feed_id, struct fw_feed *f, int64_t due_at_ms)
 {
 	const struct store_due *due = due_of(st, feed_id);
@@ -181,7 +181,7 @@ START_TEST(parts)
 	struct store *st = fresh_store(_i);
 	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS), *c;
 
-	ck_assert_uint_eq(a->shard_n, STORE_SHARDS); /* the first has all, */
+	ck_assert_uint_eq(a->shard_n, STORE_SHARDS); /* the first worker has all shards, */
 	ck_assert_uint_eq(b->shard_n, 0);
 	DONE(st->is->beat(st, "a", a, &drv_err));
 	ck_assert_uint_eq(a->living, 2);
@@ -193,7 +193,7 @@ START_TEST(parts)
 	for (size_t i = 0; i < STORE_SHARDS / 2; i++)
 		ck_assert(b->shard[i].shard == (int)i + STORE_SHARDS / 2 &&
 			b->shard[i].quiet_since_ms == (i == STORE_SHARDS / 2 - 1 ? 77 : 0));
-	drv_give(st, a, STORE_SHARDS / 2, 1); /* what is not its own is not given away */
+	drv_give(st, a, STORE_SHARDS / 2, 1); /* a shard that is not its own cannot be given back */
 	DONE(st->is->beat(st, "b", b, &drv_err));
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 2);
 	DONE(st->is->give(st, &(struct store_give){.lease_id = a->id, .leave = true}, &drv_err));
@@ -216,8 +216,8 @@ START_TEST(idle_ones_take_more)
 	drv_give(st, a, 100, STORE_SHARDS - 100);
 	b->idle = true;
 	DONE(st->is->beat(st, "b", b, &drv_err));
-	ck_assert_uint_eq(b->shard_n, STORE_SHARDS - 100); /* all that is free, beyond its part */
-	ck_assert_uint_eq(b->idle_n, 0);                   /* of others */
+	ck_assert_uint_eq(b->shard_n, STORE_SHARDS - 100); /* all free shards, beyond its part */
+	ck_assert_uint_eq(b->idle_n, 0);                   /* other idle workers */
 	DONE(st->is->beat(st, "a", a, &drv_err));
 	ck_assert_uint_eq(a->idle_n, 1);
 	ck_assert_uint_eq(a->shard_n, 100);
@@ -235,15 +235,15 @@ START_TEST(a_lease_that_ran_out)
 {
 	struct store *st = fresh_store(_i);
 	int64_t id = feed_add(st, "https://over.example/feed", 5);
-	struct store_lease *a = drv_join(st, "a", -1000), *b; /* its joining took longer than the lease */
+	struct store_lease *a = drv_join(st, "a", -1000), *b; /* joining took longer than the lease */
 	struct fw_feed f;
 	struct fw_outcome o = outcome_for(st, id, &f, 6);
 
-	ck_assert_uint_eq(a->shard_n, STORE_SHARDS); /* it does not take itself for dead, and shards for nobody's */
+	ck_assert_uint_eq(a->shard_n, STORE_SHARDS); /* it does not count itself as dead, nor shards as free */
 	DONE(st->is->beat(st, "a", a, &drv_err));
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS);
 	ck_assert_int_lt(a->safe_until_mono_ms, fw_mono_ms());
-	DONE(commit(st, a->id, &o, 1)); /* over, but nobody has taken it: it holds */
+	DONE(commit(st, a->id, &o, 1)); /* expired, but no worker has taken it: it still holds */
 	ck_assert_int_eq(o.rc, 0);
 	ck_assert_int_eq(due_of(st, id)->due_at_ms, 6);
 	b = drv_join(st, "b", LONG_MS);
@@ -260,7 +260,10 @@ START_TEST(a_lease_that_ran_out)
 }
 END_TEST
 
-/* The clock was an hour ahead when a worker renewed its lease and died, and is right again. SQL only. */
+/*
+ * A worker renewed its lease and died while the server's clock was an hour ahead; then the clock is
+ * right again. SQL only.
+ */
 START_TEST(a_clock_that_was_set_back)
 {
 	static const char UNTIL[] = "SELECT until_ms FROM workers WHERE id = ?1";
@@ -279,10 +282,10 @@ START_TEST(a_clock_that_was_set_back)
 	ck_assert_int_eq(changed, 1);
 	drv_beat(st, "b", b);
 	DONE(sql_number(sql_of(st), UNTIL, SQL_V(SQL_INT(dead->id)), 0, &until_ms, &drv_err));
-	ck_assert_int_gt(until_ms, 0); /* it is there, as if it had renewed its lease at that beat */
+	ck_assert_int_gt(until_ms, 0); /* the lease counts as renewed at that heartbeat */
 	ck_assert_int_le(until_ms, drv_clock(st) + LEASE_MS);
 	DONE(sql_number(sql_of(st), UNTIL, SQL_V(SQL_INT(b->id)), 0, &until_ms, &drv_err));
-	ck_assert_int_gt(until_ms, drv_clock(st) + LONG_MS / 2); /* a longer one is not cut */
+	ck_assert_int_gt(until_ms, drv_clock(st) + LONG_MS / 2); /* a longer lease is not cut */
 	while (b->living > 1) {
 		usleep(10000);
 		drv_beat(st, "b", b);
@@ -308,7 +311,7 @@ START_TEST(dead_workers_are_reaped)
 	ck_assert_int_eq(st->is->beat(st, "host/1/0", a, &drv_err), FW_ESTALE);
 	ck_assert_int_eq(feed_of(st, id)->crash_n, 1);
 	ck_assert_int_eq(F.feed.status, FW_FEED_ACTIVE);
-	/* one that holds nothing */
+	/* a worker that holds nothing */
 	DONE(st->is->give(st, &(struct store_give){.worker = "host/9/9", .crashed_feed_id = id}, &drv_err));
 	ck_assert_int_eq(feed_of(st, id)->status, FW_FEED_QUARANTINED);
 	ck_assert_ptr_null(due_of(st, id));
@@ -336,10 +339,10 @@ START_TEST(changes_from_outside)
 	int shard = due_of(st, one)->shard, other = (shard + 1) % STORE_SHARDS;
 	int64_t version = version_of(st, l, shard), other_version = version_of(st, l, other);
 
-	/* all are in flight meanwhile */
+	/* all three are in flight */
 	DONE(st->is->feed_set(st, &(struct fw_feed){.id = one, .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
-	ck_assert_int_gt(version_of(st, l, shard), version); /* the owner sees that there is something to see, */
-	ck_assert_int_eq(version_of(st, l, other), other_version); /* and where not */
+	ck_assert_int_gt(version_of(st, l, shard), version); /* the owner sees that its shard has changed, */
+	ck_assert_int_eq(version_of(st, l, other), other_version); /* and that the other has not */
 	DONE(st->is->feed_drop(st, two, 0, &drv_err));
 	ck_assert_int_eq(st->is->feed_drop(st, two, 0, &drv_err), FW_ENOTFOUND);
 	ck_assert_int_eq(st->is->feed_set(st, &(struct fw_feed){.id = two}, FW_SET_DUE, &drv_err), FW_ENOTFOUND);
@@ -349,11 +352,11 @@ START_TEST(changes_from_outside)
 	ck_assert_int_eq(o[0].rc, 0);
 	ck_assert_int_eq(o[1].rc, FW_ENOTFOUND);
 	ck_assert_int_eq(o[2].rc, 0);
-	ck_assert_int_eq(due_of(st, one)->due_at_ms, FW_DUE_FIRST); /* what a person asked for stands */
+	ck_assert_int_eq(due_of(st, one)->due_at_ms, FW_DUE_FIRST); /* the user's request to poll now stays */
 	ck_assert_ptr_null(due_of(st, two));
 	ck_assert_int_eq(feed_of(st, three)->status, FW_FEED_PAUSED);
 	ck_assert_int_eq(F.feed.http_status, 200);
-	ck_assert_ptr_null(due_of(st, three)); /* nobody is to fetch it */
+	ck_assert_ptr_null(due_of(st, three)); /* it is not polled any more */
 	free(l);
 	drv_end(st);
 }
@@ -373,7 +376,7 @@ START_TEST(stored_once)
 	again = o;
 	DONE(commit(st, l->id, &o, 1));
 	ck_assert_int_eq(o.visit.new_n, 1);
-	DONE(commit(st, l->id, &again, 1)); /* its answer was lost, say */
+	DONE(commit(st, l->id, &again, 1)); /* as if the response had been lost */
 	ck_assert_int_eq(again.rc, 0);
 	ck_assert_int_eq(visits_of(st, id), 1);
 	ck_assert_int_eq(feed_of(st, id)->entry_n, 1);
@@ -411,7 +414,7 @@ START_TEST(pushes_need_no_lease)
 	feed_of(st, id);
 	ck_assert(F.feed.due_at_ms == 5 && F.feed.status == FW_FEED_ACTIVE && F.feed.last_visit_ms == 0 &&
 		F.feed.last_new_ms > 0 && F.feed.entry_n == 2);
-	ck_assert(fw_str_eq(F.feed.title, FW_STR("told"))); /* what was told once stands */
+	ck_assert(fw_str_eq(F.feed.title, FW_STR("told"))); /* a member that is set stays */
 	DONE(st->is->feed_drop(st, gone, 0, &drv_err));
 	o.feed_id = gone;
 	DONE(commit(st, 0, &o, 1));
@@ -440,7 +443,7 @@ START_TEST(feeds_that_move)
 		st, &(struct store_commit){.lease_id = l->id, .outcome = o, .n = 1, .host = &h, .host_n = 1}, &drv_err));
 	DONE(commit(st, l->id, &o[1], 1));
 	ck_assert_int_eq(o[0].rc, 0);
-	ck_assert_int_eq(o[1].rc, FW_EINVAL); /* another feed has it; the rest is written */
+	ck_assert_int_eq(o[1].rc, FW_EINVAL); /* another feed has this URL; the rest is written */
 	ck_assert_int_eq(due_of(st, two)->due_at_ms, 50);
 	ck_assert(due_of(st, one)->host_id == h.id && h.id != was && due_of(st, one)->shard == store_host_shard(h.id));
 	ck_assert(fw_str_eq(feed_of(st, one)->url, FW_STR("https://new.example/feed")) &&
@@ -460,7 +463,7 @@ START_TEST(feeds_that_move)
 			.ctx = &S},
 		&drv_err));
 	ck_assert_uint_eq(S.host_n, 1);
-	ck_assert(S.host[0].next_ok_ms == 5000 && S.host[0].cool_until_ms == 20); /* the later ones */
+	ck_assert(S.host[0].next_ok_ms == 5000 && S.host[0].cool_until_ms == 20); /* the later times */
 	f[0].host_key = FW_STR("[203.0.113.7]");
 	o[0] = outcome_for(st, one, &f[1], 60);
 	f[1].host_key = f[0].host_key;
@@ -478,7 +481,7 @@ END_TEST
 static int one_host(void *ctx, const struct store_host *host)
 {
 	*(struct store_host *)ctx = *host;
-	return 7; /* what a callback returns ends the answer, and comes back */
+	return 7; /* the code of a callback ends the list, and is returned */
 }
 
 START_TEST(hosts_outlive_their_owner)
@@ -569,7 +572,7 @@ static void on_term(int number)
 struct worker {
 	struct store *st;
 	struct store_lease l;
-	size_t n, turn;          /* shards that it works on: the first of the lease's */
+	size_t n, turn;          /* the shards that it works on: the first of the lease's */
 	int64_t beat_mono_ms;
 	uint64_t dice;
 };
@@ -584,7 +587,7 @@ static bool safe(const struct worker *w)
 	return fw_mono_ms() < w->l.safe_until_mono_ms;
 }
 
-/* Into the book: what is held, and how long. */
+/* Notes what the worker holds, and until when. */
 static void note(struct worker *w)
 {
 	for (size_t i = 0; i < w->n; i++) {
@@ -593,7 +596,7 @@ static void note(struct worker *w)
 
 		if (before != w->l.id && until > fw_mono_ms() && safe(w))
 			violation("two owners at once: shard, leases", k, before, w->l.id);
-		if (!safe(w)) /* perhaps stopped here: what stands in the book may be the next one's */
+		if (!safe(w)) /* the process may have been stopped here: the book may show the next owner's entry */
 			return;
 		atomic_store(&book->owner[k], w->l.id);
 		atomic_store(&book->safe_until[k], w->l.safe_until_mono_ms);
@@ -606,7 +609,7 @@ static void unnote(struct worker *w, int shard)
 		atomic_store(&book->safe_until[shard], 0);
 }
 
-/* Join, beat or go on. The surplus goes back. */
+/* Joins, sends a heartbeat or does nothing. Gives the surplus back. */
 static void live(struct worker *w)
 {
 	struct fw_err e = {0};
@@ -649,7 +652,7 @@ static int pick(void *ctx, const struct store_due *due)
 	return 0;
 }
 
-/* Each commit moves the due time by one, so visits can be counted. */
+/* Each commit moves the due time by one, so that visits can be counted. */
 static void visit(struct worker *w)
 {
 	static struct seen seen;
@@ -679,7 +682,7 @@ static void visit(struct worker *w)
 			.visit = {.kind = FW_VISIT_NOT_MODIFIED, .at_ms = f[i].last_visit_ms}};
 	}
 	if (roll(w) % 50 == 0)
-		usleep((useconds_t)(roll(w) % (LEASE_MS * 1200))); /* now and then longer than the lease */
+		usleep((useconds_t)(roll(w) % (LEASE_MS * 1200))); /* sometimes longer than the lease */
 	rc = w->st->is->commit(w->st, &(struct store_commit){.lease_id = w->l.id, .outcome = o, .n = seen.n}, &e);
 	if (rc == FW_ESTALE || rc == FW_EAGAIN) {
 		w->beat_mono_ms = 0;
@@ -699,7 +702,7 @@ static pid_t worker_start(int engine)
 
 	sigset_t term, was;
 
-	/* a signal before the worker has its own handler would be check's, which ends the whole test */
+	/* until the worker has its own handler, Check's would end the whole test */
 	sigemptyset(&term);
 	sigaddset(&term, SIGTERM);
 	sigprocmask(SIG_BLOCK, &term, &was);
@@ -720,7 +723,7 @@ static pid_t worker_start(int engine)
 		while (!leaving) {
 			live(w);
 			visit(w);
-			usleep(2000); /* others want the processors too */
+			usleep(2000); /* leaves processor time to the others */
 		}
 		for (size_t i = 0; w->l.id && i < w->n; i++)
 			unnote(w, w->l.shard[i].shard);
@@ -808,7 +811,7 @@ START_TEST(workers_come_and_go)
 			pid[who] = worker_start(_i);
 		}
 	}
-	while (visits_least() < 2) /* nobody is forgotten, whatever happened to who had it */
+	while (visits_least() < 2) /* no feed is forgotten, whatever happened to its owners */
 		usleep(10000);
 	for (int i = 0; i < WORKERS; i++)
 		kill(pid[i], SIGTERM);
@@ -818,8 +821,8 @@ START_TEST(workers_come_and_go)
 	ck_assert_ptr_nonnull(due_of(st, 1));
 	ck_assert_uint_eq(S.n, FEEDS);
 	/*
-	 * killed between the commit and the book: that many may be missing there, never the other
-	 * way round
+	 * a worker may be killed between its commit and its note: the book may lack that many,
+	 * never have more
 	 */
 	for (size_t i = 0; i < FEEDS; i++) {
 		int64_t more = S.due[i].due_at_ms - 1 - book->visits[S.due[i].feed_id - 1];

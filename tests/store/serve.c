@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A private database server for tests that are no C programs: serve ENGINE FOLDER [durable].
- * Without arguments: the engines of this build that have one. durable: as servers.h says. Without
- * FOLDER it only looks whether the engine's server is installed.
+ * A private database server for tests that are not C programs: serve ENGINE FOLDER [durable].
  *
- * Starts it and prints "ready". Then, by lines on standard input: "url NAME" prints the URL of the
- * store of that name, "kill9" ends all its processes at once, "again" starts it anew with the same
- * data; each is answered with a line. The end of input ends it. Exit 77: the engine's server is not
- * installed; the package that brings it is printed.
+ * It starts the server and prints "ready". Commands are lines on standard input: "url NAME" prints
+ * the URL of the store of that name, "kill9" kills all processes of the server, "again" starts it
+ * again with the same data. The response to each is one line. The server ends at the end of the
+ * input.
+ *
+ * Without arguments it prints the engines of this build that have a server. Without FOLDER it only
+ * checks whether the engine's server is installed. durable: see servers.h. Exit status 77: the
+ * server is not installed; the package that has it is printed.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -59,7 +61,7 @@ int main(int argc, char **argv)
 	}
 	if (argc == 2)
 		return EXIT_SUCCESS;
-	signal(SIGINT, SIG_IGN); /* a ^C is the test program's business, who then closes our input */
+	signal(SIGINT, SIG_IGN); /* the test program handles ^C, and then closes our input */
 	server->start(argv[2]);
 	puts("ready");
 	fflush(stdout);

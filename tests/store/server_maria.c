@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A MariaDB server of the tests' own: on a socket in its folder, without network, as an
- * unprivileged user. FW_MYSQLD names the program of a MySQL 8 or later to take instead, which
- * Debian does not have.
+ * A private MariaDB server: on a socket in its folder, without network, run by an unprivileged
+ * user. FW_MYSQLD names the program of a MySQL 8 or later to use instead; Debian has none.
  */
 #include <fcntl.h>
 #include <grp.h>
@@ -52,7 +51,7 @@ static const struct passwd *user(void)
 	return geteuid() == 0 ? getpwnam("mysql") : NULL;
 }
 
-/* In a child: as that user, with a log for all it says, and ended with its parent. */
+/* Called in a child: changes the user, writes all output to a log, and ends with its parent. */
 static void run(const char *const argv[], pid_t parent)
 {
 	const struct passwd *u = user();
@@ -66,10 +65,10 @@ static void run(const char *const argv[], pid_t parent)
 		_exit(9);
 	if (u && (fchown(fd, u->pw_uid, u->pw_gid) || setgroups(0, NULL) || setgid(u->pw_gid) || setuid(u->pw_uid)))
 		_exit(9);
-	/* in /tmp, one that starts clears away the temporary tables of others */
+	/* in /tmp a starting server would delete the temporary tables of others */
 	if (setenv("TMPDIR", home, 1) || prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
 		_exit(9);
-	execv(argv[0], (char *const *)(uintptr_t)argv); /* which changes none of them */
+	execv(argv[0], (char *const *)(uintptr_t)argv); /* execv() does not change the strings */
 	_exit(9);
 }
 
@@ -164,5 +163,5 @@ const struct server server_mysql = {
 	.url = url,
 	.kill9 = kill9,
 	.again = again,
-	.stop = kill9, /* nothing is wanted of its data */
+	.stop = kill9, /* its data is not used again */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A private PostgreSQL: its own cluster in the scratch folder, on a socket there, run by the
- * package's user when we are root.
+ * A private PostgreSQL server: its own cluster in the scratch folder, on a socket there, run by the
+ * package's user if the test runs as root.
  */
 #include <dirent.h>
 #include <glob.h>
@@ -31,7 +31,7 @@ static void fail(const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* Debian keeps the programs of each version in a folder of their own; the newest. */
+/* Finds the newest version: Debian keeps the programs of each in a folder of its own. */
 static bool installed(void)
 {
 	glob_t g;
@@ -53,10 +53,10 @@ static void drop_root(void)
 
 	if (geteuid() == 0 && (!who || setgroups(0, NULL) || setgid(who->pw_gid) || setuid(who->pw_uid)))
 		_exit(126);
-	prctl(PR_SET_PDEATHSIG, SIGQUIT); /* it does not outlive the test program */
+	prctl(PR_SET_PDEATHSIG, SIGQUIT); /* it ends with the test program */
 }
 
-/* argv[0] names the program; it is called by its whole path, from which it finds its files. */
+/* argv[0] is the program's name. It runs by its full path, from which it finds its own files. */
 static pid_t run(const char *argv[])
 {
 	pid_t pid = fork();
@@ -72,7 +72,7 @@ static pid_t run(const char *argv[])
 		if (!freopen(log, "a", stdout) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0 || chdir(home))
 			_exit(126);
 		argv[0] = path;
-		execv(path, (char *const *)(uintptr_t)argv); /* it changes nothing in there */
+		execv(path, (char *const *)(uintptr_t)argv); /* execv() does not change the strings */
 		_exit(127);
 	}
 	return pid;
@@ -91,7 +91,7 @@ static void server_run(void)
 	for (int i = 0; i < 6000; i++) {
 		if (PQping(conninfo) == PQPING_OK)
 			return;
-		if (waitpid(server, NULL, WNOHANG) == server) { /* what was killed may not be gone yet */
+		if (waitpid(server, NULL, WNOHANG) == server) { /* a killed server may take a moment to be gone */
 			usleep(100000);
 			server = run(argv);
 		}
@@ -153,7 +153,7 @@ static void kill_children(pid_t parent)
 
 static void kill9(void)
 {
-	kill(server, SIGSTOP); /* so that it starts no others meanwhile */
+	kill(server, SIGSTOP); /* stops it from starting new ones meanwhile */
 	kill_children(server);
 	kill(server, SIGKILL);
 	waitpid(server, NULL, 0);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A private redis-server, or valkey-server where there is none or FW_REDIS=valkey: on a socket in its folder, durable as a store wants it. Each store of the tests is a prefix of its keys. The
- * server's number stands in a file, for the test that starts it again is another process than the one that ends it; and a process
- * of its own, the watch, knows it too and ends the server when all of the test's processes are gone, however they went.
+ * A private redis-server, on a socket in its folder, durable as a store needs it. valkey-server is
+ * used if there is no redis-server or FW_REDIS=valkey. Each store of the tests is a key prefix.
+ *
+ * The server's process id is in a file: the process that restarts it need not be the one that
+ * killed it. A process of its own, the watch, also knows it, and kills the server when all
+ * processes of the test are gone, however they ended.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +24,7 @@
 #include "server_redis.h"
 
 static char folder[200], socket_path[240], pid_path[240];
-static int watch = -1; /* what it is told by: a server's number, 0 when that one has ended */
+static int watch = -1; /* the pipe to the watch: a server's process id, 0 after it has ended */
 
 static void give_up(const char *what)
 {
@@ -109,7 +112,7 @@ static void watch_begin(void)
 		int null = open("/dev/null", O_RDWR);
 
 		setsid();
-		for (int fd = 0; fd <= 2; fd++) /* who reads what the test says must not wait for us */
+		for (int fd = 0; fd <= 2; fd++) /* a reader of the test's output must not wait for this process */
 			dup2(null, fd);
 		close(end[1]);
 		while (recv(end[0], &pid, sizeof(pid), 0) == sizeof(pid))
@@ -123,8 +126,9 @@ static void watch_begin(void)
 }
 
 /*
- * A write to the append-only file that was cut short can leave a transaction without its end. The server would cut off its last command
- * only, and take what is left for the beginning of the next transaction; this program cuts off all of it.
+ * A cut-off write to the append-only file can leave a transaction without its end. The server would
+ * cut off only the last command, and read the rest as the start of the next transaction. This
+ * function cuts off the whole transaction.
  */
 static void append_only_mend(const char *dir)
 {
@@ -173,11 +177,11 @@ pid_t redis_run(const char *dir, bool tied, const char *const *more)
 	if (pid == 0) {
 		int null = open("/dev/null", O_RDWR);
 
-		for (int fd = 0; fd <= 2; fd++) /* its words go to its log */
+		for (int fd = 0; fd <= 2; fd++) /* its output goes to its log */
 			dup2(null, fd);
 		if (tied)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-		setsid(); /* a Ctrl-C at the tests ends it in order */
+		setsid(); /* a Ctrl-C at the tests does not reach it */
 		execvp(argv[0], (char *const *)argv);
 		_exit(127);
 	}
@@ -186,7 +190,10 @@ pid_t redis_run(const char *dir, bool tied, const char *const *more)
 
 static void run(void)
 {
-	/* What it was told outlives its kill: with everysec it puts a write off for up to two seconds while a sync holds up the disk. */
+	/*
+	 * Accepted writes survive a kill. (With everysec a write is delayed for up to 2 s while a
+	 * sync blocks the disk.)
+	 */
 	const char *const more[] = {"--port", "0", "--unixsocket", socket_path, "--appendfsync", server_durable ? "everysec" : "no", NULL};
 	pid_t pid = redis_run(folder, false, more);
 
@@ -207,7 +214,7 @@ static void start(const char *in)
 	run();
 }
 
-/* Not every process that ends it is its parent. */
+/* The process that ends it is not always its parent. */
 static bool is_gone(pid_t pid)
 {
 	char path[40], text[64] = "";
@@ -257,7 +264,7 @@ static void stop(void)
 
 static void url(char *out, size_t cap, const char *name)
 {
-	const char *at = getenv("FW_REDIS_AT"); /* host:port of another one that runs already: a cluster, say */
+	const char *at = getenv("FW_REDIS_AT"); /* host:port of a running server instead, for example a cluster */
 
 	if (!(at && *at ? fw_snprintf(out, cap, "redis://%s?prefix=%s", at, name) :
 			  fw_snprintf(out, cap, "redis+unix://%s?prefix=%s", socket_path, name)))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The private redis-server, and what tests that want one of their own use of it. */
+/* The private redis-server, for tests that start servers of their own. */
 #ifndef TEST_STORE_SERVER_REDIS_H
 #define TEST_STORE_SERVER_REDIS_H
 
@@ -9,10 +9,13 @@
 
 extern const struct server server_redis;
 
-/* Start another one with its data in dir; more arguments follow ("--port", "0", NULL). tied: it ends with this process, however that ends. */
+/*
+ * Starts another server with its data in dir; more arguments follow ("--port", "0", NULL). tied: it
+ * ends with this process, however that ends.
+ */
 pid_t redis_run(const char *dir, bool tied, const char *const *more);
-void redis_end(pid_t pid, int sig); /* and wait until it is gone */
-/* Does one answer PING at this socket? */
+void redis_end(pid_t pid, int sig); /* and waits until it is gone */
+/* True if a server answers PING at this socket. */
 bool redis_answers(const char *path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Visits, events, records, figures and retention of the contract (src/store/driver.h), on each
- * driver: lists over pages, what is refused, what fails.
+ * Visits, events, records, figures and retention (src/store/driver.h), on each driver: lists over
+ * pages, refusals, failures.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static struct store *fresh_store(int i)
 	return opened(i, FW_STORE_CREATE, 0);
 }
 
-/* Do the last words name the store? */
+/* True if the last message names the store. */
 static bool names_store(struct store *st)
 {
 	return strstr(err.text, strcmp(st->is->name, "redis") == 0 ? "redis" : sql_of(st)->name) != NULL;
@@ -95,7 +95,7 @@ static size_t visits(struct store *st, struct fw_visit_query q)
 	return V.n;
 }
 
-/* Each member another number or word. */
+/* Each member has another number or text. */
 static struct fw_visit visit_full(int64_t base)
 {
 	struct fw_visit v = {.id = 0};
@@ -137,18 +137,18 @@ START_TEST(visits_whole)
 
 	feeds_add(st, 2);
 	v[0].id = 70, v[1].id = 71;
-	v[0].feed_id = 1, v[1].feed_id = 77; /* no such feed: passed over */
+	v[0].feed_id = 1, v[1].feed_id = 77; /* no such feed: skipped */
 	for (int round = 0; round < 2; round++)
 		OK(st->is->load(st, &(struct store_load){.rows = {.visit = v, .visit_n = 2}}, &err));
 	ck_assert_uint_eq(visits(st, (struct fw_visit_query){0}), 1);
 	visit_is(&V.v[0], &v[0]);
 	ck_assert(V.v[0].id == 70 && fw_str_eq(V.v[0].feed_url, FW_STR("https://h1.example/")));
-	/* new ones go on above it; of a feed that is gone there is none */
+	/* new visits follow; a removed feed has none */
 	for (int i = 0; i < 3; i++) {
 		o[i].visit = visit_full(8000);
 		o[i].visit.kind = FW_VISIT_PUSHED;
 		o[i].visit.feed_id = o[i].feed_id;
-		o[i].visit.new_n = o[i].visit.changed_n = 0; /* the store's finding */
+		o[i].visit.new_n = o[i].visit.changed_n = 0; /* the store counts these */
 	}
 	OK(st->is->commit(st, &(struct store_commit){.outcome = o, .n = 3}, &err));
 	ck_assert(o[0].rc == 0 && o[1].rc == FW_ENOTFOUND && o[2].rc == 0);
@@ -161,7 +161,7 @@ START_TEST(visits_whole)
 }
 END_TEST
 
-/* 3,000 visits of three feeds, minute by minute; two in a minute have one time. */
+/* 3,000 visits of three feeds, one a minute; two in a minute have the same time. */
 static void visits_add(struct store *st)
 {
 	struct fw_visit *v = fw_arena_calloc(&A, 3000, sizeof(*v));
@@ -212,13 +212,14 @@ START_TEST(visits_listed)
 	ck_assert_uint_eq(visits(st, (struct fw_visit_query){.oldest_first = true, .after_id = 3000}), 0);
 	V.n = 0;
 	V.stop = 600;
-	ck_assert_int_eq(st->is->visit_list(st, &(struct fw_visit_query){0}, keep_visit, &V, &err), 42); /* the callback's */
+	/* the callback's code */
+	ck_assert_int_eq(st->is->visit_list(st, &(struct fw_visit_query){0}, keep_visit, &V, &err), 42);
 	ck_assert_uint_eq(V.n, 600);
 	drv_end(st);
 }
 END_TEST
 
-/* One whose clock was ahead keeps nothing that stands behind it. */
+/* A visit of a worker whose clock was ahead does not keep older ones from being pruned. */
 START_TEST(visits_pruned)
 {
 	struct store *st = fresh_store(_i);
@@ -298,7 +299,7 @@ static struct events letters(struct store *st, int64_t after_id, size_t limit)
 	return s;
 }
 
-/* n events with ids from..., section = id. */
+/* n events with ids from `from` on, section = id. */
 static struct fw_event *events_make(int64_t from, size_t n)
 {
 	struct fw_event *e = fw_arena_calloc(&A, n, sizeof(*e));
@@ -320,8 +321,8 @@ START_TEST(events_many)
 
 	e[3].property = e[3].remote_ip = FW_STR_NONE;
 	OK(st->is->event_put(st, e, 5000, NULL, 0, &err));
-	OK(st->is->event_put(st, e, 5000, NULL, 0, &err)); /* its answer was lost */
-	OK(st->is->event_put(st, e + 3000, 9000, NULL, 0, &err)); /* some of them are there */
+	OK(st->is->event_put(st, e, 5000, NULL, 0, &err)); /* its response was lost */
+	OK(st->is->event_put(st, e + 3000, 9000, NULL, 0, &err)); /* some of them exist */
 	ck_assert_uint_eq(events(st, 0, 0).n, 12000);
 	ck_assert_int_eq(events(st, 0, 0).sum, 12000 * 12001 / 2);
 	ck_assert_int_eq(events(st, 4500, 1500).last_id, 6000); /* over pages */
@@ -332,7 +333,10 @@ START_TEST(events_many)
 }
 END_TEST
 
-/* What somebody added to the table refuses an event: then none is stored, and no dead letter. */
+/*
+ * A constraint that a user added refuses an event: then none of the batch is stored, and no dead
+ * letter.
+ */
 START_TEST(events_refused)
 {
 	struct store *st = fresh_store(_i);
@@ -350,13 +354,13 @@ START_TEST(events_refused)
 			"RAISE(ABORT, 'not this one'); END",
 		&err));
 	OK(st->is->event_put(st, e, 20, NULL, 0, &err));
-	IS(st->is->event_put(st, e, 300, &d, 1, &err), FW_EINVAL); /* 20 are there, and one is refused */
+	IS(st->is->event_put(st, e, 300, &d, 1, &err), FW_EINVAL); /* 20 exist, and one is refused */
 	ck_assert(names_store(st));
 	ck_assert_uint_eq(events(st, 0, 0).n, 20);
 	ck_assert_uint_eq(letters(st, 0, 0).n, 0);
 	IS(st->is->event_put(st, e + 249, 1, NULL, 0, &err), FW_EINVAL);
 	OK(sql_of(st)->dialect->script(sql_of(st), "CREATE UNIQUE INDEX mine ON incoming (property_section)", &err));
-	e[248].section = 1; /* by a key of their own it is there */
+	e[248].section = 1; /* it exists by a key of the user's */
 	IS(st->is->event_put(st, e, 249, &d, 1, &err), FW_EINVAL);
 	ck_assert_uint_eq(events(st, 0, 0).n, 20);
 	e[248].section = 249;
@@ -380,13 +384,13 @@ START_TEST(dead_letters)
 	d[7].row = FW_STR("{\"b\": 1}");
 	d[7].reason = FW_STR("it's said");
 	d[7].at_ms = 99;
-	OK(st->is->event_put(st, events_make(1, 1), 1, d + 7, 1, &err)); /* with another event; in place of the first */
+	OK(st->is->event_put(st, events_make(1, 1), 1, d + 7, 1, &err)); /* with another event; replaces the first */
 	ck_assert_uint_eq(letters(st, 0, 0).n, 1500);
 	ck_assert_str_eq(letters(st, 7, 1).text, "{\"b\": 1} it's said 99");
 	ck_assert_str_eq(letters(st, 1499, 3).text, "{\"a\": \"'\\u0000\"} first 1499");
 	ck_assert_uint_eq(letters(st, 100, 1200).n, 1200);
 	ck_assert_uint_eq(events(st, 0, 0).n, 1);
-	OK(st->is->event_remove(st, id, 3, &err)); /* one of them is not there */
+	OK(st->is->event_remove(st, id, 3, &err)); /* one of them does not exist */
 	OK(st->is->event_remove(st, id, 0, &err));
 	ck_assert_uint_eq(letters(st, 0, 0).n, 1498);
 	ck_assert_int_eq(letters(st, 0, 2).last_id, 3);
@@ -403,7 +407,7 @@ START_TEST(events_pruned)
 	struct fw_prune p = {.events_before_ms = NOW + 10000};
 	int64_t before;
 
-	e[0].stamp_ms = NOW + FW_DAY_MS; /* whose clock was ahead */
+	e[0].stamp_ms = NOW + FW_DAY_MS; /* of a client whose clock was ahead */
 	OK(st->is->event_put(st, e, 11000, d, 2, &err));
 	do {
 		p.more = false;
@@ -506,7 +510,7 @@ START_TEST(records_looked_for)
 	ck_assert_uint_eq(R.n, 1);
 	OK(st->is->record_put(st, &r, true, true, &was, &err));
 	ck_assert(was);
-	r.at_ms = NOW + 5; /* the one that is there has run out */
+	r.at_ms = NOW + 5; /* the existing one has expired */
 	r.until_ms = NOW + 9;
 	OK(st->is->record_put(st, &r, true, false, &was, &err));
 	ck_assert(!was);
@@ -597,7 +601,7 @@ START_TEST(counted)
 }
 END_TEST
 
-/* Each slot that writes; what it answers. */
+/* Each slot that writes returns this code. */
 static void all_fail(struct store *st, int rc)
 {
 	struct fw_event *e = events_make(1, 3);
@@ -636,7 +640,7 @@ START_TEST(read_only)
 }
 END_TEST
 
-/* Somebody else keeps the tables for longer than busy_timeout_ms. */
+/* Another client locks the tables for longer than busy_timeout_ms. */
 START_TEST(locked)
 {
 	struct store *st = fresh_store(_i), *other;
@@ -660,7 +664,7 @@ START_TEST(locked)
 }
 END_TEST
 
-/* The connection ends: it is of no use any more, and a new one finds what was stored. */
+/* The connection breaks: it is unusable, and a new one reads what was stored. */
 START_TEST(connection_gone)
 {
 	struct store *st = fresh_store(_i), *other;

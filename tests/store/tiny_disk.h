@@ -6,9 +6,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Of this size ("12m"), at this folder, which is made; for this process and its children alone, until umount(). False: none here, which is said. */
+/*
+ * Mounts a disk of this size ("12m") at this folder, which it creates. Only this process and its
+ * children see it, until umount(). False: not possible here; the reason is printed.
+ */
 bool tiny_disk(const char *folder, const char *size);
-/* This file on it takes all its room but so many bytes. */
+/* Makes this file on it so large that but_bytes stay free. */
 void tiny_disk_fill(const char *file, off_t but_bytes);
 
 #endif

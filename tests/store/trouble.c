@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The SQLite driver and files that are locked, full, broken, foreign or forbidden: one line of words
- * that names the file and the remedy, the right code, nothing half-done, and the same call succeeds
- * when the trouble is over.
+ * The SQLite driver and files that are locked, full, broken, foreign or forbidden. Each error has
+ * the right code and one line that names the file and the remedy; nothing is half-done; the same
+ * call succeeds when the cause is gone.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -73,7 +73,7 @@ static int64_t number(const char *sql)
 	return n;
 }
 
-/* ---- what is inside -------------------------------------------------------------------------- */
+/* ---- the content ----------------------------------------------------------------------------- */
 
 START_TEST(newer_schema) /* REL-15 */
 {
@@ -97,7 +97,7 @@ static int none(void *ctx, const struct fw_entry_row *e)
 	return 0;
 }
 
-/* What SQLite does, in hundreds of its steps, to list so many entries of one feed with their keys. */
+/* The work of SQLite, in hundreds of its steps, to list n entries of one feed with their keys. */
 static int64_t steps_for(int n)
 {
 	struct fw_entry_query q = {.oldest_first = true, .key = true};
@@ -113,7 +113,10 @@ static int64_t steps_for(int n)
 	return steps;
 }
 
-/* Keys are sought, not walked through for each entry: twice as many entries take twice the steps. */
+/*
+ * Keys are found by an index, not by a scan for each entry: twice as many entries take twice the
+ * steps.
+ */
 START_TEST(keys_of_a_large_feed)
 {
 	int64_t few = steps_for(1000), many = steps_for(4000);
@@ -124,8 +127,8 @@ START_TEST(keys_of_a_large_feed)
 END_TEST
 
 /*
- * Many small commits leave many segments in the index; maintenance merges them, comes to an end,
- * and nothing is lost.
+ * Many small commits leave many segments in the index. Maintenance merges them and finishes;
+ * nothing is lost.
  */
 START_TEST(index_is_merged)
 {
@@ -134,7 +137,7 @@ START_TEST(index_is_merged)
 
 	for (int i = 0; i < 60; i++) {
 		put_entries(st, id, i, i + 1);
-		ck_assert_int_eq(hits(st, "number"), i + 1); /* each search catches up */
+		ck_assert_int_eq(hits(st, "number"), i + 1); /* each search completes the index */
 	}
 	ck_assert_int_ge(number("SELECT count(DISTINCT segid) FROM entries_fts_idx"), 60);
 	index_all(st);
@@ -147,7 +150,10 @@ START_TEST(index_is_merged)
 }
 END_TEST
 
-/* A feed that somebody deleted by hand holds up no other: its outcome is FW_ENOTFOUND, the rest of the batch counts. */
+/*
+ * A feed that was deleted by hand holds up no other: its outcome is FW_ENOTFOUND, the rest of the
+ * batch is stored.
+ */
 START_TEST(feed_deleted_by_hand)
 {
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
@@ -168,7 +174,7 @@ START_TEST(feed_deleted_by_hand)
 }
 END_TEST
 
-/* A key of another length than ours: the feed can be removed all the same. */
+/* A key of another length than ours: the feed can still be removed. */
 START_TEST(keys_of_any_length)
 {
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
@@ -187,7 +193,7 @@ END_TEST
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Some file systems cannot do what a WAL needs; SQLite then keeps another journal without an error. */
+/* Some file systems do not support a WAL; SQLite then uses another journal without an error. */
 START_TEST(no_shared_memory)
 {
 	sqlite3_vfs *usual = sqlite3_vfs_find(NULL);
@@ -202,7 +208,7 @@ START_TEST(database_of_another_program)
 {
 	bare("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)");
 	refused(FW_STORE_CREATE, FW_EINVAL, "another program");
-	bare("INSERT INTO theirs VALUES (2)"); /* and it was left alone */
+	bare("INSERT INTO theirs VALUES (2)"); /* and it is unchanged */
 }
 END_TEST
 
@@ -221,7 +227,7 @@ START_TEST(empty_and_missing_files)
 	struct fw_store *st;
 
 	refused(0, FW_ENOTFOUND, "feedwheel add");
-	ck_assert_int_eq(access(path, F_OK), -1); /* nothing was made */
+	ck_assert_int_eq(access(path, F_OK), -1); /* no file was created */
 	write_file("", 0);
 	refused(0, FW_ENOTFOUND, "feedwheel add");
 	st = store_open(url, FW_STORE_CREATE);
@@ -301,10 +307,10 @@ START_TEST(locked_by_somebody_else)
 	FAILS(commit(w), FW_EAGAIN);
 	ck_assert_msg(strstr(drv_err.text, path) && strstr(drv_err.text, "locked") && strstr(drv_err.text, "100 ms"), "%s", drv_err.text);
 	FAILS(w->st->is->beat(w->st, "w", w->l, &drv_err), FW_EAGAIN);
-	ck_assert_uint_eq(drv_due(w->st, -1, INT64_MAX)->n, 1); /* reading goes on */
+	ck_assert_uint_eq(drv_due(w->st, -1, INT64_MAX)->n, 1); /* reading still works */
 	ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
-	DONE(commit(w)); /* as it was */
+	DONE(commit(w)); /* unchanged */
 	ck_assert_int_eq(w->o.rc, 0);
 	work_end(w);
 }
@@ -324,9 +330,9 @@ static void count_finding(void *ctx, const char *text)
 }
 
 /*
- * A process with several connections, as the server is: another one that comes and goes must not
- * take itself for the last, and put the journal away under their feet. (A file that is merely
- * closed takes all locks of its process with it.)
+ * A process with several connections, as the server is: another process that opens and closes the
+ * store must not take itself for the last one and remove the journal. (A process that closes a file
+ * loses all its locks on it.)
  */
 START_TEST(several_connections_of_one_process)
 {
@@ -426,8 +432,8 @@ END_TEST
 #define BIG_N 60
 
 /*
- * Fill the store until no space is left; then nothing of the last commit is there, and with space
- * it succeeds as it is. The store is closed.
+ * Fills the store until no space is left: then nothing of the last commit is stored, and with space
+ * the same commit succeeds. Closes the store.
  */
 static void fill_up(struct fw_store *st, const char *words, void (*more_space)(void))
 {
@@ -503,7 +509,7 @@ START_TEST(file_size_limit) /* the same without root: ulimit -f */
 }
 END_TEST
 
-/* A search first indexes what is missing; when that cannot be written, it answers from what there is. */
+/* A search first indexes what is missing. If that cannot be written, it uses the index as it is. */
 START_TEST(search_on_a_full_disk)
 {
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
@@ -543,7 +549,7 @@ START_TEST(journal_stays_bounded)
 	ck_assert_int_lt(sb.st_size, 80 << 20);
 	fw_buf_finish(&text);
 	work_end(w);
-	ck_assert_int_eq(stat(wal, &sb), -1); /* closing folds it in */
+	ck_assert_int_eq(stat(wal, &sb), -1); /* closing merges it into the database file */
 }
 END_TEST
 

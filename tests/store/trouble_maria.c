@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The MariaDB and MySQL driver and servers that refuse, wait, break or are full: one line that names
- * the store and the remedy and never the password, the right code, nothing half-done, and the same
- * call succeeds when the trouble is over. dialect_mysql.c has what lies beneath.
+ * The MariaDB and MySQL driver and servers that refuse, wait, break or are full. Each error has the
+ * right code and one line that names the store and the remedy, never the password; nothing is
+ * half-done; the same call succeeds when the cause is gone. dialect_mysql.c tests the layer below.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ static void refused_at(const char *at, unsigned flags, int code, const char *wor
 
 START_TEST(tls_as_the_server_has_it)
 {
-	/* MySQL, and MariaDB since 11.4, make themselves a certificate */
+	/* MySQL, and MariaDB since 11.4, create a certificate for themselves */
 	bool offers;
 	char tls[340];
 
@@ -56,7 +56,7 @@ START_TEST(tls_as_the_server_has_it)
 }
 END_TEST
 
-START_TEST(addresses) /* each names the thing and the remedy */
+START_TEST(addresses) /* each message names the thing and the remedy */
 {
 	static const struct { const char *url, *words; int rc; } T[] = {
 		{"mysql://root@localhost", "no name of a database", FW_EINVAL},
@@ -72,11 +72,12 @@ START_TEST(addresses) /* each names the thing and the remedy */
 	for (size_t i = 0; i < FW_N(T); i++)
 		refused_at(T[i].url, FW_STORE_CREATE, T[i].rc, T[i].words);
 	refused_at(url, 0, FW_ENOTFOUND, "feedwheel add");
-	refused_at(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add"); /* who only reads makes nothing */
+	/* opening for reading creates nothing */
+	refused_at(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add");
 }
 END_TEST
 
-START_TEST(servers_that_only_look_like_it) /* they say so in their version */
+START_TEST(servers_that_only_look_like_it) /* their version shows it */
 {
 	static const struct { const char *argument, *words; } T[] = {
 		{"--version=8.0.11-TiDB-v7.5.0", "the server is TiDB"},
@@ -84,10 +85,10 @@ START_TEST(servers_that_only_look_like_it) /* they say so in their version */
 	};
 	const struct server *server = server_of("mysql");
 
-	server->start(scratch()); /* one of our own */
+	server->start(scratch()); /* a server of this test's own */
 	server->url(url, sizeof(url), name);
 	fw_store_close(store_open(url, FW_STORE_CREATE));
-	for (size_t i = 0; i < FW_N(T) && !getenv("FW_MYSQLD"); i++) { /* MySQL's says what it is */
+	for (size_t i = 0; i < FW_N(T) && !getenv("FW_MYSQLD"); i++) { /* MySQL's version shows what it is */
 		server->kill9();
 		server_maria_argument = T[i].argument;
 		server->again();
@@ -102,7 +103,7 @@ START_TEST(servers_that_only_look_like_it) /* they say so in their version */
 }
 END_TEST
 
-/* A user who may do everything in this database and nothing else; at: the URL. */
+/* Creates a user with all rights in this database and none elsewhere; at: the URL. */
 static void user_make(char *at, size_t cap, const char *password)
 {
 	char sql[400];
@@ -164,7 +165,7 @@ START_TEST(too_many_connections)
 		err.text);
 	for (n--; n-- > 0;)
 		fw_store_close(st[n]);
-	for (int i = 0; i < 1000 && rc; i++) { /* the server takes its time to say goodbye to so many */
+	for (int i = 0; i < 1000 && rc; i++) { /* the server takes a while to end that many connections */
 		struct fw_store_config c = {.url = at};
 
 		usleep(20000);
@@ -175,7 +176,7 @@ START_TEST(too_many_connections)
 }
 END_TEST
 
-/* ---- others in the way ----------------------------------------------------------------------- */
+/* ---- concurrent clients ---------------------------------------------------------------------- */
 
 START_TEST(locked_by_somebody_else)
 {
@@ -193,16 +194,16 @@ START_TEST(locked_by_somebody_else)
 	run(db, "UPDATE schedule SET fail_n = fail_n + 1");
 	FAILS(commit(w), FW_EAGAIN);
 	ck_assert_msg(strstr(drv_err.text, name) && strstr(drv_err.text, "locked by another"), "%s", drv_err.text);
-	ck_assert_uint_eq(drv_due(w->st, -1, INT64_MAX)->n, 1); /* reading goes on */
+	ck_assert_uint_eq(drv_due(w->st, -1, INT64_MAX)->n, 1); /* reading still works */
 	run(db, "ROLLBACK");
 	mysql_close(db);
-	DONE(commit(w)); /* as it was */
+	DONE(commit(w)); /* unchanged */
 	ck_assert(w->o.rc == 0 && w->o.visit.new_n == 3);
 	work_end(w);
 }
 END_TEST
 
-START_TEST(may_not_be_written_now) /* a replica, or a fail-over */
+START_TEST(may_not_be_written_now) /* a replica, or a failover */
 {
 	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
 	struct fw_err err = {0};
@@ -223,8 +224,8 @@ START_TEST(may_not_be_written_now) /* a replica, or a fail-over */
 END_TEST
 
 /*
- * What the server may say at any time, said by a trigger, so many times. It counts in a setting of
- * the server that nobody else needs: a table would be rolled back.
+ * A trigger raises this server error that many times. It counts in a server variable that nothing
+ * else uses: a table would be rolled back.
  */
 static void trouble_make(const char *table, int code, int times)
 {
@@ -238,7 +239,7 @@ static void trouble_make(const char *table, int code, int times)
 	bare(sql);
 }
 
-/* How often it would have come yet. */
+/* How many times the error was still to come. */
 static int64_t trouble_end(void)
 {
 	int64_t left = bare_number("SELECT @@GLOBAL.max_error_count");
@@ -248,7 +249,8 @@ static int64_t trouble_end(void)
 	return left;
 }
 
-START_TEST(what_the_server_says) /* each code has its answer, nothing is half-done, and the same call succeeds when it is over */
+/* each server error gets its code, nothing is half-done, and the same call succeeds afterwards */
+START_TEST(what_the_server_says)
 {
 	static const struct { int code, rc; const char *words; } T[] = {
 		{1213, FW_EAGAIN, "conflict with another transaction"}, {1205, FW_EAGAIN, "locked by another"}, {1040, FW_EAGAIN, "max_connections"},
@@ -288,7 +290,7 @@ START_TEST(deadlocks_are_tried_again)
 
 	visit(w, 0, 3);
 	trouble_make("visits", 1213, 7);
-	while ((rc = commit(w)) == FW_EAGAIN && n++ < 8) /* as the store thread does it; the dialect may try by itself */
+	while ((rc = commit(w)) == FW_EAGAIN && n++ < 8) /* as the store thread does; the dialect may retry by itself */
 		ck_assert_int_eq(stats(w->front).entry_n, 0);
 	ck_assert_int_eq(rc, 0);
 	ck_assert_int_eq(trouble_end(), 0);
@@ -298,7 +300,10 @@ START_TEST(deadlocks_are_tried_again)
 }
 END_TEST
 
-/* Many rows at once take other ways through driver and server than few: what fails in them is taken back whole, too. */
+/*
+ * Many rows at once take other paths through driver and server than few: a failure there is rolled
+ * back whole, too.
+ */
 START_TEST(many_entries_at_once)
 {
 	static const struct { const char *table; int code, rc; } T[] = {{"entries", 1114, FW_EAGAIN}, {"entry_keys", 1114, FW_EAGAIN},
@@ -323,13 +328,13 @@ START_TEST(many_entries_at_once)
 }
 END_TEST
 
-START_TEST(server_shuts_down) /* in good order, with a worker at it */
+START_TEST(server_shuts_down) /* a clean shutdown while a worker writes */
 {
 	const struct server *server = server_of("mysql");
 	struct fw_err err = {0};
 	struct work *w;
 
-	server->start(scratch()); /* one of our own */
+	server->start(scratch()); /* a server of this test's own */
 	server->url(url, sizeof(url), name);
 	w = work_begin(store_open(url, FW_STORE_CREATE));
 	visit(w, 0, 1);
@@ -357,8 +362,8 @@ static void *kill_after(void *us)
 }
 
 /*
- * The server is killed at any moment of a commit; what was sent is sent again until it is answered,
- * and then counted.
+ * The server is killed at any moment of a commit. The commit is sent again until it is answered,
+ * and then the rows are counted.
  */
 START_TEST(server_is_killed_in_commits) /* REL-01 */
 {
@@ -366,7 +371,7 @@ START_TEST(server_is_killed_in_commits) /* REL-01 */
 	struct work *w;
 	int broken = 0;
 
-	server->start(scratch()); /* one of our own */
+	server->start(scratch()); /* a server of this test's own */
 	server->url(url, sizeof(url), name);
 	w = work_begin(store_open(url, FW_STORE_CREATE));
 	for (int round = 0; round < 6; round++) {
@@ -385,7 +390,7 @@ START_TEST(server_is_killed_in_commits) /* REL-01 */
 		}
 		work_again(w, url);
 		if (rc)
-			DONE(commit(w)); /* the lease is there yet */
+			DONE(commit(w)); /* the lease still holds */
 		ck_assert_int_eq(w->o.rc, 0);
 		ck_assert_int_eq(stats(w->front).entry_n, (round + 1) * 200);
 		ck_assert_int_eq(stats(w->front).visit_n, round + 1);
@@ -428,7 +433,7 @@ START_TEST(disk_full) /* REL-09 */
 	ck_assert_int_eq(unlink(filler), 0);
 	if (rc == FW_EAGAIN) {
 		ck_assert_msg(strstr(drv_err.text, name) && strstr(drv_err.text, "disk is full"), "%s", drv_err.text);
-	} else { /* MariaDB 10.11 may abort itself when it rolls a statement back for want of space */
+	} else { /* MariaDB 10.11 can abort when it rolls a statement back without free space */
 		ck_assert_int_eq(rc, FW_EIO);
 		server->kill9();
 		server->again();
@@ -456,14 +461,17 @@ START_TEST(packets_stay_small_enough)
 	bare("SET GLOBAL max_allowed_packet = 1048576");
 	st = store_open(url, 0);
 	bare("SET GLOBAL max_allowed_packet = 16777216");
-	subscribe_many(st, "https://h%d.example/", 0, 20000, NOW + 1000); /* far more than one packet, in one transaction */
+	/* far more than one packet, in one transaction */
+	subscribe_many(st, "https://h%d.example/", 0, 20000, NOW + 1000);
 	w = work_begin(st);
 	for (int i = 0; i < 10000; i++)
 		fw_buf_addf(&text, "<p>%d\n\\</p>", i);
 	visit_with(w, 0, 60, fw_buf_str(&text)); /* 9 MB of text in all */
 	DONE(commit(w));
 	ck_assert_uint_eq(w->o.visit.new_n, 60);
-	/* one that no packet holds is refused, with the remedy, and nothing of it stays */
+	/*
+	 * an entry beyond the packet limit is refused, with the remedy, and nothing of it is stored
+	 */
 	while (text.len < 2000000)
 		fw_buf_adds(&text, "more and more ");
 	visit_with(w, 99, 1, fw_buf_str(&text));
@@ -491,7 +499,7 @@ static int64_t questions(void)
 	return bare_number(sql);
 }
 
-START_TEST(idle_workers_ask_seldom) /* and hear of a new feed within a second all the same */
+START_TEST(idle_workers_ask_seldom) /* and notice a new feed within a second */
 {
 	struct fw_store *st = store_open(url, FW_STORE_CREATE), *other = store_open(url, 0);
 	int64_t before, own, start;
@@ -502,10 +510,10 @@ START_TEST(idle_workers_ask_seldom) /* and hear of a new feed within a second al
 	ck_assert_int_eq(pipe(fd), 0);
 	OK(fw_store_wait(st, fd[0], 0, &changed, &err));
 	own = -questions();
-	own += questions(); /* what the asking costs */
+	own += questions(); /* the cost of reading the counter */
 	before = questions();
 	start = fw_mono_ms();
-	for (int i = 0; i < 4; i++) { /* four seconds of an idle worker, which is woken now and then */
+	for (int i = 0; i < 4; i++) { /* four seconds of an idle worker, which wakes now and then */
 		OK(fw_store_wait(st, fd[0], 900, &changed, &err));
 		ck_assert(!changed);
 		ck_assert_int_eq(write(fd[1], "x", 1), 1);
@@ -519,7 +527,7 @@ START_TEST(idle_workers_ask_seldom) /* and hear of a new feed within a second al
 	start = fw_mono_ms();
 	OK(fw_store_wait(st, fd[0], 60000, &changed, &err));
 	ck_assert(changed);
-	ck_assert_int_lt(fw_mono_ms() - start, 60000); /* found, not timed out */
+	ck_assert_int_lt(fw_mono_ms() - start, 60000); /* noticed, not timed out */
 	close(fd[0]);
 	close(fd[1]);
 	fw_store_close(other);

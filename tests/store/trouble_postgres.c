@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The PostgreSQL driver and servers that die, are full, locked, foreign or too new: the right code,
- * one line that names the store and the remedy, nothing half-done, and the same call succeeds when
- * the trouble is over. Each test has a server of its own.
+ * The PostgreSQL driver and servers that die or are full, locked, foreign or too new. Each error
+ * has the right code and one line that names the store and the remedy; nothing is half-done; the
+ * same call succeeds when the cause is gone. Each test has a server of its own.
  */
 #include <glob.h>
 #include <grp.h>
@@ -38,7 +38,7 @@ static void teardown(void)
 	fw_arena_finish(&A);
 }
 
-/* A connection that is not the driver's, to the same schema. */
+/* A connection to the same schema that bypasses the driver. */
 static PGconn *bare_open(void)
 {
 	char conninfo[500];
@@ -67,7 +67,7 @@ static void bare(const char *sql)
 	PQfinish(c);
 }
 
-/* A program that insists on not being root; its path first. It ends with the test. */
+/* Runs a program that refuses to run as root; its path comes first. It ends with the test. */
 static pid_t run_as_server(const char *argv[])
 {
 	const struct passwd *who = geteuid() == 0 ? getpwnam("postgres") : NULL;
@@ -83,7 +83,7 @@ static pid_t run_as_server(const char *argv[])
 		prctl(PR_SET_PDEATHSIG, SIGQUIT);
 		if (!freopen(log, "a", stdout) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
 			_exit(126);
-		execv(argv[0], (char *const *)(uintptr_t)argv); /* it changes nothing in there */
+		execv(argv[0], (char *const *)(uintptr_t)argv); /* execv() does not change the strings */
 		_exit(127);
 	}
 	ck_assert_int_gt(pid, 0);
@@ -114,7 +114,8 @@ static void refused(const char *where, unsigned flags, int code, const char *wor
 START_TEST(schemas_that_are_not_ours) /* REL-15 */
 {
 	refused(url, 0, FW_ENOTFOUND, "feedwheel add");
-	refused(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add"); /* a reader makes nothing */
+	/* opening for reading creates nothing */
+	refused(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add");
 	fw_store_close(store_open(url, FW_STORE_CREATE));
 	bare("UPDATE numbers SET value = 99 WHERE name = 'schema'");
 	refused(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
@@ -144,7 +145,10 @@ START_TEST(addresses_that_lead_nowhere)
 }
 END_TEST
 
-/* Each is a server's sentence about itself; here a function of that name says it, found before the server's own. */
+/*
+ * Each is what a server reports about itself. Here a function of that name, found before the
+ * server's own, reports it.
+ */
 START_TEST(servers_that_only_look_like_it)
 {
 	static const struct { const char *version, *words; } T[] = {
@@ -201,7 +205,7 @@ START_TEST(too_many_connections)
 	refused(url, 0, FW_EAGAIN, "max_connections");
 	while (n)
 		PQfinish(c[--n]);
-	for (int i = 0; i < 1200; i++) { /* they leave one by one */
+	for (int i = 0; i < 1200; i++) { /* the connections end one by one */
 		struct fw_store_config cfg = {.url = url};
 		struct fw_store *st;
 		struct fw_err err;
@@ -240,14 +244,14 @@ START_TEST(locked_by_somebody_else)
 }
 END_TEST
 
-/* The schedule's table, or part of it, in which visits write. */
+/* The table of the schedule, or the partition of it, that visits write. */
 #define FAIL_BEFORE "CREATE TRIGGER fail BEFORE UPDATE ON schedule FOR EACH ROW EXECUTE FUNCTION "
 
 static const char fail_function[] = "CREATE SEQUENCE tries; CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
 	" IF nextval('trouble.tries') <= TG_ARGV[0]::int THEN RAISE EXCEPTION 'in the way' USING ERRCODE = TG_ARGV[1]; END IF;"
 	" RETURN new; END $$";
 
-/* Others are in the way, as the server says: nothing is stored, and the same call succeeds afterwards. */
+/* Conflicts that the server reports: nothing is stored, and the same call succeeds afterwards. */
 START_TEST(serialisation_failures)
 {
 	struct work *w = work_begin(store_open(url, FW_STORE_CREATE));
@@ -256,7 +260,7 @@ START_TEST(serialisation_failures)
 	bare(fail_function);
 	bare(FAIL_BEFORE "fail(2, '40P01')");
 	visit(w, 0, 3);
-	for (int i = 0; i < 3; i++) { /* as the store thread does it; the dialect may try by itself */
+	for (int i = 0; i < 3; i++) { /* as the store thread does; the dialect may retry by itself */
 		rc = commit(w);
 		ck_assert_msg(rc == 0 || (rc == FW_EAGAIN && strstr(drv_err.text, "try again")), "%d %s", rc, drv_err.text);
 		if (!rc)
@@ -278,8 +282,8 @@ START_TEST(serialisation_failures)
 END_TEST
 
 /*
- * The server is killed at any moment of a commit; what was sent is sent again until it is answered,
- * and then counted.
+ * The server is killed at any moment of a commit. The commit is sent again until it is answered,
+ * and then the rows are counted.
  */
 START_TEST(server_killed_in_commit) /* REL-01, invariants 1 and 2 */
 {
@@ -308,7 +312,7 @@ START_TEST(server_killed_in_commit) /* REL-01, invariants 1 and 2 */
 		}
 		work_again(w, url);
 		if (rc)
-			DONE(commit(w)); /* the lease is there yet */
+			DONE(commit(w)); /* the lease still holds */
 		ck_assert_int_eq(w->o.rc, 0);
 		ck_assert_int_eq(stats(w->front).entry_n, (round + 1) * 200);
 		ck_assert_int_eq(stats(w->front).visit_n, round + 1);
@@ -320,8 +324,8 @@ START_TEST(server_killed_in_commit) /* REL-01, invariants 1 and 2 */
 END_TEST
 
 /*
- * Whatever the server says in the middle of a commit: our code, the remedy, nothing stored; sent
- * again it is stored once.
+ * Each server error in the middle of a commit: our code, the remedy, nothing stored. Sent again,
+ * the commit is stored once.
  */
 START_TEST(every_answer) /* REL-09 */
 {
@@ -344,7 +348,7 @@ START_TEST(every_answer) /* REL-09 */
 		ck_assert_msg(rc == T[i].rc && strstr(drv_err.text, T[i].words), "%s: %d %s", T[i].state, rc, drv_err.text);
 		ck_assert_ptr_nonnull(strstr(drv_err.text, "postgres:"));
 		if (rc == FW_EIO) {
-			ck_assert_int_eq(fw_store_ping(w->front, NULL), FW_EIO); /* of no use any more */
+			ck_assert_int_eq(fw_store_ping(w->front, NULL), FW_EIO); /* the connection is unusable */
 			work_again(w, url);
 		}
 		ck_assert_int_eq(stats(w->front).entry_n, (int64_t)i * 2);
@@ -357,7 +361,7 @@ START_TEST(every_answer) /* REL-09 */
 }
 END_TEST
 
-/* An administrator ends sessions, and makes the database one that only reads, for a while. */
+/* An administrator ends sessions, and makes the database read-only for a while. */
 START_TEST(sessions_ended_by_an_administrator)
 {
 	struct work *w = work_begin(store_open(url, FW_STORE_CREATE));
@@ -423,7 +427,7 @@ static pid_t standby_start(void)
 	return pid;
 }
 
-/* All that the primary has written is on the standby. */
+/* Waits until the standby has all that the primary has written. */
 static void standby_has_all(void)
 {
 	PGconn *first = bare_open(), *second = standby_open();
@@ -445,7 +449,7 @@ static void standby_has_all(void)
 }
 
 /*
- * The primary dies, the standby takes over: with both in the URL the same worker goes on, and what
+ * The primary dies, the standby takes over. With both in its URL the same worker goes on, and what
  * it held is stored once.
  */
 START_TEST(standby_takes_over) /* REL-01 */
@@ -459,16 +463,16 @@ START_TEST(standby_takes_over) /* REL-01 */
 	fw_store_close(store_open(url, FW_STORE_CREATE));
 	pid = standby_start();
 	ck_assert(fw_snprintf(where, sizeof(where), "postgres://feedwheel@/postgres?host=%s/pg,%s/pg&port=%d,5432&schema=trouble", scratch(),
-		scratch(), STANDBY_PORT)); /* the standby first: it is passed over */
+		scratch(), STANDBY_PORT)); /* the standby first: it is skipped */
 	w = work_begin(store_open(where, 0));
 	visit(w, 0, 4);
 	standby_has_all();
-	reader = store_open(where, FW_STORE_READ); /* any of them will do for that */
+	reader = store_open(where, FW_STORE_READ); /* either of them will do for reading */
 	ck_assert_int_eq(stats(reader).feed_n, 1);
 	fw_store_close(reader);
 	server_postgres.kill9();
 	FAILS(commit(w), FW_EIO);
-	refused(where, 0, FW_EIO, "cannot be reached"); /* nobody is there to be written to */
+	refused(where, 0, FW_EIO, "cannot be reached"); /* there is no server that can be written */
 	second = standby_open();
 	bare_do(second, "SELECT pg_promote()");
 	PQfinish(second);
@@ -509,7 +513,7 @@ START_TEST(waiting_workers_are_told)
 		start = fw_mono_ms();
 		OK(fw_store_wait(mine, -1, 60000, &changed, &err));
 		ck_assert(changed);
-		ck_assert_int_lt(fw_mono_ms() - start, 60000); /* told, not timed out */
+		ck_assert_int_lt(fw_mono_ms() - start, 60000); /* notified, not timed out */
 		waitpid(pid, NULL, 0);
 		while (changed)
 			OK(fw_store_wait(mine, -1, 100, &changed, &err));
@@ -521,7 +525,10 @@ END_TEST
 
 #define POOLER_PORT 6432
 
-/* pgbouncer in front of the server, in this mode, with n sessions for all; 0: not installed. */
+/*
+ * Starts pgbouncer in front of the server, in this mode, with n sessions in all; 0: it is not
+ * installed.
+ */
 static pid_t pooler_start(const char *mode, int n)
 {
 	char name[300];
@@ -544,7 +551,9 @@ static pid_t pooler_start(const char *mode, int n)
 	return pid;
 }
 
-/* In transaction mode two stores would write into each other: both are told instead. In session mode all is well. */
+/*
+ * In transaction mode two stores would write into each other: both are refused. Session mode works.
+ */
 START_TEST(poolers)
 {
 	struct fw_err err = {0};
@@ -585,7 +594,7 @@ START_TEST(poolers)
 
 			ck_assert_msg(!rc || (rc == FW_EINVAL && strstr(err.text, "session mode")), "%d %s", rc, err.text);
 			refused_n += rc != 0;
-			if (rc) { /* of no use any more */
+			if (rc) { /* the connection is unusable */
 				fw_store_close(st[i]);
 				st[i] = NULL;
 			}
@@ -618,7 +627,7 @@ END_TEST
 
 #define FULL_N 400
 
-/* The data lies on a small disk of its own, which fills up. */
+/* The data is on a small disk of its own, which fills up. */
 START_TEST(disk_full) /* REL-09 */
 {
 	struct fw_buf text = FW_BUF_INIT(0);
@@ -647,7 +656,10 @@ START_TEST(disk_full) /* REL-09 */
 	printf("# disk_full: %s\n", drv_err.text);
 	ck_assert_int_eq(unlink(filler), 0);
 	for (int i = 0, ended = 0; rc && i < 3000; i++) {
-		/* a full journal ends the server, perhaps later; it recovers by itself only where there is room by then */
+		/*
+		 * a full journal ends the server, perhaps later; it recovers by itself only with
+		 * free space
+		 */
 		if (rc == FW_EIO && !ended++) {
 			server_postgres.kill9();
 			server_postgres.again();

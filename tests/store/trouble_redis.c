@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The Redis driver and what a server can do to it: every refusal has its code and its remedy, nothing
- * is half-done, and the same call succeeds when the trouble is over. Each test has servers of its own.
+ * The Redis driver and failing servers. Each refusal has its code and its remedy; nothing is
+ * half-done; the same call succeeds when the cause is gone. Each test has servers of its own.
  */
 #include <netinet/in.h>
 #include <signal.h>
@@ -67,7 +67,7 @@ static void teardown(void)
 		server_down(SIGKILL);
 }
 
-/* Say one command to a server and give its answer's begin. */
+/* Sends one command to a server and returns the start of its reply. */
 static const char *say_to(const char *path, const char *words)
 {
 	static char answer[4096];
@@ -120,7 +120,7 @@ static void stored_once(struct work *w)
 	ck_assert_int_eq(drv_visits(w->st, w->feed_id), 1);
 }
 
-/* The last call failed so, with words that name the store and hold these. */
+/* The last call failed with this code, and its message names the store and contains these words. */
 static void says(int rc, int code, const char *words)
 {
 	ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, drv_err.text);
@@ -162,7 +162,7 @@ START_TEST(urls_and_options)
 	server_up(NULL);
 	open_says(url, 0, FW_ENOTFOUND, "feedwheel add");
 	open_says(url, FW_STORE_CREATE | FW_STORE_READ, FW_ENOTFOUND, "feedwheel add");
-	ck_assert_str_eq(say("DBSIZE"), ":0\r\n"); /* nothing was made */
+	ck_assert_str_eq(say("DBSIZE"), ":0\r\n"); /* nothing was created */
 }
 END_TEST
 
@@ -223,10 +223,10 @@ START_TEST(too_many_connections)
 	server_up((const char *const[]){"--maxclients", "3", NULL});
 	for (; n < 3; n++)
 		st[n] = store_open(url, FW_STORE_CREATE);
-	for (int i = 0; i < 50; i++) /* its refusal and our first words cross each other in every way */
+	for (int i = 0; i < 50; i++) /* its refusal and our first command cross in every order */
 		open_says(url, 0, FW_EAGAIN, "raise its maxclients");
 	fw_store_close(st[--n]);
-	for (int i = 0; i < 3000 && n < 3; i++) { /* the server needs a moment to see that one has gone */
+	for (int i = 0; i < 3000 && n < 3; i++) { /* the server takes a moment to notice that a client has gone */
 		struct fw_store_config c = {.url = url};
 		struct fw_err err = {0};
 
@@ -240,7 +240,7 @@ START_TEST(too_many_connections)
 }
 END_TEST
 
-/* ---- a server in trouble --------------------------------------------------------------------- */
+/* ---- a failing server ------------------------------------------------------------------------ */
 
 START_TEST(refusals_pass) /* each is FW_EAGAIN, nothing is half-done, and the same commit succeeds afterwards */
 {
@@ -258,7 +258,7 @@ START_TEST(refusals_pass) /* each is FW_EAGAIN, nothing is half-done, and the sa
 		told(T[i].begin);
 		says(commit(w), FW_EAGAIN, T[i].words);
 		says(w->st->is->beat(w->st, "w", w->l, &drv_err), FW_EAGAIN, T[i].words);
-		ck_assert(drv_entries(w->st, 0) == 0 && drv_visits(w->st, 0) == 0); /* reading goes on */
+		ck_assert(drv_entries(w->st, 0) == 0 && drv_visits(w->st, 0) == 0); /* reading still works */
 		told(T[i].end);
 		drv_beat(w->st, "w", w->l);
 		ck_assert_int_eq(w->l->id, lease_id);
@@ -324,7 +324,7 @@ START_TEST(busy_with_a_script)
 }
 END_TEST
 
-START_TEST(server_that_says_nothing) /* stopped, or the network swallows everything */
+START_TEST(server_that_says_nothing) /* stopped, or the network drops everything */
 {
 	struct store *st;
 	int64_t now_ms;
@@ -335,7 +335,7 @@ START_TEST(server_that_says_nothing) /* stopped, or the network swallows everyth
 	ck_assert_int_eq(kill(server, SIGSTOP), 0);
 	says(st->is->clock(st, &now_ms, &drv_err), FW_EIO, "no answer in time");
 	ck_assert_int_eq(kill(server, SIGCONT), 0);
-	says(st->is->clock(st, &now_ms, &drv_err), FW_EIO, "open the store anew"); /* a late answer is nobody's */
+	says(st->is->clock(st, &now_ms, &drv_err), FW_EIO, "open the store anew"); /* a late reply belongs to no call */
 	st->is->close(st);
 	drv_end(open_at(url, 0));
 }
@@ -354,7 +354,7 @@ static int listening(int *port)
 	return fd;
 }
 
-START_TEST(answers_of_others) /* what a server says that is loading, is none, or sends nonsense */
+START_TEST(answers_of_others) /* replies of a server that is loading, of one that is no Redis, and nonsense */
 {
 	static const struct { const char *says, *words; int rc; } T[] = {
 		{"-LOADING Redis is loading the dataset in memory\r\n", "loading its data", FW_EAGAIN},
@@ -389,7 +389,7 @@ START_TEST(answers_of_others) /* what a server says that is loading, is none, or
 }
 END_TEST
 
-/* What was not written is not there; the same call succeeds when there is room. */
+/* A commit that could not be written is not stored; the same call succeeds when there is room. */
 START_TEST(disk_full) /* REL-09: the append-only file cannot be written */
 {
 	struct fw_buf text = FW_BUF_INIT(0);
@@ -413,7 +413,7 @@ START_TEST(disk_full) /* REL-09: the append-only file cannot be written */
 	ck_assert_int_eq(drv_entries(w->st, 0), before); /* all or nothing */
 	ck_assert_int_eq(mount("tiny", dir, "tmpfs", MS_REMOUNT, "size=60m"), 0);
 	for (int64_t start = fw_mono_ms(); rc && fw_mono_ms() - start < 60000; usleep(100000))
-		rc = commit(w); /* it looks again once a second */
+		rc = commit(w); /* it tries again once a second */
 	DONE(rc);
 	ck_assert_int_eq(w->o.rc, 0);
 	ck_assert_int_eq(drv_entries(w->st, 0), before + 20);
@@ -424,9 +424,9 @@ START_TEST(disk_full) /* REL-09: the append-only file cannot be written */
 }
 END_TEST
 
-/* ---- commits whose answer was lost ----------------------------------------------------------- */
+/* ---- commits whose reply was lost ------------------------------------------------------------ */
 
-START_TEST(commit_that_comes_again) /* REL-01: over a new connection, as the store thread does it */
+START_TEST(commit_that_comes_again) /* REL-01: over a new connection, as the store thread does */
 {
 	struct fw_store *first;
 	struct work *w;
@@ -436,7 +436,7 @@ START_TEST(commit_that_comes_again) /* REL-01: over a new connection, as the sto
 	DONE(commit(w));
 	first = w->front;
 	w->front = store_open(url, 0);
-	w->st = fw_store_driver(w->front); /* its connection broke before the answer came, as far as the caller knows */
+	w->st = fw_store_driver(w->front); /* for the caller, its connection broke before the reply came */
 	stored_once(w);
 	visit(w, 0, 3);
 	w->e[0].hash = 2;
@@ -444,7 +444,7 @@ START_TEST(commit_that_comes_again) /* REL-01: over a new connection, as the sto
 	ck_assert(!w->o.rc && w->o.visit.changed_n == 1);
 	drv_leave(fw_store_driver(first), w->l);
 	w->l = drv_join(w->st, "other", LONG_MS);
-	w->l->id--; /* what comes with a lease that is over is stale, also when it was stored before */
+	w->l->id--; /* a commit with an expired lease is stale, even if it was stored before */
 	FAILS(commit(w), FW_ESTALE);
 	w->l->id++;
 	fw_store_close(first);
@@ -461,7 +461,7 @@ static void holds(const char *key, int n)
 	ck_assert_str_eq(say(words), answer);
 }
 
-/* Somebody took numbers and died: a commit revokes them, and nobody waits for them any longer. */
+/* A client reserved ids and died: a commit revokes them, so that readers do not wait for them. */
 START_TEST(numbers_of_the_dead)
 {
 	struct work *w;
@@ -488,8 +488,8 @@ START_TEST(numbers_of_the_dead)
 END_TEST
 
 /*
- * Somebody else writes what a commit has read, or revokes it, between its reading and its writing:
- * it is done once more, and nothing is lost of either.
+ * Another client writes what a commit has read, or revokes its ids, between its reads and its
+ * writes: the commit runs again, and nothing of either is lost.
  */
 START_TEST(commits_that_are_disturbed)
 {
@@ -529,12 +529,12 @@ END_TEST
 
 struct book { /* per feed */
 	_Atomic int64_t tried[HAMMERS];                  /* the last number that was sent */
-	_Atomic unsigned char known[HAMMERS][TRIES_MAX]; /* which numbers were acknowledged */
+	_Atomic unsigned char known[HAMMERS][TRIES_MAX]; /* the numbers that were acknowledged */
 	_Atomic int commits, stop;
 };
 static struct book *book;
 
-/* Until the commit is answered, over a new connection where one broke. */
+/* Sends the commit until it is answered, over a new connection if one breaks. */
 static void insist(struct store **st, int64_t lease_id, struct fw_outcome *o)
 {
 	struct fw_store_config c = {.url = url};
@@ -555,8 +555,8 @@ static void insist(struct store **st, int64_t lease_id, struct fw_outcome *o)
 }
 
 /*
- * Each commit brings one entry, numbered for its feed: the first's are visits, the others' pushes.
- * Whatever breaks, the same commit is sent until it is answered.
+ * Each commit brings one entry, numbered within its feed: visits for the first process, pushes for
+ * the others. The same commit is sent until it is answered, whatever breaks.
  */
 static void hammer(int number, struct fw_feed f, int64_t lease_id)
 {
@@ -595,7 +595,7 @@ static int keys_seen(void *ctx, const struct fw_entry_row *row)
 	return seen[n] = 1, 0;
 }
 
-/* Until they have got on; the test's own time limit tells if they never do. */
+/* Waits until the hammers have made progress; the test's time limit fails it if they never do. */
 static void some_commits(void)
 {
 	int before = atomic_load(&book->commits);
@@ -604,7 +604,7 @@ static void some_commits(void)
 		usleep(1000);
 }
 
-START_TEST(server_is_killed_in_commit) /* with appendfsync always what was acknowledged is there, once */
+START_TEST(server_is_killed_in_commit) /* with appendfsync always each acknowledged entry is there, once */
 {
 	static const char *const always[] = {"--appendfsync", "always", NULL};
 	struct store *st;
@@ -630,7 +630,7 @@ START_TEST(server_is_killed_in_commit) /* with appendfsync always what was ackno
 	}
 	for (int i = 0; i < 12; i++) {
 		some_commits();
-		usleep((useconds_t)i * 7000); /* somewhere in the next ones */
+		usleep((useconds_t)i * 7000); /* at some point of the next commits */
 		server_down(SIGKILL);
 		server_up(always);
 	}
@@ -663,7 +663,7 @@ START_TEST(server_is_killed_in_commit) /* with appendfsync always what was ackno
 }
 END_TEST
 
-/* ---- findings -------------------------------------------------------------------------------- */
+/* ---- defects in the data --------------------------------------------------------------------- */
 
 struct found {
 	int n, worst;
@@ -706,7 +706,7 @@ START_TEST(doctor_looks_at_durability)
 }
 END_TEST
 
-START_TEST(deep_check_finds) /* what no call of ours can do */
+START_TEST(deep_check_finds) /* states that no call of ours can cause */
 {
 	static const struct { const char *verb, *what, *words; } T[] = {
 		{"HDEL", "feed 1", "it has no address"},
@@ -768,7 +768,7 @@ static void cluster_is(const char *state)
 	}
 }
 
-/* Three servers, a third of the slots each. */
+/* Three servers with a third of the hash slots each. */
 static void cluster_up(void)
 {
 	char words[200];
@@ -848,7 +848,7 @@ static void slot_empty(const struct node *from, const struct node *to, int slot)
 	}
 }
 
-START_TEST(cluster_in_trouble) /* a node is killed in the middle; functions are forgotten; slots move */
+START_TEST(cluster_in_trouble) /* a node is killed meanwhile; functions are lost; hash slots move */
 {
 	static struct fw_outcome o[FEEDS];
 	static struct fw_feed f[FEEDS];
@@ -864,9 +864,9 @@ START_TEST(cluster_in_trouble) /* a node is killed in the middle; functions are 
 	l = drv_join(st, "w", LONG_MS);
 	spread_work(st, l, id, o, f, e);
 	for (int i = 0; i < NODES; i++)
-		ck_assert_str_ne(say_to(node[i].sock, "DBSIZE"), ":0\r\n"); /* all of them have some */
+		ck_assert_str_ne(say_to(node[i].sock, "DBSIZE"), ":0\r\n"); /* each node has some keys */
 	ck_assert_str_eq(say_to(node[1].sock, "FUNCTION FLUSH"), "+OK\r\n");
-	redis_end(node[2].pid, SIGKILL); /* not the one that the URL names */
+	redis_end(node[2].pid, SIGKILL); /* not the node in the URL */
 	node[2].pid = 0;
 	rc = drv_commit(st, l->id, o, FEEDS);
 	ck_assert_msg(rc == FW_EIO || rc == FW_EAGAIN, "%d %s", rc, drv_err.text);
@@ -895,7 +895,7 @@ START_TEST(cluster_in_trouble) /* a node is killed in the middle; functions are 
 	ck_assert_str_eq(say_to(node[to].sock, words), "+OK\r\n");
 	ck_assert_str_eq(say_to(node[from].sock, words), "+OK\r\n");
 	for (start = fw_mono_ms(); (rc = st->is->beat(st, "w", l, &drv_err)) == FW_EAGAIN; usleep(20000))
-		ck_assert_int_lt(fw_mono_ms() - start, 60000); /* the others hear of it */
+		ck_assert_int_lt(fw_mono_ms() - start, 60000); /* the others notice */
 	DONE(rc); /* MOVED */
 	drv_leave(st, l);
 	drv_end(st);
@@ -930,19 +930,19 @@ START_TEST(over_tls)
 	server_up((const char *const[]){"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert,
 		"--tls-auth-clients", "optional", "--bind", "127.0.0.1", NULL});
 	ck_assert(fw_snprintf(words, sizeof(words), "rediss://localhost:%s/", port));
-	open_says(words, FW_STORE_CREATE, FW_EINVAL, "certificate is refused"); /* nobody we know signed it */
+	open_says(words, FW_STORE_CREATE, FW_EINVAL, "certificate is refused"); /* signed by an unknown authority */
 	ck_assert(fw_snprintf(words, sizeof(words), "rediss://localhost:%s/?ca_file=/nowhere", port));
 	open_says(words, FW_STORE_CREATE, FW_EINVAL, "ca_file");
 	ck_assert(fw_snprintf(words, sizeof(words), "rediss://localhost:%s/?ca_file=%s&cert_file=%s&key_file=/nowhere", port, cert, cert));
 	open_says(words, FW_STORE_CREATE, FW_EINVAL, "key_file");
 	ck_assert(fw_snprintf(words, sizeof(words), "rediss://127.0.0.2:%s/?ca_file=%s", port, cert));
 	told("CONFIG SET bind \"127.0.0.1 127.0.0.2\"");
-	open_says(words, FW_STORE_CREATE, FW_EINVAL, "certificate is refused"); /* it is for another name */
+	open_says(words, FW_STORE_CREATE, FW_EINVAL, "certificate is refused"); /* it is for another host name */
 	ck_assert(fw_snprintf(words, sizeof(words), "rediss://127.0.0.1:%s/?ca_file=%s&cert_file=%s&key_file=%s", port, cert, cert, key));
 	w = begin(words);
 	stored_once(w);
 	work_end(w);
-	ck_assert(fw_snprintf(words, sizeof(words), "redis://127.0.0.1:%s/", port)); /* TLS is wanted there */
+	ck_assert(fw_snprintf(words, sizeof(words), "redis://127.0.0.1:%s/", port)); /* this port expects TLS */
 	open_says(words, 0, FW_EIO, "redis");
 	ck_assert(fw_snprintf(words, sizeof(words), "rediss://127.0.0.2:%s/?verify=no", port));
 	fw_store_close(store_open(words, 0));

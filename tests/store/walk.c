@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A random walk over the contract of src/store/driver.h, beside a model of it: workers that join,
- * share, leave, die and wake up again; feeds that are visited, pushed to, asked for, paused, moved,
- * merged and removed while they are in flight. After each step what is due, who holds what, and
- * what was stored is what the model says. FW_WALK_SEED repeats one walk, FW_WALK_STEPS sets its
- * length, FW_LONG walks for some minutes.
+ * A random walk over the contract of src/store/driver.h, compared with a model of it. Workers join,
+ * share, leave, die and return. Feeds are visited, pushed to, requested, paused, moved, merged and
+ * removed while they are in flight. After each step the due feeds, the owners and the stored rows
+ * are those of the model. FW_WALK_SEED repeats a walk, FW_WALK_STEPS sets its length, FW_LONG walks
+ * for some minutes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,9 +18,9 @@ enum { WORKERS = 3, FEEDS = 300, HOSTS = 12, KEYS = 24, BATCH = 12, NOBODY = -1 
 
 struct mfeed {
 	int64_t id, due, last_visit;
-	bool news;                  /* something was new since */
-	int64_t last_new;           /* it was looked at, and this was its time */
-	int host, path;             /* its address */
+	bool news;                  /* something has changed since */
+	int64_t last_new;           /* the feed was read, and this was its time */
+	int host, path;             /* the numbers in its URL */
 	enum fw_feed_status status;
 	uint32_t crash_n;
 	bool is;
@@ -35,7 +35,7 @@ struct flight { /* a feed as a worker has read it */
 
 struct mworker {
 	struct store_lease *l;
-	int64_t id;                 /* of its lease, dead or alive; 0: it never had one */
+	int64_t id;                 /* of its lease, alive or dead; 0: it never had one */
 	bool lives, over, idle;
 	struct flight flight[BATCH];
 	int flight_n;
@@ -114,7 +114,7 @@ static void lease_ends(struct store *st, struct mworker *w, int64_t from_ms)
 	w->lives = false;
 }
 
-/* What a beat told, beside what it had to. */
+/* What a heartbeat returned beside the shards. */
 static void beat_seen(struct mworker *w, size_t living, size_t idle_n, size_t had, size_t free_n, bool joined)
 {
 	const struct store_lease *l = w->l;
@@ -209,7 +209,7 @@ static void gives(struct store *st)
 
 	if (!w->id)
 		return;
-	for (int s = 0; s < STORE_SHARDS; s++) { /* some of others' too, which stay where they are */
+	for (int s = 0; s < STORE_SHARDS; s++) { /* some of them belong to others, and stay there */
 		bool own = shard[s].owner == (int)(w - worker);
 
 		if (roll(4) >= part || flies(w, s) || (!own && roll(10)))
@@ -242,7 +242,7 @@ static void reaps(struct store *st)
 
 /* ---- visits ---------------------------------------------------------------------------------- */
 
-/* It begins visits of some that are due in its shards. */
+/* Starts visits of some feeds that are due in its shards. */
 static void takes(struct store *st)
 {
 	struct mworker *w = &worker[roll(WORKERS)];
@@ -325,7 +325,7 @@ static void outcome_make(int i, const struct flight *at)
 		.entry_n = some_entries(batch.e[i])};
 }
 
-/* One of a batch moves, for of two the order would count. */
+/* At most one of a batch moves: with two the order would count. */
 static void outcome_moves(int i)
 {
 	const struct mfeed *to = roll(2) ? some_feed() : NULL;
@@ -407,7 +407,7 @@ static void commits(struct store *st)
 		outcome_stored(&feed[took[i]], i);
 	if (c.host_n)
 		hosts_stored(&h, at_host);
-	for (int i = 0; i < n; i++) /* one that moved is not where its outcome says */
+	for (int i = 0; i < n; i++) /* a feed that moved is not where its outcome claims */
 		again = again && !(batch.o[i].groups & FW_GROUP_URL);
 	if (!again)
 		return;
@@ -454,7 +454,7 @@ static void pushes(struct store *st)
 	}
 }
 
-/* ---- from outside ---------------------------------------------------------------------------- */
+/* ---- other clients --------------------------------------------------------------------------- */
 
 static void loads(struct store *st)
 {
@@ -485,7 +485,7 @@ static void loads(struct store *st)
 static void sets(struct store *st)
 {
 	const struct mworker *w = &worker[roll(WORKERS)];
-	/* rather one that is in flight */
+	/* prefers a feed in flight */
 	struct mfeed *f = &feed[w->flight_n && roll(2) ? (uint64_t)w->flight[0].feed : roll((uint64_t)feed_n)];
 	struct fw_feed set = {.id = f->id, .status = roll(2) ? FW_FEED_ACTIVE : FW_FEED_PAUSED};
 	unsigned what = roll(2) ? FW_SET_STATUS : FW_SET_DUE;
@@ -635,7 +635,7 @@ static void walk_begin(struct store *st, uint64_t seed)
 		loads(st);
 }
 
-/* Over two connections, where there may be two: what one remembers the other has changed. */
+/* Over two connections, where possible: what one has cached the other has changed. */
 static void walk(int i, uint64_t seed, int64_t step_n)
 {
 	const char *url = drv_url(i);

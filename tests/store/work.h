@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* A worker that holds all shards, and the visits of its one feed: for tests in which a commit fails, and the same commit succeeds later. */
+/*
+ * A worker that holds all shards, and the visits of its one feed: for tests in which a commit fails
+ * and the same commit succeeds later.
+ */
 #ifndef TEST_STORE_WORK_H
 #define TEST_STORE_WORK_H
 
@@ -15,23 +18,29 @@ struct work {
 	struct fw_feed f;
 	struct fw_outcome o;       /* of the next visit */
 	struct fw_entry_row e[WORK_ENTRIES_MAX];
-	struct fw_arena arena;     /* their titles */
+	struct fw_arena arena;     /* the entries' titles */
 };
 
-/* The store is its own from here on. One at a time. */
+/* Takes over the store. One worker at a time. */
 struct work *work_begin(struct fw_store *st);
-/* The next visit brings n entries, keys from `first` on: "nKEY", each with this content; visit(): a paragraph of one word, "number". */
+/*
+ * The next visit brings n entries, keys from `first` on: "nKEY", each with this content. visit()
+ * uses a paragraph of one word, "number".
+ */
 void visit_with(struct work *w, int first, int n, struct fw_str content);
 void visit(struct work *w, int first, int n);
-/* It may fail. */
+/* Returns the code: it may fail. */
 int commit(struct work *w);
-/* The store anew, in the same worker's hands, as soon as it can be opened. */
+/* Opens the store again, as soon as that works, for the same worker. */
 void work_again(struct work *w, const char *url);
-/* The lease ends, the deep check finds nothing, the store is closed. */
+/* Ends the lease, runs the deep check, which finds nothing, and closes the store. */
 void work_end(struct work *w);
-void work_drop(struct work *w); /* as it is: its store is not what it should be */
+void work_drop(struct work *w); /* without a check: its store is damaged on purpose */
 
-/* Opening fails with this code, in one line that holds these words and the store's name ("": it need not), and never "secret". */
+/*
+ * Opening fails with this code and a message of one line. It contains these words and the store's
+ * name ("": need not), and never "secret".
+ */
 void open_fails(const char *url, unsigned flags, int code, const char *name, const char *words);
 
 #endif
