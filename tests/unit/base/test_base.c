@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The base room: what every other room leans on. */
+/* The base room, which all other rooms use. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ START_TEST(url_resolve_rfc3986)
 		{"http:g", "http://a/b/c/g"}, {"mailto:x@y", "mailto:x@y"}, {" x y ", "http://a/b/c/x%20y"},
 		{"http:f://g/h", "http://a/b/c/f://g/h"},
 	};
-	/* no host that neither of the two has */
+	/* no host that neither input has */
 	static const struct { const char *base, *ref, *want; } HOSTS[] = {
 		{"file:/a/b", "..//g/h", "file:/g/h"}, {"http:/a", ".//g/h", "http:/g/h"}, {"http://[::1]g/a", "h", "http://[::1]g/h"},
 	};
@@ -113,7 +113,7 @@ START_TEST(ring_wraps_full_and_empty)
 
 	ck_assert_int_eq(fw_ring_init(&r, 3), 0);
 	ck_assert_uint_eq(fw_ring_cap(&r), 4);
-	atomic_store(&r.head, SIZE_MAX - 1); /* indices wrap during the test */
+	atomic_store(&r.head, SIZE_MAX - 1); /* the indices wrap during the test */
 	atomic_store(&r.tail, SIZE_MAX - 1);
 	r.head_seen = r.tail_seen = SIZE_MAX - 1;
 	for (int round = 0; round < 10; round++) {
@@ -164,7 +164,10 @@ START_TEST(str_int_limits)
 }
 END_TEST
 
-/* What is given back is there for the next, in a block of its own too; all of it goes back to the system. */
+/*
+ * Memory that is given back serves the next allocation, also if it had a block of its own; all of
+ * it is returned to the system.
+ */
 START_TEST(arena_trims)
 {
 	struct fw_arena a;
@@ -183,7 +186,7 @@ START_TEST(arena_trims)
 	ck_assert_ptr_eq(q, p + 20000);
 	memset(q, 'y', 30000);
 	ck_assert_uint_le(a.used_bytes, before + 50000 + 64);
-	fw_arena_trim(&a, p, 20000, 0); /* no longer the newest */
+	fw_arena_trim(&a, p, 20000, 0); /* no longer the newest piece */
 	ck_assert_int_eq(p[19999], 'x');
 	before = a.used_bytes;
 	p = fw_arena_alloc(&a, 40000);
@@ -196,7 +199,7 @@ START_TEST(arena_trims)
 }
 END_TEST
 
-/* A size that does not fit into size_t is refused, not wrapped round to a small one. */
+/* A size that does not fit into size_t is refused, not wrapped to a small one. */
 START_TEST(arena_counts)
 {
 	static const struct { size_t n, size, more; } T[] = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The ring of records against a plain model of it: every sequence of DEPTH steps from every position that matters, so that each kind of
- * record crosses, touches and just misses the end of the memory, with the indices near zero and about to wrap.
+ * The ring of records, compared with a plain model. It runs every sequence of DEPTH steps from
+ * every relevant position: each kind of record crosses, touches and just misses the end of the
+ * memory, with the indices near zero and about to wrap.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -14,11 +15,14 @@
 #define BYTES 4096
 #define DEPTH 6
 
-/* What the ring should hold: records, oldest first, each with the place behind it; the first `read` of them were read. */
+/*
+ * What the ring should hold: records, oldest first, each with its end; the first `read` of them
+ * were read.
+ */
 struct model {
 	struct { size_t len, end; unsigned char tag; } rec[64];
-	size_t n, read, drafted; /* drafted: behind the n published ones */
-	size_t head, tail;       /* room is taken from head to the end of the last record; tail: the end of the last published one */
+	size_t n, read, drafted; /* drafted records follow the n published ones */
+	size_t head, tail;       /* head: the end of the last record; tail: the end of the last published one */
 	unsigned char tag;
 };
 
@@ -41,7 +45,7 @@ static void draft(struct fw_byte_ring *r, struct model *m, size_t len)
 	void *at = fw_byte_ring_draft(r, len);
 
 	if (from / BYTES != (from + room - 1) / BYTES)
-		from = (from / BYTES + 1) * BYTES; /* it has to be in one piece */
+		from = (from / BYTES + 1) * BYTES; /* it must be in one piece */
 	if (from + room - m->head > BYTES) {
 		ck_assert_ptr_null(at);
 		return;
@@ -108,7 +112,7 @@ static void step(struct fw_byte_ring *r, struct model *m, int what)
 	ck_assert_uint_eq(fw_byte_ring_fill(r), m->tail - m->head);
 }
 
-/* All that went in comes out. */
+/* Reads everything; it must be what went in. */
 static void drain(struct fw_byte_ring *r, struct model *m)
 {
 	step(r, m, PUBLISH);
@@ -133,7 +137,7 @@ static void all_sequences(struct fw_byte_ring *level, const struct model *m, int
 	}
 }
 
-/* from: where both indices stand at first */
+/* from: the start value of both indices */
 static void explore(size_t from, int depth)
 {
 	struct fw_byte_ring level[DEPTH + 1];
@@ -151,7 +155,10 @@ static void explore(size_t from, int depth)
 
 START_TEST(every_sequence_from_where_it_wraps)
 {
-	/* at the start; a record of 8 touches the end, crosses it by its header, by its last byte; half is left; the indices wrap */
+	/*
+	 * at the start; a record of 8 touches the end, crosses it by its header, by its last byte;
+	 * half is left; the indices wrap
+	 */
 	static const size_t FROM[] = {0, BYTES - 16, BYTES - 8, BYTES - 24, BYTES / 2, BYTES / 2 + 8, SIZE_MAX - 15, SIZE_MAX - BYTES / 2 - 7};
 
 	explore(FROM[_i], 4);
@@ -178,13 +185,13 @@ START_TEST(full_and_free_again)
 
 	ck_assert_int_eq(fw_byte_ring_init(&r, 100), FW_EINVAL);
 	ck_assert_int_eq(fw_byte_ring_init(&r, 10000), 0);
-	ck_assert_uint_eq(fw_byte_ring_bytes(&r), 8192); /* down: what was configured is the limit */
+	ck_assert_uint_eq(fw_byte_ring_bytes(&r), 8192); /* rounded down: the configured size is the limit */
 	while (fw_byte_ring_draft(&r, 56))
 		n++;
 	ck_assert_uint_eq(n, 8192 / 64);
 	fw_byte_ring_publish(&r);
 	ck_assert_uint_eq(fw_byte_ring_fill(&r), 8192);
-	/* read is not released: its room is taken still */
+	/* read but not released: its room is still taken */
 	ck_assert_ptr_nonnull(fw_byte_ring_next(&r, &len));
 	ck_assert_ptr_null(fw_byte_ring_draft(&r, 56));
 	before = fw_byte_ring_fill(&r);

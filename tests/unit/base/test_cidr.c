@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Addresses and networks: every spelling, the edges of prefixes, what is refused. */
+/* Addresses and networks: every spelling, the limits of prefixes, refusals. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <netinet/in.h>
@@ -27,7 +27,8 @@ START_TEST(prefixes)
 	ck_assert(has("172.16.0.0/12", "172.31.255.255") && !has("172.16.0.0/12", "172.32.0.0"));
 	ck_assert(has("192.0.2.7", "192.0.2.7") && !has("192.0.2.7", "192.0.2.6"));
 	ck_assert(has("192.0.2.7/31", "192.0.2.6") && has("128.0.0.0/1", "255.1.1.1") && !has("128.0.0.0/1", "127.0.0.1"));
-	ck_assert(has("127.0.0.0/8", "::ffff:127.0.0.1") && has("::ffff:127.0.0.0/104", "127.3.2.1")); /* mapped: the same */
+	/* a mapped address: the same */
+	ck_assert(has("127.0.0.0/8", "::ffff:127.0.0.1") && has("::ffff:127.0.0.0/104", "127.3.2.1"));
 	ck_assert(has("fd00::/8", "fdff::1") && !has("fd00::/8", "fe00::1") && has("[fd00::]/8", "fd00::1"));
 	ck_assert(has("::1", "::1") && has("[::1]", "::1") && has("::1/128", "::1") && !has("::1", "127.0.0.1"));
 	ck_assert(has("2001:db8::/33", "2001:db8:7fff::") && !has("2001:db8::/33", "2001:db8:8000::"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The heap against a sorted array, over random operations. */
+/* The heap, compared with a sorted array over random operations. */
 #include <check.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ START_TEST(as_sorted)
 		struct thing *x = &t[next(&seed) % N];
 
 		if (!x->in) {
-			x->key = (int)(next(&seed) % 1000) * N + (int)(x - t); /* no two are equal */
+			x->key = (int)(next(&seed) % 1000) * N + (int)(x - t); /* all keys differ */
 			fw_heap_put(&h, &x->node);
 			x->in = true;
 		} else if (next(&seed) % 2) {

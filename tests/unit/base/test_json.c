@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The JSON writer, read back by another hand's reader (jansson). */
+/* The JSON writer, read back by an independent reader (jansson). */
 #include <check.h>
 #include <jansson.h>
 #include <math.h>
@@ -92,7 +92,7 @@ START_TEST(strings_escaped)
 }
 END_TEST
 
-/* Any bytes as value and key: jansson reads what was meant. */
+/* Any bytes as value and key: jansson reads what was written. */
 START_TEST(any_bytes_come_back)
 {
 	uint64_t x = 88172645463325252u;

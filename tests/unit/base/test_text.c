@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Strings, UTF-8, buffers, error words and log lines. */
+/* Strings, UTF-8, buffers, error messages and log lines. */
 #include <check.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -88,7 +88,8 @@ START_TEST(str_copies)
 
 	ck_assert(fw_str_copy(small, sizeof(small), FW_STR("12345")) && strcmp(small, "12345") == 0);
 	ck_assert(!fw_str_copy(small, sizeof(small), FW_STR("123456")) && strcmp(small, "12345") == 0);
-	ck_assert(!fw_str_copy(small, sizeof(small), FW_STR("123\xe2\x82\xac")) && strcmp(small, "123") == 0); /* no half euro */
+	/* not a part of the euro sign */
+	ck_assert(!fw_str_copy(small, sizeof(small), FW_STR("123\xe2\x82\xac")) && strcmp(small, "123") == 0);
 	ck_assert(fw_str_copy(small, sizeof(small), FW_STR_NONE) && small[0] == '\0');
 	ck_assert(!fw_str_copy(small, 0, FW_STR("x")));
 	ck_assert(fw_snprintf(small, sizeof(small), "%d", 12345) && !fw_snprintf(small, sizeof(small), "%d", 123456));
@@ -101,7 +102,10 @@ START_TEST(str_copies)
 }
 END_TEST
 
-/* RFC 3629 section 4, by brute force against a table-free definition: every two bytes, and the edges of the longer ones. */
+/*
+ * RFC 3629 section 4, compared with a definition without tables: every two bytes, and the limits of
+ * longer sequences.
+ */
 START_TEST(utf8_valid_or_not)
 {
 	static const struct { const char *bytes; size_t valid; } T[] = {
@@ -142,7 +146,7 @@ START_TEST(utf8_cut_and_width)
 		ck_assert_uint_eq(fw_utf8_cut(s, 10, max), want[max]);
 	ck_assert_uint_eq(fw_utf8_cut(s, 10, 99), 10);
 	ck_assert_uint_eq(fw_utf8_width(s, 10), 1 + 1 + 1 + 2);
-	ck_assert_uint_eq(fw_utf8_width("e\xcc\x81\xe4\xb8\xad", 6), 3); /* combining accent, ideograph */
+	ck_assert_uint_eq(fw_utf8_width("e\xcc\x81\xe4\xb8\xad", 6), 3); /* a combining accent, an ideograph */
 	ck_assert_uint_eq(fw_utf8_width("\xff\x1b", 2), 1);
 }
 END_TEST
@@ -159,7 +163,7 @@ START_TEST(buf_grows_to_its_ceiling)
 	fw_buf_addstr(&b, FW_STR("67890"));
 	ck_assert(b.rc == 0 && strcmp(b.p, "1234567890") == 0);
 	fw_buf_addc(&b, 'x');
-	ck_assert(b.rc == FW_ELIMIT && strcmp(b.p, "1234567890") == 0); /* what was there stays */
+	ck_assert(b.rc == FW_ELIMIT && strcmp(b.p, "1234567890") == 0); /* the earlier text stays */
 	fw_buf_adds(&b, "");
 	ck_assert(b.rc == FW_ELIMIT && b.len == 10);
 	fw_buf_reset(&b);
@@ -171,7 +175,7 @@ START_TEST(buf_grows_to_its_ceiling)
 	for (int i = 0; i < 1000; i++)
 		fw_buf_addf(&u, "%03d", i);
 	ck_assert_uint_eq(u.len, 3000);
-	fw_buf_addf(&u, "%0400d", 7); /* longer than the small buffer inside */
+	fw_buf_addf(&u, "%0400d", 7); /* longer than the small buffer in the function */
 	ck_assert(u.rc == 0 && u.len == 3400 && memcmp(u.p + 2997, "999", 3) == 0);
 	ck_assert_ptr_null(fw_buf_room(&u, SIZE_MAX));
 	ck_assert_int_eq(u.rc, FW_ELIMIT);
@@ -229,7 +233,7 @@ START_TEST(log_escapes) /* LOG-01 */
 }
 END_TEST
 
-/* What one call of fw_log writes to stderr; without a text, of fw_log_own_up. */
+/* What one call of fw_log() writes to stderr; without a text, of fw_log_own_up(). */
 static size_t logged(char *line, size_t cap, const char *text)
 {
 	int fd[2], saved = dup(STDERR_FILENO);
@@ -264,14 +268,14 @@ START_TEST(log_lines)
 	fw_log_setup(FW_LOG_ERROR, false, "x");
 	ck_assert_uint_eq(logged(line, sizeof(line), "not loud enough"), 0);
 	fw_log_setup(FW_LOG_INFO, false, "x");
-	memset(big, 'y', sizeof(big) - 1); /* too long: cut, not lost */
+	memset(big, 'y', sizeof(big) - 1); /* too long: cut, not dropped */
 	n = logged(line, sizeof(line), big);
 	ck_assert(n > 8000 && n < 9000 && line[n - 1] == '\n');
 	ck_assert_uint_eq(fw_log_lost(), 0);
 }
 END_TEST
 
-/* LOG-03: what is lost is counted, and told as soon as somebody reads again. */
+/* LOG-03: dropped messages are counted, and reported once the log is read again. */
 START_TEST(log_owns_up)
 {
 	int saved = dup(STDERR_FILENO), full = open("/dev/full", O_WRONLY);
@@ -281,7 +285,7 @@ START_TEST(log_owns_up)
 	ck_assert(saved >= 0 && full >= 0 && dup2(full, STDERR_FILENO) >= 0);
 	fw_log(FW_LOG_WARN, "one");
 	fw_log(FW_LOG_WARN, "two");
-	fw_log_own_up(); /* nobody reads yet: this one is lost too */
+	fw_log_own_up(); /* not read yet: this message is dropped too */
 	ck_assert(dup2(saved, STDERR_FILENO) >= 0);
 	close(saved);
 	close(full);

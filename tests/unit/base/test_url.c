@@ -77,14 +77,14 @@ START_TEST(resolve_in_the_wild)
 	ck_assert(fw_str_eq(fw_url_resolve(&a, FW_STR_NONE, FW_STR("x")), FW_STR("x")));
 	ck_assert(fw_str_eq(fw_url_resolve(&a, FW_STR("http://a/b"), FW_STR_NONE), FW_STR("http://a/b")));
 	fw_arena_finish(&a);
-	fw_arena_init(&a, 1); /* no memory */
+	fw_arena_init(&a, 1); /* out of memory */
 	ck_assert_ptr_null(fw_url_resolve(&a, FW_STR("http://a/b"), FW_STR("c d")).p);
 	ck_assert_ptr_null(fw_url_resolve(&a, FW_STR("http://a/b"), FW_STR("c")).p);
 	fw_arena_finish(&a);
 }
 END_TEST
 
-/* Resolving what was resolved changes nothing, whatever the parts. */
+/* Resolving a resolved URL changes nothing, whatever its parts. */
 START_TEST(resolve_twice)
 {
 	static const char soup[] = "ab/.:?#@[]%\\ \t";
@@ -119,7 +119,8 @@ START_TEST(clean)
 		{"http://example.org:443/", "http://example.org:443/", NULL}, {"http://example.org:/x", "http://example.org/x", NULL},
 		{"https://example.org?x", "https://example.org/?x", NULL}, {"http://example.org/a b?c d", "http://example.org/a%20b?c%20d", NULL},
 		{"http://m\xc3\xbcnchen.de/", "http://m\xc3\xbcnchen.de/", NULL}, {"http://h_1.example/", "http://h_1.example/", NULL},
-		{"http://example.org/%7Ea/../b", "http://example.org/%7Ea/../b", NULL}, /* FRB 061, 066: not ours to change */
+		/* FRB 061, 066: these must not be normalised */
+		{"http://example.org/%7Ea/../b", "http://example.org/%7Ea/../b", NULL},
 		{"http://x.org:+80/", NULL, "not a port"}, {"http://x.org: 80/", NULL, "not a port"}, {"http://x.org:8e1/", NULL, "not a port"},
 		{"http://x.org:65536/", NULL, "not a port"}, {"http://x.org:65535/", "http://x.org:65535/", NULL},
 		{"http://ex%61mple.org/", NULL, "zone ids"}, {"http://a\tb.org/", NULL, "control character at byte 9"},
@@ -178,7 +179,8 @@ START_TEST(origin_host_port)
 			ck_assert_str_eq(b.p, T[i].want);
 		fw_buf_finish(&b);
 	}
-	ck_assert(fw_url_host(FW_STR("http://ABC.de.f/"), host, sizeof(host)) == false); /* 8 bytes do not hold it */
+	/* it does not fit in 8 bytes */
+	ck_assert(fw_url_host(FW_STR("http://ABC.de.f/"), host, sizeof(host)) == false);
 	ck_assert(fw_url_host(FW_STR("http://ABC.de./"), host, sizeof(host)) && strcmp(host, "abc.de") == 0);
 	ck_assert(!fw_url_host(FW_STR("http://./"), host, sizeof(host)) && !fw_url_host(FW_STR("x"), host, sizeof(host)));
 	ck_assert(fw_url_port(FW_STR("https://h")) == 443 && fw_url_port(FW_STR("HTTP://h")) == 80 && fw_url_port(FW_STR("ftp://h")) == -1 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* fw_utf8_valid against a slow reading of RFC 3629, at every place in a block. */
+/* fw_utf8_valid(), compared with a slow reading of RFC 3629, at each offset of a block. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static void compare(const unsigned char *p, size_t n)
 	ck_assert_msg(got == want, "%zu bytes %02x %02x %02x %02x at 60: %zu, not %zu", n, p[60], p[61], p[62], p[63], got, want);
 }
 
-/* Sequences of three bytes and of four, a sample of all there are, across the border of a block. */
+/* A sample of all sequences of three and four bytes, across the border of a block. */
 START_TEST(sequences)
 {
 	unsigned char b[96];
@@ -66,7 +66,7 @@ START_TEST(sequences)
 }
 END_TEST
 
-/* Random text of all lengths of characters, then with one byte changed, at all offsets. */
+/* Random text with characters of each length, then with one byte changed, at each offset. */
 START_TEST(random_text)
 {
 	unsigned char b[400];

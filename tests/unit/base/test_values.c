@@ -34,7 +34,7 @@ static int64_t ask(int64_t v)
 	return v;
 }
 
-START_TEST(least_and_most) /* each is looked at once, and the type is that of a sum */
+START_TEST(least_and_most) /* each argument is evaluated once, and the type is that of a sum */
 {
 	ck_assert_int_eq(FW_MIN(ask(3), ask(-4)), -4);
 	ck_assert_int_eq(FW_MAX(ask(3), ask(-4)), 3);
@@ -81,7 +81,7 @@ START_TEST(times_as_text)
 	ck_assert(fw_month_days(2024, 2) == 29 && fw_month_days(2023, 2) == 28 && fw_month_days(2023, 12) == 31);
 	fw_civil_from_ms(fw_time_ms(2024, 12, 31, 23, 59, 58, 7), &c);
 	ck_assert(c.yearday == 366 && c.weekday == 2 && c.second == 58 && c.ms == 7);
-	for (int64_t s = -3000000000; s < 5000000000; s += 86399993) { /* what is written is read */
+	for (int64_t s = -3000000000; s < 5000000000; s += 86399993) { /* the text that is written is read back */
 		ck_assert(fw_http_date_parse(fw_str(fw_http_date(text, s * 1000)), 0, &t) && t == s * 1000);
 	}
 	/* two-digit years: no more than 50 years ahead (RFC 9110 section 5.6.7) */
@@ -99,7 +99,7 @@ static void check_hash128(struct fw_hash128 h, const char *hex)
 		ck_assert_int_eq(h.b[i], fw_hexval(hex[2 * i]) << 4 | fw_hexval(hex[2 * i + 1]));
 }
 
-/* They are stored on disk: these values may never change. */
+/* The hashes are stored on disk: these values may never change. */
 START_TEST(hashes_never_change)
 {
 	struct fw_hasher h;
@@ -146,18 +146,18 @@ START_TEST(map_of_odd_keys)
 	ck_assert_ptr_null(fw_map_get(&m, FW_STR("x")));
 	ck_assert_ptr_null(fw_map_del(&m, FW_STR("x")));
 	ck_assert_ptr_null(fw_map_next(&m, &at, &k));
-	ck_assert_ptr_null(fw_map_put(&m, FW_STR_NONE, &a, &rc)); /* the empty key is a key */
+	ck_assert_ptr_null(fw_map_put(&m, FW_STR_NONE, &a, &rc)); /* the empty key is valid */
 	ck_assert_ptr_eq(fw_map_get(&m, FW_STR("")), &a);
 	ck_assert_ptr_eq(fw_map_put(&m, FW_STR(""), &b, &rc), &a);
 	ck_assert_ptr_eq(fw_map_del(&m, FW_STR_NONE), &b);
 	ck_assert_uint_eq(m.n, 0);
-	for (int round = 0; round < 50; round++) { /* put and deleted again and again: deleted slots do not fill it up */
+	for (int round = 0; round < 50; round++) { /* repeated put and delete: deleted slots do not fill the map */
 		for (int i = 0; i < 300; i++) {
 			ck_assert(fw_snprintf(key[i], sizeof(key[i]), "%d", i));
 			ck_assert_ptr_null(fw_map_put(&m, fw_str(key[i]), &a, &rc));
 		}
 		for (at = 0; fw_map_next(&m, &at, &k);)
-			ck_assert_ptr_eq(fw_map_del(&m, k), &a); /* while walking */
+			ck_assert_ptr_eq(fw_map_del(&m, k), &a); /* during a walk */
 		ck_assert_uint_eq(m.n, 0);
 	}
 	ck_assert_uint_le(m.mask, 4095);
@@ -175,13 +175,14 @@ START_TEST(arena_gives_aligned_pieces)
 	for (size_t round = 0; round < 20; round++) {
 		for (size_t i = 0; i < FW_N(SIZE); i++) {
 			p = fw_arena_alloc(&a, SIZE[i]);
-			ck_assert_msg(p && (uintptr_t)p % 16 == 0, "%zu bytes", SIZE[i]); /* 0 bytes are no failure */
+			/* 0 bytes are not a failure */
+			ck_assert_msg(p && (uintptr_t)p % 16 == 0, "%zu bytes", SIZE[i]);
 			memset(p, 0xaa, SIZE[i]);
 		}
 	}
 	ck_assert(!a.failed);
 	p = fw_arena_dup(&a, "hello", 5);
-	q = fw_arena_grow(&a, p, 6, 12); /* the last piece grows where it stands, while its block lasts */
+	q = fw_arena_grow(&a, p, 6, 12); /* the last piece grows in place while its block has room */
 	ck_assert(q && memcmp(q, "hello", 6) == 0);
 	(void)fw_arena_alloc(&a, 1);
 	p = fw_arena_grow(&a, q, 12, 40);
@@ -193,7 +194,7 @@ START_TEST(arena_gives_aligned_pieces)
 		ck_assert_int_eq(p[i], 0);
 	ck_assert_ptr_null(fw_arena_alloc(&a, SIZE_MAX));
 	ck_assert(a.failed);
-	fw_arena_reset(&a, 1 << 20); /* keeps the largest block it may */
+	fw_arena_reset(&a, 1 << 20); /* keeps the largest block below the limit */
 	ck_assert(!a.failed && a.used_bytes > 0 && a.used_bytes <= 1 << 20);
 	fw_arena_finish(&a);
 	ck_assert_uint_eq(a.used_bytes, 0);

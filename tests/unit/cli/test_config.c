@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The settings table, the configuration file, what is refused and in which words; "did you mean". */
+/* The settings table, the configuration file, refusals and their messages, suggestions. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,7 +66,7 @@ START_TEST(table_is_sound)
 		ck_assert_ptr_nonnull(value);
 		ck_assert_int_eq(fw_config_set(c, s[i].name, value, "test", &err), 0);
 		ck_assert_msg(fw_str_ends(fw_str(s[i].text), FW_STR(".")), "%s: a sentence ends in a full stop", s[i].name);
-		/* a unit in the name of every duration and size, none elsewhere */
+		/* the name of each duration and size ends with its unit, and no other name does */
 		ck_assert_int_eq(s[i].type == FW_TYPE_DURATION, fw_str_ends(fw_str(s[i].name), FW_STR("_ms")));
 		ck_assert_int_eq(s[i].type == FW_TYPE_SIZE, (strstr(s[i].name, "_bytes") != NULL));
 		for (size_t k = 0; k < i; k++) {
@@ -120,7 +120,7 @@ static const struct { const char *name, *value, *words; } BAD[] = {
 	{"log_level", "error warn", "one of"}, {"wrokers", "2", "did you mean 'workers'?"},
 	{"user-agnet", "x", "did you mean 'user_agent'?"}, {"quux", "1", "feedwheel help settings"},
 };
-/* To a process that begins anew: every value arrives, and what is cut short is refused. */
+/* Handed to a new process: every value arrives, and a truncated file is refused. */
 START_TEST(handed)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -157,7 +157,7 @@ START_TEST(bad_values)
 	ck_assert_int_eq(fw_config_set(c, BAD[_i].name, BAD[_i].value, "command line", &err), FW_EINVAL);
 	words(BAD[_i].words);
 	words("command line: ");
-	ck_assert_int_eq(fw_config_check(c, NULL), 0); /* nothing was changed */
+	ck_assert_int_eq(fw_config_check(c, NULL), 0); /* nothing has changed */
 }
 END_TEST
 
@@ -184,7 +184,7 @@ START_TEST(file_errors_name_the_line)
 	words(":1: 'workers' does not have the form: name = value");
 	ck_assert_int_eq(load("#\nhttp2 = perhaps\n"), FW_EINVAL);
 	words(":2: http2 = 'perhaps' is not allowed: yes or no");
-	ck_assert_int_eq(ftruncate(fd, 10), 0); /* NUL bytes behind the text */
+	ck_assert_int_eq(ftruncate(fd, 10), 0); /* NUL bytes after the text */
 	ck_assert_int_eq(ftruncate(fd, 100), 0);
 	ck_assert_int_eq(fw_config_load(c, path, &err), FW_EINVAL);
 	words("a NUL byte");
@@ -198,7 +198,7 @@ START_TEST(file_errors_name_the_line)
 }
 END_TEST
 
-/* A line, and what it sets user_agent to. */
+/* A line, and the user_agent that it sets. */
 static const struct { const char *line, *value; } QUOTED[] = {
 	{"user_agent = \"a b\"", "a b"}, {"user_agent=\"a # b\"  # not this", "a # b"}, {"user_agent = ' a \"b\" \\\\ '", " a \"b\" \\\\ "},
 	{"user_agent = \" a \"\r", " a "}, {"user_agent = \"say \\\"hi\\\" \\\\ \\n\"", "say \"hi\" \\ \\n"},
@@ -262,7 +262,7 @@ START_TEST(store_of_a_file)
 	ck_assert_int_eq(store_file(" postgres://u:p@h/d \r\nmore\n", 27, 0600), 0);
 	ck_assert_str_eq(c->store, "postgres://u:p@h/d");
 	ck_assert_str_eq(c->store_file, path);
-	/* the later one counts */
+	/* the later value counts */
 	ck_assert_int_eq(fw_config_set(c, "store", "memory:", "test", &err), 0);
 	ck_assert_str_eq(c->store, "memory:");
 	ck_assert_ptr_null(c->store_file);
@@ -274,7 +274,7 @@ START_TEST(store_of_a_file)
 }
 END_TEST
 
-/* What is no URL, but looks like an SQLite file. */
+/* Words that are not a URL but look like an SQLite file. */
 static const struct { const char *word, *store; } FILES[] = {
 	{"d.db", "sqlite:d.db"}, {"/a b/feeds.sqlite", "sqlite:/a b/feeds.sqlite"}, {"./x.sqlite3", "sqlite:./x.sqlite3"}, {"d.txt", "d.txt"},
 	{"feeds", "feeds"}, {"mongo:x.db", "mongo:x.db"}, {"sqlite:d.db", "sqlite:d.db"},
@@ -333,7 +333,7 @@ START_TEST(settings_that_contradict)
 }
 END_TEST
 
-START_TEST(a_lease_is_short) /* and a visit may take longer */
+START_TEST(a_lease_is_short) /* though a visit may take longer */
 {
 	ck_assert_int_eq(fw_config_set(c, "lease_ms", "2999", "test", &err), FW_EINVAL);
 	words("lease_ms = '2999' is not allowed: 3s to 10m");

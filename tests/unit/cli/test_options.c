@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Settings as options: one table says which commands take which, and every pair of them is tried. */
+/* Settings as options: a table lists which commands accept which; every pair is tried. */
 #include <check.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "../../suite.h"
 
-static FILE *said; /* what went to stderr */
+static FILE *said; /* the output on stderr */
 static int err_fd = -1;
 
 static void setup(void)
@@ -25,7 +25,7 @@ static void teardown(void)
 	fclose(said);
 }
 
-/* feedwheel COMMAND words...: the exit code, and what it said. */
+/* Runs feedwheel COMMAND words...: the exit code, and its stderr in `said`. */
 static int sorted(const char *command, const char *const words[], size_t n, char *text, size_t cap)
 {
 	char copy[12][80], *argv[12];
@@ -84,7 +84,7 @@ START_TEST(rows_name_commands)
 }
 END_TEST
 
-/* The command's arguments are missing: that is said only when the setting was taken. */
+/* The command's arguments are missing: this is reported only if the option was accepted. */
 START_TEST(every_command_with_every_setting)
 {
 	size_t n, refused = 0, taken = 0;
@@ -126,7 +126,7 @@ START_TEST(every_command_with_every_setting)
 }
 END_TEST
 
-/* Not from the table: what a person would be misled by, or miss. */
+/* Independent of the table: options that users expect, or that would mislead them. */
 static const struct { const char *command, *word; bool taken; } KNOWN[] = {
 	{"add", "--user-agent=x", false}, {"add", "--proxy=x", false}, {"list", "--host-max=1", false}, {"export", "--listen=x", false},
 	{"fetch", "--user-agent=x", true}, {"fetch", "--proxy=x", true}, {"fetch", "--workers=1", false}, {"run", "--listen=x", true},
@@ -144,7 +144,7 @@ START_TEST(known_pairs)
 }
 END_TEST
 
-/* No synonym is a command, and what it leads to is one, with that option. */
+/* A synonym is not a command; the text that it leads to names a command, with that option. */
 START_TEST(synonyms_lead_somewhere)
 {
 	for (const struct cli_synonym *s = cli_synonyms; s->word; s++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Contents to read: what the sanitiser lets through becomes lines that fit, and nothing that a terminal would obey (LOG-01). */
+/*
+ * Contents to read: sanitised HTML becomes lines that fit, without anything that a terminal would
+ * interpret (LOG-01).
+ */
 #include <check.h>
 
 #include "base/utf8.h"
@@ -90,7 +93,7 @@ START_TEST(plain_text_keeps_its_lines)
 }
 END_TEST
 
-/* However deep and however narrow: every line fits, the work is linear, nothing is written past an end. */
+/* Any nesting and any width: every line fits, the work is linear, no buffer overflows. */
 START_TEST(deep_nesting)
 {
 	struct fw_buf html = FW_BUF_INIT(0), b = FW_BUF_INIT(0);

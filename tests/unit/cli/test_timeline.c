@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The verdict on a run, from visits made up: every reason why slots were idle, and what is said of it. */
+/* The verdict on a run, from invented visits: each reason for idle slots, and its text. */
 #include <check.h>
 #include <string.h>
 
@@ -23,7 +23,10 @@ static void teardown(void)
 	timeline_finish(&T);
 }
 
-/* A visit, in ms since the run began: since when it was due (less than 0: before that), since when at hand, from and until. */
+/*
+ * A visit, in ms from the start of the run: due (less than 0: before the start), claimed, started,
+ * ended.
+ */
 static void visit(int host, int slot, int64_t due, int64_t there, int64_t from, int64_t until)
 {
 	char url[80];
@@ -44,11 +47,11 @@ static void judged(const int64_t want_ms[IDLE_N], const char *words)
 		sum_us += T.idle_us[i];
 		ck_assert_msg(T.idle_us[i] == want_ms[i] * MS, "reason %d: %lld ms", i, (long long)(T.idle_us[i] / MS));
 	}
-	ck_assert_int_eq(sum_us, T.total_us * T.lane_n - T.sum_us); /* all of it is put down to something */
+	ck_assert_int_eq(sum_us, T.total_us * T.lane_n - T.sum_us); /* all idle time is attributed */
 	ck_assert_msg(strstr(T.verdict, words) != NULL, "%s", T.verdict);
 }
 
-/* 561 feeds due, a host each, and a machine that is busy with other things than fetching: that is what is said. */
+/* 561 feeds due, a host each, on a machine that is busy with other work: the verdict names this. */
 START_TEST(neither_due_nor_hosts)
 {
 	T.elapsed_us = 3000 * MS;
@@ -58,7 +61,7 @@ START_TEST(neither_due_nor_hosts)
 	for (int i = 0; i < 4; i++)
 		visit(i, i, -5000, 100, 100, 200);
 	for (int i = 4; i < 8; i++)
-		visit(i, i - 4, -5000, 120, 600, 700); /* at hand, and not begun */
+		visit(i, i - 4, -5000, 120, 600, 700); /* claimed, and not started */
 	for (int i = 8; i < 12; i++)
 		visit(i, i - 8, -5000, 900, 900, 1000);  /* not claimed before */
 	judged((int64_t[IDLE_N]){[IDLE_START] = 400, [IDLE_WORKER] = 1600, [IDLE_CLAIM] = 800, [IDLE_READ] = 1200, [IDLE_STORE] = 6800},
@@ -70,7 +73,10 @@ START_TEST(neither_due_nor_hosts)
 }
 END_TEST
 
-/* One host lets one begin each 400 ms: as many slots are idle for that as could have begun another of it. */
+/*
+ * One host permits a start each 400 ms: as many slots are idle for this reason as could have
+ * started another of its feeds.
+ */
 START_TEST(hosts)
 {
 	T.host_gap_us = 400 * MS;
@@ -82,17 +88,20 @@ START_TEST(hosts)
 }
 END_TEST
 
-START_TEST(at_a_time) /* host_max: what waits for one that is in flight waits for its host, and then for whatever it is */
+/*
+ * host_max: a feed that waits for one in flight waits for its host, and only then for other reasons
+ */
+START_TEST(at_a_time)
 {
 	T.host_max = 1;
 	visit(1, 0, -1000, 0, 0, 500);
-	visit(1, 1, -1000, 100, 700, 1000);  /* at hand since 100, permitted since 500 */
+	visit(1, 1, -1000, 100, 700, 1000);  /* claimed at 100, permitted at 500 */
 	visit(2, 1, -1000, 0, 0, 100);
 	judged((int64_t[IDLE_N]){[IDLE_HOST] = 400, [IDLE_WORKER] = 200, [IDLE_LEFT] = 500}, "");
 }
 END_TEST
 
-START_TEST(not_due) /* a run that keeps going has idle slots because nothing is due, and has no beginning or end that were to be told */
+START_TEST(not_due) /* in a continuous run slots are idle because nothing is due; it has no start or end to report */
 {
 	T.endless = true;
 	visit(1, 0, 0, 0, 0, 100);

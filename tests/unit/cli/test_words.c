@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What people see: cut to columns, never a control character (LOG-01); numbers, times, the progress line. */
+/*
+ * Text for people: cut to columns, without control characters (LOG-01); numbers, times, the
+ * progress line.
+ */
 #include <check.h>
 #include <stdlib.h>
 
@@ -37,13 +40,16 @@ END_TEST
 static const struct { const char *in; size_t columns, hang; const char *out; } WRAP[] = {
 	{"", 10, 2, ""}, {"one two", 0, 2, "one two"}, {"one two", 7, 2, "one two"}, {"one two", 6, 2, "one\n  two"},
 	{"a  b", 80, 2, "a  b"}, {"  a b c", 5, 4, "  a b\n  c"}, {"  aaa bbb ccc", 10, 4, "  aaa bbb\n    ccc"}, {"one two   ", 7, 2, "one two"},
-	/* what is wider than a line stays whole, on one of its own; but a label keeps what follows it */
+	/*
+	 * a word wider than a line stays whole, on a line of its own; but text after a label stays
+	 * with it
+	 */
 	{"see http://long.example/ now", 12, 2, "see\n  http://long.example/\n  now"},
 	{"url  http://long.example/ x", 12, 5, "url  http://long.example/\n     x"},
-	/* wide characters, and colours, which take no room */
+	/* wide characters, and colours, which have no width */
 	{"\xe4\xb8\xad\xe6\x96\x87 \xe5\xad\x97", 6, 0, "\xe4\xb8\xad\xe6\x96\x87\n\xe5\xad\x97"},
 	{"\033[31mone\033[0m two x", 7, 1, "\033[31mone\033[0m two\n x"},
-	/* a hang that leaves no room is less */
+	/* an indentation that leaves no room is reduced */
 	{"aa bb cc", 5, 40, "aa bb\n  cc"},
 };
 START_TEST(wrap)
@@ -56,7 +62,7 @@ START_TEST(wrap)
 }
 END_TEST
 
-/* Whatever the width: lines fit, and joined again they are the text. */
+/* At each width the lines fit, and joined again they are the text. */
 START_TEST(wrap_every_width)
 {
 	static const char TEXT[] = "feedwheel: its visits killed a worker, so it is quarantined: 'feedwheel resume' tries again";
@@ -100,8 +106,11 @@ START_TEST(ascii_only)
 
 	c.term.utf8 = false;
 	c.term.out_tty = true;
-	/* all of it, not only what is written with bytes that such a terminal obeys: U+00FC is not, U+201B is (e2 80 9b, and 9b begins a
-	   sequence). An accent of its own goes with its letter */
+	/*
+	 * All of it is replaced, not only text with bytes that such a terminal interprets: U+00FC
+	 * has none, U+201B has one (e2 80 9b: 9b starts a sequence). A combining accent goes with
+	 * its letter.
+	 */
 	ck_assert_uint_eq(cli_fit(&b, &c.term, FW_STR("\xc3\xbc \xe2\x80\x9b[2J \xd8\xb1\xd9\x85 e\xcc\x81 \xe4\xb8\xad"), 0), 13);
 	ck_assert_str_eq(b.p, "? ?[2J ?? e ?");
 	fw_buf_finish(&b);
@@ -122,7 +131,10 @@ START_TEST(json_for_terminals)
 }
 END_TEST
 
-/* What is printed to be pasted into a shell is one word there, whatever a page put into its address. */
+/*
+ * A command that is printed for pasting into a shell has the URL as one word, whatever a page put
+ * into it.
+ */
 START_TEST(remedy_is_one_word)
 {
 	struct fw_feed f = {.id = 7, .fail_n = 1, .last_kind = FW_VISIT_FORMAT,
@@ -185,7 +197,7 @@ START_TEST(times)
 }
 END_TEST
 
-static const struct { const char *text; int64_t ms; } SINCE[] = { /* ms before or, when positive, since 1970 */
+static const struct { const char *text; int64_t ms; } SINCE[] = { /* ms before now or, when positive, since 1970 */
 	{"2h", -2 * FW_HOUR_MS}, {"90 s", -90 * FW_SECOND_MS}, {"3d", -3 * FW_DAY_MS}, {"2026-11-01", 1793491200000},
 	{"2026-11-01T12:30:00Z", 1793536200000}, {"2026-11-01 12:30", 1793536200000}, {"2026-11-01T12:30:15+01:00", 1793532615000},
 	{"2026-11-01T12:30:15.250-0500", 1793554215000}, {"2024-02-29", 1709164800000},
@@ -203,7 +215,8 @@ END_TEST
 /* From midnight to midnight, also where a day has 23 hours. */
 START_TEST(since_midnight)
 {
-	const int64_t monday_ms = 1774821600000; /* 2026-03-30 00:00 in Berlin, whose Sunday was short; 22:00 of it in UTC */
+	/* 2026-03-30 00:00 in Berlin, where Sunday was short; 22:00 UTC of that Sunday */
+	const int64_t monday_ms = 1774821600000;
 	int64_t got = 0;
 
 	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
@@ -213,7 +226,7 @@ START_TEST(since_midnight)
 	ck_assert(fw_when_parse(FW_STR("yesterday"), monday_ms + FW_HOUR_MS, &got));
 	ck_assert_int_eq(got, monday_ms - 23 * FW_HOUR_MS);
 	ck_assert(fw_when_parse(FW_STR("yesterday"), 1772323200000 /* 2026-03-01 */, &got));
-	ck_assert_int_eq(got, 1772233200000); /* of a month that has no 29th */
+	ck_assert_int_eq(got, 1772233200000); /* in a month without a 29th */
 }
 END_TEST
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What is done now and then, at the store in memory: feeds that were gone come back for a look, clocks that were ahead do no lasting harm. */
+/*
+ * Maintenance, on a store in memory: gone feeds are checked again, a clock that was ahead does no
+ * lasting harm.
+ */
 #include <check.h>
 #include <string.h>
 
@@ -15,7 +18,7 @@
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
 
 static struct fw_store *st;
-static struct store_driver driver; /* the store's, to be tampered with */
+static struct store_driver driver; /* the store's slots; tests replace some */
 static const struct store_driver *real;
 static struct fw_err err;
 static struct fw_arena arena;
@@ -88,8 +91,8 @@ START_TEST(a_clock_that_was_ten_years_ahead_is_made_good)
 {
 	size_t n;
 
-	load(1, FW_FEED_ACTIVE, NOW - FW_HOUR_MS, NOW + FW_DAY_MS); /* as it should be */
-	load(2, FW_FEED_ACTIVE, NOW - FW_HOUR_MS, NOW + YEARS(2)); /* far off, but not by a clock */
+	load(1, FW_FEED_ACTIVE, NOW - FW_HOUR_MS, NOW + FW_DAY_MS); /* correct */
+	load(2, FW_FEED_ACTIVE, NOW - FW_HOUR_MS, NOW + YEARS(2)); /* in the far future, but not because of a clock */
 	load(3, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
 	load(4, FW_FEED_PAUSED, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
 	load(5, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
@@ -105,7 +108,8 @@ START_TEST(a_clock_that_was_ten_years_ahead_is_made_good)
 }
 END_TEST
 
-START_TEST(a_clock_that_went_back_under_way) /* what was visited since is newer than what was visited in the future */
+/* a visit after the clock was corrected counts as newer than one from the future */
+START_TEST(a_clock_that_went_back_under_way)
 {
 	size_t n;
 
@@ -124,7 +128,7 @@ START_TEST(clocks_that_differ_a_little_are_nothing)
 
 	OK(chores_clock(st, NOW, false, &n, &err)); /* no visit at all */
 	load(1, FW_FEED_ACTIVE, NOW + 10 * FW_MINUTE_MS, NOW + FW_DAY_MS);
-	list_rc = FW_EIO; /* it is not even looked */
+	list_rc = FW_EIO; /* not even listed */
 	OK(chores_clock(st, NOW, false, &n, &err));
 	ck_assert_uint_eq(n, 0);
 	ck_assert_int_eq(feed(1).due_at_ms, NOW + FW_DAY_MS);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Deliveries on the store in memory: what is read, what is refused and where, and a store that fails in the middle. */
+/*
+ * Deliveries, on a store in memory: what is read, what is refused and where, and a store that fails
+ * in the middle.
+ */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +23,9 @@
 
 static struct fw_store *st;
 static struct fw_config *config;
-static struct store_driver driver; /* the store's, to be tampered with */
+static struct store_driver driver; /* the store's slots; tests replace some */
 static const struct store_driver *real;
-static int fails[8], fail_n;          /* what the next commits return; 1: stored, and nobody hears of it */
+static int fails[8], fail_n;          /* the results of the next commits; 1: stored, but the response is lost */
 static struct fw_err err;
 
 static int commit(struct store *s, struct store_commit *batch, struct fw_err *e)
@@ -90,7 +93,8 @@ START_TEST(formats_are_one)
 	counts(JSON(ONE "," TWO), NULL, 2, 0, 0);
 	counts(ONE "\n\n" TWO "\r\n", LINES, 0, 0, 2);
 	counts("{\"id\":\"1\",\"content_text\":\"other\"}", LINES "; charset=utf-8", 0, 1, 0);
-	counts(ATOM("<entry><id>1</id><title>x</title></entry>"), "application/atom+xml", 0, 1, 0); /* the same identity */
+	/* the same identity */
+	counts(ATOM("<entry><id>1</id><title>x</title></entry>"), "application/atom+xml", 0, 1, 0);
 	counts("<rss version='2.0'><channel><item><guid>3</guid><title>x</title></item></channel></rss>", "Application/RSS+xml", 1, 0, 0);
 	OK(deliver(JSON(TWO "," TWO), NULL, true, &d));
 	ck_assert_uint_eq(d.entry_n, 2);
@@ -130,7 +134,11 @@ START_TEST(refused)
 }
 END_TEST
 
-START_TEST(put_right) /* what costs nothing is taken also where one is strict; and a hub's documents as those that are fetched */
+/*
+ * a harmless defect is accepted in strict mode too; and a hub's documents are read like fetched
+ * ones
+ */
+START_TEST(put_right)
 {
 	struct fw_delivered d;
 
@@ -223,13 +231,13 @@ START_TEST(what_nobody_told_yet)
 }
 END_TEST
 
-/* The store fails in the middle: what is held goes on, and nothing comes twice. */
+/* The store fails in the middle: the buffered part is sent again, and nothing is stored twice. */
 START_TEST(the_store_breaks)
 {
 	static const struct { int fail; uint32_t new_n; size_t known_n; } T[] = {
-		{FW_EIO, 2, 0}, /* not stored: sent again as it is */
+		{FW_EIO, 2, 0}, /* not stored: sent again unchanged */
 		{FW_EAGAIN, 2, 0},
-		{1, 0, 2},      /* stored, and its answer was lost */
+		{1, 0, 2},      /* stored, but the response was lost */
 	};
 	struct fw_delivery_in in = {.feed_id = 1, .body = FW_STR(JSON(ONE "," TWO)), .strict = true};
 	struct fw_delivery *d;
@@ -250,7 +258,7 @@ START_TEST(the_store_breaks)
 }
 END_TEST
 
-/* A refusal stores nothing, for now or for good. */
+/* A refusal stores nothing, temporary or final. */
 START_TEST(given_up)
 {
 	struct fw_delivery_in in = {.feed_id = 1, .body = FW_STR(JSON(ONE)), .strict = true};
@@ -275,7 +283,7 @@ START_TEST(removed_meanwhile)
 	struct fw_delivered got;
 
 	OK(fw_delivery_open(st, config, &in, &d, &err));
-	if (_i) { /* behind the look at its status */
+	if (_i) { /* after its status was checked */
 		fails[0] = FW_EAGAIN;
 		fail_n = 1;
 		ck_assert_int_eq(fw_delivery_store(d, st, &got, &err), FW_EAGAIN);

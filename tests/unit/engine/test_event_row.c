@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* An event as JSON and back: nothing is lost; what is no row is told. And the numbers of a time. */
+/*
+ * An event as JSON and back: nothing is lost, and invalid rows are reported. And the ids of a time.
+ */
 #include <check.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The flusher: what is pushed lands once, whoever waits is told the truth, a store that is away or refuses a row costs nothing else. */
+/*
+ * The flusher: each pushed row is stored once, the client gets the true result, and a store that is
+ * away or refuses a row harms nothing else.
+ */
 #include <check.h>
 #include <pthread.h>
 #include <sqlite3.h>
@@ -70,7 +73,7 @@ static void sql(const char *text)
 	sqlite3 *db;
 	char *why = NULL;
 
-	OK(fw_store_open(&sc, &st, &err)); /* makes the tables */
+	OK(fw_store_open(&sc, &st, &err)); /* creates the tables */
 	fw_store_close(st);
 	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
 	ck_assert_msg(sqlite3_exec(db, text, NULL, NULL, &why) == SQLITE_OK, "%s", why);
@@ -223,7 +226,8 @@ static int note(void *ctx, const struct fw_event *e)
 	return 0;
 }
 
-START_TEST(lanes_are_read_in_the_order_of_ids) /* a batch that is full takes the oldest rows of all lanes; addresses as text */
+/* a full batch takes the oldest rows of all channels; addresses become text */
+START_TEST(lanes_are_read_in_the_order_of_ids)
 {
 	static const struct { const char *bytes; size_t len; const char *text; } IP[] = {{"\x7f\0\0\1", 4, "127.0.0.1"}, {"\0\0\0\0", 4, "0.0.0.0"},
 		{"\xff\x0a\x63\x64", 4, "255.10.99.100"}, {"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1", 16, "2001:db8::1"}, {NULL, 0, ""},
@@ -235,7 +239,7 @@ START_TEST(lanes_are_read_in_the_order_of_ids) /* a batch that is full takes the
 	struct known k = {0};
 	sqlite3 *db;
 
-	/* the first batch waits for a store that is locked: by then all the others are in their rings */
+	/* the first batch waits for a locked store: by then all others are in their rings */
 	sql("CREATE TABLE turns (n INTEGER PRIMARY KEY, id INTEGER); CREATE TRIGGER note AFTER INSERT ON incoming"
 		" BEGIN INSERT INTO turns (id) VALUES (NEW.id); END");
 	set("flush_rows", "2");
@@ -293,7 +297,7 @@ START_TEST(who_waits_is_told_after_the_commit)
 	set("flush_ms", "1h");
 	set("flush_rows", "10");
 	OK(fw_ingest_open(config, 2, &in, &err));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 3, NULL)); /* goes along */
+	OK(push(fw_ingest_lane(in, 0), "news", 1, 3, NULL)); /* stored along with it */
 	OK(push(fw_ingest_lane(in, 0), "news", 1, 2, &w.wait));
 	await(&w);
 	ck_assert_int_eq(w.rc, 0);
@@ -339,7 +343,7 @@ START_TEST(refused_rows_are_set_aside)
 }
 END_TEST
 
-/* The folder is not there, and comes later. */
+/* The folder is missing at first, and appears later. */
 START_TEST(store_that_is_away)
 {
 	char away[120];
@@ -352,7 +356,7 @@ START_TEST(store_that_is_away)
 	(void)fw_snprintf(path, sizeof(path), "%s/later/s.db", folder);
 	(void)fw_snprintf(url, sizeof(url), "sqlite:%s", path);
 	(void)fw_snprintf(away, sizeof(away), "%s/later", folder);
-	ck_assert_int_eq(symlink("/nowhere/at/all", away), 0); /* SQLite would make a folder that is missing */
+	ck_assert_int_eq(symlink("/nowhere/at/all", away), 0); /* SQLite would create a missing folder */
 	set("store", url);
 	set("ring_bytes", "64KiB");
 	fw_log_setup(FW_LOG_ERROR, false, "test");
@@ -438,7 +442,7 @@ START_TEST(rings_too_small)
 }
 END_TEST
 
-/* ---- the spill --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the write-ahead log --------------------------------------------------------------------- */
 
 static char spill[120];
 
@@ -449,7 +453,7 @@ static void spill_setup(void)
 	set("spill_dir", spill);
 }
 
-/* Files in the spill; with drop they go. */
+/* The number of files in the log with this ending; drop removes them. */
 static int spill_files(const char *tail, bool drop, char *one, size_t cap)
 {
 	DIR *d = opendir(spill);
@@ -561,7 +565,7 @@ START_TEST(record_cut_off)
 	struct stat st;
 
 	set("ring_bytes", "64KiB");
-	accept_and_die(1); /* in lane 0 */
+	accept_and_die(1); /* in channel 0 */
 	accept_and_die(3);
 	ck_assert_int_ge(spill_files(".spill", false, one, sizeof(one)), 2);
 	ck_assert_int_eq(stat(one, &st), 0);
@@ -584,7 +588,7 @@ START_TEST(record_damaged)
 	close(fd);
 	sql("SELECT 1");
 	ck_assert_int_eq(start_and_stop(), 0);
-	ck_assert_int_eq(spill_files(".damaged", false, NULL, 0), 1); /* kept for whoever wants to look */
+	ck_assert_int_eq(spill_files(".damaged", false, NULL, 0), 1); /* kept for inspection */
 }
 END_TEST
 
@@ -622,7 +626,7 @@ START_TEST(what_cannot_be_synced_is_refused)
 	}
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
-	ck_assert_int_eq(start_and_stop(), 2); /* what was refused is not there */
+	ck_assert_int_eq(start_and_stop(), 2); /* a refused row is not there */
 }
 END_TEST
 
@@ -652,11 +656,14 @@ START_TEST(spill_is_full)
 	fw_ingest_stats(in, &stats);
 	ck_assert_uint_eq(stats.full_n, 1);
 	fw_ingest_destroy(in);
-	ck_assert_int_eq(stored(&dead).n, n + 1); /* what was refused is not there */
+	ck_assert_int_eq(stored(&dead).n, n + 1); /* a refused row is not there */
 }
 END_TEST
 
-/* A small disk: when it is full of what is stored by now, that goes, and the door opens again by itself. */
+/*
+ * A small disk. When it is full of rows that are stored by now, they are removed, and rows are
+ * accepted again.
+ */
 START_TEST(spill_fills_its_disk)
 {
 	struct fw_ingest *in;
@@ -666,7 +673,7 @@ START_TEST(spill_fills_its_disk)
 	ck_assert(mkdir(spill, 0700) == 0);
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("none", spill, "tmpfs", 0, "size=64k")) {
 		ck_assert_msg(errno == EPERM || errno == EACCES, "mount: %s", strerror(errno));
-		return; /* only root may */
+		return; /* only root may mount */
 	}
 	set("flush_ms", "5ms");
 	OK(fw_ingest_open(config, 1, &in, &err));
@@ -698,7 +705,8 @@ START_TEST(stop_while_it_is_away_keeps_the_spill)
 	OK(fw_ingest_open(config, 1, &in, &err));
 	OK(push(fw_ingest_lane(in, 0), "news", 1, 5, NULL));
 	OK(push(fw_ingest_lane(in, 0), "news", 1, 2, &w.wait));
-	ck_assert_uint_eq(fw_ingest_stop(in, 200), 2); /* whoever waited was told, the others are on the disk */
+	/* the waiting clients got an error, the other rows are on the disk */
+	ck_assert_uint_eq(fw_ingest_stop(in, 200), 2);
 	ck_assert_int_eq(w.rc, FW_EAGAIN);
 	fw_ingest_destroy(in);
 	set("store", url);
@@ -723,7 +731,7 @@ START_TEST(ids)
 
 	fw_ids_init(&a, 7);
 	fw_ids_init(&b, 8);
-	for (int i = 0; i < 20000; i++) { /* more than fit into a millisecond, and a clock that is set back */
+	for (int i = 0; i < 20000; i++) { /* more ids than a millisecond has, and a clock that is set back */
 		id = fw_ids_take(&a, 1, i < 10000 ? now : now - 500);
 		ck_assert_int_gt(id, last);
 		ck_assert_int_eq(id & 1023, 7);
@@ -734,7 +742,7 @@ START_TEST(ids)
 	ck_assert_int_gt(fw_ids_take(&a, 1, now), id + 99 * 1024);
 	ck_assert_int_eq(fw_ids_ms(fw_ids_take(&b, 1, now)), now);
 	ck_assert_int_eq(fw_ids_take(&b, 1, now) & 1023, 8);
-	ck_assert_int_gt(fw_ids_take(&b, 1, INT64_MAX), 0); /* a clock gone mad gives no negative number */
+	ck_assert_int_gt(fw_ids_take(&b, 1, INT64_MAX), 0); /* a wrong clock gives no negative id */
 }
 END_TEST
 

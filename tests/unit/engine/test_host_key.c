@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Whose budget a feed uses, by the owner's word: names, hosters of his own, addresses. */
+/* Which host's limits apply to a feed, by the settings: names, hosting_domains, addresses. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 static const struct {
 	enum host_policy policy;
-	const char *hosters, *url, *address, *key; /* NULL: not to be said */
+	const char *hosters, *url, *address, *key; /* NULL: unspecified */
 } CASES[] = {
 	{HOST_DOMAIN, NULL, "https://a.example.org/", "203.0.113.7", ""}, {HOST_DOMAIN, NULL, "https://a.blogspot.com/", NULL, ""},
 	{HOST_DOMAIN, MINE, "https://a.blogs.example.org/feed", NULL, "blogs.example.org"},

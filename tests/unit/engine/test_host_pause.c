@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Who may say that a whole host wants a pause: a name by itself, or three of those that share it. */
+/* Who may pause a whole host: a name that has it alone, or three of the names that share it. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void teardown(void)
 	host_pauses_free(P);
 }
 
-/* The answer of a feed's visit, as far as it matters; returns the pause that the host gets. */
+/* Evaluates the response to a visit of a feed, as far as it matters; returns the host's pause. */
 static int64_t says(const char *url, const char *final_url, const char *host_key, int64_t at_ms, int64_t pause_ms)
 {
 	struct visit v = {.feed = {.url = fw_str(url), .host_key = fw_str(host_key)}, .fetch.final_url = fw_str(final_url),
@@ -59,7 +59,8 @@ START_TEST(a_name)
 	ck_assert_int_eq(left("https://EVIL.netlify.app:8443/another", NOW + 1000), WEEK - 1000);
 	ck_assert_int_eq(left("http://good.netlify.app/feed", NOW), 0);
 	ck_assert_int_eq(left("http://netlify.app/feed", NOW), 0);
-	ck_assert_int_eq(at_hoster("evil", NOW + 5000, 30000), 0); /* another of its feeds: that takes nothing back */
+	/* another feed of the same name: this takes nothing back */
+	ck_assert_int_eq(at_hoster("evil", NOW + 5000, 30000), 0);
 	ck_assert_int_eq(left("http://evil.netlify.app/feed", NOW + 5000), WEEK - 5000);
 	ck_assert_int_eq(left("http://evil.netlify.app/feed", NOW + WEEK), 0);
 	ck_assert_int_eq(left("nonsense", NOW), 0);
@@ -70,16 +71,16 @@ END_TEST
 
 START_TEST(three_names)
 {
-	for (int i = 0; i < 10; i++) /* one as often as it likes */
+	for (int i = 0; i < 10; i++) /* one name, any number of times */
 		ck_assert_int_eq(at_hoster("evil", NOW + i, WEEK), 0);
 	ck_assert_int_eq(at_hoster("second", NOW + 100, WEEK), 0);
 	ck_assert_int_eq(at_hoster("evil", NOW + 101, WEEK), 0);
 	ck_assert_int_eq(at_hoster("second", NOW + 102, WEEK), 0);
 	ck_assert_int_eq(at_hoster("third", NOW + 103, WEEK), FW_HOUR_MS);
-	/* and anew */
+	/* and from the start again */
 	ck_assert_int_eq(at_hoster("evil", NOW + 104, WEEK), 0);
 	ck_assert_int_eq(at_hoster("second", NOW + 105, 60000), 0);
-	ck_assert_int_eq(at_hoster("third", NOW + 106, WEEK), 60000); /* what all three asked for */
+	ck_assert_int_eq(at_hoster("third", NOW + 106, WEEK), 60000); /* the pause that all three asked for */
 }
 END_TEST
 
@@ -92,7 +93,7 @@ START_TEST(within_an_hour)
 }
 END_TEST
 
-START_TEST(an_address) /* the same where names share one of these, and of each address by itself */
+START_TEST(an_address) /* the same where names share an address, for each address by itself */
 {
 	ck_assert_int_eq(says("http://a.example/", "http://a.example/", "[192.0.2.1]", NOW, WEEK), 0);
 	ck_assert_int_eq(says("http://b.example/", "http://b.example/", "[192.0.2.1]", NOW, WEEK), 0);
@@ -102,7 +103,7 @@ START_TEST(an_address) /* the same where names share one of these, and of each a
 }
 END_TEST
 
-START_TEST(behind_a_redirect) /* what another host says is its own affair */
+START_TEST(behind_a_redirect) /* a request of another host, after a redirect, applies only there */
 {
 	for (int i = 0; i < 5; i++) {
 		char evil[100], good[100];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* How many places of a host that several names share one of them may hold. */
+/* How many slots of a host that several names share one of them may hold. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,8 @@ START_TEST(numbers)
 	ck_assert_uint_gt(of("http://a.example/feed", "[192.0.2.1]", 1), 0);
 	ck_assert_uint_eq(of("http://a.netlify.app/feed", NULL, 1), of("https://A.netlify.app:8443/other", NULL, 1));
 	ck_assert_uint_ne(of("http://a.netlify.app/feed", NULL, 1), of("http://b.netlify.app/feed", NULL, 1));
-	ck_assert_uint_ne(of("http://a.netlify.app/feed", NULL, 1), of("http://a.netlify.app/feed", NULL, 2)); /* nobody can aim at another's */
+	/* a name cannot aim at another's share */
+	ck_assert_uint_ne(of("http://a.netlify.app/feed", NULL, 1), of("http://a.netlify.app/feed", NULL, 2));
 	for (int i = 0; i < 100000; i++) {
 		char url[60];
 
@@ -41,7 +42,7 @@ START_TEST(places)
 	ck_assert(host_share_enter(&share, 7, 2));
 	ck_assert(host_share_enter(&share, 7, 2));
 	ck_assert(!host_share_enter(&share, 7, 2));
-	ck_assert(!host_share_enter(&share, 7, 2)); /* who was refused is not counted */
+	ck_assert(!host_share_enter(&share, 7, 2)); /* a refused request is not counted */
 	ck_assert(host_share_enter(&share, 8, 2)); /* another name */
 	ck_assert(host_share_enter(&share, HOST_SHARE_N - 1, 1));
 	host_share_leave(&share, 7);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Retention at the store in memory: what goes, what stays, and how often all entries are looked at. */
+/*
+ * Retention, on a store in memory: what is pruned, what stays, and how often all entries are
+ * scanned.
+ */
 #include <check.h>
 #include <string.h>
 
@@ -15,7 +18,7 @@
 
 static struct fw_store *st;
 static struct fw_config *config;
-static struct store_driver driver; /* the store's, to be watched */
+static struct store_driver driver; /* the store's slots; tests replace some */
 static const struct store_driver *real;
 static struct fw_err err;
 static int with_entries, prune_rc;
@@ -46,7 +49,7 @@ static void teardown(void)
 	fw_config_destroy(config);
 }
 
-/* An entry and a visit of this age, and what else there may be. */
+/* Loads an entry and a visit of this age, and other rows. */
 static void load(int64_t id, int64_t days)
 {
 	struct fw_feed f = {.id = 1, .url = FW_STR("https://a.example/feed")};
@@ -129,7 +132,7 @@ START_TEST(never)
 	config->keep_visits_ms = config->keep_entries_ms = config->keep_events_ms = 0;
 	load(1, 10000);
 	keep(NOW);
-	left(1, 1, 1, 0); /* a record says itself how long it is good */
+	left(1, 1, 1, 0); /* a record has its own expiry time */
 	ck_assert_int_eq(with_entries, 0);
 }
 END_TEST
@@ -154,7 +157,7 @@ START_TEST(all_entries_every_six_hours)
 	ck_assert_int_gt(looked, 0);
 	keep(NOW + 6 * FW_HOUR_MS - 1);
 	ck_assert_int_eq(with_entries, looked);
-	config->keep_entries_ms++; /* its owner has changed his mind */
+	config->keep_entries_ms++; /* the user has changed the setting */
 	keep(NOW + 6 * FW_HOUR_MS - 1);
 	ck_assert_int_gt(with_entries, looked);
 	looked = with_entries;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The master on a clock of the test's own, with children that are only played: hours pass in milliseconds.
+ * The master on a simulated clock, with simulated children: hours pass in milliseconds.
  *
- * Replaced by the linker (--wrap): the clocks, fork, waitpid and kill, the datagrams to the service manager, what is seen of the files that a
- * child may read, the opening of the store. Shared memory, meter and pipe are what runs in a process. A child has habits: when it is up, when it
- * dies and of what, how long it drains; it beats while it does not hang. Where a case asks for a store, a child opens it as a worker does
- * (store_thread_open() over a real SQLite file) and takes a lease, so that what becomes of a dead one's lease and feed is seen in the store.
+ * The linker replaces (--wrap) the clocks, fork, waitpid and kill, the datagrams to the service
+ * manager, the check of files that a child may read, and the opening of the store. Shared memory,
+ * meter and pipe are the real ones. A child has habits: when it is up, when and how it dies, how
+ * long it drains. It sends heartbeats unless it hangs. Where a case needs a store, a child opens it
+ * as a worker does (store_thread_open() on a real SQLite file) and claims a lease, so that the
+ * store shows what becomes of the lease and the feed of a dead worker.
  *
- * Watched all the while: nobody is signalled who is not our child, nothing is started once all are to stop, no place has two children.
+ * Three invariants are checked throughout: no signal goes to a process that is not our child, no
+ * child is started once all are to stop, no place has two children.
  */
 #include <check.h>
 #include <errno.h>
@@ -37,28 +40,28 @@
 #define FORKS 4096
 #define TICK_MS 200
 #define NEVER INT64_MAX
-#define EXITED(code) ((code) << 8) /* as waitpid tells it */
+#define EXITED(code) ((code) << 8) /* as waitpid reports it */
 #define KILLED(number) (number)
 #define STOPPED(number) ((number) << 8 | 0x7f)
 #define CONTINUED 0xffff
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
 
 struct habits { /* of the children of a place, from the next one on */
-	int64_t up_ms;             /* after its birth it beats */
-	int64_t dies_ms;           /* after its birth; NEVER */
+	int64_t up_ms;             /* from its birth to its first heartbeat */
+	int64_t dies_ms;           /* from its birth; NEVER */
 	int status;                /* then */
-	int64_t drain_ms;          /* after it is told to leave; NEVER */
-	int64_t dying_ms;          /* from SIGKILL to its end: it waits for a disk, say */
+	int64_t drain_ms;          /* from the request to leave; NEVER */
+	int64_t dying_ms;          /* from SIGKILL to its end: it waits for a disk, for example */
 };
 
 struct sim { /* a child */
 	pid_t pid;                 /* 0: none */
-	int place;                 /* -1: the master has not said yet */
+	int place;                 /* -1: the master has not assigned one yet */
 	int64_t up_at_ms, dies_at_ms;
-	int status, news;          /* how it ends; what waitpid has to tell meanwhile, 0: nothing */
+	int status, news;          /* its exit status; what waitpid has to report meanwhile, 0: nothing */
 	bool is_up, hangs, gone;
 	bool stopped;              /* by SIGSTOP */
-	int pending;               /* a signal that it has not heard yet */
+	int pending;               /* a signal that it has not handled yet */
 	unsigned term_n, hurry_n, kill_n;
 	bool with_store;           /* from here on: */
 	struct worker w;
@@ -77,14 +80,14 @@ static bool sigchld;               /* it is pending: once, however many have end
 static int64_t forked_ms[FORKS];
 static unsigned fork_n, fork_try_n, kill_n;
 static pid_t last_pid;
-static uint64_t file_seen;         /* which one stands at the place that children may read */
+static uint64_t file_seen;         /* the file that is now at the path that children may read */
 static struct fw_err err;
 
 static struct { /* what the service manager was told */
 	unsigned ready, ping, stopping, reloading, status;
 	int64_t ping_ms, longest_ms;  /* between two pings */
 	char text[1000];              /* the last status */
-	bool full;                    /* it takes nothing now */
+	bool full;                    /* its queue is full */
 } manager;
 
 /* ---- what the linker replaces -------------------------------------------------------------------------------------------- */
@@ -128,7 +131,7 @@ static struct sim *sim_of(pid_t pid)
 	return NULL;
 }
 
-/* These three are the test program's too, to run each case in a process of its own. */
+/* The test program uses these three too, to run each case in a process of its own. */
 pid_t __wrap_fork(void)
 {
 	int i = 0;
@@ -277,7 +280,7 @@ int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_
 
 /* ---- children ------------------------------------------------------------------------------------------------------------ */
 
-/* As a worker does it: behind store_thread_open() it has given back what its predecessor held. */
+/* Opening the store releases what the predecessor held, as in a worker. */
 static void works(struct sim *c)
 {
 	struct worker_shared *sh = &m.shared[c->place];
@@ -429,7 +432,7 @@ static void world_make(void)
 static void begin(void)
 {
 	ck_assert_int_eq(master_begin(&m, config, &options), 0);
-	ck_assert_ptr_null(getenv("NOTIFY_SOCKET")); /* its children are to know nothing of it */
+	ck_assert_ptr_null(getenv("NOTIFY_SOCKET")); /* children must not inherit it */
 	step(-1);
 }
 
@@ -467,7 +470,7 @@ static uint64_t restarts(void)
 	return s.worker_restarts + s.server_restarts;
 }
 
-/* All are gone, and this is how it ended. */
+/* All children are gone, and the run ended with this code. */
 static void world_end(int rc)
 {
 	struct fw_run_stats stats;
@@ -481,7 +484,7 @@ static void world_end(int rc)
 	playing = false;
 }
 
-/* It leaves in good order. */
+/* The master leaves in good order. */
 static void world_leave(void)
 {
 	step(SIGTERM);
@@ -505,7 +508,7 @@ START_TEST(hours_of_nothing)
 	ck_assert_uint_eq(manager.ready, 1);
 	ck_assert_uint_eq(fork_n, PLACES);
 	ck_assert_uint_eq(kill_n, 0);
-	ck_assert_int_le(manager.longest_ms, 31 * FW_SECOND_MS); /* a third of what the watchdog allows */
+	ck_assert_int_le(manager.longest_ms, 31 * FW_SECOND_MS); /* a third of the watchdog's time */
 	ck_assert_uint_ge(manager.status, 4 * 60 * 11);
 	ck_assert_uint_le(manager.status, 4 * 60 * 12 + 3);
 	ck_assert_msg(strncmp(manager.text, "STATUS=3 of 3 workers, a server; ", 33) == 0, "%s", manager.text);
@@ -515,7 +518,10 @@ START_TEST(hours_of_nothing)
 }
 END_TEST
 
-/* At once; when the next ones die too, after pauses that double up to half a minute; at once again when one has lived for half a minute. */
+/*
+ * A dead child is replaced at once; when the next ones die too, after pauses that double up to 30
+ * s; at once again after one has lived for 30 s.
+ */
 START_TEST(dies_again_and_again)
 {
 	unsigned had;
@@ -537,7 +543,7 @@ START_TEST(dies_again_and_again)
 	}
 	ck_assert_uint_ge(fork_n, WORKERS + 20);
 	ck_assert_uint_ge(restarts(), 20);
-	ck_assert(m.slot[0].pid && m.slot[2].pid); /* they have nothing to do with it */
+	ck_assert(m.slot[0].pid && m.slot[2].pid); /* the others are not affected */
 	ck_assert_uint_eq(child(0)->term_n + child(2)->term_n, 0);
 	habits[1].dies_ms = NEVER;
 	pass(2 * FW_MINUTE_MS);
@@ -545,12 +551,12 @@ START_TEST(dies_again_and_again)
 	dies(1, EXITED(1));
 	pass(1);
 	ck_assert_uint_eq(fork_n, had + 1);
-	ck_assert_uint_eq(manager.ready, 1); /* the manager is not told of that */
+	ck_assert_uint_eq(manager.ready, 1); /* the manager is not told of this */
 	world_leave();
 }
 END_TEST
 
-/* The kernel tells it once. */
+/* The kernel reports them once. */
 START_TEST(die_together)
 {
 	world_begin();
@@ -563,7 +569,9 @@ START_TEST(die_together)
 }
 END_TEST
 
-/* While it is down, nobody is told any more what it was doing and what it lacked; what it has counted stays. */
+/*
+ * While it is down, its last activity and shortages are not reported any more; its counters stay.
+ */
 START_TEST(dead_lacks_nothing)
 {
 	struct fw_meter_slot *of;
@@ -589,7 +597,10 @@ START_TEST(dead_lacks_nothing)
 }
 END_TEST
 
-/* A process that cannot be made is tried again with the same pauses, however long the last one lived. */
+/*
+ * A process that cannot be created is tried again with the same pauses, however long the last one
+ * lived.
+ */
 START_TEST(no_process_can_be_made)
 {
 	world_begin();
@@ -622,7 +633,10 @@ START_TEST(no_process_at_all)
 }
 END_TEST
 
-/* One that shows no sign of life for a minute is killed, and another takes its place; before it was up, the minute begins at its birth. */
+/*
+ * A child without a heartbeat for a minute is killed and replaced. Before it is up, the minute
+ * counts from its birth.
+ */
 START_TEST(hangs)
 {
 	int64_t since_ms;
@@ -655,7 +669,10 @@ START_TEST(hangs)
 }
 END_TEST
 
-/* A server holds what it took: the master lets it hang, and tells the manager nothing more, whose watchdog decides. */
+/*
+ * A server holds accepted rows: the master does not kill it when it hangs, but sends the manager no
+ * more pings; the manager's watchdog decides.
+ */
 START_TEST(server_hangs)
 {
 	int64_t ping_ms;
@@ -687,7 +704,7 @@ START_TEST(server_hangs)
 }
 END_TEST
 
-/* The whole process group slept: those who have not beaten meanwhile are given their minute. */
+/* The whole process group slept: children get their minute again. */
 START_TEST(master_slept)
 {
 	world_begin();
@@ -707,7 +724,7 @@ START_TEST(master_slept)
 }
 END_TEST
 
-/* SIGSTOP: it is seen at once, and killed after a minute. */
+/* SIGSTOP is noticed at once; the child is killed after a minute. */
 START_TEST(one_is_stopped)
 {
 	int64_t ping_ms;
@@ -736,7 +753,10 @@ END_TEST
 
 /* ---- the end ------------------------------------------------------------------------------------------------------------- */
 
-/* All are told once and waited for; one that dies meanwhile, and one that waits for its restart, have no successor. */
+/*
+ * All are told once and waited for. A child that dies meanwhile, or waits for its restart, gets no
+ * successor.
+ */
 START_TEST(drains)
 {
 	int64_t told_ms;
@@ -768,7 +788,10 @@ START_TEST(drains)
 }
 END_TEST
 
-/* Who hangs while draining is killed when the time to drain is over; so is one that stands still. One that works on is waited for. */
+/*
+ * A child that hangs or is stopped while draining is killed after the drain time. A child that
+ * still works is waited for.
+ */
 START_TEST(drains_too_long)
 {
 	int64_t told_ms;
@@ -786,7 +809,7 @@ START_TEST(drains_too_long)
 	pass(9900);
 	ck_assert_uint_eq(kill_n, 0);
 	pass(500);
-	ck_assert_uint_eq(kill_n, 2); /* ten seconds are over, and it has been silent for more than five */
+	ck_assert_uint_eq(kill_n, 2); /* ten seconds have passed, and it has been silent for more than five */
 	ck_assert(!m.slot[0].pid && !m.slot[1].pid && m.slot[2].pid);
 	while (!master_is_over(&m))
 		pass(TICK_MS);
@@ -796,7 +819,10 @@ START_TEST(drains_too_long)
 }
 END_TEST
 
-/* Told twice at once is told once. Told again later, all leave at once, and who does not answer is killed. */
+/*
+ * Two requests at once count as one. After a later second request all leave at once, and a child
+ * that does not react is killed.
+ */
 START_TEST(told_again)
 {
 	struct sim *c;
@@ -820,13 +846,13 @@ START_TEST(told_again)
 	pass(100);
 	ck_assert(!m.slot[0].pid && !m.slot[1].pid && m.slot[2].pid);
 	pass(4 * FW_SECOND_MS);
-	ck_assert(master_is_over(&m)); /* its silence began before it was told */
+	ck_assert(master_is_over(&m)); /* its silence started before the request */
 	ck_assert_uint_eq(kill_n, 1);
 	world_end(0);
 }
 END_TEST
 
-/* A control message reached one: all are meant. A run of --once is over when all have done. */
+/* A control message that reached one child applies to all. A --once run ends when all are done. */
 START_TEST(by_themselves)
 {
 	world_begin();
@@ -855,7 +881,7 @@ START_TEST(by_themselves)
 }
 END_TEST
 
-/* What a worker says of the store at the very start is told to who started it; later it is an outage. */
+/* A store error of a worker at the very start is reported to the caller; later it is an outage. */
 START_TEST(store_refuses)
 {
 	world_begin();
@@ -881,7 +907,10 @@ START_TEST(store_refuses)
 }
 END_TEST
 
-/* What a server had accepted is lost when it is killed while it stops; that is an error of the run. Elsewhere it is not. */
+/*
+ * A server that is killed while it stops loses accepted rows: that is an error of the run. For
+ * other children it is not.
+ */
 START_TEST(server_is_killed_at_the_end)
 {
 	world_make();
@@ -915,7 +944,7 @@ START_TEST(reloads)
 	for (int i = 0; i < WORKERS; i++)
 		ck_assert_uint_eq(child(i)->term_n, 1);
 	pass(1200);
-	ck_assert_uint_eq(fork_n, WORKERS + 2); /* one drains still */
+	ck_assert_uint_eq(fork_n, WORKERS + 2); /* one is still draining */
 	pass(18 * FW_SECOND_MS);
 	ck_assert_uint_eq(manager.ready, 1);
 	pass(FW_SECOND_MS);
@@ -935,7 +964,10 @@ START_TEST(reloads)
 }
 END_TEST
 
-/* The old one stays, and the manager is told why, in one line; without one to read again, nothing happens at all. */
+/*
+ * The old configuration stays, and the manager gets the reason in one line. Without a file to read
+ * again nothing happens.
+ */
 START_TEST(reloads_in_vain)
 {
 	world_begin();
@@ -967,7 +999,7 @@ START_TEST(reloads_in_vain)
 }
 END_TEST
 
-/* A signal that comes together with a message is not lost; and who stops reads nothing again. */
+/* A signal together with a message is not lost; a master that stops does not reload. */
 START_TEST(reloads_and_stops)
 {
 	world_begin();
@@ -984,7 +1016,7 @@ START_TEST(reloads_and_stops)
 }
 END_TEST
 
-/* Those that may not read the file that took another's place are followed, once, by those that may. */
+/* When a file that children may not read is replaced, those that may read it follow, once. */
 START_TEST(file_is_replaced)
 {
 	world_begin();
@@ -997,14 +1029,14 @@ START_TEST(file_is_replaced)
 	pass(FW_HOUR_MS);
 	ck_assert_uint_eq(fork_n, 2 * WORKERS);
 	ck_assert_uint_eq(restarts(), 0);
-	file_seen = 0; /* it is just not there */
+	file_seen = 0; /* it is just missing */
 	pass(FW_MINUTE_MS);
 	ck_assert_uint_eq(fork_n, 2 * WORKERS);
 	world_leave();
 }
 END_TEST
 
-/* A manager whose queue is full is told again. */
+/* A manager whose queue is full gets the message again. */
 START_TEST(manager_is_busy)
 {
 	world_make();
@@ -1021,7 +1053,10 @@ START_TEST(manager_is_busy)
 }
 END_TEST
 
-/* ---- what a dead one leaves in the store --------------------------------------------------------------------------------- */
+/*
+ * ---- what a dead worker leaves in the store
+ * ------------------------------------------------------
+ */
 
 static char folder[200], path[300];
 
@@ -1068,7 +1103,7 @@ static struct fw_store *look(void)
 	return st;
 }
 
-/* Of the worker of this name; NULL: of all. */
+/* Leases of the worker with this name; NULL: of all. */
 static int64_t leases(const char *name)
 {
 	sqlite3 *db;
@@ -1101,7 +1136,10 @@ static bool is_aside(int64_t id)
 	return status == FW_FEED_QUARANTINED;
 }
 
-/* The child of a place dies while it reads these: a small one, a large one beside the loop, and which of them its thread could tell. */
+/*
+ * The child of a place dies while it parses these documents: a small one, a large one beside the
+ * loop, and the one that its thread could name.
+ */
 static void dies_reading(int place, int64_t small, int64_t large, int64_t told)
 {
 	struct worker_shared *sh = &m.shared[place];
@@ -1129,14 +1167,17 @@ START_TEST(its_lease_is_ended)
 }
 END_TEST
 
-/* Of two documents the one counts that the thread tells; who cannot tell died of the large one; who read nothing, of none. */
+/*
+ * Of two documents the one that the thread names is charged; without a name the large one; without
+ * a document none.
+ */
 START_TEST(two_deaths_set_it_aside)
 {
 	store_begin();
 	dies_reading(0, 1, 0, 0);
 	pass(FW_MINUTE_MS);
 	ck_assert(!is_aside(1));
-	dies(0, KILLED(SIGSEGV)); /* it reads nothing any more */
+	dies(0, KILLED(SIGSEGV)); /* it parses nothing any more */
 	pass(FW_MINUTE_MS);
 	ck_assert(!is_aside(1));
 	dies_reading(2, 1, 0, 0);
@@ -1160,7 +1201,10 @@ START_TEST(two_deaths_set_it_aside)
 }
 END_TEST
 
-/* The store is away when a lease is to be ended and a feed to be charged, and for minutes: both are done when it is back. */
+/*
+ * The store is away for minutes while a lease is to be ended and a feed to be charged: both are
+ * done when it is back.
+ */
 static void is_away(bool *cut)
 {
 	char name[FW_WORKER_NAME_MAX];

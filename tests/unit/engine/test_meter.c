@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* What a run counts: buckets at their edges, sums over processes, and that a dead process's numbers stay. */
+/*
+ * The counters of a run: buckets at their limits, sums over processes, and that a dead process's
+ * numbers stay.
+ */
 #include <check.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -22,7 +25,7 @@ START_TEST(buckets)
 
 		ck_assert(n >= 2 && n <= FW_METER_BUCKETS);
 		ck_assert(bound[n - 1] == INT64_MAX);
-		for (size_t i = 0; i + 1 < n; i++) { /* an upper end belongs to its bucket */
+		for (size_t i = 0; i + 1 < n; i++) { /* an upper limit belongs to its bucket */
 			ck_assert(bound[i] < bound[i + 1] && bound[i] > 0);
 			meter_time(fw_meter_slot(m, 0), (enum fw_timing)t, bound[i]);
 			meter_time(fw_meter_slot(m, 0), (enum fw_timing)t, bound[i] + 1);
@@ -65,7 +68,7 @@ START_TEST(visits)
 	ck_assert_uint_eq(s.count[FW_COUNT_WIRE_BYTES], 80);
 	ck_assert_uint_eq(s.count[FW_COUNT_BODY_BYTES], 240);
 	ck_assert_uint_eq(s.count[FW_COUNT_REDIRECTS], 16);
-	ck_assert_uint_eq(s.timing[FW_TIMING_LATENESS].sum_us, 4 * 1500000); /* of those that nobody asked for */
+	ck_assert_uint_eq(s.timing[FW_TIMING_LATENESS].sum_us, 4 * 1500000); /* of those that no user requested */
 	ck_assert_uint_eq(s.timing[FW_TIMING_LATENESS].bucket[0], 1);
 	ck_assert_uint_eq(s.timing[FW_TIMING_FETCH].sum_us, 8 * 20000);
 	ck_assert_uint_eq(s.timing[FW_TIMING_PARSE].sum_us, 8 * 300);
@@ -80,7 +83,7 @@ START_TEST(processes)
 	struct fw_meter_sum s;
 	int status;
 
-	for (size_t round = 0; round < 2; round++) { /* the second goes on where the first stopped */
+	for (size_t round = 0; round < 2; round++) { /* the second continues where the first stopped */
 		for (size_t i = 0; i < 2; i++) {
 			pid_t pid = fork();
 
@@ -107,9 +110,10 @@ START_TEST(processes)
 	ck_assert(fw_meter_process(m, 2, &p) && p.index == 1 && p.rss_bytes > 0);
 	ck_assert(!fw_meter_process(m, 3, &p) && strcmp(p.what, "server") == 0);
 	ck_assert(!fw_meter_process(m, 4, &p));
-	atomic_store(&fw_meter_slot(m, 0)->pid, 1); /* of others what they said themselves, whatever /proc says */
+	atomic_store(&fw_meter_slot(m, 0)->pid, 1); /* for other processes their own figures, whatever /proc has */
 	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == atomic_load(&fw_meter_slot(m, 0)->own.rss_bytes) && p.rss_bytes > 100000);
-	meter_begin(fw_meter_slot(m, 0)); /* and of one that has only just begun nothing, least of all the last one's */
+	/* and none for a process that has just started, least of all its predecessor's */
+	meter_begin(fw_meter_slot(m, 0));
 	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == -1 && p.cpu_ms == -1);
 	fw_meter_destroy(m);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Permanent redirects at the store in memory: the same feed or another, the address taken or not, a store that fails. POL-09, FRB 130-137. */
+/*
+ * Permanent redirects, on a store in memory: the same feed or another, the URL free or taken, a
+ * store that fails. POL-09, FRB 130-137.
+ */
 #include <check.h>
 #include <string.h>
 
@@ -20,7 +23,7 @@
 
 static struct fw_store *st;
 static struct fw_config *config;
-static struct store_driver driver; /* the store's, to be tampered with */
+static struct store_driver driver; /* the store's slots; tests replace some */
 static const struct store_driver *real;
 static struct fw_meter_slot meter;
 static struct fw_err err;
@@ -77,7 +80,7 @@ static void knows(const char *body)
 	OK(fw_deliver(st, config, &in, 0, &d, &err));
 }
 
-/* A visit of feed 1 that was redirected for good, this often before; up to what is handed to the commit. */
+/* A visit of feed 1 with a permanent redirect, seen this often before; up to the commit. */
 static void visit_moved(const char *body, uint32_t seen_n)
 {
 	struct fw_feed *was = fw_arena_zalloc(&arena, sizeof(*was));
@@ -106,7 +109,7 @@ static void commit(void)
 
 	o.host_id = store_feed_host_id(V.was);
 	o.was_due_ms = V.was->due_at_ms;
-	OK(fw_store_push(st, &o, 1, &err)); /* to the store it is the first visit */
+	OK(fw_store_push(st, &o, 1, &err)); /* for the store it is the first visit */
 	V.outcome = o;
 	moves_done(st, &V, &meter);
 }
@@ -136,11 +139,12 @@ static int moves_to(int64_t feed_id)
 START_TEST(same_or_not)
 {
 	static const struct { const char *before, *shown; int keys_rc; bool in_sight; uint32_t n; } T[] = {
-		{RSS(ITEM("1") ITEM("2")), RSS(ITEM("2") ITEM("3")), 0, true, 1},  /* one it had, one new */
-		{RSS(ITEM("1") ITEM("2")), RSS(ITEM("8") ITEM("9")), 0, true, 0},  /* somebody else's */
+		{RSS(ITEM("1") ITEM("2")), RSS(ITEM("2") ITEM("3")), 0, true, 1},  /* one known entry, one new */
+		{RSS(ITEM("1") ITEM("2")), RSS(ITEM("8") ITEM("9")), 0, true, 0},  /* another feed's entries */
 		{NULL, RSS(ITEM("1")), 0, true, 1},                                 /* nothing to compare with */
 		{RSS(ITEM("1")), RSS(""), 0, false, 0},                            /* nothing to compare */
-		{RSS(ITEM("1")), RSS(ITEM("1")), FW_EIO, false, 0},                 /* nobody to ask: the next sighting is the first */
+		/* the store fails: the next sighting counts as the first */
+		{RSS(ITEM("1")), RSS(ITEM("1")), FW_EIO, false, 0},
 	};
 
 	if (T[_i].before)
@@ -175,7 +179,7 @@ START_TEST(adopted)
 }
 END_TEST
 
-START_TEST(taken) /* by a feed in each state; what its owner had set there stays */
+START_TEST(taken) /* by a feed in each state; what its user has set stays */
 {
 	static const struct { enum fw_feed_status status; const char *title; int rc; bool one; } T[] = {
 		{FW_FEED_ACTIVE, NULL, 0, true}, {FW_FEED_ACTIVE, "theirs", 0, true}, {FW_FEED_GONE, NULL, 0, true},

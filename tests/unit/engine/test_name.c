@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Who is dead for certain: only a process of this very pid space, and never one that lives. */
+/*
+ * Which worker is dead for certain: only a process of this very PID namespace, and never a living
+ * one.
+ */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -60,7 +63,7 @@ START_TEST(a_pid_given_to_another_is_told_apart)
 	ck_assert_ptr_nonnull(birth);
 	birth[1] = birth[1] == '1' ? '2' : '1';
 	ck_assert(fw_worker_is_dead(tagged(tag)));
-	tag[0] = tag[0] == '1' ? '2' : '1'; /* the same in another container, or before a reboot */
+	tag[0] = tag[0] == '1' ? '2' : '1'; /* the same pid in another container, or before a reboot */
 	ck_assert(!fw_worker_is_dead(tagged(tag)));
 }
 END_TEST

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The owner over a store in memory: each rule by itself, then days of several owners that join,
- * leave, freeze, die and lose their store, in which rules hold over all of them.
+ * The owner on a store in memory: each rule by itself. Then days of several owners that join,
+ * leave, freeze, die and lose their store, with rules that hold over all of them.
  */
 #include <check.h>
 #include <stdio.h>
@@ -31,11 +31,11 @@ struct feed {
 	enum fw_feed_status status;
 	bool removed;
 	int shard, next;          /* of its shard; -1: the last */
-	/* what the test looks at */
-	int in_flight_by;         /* worker, -1 */
-	int64_t wanted_ms;        /* since then it is due, by the store; 0: it is not */
+	/* the test's observations */
+	int in_flight_by;         /* the worker; -1: none */
+	int64_t wanted_ms;        /* the store's due time; 0: it is not due */
 	uint32_t visits;
-	int64_t worst_ms;         /* the longest that it was due and not begun */
+	int64_t worst_ms;         /* the longest time that it was due and not started */
 };
 
 struct host {
@@ -59,8 +59,8 @@ struct flight {
 };
 
 struct worker {
-	struct store store;       /* the fake's */
-	struct owner *o;          /* NULL: it does not live */
+	struct store store;       /* of the simulated store */
+	struct owner *o;          /* NULL: it is not running */
 	int me;
 	int64_t offset_ms;        /* of its monotonic clock */
 	int64_t away_ms, frozen_ms; /* until then */
@@ -91,9 +91,9 @@ static struct world {
 	struct owner_rules rules;
 	struct worker w[WORKERS];
 	uint32_t sent_n, lost_answers, commits, beats, reads, lost_n;
-	bool trouble;             /* commits fail now and then, with or without having been stored */
+	bool trouble;             /* commits fail now and then, some after they were stored */
 	int64_t dup_n;
-	int64_t answer_ms;        /* so long takes the clock's answer on its way back */
+	int64_t answer_ms;        /* the delay of the clock's response */
 } w;
 
 #define HOLDS(expr, ...) \
@@ -137,8 +137,8 @@ static int fake_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 }
 
 /*
- * Only one that is frozen has anything in flight when its lease ends, and it is not counted: of
- * that a successor knows nothing (sched/hosts.h).
+ * Only a frozen worker has requests in flight when its lease ends. They do not count: a successor
+ * cannot know of them (sched/hosts.h).
  */
 static void lease_end(int64_t id)
 {
@@ -359,7 +359,7 @@ static void news(void)
 	}
 }
 
-/* What a person does: a feed's time, or its status. */
+/* A user sets a feed's time or its status. */
 static void feed_set(int i, int64_t due_ms, enum fw_feed_status status)
 {
 	w.feed[i].due_ms = due_ms;
@@ -429,7 +429,7 @@ static void landed(struct worker *me, uint32_t i)
 	me->flight[i] = me->flight[--me->flight_n];
 }
 
-/* kill -9: what its requests do to the hosts ends too. */
+/* kill -9: its load on the hosts ends too. */
 static void dies(int i)
 {
 	struct worker *me = &w.w[i];
@@ -498,7 +498,7 @@ static void ends(struct worker *me, uint32_t i)
 	me->state[n].due_at_ms = w.now_ms + WALL + feed->interval_ms;
 	me->outcome[n] = (struct fw_outcome){.feed = &me->state[n],
 		.visit = {.at_ms = w.now_ms + WALL, .kind = FW_VISIT_OK}};
-	if (w.trouble && !chance(w.rules.host_gap_ms ? 5000 : 500)) { /* not more than the host can take */
+	if (w.trouble && !chance(w.rules.host_gap_ms ? 5000 : 500)) { /* not more than the host can serve */
 		me->state[n].host_key = FW_STR("moved.example");
 		me->outcome[n].groups = FW_GROUP_HOST;
 	}
@@ -545,7 +545,7 @@ static void starts(struct worker *me, int64_t *next_ms)
 	*next_ms -= *next_ms == INT64_MAX ? 0 : me->offset_ms;
 }
 
-/* Its lease is over, and the loop sees that, now or soon. */
+/* Its lease is over; the loop notices now or soon. */
 static void late(struct worker *me, uint32_t i)
 {
 	if (chance(3))
@@ -593,7 +593,7 @@ static void runs(struct worker *me)
 	me->wake_ms = FW_MAX(me->wake_ms, w.now_ms + 1);
 }
 
-/* Everybody lives until then. */
+/* All workers run until then. */
 static void world_run(int64_t until_ms)
 {
 	while (w.now_ms < until_ms) {
@@ -656,7 +656,7 @@ START_TEST(a_day_alone)
 	for (int i = 0; i < w.feed_n; i++)
 		ck_assert_uint_ge(w.feed[i].visits, 22);
 	ck_assert_uint_eq(w.lost_n, 0);
-	/* A shard with a feed an hour is not looked at more often than that, or about. */
+	/* A shard with a feed an hour is read about once an hour. */
 	ck_assert_uint_lt(w.reads, STORE_SHARDS * 40);
 	world_end();
 }
@@ -679,7 +679,7 @@ START_TEST(fetch_now)
 		ck_assert_uint_eq(w.feed[i].visits, 1);
 		ck_assert_int_gt(w.feed[i].due_ms, w.now_ms + WALL);
 	}
-	/* While it is fetched: it is fetched once more. */
+	/* Requested while it is fetched: it is fetched once more. */
 	w.feed[100].take_ms = 3000;
 	feed_set(100, w.now_ms + WALL, FW_FEED_ACTIVE);
 	world_run(w.now_ms + 1000);
@@ -687,7 +687,7 @@ START_TEST(fetch_now)
 	feed_set(100, FW_DUE_FIRST, FW_FEED_ACTIVE);
 	world_run(w.now_ms + 8000);
 	ck_assert_uint_eq(w.feed[100].visits, 2);
-	/* What is paused, or was removed, is not. */
+	/* A paused or removed feed is not fetched. */
 	feed_set(101, FW_DUE_FIRST, FW_FEED_PAUSED);
 	world_run(w.now_ms + 2000);
 	ck_assert_uint_eq(w.feed[101].visits, 0);
@@ -695,7 +695,7 @@ START_TEST(fetch_now)
 }
 END_TEST
 
-/* All slots are taken, and a thousand wait: what a person asks for passes them by. */
+/* All slots are taken and a thousand feeds wait: a user's request goes before them. */
 START_TEST(fetch_now_when_busy)
 {
 	world_begin(3, CALM);
@@ -714,7 +714,10 @@ START_TEST(fetch_now_when_busy)
 }
 END_TEST
 
-/* What has not begun begins as it is now; what was refused or cancelled is due as before. */
+/*
+ * A visit that has not started uses the feed's new state; a refused or cancelled one is due as
+ * before.
+ */
 START_TEST(changed_while_it_waits)
 {
 	world_begin(8, CALM);
@@ -738,7 +741,7 @@ START_TEST(changed_while_it_waits)
 }
 END_TEST
 
-/* A host that wants a long pause keeps no place among the claims. */
+/* A host in a long pause holds no claims. */
 START_TEST(paused_host)
 {
 	struct fw_hosts_now now;
@@ -769,7 +772,7 @@ START_TEST(paused_host)
 }
 END_TEST
 
-/* Of nearly all shards something is in flight when a second worker comes. */
+/* Nearly all shards have requests in flight when a second worker joins. */
 START_TEST(joins_the_busy)
 {
 	size_t leaving = 0;
@@ -799,7 +802,10 @@ START_TEST(joins_the_busy)
 }
 END_TEST
 
-/* The store was away for longer than a lease: who comes back first leaves the others theirs. */
+/*
+ * The store was away for longer than a lease: the first worker to return leaves the others their
+ * shards.
+ */
 START_TEST(all_were_away)
 {
 	world_begin(13, CALM);
@@ -813,19 +819,21 @@ START_TEST(all_were_away)
 	world_run(w.now_ms + 3 * LEASE_MS);
 	ck_assert_uint_eq(w.lost_n, 0);
 	ck_assert_int_eq(w.lease_n, 3);
-	dies(2); /* and one that does not come back is missed again */
+	dies(2); /* and a worker that does not return is missed again */
 	world_run(w.now_ms + 4 * LEASE_MS);
 	ck_assert_uint_eq(counts(0).shards + counts(1).shards, STORE_SHARDS);
 	world_end();
 }
 END_TEST
 
-/* Frozen while the store's clock is on its way: its time is not taken for now. */
+/*
+ * The worker is frozen while the store's clock is on its way: the late time is not taken for now.
+ */
 START_TEST(slow_clock)
 {
 	world_begin(14, CALM);
 	feed_add(0, w.now_ms + FW_HOUR_MS, FW_DAY_MS);
-	w.answer_ms = 8000; /* the first has to do, until there is a better one */
+	w.answer_ms = 8000; /* the first reading has to do until there is a better one */
 	begins(0);
 	world_run(w.now_ms + 1);
 	ck_assert_int_eq(owner_now(w.w[0].o).wall_ms - w.now_ms, WALL - 8000);
@@ -839,7 +847,10 @@ START_TEST(slow_clock)
 }
 END_TEST
 
-/* A start costs few round trips; where more is due than there is room for, each shard has its part nevertheless. */
+/*
+ * A start costs few round trips. Where more is due than there is room for, each shard still gets
+ * its part.
+ */
 START_TEST(reads_many)
 {
 	for (int crowded = 0; crowded < 2; crowded++) {
@@ -901,9 +912,9 @@ START_TEST(bounded)
 		ck_assert_uint_le(counts(0).open, 48 + OWNER_SPARE);
 	}
 	ck_assert_uint_le(most, 300);
-	for (int i = 3000; i < w.feed_n; i++) /* the crowded host keeps nobody waiting */
+	for (int i = 3000; i < w.feed_n; i++) /* the host with many feeds delays no other */
 		ck_assert_uint_eq(w.feed[i].visits, 1);
-	for (int i = 0, before = 1; i < 3000; i++) { /* and of it the earliest come first, or about */
+	for (int i = 0, before = 1; i < 3000; i++) { /* and its own come earliest first, nearly */
 		ck_assert(before || !w.feed[i].visits || i % 600);
 		before = w.feed[i].visits > 0;
 	}
@@ -914,7 +925,7 @@ START_TEST(bounded)
 }
 END_TEST
 
-/* More is due than can be fetched: nobody is forgotten for good. */
+/* More is due than can be fetched: no feed waits forever. */
 START_TEST(overload)
 {
 	uint32_t least = UINT32_MAX, most = 0;
@@ -936,7 +947,7 @@ START_TEST(overload)
 }
 END_TEST
 
-/* ---- a --once ------------------------------------------------------------------------------- */
+/* ---- a --once run ---------------------------------------------------------------------------- */
 
 static struct owner_rules once_rules(uint32_t slots)
 {
@@ -1007,7 +1018,7 @@ START_TEST(once)
 }
 END_TEST
 
-/* About log-normal (sigma 1) round 100 ms; one in fifty says nothing for 2.5 s: bench/plan.py. */
+/* Roughly log-normal (sigma 1) around 100 ms; one in fifty is silent for 2.5 s: bench/plan.py. */
 static int64_t answers_ms(void)
 {
 	int64_t us = 100000;
@@ -1017,7 +1028,7 @@ static int64_t answers_ms(void)
 	return chance(50) ? us / 1000 : 2500;
 }
 
-/* Four workers, and all of it takes some seconds. */
+/* Four workers, some seconds of work. */
 START_TEST(once_short)
 {
 	int64_t took_ms, bound_ms, sum = 0;
@@ -1039,7 +1050,7 @@ START_TEST(once_short)
 }
 END_TEST
 
-/* The others come late, or never: who is there takes their parts. */
+/* The others come late or never: the workers that run take their parts. */
 START_TEST(once_without_others)
 {
 	int64_t began_ms;
@@ -1066,7 +1077,7 @@ START_TEST(once_without_others)
 }
 END_TEST
 
-/* Nearly all the work is in shards of one worker, and some of it is slow. */
+/* Nearly all the work is in the shards of one worker, and some of it is slow. */
 START_TEST(once_uneven)
 {
 	int64_t took_ms, bound_ms;
@@ -1154,7 +1165,7 @@ START_TEST(many_days)
 		world_run(w.now_ms + chance(10000));
 		something_happens();
 	}
-	/* Then all is well again, and so is every feed. */
+	/* Then all faults end, and each feed is up to date again. */
 	w.trouble = false;
 	for (int i = 0; i < WORKERS; i++) {
 		w.w[i].frozen_ms = FW_MIN(w.w[i].frozen_ms, w.now_ms);
@@ -1208,7 +1219,7 @@ static void put_due(struct due_set *d, int64_t feed_id, int64_t host_id, int64_t
 	ck_assert_int_eq(due_set_put(d, &due, at_ms(0)), 0);
 }
 
-/* They are claimed in this order, -1: none is; each is done with at once. */
+/* They are claimed in this order; -1: none is. Each is done at once. */
 static void claims_are(struct due_set *d, int64_t now_ms, bool slow, const int *id, size_t n)
 {
 	int64_t next_ms;
@@ -1279,7 +1290,7 @@ START_TEST(order_by_due)
 	CLAIMS(d, 499, true, 5, -1);
 	CLAIMS(d, 500, true, 3, -1);
 
-	put_due(d, 1, 1, -10, -20, 0); /* one of a host at once, and a pause is kept */
+	put_due(d, 1, 1, -10, -20, 0); /* one of a host at a time, and its pause is kept */
 	put_due(d, 2, 1, -5, -20, 0);
 	it = due_set_claim(d, 600, true, false, &next_ms);
 	ck_assert_int_eq(it->item.feed_id, 1);
@@ -1292,7 +1303,7 @@ START_TEST(order_by_due)
 }
 END_TEST
 
-/* Behind: by worth, and every second one is new. */
+/* A backlog: by value, and every second claim is a first visit. */
 START_TEST(order_of_backlog)
 {
 	struct due_set *d = set_of((struct due_rules){.max = 100, .slots = 3, .backlog_ms = 60000});
@@ -1300,14 +1311,14 @@ START_TEST(order_of_backlog)
 
 	put_due(d, 1, 1, -2 * hour, -26 * hour, 0);  /* a twelfth of an interval late */
 	put_due(d, 2, 2, -hour, -2 * hour, 0);       /* one */
-	put_due(d, 3, 3, -hour / 2, -hour, 0);       /* one, and later */
+	put_due(d, 3, 3, -hour / 2, -hour, 0);       /* one entry expected, and later */
 	put_due(d, 4, 4, -hour, -hour - hour / 6, 0);/* six */
 	put_due(d, 5, 5, -3 * hour, 0, 0);
 	put_due(d, 6, 6, -4 * hour, 0, 0);
 	ck_assert_int_eq(due_set_order(d, at_ms(0)), 0);
 	ck_assert(due_set_has_backlog(d));
 	put_due(d, 7, 7, FW_DUE_FIRST - WALL, -80, 0);
-	put_due(d, 8, 8, -hour, -hour - hour / 3, 0); /* three, and comes later */
+	put_due(d, 8, 8, -hour, -hour - hour / 3, 0); /* three entries expected, and comes later */
 	CLAIMS(d, 0, true, 7, 6, 4, 5, 8, 2, 3, 1, -1);
 	put_due(d, 1, 1, -2 * hour, -26 * hour, 0);
 	ck_assert_int_eq(due_set_order(d, at_ms(0)), 0);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* Quotas on the store in memory: what counts, what is left out, and a store that fails on the way. */
+/*
+ * Quotas, on a store in memory: what counts, what is left out, and a store that fails on the way.
+ */
 #include <check.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 
 static struct fw_store *st;
 static struct fw_config *config;
-static struct store_driver driver; /* the store's, to be tampered with */
+static struct store_driver driver; /* the store's slots; tests replace some */
 static const struct store_driver *real;
 static struct fw_err err;
 static struct fw_arena arena;
@@ -74,7 +76,10 @@ static void teardown(void)
 	fw_config_destroy(config);
 }
 
-/* A document with entries from..to - 1; one of a later edition differs. The higher the number the newer. */
+/*
+ * A document with entries from..to - 1; `edition` changes one entry's content. Higher numbers are
+ * newer.
+ */
 static void document(int from, int to, uint64_t edition, size_t bytes)
 {
 	static char guid[ROWS][12];
@@ -92,7 +97,7 @@ static void document(int from, int to, uint64_t edition, size_t bytes)
 	q = (struct quota){0};
 }
 
-/* ... is visited so long after the visit before; 0: the first. Up to its commit. */
+/* A visit, this long after the one before; 0: the first. Up to its commit. */
 static int take(int64_t after_ms, bool is_visit)
 {
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &was, &err));
@@ -108,7 +113,7 @@ static void store(void)
 	ck_assert_int_eq(o.rc, 0);
 }
 
-/* All of it; entries that are new, that have changed, that wait. */
+/* The whole visit; expects this many entries new, changed and held back. */
 static void brings(int64_t after_ms, bool is_visit, uint32_t new_n, uint32_t changed_n, int64_t left_n)
 {
 	OK(take(after_ms, is_visit));
@@ -140,18 +145,18 @@ START_TEST(within_its_share)
 	brings(0, true, MAX, 0, 0);
 	document(100, 125, 1, 10);
 	brings(6 * FW_HOUR_MS, true, 25, 0, 0);
-	ck_assert_int_eq(gets, 0); /* the store was not asked */
+	ck_assert_int_eq(gets, 0); /* the store was not read */
 	no_quota();
 	document(200, 226, 1, 10);
 	brings(6 * FW_HOUR_MS, true, 26, 0, 0);
 	ck_assert_int_eq(quota().new_n, 26);
 	document(300, 301, 1, 10);
-	brings(FW_SECOND_MS, true, 1, 0, 0); /* a minute's share is none of it */
+	brings(FW_SECOND_MS, true, 1, 0, 0); /* a minute's share is less than one entry */
 	ck_assert_int_eq(quota().new_n, 27);
 	document(400, 500, 1, 10);
 	brings(-FW_DAY_MS, true, 73, 0, 27); /* a clock that went back */
 	config->feed_bytes_max = 24000;
-	document(600, 601, 1, 990); /* more than an hour's of the bytes */
+	document(600, 601, 1, 990); /* more than an hour's share of the bytes */
 	brings(FW_HOUR_MS, true, 0, 0, 1);
 	document(600, 601, 1, 900);
 	brings(FW_HOUR_MS, true, 1, 0, 0);
@@ -178,7 +183,7 @@ START_TEST(newest_first)
 	ck_assert(fw_quota_is_used_up(config, &(struct fw_quota){.new_n = 100}));
 	ck_assert(!fw_quota_is_used_up(config, &(struct fw_quota){.new_n = 99}));
 	document(0, 150, 2, 10);
-	brings(FW_MINUTE_MS, true, 0, 100, 50); /* what is known may change */
+	brings(FW_MINUTE_MS, true, 0, 100, 50); /* known entries may change */
 	ck_assert_int_eq(quota().new_n, 100);
 	now_ms += FW_DAY_MS - 1;
 	document(0, 150, 2, 10);
@@ -193,7 +198,7 @@ START_TEST(newest_first)
 }
 END_TEST
 
-/* Of two with one key the first counts, and those that retention took are not new. */
+/* Of two entries with one key the first counts; pruned entries are not new. */
 START_TEST(what_is_not_new)
 {
 	struct fw_load load = {.key = (struct fw_entry_key[]){{.feed_id = 1, .hash = 7}}, .key_n = 1};
@@ -224,7 +229,7 @@ START_TEST(bytes_are_told_from_half_on)
 	ck_assert_int_gt(walks, 30);
 	ck_assert_int_lt(quota().bytes, 60000 + 40 * 200);
 	document(2, 12, 1, 20000);
-	brings(FW_MINUTE_MS, true, 3, 0, 7); /* the third passes the limit */
+	brings(FW_MINUTE_MS, true, 3, 0, 7); /* the third exceeds the limit */
 	ck_assert(fw_quota_is_used_up(config, &(struct fw_quota){.bytes = 100000}));
 }
 END_TEST
@@ -255,7 +260,7 @@ START_TEST(a_store_that_fails)
 	ck_assert_int_eq(q.left_n, 50);
 	store();
 	put_rc = FW_EIO;
-	quota_put(&q, st, &o, now_ms); /* the log tells */
+	quota_put(&q, st, &o, now_ms); /* the log reports it */
 	no_quota();
 	put_rc = 0;
 	o.rc = FW_ENOTFOUND; /* nothing was written */
@@ -291,7 +296,7 @@ START_TEST(records)
 		OK(fw_store_record_put(st, &r, false, NULL, &err));
 	}
 	ck_assert_int_eq(fw_quota_list(st, NOW, seen, &ids, &err), 1);
-	ck_assert_int_eq(ids, 168); /* one of a newer version may know more */
+	ck_assert_int_eq(ids, 168); /* a newer version may have more fields */
 	OK(fw_quota_get(st, 1, NOW, &got, &err));
 	ck_assert(got.since_ms == 5 && got.new_n == 6 && got.bytes == 7 && got.waiting_n == 8 && got.until_ms == NOW + 1);
 	ck_assert_int_eq(fw_quota_get(st, 3, NOW, &got, &err), FW_ENOTFOUND);
@@ -321,7 +326,7 @@ START_TEST(room)
 		OK(fw_config_room(config, &err));
 	}
 	free(config->store);
-	config->store = fw_str_dup(FW_STR("sqlite:x.db")); /* of this folder */
+	config->store = fw_str_dup(FW_STR("sqlite:x.db")); /* in this folder */
 	ck_assert_int_eq(fw_config_room(config, &err), FW_EAGAIN);
 }
 END_TEST

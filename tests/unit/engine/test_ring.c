@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The rings between two threads: nothing lost, nothing twice, order kept, what was written before put is seen after take. */
+/*
+ * The rings between two threads: nothing is lost or doubled, the order is kept, and what was
+ * written before a put is visible after the take.
+ */
 #include <check.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,7 +18,7 @@
 
 struct item {
 	size_t number;
-	size_t twice; /* plain memory: only the ring's ordering makes reading it right */
+	size_t twice; /* plain memory: only the ring's ordering makes it safe to read */
 };
 
 struct pair {
@@ -106,7 +109,7 @@ END_TEST
 #define RECORDS 20000
 #define RECORD_MAX 200
 
-/* The i-th record is as long as its number says, and each byte of it tells the number. */
+/* The length of the i-th record follows from its number, and each of its bytes shows the number. */
 static size_t record_len(size_t i)
 {
 	return i * 7 % RECORD_MAX;
@@ -158,7 +161,7 @@ START_TEST(two_threads_and_records)
 			i++;
 		}
 		ck_assert_uint_le(fw_byte_ring_fill(&r), BYTES[_i]);
-		if (turn++ % 3 == 0) { /* the database was away: some of it once more, the rest in the next turn */
+		if (turn++ % 3 == 0) { /* the database was away: some records again, the rest in the next round */
 			fw_byte_ring_rewind(&r);
 			i = first;
 			while (i % 11 != turn % 11 && (at = fw_byte_ring_next(&r, &len))) {

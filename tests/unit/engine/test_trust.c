@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Servers whose 304s are true, and such as lie, over weeks of a clock that is told: what is found out, how soon, and what that costs. */
+/*
+ * Servers with true 304s and servers with false ones, over weeks of a simulated clock: what is
+ * detected, how soon, and at what cost.
+ */
 #include <check.h>
 #include <string.h>
 
@@ -19,36 +22,40 @@
 
 enum manner {
 	HONEST,
-	STALE,         /* 304 to every conditional request, whatever has changed */
+	STALE,         /* 304 to each conditional request, whatever has changed */
 	SLOW,          /* the same for eight hours after a change */
-	STUBBORN,      /* 304 even to others, from the second request on */
-	FRAIL,         /* STALE, and whoever wants a document gets 500 from the second request on */
+	STUBBORN,      /* 304 even to unconditional requests, from the second request on */
+	FRAIL,         /* STALE, and 500 to unconditional requests from the second request on */
 };
 
 enum dating {
 	DATED, UNDATED, WITH_LAST_MODIFIED,
-	EARLY, /* Last-Modified, and dates of five hours before */
+	EARLY, /* Last-Modified, and dates five hours too early */
 };
 
 static struct server {
 	enum manner manner;
 	enum dating dating;
-	int64_t habit_ms;  /* between the entries that were there before */
-	int64_t gap_ms;    /* between those that come; 0: none do */
+	int64_t habit_ms;  /* between the entries that existed before */
+	int64_t gap_ms;    /* between new entries; 0: there are none */
 	int64_t until_ms;  /* ... and none after that time */
-	int64_t edit_ms;   /* something else in the document changes so often; 0: never */
+	int64_t edit_ms;   /* another part of the document changes this often; 0: never */
 } S;
 
 static struct {
 	int64_t now_ms, unconditional_ms; /* ... of the last */
 	int visits, unconditional, whole;
-	bool lied;                        /* 304 with an entry more than an hour old that it denies */
+	bool lied;                        /* it answered 304 though an entry was more than an hour old */
 	int64_t gap_min_ms, gap_max_ms;   /* between two unconditional requests */
-	int64_t new_ms;                   /* something new was stored last; the store takes its own clock, which this test is ahead of */
+	/*
+	 * the last time something new was stored; the store uses the real clock, which this test is
+	 * ahead of
+	 */
+	int64_t new_ms;
 } SEEN;
 
 static struct fw_store *st;
-static struct store_driver driver; /* the store's, to be tampered with */
+static struct store_driver driver; /* the store's slots; tests replace some */
 static const struct store_driver *real;
 static struct store_lease lease;
 static struct fw_err err;
@@ -91,7 +98,7 @@ static int newest(void *ctx, const struct fw_entry_row *row)
 	return 0;
 }
 
-/* The newest entry that is stored; 0: none that came after the beginning. */
+/* The newest stored entry; 0: none is newer than the start. */
 static int64_t newest_stored(void)
 {
 	int64_t max = 0;
@@ -102,7 +109,7 @@ static int64_t newest_stored(void)
 
 /* ---- the server ---------------------------------------------------------------------------------------------------------------- */
 
-/* When it came; k <= 0: it was there before. */
+/* When it was published; k <= 0: before the start. */
 static int64_t entry_ms(int64_t k)
 {
 	return k > 0 ? BEGIN + k * S.gap_ms : BEGIN - S.habit_ms / 2 + k * S.habit_ms;
@@ -242,7 +249,7 @@ static void visit_once(void)
 	SEEN.visits++;
 }
 
-/* Each visit when it is due, up to this time. */
+/* Makes each visit when it is due, up to this time. */
 static void play(int64_t until_ms)
 {
 	for (;;) {
@@ -260,10 +267,12 @@ static void play(int64_t until_ms)
 	SEEN.now_ms = until_ms;
 }
 
-/* ---- liars --------------------------------------------------------------------------------------------------------------------- */
+/* ---- servers with false 304s ----------------------------------------------------------------- */
 
-/* Whatever a feed's habit was, and whether its entries are dated or not: a document that grows under 304s is noticed within 26 hours, and
-   from then on looked at each day. */
+/*
+ * Any gap, with and without dates: a document that grows behind 304s is noticed within 26 hours,
+ * and from then on polled unconditionally each day.
+ */
 START_TEST(liar_is_noticed)
 {
 	static const int64_t HABIT[] = {20 * FW_MINUTE_MS, FW_HOUR_MS, 9 * FW_HOUR_MS, FW_DAY_MS, 7 * FW_DAY_MS, 90 * FW_DAY_MS};
@@ -273,7 +282,7 @@ START_TEST(liar_is_noticed)
 	S = (struct server){STALE, (enum dating)(_i % 3), .habit_ms = HABIT[_i / 3], .gap_ms = FW_HOUR_MS};
 	play(day_ms - FW_MINUTE_MS);
 	ck_assert_int_eq(SEEN.unconditional, 1);
-	lied = SEEN.lied; /* one that is asked once a day may have had no opportunity */
+	lied = SEEN.lied; /* with one poll a day there may have been no occasion */
 	play(BEGIN + 26 * FW_HOUR_MS);
 	ck_assert_msg(newest_stored() >= 23, "%lld", (long long)newest_stored());
 	ck_assert_int_eq(SEEN.unconditional, 2);
@@ -286,7 +295,7 @@ START_TEST(liar_is_noticed)
 }
 END_TEST
 
-/* It has earned trust in a quiet time before: of a busy feed it is noticed as soon. */
+/* The server has earned trust in a quiet time: with a busy feed it is noticed as soon. */
 START_TEST(liar_after_good_times)
 {
 	S = (struct server){HONEST, DATED, .habit_ms = FW_HOUR_MS, .gap_ms = FW_HOUR_MS};
@@ -299,7 +308,10 @@ START_TEST(liar_after_good_times)
 }
 END_TEST
 
-/* One that lies for hours only is caught when a check comes in those; and it is believed again when it is honest for long enough. */
+/*
+ * A server with false 304s only for hours is detected by a check in those hours. It is trusted
+ * again after it has been right for long enough.
+ */
 START_TEST(liar_repents)
 {
 	int64_t lied_ms;
@@ -327,7 +339,7 @@ START_TEST(slow_liar)
 }
 END_TEST
 
-/* 304 to a request that knows nothing is a lie by itself; nothing is asked more often for it. */
+/* A 304 to an unconditional request is false by itself; it causes no further requests. */
 START_TEST(stubborn_liar)
 {
 	struct fw_arena a;
@@ -343,7 +355,10 @@ START_TEST(stubborn_liar)
 }
 END_TEST
 
-/* A check that fails tells nothing, and is not repeated sooner than a day later: between, the old validators are sent. */
+/*
+ * A failed check proves nothing, and is not repeated for a day: until then the old validators are
+ * sent.
+ */
 START_TEST(checks_that_fail)
 {
 	S = (struct server){FRAIL, DATED, .habit_ms = FW_HOUR_MS, .gap_ms = FW_HOUR_MS};
@@ -357,7 +372,10 @@ END_TEST
 
 /* ---- honest servers ------------------------------------------------------------------------------------------------------------ */
 
-/* They are never called liars, get at most one unconditional request a day, and ever fewer of them while nothing comes. */
+/*
+ * They never lose trust, get at most one unconditional request a day, and fewer and fewer while
+ * nothing new appears.
+ */
 START_TEST(honest_server)
 {
 	static const struct { int64_t habit, gap, edit, until; enum dating dating; int most; } T[] = {
@@ -368,9 +386,9 @@ START_TEST(honest_server)
 		{3 * FW_DAY_MS, 3 * FW_DAY_MS, 0, 0, WITH_LAST_MODIFIED, 25},
 		{3 * FW_DAY_MS, 3 * FW_DAY_MS, 0, 0, EARLY, 12},
 		{7 * FW_DAY_MS, 0, 0, 0, DATED, 6},                   /* it has ended */
-		{FW_HOUR_MS, FW_HOUR_MS, 0, 5 * FW_DAY_MS, DATED, 8}, /* ... in the middle of much */
+		{FW_HOUR_MS, FW_HOUR_MS, 0, 5 * FW_DAY_MS, DATED, 8}, /* ... in a busy time */
 		{7 * FW_DAY_MS, 0, 0, 0, UNDATED, 8},
-		{7 * FW_DAY_MS, 0, 30 * FW_HOUR_MS, 0, DATED, 4},    /* what changes is no entry */
+		{7 * FW_DAY_MS, 0, 30 * FW_HOUR_MS, 0, DATED, 4},    /* the change is outside of entries */
 	};
 
 	S = (struct server){HONEST, T[_i].dating, .habit_ms = T[_i].habit, .gap_ms = T[_i].gap, .edit_ms = T[_i].edit,
@@ -385,7 +403,10 @@ START_TEST(honest_server)
 }
 END_TEST
 
-/* What a document shows with a check is compared with all that is stored; a store that does not answer makes nobody a liar. */
+/*
+ * The document of a check is compared with the stored entries; a store that fails costs no server
+ * its trust.
+ */
 START_TEST(nobody_to_ask)
 {
 	S = (struct server){STALE, DATED, .habit_ms = FW_HOUR_MS, .gap_ms = FW_HOUR_MS};

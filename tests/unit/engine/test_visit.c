@@ -94,7 +94,7 @@ START_TEST(new_document)
 }
 END_TEST
 
-/* What the store has no column for is kept too, for the feed as for its entries. */
+/* Members without a column are stored too, for the feed and for its entries. */
 START_TEST(other_members)
 {
 	struct fw_str once;
@@ -105,7 +105,7 @@ START_TEST(other_members)
 	ck_assert_ptr_nonnull(fw_str_find(V.feed.extra, FW_STR("\"copyright\":\"C & D\"")));
 	ck_assert_ptr_nonnull(fw_str_find(V.feed.extra, FW_STR("\"ttl_minutes\":90")));
 	ck_assert_ptr_nonnull(fw_str_find(V.outcome.entries[0].extra, FW_STR("http://a.example/c")));
-	once = fw_str(fw_str_dup(V.feed.extra)); /* the same again changes nothing */
+	once = fw_str(fw_str_dup(V.feed.extra)); /* the same document changes nothing */
 	WAS = V.feed;
 	WAS.extra = once;
 	WAS.body_hash = 0;
@@ -149,12 +149,16 @@ START_TEST(not_modified)
 }
 END_TEST
 
-START_TEST(validators_age) /* POL-02, FRB 011: left out once a day at most, ever more rarely while that shows that 304 was true (sched/trust.h) */
+/*
+ * POL-02, FRB 011: omitted at most once a day, and ever more rarely while that confirms the 304s
+ * (sched/trust.h)
+ */
+START_TEST(validators_age)
 {
 	static const struct { int64_t gap_days, age_hours; int trust; bool sent; } T[] = {
 		{1, 23, 0, true}, {1, 25, 0, false}, {7, 25, 0, false}, {7, 167, 1, true}, {7, 169, 1, false}, {7, 300, 2, true}, {7, 340, 2, false},
 		{7, 25, -1, false}, {7, 23, -7, true}, {0, 23, 0, true}, {0, 25, 0, false}, {90, 719, 4, true}, {90, 721, 4, false},
-		{1, -9600, 0, false}, /* they came by a clock that was ahead */
+		{1, -9600, 0, false}, /* set while the clock was ahead */
 	};
 	struct fw_due_facts hints = {.ttl_minutes = FW_NO_NUMBER, .update_period_minutes = FW_NO_NUMBER};
 	char text[FW_RHYTHM_MAX];
@@ -178,11 +182,11 @@ START_TEST(validators_age) /* POL-02, FRB 011: left out once a day at most, ever
 	finish(FW_VISIT_OK, 200, DOC);
 	ck_assert_int_eq(V.fetch.etag.p != NULL, T[_i].sent);
 	ck_assert_int_eq(V.checks, !T[_i].sent);
-	ck_assert_int_eq(V.to_compare, !T[_i].sent); /* trust_judge() has the last word */
+	ck_assert_int_eq(V.to_compare, !T[_i].sent); /* trust_judge() decides */
 }
 END_TEST
 
-START_TEST(checked) /* what each end of a check says of the server's 304s */
+START_TEST(checked) /* the result of a check, for the trust in the server's 304s */
 {
 	static const struct { enum fw_visit_kind kind; int status; int trust; bool noted, compared; } T[] = {
 		{FW_VISIT_OK, 200, 2, true, true}, {FW_VISIT_SAME, 200, 3, true, false}, {FW_VISIT_PROTOCOL, 304, FW_TRUST_LIED, true, false},
@@ -205,7 +209,7 @@ START_TEST(checked) /* what each end of a check says of the server's 304s */
 }
 END_TEST
 
-START_TEST(slow_down) /* FRB 016, 020: validators survive, the host cools down */
+START_TEST(slow_down) /* FRB 016, 020: validators survive, the host gets a pause */
 {
 	WAS.etag = FW_STR("\"a\"");
 	V.fetch.h_etag = FW_STR("\"error page\"");
@@ -225,7 +229,7 @@ END_TEST
 	"<!doctype html><html><head><title>x</title><link rel=alternate type='application/atom+xml' href='" href "'>" \
 	"<link rel=alternate type='application/rss+xml' href='/second'></head><body><p>hello</body></html>"
 
-START_TEST(html_page) /* FRB 102, 103: the feeds it names are offered, where a feed was before */
+START_TEST(html_page) /* FRB 102, 103: the page's feeds are suggested, if it was a feed before */
 {
 	WAS.last_ok_ms = NOW - FW_DAY_MS;
 	V.fetch.h_content_type = FW_STR("text/html");
@@ -237,7 +241,7 @@ START_TEST(html_page) /* FRB 102, 103: the feeds it names are offered, where a f
 }
 END_TEST
 
-START_TEST(two_in_one_millisecond) /* the store takes a visit of the same time for one that it has already */
+START_TEST(two_in_one_millisecond) /* the store takes a second visit with the same time for a repetition */
 {
 	WAS.last_visit_ms = NOW;
 	finish(FW_VISIT_SAME, 304, "");
@@ -248,17 +252,17 @@ START_TEST(two_in_one_millisecond) /* the store takes a visit of the same time f
 }
 END_TEST
 
-START_TEST(page_becomes_its_feed) /* the first visit of a page; a login stays with its origin (NET-14) */
+START_TEST(page_becomes_its_feed) /* the first visit of a page; credentials stay with their origin (NET-14) */
 {
 	static const struct {
-		const char *body, *user, *url; /* NULL: stays a page */
+		const char *body, *user, *url; /* NULL: it stays a page */
 		enum fw_visit_kind before;
 	} T[] = {
 		{PAGE("/atom"), NULL, "http://a.example/atom", FW_VISIT_NONE},
 		{PAGE("https://b.example/x#y"), NULL, "https://b.example/x", FW_VISIT_TIMEOUT},
 		{PAGE("/atom"), "me", "http://a.example/atom", FW_VISIT_NONE},
 		{PAGE("https://b.example/x"), "me", NULL, FW_VISIT_NONE},
-		{PAGE("/atom"), NULL, NULL, FW_VISIT_FORMAT}, /* seen before: it has had its chance */
+		{PAGE("/atom"), NULL, NULL, FW_VISIT_FORMAT}, /* visited before: no longer the first visit */
 		{PAGE("/feed"), NULL, NULL, FW_VISIT_NONE},   /* itself */
 		{PAGE("http://me:secret@a.example/atom"), NULL, NULL, FW_VISIT_NONE},
 		{PAGE("file:///etc/passwd"), NULL, "http://a.example/second", FW_VISIT_NONE},
@@ -281,7 +285,7 @@ START_TEST(page_becomes_its_feed) /* the first visit of a page; a login stays wi
 	ck_assert_msg(fw_str_eq(V.feed.url, fw_str(T[_i].url)), "%.*s", FW_STR_ARG(V.feed.url));
 	ck_assert_uint_eq(V.feed.fail_n, 0);
 	ck_assert_uint_eq(V.feed.error.len, 0);
-	ck_assert_int_eq(V.feed.due_at_ms, WAS.due_at_ms); /* at once, in the same --once too */
+	ck_assert_int_eq(V.feed.due_at_ms, WAS.due_at_ms); /* at once, also in the same --once run */
 	ck_assert_ptr_nonnull(fw_str_find(V.outcome.visit.error, fw_str(T[_i].url)));
 }
 END_TEST
@@ -294,16 +298,21 @@ START_TEST(empty_body)
 }
 END_TEST
 
-/* A feed that had entries and whose damaged document has none has failed; and what could not be read leaves no validators behind. */
+/*
+ * A damaged document without entries is a failure if the feed had entries; an unreadable one leaves
+ * no validators.
+ */
 START_TEST(unreadable)
 {
 	static const struct { const char *body; bool had; enum fw_visit_kind kind; const char *words; } T[] = {
 		{"<rss version='2.0'><channel><title>T</title>", true, FW_VISIT_FORMAT, "without an end tag (line 1,"},
 		{"<rss version='2.0'><channel><title>T</title><it", true, FW_VISIT_FORMAT, "ends inside a tag"},
 		{"<rss version='2.0'><channel><title>T</title>", false, FW_VISIT_OK, NULL}, /* it never had any */
-		{"<rss version='2.0'><channel><title>T</title></channel></rss>", true, FW_VISIT_OK, NULL}, /* truly empty */
+		/* truly empty */
+		{"<rss version='2.0'><channel><title>T</title></channel></rss>", true, FW_VISIT_OK, NULL},
 		{"{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"items\":[]}", true, FW_VISIT_OK, NULL},
-		{"<rss version='2.0'><channel><title>T</title><item><guid>1</guid><title>one</title>", true, FW_VISIT_OK, NULL}, /* damaged, but there is one */
+		/* damaged, but with an entry */
+		{"<rss version='2.0'><channel><title>T</title><item><guid>1</guid><title>one</title>", true, FW_VISIT_OK, NULL},
 		{PAGE("/atom"), true, FW_VISIT_FORMAT, "an HTML page"},
 		{"", true, FW_VISIT_FORMAT, "empty"},
 	};
@@ -334,7 +343,7 @@ START_TEST(unreadable)
 }
 END_TEST
 
-START_TEST(broken_off) /* what was read is kept, the half entry is not, and it counts as a failure */
+START_TEST(broken_off) /* the complete entries are stored, the half one is not, and the visit counts as a failure */
 {
 	V.fetch.body_partial = true;
 	fw_err_set(&V.fetch.err, FW_ENET, "the connection broke");
@@ -348,7 +357,7 @@ START_TEST(broken_off) /* what was read is kept, the half entry is not, and it c
 }
 END_TEST
 
-START_TEST(own_fault) /* nobody is charged */
+START_TEST(own_fault) /* no feed is charged */
 {
 	fw_err_set(&V.fetch.err, FW_ENOMEM, "out of memory");
 	finish(FW_VISIT_LOCAL, 0, NULL);
@@ -370,7 +379,7 @@ static void scarce_free(void *p, void *ctx)
 	free(p);
 }
 
-START_TEST(memory_runs_out) /* invariant 2: all entries, or the document comes again */
+START_TEST(memory_runs_out) /* invariant 2: all entries are stored, or the document is fetched again */
 {
 	struct fw_buf doc = FW_BUF_INIT(0);
 	int failed_n = 0;
@@ -400,7 +409,11 @@ START_TEST(memory_runs_out) /* invariant 2: all entries, or the document comes a
 }
 END_TEST
 
-START_TEST(ceiling) /* a document that takes too much memory is its feed's failure, with the setting's name; nothing of it is kept */
+/*
+ * a document that needs too much memory is a failure of its feed, with the setting's name; nothing
+ * of it is stored
+ */
+START_TEST(ceiling)
 {
 	struct fw_buf doc = FW_BUF_INIT(0);
 	struct visit_rules r = {.parse_memory = (size_t)1 << 20};
@@ -442,7 +455,11 @@ START_TEST(gone) /* FRB 114 */
 }
 END_TEST
 
-START_TEST(strained) /* FRB 020, 021: 429 and 503 slow the whole host down, told or not; a success is a good sign, others are none */
+/*
+ * FRB 020, 021: 429 and 503 slow the whole host down, with or without Retry-After; a success speeds
+ * it up, others change nothing
+ */
+START_TEST(strained)
 {
 	static const struct { enum fw_visit_kind kind; int status; const char *retry_after; enum fw_host_mood mood; int64_t cooldown_ms; } T[] = {
 		{FW_VISIT_HTTP, 429, NULL, FW_HOST_STRAINED, 30 * FW_SECOND_MS},
@@ -467,7 +484,7 @@ START_TEST(strained) /* FRB 020, 021: 429 and 503 slow the whole host down, told
 }
 END_TEST
 
-START_TEST(strained_name) /* one name of several at a host, or a host behind a redirect, speaks for itself */
+START_TEST(strained_name) /* one of several names of a host, or a host after a redirect, slows only itself down */
 {
 	static const struct { const char *url, *final_url, *host_key; bool whole; } T[] = {
 		{"http://a.example/feed", NULL, NULL, true},
@@ -475,7 +492,8 @@ START_TEST(strained_name) /* one name of several at a host, or a host behind a r
 		{"http://a.example/feed", NULL, "[192.0.2.1]", false},
 		{"http://a.example/feed", NULL, "example", false},
 		{"http://evil.netlify.app/feed", NULL, NULL, false},
-		{"http://evil.netlify.app/feed", NULL, "evil.netlify.app", false}, /* by now its host is the hoster */
+		/* by now its host is the hosting service */
+		{"http://evil.netlify.app/feed", NULL, "evil.netlify.app", false},
 		{"http://a.example/feed", "http://evil.example/feed", NULL, false},
 	};
 
@@ -497,7 +515,7 @@ START_TEST(strained_name) /* one name of several at a host, or a host behind a r
 }
 END_TEST
 
-START_TEST(hub) /* WSB: Link header first, then the document */
+START_TEST(hub) /* WSB: Link headers first, then the document */
 {
 #define HUB_DOC "<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title><link rel='hub' href='http://in.example/hub'/>" \
 	"<link rel='self' href='http://in.example/self'/><entry><id>1</id><title>one</title></entry></feed>"
@@ -517,7 +535,7 @@ START_TEST(hub) /* WSB: Link header first, then the document */
 }
 END_TEST
 
-START_TEST(phases) /* what a visit takes, by its phases */
+START_TEST(phases) /* the duration of a visit, by phases */
 {
 	int64_t part_us[FW_PHASE_N];
 
@@ -538,7 +556,7 @@ START_TEST(phases) /* what a visit takes, by its phases */
 }
 END_TEST
 
-START_TEST(pushed) /* a hub delivers it: polls are rare (while it has promised to) */
+START_TEST(pushed) /* a hub pushes it: polls are rare while the promise lasts */
 {
 	int64_t plain, with_hub;
 
@@ -554,7 +572,11 @@ START_TEST(pushed) /* a hub delivers it: polls are rare (while it has promised t
 }
 END_TEST
 
-START_TEST(asked_once_again) /* FRB 114: 410 stops, but not for ever: 30 days, then twice as long as it has been gone, 180 at most */
+/*
+ * FRB 114: 410 stops polling, but not forever: after 30 days, then after twice as long as it has
+ * been gone, 180 at most
+ */
+START_TEST(asked_once_again)
 {
 	static const struct { int64_t gone_ms, from_ms, to_ms; } T[] = {
 		{FW_HOUR_MS, 27 * FW_DAY_MS, 33 * FW_DAY_MS}, {31 * FW_DAY_MS, 55 * FW_DAY_MS, 69 * FW_DAY_MS},
@@ -586,9 +608,10 @@ START_TEST(adoption) /* POL-09: three sightings over a day, then the new URL */
 		{2, NOW - FW_DAY_MS, "http://b.example/feed", true},
 		{9, NOW - FW_HOUR_MS, "http://b.example/feed", false},
 		{9, NOW - 9 * FW_DAY_MS, "http://other.example/", false},
-		{9, NOW - 9 * FW_DAY_MS, "http://b.example/feed", false, "me"}, /* the login would go to another origin (NET-14) */
+		/* the credentials would go to another origin (NET-14) */
+		{9, NOW - 9 * FW_DAY_MS, "http://b.example/feed", false, "me"},
 		{9, NOW - 9 * FW_DAY_MS, "http://a.example/new", true, "me", "http://a.example/new"},
-		{0, NOW - 9 * FW_DAY_MS, "http://b.example/feed", false}, /* it shows something else */
+		{0, NOW - 9 * FW_DAY_MS, "http://b.example/feed", false}, /* its entries are others */
 		{9, NOW + 9 * FW_DAY_MS, "http://b.example/feed", false}, /* the clock was set back */
 	};
 
@@ -604,12 +627,13 @@ START_TEST(adoption) /* POL-09: three sightings over a day, then the new URL */
 }
 END_TEST
 
-START_TEST(sightings) /* whether what it shows is compared, and what ends it */
+START_TEST(sightings) /* whether its entries are compared, and what ends the count */
 {
 	static const struct { enum fw_visit_kind kind; int64_t last_ok_ms; const char *seen, *to; bool compared, group; uint32_t n; } T[] = {
 		{FW_VISIT_OK, NOW - 1, NULL, "http://b.example/", true, true, 1},
-		{FW_VISIT_OK, 0, NULL, "http://b.example/", false, true, 1}, /* nothing is known of it yet */
-		{FW_VISIT_NOT_MODIFIED, NOW - 1, NULL, "http://b.example/", false, true, 1}, /* what it was, for sure */
+		{FW_VISIT_OK, 0, NULL, "http://b.example/", false, true, 1}, /* the new URL is not known yet */
+		/* certainly the same as before */
+		{FW_VISIT_NOT_MODIFIED, NOW - 1, NULL, "http://b.example/", false, true, 1},
 		{FW_VISIT_OK, NOW - 1, "http://c.example/", "http://b.example/", true, true, 1},
 		{FW_VISIT_OK, NOW - 1, "http://b.example/", NULL, false, true, 0},
 		{FW_VISIT_OK, NOW - 1, NULL, NULL, false, false, 0},
@@ -635,16 +659,16 @@ END_TEST
 #define NEW_FEED_URL(url) "<itunes:new-feed-url>" url "</itunes:new-feed-url>"
 #define JSON_NAMING(url) "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"feed_url\":\"" url "\",\"items\":[{\"id\":\"1\"}]}"
 
-START_TEST(named) /* what a document says of its own address: in sight, and no more than that, however often it says so */
+START_TEST(named) /* a document names its own URL: it counts as seen once, however often it is repeated */
 {
 	static const struct { const char *body, *to; } T[] = {
 		{RSS_NAMING(NEW_FEED_URL("http://b.example/feed")), "http://b.example/feed"},
 		{RSS_NAMING(NEW_FEED_URL("http://a.example/new")), "http://a.example/new"},
 		{SELF("http://b.example/feed"), "http://b.example/feed"},
-		{SELF("http://A.example/other"), NULL}, /* on the same host a spelling */
+		{SELF("http://A.example/other"), NULL}, /* on the same host another spelling */
 		{RSS_NAMING("<atom:link rel='self' href='http://c.example/'/>" NEW_FEED_URL("http://b.example/feed")), "http://b.example/feed"},
 		{JSON_NAMING("http://a.example/new"), "http://a.example/new"},
-		{JSON_NAMING("http://a.example/feed"), NULL}, /* its own */
+		{JSON_NAMING("http://a.example/feed"), NULL}, /* its own URL */
 		{JSON_NAMING("http://a.example/final"), NULL}, /* where it was found */
 		{SELF("http://me:secret@b.example/feed"), NULL}, {SELF("ftp://b.example/feed"), NULL}, {DOC, NULL},
 	};
@@ -660,23 +684,24 @@ START_TEST(named) /* what a document says of its own address: in sight, and no m
 }
 END_TEST
 
-START_TEST(named_and_redirected) /* from one visit to the next: n redirected ones are wanted, and entries compared at the first of them */
+/* over several visits: n redirects are needed, and entries are compared at the first */
+START_TEST(named_and_redirected)
 {
 	enum step { NAMES, NAMES_ANOTHER, SAYS_NOTHING, SAME, UNCHANGED, REDIRECTS, FAILS };
 	static const char TO[] = "http://b.example/feed", ANOTHER[] = "http://c.example/feed";
 	static const struct { enum step step; int hours; const char *in_sight; uint32_t n; bool compared, adopted, written; } T[] = {
 		{NAMES, 0, TO, FW_REDIRECT_NAMED + 1, false, false, true},
-		{UNCHANGED, 1, TO, FW_REDIRECT_NAMED + 1, false, false, false}, /* a 304 costs no more than ever */
+		{UNCHANGED, 1, TO, FW_REDIRECT_NAMED + 1, false, false, false}, /* a 304 costs no more than usual */
 		{SAME, 2, TO, FW_REDIRECT_NAMED + 1, false, false, false},
 		{SAYS_NOTHING, 3, NULL, 0, false, false, true},
 		{NAMES, 4, TO, FW_REDIRECT_NAMED + 1, false, false, true},
 		{NAMES_ANOTHER, 5, ANOTHER, FW_REDIRECT_NAMED + 1, false, false, true},
 		{NAMES, 6, TO, FW_REDIRECT_NAMED + 1, false, false, true},
 		{NAMES, 50, TO, FW_REDIRECT_NAMED + 2, false, false, true},
-		{NAMES, 100, TO, FW_REDIRECT_NAMED + 2, false, false, false}, /* never alone enough */
+		{NAMES, 100, TO, FW_REDIRECT_NAMED + 2, false, false, false}, /* never enough by itself */
 		{FAILS, 101, TO, FW_REDIRECT_NAMED + 2, false, false, false},
 		{REDIRECTS, 102, TO, 3, true, false, true},
-		{NAMES, 103, TO, FW_REDIRECT_NAMED + 1, false, false, true}, /* it was taken back: all begins anew */
+		{NAMES, 103, TO, FW_REDIRECT_NAMED + 1, false, false, true}, /* withdrawn: the count starts again */
 		{NAMES, 104, TO, FW_REDIRECT_NAMED + 2, false, false, true},
 		{REDIRECTS, 105, TO, 3, true, false, true},
 		{REDIRECTS, 106, TO, 4, false, false, true}, /* not for a day yet */
@@ -722,7 +747,7 @@ START_TEST(named_and_redirected) /* from one visit to the next: n redirected one
 }
 END_TEST
 
-START_TEST(own_network) /* a failure that is laid at our own door charges nobody, and comes again soon */
+START_TEST(own_network) /* a failure that is attributed to our own network charges no feed, and is retried soon */
 {
 	struct fw_weather w = {0};
 	bool changed = false;
@@ -753,7 +778,11 @@ START_TEST(own_network) /* a failure that is laid at our own door charges nobody
 }
 END_TEST
 
-START_TEST(old_lookup) /* one that began when the network was down fails when it is up again: the feed is not charged with it */
+/*
+ * a lookup that started while the network was down fails when it is up again: the feed is not
+ * charged
+ */
+START_TEST(old_lookup)
 {
 	struct fw_weather w = {.up_ms = FW_HOUR_MS, .alive_ms = FW_HOUR_MS};
 
@@ -764,7 +793,7 @@ START_TEST(old_lookup) /* one that began when the network was down fails when it
 	V.fetch.name_age_ms = 1;
 	ck_assert(!visit_weather(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
 	ck_assert(V.our_network);
-	/* nor is it news that the network were down */
+	/* and it is not reported as a new outage */
 	for (int i = 0; i < 2 * FW_WEATHER_DOWN_N; i++) {
 		char url[50];
 
@@ -777,7 +806,11 @@ START_TEST(old_lookup) /* one that began when the network was down fails when it
 }
 END_TEST
 
-START_TEST(clock_jumps) /* the wall clock goes forth and back by years: nothing is due before the next minute, or later than it should */
+/*
+ * the wall clock jumps by years, both ways: nothing is due before the next minute, or later than it
+ * should be
+ */
+START_TEST(clock_jumps)
 {
 	static const int64_t JUMP[] = {0, FW_HOUR_MS, -FW_HOUR_MS, 3650 * FW_DAY_MS, -3650 * FW_DAY_MS, -NOW, INT64_C(253402300799000) - NOW};
 	int64_t now_ms = NOW + JUMP[_i % 7];
@@ -814,7 +847,7 @@ START_TEST(clock_jumps) /* the wall clock goes forth and back by years: nothing 
 }
 END_TEST
 
-START_TEST(absurd_headers) /* each has its clamp, and says so or is passed over */
+START_TEST(absurd_headers) /* each value is limited and reported, or ignored */
 {
 	static const struct { const char *cache_control, *retry_after, *expires, *age; int64_t from_ms, to_ms; } T[] = {
 		{"max-age=1000000000000", NULL, NULL, NULL, 23 * FW_HOUR_MS, 27 * FW_HOUR_MS},

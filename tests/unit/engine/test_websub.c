@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Subscriptions at hubs: the laws by which they are asked for, renewed, doubted and given up; the protocol's texts; what is kept. */
+/*
+ * Subscriptions at hubs: the rules for requesting, renewing, distrusting and ending them; the
+ * protocol's texts; the records.
+ */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +33,7 @@ static bool says(const struct sub *s, const char *words)
 	return strstr(s->why, words) != NULL;
 }
 
-/* One that was asked for, and verified at `at` for lease_ms. */
+/* A subscription that was requested, and verified at `at` for lease_ms. */
 static struct sub active(int64_t at, int64_t lease_ms, uint64_t rnd)
 {
 	struct sub_wish w = wish(1);
@@ -45,7 +48,7 @@ static struct sub active(int64_t at, int64_t lease_ms, uint64_t rnd)
 	return s;
 }
 
-/* ---- laws ----------------------------------------------------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 START_TEST(wishes)
 {
@@ -59,7 +62,7 @@ START_TEST(wishes)
 	ck_assert_int_eq(s.next_ms, NOW);
 	ck_assert_int_eq(s.state, FW_WEBSUB_ASKED);
 	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_SAME);
-	w = wish(2); /* one hub more is no reason to leave the one it has */
+	w = wish(2); /* an additional hub is no reason to leave the present one */
 	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_SAME);
 	w.hub[0] = FW_STR("https://new.example/");
 	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
@@ -67,7 +70,7 @@ START_TEST(wishes)
 	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
 	w.base = FW_STR("https://moved.example/websub/");
 	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
-	s.held = true; /* by hand: nothing of that counts */
+	s.held = true; /* by the user: none of this applies */
 	w = wish(1);
 	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_SAME);
 	ck_assert_int_eq(sub_wish(&s, &none, NOW), SUB_SAME);
@@ -114,7 +117,7 @@ START_TEST(renewal_keeps_what_is)
 	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
 	ck_assert_int_eq(sub_push_until(&s, at), NOW + 10 * DAY);
 	ck_assert(s.next_ms > at && s.next_ms <= at + HOUR);
-	for (int n = 0; s.next_ms < s.until_ms; n++) { /* again and again while there is time, but not madly */
+	for (int n = 0; s.next_ms < s.until_ms; n++) { /* again and again while there is time, but not too often */
 		ck_assert_int_lt(n, 1000);
 		at = s.next_ms;
 		ck_assert(sub_due(&s, &w, at, 5, &fresh));
@@ -123,7 +126,7 @@ START_TEST(renewal_keeps_what_is)
 	}
 	at = s.next_ms;
 	ck_assert_int_eq(at, s.until_ms);
-	ck_assert(sub_due(&s, &w, at, 5, &fresh)); /* the lease is over: from the beginning */
+	ck_assert(sub_due(&s, &w, at, 5, &fresh)); /* the lease is over: from the start */
 	ck_assert(fresh);
 	ck_assert_int_eq(s.state, FW_WEBSUB_ASKED);
 	ck_assert_int_eq(sub_push_until(&s, at), 0);
@@ -131,7 +134,7 @@ START_TEST(renewal_keeps_what_is)
 	sub_answered(&s, &w, NULL, 0, at, 5);
 	sub_verified(&s, at + 5, DAY, 5);
 	ck_assert_int_eq(s.since_ms, at + 5);
-	sub_verified(&s, at + 50, DAY, 5); /* twice is once */
+	sub_verified(&s, at + 50, DAY, 5); /* a repetition changes nothing */
 	ck_assert_int_eq(s.since_ms, at + 5);
 	ck_assert_int_eq(s.until_ms, at + 50 + DAY);
 }
@@ -167,7 +170,7 @@ START_TEST(verified_before_the_answer)
 	s.asked_ms = at;
 	sub_verified(&s, at + 1, 10 * DAY, 5);
 	next = s.next_ms;
-	sub_answered(&s, &w, NULL, 0, at + 2, 5); /* nothing is awaited any more */
+	sub_answered(&s, &w, NULL, 0, at + 2, 5); /* no verification is expected any more */
 	ck_assert(!s.sent);
 	ck_assert_int_eq(s.next_ms, next);
 	sub_answered(&s, &w, "HTTP 500", DAY, at + 2, 5); /* who has verified is taken by that word */
@@ -193,7 +196,7 @@ START_TEST(never_verified)
 		ck_assert(!sub_due(&s, &w, at, 3, &fresh));
 		ck_assert(says(&s, "never verified"));
 		ck_assert_int_eq(s.state, FW_WEBSUB_OFF);
-		ck_assert_int_ge(s.next_ms - at, FW_MIN(last, 7 * DAY)); /* ever more rarely */
+		ck_assert_int_ge(s.next_ms - at, FW_MIN(last, 7 * DAY)); /* more and more rarely */
 		ck_assert_int_le(s.next_ms - at, 7 * DAY + 7 * DAY / 4);
 		last = s.next_ms - at;
 		at = s.next_ms;
@@ -263,8 +266,8 @@ START_TEST(trust) /* WSB-14 */
 	struct sub s = active(NOW, 10 * DAY, 1);
 	int64_t now = NOW + DAY;
 
-	ck_assert(!sub_missed(&s, now, NOW - 1, 0, now)); /* the poll before was before the hub was asked */
-	ck_assert(!sub_missed(&s, now, NOW + 1, now + 5, now + SUB_GRACE_MS)); /* it came a moment later */
+	ck_assert(!sub_missed(&s, now, NOW - 1, 0, now)); /* the poll before was older than the request to the hub */
+	ck_assert(!sub_missed(&s, now, NOW + 1, now + 5, now + SUB_GRACE_MS)); /* the push came a moment later */
 	ck_assert_int_eq(sub_push_until(&s, now), NOW + 10 * DAY);
 	ck_assert(sub_missed(&s, now, NOW + 1, NOW + 2, now));
 	ck_assert_int_eq(sub_push_until(&s, now), 0);
@@ -280,7 +283,7 @@ START_TEST(trust) /* WSB-14 */
 	ck_assert_int_eq(s.missed_n, 1);
 	s.cloud = true;
 	ck_assert(!sub_missed(&s, now, NOW + 1, NOW + 2, now));
-	ck_assert_int_eq(sub_push_until(&s, NOW + 1), 0); /* pings are hints: nobody relies on them */
+	ck_assert_int_eq(sub_push_until(&s, NOW + 1), 0); /* pings are hints: polling does not rely on them */
 }
 END_TEST
 
@@ -340,7 +343,7 @@ START_TEST(leases_of_liars)
 }
 END_TEST
 
-/* ---- hubs that lie ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- malicious hubs -------------------------------------------------------------------------- */
 
 enum lie { HONEST, DENIES_AFTERWARDS, LEASE_OF_A_SECOND, NEVER_VERIFIES, SAYS_500, VERIFIES_AND_SAYS_500, RETRY_AT_ONCE, VERIFIES_EVERY_OTHER,
 	TOPIC_FLIPS, HUB_COMES_AND_GOES, LIE_N };
@@ -351,10 +354,10 @@ struct world {
 	int64_t brake_ms, asked[4096];
 	size_t asked_n;
 	int64_t looked_ms;
-	bool braked;               /* and why says so */
+	bool braked;               /* and the reason names it */
 };
 
-/* What the hub does with a request. */
+/* The hub's reaction to a request. */
 static void lie(struct world *k, enum lie how, int64_t at, uint64_t rnd)
 {
 	char why[80];
@@ -387,7 +390,7 @@ static void lie(struct world *k, enum lie how, int64_t at, uint64_t rnd)
 	}
 }
 
-/* What a fetch finds, every ten minutes. */
+/* The result of a poll, every ten minutes. */
 static void fetched(struct world *k, enum lie how, int64_t at)
 {
 	if (how == TOPIC_FLIPS) {
@@ -426,7 +429,7 @@ static void live(struct world *k, enum lie how, uint32_t hubs)
 	}
 }
 
-/* How often it was asked in the worst 24 hours. */
+/* The number of requests to the hub in the worst 24 hours. */
 static size_t worst_day(const struct world *k)
 {
 	size_t most = 0;
@@ -439,7 +442,8 @@ static size_t worst_day(const struct world *k)
 	return most;
 }
 
-START_TEST(liars_are_asked_rarely) /* the clamp of each: whatever it says, it is asked 20 times in 24 hours at most */
+/* the limit for each hub: whatever it does, it gets 20 requests in 24 hours at most */
+START_TEST(liars_are_asked_rarely)
 {
 	static const struct { enum lie how; size_t day, month; bool braked; const char *words; } T[] = {
 		{HONEST, 1, 5, false, ""},
@@ -462,7 +466,7 @@ START_TEST(liars_are_asked_rarely) /* the clamp of each: whatever it says, it is
 			worst_day(&k), k.asked_n);
 		ck_assert_msg(!T[i].words || (*T[i].words ? says(&k.s, T[i].words) : !k.s.why[0]), "lie %d: %s", (int)T[i].how, k.s.why);
 		ck_assert_msg(k.braked == T[i].braked, "lie %d", (int)T[i].how);
-		live(&k, T[i].how, 3); /* nor does it help to name several */
+		live(&k, T[i].how, 3); /* several hubs do not raise it */
 		ck_assert_uint_le(worst_day(&k), 20);
 	}
 }
@@ -481,7 +485,7 @@ START_TEST(the_brake)
 	ck_assert_int_eq(s.next_ms, NOW + gap);
 	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW + gap - 1));
 	ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW + gap));
-	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW - 3650 * DAY)); /* the clock was set back by ten years: */
+	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW - 3650 * DAY)); /* the clock was set back by ten years */
 	ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW - 3650 * DAY + gap)); /* no longer than usual */
 	ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW + 3650 * DAY));
 	s.state = FW_WEBSUB_ASKED;
@@ -521,7 +525,7 @@ START_TEST(off_is_off)
 	s.sent = true;
 	sub_off(&s);
 	ck_assert(s.state == FW_WEBSUB_OFF && !s.until_ms && !s.since_ms);
-	ck_assert(!sub_silent(&s, &w, NOW, 1)); /* no verification is awaited: the hub is not to blame */
+	ck_assert(!sub_silent(&s, &w, NOW, 1)); /* no verification is expected: the hub is not at fault */
 	sub_at(&s, NOW + 11 * DAY);
 	ck_assert_int_eq(s.next_ms, NOW + 11 * DAY);
 }
@@ -567,7 +571,10 @@ END_TEST
 
 START_TEST(signatures) /* WSB-10 */
 {
-	/* HMAC of the well-known sentence by "key": published values of RFC-style test vectors, sha384 and sha512 by openssl dgst -hmac */
+	/*
+	 * HMAC of the well-known sentence with "key": published test vectors; sha384 and sha512 by
+	 * openssl dgst -hmac
+	 */
 	static const struct { const char *header; bool good; } T[] = {
 		{"sha1=" SHA1, true}, {"SHA1=" SHA1, true}, {"sha256=" SHA256, true}, {" sha256 = " SHA256 " ", true},
 		{"sha256=F7BC83F430538424B13298E6AA6FB143EF4D59A14946175997479DBC2D1A3CD8", true},
@@ -603,7 +610,7 @@ START_TEST(callbacks_cannot_be_guessed) /* WSB-04 */
 	ck_assert(!callback_is_ours(OTHER, fw_str(a)));
 	ck_assert(!callback_is_ours(KEY, FW_STR("abc")) && !callback_is_ours(KEY, FW_STR_NONE));
 	ck_assert(!callback_is_ours(KEY, fw_str_sub(fw_str(a), 0, SUB_TOKEN_LEN - 1)));
-	memcpy(mixed, a, sizeof(mixed)); /* the signature of another one */
+	memcpy(mixed, a, sizeof(mixed)); /* the signature of another URL */
 	memcpy(mixed + SUB_TOKEN_LEN / 2, b + SUB_TOKEN_LEN / 2, SUB_TOKEN_LEN / 2);
 	ck_assert(!callback_is_ours(KEY, fw_str(mixed)));
 	for (size_t i = 0; i < SUB_TOKEN_LEN; i++) { /* each digit counts */
@@ -628,7 +635,7 @@ START_TEST(one_key_for_all)
 	OK(rec_mac_key(st, b, &err));
 	ck_assert_mem_eq(a, b, sizeof(a));
 	OK(fw_store_record_put(st, &r, false, NULL, &err));
-	OK(rec_mac_key(st, b, &err)); /* one that is none is made anew */
+	OK(rec_mac_key(st, b, &err)); /* an invalid key is replaced */
 	ck_assert_mem_ne(a, b, sizeof(a));
 	fw_store_close(st);
 }
@@ -648,7 +655,7 @@ START_TEST(lost_callbacks)
 	s = active(NOW, 10 * DAY, 1);
 	s.held = true;
 	sub_lost(&s, NOW + 5);
-	ck_assert(!says(&s, "another key")); /* off by hand it stays */
+	ck_assert(!says(&s, "another key")); /* the user has switched it off: it stays off */
 }
 END_TEST
 
@@ -701,7 +708,7 @@ START_TEST(hubs_of_feeds) /* WSB-01, WSB-02 */
 	f.hub = FW_STR("javascript:alert(1)");
 	wish_of_feed(&f, BASE, &a, &w);
 	ck_assert_uint_eq(w.hub_n, 0);
-	f.hub = FW_STR("https://one.example/\351\303\251"); /* no UTF-8: in percent, all of it */
+	f.hub = FW_STR("https://one.example/\351\303\251"); /* invalid UTF-8: all of it is percent-encoded */
 	f.topic = FW_STR("http://p.example/self?\351");
 	wish_of_feed(&f, BASE, &a, &w);
 	ck_assert(w.hub_n == 1 && fw_str_eq(w.hub[0], FW_STR("https://one.example/%E9%C3%A9")));
@@ -737,7 +744,7 @@ START_TEST(clouds)
 		wish_of_feed(&f, BASE, &a, &w);
 		ck_assert_uint_eq(w.hub_n, T[i].want ? 1 : 0);
 		ck_assert(!T[i].want || (w.cloud && fw_str_eq(w.hub[0], fw_str(T[i].want)) && fw_str_eq(w.topic, f.url)));
-		f.hub = FW_STR("https://hub.example/"); /* a hub goes before */
+		f.hub = FW_STR("https://hub.example/"); /* a hub comes first */
 		wish_of_feed(&f, BASE, &a, &w);
 		ck_assert(!w.cloud && w.hub_n == 1);
 	}
@@ -752,7 +759,7 @@ START_TEST(clouds)
 }
 END_TEST
 
-/* ---- what is kept, and what hubs say ------------------------------------------------------------------------------------------------------------ */
+/* ---- records, and what hubs send ------------------------------------------------------------- */
 
 static struct fw_store *st;
 static struct fw_config *config;
@@ -843,7 +850,7 @@ START_TEST(intent_is_exact) /* WSB-05, WSB-06, WSB-15; websub.rocks 205 */
 	ck_assert_ptr_null(intend("subscribe", TOPIC, longest, "60").p);
 	ck_assert_ptr_null(intend("Subscribe", TOPIC, "c", "60").p);
 	ck_assert_ptr_null(intend(NULL, TOPIC, "c", "60").p);
-	ck_assert_ptr_null(intend("unsubscribe", TOPIC, "c", NULL).p); /* nobody wanted that */
+	ck_assert_ptr_null(intend("unsubscribe", TOPIC, "c", NULL).p); /* not requested */
 	ck_assert_int_eq(state_now(), CALLBACK_ASKED);
 	longest[FW_WEBSUB_CHALLENGE_MAX] = '\0';
 	ck_assert(fw_str_eq(intend("subscribe", TOPIC, longest, "60"), fw_str(longest)));
@@ -882,11 +889,11 @@ static void put_state(enum callback_state state)
 
 START_TEST(pushes_are_judged) /* WSB-10, WSB-12, WSB-13; websub.rocks 301, 302 */
 {
-	static const char GOOD[] = "sha1=b9c290641edec44139f8a7b28c8ec18cc01c6637"; /* of "body" by "geheim" */
+	static const char GOOD[] = "sha1=b9c290641edec44139f8a7b28c8ec18cc01c6637"; /* of "body" with "geheim" */
 	static const enum callback_state LATE[] = {CALLBACK_DENIED, CALLBACK_LEAVING, CALLBACK_LEFT};
 	struct counts n, more;
 
-	ck_assert_int_eq(push(GOOD, "body"), FW_WEBSUB_TAKE); /* signed, so it is the hub's */
+	ck_assert_int_eq(push(GOOD, "body"), FW_WEBSUB_TAKE); /* signed, so it comes from the hub */
 	put_state(CALLBACK_ACTIVE);
 	ck_assert_int_eq(push(GOOD, "body"), FW_WEBSUB_TAKE);
 	ck_assert_int_eq(push(GOOD, "bodz"), FW_WEBSUB_IGNORE);
@@ -899,7 +906,7 @@ START_TEST(pushes_are_judged) /* WSB-10, WSB-12, WSB-13; websub.rocks 301, 302 *
 	}
 	OK(rec_callback_remove(st, fw_str(TOKEN), &err));
 	ck_assert_int_eq(push("sha1=00", "body"), FW_WEBSUB_GONE);
-	cb.secret = FW_STR_NONE; /* nothing vouches for it: the feed is asked itself */
+	cb.secret = FW_STR_NONE; /* unsigned: the feed itself is polled */
 	put_state(CALLBACK_ASKED);
 	ck_assert_int_eq(push("sha1=00", "body"), FW_WEBSUB_IGNORE);
 	put_state(CALLBACK_ACTIVE);
@@ -929,7 +936,8 @@ START_TEST(clouds_ping)
 	cb.cloud = true;
 	cb.secret = FW_STR_NONE;
 	put_state(CALLBACK_ASKED);
-	ck_assert_int_eq(push(NULL, "url=https%3A%2F%2Fa.example%2Ffeed"), FW_WEBSUB_IGNORE); /* not before it has shown that it means us */
+	/* not before it has verified the subscription */
+	ck_assert_int_eq(push(NULL, "url=https%3A%2F%2Fa.example%2Ffeed"), FW_WEBSUB_IGNORE);
 	ck_assert_ptr_null(intend("subscribe", TOPIC, "c", "60").p);
 	in.url = FW_STR(TOPIC "x");
 	OK(fw_websub_intent(st, &in, NOW, &answer, &err));
@@ -954,18 +962,18 @@ START_TEST(a_hint_has_the_feed_asked)
 	OK(fw_websub_hint(st, 1, NOW, &err));
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
 	ck_assert_int_eq(f.due_at_ms, NOW);
-	OK(fw_websub_hint(st, 1, NOW + 5, &err)); /* it is due already, and a commit must not write over the hint */
+	OK(fw_websub_hint(st, 1, NOW + 5, &err)); /* it is due already, and a commit must not overwrite the hint */
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
 	ck_assert_int_eq(f.due_at_ms, NOW + 1);
 	f.due_at_ms = FW_DUE_FIRST;
 	OK(fw_store_feed_set(st, &f, FW_SET_DUE, &err));
 	OK(fw_websub_hint(st, 1, NOW + 5, &err));
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
-	ck_assert_int_eq(f.due_at_ms, FW_DUE_FIRST + 1); /* a person's request stays before all others */
+	ck_assert_int_eq(f.due_at_ms, FW_DUE_FIRST + 1); /* a user's request stays before all others */
 	f.status = FW_FEED_PAUSED;
 	f.due_at_ms = NOW + DAY;
 	OK(fw_store_feed_set(st, &f, FW_SET_DUE | FW_SET_STATUS, &err));
-	OK(fw_websub_hint(st, 1, NOW, &err)); /* its owner does not want it asked */
+	OK(fw_websub_hint(st, 1, NOW, &err)); /* the user does not want it polled */
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
 	ck_assert_int_ne(f.due_at_ms, NOW);
 	ck_assert_int_eq(fw_websub_hint(st, 99, NOW, &err), FW_ENOTFOUND);
@@ -990,7 +998,7 @@ START_TEST(lists)
 
 		s.feed_id = i;
 		OK(rec_sub_put(st, &s, NOW, &err));
-		OK(rec_ask(st, i, "look", NULL, NOW, &err)); /* neighbours that are none */
+		OK(rec_ask(st, i, "look", NULL, NOW, &err)); /* similar keys that are not records of it */
 		OK(rec_counts_add(st, &(struct counts){.feed_id = i, .new_n = 1}, NOW, &err));
 	}
 	listed = 0;
@@ -1011,11 +1019,11 @@ START_TEST(workers_tell)
 	const struct rec_key missed = rec_key("ask", 1, "missed"), look = rec_key("ask", 1, "look");
 
 	OK(fw_store_feed_set(st, &f, FW_SET_PUSH, &err));
-	fw_websub_visited(st, config, &was, &o); /* without websub_url: what a hub missed is told all the same */
+	fw_websub_visited(st, config, &was, &o); /* without websub_url: a missed publication is noted all the same */
 	OK(fw_store_record_get(st, REC_KIND, fw_str(missed.text), &arena, &r, &err));
 	ck_assert(rec_missed_read(r.value, &m) && m.polled_ms == NOW && m.before_ms == 5 && m.new_n == 2);
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
-	ck_assert_int_eq(f.push_until_ms, 0); /* nobody asks hubs: nobody waits for them */
+	ck_assert_int_eq(f.push_until_ms, 0); /* no requests to hubs: polling does not wait for them */
 	OK(rec_remove(st, missed.text, &err));
 	o.visit.new_n = 0;
 	fw_websub_visited(st, config, &was, &o);
@@ -1023,7 +1031,8 @@ START_TEST(workers_tell)
 	is.hub = FW_STR("https://other.example/");
 	o.groups = FW_GROUP_META;
 	fw_websub_visited(st, config, &was, &o);
-	ck_assert_int_eq(fw_store_record_get(st, REC_KIND, fw_str(look.text), &arena, &r, &err), FW_ENOTFOUND); /* it is found by a walk */
+	/* a scan finds it */
+	ck_assert_int_eq(fw_store_record_get(st, REC_KIND, fw_str(look.text), &arena, &r, &err), FW_ENOTFOUND);
 	OK(fw_config_set(config, "websub_url", "https://us.example/", NULL, &err));
 	fw_websub_visited(st, config, &was, &o);
 	OK(fw_store_record_get(st, REC_KIND, fw_str(look.text), &arena, &r, &err));

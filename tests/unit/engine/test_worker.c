@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Whole workers on a clock of the test's own: loop, store thread, owner, claims, commits, over a real SQLite file. Hours pass in a second.
+ * Whole workers on a simulated clock: loop, store thread, owner, claims, commits, on a real SQLite
+ * file. Hours pass in a second.
  *
- * Replaced by the linker (--wrap): the clocks, the transfers, the loop's timers and wake-ups, the opening of the store. Everything else is what
- * runs in a process. SQLite asks our clock too (a VFS). Workers are frozen, killed, cut off from their store, told to leave; meanwhile hosts
- * are watched: never more at once than host_max, never closer than host_gap_ms, whoever asks.
+ * The linker replaces (--wrap) the clocks, the transfers, the loop's timers and wake-ups, and the
+ * opening of the store. All else is real. SQLite uses the simulated clock too (by a VFS). Workers
+ * are frozen, killed, cut off from their store and told to leave. Meanwhile the requests to each
+ * host are checked: never more at once than host_max, never closer than host_gap_ms, over all
+ * workers.
  */
 #include <check.h>
 #include <sqlite3.h>
@@ -26,7 +29,7 @@
 #define FEEDS 2000
 #define FLIGHTS 1024
 #define TIMERS 4
-#define ENTRY_MS (5 * FW_MINUTE_MS)    /* each feed has a new entry so often */
+#define ENTRY_MS (5 * FW_MINUTE_MS)    /* each feed has a new entry this often */
 #define SHOWN 40                       /* entries in a document */
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
 
@@ -42,13 +45,13 @@ struct sim { /* a worker */
 	struct fw_meter_slot meter;
 	struct worker_options o;
 	struct store_thread s;
-	struct store_driver driver; /* the store's, to be cut off */
+	struct store_driver driver; /* the store's slots; failing ones while it is cut off */
 	struct timer timer[TIMERS];
 	bool begun, ended, woken;
 	int code;
 	int64_t frozen_ms;          /* until then */
 	int64_t store_at_ms, tick_at_ms, cut_ms; /* cut off from its store until then */
-	uint64_t seen;              /* store_steps when it last looked for news */
+	uint64_t seen;              /* store_steps when it last looked for changes */
 };
 
 struct flight {
@@ -115,7 +118,7 @@ int64_t __wrap_fw_now_ms(void)
 static int vfs_time(sqlite3_vfs *v, sqlite3_int64 *ms)
 {
 	(void)v;
-	*ms = __wrap_fw_now_ms() + INT64_C(210866760000000); /* Julian day numbers begin in 4714 BC */
+	*ms = __wrap_fw_now_ms() + INT64_C(210866760000000); /* Julian day numbers start in 4714 BC */
 	return SQLITE_OK;
 }
 
@@ -229,7 +232,7 @@ int __wrap_uv_async_send(uv_async_t *a)
 
 /* ---- a store that can be cut off ----------------------------------------------------------------------------------------- */
 
-static struct sim *stepped; /* whose store thread it is that runs */
+static struct sim *stepped; /* whose store thread is running */
 
 static bool is_cut(void)
 {
@@ -279,7 +282,10 @@ int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_
 	return 0;
 }
 
-/* ---- what comes back ----------------------------------------------------------------------------------------------------- */
+/*
+ * ---- responses
+ * -----------------------------------------------------------------------------------
+ */
 
 static void document(const struct feed *at, int64_t newest, struct fw_buf *b)
 {
@@ -351,7 +357,7 @@ static bool runs(const struct sim *m)
 	return m->begun && !m->ended && m->frozen_ms <= __wrap_fw_mono_ms();
 }
 
-/* The store thread's turn, until it would sleep. */
+/* Runs the store thread until it would sleep. */
 static void store_turn(struct sim *m)
 {
 	struct channel *ch = &m->w.ch;
@@ -542,7 +548,7 @@ static struct fw_store *look(void)
 	return st;
 }
 
-/* n feeds, of_host at one host each; each asked every interval_ms. */
+/* n feeds, of_host of them on each host; each is polled every interval_ms. */
 static void subscribe(int n, int of_host, int64_t take_ms, int64_t interval_ms)
 {
 	struct fw_feed_new *f = calloc((size_t)n, sizeof(*f));
@@ -645,7 +651,7 @@ static void none_is_late(int64_t slack_ms)
 	fw_store_close(st);
 }
 
-/* Of each feed all entries up to the newest that it has: none is lost, none is there twice. */
+/* Each feed has all entries up to its newest: none is lost, none is there twice. */
 static void all_there(void)
 {
 	struct fw_store *st = look();
@@ -681,7 +687,10 @@ static int64_t leases(void)
 
 /* ---- cases --------------------------------------------------------------------------------------------------------------- */
 
-/* Two hours of one worker: each feed is asked every ten minutes, and no entry is missed. Told to leave, it leaves nothing behind. */
+/*
+ * Two hours of one worker: each feed is polled every ten minutes, and no entry is missed. Told to
+ * leave, it leaves nothing behind.
+ */
 START_TEST(two_hours)
 {
 	struct sim *m;
@@ -703,7 +712,7 @@ START_TEST(two_hours)
 }
 END_TEST
 
-/* A --once ends when all is stored, and says what it foretold. */
+/* A --once run ends when all is stored, and its forecast was right. */
 START_TEST(once)
 {
 	struct sim *m;
@@ -712,7 +721,8 @@ START_TEST(once)
 	subscribe(300, 3, 500, FW_HOUR_MS);
 	m = begin(0, true);
 	ck_assert_int_eq(m->shared.total, 300);
-	pass(25 * FW_SECOND_MS); /* three of a host, a second apart, 20 at once: 100 hosts in 15 batches of half a second */
+	/* three of a host, a second apart, 20 at once: 100 hosts in 15 batches of half a second */
+	pass(25 * FW_SECOND_MS);
 	ck_assert_msg(atomic_load(&m->w.ch.finished), "%u of 300 were sent", sent_n);
 	pass(FW_SECOND_MS);
 	ck_assert(m->ended);
@@ -723,7 +733,7 @@ START_TEST(once)
 }
 END_TEST
 
-/* By three: when the last visit is over nobody waits for the others to notice. */
+/* With three workers: when the last visit is over, no time is lost until all have noticed. */
 START_TEST(once_together)
 {
 	int64_t last_us = 0;
@@ -747,13 +757,16 @@ START_TEST(once_together)
 }
 END_TEST
 
-/* One is killed, and one stands still for longer than its lease: within 20 s the others have their feeds, and nothing is lost. */
+/*
+ * One is killed, one is frozen for longer than its lease: within 20 s the others have their feeds,
+ * and nothing is lost.
+ */
 START_TEST(killed_and_frozen)
 {
 	struct sim *m;
 
 	world_begin();
-	budget_is_watched = false; /* what the frozen one has in flight is not known to its successor */
+	budget_is_watched = false; /* a successor cannot know what the frozen worker has in flight */
 	subscribe(200, 1, 300, FW_MINUTE_MS);
 	for (int i = 0; i < 3; i++)
 		begin(i, false);
@@ -772,7 +785,10 @@ START_TEST(killed_and_frozen)
 }
 END_TEST
 
-/* The store is away for a minute: nothing starts after the lease's safe time, nothing is lost, and all goes on by itself. */
+/*
+ * The store is away for a minute: nothing starts after the lease's safe time, nothing is lost, and
+ * work resumes by itself.
+ */
 START_TEST(store_away)
 {
 	unsigned before;
@@ -797,7 +813,10 @@ START_TEST(store_away)
 }
 END_TEST
 
-/* A host that says 429 is left alone for as long as it says. What a person asks for comes at once, though all slots are taken. */
+/*
+ * A host that answers 429 is paused for as long as it asks. A user's request runs at once, though
+ * all slots are taken.
+ */
 START_TEST(paused_and_urgent)
 {
 	struct fw_feed urgent = {.id = 100, .due_at_ms = FW_DUE_FIRST};
@@ -808,7 +827,7 @@ START_TEST(paused_and_urgent)
 	subscribe(2, 2, 100, FW_MINUTE_MS);
 	feeds[0].status = 429;
 	feeds[0].retry_after_s = 600;
-	subscribe(97, 1, 50 * FW_SECOND_MS, FW_MINUTE_MS); /* twenty slots, and a hundred times fifty seconds */
+	subscribe(97, 1, 50 * FW_SECOND_MS, FW_MINUTE_MS); /* twenty slots, and a hundred visits of fifty seconds */
 	subscribe(1, 1, 100, 10 * FW_HOUR_MS);
 	begin(0, false);
 	pass(5 * FW_MINUTE_MS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What a request presents, and what it is good for. */
+/* The credentials of a request, and what they permit. */
 #include <check.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 static size_t compared_n;
 
-/* The linker puts it before the library's. */
+/* The linker (--wrap) puts it in place of the library's. */
 int __real_CRYPTO_memcmp(const void *a, const void *b, size_t len);
 int __wrap_CRYPTO_memcmp(const void *a, const void *b, size_t len);
 int __wrap_CRYPTO_memcmp(const void *a, const void *b, size_t len)
@@ -73,7 +73,7 @@ static uint64_t here = 1;
 static bool waits;
 static struct auth_pass pass;
 
-/* The verdict, for which all tokens were looked at. */
+/* The verdict, after a comparison with all tokens. */
 static enum auth_verdict judge(struct auth_tokens *t, unsigned scope, const char *token, int64_t now_ms)
 {
 	enum auth_verdict v;
@@ -128,13 +128,14 @@ START_TEST(run_out_and_unreadable)
 }
 END_TEST
 
-START_TEST(at_home) /* API-07: who guesses learns nothing, who was right there before goes on */
+START_TEST(at_home) /* API-07: a rate-limited guess reveals nothing; a network that used a valid token before goes on */
 {
 	struct auth_tokens *t = tokens_make();
 
 	here = 1;
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_MAY);
-	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "two", NOW), AUTH_OTHER); /* not right, so not at home */
+	/* the wrong scope, so this network is not noted */
+	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "two", NOW), AUTH_OTHER);
 	waits = true;
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_MAY);
 	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "one", NOW), AUTH_OTHER);
@@ -144,7 +145,7 @@ START_TEST(at_home) /* API-07: who guesses learns nothing, who was right there b
 	here = 2;
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WAIT);
 	waits = false;
-	for (here = 2; here < 2 + AUTH_HOMES; here++) /* at home in the last few places where it was */
+	for (here = 2; here < 2 + AUTH_HOMES; here++) /* noted for the last few networks that used it */
 		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_MAY);
 	waits = true;
 	for (here = 1; here < 2 + AUTH_HOMES; here++)
@@ -177,9 +178,9 @@ START_TEST(passes)
 	ck_assert(!auth_holds(t, &pass, NOW));
 	t->n = 3;
 	ck_assert(!auth_holds(t, &pass, NOW));
-	ck_assert(!auth_holds(t, &open, NOW)); /* let in without one, before there was one */
+	ck_assert(!auth_holds(t, &open, NOW)); /* admitted without a token, before there was one */
 	for (size_t i = 0; i < t->n; i++)
-		t->at[i].scopes = FW_SCOPE_READ; /* of whatever scope */
+		t->at[i].scopes = FW_SCOPE_READ; /* of any scope */
 	ck_assert(!auth_holds(t, &open, NOW));
 	t->n = 0;
 	ck_assert(auth_holds(t, &open, NOW));
@@ -187,7 +188,7 @@ START_TEST(passes)
 }
 END_TEST
 
-START_TEST(hashed) /* FIPS 180-2's example */
+START_TEST(hashed) /* the example of FIPS 180-2 */
 {
 	static const unsigned char ABC[FW_TOKEN_HASH_BYTES] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40, 0xde, 0x5d, 0xae,
 		0x22, 0x23, 0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
@@ -260,7 +261,7 @@ START_TEST(kept_as_a_hash)
 	ck_assert_int_eq(t.until_ms, NOW + 5);
 	ck_assert(!t.broken);
 	ck_assert_int_eq(add(st, "name", other), FW_EINVAL);
-	ck_assert_uint_eq(other[0], 0); /* not to be used by mistake */
+	ck_assert_uint_eq(other[0], 0); /* not left for use by mistake */
 	ck_assert_int_eq(t.used_ms, 0);
 	ck_assert_int_eq(fw_token_used(st, FW_STR("name"), NOW + 3, &err), 0);
 	ck_assert_int_eq(fw_token_list(st, true, last_seen, &t, &err), 0);
@@ -272,16 +273,17 @@ START_TEST(kept_as_a_hash)
 	ck_assert_int_eq(fw_token_remove(st, FW_STR("name"), &err), 0);
 	ck_assert_int_eq(fw_token_remove(st, FW_STR("name"), &err), FW_ENOTFOUND);
 	ck_assert_int_eq(fw_token_remove(st, FW_STR("-name"), &err), FW_EINVAL);
-	ck_assert_int_eq(fw_token_used(st, FW_STR("name"), NOW + 4, &err), 0); /* by a server that has not heard */
+	/* by a server that has not seen the change */
+	ck_assert_int_eq(fw_token_used(st, FW_STR("name"), NOW + 4, &err), 0);
 	ck_assert_int_eq(fw_token_remove(st, FW_STR("other"), &err), 0);
 	ck_assert_int_eq(add(st, "name", text), 0);
 	ck_assert_int_eq(fw_token_list(st, true, last_seen, &t, &err), 0);
-	ck_assert_int_eq(t.used_ms, 0); /* of another one of that name */
+	ck_assert_int_eq(t.used_ms, 0); /* of another token with that name */
 	fw_store_close(st);
 }
 END_TEST
 
-START_TEST(unreadable_ones_close) /* whatever stands there, it opens nothing and counts for all scopes */
+START_TEST(unreadable_ones_close) /* an unreadable token admits nothing, and counts as one for each scope */
 {
 #define HASH "0000000000000000000000000000000000000000000000000000000000000000"
 	static const char *const VALUE[] = {"push - " HASH " ", "push - " HASH " feed=0", "push - " HASH " feed=-1", "push - " HASH " feed=x",

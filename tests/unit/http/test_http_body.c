@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Packed bodies: every format, cut off and damaged anywhere, and no further than the limits. */
+/* Compressed bodies: every format, cut off and damaged anywhere, and the limits. */
 #include <check.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -53,7 +53,7 @@ START_TEST(formats)
 		ck_assert_uint_eq(n, text.len);
 		ck_assert_int_eq(unpack(s, T[i].gzip, text.len - 1, &n), FW_ELIMIT);
 		ck_assert_int_eq(unpack(s, T[i].gzip, 1, &n), FW_ELIMIT);
-		for (size_t cut = 0; cut < s.len; cut += 1 + cut / 64) /* RFC 1952: the trailer belongs to it */
+		for (size_t cut = 0; cut < s.len; cut += 1 + cut / 64) /* RFC 1952: the trailer is part of the body */
 			ck_assert_msg(unpack(fw_str_sub(s, 0, cut), T[i].gzip, text.len, &n) == FW_EFORMAT, "%zu cut at %zu", i, cut);
 		fw_buf_addc(&b, 'x');
 		ck_assert_int_eq(unpack(fw_buf_str(&b), T[i].gzip, text.len, &n), FW_EFORMAT);
@@ -72,7 +72,7 @@ START_TEST(damaged)
 	for (size_t i = 0; i < b.len; i++) {
 		for (int bit = 0; bit < 8; bit++) {
 			b.p[i] ^= (char)(1 << bit);
-			if (i < 3 || i >= b.len - 8) /* what stands between may be a time, a name */
+			if (i < 3 || i >= b.len - 8) /* the bytes between can be a time or a name */
 				ck_assert_msg(unpack(fw_buf_str(&b), true, 1000, &n) == FW_EFORMAT, "%zu", i);
 			else
 				(void)unpack(fw_buf_str(&b), true, 1000, &n);
@@ -108,9 +108,9 @@ START_TEST(bomb)
 	packed(&b, zeros, len, 31);
 	ck_assert_uint_lt(b.len, len / 500);
 	ck_assert_int_eq(unpack(fw_buf_str(&b), true, len, &n), FW_ELIMIT);
-	ck_assert_uint_lt(n, b.len * RATIO + ((size_t)2 << 20)); /* it was not unpacked to its end */
+	ck_assert_uint_lt(n, b.len * RATIO + ((size_t)2 << 20)); /* it was not decompressed to its end */
 	fw_buf_reset(&b);
-	packed(&b, zeros, (size_t)1 << 20, 31); /* so much is free */
+	packed(&b, zeros, (size_t)1 << 20, 31); /* this many bytes are free */
 	ck_assert_int_eq(unpack(fw_buf_str(&b), true, len, &n), 0);
 	fw_buf_finish(&b);
 	free(zeros);

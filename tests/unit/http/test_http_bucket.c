@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Token buckets: so many at once, and as many again over a time, for each sender; the table does not grow. */
+/*
+ * Token buckets: a burst, and the same number again over a time, for each client; the table does
+ * not grow.
+ */
 #include <check.h>
 #include <stdlib.h>
 
@@ -8,7 +11,7 @@
 #include "../../suite.h"
 
 #define MAX 4
-#define WITHIN 1000 /* so one every 250 ms */
+#define WITHIN 1000 /* that is one every 250 ms */
 #define WHO 77
 
 static struct buckets *make(int64_t max)
@@ -27,7 +30,8 @@ START_TEST(so_many_at_once)
 		for (int i = 0; i < MAX; i++)
 			ck_assert_int_eq(buckets_take(b, WHO, at), 0);
 		ck_assert_int_eq(buckets_take(b, WHO, at), 250);
-		ck_assert_int_eq(buckets_take(b, WHO, at + 100), 150); /* who asks too soon is not charged for it */
+		/* a request that comes too early is not charged */
+		ck_assert_int_eq(buckets_take(b, WHO, at + 100), 150);
 		ck_assert_int_eq(buckets_take(b, WHO + 1, at + 100), 0);
 		ck_assert_int_eq(buckets_take(b, WHO, at + 250), 0);
 		ck_assert_int_eq(buckets_take(b, WHO, at + 250), 250);
@@ -47,7 +51,7 @@ START_TEST(as_many_over_a_time)
 
 	for (int64_t at = 0; at < 10 * WITHIN; at++)
 		taken += buckets_take(b, WHO, at) == 0;
-	ck_assert_int_eq(taken, MAX + MAX * 10 - 1); /* a full one, and what came back by then */
+	ck_assert_int_eq(taken, MAX + MAX * 10 - 1); /* a full bucket, and what was refilled by then */
 	buckets_destroy(b);
 }
 END_TEST
@@ -65,7 +69,10 @@ START_TEST(switched_off_or_fast)
 }
 END_TEST
 
-/* Thousands that send one each push out each other, not the one that sends too much. */
+/*
+ * Thousands of clients that send one request each displace each other, not the one that sends too
+ * much.
+ */
 START_TEST(who_sends_most_keeps_its_place)
 {
 	struct buckets *b = make(MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Who asks, by what proxies say: chains, forgeries, garbage; the setting's own errors. */
+/* The client's address from proxies' headers: chains, forgeries, garbage; errors in the setting. */
 #include <arpa/inet.h>
 #include <check.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 static const char OURS[] = "127.0.0.0/8, 10.0.0.0/8, fd00::/8,unix";
 
-/* Headers (two at most), read from left to right; NULL: nothing can be believed. */
+/* Headers (two at most), read from left to right; NULL: none is trusted. */
 static const char *client(const char *first, const char *second)
 {
 	static char text[INET6_ADDRSTRLEN];
@@ -34,12 +34,13 @@ START_TEST(chains)
 		{" 192.0.2.1 ", NULL, "192.0.2.1"},
 		{"192.0.2.1, 10.0.0.1", NULL, "192.0.2.1"},
 		{"192.0.2.1,10.0.0.1,127.0.0.2", NULL, "192.0.2.1"},
-		{"203.0.113.9, 192.0.2.1, 10.0.0.1", NULL, "192.0.2.1"},      /* the left one is the client's own invention */
+		/* the left address is the client's invention */
+		{"203.0.113.9, 192.0.2.1, 10.0.0.1", NULL, "192.0.2.1"},
 		{"203.0.113.9", "192.0.2.1, 10.0.0.1", "192.0.2.1"},          /* two headers are one list */
 		{"203.0.113.9", "192.0.2.1", "192.0.2.1"},
 		{"192.0.2.1", "10.0.0.1", "192.0.2.1"},
 		{"127.0.0.1", "192.0.2.1", "192.0.2.1"},                      /* no way to pass for loopback */
-		{"10.0.0.3, 10.0.0.1", NULL, "10.0.0.3"},                     /* a client on our side */
+		{"10.0.0.3, 10.0.0.1", NULL, "10.0.0.3"},                     /* a client inside our network */
 		{"2001:db8::1", NULL, "2001:db8::1"},
 		{"[2001:db8::1]:443, fd00::2", NULL, "2001:db8::1"},
 		{"\"[2001:db8::1]:443\"", NULL, "2001:db8::1"},
@@ -47,7 +48,7 @@ START_TEST(chains)
 		{"192.0.2.1:5000, 10.0.0.1:80", NULL, "192.0.2.1"},
 		{"::ffff:192.0.2.1", NULL, "192.0.2.1"},
 		{"::ffff:10.0.0.1", "192.0.2.1", "192.0.2.1"},
-		/* garbage ends what can be believed: what stands right of it counts */
+		/* garbage ends the trusted part: the address to the right of it counts */
 		{"unknown", NULL, NULL},
 		{"", NULL, NULL},
 		{",", NULL, NULL},

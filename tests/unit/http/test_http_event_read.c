@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The short reader against jansson: whatever it takes, jansson takes, with the same events; and it does take what is usual. */
+/*
+ * The fast reader, compared with jansson: whatever it accepts, jansson accepts with the same
+ * events; and it accepts the usual forms.
+ */
 #include <check.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -12,7 +15,7 @@
 
 #define EVENTS_MAX 64
 
-/* Events of a body by the short reader; -1: it is unusual. */
+/* The events of a body by the fast reader; -1: it leaves the body to jansson. */
 static int by_us(const char *p, size_t len, struct fw_event *e)
 {
 	struct event_reader r = {.p = p, .end = p + len};
@@ -113,7 +116,10 @@ static uint32_t chance(uint32_t *seed, uint32_t n)
 	return (uint32_t)((uint64_t)(*seed >> 8) * n >> 24);
 }
 
-/* Bodies with a few bytes changed, left out, put in: each on memory of exactly its length, so that a sanitizer sees a look beyond it. */
+/*
+ * Bodies with a few bytes changed, removed or added. Each is in memory of exactly its length, so
+ * that a sanitizer detects a read beyond it.
+ */
 START_TEST(changed)
 {
 	static const char FROM[] = "[" GOOD ", " GOOD "]\n{\"id\":12,\"section\":345,\"property\":\"a\"}", BYTES[] = "{}[]\",: \n\\0129-e.\0\200ipn";
@@ -146,7 +152,7 @@ START_TEST(changed)
 		taken += both(exact, len) > 0;
 		free(exact);
 	}
-	ck_assert_msg(taken > 2000, "only %d were taken", taken); /* else it says nothing */
+	ck_assert_msg(taken > 2000, "only %d were taken", taken); /* otherwise the test would prove nothing */
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Pushed events, from bytes to rows: every form, every rule, and that what is wrong is told with its place. */
+/* Pushed events, from bytes to rows: each form, each rule, and errors with their place. */
 #include <check.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Wrong tokens are counted by network, within a time, in a table that does not grow. (API-07) */
+/* Wrong tokens are counted by network, within a time, in a table that does not grow (API-07). */
 #include <check.h>
 #include <stdlib.h>
 
@@ -23,13 +23,14 @@ START_TEST(counted)
 {
 	struct guesses *g = make(MAX);
 
-	for (int64_t at = 0; at < 3 * WITHIN; at += WITHIN) { /* each time begins anew */
+	for (int64_t at = 0; at < 3 * WITHIN; at += WITHIN) { /* counting starts again in each period */
 		ck_assert(!guesses_wrong(g, NET, at));
 		ck_assert(!guesses_wrong(g, NET, at + 1));
 		ck_assert_int_eq(guesses_wait_ms(g, NET, at + 2), 0);
 		ck_assert(guesses_wrong(g, NET, at + 2));
 		ck_assert_int_eq(guesses_wait_ms(g, NET, at + 2), WITHIN - 2);
-		ck_assert(!guesses_wrong(g, NET, at + 3)); /* said once; one that was on its way makes it no longer */
+		/* reported once; a request that was already running does not renew it */
+		ck_assert(!guesses_wrong(g, NET, at + 3));
 		ck_assert_int_eq(guesses_wait_ms(g, NET, at + WITHIN - 1), 1);
 		ck_assert_int_eq(guesses_wait_ms(g, NET, at + WITHIN), 0);
 		ck_assert_int_eq(guesses_wait_ms(g, NET + 1, at + 2), 0);
@@ -72,7 +73,7 @@ START_TEST(first_is_the_last)
 }
 END_TEST
 
-START_TEST(many_networks) /* those that were counted to the end are not pushed out by a crowd of others */
+START_TEST(many_networks) /* networks that have reached the limit are not displaced by many others */
 {
 	struct guesses *g = make(MAX);
 
@@ -81,7 +82,8 @@ START_TEST(many_networks) /* those that were counted to the end are not pushed o
 	for (uint64_t n = 1000; n < 1000 + (uint64_t)16 * GUESSES_SETS * GUESSES_WAYS; n++)
 		ck_assert(!guesses_wrong(g, n, 1));
 	ck_assert_int_gt(guesses_wait_ms(g, NET, 1), 0);
-	for (uint64_t n = 1000; n < 1000 + (uint64_t)16 * GUESSES_SETS * GUESSES_WAYS; n++) /* when its time is over, its place is free */
+	/* after its time its slot is free */
+	for (uint64_t n = 1000; n < 1000 + (uint64_t)16 * GUESSES_SETS * GUESSES_WAYS; n++)
 		(void)guesses_wrong(g, n, WITHIN);
 	for (int i = 0; i < MAX - 1; i++)
 		ck_assert(!guesses_wrong(g, NET, WITHIN + 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Which path leads to which route; that the table says of each what it has to say. */
+/* The route of each path, and the rules that each row of the table keeps. */
 #include <check.h>
 
 #include "http/http.h"
@@ -51,7 +51,7 @@ START_TEST(methods)
 }
 END_TEST
 
-/* Each route is found by its own path, whatever stands above it. */
+/* Each route is found by its own path, whatever the order of the table. */
 START_TEST(table)
 {
 	size_t n;
@@ -69,11 +69,15 @@ START_TEST(table)
 		ck_assert_ptr_eq(found, &r[i]);
 		ck_assert_int_eq(id, at ? 7 : 0);
 		ck_assert_ptr_nonnull(r[i].run);
-		/* what changes something is never open to all, what has a body says how much */
+		/*
+		 * a request that changes something is never open to all; a request with a body has
+		 * a limit
+		 */
 		ck_assert(r[i].scope != SCOPE_OPEN || strcmp(r[i].method, "GET") == 0);
 		ck_assert((r[i].scope == SCOPE_PATH) == token); /* a secret opens no other path */
 		ck_assert(r[i].body_max == 0 || strcmp(r[i].method, "GET") != 0);
-		ck_assert((r[i].body == BODY_ANY) == (r[i].body_max == 0 || token)); /* and what a page of another site cannot send */
+		/* and a page of another site cannot send it */
+		ck_assert((r[i].body == BODY_ANY) == (r[i].body_max == 0 || token));
 	}
 }
 END_TEST
@@ -89,7 +93,7 @@ static const json_t *operation(const json_t *paths, const struct route *r)
 	return json_object_get(json_object_get(paths, r->path), method);
 }
 
-/* The words of what may stand behind "?", in its order. */
+/* The names of the query parameters, in the table's order. */
 static void params_of(const json_t *op, struct fw_buf *query, bool *id)
 {
 	const json_t *p;
@@ -105,7 +109,10 @@ static void params_of(const json_t *op, struct fw_buf *query, bool *id)
 	}
 }
 
-/* The description names the paths and methods that there are, no others, with their parameters, bodies, and who may ask. */
+/*
+ * The description names exactly the existing paths and methods, with their parameters, bodies and
+ * scopes.
+ */
 START_TEST(described)
 {
 	static const char *const SCOPE[] = {"open", "push", "read", "admin", "path"};

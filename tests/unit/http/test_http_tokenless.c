@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Which requests need no token, and which bodies are read: by the headers that programs, browsers and proxies send. */
+/*
+ * Requests that need no token, and bodies that are accepted: by the headers that programs, browsers
+ * and proxies send.
+ */
 #include <check.h>
 
 #include "base/str.h"
@@ -31,18 +34,18 @@ START_TEST(by_headers)
 		{"Host: 127.0.0.1:8080\nUser-Agent: curl/8\nAccept: */*", TOKENLESS_MAY},
 		{"Host: 127.0.0.1", TOKENLESS_MAY}, {"Host: 127.0.0.1:", TOKENLESS_MAY}, {"Host: 127.1.2.3:80", TOKENLESS_MAY},
 		{"Host: [::1]:8080", TOKENLESS_MAY}, {"Host: [::1]", TOKENLESS_MAY}, {"host: LocalHost:8080", TOKENLESS_MAY},
-		{"HOST: localhost", TOKENLESS_MAY}, {"Host: localhost:9", TOKENLESS_MAY}, /* a port that is forwarded */
+		{"HOST: localhost", TOKENLESS_MAY}, {"Host: localhost:9", TOKENLESS_MAY}, /* a forwarded port */
 		/* names of the setting */
 		{"Host: feeds.lan", TOKENLESS_MAY}, {"Host: FEEDS.lan:8080", TOKENLESS_MAY}, {"Host: wheel", TOKENLESS_MAY},
 		{"Host: x.feeds.lan", TOKENLESS_HOST}, {"Host: feeds.lan.evil.example", TOKENLESS_HOST}, {"Host: feeds.lan, wheel", TOKENLESS_HOST},
 		{"Host: feeds.lan, wheel:80", TOKENLESS_HOST},
-		/* DNS rebinding: a page's own name leads here */
+		/* DNS rebinding: a page's own name resolves to this server */
 		{"Host: evil.example:8080", TOKENLESS_HOST}, {"Host: evil.example:8080\nOrigin: http://evil.example:8080", TOKENLESS_HOST},
 		{"Host: evil.example:8080\nSec-Fetch-Site: same-origin", TOKENLESS_HOST}, {"Host: 127.0.0.1.evil.example", TOKENLESS_HOST},
 		{"Host: localhost.evil.example", TOKENLESS_HOST}, {"Host: a.localhost", TOKENLESS_HOST}, {"Host: localhost.", TOKENLESS_HOST},
 		{"Host: 10.0.0.1", TOKENLESS_HOST}, {"Host: 0.0.0.0:8080", TOKENLESS_HOST}, {"Host: 0", TOKENLESS_HOST}, {"Host: 127.1", TOKENLESS_HOST},
 		{"Host: 2130706433", TOKENLESS_HOST}, {"Host: 192.0.2.1", TOKENLESS_HOST}, {"Host: [::]", TOKENLESS_HOST}, {"Host: [fd00::1]", TOKENLESS_HOST},
-		/* none, or none that is one */
+		/* none, or an invalid one */
 		{"", TOKENLESS_HOST}, {"Host:", TOKENLESS_HOST}, {"Host: :8080", TOKENLESS_HOST}, {"Host: 127.0.0.1:80x", TOKENLESS_HOST},
 		{"Host: 127.0.0.1:80:80", TOKENLESS_HOST}, {"Host: ::1", TOKENLESS_HOST}, {"Host: [::1", TOKENLESS_HOST}, {"Host: [::1]8080", TOKENLESS_HOST},
 		{"Host: [127.0.0.1]", TOKENLESS_HOST}, {"Host: []", TOKENLESS_HOST}, {"Host: [", TOKENLESS_HOST}, {"Host: user@127.0.0.1", TOKENLESS_HOST},
@@ -53,7 +56,7 @@ START_TEST(by_headers)
 		{LOCAL "Sec-Fetch-Site: Same-Origin\nSec-Fetch-Mode: cors\nSec-Fetch-Dest: empty", TOKENLESS_MAY},
 		{"Host: localhost:80\nOrigin: http://localhost", TOKENLESS_MAY}, {"Host: localhost\nOrigin: HTTP://LOCALHOST:80", TOKENLESS_MAY},
 		{"Host: feeds.lan:8080\nOrigin: http://feeds.lan:8080", TOKENLESS_MAY},
-		/* of others */
+		/* pages of other origins */
 		{LOCAL "Origin: http://evil.example", TOKENLESS_ORIGIN}, {LOCAL "Origin: null", TOKENLESS_ORIGIN}, {LOCAL "Origin:", TOKENLESS_ORIGIN},
 		{LOCAL "Origin: http://127.0.0.1:8081", TOKENLESS_ORIGIN}, {LOCAL "Origin: http://127.0.0.1", TOKENLESS_ORIGIN},
 		{LOCAL "Origin: https://127.0.0.1:8080", TOKENLESS_ORIGIN}, {LOCAL "Origin: http://localhost:8080", TOKENLESS_ORIGIN},
@@ -64,7 +67,7 @@ START_TEST(by_headers)
 		{LOCAL "Sec-Fetch-Site: cross-site", TOKENLESS_ORIGIN}, {LOCAL "Sec-Fetch-Site: same-site", TOKENLESS_ORIGIN},
 		{LOCAL "Sec-Fetch-Site:", TOKENLESS_ORIGIN}, {LOCAL "sec-fetch-site: none\nSec-Fetch-Site: cross-site", TOKENLESS_ORIGIN},
 		{LOCAL "Origin: http://127.0.0.1:8080\nSec-Fetch-Site: cross-site", TOKENLESS_ORIGIN},
-		/* proxies, whatever they say */
+		/* proxies, whatever they send */
 		{LOCAL "X-Forwarded-For: 203.0.113.5", TOKENLESS_FORWARDED}, {LOCAL "x-forwarded-for: 127.0.0.1", TOKENLESS_FORWARDED},
 		{LOCAL "X-Forwarded-For:", TOKENLESS_FORWARDED}, {LOCAL "X-Forwarded-For: unix:", TOKENLESS_FORWARDED},
 		{LOCAL "X-Real-IP: unix:", TOKENLESS_FORWARDED}, {LOCAL "Forwarded: for=127.0.0.1", TOKENLESS_FORWARDED}, {LOCAL "Forwarded:", TOKENLESS_FORWARDED},
@@ -108,7 +111,10 @@ END_TEST
 #define SITE "Sec-Fetch-Mode: no-cors\n"
 #define ORIGIN "Origin: http://127.0.0.1:8080\n"
 
-/* Beside the others: with a token this is all that keeps a page from using what its reader's browser knows. */
+/*
+ * Beside the other rules: with a token this alone keeps a page from using the credentials of its
+ * reader's browser.
+ */
 START_TEST(bodies)
 {
 	static const struct { const char *lines; bool json, lines_too, feed; } CASE[] = {
@@ -135,7 +141,7 @@ START_TEST(bodies)
 }
 END_TEST
 
-/* Where it listens, and what else closes it; a token before all. */
+/* By listening address and by other settings; a token always decides. */
 START_TEST(by_settings)
 {
 	static const struct { const char *listen; bool local; } CASE[] = {

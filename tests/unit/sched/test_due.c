@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* When next, and why: each rule, its precedence, its clamp and its words (POL-05 ... POL-11, FMT-06). */
+/*
+ * The next due time and its reason: each rule, its precedence, its limits and its text (POL-05 ...
+ * POL-11, FMT-06).
+ */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +16,7 @@
 #define MIN FW_MINUTE_MS
 #define H FW_HOUR_MS
 #define D FW_DAY_MS
-#define ZERO (INT64_MIN + 1) /* in the tables, 0 is "not there" */
+#define ZERO (INT64_MIN + 1) /* in the tables, 0 is "absent" */
 
 static int64_t hint(int64_t v)
 {
@@ -37,8 +40,8 @@ static struct fw_due ask(struct fw_due_facts f, int64_t now_ms, uint64_t rnd)
 struct row {
 	const char *id;
 	struct fw_due_facts f;
-	int64_t lo, hi;   /* what the delay may be, over all random bits */
-	const char *word; /* what the reason has to say */
+	int64_t lo, hi;   /* the delay's limits, over all random bits */
+	const char *word; /* a word of the reason */
 	bool stop;
 };
 
@@ -183,7 +186,7 @@ START_TEST(after_failure)
 }
 END_TEST
 
-/* Never dead for ever, never more often than the first time. */
+/* A failing feed is never given up, and never polled more often than after the first failure. */
 START_TEST(failures_back_off_and_never_end)
 {
 	for (int kind = FW_VISIT_HTTP; kind < FW_VISIT_KIND_N; kind++) {
@@ -224,7 +227,7 @@ START_TEST(skip_hours_and_days) /* FMT-06; NOW is a Saturday, 12:00 GMT */
 
 		check_row(&r);
 	}
-	for (uint64_t rnd = 0; rnd < 5000; rnd++) { /* whatever chance says, a skipped hour is skipped */
+	for (uint64_t rnd = 0; rnd < 5000; rnd++) { /* a skipped hour is skipped for each random number */
 		struct fw_due due = ask((struct fw_due_facts){.kind = FW_VISIT_OK, .skip_hours = 0x5a5a5a, .skip_days = 0x41}, NOW,
 			rnd * UINT64_C(0x9e3779b97f4a7c15));
 		struct fw_civil c;
@@ -235,7 +238,10 @@ START_TEST(skip_hours_and_days) /* FMT-06; NOW is a Saturday, 12:00 GMT */
 }
 END_TEST
 
-/* POL-11, FRB 037: a thousand equal feeds, visited in one moment at the top of the hour, spread out. */
+/*
+ * POL-11, FRB 037: a thousand equal feeds, visited at the same moment at the top of the hour,
+ * spread out.
+ */
 START_TEST(equal_feeds_part)
 {
 	static const struct fw_due_facts F[] = {
@@ -259,7 +265,10 @@ START_TEST(equal_feeds_part)
 }
 END_TEST
 
-/* POL-11, FRB 037: ten thousand equal feeds, visited in one second at the top of the hour, come again evenly over their jitter. */
+/*
+ * POL-11, FRB 037: ten thousand equal feeds, visited within a second at the top of the hour, come
+ * back evenly over their jitter.
+ */
 START_TEST(ten_thousand_in_one_second)
 {
 	static const struct fw_due_facts F[] = {
@@ -287,7 +296,7 @@ START_TEST(ten_thousand_in_one_second)
 			last = FW_MAX(last, s);
 		}
 		share = 10000.0 / (double)(last - first + 1);
-		most = share + 7 * sqrt(share) + 3; /* chance alone makes that once in millions */
+		most = share + 7 * sqrt(share) + 3; /* chance exceeds this once in millions */
 		for (int64_t s = first; s <= last; s++)
 			ck_assert_msg(second[s] <= most, "facts %zu: %d in second %lld, %g are fair", i, second[s], (long long)s, share);
 		for (int64_t m = first / 60 + 1; m < last / 60; m++) { /* whole minutes are even */
@@ -301,7 +310,10 @@ START_TEST(ten_thousand_in_one_second)
 }
 END_TEST
 
-/* And once they parted they stay so: after three days the minutes of the hour are alike, the first no more than the others. */
+/*
+ * Feeds that have spread out stay so: after three days each minute of the hour has as many as the
+ * others, the first too.
+ */
 START_TEST(no_rush_at_the_top_of_the_hour)
 {
 	int minute[60] = {0};
@@ -354,7 +366,7 @@ START_TEST(policies_that_make_no_sense)
 }
 END_TEST
 
-/* Whatever the facts: an answer in the future, with words, the same again for the same bits. */
+/* Any facts: a time in the future, with a reason, and the same result for the same random bits. */
 START_TEST(any_facts)
 {
 	static const int64_t V[] = {0, ZERO, 1, -1, 59, 60, 1440, INT64_MIN, INT64_MAX, 1000000000000, -1000000000000};

@@ -90,11 +90,11 @@ START_TEST(expectation_follows)
 	for (int i = 0; i < 100; i++)
 		fw_expect_update(&expect, &dev, 1000000);
 	ck_assert(expect > 990000 && expect <= 1000000 && dev < 20000);
-	fw_expect_update(&expect, &dev, INT64_MAX); /* an hour counts at most */
+	fw_expect_update(&expect, &dev, INT64_MAX); /* at most an hour counts */
 	ck_assert(expect < INT64_C(500000000));
 	fw_expect_update(&expect, &dev, INT64_MIN);
 	ck_assert(expect > 0 && dev >= 0);
-	expect = INT64_MAX, dev = INT64_MIN; /* what no store of ours holds */
+	expect = INT64_MAX, dev = INT64_MIN; /* values that no store of ours has */
 	fw_expect_update(&expect, &dev, 1000);
 	ck_assert(expect == 1000 && dev == 500);
 	expect = 1, dev = INT64_MAX;
@@ -120,7 +120,7 @@ START_TEST(parts_follow)
 	for (int i = 0; i < FW_PHASE_N; i++)
 		ck_assert_msg(llabs(got[i] - FIRST[i]) <= 200, "phase %d: %lld, want %lld", i, (long long)got[i], (long long)FIRST[i]);
 	ck_assert_int_eq(sum_of(got), 400000);
-	fw_expect_parts_update(&parts, LATER); /* an eighth of the way */
+	fw_expect_parts_update(&parts, LATER); /* an eighth of the difference */
 	fw_expect_parts(parts, 400000, got);
 	ck_assert_msg(llabs(got[FW_PHASE_FIRST_BYTE] - (300000 + (360000 - 300000) / 8)) <= 800, "%lld", (long long)got[FW_PHASE_FIRST_BYTE]);
 	for (int i = 0; i < 100; i++) /* and all of it in the end */
@@ -128,7 +128,7 @@ START_TEST(parts_follow)
 	fw_expect_parts(parts, 1000000, got);
 	ck_assert(got[0] == 0 && got[1] == 0 && got[2] == 0 && llabs(got[3] - 900000) <= 300 && sum_of(got) == 1000000);
 	was = parts;
-	fw_expect_parts_update(&parts, (const int64_t[]){0, 0, 0, 0, 0}); /* says nothing */
+	fw_expect_parts_update(&parts, (const int64_t[]){0, 0, 0, 0, 0}); /* no information */
 	ck_assert_int_eq(parts, was);
 	fw_expect_parts(parts, 0, got);
 	ck_assert_int_eq(sum_of(got), 0);

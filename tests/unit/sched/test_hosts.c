@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The owner's memory of its hosts: each rule by itself; then ten owners that join, leave, freeze
- * and die, and rules that hold over all of them.
+ * The owner's state of its hosts: each rule by itself; then ten owners that join, leave, freeze and
+ * die, and rules that hold over all of them.
  */
 #include <check.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static struct fw_hosts *table(uint32_t host_max, int64_t gap_ms)
 	return new;
 }
 
-/* Shard 1 is ours since time 0; item[i] stands for feed i, in this order. */
+/* This owner has shard 1 since time 0; item[i] is feed i, in this order. */
 static void begin(uint32_t host_max, int64_t gap_ms)
 {
 	t = table(host_max, gap_ms);
@@ -49,7 +49,7 @@ static void put(int i, int64_t host)
 	ck_assert_int_eq(fw_hosts_put(t, 1, host, &item[i]), 0);
 }
 
-/* A person asks for what waits already. */
+/* A user requests a feed that waits already. */
 static void hurry(int i, int64_t host)
 {
 	fw_hosts_withdraw(t, &item[i]);
@@ -65,7 +65,7 @@ static void starts(int i, int64_t now_ms)
 		got ? (long long)got->feed_id : -1LL, i);
 }
 
-/* Nothing may start, and that is so until then. */
+/* Nothing may start until then. */
 static void waits(int64_t now_ms, int64_t until_ms)
 {
 	ck_assert_ptr_null(fw_hosts_start(t, now_ms, &next_ms));
@@ -134,7 +134,7 @@ START_TEST(budget)
 }
 END_TEST
 
-/* The gap counts from the sending, and nothing starts while one is unsent. */
+/* The gap counts from the sending; nothing starts while a permitted request is unsent. */
 START_TEST(gap)
 {
 	begin(3, 1000);
@@ -151,7 +151,7 @@ START_TEST(gap)
 	ck_assert(fw_hosts_send(t, &item[0], 7500)); /* a redirect */
 	waits(7700, 8500);
 	starts(2, 8500);
-	done(2, 8600, FW_HOST_UNKNOWN, 0); /* never sent: from the permission */
+	done(2, 8600, FW_HOST_UNKNOWN, 0); /* never sent: counts from the permission */
 	waits(8600, 9500);
 	starts(3, 9500);
 	fw_hosts_free(t);
@@ -172,7 +172,7 @@ START_TEST(cool_down)
 	done(1, 11, FW_HOST_UNKNOWN, 0);
 	waits(11, 5010);
 	hurry(3, 7);
-	waits(5009, 5010); /* a person cannot change it */
+	waits(5009, 5010); /* a user's request does not change it */
 	starts(3, 5010);
 	sends(3, 5010);
 	done(3, 5020, FW_HOST_UNKNOWN, 2000);
@@ -184,7 +184,7 @@ START_TEST(cool_down)
 	starts(1, 7020);
 	sends(1, 7020);
 	done(0, 7020, FW_HOST_UNKNOWN, 3000);
-	done(1, 7020, FW_HOST_UNKNOWN, 1000); /* the longer one holds */
+	done(1, 7020, FW_HOST_UNKNOWN, 1000); /* the longer one counts */
 	waits(7020, 10020);
 	starts(2, 10020);
 	sends(2, 10020);
@@ -248,7 +248,7 @@ START_TEST(order)
 	put(5, 9);
 	put(6, 6);
 	item[4].order = item[2].order;
-	put(4, 5); /* as early as 2, and a higher number */
+	put(4, 5); /* as early as 2, but with a higher number */
 	ck_assert_ptr_eq(fw_hosts_first(t, 0, &next_ms), &item[0]);
 	ck_assert_int_eq(fw_hosts_waiting(t), 7);
 	starts(0, 0);
@@ -263,7 +263,7 @@ START_TEST(order)
 	done(0, 30, FW_HOST_FINE, 0);
 	done(1, 40, FW_HOST_FINE, 0);
 	item[7].urgent = true;
-	put(7, 7); /* before 3, though later */
+	put(7, 7); /* before 3, though it comes later */
 	waits(40, 1010);
 	starts(5, 1015);
 	starts(7, 1020);
@@ -306,7 +306,7 @@ START_TEST(lease)
 	fw_hosts_lease(t, 100);
 	starts(0, 99);
 	waits(100, NEVER);
-	waits(99, NEVER); /* a clock that goes back is not believed */
+	waits(99, NEVER); /* a clock that goes back is ignored */
 	ck_assert(!fw_hosts_send(t, &item[0], 100));
 	fw_hosts_lease(t, 200);
 	starts(1, 100);
@@ -332,7 +332,7 @@ START_TEST(rows)
 	starts(0, 0);
 	sends(0, 100);
 	done(0, 200, FW_HOST_FINE, 0);
-	is_clean(200); /* a gap alone writes nothing: the lease bounds it */
+	is_clean(200); /* a gap alone is not stored: the lease bounds it */
 	starts(1, 1100);
 	sends(1, 1100);
 	done(1, 1200, FW_HOST_STRAINED, 60000);
@@ -343,7 +343,7 @@ START_TEST(rows)
 	starts(0, 61200);
 	sends(0, 61200);
 	done(0, 61300, FW_HOST_STRAINED, 0);
-	dirty_is(70000, 7, 0, 0, 2000, true); /* what is over is not told */
+	dirty_is(70000, 7, 0, 0, 2000, true); /* expired values are not stored */
 	is_clean(70000);
 	fw_hosts_free(t);
 }
@@ -367,7 +367,7 @@ START_TEST(rows_back)
 	done(2, 9000, FW_HOST_UNKNOWN, 0);
 	put(2, 9);
 	waits(9000, 13000);
-	row(6, WALL + 90 * FW_DAY_MS, 0, 0, 13000); /* a clock was wrong */
+	row(6, WALL + 90 * FW_DAY_MS, 0, 0, 13000); /* a wrong clock */
 	row(5, 0, WALL + 90 * FW_DAY_MS, 0, 13000);
 	ck_assert_int_eq(fw_hosts_free_ms(t, 6), 13000 + FW_PACE_MAX_MS);
 	ck_assert_int_eq(fw_hosts_free_ms(t, 5), 13000 + FW_HOSTS_COOL_MAX_MS);
@@ -377,28 +377,28 @@ START_TEST(rows_back)
 END_TEST
 
 /*
- * After a death: as if each host had been asked when the lease ended, also those of which there is
- * no row.
+ * After a worker's death: each host counts as requested when the lease ended, also hosts without a
+ * row.
  */
 START_TEST(after_death)
 {
 	begin(1, 1000);
 	fw_hosts_take(t, 2, WALL - 300, at(0));
-	fw_hosts_take(t, 3, WALL + FW_DAY_MS, at(0)); /* a clock was wrong */
+	fw_hosts_take(t, 3, WALL + FW_DAY_MS, at(0)); /* a wrong clock */
 	ck_assert_int_eq(fw_hosts_row_put(t, 2, &(struct fw_hosts_row){.host_id = 8, .pace_ms = 5000}, at(0)), 0);
 	put(0, 6);
 	ck_assert_int_eq(fw_hosts_put(t, 2, 7, &item[1]), 0);
 	ck_assert_int_eq(fw_hosts_put(t, 2, 8, &item[2]), 0);
 	starts(0, 0);
 	waits(0, 700);
-	/* given up at once: the next owner is told, for hosts that this one has not met */
+	/* released at once: the next owner gets the time for hosts without a row */
 	ck_assert_int_eq(fw_hosts_sent_until(t, 2, at(699)), WALL - 300);
 	ck_assert_int_eq(fw_hosts_sent_until(t, 2, at(700)), 0);
 	ck_assert_int_eq(fw_hosts_sent_until(t, 1, at(0)), 0);
 	fw_hosts_leave(t, 1);
 	fw_hosts_take(t, 1, 0, at(0));
 	fw_hosts_leave(t, 3);
-	fw_hosts_take(t, 3, 0, at(0)); /* taken back, it has not forgotten */
+	fw_hosts_take(t, 3, 0, at(0)); /* claimed again, it still knows the time */
 	ck_assert_int_eq(fw_hosts_sent_until(t, 3, at(0)), WALL + FW_PACE_MAX_MS);
 	starts(1, 700);
 	waits(700, 4700);
@@ -432,7 +432,7 @@ START_TEST(leaving)
 	sends(0, 400);
 	done(0, 500, FW_HOST_FINE, 0);
 	dirty_is(500, 7, 1400 + WALL, 0, 0, true);
-	fw_hosts_take(t, 1, 0, at(500)); /* taken back, it remembers */
+	fw_hosts_take(t, 1, 0, at(500)); /* claimed again, it still knows the host */
 	put(1, 7);
 	waits(500, 1400);
 	fw_hosts_withdraw(t, &item[1]);
@@ -442,7 +442,7 @@ START_TEST(leaving)
 	is_clean(500);
 	fw_hosts_take(t, 1, 0, at(600));
 	put(1, 7);
-	starts(1, 600); /* forgotten: rows would have told */
+	starts(1, 600); /* forgotten: a row would have been stored */
 	fw_hosts_free(t);
 }
 END_TEST
@@ -494,7 +494,7 @@ START_TEST(wall_jumps)
 	sends(0, 1500);
 	fw_hosts_done(t, &item[0], FW_HOST_UNKNOWN, jumped.wall_ms + 5000, jumped);
 	waits(2000, 7000);
-	/* it has jumped back: each time by the offset of its moment */
+	/* the wall clock has jumped back: each time is converted with the offset of its moment */
 	ck_assert_int_eq(fw_hosts_rows_take(t, &r, 1, at(2000)), 1);
 	ck_assert_int_eq(r.next_ok_ms, 2500 + WALL);
 	ck_assert_int_eq(r.cool_until_ms, 7000 + WALL);
@@ -514,24 +514,24 @@ END_TEST
 #define MARGIN_MS 1000
 #define SLOTS 24
 
-/* One feed's life with one owner. */
-enum life { REST, WAITS, PERMITTED, SENT, DONE /* and not committed */ };
+/* The life of one feed with one owner. */
+enum life { REST, WAITS, PERMITTED, SENT, DONE /* done and not committed */ };
 
 struct sim_feed {
 	int host;
 	int64_t due_ms, served_ms;
-	int claimed;          /* by this owner; -1: nobody */
-	bool urgent;          /* this time */
+	int claimed;          /* by this owner; -1: none */
+	bool urgent;          /* this visit */
 };
 
-struct sim_job { /* an owner's own of a feed */
+struct sim_job { /* an owner's state of a feed */
 	struct fw_hosts_item item;
 	enum life life;
 	int64_t permitted_ms, send_ms, end_ms, gap_ms;
 };
 
 struct sim_owner {
-	struct fw_hosts *t;   /* NULL: it does not live */
+	struct fw_hosts *t;   /* NULL: it is not running */
 	int64_t offset_ms;    /* of its monotonic clock */
 	int64_t until_ms;     /* its lease, in the store */
 	int64_t stop_ms, beat_ms, commit_ms, frozen_ms;
@@ -548,7 +548,7 @@ static struct sim {
 	int owner[SHARDS];    /* -1: free */
 	int64_t sent_until_ms[SHARDS];
 	struct fw_hosts_row row[HOSTS];
-	int64_t pace_ms[HOSTS], cool_ms[HOSTS]; /* what the last commit's owner knew: the rows are to say so */
+	int64_t pace_ms[HOSTS], cool_ms[HOSTS]; /* what the owner knew at its last commit: the rows must agree */
 	struct sim_feed feed[FEEDS];
 	struct sim_owner o[OWNERS];
 	int64_t first_sent_ms[HOSTS], hop_ms[HOSTS];
@@ -612,7 +612,7 @@ static bool is_flying(const struct sim_job *j)
 	return j->life == PERMITTED || j->life == SENT;
 }
 
-/* Of a shard; -1: of all. */
+/* In this shard; -1: in all. */
 static int flying_n(const struct sim_owner *o, int shard)
 {
 	int n = 0;
@@ -622,7 +622,7 @@ static int flying_n(const struct sim_owner *o, int shard)
 	return n;
 }
 
-/* What waits is withdrawn; of a shard, or of all. */
+/* Withdraws the waiting feeds of a shard, or of all. */
 static void sim_recall(struct sim_owner *o, int shard)
 {
 	for (int i = 0; i < FEEDS; i++) {
@@ -634,8 +634,8 @@ static void sim_recall(struct sim_owner *o, int shard)
 }
 
 /*
- * From stop_ms on an owner cancels what is in flight; what it has not committed is done again by
- * somebody.
+ * From stop_ms on the owner cancels what is in flight; what it has not committed is done again by
+ * another.
  */
 static void sim_stop(struct sim_owner *o)
 {
@@ -655,7 +655,7 @@ static void sim_forget(struct sim_owner *o, int shard)
 	o->leaving[shard] = false;
 }
 
-/* Its lease has run out and the store says so: it begins anew. */
+/* The store reports that its lease has expired: it starts afresh. */
 static void sim_lost(struct sim_owner *o)
 {
 	m.lost_n++;
@@ -875,7 +875,7 @@ static void sim_done(struct sim_owner *o, int i)
 	o->cool_ms[host] = FW_MAX(o->cool_ms[host], cool_ms);
 	*p = mood == FW_HOST_STRAINED ? FW_MIN(FW_MAX(*p * 2, 1000), 600000) : *p * 10000 / (10000 + *p);
 	*p = *p > 50 ? *p : 0;
-	for (int k = 0; k < FEEDS; k++) { /* the shortest gap that held since its permission */
+	for (int k = 0; k < FEEDS; k++) { /* the shortest gap that was in force since its permission */
 		if (m.feed[k].host == host && o->job[k].life == PERMITTED)
 			o->job[k].gap_ms = FW_MIN(o->job[k].gap_ms, FW_MAX(m.rules.gap_ms, *p));
 	}
@@ -901,7 +901,7 @@ static void sim_join(struct sim_owner *o)
 {
 	int64_t offset_ms = (int64_t)chance(1000000) - 500000;
 
-	sim_expire(); /* the dead one whose place this is */
+	sim_expire(); /* the dead owner whose place this is */
 	for (int s = 0; s < SHARDS; s++) {
 		if (m.owner[s] == me(o))
 			return;
@@ -936,7 +936,7 @@ static void sim_turn(struct sim_owner *o)
 		m.froze_n++;
 		return;
 	}
-	sim_requests(o); /* one that wakes up knows nothing better */
+	sim_requests(o); /* an owner that wakes up still believes in its lease */
 	if (mono(o) >= o->stop_ms)
 		sim_stop(o);
 	sim_start(o);
@@ -978,14 +978,14 @@ static void sim_run(uint64_t seed, int steps)
 		m.owner[s] = -1;
 	for (int h = 0; h < HOSTS; h++)
 		m.first_sent_ms[h] = m.hop_ms[h] = -FW_DAY_MS;
-	for (int i = 0; i < FEEDS; i++) /* a quarter is one host's */
+	for (int i = 0; i < FEEDS; i++) /* a quarter belong to one host */
 		m.feed[i] = (struct sim_feed){.host = i % 4 ? (int)chance(HOSTS) : 3, .claimed = -1,
 			.due_ms = chance(5000)};
 	m.now_ms = 1;
 	for (int i = 0; i < OWNERS; i++)
 		sim_join(&m.o[i]);
 	sim_steps(steps);
-	/* nobody starves: when all has calmed down, each gets its turn, and again */
+	/* no starvation: when all is calm, each feed gets its turn, again and again */
 	m.is_calm = true;
 	for (int turn = 0; turn < 2; turn++) {
 		calm_ms = m.now_ms;

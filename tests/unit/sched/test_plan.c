@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The plan: every policy's order, its limits, that no slot is idle for nothing, and the bound that no order beats. */
+/*
+ * The fetch plan: the order of each policy, its limits, no idle slots without a reason, and the
+ * bound for any order.
+ */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +31,7 @@ static struct fw_plan_total simulate(const struct fw_plan_rules *r, struct fw_pl
 	return t;
 }
 
-/* The order in which they begin, by index, as digits. */
+/* The order in which they start, by index, as digits. */
 static void order_is(enum fw_plan_policy policy, uint32_t slots, uint32_t host_max, struct fw_plan_item *item, size_t n, const char *want)
 {
 	struct fw_plan_rules r = {.policy = policy, .slots = slots, .host_max = host_max};
@@ -110,7 +113,7 @@ static size_t make(void)
 	return n;
 }
 
-/* At that moment: how many run, how many of that host, and may one of it begin? */
+/* At that moment: how many run, how many of this host, and whether one of it may start. */
 struct moment {
 	uint32_t running, of_host;
 	bool in_gap;
@@ -155,7 +158,10 @@ static void check_limits(const struct fw_plan_rules *r, size_t n)
 	}
 }
 
-/* One that begins late had no slot, or its host was full or in its gap, the moment before. Not so with batches. */
+/*
+ * If a feed starts late, all slots were taken the moment before, or its host was full or in its
+ * gap. Not so with batches.
+ */
 static void check_no_slot_is_idle(const struct fw_plan_rules *r, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -194,7 +200,7 @@ START_TEST(any_plan)
 }
 END_TEST
 
-/* Graham's bound: the longest first is at most a third above what is possible; without limits for hosts. */
+/* Graham's bound: longest first is at most a third above the optimum, without host limits. */
 START_TEST(longest_first_is_good)
 {
 	struct fw_plan_rules r = {.policy = FW_PLAN_LONGEST};

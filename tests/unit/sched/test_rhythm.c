@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The rhythm learned from publication dates: kinds of feeds, what is kept, what is refused (POL-05, FMT-06, FRB 023). */
+/*
+ * The rhythm learned from publication dates: kinds of feeds, what is stored, what is refused
+ * (POL-05, FMT-06, FRB 023).
+ */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -57,7 +60,9 @@ static size_t steady(int64_t *dates, size_t n, int64_t silence, int64_t gap)
 	return n;
 }
 
-/* Whether they publish each half hour or each week: asked sooner than they publish again, and not many times before. */
+/*
+ * From half-hourly to weekly: each is polled before it publishes again, and not many times before.
+ */
 START_TEST(steady_feeds)
 {
 	static const struct { int64_t gap, silence; } T[] = {{30 * MIN, 5 * MIN}, {H, 0}, {4 * H, H}, {11 * H, H}, {D, 2 * H}, {7 * D, D}};
@@ -72,14 +77,17 @@ START_TEST(steady_feeds)
 		g = guess(text, NOW);
 		ck_assert_msg(llabs(g.gap_ms - T[i].gap) <= T[i].gap / 10, "%zu: gap %lld min: %s", i, (long long)g.gap_ms / MIN, text);
 		ck_assert_msg(g.interval_ms >= T[i].gap / 20 && g.interval_ms <= T[i].gap, "%zu: %lld min: %s", i, (long long)g.interval_ms / MIN, text);
-		/* more is to be expected about when it is due than right after it came */
+		/* more is expected around the due time than right after a publication */
 		ck_assert_msg(expected(text, NOW - T[i].silence, NOW - T[i].silence + T[i].gap / 4) <
 			expected(text, NOW - T[i].silence + T[i].gap, NOW - T[i].silence + T[i].gap * 5 / 4) / 2, "%zu: %s", i, text);
 	}
 }
 END_TEST
 
-/* How often we ask does not bias what we learn: every visit's text is the same in the end. */
+/*
+ * Our polling frequency does not bias what we learn: any sequence of visits ends with the same
+ * text.
+ */
 START_TEST(visits_do_not_matter)
 {
 	static const struct { int64_t gap; size_t n; } T[] = {{4 * H, 40}, {8 * MIN, 180}, {25 * MIN, 60}, {3 * MIN, 180}};
@@ -90,7 +98,8 @@ START_TEST(visits_do_not_matter)
 		size_t n = steady(dates, T[i].n, 3 * MIN, T[i].gap);
 
 		(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, once);
-		for (size_t step = 1; step < 20; step += 3) { /* every step-th publication a visit, which shows some more than the new ones */
+		/* a visit at each step-th publication; the document has some old entries too */
+		for (size_t step = 1; step < 20; step += 3) {
 			char text[FW_RHYTHM_MAX] = "", old[FW_RHYTHM_MAX];
 
 			for (size_t left = n; left > 0;) {
@@ -120,9 +129,9 @@ START_TEST(bursts_do_not_fool_it)
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text);
 	g = guess(text, NOW);
 	ck_assert_msg(g.interval_ms > 4 * H && !g.burst, "%lld min: %s", (long long)g.interval_ms / MIN, text);
-	on = guess(text, NOW - 2 * D + 10 * MIN); /* while it goes on */
+	on = guess(text, NOW - 2 * D + 10 * MIN); /* during such an hour */
 	ck_assert_msg(on.burst && on.interval_ms < H, "%lld min: %s", (long long)on.interval_ms / MIN, text);
-	for (size_t i = 0; i < 50; i++) /* fifty entries imported in one minute are one publication */
+	for (size_t i = 0; i < 50; i++) /* fifty entries imported within a minute are one publication */
 		dates[i] = NOW - D - (int64_t)i * 1000;
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, 50, &NO_HINTS, NOW, text);
 	ck_assert_ptr_null(strstr(text, "g="));
@@ -142,7 +151,10 @@ START_TEST(holidays_and_silence)
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text);
 	g = guess(text, NOW);
 	ck_assert_msg(g.interval_ms <= 2 * guess(whole, NOW).interval_ms, "%lld min: %s", (long long)g.interval_ms / MIN, text);
-	/* falling silent slows it down, steadily; 20 %, for it walks through the hours of the week */
+	/*
+	 * silence slows the polling down steadily; 20 % tolerance, because the hours of the week
+	 * vary
+	 */
 	for (int64_t silence = 3 * D; silence < 400 * D; silence += D, before = g) {
 		g = guess(whole, NOW + silence);
 		ck_assert_msg(5 * g.interval_ms >= 4 * before.interval_ms, "%lld d: %lld min after %lld", (long long)(silence / D),
@@ -152,13 +164,13 @@ START_TEST(holidays_and_silence)
 	dates[0] = NOW - 900 * D; /* one old entry only */
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, 1, &NO_HINTS, NOW, text);
 	ck_assert_int_gt(guess(text, NOW).interval_ms, 30 * D);
-	dates[0] = NOW - H; /* one young entry says nothing */
+	dates[0] = NOW - H; /* one young entry is no evidence */
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, 1, &NO_HINTS, NOW, text);
 	ck_assert_int_eq(guess(text, NOW).interval_ms, 0);
 }
 END_TEST
 
-/* A feed that changed its rhythm is followed within some ten publications. */
+/* A changed rhythm is learned within some ten publications. */
 START_TEST(the_newer_weigh_more)
 {
 	char text[FW_RHYTHM_MAX];
@@ -170,18 +182,20 @@ START_TEST(the_newer_weigh_more)
 	for (int i = 0; i < 20; i++)
 		dates[n++] = NOW - 41 * H - i * 6 * H;
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text);
-	ck_assert_msg(expected(text, NOW, NOW + 12 * H) > 3, "%g: %s", expected(text, NOW, NOW + 12 * H), text); /* 6, or 2 as it was */
+	/* 6, or 2 as before */
+	ck_assert_msg(expected(text, NOW, NOW + 12 * H) > 3, "%g: %s", expected(text, NOW, NOW + 12 * H), text);
 }
 END_TEST
 
-/* Three posts on each working day for ten weeks, none on Saturdays and Sundays. NOW is a Saturday, 12:00. */
+/* Three posts on each working day for ten weeks, none at weekends. NOW is a Saturday, 12:00. */
 static size_t office(int64_t *dates)
 {
 	static const int64_t AT[] = {9 * H, 11 * H + 20 * MIN, 15 * H + 40 * MIN};
 	size_t n = 0;
 
 	for (int64_t day = NOW / D - 70; day <= NOW / D; day++) {
-		for (size_t k = 0; k < FW_N(AT) && (day + 3) % 7 < 5; k++) /* 1970 began on a Thursday: day 4 was a Monday */
+		/* 1970 started on a Thursday: day 4 was a Monday */
+		for (size_t k = 0; k < FW_N(AT) && (day + 3) % 7 < 5; k++)
 			dates[n++] = day * D + AT[k] + (day * 7 % 20) * MIN;
 	}
 	return n;
@@ -205,9 +219,9 @@ START_TEST(hours_of_the_week)
 	ck_assert_msg(g.quiet, "%s", text);
 	g = guess_within(text, monday + 9 * H, D);
 	ck_assert_msg(!g.quiet && g.interval_ms < 90 * MIN, "%lld min: %s", (long long)g.interval_ms / MIN, text);
-	/* the parts are about the whole: asked later, the silence is longer */
+	/* the parts sum up to the whole, nearly: in the later one the silence is longer */
 	ck_assert(fabs(weekend + working - expected(text, NOW, monday + D)) < 0.3 * working);
-	/* a day without a time says nothing of hours */
+	/* a day without a time is no evidence for hours */
 	for (size_t i = 0; i < n; i++)
 		dates[i] -= dates[i] % D;
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text);
@@ -231,7 +245,7 @@ START_TEST(few_data_decide_little)
 }
 END_TEST
 
-/* What was learned before the hours were counted goes on, and is counted with what comes. */
+/* The former form, without hours, is read, and what it had learned counts on. */
 START_TEST(the_former_form)
 {
 	static const char V1[] = "v1 ttl=90 at=29921010 g=240,240,240,240,240"; /* 30 min before NOW */
@@ -242,12 +256,15 @@ START_TEST(the_former_form)
 	ck_assert_msg(g.gap_ms == 4 * H && g.interval_ms > 10 * MIN && g.interval_ms <= 4 * H, "%lld", (long long)g.interval_ms);
 	(void)fw_rhythm_learn(fw_str(V1), &date, 1, &NO_HINTS, date + MIN, text);
 	ck_assert_msg(!strncmp(text, "v2 from=29919810 at=29921250 w=", 31) && strstr(text, " g=240,240,240,240,240,240"), "%s", text);
-	(void)fw_rhythm_learn(fw_str(V1), NULL, 0, NULL, NOW, text); /* no dates: as it was */
+	(void)fw_rhythm_learn(fw_str(V1), NULL, 0, NULL, NOW, text); /* no dates: unchanged */
 	ck_assert_str_eq(text, "v2 ttl=90 at=29921010 g=240,240,240,240,240");
 }
 END_TEST
 
-/* A clock that is ten years off, either way, and then right again: what the document shows is learned as ever. */
+/*
+ * The clock is wrong by ten years, either way, and then right again: the dates of the document are
+ * learned as usual.
+ */
 START_TEST(clocks_that_jump)
 {
 	static const int64_t OFF[] = {3650 * D, 4000 * D, -3650 * D, -20000 * D, 2 * H, -2 * H};
@@ -279,17 +296,20 @@ START_TEST(dates_that_say_nothing)
 
 	ck_assert_uint_eq(fw_rhythm_learn(FW_STR_NONE, dates, FW_N(dates), &NO_HINTS, NOW, text), 0);
 	ck_assert_str_eq(text, "");
-	for (size_t i = 0; i < FW_N(dates); i++) /* made when we asked */
+	for (size_t i = 0; i < FW_N(dates); i++) /* generated at our request */
 		dates[i] = NOW - 1000;
 	ck_assert_uint_eq(fw_rhythm_learn(FW_STR_NONE, dates, FW_N(dates), &NO_HINTS, NOW, text), 0);
 	ck_assert_uint_eq(fw_rhythm_learn(FW_STR_NONE, NULL, 0, NULL, NOW, text), 0);
-	dates[0] = NOW + 30 * MIN; /* a clock half an hour ahead */
+	dates[0] = NOW + 30 * MIN; /* our clock is half an hour behind the server's */
 	ck_assert_uint_gt(fw_rhythm_learn(FW_STR_NONE, dates, 1, &NO_HINTS, NOW, text), 0);
 	ck_assert_int_eq(guess(text, NOW).silence_ms, 0);
 }
 END_TEST
 
-/* A server that gives its only entry the time of our visit would be asked ever sooner, if we believed it. */
+/*
+ * A server dates its only entry with the time of our visit. If it counted, we would poll ever
+ * sooner.
+ */
 START_TEST(dates_made_when_we_ask)
 {
 	char text[FW_RHYTHM_MAX] = "";
@@ -299,7 +319,7 @@ START_TEST(dates_made_when_we_ask)
 		date = now - 700;
 		ck_assert_uint_eq(fw_rhythm_learn(fw_str(text), &date, 1, &NO_HINTS, now, text), 0);
 	}
-	now = NOW; /* a true one is learned when it is shown again */
+	now = NOW; /* a true date is learned when it appears again */
 	date = now - 700;
 	(void)fw_rhythm_learn(FW_STR_NONE, &date, 1, &NO_HINTS, now, text);
 	ck_assert_str_eq(text, "");
@@ -319,7 +339,7 @@ START_TEST(hints_are_kept) /* FMT-06: a 304 still knows them */
 	ck_assert(r.ttl_minutes == 60 && r.update_period_minutes == 1440 && r.skip_hours == 0xff && r.skip_days == 0x41 && r.n == 1);
 	(void)fw_rhythm_learn(fw_str(text), NULL, 0, NULL, NOW, again); /* nothing new: the same text */
 	ck_assert_str_eq(text, again);
-	(void)fw_rhythm_learn(fw_str(text), &date, 1, &NO_HINTS, NOW, again); /* a new document takes them back */
+	(void)fw_rhythm_learn(fw_str(text), &date, 1, &NO_HINTS, NOW, again); /* a new document removes them */
 	ck_assert_ptr_null(strstr(again, "ttl"));
 	hints.ttl_minutes = INT64_MAX;
 	hints.update_period_minutes = INT64_MIN + 1;
@@ -329,7 +349,7 @@ START_TEST(hints_are_kept) /* FMT-06: a 304 still knows them */
 }
 END_TEST
 
-/* What is known of the server's 304s goes along with what is learned of dates, and forms without it are read as ever. */
+/* The trust in the server's 304s is stored with the rhythm; forms without it are read as before. */
 START_TEST(trust_goes_along)
 {
 	static const char OLD[] = "v2 ttl=90 from=29919810 at=29921010 w=.3AI g=240,240";
@@ -356,18 +376,18 @@ START_TEST(trust_goes_along)
 }
 END_TEST
 
-/* How long a 304 is believed, by what checks have found (level) and by the feed's own gaps. */
+/* How long a 304 is trusted, by the checks so far (level) and by the feed's gaps. */
 START_TEST(how_long_304_is_believed)
 {
 	static const struct { int trust; int64_t gap, silent, checked_ago, want; } T[] = {
-		{0, 7 * D, 0, 0, D},             /* nobody knows: a day, whatever its habit */
+		{0, 7 * D, 0, 0, D},             /* nothing known: a day, whatever its gap */
 		{1, 7 * D, 0, 0, 7 * D}, {2, 7 * D, 0, 0, 14 * D}, {3, 7 * D, 0, 0, 28 * D}, {4, 7 * D, 0, 0, 30 * D},
-		{1, H, 0, 0, D}, {4, H, 0, 0, D}, /* an hourly one: a day in any case */
+		{1, H, 0, 0, D}, {4, H, 0, 0, D}, /* an hourly feed: a day in any case */
 		{1, H, 10 * D, 0, 5 * D},         /* ... which had been silent for long when its document came */
 		{-1, 7 * D, 0, 0, D}, {-7, 90 * D, 0, 0, D},
-		{0, 7 * D, 0, 6 * H, 42 * H},     /* a check that failed: no sooner than a day after that one */
-		{2, 7 * D, 0, -D, 14 * D},        /* checked by a clock that was ahead */
-		{1, 0, 20 * D, 0, 10 * D}, {1, 0, 0, 0, D}, /* without dates: when something new was found */
+		{0, 7 * D, 0, 6 * H, 42 * H},     /* a check that failed: not before a day has passed since */
+		{2, 7 * D, 0, -D, 14 * D},        /* checked while the clock was ahead */
+		{1, 0, 20 * D, 0, 10 * D}, {1, 0, 0, 0, D}, /* without dates: since something new was found */
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -381,7 +401,8 @@ START_TEST(how_long_304_is_believed)
 		got = fw_trust_until(&r, whole, newest, NOW) - whole;
 		ck_assert_msg(got >= T[i].want - MIN && got <= T[i].want + MIN, "%zu: %lld h", i, (long long)(got / H));
 	}
-	ck_assert_int_lt(fw_trust_until(&(struct fw_rhythm){.trust = 4}, NOW + 365 * D, 0, NOW), NOW); /* it came by a clock that was ahead */
+	/* it came while the clock was ahead */
+	ck_assert_int_lt(fw_trust_until(&(struct fw_rhythm){.trust = 4}, NOW + 365 * D, 0, NOW), NOW);
 }
 END_TEST
 
@@ -404,7 +425,7 @@ START_TEST(trust_grows_and_falls)
 }
 END_TEST
 
-/* Never longer than FW_RHYTHM_MAX, learning again changes nothing, and any bytes may be read. */
+/* Never longer than FW_RHYTHM_MAX; learning again changes nothing; any bytes can be read. */
 START_TEST(any_text)
 {
 	static const char soup[] = "v2 ttlsyhdatrgwfrom=,0123456789-_.  ABcdef";

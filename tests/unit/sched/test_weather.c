@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Is it the others, or is it us? (POL-10, issue 6: own network down charges nobody) */
+/*
+ * Do the servers fail, or does our own network? (POL-10, issue 6: an outage of our network charges
+ * no feed.)
+ */
 #include <check.h>
 
 #include "base/clock.h"
@@ -30,7 +33,7 @@ static bool fails(uint64_t host)
 	return seen(host, FW_WEATHER_FAILED, false, 5);
 }
 
-static bool doubtful(void) /* is a failure of just now? */
+static bool doubtful(void) /* whether a failure of this moment is in doubt */
 {
 	return fw_weather_doubtful(&w, now);
 }
@@ -56,19 +59,19 @@ START_TEST(many_hosts_at_once)
 	ck_assert(fails(1) && fails(99));
 	ck_assert(seen(98, FW_WEATHER_STALLED, false, 10000)); /* it had connected before */
 	ck_assert(!doubtful());
-	ck_assert(seen(7, FW_WEATHER_FAILED, true, 5)); /* those that were failing are not charged either */
+	ck_assert(seen(7, FW_WEATHER_FAILED, true, 5)); /* feeds that were failing before are not charged either */
 	ck_assert(!seen(7, FW_WEATHER_NOTHING, false, 5));
 }
 END_TEST
 
-START_TEST(one_host_is_no_network) /* a hoster with many feeds */
+START_TEST(one_host_is_no_network) /* a hosting service with many feeds */
 {
 	for (int i = 0; i < 1000; i++)
 		ck_assert(!fails(1 + (uint64_t)i % (N - 1)));
 }
 END_TEST
 
-START_TEST(dead_feeds_are_no_evidence) /* they go first, all together, when the slow ones go first */
+START_TEST(dead_feeds_are_no_evidence) /* they go first, all together, where the plan puts slow feeds first */
 {
 	for (uint64_t h = 1; h < 1000; h++)
 		ck_assert(!seen(h, FW_WEATHER_FAILED, true, 5));
@@ -76,7 +79,11 @@ START_TEST(dead_feeds_are_no_evidence) /* they go first, all together, when the 
 }
 END_TEST
 
-START_TEST(end_of_a_run) /* only those are left that take longest to fail: they began when others answered, or were connected */
+/*
+ * only transfers are left that take longest to fail: they started while others answered, or were
+ * connected
+ */
+START_TEST(end_of_a_run)
 {
 	answers(1);
 	answers(2);
@@ -90,21 +97,21 @@ START_TEST(end_of_a_run) /* only those are left that take longest to fail: they 
 }
 END_TEST
 
-START_TEST(answers_between) /* every seventh fails: ordinary weather */
+START_TEST(answers_between) /* each seventh fails: normal conditions */
 {
 	for (uint64_t h = 1; h < 10000; h++)
 		ck_assert(h % 7 ? !answers(h) : !fails(h));
 }
 END_TEST
 
-START_TEST(half_fail) /* and even when half of them do */
+START_TEST(half_fail) /* and even when half of them fail */
 {
 	for (uint64_t h = 1; h < 10000; h++)
 		ck_assert(h % 2 ? !answers(h) : !fails(h));
 }
 END_TEST
 
-START_TEST(house_mate) /* one host in our own house answers: the network may be down all the same, and is not up by that */
+START_TEST(house_mate) /* one host in our own LAN answers: this does not prove that the network is up */
 {
 	for (uint64_t h = 1; h <= N; h++) {
 		ck_assert_int_eq(fails(h), h == N);
@@ -120,16 +127,16 @@ START_TEST(house_mate) /* one host in our own house answers: the network may be 
 }
 END_TEST
 
-START_TEST(up_again) /* and a new row has to begin anew */
+START_TEST(up_again) /* and a new series starts from zero */
 {
 	go_down();
 	answers(1);
 	ck_assert(w.down);
 	answers(2);
 	ck_assert(!w.down);
-	ck_assert(seen(5, FW_WEATHER_FAILED, false, 3000)); /* it began when it was down */
+	ck_assert(seen(5, FW_WEATHER_FAILED, false, 3000)); /* it started while the network was down */
 	ck_assert(seen(5, FW_WEATHER_STALLED, true, 3000));
-	ck_assert(fails(5)); /* what could not be looked up just now is remembered */
+	ck_assert(fails(5)); /* a failed lookup of this moment is remembered */
 	answers(1);
 	answers(2);
 	now += FW_WEATHER_AFTER_MS;
@@ -139,7 +146,7 @@ START_TEST(up_again) /* and a new row has to begin anew */
 }
 END_TEST
 
-START_TEST(slow_rows) /* what lies further back than the window is another story */
+START_TEST(slow_rows) /* failures before the window do not count */
 {
 	for (uint64_t h = 1; h < 100; h++) {
 		now += FW_WEATHER_WINDOW_MS / (N - 2);
@@ -157,7 +164,7 @@ START_TEST(doubt_until_two_answer) /* whether the failure counts as evidence or 
 	seen(7, FW_WEATHER_FAILED, EXPECTED[_i], 5);
 	begin_ms = now - 5;
 	ck_assert(fw_weather_doubtful(&w, begin_ms));
-	answers(1); /* again: it may be a house mate */
+	answers(1); /* again: it may be a host in our own LAN */
 	ck_assert(fw_weather_doubtful(&w, begin_ms));
 	answers(2);
 	ck_assert(!fw_weather_doubtful(&w, begin_ms));
@@ -165,7 +172,11 @@ START_TEST(doubt_until_two_answer) /* whether the failure counts as evidence or 
 }
 END_TEST
 
-START_TEST(few_are_enough) /* when nothing more is to come, and nobody was heard for a while; one host that answers ends it */
+/*
+ * when no more results are to come and no server has answered for a while; one host that answers
+ * ends it
+ */
+START_TEST(few_are_enough)
 {
 	static const struct { int n; bool heard_before; int64_t quiet_ms; bool heard_between, down; } T[] = {
 		{FW_WEATHER_FEW_N, false, 0, false, true},
@@ -194,11 +205,11 @@ START_TEST(few_are_enough) /* when nothing more is to come, and nobody was heard
 	ck_assert(!w.down && !w.few);
 	now += FW_WEATHER_AFTER_MS;
 	ck_assert(!fails(1) && !fails(2) && !fails(3));
-	ck_assert(!fw_weather_conclude(&w)); /* somebody was just heard */
+	ck_assert(!fw_weather_conclude(&w)); /* a server has just answered */
 }
 END_TEST
 
-START_TEST(who_says_no) /* it may be a firewall of our own, but not when they are few */
+START_TEST(who_says_no) /* refusals may come from a firewall of ours, but not if they are few */
 {
 	for (uint64_t h = 1; h < N; h++)
 		ck_assert(!seen(h, FW_WEATHER_REFUSED, false, 5) && doubtful());
@@ -212,7 +223,7 @@ START_TEST(who_says_no) /* it may be a firewall of our own, but not when they ar
 }
 END_TEST
 
-START_TEST(few_become_many) /* and then a house mate is not enough any more */
+START_TEST(few_become_many) /* and then one host of our LAN is no longer enough */
 {
 	int64_t since_ms;
 
@@ -230,11 +241,15 @@ START_TEST(few_become_many) /* and then a house mate is not enough any more */
 }
 END_TEST
 
-START_TEST(failed_since_anybody_answered) /* the first of an outage may have been charged: their next failures are evidence all the same */
+/*
+ * the first failures of an outage may have been charged: further failures of these feeds are still
+ * evidence
+ */
+START_TEST(failed_since_anybody_answered)
 {
 	answers(1);
 	for (int k = 0; k < 2; k++) {
-		asked_ms = k ? now : now - 20; /* before somebody was heard, and after */
+		asked_ms = k ? now : now - 20; /* before a server answered, and after */
 		now += FW_WEATHER_QUIET_MS;
 		for (uint64_t h = 10; h < 10 + FW_WEATHER_FEW_N; h++)
 			ck_assert(!seen(h, FW_WEATHER_FAILED, true, 5));
@@ -247,8 +262,8 @@ START_TEST(signs)
 {
 	ck_assert_int_eq(fw_weather_sign(FW_VISIT_DNS, false, false), FW_WEATHER_FAILED);
 	ck_assert_int_eq(fw_weather_sign(FW_VISIT_CONNECT, false, false), FW_WEATHER_FAILED);
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_DNS, false, true), FW_WEATHER_REFUSED); /* there is no such name */
-	ck_assert_int_eq(fw_weather_sign(FW_VISIT_CONNECT, false, true), FW_WEATHER_REFUSED); /* nobody listens there */
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_DNS, false, true), FW_WEATHER_REFUSED); /* no such name */
+	ck_assert_int_eq(fw_weather_sign(FW_VISIT_CONNECT, false, true), FW_WEATHER_REFUSED); /* no listener there */
 	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TIMEOUT, false, false), FW_WEATHER_FAILED);
 	ck_assert_int_eq(fw_weather_sign(FW_VISIT_TIMEOUT, true, false), FW_WEATHER_STALLED);
 	ck_assert_int_eq(fw_weather_sign(FW_VISIT_LOCAL, false, false), FW_WEATHER_NOTHING);

@@ -65,7 +65,7 @@ START_TEST(parts_that_are_not_there)
 }
 END_TEST
 
-START_TEST(refused) /* by name of the place, and without the password */
+START_TEST(refused) /* the message names the place, and hides the password */
 {
 	static const struct { const char *url, *words; } bad[] = {
 		{"redis://h:0/", "invalid port"},
@@ -128,7 +128,7 @@ START_TEST(passwords_are_never_shown)
 	ck_assert_str_eq(shown("postgres:///db?user=u&password=secret&host=h"), "postgres:///db?user=u&password=***&host=h");
 	ck_assert_str_eq(shown("rediss://:secret@h/0?keypass=secret"), "rediss://:***@h/0?keypass=***");
 	ck_assert_str_eq(shown("sqlite:/var/lib/feeds.db"), "sqlite:/var/lib/feeds.db");
-	/* also where it was written as it must not be */
+	/* also where it is not percent-encoded as it should be */
 	ck_assert_str_eq(shown("redis://u:se/cr@et@h:1/0"), "redis://u:***@h:1/0");
 	ck_assert_str_eq(shown("redis://u:se?cr#et@h:1/0"), "redis://u:***@h:1/0");
 	ck_assert_str_eq(shown("postgres://u:secret@h/db?user=a@b&password=se:c"), "postgres://u:***@h/db?user=a@b&password=***");

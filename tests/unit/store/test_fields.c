@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The tables of members against the structs, and against the columns of a real store. */
+/* The tables of members, compared with the structs and with the columns of a real store. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ START_TEST(what_is_set_is_read)
 }
 END_TEST
 
-START_TEST(members_are_their_own) /* setting one changes no other */
+START_TEST(members_are_their_own) /* setting a member changes no other */
 {
 	const struct table *t = &tables[_i];
 	char *of = calloc(1, t->size);
@@ -85,7 +85,7 @@ START_TEST(some_by_name)
 }
 END_TEST
 
-/* Of a table or a view. */
+/* True for a column of a table or a view. */
 static bool has_column(sqlite3 *db, const char *table, const char *column)
 {
 	sqlite3_stmt *q = NULL;
@@ -98,7 +98,7 @@ static bool has_column(sqlite3 *db, const char *table, const char *column)
 	return there;
 }
 
-START_TEST(columns_of_a_store) /* each member is a column of that name in the table of that name */
+START_TEST(columns_of_a_store) /* each member has a column of the same name */
 {
 	char path[] = "/tmp/feedwheel-fields-XXXXXX", url[100];
 	int fd = mkstemp(path);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* One folding for all engines: what words a text has, and that texts a reader takes for the same have the same. */
+/*
+ * One folding for all engines: the words of a text, and that texts that a reader takes for equal
+ * have equal words.
+ */
 #include <check.h>
 #include <stdlib.h>
 
@@ -9,7 +12,7 @@
 #include "store/words.h"
 #include "../../suite.h"
 
-/* The words of a text, each behind a space. free() it. */
+/* The words of a text, each after a space. The caller frees it. */
 static char *words_of(const char *text, bool html)
 {
 	struct fw_buf b = FW_BUF_INIT(0), out = FW_BUF_INIT(0);
@@ -50,7 +53,7 @@ START_TEST(words)
 	char *got = words_of(WORDS[_i].text, false), *twice;
 
 	ck_assert_msg(strcmp(got, WORDS[_i].words) == 0, "%s: \"%s\" instead of \"%s\"", WORDS[_i].text, got, WORDS[_i].words);
-	twice = words_of(got, false); /* what is folded stays as it is */
+	twice = words_of(got, false); /* folding is idempotent */
 	ck_assert_str_eq(twice, got);
 	free(got);
 	free(twice);
@@ -73,7 +76,7 @@ START_TEST(words_in_html)
 }
 END_TEST
 
-START_TEST(every_character) /* folds to what belongs to words, and folding that again changes nothing */
+START_TEST(every_character) /* each character folds to word characters, and folding those again changes nothing */
 {
 	for (uint32_t c = 0; c <= 0x10ffff; c++) {
 		uint32_t out[FW_FOLD_MAX], again[FW_FOLD_MAX];

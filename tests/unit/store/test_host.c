@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Whose budget a feed uses (LIM-06), and how a host's pace is learned. */
+/* Which host's limits apply to a feed (LIM-06), and how a host's delay is learned. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -51,7 +51,7 @@ START_TEST(the_pace_falls_by_halves_and_rises_in_steps)
 	for (int i = 0; i < 100; i++)
 		pace = fw_store_pace(pace, FW_HOST_STRAINED);
 	ck_assert_int_eq(pace, FW_PACE_MAX_MS);
-	/* each step adds a tenth of a visit a second, so that n of them make n / 10, whatever it was */
+	/* each step adds a tenth of a visit a second: n of them make n / 10, whatever the start */
 	for (; pace > 0; n++) {
 		was = pace;
 		pace = fw_store_pace(pace, FW_HOST_FINE);

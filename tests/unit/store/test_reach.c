@@ -122,7 +122,7 @@ START_TEST(folder_of_a_file)
 	ck_assert_str_eq(r.folder, ".");
 	fw_store_reach(&A, "sqlite:/no-such-store.db", &r);
 	ck_assert_str_eq(r.folder, "/");
-	/* its journals stand beside the file, not beside the link */
+	/* its journals are beside the file, not beside the link */
 	(void)fw_snprintf(link, sizeof(link), "%s/sub", folder);
 	ck_assert_int_eq(mkdir(link, 0700), 0);
 	(void)fw_snprintf(link, sizeof(link), "%s/sub/l.db", folder);
