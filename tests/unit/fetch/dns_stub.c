@@ -16,7 +16,7 @@ static void give(uv_handle_t *h, size_t hint, uv_buf_t *b)
 	*b = uv_buf_init(room, sizeof(room));
 }
 
-/* The name of the question as text; returns where it ends, 0 when it is broken. */
+/* Writes the question's name as text. Returns its end, 0 if it is malformed. */
 static size_t question(const unsigned char *p, size_t n, char name[256])
 {
 	size_t at = 12, len = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* One HTTP/2 connection of the TLS origin: answers by path, streams side by side. */
+/* One HTTP/2 connection of the TLS origin: responses by path, concurrent streams. */
 #include <check.h>
 #include <nghttp2/nghttp2.h>
 #include <openssl/ssl.h>

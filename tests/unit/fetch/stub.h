@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A small origin on the loop of the test itself: one handler decides, per request, which bytes are sent and how the connection
- * goes on. It notes every request, so that tests can look at what was asked.
+ * A small origin on the test's own loop. One handler decides for each request which bytes are sent
+ * and what the connection does next. It records each request, so that tests can check it.
  */
 #ifndef FW_TEST_STUB_H
 #define FW_TEST_STUB_H
@@ -22,24 +22,29 @@ struct stub {
 	stub_handler *handler;
 	void *ctx;
 	int port;
-	uint32_t conn_n;                      /* connections taken */
+	uint32_t conn_n;                      /* accepted connections */
 	uint32_t request_n;
-	char *request[STUB_REQUESTS];         /* head and body of each, as they came */
+	char *request[STUB_REQUESTS];         /* head and body of each, unchanged */
 	struct stub_conn *conns;
 };
 
 void stub_open(struct stub *s, uv_loop_t *loop, const char *ip, stub_handler *handler, void *ctx);
-void stub_close(struct stub *s); /* run the loop afterwards, then stub_free */
+void stub_close(struct stub *s); /* run the loop afterwards, then stub_free() */
 void stub_free(struct stub *s);
 
 struct stub *stub_of(struct stub_conn *c);
 void stub_send(struct stub_conn *c, const void *p, size_t n);
 void stub_puts(struct stub_conn *c, const char *s);
-/* A whole answer with Content-Length; headers are lines ending in \r\n, or "". */
+/*
+ * A whole response with Content-Length. headers: lines that end with \r
+ * , or "".
+ */
 void stub_answer(struct stub_conn *c, int status, const char *headers, const void *body, size_t n);
-void stub_end(struct stub_conn *c);   /* close once all is sent */
+void stub_end(struct stub_conn *c);   /* closes once all is sent */
 void stub_reset(struct stub_conn *c); /* RST, at once */
-/* Send p[0..n) again and again, every gap_ms (0: as fast as it is taken), until the other side goes. */
+/*
+ * Sends p[0..n) again and again, every gap_ms (0: as fast as it is taken), until the client closes.
+ */
 void stub_repeat(struct stub_conn *c, const void *p, size_t n, uint64_t gap_ms);
 
 #endif

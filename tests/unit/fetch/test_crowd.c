@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Who is at which address, and who waits: counted, in order, and nobody forgotten. */
+/* The limiter per address: who holds a slot and who waits, in order, and no waiter is forgotten. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -39,13 +39,14 @@ START_TEST(in_order)
 {
 	for (size_t i = 0; i < 6; i++)
 		ck_assert_int_eq(enter(i, "192.0.2.1"), i < 2 ? FW_CROWD_IN : FW_CROWD_WAITS);
-	ck_assert_int_eq(enter(6, "192.0.2.2"), FW_CROWD_IN); /* another address is another matter */
+	ck_assert_int_eq(enter(6, "192.0.2.2"), FW_CROWD_IN); /* another address has its own limit */
 	ck_assert_uint_eq(fw_crowd_places(crowd), 2);
 	ck_assert(!fw_crowd_calls(crowd));
 	fw_crowd_leave(crowd, &seat[1]);
 	ck_assert(fw_crowd_calls(crowd));
 	ck_assert_int_eq(seat[2].state, FW_CROWD_CALLED);
-	ck_assert_int_eq(enter(7, "192.0.2.1"), FW_CROWD_WAITS); /* the free place is his who was called */
+	/* the free slot belongs to the waiter that was called */
+	ck_assert_int_eq(enter(7, "192.0.2.1"), FW_CROWD_WAITS);
 	fw_crowd_leave(crowd, &seat[0]);
 	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[2]);
 	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[3]);
@@ -59,15 +60,15 @@ START_TEST(leaving_while_waiting)
 {
 	for (size_t i = 0; i < 6; i++)
 		enter(i, "192.0.2.1");
-	fw_crowd_leave(crowd, &seat[3]); /* in the midst of the line */
+	fw_crowd_leave(crowd, &seat[3]); /* in the middle of the queue */
 	fw_crowd_leave(crowd, &seat[3]);
 	fw_crowd_leave(crowd, &seat[0]);
 	ck_assert(fw_crowd_waits(&seat[2]));
-	fw_crowd_leave(crowd, &seat[2]); /* called, and gone before he heard it: the next is */
+	fw_crowd_leave(crowd, &seat[2]); /* called, and cancelled before its callback: the next one gets the slot */
 	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[4]);
 	ck_assert(!fw_crowd_waits(&seat[4]));
 	ck_assert_ptr_null(fw_crowd_next(crowd));
-	fw_crowd_leave(crowd, &seat[5]); /* the last in line */
+	fw_crowd_leave(crowd, &seat[5]); /* the last in the queue */
 	fw_crowd_leave(crowd, &seat[1]);
 	ck_assert_ptr_null(fw_crowd_next(crowd));
 	fw_crowd_leave(crowd, &seat[4]);
@@ -80,13 +81,14 @@ START_TEST(moving)
 {
 	for (size_t i = 0; i < 3; i++)
 		enter(i, "192.0.2.1");
-	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_CROWD_IN); /* who is there keeps his place, whoever waits */
+	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_CROWD_IN); /* a holder keeps its slot, however many wait */
 	ck_assert(!fw_crowd_calls(crowd));
 	ck_assert_int_eq(enter(0, "192.0.2.2"), FW_CROWD_IN);
 	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[2]);
-	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_CROWD_WAITS); /* who comes back is the last */
+	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_CROWD_WAITS); /* a holder that returns is the last */
 	ck_assert_uint_eq(fw_crowd_places(crowd), 1);
-	ck_assert_int_eq(enter(0, "192.0.2.3"), FW_CROWD_IN); /* and who goes elsewhere waits no longer */
+	/* and one that changes its address does not wait any more */
+	ck_assert_int_eq(enter(0, "192.0.2.3"), FW_CROWD_IN);
 	fw_crowd_leave(crowd, &seat[1]);
 	ck_assert(!fw_crowd_calls(crowd));
 }
@@ -109,7 +111,7 @@ START_TEST(what_one_address_is)
 }
 END_TEST
 
-START_TEST(any_course) /* whatever comes and goes: never more than two, and the line moves whenever there is room */
+START_TEST(any_course) /* in any sequence: never more than two, and the queue moves on whenever there is a slot */
 {
 	static const char *const AT[] = {"192.0.2.1", "192.0.2.2", "2001:db8::1"};
 	size_t where[FW_N(seat)] = {0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Content codings: each, stacked, cut, lying, bombs (LIM-01, LIM-02, LIM-03). */
+/* Content codings: each, stacked, truncated, mislabelled, bombs (LIM-01, LIM-02, LIM-03). */
 #include <brotli/encode.h>
 #include <check.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void teardown(void)
 	fw_buf_finish(&out);
 }
 
-/* A document of n bytes that does not shrink to nothing. */
+/* A document of n bytes that compresses only moderately. */
 static struct fw_buf document(size_t n)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -107,7 +107,7 @@ START_TEST(each_coding)
 
 			if (!T[i].coding && SIZE[k] < 40) {
 				fw_buf_finish(&doc);
-				continue; /* one byte may be anything */
+				continue; /* a single byte can mean anything */
 			}
 			code(&wire, fw_buf_str(&doc), T[i].coding);
 			rc = run(T[i].name, &LIMITS);
@@ -142,7 +142,7 @@ START_TEST(stacked) /* LIM-03 */
 	code(&wire, fw_buf_str(&inner), 'g');
 	ck_assert_int_eq(run("gzip,gzip", &LIMITS), 0);
 	ck_assert(fw_str_eq(fw_buf_str(&out), fw_buf_str(&doc)));
-	/* announced twice, done once */
+	/* announced twice, applied once */
 	code(&wire, fw_buf_str(&doc), 'g');
 	ck_assert_int_eq(run("gzip, gzip", &LIMITS), 0);
 	ck_assert(fw_str_eq(fw_buf_str(&out), fw_buf_str(&doc)));
@@ -164,7 +164,7 @@ START_TEST(cut_short)
 		code(&wire, fw_buf_str(&doc), T[i].coding);
 		wire.len = wire.len * 3 / 4;
 		ck_assert_msg(run(T[i].name, &LIMITS) == FW_EFORMAT, "%s", T[i].name);
-		ck_assert_uint_gt(out.len, doc.len / 4); /* most of it was saved, and it is right */
+		ck_assert_uint_gt(out.len, doc.len / 4); /* most of it was decoded, correctly */
 		ck_assert_uint_lt(out.len, doc.len);
 		ck_assert_int_eq(memcmp(out.p, doc.p, out.len), 0);
 		ck_assert(strstr(err.text, T[i].name) != NULL);
@@ -177,7 +177,7 @@ START_TEST(damaged)
 {
 	struct fw_buf doc = document(61000);
 
-	/* a wrong checksum: everything is there, but it is said */
+	/* a wrong checksum: everything is decoded, but an error is reported */
 	code(&wire, fw_buf_str(&doc), 'g');
 	wire.p[wire.len - 6] ^= 1;
 	ck_assert_int_eq(run("gzip", &LIMITS), FW_EFORMAT);
@@ -187,7 +187,7 @@ START_TEST(damaged)
 	wire.p[wire.len - 1] = 0x7f;
 	ck_assert_int_eq(run("gzip", &LIMITS), FW_EFORMAT);
 	ck_assert_uint_eq(out.len, doc.len);
-	/* bytes turned in the middle */
+	/* bytes changed in the middle */
 	for (size_t i = 0; i < 2; i++) {
 		code(&wire, fw_buf_str(&doc), "gd"[i]);
 		for (size_t k = 0; k < 40; k++)
@@ -196,7 +196,9 @@ START_TEST(damaged)
 		ck_assert_uint_ge(out.len, 1000);
 		ck_assert_int_eq(memcmp(out.p, doc.p, 1000), 0);
 	}
-	/* brotli has no checksum: it may not notice, but it ends within the limits */
+	/*
+	 * brotli has no checksum: damage may stay unnoticed, but decoding stays within the limits
+	 */
 	for (size_t at = 10; at < 1000; at += 7) {
 		code(&wire, fw_buf_str(&doc), at % 2 ? 'b' : 'z');
 		wire.p[at] ^= 0x5a;
@@ -211,19 +213,19 @@ START_TEST(gzip_odd)
 {
 	struct fw_buf doc = document(61000), second = FW_BUF_INIT(0);
 
-	/* two members, one behind the other (RFC 1952 section 2.2) */
+	/* two members in a row (RFC 1952 section 2.2) */
 	code(&wire, fw_str_sub(fw_buf_str(&doc), 0, 20000), 'g');
 	code(&second, fw_str_sub(fw_buf_str(&doc), 20000, 61000), 'g');
 	fw_buf_addstr(&wire, fw_buf_str(&second));
 	ck_assert_int_eq(run("gzip", &LIMITS), 0);
 	ck_assert(fw_str_eq(fw_buf_str(&out), fw_buf_str(&doc)));
-	/* an empty member at the end, as some servers flush */
+	/* an empty member at the end, which some servers send */
 	code(&wire, fw_buf_str(&doc), 'g');
 	code(&second, FW_STR(""), 'g');
 	fw_buf_addstr(&wire, fw_buf_str(&second));
 	ck_assert_int_eq(run("gzip", &LIMITS), 0);
 	ck_assert(fw_str_eq(fw_buf_str(&out), fw_buf_str(&doc)));
-	/* padding and stray text behind it */
+	/* padding and stray text after it */
 	code(&wire, fw_buf_str(&doc), 'g');
 	fw_buf_add(&wire, "\0\0\0\0<!-- cached -->", 19);
 	ck_assert_int_eq(run("gzip", &LIMITS), 0);
@@ -254,7 +256,7 @@ START_TEST(bombs) /* LIM-02, CVE-2022-32206 */
 		ck_assert_msg(run(T[i].name, &LIMITS) == FW_ELIMIT, "%s", T[i].name);
 		ck_assert_uint_eq(out.len, 0);
 		ck_assert(strstr(err.text, "max_") != NULL);
-		/* it was refused on the way, not afterwards */
+		/* it was refused during decoding, not afterwards */
 		ck_assert_msg(out.cap < (18 << 20), "%s %zu", T[i].name, out.cap);
 	}
 }
@@ -294,7 +296,7 @@ END_TEST
 
 START_TEST(ratio_counts_past_the_first_mib)
 {
-	bomb(&wire, 'g', 1 << 20); /* a thousandfold, but small */
+	bomb(&wire, 'g', 1 << 20); /* a ratio of a thousand, but small */
 	ck_assert_int_eq(run("gzip", &LIMITS), 0);
 	ck_assert_uint_eq(out.len, 1 << 20);
 	bomb(&wire, 'g', (1 << 20) + 1);
@@ -306,18 +308,21 @@ START_TEST(length_that_lies)
 {
 	struct fw_buf doc = document(61000);
 
-	/* ISIZE claims 16 MiB for 20 KB: refused as broken, not believed: nothing of that size is allocated */
+	/* ISIZE claims 16 MiB for 20 KB: refused as broken; no buffer of that size is allocated */
 	code(&wire, fw_buf_str(&doc), 'g');
 	fw_buf_finish(&out);
 	memcpy(wire.p + wire.len - 4, "\0\0\xff\0", 4);
-	wire.len = 5000; /* and cut, so that the last four bytes are anything */
+	wire.len = 5000; /* and truncated, so that the last four bytes are arbitrary */
 	ck_assert_int_eq(run("gzip", &LIMITS), FW_EFORMAT);
 	ck_assert_uint_lt(out.cap, 17 << 20);
 	fw_buf_finish(&doc);
 }
 END_TEST
 
-/* Who reads large ones elsewhere has them as they came; nothing of a gzip whose end says that it is large was undone in vain. */
+/*
+ * A caller that decodes large bodies elsewhere gets them as they came. A gzip body whose trailer
+ * shows a large size is not decoded first.
+ */
 START_TEST(small_ones_only)
 {
 	static const struct { char coding; const char *name; } T[] = {
@@ -339,7 +344,7 @@ START_TEST(small_ones_only)
 		ck_assert_msg(!fw_decode_small(decoder, fw_str(T[i].name), &wire, &out, 29999, &LIMITS, &rc, &err), "%s", T[i].name);
 		ck_assert_uint_eq(wire.len, len);
 		ck_assert(T[i].coding != 'g' || !out.cap);
-		/* too large for all: that is said here */
+		/* too large in any case: refused here */
 		ck_assert(T[i].coding == 0 ||
 			fw_decode_small(decoder, fw_str(T[i].name), &wire, &out, 29999, &(struct fw_decode_limits){29999, 200}, &rc, &err));
 		ck_assert(T[i].coding == 0 || rc == FW_ELIMIT);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The fetcher against a small origin on its own loop: what it asks, what it makes of answers, good and bad. */
+/*
+ * The fetcher against a small origin on its own loop: its requests, and what it makes of good and
+ * bad responses.
+ */
 #include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,7 +89,7 @@ static void run(struct fw_fetch *f)
 		begin();
 	f->done = done;
 	ck_assert_int_eq(fw_fetch_start(fetcher, f, NULL), 0);
-	ck_assert_int_eq(done_n, before); /* never from within start */
+	ck_assert_int_eq(done_n, before); /* never during fw_fetch_start() */
 	while (done_n == before)
 		uv_run(&loop, UV_RUN_DEFAULT);
 	ck_assert_int_eq(done_n, before + 1);
@@ -100,7 +103,7 @@ static struct fw_fetch get(struct fw_str url)
 	return f;
 }
 
-/* ---- what the origin says ------------------------------------------------------------------------------------------------- */
+/* ---- the origin's responses ------------------------------------------------------------------ */
 
 static unsigned char gz[4096]; /* FEED in gzip */
 static size_t gz_n;
@@ -120,7 +123,9 @@ static void answer_redirect(struct stub_conn *c, const char *path)
 	char headers[9000], where[8500] = "";
 	int status = 0, n = 0;
 
-	/* /to/STATUS/LOCATION, with %20 and such as they are; /chain/STATUS/N counts down to /feed */
+	/*
+	 * /to/STATUS/LOCATION, with %20 etc. left as they are; /chain/STATUS/N counts down to /feed
+	 */
 	if (sscanf(path, "/to/%d/%8499s", &status, where) == 2) {
 		snprintf(headers, sizeof(headers), "Location: %s\r\n", where);
 	} else if (sscanf(path, "/chain/%d/%d", &status, &n) == 2) {
@@ -153,7 +158,7 @@ static void answer_redirect(struct stub_conn *c, const char *path)
 	stub_answer(c, status, headers, "moved", 5);
 }
 
-static char page[65536]; /* what is sent again and again */
+static char page[65536]; /* sent again and again */
 
 static void answer_broken(struct stub_conn *c, const char *path)
 {
@@ -176,7 +181,7 @@ static void answer_broken(struct stub_conn *c, const char *path)
 		stub_puts(c, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 1000\r\n\r\n");
 		stub_send(c, gz, gz_n - 12);
 		stub_end(c);
-	} else if (strcmp(path, "/bad/gzip-whole") == 0) { /* HTTP is whole, the coding is not */
+	} else if (strcmp(path, "/bad/gzip-whole") == 0) { /* the HTTP body is complete, the coding is not */
 		stub_answer(c, 200, "Content-Encoding: gzip\r\n", gz, gz_n - 12);
 	} else if (strcmp(path, "/bad/endless") == 0) {
 		stub_puts(c, "HTTP/1.1 200 OK\r\n\r\n");
@@ -214,7 +219,7 @@ static void answer_broken(struct stub_conn *c, const char *path)
 		stub_answer(c, 200, "Content-Encoding: gzip\r\n", bomb, z.total_out);
 		deflateEnd(&z);
 	}
-	/* /bad/hang: nothing */
+	/* /bad/hang: no response */
 }
 
 static void answer(struct stub_conn *c, const char *path, const char *request)
@@ -260,7 +265,7 @@ static void answer(struct stub_conn *c, const char *path, const char *request)
 	}
 }
 
-/* ---- asking ------------------------------------------------------------------------------------------------------------------ */
+/* ---- requests -------------------------------------------------------------------------------- */
 
 static bool asked(uint32_t i, const char *line)
 {
@@ -300,7 +305,7 @@ START_TEST(says_no_more_than_it_must) /* NET-12, POL-13 */
 	struct fw_fetch f;
 	char want[1000];
 
-	/* nothing of the environment counts */
+	/* the environment is ignored */
 	setenv("http_proxy", "http://127.0.0.1:9/", 1);
 	setenv("all_proxy", "http://127.0.0.1:9/", 1);
 	f = get(url_of("/feed"));
@@ -330,7 +335,7 @@ START_TEST(headers_byte_for_byte) /* POL-01, NET-18 */
 	struct fw_fetch f = get(url_of("/headers"));
 
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
-	ck_assert_str_eq(f.h_etag.p, "\"one\""); /* the first of two, and not the interim answer's */
+	ck_assert_str_eq(f.h_etag.p, "\"one\""); /* the first of two, and not the interim response's */
 	ck_assert_str_eq(f.h_last_modified.p, "yes\"terday");
 	ck_assert_str_eq(f.h_cache_control.p, "max-age=1, public");
 	ck_assert_str_eq(f.h_link.p, "<a>; rel=hub, <b>");
@@ -344,7 +349,7 @@ START_TEST(headers_byte_for_byte) /* POL-01, NET-18 */
 }
 END_TEST
 
-START_TEST(keeps_connections) /* from the second visit to an origin on: most are visited once in a long while */
+START_TEST(keeps_connections) /* from the second visit to an origin on: most origins are visited rarely */
 {
 	for (int i = 0; i < 5; i++) {
 		struct fw_fetch f = get(url_of(i % 2 ? "/feed" : "/status/404"));
@@ -388,7 +393,7 @@ START_TEST(validators_of_another_url)
 }
 END_TEST
 
-START_TEST(validators_after_redirect) /* they belong to the final URL, and only to it */
+START_TEST(validators_after_redirect) /* validators belong to the final URL, and only to it */
 {
 	struct fw_fetch f = {.url = url_of("/to/301//conditional"), .validator_url = url_of("/conditional"), .etag = FW_STR("\"x\"")};
 
@@ -467,7 +472,8 @@ START_TEST(redirect_chain)
 	ck_assert_uint_eq(f.hops, 4);
 	ck_assert_uint_eq(f.visit.hops, 4);
 	ck_assert(fw_str_eq(f.final_url, url_of("/feed")));
-	ck_assert(fw_str_eq(f.permanent_url, url_of("/mixed3"))); /* as far as the chain is unbroken, without the fragment */
+	/* up to the first temporary redirect, without the fragment */
+	ck_assert(fw_str_eq(f.permanent_url, url_of("/mixed3")));
 	ck_assert_str_eq(f.body.p, FEED);
 	ck_assert_uint_eq(stub.request_n, 5);
 	ck_assert_uint_eq(stub.conn_n, 1);
@@ -511,7 +517,7 @@ START_TEST(redirects_astray) /* NET-09, NET-10 */
 		ck_assert_msg(f.kind == T[i].kind, "%s: %s", T[i].to, f.err.text);
 		ck_assert_int_ne(f.err.rc, 0);
 		ck_assert_ptr_null(f.permanent_url.p);
-		/* NET-16: the words hold nothing of what the answer said */
+		/* NET-16: the message contains nothing of the response */
 		ck_assert_ptr_null(strstr(f.err.text, "passwd"));
 		ck_assert_ptr_null(strstr(f.err.text, "10.0"));
 		fw_fetch_finish(&f);
@@ -558,7 +564,7 @@ START_TEST(redirect_beyond_ascii)
 }
 END_TEST
 
-/* ---- telling -------------------------------------------------------------------------------------------------------------------- */
+/* ---- POST requests --------------------------------------------------------------------------- */
 
 static const struct fw_str FORM = {"hub.mode=subscribe&hub.topic=x", 30};
 
@@ -582,7 +588,7 @@ START_TEST(form_is_posted)
 	ck_assert(asked(0, "\r\n\r\nhub.mode=subscribe&hub.topic=x"));
 	ck_assert(!asked(0, "Expect:"));
 	fw_fetch_finish(&f);
-	f = get(url_of("/feed")); /* by the same handle: nothing of it is left */
+	f = get(url_of("/feed")); /* with the same handle: no request body is left */
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
 	ck_assert(asked(1, "GET /feed HTTP/1.1\r\n"));
 	ck_assert(!asked(1, "Content-") && !asked(1, "hub."));
@@ -616,7 +622,8 @@ START_TEST(form_redirects) /* WSB-03; websub.rocks 203, 204 */
 	for (size_t i = 0; i < 2; i++) {
 		struct fw_fetch f = post(i ? url_of("/to/307/http://10.0.0.1/x") : url_of("/chain/308/6"));
 
-		ck_assert_int_eq(f.kind, i ? FW_VISIT_BLOCKED : FW_VISIT_REDIRECT); /* NET-02: the guard judges each hop */
+		/* NET-02: the guard checks each redirect */
+		ck_assert_int_eq(f.kind, i ? FW_VISIT_BLOCKED : FW_VISIT_REDIRECT);
 		fw_fetch_finish(&f);
 	}
 }
@@ -646,7 +653,10 @@ START_TEST(credentials_stay_home) /* NET-11, NET-12, NET-19; CVE-2018-1000007, C
 	ck_assert_ptr_null(strstr(other.request[0], "Referer"));
 	fw_fetch_finish(&f);
 
-	/* and back home again: sent again; the publisher's own user in the URL is never used */
+	/*
+	 * and back to the first origin: sent again. User and password in the publisher's URL are
+	 * never used
+	 */
 	f = (struct fw_fetch){.url = url_of("/to/302/http://127.0.0.2:%d/to/302/http://evil:x@127.0.0.1:%d/feed", other.port, stub.port),
 		.username = FW_STR("Aladdin"), .password = FW_STR("open sesame")};
 	run(&f);
@@ -677,7 +687,7 @@ START_TEST(userinfo_is_not_sent) /* NET-19 */
 }
 END_TEST
 
-/* ---- broken and hostile ------------------------------------------------------------------------------------------------------------ */
+/* ---- broken and hostile responses ------------------------------------------------------------ */
 
 START_TEST(broken_answers)
 {
@@ -721,7 +731,7 @@ START_TEST(limits) /* LIM-01, LIM-02, LIM-04; CVE-2023-38039 */
 }
 END_TEST
 
-START_TEST(error_pages_are_not_read) /* the status is what counts, however the page ends */
+START_TEST(error_pages_are_not_read) /* the status decides, even if the page is cut off */
 {
 	struct fw_fetch f = get(url_of("/bad/endless-404"));
 
@@ -748,7 +758,7 @@ START_TEST(slow_answers) /* LIM-05 */
 		ck_assert_msg(f.kind == T[i].kind, "%s: %d %s", T[i].path, f.kind, f.err.text);
 		ck_assert_msg(strstr(f.err.text, T[i].words) != NULL, "%s: %s", T[i].path, f.err.text);
 		fw_fetch_finish(&f);
-		fw_fetcher_destroy(fetcher); /* the next has time-outs of its own */
+		fw_fetcher_destroy(fetcher); /* the next fetcher has timeouts of its own */
 		fetcher = NULL;
 	}
 }
@@ -782,7 +792,7 @@ END_TEST
 
 START_TEST(connect_timeout)
 {
-	/* a listener whose queue is full answers no more */
+	/* a listener with a full queue does not accept */
 	struct sockaddr_in sa = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	socklen_t n = sizeof(sa);
 	int fd = socket(AF_INET, SOCK_STREAM, 0), fill[8];
@@ -808,7 +818,7 @@ START_TEST(connect_timeout)
 }
 END_TEST
 
-START_TEST(guarded_literals) /* NET-02: the spellings libcurl itself would reach 127.0.0.1 by */
+START_TEST(guarded_literals) /* NET-02: the spellings that libcurl itself would resolve to 127.0.0.1 */
 {
 	static const char *const T[] = {
 		"127.0.0.1", "0177.0.0.1", "0x7f.1", "2130706433", "127.1", "[::ffff:127.0.0.1]", "0", "0.0.0.0", "[::1]", "[::]",
@@ -830,7 +840,7 @@ START_TEST(guarded_literals) /* NET-02: the spellings libcurl itself would reach
 }
 END_TEST
 
-START_TEST(refused_in_words) /* the port is named where it is what is in the way; and the setting that helps, in a form that can be typed */
+START_TEST(refused_in_words) /* a refused port is named; so is the setting that helps, in a form that can be typed */
 {
 	static const struct { const char *allow, *deny, *url, *words; } T[] = {
 		{"", "", "http://127.0.0.1:8080/", "fetch refused: loopback address (to permit it, set allow_networks)"},
@@ -874,7 +884,7 @@ START_TEST(guard_judges_reused_connections) /* NET-03 */
 }
 END_TEST
 
-START_TEST(bad_urls) /* NET-09, NET-18, LIM-09: told by done, never asked */
+START_TEST(bad_urls) /* NET-09, NET-18, LIM-09: reported by done, no request is sent */
 {
 	static const struct { const char *url; enum fw_visit_kind kind; } T[] = {
 		{"", FW_VISIT_BLOCKED}, {"ftp://127.0.0.1/", FW_VISIT_BLOCKED}, {"file:///etc/passwd", FW_VISIT_BLOCKED},
@@ -899,7 +909,7 @@ START_TEST(bad_urls) /* NET-09, NET-18, LIM-09: told by done, never asked */
 }
 END_TEST
 
-/* ---- life -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- life cycle ------------------------------------------------------------------------------ */
 
 START_TEST(cancelled)
 {
@@ -917,7 +927,7 @@ START_TEST(cancelled)
 	fw_fetch_cancel(&f);
 	ck_assert_int_eq(done_n, 1);
 	fw_fetch_reset(&f);
-	/* one that has not begun, and one that failed before it began */
+	/* a fetch that has not started, and one that failed before it started */
 	f = (struct fw_fetch){.url = url_of("/feed"), .done = done};
 	ck_assert_int_eq(fw_fetch_start(fetcher, &f, NULL), 0);
 	fw_fetch_cancel(&f);
@@ -939,7 +949,7 @@ static void crowd_done(struct fw_fetch *f)
 	ok_n += f->kind == FW_VISIT_OK;
 	fw_fetch_reset(f);
 	done_n++;
-	if (started_n < 3 * CROWD) { /* done may start the next, in the same struct */
+	if (started_n < 3 * CROWD) { /* done may start the next fetch, in the same struct */
 		started_n++;
 		f->url = url_of(started_n % 3 ? "/gzip" : "/chain/302/2");
 		f->done = crowd_done;
@@ -996,12 +1006,12 @@ START_TEST(buffers_are_bounded) /* LIM-06 */
 	ck_assert_int_eq(ok_n, 57);
 	fw_fetcher_buffered(fetcher, &now, &peak);
 	ck_assert_uint_eq(now, 0);
-	ck_assert_uint_gt(peak, 3 << 20); /* it was reached, */
-	ck_assert_uint_le(peak, (3 << 20) + (2 << 20)); /* and held */
+	ck_assert_uint_gt(peak, 3 << 20); /* the limit was reached, */
+	ck_assert_uint_le(peak, (3 << 20) + (2 << 20)); /* and kept */
 }
 END_TEST
 
-START_TEST(those_in_the_way_leave) /* LIM-06: three servers do not stop the others */
+START_TEST(those_in_the_way_leave) /* LIM-06: three stalled servers do not block the others */
 {
 	struct fw_fetch good = {.url = FW_STR_NONE, .done = done};
 	size_t left_n = 0;
@@ -1052,7 +1062,7 @@ START_TEST(cancelled_while_paused)
 }
 END_TEST
 
-START_TEST(out_of_files) /* our own fault, not the feed's */
+START_TEST(out_of_files) /* an error of our own process, not the feed's */
 {
 	struct rlimit old, few = {.rlim_cur = 0};
 	struct fw_fetch f;
@@ -1071,7 +1081,7 @@ START_TEST(out_of_files) /* our own fault, not the feed's */
 }
 END_TEST
 
-/* LIM-04: what is kept of the headers is bounded as well, however their lines take turns. */
+/* LIM-04: the memory for headers is bounded too, in whatever order they repeat. */
 START_TEST(repeated_headers)
 {
 	struct fw_reply r = {0};
@@ -1088,7 +1098,7 @@ START_TEST(repeated_headers)
 	fw_reply_reset(&r);
 	ck_assert(fw_reply_line(&r, &config, FW_STR("HTTP/1.1 200 OK\r\n")));
 	memset(line, 'x', sizeof(line));
-	for (int i = 0; going && i < 190; i++) { /* two that take turns */
+	for (int i = 0; going && i < 190; i++) { /* two headers in turns */
 		static const struct { const char *name; size_t len; } NAME[] = {{"Link: ", 6}, {"Cache-Control: ", 15}};
 
 		memcpy(line, NAME[i % 2].name, NAME[i % 2].len);
@@ -1131,10 +1141,10 @@ START_TEST(through_a_proxy) /* NET-13 */
 	fw_snprintf(proxy, sizeof(proxy), "http://127.0.0.1:%d", stub.port);
 	config.proxy = proxy;
 	f = get(FW_STR("http://feeds.example/feed"));
-	ck_assert_int_eq(f.http_status, 404); /* the stub knows no absolute paths */
+	ck_assert_int_eq(f.http_status, 404); /* the stub knows no absolute URLs */
 	ck_assert(asked(0, "GET http://feeds.example/feed HTTP/1.1\r\nHost: feeds.example\r\n"));
 	fw_fetch_finish(&f);
-	f = get(FW_STR("http://10.0.0.1/feed")); /* what can be judged is */
+	f = get(FW_STR("http://10.0.0.1/feed")); /* a literal address is still checked */
 	ck_assert_int_eq(f.kind, FW_VISIT_BLOCKED);
 	fw_fetch_finish(&f);
 	f = get(FW_STR("http://feeds.example:25/feed"));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The address guard: every range at its edges, every spelling, the allow list (NET-02 ... NET-08, NET-14). */
+/*
+ * The address guard: each range at its limits, each spelling, the allow list (NET-02 ... NET-08,
+ * NET-14).
+ */
 #include <arpa/inet.h>
 #include <check.h>
 #include <netinet/in.h>
@@ -30,7 +33,7 @@ static const char *judge(const char *ip)
 
 START_TEST(ipv4_ranges) /* NET-04 */
 {
-	/* before, first, last, behind; NULL: the neighbour is refused too */
+	/* before, first, last, after; NULL: the neighbour is refused too */
 	static const char *const T[][4] = {
 		{NULL, "0.0.0.0", "0.255.255.255", "1.0.0.0"},
 		{"9.255.255.255", "10.0.0.0", "10.255.255.255", "11.0.0.0"},
@@ -89,7 +92,7 @@ START_TEST(ipv4_inside_ipv6) /* NET-06 */
 	for (size_t i = 0; i < FW_N(BAD); i++)
 		ck_assert_msg(judge(BAD[i]) != NULL, "%s", BAD[i]);
 	ck_assert_ptr_null(judge("::ffff:8.8.8.8"));
-	ck_assert_ptr_null(judge("64:ff9b::808:808")); /* DNS64: the only way to most feeds on an IPv6-only network */
+	ck_assert_ptr_null(judge("64:ff9b::808:808")); /* DNS64: the only way to most feeds in an IPv6-only network */
 }
 END_TEST
 
@@ -101,7 +104,8 @@ START_TEST(allow_list) /* NET-08 */
 	ck_assert_uint_eq(g.allow.n, 6);
 	ck_assert_ptr_null(judge_on(&g, "127.9.8.7", 80));
 	ck_assert_ptr_null(judge_on(&g, "127.9.8.7", 8080));
-	ck_assert_str_eq(judge_on(&g, "127.9.8.7", 25), FW_GUARD_PORT); /* the usual ports only, and that is what is in the way */
+	/* the usual ports only; the message names the port */
+	ck_assert_str_eq(judge_on(&g, "127.9.8.7", 25), FW_GUARD_PORT);
 	ck_assert_str_eq(judge_on(&g, "::ffff:127.0.0.1", 6667), FW_GUARD_PORT);
 	ck_assert_str_eq(judge_on(&g, "64:ff9b::7f00:1", 25), FW_GUARD_PORT);
 	ck_assert_str_eq(judge_on(&g, "fd00::1", 1), FW_GUARD_PORT);
@@ -110,10 +114,10 @@ START_TEST(allow_list) /* NET-08 */
 	ck_assert_ptr_null(judge_on(&g, "fdab::1", 443));
 	ck_assert_ptr_nonnull(judge_on(&g, "fc00::1", 443));
 	ck_assert_ptr_null(judge_on(&g, "10.1.2.3", 8080));
-	ck_assert_str_eq(judge_on(&g, "10.1.2.3", 8081), "private network"); /* another port was meant */
+	ck_assert_str_eq(judge_on(&g, "10.1.2.3", 8081), "private network"); /* another port was allowed */
 	ck_assert_str_eq(judge_on(&g, "10.1.2.3", 25), "private network");
 	ck_assert_ptr_nonnull(judge_on(&g, "10.1.2.4", 8080));
-	ck_assert_ptr_null(judge_on(&g, "192.168.7.200", 81)); /* a port named is a port meant */
+	ck_assert_ptr_null(judge_on(&g, "192.168.7.200", 81)); /* an item with a port allows exactly that port */
 	ck_assert_ptr_nonnull(judge_on(&g, "192.168.7.200", 80));
 	ck_assert_ptr_null(judge_on(&g, "fc00::9", 99));
 	ck_assert_ptr_nonnull(judge_on(&g, "::1", 80));
@@ -132,7 +136,7 @@ START_TEST(allow_list_wrong)
 
 	for (size_t i = 0; i < FW_N(BAD); i++) {
 		ck_assert_msg(fw_guard_init(&g, BAD[i], &err) == FW_EINVAL, "%s", BAD[i]);
-		ck_assert_msg(strstr(err.text, BAD[i]) != NULL, "%s", err.text); /* the item is named */
+		ck_assert_msg(strstr(err.text, BAD[i]) != NULL, "%s", err.text); /* the message names the item */
 	}
 	for (int i = 0; i < 65; i++) {
 		size_t n = strlen(many);
@@ -152,7 +156,7 @@ START_TEST(deny_list)
 	ck_assert_int_eq(fw_guard_deny(&g, "8.8.8.0/24, [2606:4700::]/32,127.0.0.5, 10.0.0.0/8:8080,169.254.169.254", NULL), 0);
 	ck_assert_str_eq(judge_on(&g, "8.8.8.8", 80), FW_GUARD_DENIED);
 	ck_assert_str_eq(judge_on(&g, "::ffff:8.8.8.8", 443), FW_GUARD_DENIED);
-	ck_assert_str_eq(judge_on(&g, "64:ff9b::808:808", 443), FW_GUARD_DENIED); /* however it is allowed */
+	ck_assert_str_eq(judge_on(&g, "64:ff9b::808:808", 443), FW_GUARD_DENIED); /* in whatever form it is allowed */
 	ck_assert_ptr_null(judge_on(&g, "8.8.4.4", 80));
 	ck_assert_ptr_null(judge_on(&g, "64:ff9b::808:404", 80));
 	ck_assert_str_eq(judge_on(&g, "2606:4700:4700::1111", 443), FW_GUARD_DENIED);
@@ -164,7 +168,7 @@ START_TEST(deny_list)
 	ck_assert_str_eq(judge_on(&g, "169.254.169.254", 80), FW_GUARD_DENIED);
 	ck_assert_int_eq(fw_guard_deny(&g, "10.0.0.0/8, intern.example", &err), FW_EINVAL);
 	ck_assert_msg(strstr(err.text, "deny_networks: 'intern.example'") != NULL, "%s", err.text);
-	ck_assert_int_eq(fw_guard_init(&g, NULL, NULL), 0); /* shuts nothing more */
+	ck_assert_int_eq(fw_guard_init(&g, NULL, NULL), 0); /* nothing else is refused */
 	ck_assert_ptr_null(judge_on(&g, "8.8.8.8", 80));
 }
 END_TEST
@@ -215,7 +219,7 @@ START_TEST(ports) /* NET-14 */
 	ck_assert_int_eq(fw_guard_init(&g, "1.2.3.4:25", NULL), 0);
 	ck_assert_str_eq(judge_on(&g, "1.2.3.5", 25), "port");
 	ck_assert_ptr_null(judge_on(&g, "1.2.3.4", 25));
-	ck_assert_ptr_null(judge_on(&g, "1.2.3.4", 80)); /* public: needs no leave */
+	ck_assert_ptr_null(judge_on(&g, "1.2.3.4", 80)); /* public: no permission needed */
 }
 END_TEST
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Names: asked once, kept as long as they may be, never a way around the guard; and how many of them go to one address at once. */
+/*
+ * Names: looked up once, cached for their time, never a way around the guard; and how many of them
+ * may use one address at once.
+ */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +36,7 @@ static struct dns_line script[] = {
 	{NULL, NULL, 0, 0},
 };
 
-static struct stub_conn *held[STUB_REQUESTS]; /* wait for their answer */
+static struct stub_conn *held[STUB_REQUESTS]; /* they wait for their response */
 static size_t held_n;
 static char elsewhere[60];
 
@@ -128,7 +131,7 @@ START_TEST(crowd_asks_once)
 		f[i] = (struct fw_fetch){.url = fw_str(url), .done = done};
 		ck_assert_int_eq(fw_fetch_start(fetcher, &f[i], NULL), 0);
 	}
-	fw_fetch_cancel(&f[7]); /* one of those who wait may leave */
+	fw_fetch_cancel(&f[7]); /* one of the waiting fetches may be cancelled */
 	fw_fetch_cancel(&f[49]);
 	fw_fetch_cancel(&f[0]);
 	while (fw_fetcher_in_flight(fetcher))
@@ -148,7 +151,7 @@ START_TEST(names_that_fail)
 	for (size_t i = 0; i < FW_N(T); i++) {
 		uint32_t before = dns.query_n;
 
-		for (int k = 0; k < 3; k++) { /* remembered: refusals too */
+		for (int k = 0; k < 3; k++) { /* cached: failures too */
 			struct fw_fetch f = get(T[i].host);
 
 			ck_assert_msg(f.kind == FW_VISIT_DNS && f.err.rc == FW_ENET, "%s: %d %s", T[i].host, f.kind, f.err.text);
@@ -193,8 +196,9 @@ START_TEST(international_names)
 END_TEST
 
 /*
- * A name with a dot is asked as it stands, whatever the machine's search list: in a Kubernetes pod (ndots:5) each feed would cost
- * several questions more, and a wildcard in the list would answer for hosts that are gone.
+ * A name with a dot is looked up as it is, whatever the machine's search list. In a Kubernetes pod
+ * (ndots:5) each feed would cost several more queries, and a wildcard in the list would answer for
+ * hosts that are gone.
  */
 START_TEST(search_lists_are_for_bare_names)
 {
@@ -223,7 +227,10 @@ static void resolver_gone(void *gone)
 	*(bool *)gone = true;
 }
 
-/* Destroy it, and turn the loop until it has let go of everything: how often is c-ares's matter. */
+/*
+ * Destroys it, and runs the loop until it has released everything: c-ares decides how many turns
+ * that takes.
+ */
 static void resolver_end(struct fw_resolver *r)
 {
 	bool gone = false;
@@ -255,7 +262,7 @@ START_TEST(hosts_file_comes_first)
 	const char *addrs;
 
 	if (!hosts_line(address, name))
-		return; /* nothing there to find */
+		return; /* the file has none */
 	ck_assert_int_eq(fw_resolver_create(&loop, servers, NULL, &r, NULL), 0);
 	fw_snprintf(want, sizeof(want), strchr(address, ':') ? "[%s]" : "%s", address);
 	ck_assert_int_eq(fw_resolve(r, name, &w, &addrs), FW_RESOLVE_OK);
@@ -287,11 +294,11 @@ static void told_of(struct fw_resolve_wait *w, enum fw_resolve_state state, cons
 	done_n++;
 }
 
-START_TEST(servers_change) /* a long run outlives its network: what waits is asked of the new server too */
+START_TEST(servers_change) /* a long run outlives its network: waiting lookups are sent to the new server too */
 {
 	char path[] = "/tmp/fw-resolv-XXXXXX";
 	int fd = mkstemp(path);
-	static struct dns_stub deaf, other; /* closed by the loop after this function */
+	static struct dns_stub deaf, other; /* closed by the loop after this function returns */
 	struct dns_line silence[] = {{"feeds.example", "", 0, 0}, {NULL, NULL, 0, 0}};
 	struct fw_resolver *r;
 	struct fw_resolve_wait a = {.cb = told_of}, b = {.cb = told_of};
@@ -300,7 +307,7 @@ START_TEST(servers_change) /* a long run outlives its network: what waits is ask
 
 	ck_assert_int_ge(fd, 0);
 	close(fd);
-	/* resolv.conf knows no ports */
+	/* resolv.conf cannot name a port */
 	if (!dns_open_at(&deaf, &loop, silence, "127.0.53.1", 53)) {
 		unlink(path);
 		return;
@@ -326,7 +333,7 @@ START_TEST(servers_change) /* a long run outlives its network: what waits is ask
 }
 END_TEST
 
-START_TEST(guarded_names) /* NET-02: the address is judged, not the name */
+START_TEST(guarded_names) /* NET-02: the address is checked, not the name */
 {
 	static const char *const T[] = {"feeds.example", "inside.example", "mapped.example", "v6.example", "localhost"};
 
@@ -341,7 +348,7 @@ START_TEST(guarded_names) /* NET-02: the address is judged, not the name */
 }
 END_TEST
 
-START_TEST(localhost_is_here) /* RFC 6761 section 6.3: also where there is no hosts file */
+START_TEST(localhost_is_here) /* RFC 6761 section 6.3: also without a hosts file */
 {
 	struct fw_fetch f = get("localhost");
 
@@ -351,25 +358,29 @@ START_TEST(localhost_is_here) /* RFC 6761 section 6.3: also where there is no ho
 }
 END_TEST
 
-START_TEST(rebinding) /* NET-15: a public address first, ours afterwards */
+START_TEST(rebinding) /* NET-15: first a public address, then ours */
 {
 	ck_assert_int_eq(fw_guard_init(&guard, NULL, NULL), 0);
 	config.connect_timeout_ms = 200;
 	for (int i = 0; i < 3; i++) {
 		struct fw_fetch f = get("rebind.example");
 
-		/* the first answer is a public address where nobody is; the next are refused */
+		/*
+		 * the first response is a public address without a server; the next ones are
+		 * refused
+		 */
 		ck_assert_int_ne(f.kind, FW_VISIT_OK);
 		fw_fetch_finish(&f);
-		fw_fetcher_destroy(fetcher); /* the next has an empty cache and hears the second answer */
+		fw_fetcher_destroy(fetcher); /* the next fetcher has an empty cache and gets the second response */
 		fetcher = NULL;
 	}
 	ck_assert_uint_ge(dns.query_n, 3);
-	ck_assert_uint_eq(stub.conn_n, 0); /* nobody came to 127.0.0.1 */
+	ck_assert_uint_eq(stub.conn_n, 0); /* no connection to 127.0.0.1 */
 }
 END_TEST
 
-START_TEST(answers_are_pinned) /* between judging and connecting nobody asks again: a TTL of 0 is kept for a while */
+/* between check and connection there is no second lookup: a TTL of 0 is cached for a short while */
+START_TEST(answers_are_pinned)
 {
 	struct fw_fetch f;
 
@@ -390,7 +401,7 @@ END_TEST
 /* ---- many names at one address ------------------------------------------------------------------------------------------------ */
 
 static struct fw_fetch crowd[12];
-static int order[FW_N(crowd)]; /* in which they ended */
+static int order[FW_N(crowd)]; /* in the order of their ends */
 
 static void crowd_done(struct fw_fetch *f)
 {
@@ -446,7 +457,7 @@ START_TEST(few_at_an_address)
 		ask(i, HOST[i % FW_N(HOST)], "/hold");
 	for (size_t i = 0; i < FW_N(crowd); i++) {
 		until_held(FW_MIN(i + 3, FW_N(crowd)));
-		for (int k = 0; k < 10; k++) /* if there were more to come, they would */
+		for (int k = 0; k < 10; k++) /* any further requests would arrive now */
 			uv_run(&loop, UV_RUN_NOWAIT);
 		ck_assert_uint_eq(held_n, FW_MIN(i + 3, FW_N(crowd)));
 		ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), FW_N(crowd) - i);
@@ -473,7 +484,7 @@ START_TEST(first_come_first_served)
 		ck_assert_int_eq(order[i], (int)i);
 	ck_assert_int_eq(crowd[0].visit.queue_us, 0);
 	for (size_t i = 1; i < FW_N(crowd); i++)
-		ck_assert_int_gt(crowd[i].visit.queue_us, 0); /* the last came later than the first: not the longer, the more are before it */
+		ck_assert_int_gt(crowd[i].visit.queue_us, 0); /* the last was queued for longer than the first */
 	crowd_finish(FW_N(crowd));
 }
 END_TEST
@@ -516,13 +527,14 @@ START_TEST(leaving_the_line)
 	for (size_t i = 0; i < 5; i++)
 		ask(i, i % 2 ? "one.example" : "127.0.0.1", "/hold");
 	until_held(1);
-	ck_assert(!fw_fetch_is_silent(&crowd[2]) && !fw_fetch_give_up(&crowd[2])); /* its host was not asked yet */
+	/* no request was sent to its host yet */
+	ck_assert(!fw_fetch_is_silent(&crowd[2]) && !fw_fetch_give_up(&crowd[2]));
 	ck_assert(fw_fetch_is_silent(&crowd[0]));
 	fw_fetch_cancel(&crowd[2]);
 	ck_assert_int_eq(done_n, 1);
 	ck_assert_int_eq(crowd[2].kind, FW_VISIT_LOCAL);
 	ck_assert_uint_eq(stub.conn_n, 1);
-	fw_fetch_cancel(&crowd[0]); /* its place goes to the next, who leaves before he hears of it */
+	fw_fetch_cancel(&crowd[0]); /* its slot goes to the next, which is cancelled before its callback */
 	fw_fetch_cancel(&crowd[4]);
 	until_held(2);
 	ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), 2);
@@ -546,7 +558,7 @@ static void release_after(uv_timer_t *timer, uint64_t ms)
 	uv_timer_start(timer, on_time, ms, 0);
 }
 
-START_TEST(a_line_too_long) /* deferred, not failed; and nothing of the wait counts as the server's time */
+START_TEST(a_line_too_long) /* deferred, not failed; and the wait does not count as the server's time */
 {
 	uv_timer_t timer;
 
@@ -556,11 +568,15 @@ START_TEST(a_line_too_long) /* deferred, not failed; and nothing of the wait cou
 		ask(i, "127.0.0.1", "/hold");
 	until_held(1);
 	release_after(&timer, 1000);
-	until_done(3); /* the first is answered; the second has its turn, and not all of its time; the third has no turn in time */
+	/*
+	 * the first is answered; the second has too little time left for its turn; the third gets
+	 * no turn
+	 */
+	until_done(3);
 	ck_assert_msg(crowd[0].kind == FW_VISIT_OK, "%s", crowd[0].err.text);
 	for (size_t i = 1; i < 3; i++) {
 		ck_assert_msg(crowd[i].kind == FW_VISIT_LOCAL && strstr(crowd[i].err.text, "address_max"), "%s", crowd[i].err.text);
-		ck_assert(crowd[i].put_off == (i == 2)); /* the second had been asked */
+		ck_assert(crowd[i].put_off == (i == 2)); /* the second had sent its request */
 		ck_assert_int_ge(crowd[i].visit.queue_us, 900000);
 	}
 	ck_assert_int_lt(crowd[2].visit.total_us, crowd[2].visit.queue_us);
@@ -568,7 +584,7 @@ START_TEST(a_line_too_long) /* deferred, not failed; and nothing of the wait cou
 }
 END_TEST
 
-START_TEST(clocks_begin_with_the_turn) /* it waits longer than a connection or an answer may take */
+START_TEST(clocks_begin_with_the_turn) /* it waits for longer than a connection or a response may take */
 {
 	uv_timer_t timer;
 
@@ -600,7 +616,7 @@ START_TEST(failures_give_places_back)
 }
 END_TEST
 
-START_TEST(a_proxy_is_no_crowd) /* all go to its address, and nobody knows theirs */
+START_TEST(a_proxy_is_no_crowd) /* all use the proxy's address; theirs are not known */
 {
 	char proxy[40];
 
@@ -616,7 +632,7 @@ START_TEST(a_proxy_is_no_crowd) /* all go to its address, and nobody knows their
 }
 END_TEST
 
-/* ---- the resolver alone ------------------------------------------------------------------------------------------------------- */
+/* ---- the resolver alone ---------------------------------------------------------------------- */
 
 static void destroying_done(struct fw_fetch *f)
 {
@@ -626,7 +642,7 @@ static void destroying_done(struct fw_fetch *f)
 	fetcher = NULL;
 }
 
-START_TEST(last_done_destroys) /* from within c-ares, libcurl, the tick, and late */
+START_TEST(last_done_destroys) /* from within c-ares, libcurl, the tick, and later */
 {
 	static const char *const T[] = {"http://gone.example/", "http://feeds.example:1/", "http://silent.example/", "ftp://x"};
 
@@ -658,7 +674,7 @@ static void tell(struct fw_resolve_wait *w, enum fw_resolve_state state, const c
 	uv_stop(&loop);
 }
 
-/* Whoever joins a lookup, or is told what it said, is told how old it is. */
+/* A caller that joins a lookup, or gets a cached result, gets its age. */
 START_TEST(lookups_have_an_age)
 {
 	struct fw_resolve_wait first = {.cb = tell}, second = {.cb = tell};
@@ -704,7 +720,7 @@ START_TEST(cache_is_bounded)
 		ck_assert_int_eq(told_state, FW_RESOLVE_NONE);
 	}
 	ck_assert_uint_le(fw_resolver_cached(r), 20000);
-	ck_assert_int_eq(fw_resolve(r, host, &w, &addrs), FW_RESOLVE_NONE); /* the newest is still there */
+	ck_assert_int_eq(fw_resolve(r, host, &w, &addrs), FW_RESOLVE_NONE); /* the newest is still cached */
 	ck_assert_int_eq(fw_resolve(r, "h0.unknown.example", &w, &addrs), FW_RESOLVE_WAIT); /* the oldest is not */
 	fw_resolve_cancel(&w);
 	ck_assert_int_eq(fw_resolve(r, "feeds.example", &w, &addrs), FW_RESOLVE_WAIT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* TLS: who is trusted, what goes wrong, what a new connection costs. */
+/* TLS: trusted authorities, failures, the cost of a new connection. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void answer(struct stub_conn *c, const char *path, const char *request)
 	stub_answer(c, 200, "", "<plain/>", 8);
 }
 
-/* The system's bundle, when there is one, and ours: the size that a real one has. */
+/* The system's bundle, if there is one, and our authority: of a realistic size. */
 static void ca_write(void)
 {
 	FILE *out, *in = fopen("/etc/ssl/certs/ca-certificates.crt", "r");
@@ -148,7 +148,7 @@ START_TEST(unknown_authority)
 {
 	struct fw_fetch f;
 
-	config.ca_file = NULL; /* the system's bundle: does not know our authority */
+	config.ca_file = NULL; /* the system's bundle does not have our authority */
 	f = get("127.0.0.1", tls.port, "/feed");
 	ck_assert_msg(f.kind == FW_VISIT_TLS && f.err.rc == FW_ENET, "%d %s", f.kind, f.err.text);
 	ck_assert_ptr_nonnull(strstr(f.err.text, "certificate"));
@@ -181,14 +181,14 @@ START_TEST(not_tls)
 {
 	struct fw_fetch f;
 
-	config.connect_timeout_ms = 300; /* the stub waits for the end of a request that is none */
+	config.connect_timeout_ms = 300; /* the stub waits for the end of something that is no request */
 	f = get("127.0.0.1", plain.port, "/feed");
 	ck_assert_msg(f.kind == FW_VISIT_TLS || f.kind == FW_VISIT_TIMEOUT, "%d %s", f.kind, f.err.text);
 	fw_fetch_finish(&f);
 }
 END_TEST
 
-START_TEST(no_trust_store) /* our own fault */
+START_TEST(no_trust_store) /* an error of our own configuration */
 {
 	struct fw_fetch f;
 	struct fw_err err;
@@ -213,7 +213,7 @@ START_TEST(downgrade) /* NET-10 */
 
 	fw_snprintf(url, sizeof(url), "https://127.0.0.1:%d/to-http?%d", tls.port, plain.port);
 	f.url.len = strlen(url);
-	run(&f); /* a feed without a password follows */
+	run(&f); /* a feed without a password follows the redirect */
 	ck_assert_msg(f.kind == FW_VISIT_OK, "%s", f.err.text);
 	ck_assert_str_eq(f.body.p, "<plain/>");
 	fw_fetch_finish(&f);
@@ -223,7 +223,7 @@ START_TEST(downgrade) /* NET-10 */
 	ck_assert_uint_eq(plain.request_n, 1);
 	fw_fetch_finish(&f);
 	f = (struct fw_fetch){.url = fw_str(url), .form = FW_STR("hub.secret=x")};
-	run(&f); /* what is told stays as secret as it was */
+	run(&f); /* the body of a POST stays protected */
 	ck_assert_int_eq(f.kind, FW_VISIT_REDIRECT);
 	ck_assert_ptr_nonnull(strstr(f.err.text, "may be secret"));
 	ck_assert_uint_eq(plain.request_n, 1);
@@ -235,7 +235,7 @@ START_TEST(closed_without_goodbye)
 {
 	struct fw_fetch f = get("127.0.0.1", tls.port, "/close");
 
-	/* as browsers do; what has a length and is cut is told (test_fetch) */
+	/* as in browsers; a cut body with a known length is an error (test_fetch) */
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
 	ck_assert_str_eq(f.body.p, "<rss/>");
 	fw_fetch_finish(&f);
@@ -250,7 +250,7 @@ START_TEST(sessions_are_resumed)
 	struct tls_stub other;
 	struct fw_fetch f;
 
-	tls_open(&other, 0); /* another authority: its certificates are not good, whatever it is offered */
+	tls_open(&other, 0); /* another authority: its certificates are refused, even when a session is resumed */
 	for (int i = 0; i < 5; i++) {
 		f = get("127.0.0.1", tls.port, "/last");
 		ck_assert_msg(f.kind == FW_VISIT_OK, "%s", f.err.text);
@@ -292,7 +292,9 @@ START_TEST(bundle_is_read_once)
 	}
 	us = (thread_cpu_us() - us) / N;
 	ck_assert_int_eq(tls.conn_n, N + 1);
-	/* scanning Debian's directory would cost 21 ms each; reading the bundle anew some 10 ms */
+	/*
+	 * scanning Debian's directory would cost 21 ms each; reading the bundle again about 10 ms
+	 */
 #if !defined(__SANITIZE_ADDRESS__)
 	ck_assert_msg(us < 5000, "%lld us CPU for a new connection", (long long)us);
 #endif
@@ -340,7 +342,7 @@ static void crowd_done(struct fw_fetch *f)
 		uv_stop(&loop);
 }
 
-/* Over one connection, and again and again on the same handles; some have to wait for room on the way. */
+/* Over one connection, with the same handles again and again; some have to wait for buffers. */
 START_TEST(http2_crowd)
 {
 	static const char *const PATH[] = {"/feed", "/large", "/moved"};

@@ -68,7 +68,7 @@ struct job {
 	int fd;
 };
 
-/* One request; false: the connection is to be closed, *rude without a goodbye. */
+/* One request. False: the connection is to be closed, *rude: without close_notify. */
 static bool serve(SSL *ssl, bool *rude)
 {
 	char in[4096], out[600], path[200] = "";

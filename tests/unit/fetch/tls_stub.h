@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * An origin behind TLS, in threads of its own: one certificate authority made on the spot, one certificate for 127.0.0.1 and
- * feeds.example. Speaks HTTP/1.1; notes what ALPN was offered.
+ * A TLS origin in threads of its own: a new certificate authority, one certificate for 127.0.0.1
+ * and feeds.example. It speaks HTTP/1.1 and records the offered ALPN protocols.
  */
 #ifndef FW_TEST_TLS_STUB_H
 #define FW_TEST_TLS_STUB_H
@@ -23,7 +23,10 @@ struct tls_stub {
 };
 
 enum { TLS_STUB_EXPIRED = 1, TLS_STUB_H2 = 2 /* speaks HTTP/2: /feed, /large, /moved (to /large), /breaks */ };
-/* Paths: /feed, /close (no length, no goodbye), /to-http?PORT (redirect to http://127.0.0.1:PORT/feed), /last (closes politely). */
+/*
+ * Paths: /feed, /close (no length, no close_notify), /to-http?PORT (redirect to
+ * http://127.0.0.1:PORT/feed), /last (clean close).
+ */
 void tls_open(struct tls_stub *t, int flags);
 void tls_close(struct tls_stub *t);
 void h2_talk(void *ssl); /* h2_stub.c */

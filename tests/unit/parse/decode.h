@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Bytes decoded in a case: an arena of its own, and what came of them. */
+/* Decodes bytes in a case: an arena of its own, and the result. */
 #ifndef FW_TEST_DECODE_H
 #define FW_TEST_DECODE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Documents of test cases and of the corpus, one after another. */
+/* The documents of test cases and of the corpus, one after another. */
 #ifndef FW_TEST_DOCUMENTS_H
 #define FW_TEST_DOCUMENTS_H
 
@@ -35,8 +35,8 @@ static inline void slurp(const char *dir, const char *name, struct fw_buf *out)
 typedef void check_fn(const char *name, struct fw_str bytes);
 
 /*
- * Every every-th document of the folder sub of the source tree, of those that are not larger than max. How many documents there are;
- * -1: no such folder.
+ * Visits every `every`-th document of folder `sub` of the source tree that is not larger than max.
+ * Returns the number of documents; -1: no such folder.
  */
 static inline int each_of(const char *sub, check_fn *fn, int every, size_t max)
 {

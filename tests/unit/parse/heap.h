@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * All that malloc gives, counted: heap_link of meson.build sends the calls of a program and of our library here. Blocks count as the
- * C library rounds them. What another library gave away and we free comes off too: a few bytes.
+ * Counts all memory from malloc: heap_link of meson.build redirects the calls of a program and of
+ * our library to this file. Blocks count with the C library's rounding. Blocks that another library
+ * allocated and we free are subtracted too: a few bytes.
  */
 #ifndef FW_TEST_HEAP_H
 #define FW_TEST_HEAP_H
@@ -61,7 +62,7 @@ void __wrap_free(void *p)
 	__real_free(p);
 }
 
-/* Count from nothing. */
+/* Starts at zero. */
 static inline void heap_begin(void)
 {
 	heap.live = heap.peak = 0;

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Print documents as JSON Feed, without the rest of the program: the runner of tests/cases and of other cases uses it.
+ * Prints documents as JSON Feed, without the rest of the program. The runner of tests/cases and of
+ * other cases uses it.
  *
- *	parse_dump [--content-type VALUE] [--url URL] [--content-location URL] [--raw] FILE
- *	parse_dump --lines FILE...    each one's JSON in a line, or "! " and the error
- *	parse_dump --bench N FILE...  MB/s of CPU time, the best of N rounds over all files
+ *   parse_dump [--content-type VALUE] [--url URL] [--content-location URL] [--raw] FILE
+ *   parse_dump --lines FILE...    the JSON of each on a line, or "! " and the error
+ *   parse_dump --bench N FILE...  MB/s of CPU time, the best of N rounds over all files
  *
- * Exit 0 when a document was read, 1 when it is no feed ("! " and the error), 2 usage or unreadable.
+ * Exit status 0: a document was read; 1: it is not a feed ("! " and the error); 2: usage error or
+ * unreadable file.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +65,7 @@ static int lines(char **path, int n)
 	for (int i = 0; i < n; i++) {
 		int rc = dump(path[i], NULL, 0);
 
-		if (rc == 2) /* the JSON brings the end of its line */
+		if (rc == 2) /* the JSON ends its own line */
 			return rc;
 	}
 	return 0;
@@ -92,7 +94,7 @@ static int bench(int rounds, char **path, int n)
 		bytes += b[i].len;
 	}
 	fw_arena_init(&a, 0);
-	for (i = 0; i < n; i++) { /* memory: each in an arena of its own */
+	for (i = 0; i < n; i++) { /* in memory: each in an arena of its own */
 		if (!fw_parse_into(&a, fw_buf_str(&b[i]), NULL, &doc, NULL))
 			entries += doc->entry_n;
 		used += a.used_bytes;

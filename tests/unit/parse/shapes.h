@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Hostile shapes: documents of any size that are slow in a reader that looks at something twice. Used by test_linear.c, which counts
- * the work, and by bench/parse_bench.c, which measures the time. Header only.
+ * Hostile shapes: documents of any size that are slow for a reader that looks at anything twice.
+ * test_linear.c counts the work on them, bench/parse_bench.c measures the time. Header only.
  */
 #ifndef FW_TEST_SHAPES_H
 #define FW_TEST_SHAPES_H
@@ -10,14 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* head, then units, mid and as many units2 (half the size each) when there is a mid, then tail. '$' becomes the unit's number. */
+/*
+ * head, then units, then (if there is a mid) mid and as many units2 of half the size each, then
+ * tail. '$' becomes the unit's number.
+ */
 struct shape {
 	const char *name, *head, *unit, *tail, *mid, *unit2;
 };
 
 #define SHAPE_SAME "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-/* Markup: for the tokenizer, and as any document for the whole parse. */
+/* Markup: for the tokenizer, and as a document for the whole parse. */
 static const struct shape XML_SHAPES[] = {
 	/* elements */
 	{"nested tags", "", "<a>", ""},
@@ -224,7 +227,7 @@ static void shape_add(struct shape_text *t, const char *s, size_t number)
 	}
 }
 
-/* A document of at least size bytes, malloc'd. */
+/* A document of at least `size` bytes; the caller frees it. */
 static struct shape_text shape_build(const struct shape *s, size_t size)
 {
 	struct shape_text t = {malloc(size + size / 4 + 4096), 0, size + size / 4 + 4096};

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The cases of tests/cases: each NAME.expect.json stands beside one document and says what has to hold of our JSON for it.
+ * The cases of tests/cases: each NAME.expect.json belongs to one document and lists what its JSON
+ * must contain.
  *
- *	{ "about": "the rule it shows", "document": "NAME.xml",
- *	  "content_type": ..., "url": ..., "content_location": ..., "raw": true, "now_ms": ...,   options
- *	  "limits": {"max_entries": 3, ...},
- *	  "error": "words of the error",                                            for what is no feed
- *	  "feeds": ["https://...", ...],                                            the feeds that an HTML page names
- *	  "expect": { "items[0].title": "text", "items#": 2, "icon": null } }
+ *   { "about": "the rule it shows", "document": "NAME.xml",
+ *     "content_type": ..., "url": ..., "content_location": ..., "raw": true, "now_ms": ...,
+ *     "limits": {"max_entries": 3, ...},
+ *     "error": "words of the error",
+ *     "feeds": ["https://...", ...],
+ *     "expect": { "items[0].title": "text", "items#": 2, "icon": null } }
  *
- * A path is members and [indexes]; "#" at its end asks for the number of members; null means that there is nothing.
- * Without "raw" HTML is sanitised. Prints TAP. Usage: test_cases DIRECTORY [NAME...]
+ * The second line has the options. "error" is for a document that is not a feed, "feeds" for the
+ * feeds that an HTML page names. A path consists of members and [indexes]; "#" at its end is the
+ * number of members; null means absent. Without "raw" HTML is sanitised. Prints TAP. Usage:
+ * test_cases DIRECTORY [NAME...]
  */
 #include <dirent.h>
 #include <jansson.h>
@@ -43,7 +46,7 @@ static bool slurp(const char *dir, const char *name, struct fw_buf *out)
 	return !out->rc;
 }
 
-/* The value at a path, borrowed; NULL when there is none. *count: "#" stood at the end. */
+/* The value at a path, borrowed; NULL: there is none. *count: the path ended with "#". */
 static const json_t *at_path(const json_t *v, const char *path, bool *count)
 {
 	char key[100];
@@ -136,7 +139,7 @@ static json_t *document_json(const struct fw_document *doc, unsigned flags)
 	return v;
 }
 
-/* The addresses of the feeds that a page names, in order. */
+/* The URLs of the feeds that a page names, in order. */
 static bool feeds_found(const json_t *c, struct fw_str bytes)
 {
 	struct fw_parse_options o = options_of(c);

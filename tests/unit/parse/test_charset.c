@@ -39,7 +39,8 @@ START_TEST(order) /* CHR-01 */
 		{LIT("\xff\xfe\0\0<\0\0\0a\0\0\0>\0\0\0"), NULL, "utf-32le", "<a>", false},
 		{LIT("\0\0\0<\0\0\0a\0\x11\0\0"), NULL, "utf-32be", "<a\xef\xbf\xbd", true},
 		{LIT("<a>x\0y</a>"), NULL, "utf-8", "xy", true}, /* CHR-05 */
-		{LIT("<a>\x93test\x94 \xa3</a>"), NULL, "windows-1252", "\xe2\x80\x9ctest", true}, /* too little to guess from */
+		/* too short to guess from */
+		{LIT("<a>\x93test\x94 \xa3</a>"), NULL, "windows-1252", "\xe2\x80\x9ctest", true},
 		{LIT("<?xml version='1.0' encoding='utf-8'?><a>\xc3\xa9</a>"), "text/xml; charset=iso-8859-1", "utf-8", "\xc3\xa9", true},
 		{LIT("<?xml version='1.0' encoding='utf-8'?><a>\xe9</a>"), "text/xml; charset=iso-8859-1", "windows-1252", "\xc3\xa9", false},
 		{LIT("{\"a\": \"<?xml version='1.0' encoding='koi8-r'?>\xc3\xa9\"}"), NULL, "utf-8", "\xc3\xa9", false},
@@ -68,7 +69,7 @@ END_TEST
 
 START_TEST(rescue_by_sniffing)
 {
-	/* Russian in windows-1251 that says it is UTF-8 */
+	/* Russian in windows-1251, declared as UTF-8 */
 	static const char text[] = "<?xml version='1.0' encoding='utf-8'?><a>\xcf\xf0\xe8\xe2\xe5\xf2, \xfd\xf2\xee "
 		"\xe4\xee\xf1\xf2\xe0\xf2\xee\xf7\xed\xee \xe4\xeb\xe8\xed\xed\xfb\xe9 \xf2\xe5\xea\xf1\xf2 \xed\xe0 "
 		"\xf0\xf3\xf1\xf1\xea\xee\xec \xff\xe7\xfb\xea\xe5 \xe4\xeb\xff \xf3\xe3\xe0\xe4\xfb\xe2\xe0\xed\xe8\xff</a>";
@@ -96,7 +97,10 @@ START_TEST(header)
 }
 END_TEST
 
-/* glibc's Korean refuses A2 E8 after it has gone past it: reading must not go on behind the end. */
+/*
+ * glibc's Korean decoder refuses A2 E8 after it has moved beyond it: reading must not continue
+ * beyond the end.
+ */
 START_TEST(korean_ends_in_a_hole)
 {
 	char *exact = malloc(2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Dates (FMT-07): every spelling seen in feeds, and every instant through fifteen forms. */
+/* Dates (FMT-07): every spelling seen in feeds, and each instant in fifteen forms. */
 #include <check.h>
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static const struct { const char *in, *want; } GOOD[] = {
 	{"01 Jan 2004", "2004-01-01T00:00:00Z"},
 	{"01 Jan 2004 00:00 GMT", "2004-01-01T00:00:00Z"},
 	{"1 Jan 2004 5:07 EST", "2004-01-01T10:07:00Z"},
-	{"Mon, 01 Jan 2004 19:48:21 GMT", "2004-01-01T19:48:21Z"}, /* a Thursday */
+	{"Mon, 01 Jan 2004 19:48:21 GMT", "2004-01-01T19:48:21Z"}, /* it was a Thursday */
 	{"Mon, 26 January 2004 16:31:00 EST", "2004-01-26T21:31:00Z"},
 	{"Mon, 26 Jan 2004 16:31:00 ET", "2004-01-26T21:31:00Z"},
 	{"Mon, 26 Jan 2004 16:31:00 AT", "2004-01-26T20:31:00Z"},
@@ -35,13 +35,13 @@ static const struct { const char *in, *want; } GOOD[] = {
 	{"Thu, 30 Apr 2015 08:57:00 Y", "2015-04-29T20:57:00Z"},
 	{"Thu, 30 Apr 2015 08:57:00 K", "2015-04-30T18:57:00Z"},
 	{"Thu, 30 Apr 2015 08:57:00 Z", "2015-04-30T08:57:00Z"},
-	{"Thu, 30 Apr 2015 08:57:00 XYZT", "2015-04-30T08:57:00Z"}, /* no zone anybody knows: UTC */
+	{"Thu, 30 Apr 2015 08:57:00 XYZT", "2015-04-30T08:57:00Z"}, /* an unknown zone: UTC */
 	{"Wed, 19 Aug 2009 18:28:00 Etc/GMT", "2009-08-19T18:28:00Z"},
 	{"Wed, 19 Aug 2009 18:28:00 GMT+2", "2009-08-19T16:28:00Z"},
 	{"Wed, 19 Aug 2009 18:28:00 GMT +02:00", "2009-08-19T16:28:00Z"},
 	{"Wed, 19 Feb 2012 22:40:00 GMT-01:01", "2012-02-19T23:41:00Z"},
 	{"Wed, 19 Aug 2009 18:28:00 UTC+0530", "2009-08-19T12:58:00Z"},
-	/* places: an hour more in summer (FMT-07) */
+	/* names of places: an hour more in summer (FMT-07) */
 	{"Wed, 19 Aug 2009 18:28:00 EST5EDT", "2009-08-19T22:28:00Z"},
 	{"Sat, 05 Nov 2005 23:04:00 Central European Time", "2005-11-05T22:04:00Z"},
 	{"Sat, 05 Nov 2005 23:04:00 Eastern European Time", "2005-11-05T21:04:00Z"},
@@ -70,8 +70,8 @@ static const struct { const char *in, *want; } GOOD[] = {
 	{"Thu, 19 Feb 2009 18:28:00 Australia/Sydney", "2009-02-19T07:28:00Z"},
 	{"Thu, 19 Feb 2009 18:28:00 Pacific/Auckland", "2009-02-19T05:28:00Z"},
 	{"Wed, 19 Aug 2009 18:28:00 Etc/UTC", "2009-08-19T18:28:00Z"},
-	{"Wed, 19 Aug 2009 18:28:00 Europe/Atlantis", "2009-08-19T18:28:00Z"}, /* no place anybody knows: UTC */
-	{"29 Mar 2009 01:59 Europe/Berlin", "2009-03-29T00:59:00Z"}, /* the hour before, and the first of summer */
+	{"Wed, 19 Aug 2009 18:28:00 Europe/Atlantis", "2009-08-19T18:28:00Z"}, /* an unknown place: UTC */
+	{"29 Mar 2009 01:59 Europe/Berlin", "2009-03-29T00:59:00Z"}, /* the hour before summer time, and its first */
 	{"29 Mar 2009 03:00 Europe/Berlin", "2009-03-29T01:00:00Z"},
 	{"25 Oct 2009 02:59 Europe/Berlin", "2009-10-25T00:59:00Z"},
 	{"25 Oct 2009 03:00 Europe/Berlin", "2009-10-25T02:00:00Z"},
@@ -113,7 +113,7 @@ static const struct { const char *in, *want; } GOOD[] = {
 	{"01 Jan 69 00:00:00 GMT", "1969-01-01T00:00:00Z"},
 	{"1 Jan 2004 0930 GMT", "2004-01-01T09:30:00Z"},
 	{"01 Jan 2004 19.48.21 +0700", "2004-01-01T12:48:21Z"},
-	{"Fri, 11 Mar 2016 01:15:00 +3000", "2016-03-11T01:15:00Z"}, /* an offset that nobody has */
+	{"Fri, 11 Mar 2016 01:15:00 +3000", "2016-03-11T01:15:00Z"}, /* an offset that does not exist */
 	{"Wed, 19 Aug 2009 18:28:00 +2575", "2009-08-19T18:28:00Z"},
 	{"Thurs, 01 Januray 2004 19:48:21 GMT", "2004-01-01T19:48:21Z"},
 	{"Wed, 05 Febuary 2014 10:00:00 GMT", "2014-02-05T10:00:00Z"},
@@ -165,7 +165,7 @@ static const struct { const char *in, *want; } GOOD[] = {
 	{"2004-W53-6", "2005-01-01T00:00:00Z"},
 	{"2004-W53", "2004-12-27T00:00:00Z"},
 	{"2009W017T10:00Z", "2009-01-04T10:00:00Z"},
-	/* asctime and its cousins */
+	/* asctime and similar forms */
 	{"Sun Jan  4 16:29:06 2004", "2004-01-04T16:29:06Z"},
 	{"Sun Jan 4 16:29:06 PST 2004", "2004-01-05T00:29:06Z"},
 	{"Sun Jan 04 16:29:06 +0100 2004", "2004-01-04T15:29:06Z"},
@@ -179,7 +179,7 @@ static const struct { const char *in, *want; } GOOD[] = {
 	{"1072865695250", "2003-12-31T10:14:55.250Z"},
 	{"1072865695250000", "2003-12-31T10:14:55.250Z"},
 	{"/Date(1072865695250+0100)/", "2003-12-31T10:14:55.250Z"},
-	/* numbers only */
+	/* only numbers */
 	{"12/31/2003", "2003-12-31T00:00:00Z"},
 	{"31/12/2003 10:14", "2003-12-31T10:14:00Z"},
 	{"31.12.2003", "2003-12-31T00:00:00Z"},
@@ -188,7 +188,7 @@ static const struct { const char *in, *want; } GOOD[] = {
 	{"5/6/03", "2003-05-06T00:00:00Z"},
 	{"5.6.03", "2003-06-05T00:00:00Z"},
 	{"12/2003", "2003-12-01T00:00:00Z"},
-	/* Korean (nate, onblog), Greek, Hungarian: feedparser's */
+	/* Korean (nate, onblog), Greek, Hungarian: as in feedparser */
 	{"2004-05-25 오후 11:23:17", "2004-05-25T14:23:17Z"},
 	{"2004-05-25 오전 01:08:06", "2004-05-24T16:08:06Z"},
 	{"2004년 05월 28일  01:31:15", "2004-05-27T16:31:15Z"},
@@ -205,7 +205,7 @@ static const struct { const char *in, *want; } GOOD[] = {
 	{"2004年5月28日(金) 午前9時5分7秒", "2004-05-28T09:05:07Z"},
 	{"2004年5月", "2004-05-01T00:00:00Z"},
 	{"２００４年５月２８日", "2004-05-28T00:00:00Z"},
-	{"星期五, 28 五月 2004", NULL}, /* month in ideographs: not read, and not read wrongly */
+	{"星期五, 28 五月 2004", NULL}, /* a month in ideographs: refused, not misread */
 	{"Пт, 28 мая 2004 11:23:17 +0400", "2004-05-28T07:23:17Z"},
 	{"28 Мая 2004 г., 11:23 МСК", "2004-05-28T08:23:00Z"},
 	{"Сб, 18 дек 2010 10:00:00 +0300", "2010-12-18T07:00:00Z"},
@@ -315,12 +315,15 @@ START_TEST(long_input_bounded)
 	memset(big, 0xfb, sizeof(big)); /* each becomes three bytes when folded */
 	ck_assert(!fw_date_parse((struct fw_str){big, sizeof(big)}, &t, NULL));
 	memset(big, ' ', sizeof(big));
-	memcpy(big + sizeof(big) - 40, "Thu, 01 Jan 2004 19:48:21 GMT", 29); /* white space around it does not count */
+	memcpy(big + sizeof(big) - 40, "Thu, 01 Jan 2004 19:48:21 GMT", 29); /* white space around it is ignored */
 	ck_assert(fw_date_parse((struct fw_str){big, sizeof(big)}, &t, NULL) && t == 1072986501000);
 }
 END_TEST
 
-/* An instant in one of the forms; zone in minutes where the form has one. Returns what the form keeps of it. */
+/*
+ * Writes an instant in one of the forms; zone in minutes if the form has one. Returns the part of
+ * the instant that the form holds.
+ */
 static int64_t format(int form, int64_t t, int zone, char *dst, size_t cap)
 {
 	static const char *const DAY[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
@@ -416,7 +419,7 @@ START_TEST(every_instant_comes_back)
 }
 END_TEST
 
-/* Whatever the bytes: an answer, and no byte outside the string is looked at. */
+/* Any bytes get a result, and no byte outside the string is read. */
 START_TEST(any_bytes)
 {
 	static const char soup[] = "0123456789 :-/+.,TZWtzw()'amp\xe5\xb9\xb4\xec\x9b\x94JanMay\xff\xc3";

@@ -12,7 +12,7 @@
 #define URL FW_STR("https://example.org/blog/page.html?x=1")
 #define RSS "type='application/rss+xml'"
 
-/* What is named, a blank between. */
+/* The named feeds, separated by a space. */
 static void named(const struct fw_link *l, const char *want, const char *of)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -34,7 +34,7 @@ START_TEST(pages)
 		{"<base href='javascript:x'><link rel=alternate " RSS " href=/a>", "https://example.org/a"},
 		{"<link rel=alternate " RSS " href=?feed=rss2>", "https://example.org/blog/page.html?feed=rss2"},
 		{"<link rel=alternate " RSS " href=a><link rel=alternate " RSS " href='https://example.org/blog/a'>", "https://example.org/blog/a"},
-		/* as people write it */
+		/* spellings in real pages */
 		{"<LINK REL='ALTERNATE' TYPE='Application/RSS+XML' HREF='/A'>", "https://example.org/A"},
 		{"<link href=/a type=application/rss+xml rel=alternate>", "https://example.org/a"},
 		{"<link rel='home  \talternate\n' " RSS " href='\n /a '/>", "https://example.org/a"},
@@ -46,13 +46,13 @@ START_TEST(pages)
 		{"<link rel=alternative " RSS " href=/a><link " RSS " href=/a>", ""},
 		{"<link rel=alternate " RSS " href='javascript:alert(1)'><link rel=alternate " RSS " href='feed:x'>", ""},
 		{"<link rel=alternate " RSS " href='mailto:a@b'><link rel=alternate " RSS " href='data:,x'><link rel=alternate " RSS " href='file:///x'>", ""},
-		/* types that are no feed's, unless the address says so */
+		/* types that are not a feed's, unless the URL suggests one */
 		{"<link rel=alternate type=application/json href=/wp-json/wp/v2/pages/2><link rel=alternate type=application/json+oembed href=/o>", ""},
 		{"<link rel=alternate type=application/json href=/feed.json><link rel=alternate type=application/json href=/wp-json/feed>",
 			"https://example.org/feed.json"},
 		{"<link rel=alternate type=text/xml href=/rss.xml><link rel=alternate type=application/xml href=/sitemap.xml>", "https://example.org/rss.xml"},
 		{"<link rel=alternate hreflang=de href=/de/feed><link rel=alternate type=text/html href=/feed>", ""},
-		/* where it stands */
+		/* where in the page */
 		{"<body><p><link rel=alternate " RSS " href=/a></p>", "https://example.org/a"},
 		{"<noscript><link rel=alternate " RSS " href=/a></noscript>", "https://example.org/a"},
 		{"<!-- <link rel=alternate " RSS " href=/a> --><!-><link rel=alternate " RSS " href=/b>", "https://example.org/b"},
@@ -65,7 +65,7 @@ START_TEST(pages)
 		{"<svg><title>x</title></svg><link rel=alternate " RSS " href=/a>", "https://example.org/a"},
 		{"<p title='<link rel=alternate " "type=application/rss+xml href=/a>'>", ""},
 		{"<link rel=alternate " RSS " href=/a", ""}, /* cut off inside the tag */
-		/* anchors, where there is nothing else */
+		/* anchors, if there is nothing else */
 		{"<a href=/a " RSS ">RSS</a><a href=/b type=text/html>x</a><a href=/feed>x</a>", "https://example.org/a"},
 		{"<a href=/a " RSS ">RSS</a><link rel=alternate " RSS " href=/b>", "https://example.org/b"},
 		{"", ""}, {"plain text", ""}, {"{\"a\": 1}", ""},
@@ -103,7 +103,7 @@ START_TEST(headers) /* RFC 8288 */
 }
 END_TEST
 
-START_TEST(header_and_page) /* the header's first, each once */
+START_TEST(header_and_page) /* the header's come first, each once */
 {
 	struct fw_link *l;
 	struct fw_arena a;
@@ -117,7 +117,7 @@ START_TEST(header_and_page) /* the header's first, each once */
 }
 END_TEST
 
-START_TEST(encodings) /* a page in UTF-16, and one that says its encoding itself */
+START_TEST(encodings) /* a page in UTF-16, and one that declares its encoding */
 {
 	static const char wide[] = "\xff\xfe<\0l\0i\0n\0k\0 \0r\0e\0l\0=\0f\0e\0e\0d\0 \0h\0r\0e\0f\0=\0/\0\xe9\0>\0";
 	static const char own[] = "<html><meta charset=windows-1251><link rel=feed title='\xcf\xf0\xe8\xe2\xe5\xf2' href=/a>";
@@ -133,7 +133,7 @@ START_TEST(encodings) /* a page in UTF-16, and one that says its encoding itself
 }
 END_TEST
 
-START_TEST(many) /* two hundred are enough for anybody, whatever the page holds */
+START_TEST(many) /* at most two hundred, whatever the page contains */
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	struct fw_link *first, *l;
@@ -151,7 +151,7 @@ START_TEST(many) /* two hundred are enough for anybody, whatever the page holds 
 }
 END_TEST
 
-START_TEST(hubs) /* WSB-01, WSB-02: the header first, then the page's head; what stands in its body is anybody's */
+START_TEST(hubs) /* WSB-01, WSB-02: the header first, then the page's head; its body is not trusted */
 {
 	static const struct { const char *header, *page, *hub, *self; } T[] = {
 		{"</h>; rel=hub, </s>; rel=\"self\"", "<link rel=hub href=/no><link rel=self href=/no>", "https://example.org/h", "https://example.org/s"},

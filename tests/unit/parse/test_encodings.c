@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Every encoding of the WHATWG Encoding Standard: its whole table, a text in it under every declaration, right and wrong, and the places
- * where what browsers do is not what iconv does. CHR-01 ... CHR-05.
+ * Each encoding of the WHATWG Encoding Standard: its whole table, a text in it under each
+ * declaration, right and wrong, and the places where browsers differ from iconv. CHR-01 ... CHR-05.
  */
 #include <iconv.h>
 #include <stdlib.h>
@@ -111,17 +111,20 @@ START_TEST(under_each_declaration) /* CHR-01 */
 	reads(t, document(NULL, in), t->label, t->encoding, false, "http");
 	reads(t, document(t->label, in), NULL, t->encoding, false, "xml");
 	reads(t, document(t->label, in), t->label, t->encoding, false, "http");
-	if (!seven_bit) /* the header counts first, whatever the declaration says */
+	if (!seven_bit) /* the header counts first, whatever the declaration */
 		reads(t, document("utf-8", in), t->label, t->encoding, false, "http");
-	/* what the header says does not fit, what the declaration says does */
+	/* the header's encoding does not fit, the declared one does */
 	if (!seven_bit && !is_utf8)
 		reads(t, document(t->label, in), "utf-8", t->encoding, true, "xml");
 	reads(t, document(t->label, in), "x-nonsense", t->encoding, true, "xml");
 	reads(t, document("utf-16", in), t->label, t->encoding, true, "http");
-	/* UTF-8 under a wrong label, in the header and in the declaration: too much of it for chance */
+	/*
+	 * UTF-8 under a wrong label, in the header and in the declaration: too much of it for
+	 * chance
+	 */
 	reads(t, document(t->label, utf8), NULL, "utf-8", !is_utf8, is_utf8 ? "xml" : "default");
 	reads(t, document(NULL, utf8), t->label, "utf-8", !is_utf8, is_utf8 ? "http" : "default");
-	/* nothing is said: something valid comes out, and a problem when it is not UTF-8 */
+	/* no declaration: the result is valid, with a problem if it is not UTF-8 */
 	decode(document(NULL, in), NULL);
 	ck_assert_int_eq(R.wrong, !seven_bit && !is_utf8);
 }
@@ -144,7 +147,7 @@ START_TEST(a_mark_beats_all)
 		fw_buf_addstr(&b, bytes);
 		reads(t, fw_arena_str(&A, fw_buf_str(&b)), t->label, WIDE[k].encoding, false, "bom");
 		fw_buf_finish(&b);
-		if (k > 0) /* without the mark the zeros tell */
+		if (k > 0) /* without the mark the zero bytes decide */
 			reads(t, bytes, t->label, WIDE[k].encoding, false, "zeros");
 	}
 }
@@ -163,7 +166,7 @@ static uint64_t mix(const struct encoding *e, const char *bytes, size_t n, uint6
 	return fw_hash64_seed(text.p, text.len, seed);
 }
 
-/* Every byte, every two bytes, and the longer forms there are. */
+/* Each byte, each pair of bytes, and the longer forms. */
 static uint64_t table_hash(const struct encoding *e)
 {
 	static const struct { const char *escape; int n; } JIS[] = {{"\x1b(J", 1}, {"\x1b(I", 1}, {"\x1b$@", 2}, {"\x1b$B", 2}};
@@ -185,7 +188,7 @@ static uint64_t table_hash(const struct encoding *e)
 		s[2] = (char)(0xa1 + i % 94);
 		h = mix(e, s, 3, h);
 	}
-	for (int i = 0; i < 39420 && e->codec == GB18030; i++) { /* all of the plane that has holes */
+	for (int i = 0; i < 39420 && e->codec == GB18030; i++) { /* the whole plane with holes */
 		s[0] = (char)(0x81 + i / 12600);
 		s[1] = (char)('0' + i / 1260 % 10);
 		s[2] = (char)(0x81 + i / 10 % 126);
@@ -204,8 +207,9 @@ static uint64_t table_hash(const struct encoding *e)
 }
 
 /*
- * What the decoders made of all this when they were compared, character by character, with two implementations of the standard; the only
- * differences were GB18030's six (see below) and U+FEFF as first character.
+ * The hash of the decoders' output at a time when it was compared, character by character, with two
+ * implementations of the standard. The only differences were GB18030's six (see below) and U+FEFF
+ * as the first character.
  */
 static const struct { struct encoding e; uint64_t hash; } TABLE[] = {
 	{{"windows-1252", SINGLE_BYTE, NULL}, 0xd5c2b0497c776ff9u},
@@ -252,18 +256,20 @@ START_TEST(whole_table)
 }
 END_TEST
 
-/* ---- browsers and iconv differ --------------------------------------------------------------------------------------------- */
+/* ---- where browsers and iconv differ --------------------------------------------------------- */
 
 START_TEST(as_in_browsers) /* CHR-03 */
 {
 	static const struct { const char *label; struct fw_str bytes; const char *text; } T[] = {
-		{"windows-1252", LIT("\x80\x81\x8d\x9d"), "€\xc2\x81\xc2\x8d\xc2\x9d"}, /* the holes are controls */
+		{"windows-1252", LIT("\x80\x81\x8d\x9d"), "€\xc2\x81\xc2\x8d\xc2\x9d"}, /* the holes become controls */
 		{"iso-8859-1", LIT("\x93\x94"), "“”"},
 		{"us-ascii", LIT("x"), "x"},
 		{"windows-1251", LIT("\x98"), "\xc2\x98"}, {"windows-1253", LIT("\x81"), "\xc2\x81"}, {"windows-874", LIT("\x81\xa1"), "\xc2\x81ก"},
-		{"windows-1255", LIT("\xf9\xd1 \xe0"), "ש\xd7\x81 א"},   /* points stay apart; the last letter is there */
+		/* points stay separate; the last letter is mapped */
+		{"windows-1255", LIT("\xf9\xd1 \xe0"), "ש\xd7\x81 א"},
 		{"windows-1255", LIT("\xca"), "\xd6\xba"},
-		{"windows-1258", LIT("a\xec" "Vi\xea\xf2t"), "a\xcc\x81Vi\xc3\xaa\xcc\xa3t"}, /* tone marks stay apart too */
+		/* tone marks stay separate too */
+		{"windows-1258", LIT("a\xec" "Vi\xea\xf2t"), "a\xcc\x81Vi\xc3\xaa\xcc\xa3t"},
 		{"koi8-u", LIT("\xae\xbe"), "ўЎ"},
 		{"macintosh", LIT("\xc6\xf0\xdb"), "∆\xef\xa3\xbf€"},
 		{"x-mac-cyrillic", LIT("\xff\xa2\xb6"), "€Ґґ"},
@@ -272,12 +278,12 @@ START_TEST(as_in_browsers) /* CHR-03 */
 		{"gbk", LIT("\xa3\xa0"), "\xe3\x80\x80"},
 		{"gb2312", LIT("\xa1\xa4\xa1\xaa"), "·—"},
 		{"gb18030", LIT("\x82\x35\x90\x37\x84\x31\x82\x36"), "龴︐"},
-		{"gb18030", LIT("\xfe\x51"), "\xf0\xa0\x82\x87"},         /* not as there: a character, no private use */
+		{"gb18030", LIT("\xfe\x51"), "\xf0\xa0\x82\x87"}, /* unlike browsers: a character, not private use */
 		{"shift_jis", LIT("\x5c\x7e\xa5"), "\\~･"},               /* not a yen sign and an overline */
 		{"shift_jis", LIT("\x81\x60\x81\x7c\x87\x40\x80"), "～－①\xc2\x80"},
 		{"euc-jp", LIT("\xa1\xc1\xad\xa1\x8e\xb1\x8f\xa2\xc3\xfc\xe2"), "～①ｱ¦髙"},
 		{"iso-2022-jp", LIT("\x1b$B-!\x1b(B\\\x1b(J\\~\x1b(I1\x1b(B"), "①\\¥‾ｱ"},
-		{"iso-2022-jp", LIT("\x1b$BF|F\n\x1b(B."), NULL},          /* a line that ends in the middle of one */
+		{"iso-2022-jp", LIT("\x1b$BF|F\n\x1b(B."), NULL}, /* a line that ends in the middle of a character */
 		{"big5", LIT("\xa1\x45\xa1\xe3\xa2\x44\xf9\xfe"), "‧～￥￭"},
 		{"big5", LIT("\x88\x62\x88\x64\x8e\x69"), "Ê̄Ê̌箸"},
 		{"euc-kr", LIT("\x8c\x63\xa2\xe6"), "똠€"},
@@ -294,7 +300,7 @@ START_TEST(as_in_browsers) /* CHR-03 */
 }
 END_TEST
 
-/* A fault takes as many bytes as in browsers: markup behind it is never swallowed. */
+/* An error consumes as many bytes as in browsers: markup after it is never lost. */
 START_TEST(faults_spare_markup)
 {
 	static const struct { const char *label; struct fw_str bytes; const char *text; } T[] = {
@@ -315,7 +321,7 @@ START_TEST(faults_spare_markup)
 		if (strcmp(TEXT[i].encoding, fw_charset_label(fw_str(T[_i].label))) == 0)
 			plenty = &TEXT[i];
 	}
-	ck_assert_ptr_nonnull(plenty); /* so much of it is right that the label is believed */
+	ck_assert_ptr_nonnull(plenty); /* most of it is valid, so the label is trusted */
 	for (int i = 0; i < 12; i++)
 		fw_buf_addstr(&b, encoded(plenty->iconv, plenty->text));
 	fw_buf_adds(&b, "\n#");
@@ -325,7 +331,7 @@ START_TEST(faults_spare_markup)
 	ck_assert(R.wrong);
 	ck_assert_msg(fw_str_find(R.text, fw_str(fw_arena_printf(&A, "\n#%s", T[_i].text))) != NULL, "%s: %.*s", T[_i].label,
 		FW_STR_ARG(R.text));
-	ck_assert_str_eq(fw_arena_dup(&A, R.text.p + R.offset, 3), "�"); /* the problem says where */
+	ck_assert_str_eq(fw_arena_dup(&A, R.text.p + R.offset, 3), "�"); /* the problem has the position */
 	fw_buf_finish(&b);
 }
 END_TEST
@@ -358,7 +364,7 @@ START_TEST(pages_say_it_in_meta)
 		{NULL, "<!DOCTYPE html><META name=x><meta http-equiv='Content-Type' content='text/html; charset=koi8-r'>", "koi8-r"},
 		{NULL, "<html><meta content=\"text/html;charset=koi8-r\">", "koi8-r"},
 		{"text/html; charset=windows-1251", "<html><meta charset='koi8-r'>", "windows-1251"},
-		{NULL, "<rss><title>&lt;meta charset=koi8-r></title><x>", "windows-1252"}, /* no page */
+		{NULL, "<rss><title>&lt;meta charset=koi8-r></title><x>", "windows-1252"}, /* not a page */
 		{NULL, "{\"a\": \"<html><meta charset=koi8-r>\"}", "windows-1252"},
 	};
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -375,21 +381,23 @@ END_TEST
 START_TEST(wide) /* CHR-04 */
 {
 	static const struct { struct fw_str bytes; const char *encoding, *text; bool wrong; } T[] = {
-		{LIT("\xff\xfe<\0a\0>"), "utf-16le", "<a�", true},                       /* odd lengths: the last byte is half of one */
+		/* an odd length: the last byte is half a character */
+		{LIT("\xff\xfe<\0a\0>"), "utf-16le", "<a�", true},
 		{LIT("\xfe\xff\0<\0a\0>\0"), "utf-16be", "<a>�", true},
 		{LIT("\xff\xfe\0\0<\0\0\0a\0\0"), "utf-32le", "<�", true},
 		{LIT("\xff\xfe"), "utf-16le", "", false},
 		{LIT("\xff\xfe<"), "utf-16le", "�", true},
 		{LIT("\xff\xfe<\0\x3d\xd8\0\xde"), "utf-16le", "<\xf0\x9f\x98\x80", false},
-		{LIT("\xff\xfe<\0\0\xde\x3d\xd8"), "utf-16le", "<��", true},             /* the wrong way round */
-		{LIT("\xff\xfe<\0\x3d\xd8"), "utf-16le", "<�", true},                     /* cut in a pair */
+		{LIT("\xff\xfe<\0\0\xde\x3d\xd8"), "utf-16le", "<��", true},             /* the wrong order */
+		{LIT("\xff\xfe<\0\x3d\xd8"), "utf-16le", "<�", true},                     /* cut within a pair */
 		{LIT("\xff\xfe<\0\x3d\xd8\x3d\xd8\0\xde"), "utf-16le", "<�\xf0\x9f\x98\x80", true},
 		{LIT("\0<\0a\0\0\0>"), "utf-16be", "<a>", true},                           /* CHR-05 */
 		{LIT("<\0\0\0>\0\x11\0"), "utf-32le", "<�", true},
 		{LIT("\0\0\0<\0\0\xd8\x00"), "utf-32be", "<�", true},
 		{LIT("\0\0\xfe\xff\0\0\0<\0\x01\xf6\x00"), "utf-32be", "<\xf0\x9f\x98\x80", false},
 		{LIT("\xef\xbb\xbf\xef\xbb\xbf<a>\xe9"), "utf-8", "<a>�", true},          /* two marks */
-		{LIT("\xef\xbb\xbf<a>\xe9t\xe9 \xe0 la c\xf4te d'\xe9t\xe9</a>"), NULL, NULL, true}, /* a mark in front of something else */
+		/* a mark before text in another encoding */
+		{LIT("\xef\xbb\xbf<a>\xe9t\xe9 \xe0 la c\xf4te d'\xe9t\xe9</a>"), NULL, NULL, true},
 	};
 
 	decode(T[_i].bytes, "text/xml; charset=koi8-r");

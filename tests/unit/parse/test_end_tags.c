@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One end tag is taken out of a document, and the same entries have to come out as before: at most 5 in 1,000 may be lost when the tag
- * stood before the first entry; none when it stood behind its beginning, and one in 1,000 may have another id. Before the first
- * entry every end tag is tried; from there on, of each name in a document, the first, one in the middle and the last: with all of them,
- * a large document would be read some thousand times. --all does.
+ * One end tag is removed from a document, and the same entries must be read. Of entries at most 5
+ * in 1,000 may be lost if the tag was before the first entry; otherwise none, and one in 1,000 may
+ * have another id.
  *
- * Prints TAP, and what was tried and lost. Usage: test_end_tags [--all] FOLDER...; a folder that is not there is skipped.
+ * Before the first entry each end tag is tried. After its start the first, a middle one and the
+ * last of each name are tried: all of them would mean thousands of parses of a large document.
+ * --all tries all.
+ *
+ * Prints TAP, and what was tried and lost. Usage: test_end_tags [--all] FOLDER...; a missing folder
+ * is skipped.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -54,7 +58,7 @@ static bool slurp(const char *folder, const char *name, struct fw_buf *out)
 	return !out->rc && out->len;
 }
 
-/* ---- end tags, by their looks -------------------------------------------------------------------------------------------- */
+/* ---- end tags, found without a parser -------------------------------------------------------- */
 
 static bool name_char(char c)
 {
@@ -114,7 +118,10 @@ static void places_find(struct fw_str s)
 	}
 }
 
-/* Of each name behind first_entry the first, the middle one and the last; names that share a slot count as one. */
+/*
+ * Of each name after first_entry: the first, a middle one and the last. Names with the same slot
+ * count as one.
+ */
 static void choose(void)
 {
 	static size_t total[4096], seen[4096];
@@ -144,7 +151,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* How many entries, and their ids; false when it is no feed. */
+/* The number of entries and their ids; false if it is not a feed. */
 static bool read_ids(struct fw_arena *a, struct fw_str s, struct ids *out)
 {
 	struct fw_document *doc;
@@ -162,7 +169,7 @@ static bool read_ids(struct fw_arena *a, struct fw_str s, struct ids *out)
 	return true;
 }
 
-/* Members of a that b has not. */
+/* Members of a that are not in b. */
 static size_t missing(const struct ids *a, const struct ids *b)
 {
 	size_t n = 0, k = 0;
@@ -253,7 +260,7 @@ static void figures_print(const char *where, const struct figures *f)
 		f->entries ? 100.0 * (double)f->renamed / (double)f->entries : 0);
 }
 
-/* False: more was lost than may be. */
+/* False: too much was lost. */
 static bool folder_try(const char *folder, int test)
 {
 	struct figures f[2] = {{0}, {0}};

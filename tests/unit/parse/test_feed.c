@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The document parser as a library: memory, limits, identity, what stores keep, and documents that were damaged.
- * What feeds mean stands in tests/cases; here is what no single document shows.
+ * The document parser as a library: memory, limits, identity, what stores keep, and damaged
+ * documents. The meaning of feeds is tested in tests/cases; this file has what a single document
+ * cannot show.
  */
 #include <check.h>
 #include <jansson.h>
@@ -42,11 +43,14 @@ static struct fw_document *parse_items(const char *items)
 	fw_buf_adds(&b, items);
 	fw_buf_adds(&b, RSS_TAIL);
 	doc = parse_ok(fw_buf_str(&b), NULL);
-	fw_buf_finish(&b); /* the document keeps no pointer into what it was given */
+	fw_buf_finish(&b); /* the document has no pointer into its input */
 	return doc;
 }
 
-/* Whatever went in: an error with words, or a document that can be written as JSON in UTF-8. Returns its entries, -1. */
+/*
+ * Any input: an error with a message, or a document that can be written as JSON in UTF-8. Returns
+ * the number of entries, or -1.
+ */
 static int survives(struct fw_str s, const struct fw_parse_options *o, bool *malformed)
 {
 	struct fw_document *doc;
@@ -107,7 +111,10 @@ static void count_free(void *p, void *ctx)
 	free(head);
 }
 
-/* Each allocation refused once and from then on: FW_ENOMEM, everything given back. REL-11. */
+/*
+ * Each allocation fails, once alone and once with all that follow: FW_ENOMEM, and all memory is
+ * freed. REL-11.
+ */
 static void out_of_memory(const char *name, struct fw_str bytes)
 {
 	struct counter c = {.allowed = 0};
@@ -148,7 +155,7 @@ START_TEST(options_checked)
 }
 END_TEST
 
-/* one holds "%" where the number goes. */
+/* `one` has a "%" for the number. */
 static void add_numbered(struct fw_buf *b, const char *one, size_t i)
 {
 	struct fw_str rest, part = fw_str_split(fw_str(one), '%', &rest);
@@ -173,7 +180,7 @@ static struct fw_buf many(size_t n, const char *one)
 	return b;
 }
 
-/* At most 2x the document and 64 KiB, all counted: the copy that fw_parse makes too. */
+/* At most 2x the document and 64 KiB in all, with the copy that fw_parse() makes. */
 START_TEST(memory_bounded)
 {
 	struct fw_buf b = many(1000, "<item><title>Title %</title><link>https://e.org/some/page</link><description>&lt;p&gt;Some words "
@@ -200,19 +207,22 @@ START_TEST(memory_limit)
 	struct fw_document *doc;
 	struct fw_err err;
 
-	/* entries that were read stay, and the document says that there is more */
+	/* the entries so far stay, and the document has a note that there are more */
 	doc = parse_ok(fw_buf_str(&b), &o);
 	ck_assert_uint_gt(doc->entry_n, 100);
 	ck_assert_uint_lt(doc->entry_n, 5000);
 	fw_document_free(doc);
-	o.limits.max_memory = 1; /* what a document with nothing in it takes is more */
+	o.limits.max_memory = 1; /* even an empty document needs more */
 	ck_assert_int_eq(fw_parse("<rss/>", 6, &o, &doc, &err), FW_ELIMIT);
 	ck_assert_ptr_nonnull(strstr(err.text, "max_memory"));
 	fw_buf_finish(&b);
 }
 END_TEST
 
-/* LIM-08: no tree of 2,000 members is built for one item; what comes first stays, and strings may hold any bracket. */
+/*
+ * LIM-08: no tree of 2,000 members is built for one item; the first ones stay, and strings may
+ * contain any bracket.
+ */
 START_TEST(json_members)
 {
 	static const char head[] = "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\",\"items\":[{\"id\":\"1\",\"_x\":[\"]},\\\"\"";
@@ -241,14 +251,14 @@ END_TEST
 
 START_TEST(gzip_bomb)
 {
-	/* 1 MiB of zeros in 1 KiB; max_bytes holds for what comes out */
+	/* 1 MiB of zeros in 1 KiB; max_bytes applies to the decompressed size */
 	static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
 	struct fw_parse_options o = {.limits.max_bytes = 1000};
 	struct fw_document *doc;
 	struct fw_err err;
 	char bytes[400];
 
-	/* a stored block of 300 bytes repeated: see RFC 1951 section 3.2.4 */
+	/* a stored block of 300 bytes, repeated: see RFC 1951 section 3.2.4 */
 	memset(bytes, ' ', sizeof(bytes));
 	memcpy(bytes, head, sizeof(head));
 	memcpy(bytes + 10, "\1\x2c\1\xd3\xfe", 5);
@@ -277,13 +287,13 @@ START_TEST(keys)
 	ck_assert(same_key(1, a, 1, a));
 	ck_assert(!same_key(1, a, 2, a));
 	ck_assert(!same_key(1, a, 1, b));
-	/* an address as guid and the same as link are two kinds of name */
+	/* a URL as guid and the same URL as link are different keys */
 	ck_assert(!same_key(1, link, 1, guid));
 	fw_document_free(d);
 }
 END_TEST
 
-/* REL-03: one guid for everything; a new entry on top changes nobody's key */
+/* REL-03: one guid for all entries; a new entry at the top changes no other key */
 START_TEST(keys_of_repeated_ids)
 {
 	static const char OLD[] = "<item><guid>x</guid><title>B</title><link>https://e.org/b</link></item>"
@@ -302,7 +312,7 @@ START_TEST(keys_of_repeated_ids)
 	ck_assert(same_key(1, o, 1, n->next));
 	ck_assert(same_key(1, o->next, 1, n->next->next));
 	ck_assert(!same_key(1, o, 1, o->next));
-	/* exact repeats are one */
+	/* exact repeats count as one */
 	ck_assert(same_key(1, o->next, 1, o->next->next));
 	ck_assert(!o->next->repeat && o->next->next->repeat);
 	fw_document_free(old);
@@ -311,7 +321,7 @@ START_TEST(keys_of_repeated_ids)
 }
 END_TEST
 
-/* same id, title and link, another text: told apart by the text */
+/* same id, title and link, another text: distinguished by the text */
 START_TEST(keys_of_revisions)
 {
 	struct fw_document *d = parse_items("<item><guid>x</guid><description>1</description></item>"
@@ -324,7 +334,7 @@ START_TEST(keys_of_revisions)
 }
 END_TEST
 
-/* REL-04: dates alone are no change */
+/* REL-04: a different date alone is not a change */
 START_TEST(hashes)
 {
 	struct fw_document *d = parse_items("<item><title>t</title><description>x</description><pubDate>2020-01-01</pubDate></item>"
@@ -412,7 +422,7 @@ END_TEST
 
 /* ---- damage ------------------------------------------------------------------------------------------------------------------------ */
 
-/* ---- hostile shapes: time grows with the size, not with its square ------------------------------------------------------------------- */
+/* ---- hostile shapes: time grows with the size, not with its square --------------------------- */
 
 static double seconds_for(const char *before, const char *unit, const char *after, size_t n)
 {
@@ -456,7 +466,10 @@ START_TEST(linear_time)
 	for (size_t i = 0; i < FW_N(T); i++) {
 		bool linear = false;
 
-		/* 8 times the size: 8 times the time; a square would be 64. Short times are noise, and so is once: a square is one each time. */
+		/*
+		 * 8 times the size takes 8 times as long; a square would be 64. Short times are
+		 * noisy, and so is a single run; a square shows in each run.
+		 */
 		for (int tries = 0; tries < 5 && !linear; tries++) {
 			double small = seconds_for(T[i].before, T[i].unit, T[i].after, 5000);
 			double large = seconds_for(T[i].before, T[i].unit, T[i].after, 40000);

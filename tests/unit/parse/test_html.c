@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* HTML: markup or not, as text, sanitised (WEB-01, WEB-02, WEB-03), feeds of a page, Link headers. */
+/*
+ * HTML: detecting markup, plain text, sanitising (WEB-01, WEB-02, WEB-03), the feeds of a page,
+ * Link headers.
+ */
 #include <check.h>
 #include <gumbo.h>
 #include <stdlib.h>
@@ -27,7 +30,7 @@ static char *sanitize(struct fw_str html, unsigned flags)
 	return fw_buf_take(&out, NULL);
 }
 
-/* What is in, what has to come out; and coming in again, it stays. */
+/* Sanitises the input, compares the result, and sanitises that again: it must not change. */
 static void check_sanitized(const char *in, const char *want, unsigned flags)
 {
 	char *once = sanitize(fw_str(in), flags), *twice = sanitize(fw_str(once), flags);
@@ -184,7 +187,7 @@ START_TEST(what_goes) /* WEB-02, WEB-03 */
 }
 END_TEST
 
-/* What a link in the place of an embed looks like. */
+/* The link that replaces an embed. */
 #define LINKED(url, label) "<a href=\"" url "\" rel=\"noopener noreferrer\">" label "</a> "
 #define VIDEO(id) "https://www.youtube.com/watch?v=" id
 
@@ -228,12 +231,12 @@ START_TEST(embeds_leave_a_link)
 		{"<iframe src=https://archive.org/embed/some.item_1></iframe>", LINKED("https://archive.org/details/some.item_1", "Internet Archive")},
 		{"<iframe src='https://www.facebook.com/plugins/video.php?href=https%3A%2F%2Fwww.facebook.com%2Fw%2Fvideos%2F1%2F'></iframe>",
 			LINKED("https://www.facebook.com/w/videos/1/", "Facebook")},
-		/* what we do not know: its own address */
+		/* an unknown service: its own URL */
 		{"<iframe src='https://maps.example/embed?pb=1#z'></iframe>", LINKED("https://maps.example/embed?pb=1#z", "maps.example/embed")},
 		{"<iframe src=map.html aria-label=Map></iframe>", LINKED("http://example.org/dir/map.html", "Map")},
 		{"<object data=/doc.pdf type=application/pdf><p>No PDF here</p></object>", LINKED("http://example.org/doc.pdf", "example.org/doc.pdf")
 			"<p>No PDF here</p>"},
-		/* waiting for a script */
+		/* filled in by a script */
 		{"<iframe src=about:blank data-src=https://www.youtube.com/embed/abc></iframe>", LINKED(VIDEO("abc"), "YouTube")},
 		{"<iframe data-lazy-src=https://www.youtube.com/embed/abc></iframe><noscript><iframe src=https://www.youtube.com/embed/abc></iframe></noscript>",
 			LINKED(VIDEO("abc"), "YouTube")},
@@ -241,11 +244,11 @@ START_TEST(embeds_leave_a_link)
 		{"<lite-youtube videoid='abc' title='T'><a href='x'>Play</a></lite-youtube>", LINKED(VIDEO("abc"), "T")
 			"<a href=\"http://example.org/dir/x\" rel=\"noopener noreferrer\">Play</a>"},
 		{"<amp-iframe src=https://maps.example/e></amp-iframe>", LINKED("https://maps.example/e", "maps.example/e")},
-		/* one player, told several times */
+		/* one player, named several times */
 		{"<object width=425><param name=movie value='http://www.youtube.com/v/abc&hl=en&fs=1'></param><param name=wmode value=x></param>"
 			"<embed src='http://www.youtube.com/v/abc&hl=en&fs=1' type=application/x-shockwave-flash></embed></object>",
 			LINKED(VIDEO("abc"), "YouTube")},
-		/* not orderly: through the tree; in a table; in a link */
+		/* malformed: through the tree; in a table; in a link */
 		{"<b><i>x</b><iframe src=https://www.youtube.com/embed/abc></iframe></i>", "<b><i>x</i></b><i>" LINKED(VIDEO("abc"), "YouTube") "</i>"},
 		{"<table><tr><td><iframe src=https://www.youtube.com/embed/abc></iframe></table>",
 			"<table><tbody><tr><td>" LINKED(VIDEO("abc"), "YouTube") "</td></tr></tbody></table>"},
@@ -258,14 +261,15 @@ START_TEST(embeds_leave_a_link)
 		{"a<iframe src=http://feedads.g.doubleclick.net/~ah/f/x width=300 height=250></iframe>b", "ab"},
 		{"a<iframe src=https://www.facebook.com/plugins/like.php?href=x></iframe>b", "ab"},
 		{"a<object data=https://t.example/ width=1 height=1></object>b", "ab"}, {"a<embed src=https://t.example/ width=0>b", "ab"},
-		/* no address of the web */
+		/* not a web URL */
 		{"a<iframe src='javascript:alert(1)'></iframe>b", "ab"}, {"a<iframe src='data:text/html,x'></iframe>b", "ab"},
 		{"a<iframe src='jav&#9;ascript:x' data-src='vbscript:x'></iframe>b", "ab"}, {"a<embed src='blob:https://x.example/1'>b", "ab"},
 		{"a<object data='file:///etc/passwd'></object>b", "ab"}, {"a<iframe srcdoc='<script>x</script>'></iframe>b", "ab"},
 		{"a<iframe src='https://x.example/&#1;y'></iframe>b", "ab"}, {"a<iframe src='https:///x'></iframe>b", "ab"},
 		{"a<object><param name=movie value='javascript:x'></object>b", "ab"}, {"a<amp-youtube data-videoid='\"><script>'></amp-youtube>b", "ab"},
 	};
-	static const struct { const char *in, *want; } HOSTILE[] = { /* a known service only by its host, and no more of an id than an id is */
+	/* a known service is recognised only by its host, and only a valid id is used */
+	static const struct { const char *in, *want; } HOSTILE[] = {
 		{"<iframe src='https://www.youtube.com@evil.example/embed/abc'></iframe>", LINKED("https://www.youtube.com@evil.example/embed/abc",
 			"www.youtube.com@evil.example/embed/abc")},
 		{"<iframe src='https://evil.example\\.youtube.com/embed/abc'></iframe>", LINKED("https://evil.example\\.youtube.com/embed/abc",
@@ -341,7 +345,7 @@ END_TEST
 
 #define WITHIN(name, text) "<a href=\"#user-content-" name "\" rel=\"noopener noreferrer\">" text "</a>"
 
-START_TEST(links_within) /* footnotes work, and no id is one that the page has */
+START_TEST(links_within) /* footnotes work, and no id can be one of the page's own */
 {
 	static const struct { const char *in, *want; } T[] = {
 		{"<sup id=r1><a href='#fn:1'>1</a></sup><ol><li id=\"fn:1\">Note<a href='#r1'>back</a></ol>", "<sup id=\"user-content-r1\">"
@@ -352,11 +356,14 @@ START_TEST(links_within) /* footnotes work, and no id is one that the page has *
 		{"<a href='#user-content-\nn'>x</a><a href='./pa&#9;ge#user-content&#1;-m'>y</a>", WITHIN("n", "x") WITHIN("m", "y")},
 		{"<a href='#caf%C3%A9'>x</a><p id='caf\xc3\xa9'>", WITHIN("caf\xc3\xa9", "x") "<p id=\"user-content-caf\xc3\xa9\"></p>"},
 		{"<b><i></b><a href=#n>x</a><u id=n></u></i>", "<b><i></i></b><i>" WITHIN("n", "x") "<u id=\"user-content-n\"></u></i>"},
-		/* no id in the content: to the page, as ever; an id that nothing leads to goes */
+		/*
+		 * no such id in the content: a link to the page, as usual; an id without a link is
+		 * removed
+		 */
 		{"<a href=#n>x</a>", "<a href=\"http://example.org/dir/page#n\" rel=\"noopener noreferrer\">x</a>"},
 		{"<a href=other#n>x</a><p id=n>", "<a href=\"http://example.org/dir/other#n\" rel=\"noopener noreferrer\">x</a><p></p>"},
 		{"<a href=#n>x</a><form id=n></form><svg><p id=n></p></svg><p id=m>", "<a href=\"http://example.org/dir/page#n\" rel=\"noopener noreferrer\">x</a><p></p>"},
-		/* nothing that scripts find elements by */
+		/* no names that scripts find elements by */
 		{"<a href=#body>x</a><p id=body><img name=body><p id='a b' name=body><p id=''>", WITHIN("body", "x")
 			"<p id=\"user-content-body\"><img></p><p></p><p></p>"},
 		{"<a href='#a%20b'>x</a><p id='a b'>y", "<a href=\"http://example.org/dir/page#a%20b\" rel=\"noopener noreferrer\">x</a><p>y</p>"},
@@ -370,7 +377,7 @@ START_TEST(links_within) /* footnotes work, and no id is one that the page has *
 
 	for (size_t i = 0; i < FW_N(T); i++)
 		check_sanitized(T[i].in, T[i].want, 0);
-	/* more than are looked for: stable all the same */
+	/* more than are searched: still stable */
 	for (int i = 0; i < 6000; i++)
 		fw_buf_addf(&in, "<a href=#n%d>x</a><p id=n%d>", i, 5999 - i);
 	once = sanitize(fw_buf_str(&in), 0);
@@ -403,7 +410,7 @@ START_TEST(embeds_listed)
 	ck_assert(!e->service.len && !e->title.len && !e->image.len && !e->next);
 	ck_assert_ptr_null(fw_html_embeds(&a, FW_STR("<p>an iframe, an <em>object</em> to embed<li>"), BASE));
 	ck_assert_ptr_null(fw_html_embeds(&a, FW_STR_NONE, BASE));
-	/* bounded in number, in addresses and in titles */
+	/* limited in number, and in the length of URLs and titles */
 	fw_buf_adds(&in, "<iframe src='https://long.example/");
 	for (int i = 0; i < 3000; i++)
 		fw_buf_addc(&in, 'x');
@@ -470,7 +477,7 @@ START_TEST(discovers_in_order)
 	ck_assert_uint_eq(i, FW_N(WANT));
 	ck_assert_int_eq(fw_html_discover(&a, FW_STR(""), BASE, &l, NULL), 0);
 	ck_assert_ptr_null(l);
-	/* a base that is not on the web is none: what is found is absolute all the same */
+	/* a base that is not a web URL is ignored: the results are absolute all the same */
 	ck_assert_int_eq(fw_html_discover(&a, FW_STR("<base href='ftp://f.example/'><link rel=feed href=f>"), BASE, &l, NULL), 0);
 	ck_assert(l && fw_str_istarts(l->href, FW_STR("http://example.org/")));
 	fw_arena_finish(&a);
@@ -499,7 +506,7 @@ START_TEST(link_header)
 	ck_assert(l && fw_str_eq(l->href, FW_STR("http://example.org/dir/page")) && !l->next);
 	l = fw_link_header(&a, FW_STR("<a>; rel=self, <b>; rel=HUB, <c>; rel=\"other hub\""), BASE, FW_STR("hub"));
 	ck_assert(l && fw_str_eq(l->href, FW_STR("http://example.org/dir/b")) && l->next && !l->next->next);
-	/* rubbish is passed over up to the next comma */
+	/* invalid values are skipped up to the next comma */
 	l = fw_link_header(&a, FW_STR("rubbish; rel=hub, \"a,b\", <unfinished, <c>; rel=\"unfinished"), BASE, FW_STR_NONE);
 	ck_assert(!l || fw_str_eq(l->rel, FW_STR("unfinished")));
 	ck_assert_ptr_null(fw_link_header(&a, FW_STR(""), BASE, FW_STR_NONE));
@@ -521,7 +528,7 @@ static void check_attrs(struct fw_html_token *t, const char *all)
 	}
 }
 
-/* The shape of what was written: tags (told from text by a \1) and text in order. */
+/* The shape of the text: tags (marked by \1) and text in order. */
 static void shape_of_text(struct fw_str html, struct fw_buf *shape)
 {
 	struct fw_html_tokenizer z;
@@ -541,7 +548,7 @@ static void shape_of_text(struct fw_str html, struct fw_buf *shape)
 	fw_arena_finish(&a);
 }
 
-/* The shape of the tree that a browser builds of it. */
+/* The shape of the tree that a browser builds from it. */
 static void shape_of_tree(const GumboNode *node, struct fw_buf *shape)
 {
 	const GumboVector *children = &node->v.element.children;
@@ -561,7 +568,7 @@ static void shape_of_tree(const GumboNode *node, struct fw_buf *shape)
 		fw_buf_addf(shape, "\1</%s>", name);
 }
 
-/* A browser reads of it exactly what was written: nothing moves, nothing is implied, nothing turns into something else. */
+/* A browser reads exactly what was written: nothing is moved, implied or reinterpreted. */
 static void check_tree(struct fw_str html)
 {
 	struct fw_buf written = FW_BUF_INIT(0), read = FW_BUF_INIT(0);
@@ -577,14 +584,17 @@ static void check_tree(struct fw_str html)
 	gumbo_destroy_output(&options, tree);
 	fw_buf_adds(&written, "");
 	fw_buf_adds(&read, "");
-	for (pre = written.p; (pre = strstr(pre, "\1<pre>\n")); pre += 6) /* the first newline in pre is not part of it */
+	for (pre = written.p; (pre = strstr(pre, "\1<pre>\n")); pre += 6) /* the first newline in pre is dropped */
 		memmove(pre + 6, pre + 7, strlen(pre + 7) + 1);
 	ck_assert_msg(!strcmp(written.p, read.p), "%s\n  written %s\n  read    %s", html.p, written.p, read.p);
 	fw_buf_finish(&written);
 	fw_buf_finish(&read);
 }
 
-/* Whatever the soup: valid UTF-8, only elements of the allow list, nothing active, and sanitising again changes nothing. */
+/*
+ * Any malformed input: valid UTF-8, only allowed elements, nothing active, and sanitising again
+ * changes nothing.
+ */
 static void check_soup_with(struct fw_str soup, unsigned flags)
 {
 	char *once = sanitize(soup, flags), *twice = sanitize(fw_str(once), 0);
@@ -612,7 +622,10 @@ static void check_soup(struct fw_str soup)
 	check_soup_with(soup, FW_HTML_NO_TREE);
 }
 
-/* Ways in that were found into one sanitiser or another: markup that turns into something else when it is read a second time. */
+/*
+ * Attacks that worked on some sanitiser: markup that changes its meaning when it is parsed a second
+ * time.
+ */
 START_TEST(mutations)
 {
 	static const char *const VECTOR[] = {
@@ -715,7 +728,7 @@ START_TEST(any_soup)
 }
 END_TEST
 
-/* What all of it costs, in processor time: the best of two. */
+/* The cost of all of it in processor time: the better of two runs. */
 static double us_per_byte(const char *head, const char *bit, const char *middle, const char *bit2, size_t want)
 {
 	struct fw_buf in = FW_BUF_INIT(0);
@@ -744,7 +757,7 @@ static double us_per_byte(const char *head, const char *bit, const char *middle,
 	return best;
 }
 
-/* Shapes that make tree builders slow: time per byte may not grow with the size. */
+/* Shapes that make tree builders slow: the time per byte must not grow with the size. */
 START_TEST(hostile_shapes_are_linear)
 {
 	static const struct { const char *head, *bit, *middle, *bit2; } SHAPE[] = {
@@ -768,7 +781,7 @@ START_TEST(hostile_shapes_are_linear)
 }
 END_TEST
 
-START_TEST(bent) /* too large for a tree: nothing is lost that a reader would see, and what is wrong is closed */
+START_TEST(bent) /* too large for a tree: all visible text stays, and wrong nesting is closed */
 {
 	static const struct { const char *in, *want; } CASE[] = {
 		{"<b>a<i>b</b>c</i>d", "<b>a<i>b</i></b>cd"}, {"<table>x<tr>y<td>z</table>", "<table><tbody><tr><td>x</td></tr><tr><td>y</td><td>z</td></tr></tbody></table>"},

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * No input makes parsing take more than linear time (LIM-01, REL-10): work is counted, not time, so a busy machine changes nothing.
+ * No input takes more than linear time to parse (LIM-01, REL-10). The test counts work, not time,
+ * so a busy machine does not matter.
  *
- * The parse and base rooms are compiled once more with a call at every basic block (-fsanitize-coverage=trace-pc), and the memory
- * functions of libc are wrapped. What other libraries do (iconv, uchardet, gumbo) is not counted.
+ * The parse and base rooms are compiled again with a call at each basic block
+ * (-fsanitize-coverage=trace-pc), and the memory functions of libc are wrapped. The work of other
+ * libraries (iconv, uchardet, gumbo) is not counted.
  */
 #include <check.h>
 
@@ -16,7 +18,7 @@
 
 #define SMALL ((size_t)32 << 10)
 #define GROWTH 8
-#define PER_BYTE 350 /* steps a byte of any shape may take at most, entities left out */
+#define PER_BYTE 350 /* the limit of steps a byte for any shape, without entities */
 
 /* ---- the counter ----------------------------------------------------------------------------------------------------------- */
 
@@ -194,7 +196,7 @@ START_TEST(lists)
 }
 END_TEST
 
-/* The counter itself: a search that starts over again and again is seen. */
+/* The counter works: a search that restarts again and again is detected. */
 START_TEST(a_square_is_seen)
 {
 	static char big[1 << 16];

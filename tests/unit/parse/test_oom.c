@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Memory that runs out. Every document of tests/cases is read, printed and made safe again and again, and each time another allocation
- * fails: once alone, and once with all behind it. Either the answer is whole or it is FW_ENOMEM with words, nothing is kept, nothing
- * leaks; never a part that passes for the whole. Then memory limits, in small steps: FW_ELIMIT that names limit, value and option.
+ * Memory that runs out. Each document of tests/cases is parsed, printed and sanitised again and
+ * again, and each time another allocation fails: once alone, and once with all that follow. The
+ * result is complete, or it is FW_ENOMEM with a message; nothing leaks, and a part never passes for
+ * the whole. Then memory limits in small steps: FW_ELIMIT with a message that names limit, value
+ * and option.
  *
- * Allocations are the library's own (by --wrap), jansson's and the caller's hook; gumbo and uchardet are not asked to fail, since they
- * end the program then.
+ * The failing allocations are the library's own (by --wrap), jansson's and the caller's hook. gumbo
+ * and uchardet are excluded: they end the program.
  */
 #include <check.h>
 #include <jansson.h>
@@ -29,7 +31,7 @@ void *__wrap_realloc(void *p, size_t n);
 void __wrap_free(void *p);
 
 static bool counting, all_behind;
-static long at, fail_at; /* allocations so far; which one fails, 0: none */
+static long at, fail_at; /* allocations so far; the one that fails, 0: none */
 static long live;        /* blocks of the library that are not freed yet */
 
 static bool refused(void)
@@ -70,7 +72,10 @@ void __wrap_free(void *p)
 	__real_free(p);
 }
 
-/* jansson leaves a byte out where it cannot grow a string and then can again: for it memory only ends for good. */
+/*
+ * jansson drops a byte if a string cannot grow once and can later: for it all following allocations
+ * fail.
+ */
 static void *json_alloc(size_t n)
 {
 	return all_behind || !counting ? __wrap_malloc(n) : kept(__real_malloc(n));
@@ -80,9 +85,9 @@ static void *json_alloc(size_t n)
 
 struct answer {
 	int rc;
-	char *text; /* of what came out, or NULL */
+	char *text; /* of the result, or NULL */
 	size_t len;
-	bool left;  /* an error, but a result too */
+	bool left;  /* an error together with a result */
 };
 
 typedef void try_fn(struct fw_str bytes, struct answer *out, struct fw_err *err);
@@ -203,7 +208,7 @@ static void each_allocation(const char *name, struct fw_str bytes, try_fn *fn, c
 	free(whole.text);
 }
 
-static bool guessed(struct fw_str bytes) /* uchardet would be asked, and throws when it has no memory */
+static bool guessed(struct fw_str bytes) /* uchardet would run, and it throws when it has no memory */
 {
 	return fw_str_find(bytes, FW_STR("\xff\xfe\xfd")) != NULL;
 }
@@ -233,7 +238,7 @@ static void setup(void)
 START_TEST(parsing)
 {
 	ck_assert_int_gt(each_of("tests/cases", parse_each, 1, SIZE_MAX), 60);
-	ck_assert_int_gt(failures, 1000); /* that the failures are ones */
+	ck_assert_int_gt(failures, 1000); /* enough of the failures were real */
 }
 END_TEST
 
@@ -248,7 +253,7 @@ END_TEST
 
 struct pool {
 	long n, fail_at, live;
-	bool for_good; /* all behind that one fail too */
+	bool for_good; /* all that follow fail too */
 	size_t bytes;
 };
 
@@ -283,7 +288,11 @@ static void hooked(const char *name, struct fw_str bytes)
 	ck_assert_int_gt(total, 0);
 	fw_document_free(doc);
 	ck_assert_int_eq(pool.live, 0);
-	for (long n = 1; n <= 2 * total; n++) { /* one allocation fails, or all from there on: a smaller one may do instead of the one */
+	/*
+	 * one allocation fails, or all from there on: with only one a smaller one may be tried
+	 * instead
+	 */
+	for (long n = 1; n <= 2 * total; n++) {
 		pool = (struct pool){.fail_at = (n + 1) / 2, .for_good = n % 2};
 		rc = fw_parse(bytes.p, bytes.len, &o, &doc, &err);
 		ck_assert_msg(rc == want || rc == FW_ENOMEM, "%s: %s", name, err.text);
@@ -326,7 +335,7 @@ static void limited(const char *name, struct fw_str bytes)
 		if (rc == whole) {
 			ck_assert_msg(!doc || (doc->entry_n >= had && doc->entry_n <= entries), "%s: more memory, fewer entries", name);
 			had = doc ? doc->entry_n : had;
-			/* all of it, or it says what it lacks */
+			/* complete, or with a note of what is missing */
 			if (doc && doc->entry_n < entries) {
 				const struct fw_problem *p = doc->problems;
 

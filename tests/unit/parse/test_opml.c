@@ -65,7 +65,7 @@ START_TEST(folders_and_cases)
 	expect("<opml version='2.0'><body>\n<outline text='A'>\n<outline title='B' text='b'><outline text='x' xmlUrl='http://x/' htmlUrl='http://h/'/>"
 		"</outline>\n<outline title='y' text='z' XMLURL=' http://y/ ' type='rss'/></outline>\n<outline xmlurl='http://z/'/></body></opml>",
 		"3|A/b|x|http://x/|http://h/\n4|A|y|http://y/|\n5|||http://z/|\n", 0);
-	/* a subscription may hold others; it is no folder */
+	/* a subscription may contain others; it is not a folder */
 	expect("<opml><outline text='s' xmlUrl='http://s/'><outline text='t' xmlUrl='http://t/'/></outline></opml>",
 		"1||s|http://s/|\n1||t|http://t/|\n", 0);
 	/* nothing around the outlines, and in another encoding */
@@ -133,7 +133,10 @@ START_TEST(long_names_are_cut)
 }
 END_TEST
 
-/* Real lists beside the source tree, when they are there: an outline for each xmlUrl that a search finds. */
+/*
+ * Real lists beside the source tree, if they exist: one outline for each xmlUrl that a text search
+ * finds.
+ */
 START_TEST(real_lists)
 {
 	const char *root = getenv("FW_SOURCE_ROOT");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What is put right, one by one, together, and cut off at every byte: XML-02, XML-08, LIM-02, REL-11. Each repair says where it was, to
- * the character, whatever the encoding and the line ends.
+ * Repairs: each alone, all together, and cut off at each byte: XML-02, XML-08, LIM-02, REL-11. Each
+ * repair reports its position, to the character, whatever the encoding and the line ends.
  */
 #include <check.h>
 #include <iconv.h>
@@ -15,7 +15,7 @@
 #include "feedwheel/document.h"
 #include "../../suite.h"
 
-/* A feed of two items: the text under test is on line 2, from column 28 on. */
+/* A feed of two items; the tested text is on line 2, from column 28 on. */
 #define HEAD "<rss version='2.0'><channel><title>T</title>\n"
 #define TAIL "\n<item><guid>2</guid><title>two</title></item>\n</channel></rss>"
 #define ONE(text) HEAD "<item><guid>1</guid><title>" text "</title></item>" TAIL
@@ -38,7 +38,7 @@ static const struct repair {
 	size_t entries;
 	const char *title; /* of the first */
 	uint32_t line, column;
-	const char *what;  /* the first problem; NULL: none at all */
+	const char *what;  /* the first problem; NULL: none */
 } T[] = {
 	/* bare ampersands */
 	{ONE("A & B"), 2, "A & B", 2, 30, AMP},
@@ -46,12 +46,12 @@ static const struct repair {
 	{ONE("<![CDATA[a]]>&"), 2, "a&", 2, 41, AMP},
 	{ONE("AT&T; x"), 2, "AT&T; x", 2, 30, ENTITY},
 	{HEAD "<item><guid>1</guid><title>x</title><link>http://e.example/?a=1&b=2</link></item>" TAIL, 2, "x", 2, 64, AMP},
-	/* entities of HTML, and of nobody */
+	/* entities of HTML, and unknown ones */
 	{ONE("a&nbsp;b"), 2, "a\xc2\xa0" "b", 2, 29, ENTITY},
 	{ONE("&eacute;&hellip;"), 2, "é…", 2, 28, ENTITY},
 	{ONE("&NotEqualTilde;x"), 2, "≂̸x", 2, 28, ENTITY},
 	{ONE("&nosuch; x"), 2, "&nosuch; x", 2, 28, ENTITY},
-	/* elements left open */
+	/* unclosed elements */
 	{ONE("<b>bold"), 2, "bold", 2, 35, OPEN},
 	{"<rss><channel><title>T\n<item><guid>1</guid><title>one\n<item><guid>2</guid><title>two</channel></rss>", 2, "one", 2, 1, NULL},
 	{"<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title>\n<entry><id>1</id><title>one</title>\n<entry><id>2</id></entry></feed>", 2, "one",
@@ -82,7 +82,7 @@ static const struct repair {
 	{ONE("a\x01" "b\x0b" "c\x1f"), 2, "abc", 2, 29, BAD_CHAR},
 	{ONE("\xef\xbf\xbfx"), 2, "x", 2, 28, BAD_CHAR},
 	{"\x02" ONE("x"), 2, "x", 1, 1, BAD_CHAR},
-	/* junk in front */
+	/* junk before the document */
 	{"\n\n \t<?xml version='1.0'?>" ONE("x"), 2, "x", 3, 3, LATE},
 	{"<!-- made by hand -->\n<?xml version='1.0'?>" ONE("x"), 2, "x", 2, 1, LATE},
 	{"PHP Notice:  Undefined index: q in /srv/x.php\n<?xml version='1.0'?>" ONE("x"), 2, "x", 1, 1, BEFORE_TEXT},
@@ -97,7 +97,7 @@ static const struct repair {
 	{ONE("x") "<img src='pixel'/>", 2, "x", 4, 17, AFTER},
 	{"<junk/>\n" ONE("x"), 2, "x", 2, 1, AFTER},
 	{ONE("x") "\n<!-- 0.3 s --> bye", 2, "x", 5, 16, AFTER_TEXT},
-	/* prefixes nobody declared */
+	/* undeclared prefixes */
 	{HEAD "<item><guid>1</guid><title>x</title><dc:creator>Jo</dc:creator></item>" TAIL, 2, "x", 2, 38, PREFIX},
 	{HEAD "<item><guid>1</guid><title>x</title><content:encoded>c</content:encoded></item>" TAIL, 2, "x", 2, 38, PREFIX},
 	{HEAD "<item><guid>1</guid><media:title>x</media:title></item>" TAIL, 2, "x", 2, 22, PREFIX},
@@ -105,7 +105,7 @@ static const struct repair {
 	{"<RSS VERSION='2.0'><CHANNEL><ITEM><GUID>1</GUID><TITLE>x</TITLE></ITEM></CHANNEL></RSS>", 1, "x", 0, 0, NULL},
 	{"<rss><channel><Item><guid>1</Guid><title>x</title></item></channel></rss>", 1, "x", 1, 28, CASE},
 	{"<FEED xmlns='http://www.w3.org/2005/Atom'><Entry><ID>1</ID><Title>x</Title></Entry></FEED>", 1, "x", 0, 0, NULL},
-	/* a page around it */
+	/* inside an HTML page */
 	{"<!DOCTYPE html><html><head><title>page</title></head><body><h1>x</h1>\n" ONE("x") "</body></html>", 2, "x", 2, 1, "a feed inside an HTML page"},
 	{"<html><body><pre>" ONE("x") "</pre></body></html>", 2, "x", 1, 18, "a feed inside an HTML page"},
 	{"<HTML><BODY BGCOLOR=white><p>hi<br>\n" ONE("x") "</BODY></HTML>", 2, "x", 1, 21, UNQUOTED},
@@ -142,11 +142,11 @@ static void one_by_one(const struct repair *t, const char *type)
 START_TEST(each)
 {
 	one_by_one(&T[_i], "application/rss+xml");
-	one_by_one(&T[_i], "text/html; charset=utf-8"); /* a feed by its content, whatever the header says */
+	one_by_one(&T[_i], "text/html; charset=utf-8"); /* a feed by its content, whatever the header */
 }
 END_TEST
 
-/* Everything that stands in the text of an item, in one item; then each with each. */
+/* All that occurs in the text of an item, in one item; then each with each. */
 START_TEST(together)
 {
 	static const char *const PART[] = {"A & B ", "a&nbsp;b ", "1<2 ", "<b>bold ", "c\001d ", "x]]>y ", "<![cdata[q]]> ", "&nosuch; ", "<i>z</b> "};
@@ -168,9 +168,9 @@ START_TEST(together)
 }
 END_TEST
 
-/* ---- where ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- positions ------------------------------------------------------------------------------- */
 
-/* Line 3, behind six characters that take one, two, three or four bytes: column 17. */
+/* Line 3, after six characters of one, two, three or four bytes: column 17. */
 #define LINES(end) "<rss version='2.0'><channel>" end "<title>Привет</title>" end "<description>Привет & T</description>" end \
 	"<item><guid>1</guid><title>x</title></item></channel></rss>"
 
@@ -248,7 +248,7 @@ START_TEST(places_in_gzip)
 }
 END_TEST
 
-START_TEST(wrong_encoding_says_where) /* the first byte that was wrong, not the beginning */
+START_TEST(wrong_encoding_says_where) /* the position of the first wrong byte, not of the start */
 {
 	static const struct { struct fw_str bytes; const char *type; uint32_t line, column; } W[] = {
 		{FW_STR("<rss><channel>\n<title>ok \xc3\xa9</title>\n<description>caf\xe9 t\xe9 \xe0 c\xf4te</description></channel></rss>"), NULL, 3, 17},
@@ -296,7 +296,7 @@ static const struct rich { const char *head, *item, *tail; } RICH[] = {
 };
 #define ITEMS 6
 
-/* Complete entries are there, whole, in order; what may follow is one that was cut. */
+/* Complete entries are read whole, in order; one more may follow, which was cut. */
 static void check_cut(const struct rich *r, struct fw_str cut, size_t complete)
 {
 	struct fw_parse_options o = {.url = FW_STR("https://example.org/")};
@@ -334,7 +334,7 @@ START_TEST(cut_at_every_byte)
 		struct fw_str left = fw_str(r->item);
 		const char *at;
 
-		while ((at = fw_str_find(left, FW_STR("%d"))) != NULL) { /* the number, twice */
+		while ((at = fw_str_find(left, FW_STR("%d"))) != NULL) { /* the number occurs twice */
 			fw_buf_add(&b, left.p, (size_t)(at - left.p));
 			fw_buf_addf(&b, "%d", i);
 			left = fw_str_sub(left, (size_t)(at - left.p) + 2, left.len);
@@ -346,7 +346,7 @@ START_TEST(cut_at_every_byte)
 	for (size_t at = 0; at <= b.len; at++) {
 		while (complete < n && end[complete] <= at)
 			complete++;
-		if (!late || at == b.len) /* JSON that says behind its items that it is a feed */
+		if (!late || at == b.len) /* JSON that shows only after its items that it is a feed */
 			check_cut(r, fw_str_sub(fw_buf_str(&b), 0, at), complete);
 		else
 			check_cut(r, fw_str_sub(fw_buf_str(&b), 0, at), 0);
@@ -355,7 +355,8 @@ START_TEST(cut_at_every_byte)
 }
 END_TEST
 
-START_TEST(gzip_cut_at_every_byte) /* what can be unpacked is read; the header, its checksum and their like may be missing */
+/* all that can be decompressed is read; the header, its checksum and other parts may be missing */
+START_TEST(gzip_cut_at_every_byte)
 {
 	struct fw_buf plain = FW_BUF_INIT(0), b = FW_BUF_INIT(0);
 	struct fw_document *doc;
@@ -373,7 +374,7 @@ START_TEST(gzip_cut_at_every_byte) /* what can be unpacked is read; the header, 
 			ck_assert_uint_eq(had, 0);
 			continue;
 		}
-		ck_assert_uint_ge(doc->entry_n + 1, had); /* the last one may have been half of one */
+		ck_assert_uint_ge(doc->entry_n + 1, had); /* the last one may have been incomplete */
 		had = FW_MAX(had, doc->entry_n);
 		ck_assert_int_eq(doc->malformed, at < b.len);
 		fw_document_free(doc);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Every document of tests/cases, and of the corpus beside the source tree when it is there, damaged and dressed otherwise: cut off,
- * bytes flipped, in other encodings, in the chunks of a transfer that nobody took apart. No crash and no hang; entries that are
- * complete survive a cut (LIM-02, REL-11); the same entries whatever the encoding (CHR-01 ... CHR-05). And the memory each takes.
+ * Each document of tests/cases, and of the corpus beside the source tree if it exists, damaged and
+ * transformed: cut off, with flipped bytes, in other encodings, with transfer chunks left in. No
+ * crash and no hang; complete entries survive a cut (LIM-02, REL-11); the entries are the same in
+ * each encoding (CHR-01 ... CHR-05). Also the memory of each.
  */
 #include <check.h>
 #include <iconv.h>
@@ -34,7 +35,7 @@ static void each(check_fn *fn, int every, size_t max)
 	(void)each_of("../shared/corpus/open", fn, SLOW ? every * 16 : every, max);
 }
 
-/* ---- whatever went in ------------------------------------------------------------------------------------------------------------ */
+/* ---- any input ------------------------------------------------------------------------------- */
 
 static struct fw_document *survives(struct fw_str s, bool print)
 {
@@ -75,7 +76,7 @@ static uint64_t next_random(uint64_t *seed)
 
 /* ---- cuts ------------------------------------------------------------------------------------------------------------------------- */
 
-/* Entries whose end tag stands before the cut. */
+/* Entries whose end tag is before the cut. */
 static size_t ends_before(struct fw_str s, size_t cut)
 {
 	static const char *const END[] = {"</item>", "</entry>", "</rss:item>", "</atom:entry>"};
@@ -96,7 +97,8 @@ static size_t ends_before(struct fw_str s, size_t cut)
 static void cut_everywhere(const char *name, struct fw_str bytes)
 {
 	size_t whole = entries(bytes, false);
-	bool countable = whole > 0 && ends_before(bytes, bytes.len) == whole; /* else tags stand in CDATA, or nowhere in ASCII */
+	/* otherwise tags are in CDATA, or not in ASCII */
+	bool countable = whole > 0 && ends_before(bytes, bytes.len) == whole;
 
 	for (size_t k = 0; k < 50; k++) {
 		size_t at = bytes.len * k / 50, got = entries(fw_str_sub(bytes, 0, at), bytes.len < 8192);
@@ -182,7 +184,7 @@ static bool same_entries(const struct fw_document *a, const struct fw_document *
 	return !x && !y && a->format == b->format && fw_str_eq(a->title, b->title);
 }
 
-/* text in the encoding that iconv calls so, behind its mark; false when it cannot hold it. */
+/* Encodes the text with iconv, with its byte order mark; false if the encoding cannot hold it. */
 static bool encode(struct fw_str text, const char *iconv_name, struct fw_str mark, struct fw_buf *out)
 {
 	iconv_t cd = iconv_open(iconv_name, "UTF-8");
@@ -201,7 +203,7 @@ static bool encode(struct fw_str text, const char *iconv_name, struct fw_str mar
 	iconv_close(cd);
 	if (!ok || mark.len || strncmp(iconv_name, "UTF", 3) == 0)
 		return ok;
-	/* some characters come back as others */
+	/* some characters are decoded as others */
 	cd = iconv_open("UTF-8", iconv_name);
 	fw_buf_init(&back, 0);
 	in = out->p;
@@ -212,7 +214,10 @@ static bool encode(struct fw_str text, const char *iconv_name, struct fw_str mar
 	ok = iconv(cd, &in, &left, &at, &room) == 0 && cap - room == text.len && memcmp(back.p, text.p, text.len) == 0;
 	iconv_close(cd);
 	fw_buf_finish(&back);
-	/* text that was UTF-8 read as windows-1252 once becomes UTF-8 again, and is then taken for what it is */
+	/*
+	 * UTF-8 that was once misread as windows-1252 becomes UTF-8 again, and is then detected as
+	 * UTF-8
+	 */
 	return ok && fw_utf8_valid(out->p, out->len) != out->len;
 }
 
@@ -266,7 +271,7 @@ START_TEST(other_encodings)
 }
 END_TEST
 
-/* ---- bytes that go away ------------------------------------------------------------------------------------------------------ */
+/* ---- input that is freed --------------------------------------------------------------------- */
 
 static char *printed(const struct fw_document *doc)
 {
@@ -278,7 +283,10 @@ static char *printed(const struct fw_document *doc)
 	return json;
 }
 
-/* The document of fw_parse says the same once the bytes are gone as that of fw_parse_into while they are there. */
+/*
+ * The document of fw_parse(), after its input is freed, equals that of fw_parse_into() while the
+ * input exists.
+ */
 static void outlives_bytes(const char *name, struct fw_str bytes)
 {
 	char *copy = malloc(bytes.len + 1), *own, *lent;
@@ -313,7 +321,10 @@ END_TEST
 
 /* ---- memory --------------------------------------------------------------------------------------------------------------------------- */
 
-/* LIM-03: all that fw_parse takes, its copy of the bytes and every scratch included, is at most twice the document and 64 KiB. */
+/*
+ * LIM-03: all memory of fw_parse(), with its copy of the input and scratch memory, is at most twice
+ * the document and 64 KiB.
+ */
 static void within_bound(const char *name, struct fw_str bytes)
 {
 	struct fw_parse_options o = {.url = FW_STR("https://example.org/feed")};
@@ -322,9 +333,13 @@ static void within_bound(const char *name, struct fw_str bytes)
 	size_t peak;
 
 	if (fw_str_starts(bytes, FW_STR("\x1f\x8b")) || fw_str_find(bytes, FW_STR("<!ENTITY")))
-		return; /* these grow by what they unpack or expand to: max_bytes, max_entity_ratio and max_memory bound it */
+		/*
+		 * these grow by decompression or expansion: max_bytes, max_entity_ratio and
+		 * max_memory limit that
+		 */
+		return;
 	if (fw_str_starts(fw_str(name), FW_STR("limit-")))
-		return; /* made to take more than any feed: tags without text */
+		return; /* designed to take more memory than any feed: tags without text */
 	heap_begin();
 	if (fw_parse(bytes.p, bytes.len, &o, &doc, &err))
 		doc = NULL;
@@ -359,7 +374,7 @@ static void nested(struct fw_buf *b, const char *before, const char *unit, const
 
 #define FEED "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\","
 
-/* A ceiling holds for jansson's trees too, which the arena does not see, and for what repairing brings to light. */
+/* A memory limit also covers jansson's trees, which are not in the arena, and what repairs add. */
 START_TEST(memory_of_trees)
 {
 	static const struct { const char *before, *unit, *behind; } DOC[] = {

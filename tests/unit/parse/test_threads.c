@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Eight threads read the same documents at once, each beginning elsewhere: the same answers as one alone, and under TSan no race. There
- * is nothing shared but jansson's seed, which is made before, and glibc's tables for iconv, which are kept loaded: its loader has locks
- * of its own that TSan does not see.
+ * Eight threads parse the same documents at once, each starting with another: the results are those
+ * of one thread, and TSan reports no race. The only shared state is jansson's seed, set before, and
+ * glibc's iconv tables, which stay loaded: its loader uses locks that TSan does not see.
  */
 #include <check.h>
 #include <iconv.h>
@@ -26,7 +26,7 @@ static struct {
 } doc[MAX_DOCUMENTS];
 static size_t doc_n;
 
-/* All that the library says of a document, in one number. */
+/* A hash of all that the library returns for a document. */
 static uint64_t read_one(struct fw_str bytes)
 {
 	struct fw_parse_options o = {.url = FW_STR("https://example.org/feed"), .now_ms = INT64_C(1795262400000)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The tokenizer: what it makes of good and of broken XML, its limits, its time, and expat as the oracle. */
+/* The tokenizer: good and broken XML, its limits, its time, and expat as the oracle. */
 #include <check.h>
 #include <dirent.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static void on_problem(void *ctx, size_t offset, const char *what, const char *r
 
 static const struct fw_xml_handler SHOW = {on_start, on_end, on_text, NULL, NULL, on_problem};
 
-/* Tokenize; the input is copied to exactly its size, so that reading past it is seen by ASan. */
+/* Tokenizes. The input is copied to exactly its size, so that ASan detects a read beyond it. */
 static bool show(struct shown *t, struct fw_str in, const struct fw_limits *limits, bool whole)
 {
 	struct fw_arena a;
@@ -259,7 +259,7 @@ START_TEST(broken)
 }
 END_TEST
 
-/* Every prefix of a document: no complete element is lost, and nothing crashes. */
+/* Each prefix of a document: no complete element is lost, and nothing crashes. */
 START_TEST(cut_anywhere)
 {
 	static const char doc[] = "<?xml version='1.0'?>\n<!DOCTYPE r [<!ENTITY e 'x'>]>\n<r xmlns:d='u'><i d:a=\"1\">&e;<![CDATA[c]]></i>"
@@ -304,7 +304,7 @@ static int count_text(void *ctx, struct fw_str text, bool cdata)
 	return 0;
 }
 
-/* Text that is asked for whole is one event. */
+/* Text that is requested whole is one event. */
 START_TEST(whole_text)
 {
 	static const char doc[] = "<a>x &lt;b&gt; &#8212; &amp;amp; y</a>";
@@ -356,7 +356,7 @@ START_TEST(deep_elements_are_flattened)
 	ck_assert_str_eq(t.out.p, "(a(b(c\"12345\")\"6\")\"7\")");
 	ck_assert_uint_eq(t.problems, 1);
 	fw_buf_finish(&t.out);
-	/* what is open past the limit does not keep an ancestor from ending */
+	/* elements beyond the depth limit do not keep an ancestor from ending */
 	ck_assert(!show(&t, LIT("<a><b><c>1<d>2<e>3</c>6</b>7</a>"), &l, false));
 	ck_assert_str_eq(t.out.p, "(a(b(c\"123\")\"6\")\"7\")");
 	fw_buf_finish(&t.out);
@@ -370,7 +370,10 @@ static void sum_offsets(void *ctx, size_t offset, const char *what, const char *
 	*(size_t *)ctx += offset;
 }
 
-/* Names past the limit are counted in a table: which of them share a place in it must not hang on where the tokenizer's state lies. */
+/*
+ * Names beyond the limit are counted in a hash table: collisions in it must not depend on the
+ * address of the tokenizer's state.
+ */
 START_TEST(flat_elements_end_the_same_way_each_time)
 {
 	static const struct fw_xml_handler h = {.problem = sum_offsets};
@@ -410,7 +413,7 @@ START_TEST(attributes_are_limited)
 }
 END_TEST
 
-START_TEST(entities_are_limited) /* a billion laughs */
+START_TEST(entities_are_limited) /* "a billion laughs" */
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	struct shown t;
@@ -447,7 +450,10 @@ START_TEST(memory_is_limited)
 }
 END_TEST
 
-/* Shapes that are slow in a tokenizer that looks at something twice; the test's timeout is the assertion. */
+/*
+ * Shapes that are slow for a tokenizer that looks at anything twice; the test's timeout is the
+ * assertion.
+ */
 static const struct shape {
 	const char *head, *unit, *tail;
 } SHAPES[] = {
@@ -490,7 +496,7 @@ END_TEST
 /* ---- the oracle ---------------------------------------------------------------------------------------------------------------------- */
 
 #if FW_HAVE_EXPAT
-/* expat accepts: the same events, not malformed. expat refuses: malformed. */
+/* If expat accepts the input: the same events, not malformed. If it refuses: malformed. */
 static void compare(const char *name, struct fw_str in)
 {
 	struct trace ours = {0}, theirs = {0};
@@ -512,7 +518,8 @@ START_TEST(as_expat)
 	for (size_t i = 0; i < FW_N(GOOD); i++)
 		compare(GOOD[i].in.p, GOOD[i].in);
 	for (size_t i = 0; i < FW_N(BROKEN); i++) {
-		if (!fw_str_starts(BROKEN[i].in, FW_STR("\xef\xbb\xbf"))) /* to expat it is the first mark, to us the second */
+		/* for expat it is the first mark, for us the second */
+		if (!fw_str_starts(BROKEN[i].in, FW_STR("\xef\xbb\xbf")))
 			compare(BROKEN[i].in.p, BROKEN[i].in);
 	}
 }
@@ -534,7 +541,7 @@ static char *slurp(const char *path, size_t *n)
 	return p;
 }
 
-/* Real feeds beside the source tree, when they are there. */
+/* Real feeds beside the source tree, if they exist. */
 START_TEST(as_expat_on_real_feeds)
 {
 	const char *root = getenv("FW_SOURCE_ROOT");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The oracle: the events of our tokenizer and of expat as one text each, to be compared. Used by the unit test and by the fuzzer.
- * Header only: both are single files.
+ * The oracle: the events of our tokenizer and of expat as one text each, for comparison. The unit
+ * test and the fuzzer use it. Header only: both are single files.
  */
 #ifndef FW_TEST_TRACE_H
 #define FW_TEST_TRACE_H
@@ -16,12 +16,12 @@
 #include "base/utf8.h"
 #include "parse/xml/xml.h"
 
-#define SEP '\x01' /* cannot stand in XML */
+#define SEP '\x01' /* invalid in XML */
 
 struct trace {
 	struct fw_buf out;
-	bool in_text, in_doctype; /* what stands in the DTD is passed over by us */
-	bool whole;               /* text is asked for in one piece */
+	bool in_text, in_doctype; /* our tokenizer skips the contents of the DTD */
+	bool whole;               /* text is requested in one piece */
 	unsigned problems, depth, depth_max;
 };
 
@@ -187,7 +187,7 @@ static void XMLCALL their_doctype_end(void *ctx)
 	t->in_doctype = false;
 }
 
-/* 0: accepted; else expat's error code. Takes UTF-8, whatever the declaration says. */
+/* 0: accepted; otherwise expat's error code. The input is UTF-8, whatever its declaration. */
 static int trace_expat(struct trace *t, const char *p, size_t n)
 {
 	XML_Parser x = XML_ParserCreateNS("UTF-8", SEP);
@@ -206,7 +206,10 @@ static int trace_expat(struct trace *t, const char *p, size_t n)
 	return rc;
 }
 
-/* True: well-formed. *skipped: references that only a DTD could explain; there expat says nothing and we say something. */
+/*
+ * True: well-formed. *skipped: references that only a DTD could define; expat has no event for
+ * them, our tokenizer has.
+ */
 static bool trace_ours(struct trace *t, const char *p, size_t n, const struct fw_limits *limits, uint32_t *skipped)
 {
 	struct fw_arena a;
@@ -226,7 +229,7 @@ static bool trace_ours(struct trace *t, const char *p, size_t n, const struct fw
 	return !x.malformed;
 }
 
-/* Does text that is asked for in one piece come to the same? */
+/* True if text that is requested in one piece is the same. */
 static inline bool trace_same_whole(const struct trace *ours, const char *p, size_t n, const struct fw_limits *limits)
 {
 	struct trace whole = {.whole = true};
