@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What the two fetch benches share: the list of URLs, the stopwatch, the line at the end. */
+/* Shared by the two fetch benchmarks: the list of URLs, the stopwatch, the last line. */
 #ifndef FW_BENCH_FETCH_COMMON_H
 #define FW_BENCH_FETCH_COMMON_H
 
@@ -10,7 +10,7 @@
 #include <time.h>
 
 struct bench_list {
-	char **url, **etag, **last_modified; /* what the first pass learned */
+	char **url, **etag, **last_modified; /* from the first pass */
 	size_t n;
 };
 

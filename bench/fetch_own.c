@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Our fetcher over the same list as fetch_ref: fetch and decode, nothing more.
+ * Our fetcher on the same list as fetch_ref: fetching and decoding, nothing more.
  *
- *	fetch_own FILE [IN_FLIGHT] [--twice] [--ca FILE]
+ *   fetch_own FILE [IN_FLIGHT] [--twice] [--ca FILE]
  */
 #include <stdbool.h>
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The yardstick: bare libcurl, multi_socket on epoll, one thread, fetch only. What it prints is what a fetcher over libcurl can
- * hope for at best: it looks at nothing it gets.
+ * The reference: bare libcurl, multi_socket with epoll, one thread, fetching only. Its rate is the
+ * upper bound for a fetcher on libcurl: it ignores what it receives.
  *
- *	fetch_ref FILE [IN_FLIGHT] [--raw] [--twice] [--keep] [--ca FILE]
+ *   fetch_ref FILE [IN_FLIGHT] [--raw] [--twice] [--keep] [--ca FILE]
  *
- * FILE holds one URL per line. --raw: bodies are not inflated. --twice: a second pass with the validators of the first. --keep:
- * connections and names are cached; with each feed on a host of its own that only costs (libcurl walks the cache at each end of a
- * transfer: 300 us with 300 connections), so the yardstick leaves it out.
+ * FILE has one URL per line. --raw: bodies are not decompressed. --twice: a second pass with the
+ * validators of the first. --keep: connections and names are cached. With each feed on a host of
+ * its own that only costs time (libcurl walks the cache at each end of a transfer: 300 us with 300
+ * connections), so the reference does not do it by default.
  */
 #include <curl/curl.h>
 #include <errno.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * bench_parse [FOLDER]: the tokenizer and the whole parse beside expat's empty walk over real feeds in memory, sanitising beside
- * python3-feedparser's, the memory that documents take, and the cost of hostile shapes by size.
+ * bench_parse [FOLDER]: compares the tokenizer and the whole parse with expat without handlers, on
+ * real feeds in memory; sanitising with python3-feedparser's; the memory of documents; and the cost
+ * of hostile shapes by size.
  *
- * One row per figure: name, ours, reference, ratio, goal, ok or short. Rounds are interleaved, times are the thread's CPU seconds,
- * the ratio is the median of the rounds' ratios. Exit 1: a row is short.
+ * One row per figure: name, ours, reference, ratio, goal, ok or short. Rounds alternate, times are
+ * CPU seconds of the thread, the ratio is the median of the rounds' ratios. Exit status 1: a row is
+ * short.
  */
 #include <dirent.h>
 #include <expat.h>
@@ -34,17 +36,17 @@ struct doc {
 	char *p;
 	size_t n;
 	char name[256];
-	bool common; /* UTF-8, and expat reads it to the end */
+	bool common; /* UTF-8, and accepted by expat */
 };
 
-/* The sizes of what is measured; with TINY=1 they only show that it works. */
+/* The sizes of the measurements; with TINY=1 they only show that it works. */
 static size_t rounds = ROUNDS_MAX, their_rounds = 3, shape_bytes = (size_t)1 << 20;
 static bool any_short;
 
 static struct doc *docs;
 static size_t doc_n;
 static const char *folder;
-static int64_t today_ms; /* dates are judged by it */
+static int64_t today_ms; /* dates are checked against it */
 
 static double now(void)
 {
@@ -133,7 +135,7 @@ static void whole(const struct doc *d, struct fw_arena *a)
 	fw_arena_reset(a, 1 << 18);
 }
 
-/* The whole parse, and every content made safe. */
+/* The whole parse, and all content sanitised. */
 static void sanitised(const struct doc *d, struct fw_arena *a)
 {
 	struct fw_parse_options o = {.now_ms = today_ms};
@@ -222,7 +224,7 @@ struct reference {
 	FILE *to, *from;
 };
 
-/* parse_ref.py in a process of its own, by whichever Python has feedparser. */
+/* Runs parse_ref.py in a process of its own, with a Python that has feedparser. */
 static bool reference_start(struct reference *r)
 {
 	static const char *const script = "bench/parse_ref.py";
@@ -252,7 +254,7 @@ static bool reference_start(struct reference *r)
 	return r->pid > 0 && r->to && r->from;
 }
 
-/* How long it takes for all documents once. False: it is not there. */
+/* The time for all documents once. False: feedparser is not installed. */
 static bool reference_round(const struct reference *r, double *seconds, unsigned *entries)
 {
 	char line[100];
@@ -309,7 +311,10 @@ static void beside_feedparser(void)
 	printf("# in which it finds %u entries\n", entries);
 }
 
-/* The document that takes most memory, as a part of what it may take: twice its bytes and 64 KiB. All is counted: see heap.h. */
+/*
+ * The document that needs most memory, as a part of its limit: twice its bytes and 64 KiB. All
+ * memory counts: see heap.h.
+ */
 static void memory(void)
 {
 	struct fw_parse_options o = {.now_ms = today_ms};
@@ -342,7 +347,7 @@ static void memory(void)
 #define SHAPE_ROUNDS 2
 #define SHAPE_ROUNDS_MAX 25
 
-/* As ours(), for text that is UTF-8 already; the limits are those that feeds are read with. */
+/* As ours(), for text that is UTF-8 already, with the limits that feeds are parsed with. */
 static void tokenized(const struct doc *d, struct fw_arena *a)
 {
 	static const struct fw_xml_handler h = {.start = on_start, .end = on_end, .text = on_text};
@@ -368,7 +373,7 @@ static double seconds(reader *read, const struct doc *d, size_t n, struct fw_are
 	return now() - t;
 }
 
-/* Two bare walks. */
+/* Two plain walks. */
 static void walked(const struct doc *d, struct fw_arena *a)
 {
 	(void)a;
@@ -377,12 +382,14 @@ static void walked(const struct doc *d, struct fw_arena *a)
 }
 
 /*
- * One document of 8 MB against eight of 1 MB: as many bytes, from memory that is as far away, into memory that was touched before. Other
- * work on the machine only adds to a time, most to the one that needs more of the caches: the least of each counts, and a row that is
- * too large is measured again. Work that grows faster than the document is there each time.
+ * One document of 8 MB against eight of 1 MB: the same number of bytes, from memory that is as far
+ * away, into memory that was used before. Other work on the machine can only add time, most of all
+ * to the case that needs more cache: the minimum of each counts, and a row that is too large is
+ * measured again. Work that grows faster than the document shows each time.
  *
- * Shapes that are read at some GB/s show the memory instead: of a small document all walks but the first find it in the second cache, of
- * a large one none. What that adds to two bare walks over the same bytes is measured along and taken off.
+ * Shapes that are read at some GB/s show the memory instead: all walks of a small document but the
+ * first find it in the second-level cache, those of a large one never do. That difference is
+ * measured with two plain walks over the same bytes, and subtracted.
  */
 static void shape_row(const struct shape *s, reader *read, const char *what)
 {
@@ -468,7 +475,7 @@ int main(int argc, char **argv)
 	}
 	today_ms = (int64_t)time(NULL) * 1000;
 	signal(SIGPIPE, SIG_IGN);
-	/* memory stays with us once we have it: page faults are the system's cost, not the reader's */
+	/* memory is kept once allocated: page faults are the system's cost, not the parser's */
 	mallopt(M_MMAP_THRESHOLD, 1 << 30);
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	load();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Print the feeds that an HTML page names.
+ * Prints the feeds that an HTML page names.
  *
- *	cc feeds.c $(pkg-config --cflags --libs feedwheel) -o feeds
- *	./feeds https://example.org/ < page.html
+ *   cc feeds.c $(pkg-config --cflags --libs feedwheel) -o feeds
+ *   ./feeds https://example.org/ < page.html
  */
 #include <stdio.h>
 #include <stdlib.h>

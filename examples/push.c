@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Bring a feed's entries, and usage events, into a store by the library: what `feedwheel push` and `POST /v1/events` do.
+ * Stores a feed's entries, and usage events, with the library: as `feedwheel push` and `POST
+ * /v1/events` do.
  *
- *	cc push.c $(pkg-config --cflags --libs feedwheel) -o push
- *	./push sqlite:/tmp/feeds.db https://example.org/feed.xml feed.xml
+ *   cc push.c $(pkg-config --cflags --libs feedwheel) -o push
+ *   ./push sqlite:/tmp/feeds.db https://example.org/feed.xml feed.xml
  */
 #include <semaphore.h>
 #include <stdio.h>
@@ -20,7 +21,10 @@ static struct fw_str str(const char *s)
 	return (struct fw_str){s, strlen(s)};
 }
 
-/* The file's entries into the feed, which is subscribed to where it is not. Twice: what is known is not stored again. */
+/*
+ * Stores the file's entries in the feed, and subscribes to it if needed. Twice: known entries are
+ * not stored again.
+ */
 static int deliver(struct fw_store *st, const struct fw_config *c, const char *url, const char *path, struct fw_err *err)
 {
 	static char bytes[1 << 20];
@@ -63,7 +67,10 @@ static void committed(struct fw_push_wait *wait, int rc, const char *why)
 	sem_post(&w->over);
 }
 
-/* Events through a ring of fixed memory: FW_EAGAIN, it is full, is an answer and never a wait. All of a draft are taken, or none. */
+/*
+ * Events through a ring of fixed memory. If it is full the result is FW_EAGAIN; the call never
+ * waits. All events of a draft are accepted, or none.
+ */
 static int ingest(const struct fw_config *c, struct fw_err *err)
 {
 	struct waiter w = {.wait.done = committed};
@@ -77,7 +84,7 @@ static int ingest(const struct fw_config *c, struct fw_err *err)
 		return rc;
 	sem_init(&w.over, 0, 0);
 	lane = fw_ingest_lane(in, 0);
-	rc = fw_ingest_begin(lane, &w.wait); /* NULL instead: accepted is enough */
+	rc = fw_ingest_begin(lane, &w.wait); /* with NULL instead, the call returns when the events are accepted */
 	for (event.item = 1; event.item <= EVENTS && !rc; event.item++)
 		rc = fw_ingest_put(lane, &event);
 	rc = rc ? rc : fw_ingest_publish(lane, err);

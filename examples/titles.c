@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Print date, title and address of every entry of a feed: the smallest use of libfeedwheel.
+ * Prints date, title and URL of each entry of a feed: the smallest use of libfeedwheel.
  *
- *	cc titles.c $(pkg-config --cflags --libs feedwheel) -o titles
- *	./titles feed.xml
+ *   cc titles.c $(pkg-config --cflags --libs feedwheel) -o titles
+ *   ./titles feed.xml
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static void print_entry(const struct fw_entry *e)
 
 	if (at_ms != FW_NO_DATE && gmtime_r(&at, &tm))
 		strftime(day, sizeof(day), "%Y-%m-%d", &tm);
-	/* strings are not NUL-terminated, and p is NULL where there is none */
+	/* strings have no final NUL, and p is NULL if the string is absent */
 	printf("%s  %.*s", day, (int)e->title.len, e->title.p ? e->title.p : "");
 	if (e->url.p)
 		printf("  <%.*s>", (int)e->url.len, e->url.p);

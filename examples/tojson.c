@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A feed on standard input as JSON Feed on standard output, HTML made safe and without tracking pixels.
+ * Prints the feed on standard input as JSON Feed, with sanitised HTML and without tracking pixels.
  *
- *	cc tojson.c $(pkg-config --cflags --libs feedwheel) -o tojson
- *	./tojson < feed.xml
+ *   cc tojson.c $(pkg-config --cflags --libs feedwheel) -o tojson
+ *   ./tojson < feed.xml
  */
 #include <stdio.h>
 #include <stdlib.h>

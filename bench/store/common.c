@@ -33,7 +33,7 @@ void die_of(const char *what, const struct fw_err *err)
 	die("%s: %s", what, err->text);
 }
 
-/* ---- turns ----------------------------------------------------------------------------------- */
+/* ---- alternating with other work ------------------------------------------------------------- */
 
 static int lock_file(const char *name)
 {
@@ -47,7 +47,7 @@ static int lock_file(const char *name)
 
 static int quiet = -1, held;
 
-/* Who waits for the second lock holds the first, so that nobody overtakes. */
+/* A process that waits for the second lock holds the first, so that none overtakes it. */
 static void take(int how)
 {
 	int turn;
@@ -188,11 +188,11 @@ void row_ratio1(const char *name, double ours, double reference, double goal, co
 	row_judged(name, ours, reference, reference > 0 ? ours / reference : 0, goal, unit);
 }
 
-/* ---- made-up entries ------------------------------------------------------------------------- */
+/* ---- generated entries ----------------------------------------------------------------------- */
 
 /*
- * Pages of made-up prose in HTML. Word frequencies follow Zipf's law over some 30,000 words, as in
- * what blogs publish.
+ * Pages of generated prose in HTML. Word frequencies follow Zipf's law over about 30,000 words, as
+ * in real blogs.
  */
 static struct fw_buf prose;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Processes that work at once: a store belongs to one thread of one process, and what is measured
- * is many of them. They share a page of counters; the parent gives the sign to begin when all are
- * ready, and watches.
+ * Concurrent processes: a store belongs to one thread of one process, and the benchmark measures
+ * many. They share a page of counters. The parent starts all of them when all are ready, and
+ * watches.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -91,7 +91,7 @@ static struct fw_str read_proc(int64_t pid, const char *what, char *text, size_t
 
 static int64_t ticks_below(int64_t pid);
 
-/* Of a process, of those it has waited for, and of all below it. */
+/* CPU ticks of a process, of the children it has waited for, and of all its descendants. */
 static int64_t ticks_of(int64_t pid)
 {
 	char text[1000];
@@ -144,7 +144,7 @@ static pid_t start(struct crew *c, int worker, crew_fn *fn, const void *ctx)
 	_exit(0);
 }
 
-/* Look at the counter at the ends of equal parts. */
+/* Reads the counter at the end of each of equal parts. */
 static void watch(struct crew *c, int parts, struct work *w)
 {
 	int64_t whole = c->until_us - c->begin_us, before = 0;
@@ -180,7 +180,7 @@ struct work crew_run(int n, double seconds, int parts, crew_fn *fn, const void *
 	for (int i = 0; i < n; i++)
 		pid[i] = start(c, i, fn, ctx);
 	while (atomic_load(&c->ready_n) < n) {
-		for (int i = 0; i < n; i++) { /* not just any child: there are servers too */
+		for (int i = 0; i < n; i++) { /* not any child: servers are children too */
 			if (waitpid(pid[i], &status, WNOHANG) > 0)
 				die("a worker ended before it began");
 		}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* New entries and known ones, and events, on every engine. */
+/* New and known entries, and events, on each engine. */
 #include "bench.h"
 
 #define PER_FEED 25
 #define KB 1000
-#define SINGLE_MAX 5000 /* inserts one by one */
-#define SLICE_N 4000    /* feeds between turn_pause() and the next */
+#define SINGLE_MAX 5000 /* single inserts */
+#define SLICE_N 4000    /* feeds between two calls of turn_pause() */
 
 static void numbered_url(const struct engine *e, const char *name, int64_t run, char url[400])
 {
@@ -24,7 +24,7 @@ static void fresh(const struct engine *e, const char *name, int64_t run, int64_t
 	make_feeds(url, feeds, true, 1);
 }
 
-/* Visit them with entries that are all new, or all known. Rows a second. */
+/* Visits them with entries that are all new, or all known. Rows a second. */
 static double visits(const char *url, int64_t feeds, int64_t from, int64_t now, bool new)
 {
 	struct fill f = fill_store(url, feeds, PER_FEED, from, KB, now);
@@ -34,7 +34,7 @@ static double visits(const char *url, int64_t feeds, int64_t from, int64_t now, 
 	return (double)(feeds * PER_FEED) / f.seconds;
 }
 
-/* Into stores that are empty. again, NULL: not asked for. */
+/* On empty stores. again, NULL: not measured. */
 static void empty(const struct engine *e, const char *name, struct samples *ours, struct samples *ref, struct samples *again)
 {
 	int64_t feeds = set.entries / PER_FEED;
@@ -63,7 +63,7 @@ void entries_row(const struct engine *e, const char *name, double goal)
 	row_ratio(name, &ours, &ref, goal, "rows/s");
 }
 
-/* More entries of feeds that have some already, for their keys lie all over the store. */
+/* More entries for feeds that have some already: their keys are all over the store. */
 static void full(const struct engine *e, const struct samples *ours)
 {
 	int64_t feeds = set.entries_large / PER_FEED;

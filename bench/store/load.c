@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Stores, and feeds in them. */
+/* Stores, and the feeds in them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -37,7 +37,7 @@ double store_bytes(const struct engine *e, const char *url)
 
 #define SUBSCRIBE_N 10000
 
-#define SLICE_N (10 * SUBSCRIBE_N) /* between turn_pause() and the next */
+#define SLICE_N (10 * SUBSCRIBE_N) /* feeds between two calls of turn_pause() */
 
 struct feeds {
 	const char *url;
@@ -46,7 +46,7 @@ struct feeds {
 	int processes;
 };
 
-/* Every so-many-th ten thousand. */
+/* Each process adds every n-th ten thousand. */
 static void subscribe_work(struct crew *c, int worker, const void *ctx)
 {
 	const struct feeds *w = ctx;
@@ -85,7 +85,7 @@ struct subscribed make_feeds(const char *url, int64_t n, bool shuffled, int proc
 	struct subscribed r = {0};
 	double seconds = 0;
 
-	fw_store_close(open_store(url)); /* makes its tables */
+	fw_store_close(open_store(url)); /* creates the tables */
 	for (int64_t from = 0; from < n; from += SLICE_N) {
 		struct feeds w = {url, from, FW_MIN(n, from + SLICE_N), n, shuffled, processes};
 		struct work k;

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * make bench-store: what each store costs, against the classic form of its engine in the same run.
- * Servers are private ones, as durable as in production (every commit is on the disk; Redis: its
- * log, flushed every second), with 1 GB of cache.
+ * make bench-store: what each store costs, compared with the usual form on the same engine in the
+ * same run. Servers are private, as durable as in production (each commit is on the disk; Redis:
+ * its log, flushed every second), with 1 GB of cache.
  *
- *	bench_store [--store NAME]... [--only PART] [--feeds N] [--feeds-large N] [--entries N] [--entries-large N] [--runs N]
- *		[--seconds N] [--minutes N] [--turns FOLDER]
+ *   bench_store [--store NAME]... [--only PART] [--feeds N] [--feeds-large N] [--entries N]
+ *               [--entries-large N] [--runs N] [--seconds N] [--minutes N] [--turns FOLDER]
  *
- * --only: schedule, entries, events, or (SQLite) job. --runs rounds of --seconds each are measured
- * of all that takes turns. --feeds-large: feeds of a second, larger store (0: none);
- * --entries-large: entries that a store holds when more are stored (0: none); --minutes: of a
- * steady load (0: none). Everything lies under TMPDIR (/tmp) and is removed. Exit 1: a row is
- * short; 2: it did not work.
+ * --only: schedule, entries, events, or (SQLite) job. --runs: rounds of --seconds each for all that
+ * alternates. --feeds-large: feeds of a second, larger store (0: none). --entries-large: entries in
+ * a store before more are added (0: none). --minutes: of a steady load (0: none). All files are
+ * under TMPDIR (/tmp) and are removed. Exit status 1: a row is short; 2: an error.
  *
- * --turns: other work on the machine takes turns with us by flock(2) on two files there. Who wants
- * quiet.lock, exclusively to measure or shared to load the machine, holds turn.lock while waiting
- * for it.
+ * --turns: other work on the machine alternates with ours by flock(2) on two files in that folder.
+ * A process that wants quiet.lock, exclusively to measure or shared to load the machine, holds
+ * turn.lock while it waits.
  *
- * The parent only waits and cleans up: the child measures, and servers end with it, however it
+ * The parent only waits and cleans up. The child measures; the servers end with it, however it
  * ends.
  */
 #include <ftw.h>
@@ -32,7 +31,7 @@
 #include "../../tests/store/servers.h"
 #include "bench.h"
 
-static const struct engine *const engines[] = { /* of this build */
+static const struct engine *const engines[] = { /* in this build */
 	&engine_sqlite,
 #if FW_HAVE_REDIS
 	&engine_redis,

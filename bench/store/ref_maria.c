@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* The same job queue as in ref_postgres.c, on MariaDB, by its own client library with prepared statements. */
+/*
+ * The same job queue as in ref_postgres.c, on MariaDB, with its own client library and prepared
+ * statements.
+ */
 #include <mysql.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +84,7 @@ static void claim_work(struct crew *c, int worker, const void *ctx)
 	MYSQL_BIND in[2] = {{.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &id}, {.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &id}};
 
 	(void)worker;
-	db_do(db, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"); /* the better of its two ways */
+	db_do(db, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"); /* the faster of its two levels */
 	crew_begin(c);
 	while (crew_on(c)) {
 		db_do(db, "BEGIN");
@@ -152,7 +155,7 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	return start;
 }
 
-/* The number in a column of an answer's only row. */
+/* The number in a column of the result's only row. */
 static double figure(const char *url, const char *sql, unsigned column)
 {
 	MYSQL *db = db_open(url);
@@ -175,7 +178,7 @@ static double log_bytes(const char *url)
 	return figure(url, "SHOW GLOBAL STATUS LIKE 'Innodb_os_log_written'", 1);
 }
 
-/* Of the files: what information_schema.tables says is an estimate from some time ago. */
+/* Of the files: information_schema.tables has only an older estimate. */
 static double disk_bytes(const char *url)
 {
 	struct fw_dsn d;
@@ -192,7 +195,7 @@ static double disk_bytes(const char *url)
 	return n;
 }
 
-/* Somebody leaves a transaction open in another session. */
+/* Another client leaves a transaction open in a session of its own. */
 static void *foreign_begin(const char *url)
 {
 	MYSQL *idle = db_open(url);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A job queue on PostgreSQL as most are written: a transaction takes the row that has been due
- * longest, passing over those that others have locked, keeps it locked during the job, sets its new
- * time and commits. By libpq, with prepared statements.
+ * A job queue on PostgreSQL in the usual form: a transaction takes the row that has been due
+ * longest, skips rows that others have locked, keeps it locked during the job, sets its new time
+ * and commits. With libpq and prepared statements.
  */
 #include <libpq-fe.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void ref_fill(const char *url, int64_t feeds)
 		die("too many feeds");
 	db_do(db, sql);
 	db_do(db, "CREATE INDEX ON public.classic (due)");
-	db_do(db, "VACUUM ANALYZE"); /* of ours too: as if it had been filled long ago */
+	db_do(db, "VACUUM ANALYZE"); /* our tables too: as if they had been filled long ago */
 	db_do(db, "CHECKPOINT");
 	PQfinish(db);
 }
@@ -167,8 +167,8 @@ static double log_bytes(const char *url)
 #define TABLES "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = 'bench'"
 
 /*
- * Tables with their indexes that take a byte a feed or more; before: the same, earlier (NULL:
- * none), whose place it takes.
+ * Tables with their indexes that use a byte a feed or more. before: an earlier result (NULL: none),
+ * which is freed.
  */
 static PGresult *sizes(PGconn *db, int64_t feeds)
 {
@@ -186,7 +186,8 @@ static void sizes_rows(PGconn *db, const struct schedule *w)
 	PGresult *r = sizes(db, w->feeds);
 
 	for (int i = 0; i < PQntuples(r); i++) {
-		bool visits = fw_str_starts(fw_str(PQgetvalue(r, i, 0)), FW_STR("visit")); /* these grow until they are pruned */
+		/* these grow until they are pruned */
+		bool visits = fw_str_starts(fw_str(PQgetvalue(r, i, 0)), FW_STR("visit"));
 
 		for (int k = 0; k < 2; k++) {
 			char name[100];
@@ -211,7 +212,7 @@ static void hot_row(PGconn *db)
 	row("updates of a feed's schedule that were HOT", hot, "%");
 }
 
-/* Somebody leaves a transaction open in another session. */
+/* Another client leaves a transaction open in a session of its own. */
 static void *foreign_begin(const char *url)
 {
 	PGconn *idle = db_open(url);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What collectors on Redis do, by hiredis: due times in a sorted set, leases in another, a hash for
- * each feed; one job at a time, its commands pipelined. And the least that a batch can cost: a
- * script that does only that.
+ * The usual form of a crawler on Redis, with hiredis: due times in a sorted set, leases in another,
+ * a hash for each feed; one job at a time, with pipelined commands. And the lower bound for a
+ * batch: a script that does only that.
  */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static redisReply *answer(redisContext *db)
 	return r;
 }
 
-static void pass(redisContext *db, int n) /* over so many answers */
+static void pass(redisContext *db, int n) /* skips this many replies */
 {
 	while (n-- > 0)
 		freeReplyObject(answer(db));
@@ -64,7 +64,7 @@ static double info(redisContext *db, const char *section, const char *word)
 	return n;
 }
 
-/* Write the log anew now, so that it is not due while something is measured because of what was put in before. */
+/* Rewrites the log now, so that earlier writes do not cause it during a measurement. */
 static void settle(redisContext *db)
 {
 	while (info(db, "persistence", "aof_rewrite_in_progress:") > 0)
@@ -185,8 +185,8 @@ static void script_work(struct crew *c, int worker, const void *ctx)
 /* ---- entries --------------------------------------------------------------------------------- */
 
 /*
- * An entry a round trip: the feed's keys say whether it is new, then a hash and its place in the
- * list, in one transaction.
+ * One entry per round trip: the feed's keys show whether it is new, then a hash and its place in
+ * the list, in one transaction.
  */
 static double ref_entries(const char *url, int64_t n, size_t bytes)
 {
@@ -196,9 +196,9 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	double start;
 
 	fw_arena_init(&a, 0);
-	configure(url, "auto-aof-rewrite-percentage", "0"); /* it is written anew now, not while somebody is measured */
+	configure(url, "auto-aof-rewrite-percentage", "0"); /* it is rewritten now, not during a measurement */
 	settle(db);
-	sleep(1); /* its files are on the disk then, too */
+	sleep(1); /* by then its files are on the disk, too */
 	start = now_s();
 	for (int64_t i = 0; i < n; i++) {
 		make_entry(&e, i / 25, i, bytes, &a);
@@ -224,7 +224,7 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 
 /* ---- rows of Redis alone --------------------------------------------------------------------- */
 
-/* Of one store, where others are in the same memory: all of it, less what the keys of the others take. */
+/* Of one store, where others share the memory: all of it, minus the others' keys. */
 static double memory_bytes(const char *url)
 {
 	static const char others[] = "local n, c = 0, '0' repeat local p = redis.call('SCAN', c, 'COUNT', 10000) for _, k in ipairs(p[2]) do"
@@ -250,7 +250,7 @@ static double memory_bytes(const char *url)
 	return bytes;
 }
 
-/* Of its append-only file, which is not written anew from now on. */
+/* Of its append-only file, which is not rewritten from now on. */
 static double log_bytes(const char *url)
 {
 	redisContext *db = db_open(url);
@@ -262,7 +262,7 @@ static double log_bytes(const char *url)
 	return bytes;
 }
 
-/* Both in turns. */
+/* Both, alternating. */
 static void least(const struct engine *e, struct schedule *w)
 {
 	static struct samples ours, rate, server; /* large */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A worker over the contract (src/store/driver.h): it leases its part of the shards, reads what is
- * due, and then batch after batch reads the state of feeds and commits their visits. Its batch is
- * spread over all its shards by due time, as a worker has it, or is one shard's feeds.
+ * A worker on src/store/driver.h: it leases its part of the shards, reads what is due, and then,
+ * batch by batch, reads the state of feeds and commits their visits. A batch is spread over all its
+ * shards by due time, as in a real worker, or has one shard's feeds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void hand_close(struct hand *h)
 	free(h);
 }
 
-/* Shards are shared until each of so many workers has its part. */
+/* Exchanges shards until each of the workers has its part. */
 static void share(struct hand *h, int workers)
 {
 	for (;;) {
@@ -118,7 +118,7 @@ static void due_sort(struct hand *h)
 		qsort(h->due, h->due_n, sizeof(*h->due), by_due);
 }
 
-/* All that is due of all its shards, by due time. */
+/* All that is due in all its shards, by due time. */
 static void due_read_all(struct hand *h)
 {
 	for (size_t i = 0; i < h->lease.shard_n; i++)
@@ -162,7 +162,7 @@ static void commit(struct hand *h)
 	}
 }
 
-/* Not modified; next six to twelve minutes later. */
+/* Not modified; next due six to twelve minutes later. */
 static void visit_unchanged(struct hand *h, size_t i, int64_t now)
 {
 	struct fw_feed *f = &h->f[i];
@@ -183,7 +183,7 @@ static void visit_unchanged(struct hand *h, size_t i, int64_t now)
 			.first_byte_us = 55000,
 			.total_us = 60000,
 			.wire_bytes = 300}};
-	f->last_visit_ms = FW_MAX(now, f->last_visit_ms + 1); /* here a feed may come again within the ms */
+	f->last_visit_ms = FW_MAX(now, f->last_visit_ms + 1); /* here a feed can be visited twice within 1 ms */
 	f->last_ok_ms = now;
 	f->due_at_ms += HOUR / 10 + (int64_t)(mix((uint64_t)f->id) % (HOUR / 10));
 	f->last_kind = FW_VISIT_NOT_MODIFIED;
@@ -213,7 +213,7 @@ static void turn_work(struct crew *c, int worker, const void *ctx)
 	struct hand *h = hand_open(w->url, w->batch);
 
 	share(h, w->workers);
-	if (!w->by_shard) /* a worker reads it once for hundreds of batches: not in the time that is measured */
+	if (!w->by_shard) /* a worker reads it once for hundreds of batches: not in the measured time */
 		due_read_all(h);
 	crew_begin(c);
 	for (size_t i = (size_t)mix((uint64_t)(w->visits + worker)); crew_on(c); i++) {

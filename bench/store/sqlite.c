@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What the SQLite store costs beyond the rows that every engine has: the growth of reading, bytes,
- * and the full-text index. References run in the same process against bare SQLite.
+ * The SQLite store beyond the rows of every engine: how reading grows, bytes, and the full-text
+ * index. The references run in the same process on bare SQLite.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -82,7 +82,10 @@ static void bare_put(sqlite3_stmt *q, const sqlite3_int64 *id, const sqlite3_int
 	}
 }
 
-/* The least that leasing and finishing a feed can cost: two updates of one narrow indexed row, in batches. */
+/*
+ * The lower bound for leasing and finishing a feed: two updates of one narrow indexed row, in
+ * batches.
+ */
 static void bare_work(struct crew *c, int worker, const void *ctx)
 {
 	sqlite3 *db = open_bare(ctx, "FULL", "");
@@ -134,8 +137,8 @@ static void forget(const char *name)
 }
 
 /*
- * Does reading feeds cost more when there are more of them? A store of 10,000 takes turns with the
- * large one, so that what else the machine does meanwhile hits both.
+ * Whether reading a feed costs more when there are more feeds. A store of 10,000 alternates with
+ * the large one, so that other work on the machine affects both.
  */
 static void growth(const char *large)
 {
@@ -154,7 +157,10 @@ static void growth(const char *large)
 	forget("small");
 }
 
-/* In order of the ids, in turns with the bare form in the same order: what this machine can do. */
+/*
+ * In the order of the ids, alternating with the bare form in the same order: what this machine can
+ * do.
+ */
 static void ordered(struct schedule *w)
 {
 	static struct samples rate, bare; /* large */
@@ -186,8 +192,8 @@ static void schedule_rows(const char *name, bool shuffled)
 		row_most("subscribe 10,000 feeds, slowest of all batches", slowest, 1, "s");
 		ordered(&w);
 	}
-	fw_store_close(open_store(url)); /* folds the WAL in */
-	st = open_store(url);            /* and keeps what follows from being folded in */
+	fw_store_close(open_store(url)); /* merges the WAL */
+	st = open_store(url);            /* and keeps later writes from being merged */
 	w.visits = 0;
 	turn_schedule(&w, 1, 0.1, 0);
 	row(shuffled ? "bytes of WAL per visit, 500 a batch, ids shuffled" : "bytes of WAL per visit, 500 a batch, ids in order",
@@ -199,7 +205,7 @@ static void schedule_rows(const char *name, bool shuffled)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-/* The classic: one INSERT, one transaction. Rows/s. */
+/* The usual form: one INSERT, one transaction. Rows/s. */
 static double bare_inserts(const char *url, int64_t n, size_t bytes)
 {
 	sqlite3 *db = open_bare("bare", "FULL", "CREATE TABLE e (id INTEGER PRIMARY KEY, feed INTEGER, key BLOB, guid TEXT, url TEXT,"
@@ -233,7 +239,9 @@ static double bare_inserts(const char *url, int64_t n, size_t bytes)
 	return start;
 }
 
-/* FTS5 with its own defaults, fed the same contents as they are, 1,000 a transaction. Entries per second of CPU. */
+/*
+ * FTS5 with its defaults, with the same contents, 1,000 a transaction. Entries per second of CPU.
+ */
 static double bare_index(int64_t n, size_t bytes)
 {
 	sqlite3 *db = open_bare("bare", "NORMAL", "CREATE VIRTUAL TABLE t USING fts5(title, body, content='')");
@@ -264,8 +272,8 @@ static double bare_index(int64_t n, size_t bytes)
 }
 
 /*
- * Until every entry is in the index, then until it is merged. Entries per second of CPU to the
- * first, and all in all.
+ * Runs until each entry is indexed, then until the index is merged. Entries per second of CPU for
+ * the first, and for both.
  */
 static void index_all(struct fw_store *st, int64_t n, double *complete, double *merged)
 {
@@ -319,7 +327,7 @@ static void job(int64_t entries)
 	forget("job");
 }
 
-/* Somebody reads, and does not end it: the journal cannot be folded in. */
+/* Another client has an open read: the journal cannot be merged. */
 static void *foreign_begin(const char *url)
 {
 	sqlite3 *db;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: ISC */
-/* Claim and commit of unchanged feeds, and reading, on every engine. */
+/* Claims and commits of unchanged feeds, and reads, on each engine. */
 #include <stdio.h>
 
 #include "../../tests/store/servers.h"
 #include "bench.h"
 
-#define MANY 32 /* workers at once */
+#define MANY 32 /* concurrent workers */
 
 static const size_t batches[] = {100, 500};
 
-struct part { /* one way of working, over all runs */
+struct part { /* one mode of working, over all rounds */
 	struct samples rate, cpu, server; /* CPU in us a feed */
 };
 
@@ -81,9 +81,9 @@ static void measure(const struct engine *e, struct schedule *w)
 }
 
 /*
- * Do many workers get in each other's way? Of each round the last of four parts counts: workers
- * live for weeks, and what a new session of the server does in its first seconds, above all
- * touching each page of the shared memory for the first time, is not the question.
+ * Whether many workers slow each other down. Of each round the last of four parts counts: workers
+ * live for weeks, and the first seconds of a new server session do not matter, above all its first
+ * access to each page of the shared memory.
  */
 static void many(const struct engine *e, struct schedule *w)
 {
@@ -98,8 +98,8 @@ static void many(const struct engine *e, struct schedule *w)
 }
 
 /*
- * Minutes without a pause; the second time somebody leaves a transaction open in another session. The last minute of both is compared: what the
- * store's growth costs by then is in both.
+ * Minutes without a pause; the second time another client leaves a transaction open. The last
+ * minute of each is compared: the store's growth by then affects both.
  */
 static void steady(const struct engine *e, struct schedule *w)
 {
@@ -141,8 +141,8 @@ static void reading(const struct engine *e, const struct schedule *w)
 }
 
 /*
- * What all those visits left behind, and what the log took. before_bytes: with the reference, which
- * Redis counts too.
+ * What all those visits left behind, and the growth of the log. before_bytes: with the reference,
+ * which Redis counts too.
  */
 static void weigh(const struct engine *e, struct schedule *w, double filled_bytes, double before_bytes)
 {
@@ -160,7 +160,7 @@ static void weigh(const struct engine *e, struct schedule *w, double filled_byte
 	row("bytes of log per visit, 500 a batch", (e->log_bytes(w->url) - before) / (double)FW_MAX(w->visits - visits, 1), "bytes");
 }
 
-/* A store with many more feeds takes turns with the usual one. */
+/* A store with many more feeds alternates with the usual one. */
 static void large(const struct engine *e, struct schedule *w)
 {
 	static struct samples many, few; /* large */

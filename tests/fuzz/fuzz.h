@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What libFuzzer and replay.c call in each target. */
+/* The interface that libFuzzer and replay.c call in each target. */
 #ifndef FW_TEST_FUZZ_H
 #define FW_TEST_FUZZ_H
 
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* An oracle's no. */
+/* Fails if an oracle disagrees. */
 #define FUZZ_CHECK(ok) \
 	do { \
 		if (!(ok)) { \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What a server sends: header lines up to an empty one, then a body in whatever coding the headers claim; and its Location as the
- * next URL. The limits hold, no kept value has a control character, and what is asked next is http or https in plain ASCII.
+ * A server's response: header lines up to an empty one, then a body in any coding that the headers
+ * claim, and its Location as the next URL. The limits hold, no kept value has a control character,
+ * and the next request is for http or https in plain ASCII.
  */
 #include "base/str.h"
 #include "fetch/internal.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Any bytes become valid UTF-8 without NUL and BOM, within bounded memory; valid UTF-8 that says nothing else stays as it is.
- * The first byte of the input chooses the Content-Type.
+ * Any bytes become valid UTF-8 without NUL and BOM, in bounded memory; valid UTF-8 without another
+ * declaration stays as it is. The first byte of the input selects the Content-Type.
  */
 #include <string.h>
 
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(a.used_bytes <= 64 * size + 65536);
 	if (!r.wrong && strcmp(r.encoding, "utf-8") == 0 && bytes.len)
 		FUZZ_CHECK(r.text.p >= bytes.p && r.text.p <= bytes.p + bytes.len);
-	if (r.text.len) { /* what came out is text that stays as it is */
+	if (r.text.len) { /* the result is text that does not change again */
 		struct fw_charset_result again;
 
 		FUZZ_CHECK(fw_charset_decode(&a, r.text, FW_STR("text/plain; charset=utf-8"), &again, &err) == 0);

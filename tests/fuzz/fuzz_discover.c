@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Where a site's feeds are: the page's <link> elements and the HTTP Link header. Any bytes get an answer: addresses on the web, each
- * once, in document order. A page that holds nothing where a tokenizer and a tree builder may differ (foreign elements, frames,
- * forms' lists) names the very feeds that gumbo's tree of it does. What a Link header gave, written as a header, gives the same again.
+ * The feeds of a site: a page's <link> elements and the HTTP Link header. Any bytes give web URLs,
+ * each once, in document order. For a page without the elements where a tokenizer and a tree
+ * builder may differ (foreign elements, frames, lists in forms), the feeds are those of gumbo's
+ * tree. The result of a Link header, written as a header, gives the same result again.
  */
 #include <gumbo.h>
 #include <string.h>
@@ -19,14 +20,14 @@ static const char PAGE[] = "http://example.org/dir/page";
 
 enum { MAX_LINKS = 200 };
 
-/* ---- the page, as gumbo has it ------------------------------------------------------------------------------------------------- */
+/* ---- the page in gumbo's tree ---------------------------------------------------------------- */
 
 struct tree {
 	struct fw_arena *arena;
 	const char *base; /* the first <base href>, or NULL */
 	const GumboElement *link[MAX_LINKS];
 	size_t link_n;
-	bool plain, anchors; /* anchors: some that say what they lead to; they count when no link does */
+	bool plain, anchors; /* anchors: some with a type or text of a feed; they count if no link does */
 };
 
 static const char *attribute(const GumboElement *e, const char *name)
@@ -102,7 +103,7 @@ static bool is_feed_type(const char *type)
 		fw_str_ifind(fw_str(LIST), fw_str(padded));
 }
 
-/* Of JSON and XML only what an address of that name promises. */
+/* A JSON or XML type counts only if the URL's name suggests a feed. */
 static bool is_feed_by_name(const char *type, const char *href)
 {
 	struct fw_str rest, word = fw_str_trim(fw_str_split(fw_str(type ? type : ""), ';', &rest)), name = fw_str(href ? href : "");
@@ -123,7 +124,7 @@ static bool names_feed(const GumboElement *e)
 		(has_word(rel, "feed") && (!fw_str_trim(fw_str(type ? type : "")).len || is_feed_type(type)));
 }
 
-/* The address of gumbo's i-th link; absent when it is no feed's, or one that was there before. */
+/* The URL of gumbo's i-th link; absent: not a feed's, or a repetition. */
 static struct fw_str expected(const struct tree *t, size_t i, struct fw_str base)
 {
 	const char *href = attribute(t->link[i], "href");
@@ -167,8 +168,9 @@ static void check_against_tree(struct fw_arena *a, struct fw_str in, const struc
 }
 
 /*
- * What gumbo reads as browsers do: no controls, which it replaces; ASCII; of references only the one that URLs have. And what we read
- * as they do: "<!" that begins neither a comment nor a declaration is text here.
+ * Input that gumbo reads as browsers do: no control characters, which it replaces; ASCII; of
+ * references only the one in URLs. And input that we read as they do: "<!" that starts neither a
+ * comment nor a declaration is text here.
  */
 static bool comparable(struct fw_str in)
 {
@@ -200,7 +202,7 @@ static void check_page(struct fw_arena *a, struct fw_str in)
 		check_against_tree(a, in, links);
 }
 
-/* The page and the header in its first line: addresses on the web, each once, those of the header first. */
+/* The page, and the header in its first line: web URLs, each once, the header's first. */
 static void check_answer(struct fw_arena *a, struct fw_str in)
 {
 	struct fw_str rest, header = fw_str_split(in, '\n', &rest);
@@ -222,7 +224,7 @@ static void check_answer(struct fw_arena *a, struct fw_str in)
 		FUZZ_CHECK(links && fw_str_eq(links->href, first->href));
 }
 
-/* The library's door: strings in UTF-8 from bytes of any encoding. */
+/* The public function: strings in UTF-8 from bytes of any encoding. */
 static void check_door(struct fw_str in)
 {
 	struct fw_link *links;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Any bytes: no crash, memory within its ceiling, an error with words or a document. What a document promises holds: every string
- * is valid UTF-8, dates are in range, every entry that is not a repeat has a key of its own. Read twice, the answer is the same,
- * whether the strings are borrowed from the bytes or copied; as JSON it is JSON without a member twice, and read again it holds the
- * same entries; sanitised content stays as it is when it is sanitised again (PAR-01, REL-03, LIM-03, WEB-01).
- * The input's size chooses the options, so that seeds stay feeds.
+ * Any bytes: no crash, memory within its limit, a document or an error with a message. The
+ * document's contract holds: each string is valid UTF-8, dates are in range, each entry that is not
+ * a repeat has a key of its own.
+ *
+ * Parsed twice, the result is the same, with strings borrowed from the input or copied. Its JSON
+ * has no member twice, and parsed again it has the same entries. Sanitised content does not change
+ * when it is sanitised again (PAR-01, REL-03, LIM-03, WEB-01). The input's size selects the
+ * options, so that seeds stay valid feeds.
  */
 #include <jansson.h>
 #include <string.h>
@@ -17,7 +20,7 @@
 #include "parse/html/sanitize.h"
 #include "parse/parse.h"
 
-/* ---- what a document promises ------------------------------------------------------------------------------------------------ */
+/* ---- the document's contract ----------------------------------------------------------------- */
 
 static void check_str(struct fw_str s)
 {
@@ -109,7 +112,7 @@ static void check_keys(const struct fw_document *doc)
 	free(keys);
 }
 
-/* full: its memory was used up, and what tells entries of one id apart takes some. */
+/* full: its memory was used up, and distinguishing entries with one id takes some. */
 static void check_document(const struct fw_document *d, size_t max_entries, bool full)
 {
 	size_t n = 0, problems = 0;
@@ -142,7 +145,7 @@ static void check_document(const struct fw_document *d, size_t max_entries, bool
 
 /* ---- written and read again ---------------------------------------------------------------------------------------------------- */
 
-/* Text that was encoded more than twice is decoded once in each reading. */
+/* Text that was encoded more than twice is decoded once by each parse. */
 static bool encoded_twice(const struct fw_document *d)
 {
 	for (const struct fw_problem *p = d->problems; p; p = p->next) {
@@ -152,7 +155,7 @@ static bool encoded_twice(const struct fw_document *d)
 	return d->problem_n > 100;
 }
 
-/* What we wrote we read: the same entries with the same ids. */
+/* Our own JSON is read back: the same entries with the same ids. */
 static void check_again(const struct fw_document *doc, const char *json, size_t len)
 {
 	const struct fw_entry *a, *b;
@@ -169,7 +172,7 @@ static void check_again(const struct fw_document *doc, const char *json, size_t 
 	fw_document_free(again);
 }
 
-/* The same bytes, read by the library's door and gone before the document is looked at. */
+/* The same bytes through the public function, and freed before the document is checked. */
 static void check_twice(const struct fw_document *doc, const uint8_t *data, size_t size, const struct fw_parse_options *o)
 {
 	char *one, *two, *bytes = malloc(size + !size);
@@ -183,7 +186,7 @@ static void check_twice(const struct fw_document *doc, const uint8_t *data, size
 	rc = fw_parse(bytes, size, o, &again, &err);
 	free(bytes);
 	if (rc == FW_ELIMIT)
-		return; /* what JSON's trees may take is judged before they are made */
+		return; /* the size of JSON's trees is limited before they are built */
 	FUZZ_CHECK(!doc == (rc != 0));
 	if (rc)
 		return;
@@ -231,7 +234,7 @@ static void check_clean(const struct fw_document *doc)
 /* ---- limits ------------------------------------------------------------------------------------------------------------------------ */
 
 struct meter {
-	size_t live, peak, calls, fail_at; /* fail_at: the call that gets no memory; 0: none */
+	size_t live, peak, calls, fail_at; /* fail_at: the call that fails; 0: none */
 };
 
 static void *metered_alloc(size_t n, void *ctx)
@@ -257,7 +260,10 @@ static void metered_free(void *p, void *ctx)
 	free((size_t *)p - 2);
 }
 
-/* Tight limits, and an allocation that fails: a document within them or an error that says so, and all memory given back. */
+/*
+ * Tight limits and a failing allocation: a document within them or an error that names them, and
+ * all memory is freed.
+ */
 static void check_limits(const uint8_t *data, size_t size, struct fw_parse_options o)
 {
 	struct meter m = {.fail_at = size % 4 ? 0 : 1 + size / 4 % 40};
@@ -275,7 +281,8 @@ static void check_limits(const uint8_t *data, size_t size, struct fw_parse_optio
 		FUZZ_CHECK(!doc && err.text[0] && (rc == FW_EFORMAT || rc == FW_ELIMIT || (rc == FW_ENOMEM && m.fail_at)));
 	else
 		check_document(doc, o.limits.max_entries, doc->arena->full);
-	if (size < 2 || data[0] != 0x1f || data[1] != 0x8b) /* how long a packed document is, unpacking tells */
+	/* the size of a compressed document is known only after decompression */
+	if (size < 2 || data[0] != 0x1f || data[1] != 0x8b)
 		FUZZ_CHECK(m.peak <= o.limits.max_memory + size);
 	fw_document_free(doc);
 	FUZZ_CHECK(m.live == 0);
@@ -306,7 +313,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_json(doc, size % 3);
 		check_clean(doc);
 	}
-	if (a.used_bytes < 1 << 20) /* else the library's ceiling may be in the way: the copy counts too */
+	if (a.used_bytes < 1 << 20) /* otherwise the library's limit may be reached: the copy counts too */
 		check_twice(doc, data, size, &o);
 	check_limits(data, size, o);
 	fw_arena_finish(&a);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Entries as a publisher pushes them, whatever the bytes are, into a store in memory. The first byte says as what they come: items of JSON
- * Feed, one a line; or a document; and whether a document that broke off is refused. What is refused has words, and leaves nothing behind.
- * What is taken is counted to the last entry, is in the store as often as it was new, and pushed again is known (PAR-01, REL-02, REL-03).
+ * Entries from a publisher's push, of any bytes, into a store in memory. The first byte selects the
+ * form: items of JSON Feed, one a line, or a document; and whether a truncated document is refused.
+ * A refusal has a message, and stores nothing. Accepted entries are all counted, the store has as
+ * many as were new, and a second push finds them all known (PAR-01, REL-02, REL-03).
  */
 #include <string.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * HTML made safe: sanitising is idempotent, and what comes out holds nothing but what the lists below allow, as gumbo's tree of it has
- * it (WEB-01 ... WEB-03). The lists are the test's own, written down from the standard and not taken from the sanitiser. As text and
- * asked for markup, any bytes get an answer. The input's size chooses base, flags, and whether there is a tree.
+ * Sanitised HTML: sanitising is idempotent, and the result contains only what the lists below
+ * allow, in gumbo's tree of it (WEB-01 ... WEB-03). The lists are the test's own, written from the
+ * standard and not from the sanitiser. Conversion to text and detection of markup accept any bytes.
+ * The input's size selects base, flags, and whether there is a tree.
  */
 #include <gumbo.h>
 #include <string.h>
@@ -15,15 +16,18 @@
 #include "parse/html/sanitize.h"
 #include "parse/html/text.h"
 
-/* ---- what is safe -------------------------------------------------------------------------------------------------------------- */
+/* ---- what is allowed ------------------------------------------------------------------------- */
 
-/* Words between spaces. None of these runs, loads a document, submits or changes how what stands around it is parsed. */
+/*
+ * Words separated by spaces. None of these elements runs code, loads a document, submits data or
+ * changes how its surroundings are parsed.
+ */
 static const char ELEMENTS[] =
 	" a abbr acronym address article aside audio b bdi bdo big blockquote br caption center cite code col colgroup dd del details dfn dir "
 	"div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hgroup hr i img ins kbd li main mark menu nav ol p picture pre q "
 	"rp rt ruby s samp section small source span strike strong sub summary sup table tbody td tfoot th thead time tr tt u ul var video "
 	"wbr ";
-#define PREFIX "user-content-" /* of an id: no page has one of its own that begins so */
+#define PREFIX "user-content-" /* of an id: no id of a page starts like this */
 static const char LINKS[] = " href cite ";
 static const char MEDIA[] = " src poster ";
 static const char OTHERS[] = /* no URL, no code, nothing that scripts find elements by */
@@ -41,8 +45,8 @@ static bool listed(const char *list, struct fw_str word)
 }
 
 /*
- * The scheme that a browser reads, in lower case: controls and spaces in front and tabs and newlines anywhere do not count. Empty: the
- * URL is relative.
+ * The scheme that a browser reads, in lower case: leading controls and spaces, and tabs and
+ * newlines anywhere, are ignored. Empty: the URL is relative.
  */
 static struct fw_str scheme_of(struct fw_str url, char name[16])
 {
@@ -83,7 +87,7 @@ static void check_data(struct fw_str url, bool allowed)
 	}
 }
 
-/* A number to call holds no code that a telephone obeys. */
+/* A telephone number contains no code that a telephone would execute. */
 static void check_tel(struct fw_str url)
 {
 	char name[16];
@@ -94,7 +98,10 @@ static void check_tel(struct fw_str url)
 	}
 }
 
-/* Candidates as the standard cuts them (section 4.8.4.2.1): white space ends an URL, a comma behind it or its descriptor ends both. */
+/*
+ * Candidates, split as in the standard (section 4.8.4.2.1): white space ends a URL, a comma after
+ * it or after its descriptor ends both.
+ */
 static void check_srcset(struct fw_str s, bool based)
 {
 	for (size_t i = 0; i < s.len;) {
@@ -162,7 +169,7 @@ static void check_attribute(const struct oracle *o, struct fw_str el, const Gumb
 	}
 }
 
-/* As written where gumbo has no number for it (picture). */
+/* The name as written where gumbo has no number for it (picture). */
 static struct fw_str element_name(const GumboElement *e)
 {
 	GumboStringPiece tag = e->original_tag;
@@ -189,7 +196,7 @@ static void check_node(const struct oracle *o, const GumboNode *node, unsigned d
 		check_node(o, e->children.data[i], depth + 1);
 }
 
-/* The tree that a browser would build of the output. */
+/* The tree that a browser would build from the result. */
 static void check_safe(const struct oracle *o, struct fw_str html)
 {
 	GumboOptions options = kGumboDefaultOptions;
@@ -215,7 +222,10 @@ static void check_sanitised(struct fw_str in, struct fw_str base, unsigned flags
 	fw_buf_finish(&twice);
 }
 
-/* What is listed is on the web, on a host, and few. What is said to be all removed has no picture and no player. */
+/*
+ * Listed embeds are web URLs with a host, and few. With "all removed" there is no picture and no
+ * player.
+ */
 static void check_embeds(struct fw_arena *a, struct fw_str in, struct fw_str base)
 {
 	struct fw_buf out = FW_BUF_INIT(0);
@@ -240,7 +250,7 @@ static void check_embeds(struct fw_arena *a, struct fw_str in, struct fw_str bas
 		for (fw_html_next(&z, &t); t.kind != FW_HTML_END; fw_html_next(&z, &t))
 			FUZZ_CHECK(t.kind != FW_HTML_OPEN || t.el == FW_E_SOURCE || !fw_html_attr_get(a, t.attrs, "src").p);
 		text = fw_html_text(a, fw_buf_str(&out));
-		for (size_t i = 0; i < text.len; i++) /* white space, no-break spaces too */
+		for (size_t i = 0; i < text.len; i++) /* white space, also no-break spaces */
 			FUZZ_CHECK(fw_is_space((unsigned char)text.p[i]) || text.p[i] == '\xc2' || text.p[i] == '\xa0');
 	}
 	fw_buf_finish(&out);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * JSON Feed, whatever the bytes are: what jansson takes for JSON is not changed by the repair, and a feed in it has an entry for each
- * item in its tree, with the same id. A feed that is cut off anywhere shows the first of its entries as the whole feed does, perhaps
- * the last but for what was cut. The input's size chooses the cut.
+ * JSON Feed of any bytes. The repair does not change what jansson accepts, and a feed has an entry
+ * with the same id for each item of its tree. A feed that is cut off anywhere gives the first of
+ * its entries as the whole feed does, except for cut parts of the last. The input's size selects
+ * the cut.
  */
 #include <jansson.h>
 
@@ -11,7 +12,7 @@
 #include "parse/feed/json_repair.h"
 #include "parse/parse.h"
 
-/* What is right stays as it is, whatever it means. */
+/* Valid JSON is not changed, whatever it contains. */
 static void check_repair(struct fw_str s)
 {
 	json_t *before = json_loadb(s.p, s.len, JSON_DECODE_ANY, NULL), *after;
@@ -44,7 +45,7 @@ static void check_items(const struct fw_document *doc, const json_t *root)
 		const json_t *item = json_array_get(items, i), *id = json_object_get(item, "id");
 		struct fw_str want;
 
-		if (!json_object_size(item)) /* nothing in it */
+		if (!json_object_size(item)) /* it has nothing */
 			continue;
 		FUZZ_CHECK(e);
 		want = fw_str_trim((struct fw_str){json_string_value(id), json_string_length(id)});
@@ -63,7 +64,7 @@ static void check_cut(const struct fw_document *whole, struct fw_str s, const st
 	struct fw_err err;
 
 	if (fw_parse(part.p, part.len, o, &cut, &err))
-		return; /* nothing that makes it a feed is left */
+		return; /* no member that makes it a feed is left */
 	FUZZ_CHECK(cut->entry_n <= whole->entry_n);
 	for (a = whole->entries, b = cut->entries; a && b && b->next; a = a->next, b = b->next) {
 		FUZZ_CHECK(fw_str_eq(a->title, b->title));
@@ -83,9 +84,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_repair(s);
 	strict = json_loadb(s.p, size, JSON_REJECT_DUPLICATES, NULL);
 	if (strict && fw_parse(s.p, size, &o, &doc, &err) == 0) {
-		if (doc->entry_n < 500) /* else its memory may have run out */
+		if (doc->entry_n < 500) /* otherwise its memory may have run out */
 			check_items(doc, strict);
-		if (json_is_array(json_object_get(strict, "items"))) /* of an object the last member may say that it is one item */
+		/* the last member of an object can make it a single item */
+		if (json_is_array(json_object_get(strict, "items")))
 			check_cut(doc, s, &o);
 		fw_document_free(doc);
 	}

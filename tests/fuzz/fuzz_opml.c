@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Subscription lists: any bytes give an error with words or outlines that have an address, in order, in valid UTF-8. Of a well-formed
- * list the outlines are those that expat finds. The reader's answer stops the reading.
+ * Subscription lists: any bytes give an error with a message, or outlines with a URL, in order, in
+ * valid UTF-8. For a well-formed list the outlines are those that expat finds. The callback's
+ * result ends the parse.
  */
 #include <expat.h>
 #include <string.h>
@@ -52,7 +53,7 @@ static void XMLCALL their_start(void *ctx, const XML_Char *name, const XML_Char 
 	}
 }
 
-/* False: expat refuses it, or reads what we read otherwise. */
+/* False: expat refuses it, or reads it differently. */
 static bool their_count(struct fw_str in, size_t *n)
 {
 	XML_Parser x = XML_ParserCreate("UTF-8");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Bodies of pushed events, whatever the bytes are. The first byte says how they come: as they are, or packed by gzip or deflate. What is
- * taken keeps to the rules, and written again as plain JSON it is the same events; what is refused is refused with words.
+ * Bodies of pushed events, of any bytes. The first byte selects the form: plain, gzip or deflate.
+ * Accepted events keep the rules, and written as plain JSON they are read back as the same events;
+ * a refusal has a message.
  */
 #include <string.h>
 
@@ -17,7 +18,7 @@
 
 struct taken {
 	const struct event_rules *rules;
-	struct fw_buf text; /* NDJSON of them */
+	struct fw_buf text; /* the events as NDJSON */
 	size_t n, begun;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * URLs: what is cleaned stays clean and has an origin; what is resolved stays resolved, under a scheme and an authority that one of the
- * two had; what is shown is harmless. The first line is the base, when there are two.
+ * URLs: a cleaned URL stays clean and has an origin; a resolved URL stays resolved, with a scheme
+ * and an authority of one of its two inputs; a URL for display is harmless. If there are two lines,
+ * the first is the base.
  */
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "base/utf8.h"
 #include "fuzz.h"
 
-/* ---- what is cleaned ------------------------------------------------------------------------------------------------------------- */
+/* ---- cleaning -------------------------------------------------------------------------------- */
 
 static void check_clean(struct fw_arena *a, struct fw_str in)
 {
@@ -35,9 +36,12 @@ static void check_clean(struct fw_arena *a, struct fw_str in)
 	fw_buf_finish(&origin);
 }
 
-/* ---- what is resolved ------------------------------------------------------------------------------------------------------------ */
+/* ---- resolving ------------------------------------------------------------------------------- */
 
-/* As a browser reads it: blanks and controls at the ends and line ends and tabs anywhere do not count. The test's own reading. */
+/*
+ * As a browser reads it: spaces and controls at both ends, and newlines and tabs anywhere, are
+ * ignored. The test's own implementation.
+ */
 static struct fw_str tidied(struct fw_arena *a, struct fw_str s)
 {
 	char *d = fw_arena_alloc(a, s.len + 1);
@@ -77,7 +81,10 @@ static struct fw_str authority_of(struct fw_str s)
 	return fw_str_sub(s, from, to);
 }
 
-/* Scheme and authority are the reference's own or else the base's, never ones that the two make together; and that is final. */
+/*
+ * Scheme and authority are the reference's or the base's, never made of parts of both; and the
+ * result is final.
+ */
 static void check_resolved(struct fw_arena *a, struct fw_str base, struct fw_str in)
 {
 	struct fw_str once = fw_url_resolve(a, base, in), ref = tidied(a, in), scheme = scheme_of(ref), root = scheme_of(base);
@@ -89,15 +96,17 @@ static void check_resolved(struct fw_arena *a, struct fw_str base, struct fw_str
 		return;
 	}
 	web = fw_str_ieq(scheme, FW_STR("http:")) || fw_str_ieq(scheme, FW_STR("https:"));
-	own = scheme.len && !(web && fw_str_ieq(scheme, root) && !authority_of(ref).len); /* "http:page" is relative to browsers */
+	/* browsers read "http:page" as relative */
+	own = scheme.len && !(web && fw_str_ieq(scheme, root) && !authority_of(ref).len);
 	FUZZ_CHECK(fw_str_eq(scheme_of(once), own ? scheme : root));
 	if (!own && !authority_of(ref).len && !fw_str_starts(fw_str_sub(ref, scheme.len, ref.len), FW_STR("//")))
 		FUZZ_CHECK(fw_str_eq(authority_of(once), authority_of(base)));
 	if (memchr(base.p, ' ', base.len) || tidied(a, base).len != base.len)
-		return; /* blanks come along */
+		return; /* spaces are copied */
 	FUZZ_CHECK(!memchr(once.p, ' ', once.len));
-	if (authority_of(base).len) /* else "http:/x" is relative again */
-		FUZZ_CHECK(fw_str_eq(fw_url_resolve(a, base, once), tidied(a, once))); /* a control may have come to stand at its end */
+	if (authority_of(base).len) /* otherwise "http:/x" would be relative again */
+		/* a control may now be at its end */
+		FUZZ_CHECK(fw_str_eq(fw_url_resolve(a, base, once), tidied(a, once)));
 }
 
 static void check_shown(struct fw_str in)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What hubs send, and whoever pretends to be one: queries of intent, signatures, forms, leases, against callbacks in a store in memory.
- * The first byte says which, the rest is as it would come. Nothing is echoed or changed that was not asked for; a callback can be read
- * whatever a hub has said. WSB-05, WSB-08-WSB-11.
+ * Requests from hubs and from impostors: verifications of intent, signatures, forms, leases, for
+ * callbacks in a store in memory. The first byte selects the kind, the rest is the request. Nothing
+ * is echoed or changed that was not requested, and a callback's record stays readable after any
+ * request. WSB-05, WSB-08 to WSB-11.
  */
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -23,7 +24,7 @@
 static struct fw_store *store;
 static struct fw_err err;
 
-/* A callback in one of its states, its feed known, and nothing asked of who leads. */
+/* A callback in one of its states; its feed exists, and the leader has no message. */
 static struct callback callback(enum callback_state state, bool cloud)
 {
 	struct callback cb = {.token = TOKEN, .feed_id = 1, .state = state, .cloud = cloud, .hub = FW_STR("https://hub.example/"), .topic = TOPIC,
@@ -39,7 +40,7 @@ static struct callback callback(enum callback_state state, bool cloud)
 	return cb;
 }
 
-/* Was who leads told to look at it? */
+/* True if the leader was told to check it. */
 static bool is_told(void)
 {
 	struct fw_arena a;
@@ -57,7 +58,7 @@ static bool is_told(void)
 
 enum { MODE, TOPIC_ARG, CHALLENGE, LEASE, REASON, URL, CLOUD_CHALLENGE, ARGUMENT_N };
 
-/* What was stored fits what was answered. */
+/* The stored state fits the response. */
 static void check_intent(const struct callback *was, const struct fw_websub_intent *in, struct fw_str answer)
 {
 	bool wanted = was->state == CALLBACK_ASKED || was->state == CALLBACK_ACTIVE;
@@ -99,7 +100,7 @@ static void intent(struct fw_str query, enum callback_state state, bool cloud)
 	in = (struct fw_websub_intent){TOKEN, got[MODE], got[TOPIC_ARG], got[CHALLENGE], got[LEASE], got[REASON], got[URL], got[CLOUD_CHALLENGE]};
 	FUZZ_CHECK(!fw_websub_intent(store, &in, NOW, &answer, &err));
 	check_intent(&was, &in, answer);
-	in.token = fw_str_sub(query, 0, SUB_TOKEN_LEN); /* one that nobody made */
+	in.token = fw_str_sub(query, 0, SUB_TOKEN_LEN); /* a token that was never created */
 	if (!fw_str_ieq(in.token, TOKEN)) {
 		FUZZ_CHECK(!fw_websub_intent(store, &in, NOW, &answer, &err));
 		FUZZ_CHECK(!answer.p);
@@ -119,7 +120,7 @@ static enum fw_websub_verdict judge(struct fw_str signature, struct fw_str body)
 	return v;
 }
 
-/* "sha256=..." of the body by an implementation of its own. */
+/* "sha256=..." of the body, by an independent implementation. */
 static void sign(const char *name, struct fw_str body, struct fw_buf *out)
 {
 	unsigned char sum[EVP_MAX_MD_SIZE];
@@ -131,7 +132,7 @@ static void sign(const char *name, struct fw_str body, struct fw_buf *out)
 		fw_buf_addf(out, "%02x", sum[i]);
 }
 
-/* A line that is the header, and the body behind it. */
+/* A line with the header, and the body after it. */
 static void document(struct fw_str data, enum callback_state state)
 {
 	static const char *const METHOD[] = {"sha1", "sha256", "sha384", "sha512"};
@@ -149,7 +150,7 @@ static void document(struct fw_str data, enum callback_state state)
 		FUZZ_CHECK(judge(fw_buf_str(&good), body) == (wanted ? FW_WEBSUB_TAKE : FW_WEBSUB_GONE));
 		(void)fw_str_split(fw_buf_str(&good), '=', &hex);
 		signs |= fw_str_ifind(header, hex) != NULL;
-		good.p[good.len - 1] ^= 1; /* of a digit, always another digit or none at all */
+		good.p[good.len - 1] ^= 1; /* a digit becomes another digit or a character that is none */
 		FUZZ_CHECK(!signature_is_good(fw_buf_str(&good), cb.secret, body));
 		fw_buf_finish(&good);
 	}
@@ -159,7 +160,7 @@ static void document(struct fw_str data, enum callback_state state)
 	FUZZ_CHECK(judge(FW_STR_NONE, body) == (wanted ? FW_WEBSUB_UNSIGNED : FW_WEBSUB_GONE));
 }
 
-/* rssCloud's pings: what a form holds comes back from a form that is written of it. */
+/* rssCloud's pings: a form that is read, and written again, is read as the same. */
 static void ping(struct fw_str form, enum callback_state state)
 {
 	struct fw_buf again = FW_BUF_INIT(0);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The tokenizer against expat: what expat accepts gives the same events and is not malformed; what expat refuses is malformed.
+ * The tokenizer against expat: input that expat accepts gives the same events and is not malformed;
+ * input that expat refuses is malformed.
  *
- * Left out of the comparison: references that only a DTD could explain (x.skipped; expat says nothing there); names outside ASCII, where
- * expat follows the 4th edition of XML 1.0 and we the 5th; UTF-16, which expat finds by itself.
+ * Not compared: references that only a DTD could define (x.skipped; expat has no event for them);
+ * names outside ASCII, where expat implements the 4th edition of XML 1.0 and we the 5th; UTF-16,
+ * which expat detects by itself.
  */
 #include "../unit/parse/trace.h"
 #include "fuzz.h"
@@ -24,7 +26,7 @@ static void limited_free(void *p, void *ctx)
 	free(p);
 }
 
-/* Tight limits, and memory that runs out: no crash, and an error that says so. */
+/* Tight limits, and memory that runs out: no crash, and an error that names the cause. */
 static void tight(const char *p, size_t n, size_t memory)
 {
 	struct trace t = {0};
@@ -56,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int refused;
 
 	size = fw_utf8_valid(p, size);
-	while (size >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) { /* expat passes over one by itself */
+	while (size >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0) { /* expat skips one by itself */
 		p += 3;
 		size -= 3;
 	}

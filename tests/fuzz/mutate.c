@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Mutations that keep pieces whole: an input is cut where markup begins and ends, or where words do, and pieces are left out, copied,
- * swapped, repeated, or changed on their own. Every third mutation; the others are libFuzzer's, dictionary included.
+ * Mutations that keep pieces whole: the input is split where markup starts and ends, or at words,
+ * and pieces are removed, copied, swapped, repeated or changed. Every third mutation; the others
+ * are libFuzzer's, with its dictionary.
  */
 #include <string.h>
 
@@ -13,7 +14,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 #define MAX_CUTS 4096
 
 struct pieces {
-	size_t cut[MAX_CUTS + 1]; /* where pieces begin; the last: the end */
+	size_t cut[MAX_CUTS + 1]; /* the starts of pieces; the last: the end */
 	size_t n;
 };
 
@@ -47,7 +48,7 @@ static void cut_up(struct pieces *ps, const uint8_t *data, size_t size, bool mar
 	ps->cut[ps->n] = size;
 }
 
-/* Put data[from..to) once more in front of at, as far as there is room. */
+/* Inserts data[from..to) again before `at`, as far as there is room. */
 static size_t insert(uint8_t *data, size_t size, size_t max, size_t from, size_t to, size_t at)
 {
 	size_t n = to - from;
@@ -68,7 +69,7 @@ static size_t erase(uint8_t *data, size_t size, size_t from, size_t to)
 	return size - (to - from);
 }
 
-/* One piece changed by libFuzzer's own mutations, the others left alone. */
+/* Changes one piece with libFuzzer's own mutations, and no other. */
 static size_t change(uint8_t *data, size_t size, size_t max, size_t from, size_t to)
 {
 	size_t room = to - from + 64, n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Runs a fuzz target over the files of the folders named, so that what fuzzing found stays found. */
+/* Runs a fuzz target on the files of the given folders: inputs that fuzzing found stay tested. */
 #include <dirent.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static int replay(const char *path)
 	}
 	n = fread(data, 1, MAX_BYTES, f);
 	fclose(f);
-	exact = realloc(data, n + !n); /* so that ASan sees a read past it */
+	exact = realloc(data, n + !n); /* so that ASan detects a read beyond it */
 	if (!exact)
 		return 1;
 	LLVMFuzzerTestOneInput(exact, n);

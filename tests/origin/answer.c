@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Answers. All misbehaviour below HTTP is told to serve.c by three numbers: how many bytes to send (limit), how
- * fast (drip_bps), and what to do then (after).
+ * Responses. serve.c gets all misbehaviour below HTTP as three values: how many bytes to send
+ * (limit), how fast (drip_bps), and what to do then (after).
  *
- * Validators. A feed's version is a number: its entries for growing feeds, the request count for validators=fresh,
- * else 0. ETag and Last-Modified are computed from feed, document and version, so the origin can tell, without
- * remembering and even after a restart, whether a value it gets back is byte for byte one that it may have given.
- * If not, or if the two belong to different versions, the request is logged with a "violation".
+ * Validators: a feed's version is a number. It is the number of entries for growing feeds, the
+ * request count with validators=fresh, else 0. ETag and Last-Modified are computed from feed,
+ * document and version. So the origin can check, without a memory and even after a restart, whether
+ * a value that it receives is byte for byte one that it can have sent. If it is not, or if the two
+ * belong to different versions, the request is logged with a "violation".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,16 +16,16 @@
 #include "origin.h"
 #include "base/banned.h"
 
-#define EPOCH_MS INT64_C(1767225600000) /* 2026-01-01; Last-Modified counts from here */
+#define EPOCH_MS INT64_C(1767225600000) /* 2026-01-01; Last-Modified counts from this time */
 #define VALUE_MAX 160
 
-struct visit { /* one request on its way to an answer */
+struct visit { /* one request until its response is complete */
 	struct request *r;
 	struct answer *a;
 	const struct plan *plan;
 	struct doc *doc;
 	int64_t version;
-	bool plain;  /* /doc/...: no feed, so no counts and no rules */
+	bool plain;  /* /doc/...: not a feed, so without counts and rules */
 	char etag[VALUE_MAX], lm[VALUE_MAX]; /* "": none */
 };
 
@@ -62,7 +63,11 @@ static void validators_at(const struct visit *v, int64_t version, char etag[VALU
 	char date[FW_RFC3339_MAX];
 
 	etag[0] = lm[0] = '\0';
-	if (how == V_ODD) { /* legal enough to meet in the wild: no quotes, spaces, a high byte; a date in another form */
+	/*
+	 * legal forms as real servers send them: no quotes, spaces, a high byte; a date in another
+	 * form
+	 */
+	if (how == V_ODD) {
 		(void)fw_snprintf(etag, VALUE_MAX, "W/x \xe9-%llx;%lld -v%lld", id, feed, (long long)version);
 		(void)fw_snprintf(lm, VALUE_MAX, "2026-01-01 00:00:%02lld +0000 (%lld)", (long long)version % 60, feed);
 		return;
@@ -75,7 +80,7 @@ static void validators_at(const struct visit *v, int64_t version, char etag[VALU
 			fw_http_date(date, EPOCH_MS + days * FW_DAY_MS + version * FW_SECOND_MS));
 }
 
-/* Which version could have given this value? -1: none. */
+/* The version that this value belongs to; -1: none. */
 static int64_t version_of(const struct visit *v, struct fw_str value, bool is_etag)
 {
 	char etag[VALUE_MAX], lm[VALUE_MAX];
@@ -88,7 +93,7 @@ static int64_t version_of(const struct visit *v, struct fw_str value, bool is_et
 	return -1;
 }
 
-/* Is it not modified? Sets r->violation when what was sent is wrong. */
+/* True for "not modified". Sets r->violation if the validators received are wrong. */
 static bool not_modified(const struct visit *v)
 {
 	struct fw_str inm = header_get(v->r->headers, FW_STR("If-None-Match"));
@@ -115,7 +120,7 @@ static bool is_conditional(const struct visit *v)
 
 /* ---- bodies ------------------------------------------------------------------------------------------ */
 
-static struct doc *bomb_doc(int64_t mb) /* made once for each size */
+static struct doc *bomb_doc(int64_t mb) /* created once for each size */
 {
 	static struct doc known[16];
 	size_t i = 0, len = (size_t)mb << 20;
@@ -160,7 +165,7 @@ static void junk(struct fw_buf *out, int64_t feed)
 	}
 }
 
-/* Make v->a->body for bodies that are not prepared: plain bytes, coded, then cut. */
+/* Creates v->a->body for bodies that are not prepared: plain bytes, coded, then cut. */
 static void own_body(struct visit *v, const char *coding, struct fw_buf *plain)
 {
 	struct answer *a = v->a;
@@ -199,7 +204,7 @@ static void endless_bomb(struct answer *a)
 	a->repeats = -1;
 }
 
-/* Fill a->body; returns the coding used ("" for none). */
+/* Fills a->body; returns the coding used ("" for none). */
 static const char *body_of(struct visit *v)
 {
 	const struct plan *p = v->plan;
@@ -415,7 +420,7 @@ static void endless_headers(struct visit *v)
 	v->a->repeats = -1;
 }
 
-/* ---- the way of a request ------------------------------------------------------------------------------ */
+/* ---- the steps of a request ------------------------------------------------------------------ */
 
 static void text_page(struct visit *v, const char *type, struct fw_buf *body)
 {
@@ -445,7 +450,7 @@ static struct doc *doc_named(struct fw_str name)
 
 static const struct plan *plan_in_path(struct fw_str words)
 {
-	static struct fw_map known; /* plans written in paths, kept for ever */
+	static struct fw_map known; /* plans from request paths, kept until the end */
 	struct plan *p;
 	char why[300];
 	int rc;
@@ -458,7 +463,7 @@ static const struct plan *plan_in_path(struct fw_str words)
 	return p;
 }
 
-/* Find document and plan; false: answered already or 404. */
+/* Finds document and plan; false: already answered, or 404. */
 static bool route(struct visit *v)
 {
 	struct fw_str query, path = fw_str_split(v->r->target, '?', &query), rest = fw_str_sub(path, 1, path.len), word;
@@ -502,7 +507,7 @@ static bool route(struct visit *v)
 	return true;
 }
 
-/* The plan may hold for some requests only; growth and validators need the request count. */
+/* The plan may apply to some requests only; growth and validators need the request count. */
 static void settle(struct visit *v)
 {
 	int64_t nth = origin.feed[v->r->feed].requests;
@@ -564,7 +569,7 @@ void answer(struct request *r, struct answer *a)
 			short_page(&v, v.plan->status, "");
 		} else if (v.plan->endless_headers) {
 			endless_headers(&v);
-		} else if (v.plan->stale_304 && is_conditional(&v)) { /* it knows of no other version */
+		} else if (v.plan->stale_304 && is_conditional(&v)) { /* it has no other version */
 			head_start(&v, 304);
 			head_end(&v);
 		} else if (v.plan->always_304 || (same && !v.plan->ignore_validators)) {

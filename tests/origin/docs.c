@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Documents. Each is read once; each coding and framing of it is made on first use and kept, so that
- * answering costs one writev. gzip is made at the start: it is what nearly every client asks for.
+ * Documents. Each is read once. Each coding and framing is created at its first use and kept, so
+ * that a response costs one writev. gzip is created at the start: nearly every client requests it.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -34,7 +34,7 @@ static struct fw_str read_whole(const char *path)
 		b.len += n;
 	} while (n);
 	fclose(f);
-	return fw_buf_str(&b); /* kept for ever */
+	return fw_buf_str(&b); /* kept until the end */
 }
 
 static const char *guess_type(const char *name, struct fw_str body)

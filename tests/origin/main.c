@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* origin: options, the address of each feed, latencies. See origin.h for the plan of the program. */
+/* The program origin: options, the URL of each feed, latencies. origin.h describes its parts. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <getopt.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: ISC */
-/* Plans: comma-separated words, each "name" or "name=value"; %XX is decoded after splitting, so "%2C" is a comma. */
+/*
+ * Plans: comma-separated words, each "name" or "name=value". %XX is decoded after the split, so
+ * "%2C" is a comma.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,7 +79,7 @@ static void header_add(struct plan *p, const char *name, struct fw_str value)
 	p->headers = fw_buf_take(&b, NULL);
 }
 
-/* Words without a value that set one thing. */
+/* Words without a value that set one member. */
 static bool bare_word(struct plan *p, struct fw_str w)
 {
 	const struct {
@@ -281,7 +284,7 @@ void rules_load(struct rules *r, const char *file)
 	fclose(f);
 }
 
-/* The last rule that fits wins, so that general ones may come first. */
+/* The last matching rule wins, so that general rules can come first. */
 struct plan *rules_find(const struct rules *r, size_t feed)
 {
 	for (size_t k = r->n; k-- > 0;) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Connections: one thread, epoll, edge triggered. A connection is READING a request, WAITING for its latency,
- * SENDING (all at once or dripping), or HANGING until the client gives up.
+ * Connections: one thread, epoll, edge triggered. A connection is READING a request, WAITING for
+ * its latency, SENDING (all at once or dripping), or HANGING until the client closes.
  *
- * Listens on every address but serves loopback peers only: binding 127.0.0.1 would not cover 127.1.0.1 ...
- * Hosts that must not answer at all (plan "noaccept") get a listener of their own whose queue is kept full.
+ * The origin listens on all addresses but serves only loopback peers: 127.0.0.1 alone would not
+ * cover 127.1.0.1 ... A host that must not respond at all (plan "noaccept") gets a listener of its
+ * own whose queue is kept full.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,13 +37,13 @@ struct conn {
 	uint32_t events;         /* registered with epoll; 0: not yet */
 	enum state state;
 	struct fw_buf in;
-	size_t request_len;      /* of in, the request being answered */
+	size_t request_len;      /* of `in`: the request that is being answered */
 	struct request r;
 	struct answer a;
 	uint64_t sent;
 	int64_t due_ms;          /* WAITING or dripping */
 	size_t timer_at;         /* in timers, from 1; 0: none */
-	bool over;               /* client has gone */
+	bool over;               /* the client has closed */
 	struct conn *next;       /* in the free list */
 };
 
@@ -161,7 +162,7 @@ static void watch(struct conn *c, uint32_t events)
 	c->events = events;
 }
 
-/* Bytes read or written; 0: not now (watched); -1: the connection is gone. */
+/* Bytes read or written; 0: not now (epoll waits for it); -1: the connection is closed. */
 static ssize_t io_result(struct conn *c, ssize_t n, uint32_t wants)
 {
 	if (n > 0)
@@ -205,7 +206,7 @@ static uint64_t answer_len(const struct answer *a)
 	return FW_MIN(n, a->limit);
 }
 
-/* The next bytes to send, at most `most`, as iov; returns how many pieces. */
+/* The next bytes to send, at most `most`, as iov; returns the number of pieces. */
 static int pieces(const struct conn *c, uint64_t most, struct iovec iov[2 + REPEAT_IOV])
 {
 	const struct answer *a = &c->a;
@@ -235,7 +236,7 @@ static int pieces(const struct conn *c, uint64_t most, struct iovec iov[2 + REPE
 	return n;
 }
 
-/* How many bytes may go now, and when the next ones may. */
+/* How many bytes may be sent now, and when the next ones may. */
 static uint64_t drip_share(const struct conn *c, int64_t *tick_ms)
 {
 	int64_t bps = c->a.drip_bps;
@@ -244,7 +245,7 @@ static uint64_t drip_share(const struct conn *c, int64_t *tick_ms)
 	return (uint64_t)FW_MAX(INT64_C(1), bps * *tick_ms / 1000);
 }
 
-/* True when the answer is out. */
+/* True when the response is complete. */
 static bool send_on(struct conn *c)
 {
 	uint64_t end = answer_len(&c->a);
@@ -271,9 +272,9 @@ static bool send_on(struct conn *c)
 	return true;
 }
 
-/* ---- the life of a connection ------------------------------------------------------------------------------ */
+/* ---- the states of a connection -------------------------------------------------------------- */
 
-/* An origin that stood still for a while finds many requests at once; that is not how they were sent. */
+/* After a pause the origin finds many requests at once: this is when each was really sent. */
 static int64_t came_us(const struct conn *c)
 {
 	struct tcp_info info = {0};
@@ -284,7 +285,7 @@ static int64_t came_us(const struct conn *c)
 	return fw_mono_us() - (int64_t)info.tcpi_last_data_recv * 1000;
 }
 
-/* True when a whole request is there; c->over when it can never be. */
+/* True when a whole request is there; c->over if that is not possible any more. */
 static bool request_ready(struct conn *c)
 {
 	const char *end = c->in.len ? memmem(c->in.p, c->in.len, "\r\n\r\n", 4) : NULL;
@@ -321,7 +322,7 @@ static bool read_request(struct conn *c)
 	return true;
 }
 
-/* Run a connection as far as it goes. */
+/* Runs a connection as far as possible. */
 static void conn_run(struct conn *c)
 {
 	for (;;) {
@@ -334,7 +335,8 @@ static void conn_run(struct conn *c)
 			c->state = SENDING;
 			if (c->a.latency_ms > 0) {
 				c->state = WAITING;
-				timer_add(c, fw_mono_ms() + c->a.latency_ms + 1); /* whole milliseconds: never too early */
+				/* whole milliseconds: never too early */
+				timer_add(c, fw_mono_ms() + c->a.latency_ms + 1);
 				watch(c, EPOLLIN);
 			}
 		}
@@ -454,7 +456,7 @@ static uint16_t port_of(int fd)
 	return ntohs(a.sin_port);
 }
 
-/* A listener on the host of this feed whose queue is full: connects to it wait for ever. */
+/* A listener on this feed's host with a full queue: connection attempts to it never complete. */
 static void never_accept(size_t feed)
 {
 	char host[INET_ADDRSTRLEN];
@@ -468,7 +470,7 @@ static void never_accept(size_t feed)
 		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 		if (fd >= 0)
-			(void)!connect(fd, (struct sockaddr *)&a, sizeof(a)); /* kept for ever */
+			(void)!connect(fd, (struct sockaddr *)&a, sizeof(a)); /* kept until the end */
 	}
 }
 
@@ -495,7 +497,7 @@ void serve_listen(uint16_t port)
 	origin.port = port_of(sv.listener);
 	if (listen(sv.listener, 4096))
 		die("listen: %s", strerror(errno));
-	refuse = tcp_socket(INADDR_ANY, 0, true); /* bound, never listens: its port is ours and refuses */
+	refuse = tcp_socket(INADDR_ANY, 0, true); /* bound, never listening: the port is ours and refuses */
 	origin.refuse_port = port_of(refuse);
 	for (size_t i = 0; i < origin.feed_n; i++)
 		if (origin.feed[i].plan && origin.feed[i].plan->net == NET_NOACCEPT)
@@ -504,7 +506,7 @@ void serve_listen(uint16_t port)
 		tls_setup();
 }
 
-/* True: go on. */
+/* True: continue. */
 static bool signal_run(void)
 {
 	struct signalfd_siginfo s;
@@ -544,7 +546,7 @@ void serve(void)
 
 		wait_ms = FW_MAX(wait_ms, 0);
 		if (wait_ms > 100)
-			stats_flush(); /* idle: let readers of the log see it */
+			stats_flush(); /* idle: readers of the log see all of it */
 		n = epoll_wait(sv.epoll, e, FW_N(e), (int)FW_MIN(wait_ms, INT64_C(1000)));
 		if (n < 0 && errno != EINTR)
 			die("epoll_wait: %s", strerror(errno));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * What tests assert politeness from: one JSON line per request (when --log is given), and totals per host.
- * A line is written when the answer has ended; "t" is when the request had arrived whole, in ms since 1970. Questions to the origin
- * itself ("/_stats" and the like) are in neither: who waits for a number must not drive it up by asking.
+ * The data that tests check politeness with: one JSON line per request (with --log), and totals per
+ * host. A line is written when the response has ended; "t" is when the whole request had arrived,
+ * in ms since 1970. Requests to the origin itself ("/_stats" etc.) are in neither, so that polling
+ * a number does not change it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,11 +17,11 @@
 struct host {
 	uint32_t in_flight, in_flight_max, conns, conns_max;
 	uint64_t requests, conns_total;
-	int64_t last_came_us, gap_min_us; /* from one that comes to the next; -1: fewer than two requests */
+	int64_t last_came_us, gap_min_us; /* between two requests; -1: fewer than two requests */
 };
 
 static struct {
-	struct host *host; /* host_n + 1: the last stands for addresses that are none of ours */
+	struct host *host; /* host_n + 1: the last is for addresses that are not ours */
 	uint64_t requests, conns, bytes, heads, violations, not_modified, ended_badly;
 	uint64_t status[6];
 	uint32_t in_flight, in_flight_max, conns_now, conns_max;
