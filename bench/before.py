@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""make bench-before BEFORE=TREE: this build beside the one in another tree (TREE/build), in one table: what a change costs.
+"""make bench-before BEFORE=TREE: the cost of a change, in one table.
 
-Both take turns, a figure is the median of RUNS rounds and of the ratios within them; CPU is user and system time of all processes. Exit 1
-when a row is short (table.py).
+It compares this build with the build of another tree (TREE/build). Both alternate; a figure is the
+median of RUNS rounds and of the ratios within them. CPU is user and system time of all processes.
+Exit status 1: a row is short (table.py).
 
   RUNS=7 FEEDS=3000 DURATION=4 GOAL=1.03 ONLY=words  (ONLY: collect parse ingest)
 """
@@ -26,7 +27,7 @@ WORK = scratch(BUILD, "bench-before")
 collect.WORK = WORK
 
 
-# fw_parse() of the files of a command line, five times each; how many were read.
+# Calls fw_parse() five times on each file of its command line; prints how many succeeded.
 PARSE = """import ctypes, sys
 lib, doc, n = ctypes.CDLL(sys.argv[1]), ctypes.c_void_p(), 0
 for name in sys.argv[2:]:
@@ -41,8 +42,8 @@ print(n)
 
 
 def turns(measured):
-    """Rounds of both, each before the other every second time: [(before, ours)]."""
-    measured(BUILD) # nothing is in the page cache yet
+    """Rounds of both, with the order reversed in every second round: [(before, ours)]."""
+    measured(BUILD) # fills the page cache
     rounds = []
     for i in range(RUNS):
         order = (BEFORE, BUILD) if i % 2 else (BUILD, BEFORE)
@@ -95,13 +96,13 @@ def parsing(docs):
 
 
 def ingesting():
-    import ingest # pylint: disable=import-outside-toplevel # it wants wrk
+    import ingest # pylint: disable=import-outside-toplevel # it needs wrk
 
     class Door(ingest.Door):
         def __init__(self, base, tree):
             self.port, self.base, self.database = ingest.free_port(), base, None
             self.wheel = wheel_of(tree, "ingest")
-            # with two, the core it shares with wrk decides
+            # with two threads the result depends on the core that they share with wrk
             self.process = self.wheel.start("serve", "--listen", "127.0.0.1:%d" % self.port, "--serve-threads", "1")
             ingest.wait_for("the server", self.answers)
 
@@ -121,7 +122,7 @@ def main():
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
     docs, kind = collect.documents()
-    head("%d rounds, %s; the reference is the build of before" % (RUNS, kind))
+    head("%d rounds, %s; the reference is the build of BEFORE" % (RUNS, kind))
     if "collect" in only:
         collecting(docs)
     if "parse" in only:
@@ -133,5 +134,6 @@ def main():
 BEFORE = os.path.join(os.environ.get("BEFORE", ""), "build")
 if __name__ == "__main__":
     if "BEFORE" not in os.environ or not os.access(os.path.join(BEFORE, "feedwheel"), os.X_OK):
-        die("bench-before: BEFORE names no tree with a build/feedwheel: check the other version out beside this one, make, and say BEFORE=FOLDER")
+        die("bench-before: BEFORE is not a tree with build/feedwheel: check out the other version,"
+            " run make there, and set BEFORE=FOLDER")
     benchmark(main)

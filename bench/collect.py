@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""make bench-collect: the whole job against its yardsticks, in one table.
+"""make bench-collect: the whole job compared with its references, in one table.
 
-Every feed is on another loopback host; the test origin serves real documents when ../shared/corpus/open is there,
-else generated ones of the same size. Each figure is the median of RUNS rounds; ours and the yardstick take turns, so
-that a noisy machine harms both. Exit 1 when a row is short (table.py).
+Each feed is on a loopback host of its own. The test origin serves real documents if
+../shared/corpus/open exists, else generated ones of the same size. Each figure is the median of
+RUNS rounds. Ours and the reference alternate, so that other load on the machine affects both.
+Exit status 1: a row is short (table.py).
 
   RUNS=3 FEEDS=10000 MANY=1000000 ONLY=words  (ONLY: job node rss many tls import start store)
 """
@@ -18,7 +19,8 @@ import time
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 from harness import BUILD, SOON, Origin, Wheel, certificate  # noqa: E402  pylint: disable=wrong-import-position
-from table import all_due, asked, benchmark, die, head, median, ratio_row, row, scratch, short, size # noqa: E402  pylint: disable=wrong-import-position
+from table import (  # noqa: E402  pylint: disable=wrong-import-position
+    all_due, asked, benchmark, die, head, median, ratio_row, row, scratch, short, size)
 
 RUNS = size("RUNS", 3, 1)
 FEEDS = size("FEEDS", 10000, 40)
@@ -35,7 +37,7 @@ def seconds(v):
 
 
 def measure(command, **more):
-    """Run a command; wall seconds, CPU seconds of it and its children, peak RSS of the largest in KiB, output."""
+    """Runs a command: its wall seconds, CPU seconds (with its children), the largest peak RSS in KiB, output."""
     start = time.monotonic()
     p = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **more)
     out = p.stdout.read()
@@ -46,7 +48,7 @@ def measure(command, **more):
 
 
 def documents():
-    """A directory of documents of about 61 KB and 25 entries on average, and its name for people."""
+    """A folder of documents with about 61 KB and 25 entries on average, and its name in the table."""
     docs = os.path.join(WORK, "docs")
     os.makedirs(docs)
     if not os.path.isdir(CORPUS):
@@ -67,7 +69,7 @@ def fresh(name, conf=""):
 
 
 def collect(wheel, *arguments):
-    """One `run --once`: wall seconds, CPU seconds, the summary."""
+    """One `run --once`: wall seconds, CPU seconds, its summary."""
     wall, cpu, _, out, code = measure(
         wheel.command("run", "--once", "--json", "--quiet", *arguments),
         env=wheel.environment)
@@ -76,19 +78,20 @@ def collect(wheel, *arguments):
     return wall, cpu, json.loads(out)
 
 
-# A minute between the passes, for the full-text index to follow in the background as it does in daily use.
+# A minute between the passes: the full-text index is completed in the background, as in daily use.
 PAUSE = "interval_min_ms = 1s\ninterval_ms = %ds\ninterval_max_ms = %ds\n" % (TURN_S, TURN_S)
 
 
 def pause(wheel, since):
-    """Keep the wheel running, with nothing due, while the index is completed and then merged; then wait until everything is
-    due again. Seconds until the index was complete, or None when there was not enough time."""
+    """Runs with nothing due while the index is completed and merged, then waits until all feeds are due
+    again. Returns the seconds until the index was complete; None: there was not enough time."""
     p, took = wheel.start("run", "--quiet"), None
     start = time.monotonic()
-    while time.monotonic() - since < TURN_S * 0.6: # the first fall due again at nine tenths, after their visit, which began before since
+    # the first feeds are due again nine tenths of TURN_S after their visit, which was before `since`
+    while time.monotonic() - since < TURN_S * 0.6:
         time.sleep(0.2)
-        if took is None and wheel.one(
-                "SELECT value >= (SELECT coalesce(max(id), 0) FROM entries) FROM numbers WHERE name = 'indexed_entry_id'"):
+        if took is None and wheel.one("SELECT value >= (SELECT coalesce(max(id), 0) FROM entries)"
+                                      " FROM numbers WHERE name = 'indexed_entry_id'"):
             took = time.monotonic() - start
     p.terminate()
     p.wait()
@@ -107,7 +110,7 @@ def unchanged_pass(wheel):
 
 
 def whole_job(o, same):
-    """Against curl (bodies) and bare libcurl (304)."""
+    """Compared with curl (bodies) and bare libcurl (304)."""
     config = os.path.join(WORK, "curl.cfg")
     with open(config, "w", encoding="ascii") as f:
         f.writelines('url = %s\noutput = /dev/null\n' % u for u in o.urls)
@@ -131,7 +134,7 @@ def whole_job(o, same):
     wal_bytes = wheel.wal_size() / FEEDS
     held.close()
     first_entries = wheel.one("SELECT count(*) FROM entries")
-    print("# %d feeds (%d of them hold no feed), %d entries, %.0f MiB decoded, store of %.0f MiB" % (
+    print("# %d feeds (%d of the documents are not feeds), %d entries, %.0f MiB decoded, store of %.0f MiB" % (
         first["feeds"], failed, first_entries, first["body_bytes"] / 1048576, os.path.getsize(wheel.path) / 1048576))
     ratio = median(b / a for a, b in zip(curl, ours))
     ratio_row("whole job: wall, against curl --parallel", seconds(median(ours)), seconds(median(curl)), ratio, most=2.0)
@@ -158,7 +161,7 @@ def node(o, ours_wall):
             row(n, "-", "-", "-", "-", why)
 
     if not shutil.which("npm") or not shutil.which("node"):
-        return skipped("node and npm are not here")
+        return skipped("node and npm are not installed")
     os.makedirs(home, exist_ok=True)
     for f in ("package.json", "collect.mjs"):
         shutil.copy(os.path.join(ROOT, "bench", "node", f), home)
@@ -168,7 +171,7 @@ def node(o, ours_wall):
         cwd=home, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
         return skipped("npm install failed")
     walls, rss = [], []
-    for _ in range(min(RUNS, 2)): # it takes long and varies little
+    for _ in range(min(RUNS, 2)): # it is slow and varies little
         db = os.path.join(WORK, "node.db")
         for f in (db, db + "-journal"):
             if os.path.exists(f):
@@ -193,7 +196,8 @@ def node(o, ours_wall):
 
 
 def watch(p, until=None, enough=lambda: True):
-    """The peak RSS in KiB of the workers of a run, which is told to stop after so many seconds, if any, and when enough is done."""
+    """The peak RSS in KiB of a run's workers. `until`: the run is stopped after this many seconds and once
+    enough() is true, or after ten times as many."""
     peak, start = 0, time.monotonic()
     while p.poll() is None:
         try:
@@ -203,7 +207,7 @@ def watch(p, until=None, enough=lambda: True):
                 with open("/proc/%s/status" % c, encoding="ascii") as f:
                     peak = max(peak, *(int(l.split()[1]) for l in f if l.startswith("VmHWM")))
         except (OSError, TypeError):
-            pass # it has just ended
+            pass # the process has just ended
         if until and time.monotonic() - start > until and (enough() or time.monotonic() - start > 10 * until):
             p.terminate()
             until = None
@@ -212,7 +216,7 @@ def watch(p, until=None, enough=lambda: True):
 
 
 def resident(docs):
-    """RSS of the worker at SLOTS transfers in flight."""
+    """RSS of a worker with SLOTS transfers in flight."""
     wheel = fresh("rss")
     o = Origin(wheel.base, docs, "--feeds", str(4 * SLOTS), "--latency", "fixed:1500")
     wheel.run("import", o.url_file)
@@ -224,7 +228,7 @@ def resident(docs):
 
 
 def many(docs):
-    """RSS of a worker does not depend on how many feeds the store holds: ten seconds of work with few and with many."""
+    """The RSS of a worker does not depend on the number of feeds: ten seconds of work with few and with many."""
     peak, work_s = {}, TURN_S / 6
     for n in (MANY // 100, MANY):
         wheel = fresh("many")
@@ -235,14 +239,14 @@ def many(docs):
                         lambda w=wheel, least=enough: w.one("SELECT count(*) FROM visits") >= least)
         o.stop()
         if wheel.json("status")["visits"] < enough:
-            die("bench-collect: with %d feeds in the store hardly any was visited", n)
+            die("bench-collect: with %d feeds in the store too few were visited", n)
     ratio = peak[MANY] / peak[MANY // 100]
     ratio_row("RSS of a worker, %d feeds against %d" % (MANY, MANY // 100), "%.1f MiB" %
               (peak[MANY] / 1024), "%.1f MiB" % (peak[MANY // 100] / 1024), ratio, most=1.2)
 
 
 def tls(docs):
-    """CPU of a new verified connection: the same feeds over TLS and without; the difference, per feed."""
+    """CPU of a new verified connection: the difference, per feed, between the same feeds with TLS and without."""
     n, hosts, costs, bare = min(500, FEEDS), 50, [], []
     wheel = fresh("tls")
     base = wheel.base
@@ -262,7 +266,7 @@ def tls(docs):
             bare.append((cpu[1] - cpu[0]) * 1000 / n)
         kinds = dict(w.sql("SELECT kind, count(*) FROM visits GROUP BY kind"))
         if w.one("SELECT count(*) FROM visits WHERE tls_us > 0") != n:
-            die("bench-collect: not every TLS connection was made: %s", kinds)
+            die("bench-collect: some TLS connections are missing: %s", kinds)
     plain.stop()
     secure.stop()
     reference = median(bare) if bare else None
@@ -282,7 +286,7 @@ def importing(o):
 
 
 def cold_start(docs):
-    """From exec to the arrival of the first request; both clocks are CLOCK_MONOTONIC."""
+    """From exec to the arrival of the first request. Both clocks are CLOCK_MONOTONIC."""
     times = []
     wheel = fresh("start", SOON)
     o = Origin(wheel.base, docs, "--feeds", "1")
@@ -297,12 +301,12 @@ def cold_start(docs):
 
 
 def store_rows():
-    """Claims from 10 k to 1 M feeds: bench_store has rows of its own."""
+    """Claims with 10 k and 1 M feeds: rows of bench_store."""
     bench = os.path.join(BUILD, "bench", "bench_store")
     if not os.path.exists(bench):
         row("claim of 500 at 10 k and 1 M feeds", "-", "-", "-", "<20 ms", "bench/bench_store is not built")
         return
-    print("# of the store alone (bench-store has more):", flush=True)
+    print("# the store alone (bench-store has more):", flush=True)
     tiny = ["--feeds", "10000", "--feeds-large", "0", "--runs", "1", "--seconds", "0.1"] if "TINY" in os.environ else []
     code = subprocess.run([bench, "--store", "sqlite", "--only", "schedule", *tiny], check=False).returncode
     if code > 1:

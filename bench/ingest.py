@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""make bench-ingest: the front door against nginx's empty answer to the same POST, in one table.
+"""make bench-ingest: our server compared with nginx's empty response to the same POST, in one table.
 
-wrk, both servers and the database share the machine's cores. Ours and nginx take turns, a figure is the median of RUNS rounds and of the
-ratios within them. Database servers are private ones, as durable as in production. Exit 1 when a row is short (table.py). A row "lands"
-when it is committed: after each part the store has as many rows as were answered as accepted, or the bench ends there.
+wrk, both servers and the database share the machine's cores. Ours and nginx alternate; a figure is
+the median of RUNS rounds and of the ratios within them. Database servers are private, as durable as
+in production. After each part the store must have each row that was acknowledged, or the benchmark
+ends. Exit status 1: a row is short (table.py).
 
   RUNS=3 DURATION=5 STORES="sqlite postgres mysql redis" ONLY=words  (ONLY: accepted durable batches pages)
-  PLOTS=FOLDER  ring fill and memory over time as SVG (build/bench-ingest without)
+  PLOTS=FOLDER  ring fill and memory over time as SVG (default: build/bench-ingest)
 """
 import contextlib
 import glob
@@ -74,14 +75,14 @@ def free_port():
 
 
 def family(pid):
-    """A process and all below it."""
+    """A process and its descendants."""
     with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as f:
         children = [int(x) for x in f.read().split()]
     return [pid] + [p for c in children for p in family(c)]
 
 
 def cpu_us(pid):
-    """Of a process and all below it so far."""
+    """Of a process and its descendants so far."""
     sum_us = 0
     for p in family(pid):
         with open("/proc/%d/stat" % p, encoding="utf-8") as f:
@@ -91,7 +92,7 @@ def cpu_us(pid):
 
 
 def rss_bytes(pid):
-    """Of all below a process."""
+    """Of the descendants of a process."""
     sum_kib = 0
     for p in family(pid)[1:]:
         with open("/proc/%d/status" % p, encoding="utf-8") as f:
@@ -100,7 +101,7 @@ def rss_bytes(pid):
 
 
 class Nginx:
-    """It answers everything with 200 and nothing."""
+    """nginx that answers each request with 200 and no body."""
 
     def __init__(self, base):
         home = os.path.join(base, "nginx")
@@ -108,8 +109,8 @@ class Nginx:
         self.port = free_port()
         with open(os.path.join(home, "conf"), "w", encoding="ascii") as f:
             f.write(NGINX.format(home=home, port=self.port))
-        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "SIGTERM", "nginx", "-c", os.path.join(home, "conf")], # pylint: disable=consider-using-with
-                                        stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen( # pylint: disable=consider-using-with
+            ["setpriv", "--pdeathsig", "SIGTERM", "nginx", "-c", os.path.join(home, "conf")], stderr=subprocess.DEVNULL)
         wait_for("nginx", self.answers)
 
     def answers(self):
@@ -125,7 +126,7 @@ class Nginx:
 
 
 class Door:
-    """Our server in front of a store."""
+    """Our server with a store."""
 
     def __init__(self, base, store, *arguments, server=None):
         self.port = free_port()
@@ -159,7 +160,7 @@ class Door:
         return next(float(l.split()[1]) for l in self.ask("/metrics")[1].splitlines() if l.startswith(name + " "))
 
     def landed(self):
-        """Wait until all is stored: also what those left behind in their sockets who are gone."""
+        """Waits until all rows are stored, also those of clients that have gone and left requests in their sockets."""
         def empty():
             alone = self.metric("feedwheel_http_connections") <= 2
             r = self.ring()
@@ -173,7 +174,7 @@ class Door:
 
 
 class Watch(threading.Thread):
-    """Looks at rings and memory every so often while a load runs."""
+    """Records ring fill and memory at intervals while a load runs."""
 
     EVERY_S = 0.05
 
@@ -208,13 +209,13 @@ def wrk(port, path, connections=100, seconds=DURATION, events=1, patient=False):
     except (ValueError, IndexError):
         die("wrk: %s", r.stderr)
     if said["broken"] or (said["refused"] and not patient):
-        die("wrk: %d requests broke, %d were refused: %s", said["broken"], said["refused"], said)
+        die("wrk: %d requests failed, %d were refused: %s", said["broken"], said["refused"], said)
     said["rate"] = (said["requests"] - said["refused"]) / (said["us"] / 1e6)
     return said
 
 
 def loaded(door, path, watch=True, **more):
-    """A load, and what it cost; every row that was promised has landed when this returns."""
+    """A load and its cost; each acknowledged row is stored when this returns."""
     before, cpu, flush = door.ring(), cpu_us(door.process.pid), door.metric("feedwheel_flush_cpu_seconds_total")
     database = cpu_us(door.database) if door.database else 0
     watching = Watch(door) if watch else None
@@ -229,7 +230,7 @@ def loaded(door, path, watch=True, **more):
     said["cpu_us"] = (cpu_us(door.process.pid) - cpu) / said["requests"]
     said["database_us"] = (cpu_us(door.database) - database) / said["rows"] if door.database else 0
     said["flush_us"] = (door.metric("feedwheel_flush_cpu_seconds_total") - flush) * 1e6 / said["requests"]
-    # what was answered after wrk had stopped to look
+    # requests that were answered after wrk had stopped counting
     more_than = said["rows"] - events * (said["requests"] - said["refused"])
     if not 0 <= more_than <= events * more.get("connections", 100):
         die("%d rows were stored for %d requests of %d", said["rows"], said["requests"] - said["refused"], events)
@@ -237,13 +238,13 @@ def loaded(door, path, watch=True, **more):
 
 
 def warm(door, path, **more):
-    """Not measured. A tiny run goes without."""
+    """Not measured; skipped with TINY=1."""
     if "TINY" not in os.environ:
         loaded(door, path, watch=False, seconds=1, **more)
 
 
 def against_nginx(nginx, door, path, **more):
-    """Rounds of both, in turns: [(nginx's, ours)]."""
+    """Alternating rounds of both: [(nginx's, ours)]."""
     rounds = []
     for _ in range(RUNS):
         cpu = cpu_us(nginx.process.pid)
@@ -263,7 +264,7 @@ def rates(name, rounds, goal=None):
 
 
 def steadiness(seen):
-    """The slowest half second of a load against its average."""
+    """The slowest half second of a load as a part of its average."""
     step = round(0.5 / Watch.EVERY_S)
     speeds = [(b["accepted"] - a["accepted"]) / (b["s"] - a["s"]) for a, b in zip(seen, seen[step:])]
     return min(speeds) / ((seen[-1]["accepted"] - seen[0]["accepted"]) / (seen[-1]["s"] - seen[0]["s"]))
@@ -276,7 +277,7 @@ def accepted(engine, nginx, base, store, server):
     rest = rss_bytes(door.process.pid)
     rounds = against_nginx(nginx, door, PUSH)
     rates("%s: requests accepted, nginx" % engine, rounds, 0.7)
-    # SQLite is the database, and runs in our process: the time within its calls is left out there
+    # SQLite runs in our process: the time in its calls is the database's, and not counted
     inside = engine == "sqlite"
     ours = [a["cpu_us"] - (a["flush_us"] if inside else 0) for _, a in rounds]
     ratio = median(o / b["cpu_us"] for o, (b, _) in zip(ours, rounds))
@@ -304,7 +305,7 @@ def accepted(engine, nginx, base, store, server):
 
 
 def unqueued(engine, base, store, queued):
-    """The same with the queue off: an insert for each request."""
+    """The same without a queue: one insert for each request."""
     door = Door(base, store, "--flush-rows", "1")
     warm(door, PUSH)
     rate = loaded(door, PUSH, watch=False, seconds=min(DURATION, 3))["rate"]
@@ -351,7 +352,7 @@ def batches(engine, nginx, base, store, server):
     door.stop()
 
 
-# ---- what a store can do by itself: the same rows by its own bulk loader ------------------------------------------------
+# ---- the limit of each store: the same rows with its own bulk loader -----------------------------
 
 
 def bulk_file(base):
@@ -366,7 +367,7 @@ def bulk_file(base):
 
 
 def told(argv, words):
-    """Give a client statements; seconds until it is done."""
+    """Runs statements in a client; returns the seconds it took."""
     start = time.monotonic()
     r = subprocess.run(argv, input=words, capture_output=True, text=True, check=False)
     if r.returncode:
@@ -380,8 +381,9 @@ def ceiling_sqlite(base, store, i):
     path = os.path.join(base, "bulk-%d.db" % i)
     told(
         ["sqlite3", path],
-        "PRAGMA journal_mode=WAL;\nCREATE TABLE incoming (id INTEGER PRIMARY KEY, property TEXT NOT NULL, property_section INTEGER"
-        " NOT NULL, property_id INTEGER NOT NULL, remote_ip TEXT NOT NULL, stamp INTEGER NOT NULL);\n")
+        "PRAGMA journal_mode=WAL;\nCREATE TABLE incoming (id INTEGER PRIMARY KEY, property TEXT NOT NULL,"
+        " property_section INTEGER NOT NULL, property_id INTEGER NOT NULL, remote_ip TEXT NOT NULL,"
+        " stamp INTEGER NOT NULL);\n")
     took = told(["sqlite3", path], "PRAGMA synchronous=FULL;\n.mode tabs\n.import %s incoming\n" % bulk_file(base))
     os.remove(path)
     return BULK_ROWS / took
@@ -392,8 +394,8 @@ def ceiling_postgres(base, store, i):
     argv = ["psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", host, "-U", "feedwheel", "postgres"]
     told(
         argv,
-        "CREATE TABLE bulk%d (id int8 PRIMARY KEY, property text NOT NULL, property_section int8 NOT NULL, property_id int8 NOT NULL,"
-        " remote_ip text NOT NULL, stamp int8 NOT NULL);\n" % i)
+        "CREATE TABLE bulk%d (id int8 PRIMARY KEY, property text NOT NULL, property_section int8 NOT NULL,"
+        " property_id int8 NOT NULL, remote_ip text NOT NULL, stamp int8 NOT NULL);\n" % i)
     return BULK_ROWS / told(argv, "\\copy bulk%d FROM '%s'\n" % (i, bulk_file(base)))
 
 
@@ -404,7 +406,7 @@ def ceiling_mysql(base, store, i):
     return BULK_ROWS / told(argv, "LOAD DATA LOCAL INFILE '%s' INTO TABLE bulk%d;\n" % (bulk_file(base), i))
 
 
-# ---- a page of what takes long to be made safe -----------------------------------------------------------------
+# ---- a page of entries that are slow to sanitise -------------------------------------------------
 
 SLOW_BYTES = size("SLOW_BYTES", 1900000, 5000) # of each
 SLOW = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>",
@@ -413,7 +415,7 @@ SLOW_PAGE = "/v1/entries?limit=21&order=stored"
 
 
 def beside(door):
-    """The slowest of small requests while two others walk all the pages, seconds."""
+    """The slowest small request, in seconds, while two clients read all pages."""
     def walk():
         path = SLOW_PAGE
         while path:
@@ -434,13 +436,13 @@ def pages(engine, _, base, store, server):
     door = Door(os.path.join(base, "pages-" + engine), store, server=server)
     door.ask("/v1/feeds", '{"url":"http://a.example/"}')
     slowest = []
-    for i in range(RUNS): # other contents each time: what was made safe once is kept
+    for i in range(RUNS): # other contents each time: sanitised contents are cached
         items = [SLOW[n % len(SLOW)] * (SLOW_BYTES // len(SLOW[n % len(SLOW)])) + str(i) for n in range(21)]
         for n, text in enumerate(items):
             feed = {"version": "https://jsonfeed.org/version/1.1",
                 "title": "t", "items": [{"id": str(n), "content_html": text}]}
             if door.ask("/v1/feeds/1/entries", json.dumps(feed), "application/feed+json")[0] not in (200, 201):
-                die("%s: an entry was not taken", engine)
+                die("%s: an entry was refused", engine)
         slowest.append(beside(door))
     slowest = median(slowest) * 1000
     ratio_row("%s: slowest request beside two for 21 slow entries" %
@@ -461,7 +463,7 @@ def remember(engine, seen):
 
 
 def plots():
-    """Of all stores that were measured so far, these or earlier ones."""
+    """Plots of all stores measured in this run or an earlier one."""
     lines = {}
     for path in sorted(glob.glob(os.path.join(WORK, "*.json"))):
         with open(path, encoding="ascii") as f:
@@ -483,7 +485,7 @@ def main():
     compared = parts != [pages]
     for program in ("wrk", "nginx"):
         if compared and not shutil.which(program):
-            die("%s is not here: tools/deps.sh bench", program)
+            die("%s is not installed: run tools/deps.sh bench", program)
     base = collect.WORK = tempfile.mkdtemp(prefix="feedwheel-ingest-")
     os.chmod(base, 0o711)
     names = [n for n in ["sqlite", *engines()] if n in picked]

@@ -11,7 +11,7 @@ def step_of(top, n):
 
 
 def plot(title, unit, lines, top=None):
-    """lines: {name: [(seconds, value)]}; top: the scale's end."""
+    """lines: {name: [(seconds, value)]}; top: the end of the scale."""
     end = max(x for points in lines.values() for x, _ in points)
     top = top or 1.15 * max(y for points in lines.values() for _, y in points)
     wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
@@ -20,8 +20,8 @@ def plot(title, unit, lines, top=None):
         return "%.1f,%.1f" % (LEFT + wide * x / end, TOP + high * (1 - y / top))
 
     out = [
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12" fill="#333">'
-        % (WIDTH, HEIGHT),
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif"'
+        ' font-size="12" fill="#333">' % (WIDTH, HEIGHT),
         '<rect width="%d" height="%d" fill="#fff"/>' % (WIDTH, HEIGHT),
         '<text x="%d" y="20" font-size="14">%s (%s)</text>' % (LEFT, title, unit)]
     value = 0

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""python3-feedparser with sanitising, for bench_parse. Reads the names of documents from stdin up to an empty line; then, for each line,
-reads all of them once and prints the CPU seconds that took."""
+"""python3-feedparser with sanitising, for bench_parse.
+
+It reads the names of documents from stdin up to an empty line. Then, for each further line, it parses
+all of them once and prints the CPU seconds."""
 import sys
 import time
 import warnings
@@ -23,7 +25,7 @@ def main():
         for d in documents:
             try:
                 entries += len(feedparser.parse(d).entries)
-            except Exception as e:  # it fails on some: they count as read
+            except Exception as e:  # it fails on some: they count as parsed
                 print("feedparser:", repr(e)[:100], file=sys.stderr)
         print("%.6f %d" % (time.process_time() - began, entries), flush=True)
 

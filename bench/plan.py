@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""make bench-plan: how near a run comes to the time that no order can beat, through real sockets.
+"""make bench-plan: how close a run comes to the lower bound of any order, through real sockets.
 
-The world is that of the collector this grew from: 1,597 feeds, how long they take log-normal (sigma 1) round a median, 2 % do not answer
-until the time-out, which is 25 medians. All of it is SCALE times faster than there (400 ms and 10 s), so that a table takes minutes.
-A run's bound is the largest of: the sum of what its visits took by slots, its longest visit, its longest chain at one host
-(what its visits took by host_max). It is made of what that same run measured, so a noisy machine moves both.
+The feeds are those of an earlier crawler: 1,597 feeds, whose response times are log-normal (sigma 1)
+around a median; 2 % are silent until the timeout, which is 25 medians. All times are divided by SCALE
+(from 400 ms and 10 s), so that a table takes minutes.
 
-Each figure of ours is the median of RUNS runs; the other policies are shown beside it, once. Exit 1 when a row is short (table.py).
+A run's bound is the largest of: the total time of its visits divided by the slots; its longest visit;
+the total time of the visits to one host divided by host_max. It uses the times that the same run
+measured, so other load on the machine affects both.
+
+Each of our figures is the median of RUNS runs; the other policies are shown beside it, once. Exit
+status 1: a row is short (table.py).
 
   RUNS=3 SCALE=4 FEEDS=1597 ONLY=words  (ONLY: known first random hosts varied late simulate)
 """
@@ -24,7 +28,8 @@ import time
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 from harness import BUILD, SOON, Origin, Wheel, samples  # noqa: E402  pylint: disable=wrong-import-position
-from table import all_due, asked, benchmark, die, head, median, ratio_row, row, scratch, short, size # noqa: E402  pylint: disable=wrong-import-position
+from table import (  # noqa: E402  pylint: disable=wrong-import-position
+    all_due, asked, benchmark, die, head, median, ratio_row, row, scratch, short, size)
 
 RUNS = size("RUNS", 3, 1)
 SCALE = size("SCALE", 4.0, 20.0)
@@ -35,15 +40,16 @@ SIMULATE = os.path.join(BUILD, "tools", "simulate")
 CORPUS = os.path.join(ROOT, "..", "shared", "corpus", "open")
 MEDIAN_MS, TIMEOUT_MS = 400 / SCALE, 10000 / SCALE
 POLICIES = ("fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted")
-CONF = SOON + "first_byte_timeout_ms = %dms\ntotal_timeout_ms = %dms\nhost_max = 2\npatience_ms = %dms\nconnect_timeout_ms = %dms\n" % (
-    TIMEOUT_MS, 2 * TIMEOUT_MS, 2000 / SCALE, TIMEOUT_MS)
+CONF = SOON + (
+    "first_byte_timeout_ms = %dms\ntotal_timeout_ms = %dms\nhost_max = 2\n"
+    "patience_ms = %dms\nconnect_timeout_ms = %dms\n") % (TIMEOUT_MS, 2 * TIMEOUT_MS, 2000 / SCALE, TIMEOUT_MS)
 
 
 def seconds(v):
     return "%.2f s" % v
 
 
-# ---- the world ------------------------------------------------------------------------------------------------------------
+# ---- the feeds -----------------------------------------------------------------------------------
 
 def latencies(seed):
     r = random.Random(seed)
@@ -51,18 +57,18 @@ def latencies(seed):
 
 
 def silent(seed):
-    """The feeds that say nothing: 2 %."""
+    """The feeds that are silent: 2 %."""
     return random.Random(seed).sample(range(FEEDS), FEEDS // 50)
 
 
 def zipf_hosts(n=200):
-    """For each feed one of n hosts: the k-th has a share of 1/k."""
+    """A host, of n, for each feed: the k-th has a share of 1/k."""
     r = random.Random(7)
     return r.choices(range(n), [1 / (k + 1) for k in range(n)], k=FEEDS)
 
 
 class World:
-    """An origin that can be started again on its port with other latencies, and the addresses of its feeds."""
+    """An origin that can be restarted on its port with other latencies, and the URLs of its feeds."""
 
     def __init__(self, name, hosts=None):
         self.base = os.path.join(WORK, name)
@@ -102,7 +108,7 @@ class Copies:
         self.first.run("import", os.path.join(world.base, "list"))
 
     def learn(self, slots):
-        """One run, so that all durations are known; afterwards everything is due again."""
+        """One run, so that all durations are known; afterwards all feeds are due again."""
         run(self.first, slots)
         failed = [u for (u,) in self.first.sql("SELECT url FROM feeds WHERE error IS NOT NULL")]
         if failed:
@@ -119,7 +125,7 @@ class Copies:
         return wheel
 
 
-# ---- a run and its bound ------------------------------------------------------------------------------------------------------
+# ---- a run and its bound -------------------------------------------------------------------------
 
 Ran = collections.namedtuple("Ran", "wall bound said")
 
@@ -140,23 +146,22 @@ def run(wheel, slots, *arguments, workers=1):
     if said["feeds"] != FEEDS:
         die("bench-plan: run --once %s visited %d of %d feeds", " ".join(arguments), said["feeds"], FEEDS)
     took, chain = [], collections.Counter()
-    for url, us in wheel.sql(
-                             "SELECT f.url, v.total_us FROM visits v JOIN feeds f ON f.id = v.feed_id WHERE v.run_id = ?",
-                             said["run"]):
+    for url, us in wheel.sql("SELECT f.url, v.total_us FROM visits v JOIN feeds f ON f.id = v.feed_id"
+                             " WHERE v.run_id = ?", said["run"]):
         took.append(us)
         chain[url.split("/")[2]] += us
     return Ran(wall, max(sum(took) / slots, max(took), max(chain.values()) / 2) / 1e6, said)
 
 
 def orders():
-    """Can the binary be told an order?"""
+    """True if the binary has the setting `order`."""
     r = subprocess.run([os.path.join(BUILD, "feedwheel"), "help", "settings"],
                        capture_output=True, text=True, check=False)
     return " order " in r.stdout or "\n  order" in r.stdout
 
 
 def measure(copies, slots, what, most, policies=POLICIES, workers=1):
-    """Ours, RUNS times, against the bound of the same run; then each policy once."""
+    """Our order, RUNS times, compared with the bound of the same run; then each policy once."""
     ran = [run(copies.copy(), slots, workers=workers) for _ in range(RUNS)]
     mid = sorted(ran, key=lambda r: r.wall / r.bound)[len(ran) // 2]
     ratio_row("%s, %d slots: run against its bound" % (what, slots), seconds(
@@ -167,7 +172,7 @@ def measure(copies, slots, what, most, policies=POLICIES, workers=1):
     return ran
 
 
-# ---- the cases ------------------------------------------------------------------------------------------------------------------
+# ---- the cases -----------------------------------------------------------------------------------
 
 def known():
     w = World("known")
@@ -195,8 +200,8 @@ def at_random():
     c = Copies(w)
     c.learn(64)
     w.serve(latencies(1), silent(3))
-    measure(c, 16, "2 % time-outs at random", 1.10, ("fifo",))
-    measure(c, 64, "2 % time-outs at random", 1.10)
+    measure(c, 16, "2 % timeouts at random", 1.10, ("fifo",))
+    measure(c, 64, "2 % timeouts at random", 1.10)
     w.stop()
 
 
@@ -211,7 +216,7 @@ def hosts():
 
 
 def varied():
-    """Foretold from the runs before, with 30 % variation since."""
+    """The forecast from earlier runs, when durations have changed by up to 30 % since."""
     w = World("varied")
     ms, r = latencies(1), random.Random(5)
     w.serve(ms, silent(2))
@@ -221,17 +226,17 @@ def varied():
     for slots in (16, 64):
         ran = [run(c.copy(), slots) for _ in range(RUNS)]
         if "predicted_ms" not in ran[0].said:
-            row("foretold against measured, %d slots" % slots, "", "", "", "0.10", "this binary foretells nothing")
+            row("forecast against measured, %d slots" % slots, "", "", "", "0.10", "this binary has no forecast")
             continue
         off = [abs(x.said["predicted_ms"] / 1000 / x.wall - 1) for x in ran]
         mid = ran[off.index(sorted(off)[len(off) // 2])]
-        ratio_row("foretold against measured, 30 %% variation, %d slots: off by" %
+        ratio_row("forecast against measured, 30 %% variation, %d slots: error" %
                   slots, seconds(mid.said["predicted_ms"] / 1000), seconds(mid.wall), median(off), 0.10)
     w.stop()
 
 
 def late():
-    """The wheel turns for a minute: how late are the fast ones, beside slow ones and without?"""
+    """Continuous polling for a minute: the lateness of fast feeds, with slow feeds beside them and without."""
     slow_ms, n, p95 = LATE_S * 125, min(1000, 12 * LATE_S), {}
     for name in ("without", "with"):
         w = World("late-" + name)
@@ -248,7 +253,7 @@ def late():
             "interval_max_ms = %dms\nconcurrency = 16\n" % (LATE_S * 312, LATE_S * 500, LATE_S * 500))
         wheel.run("import", w.origin.url_file)
         p = wheel.start("run", "--quiet")
-        time.sleep(LATE_S * 0.75) # all are known, and spread
+        time.sleep(LATE_S * 0.75) # all durations are known, and due times are spread
         since = int(time.time() * 1000)
         time.sleep(LATE_S)
         p.terminate()
@@ -266,7 +271,7 @@ def late():
 
 def simulate():
     if not os.path.exists(SIMULATE):
-        row("simulator", "", "", "", "", "build/tools/simulate is not there")
+        row("simulator", "", "", "", "", "build/tools/simulate is not built")
         return
     sys.stdout.flush()
     tiny = "TINY" in os.environ
@@ -284,7 +289,7 @@ def main():
     cases = {"known": known, "first": first, "random": at_random,
         "hosts": hosts, "varied": varied, "late": late, "simulate": simulate}
     only = asked("ONLY", cases)
-    head("%d feeds, median %d ms, time-out %d ms; policies once, ours the median of %d" %
+    head("%d feeds, median %d ms, timeout %d ms; policies once, ours the median of %d" %
          (FEEDS, MEDIAN_MS, TIMEOUT_MS, RUNS))
     for name in only:
         cases[name]()

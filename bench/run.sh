@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: ISC
-# make bench and its parts. Exit 1: a row is short; any other code but 0: a part failed. TINY=1: sizes of seconds
-# (bench/table.py).
+# make bench and its parts. Exit status 0: fine; 1: a row is short; others: a part failed.
+# TINY=1: sizes of seconds (bench/table.py).
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""make bench-store BEFORE=TREE: claim + commit of this build beside the bench_store of the build in another tree (TREE/build), on each store.
+"""make bench-store BEFORE=TREE: claim + commit, compared with the build of another tree (TREE/build).
 
-Both take turns, each with servers and a store of its own; a figure is the median of RUNS rounds and of the ratios within them. The build of
-before may still call the part "wheel". Exit 1 when a row is short (table.py).
+The bench_store programs of both builds alternate on each store, each with servers and a store of its
+own. A figure is the median of RUNS rounds and of the ratios within them. Exit status 1: a row is
+short (table.py).
 
   RUNS=3 FEEDS=1000000 SECONDS=3 STORES="sqlite postgres"
 """
@@ -20,13 +21,13 @@ RUNS = size("RUNS", 3, 1)
 FEEDS = size("FEEDS", 1000000, 10000)
 SECONDS = size("SECONDS", 3.0, 0.1)
 
-# Rows that both print; the least ratio on each store.
+# Rows that both builds print: the minimum ratio on each store.
 GOALS = {
     r"claim \+ commit, 100 a batch, \d+ process(es)?": {"sqlite": 1.0, "postgres": 1.0, "mysql": 1.8, "redis": 1.0},
     r"claim \+ commit, 500 a batch, \d+ process(es)?": {"sqlite": 1.2, "postgres": 1.2, "mysql": 2.0, "redis": 1.0},
     "32 processes against 4, 100 a batch": {"postgres": 1.3},
 }
-NAME_COLUMNS = 66 # as bench/store/common.c prints a row
+NAME_COLUMNS = 66 # as in bench/store/common.c
 
 
 def binary(tree):
@@ -34,24 +35,24 @@ def binary(tree):
 
 
 def part(tree):
-    """What its rows of claim + commit are called: a word of the usage."""
+    """The name of its part with claim + commit: the first in its usage message."""
     usage = subprocess.run([binary(tree), "--help"], stderr=subprocess.PIPE,
                            stdout=subprocess.DEVNULL, text=True, check=False).stderr
     said = re.search(r"--only ([a-z|]+)", usage)
     if not said:
-        die("bench-store: %s: it says no usage", binary(tree))
-    return "schedule" if "schedule" in said[1].split("|") else "wheel"
+        die("bench-store: %s: --help prints no usage", binary(tree))
+    return said[1].split("|")[0]
 
 
 def figures(tree, store):
-    """Its rows: {name: our figure}; none where the store is left out."""
+    """Its rows: {name: its figure}; none if the store is skipped."""
     r = subprocess.run(
         [binary(tree),
          "--store", store, "--only", part(tree),
          "--runs", "1", "--seconds", "%g" % SECONDS, "--feeds", str(FEEDS),
          "--feeds-large", "0", "--minutes", "0"],
         stdout=subprocess.PIPE, text=True, check=False)
-    if r.returncode not in (0, 1): # short of its own goals, maybe
+    if r.returncode not in (0, 1): # it may miss its own goals
         die("bench-store: %s --store %s: exit %d", binary(tree), store, r.returncode)
     rows = (line for line in r.stdout.splitlines() if line and line[0] != "#" and len(line) > NAME_COLUMNS)
     return {line[:NAME_COLUMNS].strip(): float(line[NAME_COLUMNS:].split()[0]) for line in rows}
@@ -63,7 +64,7 @@ def compare(store):
         order = (BEFORE, BUILD) if i % 2 else (BUILD, BEFORE)
         said = {tree: figures(tree, store) for tree in order}
         if not said[BEFORE] or not said[BUILD]:
-            print("# %s is left out" % store)
+            print("# %s is skipped" % store)
             return
         rounds.append((said[BEFORE], said[BUILD]))
     for name in rounds[0][1]:
@@ -77,12 +78,13 @@ def compare(store):
 
 def main():
     stores = asked("STORES", ("sqlite", "postgres", "mysql", "redis"))
-    head("claim + commit of %d feeds, %d rounds; the reference is the build of before" % (FEEDS, RUNS))
+    head("claim + commit of %d feeds, %d rounds; the reference is the build of BEFORE" % (FEEDS, RUNS))
     for store in stores:
         compare(store)
 
 
 if __name__ == "__main__":
     if "BEFORE" not in os.environ or not os.access(binary(BEFORE), os.X_OK):
-        die("bench-store: BEFORE names no tree with a build/bench/bench_store: check the other version out beside this one, make, and say BEFORE=FOLDER")
+        die("bench-store: BEFORE is not a tree with build/bench/bench_store: check out the other version,"
+            " run make there, and set BEFORE=FOLDER")
     benchmark(main)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""What the benchmarks have in common: rows with a goal, sizes, and which parts and stores are asked for.
+"""Shared by the benchmarks: rows with a goal, sizes, and the selection of parts and stores.
 
-A row: name, ours, reference, ratio, goal, and as its last word ok, short, - where there is no goal, or skipped with its reason.
-TINY=1: sizes of seconds, by which the tests try that the benchmarks work; their figures say nothing.
+A row: name, ours, reference, ratio, goal, and as its last word ok, short, - (no goal), or skipped
+with the reason. TINY=1: sizes of seconds, with which tests check that the benchmarks work; the
+figures are meaningless.
 """
 import atexit
 import os
@@ -22,7 +23,7 @@ def die(words, *arguments):
 
 
 def size(name, usual, tiny):
-    """A number: of the environment's variable, or the usual one, or with TINY=1 the tiny one."""
+    """A number: from the environment variable, or the usual one, or with TINY=1 the tiny one."""
     said = os.environ.get(name)
     default = tiny if os.environ.get("TINY") else usual
     try:
@@ -35,7 +36,7 @@ def size(name, usual, tiny):
 
 
 def asked(name, known):
-    """Names that the environment's variable gives, by spaces or commas; all that are known without it. Others are an error."""
+    """The names in the environment variable, separated by spaces or commas; without it all known ones."""
     said = os.environ.get(name, "").replace(",", " ").split()
     wrong = [word for word in said if word not in known]
     if wrong:
@@ -44,7 +45,7 @@ def asked(name, known):
 
 
 def scratch(build, name):
-    """A folder for files. A tiny one is removed at the end, and may run beside others of its kind."""
+    """A folder for files. With TINY=1 it is removed at the end, and several runs can work at once."""
     if not os.environ.get("TINY"):
         return os.path.join(build, name)
     folder = os.path.join(build, "%s-%d" % (name, os.getpid()))
@@ -53,7 +54,7 @@ def scratch(build, name):
 
 
 def all_due(wheel, n):
-    """Wait until so many feeds are due: on a busy machine a run may have begun with the next round."""
+    """Waits until n feeds are due: on a busy machine a run may have started its next round."""
     while wheel.json("status")["due"] < n:
         time.sleep(0.1)
 
@@ -63,7 +64,7 @@ def head(words):
 
 
 def row(name, ours, reference, ratio, goal, fine):
-    """fine: True, False, None where there is no goal, or the reason why it was skipped."""
+    """fine: True, False, None (no goal), or the reason why the row is skipped."""
     word = "skipped: " + fine if isinstance(fine, str) else "-" if fine is None else "ok" if fine else "short"
     print("%-58s %13s %13s %8s %8s  %s" % (name, ours, reference, ratio, goal, word), flush=True)
     if fine is False:
@@ -71,14 +72,14 @@ def row(name, ours, reference, ratio, goal, fine):
 
 
 def ratio_row(name, ours, reference, ratio, most=None, least=None):
-    """A ratio that is to be at most, or at least, so much; neither: it is only shown."""
+    """A ratio with an upper (most) or lower limit (least); without a limit it is only shown."""
     goal = "<=%g" % most if most is not None else ">=%g" % least if least is not None else "-"
     fine = ratio <= most if most is not None else ratio >= least if least is not None else None
     row(name, ours, reference, "%.3f" % ratio, goal, fine)
 
 
 def benchmark(main):
-    """Exit 1: a row is short; 2: the benchmark did not work."""
+    """Exit status 1: a row is short; 2: the benchmark failed."""
     try:
         main()
     except Exception: # pylint: disable=broad-except

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""make bench-websub: how long a hub waits for the answer to a push, beside the same documents brought to /v1/feeds/N/entries.
+"""make bench-websub: how long a hub waits for the response to a push.
 
-Both are answered when they are committed. CLIENTS, each with a feed of its own, send documents of 20 entries, all of them new; the two roads
-take turns. SQLite, as durable as in production; clients and server share the machine's cores. Exit 1 when a row is short (table.py).
+The reference is a push of the same documents to /v1/feeds/N/entries. Both are answered when they are
+committed. CLIENTS, each with a feed of its own, send documents of 20 new entries; the two paths
+alternate. The store is SQLite, as durable as in production; clients and server share the machine's
+cores. Exit status 1: a row is short (table.py).
 
   RUNS=3 DURATION=5 CLIENTS=16
 """
@@ -28,7 +30,7 @@ ENTRIES = 20
 
 
 def client(port, token, number, feed, sub, first, until):
-    """The times of the answers in ms. sub None: the other road."""
+    """The response times in ms. sub None: pushes to /v1/feeds/N/entries."""
     c, took = http.client.HTTPConnection("127.0.0.1", port, timeout=60), []
     path = urllib.parse.urlsplit(sub.callback).path if sub else "/v1/feeds/%d/entries" % feed
     while time.monotonic() < until:
@@ -53,7 +55,8 @@ def client(port, token, number, feed, sub, first, until):
 def main():
     asked("ONLY", ())
     rounds = []
-    with tempfile.TemporaryDirectory() as base, both(base, conf="host_max = 16\nhost_gap_ms = 0\nwebsub_pushes_max = 0\n") as (hub, d), \
+    conf = "host_max = 16\nhost_gap_ms = 0\nwebsub_pushes_max = 0\n"
+    with tempfile.TemporaryDirectory() as base, both(base, conf=conf) as (hub, d), \
             concurrent.futures.ThreadPoolExecutor(CLIENTS) as pool:
         for i in range(CLIENTS):
             hub.page("/%d" % i, atom("f%d" % i, [0], links(("hub", hub.url + "/hub"), ("self", hub.url + "/%d" % i))))
@@ -72,7 +75,7 @@ def main():
                 round_took += took
             rounds.append(sorted(round_took))
         stored = d.entries()
-        if stored != sum(first): # with the first one of each feed, number 0
+        if stored != sum(first): # with number 0, the first entry of each feed
             raise AssertionError("%d entries are stored, %d were sent" % (stored, sum(first)))
     head("%d clients, %d s, median of %d; the reference is /v1/feeds/N/entries" % (CLIENTS, DURATION, RUNS))
     pairs = list(zip(rounds[::2], rounds[1::2]))
@@ -80,7 +83,7 @@ def main():
               median(len(e) / DURATION for _, e in pairs), median(len(h) / len(e) for h, e in pairs))
     for percent, most in ((50, None), (99, 1.25)):
         of = [(h[len(h) * percent // 100], e[len(e) * percent // 100]) for h, e in pairs]
-        ratio_row("  time until the answer, p%d" % percent, "%.1f ms" % median(h for h, _ in of),
+        ratio_row("  time until the response, p%d" % percent, "%.1f ms" % median(h for h, _ in of),
                   "%.1f ms" % median(e for _, e in of), median(h / e for h, e in of), most=most)
 
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: ISC
 """Part of make bench-store: the whole job (fetch, parse, store) by two worker processes, on each store.
 
-Feeds, documents and the origin are those of bench/collect.py; servers are private ones, as durable as in production. Stores
-take turns, each round begins with empty ones, a figure is the median of RUNS rounds and of the ratios to SQLite in the same round.
-Exit 1 when a row is short (table.py).
+Feeds, documents and the origin are those of bench/collect.py. Servers are private, as durable as in
+production. The stores alternate, each round starts with empty ones. A figure is the median of RUNS
+rounds and of the ratios to SQLite in the same round. Exit status 1: a row is short (table.py).
 
   RUNS=3 FEEDS=10000 STORES="postgres redis"
 """
@@ -22,7 +22,7 @@ GOALS = {"postgres": 0.7, "redis": 0.7}
 
 
 def passes(url_file, base, store):
-    """Feeds a second of the first collection and of the next, when nothing is new."""
+    """Feeds a second of the first run, and of the next, when nothing is new."""
     os.makedirs(base)
     wheel = Wheel(base, SOON, store=store)
     wheel.run("import", url_file)
@@ -30,7 +30,7 @@ def passes(url_file, base, store):
     all_due(wheel, FEEDS)
     again, _, second = collect.collect(wheel, "--workers", "2")
     if first["feeds"] != FEEDS or second["feeds"] != FEEDS or second["new_entries"] or not first["new_entries"]:
-        die("bench-store: the whole job was not done: %s, then %s", first, second)
+        die("bench-store: the whole job is incomplete: %s, then %s", first, second)
     shutil.rmtree(base)
     return FEEDS / wall, FEEDS / again, first["new_entries"]
 
@@ -54,11 +54,11 @@ def main():
         for i in range(RUNS):
             for n in names:
                 store = servers[n].url("whole%d" % i) if n in servers else None
-                first, again, entries = passes(o.url_file, os.path.join(base, "wheel"), store)
+                first, again, entries = passes(o.url_file, os.path.join(base, "run"), store)
                 rates[n][0].append(first)
                 rates[n][1].append(again)
-        head("the whole job by two worker processes, beside SQLite: %d feeds on as many hosts, %s, %d entries, median of %d" % (
-            FEEDS, kind, entries, RUNS))
+        head("the whole job by two worker processes, compared with SQLite: %d feeds on as many hosts, %s,"
+             " %d entries, median of %d" % (FEEDS, kind, entries, RUNS))
         for n in servers:
             show("feeds a second on %s" % n, rates[n][0], rates["sqlite"][0], GOALS.get(n))
             show("  and when nothing is new", rates[n][1], rates["sqlite"][1], None)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The end of each test program's main(); FW_CASE, which runs one case; assertions that cost little. */
+/* Shared by all test programs: running a suite, FW_CASE (runs one case), cheap assertions. */
 #ifndef FW_TEST_SUITE_H
 #define FW_TEST_SUITE_H
 
@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Check writes each assertion that held to a file, to tell after a crash which was the last: in loops far more work than the assertion. So
-   each is written once, the first time it holds. */
+/*
+ * Check writes each assertion that held to a file, so that the last one before a crash is known. In a
+ * loop that costs far more than the assertion. Here each is written once, the first time it holds.
+ */
 #undef ck_assert_msg
 #define ck_assert_msg(expr, ...) do { \
 	static _Thread_local bool held_; \
@@ -22,7 +24,7 @@
 	} \
 } while (0)
 
-/* FW_CASE=name runs that case only. */
+/* FW_CASE=name runs only that case. */
 static inline bool case_is_wanted(const TTest *test)
 {
 	const char *name = getenv("FW_CASE");
@@ -31,7 +33,7 @@ static inline bool case_is_wanted(const TTest *test)
 }
 #define _tcase_add_test(tc, test, ...) (case_is_wanted(test) ? _tcase_add_test(tc, test, __VA_ARGS__) : (void)0)
 
-/* Run all of s, which is freed. What main() returns. */
+/* Runs the whole suite and frees it. Returns main()'s exit status. */
 static inline int run_suite(Suite *s)
 {
 	SRunner *r = srunner_create(s);

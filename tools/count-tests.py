@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Add up the test cases in the trees named, from meson's log and the fuzz runner's count. What failed is named, with what it said; the
-last line is the sum. A program that ended badly without a failed case of its own (time-out, crash, leak) is one failure more."""
+"""count-tests.py TREE...: adds up the test cases from meson's logs and the fuzz runner's counts.
+
+It prints each failed case with the last lines of its output, and then the sum. A program that failed
+without a failed case of its own (timeout, crash, leak) counts as one more failure.
+"""
 import json
 import os
 import re
 import sys
 
 CASE = re.compile(r"^(not ok|ok)\b([^#\n]*)(# *SKIP)?", re.M | re.I)
-LINES = 6  # at most, of what a failed program said
+LINES = 6  # the limit of lines from a failed program
 
 
 def meson_log(tree):
-    """A dict per test program, as meson wrote it."""
+    """A dict per test program, from meson's log."""
     path = os.path.join(tree, "meson-logs", "testlog.json")
     if os.path.exists(path):
         with open(path, encoding="utf-8", errors="replace") as f:
@@ -25,7 +28,7 @@ def said(test):
 
 
 def count(tree):
-    """passed, failed, skipped of one tree, and the words for what failed."""
+    """passed, failed, skipped of one tree, and the lines about the failures."""
     n = {"ok": 0, "not ok": 0, "skip": 0}
     words = []
     for test in meson_log(tree):

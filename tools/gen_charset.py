@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Write src/parse/charset/table.h: the upper halves of the single-byte encodings as the WHATWG Encoding Standard has them.
+"""Writes src/parse/charset/table.h: the upper halves of the WHATWG Encoding Standard's single-byte
+encodings.
 
-Python's codecs know the same tables but for these rules of the standard: an unassigned byte 80 to 9F of windows-* is the C1
-control of that number, KOI8-U has Belarusian letters, windows-1255 a second holam. usage: gen_charset.py > src/parse/charset/table.h
+Python's codecs have the same tables, except for three rules of the standard: an unassigned byte 80 to
+9F of windows-* is the C1 control with that number, KOI8-U has Belarusian letters, windows-1255 has a
+second holam. usage: gen_charset.py > src/parse/charset/table.h
 """
 NAMES = [
     "windows-1252", "ibm866", *("iso-8859-%d" % n for n in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
@@ -24,7 +26,8 @@ def point(name, byte):
 
 def main():
     print(
-        "/* SPDX-License-Identifier: ISC */\n/* Made by tools/gen_charset.py: the characters of the bytes 80 to FF; 0xfffd: none. */\n"
+        "/* SPDX-License-Identifier: ISC */\n"
+        "/* Made by tools/gen_charset.py: the characters of the bytes 80 to FF; 0xfffd: none. */\n"
         "#ifndef FW_PARSE_CHARSET_TABLE_H\n#define FW_PARSE_CHARSET_TABLE_H\n\n#include <stdint.h>\n\n"
         "static const struct { const char *name; uint16_t point[128]; } SINGLE[] = {")
     for name in NAMES:

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Write src/parse/charset/entity_table.h: HTML's named character references, sorted by name, from Python's html.entities.
+"""Writes src/parse/charset/entity_table.h: HTML's named character references, sorted by name, from
+Python's html.entities.
 
-Run it by hand when HTML gains a name (it has not since 2011): tools/gen_entities.py >src/parse/charset/entity_table.h
+Run it by hand when HTML gains a name (it has not since 2011):
+tools/gen_entities.py >src/parse/charset/entity_table.h
 """
 import html.entities
 
@@ -19,7 +21,8 @@ for i, n in enumerate(order):
     first.setdefault(n[0], i)
 
 print("/* SPDX-License-Identifier: ISC */")
-print("/* Written by tools/gen_entities.py: do not edit. Names, 0-terminated, in byte order; where each one starts; what it means. */")
+print("/* Written by tools/gen_entities.py: do not edit. Names, 0-terminated, in byte order;"
+      " where each one starts; what it means. */")
 print("#define ENTITY_N %d" % len(order))
 print("#define ENTITY_LONGEST %d" % max(map(len, order)))
 print("static const char NAMES[] =")

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Write sample feeds in every format from demo/samples.txt.
+"""Writes sample feeds in each format from demo/samples.txt.
 
 usage: make-samples.py OUTDIR [--now UNIX_SECONDS] [--copies N] [--entries N] [--bytes N]
 
-The same arguments give the same bytes. Dates count back from --now (default: the clock).
---copies writes each feed N times, as if other places had one like it; --entries and --bytes stretch the documents to the size of real ones, for benchmarks.
+The same arguments give the same bytes. Dates count back from --now (default: the current time).
+--copies writes each feed N times, for N places. --entries and --bytes make the documents as large as
+real ones, for benchmarks.
 """
 import argparse
 import copy
@@ -42,7 +43,7 @@ class Feed:
         self.titles, self.sentences, self.entries = [], [], []
 
     def copy(self, k):
-        """The kth feed of this kind; 0 is the feed itself."""
+        """The k-th feed of this kind; 0 is the feed itself."""
         c = copy.copy(self)
         c.entries = []
         if k:
@@ -57,7 +58,7 @@ class Feed:
 
 
 class Entry:
-    """Number 1 is the oldest. paragraphs are plain text."""
+    """Number 1 is the oldest. The paragraphs are plain text."""
 
     def __init__(self, feed, number, title, at, paragraphs, rng):
         self.number, self.title, self.at, self.paragraphs = number, title, at, paragraphs
@@ -87,7 +88,7 @@ def read_feeds(path):
 
 
 def fill(feed, now, entry_n, want_bytes):
-    """Give the feed its entries, newest first."""
+    """Adds the feed's entries, newest first."""
     rng = random.Random(feed.name)
     n = entry_n or len(feed.titles)
     per_entry = max(want_bytes // n - 700, 200) if want_bytes else 0
@@ -121,7 +122,7 @@ def rfc3339(at):
 
 
 def odd_date(at, k):
-    """Forms met in the wild; all the same instant."""
+    """Forms in real feeds, all of the same instant."""
     t = datetime.datetime.fromtimestamp(at, datetime.timezone.utc)
     east = t + datetime.timedelta(hours=2)
     return [rfc822(at, "GMT"), rfc822(at, "UT"), t.strftime("%Y-%m-%d %H:%M:%S") + "Z",
@@ -149,7 +150,7 @@ def rss_item(feed, e, k):
     out = ["<item>\n", element("title", x(e.title)), element("link", x(e.link))]
     if kind in ("rss091", "rss092"):
         out.append(element("description", x(" ".join(e.paragraphs))))
-        out.append(element("pubDate", rfc822(e.at))) # not in the specification, in nearly every feed
+        out.append(element("pubDate", rfc822(e.at))) # not in the specification, but in nearly every feed
         if kind == "rss092":
             out.append(element("category", x(e.tags[0] if e.tags else "notes")))
         return "".join(out) + "</item>\n"
@@ -168,7 +169,8 @@ def rss_item(feed, e, k):
         out.append(element("itunes:episode", str(e.number)))
     if kind == "podcast20":
         out.append('<podcast:transcript url="%saudio/%d.vtt" type="text/vtt"/>\n' % (feed.site, e.number))
-        out.append('<podcast:chapters url="%saudio/%d.json" type="application/json+chapters"/>\n' % (feed.site, e.number))
+        out.append('<podcast:chapters url="%saudio/%d.json" type="application/json+chapters"/>\n'
+                   % (feed.site, e.number))
     if kind == "rss2-media":
         out.append('<media:content url="%sphotos/%d.jpg" type="image/jpeg" width="1600" height="1067">'
                    '<media:title>%s</media:title></media:content>\n' % (feed.site, e.number, x(e.title)))
@@ -279,11 +281,11 @@ def document(feed):
     charset = CHARSETS.get(kind, "utf-8")
     text = '<?xml version="1.0" encoding="%s"?>\n' % charset
     text += (atom if kind.startswith("atom") else rdf if kind == "rss10" else rss)(feed)
-    if kind == "rss2-broken-amp":  # "Lamp & lens", as people type it
+    if kind == "rss2-broken-amp":  # "Lamp & lens", as authors type it
         text = text.replace("&amp;amp;", "& ").replace("&amp; ", "& ").replace("flour, oil", "flour, &nbsp;oil")
-    elif kind == "rss2-broken-tags":  # the last lines never arrived
+    elif kind == "rss2-broken-tags":  # the end is missing
         text = text[:text.rindex("</item>")]
-    elif kind == "rss2-junk":  # something printed a warning first
+    elif kind == "rss2-junk":  # a warning before the document
         text = "\n\nWarning: clock not set in /srv/prices on line 12\n" + text
     return text.encode(charset, "xmlcharrefreplace")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""suite-targets.py TREE SUITE: what has to be built before that suite can run, as ninja names it; the rest of the tree can be spared."""
+"""suite-targets.py TREE SUITE: prints the ninja targets that the tests of that suite need."""
 import json
 import os
 import subprocess
@@ -16,7 +16,7 @@ def main(tree, suite):
     needed = {d for t in introspect(tree, "--tests") if any(s.rpartition(":")
                                     [2] == suite for s in t["suite"]) for d in t["depends"]}
     if not needed:
-        sys.exit("%s: no suite %s, or it needs nothing" % (tree, suite))
+        sys.exit("%s: there is no suite %s, or it needs no targets" % (tree, suite))
     for d in sorted(needed):
         for f in files[d]:
             print(os.path.relpath(f, os.path.realpath(tree)))

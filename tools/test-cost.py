@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""What each test costs. As meson's wrapper it writes a line for each into the file COST: processor seconds, those of the kernel,
-seconds, thousands of page faults, and the test. What outlives its parent is not counted.
+"""Measures each test. As meson's wrapper it appends a line for each test to the file COST: CPU seconds,
+those of the kernel, wall seconds, thousands of page faults, and the test's name. Processes that
+outlive their parent are not counted.
 
   COST=/tmp/cost meson test -C build --no-rebuild --wrapper "$PWD/tools/test-cost.py" && sort -rn /tmp/cost | head
 """

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: ISC
--- For wrk: the same POST again and again. Arguments: how many events in a body (default 1), "patient": after a 503 wait as
--- Retry-After says. What came of it is printed at the end as one line of JSON.
+-- For wrk: repeats one POST. Arguments: the number of events in a body (default 1); "patient": wait for
+-- Retry-After after a 503. Prints the result at the end as one line of JSON.
 local event = '{"property":"news","section":1,"id":1}'
 local pause = 0
 
@@ -28,6 +28,7 @@ end
 function done(summary, latency)
 	local e = summary.errors
 
-	io.write(string.format('{"requests":%d,"us":%d,"refused":%d,"broken":%d,"p50":%d,"p99":%d,"max":%d}\n', summary.requests,
-		summary.duration, e.status, e.connect + e.read + e.write + e.timeout, latency:percentile(50), latency:percentile(99), latency.max))
+	io.write(string.format('{"requests":%d,"us":%d,"refused":%d,"broken":%d,"p50":%d,"p99":%d,"max":%d}\n',
+		summary.requests, summary.duration, e.status, e.connect + e.read + e.write + e.timeout,
+		latency:percentile(50), latency:percentile(99), latency.max))
 end

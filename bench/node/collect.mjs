@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ISC
-// The whole job in Node: undici fetches (64 in flight), feedsmith parses, SQLite keeps entries once.
-// usage: node collect.mjs URLFILE DATABASE; prints one JSON object. A second run sends the validators it kept.
+// The whole job in Node: undici fetches (64 in flight), feedsmith parses, SQLite stores each entry once.
+// usage: node collect.mjs URLFILE DATABASE; prints one JSON object. A second run sends the stored validators.
 import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import { Agent, request } from 'undici';
@@ -21,7 +21,8 @@ const agent = new Agent({ connections: 2, pipelining: 1, keepAliveTimeout: 1000 
 const sum = { done: 0, failed: 0, unchanged: 0, entries: 0, errors: {} };
 let inBatch = 0;
 
-const text = (v) => (v === undefined || v === null ? null : typeof v === 'object' ? (v.value ?? JSON.stringify(v)) : String(v));
+const text = (v) =>
+	(v === undefined || v === null ? null : typeof v === 'object' ? (v.value ?? JSON.stringify(v)) : String(v));
 
 function keep(url, headers, parsed) {
 	const { feed } = parsed;
@@ -31,8 +32,10 @@ function keep(url, headers, parsed) {
 	for (const it of list) {
 		const link = it.url ?? it.link ?? it.links?.[0]?.href;
 		const id = text(it.guid) ?? text(it.id) ?? text(link) ?? text(it.title) ?? '';
-		const content = text(it.content?.encoded ?? it.content_html ?? it.content ?? it.description ?? it.summary);
-		putEntry.run([url, id, text(it.title), text(link), text(it.pubDate ?? it.published ?? it.date_published ?? it.dc?.date),
+		const content = text(
+			it.content?.encoded ?? it.content_html ?? it.content ?? it.description ?? it.summary);
+		putEntry.run([url, id, text(it.title), text(link),
+			text(it.pubDate ?? it.published ?? it.date_published ?? it.dc?.date),
 			content]);
 		sum.entries++;
 	}

@@ -41,7 +41,7 @@ static int lock_file(const char *name)
 	int fd = fw_snprintf(path, sizeof(path), "%s/%s", set.turns, name) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644) : -1;
 
 	if (fd < 0)
-		die("--turns %s: %s cannot be opened there", set.turns, name);
+		die("--turns %s: %s in it cannot be opened", set.turns, name);
 	return fd;
 }
 
@@ -59,7 +59,7 @@ static void take(int how)
 	flock(quiet, LOCK_UN);
 	turn = lock_file("turn.lock");
 	if (flock(turn, LOCK_EX) || flock(quiet, how))
-		die("--turns %s: the locks there cannot be had", set.turns);
+		die("--turns %s: its files cannot be locked", set.turns);
 	close(turn);
 	held = how;
 }
@@ -71,7 +71,7 @@ void turn_pause(void)
 	flock(quiet, LOCK_UN);
 	usleep(50000);
 	if (flock(quiet, LOCK_SH))
-		die("--turns %s: the lock there cannot be had", set.turns);
+		die("--turns %s: its file cannot be locked", set.turns);
 }
 
 void turn_load(void)
@@ -133,7 +133,7 @@ static void print(const char *name, double ours, double reference, double ratio,
 	char ref[30] = "-", times[30] = "-";
 
 	if (reference > 0 && (!fw_snprintf(ref, sizeof(ref), "%.1f", reference) || !fw_snprintf(times, sizeof(times), "%.2f", ratio)))
-		die("%s: too long a figure", name);
+		die("%s: the figure is too long", name);
 	printf("%-66s %12.1f %12s %8s %-13s %-15s %s\n", name, ours, ref, times, goal, unit, word);
 	fflush(stdout);
 }
@@ -149,7 +149,7 @@ static const char *goal_text(const char *format, double goal)
 	static char text[40];
 
 	if (!fw_snprintf(text, sizeof(text), "%s%.6g%s", format[0] == '<' ? "<=" : ">=", goal, format + 1))
-		die("too long a goal");
+		die("the goal is too long");
 	return text;
 }
 

@@ -117,7 +117,7 @@ static int64_t ticks_below(int64_t pid)
 	int64_t sum = 0, child;
 
 	if (!fw_snprintf(what, sizeof(what), "task/%lld/children", (long long)pid))
-		die("too large a process number");
+		die("the process id is too large");
 	rest = read_proc(pid, what, text, sizeof(text));
 	while (rest.p && rest.len) {
 		if (fw_str_int(fw_str_split(rest, ' ', &rest), &child))
@@ -136,7 +136,7 @@ static pid_t start(struct crew *c, int worker, crew_fn *fn, const void *ctx)
 	pid_t pid = fork();
 
 	if (pid < 0)
-		die("no process for worker %d", worker);
+		die("worker %d cannot be started", worker);
 	if (pid)
 		return pid;
 	fn(c, worker, ctx);
@@ -175,14 +175,14 @@ struct work crew_run(int n, double seconds, int parts, crew_fn *fn, const void *
 	int status;
 
 	if (c == MAP_FAILED || n > WORKERS_MAX)
-		die("%d workers are too many", n);
+		die("too many workers: %d", n);
 	fflush(stdout);
 	for (int i = 0; i < n; i++)
 		pid[i] = start(c, i, fn, ctx);
 	while (atomic_load(&c->ready_n) < n) {
 		for (int i = 0; i < n; i++) { /* not any child: servers are children too */
 			if (waitpid(pid[i], &status, WNOHANG) > 0)
-				die("a worker ended before it began");
+				die("a worker ended before its start");
 		}
 		usleep(1000);
 	}

@@ -82,7 +82,7 @@ static void full(const struct engine *e, const struct samples *ours)
 	rate = visits(url, FW_MIN(set.entries / PER_FEED, feeds), PER_FEED, NOW + 2 * HOUR, true);
 	turn_load();
 	if (!fw_snprintf(name, sizeof(name), "new entries into a store of %lld, against empty", (long long)set.entries_large))
-		die("too long a name");
+		die("the name is too long");
 	row_ratio1(name, rate, median(ours), 0.5, "rows/s");
 	row("bytes of the store per entry", store_bytes(e, url) / (double)(set.entries_large + set.entries), "bytes");
 }
@@ -147,7 +147,7 @@ void bench_events(const struct engine *e)
 		if (fw_store_event_list(st, r * n, (size_t)n, event_seen, &seen, &err))
 			die_of("event_list", &err);
 		if (seen != n)
-			die("%lld of %lld events are there", (long long)seen, (long long)n);
+			die("%lld of %lld events are stored", (long long)seen, (long long)n);
 		sample(&read, (double)n / (now_s() - start));
 	}
 	turn_load();

@@ -52,7 +52,7 @@ void store_url(const struct engine *e, char *out, size_t cap, const char *name)
 	if (server)
 		server->url(out, cap, name);
 	else if (!fw_snprintf(out, cap, "%s:%s/%s.db", e->name, set.folder, name))
-		die("%s: too long a path", set.folder);
+		die("%s: the path is too long", set.folder);
 }
 
 static bool has_driver(const char *name)
@@ -175,16 +175,18 @@ int main(int argc, char **argv)
 	int status = 0;
 
 	if (!options(argc, argv)) {
-		fprintf(stderr, "usage: bench_store [--store sqlite|postgres|mysql|redis]... [--only schedule|entries|events|job] [--feeds N>=10000]"
-			" [--feeds-large N] [--entries N>=2500] [--entries-large N] [--runs N] [--seconds N] [--minutes N] [--turns FOLDER]\n");
+		fprintf(stderr,
+			"usage: bench_store [--store sqlite|postgres|mysql|redis]... [--only schedule|entries|events|job]"
+			" [--feeds N>=10000] [--feeds-large N] [--entries N>=2500] [--entries-large N] [--runs N]"
+			" [--seconds N] [--minutes N] [--turns FOLDER]\n");
 		return 2;
 	}
 	server_durable = true;
 	if (!fw_snprintf(set.folder, sizeof(set.folder), "%s/feedwheel-bench-XXXXXX", tmp ? tmp : "/tmp") || !mkdtemp(set.folder))
-		die("no scratch folder in %s", tmp ? tmp : "/tmp");
+		die("%s: no folder can be created in it", tmp ? tmp : "/tmp");
 	child = fork();
 	if (child < 0)
-		die("no process");
+		die("the measuring process cannot be started");
 	if (child == 0)
 		exit(measure(self));
 	signal(SIGINT, pass_on);

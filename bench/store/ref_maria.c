@@ -91,7 +91,7 @@ static void claim_work(struct crew *c, int worker, const void *ctx)
 		if (mysql_stmt_execute(take) || mysql_stmt_bind_result(take, out) || mysql_stmt_store_result(take))
 			die("%s", mysql_stmt_error(take));
 		if (mysql_stmt_fetch(take))
-			die("the classic queue ran empty: --feeds is too small");
+			die("the reference's queue is empty: --feeds is too small");
 		mysql_stmt_free_result(take);
 		if (w->job_ms)
 			usleep((useconds_t)w->job_ms * 1000);
@@ -167,7 +167,7 @@ static double figure(const char *url, const char *sql, unsigned column)
 		die("%s: %s", sql, mysql_error(db));
 	v = mysql_fetch_row(r);
 	if (!v || !fw_str_double(fw_str(v[column]), &n))
-		die("%s: no number", sql);
+		die("%s: the result is not a number", sql);
 	mysql_free_result(r);
 	mysql_close(db);
 	return n;

@@ -86,7 +86,7 @@ static void claim_work(struct crew *c, int worker, const void *ctx)
 		db_do(db, "BEGIN");
 		r = answer(db, PQexecPrepared(db, "take", 0, NULL, NULL, NULL, 0));
 		if (PQntuples(r) != 1)
-			die("the classic queue ran empty: --feeds is too small");
+			die("the reference's queue is empty: --feeds is too small");
 		if (w->job_ms)
 			usleep((useconds_t)w->job_ms * 1000);
 		id = PQgetvalue(r, 0, 0);
@@ -150,7 +150,7 @@ static double figure(PGconn *db, const char *sql)
 	double v;
 
 	if (PQntuples(r) != 1 || !fw_str_double(fw_str(PQgetvalue(r, 0, 0)), &v))
-		die("%s: no number", sql);
+		die("%s: the result is not a number", sql);
 	PQclear(r);
 	return v;
 }

@@ -24,7 +24,7 @@ static redisContext *db_open(const char *url)
 		die_of("the server's URL", &err);
 	db = redisConnectUnix(fw_arena_printf(&a, "/%s", d.path.p));
 	if (!db || db->err)
-		die("%s: %s", url, db ? db->errstr : "no memory");
+		die("%s: %s", url, db ? db->errstr : "out of memory");
 	fw_arena_finish(&a);
 	return db;
 }
@@ -59,7 +59,7 @@ static double info(redisContext *db, const char *section, const char *word)
 	r = answer(db);
 	at = strstr(r->str, word);
 	if (!at || !fw_str_double(fw_str_sub(fw_str(at + strlen(word)), 0, strcspn(at + strlen(word), "\r")), &n))
-		die("the server does not tell %s", word);
+		die("INFO of the server has no %s", word);
 	freeReplyObject(r);
 	return n;
 }
@@ -114,7 +114,7 @@ static void classic_work(struct crew *c, int worker, const void *ctx)
 		redisAppendCommand(db, "ZPOPMIN classic:due 1");
 		r = answer(db);
 		if (r->elements != 2)
-			die("the classic queue ran empty: --feeds is too small");
+			die("the reference's queue is empty: --feeds is too small");
 		id = r->element[0]->str;
 		redisAppendCommand(db, "ZADD classic:leases 1763730060000 %s", id);
 		redisAppendCommand(db, "HSET classic:feed:%s worker w leased 1763730000000", id);
@@ -173,7 +173,7 @@ static void script_work(struct crew *c, int worker, const void *ctx)
 		for (size_t i = 0; i < r->elements; i++)
 			argv[4 + i] = r->element[i]->str;
 		if (!fw_snprintf(due, sizeof(due), "%lld", (long long)(at += BATCH)))
-			die("too late a time");
+			die("the time is too late");
 		redisAppendCommandArgv(db, 4 + (int)r->elements, argv, NULL);
 		pass(db, 1);
 		crew_done(c, (int64_t)r->elements);

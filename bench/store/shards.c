@@ -32,14 +32,14 @@ static struct hand *hand_open(const char *url, size_t batch)
 	struct hand *h = calloc(1, sizeof(*h));
 
 	if (!h || !fw_snprintf(h->name, sizeof(h->name), "bench/%d/0", (int)getpid()))
-		die("no memory");
+		die("out of memory");
 	h->st = fw_store_driver(open_store(url));
 	h->batch = batch;
 	h->lease.lease_ms = LEASE_MS;
 	h->o = calloc(batch, sizeof(*h->o));
 	h->f = calloc(batch, sizeof(*h->f));
 	if (!h->o || !h->f)
-		die("no memory for a batch of %zu", batch);
+		die("out of memory for a batch of %zu", batch);
 	fw_arena_init(&h->a, 0);
 	return h;
 }
@@ -91,7 +91,7 @@ static int due_add(void *ctx, const struct store_due *d)
 		h->due_cap = h->due_cap ? 2 * h->due_cap : 4096;
 		h->due = reallocarray(h->due, h->due_cap, sizeof(*h->due));
 		if (!h->due)
-			die("no memory");
+			die("out of memory");
 	}
 	h->due[h->due_n++] = *d;
 	return 0;
@@ -134,7 +134,7 @@ static int state_add(void *ctx, const struct fw_feed *f)
 
 	h->f[h->n] = *f;
 	if (!fw_store_feed_dup(&h->a, &h->f[h->n++]))
-		die("no memory");
+		die("out of memory");
 	return 0;
 }
 
@@ -288,7 +288,7 @@ struct fill fill_store(const char *url, int64_t feeds, int per_feed, int64_t fro
 	struct fill r = {0};
 
 	if (!e)
-		die("no memory");
+		die("out of memory");
 	share(h, 1);
 	due_read(h, -1, now);
 	due_sort(h);

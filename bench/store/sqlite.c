@@ -21,7 +21,7 @@ static sqlite3 *open_bare(const char *name, const char *sync, const char *schema
 	    !fw_snprintf(pragma, sizeof(pragma), "PRAGMA journal_mode=WAL; PRAGMA synchronous=%s; PRAGMA cache_size=-32768;"
 			"PRAGMA wal_autocheckpoint=16384", sync) ||
 	    sqlite3_open(path, &db) || sqlite3_exec(db, pragma, NULL, NULL, NULL) || sqlite3_exec(db, schema, NULL, NULL, NULL))
-		die("%s: bare SQLite cannot be had", name);
+		die("%s: bare SQLite cannot be opened", name);
 	return db;
 }
 

@@ -32,7 +32,7 @@ static void part_cpu(const struct engine *e, const struct part *p)
 static void name_row(char *out, size_t cap, const char *what, size_t batch, int workers)
 {
 	if (!fw_snprintf(out, cap, "%s, %zu a batch, %d %s", what, batch, workers, workers == 1 ? "process" : "processes"))
-		die("too long a name: %s", what);
+		die("the name is too long: %s", what);
 }
 
 static void rows(const struct engine *e, size_t batch, const struct part *ours, const struct part *by_shard, const struct part *ref)
@@ -176,7 +176,7 @@ static void large(const struct engine *e, struct schedule *w)
 		sample(&many, turn_schedule(&l, e->workers, set.seconds, 0).rate);
 	}
 	if (!fw_snprintf(name, sizeof(name), "%lld feeds against %lld, 500 a batch", (long long)l.feeds, (long long)w->feeds))
-		die("too long a name");
+		die("the name is too long");
 	row_ratio(name, &many, &few, 0.6, "feeds/s");
 	row("  bytes of the store per feed", store_bytes(e, url) / (double)l.feeds, "bytes");
 }

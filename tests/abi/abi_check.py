@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: ISC
-"""The library's face: exactly the symbols of libfeedwheel.symbols, each declared FW_API, and headers that compile alone in any language.
+"""The library's interface: exactly the symbols of libfeedwheel.symbols, each declared FW_API, and
+headers that compile alone in each language.
 
 usage: abi_check.py LIBRARY SOURCE_ROOT [COMPILER...]; prints TAP
 """
@@ -31,9 +32,10 @@ def symbols(library, root):
         kept = set(f.read().split())
     there = set(line.split()[-1] for line in output("nm", "-D", "--defined-only", library).splitlines())
     tell(not kept - there, "no symbol was dropped", "gone: " + ", ".join(sorted(kept - there)),
-         "programs that use them would not start: export them again, or raise soversion in src/meson.build and drop them from " + path)
+         "programs that use them would not start: export them again,"
+         " or raise soversion in src/meson.build and remove them from " + path)
     tell(not there - kept, "no symbol was added", "new: " + ", ".join(sorted(there - kept)),
-         "a promise for long: when it is meant, add it to " + path + "; else take FW_API off it")
+         "an exported symbol is a lasting promise: add it to " + path + ", or remove its FW_API")
     declared = set()
     folder = os.path.join(root, "include", "feedwheel")
     for name in sorted(os.listdir(folder)):
@@ -41,18 +43,19 @@ def symbols(library, root):
             text = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
         declared |= set(re.findall(r"^FW_API[^;{]*?\b(fw_\w+)\s*(?:\(|;)",
                         re.sub(r"\b(FW_PRINTF|FW_MUST_CHECK)(\(\d+, \d+\))?", "", text), re.M))
-    tell(declared == kept, "what the headers declare FW_API is what the library has",
-         "declared only: " + ", ".join(sorted(declared - kept)), "in the library only: " + ", ".join(sorted(kept - declared)))
+    tell(declared == kept, "the headers declare exactly the library's symbols as FW_API",
+         "declared only: " + ", ".join(sorted(declared - kept)),
+         "in the library only: " + ", ".join(sorted(kept - declared)))
 
 
 def debian(root):
-    """debian/libfeedwheel0.symbols says since which version a symbol is there."""
+    """debian/libfeedwheel0.symbols has the first version of each symbol."""
     path = os.path.join(root, "debian", "libfeedwheel0.symbols")
     with open(os.path.join(root, "tests", "abi", "libfeedwheel.symbols"), encoding="ascii") as f:
         kept = set(f.read().split())
     with open(path, encoding="ascii") as f:
         packaged = set(re.findall(r"^ (\w+)@Base \d", f.read(), re.M))
-    tell(packaged == kept, "the Debian package names the same symbols", "missing in %s: %s" %
+    tell(packaged == kept, "the Debian package has the same symbols", "missing in %s: %s" %
          (path, ", ".join(sorted(kept - packaged))), "there only: " + ", ".join(sorted(packaged - kept)))
 
 
@@ -77,7 +80,7 @@ def headers(root):
         ("g++", "c++17"),
         ("clang++", "c++17")):
         if not shutil.which(compiler):
-            tell(True, "headers: %s is not here # SKIP" % compiler)
+            tell(True, "headers: %s is not installed # SKIP" % compiler)
             continue
         bad = []
         for name in names:

@@ -12,7 +12,7 @@ finds=$tree/fuzz-finds
 mkdir -p "$finds"
 rm -f "$tree/fuzz-count.txt" "$finds"/*.failed "$finds"/*-slow-unit-*
 
-slow() { # target, name: what was slow on a busy machine is run again
+slow() { # target, name: runs slow inputs again, because the machine was busy
 	for unit in "$finds/$2"-slow-unit-*; do
 		[ -f "$unit" ] || continue
 		ms=$("$1" "$unit" 2>&1 | sed -n 's/^Executed .* in \([0-9]*\) ms$/\1/p')

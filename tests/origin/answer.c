@@ -129,11 +129,11 @@ static struct doc *bomb_doc(int64_t mb) /* created once for each size */
 	while (i < FW_N(known) && known[i].name && known[i].body.len != len)
 		i++;
 	if (i == FW_N(known))
-		die("bombs of more than %zu sizes", FW_N(known));
+		die("too many sizes of bombs: the limit is %zu", FW_N(known));
 	if (!known[i].name) {
 		p = malloc(len);
 		if (!p)
-			die("no memory for a bomb of %lld MiB", (long long)mb);
+			die("out of memory: a bomb of %lld MiB", (long long)mb);
 		memset(p, ' ', len);
 		known[i] = (struct doc){.name = "bomb", .type = "application/rss+xml", .body = {p, len}};
 	}

@@ -29,7 +29,7 @@ static struct fw_str read_whole(const char *path)
 		char *p = fw_buf_room(&b, 65536);
 
 		if (!p)
-			die("%s: no memory", path);
+			die("%s: out of memory", path);
 		n = fread(p, 1, 65536, f);
 		b.len += n;
 	} while (n);
@@ -78,7 +78,7 @@ void docs_load(struct docs *d, const char *dir)
 			cap = cap ? cap * 2 : 64;
 			d->doc = realloc(d->doc, cap * sizeof(*d->doc));
 			if (!d->doc)
-				die("no memory");
+				die("out of memory");
 		}
 		d->doc[d->n] = (struct doc){.name = fw_str_dup(fw_str(e->d_name)), .body = read_whole(path)};
 		d->doc[d->n].type = guess_type(e->d_name, d->doc[d->n].body);
@@ -104,11 +104,11 @@ static void flate(struct fw_str in, enum flate kind, struct fw_buf *out)
 	char *p;
 
 	if (!c && !(c = libdeflate_alloc_compressor(6)))
-		die("no memory");
+		die("out of memory");
 	bound = libdeflate_gzip_compress_bound(c, in.len) + 64;
 	p = fw_buf_room(out, bound);
 	if (!p)
-		die("no memory");
+		die("out of memory");
 	n = kind == FLATE_GZIP ? libdeflate_gzip_compress(c, in.p, in.len, p, bound) :
 		kind == FLATE_ZLIB ? libdeflate_zlib_compress(c, in.p, in.len, p, bound) :
 		libdeflate_deflate_compress(c, in.p, in.len, p, bound);
@@ -203,7 +203,7 @@ const struct fw_str *doc_coded(struct doc *d, const char *coding, bool chunked)
 	}
 	c = calloc(1, sizeof(*c));
 	if (!c || coded.rc)
-		die("no memory");
+		die("out of memory");
 	*c = (struct coded){.next = d->coded, .spec = fw_str_dup(fw_str(spec)), .body = fw_buf_str(&coded)};
 	d->coded = c;
 	return &c->body;
@@ -221,7 +221,7 @@ struct fw_str doc_bomb_block(void)
 	in = malloc(mib);
 	out = malloc(mib);
 	if (!in || !out || deflateInit2(&z, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-		die("no memory");
+		die("out of memory");
 	memset(in, ' ', mib);
 	z.next_in = in, z.avail_in = (unsigned)mib, z.next_out = out, z.avail_out = (unsigned)mib;
 	if (deflate(&z, Z_FULL_FLUSH) != Z_OK)

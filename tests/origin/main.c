@@ -18,25 +18,25 @@ struct origin origin;
 static const char usage[] =
 	"usage: origin --docs DIR [--feeds N] [options]\n"
 	"\n"
-	"A web server for tests on loopback: N virtual feeds over the documents of DIR, misbehaving as told.\n"
-	"Prints \"listening PORT\" on stdout when ready. SIGTERM ends it; SIGUSR1 prints totals on stderr.\n"
+	"A web server for tests on loopback: N virtual feeds with the documents of DIR, which misbehave by plan.\n"
+	"It prints \"listening PORT\" on stdout when ready. SIGTERM ends it; SIGUSR1 prints totals on stderr.\n"
 	"\n"
-	"  --docs DIR          documents; feed i shows document i mod n (by name)\n"
+	"  --docs DIR          n documents; feed i has document i mod n (sorted by name)\n"
 	"  --feeds N           virtual feeds (default: one per document)\n"
-	"  --hosts H           hosts they are spread over (default: one each); host of feed i is i mod H, from 127.1.0.1\n"
-	"  --port P            0 (default) picks one\n"
-	"  --print-urls FILE   write all feed addresses, one a line (- for stdout)\n"
-	"  --latency SPEC      fixed:MS, lognormal:MEDIAN_MS:SIGMA, or a file with one number of ms per line\n"
+	"  --hosts H           number of hosts (default: one per feed); feed i is on host i mod H, from 127.1.0.1 on\n"
+	"  --port P            0 (default): any free port\n"
+	"  --print-urls FILE   write all feed URLs, one a line (- for stdout)\n"
+	"  --latency SPEC      fixed:MS, lognormal:MEDIAN_MS:SIGMA, or a file with a number of ms per line\n"
 	"  --seed S            for latencies\n"
-	"  --plan 'SEL PLAN'   what some feeds do, may be given again; SEL: 7, 10-19, %5 (each fifth), %5=2, *\n"
-	"  --plans FILE        such lines from a file; the last that fits a feed wins\n"
+	"  --plan 'SEL PLAN'   the plan of some feeds, can be repeated; SEL: 7, 10-19, %5 (each fifth), %5=2, *\n"
+	"  --plans FILE        such lines from a file; the last line that matches a feed wins\n"
 	"  --log FILE          one JSON line per request\n"
-	"  --no-keep-alive     close after each answer; over TLS, no session can be resumed either\n"
+	"  --no-keep-alive     close after each response; with TLS, without session resumption\n"
 	"  --tls CERT KEY      speak TLS (PEM files)\n"
 	"  --with-parent       end when the parent process ends\n"
 	"\n"
-	"Paths: /feed/I; /with/PLAN/feed/I (this plan instead); /doc/N or /doc/NAME (a document, plainly);\n"
-	"/_stats, /_stats?hosts (totals as JSON; writes the log out first); /_urls.\n"
+	"Paths: /feed/I; /with/PLAN/feed/I (with this plan); /doc/N or /doc/NAME (a document without a plan);\n"
+	"/_stats, /_stats?hosts (totals as JSON; the log is flushed first); /_urls.\n"
 	"\n";
 
 void die(const char *fmt, ...)
@@ -87,13 +87,13 @@ static void latencies_from_file(const char *file)
 	int64_t v;
 
 	if (!f)
-		die("--latency %s: neither fixed:MS, lognormal:MEDIAN:SIGMA nor a file", file);
+		die("--latency %s: not fixed:MS, lognormal:MEDIAN_MS:SIGMA or a readable file", file);
 	while (fgets(line, sizeof(line), f)) {
 		if (!fw_str_int(fw_str(line), &v) || v < 0 || v > 3600000)
-			die("--latency %s: line %zu is no number of ms", file, n + 1);
+			die("--latency %s: line %zu is not a number of ms", file, n + 1);
 		ms = realloc(ms, (n + 1) * sizeof(*ms));
 		if (!ms)
-			die("no memory");
+			die("out of memory");
 		ms[n++] = (int32_t)v;
 	}
 	fclose(f);
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
 		case NO_KEEP_ALIVE: origin.keep_alive = false; break;
 		case TLS:
 			if (optind >= argc)
-				die("--tls wants two files: CERT KEY");
+				die("--tls needs two files: CERT KEY");
 			origin.tls = true, origin.cert = optarg, origin.key = argv[optind++];
 			break;
 		case WITH_PARENT: prctl(PR_SET_PDEATHSIG, 15); break;
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
 		origin.host_n = origin.feed_n;
 	origin.feed = calloc(origin.feed_n, sizeof(*origin.feed));
 	if (!origin.feed)
-		die("no memory");
+		die("out of memory");
 	for (size_t i = 0; i < origin.feed_n; i++)
 		if ((origin.feed[i].plan = rules_find(&origin.rules, i)))
 			answer_prepare(origin.feed[i].plan);

@@ -11,35 +11,35 @@
 #include "base/banned.h"
 
 const char plan_help[] =
-	"Plans (comma-separated words; %XX is decoded after splitting, so write %2C for a comma):\n"
+	"Plans (comma-separated words; %XX is decoded after the split, so write %2C for a comma):\n"
 	"  first=N after=N            only the first N requests of a feed; only those after the Nth\n"
-	"  status=NNN, or just 404 .. answer with this status and a short page (204: without)\n"
+	"  status=NNN, or just 404    this status and a short page (204: no page)\n"
 	"  retry-after=TEXT           Retry-After: TEXT (seconds or a date)\n"
-	"  redirect=CODE:TARGET       TARGET: feed/J, next, loop (two addresses), endless (ever new ones), or any text\n"
-	"  always-304                 304 to everybody, validators or not\n"
-	"  stale-304                  304 to every conditional request, whatever has changed\n"
-	"  validators=WHICH           both (default), etag, lm, none, weak, odd (strange bytes), fresh (new each time)\n"
-	"  ignore-validators          gives them, but always answers 200\n"
+	"  redirect=CODE:TARGET       TARGET: feed/J, next, loop (two URLs), endless (always a new one), or text\n"
+	"  always-304                 304 to each request, with or without validators\n"
+	"  stale-304                  304 to each conditional request, whatever has changed\n"
+	"  validators=WHICH           both (default), etag, lm, none, weak, odd (odd bytes), fresh (new each time)\n"
+	"  ignore-validators          sends validators, but always answers 200\n"
 	"  coding=C[+C]               identity gzip deflate raw-deflate br zstd; forced, stacked left to right\n"
-	"  claim=TEXT                 Content-Encoding: TEXT, whatever is sent\n"
+	"  claim=TEXT                 Content-Encoding: TEXT, whatever the body is\n"
 	"  chunked | until-close      framing other than Content-Length\n"
-	"  cut=PERCENT                only this much of the coded body, with lengths to match\n"
-	"  short=BYTES                Content-Length promises BYTES more than come\n"
-	"  reset=W shut=W hang=W      W: start (before any answer), headers (in their middle), body (in its middle);\n"
-	"                             reset sends RST, shut closes politely, hang says nothing more\n"
-	"  refuse noaccept nxdomain   cannot connect: RST, no answer to SYN, no such name (only in --print-urls)\n"
-	"  drip=BYTES_PER_SECOND      slowly\n"
+	"  cut=PERCENT                only this part of the coded body, with matching lengths\n"
+	"  short=BYTES                Content-Length is BYTES larger than the body\n"
+	"  reset=W shut=W hang=W      W: start (before the response), headers (in the middle), body (in the middle);\n"
+	"                             reset sends RST, shut closes normally, hang sends nothing more\n"
+	"  refuse noaccept nxdomain   no connection: RST, no reply to SYN, no such name (only in --print-urls)\n"
+	"  drip=BYTES_PER_SECOND      at this rate\n"
 	"  latency=MS                 instead of --latency\n"
-	"  endless endless-headers    no end\n"
+	"  endless endless-headers    a body, or headers, without an end\n"
 	"  header-kb=N header-n=N     one header of N KiB; N small headers\n"
-	"  bomb=MB | bomb=endless     spaces, compressed (gzip; other codings with coding=, not endless)\n"
-	"  type=TEXT charset=TEXT     Content-Type; an empty type leaves it out\n"
-	"  html bare-html junk empty  a page that links the feed; one that does not; binary bytes; no bytes\n"
+	"  bomb=MB | bomb=endless     compressed spaces (gzip; other codings with coding=, not endless)\n"
+	"  type=TEXT charset=TEXT     Content-Type; an empty type: no header\n"
+	"  html bare-html junk empty  a page that links to the feed; a page that does not; binary bytes; no bytes\n"
 	"  grow=N | grow=Nms          generated RSS: one more entry each N requests, or each N ms\n"
-	"  start=N window=N           its entries at first (10); how many it shows at most (20)\n"
+	"  start=N window=N           the entries at first (10); the limit of entries in the document (20)\n"
 	"  expires=SECONDS            Expires: now + SECONDS (may be negative)\n"
-	"  header=NAME: VALUE         any header, may be given again\n"
-	"  cookie close http10        Set-Cookie; Connection: close; an HTTP/1.0 answer\n";
+	"  header=NAME: VALUE         any header, can be repeated\n"
+	"  cookie close http10        Set-Cookie; Connection: close; an HTTP/1.0 response\n";
 
 static bool number(struct fw_str v, int64_t *out)
 {
@@ -215,7 +215,7 @@ struct plan *plan_parse(struct fw_str words, char *why, size_t why_cap)
 	struct fw_str rest = words;
 
 	if (!p)
-		die("no memory");
+		die("out of memory");
 	*p = (struct plan){.text = fw_str_dup(words), .first = -1, .latency_ms = -1, .grow_start = 10, .window = 20};
 	while (rest.p) {
 		struct fw_str word = fw_str_trim(fw_str_split(rest, ',', &rest)), v, k;
@@ -268,7 +268,7 @@ void rules_add(struct rules *r, struct fw_str line, const char *where_from)
 		die("%s: %s", where_from, why);
 	r->rule = realloc(r->rule, (r->n + 1) * sizeof(*r->rule));
 	if (!r->rule)
-		die("no memory");
+		die("out of memory");
 	r->rule[r->n++] = rule;
 }
 

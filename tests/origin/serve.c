@@ -89,7 +89,7 @@ static void timer_add(struct conn *c, int64_t due_ms)
 			sv.timer_cap = sv.timer_cap ? sv.timer_cap * 2 : 1024;
 			sv.timer = realloc(sv.timer, sv.timer_cap * sizeof(struct conn *));
 			if (!sv.timer)
-				die("no memory");
+				die("out of memory");
 		}
 		timer_set_at(++sv.timer_n, c);
 	}
@@ -393,7 +393,7 @@ static void conn_new(int fd)
 	if (c)
 		sv.free = c->next;
 	else if (!(c = calloc(1, sizeof(*c))))
-		die("no memory");
+		die("out of memory");
 	c->fd = fd;
 	c->events = 0;
 	c->state = READING;
@@ -404,7 +404,7 @@ static void conn_new(int fd)
 	if (sv.tls) {
 		c->ssl = SSL_new(sv.tls);
 		if (!c->ssl || !SSL_set_fd(c->ssl, fd))
-			die("TLS: no memory");
+			die("TLS: out of memory");
 		SSL_set_accept_state(c->ssl);
 	}
 	conn_run(c);
@@ -478,7 +478,7 @@ static void tls_setup(void)
 {
 	sv.tls = SSL_CTX_new(TLS_server_method());
 	if (!sv.tls || SSL_CTX_use_certificate_chain_file(sv.tls, origin.cert) != 1)
-		die("--tls: %s is no PEM certificate", origin.cert);
+		die("--tls: %s is not a PEM certificate", origin.cert);
 	if (SSL_CTX_use_PrivateKey_file(sv.tls, origin.key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(sv.tls) != 1)
 		die("--tls: %s is not the key of %s", origin.key, origin.cert);
 	if (!origin.keep_alive) {

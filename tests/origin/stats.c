@@ -33,7 +33,7 @@ void stats_init(const char *log_file)
 {
 	st.host = calloc(origin.host_n + 1, sizeof(*st.host));
 	if (!st.host)
-		die("no memory");
+		die("out of memory");
 	for (size_t i = 0; i <= origin.host_n; i++)
 		st.host[i].gap_min_us = -1;
 	if (!log_file)

@@ -54,7 +54,7 @@ const char *scratch(void)
 		return folder;
 	if (!fw_snprintf(folder, sizeof(folder), "%s/feedwheel-store-XXXXXX", tmp ? tmp : "/tmp") || !mkdtemp(folder)) {
 		/* no ck_assert: stores_begin() runs outside of tests */
-		fprintf(stderr, "%s: cannot be made\n", folder);
+		fprintf(stderr, "%s: cannot be created\n", folder);
 		exit(EXIT_FAILURE);
 	}
 	folder_owner = getpid();

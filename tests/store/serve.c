@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 	}
 	server_durable = argc == 4 && strcmp(argv[3], "durable") == 0;
 	if (!server || (argc == 4 && !server_durable)) {
-		fprintf(stderr, "usage: serve ENGINE [FOLDER [durable]], of an engine that has a server\n");
+		fprintf(stderr, "usage: serve [ENGINE [FOLDER [durable]]] (ENGINE: one that has a server)\n");
 		return EXIT_FAILURE;
 	}
 	if (!server->installed()) {
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
 	while (fgets(line, sizeof(line), stdin)) {
 		line[strcspn(line, "\n")] = '\0';
 		if (!obey(server, line)) {
-			fprintf(stderr, "serve: \"%s\" is none of: url NAME, kill9, again\n", line);
+			fprintf(stderr, "serve: unknown command: %s (the commands are url NAME, kill9, again)\n", line);
 			rc = EXIT_FAILURE;
 			break;
 		}

@@ -42,9 +42,9 @@ def bench_plan(_):
     bench("plan", "durations known, 16", "durations known, 64", "  batch-sorted", "first run", "200 hosts", ONLY="known first hosts")
 
 
-@case("bench-plan: what varies, comes late, is foretold; the simulator")
+@case("bench-plan: varying durations, lateness, the forecast; the simulator")
 def bench_plan_more(_):
-    bench("plan", "2 % time-outs", "foretold against measured", "p95 lateness", "simulator: ", ONLY="random,varied,late,simulate")
+    bench("plan", "2 % timeouts", "forecast against measured", "p95 lateness", "simulator: ", ONLY="random,varied,late,simulate")
 
 
 @case("bench-parse")
@@ -73,7 +73,7 @@ def bench_ingest_batches(_):
 
 @case("bench-websub", needs="server")
 def bench_websub(_):
-    bench("websub", "pushes of hubs a second", "  time until the answer, p99")
+    bench("websub", "pushes of hubs a second", "  time until the response, p99")
 
 
 @case("bench-collect")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: ISC
-"""The simulator on small worlds: the same seed gives the same, what has to hold holds, a trace is read, what is wrong is refused."""
+"""The simulator on small sets of feeds: equal seeds give equal results, invariants hold, a trace is
+read, invalid arguments are refused."""
 import json, os, subprocess, sys, tempfile
 
 SIMULATE = sys.argv[1]
@@ -13,7 +14,7 @@ def run(*args, status=0):
 
 
 def world(*args):
-    """A world's rows by their names, without the seconds they took."""
+    """The results of a set of feeds by its name, without CPU times."""
     out = {}
     for w in json.loads(run("--json", *args)):
         for row in w["rules"]:
@@ -36,7 +37,7 @@ def what_has_to_hold_holds():
     assert abs(hourly["requests_per_feed_day"] - 24) < 0.1, hourly
     assert 25 * 60e3 < hourly["median_ms"] < 35 * 60e3 and hourly["p95_ms"] < 3600e3, hourly
     for r in rows:
-        assert r["entries"] == hourly["entries"] > 100, r  # each entry is found once, whatever the rule
+        assert r["entries"] == hourly["entries"] > 100, r  # each entry is found once, with any rule
         assert 0 < r["new_share"] < 1 and 0 <= r["not_modified_share"] <= 1 - r["new_share"], r
         assert 0 < r["median_ms"] <= r["p95_ms"], r
     assert 0.9 < as_hourly["requests"] / hourly["requests"] < 1.1, as_hourly
@@ -69,7 +70,7 @@ def a_trace_is_read():
     with tempfile.TemporaryDirectory() as d:
         write = lambda name, text: open(os.path.join(d, name), "w").write(text)
         write("daily", feed(start + i * DAY + 9 * HOUR + i % 7 * 120 for i in range(60)))
-        write("again", feed(start + i * DAY + 9 * HOUR + i % 7 * 120 for i in range(60)))  # the same once more
+        write("again", feed(start + i * DAY + 9 * HOUR + i % 7 * 120 for i in range(60)))  # a duplicate
         write("busy", feed(start + i * 1700 for i in range(90)))
         write("days", feed(start + i * DAY for i in range(60)))  # without a time of day
         write("short", feed(start + i * HOUR for i in range(5)))

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: ISC
-"""Feeds as sites publish them: each yields all its entries, with what the document has.
+"""Real feeds: the parser returns all entries of each, with all that the document has for them.
 
 usage: corpus_check.py PARSE_DUMP CORPUS...
 
-CORPUS holds documents in open/ and open-votes.tsv, the number of entries that several parsers found in each. The most that a tolerant
-one found is taken for the truth: strict ones find none in a document that is not well-formed. What an entry has is
-looked for in the document's bytes with regular expressions: crude, and independent of any parser. Prints TAP; a
-collection that is not there is skipped.
+CORPUS has documents in open/ and open-votes.tsv: the number of entries that several parsers found in
+each. The maximum of the tolerant ones is taken for the truth: strict ones find none in a document
+that is not well-formed. The parts of an entry are found in the document's bytes with regular
+expressions: crude, but independent of any parser. Prints TAP; a missing corpus is skipped.
 """
 import json
 import os
@@ -20,9 +20,9 @@ TEXT = re.compile(
     rb"<(?:description|summary|content(?::encoded)?)[^>]*>\s*(?:<!\[CDATA\[\s*)?(?:&lt;p&gt;)?[^<\s\]&]", re.I)
 LINK = re.compile(rb"<link[^>]*>\s*(?:<!\[CDATA\[\s*)?https?://[^<\s]|<link[^>]*href=[\"']https?://", re.I)
 TOLERANT = ("sfeed", "libxml2-rec", "feedsmith", "feedparser", "fast-xml")
-# Fewer than one of them finds, and why.
+# Fewer entries than one of them finds, and the reason.
 FEWER = {
-    "rome__ep1_v4a.xml": 17,  # the 18th stands in sx:conflict: a version of an entry that lost against another
+    "rome__ep1_v4a.xml": 17,  # the 18th is in sx:conflict: an outdated version of an entry
     "rome__v5.xml": 17,       # the same
 }
 DATE = re.compile(
@@ -30,12 +30,12 @@ DATE = re.compile(
 
 
 def dated(raw):
-    """A date that is one: generators write the first of January of the year 1 for none."""
+    """True for a real date: generators write January 1 of the year 1 for none."""
     return any(b"0001" not in m[0] for m in DATE.finditer(raw))
 
 
 def lacks(entry, raw):
-    """What the entry has not, although the document has it."""
+    """The parts that the document has and the parsed entry lacks."""
     has_text = entry.get("title") or entry.get("content_html") or entry.get("content_text") or entry.get("summary")
     if (TITLE.search(raw) or TEXT.search(raw)) and not has_text:
         yield "title or text"
@@ -49,7 +49,7 @@ def lacks(entry, raw):
 
 
 def most(row):
-    """The most entries that a tolerant parser found; None when none of them was asked."""
+    """The most entries that a tolerant parser found; None: none of them was run."""
     found = [int(row[parser]) for parser in TOLERANT if row.get(parser)]
     return FEWER.get(row["file"], max(found, default=None))
 
@@ -62,17 +62,18 @@ def votes(path):
 
 
 def dumped(dump, paths):
-    """The documents as JSON, a line each; "! " and why not. Many at a time: starting the program takes longer than most documents."""
+    """The documents as JSON, a line each, or "! " and the error. Many at a time: starting the program takes longer than
+    parsing most documents."""
     for i in range(0, len(paths), 100):
         some = paths[i:i + 100]
         said = subprocess.run([dump, "--lines", *some], stdout=subprocess.PIPE, check=True).stdout.split(b"\n")[:-1]
         if len(said) != len(some):
-            raise RuntimeError(f"{len(said)} answers for {len(some)} documents from {some[0]} on")
+            raise RuntimeError(f"{len(said)} results for {len(some)} documents from {some[0]} on")
         yield from said
 
 
 def check(said, folder, name, want):
-    """Why the document is not read as it should be; nothing when it is."""
+    """The defects of the parsed document; none if it is right."""
     if said.startswith(b"!"):
         if want:
             yield f"refused: {said.decode(errors='replace')}"

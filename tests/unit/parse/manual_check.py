@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: ISC
-"""The example of libfeedwheel(3): taken out of the manual, compiled, run; what it prints is what the manual says it prints.
+"""The example of libfeedwheel(3): taken from the manual, compiled and run. Its output must be the
+output in the manual.
 
 usage: manual_check.py MANUAL INCLUDE LIBRARY CC...
 """
@@ -11,7 +12,7 @@ import tempfile
 
 
 def part(manual, name):
-    """The display between the comments that name it, as it is shown."""
+    """The text of the display between the comments with this name."""
     found = re.search(r'^\.\\" %s begins\n\.Bd [^\n]*\n(.*?)^\.Ed\n\.\\" %s ends$' %
                       (re.escape(name), re.escape(name)), manual, re.S | re.M)
     if not found:
@@ -33,7 +34,7 @@ def main():
         run = subprocess.run([program], input=part(manual, "example.xml").encode(), capture_output=True, check=False)
     want = part(manual, "example.out")
     if run.returncode or run.stdout.decode() != want:
-        print(f"exit {run.returncode}, printed:\n{run.stdout.decode()}{run.stderr.decode()}\nthe manual says:\n{want}")
+        print(f"exit {run.returncode}, printed:\n{run.stdout.decode()}{run.stderr.decode()}\nthe manual has:\n{want}")
         return 1
     return 0
 
