@@ -69,7 +69,7 @@ static double median(double *v, size_t n)
 	return v[n / 2];
 }
 
-/* ---- empty handlers ------------------------------------------------------------------------------------------------------- */
+/* ---- empty handlers -------------------------------------------------------------------------- */
 
 static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_xml_attr *a, size_t n)
 {
@@ -168,7 +168,7 @@ static bool expat(const struct doc *d)
 	return ok;
 }
 
-/* ---- rows --------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void row(const char *name, const char *mine, const char *reference, double ratio, double goal, bool ok)
 {
@@ -216,7 +216,7 @@ static void speed(const char *name, reader *read, size_t max, double goal)
 	row(name, mine, reference, median(ratio, rounds), goal, median(ratio, rounds) >= goal);
 }
 
-/* ---- python3-feedparser ------------------------------------------------------------------------------------------------------ */
+/* ---- python3-feedparser ---------------------------------------------------------------------- */
 
 
 struct reference {
@@ -341,7 +341,7 @@ static void memory(void)
 	row("memory / (2 x document + 64 KiB), worst", mine, reference, worst, 1, worst <= 1);
 }
 
-/* ---- hostile shapes --------------------------------------------------------------------------------------------------------- */
+/* ---- hostile shapes -------------------------------------------------------------------------- */
 
 #define SHAPE_GROWTH 8
 #define SHAPE_ROUNDS 2
@@ -433,7 +433,7 @@ static void linear(void)
 		shape_row(&JSON_SHAPES[i], whole, "parse");
 }
 
-/* ---- documents ---------------------------------------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 static void load(void)
 {

@@ -240,7 +240,7 @@ static void check_door(struct fw_str in)
 	free(links);
 }
 
-/* ---- the header ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the header ------------------------------------------------------------------------------ */
 
 static void add_parameter(struct fw_buf *out, const char *name, struct fw_str value)
 {

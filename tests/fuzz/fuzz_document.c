@@ -143,7 +143,7 @@ static void check_document(const struct fw_document *d, size_t max_entries, bool
 		check_keys(d);
 }
 
-/* ---- written and read again ---------------------------------------------------------------------------------------------------- */
+/* ---- written and read again ------------------------------------------------------------------ */
 
 /* Text that was encoded more than twice is decoded once by each parse. */
 static bool encoded_twice(const struct fw_document *d)
@@ -231,7 +231,7 @@ static void check_clean(const struct fw_document *doc)
 	}
 }
 
-/* ---- limits ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 struct meter {
 	size_t live, peak, calls, fail_at; /* fail_at: the call that fails; 0: none */

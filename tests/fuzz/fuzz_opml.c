@@ -38,7 +38,7 @@ static void on_problem(void *ctx, uint32_t line, uint32_t column, const char *wh
 	s->problem_n++;
 }
 
-/* ---- expat's count --------------------------------------------------------------------------------------------------------------- */
+/* ---- expat's count --------------------------------------------------------------------------- */
 
 static void XMLCALL their_start(void *ctx, const XML_Char *name, const XML_Char **atts)
 {

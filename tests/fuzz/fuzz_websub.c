@@ -54,7 +54,7 @@ static bool is_told(void)
 	return rc == 0;
 }
 
-/* ---- intent ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- intent ---------------------------------------------------------------------------------- */
 
 enum { MODE, TOPIC_ARG, CHALLENGE, LEASE, REASON, URL, CLOUD_CHALLENGE, ARGUMENT_N };
 
@@ -108,7 +108,7 @@ static void intent(struct fw_str query, enum callback_state state, bool cloud)
 	fw_arena_finish(&a);
 }
 
-/* ---- documents -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- documents ------------------------------------------------------------------------------- */
 
 static enum fw_websub_verdict judge(struct fw_str signature, struct fw_str body)
 {
@@ -184,7 +184,7 @@ static void ping(struct fw_str form, enum callback_state state)
 	fw_arena_finish(&a);
 }
 
-/* ---- leases ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- leases ---------------------------------------------------------------------------------- */
 
 static void lease(struct fw_str text)
 {

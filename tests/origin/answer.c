@@ -31,7 +31,7 @@ struct visit { /* one request until its response is complete */
 
 static const struct plan no_plan = {.first = -1, .latency_ms = -1, .text = ""};
 
-/* ---- request ------------------------------------------------------------------------------------- */
+/* ---- request --------------------------------------------------------------------------------- */
 
 struct fw_str header_get(struct fw_str lines, struct fw_str name)
 {
@@ -53,7 +53,7 @@ static bool accepts(const struct request *r, struct fw_str coding)
 	return v.p && fw_str_ifind(v, coding);
 }
 
-/* ---- validators ------------------------------------------------------------------------------------ */
+/* ---- validators ------------------------------------------------------------------------------ */
 
 static void validators_at(const struct visit *v, int64_t version, char etag[VALUE_MAX], char lm[VALUE_MAX])
 {
@@ -118,7 +118,7 @@ static bool is_conditional(const struct visit *v)
 	return header_get(v->r->headers, FW_STR("If-None-Match")).p || header_get(v->r->headers, FW_STR("If-Modified-Since")).p;
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------------ */
+/* ---- bodies ---------------------------------------------------------------------------------- */
 
 static struct doc *bomb_doc(int64_t mb) /* created once for each size */
 {
@@ -251,7 +251,7 @@ static const char *body_of(struct visit *v)
 	return coding;
 }
 
-/* ---- heads ------------------------------------------------------------------------------------------ */
+/* ---- heads ----------------------------------------------------------------------------------- */
 
 static const char *reason(int status)
 {

@@ -93,7 +93,7 @@ void docs_load(struct docs *d, const char *dir)
 		(void)doc_coded(&d->doc[i], "gzip", false);
 }
 
-/* ---- codings ----------------------------------------------------------------------------------- */
+/* ---- codings --------------------------------------------------------------------------------- */
 
 enum flate { FLATE_GZIP, FLATE_ZLIB, FLATE_RAW };
 
@@ -232,7 +232,7 @@ struct fw_str doc_bomb_block(void)
 	return block;
 }
 
-/* ---- growing feeds ------------------------------------------------------------------------------- */
+/* ---- growing feeds --------------------------------------------------------------------------- */
 
 void doc_grown(struct fw_buf *out, size_t feed, int64_t entries, int64_t window)
 {

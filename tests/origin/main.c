@@ -69,7 +69,7 @@ void origin_url(struct fw_buf *out, size_t feed)
 		fw_buf_addf(out, "%s://%s:%u/feed/%zu", origin.tls ? "https" : "http", host, port, feed);
 }
 
-/* ---- latencies ---------------------------------------------------------------------------------- */
+/* ---- latencies ------------------------------------------------------------------------------- */
 
 static double uniform(uint64_t a, uint64_t b) /* in (0, 1] */
 {
@@ -121,7 +121,7 @@ static void latencies(const char *spec)
 	}
 }
 
-/* ---- main ------------------------------------------------------------------------------------------ */
+/* ---- main ------------------------------------------------------------------------------------ */
 
 static void write_urls(const char *file)
 {

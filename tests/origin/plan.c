@@ -233,7 +233,7 @@ struct plan *plan_parse(struct fw_str words, char *why, size_t why_cap)
 	return p;
 }
 
-/* ---- rules ---------------------------------------------------------------------------------------- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static bool selector(struct fw_str s, struct rule *r)
 {

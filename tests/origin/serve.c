@@ -57,7 +57,7 @@ static struct {
 	int64_t now_ms;
 } sv;
 
-/* ---- timers: a binary heap ----------------------------------------------------------------------------- */
+/* ---- timers: a binary heap ------------------------------------------------------------------- */
 
 static void timer_set_at(size_t i, struct conn *c)
 {
@@ -111,7 +111,7 @@ static void timer_del(struct conn *c)
 	timer_settle(last);
 }
 
-/* ---- connections ----------------------------------------------------------------------------------------- */
+/* ---- connections ----------------------------------------------------------------------------- */
 
 static void request_end(struct conn *c, const char *end)
 {
@@ -195,7 +195,7 @@ static ssize_t conn_write(struct conn *c, const struct iovec *iov, int n)
 		sendmsg(c->fd, &m, MSG_NOSIGNAL), EPOLLIN | EPOLLOUT);
 }
 
-/* ---- sending ----------------------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
 static uint64_t answer_len(const struct answer *a)
 {
@@ -369,7 +369,7 @@ static void timers_run(void)
 	}
 }
 
-/* ---- accepting ------------------------------------------------------------------------------------------------ */
+/* ---- accepting ------------------------------------------------------------------------------- */
 
 static uint32_t host_of(int fd)
 {
@@ -429,7 +429,7 @@ static void accept_all(void)
 	}
 }
 
-/* ---- listening -------------------------------------------------------------------------------------------------- */
+/* ---- listening ------------------------------------------------------------------------------- */
 
 static int tcp_socket(uint32_t address, uint16_t port, bool nonblock)
 {

@@ -60,7 +60,7 @@ static void clean_close(struct store *st)
 	st->is->close(st);
 }
 
-/* ---- many rows, as arrays (_i 0) and as text (_i 1) ------------------------------------------- */
+/* ---- many rows, as arrays (_i 0) and as text (_i 1) ------------------------------------------ */
 
 #define MANY 3000
 
@@ -267,7 +267,7 @@ START_TEST(as_large_as_the_server_takes)
 }
 END_TEST
 
-/* ---- opening ------------------------------------------------------------------------------------ */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 START_TEST(half_made) /* killed between two tables: the next open completes the schema */
 {
@@ -412,7 +412,7 @@ START_TEST(connection_is_ended)
 }
 END_TEST
 
-/* ---- words ------------------------------------------------------------------------------------------ */
+/* ---- words ----------------------------------------------------------------------------------- */
 
 static int count_one(void *ctx, const struct fw_entry_row *e)
 {

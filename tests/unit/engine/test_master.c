@@ -90,7 +90,7 @@ static struct { /* what the service manager was told */
 	bool full;                    /* its queue is full */
 } manager;
 
-/* ---- what the linker replaces -------------------------------------------------------------------------------------------- */
+/* ---- what the linker replaces ---------------------------------------------------------------- */
 
 int64_t __wrap_fw_mono_us(void);
 int64_t __wrap_fw_mono_ms(void);
@@ -256,7 +256,7 @@ void __wrap_fw_sandbox_mark(const struct fw_config *c, enum fw_sandbox_who who, 
 	*out = (struct fw_sandbox_mark){.n = 1, .file = {file_seen}};
 }
 
-/* ---- a store that can be cut off ----------------------------------------------------------------------------------------- */
+/* ---- a store that can be cut off ------------------------------------------------------------- */
 
 static bool cut_open, cut_give;
 
@@ -278,7 +278,7 @@ int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_
 	return 0;
 }
 
-/* ---- children ------------------------------------------------------------------------------------------------------------ */
+/* ---- children -------------------------------------------------------------------------------- */
 
 /* Opening the store releases what the predecessor held, as in a worker. */
 static void works(struct sim *c)
@@ -328,7 +328,7 @@ static void plays(struct sim *c)
 		atomic_store(&fw_meter_slot(m.meter, (size_t)c->place)->beat_mono_ms, now_ms);
 }
 
-/* ---- time ---------------------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static void step(int number)
 {
@@ -376,7 +376,7 @@ static void pass(int64_t ms)
 	now_ms = until_ms;
 }
 
-/* ---- the world ----------------------------------------------------------------------------------------------------------- */
+/* ---- the world ------------------------------------------------------------------------------- */
 
 static int serves(void *ctx, const struct fw_config *c, struct fw_meter *meter, int master_fd, struct fw_err *e)
 {
@@ -492,7 +492,7 @@ static void world_leave(void)
 	world_end(0);
 }
 
-/* ---- deaths -------------------------------------------------------------------------------------------------------------- */
+/* ---- deaths ---------------------------------------------------------------------------------- */
 
 START_TEST(hours_of_nothing)
 {
@@ -751,7 +751,7 @@ START_TEST(one_is_stopped)
 }
 END_TEST
 
-/* ---- the end ------------------------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 /*
  * All are told once and waited for. A child that dies meanwhile, or waits for its restart, gets no
@@ -930,7 +930,7 @@ START_TEST(server_is_killed_at_the_end)
 }
 END_TEST
 
-/* ---- SIGHUP -------------------------------------------------------------------------------------------------------------- */
+/* ---- SIGHUP ---------------------------------------------------------------------------------- */
 
 START_TEST(reloads)
 {

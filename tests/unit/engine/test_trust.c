@@ -107,7 +107,7 @@ static int64_t newest_stored(void)
 	return max;
 }
 
-/* ---- the server ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the server ------------------------------------------------------------------------------ */
 
 /* When it was published; k <= 0: before the start. */
 static int64_t entry_ms(int64_t k)
@@ -180,7 +180,7 @@ static void respond(struct fw_fetch *f, int64_t now_ms)
 	f->visit = (struct fw_visit){.at_ms = now_ms, .total_us = 50000, .http_status = f->http_status, .kind = f->kind};
 }
 
-/* ---- the crawler --------------------------------------------------------------------------------------------------------------- */
+/* ---- the crawler ----------------------------------------------------------------------------- */
 
 static struct fw_feed feed_now(struct fw_arena *a)
 {
@@ -370,7 +370,7 @@ START_TEST(checks_that_fail)
 }
 END_TEST
 
-/* ---- honest servers ------------------------------------------------------------------------------------------------------------ */
+/* ---- honest servers -------------------------------------------------------------------------- */
 
 /*
  * They never lose trust, get at most one unconditional request a day, and fewer and fewer while

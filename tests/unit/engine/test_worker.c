@@ -85,7 +85,7 @@ static struct fw_err err;
 static char path[200];
 static unsigned sent_n, max_in_flight;
 
-/* ---- what the linker replaces -------------------------------------------------------------------------------------------- */
+/* ---- what the linker replaces ---------------------------------------------------------------- */
 
 int64_t __wrap_fw_mono_us(void);
 int64_t __wrap_fw_mono_ms(void);
@@ -230,7 +230,7 @@ int __wrap_uv_async_send(uv_async_t *a)
 	return 0;
 }
 
-/* ---- a store that can be cut off ----------------------------------------------------------------------------------------- */
+/* ---- a store that can be cut off ------------------------------------------------------------- */
 
 static struct sim *stepped; /* whose store thread is running */
 
@@ -350,7 +350,7 @@ static void flight_send(size_t i)
 	max_in_flight = FW_MAX(max_in_flight, hosts[host].in_flight);
 }
 
-/* ---- time ---------------------------------------------------------------------------------------------------------------- */
+/* ---- time ------------------------------------------------------------------------------------ */
 
 static bool runs(const struct sim *m)
 {
@@ -480,7 +480,7 @@ static void pass(int64_t ms)
 	now_us = until_ms * 1000;
 }
 
-/* ---- the world ----------------------------------------------------------------------------------------------------------- */
+/* ---- the world ------------------------------------------------------------------------------- */
 
 static void set(const char *name, const char *value)
 {
@@ -685,7 +685,7 @@ static int64_t leases(void)
 	return n;
 }
 
-/* ---- cases --------------------------------------------------------------------------------------------------------------- */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
 /*
  * Two hours of one worker: each feed is polled every ten minutes, and no entry is missed. Told to

@@ -398,7 +398,7 @@ START_TEST(answers_are_pinned)
 }
 END_TEST
 
-/* ---- many names at one address ------------------------------------------------------------------------------------------------ */
+/* ---- many names at one address --------------------------------------------------------------- */
 
 static struct fw_fetch crowd[12];
 static int order[FW_N(crowd)]; /* in the order of their ends */

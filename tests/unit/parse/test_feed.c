@@ -22,7 +22,7 @@
 static const char RSS_HEAD[] = "<rss version=\"2.0\"><channel><title>T</title><link>https://e.org/</link>";
 static const char RSS_TAIL[] = "</channel></rss>";
 
-/* ---- helpers ----------------------------------------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
 static struct fw_document *parse_ok(struct fw_str s, const struct fw_parse_options *o)
 {
@@ -74,7 +74,7 @@ static int survives(struct fw_str s, const struct fw_parse_options *o, bool *mal
 	return n;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 struct counter {
 	size_t allowed, live, bytes, peak;
@@ -268,7 +268,7 @@ START_TEST(gzip_bomb)
 }
 END_TEST
 
-/* ---- identity --------------------------------------------------------------------------------------------------------------- */
+/* ---- identity -------------------------------------------------------------------------------- */
 
 static bool same_key(int64_t fa, const struct fw_entry *a, int64_t fb, const struct fw_entry *b)
 {
@@ -366,7 +366,7 @@ START_TEST(key_is_stable)
 }
 END_TEST
 
-/* ---- what stores keep ---------------------------------------------------------------------------------------------------------- */
+/* ---- what stores keep ------------------------------------------------------------------------ */
 
 static char *extra_of(const struct fw_entry *e)
 {
@@ -420,7 +420,7 @@ START_TEST(sniffing)
 }
 END_TEST
 
-/* ---- damage ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 /* ---- hostile shapes: time grows with the size, not with its square --------------------------- */
 

@@ -20,7 +20,7 @@
 #define GROWTH 8
 #define PER_BYTE 350 /* the limit of steps a byte for any shape, without entities */
 
-/* ---- the counter ----------------------------------------------------------------------------------------------------------- */
+/* ---- the counter ----------------------------------------------------------------------------- */
 
 static uint64_t steps;
 
@@ -82,7 +82,7 @@ void *__wrap_memset(void *a, int c, size_t n)
 	return __real_memset(a, c, n);
 }
 
-/* ---- what is counted -------------------------------------------------------------------------------------------------------- */
+/* ---- what is counted ------------------------------------------------------------------------- */
 
 static const struct fw_limits WIDE = {.max_depth = UINT32_MAX, .max_attributes = UINT32_MAX, .max_bytes = SIZE_MAX / 8};
 

@@ -81,7 +81,7 @@ static void *json_alloc(size_t n)
 	return all_behind || !counting ? __wrap_malloc(n) : kept(__real_malloc(n));
 }
 
-/* ---- what is tried ------------------------------------------------------------------------------------------------------------- */
+/* ---- what is tried --------------------------------------------------------------------------- */
 
 struct answer {
 	int rc;
@@ -163,7 +163,7 @@ static void try_opml(struct fw_str bytes, struct answer *out, struct fw_err *err
 		out->len = 0;
 }
 
-/* ---- one after another ------------------------------------------------------------------------------------------------------------ */
+/* ---- one after another ----------------------------------------------------------------------- */
 
 static long tried, failures;
 
@@ -249,7 +249,7 @@ START_TEST(the_rest)
 }
 END_TEST
 
-/* ---- the caller's allocator --------------------------------------------------------------------------------------------------------- */
+/* ---- the caller's allocator ------------------------------------------------------------------ */
 
 struct pool {
 	long n, fail_at, live;
@@ -316,7 +316,7 @@ START_TEST(hook)
 }
 END_TEST
 
-/* ---- limits of memory ------------------------------------------------------------------------------------------------------------------ */
+/* ---- limits of memory ------------------------------------------------------------------------ */
 
 static void limited(const char *name, struct fw_str bytes)
 {

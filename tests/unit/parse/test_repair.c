@@ -268,7 +268,7 @@ START_TEST(wrong_encoding_says_where) /* the position of the first wrong byte, n
 }
 END_TEST
 
-/* ---- cut off at every byte ---------------------------------------------------------------------------------------------------------------- */
+/* ---- cut off at every byte ------------------------------------------------------------------- */
 
 #define BODY "<b>bold</b> &amp; <![CDATA[<i>raw</i> ]] > ]]> caf\xc3\xa9"
 static const struct rich { const char *head, *item, *tail; } RICH[] = {
