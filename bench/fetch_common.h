@@ -90,7 +90,8 @@ static inline void bench_report(const char *who, size_t n, size_t failed, unsign
 	double wall = to.wall_s - from.wall_s, cpu = to.cpu_s - from.cpu_s;
 
 	getrusage(RUSAGE_SELF, &u);
-	printf("%s: %zu feeds, %zu failed, %.1f MB decoded, %.3f s wall, %.3f s CPU, %.0f feeds/s, %.1f us CPU each, %ld KB at most\n",
+	printf("%s: %zu feeds, %zu failed, %.1f MB decoded, %.3f s wall, %.3f s CPU, %.0f feeds/s,"
+		" %.1f us CPU each, %ld KB at most\n",
 		who, n, failed, (double)bytes / 1e6, wall, cpu, (double)n / wall, cpu * 1e6 / (double)n, u.ru_maxrss);
 }
 

@@ -243,7 +243,8 @@ static bool reference_start(struct reference *r)
 		dup2(out[1], 1);
 		close(in[1]);
 		close(out[0]);
-		execlp("sh", "sh", "-c", "for p in python3 /usr/bin/python3; do $p -c 'import feedparser' 2>/dev/null && exec $p \"$0\"; done; exit 3",
+		execlp("sh", "sh", "-c", "for p in python3 /usr/bin/python3; do $p -c 'import feedparser' 2>/dev/null && exec"
+			" $p \"$0\"; done; exit 3",
 			script, (char *)NULL);
 		_exit(127);
 	}

@@ -176,7 +176,8 @@ int main(int argc, char **argv)
 
 	if (!options(argc, argv)) {
 		fprintf(stderr,
-			"usage: bench_store [--store sqlite|postgres|mysql|redis]... [--only schedule|entries|events|job]"
+			"usage: bench_store [--store sqlite|postgres|mysql|redis]..."
+			" [--only schedule|entries|events|job]"
 			" [--feeds N>=10000] [--feeds-large N] [--entries N>=2500] [--entries-large N] [--runs N]"
 			" [--seconds N] [--minutes N] [--turns FOLDER]\n");
 		return 2;

@@ -74,8 +74,10 @@ static void claim_work(struct crew *c, int worker, const void *ctx)
 {
 	const struct classic *w = ctx;
 	MYSQL *db = db_open(w->url);
-	MYSQL_STMT *take = prepare(db, "SELECT id, url FROM classic.feeds WHERE due <= 1073741824 ORDER BY due LIMIT 1 FOR UPDATE SKIP LOCKED"),
-		*done = prepare(db, "UPDATE classic.feeds SET due = 2000000000 + ? % 1000000, visited = 1, status = 304 WHERE id = ?");
+	MYSQL_STMT *take = prepare(db, "SELECT id, url FROM classic.feeds WHERE due <= 1073741824 ORDER BY due LIMIT 1 FOR"
+		" UPDATE SKIP LOCKED"),
+		*done = prepare(db, "UPDATE classic.feeds SET due = 2000000000 + ? % 1000000, visited = 1, status = 304"
+			" WHERE id = ?");
 	char address[256];
 	unsigned long length;
 	int64_t id;
@@ -122,7 +124,8 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 
 	db_do(db, "CREATE DATABASE IF NOT EXISTS classic; USE classic");
 	db_do(db, "DROP TABLE IF EXISTS classic.entries");
-	db_do(db, "CREATE TABLE classic.entries (id BIGINT PRIMARY KEY AUTO_INCREMENT, feed BIGINT NOT NULL, k BINARY(16) NOT NULL,"
+	db_do(db, "CREATE TABLE classic.entries (id BIGINT PRIMARY KEY AUTO_INCREMENT, feed BIGINT NOT"
+		" NULL, k BINARY(16) NOT NULL,"
 		" guid TEXT, url TEXT, title TEXT, author TEXT, published BIGINT, content MEDIUMTEXT, UNIQUE (feed, k))"
 		" ENGINE=InnoDB CHARACTER SET utf8mb4");
 	in = prepare(db, "INSERT IGNORE INTO classic.entries (feed, k, guid, url, title, author, published, content)"

@@ -53,7 +53,8 @@ static void ref_fill(const char *url, int64_t feeds)
 	PGconn *db = db_open(url);
 	char sql[400];
 
-	db_do(db, "DROP TABLE IF EXISTS public.classic; CREATE TABLE public.classic (id int8 PRIMARY KEY, url text NOT NULL, due int8 NOT NULL,"
+	db_do(db, "DROP TABLE IF EXISTS public.classic; CREATE TABLE public.classic (id int8 PRIMARY"
+		" KEY, url text NOT NULL, due int8 NOT NULL,"
 		" visited int8 NOT NULL DEFAULT 0, status int4 NOT NULL DEFAULT 0)");
 	if (!fw_snprintf(sql, sizeof(sql), "INSERT INTO public.classic SELECT i, 'https://www.host-' || i || '.example/feed/' || i || '.xml',"
 			" hashint8(i)::int8 & 1073741823 FROM generate_series(1, %lld) i", (long long)feeds))
@@ -76,8 +77,10 @@ static void claim_work(struct crew *c, int worker, const void *ctx)
 	PGconn *db = db_open(w->url);
 
 	(void)worker;
-	prepare(db, "take", "SELECT id, url FROM public.classic WHERE due <= 1073741824 ORDER BY due LIMIT 1 FOR UPDATE SKIP LOCKED");
-	prepare(db, "done", "UPDATE public.classic SET due = 2000000000 + $1::int8 % 1000000, visited = 1, status = 304 WHERE id = $1::int8");
+	prepare(db, "take", "SELECT id, url FROM public.classic WHERE due <= 1073741824 ORDER BY due LIMIT 1 FOR"
+		" UPDATE SKIP LOCKED");
+	prepare(db, "done", "UPDATE public.classic SET due = 2000000000 + $1::int8 % 1000000, visited = 1, status"
+		" = 304 WHERE id = $1::int8");
 	crew_begin(c);
 	while (crew_on(c)) {
 		const char *id;
@@ -112,8 +115,10 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	struct fw_arena a;
 	double start;
 
-	db_do(db, "DROP TABLE IF EXISTS public.classic_entries; CREATE TABLE public.classic_entries (id bigserial PRIMARY KEY,"
-		" feed int8 NOT NULL, key bytea NOT NULL, guid text, url text, title text, author text, published int8, content text,"
+	db_do(db, "DROP TABLE IF EXISTS public.classic_entries; CREATE TABLE public.classic_entries (id"
+		" bigserial PRIMARY KEY,"
+		" feed int8 NOT NULL, key bytea NOT NULL, guid text, url text, title text, author"
+		" text, published int8, content text,"
 		" UNIQUE (feed, key))");
 	prepare(db, "in", "INSERT INTO public.classic_entries (feed, key, guid, url, title, author, published, content)"
 		" VALUES ($1::text::int8, $2, $3, $4, $5, $6, $7::text::int8, $8) ON CONFLICT (feed, key) DO NOTHING");
@@ -207,7 +212,8 @@ static void hot_row(PGconn *db)
 	double hot;
 
 	PQclear(answer(db, PQexec(db, "SELECT pg_stat_clear_snapshot()")));
-	hot = figure(db, "SELECT 100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE schemaname = 'bench' AND"
+	hot = figure(db, "SELECT 100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE"
+		" schemaname = 'bench' AND"
 		" relname = 'schedule'");
 	row("updates of a feed's schedule that were HOT", hot, "%");
 }

@@ -93,7 +93,8 @@ static void ref_fill(const char *url, int64_t feeds)
 	pass(db, 1);
 	for (int64_t at = 1; at <= feeds; at += 1000) {
 		redisAppendCommand(db, "EVAL %s 0 %lld %lld", "for i = ARGV[1], ARGV[2] do redis.call('ZADD', 'classic:due', math.random(1e9), i)"
-			" redis.call('HSET', 'classic:feed:' .. i, 'url', 'https://www.host-' .. i .. '.example/feed/' .. i .. '.xml') end",
+			" redis.call('HSET', 'classic:feed:' .. i, 'url', 'https://www.host-' .. i .."
+			" '.example/feed/' .. i .. '.xml') end",
 			(long long)at, (long long)FW_MIN(at + 999, feeds));
 		pass(db, 1);
 	}
@@ -139,9 +140,11 @@ static struct work ref_claim(const char *url, int workers, double seconds, int j
 
 #define BATCH 500
 static const char take[] = "local f = redis.call('ZRANGE', 'classic:due', 0, ARGV[1] - 1) local z = {}"
-	" for i = 1, #f do z[2 * i - 1] = ARGV[2] z[2 * i] = f[i] end redis.call('ZREMRANGEBYRANK', 'classic:due', 0, #f - 1)"
+	" for i = 1, #f do z[2 * i - 1] = ARGV[2] z[2 * i] = f[i] end"
+	" redis.call('ZREMRANGEBYRANK', 'classic:due', 0, #f - 1)"
 	" redis.call('ZADD', 'classic:leases', unpack(z)) return f";
-static const char give[] = "local z, f = {}, {} for i = 2, #ARGV do z[2 * i - 3] = ARGV[1] + i z[2 * i - 2] = ARGV[i] f[i - 1] = ARGV[i] end"
+static const char give[] = "local z, f = {}, {} for i = 2, #ARGV do z[2 * i - 3] = ARGV[1] + i z[2 * i - 2] ="
+	" ARGV[i] f[i - 1] = ARGV[i] end"
 	" redis.call('ZREM', 'classic:leases', unpack(f)) redis.call('ZADD', 'classic:due', unpack(z)) return 1";
 
 static void load(redisContext *db, const char *script, char sha[41])
@@ -228,7 +231,8 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 static double memory_bytes(const char *url)
 {
 	static const char others[] = "local n, c = 0, '0' repeat local p = redis.call('SCAN', c, 'COUNT', 10000) for _, k in ipairs(p[2]) do"
-		" if k:sub(1, #ARGV[1]) ~= ARGV[1] then n = n + redis.call('MEMORY', 'USAGE', k, 'SAMPLES', 20) end end c = p[1] until c == '0' return n";
+		" if k:sub(1, #ARGV[1]) ~= ARGV[1] then n = n + redis.call('MEMORY', 'USAGE', k,"
+		" 'SAMPLES', 20) end end c = p[1] until c == '0' return n";
 	redisContext *db = db_open(url);
 	struct fw_str prefix;
 	struct fw_arena a;

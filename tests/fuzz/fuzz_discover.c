@@ -89,8 +89,10 @@ static bool has_word(const char *list, const char *word)
 
 static bool is_feed_type(const char *type)
 {
-	static const char LIST[] = " application/rss+xml application/atom+xml application/feed+json application/rdf+xml application/x.atom+xml "
-		"application/x-atom+xml application/x-rss+xml text/rss+xml text/rss text/atom+xml application/rss application/atom "
+	static const char LIST[] = " application/rss+xml application/atom+xml application/feed+json application/rdf+xml"
+		" application/x.atom+xml "
+		"application/x-atom+xml application/x-rss+xml text/rss+xml text/rss text/atom+xml"
+		" application/rss application/atom "
 		"application/x-netcdf ";
 	struct fw_str rest, word = fw_str_trim(fw_str_split(fw_str(type ? type : ""), ';', &rest));
 	char padded[64];

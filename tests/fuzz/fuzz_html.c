@@ -23,18 +23,23 @@
  * changes how its surroundings are parsed.
  */
 static const char ELEMENTS[] =
-	" a abbr acronym address article aside audio b bdi bdo big blockquote br caption center cite code col colgroup dd del details dfn dir "
-	"div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hgroup hr i img ins kbd li main mark menu nav ol p picture pre q "
-	"rp rt ruby s samp section small source span strike strong sub summary sup table tbody td tfoot th thead time tr tt u ul var video "
+	" a abbr acronym address article aside audio b bdi bdo big blockquote br caption"
+	" center cite code col colgroup dd del details dfn dir "
+	"div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hgroup hr i img"
+	" ins kbd li main mark menu nav ol p picture pre q "
+	"rp rt ruby s samp section small source span strike strong sub summary sup table tbody"
+	" td tfoot th thead time tr tt u ul var video "
 	"wbr ";
 #define PREFIX "user-content-" /* of an id: no id of a page starts like this */
 static const char LINKS[] = " href cite ";
 static const char MEDIA[] = " src poster ";
 static const char OTHERS[] = /* no URL, no code, nothing that scripts find elements by */
-	" alt title width height sizes media type lang dir align valign datetime colspan rowspan span scope border cellpadding cellspacing "
+	" alt title width height sizes media type lang dir align valign datetime colspan"
+	" rowspan span scope border cellpadding cellspacing "
 	"bgcolor start reversed value open hreflang color face size clear hspace vspace controls ";
 static const char STYLES[] =
-	" background-color color direction font-style font-variant font-weight list-style-type text-align text-decoration "
+	" background-color color direction font-style font-variant font-weight list-style-type"
+	" text-align text-decoration "
 	"text-decoration-line text-transform vertical-align white-space ";
 
 static bool listed(const char *list, struct fw_str word)

@@ -314,7 +314,8 @@ START_TEST(heartbeats)
 	b.worker = "host/2/0";
 	b.pid = 2;
 	OK(fw_store_beat_put(st, &b, NOW + 150, &err));
-	beats_are(st, 0, "host/1/0:1:9007199254740993:4294967295:1763730000200 host/2/0:2:9007199254740993:4294967295:1763730000150 ");
+	beats_are(st, 0, "host/1/0:1:9007199254740993:4294967295:1763730000200"
+		" host/2/0:2:9007199254740993:4294967295:1763730000150 ");
 	beats_are(st, NOW + 180, "host/1/0:1:9007199254740993:4294967295:1763730000200 ");
 	OK(fw_store_prune(st, &p, &err));
 	ck_assert_int_eq(p.record_n, 1);

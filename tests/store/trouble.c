@@ -164,7 +164,8 @@ START_TEST(feed_deleted_by_hand)
 
 	for (int i = 0; i < 3; i++)
 		o[i] = drv_outcome(to, subscribe(st, fw_arena_printf(&A, "https://h%d.example/", i), NOW), &f[i], NOW + 1);
-	bare("DELETE FROM schedule WHERE place = (SELECT place FROM feeds WHERE url LIKE '%h1%'); DELETE FROM feeds WHERE url LIKE '%h1%'");
+	bare("DELETE FROM schedule WHERE place = (SELECT place FROM feeds WHERE url LIKE '%h1%');"
+		" DELETE FROM feeds WHERE url LIKE '%h1%'");
 	DONE(drv_commit(to, l->id, o, 3));
 	ck_assert(o[0].rc == 0 && o[1].rc == FW_ENOTFOUND && o[2].rc == 0);
 	ck_assert_int_eq(stats(st).visit_n, 2);
@@ -182,7 +183,8 @@ START_TEST(keys_of_any_length)
 	int64_t id = subscribe(st, "https://a.example/", NOW);
 
 	put_entries(st, id, 0, 3);
-	bare("INSERT INTO entry_keys VALUES (1, zeroblob(100), 0, 0), (1, x'', 0, 0); UPDATE entry_keys SET entry_key = zeroblob(200)"
+	bare("INSERT INTO entry_keys VALUES (1, zeroblob(100), 0, 0), (1, x'', 0, 0); UPDATE"
+		" entry_keys SET entry_key = zeroblob(200)"
 		" WHERE entry_id = 2");
 	OK(fw_store_unsubscribe(st, id, &err));
 	check_clean(st);

@@ -234,7 +234,8 @@ static void trouble_make(const char *table, int code, int times)
 	ck_assert(fw_snprintf(sql, sizeof(sql), "SET GLOBAL max_error_count = %d", times));
 	bare(sql);
 	ck_assert(fw_snprintf(sql, sizeof(sql), "CREATE TRIGGER trouble_comes BEFORE INSERT ON %s FOR EACH ROW IF"
-		" @@GLOBAL.max_error_count > 0 THEN SET GLOBAL max_error_count = @@GLOBAL.max_error_count - 1; SIGNAL SQLSTATE 'HY000' SET"
+		" @@GLOBAL.max_error_count > 0 THEN SET GLOBAL max_error_count ="
+		" @@GLOBAL.max_error_count - 1; SIGNAL SQLSTATE 'HY000' SET"
 		" MYSQL_ERRNO = %d, MESSAGE_TEXT = 'trouble'; END IF", table, code));
 	bare(sql);
 }
@@ -322,7 +323,8 @@ START_TEST(many_entries_at_once)
 	DONE(commit(w));
 	ck_assert_uint_eq(w->o.visit.new_n, 300);
 	ck_assert_int_eq(stats(w->front).entry_n, 300);
-	ck_assert_int_eq(bare_number("SELECT count(*) FROM entries e JOIN entry_keys k ON k.feed_id = e.feed_id AND k.entry_id = e.id AND"
+	ck_assert_int_eq(bare_number("SELECT count(*) FROM entries e JOIN entry_keys k ON k.feed_id = e.feed_id AND"
+		" k.entry_id = e.id AND"
 		" k.entry_key = e.entry_key"), 300);
 	work_end(w);
 }

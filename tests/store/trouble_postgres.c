@@ -248,7 +248,8 @@ END_TEST
 #define FAIL_BEFORE "CREATE TRIGGER fail BEFORE UPDATE ON schedule FOR EACH ROW EXECUTE FUNCTION "
 
 static const char fail_function[] = "CREATE SEQUENCE tries; CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-	" IF nextval('trouble.tries') <= TG_ARGV[0]::int THEN RAISE EXCEPTION 'in the way' USING ERRCODE = TG_ARGV[1]; END IF;"
+	" IF nextval('trouble.tries') <= TG_ARGV[0]::int THEN RAISE EXCEPTION 'in the way'"
+	" USING ERRCODE = TG_ARGV[1]; END IF;"
 	" RETURN new; END $$";
 
 /* Conflicts that the server reports: nothing is stored, and the same call succeeds afterwards. */
@@ -368,7 +369,8 @@ START_TEST(sessions_ended_by_an_administrator)
 	PGconn *other;
 
 	visit(w, 0, 2);
-	bare("ALTER DATABASE postgres SET default_transaction_read_only = on; SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+	bare("ALTER DATABASE postgres SET default_transaction_read_only = on; SELECT"
+		" pg_terminate_backend(pid) FROM pg_stat_activity"
 		" WHERE application_name = 'feedwheel'");
 	FAILS(commit(w), FW_EIO);
 	ck_assert_msg(strstr(drv_err.text, "opened anew") != NULL, "%s", drv_err.text);
@@ -541,7 +543,8 @@ static pid_t pooler_start(const char *mode, int n)
 	ck_assert(fw_snprintf(name, sizeof(name), "%s/pooler.ini", scratch()));
 	f = fopen(name, "w");
 	ck_assert_ptr_nonnull(f);
-	fprintf(f, "[databases]\npostgres = host=%s/pg user=feedwheel\n[pgbouncer]\nlisten_addr =\nunix_socket_dir = %s/pg\n"
+	fprintf(f, "[databases]\npostgres = host=%s/pg user=feedwheel\n[pgbouncer]\nlisten_addr"
+		" =\nunix_socket_dir = %s/pg\n"
 		"listen_port = %d\nauth_type = any\npool_mode = %s\ndefault_pool_size = %d\n"
 		"ignore_startup_parameters = extra_float_digits\n", scratch(), scratch(), POOLER_PORT, mode, n);
 	fclose(f);
@@ -607,7 +610,8 @@ START_TEST(poolers)
 			fw_store_close(st[i]);
 	}
 	end(pid, SIGINT);
-	bare("DO $$ BEGIN ASSERT NOT EXISTS (SELECT 1 FROM side0.feeds WHERE url LIKE '%side1%'), 'mixed'; ASSERT NOT EXISTS"
+	bare("DO $$ BEGIN ASSERT NOT EXISTS (SELECT 1 FROM side0.feeds WHERE url LIKE '%side1%'),"
+		" 'mixed'; ASSERT NOT EXISTS"
 		" (SELECT 1 FROM side1.feeds WHERE url LIKE '%side0%'), 'mixed'; END $$");
 
 	pid = pooler_start("session", 2);

@@ -143,7 +143,8 @@ START_TEST(put_right)
 	struct fw_delivered d;
 
 	counts(ATOM("<entry><id>1</id><title>a & b &nbsp; <b>c</title></entry>") "\n<!-- made by --> <!-- hand -->\n", NULL, 1, 0, 0);
-	counts("<?xml version='1.0'?><a:feed xmlns:a='http://www.w3.org/2005/Atom'><a:entry><a:id>2</a:id><x></a:entry></a:feed >", NULL, 1, 0, 0);
+	counts("<?xml version='1.0'?><a:feed xmlns:a='http://www.w3.org/2005/Atom'><a:entry><a:id>2"
+		"</a:id><x></a:entry></a:feed >", NULL, 1, 0, 0);
 	OK(deliver("<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>3</id></entry>", NULL, false, &d));
 	ck_assert_uint_eq(d.visit.new_n, 1);
 	OK(deliver(JSON("{\"id\":\"4\",}"), NULL, false, &d));
@@ -221,7 +222,8 @@ START_TEST(what_nobody_told_yet)
 	counts(ONE, LINES, 1, 0, 0);
 	ck_assert_uint_eq(feed_now(&a).title.len, 0);
 	counts("{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"first\",\"items\":[]}", NULL, 0, 0, 0);
-	counts("{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"second\",\"home_page_url\":\"https://a.example/\",\"items\":[]}", NULL,
+	counts("{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"second\","
+		"\"home_page_url\":\"https://a.example/\",\"items\":[]}", NULL,
 		0, 0, 0);
 	f = feed_now(&a);
 	ck_assert(fw_str_eq(f.title, FW_STR("first")) && fw_str_eq(f.home_page_url, FW_STR("https://a.example/")));

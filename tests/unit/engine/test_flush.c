@@ -266,7 +266,8 @@ START_TEST(lanes_are_read_in_the_order_of_ids)
 	for (size_t i = 0; i < FW_N(IP); i++)
 		ck_assert_str_eq(k.row[i].ip, IP[i].text);
 	sqlite3_close(db);
-	sql("CREATE TABLE wrong (n INTEGER CHECK (n = 0)); INSERT INTO wrong SELECT count(*) FROM turns a JOIN turns b ON a.n < b.n AND a.id > b.id");
+	sql("CREATE TABLE wrong (n INTEGER CHECK (n = 0)); INSERT INTO wrong SELECT count(*) FROM"
+		" turns a JOIN turns b ON a.n < b.n AND a.id > b.id");
 }
 END_TEST
 
@@ -320,7 +321,8 @@ START_TEST(refused_rows_are_set_aside)
 	struct stored s;
 	int64_t dead;
 
-	sql("CREATE TRIGGER no_poison BEFORE INSERT ON incoming WHEN new.property = 'poison' BEGIN SELECT raise(ABORT, 'no poison here'); END");
+	sql("CREATE TRIGGER no_poison BEFORE INSERT ON incoming WHEN new.property = 'poison' BEGIN"
+		" SELECT raise(ABORT, 'no poison here'); END");
 	set("flush_ms", "1h");
 	OK(fw_ingest_open(config, 1, &in, &err));
 	OK(push(fw_ingest_lane(in, 0), "news", 1, 500, NULL));

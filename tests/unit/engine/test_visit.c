@@ -12,7 +12,8 @@
 
 #define NOW INT64_C(1795262400000) /* 2026-11-21T12:00:00Z */
 #define DOC \
-	"<rss version='2.0'><channel><title>T</title><link>http://a.example/</link><item><guid>1</guid><title>one</title>" \
+	"<rss version='2.0'><channel><title>T</title><link>http://a.example/</link><item>" \
+	"<guid>1</guid><title>one</title>" \
 	"<pubDate>Fri, 20 Nov 2026 10:00:00 GMT</pubDate></item><item><guid>2</guid><title>two</title>" \
 	"<pubDate>Fri, 20 Nov 2026 12:00:00 GMT</pubDate></item></channel></rss>"
 
@@ -386,7 +387,8 @@ START_TEST(memory_runs_out) /* invariant 2: all entries are stored, or the docum
 
 	fw_buf_adds(&doc, "<rss version='2.0'><channel><title>T</title>");
 	for (int i = 0; i < 2000; i++)
-		fw_buf_addf(&doc, "<item><guid>%d</guid><title>title of %d</title><author>a</author><category>c</category></item>", i, i);
+		fw_buf_addf(&doc, "<item><guid>%d</guid><title>title of %d</title><author>a</author><category>c"
+			"</category></item>", i, i);
 	fw_buf_adds(&doc, "</channel></rss>");
 	for (int allowed = 0; ; allowed++, failed_n++) {
 		int left = allowed;
@@ -591,7 +593,8 @@ START_TEST(asked_once_again)
 	if (!expired)
 		fw_err_set(&V.fetch.err, FW_EGONE, "HTTP 410");
 	if (expired)
-		finish(FW_VISIT_OK, 200, "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"expired\":true,\"items\":[]}");
+		finish(FW_VISIT_OK, 200, "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"expired\":true,"
+			"\"items\":[]}");
 	else
 		finish(FW_VISIT_GONE, 410, NULL);
 	ck_assert_int_eq(V.feed.status, FW_FEED_GONE);
@@ -653,7 +656,8 @@ START_TEST(sightings) /* whether its entries are compared, and what ends the cou
 END_TEST
 
 #define RSS_NAMING(xml) \
-	"<rss version='2.0' xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd' xmlns:atom='http://www.w3.org/2005/Atom'><channel>" \
+	"<rss version='2.0' xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'" \
+	" xmlns:atom='http://www.w3.org/2005/Atom'><channel>" \
 	"<title>T</title>" xml "<item><guid>1</guid><title>one</title></item></channel></rss>"
 #define SELF(url) RSS_NAMING("<atom:link rel='self' href='" url "'/>")
 #define NEW_FEED_URL(url) "<itunes:new-feed-url>" url "</itunes:new-feed-url>"

@@ -676,7 +676,8 @@ static int64_t leases(void)
 
 	(void)fw_snprintf(name, sizeof(name), "%s/feeds.db", path);
 	ck_assert_int_eq(sqlite3_open(name, &db), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT (SELECT count(*) FROM workers) + (SELECT count(*) FROM shards WHERE worker IS NOT NULL)", -1,
+	ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT (SELECT count(*) FROM workers)"
+		" + (SELECT count(*) FROM shards WHERE worker IS NOT NULL)", -1,
 		&q, NULL), SQLITE_OK);
 	ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
 	n = sqlite3_column_int64(q, 0);

@@ -230,7 +230,8 @@ static void answer(struct stub_conn *c, const char *path, const char *request)
 		stub_answer(c, 200, "Content-Encoding: gzip\r\n", gz, gz_n);
 	} else if (strcmp(path, "/headers") == 0) {
 		stub_puts(c, "HTTP/1.1 103 Early\r\nETag: \"early\"\r\n\r\n");
-		stub_answer(c, 200, "etag:\t \"one\" \t\r\nETag: \"two\"\r\nLast-Modified: yes\"terday\r\nCache-Control: max-age=1\r\n"
+		stub_answer(c, 200, "etag:\t \"one\" \t\r\nETag: \"two\"\r\nLast-Modified: yes\"terday\r\nCache-Control:"
+			" max-age=1\r\n"
 			"cache-control: public\r\nLink: <a>;\r\n rel=hub\r\nLink: <b>\r\nExpires: a\x01""b\r\nAge: 5\r\nRetry-After: 7\r\n"
 			"Date: now\r\nContent-Location: /x\r\nX: y\r\nContent-Type: \xc3\xa9\r\n", FEED, sizeof(FEED) - 1);
 	} else if (strcmp(path, "/conditional") == 0) {
@@ -311,7 +312,8 @@ START_TEST(says_no_more_than_it_must) /* NET-12, POL-13 */
 	f = get(url_of("/feed"));
 	fw_snprintf(want, sizeof(want), "GET /feed HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: feedwheel-test/1 (+https://example.org/)\r\n"
 		"Accept: application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
-		"application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\r\n",
+		"application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;"
+		"q=0.1\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\r\n",
 		stub.port);
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
 	ck_assert_str_eq(stub.request[0], want);

@@ -56,7 +56,8 @@ START_TEST(forms)
 		{"{\"property\":\"a\",\"section\":1,\"id\":1}", 1},
 		{"{\"id\":1,\"section\":1,\"property\":\"a\"}\n{\"property\":\"a\",\"section\":1,\"id\":2}", 2},
 		{"[{\"property\":\"a\",\"section\":1,\"id\":1},{\"property\":\"\\u00e9\",\"section\":1,\"id\":2}]", 2},
-		{"[{\"property\":\"a\",\"section\":1,\"id\":1}][{\"property\":\"b\",\"section\":1,\"id\":2,\"more\":{}}]", 2},
+		{"[{\"property\":\"a\",\"section\":1,\"id\":1}][{\"property\":\"b\",\"section\":1,"
+			"\"id\":2,\"more\":{}}]", 2},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -132,7 +133,8 @@ START_TEST(sink_is_full)
 
 	ck_assert_int_eq(read_body(&t, "{\"property\":\"a\",\"section\":1,\"id\":1}{\"property\":\"a\",\"section\":1,\"id\":1}", NULL, &wrong), FW_EAGAIN);
 	ck_assert_uint_eq(t.begun, 0);
-	ck_assert_int_eq(read_body(&u, "[{\"property\":\"\\u0041\",\"section\":1,\"id\":1},{\"property\":\"a\",\"section\":1,\"id\":1}]", NULL, &wrong), FW_EAGAIN);
+	ck_assert_int_eq(read_body(&u, "[{\"property\":\"\\u0041\",\"section\":1,\"id\":1},"
+		"{\"property\":\"a\",\"section\":1,\"id\":1}]", NULL, &wrong), FW_EAGAIN);
 	ck_assert_uint_eq(u.begun, 1);
 	ck_assert_int_eq(read_body(&v, "[{\"property\":\"\\u0041\",\"section\":1,\"id\":1}]", NULL, &wrong), FW_EGONE);
 }

@@ -47,10 +47,13 @@ START_TEST(pages)
 		{"<link rel=alternate " RSS " href='javascript:alert(1)'><link rel=alternate " RSS " href='feed:x'>", ""},
 		{"<link rel=alternate " RSS " href='mailto:a@b'><link rel=alternate " RSS " href='data:,x'><link rel=alternate " RSS " href='file:///x'>", ""},
 		/* types that are not a feed's, unless the URL suggests one */
-		{"<link rel=alternate type=application/json href=/wp-json/wp/v2/pages/2><link rel=alternate type=application/json+oembed href=/o>", ""},
-		{"<link rel=alternate type=application/json href=/feed.json><link rel=alternate type=application/json href=/wp-json/feed>",
+		{"<link rel=alternate type=application/json href=/wp-json/wp/v2/pages/2><link"
+			" rel=alternate type=application/json+oembed href=/o>", ""},
+		{"<link rel=alternate type=application/json href=/feed.json><link rel=alternate"
+			" type=application/json href=/wp-json/feed>",
 			"https://example.org/feed.json"},
-		{"<link rel=alternate type=text/xml href=/rss.xml><link rel=alternate type=application/xml href=/sitemap.xml>", "https://example.org/rss.xml"},
+		{"<link rel=alternate type=text/xml href=/rss.xml><link rel=alternate"
+			" type=application/xml href=/sitemap.xml>", "https://example.org/rss.xml"},
 		{"<link rel=alternate hreflang=de href=/de/feed><link rel=alternate type=text/html href=/feed>", ""},
 		/* where in the page */
 		{"<body><p><link rel=alternate " RSS " href=/a></p>", "https://example.org/a"},
@@ -84,7 +87,8 @@ START_TEST(headers) /* RFC 8288 */
 	static const struct { const char *header, *want; } T[] = {
 		{"</feed>; rel=\"alternate\"; type=\"application/rss+xml\"", "https://example.org/feed"},
 		{"<a>;rel=alternate;type=application/atom+xml,<b>;type=application/feed+json;rel=alternate", "https://example.org/blog/a https://example.org/blog/b"},
-		{"<a> ; REL = \"home ALTERNATE\" ; Type=\"Application/RSS+XML; charset=utf-8\" ; title=\"x, <y>; rel=z\"", "https://example.org/blog/a"},
+		{"<a> ; REL = \"home ALTERNATE\" ; Type=\"Application/RSS+XML; charset=utf-8\" ;"
+			" title=\"x, <y>; rel=z\"", "https://example.org/blog/a"},
 		{"<a,b;c>; rel=alternate; type=application/rss+xml", "https://example.org/blog/a,b;c"},
 		{"<x>; rel=alternate; hreflang=de, <y>; rel=canonical, </wp-json/>; rel=\"https://api.w.org/\", "
 			"</wp-json/wp/v2/pages/2>; rel=\"alternate\"; title=\"JSON\"; type=\"application/json\"", ""},
@@ -161,7 +165,8 @@ START_TEST(hubs) /* WSB-01, WSB-02: the header first, then the page's head; its 
 		{NULL, "<base href=/b/><link rel=HUB href=h><template><link rel=self href=/no></template>", "https://example.org/b/h", ""},
 		{"</s>; rel=self", "<link rel=hub href=/h><link rel=self href=/other>", "https://example.org/h", "https://example.org/s"},
 		{NULL, "<html><body><link rel=hub href=/h><link rel=self href=/s>", "", ""},
-		{NULL, "<!-- <link rel=hub href=/h> --><script><link rel=hub href=/h></script><link rel=hub href='javascript:x'>", "", ""},
+		{NULL, "<!-- <link rel=hub href=/h> --><script><link rel=hub href=/h></script><link rel=hub"
+			" href='javascript:x'>", "", ""},
 		{NULL, "", "", ""},
 	};
 

@@ -361,7 +361,8 @@ START_TEST(pages_say_it_in_meta)
 {
 	static const struct { const char *type, *head, *encoding; } T[] = {
 		{NULL, "<html><head><meta charset=koi8-r>", "koi8-r"},
-		{NULL, "<!DOCTYPE html><META name=x><meta http-equiv='Content-Type' content='text/html; charset=koi8-r'>", "koi8-r"},
+		{NULL, "<!DOCTYPE html><META name=x><meta http-equiv='Content-Type' content='text/html;"
+			" charset=koi8-r'>", "koi8-r"},
 		{NULL, "<html><meta content=\"text/html;charset=koi8-r\">", "koi8-r"},
 		{"text/html; charset=windows-1251", "<html><meta charset='koi8-r'>", "windows-1251"},
 		{NULL, "<rss><title>&lt;meta charset=koi8-r></title><x>", "windows-1252"}, /* not a page */

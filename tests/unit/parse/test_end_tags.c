@@ -255,7 +255,8 @@ static int shown(const struct dirent *d)
 
 static void figures_print(const char *where, const struct figures *f)
 {
-	printf("# %-26s %4zu documents, %6zu end tags, %8zu entries: lost %zu (%.3f %%) by %zu tags, %zu with another id (%.3f %%)\n", where,
+	printf("# %-26s %4zu documents, %6zu end tags, %8zu entries: lost %zu (%.3f %%) by %zu tags,"
+		" %zu with another id (%.3f %%)\n", where,
 		f->documents, f->tags, f->entries, f->lost, f->entries ? 100.0 * (double)f->lost / (double)f->entries : 0, f->losing, f->renamed,
 		f->entries ? 100.0 * (double)f->renamed / (double)f->entries : 0);
 }

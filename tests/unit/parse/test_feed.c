@@ -184,10 +184,14 @@ static struct fw_buf many(size_t n, const char *one)
 START_TEST(memory_bounded)
 {
 	struct fw_buf b = many(1000, "<item><title>Title %</title><link>https://e.org/some/page</link><description>&lt;p&gt;Some words "
-		"about this and that, as long as descriptions tend to be, with a link &lt;a href=\"https://e.org/\"&gt;here&lt;/a&gt; and "
-		"an entity &amp;amp; more of it, so that it has to be put together from pieces, as most of them have to be. And then there "
-		"is more to say, which makes it about as long as what blogs write: some hundred words, sometimes a few more, seldom much "
-		"fewer; this is what the figure is about. Feeds of one line entries are another thing.&lt;/p&gt;</description></item>");
+		"about this and that, as long as descriptions tend to be, with a link &lt;a"
+		" href=\"https://e.org/\"&gt;here&lt;/a&gt; and "
+		"an entity &amp;amp; more of it, so that it has to be put together from pieces, as"
+		" most of them have to be. And then there "
+		"is more to say, which makes it about as long as what blogs write: some hundred words,"
+		" sometimes a few more, seldom much "
+		"fewer; this is what the figure is about. Feeds of one line entries are another"
+		" thing.&lt;/p&gt;</description></item>");
 	struct counter c = {.allowed = SIZE_MAX};
 	struct fw_parse_options o = {.alloc = count_alloc, .free = count_free, .alloc_ctx = &c};
 	struct fw_document *doc = parse_ok(fw_buf_str(&b), &o);
@@ -225,14 +229,16 @@ END_TEST
  */
 START_TEST(json_members)
 {
-	static const char head[] = "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\",\"items\":[{\"id\":\"1\",\"_x\":[\"]},\\\"\"";
+	static const char head[] = "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\","
+		"\"items\":[{\"id\":\"1\",\"_x\":[\"]},\\\"\"";
 	struct fw_parse_options o = {.limits.max_memory = 10000000};
 	struct fw_document *doc;
 	struct fw_buf b;
 
 	for (int in_second = 0; in_second < 2; in_second++) {
 		fw_buf_init(&b, 0);
-		fw_buf_adds(&b, in_second ? "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\",\"items\":[{\"id\":\"0\"}," : head);
+		fw_buf_adds(&b, in_second ? "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\","
+			"\"items\":[{\"id\":\"0\"}," : head);
 		fw_buf_adds(&b, in_second ? strchr(head, '[') + 1 : "");
 		for (size_t i = 0; i < 2000; i++)
 			add_numbered(&b, ",[%,{}]", i);
@@ -325,7 +331,8 @@ END_TEST
 START_TEST(keys_of_revisions)
 {
 	struct fw_document *d = parse_items("<item><guid>x</guid><description>1</description></item>"
-		"<item><guid>x</guid><description>2</description></item><item><guid>x</guid><description>3</description></item>");
+		"<item><guid>x</guid><description>2</description></item><item><guid>x</guid>"
+		"<description>3</description></item>");
 	const struct fw_entry *a = d->entries, *b = a->next, *c = b->next;
 
 	ck_assert(!same_key(1, a, 1, b) && !same_key(1, b, 1, c) && !same_key(1, a, 1, c));
@@ -384,7 +391,8 @@ static char *extra_of(const struct fw_entry *e)
 START_TEST(item_extra)
 {
 	struct fw_document *d = parse_items("<item><guid>1</guid><title>t</title><link>https://e.org/1</link><description>x</description>"
-		"<pubDate>2020-01-01</pubDate></item><item><guid>2</guid><category>c</category><comments>https://e.org/c</comments></item>");
+		"<pubDate>2020-01-01</pubDate></item><item><guid>2</guid><category>c</category>"
+		"<comments>https://e.org/c</comments></item>");
 	char *none = extra_of(d->entries), *some = extra_of(d->entries->next);
 
 	ck_assert_str_eq(none, "");

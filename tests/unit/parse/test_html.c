@@ -116,9 +116,11 @@ START_TEST(what_survives) /* WEB-01 */
 		{"<a href='/a?b=1&copy=2&amp;c=3'>x</a>",
 			"<a href=\"http://example.org/a?b=1&amp;copy=2&amp;c=3\" rel=\"noopener noreferrer\">x</a>"},
 		{"<img src=i.png alt=\"a &quot;b&quot; <c>\" width=5 height=10%>",
-			"<img src=\"http://example.org/dir/i.png\" alt=\"a &quot;b&quot; &lt;c&gt;\" width=\"5\" height=\"10%\">"},
+			"<img src=\"http://example.org/dir/i.png\" alt=\"a &quot;b&quot; &lt;c&gt;\""
+			" width=\"5\" height=\"10%\">"},
 		{"<img alt='&#146;&#x2019;&#0;&#x110000;&amp&copy&notit;&lt=&gt'>",
-			"<img alt=\"\xe2\x80\x99\xe2\x80\x99\xef\xbf\xbd\xef\xbf\xbd&amp;&amp;copy&amp;notit;&amp;lt=&gt;\">"},
+			"<img alt=\"\xe2\x80\x99\xe2\x80\x99\xef\xbf\xbd\xef\xbf\xbd&amp;&amp;copy&amp;notit;&"
+			"amp;lt=&gt;\">"},
 		{"<img srcset='a.png 1x, //x.org/b.png 2x, javascript:1 3x'>",
 			"<img srcset=\"http://example.org/dir/a.png 1x, http://x.org/b.png 2x\">"},
 		{"<img data-src=lazy.png src='data:image/gif;base64,R0lGOD'>", "<img src=\"http://example.org/dir/lazy.png\">"},
@@ -195,7 +197,8 @@ START_TEST(embeds_leave_a_link)
 {
 	static const struct { const char *in, *want; } T[] = {
 		{"<iframe src=https://www.youtube.com/embed/abc></iframe>", LINKED(VIDEO("abc"), "YouTube")},
-		{"<p>see<iframe src='//www.youtube-nocookie.com/embed/a_B-9?rel=0&amp;start=5' title='A &amp; <b>'>x</iframe>too</p>",
+		{"<p>see<iframe src='//www.youtube-nocookie.com/embed/a_B-9?rel=0&amp;start=5' title='A"
+			" &amp; <b>'>x</iframe>too</p>",
 			"<p>see " LINKED(VIDEO("a_B-9"), "A &amp; &lt;b&gt;") "too</p>"},
 		{"<iframe src=http://youtube.com/embed/videoseries?list=PL1></iframe>", LINKED("https://www.youtube.com/playlist?list=PL1", "YouTube")},
 		{"<iframe src='http://m.youtube.com/embed/?listType=playlist&list=PL2'></iframe>",
@@ -203,17 +206,20 @@ START_TEST(embeds_leave_a_link)
 		{"<iframe src=https://www.youtube.com/embed/live_stream?channel=UC1></iframe>",
 			LINKED("https://www.youtube.com/channel/UC1/live", "YouTube")},
 		{"<iframe src=https://youtu.be/abc?t=3></iframe>", LINKED(VIDEO("abc"), "YouTube")},
-		{"<iframe src=https://www.youtube.com/shorts/abc></iframe><iframe src=https://www.youtube.com/watch?x=1&v=def></iframe>",
+		{"<iframe src=https://www.youtube.com/shorts/abc></iframe><iframe"
+			" src=https://www.youtube.com/watch?x=1&v=def></iframe>",
 			LINKED(VIDEO("abc"), "YouTube") LINKED(VIDEO("def"), "YouTube")},
 		{"<iframe src=https://www.youtube.com/embed/></iframe>", LINKED("https://www.youtube.com/embed/", "YouTube")},
 		{"<iframe src='https://player.vimeo.com/video/272053388?color=ff9933&byline=0'></iframe>", LINKED("https://vimeo.com/272053388", "Vimeo")},
 		{"<iframe src='https://player.vimeo.com/video/27?h=8a2&x'></iframe>", LINKED("https://vimeo.com/27/8a2", "Vimeo")},
 		{"<embed src='http://vimeo.com/moogaloop.swf?clip_id=27&server=vimeo.com'>", LINKED("https://vimeo.com/27", "Vimeo")},
-		{"<iframe src=https://tube.example:8443/videos/embed/9c9de5e8-0a1e-484a-b099-e80766180a6d?start=1></iframe>",
+		{"<iframe src=https://tube.example:8443/videos/embed/9c9de5e8-0a1e-484a-b099-e80766180a6"
+			"d?start=1></iframe>",
 			LINKED("https://tube.example:8443/videos/watch/9c9de5e8-0a1e-484a-b099-e80766180a6d", "PeerTube")},
 		{"<iframe src=https://tube.example/videos/embed/short></iframe>", LINKED("https://tube.example/videos/embed/short",
 			"tube.example/videos/embed/short")},
-		{"<iframe src='https://w.soundcloud.com/player/?url=https%3A//soundcloud.com/who/what&color=%23ff5500'></iframe>",
+		{"<iframe src='https://w.soundcloud.com/player/?url=https%3A//soundcloud.com/who/what&"
+			"color=%23ff5500'></iframe>",
 			LINKED("https://soundcloud.com/who/what", "SoundCloud")},
 		{"<iframe src='https://w.soundcloud.com/player/?url=https%3A//api.soundcloud.com/tracks/1'></iframe>",
 			LINKED("https://w.soundcloud.com/player/?url=https%3A//api.soundcloud.com/tracks/1", "SoundCloud")},
@@ -221,15 +227,18 @@ START_TEST(embeds_leave_a_link)
 			LINKED("https://open.spotify.com/user/u/playlist/1C", "Spotify")},
 		{"<iframe src=https://open.spotify.com/embed-podcast/episode/7m/></iframe>", LINKED("https://open.spotify.com/episode/7m", "Spotify")},
 		{"<iframe src=https://embed.spotify.com/?uri=spotify%3Atrack%3A4u></iframe>", LINKED("https://open.spotify.com/track/4u", "Spotify")},
-		{"<iframe src='https://bandcamp.com/EmbeddedPlayer/album=1/size=large/' seamless><a href='https://who.bandcamp.com/album/x'>X <i>by</i> Who</a>"
+		{"<iframe src='https://bandcamp.com/EmbeddedPlayer/album=1/size=large/' seamless><a"
+			" href='https://who.bandcamp.com/album/x'>X <i>by</i> Who</a>"
 			"</iframe>", LINKED("https://who.bandcamp.com/album/x", "X by Who")},
 		{"<iframe src=https://bandcamp.com/EmbeddedPlayer/track=1/></iframe>", LINKED("https://bandcamp.com/EmbeddedPlayer/track=1/", "Bandcamp")},
-		{"<iframe src=https://bandcamp.com/EmbeddedPlayer/track=1/><a href=https://evil.example/>X</a></iframe>",
+		{"<iframe src=https://bandcamp.com/EmbeddedPlayer/track=1/><a"
+			" href=https://evil.example/>X</a></iframe>",
 			LINKED("https://bandcamp.com/EmbeddedPlayer/track=1/", "X")},
 		{"<iframe src=//www.dailymotion.com/embed/video/x8?autoplay=1></iframe>", LINKED("https://www.dailymotion.com/video/x8", "Dailymotion")},
 		{"<iframe src='https://player.twitch.tv/?channel=who&parent=x'></iframe>", LINKED("https://www.twitch.tv/who", "Twitch")},
 		{"<iframe src=https://archive.org/embed/some.item_1></iframe>", LINKED("https://archive.org/details/some.item_1", "Internet Archive")},
-		{"<iframe src='https://www.facebook.com/plugins/video.php?href=https%3A%2F%2Fwww.facebook.com%2Fw%2Fvideos%2F1%2F'></iframe>",
+		{"<iframe src='https://www.facebook.com/plugins/video.php?href=https%3A%2F%2Fwww.faceboo"
+			"k.com%2Fw%2Fvideos%2F1%2F'></iframe>",
 			LINKED("https://www.facebook.com/w/videos/1/", "Facebook")},
 		/* an unknown service: its own URL */
 		{"<iframe src='https://maps.example/embed?pb=1#z'></iframe>", LINKED("https://maps.example/embed?pb=1#z", "maps.example/embed")},
@@ -238,15 +247,18 @@ START_TEST(embeds_leave_a_link)
 			"<p>No PDF here</p>"},
 		/* filled in by a script */
 		{"<iframe src=about:blank data-src=https://www.youtube.com/embed/abc></iframe>", LINKED(VIDEO("abc"), "YouTube")},
-		{"<iframe data-lazy-src=https://www.youtube.com/embed/abc></iframe><noscript><iframe src=https://www.youtube.com/embed/abc></iframe></noscript>",
+		{"<iframe data-lazy-src=https://www.youtube.com/embed/abc></iframe><noscript><iframe"
+			" src=https://www.youtube.com/embed/abc></iframe></noscript>",
 			LINKED(VIDEO("abc"), "YouTube")},
 		{"<amp-youtube data-videoid=abc layout=fixed width=4 height=3></amp-youtube>", LINKED(VIDEO("abc"), "YouTube")},
 		{"<lite-youtube videoid='abc' title='T'><a href='x'>Play</a></lite-youtube>", LINKED(VIDEO("abc"), "T")
 			"<a href=\"http://example.org/dir/x\" rel=\"noopener noreferrer\">Play</a>"},
 		{"<amp-iframe src=https://maps.example/e></amp-iframe>", LINKED("https://maps.example/e", "maps.example/e")},
 		/* one player, named several times */
-		{"<object width=425><param name=movie value='http://www.youtube.com/v/abc&hl=en&fs=1'></param><param name=wmode value=x></param>"
-			"<embed src='http://www.youtube.com/v/abc&hl=en&fs=1' type=application/x-shockwave-flash></embed></object>",
+		{"<object width=425><param name=movie value='http://www.youtube.com/v/abc&hl=en&fs=1'>"
+			"</param><param name=wmode value=x></param>"
+			"<embed src='http://www.youtube.com/v/abc&hl=en&fs=1'"
+			" type=application/x-shockwave-flash></embed></object>",
 			LINKED(VIDEO("abc"), "YouTube")},
 		/* malformed: through the tree; in a table; in a link */
 		{"<b><i>x</b><iframe src=https://www.youtube.com/embed/abc></iframe></i>", "<b><i>x</i></b><i>" LINKED(VIDEO("abc"), "YouTube") "</i>"},
@@ -370,7 +382,8 @@ START_TEST(links_within) /* footnotes work, and no id can be one of the page's o
 		{"<a href='#a\"onclick=b'>x</a><p id='a\"onclick=b'>", WITHIN("a&quot;onclick=b", "x") "<p id=\"user-content-a&quot;onclick=b\"></p>"},
 		{"<a href='#user%2Dcontent-x'>x</a><p id=x>", "<a href=\"#user-content-x\" rel=\"noopener noreferrer\">x</a><p></p>"},
 		{"<a href='#%2525'>x</a><p id='%25'><p id='%'>",
-			"<a href=\"http://example.org/dir/page#%2525\" rel=\"noopener noreferrer\">x</a><p></p><p></p>"},
+			"<a href=\"http://example.org/dir/page#%2525\" rel=\"noopener noreferrer\">x</a>"
+			"<p></p><p></p>"},
 	};
 	struct fw_buf in = FW_BUF_INIT(0);
 	char *once, *twice;
@@ -392,7 +405,8 @@ END_TEST
 START_TEST(embeds_listed)
 {
 	static const char html[] = "<iframe src=https://www.youtube.com/embed/abc title=One></iframe><p>x<iframe src=/map?x></iframe>"
-		"<iframe src=https://www.youtube.com/v/abc></iframe><iframe src=https://t.example/ width=1 height=1></iframe>"
+		"<iframe src=https://www.youtube.com/v/abc></iframe><iframe src=https://t.example/"
+		" width=1 height=1></iframe>"
 		"<svg><iframe src=https://no.example/></iframe></svg><!-- <iframe src=https://no.example/></iframe> -->"
 		"<textarea><iframe src=https://no.example/></iframe></textarea>";
 	struct fw_buf in = FW_BUF_INIT(0);
@@ -453,7 +467,8 @@ START_TEST(discovers_in_order)
 		"<!-- <link rel=alternate type=application/rss+xml href=/commented> -->\n"
 		"<script>'<link rel=alternate type=application/rss+xml href=/script>'</script>\n"
 		"<template><link rel=alternate type=application/rss+xml href=/template></template>\n"
-		"<LINK REL=\"Alternate home\" TYPE=\"application/atom+xml; charset=utf-8\" TITLE=\"A &amp; B\" HREF=atom.xml>\n"
+		"<LINK REL=\"Alternate home\" TYPE=\"application/atom+xml; charset=utf-8\" TITLE=\"A &"
+		"amp; B\" HREF=atom.xml>\n"
 		"<base target=_top><base href=\"/blog/\"><base href=/other/>\n"
 		"<link rel='alternate stylesheet' type=application/rss+xml href=/style>\n"
 		"<link rel=alternate type=application/json href=/wp-json/>\n"
@@ -462,7 +477,8 @@ START_TEST(discovers_in_order)
 		"<link rel=alternate type='application/rss+xml' href=''>\n"
 		"<link rel=alternate type='application/rss+xml' href='//example.net/rss?a=1&amp;b=2'>\n"
 		"<link rel=alternate type='application/rss+xml' href='atom.xml'>\n"
-		"<link rel=alternate type=application/feed+json href=feed.json></head><body><link rel=feed href=last></body>";
+		"<link rel=alternate type=application/feed+json href=feed.json></head><body><link"
+		" rel=feed href=last></body>";
 	static const char *const WANT[] = {"http://example.org/blog/atom.xml", "http://example.net/rss?a=1&b=2",
 		"http://example.org/blog/feed.json", "http://example.org/blog/last"};
 	struct fw_link *l;
@@ -494,7 +510,8 @@ START_TEST(link_header)
 
 	fw_arena_init(&a, 0);
 	l = fw_link_header(&a, FW_STR("<https://hub.example/>; rel=\"hub\", </feed>; REL=self; type=application/rss+xml,"
-		" <a,b>; title=\"x, \\\"y\\\" ; z\"; rel=\"next hub\" ; hreflang=de, <anchored>; rel=hub; anchor=\"/x\", <>;rel=canonical"),
+		" <a,b>; title=\"x, \\\"y\\\" ; z\"; rel=\"next hub\" ; hreflang=de, <anchored>;"
+		" rel=hub; anchor=\"/x\", <>;rel=canonical"),
 		BASE, FW_STR_NONE);
 	ck_assert(l && fw_str_eq(l->href, FW_STR("https://hub.example/")) && fw_str_eq(l->rel, FW_STR("hub")));
 	l = l->next;
@@ -629,9 +646,12 @@ static void check_soup(struct fw_str soup)
 START_TEST(mutations)
 {
 	static const char *const VECTOR[] = {
-		"<math><mtext><table><mglyph><style><!--</style><img title=\"--&gt;&lt;img src=1 onerror=alert(1)&gt;\">",
-		"<math><mtext><h1><a><h6></a></h6><mglyph><svg><mtext><style><a title=\"</style><img src onerror=alert(1)>\"></style></h1>",
-		"<form><math><mtext></form><form><mglyph><svg><mtext><style><path id=\"</style><img onerror=alert(1) src>\">",
+		"<math><mtext><table><mglyph><style><!--</style><img title=\"--&gt;&lt;img src=1"
+		" onerror=alert(1)&gt;\">",
+		"<math><mtext><h1><a><h6></a></h6><mglyph><svg><mtext><style><a title=\"</style><img"
+		" src onerror=alert(1)>\"></style></h1>",
+		"<form><math><mtext></form><form><mglyph><svg><mtext><style><path id=\"</style><img"
+		" onerror=alert(1) src>\">",
 		"<svg></p><style><a id=\"</style><img src=1 onerror=alert(1)>\">", "<svg><p><style><g title=\"</style><img src onerror=alert(1)>\">",
 		"<svg><desc><noscript></desc></svg><p title=\"</noscript><img src=x onerror=alert(1)>\">",
 		"<svg><foreignObject><iframe srcdoc=\"<script>x</script>\"></iframe></foreignObject></svg>", "<svg><title><style><img src=x onerror=y>",
@@ -663,7 +683,8 @@ START_TEST(mutations)
 		"<p style=\"background-color:url(//x)\">", "<p style=\"background-color:image-set('x')\">", "<p style=\"color:var(--x)\">", "<p style='color:\"red\"'>",
 		"<p style=\"color:red!important;position:fixed;top:0\">", "<p style=\"color:rgb(1,2,3\">", "<p style=\"color:rgb(url(x))\">", "<p style=\"x:y;color&colon;red\">",
 		"<p id=getElementById name=body>", "<a name=__proto__ id=location>x</a>", "<img name=cookie id=defaultView>", "<form id=x><input name=attributes></form>",
-		"<div slot=x is=y part=z itemprop=w contenteditable tabindex=1 accesskey=x autofocus onfocus=x popover inert>", "<p data-x=y aria-hidden=true role=z>",
+		"<div slot=x is=y part=z itemprop=w contenteditable tabindex=1 accesskey=x autofocus"
+		" onfocus=x popover inert>", "<p data-x=y aria-hidden=true role=z>",
 		"<p xmlns=x xml:base=javascript:y xml:lang=z>", "<base href=javascript:/a/><a href=x>y</a>", "<meta http-equiv=Set-Cookie content=x>", "<link rel=import href=x>",
 		"<object data=\"data:text/html,x\"></object>", "<embed src=\"javascript:x\">", "<frame src=x><frameset onload=y>", "<layer src=x></layer>", "<x onclick=y tabindex=1>z</x>",
 		"<b <script>alert(1)</script>0", "<b/%a<img src=x onerror=y>", "<a title='</a><script>x</script>'>y", "<<b>b>x", "<scr\x00ipt>x</scr\x00ipt>", "<\x00script>x</script>",

@@ -62,8 +62,10 @@ static void expect(const char *in, const char *out, unsigned problems)
 
 START_TEST(folders_and_cases)
 {
-	expect("<opml version='2.0'><body>\n<outline text='A'>\n<outline title='B' text='b'><outline text='x' xmlUrl='http://x/' htmlUrl='http://h/'/>"
-		"</outline>\n<outline title='y' text='z' XMLURL=' http://y/ ' type='rss'/></outline>\n<outline xmlurl='http://z/'/></body></opml>",
+	expect("<opml version='2.0'><body>\n<outline text='A'>\n<outline title='B' text='b'><outline"
+		" text='x' xmlUrl='http://x/' htmlUrl='http://h/'/>"
+		"</outline>\n<outline title='y' text='z' XMLURL=' http://y/ ' type='rss'/></outline>\n"
+		"<outline xmlurl='http://z/'/></body></opml>",
 		"3|A/b|x|http://x/|http://h/\n4|A|y|http://y/|\n5|||http://z/|\n", 0);
 	/* a subscription may contain others; it is not a folder */
 	expect("<opml><outline text='s' xmlUrl='http://s/'><outline text='t' xmlUrl='http://t/'/></outline></opml>",
@@ -79,12 +81,15 @@ START_TEST(damage_costs_one_outline)
 	struct fw_err err;
 
 	expect("<opml><outline text='a & b' xmlUrl='http://x/?a=1&b=2'/></opml>", "1||a & b|http://x/?a=1&b=2|\n", 2);
-	expect("<opml><outline text='a' xmlUrl=''/><outline type='rss' text='b'/><outline text='c' xmlUrl='http://c/'/></opml>",
+	expect("<opml><outline text='a' xmlUrl=''/><outline type='rss' text='b'/><outline text='c'"
+		" xmlUrl='http://c/'/></opml>",
 		"1||c|http://c/|\n", 2);
 	/* markup and quotes inside a value */
-	expect("<opml><outline text=\"s\" description=\"by <a href=\"http://w/\" rel=\"x\">w</a>. Since 1999.\" xmlUrl=\"http://s/\"/>\n"
+	expect("<opml><outline text=\"s\" description=\"by <a href=\"http://w/\" rel=\"x\">w</a>."
+		" Since 1999.\" xmlUrl=\"http://s/\"/>\n"
 		"<outline text='t' xmlUrl='http://t/'/></opml>", "1||s|http://s/|\n2||t|http://t/|\n", 2);
-	ck_assert_int_eq(read_list(&g, FW_STR("<opml>\n<outline text='a' xmlUrl='http://a/'>\n <outline text=b xmlUrl='http://b/'/>\n"), &err), 0);
+	ck_assert_int_eq(read_list(&g, FW_STR("<opml>\n<outline text='a' xmlUrl='http://a/'>\n"
+		" <outline text=b xmlUrl='http://b/'/>\n"), &err), 0);
 	ck_assert_uint_eq(g.n, 2);
 	ck_assert_uint_eq(g.line, 3);
 	ck_assert_uint_eq(g.column, 16);

@@ -54,19 +54,23 @@ static const struct repair {
 	/* unclosed elements */
 	{ONE("<b>bold"), 2, "bold", 2, 35, OPEN},
 	{"<rss><channel><title>T\n<item><guid>1</guid><title>one\n<item><guid>2</guid><title>two</channel></rss>", 2, "one", 2, 1, NULL},
-	{"<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title>\n<entry><id>1</id><title>one</title>\n<entry><id>2</id></entry></feed>", 2, "one",
+	{"<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title>\n<entry><id>1</id>"
+		"<title>one</title>\n<entry><id>2</id></entry></feed>", 2, "one",
 		3, 1, NULL},
-	{"<rss><channel><item><guid>1<title>x<link>http://e.example/<pubDate>Thu, 01 Jan 2004 19:48:21 GMT<description>d</item></channel></rss>",
+	{"<rss><channel><item><guid>1<title>x<link>http://e.example/<pubDate>Thu, 01 Jan 2004"
+		" 19:48:21 GMT<description>d</item></channel></rss>",
 		1, "x", 1, 111, OPEN},
 	{HEAD "<item><title>x<guid>1</guid><description>a <b>bold <author>j@e.example (J)</author></item>" TAIL, 2, "x", 2, 84, OPEN},
-	{HEAD "<item><guid>1</guid><title>x</title><description>a <title>b</title> <link>c</link></description></item>" TAIL, 2, "x", 0, 0, NULL},
+	{HEAD "<item><guid>1</guid><title>x</title><description>a <title>b</title> <link>c</link>"
+		"</description></item>" TAIL, 2, "x", 0, 0, NULL},
 	/* crossed */
 	{ONE("<b>x<i>y</b>z</i>"), 2, "xyz", 2, 36, OPEN},
 	{ONE("<a>x<b>y</a>z</b>w"), 2, "xyzw", 2, 36, OPEN},
 	{HEAD "<item><guid>1</guid><title>x<b></title></b></item>" TAIL, 2, "x", 2, 32, OPEN},
 	/* attributes without quotes */
 	{"<rss version=2.0><channel>\n<item><guid isPermaLink=false>1</guid><title>x</title></item></channel></rss>", 1, "x", 1, 14, UNQUOTED},
-	{HEAD "<item><guid>1</guid><title>x</title><enclosure url=http://e.example/a.mp3 length='1' type='a/b'/></item>" TAIL, 2, "x", 2, 52, UNQUOTED},
+	{HEAD "<item><guid>1</guid><title>x</title><enclosure url=http://e.example/a.mp3 length='1'"
+		" type='a/b'/></item>" TAIL, 2, "x", 2, 52, UNQUOTED},
 	{HEAD "<item><guid>1</guid><title>x</title><source url=http://e.example/>s</source></item>" TAIL, 2, "x", 2, 49, UNQUOTED},
 	/* stray < */
 	{ONE("a < b"), 2, "a < b", 2, 30, LT},
@@ -251,11 +255,15 @@ END_TEST
 START_TEST(wrong_encoding_says_where) /* the position of the first wrong byte, not of the start */
 {
 	static const struct { struct fw_str bytes; const char *type; uint32_t line, column; } W[] = {
-		{FW_STR("<rss><channel>\n<title>ok \xc3\xa9</title>\n<description>caf\xe9 t\xe9 \xe0 c\xf4te</description></channel></rss>"), NULL, 3, 17},
-		{FW_STR("<?xml version='1.0' encoding='utf-8'?>\n<rss><channel>\n<title>na\xefve \x93q\x94</title></channel></rss>"), NULL, 3, 10},
-		{FW_STR("<rss><channel>\n<title>\xcf\xf0\xe8\xe2\xe5\xf2, \xfd\xf2\xee \xe4\xeb\xe8\xed\xed\xfb\xe9 \xf2\xe5\xea\xf1\xf2 \xed\xe0 "
+		{FW_STR("<rss><channel>\n<title>ok \xc3\xa9</title>\n<description>caf\xe9 t\xe9 \xe0 c\xf4te"
+			"</description></channel></rss>"), NULL, 3, 17},
+		{FW_STR("<?xml version='1.0' encoding='utf-8'?>\n<rss><channel>\n<title>na\xefve \x93q\x94"
+			"</title></channel></rss>"), NULL, 3, 10},
+		{FW_STR("<rss><channel>\n<title>\xcf\xf0\xe8\xe2\xe5\xf2, \xfd\xf2\xee"
+			" \xe4\xeb\xe8\xed\xed\xfb\xe9 \xf2\xe5\xea\xf1\xf2 \xed\xe0 "
 			"\xf0\xf3\xf1\xf1\xea\xee\xec \xff\xe7\xfb\xea\xe5</title></channel></rss>"), "text/xml; charset=utf-8", 2, 8},
-		{FW_STR("<rss><channel>\n<title>\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac \xff</title></channel></rss>"), NULL, 2, 13},
+		{FW_STR("<rss><channel>\n<title>\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac \xff</title>"
+			"</channel></rss>"), NULL, 2, 13},
 		{FW_STR("<?xml version='1.0' encoding='no-such'?><rss><channel><title>x</title></channel></rss>"), NULL, 1, 31},
 		{FW_STR("<rss><channel>\n<title>x</title></channel></rss>"), "text/xml; charset=no-such", 1, 1},
 	};
@@ -274,15 +282,19 @@ END_TEST
 static const struct rich { const char *head, *item, *tail; } RICH[] = {
 	{"<?xml version='1.0'?>\n<rss version='2.0'><channel><title>T</title><link>http://e.example/</link>",
 		"<item><guid>%d</guid><title>t%d</title><description>" BODY "</description><pubDate>Thu, 01 Jan 2004 19:48:21 GMT</pubDate></item>", "</channel></rss>"},
-	{"<rss version='2.0' xmlns:dc='http://purl.org/dc/elements/1.1/' xmlns:media='http://search.yahoo.com/mrss/'><channel>",
-		"<item>\n<guid isPermaLink='false'>%d</guid><title><![CDATA[t%d]]></title><dc:creator>J</dc:creator><media:group><media:content url='http://e.example/a'/>"
+	{"<rss version='2.0' xmlns:dc='http://purl.org/dc/elements/1.1/'"
+		" xmlns:media='http://search.yahoo.com/mrss/'><channel>",
+		"<item>\n<guid isPermaLink='false'>%d</guid><title><![CDATA[t%d]]></title>"
+		"<dc:creator>J</dc:creator><media:group><media:content url='http://e.example/a'/>"
 		"</media:group></item>\n", "</channel></rss>"},
 	{"<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title><id>f</id>",
-		"<entry><id>%d</id><title type='html'>t%d</title><content type='xhtml'><div xmlns='http://www.w3.org/1999/xhtml'><p>x<br/>y</p></div></content>"
+		"<entry><id>%d</id><title type='html'>t%d</title><content type='xhtml'><div"
+		" xmlns='http://www.w3.org/1999/xhtml'><p>x<br/>y</p></div></content>"
 		"<link href='/a'/></entry>", "</feed>"},
 	{"<a:feed xmlns:a='http://www.w3.org/2005/Atom'>", "<a:entry><a:id>%d</a:id><a:title>t%d</a:title><a:summary>" BODY "</a:summary></a:entry>", "</a:feed>"},
 	{"<feed version='0.3' xmlns='http://purl.org/atom/ns#'>", "<entry><id>%d</id><title>t%d</title><content mode='escaped'>&lt;p&gt;x</content></entry>", "</feed>"},
-	{"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#' xmlns='http://purl.org/rss/1.0/'><channel><title>T</title></channel>",
+	{"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'"
+		" xmlns='http://purl.org/rss/1.0/'><channel><title>T</title></channel>",
 		"<item rdf:about='%d'><title>t%d</title><description>" BODY "</description></item>", "</rdf:RDF>"},
 	{"<!DOCTYPE rss [<!ENTITY e 'text <b>of</b> an entity'>]><rss><channel>", "<item><guid>%d</guid><title>t%d</title><description>&e;&e;</description></item>",
 		"</channel></rss>"},

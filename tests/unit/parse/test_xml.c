@@ -139,7 +139,8 @@ static const struct row GOOD[] = {
 	{LIT("<!DOCTYPE a [<!ATTLIST a t NMTOKENS #IMPLIED d CDATA 'v&lt;'>]><a t='  x   y '/>"), "(a t=x y d=v<)"},
 	{LIT("<!DOCTYPE a SYSTEM 'http://x.example/a.dtd'><a>&eacute;</a>"), "(a\"\xc3\xa9\")"},
 	{LIT("<!DOCTYPE a PUBLIC '-//A//B//EN' \"u\" [ <!-- x > --> <?y > ?> %p; <!ENTITY e 'x'> ]><a/>"), "(a)"},
-	{LIT("<!DOCTYPE a [<!ELEMENT a (b|(c,d?)*|e+)><!ELEMENT b (#PCDATA|c)*><!ELEMENT c EMPTY><!NOTATION n PUBLIC 'p'>]><a/>"), "(a)"},
+	{LIT("<!DOCTYPE a [<!ELEMENT a (b|(c,d?)*|e+)><!ELEMENT b (#PCDATA|c)*><!ELEMENT c EMPTY>"
+		"<!NOTATION n PUBLIC 'p'>]><a/>"), "(a)"},
 	{LIT("<\xc3\xa9 \xe5\x90\x8d='1'/>"), "(\xc3\xa9 \xe5\x90\x8d=1)"},
 	{LIT("<x:a xmlns:x='u' x:b='1' b='2' xml:lang='de'/>"), "(x:a x:b=1 b=2 xml:lang=de)"},
 	{LIT("<a-long.name_of-more:than-sixteen xmlns:a-long.name_of-more='u' attribute-that-is-longer-than='1'>"
@@ -262,7 +263,8 @@ END_TEST
 /* Each prefix of a document: no complete element is lost, and nothing crashes. */
 START_TEST(cut_anywhere)
 {
-	static const char doc[] = "<?xml version='1.0'?>\n<!DOCTYPE r [<!ENTITY e 'x'>]>\n<r xmlns:d='u'><i d:a=\"1\">&e;<![CDATA[c]]></i>"
+	static const char doc[] = "<?xml version='1.0'?>\n<!DOCTYPE r [<!ENTITY e 'x'>]>\n<r xmlns:d='u'><i d:a=\"1\">&"
+		"e;<![CDATA[c]]></i>"
 		"<!-- n --><i b='2'>t&amp;u</i><?p q?></r>";
 
 	for (size_t n = 0; n < sizeof(doc); n++) {
