@@ -121,7 +121,7 @@ START_TEST(refused)
 		{"<html><body>hello", NULL, FW_EFORMAT, "an HTML page"},
 		{"hello", NULL, FW_EFORMAT, "plain text"},
 		{"[]", NULL, FW_EFORMAT, "JSON that is not a feed"},
-		{ONE, "text/plain", FW_EUNSUP, "text/plain: entries come as"},
+		{ONE, "text/plain", FW_EUNSUP, "text/plain: unsupported content type"},
 		{ONE, "application/json5", FW_EUNSUP, "application/feed+json"},
 	};
 	struct fw_store_stats s;
