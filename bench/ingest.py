@@ -187,7 +187,7 @@ class Watch(threading.Thread):
         start = time.monotonic()
         while self.on:
             now, ring = time.monotonic() - start, self.door.ring()
-            self.seen.append({"s": now, "fill": 100 * ring["fullest_bytes"] * ring["rings"] / ring["ring_bytes"],
+            self.seen.append({"s": now, "fill": 100 * ring["fill_max_bytes"] * ring["rings"] / ring["ring_bytes"],
                               "accepted": ring["accepted"], "rss": rss_bytes(self.door.process.pid)})
             time.sleep(self.EVERY_S)
 

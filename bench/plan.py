@@ -225,13 +225,13 @@ def varied():
     w.serve([max(1, int(v * r.uniform(0.7, 1.3))) for v in ms], silent(2))
     for slots in (16, 64):
         ran = [run(c.copy(), slots) for _ in range(RUNS)]
-        if "predicted_ms" not in ran[0].said:
+        if "forecast_ms" not in ran[0].said:
             row("forecast against measured, %d slots" % slots, "", "", "", "0.10", "this binary has no forecast")
             continue
-        off = [abs(x.said["predicted_ms"] / 1000 / x.wall - 1) for x in ran]
+        off = [abs(x.said["forecast_ms"] / 1000 / x.wall - 1) for x in ran]
         mid = ran[off.index(sorted(off)[len(off) // 2])]
         ratio_row("forecast against measured, 30 %% variation, %d slots: error" %
-                  slots, seconds(mid.said["predicted_ms"] / 1000), seconds(mid.wall), median(off), 0.10)
+                  slots, seconds(mid.said["forecast_ms"] / 1000), seconds(mid.wall), median(off), 0.10)
     w.stop()
 
 

@@ -14,7 +14,7 @@
 struct fw_arena;
 
 enum fw_websub_state { FW_WEBSUB_ASKED, FW_WEBSUB_ACTIVE, FW_WEBSUB_OFF, FW_WEBSUB_STATE_N };
-const char *fw_websub_state_name(enum fw_websub_state s); /* "asked", "active", "off" */
+const char *fw_websub_state_name(enum fw_websub_state s); /* "requested", "active", "off" */
 
 struct fw_websub { /* a feed's subscription */
 	int64_t feed_id;

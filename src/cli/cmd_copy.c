@@ -84,8 +84,8 @@ static void json_print(struct cli *c, const struct fw_copy_stats *s)
 {
 	const struct { const char *name; int64_t v; } MEMBER[] = {
 		{"feeds", s->feeds}, {"entries", s->entries}, {"keys", s->keys}, {"visits", s->visits}, {"events", s->events},
-		{"dead_events", s->dead_events}, {"records", s->records}, {"feeds_before", s->feed_before},
-		{"entries_before", s->entry_before}, {"visits_before", s->visit_before}, {"renewed", s->renewed}, {"removed", s->removed}, {"bytes", (int64_t)s->bytes},
+		{"dead_letters", s->dead_events}, {"records", s->records}, {"feeds_before", s->feed_before},
+		{"entries_before", s->entry_before}, {"visits_before", s->visit_before}, {"updated", s->renewed}, {"removed", s->removed}, {"bytes", (int64_t)s->bytes},
 		{"differing", s->differing}, {"elapsed_ms", s->elapsed_ms},
 	};
 	struct cli_json out;
@@ -94,7 +94,7 @@ static void json_print(struct cli *c, const struct fw_copy_stats *s)
 	fw_json_object(&out.j, NULL);
 	for (size_t i = 0; i < FW_N(MEMBER); i++)
 		fw_json_int(&out.j, MEMBER[i].name, MEMBER[i].v);
-	fw_json_bool(&out.j, "source_moved_on", s->moved_on);
+	fw_json_bool(&out.j, "source_changed", s->moved_on);
 	fw_json_end(&out.j);
 	cli_json_end(&out, c);
 }

@@ -78,7 +78,7 @@ static void dead_json(struct events *e, const struct fw_dead_event *v)
 
 	fw_json_object(j, NULL);
 	fw_json_int(j, "event", v->id);
-	fw_json_time(j, "set_aside", v->at_ms);
+	fw_json_time(j, "refused", v->at_ms);
 	fw_json_str(j, "reason", v->reason);
 	if (fw_event_of_row(v->row, &e->arena, &row, &err))
 		fw_json_str(j, "row", v->row);

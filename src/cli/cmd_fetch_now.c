@@ -72,7 +72,7 @@ static void item(struct cli_list *l, const struct wanted *w, bool asked, const s
 	fw_json_object(j, NULL);
 	fw_json_int(j, "id", w->feed.id);
 	fw_json_str(j, "url", w->feed.url);
-	fw_json_bool(j, "asked", asked);
+	fw_json_bool(j, "scheduled", asked);
 	if (v)
 		fw_visit_json(j, "visit", v);
 	fw_json_end(j);

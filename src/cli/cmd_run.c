@@ -124,8 +124,8 @@ static void course_json(struct fw_json *j, const struct fw_run_course *p)
 	fw_json_str(j, "order", fw_str(p->order));
 	fw_json_int(j, "slots", p->slots);
 	if (p->predicted_us) {
-		fw_json_int(j, "predicted_ms", p->predicted_us / 1000);
-		fw_json_int(j, "predicted_known", p->known);
+		fw_json_int(j, "forecast_ms", p->predicted_us / 1000);
+		fw_json_int(j, "forecast_known", p->known);
 	}
 	for (size_t i = 0; i < FW_N(MEMBER); i++)
 		fw_json_int(j, MEMBER[i].name, MEMBER[i].us / 1000);
@@ -149,7 +149,7 @@ static void summary_json(struct cli *c, const struct session *r, const struct fw
 
 	cli_object_begin(&w, c);
 	fw_json_int(&w.j, "run", s->run_id);
-	fw_json_time(&w.j, "began", s->run_id);
+	fw_json_time(&w.j, "started", s->run_id);
 	for (size_t i = 0; i < FW_N(MEMBER); i++)
 		fw_json_int(&w.j, MEMBER[i].name, MEMBER[i].v);
 	fw_json_object(&w.j, "failures");

@@ -70,7 +70,7 @@ static void summary_json(struct cli *c, const struct fw_run_stats *s)
 	struct cli_json w;
 
 	cli_object_begin(&w, c);
-	fw_json_time(&w.j, "began", s->run_id);
+	fw_json_time(&w.j, "started", s->run_id);
 	fw_json_int(&w.j, "elapsed_ms", s->elapsed_ms);
 	fw_json_int(&w.j, "restarts", (int64_t)s->restarts);
 	fw_json_int(&w.j, "cpu_ms", s->cpu_ms);

@@ -24,7 +24,7 @@ static int count_offline(void *ctx, const struct fw_record *r)
  */
 static int offline(struct cli *c, struct offline *out)
 {
-	struct fw_record_query q = {.kind = FW_STR("weather")};
+	struct fw_record_query q = {.kind = FW_STR("connectivity")};
 	struct fw_err err = {0};
 
 	return fw_store_record_list(c->store, &q, count_offline, out, &err) ? cli_store_failed(c, &err) : 0;

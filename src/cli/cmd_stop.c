@@ -19,7 +19,7 @@ int cli_tell_all(struct cli *c, enum fw_control_kind kind, const char *to_do, co
 		return cli_store_failed(c, &err);
 	if (cli_as_json(c)) {
 		cli_object_begin(&w, c);
-		fw_json_int(&w.j, "workers_told", (int64_t)workers);
+		fw_json_int(&w.j, "workers_notified", (int64_t)workers);
 		cli_object_end(&w, c);
 	} else if (workers) {
 		cli_out(c, "sent to %zu worker%s: %s%s\n", workers, workers == 1 ? "" : "s", to_do, later);

@@ -70,7 +70,7 @@ static void runs_json(struct cli *c, const struct runs *r)
 
 		fw_json_object(j, NULL);
 		fw_json_int(j, "run", r->run[i].id);
-		fw_json_time(j, "began", r->run[i].from_ms);
+		fw_json_time(j, "started", r->run[i].from_ms);
 		fw_json_int(j, "elapsed_ms", r->run[i].until_ms - r->run[i].from_ms);
 		fw_json_int(j, "fetches", (int64_t)r->run[i].n);
 		fw_json_int(j, "failed", (int64_t)r->run[i].failed_n);
@@ -197,7 +197,7 @@ static void tell_json(struct cli *c, const struct timeline *t, const char *path)
 
 	cli_object_begin(&w, c);
 	fw_json_int(&w.j, "run", t->run_id);
-	fw_json_time(&w.j, "began", t->started_ms);
+	fw_json_time(&w.j, "started", t->started_ms);
 	fw_json_int(&w.j, "elapsed_ms", t->total_us / 1000);
 	fw_json_int(&w.j, "fetches", (int64_t)t->n);
 	fw_json_int(&w.j, "failed", (int64_t)t->failed_n);
@@ -207,7 +207,7 @@ static void tell_json(struct cli *c, const struct timeline *t, const char *path)
 		fw_json_int(&w.j, "slots", t->slots);
 	fw_json_int(&w.j, "slots_used", t->lane_n);
 	if (t->predicted_us)
-		fw_json_int(&w.j, "predicted_ms", t->predicted_us / 1000);
+		fw_json_int(&w.j, "forecast_ms", t->predicted_us / 1000);
 	fw_json_int(&w.j, "sum_ms", t->sum_us / 1000);
 	for (size_t i = 0; i < FW_N(BOUND); i++)
 		fw_json_int(&w.j, BOUND[i].name, BOUND[i].us / 1000);

@@ -74,7 +74,7 @@ static void members(struct fw_json *j, const struct fw_token *t)
 	}
 	fw_json_end(j);
 	bound_show(j, t);
-	fw_json_time(j, "made", t->at_ms);
+	fw_json_time(j, "created", t->at_ms);
 	if (t->until_ms != FW_NO_DATE)
 		fw_json_time(j, "until", t->until_ms);
 }
@@ -215,7 +215,7 @@ static void object(struct cli_list *l, const struct fw_token *t)
 	members(j, t);
 	if (t->used_ms)
 		fw_json_time(j, "used", t->used_ms);
-	fw_json_bool(j, "good", !t->broken && !is_over(l->c, t));
+	fw_json_bool(j, "valid", !t->broken && !is_over(l->c, t));
 	fw_json_end(j);
 	cli_list_item_end(l);
 }

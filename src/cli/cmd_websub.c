@@ -51,7 +51,7 @@ static void object(struct cli_list *l, const struct fw_websub *w)
 	fw_json_str(j, "hub", w->hub);
 	fw_json_str(j, "topic", w->topic);
 	fw_json_bool(j, "cloud", w->cloud);
-	fw_json_bool(j, "held", w->held);
+	fw_json_bool(j, "disabled", w->held);
 	for (size_t i = 0; i < FW_N(TIME); i++) {
 		if (TIME[i].at_ms)
 			fw_json_time(j, TIME[i].name, TIME[i].at_ms);

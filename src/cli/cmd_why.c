@@ -127,7 +127,7 @@ static void trust_json(struct fw_json *j, const struct cli *c, const struct fw_f
 	if (t.checked_ms)
 		fw_json_time(j, "checked", t.checked_ms);
 	if (t.denied_ms)
-		fw_json_time(j, "found_wrong", t.denied_ms);
+		fw_json_time(j, "contradicted", t.denied_ms);
 	fw_json_end(j);
 }
 
@@ -208,8 +208,8 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 		fw_json_cstr(&w.j, "host", host);
 	trust_json(&w.j, c, f);
 	if (f->redirect_url.len)
-		fw_json_str(&w.j, fw_feed_is_named(f) ? "named_url" : "redirect_url", f->redirect_url);
-	fw_json_array(&w.j, "moves");
+		fw_json_str(&w.j, fw_feed_is_named(f) ? "self_url" : "redirect_url", f->redirect_url);
+	fw_json_array(&w.j, "redirects");
 	rc = fw_move_list(c->store, f->id, move_json, &w.j, &err);
 	fw_json_end(&w.j);
 	fw_json_end(&w.j);

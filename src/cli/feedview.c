@@ -48,7 +48,7 @@ void cli_quota_json(struct cli *c, struct fw_json *j, int64_t feed_id)
 	fw_json_time(j, "until", q.until_ms);
 	fw_json_int(j, "new", q.new_n);
 	fw_json_int(j, "bytes", q.bytes);
-	fw_json_int(j, "waiting", q.waiting_n);
+	fw_json_int(j, "deferred", q.waiting_n);
 	fw_json_end(j);
 }
 

@@ -277,5 +277,5 @@ enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err
 	r->store_broken = rc == FW_EIO;
 	if (rc == FW_ENOMEM)
 		return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "no_memory", "out of memory");
-	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_away", "the store is unavailable (see the server's log)");
+	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_unavailable", "the store is unavailable (see the server's log)");
 }

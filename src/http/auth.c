@@ -581,7 +581,7 @@ enum MHD_Result http_auth_refuse(struct request *r)
 	case AUTH_WRONG: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is unknown or expired");
 	case AUTH_OTHER: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token lacks the scope %s", scope);
 	case AUTH_BOUND: return bound_refuse(r);
-	case AUTH_WAIT: return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, r->twirp ? "resource_exhausted" : "wrong_tokens",
+	case AUTH_WAIT: return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, r->twirp ? "resource_exhausted" : "auth_rate_limited",
 		"throttled: too many wrong tokens came from your network (retry in %lld s)", (long long)r->retry_after_s);
 	}
 	return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "internal", "request refused without a reason (please report this bug)");

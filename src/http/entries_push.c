@@ -442,7 +442,7 @@ static enum MHD_Result begin(struct request *r)
 	int rc;
 
 	if (key.p && !key_is_good(key))
-		return http_problem(r, MHD_HTTP_BAD_REQUEST, "bad_key", "invalid Idempotency-Key (use 1 to %d printable ASCII characters)", KEY_MAX);
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_key", "invalid Idempotency-Key (use 1 to %d printable ASCII characters)", KEY_MAX);
 	if (!hold(r, fw_delivery_estimate(r->lane->h->config, r->body.len)))
 		return no_room(r);
 	if (key.p && !r->push->keyed) {

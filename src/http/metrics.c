@@ -25,7 +25,7 @@ enum MHD_Result http_readyz(struct request *r)
 
 	fw_ingest_stats(r->lane->h->ingest, &s);
 	if (s.away || !auth_reached(r->lane->h->auth))
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_away", "the store is unavailable; pushed rows wait for it");
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_unavailable", "the store is unavailable; pushed rows wait for it");
 	if ((double)s.fullest_bytes > READY_FILL * (double)(s.ring_bytes / s.lanes))
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "ring_full", "a ring of pushed rows is nearly full");
 	fw_buf_adds(&out, "{\"status\":\"ready\"}");
@@ -44,14 +44,14 @@ enum MHD_Result http_ring(struct request *r)
 	fw_json_int(&j, "rings", (int64_t)s.lanes);
 	fw_json_int(&j, "ring_bytes", (int64_t)s.ring_bytes);
 	fw_json_int(&j, "fill_bytes", (int64_t)s.fill_bytes);
-	fw_json_int(&j, "fullest_bytes", (int64_t)s.fullest_bytes);
+	fw_json_int(&j, "fill_max_bytes", (int64_t)s.fullest_bytes);
 	fw_json_int(&j, "oldest_ms", s.oldest_ms);
 	fw_json_int(&j, "accepted", (int64_t)s.put_n);
 	fw_json_int(&j, "stored", (int64_t)s.stored_n);
-	fw_json_int(&j, "set_aside", (int64_t)s.dead_n);
-	fw_json_int(&j, "refused_full", (int64_t)s.full_n);
-	fw_json_bool(&j, "store_away", s.away);
-	fw_json_bool(&j, "spill_read", s.replayed);
+	fw_json_int(&j, "dead_letters", (int64_t)s.dead_n);
+	fw_json_int(&j, "ring_full", (int64_t)s.full_n);
+	fw_json_bool(&j, "store_unavailable", s.away);
+	fw_json_bool(&j, "wal_replayed", s.replayed);
 	fw_json_end(&j);
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
 }
@@ -108,7 +108,7 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "ring_fill_bytes", "gauge", "Memory in use in all rings.", (double)s.fill_bytes);
 	metric(&b, "ring_fullest_bytes", "gauge", "Memory in use in the fullest ring.", (double)s.fullest_bytes);
 	metric(&b, "flush_retries_total", "counter", "Retries after the store failed to take pushed rows.", (double)s.retry_n);
-	metric(&b, "store_away", "gauge", "1: the last attempt to store pushed rows found the store unavailable.", s.away);
+	metric(&b, "store_unavailable", "gauge", "1: the last attempt to store pushed rows found the store unavailable.", s.away);
 	metric(&b, "flush_cpu_seconds_total", "counter", "CPU time of this process in statements that store pushed rows.", (double)s.flush_cpu_us / 1e6);
 	flush_histogram(&b, &s);
 	metric(&b, "push_entries_bytes", "gauge", "Memory of pushed entries that are being parsed or wait for the store (limit: serve_memory_bytes).",

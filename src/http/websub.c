@@ -177,7 +177,7 @@ static enum MHD_Result take_it(struct request *r)
 	if (rc || !fw_quota_is_used_up(r->lane->h->config, &q))
 		return open_it(r);
 	come_again(r, q.until_ms - now_ms);
-	return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "day_is_full", "throttled: the daily limit of this feed is used up (retry in %lld s)",
+	return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "daily_quota", "throttled: the daily limit of this feed is used up (retry in %lld s)",
 		(long long)r->retry_after_s);
 }
 

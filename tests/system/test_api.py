@@ -581,7 +581,7 @@ def away(base, engine):
         equal(d.ask("GET", MISSING)[0], 404)
         s.kill9()
         status, headers, said = d.ask("GET", MISSING)
-        equal((status, said["code"]), (503, "store_away"))
+        equal((status, said["code"]), (503, "store_unavailable"))
         holds(headers["Retry-After"] and s.url() not in said["detail"], said)
         s.again()
         wait_for("answers", lambda: d.ask("GET", MISSING)[0] == 404, 60)

@@ -257,7 +257,7 @@ def memory(base):
         said = w.run("why", weekly).stdout
         holds("304 (not modified) is trusted: the last 2 checks found the document unchanged" in said, said)
         told = w.json("why", weekly)["not_modified"]
-        equal((told["trust"], "found_wrong" in told, "checked" in told), (2, False, True))
+        equal((told["trust"], "contradicted" in told, "checked" in told), (2, False, True))
 
 
 @case("a 304 is believed for a day: then one unconditional request checks it")
@@ -283,7 +283,7 @@ def believed_for_a_day(base):
             [(200, False), same, same, (200, False), (200, False)]], "one unconditional request a day")
         told = [w.json("why", u)["not_modified"] for u in urls]
         equal([t["trust"] for t in told], [-7, -7, 2], "what the checks have found")
-        equal(["found_wrong" in t for t in told], [True, True, False])
+        equal(["contradicted" in t for t in told], [True, True, False])
         holds("304 (not modified) is not trusted: on 20" in w.run("why", urls[0]).stdout, w.run("why", urls[0]).stdout)
         grown = {f["url"]: f["entries"] - first[f["url"]] for f in w.json("list")}
         equal([grown[u] for u in urls], [4, 0, 0], "new entries")

@@ -94,7 +94,7 @@ def whole(base):
     same(w, to)
     holds(copy(w, to, code=2).stderr.count("not empty") == 1, "a second copy is refused")
     again = json.loads(copy(w, to, "--continue", "--json").stdout)
-    equal([again[x] for x in ("feeds", "entries", "visits", "events", "dead_events", "differing")], [0] * 6)
+    equal([again[x] for x in ("feeds", "entries", "visits", "events", "dead_letters", "differing")], [0] * 6)
     equal(again["feeds_before"], FEEDS)
     same(w, to)
     port = urls[0].split(":")[2].split("/")[0]
@@ -287,7 +287,7 @@ def killed_up_to_date(base):
             if p.poll() is None:
                 p.send_signal(signal.SIGKILL)
             kills += p.wait() == -signal.SIGKILL
-        renewed = json.loads(copy(w, to, "--continue", "--json").stdout)["renewed"]
+        renewed = json.loads(copy(w, to, "--continue", "--json").stdout)["updated"]
         same(w, to)
     print("# %d kills, then %d feeds were left to renew" % (kills, renewed))
 
@@ -299,12 +299,12 @@ def tampered(base):
     copy(w, to)
     for change in ("UPDATE entry_keys SET hash = 1 WHERE feed_id = 7", "UPDATE feeds SET user_title = 'x' WHERE id = 9"):
         to.sql(change, write=True)
-        equal(json.loads(copy(w, to, "--continue", "--json").stdout)["renewed"], 1, change)
+        equal(json.loads(copy(w, to, "--continue", "--json").stdout)["updated"], 1, change)
         same(w, to)
     to.sql("DELETE FROM incoming WHERE property_id % 3 = 0", write=True)
     to.sql("DELETE FROM incoming_dead WHERE id > (SELECT min(id) FROM incoming_dead)", write=True)
     again = json.loads(copy(w, to, "--continue", "--json").stdout)
-    equal((again["events"], again["dead_events"], again["differing"]), (EVENTS // 3, DEAD - 1, 0), "what was missing")
+    equal((again["events"], again["dead_letters"], again["differing"]), (EVENTS // 3, DEAD - 1, 0), "what was missing")
     same(w, to)
     to.sql("INSERT INTO incoming VALUES (1 << 60, 'its own', 1, 1, '', 1)", write=True)
     copy(w, to, "--continue") # pushes that came to the target already are nobody's business

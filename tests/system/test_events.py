@@ -66,7 +66,7 @@ def refused(base):
         equal(d.push([event(1), event(2, "bad"), event(3), event(4, "worse")])[0], 422)
         dead = lines(w, "--dead")
         equal([(e["row"]["property"], e["row"]["id"]) for e in dead], [("bad", 2), ("worse", 4)])
-        holds(all("it is bad" in e["reason"] and e["set_aside"] for e in dead), dead)
+        holds(all("it is bad" in e["reason"] and e["refused"] for e in dead), dead)
         text = w.run("events", "--dead").stdout
         holds("it is bad" in text and '"property":"worse"' in text, text)
         holds("2 events were refused again" in w.run("events", "--retry", code=1).stderr, "nothing has changed")
@@ -81,7 +81,7 @@ def refused(base):
         equal([(e["event"], e["row"]) for e in left], [(7, "no row"), (8, '{"id":8}'), (dead[1]["event"], dead[1]["row"])])
         equal([e["reason"] for e in left[:2]], ["r", "r"])
         holds("still" in left[2]["reason"] and "it is bad" not in left[2]["reason"], left[2]) # what it says now
-        equal(left[2]["set_aside"], dead[1]["set_aside"])
+        equal(left[2]["refused"], dead[1]["refused"])
         w.sql("DROP TRIGGER no", write=True)
         w.sql("DELETE FROM incoming_dead WHERE id < 10", write=True)
         r = w.run("events", "--retry")

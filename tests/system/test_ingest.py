@@ -78,7 +78,7 @@ def kill_something(d):
 
 def spill_stored(d):
     wait_for("the server", d.answers)
-    wait_for("what was left is stored", lambda: d.ask("GET", "/v1/ring")[2].get("spill_read"), 60) # 503 until the store was reached
+    wait_for("what was left is stored", lambda: d.ask("GET", "/v1/ring")[2].get("wal_replayed"), 60) # 503 until the store was reached
 
 
 def spill_left(base):
@@ -178,14 +178,14 @@ def store_away(base, engine):
         s.kill9()
         wait_for("503", lambda: load.refused > 10, 60)
         wait_for("it is not ready", lambda: d.ask("GET", "/readyz")[0] == 503)
-        holds(ring(d)["refused_full"] > 10, "counted")
+        holds(ring(d)["ring_full"] > 10, "counted")
         let_pass(AWAY_S, "the outage's length")
         s.again()
         more(load)
         load.stop()
         wait_for("all stored", lambda: ring(d)["fill_bytes"] == 0, 60)
         r = ring(d)
-        equal((r["stored"], r["set_aside"]), (r["accepted"], 0), "stored, set aside")
+        equal((r["stored"], r["dead_letters"]), (r["accepted"], 0), "stored, set aside")
         rows = Tables(engine, s.url()).items()
         load.check(rows)
         equal(r["stored"], len(rows), "counted as stored")
@@ -268,7 +268,7 @@ def poison(base, engine):
         equal((status, said["code"]), (422, "refused"))
         equal(d.push(dict(EVENT, id=2000))[0], 200)
         wait_for("all dealt with", lambda: ring(d)["fill_bytes"] == 0)
-        equal(ring(d)["set_aside"], len(bad) + 1)
+        equal(ring(d)["dead_letters"], len(bad) + 1)
         d.stop()
         equal(sorted(tables.items()), sorted(set(range(1, 1501)) - set(bad)) + [2000, 10**6])
         aside = tables.sql("SELECT event FROM incoming_dead")

@@ -155,21 +155,21 @@ def events(j):
     dead = j.both("events", "--dead")
     equal([d["event"] >> 22 for d in dead], [5, 6])
     equal(dead[0]["row"], {**want, "event": 5 << 22, "id": 7})
-    equal((dead[1]["row"], dead[1]["set_aside"], dead[1]["reason"]), ("what is that?", "2026-11-18T11:06:40.456Z", "it was full"))
+    equal((dead[1]["row"], dead[1]["refused"], dead[1]["reason"]), ("what is that?", "2026-11-18T11:06:40.456Z", "it was full"))
     equal(j("events", "--retry", code=1), {"stored": 1, "refused": 1})
 
 
 def workers(j):
-    equal(j("stop"), {"workers_told": 0})
+    equal(j("stop"), {"workers_notified": 0})
     p = j.w.start("run")
     wait_for("its worker", lambda: j("status")["workers"])
-    equal(j("pause", "--all"), {"workers_told": 1})
-    equal([(f["id"], f["asked"]) for f in j("fetch-now", "--again", "1", "2")], [(1, True), (2, True)])
-    equal(j.lines("resume", "--all"), [{"workers_told": 1}])
+    equal(j("pause", "--all"), {"workers_notified": 1})
+    equal([(f["id"], f["scheduled"]) for f in j("fetch-now", "--again", "1", "2")], [(1, True), (2, True)])
+    equal(j.lines("resume", "--all"), [{"workers_notified": 1}])
     got = j.lines("fetch-now", "--again", "--wait", "1")
-    equal([(f["id"], f["asked"], f["visit"]["error"] if "error" in f["visit"] else None) for f in got], [(1, True, None)])
-    equal([(f["id"], f["asked"]) for f in j("fetch-now", "1")], [(1, False)])
-    equal(j("stop"), {"workers_told": 1})
+    equal([(f["id"], f["scheduled"], f["visit"]["error"] if "error" in f["visit"] else None) for f in got], [(1, True, None)])
+    equal([(f["id"], f["scheduled"]) for f in j("fetch-now", "1")], [(1, False)])
+    equal(j("stop"), {"workers_notified": 1})
     equal(p.wait(60), 0)
 
 
@@ -185,7 +185,7 @@ def server(j):
     finally:
         p.kill()
     j.seen.add("serve")
-    equal(sorted(j.judged(said, "serve")), ["began", "cpu_ms", "elapsed_ms", "max_rss_bytes", "restarts"])
+    equal(sorted(j.judged(said, "serve")), ["started", "cpu_ms", "elapsed_ms", "max_rss_bytes", "restarts"])
 
 
 @case("every command takes --json, every list --jsonl; names are of one form, times are ISO 8601 in UTC, and never numbers", needs="server")
@@ -200,9 +200,9 @@ def walk(base):
         server(j)
     made = j("token", "add", "t", "--scope", "push", "--feed", "1", "--days", "2")
     equal((made["name"], made["scopes"], made["feeds"], made["properties"]), ("t", ["push"], [1], []))
-    holds(made["token"].startswith("fwt_") and {"made", "until"} < j.times, made)
+    holds(made["token"].startswith("fwt_") and {"created", "until"} < j.times, made)
     listed = j.both("token", "list")
-    equal(listed, [{**{k: v for k, v in made.items() if k != "token"}, "good": True}])
+    equal(listed, [{**{k: v for k, v in made.items() if k != "token"}, "valid": True}])
     equal(j.lines("token", "remove", "t"), [{"name": "t"}])
     equal(j("token", "list"), [])
     equal(j("websub", "off", "2"), {"feed": 2, "url": j("list")[1]["url"], "on": False})

@@ -59,7 +59,7 @@ def named(base, engine):
             if k == 2:
                 said = early.run("why", o.urls[0]).stdout
                 holds("has had another self link since" in said and new in said and "only a permanent redirect changes its URL" in said, said)
-                equal((early.json("why", o.urls[0])["named_url"], "redirect_url" in early.json("why", o.urls[0])), (new, False))
+                equal((early.json("why", o.urls[0])["self_url"], "redirect_url" in early.json("why", o.urls[0])), (new, False))
                 early.sql("UPDATE feeds SET redirect_since_ms = redirect_since_ms - 172800000 WHERE redirect_since_ms > 0", write=True)
         equal(early.json("why", o.urls[0])["redirect_url"], new, "the first redirected visit: the entries were compared")
         w = Wheel(base, store=s.url())

@@ -16,7 +16,7 @@ TIGHT = "concurrency = 4\nworkers = 1\n"
 def learned(wheel, urls, *arguments):
     """One run, after which all durations are known and everything is due again."""
     stats = wheel.run_once(*arguments)
-    holds("predicted_ms" not in stats, "nothing is known, so nothing is foretold: %s" % stats)
+    holds("forecast_ms" not in stats, "nothing is known, so nothing is foretold: %s" % stats)
     wheel.run("set", "--due", *urls)
 
 
@@ -48,7 +48,7 @@ def orders(base):
             got = in_order(o, since)
             equal(len(got), 20, "requests of %s" % order)
             holds(where([got.index(f) for f in longest]), "%s: %s of %s" % (order, got, takes))
-            holds(stats["predicted_known"] == 20 and stats["predicted_ms"] >= 800, "foretold: %s" % stats)
+            holds(stats["forecast_known"] == 20 and stats["forecast_ms"] >= 800, "foretold: %s" % stats)
             holds(stats["took_ms"] >= stats["bound_ms"] >= stats["bound_longest_ms"] >= 1000, "measured: %s" % stats)
             kept = json.loads(w.one("SELECT value FROM records WHERE kind = 'run' AND CAST(record_key AS TEXT) = ?", str(stats["run"])))
             equal((kept["slots"], kept["policy"], kept["feeds"], kept["workers"], "batch" in kept, kept["total_us"] // 1000),

@@ -123,7 +123,7 @@ def entries_of_a_day(base):
         equal(visit(w, p), (False, 200))
         equal(sorted(entries(w)), list(range(15, 40)), "the newest")
         q = quota(w)
-        equal((q["new"], q["waiting"]), (25, 15))
+        equal((q["new"], q["deferred"]), (25, 15))
         holds(q["bytes"] > 25 * 20, q)
         equal(quota(w, "show"), q)
         for command in ("why", "show"):
@@ -138,7 +138,7 @@ def entries_of_a_day(base):
         equal(visit(w, p), (False, 200))
         got = entries(w)
         equal((sorted(got), got[39]), (list(range(15, 40)), "about 39 anew"))
-        equal(quota(w)["waiting"], 15)
+        equal(quota(w)["deferred"], 15)
         holds(w.one("SELECT due_at_ms - last_visit_ms FROM schedule") > due / 2 > 60000, "asked no more often than before")
         next_day(w)
         equal(visit(w, p), (False, 200))
@@ -146,8 +146,8 @@ def entries_of_a_day(base):
         equal((sorted(got), got[3]), (list(range(40)), "about 3 anew"))
         equal(visit(w, p), (True, 304))
         equal(w.sql("SELECT revision, count(*) FROM entries GROUP BY 1 ORDER BY 1"), [(1, 39), (2, 1)])
-        equal((quota(w)["new"], quota(w)["waiting"]), (15, 0))
-        holds("waiting" not in w.run("why", "#1").stdout, "nothing waits")
+        equal((quota(w)["new"], quota(w)["deferred"]), (15, 0))
+        holds("deferred" not in w.run("why", "#1").stdout, "nothing waits")
         holds("quotas" not in w.run("doctor", code=None).stdout, "doctor")
 
 
@@ -164,7 +164,7 @@ def entries_of_many(base):
             visit(w, p)
         got = sorted(entries(w))
         equal(got, [*range(10), *range(10, 30), *range(35, 40)]) # after the first 25; of the last the newest
-        equal(quota(w)["waiting"], 15) # what the last one shows
+        equal(quota(w)["deferred"], 15) # what the last one shows
 
 
 @case("the same with bytes: what would pass them waits, changes too; no entry is too large to be taken ever")
@@ -179,7 +179,7 @@ def bytes_of_a_day(base):
         holds(10000 < quota(w)["bytes"] < 10000 + 3500, quota(w))
         p.shows(range(8), words=long, change=[7])
         visit(w, p)
-        equal(quota(w)["waiting"], 5)
+        equal(quota(w)["deferred"], 5)
         holds("anew" not in entries(w)[7], "a change of today")
         for day in ([3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5, 6, 7]):
             next_day(w)
@@ -200,10 +200,10 @@ def everywhere(base, engine):
         p.shows(range(40))
         w.run("add", p.url)
         visit(w, p)
-        equal((len(entries(w)), quota(w)["waiting"]), (25, 15))
+        equal((len(entries(w)), quota(w)["deferred"]), (25, 15))
         p.shows(range(50))
         equal(visit(w, p), (False, 200))
-        equal((len(entries(w)), quota(w)["waiting"]), (25, 25))
+        equal((len(entries(w)), quota(w)["deferred"]), (25, 25))
         with open(w.conf, "a", encoding="ascii") as f:
             f.write("feed_entries_max = 0\n")
         visit(w, p)
@@ -270,7 +270,7 @@ def disk_low_served(base):
         d.wheel.run("add", "http://127.0.0.1:9/feed")
         wait_for("the gauge", lambda: metric(d, "workers_disk_low") == 1)
         status, headers, answer = d.push(PUSHED, "/v1/feeds/1/entries")
-        equal((status, answer["code"]), (503, "store_away"))
+        equal((status, answer["code"]), (503, "store_unavailable"))
         holds(headers["Retry-After"], headers)
         equal(d.wheel.json("show", "#1")["visits"], [], "visits")
     finally:

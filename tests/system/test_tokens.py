@@ -261,7 +261,7 @@ def runs_out(base):
         becomes("a token that has run out", 401, lambda: pushed(d, token))
         equal(pushed(d), 401)
         holds("expired" in d.wheel.run("token", "list").stdout, "in the list")
-        equal(d.wheel.json("token", "list")[0]["good"], False)
+        equal(d.wheel.json("token", "list")[0]["valid"], False)
         d.wheel.sql("UPDATE records SET value = x'00ff' WHERE kind = 'token'", write=True) # neither does one that nobody can read
         wait_for("unreadable", lambda: "unreadable: remove it" in d.wheel.run("token", "list").stdout)
         equal(pushed(d), 401)
@@ -291,7 +291,7 @@ def guessing(base):
         said = [d.push(EVENT, path="/v1/events", headers=bearer(t, **of("192.0.2.200"))) for t in ("guess", two, one[:-1], "")]
         for status, headers, words in said[:3]: # the second is a right one
             equal((status, words["code"], words["detail"].rpartition(" in ")[0]),
-                  (429, "wrong_tokens", said[0][2]["detail"].rpartition(" in ")[0]))
+                  (429, "auth_rate_limited", said[0][2]["detail"].rpartition(" in ")[0]))
             holds(3000 < int(headers["Retry-After"]) <= 3600, headers["Retry-After"])
         equal(said[3][0], 401, "no token at all is no guess")
         status, headers, words = d.push(EVENT, path=TWIRP, headers=bearer("guess", **of("192.0.2.3")))
@@ -481,7 +481,7 @@ def words(base):
     holds("token 'one': there is one already" in w.run("token", "add", "one", "--scope", "read", code=2).stderr, "taken")
     holds("this is the first token" not in w.run("token", "add", "reader@host", "--scope", "admin, read").stderr, "the second one")
     listed = w.json("token", "list")
-    equal([(t["name"], t["scopes"], t.get("until"), t["good"]) for t in listed],
+    equal([(t["name"], t["scopes"], t.get("until"), t["valid"]) for t in listed],
           [("one", ["push"], "2099-12-31T18:00:00Z", True), ("reader@host", ["read", "admin"], None, True)])
     table = w.run("token", "list").stdout
     holds("read,admin" in table and "2099-12-31" in table, table)

@@ -171,7 +171,7 @@ def verification(base):
         d.add(u + "/f")
         wait_for("the request", hub.posts, 60)
         callback = hub.posts()[0]["hub.callback"]
-        wait_for("a note of it", lambda: d.known() == ["asked"])
+        wait_for("a note of it", lambda: d.known() == ["requested"])
         for mode, topic, challenge in (("subscribe", u + "/f?invalid", "x"), ("subscribe", "", "x"), ("subscribe", u + "/f", ""), ("nonsense", u + "/f", "x"),
                                        ("unsubscribe", u + "/f", "x"), ("subscribe", u + "/f", "x" * 4097), ("denied", u + "/g", None)):
             status, body, _ = hub.intent(callback, mode, topic, challenge, "60")
@@ -179,7 +179,7 @@ def verification(base):
         equal(hub.intent(callback[:-1] + ("0" if callback[-1] != "0" else "1"), "subscribe", u + "/f", "x", "60")[0], 404)
         equal(ask("GET", callback)[0], 404)
         equal(ask("HEAD", callback + "?hub.mode=subscribe&hub.challenge=x&hub.topic=" + u + "/f")[0], 404)
-        equal(d.known(), ["asked"])
+        equal(d.known(), ["requested"])
         for i in range(2): # verified twice is once
             status, body, headers = hub.intent(callback, "subscribe", u + "/f", "<i>\r\n%d\0 é" % i, "86400")
             equal((status, body, headers["Content-Type"]), (200, ("<i>\r\n%d\0 é" % i).encode(), "text/plain"))
@@ -292,7 +292,7 @@ def endless(base):
         equal([hub.send(s, atom("f", range(1000 * n, 1000 * n + 700))) for n in (1, 2)], [200, 200])
         equal(d.entries(), 1 + 1000)
         q = d.wheel.json("show", "#1")["quota"]
-        equal((q["new"], q["waiting"]), (1000, 400))
+        equal((q["new"], q["deferred"]), (1000, 400))
         holds("used up until" in d.wheel.run("why", "#1").stdout, "why")
         for n in range(3, 12):
             holds(23 * 3600 < refused(s, atom("f", range(1000 * n, 1000 * n + 700))) <= 24 * 3600, "till then")

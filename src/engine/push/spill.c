@@ -21,7 +21,7 @@
 #include "engine/push/spill.h"
 #include "base/banned.h"
 
-#define SUFFIX ".spill"
+#define SUFFIX ".wal"
 #define EARLY ".new"
 #define SEGMENT_BYTES ((size_t)16 << 20) /* a full segment is followed by a new file */
 #define HEADER 16

@@ -3,7 +3,7 @@
  * A write-ahead log (WAL) on disk of rows that are accepted but not stored yet, so that they
  * survive the process. flush.c writes, replays and truncates it.
  *
- * Each producer has a log of its own: files "NAME.spill" in one folder, to which it appends. Each
+ * Each producer has a log of its own: files "NAME.wal" in one folder, to which it appends. Each
  * file is locked (flock) while its process lives. A record is its length and a magic number (4
  * bytes each), a checksum (8 bytes), and the bytes, padded to a multiple of 8. Written records
  * survive kill -9; a thread syncs them to the disk every sync_ms. A file is deleted when all its

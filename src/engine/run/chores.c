@@ -31,7 +31,7 @@
 #define PROBE_MORE_MS FW_MINUTE_MS
 /* per call: a thousand feeds that ended on one day are not all probed at once */
 #define PROBE_N ((size_t)100)
-#define WEATHER FW_STR("weather")
+#define WEATHER FW_STR("connectivity")
 #define WEATHER_EVERY_MS FW_MINUTE_MS
 #define WEATHER_KEPT_MS (3 * FW_MINUTE_MS)
 #define ENOUGH 1 /* stops a listing */

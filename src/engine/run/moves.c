@@ -12,7 +12,7 @@
 #include "api/moves.h"
 #include "base/banned.h"
 
-#define KIND FW_STR("moved")
+#define KIND FW_STR("redirect")
 #define KEPT_MS (365 * FW_DAY_MS)
 #define FOUND 1           /* stops a listing */
 /* entries of the document that are compared: enough to recognise a feed */

@@ -36,7 +36,7 @@ int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err
 	fw_json_int(&j, "workers", s->workers);
 	fw_json_str(&j, "policy", fw_str(c->order ? c->order : ""));
 	fw_json_int(&j, "feeds", (int64_t)s->done);
-	fw_json_int(&j, "predicted_us", c->predicted_us);
+	fw_json_int(&j, "forecast_us", c->predicted_us);
 	fw_json_int(&j, "total_us", c->took_us);
 	fw_json_int(&j, "sum_us", c->sum_us);
 	fw_json_int(&j, "bound_us", c->bound_us);
@@ -70,7 +70,7 @@ static int run_read(const struct fw_record *r, struct fw_arena *a, struct fw_run
 	out->slots = number(o, "slots");
 	out->batch = number(o, "batch");
 	out->feeds = number(o, "feeds");
-	out->predicted_us = number(o, "predicted_us");
+	out->predicted_us = number(o, "forecast_us");
 	out->took_us = number(o, "total_us");
 	out->sum_us = number(o, "sum_us");
 	out->bound_us = number(o, "bound_us");

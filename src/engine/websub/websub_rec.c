@@ -54,8 +54,8 @@ struct member {
 	const char *const *states; /* NULL-terminated */
 };
 
-static const char *const SUB_STATE[] = {"asked", "active", "off", NULL};
-static const char *const CALLBACK_STATE[] = {"asked", "active", "denied", "leaving", "left", NULL};
+static const char *const SUB_STATE[] = {"requested", "active", "off", NULL};
+static const char *const CALLBACK_STATE[] = {"requested", "active", "denied", "leaving", "left", NULL};
 
 #define AT(member) offsetof(struct sub, member)
 static const struct member SUB[] = {

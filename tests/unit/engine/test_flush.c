@@ -530,7 +530,7 @@ START_TEST(accepted_outlives_the_process)
 	set("spill_sync_ms", _i ? "0" : "50ms");
 	accept_and_die(999);
 	accept_and_die(1);
-	ck_assert_int_eq(spill_files(".spill", false, NULL, 0), 3);
+	ck_assert_int_eq(spill_files(".wal", false, NULL, 0), 3);
 	ck_assert_int_eq(start_and_stop(), 1000);
 	ck_assert_int_eq(spill_files("", false, NULL, 0), 0);
 	ck_assert_int_eq(start_and_stop(), 1000);
@@ -548,13 +548,13 @@ START_TEST(what_was_stored_is_not_stored_twice)
 	OK(push(fw_ingest_lane(in, 0), "news", 1, 100, NULL));
 	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, &w.wait));
 	await(&w);
-	ck_assert_int_eq(spill_files(".spill", false, one, sizeof(one)), 1);
+	ck_assert_int_eq(spill_files(".wal", false, one, sizeof(one)), 1);
 	ck_assert(fw_snprintf(copy, sizeof(copy), "%s.copy", one)); /* as if it had been killed here */
 	ck_assert(fw_snprintf(command, sizeof(command), "cp %s %s", one, copy));
 	ck_assert_int_eq(system(command), 0);
 	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_destroy(in);
-	ck_assert_int_eq(spill_files(".spill", false, NULL, 0), 0); /* all stored: nothing to keep */
+	ck_assert_int_eq(spill_files(".wal", false, NULL, 0), 0); /* all stored: nothing to keep */
 	ck_assert_int_eq(rename(copy, one), 0);
 	ck_assert_int_eq(start_and_stop(), 101);
 	ck_assert_int_eq(stored(&dead).n, 101);
@@ -569,7 +569,7 @@ START_TEST(record_cut_off)
 	set("ring_bytes", "64KiB");
 	accept_and_die(1); /* in channel 0 */
 	accept_and_die(3);
-	ck_assert_int_ge(spill_files(".spill", false, one, sizeof(one)), 2);
+	ck_assert_int_ge(spill_files(".wal", false, one, sizeof(one)), 2);
 	ck_assert_int_eq(stat(one, &st), 0);
 	ck_assert_int_eq(truncate(one, st.st_size - 5), 0);
 	fw_log_setup(FW_LOG_ERROR, false, "test");
@@ -584,7 +584,7 @@ START_TEST(record_damaged)
 	int fd;
 
 	accept_and_die(1);
-	ck_assert_int_eq(spill_files(".spill", false, one, sizeof(one)), 1);
+	ck_assert_int_eq(spill_files(".wal", false, one, sizeof(one)), 1);
 	fd = open(one, O_WRONLY);
 	ck_assert_int_eq(pwrite(fd, "x", 1, 40), 1);
 	close(fd);
