@@ -4,7 +4,7 @@
  * order.
  */
 #include "cli/cli.h"
-#include "api/foretell.h"
+#include "api/forecast.h"
 #include "base/banned.h"
 
 #define FIRST_ROWS 20
@@ -13,9 +13,9 @@
 
 struct plan {
 	struct cli *c;
-	struct fw_foretell *f;
-	struct fw_foretell_rules rules;
-	struct fw_foretold made; /* the forecast under the rules */
+	struct fw_forecast *f;
+	struct fw_forecast_rules rules;
+	struct fw_forecast_total made; /* the forecast under the rules */
 	size_t n, known;
 };
 
@@ -51,7 +51,7 @@ static const char *host(struct cli *c, int64_t feed_id)
 
 static void bound_words(struct plan *p)
 {
-	struct fw_foretold *m = &p->made;
+	struct fw_forecast_total *m = &p->made;
 	struct fw_feed feed = {0};
 	char n[FW_RFC3339_MAX];
 
@@ -95,18 +95,18 @@ static void head(struct plan *p)
 /* "wait 80 %, TLS 12 %": the two longest phases. */
 static struct fw_str phases(struct cli *c, const struct fw_feed *feed)
 {
-	static const char *const WORD[FW_FORETELL_PHASES] = {"name", "connect", "TLS", "wait", "body"};
-	int64_t part[FW_FORETELL_PHASES], whole = 0;
+	static const char *const WORD[FW_FORECAST_PHASES] = {"name", "connect", "TLS", "wait", "body"};
+	int64_t part[FW_FORECAST_PHASES], whole = 0;
 	struct fw_buf b = FW_BUF_INIT(0);
 	struct fw_str text;
 
-	fw_foretell_phases(feed, part);
-	for (int i = 0; i < FW_FORETELL_PHASES; i++)
+	fw_forecast_phases(feed, part);
+	for (int i = 0; i < FW_FORECAST_PHASES; i++)
 		whole += part[i];
 	for (int round = 0; round < 2 && whole; round++) {
 		int most = 0;
 
-		for (int i = 1; i < FW_FORETELL_PHASES; i++)
+		for (int i = 1; i < FW_FORECAST_PHASES; i++)
 			most = part[i] > part[most] ? i : most;
 		if (part[most] * 20 > whole)
 			fw_buf_addf(&b, "%s%s %lld %%", round ? ", " : "", WORD[most], (long long)((part[most] * 100 + whole / 2) / whole));
@@ -122,11 +122,11 @@ static const struct cli_column COLUMN[] = {{"STARTS", .right = true}, {"SLOT", .
 
 static void row(struct plan *p, struct cli_table *t, size_t i)
 {
-	struct fw_foretold_feed s;
+	struct fw_forecast_start s;
 	struct fw_feed feed = {0};
 	const char *url;
 
-	fw_foretell_feed(p->f, i, &s);
+	fw_forecast_feed(p->f, i, &s);
 	url = name(p->c, s.feed_id, &feed);
 	cli_table_cell(t, NULL, seconds(p->c, s.at_us));
 	cli_table_cell(t, CLI_DIM, fw_str(fw_arena_printf(&p->c->arena, "%u", s.slot + 1)));
@@ -165,23 +165,23 @@ static void order(struct plan *p)
  * The idle share of the slots that can have work: with fewer feeds than slots, the others do not
  * count.
  */
-static double idle(const struct plan *p, const struct fw_foretold *m)
+static double idle(const struct plan *p, const struct fw_forecast_total *m)
 {
 	return m->total_us ? 1 - (double)m->sum_us / ((double)m->total_us * (double)FW_MIN((size_t)p->rules.slots, p->n)) : 0;
 }
 
 static int compare_rows(struct plan *p, struct cli_table *t, struct fw_json *j)
 {
-	struct fw_foretell_rules rules = p->rules;
-	struct fw_foretold m;
+	struct fw_forecast_rules rules = p->rules;
+	struct fw_forecast_total m;
 	struct fw_err err = {0};
 
-	for (size_t i = 0; fw_foretell_order(i); i++) {
+	for (size_t i = 0; fw_forecast_order(i); i++) {
 		bool used;
 
-		rules.order = fw_foretell_order(i);
+		rules.order = fw_forecast_order(i);
 		used = strcmp(rules.order, p->rules.order) == 0;
-		if (fw_foretell_make(p->f, &rules, &m, &err))
+		if (fw_forecast_make(p->f, &rules, &m, &err))
 			return cli_fail(p->c, CLI_SOME, "%s", err.text);
 		if (j) {
 			fw_json_object(j, NULL);
@@ -217,9 +217,9 @@ static int compare(struct plan *p)
 
 static void json_feed(struct plan *p, struct cli_json *w, size_t i)
 {
-	struct fw_foretold_feed s;
+	struct fw_forecast_start s;
 
-	fw_foretell_feed(p->f, i, &s);
+	fw_forecast_feed(p->f, i, &s);
 	fw_json_object(&w->j, NULL);
 	fw_json_int(&w->j, "feed", s.feed_id);
 	fw_json_int(&w->j, "starts_ms", s.at_us / 1000);
@@ -233,7 +233,7 @@ static void json_feed(struct plan *p, struct cli_json *w, size_t i)
 
 static int json(struct plan *p)
 {
-	const struct fw_foretold *m = &p->made;
+	const struct fw_forecast_total *m = &p->made;
 	struct cli_json w;
 	int rc = CLI_OK;
 
@@ -274,7 +274,7 @@ static int rules(struct plan *p)
 {
 	int64_t slots = 0;
 
-	fw_foretell_rules(p->c->config, &p->rules);
+	fw_forecast_rules(p->c->config, &p->rules);
 	if (!cli_value_int(p->c, "slots", 1, &slots))
 		return CLI_USAGE;
 	if (slots > 1000000)
@@ -294,11 +294,11 @@ static int plan_run(struct cli *c)
 		rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
-	rc = fw_foretell_read(c->store, c->now_ms + (cli_flag(c, "all") ? FAR_MS : 0), &p.f, &err);
+	rc = fw_forecast_read(c->store, c->now_ms + (cli_flag(c, "all") ? FAR_MS : 0), &p.f, &err);
 	if (rc)
 		return rc == FW_ENOMEM ? cli_fail(c, CLI_SOME, "%s", err.text) : cli_store_failed(c, &err);
-	p.n = fw_foretell_count(p.f, &p.known);
-	if (fw_foretell_make(p.f, &p.rules, &p.made, &err))
+	p.n = fw_forecast_count(p.f, &p.known);
+	if (fw_forecast_make(p.f, &p.rules, &p.made, &err))
 		rc = cli_fail(c, err.rc == FW_EINVAL ? CLI_USAGE : CLI_SOME, "%s", err.text);
 	else if (cli_flag(c, "json"))
 		rc = json(&p);
@@ -311,7 +311,7 @@ static int plan_run(struct cli *c)
 		else
 			order(&p);
 	}
-	fw_foretell_free(p.f);
+	fw_forecast_destroy(p.f);
 	return rc;
 }
 

@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "cli/cli.h"
-#include "api/moves.h"
+#include "api/redirect_adoption.h"
 #include "api/trust.h"
 #include "api/websub.h"
 #include "base/banned.h"
@@ -21,7 +21,7 @@ static const char *not_asked(const struct fw_feed *f)
 
 /* ---- redirects ------------------------------------------------------------------------------- */
 
-static int move_print(void *ctx, const struct fw_move *m)
+static int move_print(void *ctx, const struct fw_adoption *m)
 {
 	struct cli *c = ctx;
 	char stamp[FW_RFC3339_MAX];
@@ -32,7 +32,7 @@ static int move_print(void *ctx, const struct fw_move *m)
 	return 0;
 }
 
-static int move_json(void *ctx, const struct fw_move *m)
+static int move_json(void *ctx, const struct fw_adoption *m)
 {
 	struct fw_json *j = ctx;
 
@@ -51,11 +51,11 @@ static int move_json(void *ctx, const struct fw_move *m)
 static int find(struct cli *c, struct fw_feed *f)
 {
 	struct fw_str url, user, pass;
-	struct fw_move m;
+	struct fw_adoption m;
 	struct fw_err err = {0};
 
 	if (fw_url_clean(&c->arena, fw_str(c->arg[0]), &url, &user, &pass, NULL) ||
-	    fw_store_feed_find(c->store, 0, url, &c->arena, f, &err) != FW_ENOTFOUND || fw_move_find(c->store, url, &c->arena, &m, &err) ||
+	    fw_store_feed_find(c->store, 0, url, &c->arena, f, &err) != FW_ENOTFOUND || fw_adoption_find(c->store, url, &c->arena, &m, &err) ||
 	    fw_store_feed_find(c->store, m.feed_id, FW_STR_NONE, &c->arena, f, &err))
 		return cli_feed(c, c->arg[0], false, f);
 	return 0;
@@ -210,7 +210,7 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	if (f->redirect_url.len)
 		fw_json_str(&w.j, fw_feed_is_named(f) ? "self_url" : "redirect_url", f->redirect_url);
 	fw_json_array(&w.j, "redirects");
-	rc = fw_move_list(c->store, f->id, move_json, &w.j, &err);
+	rc = fw_adoption_list(c->store, f->id, move_json, &w.j, &err);
 	fw_json_end(&w.j);
 	fw_json_end(&w.j);
 	cli_json_end(&w, c);
@@ -261,7 +261,7 @@ static int why_text(struct cli *c, const struct fw_feed *f)
 	redirect_print(c, f);
 	hub_print(c, f);
 	quota_print(c, f);
-	if (fw_move_list(c->store, f->id, move_print, c, &err))
+	if (fw_adoption_list(c->store, f->id, move_print, c, &err))
 		return cli_store_failed(c, &err);
 	if (f->fail_n) {
 		cli_out(c, f->fail_n == 1 ? "  failed once: " : "  failed %u times in a row, last error: ", f->fail_n);

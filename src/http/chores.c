@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "api/keep.h"
+#include "api/retention.h"
 #include "api/meter.h"
 #include "api/view.h"
 #include "http/http.h"
@@ -95,7 +95,7 @@ static int keep_run(struct desk_job *j, struct fw_store *st, const struct fw_err
 {
 	struct chores *c = CHORES_OF(j, keep);
 	bool more = false;
-	int rc = st ? fw_keep_pushed(st, c->config, fw_now_ms(), &more) : err->rc;
+	int rc = st ? fw_retention_run_pushed(st, c->config, fw_now_ms(), &more) : err->rc;
 
 	atomic_store(&c->keep_at_ms, fw_mono_ms() + (more ? KEEP_MORE_MS : KEEP_MS));
 	return rc == FW_EIO ? rc : 0;
@@ -111,7 +111,7 @@ static int index_run(struct desk_job *j, struct fw_store *st, const struct fw_er
 {
 	struct chores *c = CHORES_OF(j, index);
 	bool more = false;
-	int rc = st ? fw_keep_index(st, fw_now_ms(), &more) : no_store->rc;
+	int rc = st ? fw_search_index_step(st, fw_now_ms(), &more) : no_store->rc;
 
 	if (!rc && more)
 		return FW_EAGAIN;

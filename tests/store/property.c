@@ -93,7 +93,7 @@ struct worker {
 	const char *url;
 	struct store *st;
 	struct owner *o;
-	struct flight flight[SLOTS + OWNER_SPARE];
+	struct flight flight[SLOTS + OWNER_URGENT_EXTRA];
 	size_t flight_n;
 	struct claim *claim[BATCH];
 	struct fw_outcome outcome[BATCH];
@@ -151,10 +151,10 @@ static void opens(struct worker *w)
 static bool again(struct worker *w, int rc, const struct fw_err *e, const char *what)
 {
 	if (rc == FW_EIO) {
-		owner_store(w->o, NULL);
+		owner_set_store(w->o, NULL);
 		w->st->is->close(w->st);
 		opens(w);
-		owner_store(w->o, w->st);
+		owner_set_store(w->o, w->st);
 		atomic_fetch_add(&book->broken, 1);
 	} else if (rc != FW_EAGAIN) {
 		must(rc, e, what);
@@ -177,7 +177,7 @@ static void cancels(struct worker *w, size_t i)
 	struct claim *c = w->flight[i].claim;
 
 	completes(w, i, FW_HOST_UNKNOWN, 0);
-	owner_back(w->o, c);
+	owner_release(w->o, c);
 }
 
 /* Reads the time that counts as the request's: a real request would leave right after it. */
@@ -209,7 +209,7 @@ static void ends(struct worker *w, size_t i)
 
 	w->pause[n] = (struct pause){pauses ? host_at(c->host_id) : -1, 0, now.mono_ms + pause_ms};
 	completes(w, i, FW_HOST_FINE, pauses ? now.wall_ms + pause_ms : 0);
-	owner_done(w->o, c);
+	owner_receive(w->o, c);
 	w->state[n] = c->feed;
 	w->state[n].last_visit_ms = w->state[n].last_ok_ms = now.wall_ms;
 	w->state[n].last_kind = FW_VISIT_OK;
@@ -244,7 +244,7 @@ static void commits(struct worker *w)
 			book->pause[at] = w->pause[i];
 	}
 	for (size_t i = 0; i < w->n; i++)
-		owner_end(w->o, w->claim[i]);
+		owner_claim_free(w->o, w->claim[i]);
 	w->n = 0;
 }
 
@@ -257,7 +257,7 @@ static void starts(struct worker *w)
 	while (w->flight_n + w->n < BATCH && (item = fw_hosts_first(t, now_ms, &next_ms)) != NULL) {
 		struct flight *f = &w->flight[w->flight_n];
 
-		if (w->flight_n >= SLOTS + (item->urgent ? (size_t)OWNER_SPARE : 0))
+		if (w->flight_n >= SLOTS + (item->urgent ? (size_t)OWNER_URGENT_EXTRA : 0))
 			break;
 		if (fw_hosts_start(t, now_ms, &next_ms) != item)
 			_exit(8);
@@ -290,9 +290,9 @@ static void lives(struct worker *w)
 		owner_leave(w->o);
 		told_to_leave = 2;
 	}
-	if (again(w, owner_step(w->o, true, &next_ms, &e), &e, "step") || owner_is_left(w->o))
+	if (again(w, owner_step(w->o, true, &next_ms, &e), &e, "step") || owner_has_left(w->o))
 		return;
-	(void)again(w, owner_take(w->o, SLOTS, &n, &e), &e, "take");
+	(void)again(w, owner_claim(w->o, SLOTS, &n, &e), &e, "take");
 	starts(w);
 }
 
@@ -313,17 +313,17 @@ static void worker_runs(int driver, const char *url, int me, int number)
 	w->driver = driver;
 	w->url = url;
 	opens(w);
-	w->o = owner_new(&rules, w->st, mono, NULL);
+	w->o = owner_create(&rules, w->st, mono, NULL);
 	if (!w->o)
 		_exit(9);
-	while (!owner_is_left(w->o)) {
+	while (!owner_has_left(w->o)) {
 		lives(w);
 		if (owner_is_lost(w->o) && !lost)
 			atomic_fetch_add(&book->lost, 1);
 		lost = owner_is_lost(w->o);
 		usleep(3000);
 	}
-	owner_free(w->o);
+	owner_destroy(w->o);
 	w->st->is->close(w->st);
 	free(w);
 	_exit(0);

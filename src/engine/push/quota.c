@@ -18,7 +18,7 @@
  *   feed_bytes_max each of them counts as the largest entry of its document. Above half the keys
  *   are read and the bytes are exact. So a feed below half of the limit is never limited.
  *
- * A caller that leaves entries out must have the document fetched again (visit_comes_again()).
+ * A caller that leaves entries out must have the document fetched again (visit_drop_validators()).
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
  * loop starts nothing new.
  *
  * Urgent feeds (a person requested them) bypass these limits: the owner claims them beyond
- * open_max, the hosts' table starts them first, and the loop keeps SPARE_SLOTS slots for them.
+ * open_max, the hosts' table starts them first, and the loop keeps URGENT_SLOTS slots for them.
  */
 #ifndef FW_ENGINE_CHANNEL_H
 #define FW_ENGINE_CHANNEL_H
@@ -28,7 +28,7 @@
 #include "engine/run/visit.h"
 #include "engine/run/worker.h"
 
-#define SPARE_SLOTS OWNER_SPARE /* slots for urgent feeds, used when all others are taken */
+#define URGENT_SLOTS OWNER_URGENT_EXTRA /* slots for urgent feeds, used when all others are taken */
 
 struct channel {
 	const struct worker_options *o;
@@ -37,13 +37,13 @@ struct channel {
 	struct owner *owner;
 	uint32_t slots;             /* limit of transfers in flight */
 	/* claims that are useful: in flight, and the next ones that start when a slot frees */
-	size_t cap;
+	size_t claims_max;
 	/* limit of uncommitted visits: above it the loop wants no more claims */
 	size_t pending_max;
 	size_t visit_max;           /* number of visit structs */
 	size_t held_max;            /* limit of held_bytes */
 
-	struct fw_ring outcomes, spent; /* struct visit * */
+	struct fw_ring outcomes, recycled; /* struct visit * */
 	/*
 	 * number of claims that the loop wants: waiting, in flight or not handed over yet; 0: none
 	 */
@@ -51,15 +51,15 @@ struct channel {
 	/* bodies and arenas that wait for a commit; the reader counts large ones (reader.h) */
 	_Atomic size_t held_bytes;
 	/* the store thread has nothing to claim; it wakes by itself when it has */
-	_Atomic bool dry;
-	_Atomic bool tail;          /* run --once: nothing is left to claim */
+	_Atomic bool nothing_due;
+	_Atomic bool all_claimed;          /* run --once: nothing is left to claim */
 	/* set by the loop: claim nothing, take everything back, then end */
 	_Atomic bool stopping;
 	_Atomic bool loop_done;     /* the loop has handed over its last visit */
 	/* set by the store thread: all work is done (run --once), or a stop was requested */
 	_Atomic bool finished;
-	_Atomic bool told;          /* a control message requested the stop */
-	_Atomic bool store_gone;    /* the store thread has ended */
+	_Atomic bool stop_requested;          /* a control message requested the stop */
+	_Atomic bool store_thread_ended;    /* the store thread has ended */
 
 	int wake_fd[2];             /* wakes the store thread: a non-blocking pipe */
 	_Atomic bool woken;         /* the pipe holds a byte already */

@@ -33,7 +33,7 @@
 #define ARGUMENTS_MAX 8
 
 /* Head of the file, written and read by the same binary; the configuration follows. */
-struct handed {
+struct child_handoff {
 	int64_t started_ms;
 	int shared_fd, meter_fd, master_fd;
 	int index, n, slot_n;
@@ -43,7 +43,7 @@ struct handed {
 /* ---- its life -------------------------------------------------------------------------------- */
 
 /* Enter the sandbox, before any input from outside is read. */
-static int cage(const struct child *c, enum fw_sandbox_who who)
+static int child_enter_sandbox(const struct child *c, enum fw_sandbox_who who)
 {
 	if (fw_sandbox_enter(c->config, who, &c->shared[c->index].err))
 		return WORKER_SYSTEM;
@@ -54,10 +54,10 @@ static int cage(const struct child *c, enum fw_sandbox_who who)
 }
 
 /* The server is a separate process: requests from clients cannot harm the workers. */
-static int serve_main(const struct child *c)
+static int child_serve(const struct child *c)
 {
 	fw_log_setup(fw_log_level_of(c->config->log_level), c->config->log_json, "serve");
-	if (cage(c, FW_SANDBOX_SERVER))
+	if (child_enter_sandbox(c, FW_SANDBOX_SERVER))
 		return WORKER_SYSTEM;
 	switch (c->serve(c->ctx, c->config, c->meter, c->master_fd, &c->shared[c->index].err)) {
 	case 0: return WORKER_LEFT;
@@ -66,7 +66,7 @@ static int serve_main(const struct child *c)
 	}
 }
 
-static int work_main(const struct child *c)
+static int child_work(const struct child *c)
 {
 	struct worker_options wo = {.config = c->config, .shared = &c->shared[c->index],
 		.meter = fw_meter_slot(c->meter, (size_t)c->index), .index = c->index, .workers = c->n, .once = c->once,
@@ -77,7 +77,7 @@ static int work_main(const struct child *c)
 	signal(SIGXFSZ, SIG_IGN);
 	(void)fw_snprintf(who, sizeof(who), "worker %d", c->index);
 	fw_log_setup(fw_log_level_of(c->config->log_level), c->config->log_json, who);
-	if (cage(c, FW_SANDBOX_WORKER))
+	if (child_enter_sandbox(c, FW_SANDBOX_WORKER))
 		return WORKER_SYSTEM;
 	return fw_worker_main(&wo);
 }
@@ -85,13 +85,13 @@ static int work_main(const struct child *c)
 int child_main(const struct child *c)
 {
 	signal(SIGHUP, SIG_IGN);
-	return c->index < c->n ? work_main(c) : serve_main(c);
+	return c->index < c->n ? child_work(c) : child_serve(c);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 /* A file without a name; -1: not supported, or no room. */
-static int nameless(void)
+static int file_open_nameless(void)
 {
 #ifdef MFD_CLOEXEC
 	return memfd_create("feedwheel", MFD_CLOEXEC);
@@ -105,7 +105,7 @@ void *child_memory(size_t bytes, int *fd)
 {
 	void *p;
 
-	*fd = nameless();
+	*fd = file_open_nameless();
 	if (*fd >= 0 && ftruncate(*fd, (off_t)bytes)) {
 		close(*fd);
 		*fd = -1;
@@ -119,38 +119,38 @@ void *child_memory(size_t bytes, int *fd)
 /* ---- anew ------------------------------------------------------------------------------------ */
 
 /* Keep the descriptor open across exec. */
-static int keep_open(int fd)
+static int fd_keep_on_exec(int fd)
 {
 	return fcntl(fd, F_SETFD, 0) ? -errno : 0;
 }
 
 /* Write what the child needs into a file. *fd: that file. Returns 0 or a negative errno. */
-static int hand(const struct child *c, int *fd)
+static int handoff_write(const struct child *c, int *fd)
 {
-	struct handed h = {.started_ms = c->started_ms, .shared_fd = c->shared_fd, .meter_fd = fw_meter_fd(c->meter), .master_fd = c->master_fd,
+	struct child_handoff h = {.started_ms = c->started_ms, .shared_fd = c->shared_fd, .meter_fd = fw_meter_fd(c->meter), .master_fd = c->master_fd,
 		.index = c->index, .n = c->n, .slot_n = c->slot_n, .once = c->once};
 	struct fw_buf b = FW_BUF_INIT(HANDED_MAX_BYTES);
 	int rc;
 
-	*fd = nameless();
+	*fd = file_open_nameless();
 	if (*fd < 0)
 		return -errno;
 	fw_buf_add(&b, &h, sizeof(h));
 	config_write(c->config, &b);
 	rc = b.rc ? -ENOMEM : -fw_write_all(*fd, b.p, b.len);
 	fw_buf_finish(&b);
-	rc = rc ? rc : keep_open(*fd);
-	rc = rc ? rc : keep_open(h.shared_fd);
-	rc = rc ? rc : keep_open(h.meter_fd);
-	return rc ? rc : keep_open(h.master_fd);
+	rc = rc ? rc : fd_keep_on_exec(*fd);
+	rc = rc ? rc : fd_keep_on_exec(h.shared_fd);
+	rc = rc ? rc : fd_keep_on_exec(h.meter_fd);
+	return rc ? rc : fd_keep_on_exec(h.master_fd);
 }
 
-int child_anew(const struct child *c, const char *const *argv)
+int child_exec(const struct child *c, const char *const *argv)
 {
 	const char *all[ARGUMENTS_MAX + 3] = {NULL};
 	char who[24], file[16];
 	size_t n = 0;
-	int fd, rc = hand(c, &fd);
+	int fd, rc = handoff_write(c, &fd);
 
 	if (rc && fd >= 0)
 		close(fd);
@@ -174,12 +174,12 @@ int child_anew(const struct child *c, const char *const *argv)
 }
 
 /* Read all that the master wrote. */
-static int file_take(int fd, struct fw_buf *out)
+static int handoff_read_file(int fd, struct fw_buf *out)
 {
 	struct stat st;
 	char *to;
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct handed) || st.st_size > (off_t)HANDED_MAX_BYTES)
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct child_handoff) || st.st_size > (off_t)HANDED_MAX_BYTES)
 		return FW_EINVAL;
 	to = fw_buf_room(out, (size_t)st.st_size);
 	if (!to || pread(fd, to, (size_t)st.st_size, 0) != st.st_size)
@@ -189,11 +189,11 @@ static int file_take(int fd, struct fw_buf *out)
 	return 0;
 }
 
-static int take(int fd, struct child *c, struct fw_config **config, struct fw_err *err)
+static int handoff_read(int fd, struct child *c, struct fw_config **config, struct fw_err *err)
 {
 	struct fw_buf b = FW_BUF_INIT(HANDED_MAX_BYTES);
-	struct handed h;
-	int rc = file_take(fd, &b);
+	struct child_handoff h;
+	int rc = handoff_read_file(fd, &b);
 
 	*c = (struct child){0};
 	if (rc) {
@@ -225,7 +225,7 @@ int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx)
 #endif
 	if (!fw_str_int(fw_str(handed), &fd) || fd < 0 || fd > INT_MAX)
 		fd = -1;
-	if (take((int)fd, &c, &config, &err)) {
+	if (handoff_read((int)fd, &c, &config, &err)) {
 		fw_error("%s", err.text);
 		return WORKER_SYSTEM;
 	}

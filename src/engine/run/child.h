@@ -27,7 +27,7 @@ int child_main(const struct child *c);
  * own, and continue there in fw_run_child(). argv: fw_run_options.anew. Returns only on failure: a
  * negative errno.
  */
-FW_MUST_CHECK int child_anew(const struct child *c, const char *const *argv);
+FW_MUST_CHECK int child_exec(const struct child *c, const char *const *argv);
 
 /*
  * Zeroed memory that children share. *fd: descriptor by which a re-executed child maps it; -1: not

@@ -15,14 +15,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "engine/run/moves.h"
+#include "engine/run/redirect_adoption.h"
 #include "engine/settings.h"
 #include "engine/run/store_thread.h"
 #include "engine/run/trust.h"
 #include "engine/websub/websub.h"
 
 /* Give the visit back to the loop, which empties it for reuse. */
-static void visit_spent(struct store_thread *s, struct visit *v)
+static void visit_recycle(struct store_thread *s, struct visit *v)
 {
 	assert(v->claim);
 	assert(v->large || atomic_load(&s->ch->held_bytes) >= v->held_bytes); /* only this thread subtracts */
@@ -30,24 +30,24 @@ static void visit_spent(struct store_thread *s, struct visit *v)
 	v->was = NULL;
 	if (!v->large)
 		atomic_fetch_sub(&s->ch->held_bytes, v->held_bytes);
-	if (!fw_ring_put(&s->ch->spent, v))
+	if (!fw_ring_put(&s->ch->recycled, v))
 		abort(); /* the ring holds as many as there are visits */
 }
 
 /* Deferred: not started, and due later. */
-static bool is_deferred(const struct visit *v)
+static bool visit_is_deferred(const struct visit *v)
 {
 	return v->outcome.visit.kind == FW_VISIT_NONE;
 }
 
-static void visit_count(struct store_thread *s, const struct visit *v)
+static void visit_meter(struct store_thread *s, const struct visit *v)
 {
 	struct fw_meter_slot *m = s->ch->o->meter;
 	const struct fw_outcome *o = &v->outcome;
 
-	if (is_deferred(v) || o->rc == FW_ENOTFOUND) /* its feed was removed meanwhile */
+	if (visit_is_deferred(v) || o->rc == FW_ENOTFOUND) /* its feed was removed meanwhile */
 		return;
-	if (v->moved) { /* it is visited again at once under its new address, and counts then */
+	if (v->page_replaced) { /* it is visited again at once under its new address, and counts then */
 		meter_count(m, FW_COUNT_MOVED, 1);
 		fw_info("feed %lld: %s", (long long)o->feed_id, v->fetch.err.text);
 		return;
@@ -58,7 +58,7 @@ static void visit_count(struct store_thread *s, const struct visit *v)
 		s->bounds = NULL;
 	}
 	s->visits++;
-	s->news += o->visit.new_n;
+	s->new_entries_n += o->visit.new_n;
 	if (v->feed.fail_n)
 		s->failures++;
 	meter_visit(m, &o->visit, v->claim->item.urgent);
@@ -67,14 +67,14 @@ static void visit_count(struct store_thread *s, const struct visit *v)
 
 /* ---- quotas ---------------------------------------------------------------------------------- */
 
-static int quota_keep(struct store_thread *s, struct visit *v, struct fw_err *err)
+static int visit_apply_quota(struct store_thread *s, struct visit *v, struct fw_err *err)
 {
 	int64_t had_n = v->quota.left_n;
 	int rc = quota_take(&v->quota, s->st, s->ch->config, v->was, true, v->row, &v->outcome, fw_now_ms(), err);
 
 	if (rc || v->quota.left_n == had_n)
 		return rc;
-	visit_comes_again(v);
+	visit_drop_validators(v);
 	if (!v->quota.before.waiting_n) /* log it once a day, not for each visit */
 		fw_info("feed %lld: daily quota reached (feed_entries_max, feed_bytes_max); %lld entries wait",
 			(long long)v->feed.id, (long long)v->quota.left_n);
@@ -84,7 +84,7 @@ static int quota_keep(struct store_thread *s, struct visit *v, struct fw_err *er
 /* ---- commit ---------------------------------------------------------------------------------- */
 
 /* The lease was lost: other workers repeat these visits. */
-static void stale(struct store_thread *s, size_t n)
+static void commits_count_stale(struct store_thread *s, size_t n)
 {
 	meter_count(s->ch->o->meter, FW_COUNT_STALE, n);
 	fw_info("%zu visits ended after this worker's lease was lost: they are not stored, and other workers repeat them", n);
@@ -93,14 +93,14 @@ static void stale(struct store_thread *s, size_t n)
 static void visit_stored(struct store_thread *s, struct visit *v)
 {
 	quota_put(&v->quota, s->st, &v->outcome, fw_now_ms());
-	visit_count(s, v);
-	if (is_deferred(v) || v->outcome.rc == FW_ENOTFOUND)
+	visit_meter(s, v);
+	if (visit_is_deferred(v) || v->outcome.rc == FW_ENOTFOUND)
 		return;
 	fw_websub_visited(s->st, s->ch->config, v->was, &v->outcome);
-	moves_done(s->st, v, s->ch->o->meter);
+	adoption_finish(s->st, v, s->ch->o->meter);
 }
 
-static int commit_some(struct store_thread *s, size_t from, size_t n, struct fw_err *err)
+static int commits_store_some(struct store_thread *s, size_t from, size_t n, struct fw_err *err)
 {
 	int64_t start_us = fw_mono_us();
 	int rc;
@@ -115,7 +115,7 @@ static int commit_some(struct store_thread *s, size_t from, size_t n, struct fw_
 	}
 	rc = owner_commit(s->owner, s->outcome, s->claim, n, err);
 	if (rc == FW_ESTALE)
-		stale(s, n);
+		commits_count_stale(s, n);
 	if (rc && rc != FW_ESTALE)
 		return rc;
 	meter_time(s->ch->o->meter, FW_TIMING_COMMIT, fw_mono_us() - start_us);
@@ -123,7 +123,7 @@ static int commit_some(struct store_thread *s, size_t from, size_t n, struct fw_
 		s->batch[from + i]->outcome = s->outcome[i];
 		if (!rc)
 			visit_stored(s, s->batch[from + i]);
-		owner_end(s->owner, s->claim[i]);
+		owner_claim_free(s->owner, s->claim[i]);
 	}
 	return 0;
 }
@@ -148,9 +148,9 @@ static void outcome_strip(struct visit *v, const struct fw_err *err)
  * Commit batch[from, from + n), halving it when the store refuses it. *done: number of visits dealt
  * with, from the front.
  */
-static int commit_range(struct store_thread *s, size_t from, size_t n, size_t *done, struct fw_err *err)
+static int commits_store_range(struct store_thread *s, size_t from, size_t n, size_t *done, struct fw_err *err)
 {
-	int rc = commit_some(s, from, n, err);
+	int rc = commits_store_some(s, from, n, err);
 
 	if (!rc) {
 		*done += n;
@@ -159,16 +159,16 @@ static int commit_range(struct store_thread *s, size_t from, size_t n, size_t *d
 	if (retry_is_passing(rc))
 		return rc;
 	if (n > 1) {
-		rc = commit_range(s, from, n / 2, done, err);
-		return rc ? rc : commit_range(s, from + n / 2, n - n / 2, done, err);
+		rc = commits_store_range(s, from, n / 2, done, err);
+		return rc ? rc : commits_store_range(s, from + n / 2, n - n / 2, done, err);
 	}
 	outcome_strip(s->batch[from], err);
-	rc = commit_some(s, from, 1, err);
+	rc = commits_store_some(s, from, 1, err);
 	if (retry_is_passing(rc))
 		return rc;
 	if (rc) { /* refused again: the feed is fetched again after the next read of its shard */
 		fw_error("feed %lld: visit without entries refused by the store: %s", (long long)s->batch[from]->feed.id, err->text);
-		owner_end(s->owner, s->batch[from]->claim);
+		owner_claim_free(s->owner, s->batch[from]->claim);
 	}
 	*done += 1;
 	return 0;
@@ -183,17 +183,17 @@ void commits_store(struct store_thread *s)
 	if (!s->n)
 		return;
 	for (size_t i = 0; i < s->n && !rc; i++) {
-		if (is_deferred(s->batch[i]))
+		if (visit_is_deferred(s->batch[i]))
 			continue;
-		moves_judge(s->st, s->batch[i]);
-		trust_judge(s->st, s->batch[i], fw_now_ms());
-		rc = quota_keep(s, s->batch[i], &err);
+		adoption_check(s->st, s->batch[i]);
+		trust_check_document(s->st, s->batch[i], fw_now_ms());
+		rc = visit_apply_quota(s, s->batch[i], &err);
 	}
-	rc = rc ? rc : commit_range(s, 0, s->n, &done, &err);
+	rc = rc ? rc : commits_store_range(s, 0, s->n, &done, &err);
 	assert(done <= s->n);
 	for (size_t i = 0; i < done; i++) {
 		s->bytes -= s->batch[i]->held_bytes;
-		visit_spent(s, s->batch[i]);
+		visit_recycle(s, s->batch[i]);
 	}
 	memmove(s->batch, s->batch + done, (s->n - done) * sizeof(*s->batch));
 	s->n -= done;
@@ -203,13 +203,13 @@ void commits_store(struct store_thread *s)
 		store_outage(s, "storing visits", rc, &err);
 	} else {
 		store_outage_over(s);
-		s->hurry = false;
+		s->commit_now = false;
 		s->index_more = true;
 		s->step_at_ms = 0; /* committed feeds may be due again soon */
 	}
 }
 
-void commits_take(struct store_thread *s)
+void commits_receive(struct store_thread *s)
 {
 	size_t released = 0;
 	struct visit *v;
@@ -217,17 +217,17 @@ void commits_take(struct store_thread *s)
 	while (s->n < s->ch->visit_max && (v = fw_ring_take(&s->ch->outcomes)) != NULL) {
 		assert(v->claim->state == CLAIM_ENDED);
 		if (v->end == VISIT_RELEASE) {
-			owner_back(s->owner, v->claim);
-			visit_spent(s, v);
+			owner_release(s->owner, v->claim);
+			visit_recycle(s, v);
 			released++;
 			continue;
 		}
-		owner_done(s->owner, v->claim);
+		owner_receive(s->owner, v->claim);
 		if (!s->n)
 			s->batch_since_ms = fw_mono_ms();
 		s->batch[s->n++] = v;
 		s->bytes += v->held_bytes;
-		s->hurry = s->hurry || v->claim->item.urgent;
+		s->commit_now = s->commit_now || v->claim->item.urgent;
 	}
 	if (!released)
 		return;
@@ -237,7 +237,7 @@ void commits_take(struct store_thread *s)
 }
 
 /* No other claim is open: waiting would not fill the batch. */
-static bool is_last(const struct store_thread *s)
+static bool commits_is_last(const struct store_thread *s)
 {
 	struct owner_counts counts;
 
@@ -251,6 +251,6 @@ bool commits_due(const struct store_thread *s, int64_t mono_ms)
 
 	if (!s->n || s->retry.at_ms > mono_ms)
 		return false;
-	return s->hurry || s->n >= (size_t)c->batch_visits || s->bytes >= (size_t)c->batch_bytes ||
-		mono_ms - s->batch_since_ms >= c->batch_ms || atomic_load(&s->ch->loop_done) || is_last(s);
+	return s->commit_now || s->n >= (size_t)c->batch_visits || s->bytes >= (size_t)c->batch_bytes ||
+		mono_ms - s->batch_since_ms >= c->batch_ms || atomic_load(&s->ch->loop_done) || commits_is_last(s);
 }

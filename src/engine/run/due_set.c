@@ -17,13 +17,13 @@
 
 #define CHUNK 1024
 #define UNPLANNED (INT64_MAX / 2) /* orders after the plan's */
-#define WORTH_UNIT 16777216.0     /* one interval late, as an order */
-#define WORTH_MAX 1e11
-#define COARSE_BITS 3             /* significant bits that coarse() keeps */
-#define ALIKE_MS 32               /* shorter durations count as equal */
+#define LATENESS_UNIT 16777216.0     /* one interval late, as an order */
+#define LATENESS_MAX 1e11
+#define COARSE_BITS 3             /* significant bits that order_round() keeps */
+#define EQUAL_BELOW_MS 32               /* shorter durations count as equal */
 
-struct chunk {
-	struct chunk *next;
+struct due_chunk {
+	struct due_chunk *next;
 	struct due_item item[CHUNK];
 };
 
@@ -38,9 +38,9 @@ struct due_shard {
 struct due_set {
 	struct due_rules rules;
 	struct { int64_t host_id, expect_us; } learned[HOSTS_LEARNED];
-	struct fw_hosts *lane[DUE_LANES]; /* by enum due_lane; all hosts are in shard 0 */
+	struct fw_hosts *queue[DUE_QUEUES]; /* by enum due_queue; all hosts are in shard 0 */
 	struct fw_heap later;
-	struct chunk *chunk;
+	struct due_chunk *due_chunk;
 	struct due_item *free;
 	size_t n, waiting, unplanned;
 	int64_t work_ms;
@@ -50,7 +50,7 @@ struct due_set {
 
 /* ---- a read of one shard --------------------------------------------------------------------- */
 
-static int by_due(const void *a, const void *b)
+static int due_row_by_due(const void *a, const void *b)
 {
 	const struct store_due *x = a, *y = b;
 
@@ -59,18 +59,18 @@ static int by_due(const void *a, const void *b)
 	return x->feed_id < y->feed_id ? -1 : x->feed_id > y->feed_id;
 }
 
-static int by_host(const void *a, const void *b)
+static int due_row_by_host(const void *a, const void *b)
 {
 	const struct store_due *x = a, *y = b;
 
-	return x->host_id != y->host_id ? (x->host_id < y->host_id ? -1 : 1) : by_due(a, b);
+	return x->host_id != y->host_id ? (x->host_id < y->host_id ? -1 : 1) : due_row_by_due(a, b);
 }
 
 /*
  * The number of rows with at most max of each host. The rows are sorted by host. drop: remove the
  * others.
  */
-static size_t host_part(struct due_read *r, size_t max, bool drop)
+static size_t due_read_limit_hosts(struct due_read *r, size_t max, bool drop)
 {
 	size_t kept = 0, of_host = 0;
 	int64_t host = 0;
@@ -98,19 +98,19 @@ void due_read_end(struct due_read *r)
 	if (r->n <= r->room)
 		return;
 	r->cut = true;
-	qsort(r->row, r->n, sizeof(*r->row), by_host);
+	qsort(r->row, r->n, sizeof(*r->row), due_row_by_host);
 	while (low < high) {
 		size_t middle = high - (high - low) / 2;
 
-		if (host_part(r, middle, false) <= r->room)
+		if (due_read_limit_hosts(r, middle, false) <= r->room)
 			low = middle;
 		else
 			high = middle - 1;
 	}
-	r->n = host_part(r, low, true);
+	r->n = due_read_limit_hosts(r, low, true);
 	if (r->n <= r->room)
 		return;
-	qsort(r->row, r->n, sizeof(*r->row), by_due);
+	qsort(r->row, r->n, sizeof(*r->row), due_row_by_due);
 	r->n = r->room;
 }
 
@@ -140,17 +140,17 @@ void due_read_finish(struct due_read *r)
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-static struct due_item *due_of(struct fw_hosts_item *item)
+static struct due_item *due_item_of(struct fw_hosts_item *item)
 {
 	return (struct due_item *)(void *)((char *)item - offsetof(struct due_item, item));
 }
 
-static struct due_item *later_of(struct fw_heap_node *node)
+static struct due_item *due_later_of(struct fw_heap_node *node)
 {
-	return due_of(FW_HEAP_OF(node, struct fw_hosts_item, node));
+	return due_item_of(FW_HEAP_OF(node, struct fw_hosts_item, node));
 }
 
-static bool due_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool due_later_precedes(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
 	const struct due_item *x = FW_HEAP_OF_CONST(a, struct due_item, item.node);
 	const struct due_item *y = FW_HEAP_OF_CONST(b, struct due_item, item.node);
@@ -158,53 +158,53 @@ static bool due_first(const struct fw_heap_node *a, const struct fw_heap_node *b
 	return x->due_at_ms < y->due_at_ms;
 }
 
-struct due_set *due_set_new(const struct due_rules *rules)
+struct due_set *due_set_create(const struct due_rules *rules)
 {
 	struct due_set *d = calloc(1, sizeof(*d));
 	bool made = d != NULL;
 
-	for (int i = 0; made && i < DUE_LANES; i++) {
-		d->lane[i] = fw_hosts_new(
+	for (int i = 0; made && i < DUE_QUEUES; i++) {
+		d->queue[i] = fw_hosts_new(
 			&(struct fw_hosts_rules){.host_max = rules->host_claims, .gap_ms = rules->host_gap_ms});
-		made = d->lane[i] != NULL;
+		made = d->queue[i] != NULL;
 		if (!made)
 			break;
-		fw_hosts_lease(d->lane[i], INT64_MAX);
-		fw_hosts_take(d->lane[i], 0, 0, (struct fw_hosts_now){INT64_MIN / 2, 0});
+		fw_hosts_lease(d->queue[i], INT64_MAX);
+		fw_hosts_take(d->queue[i], 0, 0, (struct fw_hosts_now){INT64_MIN / 2, 0});
 	}
 	if (!made) {
-		due_set_free(d);
+		due_set_destroy(d);
 		return NULL;
 	}
 	d->rules = *rules;
-	fw_heap_init(&d->later, due_first);
+	fw_heap_init(&d->later, due_later_precedes);
 	return d;
 }
 
-void due_set_free(struct due_set *d)
+void due_set_destroy(struct due_set *d)
 {
 	if (!d)
 		return;
-	for (int i = 0; i < DUE_LANES; i++)
-		fw_hosts_free(d->lane[i]);
-	for (struct chunk *c = d->chunk, *next; c; c = next) {
+	for (int i = 0; i < DUE_QUEUES; i++)
+		fw_hosts_free(d->queue[i]);
+	for (struct due_chunk *c = d->due_chunk, *next; c; c = next) {
 		next = c->next;
 		free(c);
 	}
 	free(d);
 }
 
-static struct due_item *item_new(struct due_set *d)
+static struct due_item *due_item_alloc(struct due_set *d)
 {
 	struct due_item *it;
 
 	if (!d->free) {
-		struct chunk *c = calloc(1, sizeof(*c));
+		struct due_chunk *c = calloc(1, sizeof(*c));
 
 		if (!c)
 			return NULL;
-		c->next = d->chunk;
-		d->chunk = c;
+		c->next = d->due_chunk;
+		d->due_chunk = c;
 		for (int i = 0; i < CHUNK; i++) {
 			c->item[i].next = d->free;
 			d->free = &c->item[i];
@@ -215,14 +215,14 @@ static struct due_item *item_new(struct due_set *d)
 	return it;
 }
 
-static void item_free(struct due_set *d, struct due_item *it)
+static void due_item_free(struct due_set *d, struct due_item *it)
 {
 	it->state = DUE_NOWHERE;
 	it->next = d->free;
 	d->free = it;
 }
 
-static void shard_add(struct due_set *d, struct due_item *it)
+static void due_shard_add(struct due_set *d, struct due_item *it)
 {
 	struct due_shard *s = &d->shard[it->shard];
 
@@ -235,7 +235,7 @@ static void shard_add(struct due_set *d, struct due_item *it)
 	d->n++;
 }
 
-static void shard_remove(struct due_set *d, struct due_item *it)
+static void due_shard_remove(struct due_set *d, struct due_item *it)
 {
 	struct due_shard *s = &d->shard[it->shard];
 
@@ -249,14 +249,14 @@ static void shard_remove(struct due_set *d, struct due_item *it)
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
-static size_t learned_at(int64_t host_id)
+static size_t due_learned_index(int64_t host_id)
 {
 	return (size_t)((uint64_t)host_id / STORE_SHARDS % HOSTS_LEARNED);
 }
 
 void due_set_learn(struct due_set *d, int64_t host_id, int64_t expect_us)
 {
-	size_t i = learned_at(host_id);
+	size_t i = due_learned_index(host_id);
 	int64_t was_us = d->learned[i].host_id == host_id ? d->learned[i].expect_us : expect_us;
 
 	if (expect_us <= 0)
@@ -265,19 +265,19 @@ void due_set_learn(struct due_set *d, int64_t host_id, int64_t expect_us)
 	d->learned[i].expect_us = was_us + (expect_us - was_us) / 4;
 }
 
-static bool is_slow_host(const struct due_set *d, int64_t host_id)
+static bool due_host_is_slow(const struct due_set *d, int64_t host_id)
 {
-	size_t i = learned_at(host_id);
+	size_t i = due_learned_index(host_id);
 
 	return d->rules.slow_us && d->learned[i].host_id == host_id && d->learned[i].expect_us > d->rules.slow_us;
 }
 
-static enum due_lane lane_of(const struct due_set *d, const struct due_item *it)
+static enum due_queue due_item_queue(const struct due_set *d, const struct due_item *it)
 {
 	if (d->rules.once || it->item.urgent)
 		return DUE_QUICK;
 	if (!it->last_visit_ms)
-		return is_slow_host(d, it->host_id) ? DUE_SLOW : DUE_NEW;
+		return due_host_is_slow(d, it->host_id) ? DUE_SLOW : DUE_NEW;
 	return d->rules.slow_us && it->expect_ms > d->rules.slow_us / 1000 ? DUE_SLOW : DUE_QUICK;
 }
 
@@ -285,14 +285,14 @@ static enum due_lane lane_of(const struct due_set *d, const struct due_item *it)
  * Round down to COARSE_BITS bits. Equal orders are then claimed shard by shard: feeds of a shard
  * are adjacent in the store, so a commit of them changes few pages.
  */
-static int64_t coarse(int64_t n)
+static int64_t order_round(int64_t n)
 {
 	int bits = n > 0 ? 64 - __builtin_clzll((unsigned long long)n) : 0, drop = FW_MAX(bits - COARSE_BITS, 0);
 
 	return n >> drop << drop;
 }
 
-static int64_t order_of(const struct due_set *d, const struct due_item *it, struct fw_hosts_now now)
+static int64_t due_item_order(const struct due_set *d, const struct due_item *it, struct fw_hosts_now now)
 {
 	double late;
 
@@ -301,55 +301,55 @@ static int64_t order_of(const struct due_set *d, const struct due_item *it, stru
 	if (!d->backlog || !it->last_visit_ms)
 		return it->due_at_ms;
 	late = fw_late_intervals(now.wall_ms, it->due_at_ms, it->last_visit_ms);
-	return it->shard - coarse((int64_t)(FW_MIN(late, WORTH_MAX) * WORTH_UNIT));
+	return it->shard - order_round((int64_t)(FW_MIN(late, LATENESS_MAX) * LATENESS_UNIT));
 }
 
-static int64_t work_of(const struct due_item *it)
+static int64_t due_item_work_ms(const struct due_item *it)
 {
 	return it->expect_ms ? it->expect_ms : FW_SECOND_MS;
 }
 
 /* Make the feed claimable. */
-static int wait(struct due_set *d, struct due_item *it)
+static int due_item_wait(struct due_set *d, struct due_item *it)
 {
-	int rc = fw_hosts_put(d->lane[it->lane], 0, it->host_id, &it->item);
+	int rc = fw_hosts_put(d->queue[it->queue], 0, it->host_id, &it->item);
 
 	if (rc)
 		return rc;
 	it->state = DUE_WAITING;
 	d->waiting++;
-	d->work_ms += work_of(it);
-	d->shard[it->shard].work_ms += work_of(it);
+	d->work_ms += due_item_work_ms(it);
+	d->shard[it->shard].work_ms += due_item_work_ms(it);
 	d->unplanned += d->rules.once && it->item.order >= UNPLANNED;
 	return 0;
 }
 
-static void unwait(struct due_set *d, struct due_item *it)
+static void due_item_unwait(struct due_set *d, struct due_item *it)
 {
-	assert(it->state == DUE_WAITING && d->waiting && d->work_ms >= work_of(it));
+	assert(it->state == DUE_WAITING && d->waiting && d->work_ms >= due_item_work_ms(it));
 	d->waiting--;
-	d->work_ms -= work_of(it);
-	d->shard[it->shard].work_ms -= work_of(it);
+	d->work_ms -= due_item_work_ms(it);
+	d->shard[it->shard].work_ms -= due_item_work_ms(it);
 	d->unplanned -= d->rules.once && it->item.order >= UNPLANNED;
 }
 
-static int become_due(struct due_set *d, struct due_item *it, struct fw_hosts_now now)
+static int due_item_become_due(struct due_set *d, struct due_item *it, struct fw_hosts_now now)
 {
-	it->lane = (uint8_t)lane_of(d, it);
-	it->item.order = order_of(d, it, now);
-	return wait(d, it);
+	it->queue = (uint8_t)due_item_queue(d, it);
+	it->item.order = due_item_order(d, it, now);
+	return due_item_wait(d, it);
 }
 
-static void remove_item(struct due_set *d, struct due_item *it)
+static void due_item_remove(struct due_set *d, struct due_item *it)
 {
 	if (it->state == DUE_LATER) {
 		fw_heap_remove(&d->later, &it->item.node);
 	} else {
-		unwait(d, it);
-		fw_hosts_withdraw(d->lane[it->lane], &it->item);
+		due_item_unwait(d, it);
+		fw_hosts_withdraw(d->queue[it->queue], &it->item);
 	}
-	shard_remove(d, it);
-	item_free(d, it);
+	due_shard_remove(d, it);
+	due_item_free(d, it);
 }
 
 /* ---- the set --------------------------------------------------------------------------------- */
@@ -390,7 +390,7 @@ size_t due_set_waiting(const struct due_set *d)
 void due_set_clear(struct due_set *d, int shard)
 {
 	while (d->shard[shard].first)
-		remove_item(d, d->shard[shard].first);
+		due_item_remove(d, d->shard[shard].first);
 }
 
 int due_set_put(struct due_set *d, const struct store_due *due, struct fw_hosts_now now)
@@ -401,55 +401,55 @@ int due_set_put(struct due_set *d, const struct store_due *due, struct fw_hosts_
 
 	if (d->n >= d->rules.max + (urgent ? DUE_URGENT_MAX : 0))
 		return FW_EAGAIN;
-	it = item_new(d);
+	it = due_item_alloc(d);
 	if (!it)
 		return FW_ENOMEM;
 	*it = (struct due_item){.item = {.feed_id = due->feed_id, .urgent = urgent}, .due_at_ms = due->due_at_ms,
 		.host_id = due->host_id, .last_visit_ms = due->last_visit_ms, .shard = (uint16_t)due->shard,
 		.expect_ms = (uint32_t)FW_MIN(FW_MAX((due->expect_us + 999) / 1000, 0), INT32_MAX)};
-	shard_add(d, it);
+	due_shard_add(d, it);
 	if (d->rules.once || it->due_at_ms <= now.wall_ms) {
-		rc = become_due(d, it, now);
+		rc = due_item_become_due(d, it, now);
 	} else {
 		it->state = DUE_LATER;
 		fw_heap_put(&d->later, &it->item.node);
 	}
 	if (rc) {
-		shard_remove(d, it);
-		item_free(d, it);
+		due_shard_remove(d, it);
+		due_item_free(d, it);
 	}
 	return rc;
 }
 
-int64_t due_set_ripen(struct due_set *d, struct fw_hosts_now now)
+int64_t due_set_advance(struct due_set *d, struct fw_hosts_now now)
 {
 	while (d->later.first) {
-		struct due_item *it = later_of(d->later.first);
+		struct due_item *it = due_later_of(d->later.first);
 
 		if (it->due_at_ms > now.wall_ms)
 			return it->due_at_ms;
 		fw_heap_take(&d->later);
-		if (become_due(d, it, now)) { /* out of memory: the next read of its shard adds it again */
-			shard_remove(d, it);
-			item_free(d, it);
+		if (due_item_become_due(d, it, now)) { /* out of memory: the next read of its shard adds it again */
+			due_shard_remove(d, it);
+			due_item_free(d, it);
 		}
 	}
 	return INT64_MAX;
 }
 
 /* The first feed of each table. */
-static void firsts(struct due_set *d, int64_t mono_ms, struct fw_hosts_item **first, int64_t *next_ms)
+static void due_queues_first(struct due_set *d, int64_t mono_ms, struct fw_hosts_item **first, int64_t *next_ms)
 {
 	*next_ms = INT64_MAX;
-	for (int i = 0; i < DUE_LANES; i++) {
-		int64_t lane_ms;
+	for (int i = 0; i < DUE_QUEUES; i++) {
+		int64_t queue_ms;
 
-		first[i] = fw_hosts_first(d->lane[i], mono_ms, &lane_ms);
-		*next_ms = FW_MIN(*next_ms, lane_ms);
+		first[i] = fw_hosts_first(d->queue[i], mono_ms, &queue_ms);
+		*next_ms = FW_MIN(*next_ms, queue_ms);
 	}
 }
 
-static bool comes_before(const struct fw_hosts_item *a, const struct fw_hosts_item *b)
+static bool due_item_precedes(const struct fw_hosts_item *a, const struct fw_hosts_item *b)
 {
 	if (!a || !b)
 		return a != NULL;
@@ -460,76 +460,76 @@ static bool comes_before(const struct fw_hosts_item *a, const struct fw_hosts_it
 
 bool due_set_ready(struct due_set *d, int64_t mono_ms, int64_t *next_ms)
 {
-	struct fw_hosts_item *first[DUE_LANES];
+	struct fw_hosts_item *first[DUE_QUEUES];
 
-	firsts(d, mono_ms, first, next_ms);
+	due_queues_first(d, mono_ms, first, next_ms);
 	return first[DUE_QUICK] || first[DUE_SLOW] || first[DUE_NEW];
 }
 
 struct due_item *due_set_claim(struct due_set *d, int64_t mono_ms, bool slow, bool urgent, int64_t *next_ms)
 {
-	struct fw_hosts_item *first[DUE_LANES];
-	enum due_lane best = DUE_QUICK;
+	struct fw_hosts_item *first[DUE_QUEUES];
+	enum due_queue best = DUE_QUICK;
 	struct due_item *it;
-	int64_t lane_ms;
+	int64_t queue_ms;
 
-	firsts(d, mono_ms, first, next_ms);
-	if (slow && comes_before(first[DUE_SLOW], first[best]))
+	due_queues_first(d, mono_ms, first, next_ms);
+	if (slow && due_item_precedes(first[DUE_SLOW], first[best]))
 		best = DUE_SLOW;
 	if (d->backlog && first[DUE_NEW] && first[best] && !first[best]->urgent)
 		best = d->new_next ? DUE_NEW : best;
-	else if (comes_before(first[DUE_NEW], first[best]))
+	else if (due_item_precedes(first[DUE_NEW], first[best]))
 		best = DUE_NEW;
 	if (!first[best] || (urgent && !first[best]->urgent))
 		return NULL;
 	d->new_next = best != DUE_NEW;
-	it = due_of(fw_hosts_start(d->lane[best], mono_ms, &lane_ms));
-	if (!fw_hosts_send(d->lane[best], &it->item, mono_ms)) /* the gap starts with the claim */
+	it = due_item_of(fw_hosts_start(d->queue[best], mono_ms, &queue_ms));
+	if (!fw_hosts_send(d->queue[best], &it->item, mono_ms)) /* the gap starts with the claim */
 		assert(!"a table without lease end and cooldown refuses nothing");
-	unwait(d, it);
-	shard_remove(d, it);
+	due_item_unwait(d, it);
+	due_shard_remove(d, it);
 	it->state = DUE_CLAIMED;
 	return it;
 }
 
 /* Its host has room for another claim. */
-static void unclaim(struct due_set *d, struct due_item *it, struct fw_hosts_now now)
+static void due_item_unclaim(struct due_set *d, struct due_item *it, struct fw_hosts_now now)
 {
 	assert(it->state == DUE_CLAIMED);
-	fw_hosts_done(d->lane[it->lane], &it->item, FW_HOST_UNKNOWN, 0, now);
+	fw_hosts_done(d->queue[it->queue], &it->item, FW_HOST_UNKNOWN, 0, now);
 }
 
 void due_set_done(struct due_set *d, struct due_item *it, struct fw_hosts_now now)
 {
-	unclaim(d, it, now);
-	item_free(d, it);
+	due_item_unclaim(d, it, now);
+	due_item_free(d, it);
 }
 
-void due_set_back(struct due_set *d, struct due_item *it, int64_t until_ms, struct fw_hosts_now now)
+void due_set_put_back(struct due_set *d, struct due_item *it, int64_t until_ms, struct fw_hosts_now now)
 {
 	struct fw_hosts_row pause = {.host_id = it->host_id,
 		.next_ok_ms = now.wall_ms + FW_MIN(FW_MAX(until_ms, now.mono_ms) - now.mono_ms, FW_PACE_MAX_MS)};
 	int rc = 0;
 
-	unclaim(d, it, now);
-	shard_add(d, it);
+	due_item_unclaim(d, it, now);
+	due_shard_add(d, it);
 	if (until_ms > now.mono_ms)
-		rc = fw_hosts_row_put(d->lane[it->lane], 0, &pause, now);
-	rc = rc ? rc : wait(d, it);
+		rc = fw_hosts_row_put(d->queue[it->queue], 0, &pause, now);
+	rc = rc ? rc : due_item_wait(d, it);
 	if (rc) { /* out of memory: the next read of its shard adds it again */
-		shard_remove(d, it);
-		item_free(d, it);
+		due_shard_remove(d, it);
+		due_item_free(d, it);
 	}
 }
 
 /* ---- reordering ------------------------------------------------------------------------------ */
 
 /* Collect all due feeds into out (may be NULL). Returns how many are late. */
-static size_t collect(struct due_set *d, struct due_item **out, int64_t late_before_ms)
+static size_t due_items_collect(struct due_set *d, struct due_item **out, int64_t late_before_ms)
 {
 	size_t n = 0, late = 0;
 
-	for (struct chunk *c = d->chunk; c; c = c->next) {
+	for (struct due_chunk *c = d->due_chunk; c; c = c->next) {
 		for (int i = 0; i < CHUNK; i++) {
 			if (c->item[i].state != DUE_WAITING)
 				continue;
@@ -543,7 +543,7 @@ static size_t collect(struct due_set *d, struct due_item **out, int64_t late_bef
 }
 
 /* order[i]: the position at which a simulation of the fetch plan starts it[i]. */
-static int plan(const struct due_set *d, struct due_item **it, size_t n, int64_t *order)
+static int due_set_plan(const struct due_set *d, struct due_item **it, size_t n, int64_t *order)
 {
 	struct fw_plan_item *item = calloc(n, sizeof(*item));
 	struct fw_plan_start *start = calloc(n, sizeof(*start));
@@ -552,7 +552,7 @@ static int plan(const struct due_set *d, struct due_item **it, size_t n, int64_t
 
 	for (size_t i = 0; !rc && i < n; i++)
 		item[i] = (struct fw_plan_item){.host = it[i]->host_id,
-			.expect_us = it[i]->expect_ms ? coarse(FW_MAX((int64_t)it[i]->expect_ms, ALIKE_MS)) * 1000 : 0};
+			.expect_us = it[i]->expect_ms ? order_round(FW_MAX((int64_t)it[i]->expect_ms, EQUAL_BELOW_MS)) * 1000 : 0};
 	rc = rc ? rc : fw_plan_simulate(&d->rules.plan, item, n, start, &total);
 	for (size_t i = 0; !rc && i < n; i++)
 		order[start[i].item] = (int64_t)i;
@@ -561,7 +561,7 @@ static int plan(const struct due_set *d, struct due_item **it, size_t n, int64_t
 	return rc;
 }
 
-static int by_feed_due(const void *a, const void *b)
+static int due_item_by_due(const void *a, const void *b)
 {
 	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
 
@@ -574,26 +574,26 @@ static int by_feed_due(const void *a, const void *b)
  * Group key for locality of writes: the shard; never visited feeds form one group, because most
  * rows of a first visit are stored by feed id.
  */
-static int rows_of(const struct due_item *it)
+static int due_item_rows_key(const struct due_item *it)
 {
 	return it->last_visit_ms ? it->shard : STORE_SHARDS;
 }
 
 /* Within a group by due time, so that a feed deferred to the end of the run is its host's last. */
-static int by_rows(const void *a, const void *b)
+static int due_item_by_rows(const void *a, const void *b)
 {
 	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
 
-	return rows_of(x) != rows_of(y) ? (rows_of(x) < rows_of(y) ? -1 : 1) : by_feed_due(a, b);
+	return due_item_rows_key(x) != due_item_rows_key(y) ? (due_item_rows_key(x) < due_item_rows_key(y) ? -1 : 1) : due_item_by_due(a, b);
 }
 
 /* Does the policy fetch in the order of due times? */
-static bool is_as_they_come(enum fw_plan_policy p)
+static bool policy_is_by_due(enum fw_plan_policy p)
 {
 	return p == FW_PLAN_FIFO || fw_plan_is_batch(p);
 }
 
-static int order_all(struct due_set *d, struct fw_hosts_now now)
+static int due_set_reorder(struct due_set *d, struct fw_hosts_now now)
 {
 	size_t n = d->waiting;
 	struct due_item **it = calloc(n + 1, sizeof(struct due_item *));
@@ -601,21 +601,21 @@ static int order_all(struct due_set *d, struct fw_hosts_now now)
 	int rc = it && order ? 0 : FW_ENOMEM;
 
 	if (!rc)
-		(void)collect(d, it, 0);
+		(void)due_items_collect(d, it, 0);
 	if (!rc && d->rules.once && n) {
-		qsort(it, n, sizeof(struct due_item *), is_as_they_come(d->rules.plan.policy) ? by_feed_due : by_rows);
-		rc = plan(d, it, n, order);
+		qsort(it, n, sizeof(struct due_item *), policy_is_by_due(d->rules.plan.policy) ? due_item_by_due : due_item_by_rows);
+		rc = due_set_plan(d, it, n, order);
 	}
 	for (size_t i = 0; !rc && i < n; i++) {
-		unwait(d, it[i]);
-		fw_hosts_withdraw(d->lane[it[i]->lane], &it[i]->item);
-		it[i]->item.order = d->rules.once ? order[i] : order_of(d, it[i], now);
+		due_item_unwait(d, it[i]);
+		fw_hosts_withdraw(d->queue[it[i]->queue], &it[i]->item);
+		it[i]->item.order = d->rules.once ? order[i] : due_item_order(d, it[i], now);
 	}
 	for (size_t i = 0; !rc && i < n; i++) {
-		if (!wait(d, it[i]))
+		if (!due_item_wait(d, it[i]))
 			continue;
-		shard_remove(d, it[i]); /* out of memory: see due_set_ripen() */
-		item_free(d, it[i]);
+		due_shard_remove(d, it[i]); /* out of memory: see due_set_advance() */
+		due_item_free(d, it[i]);
 	}
 	free(it);
 	free(order);
@@ -627,10 +627,10 @@ int due_set_order(struct due_set *d, struct fw_hosts_now now)
 	bool was = d->backlog;
 
 	if (d->rules.once)
-		return d->unplanned ? order_all(d, now) : 0;
+		return d->unplanned ? due_set_reorder(d, now) : 0;
 	d->backlog = d->rules.backlog_ms && d->waiting > d->rules.slots &&
-		collect(d, NULL, now.wall_ms - d->rules.backlog_ms) > d->rules.slots;
-	return d->backlog || was ? order_all(d, now) : 0;
+		due_items_collect(d, NULL, now.wall_ms - d->rules.backlog_ms) > d->rules.slots;
+	return d->backlog || was ? due_set_reorder(d, now) : 0;
 }
 
 bool due_set_has_backlog(const struct due_set *d)

@@ -41,7 +41,7 @@ struct due_rules {
 };
 
 enum due_state { DUE_NOWHERE, DUE_LATER, DUE_WAITING, DUE_CLAIMED };
-enum due_lane { DUE_QUICK, DUE_SLOW, DUE_NEW, DUE_LANES };
+enum due_queue { DUE_QUICK, DUE_SLOW, DUE_NEW, DUE_QUEUES };
 
 struct due_item { /* a feed of the set; read-only for callers */
 	struct fw_hosts_item item; /* feed_id, urgent; DUE_LATER: its node stands in the heap */
@@ -49,7 +49,7 @@ struct due_item { /* a feed of the set; read-only for callers */
 	int64_t due_at_ms, host_id, last_visit_ms;
 	uint32_t expect_ms;
 	uint16_t shard;
-	uint8_t lane, state;
+	uint8_t queue, state;
 };
 
 /* ---- a read of one shard --------------------------------------------------------------------- */
@@ -68,8 +68,8 @@ void due_read_finish(struct due_read *r);
 /* ---- the set --------------------------------------------------------------------------------- */
 
 struct due_set;
-struct due_set *due_set_new(const struct due_rules *rules); /* NULL: out of memory */
-void due_set_free(struct due_set *d);
+struct due_set *due_set_create(const struct due_rules *rules); /* NULL: out of memory */
+void due_set_destroy(struct due_set *d);
 /*
  * Limit of feeds for a shard. unread: number of shards not read yet; a part is kept free for each.
  * A shard may fill half of the free room.
@@ -94,7 +94,7 @@ FW_MUST_CHECK int due_set_put(struct due_set *d, const struct store_due *due, st
  * Make the feeds claimable that are due by now. Returns the due time of the next one (Unix ms), or
  * INT64_MAX.
  */
-int64_t due_set_ripen(struct due_set *d, struct fw_hosts_now now);
+int64_t due_set_advance(struct due_set *d, struct fw_hosts_now now);
 /*
  * Take the next feed and mark it as claimed; NULL: none. *next_ms: monotonic, when the first host's
  * gap ends; INT64_MAX: none waits. slow: slow feeds too. urgent: urgent feeds only.
@@ -108,7 +108,7 @@ void due_set_done(struct due_set *d, struct due_item *it, struct fw_hosts_now no
  * A claim ends, and the feed can be claimed again. No feed of its host is claimed before until_ms
  * (monotonic; at most FW_PACE_MAX_MS from now).
  */
-void due_set_back(struct due_set *d, struct due_item *it, int64_t until_ms, struct fw_hosts_now now);
+void due_set_put_back(struct due_set *d, struct due_item *it, int64_t until_ms, struct fw_hosts_now now);
 /*
  * Update the order: detect a backlog, plan what is not planned yet. FW_ENOMEM: the order is
  * unchanged. Cost: O(n log n) if the set is reordered.

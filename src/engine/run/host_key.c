@@ -10,7 +10,7 @@
 #include "base/banned.h"
 
 /* In brackets, so that it cannot equal a name. */
-static void address_write(const unsigned char a[16], char out[HOST_KEY_MAX])
+static void host_key_write_address(const unsigned char a[16], char out[HOST_KEY_MAX])
 {
 	char text[INET6_ADDRSTRLEN] = "";
 
@@ -21,7 +21,7 @@ static void address_write(const unsigned char a[16], char out[HOST_KEY_MAX])
 	(void)fw_snprintf(out, HOST_KEY_MAX, "[%s]", text);
 }
 
-static bool is_under(struct fw_str name, struct fw_str domain)
+static bool name_is_under(struct fw_str name, struct fw_str domain)
 {
 	size_t front = name.len - domain.len;
 
@@ -33,14 +33,14 @@ static bool is_under(struct fw_str name, struct fw_str domain)
  * The configured hosting domain above this name, as written in the name; the longest if several
  * match.
  */
-static struct fw_str hoster_of(const char *hosters, struct fw_str name)
+static struct fw_str hosting_domain_of(const char *hosters, struct fw_str name)
 {
 	struct fw_str found = FW_STR_NONE;
 
 	while (hosters && *hosters) {
 		struct fw_str one = {hosters, strcspn(hosters, ", \t")};
 
-		if (one.len > found.len && is_under(name, one))
+		if (one.len > found.len && name_is_under(name, one))
 			found = fw_str_sub(name, name.len - one.len, name.len);
 		hosters += one.len;
 		hosters += strspn(hosters, ", \t");
@@ -58,11 +58,11 @@ bool host_key(const struct host_rules *r, struct fw_str url, const unsigned char
 	if (r->policy == HOST_ADDRESS) {
 		if (!address)
 			return false;
-		address_write(address, out);
+		host_key_write_address(address, out);
 		return true;
 	}
 	(void)fw_snprintf(out, HOST_KEY_MAX, "%s", r->policy == HOST_NAME ? name : known);
-	hoster = r->policy == HOST_DOMAIN ? hoster_of(r->hosters, fw_str(name)) : FW_STR_NONE;
+	hoster = r->policy == HOST_DOMAIN ? hosting_domain_of(r->hosters, fw_str(name)) : FW_STR_NONE;
 	if (hoster.len)
 		(void)fw_snprintf(out, HOST_KEY_MAX, "%.*s", FW_STR_ARG(hoster));
 	if (strcmp(out, known) == 0)

@@ -18,7 +18,7 @@ uint32_t host_share_of(const struct fw_feed *feed, uint64_t seed)
 	return (uint32_t)(fw_hash64_seed(name, strlen(name), seed) % (HOST_SHARE_N - 1)) + 1;
 }
 
-bool host_share_enter(struct host_share *s, uint32_t name, uint32_t max)
+bool host_share_take(struct host_share *s, uint32_t name, uint32_t max)
 {
 	assert(name && name < HOST_SHARE_N);
 	if (s->in[name] >= max)
@@ -27,7 +27,7 @@ bool host_share_enter(struct host_share *s, uint32_t name, uint32_t max)
 	return true;
 }
 
-void host_share_leave(struct host_share *s, uint32_t name)
+void host_share_release(struct host_share *s, uint32_t name)
 {
 	assert(s->in[name]);
 	s->in[name]--;

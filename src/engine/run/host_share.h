@@ -22,7 +22,7 @@ struct host_share {
  */
 uint32_t host_share_of(const struct fw_feed *feed, uint64_t seed);
 /* Take a place for a visit of this name. False: the name has max places already. */
-bool host_share_enter(struct host_share *s, uint32_t name, uint32_t max);
-void host_share_leave(struct host_share *s, uint32_t name); /* give the place back */
+bool host_share_take(struct host_share *s, uint32_t name, uint32_t max);
+void host_share_release(struct host_share *s, uint32_t name); /* give the place back */
 
 #endif

@@ -41,23 +41,23 @@
 #define HUNG_MS (60 * FW_SECOND_MS)
 #endif
 /* silence after which a child that should have drained is killed */
-#define DEAF_MS (5 * FW_SECOND_MS)
+#define IGNORES_STOP_MS (5 * FW_SECOND_MS)
 #define STOP_EXTRA_MS (30 * FW_SECOND_MS) /* added to drain_timeout_ms for the service manager */
 #define BURST_MS 500
 #define STOPPED_MS (2 * FW_SECOND_MS) /* gap between two ticks: the master itself was stopped */
-#define LOOK_MS (2 * FW_SECOND_MS) /* interval of checks of the files that children may read */
+#define FILES_CHECK_MS (2 * FW_SECOND_MS) /* interval of checks of the files that children may read */
 #define STEADY_MS (30 * FW_SECOND_MS) /* a child that lived this long started properly */
 #define STATUS_MS (5 * FW_SECOND_MS) /* interval of status lines for the service manager */
 #define EARLY_MS (5 * FW_SECOND_MS)
 #define RESPAWN_MIN_MS 100
 #define RESPAWN_MAX_MS (30 * FW_SECOND_MS)
 
-static enum fw_sandbox_who who_of(const struct master *m, int index)
+static enum fw_sandbox_who child_kind(const struct master *m, int index)
 {
 	return index < m->n ? FW_SANDBOX_WORKER : FW_SANDBOX_SERVER;
 }
 
-static unsigned whos(const struct master *m)
+static unsigned master_child_kinds(const struct master *m)
 {
 	return 1u << FW_SANDBOX_MASTER | (m->n ? 1u << FW_SANDBOX_WORKER : 0) | (m->slot_n > m->n ? 1u << FW_SANDBOX_SERVER : 0);
 }
@@ -66,7 +66,7 @@ static unsigned whos(const struct master *m)
  * Runs in the child, after the fork. With a sandbox that randomises the memory layout it executes
  * this program again; otherwise it goes on as forked.
  */
-static int begin(const struct master *m, int index)
+static int child_begin(const struct master *m, int index)
 {
 	struct child c = {.config = m->config, .shared = m->shared, .meter = m->meter, .shared_fd = m->shared_fd, .index = index, .n = m->n,
 		.slot_n = m->slot_n, .master_fd = m->pipe_fd[0], .once = m->o->once, .started_ms = m->started_ms, .serve = m->o->serve, .ctx = m->o->ctx};
@@ -74,39 +74,39 @@ static int begin(const struct master *m, int index)
 	int rc;
 
 	close(m->pipe_fd[1]);
-	fw_sandbox_layers(m->config, who_of(m, index), &have, &lack);
+	fw_sandbox_layers(m->config, child_kind(m, index), &have, &lack);
 	if (!(have & FW_SANDBOX_LAYOUT) || !m->o->anew)
 		return child_main(&c);
-	rc = child_anew(&c, m->o->anew);
+	rc = child_exec(&c, m->o->anew);
 	if (fw_sandbox_failed(m->config, FW_SANDBOX_LAYOUT, -rc, &m->shared[index].err))
 		return WORKER_SYSTEM;
 	return child_main(&c);
 }
 
-static int spawn(struct master *m, int index)
+static int child_spawn(struct master *m, int index)
 {
-	struct slot *s = &m->slot[index];
+	struct child_slot *s = &m->slot[index];
 	pid_t pid;
 
 	assert(index < m->slot_n && !s->pid);
 	s->born_ms = fw_mono_ms(); /* also if fork() fails: the next attempt is delayed */
 	meter_begin(fw_meter_slot(m->meter, (size_t)index));
-	fw_sandbox_make(m->config, who_of(m, index));
-	fw_sandbox_mark(m->config, who_of(m, index), &s->mark);
+	fw_sandbox_make(m->config, child_kind(m, index));
+	fw_sandbox_mark(m->config, child_kind(m, index), &s->mark);
 	fflush(NULL);
 	pid = fork();
 	if (pid == 0)
-		exit(begin(m, index));
+		exit(child_begin(m, index));
 	if (pid < 0)
 		return fw_err_set(&m->err, FW_EIO, "process not created: %s (to raise the limit, use ulimit -u)", strerror(errno));
 	s->pid = pid;
 	atomic_store(&fw_meter_slot(m->meter, (size_t)index)->pid, pid);
 	s->respawn_at_ms = 0;
-	s->renewed = s->stopped = s->killed = false;
+	s->restarting = s->stopped = s->killed = false;
 	return 0;
 }
 
-static void signal_all(struct master *m, int number)
+static void children_signal(struct master *m, int number)
 {
 	for (int i = 0; i < m->slot_n; i++) {
 		if (m->slot[i].pid)
@@ -115,7 +115,7 @@ static void signal_all(struct master *m, int number)
 	}
 }
 
-static void stop(struct master *m)
+static void master_stop(struct master *m)
 {
 	if (m->stopping)
 		return;
@@ -125,12 +125,12 @@ static void stop(struct master *m)
 	(void)fw_notify(&m->notify, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld\nSTATUS=stopping: finishing and storing what is in flight",
 		(long long)(m->config->drain_timeout_ms + STOP_EXTRA_MS) * 1000);
 	m->leave_by_ms = fw_mono_ms() + m->config->drain_timeout_ms;
-	signal_all(m, SIGTERM);
+	children_signal(m, SIGTERM);
 }
 
 /* ---- the death of a worker ------------------------------------------------------------------- */
 
-static void plan_respawn(struct slot *s, int64_t now_ms)
+static void child_schedule_respawn(struct child_slot *s, int64_t now_ms)
 {
 	if (now_ms - s->born_ms >= STEADY_MS)
 		s->pause_ms = 0;
@@ -143,10 +143,10 @@ static void plan_respawn(struct slot *s, int64_t now_ms)
  * once: the thread that crashed has recorded which. A worker killed from outside (out of memory,
  * hung) records nothing: the large document is then the likelier cause.
  */
-static int64_t cause_of_death(struct worker_shared *sh)
+static int64_t worker_death_cause(struct worker_shared *sh)
 {
 	int64_t small = atomic_exchange(&sh->reading_feed_id, 0), large = atomic_exchange(&sh->reading_large_id, 0);
-	int64_t told = atomic_exchange(&sh->died_reading_id, 0);
+	int64_t told = atomic_exchange(&sh->crashed_reading_id, 0);
 
 	if (told)
 		return told == READING_NOTHING ? 0 : told;
@@ -156,24 +156,24 @@ static int64_t cause_of_death(struct worker_shared *sh)
 /*
  * Tell the successor whose lease to end. Returns the feed that the dead worker was reading, or 0.
  */
-static int64_t inherit(struct master *m, int index)
+static int64_t successor_inherit(struct master *m, int index)
 {
 	struct worker_shared *sh = &m->shared[index];
-	int64_t reading = cause_of_death(sh);
+	int64_t reading = worker_death_cause(sh);
 
 	/* it died before it had reaped its own predecessor, so it claimed nothing */
-	if (sh->dead_name[0])
+	if (sh->predecessor_name[0])
 		return 0;
-	memcpy(sh->dead_name, sh->name, sizeof(sh->dead_name));
-	sh->dead_feed_id = reading;
+	memcpy(sh->predecessor_name, sh->name, sizeof(sh->predecessor_name));
+	sh->predecessor_feed_id = reading;
 	return reading;
 }
 
-static void on_death(struct master *m, int index, int status)
+static void child_on_exit(struct master *m, int index, int status)
 {
 	struct fw_meter_slot *meter = fw_meter_slot(m->meter, (size_t)index);
 	struct worker_shared *sh = &m->shared[index];
-	struct slot *s = &m->slot[index];
+	struct child_slot *s = &m->slot[index];
 	int64_t now_ms = fw_mono_ms();
 	int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 	int64_t reading;
@@ -193,23 +193,23 @@ static void on_death(struct master *m, int index, int status)
 			fw_err_set(&m->err, FW_EIO, "the server was killed while it stopped: rows accepted in memory are lost");
 	}
 	/* the request is for all workers, and one that is dead just now would miss it */
-	if (code == WORKER_TOLD)
-		stop(m);
-	if (code == WORKER_TOLD || code == WORKER_DONE || (code == WORKER_LEFT && m->stopping))
+	if (code == WORKER_STOP_REQUESTED)
+		master_stop(m);
+	if (code == WORKER_STOP_REQUESTED || code == WORKER_DONE || (code == WORKER_LEFT && m->stopping))
 		return;
-	reading = index < m->n ? inherit(m, index) : 0;
+	reading = index < m->n ? successor_inherit(m, index) : 0;
 	if (code == WORKER_STORE || code == WORKER_SYSTEM) {
 		/* an error at the very start is reported to the user; later it is an outage */
 		if (now_ms - m->started_mono_ms < EARLY_MS || m->o->once) {
 			m->rc = code == WORKER_STORE ? (sh->err.rc ? sh->err.rc : FW_EIO) : FW_EINVAL;
 			m->err = sh->err;
-			stop(m);
+			master_stop(m);
 			return;
 		}
 		fw_error("%s: %s", name, sh->err.text);
 		meter_add(&meter->restarts, 1);
 	} else if (code == WORKER_LEFT) {
-		if (!s->renewed)
+		if (!s->restarting)
 			fw_info("%s was stopped from outside: it is replaced", name);
 		s->pause_ms = 0;
 	} else {
@@ -222,10 +222,10 @@ static void on_death(struct master *m, int index, int status)
 			fw_error("the document belonged to feed %lld", (long long)reading);
 	}
 	if (!m->stopping)
-		plan_respawn(s, now_ms);
+		child_schedule_respawn(s, now_ms);
 }
 
-static void reap(struct master *m)
+static void children_reap(struct master *m)
 {
 	pid_t pid;
 	int status;
@@ -236,7 +236,7 @@ static void reap(struct master *m)
 				continue;
 			m->slot[i].stopped = WIFSTOPPED(status);
 			if (WIFEXITED(status) || WIFSIGNALED(status))
-				on_death(m, i, status);
+				child_on_exit(m, i, status);
 		}
 	}
 }
@@ -247,12 +247,12 @@ static void reap(struct master *m)
  * Must the child be killed because it does not drain? silent_ms is 0 for a server, which sends no
  * heartbeat while it stores accepted rows.
  */
-static bool is_deaf(const struct master *m, const struct slot *s, int64_t silent_ms, int64_t now_ms)
+static bool child_ignores_stop(const struct master *m, const struct child_slot *s, int64_t silent_ms, int64_t now_ms)
 {
-	return m->stopping && now_ms >= m->leave_by_ms && (s->stopped || silent_ms > DEAF_MS);
+	return m->stopping && now_ms >= m->leave_by_ms && (s->stopped || silent_ms > IGNORES_STOP_MS);
 }
 
-static void put_down(struct master *m, int i)
+static void child_kill(struct master *m, int i)
 {
 	assert(m->slot[i].pid > 0); /* 0 would kill the whole process group */
 	kill(m->slot[i].pid, SIGKILL);
@@ -260,14 +260,14 @@ static void put_down(struct master *m, int i)
 }
 
 /* Time since the child's last heartbeat, or since its start if there was none. */
-static int64_t silent(const struct master *m, int i, int64_t now_ms)
+static int64_t child_silent_ms(const struct master *m, int i, int64_t now_ms)
 {
 	int64_t beat_ms = atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms);
 
 	return now_ms - FW_MAX(beat_ms ? beat_ms : m->slot[i].born_ms, m->awake_ms);
 }
 
-static void look_after(struct master *m)
+static void children_check(struct master *m)
 {
 	int64_t now_ms = fw_mono_ms();
 
@@ -276,27 +276,27 @@ static void look_after(struct master *m)
 		m->awake_ms = now_ms;
 	m->tick_ms = now_ms;
 	for (int i = 0; i < m->slot_n; i++) {
-		struct slot *s = &m->slot[i];
-		int64_t silent_ms = silent(m, i, now_ms);
+		struct child_slot *s = &m->slot[i];
+		int64_t silent_ms = child_silent_ms(m, i, now_ms);
 
 		if (!s->pid && s->respawn_at_ms && now_ms >= s->respawn_at_ms) {
-			if (spawn(m, i)) {
+			if (child_spawn(m, i)) {
 				fw_error("%s", m->err.text);
-				plan_respawn(s, now_ms);
+				child_schedule_respawn(s, now_ms);
 			}
 		} else if (!s->pid || s->killed) {
 			continue;
-		} else if (is_deaf(m, s, i < m->n ? silent_ms : 0, now_ms)) {
+		} else if (child_ignores_stop(m, s, i < m->n ? silent_ms : 0, now_ms)) {
 			fw_error("%s %d killed: it does not respond, and drain_timeout_ms is over",
 				i < m->n ? "worker" : "server", (int)s->pid);
-			put_down(m, i);
+			child_kill(m, i);
 		} else if (i < m->n && silent_ms > HUNG_MS) {
 			/*
 			 * workers only: a killed server may lose rows it has accepted, so that is
 			 * for the service manager's watchdog to decide
 			 */
 			fw_error("worker %d killed: no heartbeat for %d s", i, (int)(silent_ms / 1000));
-			put_down(m, i);
+			child_kill(m, i);
 		}
 	}
 }
@@ -305,29 +305,29 @@ static void look_after(struct master *m)
  * A file that a child's sandbox permits was replaced (name servers and certificates change that
  * way). The child may not read the new file, but its successor may. The child drains first.
  */
-static void renew_moved(struct master *m)
+static void children_restart_for_files(struct master *m)
 {
 	struct fw_sandbox_mark now;
 
-	if (m->stopping || m->tick_ms - m->looked_ms < LOOK_MS)
+	if (m->stopping || m->tick_ms - m->files_checked_ms < FILES_CHECK_MS)
 		return;
-	m->looked_ms = m->tick_ms;
+	m->files_checked_ms = m->tick_ms;
 	for (int i = 0; i < m->slot_n; i++) {
-		struct slot *s = &m->slot[i];
+		struct child_slot *s = &m->slot[i];
 
-		if (!s->pid || s->renewed)
+		if (!s->pid || s->restarting)
 			continue;
-		fw_sandbox_mark(m->config, who_of(m, i), &now);
+		fw_sandbox_mark(m->config, child_kind(m, i), &now);
 		if (!fw_sandbox_moved(&s->mark, &now))
 			continue;
 		fw_info("a file that %s %d may read was replaced (resolv.conf, certificates, ...): it drains and restarts",
 			i < m->n ? "worker" : "server", i < m->n ? i : 0);
-		s->renewed = true;
+		s->restarting = true;
 		kill(s->pid, SIGTERM);
 	}
 }
 
-static void add_up(const struct master *m, struct fw_run_stats *out)
+static void master_add_up(const struct master *m, struct fw_run_stats *out)
 {
 	struct fw_meter_sum s;
 
@@ -348,7 +348,7 @@ static void add_up(const struct master *m, struct fw_run_stats *out)
 }
 
 /* After a run --once: collect the forecast and the measured times of the workers. */
-static void compare(const struct master *m, struct fw_run_stats *out)
+static void master_collect_plan(const struct master *m, struct fw_run_stats *out)
 {
 	struct fw_run_course *c = &out->course;
 	struct fw_meter_sum s;
@@ -360,10 +360,10 @@ static void compare(const struct master *m, struct fw_run_stats *out)
 	for (int i = 0; i < m->n; i++) {
 		const struct worker_shared *sh = &m->shared[i];
 
-		if (sh->foretold.feeds) {
-			c->feeds = sh->foretold.feeds;
-			c->known = sh->foretold.known;
-			c->predicted_us = sh->foretold.total_us;
+		if (sh->forecast.feeds) {
+			c->feeds = sh->forecast.feeds;
+			c->known = sh->forecast.known;
+			c->predicted_us = sh->forecast.total_us;
 		}
 		c->took_us = FW_MAX(c->took_us, atomic_load(&sh->last_done_us) - m->started_mono_ms * 1000);
 		c->sum_us += sh->measured.sum_us;
@@ -378,23 +378,23 @@ static void compare(const struct master *m, struct fw_run_stats *out)
 	c->bound_us = FW_MAX(FW_MAX(c->slots_us, c->longest_us), c->host_us);
 }
 
-static void progress(const struct master *m)
+static void master_progress(const struct master *m)
 {
 	struct fw_run_stats stats;
 
 	if (!m->o->progress)
 		return;
-	add_up(m, &stats);
+	master_add_up(m, &stats);
 	m->o->progress(m->o->ctx, &stats);
 }
 
 /* ---- the service manager --------------------------------------------------------------------- */
 
 /* All children run, with the current configuration. */
-static bool all_up(const struct master *m)
+static bool children_are_up(const struct master *m)
 {
 	for (int i = 0; i < m->slot_n; i++) {
-		if (!m->slot[i].pid || m->slot[i].renewed || !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms))
+		if (!m->slot[i].pid || m->slot[i].restarting || !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms))
 			return false;
 	}
 	return true;
@@ -405,60 +405,60 @@ static bool all_up(const struct master *m)
  * killed after HUNG_MS. So only what the master cannot repair lasts until the manager's own timeout
  * (WatchdogSec), which is longer.
  */
-static int stands_still(const struct master *m)
+static int child_unresponsive(const struct master *m)
 {
 	for (int i = 0; i < m->slot_n; i++) {
-		const struct slot *s = &m->slot[i];
-		int64_t drain_ms = m->stopping || s->renewed ? m->config->drain_timeout_ms : 0;
+		const struct child_slot *s = &m->slot[i];
+		int64_t drain_ms = m->stopping || s->restarting ? m->config->drain_timeout_ms : 0;
 		/* a starting server first replays its write-ahead log */
 		bool begins = i == m->n && !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms);
 
-		if (s->pid && (s->stopped || s->killed || (!begins && silent(m, i, m->tick_ms) > HUNG_MS + drain_ms)))
+		if (s->pid && (s->stopped || s->killed || (!begins && child_silent_ms(m, i, m->tick_ms) > HUNG_MS + drain_ms)))
 			return i;
 	}
 	return -1;
 }
 
-static void tell_status(struct master *m)
+static void manager_notify_status(struct master *m)
 {
 	const char *server = m->slot_n == m->n ? "no server" : m->slot[m->n].pid ? "a server" : "a server that is down";
-	char still[40] = "", next[FW_RFC3339_MAX + 40] = "", ms[FW_RFC3339_MAX];
+	char unresponsive[40] = "", next[FW_RFC3339_MAX + 40] = "", ms[FW_RFC3339_MAX];
 	int64_t now_ms = fw_now_ms();
 	struct fw_run_stats s;
 
-	add_up(m, &s);
-	if (m->still >= 0)
-		(void)fw_snprintf(still, sizeof(still), "%s %d is unresponsive; ", m->still < m->n ? "worker" : "server", (int)m->slot[m->still].pid);
+	master_add_up(m, &s);
+	if (m->unresponsive >= 0)
+		(void)fw_snprintf(unresponsive, sizeof(unresponsive), "%s %d is unresponsive; ", m->unresponsive < m->n ? "worker" : "server", (int)m->slot[m->unresponsive].pid);
 	if (!s.in_flight && s.next_due_ms > now_ms)
 		(void)fw_snprintf(next, sizeof(next), "; the next feed is due in %s", fw_duration_text(ms, s.next_due_ms - now_ms));
-	(void)fw_notify(&m->notify, "STATUS=%s%s%u of %d workers, %s; %llu visits, %llu new entries, %llu failed; %u in flight%s", m->trouble, still, s.workers,
+	(void)fw_notify(&m->notify, "STATUS=%s%s%u of %d workers, %s; %llu visits, %llu new entries, %llu failed; %u in flight%s", m->reload_error, unresponsive, s.workers,
 		m->n, server, (unsigned long long)s.done, (unsigned long long)s.new_entries, (unsigned long long)s.failed, s.in_flight, next);
 }
 
-static void tell_manager(struct master *m)
+static void manager_notify(struct master *m)
 {
-	int was = m->still;
+	int was = m->unresponsive;
 
 	if (m->notify.fd < 0)
 		return;
-	m->still = stands_still(m);
-	if (m->notify.watchdog_ms && m->tick_ms >= m->ping_ms && m->still < 0 && fw_notify(&m->notify, "WATCHDOG=1"))
+	m->unresponsive = child_unresponsive(m);
+	if (m->notify.watchdog_ms && m->tick_ms >= m->ping_ms && m->unresponsive < 0 && fw_notify(&m->notify, "WATCHDOG=1"))
 		m->ping_ms = m->tick_ms + m->notify.watchdog_ms / 3;
 	if (m->stopping)
 		return;
-	if (!m->ready && all_up(m) && fw_notify(&m->notify, "READY=1")) {
+	if (!m->ready && children_are_up(m) && fw_notify(&m->notify, "READY=1")) {
 		m->ready = true;
 		m->status_ms = 0;
 	}
-	if (m->still != was)
+	if (m->unresponsive != was)
 		m->status_ms = 0;
 	if (m->tick_ms >= m->status_ms) {
-		tell_status(m);
+		manager_notify_status(m);
 		m->status_ms = m->tick_ms + STATUS_MS;
 	}
 }
 
-static void reload(struct master *m)
+static void master_reload(struct master *m)
 {
 	struct fw_config *fresh = NULL;
 	struct fw_err err;
@@ -470,11 +470,11 @@ static void reload(struct master *m)
 		return;
 	}
 	m->ready = false;
-	m->trouble[0] = 0;
+	m->reload_error[0] = 0;
 	(void)fw_notify(&m->notify, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)fw_mono_us());
-	if (m->o->reload(m->o->ctx, &fresh, &err) || fw_sandbox_check(fresh, whos(m), &err)) {
+	if (m->o->reload(m->o->ctx, &fresh, &err) || fw_sandbox_check(fresh, master_child_kinds(m), &err)) {
 		fw_error("SIGHUP: %s; the old configuration stays", err.text);
-		(void)fw_snprintf(m->trouble, sizeof(m->trouble), "%.150s; the old configuration stays: ", err.text);
+		(void)fw_snprintf(m->reload_error, sizeof(m->reload_error), "%.150s; the old configuration stays: ", err.text);
 		fw_config_destroy(fresh);
 		return;
 	}
@@ -484,14 +484,14 @@ static void reload(struct master *m)
 	for (int i = 0; i < m->slot_n; i++) {
 		if (!m->slot[i].pid)
 			continue;
-		m->slot[i].renewed = true;
-		/* on_death() starts the next one with the new configuration */
+		m->slot[i].restarting = true;
+		/* child_on_exit() starts the next one with the new configuration */
 		kill(m->slot[i].pid, SIGTERM);
 	}
 }
 
 /* Did a worker see a control message that requests a reload? */
-static bool reload_asked(struct master *m)
+static bool master_reload_requested(struct master *m)
 {
 	bool asked = false;
 
@@ -509,40 +509,40 @@ bool master_is_over(const struct master *m)
 	return true;
 }
 
-static void hurry(struct master *m)
+static void children_exit_now(struct master *m)
 {
-	signal_all(m, WORKER_HURRY);
+	children_signal(m, WORKER_EXIT_NOW);
 	m->leave_by_ms = fw_mono_ms();
 }
 
-static void told_to_stop(struct master *m)
+static void master_on_stop_request(struct master *m)
 {
-	if (!m->told_ms)
-		m->told_ms = fw_mono_ms();
-	else if (fw_mono_ms() - m->told_ms > BURST_MS)
+	if (!m->stop_requested_ms)
+		m->stop_requested_ms = fw_mono_ms();
+	else if (fw_mono_ms() - m->stop_requested_ms > BURST_MS)
 		/* timeout(1), for example, sends the signal twice for one request */
-		hurry(m);
-	stop(m);
+		children_exit_now(m);
+	master_stop(m);
 }
 
 void master_step(struct master *m, int number)
 {
 	if (number == SIGTERM || number == SIGINT || number == SIGQUIT)
-		told_to_stop(m);
-	if (reload_asked(m) || number == SIGHUP)
-		reload(m);
-	reap(m);
-	look_after(m);
-	renew_moved(m);
+		master_on_stop_request(m);
+	if (master_reload_requested(m) || number == SIGHUP)
+		master_reload(m);
+	children_reap(m);
+	children_check(m);
+	children_restart_for_files(m);
 	fw_meter_own_master(m->meter);
-	progress(m);
-	tell_manager(m);
+	master_progress(m);
+	manager_notify(m);
 	fw_log_own_up();
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */
 
-static int64_t children_took_ms(int64_t *max_rss_bytes)
+static int64_t children_cpu_ms(int64_t *max_rss_bytes)
 {
 	struct rusage r;
 
@@ -551,7 +551,7 @@ static int64_t children_took_ms(int64_t *max_rss_bytes)
 	return ((int64_t)r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000 + (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
 }
 
-static size_t shared_bytes(const struct master *m)
+static size_t master_shared_bytes(const struct master *m)
 {
 	return (size_t)m->slot_n * sizeof(*m->shared);
 }
@@ -561,33 +561,33 @@ int master_begin(struct master *m, const struct fw_config *c, const struct fw_ru
 	int64_t unused;
 
 	*m = (struct master){.config = c, .o = o, .n = o->serve_only ? 0 : fw_settings_workers(c), .pipe_fd = {-1, -1}, .shared_fd = -1,
-		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms(), .took_before_ms = children_took_ms(&unused), .notify = {.fd = -1}, .still = -1};
+		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms(), .cpu_before_ms = children_cpu_ms(&unused), .notify = {.fd = -1}, .unresponsive = -1};
 	if (o->notify) {
 		fw_notify_open(&m->notify);
 		fw_notify_hide();
 	}
 	m->slot_n = m->n + (o->serve != NULL);
-	m->shared = child_memory(shared_bytes(m), &m->shared_fd);
+	m->shared = child_memory(master_shared_bytes(m), &m->shared_fd);
 	m->meter = fw_meter_create((size_t)m->n, o->serve != NULL);
 	m->slot = calloc((size_t)m->slot_n, sizeof(*m->slot));
 	if (!m->shared || !m->meter || !m->slot || pipe2(m->pipe_fd, O_CLOEXEC))
 		return m->rc = fw_err_set(&m->err, FW_EIO, "master not started: %s", strerror(errno));
 	fw_meter_own_master(m->meter);
-	m->rc = fw_sandbox_check(c, whos(m), &m->err);
+	m->rc = fw_sandbox_check(c, master_child_kinds(m), &m->err);
 	for (int i = 0; i < m->slot_n && !m->rc; i++)
-		m->rc = spawn(m, i);
+		m->rc = child_spawn(m, i);
 	if (m->rc)
-		stop(m);
+		master_stop(m);
 	return 0;
 }
 
 void master_report(const struct master *m, struct fw_run_stats *out)
 {
-	progress(m);
-	add_up(m, out);
+	master_progress(m);
+	master_add_up(m, out);
 	if (m->o->once)
-		compare(m, out);
-	out->cpu_ms = children_took_ms(&out->max_rss_bytes) - m->took_before_ms;
+		master_collect_plan(m, out);
+	out->cpu_ms = children_cpu_ms(&out->max_rss_bytes) - m->cpu_before_ms;
 }
 
 void master_finish(struct master *m)
@@ -597,7 +597,7 @@ void master_finish(struct master *m)
 		close(m->pipe_fd[1]);
 	}
 	if (m->shared)
-		munmap(m->shared, shared_bytes(m));
+		munmap(m->shared, master_shared_bytes(m));
 	if (m->shared_fd >= 0)
 		close(m->shared_fd);
 	fw_meter_destroy(m->meter);
@@ -609,7 +609,7 @@ void master_finish(struct master *m)
 int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out, struct fw_err *err)
 {
 	/* blocked in a worker too, until it handles them */
-	static const int NUMBER[] = {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, WORKER_HURRY};
+	static const int NUMBER[] = {SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, WORKER_EXIT_NOW};
 	static const struct timespec TICK = {.tv_nsec = TICK_MS * 1000000}, NOW = {0};
 	sigset_t signals, old;
 	struct master m;

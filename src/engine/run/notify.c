@@ -17,7 +17,7 @@
 #define MESSAGE_MAX 1000
 
 /* "/path" or "@abstract"; other address families are for virtual machines. */
-static bool address(struct fw_notify *n, const char *text)
+static bool notify_address(struct fw_notify *n, const char *text)
 {
 	size_t len = strlen(text);
 
@@ -34,7 +34,7 @@ static bool address(struct fw_notify *n, const char *text)
 }
 
 /* The variable is in microseconds. WATCHDOG_PID, if set, names the process that it is for. */
-static int64_t watchdog(void)
+static int64_t notify_watchdog_ms(void)
 {
 	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
 	int64_t us = 0, who = getpid();
@@ -51,7 +51,7 @@ void fw_notify_open(struct fw_notify *n)
 	*n = (struct fw_notify){.fd = -1};
 	if (!text || !text[0])
 		return;
-	if (!address(n, text)) {
+	if (!notify_address(n, text)) {
 		fw_warn("NOTIFY_SOCKET=%s is not the name of a Unix socket: no messages to the service manager", text);
 		return;
 	}
@@ -59,7 +59,7 @@ void fw_notify_open(struct fw_notify *n)
 	if (n->fd < 0)
 		fw_warn("NOTIFY_SOCKET: %s: no messages to the service manager", strerror(errno));
 	else
-		n->watchdog_ms = watchdog();
+		n->watchdog_ms = notify_watchdog_ms();
 }
 
 bool fw_notify(struct fw_notify *n, const char *fmt, ...)

@@ -6,17 +6,17 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "engine/run/forecast.h"
+#include "engine/run/due_rows.h"
 #include "engine/settings.h"
 #include "engine/run/store_thread.h"
 #include "base/banned.h"
 
 /* limit of the wait for hosts that pause, here or at other workers */
-#define HOST_PATIENCE_MS FW_MINUTE_MS
-#define OTHERS_LOOK_MS 50
-#define OTHERS_LOOK_SHARE 20          /* queries take at most 1/20 of the store's time */
+#define HOST_WAIT_MAX_MS FW_MINUTE_MS
+#define OTHERS_CHECK_MS 50
+#define OTHERS_CHECK_SHARE 20          /* queries take at most 1/20 of the store's time */
 
-static int forecast(struct store_thread *s, const struct due_rows *due)
+static int once_forecast(struct store_thread *s, const struct due_rows *due)
 {
 	const struct worker_options *o = s->ch->o;
 	struct fw_plan_item *item = calloc(due->n, sizeof(*item));
@@ -29,9 +29,9 @@ static int forecast(struct store_thread *s, const struct due_rows *due)
 		due_rows_items(due, item);
 	rc = item ? fw_plan_simulate(&r, item, due->n, NULL, &total) : FW_ENOMEM;
 	if (!rc) {
-		o->shared->foretold.known = (int64_t)due->known;
-		o->shared->foretold.feeds = (int64_t)due->n;
-		o->shared->foretold.total_us = total.total_us;
+		o->shared->forecast.known = (int64_t)due->known;
+		o->shared->forecast.feeds = (int64_t)due->n;
+		o->shared->forecast.total_us = total.total_us;
 		fw_debug("%zu feeds, %zu of them of known duration: expected to take %lld ms", due->n, due->known,
 			(long long)(total.total_us / 1000));
 	}
@@ -46,7 +46,7 @@ int once_begin(struct store_thread *s, struct fw_err *err)
 	int rc = fw_store_due_list(s->st, o->due_before_ms, 0, due_rows_add, &due, err);
 
 	if (!rc && due.known)
-		rc = forecast(s, &due);
+		rc = once_forecast(s, &due);
 	if (!rc)
 		atomic_store(&o->shared->total, (int64_t)due.n);
 	free(due.row);
@@ -54,7 +54,7 @@ int once_begin(struct store_thread *s, struct fw_err *err)
 }
 
 /* Publish the measured lower bounds: no fetch plan could have been faster. */
-static void measured(struct store_thread *s)
+static void once_publish_measured(struct store_thread *s)
 {
 	struct worker_shared *sh = s->ch->o->shared;
 	struct fw_arena mem;
@@ -73,35 +73,35 @@ static void measured(struct store_thread *s)
  * Do other workers still fetch what is due? A worker of a continuous run may never be idle, so only
  * the store can tell.
  */
-static bool others_fetch(struct store_thread *s, size_t left)
+static bool once_others_fetch(struct store_thread *s, size_t left)
 {
 	int64_t began_ms = fw_mono_ms(), n, due_ms;
 	struct fw_err err;
 
-	if (!s->st || s->retry.pause_ms || began_ms < s->others_look_ms)
+	if (!s->st || s->retry.pause_ms || began_ms < s->others_check_at_ms)
 		return true;
 	if (fw_store_pending(s->st, s->ch->o->due_before_ms, &n, &due_ms, &err))
 		return true; /* the next step fails too, and logs it */
-	s->others_look_ms = fw_mono_ms() + FW_MAX(OTHERS_LOOK_MS, OTHERS_LOOK_SHARE * (fw_mono_ms() - began_ms));
+	s->others_check_at_ms = fw_mono_ms() + FW_MAX(OTHERS_CHECK_MS, OTHERS_CHECK_SHARE * (fw_mono_ms() - began_ms));
 	if (!s->others_ms || n != s->others_n)
 		s->others_ms = began_ms;
 	s->others_n = n;
-	return n > (int64_t)left && began_ms - s->others_ms < HOST_PATIENCE_MS;
+	return n > (int64_t)left && began_ms - s->others_ms < HOST_WAIT_MAX_MS;
 }
 
-bool once_look(struct store_thread *s)
+bool once_is_finished(struct store_thread *s)
 {
 	size_t left;
 	bool others;
 
-	if (!s->once_over && (!owner_is_over(s->owner, HOST_PATIENCE_MS, &left, &others) || (others && others_fetch(s, left))))
+	if (!s->once_over && (!owner_is_finished(s->owner, HOST_WAIT_MAX_MS, &left, &others) || (others && once_others_fetch(s, left))))
 		return false;
 	if (!s->once_over) {
 		if (left)
 			fw_info("%zu feeds are left for a later run: their hosts want a longer pause", left);
 		s->once_over = true;
 		s->once_over_ms = fw_mono_ms();
-		measured(s);
+		once_publish_measured(s);
 		return true;
 	}
 	if (!atomic_exchange(&s->ch->finished, true))

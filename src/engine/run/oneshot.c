@@ -25,7 +25,7 @@ struct oneshot {
 	bool looped;
 };
 
-static void on_done(struct fw_fetch *f)
+static void oneshot_on_done(struct fw_fetch *f)
 {
 	struct oneshot *s = f->ctx;
 
@@ -33,7 +33,7 @@ static void on_done(struct fw_fetch *f)
 	s->fetcher = NULL;
 }
 
-static void read_body(struct oneshot *s, const struct fw_config *c, struct fw_answer *out)
+static void oneshot_read_body(struct oneshot *s, const struct fw_config *c, struct fw_answer *out)
 {
 	struct visit_rules rules;
 	struct visit_reading got;
@@ -50,7 +50,7 @@ static void read_body(struct oneshot *s, const struct fw_config *c, struct fw_an
 }
 
 /* The beginning of a page's text without tags; whole UTF-8 characters. */
-static struct fw_str words(struct oneshot *s, struct fw_str body)
+static struct fw_str oneshot_words(struct oneshot *s, struct fw_str body)
 {
 	struct fw_str text = fw_str_trim(fw_html_text(&s->arena, body));
 	size_t n = FW_MIN(text.len, (size_t)WORDS_MAX);
@@ -79,7 +79,7 @@ int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str use
 		rc = fw_fetcher_create(&s->loop, &s->net.fetch, &s->fetcher, err);
 	if (rc)
 		goto out;
-	s->fetch = (struct fw_fetch){.url = url, .username = username, .password = password, .keep_words = true, .done = on_done, .ctx = s};
+	s->fetch = (struct fw_fetch){.url = url, .username = username, .password = password, .keep_words = true, .done = oneshot_on_done, .ctx = s};
 	rc = fw_fetch_start(s->fetcher, &s->fetch, err);
 	if (rc) {
 		fw_fetcher_destroy(s->fetcher);
@@ -94,9 +94,9 @@ int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str use
 	out->content_type = s->fetch.h_content_type;
 	out->body = fw_buf_str(&s->fetch.body);
 	if (out->kind == FW_VISIT_OK)
-		read_body(s, c, out);
+		oneshot_read_body(s, c, out);
 	else if (out->body.len && out->kind != FW_VISIT_NOT_MODIFIED)
-		out->words = words(s, out->body);
+		out->words = oneshot_words(s, out->body);
 	out->visit.kind = out->kind;
 out:
 	if (rc)

@@ -25,37 +25,37 @@
  * a lease lasts 6 heartbeats; a dead worker's shards are all taken two heartbeats after its lease
  * ended
  */
-#define LEASE_BEATS 6
+#define LEASE_HEARTBEATS 6
 /* limit for any lease: a worker that joins waits this long for its part */
-#define BEAT_MAX_MS 2500
+#define HEARTBEAT_MAX_MS 2500
 #define CHANGED_MS 200                    /* between heartbeats while the store reports changes */
 /* while shards change owners; in a run --once with several workers */
-#define QUICK_BEAT_MS 500
-#define BEAT_MIN_MS 50
+#define HEARTBEAT_QUICK_MS 500
+#define HEARTBEAT_MIN_MS 50
 /* all heartbeats together take at most 1/10 of the store's time */
-#define BEATS_SHARE 10
+#define HEARTBEAT_SHARE 10
 /* run --once with several workers: heartbeats in the remaining time */
-#define LEFT_BEATS 4
+#define END_HEARTBEATS 4
 /* run --once: a worker reports itself idle this long before it is */
-#define AHEAD_MS 300
+#define IDLE_AHEAD_MS 300
 #define CLOCK_MAX_MS FW_SECOND_MS         /* a clock query that took longer is not trusted */
 #define ORDER_MS (10 * FW_SECOND_MS)
 #define ONCE_ORDER_MS 100
 #define ORDER_SHARE 20
 
-static int64_t mono(const struct owner *o)
+static int64_t owner_mono_ms(const struct owner *o)
 {
 	return o->clock(o->ctx);
 }
 
 struct fw_hosts_now owner_now(const struct owner *o)
 {
-	int64_t mono_ms = mono(o);
+	int64_t mono_ms = owner_mono_ms(o);
 
 	return (struct fw_hosts_now){mono_ms, mono_ms + o->wall_offset_ms};
 }
 
-struct fw_hosts_now owner_latest(const struct owner *o)
+struct fw_hosts_now owner_now_latest(const struct owner *o)
 {
 	struct fw_hosts_now now = owner_now(o);
 
@@ -77,7 +77,7 @@ void owner_hosts_unlock(struct owner *o)
 }
 
 /* The gap is longer than the load of the next claim takes. */
-static bool has_long_gap(const struct owner_rules *r)
+static bool rules_gap_is_long(const struct owner_rules *r)
 {
 	return r->host_gap_ms >= FW_SECOND_MS / 2;
 }
@@ -86,16 +86,16 @@ static bool has_long_gap(const struct owner_rules *r)
  * Limit of claims of one host: those in flight, and as many as can start during one call to the
  * store.
  */
-static uint32_t host_claims(const struct owner_rules *r)
+static uint32_t host_claims_max(const struct owner_rules *r)
 {
-	return !r->host_max ? 0 : has_long_gap(r) ? r->host_max + 1 : 5 * r->host_max + 2;
+	return !r->host_max ? 0 : rules_gap_is_long(r) ? r->host_max + 1 : 5 * r->host_max + 2;
 }
 
-struct owner *owner_new(const struct owner_rules *r, struct store *st, owner_clock_fn *clock, void *ctx)
+struct owner *owner_create(const struct owner_rules *r, struct store *st, owner_clock_fn *clock, void *ctx)
 {
 	struct due_rules due = {.max = r->due_max,
-		.host_claims = host_claims(r),
-		.host_gap_ms = has_long_gap(r) ? r->host_gap_ms : 0,
+		.host_claims = host_claims_max(r),
+		.host_gap_ms = rules_gap_is_long(r) ? r->host_gap_ms : 0,
 		.slots = r->slots,
 		.slow_us = r->slow_max ? r->slow_us : 0,
 		.backlog_ms = r->backlog_ms,
@@ -109,7 +109,7 @@ struct owner *owner_new(const struct owner_rules *r, struct store *st, owner_clo
 	o->st = st;
 	o->clock = clock;
 	o->ctx = ctx;
-	o->beat_mono_ms = INT64_MIN;
+	o->heartbeat_mono_ms = INT64_MIN;
 	o->lease.lease_ms = r->lease_ms;
 	o->lease.expected = r->workers;
 	fw_map_init(&o->claims, 0x636c61696d73);
@@ -117,16 +117,16 @@ struct owner *owner_new(const struct owner_rules *r, struct store *st, owner_clo
 		free(o);
 		return NULL;
 	}
-	o->due = due_set_new(&due);
+	o->due = due_set_create(&due);
 	o->hosts = fw_hosts_new(&(struct fw_hosts_rules){.host_max = r->host_max, .gap_ms = r->host_gap_ms});
 	if (!o->due || !o->hosts) {
-		owner_free(o);
+		owner_destroy(o);
 		return NULL;
 	}
 	return o;
 }
 
-void owner_free(struct owner *o)
+void owner_destroy(struct owner *o)
 {
 	if (!o)
 		return;
@@ -134,7 +134,7 @@ void owner_free(struct owner *o)
 		o->first->due = NULL;
 		claim_free(o, o->first);
 	}
-	due_set_free(o->due);
+	due_set_destroy(o->due);
 	due_read_finish(&o->read);
 	fw_hosts_free(o->hosts);
 	fw_map_finish(&o->claims);
@@ -142,14 +142,14 @@ void owner_free(struct owner *o)
 	free(o);
 }
 
-void owner_store(struct owner *o, struct store *st)
+void owner_set_store(struct owner *o, struct store *st)
 {
 	o->st = st;
 }
 
 /* ---- shards ---------------------------------------------------------------------------------- */
 
-static void shard_take(struct owner *o, const struct store_shard *is)
+static void shard_acquire(struct owner *o, const struct store_shard *is)
 {
 	struct owner_shard *s = &o->shard[is->shard];
 
@@ -180,14 +180,14 @@ static void shard_leave(struct owner *o, int shard)
 	o->unread -= s->unread;
 	s->unread = false;
 	shard_cut(o, s, false);
-	claims_recall(o, shard);
+	claims_requeue_shard(o, shard);
 	due_set_clear(o->due, shard);
 	fw_hosts_leave(owner_hosts_lock(o), (uint32_t)shard);
 	owner_hosts_unlock(o);
 }
 
 /* The shard is given back: nothing of it is in flight. */
-static void shard_forget(struct owner *o, int shard)
+static void shard_drop(struct owner *o, int shard)
 {
 	assert(o->shard[shard].state == SHARD_LEAVING && !o->shard[shard].claims);
 	assert(o->leaving_n);
@@ -197,7 +197,7 @@ static void shard_forget(struct owner *o, int shard)
 	owner_hosts_unlock(o);
 }
 
-static void leave_all(struct owner *o)
+static void shards_leave_all(struct owner *o)
 {
 	for (int i = 0; i < STORE_SHARDS; i++) {
 		if (o->shard[i].state == SHARD_HELD)
@@ -205,7 +205,7 @@ static void leave_all(struct owner *o)
 	}
 }
 
-void owner_lose(struct owner *o)
+void owner_lose_lease(struct owner *o)
 {
 	if (o->lost)
 		return;
@@ -213,85 +213,85 @@ void owner_lose(struct owner *o)
 	o->lost = true;
 	fw_hosts_lease(owner_hosts_lock(o), INT64_MIN);
 	owner_hosts_unlock(o);
-	leave_all(o);
+	shards_leave_all(o);
 }
 
 /* After the last claim of a lost lease: join again with a new lease. */
-static void lost_end(struct owner *o)
+static void owner_rejoin(struct owner *o)
 {
 	if (!o->lost || o->first)
 		return;
 	assert(!o->open && !o->done && !o->held);
 	for (int i = 0; i < STORE_SHARDS; i++) {
 		if (o->shard[i].state == SHARD_LEAVING)
-			shard_forget(o, i);
+			shard_drop(o, i);
 	}
 	o->lost = o->planned = false;
-	o->beat_mono_ms = INT64_MIN;
+	o->heartbeat_mono_ms = INT64_MIN;
 	o->lease.id = 0;
 	o->left = o->leaving;
 }
 
 /* ---- the lease ------------------------------------------------------------------------------- */
 
-static bool has_others(const struct owner *o)
+static bool owner_has_others(const struct owner *o)
 {
 	return FW_MAX(o->lease.living, o->lease.expected) > 1;
 }
 
-static int64_t calm_beat_ms(const struct owner *o)
+static int64_t heartbeat_calm_ms(const struct owner *o)
 {
-	bool once = o->rules.once && has_others(o);
+	bool once = o->rules.once && owner_has_others(o);
 
-	return FW_MIN(o->rules.lease_ms / LEASE_BEATS, (int64_t)(once ? QUICK_BEAT_MS : BEAT_MAX_MS));
+	return FW_MIN(o->rules.lease_ms / LEASE_HEARTBEATS, (int64_t)(once ? HEARTBEAT_QUICK_MS : HEARTBEAT_MAX_MS));
 }
 
 /*
  * Does each worker have its part? True when all workers that start together are present, or when
  * their number has been stable long enough for all to see it.
  */
-static bool is_settled(const struct owner *o)
+static bool owner_is_settled(const struct owner *o)
 {
 	return o->lease.living == o->lease.expected ||
-		mono(o) - o->settled_mono_ms > calm_beat_ms(o) + 2 * QUICK_BEAT_MS;
+		owner_mono_ms(o) - o->settled_mono_ms > heartbeat_calm_ms(o) + 2 * HEARTBEAT_QUICK_MS;
 }
 
 /* run --once with several workers: the nearer the end, the shorter the interval. */
-static int64_t end_beat_ms(const struct owner *o)
+static int64_t heartbeat_end_ms(const struct owner *o)
 {
-	int64_t left_ms = due_set_work_ms(o->due) / o->rules.slots / LEFT_BEATS;
+	int64_t left_ms = due_set_work_ms(o->due) / o->rules.slots / END_HEARTBEATS;
 
-	return FW_MAX(FW_MAX(left_ms, BEATS_SHARE * o->lease.living * o->beat_took_ms), (int64_t)BEAT_MIN_MS);
+	return FW_MAX(FW_MAX(left_ms, HEARTBEAT_SHARE * o->lease.living * o->heartbeat_took_ms), (int64_t)HEARTBEAT_MIN_MS);
 }
 
-static int64_t beat_every_ms(const struct owner *o)
+static int64_t heartbeat_interval_ms(const struct owner *o)
 {
-	int64_t calm_ms = calm_beat_ms(o);
+	int64_t calm_ms = heartbeat_calm_ms(o);
 
-	if (o->rules.once && has_others(o))
-		return FW_MIN(calm_ms, end_beat_ms(o));
-	return is_settled(o) ? calm_ms : FW_MIN(calm_ms, (int64_t)QUICK_BEAT_MS);
+	if (o->rules.once && owner_has_others(o))
+		return FW_MIN(calm_ms, heartbeat_end_ms(o));
+	return owner_is_settled(o) ? calm_ms : FW_MIN(calm_ms, (int64_t)HEARTBEAT_QUICK_MS);
 }
 
 /*
  * run --once: a worker reports itself idle when less work than this is left. Help takes that long
  * to arrive.
  */
-static int64_t ahead_ms(const struct owner *o)
+static int64_t owner_idle_work_ms(const struct owner *o)
 {
-	return o->rules.once ? AHEAD_MS * (int64_t)o->rules.slots : 0;
+	return o->rules.once ? IDLE_AHEAD_MS * (int64_t)o->rules.slots : 0;
 }
 
 /* Is there nothing more to start now? In a run --once: nothing more soon? */
-static bool is_idle(struct owner *o, int64_t mono_ms)
+static bool owner_is_idle(struct owner *o, int64_t mono_ms)
 {
 	int64_t next_ms;
 	bool idle;
 
-	if (!o->lease.id || o->leaving || !o->read_all || o->unread || !is_settled(o) || o->cut_n ||
+	if (!o->lease.id || o->leaving || !o->read_all || o->unread || !owner_is_settled(o) || o->cut_n ||
 		(o->rules.once && !o->planned))
 		return false;
-	if (due_set_work_ms(o->due) < ahead_ms(o))
+	if (due_set_work_ms(o->due) < owner_idle_work_ms(o))
 		return true;
 	idle = !fw_hosts_first(owner_hosts_lock(o), mono_ms, &next_ms);
 	owner_hosts_unlock(o);
@@ -299,11 +299,11 @@ static bool is_idle(struct owner *o, int64_t mono_ms)
 }
 
 /* Follow the list of our shards that the heartbeat returned. */
-static void shards_listed(struct owner *o)
+static void shards_update(struct owner *o)
 {
 	const struct store_shard *at = o->lease.shard, *end = at + o->lease.shard_n;
 
-	o->shifted = false;
+	o->shards_moved = false;
 	for (int i = 0; i < STORE_SHARDS; i++) {
 		struct owner_shard *s = &o->shard[i];
 
@@ -313,8 +313,8 @@ static void shards_listed(struct owner *o)
 			continue;
 		}
 		if (s->state == SHARD_FOREIGN) {
-			shard_take(o, at);
-			o->shifted = true;
+			shard_acquire(o, at);
+			o->shards_moved = true;
 		}
 		s->changed = s->changed || s->version != at->version;
 		s->version = at++->version;
@@ -322,13 +322,13 @@ static void shards_listed(struct owner *o)
 }
 
 /* Does the shard have feeds, as far as is known? */
-static bool has_feeds(const struct owner *o, int shard)
+static bool shard_has_feeds(const struct owner *o, int shard)
 {
 	return o->shard[shard].claims || due_set_shard_n(o->due, shard);
 }
 
 /* Among the held shards with feeds (or without), the shard with the fewest claims; -1: none. */
-static int surplus_to_leave(const struct owner *o, bool with_feeds)
+static int shard_pick_surplus(const struct owner *o, bool with_feeds)
 {
 	size_t best_n = SIZE_MAX;
 	int best = -1;
@@ -336,7 +336,7 @@ static int surplus_to_leave(const struct owner *o, bool with_feeds)
 	for (int i = 0; i < STORE_SHARDS; i++) {
 		const struct owner_shard *s = &o->shard[i];
 
-		if (s->state != SHARD_HELD || s->claims >= best_n || has_feeds(o, i) != with_feeds)
+		if (s->state != SHARD_HELD || s->claims >= best_n || shard_has_feeds(o, i) != with_feeds)
 			continue;
 		best_n = s->claims;
 		best = i;
@@ -348,17 +348,17 @@ static int surplus_to_leave(const struct owner *o, bool with_feeds)
  * Give back all but `goal` shards. Most shards may have no feeds, so shards with and without feeds
  * are shared out separately.
  */
-static void surplus_leave(struct owner *o, size_t goal)
+static void shards_leave_surplus(struct owner *o, size_t goal)
 {
 	size_t fed = 0, keep;
 
 	for (int i = 0; i < STORE_SHARDS; i++)
-		fed += o->shard[i].state == SHARD_HELD && has_feeds(o, i);
+		fed += o->shard[i].state == SHARD_HELD && shard_has_feeds(o, i);
 	/* round up: a single shard stays, its transfers may take long */
 	keep = (fed * goal + o->held - 1) / o->held;
 	while (o->held > goal) {
 		bool with_feeds = fed > keep;
-		int shard = surplus_to_leave(o, with_feeds);
+		int shard = shard_pick_surplus(o, with_feeds);
 
 		/*
 		 * keep <= goal < held: when no more than `keep` shards have feeds, some shard has
@@ -371,7 +371,7 @@ static void surplus_leave(struct owner *o, size_t goal)
 }
 
 /* The held shard with the most waiting work and no claims; -1: none. */
-static int work_to_leave(const struct owner *o)
+static int shard_pick_work(const struct owner *o)
 {
 	int64_t most_ms = 0;
 	int best = -1;
@@ -389,7 +389,7 @@ static int work_to_leave(const struct owner *o)
 }
 
 /* Is more work waiting here than can start, so that other workers could help? */
-static bool is_full(struct owner *o, int64_t mono_ms)
+static bool owner_is_full(struct owner *o, int64_t mono_ms)
 {
 	int64_t next_ms;
 
@@ -398,15 +398,15 @@ static bool is_full(struct owner *o, int64_t mono_ms)
 }
 
 /* Give idle workers their part of the waiting work, in whole shards. */
-static void help_wanted(struct owner *o, int64_t mono_ms)
+static void shards_give_to_idle(struct owner *o, int64_t mono_ms)
 {
 	int64_t part_ms;
 
-	if (!o->lease.idle_n || o->lease.idle || o->leaving_n || !is_full(o, mono_ms))
+	if (!o->lease.idle_n || o->lease.idle || o->leaving_n || !owner_is_full(o, mono_ms))
 		return;
-	part_ms = (due_set_work_ms(o->due) - ahead_ms(o)) * o->lease.idle_n / o->lease.living;
+	part_ms = (due_set_work_ms(o->due) - owner_idle_work_ms(o)) * o->lease.idle_n / o->lease.living;
 	while (part_ms > 0) {
-		int shard = work_to_leave(o);
+		int shard = shard_pick_work(o);
 
 		if (shard < 0)
 			return;
@@ -416,29 +416,29 @@ static void help_wanted(struct owner *o, int64_t mono_ms)
 }
 
 /* Give back the surplus when there are more workers, and work to idle workers. */
-static void shards_share(struct owner *o, uint32_t living, int64_t mono_ms)
+static void shards_rebalance(struct owner *o, uint32_t living, int64_t mono_ms)
 {
 	size_t part = store_part(&o->lease);
 
 	/* a worker that leaves a run --once leaves no work behind */
 	if (living != o->lease.living && (!o->rules.once || living < o->lease.living))
 		o->settled_mono_ms = mono_ms;
-	if (!is_settled(o) && o->held > part)
-		surplus_leave(o, part);
-	help_wanted(o, mono_ms);
+	if (!owner_is_settled(o) && o->held > part)
+		shards_leave_surplus(o, part);
+	shards_give_to_idle(o, mono_ms);
 }
 
 /*
  * Read the store's clock. The store read it between our request and its response. A wait for a time
  * uses the time of the response, so it never ends early. Times that other workers wait for use the
- * time of the request (owner_latest()). A slow response is not trusted.
+ * time of the request (owner_now_latest()). A slow response is not trusted.
  */
-static int clock_read(struct owner *o, struct fw_err *err)
+static int owner_read_clock(struct owner *o, struct fw_err *err)
 {
-	int64_t asked_ms = mono(o), wall_ms, took_ms;
+	int64_t asked_ms = owner_mono_ms(o), wall_ms, took_ms;
 	int rc = o->st->is->clock(o->st, &wall_ms, err);
 
-	took_ms = mono(o) - asked_ms;
+	took_ms = owner_mono_ms(o) - asked_ms;
 	if (rc)
 		return rc;
 	if (!o->clock_known || took_ms <= CLOCK_MAX_MS) {
@@ -449,49 +449,49 @@ static int clock_read(struct owner *o, struct fw_err *err)
 	return 0;
 }
 
-static int beat(struct owner *o, struct fw_err *err)
+static int owner_heartbeat(struct owner *o, struct fw_err *err)
 {
 	int64_t mono_ms;
 	uint32_t living = o->lease.living;
-	int rc = clock_read(o, err);
+	int rc = owner_read_clock(o, err);
 
 	if (rc)
 		return rc;
-	mono_ms = mono(o);
+	mono_ms = owner_mono_ms(o);
 	/*
 	 * the store was unavailable: other workers, as late as we are, have one lease time to
 	 * return
 	 */
-	if (o->lease.id && mono_ms - o->beat_mono_ms > o->rules.lease_ms)
+	if (o->lease.id && mono_ms - o->heartbeat_mono_ms > o->rules.lease_ms)
 		o->late_until_mono_ms = mono_ms + o->rules.lease_ms;
 	o->lease.late = o->lease.id && mono_ms < o->late_until_mono_ms;
-	o->lease.idle = is_idle(o, mono_ms);
+	o->lease.idle = owner_is_idle(o, mono_ms);
 	/*
 	 * full workers do not take a dead worker's shards while others are idle; when all are full,
 	 * one must. In a run --once idle workers are always first.
 	 */
-	o->lease.full = (o->rules.once || o->lease.idle_n) && !o->lease.idle && is_full(o, mono_ms);
+	o->lease.full = (o->rules.once || o->lease.idle_n) && !o->lease.idle && owner_is_full(o, mono_ms);
 	if (!o->lease.id)
 		o->joined_mono_ms = mono_ms;
 	rc = o->st->is->beat(o->st, o->rules.worker, &o->lease, err);
 	if (rc == FW_ESTALE) {
-		owner_lose(o);
+		owner_lose_lease(o);
 		return 0;
 	}
 	if (rc)
 		return rc;
-	o->beat_mono_ms = mono_ms;
+	o->heartbeat_mono_ms = mono_ms;
 	/* a single slow heartbeat counts little */
-	o->beat_took_ms = FW_MIN(mono(o) - mono_ms, 2 * o->beat_took_ms + 1);
-	o->news = false;
+	o->heartbeat_took_ms = FW_MIN(owner_mono_ms(o) - mono_ms, 2 * o->heartbeat_took_ms + 1);
+	o->store_changed = false;
 	o->safe_until_ms = o->lease.safe_until_mono_ms;
 	fw_hosts_lease(owner_hosts_lock(o), o->safe_until_ms);
 	owner_hosts_unlock(o);
-	shards_listed(o);
+	shards_update(o);
 	if (o->leaving)
-		leave_all(o);
+		shards_leave_all(o);
 	else
-		shards_share(o, living, mono_ms);
+		shards_rebalance(o, living, mono_ms);
 	return 0;
 }
 
@@ -501,33 +501,33 @@ static int beat(struct owner *o, struct fw_err *err)
  * Give back the leaving shards whose visits are all stored. When the worker leaves: all at once,
  * after the last visit.
  */
-static int give(struct owner *o, struct fw_err *err)
+static int shards_give_back(struct owner *o, struct fw_err *err)
 {
-	struct store_shard give[STORE_SHARDS];
-	struct store_give g = {.lease_id = o->lease.id, .shard = give, .leave = o->leaving};
+	struct store_shard shards_give_back[STORE_SHARDS];
+	struct store_give g = {.lease_id = o->lease.id, .shard = shards_give_back, .leave = o->leaving};
 	struct fw_hosts_now now;
 	int rc;
 
 	for (int i = 0; i < STORE_SHARDS; i++) {
 		if (o->shard[i].state == SHARD_LEAVING && !o->shard[i].claims)
-			give[g.n++].shard = i;
+			shards_give_back[g.n++].shard = i;
 	}
 	if (o->leaving ? o->first != NULL : !g.n)
 		return 0;
-	rc = claims_hosts_commit(o, err);
+	rc = hosts_commit_all(o, err);
 	if (rc)
 		return rc == FW_ESTALE ? 0 : rc;
-	now = owner_latest(o);
+	now = owner_now_latest(o);
 	for (size_t i = 0; i < g.n; i++) {
-		give[i].quiet_since_ms = fw_hosts_sent_until(owner_hosts_lock(o), (uint32_t)give[i].shard, now);
+		shards_give_back[i].quiet_since_ms = fw_hosts_sent_until(owner_hosts_lock(o), (uint32_t)shards_give_back[i].shard, now);
 		owner_hosts_unlock(o);
 	}
 	rc = o->st->is->give(o->st, &g, err);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < g.n; i++)
-		shard_forget(o, give[i].shard);
-	o->shifted = true;
+		shard_drop(o, shards_give_back[i].shard);
+	o->shards_moved = true;
 	o->left = o->leaving;
 	if (o->left)
 		o->lease.id = 0;
@@ -537,11 +537,11 @@ static int give(struct owner *o, struct fw_err *err)
 void owner_leave(struct owner *o)
 {
 	o->leaving = true;
-	leave_all(o);
+	shards_leave_all(o);
 	o->left = o->left || (!o->lease.id && !o->lost);
 }
 
-bool owner_is_left(const struct owner *o)
+bool owner_has_left(const struct owner *o)
 {
 	return o->left;
 }
@@ -558,25 +558,25 @@ int64_t owner_safe_until_ms(const struct owner *o)
 
 /* ---- a step ---------------------------------------------------------------------------------- */
 
-static int order(struct owner *o, struct fw_err *err)
+static int owner_order(struct owner *o, struct fw_err *err)
 {
-	int64_t began_ms = mono(o), took_ms;
+	int64_t began_ms = owner_mono_ms(o), took_ms;
 
 	if (!o->read_all || began_ms < o->order_mono_ms || (o->rules.once && !due_set_unplanned(o->due) && o->planned))
 		return 0;
 	if (due_set_order(o->due, owner_now(o)))
 		return fw_no_memory(err);
 	o->planned = true;
-	took_ms = mono(o) - began_ms;
+	took_ms = owner_mono_ms(o) - began_ms;
 	o->order_mono_ms = began_ms + FW_MAX(o->rules.once ? ONCE_ORDER_MS : ORDER_MS, ORDER_SHARE * took_ms);
 	return 0;
 }
 
 /* Time of the next step: the next heartbeat, read, check of the order, or feed that falls due. */
-static int64_t next_step_ms(struct owner *o, int64_t read_ms, int64_t later_ms)
+static int64_t owner_next_step_ms(struct owner *o, int64_t read_ms, int64_t later_ms)
 {
-	int64_t mono_ms = mono(o), beat_ms = o->news ? CHANGED_MS : beat_every_ms(o);
-	int64_t next_ms = FW_MIN(o->beat_mono_ms + beat_ms, read_ms), host_ms;
+	int64_t mono_ms = owner_mono_ms(o), beat_ms = o->store_changed ? CHANGED_MS : heartbeat_interval_ms(o);
+	int64_t next_ms = FW_MIN(o->heartbeat_mono_ms + beat_ms, read_ms), host_ms;
 
 	if (later_ms != INT64_MAX)
 		next_ms = FW_MIN(next_ms, later_ms - o->wall_offset_ms);
@@ -590,41 +590,41 @@ static int64_t next_step_ms(struct owner *o, int64_t read_ms, int64_t later_ms)
 
 int owner_step(struct owner *o, bool changed, int64_t *next_mono_ms, struct fw_err *err)
 {
-	int64_t mono_ms = mono(o), beat_at_ms, read_ms;
+	int64_t mono_ms = owner_mono_ms(o), heartbeat_at_ms, read_ms;
 	int rc = 0;
 
 	*next_mono_ms = mono_ms + FW_SECOND_MS;
-	lost_end(o);
+	owner_rejoin(o);
 	if (o->lost || o->left || !o->st)
 		return 0;
-	o->news = o->news || changed;
-	beat_at_ms = o->beat_mono_ms == INT64_MIN ? mono_ms :
-						    o->beat_mono_ms + (o->news ? CHANGED_MS : beat_every_ms(o));
-	if (mono_ms >= beat_at_ms)
-		rc = beat(o, err);
-	rc = rc ? rc : o->lost ? 0 : give(o, err);
+	o->store_changed = o->store_changed || changed;
+	heartbeat_at_ms = o->heartbeat_mono_ms == INT64_MIN ? mono_ms :
+						    o->heartbeat_mono_ms + (o->store_changed ? CHANGED_MS : heartbeat_interval_ms(o));
+	if (mono_ms >= heartbeat_at_ms)
+		rc = owner_heartbeat(o, err);
+	rc = rc ? rc : o->lost ? 0 : shards_give_back(o, err);
 	if (rc || o->lost || o->left)
 		return rc;
-	rc = reads_do(o, &read_ms, err);
+	rc = owner_reads_run(o, &read_ms, err);
 	if (!rc && !o->leaving)
-		rc = order(o, err);
+		rc = owner_order(o, err);
 	if (rc)
 		return rc;
-	*next_mono_ms = next_step_ms(o, read_ms, due_set_ripen(o->due, owner_now(o)));
+	*next_mono_ms = owner_next_step_ms(o, read_ms, due_set_advance(o->due, owner_now(o)));
 	return 0;
 }
 
-bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *others)
+bool owner_is_finished(struct owner *o, int64_t wait_max_ms, size_t *left, bool *others)
 {
-	int64_t mono_ms = mono(o), next_ms;
+	int64_t mono_ms = owner_mono_ms(o), next_ms;
 
 	*left = due_set_waiting(o->due);
-	*others = has_others(o) &&
-		(!o->lease.idle || o->lease.living > o->lease.idle_n + 1 || o->shifted);
+	*others = owner_has_others(o) &&
+		(!o->lease.idle || o->lease.living > o->lease.idle_n + 1 || o->shards_moved);
 	if (!o->rules.once || o->lost || !o->lease.id || !o->read_all || o->unread || o->cut_n || o->first ||
 		o->leaving_n)
 		return false;
-	return !due_set_ready(o->due, mono_ms, &next_ms) && (next_ms == INT64_MAX || next_ms > mono_ms + patience_ms);
+	return !due_set_ready(o->due, mono_ms, &next_ms) && (next_ms == INT64_MAX || next_ms > mono_ms + wait_max_ms);
 }
 
 void owner_count(const struct owner *o, struct owner_counts *out)

@@ -9,13 +9,13 @@
  * life is the state machine enum claim_state; claim_move() is the only function that changes the
  * state:
  *
- *	owner_take()     store thread   due set -> hosts' table: CLAIM_WAITING
+ *	owner_claim()     store thread   due set -> hosts' table: CLAIM_WAITING
  *	transfers.c      loop thread    hosts' table -> fetch -> read -> outcome ring: CLAIM_ENDED
- *	owner_done()     store thread   the visit has an outcome: CLAIM_STORING
+ *	owner_receive()     store thread   the visit has an outcome: CLAIM_STORING
  *	owner_commit()   store thread   the outcome is stored; the feed is due at its new time
- *	owner_end()      store thread   the claim is freed
+ *	owner_claim_free()      store thread   the claim is freed
  *
- * A claim can also end without a visit. With owner_back() its feed is due as before. While it
+ * A claim can also end without a visit. With owner_release() its feed is due as before. While it
  * waits, the owner itself takes it back when its host pauses, or when its shard is given back or
  * read again.
  *
@@ -32,7 +32,7 @@
  * While the store is unavailable, nothing starts after the lease's safe time. The hosts' table
  * knows that time.
  *
- * Errors of the store: FW_EIO (open the store again, then call owner_store()), FW_EAGAIN,
+ * Errors of the store: FW_EIO (open the store again, then call owner_set_store()), FW_EAGAIN,
  * FW_ENOMEM. A call that fails has nothing to undo; call it again later. Clock: monotonic ms, as in
  * safe_until_mono_ms.
  */
@@ -43,7 +43,7 @@
 #include "engine/run/due_set.h"
 
 /* claims of urgent feeds (a person requested them) beyond the wanted number */
-#define OWNER_SPARE 4
+#define OWNER_URGENT_EXTRA 4
 
 struct owner_rules {
 	const char *worker;
@@ -70,7 +70,7 @@ enum claim_state {       /* owner of the claim: */
 	/*
 	 * the loop: its fetch failed; the verdict on our own network is deferred (sched/weather.h)
 	 */
-	CLAIM_DOUBTED,
+	CLAIM_VERDICT_DEFERRED,
 	CLAIM_READING,   /* the reader thread, or its queue (reader.h) */
 	CLAIM_ENDED,     /* the outcome ring, on the way to the store thread */
 	CLAIM_STORING,   /* the store thread: its outcome waits for a commit */
@@ -90,11 +90,11 @@ struct claim {
 
 	/* owned by the loop from fw_hosts_first() on */
 	bool is_named;             /* `name` is set */
-	bool counts;               /* it is counted in host_share.h */
+	bool is_counted;               /* it is counted in host_share.h */
 	/* number of the feed's name at a host that several names share; 0: no limit */
 	uint32_t name;
 	int64_t held_us;           /* monotonic; the wait for its name began; CLAIM_HELD only */
-	struct claim *behind;      /* next in the list of held claims */
+	struct claim *next_held;      /* next in the list of held claims */
 	/* cooldown of its host that the response set; Unix ms, 0: none */
 	int64_t cool_until_ms;
 
@@ -104,7 +104,7 @@ struct claim {
 	int64_t claimed_mono_ms;
 	int shard;
 	int64_t lease_id;
-	int64_t again_ms;          /* new due time set from outside since the claim; 0: unchanged */
+	int64_t rescheduled_ms;          /* new due time set from outside since the claim; 0: unchanged */
 	struct due_item *due;
 	struct claim_batch *batch;
 	struct claim *next, *prev;
@@ -124,11 +124,11 @@ void claim_move(struct claim *c, enum claim_state to);
 typedef int64_t owner_clock_fn(void *ctx);
 
 struct owner;
-/* st may be NULL until owner_store(). Returns NULL when out of memory. */
-struct owner *owner_new(const struct owner_rules *rules, struct store *st, owner_clock_fn *clock, void *ctx);
+/* st may be NULL until owner_set_store(). Returns NULL when out of memory. */
+struct owner *owner_create(const struct owner_rules *rules, struct store *st, owner_clock_fn *clock, void *ctx);
 /* Frees all claims too. The loop must not use any of them afterwards. */
-void owner_free(struct owner *o);
-void owner_store(struct owner *o, struct store *st); /* set a new connection; NULL: none */
+void owner_destroy(struct owner *o);
+void owner_set_store(struct owner *o, struct store *st); /* set a new connection; NULL: none */
 
 /*
  * One step of a few ms: heartbeat, shards, reads, order. changed: the store has news
@@ -136,42 +136,42 @@ void owner_store(struct owner *o, struct store *st); /* set a new connection; NU
  */
 FW_MUST_CHECK int owner_step(struct owner *o, bool changed, int64_t *next_mono_ms, struct fw_err *err);
 /*
- * Claim feeds until `open` claims wait or are in flight. Claim up to OWNER_SPARE urgent feeds (a
+ * Claim feeds until `open` claims wait or are in flight. Claim up to OWNER_URGENT_EXTRA urgent feeds (a
  * person requested them) beyond that limit. Load the feeds' state and put the claims into the
  * hosts' table. *n: number of new claims.
  */
-FW_MUST_CHECK int owner_take(struct owner *o, size_t open, size_t *n, struct fw_err *err);
+FW_MUST_CHECK int owner_claim(struct owner *o, size_t open, size_t *n, struct fw_err *err);
 
 /* CLAIM_ENDED -> CLAIM_STORING, after fw_hosts_done(). owner_commit() takes the outcome. */
-void owner_done(struct owner *o, struct claim *c);
+void owner_receive(struct owner *o, struct claim *c);
 /*
  * CLAIM_ENDED without a visit: never started, refused by fw_hosts_send(), or cancelled. The feed is
  * due as before. Frees the claim.
  */
-void owner_back(struct owner *o, struct claim *c);
+void owner_release(struct owner *o, struct claim *c);
 /*
  * Commit n outcomes and the changed hosts; n may be 0. claim[i] belongs to outcome[i] and has
- * passed owner_done(). Sets feed_id, host_id and was_due_ms of each outcome. After 0 or FW_ESTALE
- * (the lease is lost, nothing was written) call owner_end() for each claim.
+ * passed owner_receive(). Sets feed_id, host_id and was_due_ms of each outcome. After 0 or FW_ESTALE
+ * (the lease is lost, nothing was written) call owner_claim_free() for each claim.
  */
 FW_MUST_CHECK int owner_commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n,
 	struct fw_err *err);
-void owner_end(struct owner *o, struct claim *c); /* frees the claim */
-/* Put the waiting claims back into the due set, until the next owner_take(). */
-void owner_recall(struct owner *o);
+void owner_claim_free(struct owner *o, struct claim *c); /* frees the claim */
+/* Put the waiting claims back into the due set, until the next owner_claim(). */
+void owner_requeue_waiting(struct owner *o);
 
 /* Stop claiming. owner_step() gives all shards back after the last claim has ended. */
 void owner_leave(struct owner *o);
-bool owner_is_left(const struct owner *o);
+bool owner_has_left(const struct owner *o);
 bool owner_is_lost(const struct owner *o); /* then cancel what is in flight */
 /* monotonic; cancel after this time too: the lease may end */
 int64_t owner_safe_until_ms(const struct owner *o);
 /*
- * run --once: true when nothing is left here that may start within patience_ms. *left: feeds that
+ * run --once: true when nothing is left here that may start within wait_max_ms. *left: feeds that
  * are due, but whose hosts pause for longer. *others: other workers may still have work, as far as
  * is known, or some shards may have no owner.
  */
-bool owner_is_over(struct owner *o, int64_t patience_ms, size_t *left, bool *others);
+bool owner_is_finished(struct owner *o, int64_t wait_max_ms, size_t *left, bool *others);
 
 struct fw_hosts *owner_hosts_lock(struct owner *o);
 void owner_hosts_unlock(struct owner *o);

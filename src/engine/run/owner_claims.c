@@ -2,11 +2,11 @@
 /*
  * Claims: the store thread's part of a claim's life.
  *
- * 1. pick() takes a feed from the due set when its host is about to be free. 2. load() reads the
- * state of up to PICK_MAX picked feeds in one call. 3. claim_begin() makes the claims and puts them
+ * 1. picks_take() takes a feed from the due set when its host is about to be free. 2. picks_load() reads the
+ * state of up to PICK_MAX picked feeds in one call. 3. claim_create() makes the claims and puts them
  * into the hosts' table (CLAIM_WAITING), from which the loop starts them (transfers.c). 4.
- * owner_done() takes the ended claim, owner_commit() stores its outcome, owner_end() frees it.
- * owner_back() is the way back without a visit.
+ * owner_receive() takes the ended claim, owner_commit() stores its outcome, owner_claim_free() frees it.
+ * owner_release() is the way back without a visit.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@
 #include "base/banned.h"
 
 #define PICK_MAX 500      /* claims that one call loads */
-#define LOOK_MAX (4 * PICK_MAX)
+#define PICK_TRIES (4 * PICK_MAX)
 #define LEAD_MS 200       /* a claim is made at most this long before its host is free */
 /* waiting claims whose host pauses for longer go back to the due set */
-#define RECALL_MS (5 * FW_SECOND_MS)
+#define REQUEUE_MS (5 * FW_SECOND_MS)
 #define HOSTS_MAX 256     /* limit of hosts in one commit */
 /* limit of the wait, after joining, for all shards to be read before the first claim */
 #define FIRST_ORDER_MS FW_SECOND_MS
@@ -37,8 +37,8 @@ void claim_move(struct claim *c, enum claim_state to)
 	static const unsigned may[CLAIM_STATES] = {
 		[CLAIM_WAITING] = TO(CLAIM_HELD) | TO(CLAIM_FETCHING) | TO(CLAIM_ENDED),
 		[CLAIM_HELD] = TO(CLAIM_WAITING) | TO(CLAIM_ENDED),
-		[CLAIM_FETCHING] = TO(CLAIM_DOUBTED) | TO(CLAIM_READING) | TO(CLAIM_ENDED),
-		[CLAIM_DOUBTED] = TO(CLAIM_READING) | TO(CLAIM_ENDED),
+		[CLAIM_FETCHING] = TO(CLAIM_VERDICT_DEFERRED) | TO(CLAIM_READING) | TO(CLAIM_ENDED),
+		[CLAIM_VERDICT_DEFERRED] = TO(CLAIM_READING) | TO(CLAIM_ENDED),
 		[CLAIM_READING] = TO(CLAIM_ENDED),
 		[CLAIM_ENDED] = TO(CLAIM_STORING),
 	};
@@ -54,7 +54,7 @@ struct claim *claim_find(const struct owner *o, int64_t feed_id)
 	return fw_map_get(&o->claims, (struct fw_str){(const char *)&feed_id, sizeof(feed_id)});
 }
 
-static void batch_unref(struct claim_batch *b)
+static void claim_batch_release(struct claim_batch *b)
 {
 	assert(b->left);
 	if (--b->left)
@@ -64,7 +64,7 @@ static void batch_unref(struct claim_batch *b)
 }
 
 /* The claim no longer waits and is no longer in flight: it makes room for others. */
-static void claim_close(struct owner *o, const struct claim *c)
+static void claim_uncount_open(struct owner *o, const struct claim *c)
 {
 	assert(o->open && o->slow >= c->is_slow && o->urgent >= c->item.urgent);
 	o->open--;
@@ -79,7 +79,7 @@ void claim_free(struct owner *o, struct claim *c)
 	if (c->state == CLAIM_STORING)
 		o->done--;
 	else
-		claim_close(o, c);
+		claim_uncount_open(o, c);
 	if (c->due)
 		due_set_done(o->due, c->due, owner_now(o));
 	fw_map_del(&o->claims, (struct fw_str){(const char *)&c->feed.id, sizeof(c->feed.id)});
@@ -87,25 +87,25 @@ void claim_free(struct owner *o, struct claim *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	o->shard[c->shard].claims--;
-	batch_unref(c->batch);
+	claim_batch_release(c->batch);
 }
 
 /* Free the claim and put its feed back into the due set, due as before. */
-static void claim_return(struct owner *o, struct claim *c, int64_t until_mono_ms)
+static void claim_requeue(struct owner *o, struct claim *c, int64_t until_mono_ms)
 {
 	struct due_item *due = c->due;
 
 	assert(due && !c->item.of);
 	c->due = NULL;
 	claim_free(o, c);
-	due_set_back(o->due, due, until_mono_ms, owner_now(o));
+	due_set_put_back(o->due, due, until_mono_ms, owner_now(o));
 }
 
 /* ---- stage 2: claims with their state -------------------------------------------------------- */
 
 struct picks {
 	struct owner *o;
-	struct due_item *it[PICK_MAX]; /* sorted by feed id after load() */
+	struct due_item *it[PICK_MAX]; /* sorted by feed id after picks_load() */
 	struct claim *claim[PICK_MAX];
 	struct store_due due[PICK_MAX];
 	size_t n;
@@ -114,13 +114,13 @@ struct picks {
 };
 
 /* Take what may start now from the due set, in order. `open`: wanted number of open claims. */
-static size_t pick(struct owner *o, size_t open, struct due_item **it)
+static size_t picks_take(struct owner *o, size_t open, struct due_item **it)
 {
 	struct fw_hosts_now now = owner_now(o);
 	size_t n = 0, slow = o->slow, urgent = o->urgent;
 	int64_t next_ms;
 
-	for (int i = 0; i < LOOK_MAX && n < PICK_MAX && (o->open + n < open || urgent < OWNER_SPARE); i++) {
+	for (int i = 0; i < PICK_TRIES && n < PICK_MAX && (o->open + n < open || urgent < OWNER_URGENT_EXTRA); i++) {
 		bool slow_too = !o->rules.slow_max || slow < o->rules.slow_max;
 		struct due_item *at = due_set_claim(o->due, now.mono_ms, slow_too, o->open + n >= open, &next_ms);
 		int64_t free_ms;
@@ -130,28 +130,28 @@ static size_t pick(struct owner *o, size_t open, struct due_item **it)
 		free_ms = fw_hosts_free_ms(owner_hosts_lock(o), at->host_id);
 		owner_hosts_unlock(o);
 		if (free_ms > now.mono_ms + LEAD_MS) {
-			due_set_back(o->due, at, free_ms - LEAD_MS, now);
+			due_set_put_back(o->due, at, free_ms - LEAD_MS, now);
 			continue;
 		}
-		slow += at->lane == DUE_SLOW;
+		slow += at->queue == DUE_SLOW;
 		urgent += at->item.urgent;
 		it[n++] = at;
 	}
 	return n;
 }
 
-static int by_feed(const void *a, const void *b)
+static int picks_by_feed(const void *a, const void *b)
 {
 	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
 
 	return x->item.feed_id < y->item.feed_id ? -1 : x->item.feed_id > y->item.feed_id;
 }
 
-static int on_feed(void *ctx, const struct fw_feed *feed)
+static int picks_on_feed(void *ctx, const struct fw_feed *feed)
 {
 	struct picks *p = ctx;
 	struct due_item key = {.item.feed_id = feed->id}, *at = &key;
-	struct due_item **found = bsearch(&at, p->it, p->n, sizeof(*p->it), by_feed);
+	struct due_item **found = bsearch(&at, p->it, p->n, sizeof(*p->it), picks_by_feed);
 	struct claim *c;
 
 	if (!found || p->claim[found - p->it])
@@ -165,7 +165,7 @@ static int on_feed(void *ctx, const struct fw_feed *feed)
 }
 
 /* False: the feed was paused or rescheduled since its shard was read. */
-static bool is_due(const struct owner *o, const struct fw_feed *feed)
+static bool claim_is_due(const struct owner *o, const struct fw_feed *feed)
 {
 	int64_t until_ms = o->rules.once ? o->rules.due_before_ms : owner_now(o).wall_ms;
 
@@ -173,7 +173,7 @@ static bool is_due(const struct owner *o, const struct fw_feed *feed)
 }
 
 /* Make the claim of the i-th picked feed, and put it into the hosts' table. */
-static int claim_begin(struct picks *p, size_t i)
+static int claim_create(struct picks *p, size_t i)
 {
 	struct owner *o = p->o;
 	struct claim *c = p->claim[i];
@@ -186,7 +186,7 @@ static int claim_begin(struct picks *p, size_t i)
 		.order = o->rules.once ? it->item.order : (int64_t)++o->claim_n, .feed_id = it->item.feed_id, .urgent = it->item.urgent};
 	c->host_id = it->host_id;
 	c->was_due_ms = c->feed.due_at_ms;
-	c->is_slow = it->lane == DUE_SLOW;
+	c->is_slow = it->queue == DUE_SLOW;
 	c->shard = it->shard;
 	c->lease_id = o->lease.id;
 	c->due = it;
@@ -213,13 +213,13 @@ static int claim_begin(struct picks *p, size_t i)
 	return rc;
 }
 
-static int load(struct picks *p, struct fw_err *err)
+static int picks_load(struct picks *p, struct fw_err *err)
 {
 	struct store_feed_query q = {.due = p->due, .due_n = p->n};
 	struct store *st = p->o->st;
 	int rc;
 
-	qsort(p->it, p->n, sizeof(*p->it), by_feed);
+	qsort(p->it, p->n, sizeof(*p->it), picks_by_feed);
 	for (size_t i = 0; i < p->n; i++)
 		p->due[i] = (struct store_due){.feed_id = p->it[i]->item.feed_id, .shard = p->it[i]->shard,
 			.host_id = p->it[i]->host_id, .due_at_ms = p->it[i]->due_at_ms};
@@ -229,36 +229,36 @@ static int load(struct picks *p, struct fw_err *err)
 	fw_arena_init(&p->batch->arena, 0);
 	p->batch->left = 1; /* our own reference */
 	p->mem = fw_arena_calloc(&p->batch->arena, p->n, sizeof(*p->mem));
-	rc = p->mem ? st->is->feed_list(st, &q, on_feed, p, err) : FW_ENOMEM;
+	rc = p->mem ? st->is->feed_list(st, &q, picks_on_feed, p, err) : FW_ENOMEM;
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
 /* Has the due set been ordered? A continuous run waits for that only FIRST_ORDER_MS. */
-static bool is_ordered(const struct owner *o, int64_t mono_ms)
+static bool owner_is_ordered(const struct owner *o, int64_t mono_ms)
 {
 	return o->planned || (!o->rules.once && mono_ms - o->joined_mono_ms > FIRST_ORDER_MS);
 }
 
-int owner_take(struct owner *o, size_t open, size_t *n, struct fw_err *err)
+int owner_claim(struct owner *o, size_t open, size_t *n, struct fw_err *err)
 {
 	struct picks p = {.o = o};
 	struct fw_hosts_now now = owner_now(o);
 	int rc;
 
 	*n = 0;
-	if (!o->st || !o->lease.id || o->lost || o->leaving || !is_ordered(o, now.mono_ms) ||
+	if (!o->st || !o->lease.id || o->lost || o->leaving || !owner_is_ordered(o, now.mono_ms) ||
 	    now.mono_ms >= o->lease.safe_until_mono_ms)
 		return 0;
-	(void)due_set_ripen(o->due, now);
-	p.n = pick(o, open, p.it);
+	(void)due_set_advance(o->due, now);
+	p.n = picks_take(o, open, p.it);
 	if (!p.n)
 		return 0;
-	rc = load(&p, err);
+	rc = picks_load(&p, err);
 	for (size_t i = 0; i < p.n; i++) {
 		bool failed = rc != 0;
 
-		if (!failed && p.claim[i] && is_due(o, &p.claim[i]->feed)) {
-			failed = claim_begin(&p, i) != 0;
+		if (!failed && p.claim[i] && claim_is_due(o, &p.claim[i]->feed)) {
+			failed = claim_create(&p, i) != 0;
 			*n += !failed;
 		} else if (!failed) {
 			/*
@@ -268,10 +268,10 @@ int owner_take(struct owner *o, size_t open, size_t *n, struct fw_err *err)
 			due_set_done(o->due, p.it[i], now);
 		}
 		if (failed)
-			due_set_back(o->due, p.it[i], 0, now);
+			due_set_put_back(o->due, p.it[i], 0, now);
 	}
 	if (p.batch)
-		batch_unref(p.batch);
+		claim_batch_release(p.batch);
 	return rc;
 }
 
@@ -281,7 +281,7 @@ int owner_take(struct owner *o, size_t open, size_t *n, struct fw_err *err)
  * Put the waiting claims of a shard (-1: all) and a host (0: all) back into the due set. Claims of
  * that host are not made again before until_mono_ms.
  */
-static void recall(struct owner *o, int shard, int64_t host_id, int64_t until_mono_ms)
+static void claims_requeue_matching(struct owner *o, int shard, int64_t host_id, int64_t until_mono_ms)
 {
 	for (struct claim *c = o->first, *next; c; c = next) {
 		struct fw_hosts *t;
@@ -296,48 +296,48 @@ static void recall(struct owner *o, int shard, int64_t host_id, int64_t until_mo
 			fw_hosts_withdraw(t, &c->item);
 		owner_hosts_unlock(o);
 		if (waits)
-			claim_return(o, c, until_mono_ms);
+			claim_requeue(o, c, until_mono_ms);
 	}
 }
 
-void claims_recall(struct owner *o, int shard)
+void claims_requeue_shard(struct owner *o, int shard)
 {
-	recall(o, shard, 0, 0);
+	claims_requeue_matching(o, shard, 0, 0);
 }
 
-void owner_recall(struct owner *o)
+void owner_requeue_waiting(struct owner *o)
 {
-	recall(o, -1, 0, 0);
+	claims_requeue_matching(o, -1, 0, 0);
 }
 
 /* If the host pauses for long, its claims wait in the due set, where they block no others. */
-static void host_recall(struct owner *o, int64_t host_id)
+static void claims_requeue_host(struct owner *o, int64_t host_id)
 {
 	struct fw_hosts_now now = owner_now(o);
 	int64_t free_ms = fw_hosts_free_ms(owner_hosts_lock(o), host_id);
 
 	owner_hosts_unlock(o);
-	if (free_ms > now.mono_ms + RECALL_MS)
-		recall(o, -1, host_id, free_ms - LEAD_MS);
+	if (free_ms > now.mono_ms + REQUEUE_MS)
+		claims_requeue_matching(o, -1, host_id, free_ms - LEAD_MS);
 }
 
-void owner_done(struct owner *o, struct claim *c)
+void owner_receive(struct owner *o, struct claim *c)
 {
 	assert(!c->item.of && c->due);
-	claim_close(o, c);
+	claim_uncount_open(o, c);
 	claim_move(c, CLAIM_STORING);
 	o->done++;
 	due_set_done(o->due, c->due, owner_now(o));
 	c->due = NULL;
-	host_recall(o, c->host_id);
+	claims_requeue_host(o, c->host_id);
 }
 
-void owner_back(struct owner *o, struct claim *c)
+void owner_release(struct owner *o, struct claim *c)
 {
 	struct owner_shard *s = &o->shard[c->shard];
 
 	assert(!c->item.of && c->state == CLAIM_ENDED);
-	if (s->state != SHARD_HELD || c->again_ms) {
+	if (s->state != SHARD_HELD || c->rescheduled_ms) {
 		/* changed from outside: read it again */
 		s->changed = s->changed || s->state == SHARD_HELD;
 		claim_free(o, c);
@@ -345,14 +345,14 @@ void owner_back(struct owner *o, struct claim *c)
 		int64_t free_ms = fw_hosts_free_ms(owner_hosts_lock(o), c->host_id);
 
 		owner_hosts_unlock(o);
-		claim_return(o, c, free_ms);
+		claim_requeue(o, c, free_ms);
 	}
 }
 
 /* ---- commits --------------------------------------------------------------------------------- */
 
 /* The new host of a feed whose host has changed; 0: unchanged. */
-static int64_t moved_to(const struct fw_outcome *out)
+static int64_t outcome_new_host(const struct fw_outcome *out)
 {
 	int64_t host_id;
 
@@ -367,7 +367,7 @@ static int64_t moved_to(const struct fw_outcome *out)
  * that the response set is meant for the new host. True: *row must be stored for the new host's
  * owner, which may be another worker.
  */
-static bool move_host(struct owner *o, int64_t from, int64_t to, int64_t cool_until_ms, struct fw_hosts_now now,
+static bool outcome_carry_host(struct owner *o, int64_t from, int64_t to, int64_t cool_until_ms, struct fw_hosts_now now,
 	struct store_host *row)
 {
 	struct fw_hosts *t = owner_hosts_lock(o);
@@ -385,14 +385,14 @@ static bool move_host(struct owner *o, int64_t from, int64_t to, int64_t cool_un
 }
 
 /* The outcome is stored: put the feed back into the due set if it is due within the set's span. */
-static void due_again(struct owner *o, const struct claim *c, const struct fw_outcome *out)
+static void claim_reschedule(struct owner *o, const struct claim *c, const struct fw_outcome *out)
 {
 	struct owner_shard *s = &o->shard[c->shard];
 	const struct fw_feed *f = out->feed;
 	struct store_due due = {.feed_id = c->feed.id, .host_id = c->host_id,
-		.due_at_ms = c->again_ms ? c->again_ms : f->due_at_ms, .last_visit_ms = f->last_visit_ms,
+		.due_at_ms = c->rescheduled_ms ? c->rescheduled_ms : f->due_at_ms, .last_visit_ms = f->last_visit_ms,
 		.expect_us = f->expect_us, .expect_dev_us = f->expect_dev_us, .shard = c->shard};
-	int64_t to = moved_to(out);
+	int64_t to = outcome_new_host(out);
 
 	due_set_learn(o->due, c->host_id, f->expect_us);
 	/* has an effect only if we hold that shard */
@@ -410,13 +410,13 @@ static void due_again(struct owner *o, const struct claim *c, const struct fw_ou
 }
 
 /* One commit of outcomes and changed hosts, if there are any. *host_n: number of hosts in it. */
-static int commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n, size_t *host_n,
+static int claims_commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n, size_t *host_n,
 	struct fw_err *err)
 {
 	struct fw_hosts_row row[HOSTS_MAX];
 	struct store_host *host = calloc(HOSTS_MAX + n, sizeof(*host));
 	struct store_commit c = {.lease_id = o->lease.id, .outcome = outcome, .n = n, .host = host};
-	struct fw_hosts_now now = owner_latest(o);
+	struct fw_hosts_now now = owner_now_latest(o);
 	int rc;
 
 	if (!host)
@@ -433,9 +433,9 @@ static int commit(struct owner *o, struct fw_outcome *outcome, struct claim *con
 			.cool_until_ms = row[c.host_n].cool_until_ms,
 			.pace_ms = row[c.host_n].pace_ms};
 	for (size_t i = 0; i < n; i++) {
-		int64_t to = moved_to(&outcome[i]);
+		int64_t to = outcome_new_host(&outcome[i]);
 
-		c.host_n += to && move_host(o, outcome[i].host_id, to, claim[i]->cool_until_ms, now, &host[c.host_n]);
+		c.host_n += to && outcome_carry_host(o, outcome[i].host_id, to, claim[i]->cool_until_ms, now, &host[c.host_n]);
 	}
 	assert(c.host_n <= HOSTS_MAX + n);
 	rc = o->st->is->commit(o->st, &c, err);
@@ -443,17 +443,17 @@ static int commit(struct owner *o, struct fw_outcome *outcome, struct claim *con
 	owner_hosts_unlock(o);
 	free(host);
 	if (rc == FW_ESTALE)
-		owner_lose(o);
+		owner_lose_lease(o);
 	return rc;
 }
 
-int claims_hosts_commit(struct owner *o, struct fw_err *err)
+int hosts_commit_all(struct owner *o, struct fw_err *err)
 {
 	size_t host_n;
 	int rc;
 
 	do {
-		rc = commit(o, NULL, NULL, 0, &host_n, err);
+		rc = claims_commit(o, NULL, NULL, 0, &host_n, err);
 	} while (!rc && host_n == HOSTS_MAX);
 	return rc;
 }
@@ -478,13 +478,13 @@ int owner_commit(struct owner *o, struct fw_outcome *outcome, struct claim *cons
 	else if (!o->st)
 		return fw_err_set(err, FW_EIO, "the store is not open");
 	else
-		rc = commit(o, outcome, claim, n, &host_n, err);
+		rc = claims_commit(o, outcome, claim, n, &host_n, err);
 	for (size_t i = 0; !rc && i < n; i++)
-		due_again(o, claim[i], &outcome[i]);
+		claim_reschedule(o, claim[i], &outcome[i]);
 	return rc;
 }
 
-void owner_end(struct owner *o, struct claim *c)
+void owner_claim_free(struct owner *o, struct claim *c)
 {
 	assert(c->state == CLAIM_STORING);
 	claim_free(o, c);

@@ -25,8 +25,8 @@ struct owner_shard {
 	int64_t version;
 	int64_t until_ms;        /* Unix; the set holds what is due by then */
 	int64_t span_ms;         /* span of due times that a read covers */
-	int64_t look_mono_ms;    /* monotonic; next read */
-	int64_t again_mono_ms;   /* monotonic; a cut shard is not read again before this time */
+	int64_t next_read_mono_ms;    /* monotonic; next read */
+	int64_t reread_mono_ms;   /* monotonic; a cut shard is not read again before this time */
 	size_t claims;           /* claims of its feeds that are not yet committed or freed */
 };
 
@@ -44,21 +44,21 @@ struct owner {
 	_Atomic bool lost;
 	_Atomic int64_t safe_until_ms;
 	bool leaving, left;
-	bool news;               /* the store reported changes since the last heartbeat */
+	bool store_changed;               /* the store reported changes since the last heartbeat */
 	/* the last heartbeat brought shards, or we gave some back since: some may have no owner */
-	bool shifted;
+	bool shards_moved;
 	/* the due set was ordered once; `run --once` claims nothing before that */
 	bool planned;
 	int64_t joined_mono_ms;
 	uint64_t claim_n;        /* claims since the start */
-	int64_t beat_mono_ms;    /* last heartbeat; INT64_MIN: none yet */
-	int64_t beat_took_ms;
+	int64_t heartbeat_mono_ms;    /* last heartbeat; INT64_MIN: none yet */
+	int64_t heartbeat_took_ms;
 	/* our lease had expired: until this time we end no other worker's lease */
 	int64_t late_until_mono_ms;
 	int64_t settled_mono_ms; /* the number of workers has not changed since */
 	size_t held, leaving_n, unread, cut_n;
 	struct owner_shard shard[STORE_SHARDS];
-	int look_at;             /* shard that is read next */
+	int next_read_shard;             /* shard that is read next */
 	int width;               /* new shards that one query reads now */
 	bool read_all;           /* nothing is left to read */
 	int64_t order_mono_ms;   /* next check of the order */
@@ -80,24 +80,24 @@ struct owner {
 /* ---- owner.c --------------------------------------------------------------------------------- */
 void shard_cut(struct owner *o, struct owner_shard *s, bool cut);
 /* The latest time that the store's clock can show. Times that other workers wait for use it. */
-struct fw_hosts_now owner_latest(const struct owner *o);
+struct fw_hosts_now owner_now_latest(const struct owner *o);
 /* The lease is over: drop all shards. */
-void owner_lose(struct owner *o);
+void owner_lose_lease(struct owner *o);
 
 /* ---- owner_reads.c --------------------------------------------------------------------------- */
 /*
  * Read the store for some ms: changed shards first, then the others in turn. *next_ms: monotonic,
  * when the next read is due.
  */
-FW_MUST_CHECK int reads_do(struct owner *o, int64_t *next_ms, struct fw_err *err);
+FW_MUST_CHECK int owner_reads_run(struct owner *o, int64_t *next_ms, struct fw_err *err);
 
 /* ---- owner_claims.c -------------------------------------------------------------------------- */
 struct claim *claim_find(const struct owner *o, int64_t feed_id);
 /* Free a claim without putting its feed back. The claim must not stand in the hosts' table. */
 void claim_free(struct owner *o, struct claim *c);
 /* Put the shard's waiting claims back into the due set. */
-void claims_recall(struct owner *o, int shard);
+void claims_requeue_shard(struct owner *o, int shard);
 /* Commit the hosts whose state has changed. FW_ESTALE: the lease was lost. */
-FW_MUST_CHECK int claims_hosts_commit(struct owner *o, struct fw_err *err);
+FW_MUST_CHECK int hosts_commit_all(struct owner *o, struct fw_err *err);
 
 #endif

@@ -14,12 +14,12 @@
 
 /* ---- which feed to charge -------------------------------------------------------------------- */
 
-static const int FATAL[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
-static struct sigaction old_action[FW_N(FATAL)];
-static struct worker_shared *watched;
+static const int CRASH_SIGNALS[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS};
+static struct sigaction old_action[FW_N(CRASH_SIGNALS)];
+static struct worker_shared *crash_shared;
 static _Thread_local volatile int64_t reading_here;
 
-static _Atomic int64_t *place(struct worker_shared *shared, const struct visit *v)
+static _Atomic int64_t *reading_place(struct worker_shared *shared, const struct visit *v)
 {
 	return v->large ? &shared->reading_large_id : &shared->reading_feed_id;
 }
@@ -27,7 +27,7 @@ static _Atomic int64_t *place(struct worker_shared *shared, const struct visit *
 void reading_begin(struct worker_shared *shared, const struct visit *v)
 {
 	reading_here = v->feed.id;
-	atomic_store(place(shared, v), v->feed.id);
+	atomic_store(reading_place(shared, v), v->feed.id);
 #ifdef FW_TEST_HOOKS
 	{
 		const char *part = getenv("FEEDWHEEL_TEST_CRASH"), *file = getenv("FEEDWHEEL_TEST_STALL");
@@ -43,21 +43,21 @@ void reading_begin(struct worker_shared *shared, const struct visit *v)
 void reading_end(struct worker_shared *shared, const struct visit *v)
 {
 	reading_here = 0;
-	atomic_store(place(shared, v), 0);
+	atomic_store(reading_place(shared, v), 0);
 }
 
 /*
  * Runs on the thread that crashed. The old handler is restored, so the thread crashes again when
  * this returns.
  */
-static void on_fatal(int number, siginfo_t *info, void *context)
+static void reader_on_crash(int number, siginfo_t *info, void *context)
 {
 	int64_t id = reading_here;
 
 	(void)context;
-	atomic_store(&watched->died_reading_id, id ? id : READING_NOTHING);
-	for (size_t i = 0; i < FW_N(FATAL); i++) {
-		if (FATAL[i] == number)
+	atomic_store(&crash_shared->crashed_reading_id, id ? id : READING_NOTHING);
+	for (size_t i = 0; i < FW_N(CRASH_SIGNALS); i++) {
+		if (CRASH_SIGNALS[i] == number)
 			(void)sigaction(number, &old_action[i], NULL);
 	}
 	/* sent by a process, or not repeated: raise it again */
@@ -65,14 +65,14 @@ static void on_fatal(int number, siginfo_t *info, void *context)
 		(void)raise(number);
 }
 
-int reading_watch(struct worker_shared *shared, struct fw_err *err)
+int reading_catch_crashes(struct worker_shared *shared, struct fw_err *err)
 {
-	struct sigaction a = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	struct sigaction a = {.sa_sigaction = reader_on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
-	watched = shared;
-	for (size_t i = 0; i < FW_N(FATAL); i++) {
-		if (sigaction(FATAL[i], &a, &old_action[i]))
-			return fw_err_set(err, FW_EIO, "signal %d cannot be handled: %s", FATAL[i], strerror(errno));
+	crash_shared = shared;
+	for (size_t i = 0; i < FW_N(CRASH_SIGNALS); i++) {
+		if (sigaction(CRASH_SIGNALS[i], &a, &old_action[i]))
+			return fw_err_set(err, FW_EIO, "signal %d cannot be handled: %s", CRASH_SIGNALS[i], strerror(errno));
 	}
 	return 0;
 }
@@ -83,7 +83,7 @@ int reading_watch(struct worker_shared *shared, struct fw_err *err)
  * Runs on the reader thread. The loop changes nothing that it reads meanwhile; the visit is its
  * own.
  */
-static void on_work(uv_work_t *work)
+static void reader_on_work(uv_work_t *work)
 {
 	struct reader *r = work->data;
 	struct visit *v = r->first;
@@ -99,7 +99,7 @@ static void on_work(uv_work_t *work)
 	reading_end(r->shared, v);
 }
 
-static struct visit *take(struct reader *r, struct visit **at)
+static struct visit *reader_take(struct reader *r, struct visit **at)
 {
 	struct visit *v = *at;
 
@@ -113,7 +113,7 @@ static struct visit *take(struct reader *r, struct visit **at)
 }
 
 /* The visit no longer waits in coded form. */
-static void uncount(struct reader *r, const struct visit *v)
+static void reader_uncount_coded(struct reader *r, const struct visit *v)
 {
 	if (!v->fetch.coded)
 		return;
@@ -122,13 +122,13 @@ static void uncount(struct reader *r, const struct visit *v)
 	fw_fetcher_waiting(r->fetcher, r->coded_bytes);
 }
 
-static void on_worked(uv_work_t *work, int status);
+static void reader_on_worked(uv_work_t *work, int status);
 
 /*
  * Start the first visit in the queue if there is room. If nothing else is held, it may use any
  * amount.
  */
-static void next(struct reader *r)
+static void reader_next(struct reader *r)
 {
 	size_t all = r->rules->parse_memory, room = !r->held_bytes ? SIZE_MAX : r->held_bytes < all ? all - r->held_bytes : 0;
 
@@ -137,12 +137,12 @@ static void next(struct reader *r)
 	r->room = room;
 	r->busy = true;
 	r->since_ms = fw_mono_ms();
-	uncount(r, r->first);
-	if (uv_queue_work(r->loop, &r->work, on_work, on_worked))
+	reader_uncount_coded(r, r->first);
+	if (uv_queue_work(r->loop, &r->work, reader_on_work, reader_on_worked))
 		abort(); /* fails only without a callback */
 }
 
-static void on_worked(uv_work_t *work, int status)
+static void reader_on_worked(uv_work_t *work, int status)
 {
 	struct reader *r = work->data;
 
@@ -153,8 +153,8 @@ static void on_worked(uv_work_t *work, int status)
 	if (r->closed)
 		return;
 	if (!r->need)
-		r->done(take(r, &r->first));
-	next(r);
+		r->done(reader_take(r, &r->first));
+	reader_next(r);
 }
 
 void reader_init(struct reader *r)
@@ -163,7 +163,7 @@ void reader_init(struct reader *r)
 	r->work.data = r;
 }
 
-void reader_put(struct reader *r, struct visit *v)
+void reader_push(struct reader *r, struct visit *v)
 {
 	v->large = true;
 	v->next = NULL;
@@ -172,7 +172,7 @@ void reader_put(struct reader *r, struct visit *v)
 	r->n++;
 	r->coded_bytes += v->fetch.body.len;
 	fw_fetcher_waiting(r->fetcher, r->coded_bytes);
-	next(r);
+	reader_next(r);
 }
 
 void reader_hold(struct reader *r, const struct visit *v)
@@ -180,11 +180,11 @@ void reader_hold(struct reader *r, const struct visit *v)
 	r->held_bytes += v->held_bytes;
 }
 
-void reader_spent(struct reader *r, const struct visit *v)
+void reader_release(struct reader *r, const struct visit *v)
 {
 	assert(r->held_bytes >= v->held_bytes);
 	r->held_bytes -= v->held_bytes;
-	next(r);
+	reader_next(r);
 }
 
 struct visit *reader_take_back(struct reader *r)
@@ -195,8 +195,8 @@ struct visit *reader_take_back(struct reader *r)
 		return NULL;
 	if (!r->busy)
 		r->need = 0;
-	uncount(r, *at);
-	return take(r, at);
+	reader_uncount_coded(r, *at);
+	return reader_take(r, at);
 }
 
 void reader_close(struct reader *r)

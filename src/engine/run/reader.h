@@ -47,11 +47,11 @@ void reader_init(struct reader *r);
 /*
  * Queue a visit whose fetch has ended with a coded body. `done` returns it, always from the loop.
  */
-void reader_put(struct reader *r, struct visit *v);
+void reader_push(struct reader *r, struct visit *v);
 /* The visit's outcome goes to the store: count its held_bytes. */
 void reader_hold(struct reader *r, const struct visit *v);
 /* The visit was stored: stop counting it. */
-void reader_spent(struct reader *r, const struct visit *v);
+void reader_release(struct reader *r, const struct visit *v);
 /*
  * Take a waiting visit out of the queue, unread. NULL: none is left, except the one that is being
  * read.
@@ -73,6 +73,6 @@ void reading_end(struct worker_shared *shared, const struct visit *v);
  * From now on, a fatal signal records which document the crashed thread was reading. Errors:
  * FW_EIO.
  */
-FW_MUST_CHECK int reading_watch(struct worker_shared *shared, struct fw_err *err);
+FW_MUST_CHECK int reading_catch_crashes(struct worker_shared *shared, struct fw_err *err);
 
 #endif

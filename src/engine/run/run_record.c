@@ -14,7 +14,7 @@
 #define KEPT_MS (30 * FW_DAY_MS)
 #define KEY_MAX 24
 
-static void key_of(int64_t run_id, char key[KEY_MAX])
+static void run_record_key(int64_t run_id, char key[KEY_MAX])
 {
 	(void)fw_snprintf(key, KEY_MAX, "%lld", (long long)run_id);
 }
@@ -44,7 +44,7 @@ int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err
 	if (c->batch)
 		fw_json_int(&j, "batch", c->batch);
 	fw_json_end(&j);
-	key_of(s->run_id, key);
+	run_record_key(s->run_id, key);
 	r.key = fw_str(key);
 	r.value = fw_buf_str(&b);
 	rc = b.rc ? fw_err_set(err, b.rc, "out of memory") : fw_store_record_put(st, &r, false, NULL, err);
@@ -52,12 +52,12 @@ int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err
 	return rc;
 }
 
-static int64_t number(const json_t *o, const char *name)
+static int64_t json_member_int(const json_t *o, const char *name)
 {
 	return json_integer_value(json_object_get(o, name));
 }
 
-static int run_read(const struct fw_record *r, struct fw_arena *a, struct fw_run_course *out, struct fw_err *err)
+static int run_record_parse(const struct fw_record *r, struct fw_arena *a, struct fw_run_course *out, struct fw_err *err)
 {
 	json_t *o = json_loadb(r->value.p, r->value.len, 0, NULL);
 
@@ -67,14 +67,14 @@ static int run_read(const struct fw_record *r, struct fw_arena *a, struct fw_run
 		return fw_err_set(err, FW_EFORMAT, "record \"run\" %.*s is not valid", FW_STR_ARG(r->key));
 	}
 	out->order = fw_arena_printf(a, "%s", json_is_string(json_object_get(o, "policy")) ? json_string_value(json_object_get(o, "policy")) : "");
-	out->slots = number(o, "slots");
-	out->batch = number(o, "batch");
-	out->feeds = number(o, "feeds");
-	out->predicted_us = number(o, "forecast_us");
-	out->took_us = number(o, "total_us");
-	out->sum_us = number(o, "sum_us");
-	out->bound_us = number(o, "bound_us");
-	out->elapsed_us = number(o, "elapsed_us");
+	out->slots = json_member_int(o, "slots");
+	out->batch = json_member_int(o, "batch");
+	out->feeds = json_member_int(o, "feeds");
+	out->predicted_us = json_member_int(o, "forecast_us");
+	out->took_us = json_member_int(o, "total_us");
+	out->sum_us = json_member_int(o, "sum_us");
+	out->bound_us = json_member_int(o, "bound_us");
+	out->elapsed_us = json_member_int(o, "elapsed_us");
 	json_decref(o);
 	return out->order ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory");
 }
@@ -86,24 +86,24 @@ int fw_run_recall(struct fw_store *st, int64_t run_id, struct fw_arena *a, struc
 	int rc;
 
 	*out = (struct fw_run_course){.slots = 0};
-	key_of(run_id, key);
+	run_record_key(run_id, key);
 	rc = fw_store_record_get(st, FW_STR("run"), fw_str(key), a, &r, err);
-	return rc ? rc : run_read(&r, a, out, err);
+	return rc ? rc : run_record_parse(&r, a, out, err);
 }
 
-struct walk {
+struct run_record_walk {
 	struct fw_arena arena;
 	fw_run_cb *cb;
 	void *ctx;
 	struct fw_err *err;
 };
 
-static int walk_one(void *ctx, const struct fw_record *r)
+static int run_record_on_record(void *ctx, const struct fw_record *r)
 {
-	struct walk *w = ctx;
+	struct run_record_walk *w = ctx;
 	struct fw_run_course kept;
 	int64_t id;
-	int rc = fw_str_int(r->key, &id) ? run_read(r, &w->arena, &kept, w->err) : FW_EFORMAT;
+	int rc = fw_str_int(r->key, &id) ? run_record_parse(r, &w->arena, &kept, w->err) : FW_EFORMAT;
 
 	if (!rc)
 		rc = w->cb(w->ctx, id, &kept);
@@ -114,11 +114,11 @@ static int walk_one(void *ctx, const struct fw_record *r)
 int fw_run_list(struct fw_store *st, fw_run_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct fw_record_query q = {.kind = FW_STR("run")};
-	struct walk w = {.cb = cb, .ctx = ctx, .err = err};
+	struct run_record_walk w = {.cb = cb, .ctx = ctx, .err = err};
 	int rc;
 
 	fw_arena_init(&w.arena, 0);
-	rc = fw_store_record_list(st, &q, walk_one, &w, err);
+	rc = fw_store_record_list(st, &q, run_record_on_record, &w, err);
 	fw_arena_finish(&w.arena);
 	return rc;
 }

@@ -24,9 +24,9 @@
 #include "base/str.h"
 #include "engine/settings.h"
 #include "engine/run/store_thread.h"
-#include "api/keep.h"
+#include "api/retention.h"
 
-#define BEAT_MS (5 * FW_SECOND_MS)
+#define WORKER_HEARTBEAT_MS (5 * FW_SECOND_MS)
 /* poll interval for control messages, if the store does not announce them */
 #define CONTROL_MS FW_SECOND_MS
 #define COLLECT_N 32 /* outcomes in the ring that wake a thread that collects a batch */
@@ -37,10 +37,10 @@
 #define ROOM_MS FW_SECOND_MS
 #define PRUNE_MS FW_MINUTE_MS             /* often, so that each call does little */
 #define PRUNE_MORE_MS FW_SECOND_MS        /* if a call left work behind */
-#define IDLE_LOOK_MS FW_SECOND_MS /* minimum between two queries for the next due time */
-#define IDLE_LOOK_SHARE 50        /* these queries take at most 1/50 of the store's time */
+#define NEXT_DUE_MS FW_SECOND_MS /* minimum between two queries for the next due time */
+#define NEXT_DUE_SHARE 50        /* these queries take at most 1/50 of the store's time */
 #define FAR_MS (100 * 366 * FW_DAY_MS)
-#define OPEN_PATIENCE_MS (2 * FW_SECOND_MS)
+#define OPEN_TIMEOUT_MS (2 * FW_SECOND_MS)
 #define ONCE_OUTAGE_MS (10 * FW_SECOND_MS)
 
 void channel_wake_store(struct channel *ch)
@@ -65,14 +65,14 @@ void channel_outcome_put(struct channel *ch, bool last)
 }
 
 /* Sleep until woken, at most ms. */
-static void doze(struct channel *ch, int64_t ms)
+static void channel_sleep(struct channel *ch, int64_t ms)
 {
 	struct pollfd p = {.fd = ch->wake_fd[0], .events = POLLIN};
 
 	(void)poll(&p, 1, (int)ms);
 }
 
-static void wake_taken(struct channel *ch)
+static void channel_wake_clear(struct channel *ch)
 {
 	char drop[64];
 
@@ -84,7 +84,7 @@ static void wake_taken(struct channel *ch)
 
 /* ---- outages --------------------------------------------------------------------------------- */
 
-static void ask_later(struct store_thread *s, const char *doing, const struct fw_err *err)
+static void store_retry_later(struct store_thread *s, const char *doing, const struct fw_err *err)
 {
 	int64_t wait = retry_later(&s->retry);
 
@@ -98,32 +98,32 @@ static void ask_later(struct store_thread *s, const char *doing, const struct fw
 	fw_warn("%s: %s; nothing is lost, next try in %d ms", doing, err->text, (int)wait);
 }
 
-static void store_forget(struct store_thread *s)
+static void store_thread_close(struct store_thread *s)
 {
-	owner_store(s->owner, NULL);
+	owner_set_store(s->owner, NULL);
 	fw_store_close(s->st);
 	s->st = NULL;
 }
 
-static void reopen(struct store_thread *s)
+static void store_reopen(struct store_thread *s)
 {
 	struct fw_err err;
 
-	store_forget(s);
+	store_thread_close(s);
 	if (fw_config_store(s->ch->config, FW_STORE_CREATE, &s->st, &err)) {
-		ask_later(s, "opening the store", &err);
+		store_retry_later(s, "opening the store", &err);
 		return;
 	}
-	owner_store(s->owner, fw_store_driver(s->st));
+	owner_set_store(s->owner, fw_store_driver(s->st));
 	s->step_at_ms = 0;
 }
 
 void store_outage(struct store_thread *s, const char *doing, int rc, const struct fw_err *err)
 {
 	assert(rc);
-	ask_later(s, doing, err);
+	store_retry_later(s, doing, err);
 	if (retry_reopens(&s->retry, rc, s->ch->config))
-		reopen(s);
+		store_reopen(s);
 }
 
 void store_outage_over(struct store_thread *s)
@@ -138,7 +138,7 @@ void store_outage_over(struct store_thread *s)
 /* ---- room on the disk ------------------------------------------------------------------------ */
 
 /* See "Full disk" at the top of this file. */
-static void look_for_room(struct store_thread *s, int64_t mono_ms)
+static void disk_room_check(struct store_thread *s, int64_t mono_ms)
 {
 	bool was = s->full_since_ms != 0, full;
 
@@ -155,12 +155,12 @@ static void look_for_room(struct store_thread *s, int64_t mono_ms)
 		return;
 	}
 	fw_warn("%s; fetching pauses, and fetched documents are kept", s->full_err.text);
-	owner_recall(s->owner); /* claims that have not started */
+	owner_requeue_waiting(s->owner); /* claims that have not started */
 }
 
 /* ---- control messages and heartbeat ---------------------------------------------------------- */
 
-static void control(struct store_thread *s, int64_t mono_ms)
+static void control_poll(struct store_thread *s, int64_t mono_ms)
 {
 	struct worker_shared *sh = s->ch->o->shared;
 	struct fw_control msg;
@@ -177,7 +177,7 @@ static void control(struct store_thread *s, int64_t mono_ms)
 		sh->control_id = msg.id;
 		if (msg.kind == FW_CONTROL_STOP) {
 			fw_info("stop requested by a control message");
-			atomic_store(&s->ch->told, true);
+			atomic_store(&s->ch->stop_requested, true);
 			atomic_store(&s->ch->finished, true);
 			uv_async_send(&s->ch->to_loop);
 		} else if (msg.kind == FW_CONTROL_PAUSE || msg.kind == FW_CONTROL_RESUME) {
@@ -195,22 +195,22 @@ static void control(struct store_thread *s, int64_t mono_ms)
  * The heartbeat record, for people and metrics. The first one precedes the first claim: by it the
  * next run finds workers that were killed.
  */
-static void beat(struct store_thread *s, int64_t mono_ms)
+static void heartbeat_store(struct store_thread *s, int64_t mono_ms)
 {
 	struct worker_shared *sh = s->ch->o->shared;
 	struct fw_beat b = {.worker = sh->name, .pid = getpid(), .started_ms = s->started_ms, .run_id = s->ch->o->run_id,
-		.visits = s->visits, .new_entries = s->news, .failures = s->failures,
+		.visits = s->visits, .new_entries = s->new_entries_n, .failures = s->failures,
 		.in_flight = (uint32_t)atomic_load(&s->ch->o->meter->in_flight), .slots = s->ch->slots};
 	struct fw_err err;
 	int rc;
 
-	if (!s->st || s->retry.at_ms > mono_ms || (s->beat_at_ms && mono_ms - s->beat_at_ms < BEAT_MS))
+	if (!s->st || s->retry.at_ms > mono_ms || (s->heartbeat_at_ms && mono_ms - s->heartbeat_at_ms < WORKER_HEARTBEAT_MS))
 		return;
 	rc = fw_store_beat_put(s->st, &b, fw_now_ms(), &err);
 	if (rc) {
 		store_outage(s, "storing the heartbeat", rc, &err);
 	} else {
-		s->beat_at_ms = mono_ms;
+		s->heartbeat_at_ms = mono_ms;
 		/* other workers may have stored entries that the index lacks */
 		s->index_more = true;
 		store_outage_over(s);
@@ -225,7 +225,7 @@ static void beat(struct store_thread *s, int64_t mono_ms)
  * once leaves the index to its end, and then takes at most ONCE_INDEX_MS: the next run does the
  * rest, and a search reports how much is missing.
  */
-static bool index_step(struct store_thread *s, int64_t mono_ms)
+static bool store_thread_index(struct store_thread *s, int64_t mono_ms)
 {
 	bool busy = atomic_load(&s->ch->o->meter->in_flight) > s->ch->slots / 4;
 	if (!s->st || !s->index_more || s->retry.pause_ms || atomic_load(&s->ch->stopping) ||
@@ -233,7 +233,7 @@ static bool index_step(struct store_thread *s, int64_t mono_ms)
 	    (busy && mono_ms - s->index_at_ms < INDEX_BUSY_MS))
 		return false;
 	/* logs its errors; retried later */
-	(void)fw_keep_index(s->st, fw_now_ms(), &s->index_more);
+	(void)fw_search_index_step(s->st, fw_now_ms(), &s->index_more);
 	s->index_at_ms = fw_mono_ms();
 	return s->index_more;
 }
@@ -242,7 +242,7 @@ static bool index_step(struct store_thread *s, int64_t mono_ms)
  * Retention: the first worker prunes what is older than the settings allow; a run --once does so at
  * its end.
  */
-static void prune(struct store_thread *s, int64_t mono_ms)
+static void store_thread_prune(struct store_thread *s, int64_t mono_ms)
 {
 	bool more = false;
 
@@ -250,14 +250,14 @@ static void prune(struct store_thread *s, int64_t mono_ms)
 	    atomic_load(&s->ch->stopping))
 		return;
 	/* the next claim notices a broken store */
-	(void)fw_keep(s->st, s->ch->config, fw_now_ms(), &more);
+	(void)fw_retention_run(s->st, s->ch->config, fw_now_ms(), &more);
 	s->prune_at_ms = fw_mono_ms() + (more ? PRUNE_MORE_MS : PRUNE_MS);
 }
 
 /* ---- claims ---------------------------------------------------------------------------------- */
 
 /* One step of the owner: the lease and the due set. */
-static void owner_follow(struct store_thread *s, int64_t mono_ms)
+static void store_thread_step_owner(struct store_thread *s, int64_t mono_ms)
 {
 	bool lost = owner_is_lost(s->owner);
 	struct fw_err err;
@@ -273,14 +273,14 @@ static void owner_follow(struct store_thread *s, int64_t mono_ms)
 		uv_async_send(&s->ch->to_loop);
 }
 
-static bool may_claim(const struct store_thread *s, int64_t mono_ms)
+static bool store_thread_may_claim(const struct store_thread *s, int64_t mono_ms)
 {
-	return s->st && s->beat_at_ms && !s->full_since_ms && !s->ch->o->shared->paused && !s->once_over &&
+	return s->st && s->heartbeat_at_ms && !s->full_since_ms && !s->ch->o->shared->paused && !s->once_over &&
 		!atomic_load(&s->ch->stopping) && s->retry.at_ms <= mono_ms && atomic_load(&s->ch->open_max);
 }
 
 /* Claim in batches, but do not let a quarter of the slots stay free to fill one. */
-static void claim(struct store_thread *s, int64_t mono_ms)
+static void store_thread_claim(struct store_thread *s, int64_t mono_ms)
 {
 	struct channel *ch = s->ch;
 	int64_t start_us = fw_mono_us();
@@ -289,26 +289,26 @@ static void claim(struct store_thread *s, int64_t mono_ms)
 	struct fw_err err;
 	int rc;
 
-	if (!may_claim(s, mono_ms))
+	if (!store_thread_may_claim(s, mono_ms))
 		return;
 	owner_count(s->owner, &counts);
 	if (mono_ms < s->claim_at_ms && counts.open + ch->slots / 4 > max)
 		return;
-	atomic_store(&ch->dry, false);
-	rc = owner_take(s->owner, max, &n, &err);
+	atomic_store(&ch->nothing_due, false);
+	rc = owner_claim(s->owner, max, &n, &err);
 	if (rc) {
 		store_outage(s, "claiming feeds", rc, &err);
 		return;
 	}
 	s->claim_at_ms = mono_ms + CLAIM_MS;
 	owner_count(s->owner, &counts);
-	atomic_store(&ch->dry, counts.open < max);
-	atomic_store_explicit(&ch->tail, ch->o->once && counts.open < max && !counts.waiting, memory_order_relaxed);
+	atomic_store(&ch->nothing_due, counts.open < max);
+	atomic_store_explicit(&ch->all_claimed, ch->o->once && counts.open < max && !counts.waiting, memory_order_relaxed);
 	if (!n)
 		return;
 	meter_time(ch->o->meter, FW_TIMING_CLAIM, fw_mono_us() - start_us);
 	meter_count(ch->o->meter, FW_COUNT_CLAIMS, n);
-	s->idle_look_ms = 0;
+	s->next_due_at_ms = 0;
 	atomic_store(&ch->o->shared->next_due_ms, 0);
 	uv_async_send(&ch->to_loop);
 }
@@ -316,19 +316,19 @@ static void claim(struct store_thread *s, int64_t mono_ms)
 /*
  * Idle: nothing is claimed or uncommitted. Publish when the next feed is due, for the status line.
  */
-static void idle_look(struct store_thread *s)
+static void next_due_publish(struct store_thread *s)
 {
 	int64_t began_ms = fw_mono_ms(), n, wake_ms;
 	struct owner_counts counts;
 	struct fw_err err;
 
 	owner_count(s->owner, &counts);
-	if (!s->st || s->ch->o->once || s->ch->o->index || counts.open || counts.done || began_ms < s->idle_look_ms || s->retry.pause_ms)
+	if (!s->st || s->ch->o->once || s->ch->o->index || counts.open || counts.done || began_ms < s->next_due_at_ms || s->retry.pause_ms)
 		return;
 	if (fw_store_pending(s->st, fw_now_ms() + FAR_MS, &n, &wake_ms, &err))
 		return; /* the next step fails too, and logs it */
 	atomic_store(&s->ch->o->shared->next_due_ms, n && wake_ms <= fw_now_ms() ? 0 : wake_ms);
-	s->idle_look_ms = fw_mono_ms() + FW_MAX(IDLE_LOOK_MS, IDLE_LOOK_SHARE * (fw_mono_ms() - began_ms));
+	s->next_due_at_ms = fw_mono_ms() + FW_MAX(NEXT_DUE_MS, NEXT_DUE_SHARE * (fw_mono_ms() - began_ms));
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -346,34 +346,34 @@ int64_t store_thread_wait_ms(const struct store_thread *s, int64_t mono_ms)
 	if (s->n)
 		until_ms = FW_MIN(until_ms, s->batch_since_ms + s->ch->config->batch_ms);
 	owner_count(s->owner, &counts);
-	if (may_claim(s, mono_ms) && !atomic_load(&s->ch->dry) && counts.open < atomic_load(&s->ch->open_max))
+	if (store_thread_may_claim(s, mono_ms) && !atomic_load(&s->ch->nothing_due) && counts.open < atomic_load(&s->ch->open_max))
 		until_ms = FW_MIN(until_ms, s->claim_at_ms);
 	return FW_MAX(until_ms - mono_ms, INT64_C(1));
 }
 
-static void sleep_until_something(struct store_thread *s)
+static void store_thread_sleep(struct store_thread *s)
 {
 	int64_t ms = store_thread_wait_ms(s, fw_mono_ms());
 	struct fw_err err;
 
 	atomic_store(&s->ch->collecting, s->n > 0);
 	if (!s->st || s->retry.at_ms || fw_store_wait(s->st, s->ch->wake_fd[0], ms, &s->changed, &err))
-		doze(s->ch, ms);
+		channel_sleep(s->ch, ms);
 	if (s->changed)
 		s->control_at_ms = 0;
-	wake_taken(s->ch);
+	channel_wake_clear(s->ch);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-struct dead {
+struct dead_workers {
 	struct fw_buf names; /* names, each with its NUL */
-	int64_t run_id; /* our run; its workers are reaped by their successors (reap_dead()) */
+	int64_t run_id; /* our run; its workers are reaped by their successors (predecessor_reap()) */
 };
 
-static int dead_note(void *ctx, const struct fw_beat *b)
+static int dead_workers_add(void *ctx, const struct fw_beat *b)
 {
-	struct dead *d = ctx;
+	struct dead_workers *d = ctx;
 
 	if (b->run_id != d->run_id && fw_worker_is_dead(b->worker))
 		fw_buf_add(&d->names, b->worker, strlen(b->worker) + 1);
@@ -384,13 +384,13 @@ static int dead_note(void *ctx, const struct fw_beat *b)
  * Reap the workers that were killed together with their master: end their leases. It is not known
  * what they were reading, so no feed is charged: a machine that stops is not a document's fault.
  */
-static void reap_the_dead(struct store_thread *s)
+static void dead_workers_reap(struct store_thread *s)
 {
-	struct dead d = {.run_id = s->ch->o->run_id};
+	struct dead_workers d = {.run_id = s->ch->o->run_id};
 	/* older leases have expired */
 	int64_t since_ms = fw_now_ms() - s->ch->config->lease_ms - FW_MINUTE_MS;
 	struct fw_err err = {.text = "out of memory"};
-	int rc = fw_store_beat_list(s->st, since_ms, dead_note, &d, &err);
+	int rc = fw_store_beat_list(s->st, since_ms, dead_workers_add, &d, &err);
 
 	for (size_t at = 0; at < d.names.len && !rc; at += strlen(d.names.p + at) + 1)
 		rc = fw_store_reap(s->st, d.names.p + at, 0, &err);
@@ -403,11 +403,11 @@ static void reap_the_dead(struct store_thread *s)
  * If a network was permitted since the last run, the feeds that it had blocked are due, in a run
  * once too.
  */
-static int unblock(struct store_thread *s, struct fw_err *err)
+static int store_thread_unblock(struct store_thread *s, struct fw_err *err)
 {
 	int64_t now_ms = s->ch->o->due_before_ms ? s->ch->o->due_before_ms : fw_now_ms();
 	size_t n;
-	int rc = chores_unblock(s->st, s->ch->config, now_ms, &n, err);
+	int rc = maintenance_unblock(s->st, s->ch->config, now_ms, &n, err);
 
 	if (!rc && n)
 		fw_info("allow_networks or deny_networks has changed: %zu blocked feeds are due again", n);
@@ -418,21 +418,21 @@ static int unblock(struct store_thread *s, struct fw_err *err)
  * Reap our predecessor: end its lease, and charge the feed it was reading. After a passing error
  * this worker retries, or its own successor does.
  */
-static int reap_dead(struct store_thread *s, struct fw_err *err)
+static int predecessor_reap(struct store_thread *s, struct fw_err *err)
 {
 	struct worker_shared *sh = s->ch->o->shared;
-	int rc = sh->dead_name[0] ? fw_store_reap(s->st, sh->dead_name, sh->dead_feed_id, err) : 0;
+	int rc = sh->predecessor_name[0] ? fw_store_reap(s->st, sh->predecessor_name, sh->predecessor_feed_id, err) : 0;
 
 	if (retry_is_passing(rc))
 		return rc;
 	if (rc)
-		fw_warn("the lease of %s was not ended: %s; it expires by itself", sh->dead_name, err->text);
-	sh->dead_name[0] = '\0';
+		fw_warn("the lease of %s was not ended: %s; it expires by itself", sh->predecessor_name, err->text);
+	sh->predecessor_name[0] = '\0';
 	return 0;
 }
 
 /* Open the store, reap dead workers, read the control state. A passing error may be retried. */
-static int begin(struct store_thread *s, struct fw_err *err)
+static int store_thread_begin(struct store_thread *s, struct fw_err *err)
 {
 	struct worker_shared *sh = s->ch->o->shared;
 	struct fw_control newest;
@@ -440,10 +440,10 @@ static int begin(struct store_thread *s, struct fw_err *err)
 
 	if (rc)
 		return rc;
-	rc = reap_dead(s, err);
+	rc = predecessor_reap(s, err);
 	if (!rc && s->ch->o->index == 0) {
-		reap_the_dead(s);
-		rc = unblock(s, err);
+		dead_workers_reap(s);
+		rc = store_thread_unblock(s, err);
 	}
 	if (rc)
 		return rc;
@@ -462,7 +462,7 @@ static int begin(struct store_thread *s, struct fw_err *err)
 	if (s->ch->o->once && s->ch->o->index == 0 && atomic_load(&sh->total) == 0)
 		rc = once_begin(s, err);
 	if (!rc)
-		owner_store(s->owner, fw_store_driver(s->st));
+		owner_set_store(s->owner, fw_store_driver(s->st));
 	return rc;
 }
 
@@ -477,19 +477,19 @@ int store_thread_open(struct store_thread *s)
 	int64_t start_ms = fw_mono_ms();
 
 	for (;;) {
-		int rc = begin(s, err);
+		int rc = store_thread_begin(s, err);
 
 		if (!rc) {
 			store_outage_over(s);
 			return WORKER_DONE;
 		}
-		store_forget(s);
-		if (!retry_is_passing(rc) || (!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_PATIENCE_MS)))
+		store_thread_close(s);
+		if (!retry_is_passing(rc) || (!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_TIMEOUT_MS)))
 			return WORKER_STORE;
-		ask_later(s, "opening the store", err);
+		store_retry_later(s, "opening the store", err);
 		for (int64_t left; (left = s->retry.at_ms - fw_mono_ms()) > 0;) {
-			doze(s->ch, left);
-			wake_taken(s->ch);
+			channel_sleep(s->ch, left);
+			channel_wake_clear(s->ch);
 			if (atomic_load(&s->ch->stopping))
 				return WORKER_LEFT;
 		}
@@ -522,7 +522,7 @@ int store_thread_init(struct store_thread *s, struct channel *ch)
  * waits for drain_timeout_ms, and a run --once, for which a person waits, for ONCE_OUTAGE_MS.
  * Visits that were not stored are not lost: the next run repeats them.
  */
-static bool gave_up(const struct store_thread *s, int64_t mono_ms)
+static bool store_thread_gave_up(const struct store_thread *s, int64_t mono_ms)
 {
 	int64_t limit = s->ch->o->once ? ONCE_OUTAGE_MS : s->ch->config->drain_timeout_ms;
 	int64_t since_ms = s->outage_since_ms ? s->outage_since_ms : s->full_since_ms;
@@ -537,18 +537,18 @@ static bool gave_up(const struct store_thread *s, int64_t mono_ms)
 }
 
 /* Is all stored and the lease ended? */
-static bool is_left(struct store_thread *s)
+static bool store_thread_has_left(struct store_thread *s)
 {
 	if (s->n || fw_ring_fill(&s->ch->outcomes))
 		return false;
-	return owner_is_left(s->owner);
+	return owner_has_left(s->owner);
 }
 
 /*
  * Maintenance, when there is nothing to store and all shards have been read. True: call again at
  * once.
  */
-static bool maintain(struct store_thread *s, int64_t mono_ms)
+static bool store_thread_maintain(struct store_thread *s, int64_t mono_ms)
 {
 	const struct worker_options *o = s->ch->o;
 	struct owner_counts counts;
@@ -558,11 +558,11 @@ static bool maintain(struct store_thread *s, int64_t mono_ms)
 	owner_count(s->owner, &counts);
 	if (counts.unread)
 		return s->st && !s->retry.at_ms;
-	prune(s, mono_ms);
+	store_thread_prune(s, mono_ms);
 	if (s->st && !s->retry.pause_ms && !atomic_load(&s->ch->stopping))
-		chores_do(&s->chores, s->st, o->shared->name, o->meter, o->index == 0, mono_ms);
-	idle_look(s);
-	return index_step(s, mono_ms);
+		maintenance_run(&s->maintenance, s->st, o->shared->name, o->meter, o->index == 0, mono_ms);
+	next_due_publish(s);
+	return store_thread_index(s, mono_ms);
 }
 
 enum store_next store_thread_step(struct store_thread *s, int *code)
@@ -580,39 +580,39 @@ enum store_next store_thread_step(struct store_thread *s, int *code)
 	if (s->retry.at_ms && mono_ms >= s->retry.at_ms) {
 		s->retry.at_ms = 0; /* retry.pause_ms stays: the next failure backs off longer */
 		if (!s->st)
-			reopen(s);
+			store_reopen(s);
 	}
-	control(s, mono_ms);
-	look_for_room(s, mono_ms);
-	commits_take(s);
+	control_poll(s, mono_ms);
+	disk_room_check(s, mono_ms);
+	commits_receive(s);
 	if (s->st && !s->full_since_ms && commits_due(s, mono_ms))
 		commits_store(s);
 	if (atomic_load(&ch->stopping))
 		owner_leave(s->owner);
 	if (last && !s->n)
 		s->step_at_ms = 0; /* the lease ends */
-	beat(s, mono_ms);
-	owner_follow(s, mono_ms);
-	claim(s, mono_ms);
+	heartbeat_store(s, mono_ms);
+	store_thread_step_owner(s, mono_ms);
+	store_thread_claim(s, mono_ms);
 	*code = WORKER_DONE;
-	if (last && is_left(s))
+	if (last && store_thread_has_left(s))
 		return STORE_END;
 	*code = WORKER_STORE;
-	if (gave_up(s, mono_ms))
+	if (store_thread_gave_up(s, mono_ms))
 		return STORE_END;
-	if (maintain(s, mono_ms) || (ch->o->once && once_look(s)))
+	if (store_thread_maintain(s, mono_ms) || (ch->o->once && once_is_finished(s)))
 		return STORE_GO_ON;
 	return STORE_SLEEP;
 }
 
-static int thread_run(struct store_thread *s)
+static int store_thread_run(struct store_thread *s)
 {
 	int code;
 
 	for (;;) {
 		switch (store_thread_step(s, &code)) {
 		case STORE_GO_ON: break;
-		case STORE_SLEEP: sleep_until_something(s); break;
+		case STORE_SLEEP: store_thread_sleep(s); break;
 		case STORE_END: return code;
 		}
 	}
@@ -620,7 +620,7 @@ static int thread_run(struct store_thread *s)
 
 void store_thread_finish(struct store_thread *s)
 {
-	store_forget(s);
+	store_thread_close(s);
 	fw_plan_bounds_free(s->bounds);
 	free(s->batch);
 	free(s->claim);
@@ -640,9 +640,9 @@ void *store_thread_main(void *arg)
 		code = store_thread_open(&s);
 	}
 	if (code == WORKER_DONE)
-		code = thread_run(&s);
+		code = store_thread_run(&s);
 	store_thread_finish(&s);
-	atomic_store(&ch->store_gone, true);
+	atomic_store(&ch->store_thread_ended, true);
 	uv_async_send(&ch->to_loop);
 	return (void *)code;
 }

@@ -8,7 +8,7 @@
 #define FW_ENGINE_STORE_THREAD_H
 
 #include "engine/run/channel.h"
-#include "engine/run/chores.h"
+#include "engine/run/maintenance.h"
 #include "engine/retry.h"
 
 struct store_thread {
@@ -19,13 +19,13 @@ struct store_thread {
 	struct claim **claim;       /* their claims */
 	struct fw_outcome *outcome; /* their outcomes, as an array for the store */
 	size_t n, bytes;
-	bool hurry;                 /* a person waits for one of them: commit at once */
+	bool commit_now;                 /* a person waits for one of them: commit at once */
 	int64_t batch_since_ms;     /* monotonic; when the oldest visit joined the batch */
 	int64_t step_at_ms;         /* monotonic; the owner's next step */
 	int64_t claim_at_ms;        /* monotonic; no claim before this time */
 	bool changed;               /* the store reported changes for the owner */
 	int64_t newest_id;          /* id of the newest control message when this worker started */
-	int64_t control_at_ms, beat_at_ms, started_ms;
+	int64_t control_at_ms, heartbeat_at_ms, started_ms;
 	struct retry retry;         /* backoff during an outage */
 	int64_t outage_since_ms;    /* monotonic; 0: no outage */
 	/* monotonic; when the loop handed over its last visit; 0: not yet */
@@ -36,13 +36,13 @@ struct store_thread {
 	struct fw_err full_err;
 	bool once_over, index_more;
 	/* run --once: feeds due at other workers; monotonic: unchanged since, next check */
-	int64_t others_n, others_ms, others_look_ms;
+	int64_t others_n, others_ms, others_check_at_ms;
 	/* monotonic; end of a run --once, last index step, next pruning */
 	int64_t once_over_ms, index_at_ms, prune_at_ms;
-	struct chores chores;
+	struct maintenance maintenance;
 	struct fw_plan_bounds *bounds; /* run --once: lower bounds of the measured time */
-	int64_t idle_look_ms;       /* monotonic; next query for the next due time */
-	uint64_t visits, news, failures;
+	int64_t next_due_at_ms;       /* monotonic; next query for the next due time */
+	uint64_t visits, new_entries_n, failures;
 };
 
 /* ---- store_thread.c -------------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ void store_outage_over(struct store_thread *s);
 
 /* ---- commits.c ------------------------------------------------------------------------------- */
 /* Take the visits that the loop handed over: into the batch, or back to the owner. */
-void commits_take(struct store_thread *s);
+void commits_receive(struct store_thread *s);
 bool commits_due(const struct store_thread *s, int64_t mono_ms);
 /* Commit the batch. After a passing error it is kept. */
 void commits_store(struct store_thread *s);
@@ -82,6 +82,6 @@ FW_MUST_CHECK int once_begin(struct store_thread *s, struct fw_err *err);
  * Is the run complete? On the first call that finds it complete: record the measured time and
  * return true, so that maintenance runs before the end.
  */
-bool once_look(struct store_thread *s);
+bool once_is_finished(struct store_thread *s);
 
 #endif

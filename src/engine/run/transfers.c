@@ -8,9 +8,9 @@
  *
  *	claim_next()       CLAIM_WAITING -> CLAIM_FETCHING, or CLAIM_HELD (its name is at its limit)
  *	visit_start()      a transfer in a slot
- *	on_fetched()       CLAIM_FETCHING -> CLAIM_DOUBTED if our own network may be down, else:
- *	visit_over()       -> CLAIM_READING
- *	visit_settle()     the outcome is decided
+ *	transfers_on_fetched()       CLAIM_FETCHING -> CLAIM_VERDICT_DEFERRED if our own network may be down, else:
+ *	visit_begin_read()       -> CLAIM_READING
+ *	visit_decide()     the outcome is decided
  *	visit_hand_over()  -> CLAIM_ENDED, into the ring to the store thread
  *
  * Nothing here blocks: no SQL, no disk, no name lookup.
@@ -25,9 +25,9 @@
 #include "base/banned.h"
 
 /* a run abandons nothing before it has lasted this many times patience_ms */
-#define PATIENCE_RUN 4
+#define STRAGGLER_RUN 4
 /* mean deviations above the expected duration that count as longer than ever */
-#define PATIENCE_DEV 8
+#define STRAGGLER_DEV 8
 #define NAME_WAIT_US 1000000 /* limit of the wait for another visit of the same name to end */
 
 static size_t hosts_waiting(struct worker *w)
@@ -65,7 +65,7 @@ static void visit_hand_over(struct worker *w, struct visit *v, enum visit_end en
 	channel_outcome_put(&w->ch, last);
 }
 
-static struct visit *visit_take(struct worker *w, struct claim *c)
+static struct visit *visit_alloc(struct worker *w, struct claim *c)
 {
 	struct visit *v = w->free;
 
@@ -81,13 +81,13 @@ static struct visit *visit_take(struct worker *w, struct claim *c)
 
 static void claim_release(struct worker *w, struct claim *c)
 {
-	visit_hand_over(w, visit_take(w, c), VISIT_RELEASE);
+	visit_hand_over(w, visit_alloc(w, c), VISIT_RELEASE);
 }
 
 /* Defer a claim that has not started: store a later due time for its feed, and why. */
 static void claim_defer(struct worker *w, struct claim *c, int64_t until_ms, const char *why)
 {
-	struct visit *v = visit_take(w, c);
+	struct visit *v = visit_alloc(w, c);
 	int64_t spread_ms = FW_MIN((until_ms - fw_now_ms()) / 10, FW_HOUR_MS);
 
 	v->feed = c->feed;
@@ -99,14 +99,14 @@ static void claim_defer(struct worker *w, struct claim *c, int64_t until_ms, con
 	visit_hand_over(w, v, VISIT_COMMIT);
 }
 
-void transfers_take_spent(struct worker *w)
+void transfers_take_recycled(struct worker *w)
 {
 	struct visit *v;
 
-	while ((v = fw_ring_take(&w->ch.spent)) != NULL) {
+	while ((v = fw_ring_take(&w->ch.recycled)) != NULL) {
 		assert(w->pending);
 		if (v->large)
-			reader_spent(&w->reader, v);
+			reader_release(&w->reader, v);
 		visit_reset(v);
 		v->next = w->free;
 		w->free = v;
@@ -119,36 +119,36 @@ void transfers_take_spent(struct worker *w)
 /*
  * Take a place at the host for the claim's name. One name may have all places of its host but one.
  */
-static bool name_enter(struct worker *w, struct claim *c)
+static bool name_take_slot(struct worker *w, struct claim *c)
 {
 	int64_t max = w->ch.config->host_max - 1;
 
 	if (!c->is_named)
 		c->name = c->item.urgent ? 0 : host_share_of(&c->feed, w->seed);
 	c->is_named = true;
-	if (!c->counts && c->name && max > 0)
-		c->counts = host_share_enter(&w->share, c->name, (uint32_t)max);
-	return c->counts || !c->name || max < 1;
+	if (!c->is_counted && c->name && max > 0)
+		c->is_counted = host_share_take(&w->share, c->name, (uint32_t)max);
+	return c->is_counted || !c->name || max < 1;
 }
 
-static void name_leave(struct worker *w, struct claim *c)
+static void name_release_slot(struct worker *w, struct claim *c)
 {
-	if (c->counts)
-		host_share_leave(&w->share, c->name);
-	c->counts = false;
+	if (c->is_counted)
+		host_share_release(&w->share, c->name);
+	c->is_counted = false;
 }
 
-static void held_put(struct worker *w, struct claim *c)
+static void held_push(struct worker *w, struct claim *c)
 {
 	assert(c->state == CLAIM_HELD);
-	c->behind = NULL;
+	c->next_held = NULL;
 	*w->held_end = c;
-	w->held_end = &c->behind;
+	w->held_end = &c->next_held;
 	w->held_n++;
 }
 
 /* Take the whole list of held claims. */
-static struct claim *held_take(struct worker *w)
+static struct claim *held_take_all(struct worker *w)
 {
 	struct claim *first = w->held;
 
@@ -160,9 +160,9 @@ static struct claim *held_take(struct worker *w)
 
 void transfers_release_held(struct worker *w)
 {
-	for (struct claim *c = held_take(w), *next; c; c = next) {
-		next = c->behind;
-		name_leave(w, c);
+	for (struct claim *c = held_take_all(w), *next; c; c = next) {
+		next = c->next_held;
+		name_release_slot(w, c);
 		claim_release(w, c);
 	}
 }
@@ -170,7 +170,7 @@ void transfers_release_held(struct worker *w)
 /*
  * Put a held claim back into the hosts' table, or release it if its shard was given back meanwhile.
  */
-static void claim_wait(struct worker *w, struct claim *c)
+static void claim_wait_for_host(struct worker *w, struct claim *c)
 {
 	struct fw_hosts *t = owner_hosts_lock(w->ch.owner);
 	int rc;
@@ -181,7 +181,7 @@ static void claim_wait(struct worker *w, struct claim *c)
 		claim_move(c, CLAIM_HELD);
 	owner_hosts_unlock(w->ch.owner);
 	if (rc) {
-		name_leave(w, c);
+		name_release_slot(w, c);
 		claim_release(w, c);
 	}
 }
@@ -191,7 +191,7 @@ static void claim_wait(struct worker *w, struct claim *c)
  * continuous run the feed is due again when the visits that hold the name must have ended. In a run
  * --once it is deferred to the end of the run, and then starts whatever its name has.
  */
-static void name_gives_up(struct worker *w, struct claim *c)
+static void name_wait_expire(struct worker *w, struct claim *c)
 {
 	static const char WHY[] = "deferred: its name is at its limit at a shared host";
 
@@ -201,39 +201,39 @@ static void name_gives_up(struct worker *w, struct claim *c)
 		claim_defer(w, c, w->o->due_before_ms, WHY);
 	} else {
 		c->name = 0;
-		claim_wait(w, c);
+		claim_wait_for_host(w, c);
 	}
 }
 
-static void held_follow(struct worker *w)
+static void held_update(struct worker *w)
 {
-	for (struct claim *c = held_take(w), *next; c; c = next) {
-		next = c->behind;
-		if (name_enter(w, c))
-			claim_wait(w, c);
+	for (struct claim *c = held_take_all(w), *next; c; c = next) {
+		next = c->next_held;
+		if (name_take_slot(w, c))
+			claim_wait_for_host(w, c);
 		else if (fw_mono_us() - c->held_us >= NAME_WAIT_US)
-			name_gives_up(w, c);
+			name_wait_expire(w, c);
 		else
-			held_put(w, c);
+			held_push(w, c);
 	}
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-static void on_gap(uv_timer_t *t)
+static void transfers_on_gap(uv_timer_t *t)
 {
 	transfers_start(t->data);
 }
 
 /* Start the timer for the next host that is free. */
-static void gap_wait(struct worker *w, int64_t mono_ms, int64_t next_ms)
+static void gap_timer_start(struct worker *w, int64_t mono_ms, int64_t next_ms)
 {
 	if (next_ms != INT64_MAX)
-		uv_timer_start(&w->gap_timer, on_gap, (uint64_t)FW_MAX(next_ms - mono_ms, INT64_C(1)), 0);
+		uv_timer_start(&w->gap_timer, transfers_on_gap, (uint64_t)FW_MAX(next_ms - mono_ms, INT64_C(1)), 0);
 }
 
 /* Called from inside libcurl before a request is sent: it must not start transfers. */
-static bool on_send(struct fw_fetch *f)
+static bool transfers_on_send(struct fw_fetch *f)
 {
 	struct visit *v = f->ctx;
 	struct worker *w = v->worker;
@@ -244,35 +244,35 @@ static bool on_send(struct fw_fetch *f)
 	if (fw_hosts_first(t, mono_ms, &next_ms))
 		next_ms = mono_ms;
 	owner_hosts_unlock(w->ch.owner);
-	gap_wait(w, mono_ms, next_ms);
+	gap_timer_start(w, mono_ms, next_ms);
 	return may;
 }
 
-static void slot_free(struct worker *w, struct visit *v)
+static void slot_release(struct worker *w, struct visit *v)
 {
 	assert(w->in_flight && w->in_slot[v->slot] == v);
 	w->in_slot[v->slot] = NULL;
 	w->free_slot[w->free_slot_n++] = v->slot;
 	w->in_flight--;
-	name_leave(w, v->claim);
+	name_release_slot(w, v->claim);
 	v->claim->cool_until_ms = v->cool_until_ms;
-	fw_hosts_done(owner_hosts_lock(w->ch.owner), &v->claim->item, v->mood, v->cool_until_ms, owner_now(w->ch.owner));
+	fw_hosts_done(owner_hosts_lock(w->ch.owner), &v->claim->item, v->host_health, v->cool_until_ms, owner_now(w->ch.owner));
 	owner_hosts_unlock(w->ch.owner);
 	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
 }
 
-static void on_fetched(struct fw_fetch *f);
+static void transfers_on_fetched(struct fw_fetch *f);
 
 static void visit_start(struct worker *w, struct claim *c)
 {
-	struct visit *v = visit_take(w, c);
+	struct visit *v = visit_alloc(w, c);
 	struct fw_err err;
 
 	assert(c->state == CLAIM_FETCHING && w->free_slot_n);
 	visit_prepare(v, fw_now_ms());
 	v->queue_us = FW_MAX(fw_mono_us() - c->claimed_mono_ms * 1000, INT64_C(0));
-	v->fetch.done = on_fetched;
-	v->fetch.send = on_send;
+	v->fetch.done = transfers_on_fetched;
+	v->fetch.send = transfers_on_send;
 	v->fetch.ctx = v;
 	v->slot = w->free_slot[--w->free_slot_n];
 	w->in_slot[v->slot] = v;
@@ -280,7 +280,7 @@ static void visit_start(struct worker *w, struct claim *c)
 	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
 	if (fw_fetch_start(w->fetcher, &v->fetch, &err)) {
 		fw_warn("feed %lld: fetch not started: %s", (long long)v->feed.id, err.text);
-		slot_free(w, v);
+		slot_release(w, v);
 		visit_hand_over(w, v, VISIT_RELEASE);
 	}
 }
@@ -288,7 +288,7 @@ static void visit_start(struct worker *w, struct claim *c)
 /*
  * Barrier of a batch policy: no claim behind it starts before all claims in front of it have ended.
  */
-static bool is_barred(struct worker *w, const struct claim *c)
+static bool claim_is_barred(struct worker *w, const struct claim *c)
 {
 	if (!w->batch || c->item.order < w->barrier)
 		return false;
@@ -298,9 +298,9 @@ static bool is_barred(struct worker *w, const struct claim *c)
 	return false;
 }
 
-static bool has_slot(struct worker *w, const struct claim *c)
+static bool claim_has_slot(struct worker *w, const struct claim *c)
 {
-	return w->free_slot_n && (c->item.urgent || (w->in_flight < w->ch.slots && !is_barred(w, c)));
+	return w->free_slot_n && (c->item.urgent || (w->in_flight < w->ch.slots && !claim_is_barred(w, c)));
 }
 
 /*
@@ -314,12 +314,12 @@ static struct claim *claim_next(struct worker *w, int64_t mono_ms, int64_t *next
 	struct fw_hosts_item *item = fw_hosts_first(t, mono_ms, next_ms);
 	struct claim *c = item ? claim_of(item) : NULL;
 
-	if (c && !has_slot(w, c)) {
+	if (c && !claim_has_slot(w, c)) {
 		*next_ms = INT64_MAX; /* a visit must end first */
 		c = NULL;
 	} else if (c) {
-		*pause_ms = host_pause_until(w->pauses, c->feed.url, fw_now_ms());
-		if (*pause_ms || !name_enter(w, c)) {
+		*pause_ms = name_cooldown_until(w->cooldowns, c->feed.url, fw_now_ms());
+		if (*pause_ms || !name_take_slot(w, c)) {
 			fw_hosts_withdraw(t, item);
 			claim_move(c, CLAIM_HELD);
 		} else {
@@ -331,16 +331,16 @@ static struct claim *claim_next(struct worker *w, int64_t mono_ms, int64_t *next
 	return c;
 }
 
-static void claim_begin(struct worker *w, struct claim *c, int64_t pause_ms)
+static void claim_start(struct worker *w, struct claim *c, int64_t pause_ms)
 {
 	if (c->state == CLAIM_FETCHING) {
 		visit_start(w, c);
 	} else if (pause_ms) {
-		name_leave(w, c);
+		name_release_slot(w, c);
 		claim_defer(w, c, pause_ms, "deferred: its name is in cooldown");
 	} else {
 		c->held_us = fw_mono_us();
-		held_put(w, c);
+		held_push(w, c);
 	}
 }
 
@@ -349,17 +349,17 @@ static void claim_begin(struct worker *w, struct claim *c, int64_t pause_ms)
  * claims, do not count. If a slot is free and no claim can start, all waiting claims wait for their
  * hosts: then ask for twice as many.
  */
-static void claims_want(struct worker *w, bool none)
+static void claims_publish_wanted(struct worker *w, bool none)
 {
 	struct channel *ch = &w->ch;
-	size_t at_hand = w->in_flight + hosts_waiting(w), max = none && w->in_flight < ch->slots ? 2 * ch->cap : ch->cap;
+	size_t at_hand = w->in_flight + hosts_waiting(w), max = none && w->in_flight < ch->slots ? 2 * ch->claims_max : ch->claims_max;
 
-	max = FW_MIN(max + w->doubt_n + w->reader.n + w->held_n, 2 * ch->cap + w->doubt_max);
+	max = FW_MIN(max + w->verdict_n + w->reader.n + w->held_n, 2 * ch->claims_max + w->verdict_max);
 	if (w->draining || w->pending >= ch->pending_max || atomic_load(&ch->held_bytes) >= ch->held_max ||
 	    w->reader.coded_bytes >= (size_t)ch->config->max_buffered_bytes)
 		max = 0;
 	atomic_store(&ch->open_max, max);
-	if (max && at_hand + ch->slots / 4 < max && !atomic_load(&ch->dry))
+	if (max && at_hand + ch->slots / 4 < max && !atomic_load(&ch->nothing_due))
 		channel_wake_store(ch);
 }
 
@@ -370,17 +370,17 @@ void transfers_start(struct worker *w)
 
 	if (w->draining)
 		return;
-	held_follow(w);
+	held_update(w);
 	while ((c = claim_next(w, mono_ms, &next_ms, &pause_ms)) != NULL)
-		claim_begin(w, c, pause_ms);
-	gap_wait(w, mono_ms, next_ms);
-	claims_want(w, w->free_slot_n > 0);
+		claim_start(w, c, pause_ms);
+	gap_timer_start(w, mono_ms, next_ms);
+	claims_publish_wanted(w, w->free_slot_n > 0);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* The document has been read: decide the outcome and hand it over. */
-static void visit_settle(struct worker *w, struct visit *v)
+static void visit_decide(struct worker *w, struct visit *v)
 {
 	assert(v->claim->state == CLAIM_READING);
 	visit_conclude(v, &w->ch.rules, fw_now_ms(), worker_random(w));
@@ -390,38 +390,38 @@ static void visit_settle(struct worker *w, struct visit *v)
 	visit_hand_over(w, v, VISIT_COMMIT); /* the store thread owns it from here on */
 }
 
-static void visit_over(struct worker *w, struct visit *v)
+static void visit_begin_read(struct worker *w, struct visit *v)
 {
 	claim_move(v->claim, CLAIM_READING);
 	if (v->fetch.coded) {
-		reader_put(&w->reader, v);
+		reader_push(&w->reader, v);
 		return;
 	}
 	reading_begin(w->o->shared, v);
 	visit_read(v, &w->ch.rules, fw_now_ms());
 	reading_end(w->o->shared, v);
-	visit_settle(w, v);
+	visit_decide(w, v);
 }
 
 /* After the end of any visit: start others. */
-static void visits_go_on(struct worker *w)
+static void transfers_continue(struct worker *w)
 {
 	transfers_start(w);
-	transfers_settle_doubts(w);
-	worker_end_if_drained(w);
+	transfers_settle_verdicts(w);
+	worker_finish_drain(w);
 }
 
 void transfers_on_read(struct visit *v)
 {
 	struct worker *w = v->worker;
 
-	visit_settle(w, v);
-	visits_go_on(w);
+	visit_decide(w, v);
+	transfers_continue(w);
 }
 
 /* ---- verdict on our own network -------------------------------------------------------------- */
 
-static void network_changed(struct worker *w)
+static void connectivity_log_change(struct worker *w)
 {
 	atomic_store_explicit(&w->o->meter->offline, w->network.down, memory_order_relaxed);
 	if (w->network.down)
@@ -432,12 +432,12 @@ static void network_changed(struct worker *w)
 }
 
 /* Is nothing left of a run --once but deferred verdicts? */
-static bool none_can_tell(struct worker *w)
+static bool verdict_is_last(struct worker *w)
 {
-	return w->o->once && !w->in_flight && !w->reader.n && atomic_load(&w->ch.tail) && !transfers_waiting(w);
+	return w->o->once && !w->in_flight && !w->reader.n && atomic_load(&w->ch.all_claimed) && !transfers_waiting(w);
 }
 
-static bool waited_enough(const struct worker *w, const struct visit *v, int64_t mono_ms)
+static bool verdict_is_due(const struct worker *w, const struct visit *v, int64_t mono_ms)
 {
 	return mono_ms - v->ended_ms >= w->ch.config->offline_wait_ms;
 }
@@ -449,78 +449,78 @@ static bool waited_enough(const struct worker *w, const struct visit *v, int64_t
  * flight that could tell. A crash or a drain meanwhile costs nothing: these feeds are due as
  * before.
  */
-void transfers_settle_doubts(struct worker *w)
+void transfers_settle_verdicts(struct worker *w)
 {
 	int64_t mono_ms = fw_mono_ms();
-	uint32_t n = w->doubt_n, kept = 0;
+	uint32_t n = w->verdict_n, kept = 0;
 	bool was = w->network.down, over, conclude;
 
 	if (!n)
 		return;
-	conclude = over = none_can_tell(w);
+	conclude = over = verdict_is_last(w);
 	for (uint32_t i = 0; i < n && !conclude; i++)
-		conclude = waited_enough(w, w->doubt[i], mono_ms);
+		conclude = verdict_is_due(w, w->verdict_queue[i], mono_ms);
 	if (conclude && fw_weather_conclude(&w->network) != was)
-		network_changed(w);
+		connectivity_log_change(w);
 	for (uint32_t i = 0; i < n; i++) {
-		struct visit *v = w->doubt[i];
+		struct visit *v = w->verdict_queue[i];
 
-		assert(v->claim->state == CLAIM_DOUBTED);
-		visit_weather_again(v, &w->network, mono_ms);
+		assert(v->claim->state == CLAIM_VERDICT_DEFERRED);
+		visit_settle_verdict(v, &w->network, mono_ms);
 		if (w->draining)
 			visit_hand_over(w, v, VISIT_RELEASE);
-		else if (v->doubtful && !over && !waited_enough(w, v, mono_ms))
-			w->doubt[kept++] = v;
+		else if (v->verdict_deferred && !over && !verdict_is_due(w, v, mono_ms))
+			w->verdict_queue[kept++] = v;
 		else
-			visit_over(w, v);
+			visit_begin_read(w, v);
 	}
-	w->doubt_n = kept;
+	w->verdict_n = kept;
 }
 
-static bool may_wait(const struct worker *w, const struct visit *v)
+static bool verdict_may_wait(const struct worker *w, const struct visit *v)
 {
-	return v->doubtful && !v->claim->item.urgent && w->ch.config->offline_wait_ms;
+	return v->verdict_deferred && !v->claim->item.urgent && w->ch.config->offline_wait_ms;
 }
 
 /*
  * Does the visit count as not started? It could not be sent, it was cancelled, or the machine is
  * being shut down, its network first.
  */
-static bool is_unmade(const struct worker *w, const struct visit *v)
+static bool visit_is_void(const struct worker *w, const struct visit *v)
 {
-	return v->fetch.put_off || v->cancelled || (w->draining && (v->fetch.kind == FW_VISIT_LOCAL || may_wait(w, v)));
+	return v->fetch.put_off || v->cancelled || (w->draining && (v->fetch.kind == FW_VISIT_LOCAL || verdict_may_wait(w, v)));
 }
 
-static void on_fetched(struct fw_fetch *f)
+static void transfers_on_fetched(struct fw_fetch *f)
 {
 	struct visit *v = f->ctx;
 	struct worker *w = v->worker;
 	int64_t now_ms = owner_now(w->ch.owner).wall_ms;
 
-	visit_mood(v, &w->ch.rules, now_ms);
-	host_pause_learn(w->pauses, v, now_ms);
-	slot_free(w, v);
-	if (!v->cancelled && visit_weather(v, &w->network, fw_mono_ms()))
-		network_changed(w);
+	visit_learn_host(v, &w->ch.rules, now_ms);
+	name_cooldown_learn(w->cooldowns, v, now_ms);
+	slot_release(w, v);
+	if (!v->cancelled && visit_learn_network(v, &w->network, fw_mono_ms()))
+		connectivity_log_change(w);
 	if (f->put_off)
 		meter_count(w->o->meter, FW_COUNT_DEFERRED, 1);
-	if (is_unmade(w, v)) {
+	if (visit_is_void(w, v)) {
 		visit_hand_over(w, v, VISIT_RELEASE);
-	} else if (w->doubt_n < w->doubt_max && may_wait(w, v)) {
+	} else if (w->verdict_n < w->verdict_max && verdict_may_wait(w, v)) {
 		/* if the queue is full, few hosts cause the failures: they are charged */
-		claim_move(v->claim, CLAIM_DOUBTED);
-		w->doubt[w->doubt_n++] = v;
+		claim_move(v->claim, CLAIM_VERDICT_DEFERRED);
+		w->verdict_queue[w->verdict_n++] = v;
 	} else {
-		visit_over(w, v);
+		visit_begin_read(w, v);
 	}
-	visits_go_on(w);
+	transfers_continue(w);
 }
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
 void transfers_cancel(struct worker *w)
 {
-	for (uint32_t i = 0; i < w->ch.slots + SPARE_SLOTS; i++) {
+	for (uint32_t i = 0; i < w->ch.slots + URGENT_SLOTS; i++) {
 		if (!w->in_slot[i])
 			continue;
 		w->in_slot[i]->cancelled = true;
@@ -536,18 +536,18 @@ void transfers_cancel_all(struct worker *w)
 	transfers_cancel(w);
 	while ((v = reader_take_back(&w->reader)) != NULL)
 		visit_hand_over(w, v, VISIT_RELEASE);
-	while (w->doubt_n)
-		visit_hand_over(w, w->doubt[--w->doubt_n], VISIT_RELEASE);
+	while (w->verdict_n)
+		visit_hand_over(w, w->verdict_queue[--w->verdict_n], VISIT_RELEASE);
 }
 
 /* Has the transfer been silent for longer than ever before, so that waiting is pointless? */
-static bool is_overdue(const struct visit *v, int64_t patience_us)
+static bool visit_is_straggler(const struct visit *v, int64_t straggler_us)
 {
 	const struct fw_feed *was = v->was;
 	int64_t begun_us = v->claim->claimed_mono_ms * 1000 + v->queue_us + v->fetch.visit.queue_us;
 
 	return was->expect_us > 0 && fw_visit_succeeded(was->last_kind) && !v->claim->item.urgent && fw_fetch_is_silent(&v->fetch) &&
-		fw_mono_us() - begun_us > FW_MAX(patience_us, was->expect_us + PATIENCE_DEV * was->expect_dev_us);
+		fw_mono_us() - begun_us > FW_MAX(straggler_us, was->expect_us + STRAGGLER_DEV * was->expect_dev_us);
 }
 
 /*
@@ -555,16 +555,16 @@ static bool is_overdue(const struct visit *v, int64_t patience_us)
  * responds only now and then would delay the end of every run by its timeouts. Nothing is abandoned
  * while any other transfer may go on.
  */
-void transfers_patience(struct worker *w)
+void transfers_abandon_stragglers(struct worker *w)
 {
-	int64_t patience_us = w->ch.config->patience_ms * 1000;
-	uint32_t slots = w->ch.slots + SPARE_SLOTS;
+	int64_t straggler_us = w->ch.config->patience_ms * 1000;
+	uint32_t slots = w->ch.slots + URGENT_SLOTS;
 
-	if (w->draining || !w->in_flight || w->reader.n || !atomic_load(&w->ch.tail) || transfers_waiting(w) ||
-	    fw_mono_us() - w->started_us < PATIENCE_RUN * patience_us)
+	if (w->draining || !w->in_flight || w->reader.n || !atomic_load(&w->ch.all_claimed) || transfers_waiting(w) ||
+	    fw_mono_us() - w->started_us < STRAGGLER_RUN * straggler_us)
 		return;
 	for (uint32_t i = 0; i < slots; i++) {
-		if (w->in_slot[i] && !is_overdue(w->in_slot[i], patience_us))
+		if (w->in_slot[i] && !visit_is_straggler(w->in_slot[i], straggler_us))
 			return;
 	}
 	for (uint32_t i = 0; i < slots; i++) {
@@ -572,9 +572,9 @@ void transfers_patience(struct worker *w)
 
 		if (!v)
 			continue;
-		v->impatient = true;
+		v->abandoned = true;
 		/* if this returns true, the visit has ended and may be reused already */
 		if (!fw_fetch_give_up(&v->fetch))
-			v->impatient = false;
+			v->abandoned = false;
 	}
 }

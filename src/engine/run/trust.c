@@ -20,7 +20,7 @@
 #define ON_ITS_WAY_MS FW_HOUR_MS
 
 /* The entry's date, else the middle of the time since the last document. */
-static int64_t came_ms(const struct fw_entry_row *e, int64_t since_ms, int64_t now_ms)
+static int64_t entry_came_ms(const struct fw_entry_row *e, int64_t since_ms, int64_t now_ms)
 {
 	if (e->published_ms != FW_NO_DATE && e->published_ms > since_ms)
 		return e->published_ms;
@@ -30,7 +30,7 @@ static int64_t came_ms(const struct fw_entry_row *e, int64_t since_ms, int64_t n
 }
 
 /* state: the result of rows_compare() for each row. */
-static enum fw_trust_found judge(const struct visit *v, const unsigned char *state, int64_t now_ms)
+static enum fw_trust_found trust_classify(const struct visit *v, const unsigned char *state, int64_t now_ms)
 {
 	const struct fw_feed *was = v->was;
 	int64_t first_ms = INT64_MAX, changed_ms;
@@ -40,7 +40,7 @@ static enum fw_trust_found judge(const struct visit *v, const unsigned char *sta
 		if (state[i] != ROW_NEW)
 			continue;
 		n++;
-		first_ms = FW_MIN(first_ms, came_ms(&v->outcome.entries[i], was->validators_ms, now_ms));
+		first_ms = FW_MIN(first_ms, entry_came_ms(&v->outcome.entries[i], was->validators_ms, now_ms));
 	}
 	if (!n)
 		return FW_TRUST_UNCHANGED;
@@ -50,7 +50,7 @@ static enum fw_trust_found judge(const struct visit *v, const unsigned char *sta
 	return was->last_ok_ms > was->validators_ms && first_ms <= was->last_ok_ms - ON_ITS_WAY_MS ? FW_TRUST_DENIED : FW_TRUST_UNCLEAR;
 }
 
-static int trust_of(const struct fw_feed *feed)
+static int feed_trust_level(const struct fw_feed *feed)
 {
 	struct fw_rhythm r;
 
@@ -58,24 +58,24 @@ static int trust_of(const struct fw_feed *feed)
 	return r.trust;
 }
 
-void trust_judge(struct fw_store *st, struct visit *v, int64_t now_ms)
+void trust_check_document(struct fw_store *st, struct visit *v, int64_t now_ms)
 {
 	enum fw_trust_found found = FW_TRUST_UNCLEAR;
 	const struct fw_outcome *o = &v->outcome;
 	unsigned char *state;
 	struct fw_err err;
 
-	if (!v->to_compare)
+	if (!v->compare_304)
 		return;
-	v->to_compare = false;
+	v->compare_304 = false;
 	state = calloc(o->entry_n + 1, 1);
 	if (state && !rows_compare(st, v->feed.id, o->entries, o->entry_n, state, &err))
-		found = judge(v, state, now_ms);
+		found = trust_classify(v, state, now_ms);
 	free(state);
-	if (found == FW_TRUST_DENIED && trust_of(&v->feed) >= 0) /* log it once, not each day */
+	if (found == FW_TRUST_DENIED && feed_trust_level(&v->feed) >= 0) /* log it once, not each day */
 		fw_info("feed %lld: wrong 304 (not modified): there were new entries; its server's 304s are believed for at most a day",
 			(long long)v->feed.id);
-	visit_checked(v, found, now_ms);
+	visit_note_304_check(v, found, now_ms);
 }
 
 bool fw_trust_of(const struct fw_feed *feed, int64_t now_ms, struct fw_trust *out)

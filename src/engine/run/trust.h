@@ -6,9 +6,9 @@
 #include "engine/run/visit.h"
 
 /*
- * Before the commit of a visit with to_compare: did the server reply 304 after publishing an entry
+ * Before the commit of a visit with compare_304: did the server reply 304 after publishing an entry
  * that the store lacks? Changes v->feed.rhythm; not if the store is unavailable.
  */
-void trust_judge(struct fw_store *st, struct visit *v, int64_t now_ms);
+void trust_check_document(struct fw_store *st, struct visit *v, int64_t now_ms);
 
 #endif

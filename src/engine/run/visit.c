@@ -31,7 +31,7 @@
 #define BODY_KEEP ((size_t)4096)
 
 /* Is a check of this server's 304s due? */
-static bool wants_check(const struct fw_feed *feed, int64_t now_ms)
+static bool visit_wants_304_check(const struct fw_feed *feed, int64_t now_ms)
 {
 	struct fw_rhythm known;
 
@@ -50,8 +50,8 @@ void visit_prepare(struct visit *v, int64_t now_ms)
 	f->url = feed->url;
 	f->username = feed->username;
 	f->password = feed->password;
-	v->checks = wants_check(feed, now_ms);
-	if (!v->checks) {
+	v->checks_304 = visit_wants_304_check(feed, now_ms);
+	if (!v->checks_304) {
 		f->validator_url = feed->validator_url;
 		f->etag = feed->etag;
 		f->last_modified = feed->last_modified;
@@ -63,7 +63,7 @@ void visit_prepare(struct visit *v, int64_t now_ms)
 /* ---- reading the document -------------------------------------------------------------------- */
 
 /* Complete a limit error with the setting's name, which the library does not know. */
-static void name_the_limit(struct fw_err *err, const struct fw_arena *a, size_t len, const struct visit_rules *r)
+static void error_name_limit(struct fw_err *err, const struct fw_arena *a, size_t len, const struct visit_rules *r)
 {
 	struct fw_err library = *err;
 
@@ -90,7 +90,7 @@ void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t 
 	rc = fw_parse_into(a, body, &o, &out->doc, &out->err);
 	out->parse_us = fw_mono_us() - begin;
 	if (rc == FW_ELIMIT)
-		name_the_limit(&out->err, a, body.len, r);
+		error_name_limit(&out->err, a, body.len, r);
 	out->kind = !rc ? FW_VISIT_OK : rc == FW_EFORMAT ? FW_VISIT_FORMAT : rc == FW_ELIMIT ? FW_VISIT_LIMIT : FW_VISIT_LOCAL;
 	if (out->kind == FW_VISIT_LIMIT || out->kind == FW_VISIT_LOCAL)
 		fw_arena_reset(a, ARENA_KEEP);
@@ -105,7 +105,7 @@ void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t 
 }
 
 /* Extend the error: "not a feed but an HTML page; it names feeds: subscribe to URL, URL". */
-static void name_the_feeds(const struct fw_link *found, struct fw_err *why)
+static void error_name_feeds(const struct fw_link *found, struct fw_err *why)
 {
 	struct fw_buf text = FW_BUF_INIT(sizeof(why->text));
 	int n = 0;
@@ -127,7 +127,7 @@ static void name_the_feeds(const struct fw_link *found, struct fw_err *why)
  * Is the document damaged before its first entry, though the feed had entries? Then it is not an
  * empty feed.
  */
-static bool lost_all(const struct visit *v, const struct fw_document *d, struct fw_err *why)
+static bool document_lost_all(const struct visit *v, const struct fw_document *d, struct fw_err *why)
 {
 	const struct fw_problem *first = d->problems;
 
@@ -142,7 +142,7 @@ static bool lost_all(const struct visit *v, const struct fw_document *d, struct 
 }
 
 /* Kind OK: detect an unchanged body by its hash, else parse it. */
-static void read_document(struct visit *v, const struct visit_rules *r, int64_t now_ms)
+static void visit_read_document(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
 	struct fw_fetch *f = &v->fetch;
 	struct visit_reading got;
@@ -154,7 +154,7 @@ static void read_document(struct visit *v, const struct visit_rules *r, int64_t 
 	}
 	visit_parse(f, r, now_ms, &v->arena, &got);
 	f->visit.parse_us = got.parse_us;
-	if (got.kind == FW_VISIT_OK && lost_all(v, got.doc, &got.err)) {
+	if (got.kind == FW_VISIT_OK && document_lost_all(v, got.doc, &got.err)) {
 		got.kind = FW_VISIT_FORMAT;
 		got.doc = NULL;
 	}
@@ -166,11 +166,11 @@ static void read_document(struct visit *v, const struct visit_rules *r, int64_t 
 	v->named = got.feeds ? got.feeds->href : FW_STR_NONE;
 	v->page_hub = got.hub;
 	v->page_self = got.self;
-	name_the_feeds(got.feeds, &f->err);
+	error_name_feeds(got.feeds, &f->err);
 }
 
 /* The transfer broke off in the body: keep the entries that arrived; the visit still fails. */
-static void salvage(struct visit *v, const struct visit_rules *r, int64_t now_ms)
+static void visit_read_partial(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
 	struct visit_reading got;
 
@@ -234,9 +234,9 @@ void visit_read(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 	if (f->coded)
 		fw_fetch_decode(f);
 	if (f->kind == FW_VISIT_OK)
-		read_document(v, r, now_ms);
+		visit_read_document(v, r, now_ms);
 	else
-		salvage(v, r, now_ms);
+		visit_read_partial(v, r, now_ms);
 	if (v->doc)
 		visit_rows(v);
 	if (v->arena.failed)
@@ -249,7 +249,7 @@ void visit_read(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 
 /* ---- the feed's new state -------------------------------------------------------------------- */
 
-static bool set_str(struct fw_str *dst, struct fw_str src)
+static bool str_update(struct fw_str *dst, struct fw_str src)
 {
 	if (fw_str_eq(*dst, src))
 		return false;
@@ -272,8 +272,8 @@ static bool state_hub(struct visit *v)
 	if (hub)
 		v->doc->hubs = hub; /* all hubs: unsuitable ones are skipped later */
 	hub = v->doc->hubs;
-	changed = set_str(&v->feed.hub, hub ? hub->href : FW_STR_NONE);
-	return set_str(&v->feed.topic, v->feed.hub.len ? topic : FW_STR_NONE) || changed;
+	changed = str_update(&v->feed.hub, hub ? hub->href : FW_STR_NONE);
+	return str_update(&v->feed.topic, v->feed.hub.len ? topic : FW_STR_NONE) || changed;
 }
 
 static void state_meta(struct visit *v)
@@ -285,7 +285,7 @@ static void state_meta(struct visit *v)
 	s->format = d->format;
 	changed |= rows_feed_meta(s, d, false);
 	changed |= state_hub(v);
-	changed |= set_str(&s->extra, rows_feed_extra(&v->arena, d));
+	changed |= str_update(&s->extra, rows_feed_extra(&v->arena, d));
 	if (changed)
 		v->outcome.groups |= FW_GROUP_META;
 	if (d->expired)
@@ -316,10 +316,10 @@ static void state_unread(struct visit *v)
 	const struct fw_feed *s = &v->feed;
 
 	if (s->etag.p || s->last_modified.p || s->body_hash)
-		visit_comes_again(v);
+		visit_drop_validators(v);
 }
 
-static bool same_host(struct fw_str a, struct fw_str b)
+static bool url_same_host(struct fw_str a, struct fw_str b)
 {
 	char one[HOST_KEY_MAX], other[HOST_KEY_MAX];
 
@@ -331,7 +331,7 @@ static bool same_host(struct fw_str a, struct fw_str b)
  * the fetched one. rel=self counts only on another host: on the same host it is mostly another
  * spelling, or one page of several.
  */
-static struct fw_str named_address(struct visit *v)
+static struct fw_str document_named_url(struct visit *v)
 {
 	const struct fw_document *d = v->doc;
 	struct fw_str named = fw_new_feed_url(d), url, user, pass;
@@ -341,7 +341,7 @@ static struct fw_str named_address(struct visit *v)
 	if (!named.len || fw_url_clean(&v->arena, named, &url, &user, &pass, NULL) || user.len || fw_str_eq(url, v->feed.url) ||
 	    fw_str_eq(url, v->fetch.final_url))
 		return FW_STR_NONE;
-	if (d->format != FW_JSON1 && d->format != FW_JSON11 && !fw_new_feed_url(d).len && same_host(url, v->feed.url))
+	if (d->format != FW_JSON1 && d->format != FW_JSON11 && !fw_new_feed_url(d).len && url_same_host(url, v->feed.url))
 		return FW_STR_NONE;
 	return url;
 }
@@ -357,7 +357,7 @@ static void state_named(struct visit *v, int64_t now_ms)
 
 	if (v->fetch.kind != FW_VISIT_OK && fw_feed_is_named(s))
 		return;
-	to = v->fetch.kind == FW_VISIT_OK ? named_address(v) : FW_STR_NONE;
+	to = v->fetch.kind == FW_VISIT_OK ? document_named_url(v) : FW_STR_NONE;
 	if (fw_str_eq(to, s->redirect_url) && (!s->redirect_n || s->redirect_n >= FW_REDIRECT_NAMED + NAMED_SIGHTINGS))
 		return; /* no address, a rejected one, or counted often enough */
 	v->outcome.groups |= FW_GROUP_REDIRECT;
@@ -385,7 +385,7 @@ static void state_redirect(struct visit *v, int64_t now_ms)
 	if (fw_str_eq(to, s->redirect_url) && !s->redirect_n)
 		return;
 	v->outcome.groups |= FW_GROUP_REDIRECT;
-	if (set_str(&s->redirect_url, to)) {
+	if (str_update(&s->redirect_url, to)) {
 		s->redirect_n = 0;
 		s->redirect_since_ms = now_ms;
 	} else if (named) {
@@ -406,7 +406,7 @@ static void state_redirect(struct visit *v, int64_t now_ms)
 	}
 }
 
-static void rhythm_put(struct visit *v, struct fw_str text)
+static void visit_set_rhythm(struct visit *v, struct fw_str text)
 {
 	if (!text.len || fw_str_eq(v->feed.rhythm, text))
 		return;
@@ -414,12 +414,12 @@ static void rhythm_put(struct visit *v, struct fw_str text)
 	v->outcome.groups |= FW_GROUP_RHYTHM;
 }
 
-void visit_checked(struct visit *v, enum fw_trust_found found, int64_t now_ms)
+void visit_note_304_check(struct visit *v, enum fw_trust_found found, int64_t now_ms)
 {
 	char text[FW_RHYTHM_MAX];
 	size_t len = fw_trust_note(v->feed.rhythm, found, now_ms, text);
 
-	rhythm_put(v, (struct fw_str){text, len});
+	visit_set_rhythm(v, (struct fw_str){text, len});
 }
 
 /*
@@ -431,10 +431,10 @@ static void state_trust(struct visit *v, int64_t now_ms)
 	const struct fw_fetch *f = &v->fetch;
 	bool denied = f->kind == FW_VISIT_PROTOCOL && f->http_status == 304;
 
-	if (!v->checks || f->kind == FW_VISIT_LOCAL)
+	if (!v->checks_304 || f->kind == FW_VISIT_LOCAL)
 		return;
-	visit_checked(v, f->kind == FW_VISIT_SAME ? FW_TRUST_UNCHANGED : denied ? FW_TRUST_DENIED : FW_TRUST_UNCLEAR, now_ms);
-	v->to_compare = f->kind == FW_VISIT_OK;
+	visit_note_304_check(v, f->kind == FW_VISIT_SAME ? FW_TRUST_UNCHANGED : denied ? FW_TRUST_DENIED : FW_TRUST_UNCLEAR, now_ms);
+	v->compare_304 = f->kind == FW_VISIT_OK;
 }
 
 static void state_rhythm(struct visit *v, const struct fw_due_facts *facts, int64_t now_ms)
@@ -450,7 +450,7 @@ static void state_rhythm(struct visit *v, const struct fw_due_facts *facts, int6
 			dates[n++] = at;
 	}
 	len = fw_rhythm_learn(v->feed.rhythm, dates, n, facts, now_ms, text);
-	rhythm_put(v, (struct fw_str){text, len});
+	visit_set_rhythm(v, (struct fw_str){text, len});
 }
 
 /*
@@ -467,7 +467,7 @@ static void state_page(struct visit *v)
 	    fw_url_clean(&v->arena, v->named, &url, &user, &pass, NULL) || user.len || fw_str_eq(url, was->url) ||
 	    (was->username.len && !fw_url_same_origin(was->url, url)))
 		return;
-	v->moved = true;
+	v->page_replaced = true;
 	v->feed.url = url;
 	v->feed.fail_n = 0;
 	v->feed.error = FW_STR_NONE;
@@ -477,7 +477,7 @@ static void state_page(struct visit *v)
 }
 
 /* Set the host whose limits apply from now on. */
-static void host_learn(struct visit *v, const struct visit_rules *r)
+static void visit_learn_host_key(struct visit *v, const struct visit_rules *r)
 {
 	const struct fw_fetch *f = &v->fetch;
 	char key[HOST_KEY_MAX];
@@ -494,7 +494,7 @@ static void state_host(struct visit *v, const struct visit_rules *r)
 		v->feed.host_key = v->was->host_key;
 		return;
 	}
-	host_learn(v, r);
+	visit_learn_host_key(v, r);
 	if (!v->arena.failed && !fw_str_eq(v->feed.host_key, v->was->host_key))
 		v->outcome.groups |= FW_GROUP_HOST;
 }
@@ -518,10 +518,10 @@ static void state_page_hub(struct visit *v)
 {
 	bool changed;
 
-	if (v->fetch.kind != FW_VISIT_FORMAT || v->moved || !v->page_hub.len || v->was->last_ok_ms)
+	if (v->fetch.kind != FW_VISIT_FORMAT || v->page_replaced || !v->page_hub.len || v->was->last_ok_ms)
 		return;
-	changed = set_str(&v->feed.hub, v->page_hub);
-	changed |= set_str(&v->feed.topic, v->page_self.len ? v->page_self : v->fetch.final_url);
+	changed = str_update(&v->feed.hub, v->page_hub);
+	changed |= str_update(&v->feed.topic, v->page_self.len ? v->page_self : v->fetch.final_url);
 	if (changed)
 		v->outcome.groups |= FW_GROUP_META;
 }
@@ -546,7 +546,7 @@ static void state_health(struct visit *v, int64_t now_ms)
 			v->outcome.groups |= FW_GROUP_ERROR;
 		s->error = FW_STR_NONE;
 	} else {
-		if (f->kind != FW_VISIT_LOCAL && !v->impatient)
+		if (f->kind != FW_VISIT_LOCAL && !v->abandoned)
 			s->fail_n++;
 		s->error = fw_arena_str(&v->arena, fw_str(f->err.text));
 		v->outcome.groups |= FW_GROUP_ERROR;
@@ -554,14 +554,14 @@ static void state_health(struct visit *v, int64_t now_ms)
 	}
 	if (f->kind == FW_VISIT_GONE)
 		s->status = FW_FEED_GONE;
-	if (f->kind != FW_VISIT_LOCAL && f->kind != FW_VISIT_BLOCKED && !v->impatient && f->visit.total_us > 0)
+	if (f->kind != FW_VISIT_LOCAL && f->kind != FW_VISIT_BLOCKED && !v->abandoned && f->visit.total_us > 0)
 		state_expect(s, &f->visit);
 }
 
 /* ---- when next ------------------------------------------------------------------------------- */
 
 /* How long the feed has been gone, or without new entries since it announced its end. */
-static int64_t ended_ms(const struct visit *v, int64_t now_ms)
+static int64_t visit_ended_ago_ms(const struct visit *v, int64_t now_ms)
 {
 	int64_t alive_ms = v->fetch.kind == FW_VISIT_GONE ? v->feed.last_ok_ms : v->feed.last_new_ms;
 
@@ -569,7 +569,7 @@ static int64_t ended_ms(const struct visit *v, int64_t now_ms)
 	return alive_ms > 0 ? now_ms - alive_ms : 0;
 }
 
-static void due_facts(struct visit *v, int64_t now_ms, struct fw_due_facts *out)
+static void visit_due_facts(struct visit *v, int64_t now_ms, struct fw_due_facts *out)
 {
 	const struct fw_fetch *f = &v->fetch;
 	const struct fw_document *d = v->doc;
@@ -582,7 +582,7 @@ static void due_facts(struct visit *v, int64_t now_ms, struct fw_due_facts *out)
 		.update_period_minutes = d ? d->update_period_minutes : FW_NO_NUMBER,
 		.skip_hours = d ? d->skip_hours : 0, .skip_days = d ? d->skip_days : 0,
 		.rhythm = v->feed.rhythm, .last_new_ms = v->feed.last_new_ms, .whole_ms = v->feed.validators_ms, .interval_ms = v->feed.interval_ms,
-		.expired = v->feed.status == FW_FEED_GONE, .ended_ms = ended_ms(v, now_ms), .pushed = v->feed.push_until_ms > now_ms,
+		.expired = v->feed.status == FW_FEED_GONE, .ended_ms = visit_ended_ago_ms(v, now_ms), .pushed = v->feed.push_until_ms > now_ms,
 		.offline_ms = v->our_network ? v->offline_ms : 0,
 	};
 }
@@ -592,7 +592,7 @@ static void visit_schedule(struct visit *v, const struct visit_rules *r, int64_t
 	struct fw_due_facts facts;
 	struct fw_due due;
 
-	due_facts(v, now_ms, &facts);
+	visit_due_facts(v, now_ms, &facts);
 	if (v->doc && v->fetch.kind == FW_VISIT_OK) {
 		state_rhythm(v, &facts, now_ms);
 		facts.rhythm = v->feed.rhythm;
@@ -606,7 +606,7 @@ static void visit_schedule(struct visit *v, const struct visit_rules *r, int64_t
  * Does the name that responded stand for the feed's whole host? Not if several names share the
  * host, nor if a redirect led to another host.
  */
-static bool is_whole_host(const struct visit *v)
+static bool visit_is_whole_host(const struct visit *v)
 {
 	char name[HOST_KEY_MAX], own[HOST_KEY_MAX], key[HOST_KEY_MAX];
 
@@ -617,24 +617,24 @@ static bool is_whole_host(const struct visit *v)
 /*
  * Learn the host's backoff: after 429 or 503 its feeds are polled less often, and not before the
  * time that Retry-After names. A host that several names share is not throttled by one of them
- * (host_pause.h).
+ * (name_cooldown.h).
  */
-void visit_mood(struct visit *v, const struct visit_rules *r, int64_t now_ms)
+void visit_learn_host(struct visit *v, const struct visit_rules *r, int64_t now_ms)
 {
 	int64_t pause_ms = fw_retry_after_ms(v->fetch.h_retry_after, now_ms);
 	int status = v->fetch.http_status;
 
-	host_learn(v, r); /* also for the first response of a new feed */
+	visit_learn_host_key(v, r); /* also for the first response of a new feed */
 	if (status == 429 || status == 503) {
 		pause_ms = pause_ms > 0 ? FW_MIN(pause_ms, r->due.retry_after_max_ms) : COOLDOWN_MS;
-		if (!is_whole_host(v)) {
-			v->name_pause_ms = pause_ms;
+		if (!visit_is_whole_host(v)) {
+			v->name_cooldown_ms = pause_ms;
 			return;
 		}
-		v->mood = FW_HOST_STRAINED;
+		v->host_health = FW_HOST_STRAINED;
 		v->cool_until_ms = now_ms + pause_ms;
 	} else if (status / 100 == 2 || status == 304) {
-		v->mood = FW_HOST_FINE;
+		v->host_health = FW_HOST_FINE;
 	}
 }
 
@@ -664,7 +664,7 @@ void visit_conclude(struct visit *v, const struct visit_rules *r, int64_t now_ms
 	state_page(v);
 	state_page_hub(v);
 	state_host(v, r);
-	if (v->moved) {
+	if (v->page_replaced) {
 		v->feed.due_at_ms = due_was > 0 ? due_was : now_ms;
 		v->feed.why = FW_STR("replaced by the feed that the page names: at once");
 	}
@@ -682,14 +682,14 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 	visit_conclude(v, r, now_ms, rnd);
 }
 
-void visit_weather_again(struct visit *v, const struct fw_weather *w, int64_t mono_ms)
+void visit_settle_verdict(struct visit *v, const struct fw_weather *w, int64_t mono_ms)
 {
 	v->our_network = w->down;
 	v->offline_ms = w->down ? FW_MAX(mono_ms - w->since_ms, 1) : 0;
-	v->doubtful = fw_weather_doubtful(w, v->began_ms);
+	v->verdict_deferred = fw_weather_doubtful(w, v->began_ms);
 }
 
-bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms)
+bool visit_learn_network(struct visit *v, struct fw_weather *w, int64_t mono_ms)
 {
 	const struct fw_fetch *f = &v->fetch;
 	int64_t asked_ago_ms = f->visit.at_ms - v->was->last_visit_ms, began_ms;
@@ -701,7 +701,7 @@ bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms)
 	/* an older name lookup shows the network as it was then */
 	v->began_ms = began_ms - f->name_age_ms;
 	v->ended_ms = mono_ms;
-	if (v->impatient || !fw_store_host(f->final_url.len ? f->final_url : f->url, host, sizeof(host)))
+	if (v->abandoned || !fw_store_host(f->final_url.len ? f->final_url : f->url, host, sizeof(host)))
 		return false;
 	seen = (struct fw_weather_visit){
 		.host = fw_hash64(host, strlen(host)), .sign = fw_weather_sign(f->kind, f->visit.connect_us > 0, f->refused),
@@ -710,11 +710,11 @@ bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms)
 	};
 	v->our_network = fw_weather_seen(w, &seen);
 	v->offline_ms = !v->our_network ? 0 : w->down ? FW_MAX(mono_ms - w->since_ms, 1) : 1;
-	v->doubtful = !v->our_network && seen.sign >= FW_WEATHER_REFUSED && fw_weather_doubtful(w, v->began_ms);
+	v->verdict_deferred = !v->our_network && seen.sign >= FW_WEATHER_REFUSED && fw_weather_doubtful(w, v->began_ms);
 	return w->down != was;
 }
 
-void visit_comes_again(struct visit *v)
+void visit_drop_validators(struct visit *v)
 {
 	struct fw_feed *s = &v->feed;
 

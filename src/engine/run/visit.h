@@ -25,7 +25,7 @@
  * (fw_feed_is_named()). The first redirected visit compares the entries, and only a later one
  * adopts the address.
  *
- * If another feed has the address already, the two feeds are merged (moves.h).
+ * If another feed has the address already, the two feeds are merged (redirect_adoption.h).
  */
 #ifndef FW_ENGINE_VISIT_H
 #define FW_ENGINE_VISIT_H
@@ -58,27 +58,27 @@ struct visit {
 	uint64_t body_hash;        /* hash of the decoded body; set by visit_read() */
 	struct fw_str named;       /* the body is a page: the first feed that it names */
 	struct fw_str page_hub, page_self; /* the hub that the page names, and its topic there */
-	bool moved;                /* that feed replaces the page */
+	bool page_replaced;                /* that feed replaces the page */
 	bool our_network;          /* it failed, and the failure is attributed to our own network */
 	int64_t offline_ms;        /* how long our own network has been down */
 	/*
 	 * it failed; the verdict is deferred: the next visits may show that our own network is down
 	 */
-	bool doubtful;
-	int64_t began_ms, ended_ms; /* monotonic; set by visit_weather() */
+	bool verdict_deferred;
+	int64_t began_ms, ended_ms; /* monotonic; set by visit_learn_network() */
 	/* its lease was lost or about to expire: the feed is due as before */
 	bool cancelled;
 	/* abandoned as a straggler of a run --once: its feed is not charged */
-	bool impatient;
+	bool abandoned;
 	/* a check of the server's 304s: sent without the feed's validators (sched/trust.h) */
-	bool checks;
-	bool to_compare;           /* the check returned a document: see trust_judge() */
-	/* first document behind a permanent redirect, of a feed that had one: see moves_judge() */
+	bool checks_304;
+	bool compare_304;           /* the check returned a document: see trust_check_document() */
+	/* first document behind a permanent redirect, of a feed that had one: see adoption_check() */
 	bool new_target;
-	enum fw_host_mood mood;    /* what the response says of its host's load */
+	enum fw_host_mood host_health;    /* what the response says of its host's load */
 	int64_t cool_until_ms;     /* the host's cooldown (Retry-After); 0: none */
 	/* cooldown of the name that responded, if it may not speak for the whole host; 0: none */
-	int64_t name_pause_ms;
+	int64_t name_cooldown_ms;
 	struct fw_feed feed;       /* the state to write */
 	struct fw_outcome outcome;
 	struct fw_entry_row *row;  /* rows of its entries */
@@ -121,7 +121,7 @@ void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t 
 /* Set up the request from `was`. */
 void visit_prepare(struct visit *v, int64_t now_ms);
 /* The fetch has ended: set what the response says of its host (health, cooldown). */
-void visit_mood(struct visit *v, const struct visit_rules *r, int64_t now_ms);
+void visit_learn_host(struct visit *v, const struct visit_rules *r, int64_t now_ms);
 /*
  * First half: read the document and make rows of its entries. Pure except for the visit and the
  * measured parse time, so it may run on another thread.
@@ -138,16 +138,16 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
  * Before both halves: feed the fetch's result into the connectivity detector (sched/weather.h), and
  * decide whether a failure is attributed to our own network. True: the network's state has changed.
  */
-bool visit_weather(struct visit *v, struct fw_weather *w, int64_t mono_ms);
+bool visit_learn_network(struct visit *v, struct fw_weather *w, int64_t mono_ms);
 /* Decide a deferred verdict again by what is known now. */
-void visit_weather_again(struct visit *v, const struct fw_weather *w, int64_t mono_ms);
+void visit_settle_verdict(struct visit *v, const struct fw_weather *w, int64_t mono_ms);
 /* Record the result of a check of the server's 304s. */
-void visit_checked(struct visit *v, enum fw_trust_found found, int64_t now_ms);
+void visit_note_304_check(struct visit *v, enum fw_trust_found found, int64_t now_ms);
 /*
  * Not all of the document was stored: the next request is sent without validators, so that the
  * server sends it in full. The due time stays.
  */
-void visit_comes_again(struct visit *v);
+void visit_drop_validators(struct visit *v);
 /* Empty the visit for reuse. It keeps little memory. */
 void visit_reset(struct visit *v);
 

@@ -5,7 +5,7 @@
  *
  * Draining starts at a signal, a control message, the end of a run --once, or the loss of the
  * master. Nothing new starts, waiting claims go back, transfers in flight get drain_timeout_ms;
- * then they are cancelled and their feeds are due as before. At WORKER_HURRY the process exits at
+ * then they are cancelled and their feeds are due as before. At WORKER_EXIT_NOW the process exits at
  * once.
  *
  * When the lease is lost, what is in flight is cancelled, because other workers own those hosts
@@ -29,11 +29,11 @@
 #include "base/str.h"
 #include "engine/run/worker_parts.h"
 
-#define BEAT_EVERY_MS 500
+#define HEARTBEAT_EVERY_MS 500
 /* limit for one large document: no linear parse takes as long */
 #define READING_MAX_MS (30 * FW_SECOND_MS)
-#define DOUBT_MIN 64         /* minimum number of deferred verdicts; otherwise one for each slot */
-#define PATIENCE_EVERY_MS 25 /* interval of checks for stragglers in a run --once */
+#define VERDICT_MIN 64         /* minimum number of deferred verdicts; otherwise one for each slot */
+#define STRAGGLER_CHECK_MS 25 /* interval of checks for stragglers in a run --once */
 #define DUE_MAX 50000        /* limit of the due set: 20 MB, with the hosts */
 
 uint64_t worker_random(struct worker *w)
@@ -44,16 +44,16 @@ uint64_t worker_random(struct worker *w)
 	return w->rnd;
 }
 
-void worker_end_if_drained(struct worker *w)
+void worker_finish_drain(struct worker *w)
 {
-	if (w->draining && !w->in_flight && !w->held_n && !w->reader.n && !w->doubt_n && !atomic_load(&w->ch.loop_done)) {
+	if (w->draining && !w->in_flight && !w->held_n && !w->reader.n && !w->verdict_n && !atomic_load(&w->ch.loop_done)) {
 		atomic_store(&w->ch.loop_done, true);
 		channel_wake_store(&w->ch);
 	}
 }
 
 /* Lift the backpressure when the store thread has caught up. */
-static void read_on(struct worker *w)
+static void worker_resume_reading(struct worker *w)
 {
 	if (w->draining || atomic_load(&w->ch.held_bytes) < w->ch.held_max)
 		fw_fetcher_hold(w->fetcher, false);
@@ -61,13 +61,13 @@ static void read_on(struct worker *w)
 
 /* ---- draining and the end -------------------------------------------------------------------- */
 
-static void on_drain_timeout(uv_timer_t *t)
+static void worker_on_drain_timeout(uv_timer_t *t)
 {
 	struct worker *w = t->data;
 
 	fw_info("%zu transfers cancelled at drain_timeout_ms; their feeds are due as before", w->in_flight + w->reader.n);
 	transfers_cancel_all(w);
-	worker_end_if_drained(w);
+	worker_finish_drain(w);
 }
 
 void worker_drain(struct worker *w)
@@ -80,27 +80,27 @@ void worker_drain(struct worker *w)
 	channel_wake_store(&w->ch);
 	fw_fetcher_hold(w->fetcher, false);
 	transfers_release_held(w);
-	transfers_settle_doubts(w);
+	transfers_settle_verdicts(w);
 	if (w->in_flight || w->reader.n)
-		uv_timer_start(&w->drain_timer, on_drain_timeout, (uint64_t)w->ch.config->drain_timeout_ms, 0);
-	worker_end_if_drained(w);
+		uv_timer_start(&w->drain_timer, worker_on_drain_timeout, (uint64_t)w->ch.config->drain_timeout_ms, 0);
+	worker_finish_drain(w);
 }
 
-static void close_all(struct worker *w)
+static void worker_close_all(struct worker *w)
 {
 	if (w->closing)
 		return;
-	assert(atomic_load(&w->ch.store_gone)); /* nothing can be stored any more */
+	assert(atomic_load(&w->ch.store_thread_ended)); /* nothing can be stored any more */
 	w->closing = true;
 	worker_drain(w);
 	if (w->in_flight || w->reader.n) /* the store thread has given up: waiting is pointless */
-		on_drain_timeout(&w->drain_timer);
+		worker_on_drain_timeout(&w->drain_timer);
 	reader_close(&w->reader);
 	uv_close((uv_handle_t *)&w->ch.to_loop, NULL);
-	uv_close((uv_handle_t *)&w->beat, NULL);
+	uv_close((uv_handle_t *)&w->heartbeat_timer, NULL);
 	uv_close((uv_handle_t *)&w->drain_timer, NULL);
 	uv_close((uv_handle_t *)&w->gap_timer, NULL);
-	uv_close((uv_handle_t *)&w->patience_timer, NULL);
+	uv_close((uv_handle_t *)&w->straggler_timer, NULL);
 	for (int i = 0; i < WORKER_SIGNALS; i++)
 		uv_close((uv_handle_t *)&w->signal[i], NULL);
 	uv_close((uv_handle_t *)&w->master, NULL);
@@ -110,7 +110,7 @@ static void close_all(struct worker *w)
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static void lease_follow(struct worker *w)
+static void worker_follow_lease(struct worker *w)
 {
 	if (owner_is_lost(w->ch.owner)) {
 		transfers_cancel_all(w);
@@ -123,29 +123,29 @@ static void lease_follow(struct worker *w)
 
 void worker_round(struct worker *w)
 {
-	transfers_take_spent(w);
+	transfers_take_recycled(w);
 	if (atomic_load(&w->ch.finished))
 		worker_drain(w);
-	lease_follow(w);
-	transfers_settle_doubts(w);
-	read_on(w);
+	worker_follow_lease(w);
+	transfers_settle_verdicts(w);
+	worker_resume_reading(w);
 	transfers_start(w);
-	worker_end_if_drained(w);
+	worker_finish_drain(w);
 }
 
-static void on_async(uv_async_t *async)
+static void worker_on_async(uv_async_t *async)
 {
 	struct worker *w = async->data;
 
-	if (!atomic_load(&w->ch.store_gone)) {
+	if (!atomic_load(&w->ch.store_thread_ended)) {
 		worker_round(w);
 		return;
 	}
-	transfers_take_spent(w);
-	close_all(w);
+	transfers_take_recycled(w);
+	worker_close_all(w);
 }
 
-static void on_beat(uv_timer_t *t)
+static void worker_on_heartbeat(uv_timer_t *t)
 {
 	struct worker *w = t->data;
 
@@ -158,17 +158,17 @@ static void on_beat(uv_timer_t *t)
 		worker_round(w);
 }
 
-static void on_patience(uv_timer_t *t)
+static void worker_on_straggler_timer(uv_timer_t *t)
 {
-	transfers_settle_doubts(t->data);
-	transfers_patience(t->data);
+	transfers_settle_verdicts(t->data);
+	transfers_abandon_stragglers(t->data);
 }
 
-static void on_signal(uv_signal_t *handle, int number)
+static void worker_on_signal(uv_signal_t *handle, int number)
 {
 	struct worker *w = handle->data;
 
-	if (number == WORKER_HURRY) {
+	if (number == WORKER_EXIT_NOW) {
 		fw_warn("exiting at once: what is in flight is fetched again later");
 		_exit(WORKER_LEFT);
 	}
@@ -176,7 +176,7 @@ static void on_signal(uv_signal_t *handle, int number)
 	worker_drain(w);
 }
 
-static void on_master(uv_poll_t *handle, int status, int events)
+static void worker_on_master(uv_poll_t *handle, int status, int events)
 {
 	struct worker *w = handle->data;
 
@@ -193,7 +193,7 @@ static void on_master(uv_poll_t *handle, int status, int events)
  * File descriptors: one for each transfer, a second during a redirect or address change, and 64
  * others.
  */
-static uint32_t slots_allowed(int64_t wanted)
+static uint32_t worker_slots_allowed(int64_t wanted)
 {
 	struct rlimit r;
 
@@ -211,30 +211,30 @@ static uint32_t slots_allowed(int64_t wanted)
 	return (uint32_t)wanted;
 }
 
-static int channel_init(struct worker *w)
+static int worker_channel_init(struct worker *w)
 {
 	const struct fw_config *c = w->o->config;
 	struct channel *ch = &w->ch;
 
 	ch->o = w->o;
 	ch->config = c;
-	ch->slots = slots_allowed(c->concurrency);
+	ch->slots = worker_slots_allowed(c->concurrency);
 	atomic_store_explicit(&w->o->meter->slots, ch->slots, memory_order_relaxed);
-	ch->cap = ch->slots + FW_MIN((size_t)ch->slots / 2 + 1, (size_t)256);
+	ch->claims_max = ch->slots + FW_MIN((size_t)ch->slots / 2 + 1, (size_t)256);
 	ch->pending_max = (size_t)c->batch_visits + (size_t)c->batch_visits / 2;
-	w->doubt_max = FW_MAX(ch->slots, DOUBT_MIN);
-	ch->visit_max = 3 * ch->cap + ch->pending_max + SPARE_SLOTS + w->doubt_max;
+	w->verdict_max = FW_MAX(ch->slots, VERDICT_MIN);
+	ch->visit_max = 3 * ch->claims_max + ch->pending_max + URGENT_SLOTS + w->verdict_max;
 	ch->held_max = 2 * (size_t)c->batch_bytes;
 	fw_settings_visit(c, &ch->rules);
 	ch->rules.run_id = w->o->run_id;
-	if (fw_ring_init(&ch->outcomes, ch->visit_max) || fw_ring_init(&ch->spent, ch->visit_max))
+	if (fw_ring_init(&ch->outcomes, ch->visit_max) || fw_ring_init(&ch->recycled, ch->visit_max))
 		return FW_ENOMEM;
 	if (pipe2(ch->wake_fd, O_NONBLOCK | O_CLOEXEC))
 		return FW_EIO;
 	return 0;
 }
 
-static void owner_rules(struct worker *w, struct owner_rules *r)
+static void worker_owner_rules(struct worker *w, struct owner_rules *r)
 {
 	const struct fw_config *c = w->ch.config;
 
@@ -247,36 +247,36 @@ static void owner_rules(struct worker *w, struct owner_rules *r)
 		r->slow_max = FW_MAX((size_t)w->ch.slots * (size_t)c->slow_share / 100, 1);
 }
 
-static int64_t owner_clock(void *ctx)
+static int64_t worker_owner_clock(void *ctx)
 {
 	(void)ctx;
 	return fw_mono_ms();
 }
 
-static int owner_init(struct worker *w)
+static int worker_owner_init(struct worker *w)
 {
 	struct owner_rules r;
 
-	owner_rules(w, &r);
-	w->ch.owner = owner_new(&r, NULL, owner_clock, NULL);
+	worker_owner_rules(w, &r);
+	w->ch.owner = owner_create(&r, NULL, worker_owner_clock, NULL);
 	if (w->o->once)
 		w->batch = (size_t)fw_settings_batch(w->ch.config, w->ch.slots);
 	w->seed = worker_random(w);
 	w->held_end = &w->held;
-	w->pauses = host_pauses_new(worker_random(w));
-	return w->ch.owner && w->pauses ? 0 : FW_ENOMEM;
+	w->cooldowns = name_cooldowns_create(worker_random(w));
+	return w->ch.owner && w->cooldowns ? 0 : FW_ENOMEM;
 }
 
-static int visits_init(struct worker *w)
+static int worker_visits_init(struct worker *w)
 {
-	uint32_t slots = w->ch.slots + SPARE_SLOTS;
+	uint32_t slots = w->ch.slots + URGENT_SLOTS;
 	size_t n = w->ch.visit_max;
 
 	w->visit = calloc(n, sizeof(*w->visit));
 	w->in_slot = calloc(slots, sizeof(*w->in_slot));
 	w->free_slot = calloc(slots, sizeof(*w->free_slot));
-	w->doubt = calloc(w->doubt_max, sizeof(struct visit *));
-	if (!w->visit || !w->in_slot || !w->free_slot || !w->doubt)
+	w->verdict_queue = calloc(w->verdict_max, sizeof(struct visit *));
+	if (!w->visit || !w->in_slot || !w->free_slot || !w->verdict_queue)
 		return FW_ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		w->visit[i].slot = -1;
@@ -288,26 +288,26 @@ static int visits_init(struct worker *w)
 	return 0;
 }
 
-static int handles_init(struct worker *w, struct fw_err *err)
+static int worker_handles_init(struct worker *w, struct fw_err *err)
 {
-	static const int SIGNALS[WORKER_SIGNALS] = {SIGTERM, SIGINT, SIGQUIT, WORKER_HURRY};
+	static const int SIGNALS[WORKER_SIGNALS] = {SIGTERM, SIGINT, SIGQUIT, WORKER_EXIT_NOW};
 	int rc;
 
-	if (uv_loop_init(&w->loop) || uv_async_init(&w->loop, &w->ch.to_loop, on_async) || uv_timer_init(&w->loop, &w->beat) ||
+	if (uv_loop_init(&w->loop) || uv_async_init(&w->loop, &w->ch.to_loop, worker_on_async) || uv_timer_init(&w->loop, &w->heartbeat_timer) ||
 	    uv_timer_init(&w->loop, &w->drain_timer) || uv_timer_init(&w->loop, &w->gap_timer) ||
-	    uv_timer_init(&w->loop, &w->patience_timer))
+	    uv_timer_init(&w->loop, &w->straggler_timer))
 		return fw_err_set(err, FW_EIO, "event loop not created: %s", strerror(errno));
-	w->ch.to_loop.data = w->beat.data = w->drain_timer.data = w->gap_timer.data = w->patience_timer.data = w;
+	w->ch.to_loop.data = w->heartbeat_timer.data = w->drain_timer.data = w->gap_timer.data = w->straggler_timer.data = w;
 	for (int i = 0; i < WORKER_SIGNALS; i++) {
-		if (uv_signal_init(&w->loop, &w->signal[i]) || uv_signal_start(&w->signal[i], on_signal, SIGNALS[i]))
+		if (uv_signal_init(&w->loop, &w->signal[i]) || uv_signal_start(&w->signal[i], worker_on_signal, SIGNALS[i]))
 			return fw_err_set(err, FW_EIO, "signal %d cannot be handled: %s", SIGNALS[i], strerror(errno));
 		w->signal[i].data = w;
 	}
 	if (uv_poll_init(&w->loop, &w->master, w->o->master_fd) ||
-	    uv_poll_start(&w->master, UV_READABLE | UV_DISCONNECT, on_master))
+	    uv_poll_start(&w->master, UV_READABLE | UV_DISCONNECT, worker_on_master))
 		return fw_err_set(err, FW_EIO, "the master cannot be watched: %s", strerror(errno));
 	w->master.data = w;
-	rc = fw_settings_net(w->o->config, w->ch.slots + SPARE_SLOTS, &w->net, err);
+	rc = fw_settings_net(w->o->config, w->ch.slots + URGENT_SLOTS, &w->net, err);
 	if (rc)
 		return rc;
 	w->net.fetch.eager_bytes = READER_LARGE_BYTES;
@@ -316,7 +316,7 @@ static int handles_init(struct worker *w, struct fw_err *err)
 		return rc;
 	w->reader = (struct reader){.loop = &w->loop, .fetcher = w->fetcher, .rules = &w->ch.rules, .shared = w->o->shared, .done = transfers_on_read};
 	reader_init(&w->reader);
-	return reading_watch(w->o->shared, err);
+	return reading_catch_crashes(w->o->shared, err);
 }
 
 void worker_finish(struct worker *w)
@@ -326,14 +326,14 @@ void worker_finish(struct worker *w)
 		fw_fetch_finish(&w->visit[i].fetch);
 		fw_arena_finish(&w->visit[i].arena);
 	}
-	owner_free(w->ch.owner);
+	owner_destroy(w->ch.owner);
 	free(w->visit);
 	free(w->in_slot);
 	free(w->free_slot);
-	free(w->doubt);
-	host_pauses_free(w->pauses);
+	free(w->verdict_queue);
+	name_cooldowns_destroy(w->cooldowns);
 	fw_ring_finish(&w->ch.outcomes);
-	fw_ring_finish(&w->ch.spent);
+	fw_ring_finish(&w->ch.recycled);
 	if (w->ch.wake_fd[1]) {
 		close(w->ch.wake_fd[0]);
 		close(w->ch.wake_fd[1]);
@@ -349,11 +349,11 @@ int worker_init(struct worker *w, const struct worker_options *o)
 	fw_worker_name(o->shared->name, sizeof(o->shared->name), o->index);
 	if (getrandom(&w->rnd, sizeof(w->rnd), 0) != (ssize_t)sizeof(w->rnd) || !w->rnd)
 		w->rnd = (uint64_t)fw_mono_us() << 20 ^ (uint64_t)getpid();
-	rc = channel_init(w);
+	rc = worker_channel_init(w);
 	if (!rc)
-		rc = visits_init(w);
+		rc = worker_visits_init(w);
 	if (!rc)
-		rc = owner_init(w);
+		rc = worker_owner_init(w);
 	w->started_us = fw_mono_us();
 	if (rc)
 		fw_err_set(&o->shared->err, rc, "worker not started: %s", rc == FW_ENOMEM ? "out of memory" : strerror(errno));
@@ -365,7 +365,7 @@ int worker_init(struct worker *w, const struct worker_options *o)
  * once, and both threads share one heap. glibc's defaults (a growing threshold, a heap for each
  * thread) use a quarter more memory and save no measurable time.
  */
-static void heap_tame(void)
+static void malloc_tune(void)
 {
 #ifdef __GLIBC__
 	mallopt(M_ARENA_MAX, 1);
@@ -385,17 +385,17 @@ int fw_worker_main(const struct worker_options *o)
 
 	if (!w)
 		return WORKER_SYSTEM;
-	heap_tame();
+	malloc_tune();
 	rc = worker_init(w, o);
-	rc = rc ? rc : handles_init(w, &o->shared->err);
+	rc = rc ? rc : worker_handles_init(w, &o->shared->err);
 	if (rc)
 		return WORKER_SYSTEM;
 	atomic_store(&o->meter->beat_mono_ms, fw_mono_ms());
 	meter_own(&o->meter->own);
-	uv_timer_start(&w->beat, on_beat, BEAT_EVERY_MS, BEAT_EVERY_MS);
+	uv_timer_start(&w->heartbeat_timer, worker_on_heartbeat, HEARTBEAT_EVERY_MS, HEARTBEAT_EVERY_MS);
 	transfers_start(w); /* publishes the wanted number of claims */
 	if (o->once && o->config->patience_ms)
-		uv_timer_start(&w->patience_timer, on_patience, PATIENCE_EVERY_MS, PATIENCE_EVERY_MS);
+		uv_timer_start(&w->straggler_timer, worker_on_straggler_timer, STRAGGLER_CHECK_MS, STRAGGLER_CHECK_MS);
 	sigfillset(&all);
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &all, NULL); /* only the loop thread gets signals */
@@ -411,8 +411,8 @@ int fw_worker_main(const struct worker_options *o)
 	rc = (int)(intptr_t)code;
 	if (rc == WORKER_DONE && !atomic_load(&w->ch.finished))
 		rc = WORKER_LEFT;
-	else if (rc == WORKER_DONE && atomic_load(&w->ch.told))
-		rc = WORKER_TOLD;
+	else if (rc == WORKER_DONE && atomic_load(&w->ch.stop_requested))
+		rc = WORKER_STOP_REQUESTED;
 	worker_finish(w);
 	free(w);
 	return rc;

@@ -16,7 +16,7 @@
 
 enum worker_exit { /* exit codes of a worker; death by a signal means that it crashed */
 	WORKER_DONE = 0,      /* run --once: the run is complete */
-	WORKER_TOLD = 10,     /* a control message requested a stop */
+	WORKER_STOP_REQUESTED = 10,     /* a control message requested a stop */
 	WORKER_STORE = 11,    /* the store cannot be used; the reason is in shared->err */
 	WORKER_SYSTEM = 12,   /* out of memory, threads or descriptors */
 	WORKER_LEFT = 13,     /* stopped by a signal, or because the master is gone */
@@ -33,7 +33,7 @@ struct worker_shared {
 	 * feed that the crashed thread was reading, or READING_NOTHING; 0: no fatal signal was
 	 * caught
 	 */
-	_Atomic int64_t died_reading_id;
+	_Atomic int64_t crashed_reading_id;
 	/* a control message requests that the master read its configuration again */
 	_Atomic bool reload;
 	/* run --once: feeds due at the start, counted by worker 0 */
@@ -47,7 +47,7 @@ struct worker_shared {
 	 */
 	struct {
 		int64_t feeds, known, total_us;
-	} foretold;
+	} forecast;
 	struct fw_plan_total measured;     /* run --once: the times measured; sum_us 0: none */
 	char measured_host[256];           /* host of measured.host_us */
 	char name[FW_WORKER_NAME_MAX];     /* its name in the store; written once, at the start */
@@ -62,8 +62,8 @@ struct worker_shared {
 	 * written by the master before the worker starts: the dead predecessor, whose lease this
 	 * worker must end; it then empties the name
 	 */
-	char dead_name[FW_WORKER_NAME_MAX];
-	int64_t dead_feed_id;              /* feed that the predecessor was reading, or 0 */
+	char predecessor_name[FW_WORKER_NAME_MAX];
+	int64_t predecessor_feed_id;              /* feed that the predecessor was reading, or 0 */
 };
 
 struct worker_options {
@@ -81,7 +81,7 @@ struct worker_options {
  * SIGTERM, SIGINT and SIGQUIT drain a worker. This signal, which the master sends at the second
  * stop request, makes it exit at once.
  */
-#define WORKER_HURRY SIGUSR2
+#define WORKER_EXIT_NOW SIGUSR2
 
 /*
  * The whole life of a worker process; returns an enum worker_exit. The caller has blocked the

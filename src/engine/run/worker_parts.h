@@ -7,7 +7,7 @@
 #define FW_ENGINE_WORKER_PARTS_H
 
 #include "engine/run/channel.h"
-#include "engine/run/host_pause.h"
+#include "engine/run/name_cooldown.h"
 #include "engine/run/host_share.h"
 #include "engine/run/reader.h"
 #include "engine/settings.h"
@@ -30,16 +30,16 @@ struct worker {
 	/* batch policies: claims between two barriers; 0: no barriers */
 	size_t batch;
 	int64_t barrier;             /* position of the next barrier in the plan */
-	struct host_pauses *pauses;  /* cooldowns of names that share a host */
+	struct name_cooldowns *cooldowns;  /* cooldowns of names that share a host */
 	struct host_share share;     /* places taken at shared hosts, by name */
 	struct claim *held, **held_end; /* held claims: they wait for such a place */
 	size_t held_n;
 	uint64_t rnd, seed;
 	struct fw_weather network;
-	struct visit **doubt;        /* ended visits whose verdict is deferred, oldest first */
-	uint32_t doubt_n, doubt_max;
+	struct visit **verdict_queue;        /* ended visits whose verdict is deferred, oldest first */
+	uint32_t verdict_n, verdict_max;
 	bool draining, closing;
-	uv_timer_t beat, drain_timer, gap_timer, patience_timer;
+	uv_timer_t heartbeat_timer, drain_timer, gap_timer, straggler_timer;
 	int64_t started_us;
 	uv_signal_t signal[WORKER_SIGNALS];
 	uv_poll_t master;
@@ -59,7 +59,7 @@ void worker_finish(struct worker *w);
  */
 void worker_round(struct worker *w);
 void worker_drain(struct worker *w);
-void worker_end_if_drained(struct worker *w);
+void worker_finish_drain(struct worker *w);
 uint64_t worker_random(struct worker *w);
 
 /* ---- transfers.c ----------------------------------------------------------------------------- */
@@ -68,9 +68,9 @@ void transfers_start(struct worker *w);
 /* The number of claims that wait for their host, their name or a slot. */
 size_t transfers_waiting(struct worker *w);
 /* Take back the visits that the store thread is done with. */
-void transfers_take_spent(struct worker *w);
+void transfers_take_recycled(struct worker *w);
 /* Continue the visits whose deferred verdict on our own network has fallen. */
-void transfers_settle_doubts(struct worker *w);
+void transfers_settle_verdicts(struct worker *w);
 /* Release the held claims. */
 void transfers_release_held(struct worker *w);
 /* Cancel all transfers in flight; their feeds are due as before. */
@@ -83,6 +83,6 @@ void transfers_on_read(struct visit *v);
  * The end of a run --once: abandon the stragglers, which have been silent for longer than ever
  * before.
  */
-void transfers_patience(struct worker *w);
+void transfers_abandon_stragglers(struct worker *w);
 
 #endif

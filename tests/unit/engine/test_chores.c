@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/run/chores.h"
+#include "engine/run/maintenance.h"
 #include "store/driver.h"
 #include "../../suite.h"
 
@@ -77,7 +77,7 @@ START_TEST(gone_ones_come_back_when_their_time_has_come) /* POL-10 */
 	load(1, FW_FEED_GONE, NOW - 30 * FW_DAY_MS, NOW - 1);
 	load(2, FW_FEED_GONE, NOW - 20 * FW_DAY_MS, NOW + 10 * FW_DAY_MS);
 	load(3, FW_FEED_PAUSED, NOW - 20 * FW_DAY_MS, NOW - 1);
-	OK(chores_probe(st, NOW, &n, &more, &err));
+	OK(maintenance_probe_gone(st, NOW, &n, &more, &err));
 	ck_assert_uint_eq(n, 1);
 	ck_assert(!more);
 	ck_assert_int_eq(feed(1).status, FW_FEED_ACTIVE);
@@ -96,14 +96,14 @@ START_TEST(a_clock_that_was_ten_years_ahead_is_made_good)
 	load(3, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
 	load(4, FW_FEED_PAUSED, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
 	load(5, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
-	OK(chores_clock(st, NOW, false, &n, &err));
+	OK(maintenance_repair_clock(st, NOW, false, &n, &err));
 	ck_assert_uint_eq(n, 2);
 	ck_assert_int_eq(feed(1).due_at_ms, NOW + FW_DAY_MS);
 	ck_assert_int_eq(feed(2).due_at_ms, NOW + YEARS(2));
 	ck_assert_int_ge(feed(3).due_at_ms, NOW);
 	ck_assert_int_le(feed(3).due_at_ms, NOW + FW_HOUR_MS);
 	ck_assert_int_ne(feed(3).due_at_ms, feed(5).due_at_ms);
-	OK(chores_clock(st, NOW, false, &n, &err));
+	OK(maintenance_repair_clock(st, NOW, false, &n, &err));
 	ck_assert_uint_eq(n, 0);
 }
 END_TEST
@@ -115,7 +115,7 @@ START_TEST(a_clock_that_went_back_under_way)
 
 	load(1, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
 	load(2, FW_FEED_ACTIVE, NOW - 1, NOW + FW_DAY_MS);
-	OK(chores_clock(st, NOW, true, &n, &err));
+	OK(maintenance_repair_clock(st, NOW, true, &n, &err));
 	ck_assert_uint_eq(n, 1);
 	ck_assert_int_le(feed(1).due_at_ms, NOW + FW_HOUR_MS);
 	ck_assert_int_eq(feed(2).due_at_ms, NOW + FW_DAY_MS);
@@ -126,10 +126,10 @@ START_TEST(clocks_that_differ_a_little_are_nothing)
 {
 	size_t n;
 
-	OK(chores_clock(st, NOW, false, &n, &err)); /* no visit at all */
+	OK(maintenance_repair_clock(st, NOW, false, &n, &err)); /* no visit at all */
 	load(1, FW_FEED_ACTIVE, NOW + 10 * FW_MINUTE_MS, NOW + FW_DAY_MS);
 	list_rc = FW_EIO; /* not even listed */
-	OK(chores_clock(st, NOW, false, &n, &err));
+	OK(maintenance_repair_clock(st, NOW, false, &n, &err));
 	ck_assert_uint_eq(n, 0);
 	ck_assert_int_eq(feed(1).due_at_ms, NOW + FW_DAY_MS);
 }
@@ -141,13 +141,13 @@ START_TEST(a_store_that_fails_is_told)
 
 	load(1, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
 	list_rc = FW_EIO;
-	ck_assert_int_eq(chores_clock(st, NOW, false, &n, &err), FW_EIO);
+	ck_assert_int_eq(maintenance_repair_clock(st, NOW, false, &n, &err), FW_EIO);
 	list_rc = 0;
 	set_rc = FW_EIO;
-	ck_assert_int_eq(chores_clock(st, NOW, false, &n, &err), FW_EIO);
+	ck_assert_int_eq(maintenance_repair_clock(st, NOW, false, &n, &err), FW_EIO);
 	ck_assert_uint_eq(n, 0);
 	set_rc = FW_ENOTFOUND;
-	OK(chores_clock(st, NOW, false, &n, &err));
+	OK(maintenance_repair_clock(st, NOW, false, &n, &err));
 	ck_assert_uint_eq(n, 0);
 }
 END_TEST

@@ -6,33 +6,33 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/run/host_pause.h"
+#include "engine/run/name_cooldown.h"
 #include "../../suite.h"
 
 #define NOW INT64_C(1795262400000) /* 2026-11-21T12:00:00Z */
 #define WEEK (7 * FW_DAY_MS)
 
-static struct host_pauses *P;
+static struct name_cooldowns *P;
 
 static void setup(void)
 {
-	P = host_pauses_new(7);
+	P = name_cooldowns_create(7);
 	ck_assert_ptr_nonnull(P);
 }
 
 static void teardown(void)
 {
-	host_pauses_free(P);
+	name_cooldowns_destroy(P);
 }
 
 /* Evaluates the response to a visit of a feed, as far as it matters; returns the host's pause. */
 static int64_t says(const char *url, const char *final_url, const char *host_key, int64_t at_ms, int64_t pause_ms)
 {
 	struct visit v = {.feed = {.url = fw_str(url), .host_key = fw_str(host_key)}, .fetch.final_url = fw_str(final_url),
-		.name_pause_ms = pause_ms};
+		.name_cooldown_ms = pause_ms};
 
-	host_pause_learn(P, &v, at_ms);
-	ck_assert_int_eq(v.mood, v.cool_until_ms ? FW_HOST_STRAINED : FW_HOST_UNKNOWN);
+	name_cooldown_learn(P, &v, at_ms);
+	ck_assert_int_eq(v.host_health, v.cool_until_ms ? FW_HOST_STRAINED : FW_HOST_UNKNOWN);
 	return v.cool_until_ms ? v.cool_until_ms - at_ms : 0;
 }
 
@@ -46,7 +46,7 @@ static int64_t at_hoster(const char *name, int64_t at_ms, int64_t pause_ms)
 
 static int64_t left(const char *url, int64_t at_ms)
 {
-	int64_t until_ms = host_pause_until(P, fw_str(url), at_ms);
+	int64_t until_ms = name_cooldown_until(P, fw_str(url), at_ms);
 
 	return until_ms ? until_ms - at_ms : 0;
 }

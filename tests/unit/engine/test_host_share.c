@@ -39,15 +39,15 @@ START_TEST(places)
 {
 	static struct host_share share;
 
-	ck_assert(host_share_enter(&share, 7, 2));
-	ck_assert(host_share_enter(&share, 7, 2));
-	ck_assert(!host_share_enter(&share, 7, 2));
-	ck_assert(!host_share_enter(&share, 7, 2)); /* a refused request is not counted */
-	ck_assert(host_share_enter(&share, 8, 2)); /* another name */
-	ck_assert(host_share_enter(&share, HOST_SHARE_N - 1, 1));
-	host_share_leave(&share, 7);
-	ck_assert(host_share_enter(&share, 7, 2));
-	ck_assert(!host_share_enter(&share, 7, 2));
+	ck_assert(host_share_take(&share, 7, 2));
+	ck_assert(host_share_take(&share, 7, 2));
+	ck_assert(!host_share_take(&share, 7, 2));
+	ck_assert(!host_share_take(&share, 7, 2)); /* a refused request is not counted */
+	ck_assert(host_share_take(&share, 8, 2)); /* another name */
+	ck_assert(host_share_take(&share, HOST_SHARE_N - 1, 1));
+	host_share_release(&share, 7);
+	ck_assert(host_share_take(&share, 7, 2));
+	ck_assert(!host_share_take(&share, 7, 2));
 }
 END_TEST
 

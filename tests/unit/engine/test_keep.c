@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "api/keep.h"
+#include "api/retention.h"
 #include "store/driver.h"
 #include "../../suite.h"
 
@@ -113,7 +113,7 @@ static void keep(int64_t now_ms)
 	bool more = true;
 
 	while (more)
-		ck_assert_int_eq(fw_keep(st, config, now_ms, &more), 0);
+		ck_assert_int_eq(fw_retention_run(st, config, now_ms, &more), 0);
 }
 
 START_TEST(each_for_its_time)
@@ -143,7 +143,7 @@ START_TEST(a_server_leaves_visits_and_entries_alone)
 
 	load(1, 100);
 	while (more)
-		ck_assert_int_eq(fw_keep_pushed(st, config, NOW, &more), 0);
+		ck_assert_int_eq(fw_retention_run_pushed(st, config, NOW, &more), 0);
 	left(1, 1, 0, 0);
 }
 END_TEST
@@ -172,7 +172,7 @@ START_TEST(what_failed_is_tried_again)
 
 	load(1, 100);
 	prune_rc = FW_EAGAIN;
-	ck_assert_int_eq(fw_keep(st, config, NOW, &more), FW_EAGAIN);
+	ck_assert_int_eq(fw_retention_run(st, config, NOW, &more), FW_EAGAIN);
 	ck_assert(!more);
 	prune_rc = 0;
 	keep(NOW);

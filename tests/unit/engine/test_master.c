@@ -193,7 +193,7 @@ static void hears(struct sim *c, int number)
 
 	if (c->hangs || c->gone || drain_ms == NEVER)
 		return;
-	if (number == WORKER_HURRY)
+	if (number == WORKER_EXIT_NOW)
 		drain_ms = 1;
 	if (now_ms + drain_ms < c->dies_at_ms) {
 		c->dies_at_ms = now_ms + drain_ms;
@@ -209,7 +209,7 @@ int __wrap_kill(pid_t pid, int number)
 		return __real_kill(pid, number);
 	c = sim_of(pid);
 	c->term_n += number == SIGTERM;
-	c->hurry_n += number == WORKER_HURRY;
+	c->hurry_n += number == WORKER_EXIT_NOW;
 	c->kill_n += number == SIGKILL;
 	kill_n += number == SIGKILL;
 	if (number == SIGKILL) {
@@ -759,7 +759,7 @@ END_TEST
  */
 START_TEST(drains)
 {
-	int64_t told_ms;
+	int64_t stop_requested_ms;
 	struct sim *c;
 
 	world_make();
@@ -769,7 +769,7 @@ START_TEST(drains)
 	begin();
 	pass(2900);
 	ck_assert_int_eq(m.slot[2].pid, 0); /* it is in its pause */
-	told_ms = now_ms;
+	stop_requested_ms = now_ms;
 	step(SIGTERM);
 	c = child(0);
 	ck_assert_uint_eq(child(0)->term_n, 1);
@@ -781,7 +781,7 @@ START_TEST(drains)
 	ck_assert_uint_eq(c->term_n, 1);
 	while (!master_is_over(&m))
 		pass(TICK_MS);
-	ck_assert_int_le(now_ms - told_ms, 8400);
+	ck_assert_int_le(now_ms - stop_requested_ms, 8400);
 	ck_assert_uint_eq(kill_n + c->hurry_n, 0);
 	ck_assert_uint_eq(manager.stopping, 1);
 	world_end(0);
@@ -794,7 +794,7 @@ END_TEST
  */
 START_TEST(drains_too_long)
 {
-	int64_t told_ms;
+	int64_t stop_requested_ms;
 
 	world_make();
 	habits[0].drain_ms = NEVER;
@@ -804,7 +804,7 @@ START_TEST(drains_too_long)
 	stopped(1, true);
 	pass(FW_SECOND_MS);
 	child(0)->hangs = true;
-	told_ms = now_ms;
+	stop_requested_ms = now_ms;
 	step(SIGTERM);
 	pass(9900);
 	ck_assert_uint_eq(kill_n, 0);
@@ -813,7 +813,7 @@ START_TEST(drains_too_long)
 	ck_assert(!m.slot[0].pid && !m.slot[1].pid && m.slot[2].pid);
 	while (!master_is_over(&m))
 		pass(TICK_MS);
-	ck_assert_int_ge(now_ms - told_ms, 40 * FW_SECOND_MS);
+	ck_assert_int_ge(now_ms - stop_requested_ms, 40 * FW_SECOND_MS);
 	ck_assert_uint_eq(kill_n, 2);
 	world_end(0);
 }
@@ -857,7 +857,7 @@ START_TEST(by_themselves)
 {
 	world_begin();
 	pass(FW_MINUTE_MS);
-	dies(0, EXITED(WORKER_TOLD));
+	dies(0, EXITED(WORKER_STOP_REQUESTED));
 	pass(500);
 	ck_assert_uint_eq(child(1)->term_n, 1);
 	pass(FW_SECOND_MS);
@@ -1146,7 +1146,7 @@ static void dies_reading(int place, int64_t small, int64_t large, int64_t told)
 
 	atomic_store(&sh->reading_feed_id, small);
 	atomic_store(&sh->reading_large_id, large);
-	atomic_store(&sh->died_reading_id, told);
+	atomic_store(&sh->crashed_reading_id, told);
 	dies(place, KILLED(told ? SIGSEGV : SIGKILL));
 }
 
@@ -1186,7 +1186,7 @@ START_TEST(two_deaths_set_it_aside)
 	for (int i = 0; i < 2; i++) {
 		dies_reading(0, 2, 3, READING_NOTHING);
 		pass(FW_MINUTE_MS);
-		ck_assert_int_eq(m.shared[0].dead_feed_id, 0);
+		ck_assert_int_eq(m.shared[0].predecessor_feed_id, 0);
 		dies_reading(1, 2, 3, 2);
 		pass(FW_MINUTE_MS);
 	}

@@ -9,9 +9,9 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/str.h"
-#include "engine/run/moves.h"
+#include "engine/run/redirect_adoption.h"
 #include "feedwheel/deliver.h"
-#include "api/moves.h"
+#include "api/redirect_adoption.h"
 #include "store/driver.h"
 #include "../../suite.h"
 
@@ -111,7 +111,7 @@ static void commit(void)
 	o.was_due_ms = V.was->due_at_ms;
 	OK(fw_store_push(st, &o, 1, &err)); /* for the store it is the first visit */
 	V.outcome = o;
-	moves_done(st, &V, &meter);
+	adoption_finish(st, &V, &meter);
 }
 
 static uint64_t counted(enum fw_count what)
@@ -119,7 +119,7 @@ static uint64_t counted(enum fw_count what)
 	return atomic_load(&meter.count[what]);
 }
 
-static int take(void *ctx, const struct fw_move *m)
+static int take(void *ctx, const struct fw_adoption *m)
 {
 	int *n = ctx;
 
@@ -132,7 +132,7 @@ static int moves_to(int64_t feed_id)
 {
 	int n = 0;
 
-	OK(fw_move_list(st, feed_id, take, &n, &err));
+	OK(fw_adoption_list(st, feed_id, take, &n, &err));
 	return n;
 }
 
@@ -152,7 +152,7 @@ START_TEST(same_or_not)
 	visit_moved(T[_i].shown, 0);
 	ck_assert(V.new_target);
 	keys_rc = T[_i].keys_rc;
-	moves_judge(st, &V);
+	adoption_check(st, &V);
 	ck_assert(!V.new_target);
 	ck_assert_int_eq(V.feed.redirect_url.len > 0, T[_i].in_sight);
 	ck_assert_uint_eq(V.feed.redirect_n, T[_i].n);
@@ -164,16 +164,16 @@ END_TEST
 
 START_TEST(adopted)
 {
-	struct fw_move m;
+	struct fw_adoption m;
 
 	visit_moved(RSS(ITEM("1")), 2);
-	moves_judge(st, &V);
+	adoption_check(st, &V);
 	commit();
 	ck_assert_uint_eq(counted(FW_COUNT_ADOPTED), 1);
 	ck_assert_int_eq(merges, 0);
-	OK(fw_move_find(st, OLD, &arena, &m, &err));
+	OK(fw_adoption_find(st, OLD, &arena, &m, &err));
 	ck_assert(fw_str_eq(m.to, NEW) && m.feed_id == 1 && !m.merged && m.at_ms > 0);
-	ck_assert_int_eq(fw_move_find(st, NEW, &arena, &m, &err), FW_ENOTFOUND);
+	ck_assert_int_eq(fw_adoption_find(st, NEW, &arena, &m, &err), FW_ENOTFOUND);
 	ck_assert_int_eq(moves_to(1), 1);
 	ck_assert_int_eq(moves_to(2), 0);
 }
@@ -192,7 +192,7 @@ START_TEST(taken) /* by a feed in each state; what its user has set stays */
 	OK(fw_store_feed_set(st, &f, FW_SET_STATUS, &err));
 	merge_rc = T[_i].rc;
 	visit_moved(RSS(ITEM("1")), 2);
-	moves_judge(st, &V);
+	adoption_check(st, &V);
 	commit();
 	ck_assert_int_eq(V.outcome.rc, FW_EINVAL);
 	ck_assert_int_eq(merges, T[_i].one || T[_i].rc);

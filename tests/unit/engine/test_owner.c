@@ -64,7 +64,7 @@ struct worker {
 	int me;
 	int64_t offset_ms;        /* of its monotonic clock */
 	int64_t away_ms, frozen_ms; /* until then */
-	struct flight flight[SLOTS + OWNER_SPARE];
+	struct flight flight[SLOTS + OWNER_URGENT_EXTRA];
 	uint32_t flight_n;
 	struct claim *claim[BATCH];
 	struct fw_outcome outcome[BATCH];
@@ -408,7 +408,7 @@ static void begins(int i)
 {
 	struct worker *me = &w.w[i];
 
-	me->o = owner_new(&w.rules, &me->store, fake_mono, me);
+	me->o = owner_create(&w.rules, &me->store, fake_mono, me);
 	ck_assert_ptr_nonnull(me->o);
 	me->flight_n = 0;
 	me->n = 0;
@@ -436,7 +436,7 @@ static void dies(int i)
 
 	while (me->flight_n)
 		landed(me, 0);
-	owner_free(me->o);
+	owner_destroy(me->o);
 	me->o = NULL;
 	me->wake_ms = INT64_MAX;
 	for (int64_t l = 1; l <= w.lease_n; l++)
@@ -451,7 +451,7 @@ static void cancel(struct worker *me, uint32_t i)
 	fw_hosts_done(owner_hosts_lock(me->o), &c->item, FW_HOST_UNKNOWN, 0, owner_now(me->o));
 	owner_hosts_unlock(me->o);
 	landed(me, i);
-	owner_back(me->o, c);
+	owner_release(me->o, c);
 }
 
 static void sends(struct worker *me, uint32_t i)
@@ -492,7 +492,7 @@ static void ends(struct worker *me, uint32_t i)
 		w.trouble && !chance(300) ? w.now_ms + WALL + chance(20000) : 0, owner_now(me->o));
 	owner_hosts_unlock(me->o);
 	landed(me, i);
-	owner_done(me->o, c);
+	owner_receive(me->o, c);
 	me->state[n] = c->feed;
 	me->state[n].last_visit_ms = w.now_ms + WALL;
 	me->state[n].due_at_ms = w.now_ms + WALL + feed->interval_ms;
@@ -517,7 +517,7 @@ static void commits(struct worker *me)
 	rc = owner_commit(me->o, me->outcome, me->claim, me->n, &err);
 	if (!rc || rc == FW_ESTALE) {
 		for (size_t i = 0; i < me->n; i++)
-			owner_end(me->o, me->claim[i]);
+			owner_claim_free(me->o, me->claim[i]);
 		me->n = 0;
 	}
 	else
@@ -533,7 +533,7 @@ static void starts(struct worker *me, int64_t *next_ms)
 	while ((item = fw_hosts_first(t, fake_mono(me), next_ms)) != NULL) {
 		struct flight *f = &me->flight[me->flight_n];
 
-		if (me->flight_n >= w.rules.slots + (item->urgent ? OWNER_SPARE : 0))
+		if (me->flight_n >= w.rules.slots + (item->urgent ? OWNER_URGENT_EXTRA : 0))
 			break;
 		ck_assert_ptr_eq(item, fw_hosts_start(t, fake_mono(me), next_ms));
 		claim_move(claim_of(item), CLAIM_FETCHING);
@@ -575,12 +575,12 @@ static void runs(struct worker *me)
 	if (owner_step(me->o, me->changed, &step_ms, &err))
 		step_ms = fake_mono(me) + 500;
 	me->changed = false;
-	if (owner_is_left(me->o)) {
+	if (owner_has_left(me->o)) {
 		HOLDS(!me->flight_n && !me->n, "worker %d has left something", me->me);
 		dies(me->me);
 		return;
 	}
-	if (owner_take(me->o, w.open ? w.open : w.rules.slots + w.rules.slots / 2, &n, &err))
+	if (owner_claim(me->o, w.open ? w.open : w.rules.slots + w.rules.slots / 2, &n, &err))
 		step_ms = fake_mono(me) + 500;
 	starts(me, &start_ms);
 	me->wake_ms = FW_MIN(step_ms - me->offset_ms, start_ms);
@@ -761,7 +761,7 @@ START_TEST(paused_host)
 	owner_hosts_unlock(w.w[0].o);
 	landed(&w.w[0], 0);
 	claim_move(c, CLAIM_ENDED);
-	owner_back(w.w[0].o, c);
+	owner_release(w.w[0].o, c);
 	world_run(w.now_ms + 2 * FW_MINUTE_MS);
 	ck_assert_uint_eq(w.sent_n, 2);
 	ck_assert_uint_eq(counts(0).open, 0);
@@ -909,7 +909,7 @@ START_TEST(bounded)
 	for (int s = 0; s < 240; s++) {
 		world_run(w.now_ms + 500);
 		most = FW_MAX(most, counts(0).due);
-		ck_assert_uint_le(counts(0).open, 48 + OWNER_SPARE);
+		ck_assert_uint_le(counts(0).open, 48 + OWNER_URGENT_EXTRA);
 	}
 	ck_assert_uint_le(most, 300);
 	for (int i = 3000; i < w.feed_n; i++) /* the host with many feeds delays no other */
@@ -978,7 +978,7 @@ static int64_t once_run(int workers, int64_t *bound_ms)
 	while (!over) {
 		over = true;
 		for (int i = 0; i < workers; i++)
-			over = over && owner_is_over(w.w[i].o, FW_MINUTE_MS, &left, &others) && !others && !w.w[i].n;
+			over = over && owner_is_finished(w.w[i].o, FW_MINUTE_MS, &left, &others) && !others && !w.w[i].n;
 		if (!over)
 			world_run(w.now_ms + 100);
 		ck_assert_int_lt(w.now_ms, began_ms + FW_HOUR_MS);
@@ -1068,7 +1068,7 @@ START_TEST(once_without_others)
 		world_run(w.now_ms + 10);
 		over = true;
 		for (int i = 0; i < 2; i++)
-			over = over && owner_is_over(w.w[i].o, FW_MINUTE_MS, &left, &others) && !others;
+			over = over && owner_is_finished(w.w[i].o, FW_MINUTE_MS, &left, &others) && !others;
 	}
 	for (int i = 0; i < w.feed_n; i++)
 		ck_assert_uint_eq(w.feed[i].visits, 1);
@@ -1196,7 +1196,7 @@ END_TEST
 
 static struct due_set *set_of(struct due_rules r)
 {
-	struct due_set *d = due_set_new(&r);
+	struct due_set *d = due_set_create(&r);
 
 	ck_assert_ptr_nonnull(d);
 	return d;
@@ -1224,7 +1224,7 @@ static void claims_are(struct due_set *d, int64_t now_ms, bool slow, const int *
 {
 	int64_t next_ms;
 
-	(void)due_set_ripen(d, at_ms(now_ms));
+	(void)due_set_advance(d, at_ms(now_ms));
 	for (size_t i = 0; i < n; i++) {
 		struct due_item *it = due_set_claim(d, now_ms, slow, false, &next_ms);
 
@@ -1283,7 +1283,7 @@ START_TEST(order_by_due)
 	put_due(d, 4, 4, -20, 0, 0);
 	put_due(d, 5, 5, -40, -80, 6000000);
 	put_due(d, 6, 6, FW_DUE_FIRST - WALL, -80, 6000000);
-	ck_assert_int_eq(due_set_ripen(d, at_ms(0)), 500 + WALL);
+	ck_assert_int_eq(due_set_advance(d, at_ms(0)), 500 + WALL);
 	ck_assert_uint_eq(due_set_n(d), 6);
 	ck_assert_uint_eq(due_set_waiting(d), 5);
 	CLAIMS(d, 0, false, 6, 2, 4, 1, -1);
@@ -1295,11 +1295,11 @@ START_TEST(order_by_due)
 	it = due_set_claim(d, 600, true, false, &next_ms);
 	ck_assert_int_eq(it->item.feed_id, 1);
 	CLAIMS(d, 600, true, -1);
-	due_set_back(d, it, 900, at_ms(600));
+	due_set_put_back(d, it, 900, at_ms(600));
 	ck_assert_ptr_null(due_set_claim(d, 600, true, false, &next_ms));
 	ck_assert_int_eq(next_ms, 900);
 	CLAIMS(d, 900, true, 1, 2, -1);
-	due_set_free(d);
+	due_set_destroy(d);
 }
 END_TEST
 
@@ -1323,7 +1323,7 @@ START_TEST(order_of_backlog)
 	put_due(d, 1, 1, -2 * hour, -26 * hour, 0);
 	ck_assert_int_eq(due_set_order(d, at_ms(0)), 0);
 	ck_assert(!due_set_has_backlog(d));
-	due_set_free(d);
+	due_set_destroy(d);
 }
 END_TEST
 
@@ -1339,7 +1339,7 @@ START_TEST(order_of_once)
 	ck_assert_uint_eq(due_set_unplanned(d), 0);
 	put_due(d, 5, 5, 0, 0, 900000);
 	CLAIMS(d, 0, true, 4, 3, 2, 1, 5, -1);
-	due_set_free(d);
+	due_set_destroy(d);
 }
 END_TEST
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
-#include "engine/run/moves.h"
+#include "engine/run/redirect_adoption.h"
 #include "engine/run/trust.h"
 #include "api/trust.h"
 #include "store/driver.h"
@@ -234,9 +234,9 @@ static void visit_once(void)
 	count_request(v.fetch.etag.p != NULL);
 	respond(&v.fetch, SEEN.now_ms);
 	visit_finish(&v, &r, SEEN.now_ms, fw_hash64(&SEEN.now_ms, sizeof(SEEN.now_ms)));
-	moves_judge(st, &v);
-	trust_judge(st, &v, SEEN.now_ms);
-	ck_assert(!v.to_compare);
+	adoption_check(st, &v);
+	trust_check_document(st, &v, SEEN.now_ms);
+	ck_assert(!v.compare_304);
 	v.outcome.host_id = store_feed_host_id(&was);
 	v.outcome.was_due_ms = was.due_at_ms;
 	c.outcome = &v.outcome;

@@ -48,7 +48,7 @@ static void visit_go(enum fw_visit_kind kind, int status, const char *body)
 		V.fetch.final_url = WAS.url;
 	if (body)
 		fw_buf_adds(&V.fetch.body, body);
-	visit_mood(&V, &r, NOW);
+	visit_learn_host(&V, &r, NOW);
 	visit_finish(&V, &r, NOW, 42);
 	ck_assert_int_eq(V.end, VISIT_COMMIT);
 	ck_assert_int_eq(V.outcome.feed_id, 5);
@@ -182,8 +182,8 @@ START_TEST(validators_age)
 	WAS.last_ok_ms = NOW - FW_HOUR_MS;
 	finish(FW_VISIT_OK, 200, DOC);
 	ck_assert_int_eq(V.fetch.etag.p != NULL, T[_i].sent);
-	ck_assert_int_eq(V.checks, !T[_i].sent);
-	ck_assert_int_eq(V.to_compare, !T[_i].sent); /* trust_judge() decides */
+	ck_assert_int_eq(V.checks_304, !T[_i].sent);
+	ck_assert_int_eq(V.compare_304, !T[_i].sent); /* trust_check_document() decides */
 }
 END_TEST
 
@@ -206,7 +206,7 @@ START_TEST(checked) /* the result of a check, for the trust in the server's 304s
 	ck_assert_int_eq(r.trust, T[_i].trust);
 	ck_assert_int_eq(r.checked, T[_i].noted ? NOW / FW_MINUTE_MS : 100);
 	ck_assert_int_eq((V.outcome.groups & FW_GROUP_RHYTHM) != 0, T[_i].noted);
-	ck_assert_int_eq(V.to_compare, T[_i].compared);
+	ck_assert_int_eq(V.compare_304, T[_i].compared);
 }
 END_TEST
 
@@ -275,9 +275,9 @@ START_TEST(page_becomes_its_feed) /* the first visit of a page; credentials stay
 	WAS.fail_n = T[_i].before == FW_VISIT_NONE ? 0 : 2;
 	visit_go(FW_VISIT_OK, 200, T[_i].body);
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_FORMAT);
-	ck_assert_int_eq(V.moved, T[_i].url != NULL);
-	ck_assert_int_eq((V.outcome.groups & FW_GROUP_URL) != 0, V.moved);
-	if (!V.moved) {
+	ck_assert_int_eq(V.page_replaced, T[_i].url != NULL);
+	ck_assert_int_eq((V.outcome.groups & FW_GROUP_URL) != 0, V.page_replaced);
+	if (!V.page_replaced) {
 		ck_assert_uint_eq(V.feed.fail_n, WAS.fail_n + 1);
 		ck_assert_uint_gt(V.feed.error.len, 0);
 		ck_assert_int_gt(V.feed.due_at_ms, NOW);
@@ -463,7 +463,7 @@ END_TEST
  */
 START_TEST(strained)
 {
-	static const struct { enum fw_visit_kind kind; int status; const char *retry_after; enum fw_host_mood mood; int64_t cooldown_ms; } T[] = {
+	static const struct { enum fw_visit_kind kind; int status; const char *retry_after; enum fw_host_mood host_health; int64_t cooldown_ms; } T[] = {
 		{FW_VISIT_HTTP, 429, NULL, FW_HOST_STRAINED, 30 * FW_SECOND_MS},
 		{FW_VISIT_HTTP, 503, NULL, FW_HOST_STRAINED, 30 * FW_SECOND_MS},
 		{FW_VISIT_HTTP, 503, "0", FW_HOST_STRAINED, 30 * FW_SECOND_MS},
@@ -481,7 +481,7 @@ START_TEST(strained)
 	V.fetch.h_retry_after = fw_str(T[_i].retry_after);
 	fw_err_set(&V.fetch.err, FW_ENET, "HTTP");
 	finish(T[_i].kind, T[_i].status, T[_i].kind == FW_VISIT_OK ? DOC : NULL);
-	ck_assert_int_eq(V.mood, T[_i].mood);
+	ck_assert_int_eq(V.host_health, T[_i].host_health);
 	ck_assert_int_eq(V.cool_until_ms, T[_i].cooldown_ms ? NOW + T[_i].cooldown_ms : 0);
 }
 END_TEST
@@ -511,8 +511,8 @@ START_TEST(strained_name) /* one of several names of a host, or a host after a r
 		RULES.host.hosters = NULL;
 	finish(FW_VISIT_HTTP, 429, NULL);
 	ck_assert_int_eq(V.cool_until_ms, T[_i].whole ? NOW + 7 * FW_DAY_MS : 0);
-	ck_assert_int_eq(V.mood, T[_i].whole ? FW_HOST_STRAINED : FW_HOST_UNKNOWN);
-	ck_assert_int_eq(V.name_pause_ms, T[_i].whole ? 0 : 7 * FW_DAY_MS);
+	ck_assert_int_eq(V.host_health, T[_i].whole ? FW_HOST_STRAINED : FW_HOST_UNKNOWN);
+	ck_assert_int_eq(V.name_cooldown_ms, T[_i].whole ? 0 : 7 * FW_DAY_MS);
 	ck_assert_int_ge(V.feed.due_at_ms, NOW + 7 * FW_DAY_MS);
 }
 END_TEST
@@ -763,13 +763,13 @@ START_TEST(own_network) /* a failure that is attributed to our own network charg
 		V.fetch.kind = FW_VISIT_DNS;
 		V.fetch.url = fw_str(url);
 		ck_assert(!changed && !V.our_network);
-		changed = visit_weather(&V, &w, 1000 + i);
+		changed = visit_learn_network(&V, &w, 1000 + i);
 	}
 	ck_assert(changed && V.our_network && w.down);
-	visit_weather_again(&V, &w, 2 * FW_HOUR_MS);
-	ck_assert(V.our_network && !V.doubtful);
+	visit_settle_verdict(&V, &w, 2 * FW_HOUR_MS);
+	ck_assert(V.our_network && !V.verdict_deferred);
 	ck_assert_int_eq(V.offline_ms, 2 * FW_HOUR_MS - 1000);
-	visit_weather_again(&V, &w, 2000);
+	visit_settle_verdict(&V, &w, 2000);
 	WAS.fail_n = 2;
 	fw_err_set(&V.fetch.err, FW_ENET, "the name servers do not respond");
 	finish(FW_VISIT_DNS, 0, NULL);
@@ -792,10 +792,10 @@ START_TEST(old_lookup)
 
 	V.fetch.kind = FW_VISIT_DNS;
 	V.fetch.url = FW_STR("http://h.example/");
-	ck_assert(!visit_weather(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
+	ck_assert(!visit_learn_network(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
 	ck_assert(!V.our_network);
 	V.fetch.name_age_ms = 1;
-	ck_assert(!visit_weather(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
+	ck_assert(!visit_learn_network(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
 	ck_assert(V.our_network);
 	/* and it is not reported as a new outage */
 	for (int i = 0; i < 2 * FW_WEATHER_DOWN_N; i++) {
@@ -804,7 +804,7 @@ START_TEST(old_lookup)
 		(void)fw_snprintf(url, sizeof(url), "http://h%d.example/", i);
 		V.fetch.url = fw_str(url);
 		V.fetch.name_age_ms = FW_WEATHER_AFTER_MS + 1;
-		ck_assert(!visit_weather(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
+		ck_assert(!visit_learn_network(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
 	}
 	ck_assert(!w.down);
 }
@@ -842,7 +842,7 @@ START_TEST(clock_jumps)
 		fw_buf_adds(&V.fetch.body, DOC);
 	else if (kind != FW_VISIT_NOT_MODIFIED)
 		fw_err_set(&V.fetch.err, FW_ENET, "x");
-	visit_mood(&V, &r, now_ms);
+	visit_learn_host(&V, &r, now_ms);
 	visit_finish(&V, &r, now_ms, 42);
 	ck_assert_int_gt(V.feed.due_at_ms, now_ms + FW_MINUTE_MS);
 	ck_assert_int_le(V.feed.due_at_ms, now_ms + (kind == FW_VISIT_GONE ? 200 : kind == FW_VISIT_HTTP ? 8 : 3) * FW_DAY_MS);

@@ -611,14 +611,14 @@ static void killed(struct sim *m)
 }
 
 #define NUMBERS 512
-struct told {
+struct stop_requested {
 	unsigned char is[NUMBERS];
 	int64_t last;
 };
 
 static int entry_told(void *ctx, const struct fw_entry_row *e)
 {
-	struct told *t = ctx;
+	struct stop_requested *t = ctx;
 	int64_t number = 0;
 
 	ck_assert(fw_str_int(e->title, &number) && number > 0 && number < NUMBERS);
@@ -657,7 +657,7 @@ static void all_there(void)
 	struct fw_store *st = look();
 
 	for (int i = 0; i < feed_n; i++) {
-		struct told t = {.last = 0};
+		struct stop_requested t = {.last = 0};
 
 		OK(fw_store_entry_list(st, &(struct fw_entry_query){.feed_id = i + 1}, entry_told, &t, &err));
 		ck_assert_int_ge(t.last, 1);

@@ -3,8 +3,8 @@
  * The rows that a forecast simulates: what is due, as items of a fetch plan (sched/plan.h). `run
  * --once` compares the forecast with the time it took; the command `plan` shows it for any plan.
  */
-#ifndef FW_ENGINE_FORECAST_H
-#define FW_ENGINE_FORECAST_H
+#ifndef FW_ENGINE_DUE_ROWS_H
+#define FW_ENGINE_DUE_ROWS_H
 
 #include "feedwheel/store.h"
 #include "sched/plan.h"

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "engine/run/moves.h"
-#include "api/moves.h"
+#include "engine/run/redirect_adoption.h"
+#include "api/redirect_adoption.h"
 #include "base/banned.h"
 
 #define KIND FW_STR("redirect")
@@ -20,14 +20,14 @@
 
 /* ---- is it the same feed? -------------------------------------------------------------------- */
 
-struct compare {
+struct entry_match {
 	const struct fw_outcome *o;
 	bool any;
 };
 
-static int same_entry(void *ctx, const struct fw_entry_key *k)
+static int entry_on_key(void *ctx, const struct fw_entry_key *k)
 {
-	struct compare *c = ctx;
+	struct entry_match *c = ctx;
 
 	c->any = true;
 	for (size_t i = 0; i < FW_MIN(c->o->entry_n, COMPARED); i++) {
@@ -37,16 +37,16 @@ static int same_entry(void *ctx, const struct fw_entry_key *k)
 	return 0;
 }
 
-void moves_judge(struct fw_store *st, struct visit *v)
+void adoption_check(struct fw_store *st, struct visit *v)
 {
-	struct compare c = {.o = &v->outcome};
+	struct entry_match c = {.o = &v->outcome};
 	struct fw_err err;
 	int rc;
 
 	if (!v->new_target)
 		return;
 	v->new_target = false;
-	rc = v->outcome.entry_n ? fw_store_key_list(st, v->feed.id, v->feed.id, same_entry, &c, &err) : FW_ENOTFOUND;
+	rc = v->outcome.entry_n ? fw_store_key_list(st, v->feed.id, v->feed.id, entry_on_key, &c, &err) : FW_ENOTFOUND;
 	if (rc < 0) { /* nothing to compare, or the store is unavailable */
 		v->feed.redirect_url = FW_STR_NONE;
 		v->feed.redirect_n = 0;
@@ -60,7 +60,7 @@ void moves_judge(struct fw_store *st, struct visit *v)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static void note(struct fw_store *st, struct fw_str from, struct fw_str to, int64_t feed_id, const char *how)
+static void adoption_record(struct fw_store *st, struct fw_str from, struct fw_str to, int64_t feed_id, const char *how)
 {
 	struct fw_record r = {.kind = KIND, .key = from, .at_ms = fw_now_ms()};
 	struct fw_buf b = FW_BUF_INIT(FW_RECORD_VALUE_MAX);
@@ -76,51 +76,51 @@ static void note(struct fw_store *st, struct fw_str from, struct fw_str to, int6
 	fw_buf_finish(&b);
 }
 
-static bool move_read(const struct fw_record *r, struct fw_move *m)
+static bool adoption_parse(const struct fw_record *r, struct fw_adoption *m)
 {
 	struct fw_str rest, how = fw_str_split(r->value, ' ', &rest), id = fw_str_split(rest, ' ', &rest);
 
-	*m = (struct fw_move){.from = r->key, .to = rest, .at_ms = r->at_ms, .merged = fw_str_eq(how, FW_STR("merged"))};
+	*m = (struct fw_adoption){.from = r->key, .to = rest, .at_ms = r->at_ms, .merged = fw_str_eq(how, FW_STR("merged"))};
 	return fw_str_int(id, &m->feed_id) && rest.len;
 }
 
-int fw_move_find(struct fw_store *st, struct fw_str from, struct fw_arena *a, struct fw_move *out, struct fw_err *err)
+int fw_adoption_find(struct fw_store *st, struct fw_str from, struct fw_arena *a, struct fw_adoption *out, struct fw_err *err)
 {
 	struct fw_record r;
 	int rc = from.len && from.len <= FW_RECORD_KEY_MAX ? fw_store_record_get(st, KIND, from, a, &r, err) : FW_ENOTFOUND;
 
-	*out = (struct fw_move){0};
-	if (!rc && !move_read(&r, out))
+	*out = (struct fw_adoption){0};
+	if (!rc && !adoption_parse(&r, out))
 		rc = FW_ENOTFOUND;
 	return rc == FW_ENOTFOUND ? fw_err_set(err, rc, "no feed has left this address") : rc;
 }
 
-struct walk {
+struct adoption_walk {
 	int64_t feed_id;
-	fw_move_cb *cb;
+	fw_adoption_cb *cb;
 	void *ctx;
 };
 
-static int walk_one(void *ctx, const struct fw_record *r)
+static int adoption_on_record(void *ctx, const struct fw_record *r)
 {
-	struct walk *w = ctx;
-	struct fw_move m;
+	struct adoption_walk *w = ctx;
+	struct fw_adoption m;
 
-	return move_read(r, &m) && m.feed_id == w->feed_id ? w->cb(w->ctx, &m) : 0;
+	return adoption_parse(r, &m) && m.feed_id == w->feed_id ? w->cb(w->ctx, &m) : 0;
 }
 
-int fw_move_list(struct fw_store *st, int64_t feed_id, fw_move_cb *cb, void *ctx, struct fw_err *err)
+int fw_adoption_list(struct fw_store *st, int64_t feed_id, fw_adoption_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct fw_record_query q = {.kind = KIND};
-	struct walk w = {feed_id, cb, ctx};
+	struct adoption_walk w = {feed_id, cb, ctx};
 
-	return fw_store_record_list(st, &q, walk_one, &w, err);
+	return fw_store_record_list(st, &q, adoption_on_record, &w, err);
 }
 
 /* ---- merging --------------------------------------------------------------------------------- */
 
 /* Copy the person's settings of the feed that is removed, where the other one has none. */
-static int give_settings(struct fw_store *st, const struct fw_feed *from, const struct fw_feed *into, struct fw_err *err)
+static int feed_copy_settings(struct fw_store *st, const struct fw_feed *from, const struct fw_feed *into, struct fw_err *err)
 {
 	struct fw_feed to = {.id = into->id, .user_title = from->user_title, .folder = from->folder, .interval_ms = from->interval_ms,
 		.status = FW_FEED_ACTIVE, .due_at_ms = from->due_at_ms};
@@ -137,7 +137,7 @@ static int give_settings(struct fw_store *st, const struct fw_feed *from, const 
 	return what ? fw_store_feed_set(st, &to, what, err) : 0;
 }
 
-static void merge(struct fw_store *st, const struct visit *v, struct fw_meter_slot *m)
+static void adoption_merge(struct fw_store *st, const struct visit *v, struct fw_meter_slot *m)
 {
 	const struct fw_feed *from = v->was;
 	struct fw_feed into;
@@ -153,7 +153,7 @@ static void merge(struct fw_store *st, const struct visit *v, struct fw_meter_sl
 		goto out;
 	}
 	if (!rc)
-		rc = give_settings(st, from, &into, &err);
+		rc = feed_copy_settings(st, from, &into, &err);
 	if (!rc)
 		rc = fw_store_feed_merge(st, from->id, into.id, &err);
 	if (rc) {
@@ -163,25 +163,25 @@ static void merge(struct fw_store *st, const struct visit *v, struct fw_meter_sl
 	}
 	fw_info("feed %lld: merged: '%.*s' moved to '%.*s', which is feed %lld", (long long)from->id, FW_STR_ARG(from->url),
 		FW_STR_ARG(into.url), (long long)into.id);
-	note(st, from->url, into.url, into.id, "merged");
+	adoption_record(st, from->url, into.url, into.id, "merged");
 	meter_count(m, FW_COUNT_MERGED, 1);
 out:
 	fw_arena_finish(&a);
 }
 
-void moves_done(struct fw_store *st, const struct visit *v, struct fw_meter_slot *m)
+void adoption_finish(struct fw_store *st, const struct visit *v, struct fw_meter_slot *m)
 {
 	const struct fw_feed *was = v->was;
 
 	/* the switch from a page to its feed is not an adoption */
-	if (!(v->outcome.groups & FW_GROUP_URL) || v->moved || fw_str_eq(was->url, v->feed.url))
+	if (!(v->outcome.groups & FW_GROUP_URL) || v->page_replaced || fw_str_eq(was->url, v->feed.url))
 		return;
 	if (v->outcome.rc == FW_EINVAL) {
-		merge(st, v, m);
+		adoption_merge(st, v, m);
 	} else if (!v->outcome.rc) {
 		fw_info("feed %lld: permanent redirect adopted: '%.*s' moved to '%.*s'", (long long)was->id, FW_STR_ARG(was->url),
 			FW_STR_ARG(v->feed.url));
-		note(st, was->url, v->feed.url, was->id, "adopted");
+		adoption_record(st, was->url, v->feed.url, was->id, "adopted");
 		meter_count(m, FW_COUNT_ADOPTED, 1);
 	}
 }

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "api/keep.h"
+#include "api/retention.h"
 #include "base/banned.h"
 
 #define CALL_MS 100
@@ -13,7 +13,7 @@
 #define ENTRIES FW_STR("entries")
 
 /* *due: entries were not pruned within ENTRIES_EVERY_MS under this setting. */
-static int entries_due(struct fw_store *st, int64_t keep_ms, int64_t now_ms, bool *due, struct fw_err *err)
+static int retention_entries_due(struct fw_store *st, int64_t keep_ms, int64_t now_ms, bool *due, struct fw_err *err)
 {
 	int64_t done_by = 0;
 	struct fw_record r;
@@ -27,7 +27,7 @@ static int entries_due(struct fw_store *st, int64_t keep_ms, int64_t now_ms, boo
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-static int entries_done(struct fw_store *st, int64_t keep_ms, int64_t now_ms, struct fw_err *err)
+static int retention_entries_done(struct fw_store *st, int64_t keep_ms, int64_t now_ms, struct fw_err *err)
 {
 	char value[24];
 	struct fw_record r = {
@@ -38,7 +38,7 @@ static int entries_done(struct fw_store *st, int64_t keep_ms, int64_t now_ms, st
 	return fw_store_record_put(st, &r, false, NULL, err);
 }
 
-static int steps(struct fw_store *st, struct fw_prune *p, struct fw_err *err)
+static int retention_steps(struct fw_store *st, struct fw_prune *p, struct fw_err *err)
 {
 	int64_t until_ms = fw_mono_ms() + CALL_MS;
 	int rc;
@@ -49,7 +49,7 @@ static int steps(struct fw_store *st, struct fw_prune *p, struct fw_err *err)
 	return rc;
 }
 
-static void tell(const struct fw_prune *p, int rc, const struct fw_err *err)
+static void retention_log(const struct fw_prune *p, int rc, const struct fw_err *err)
 {
 	if (rc)
 		fw_warn("retention: pruning failed: %s; retrying later", err->text);
@@ -58,43 +58,43 @@ static void tell(const struct fw_prune *p, int rc, const struct fw_err *err)
 			(long long)p->visit_n, (long long)p->entry_n, (long long)p->event_n, (long long)p->record_n);
 }
 
-static int64_t before(int64_t keep_ms, int64_t now_ms)
+static int64_t retention_before(int64_t keep_ms, int64_t now_ms)
 {
 	return keep_ms ? FW_MAX(now_ms - keep_ms, (int64_t)1) : 0;
 }
 
-int fw_keep(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more)
+int fw_retention_run(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more)
 {
 	struct fw_prune p = {.now_ms = now_ms, .records = true,
-		.visits_before_ms = before(c->keep_visits_ms, now_ms),
-		.events_before_ms = before(c->keep_events_ms, now_ms)};
+		.visits_before_ms = retention_before(c->keep_visits_ms, now_ms),
+		.events_before_ms = retention_before(c->keep_events_ms, now_ms)};
 	bool entries = false;
 	struct fw_err err;
-	int rc = c->keep_entries_ms ? entries_due(st, c->keep_entries_ms, now_ms, &entries, &err) : 0;
+	int rc = c->keep_entries_ms ? retention_entries_due(st, c->keep_entries_ms, now_ms, &entries, &err) : 0;
 
 	if (entries)
-		p.entries_before_ms = before(c->keep_entries_ms, now_ms);
-	rc = rc ? rc : steps(st, &p, &err);
+		p.entries_before_ms = retention_before(c->keep_entries_ms, now_ms);
+	rc = rc ? rc : retention_steps(st, &p, &err);
 	*more = !rc && p.more;
 	if (!rc && entries && !p.more)
-		rc = entries_done(st, c->keep_entries_ms, now_ms, &err);
-	tell(&p, rc, &err);
+		rc = retention_entries_done(st, c->keep_entries_ms, now_ms, &err);
+	retention_log(&p, rc, &err);
 	return rc;
 }
 
-int fw_keep_pushed(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more)
+int fw_retention_run_pushed(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more)
 {
 	struct fw_prune p = {
-		.now_ms = now_ms, .records = true, .events_before_ms = before(c->keep_events_ms, now_ms)};
+		.now_ms = now_ms, .records = true, .events_before_ms = retention_before(c->keep_events_ms, now_ms)};
 	struct fw_err err;
-	int rc = steps(st, &p, &err);
+	int rc = retention_steps(st, &p, &err);
 
 	*more = !rc && p.more;
-	tell(&p, rc, &err);
+	retention_log(&p, rc, &err);
 	return rc;
 }
 
-int fw_keep_index(struct fw_store *st, int64_t now_ms, bool *more)
+int fw_search_index_step(struct fw_store *st, int64_t now_ms, bool *more)
 {
 	struct fw_prune p = {.now_ms = now_ms, .index = true};
 	struct fw_err err;
