@@ -29,8 +29,8 @@ static int deliver(struct fw_store *st, const struct fw_config *c, const char *u
 {
 	static char bytes[1 << 20];
 	struct fw_feed_new feed = {.url = str(url)};
-	struct fw_delivery_in in = {.strict = true};
-	struct fw_delivered did;
+	struct fw_delivery_input in = {.strict = true};
+	struct fw_delivery_result did;
 	FILE *f = fopen(path, "rb");
 	int rc;
 
@@ -52,12 +52,12 @@ static int deliver(struct fw_store *st, const struct fw_config *c, const char *u
 
 /* Called by the flusher's thread. */
 struct waiter {
-	struct fw_push_wait wait; /* the first member */
+	struct fw_commit_wait wait; /* the first member */
 	sem_t over;
 	int rc;
 };
 
-static void committed(struct fw_push_wait *wait, int rc, const char *why)
+static void committed(struct fw_commit_wait *wait, int rc, const char *why)
 {
 	struct waiter *w = (struct waiter *)wait;
 
@@ -77,13 +77,13 @@ static int ingest(const struct fw_config *c, struct fw_err *err)
 	struct fw_event event = {.property = str("news"), .section = 1};
 	struct fw_ingest *in;
 	struct fw_ingest_stats s;
-	struct fw_lane_in *lane;
+	struct fw_producer *lane;
 	int rc = fw_ingest_open(c, LANES, &in, err);
 
 	if (rc)
 		return rc;
 	sem_init(&w.over, 0, 0);
-	lane = fw_ingest_lane(in, 0);
+	lane = fw_ingest_producer(in, 0);
 	rc = fw_ingest_begin(lane, &w.wait); /* with NULL instead, the call returns when the events are accepted */
 	for (event.item = 1; event.item <= EVENTS && !rc; event.item++)
 		rc = fw_ingest_put(lane, &event);

@@ -21,7 +21,7 @@ BEGIN {
 	may["api"] = "api"
 	workshops = "base parse/html parse/feed parse sched fetch store api"
 	may["engine"] = workshops " engine engine/run/visit.h engine/run/worker.h engine/run/child.h" \
-		" engine/ops/sandbox.h engine/websub/websub_wish.h"
+		" engine/ops/sandbox.h engine/websub/websub_requests.h"
 	may["engine/run"] = workshops " engine engine/run engine/push/quota.h engine/websub/websub.h" \
 		" engine/ops/sandbox.h"
 	may["engine/push"] = workshops " engine engine/push"

@@ -116,7 +116,7 @@ FW_MUST_CHECK int fw_config_store(const struct fw_config *c, unsigned flags, str
  * servers check their own disks. Errors: FW_EAGAIN too little; err names the file, the free space
  * and the setting. Not exported.
  */
-FW_MUST_CHECK int fw_config_room(const struct fw_config *c, struct fw_err *err);
+FW_MUST_CHECK int fw_config_check_disk(const struct fw_config *c, struct fw_err *err);
 
 /* ---- running ------------------------------------------------------------- */
 
@@ -124,7 +124,7 @@ FW_MUST_CHECK int fw_config_room(const struct fw_config *c, struct fw_err *err);
  * A `run --once` compared with its forecast and with the best possible order. Times in us; 0:
  * unknown.
  */
-struct fw_run_course {
+struct fw_run_forecast {
 	const char *order;             /* name of the fetch order, see fw_config.order */
 	/* concurrent transfers of all workers; feeds per batch of the batch orders, else 0 */
 	int64_t slots, batch;
@@ -139,7 +139,7 @@ struct fw_run_course {
 	int64_t slots_us, longest_us, host_us;
 	int64_t host_n;                /* number of visits to that host */
 	char host[256];                /* name of that host; "": unknown */
-	/* duration of the whole run, as in the summary; set by fw_run_recall() only */
+	/* duration of the whole run, as in the summary; set by fw_run_get() only */
 	int64_t elapsed_us;
 };
 
@@ -156,7 +156,7 @@ struct fw_run_stats {
 	int64_t elapsed_ms;
 	int64_t cpu_ms, max_rss_bytes; /* sums over the workers */
 	int64_t run_id;
-	struct fw_run_course course;   /* once: set at the end */
+	struct fw_run_forecast forecast;   /* once: set at the end */
 };
 
 struct fw_meter;
@@ -189,7 +189,7 @@ struct fw_run_options {
 	 * argument for fw_run_child(). Descriptors without FD_CLOEXEC stay open. NULL: children are
 	 * forks.
 	 */
-	const char *const *anew;
+	const char *const *exec_args;
 	void *ctx;
 };
 
@@ -209,7 +209,7 @@ FW_API FW_MUST_CHECK int fw_run(const struct fw_config *c, const struct fw_run_o
  * Reports to the service manager (fw_run_options.notify) that the store is being opened. A
  * migration to a new schema may take longer than a normal start, up to an hour.
  */
-void fw_run_opening(void);
+void fw_run_notify_opening(void);
 
 /*
  * Runs a child that fw_run() started as a new program, from start to end; main() returns its
@@ -222,17 +222,17 @@ FW_API int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx);
  * Stores the course of a `run --once` for `timeline`: record "run", under its number, for 30 days
  * (feedwheel-store(7)).
  */
-FW_MUST_CHECK int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err *err);
+FW_MUST_CHECK int fw_run_put(struct fw_store *st, const struct fw_run_stats *s, struct fw_err *err);
 /*
  * Reads it back: order, slots, batch, feeds, the first four times, and elapsed_us. Strings in the
  * arena. Errors: FW_ENOTFOUND, FW_EFORMAT, FW_ENOMEM, those of the store.
  */
-FW_MUST_CHECK int fw_run_recall(struct fw_store *st, int64_t run_id, struct fw_arena *a, struct fw_run_course *out, struct fw_err *err);
+FW_MUST_CHECK int fw_run_get(struct fw_store *st, int64_t run_id, struct fw_arena *a, struct fw_run_forecast *out, struct fw_err *err);
 /*
  * Calls cb for every stored run, oldest first; unreadable records are skipped. A callback's result
  * other than 0 stops the list and is returned.
  */
-typedef int fw_run_cb(void *ctx, int64_t run_id, const struct fw_run_course *kept);
+typedef int fw_run_cb(void *ctx, int64_t run_id, const struct fw_run_forecast *stored);
 FW_MUST_CHECK int fw_run_list(struct fw_store *st, fw_run_cb *cb, void *ctx, struct fw_err *err);
 
 /*
@@ -244,7 +244,7 @@ FW_API bool fw_worker_is_dead(const char *name);
 
 /* ---- single fetches ------------------------------------------------------ */
 
-struct fw_answer {
+struct fw_response {
 	struct fw_visit visit;
 	enum fw_visit_kind kind;
 	struct fw_str final_url, content_type, body;
@@ -262,19 +262,19 @@ struct fw_answer {
  * our own faults; a failure of the network or the server is in out->visit and out->err.
  */
 FW_API FW_MUST_CHECK int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str username,
-	struct fw_str password, struct fw_answer *out, struct fw_err *err);
-FW_API void fw_answer_free(struct fw_answer *a);
+	struct fw_str password, struct fw_response *out, struct fw_err *err);
+FW_API void fw_response_free(struct fw_response *a);
 /*
  * Stores the document of a as the first visit of the feed feed_id, which was just subscribed with
  * the fetched URL, so that the URL is not fetched a second time. If a worker has visited the feed
  * meanwhile, at most the entries are stored. Errors: those of the store.
  */
-FW_API FW_MUST_CHECK int fw_answer_keep(struct fw_store *st, const struct fw_config *c, struct fw_answer *a, int64_t feed_id,
+FW_API FW_MUST_CHECK int fw_response_store(struct fw_store *st, const struct fw_config *c, struct fw_response *a, int64_t feed_id,
 	struct fw_err *err);
 
 /* ---- copies -------------------------------------------------------------- */
 
-enum fw_copy_phase { FW_COPY_RENEW, FW_COPY_FEEDS, FW_COPY_ENTRIES, FW_COPY_KEYS, FW_COPY_VISITS, FW_COPY_EVENTS, FW_COPY_RECORDS, FW_COPY_VERIFY, FW_COPY_DONE };
+enum fw_copy_phase { FW_COPY_UPDATE, FW_COPY_FEEDS, FW_COPY_ENTRIES, FW_COPY_KEYS, FW_COPY_VISITS, FW_COPY_EVENTS, FW_COPY_RECORDS, FW_COPY_VERIFY, FW_COPY_DONE };
 
 struct fw_copy_stats {
 	enum fw_copy_phase phase;
@@ -282,17 +282,17 @@ struct fw_copy_stats {
 	int64_t feed_before, entry_before, visit_before; /* in the target at the start */
 	/* written by this copy; keys: of entries that retention has deleted */
 	int64_t feeds, entries, keys, visits;
-	int64_t events, dead_events;                     /* pushed events; dead letters */
+	int64_t events, dead_letters;                     /* pushed events; dead letters */
 	/* records written, or deleted because the source does not have them */
 	int64_t records;
 	/* feeds of an older copy: updated; deleted because they are gone from the source */
-	int64_t renewed, removed;
+	int64_t updated, removed;
 	int64_t verified;                                /* feeds compared, in order of their ids */
 	int64_t differing;                               /* differences found */
 	uint64_t bytes;
 	int64_t elapsed_ms;
 	/* workers wrote to the source during the copy */
-	bool moved_on;
+	bool source_changed;
 };
 
 struct fw_copy_options {

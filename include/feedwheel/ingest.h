@@ -15,7 +15,7 @@
  * reason, and goes on with the others.
  *
  * Two promises: accepted (in memory, and with spill_dir in a write-ahead log that the next start
- * replays), or durable (committed): fw_push_wait.done reports it.
+ * replays), or durable (committed): fw_commit_wait.done reports it.
  */
 #ifndef FEEDWHEEL_INGEST_H
 #define FEEDWHEEL_INGEST_H
@@ -28,20 +28,20 @@ extern "C" {
 
 struct fw_buf;
 struct fw_ingest;
-struct fw_lane_in; /* the side of one producer thread */
+struct fw_producer; /* the side of one producer thread */
 
 #define FW_PROPERTY_MAX 255 /* maximum length of an event's property, in bytes */
 
 /*
  * A caller that waits for a commit. The caller owns it, and keeps it alive until done was called.
  */
-struct fw_push_wait {
+struct fw_commit_wait {
 	/*
 	 * Called once, by the flusher thread. rc 0: all rows are committed. FW_EINVAL: the store
 	 * refused some, which are dead letters now; why is the reason of one. FW_EAGAIN: the
 	 * flusher was stopped before the store took them.
 	 */
-	void (*done)(struct fw_push_wait *w, int rc, const char *why);
+	void (*done)(struct fw_commit_wait *w, int rc, const char *why);
 	/* private to the flusher */
 	uint32_t left;
 	int rc;
@@ -53,18 +53,18 @@ struct fw_push_wait {
 struct fw_ingest_stats {
 	/* rows accepted; publishes refused because the ring was full */
 	uint64_t put_n, full_n;
-	uint64_t stored_n, dead_n;        /* rows committed; dead letters */
+	uint64_t stored_n, dead_letter_n;        /* rows committed; dead letters */
 	/* statements committed; statements that failed and are retried */
 	uint64_t flush_n, retry_n;
 	/* sums: elapsed time, and CPU time of this process in it */
 	uint64_t flush_us, flush_cpu_us;
 	uint64_t bucket[FW_FLUSH_BUCKETS]; /* flushes by duration: <= fw_flush_bucket_us[i] */
 	size_t fill_bytes, ring_bytes;    /* in all rings; ring_bytes is fixed */
-	size_t fullest_bytes;             /* in the fullest ring */
-	size_t lanes;
+	size_t fill_max_bytes;             /* in the fullest ring */
+	size_t producers;
 	/* age of the oldest row that is not committed, in ms; 0: none */
 	int64_t oldest_ms;
-	bool away;                        /* the last request to the store failed */
+	bool unavailable;                        /* the last request to the store failed */
 	/* the rows that an earlier process left in spill_dir are stored */
 	bool replayed;
 };
@@ -78,7 +78,7 @@ extern const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS];
  * Errors: FW_ENOMEM; FW_EINVAL ring_bytes is too small for this many rings, or spill_dir cannot be
  * used; FW_EIO no thread or descriptor.
  */
-FW_API FW_MUST_CHECK int fw_ingest_open(const struct fw_config *c, size_t lanes, struct fw_ingest **out, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_ingest_open(const struct fw_config *c, size_t producers, struct fw_ingest **out, struct fw_err *err);
 /*
  * Stops the flusher. New drafts are refused (FW_EGONE at begin), so producers may still run.
  * Accepted rows are flushed; a store that does not respond is retried for at most patience_ms.
@@ -88,30 +88,30 @@ FW_API FW_MUST_CHECK int fw_ingest_open(const struct fw_config *c, size_t lanes,
 FW_API uint64_t fw_ingest_stop(struct fw_ingest *in, int64_t patience_ms);
 /* after fw_ingest_stop(), when no producer is left */
 FW_API void fw_ingest_destroy(struct fw_ingest *in);
-FW_API struct fw_lane_in *fw_ingest_lane(struct fw_ingest *in, size_t i);
+FW_API struct fw_producer *fw_ingest_producer(struct fw_ingest *in, size_t i);
 FW_API void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out);
 
 /*
  * One thread uses each producer. fw_ingest_begin() opens a draft. wait NULL: accepted is enough;
  * else the caller waits for the commit. fw_ingest_put() adds a row; its id is assigned here (e->id
  * is ignored), and remote_ip is a binary address of 0, 4 or 16 bytes. fw_ingest_publish() hands
- * over all rows of the draft. fw_ingest_forget() drops them, and done is not called.
+ * over all rows of the draft. fw_ingest_discard() drops them, and done is not called.
  *
  * Errors: FW_EAGAIN the ring is full, the draft is dropped; FW_EGONE (begin) the flusher is
  * stopped; FW_EIO (publish) the write to spill_dir failed, the draft is dropped; FW_EINVAL (put)
  * property is longer than FW_PROPERTY_MAX, or remote_ip has another length: the draft stays.
  */
-FW_API FW_MUST_CHECK int fw_ingest_begin(struct fw_lane_in *l, struct fw_push_wait *wait);
-FW_API FW_MUST_CHECK int fw_ingest_put(struct fw_lane_in *l, const struct fw_event *e);
-FW_API FW_MUST_CHECK int fw_ingest_publish(struct fw_lane_in *l, struct fw_err *err);
-FW_API void fw_ingest_forget(struct fw_lane_in *l);
+FW_API FW_MUST_CHECK int fw_ingest_begin(struct fw_producer *l, struct fw_commit_wait *wait);
+FW_API FW_MUST_CHECK int fw_ingest_put(struct fw_producer *l, const struct fw_event *e);
+FW_API FW_MUST_CHECK int fw_ingest_publish(struct fw_producer *l, struct fw_err *err);
+FW_API void fw_ingest_discard(struct fw_producer *l);
 
 /* ---- for the server and the command line: not exported ------------------- */
 
 /* Writes an event as the JSON of fw_dead_event.row: the columns of table incoming. */
-void fw_event_row(const struct fw_event *e, struct fw_buf *out);
+void fw_event_row_write(const struct fw_event *e, struct fw_buf *out);
 /* Parses it back; strings in the arena. Errors: FW_EFORMAT; FW_ENOMEM. */
-FW_MUST_CHECK int fw_event_of_row(struct fw_str row, struct fw_arena *a, struct fw_event *out, struct fw_err *err);
+FW_MUST_CHECK int fw_event_row_parse(struct fw_str row, struct fw_arena *a, struct fw_event *out, struct fw_err *err);
 
 #ifdef __cplusplus
 }

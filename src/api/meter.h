@@ -24,7 +24,7 @@ enum fw_count {
 	 * deferred to a later day by feed_entries_max or feed_bytes_max; counted again at each
 	 * visit
 	 */
-	FW_COUNT_LEFT_ENTRIES,
+	FW_COUNT_DEFERRED_ENTRIES,
 	FW_COUNT_WIRE_BYTES,      /* bodies as received */
 	FW_COUNT_BODY_BYTES,      /* bodies decoded */
 	FW_COUNT_REDIRECTS,       /* followed */
@@ -60,14 +60,14 @@ const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n);
 
 struct fw_meter_sum {
 	uint64_t visits[FW_VISIT_KIND_N];
-	uint64_t answers[FW_METER_CLASSES];
+	uint64_t responses[FW_METER_CLASSES];
 	uint64_t count[FW_COUNT_N];
 	/* buckets are not cumulative */
 	struct { uint64_t bucket[FW_METER_BUCKETS], sum_us; } timing[FW_TIMING_N];
 	uint64_t in_flight, slots;      /* current transfers; their maximum */
 	/* workers whose connectivity is down: no host responds to them */
 	uint64_t offline;
-	uint64_t away;                  /* workers whose store is unavailable */
+	uint64_t unavailable;                  /* workers whose store is unavailable */
 	uint64_t disk_low;              /* workers that wait for disk space (disk_free_min_bytes) */
 	uint64_t worker_restarts, server_restarts;
 	uint32_t workers, alive;        /* configured; running */
@@ -76,7 +76,7 @@ struct fw_meter_sum {
 void fw_meter_read(const struct fw_meter *m, struct fw_meter_sum *out);
 
 /* Writes the server's heartbeat for its master; call it periodically. */
-void fw_meter_beat(struct fw_meter *m);
+void fw_meter_heartbeat(struct fw_meter *m);
 
 struct fw_meter_process {
 	const char *what;               /* "master", "worker", "server" */

@@ -14,7 +14,7 @@ struct fw_quota {
 	int64_t feed_id;
 	int64_t since_ms, until_ms;  /* start and end of the day */
 	int64_t new_n, bytes;        /* new entries; bytes of new and changed ones */
-	int64_t waiting_n;           /* deferred entries of its last document */
+	int64_t deferred_n;           /* deferred entries of its last document */
 };
 
 /* Reads the quota of the current day. Errors: FW_ENOTFOUND: nothing was counted; the store's. */

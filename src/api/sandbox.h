@@ -9,7 +9,7 @@
 
 #include "feedwheel/engine.h"
 
-enum fw_sandbox_who { FW_SANDBOX_MASTER, FW_SANDBOX_WORKER, FW_SANDBOX_SERVER, FW_SANDBOX_WHO_N };
+enum fw_sandbox_role { FW_SANDBOX_MASTER, FW_SANDBOX_WORKER, FW_SANDBOX_SERVER, FW_SANDBOX_ROLE_N };
 
 enum fw_sandbox_layer {
 	FW_SANDBOX_PRIVILEGES = 1 << 0, /* no new privileges, for example by set-user-ID programs */
@@ -19,7 +19,7 @@ enum fw_sandbox_layer {
 	/* TCP: no listening; a server may connect only to the store's ports (Landlock) */
 	FW_SANDBOX_PORTS = 1 << 3,
 	FW_SANDBOX_CALLS = 1 << 4,      /* unneeded system calls are refused (seccomp) */
-	/* its own memory layout: the child is a new program (fw_run_options.anew) */
+	/* its own memory layout: the child is a new program (fw_run_options.exec_args) */
 	FW_SANDBOX_LAYOUT = 1 << 5,
 };
 #define FW_SANDBOX_LAYER_N 6
@@ -30,9 +30,9 @@ const char *fw_sandbox_layer_name(enum fw_sandbox_layer layer);
  * The layers of this process by these settings: available ones, and those that this system or build
  * lacks. Both are 0 with sandbox = off.
  */
-void fw_sandbox_layers(const struct fw_config *c, enum fw_sandbox_who who, unsigned *have, unsigned *lack);
+void fw_sandbox_layers(const struct fw_config *c, enum fw_sandbox_role who, unsigned *available, unsigned *missing);
 /* Why the layer is missing, and the remedy. */
-const char *fw_sandbox_why(enum fw_sandbox_layer layer);
+const char *fw_sandbox_missing_why(enum fw_sandbox_layer layer);
 /*
  * Checks, before anything is started, that no layer is missing with sandbox = require. who: bits 1
  * << FW_SANDBOX_*. Errors: FW_EINVAL.
@@ -43,13 +43,13 @@ FW_MUST_CHECK int fw_sandbox_check(const struct fw_config *c, unsigned who, stru
  * failed layer is logged, and the others apply.
  * Errors: FW_EINVAL with sandbox = require; FW_ENOMEM.
  */
-FW_MUST_CHECK int fw_sandbox_enter(const struct fw_config *c, enum fw_sandbox_who who, struct fw_err *err);
+FW_MUST_CHECK int fw_sandbox_enter(const struct fw_config *c, enum fw_sandbox_role who, struct fw_err *err);
 
 /*
  * Creates the files and folders that the process will write. Call it outside of the sandbox, before
  * fw_sandbox_mark(), which records the existing files.
  */
-void fw_sandbox_make(const struct fw_config *c, enum fw_sandbox_who who);
+void fw_sandbox_create_files(const struct fw_config *c, enum fw_sandbox_role who);
 
 /*
  * The identities of the allowed files. A file that is replaced later (resolv.conf, a CA bundle) is
@@ -61,8 +61,8 @@ struct fw_sandbox_mark {
 	size_t n;
 	uint64_t file[FW_SANDBOX_MARKS]; /* 0: no file */
 };
-void fw_sandbox_mark(const struct fw_config *c, enum fw_sandbox_who who, struct fw_sandbox_mark *out);
+void fw_sandbox_mark(const struct fw_config *c, enum fw_sandbox_role who, struct fw_sandbox_mark *out);
 /* True if a file was replaced; a file that is missing now does not count. */
-bool fw_sandbox_moved(const struct fw_sandbox_mark *was, const struct fw_sandbox_mark *now);
+bool fw_sandbox_is_stale(const struct fw_sandbox_mark *was, const struct fw_sandbox_mark *now);
 
 #endif

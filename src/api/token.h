@@ -33,7 +33,7 @@ struct fw_token {
 };
 
 /* Parses "push,read" into bits. Errors: FW_EINVAL names the unknown word and the known ones. */
-FW_MUST_CHECK int fw_token_scopes(struct fw_str words, unsigned *out, struct fw_err *err);
+FW_MUST_CHECK int fw_token_scopes_parse(struct fw_str words, unsigned *out, struct fw_err *err);
 void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX]);
 /*
  * Iterates over the binding of a token: feeds that it may push entries to, or properties that its
@@ -51,9 +51,9 @@ FW_MUST_CHECK bool fw_token_bound_next(struct fw_str *rest, struct fw_token_boun
  */
 FW_MUST_CHECK int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct fw_err *err);
 /* Does the binding allow this? An absent binding allows everything. */
-bool fw_token_may_feed(struct fw_str bound, int64_t feed_id);
-bool fw_token_may_property(struct fw_str bound, struct fw_str property);
-bool fw_token_may_events(struct fw_str bound); /* events of any property */
+bool fw_token_allows_feed(struct fw_str bound, int64_t feed_id);
+bool fw_token_allows_property(struct fw_str bound, struct fw_str property);
+bool fw_token_allows_events(struct fw_str bound); /* events of any property */
 /*
  * Creates a token, and writes it to text. It stays after its expiry until it is removed, so that
  * whatever needed a token still needs one. bound: for fw_token_bound_next(), only with the scope
@@ -72,7 +72,7 @@ typedef int fw_token_cb(void *ctx, const struct fw_token *t);
  */
 FW_MUST_CHECK int fw_token_list(struct fw_store *st, bool used, fw_token_cb *cb, void *ctx, struct fw_err *err);
 /* Records its last use. */
-FW_MUST_CHECK int fw_token_used(struct fw_store *st, struct fw_str name, int64_t used_ms, struct fw_err *err);
+FW_MUST_CHECK int fw_token_note_use(struct fw_store *st, struct fw_str name, int64_t used_ms, struct fw_err *err);
 /* SHA-256 of a token. False: out of memory. */
 FW_MUST_CHECK bool fw_token_hash(struct fw_str text, unsigned char out[FW_TOKEN_HASH_BYTES]);
 
@@ -94,9 +94,9 @@ enum fw_tokenless fw_tokenless(const struct fw_config *c, bool tokens);
 /* The reason, to follow "refused: " or "for "; "" for FW_TOKENLESS_OPEN. */
 const char *fw_tokenless_why(enum fw_tokenless t);
 /* Which requests are accepted without a token, in a sentence: for the server's log and doctor. */
-#define FW_TOKENLESS_WORDS_MAX 300
-void fw_tokenless_words(enum fw_tokenless t, char out[FW_TOKENLESS_WORDS_MAX]);
+#define FW_TOKENLESS_TEXT_MAX 300
+void fw_tokenless_text(enum fw_tokenless t, char out[FW_TOKENLESS_TEXT_MAX]);
 /* True if listen is a loopback address or a unix socket, or NULL. */
-bool fw_listens_locally(const char *listen);
+bool fw_listen_is_local(const char *listen);
 
 #endif

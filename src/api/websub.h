@@ -13,7 +13,7 @@
 
 struct fw_arena;
 
-enum fw_websub_state { FW_WEBSUB_ASKED, FW_WEBSUB_ACTIVE, FW_WEBSUB_OFF, FW_WEBSUB_STATE_N };
+enum fw_websub_state { FW_WEBSUB_REQUESTED, FW_WEBSUB_ACTIVE, FW_WEBSUB_OFF, FW_WEBSUB_STATE_N };
 const char *fw_websub_state_name(enum fw_websub_state s); /* "requested", "active", "off" */
 
 struct fw_websub { /* a feed's subscription */
@@ -41,12 +41,12 @@ FW_MUST_CHECK int fw_websub_list(struct fw_store *st, fw_websub_cb *cb, void *ct
 /* Errors: FW_ENOTFOUND: the feed has no subscription. Strings are in the arena. */
 FW_MUST_CHECK int fw_websub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct fw_websub *out, struct fw_err *err);
 /* Where hubs deliver, as recorded by the leader. */
-struct fw_websub_home {
+struct fw_websub_leader {
 	struct fw_str base;          /* absent: no request was sent yet */
-	bool led;                    /* a leader exists */
+	bool exists;                    /* a leader exists */
 	bool differs;                /* websub_url has another URL here */
 };
-FW_MUST_CHECK int fw_websub_home(struct fw_store *st, const struct fw_config *c, struct fw_arena *a, struct fw_websub_home *out,
+FW_MUST_CHECK int fw_websub_leader(struct fw_store *st, const struct fw_config *c, struct fw_arena *a, struct fw_websub_leader *out,
 	struct fw_err *err);
 /*
  * Switches a subscription on, with a request now, or off until it is switched on. The leader does
@@ -72,7 +72,7 @@ FW_MUST_CHECK int fw_websub_intent(struct fw_store *st, const struct fw_websub_i
 	struct fw_str *answer, struct fw_err *err);
 
 enum fw_websub_verdict {
-	FW_WEBSUB_TAKE,     /* authentic: store it */
+	FW_WEBSUB_ACCEPT,     /* authentic: store it */
 	/* not authenticated: the feed is polled instead, which is already arranged */
 	FW_WEBSUB_HINT,
 	FW_WEBSUB_IGNORE,   /* wrong signature: 202, and it is dropped */
@@ -81,7 +81,7 @@ enum fw_websub_verdict {
 	FW_WEBSUB_VERDICT_N
 };
 /* Classifies a hub's POST, and counts it unless it is stored. Errors: the store's. */
-FW_MUST_CHECK int fw_websub_judge(struct fw_store *st, struct fw_str token, struct fw_str signature,
+FW_MUST_CHECK int fw_websub_classify(struct fw_store *st, struct fw_str token, struct fw_str signature,
 	struct fw_str body, int64_t now_ms, int64_t *feed_id, enum fw_websub_verdict *out, struct fw_err *err);
 /* Makes the feed due soon. */
 FW_MUST_CHECK int fw_websub_hint(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_err *err);
@@ -97,9 +97,9 @@ struct fw_websub_stats { /* counters of this process */
 	 * requests to hubs; failed ones; verified and denied by hubs; polls that found missed
 	 * entries
 	 */
-	uint64_t asked_n, refused_n, verified_n, denied_n, missed_n;
+	uint64_t requests_n, refused_n, verified_n, denied_n, missed_n;
 	/* requests at forged callbacks; at others, which were looked up in the store */
-	uint64_t unknown_n, looked_n;
+	uint64_t unknown_n, lookups_n;
 	int64_t known_n, active_n;  /* subscriptions; 0 if another process is the leader */
 	bool leads;
 };
@@ -118,8 +118,8 @@ FW_MUST_CHECK int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, 
  * True if token could be a callback of this store: its MAC is checked without the store. While the
  * key is unknown, because the store did not respond yet, always true. Any thread.
  */
-bool fw_hubs_may_know(struct fw_hubs *h, struct fw_str token);
-/* Stops the thread; fw_hubs_may_know() still works. NULL is allowed. */
+bool fw_hubs_check_token(struct fw_hubs *h, struct fw_str token);
+/* Stops the thread; fw_hubs_check_token() still works. NULL is allowed. */
 void fw_hubs_stop(struct fw_hubs *h);
 void fw_hubs_close(struct fw_hubs *h); /* NULL is allowed */
 

@@ -457,7 +457,7 @@ FW_MUST_CHECK int cli_pager_close(struct cli_pager *p, struct cli *c);
 int cli_serve_open(struct cli *c);
 void cli_serve_close(struct cli *c);
 fw_serve_body cli_serve_body; /* the server process's main function (fw_run_options) */
-/* The arguments with which this program is executed again as a child (fw_run_options.anew). */
+/* The arguments with which this program is executed again as a child (fw_run_options.exec_args). */
 #define CLI_CHILD "child"
 const char *const *cli_anew(void);
 /*

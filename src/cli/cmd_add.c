@@ -32,7 +32,7 @@ static bool take_named(struct cli *c, struct fw_feed_new *f, const struct fw_lin
  * Fetch f's URL. 0 if it is a feed or, with follow, a page that advertises one, which then replaces
  * f.
  */
-static int check(struct cli *c, struct fw_feed_new *f, bool follow, struct fw_answer *a)
+static int check(struct cli *c, struct fw_feed_new *f, bool follow, struct fw_response *a)
 {
 	struct fw_err err = {0};
 
@@ -43,7 +43,7 @@ static int check(struct cli *c, struct fw_feed_new *f, bool follow, struct fw_an
 		return CLI_OK;
 	}
 	if (follow && take_named(c, f, a->feeds)) {
-		fw_answer_free(a);
+		fw_response_free(a);
 		return check(c, f, false, a);
 	}
 	(void)cli_fail(c, CLI_SOME, "%.*s: not subscribed: %s", FW_STR_ARG(f->url), a->err.text);
@@ -53,11 +53,11 @@ static int check(struct cli *c, struct fw_feed_new *f, bool follow, struct fw_an
 }
 
 /* Store the fetched document as the feed's first visit, so that the feed is not fetched again. */
-static int keep(struct cli *c, const struct fw_feed_new *f, struct fw_answer *a)
+static int keep(struct cli *c, const struct fw_feed_new *f, struct fw_response *a)
 {
 	struct fw_err err = {0};
 
-	if (!a->doc || f->existed || !fw_answer_keep(c->store, c->config, a, f->id, &err))
+	if (!a->doc || f->existed || !fw_response_store(c->store, c->config, a, f->id, &err))
 		return CLI_OK;
 	return cli_fail(c, CLI_SOME, "%.*s: subscribed, but the fetched entries could not be stored: %s", FW_STR_ARG(f->url), err.text);
 }
@@ -85,7 +85,7 @@ static int words_to_feeds(struct cli *c, struct fw_feed_new *feed)
 	return rc;
 }
 
-static int subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_answer *answer, size_t n)
+static int subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_response *answer, size_t n)
 {
 	struct fw_err err = {0};
 	size_t added = 0;
@@ -117,7 +117,7 @@ static int add_run(struct cli *c)
 {
 	size_t n = (size_t)c->arg_n;
 	struct fw_feed_new *feed = fw_arena_calloc(&c->arena, n, sizeof(*feed));
-	struct fw_answer *answer = fw_arena_calloc(&c->arena, n, sizeof(*answer));
+	struct fw_response *answer = fw_arena_calloc(&c->arena, n, sizeof(*answer));
 	int rc;
 
 	if (!feed || !answer)
@@ -128,7 +128,7 @@ static int add_run(struct cli *c)
 	rc = rc ? rc : cli_store(c, FW_STORE_CREATE);
 	rc = rc ? rc : subscribe(c, feed, answer, n);
 	for (size_t i = 0; i < n; i++)
-		fw_answer_free(&answer[i]);
+		fw_response_free(&answer[i]);
 	return rc;
 }
 

@@ -28,12 +28,12 @@ static void show(void *ctx, const struct fw_copy_stats *s)
 		const char *words;
 		int64_t done, total;
 	} PHASE[] = {
-		[FW_COPY_RENEW] = {"feed numbers checked for changes", s->verified, 0},
+		[FW_COPY_UPDATE] = {"feed numbers checked for changes", s->verified, 0},
 		[FW_COPY_FEEDS] = {"feeds", s->feed_before + s->feeds, s->feed_total},
 		[FW_COPY_ENTRIES] = {"entries", s->entry_before + s->entries, s->entry_total},
 		[FW_COPY_KEYS] = {"keys of deleted entries", s->keys, 0},
 		[FW_COPY_VISITS] = {"visits", s->visit_before + s->visits, s->visit_total},
-		[FW_COPY_EVENTS] = {"pushed events", s->events + s->dead_events, 0},
+		[FW_COPY_EVENTS] = {"pushed events", s->events + s->dead_letters, 0},
 		[FW_COPY_RECORDS] = {"records", s->records, 0},
 		[FW_COPY_VERIFY] = {"feed numbers compared", s->verified, 0},
 	};
@@ -84,8 +84,8 @@ static void json_print(struct cli *c, const struct fw_copy_stats *s)
 {
 	const struct { const char *name; int64_t v; } MEMBER[] = {
 		{"feeds", s->feeds}, {"entries", s->entries}, {"keys", s->keys}, {"visits", s->visits}, {"events", s->events},
-		{"dead_letters", s->dead_events}, {"records", s->records}, {"feeds_before", s->feed_before},
-		{"entries_before", s->entry_before}, {"visits_before", s->visit_before}, {"updated", s->renewed}, {"removed", s->removed}, {"bytes", (int64_t)s->bytes},
+		{"dead_letters", s->dead_letters}, {"records", s->records}, {"feeds_before", s->feed_before},
+		{"entries_before", s->entry_before}, {"visits_before", s->visit_before}, {"updated", s->updated}, {"removed", s->removed}, {"bytes", (int64_t)s->bytes},
 		{"differing", s->differing}, {"elapsed_ms", s->elapsed_ms},
 	};
 	struct cli_json out;
@@ -94,7 +94,7 @@ static void json_print(struct cli *c, const struct fw_copy_stats *s)
 	fw_json_object(&out.j, NULL);
 	for (size_t i = 0; i < FW_N(MEMBER); i++)
 		fw_json_int(&out.j, MEMBER[i].name, MEMBER[i].v);
-	fw_json_bool(&out.j, "source_changed", s->moved_on);
+	fw_json_bool(&out.j, "source_changed", s->source_changed);
 	fw_json_end(&out.j);
 	cli_json_end(&out, c);
 }
@@ -110,17 +110,17 @@ static int summary(struct copying *k, const struct fw_copy_stats *s)
 		cli_out(c, "copied %s, %s, %s of deleted entries and %s in %s\n", cli_count(f, s->feeds, "feed", "feeds"),
 			cli_count(e, s->entries, "entry", "entries"), cli_count(g, s->keys, "key", "keys"),
 			cli_count(v, s->visits, "visit", "visits"), fw_duration_text(t, s->elapsed_ms));
-	if ((s->events || s->dead_events) && !cli_flag(c, "json"))
-		cli_out(c, "and %s, %s dead letters\n", cli_count(f, s->events, "pushed event", "pushed events"), cli_number(e, s->dead_events));
+	if ((s->events || s->dead_letters) && !cli_flag(c, "json"))
+		cli_out(c, "and %s, %s dead letters\n", cli_count(f, s->events, "pushed event", "pushed events"), cli_number(e, s->dead_letters));
 	if (s->records && !cli_flag(c, "json"))
 		cli_out(c, "and %s (access tokens and the like)\n", cli_count(f, s->records, "record", "records"));
-	if ((s->renewed || s->removed) && !cli_flag(c, "json"))
-		cli_out(c, "in the existing copy %s changed and %s no longer at the source\n", cli_count(f, s->renewed, "feed", "feeds"),
+	if ((s->updated || s->removed) && !cli_flag(c, "json"))
+		cli_out(c, "in the existing copy %s changed and %s no longer at the source\n", cli_count(f, s->updated, "feed", "feeds"),
 			cli_count(e, s->removed, "feed", "feeds"));
 	if (k->shown > SHOWN_MAX)
 		(void)cli_fail(c, CLI_SOME, "and %zu more differences", k->shown - SHOWN_MAX);
 	if (s->differing)
-		return cli_fail(c, CLI_SOME, s->moved_on ? "the stores differ because the source changed during the copy; the target stays paused"
+		return cli_fail(c, CLI_SOME, s->source_changed ? "the stores differ because the source changed during the copy; the target stays paused"
 			" (stop the source's workers, then run 'feedwheel copy --continue')" :
 			"the stores differ; the target stays paused (run 'feedwheel copy --continue', or copy into an empty store)");
 	if (!cli_flag(c, "json"))

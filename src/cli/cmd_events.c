@@ -80,7 +80,7 @@ static void dead_json(struct events *e, const struct fw_dead_event *v)
 	fw_json_int(j, "event", v->id);
 	fw_json_time(j, "refused", v->at_ms);
 	fw_json_str(j, "reason", v->reason);
-	if (fw_event_of_row(v->row, &e->arena, &row, &err))
+	if (fw_event_row_parse(v->row, &e->arena, &row, &err))
 		fw_json_str(j, "row", v->row);
 	else
 		event_json(j, "row", &row);
@@ -203,7 +203,7 @@ static int retry_take(void *ctx, const struct fw_dead_event *v)
 {
 	struct retry *r = ctx;
 	struct fw_err err;
-	int rc = fw_event_of_row(v->row, &r->arena, &r->event[r->n], &err);
+	int rc = fw_event_row_parse(v->row, &r->arena, &r->event[r->n], &err);
 
 	r->last_id = v->id;
 	r->refused_n += rc == FW_EFORMAT;

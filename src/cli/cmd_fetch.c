@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-static void timings_print(struct cli *c, const struct fw_answer *a)
+static void timings_print(struct cli *c, const struct fw_response *a)
 {
 	const struct fw_visit *v = &a->visit;
 	char wire[FW_RFC3339_MAX], body[FW_RFC3339_MAX], hops[FW_RFC3339_MAX];
@@ -18,7 +18,7 @@ static void timings_print(struct cli *c, const struct fw_answer *a)
 		(double)v->first_byte_us / 1e3, (double)v->total_us / 1e3);
 }
 
-static int answer_print(struct cli *c, const struct fw_answer *a, struct fw_str url)
+static int answer_print(struct cli *c, const struct fw_response *a, struct fw_str url)
 {
 	if (!a->doc) {
 		(void)cli_fail(c, CLI_SOME, "%.*s: %s", FW_STR_ARG(url), a->err.text);
@@ -51,7 +51,7 @@ static bool subscribed(struct cli *c, struct fw_str url)
 static int fetch_run(struct cli *c)
 {
 	struct fw_str url, user, pass;
-	struct fw_answer a = {0};
+	struct fw_response a = {0};
 	struct fw_err err = {0};
 	int rc;
 
@@ -65,7 +65,7 @@ static int fetch_run(struct cli *c)
 	if (cli_flag(c, "timings"))
 		timings_print(c, &a);
 	rc = answer_print(c, &a, url);
-	fw_answer_free(&a);
+	fw_response_free(&a);
 	return rc;
 }
 

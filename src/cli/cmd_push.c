@@ -25,7 +25,7 @@ static int push_failed(struct cli *c, const char *path, const struct fw_err *err
 }
 
 /* Like the response of POST /v1/feeds/{id}/entries, without the repairs. */
-static void tell_json(struct cli *c, int64_t feed_id, const struct fw_delivered *d)
+static void tell_json(struct cli *c, int64_t feed_id, const struct fw_delivery_result *d)
 {
 	struct cli_json w;
 
@@ -40,7 +40,7 @@ static void tell_json(struct cli *c, int64_t feed_id, const struct fw_delivered 
 	cli_object_end(&w, c);
 }
 
-static void tell(struct cli *c, int64_t feed_id, const struct fw_delivered *d)
+static void tell(struct cli *c, int64_t feed_id, const struct fw_delivery_result *d)
 {
 	char all[FW_RFC3339_MAX], new[FW_RFC3339_MAX], changed[FW_RFC3339_MAX], known[FW_RFC3339_MAX];
 
@@ -58,8 +58,8 @@ static int push_run(struct cli *c)
 {
 	const char *path = c->arg[1], *limit = fw_arena_printf(&c->arena, "the limit max_body_bytes of %lld bytes (to raise it, give --max-body-bytes SIZE)",
 		(long long)c->config->max_body_bytes);
-	struct fw_delivery_in in = {.content_type = type_of(c, path), .strict = true};
-	struct fw_delivered got;
+	struct fw_delivery_input in = {.content_type = type_of(c, path), .strict = true};
+	struct fw_delivery_result got;
 	struct fw_buf text = {0};
 	struct fw_feed feed;
 	struct fw_err err = {0};

@@ -43,7 +43,7 @@ static bool is_failure(size_t kind)
 }
 
 /* Print the lower bound of the run's duration and its cause. */
-static void bound_text(struct cli *c, const struct fw_run_course *p)
+static void bound_text(struct cli *c, const struct fw_run_forecast *p)
 {
 	char a[FW_RFC3339_MAX];
 
@@ -58,7 +58,7 @@ static void bound_text(struct cli *c, const struct fw_run_course *p)
 	}
 }
 
-static int64_t percent_off(const struct fw_run_course *p)
+static int64_t percent_off(const struct fw_run_forecast *p)
 {
 	return p->predicted_us ? (p->took_us - p->predicted_us) * 100 / p->predicted_us : 0;
 }
@@ -67,7 +67,7 @@ static int64_t percent_off(const struct fw_run_course *p)
  * Print forecast and bound. Runs under a second are dominated by start-up and shutdown, so they are
  * not compared.
  */
-static void course_text(struct cli *c, const struct fw_run_course *p)
+static void course_text(struct cli *c, const struct fw_run_forecast *p)
 {
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
 
@@ -93,7 +93,7 @@ static void summary_text(struct cli *c, const struct session *r, const struct fw
 		cli_number(b, (int64_t)s->not_modified), cli_number(d, (int64_t)s->failed));
 	cli_out(c, "entries  %s new, %s changed\n", cli_number(a, (int64_t)s->new_entries),
 		cli_number(b, (int64_t)s->changed_entries));
-	course_text(c, &s->course);
+	course_text(c, &s->forecast);
 	cli_out(c, "traffic  %s received, %s decoded\n", cli_bytes(a, s->wire_bytes), cli_bytes(b, s->body_bytes));
 	if (s->failed) {
 		cli_out(c, "failed   ");
@@ -114,7 +114,7 @@ static void summary_text(struct cli *c, const struct session *r, const struct fw
 	cli_out_wrap(c, sizeof("done    "));
 }
 
-static void course_json(struct fw_json *j, const struct fw_run_course *p)
+static void course_json(struct fw_json *j, const struct fw_run_forecast *p)
 {
 	const struct { const char *name; int64_t us; } MEMBER[] = {
 		{"took_ms", p->took_us}, {"sum_ms", p->sum_us}, {"bound_ms", p->bound_us}, {"bound_slots_ms", p->slots_us},
@@ -158,8 +158,8 @@ static void summary_json(struct cli *c, const struct session *r, const struct fw
 			fw_json_int(&w.j, fw_visit_kind_name((enum fw_visit_kind)i), (int64_t)r->kind[i]);
 	}
 	fw_json_end(&w.j);
-	if (s->course.bound_us)
-		course_json(&w.j, &s->course);
+	if (s->forecast.bound_us)
+		course_json(&w.j, &s->forecast);
 	cli_object_end(&w, c);
 }
 
@@ -222,7 +222,7 @@ static int look_back(struct cli *c, struct session *r, const struct fw_run_stats
 	rc = cli_store(c, keeps ? 0 : FW_STORE_READ);
 	if (!rc && s->failed && fw_store_visit_list(c->store, &q, count, r, &err))
 		rc = cli_store_failed(c, &err);
-	if (!rc && keeps && fw_run_keep(c->store, s, &err))
+	if (!rc && keeps && fw_run_put(c->store, s, &err))
 		rc = cli_store_failed(c, &err);
 	return rc;
 }
@@ -245,14 +245,14 @@ static int run_run(struct cli *c)
 	struct session r = {0};
 	struct fw_run_stats stats = {0};
 	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = progress, .reload = reload, .notify = true,
-		.anew = cli_anew(), .ctx = &r};
+		.exec_args = cli_anew(), .ctx = &r};
 	struct fw_err err = {0};
 	/* the counts of an unreachable store are unknown */
 	struct fw_store_stats before = {.due_n = 1};
 	int rc;
 
 	keep_hangups();
-	fw_run_opening();
+	fw_run_notify_opening();
 	rc = look_first(c, &before);
 	if (rc)
 		return rc;

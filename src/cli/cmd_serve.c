@@ -80,7 +80,7 @@ static void summary_json(struct cli *c, const struct fw_run_stats *s)
 
 static int serve_run(struct cli *c)
 {
-	struct fw_run_options o = {.reload = reload, .serve = cli_serve_body, .serve_only = true, .notify = true, .anew = cli_anew(), .ctx = c};
+	struct fw_run_options o = {.reload = reload, .serve = cli_serve_body, .serve_only = true, .notify = true, .exec_args = cli_anew(), .ctx = c};
 	struct fw_run_stats stats;
 	struct fw_err err = {0};
 	int rc;

@@ -44,7 +44,7 @@ static int change(struct cli *c, const struct fw_feed *to, unsigned what, const 
 		return rc;
 	cli_list_begin(&l, c, NULL, 0);
 	for (int i = 0; !rc && i < c->arg_n; i++) {
-		rc = fw_feed_change(c->store, &feed[i], to, what, c->now_ms, &err);
+		rc = fw_feed_update(c->store, &feed[i], to, what, c->now_ms, &err);
 		rc = rc ? rc : changed(&l, &feed[i], done, &err);
 	}
 	cli_list_end(&l);

@@ -110,7 +110,7 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, const stru
 	fw_json_time(&out.j, "next_due", s->next_due_ms);
 	fw_json_bool(&out.j, "all_paused", x->paused);
 	fw_json_int(&out.j, "workers_offline", x->off.n);
-	fw_json_bool(&out.j, "disk_low", fw_config_room(c->config, &err) != 0);
+	fw_json_bool(&out.j, "disk_low", fw_config_check_disk(c->config, &err) != 0);
 	fw_json_array(&out.j, "workers");
 	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_json, &w, &err);
 	fw_json_end(&out.j);
@@ -151,7 +151,7 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, const stru
 		cli_out(c, "%s (%s)\n", cli_ago(c, a, s->next_due_ms), cli_stamp(b, s->next_due_ms));
 	if (x->paused)
 		cli_out(c, "paused   all workers on all machines (to resume, run 'feedwheel resume --all')\n");
-	if (fw_config_room(c->config, &err))
+	if (fw_config_check_disk(c->config, &err))
 		cli_out(c, "disk     %s; nothing is fetched meanwhile\n", err.text);
 	if (x->off.n)
 		cli_out(c, "network  seems to be down for %s since %s: no host responds; these visits do not count as failures\n",

@@ -102,7 +102,7 @@ static void runs_table(struct cli *c, const struct runs *r)
  * A finished run has a record of its whole time, which includes the time before its first and after
  * its last request.
  */
-static int run_whole(void *ctx, int64_t run_id, const struct fw_run_course *kept)
+static int run_whole(void *ctx, int64_t run_id, const struct fw_run_forecast *kept)
 {
 	struct runs *r = ctx;
 
@@ -261,9 +261,9 @@ static int run_of(struct cli *c, int64_t *id)
 /* Read the run's record. A run without --once has none; nor has one that was killed. */
 static void recall(struct cli *c, struct timeline *t)
 {
-	struct fw_run_course kept;
+	struct fw_run_forecast kept;
 	struct fw_err err = {0};
-	int rc = fw_run_recall(c->store, t->run_id, &c->arena, &kept, &err);
+	int rc = fw_run_get(c->store, t->run_id, &c->arena, &kept, &err);
 
 	if (rc && rc != FW_ENOTFOUND && rc != FW_EUNSUP)
 		cli_note(c, "%s", err.text);

@@ -140,7 +140,7 @@ static int add(struct cli *c)
 	rc = end_of(c, &until_ms);
 	if (rc)
 		return rc;
-	if (fw_token_scopes(fw_str(words), &scopes, &err))
+	if (fw_token_scopes_parse(fw_str(words), &scopes, &err))
 		return failed(c, &err);
 	rc = cli_store(c, FW_STORE_CREATE);
 	if (rc)

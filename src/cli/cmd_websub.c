@@ -80,8 +80,8 @@ static int take(void *ctx, const struct fw_websub *w)
 /* Warn if websub_url differs from the server's. */
 static int home_note(struct cli *c, struct fw_err *err)
 {
-	struct fw_websub_home home;
-	int rc = fw_websub_home(c->store, c->config, &c->arena, &home, err);
+	struct fw_websub_leader home;
+	int rc = fw_websub_leader(c->store, c->config, &c->arena, &home, err);
 
 	if (!rc && home.differs)
 		cli_note(c, "websub_url is %s here, but the server with the hub thread uses %.*s (use the same websub_url for all servers)",

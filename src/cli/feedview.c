@@ -30,10 +30,10 @@ bool cli_quota_words(struct cli *c, int64_t feed_id, struct fw_buf *out)
 	if (fw_quota_get(c->store, feed_id, c->now_ms, &q, NULL))
 		return false;
 	fw_buf_addf(out, "%s new entries and %s since %s", cli_number(n, q.new_n), cli_bytes(bytes, (uint64_t)q.bytes), cli_stamp(stamp, q.since_ms));
-	if (q.waiting_n || fw_quota_is_used_up(c->config, &q))
+	if (q.deferred_n || fw_quota_is_used_up(c->config, &q))
 		fw_buf_addf(out, ": used up until %s (feed_entries_max, feed_bytes_max)", cli_stamp(stamp, q.until_ms));
-	if (q.waiting_n)
-		fw_buf_addf(out, "; deferred: %s", cli_count(waiting, q.waiting_n, "entry", "entries"));
+	if (q.deferred_n)
+		fw_buf_addf(out, "; deferred: %s", cli_count(waiting, q.deferred_n, "entry", "entries"));
 	return true;
 }
 
@@ -48,7 +48,7 @@ void cli_quota_json(struct cli *c, struct fw_json *j, int64_t feed_id)
 	fw_json_time(j, "until", q.until_ms);
 	fw_json_int(j, "new", q.new_n);
 	fw_json_int(j, "bytes", q.bytes);
-	fw_json_int(j, "deferred", q.waiting_n);
+	fw_json_int(j, "deferred", q.deferred_n);
 	fw_json_end(j);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Settings. The table SETTING holds each setting's name, type, range, default and text. The
+ * Settings. The table SETTINGS holds each setting's name, type, range, default and text. The
  * configuration file, the command line, `feedwheel help settings`, the sample configuration, the
  * shell completions and the test of the manual all read it. A new setting needs one row here, one
  * member of struct fw_config and one paragraph in feedwheel.conf(5).
@@ -22,7 +22,7 @@
 #include "base/near.h"
 #include "base/str.h"
 #include "engine/config_text.h"
-#include "engine/websub/websub_wish.h"
+#include "engine/websub/websub_requests.h"
 #include "base/banned.h"
 
 #define FILE_MAX_BYTES ((size_t)1 << 20)
@@ -40,7 +40,7 @@
 #define WRITE "add import remove set pause resume events push run serve token websub fetch-now stop"
 #define STORE WRITE " export list show why timeline entries read fetch plan status copy"
 
-static const struct fw_setting SETTING[] = {
+static const struct fw_setting SETTINGS[] = {
 	{"store", FW_TYPE_STRING, "", NO_RANGE,
 		"Where feeds, entries and events are stored: sqlite:PATH, postgres://, mysql://, "
 		"redis:// (feedwheel-store(7)). Unset: "
@@ -321,15 +321,15 @@ static const struct { const char *name; int shift; } UNIT[] = {
 
 const struct fw_setting *fw_config_settings(size_t *n)
 {
-	*n = FW_N(SETTING);
-	return SETTING;
+	*n = FW_N(SETTINGS);
+	return SETTINGS;
 }
 
 const struct fw_setting *fw_config_find(const char *name)
 {
-	for (size_t i = 0; i < FW_N(SETTING); i++) {
-		if (fw_edit_distance(fw_str(name), fw_str(SETTING[i].name)) == 0)
-			return &SETTING[i];
+	for (size_t i = 0; i < FW_N(SETTINGS); i++) {
+		if (fw_edit_distance(fw_str(name), fw_str(SETTINGS[i].name)) == 0)
+			return &SETTINGS[i];
 	}
 	return NULL;
 }
@@ -366,7 +366,7 @@ static bool bool_parse(struct fw_str s, bool *out)
 	return false;
 }
 
-static bool one_of(const char *choices, struct fw_str word)
+static bool choice_is_valid(const char *choices, struct fw_str word)
 {
 	struct fw_str rest = fw_str(choices);
 
@@ -378,7 +378,7 @@ static bool one_of(const char *choices, struct fw_str word)
 }
 
 /* A number in the form of the file, in the largest unit that divides it. */
-static void number_text(struct fw_buf *b, enum fw_setting_type type, int64_t v)
+static void setting_number_text(struct fw_buf *b, enum fw_setting_type type, int64_t v)
 {
 	static const struct { enum fw_setting_type type; int64_t n; const char *name; } PART[] = {
 		{FW_TYPE_DURATION, FW_DAY_MS, "d"}, {FW_TYPE_DURATION, FW_HOUR_MS, "h"}, {FW_TYPE_DURATION, FW_MINUTE_MS, "m"},
@@ -395,7 +395,7 @@ static void number_text(struct fw_buf *b, enum fw_setting_type type, int64_t v)
 	fw_buf_addf(b, "%lld", (long long)v);
 }
 
-static int refuse(const struct fw_setting *s, struct fw_str value, const char *where, struct fw_err *err)
+static int setting_refuse(const struct fw_setting *s, struct fw_str value, const char *where, struct fw_err *err)
 {
 	struct fw_buf allowed = FW_BUF_INIT(200);
 	int rc;
@@ -406,9 +406,9 @@ static int refuse(const struct fw_setting *s, struct fw_str value, const char *w
 	} else if (s->choices) {
 		fw_buf_addf(&allowed, "one of: %s", s->choices);
 	} else {
-		number_text(&allowed, s->type, s->min);
+		setting_number_text(&allowed, s->type, s->min);
 		fw_buf_adds(&allowed, " to ");
-		number_text(&allowed, s->type, s->max);
+		setting_number_text(&allowed, s->type, s->max);
 		if (s->type == FW_TYPE_DURATION)
 			fw_buf_adds(&allowed, " (a number of ms, or 250ms, 30s, 15m, 2h, 1d)");
 		if (s->type == FW_TYPE_SIZE)
@@ -420,12 +420,12 @@ static int refuse(const struct fw_setting *s, struct fw_str value, const char *w
 	return rc;
 }
 
-static int unknown(const char *name, const char *where, struct fw_err *err)
+static int setting_unknown(const char *name, const char *where, struct fw_err *err)
 {
 	struct fw_near near = {.word = fw_str(name)};
 
-	for (size_t i = 0; i < FW_N(SETTING); i++)
-		fw_near_offer(&near, SETTING[i].name);
+	for (size_t i = 0; i < FW_N(SETTINGS); i++)
+		fw_near_offer(&near, SETTINGS[i].name);
 	if (near.best)
 		return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': did you mean '%s'?", where, name, near.best);
 	return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': see 'feedwheel help settings'", where, name);
@@ -488,7 +488,7 @@ static int store_file_read(const char *path, char **url, struct fw_err *err)
 /* ---- setting ------------------------------------------------------------- */
 
 /* "feeds.db" means sqlite:feeds.db. */
-static int store_whole(struct fw_config *c, struct fw_err *err)
+static int store_add_scheme(struct fw_config *c, struct fw_err *err)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 
@@ -501,7 +501,7 @@ static int store_whole(struct fw_config *c, struct fw_err *err)
 }
 
 /* The later of store and store_file sets the store. */
-static int store_said(struct fw_config *c, const struct fw_setting *s, struct fw_err *err)
+static int store_setting_apply(struct fw_config *c, const struct fw_setting *s, struct fw_err *err)
 {
 	char *url;
 	int rc;
@@ -509,7 +509,7 @@ static int store_said(struct fw_config *c, const struct fw_setting *s, struct fw
 	if (s->offset == offsetof(struct fw_config, store)) {
 		free(c->store_file);
 		c->store_file = NULL;
-		return store_whole(c, err);
+		return store_add_scheme(c, err);
 	}
 	if (s->offset != offsetof(struct fw_config, store_file) || !c->store_file)
 		return 0;
@@ -518,10 +518,10 @@ static int store_said(struct fw_config *c, const struct fw_setting *s, struct fw
 		return rc;
 	free(c->store);
 	c->store = url;
-	return store_whole(c, err);
+	return store_add_scheme(c, err);
 }
 
-static int set(struct fw_config *c, const struct fw_setting *s, struct fw_str value, const char *where, struct fw_err *err)
+static int setting_set(struct fw_config *c, const struct fw_setting *s, struct fw_str value, const char *where, struct fw_err *err)
 {
 	void *at = (char *)c + s->offset;
 	int64_t v = 0;
@@ -530,12 +530,12 @@ static int set(struct fw_config *c, const struct fw_setting *s, struct fw_str va
 	assert(s->offset < sizeof(*c));
 	switch (s->type) {
 	case FW_TYPE_BOOL:
-		return bool_parse(value, at) ? 0 : refuse(s, value, where, err);
+		return bool_parse(value, at) ? 0 : setting_refuse(s, value, where, err);
 	case FW_TYPE_STRING: {
 		char *text = NULL;
 
-		if (s->choices && !one_of(s->choices, value))
-			return refuse(s, value, where, err);
+		if (s->choices && !choice_is_valid(s->choices, value))
+			return setting_refuse(s, value, where, err);
 		if (value.len) {
 			text = fw_str_dup(value);
 			if (!text)
@@ -543,14 +543,14 @@ static int set(struct fw_config *c, const struct fw_setting *s, struct fw_str va
 		}
 		free(*(char **)at);
 		*(char **)at = text;
-		return store_said(c, s, err);
+		return store_setting_apply(c, s, err);
 	}
 	case FW_TYPE_DURATION: ok = fw_duration_parse(value, 1, &v); break;
 	case FW_TYPE_SIZE: ok = size_parse(value, &v); break;
 	default: ok = fw_str_int(value, &v); break;
 	}
 	if (!ok || v < s->min || v > s->max)
-		return refuse(s, value, where, err);
+		return setting_refuse(s, value, where, err);
 	*(int64_t *)at = v;
 	return 0;
 }
@@ -559,7 +559,7 @@ int fw_config_set(struct fw_config *c, const char *name, const char *value, cons
 {
 	const struct fw_setting *s = fw_config_find(name);
 
-	return s ? set(c, s, fw_str_trim(fw_str(value)), where, err) : unknown(name, where, err);
+	return s ? setting_set(c, s, fw_str_trim(fw_str(value)), where, err) : setting_unknown(name, where, err);
 }
 
 char *fw_config_get(const struct fw_config *c, const char *name)
@@ -575,7 +575,7 @@ char *fw_config_get(const struct fw_config *c, const char *name)
 	if (s->type == FW_TYPE_BOOL)
 		fw_buf_adds(&b, *(const bool *)at ? "yes" : "no");
 	else
-		number_text(&b, s->type, *(const int64_t *)at);
+		setting_number_text(&b, s->type, *(const int64_t *)at);
 	return fw_buf_take(&b, NULL);
 }
 
@@ -585,7 +585,7 @@ char *fw_config_get(const struct fw_config *c, const char *name)
  * "$VAR/tail", else "$HOME/fallback/tail". NULL: no home, or out of memory. A relative $VAR is
  * ignored (XDG).
  */
-static char *xdg_path(const char *prefix, const char *var, const char *fallback, const char *tail)
+static char *config_xdg_path(const char *prefix, const char *var, const char *fallback, const char *tail)
 {
 	const char *dir = getenv(var), *home = getenv("HOME");
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -605,13 +605,13 @@ int fw_config_create(struct fw_config **out, struct fw_err *err)
 	*out = NULL;
 	if (!c)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	for (size_t i = 0; !rc && i < FW_N(SETTING); i++)
-		rc = set(c, &SETTING[i], fw_str(SETTING[i].initial), "default", err);
+	for (size_t i = 0; !rc && i < FW_N(SETTINGS); i++)
+		rc = setting_set(c, &SETTINGS[i], fw_str(SETTINGS[i].initial), "default", err);
 	if (rc) {
 		fw_config_destroy(c);
 		return rc;
 	}
-	c->store = xdg_path("sqlite:", "XDG_DATA_HOME", ".local/share", "feedwheel/feedwheel.db");
+	c->store = config_xdg_path("sqlite:", "XDG_DATA_HOME", ".local/share", "feedwheel/feedwheel.db");
 	*out = c;
 	return 0;
 }
@@ -620,9 +620,9 @@ void fw_config_destroy(struct fw_config *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < FW_N(SETTING); i++) {
-		if (SETTING[i].type == FW_TYPE_STRING)
-			free(*(char **)((char *)c + SETTING[i].offset));
+	for (size_t i = 0; i < FW_N(SETTINGS); i++) {
+		if (SETTINGS[i].type == FW_TYPE_STRING)
+			free(*(char **)((char *)c + SETTINGS[i].offset));
 	}
 	free(c->file);
 	free(c);
@@ -634,15 +634,15 @@ void fw_config_destroy(struct fw_config *c)
  * store_file is not passed on: the other process may be unable to read it, and store has its
  * content.
  */
-static bool is_handed(const struct fw_setting *s)
+static bool setting_is_passed(const struct fw_setting *s)
 {
 	return s->offset != offsetof(struct fw_config, store_file);
 }
 
 void config_write(const struct fw_config *c, struct fw_buf *b)
 {
-	for (size_t i = 0; i < FW_N(SETTING); i++) {
-		char *value = is_handed(&SETTING[i]) ? fw_config_get(c, SETTING[i].name) : fw_str_dup(FW_STR(""));
+	for (size_t i = 0; i < FW_N(SETTINGS); i++) {
+		char *value = setting_is_passed(&SETTINGS[i]) ? fw_config_get(c, SETTINGS[i].name) : fw_str_dup(FW_STR(""));
 
 		if (value)
 			fw_buf_add(b, value, strlen(value) + 1);
@@ -660,13 +660,13 @@ int config_read(struct fw_str text, struct fw_config **out, struct fw_err *err)
 	*out = NULL;
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < FW_N(SETTING) && !rc; i++) {
+	for (size_t i = 0; i < FW_N(SETTINGS) && !rc; i++) {
 		const char *end = text.len ? memchr(text.p, 0, text.len) : NULL;
 
 		if (!end)
-			rc = fw_err_set(err, FW_EINVAL, "the configuration ends before setting %s", SETTING[i].name);
-		else if (is_handed(&SETTING[i]))
-			rc = set(c, &SETTING[i], fw_str(text.p), "handed", err);
+			rc = fw_err_set(err, FW_EINVAL, "the configuration ends before setting %s", SETTINGS[i].name);
+		else if (setting_is_passed(&SETTINGS[i]))
+			rc = setting_set(c, &SETTINGS[i], fw_str(text.p), "handed", err);
 		if (end)
 			text = fw_str_sub(text, (size_t)(end - text.p) + 1, text.len);
 	}
@@ -680,7 +680,7 @@ int config_read(struct fw_str text, struct fw_config **out, struct fw_err *err)
 /* ---- a file -------------------------------------------------------------- */
 
 /* A comment starts with a # at the start of the line or after white space. */
-static struct fw_str without_comment(struct fw_str s, bool at_start)
+static struct fw_str comment_strip(struct fw_str s, bool at_start)
 {
 	for (size_t i = 0; i < s.len; i++) {
 		if (s.p[i] == '#' && (i ? fw_is_space((unsigned char)s.p[i - 1]) : at_start))
@@ -693,7 +693,7 @@ static struct fw_str without_comment(struct fw_str s, bool at_start)
  * Appends the text between the quotes that s starts with to out. In double quotes \" and \\ stand
  * for " and \. Single quotes have no escapes.
  */
-static int unquote(struct fw_str s, const char *name, const char *where, struct fw_buf *out, struct fw_err *err)
+static int value_unquote(struct fw_str s, const char *name, const char *where, struct fw_buf *out, struct fw_err *err)
 {
 	char quote = s.p[0];
 	size_t i = 1;
@@ -707,7 +707,7 @@ static int unquote(struct fw_str s, const char *name, const char *where, struct 
 	}
 	if (i >= s.len)
 		return fw_err_set(err, FW_EINVAL, "%s: %s: the opening %c of the value is not closed", where, name, quote);
-	behind = without_comment(fw_str_sub(s, i + 1, s.len), false);
+	behind = comment_strip(fw_str_sub(s, i + 1, s.len), false);
 	if (behind.len)
 		return fw_err_set(err, FW_EINVAL, "%s: %s: '%.*s' follows the closing %c%s", where, name, FW_STR_ARG(fw_str_sub(behind, 0, 60)),
 			quote, quote == '"' ? " (inside the quotes write \\\")" : "");
@@ -718,7 +718,7 @@ static int unquote(struct fw_str s, const char *name, const char *where, struct 
  * Reads one line: blank, "# comment", or "name = value", with an optional " # comment" after it.
  * Quotes around a value are removed.
  */
-static int line_read(struct fw_config *c, struct fw_str line, const char *where, struct fw_err *err)
+static int config_line_read(struct fw_config *c, struct fw_str line, const char *where, struct fw_err *err)
 {
 	const struct fw_setting *s;
 	struct fw_buf plain = FW_BUF_INIT(0);
@@ -729,7 +729,7 @@ static int line_read(struct fw_config *c, struct fw_str line, const char *where,
 	if (line.len && memchr(line.p, 0, line.len))
 		return fw_err_set(err, FW_EINVAL, "%s: a NUL byte: not a text file", where);
 	all = fw_str_split(line, '=', &value);
-	name = without_comment(all, true);
+	name = comment_strip(all, true);
 	if (name.len < fw_str_trim(all).len) /* the = belongs to a comment */
 		value = FW_STR_NONE;
 	if (!name.len && !value.p)
@@ -740,20 +740,20 @@ static int line_read(struct fw_config *c, struct fw_str line, const char *where,
 	fw_str_copy(word, sizeof(word), name);
 	s = fw_config_find(word);
 	if (!s)
-		return unknown(word, where, err);
+		return setting_unknown(word, where, err);
 	all = fw_str_trim(value);
 	if (all.len && (all.p[0] == '"' || all.p[0] == '\'')) {
-		rc = unquote(all, s->name, where, &plain, err);
+		rc = value_unquote(all, s->name, where, &plain, err);
 		value = plain.len ? fw_buf_str(&plain) : FW_STR("");
 	} else {
-		value = without_comment(value, false);
+		value = comment_strip(value, false);
 	}
-	rc = rc ? rc : set(c, s, value, where, err);
+	rc = rc ? rc : setting_set(c, s, value, where, err);
 	fw_buf_finish(&plain);
 	return rc;
 }
 
-static int file_load(struct fw_config *c, const char *path, FILE *f, struct fw_err *err)
+static int config_file_load(struct fw_config *c, const char *path, FILE *f, struct fw_err *err)
 {
 	struct fw_buf text = FW_BUF_INIT(FILE_MAX_BYTES);
 	struct fw_str rest;
@@ -769,18 +769,18 @@ static int file_load(struct fw_config *c, const char *path, FILE *f, struct fw_e
 		struct fw_str line = fw_str_split(rest, '\n', &rest);
 
 		(void)fw_snprintf(where, sizeof(where), "%s:%u", path, n);
-		rc = line_read(c, line, where, err);
+		rc = config_line_read(c, line, where, err);
 	}
 	fw_buf_finish(&text);
 	return rc;
 }
 
 /* Opens the first default file that exists. NULL: none does. */
-static FILE *usual_open(char **path)
+static FILE *config_default_open(char **path)
 {
 	FILE *f = NULL;
 
-	*path = xdg_path("", "XDG_CONFIG_HOME", ".config", "feedwheel.conf");
+	*path = config_xdg_path("", "XDG_CONFIG_HOME", ".config", "feedwheel.conf");
 	if (*path)
 		f = fopen(*path, "re");
 	if (!f && (!*path || errno == ENOENT || errno == ENOTDIR)) {
@@ -801,7 +801,7 @@ int fw_config_load(struct fw_config *c, const char *path, struct fw_err *err)
 		f = fopen(path, "re");
 		name = fw_str_dup(fw_str(path));
 	} else {
-		f = usual_open(&name);
+		f = config_default_open(&name);
 	}
 	if (!name)
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
@@ -810,7 +810,7 @@ int fw_config_load(struct fw_config *c, const char *path, struct fw_err *err)
 	else if (!f && errno != ENOENT && errno != ENOTDIR)
 		rc = fw_err_set(err, FW_EINVAL, "%s: %s", name, strerror(errno));
 	else if (f)
-		rc = file_load(c, name, f, err);
+		rc = config_file_load(c, name, f, err);
 	if (f && !rc) {
 		free(c->file);
 		c->file = name;
@@ -822,7 +822,7 @@ int fw_config_load(struct fw_config *c, const char *path, struct fw_err *err)
 	return rc;
 }
 
-static int more_than(const char *a, int64_t a_ms, const char *b, int64_t b_ms, struct fw_err *err)
+static int settings_conflict(const char *a, int64_t a_ms, const char *b, int64_t b_ms, struct fw_err *err)
 {
 	char x[FW_RFC3339_MAX], y[FW_RFC3339_MAX];
 
@@ -832,7 +832,7 @@ static int more_than(const char *a, int64_t a_ms, const char *b, int64_t b_ms, s
 }
 
 /* Host names only: they are compared with the Host header without its port. */
-static int names_check(const char *names, struct fw_err *err)
+static int host_names_check(const char *names, struct fw_err *err)
 {
 	struct fw_str rest = fw_str(names);
 
@@ -853,16 +853,16 @@ int fw_config_check(const struct fw_config *c, struct fw_err *err)
 	if (!c->store)
 		return fw_err_set(err, FW_EINVAL, "no store: set HOME, store, or FEEDWHEEL_STORE (--store sqlite:PATH)");
 	if (c->interval_min_ms > c->interval_ms)
-		return more_than("interval_min_ms", c->interval_min_ms, "interval_ms", c->interval_ms, err);
+		return settings_conflict("interval_min_ms", c->interval_min_ms, "interval_ms", c->interval_ms, err);
 	if (c->interval_ms > c->interval_max_ms)
-		return more_than("interval_ms", c->interval_ms, "interval_max_ms", c->interval_max_ms, err);
+		return settings_conflict("interval_ms", c->interval_ms, "interval_max_ms", c->interval_max_ms, err);
 	if (c->connect_timeout_ms > c->total_timeout_ms)
-		return more_than("connect_timeout_ms", c->connect_timeout_ms, "total_timeout_ms", c->total_timeout_ms, err);
-	if (names_check(c->serve_names, err))
+		return settings_conflict("connect_timeout_ms", c->connect_timeout_ms, "total_timeout_ms", c->total_timeout_ms, err);
+	if (host_names_check(c->serve_names, err))
 		return FW_EINVAL;
 	if (c->websub_url) {
 		struct fw_buf base = FW_BUF_INIT(0);
-		int rc = wish_base(c->websub_url, &base, err);
+		int rc = callback_base(c->websub_url, &base, err);
 
 		fw_buf_finish(&base);
 		return rc;

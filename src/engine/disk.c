@@ -11,7 +11,7 @@
 #define MIB (INT64_C(1) << 20)
 
 /* The file system of the file, or of its folder if the file does not exist yet. */
-static int disk_of(struct fw_str file, struct statvfs *out)
+static int disk_statvfs(struct fw_str file, struct statvfs *out)
 {
 	char path[4096];
 	char *slash;
@@ -28,20 +28,20 @@ static int disk_of(struct fw_str file, struct statvfs *out)
 	return statvfs(slash ? path : ".", out);
 }
 
-int fw_config_room(const struct fw_config *c, struct fw_err *err)
+int fw_config_check_disk(const struct fw_config *c, struct fw_err *err)
 {
 	struct fw_str file, scheme = c->store ? fw_str_split(fw_str(c->store), ':', &file) : FW_STR_NONE;
 	struct statvfs v;
-	int64_t left;
+	int64_t free_bytes;
 
 	if (!c->disk_free_min_bytes || !fw_str_eq(scheme, FW_STR("sqlite")))
 		return 0;
 	file = fw_store_url_rest(c->store);
-	if (disk_of(file, &v)) /* opening the store reports what is wrong with its path */
+	if (disk_statvfs(file, &v)) /* opening the store reports what is wrong with its path */
 		return 0;
-	if (__builtin_mul_overflow((int64_t)v.f_bavail, (int64_t)v.f_frsize, &left) || left >= c->disk_free_min_bytes)
+	if (__builtin_mul_overflow((int64_t)v.f_bavail, (int64_t)v.f_frsize, &free_bytes) || free_bytes >= c->disk_free_min_bytes)
 		return 0;
 	return fw_err_set(err, FW_EAGAIN,
 		"%.*s: %lld MiB free on its disk, below disk_free_min_bytes = %lld MiB: free some space, or lower it",
-		FW_STR_ARG(file), (long long)(left / MIB), (long long)(c->disk_free_min_bytes / MIB));
+		FW_STR_ARG(file), (long long)(free_bytes / MIB), (long long)(c->disk_free_min_bytes / MIB));
 }

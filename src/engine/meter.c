@@ -18,7 +18,7 @@ struct fw_meter {
 	int fd;                   /* the master's descriptor; -1: none */
 	int64_t started_ms;
 	pid_t master;
-	struct fw_meter_own master_own;
+	struct fw_meter_usage master_usage;
 	struct fw_meter_slot slot[];
 };
 
@@ -29,7 +29,7 @@ struct fw_meter {
 static const struct {
 	size_t n;
 	int64_t us[FW_METER_BUCKETS];
-} BOUNDS[FW_TIMING_N] = {
+} METER_BOUNDS[FW_TIMING_N] = {
 	[FW_TIMING_LATENESS] = {11, {MS(100), S(1), S(5), S(15), S(60), S(300), S(900), S(3600), S(21600), S(86400), REST}},
 	[FW_TIMING_FETCH] = {14, {MS(5), MS(10), MS(25), MS(50), MS(100), MS(250), MS(500), S(1), MS(2500), S(5), S(10), S(30), S(60), REST}},
 	[FW_TIMING_PARSE] = {12, {100, 250, 500, MS(1), MS(2), MS(5), MS(10), MS(25), MS(50), MS(100), MS(500), REST}},
@@ -39,9 +39,9 @@ static const struct {
 
 const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n)
 {
-	assert((size_t)t < FW_N(BOUNDS));
-	*n = BOUNDS[t].n;
-	return BOUNDS[t].us;
+	assert((size_t)t < FW_N(METER_BOUNDS));
+	*n = METER_BOUNDS[t].n;
+	return METER_BOUNDS[t].us;
 }
 
 /* ---- create and destroy -------------------------------------------------- */
@@ -99,27 +99,27 @@ void meter_time(struct fw_meter_slot *s, enum fw_timing what, int64_t us)
 	size_t b = 0;
 
 	us = FW_MAX(us, 0);
-	while (us > BOUNDS[what].us[b])
+	while (us > METER_BOUNDS[what].us[b])
 		b++;
-	assert(b < BOUNDS[what].n); /* the last bound is REST */
+	assert(b < METER_BOUNDS[what].n); /* the last bound is REST */
 	meter_add(&s->timing[what].sum_us, (uint64_t)us);
 	meter_add(&s->timing[what].bucket[b], 1);
 }
 
-void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool asked_for)
+void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool is_requested)
 {
 	int status_class = v->http_status / 100;
 	_Atomic uint64_t *visits = &s->visits[(size_t)v->kind < FW_VISIT_KIND_N ? v->kind : FW_VISIT_NONE];
 
 	if (v->http_status)
-		meter_add(&s->answers[status_class > 0 && status_class < FW_METER_CLASSES ? status_class : 0], 1);
+		meter_add(&s->responses[status_class > 0 && status_class < FW_METER_CLASSES ? status_class : 0], 1);
 	meter_count(s, FW_COUNT_ITEMS, v->item_n);
 	meter_count(s, FW_COUNT_NEW_ENTRIES, v->new_n);
 	meter_count(s, FW_COUNT_CHANGED_ENTRIES, v->changed_n);
 	meter_count(s, FW_COUNT_WIRE_BYTES, v->wire_bytes);
 	meter_count(s, FW_COUNT_BODY_BYTES, v->body_bytes);
 	meter_count(s, FW_COUNT_REDIRECTS, v->hops);
-	if (!asked_for)
+	if (!is_requested)
 		meter_time(s, FW_TIMING_LATENESS, v->lateness_ms * INT64_C(1000));
 	if (v->total_us > 0)
 		meter_time(s, FW_TIMING_FETCH, v->total_us);
@@ -131,27 +131,27 @@ void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool asked_f
 
 /* ---- reading ------------------------------------------------------------- */
 
-static void sum(uint64_t *out, const _Atomic uint64_t *in, size_t n, memory_order order)
+static void meter_sum(uint64_t *out, const _Atomic uint64_t *in, size_t n, memory_order order)
 {
 	for (size_t i = 0; i < n; i++)
 		out[i] += atomic_load_explicit(&in[i], order);
 }
 
-static void slot_read(const struct fw_meter_slot *s, struct fw_meter_sum *out)
+static void meter_slot_read(const struct fw_meter_slot *s, struct fw_meter_sum *out)
 {
 	/* first, see meter_visit() */
-	sum(out->visits, s->visits, FW_VISIT_KIND_N, memory_order_acquire);
-	sum(out->answers, s->answers, FW_METER_CLASSES, memory_order_relaxed);
-	sum(out->count, s->count, FW_COUNT_N, memory_order_relaxed);
-	sum(&out->away, &s->away, 1, memory_order_relaxed);
-	sum(&out->disk_low, &s->disk_low, 1, memory_order_relaxed);
-	sum(&out->in_flight, &s->in_flight, 1, memory_order_relaxed);
-	sum(&out->slots, &s->slots, 1, memory_order_relaxed);
-	sum(&out->offline, &s->offline, 1, memory_order_relaxed);
-	sum(&out->worker_restarts, &s->restarts, 1, memory_order_relaxed);
+	meter_sum(out->visits, s->visits, FW_VISIT_KIND_N, memory_order_acquire);
+	meter_sum(out->responses, s->responses, FW_METER_CLASSES, memory_order_relaxed);
+	meter_sum(out->count, s->count, FW_COUNT_N, memory_order_relaxed);
+	meter_sum(&out->unavailable, &s->unavailable, 1, memory_order_relaxed);
+	meter_sum(&out->disk_low, &s->disk_low, 1, memory_order_relaxed);
+	meter_sum(&out->in_flight, &s->in_flight, 1, memory_order_relaxed);
+	meter_sum(&out->slots, &s->slots, 1, memory_order_relaxed);
+	meter_sum(&out->offline, &s->offline, 1, memory_order_relaxed);
+	meter_sum(&out->worker_restarts, &s->restarts, 1, memory_order_relaxed);
 	for (size_t i = 0; i < FW_TIMING_N; i++) {
-		sum(out->timing[i].bucket, s->timing[i].bucket, FW_METER_BUCKETS, memory_order_relaxed);
-		sum(&out->timing[i].sum_us, &s->timing[i].sum_us, 1, memory_order_relaxed);
+		meter_sum(out->timing[i].bucket, s->timing[i].bucket, FW_METER_BUCKETS, memory_order_relaxed);
+		meter_sum(&out->timing[i].sum_us, &s->timing[i].sum_us, 1, memory_order_relaxed);
 	}
 	out->alive += atomic_load(&s->pid) != 0;
 }
@@ -160,30 +160,30 @@ void fw_meter_read(const struct fw_meter *m, struct fw_meter_sum *out)
 {
 	*out = (struct fw_meter_sum){.workers = (uint32_t)m->workers, .started_ms = m->started_ms};
 	for (size_t i = 0; i < m->workers; i++)
-		slot_read(&m->slot[i], out);
+		meter_slot_read(&m->slot[i], out);
 	if (m->slot_n > m->workers)
 		out->server_restarts = atomic_load(&m->slot[m->workers].restarts);
 }
 
 /* ---- processes ----------------------------------------------------------- */
 
-void meter_begin(struct fw_meter_slot *s)
+void meter_slot_reset(struct fw_meter_slot *s)
 {
-	atomic_store(&s->beat_mono_ms, 0);
-	atomic_store(&s->own.rss_bytes, -1);
-	atomic_store(&s->own.cpu_ms, -1);
+	atomic_store(&s->heartbeat_mono_ms, 0);
+	atomic_store(&s->usage.rss_bytes, -1);
+	atomic_store(&s->usage.cpu_ms, -1);
 }
 
-void meter_end(struct fw_meter_slot *s)
+void meter_slot_clear(struct fw_meter_slot *s)
 {
 	atomic_store(&s->pid, 0);
 	atomic_store(&s->in_flight, 0);
 	atomic_store(&s->offline, 0);
-	atomic_store(&s->away, 0);
+	atomic_store(&s->unavailable, 0);
 	atomic_store(&s->disk_low, 0);
 }
 
-void meter_own(struct fw_meter_own *out)
+void meter_usage_update(struct fw_meter_usage *out)
 {
 	long long pages = -1, size = sysconf(_SC_PAGESIZE);
 	struct rusage used;
@@ -199,27 +199,27 @@ void meter_own(struct fw_meter_own *out)
 		(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000, memory_order_relaxed);
 }
 
-void fw_meter_own_master(struct fw_meter *m)
+void fw_meter_master_usage(struct fw_meter *m)
 {
-	meter_own(&m->master_own);
+	meter_usage_update(&m->master_usage);
 }
 
-void fw_meter_beat(struct fw_meter *m)
+void fw_meter_heartbeat(struct fw_meter *m)
 {
 	if (m->slot_n > m->workers)
-		atomic_store(&m->slot[m->workers].beat_mono_ms, fw_mono_ms());
+		atomic_store(&m->slot[m->workers].heartbeat_mono_ms, fw_mono_ms());
 }
 
-static void process_read(const struct fw_meter_own *own, struct fw_meter_process *p)
+static void meter_process_read(const struct fw_meter_usage *usage, struct fw_meter_process *p)
 {
-	struct fw_meter_own self;
+	struct fw_meter_usage self;
 
 	if (p->pid == getpid()) { /* a process reads its own values directly */
-		meter_own(&self);
-		own = &self;
+		meter_usage_update(&self);
+		usage = &self;
 	}
-	p->rss_bytes = atomic_load_explicit(&own->rss_bytes, memory_order_relaxed);
-	p->cpu_ms = atomic_load_explicit(&own->cpu_ms, memory_order_relaxed);
+	p->rss_bytes = atomic_load_explicit(&usage->rss_bytes, memory_order_relaxed);
+	p->cpu_ms = atomic_load_explicit(&usage->cpu_ms, memory_order_relaxed);
 }
 
 size_t fw_meter_process_n(const struct fw_meter *m)
@@ -229,7 +229,7 @@ size_t fw_meter_process_n(const struct fw_meter *m)
 
 bool fw_meter_process(const struct fw_meter *m, size_t i, struct fw_meter_process *out)
 {
-	const struct fw_meter_own *own = i == 0 || i > m->slot_n ? &m->master_own : &m->slot[i - 1].own;
+	const struct fw_meter_usage *usage = i == 0 || i > m->slot_n ? &m->master_usage : &m->slot[i - 1].usage;
 
 	if (i == 0)
 		*out = (struct fw_meter_process){.what = "master", .pid = m->master};
@@ -238,6 +238,6 @@ bool fw_meter_process(const struct fw_meter *m, size_t i, struct fw_meter_proces
 	else
 		*out = (struct fw_meter_process){.what = "server", .pid = i <= m->slot_n ? atomic_load(&m->slot[i - 1].pid) : 0};
 	if (out->pid)
-		process_read(own, out);
+		meter_process_read(usage, out);
 	return out->pid != 0;
 }

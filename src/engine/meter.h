@@ -17,7 +17,7 @@ struct fw_meter_timing {
 };
 
 /* Resource usage that a process reports itself: /proc may hide it from other processes. */
-struct fw_meter_own {
+struct fw_meter_usage {
 	/* -1: not reported yet, or not available on this system */
 	_Atomic int64_t rss_bytes, cpu_ms;
 };
@@ -29,11 +29,11 @@ struct fw_meter_slot {
 	/* written by the loop thread */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t in_flight;
 	_Atomic uint64_t slots, offline;
-	_Atomic int64_t beat_mono_ms; /* heartbeat, also of the server; 0: not started yet */
-	struct fw_meter_own own;
+	_Atomic int64_t heartbeat_mono_ms; /* heartbeat, also of the server; 0: not started yet */
+	struct fw_meter_usage usage;
 	/* written by the store thread */
 	_Alignas(FW_CACHE_LINE) _Atomic uint64_t visits[FW_VISIT_KIND_N];
-	_Atomic uint64_t answers[FW_METER_CLASSES], count[FW_COUNT_N], away, disk_low;
+	_Atomic uint64_t responses[FW_METER_CLASSES], count[FW_COUNT_N], unavailable, disk_low;
 	struct fw_meter_timing timing[FW_TIMING_N];
 };
 
@@ -52,12 +52,12 @@ struct fw_meter_slot *fw_meter_slot(struct fw_meter *m, size_t i);
 /*
  * Prepares a slot for a new process, before it is started: resets what the last process reported.
  */
-void meter_begin(struct fw_meter_slot *s);
+void meter_slot_reset(struct fw_meter_slot *s);
 /* Call it when the process has exited: resets its state, but keeps its counts. */
-void meter_end(struct fw_meter_slot *s);
+void meter_slot_clear(struct fw_meter_slot *s);
 /* Updates the usage of the calling process; call it periodically. */
-void meter_own(struct fw_meter_own *out);
-void fw_meter_own_master(struct fw_meter *m);
+void meter_usage_update(struct fw_meter_usage *out);
+void fw_meter_master_usage(struct fw_meter *m);
 
 static inline void meter_add(_Atomic uint64_t *at, uint64_t n)
 {
@@ -73,6 +73,6 @@ void meter_time(struct fw_meter_slot *s, enum fw_timing what, int64_t us);
 /*
  * Counts a visit that was stored. asked_for: requested by a user, so its lateness does not count.
  */
-void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool asked_for);
+void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool is_requested);
 
 #endif

@@ -22,9 +22,9 @@
 #include "base/str.h"
 #include "engine/run/worker.h"
 
-struct life { /* from /proc/PID/stat */
+struct process_stat { /* from /proc/PID/stat */
 	char state;
-	int64_t birth; /* start time in ticks since boot */
+	int64_t start_ticks; /* start time in ticks since boot */
 };
 
 /* Reads a small file or link in /proc; absent if there is none. */
@@ -72,7 +72,7 @@ static uint64_t pid_space(void)
  * Format: "pid (name) state ppid ...". The name may contain any byte, so parsing starts after the
  * last ')'. The start time is the 20th word from there.
  */
-static bool life_read(int64_t pid, struct life *out)
+static bool process_stat_read(int64_t pid, struct process_stat *out)
 {
 	char path[40], text[1000];
 	struct fw_str rest;
@@ -86,7 +86,7 @@ static bool life_read(int64_t pid, struct life *out)
 		out->state = rest.len ? rest.p[0] : 0;
 		for (int word = 0; word < 19 && rest.p; word++)
 			(void)fw_str_split(rest, ' ', &rest);
-		return fw_str_int(fw_str_split(rest, ' ', &rest), &out->birth);
+		return fw_str_int(fw_str_split(rest, ' ', &rest), &out->start_ticks);
 	}
 	return false;
 }
@@ -95,11 +95,11 @@ void fw_worker_name(char *out, size_t size, int index)
 {
 	char host[64] = "localhost", tag[50] = "-";
 	uint64_t space = pid_space();
-	struct life life;
+	struct process_stat stat;
 
 	(void)gethostname(host, sizeof(host) - 1);
-	if (space && life_read(getpid(), &life))
-		(void)fw_snprintf(tag, sizeof(tag), "%016llx-%lld", (unsigned long long)space, (long long)life.birth);
+	if (space && process_stat_read(getpid(), &stat))
+		(void)fw_snprintf(tag, sizeof(tag), "%016llx-%lld", (unsigned long long)space, (long long)stat.start_ticks);
 	(void)fw_snprintf(out, size, "%s/%lld/%d/%lld/%s", host, (long long)getpid(), index, (long long)fw_now_ms(), tag);
 }
 
@@ -108,8 +108,8 @@ bool fw_worker_is_dead(const char *name)
 	struct fw_str word, rest = fw_str(name);
 	uint64_t space = pid_space();
 	char here[20];
-	struct life life;
-	int64_t pid = 0, birth;
+	struct process_stat stat;
+	int64_t pid = 0, start_ticks;
 
 	for (int i = 0; i < 4; i++) {
 		word = fw_str_split(rest, '/', &rest);
@@ -118,10 +118,10 @@ bool fw_worker_is_dead(const char *name)
 	}
 	word = fw_str_split(rest, '-', &rest);
 	(void)fw_snprintf(here, sizeof(here), "%016llx", (unsigned long long)space);
-	if (!space || !fw_str_eq(word, fw_str(here)) || !fw_str_int(rest, &birth))
+	if (!space || !fw_str_eq(word, fw_str(here)) || !fw_str_int(rest, &start_ticks))
 		return false;
 	if (kill((pid_t)pid, 0) && errno == ESRCH)
 		return true;
 	/* a zombie is dead, even if its parent does not wait for it */
-	return life_read(pid, &life) && (life.birth != birth || life.state == 'Z' || life.state == 'X');
+	return process_stat_read(pid, &stat) && (stat.start_ticks != start_ticks || stat.state == 'Z' || stat.state == 'X');
 }

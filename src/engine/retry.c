@@ -9,12 +9,12 @@
 #define PAUSE_MAX_MS (5 * FW_SECOND_MS) /* time until a recovered store is noticed */
 #define REFUSED_MAX 3
 
-bool retry_is_passing(int rc)
+bool retry_is_transient(int rc)
 {
 	return rc == FW_EAGAIN || rc == FW_EIO || rc == FW_ENOMEM;
 }
 
-int64_t retry_later(struct retry *r)
+int64_t retry_backoff(struct retry *r)
 {
 	int64_t wait;
 
@@ -25,7 +25,7 @@ int64_t retry_later(struct retry *r)
 	return wait;
 }
 
-bool retry_reopens(struct retry *r, int rc, const struct fw_config *c)
+bool retry_must_reopen(struct retry *r, int rc, const struct fw_config *c)
 {
 	return rc == FW_EIO || (++r->refused_n % REFUSED_MAX == 0 && fw_store_is_remote(c->store));
 }

@@ -15,18 +15,18 @@ struct retry {
 };
 
 /* True if the same request may succeed later. */
-bool retry_is_passing(int rc);
+bool retry_is_transient(int rc);
 /*
  * Starts the next pause: exponential backoff, up to some seconds, with jitter so that a fleet does
  * not retry at the same moment.
  * Returns the length in ms.
  */
-int64_t retry_later(struct retry *r);
+int64_t retry_backoff(struct retry *r);
 /*
  * Call it after a failure: must the store be reopened? True if the connection is broken, or after
  * several refusals in a row: after a failover the connected server may be alive, but no longer the
  * one that its name resolves to.
  */
-bool retry_reopens(struct retry *r, int rc, const struct fw_config *c);
+bool retry_must_reopen(struct retry *r, int rc, const struct fw_config *c);
 
 #endif

@@ -12,16 +12,16 @@
 #define MEMORY_FACTOR 8
 #define MEMORY_MIN ((size_t)8 << 20)
 
-size_t rows_memory(size_t len, size_t max_bytes)
+size_t rows_memory_limit(size_t len, size_t max_bytes)
 {
 	size_t bytes = fw_size(len, MEMORY_FACTOR, MEMORY_MIN);
 
 	return max_bytes ? FW_MIN(bytes, max_bytes) : bytes;
 }
 
-int rows_memory_short(size_t len, size_t max_bytes, struct fw_err *err)
+int rows_memory_exceeded(size_t len, size_t max_bytes, struct fw_err *err)
 {
-	size_t bytes = rows_memory(len, max_bytes);
+	size_t bytes = rows_memory_limit(len, max_bytes);
 
 	if (bytes == max_bytes)
 		return fw_err_set(err, FW_ELIMIT, "the document of %zu bytes needs more than %zu bytes of memory (raise parse_memory_bytes)",
@@ -30,7 +30,7 @@ int rows_memory_short(size_t len, size_t max_bytes, struct fw_err *err)
 		" whatever parse_memory_bytes is", len, bytes);
 }
 
-static struct fw_str authors_text(struct fw_arena *a, const struct fw_person *p)
+static struct fw_str row_authors_text(struct fw_arena *a, const struct fw_person *p)
 {
 	struct fw_str one = p ? (p->name.len ? p->name : p->email) : FW_STR_NONE, all;
 	struct fw_buf b = FW_BUF_INIT(1000);
@@ -53,7 +53,7 @@ static struct fw_str authors_text(struct fw_arena *a, const struct fw_person *p)
  * Replaces NUL by U+FFFD in JSON text, because PostgreSQL's jsonb, to which users cast it, refuses
  * NUL.
  */
-static void nul_replace(struct fw_buf *json)
+static void json_replace_nul(struct fw_buf *json)
 {
 	static const char NUL[] = "\\u0000", INSTEAD[] = "\\ufffd";
 	size_t n = sizeof(NUL) - 1;
@@ -67,7 +67,7 @@ static void nul_replace(struct fw_buf *json)
 	}
 }
 
-static struct fw_str extra_text(struct fw_arena *a, const struct fw_entry *e, const struct fw_document *d)
+static struct fw_str row_extra_text(struct fw_arena *a, const struct fw_entry *e, const struct fw_document *d)
 {
 	struct fw_buf b = FW_BUF_INIT(1 << 20);
 	struct fw_str text = FW_STR_NONE;
@@ -78,7 +78,7 @@ static struct fw_str extra_text(struct fw_arena *a, const struct fw_entry *e, co
 		fw_out_item_extra(&j, e);
 	else
 		fw_out_feed_extra(&j, d);
-	nul_replace(&b);
+	json_replace_nul(&b);
 	if (!b.rc && b.len > 2)
 		text = fw_arena_str(a, fw_buf_str(&b));
 	a->failed |= b.rc == FW_ENOMEM;
@@ -88,7 +88,7 @@ static struct fw_str extra_text(struct fw_arena *a, const struct fw_entry *e, co
 
 struct fw_str rows_feed_extra(struct fw_arena *a, const struct fw_document *d)
 {
-	return extra_text(a, NULL, d);
+	return row_extra_text(a, NULL, d);
 }
 
 bool rows_feed_meta(struct fw_feed *s, const struct fw_document *d, bool fill)
@@ -117,17 +117,17 @@ static void row_fill(struct fw_arena *a, int64_t feed_id, const struct fw_docume
 	w->guid = e->id;
 	w->url = e->url.p ? e->url : e->external_url;
 	w->title = e->title;
-	w->author = authors_text(a, e->authors ? e->authors : d->authors);
+	w->author = row_authors_text(a, e->authors ? e->authors : d->authors);
 	w->summary = e->summary;
 	w->content = e->content;
 	w->content_type = e->content_type;
 	w->content_base = e->content.len ? e->content_base : FW_STR_NONE;
 	w->published_ms = e->published_ms != FW_NO_DATE ? e->published_ms : e->created_ms;
 	w->updated_ms = e->updated_ms;
-	w->extra = extra_text(a, e, NULL);
+	w->extra = row_extra_text(a, e, NULL);
 }
 
-struct fw_entry_row *rows_of_document(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, size_t *n)
+struct fw_entry_row *rows_from_document(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, size_t *n)
 {
 	struct fw_entry_row *row = d->entry_n ? fw_arena_calloc(a, d->entry_n, sizeof(*row)) : NULL;
 
@@ -141,21 +141,21 @@ struct fw_entry_row *rows_of_document(struct fw_arena *a, int64_t feed_id, const
 
 /* ---- comparison with the store ------------------------------------------- */
 
-struct comparison {
+struct row_comparison {
 	const struct fw_entry_row *row;
 	unsigned char *state;
 	struct fw_map by_key;
 };
 
-static struct fw_str key_of(const unsigned char key[16])
+static struct fw_str row_key_str(const unsigned char key[16])
 {
 	return (struct fw_str){(const char *)key, 16};
 }
 
-static int key_seen(void *ctx, const struct fw_entry_key *k)
+static int row_on_key(void *ctx, const struct fw_entry_key *k)
 {
-	struct comparison *c = ctx;
-	const struct fw_entry_row *row = fw_map_get(&c->by_key, key_of(k->key));
+	struct row_comparison *c = ctx;
+	const struct fw_entry_row *row = fw_map_get(&c->by_key, row_key_str(k->key));
 
 	if (row)
 		c->state[row - c->row] = k->entry_id && k->hash != row->hash ? ROW_CHANGED : ROW_KNOWN;
@@ -164,16 +164,16 @@ static int key_seen(void *ctx, const struct fw_entry_key *k)
 
 int rows_compare(struct fw_store *st, int64_t feed_id, const struct fw_entry_row *row, size_t n, unsigned char *state, struct fw_err *err)
 {
-	struct comparison c = {.row = row, .state = state};
+	struct row_comparison c = {.row = row, .state = state};
 	int rc = 0;
 
 	fw_map_init(&c.by_key, 0);
 	for (size_t i = 0; i < n && !rc; i++) {
-		state[i] = fw_map_get(&c.by_key, key_of(row[i].key)) ? ROW_KNOWN : ROW_NEW;
+		state[i] = fw_map_get(&c.by_key, row_key_str(row[i].key)) ? ROW_KNOWN : ROW_NEW;
 		if (state[i] == ROW_NEW)
-			(void)fw_map_put(&c.by_key, key_of(row[i].key), (void *)(uintptr_t)&row[i], &rc);
+			(void)fw_map_put(&c.by_key, row_key_str(row[i].key), (void *)(uintptr_t)&row[i], &rc);
 	}
-	rc = rc ? fw_no_memory(err) : fw_store_key_list(st, feed_id, feed_id, key_seen, &c, err);
+	rc = rc ? fw_no_memory(err) : fw_store_key_list(st, feed_id, feed_id, row_on_key, &c, err);
 	fw_map_finish(&c.by_key);
 	return rc;
 }

@@ -14,14 +14,14 @@
  * MiB, at most max_bytes (parse_memory_bytes; 0: no limit). Real feeds take 1.5 times their size,
  * rows included; 10,000 empty entries take 7 MiB.
  */
-size_t rows_memory(size_t len, size_t max_bytes);
+size_t rows_memory_limit(size_t len, size_t max_bytes);
 /* Describes in *err that the limit was exceeded. Returns FW_ELIMIT. */
-int rows_memory_short(size_t len, size_t max_bytes, struct fw_err *err);
+int rows_memory_exceeded(size_t len, size_t max_bytes, struct fw_err *err);
 /*
  * Rows of the entries, without duplicates. Strings are the document's or in the arena. Out of
  * memory: a->failed.
  */
-struct fw_entry_row *rows_of_document(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, size_t *n);
+struct fw_entry_row *rows_from_document(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, size_t *n);
 /*
  * Compares a document's rows with the store; reads all keys of the feed. state: n of enum
  * row_state. Of two rows with the same key the first counts, the other is known. Errors: the

@@ -24,7 +24,7 @@ void fw_library_versions(FILE *out)
 		fprintf(out, " %s", name);
 	for (size_t i = 0; (name = fw_store_absent_at(i)); i++)
 		fprintf(out, "%s %s", i ? "" : "\nstores not built in:", name);
-	name = fw_calls_library();
+	name = fw_seccomp_library();
 	fprintf(out, "\nseccomp: %s\n", name ? name : "not built in");
 	fw_buf_finish(&b);
 }

@@ -176,7 +176,7 @@ static void uses_note(struct auth *a)
 
 		if (used_ms == t->noted_ms)
 			continue;
-		if (fw_token_used(a->st, fw_str(t->name), used_ms, &err)) {
+		if (fw_token_note_use(a->st, fw_str(t->name), used_ms, &err)) {
 			fw_debug("storing the last use of a token: %s", err.text);
 			return; /* it is tried again after the next read */
 		}
@@ -207,12 +207,12 @@ static void tokens_put(struct auth *a, struct auth_tokens *t)
 static void tokenless_tell(struct auth *a)
 {
 	enum fw_tokenless t = fw_tokenless(a->config, a->now->n > 0);
-	char words[FW_TOKENLESS_WORDS_MAX];
+	char words[FW_TOKENLESS_TEXT_MAX];
 
 	if (a->told == (int)t)
 		return;
 	a->told = (int)t;
-	fw_tokenless_words(t, words);
+	fw_tokenless_text(t, words);
 	fw_info("%s", words);
 }
 
@@ -544,8 +544,8 @@ static enum MHD_Result body_refuse(struct request *r)
 static bool bound_lets(const struct request *r)
 {
 	if (r->route->run == http_entries_push)
-		return fw_token_may_feed(fw_str(r->bound), r->id);
-	return r->route->run == http_push_events && fw_token_may_events(fw_str(r->bound));
+		return fw_token_allows_feed(fw_str(r->bound), r->id);
+	return r->route->run == http_push_events && fw_token_allows_events(fw_str(r->bound));
 }
 
 static enum MHD_Result bound_refuse(struct request *r)

@@ -350,7 +350,7 @@ static int first_try(void *ctx, const struct fw_visit *v)
 }
 
 /* After a takeover: restore the counts of the first commit, if there was one. */
-static void tell_as_first(struct request *r, struct fw_delivered *d)
+static void tell_as_first(struct request *r, struct fw_delivery_result *d)
 {
 	struct fw_visit_query q = {.feed_id = r->id, .limit = VISITS_BACK};
 	struct fw_visit found = d->visit;
@@ -367,7 +367,7 @@ static void tell_as_first(struct request *r, struct fw_delivered *d)
 	d->known_n = row_n - found.new_n - found.changed_n;
 }
 
-static enum MHD_Result stored(struct request *r, const struct fw_delivered *d)
+static enum MHD_Result stored(struct request *r, const struct fw_delivery_result *d)
 {
 	const struct fw_document *doc = fw_delivery_document(r->push->delivery);
 	struct fw_buf out = FW_BUF_INIT(0);
@@ -435,7 +435,7 @@ static enum MHD_Result no_room(struct request *r)
 static enum MHD_Result begin(struct request *r)
 {
 	struct fw_str key = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "Idempotency-Key"));
-	struct fw_delivery_in in = {.feed_id = r->id, .body = fw_buf_str(&r->body), .strict = true,
+	struct fw_delivery_input in = {.feed_id = r->id, .body = fw_buf_str(&r->body), .strict = true,
 		.content_type = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE))};
 	struct fw_err err = {0};
 	enum MHD_Result ok = MHD_YES;
@@ -461,7 +461,7 @@ static enum MHD_Result begin(struct request *r)
 
 enum MHD_Result http_entries_push(struct request *r)
 {
-	struct fw_delivered got;
+	struct fw_delivery_result got;
 	struct fw_err err = {0};
 	enum MHD_Result ok = MHD_YES;
 	bool room;

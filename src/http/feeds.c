@@ -340,7 +340,7 @@ enum MHD_Result http_feed_change(struct request *r)
 		what |= FW_SET_CRASH | FW_SET_DUE; /* like `feedwheel resume` */
 	page_begin(&p, r);
 	rc = fw_store_feed_find(r->store, r->id, FW_STR_NONE, &p.arena, &now, &err);
-	rc = rc ? rc : fw_feed_change(r->store, &now, &to, what, now_ms, &err);
+	rc = rc ? rc : fw_feed_update(r->store, &now, &to, what, now_ms, &err);
 	rc = rc ? rc : fw_store_feed_find(r->store, r->id, FW_STR_NONE, &p.arena, &now, &err);
 	if (!rc)
 		fw_feed_json(&p.j, NULL, &now);

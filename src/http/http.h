@@ -50,7 +50,7 @@ enum { CANNED_TWIRP_OK, CANNED_ACCEPTED, CANNED_N };
 struct http_lane { /* one server thread */
 	struct http *h;
 	struct lane *thread;
-	struct fw_lane_in *in;
+	struct fw_producer *in;
 	struct MHD_Response *canned[CANNED_N];
 	int64_t canned_s;            /* their Date, Unix time in seconds */
 	struct auth_view auth;       /* this thread's reference to the access tokens */
@@ -179,7 +179,7 @@ struct request {
 	int64_t retry_after_s;       /* Retry-After in seconds; 0: none, or the default of a 503 */
 	/* push.c: a push with ack=durable */
 	bool durable;
-	struct fw_push_wait wait;
+	struct fw_commit_wait wait;
 	int wait_rc;
 	size_t rows;
 	char allow[HTTP_ALLOW_MAX];  /* the path's methods, for a 405; "": it is none */

@@ -24,9 +24,9 @@ enum MHD_Result http_readyz(struct request *r)
 	struct fw_ingest_stats s;
 
 	fw_ingest_stats(r->lane->h->ingest, &s);
-	if (s.away || !auth_reached(r->lane->h->auth))
+	if (s.unavailable || !auth_reached(r->lane->h->auth))
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_unavailable", "the store is unavailable; pushed rows wait for it");
-	if ((double)s.fullest_bytes > READY_FILL * (double)(s.ring_bytes / s.lanes))
+	if ((double)s.fill_max_bytes > READY_FILL * (double)(s.ring_bytes / s.producers))
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "ring_full", "a ring of pushed rows is nearly full");
 	fw_buf_adds(&out, "{\"status\":\"ready\"}");
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
@@ -41,16 +41,16 @@ enum MHD_Result http_ring(struct request *r)
 	fw_ingest_stats(r->lane->h->ingest, &s);
 	fw_json_init(&j, &out, false);
 	fw_json_object(&j, NULL);
-	fw_json_int(&j, "rings", (int64_t)s.lanes);
+	fw_json_int(&j, "rings", (int64_t)s.producers);
 	fw_json_int(&j, "ring_bytes", (int64_t)s.ring_bytes);
 	fw_json_int(&j, "fill_bytes", (int64_t)s.fill_bytes);
-	fw_json_int(&j, "fill_max_bytes", (int64_t)s.fullest_bytes);
+	fw_json_int(&j, "fill_max_bytes", (int64_t)s.fill_max_bytes);
 	fw_json_int(&j, "oldest_ms", s.oldest_ms);
 	fw_json_int(&j, "accepted", (int64_t)s.put_n);
 	fw_json_int(&j, "stored", (int64_t)s.stored_n);
-	fw_json_int(&j, "dead_letters", (int64_t)s.dead_n);
+	fw_json_int(&j, "dead_letters", (int64_t)s.dead_letter_n);
 	fw_json_int(&j, "ring_full", (int64_t)s.full_n);
-	fw_json_bool(&j, "store_unavailable", s.away);
+	fw_json_bool(&j, "store_unavailable", s.unavailable);
 	fw_json_bool(&j, "wal_replayed", s.replayed);
 	fw_json_end(&j);
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
@@ -101,14 +101,14 @@ enum MHD_Result http_metrics(struct request *r)
 		(double)auth_wait_n(h->auth));
 	metric(&b, "push_rows_total", "counter", "Pushed rows that were accepted.", (double)s.put_n);
 	metric(&b, "push_stored_rows_total", "counter", "Pushed rows that were committed to the store.", (double)s.stored_n);
-	metric(&b, "push_dead_rows_total", "counter", "Pushed rows that the store refused; they are kept as dead letters.", (double)s.dead_n);
+	metric(&b, "push_dead_rows_total", "counter", "Pushed rows that the store refused; they are kept as dead letters.", (double)s.dead_letter_n);
 	metric(&b, "push_full_total", "counter", "Pushes refused with 503 because the ring or the write-ahead log was full.", (double)s.full_n);
 	metric(&b, "push_oldest_seconds", "gauge", "Age of the oldest pushed row that is not stored yet.", (double)s.oldest_ms / 1000);
 	metric(&b, "ring_bytes", "gauge", "Memory of all rings.", (double)s.ring_bytes);
 	metric(&b, "ring_fill_bytes", "gauge", "Memory in use in all rings.", (double)s.fill_bytes);
-	metric(&b, "ring_fullest_bytes", "gauge", "Memory in use in the fullest ring.", (double)s.fullest_bytes);
+	metric(&b, "ring_fullest_bytes", "gauge", "Memory in use in the fullest ring.", (double)s.fill_max_bytes);
 	metric(&b, "flush_retries_total", "counter", "Retries after the store failed to take pushed rows.", (double)s.retry_n);
-	metric(&b, "store_unavailable", "gauge", "1: the last attempt to store pushed rows found the store unavailable.", s.away);
+	metric(&b, "store_unavailable", "gauge", "1: the last attempt to store pushed rows found the store unavailable.", s.unavailable);
 	metric(&b, "flush_cpu_seconds_total", "counter", "CPU time of this process in statements that store pushed rows.", (double)s.flush_cpu_us / 1e6);
 	flush_histogram(&b, &s);
 	metric(&b, "push_entries_bytes", "gauge", "Memory of pushed entries that are being parsed or wait for the store (limit: serve_memory_bytes).",

@@ -18,7 +18,7 @@ static enum MHD_Result no_room(struct request *r, int rc)
 	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the ring is full: the store takes rows more slowly than they arrive");
 }
 
-static void push_done(struct fw_push_wait *w, int rc, const char *why)
+static void push_done(struct fw_commit_wait *w, int rc, const char *why)
 {
 	struct request *r = (struct request *)((char *)w - offsetof(struct request, wait));
 
@@ -49,7 +49,7 @@ static int put(void *ctx, const struct fw_event *e)
 {
 	struct request *r = ctx;
 
-	if (r->bound && !fw_token_may_property(fw_str(r->bound), e->property))
+	if (r->bound && !fw_token_allows_property(fw_str(r->bound), e->property))
 		return FW_EBLOCKED;
 	return fw_ingest_put(r->lane->in, e);
 }
@@ -58,7 +58,7 @@ static int again(void *ctx)
 {
 	struct request *r = ctx;
 
-	fw_ingest_forget(r->lane->in);
+	fw_ingest_discard(r->lane->in);
 	return fw_ingest_begin(r->lane->in, r->durable ? &r->wait : NULL);
 }
 
@@ -77,7 +77,7 @@ static enum MHD_Result put_all(struct request *r)
 		return no_room(r, rc);
 	if (!rc && r->rows)
 		return MHD_YES;
-	fw_ingest_forget(r->lane->in);
+	fw_ingest_discard(r->lane->in);
 	if (rc == FW_EBLOCKED)
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "event %zu: push of its property refused: the token is bound to"
 			" others (to list them: feedwheel token list)", r->rows + 1);

@@ -259,7 +259,7 @@ static void http_free(struct http *h)
 	buckets_destroy(h->pushes);
 	stream_destroy(h->stream);
 	desk_destroy(h->desk);
-	fw_view_cache_free(h->views);
+	fw_view_cache_destroy(h->views);
 	auth_close(h->auth);
 	conns_destroy(h->conns);
 	http_log_destroy(h->log);
@@ -360,7 +360,7 @@ static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd,
 		rc = fw_ingest_open(c, h->lane_n, &h->ingest, err);
 	for (size_t i = 0; i < h->lane_n && !rc; i++) {
 		h->lane[i].h = h;
-		h->lane[i].in = fw_ingest_lane(h->ingest, i);
+		h->lane[i].in = fw_ingest_producer(h->ingest, i);
 	}
 	if (!rc)
 		rc = http_tls_read(c, &h->tls, err);
@@ -370,7 +370,7 @@ static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd,
 		rc = conns_open(c, h->lane_n, !h->tls.key, &h->conns, err);
 	if (!rc)
 		rc = desk_open(c, &h->desk, err);
-	if (!rc && !(h->views = fw_view_cache_new(VIEWS_BYTES)))
+	if (!rc && !(h->views = fw_view_cache_create(VIEWS_BYTES)))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = auth_open(c, &h->auth, err);
@@ -430,7 +430,7 @@ static void serve_wait(struct http *h, const sigset_t *signals, int parent_fd)
 	p[0].fd = signalfd(-1, signals, SFD_CLOEXEC);
 	do {
 		http_chores(h);
-		fw_meter_beat(h->meter);
+		fw_meter_heartbeat(h->meter);
 		n = poll(p, 2, (int)BEAT_MS);
 	} while (!n || (n < 0 && errno == EINTR));
 	if (p[0].revents && read(p[0].fd, &drop, sizeof(drop)) < 0)

@@ -88,7 +88,7 @@ enum auth_verdict http_websub_may(struct request *r)
 	struct http *h = r->lane->h;
 	int64_t wait_ms;
 
-	if (!h->hubs || !fw_hubs_may_know(h->hubs, fw_str(r->token)))
+	if (!h->hubs || !fw_hubs_check_token(h->hubs, fw_str(r->token)))
 		return AUTH_WRONG;
 	if (r->route->run != http_websub_push)
 		return AUTH_MAY;
@@ -135,7 +135,7 @@ static enum MHD_Result ask_instead(struct request *r)
 
 static enum MHD_Result open_it(struct request *r)
 {
-	struct fw_delivery_in in = {.feed_id = r->websub.feed_id, .body = fw_buf_str(&r->body), .any_type = true, .is_hub = true,
+	struct fw_delivery_input in = {.feed_id = r->websub.feed_id, .body = fw_buf_str(&r->body), .any_type = true, .is_hub = true,
 		.content_type = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE))};
 	struct fw_err err = {0};
 	int rc;
@@ -186,13 +186,13 @@ static enum MHD_Result judge(struct request *r)
 	struct fw_str signature = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "X-Hub-Signature"));
 	enum fw_websub_verdict verdict;
 	struct fw_err err = {0};
-	int rc = fw_websub_judge(r->store, fw_str(r->token), signature, fw_buf_str(&r->body), fw_now_ms(), &r->websub.feed_id, &verdict,
+	int rc = fw_websub_classify(r->store, fw_str(r->token), signature, fw_buf_str(&r->body), fw_now_ms(), &r->websub.feed_id, &verdict,
 		&err);
 
 	if (rc)
 		return http_store_failed(r, rc, &err);
 	switch (verdict) {
-	case FW_WEBSUB_TAKE: return take_it(r);
+	case FW_WEBSUB_ACCEPT: return take_it(r);
 	case FW_WEBSUB_UNSIGNED:
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "unsigned", "X-Hub-Signature is missing (this subscription has a secret)");
 	case FW_WEBSUB_HINT: /* a wrong signature gets the same response, so that guessing reveals nothing */
@@ -207,7 +207,7 @@ enum MHD_Result http_websub_push(struct request *r)
 {
 	struct http *h = r->lane->h;
 	enum MHD_Result ok = MHD_YES;
-	struct fw_delivered got;
+	struct fw_delivery_result got;
 	struct fw_err err = {0};
 	bool room;
 	int rc;
@@ -247,14 +247,14 @@ void http_websub_metrics(struct fw_buf *b, struct http *h)
 	metric(b, "websub_leads", "gauge", "1: this process sends subscription requests to hubs.", s.leads);
 	metric(b, "websub_subscriptions", "gauge", "Feeds with a hub that a subscription was requested from; only in the process that sends the requests.", (double)s.known_n);
 	metric(b, "websub_active", "gauge", "Of these, subscriptions that the hub has verified.", (double)s.active_n);
-	metric(b, "websub_asked_total", "counter", "Subscription requests to hubs.", (double)s.asked_n);
+	metric(b, "websub_asked_total", "counter", "Subscription requests to hubs.", (double)s.requests_n);
 	metric(b, "websub_refused_total", "counter", "Of these, requests without a 2xx response.", (double)s.refused_n);
 	metric(b, "websub_verified_total", "counter", "Verifications by hubs.", (double)s.verified_n);
 	metric(b, "websub_denied_total", "counter", "Subscriptions denied by hubs.", (double)s.denied_n);
 	metric(b, "websub_missed_total", "counter", "Polls that found entries which the hub had not sent.", (double)s.missed_n);
 	metric(b, "websub_unknown_total", "counter", "Requests to unknown callbacks, refused without a read of the store.",
 		(double)s.unknown_n);
-	metric(b, "websub_lookups_total", "counter", "Requests to other callbacks, looked up in the store.", (double)s.looked_n);
+	metric(b, "websub_lookups_total", "counter", "Requests to other callbacks, looked up in the store.", (double)s.lookups_n);
 	metric(b, "websub_refused_pushes_total", "counter", "Documents from hubs refused with 429: by the rate limit, or by the feed's daily limits.",
 		(double)atomic_load(&h->push_wait_n));
 	metric_head(b, "websub_pushes_total", "counter", "Documents from hubs, by outcome.");

@@ -33,9 +33,9 @@ static struct fw_store_stats stats(struct fw_store *st)
 	return s;
 }
 
-static int deliver(struct fw_store *st, const struct fw_config *c, struct fw_str body, unsigned how, struct fw_delivered *d)
+static int deliver(struct fw_store *st, const struct fw_config *c, struct fw_str body, unsigned how, struct fw_delivery_result *d)
 {
-	struct fw_delivery_in in = {.feed_id = 1, .body = body, .strict = !(how & LENIENT)};
+	struct fw_delivery_input in = {.feed_id = 1, .body = body, .strict = !(how & LENIENT)};
 	int64_t before = stats(st).entry_n;
 	struct fw_err err = {.rc = 0};
 	int rc;
@@ -68,7 +68,7 @@ static int entry_good(void *ctx, const struct fw_entry_row *e)
 
 static void all_known(struct fw_store *st, const struct fw_config *c, struct fw_str body, unsigned how)
 {
-	struct fw_delivered d;
+	struct fw_delivery_result d;
 
 	FUZZ_CHECK(!deliver(st, c, body, how, &d));
 	FUZZ_CHECK(d.visit.new_n == 0 && d.visit.changed_n == 0);
@@ -79,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct fw_config *config;
 	struct fw_str body = {(const char *)data + 1, size - 1};
 	struct fw_entry_query every = {.oldest_first = true, .content = true};
-	struct fw_delivered d;
+	struct fw_delivery_result d;
 	struct fw_store *st;
 	int64_t n = 0;
 

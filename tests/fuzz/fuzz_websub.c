@@ -13,7 +13,7 @@
 #include "base/hash.h"
 #include "base/str.h"
 #include "engine/websub/websub.h"
-#include "engine/websub/websub_wish.h"
+#include "engine/websub/websub_requests.h"
 #include "fuzz.h"
 
 #define NOW INT64_C(1800000000000)
@@ -28,7 +28,7 @@ static struct fw_err err;
 static struct callback callback(enum callback_state state, bool cloud)
 {
 	struct callback cb = {.token = TOKEN, .feed_id = 1, .state = state, .cloud = cloud, .hub = FW_STR("https://hub.example/"), .topic = TOPIC,
-		.secret = cloud ? FW_STR_NONE : SECRET, .lease_asked_ms = 10 * FW_DAY_MS};
+		.secret = cloud ? FW_STR_NONE : SECRET, .lease_requested_ms = 10 * FW_DAY_MS};
 	struct fw_feed_new n = {.url = FW_STR("https://a.example/feed")};
 
 	if (!store) {
@@ -61,23 +61,23 @@ enum { MODE, TOPIC_ARG, CHALLENGE, LEASE, REASON, URL, CLOUD_CHALLENGE, ARGUMENT
 /* The stored state fits the response. */
 static void check_intent(const struct callback *was, const struct fw_websub_intent *in, struct fw_str answer)
 {
-	bool wanted = was->state == CALLBACK_ASKED || was->state == CALLBACK_ACTIVE;
+	bool wanted = was->state == CALLBACK_REQUESTED || was->state == CALLBACK_ACTIVE;
 	struct callback now;
 	struct fw_arena a;
 
 	fw_arena_init(&a, 0);
 	FUZZ_CHECK(!rec_callback_get(store, TOKEN, &a, &now, &err));
 	FUZZ_CHECK(now.feed_id == 1 && now.cloud == was->cloud && fw_str_eq(now.topic, TOPIC) && fw_str_eq(now.hub, was->hub));
-	FUZZ_CHECK(fw_str_eq(now.secret, was->secret) && now.lease_asked_ms == was->lease_asked_ms);
+	FUZZ_CHECK(fw_str_eq(now.secret, was->secret) && now.lease_requested_ms == was->lease_requested_ms);
 	FUZZ_CHECK(is_told() == (answer.p != NULL));
 	if (!answer.p) {
-		FUZZ_CHECK(now.state == was->state && !now.said_ms && !now.lease_ms);
+		FUZZ_CHECK(now.state == was->state && !now.decided_ms && !now.lease_ms);
 	} else if (was->cloud) {
 		FUZZ_CHECK(wanted && now.state == CALLBACK_ACTIVE && fw_str_eq(in->url, TOPIC) && fw_str_eq(answer, in->cloud_challenge));
 	} else {
-		FUZZ_CHECK(fw_str_eq(in->topic, TOPIC) && now.said_ms == NOW);
+		FUZZ_CHECK(fw_str_eq(in->topic, TOPIC) && now.decided_ms == NOW);
 		FUZZ_CHECK(now.state != CALLBACK_ACTIVE || (wanted && now.lease_ms >= SUB_LEASE_MIN_MS && now.lease_ms <= SUB_LEASE_MAX_MS));
-		FUZZ_CHECK(now.state == was->state || now.state == CALLBACK_ACTIVE || now.state == (wanted ? CALLBACK_DENIED : CALLBACK_LEFT));
+		FUZZ_CHECK(now.state == was->state || now.state == CALLBACK_ACTIVE || now.state == (wanted ? CALLBACK_DENIED : CALLBACK_UNSUBSCRIBED));
 		FUZZ_CHECK(!answer.len || fw_str_eq(answer, in->challenge));
 	}
 	FUZZ_CHECK(answer.len <= FW_WEBSUB_CHALLENGE_MAX);
@@ -115,7 +115,7 @@ static enum fw_websub_verdict judge(struct fw_str signature, struct fw_str body)
 	enum fw_websub_verdict v;
 	int64_t feed_id;
 
-	FUZZ_CHECK(!fw_websub_judge(store, TOKEN, signature, body, NOW, &feed_id, &v, &err));
+	FUZZ_CHECK(!fw_websub_classify(store, TOKEN, signature, body, NOW, &feed_id, &v, &err));
 	FUZZ_CHECK(feed_id == 1);
 	return v;
 }
@@ -137,7 +137,7 @@ static void document(struct fw_str data, enum callback_state state)
 {
 	static const char *const METHOD[] = {"sha1", "sha256", "sha384", "sha512"};
 	struct fw_str body, header = fw_str_split(data, '\n', &body);
-	bool wanted = state == CALLBACK_ASKED || state == CALLBACK_ACTIVE, signs = false;
+	bool wanted = state == CALLBACK_REQUESTED || state == CALLBACK_ACTIVE, signs = false;
 	struct callback cb = callback(state, false);
 	enum fw_websub_verdict v;
 
@@ -147,16 +147,16 @@ static void document(struct fw_str data, enum callback_state state)
 		struct fw_str hex;
 
 		sign(METHOD[i], body, &good);
-		FUZZ_CHECK(judge(fw_buf_str(&good), body) == (wanted ? FW_WEBSUB_TAKE : FW_WEBSUB_GONE));
+		FUZZ_CHECK(judge(fw_buf_str(&good), body) == (wanted ? FW_WEBSUB_ACCEPT : FW_WEBSUB_GONE));
 		(void)fw_str_split(fw_buf_str(&good), '=', &hex);
 		signs |= fw_str_ifind(header, hex) != NULL;
 		good.p[good.len - 1] ^= 1; /* a digit becomes another digit or a character that is none */
-		FUZZ_CHECK(!signature_is_good(fw_buf_str(&good), cb.secret, body));
+		FUZZ_CHECK(!signature_is_valid(fw_buf_str(&good), cb.secret, body));
 		fw_buf_finish(&good);
 	}
 	v = judge(header, body);
-	FUZZ_CHECK(wanted ? v == FW_WEBSUB_TAKE || v == FW_WEBSUB_IGNORE : v == FW_WEBSUB_GONE);
-	FUZZ_CHECK(v != FW_WEBSUB_TAKE || signs);
+	FUZZ_CHECK(wanted ? v == FW_WEBSUB_ACCEPT || v == FW_WEBSUB_IGNORE : v == FW_WEBSUB_GONE);
+	FUZZ_CHECK(v != FW_WEBSUB_ACCEPT || signs);
 	FUZZ_CHECK(judge(FW_STR_NONE, body) == (wanted ? FW_WEBSUB_UNSIGNED : FW_WEBSUB_GONE));
 }
 
@@ -174,12 +174,12 @@ static void ping(struct fw_str form, enum callback_state state)
 	callback(state, true);
 	v = judge(FW_STR_NONE, form);
 	FUZZ_CHECK((v == FW_WEBSUB_HINT) == (state == CALLBACK_ACTIVE && is && fw_str_eq(url, TOPIC)));
-	FUZZ_CHECK(v != FW_WEBSUB_TAKE && url.len <= form.len);
+	FUZZ_CHECK(v != FW_WEBSUB_ACCEPT && url.len <= form.len);
 	form_add(&again, "other", form);
 	form_add(&again, "url", url);
 	FUZZ_CHECK(form_get(fw_buf_str(&again), "url", &a, &back) && fw_str_eq(back, url));
 	FUZZ_CHECK(form_get(fw_buf_str(&again), "other", &a, &back) && fw_str_eq(back, form));
-	(void)wish_cloud_refused(form);
+	(void)cloud_is_refused(form);
 	fw_buf_finish(&again);
 	fw_arena_finish(&a);
 }
@@ -191,7 +191,7 @@ static void lease(struct fw_str text)
 	static const int64_t ASKED[] = {FW_SECOND_MS, FW_HOUR_MS, 10 * FW_DAY_MS, SUB_LEASE_MAX_MS};
 
 	for (size_t i = 0; i < FW_N(ASKED); i++) {
-		struct sub s = {.feed_id = 1, .state = FW_WEBSUB_ASKED};
+		struct sub s = {.feed_id = 1, .state = FW_WEBSUB_REQUESTED};
 		char why[80];
 		int64_t ms = sub_lease_ms(text, ASKED[i], why);
 
@@ -209,7 +209,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size)
 		return 0;
-	state = (enum callback_state)(data[0] / 8 % (CALLBACK_LEFT + 1));
+	state = (enum callback_state)(data[0] / 8 % (CALLBACK_UNSUBSCRIBED + 1));
 	switch (data[0] % 8) {
 	case 0: case 1: case 2: intent(rest, state, false); break;
 	case 3: intent(rest, state, true); break;

@@ -467,15 +467,15 @@ START_TEST(an_older_copy_is_brought_up_to_date)
 		OK(engine_copy(a, b, false, &s, &err));
 		same(a, b);
 		OK(engine_copy(a, b, true, &s, &err));
-		ck_assert_int_eq(s.renewed + s.removed + s.feeds + s.entries + s.visits, 0);
+		ck_assert_int_eq(s.updated + s.removed + s.feeds + s.entries + s.visits, 0);
 		moves_on(a);
 		OK(engine_copy(a, b, true, &s, &err));
 		ck_assert_int_eq(s.differing, 0);
-		ck_assert_int_eq(s.renewed, 3);
+		ck_assert_int_eq(s.updated, 3);
 		ck_assert_int_eq(s.removed, 1);
 		same(a, b);
 		OK(engine_copy(a, b, true, &s, &err));
-		ck_assert_int_eq(s.renewed + s.removed + s.feeds + s.entries + s.visits, 0);
+		ck_assert_int_eq(s.updated + s.removed + s.feeds + s.entries + s.visits, 0);
 		fw_store_close(a);
 		fw_store_close(b);
 	}

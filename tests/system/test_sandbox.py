@@ -44,13 +44,13 @@ def trial_wheel(base, attempts, conf="", store=None):
     os.makedirs(os.path.join(base, "store"), exist_ok=True)
     w = Wheel(base, conf, store=store or "sqlite:" + os.path.join(base, "store", "s.db"))
     w.binary = os.path.join(BUILD, "tests", "system", "feedwheel_test")
-    w.environment["FEEDWHEEL_TEST_CAGE"] = " ".join("%s=%s" % (what, value) for what, value in attempts)
+    w.environment["FEEDWHEEL_TEST_SANDBOX"] = " ".join("%s=%s" % (what, value) for what, value in attempts)
     return w
 
 
 def tried(w, who):
     """How each attempt of this process went, in order, once all of them are there. The last one may have put another program in its place."""
-    n = len(w.environment["FEEDWHEEL_TEST_CAGE"].split())
+    n = len(w.environment["FEEDWHEEL_TEST_SANDBOX"].split())
     def words():
         return re.findall(r"(?:%s: |^)trial: (\w+): (.*)$" % who, w.words(), re.M)[:n]
     wait_for("%d attempts of the %s" % (n, who), lambda: len(words()) == n)
@@ -82,7 +82,7 @@ def worker(base):
             place = os.path.join(base, sandbox)
             os.mkdir(place)
             w = trial_wheel(place, [], "sandbox = %s\n" % sandbox)
-            w.environment["FEEDWHEEL_TEST_CAGE"] = " ".join("%s=%s" % a for a in attempts(place, port, w.conf))
+            w.environment["FEEDWHEEL_TEST_SANDBOX"] = " ".join("%s=%s" % a for a in attempts(place, port, w.conf))
             p = w.start("run", "--workers", "1")
             # a worker fetches from anywhere: it may connect
             equal(tried(w, "worker 0"), [(what, "done" if sandbox == "off" or not words else words) for what, words in ATTEMPTS], sandbox)
@@ -98,7 +98,7 @@ def server(base):
             place = os.path.join(base, sandbox)
             os.mkdir(place)
             w = trial_wheel(place, [], "sandbox = %s\nlisten = 127.0.0.1:%d\n" % (sandbox, free_port()))
-            w.environment["FEEDWHEEL_TEST_CAGE"] = " ".join("%s=%s" % a for a in attempts(place, port, w.conf))
+            w.environment["FEEDWHEEL_TEST_SANDBOX"] = " ".join("%s=%s" % a for a in attempts(place, port, w.conf))
             p = w.start("serve")
             equal(tried(w, "serve"), [(what, "done" if sandbox == "off" else words or EACCES) for what, words in ATTEMPTS], sandbox)
             stop(p)
@@ -184,7 +184,7 @@ def layout(base):
 @case("doctor: the layers of each process; off and what is missing are told, with the remedy")
 def layers(base):
     w = trial_wheel(base, [])
-    del w.environment["FEEDWHEEL_TEST_CAGE"]
+    del w.environment["FEEDWHEEL_TEST_SANDBOX"]
     def found(*arguments, code=0, **environment):
         w.environment.update(environment)
         said = w.run("doctor", *arguments, code=code).stdout
@@ -210,7 +210,7 @@ def layers(base):
 @case("sandbox = require: where a layer is missing run refuses before anything is started, and SIGHUP keeps what was")
 def required(base):
     w = trial_wheel(base, [])
-    del w.environment["FEEDWHEEL_TEST_CAGE"]
+    del w.environment["FEEDWHEEL_TEST_SANDBOX"]
     w.run("import", "-", stdin="http://127.0.0.1:9/x.xml\n")
     def refused(name, *command):
         r = w.run(*command, "--sandbox", "require", code=None)

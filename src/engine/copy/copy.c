@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Copies a whole store into another one, of any engines. The order is: feeds, entries, the keys
- * that retention left behind, visits, pushed events and records (copy_beside.c). Rows keep their
+ * that retention left behind, visits, pushed events and records (copy_extra.c). Rows keep their
  * ids and are written in order of id, in batches by size, each one transaction. So the highest id
  * in the target shows how far a copy came, and a killed copy goes on after it.
  *
@@ -26,7 +26,7 @@
 #define AGAIN_N 6        /* tries while another process holds the target */
 #define AGAIN_MS 100
 
-static int no_memory(struct copy *c)
+static int copy_no_memory(struct copy *c)
 {
 	return fw_err_set(c->err, FW_ENOMEM, "copy: out of memory");
 }
@@ -40,7 +40,7 @@ void copy_progress(struct copy *c)
 
 /* ---- batches ------------------------------------------------------------- */
 
-size_t copy_texts_keep(struct fw_arena *a, const struct fw_field *f, size_t n, void *row)
+size_t copy_texts_dup(struct fw_arena *a, const struct fw_field *f, size_t n, void *row)
 {
 	size_t bytes = 0;
 
@@ -57,7 +57,7 @@ size_t copy_texts_keep(struct fw_arena *a, const struct fw_field *f, size_t n, v
 }
 
 /* 1 ends a list: the batch is full. */
-static int full(const struct copy *c, size_t n)
+static int batch_is_full(const struct copy *c, size_t n)
 {
 	return n == COPY_ROWS || c->bytes >= c->o->batch_bytes;
 }
@@ -71,7 +71,7 @@ bool copy_again(int rc, int *i)
 }
 
 /* Writes the batch. The store skips rows that it has, so a failed batch may be written again. */
-static int flush(struct copy *c)
+static int copy_flush(struct copy *c)
 {
 	struct fw_load *b = &c->batch;
 	int rc, i = 0;
@@ -95,21 +95,21 @@ static int flush(struct copy *c)
 	return 0;
 }
 
-static int feed_take(void *ctx, const struct fw_feed *f)
+static int batch_add_feed(void *ctx, const struct fw_feed *f)
 {
 	struct copy *c = ctx;
 	struct fw_feed *to = &c->feed[c->batch.feed_n];
 
 	assert(c->batch.feed_n < COPY_ROWS);
 	*to = *f;
-	c->bytes += sizeof(*to) + copy_texts_keep(&c->arena, fw_schedule_fields, fw_schedule_field_n, to);
-	c->bytes += copy_texts_keep(&c->arena, fw_feed_fields, fw_feed_field_n, to);
+	c->bytes += sizeof(*to) + copy_texts_dup(&c->arena, fw_schedule_fields, fw_schedule_field_n, to);
+	c->bytes += copy_texts_dup(&c->arena, fw_feed_fields, fw_feed_field_n, to);
 	if (c->arena.failed)
-		return no_memory(c);
-	return full(c, ++c->batch.feed_n);
+		return copy_no_memory(c);
+	return batch_is_full(c, ++c->batch.feed_n);
 }
 
-static int entry_take(void *ctx, const struct fw_entry_row *e)
+static int batch_add_entry(void *ctx, const struct fw_entry_row *e)
 {
 	struct copy *c = ctx;
 	struct fw_entry_row *to = &c->entry[c->batch.entry_n];
@@ -117,14 +117,14 @@ static int entry_take(void *ctx, const struct fw_entry_row *e)
 	assert(c->batch.entry_n < COPY_ROWS);
 	*to = *e;
 	to->feed_title = to->feed_url = FW_STR_NONE;
-	c->bytes += sizeof(*to) + copy_texts_keep(&c->arena, fw_entry_fields, fw_entry_field_n, to);
+	c->bytes += sizeof(*to) + copy_texts_dup(&c->arena, fw_entry_fields, fw_entry_field_n, to);
 	if (c->arena.failed)
-		return no_memory(c);
-	return full(c, ++c->batch.entry_n);
+		return copy_no_memory(c);
+	return batch_is_full(c, ++c->batch.entry_n);
 }
 
 /* Makes room for another visit. */
-static bool visit_room(struct copy *c)
+static bool visits_reserve(struct copy *c)
 {
 	size_t cap = c->visit_cap ? c->visit_cap * 2 : COPY_ROWS;
 	struct fw_visit *more;
@@ -139,50 +139,50 @@ static bool visit_room(struct copy *c)
 	return true;
 }
 
-static int visit_add(struct copy *c, const struct fw_visit *v)
+static int batch_add_visit(struct copy *c, const struct fw_visit *v)
 {
 	struct fw_visit *to;
 
-	if (!visit_room(c))
-		return no_memory(c);
+	if (!visits_reserve(c))
+		return copy_no_memory(c);
 	assert(c->batch.visit_n < c->visit_cap);
 	to = &c->visit[c->batch.visit_n];
 	*to = *v;
 	to->feed_url = FW_STR_NONE;
-	c->bytes += sizeof(*to) + copy_texts_keep(&c->arena, fw_visit_fields, fw_visit_field_n, to);
+	c->bytes += sizeof(*to) + copy_texts_dup(&c->arena, fw_visit_fields, fw_visit_field_n, to);
 	if (c->arena.failed)
-		return no_memory(c);
+		return copy_no_memory(c);
 	c->batch.visit_n++;
 	return 0;
 }
 
-static int visit_take(void *ctx, const struct fw_visit *v)
+static int batch_on_visit(void *ctx, const struct fw_visit *v)
 {
 	struct copy *c = ctx;
 	/* 1: newer than the start of the copy */
-	int rc = v->id > c->end.last_visit_id ? 1 : visit_add(c, v);
+	int rc = v->id > c->end.last_visit_id ? 1 : batch_add_visit(c, v);
 
-	return rc ? rc : full(c, c->batch.visit_n);
+	return rc ? rc : batch_is_full(c, c->batch.visit_n);
 }
 
-static int feeds(struct copy *c)
+static int copy_feeds(struct copy *c)
 {
 	struct fw_feed_query q = {.status = -1, .after_id = c->known.last_feed_id, .limit = COPY_ROWS};
 	size_t n;
 	int rc;
 
 	do {
-		rc = copy_walked(fw_store_feed_list(c->from, &q, feed_take, c, c->err));
+		rc = copy_list_result(fw_store_feed_list(c->from, &q, batch_add_feed, c, c->err));
 		n = c->batch.feed_n;
 		if (n)
 			q.after_id = c->feed[n - 1].id;
-		rc = rc ? rc : flush(c);
+		rc = rc ? rc : copy_flush(c);
 	} while (!rc && n);
 	return rc;
 }
 
 /* Copies all entries of the query; the last ones stay in the batch. */
-static int entries_of(struct copy *c, struct fw_entry_query q)
+static int copy_entries_of(struct copy *c, struct fw_entry_query q)
 {
 	size_t before, n;
 	int rc;
@@ -191,40 +191,40 @@ static int entries_of(struct copy *c, struct fw_entry_query q)
 	q.limit = COPY_ROWS;
 	do {
 		before = c->batch.entry_n;
-		rc = copy_walked(fw_store_entry_list(c->from, &q, entry_take, c, c->err));
+		rc = copy_list_result(fw_store_entry_list(c->from, &q, batch_add_entry, c, c->err));
 		n = c->batch.entry_n - before;
 		if (n)
 			q.after_id = c->entry[c->batch.entry_n - 1].id;
-		if (!rc && full(c, c->batch.entry_n))
-			rc = flush(c);
+		if (!rc && batch_is_full(c, c->batch.entry_n))
+			rc = copy_flush(c);
 	} while (!rc && n);
 	return rc;
 }
 
-static int entries(struct copy *c)
+static int copy_entries(struct copy *c)
 {
-	int rc = entries_of(c, (struct fw_entry_query){.after_id = c->known.last_entry_id, .before_id = c->end.last_entry_id + 1});
+	int rc = copy_entries_of(c, (struct fw_entry_query){.after_id = c->known.last_entry_id, .before_id = c->end.last_entry_id + 1});
 
-	return rc ? rc : flush(c);
+	return rc ? rc : copy_flush(c);
 }
 
-static int visits(struct copy *c)
+static int copy_visits(struct copy *c)
 {
 	struct fw_visit_query q = {.oldest_first = true, .after_id = c->known.last_visit_id, .limit = COPY_ROWS};
 	size_t n;
 	int rc;
 
 	do {
-		rc = copy_walked(fw_store_visit_list(c->from, &q, visit_take, c, c->err));
+		rc = copy_list_result(fw_store_visit_list(c->from, &q, batch_on_visit, c, c->err));
 		n = c->batch.visit_n;
 		if (n)
 			q.after_id = c->visit[n - 1].id;
-		rc = rc ? rc : flush(c);
+		rc = rc ? rc : copy_flush(c);
 	} while (!rc && n);
 	return rc;
 }
 
-static int key_take(void *ctx, const struct fw_entry_key *k)
+static int batch_add_key(void *ctx, const struct fw_entry_key *k)
 {
 	struct copy *c = ctx;
 
@@ -237,28 +237,28 @@ static int key_take(void *ctx, const struct fw_entry_key *k)
 	 * A list cannot resume in the middle of a feed, so a full batch is written from the
 	 * callback; that uses the other store.
 	 */
-	return full(c, ++c->batch.key_n) ? flush(c) : 0;
+	return batch_is_full(c, ++c->batch.key_n) ? copy_flush(c) : 0;
 }
 
-static int keys(struct copy *c)
+static int copy_keys(struct copy *c)
 {
 	int rc = 0;
 
 	for (int64_t id = 1; !rc && id <= c->end.last_feed_id; id += COPY_FEED_RANGE)
-		rc = fw_store_key_list(c->from, id, id + COPY_FEED_RANGE - 1, key_take, c, c->err);
-	return rc ? rc : flush(c);
+		rc = fw_store_key_list(c->from, id, id + COPY_FEED_RANGE - 1, batch_add_key, c, c->err);
+	return rc ? rc : copy_flush(c);
 }
 
 /* ---- an older copy up to date -------------------------------------------- */
 
-static int old_visit_take(void *ctx, const struct fw_visit *v)
+static int batch_on_old_visit(void *ctx, const struct fw_visit *v)
 {
 	struct copy *c = ctx;
 
-	return v->id > c->known.last_visit_id ? 0 : visit_add(c, v);
+	return v->id > c->known.last_visit_id ? 0 : batch_add_visit(c, v);
 }
 
-static int by_id(const void *a, const void *b)
+static int visit_by_id(const void *a, const void *b)
 {
 	const struct fw_visit *x = a, *y = b;
 
@@ -266,14 +266,14 @@ static int by_id(const void *a, const void *b)
 }
 
 /* The visits come newest first for each feed; a load needs them in order of id. */
-static int feeds_flush(struct copy *c)
+static int copy_flush_feeds(struct copy *c)
 {
 	if (c->batch.visit_n)
-		qsort(c->visit, c->batch.visit_n, sizeof(*c->visit), by_id);
-	return flush(c);
+		qsort(c->visit, c->batch.visit_n, sizeof(*c->visit), visit_by_id);
+	return copy_flush(c);
 }
 
-static int feed_renew(struct copy *c, int64_t id)
+static int copy_update_feed(struct copy *c, int64_t id)
 {
 	struct fw_visit_query q = {.feed_id = id};
 	struct fw_feed *f = &c->feed[c->batch.feed_n];
@@ -286,10 +286,10 @@ static int feed_renew(struct copy *c, int64_t id)
 		c->bytes += fw_field_is_text(&fw_feed_fields[i]) ? fw_field_str(&fw_feed_fields[i], f).len : 0;
 	c->bytes += sizeof(*f);
 	c->batch.feed_n++;
-	c->s->renewed += id <= c->known.last_feed_id;
-	rc = fw_store_visit_list(c->from, &q, old_visit_take, c, c->err);
-	if (!rc && (full(c, c->batch.feed_n) || c->batch.visit_n >= COPY_ROWS))
-		rc = feeds_flush(c);
+	c->s->updated += id <= c->known.last_feed_id;
+	rc = fw_store_visit_list(c->from, &q, batch_on_old_visit, c, c->err);
+	if (!rc && (batch_is_full(c, c->batch.feed_n) || c->batch.visit_n >= COPY_ROWS))
+		rc = copy_flush_feeds(c);
 	return rc;
 }
 
@@ -297,28 +297,28 @@ static int feed_renew(struct copy *c, int64_t id)
  * Copies the feeds of a range that are missing in the target, with what they had when the older
  * copy ended.
  */
-static int range_renew(struct copy *c, int64_t first_id)
+static int copy_update_range(struct copy *c, int64_t first_id)
 {
-	struct copy_prints a, b;
-	int rc = copy_prints_read(c, first_id, false, &a, &b);
+	struct copy_fingerprints a, b;
+	int rc = copy_fingerprints_read(c, first_id, false, &a, &b);
 
 	for (size_t i = 0; !rc && i < a.n; i++) {
-		if (!copy_print_of(&b, a.at[i].id))
-			rc = feed_renew(c, a.at[i].id);
+		if (!copy_fingerprint_find(&b, a.at[i].id))
+			rc = copy_update_feed(c, a.at[i].id);
 	}
-	rc = rc ? rc : feeds_flush(c);
+	rc = rc ? rc : copy_flush_feeds(c);
 	for (size_t i = 0; !rc && i < a.n; i++) {
-		if (!copy_print_of(&b, a.at[i].id))
-			rc = entries_of(c, (struct fw_entry_query){.feed_id = a.at[i].id, .before_id = c->known.last_entry_id + 1});
+		if (!copy_fingerprint_find(&b, a.at[i].id))
+			rc = copy_entries_of(c, (struct fw_entry_query){.feed_id = a.at[i].id, .before_id = c->known.last_entry_id + 1});
 	}
-	return rc ? rc : flush(c);
+	return rc ? rc : copy_flush(c);
 }
 
-static int renew(struct copy *c)
+static int copy_update(struct copy *c)
 {
 	struct fw_store_stats left;
 	int64_t last_id;
-	int rc = copy_is_one(c);
+	int rc = copy_check_target(c);
 
 	rc = rc ? rc : copy_stale_remove(c);
 	rc = rc ? rc : fw_store_stats(c->to, &left, c->err);
@@ -333,92 +333,92 @@ static int renew(struct copy *c)
 	 */
 	last_id = c->known.last_entry_id || c->known.last_visit_id ? c->end.last_feed_id : c->known.last_feed_id;
 	for (int64_t id = 1; !rc && id <= last_id; id += COPY_FEED_RANGE)
-		rc = range_renew(c, id);
+		rc = copy_update_range(c, id);
 	return rc;
 }
 
 /* ---- the whole copy ------------------------------------------------------ */
 
-struct seen {
+struct target_workers {
 	bool paused, worked;
 };
 
 /* A worker that started during the pause has done nothing, unless it has counted visits. */
-static int beat_seen(void *ctx, const struct fw_beat *b)
+static int target_on_heartbeat(void *ctx, const struct fw_beat *b)
 {
-	struct seen *s = ctx;
+	struct target_workers *s = ctx;
 
 	s->worked = !s->paused || b->visits > 0;
 	return s->worked;
 }
 
 /* Checks that the target may be written to, and pauses it. */
-static int target_take(struct copy *c)
+static int target_check_and_pause(struct copy *c)
 {
 	const struct fw_store_stats *to = &c->known;
 	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, events, dead, records;
 	struct fw_control newest;
-	struct seen seen = {0};
+	struct target_workers seen = {0};
 	int rc = fw_store_control_take(c->to, -1, &newest, c->err);
 
-	rc = rc ? rc : copy_beside_any(c, COPY_EVENTS, &events);
-	rc = rc ? rc : copy_beside_any(c, COPY_DEAD, &dead);
-	rc = rc ? rc : copy_beside_any(c, COPY_RECORDS, &records);
+	rc = rc ? rc : copy_extra_any(c, COPY_EVENTS, &events);
+	rc = rc ? rc : copy_extra_any(c, COPY_DEAD_LETTERS, &dead);
+	rc = rc ? rc : copy_extra_any(c, COPY_RECORDS, &records);
 	if (!rc && (!empty || events || dead || records) && !c->o->resume)
 		return fw_err_set(c->err, FW_EINVAL, "the target is not empty (%lld feeds, %lld entries%s%s): name an empty store, or give"
 			" --continue if it holds an older or interrupted copy", (long long)to->feed_n, (long long)to->entry_n,
 			events || dead ? ", pushed events" : "", records ? ", access tokens or other records" : "");
 	seen.paused = newest.paused;
-	rc = rc ? rc : copy_walked(fw_store_beat_list(c->to, 0, beat_seen, &seen, c->err));
+	rc = rc ? rc : copy_list_result(fw_store_beat_list(c->to, 0, target_on_heartbeat, &seen, c->err));
 	if (!rc && !empty && seen.worked)
 		return fw_err_set(c->err, FW_EINVAL, "workers have written to the target since it was copied, so it is no longer a copy:"
 			" copy into an empty store");
 	return rc || newest.paused ? rc : fw_store_control_put(c->to, FW_CONTROL_PAUSE, 0, c->err);
 }
 
-static int events(struct copy *c)
+static int copy_events(struct copy *c)
 {
-	int rc = copy_beside(c, COPY_EVENTS, false);
+	int rc = copy_extra(c, COPY_EVENTS, false);
 
-	return rc ? rc : copy_beside(c, COPY_DEAD, false);
+	return rc ? rc : copy_extra(c, COPY_DEAD_LETTERS, false);
 }
 
-static int records(struct copy *c)
+static int copy_records(struct copy *c)
 {
-	return copy_beside(c, COPY_RECORDS, false);
+	return copy_extra(c, COPY_RECORDS, false);
 }
 
-static int verify(struct copy *c)
+static int copy_compare(struct copy *c)
 {
 	int rc = copy_verify(c);
 
-	rc = rc ? rc : copy_beside(c, COPY_EVENTS, true);
-	rc = rc ? rc : copy_beside(c, COPY_DEAD, true);
-	rc = rc ? rc : copy_beside(c, COPY_RECORDS, true);
+	rc = rc ? rc : copy_extra(c, COPY_EVENTS, true);
+	rc = rc ? rc : copy_extra(c, COPY_DEAD_LETTERS, true);
+	rc = rc ? rc : copy_extra(c, COPY_RECORDS, true);
 	return rc || c->s->differing ? rc : fw_store_control_put(c->to, FW_CONTROL_RESUME, 0, c->err);
 }
 
 static const struct {
 	enum fw_copy_phase phase;
 	int (*run)(struct copy *c);
-} STEP[] = {
-	{FW_COPY_RENEW, renew}, {FW_COPY_FEEDS, feeds}, {FW_COPY_ENTRIES, entries}, {FW_COPY_KEYS, keys}, {FW_COPY_VISITS, visits},
-	{FW_COPY_EVENTS, events}, {FW_COPY_RECORDS, records}, {FW_COPY_VERIFY, verify},
+} COPY_STEPS[] = {
+	{FW_COPY_UPDATE, copy_update}, {FW_COPY_FEEDS, copy_feeds}, {FW_COPY_ENTRIES, copy_entries}, {FW_COPY_KEYS, copy_keys}, {FW_COPY_VISITS, copy_visits},
+	{FW_COPY_EVENTS, copy_events}, {FW_COPY_RECORDS, copy_records}, {FW_COPY_VERIFY, copy_compare},
 };
 
-static int run(struct copy *c)
+static int copy_run_steps(struct copy *c)
 {
 	int rc = fw_store_stats(c->to, &c->known, c->err);
 
 	rc = rc ? rc : fw_store_stats(c->from, &c->end, c->err);
-	rc = rc ? rc : target_take(c);
+	rc = rc ? rc : target_check_and_pause(c);
 	c->s->feed_total = c->end.feed_n;
 	c->s->entry_total = c->end.entry_n;
 	c->s->visit_total = c->end.visit_n;
-	for (size_t i = 0; i < FW_N(STEP) && !rc; i++) {
-		c->s->phase = STEP[i].phase;
+	for (size_t i = 0; i < FW_N(COPY_STEPS) && !rc; i++) {
+		c->s->phase = COPY_STEPS[i].phase;
 		copy_progress(c);
-		rc = STEP[i].run(c);
+		rc = COPY_STEPS[i].run(c);
 	}
 	if (rc)
 		return rc;
@@ -445,7 +445,7 @@ int fw_copy(struct fw_store *from, struct fw_store *to, const struct fw_copy_opt
 	c->started_ms = fw_mono_ms();
 	c->batch = (struct fw_load){.feed = c->feed, .entry = c->entry, .key = c->key};
 	fw_arena_init(&c->arena, 0);
-	rc = run(c);
+	rc = copy_run_steps(c);
 	fw_arena_finish(&c->arena);
 	free(c->visit);
 	free(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The state of a running copy. copy.c copies feeds with their entries, keys and visits;
- * copy_check.c compares them; copy_beside.c copies and compares events, dead letters and records.
+ * copy_check.c compares them; copy_extra.c copies and compares events, dead letters and records.
  * One thread.
  */
 #ifndef FW_ENGINE_COPY_H
@@ -14,7 +14,7 @@
 #define COPY_ROWS 2000       /* rows in one batch */
 #define COPY_FEED_RANGE 500  /* range of feed ids that is compared at once */
 
-enum copy_what { COPY_EVENTS, COPY_DEAD /* dead letters */, COPY_RECORDS };
+enum copy_kind { COPY_EVENTS, COPY_DEAD_LETTERS /* dead letters */, COPY_RECORDS };
 
 struct copy_seen { /* events of the source when they were copied: their number, and the last id */
 	int64_t n, last_id;
@@ -41,15 +41,15 @@ struct copy {
 };
 
 /* Fingerprints: equal rows in both stores have equal ones. */
-struct copy_print { /* of one feed */
+struct copy_fingerprint { /* of one feed */
 	int64_t id, created_ms;
 	uint64_t feed, keys;
 	uint64_t known;          /* of entries up to the highest id that the target had */
 	int64_t key_n, entry_n;
 };
 
-struct copy_prints { /* of a range of ids, sorted by id */
-	struct copy_print at[COPY_FEED_RANGE];
+struct copy_fingerprints { /* of a range of ids, sorted by id */
+	struct copy_fingerprint at[COPY_FEED_RANGE];
 	size_t n;
 	int64_t last_id;         /* higher ids belong to the next range */
 };
@@ -60,11 +60,11 @@ bool copy_again(int rc, int *i);
 /* Counts a difference and reports it. */
 FW_PRINTF(2, 3) void copy_differs(struct copy *c, const char *fmt, ...);
 /* Copies the strings of a row into the arena. Returns their total length in bytes. */
-size_t copy_texts_keep(struct fw_arena *a, const struct fw_field *f, size_t n, void *row);
+size_t copy_texts_dup(struct fw_arena *a, const struct fw_field *f, size_t n, void *row);
 /*
  * The result of a list call whose callback may have stopped it at a full batch, which is no error.
  */
-static inline int copy_walked(int rc)
+static inline int copy_list_result(int rc)
 {
 	return rc > 0 ? 0 : rc;
 }
@@ -73,18 +73,18 @@ static inline int copy_walked(int rc)
  * Fingerprints of the feeds in the range from first_id, in both stores; with_keys: also of their
  * entries.
  */
-int copy_prints_read(struct copy *c, int64_t first_id, bool with_keys, struct copy_prints *from, struct copy_prints *to);
-struct copy_print *copy_print_of(const struct copy_prints *p, int64_t id); /* NULL: not found */
+int copy_fingerprints_read(struct copy *c, int64_t first_id, bool with_keys, struct copy_fingerprints *from, struct copy_fingerprints *to);
+struct copy_fingerprint *copy_fingerprint_find(const struct copy_fingerprints *p, int64_t id); /* NULL: not found */
 /*
  * Checks that the target is a copy of the source. Errors: FW_EINVAL it is not; those of the stores.
  */
-int copy_is_one(struct copy *c);
+int copy_check_target(struct copy *c);
 /* Removes from the target the feeds that differ from the source or are gone there. */
 int copy_stale_remove(struct copy *c);
 /* Compares all feeds; counts and reports the differences. */
 int copy_verify(struct copy *c);
 /* Copies or compares the other rows; does the target have any? */
-int copy_beside(struct copy *c, enum copy_what what, bool verify);
-int copy_beside_any(struct copy *c, enum copy_what what, bool *any);
+int copy_extra(struct copy *c, enum copy_kind kind, bool verify);
+int copy_extra_any(struct copy *c, enum copy_kind kind, bool *any);
 
 #endif

@@ -33,9 +33,9 @@ static void fields_hash(struct fw_hasher *h, const struct fw_field *f, size_t n,
 	}
 }
 
-static int feed_print(void *ctx, const struct fw_feed *f)
+static int fingerprint_on_feed(void *ctx, const struct fw_feed *f)
 {
-	struct copy_prints *p = ctx;
+	struct copy_fingerprints *p = ctx;
 	struct fw_hasher h;
 
 	if (f->id > p->last_id)
@@ -44,31 +44,31 @@ static int feed_print(void *ctx, const struct fw_feed *f)
 	fw_hasher_init(&h);
 	fields_hash(&h, fw_schedule_fields, fw_schedule_field_n, f);
 	fields_hash(&h, fw_feed_fields, fw_feed_field_n, f);
-	p->at[p->n++] = (struct copy_print){.id = f->id, .created_ms = f->created_ms, .feed = fw_hasher_end64(&h)};
+	p->at[p->n++] = (struct copy_fingerprint){.id = f->id, .created_ms = f->created_ms, .feed = fw_hasher_end64(&h)};
 	return p->n == COPY_FEED_RANGE;
 }
 
-static int id_compare(const void *key, const void *at)
+static int fingerprint_id_compare(const void *key, const void *at)
 {
-	int64_t a = *(const int64_t *)key, b = ((const struct copy_print *)at)->id;
+	int64_t a = *(const int64_t *)key, b = ((const struct copy_fingerprint *)at)->id;
 
 	return (a > b) - (a < b);
 }
 
-struct copy_print *copy_print_of(const struct copy_prints *p, int64_t id)
+struct copy_fingerprint *copy_fingerprint_find(const struct copy_fingerprints *p, int64_t id)
 {
-	return bsearch(&id, p->at, p->n, sizeof(p->at[0]), id_compare);
+	return bsearch(&id, p->at, p->n, sizeof(p->at[0]), fingerprint_id_compare);
 }
 
-struct reading {
-	struct copy_prints *p;
+struct key_reading {
+	struct copy_fingerprints *p;
 	int64_t known_id;
 };
 
-static int key_print(void *ctx, const struct fw_entry_key *k)
+static int fingerprint_on_key(void *ctx, const struct fw_entry_key *k)
 {
-	const struct reading *r = ctx;
-	struct copy_print *p = copy_print_of(r->p, k->feed_id);
+	const struct key_reading *r = ctx;
+	struct copy_fingerprint *p = copy_fingerprint_find(r->p, k->feed_id);
 	unsigned char row[16 + 8 + 1];
 	uint64_t hash;
 
@@ -86,29 +86,29 @@ static int key_print(void *ctx, const struct fw_entry_key *k)
 	return 0;
 }
 
-static int prints_read(struct copy *c, struct fw_store *st, int64_t first_id, bool with_keys, struct copy_prints *p)
+static int fingerprints_read(struct copy *c, struct fw_store *st, int64_t first_id, bool with_keys, struct copy_fingerprints *p)
 {
 	struct fw_feed_query q = {.status = -1, .after_id = first_id - 1, .limit = COPY_FEED_RANGE};
-	struct reading r = {p, c->known.last_entry_id};
+	struct key_reading r = {p, c->known.last_entry_id};
 	int rc;
 
-	*p = (struct copy_prints){.last_id = FW_MIN(first_id + COPY_FEED_RANGE - 1, c->end.last_feed_id)};
-	rc = copy_walked(fw_store_feed_list(st, &q, feed_print, p, c->err));
-	return rc || !p->n || !with_keys ? rc : fw_store_key_list(st, first_id, p->last_id, key_print, &r, c->err);
+	*p = (struct copy_fingerprints){.last_id = FW_MIN(first_id + COPY_FEED_RANGE - 1, c->end.last_feed_id)};
+	rc = copy_list_result(fw_store_feed_list(st, &q, fingerprint_on_feed, p, c->err));
+	return rc || !p->n || !with_keys ? rc : fw_store_key_list(st, first_id, p->last_id, fingerprint_on_key, &r, c->err);
 }
 
-int copy_prints_read(struct copy *c, int64_t first_id, bool with_keys, struct copy_prints *from, struct copy_prints *to)
+int copy_fingerprints_read(struct copy *c, int64_t first_id, bool with_keys, struct copy_fingerprints *from, struct copy_fingerprints *to)
 {
-	int rc = prints_read(c, c->from, first_id, with_keys, from);
+	int rc = fingerprints_read(c, c->from, first_id, with_keys, from);
 
-	return rc ? rc : prints_read(c, c->to, first_id, with_keys, to);
+	return rc ? rc : fingerprints_read(c, c->to, first_id, with_keys, to);
 }
 
 /* ---- an older copy ------------------------------------------------------- */
 
-int copy_is_one(struct copy *c)
+int copy_check_target(struct copy *c)
 {
-	struct copy_prints a, b;
+	struct copy_fingerprints a, b;
 	bool met = !c->known.feed_n;
 	int rc = 0;
 
@@ -116,9 +116,9 @@ int copy_is_one(struct copy *c)
 		return fw_err_set(c->err, FW_EINVAL, "the target has feeds or entries with higher ids than the source: name the source first,"
 			" or copy into an empty store");
 	for (int64_t id = 1; !rc && id <= c->known.last_feed_id; id += COPY_FEED_RANGE) {
-		rc = copy_prints_read(c, id, false, &a, &b);
+		rc = copy_fingerprints_read(c, id, false, &a, &b);
 		for (size_t i = 0; !rc && i < b.n; i++) {
-			const struct copy_print *p = copy_print_of(&a, b.at[i].id);
+			const struct copy_fingerprint *p = copy_fingerprint_find(&a, b.at[i].id);
 
 			if (p && p->created_ms != b.at[i].created_ms)
 				return fw_err_set(c->err, FW_EINVAL, "feed %lld differs between source and target: the target is not a copy of the source,"
@@ -132,12 +132,12 @@ int copy_is_one(struct copy *c)
 }
 
 /* Removes the feeds of a range that are in b and not in a, or differ. */
-static int stale_remove_of(struct copy *c, const struct copy_prints *a, const struct copy_prints *b)
+static int stale_remove_range(struct copy *c, const struct copy_fingerprints *a, const struct copy_fingerprints *b)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < b->n; i++) {
-		const struct copy_print *p = copy_print_of(a, b->at[i].id);
+		const struct copy_fingerprint *p = copy_fingerprint_find(a, b->at[i].id);
 
 		if (p && p->feed == b->at[i].feed && p->known == b->at[i].known)
 			continue;
@@ -149,12 +149,12 @@ static int stale_remove_of(struct copy *c, const struct copy_prints *a, const st
 
 int copy_stale_remove(struct copy *c)
 {
-	struct copy_prints a, b;
+	struct copy_fingerprints a, b;
 	int rc = 0;
 
 	for (int64_t id = 1; !rc && id <= c->known.last_feed_id; id += COPY_FEED_RANGE) {
-		rc = copy_prints_read(c, id, true, &a, &b);
-		rc = rc ? rc : stale_remove_of(c, &a, &b);
+		rc = copy_fingerprints_read(c, id, true, &a, &b);
+		rc = rc ? rc : stale_remove_range(c, &a, &b);
 		c->s->verified = FW_MIN(id + COPY_FEED_RANGE - 1, c->known.last_feed_id);
 		if (!rc)
 			copy_progress(c);
@@ -178,7 +178,7 @@ void copy_differs(struct copy *c, const char *fmt, ...)
 	c->o->differs(c->o->ctx, words);
 }
 
-static void print_compare(struct copy *c, const struct copy_print *a, const struct copy_print *b)
+static void fingerprint_compare(struct copy *c, const struct copy_fingerprint *a, const struct copy_fingerprint *b)
 {
 	if (a->key_n != b->key_n || a->entry_n != b->entry_n)
 		copy_differs(c, "feed %lld: %lld entries and %lld keys of deleted entries at the source, %lld and %lld at the target",
@@ -193,7 +193,7 @@ static void print_compare(struct copy *c, const struct copy_print *a, const stru
 }
 
 /* Compares two lists in order of id. */
-static void prints_compare(struct copy *c, const struct copy_prints *a, const struct copy_prints *b)
+static void fingerprints_compare(struct copy *c, const struct copy_fingerprints *a, const struct copy_fingerprints *b)
 {
 	size_t i = 0, k = 0;
 
@@ -203,21 +203,21 @@ static void prints_compare(struct copy *c, const struct copy_prints *a, const st
 		else if (i == a->n || b->at[k].id < a->at[i].id)
 			copy_differs(c, "feed %lld: not at the source", (long long)b->at[k++].id);
 		else
-			print_compare(c, &a->at[i++], &b->at[k++]);
+			fingerprint_compare(c, &a->at[i++], &b->at[k++]);
 	}
 }
 
 int copy_verify(struct copy *c)
 {
 	struct fw_store_stats from, to;
-	struct copy_prints a, b;
+	struct copy_fingerprints a, b;
 	int rc = 0;
 
 	for (int64_t id = 1; !rc && id <= c->end.last_feed_id; id += COPY_FEED_RANGE) {
-		rc = copy_prints_read(c, id, true, &a, &b);
+		rc = copy_fingerprints_read(c, id, true, &a, &b);
 		if (rc)
 			return rc;
-		prints_compare(c, &a, &b);
+		fingerprints_compare(c, &a, &b);
 		c->s->verified = FW_MIN(id + COPY_FEED_RANGE - 1, c->end.last_feed_id);
 		copy_progress(c);
 	}
@@ -225,14 +225,14 @@ int copy_verify(struct copy *c)
 	rc = rc ? rc : fw_store_stats(c->to, &to, c->err);
 	if (rc)
 		return rc;
-	c->s->moved_on = from.last_entry_id != c->end.last_entry_id || from.last_visit_id != c->end.last_visit_id;
+	c->s->source_changed = from.last_entry_id != c->end.last_entry_id || from.last_visit_id != c->end.last_visit_id;
 	/*
 	 * retention may have deleted visits of feeds that are unchanged since the older copy; the
 	 * target's own retention will delete them too
 	 */
-	if (!c->s->moved_on && (from.visit_n > to.visit_n || (!c->known.visit_n && from.visit_n != to.visit_n)))
+	if (!c->s->source_changed && (from.visit_n > to.visit_n || (!c->known.visit_n && from.visit_n != to.visit_n)))
 		copy_differs(c, "%lld visits at the source, %lld at the target", (long long)from.visit_n, (long long)to.visit_n);
-	if (!c->s->moved_on && from.entry_n != to.entry_n)
+	if (!c->s->source_changed && from.entry_n != to.entry_n)
 		copy_differs(c, "%lld entries at the source, %lld at the target", (long long)from.entry_n, (long long)to.entry_n);
 	return 0;
 }

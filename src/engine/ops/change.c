@@ -8,7 +8,7 @@
  * A new interval counts from the last visit, not from the old due time; the backoff after failures
  * stays.
  */
-static void interval_begin(const struct fw_feed *now, int64_t now_ms, struct fw_feed *to, unsigned *what)
+static void feed_apply_interval(const struct fw_feed *now, int64_t now_ms, struct fw_feed *to, unsigned *what)
 {
 	int64_t due_ms = now->last_visit_ms + to->interval_ms;
 
@@ -19,11 +19,11 @@ static void interval_begin(const struct fw_feed *now, int64_t now_ms, struct fw_
 	*what |= FW_SET_DUE;
 }
 
-int fw_feed_change(struct fw_store *st, const struct fw_feed *now, const struct fw_feed *to, unsigned what, int64_t now_ms, struct fw_err *err)
+int fw_feed_update(struct fw_store *st, const struct fw_feed *now, const struct fw_feed *to, unsigned what, int64_t now_ms, struct fw_err *err)
 {
 	struct fw_feed with = *to;
 
 	with.id = now->id;
-	interval_begin(now, now_ms, &with, &what);
+	feed_apply_interval(now, now_ms, &with, &what);
 	return fw_store_feed_set(st, &with, what, err);
 }

@@ -30,7 +30,7 @@
  * As in slots_allowed() of worker.c: two files per transfer, and some for the store, the loop and
  * name lookups.
  */
-#define FILES_BESIDES 64
+#define OTHER_FILES 64
 /* Memory per transfer with small bodies: buffers, TLS state, parsed documents. */
 #define TRANSFER_BYTES ((int64_t)256 << 10)
 #define CLOCK_TRIES 5
@@ -40,7 +40,7 @@
 /* 2026-01-01: a correct clock shows no earlier time */
 #define RELEASED_MS (INT64_C(1767225600) * 1000)
 
-struct doctor {
+struct doctor_run {
 	const struct fw_config *c;
 	fw_doctor_cb *cb;
 	void *ctx;
@@ -48,7 +48,7 @@ struct doctor {
 };
 
 /* Reports a finding. remedy is used unless the level is FINE. */
-FW_PRINTF(5, 6) static void say(struct doctor *d, const char *name, int level, const char *remedy, const char *fmt, ...)
+FW_PRINTF(5, 6) static void doctor_report(struct doctor_run *d, const char *name, int level, const char *remedy, const char *fmt, ...)
 {
 	char found[500];
 	va_list ap;
@@ -62,7 +62,7 @@ FW_PRINTF(5, 6) static void say(struct doctor *d, const char *name, int level, c
 
 /* ---- configuration ------------------------------------------------------- */
 
-static void configuration(struct doctor *d)
+static void doctor_configuration(struct doctor_run *d)
 {
 	const struct fw_config *c = d->c;
 	struct fw_net net;
@@ -71,32 +71,32 @@ static void configuration(struct doctor *d)
 	char shown[400];
 
 	if (fw_config_check(c, &err) || fw_settings_net(c, 1, &net, &err)) {
-		say(d, "configuration", FW_DOCTOR_BROKEN, "change that setting ('feedwheel help settings' lists all)", "%s", err.text);
+		doctor_report(d, "configuration", FW_DOCTOR_BROKEN, "change that setting ('feedwheel help settings' lists all)", "%s", err.text);
 		return;
 	}
-	say(d, "configuration", FW_DOCTOR_FINE, "", "%s", c->file ? c->file : "no file (~/.config/feedwheel.conf, /etc/feedwheel.conf): all defaults");
+	doctor_report(d, "configuration", FW_DOCTOR_FINE, "", "%s", c->file ? c->file : "no file (~/.config/feedwheel.conf, /etc/feedwheel.conf): all defaults");
 	fw_store_url_show(c->store, shown, sizeof(shown));
 	if (c->file && !c->store_file && strstr(shown, "***") && stat(c->file, &st) == 0 && (st.st_mode & 077))
-		say(d, "configuration", FW_DOCTOR_NOTE, "chmod 600 it", "%s contains the store's password, and other users can read it", c->file);
+		doctor_report(d, "configuration", FW_DOCTOR_NOTE, "chmod 600 it", "%s contains the store's password, and other users can read it", c->file);
 	if (!c->contact_url && !c->user_agent)
-		say(d, "contact", FW_DOCTOR_NOTE, "set contact_url to a page about your crawler",
+		doctor_report(d, "contact", FW_DOCTOR_NOTE, "set contact_url to a page about your crawler",
 			"the User-Agent names no contact for site owners");
 	if (c->allow_networks)
-		say(d, "guard", FW_DOCTOR_NOTE, "keep allow_networks as narrow as possible", "feeds can connect to %s", c->allow_networks);
+		doctor_report(d, "guard", FW_DOCTOR_NOTE, "keep allow_networks as narrow as possible", "feeds can connect to %s", c->allow_networks);
 	else
-		say(d, "guard", FW_DOCTOR_FINE, "", "feeds cannot connect to private networks");
+		doctor_report(d, "guard", FW_DOCTOR_FINE, "", "feeds cannot connect to private networks");
 	if (c->deny_networks)
-		say(d, "guard", FW_DOCTOR_FINE, "", "feeds cannot connect to %s (deny_networks)", c->deny_networks);
+		doctor_report(d, "guard", FW_DOCTOR_FINE, "", "feeds cannot connect to %s (deny_networks)", c->deny_networks);
 }
 
 /* ---- store --------------------------------------------------------------- */
 
-static void store_finding(void *ctx, const char *finding)
+static void doctor_store_finding(void *ctx, const char *finding)
 {
-	say(ctx, "store", FW_DOCTOR_BROKEN, "stop all runs, back up the store, and restore a good copy", "%s", finding);
+	doctor_report(ctx, "store", FW_DOCTOR_BROKEN, "stop all runs, back up the store, and restore a good copy", "%s", finding);
 }
 
-static const char *store_remedy(const struct doctor *d, int rc)
+static const char *doctor_store_remedy(const struct doctor_run *d, int rc)
 {
 	if (fw_store_is_remote(d->c->store) && (rc == FW_EIO || rc == FW_EAGAIN))
 		return "check that its server runs and can be reached from here; 'feedwheel run' waits for it";
@@ -110,9 +110,9 @@ static const char *store_remedy(const struct doctor *d, int rc)
 	}
 }
 
-static void store_inspected(void *ctx, const char *name, int level, const char *found, const char *remedy)
+static void doctor_store_inspected(void *ctx, const char *name, int level, const char *found, const char *remedy)
 {
-	say(ctx, name, level, remedy, "%s", found);
+	doctor_report(ctx, name, level, remedy, "%s", found);
 }
 
 /*
@@ -120,7 +120,7 @@ static void store_inspected(void *ctx, const char *name, int level, const char *
  * displayed times and the workers' timers use this machine's. The fastest of several responses
  * counts.
  */
-static int store_clock(struct doctor *d, struct fw_store *st, struct fw_err *err)
+static int doctor_store_clock(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
 	int64_t best_us = INT64_MAX, skew_ms = 0;
 	int rc = 0;
@@ -138,37 +138,37 @@ static int store_clock(struct doctor *d, struct fw_store *st, struct fw_err *err
 	if (rc)
 		return rc;
 	if (skew_ms > SKEW_MS || skew_ms < -SKEW_MS)
-		say(d, "store clock", FW_DOCTOR_NOTE, "run a time service on both machines (systemd-timesyncd, chrony)",
+		doctor_report(d, "store clock", FW_DOCTOR_NOTE, "run a time service on both machines (systemd-timesyncd, chrony)",
 			"%lld ms %s ours: displayed times are wrong, and live workers may look dead",
 			(long long)(skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "behind" : "ahead of");
 	else if (fw_store_is_remote(d->c->store))
-		say(d, "store clock", FW_DOCTOR_FINE, "", "%lld ms from ours; responds in %.2f ms", (long long)skew_ms, (double)best_us / 1000);
+		doctor_report(d, "store clock", FW_DOCTOR_FINE, "", "%lld ms from ours; responds in %.2f ms", (long long)skew_ms, (double)best_us / 1000);
 	return 0;
 }
 
 /* The database server and its settings, its clock, and whether all work is paused. */
-static int store_setting(struct doctor *d, struct fw_store *st, struct fw_err *err)
+static int doctor_store_state(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
 	struct fw_control newest;
-	int rc = fw_store_inspect(st, store_inspected, d, err);
+	int rc = fw_store_inspect(st, doctor_store_inspected, d, err);
 
-	rc = rc ? rc : store_clock(d, st, err);
+	rc = rc ? rc : doctor_store_clock(d, st, err);
 	rc = rc ? rc : fw_store_control_take(st, -1, &newest, err);
 	if (!rc && newest.paused)
-		say(d, "paused", FW_DOCTOR_NOTE, "'feedwheel resume --all' resumes it", "all work on this store is paused");
+		doctor_report(d, "paused", FW_DOCTOR_NOTE, "'feedwheel resume --all' resumes it", "all work on this store is paused");
 	return rc;
 }
 
 /* ---- the HTTP server ----------------------------------------------------- */
 
-struct tokens {
+struct doctor_tokens {
 	int64_t n, over_n, broken_n, now_ms;
 	unsigned wanted, good; /* scopes that need a token; scopes with a valid token */
 };
 
-static int token_count(void *ctx, const struct fw_token *t)
+static int doctor_count_token(void *ctx, const struct fw_token *t)
 {
-	struct tokens *k = ctx;
+	struct doctor_tokens *k = ctx;
 	bool over = t->until_ms != FW_NO_DATE && t->until_ms <= k->now_ms;
 
 	k->n++;
@@ -180,92 +180,92 @@ static int token_count(void *ctx, const struct fw_token *t)
 }
 
 /* Access with and without tokens, and TLS. */
-static int door(struct doctor *d, struct fw_store *st, struct fw_err *err)
+static int doctor_server(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
-	struct tokens k = {.now_ms = fw_now_ms()};
-	bool far = !fw_listens_locally(d->c->listen);
-	char scopes[FW_TOKEN_SCOPES_MAX], words[FW_TOKENLESS_WORDS_MAX];
-	int rc = fw_token_list(st, false, token_count, &k, err);
+	struct doctor_tokens k = {.now_ms = fw_now_ms()};
+	bool far = !fw_listen_is_local(d->c->listen);
+	char scopes[FW_TOKEN_SCOPES_MAX], words[FW_TOKENLESS_TEXT_MAX];
+	int rc = fw_token_list(st, false, doctor_count_token, &k, err);
 	enum fw_tokenless t = fw_tokenless(d->c, k.n > 0);
 	bool nobody = d->c->listen && !k.n && t != FW_TOKENLESS_OPEN;
 
 	if (rc)
 		return rc;
-	fw_tokenless_words(t, words);
-	say(d, "tokenless", nobody ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "'feedwheel token add NAME --scope push,read,admin' creates one", "%s", words);
+	fw_tokenless_text(t, words);
+	doctor_report(d, "tokenless", nobody ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "'feedwheel token add NAME --scope push,read,admin' creates one", "%s", words);
 	fw_token_scopes_show(k.wanted & ~k.good, scopes);
 	if (k.broken_n)
-		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them", "%lld tokens are unreadable: clients"
+		doctor_report(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them", "%lld tokens are unreadable: clients"
 			" without another token are locked out", (long long)k.broken_n);
 	else if (*scopes)
-		say(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: add others, or remove them", "all for %s have expired: no client has access", scopes);
+		doctor_report(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: add others, or remove them", "all for %s have expired: no client has access", scopes);
 	else if (k.n)
-		say(d, "tokens", FW_DOCTOR_FINE, "", "%lld, %lld of which have expired", (long long)k.n, (long long)k.over_n);
+		doctor_report(d, "tokens", FW_DOCTOR_FINE, "", "%lld, %lld of which have expired", (long long)k.n, (long long)k.over_n);
 	if (far && k.n && !d->c->tls_cert)
-		say(d, "tls", FW_DOCTOR_NOTE, "set tls_cert and tls_key, or listen at 127.0.0.1 behind a proxy that speaks HTTPS",
+		doctor_report(d, "tls", FW_DOCTOR_NOTE, "set tls_cert and tls_key, or listen at 127.0.0.1 behind a proxy that speaks HTTPS",
 			"the server listens at %s without TLS: tokens can be read in transit", d->c->listen);
 	return 0;
 }
 
 /* WebSub: a leader exists, and all servers have the same callback URL. */
-static int hubs(struct doctor *d, struct fw_store *st, struct fw_err *err)
+static int doctor_hubs(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
-	struct fw_websub_home home;
+	struct fw_websub_leader home;
 	struct fw_arena a;
 	int rc;
 
 	if (!d->c->websub_url)
 		return 0;
 	fw_arena_init(&a, 0);
-	rc = fw_websub_home(st, d->c, &a, &home, err);
+	rc = fw_websub_leader(st, d->c, &a, &home, err);
 	if (rc)
 		;
 	else if (home.differs)
-		say(d, "hubs", FW_DOCTOR_NOTE, "set the same websub_url on all servers of this store; otherwise a new leader subscribes all feeds again",
+		doctor_report(d, "hubs", FW_DOCTOR_NOTE, "set the same websub_url on all servers of this store; otherwise a new leader subscribes all feeds again",
 			"websub_url = %s, but the server that sends requests to hubs has %.*s", d->c->websub_url, FW_STR_ARG(home.base));
-	else if (!home.led)
-		say(d, "hubs", FW_DOCTOR_NOTE, "start 'feedwheel serve', or 'run --listen', with websub_url set", "no server sends requests to hubs: all feeds are polled");
+	else if (!home.exists)
+		doctor_report(d, "hubs", FW_DOCTOR_NOTE, "start 'feedwheel serve', or 'run --listen', with websub_url set", "no server sends requests to hubs: all feeds are polled");
 	else
-		say(d, "hubs", FW_DOCTOR_FINE, "", "callbacks start with %.*s", FW_STR_ARG(home.base));
+		doctor_report(d, "hubs", FW_DOCTOR_FINE, "", "callbacks start with %.*s", FW_STR_ARG(home.base));
 	fw_arena_finish(&a);
 	return rc;
 }
 
-struct waiting {
+struct doctor_deferred {
 	const struct fw_config *c;
 	int64_t feeds, entries, first_id;
 };
 
-static int waiting_count(void *ctx, const struct fw_quota *q)
+static int doctor_count_deferred(void *ctx, const struct fw_quota *q)
 {
-	struct waiting *w = ctx;
+	struct doctor_deferred *w = ctx;
 
-	if ((q->waiting_n || fw_quota_is_used_up(w->c, q)) && !w->feeds++)
+	if ((q->deferred_n || fw_quota_is_used_up(w->c, q)) && !w->feeds++)
 		w->first_id = q->feed_id;
-	w->entries += q->waiting_n;
+	w->entries += q->deferred_n;
 	return 0;
 }
 
 /* Feeds that have reached their daily limits. */
-static int quotas(struct doctor *d, struct fw_store *st, struct fw_err *err)
+static int doctor_quotas(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
-	struct waiting w = {.c = d->c};
-	int rc = fw_quota_list(st, fw_now_ms(), waiting_count, &w, err);
+	struct doctor_deferred w = {.c = d->c};
+	int rc = fw_quota_list(st, fw_now_ms(), doctor_count_deferred, &w, err);
 
 	if (!rc && w.feeds)
-		say(d, "quotas", FW_DOCTOR_NOTE, "'feedwheel show' has details: remove such feeds, or raise feed_entries_max and feed_bytes_max",
+		doctor_report(d, "quotas", FW_DOCTOR_NOTE, "'feedwheel show' has details: remove such feeds, or raise feed_entries_max and feed_bytes_max",
 			"%lld feeds have reached their daily limit, number %lld among them; deferred entries: %lld", (long long)w.feeds,
 			(long long)w.first_id, (long long)w.entries);
 	return rc;
 }
 
-struct far {
+struct doctor_far {
 	int64_t after_ms, n, first_id;
 };
 
-static int far_due(void *ctx, const struct fw_due_row *row)
+static int doctor_on_far_due(void *ctx, const struct fw_due_row *row)
 {
-	struct far *f = ctx;
+	struct doctor_far *f = ctx;
 
 	if (row->due_at_ms > f->after_ms && !f->n++)
 		f->first_id = row->feed_id;
@@ -273,29 +273,29 @@ static int far_due(void *ctx, const struct fw_due_row *row)
 }
 
 /* No rule, setting or server delays a visit by more than a year. */
-static int due_times(struct doctor *d, struct fw_store *st, struct fw_err *err)
+static int doctor_due_times(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
 {
-	struct far f = {.after_ms = fw_now_ms() + YEAR_MS};
-	int rc = fw_store_due_list(st, f.after_ms + FAR_MS, 0, far_due, &f, err);
+	struct doctor_far f = {.after_ms = fw_now_ms() + YEAR_MS};
+	int rc = fw_store_due_list(st, f.after_ms + FAR_MS, 0, doctor_on_far_due, &f, err);
 
 	if (!rc && f.n)
-		say(d, "due times", FW_DOCTOR_NOTE, "'feedwheel list --by-due' shows them last; 'feedwheel set --due' polls them now",
+		doctor_report(d, "due times", FW_DOCTOR_NOTE, "'feedwheel list --by-due' shows them last; 'feedwheel set --due' polls them now",
 			"%lld feeds are due in more than a year, number %lld among them: a clock was years ahead", (long long)f.n, (long long)f.first_id);
 	return rc == FW_EUNSUP ? 0 : rc;
 }
 
-typedef int doctor_check(struct doctor *d, struct fw_store *st, struct fw_err *err);
+typedef int doctor_check(struct doctor_run *d, struct fw_store *st, struct fw_err *err);
 
-static void store(struct doctor *d)
+static void doctor_store(struct doctor_run *d)
 {
-	static doctor_check *const LOOK[] = {store_setting, door, hubs, due_times, quotas};
+	static doctor_check *const CHECK[] = {doctor_store_state, doctor_server, doctor_hubs, doctor_due_times, doctor_quotas};
 	struct fw_store_stats s;
 	struct fw_store *st = NULL;
 	struct fw_err err = {0};
 	int rc = fw_config_store(d->c, FW_STORE_READ, &st, &err);
 
 	if (rc == FW_ENOTFOUND) {
-		say(d, "store", FW_DOCTOR_NOTE, store_remedy(d, rc), "%s", err.text);
+		doctor_report(d, "store", FW_DOCTOR_NOTE, doctor_store_remedy(d, rc), "%s", err.text);
 		return;
 	}
 	if (!rc)
@@ -303,27 +303,27 @@ static void store(struct doctor *d)
 	if (!rc)
 		rc = fw_store_stats(st, &s, &err);
 	if (!rc) {
-		say(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries", fw_store_name(st), (long long)s.schema,
+		doctor_report(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries", fw_store_name(st), (long long)s.schema,
 			(long long)s.feed_n, (long long)s.entry_n);
-		for (size_t i = 0; i < FW_N(LOOK) && !rc; i++)
-			rc = LOOK[i](d, st, &err);
-		rc = rc ? rc : fw_store_check(st, store_finding, d, &err);
+		for (size_t i = 0; i < FW_N(CHECK) && !rc; i++)
+			rc = CHECK[i](d, st, &err);
+		rc = rc ? rc : fw_store_check(st, doctor_store_finding, d, &err);
 		if (rc == FW_EUNSUP)
 			rc = 0;
 	}
 	if (rc)
-		say(d, "store", FW_DOCTOR_BROKEN, store_remedy(d, rc), "%s", err.text);
-	if (!rc && fw_config_room(d->c, &err))
-		say(d, "room", FW_DOCTOR_BROKEN, "free some space, or lower disk_free_min_bytes: until then nothing is fetched", "%s", err.text);
+		doctor_report(d, "store", FW_DOCTOR_BROKEN, doctor_store_remedy(d, rc), "%s", err.text);
+	if (!rc && fw_config_check_disk(d->c, &err))
+		doctor_report(d, "room", FW_DOCTOR_BROKEN, "free some space, or lower disk_free_min_bytes: until then nothing is fetched", "%s", err.text);
 	if (!rc && s.quarantined_n)
-		say(d, "quarantine", FW_DOCTOR_NOTE, "'feedwheel list --status quarantined', then 'feedwheel resume'",
+		doctor_report(d, "quarantine", FW_DOCTOR_NOTE, "'feedwheel list --status quarantined', then 'feedwheel resume'",
 			"%lld feeds are quarantined because their visits killed a worker", (long long)s.quarantined_n);
 	fw_store_close(st);
 }
 
 /* ---- network ------------------------------------------------------------- */
 
-static void tls(struct doctor *d)
+static void doctor_tls(struct doctor_run *d)
 {
 	struct fw_net net;
 	struct fw_err err = {0};
@@ -331,21 +331,21 @@ static void tls(struct doctor *d)
 	size_t n = 0;
 
 	if (fw_settings_net(d->c, 1, &net, &err))
-		return; /* reported by configuration() */
+		return; /* reported by doctor_configuration() */
 	if (fw_fetch_check_tls(&net.fetch, &n, &path, &err))
-		say(d, "certificates", FW_DOCTOR_BROKEN, "install ca-certificates, or set ca_file to a CA bundle", "%s", err.text);
+		doctor_report(d, "certificates", FW_DOCTOR_BROKEN, "install ca-certificates, or set ca_file to a CA bundle", "%s", err.text);
 	else
-		say(d, "certificates", FW_DOCTOR_FINE, "", "%zu trusted roots from %s", n, path ? path : "the system");
+		doctor_report(d, "certificates", FW_DOCTOR_FINE, "", "%zu trusted roots from %s", n, path ? path : "the system");
 }
 
-static void name_servers(struct doctor *d)
+static void doctor_name_servers(struct doctor_run *d)
 {
 	FILE *f;
 	char line[300];
 	int n = 0;
 
 	if (d->c->dns_servers) {
-		say(d, "name servers", FW_DOCTOR_FINE, "", "%s", d->c->dns_servers);
+		doctor_report(d, "name servers", FW_DOCTOR_FINE, "", "%s", d->c->dns_servers);
 		return;
 	}
 	f = fopen("/etc/resolv.conf", "re");
@@ -354,36 +354,36 @@ static void name_servers(struct doctor *d)
 	if (f)
 		fclose(f);
 	if (n)
-		say(d, "name servers", FW_DOCTOR_FINE, "", "%d in /etc/resolv.conf", n);
+		doctor_report(d, "name servers", FW_DOCTOR_FINE, "", "%d in /etc/resolv.conf", n);
 	else
-		say(d, "name servers", FW_DOCTOR_NOTE, "set dns_servers, or a nameserver in /etc/resolv.conf",
+		doctor_report(d, "name servers", FW_DOCTOR_NOTE, "set dns_servers, or a nameserver in /etc/resolv.conf",
 			"/etc/resolv.conf names none: only this machine's own is queried");
 }
 
 /* ---- the system ---------------------------------------------------------- */
 
-static void files(struct doctor *d)
+static void doctor_files(struct doctor_run *d)
 {
-	int64_t need = d->c->concurrency * 2 + FILES_BESIDES;
+	int64_t need = d->c->concurrency * 2 + OTHER_FILES;
 	char remedy[120];
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r)) {
-		say(d, "open files", FW_DOCTOR_NOTE, "", "cannot read the limit: %s", strerror(errno));
+		doctor_report(d, "open files", FW_DOCTOR_NOTE, "", "cannot read the limit: %s", strerror(errno));
 		return;
 	}
 	(void)fw_snprintf(remedy, sizeof(remedy), "ulimit -Hn %lld (LimitNOFILE= in the unit), or lower concurrency",
 		(long long)need);
 	/* workers raise the soft limit to the hard one */
 	if (r.rlim_max != RLIM_INFINITY && (int64_t)r.rlim_max < need)
-		say(d, "open files", FW_DOCTOR_NOTE, remedy, "a worker with %lld transfers needs %lld and may have %llu",
+		doctor_report(d, "open files", FW_DOCTOR_NOTE, remedy, "a worker with %lld transfers needs %lld and may have %llu",
 			(long long)d->c->concurrency, (long long)need, (unsigned long long)r.rlim_max);
 	else
-		say(d, "open files", FW_DOCTOR_FINE, "", "a worker needs %lld and may have %llu", (long long)need,
+		doctor_report(d, "open files", FW_DOCTOR_FINE, "", "a worker needs %lld and may have %llu", (long long)need,
 			(unsigned long long)r.rlim_max);
 }
 
-static void memory(struct doctor *d)
+static void doctor_memory(struct doctor_run *d)
 {
 	int64_t pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 	int64_t have = pages > 0 && size > 0 ? pages * size >> 20 : 0;
@@ -392,11 +392,11 @@ static void memory(struct doctor *d)
 	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->cache_bytes + large) >> 20;
 	int64_t all = each * FW_MAX(d->c->workers, INT64_C(1));
 
-	say(d, "memory", have && all > have / 2 ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "lower workers, concurrency, parse_memory_bytes or cache_bytes",
+	doctor_report(d, "memory", have && all > have / 2 ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "lower workers, concurrency, parse_memory_bytes or cache_bytes",
 		"workers may use %lld MiB of this machine's %lld MiB", (long long)all, (long long)have);
 }
 
-static void layers_show(struct fw_buf *b, unsigned layers)
+static void doctor_layers(struct fw_buf *b, unsigned layers)
 {
 	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N; i++) {
 		if (layers & 1u << i)
@@ -405,63 +405,63 @@ static void layers_show(struct fw_buf *b, unsigned layers)
 }
 
 /* The sandbox layers of each process on this system. */
-static void sandbox(struct doctor *d)
+static void doctor_sandbox(struct doctor_run *d)
 {
 	static const char *const WHO[] = {[FW_SANDBOX_MASTER] = "the master", [FW_SANDBOX_WORKER] = "workers", [FW_SANDBOX_SERVER] = "the server"};
 	bool required = fw_sandbox_is(d->c, "require");
 
 	if (fw_sandbox_is(d->c, "off")) {
-		say(d, "sandbox", FW_DOCTOR_NOTE, "sandbox = auto", "off: a vulnerability in any process exposes everything its user can access");
+		doctor_report(d, "sandbox", FW_DOCTOR_NOTE, "sandbox = auto", "off: a vulnerability in any process exposes everything its user can access");
 		return;
 	}
-	for (unsigned i = 0; i < FW_SANDBOX_WHO_N; i++) {
+	for (unsigned i = 0; i < FW_SANDBOX_ROLE_N; i++) {
 		struct fw_buf b = FW_BUF_INIT(600);
 		unsigned have, lack;
 
-		fw_sandbox_layers(d->c, (enum fw_sandbox_who)i, &have, &lack);
+		fw_sandbox_layers(d->c, (enum fw_sandbox_role)i, &have, &lack);
 		fw_buf_addf(&b, "%s: %s", WHO[i], have ? "" : "nothing");
-		layers_show(&b, have);
+		doctor_layers(&b, have);
 		fw_buf_adds(&b, lack ? "; missing: " : "");
-		layers_show(&b, lack);
-		say(d, "sandbox", !lack ? FW_DOCTOR_FINE : required ? FW_DOCTOR_BROKEN : FW_DOCTOR_NOTE,
-			lack ? fw_sandbox_why((enum fw_sandbox_layer)(lack & ~(lack - 1))) : "", "%s", b.p ? b.p : "");
+		doctor_layers(&b, lack);
+		doctor_report(d, "sandbox", !lack ? FW_DOCTOR_FINE : required ? FW_DOCTOR_BROKEN : FW_DOCTOR_NOTE,
+			lack ? fw_sandbox_missing_why((enum fw_sandbox_layer)(lack & ~(lack - 1))) : "", "%s", b.p ? b.p : "");
 		fw_buf_finish(&b);
 	}
 }
 
-static void time_of_day(struct doctor *d)
+static void doctor_clock(struct doctor_run *d)
 {
 	char text[FW_RFC3339_MAX];
 	int64_t now_ms = fw_now_ms();
 
 	fw_rfc3339(text, now_ms / 1000 * 1000);
 	if (now_ms < RELEASED_MS) {
-		say(d, "clock", FW_DOCTOR_BROKEN, "set the clock (systemd-timesyncd, chrony)", "it shows %s, which is in the past", text);
+		doctor_report(d, "clock", FW_DOCTOR_BROKEN, "set the clock (systemd-timesyncd, chrony)", "it shows %s, which is in the past", text);
 		return;
 	}
 #ifdef __linux__
 	struct timex t = {0};
 
 	if (adjtimex(&t) == TIME_ERROR) {
-		say(d, "clock", FW_DOCTOR_NOTE, "run a time service (systemd-timesyncd, chrony)", "%s, and the clock is not synchronised", text);
+		doctor_report(d, "clock", FW_DOCTOR_NOTE, "run a time service (systemd-timesyncd, chrony)", "%s, and the clock is not synchronised", text);
 		return;
 	}
 #endif
-	say(d, "clock", FW_DOCTOR_FINE, "", "%s", text);
+	doctor_report(d, "clock", FW_DOCTOR_FINE, "", "%s", text);
 }
 
 int fw_doctor(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
 {
-	struct doctor d = {.c = c, .cb = cb, .ctx = ctx};
+	struct doctor_run d = {.c = c, .cb = cb, .ctx = ctx};
 
-	configuration(&d);
+	doctor_configuration(&d);
 	if (c->store)
-		store(&d);
-	tls(&d);
-	name_servers(&d);
-	files(&d);
-	memory(&d);
-	sandbox(&d);
-	time_of_day(&d);
+		doctor_store(&d);
+	doctor_tls(&d);
+	doctor_name_servers(&d);
+	doctor_files(&d);
+	doctor_memory(&d);
+	doctor_sandbox(&d);
+	doctor_clock(&d);
 	return d.worst;
 }

@@ -30,8 +30,8 @@
 /* read repeatedly: when the file is replaced, the process must be restarted */
 #define WATCHED (1u << 8)
 #define LINKED (1u << 9)   /* often a symbolic link into a folder whose files are replaced */
-#define READ FW_LAND_READ
-#define FOLDER (FW_LAND_READ | FW_LAND_WRITE | FW_LAND_MAKE)
+#define READ FW_LANDLOCK_READ
+#define FOLDER (FW_LANDLOCK_READ | FW_LANDLOCK_WRITE | FW_LANDLOCK_MAKE)
 
 static const struct {
 	const char *path;
@@ -47,7 +47,7 @@ static const struct {
 	{"/etc/gnutls", READ}, {"/etc/pkcs11", READ}, {"/etc/krb5.conf", READ}, {"/etc/krb5.conf.d", READ}, {"/etc/gss", READ},
 	{"/proc", READ}, /* Landlock denies access to memory and descriptors of other processes */
 	{"/sys/devices/system", READ}, {"/sys/fs/cgroup", READ}, {"/sys/kernel/mm", READ},
-	{"/dev/urandom", READ}, {"/dev/random", READ}, {"/dev/null", READ | FW_LAND_WRITE},
+	{"/dev/urandom", READ}, {"/dev/random", READ}, {"/dev/null", READ | FW_LANDLOCK_WRITE},
 };
 
 static const char *const ENVIRONMENT[] = {"OPENSSL_CONF", "SSL_CERT_FILE", "SSL_CERT_DIR", "GCONV_PATH"};
@@ -71,7 +71,7 @@ const char *fw_sandbox_layer_name(enum fw_sandbox_layer layer)
 	return LAYER[ffs((int)layer) - 1].name;
 }
 
-const char *fw_sandbox_why(enum fw_sandbox_layer layer)
+const char *fw_sandbox_missing_why(enum fw_sandbox_layer layer)
 {
 	return FW_SANDBOX ? LAYER[ffs((int)layer) - 1].why : "this build has no sandbox: it needs Linux, and no sanitizer";
 }
@@ -81,7 +81,7 @@ bool fw_sandbox_is(const struct fw_config *c, const char *word)
 	return c->sandbox && strcmp(c->sandbox, word) == 0;
 }
 
-static bool can(enum fw_sandbox_layer layer)
+static bool layer_is_supported(enum fw_sandbox_layer layer)
 {
 #ifdef FW_TEST_HOOKS
 	const char *missing = getenv("FEEDWHEEL_TEST_NO_LAYER");
@@ -93,9 +93,9 @@ static bool can(enum fw_sandbox_layer layer)
 	switch (layer) {
 	case FW_SANDBOX_PRIVILEGES:
 	case FW_SANDBOX_MEMORY: return true;
-	case FW_SANDBOX_FILES: return fw_land_abi() > 0;
-	case FW_SANDBOX_PORTS: return fw_land_abi() >= FW_LAND_ABI_PORTS;
-	case FW_SANDBOX_CALLS: return fw_calls_here();
+	case FW_SANDBOX_FILES: return fw_landlock_abi() > 0;
+	case FW_SANDBOX_PORTS: return fw_landlock_abi() >= FW_LANDLOCK_ABI_PORTS;
+	case FW_SANDBOX_CALLS: return fw_seccomp_is_supported();
 	case FW_SANDBOX_LAYOUT: return access("/proc/self/exe", X_OK) == 0;
 	}
 #endif
@@ -103,9 +103,9 @@ static bool can(enum fw_sandbox_layer layer)
 	return false;
 }
 
-void fw_sandbox_layers(const struct fw_config *c, enum fw_sandbox_who who, unsigned *have, unsigned *lack)
+void fw_sandbox_layers(const struct fw_config *c, enum fw_sandbox_role who, unsigned *available, unsigned *missing)
 {
-	*have = *lack = 0;
+	*available = *missing = 0;
 	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N && !fw_sandbox_is(c, "off"); i++) {
 		enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(1u << i);
 
@@ -115,22 +115,22 @@ void fw_sandbox_layers(const struct fw_config *c, enum fw_sandbox_who who, unsig
 		 */
 		if (who == FW_SANDBOX_MASTER && layer & (FW_SANDBOX_FILES | FW_SANDBOX_PORTS | FW_SANDBOX_LAYOUT))
 			continue;
-		*(can(layer) ? have : lack) |= layer;
+		*(layer_is_supported(layer) ? available : missing) |= layer;
 	}
 }
 
 int fw_sandbox_check(const struct fw_config *c, unsigned who, struct fw_err *err)
 {
-	for (unsigned w = 0; w < FW_SANDBOX_WHO_N && fw_sandbox_is(c, "require"); w++) {
-		unsigned have, lack = 0;
+	for (unsigned w = 0; w < FW_SANDBOX_ROLE_N && fw_sandbox_is(c, "require"); w++) {
+		unsigned available, missing = 0;
 
 		if (who & 1u << w)
-			fw_sandbox_layers(c, (enum fw_sandbox_who)w, &have, &lack);
-		if (lack) {
-			enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(lack & ~(lack - 1));
+			fw_sandbox_layers(c, (enum fw_sandbox_role)w, &available, &missing);
+		if (missing) {
+			enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(missing & ~(missing - 1));
 
 			return fw_err_set(err, FW_EINVAL, "sandbox = require: '%s' is missing: %s; or set sandbox = auto", fw_sandbox_layer_name(layer),
-				fw_sandbox_why(layer));
+				fw_sandbox_missing_why(layer));
 		}
 	}
 	return 0;
@@ -144,7 +144,7 @@ typedef void path_cb(void *ctx, const char *path, unsigned how);
  * The target of the link may be replaced at every change: allow its folder, unless that is directly
  * below the root. Otherwise allow the file itself.
  */
-static void give_linked(const char *path, unsigned how, path_cb *cb, void *ctx)
+static void paths_add_link(const char *path, unsigned how, path_cb *cb, void *ctx)
 {
 	char real[PATH_MAX], *slash;
 	struct stat st;
@@ -160,25 +160,25 @@ static void give_linked(const char *path, unsigned how, path_cb *cb, void *ctx)
 }
 
 /* The files of the server. */
-static void give_served(const struct fw_config *c, path_cb *cb, void *ctx)
+static void paths_add_server(const struct fw_config *c, path_cb *cb, void *ctx)
 {
 	if (c->spill_dir)
 		cb(ctx, c->spill_dir, FOLDER | WATCHED);
 	if (c->access_log && strcmp(c->access_log, "-") != 0)
-		cb(ctx, c->access_log, FW_LAND_WRITE);
+		cb(ctx, c->access_log, FW_LANDLOCK_WRITE);
 	if (c->tls_cert)
 		cb(ctx, c->tls_cert, READ);
 	if (c->tls_key)
 		cb(ctx, c->tls_key, READ);
 }
 
-static void give_all(const struct fw_config *c, enum fw_sandbox_who who, const struct fw_store_reach *r, path_cb *cb, void *ctx)
+static void paths_add_all(const struct fw_config *c, enum fw_sandbox_role who, const struct fw_store_reach *r, path_cb *cb, void *ctx)
 {
 	const char *bundle = c->ca_file ? c->ca_file : fw_fetch_ca_file();
 
 	for (size_t i = 0; i < FW_N(SYSTEM); i++) {
 		if (SYSTEM[i].how & LINKED)
-			give_linked(SYSTEM[i].path, SYSTEM[i].how, cb, ctx);
+			paths_add_link(SYSTEM[i].path, SYSTEM[i].how, cb, ctx);
 		else
 			cb(ctx, SYSTEM[i].path, SYSTEM[i].how);
 	}
@@ -187,17 +187,17 @@ static void give_all(const struct fw_config *c, enum fw_sandbox_who who, const s
 			cb(ctx, getenv(ENVIRONMENT[i]), READ);
 	}
 	if (bundle)
-		give_linked(bundle, c->ca_file ? READ | WATCHED : READ, cb, ctx);
+		paths_add_link(bundle, c->ca_file ? READ | WATCHED : READ, cb, ctx);
 	if (r->folder)
 		cb(ctx, r->folder, FOLDER | WATCHED);
 	for (size_t i = 0; i < r->file_n; i++)
 		cb(ctx, r->file[i], READ | WATCHED);
 	if (who == FW_SANDBOX_SERVER)
-		give_served(c, cb, ctx);
+		paths_add_server(c, cb, ctx);
 }
 
 /* Errors are ignored: opening the file or folder later reports them. */
-void fw_sandbox_make(const struct fw_config *c, enum fw_sandbox_who who)
+void fw_sandbox_create_files(const struct fw_config *c, enum fw_sandbox_role who)
 {
 	int fd;
 
@@ -212,38 +212,38 @@ void fw_sandbox_make(const struct fw_config *c, enum fw_sandbox_who who)
 		close(fd);
 }
 
-static uint64_t identity(const char *path)
+static uint64_t file_identity(const char *path)
 {
 	struct stat st;
 
 	return stat(path, &st) ? 0 : ((uint64_t)st.st_dev << 48 ^ (uint64_t)st.st_ino) | UINT64_C(1) << 63;
 }
 
-static void mark_one(void *ctx, const char *path, unsigned how)
+static void mark_add(void *ctx, const char *path, unsigned how)
 {
 	struct fw_sandbox_mark *m = ctx;
 
 	if (how & WATCHED && m->n < FW_N(m->file))
-		m->file[m->n++] = identity(path);
+		m->file[m->n++] = file_identity(path);
 }
 
-void fw_sandbox_mark(const struct fw_config *c, enum fw_sandbox_who who, struct fw_sandbox_mark *out)
+void fw_sandbox_mark(const struct fw_config *c, enum fw_sandbox_role who, struct fw_sandbox_mark *out)
 {
 	struct fw_store_reach reach;
-	unsigned have, lack;
+	unsigned available, missing;
 	struct fw_arena a;
 
 	out->n = 0;
-	fw_sandbox_layers(c, who, &have, &lack);
-	if (!(have & FW_SANDBOX_FILES))
+	fw_sandbox_layers(c, who, &available, &missing);
+	if (!(available & FW_SANDBOX_FILES))
 		return;
 	fw_arena_init(&a, 0);
 	fw_store_reach(&a, c->store, &reach);
-	give_all(c, who, &reach, mark_one, out);
+	paths_add_all(c, who, &reach, mark_add, out);
 	fw_arena_finish(&a);
 }
 
-bool fw_sandbox_moved(const struct fw_sandbox_mark *was, const struct fw_sandbox_mark *now)
+bool fw_sandbox_is_stale(const struct fw_sandbox_mark *was, const struct fw_sandbox_mark *now)
 {
 	for (size_t i = 0; i < was->n && was->n == now->n; i++) {
 		if (now->file[i] && now->file[i] != was->file[i])
@@ -254,43 +254,43 @@ bool fw_sandbox_moved(const struct fw_sandbox_mark *was, const struct fw_sandbox
 
 /* ---- entering ------------------------------------------------------------ */
 
-static void allow_one(void *ctx, const char *path, unsigned how)
+static void landlock_add_path(void *ctx, const char *path, unsigned how)
 {
-	fw_land_path(ctx, path, how & (READ | FOLDER));
+	fw_landlock_path(ctx, path, how & (READ | FOLDER));
 }
 
 /* Outgoing TCP can be limited only for a server without a fetcher, and a store with known ports. */
-static bool may_limit(const struct fw_config *c, enum fw_sandbox_who who, const struct fw_store_reach *r)
+static bool connect_is_limited(const struct fw_config *c, enum fw_sandbox_role who, const struct fw_store_reach *r)
 {
 	return who == FW_SANDBOX_SERVER && !c->websub_url && !r->any_port;
 }
 
-static int enter_land(const struct fw_config *c, enum fw_sandbox_who who, const struct fw_store_reach *reach, bool no_connect)
+static int layer_enter_landlock(const struct fw_config *c, enum fw_sandbox_role who, const struct fw_store_reach *reach, bool no_connect)
 {
-	struct fw_land land;
+	struct fw_landlock land;
 
-	fw_land_begin(&land, no_connect, !reach->no_file);
-	give_all(c, who, reach, allow_one, &land);
+	fw_landlock_begin(&land, no_connect, !reach->no_file);
+	paths_add_all(c, who, reach, landlock_add_path, &land);
 	for (size_t i = 0; i < reach->port_n && no_connect; i++)
-		fw_land_port(&land, reach->port[i]);
+		fw_landlock_port(&land, reach->port[i]);
 	if (no_connect && reach->by_name)
-		fw_land_port(&land, DNS_PORT);
-	return fw_land_enter(&land);
+		fw_landlock_port(&land, DNS_PORT);
+	return fw_landlock_enter(&land);
 }
 
 /* Applies a layer. Returns 0 or a negative errno. */
-static int enter_one(const struct fw_config *c, enum fw_sandbox_who who, enum fw_sandbox_layer layer, const struct fw_store_reach *reach)
+static int layer_enter(const struct fw_config *c, enum fw_sandbox_role who, enum fw_sandbox_layer layer, const struct fw_store_reach *reach)
 {
 	static const struct rlimit none = {0, 0};
-	bool no_connect = may_limit(c, who, reach) && can(FW_SANDBOX_PORTS);
+	bool no_connect = connect_is_limited(c, who, reach) && layer_is_supported(FW_SANDBOX_PORTS);
 
 	switch (layer) {
 #ifdef __linux__
 	case FW_SANDBOX_PRIVILEGES: return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
 	case FW_SANDBOX_MEMORY: return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || setrlimit(RLIMIT_CORE, &none) ? -errno : 0;
 #endif
-	case FW_SANDBOX_FILES: return enter_land(c, who, reach, no_connect);
-	case FW_SANDBOX_CALLS: return fw_calls_refuse(who, no_connect);
+	case FW_SANDBOX_FILES: return layer_enter_landlock(c, who, reach, no_connect);
+	case FW_SANDBOX_CALLS: return fw_seccomp_apply(who, no_connect);
 	default: return 0; /* ports: together with the files; layout: by child.c, earlier */
 	}
 }
@@ -305,21 +305,21 @@ int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_layer layer, in
 	return 0;
 }
 
-int fw_sandbox_enter(const struct fw_config *c, enum fw_sandbox_who who, struct fw_err *err)
+int fw_sandbox_enter(const struct fw_config *c, enum fw_sandbox_role who, struct fw_err *err)
 {
 	struct fw_store_reach reach;
-	unsigned have, lack;
+	unsigned available, missing;
 	struct fw_arena a;
 	int rc = fw_sandbox_check(c, 1u << who, err);
 
-	fw_sandbox_layers(c, who, &have, &lack);
-	if (rc || !have)
+	fw_sandbox_layers(c, who, &available, &missing);
+	if (rc || !available)
 		return rc;
 	fw_arena_init(&a, 0);
 	fw_store_reach(&a, c->store, &reach);
 	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N && !rc; i++) {
 		enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(1u << i);
-		int e = have & layer ? enter_one(c, who, layer, &reach) : 0;
+		int e = available & layer ? layer_enter(c, who, layer, &reach) : 0;
 
 		rc = fw_sandbox_failed(c, layer, -e, err);
 	}

@@ -7,7 +7,7 @@
 #include "api/sandbox.h"
 
 #ifdef FW_TEST_HOOKS
-void fw_sandbox_trial(void); /* sandbox_trial.c */
+void fw_sandbox_test(void); /* sandbox_test.c */
 #endif
 
 /* true if setting sandbox has this value */
@@ -18,28 +18,28 @@ bool fw_sandbox_is(const struct fw_config *c, const char *word);
  */
 FW_MUST_CHECK int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_layer layer, int e, struct fw_err *err);
 
-/* ---- sandbox_calls.c: seccomp -------------------------------------------- */
+/* ---- sandbox_seccomp.c: seccomp -------------------------------------------- */
 
-const char *fw_calls_library(void);  /* name and version; NULL: not in this build */
-bool fw_calls_here(void);            /* supported by this build and this kernel */
+const char *fw_seccomp_library(void);  /* name and version; NULL: not in this build */
+bool fw_seccomp_is_supported(void);            /* supported by this build and this kernel */
 /*
  * Installs the filter. no_connect: connect() is limited by Landlock, so calls that bypass it are
  * refused too. Returns 0 or a negative errno.
  */
-FW_MUST_CHECK int fw_calls_refuse(enum fw_sandbox_who who, bool no_connect);
+FW_MUST_CHECK int fw_seccomp_apply(enum fw_sandbox_role who, bool no_connect);
 
-/* ---- sandbox_land.c: Landlock -------------------------------------------- */
+/* ---- sandbox_landlock.c: Landlock -------------------------------------------- */
 
-enum fw_land_right {
-	FW_LAND_READ = 1 << 0,   /* a folder: everything below it */
-	FW_LAND_WRITE = 1 << 1,
-	FW_LAND_MAKE = 1 << 2,   /* create and remove files in this folder */
+enum fw_landlock_right {
+	FW_LANDLOCK_READ = 1 << 0,   /* a folder: everything below it */
+	FW_LANDLOCK_WRITE = 1 << 1,
+	FW_LANDLOCK_MAKE = 1 << 2,   /* create and remove files in this folder */
 };
 
-#define FW_LAND_ABI_PORTS 4
-int fw_land_abi(void);               /* 0: this kernel has no Landlock */
+#define FW_LANDLOCK_ABI_PORTS 4
+int fw_landlock_abi(void);               /* 0: this kernel has no Landlock */
 
-struct fw_land { /* a ruleset under construction; after the first failure rules are ignored */
+struct fw_landlock { /* a ruleset under construction; after the first failure rules are ignored */
 	int fd, rc;                  /* rc: 0 or a negative errno */
 	uint64_t files;              /* the rights that are limited */
 	bool ports;
@@ -48,14 +48,14 @@ struct fw_land { /* a ruleset under construction; after the first failure rules 
  * Starts a ruleset. no_connect: TCP connections only to the allowed ports. no_abstract: no
  * connections to abstract unix sockets of other processes.
  */
-void fw_land_begin(struct fw_land *l, bool no_connect, bool no_abstract);
+void fw_landlock_begin(struct fw_landlock *l, bool no_connect, bool no_abstract);
 /* Allows a path. A path that is missing or inaccessible is skipped. */
-void fw_land_path(struct fw_land *l, const char *path, unsigned rights);
-void fw_land_port(struct fw_land *l, unsigned port);
+void fw_landlock_path(struct fw_landlock *l, const char *path, unsigned rights);
+void fw_landlock_port(struct fw_landlock *l, unsigned port);
 /*
  * Applies the ruleset to this process and closes it, also after a failure. The process must have
  * set no_new_privs before. Returns rc.
  */
-FW_MUST_CHECK int fw_land_enter(struct fw_land *l);
+FW_MUST_CHECK int fw_landlock_enter(struct fw_landlock *l);
 
 #endif

@@ -26,13 +26,13 @@
 #define KIND FW_STR("token")
 #define KIND_USED FW_STR("token_used")
 #define RANDOM_BYTES 32
-#define USE_KEPT_MS (3650 * FW_DAY_MS)
+#define USE_EXPIRY_MS (3650 * FW_DAY_MS)
 
 static const struct { const char *name; unsigned bit; } SCOPE[] = {
 	{"push", FW_SCOPE_PUSH}, {"read", FW_SCOPE_READ}, {"admin", FW_SCOPE_ADMIN},
 };
 
-static unsigned scope_of(struct fw_str word)
+static unsigned scope_bit(struct fw_str word)
 {
 	for (size_t i = 0; i < FW_N(SCOPE); i++) {
 		if (fw_str_eq(word, fw_str(SCOPE[i].name)))
@@ -41,14 +41,14 @@ static unsigned scope_of(struct fw_str word)
 	return 0;
 }
 
-int fw_token_scopes(struct fw_str words, unsigned *out, struct fw_err *err)
+int fw_token_scopes_parse(struct fw_str words, unsigned *out, struct fw_err *err)
 {
 	struct fw_str rest = words;
 
 	*out = 0;
 	while (rest.p) {
 		struct fw_str word = fw_str_trim(fw_str_split(rest, ',', &rest));
-		unsigned bit = scope_of(word);
+		unsigned bit = scope_bit(word);
 
 		if (!bit)
 			return fw_err_set(err, FW_EINVAL, "unknown scope '%.*s': the scopes are push, read and admin, separated by commas",
@@ -97,7 +97,7 @@ bool fw_token_bound_next(struct fw_str *rest, struct fw_token_bound *out, bool *
 	return good;
 }
 
-static bool property_is_good(struct fw_str s)
+static bool token_property_is_valid(struct fw_str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
 		if ((unsigned char)s.p[i] <= ' ' || s.p[i] == 0x7f)
@@ -108,7 +108,7 @@ static bool property_is_good(struct fw_str s)
 
 int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct fw_err *err)
 {
-	if (!to->feed_id && !property_is_good(to->property))
+	if (!to->feed_id && !token_property_is_valid(to->property))
 		return fw_err_set(err, FW_EINVAL, "a token cannot be bound to the property '%.*s': a property has 1 to %d bytes without spaces",
 			FW_STR_ARG(fw_str_sub(to->property, 0, 60)), FW_PROPERTY_MAX);
 	if (bound->len)
@@ -123,7 +123,7 @@ int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct 
 		" properties: make several tokens", FW_TOKEN_BOUND_MAX);
 }
 
-bool fw_token_may_feed(struct fw_str bound, int64_t feed_id)
+bool fw_token_allows_feed(struct fw_str bound, int64_t feed_id)
 {
 	struct fw_token_bound to;
 	bool may = !bound.p;
@@ -133,7 +133,7 @@ bool fw_token_may_feed(struct fw_str bound, int64_t feed_id)
 	return may;
 }
 
-bool fw_token_may_property(struct fw_str bound, struct fw_str property)
+bool fw_token_allows_property(struct fw_str bound, struct fw_str property)
 {
 	struct fw_token_bound to;
 	bool may = !bound.p;
@@ -143,7 +143,7 @@ bool fw_token_may_property(struct fw_str bound, struct fw_str property)
 	return may;
 }
 
-bool fw_token_may_events(struct fw_str bound)
+bool fw_token_allows_events(struct fw_str bound)
 {
 	struct fw_token_bound to;
 	bool may = !bound.p;
@@ -154,7 +154,7 @@ bool fw_token_may_events(struct fw_str bound)
 }
 
 /* True if all of it is valid. */
-static bool bound_is_good(struct fw_str bound)
+static bool token_bound_is_valid(struct fw_str bound)
 {
 	struct fw_token_bound to;
 	bool wrong = false;
@@ -183,11 +183,11 @@ bool fw_token_hash(struct fw_str text, unsigned char out[FW_TOKEN_HASH_BYTES])
 
 static bool token_make(char text[FW_TOKEN_TEXT_MAX])
 {
-	unsigned char dice[RANDOM_BYTES], base64[RANDOM_BYTES / 3 * 4 + 4 + 1];
+	unsigned char random[RANDOM_BYTES], base64[RANDOM_BYTES / 3 * 4 + 4 + 1];
 
-	if (getentropy(dice, sizeof(dice)))
+	if (getentropy(random, sizeof(random)))
 		return false;
-	EVP_EncodeBlock(base64, dice, sizeof(dice));
+	EVP_EncodeBlock(base64, random, sizeof(random));
 	for (unsigned char *p = base64; *p; p++)
 		/* base64url without padding */
 		*p = *p == '+' ? '-' : *p == '/' ? '_' : *p == '=' ? 0 : *p;
@@ -196,7 +196,7 @@ static bool token_make(char text[FW_TOKEN_TEXT_MAX])
 
 /* ---- records ------------------------------------------------------------- */
 
-static void value_write(struct fw_buf *b, const struct fw_token *t)
+static void token_value_write(struct fw_buf *b, const struct fw_token *t)
 {
 	char scopes[FW_TOKEN_SCOPES_MAX], hash[2 * FW_TOKEN_HASH_BYTES + 1];
 
@@ -211,19 +211,19 @@ static void value_write(struct fw_buf *b, const struct fw_token *t)
 		fw_buf_addf(b, " %.*s", FW_STR_ARG(t->bound));
 }
 
-static void value_read(struct fw_str value, struct fw_token *t)
+static void token_value_parse(struct fw_str value, struct fw_token *t)
 {
 	struct fw_str rest, scopes = fw_str_split(value, ' ', &rest), until = fw_str_split(rest, ' ', &rest), hash = fw_str_split(rest, ' ', &rest);
 
 	t->until_ms = FW_NO_DATE;
 	t->bound = rest;
-	t->broken = fw_token_scopes(scopes, &t->scopes, NULL) || !fw_hex_read(hash, t->hash, sizeof(t->hash)) || !bound_is_good(t->bound) ||
+	t->broken = fw_token_scopes_parse(scopes, &t->scopes, NULL) || !fw_hex_read(hash, t->hash, sizeof(t->hash)) || !token_bound_is_valid(t->bound) ||
 		(!fw_str_eq(until, FW_STR("-")) && !fw_str_int(until, &t->until_ms)) || (t->bound.p && t->scopes != FW_SCOPE_PUSH);
 	if (t->broken)
 		t->scopes = FW_SCOPE_ALL;
 }
 
-static bool name_is_good(struct fw_str s)
+static bool token_name_is_valid(struct fw_str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
 		if (!fw_is_alnum((unsigned char)s.p[i]) && !strchr("_.-@", s.p[i]))
@@ -232,21 +232,21 @@ static bool name_is_good(struct fw_str s)
 	return s.len && s.len <= FW_TOKEN_NAME_MAX && s.p[0] != '-';
 }
 
-static int name_wrong(struct fw_str name, struct fw_err *err)
+static int token_name_refuse(struct fw_str name, struct fw_err *err)
 {
 	return fw_err_set(err, FW_EINVAL, "token '%.*s': a name is 1 to %d letters, digits and _.-@, and does not start with -",
 		FW_STR_ARG(fw_str_sub(name, 0, FW_TOKEN_NAME_MAX)), FW_TOKEN_NAME_MAX);
 }
 
 /* Removes the time of last use of a token that is gone. */
-static int used_forget(struct fw_store *st, struct fw_str name, struct fw_err *err)
+static int token_use_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 {
 	int rc = fw_store_record_remove(st, KIND_USED, name, FW_STR_NONE, err);
 
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-static int count(void *ctx, const struct fw_record *r)
+static int token_count_record(void *ctx, const struct fw_record *r)
 {
 	(void)r;
 	++*(size_t *)ctx;
@@ -262,27 +262,27 @@ int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struc
 	bool was = false;
 	int rc;
 
-	if (!name_is_good(name))
-		return name_wrong(name, err);
-	if (bound.p && (scopes != FW_SCOPE_PUSH || !bound_is_good(bound)))
+	if (!token_name_is_valid(name))
+		return token_name_refuse(name, err);
+	if (bound.p && (scopes != FW_SCOPE_PUSH || !token_bound_is_valid(bound)))
 		return fw_err_set(err, FW_EINVAL, "token '%.*s': binding it to feeds or properties needs the scope push alone", FW_STR_ARG(name));
 	if (until_ms != FW_NO_DATE && until_ms <= now_ms)
 		return fw_err_set(err, FW_EINVAL, "token '%.*s': the expiry is in the past: give a later time", FW_STR_ARG(name));
-	rc = fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, count, &n, err);
+	rc = fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, token_count_record, &n, err);
 	if (rc)
 		return rc;
 	if (n >= FW_TOKENS_MAX)
 		return fw_err_set(err, FW_ELIMIT, "the limit of %d tokens is reached: remove some first", FW_TOKENS_MAX);
 	if (!token_make(text) || !fw_token_hash(fw_str(text), t.hash))
 		return fw_err_set(err, FW_ENOMEM, "cannot create a token: no randomness, or out of memory");
-	value_write(&value, &t);
+	token_value_write(&value, &t);
 	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(st, &(struct fw_record){.kind = KIND, .key = name,
 		.value = fw_buf_str(&value), .at_ms = now_ms, .until_ms = FW_NO_DATE}, true, &was, err);
 	fw_buf_finish(&value);
 	if (!rc && was)
 		rc = fw_err_set(err, FW_EINVAL, "token '%.*s': the name is taken: choose another one, or remove that token first", FW_STR_ARG(name));
 	/* of a token that was removed while a server used it */
-	rc = rc ? rc : used_forget(st, name, err);
+	rc = rc ? rc : token_use_remove(st, name, err);
 	if (rc)
 		OPENSSL_cleanse(text, FW_TOKEN_TEXT_MAX);
 	return rc;
@@ -290,29 +290,29 @@ int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struc
 
 int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 {
-	int rc = name_is_good(name) ? fw_store_record_remove(st, KIND, name, FW_STR_NONE, err) : name_wrong(name, err);
+	int rc = token_name_is_valid(name) ? fw_store_record_remove(st, KIND, name, FW_STR_NONE, err) : token_name_refuse(name, err);
 
 	if (rc == FW_ENOTFOUND)
 		return fw_err_set(err, rc, "token '%.*s': no token has this name", FW_STR_ARG(name));
-	return rc ? rc : used_forget(st, name, err);
+	return rc ? rc : token_use_remove(st, name, err);
 }
 
-int fw_token_used(struct fw_store *st, struct fw_str name, int64_t used_ms, struct fw_err *err)
+int fw_token_note_use(struct fw_store *st, struct fw_str name, int64_t used_ms, struct fw_err *err)
 {
-	return fw_store_record_put(st, &(struct fw_record){.kind = KIND_USED, .key = name, .at_ms = used_ms, .until_ms = used_ms + USE_KEPT_MS},
+	return fw_store_record_put(st, &(struct fw_record){.kind = KIND_USED, .key = name, .at_ms = used_ms, .until_ms = used_ms + USE_EXPIRY_MS},
 		false, NULL, err);
 }
 
-struct listing {
+struct token_list {
 	fw_token_cb *cb;
 	void *ctx;
 	struct fw_arena arena;
 	struct fw_map used; /* time of last use, by name */
 };
 
-static int use_take(void *ctx, const struct fw_record *r)
+static int token_use_add(void *ctx, const struct fw_record *r)
 {
-	struct listing *l = ctx;
+	struct token_list *l = ctx;
 	struct fw_str name = fw_arena_str(&l->arena, r->key);
 	int64_t *at_ms = fw_arena_alloc(&l->arena, sizeof(*at_ms));
 	int rc = FW_ENOMEM;
@@ -324,28 +324,28 @@ static int use_take(void *ctx, const struct fw_record *r)
 	return rc;
 }
 
-static int token_show(void *ctx, const struct fw_record *r)
+static int token_list_one(void *ctx, const struct fw_record *r)
 {
-	const struct listing *l = ctx;
+	const struct token_list *l = ctx;
 	const int64_t *used_ms = fw_map_get(&l->used, r->key);
 	struct fw_token t = {.name = r->key, .at_ms = r->at_ms, .used_ms = used_ms ? *used_ms : 0};
 
-	value_read(r->value, &t);
+	token_value_parse(r->value, &t);
 	return l->cb(l->ctx, &t);
 }
 
 int fw_token_list(struct fw_store *st, bool used, fw_token_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct listing l = {.cb = cb, .ctx = ctx};
+	struct token_list l = {.cb = cb, .ctx = ctx};
 	int rc = 0;
 
 	fw_arena_init(&l.arena, 0);
 	fw_map_init(&l.used, 0);
 	if (used)
-		rc = fw_store_record_list(st, &(struct fw_record_query){.kind = KIND_USED}, use_take, &l, err);
+		rc = fw_store_record_list(st, &(struct fw_record_query){.kind = KIND_USED}, token_use_add, &l, err);
 	if (rc == FW_ENOMEM)
 		fw_err_set(err, rc, "out of memory");
-	rc = rc ? rc : fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, token_show, &l, err);
+	rc = rc ? rc : fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, token_list_one, &l, err);
 	fw_map_finish(&l.used);
 	fw_arena_finish(&l.arena);
 	return rc;

@@ -10,7 +10,7 @@
 #include "base/banned.h"
 
 /* The host before the last colon, without brackets. */
-static struct fw_str host_of(struct fw_str listen)
+static struct fw_str listen_host(struct fw_str listen)
 {
 	size_t colon = listen.len;
 
@@ -22,14 +22,14 @@ static struct fw_str host_of(struct fw_str listen)
 	return listen;
 }
 
-bool fw_listens_locally(const char *listen)
+bool fw_listen_is_local(const char *listen)
 {
 	struct fw_str s = fw_str(listen);
 	unsigned char a[16];
 
 	if (!s.len || fw_str_starts(s, FW_STR("unix:")))
 		return true;
-	s = host_of(s);
+	s = listen_host(s);
 	return fw_str_ieq(s, FW_STR("localhost")) || (fw_ip_parse(s, a) && fw_ip_is_loopback(a));
 }
 
@@ -37,7 +37,7 @@ enum fw_tokenless fw_tokenless(const struct fw_config *c, bool tokens)
 {
 	if (tokens)
 		return FW_TOKENLESS_TOKENS;
-	if (!fw_listens_locally(c->listen))
+	if (!fw_listen_is_local(c->listen))
 		return FW_TOKENLESS_LISTEN;
 	if (c->trusted_proxies)
 		return FW_TOKENLESS_PROXIES;
@@ -56,12 +56,12 @@ const char *fw_tokenless_why(enum fw_tokenless t)
 	return "";
 }
 
-void fw_tokenless_words(enum fw_tokenless t, char out[FW_TOKENLESS_WORDS_MAX])
+void fw_tokenless_text(enum fw_tokenless t, char out[FW_TOKENLESS_TEXT_MAX])
 {
 	static const char OPEN[] = "requests without a token are accepted from programs on this machine, over loopback"
 		" or a unix socket, but not from pages of web sites; the first token ends that";
 	static const char CLOSED[] = "requests without a token are refused: ";
 
-	(void)fw_snprintf(out, FW_TOKENLESS_WORDS_MAX, "%s%s", t == FW_TOKENLESS_OPEN ? OPEN : CLOSED,
+	(void)fw_snprintf(out, FW_TOKENLESS_TEXT_MAX, "%s%s", t == FW_TOKENLESS_OPEN ? OPEN : CLOSED,
 		fw_tokenless_why(t));
 }

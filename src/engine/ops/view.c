@@ -12,10 +12,10 @@
 #include "feedwheel/engine.h"
 #include "base/banned.h"
 
-#define HEARTBEAT_KEPT_MS (15 * FW_SECOND_MS)
+#define HEARTBEAT_AGE_MAX_MS (15 * FW_SECOND_MS)
 /* shorter contents are sanitised as fast as they are found */
 #define CACHE_FROM_BYTES ((size_t)16 << 10)
-#define PLACES 1024
+#define VIEW_SLOTS 1024
 
 const char *fw_feed_state(const struct fw_feed *f)
 {
@@ -90,7 +90,7 @@ static int in_flight_add(void *ctx, const struct fw_beat *b)
 int fw_in_flight(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err)
 {
 	*n = 0;
-	return fw_store_beat_list(st, now_ms - HEARTBEAT_KEPT_MS, in_flight_add, n, err);
+	return fw_store_beat_list(st, now_ms - HEARTBEAT_AGE_MAX_MS, in_flight_add, n, err);
 }
 
 void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v)
@@ -124,7 +124,7 @@ void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v)
  * replaces it. The total size is limited to max_bytes. The key contains a hash of the content, so
  * an element never becomes stale.
  */
-struct place {
+struct view_slot {
 	int64_t id; /* 0: empty */
 	uint64_t hash;
 	char *text;
@@ -135,10 +135,10 @@ struct fw_view_cache {
 	pthread_mutex_t lock;
 	size_t max_bytes, bytes;
 	size_t hand; /* the next slot to evict when the cache is full */
-	struct place place[PLACES];
+	struct view_slot slot[VIEW_SLOTS];
 };
 
-struct fw_view_cache *fw_view_cache_new(size_t max_bytes)
+struct fw_view_cache *fw_view_cache_create(size_t max_bytes)
 {
 	struct fw_view_cache *c = calloc(1, sizeof(*c));
 
@@ -149,28 +149,28 @@ struct fw_view_cache *fw_view_cache_new(size_t max_bytes)
 	return c;
 }
 
-static void place_empty(struct fw_view_cache *c, struct place *p)
+static void view_slot_clear(struct fw_view_cache *c, struct view_slot *p)
 {
 	assert(c->bytes >= p->len);
 	c->bytes -= p->len;
 	free(p->text);
-	*p = (struct place){0};
+	*p = (struct view_slot){0};
 }
 
-void fw_view_cache_free(struct fw_view_cache *c)
+void fw_view_cache_destroy(struct fw_view_cache *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < PLACES; i++)
-		place_empty(c, &c->place[i]);
+	for (size_t i = 0; i < VIEW_SLOTS; i++)
+		view_slot_clear(c, &c->slot[i]);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
 
 /* Writes the cached text for this entry and hash as a member of j. False: not cached. */
-static bool cache_write(struct fw_view_cache *c, int64_t id, uint64_t hash, struct fw_json *j, const char *key)
+static bool view_cache_write(struct fw_view_cache *c, int64_t id, uint64_t hash, struct fw_json *j, const char *key)
 {
-	const struct place *p = &c->place[(uint64_t)id % PLACES];
+	const struct view_slot *p = &c->slot[(uint64_t)id % VIEW_SLOTS];
 	bool found;
 
 	pthread_mutex_lock(&c->lock);
@@ -182,19 +182,19 @@ static bool cache_write(struct fw_view_cache *c, int64_t id, uint64_t hash, stru
 }
 
 /* Stores text, or frees it. Takes ownership of text (malloc). */
-static void cache_keep(struct fw_view_cache *c, int64_t id, uint64_t hash, char *text, size_t len)
+static void view_cache_put(struct fw_view_cache *c, int64_t id, uint64_t hash, char *text, size_t len)
 {
-	struct place *p = &c->place[(uint64_t)id % PLACES];
+	struct view_slot *p = &c->slot[(uint64_t)id % VIEW_SLOTS];
 
 	if (id <= 0 || len > c->max_bytes / 4) {
 		free(text);
 		return;
 	}
 	pthread_mutex_lock(&c->lock);
-	place_empty(c, p);
+	view_slot_clear(c, p);
 	while (c->bytes + len > c->max_bytes)
-		place_empty(c, &c->place[c->hand++ % PLACES]);
-	*p = (struct place){id, hash, text, len};
+		view_slot_clear(c, &c->slot[c->hand++ % VIEW_SLOTS]);
+	*p = (struct view_slot){id, hash, text, len};
 	c->bytes += len;
 	assert(c->bytes <= c->max_bytes);
 	pthread_mutex_unlock(&c->lock);
@@ -203,7 +203,7 @@ static void cache_keep(struct fw_view_cache *c, int64_t id, uint64_t hash, char 
 /* ---- entries ------------------------------------------------------------- */
 
 /* True if key ("authors") is a member of the top-level object. */
-static bool has_member(struct fw_str object, struct fw_str key)
+static bool json_has_member(struct fw_str object, struct fw_str key)
 {
 	int depth = 0;
 
@@ -225,7 +225,7 @@ static bool has_member(struct fw_str object, struct fw_str key)
 }
 
 /* Copies the members inside {...} into the object that is being written. */
-static void members_splice(struct fw_json *j, struct fw_str object)
+static void json_splice(struct fw_json *j, struct fw_str object)
 {
 	struct fw_str inner;
 
@@ -253,15 +253,15 @@ void fw_incomplete_json(struct fw_json *j, int64_t unindexed_n)
  * A hash of everything that the sanitised text depends on, except the sanitiser, which is constant
  * in a process.
  */
-static uint64_t content_hash(const struct fw_entry_row *r, struct fw_str base)
+static uint64_t entry_content_hash(const struct fw_entry_row *r, struct fw_str base)
 {
 	return fw_hash64_seed(r->content.p, r->content.len, fw_hash64_seed(base.p ? base.p : "", base.len, r->revision));
 }
 
-static int content_member(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
+static int entry_content_member(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
 {
 	struct fw_str base = r->content_base.len ? r->content_base : r->url;
-	bool keep = work->cache && r->content.len >= CACHE_FROM_BYTES;
+	bool is_cacheable = work->cache && r->content.len >= CACHE_FROM_BYTES;
 	struct fw_err why;
 	uint64_t hash = 0;
 	char *safe = NULL;
@@ -275,9 +275,9 @@ static int content_member(struct fw_json *j, const struct fw_entry_row *r, unsig
 		fw_json_str(j, r->content_type == FW_TEXT_PLAIN ? "content_text" : "content_html", r->content);
 		return 0;
 	}
-	if (keep) {
-		hash = content_hash(r, base);
-		if (cache_write(work->cache, r->id, hash, j, "content_html"))
+	if (is_cacheable) {
+		hash = entry_content_hash(r, base);
+		if (view_cache_write(work->cache, r->id, hash, j, "content_html"))
 			return 0;
 	}
 	begin = fw_thread_cpu_us();
@@ -287,8 +287,8 @@ static int content_member(struct fw_json *j, const struct fw_entry_row *r, unsig
 	if (rc)
 		return fw_err_set(err, rc, "entry %lld: %s", (long long)r->id, why.text);
 	fw_json_str(j, "content_html", (struct fw_str){safe, len});
-	if (keep)
-		cache_keep(work->cache, r->id, hash, safe, len);
+	if (is_cacheable)
+		view_cache_put(work->cache, r->id, hash, safe, len);
 	else
 		free(safe);
 	return 0;
@@ -313,19 +313,19 @@ int fw_entry_json_work(struct fw_json *j, const struct fw_entry_row *r, unsigned
 	str_member(j, "title", r->title);
 	str_member(j, "summary", r->summary);
 	if (flags & FW_VIEW_CONTENT)
-		rc = content_member(j, r, flags, work, err);
+		rc = entry_content_member(j, r, flags, work, err);
 	if (fw_date_known(r->published_ms))
 		fw_json_time(j, "date_published", r->published_ms);
 	if (fw_date_known(r->updated_ms))
 		fw_json_time(j, "date_modified", r->updated_ms);
-	if (r->author.len && !has_member(r->extra, FW_STR("authors"))) {
+	if (r->author.len && !json_has_member(r->extra, FW_STR("authors"))) {
 		fw_json_array(j, "authors");
 		fw_json_object(j, NULL);
 		fw_json_str(j, "name", r->author);
 		fw_json_end(j);
 		fw_json_end(j);
 	}
-	members_splice(j, r->extra);
+	json_splice(j, r->extra);
 	fw_json_object(j, "_store");
 	fw_json_int(j, "entry", r->id);
 	fw_json_int(j, "feed", r->feed_id);

@@ -32,7 +32,7 @@
 #include "feedwheel/deliver.h"
 #include "parse/parse.h"
 
-#define AGAIN_MS 100
+#define RETRY_MS 100
 
 struct fw_delivery {
 	struct fw_arena arena;       /* the document and the rows */
@@ -50,18 +50,18 @@ struct fw_delivery {
 	struct quota quota;
 };
 
-static pthread_mutex_t quota_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t delivery_quota_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- reading ------------------------------------------------------------- */
 
-enum body_type { BODY_ANY, BODY_LINES, BODY_UNKNOWN };
+enum delivery_type { BODY_ANY, BODY_LINES, BODY_UNKNOWN };
 
 /*
  * The type that the client declares. Format and dialect come from the body, which is more reliable.
  */
-static enum body_type body_type(struct fw_str content_type)
+static enum delivery_type delivery_type_of(struct fw_str content_type)
 {
-	static const struct { const char *name; enum body_type type; } KNOWN[] = {
+	static const struct { const char *name; enum delivery_type type; } KNOWN[] = {
 		{"application/feed+json", BODY_ANY}, {"application/json", BODY_ANY}, {"application/atom+xml", BODY_ANY},
 		{"application/rss+xml", BODY_ANY}, {"application/rdf+xml", BODY_ANY}, {"application/xml", BODY_ANY}, {"text/xml", BODY_ANY},
 		{"application/x-ndjson", BODY_LINES}, {"application/ndjson", BODY_LINES}, {"application/jsonl", BODY_LINES},
@@ -102,19 +102,19 @@ static bool ends_with_root(struct fw_str s)
 	return false;
 }
 
-static bool is_json(const struct fw_document *d)
+static bool document_is_json(const struct fw_document *d)
 {
 	return d->format == FW_JSON1 || d->format == FW_JSON11;
 }
 
 /* Refuses documents whose repairs may have lost entries; other repairs are accepted. */
-static int judge(const struct fw_document *d, struct fw_str body, struct fw_err *err)
+static int delivery_check_repairs(const struct fw_document *d, struct fw_str body, struct fw_err *err)
 {
 	const struct fw_problem *p = d->problems, *last = p;
 
-	if (!d->malformed || (!is_json(d) && ends_with_root(body)))
+	if (!d->malformed || (!document_is_json(d) && ends_with_root(body)))
 		return 0;
-	if (is_json(d)) {
+	if (document_is_json(d)) {
 		while (p && !fw_str_eq(fw_str(p->what), FW_STR("broken JSON")))
 			p = p->next;
 		return p ? fw_err_set(err, FW_EINVAL, "line %u, column %u: broken JSON", p->line, p->column) : 0;
@@ -129,18 +129,18 @@ static int judge(const struct fw_document *d, struct fw_str body, struct fw_err 
  * An owner's push may use all of parse_memory_bytes, whatever its size. A hub's document gets the
  * memory of a fetched one.
  */
-static size_t memory_max(const struct fw_config *c, const struct fw_delivery_in *in)
+static size_t delivery_memory_max(const struct fw_config *c, const struct fw_delivery_input *in)
 {
-	return in->is_hub ? rows_memory(in->body.len, (size_t)c->parse_memory_bytes) : (size_t)c->parse_memory_bytes;
+	return in->is_hub ? rows_memory_limit(in->body.len, (size_t)c->parse_memory_bytes) : (size_t)c->parse_memory_bytes;
 }
 
 /* Names the limit and its setting, which the parser does not know. */
-static int limit_name(const struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_err *err)
+static int delivery_name_limit(const struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_input *in, struct fw_err *err)
 {
 	struct fw_err library = *err;
 
 	if (in->is_hub && (d->arena.full || d->doc))
-		return rows_memory_short(in->body.len, (size_t)c->parse_memory_bytes, err);
+		return rows_memory_exceeded(in->body.len, (size_t)c->parse_memory_bytes, err);
 	if (d->arena.full || d->doc)
 		return fw_err_set(err, FW_ELIMIT, "the entries of %zu bytes need more than %lld bytes of memory: send them in"
 			" parts, or raise parse_memory_bytes", in->body.len, (long long)c->parse_memory_bytes);
@@ -149,11 +149,11 @@ static int limit_name(const struct fw_delivery *d, const struct fw_config *c, co
 	return FW_ELIMIT;
 }
 
-static int read_it(struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_str base, struct fw_err *err)
+static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_input *in, struct fw_str base, struct fw_err *err)
 {
 	struct visit_rules rules;
 	struct fw_parse_options o = {.url = base, .content_type = in->content_type, .now_ms = fw_now_ms()};
-	enum body_type type = body_type(in->content_type);
+	enum delivery_type type = delivery_type_of(in->content_type);
 	int64_t begin = fw_mono_us();
 	int rc;
 
@@ -171,22 +171,22 @@ static int read_it(struct fw_delivery *d, const struct fw_config *c, const struc
 	d->visit.wire_bytes = d->visit.body_bytes = in->body.len;
 	/* the message for a line names it already */
 	if (rc == FW_ELIMIT && !strstr(err->text, "parse_memory_bytes"))
-		return limit_name(d, c, in, err);
+		return delivery_name_limit(d, c, in, err);
 	if (!rc && in->strict && d->doc->ended_early)
-		return limit_name(d, c, in, err);
-	rc = rc || !in->strict ? rc : judge(d->doc, in->body, err);
+		return delivery_name_limit(d, c, in, err);
+	rc = rc || !in->strict ? rc : delivery_check_repairs(d->doc, in->body, err);
 	if (rc)
 		return rc;
 	d->visit.item_n = (uint32_t)d->doc->entry_n;
 	if (in->strict && d->doc->dropped_n && d->doc->entry_n >= (size_t)c->max_entries)
 		return fw_err_set(err, FW_ELIMIT, "more than max_entries = %lld entries: send them in parts, or raise it", (long long)c->max_entries);
-	d->row = rows_of_document(&d->arena, in->feed_id, d->doc, &d->row_n);
+	d->row = rows_from_document(&d->arena, in->feed_id, d->doc, &d->row_n);
 	if (d->arena.full)
-		return limit_name(d, c, in, err);
+		return delivery_name_limit(d, c, in, err);
 	return d->arena.failed ? fw_err_set(err, FW_ENOMEM, "out of memory for the entries of a document of %zu bytes", in->body.len) : 0;
 }
 
-static int feed_find(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
+static int delivery_find_feed(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
 {
 	int64_t id = d->visit.feed_id;
 
@@ -196,7 +196,7 @@ static int feed_find(struct fw_delivery *d, struct fw_store *st, struct fw_err *
 	return fw_store_feed_find(st, id, FW_STR_NONE, &d->found, &d->was, err);
 }
 
-int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in, struct fw_delivery **out,
+int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_input *in, struct fw_delivery **out,
 	struct fw_err *err)
 {
 	struct fw_delivery *d = calloc(1, sizeof(*d));
@@ -208,15 +208,15 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 		return fw_no_memory(err);
 	was = &d->was;
 	d->limits = in->is_hub ? c : NULL;
-	fw_arena_init(&d->arena, memory_max(c, in));
+	fw_arena_init(&d->arena, delivery_memory_max(c, in));
 	fw_arena_init(&d->found, 0);
 	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
-	rc = fw_config_room(c, err);
-	rc = rc ? rc : feed_find(d, st, err);
+	rc = fw_config_check_disk(c, err);
+	rc = rc ? rc : delivery_find_feed(d, st, err);
 	/*
 	 * relative URLs resolve against the final URL of the last fetch, as in a fetched document
 	 */
-	rc = rc ? rc : read_it(d, c, in, fw_arena_str(&d->arena, was->validator_url.len ? was->validator_url : was->url), err);
+	rc = rc ? rc : delivery_read(d, c, in, fw_arena_str(&d->arena, was->validator_url.len ? was->validator_url : was->url), err);
 	if (rc)
 		fw_delivery_close(d);
 	else
@@ -231,7 +231,7 @@ const struct fw_document *fw_delivery_document(const struct fw_delivery *d)
 
 size_t fw_delivery_estimate(const struct fw_config *c, size_t body_bytes)
 {
-	return rows_memory(body_bytes, (size_t)c->parse_memory_bytes);
+	return rows_memory_limit(body_bytes, (size_t)c->parse_memory_bytes);
 }
 
 size_t fw_delivery_bytes(const struct fw_delivery *d)
@@ -241,10 +241,10 @@ size_t fw_delivery_bytes(const struct fw_delivery *d)
 
 /* ---- storing ------------------------------------------------------------- */
 
-static int outcome_make(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
+static int delivery_make_outcome(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
 {
 	struct fw_outcome *o = &d->outcome;
-	int rc = feed_find(d, st, err);
+	int rc = delivery_find_feed(d, st, err);
 
 	assert(!d->is_made && d->doc);
 	if (rc)
@@ -255,14 +255,14 @@ static int outcome_make(struct fw_delivery *d, struct fw_store *st, struct fw_er
 	d->feed = d->was;
 	*o = (struct fw_outcome){.feed_id = d->was.id, .feed = &d->feed, .groups = rows_feed_meta(&d->feed, d->doc, true) ? FW_GROUP_META : 0,
 		.visit = d->visit, .entries = d->row, .entry_n = d->row_n};
-	rc = d->limits ? quota_take(&d->quota, st, d->limits, &d->was, false, d->row, o, fw_now_ms(), err) : 0;
+	rc = d->limits ? quota_apply(&d->quota, st, d->limits, &d->was, false, d->row, o, fw_now_ms(), err) : 0;
 	d->is_made = !rc;
 	return rc;
 }
 
-static int push(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
+static int delivery_push(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
 {
-	int rc = d->is_made ? 0 : outcome_make(d, st, err);
+	int rc = d->is_made ? 0 : delivery_make_outcome(d, st, err);
 
 	rc = rc ? rc : fw_store_push(st, &d->outcome, 1, err);
 	if (rc || !d->outcome.rc)
@@ -270,32 +270,32 @@ static int push(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
 	return fw_err_set(err, d->outcome.rc, "feed %lld was removed meanwhile, so nothing was stored", (long long)d->was.id);
 }
 
-static int push_within_quota(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
+static int delivery_push_in_quota(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
 {
 	int rc;
 
-	pthread_mutex_lock(&quota_lock);
-	rc = push(d, st, err);
+	pthread_mutex_lock(&delivery_quota_lock);
+	rc = delivery_push(d, st, err);
 	if (!rc)
-		quota_put(&d->quota, st, &d->outcome, fw_now_ms());
-	pthread_mutex_unlock(&quota_lock);
+		quota_count(&d->quota, st, &d->outcome, fw_now_ms());
+	pthread_mutex_unlock(&delivery_quota_lock);
 	return rc;
 }
 
-int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivered *out, struct fw_err *err)
+int fw_delivery_store(struct fw_delivery *d, struct fw_store *st, struct fw_delivery_result *out, struct fw_err *err)
 {
 	const struct fw_visit *v = &d->outcome.visit;
 	int rc;
 
 	assert(d->doc && d->row_n <= d->doc->entry_n);
-	*out = (struct fw_delivered){.entry_n = d->doc->entry_n, .repeat_n = d->doc->entry_n - d->row_n};
-	rc = d->limits ? push_within_quota(d, st, err) : push(d, st, err);
+	*out = (struct fw_delivery_result){.entry_n = d->doc->entry_n, .repeat_n = d->doc->entry_n - d->row_n};
+	rc = d->limits ? delivery_push_in_quota(d, st, err) : delivery_push(d, st, err);
 	out->visit = d->visit;
 	if (rc)
 		return rc;
 	out->visit = *v;
-	out->left_n = (size_t)d->quota.left_n;
-	out->known_n = d->row_n - out->left_n - v->new_n - v->changed_n;
+	out->deferred_n = (size_t)d->quota.deferred_n;
+	out->known_n = d->row_n - out->deferred_n - v->new_n - v->changed_n;
 	return 0;
 }
 
@@ -308,15 +308,15 @@ void fw_delivery_close(struct fw_delivery *d)
 	free(d);
 }
 
-int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_in *in, int64_t patience_ms,
-	struct fw_delivered *out, struct fw_err *err)
+int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_input *in, int64_t patience_ms,
+	struct fw_delivery_result *out, struct fw_err *err)
 {
-	const struct timespec pause = {.tv_nsec = AGAIN_MS * 1000000};
+	const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
 	int64_t until_ms = fw_mono_ms() + patience_ms;
 	struct fw_delivery *d;
 	int rc = fw_delivery_open(st, c, in, &d, err);
 
-	*out = (struct fw_delivered){0};
+	*out = (struct fw_delivery_result){0};
 	if (rc)
 		return rc;
 	while ((rc = fw_delivery_store(d, st, out, err)) == FW_EAGAIN && fw_mono_ms() < until_ms)

@@ -7,7 +7,7 @@
 #include "feedwheel/ingest.h"
 #include "base/banned.h"
 
-void fw_event_row(const struct fw_event *e, struct fw_buf *out)
+void fw_event_row_write(const struct fw_event *e, struct fw_buf *out)
 {
 	struct fw_json j;
 
@@ -22,7 +22,7 @@ void fw_event_row(const struct fw_event *e, struct fw_buf *out)
 	fw_json_end(&j);
 }
 
-int fw_event_of_row(struct fw_str row, struct fw_arena *a, struct fw_event *out, struct fw_err *err)
+int fw_event_row_parse(struct fw_str row, struct fw_arena *a, struct fw_event *out, struct fw_err *err)
 {
 	json_error_t why = {.text = ""};
 	json_t *o = json_loadb(row.p, row.len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &why);

@@ -40,16 +40,16 @@
 
 /* ---- the record ---------------------------------------------------------- */
 
-static void key_write(char out[KEY_MAX], int64_t feed_id)
+static void quota_key_write(char out[KEY_MAX], int64_t feed_id)
 {
 	(void)fw_snprintf(out, KEY_MAX, "%019lld", (long long)feed_id);
 }
 
 /* False: the day of the record is over, or its value is invalid. */
-static bool record_read(const struct fw_record *r, int64_t now_ms, struct fw_quota *q)
+static bool quota_record_parse(const struct fw_record *r, int64_t now_ms, struct fw_quota *q)
 {
 	struct fw_str rest = r->value;
-	int64_t *const to[] = {&q->since_ms, &q->new_n, &q->bytes, &q->waiting_n};
+	int64_t *const to[] = {&q->since_ms, &q->new_n, &q->bytes, &q->deferred_n};
 
 	*q = (struct fw_quota){.until_ms = r->until_ms};
 	for (size_t i = 0; i < FW_N(to); i++) {
@@ -66,94 +66,94 @@ int fw_quota_get(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw
 	struct fw_arena a;
 	int rc;
 
-	key_write(key, feed_id);
+	quota_key_write(key, feed_id);
 	fw_arena_init(&a, 0);
 	rc = fw_store_record_get(st, KIND, fw_str(key), &a, &r, err);
-	if (!rc && !record_read(&r, now_ms, out))
+	if (!rc && !quota_record_parse(&r, now_ms, out))
 		rc = fw_err_set(err, FW_ENOTFOUND, "no quota is recorded for feed %lld", (long long)feed_id);
 	fw_arena_finish(&a);
 	return rc;
 }
 
-struct walk {
+struct quota_list {
 	int64_t now_ms;
 	fw_quota_cb *cb;
 	void *ctx;
 };
 
-static int walk_one(void *ctx, const struct fw_record *r)
+static int quota_list_one(void *ctx, const struct fw_record *r)
 {
-	struct walk *w = ctx;
+	struct quota_list *w = ctx;
 	struct fw_quota q;
 
-	return record_read(r, w->now_ms, &q) ? w->cb(w->ctx, &q) : 0;
+	return quota_record_parse(r, w->now_ms, &q) ? w->cb(w->ctx, &q) : 0;
 }
 
 int fw_quota_list(struct fw_store *st, int64_t now_ms, fw_quota_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct fw_record_query q = {.kind = KIND};
-	struct walk w = {now_ms, cb, ctx};
+	struct quota_list w = {now_ms, cb, ctx};
 
-	return fw_store_record_list(st, &q, walk_one, &w, err);
+	return fw_store_record_list(st, &q, quota_list_one, &w, err);
 }
 
-static int64_t limit(int64_t max)
+static int64_t quota_limit(int64_t max)
 {
 	return max ? max : INT64_MAX;
 }
 
 bool fw_quota_is_used_up(const struct fw_config *c, const struct fw_quota *q)
 {
-	return q->new_n >= limit(c->feed_entries_max) || q->bytes >= limit(c->feed_bytes_max);
+	return q->new_n >= quota_limit(c->feed_entries_max) || q->bytes >= quota_limit(c->feed_bytes_max);
 }
 
 /* ---- size of a document -------------------------------------------------- */
 
-static int64_t row_bytes(const struct fw_entry_row *e)
+static int64_t quota_row_bytes(const struct fw_entry_row *e)
 {
 	return (int64_t)(ROW_BYTES + e->guid.len + e->url.len + e->title.len + e->author.len + e->summary.len +
 		e->content.len + e->content_base.len + e->extra.len);
 }
 
-static bool is_share(int64_t n, int64_t max, int64_t elapsed_ms)
+static bool quota_is_within_share(int64_t n, int64_t max, int64_t elapsed_ms)
 {
 	return !max || (double)n * (double)FW_DAY_MS <= (double)max * (double)elapsed_ms;
 }
 
-static bool within_share(const struct quota *q, const struct fw_config *c, const struct fw_feed *was, size_t n,
+static bool quota_document_is_small(const struct quota *q, const struct fw_config *c, const struct fw_feed *was, size_t n,
 	int64_t now_ms)
 {
 	int64_t ms = was->last_visit_ms ? now_ms - was->last_visit_ms : FW_DAY_MS;
 
 	ms = FW_MIN(FW_MAX(ms, FW_MINUTE_MS), FW_DAY_MS);
-	return is_share((int64_t)n, c->feed_entries_max, ms) && is_share(q->bytes, c->feed_bytes_max, ms);
+	return quota_is_within_share((int64_t)n, c->feed_entries_max, ms) && quota_is_within_share(q->bytes, c->feed_bytes_max, ms);
 }
 
-static bool surely_fits(const struct quota *q, const struct fw_config *c, size_t n)
+static bool quota_fits(const struct quota *q, const struct fw_config *c, size_t n)
 {
-	return q->before.new_n + (int64_t)n <= limit(c->feed_entries_max) &&
-		q->before.bytes + q->bytes <= limit(c->feed_bytes_max) / 2;
+	return q->before.new_n + (int64_t)n <= quota_limit(c->feed_entries_max) &&
+		q->before.bytes + q->bytes <= quota_limit(c->feed_bytes_max) / 2;
 }
 
 /* ---- which entries ------------------------------------------------------- */
 
-enum { ROW_LEFT = ROW_KNOWN + 1 };
+enum { ROW_DEFERRED = ROW_KNOWN + 1 };
 
-struct sorted {
+struct quota_sorted {
 	int64_t date_ms;
 	size_t at;
 };
 
-struct rows {
+struct quota_rows {
 	struct fw_entry_row *row;
 	size_t n;
-	unsigned char *state; /* enum row_state, or ROW_LEFT */
-	struct sorted *order; /* new and changed rows, newest first */
+	unsigned char *state; /* enum row_state, or ROW_DEFERRED */
+	struct quota_sorted *order; /* new and changed rows, newest first */
 };
 
-static int newest_first(const void *a, const void *b)
+static int quota_newest_first(const void *a, const void *b)
 {
-	const struct sorted *x = a, *y = b;
+	const struct quota_sorted *x = a, *y = b;
 
 	if (x->date_ms != y->date_ms)
 		return x->date_ms > y->date_ms ? -1 : 1;
@@ -164,35 +164,35 @@ static int newest_first(const void *a, const void *b)
  * The entry that crosses the limit is stored: otherwise an entry larger than the limit would wait
  * forever.
  */
-static void pick(struct rows *r, struct quota *q, const struct fw_config *c, int64_t now_ms)
+static void quota_select(struct quota_rows *r, struct quota *q, const struct fw_config *c, int64_t now_ms)
 {
 	int64_t new_n = q->before.new_n, bytes = q->before.bytes;
 	size_t n = 0;
 
 	for (size_t i = 0; i < r->n; i++) {
 		if (r->state[i] != ROW_KNOWN)
-			r->order[n++] = (struct sorted){fw_store_entry_date(&r->row[i], now_ms), i};
+			r->order[n++] = (struct quota_sorted){fw_store_entry_date(&r->row[i], now_ms), i};
 	}
-	qsort(r->order, n, sizeof(*r->order), newest_first);
+	qsort(r->order, n, sizeof(*r->order), quota_newest_first);
 	for (size_t i = 0; i < n; i++) {
 		unsigned char *state = &r->state[r->order[i].at];
 
-		if (bytes >= limit(c->feed_bytes_max) || (*state == ROW_NEW && new_n >= limit(c->feed_entries_max))) {
-			*state = ROW_LEFT;
-			q->left_n++;
+		if (bytes >= quota_limit(c->feed_bytes_max) || (*state == ROW_NEW && new_n >= quota_limit(c->feed_entries_max))) {
+			*state = ROW_DEFERRED;
+			q->deferred_n++;
 			continue;
 		}
 		new_n += *state == ROW_NEW;
-		bytes += row_bytes(&r->row[r->order[i].at]);
+		bytes += quota_row_bytes(&r->row[r->order[i].at]);
 	}
 	q->exact = true;
 	q->bytes = bytes - q->before.bytes;
 }
 
-static int look_and_pick(struct quota *q, struct fw_store *st, const struct fw_config *c, struct fw_entry_row *row,
+static int quota_compare_and_select(struct quota *q, struct fw_store *st, const struct fw_config *c, struct fw_entry_row *row,
 	struct fw_outcome *o, int64_t now_ms, struct fw_err *err)
 {
-	struct rows r = {.row = row, .n = o->entry_n, .state = calloc(o->entry_n, 1), .order = calloc(o->entry_n, sizeof(*r.order))};
+	struct quota_rows r = {.row = row, .n = o->entry_n, .state = calloc(o->entry_n, 1), .order = calloc(o->entry_n, sizeof(*r.order))};
 	size_t n = 0;
 	int rc;
 
@@ -201,9 +201,9 @@ static int look_and_pick(struct quota *q, struct fw_store *st, const struct fw_c
 	else
 		rc = FW_ERR(err, FW_ENOMEM, "out of memory for %zu entries", r.n);
 	if (!rc)
-		pick(&r, q, c, now_ms);
+		quota_select(&r, q, c, now_ms);
 	for (size_t i = 0; i < r.n && !rc; i++) {
-		if (r.state[i] != ROW_LEFT)
+		if (r.state[i] != ROW_DEFERRED)
 			row[n++] = row[i];
 	}
 	assert(n <= r.n);
@@ -215,23 +215,23 @@ static int look_and_pick(struct quota *q, struct fw_store *st, const struct fw_c
 
 /* ---- before and after the commit ----------------------------------------- */
 
-int quota_take(struct quota *q, struct fw_store *st, const struct fw_config *c, const struct fw_feed *was,
+int quota_apply(struct quota *q, struct fw_store *st, const struct fw_config *c, const struct fw_feed *was,
 	bool is_visit, struct fw_entry_row *row, struct fw_outcome *o, int64_t now_ms, struct fw_err *err)
 {
-	struct quota new = {.taken = true, .counts = true};
+	struct quota new = {.applied = true, .counts = true};
 	int rc;
 
-	if (q->taken || !o->entry_n || (!c->feed_entries_max && !c->feed_bytes_max))
+	if (q->applied || !o->entry_n || (!c->feed_entries_max && !c->feed_bytes_max))
 		return 0;
 	assert(row == o->entries);
 	for (size_t i = 0; i < o->entry_n; i++) {
-		int64_t bytes = row_bytes(&row[i]);
+		int64_t bytes = quota_row_bytes(&row[i]);
 
 		new.bytes += bytes;
 		new.largest_bytes = FW_MAX(new.largest_bytes, bytes);
 	}
-	if (is_visit && within_share(&new, c, was, o->entry_n, now_ms)) {
-		q->taken = true;
+	if (is_visit && quota_document_is_small(&new, c, was, o->entry_n, now_ms)) {
+		q->applied = true;
 		return 0;
 	}
 	rc = fw_quota_get(st, o->feed_id, now_ms, &new.before, err);
@@ -240,14 +240,14 @@ int quota_take(struct quota *q, struct fw_store *st, const struct fw_config *c, 
 			.until_ms = now_ms + FW_DAY_MS};
 		rc = 0;
 	}
-	if (!rc && !surely_fits(&new, c, o->entry_n))
-		rc = look_and_pick(&new, st, c, row, o, now_ms, err);
+	if (!rc && !quota_fits(&new, c, o->entry_n))
+		rc = quota_compare_and_select(&new, st, c, row, o, now_ms, err);
 	if (!rc)
 		*q = new;
 	return rc;
 }
 
-void quota_put(const struct quota *q, struct fw_store *st, const struct fw_outcome *o, int64_t now_ms)
+void quota_count(const struct quota *q, struct fw_store *st, const struct fw_outcome *o, int64_t now_ms)
 {
 	int64_t stored_n = (int64_t)o->visit.new_n + o->visit.changed_n;
 	int64_t bytes = !stored_n ? 0 : q->exact ? q->bytes : FW_MIN(q->bytes, stored_n * q->largest_bytes);
@@ -255,12 +255,12 @@ void quota_put(const struct quota *q, struct fw_store *st, const struct fw_outco
 	char key[KEY_MAX], value[100];
 	struct fw_err err;
 
-	if (!q->counts || o->rc == FW_ENOTFOUND || (!stored_n && q->left_n == q->before.waiting_n))
+	if (!q->counts || o->rc == FW_ENOTFOUND || (!stored_n && q->deferred_n == q->before.deferred_n))
 		return;
-	key_write(key, o->feed_id);
+	quota_key_write(key, o->feed_id);
 	(void)fw_snprintf(value, sizeof(value), "%lld %lld %lld %lld", (long long)q->before.since_ms,
 		(long long)(q->before.new_n + o->visit.new_n), (long long)(q->before.bytes + bytes),
-		(long long)q->left_n);
+		(long long)q->deferred_n);
 	r.key = fw_str(key);
 	r.value = fw_str(value);
 	if (fw_store_record_put(st, &r, false, NULL, &err))

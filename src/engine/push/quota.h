@@ -5,15 +5,15 @@
 
 #include "api/quota.h"
 
-struct quota { /* of one document; zeroed: quota_take() was not called yet */
-	bool taken;            /* quota_take() is done */
-	bool counts;           /* quota_put() counts it after the commit */
+struct quota { /* of one document; zeroed: quota_apply() was not called yet */
+	bool applied;            /* quota_apply() is done */
+	bool counts;           /* quota_count() counts it after the commit */
 	bool exact;            /* bytes is the exact size of the new and changed entries */
 	struct fw_quota before;
 	/* size of the new and changed entries if exact, else of all entries */
 	int64_t bytes;
 	int64_t largest_bytes; /* size of the largest entry */
-	int64_t left_n;        /* entries that were left out */
+	int64_t deferred_n;        /* entries that were left out */
 };
 
 /*
@@ -21,10 +21,10 @@ struct quota { /* of one document; zeroed: quota_take() was not called yet */
  * place. is_visit: false for a hub's push. A second call does nothing.
  * Errors: those of the store; then nothing has changed.
  */
-FW_MUST_CHECK int quota_take(struct quota *q, struct fw_store *st, const struct fw_config *c,
+FW_MUST_CHECK int quota_apply(struct quota *q, struct fw_store *st, const struct fw_config *c,
 	const struct fw_feed *was, bool is_visit, struct fw_entry_row *row, struct fw_outcome *o, int64_t now_ms,
 	struct fw_err *err);
 /* After the commit: counts what was stored. A failure is only logged. */
-void quota_put(const struct quota *q, struct fw_store *st, const struct fw_outcome *o, int64_t now_ms);
+void quota_count(const struct quota *q, struct fw_store *st, const struct fw_outcome *o, int64_t now_ms);
 
 #endif

@@ -43,12 +43,12 @@ struct child_handoff {
 /* ---- its life -------------------------------------------------------------------------------- */
 
 /* Enter the sandbox, before any input from outside is read. */
-static int child_enter_sandbox(const struct child *c, enum fw_sandbox_who who)
+static int child_enter_sandbox(const struct child *c, enum fw_sandbox_role who)
 {
 	if (fw_sandbox_enter(c->config, who, &c->shared[c->index].err))
 		return WORKER_SYSTEM;
 #ifdef FW_TEST_HOOKS
-	fw_sandbox_trial();
+	fw_sandbox_test();
 #endif
 	return 0;
 }

@@ -24,7 +24,7 @@ struct child {
 int child_main(const struct child *c);
 /*
  * Execute this program again in a child that was just forked, so that it has a memory layout of its
- * own, and continue there in fw_run_child(). argv: fw_run_options.anew. Returns only on failure: a
+ * own, and continue there in fw_run_child(). argv: fw_run_options.exec_args. Returns only on failure: a
  * negative errno.
  */
 FW_MUST_CHECK int child_exec(const struct child *c, const char *const *argv);

@@ -62,22 +62,22 @@ static void visit_meter(struct store_thread *s, const struct visit *v)
 	if (v->feed.fail_n)
 		s->failures++;
 	meter_visit(m, &o->visit, v->claim->item.urgent);
-	meter_count(m, FW_COUNT_LEFT_ENTRIES, (uint64_t)v->quota.left_n);
+	meter_count(m, FW_COUNT_DEFERRED_ENTRIES, (uint64_t)v->quota.deferred_n);
 }
 
 /* ---- quotas ---------------------------------------------------------------------------------- */
 
 static int visit_apply_quota(struct store_thread *s, struct visit *v, struct fw_err *err)
 {
-	int64_t had_n = v->quota.left_n;
-	int rc = quota_take(&v->quota, s->st, s->ch->config, v->was, true, v->row, &v->outcome, fw_now_ms(), err);
+	int64_t had_n = v->quota.deferred_n;
+	int rc = quota_apply(&v->quota, s->st, s->ch->config, v->was, true, v->row, &v->outcome, fw_now_ms(), err);
 
-	if (rc || v->quota.left_n == had_n)
+	if (rc || v->quota.deferred_n == had_n)
 		return rc;
 	visit_drop_validators(v);
-	if (!v->quota.before.waiting_n) /* log it once a day, not for each visit */
+	if (!v->quota.before.deferred_n) /* log it once a day, not for each visit */
 		fw_info("feed %lld: daily quota reached (feed_entries_max, feed_bytes_max); %lld entries wait",
-			(long long)v->feed.id, (long long)v->quota.left_n);
+			(long long)v->feed.id, (long long)v->quota.deferred_n);
 	return 0;
 }
 
@@ -92,7 +92,7 @@ static void commits_count_stale(struct store_thread *s, size_t n)
 
 static void visit_stored(struct store_thread *s, struct visit *v)
 {
-	quota_put(&v->quota, s->st, &v->outcome, fw_now_ms());
+	quota_count(&v->quota, s->st, &v->outcome, fw_now_ms());
 	visit_meter(s, v);
 	if (visit_is_deferred(v) || v->outcome.rc == FW_ENOTFOUND)
 		return;
@@ -156,7 +156,7 @@ static int commits_store_range(struct store_thread *s, size_t from, size_t n, si
 		*done += n;
 		return 0;
 	}
-	if (retry_is_passing(rc))
+	if (retry_is_transient(rc))
 		return rc;
 	if (n > 1) {
 		rc = commits_store_range(s, from, n / 2, done, err);
@@ -164,7 +164,7 @@ static int commits_store_range(struct store_thread *s, size_t from, size_t n, si
 	}
 	outcome_strip(s->batch[from], err);
 	rc = commits_store_some(s, from, 1, err);
-	if (retry_is_passing(rc))
+	if (retry_is_transient(rc))
 		return rc;
 	if (rc) { /* refused again: the feed is fetched again after the next read of its shard */
 		fw_error("feed %lld: visit without entries refused by the store: %s", (long long)s->batch[from]->feed.id, err->text);

@@ -52,7 +52,7 @@
 #define RESPAWN_MIN_MS 100
 #define RESPAWN_MAX_MS (30 * FW_SECOND_MS)
 
-static enum fw_sandbox_who child_kind(const struct master *m, int index)
+static enum fw_sandbox_role child_kind(const struct master *m, int index)
 {
 	return index < m->n ? FW_SANDBOX_WORKER : FW_SANDBOX_SERVER;
 }
@@ -75,9 +75,9 @@ static int child_begin(const struct master *m, int index)
 
 	close(m->pipe_fd[1]);
 	fw_sandbox_layers(m->config, child_kind(m, index), &have, &lack);
-	if (!(have & FW_SANDBOX_LAYOUT) || !m->o->anew)
+	if (!(have & FW_SANDBOX_LAYOUT) || !m->o->exec_args)
 		return child_main(&c);
-	rc = child_exec(&c, m->o->anew);
+	rc = child_exec(&c, m->o->exec_args);
 	if (fw_sandbox_failed(m->config, FW_SANDBOX_LAYOUT, -rc, &m->shared[index].err))
 		return WORKER_SYSTEM;
 	return child_main(&c);
@@ -90,8 +90,8 @@ static int child_spawn(struct master *m, int index)
 
 	assert(index < m->slot_n && !s->pid);
 	s->born_ms = fw_mono_ms(); /* also if fork() fails: the next attempt is delayed */
-	meter_begin(fw_meter_slot(m->meter, (size_t)index));
-	fw_sandbox_make(m->config, child_kind(m, index));
+	meter_slot_reset(fw_meter_slot(m->meter, (size_t)index));
+	fw_sandbox_create_files(m->config, child_kind(m, index));
 	fw_sandbox_mark(m->config, child_kind(m, index), &s->mark);
 	fflush(NULL);
 	pid = fork();
@@ -184,7 +184,7 @@ static void child_on_exit(struct master *m, int index, int status)
 	else
 		(void)fw_snprintf(name, sizeof(name), "worker %d (%s)", index, sh->name);
 	s->pid = 0;
-	meter_end(meter);
+	meter_slot_clear(meter);
 	/* not all that the server had accepted is stored */
 	if (index >= m->n && m->stopping && code != WORKER_LEFT && !m->rc) {
 		m->rc = sh->err.rc ? sh->err.rc : FW_EIO;
@@ -262,7 +262,7 @@ static void child_kill(struct master *m, int i)
 /* Time since the child's last heartbeat, or since its start if there was none. */
 static int64_t child_silent_ms(const struct master *m, int i, int64_t now_ms)
 {
-	int64_t beat_ms = atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms);
+	int64_t beat_ms = atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms);
 
 	return now_ms - FW_MAX(beat_ms ? beat_ms : m->slot[i].born_ms, m->awake_ms);
 }
@@ -318,7 +318,7 @@ static void children_restart_for_files(struct master *m)
 		if (!s->pid || s->restarting)
 			continue;
 		fw_sandbox_mark(m->config, child_kind(m, i), &now);
-		if (!fw_sandbox_moved(&s->mark, &now))
+		if (!fw_sandbox_is_stale(&s->mark, &now))
 			continue;
 		fw_info("a file that %s %d may read was replaced (resolv.conf, certificates, ...): it drains and restarts",
 			i < m->n ? "worker" : "server", i < m->n ? i : 0);
@@ -350,11 +350,11 @@ static void master_add_up(const struct master *m, struct fw_run_stats *out)
 /* After a run --once: collect the forecast and the measured times of the workers. */
 static void master_collect_plan(const struct master *m, struct fw_run_stats *out)
 {
-	struct fw_run_course *c = &out->course;
+	struct fw_run_forecast *c = &out->forecast;
 	struct fw_meter_sum s;
 
 	fw_meter_read(m->meter, &s);
-	*c = (struct fw_run_course){.order = fw_plan_policy_name(fw_settings_order(m->config)), .slots = (int64_t)s.slots};
+	*c = (struct fw_run_forecast){.order = fw_plan_policy_name(fw_settings_order(m->config)), .slots = (int64_t)s.slots};
 	out->workers = (uint32_t)m->n;
 	c->batch = fw_settings_batch(m->config, c->slots / FW_MAX(m->n, 1));
 	for (int i = 0; i < m->n; i++) {
@@ -394,7 +394,7 @@ static void master_progress(const struct master *m)
 static bool children_are_up(const struct master *m)
 {
 	for (int i = 0; i < m->slot_n; i++) {
-		if (!m->slot[i].pid || m->slot[i].restarting || !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms))
+		if (!m->slot[i].pid || m->slot[i].restarting || !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms))
 			return false;
 	}
 	return true;
@@ -411,7 +411,7 @@ static int child_unresponsive(const struct master *m)
 		const struct child_slot *s = &m->slot[i];
 		int64_t drain_ms = m->stopping || s->restarting ? m->config->drain_timeout_ms : 0;
 		/* a starting server first replays its write-ahead log */
-		bool begins = i == m->n && !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->beat_mono_ms);
+		bool begins = i == m->n && !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms);
 
 		if (s->pid && (s->stopped || s->killed || (!begins && child_silent_ms(m, i, m->tick_ms) > HUNG_MS + drain_ms)))
 			return i;
@@ -534,7 +534,7 @@ void master_step(struct master *m, int number)
 	children_reap(m);
 	children_check(m);
 	children_restart_for_files(m);
-	fw_meter_own_master(m->meter);
+	fw_meter_master_usage(m->meter);
 	master_progress(m);
 	manager_notify(m);
 	fw_log_own_up();
@@ -572,7 +572,7 @@ int master_begin(struct master *m, const struct fw_config *c, const struct fw_ru
 	m->slot = calloc((size_t)m->slot_n, sizeof(*m->slot));
 	if (!m->shared || !m->meter || !m->slot || pipe2(m->pipe_fd, O_CLOEXEC))
 		return m->rc = fw_err_set(&m->err, FW_EIO, "master not started: %s", strerror(errno));
-	fw_meter_own_master(m->meter);
+	fw_meter_master_usage(m->meter);
 	m->rc = fw_sandbox_check(c, master_child_kinds(m), &m->err);
 	for (int i = 0; i < m->slot_n && !m->rc; i++)
 		m->rc = child_spawn(m, i);

@@ -90,7 +90,7 @@ void fw_notify_close(struct fw_notify *n)
 	n->fd = -1;
 }
 
-void fw_run_opening(void)
+void fw_run_notify_opening(void)
 {
 	struct fw_notify n;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Fetches and parses one URL at once, on an event loop of its own. Stores nothing, except
- * fw_answer_keep().
+ * fw_response_store().
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void oneshot_on_done(struct fw_fetch *f)
 	s->fetcher = NULL;
 }
 
-static void oneshot_read_body(struct oneshot *s, const struct fw_config *c, struct fw_answer *out)
+static void oneshot_read_body(struct oneshot *s, const struct fw_config *c, struct fw_response *out)
 {
 	struct visit_rules rules;
 	struct visit_reading got;
@@ -61,12 +61,12 @@ static struct fw_str oneshot_words(struct oneshot *s, struct fw_str body)
 }
 
 int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str username, struct fw_str password,
-	struct fw_answer *out, struct fw_err *err)
+	struct fw_response *out, struct fw_err *err)
 {
 	struct oneshot *s = calloc(1, sizeof(*s));
 	int rc;
 
-	*out = (struct fw_answer){0};
+	*out = (struct fw_response){0};
 	if (!s)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	out->priv = s;
@@ -100,11 +100,11 @@ int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str use
 	out->visit.kind = out->kind;
 out:
 	if (rc)
-		fw_answer_free(out);
+		fw_response_free(out);
 	return rc;
 }
 
-int fw_answer_keep(struct fw_store *st, const struct fw_config *c, struct fw_answer *a, int64_t feed_id, struct fw_err *err)
+int fw_response_store(struct fw_store *st, const struct fw_config *c, struct fw_response *a, int64_t feed_id, struct fw_err *err)
 {
 	struct oneshot *s = a->priv;
 	struct visit v = {.slot = -1};
@@ -130,7 +130,7 @@ int fw_answer_keep(struct fw_store *st, const struct fw_config *c, struct fw_ans
 	return rc;
 }
 
-void fw_answer_free(struct fw_answer *a)
+void fw_response_free(struct fw_response *a)
 {
 	struct oneshot *s = a->priv;
 
@@ -141,5 +141,5 @@ void fw_answer_free(struct fw_answer *a)
 			uv_loop_close(&s->loop);
 		free(s);
 	}
-	*a = (struct fw_answer){0};
+	*a = (struct fw_response){0};
 }

@@ -92,7 +92,7 @@ static void reader_on_work(uv_work_t *work)
 	reading_begin(r->shared, v);
 	if (v->fetch.coded)
 		fw_fetch_decode(&v->fetch);
-	need = rows_memory(v->fetch.body.len, r->rules->parse_memory);
+	need = rows_memory_limit(v->fetch.body.len, r->rules->parse_memory);
 	r->need = need > r->room ? need : 0;
 	if (!r->need)
 		visit_read(v, r->rules, fw_now_ms());

@@ -19,9 +19,9 @@ static void run_record_key(int64_t run_id, char key[KEY_MAX])
 	(void)fw_snprintf(key, KEY_MAX, "%lld", (long long)run_id);
 }
 
-int fw_run_keep(struct fw_store *st, const struct fw_run_stats *s, struct fw_err *err)
+int fw_run_put(struct fw_store *st, const struct fw_run_stats *s, struct fw_err *err)
 {
-	const struct fw_run_course *c = &s->course;
+	const struct fw_run_forecast *c = &s->forecast;
 	struct fw_buf b = FW_BUF_INIT(FW_RECORD_VALUE_MAX);
 	int64_t now_ms = fw_now_ms();
 	struct fw_record r = {.kind = FW_STR("run"), .at_ms = now_ms, .until_ms = now_ms + KEPT_MS};
@@ -57,11 +57,11 @@ static int64_t json_member_int(const json_t *o, const char *name)
 	return json_integer_value(json_object_get(o, name));
 }
 
-static int run_record_parse(const struct fw_record *r, struct fw_arena *a, struct fw_run_course *out, struct fw_err *err)
+static int run_record_parse(const struct fw_record *r, struct fw_arena *a, struct fw_run_forecast *out, struct fw_err *err)
 {
 	json_t *o = json_loadb(r->value.p, r->value.len, 0, NULL);
 
-	*out = (struct fw_run_course){.slots = 0};
+	*out = (struct fw_run_forecast){.slots = 0};
 	if (!json_is_object(o)) {
 		json_decref(o);
 		return fw_err_set(err, FW_EFORMAT, "record \"run\" %.*s is not valid", FW_STR_ARG(r->key));
@@ -79,13 +79,13 @@ static int run_record_parse(const struct fw_record *r, struct fw_arena *a, struc
 	return out->order ? 0 : fw_err_set(err, FW_ENOMEM, "out of memory");
 }
 
-int fw_run_recall(struct fw_store *st, int64_t run_id, struct fw_arena *a, struct fw_run_course *out, struct fw_err *err)
+int fw_run_get(struct fw_store *st, int64_t run_id, struct fw_arena *a, struct fw_run_forecast *out, struct fw_err *err)
 {
 	struct fw_record r;
 	char key[KEY_MAX];
 	int rc;
 
-	*out = (struct fw_run_course){.slots = 0};
+	*out = (struct fw_run_forecast){.slots = 0};
 	run_record_key(run_id, key);
 	rc = fw_store_record_get(st, FW_STR("run"), fw_str(key), a, &r, err);
 	return rc ? rc : run_record_parse(&r, a, out, err);
@@ -101,7 +101,7 @@ struct run_record_walk {
 static int run_record_on_record(void *ctx, const struct fw_record *r)
 {
 	struct run_record_walk *w = ctx;
-	struct fw_run_course kept;
+	struct fw_run_forecast kept;
 	int64_t id;
 	int rc = fw_str_int(r->key, &id) ? run_record_parse(r, &w->arena, &kept, w->err) : FW_EFORMAT;
 

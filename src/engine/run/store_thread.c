@@ -86,14 +86,14 @@ static void channel_wake_clear(struct channel *ch)
 
 static void store_retry_later(struct store_thread *s, const char *doing, const struct fw_err *err)
 {
-	int64_t wait = retry_later(&s->retry);
+	int64_t wait = retry_backoff(&s->retry);
 
 	if (!s->outage_since_ms) {
 		s->outage_since_ms = fw_mono_ms();
 		meter_count(s->ch->o->meter, FW_COUNT_OUTAGES, 1);
 	}
 	s->outage_err = *err;
-	atomic_store_explicit(&s->ch->o->meter->away, 1, memory_order_relaxed);
+	atomic_store_explicit(&s->ch->o->meter->unavailable, 1, memory_order_relaxed);
 	meter_count(s->ch->o->meter, FW_COUNT_RETRIES, 1);
 	fw_warn("%s: %s; nothing is lost, next try in %d ms", doing, err->text, (int)wait);
 }
@@ -122,7 +122,7 @@ void store_outage(struct store_thread *s, const char *doing, int rc, const struc
 {
 	assert(rc);
 	store_retry_later(s, doing, err);
-	if (retry_reopens(&s->retry, rc, s->ch->config))
+	if (retry_must_reopen(&s->retry, rc, s->ch->config))
 		store_reopen(s);
 }
 
@@ -130,7 +130,7 @@ void store_outage_over(struct store_thread *s)
 {
 	if (s->retry.pause_ms)
 		fw_info("the store answers again");
-	atomic_store_explicit(&s->ch->o->meter->away, 0, memory_order_relaxed);
+	atomic_store_explicit(&s->ch->o->meter->unavailable, 0, memory_order_relaxed);
 	s->retry = (struct retry){0};
 	s->outage_since_ms = 0;
 }
@@ -144,7 +144,7 @@ static void disk_room_check(struct store_thread *s, int64_t mono_ms)
 
 	if (mono_ms < s->room_at_ms)
 		return;
-	full = fw_config_room(s->ch->config, &s->full_err) != 0;
+	full = fw_config_check_disk(s->ch->config, &s->full_err) != 0;
 	s->room_at_ms = mono_ms + ROOM_MS;
 	atomic_store_explicit(&s->ch->o->meter->disk_low, full, memory_order_relaxed);
 	if (full == was)
@@ -423,7 +423,7 @@ static int predecessor_reap(struct store_thread *s, struct fw_err *err)
 	struct worker_shared *sh = s->ch->o->shared;
 	int rc = sh->predecessor_name[0] ? fw_store_reap(s->st, sh->predecessor_name, sh->predecessor_feed_id, err) : 0;
 
-	if (retry_is_passing(rc))
+	if (retry_is_transient(rc))
 		return rc;
 	if (rc)
 		fw_warn("the lease of %s was not ended: %s; it expires by itself", sh->predecessor_name, err->text);
@@ -484,7 +484,7 @@ int store_thread_open(struct store_thread *s)
 			return WORKER_DONE;
 		}
 		store_thread_close(s);
-		if (!retry_is_passing(rc) || (!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_TIMEOUT_MS)))
+		if (!retry_is_transient(rc) || (!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_TIMEOUT_MS)))
 			return WORKER_STORE;
 		store_retry_later(s, "opening the store", err);
 		for (int64_t left; (left = s->retry.at_ms - fw_mono_ms()) > 0;) {

@@ -68,7 +68,7 @@ static void error_name_limit(struct fw_err *err, const struct fw_arena *a, size_
 	struct fw_err library = *err;
 
 	if (a->full)
-		(void)rows_memory_short(len, r->parse_memory, err);
+		(void)rows_memory_exceeded(len, r->parse_memory, err);
 	else
 		fw_err_set(err, FW_ELIMIT, "%s (to raise the limit, set max_body_bytes)", library.text);
 }
@@ -86,7 +86,7 @@ void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t 
 	out->doc = NULL;
 	out->feeds = NULL;
 	out->hub = out->self = FW_STR_NONE;
-	a->max_bytes = fw_size(a->used_bytes, 1, rows_memory(body.len, r->parse_memory));
+	a->max_bytes = fw_size(a->used_bytes, 1, rows_memory_limit(body.len, r->parse_memory));
 	rc = fw_parse_into(a, body, &o, &out->doc, &out->err);
 	out->parse_us = fw_mono_us() - begin;
 	if (rc == FW_ELIMIT)
@@ -190,7 +190,7 @@ static void visit_rows(struct visit *v)
 	v->outcome.visit.item_n = (uint32_t)v->doc->entry_n;
 	/* room for the rows of a document that fills the ceiling */
 	v->arena.max_bytes += v->arena.max_bytes / 4;
-	v->row = rows_of_document(&v->arena, v->feed.id, v->doc, &v->outcome.entry_n);
+	v->row = rows_from_document(&v->arena, v->feed.id, v->doc, &v->outcome.entry_n);
 	v->outcome.entries = v->row;
 	while (last && last->next)
 		last = last->next;
@@ -216,7 +216,7 @@ static void visit_drop(struct visit *v, const struct visit_rules *r)
 	fw_arena_reset(&v->arena, ARENA_KEEP);
 	f->kind = full ? FW_VISIT_LIMIT : FW_VISIT_LOCAL;
 	if (full)
-		(void)rows_memory_short(f->body.len, r->parse_memory, &f->err);
+		(void)rows_memory_exceeded(f->body.len, r->parse_memory, &f->err);
 	else
 		fw_err_set(&f->err, FW_ENOMEM, "out of memory for the entries of a document of %zu bytes", f->body.len);
 }

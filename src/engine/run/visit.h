@@ -113,7 +113,7 @@ struct visit_reading { /* result of visit_parse() */
 
 /*
  * Parse the body of a completed fetch. Document and links live in the arena and borrow from the
- * fetch. The arena's ceiling becomes rows_memory(). After an error other than FORMAT the arena is
+ * fetch. The arena's ceiling becomes rows_memory_limit(). After an error other than FORMAT the arena is
  * empty.
  */
 void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t now_ms, struct fw_arena *a, struct visit_reading *out);

@@ -151,8 +151,8 @@ static void worker_on_heartbeat(uv_timer_t *t)
 
 	/* no heartbeat while one document takes too long: the master then kills this worker */
 	if (!w->reader.since_ms || fw_mono_ms() - w->reader.since_ms < READING_MAX_MS)
-		atomic_store(&w->o->meter->beat_mono_ms, fw_mono_ms());
-	meter_own(&w->o->meter->own);
+		atomic_store(&w->o->meter->heartbeat_mono_ms, fw_mono_ms());
+	meter_usage_update(&w->o->meter->usage);
 	fw_log_own_up();
 	if (!w->closing)
 		worker_round(w);
@@ -390,8 +390,8 @@ int fw_worker_main(const struct worker_options *o)
 	rc = rc ? rc : worker_handles_init(w, &o->shared->err);
 	if (rc)
 		return WORKER_SYSTEM;
-	atomic_store(&o->meter->beat_mono_ms, fw_mono_ms());
-	meter_own(&o->meter->own);
+	atomic_store(&o->meter->heartbeat_mono_ms, fw_mono_ms());
+	meter_usage_update(&o->meter->usage);
 	uv_timer_start(&w->heartbeat_timer, worker_on_heartbeat, HEARTBEAT_EVERY_MS, HEARTBEAT_EVERY_MS);
 	transfers_start(w); /* publishes the wanted number of claims */
 	if (o->once && o->config->patience_ms)

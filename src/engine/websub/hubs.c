@@ -34,7 +34,7 @@
 #define TICK_MS 200
 #define OPEN_MS (2 * FW_SECOND_MS)
 #define COUNTS_MS (2 * FW_SECOND_MS)
-#define MAIL_MS (FW_SECOND_MS / 2)
+#define MESSAGES_MS (FW_SECOND_MS / 2)
 #define LEAD_MS (15 * FW_SECOND_MS)
 #define WAIT_MS (3 * FW_SECOND_MS)  /* how often another process tries to become the leader */
 #define LEAD_LEASE_MS FW_MINUTE_MS
@@ -42,16 +42,16 @@
 #define CATCH_UP_MS FW_HOUR_MS     /* feeds with a hub are then polled within this time */
 #define SLICE 200
 #define STEP_MS 100                /* time limit of one step, so that transfers make progress */
-#define WALK_SHARE 10              /* scans take at most this fraction (1/10) of the time */
-#define ANSWER_MAX ((size_t)64 << 10)
+#define SCAN_SHARE 10              /* scans take at most this fraction (1/10) of the time */
+#define RESPONSE_MAX ((size_t)64 << 10)
 
 /* A task's interval, at most that of the scans. */
-static int64_t pace_ms(const struct fw_hubs *h, int64_t usual_ms)
+static int64_t task_interval_ms(const struct fw_hubs *h, int64_t usual_ms)
 {
 	return FW_MIN(usual_ms, h->config->websub_look_ms);
 }
 
-uint64_t hubs_rnd(void)
+uint64_t hubs_random(void)
 {
 	uint64_t rnd = 0;
 
@@ -60,35 +60,35 @@ uint64_t hubs_rnd(void)
 
 /* ---- items --------------------------------------------------------------- */
 
-static bool before(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool hub_item_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	const struct item *x = FW_HEAP_OF(a, struct item, node), *y = FW_HEAP_OF(b, struct item, node);
+	const struct hub_item *x = FW_HEAP_OF(a, struct hub_item, node), *y = FW_HEAP_OF(b, struct hub_item, node);
 
 	return x->at_ms < y->at_ms;
 }
 
-static struct fw_str item_key(const int64_t *feed_id)
+static struct fw_str hub_item_key(const int64_t *feed_id)
 {
 	return (struct fw_str){(const char *)feed_id, sizeof(*feed_id)};
 }
 
-struct item *item_of(struct fw_hubs *h, int64_t feed_id)
+struct hub_item *hub_item_find(struct fw_hubs *h, int64_t feed_id)
 {
-	return fw_map_get(&h->items, item_key(&feed_id));
+	return fw_map_get(&h->items, hub_item_key(&feed_id));
 }
 
-struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token, int64_t at_ms)
+struct hub_item *hub_item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token, int64_t at_ms)
 {
-	struct item *it = calloc(1, sizeof(*it));
+	struct hub_item *it = calloc(1, sizeof(*it));
 	int rc = 0;
 
 	assert(feed_id > 0 && token.len < sizeof(it->token));
 	if (!it)
 		return NULL;
-	*it = (struct item){.feed_id = feed_id, .at_ms = at_ms, .walk = h->walk};
+	*it = (struct hub_item){.feed_id = feed_id, .at_ms = at_ms, .scan = h->scan};
 	(void)fw_str_copy(it->token, sizeof(it->token), token);
 	if (!token.len)
-		(void)fw_map_put(&h->items, item_key(&it->feed_id), it, &rc);
+		(void)fw_map_put(&h->items, hub_item_key(&it->feed_id), it, &rc);
 	if (rc) {
 		free(it);
 		return NULL;
@@ -99,31 +99,31 @@ struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token, i
 	return it;
 }
 
-void item_at(struct fw_hubs *h, struct item *it, int64_t at_ms)
+void hub_item_schedule(struct fw_hubs *h, struct hub_item *it, int64_t at_ms)
 {
 	fw_heap_remove(&h->queue, &it->node);
 	it->at_ms = at_ms;
 	fw_heap_put(&h->queue, &it->node);
 }
 
-void item_active(struct item *it, bool active)
+void hub_item_set_active(struct hub_item *it, bool active)
 {
 	if (it->active != active)
 		atomic_fetch_add(&websub_meter.active_n, active ? 1 : -1);
 	it->active = active;
 }
 
-void item_drop(struct fw_hubs *h, struct item *it)
+void hub_item_remove(struct fw_hubs *h, struct hub_item *it)
 {
-	struct ask *k = it->ask;
+	struct hub_request *k = it->request;
 
-	it->ask = NULL;
+	it->request = NULL;
 	if (k)
 		fw_fetch_cancel(&k->fetch);
-	item_active(it, false);
+	hub_item_set_active(it, false);
 	fw_heap_remove(&h->queue, &it->node);
 	if (!it->token[0]) {
-		(void)fw_map_del(&h->items, item_key(&it->feed_id));
+		(void)fw_map_del(&h->items, hub_item_key(&it->feed_id));
 		atomic_fetch_sub(&websub_meter.known_n, 1);
 	}
 	free(it);
@@ -131,22 +131,22 @@ void item_drop(struct fw_hubs *h, struct item *it)
 
 /* ---- the leader ---------------------------------------------------------- */
 
-static void memory_drop(struct fw_hubs *h)
+static void hubs_drop_state(struct fw_hubs *h)
 {
 	h->leads = false;
 	atomic_store(&websub_meter.leads, false);
 	while (h->queue.first)
-		item_drop(h, FW_HEAP_OF(h->queue.first, struct item, node));
+		hub_item_remove(h, FW_HEAP_OF(h->queue.first, struct hub_item, node));
 	fw_map_free(&h->hubs);
-	fw_map_init(&h->hubs, hubs_rnd());
+	fw_map_init(&h->hubs, hubs_random());
 }
 
-static void store_drop(struct fw_hubs *h, const struct fw_err *err)
+static void hubs_drop_store(struct fw_hubs *h, const struct fw_err *err)
 {
-	if (!h->away_said)
+	if (!h->outage_logged)
 		fw_warn("hubs: the store is unavailable: %s", err->text);
-	h->away_said = true;
-	memory_drop(h);
+	h->outage_logged = true;
+	hubs_drop_state(h);
 	fw_store_close(h->st);
 	h->st = NULL;
 	h->open_ms = fw_mono_ms() + OPEN_MS;
@@ -155,7 +155,7 @@ static void store_drop(struct fw_hubs *h, const struct fw_err *err)
 /*
  * Opens the store. The key outlives the connection: requests during an outage are checked with it.
  */
-static int open_it(struct fw_hubs *h, struct fw_err *err)
+static int hubs_open_store(struct fw_hubs *h, struct fw_err *err)
 {
 	unsigned char key[SUB_KEY_LEN];
 	int rc = fw_config_store(h->config, FW_STORE_CREATE, &h->st, err);
@@ -170,12 +170,12 @@ static int open_it(struct fw_hubs *h, struct fw_err *err)
 	memcpy(h->key, key, sizeof(h->key));
 	h->has_key = true;
 	pthread_mutex_unlock(&h->key_lock);
-	h->lead_ms = h->mail_ms = h->walk_ms = h->counts_ms = 0;
+	h->lead_ms = h->message_ms = h->scan_ms = h->counts_ms = 0;
 	return 0;
 }
 
 /* Removes a record that is invalid. */
-static int load_drop(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
+static int load_remove_invalid(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
 	int rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
 
@@ -185,15 +185,15 @@ static int load_drop(struct fw_hubs *h, struct fw_str key, struct fw_str value, 
 static int load_sub(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
 {
 	struct fw_hubs *h = ctx;
-	struct item *it;
+	struct hub_item *it;
 	struct sub s;
 
 	if (!rec_sub_read(value, a, &s))
-		return load_drop(h, key, value, err);
-	it = item_add(h, s.feed_id, FW_STR_NONE, s.state == FW_WEBSUB_ACTIVE && callback_is_ours(h->key, s.token) ? s.next_ms : 0);
+		return load_remove_invalid(h, key, value, err);
+	it = hub_item_add(h, s.feed_id, FW_STR_NONE, s.state == FW_WEBSUB_ACTIVE && callback_is_ours(h->key, s.token) ? s.next_ms : 0);
 	if (!it)
 		return fw_no_memory(err);
-	item_active(it, s.state == FW_WEBSUB_ACTIVE);
+	hub_item_set_active(it, s.state == FW_WEBSUB_ACTIVE);
 	return 0;
 }
 
@@ -207,20 +207,20 @@ static int load_callback(void *ctx, struct fw_str key, struct fw_str value, stru
 	int rc;
 
 	if (!callback_is_ours(h->key, token) || !rec_callback_read(value, a, &cb))
-		return load_drop(h, key, value, err);
+		return load_remove_invalid(h, key, value, err);
 	rc = rec_sub_get(h->st, cb.feed_id, a, &s, err);
 	if (rc == FW_ENOTFOUND || (!rc && !fw_str_eq(s.token, token) && !fw_str_eq(s.renewal, token)))
-		rc = hubs_leave_begin(h, token, err);
+		rc = hubs_retire_callback(h, token, err);
 	return rc;
 }
 
 /* Polls the feeds of active subscriptions: their hubs' deliveries may be lost. */
-static int catch_up(struct fw_hubs *h, struct fw_err *err)
+static int leader_catch_up(struct fw_hubs *h, struct fw_err *err)
 {
 	size_t at = 0;
 	int rc = 0;
 
-	for (struct item *it; !rc && (it = fw_map_next(&h->items, &at, NULL)) != NULL;) {
+	for (struct hub_item *it; !rc && (it = fw_map_next(&h->items, &at, NULL)) != NULL;) {
 		struct fw_arena a;
 		struct fw_feed f;
 
@@ -237,22 +237,22 @@ static int catch_up(struct fw_hubs *h, struct fw_err *err)
 }
 
 /* Becomes the leader. until_ms: end of the previous leader's lease; 0: none. */
-static int lead_begin(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
+static int leader_start(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
 {
-	int rc = rec_each(h->st, "feed/", load_sub, h, err);
+	int rc = rec_list(h->st, "feed/", load_sub, h, err);
 
-	rc = rc ? rc : rec_each(h->st, "cb/", load_callback, h, err);
+	rc = rc ? rc : rec_list(h->st, "cb/", load_callback, h, err);
 	rc = rc ? rc : rec_base_put(h->st, fw_buf_str(&h->base), fw_now_ms(), err);
 	if (!rc && until_ms < fw_now_ms() - GAP_MS)
-		rc = catch_up(h, err);
+		rc = leader_catch_up(h, err);
 	if (rc) {
-		memory_drop(h);
+		hubs_drop_state(h);
 		return rc;
 	}
 	h->leads = true;
 	atomic_store(&websub_meter.leads, true);
-	h->walk_after = 0;
-	h->walk_ms = 0;
+	h->scan_after = 0;
+	h->scan_ms = 0;
 	fw_info("hubs: this process sends the requests to hubs; callbacks start with %s", fw_buf_str(&h->base).p);
 	return 0;
 }
@@ -261,7 +261,7 @@ static int lead_begin(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
  * Warns if the leader has another websub_url: if it stops, all feeds are subscribed again with
  * ours.
  */
-static int base_compare(struct fw_hubs *h, struct fw_err *err)
+static int leader_compare_base(struct fw_hubs *h, struct fw_err *err)
 {
 	struct fw_str base;
 	struct fw_arena a;
@@ -270,17 +270,17 @@ static int base_compare(struct fw_hubs *h, struct fw_err *err)
 	fw_arena_init(&a, 0);
 	rc = rec_base_get(h->st, &a, &base, err);
 	if (!rc && base.len && !fw_str_eq(base, fw_buf_str(&h->base))) {
-		if (!h->base_said)
+		if (!h->base_logged)
 			fw_warn("hubs: websub_url differs from that of the server that sends requests to hubs (%.*s there, %s here):"
 				" set the same on all servers of this store", FW_STR_ARG(base), fw_buf_str(&h->base).p);
-		h->base_said = true;
+		h->base_logged = true;
 	}
 	fw_arena_finish(&a);
 	return rc;
 }
 
 /* Renews the record "leader", takes it, or finds that another process has it. */
-static int lead(struct fw_hubs *h, struct fw_err *err)
+static int leader_elect(struct fw_hubs *h, struct fw_err *err)
 {
 	int64_t now_ms = fw_now_ms(), was_ms = 0;
 	struct fw_record mine = {.kind = REC_KIND, .key = FW_STR("leader"), .value = fw_str(h->name), .at_ms = now_ms, .until_ms = now_ms + LEAD_LEASE_MS};
@@ -306,13 +306,13 @@ static int lead(struct fw_hubs *h, struct fw_err *err)
 	if (was && theirs) {
 		if (h->leads)
 			fw_warn("hubs: another process sends the requests to hubs now: this one was too slow, or its clock is wrong");
-		memory_drop(h);
-		return base_compare(h, err);
+		hubs_drop_state(h);
+		return leader_compare_base(h, err);
 	}
-	return h->leads ? 0 : lead_begin(h, was_ms, err);
+	return h->leads ? 0 : leader_start(h, was_ms, err);
 }
 
-static void lead_end(struct fw_hubs *h)
+static void leader_stop(struct fw_hubs *h)
 {
 	assert(!h->leads || h->st); /* losing the store ends the lead */
 	if (h->leads && h->st && fw_store_record_remove(h->st, REC_KIND, FW_STR("leader"), fw_str(h->name), NULL))
@@ -321,7 +321,7 @@ static void lead_end(struct fw_hubs *h)
 
 /* ---- messages ------------------------------------------------------------ */
 
-static int mail_take(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
+static int message_process(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
 {
 	struct fw_hubs *h = ctx;
 	struct missed m = {0};
@@ -341,94 +341,94 @@ static int mail_take(void *ctx, struct fw_str key, struct fw_str value, struct f
 		return rc;
 	if (missed && m.polled_ms)
 		return hubs_missed(h, feed_id, &m, err);
-	return hubs_look(h, feed_id, fw_str_eq(word, FW_STR("on")) ? LOOK_ON : fw_str_eq(word, FW_STR("off")) ? LOOK_OFF : LOOK, err);
+	return hubs_update(h, feed_id, fw_str_eq(word, FW_STR("on")) ? HUBS_SWITCH_ON : fw_str_eq(word, FW_STR("off")) ? HUBS_SWITCH_OFF : HUBS_UPDATE, err);
 }
 
 /* ---- the scan of all feeds ----------------------------------------------- */
 
-struct walking {
+struct feed_scan {
 	struct fw_hubs *h;
 	struct fw_arena a;
-	int64_t look[SLICE];
-	size_t look_n, n;
+	int64_t changed[SLICE];
+	size_t changed_n, n;
 };
 
-static int walk_see(void *ctx, const struct fw_feed *f)
+static int scan_on_feed(void *ctx, const struct fw_feed *f)
 {
-	struct walking *w = ctx;
+	struct feed_scan *w = ctx;
 	struct fw_hubs *h = w->h;
-	struct item *it = item_of(h, f->id);
-	struct sub_wish wish;
+	struct hub_item *it = hub_item_find(h, f->id);
+	struct sub_desired desired;
 
 	w->n++;
-	h->walk_after = f->id;
-	wish_of_feed(f, fw_buf_str(&h->base), &w->a, &wish);
+	h->scan_after = f->id;
+	sub_desired_of_feed(f, fw_buf_str(&h->base), &w->a, &desired);
 	if (it)
-		it->walk = h->walk;
-	if (it ? it->wish != wish_hash(&wish) : wish.hub_n > 0)
-		w->look[w->look_n++] = f->id;
+		it->scan = h->scan;
+	if (it ? it->desired_hash != sub_desired_hash(&desired) : desired.hub_n > 0)
+		w->changed[w->changed_n++] = f->id;
 	return 0;
 }
 
 /* Processes the subscriptions whose feeds were not found: the feeds were removed. */
-static int walk_end(struct fw_hubs *h, struct fw_err *err)
+static int scan_finish(struct fw_hubs *h, struct fw_err *err)
 {
 	size_t at = 0, n = 0;
 	int rc = 0;
 
-	for (struct item *it; !rc && n < SLICE && (it = fw_map_next(&h->items, &at, NULL)) != NULL;) {
-		if (it->walk == h->walk)
+	for (struct hub_item *it; !rc && n < SLICE && (it = fw_map_next(&h->items, &at, NULL)) != NULL;) {
+		if (it->scan == h->scan)
 			continue;
-		it->walk = h->walk; /* once per scan, in case the feed does exist */
-		rc = hubs_look(h, it->feed_id, LOOK, err);
+		it->scan = h->scan; /* once per scan, in case the feed does exist */
+		rc = hubs_update(h, it->feed_id, HUBS_UPDATE, err);
 		n++;
 	}
-	h->walk_after = 0;
-	h->walk++;
+	h->scan_after = 0;
+	h->scan++;
 	return rc;
 }
 
-static int walk(struct fw_hubs *h, struct fw_err *err)
+static int scan_slice(struct fw_hubs *h, struct fw_err *err)
 {
-	struct walking w = {.h = h};
-	struct fw_feed_query q = {.status = -1, .after_id = h->walk_after, .limit = SLICE};
+	struct feed_scan w = {.h = h};
+	struct fw_feed_query q = {.status = -1, .after_id = h->scan_after, .limit = SLICE};
 	int64_t began_ms = fw_mono_ms();
 	int rc;
 
 	fw_arena_init(&w.a, 0);
-	rc = fw_store_feed_list(h->st, &q, walk_see, &w, err);
+	rc = fw_store_feed_list(h->st, &q, scan_on_feed, &w, err);
 	fw_arena_finish(&w.a);
-	for (size_t i = 0; i < w.look_n && !rc; i++)
-		rc = hubs_look(h, w.look[i], LOOK, err);
+	for (size_t i = 0; i < w.changed_n && !rc; i++)
+		rc = hubs_update(h, w.changed[i], HUBS_UPDATE, err);
 	if (!rc && w.n < SLICE)
-		rc = walk_end(h, err);
-	h->walk_ms = fw_mono_ms();
-	h->walk_ms += WALK_SHARE * (h->walk_ms - began_ms) + (h->walk_after ? 0 : h->config->websub_look_ms);
+		rc = scan_finish(h, err);
+	h->scan_ms = fw_mono_ms();
+	h->scan_ms += SCAN_SHARE * (h->scan_ms - began_ms) + (h->scan_after ? 0 : h->config->websub_look_ms);
 	return rc;
 }
 
 /* ---- due subscriptions --------------------------------------------------- */
 
-static int queue(struct fw_hubs *h, struct fw_err *err)
+static int items_process_due(struct fw_hubs *h, struct fw_err *err)
 {
 	int64_t now_ms = fw_now_ms(), until_ms = fw_mono_ms() + STEP_MS;
 	int rc = 0;
 
 	while (!rc && h->queue.first && fw_mono_ms() < until_ms) {
-		struct item *it = FW_HEAP_OF(h->queue.first, struct item, node);
+		struct hub_item *it = FW_HEAP_OF(h->queue.first, struct hub_item, node);
 
 		if (it->at_ms > now_ms)
 			break;
 		/* the default; the functions below set another time */
-		item_at(h, it, now_ms + FW_SECOND_MS);
-		rc = it->token[0] ? hubs_leave(h, it, err) : hubs_look(h, it->feed_id, LOOK, err);
+		hub_item_schedule(h, it, now_ms + FW_SECOND_MS);
+		rc = it->token[0] ? hubs_unsubscribe(h, it, err) : hubs_update(h, it->feed_id, HUBS_UPDATE, err);
 	}
 	return rc;
 }
 
 /* ---- the thread ---------------------------------------------------------- */
 
-static int counts(struct fw_hubs *h, struct fw_err *err)
+static int counts_store(struct fw_hubs *h, struct fw_err *err)
 {
 	struct counts c;
 	int rc = 0;
@@ -436,12 +436,12 @@ static int counts(struct fw_hubs *h, struct fw_err *err)
 	while (!rc && websub_counts_take(&c)) {
 		rc = rec_counts_add(h->st, &c, fw_now_ms(), err);
 		if (rc)
-			websub_counts_back(&c);
+			websub_counts_return(&c);
 	}
 	return rc;
 }
 
-static bool is_time(int64_t *at_ms, int64_t gap_ms)
+static bool task_is_due(int64_t *at_ms, int64_t gap_ms)
 {
 	int64_t now_ms = fw_mono_ms();
 
@@ -451,42 +451,42 @@ static bool is_time(int64_t *at_ms, int64_t gap_ms)
 	return true;
 }
 
-static int round_of(struct fw_hubs *h, struct fw_err *err)
+static int hubs_run_tasks(struct fw_hubs *h, struct fw_err *err)
 {
 	int rc = 0;
 
 	if (!h->st && fw_mono_ms() >= h->open_ms)
-		rc = open_it(h, err);
+		rc = hubs_open_store(h, err);
 	if (rc || !h->st)
 		return rc;
-	if (is_time(&h->counts_ms, pace_ms(h, COUNTS_MS)))
-		rc = counts(h, err);
-	if (!rc && is_time(&h->lead_ms, h->leads ? LEAD_MS : pace_ms(h, WAIT_MS)))
-		rc = lead(h, err);
+	if (task_is_due(&h->counts_ms, task_interval_ms(h, COUNTS_MS)))
+		rc = counts_store(h, err);
+	if (!rc && task_is_due(&h->lead_ms, h->leads ? LEAD_MS : task_interval_ms(h, WAIT_MS)))
+		rc = leader_elect(h, err);
 	if (rc || !h->leads)
 		return rc;
-	if (is_time(&h->mail_ms, pace_ms(h, MAIL_MS)))
-		rc = rec_each(h->st, "ask/", mail_take, h, err);
-	if (!rc && fw_mono_ms() >= h->walk_ms)
-		rc = walk(h, err);
-	return rc ? rc : queue(h, err);
+	if (task_is_due(&h->message_ms, task_interval_ms(h, MESSAGES_MS)))
+		rc = rec_list(h->st, "ask/", message_process, h, err);
+	if (!rc && fw_mono_ms() >= h->scan_ms)
+		rc = scan_slice(h, err);
+	return rc ? rc : items_process_due(h, err);
 }
 
-static void on_tick(uv_timer_t *t)
+static void hubs_on_tick(uv_timer_t *t)
 {
 	struct fw_hubs *h = t->data;
 	struct fw_err err = {0};
-	int rc = round_of(h, &err);
+	int rc = hubs_run_tasks(h, &err);
 
 	if (rc == FW_EAGAIN)
 		fw_debug("hubs: %s", err.text);
 	else if (rc)
-		store_drop(h, &err);
+		hubs_drop_store(h, &err);
 	else if (h->st)
-		h->away_said = false;
+		h->outage_logged = false;
 }
 
-static void on_stop(uv_async_t *async)
+static void hubs_on_stop(uv_async_t *async)
 {
 	struct fw_hubs *h = async->data;
 	struct fw_err err = {0};
@@ -494,17 +494,17 @@ static void on_stop(uv_async_t *async)
 	if (h->closing)
 		return;
 	h->closing = true;
-	if (h->st && counts(h, &err))
+	if (h->st && counts_store(h, &err))
 		fw_warn("hubs: the counts of deliveries were not stored: %s", err.text);
-	lead_end(h);
-	memory_drop(h);
+	leader_stop(h);
+	hubs_drop_state(h);
 	uv_timer_stop(&h->tick);
 	uv_close((uv_handle_t *)&h->tick, NULL);
 	uv_close((uv_handle_t *)&h->stop, NULL);
 	fw_fetcher_destroy(h->fetcher);
 }
 
-static void *run(void *ctx)
+static void *hubs_thread_main(void *ctx)
 {
 	struct fw_hubs *h = ctx;
 
@@ -523,15 +523,15 @@ static void hubs_free(struct fw_hubs *h)
 	free(h);
 }
 
-static int loop_open(struct fw_hubs *h, struct fw_err *err)
+static int hubs_open_loop(struct fw_hubs *h, struct fw_err *err)
 {
 	int rc;
 
 	if (uv_loop_init(&h->loop))
 		return fw_err_set(err, FW_EIO, "hubs: cannot create the event loop: %s", strerror(errno));
-	h->net.fetch.max_body_bytes = ANSWER_MAX;
+	h->net.fetch.max_body_bytes = RESPONSE_MAX;
 	rc = fw_fetcher_create(&h->loop, &h->net.fetch, &h->fetcher, err);
-	if (!rc && uv_async_init(&h->loop, &h->stop, on_stop)) {
+	if (!rc && uv_async_init(&h->loop, &h->stop, hubs_on_stop)) {
 		fw_fetcher_destroy(h->fetcher);
 		uv_run(&h->loop, UV_RUN_DEFAULT);
 		rc = fw_err_set(err, FW_EIO, "hubs: cannot create the event loop: %s", strerror(errno));
@@ -542,7 +542,7 @@ static int loop_open(struct fw_hubs *h, struct fw_err *err)
 	}
 	uv_timer_init(&h->loop, &h->tick);
 	h->stop.data = h->tick.data = h;
-	uv_timer_start(&h->tick, on_tick, 0, (uint64_t)pace_ms(h, TICK_MS));
+	uv_timer_start(&h->tick, hubs_on_tick, 0, (uint64_t)task_interval_ms(h, TICK_MS));
 	return 0;
 }
 
@@ -558,23 +558,23 @@ int fw_hubs_open(const struct fw_config *c, struct fw_hubs **out, struct fw_err 
 	if (!h)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	h->config = c;
-	h->walk = 1;
+	h->scan = 1;
 	pthread_mutex_init(&h->key_lock, NULL);
-	fw_heap_init(&h->queue, before);
-	fw_map_init(&h->items, hubs_rnd());
-	fw_map_init(&h->hubs, hubs_rnd());
+	fw_heap_init(&h->queue, hub_item_before);
+	fw_map_init(&h->items, hubs_random());
+	fw_map_init(&h->hubs, hubs_random());
 	fw_worker_name(h->name, sizeof(h->name), -1);
-	rc = wish_base(c->websub_url, &h->base, err);
-	rc = rc ? rc : fw_settings_net(c, HUB_FLYING_MAX, &h->net, err);
-	rc = rc ? rc : loop_open(h, err);
+	rc = callback_base(c->websub_url, &h->base, err);
+	rc = rc ? rc : fw_settings_net(c, HUB_IN_FLIGHT_MAX, &h->net, err);
+	rc = rc ? rc : hubs_open_loop(h, err);
 	if (rc) {
 		hubs_free(h);
 		return rc;
 	}
-	rc = pthread_create(&h->thread, NULL, run, h);
+	rc = pthread_create(&h->thread, NULL, hubs_thread_main, h);
 	if (rc) {
 		fw_err_set(err, FW_EIO, "hubs: cannot start the thread: %s", strerror(rc));
-		on_stop(&h->stop);
+		hubs_on_stop(&h->stop);
 		uv_run(&h->loop, UV_RUN_DEFAULT);
 		uv_loop_close(&h->loop);
 		hubs_free(h);
@@ -602,7 +602,7 @@ void fw_hubs_close(struct fw_hubs *h)
 	hubs_free(h);
 }
 
-bool fw_hubs_may_know(struct fw_hubs *h, struct fw_str token)
+bool fw_hubs_check_token(struct fw_hubs *h, struct fw_str token)
 {
 	bool known;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The hub thread: what hubs.c (the leader, the schedule of subscriptions) and hubs_ask.c (one feed,
+ * The hub thread: what hubs.c (the leader, the schedule of subscriptions) and hubs_request.c (one feed,
  * one hub) share. All of it runs on the hub thread, except key and has_key.
  */
 #ifndef FW_ENGINE_HUBS_H
@@ -13,36 +13,36 @@
 #include "base/map.h"
 #include "engine/settings.h"
 #include "engine/websub/websub.h"
-#include "engine/websub/websub_wish.h"
+#include "engine/websub/websub_requests.h"
 #include "feedwheel/deliver.h"
 
-#define HUB_FLYING_MAX 16 /* concurrent requests */
+#define HUB_IN_FLIGHT_MAX 16 /* concurrent requests */
 
-struct item { /* a subscription, or a callback to unsubscribe */
+struct hub_item { /* a subscription, or a callback to unsubscribe */
 	int64_t feed_id;
 	char token[SUB_TOKEN_LEN + 1]; /* the callback to unsubscribe; "": a subscription */
 	int64_t at_ms;              /* when it is due */
 	int64_t slot_ms;            /* its time slot at its hub; 0: none */
-	/* wish_hash() of the desired subscription, when the feed was last processed */
-	uint64_t wish;
-	uint64_t walk;              /* number of the last scan that found it */
+	/* sub_desired_hash() of the desired subscription, when the feed was last processed */
+	uint64_t desired_hash;
+	uint64_t scan;              /* number of the last scan that found it */
 	bool active;
-	struct ask *ask;            /* request in flight; NULL: none */
+	struct hub_request *request;            /* request in flight; NULL: none */
 	struct fw_heap_node node;
 };
 
 struct hub { /* a server that requests go to */
 	char host[256];
 	int64_t free_ms;            /* end of its last time slot */
-	int64_t pause_ms;           /* no requests before: it fails for all feeds */
+	int64_t cooldown_until_ms;           /* no requests before: it fails for all feeds */
 	uint32_t fail_n;            /* consecutive requests that it refused, or never verified */
-	uint32_t flying;
+	uint32_t in_flight;
 };
 
-struct ask { /* a request in flight */
+struct hub_request { /* a request in flight */
 	struct fw_fetch fetch;
 	struct fw_hubs *h;
-	struct item *item;
+	struct hub_item *item;
 	struct hub *hub;
 	struct fw_buf form, url;
 	char token[SUB_TOKEN_LEN + 1];
@@ -65,8 +65,8 @@ struct fw_hubs {
 
 	struct fw_store *st;        /* NULL: unavailable */
 	/* next time for each task; monotonic */
-	int64_t open_ms, counts_ms, lead_ms, mail_ms, walk_ms;
-	bool away_said, base_said;
+	int64_t open_ms, counts_ms, lead_ms, message_ms, scan_ms;
+	bool outage_logged, base_logged;
 	char name[FW_WORKER_NAME_MAX];
 
 	/* while this process is the leader */
@@ -74,39 +74,39 @@ struct fw_hubs {
 	struct fw_map items;        /* subscriptions, by the bytes of feed_id */
 	struct fw_heap queue;       /* all items, by at_ms */
 	struct fw_map hubs;         /* by host */
-	uint32_t flying;
-	int64_t walk_after;         /* the cursor of the scan */
-	uint64_t walk;
+	uint32_t in_flight;
+	int64_t scan_after;         /* the cursor of the scan */
+	uint64_t scan;
 };
 
 /* ---- hubs.c -------------------------------------------------------------- */
 
-uint64_t hubs_rnd(void); /* for jitter */
-struct item *item_of(struct fw_hubs *h, int64_t feed_id);
+uint64_t hubs_random(void); /* for jitter */
+struct hub_item *hub_item_find(struct fw_hubs *h, int64_t feed_id);
 /* NULL: out of memory */
-struct item *item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token /* absent: a subscription */, int64_t at_ms);
-void item_at(struct fw_hubs *h, struct item *it, int64_t at_ms);
-void item_drop(struct fw_hubs *h, struct item *it); /* cancels its request */
-void item_active(struct item *it, bool active);
+struct hub_item *hub_item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token /* absent: a subscription */, int64_t at_ms);
+void hub_item_schedule(struct fw_hubs *h, struct hub_item *it, int64_t at_ms);
+void hub_item_remove(struct fw_hubs *h, struct hub_item *it); /* cancels its request */
+void hub_item_set_active(struct hub_item *it, bool active);
 
-/* ---- hubs_ask.c ---------------------------------------------------------- */
+/* ---- hubs_request.c ---------------------------------------------------------- */
 
-enum look { LOOK, LOOK_ON, LOOK_OFF };
+enum hubs_action { HUBS_UPDATE, HUBS_SWITCH_ON, HUBS_SWITCH_OFF };
 /*
  * Brings the subscription of a feed up to date: records what its hub said, adopts what the feed now
  * desires, and sends the request that is due. Any feed, also one that has no subscription or that
  * was removed. Errors: those of the store; then the feed must be processed again.
  */
-FW_MUST_CHECK int hubs_look(struct fw_hubs *h, int64_t feed_id, enum look how, struct fw_err *err);
+FW_MUST_CHECK int hubs_update(struct fw_hubs *h, int64_t feed_id, enum hubs_action how, struct fw_err *err);
 /* A poll found entries that the hub had not delivered by then. */
 FW_MUST_CHECK int hubs_missed(struct fw_hubs *h, int64_t feed_id, const struct missed *m, struct fw_err *err);
 /* Sends the unsubscribe request of a callback, or removes the callback. */
-FW_MUST_CHECK int hubs_leave(struct fw_hubs *h, struct item *it, struct fw_err *err);
+FW_MUST_CHECK int hubs_unsubscribe(struct fw_hubs *h, struct hub_item *it, struct fw_err *err);
 /*
  * Retires a callback: its deliveries are refused from now on, and its hub gets an unsubscribe
  * request.
  */
-FW_MUST_CHECK int hubs_leave_begin(struct fw_hubs *h, struct fw_str token, struct fw_err *err);
+FW_MUST_CHECK int hubs_retire_callback(struct fw_hubs *h, struct fw_str token, struct fw_err *err);
 /* Makes a feed due within spread_ms: no hub delivers it, or none did for a while. */
 FW_MUST_CHECK int hubs_poll_soon(struct fw_hubs *h, const struct fw_feed *f, int64_t spread_ms, struct fw_err *err);
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/websub/websub.h"
-#include "engine/websub/websub_wish.h"
+#include "engine/websub/websub_requests.h"
 #include "base/banned.h"
 
 #define HINT_GAP_MS FW_MINUTE_MS /* minimum time from a feed's last visit to a poll for a hint */
@@ -19,93 +19,93 @@ struct websub_meter websub_meter;
 
 /* ---- counts, until the hub thread stores them ---------------------------- */
 
-#define COUNTED 1024 /* maximum feeds at a time; the deliveries of others are not counted */
+#define COUNTS_MAX 1024 /* maximum feeds at a time; the deliveries of others are not counted */
 
-static struct counts counted[COUNTED];
-static size_t counted_n;
-static pthread_mutex_t counted_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct counts counts_pending[COUNTS_MAX];
+static size_t counts_pending_n;
+static pthread_mutex_t counts_lock = PTHREAD_MUTEX_INITIALIZER;
 
-void websub_counts_back(const struct counts *c)
+void websub_counts_return(const struct counts *c)
 {
 	size_t i = 0;
 
-	pthread_mutex_lock(&counted_lock);
-	while (i < counted_n && counted[i].feed_id != c->feed_id)
+	pthread_mutex_lock(&counts_lock);
+	while (i < counts_pending_n && counts_pending[i].feed_id != c->feed_id)
 		i++;
-	if (i == counted_n && counted_n < COUNTED)
-		counted[counted_n++] = (struct counts){.feed_id = c->feed_id};
-	if (i < counted_n)
-		counts_add(&counted[i], c);
-	pthread_mutex_unlock(&counted_lock);
+	if (i == counts_pending_n && counts_pending_n < COUNTS_MAX)
+		counts_pending[counts_pending_n++] = (struct counts){.feed_id = c->feed_id};
+	if (i < counts_pending_n)
+		counts_add(&counts_pending[i], c);
+	pthread_mutex_unlock(&counts_lock);
 }
 
 bool websub_counts_take(struct counts *out)
 {
 	bool is;
 
-	pthread_mutex_lock(&counted_lock);
-	is = counted_n > 0;
+	pthread_mutex_lock(&counts_lock);
+	is = counts_pending_n > 0;
 	if (is)
-		*out = counted[--counted_n];
-	pthread_mutex_unlock(&counted_lock);
+		*out = counts_pending[--counts_pending_n];
+	pthread_mutex_unlock(&counts_lock);
 	return is;
 }
 
 void fw_websub_count(int64_t feed_id, bool good, int64_t new_n, int64_t now_ms)
 {
-	websub_counts_back(&(struct counts){.feed_id = feed_id, .delivered_n = good, .new_n = new_n, .ignored_n = !good, .last_ms = good ? now_ms : 0});
+	websub_counts_return(&(struct counts){.feed_id = feed_id, .delivered_n = good, .new_n = new_n, .ignored_n = !good, .last_ms = good ? now_ms : 0});
 }
 
 void fw_websub_stats(struct fw_websub_stats *out)
 {
 	struct websub_meter *m = &websub_meter;
 
-	*out = (struct fw_websub_stats){.asked_n = atomic_load(&m->asked_n), .refused_n = atomic_load(&m->refused_n),
+	*out = (struct fw_websub_stats){.requests_n = atomic_load(&m->requests_n), .refused_n = atomic_load(&m->refused_n),
 		.verified_n = atomic_load(&m->verified_n), .denied_n = atomic_load(&m->denied_n), .missed_n = atomic_load(&m->missed_n),
-		.unknown_n = atomic_load(&m->unknown_n), .looked_n = atomic_load(&m->looked_n), .known_n = atomic_load(&m->known_n), .active_n = atomic_load(&m->active_n), .leads = atomic_load(&m->leads)};
+		.unknown_n = atomic_load(&m->unknown_n), .lookups_n = atomic_load(&m->lookups_n), .known_n = atomic_load(&m->known_n), .active_n = atomic_load(&m->active_n), .leads = atomic_load(&m->leads)};
 	for (int i = 0; i < FW_WEBSUB_VERDICT_N; i++)
 		out->verdict[i] = atomic_load(&m->verdict[i]);
 }
 
-static int look_up(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
+static int callback_lookup(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
 {
-	atomic_fetch_add_explicit(&websub_meter.looked_n, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&websub_meter.lookups_n, 1, memory_order_relaxed);
 	return rec_callback_get(st, token, a, out, err);
 }
 
 /* ---- intent -------------------------------------------------------------- */
 
-static bool challenge_is_good(struct fw_str s)
+static bool challenge_is_valid(struct fw_str s)
 {
 	return s.len > 0 && s.len <= FW_WEBSUB_CHALLENGE_MAX;
 }
 
-static bool is_wanted(const struct callback *cb)
+static bool callback_is_wanted(const struct callback *cb)
 {
-	return cb->state == CALLBACK_ASKED || cb->state == CALLBACK_ACTIVE;
+	return cb->state == CALLBACK_REQUESTED || cb->state == CALLBACK_ACTIVE;
 }
 
 /* Applies the hub's message to cb, and sets the response. False: 404. */
-static bool intent_judge(struct callback *cb, const struct fw_websub_intent *in, int64_t now_ms, char words[80], struct fw_str *answer)
+static bool intent_apply(struct callback *cb, const struct fw_websub_intent *in, int64_t now_ms, char words[80], struct fw_str *answer)
 {
 	if (cb->cloud) {
-		if (!is_wanted(cb) || !fw_str_eq(in->url, cb->topic) || !challenge_is_good(in->cloud_challenge))
+		if (!callback_is_wanted(cb) || !fw_str_eq(in->url, cb->topic) || !challenge_is_valid(in->cloud_challenge))
 			return false;
 		cb->state = CALLBACK_ACTIVE;
 		cb->lease_ms = SUB_CLOUD_LEASE_MS;
 		*answer = in->cloud_challenge;
 	} else if (!in->topic.len || !fw_str_eq(in->topic, cb->topic)) {
 		return false;
-	} else if (fw_str_eq(in->mode, FW_STR("subscribe")) && is_wanted(cb) && challenge_is_good(in->challenge)) {
+	} else if (fw_str_eq(in->mode, FW_STR("subscribe")) && callback_is_wanted(cb) && challenge_is_valid(in->challenge)) {
 		cb->state = CALLBACK_ACTIVE;
-		cb->lease_ms = sub_lease_ms(in->lease, cb->lease_asked_ms, words);
+		cb->lease_ms = sub_lease_ms(in->lease, cb->lease_requested_ms, words);
 		cb->why = fw_str(words);
 		*answer = in->challenge;
-	} else if (fw_str_eq(in->mode, FW_STR("unsubscribe")) && !is_wanted(cb) && challenge_is_good(in->challenge)) {
-		cb->state = CALLBACK_LEFT;
+	} else if (fw_str_eq(in->mode, FW_STR("unsubscribe")) && !callback_is_wanted(cb) && challenge_is_valid(in->challenge)) {
+		cb->state = CALLBACK_UNSUBSCRIBED;
 		*answer = in->challenge;
 	} else if (fw_str_eq(in->mode, FW_STR("denied"))) {
-		if (is_wanted(cb)) {
+		if (callback_is_wanted(cb)) {
 			cb->state = CALLBACK_DENIED;
 			cb->why = fw_str_sub(in->reason, 0, 200);
 		}
@@ -113,7 +113,7 @@ static bool intent_judge(struct callback *cb, const struct fw_websub_intent *in,
 	} else {
 		return false;
 	}
-	cb->said_ms = now_ms;
+	cb->decided_ms = now_ms;
 	return true;
 }
 
@@ -127,10 +127,10 @@ int fw_websub_intent(struct fw_store *st, const struct fw_websub_intent *in, int
 
 	*answer = FW_STR_NONE;
 	fw_arena_init(&a, 0);
-	rc = look_up(st, in->token, &a, &cb, err);
-	if (!rc && intent_judge(&cb, in, now_ms, words, answer)) {
+	rc = callback_lookup(st, in->token, &a, &cb, err);
+	if (!rc && intent_apply(&cb, in, now_ms, words, answer)) {
 		rc = rec_callback_put(st, &cb, now_ms, err);
-		rc = rc ? rc : rec_ask(st, cb.feed_id, "look", NULL, now_ms, err);
+		rc = rc ? rc : rec_message_put(st, cb.feed_id, "look", NULL, now_ms, err);
 		if (!rc)
 			atomic_fetch_add(cb.state == CALLBACK_DENIED ? &websub_meter.denied_n : &websub_meter.verified_n, 1);
 	}
@@ -140,12 +140,12 @@ int fw_websub_intent(struct fw_store *st, const struct fw_websub_intent *in, int
 
 /* ---- documents ----------------------------------------------------------- */
 
-static enum fw_websub_verdict judge(const struct callback *cb, struct fw_str signature, struct fw_str body, struct fw_arena *a)
+static enum fw_websub_verdict delivery_classify(const struct callback *cb, struct fw_str signature, struct fw_str body, struct fw_arena *a)
 {
 	struct fw_str url;
 	bool same;
 
-	if (!is_wanted(cb))
+	if (!callback_is_wanted(cb))
 		return FW_WEBSUB_GONE;
 	if (cb->cloud) {
 		same = form_get(body, "url", a, &url) && fw_str_eq(url, cb->topic);
@@ -154,11 +154,11 @@ static enum fw_websub_verdict judge(const struct callback *cb, struct fw_str sig
 	if (cb->secret.len && !signature.p)
 		return FW_WEBSUB_UNSIGNED;
 	if (cb->secret.len)
-		return signature_is_good(signature, cb->secret, body) ? FW_WEBSUB_TAKE : FW_WEBSUB_IGNORE;
+		return signature_is_valid(signature, cb->secret, body) ? FW_WEBSUB_ACCEPT : FW_WEBSUB_IGNORE;
 	return cb->state == CALLBACK_ACTIVE ? FW_WEBSUB_HINT : FW_WEBSUB_IGNORE;
 }
 
-int fw_websub_judge(struct fw_store *st, struct fw_str token, struct fw_str signature, struct fw_str body,
+int fw_websub_classify(struct fw_store *st, struct fw_str token, struct fw_str signature, struct fw_str body,
 	int64_t now_ms, int64_t *feed_id, enum fw_websub_verdict *out, struct fw_err *err)
 {
 	struct callback cb;
@@ -168,10 +168,10 @@ int fw_websub_judge(struct fw_store *st, struct fw_str token, struct fw_str sign
 	*feed_id = 0;
 	*out = FW_WEBSUB_GONE;
 	fw_arena_init(&a, 0);
-	rc = look_up(st, token, &a, &cb, err);
+	rc = callback_lookup(st, token, &a, &cb, err);
 	if (!rc) {
 		*feed_id = cb.feed_id;
-		*out = judge(&cb, signature, body, &a);
+		*out = delivery_classify(&cb, signature, body, &a);
 	}
 	rc = rc == FW_ENOTFOUND ? 0 : rc;
 	if (!rc && *out == FW_WEBSUB_HINT)
@@ -221,7 +221,7 @@ int fw_websub_hint(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct 
 
 /* ---- visits of workers --------------------------------------------------- */
 
-int websub_led(struct fw_store *st, int64_t now_ms, bool *led, struct fw_err *err)
+int websub_has_leader(struct fw_store *st, int64_t now_ms, bool *exists, struct fw_err *err)
 {
 	struct fw_record r;
 	struct fw_arena a;
@@ -229,19 +229,19 @@ int websub_led(struct fw_store *st, int64_t now_ms, bool *led, struct fw_err *er
 
 	fw_arena_init(&a, 0);
 	rc = fw_store_record_get(st, REC_KIND, FW_STR("leader"), &a, &r, err);
-	*led = !rc && r.until_ms > now_ms;
+	*exists = !rc && r.until_ms > now_ms;
 	fw_arena_finish(&a);
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
 /* Without a leader no hub delivers any more: the feed is polled as usual. */
-static int push_over(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_err *err)
+static int push_clear(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_err *err)
 {
 	struct fw_feed f = {.id = feed_id};
-	bool led;
-	int rc = websub_led(st, now_ms, &led, err);
+	bool exists;
+	int rc = websub_has_leader(st, now_ms, &exists, err);
 
-	return rc || led ? rc : fw_store_feed_set(st, &f, FW_SET_PUSH, err);
+	return rc || exists ? rc : fw_store_feed_set(st, &f, FW_SET_PUSH, err);
 }
 
 void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const struct fw_feed *was, const struct fw_outcome *o)
@@ -252,18 +252,18 @@ void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const str
 	int rc = 0;
 
 	if (o->visit.kind == FW_VISIT_OK && o->visit.new_n && was->push_until_ms > o->visit.at_ms) {
-		rc = rec_ask(st, o->feed_id, "missed", &m, now_ms, &err);
-		rc = rc ? rc : push_over(st, o->feed_id, now_ms, &err);
+		rc = rec_message_put(st, o->feed_id, "missed", &m, now_ms, &err);
+		rc = rc ? rc : push_clear(st, o->feed_id, now_ms, &err);
 	}
 	if (!rc && c->websub_url && (o->groups & FW_GROUP_META) && (!fw_str_eq(was->hub, o->feed->hub) || !fw_str_eq(was->topic, o->feed->topic)))
-		rc = rec_ask(st, o->feed_id, "look", NULL, now_ms, &err);
+		rc = rec_message_put(st, o->feed_id, "look", NULL, now_ms, &err);
 	if (rc)
 		fw_warn("feed %lld: cannot leave a message about its hub to the leader: %s", (long long)o->feed_id, err.text);
 }
 
 /* ---- for users ----------------------------------------------------------- */
 
-static int show(struct fw_store *st, const struct sub *s, struct fw_arena *a, struct fw_websub *out, struct fw_err *err)
+static int websub_show(struct fw_store *st, const struct sub *s, struct fw_arena *a, struct fw_websub *out, struct fw_err *err)
 {
 	struct counts n;
 	int rc = rec_counts_get(st, s->feed_id, a, &n, err);
@@ -275,13 +275,13 @@ static int show(struct fw_store *st, const struct sub *s, struct fw_arena *a, st
 	return rc;
 }
 
-int fw_websub_home(struct fw_store *st, const struct fw_config *c, struct fw_arena *a, struct fw_websub_home *out, struct fw_err *err)
+int fw_websub_leader(struct fw_store *st, const struct fw_config *c, struct fw_arena *a, struct fw_websub_leader *out, struct fw_err *err)
 {
 	struct fw_buf base = FW_BUF_INIT(0);
 	int rc = rec_base_get(st, a, &out->base, err);
 
-	rc = rc ? rc : websub_led(st, fw_now_ms(), &out->led, err);
-	out->differs = !rc && out->base.len && c->websub_url && !wish_base(c->websub_url, &base, err) && !fw_str_eq(fw_buf_str(&base), out->base);
+	rc = rc ? rc : websub_has_leader(st, fw_now_ms(), &out->exists, err);
+	out->differs = !rc && out->base.len && c->websub_url && !callback_base(c->websub_url, &base, err) && !fw_str_eq(fw_buf_str(&base), out->base);
 	fw_buf_finish(&base);
 	return rc;
 }
@@ -291,18 +291,18 @@ int fw_websub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, stru
 	struct sub s;
 	int rc = rec_sub_get(st, feed_id, a, &s, err);
 
-	return rc ? rc : show(st, &s, a, out, err);
+	return rc ? rc : websub_show(st, &s, a, out, err);
 }
 
-struct listing {
+struct websub_list {
 	struct fw_store *st;
 	fw_websub_cb *cb;
 	void *ctx;
 };
 
-static int list_one(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
+static int websub_list_one(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
 {
-	const struct listing *l = ctx;
+	const struct websub_list *l = ctx;
 	struct fw_websub w;
 	struct sub s;
 	int rc;
@@ -310,16 +310,16 @@ static int list_one(void *ctx, struct fw_str key, struct fw_str value, struct fw
 	(void)key;
 	if (!rec_sub_read(value, a, &s))
 		return 0;
-	rc = show(l->st, &s, a, &w, err);
+	rc = websub_show(l->st, &s, a, &w, err);
 	return rc ? rc : l->cb(l->ctx, &w);
 }
 
 int fw_websub_list(struct fw_store *st, fw_websub_cb *cb, void *ctx, struct fw_err *err)
 {
-	return rec_each(st, "feed/", list_one, &(struct listing){st, cb, ctx}, err);
+	return rec_list(st, "feed/", websub_list_one, &(struct websub_list){st, cb, ctx}, err);
 }
 
 int fw_websub_switch(struct fw_store *st, int64_t feed_id, bool on, int64_t now_ms, struct fw_err *err)
 {
-	return rec_ask(st, feed_id, on ? "on" : "off", NULL, now_ms, err);
+	return rec_message_put(st, feed_id, on ? "on" : "off", NULL, now_ms, err);
 }

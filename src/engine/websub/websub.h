@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "engine/websub/websub_rec.h"
+#include "engine/websub/websub_records.h"
 
 /*
  * Call it after a visit was stored; was: the feed as claimed. If the visit found entries that the
@@ -17,13 +17,13 @@ void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const str
 
 /* Takes the first of the counts that are not in the store yet. False: there are none. */
 bool websub_counts_take(struct counts *out);
-void websub_counts_back(const struct counts *c); /* puts them back after a failure of the store */
+void websub_counts_return(const struct counts *c); /* puts them back after a failure of the store */
 
 /* Is there a leader, by the record "leader"? */
-FW_MUST_CHECK int websub_led(struct fw_store *st, int64_t now_ms, bool *led, struct fw_err *err);
+FW_MUST_CHECK int websub_has_leader(struct fw_store *st, int64_t now_ms, bool *exists, struct fw_err *err);
 
 struct websub_meter {
-	_Atomic uint64_t verdict[FW_WEBSUB_VERDICT_N], asked_n, refused_n, verified_n, denied_n, missed_n, unknown_n, looked_n;
+	_Atomic uint64_t verdict[FW_WEBSUB_VERDICT_N], requests_n, refused_n, verified_n, denied_n, missed_n, unknown_n, lookups_n;
 	_Atomic int64_t known_n, active_n;
 	_Atomic bool leads;
 };

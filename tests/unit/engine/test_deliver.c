@@ -61,16 +61,16 @@ static void teardown(void)
 	fw_config_destroy(config);
 }
 
-static int deliver(const char *body, const char *type, bool strict, struct fw_delivered *out)
+static int deliver(const char *body, const char *type, bool strict, struct fw_delivery_result *out)
 {
-	struct fw_delivery_in in = {.feed_id = 1, .body = fw_str(body), .content_type = fw_str(type), .strict = strict};
+	struct fw_delivery_input in = {.feed_id = 1, .body = fw_str(body), .content_type = fw_str(type), .strict = strict};
 
 	return fw_deliver(st, config, &in, 0, out, &err);
 }
 
 static void counts(const char *body, const char *type, uint32_t new_n, uint32_t changed_n, size_t known_n)
 {
-	struct fw_delivered d;
+	struct fw_delivery_result d;
 
 	OK(deliver(body, type, true, &d));
 	ck_assert_uint_eq(d.visit.new_n, new_n);
@@ -88,7 +88,7 @@ static struct fw_feed feed_now(struct fw_arena *a)
 
 START_TEST(formats_are_one)
 {
-	struct fw_delivered d;
+	struct fw_delivery_result d;
 
 	counts(JSON(ONE "," TWO), NULL, 2, 0, 0);
 	counts(ONE "\n\n" TWO "\r\n", LINES, 0, 0, 2);
@@ -125,7 +125,7 @@ START_TEST(refused)
 		{ONE, "application/json5", FW_EUNSUP, "application/feed+json"},
 	};
 	struct fw_store_stats s;
-	struct fw_delivered d;
+	struct fw_delivery_result d;
 
 	ck_assert_msg(deliver(T[_i].body, T[_i].type, true, &d) == T[_i].rc, "%d: %s", T[_i].rc, err.text);
 	ck_assert_msg(strstr(err.text, T[_i].words), "%s: %s", T[_i].words, err.text);
@@ -140,7 +140,7 @@ END_TEST
  */
 START_TEST(put_right)
 {
-	struct fw_delivered d;
+	struct fw_delivery_result d;
 
 	counts(ATOM("<entry><id>1</id><title>a & b &nbsp; <b>c</title></entry>") "\n<!-- made by --> <!-- hand -->\n", NULL, 1, 0, 0);
 	counts("<?xml version='1.0'?><a:feed xmlns:a='http://www.w3.org/2005/Atom'><a:entry><a:id>2"
@@ -154,7 +154,7 @@ END_TEST
 
 START_TEST(too_much)
 {
-	struct fw_delivered d;
+	struct fw_delivery_result d;
 
 	OK(fw_config_set(config, "max_entries", "2", "test", &err));
 	counts(ONE "\n" TWO "\n", LINES, 2, 0, 0);
@@ -175,12 +175,12 @@ END_TEST
 
 START_TEST(feeds_that_take_none)
 {
-	struct fw_delivery_in in = {.body = FW_STR(JSON(ONE)), .strict = true};
+	struct fw_delivery_input in = {.body = FW_STR(JSON(ONE)), .strict = true};
 	static const struct { enum fw_feed_status status; const char *words; } T[] = {
 		{FW_FEED_GONE, "is gone"}, {FW_FEED_QUARANTINED, "is quarantined"},
 	};
 	struct fw_feed f = {.id = 1};
-	struct fw_delivered d;
+	struct fw_delivery_result d;
 
 	for (int64_t id = -1; id < 9; id += 3 - (id == -1 ? 2 : 0)) {
 		in.feed_id = id;
@@ -241,9 +241,9 @@ START_TEST(the_store_breaks)
 		{FW_EAGAIN, 2, 0},
 		{1, 0, 2},      /* stored, but the response was lost */
 	};
-	struct fw_delivery_in in = {.feed_id = 1, .body = FW_STR(JSON(ONE "," TWO)), .strict = true};
+	struct fw_delivery_input in = {.feed_id = 1, .body = FW_STR(JSON(ONE "," TWO)), .strict = true};
 	struct fw_delivery *d;
-	struct fw_delivered got;
+	struct fw_delivery_result got;
 	struct fw_store_stats s;
 
 	OK(fw_delivery_open(st, config, &in, &d, &err));
@@ -263,9 +263,9 @@ END_TEST
 /* A refusal stores nothing, temporary or final. */
 START_TEST(given_up)
 {
-	struct fw_delivery_in in = {.feed_id = 1, .body = FW_STR(JSON(ONE)), .strict = true};
+	struct fw_delivery_input in = {.feed_id = 1, .body = FW_STR(JSON(ONE)), .strict = true};
 	struct fw_delivery *d;
-	struct fw_delivered got;
+	struct fw_delivery_result got;
 	struct fw_store_stats s;
 
 	OK(fw_delivery_open(st, config, &in, &d, &err));
@@ -280,9 +280,9 @@ END_TEST
 
 START_TEST(removed_meanwhile)
 {
-	struct fw_delivery_in in = {.feed_id = 1, .body = FW_STR(JSON(ONE)), .strict = true};
+	struct fw_delivery_input in = {.feed_id = 1, .body = FW_STR(JSON(ONE)), .strict = true};
 	struct fw_delivery *d;
-	struct fw_delivered got;
+	struct fw_delivery_result got;
 
 	OK(fw_delivery_open(st, config, &in, &d, &err));
 	if (_i) { /* after its status was checked */

@@ -27,8 +27,8 @@ START_TEST(there_and_back)
 		struct fw_buf row = FW_BUF_INIT(0);
 		struct fw_event e = {.id = 0};
 
-		fw_event_row(&CASE[i], &row);
-		ck_assert_int_eq(fw_event_of_row(fw_buf_str(&row), &a, &e, &err), 0);
+		fw_event_row_write(&CASE[i], &row);
+		ck_assert_int_eq(fw_event_row_parse(fw_buf_str(&row), &a, &e, &err), 0);
 		ck_assert(e.id == CASE[i].id && e.section == CASE[i].section && e.item == CASE[i].item && e.stamp_ms == CASE[i].stamp_ms);
 		ck_assert(fw_str_eq(e.property, CASE[i].property) && fw_str_eq(e.remote_ip, CASE[i].remote_ip));
 		fw_buf_finish(&row);
@@ -51,12 +51,12 @@ START_TEST(no_rows)
 	fw_arena_init(&a, 0);
 	for (size_t i = 0; i < FW_N(CASE); i++) {
 		err = (struct fw_err){.rc = 0};
-		ck_assert_msg(fw_event_of_row(fw_str(CASE[i]), &a, &e, &err) == FW_EFORMAT && err.text[0], "%s", CASE[i]);
+		ck_assert_msg(fw_event_row_parse(fw_str(CASE[i]), &a, &e, &err) == FW_EFORMAT && err.text[0], "%s", CASE[i]);
 	}
-	ck_assert_int_eq(fw_event_of_row(FW_STR("{" REST ",\"id\":1,\"stamp\":1}"), &a, &e, &err), 0);
+	ck_assert_int_eq(fw_event_row_parse(FW_STR("{" REST ",\"id\":1,\"stamp\":1}"), &a, &e, &err), 0);
 	fw_arena_finish(&a);
 	fw_arena_init(&a, 1);
-	ck_assert_int_eq(fw_event_of_row(FW_STR("{" REST ",\"id\":1,\"stamp\":1}"), &a, &e, &err), FW_ENOMEM);
+	ck_assert_int_eq(fw_event_row_parse(FW_STR("{" REST ",\"id\":1,\"stamp\":1}"), &a, &e, &err), FW_ENOMEM);
 	fw_arena_finish(&a);
 }
 END_TEST

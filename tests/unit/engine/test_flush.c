@@ -120,7 +120,7 @@ static struct fw_event event(const char *property, int64_t item)
 		.stamp_ms = fw_now_ms()};
 }
 
-static int push(struct fw_lane_in *l, const char *property, int64_t item, size_t n, struct fw_push_wait *w)
+static int push(struct fw_producer *l, const char *property, int64_t item, size_t n, struct fw_commit_wait *w)
 {
 	struct fw_event e = event(property, item);
 	int rc = fw_ingest_begin(l, w);
@@ -131,13 +131,13 @@ static int push(struct fw_lane_in *l, const char *property, int64_t item, size_t
 }
 
 struct waiter {
-	struct fw_push_wait wait; /* first */
+	struct fw_commit_wait wait; /* first */
 	_Atomic int told;
 	int rc;
 	char why[120];
 };
 
-static void told(struct fw_push_wait *w, int rc, const char *why)
+static void told(struct fw_commit_wait *w, int rc, const char *why)
 {
 	struct waiter *x = (struct waiter *)w;
 
@@ -154,7 +154,7 @@ static void await(struct waiter *x)
 }
 
 struct producer {
-	struct fw_lane_in *lane;
+	struct fw_producer *lane;
 	int64_t first;
 	uint64_t full;
 };
@@ -187,7 +187,7 @@ START_TEST(all_land_once)
 	set("ring_bytes", "64KiB"); /* it will be full */
 	OK(fw_ingest_open(config, LANES, &in, &err));
 	for (size_t i = 0; i < LANES; i++) {
-		p[i] = (struct producer){fw_ingest_lane(in, i), (int64_t)i * PER_LANE, 0};
+		p[i] = (struct producer){fw_ingest_producer(in, i), (int64_t)i * PER_LANE, 0};
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, produce, &p[i]), 0);
 	}
 	for (size_t i = 0; i < LANES; i++) {
@@ -249,7 +249,7 @@ START_TEST(lanes_are_read_in_the_order_of_ids)
 	OK(fw_ingest_open(config, LANES, &in, &err));
 	for (size_t i = 0; i < FW_N(IP); i++) {
 		struct fw_event e = event("news", (int64_t)i);
-		struct fw_lane_in *l = fw_ingest_lane(in, LANE[i]);
+		struct fw_producer *l = fw_ingest_producer(in, LANE[i]);
 
 		e.remote_ip = (struct fw_str){IP[i].bytes, IP[i].len};
 		OK(fw_ingest_begin(l, NULL));
@@ -278,7 +278,7 @@ START_TEST(accepted_rows_land_by_themselves)
 	int64_t dead;
 
 	OK(fw_ingest_open(config, 1, &in, &err));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, NULL));
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 1, NULL));
 	do {
 		usleep(1000);
 		fw_ingest_stats(in, &stats);
@@ -298,14 +298,14 @@ START_TEST(who_waits_is_told_after_the_commit)
 	set("flush_ms", "1h");
 	set("flush_rows", "10");
 	OK(fw_ingest_open(config, 2, &in, &err));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 3, NULL)); /* stored along with it */
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 2, &w.wait));
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 3, NULL)); /* stored along with it */
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 2, &w.wait));
 	await(&w);
 	ck_assert_int_eq(w.rc, 0);
 	ck_assert_int_eq(stored(&dead).n, 5);
-	OK(push(fw_ingest_lane(in, 1), "news", 1, 0, &none.wait)); /* no rows: nothing to wait for */
+	OK(push(fw_ingest_producer(in, 1), "news", 1, 0, &none.wait)); /* no rows: nothing to wait for */
 	await(&none);
-	OK(push(fw_ingest_lane(in, 1), "news", 1, 95, &big.wait)); /* over several batches */
+	OK(push(fw_ingest_producer(in, 1), "news", 1, 95, &big.wait)); /* over several batches */
 	await(&big);
 	ck_assert_int_eq(stored(&dead).n, 100);
 	ck_assert_uint_eq(fw_ingest_stop(in, 0), 0);
@@ -325,17 +325,17 @@ START_TEST(refused_rows_are_set_aside)
 		" SELECT raise(ABORT, 'no poison here'); END");
 	set("flush_ms", "1h");
 	OK(fw_ingest_open(config, 1, &in, &err));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 500, NULL));
-	OK(push(fw_ingest_lane(in, 0), "poison", 1, 2, NULL));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 37, &good.wait));
-	OK(push(fw_ingest_lane(in, 0), "poison", 1, 1, &w.wait));
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 500, NULL));
+	OK(push(fw_ingest_producer(in, 0), "poison", 1, 2, NULL));
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 37, &good.wait));
+	OK(push(fw_ingest_producer(in, 0), "poison", 1, 1, &w.wait));
 	await(&w);
 	await(&good);
 	ck_assert_int_eq(good.rc, 0);
 	ck_assert_int_eq(w.rc, FW_EINVAL);
 	ck_assert_msg(strstr(w.why, "no poison here") != NULL, "%s", w.why);
 	fw_ingest_stats(in, &stats);
-	ck_assert_uint_eq(stats.dead_n, 3);
+	ck_assert_uint_eq(stats.dead_letter_n, 3);
 	ck_assert_uint_eq(stats.stored_n, 537);
 	ck_assert_uint_eq(fw_ingest_stop(in, 0), 0);
 	fw_ingest_destroy(in);
@@ -348,7 +348,7 @@ END_TEST
 /* The folder is missing at first, and appears later. */
 START_TEST(store_that_is_away)
 {
-	char away[120];
+	char unavailable[120];
 	struct waiter w = {.wait.done = told};
 	struct fw_ingest_stats stats;
 	struct fw_ingest *in;
@@ -357,34 +357,34 @@ START_TEST(store_that_is_away)
 
 	(void)fw_snprintf(path, sizeof(path), "%s/later/s.db", folder);
 	(void)fw_snprintf(url, sizeof(url), "sqlite:%s", path);
-	(void)fw_snprintf(away, sizeof(away), "%s/later", folder);
-	ck_assert_int_eq(symlink("/nowhere/at/all", away), 0); /* SQLite would create a missing folder */
+	(void)fw_snprintf(unavailable, sizeof(unavailable), "%s/later", folder);
+	ck_assert_int_eq(symlink("/nowhere/at/all", unavailable), 0); /* SQLite would create a missing folder */
 	set("store", url);
 	set("ring_bytes", "64KiB");
 	fw_log_setup(FW_LOG_ERROR, false, "test");
 	OK(fw_ingest_open(config, 1, &in, &err));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, &w.wait));
-	while (push(fw_ingest_lane(in, 0), "news", 1, 1, NULL) == 0)
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 1, &w.wait));
+	while (push(fw_ingest_producer(in, 0), "news", 1, 1, NULL) == 0)
 		put++;
 	do {
 		usleep(10000);
 		fw_ingest_stats(in, &stats);
 	} while (stats.retry_n < 2);
-	ck_assert(stats.away);
+	ck_assert(stats.unavailable);
 	ck_assert_uint_eq(stats.stored_n, 0);
 	ck_assert_uint_ge(stats.full_n, 1);
 	ck_assert_int_eq(atomic_load(&w.told), 0);
-	unlink(away);
-	ck_assert_int_eq(mkdir(away, 0700), 0);
+	unlink(unavailable);
+	ck_assert_int_eq(mkdir(unavailable, 0700), 0);
 	await(&w);
 	ck_assert_int_eq(w.rc, 0);
 	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_stats(in, &stats);
-	ck_assert(!stats.away);
+	ck_assert(!stats.unavailable);
 	fw_ingest_destroy(in);
 	ck_assert_int_eq(stored(&dead).n, (int64_t)put + 1);
 	teardown();
-	rmdir(away);
+	rmdir(unavailable);
 	rmdir(folder);
 	setup();
 }
@@ -398,12 +398,12 @@ START_TEST(stop_while_it_is_away)
 	set("store", "sqlite:/proc/no/such/folder/s.db");
 	fw_log_setup(FW_LOG_ERROR, false, "test");
 	OK(fw_ingest_open(config, 2, &in, &err));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 3, &w.wait));
-	OK(push(fw_ingest_lane(in, 1), "news", 1, 4, NULL));
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 3, &w.wait));
+	OK(push(fw_ingest_producer(in, 1), "news", 1, 4, NULL));
 	ck_assert_uint_eq(fw_ingest_stop(in, 200), 7);
 	ck_assert_int_eq(atomic_load(&w.told), 1);
 	ck_assert_int_eq(w.rc, FW_EAGAIN);
-	ck_assert_int_eq(push(fw_ingest_lane(in, 0), "news", 1, 1, NULL), FW_EGONE);
+	ck_assert_int_eq(push(fw_ingest_producer(in, 0), "news", 1, 1, NULL), FW_EGONE);
 	fw_ingest_destroy(in);
 }
 END_TEST
@@ -418,15 +418,15 @@ START_TEST(draft_is_all_or_nothing)
 	memset(longer, 'x', sizeof(longer) - 1);
 	longer[sizeof(longer) - 1] = 0;
 	OK(fw_ingest_open(config, 1, &in, &err));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, NULL));
-	OK(fw_ingest_begin(fw_ingest_lane(in, 0), NULL));
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 1, NULL));
+	OK(fw_ingest_begin(fw_ingest_producer(in, 0), NULL));
 	e = event("news", 1);
-	OK(fw_ingest_put(fw_ingest_lane(in, 0), &e));
+	OK(fw_ingest_put(fw_ingest_producer(in, 0), &e));
 	e = event(longer, 1);
-	ck_assert_int_eq(fw_ingest_put(fw_ingest_lane(in, 0), &e), FW_EINVAL);
-	fw_ingest_forget(fw_ingest_lane(in, 0));
+	ck_assert_int_eq(fw_ingest_put(fw_ingest_producer(in, 0), &e), FW_EINVAL);
+	fw_ingest_discard(fw_ingest_producer(in, 0));
 	longer[FW_PROPERTY_MAX] = 0;
-	OK(push(fw_ingest_lane(in, 0), longer, 1, 1, NULL));
+	OK(push(fw_ingest_producer(in, 0), longer, 1, 1, NULL));
 	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_destroy(in);
 	ck_assert_int_eq(stored(&dead).n, 2);
@@ -500,7 +500,7 @@ static void accept_and_die(int64_t n)
 		if (fw_ingest_open(config, 2, &in, &err))
 			_exit(1);
 		for (int64_t i = 0; i < n; i++) {
-			if (push(fw_ingest_lane(in, (size_t)i % 2), "spilt", i, 1, NULL))
+			if (push(fw_ingest_producer(in, (size_t)i % 2), "spilt", i, 1, NULL))
 				_exit(2);
 		}
 		kill(getpid(), SIGKILL);
@@ -545,8 +545,8 @@ START_TEST(what_was_stored_is_not_stored_twice)
 	int64_t dead;
 
 	OK(fw_ingest_open(config, 1, &in, &err));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 100, NULL));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, &w.wait));
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 100, NULL));
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 1, &w.wait));
 	await(&w);
 	ck_assert_int_eq(spill_files(".wal", false, one, sizeof(one)), 1);
 	ck_assert(fw_snprintf(copy, sizeof(copy), "%s.copy", one)); /* as if it had been killed here */
@@ -621,7 +621,7 @@ START_TEST(what_cannot_be_synced_is_refused)
 			_exit(1);
 		for (size_t i = 0; i < FW_N(WANT); i++) {
 			sync_fails = WANT[i] != 0;
-			if (push(fw_ingest_lane(in, 0), "spilt", 1, 1, NULL) != WANT[i])
+			if (push(fw_ingest_producer(in, 0), "spilt", 1, 1, NULL) != WANT[i])
 				_exit(2);
 		}
 		kill(getpid(), SIGKILL);
@@ -648,12 +648,12 @@ START_TEST(spill_is_full)
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &limit);
 	for (; n < 1000 && !rc; n += !rc)
-		rc = push(fw_ingest_lane(in, 0), "news", 1, 1, NULL);
+		rc = push(fw_ingest_producer(in, 0), "news", 1, 1, NULL);
 	ck_assert_int_eq(rc, FW_EIO);
 	ck_assert_msg(strstr(err.text, "spill_dir") != NULL, "%s", err.text);
 	ck_assert_int_gt(n, 10);
 	setrlimit(RLIMIT_FSIZE, &was);
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 1, NULL)); /* there is room again */
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 1, NULL)); /* there is room again */
 	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_stats(in, &stats);
 	ck_assert_uint_eq(stats.full_n, 1);
@@ -683,11 +683,11 @@ START_TEST(spill_fills_its_disk)
 		int rc = 0, before = n;
 
 		for (; n < before + 2000 && !rc; n += !rc)
-			rc = push(fw_ingest_lane(in, 0), "news", 1, 1, NULL);
+			rc = push(fw_ingest_producer(in, 0), "news", 1, 1, NULL);
 		ck_assert_int_eq(rc, FW_EIO);
 		ck_assert_int_gt(n - before, 100);
 		for (int64_t until_ms = fw_mono_ms() + 30000; rc && fw_mono_ms() < until_ms; usleep(1000))
-			rc = push(fw_ingest_lane(in, 0), "news", 1, 1, NULL);
+			rc = push(fw_ingest_producer(in, 0), "news", 1, 1, NULL);
 		OK(rc);
 		n++;
 	}
@@ -705,8 +705,8 @@ START_TEST(stop_while_it_is_away_keeps_the_spill)
 
 	set("store", "sqlite:/proc/no/such/folder/s.db");
 	OK(fw_ingest_open(config, 1, &in, &err));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 5, NULL));
-	OK(push(fw_ingest_lane(in, 0), "news", 1, 2, &w.wait));
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 5, NULL));
+	OK(push(fw_ingest_producer(in, 0), "news", 1, 2, &w.wait));
 	/* the waiting clients got an error, the other rows are on the disk */
 	ck_assert_uint_eq(fw_ingest_stop(in, 200), 2);
 	ck_assert_int_eq(w.rc, FW_EAGAIN);

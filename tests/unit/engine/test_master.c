@@ -102,7 +102,7 @@ pid_t __real_waitpid(pid_t pid, int *status, int flags);
 int __wrap_kill(pid_t pid, int number);
 int __real_kill(pid_t pid, int number);
 ssize_t __wrap_sendto(int fd, const void *p, size_t n, int flags, const struct sockaddr *to, socklen_t to_len);
-void __wrap_fw_sandbox_mark(const struct fw_config *c, enum fw_sandbox_who who, struct fw_sandbox_mark *out);
+void __wrap_fw_sandbox_mark(const struct fw_config *c, enum fw_sandbox_role who, struct fw_sandbox_mark *out);
 int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *e);
 int __real_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *e);
 
@@ -249,7 +249,7 @@ ssize_t __wrap_sendto(int fd, const void *p, size_t n, int flags, const struct s
 	return (ssize_t)n;
 }
 
-void __wrap_fw_sandbox_mark(const struct fw_config *c, enum fw_sandbox_who who, struct fw_sandbox_mark *out)
+void __wrap_fw_sandbox_mark(const struct fw_config *c, enum fw_sandbox_role who, struct fw_sandbox_mark *out)
 {
 	(void)c;
 	(void)who;
@@ -325,7 +325,7 @@ static void plays(struct sim *c)
 	if (now_ms >= c->dies_at_ms)
 		ends(c, c->status);
 	else if (c->is_up && !c->hangs)
-		atomic_store(&fw_meter_slot(m.meter, (size_t)c->place)->beat_mono_ms, now_ms);
+		atomic_store(&fw_meter_slot(m.meter, (size_t)c->place)->heartbeat_mono_ms, now_ms);
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
@@ -582,7 +582,7 @@ START_TEST(dead_lacks_nothing)
 	of = fw_meter_slot(m.meter, 1);
 	atomic_store(&of->in_flight, 7);
 	atomic_store(&of->offline, 1);
-	atomic_store(&of->away, 1);
+	atomic_store(&of->unavailable, 1);
 	atomic_store(&of->disk_low, 1);
 	atomic_store(&of->visits[FW_VISIT_OK], 5);
 	forks_fail = true;
@@ -590,7 +590,7 @@ START_TEST(dead_lacks_nothing)
 	pass(FW_SECOND_MS);
 	fw_meter_read(m.meter, &s);
 	ck_assert_uint_eq(s.alive, WORKERS - 1);
-	ck_assert_uint_eq(s.in_flight + s.offline + s.away + s.disk_low, 0);
+	ck_assert_uint_eq(s.in_flight + s.offline + s.unavailable + s.disk_low, 0);
 	ck_assert_uint_eq(s.visits[FW_VISIT_OK], 5);
 	forks_fail = false;
 	world_leave();

@@ -59,9 +59,9 @@ START_TEST(visits)
 	fw_meter_read(m, &s);
 	ck_assert_uint_eq(s.visits[FW_VISIT_OK], 8);
 	ck_assert_uint_eq(s.visits[FW_VISIT_DNS], 1);
-	ck_assert_uint_eq(s.answers[0], 3);
+	ck_assert_uint_eq(s.responses[0], 3);
 	for (size_t i = 1; i < FW_METER_CLASSES; i++)
-		ck_assert_uint_eq(s.answers[i], 1);
+		ck_assert_uint_eq(s.responses[i], 1);
 	ck_assert_uint_eq(s.count[FW_COUNT_ITEMS], 40);
 	ck_assert_uint_eq(s.count[FW_COUNT_NEW_ENTRIES], 24);
 	ck_assert_uint_eq(s.count[FW_COUNT_CHANGED_ENTRIES], 8);
@@ -90,7 +90,7 @@ START_TEST(processes)
 			if (pid == 0) {
 				for (int n = 0; n < 1000; n++)
 					meter_count(fw_meter_slot(m, i), FW_COUNT_CLAIMS, i + 1);
-				meter_own(&fw_meter_slot(m, i)->own);
+				meter_usage_update(&fw_meter_slot(m, i)->usage);
 				_exit(0);
 			}
 			ck_assert_int_eq(waitpid(pid, &status, 0), pid);
@@ -111,9 +111,9 @@ START_TEST(processes)
 	ck_assert(!fw_meter_process(m, 3, &p) && strcmp(p.what, "server") == 0);
 	ck_assert(!fw_meter_process(m, 4, &p));
 	atomic_store(&fw_meter_slot(m, 0)->pid, 1); /* for other processes their own figures, whatever /proc has */
-	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == atomic_load(&fw_meter_slot(m, 0)->own.rss_bytes) && p.rss_bytes > 100000);
+	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == atomic_load(&fw_meter_slot(m, 0)->usage.rss_bytes) && p.rss_bytes > 100000);
 	/* and none for a process that has just started, least of all its predecessor's */
-	meter_begin(fw_meter_slot(m, 0));
+	meter_slot_reset(fw_meter_slot(m, 0));
 	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == -1 && p.cpu_ms == -1);
 	fw_meter_destroy(m);
 }

@@ -74,8 +74,8 @@ static void teardown(void)
 
 static void knows(const char *body)
 {
-	struct fw_delivery_in in = {.feed_id = 1, .body = fw_str(body), .strict = true};
-	struct fw_delivered d;
+	struct fw_delivery_input in = {.feed_id = 1, .body = fw_str(body), .strict = true};
+	struct fw_delivery_result d;
 
 	OK(fw_deliver(st, config, &in, 0, &d, &err));
 }

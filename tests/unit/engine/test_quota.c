@@ -104,7 +104,7 @@ static int take(int64_t after_ms, bool is_visit)
 	was.last_visit_ms = after_ms ? now_ms - after_ms : 0;
 	o.feed = &was;
 	o.visit = (struct fw_visit){.feed_id = 1, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = now_ms};
-	return quota_take(&q, st, config, &was, is_visit, row, &o, now_ms, &err);
+	return quota_apply(&q, st, config, &was, is_visit, row, &o, now_ms, &err);
 }
 
 static void store(void)
@@ -114,14 +114,14 @@ static void store(void)
 }
 
 /* The whole visit; expects this many entries new, changed and held back. */
-static void brings(int64_t after_ms, bool is_visit, uint32_t new_n, uint32_t changed_n, int64_t left_n)
+static void brings(int64_t after_ms, bool is_visit, uint32_t new_n, uint32_t changed_n, int64_t deferred_n)
 {
 	OK(take(after_ms, is_visit));
 	store();
-	quota_put(&q, st, &o, now_ms);
+	quota_count(&q, st, &o, now_ms);
 	ck_assert_uint_eq(o.visit.new_n, new_n);
 	ck_assert_uint_eq(o.visit.changed_n, changed_n);
-	ck_assert_int_eq(q.left_n, left_n);
+	ck_assert_int_eq(q.deferred_n, deferred_n);
 }
 
 static struct fw_quota quota(void)
@@ -179,7 +179,7 @@ START_TEST(newest_first)
 	brings(0, true, 100, 0, 50);
 	ck_assert_int_eq(o.entry_n, 100);
 	ck_assert(fw_str_eq(o.entries[0].guid, FW_STR("50")));
-	ck_assert_int_eq(quota().waiting_n, 50);
+	ck_assert_int_eq(quota().deferred_n, 50);
 	ck_assert(fw_quota_is_used_up(config, &(struct fw_quota){.new_n = 100}));
 	ck_assert(!fw_quota_is_used_up(config, &(struct fw_quota){.new_n = 99}));
 	document(0, 150, 2, 10);
@@ -251,20 +251,20 @@ START_TEST(a_store_that_fails)
 	ck_assert_int_eq(take(0, true), FW_EIO);
 	get_rc = 0;
 	keys_rc = FW_EAGAIN;
-	ck_assert_int_eq(quota_take(&q, st, config, &was, true, row, &o, now_ms, &err), FW_EAGAIN);
+	ck_assert_int_eq(quota_apply(&q, st, config, &was, true, row, &o, now_ms, &err), FW_EAGAIN);
 	ck_assert_int_eq(o.entry_n, 150); /* nothing was changed */
 	keys_rc = 0;
-	OK(quota_take(&q, st, config, &was, true, row, &o, now_ms, &err));
-	OK(quota_take(&q, st, config, &was, true, row, &o, now_ms, &err)); /* a commit that is tried again */
+	OK(quota_apply(&q, st, config, &was, true, row, &o, now_ms, &err));
+	OK(quota_apply(&q, st, config, &was, true, row, &o, now_ms, &err)); /* a commit that is tried again */
 	ck_assert_int_eq(o.entry_n, 100);
-	ck_assert_int_eq(q.left_n, 50);
+	ck_assert_int_eq(q.deferred_n, 50);
 	store();
 	put_rc = FW_EIO;
-	quota_put(&q, st, &o, now_ms); /* the log reports it */
+	quota_count(&q, st, &o, now_ms); /* the log reports it */
 	no_quota();
 	put_rc = 0;
 	o.rc = FW_ENOTFOUND; /* nothing was written */
-	quota_put(&q, st, &o, now_ms);
+	quota_count(&q, st, &o, now_ms);
 	no_quota();
 }
 END_TEST
@@ -298,7 +298,7 @@ START_TEST(records)
 	ck_assert_int_eq(fw_quota_list(st, NOW, seen, &ids, &err), 1);
 	ck_assert_int_eq(ids, 168); /* a newer version may have more fields */
 	OK(fw_quota_get(st, 1, NOW, &got, &err));
-	ck_assert(got.since_ms == 5 && got.new_n == 6 && got.bytes == 7 && got.waiting_n == 8 && got.until_ms == NOW + 1);
+	ck_assert(got.since_ms == 5 && got.new_n == 6 && got.bytes == 7 && got.deferred_n == 8 && got.until_ms == NOW + 1);
 	ck_assert_int_eq(fw_quota_get(st, 3, NOW, &got, &err), FW_ENOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "feed 3"));
 }
@@ -309,13 +309,13 @@ START_TEST(room)
 	config->disk_free_min_bytes = INT64_MAX;
 	free(config->store);
 	config->store = fw_str_dup(FW_STR("sqlite:/tmp/not there.db"));
-	ck_assert_int_eq(fw_config_room(config, &err), FW_EAGAIN); /* its folder's disk */
+	ck_assert_int_eq(fw_config_check_disk(config, &err), FW_EAGAIN); /* its folder's disk */
 	ck_assert_ptr_nonnull(strstr(err.text, "/tmp/not there.db: "));
 	ck_assert_ptr_nonnull(strstr(err.text, "disk_free_min_bytes"));
 	config->disk_free_min_bytes = 0;
-	OK(fw_config_room(config, &err));
+	OK(fw_config_check_disk(config, &err));
 	config->disk_free_min_bytes = 1;
-	OK(fw_config_room(config, &err));
+	OK(fw_config_check_disk(config, &err));
 	config->disk_free_min_bytes = INT64_MAX;
 	for (int i = 0; i < 4; i++) {
 		static const char *const OTHER[] = {"sqlite:/no/such/folder/x.db", "memory:", "postgres://localhost/x",
@@ -323,11 +323,11 @@ START_TEST(room)
 
 		free(config->store);
 		config->store = fw_str_dup(fw_str(OTHER[i]));
-		OK(fw_config_room(config, &err));
+		OK(fw_config_check_disk(config, &err));
 	}
 	free(config->store);
 	config->store = fw_str_dup(FW_STR("sqlite:x.db")); /* in this folder */
-	ck_assert_int_eq(fw_config_room(config, &err), FW_EAGAIN);
+	ck_assert_int_eq(fw_config_check_disk(config, &err), FW_EAGAIN);
 }
 END_TEST
 

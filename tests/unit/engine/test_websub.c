@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "engine/websub/websub.h"
-#include "engine/websub/websub_wish.h"
+#include "engine/websub/websub_requests.h"
 #include "../../suite.h"
 
 #define NOW INT64_C(1800000000000)
@@ -22,9 +22,9 @@
 
 static struct fw_err err;
 
-static struct sub_wish wish(uint32_t hubs)
+static struct sub_desired wish(uint32_t hubs)
 {
-	return (struct sub_wish){.feed_id = 7, .hub = {FW_STR("https://hub.example/"), FW_STR("https://other.example/"), FW_STR("https://third.example/")},
+	return (struct sub_desired){.feed_id = 7, .hub = {FW_STR("https://hub.example/"), FW_STR("https://other.example/"), FW_STR("https://third.example/")},
 		.hub_n = hubs, .topic = FW_STR("https://pub.example/feed"), .base = BASE};
 }
 
@@ -36,14 +36,14 @@ static bool says(const struct sub *s, const char *words)
 /* A subscription that was requested, and verified at `at` for lease_ms. */
 static struct sub active(int64_t at, int64_t lease_ms, uint64_t rnd)
 {
-	struct sub_wish w = wish(1);
+	struct sub_desired w = wish(1);
 	struct sub s = {0};
 	bool fresh;
 
-	ck_assert_int_eq(sub_wish(&s, &w, at), SUB_NEW);
+	ck_assert_int_eq(sub_reconcile(&s, &w, at), SUB_NEW);
 	ck_assert(sub_due(&s, &w, at, rnd, &fresh));
 	ck_assert(!fresh);
-	sub_answered(&s, &w, NULL, 0, at, rnd);
+	sub_responded(&s, &w, NULL, 0, at, rnd);
 	sub_verified(&s, at, lease_ms, rnd);
 	return s;
 }
@@ -52,30 +52,30 @@ static struct sub active(int64_t at, int64_t lease_ms, uint64_t rnd)
 
 START_TEST(wishes)
 {
-	struct sub_wish w = wish(1), none = wish(0);
+	struct sub_desired w = wish(1), none = wish(0);
 	struct sub s = {0};
 
-	ck_assert_int_eq(sub_wish(&s, &none, NOW), SUB_SAME);
+	ck_assert_int_eq(sub_reconcile(&s, &none, NOW), SUB_SAME);
 	ck_assert_int_eq(s.feed_id, 0);
-	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_NEW);
 	ck_assert_int_eq(s.feed_id, 7);
 	ck_assert_int_eq(s.next_ms, NOW);
-	ck_assert_int_eq(s.state, FW_WEBSUB_ASKED);
-	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_SAME);
+	ck_assert_int_eq(s.state, FW_WEBSUB_REQUESTED);
+	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_SAME);
 	w = wish(2); /* an additional hub is no reason to leave the present one */
-	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_SAME);
+	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_SAME);
 	w.hub[0] = FW_STR("https://new.example/");
-	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_NEW);
 	w.topic = FW_STR("https://pub.example/feed2");
-	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_NEW);
 	w.base = FW_STR("https://moved.example/websub/");
-	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_NEW);
 	s.held = true; /* by the user: none of this applies */
 	w = wish(1);
-	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_SAME);
-	ck_assert_int_eq(sub_wish(&s, &none, NOW), SUB_SAME);
+	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_SAME);
+	ck_assert_int_eq(sub_reconcile(&s, &none, NOW), SUB_SAME);
 	s.held = false;
-	ck_assert_int_eq(sub_wish(&s, &none, NOW), SUB_GONE);
+	ck_assert_int_eq(sub_reconcile(&s, &none, NOW), SUB_GONE);
 }
 END_TEST
 
@@ -106,14 +106,14 @@ END_TEST
 START_TEST(renewal_keeps_what_is)
 {
 	struct sub s = active(NOW, 10 * DAY, 5);
-	struct sub_wish w = wish(1);
+	struct sub_desired w = wish(1);
 	int64_t at = s.next_ms;
 	bool fresh;
 
 	ck_assert_int_eq(sub_push_until(&s, NOW), NOW + 10 * DAY);
 	ck_assert(sub_due(&s, &w, at, 5, &fresh));
 	ck_assert(!fresh); /* what is active stays so until a renewal is verified */
-	sub_answered(&s, &w, "HTTP 500", 0, at, 5);
+	sub_responded(&s, &w, "HTTP 500", 0, at, 5);
 	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
 	ck_assert_int_eq(sub_push_until(&s, at), NOW + 10 * DAY);
 	ck_assert(s.next_ms > at && s.next_ms <= at + HOUR);
@@ -122,16 +122,16 @@ START_TEST(renewal_keeps_what_is)
 		at = s.next_ms;
 		ck_assert(sub_due(&s, &w, at, 5, &fresh));
 		ck_assert(!fresh);
-		sub_answered(&s, &w, "HTTP 500", 0, at, 5);
+		sub_responded(&s, &w, "HTTP 500", 0, at, 5);
 	}
 	at = s.next_ms;
 	ck_assert_int_eq(at, s.until_ms);
 	ck_assert(sub_due(&s, &w, at, 5, &fresh)); /* the lease is over: from the start */
 	ck_assert(fresh);
-	ck_assert_int_eq(s.state, FW_WEBSUB_ASKED);
+	ck_assert_int_eq(s.state, FW_WEBSUB_REQUESTED);
 	ck_assert_int_eq(sub_push_until(&s, at), 0);
 	ck_assert_int_eq(s.since_ms, 0);
-	sub_answered(&s, &w, NULL, 0, at, 5);
+	sub_responded(&s, &w, NULL, 0, at, 5);
 	sub_verified(&s, at + 5, DAY, 5);
 	ck_assert_int_eq(s.since_ms, at + 5);
 	sub_verified(&s, at + 50, DAY, 5); /* a repetition changes nothing */
@@ -143,12 +143,12 @@ END_TEST
 START_TEST(renewal_not_verified)
 {
 	struct sub s = active(NOW, 10 * DAY, 5);
-	struct sub_wish w = wish(1);
+	struct sub_desired w = wish(1);
 	int64_t at = s.next_ms;
 	bool fresh;
 
 	ck_assert(sub_due(&s, &w, at, 5, &fresh));
-	sub_answered(&s, &w, NULL, 0, at, 5);
+	sub_responded(&s, &w, NULL, 0, at, 5);
 	ck_assert_int_eq(s.next_ms, at + SUB_SILENCE_MS);
 	at = s.next_ms;
 	ck_assert(!sub_due(&s, &w, at, 5, &fresh));
@@ -162,18 +162,18 @@ END_TEST
 START_TEST(verified_before_the_answer)
 {
 	struct sub s = active(NOW, 10 * DAY, 5);
-	struct sub_wish w = wish(1);
+	struct sub_desired w = wish(1);
 	int64_t at = s.next_ms, next;
 	bool fresh;
 
 	ck_assert(sub_due(&s, &w, at, 5, &fresh));
-	s.asked_ms = at;
+	s.requested_ms = at;
 	sub_verified(&s, at + 1, 10 * DAY, 5);
 	next = s.next_ms;
-	sub_answered(&s, &w, NULL, 0, at + 2, 5); /* no verification is expected any more */
-	ck_assert(!s.sent);
+	sub_responded(&s, &w, NULL, 0, at + 2, 5); /* no verification is expected any more */
+	ck_assert(!s.accepted);
 	ck_assert_int_eq(s.next_ms, next);
-	sub_answered(&s, &w, "HTTP 500", DAY, at + 2, 5); /* who has verified is taken by that word */
+	sub_responded(&s, &w, "HTTP 500", DAY, at + 2, 5); /* who has verified is taken by that word */
 	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
 	ck_assert_int_eq(s.next_ms, next);
 }
@@ -181,16 +181,16 @@ END_TEST
 
 START_TEST(never_verified)
 {
-	struct sub_wish w = wish(1);
+	struct sub_desired w = wish(1);
 	struct sub s = {0};
 	bool fresh;
 	int64_t at = NOW, last = 0;
 
-	ck_assert_int_eq(sub_wish(&s, &w, at), SUB_NEW);
+	ck_assert_int_eq(sub_reconcile(&s, &w, at), SUB_NEW);
 	for (int n = 0; n < 30; n++) {
 		ck_assert(sub_due(&s, &w, at, 3, &fresh));
 		ck_assert_int_eq(fresh, n > 0);
-		sub_answered(&s, &w, NULL, 0, at, 3);
+		sub_responded(&s, &w, NULL, 0, at, 3);
 		ck_assert_int_eq(s.next_ms, at + SUB_SILENCE_MS);
 		at = s.next_ms;
 		ck_assert(!sub_due(&s, &w, at, 3, &fresh));
@@ -207,18 +207,18 @@ END_TEST
 
 START_TEST(several_hubs)
 {
-	struct sub_wish w = wish(3);
+	struct sub_desired w = wish(3);
 	struct sub s = {0};
 	bool fresh;
 
-	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_NEW);
 	ck_assert(sub_due(&s, &w, NOW, 1, &fresh));
-	sub_answered(&s, &w, "HTTP 404", 0, NOW, 1);
+	sub_responded(&s, &w, "HTTP 404", 0, NOW, 1);
 	ck_assert_int_eq(s.next_ms, NOW); /* the next one at once */
 	ck_assert(sub_due(&s, &w, NOW, 1, &fresh));
 	ck_assert(fresh);
 	ck_assert(fw_str_eq(s.hub, w.hub[1]));
-	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_SAME);
+	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_SAME);
 	sub_denied(&s, &w, FW_STR("no more \x1b[31m"), NOW, 1);
 	ck_assert(says(&s, "refused: no more"));
 	ck_assert(sub_due(&s, &w, NOW, 1, &fresh));
@@ -234,7 +234,7 @@ END_TEST
 START_TEST(denied_at_any_time)
 {
 	struct sub s = active(NOW, 10 * DAY, 1);
-	struct sub_wish w = wish(1);
+	struct sub_desired w = wish(1);
 
 	sub_denied(&s, &w, FW_STR("spam"), NOW + DAY, 1);
 	ck_assert_int_eq(sub_push_until(&s, NOW + DAY), 0);
@@ -246,17 +246,17 @@ END_TEST
 
 START_TEST(retry_after_counts)
 {
-	struct sub_wish w = wish(1);
+	struct sub_desired w = wish(1);
 	struct sub s = {0};
 	bool fresh;
 
-	ck_assert_int_eq(sub_wish(&s, &w, NOW), SUB_NEW);
+	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_NEW);
 	ck_assert(sub_due(&s, &w, NOW, 1, &fresh));
-	sub_answered(&s, &w, "HTTP 429", 2 * DAY, NOW, 1);
+	sub_responded(&s, &w, "HTTP 429", 2 * DAY, NOW, 1);
 	ck_assert_int_ge(s.next_ms, NOW + 2 * DAY);
-	sub_answered(&s, &w, "HTTP 429", 4000 * DAY, NOW, 1); /* no longer than a week */
+	sub_responded(&s, &w, "HTTP 429", 4000 * DAY, NOW, 1); /* no longer than a week */
 	ck_assert_int_le(s.next_ms, NOW + 9 * DAY);
-	sub_answered(&s, &w, "HTTP 429", -5, NOW, 1);
+	sub_responded(&s, &w, "HTTP 429", -5, NOW, 1);
 	ck_assert_int_gt(s.next_ms, NOW);
 }
 END_TEST
@@ -290,7 +290,7 @@ END_TEST
 START_TEST(by_hand)
 {
 	struct sub s = active(NOW, 10 * DAY, 1);
-	struct sub_wish w = wish(1);
+	struct sub_desired w = wish(1);
 	bool fresh;
 
 	s.held = true;
@@ -314,7 +314,7 @@ END_TEST
 
 START_TEST(leases_of_liars)
 {
-	static const struct { const char *said; int64_t asked_ms, want_ms; const char *words; } T[] = {
+	static const struct { const char *said; int64_t requested_ms, want_ms; const char *words; } T[] = {
 		{"864000", 10 * FW_DAY_MS, 10 * FW_DAY_MS, ""},
 		{"86400", 10 * FW_DAY_MS, FW_DAY_MS, ""},
 		{" 3600 ", 10 * FW_DAY_MS, FW_HOUR_MS, ""},
@@ -335,7 +335,7 @@ START_TEST(leases_of_liars)
 
 	for (size_t i = 0; i < FW_N(T); i++) {
 		char why[80];
-		int64_t got = sub_lease_ms(fw_str(T[i].said), T[i].asked_ms, why);
+		int64_t got = sub_lease_ms(fw_str(T[i].said), T[i].requested_ms, why);
 
 		ck_assert_msg(got == T[i].want_ms, "%s: %lld", T[i].said, (long long)got);
 		ck_assert_msg(T[i].words[0] ? strstr(why, T[i].words) != NULL : !why[0], "%s: %s", T[i].said, why);
@@ -350,8 +350,8 @@ enum lie { HONEST, DENIES_AFTERWARDS, LEASE_OF_A_SECOND, NEVER_VERIFIES, SAYS_50
 
 struct world {
 	struct sub s;
-	struct sub_wish w;
-	int64_t brake_ms, asked[4096];
+	struct sub_desired w;
+	int64_t rate_ms, asked[4096];
 	size_t asked_n;
 	int64_t looked_ms;
 	bool braked;               /* and the reason names it */
@@ -371,21 +371,21 @@ static void lie(struct world *k, enum lie how, int64_t at, uint64_t rnd)
 	case TOPIC_FLIPS:
 	case HUB_COMES_AND_GOES:
 		sub_verified(&k->s, at, how == LEASE_OF_A_SECOND ? sub_lease_ms(FW_STR("1"), 10 * DAY, why) : DAY, rnd);
-		sub_answered(&k->s, &k->w, NULL, 0, at, rnd);
+		sub_responded(&k->s, &k->w, NULL, 0, at, rnd);
 		break;
-	case SAYS_500: sub_answered(&k->s, &k->w, "HTTP 500", 0, at, rnd); break;
-	case RETRY_AT_ONCE: sub_answered(&k->s, &k->w, "HTTP 503", 1, at, rnd); break;
+	case SAYS_500: sub_responded(&k->s, &k->w, "HTTP 500", 0, at, rnd); break;
+	case RETRY_AT_ONCE: sub_responded(&k->s, &k->w, "HTTP 503", 1, at, rnd); break;
 	case VERIFIES_AND_SAYS_500:
 		sub_verified(&k->s, at, 300 * 1000, rnd);
-		sub_answered(&k->s, &k->w, "HTTP 500", 0, at, rnd);
+		sub_responded(&k->s, &k->w, "HTTP 500", 0, at, rnd);
 		break;
 	case VERIFIES_EVERY_OTHER:
 		if (k->asked_n % 2)
 			sub_verified(&k->s, at, 300 * 1000, rnd);
 		else
-			sub_answered(&k->s, &k->w, NULL, 0, at, rnd);
+			sub_responded(&k->s, &k->w, NULL, 0, at, rnd);
 		break;
-	case NEVER_VERIFIES: sub_answered(&k->s, &k->w, NULL, 0, at, rnd); break;
+	case NEVER_VERIFIES: sub_responded(&k->s, &k->w, NULL, 0, at, rnd); break;
 	default: sub_verified(&k->s, at, 10 * DAY, rnd); break;
 	}
 }
@@ -398,7 +398,7 @@ static void fetched(struct world *k, enum lie how, int64_t at)
 	} else if (how == HUB_COMES_AND_GOES) {
 		k->w.hub_n = k->w.hub_n ? 0 : 1;
 	}
-	if (sub_wish(&k->s, &k->w, at) == SUB_GONE)
+	if (sub_reconcile(&k->s, &k->w, at) == SUB_GONE)
 		k->s = (struct sub){0};
 }
 
@@ -417,14 +417,14 @@ static void live(struct world *k, enum lie how, uint32_t hubs)
 		}
 		if (!k->s.feed_id || k->s.next_ms > at || !sub_due(&k->s, &k->w, at, rnd, &fresh))
 			continue;
-		if (!sub_may_ask(&k->s, &k->brake_ms, sub_ask_gap_ms(10 * DAY), at)) {
+		if (!sub_rate_take(&k->s, &k->rate_ms, sub_request_gap_ms(10 * DAY), at)) {
 			ck_assert(says(&k->s, "rate limited"));
 			k->braked = true;
 			continue;
 		}
 		ck_assert_uint_lt(k->asked_n, FW_N(k->asked));
 		k->asked[k->asked_n++] = at;
-		k->s.asked_ms = at;
+		k->s.requested_ms = at;
 		lie(k, how, at, rnd);
 	}
 }
@@ -475,40 +475,40 @@ END_TEST
 START_TEST(the_brake)
 {
 	struct sub s = active(NOW, 10 * DAY, 1);
-	int64_t brake_ms = 0, gap = SUB_ASK_GAP_MS;
+	int64_t rate_ms = 0, gap = SUB_REQUEST_GAP_MS;
 
-	for (int i = 0; i < SUB_ASK_BURST; i++)
-		ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW));
-	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW));
+	for (int i = 0; i < SUB_REQUEST_BURST; i++)
+		ck_assert(sub_rate_take(&s, &rate_ms, gap, NOW));
+	ck_assert(!sub_rate_take(&s, &rate_ms, gap, NOW));
 	ck_assert(says(&s, "rate limited"));
 	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE); /* what it has it keeps */
 	ck_assert_int_eq(s.next_ms, NOW + gap);
-	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW + gap - 1));
-	ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW + gap));
-	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW - 3650 * DAY)); /* the clock was set back by ten years */
-	ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW - 3650 * DAY + gap)); /* no longer than usual */
-	ck_assert(sub_may_ask(&s, &brake_ms, gap, NOW + 3650 * DAY));
-	s.state = FW_WEBSUB_ASKED;
-	brake_ms = NOW + 100 * DAY;
-	ck_assert(!sub_may_ask(&s, &brake_ms, gap, NOW));
+	ck_assert(!sub_rate_take(&s, &rate_ms, gap, NOW + gap - 1));
+	ck_assert(sub_rate_take(&s, &rate_ms, gap, NOW + gap));
+	ck_assert(!sub_rate_take(&s, &rate_ms, gap, NOW - 3650 * DAY)); /* the clock was set back by ten years */
+	ck_assert(sub_rate_take(&s, &rate_ms, gap, NOW - 3650 * DAY + gap)); /* no longer than usual */
+	ck_assert(sub_rate_take(&s, &rate_ms, gap, NOW + 3650 * DAY));
+	s.state = FW_WEBSUB_REQUESTED;
+	rate_ms = NOW + 100 * DAY;
+	ck_assert(!sub_rate_take(&s, &rate_ms, gap, NOW));
 	ck_assert_int_eq(s.state, FW_WEBSUB_OFF);
-	ck_assert_int_eq(sub_ask_gap_ms(10 * DAY), SUB_ASK_GAP_MS);
-	ck_assert_int_eq(sub_ask_gap_ms(4000), 1000);
+	ck_assert_int_eq(sub_request_gap_ms(10 * DAY), SUB_REQUEST_GAP_MS);
+	ck_assert_int_eq(sub_request_gap_ms(4000), 1000);
 }
 END_TEST
 
 START_TEST(a_refusal_holds_for_a_week)
 {
-	struct sub_wish w = wish(2);
+	struct sub_desired w = wish(2);
 	struct sub s = {0};
 	int64_t at = NOW;
 	bool fresh;
 
-	ck_assert_int_eq(sub_wish(&s, &w, at), SUB_NEW);
+	ck_assert_int_eq(sub_reconcile(&s, &w, at), SUB_NEW);
 	ck_assert(sub_due(&s, &w, at, 1, &fresh));
 	sub_denied(&s, &w, FW_STR("no"), at, 1);
 	ck_assert(sub_due(&s, &w, at, 1, &fresh));
-	sub_answered(&s, &w, "HTTP 404", 0, at, 1); /* the other one's failure brings the first no earlier request */
+	sub_responded(&s, &w, "HTTP 404", 0, at, 1); /* the other one's failure brings the first no earlier request */
 	ck_assert(fw_str_eq(s.hub, w.hub[0]));
 	ck_assert_int_ge(s.next_ms, at + 7 * DAY);
 	ck_assert_int_le(s.next_ms, at + 9 * DAY);
@@ -518,26 +518,26 @@ END_TEST
 START_TEST(off_is_off)
 {
 	struct sub s = active(NOW, 10 * DAY, 1);
-	struct sub_wish w = wish(1);
+	struct sub_desired w = wish(1);
 
-	sub_at(&s, NOW + 11 * DAY);
+	sub_schedule(&s, NOW + 11 * DAY);
 	ck_assert_int_eq(s.next_ms, NOW + 10 * DAY); /* when its lease ends */
-	s.sent = true;
+	s.accepted = true;
 	sub_off(&s);
 	ck_assert(s.state == FW_WEBSUB_OFF && !s.until_ms && !s.since_ms);
-	ck_assert(!sub_silent(&s, &w, NOW, 1)); /* no verification is expected: the hub is not at fault */
-	sub_at(&s, NOW + 11 * DAY);
+	ck_assert(!sub_check_timeout(&s, &w, NOW, 1)); /* no verification is expected: the hub is not at fault */
+	sub_schedule(&s, NOW + 11 * DAY);
 	ck_assert_int_eq(s.next_ms, NOW + 11 * DAY);
 }
 END_TEST
 
 START_TEST(hubs_that_fail_for_all)
 {
-	ck_assert_int_eq(sub_hub_pause_ms(0), 0);
-	ck_assert_int_eq(sub_hub_pause_ms(SUB_HUB_FAILS - 1), 0);
-	ck_assert_int_eq(sub_hub_pause_ms(SUB_HUB_FAILS), 10 * FW_MINUTE_MS);
-	ck_assert_int_eq(sub_hub_pause_ms(SUB_HUB_FAILS + 1), 20 * FW_MINUTE_MS);
-	ck_assert_int_eq(sub_hub_pause_ms(UINT32_MAX), 6 * HOUR);
+	ck_assert_int_eq(sub_hub_cooldown_ms(0), 0);
+	ck_assert_int_eq(sub_hub_cooldown_ms(SUB_HUB_FAILS - 1), 0);
+	ck_assert_int_eq(sub_hub_cooldown_ms(SUB_HUB_FAILS), 10 * FW_MINUTE_MS);
+	ck_assert_int_eq(sub_hub_cooldown_ms(SUB_HUB_FAILS + 1), 20 * FW_MINUTE_MS);
+	ck_assert_int_eq(sub_hub_cooldown_ms(UINT32_MAX), 6 * HOUR);
 }
 END_TEST
 
@@ -586,16 +586,16 @@ START_TEST(signatures) /* WSB-10 */
 	struct fw_str body = FW_STR("The quick brown fox jumps over the lazy dog");
 
 	for (size_t i = 0; i < FW_N(T); i++)
-		ck_assert_msg(signature_is_good(fw_str(T[i].header), FW_STR("key"), body) == T[i].good, "%s", T[i].header);
-	ck_assert(signature_is_good(FW_STR("sha384=d7f4727e2c0b39ae0f1e40cc96f60242d5b7801841cea6fc592c5d3e1ae50700582a96cf35e1e55"
+		ck_assert_msg(signature_is_valid(fw_str(T[i].header), FW_STR("key"), body) == T[i].good, "%s", T[i].header);
+	ck_assert(signature_is_valid(FW_STR("sha384=d7f4727e2c0b39ae0f1e40cc96f60242d5b7801841cea6fc592c5d3e1ae50700582a96cf35e1e55"
 		"4995fe4e03381c237"),
 		FW_STR("key"), body));
-	ck_assert(signature_is_good(FW_STR("sha512=b42af09057bac1e2d41708e48a902e09b5ff7f12ab428a4fe86653c73dd248fb82f948a549f7b79"
+	ck_assert(signature_is_valid(FW_STR("sha512=b42af09057bac1e2d41708e48a902e09b5ff7f12ab428a4fe86653c73dd248fb82f948a549f7b79"
 		"1a5b41915ee4d1ec3935357e4"
 		"e2317250d0372afa2ebeeb3a"), FW_STR("key"), body));
-	ck_assert(!signature_is_good(FW_STR("sha256=" SHA256), FW_STR("kez"), body));
-	ck_assert(!signature_is_good(FW_STR("sha256=" SHA256), FW_STR(""), body));
-	ck_assert(!signature_is_good(FW_STR("sha256=" SHA256), FW_STR("key"), FW_STR("")));
+	ck_assert(!signature_is_valid(FW_STR("sha256=" SHA256), FW_STR("kez"), body));
+	ck_assert(!signature_is_valid(FW_STR("sha256=" SHA256), FW_STR(""), body));
+	ck_assert(!signature_is_valid(FW_STR("sha256=" SHA256), FW_STR("key"), FW_STR("")));
 }
 END_TEST
 
@@ -646,17 +646,17 @@ END_TEST
 START_TEST(lost_callbacks)
 {
 	struct sub s = active(NOW, 10 * DAY, 1);
-	struct sub_wish w = wish(1);
+	struct sub_desired w = wish(1);
 	bool fresh;
 
-	sub_lost(&s, NOW + 5);
+	sub_callback_invalid(&s, NOW + 5);
 	ck_assert_int_eq(sub_push_until(&s, NOW + 5), 0);
 	ck_assert(says(&s, "another key"));
 	ck_assert(sub_due(&s, &w, NOW + 5, 1, &fresh));
 	ck_assert(fresh);
 	s = active(NOW, 10 * DAY, 1);
 	s.held = true;
-	sub_lost(&s, NOW + 5);
+	sub_callback_invalid(&s, NOW + 5);
 	ck_assert(!says(&s, "another key")); /* the user has switched it off: it stays off */
 }
 END_TEST
@@ -667,13 +667,13 @@ START_TEST(addresses)
 		"https://e.org:0/", "https://e.org:99999/", "https://e.org/\351/"};
 	struct fw_buf b = FW_BUF_INIT(0);
 
-	OK(wish_base("https://e.org", &b, &err));
+	OK(callback_base("https://e.org", &b, &err));
 	ck_assert_str_eq(b.p, "https://e.org/websub/");
 	fw_buf_reset(&b);
-	OK(wish_base("http://e.org:8080/feeds/", &b, &err));
+	OK(callback_base("http://e.org:8080/feeds/", &b, &err));
 	ck_assert_str_eq(b.p, "http://e.org:8080/feeds/websub/");
 	for (size_t i = 0; i < FW_N(BAD); i++) {
-		ck_assert_msg(wish_base(BAD[i], &b, &err) == FW_EINVAL, "%s", BAD[i]);
+		ck_assert_msg(callback_base(BAD[i], &b, &err) == FW_EINVAL, "%s", BAD[i]);
 		ck_assert_ptr_nonnull(strstr(err.text, "websub_url"));
 	}
 	fw_buf_finish(&b);
@@ -686,38 +686,38 @@ START_TEST(hubs_of_feeds) /* WSB-01, WSB-02 */
 		.topic = FW_STR("http://p.example/self"), .extra = FW_STR("{\"hubs\":[{\"type\":\"WebSub\",\"url\":\"https://one.example/\"},"
 		"{\"type\":\"rssCloud\",\"url\":\"https://not.example/\"},"
 		"{\"url\":\"https://two.example/\"},{\"url\":\"gopher://x/\"},{\"url\":7}]}")};
-	struct sub_wish w;
+	struct sub_desired w;
 	struct fw_arena a;
 	uint64_t hash;
 
 	fw_arena_init(&a, 0);
-	wish_of_feed(&f, BASE, &a, &w);
+	sub_desired_of_feed(&f, BASE, &a, &w);
 	ck_assert_uint_eq(w.hub_n, 2);
 	ck_assert(fw_str_eq(w.hub[0], FW_STR("https://one.example/")) && fw_str_eq(w.hub[1], FW_STR("https://two.example/")));
 	ck_assert(fw_str_eq(w.topic, FW_STR("http://p.example/self")));
 	ck_assert(!w.cloud);
-	hash = wish_hash(&w);
+	hash = sub_desired_hash(&w);
 	f.topic = FW_STR_NONE;
-	wish_of_feed(&f, BASE, &a, &w);
+	sub_desired_of_feed(&f, BASE, &a, &w);
 	ck_assert(fw_str_eq(w.topic, f.url));
-	ck_assert_uint_ne(wish_hash(&w), hash);
+	ck_assert_uint_ne(sub_desired_hash(&w), hash);
 	f.status = FW_FEED_PAUSED;
-	wish_of_feed(&f, BASE, &a, &w);
+	sub_desired_of_feed(&f, BASE, &a, &w);
 	ck_assert_uint_eq(w.hub_n, 0);
 	f.status = FW_FEED_ACTIVE;
 	f.extra = FW_STR("{\"hubs\": broken");
-	wish_of_feed(&f, BASE, &a, &w);
+	sub_desired_of_feed(&f, BASE, &a, &w);
 	ck_assert_uint_eq(w.hub_n, 1);
 	f.hub = FW_STR("javascript:alert(1)");
-	wish_of_feed(&f, BASE, &a, &w);
+	sub_desired_of_feed(&f, BASE, &a, &w);
 	ck_assert_uint_eq(w.hub_n, 0);
 	f.hub = FW_STR("https://one.example/\351\303\251"); /* invalid UTF-8: all of it is percent-encoded */
 	f.topic = FW_STR("http://p.example/self?\351");
-	wish_of_feed(&f, BASE, &a, &w);
+	sub_desired_of_feed(&f, BASE, &a, &w);
 	ck_assert(w.hub_n == 1 && fw_str_eq(w.hub[0], FW_STR("https://one.example/%E9%C3%A9")));
 	ck_assert(fw_str_eq(w.topic, FW_STR("http://p.example/self?%E9")));
 	f.topic = FW_STR("http://p.example/self?\303\251");
-	wish_of_feed(&f, BASE, &a, &w);
+	sub_desired_of_feed(&f, BASE, &a, &w);
 	ck_assert(fw_str_eq(w.topic, f.topic));
 	fw_arena_finish(&a);
 }
@@ -742,22 +742,22 @@ START_TEST(clouds)
 	for (size_t i = 0; i < FW_N(T); i++) {
 		struct fw_str extra = fw_str(fw_arena_printf(&a, "{\"_feedwheel\":{\"cloud\":{%s}}}", T[i].members));
 		struct fw_feed f = {.id = 7, .status = FW_FEED_ACTIVE, .url = FW_STR("http://p.example/f"), .topic = FW_STR("http://x/"), .extra = extra};
-		struct sub_wish w;
+		struct sub_desired w;
 
-		wish_of_feed(&f, BASE, &a, &w);
+		sub_desired_of_feed(&f, BASE, &a, &w);
 		ck_assert_uint_eq(w.hub_n, T[i].want ? 1 : 0);
 		ck_assert(!T[i].want || (w.cloud && fw_str_eq(w.hub[0], fw_str(T[i].want)) && fw_str_eq(w.topic, f.url)));
 		f.hub = FW_STR("https://hub.example/"); /* a hub comes first */
-		wish_of_feed(&f, BASE, &a, &w);
+		sub_desired_of_feed(&f, BASE, &a, &w);
 		ck_assert(!w.cloud && w.hub_n == 1);
 	}
-	wish_cloud_form(&s, FW_STR("abc"), &b);
+	cloud_form_write(&s, FW_STR("abc"), &b);
 	ck_assert_str_eq(b.p, "notifyProcedure=&protocol=https-post&domain=us.example&port=443&"
 		"path=%2Fsub%2Fwebsub%2Fabc&url1=http%3A%2F%2Fp.example%2Ff%3Fa%3Db");
-	ck_assert(wish_cloud_refused(FW_STR("<notifyResult success=\"false\" msg=\"no\"/>")));
-	ck_assert(wish_cloud_refused(FW_STR("{\"success\": false}")));
-	ck_assert(!wish_cloud_refused(FW_STR("<notifyResult success=\"true\" msg=\"not false\"/>")));
-	ck_assert(!wish_cloud_refused(FW_STR("")));
+	ck_assert(cloud_is_refused(FW_STR("<notifyResult success=\"false\" msg=\"no\"/>")));
+	ck_assert(cloud_is_refused(FW_STR("{\"success\": false}")));
+	ck_assert(!cloud_is_refused(FW_STR("<notifyResult success=\"true\" msg=\"not false\"/>")));
+	ck_assert(!cloud_is_refused(FW_STR("")));
 	fw_buf_finish(&b);
 	fw_arena_finish(&a);
 }
@@ -779,8 +779,8 @@ static void setup(void)
 	OK(fw_config_create(&config, &err));
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	OK(fw_store_subscribe(st, &n, 1, &err));
-	cb = (struct callback){.token = fw_str(TOKEN), .feed_id = 1, .state = CALLBACK_ASKED, .hub = FW_STR("https://hub.example/"),
-		.topic = FW_STR("https://a.example/feed"), .secret = FW_STR("geheim"), .lease_asked_ms = 10 * DAY};
+	cb = (struct callback){.token = fw_str(TOKEN), .feed_id = 1, .state = CALLBACK_REQUESTED, .hub = FW_STR("https://hub.example/"),
+		.topic = FW_STR("https://a.example/feed"), .secret = FW_STR("geheim"), .lease_requested_ms = 10 * DAY};
 	OK(rec_callback_put(st, &cb, NOW, &err));
 }
 
@@ -800,21 +800,21 @@ START_TEST(what_is_kept_comes_back)
 	s.renewal = FW_STR("abc");
 	s.distrust_ms = NOW + 3;
 	s.missed_n = 2;
-	s.sent = s.held = s.cloud = true;
+	s.accepted = s.held = s.cloud = true;
 	(void)fw_snprintf(s.why, sizeof(s.why), "a \"word\" \xc3\xa9");
 	OK(rec_sub_put(st, &s, NOW, &err));
 	OK(rec_sub_get(st, 7, &arena, &got, &err));
 	ck_assert(fw_str_eq(got.hub, s.hub) && fw_str_eq(got.topic, s.topic) && fw_str_eq(got.token, s.token) && fw_str_eq(got.base, s.base));
 	ck_assert(fw_str_eq(got.renewal, s.renewal));
-	ck_assert(got.sent && got.held && got.cloud);
+	ck_assert(got.accepted && got.held && got.cloud);
 	ck_assert_str_eq(got.why, s.why);
 	got.hub = s.hub, got.topic = s.topic, got.token = s.token, got.base = s.base;
 	ck_assert(got.next_ms == s.next_ms && got.until_ms == s.until_ms && got.since_ms == s.since_ms && got.verified_ms == s.verified_ms &&
-		got.missed_n == 2 && got.distrust_ms == s.distrust_ms && got.state == s.state && got.asked_ms == s.asked_ms);
+		got.missed_n == 2 && got.distrust_ms == s.distrust_ms && got.state == s.state && got.requested_ms == s.requested_ms);
 	ck_assert_int_eq(rec_sub_get(st, 8, &arena, &got, &err), FW_ENOTFOUND);
 	ck_assert_int_eq(got.feed_id, 0);
 	OK(rec_callback_get(st, fw_str(TOKEN), &arena, &back, &err));
-	ck_assert(fw_str_eq(back.secret, cb.secret) && fw_str_eq(back.topic, cb.topic) && back.lease_asked_ms == 10 * DAY && back.feed_id == 1);
+	ck_assert(fw_str_eq(back.secret, cb.secret) && fw_str_eq(back.topic, cb.topic) && back.lease_requested_ms == 10 * DAY && back.feed_id == 1);
 	ck_assert(!rec_sub_read(FW_STR("{}"), &arena, &got) && !rec_sub_read(FW_STR("["), &arena, &got) &&
 		!rec_sub_read(FW_STR("{\"feed\":1,\"state\":\"x\"}"), &arena, &got));
 	ck_assert(!rec_callback_read(FW_STR("{\"feed\":\"1\",\"state\":\"asked\"}"), &arena, &back));
@@ -855,7 +855,7 @@ START_TEST(intent_is_exact) /* WSB-05, WSB-06, WSB-15; websub.rocks 205 */
 	ck_assert_ptr_null(intend("Subscribe", TOPIC, "c", "60").p);
 	ck_assert_ptr_null(intend(NULL, TOPIC, "c", "60").p);
 	ck_assert_ptr_null(intend("unsubscribe", TOPIC, "c", NULL).p); /* not requested */
-	ck_assert_int_eq(state_now(), CALLBACK_ASKED);
+	ck_assert_int_eq(state_now(), CALLBACK_REQUESTED);
 	longest[FW_WEBSUB_CHALLENGE_MAX] = '\0';
 	ck_assert(fw_str_eq(intend("subscribe", TOPIC, longest, "60"), fw_str(longest)));
 	ck_assert_int_eq(state_now(), CALLBACK_ACTIVE);
@@ -866,11 +866,11 @@ START_TEST(intent_is_exact) /* WSB-05, WSB-06, WSB-15; websub.rocks 205 */
 	ck_assert_uint_eq(intend("denied", TOPIC, NULL, NULL).len, 0);
 	ck_assert_int_eq(state_now(), CALLBACK_DENIED);
 	ck_assert_ptr_null(intend("subscribe", TOPIC, "c", "60").p);
-	cb.state = CALLBACK_LEAVING;
+	cb.state = CALLBACK_UNSUBSCRIBING;
 	OK(rec_callback_put(st, &cb, NOW, &err));
 	ck_assert_ptr_null(intend("subscribe", TOPIC, "c", "60").p);
 	ck_assert(fw_str_eq(intend("unsubscribe", TOPIC, "c", NULL), FW_STR("c")));
-	ck_assert_int_eq(state_now(), CALLBACK_LEFT);
+	ck_assert_int_eq(state_now(), CALLBACK_UNSUBSCRIBED);
 	ck_assert(fw_str_eq(intend("unsubscribe", TOPIC, "d", NULL), FW_STR("d")));
 }
 END_TEST
@@ -880,7 +880,7 @@ static enum fw_websub_verdict push(const char *signature, const char *body)
 	enum fw_websub_verdict v;
 	int64_t feed = 0;
 
-	OK(fw_websub_judge(st, fw_str(TOKEN), fw_str(signature), fw_str(body), NOW, &feed, &v, &err));
+	OK(fw_websub_classify(st, fw_str(TOKEN), fw_str(signature), fw_str(body), NOW, &feed, &v, &err));
 	ck_assert(v == FW_WEBSUB_GONE || feed == 1);
 	return v;
 }
@@ -894,12 +894,12 @@ static void put_state(enum callback_state state)
 START_TEST(pushes_are_judged) /* WSB-10, WSB-12, WSB-13; websub.rocks 301, 302 */
 {
 	static const char GOOD[] = "sha1=b9c290641edec44139f8a7b28c8ec18cc01c6637"; /* of "body" with "geheim" */
-	static const enum callback_state LATE[] = {CALLBACK_DENIED, CALLBACK_LEAVING, CALLBACK_LEFT};
+	static const enum callback_state LATE[] = {CALLBACK_DENIED, CALLBACK_UNSUBSCRIBING, CALLBACK_UNSUBSCRIBED};
 	struct counts n, more;
 
-	ck_assert_int_eq(push(GOOD, "body"), FW_WEBSUB_TAKE); /* signed, so it comes from the hub */
+	ck_assert_int_eq(push(GOOD, "body"), FW_WEBSUB_ACCEPT); /* signed, so it comes from the hub */
 	put_state(CALLBACK_ACTIVE);
-	ck_assert_int_eq(push(GOOD, "body"), FW_WEBSUB_TAKE);
+	ck_assert_int_eq(push(GOOD, "body"), FW_WEBSUB_ACCEPT);
 	ck_assert_int_eq(push(GOOD, "bodz"), FW_WEBSUB_IGNORE);
 	ck_assert_int_eq(push(NULL, "body"), FW_WEBSUB_UNSIGNED);
 	ck_assert_int_eq(push("sha1=00", "body"), FW_WEBSUB_IGNORE);
@@ -911,7 +911,7 @@ START_TEST(pushes_are_judged) /* WSB-10, WSB-12, WSB-13; websub.rocks 301, 302 *
 	OK(rec_callback_remove(st, fw_str(TOKEN), &err));
 	ck_assert_int_eq(push("sha1=00", "body"), FW_WEBSUB_GONE);
 	cb.secret = FW_STR_NONE; /* unsigned: the feed itself is polled */
-	put_state(CALLBACK_ASKED);
+	put_state(CALLBACK_REQUESTED);
 	ck_assert_int_eq(push("sha1=00", "body"), FW_WEBSUB_IGNORE);
 	put_state(CALLBACK_ACTIVE);
 	ck_assert_int_eq(push("sha1=00", "body"), FW_WEBSUB_HINT);
@@ -939,7 +939,7 @@ START_TEST(clouds_ping)
 
 	cb.cloud = true;
 	cb.secret = FW_STR_NONE;
-	put_state(CALLBACK_ASKED);
+	put_state(CALLBACK_REQUESTED);
 	/* not before it has verified the subscription */
 	ck_assert_int_eq(push(NULL, "url=https%3A%2F%2Fa.example%2Ffeed"), FW_WEBSUB_IGNORE);
 	ck_assert_ptr_null(intend("subscribe", TOPIC, "c", "60").p);
@@ -1002,7 +1002,7 @@ START_TEST(lists)
 
 		s.feed_id = i;
 		OK(rec_sub_put(st, &s, NOW, &err));
-		OK(rec_ask(st, i, "look", NULL, NOW, &err)); /* similar keys that are not records of it */
+		OK(rec_message_put(st, i, "look", NULL, NOW, &err)); /* similar keys that are not records of it */
 		OK(rec_counts_add(st, &(struct counts){.feed_id = i, .new_n = 1}, NOW, &err));
 	}
 	listed = 0;

@@ -208,16 +208,16 @@ START_TEST(scopes_in_words)
 
 	for (unsigned i = 1; i <= FW_SCOPE_ALL; i++) {
 		fw_token_scopes_show(i, text);
-		ck_assert_int_eq(fw_token_scopes(fw_str(text), &bits, &err), 0);
+		ck_assert_int_eq(fw_token_scopes_parse(fw_str(text), &bits, &err), 0);
 		ck_assert_uint_eq(bits, i);
 	}
 	fw_token_scopes_show(FW_SCOPE_ALL, text);
 	ck_assert_str_eq(text, "push,read,admin");
-	ck_assert_int_eq(fw_token_scopes(FW_STR("read , push,read"), &bits, &err), 0);
+	ck_assert_int_eq(fw_token_scopes_parse(FW_STR("read , push,read"), &bits, &err), 0);
 	ck_assert_uint_eq(bits, FW_SCOPE_READ | FW_SCOPE_PUSH);
-	ck_assert_int_eq(fw_token_scopes(FW_STR("Push"), &bits, &err), FW_EINVAL);
-	ck_assert_int_eq(fw_token_scopes(FW_STR("push,"), &bits, &err), FW_EINVAL);
-	ck_assert_int_eq(fw_token_scopes(FW_STR_NONE, &bits, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_token_scopes_parse(FW_STR("Push"), &bits, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_token_scopes_parse(FW_STR("push,"), &bits, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_token_scopes_parse(FW_STR_NONE, &bits, &err), FW_EINVAL);
 }
 END_TEST
 
@@ -263,7 +263,7 @@ START_TEST(kept_as_a_hash)
 	ck_assert_int_eq(add(st, "name", other), FW_EINVAL);
 	ck_assert_uint_eq(other[0], 0); /* not left for use by mistake */
 	ck_assert_int_eq(t.used_ms, 0);
-	ck_assert_int_eq(fw_token_used(st, FW_STR("name"), NOW + 3, &err), 0);
+	ck_assert_int_eq(fw_token_note_use(st, FW_STR("name"), NOW + 3, &err), 0);
 	ck_assert_int_eq(fw_token_list(st, true, last_seen, &t, &err), 0);
 	ck_assert_int_eq(t.used_ms, NOW + 3);
 	ck_assert_int_eq(fw_token_list(st, false, last_seen, &t, &err), 0);
@@ -274,7 +274,7 @@ START_TEST(kept_as_a_hash)
 	ck_assert_int_eq(fw_token_remove(st, FW_STR("name"), &err), FW_ENOTFOUND);
 	ck_assert_int_eq(fw_token_remove(st, FW_STR("-name"), &err), FW_EINVAL);
 	/* by a server that has not seen the change */
-	ck_assert_int_eq(fw_token_used(st, FW_STR("name"), NOW + 4, &err), 0);
+	ck_assert_int_eq(fw_token_note_use(st, FW_STR("name"), NOW + 4, &err), 0);
 	ck_assert_int_eq(fw_token_remove(st, FW_STR("other"), &err), 0);
 	ck_assert_int_eq(add(st, "name", text), 0);
 	ck_assert_int_eq(fw_token_list(st, true, last_seen, &t, &err), 0);
@@ -340,9 +340,9 @@ START_TEST(bound)
 	for (size_t i = 0; i < FW_N(CASE); i++) {
 		struct fw_str b = fw_str(CASE[i].bound);
 
-		ck_assert_msg(fw_token_may_feed(b, CASE[i].feed_id) == CASE[i].may_feed, "%zu", i);
-		ck_assert_msg(fw_token_may_property(b, fw_str(CASE[i].property)) == CASE[i].may_property, "%zu", i);
-		ck_assert_msg(fw_token_may_events(b) == CASE[i].may_events, "%zu", i);
+		ck_assert_msg(fw_token_allows_feed(b, CASE[i].feed_id) == CASE[i].may_feed, "%zu", i);
+		ck_assert_msg(fw_token_allows_property(b, fw_str(CASE[i].property)) == CASE[i].may_property, "%zu", i);
+		ck_assert_msg(fw_token_allows_events(b) == CASE[i].may_events, "%zu", i);
 	}
 	ck_assert_int_eq(fw_token_add(st, FW_STR("x"), FW_SCOPE_PUSH, FW_STR("feed=1 nonsense"), NOW, NOW + 5, text, &err), FW_EINVAL);
 	ck_assert_int_eq(fw_token_add(st, FW_STR("x"), FW_SCOPE_ADMIN, FW_STR("feed=1"), NOW, NOW + 5, text, &err), FW_EINVAL);

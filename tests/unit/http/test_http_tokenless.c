@@ -153,10 +153,10 @@ START_TEST(by_settings)
 	};
 	static char url[] = "https://feeds.example.org/", proxies[] = "unix";
 	struct fw_config c = {0};
-	char words[FW_TOKENLESS_WORDS_MAX];
+	char words[FW_TOKENLESS_TEXT_MAX];
 
 	for (size_t i = 0; i < FW_N(CASE); i++) {
-		ck_assert_msg(fw_listens_locally(CASE[i].listen) == CASE[i].local, "%s", CASE[i].listen);
+		ck_assert_msg(fw_listen_is_local(CASE[i].listen) == CASE[i].local, "%s", CASE[i].listen);
 		c.listen = (char *)(uintptr_t)CASE[i].listen;
 		ck_assert_int_eq(fw_tokenless(&c, false), CASE[i].local ? FW_TOKENLESS_OPEN : FW_TOKENLESS_LISTEN);
 		ck_assert_int_eq(fw_tokenless(&c, true), FW_TOKENLESS_TOKENS);
@@ -168,8 +168,8 @@ START_TEST(by_settings)
 	ck_assert_int_eq(fw_tokenless(&c, false), FW_TOKENLESS_PROXIES);
 	ck_assert_int_eq(fw_tokenless(&c, true), FW_TOKENLESS_TOKENS);
 	for (enum fw_tokenless t = FW_TOKENLESS_OPEN; t <= FW_TOKENLESS_WEBSUB; t++) {
-		fw_tokenless_words(t, words);
-		ck_assert_msg(strlen(words) < FW_TOKENLESS_WORDS_MAX - 1, "%s", words); /* whole */
+		fw_tokenless_text(t, words);
+		ck_assert_msg(strlen(words) < FW_TOKENLESS_TEXT_MAX - 1, "%s", words); /* whole */
 		ck_assert_ptr_nonnull(strstr(words, fw_tokenless_why(t)));
 		ck_assert_int_eq(strstr(words, "are refused") == NULL, t == FW_TOKENLESS_OPEN);
 	}

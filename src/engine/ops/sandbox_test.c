@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Test builds only. A process that has just entered the sandbox tries the actions that
- * FEEDWHEEL_TEST_CAGE lists, and logs each result.
+ * FEEDWHEEL_TEST_SANDBOX lists, and logs each result.
  *
  *	read=PATH write=PATH chmod=PATH connect=PORT bind=PORT signal= ptrace= fork= keys= ring=
  *	code= socket= exec=
@@ -129,9 +129,9 @@ static int try_one(struct fw_str what, const char *value)
 	return EINVAL;
 }
 
-void fw_sandbox_trial(void)
+void fw_sandbox_test(void)
 {
-	const char *list = getenv("FEEDWHEEL_TEST_CAGE");
+	const char *list = getenv("FEEDWHEEL_TEST_SANDBOX");
 	struct fw_str rest = fw_str(list ? list : "");
 
 	while (rest.p && rest.len) {

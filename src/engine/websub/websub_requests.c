@@ -7,26 +7,26 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "base/utf8.h"
-#include "engine/websub/websub_wish.h"
+#include "engine/websub/websub_requests.h"
 #include "base/banned.h"
 
 /* maximum length in bytes of a topic or hub URL, which is stored in three places */
 #define TOPIC_MAX 2048
 
-static bool is_web(struct fw_str url)
+static bool hub_url_is_valid(struct fw_str url)
 {
 	char host[256];
 
 	return url.len <= TOPIC_MAX && fw_is_http(url) && fw_url_host(url, host, sizeof(host)) && fw_url_port(url) > 0;
 }
 
-int wish_base(const char *url, struct fw_buf *out, struct fw_err *err)
+int callback_base(const char *url, struct fw_buf *out, struct fw_err *err)
 {
 	struct fw_str s = fw_str(url);
 	struct fw_url u;
 
 	fw_url_split(s, &u);
-	if (!is_web(s) || fw_utf8_valid(s.p, s.len) != s.len || u.query.p || u.fragment.p || u.userinfo.p)
+	if (!hub_url_is_valid(s) || fw_utf8_valid(s.p, s.len) != s.len || u.query.p || u.fragment.p || u.userinfo.p)
 		return fw_err_set(err, FW_EINVAL, "websub_url = %.100s: not a base URL for callbacks: write https://example.org/, in UTF-8, without ? and #", url);
 	fw_buf_addstr(out, s);
 	if (!fw_str_ends(s, FW_STR("/")))
@@ -41,7 +41,7 @@ int wish_base(const char *url, struct fw_buf *out, struct fw_err *err)
  * Percent-encodes a URL that is not UTF-8 (Latin-1 in a header), as a request would. Records are
  * JSON, which would change its bytes: then every scan would find a new URL to subscribe to.
  */
-static struct fw_str in_utf8(struct fw_str url, struct fw_arena *a)
+static struct fw_str url_to_utf8(struct fw_str url, struct fw_arena *a)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 
@@ -60,35 +60,35 @@ static struct fw_str in_utf8(struct fw_str url, struct fw_arena *a)
 	return url;
 }
 
-static void hub_add(struct sub_wish *w, struct fw_str url, struct fw_arena *a)
+static void desired_add_hub(struct sub_desired *w, struct fw_str url, struct fw_arena *a)
 {
-	url = in_utf8(url, a);
+	url = url_to_utf8(url, a);
 	assert(w->hub_n <= SUB_HUBS_MAX);
 	for (uint32_t i = 0; i < w->hub_n; i++) {
 		if (fw_str_eq(w->hub[i], url))
 			return;
 	}
-	if (w->hub_n < SUB_HUBS_MAX && is_web(url))
+	if (w->hub_n < SUB_HUBS_MAX && hub_url_is_valid(url))
 		w->hub[w->hub_n++] = url;
 }
 
-static struct fw_str member(const json_t *o, const char *name)
+static struct fw_str extra_member(const json_t *o, const char *name)
 {
 	const json_t *v = json_object_get(o, name);
 
 	return json_is_string(v) ? (struct fw_str){json_string_value(v), json_string_length(v)} : FW_STR_NONE;
 }
 
-static void hubs_of_document(const json_t *extra, struct fw_arena *a, struct sub_wish *w)
+static void desired_add_hubs(const json_t *extra, struct fw_arena *a, struct sub_desired *w)
 {
 	const json_t *hub;
 	size_t i;
 
 	json_array_foreach(json_object_get(extra, "hubs"), i, hub) {
-		struct fw_str type = member(hub, "type");
+		struct fw_str type = extra_member(hub, "type");
 
 		if (!type.len || fw_str_ieq(type, FW_STR("WebSub")) || fw_str_ieq(type, FW_STR("PubSubHubbub")))
-			hub_add(w, fw_arena_str(a, member(hub, "url")), a);
+			desired_add_hub(w, fw_arena_str(a, extra_member(hub, "url")), a);
 	}
 }
 
@@ -96,10 +96,10 @@ static void hubs_of_document(const json_t *extra, struct fw_arena *a, struct sub
  * <cloud domain="rpc.example" port="80" path="/pleaseNotify" protocol="http-post"/>. Only clouds
  * with an HTTP form interface are supported.
  */
-static void cloud_of_document(const json_t *extra, const struct fw_feed *f, struct fw_arena *a, struct sub_wish *w)
+static void desired_add_cloud(const json_t *extra, const struct fw_feed *f, struct fw_arena *a, struct sub_desired *w)
 {
 	const json_t *o = json_object_get(json_object_get(extra, "_feedwheel"), "cloud");
-	struct fw_str domain = member(o, "domain"), path = member(o, "path"), protocol = member(o, "protocol");
+	struct fw_str domain = extra_member(o, "domain"), path = extra_member(o, "path"), protocol = extra_member(o, "protocol");
 	bool secure = fw_str_ieq(protocol, FW_STR("https-post"));
 	int64_t number = json_integer_value(json_object_get(o, "port"));
 
@@ -107,33 +107,33 @@ static void cloud_of_document(const json_t *extra, const struct fw_feed *f, stru
 	    (!secure && !fw_str_ieq(protocol, FW_STR("http-post"))))
 		return;
 	w->cloud = true;
-	w->topic = in_utf8(f->url, a);
-	hub_add(w, fw_str(fw_arena_printf(a, "%s://%.*s:%lld%s%.*s", secure || number == 443 ? "https" : "http", FW_STR_ARG(domain), (long long)number,
+	w->topic = url_to_utf8(f->url, a);
+	desired_add_hub(w, fw_str(fw_arena_printf(a, "%s://%.*s:%lld%s%.*s", secure || number == 443 ? "https" : "http", FW_STR_ARG(domain), (long long)number,
 		fw_str_starts(path, FW_STR("/")) ? "" : "/", FW_STR_ARG(path.p ? path : FW_STR("")))), a);
 }
 
-void wish_of_feed(const struct fw_feed *f, struct fw_str base, struct fw_arena *a, struct sub_wish *w)
+void sub_desired_of_feed(const struct fw_feed *f, struct fw_str base, struct fw_arena *a, struct sub_desired *w)
 {
 	json_t *extra = NULL;
 
-	*w = (struct sub_wish){.feed_id = f->id, .topic = f->topic.len ? f->topic : f->validator_url.len ? f->validator_url : f->url, .base = base};
+	*w = (struct sub_desired){.feed_id = f->id, .topic = f->topic.len ? f->topic : f->validator_url.len ? f->validator_url : f->url, .base = base};
 	if (f->status != FW_FEED_ACTIVE)
 		return;
-	w->topic = in_utf8(w->topic, a);
+	w->topic = url_to_utf8(w->topic, a);
 	if (f->hub.len)
-		hub_add(w, f->hub, a);
+		desired_add_hub(w, f->hub, a);
 	if (fw_str_find(f->extra, FW_STR("\"hubs\"")) || (!w->hub_n && fw_str_find(f->extra, FW_STR("\"cloud\""))))
 		extra = json_loadb(f->extra.p, f->extra.len, 0, NULL);
 	if (extra)
-		hubs_of_document(extra, a, w);
-	if (!is_web(w->topic))
+		desired_add_hubs(extra, a, w);
+	if (!hub_url_is_valid(w->topic))
 		w->hub_n = 0;
 	if (extra && !w->hub_n)
-		cloud_of_document(extra, f, a, w);
+		desired_add_cloud(extra, f, a, w);
 	json_decref(extra);
 }
 
-uint64_t wish_hash(const struct sub_wish *w)
+uint64_t sub_desired_hash(const struct sub_desired *w)
 {
 	struct fw_hasher h;
 
@@ -148,7 +148,7 @@ uint64_t wish_hash(const struct sub_wish *w)
 
 /* ---- forms --------------------------------------------------------------- */
 
-void wish_subscribe_form(const struct sub *s, bool subscribe, struct fw_str token, struct fw_str secret, int64_t lease_ms, struct fw_buf *out)
+void subscribe_form_write(const struct sub *s, bool subscribe, struct fw_str token, struct fw_str secret, int64_t lease_ms, struct fw_buf *out)
 {
 	form_add(out, "hub.callback", s->base);
 	fw_url_escape(out, token);
@@ -160,7 +160,7 @@ void wish_subscribe_form(const struct sub *s, bool subscribe, struct fw_str toke
 		form_add(out, "hub.secret", secret);
 }
 
-void wish_cloud_form(const struct sub *s, struct fw_str token, struct fw_buf *out)
+void cloud_form_write(const struct sub *s, struct fw_str token, struct fw_buf *out)
 {
 	char host[256] = "";
 	struct fw_url u;
@@ -176,7 +176,7 @@ void wish_cloud_form(const struct sub *s, struct fw_str token, struct fw_buf *ou
 	form_add(out, "url1", s->topic);
 }
 
-bool wish_cloud_refused(struct fw_str answer)
+bool cloud_is_refused(struct fw_str answer)
 {
 	const char *p = fw_str_ifind(answer, FW_STR("success"));
 	struct fw_str near = p ? fw_str_sub(answer, (size_t)(p - answer.p), (size_t)(p - answer.p) + 20) : FW_STR_NONE;

@@ -64,12 +64,12 @@ static const struct {
 	{CHILD, {"fork", "vfork", "tkill"}},
 };
 
-struct list {
+struct deny_list {
 	scmp_filter_ctx ctx;
 	int rc; /* the first failure, a negative errno */
 };
 
-static void refuse(struct list *l, int error, const char *name, unsigned n, const struct scmp_arg_cmp *arg)
+static void call_refuse(struct deny_list *l, int error, const char *name, unsigned n, const struct scmp_arg_cmp *arg)
 {
 	int nr = seccomp_syscall_resolve_name(name), rc;
 
@@ -81,16 +81,16 @@ static void refuse(struct list *l, int error, const char *name, unsigned n, cons
 		l->rc = rc;
 }
 
-static void refuse_when(struct list *l, int error, const char *name, struct scmp_arg_cmp arg)
+static void call_refuse_when(struct deny_list *l, int error, const char *name, struct scmp_arg_cmp arg)
 {
-	refuse(l, error, name, 1, &arg);
+	call_refuse(l, error, name, 1, &arg);
 }
 
 /*
  * The flags of clone3() are in memory, which a filter cannot read. ENOSYS makes the C library fall
  * back to clone(), whose flags are its first argument, or its second on s390.
  */
-static void refuse_clones(struct list *l, enum fw_sandbox_who who)
+static void refuse_clones(struct deny_list *l, enum fw_sandbox_role who)
 {
 	static const unsigned NEW[] = {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET};
 #ifdef __s390__
@@ -99,15 +99,15 @@ static void refuse_clones(struct list *l, enum fw_sandbox_who who)
 	const unsigned at = 0;
 #endif
 
-	refuse(l, ENOSYS, "clone3", 0, NULL);
+	call_refuse(l, ENOSYS, "clone3", 0, NULL);
 	for (size_t i = 0; i < FW_N(NEW); i++)
-		refuse_when(l, EPERM, "clone", SCMP_CMP(at, SCMP_CMP_MASKED_EQ, NEW[i], NEW[i]));
+		call_refuse_when(l, EPERM, "clone", SCMP_CMP(at, SCMP_CMP_MASKED_EQ, NEW[i], NEW[i]));
 	if (who != FW_SANDBOX_MASTER)
-		refuse_when(l, EPERM, "clone", SCMP_CMP(at, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+		call_refuse_when(l, EPERM, "clone", SCMP_CMP(at, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
 }
 
 /* No memory is writable and executable, and none becomes executable later. */
-static void refuse_code(struct list *l)
+static void refuse_code(struct deny_list *l)
 {
 	static const char *const MAP[] = {"mmap2",
 /* there its argument is a structure */
@@ -117,58 +117,58 @@ static void refuse_code(struct list *l)
 	};
 
 	for (size_t i = 0; i < FW_N(MAP); i++)
-		refuse_when(l, EPERM, MAP[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC, PROT_WRITE | PROT_EXEC));
-	refuse_when(l, EPERM, "mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
-	refuse_when(l, EPERM, "pkey_mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
+		call_refuse_when(l, EPERM, MAP[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC, PROT_WRITE | PROT_EXEC));
+	call_refuse_when(l, EPERM, "mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
+	call_refuse_when(l, EPERM, "pkey_mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
 }
 
 /* Allowed sockets: unix, IPv4, IPv6, and routing netlink. */
-static void refuse_sockets(struct list *l)
+static void refuse_sockets(struct deny_list *l)
 {
 	for (unsigned family = 0; family <= AF_NETLINK; family++) {
 		if (family != AF_UNIX && family != AF_INET && family != AF_INET6 && family != AF_NETLINK)
-			refuse_when(l, EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_EQ, family));
+			call_refuse_when(l, EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_EQ, family));
 	}
-	refuse_when(l, EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_GT, AF_NETLINK));
-	refuse(l, EAFNOSUPPORT, "socket", 2, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE)});
+	call_refuse_when(l, EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_GT, AF_NETLINK));
+	call_refuse(l, EAFNOSUPPORT, "socket", 2, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE)});
 	/* protocols that Landlock's TCP rules do not cover */
-	refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_EQ, IPPROTO_SCTP));
-	refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_GT, UINT8_MAX)); /* multipath TCP and SMC */
+	call_refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_EQ, IPPROTO_SCTP));
+	call_refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_GT, UINT8_MAX)); /* multipath TCP and SMC */
 }
 
 /* TCP Fast Open connects in a send call. */
-static void refuse_fast_open(struct list *l)
+static void refuse_fast_open(struct deny_list *l)
 {
-	refuse_when(l, EPERM, "sendto", SCMP_A3(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN));
-	refuse_when(l, EPERM, "sendmsg", SCMP_A2(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN));
-	refuse_when(l, EPERM, "sendmmsg", SCMP_A3(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN));
+	call_refuse_when(l, EPERM, "sendto", SCMP_A3(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN));
+	call_refuse_when(l, EPERM, "sendmsg", SCMP_A2(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN));
+	call_refuse_when(l, EPERM, "sendmmsg", SCMP_A3(SCMP_CMP_MASKED_EQ, MSG_FASTOPEN, MSG_FASTOPEN));
 }
 
-static void refuse_all(struct list *l, enum fw_sandbox_who who, bool no_connect)
+static void refuse_all(struct deny_list *l, enum fw_sandbox_role who, bool no_connect)
 {
 	static const unsigned TYPES[] = {TIOCSTI, 0x541c /* TIOCLINUX */};
 
 	for (size_t i = 0; i < FW_N(REFUSED); i++) {
 		for (const char *const *name = REFUSED[i].names; *name && REFUSED[i].who & 1u << who; name++)
-			refuse(l, EPERM, *name, 0, NULL);
+			call_refuse(l, EPERM, *name, 0, NULL);
 	}
 	refuse_clones(l, who);
 	refuse_sockets(l);
 	for (size_t i = 0; i < FW_N(TYPES); i++) /* ioctls that insert input into the terminal */
-		refuse_when(l, EPERM, "ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, TYPES[i]));
-	refuse_when(l, EPERM, "prlimit64", SCMP_A0(SCMP_CMP_NE, 0)); /* limits of another process */
+		call_refuse_when(l, EPERM, "ioctl", SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, TYPES[i]));
+	call_refuse_when(l, EPERM, "prlimit64", SCMP_A0(SCMP_CMP_NE, 0)); /* limits of another process */
 	if (who == FW_SANDBOX_MASTER)
 		/* children inherit the filter, and their dynamic loader needs the calls below */
 		return;
 	refuse_code(l);
 	/* signal 0 only tests for existence */
-	refuse_when(l, EPERM, "kill", SCMP_A1(SCMP_CMP_NE, 0));
-	refuse_when(l, EPERM, "tgkill", SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
+	call_refuse_when(l, EPERM, "kill", SCMP_A1(SCMP_CMP_NE, 0));
+	call_refuse_when(l, EPERM, "tgkill", SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
 	if (no_connect)
 		refuse_fast_open(l);
 }
 
-const char *fw_calls_library(void)
+const char *fw_seccomp_library(void)
 {
 	static char text[40];
 	const struct scmp_version *v = seccomp_version();
@@ -177,14 +177,14 @@ const char *fw_calls_library(void)
 	return text;
 }
 
-bool fw_calls_here(void)
+bool fw_seccomp_is_supported(void)
 {
 	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }
 
-int fw_calls_refuse(enum fw_sandbox_who who, bool no_connect)
+int fw_seccomp_apply(enum fw_sandbox_role who, bool no_connect)
 {
-	struct list l = {.ctx = seccomp_init(SCMP_ACT_ALLOW)};
+	struct deny_list l = {.ctx = seccomp_init(SCMP_ACT_ALLOW)};
 
 	if (!l.ctx)
 		return -ENOMEM;
@@ -199,17 +199,17 @@ int fw_calls_refuse(enum fw_sandbox_who who, bool no_connect)
 
 #else
 
-const char *fw_calls_library(void)
+const char *fw_seccomp_library(void)
 {
 	return NULL;
 }
 
-bool fw_calls_here(void)
+bool fw_seccomp_is_supported(void)
 {
 	return false;
 }
 
-int fw_calls_refuse(enum fw_sandbox_who who, bool no_connect)
+int fw_seccomp_apply(enum fw_sandbox_role who, bool no_connect)
 {
 	(void)who;
 	(void)no_connect;

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "base/url.h"
-#include "engine/websub/websub_law.h"
+#include "engine/websub/websub_rules.h"
 #include "base/banned.h"
 
 #define BACKOFF_MS FW_HOUR_MS
@@ -25,12 +25,12 @@
 #define NEVER_MS (30 * FW_DAY_MS)   /* interval for subscriptions that are switched off by hand */
 
 /* A random time in [x, x + width). */
-static int64_t spread(int64_t x, int64_t width, uint64_t rnd)
+static int64_t random_spread(int64_t x, int64_t width, uint64_t rnd)
 {
 	return x + (width > 0 ? (int64_t)(rnd % (uint64_t)width) : 0);
 }
 
-static void say(struct sub *s, struct fw_str words)
+static void sub_set_why(struct sub *s, struct fw_str words)
 {
 	(void)fw_str_copy(s->why, sizeof(s->why), words);
 }
@@ -38,18 +38,18 @@ static void say(struct sub *s, struct fw_str words)
 void sub_off(struct sub *s)
 {
 	s->state = FW_WEBSUB_OFF;
-	s->sent = false;
+	s->accepted = false;
 	s->since_ms = s->until_ms = 0;
 }
 
-void sub_at(struct sub *s, int64_t at_ms)
+void sub_schedule(struct sub *s, int64_t at_ms)
 {
 	s->next_ms = s->state == FW_WEBSUB_ACTIVE ? FW_MIN(at_ms, s->until_ms) : at_ms;
 }
 
 /* ---- the desired subscription -------------------------------------------- */
 
-static bool hub_find(const struct sub_wish *w, struct fw_str hub, uint32_t *at)
+static bool desired_find_hub(const struct sub_desired *w, struct fw_str hub, uint32_t *at)
 {
 	for (uint32_t i = 0; i < w->hub_n; i++) {
 		if (fw_str_eq(w->hub[i], hub)) {
@@ -60,51 +60,51 @@ static bool hub_find(const struct sub_wish *w, struct fw_str hub, uint32_t *at)
 	return false;
 }
 
-static void ask_at(struct sub *s, const struct sub_wish *w, int64_t next_ms)
+static void sub_request_at(struct sub *s, const struct sub_desired *w, int64_t next_ms)
 {
 	assert(s->hub_i < w->hub_n);
-	s->state = FW_WEBSUB_ASKED;
-	s->sent = false;
+	s->state = FW_WEBSUB_REQUESTED;
+	s->accepted = false;
 	s->hub = w->hub[s->hub_i];
 	s->next_ms = next_ms;
 }
 
-enum sub_change sub_wish(struct sub *s, const struct sub_wish *w, int64_t now_ms)
+enum sub_change sub_reconcile(struct sub *s, const struct sub_desired *w, int64_t now_ms)
 {
 	bool known = s->feed_id != 0;
 	uint32_t i = 0;
 
 	if (!w->hub_n)
 		return known && !s->held ? SUB_GONE : SUB_SAME;
-	if (known && (s->held || (fw_str_eq(s->topic, w->topic) && fw_str_eq(s->base, w->base) && s->cloud == w->cloud && hub_find(w, s->hub, &i)))) {
+	if (known && (s->held || (fw_str_eq(s->topic, w->topic) && fw_str_eq(s->base, w->base) && s->cloud == w->cloud && desired_find_hub(w, s->hub, &i)))) {
 		s->hub_i = i;
 		return SUB_SAME;
 	}
 	*s = (struct sub){.feed_id = w->feed_id, .cloud = w->cloud, .topic = w->topic, .base = w->base, .token = s->token, .renewal = s->renewal,
 		.missed_n = s->missed_n, .distrust_ms = s->distrust_ms};
-	ask_at(s, w, now_ms);
+	sub_request_at(s, w, now_ms);
 	return SUB_NEW;
 }
 
-void sub_lost(struct sub *s, int64_t now_ms)
+void sub_callback_invalid(struct sub *s, int64_t now_ms)
 {
 	if (s->held)
 		return;
 	sub_off(s);
 	s->next_ms = now_ms;
-	say(s, FW_STR("its callback has the signature of another key: a new request is due"));
+	sub_set_why(s, FW_STR("its callback has the signature of another key: a new request is due"));
 }
 
 /* ---- requests ------------------------------------------------------------ */
 
 /* The request failed: schedules the next hub, or after the last one another round later. */
-static void failed(struct sub *s, const struct sub_wish *w, int64_t least_ms, int64_t now_ms, uint64_t rnd)
+static void sub_failed(struct sub *s, const struct sub_desired *w, int64_t least_ms, int64_t now_ms, uint64_t rnd)
 {
 	int64_t pause_ms;
 
 	sub_off(s);
 	if (least_ms > 0)
-		s->left_ms = FW_MAX(FW_MIN(s->left_ms, now_ms + BACKOFF_MAX_MS), now_ms + least_ms);
+		s->retry_after_ms = FW_MAX(FW_MIN(s->retry_after_ms, now_ms + BACKOFF_MAX_MS), now_ms + least_ms);
 	if (s->hub_i + 1 < w->hub_n) {
 		s->hub_i++;
 		s->next_ms = now_ms;
@@ -113,101 +113,101 @@ static void failed(struct sub *s, const struct sub_wish *w, int64_t least_ms, in
 		s->fail_n++;
 		pause_ms = FW_MIN(BACKOFF_MS << FW_MIN(s->fail_n - 1, 10u), BACKOFF_MAX_MS);
 		/* the longest Retry-After of the round */
-		pause_ms = FW_MAX(pause_ms, FW_MIN(s->left_ms - now_ms, BACKOFF_MAX_MS));
-		s->next_ms = now_ms + spread(pause_ms, pause_ms / 4, rnd);
+		pause_ms = FW_MAX(pause_ms, FW_MIN(s->retry_after_ms - now_ms, BACKOFF_MAX_MS));
+		s->next_ms = now_ms + random_spread(pause_ms, pause_ms / 4, rnd);
 	}
 	s->hub = w->hub_n ? w->hub[s->hub_i] : s->hub;
 }
 
 /* The subscription is still active: schedules another attempt before the lease ends. */
-static void renewal_failed(struct sub *s, int64_t least_ms, int64_t now_ms)
+static void sub_renewal_failed(struct sub *s, int64_t least_ms, int64_t now_ms)
 {
 	int64_t pause_ms = FW_MIN((s->until_ms - now_ms) / 3, RENEWAL_BACKOFF_MS);
 
-	s->sent = false;
-	sub_at(s, now_ms + FW_MAX(FW_MAX(pause_ms, FW_SECOND_MS), least_ms));
+	s->accepted = false;
+	sub_schedule(s, now_ms + FW_MAX(FW_MAX(pause_ms, FW_SECOND_MS), least_ms));
 }
 
-bool sub_silent(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t rnd)
+bool sub_check_timeout(struct sub *s, const struct sub_desired *w, int64_t now_ms, uint64_t rnd)
 {
-	bool silent = s->sent, over = s->state == FW_WEBSUB_ACTIVE && now_ms >= s->until_ms;
+	bool silent = s->accepted, over = s->state == FW_WEBSUB_ACTIVE && now_ms >= s->until_ms;
 
-	s->sent = false;
+	s->accepted = false;
 	if (over) {
-		say(s, FW_STR("the lease has expired"));
+		sub_set_why(s, FW_STR("the lease has expired"));
 		sub_off(s);
-	} else if (silent && s->state == FW_WEBSUB_ASKED) {
-		say(s, FW_STR("the hub accepted the request, and never verified it"));
-		failed(s, w, 0, now_ms, rnd);
+	} else if (silent && s->state == FW_WEBSUB_REQUESTED) {
+		sub_set_why(s, FW_STR("the hub accepted the request, and never verified it"));
+		sub_failed(s, w, 0, now_ms, rnd);
 	} else if (silent && s->state == FW_WEBSUB_ACTIVE) {
-		say(s, FW_STR("the hub accepted the renewal, and has not verified it"));
-		renewal_failed(s, 0, now_ms);
+		sub_set_why(s, FW_STR("the hub accepted the renewal, and has not verified it"));
+		sub_renewal_failed(s, 0, now_ms);
 	}
 	return silent;
 }
 
-bool sub_due(struct sub *s, const struct sub_wish *w, int64_t now_ms, uint64_t rnd, bool *fresh)
+bool sub_due(struct sub *s, const struct sub_desired *w, int64_t now_ms, uint64_t rnd, bool *fresh)
 {
 	*fresh = false;
 	if (s->held || !w->hub_n) {
 		s->next_ms = now_ms + NEVER_MS;
 		return false;
 	}
-	if (sub_silent(s, w, now_ms, rnd) && s->next_ms > now_ms)
+	if (sub_check_timeout(s, w, now_ms, rnd) && s->next_ms > now_ms)
 		return false;
 	if (s->state == FW_WEBSUB_ACTIVE)
 		return true;
 	*fresh = s->state == FW_WEBSUB_OFF;
-	ask_at(s, w, s->next_ms);
+	sub_request_at(s, w, s->next_ms);
 	return true;
 }
 
-int64_t sub_ask_gap_ms(int64_t lease_ms)
+int64_t sub_request_gap_ms(int64_t lease_ms)
 {
-	return FW_MIN(SUB_ASK_GAP_MS, lease_ms / 4);
+	return FW_MIN(SUB_REQUEST_GAP_MS, lease_ms / 4);
 }
 
-int64_t sub_hub_pause_ms(uint32_t fail_n)
+int64_t sub_hub_cooldown_ms(uint32_t fail_n)
 {
 	return fail_n < SUB_HUB_FAILS ? 0 : FW_MIN(HUB_PAUSE_MS << FW_MIN(fail_n - SUB_HUB_FAILS, 10u), HUB_PAUSE_MAX_MS);
 }
 
-bool sub_may_ask(struct sub *s, int64_t *brake_ms, int64_t gap_ms, int64_t now_ms)
+bool sub_rate_take(struct sub *s, int64_t *rate_ms, int64_t gap_ms, int64_t now_ms)
 {
-	int64_t all_ms = SUB_ASK_BURST * gap_ms, wait_ms;
+	int64_t all_ms = SUB_REQUEST_BURST * gap_ms, wait_ms;
 
 	assert(gap_ms >= 0);
 	/* clamped, in case the clock was set back */
-	*brake_ms = FW_MAX(FW_MIN(*brake_ms, now_ms + all_ms), now_ms);
-	wait_ms = *brake_ms + gap_ms - all_ms - now_ms;
+	*rate_ms = FW_MAX(FW_MIN(*rate_ms, now_ms + all_ms), now_ms);
+	wait_ms = *rate_ms + gap_ms - all_ms - now_ms;
 	if (wait_ms <= 0) {
-		*brake_ms += gap_ms;
+		*rate_ms += gap_ms;
 		return true;
 	}
-	sub_at(s, now_ms + wait_ms);
+	sub_schedule(s, now_ms + wait_ms);
 	if (s->state != FW_WEBSUB_ACTIVE)
 		s->state = FW_WEBSUB_OFF;
-	say(s, FW_STR("rate limited: the feed or its hub caused too many requests, the next one has to wait"));
+	sub_set_why(s, FW_STR("rate limited: the feed or its hub caused too many requests, the next one has to wait"));
 	return false;
 }
 
-void sub_answered(struct sub *s, const struct sub_wish *w, const char *why, int64_t retry_ms, int64_t now_ms, uint64_t rnd)
+void sub_responded(struct sub *s, const struct sub_desired *w, const char *why, int64_t retry_ms, int64_t now_ms, uint64_t rnd)
 {
 	retry_ms = FW_MAX(FW_MIN(retry_ms, BACKOFF_MAX_MS), (int64_t)0);
-	if (s->state == FW_WEBSUB_ACTIVE && s->asked_ms && s->verified_ms >= s->asked_ms)
+	if (s->state == FW_WEBSUB_ACTIVE && s->requested_ms && s->verified_ms >= s->requested_ms)
 		return; /* the verification came before the response, and takes precedence */
 	if (why) {
-		say(s, fw_str(why));
+		sub_set_why(s, fw_str(why));
 		if (s->state == FW_WEBSUB_ACTIVE && now_ms < s->until_ms)
-			renewal_failed(s, retry_ms, now_ms);
+			sub_renewal_failed(s, retry_ms, now_ms);
 		else
-			failed(s, w, retry_ms, now_ms, rnd);
+			sub_failed(s, w, retry_ms, now_ms, rnd);
 		return;
 	}
-	s->sent = true;
-	sub_at(s, now_ms + SUB_SILENCE_MS);
+	s->accepted = true;
+	sub_schedule(s, now_ms + SUB_SILENCE_MS);
 	if (s->state != FW_WEBSUB_ACTIVE)
-		say(s, FW_STR("the hub accepted the request, its verification is awaited"));
+		sub_set_why(s, FW_STR("the hub accepted the request, its verification is awaited"));
 }
 
 void sub_verified(struct sub *s, int64_t verified_ms, int64_t lease_ms, uint64_t rnd)
@@ -220,13 +220,13 @@ void sub_verified(struct sub *s, int64_t verified_ms, int64_t lease_ms, uint64_t
 		to = SUB_CLOUD_RENEW_MS;
 	}
 	s->state = FW_WEBSUB_ACTIVE;
-	s->sent = false;
+	s->accepted = false;
 	s->fail_n = 0;
 	s->since_ms = s->since_ms ? s->since_ms : verified_ms;
 	s->verified_ms = verified_ms;
 	s->until_ms = verified_ms + lease_ms;
-	s->next_ms = verified_ms + spread(from, to - from, rnd);
-	say(s, FW_STR(""));
+	s->next_ms = verified_ms + random_spread(from, to - from, rnd);
+	sub_set_why(s, FW_STR(""));
 }
 
 int64_t sub_overlap_ms(int64_t lease_ms)
@@ -235,13 +235,13 @@ int64_t sub_overlap_ms(int64_t lease_ms)
 	return FW_MIN(SUB_GRACE_MS, lease_ms / 8);
 }
 
-void sub_denied(struct sub *s, const struct sub_wish *w, struct fw_str reason, int64_t now_ms, uint64_t rnd)
+void sub_denied(struct sub *s, const struct sub_desired *w, struct fw_str reason, int64_t now_ms, uint64_t rnd)
 {
-	failed(s, w, SUB_DENIED_MS, now_ms, rnd);
+	sub_failed(s, w, SUB_DENIED_MS, now_ms, rnd);
 	if (reason.len)
 		(void)fw_snprintf(s->why, sizeof(s->why), "the hub refused: %.*s", FW_STR_ARG(fw_str_sub(reason, 0, 120)));
 	else
-		say(s, FW_STR("the hub refused, without a reason"));
+		sub_set_why(s, FW_STR("the hub refused, without a reason"));
 }
 
 /* ---- trust --------------------------------------------------------------- */
@@ -254,7 +254,7 @@ bool sub_missed(struct sub *s, int64_t polled_ms, int64_t before_ms, int64_t pus
 		s->missed_n = 0;
 	s->missed_n++;
 	s->distrust_ms = now_ms + FW_MIN(FW_DAY_MS << FW_MIN(s->missed_n - 1, 10u), DISTRUST_MAX_MS);
-	say(s, FW_STR("a poll found entries that the hub had not sent: polled as usual for a while"));
+	sub_set_why(s, FW_STR("a poll found entries that the hub had not sent: polled as usual for a while"));
 	return true;
 }
 
@@ -265,9 +265,9 @@ int64_t sub_push_until(const struct sub *s, int64_t now_ms)
 	return good ? s->until_ms : 0;
 }
 
-int64_t sub_lease_ms(struct fw_str seconds, int64_t asked_ms, char why[80])
+int64_t sub_lease_ms(struct fw_str seconds, int64_t requested_ms, char why[80])
 {
-	int64_t s = 0, least_ms = FW_MIN(SUB_LEASE_MIN_MS, asked_ms);
+	int64_t s = 0, least_ms = FW_MIN(SUB_LEASE_MIN_MS, requested_ms);
 	bool number = fw_str_int(seconds, &s);
 
 	why[0] = '\0';
@@ -278,8 +278,8 @@ int64_t sub_lease_ms(struct fw_str seconds, int64_t asked_ms, char why[80])
 			s = INT64_MAX / 1000; /* only digits: a number of more than 64 bits */
 	}
 	if (s <= 0) {
-		(void)fw_snprintf(why, 80, "the hub stated no lease: taken as %s", asked_ms < LEASE_UNSAID_MS ? "the requested lease" : "a day");
-		return FW_MIN(asked_ms, LEASE_UNSAID_MS);
+		(void)fw_snprintf(why, 80, "the hub stated no lease: taken as %s", requested_ms < LEASE_UNSAID_MS ? "the requested lease" : "a day");
+		return FW_MIN(requested_ms, LEASE_UNSAID_MS);
 	}
 	s = FW_MIN(s, INT64_MAX / 1000) * 1000;
 	if (s > SUB_LEASE_MAX_MS) {
@@ -328,7 +328,7 @@ bool form_get(struct fw_str form, const char *name, struct fw_arena *a, struct f
 	return false;
 }
 
-bool signature_is_good(struct fw_str header, struct fw_str secret, struct fw_str body)
+bool signature_is_valid(struct fw_str header, struct fw_str secret, struct fw_str body)
 {
 	static const char *const METHOD[] = {"sha1", "sha256", "sha384", "sha512"};
 	struct fw_str hex, method = fw_str_trim(fw_str_split(header, '=', &hex));
@@ -351,7 +351,7 @@ bool signature_is_good(struct fw_str header, struct fw_str secret, struct fw_str
 
 #define RANDOM_LEN (SUB_TOKEN_LEN / 2) /* random digits; as many digits of the MAC follow */
 
-static bool dice(char *out, size_t digits)
+static bool random_hex(char *out, size_t digits)
 {
 	unsigned char bytes[32];
 
@@ -361,7 +361,7 @@ static bool dice(char *out, size_t digits)
 	return true;
 }
 
-static bool sign(const unsigned char key[SUB_KEY_LEN], const char *id, char out[SUB_TOKEN_LEN - RANDOM_LEN + 1])
+static bool callback_sign(const unsigned char key[SUB_KEY_LEN], const char *id, char out[SUB_TOKEN_LEN - RANDOM_LEN + 1])
 {
 	unsigned char mac[EVP_MAX_MD_SIZE];
 
@@ -373,17 +373,17 @@ static bool sign(const unsigned char key[SUB_KEY_LEN], const char *id, char out[
 
 bool callback_make(const unsigned char key[SUB_KEY_LEN], char out[SUB_TOKEN_LEN + 1])
 {
-	return dice(out, RANDOM_LEN) && sign(key, out, out + RANDOM_LEN);
+	return random_hex(out, RANDOM_LEN) && callback_sign(key, out, out + RANDOM_LEN);
 }
 
 bool callback_is_ours(const unsigned char key[SUB_KEY_LEN], struct fw_str token)
 {
 	char want[SUB_TOKEN_LEN - RANDOM_LEN + 1];
 
-	return token.len == SUB_TOKEN_LEN && sign(key, token.p, want) && CRYPTO_memcmp(want, token.p + RANDOM_LEN, SUB_TOKEN_LEN - RANDOM_LEN) == 0;
+	return token.len == SUB_TOKEN_LEN && callback_sign(key, token.p, want) && CRYPTO_memcmp(want, token.p + RANDOM_LEN, SUB_TOKEN_LEN - RANDOM_LEN) == 0;
 }
 
 bool secret_make(char out[SUB_SECRET_LEN + 1])
 {
-	return dice(out, SUB_SECRET_LEN);
+	return random_hex(out, SUB_SECRET_LEN);
 }

@@ -28,7 +28,7 @@
 #define landlock(call, ...) (errno = ENOSYS, -1L)
 #endif
 
-#define ASK_ABI 1u /* flag of create_ruleset */
+#define QUERY_ABI 1u /* flag of create_ruleset */
 enum { RULE_PATH = 1, RULE_PORT = 2 };
 
 #define BIT(n) (UINT64_C(1) << (n))
@@ -53,45 +53,45 @@ struct port_rule {
 	uint64_t allowed, port;
 };
 
-int fw_land_abi(void)
+int fw_landlock_abi(void)
 {
-	long abi = landlock(create_ruleset, NULL, (size_t)0, ASK_ABI);
+	long abi = landlock(create_ruleset, NULL, (size_t)0, QUERY_ABI);
 
 	return abi > 0 ? (int)abi : 0;
 }
 
 /* All file rights of this version. */
-static uint64_t files_of(int abi)
+static uint64_t landlock_file_rights(int abi)
 {
 	return BIT(REFER) - 1 + (abi >= 2 ? BIT(REFER) : 0) + (abi >= 3 ? BIT(TRUNCATE) : 0) + (abi >= 5 ? BIT(IOCTL_DEV) : 0);
 }
 
-void fw_land_begin(struct fw_land *l, bool no_connect, bool no_abstract)
+void fw_landlock_begin(struct fw_landlock *l, bool no_connect, bool no_abstract)
 {
-	int abi = fw_land_abi();
-	struct ruleset r = {.files = files_of(abi)};
+	int abi = fw_landlock_abi();
+	struct ruleset r = {.files = landlock_file_rights(abi)};
 
-	if (abi >= FW_LAND_ABI_PORTS)
+	if (abi >= FW_LANDLOCK_ABI_PORTS)
 		r.ports = BIND_TCP | (no_connect ? CONNECT_TCP : 0);
 	if (abi >= 6)
 		r.scoped = SIGNALS | (no_abstract ? ABSTRACT_UNIX : 0);
 	/* a kernel accepts a longer structure if the members it does not know are 0 */
-	*l = (struct fw_land){.fd = (int)landlock(create_ruleset, &r, sizeof(r), 0u), .files = r.files, .ports = r.ports != 0};
+	*l = (struct fw_landlock){.fd = (int)landlock(create_ruleset, &r, sizeof(r), 0u), .files = r.files, .ports = r.ports != 0};
 	l->rc = l->fd < 0 ? -errno : 0;
 }
 
-void fw_land_path(struct fw_land *l, const char *path, unsigned rights)
+void fw_landlock_path(struct fw_landlock *l, const char *path, unsigned rights)
 {
 	struct path_rule rule = {.fd = open(path, O_PATH | O_CLOEXEC)};
 	struct stat st;
 
 	if (rule.fd < 0)
 		return;
-	if (rights & FW_LAND_READ)
+	if (rights & FW_LANDLOCK_READ)
 		rule.allowed |= BIT(READ_FILE) | BIT(READ_DIR);
-	if (rights & FW_LAND_WRITE)
+	if (rights & FW_LANDLOCK_WRITE)
 		rule.allowed |= BIT(WRITE_FILE) | BIT(TRUNCATE);
-	if (rights & FW_LAND_MAKE)
+	if (rights & FW_LANDLOCK_MAKE)
 		rule.allowed |= BIT(MAKE_REG) | BIT(REMOVE_FILE);
 	rule.allowed &= l->files & (fstat(rule.fd, &st) == 0 && S_ISDIR(st.st_mode) ? UINT64_MAX : OF_FILES);
 	if (!l->rc && rule.allowed && landlock(add_rule, l->fd, RULE_PATH, &rule, 0u))
@@ -99,7 +99,7 @@ void fw_land_path(struct fw_land *l, const char *path, unsigned rights)
 	close(rule.fd);
 }
 
-void fw_land_port(struct fw_land *l, unsigned port)
+void fw_landlock_port(struct fw_landlock *l, unsigned port)
 {
 	struct port_rule rule = {.allowed = CONNECT_TCP, .port = port};
 
@@ -107,7 +107,7 @@ void fw_land_port(struct fw_land *l, unsigned port)
 		l->rc = -errno;
 }
 
-int fw_land_enter(struct fw_land *l)
+int fw_landlock_enter(struct fw_landlock *l)
 {
 	assert(l->rc || l->fd >= 0);
 	if (!l->rc && landlock(restrict_self, l->fd, 0u))

@@ -8,12 +8,12 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "engine/websub/websub_rec.h"
+#include "engine/websub/websub_records.h"
 #include "base/banned.h"
 
 /* retention after the last due time, in case there is no leader */
-#define KEEP_MS (100 * FW_DAY_MS)
-#define ASK_KEEP_MS (10 * FW_DAY_MS)
+#define RECORD_EXPIRY_MS (100 * FW_DAY_MS)
+#define MESSAGE_EXPIRY_MS (10 * FW_DAY_MS)
 
 /* ---- keys ---------------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ static struct rec_key callback_key(struct fw_str token)
 /* A value is a JSON object of such members; members that are 0, false or empty are omitted. */
 enum member_type { NUMBER, COUNT /* 32 bits */, FLAG, TEXT, WHY /* sub.why */, STATE /* an enum, by its name */ };
 
-struct member {
+struct record_member {
 	const char *name;
 	enum member_type type;
 	size_t offset;
@@ -58,31 +58,31 @@ static const char *const SUB_STATE[] = {"requested", "active", "off", NULL};
 static const char *const CALLBACK_STATE[] = {"requested", "active", "denied", "leaving", "left", NULL};
 
 #define AT(member) offsetof(struct sub, member)
-static const struct member SUB[] = {
+static const struct record_member SUB_MEMBERS[] = {
 	{"feed", NUMBER, AT(feed_id)}, {"state", STATE, AT(state), SUB_STATE}, {"hub", TEXT, AT(hub)}, {"topic", TEXT, AT(topic)},
 	{"token", TEXT, AT(token)}, {"base", TEXT, AT(base)}, {"renewal", TEXT, AT(renewal)}, {"next_ms", NUMBER, AT(next_ms)},
-	{"asked_ms", NUMBER, AT(asked_ms)}, {"since_ms", NUMBER, AT(since_ms)}, {"verified_ms", NUMBER, AT(verified_ms)},
-	{"until_ms", NUMBER, AT(until_ms)}, {"left_ms", NUMBER, AT(left_ms)}, {"distrust_ms", NUMBER, AT(distrust_ms)},
+	{"asked_ms", NUMBER, AT(requested_ms)}, {"since_ms", NUMBER, AT(since_ms)}, {"verified_ms", NUMBER, AT(verified_ms)},
+	{"until_ms", NUMBER, AT(until_ms)}, {"left_ms", NUMBER, AT(retry_after_ms)}, {"distrust_ms", NUMBER, AT(distrust_ms)},
 	{"failed", COUNT, AT(fail_n)}, {"missed", COUNT, AT(missed_n)}, {"nth_hub", COUNT, AT(hub_i)}, {"cloud", FLAG, AT(cloud)},
-	{"held", FLAG, AT(held)}, {"sent", FLAG, AT(sent)}, {"why", WHY, AT(why)}, {NULL},
+	{"held", FLAG, AT(held)}, {"sent", FLAG, AT(accepted)}, {"why", WHY, AT(why)}, {NULL},
 };
 #undef AT
 #define AT(member) offsetof(struct callback, member)
-static const struct member CALLBACK[] = {
+static const struct record_member CALLBACK_MEMBERS[] = {
 	{"feed", NUMBER, AT(feed_id)}, {"state", STATE, AT(state), CALLBACK_STATE}, {"cloud", FLAG, AT(cloud)}, {"hub", TEXT, AT(hub)},
-	{"topic", TEXT, AT(topic)}, {"secret", TEXT, AT(secret)}, {"lease_asked_ms", NUMBER, AT(lease_asked_ms)},
-	{"lease_ms", NUMBER, AT(lease_ms)}, {"said_ms", NUMBER, AT(said_ms)}, {"why", TEXT, AT(why)}, {"tries", COUNT, AT(try_n)},
+	{"topic", TEXT, AT(topic)}, {"secret", TEXT, AT(secret)}, {"lease_asked_ms", NUMBER, AT(lease_requested_ms)},
+	{"lease_ms", NUMBER, AT(lease_ms)}, {"said_ms", NUMBER, AT(decided_ms)}, {"why", TEXT, AT(why)}, {"tries", COUNT, AT(try_n)},
 	{"next_ms", NUMBER, AT(next_ms)}, {NULL},
 };
 #undef AT
 #define AT(member) offsetof(struct counts, member)
-static const struct member COUNTS[] = {
+static const struct record_member COUNTS_MEMBERS[] = {
 	{"delivered", NUMBER, AT(delivered_n)}, {"new", NUMBER, AT(new_n)}, {"ignored", NUMBER, AT(ignored_n)},
 	{"last_ms", NUMBER, AT(last_ms)}, {NULL},
 };
 #undef AT
 #define AT(member) offsetof(struct missed, member)
-static const struct member MISSED[] = {
+static const struct record_member MISSED_MEMBERS[] = {
 	{"polled_ms", NUMBER, AT(polled_ms)}, {"before_ms", NUMBER, AT(before_ms)}, {"new", NUMBER, AT(new_n)}, {NULL},
 };
 #undef AT
@@ -92,7 +92,7 @@ const char *fw_websub_state_name(enum fw_websub_state s)
 	return (unsigned)s < FW_WEBSUB_STATE_N ? SUB_STATE[s] : "unknown";
 }
 
-static void value_write(struct fw_buf *b, const struct member *m, const void *from)
+static void record_value_write(struct fw_buf *b, const struct record_member *m, const void *from)
 {
 	struct fw_json j;
 
@@ -121,7 +121,7 @@ static void value_write(struct fw_buf *b, const struct member *m, const void *fr
 	fw_json_end(&j);
 }
 
-static bool state_read(const char *const *states, struct fw_str name, unsigned *out)
+static bool record_state_parse(const char *const *states, struct fw_str name, unsigned *out)
 {
 	for (*out = 0; states[*out]; ++*out) {
 		if (fw_str_eq(name, fw_str(states[*out])))
@@ -131,7 +131,7 @@ static bool state_read(const char *const *states, struct fw_str name, unsigned *
 }
 
 /* False: not an object, or an unknown state. */
-static bool value_read(struct fw_str value, const struct member *m, struct fw_arena *a, void *to)
+static bool record_value_parse(struct fw_str value, const struct record_member *m, struct fw_arena *a, void *to)
 {
 	/* a hub's reason may contain NUL */
 	json_t *o = json_loadb(value.p ? value.p : "", value.len, JSON_ALLOW_NUL, NULL);
@@ -148,7 +148,7 @@ static bool value_read(struct fw_str value, const struct member *m, struct fw_ar
 		case FLAG: *(bool *)at = json_is_true(v); break;
 		case TEXT: *(struct fw_str *)at = fw_arena_str(a, text); break;
 		case WHY: (void)fw_str_copy(at, sizeof(((struct sub *)NULL)->why), text); break;
-		case STATE: good &= state_read(m->states, text, at); break;
+		case STATE: good &= record_state_parse(m->states, text, at); break;
 		}
 	}
 	json_decref(o);
@@ -157,26 +157,26 @@ static bool value_read(struct fw_str value, const struct member *m, struct fw_ar
 
 /* ---- records ------------------------------------------------------------- */
 
-static int put(struct fw_store *st, const char *key, struct fw_str value, int64_t now_ms, int64_t until_ms, struct fw_err *err)
+static int websub_record_put(struct fw_store *st, const char *key, struct fw_str value, int64_t now_ms, int64_t until_ms, struct fw_err *err)
 {
 	struct fw_record r = {.kind = REC_KIND, .key = fw_str(key), .value = value, .at_ms = now_ms, .until_ms = until_ms};
 
 	return fw_store_record_put(st, &r, false, NULL, err);
 }
 
-static int put_members(struct fw_store *st, const char *key, const struct member *m, const void *from, int64_t now_ms, int64_t until_ms,
+static int websub_record_put_members(struct fw_store *st, const char *key, const struct record_member *m, const void *from, int64_t now_ms, int64_t until_ms,
 	struct fw_err *err)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	int rc;
 
-	value_write(&b, m, from);
-	rc = b.rc ? fw_no_memory(err) : put(st, key, fw_buf_str(&b), now_ms, until_ms, err);
+	record_value_write(&b, m, from);
+	rc = b.rc ? fw_no_memory(err) : websub_record_put(st, key, fw_buf_str(&b), now_ms, until_ms, err);
 	fw_buf_finish(&b);
 	return rc;
 }
 
-static int get(struct fw_store *st, const char *key, struct fw_arena *a, struct fw_record *r, struct fw_err *err)
+static int websub_record_get(struct fw_store *st, const char *key, struct fw_arena *a, struct fw_record *r, struct fw_err *err)
 {
 	return fw_store_record_get(st, REC_KIND, fw_str(key), a, r, err);
 }
@@ -195,15 +195,15 @@ int rec_feed_remove(struct fw_store *st, const char *what, int64_t feed_id, stru
 
 #define SLICE 200
 
-struct slice { /* collected first: a callback of the store must not use the store */
+struct record_slice { /* collected first: a callback of the store must not use the store */
 	struct fw_arena a;
 	struct fw_str prefix, key[SLICE], value[SLICE];
 	size_t n;
 };
 
-static int slice_take(void *ctx, const struct fw_record *r)
+static int record_slice_add(void *ctx, const struct fw_record *r)
 {
-	struct slice *s = ctx;
+	struct record_slice *s = ctx;
 
 	assert(s->n < SLICE);
 	if (!fw_str_starts(r->key, s->prefix))
@@ -213,9 +213,9 @@ static int slice_take(void *ctx, const struct fw_record *r)
 	return 0;
 }
 
-int rec_each(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, struct fw_err *err)
+int rec_list(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct slice s = {.prefix = fw_str(prefix)};
+	struct record_slice s = {.prefix = fw_str(prefix)};
 	struct fw_record_query q = {.kind = REC_KIND, .limit = SLICE};
 	char after[FW_RECORD_KEY_MAX + 1];
 	int rc;
@@ -226,7 +226,7 @@ int rec_each(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, str
 		s.n = 0;
 		fw_arena_reset(&s.a, 65536);
 		q.after_key = fw_str(after);
-		rc = fw_store_record_list(st, &q, slice_take, &s, err);
+		rc = fw_store_record_list(st, &q, record_slice_add, &s, err);
 		rc = rc < 0 ? rc : s.a.failed ? fw_no_memory(err) : 0;
 		for (size_t i = 0; i < s.n && !rc; i++)
 			rc = cb(ctx, s.key[i], s.value[i], &s.a, err);
@@ -241,20 +241,20 @@ int rec_each(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, str
 
 int rec_sub_put(struct fw_store *st, const struct sub *s, int64_t now_ms, struct fw_err *err)
 {
-	int64_t until_ms = s->held ? FW_NO_DATE : FW_MAX(s->next_ms, s->until_ms) + KEEP_MS;
+	int64_t until_ms = s->held ? FW_NO_DATE : FW_MAX(s->next_ms, s->until_ms) + RECORD_EXPIRY_MS;
 
-	return put_members(st, rec_key("feed", s->feed_id, NULL).text, SUB, s, now_ms, until_ms, err);
+	return websub_record_put_members(st, rec_key("feed", s->feed_id, NULL).text, SUB_MEMBERS, s, now_ms, until_ms, err);
 }
 
 bool rec_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out)
 {
-	return value_read(value, SUB, a, out) && out->feed_id > 0;
+	return record_value_parse(value, SUB_MEMBERS, a, out) && out->feed_id > 0;
 }
 
 int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct sub *out, struct fw_err *err)
 {
 	struct fw_record r;
-	int rc = get(st, rec_key("feed", feed_id, NULL).text, a, &r, err);
+	int rc = websub_record_get(st, rec_key("feed", feed_id, NULL).text, a, &r, err);
 
 	if (!rc && !rec_sub_read(r.value, a, out))
 		rc = FW_ENOTFOUND;
@@ -267,14 +267,14 @@ int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct
 
 int rec_callback_put(struct fw_store *st, const struct callback *c, int64_t now_ms, struct fw_err *err)
 {
-	int64_t until_ms = now_ms + FW_MAX(c->lease_ms, c->lease_asked_ms) + KEEP_MS;
+	int64_t until_ms = now_ms + FW_MAX(c->lease_ms, c->lease_requested_ms) + RECORD_EXPIRY_MS;
 
-	return put_members(st, callback_key(c->token).text, CALLBACK, c, now_ms, until_ms, err);
+	return websub_record_put_members(st, callback_key(c->token).text, CALLBACK_MEMBERS, c, now_ms, until_ms, err);
 }
 
 bool rec_callback_read(struct fw_str value, struct fw_arena *a, struct callback *out)
 {
-	return value_read(value, CALLBACK, a, out) && out->feed_id > 0;
+	return record_value_parse(value, CALLBACK_MEMBERS, a, out) && out->feed_id > 0;
 }
 
 int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
@@ -285,7 +285,7 @@ int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *
 	*out = (struct callback){.token = token};
 	if (token.len != SUB_TOKEN_LEN)
 		return fw_err_set(err, FW_ENOTFOUND, "no such callback");
-	rc = get(st, callback_key(token).text, a, &r, err);
+	rc = websub_record_get(st, callback_key(token).text, a, &r, err);
 	if (!rc && !rec_callback_read(r.value, a, out))
 		rc = fw_err_set(err, FW_ENOTFOUND, "the record of the callback is invalid");
 	return rc;
@@ -301,7 +301,7 @@ int rec_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err 
 int rec_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, struct fw_err *err)
 {
 	struct fw_record r;
-	int rc = get(st, "base", a, &r, err);
+	int rc = websub_record_get(st, "base", a, &r, err);
 
 	*out = rc ? FW_STR_NONE : r.value;
 	return rc == FW_ENOTFOUND ? 0 : rc;
@@ -309,7 +309,7 @@ int rec_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, st
 
 int rec_base_put(struct fw_store *st, struct fw_str base, int64_t now_ms, struct fw_err *err)
 {
-	return put(st, "base", base, now_ms, FW_NO_DATE, err);
+	return websub_record_put(st, "base", base, now_ms, FW_NO_DATE, err);
 }
 
 /* ---- key ----------------------------------------------------------------- */
@@ -322,7 +322,7 @@ int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_e
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = get(st, "key", &a, &r, err);
+	rc = websub_record_get(st, "key", &a, &r, err);
 	if (!rc && r.value.len != SUB_KEY_LEN) { /* not written by feedwheel */
 		rc = fw_store_record_remove(st, REC_KIND, mine.key, r.value, err);
 		rc = rc ? rc : FW_ENOTFOUND;
@@ -332,7 +332,7 @@ int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_e
 		rc = getentropy(fresh, sizeof(fresh)) ? fw_err_set(err, FW_EIO, "cannot create the key of callbacks: no randomness") :
 			fw_store_record_put(st, &mine, true, NULL, err);
 		/* another process may have been first */
-		rc = rc ? rc : get(st, "key", &a, &r, err);
+		rc = rc ? rc : websub_record_get(st, "key", &a, &r, err);
 	}
 	if (!rc && r.value.len != SUB_KEY_LEN)
 		rc = fw_err_set(err, FW_EIO, "the key of callbacks has %zu bytes", r.value.len);
@@ -347,11 +347,11 @@ int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_e
 int rec_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err)
 {
 	struct fw_record r;
-	int rc = get(st, rec_key("n", feed_id, NULL).text, a, &r, err);
+	int rc = websub_record_get(st, rec_key("n", feed_id, NULL).text, a, &r, err);
 
 	*out = (struct counts){.feed_id = feed_id};
 	if (!rc)
-		(void)value_read(r.value, COUNTS, a, out);
+		(void)record_value_parse(r.value, COUNTS_MEMBERS, a, out);
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
@@ -367,40 +367,40 @@ int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_m
 	if (rc)
 		return rc;
 	counts_add(&now, more);
-	return put_members(st, rec_key("n", more->feed_id, NULL).text, COUNTS, &now, now_ms, now_ms + KEEP_MS, err);
+	return websub_record_put_members(st, rec_key("n", more->feed_id, NULL).text, COUNTS_MEMBERS, &now, now_ms, now_ms + RECORD_EXPIRY_MS, err);
 }
 
 /* ---- brake/N ------------------------------------------------------------- */
 
 /* The record's expiry is the value. */
-int rec_brake_get(struct fw_store *st, int64_t feed_id, int64_t *brake_ms, struct fw_err *err)
+int rec_rate_get(struct fw_store *st, int64_t feed_id, int64_t *rate_ms, struct fw_err *err)
 {
 	struct fw_record r;
 	struct fw_arena a;
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = get(st, rec_key("brake", feed_id, NULL).text, &a, &r, err);
-	*brake_ms = rc ? 0 : r.until_ms;
+	rc = websub_record_get(st, rec_key("brake", feed_id, NULL).text, &a, &r, err);
+	*rate_ms = rc ? 0 : r.until_ms;
 	fw_arena_finish(&a);
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-int rec_brake_put(struct fw_store *st, int64_t feed_id, int64_t brake_ms, int64_t now_ms, struct fw_err *err)
+int rec_rate_put(struct fw_store *st, int64_t feed_id, int64_t rate_ms, int64_t now_ms, struct fw_err *err)
 {
-	return put(st, rec_key("brake", feed_id, NULL).text, FW_STR(""), now_ms, FW_MAX(brake_ms, now_ms + 1), err);
+	return websub_record_put(st, rec_key("brake", feed_id, NULL).text, FW_STR(""), now_ms, FW_MAX(rate_ms, now_ms + 1), err);
 }
 
 /* ---- ask/N/WORD ---------------------------------------------------------- */
 
-int rec_ask(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m, int64_t now_ms, struct fw_err *err)
+int rec_message_put(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m, int64_t now_ms, struct fw_err *err)
 {
 	static const struct missed none;
 
-	return put_members(st, rec_key("ask", feed_id, word).text, MISSED, m ? m : &none, now_ms, now_ms + ASK_KEEP_MS, err);
+	return websub_record_put_members(st, rec_key("ask", feed_id, word).text, MISSED_MEMBERS, m ? m : &none, now_ms, now_ms + MESSAGE_EXPIRY_MS, err);
 }
 
 bool rec_missed_read(struct fw_str value, struct missed *out)
 {
-	return value_read(value, MISSED, NULL, out) && out->polled_ms > 0;
+	return record_value_parse(value, MISSED_MEMBERS, NULL, out) && out->polled_ms > 0;
 }

@@ -18,19 +18,19 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "engine/push/spill.h"
+#include "engine/push/wal.h"
 #include "base/banned.h"
 
 #define SUFFIX ".wal"
-#define EARLY ".new"
+#define UNNAMED_SUFFIX ".new"
 #define SEGMENT_BYTES ((size_t)16 << 20) /* a full segment is followed by a new file */
 #define HEADER 16
 #define MAGIC 0x31737766u /* "fws1" */
 #define PADDED(len) (((size_t)(len) + 7) & ~(size_t)7)
 #define RECORD_MAX ((uint32_t)1 << 20)
 
-struct segment {
-	struct segment *next;
+struct wal_segment {
+	struct wal_segment *next;
 	char *path;
 	int fd;
 	size_t bytes;
@@ -43,14 +43,14 @@ struct segment {
  * The log of one producer. The producer appends to the newest segment, the flusher deletes old
  * ones. The mutex guards the list; there is little contention.
  */
-struct spill_lane {
+struct wal_producer {
 	pthread_mutex_t lock;
-	struct segment *oldest, *newest;
+	struct wal_segment *oldest, *newest;
 	struct fw_buf draft;
 	uint64_t stored;
 };
 
-struct fw_spill {
+struct fw_wal {
 	char *folder, name[64];
 	int64_t sync_ms;
 	_Atomic uint64_t next_file;
@@ -59,11 +59,11 @@ struct fw_spill {
 	pthread_mutex_t lock; /* guards closing, with cond */
 	pthread_cond_t cond;
 	bool closing;
-	size_t lane_n;
-	struct spill_lane lane[];
+	size_t producer_n;
+	struct wal_producer producer[];
 };
 
-static void segment_free(struct segment *g, bool drop)
+static void segment_free(struct wal_segment *g, bool drop)
 {
 	if (drop)
 		unlink(g->path);
@@ -76,14 +76,14 @@ static void segment_free(struct segment *g, bool drop)
 /*
  * The file gets its final name after it is locked: a reader opens any file that no process holds.
  */
-static struct segment *segment_new(struct fw_spill *s, struct fw_err *err)
+static struct wal_segment *segment_new(struct fw_wal *s, struct fw_err *err)
 {
 	unsigned long long number = atomic_fetch_add(&s->next_file, 1);
-	struct segment *g = calloc(1, sizeof(*g));
+	struct wal_segment *g = calloc(1, sizeof(*g));
 	struct fw_buf path = FW_BUF_INIT(0), early = FW_BUF_INIT(0);
 
 	fw_buf_addf(&path, "%s/%s-%llu" SUFFIX, s->folder, s->name, number);
-	fw_buf_addf(&early, "%s/%s-%llu" EARLY, s->folder, s->name, number);
+	fw_buf_addf(&early, "%s/%s-%llu" UNNAMED_SUFFIX, s->folder, s->name, number);
 	if (!g || path.rc || early.rc) {
 		fw_err_set(err, FW_ENOMEM, "out of memory");
 		free(g);
@@ -107,25 +107,25 @@ out:
 
 /* ---- the producer -------------------------------------------------------- */
 
-void fw_spill_add(struct fw_spill *s, size_t lane, const void *p, size_t len)
+void fw_wal_add(struct fw_wal *s, size_t producer, const void *p, size_t len)
 {
-	struct fw_buf *b = &s->lane[lane].draft;
+	struct fw_buf *b = &s->producer[producer].draft;
 	uint32_t head[2] = {(uint32_t)len, MAGIC};
 	uint64_t sum = fw_hash64_seed(p, len, len), none = 0;
 
-	assert(lane < s->lane_n && len <= RECORD_MAX);
+	assert(producer < s->producer_n && len <= RECORD_MAX);
 	fw_buf_add(b, head, sizeof(head));
 	fw_buf_add(b, &sum, sizeof(sum));
 	fw_buf_add(b, p, len);
 	fw_buf_add(b, &none, PADDED(len) - len);
 }
 
-void fw_spill_forget(struct fw_spill *s, size_t lane)
+void fw_wal_discard(struct fw_wal *s, size_t producer)
 {
-	fw_buf_reset(&s->lane[lane].draft);
+	fw_buf_reset(&s->producer[producer].draft);
 }
 
-static int segment_write(struct segment *g, const char *p, size_t len, bool sync, struct fw_err *err)
+static int segment_write(struct wal_segment *g, const char *p, size_t len, bool sync, struct fw_err *err)
 {
 	int e = fw_write_all(g->fd, p, len);
 
@@ -144,24 +144,24 @@ static int segment_write(struct segment *g, const char *p, size_t len, bool sync
 }
 
 /* Deletes the segments before the newest whose rows are all stored. */
-static void segments_drop(struct spill_lane *l)
+static void segments_remove_stored(struct wal_producer *l)
 {
 	while (l->oldest && l->oldest != l->newest && l->oldest->last_row <= l->stored) {
-		struct segment *g = l->oldest;
+		struct wal_segment *g = l->oldest;
 
 		l->oldest = g->next;
 		segment_free(g, true);
 	}
 }
 
-int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err *err)
+int fw_wal_write(struct fw_wal *s, size_t producer, uint64_t rows, struct fw_err *err)
 {
-	struct spill_lane *l = &s->lane[lane];
-	struct segment *g;
+	struct wal_producer *l = &s->producer[producer];
+	struct wal_segment *g;
 	int rc;
 
 	if (l->draft.rc) {
-		fw_spill_forget(s, lane);
+		fw_wal_discard(s, producer);
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	}
 	pthread_mutex_lock(&l->lock);
@@ -174,7 +174,7 @@ int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err
 		else if (g)
 			l->oldest = g;
 		l->newest = g ? g : l->newest;
-		segments_drop(l);
+		segments_remove_stored(l);
 	}
 	rc = g ? segment_write(g, l->draft.p, l->draft.len, !s->sync_ms, err) : err->rc;
 	if (!rc) {
@@ -182,20 +182,20 @@ int fw_spill_write(struct fw_spill *s, size_t lane, uint64_t rows, struct fw_err
 		g->dirty = s->sync_ms > 0;
 	}
 	pthread_mutex_unlock(&l->lock);
-	fw_spill_forget(s, lane);
+	fw_wal_discard(s, producer);
 	return rc;
 }
 
 /* ---- the flusher --------------------------------------------------------- */
 
-void fw_spill_stored(struct fw_spill *s, size_t lane, uint64_t rows)
+void fw_wal_stored(struct fw_wal *s, size_t producer, uint64_t rows)
 {
-	struct spill_lane *l = &s->lane[lane];
+	struct wal_producer *l = &s->producer[producer];
 
 	pthread_mutex_lock(&l->lock);
 	assert(rows >= l->stored);
 	l->stored = rows;
-	segments_drop(l);
+	segments_remove_stored(l);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -205,12 +205,12 @@ void fw_spill_stored(struct fw_spill *s, size_t lane, uint64_t rows)
  * The descriptor of a segment that needs a sync, duplicated: the segment may be closed meanwhile,
  * and the lock must not be held during disk I/O. -1: none.
  */
-static int dirty_take(struct spill_lane *l)
+static int segment_take_dirty(struct wal_producer *l)
 {
 	int fd = -1;
 
 	pthread_mutex_lock(&l->lock);
-	for (struct segment *g = l->oldest; g && fd < 0; g = g->next) {
+	for (struct wal_segment *g = l->oldest; g && fd < 0; g = g->next) {
 		if (g->dirty) {
 			g->dirty = false;
 			fd = fcntl(g->fd, F_DUPFD_CLOEXEC, 0);
@@ -220,20 +220,20 @@ static int dirty_take(struct spill_lane *l)
 	return fd;
 }
 
-static void lane_sync(struct spill_lane *l)
+static void wal_producer_sync(struct wal_producer *l)
 {
 	int fd;
 
-	while ((fd = dirty_take(l)) >= 0) {
+	while ((fd = segment_take_dirty(l)) >= 0) {
 		if (fdatasync(fd))
 			fw_warn("spill_dir: accepted rows may be lost in a power failure, sync failed: %s", strerror(errno));
 		close(fd);
 	}
 }
 
-static void *sync_main(void *arg)
+static void *wal_sync_main(void *arg)
 {
-	struct fw_spill *s = arg;
+	struct fw_wal *s = arg;
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->closing) {
@@ -241,8 +241,8 @@ static void *sync_main(void *arg)
 
 		pthread_cond_timedwait(&s->cond, &s->lock, &at);
 		pthread_mutex_unlock(&s->lock);
-		for (size_t i = 0; i < s->lane_n; i++)
-			lane_sync(&s->lane[i]);
+		for (size_t i = 0; i < s->producer_n; i++)
+			wal_producer_sync(&s->producer[i]);
 		pthread_mutex_lock(&s->lock);
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -251,43 +251,43 @@ static void *sync_main(void *arg)
 
 /* ---- open and close ------------------------------------------------------ */
 
-int fw_spill_open(const char *folder, int64_t sync_ms, size_t lanes, struct fw_spill **out, struct fw_err *err)
+int fw_wal_open(const char *folder, int64_t sync_ms, size_t producers, struct fw_wal **out, struct fw_err *err)
 {
-	struct fw_spill *s;
+	struct fw_wal *s;
 	int rc = 0;
 
 	*out = NULL;
 	if ((mkdir(folder, 0700) && errno != EEXIST) || access(folder, R_OK | W_OK | X_OK))
 		return fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
-	s = calloc(1, sizeof(*s) + lanes * sizeof(s->lane[0]));
+	s = calloc(1, sizeof(*s) + producers * sizeof(s->producer[0]));
 	if (!s)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	s->folder = fw_str_dup(fw_str(folder));
 	s->sync_ms = sync_ms;
-	s->lane_n = lanes;
+	s->producer_n = producers;
 	/* the time makes it unique, because pids are reused */
 	(void)fw_snprintf(s->name, sizeof(s->name), "%lld-%d", (long long)fw_now_ms(), (int)getpid());
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->cond, NULL);
-	for (size_t i = 0; i < lanes; i++)
-		pthread_mutex_init(&s->lane[i].lock, NULL);
+	for (size_t i = 0; i < producers; i++)
+		pthread_mutex_init(&s->producer[i].lock, NULL);
 	if (!s->folder)
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc && sync_ms) {
-		s->threaded = pthread_create(&s->thread, NULL, sync_main, s) == 0;
+		s->threaded = pthread_create(&s->thread, NULL, wal_sync_main, s) == 0;
 		rc = s->threaded ? 0 : fw_err_set(err, FW_EIO, "cannot start the write-ahead log's sync thread (see ulimit -u)");
 	}
 	if (rc)
-		fw_spill_close(s);
+		fw_wal_close(s);
 	else
 		*out = s;
 	return rc;
 }
 
-static void lane_finish(struct spill_lane *l)
+static void wal_producer_finish(struct wal_producer *l)
 {
 	while (l->oldest) {
-		struct segment *g = l->oldest;
+		struct wal_segment *g = l->oldest;
 
 		l->oldest = g->next;
 		segment_free(g, g->last_row <= l->stored);
@@ -296,7 +296,7 @@ static void lane_finish(struct spill_lane *l)
 	pthread_mutex_destroy(&l->lock);
 }
 
-void fw_spill_close(struct fw_spill *s)
+void fw_wal_close(struct fw_wal *s)
 {
 	if (!s)
 		return;
@@ -306,9 +306,9 @@ void fw_spill_close(struct fw_spill *s)
 	pthread_mutex_unlock(&s->lock);
 	if (s->threaded)
 		pthread_join(s->thread, NULL);
-	for (size_t i = 0; i < s->lane_n; i++) {
-		lane_sync(&s->lane[i]);
-		lane_finish(&s->lane[i]);
+	for (size_t i = 0; i < s->producer_n; i++) {
+		wal_producer_sync(&s->producer[i]);
+		wal_producer_finish(&s->producer[i]);
 	}
 	pthread_mutex_destroy(&s->lock);
 	pthread_cond_destroy(&s->cond);
@@ -318,7 +318,7 @@ void fw_spill_close(struct fw_spill *s)
 
 /* ---- replay -------------------------------------------------------------- */
 
-struct fw_spill_reader {
+struct fw_wal_reader {
 	char *folder, *path;
 	DIR *dir;
 	int fd;
@@ -327,9 +327,9 @@ struct fw_spill_reader {
 	bool damaged;
 };
 
-int fw_spill_reader_open(const char *folder, struct fw_spill_reader **out, struct fw_err *err)
+int fw_wal_reader_open(const char *folder, struct fw_wal_reader **out, struct fw_err *err)
 {
-	struct fw_spill_reader *r = calloc(1, sizeof(*r));
+	struct fw_wal_reader *r = calloc(1, sizeof(*r));
 	int rc = r ? 0 : fw_no_memory(err);
 
 	if (r) {
@@ -339,12 +339,12 @@ int fw_spill_reader_open(const char *folder, struct fw_spill_reader **out, struc
 		rc = !r->folder ? fw_no_memory(err) : r->dir ? 0 : fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
 	}
 	if (rc)
-		fw_spill_reader_close(r);
+		fw_wal_reader_close(r);
 	*out = rc ? NULL : r;
 	return rc;
 }
 
-static void file_shut(struct fw_spill_reader *r)
+static void wal_reader_close_file(struct fw_wal_reader *r)
 {
 	if (r->mem)
 		munmap(r->mem, r->bytes);
@@ -359,13 +359,13 @@ static void file_shut(struct fw_spill_reader *r)
 }
 
 /* False: a live process holds the file, or it cannot be read. */
-static bool file_take(struct fw_spill_reader *r, const char *name)
+static bool wal_reader_open_file(struct fw_wal_reader *r, const char *name)
 {
 	struct fw_buf path = FW_BUF_INIT(0);
 	struct stat st;
 	void *mem;
 
-	file_shut(r);
+	wal_reader_close_file(r);
 	fw_buf_addf(&path, "%s/%s", r->folder, name);
 	r->path = fw_buf_take(&path, NULL);
 	r->fd = r->path ? open(r->path, O_RDWR | O_CLOEXEC) : -1;
@@ -390,7 +390,7 @@ static bool file_take(struct fw_spill_reader *r, const char *name)
 }
 
 /* Its process died before it renamed the file: the file is empty. */
-static void stillborn_drop(const struct fw_spill_reader *r, const char *name)
+static void wal_reader_remove_unnamed(const struct fw_wal_reader *r, const char *name)
 {
 	int at = dirfd(r->dir);
 	struct stat st;
@@ -400,36 +400,36 @@ static void stillborn_drop(const struct fw_spill_reader *r, const char *name)
 }
 
 /* Removes the open file: all its rows are stored. */
-static void file_drop(struct fw_spill_reader *r)
+static void wal_reader_remove_file(struct fw_wal_reader *r)
 {
-	struct fw_buf aside = FW_BUF_INIT(0);
+	struct fw_buf damaged_path = FW_BUF_INIT(0);
 
 	if (r->path && r->damaged) {
-		fw_buf_addf(&aside, "%s.damaged", r->path);
-		if (aside.rc || rename(r->path, aside.p))
+		fw_buf_addf(&damaged_path, "%s.damaged", r->path);
+		if (damaged_path.rc || rename(r->path, damaged_path.p))
 			fw_error("spill_dir: cannot rename the damaged file %s: %s", r->path, strerror(errno));
 	} else if (r->path) {
 		unlink(r->path);
 	}
-	fw_buf_finish(&aside);
+	fw_buf_finish(&damaged_path);
 }
 
-bool fw_spill_reader_next(struct fw_spill_reader *r)
+bool fw_wal_reader_next(struct fw_wal_reader *r)
 {
 	struct dirent *e;
 
-	file_drop(r);
+	wal_reader_remove_file(r);
 	while ((e = readdir(r->dir))) {
-		if (fw_str_ends(fw_str(e->d_name), FW_STR(SUFFIX)) && file_take(r, e->d_name))
+		if (fw_str_ends(fw_str(e->d_name), FW_STR(SUFFIX)) && wal_reader_open_file(r, e->d_name))
 			return true;
-		if (fw_str_ends(fw_str(e->d_name), FW_STR(EARLY)))
-			stillborn_drop(r, e->d_name);
+		if (fw_str_ends(fw_str(e->d_name), FW_STR(UNNAMED_SUFFIX)))
+			wal_reader_remove_unnamed(r, e->d_name);
 	}
-	file_shut(r);
+	wal_reader_close_file(r);
 	return false;
 }
 
-bool fw_spill_read(struct fw_spill_reader *r, struct fw_str *record)
+bool fw_wal_read(struct fw_wal_reader *r, struct fw_str *record)
 {
 	const unsigned char *at = r->mem + r->at;
 	size_t left = r->bytes - r->at;
@@ -457,11 +457,11 @@ bool fw_spill_read(struct fw_spill_reader *r, struct fw_str *record)
 	return false;
 }
 
-void fw_spill_reader_close(struct fw_spill_reader *r)
+void fw_wal_reader_close(struct fw_wal_reader *r)
 {
 	if (!r)
 		return;
-	file_shut(r);
+	wal_reader_close_file(r);
 	if (r->dir)
 		closedir(r->dir);
 	free(r->folder);

@@ -7,7 +7,7 @@
  *	cb/TOKEN    a callback. Created and removed by the leader; in between, the process that a
  *	            hub contacts records the hub's message there
  *	n/N         counts of the deliveries for feed N. Written by every process, now and then
- *	brake/N     the rate limiter for requests of feed N (sub_may_ask()). Written by the
+ *	brake/N     the rate limiter for requests of feed N (sub_rate_take()). Written by the
  *	            leader; outlives feed/N
  *	ask/N/WORD  a message to the leader: "look" (a hub has verified or refused), "missed",
  *	            "on", "off"
@@ -18,15 +18,15 @@
  *
  * N has 19 digits, so that keys sort by number.
  */
-#ifndef FW_ENGINE_WEBSUB_REC_H
-#define FW_ENGINE_WEBSUB_REC_H
+#ifndef FW_ENGINE_WEBSUB_RECORDS_H
+#define FW_ENGINE_WEBSUB_RECORDS_H
 
 #include "base/arena.h"
-#include "engine/websub/websub_law.h"
+#include "engine/websub/websub_rules.h"
 
 #define REC_KIND FW_STR("websub")
 
-enum callback_state { CALLBACK_ASKED, CALLBACK_ACTIVE, CALLBACK_DENIED, CALLBACK_LEAVING, CALLBACK_LEFT };
+enum callback_state { CALLBACK_REQUESTED, CALLBACK_ACTIVE, CALLBACK_DENIED, CALLBACK_UNSUBSCRIBING, CALLBACK_UNSUBSCRIBED };
 
 struct callback {
 	struct fw_str token;
@@ -34,8 +34,8 @@ struct callback {
 	enum callback_state state;
 	bool cloud;
 	struct fw_str hub, topic, secret; /* secret absent: none */
-	int64_t lease_asked_ms, lease_ms; /* lease_ms: as verified */
-	int64_t said_ms;                  /* when the hub last verified or refused; 0: never */
+	int64_t lease_requested_ms, lease_ms; /* lease_ms: as verified */
+	int64_t decided_ms;                  /* when the hub last verified or refused; 0: never */
 	struct fw_str why;                /* the hub's reason, or a remark on its lease */
 	uint32_t try_n;                   /* leaving: unsubscribe requests so far */
 	int64_t next_ms;                  /* leaving: time of the next one */
@@ -76,9 +76,9 @@ bool rec_callback_read(struct fw_str value, struct fw_arena *a, struct callback 
 FW_MUST_CHECK int rec_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err *err); /* absent is no error */
 FW_MUST_CHECK int rec_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err); /* none: zeros */
 FW_MUST_CHECK int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_ms, struct fw_err *err);
-FW_MUST_CHECK int rec_brake_get(struct fw_store *st, int64_t feed_id, int64_t *brake_ms, struct fw_err *err); /* none: 0 */
-FW_MUST_CHECK int rec_brake_put(struct fw_store *st, int64_t feed_id, int64_t brake_ms, int64_t now_ms, struct fw_err *err);
-FW_MUST_CHECK int rec_ask(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m /* or NULL */, int64_t now_ms,
+FW_MUST_CHECK int rec_rate_get(struct fw_store *st, int64_t feed_id, int64_t *rate_ms, struct fw_err *err); /* none: 0 */
+FW_MUST_CHECK int rec_rate_put(struct fw_store *st, int64_t feed_id, int64_t rate_ms, int64_t now_ms, struct fw_err *err);
+FW_MUST_CHECK int rec_message_put(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m /* or NULL */, int64_t now_ms,
 	struct fw_err *err);
 bool rec_missed_read(struct fw_str value, struct missed *out);
 FW_MUST_CHECK int rec_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, struct fw_err *err); /* none: absent */
@@ -95,6 +95,6 @@ FW_MUST_CHECK int rec_feed_remove(struct fw_store *st, const char *what, int64_t
  * until it returns.
  */
 typedef int rec_cb(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err);
-FW_MUST_CHECK int rec_each(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, struct fw_err *err);
+FW_MUST_CHECK int rec_list(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, struct fw_err *err);
 
 #endif
