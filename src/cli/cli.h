@@ -74,7 +74,7 @@ extern const struct cli_option cli_global_options[];
 const struct cli_command *cli_command_find(const char *name); /* or NULL */
 
 /* Help text: what FEED in a command's arguments means. */
-#define CLI_FEED_WORDS "FEED is a feed's number (12), its URL, or a part of its URL or title that no other feed has. A part that consists\n" \
+#define CLI_FEED_TEXT "FEED is a feed's number (12), its URL, or a part of its URL or title that no other feed has. A part that consists\n" \
 	"of digits needs a / or a dot before or after it (/404).\n"
 
 #define CLI_OPTION_MAX 16
@@ -130,9 +130,9 @@ int cli_command_unknown(struct cli *c, const char *word);
  * Does the command use the setting, and so accept it as an option? *option: the option it also
  * requires; absent: none.
  */
-bool cli_uses(const struct cli_command *k, const struct fw_setting *s, struct fw_str *option);
+bool cli_uses_setting(const struct cli_command *k, const struct fw_setting *s, struct fw_str *option);
 /* Append the commands that use s: "run, serve and add --check". */
-void cli_users(struct fw_buf *out, const struct fw_setting *s);
+void cli_setting_users(struct fw_buf *out, const struct fw_setting *s);
 void cli_dashed(struct fw_buf *out, const char *name); /* host_max -> "--host-max" */
 /* Parse argv into c. Returns 0, or an exit code after an error message. */
 FW_MUST_CHECK int cli_options(struct cli *c, int argc, char **argv);
@@ -188,7 +188,7 @@ void cli_out_wrap(struct cli *c, size_t hang);
 void cli_out_json(struct cli *c, const char *p, size_t n);
 void cli_flush(struct cli *c);
 /* A write to stdout has failed (closed pipe, full disk): the command can stop. */
-static inline bool cli_gone(const struct cli *c)
+static inline bool cli_out_failed(const struct cli *c)
 {
 	return c->out_errno != 0;
 }
@@ -259,8 +259,8 @@ void cli_json_begin(struct cli_json *w, bool pretty);
 void cli_json_flush(struct cli_json *w, struct cli *c);
 void cli_json_end(struct cli_json *w, struct cli *c); /* newline, flush, free */
 /* One object between begin and end; on one line with --jsonl. */
-struct fw_json *cli_object_begin(struct cli_json *w, const struct cli *c);
-void cli_object_end(struct cli_json *w, struct cli *c);
+struct fw_json *cli_json_object_begin(struct cli_json *w, const struct cli *c);
+void cli_json_object_end(struct cli_json *w, struct cli *c);
 
 /*
  * A list: a table, an array (--json), or one object per line (--jsonl). Call begin, then print a
@@ -331,7 +331,7 @@ void cli_page_html(struct fw_buf *out, const struct cli_term *t, struct fw_str h
  * Append only the words, on one line, without addresses; with pictures also their alternative
  * texts.
  */
-void cli_page_words(struct fw_buf *out, const struct cli_term *t, struct fw_str html, bool pictures);
+void cli_page_line(struct fw_buf *out, const struct cli_term *t, struct fw_str html, bool pictures);
 void cli_page_text(struct fw_buf *out, const struct cli_term *t, struct fw_str s, size_t columns, size_t indent);
 
 /* ---- session.c: configuration, store, feeds -------------------------------------------------- */
@@ -364,7 +364,7 @@ bool cli_is_number(const char *word, int64_t *id);
  */
 FW_MUST_CHECK int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed);
 /* A URL as the user typed it, for messages: password replaced (NET-19). Lives in c->arena. */
-const char *cli_shown(struct cli *c, const char *url);
+const char *cli_url_show(struct cli *c, const char *url);
 /*
  * Read a whole file ("-": standard input). limit: max_bytes in words, for the error. The caller
  * frees *out, on errors too. 0 or an exit code.
@@ -381,7 +381,7 @@ void cli_sample(struct cli *c); /* print a configuration file with every setting
  * Send a message to every worker. Prints how many workers will do `to_do`, and `later`, about
  * workers that start later ("" or "; ..."). An exit code.
  */
-FW_MUST_CHECK int cli_tell_all(struct cli *c, enum fw_control_kind kind, const char *to_do, const char *later);
+FW_MUST_CHECK int cli_send_all(struct cli *c, enum fw_control_kind kind, const char *to_do, const char *later);
 
 /* ---- feedview.c: a feed for people and scripts ----------------------------------------------- */
 
@@ -394,25 +394,25 @@ const char *cli_feed_state(const struct fw_feed *f, const char **style);
 /*
  * Has the feed a due time? A feed that is gone (410) has one: it is polled once more after a month.
  */
-bool cli_feed_is_asked(const struct fw_feed *f);
+bool cli_feed_is_polled(const struct fw_feed *f);
 /* Why the last visit failed: its error, else the kind of the visit. */
 struct fw_str cli_feed_error(const struct fw_feed *f);
 /* Print the document as JSON Feed 1.1; with --raw its HTML is not sanitized. An exit code. */
 FW_MUST_CHECK int cli_document_print(struct cli *c, const struct fw_document *doc);
 /* "active until 2026-12-01 12:00, sent 12", or why it is not active. In the arena. */
 struct fw_websub;
-const char *cli_websub_words(struct cli *c, const struct fw_websub *w);
+const char *cli_websub_text(struct cli *c, const struct fw_websub *w);
 /*
  * How much of its daily quota the feed has used, and what is deferred. False: no quota record, the
  * feed is small.
  */
-bool cli_quota_words(struct cli *c, int64_t feed_id, struct fw_buf *out);
+bool cli_quota_text(struct cli *c, int64_t feed_id, struct fw_buf *out);
 /* member "quota", or nothing */
 void cli_quota_json(struct cli *c, struct fw_json *j, int64_t feed_id);
 /* A worker counts as alive for this long after its last heartbeat, unless fw_worker_is_dead(). */
 #define CLI_WORKER_MS (30 * FW_SECOND_MS)
 /* Print the server's explanation of an error response on stderr. */
-void cli_server_words(struct cli *c, struct fw_str words);
+void cli_server_text(struct cli *c, struct fw_str words);
 /* List on stderr the feeds that an HTML page advertises, and how to subscribe. */
 void cli_offer_feeds(struct cli *c, const struct fw_err *why, const struct fw_link *feeds);
 /*
@@ -435,7 +435,7 @@ int cli_entry_content(struct cli *c, const struct fw_entry_row *r, bool raw, siz
  * All members of the entry (authors, attachments ...). The caller frees with fw_document_free().
  * NULL after an error message.
  */
-struct fw_document *cli_entry_whole(struct cli *c, const struct fw_entry_row *r);
+struct fw_document *cli_entry_document(struct cli *c, const struct fw_entry_row *r);
 /* The query for one entry by number, and the error message if there is none. */
 struct fw_entry_query cli_entry_query(int64_t id);
 int cli_entry_missing(struct cli *c, int64_t id);
@@ -459,7 +459,7 @@ void cli_serve_close(struct cli *c);
 fw_serve_body cli_serve_body; /* the server process's main function (fw_run_options) */
 /* The arguments with which this program is executed again as a child (fw_run_options.exec_args). */
 #define CLI_CHILD "child"
-const char *const *cli_anew(void);
+const char *const *cli_exec_args(void);
 /*
  * The child's main. argv: "feedwheel", CLI_CHILD, the listening socket or -1, and two words that
  * the engine adds. An exit code.

@@ -12,7 +12,7 @@
  * Replace a page by the first feed that it advertises, its default (HTML standard, 4.6.7.1). The
  * login is kept for the same origin only.
  */
-static bool take_named(struct cli *c, struct fw_feed_new *f, const struct fw_link *feeds)
+static bool add_use_advertised(struct cli *c, struct fw_feed_new *f, const struct fw_link *feeds)
 {
 	struct fw_str url, user, pass;
 	struct fw_err err = {0};
@@ -32,7 +32,7 @@ static bool take_named(struct cli *c, struct fw_feed_new *f, const struct fw_lin
  * Fetch f's URL. 0 if it is a feed or, with follow, a page that advertises one, which then replaces
  * f.
  */
-static int check(struct cli *c, struct fw_feed_new *f, bool follow, struct fw_response *a)
+static int add_fetch(struct cli *c, struct fw_feed_new *f, bool follow, struct fw_response *a)
 {
 	struct fw_err err = {0};
 
@@ -42,18 +42,18 @@ static int check(struct cli *c, struct fw_feed_new *f, bool follow, struct fw_re
 		f->home_page_url = a->doc->home_page_url;
 		return CLI_OK;
 	}
-	if (follow && take_named(c, f, a->feeds)) {
+	if (follow && add_use_advertised(c, f, a->feeds)) {
 		fw_response_free(a);
-		return check(c, f, false, a);
+		return add_fetch(c, f, false, a);
 	}
 	(void)cli_fail(c, CLI_SOME, "%.*s: not subscribed: %s", FW_STR_ARG(f->url), a->err.text);
-	cli_server_words(c, a->words);
+	cli_server_text(c, a->words);
 	cli_offer_feeds(c, &a->err, a->feeds);
 	return CLI_SOME;
 }
 
 /* Store the fetched document as the feed's first visit, so that the feed is not fetched again. */
-static int keep(struct cli *c, const struct fw_feed_new *f, struct fw_response *a)
+static int add_store_visit(struct cli *c, const struct fw_feed_new *f, struct fw_response *a)
 {
 	struct fw_err err = {0};
 
@@ -62,7 +62,7 @@ static int keep(struct cli *c, const struct fw_feed_new *f, struct fw_response *
 	return cli_fail(c, CLI_SOME, "%.*s: subscribed, but the fetched entries could not be stored: %s", FW_STR_ARG(f->url), err.text);
 }
 
-static int words_to_feeds(struct cli *c, struct fw_feed_new *feed)
+static int add_parse_args(struct cli *c, struct fw_feed_new *feed)
 {
 	const char *title = cli_value(c, "title"), *folder = cli_value(c, "folder");
 	int64_t interval_ms = 0;
@@ -80,12 +80,12 @@ static int words_to_feeds(struct cli *c, struct fw_feed_new *feed)
 		f->folder = fw_str(folder);
 		f->interval_ms = interval_ms;
 		if (fw_url_clean(&c->arena, fw_str(c->arg[i]), &f->url, &f->username, &f->password, &err))
-			rc = cli_usage(c, "%s: %s", cli_shown(c, c->arg[i]), err.text);
+			rc = cli_usage(c, "%s: %s", cli_url_show(c, c->arg[i]), err.text);
 	}
 	return rc;
 }
 
-static int subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_response *answer, size_t n)
+static int add_subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_response *answer, size_t n)
 {
 	struct fw_err err = {0};
 	size_t added = 0;
@@ -105,7 +105,7 @@ static int subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_response
 			cli_out(c, "%s\n", feed[i].existed ? " (already subscribed)" : "");
 		}
 		added += !feed[i].existed;
-		rc = FW_MAX(rc, keep(c, &feed[i], &answer[i]));
+		rc = FW_MAX(rc, add_store_visit(c, &feed[i], &answer[i]));
 	}
 	cli_list_end(&l);
 	if (added)
@@ -122,11 +122,11 @@ static int add_run(struct cli *c)
 
 	if (!feed || !answer)
 		return cli_fail(c, CLI_SOME, "out of memory");
-	rc = words_to_feeds(c, feed);
+	rc = add_parse_args(c, feed);
 	for (size_t i = 0; !rc && cli_flag(c, "check") && i < n; i++)
-		rc = check(c, &feed[i], true, &answer[i]);
+		rc = add_fetch(c, &feed[i], true, &answer[i]);
 	rc = rc ? rc : cli_store(c, FW_STORE_CREATE);
-	rc = rc ? rc : subscribe(c, feed, answer, n);
+	rc = rc ? rc : add_subscribe(c, feed, answer, n);
 	for (size_t i = 0; i < n; i++)
 		fw_response_free(&answer[i]);
 	return rc;

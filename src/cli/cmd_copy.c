@@ -5,15 +5,15 @@
 
 #define SHOWN_MAX 20 /* differences printed one by one; the rest is counted */
 
-struct copying {
+struct copy_command {
 	struct cli *c;
 	struct cli_progress progress;
 	size_t shown;
 };
 
-static void differs(void *ctx, const char *words)
+static void copy_difference(void *ctx, const char *words)
 {
-	struct copying *k = ctx;
+	struct copy_command *k = ctx;
 
 	cli_progress_end(&k->progress);
 	if (k->shown++ < SHOWN_MAX)
@@ -21,9 +21,9 @@ static void differs(void *ctx, const char *words)
 }
 
 /* Show the progress. Rows of an earlier copy count as done. */
-static void show(void *ctx, const struct fw_copy_stats *s)
+static void copy_show_progress(void *ctx, const struct fw_copy_stats *s)
 {
-	struct copying *k = ctx;
+	struct copy_command *k = ctx;
 	const struct {
 		const char *words;
 		int64_t done, total;
@@ -51,7 +51,7 @@ static void show(void *ctx, const struct fw_copy_stats *s)
 }
 
 /* Open one of the two stores; an error names it. */
-static int open_one(struct cli *c, const char *url, unsigned flags, struct fw_store **out)
+static int copy_open_store(struct cli *c, const char *url, unsigned flags, struct fw_store **out)
 {
 	struct fw_store_config sc = {.url = url, .flags = flags, .cache_bytes = (size_t)c->config->cache_bytes};
 	struct fw_err err = {0};
@@ -63,7 +63,7 @@ static int open_one(struct cli *c, const char *url, unsigned flags, struct fw_st
  * Warn if workers run on the source: what they store from now on is not copied, and feeds they
  * visit will differ.
  */
-static int warn_of_workers(struct cli *c, struct fw_store *from)
+static int copy_warn_workers(struct cli *c, struct fw_store *from)
 {
 	struct fw_control newest;
 	struct fw_err err = {0};
@@ -80,7 +80,7 @@ static int warn_of_workers(struct cli *c, struct fw_store *from)
 	return 0;
 }
 
-static void json_print(struct cli *c, const struct fw_copy_stats *s)
+static void copy_json(struct cli *c, const struct fw_copy_stats *s)
 {
 	const struct { const char *name; int64_t v; } MEMBER[] = {
 		{"feeds", s->feeds}, {"entries", s->entries}, {"keys", s->keys}, {"visits", s->visits}, {"events", s->events},
@@ -99,13 +99,13 @@ static void json_print(struct cli *c, const struct fw_copy_stats *s)
 	cli_json_end(&out, c);
 }
 
-static int summary(struct copying *k, const struct fw_copy_stats *s)
+static int copy_summary(struct copy_command *k, const struct fw_copy_stats *s)
 {
 	struct cli *c = k->c;
 	char f[FW_RFC3339_MAX], e[FW_RFC3339_MAX], g[FW_RFC3339_MAX], v[FW_RFC3339_MAX], t[FW_RFC3339_MAX];
 
 	if (cli_flag(c, "json"))
-		json_print(c, s);
+		copy_json(c, s);
 	else
 		cli_out(c, "copied %s, %s, %s of deleted entries and %s in %s\n", cli_count(f, s->feeds, "feed", "feeds"),
 			cli_count(e, s->entries, "entry", "entries"), cli_count(g, s->keys, "key", "keys"),
@@ -128,14 +128,14 @@ static int summary(struct copying *k, const struct fw_copy_stats *s)
 	return CLI_OK;
 }
 
-static int copy_both(struct cli *c, struct fw_store *from, struct fw_store *to)
+static int copy_stores(struct cli *c, struct fw_store *from, struct fw_store *to)
 {
-	struct copying k = {.c = c};
-	struct fw_copy_options o = {.resume = cli_flag(c, "continue"), .batch_bytes = (size_t)c->config->batch_bytes, .progress = show,
-		.differs = differs, .ctx = &k};
+	struct copy_command k = {.c = c};
+	struct fw_copy_options o = {.resume = cli_flag(c, "continue"), .batch_bytes = (size_t)c->config->batch_bytes, .progress = copy_show_progress,
+		.differs = copy_difference, .ctx = &k};
 	struct fw_copy_stats s;
 	struct fw_err err = {0};
-	int rc = warn_of_workers(c, from);
+	int rc = copy_warn_workers(c, from);
 
 	if (rc)
 		return rc;
@@ -146,7 +146,7 @@ static int copy_both(struct cli *c, struct fw_store *from, struct fw_store *to)
 		return cli_fail(c, CLI_USAGE, "%s", err.text);
 	if (rc)
 		return cli_fail(c, CLI_STORE, "%s (rows copied so far are kept; to continue, run 'feedwheel copy --continue')", err.text);
-	return summary(&k, &s);
+	return copy_summary(&k, &s);
 }
 
 static int copy_run(struct cli *c)
@@ -156,9 +156,9 @@ static int copy_run(struct cli *c)
 
 	if (strcmp(c->arg[0], c->arg[1]) == 0)
 		return cli_usage(c, "FROM and TO are the same store");
-	rc = open_one(c, c->arg[0], FW_STORE_READ, &from);
-	rc = rc ? rc : open_one(c, c->arg[1], FW_STORE_CREATE, &to);
-	rc = rc ? rc : copy_both(c, from, to);
+	rc = copy_open_store(c, c->arg[0], FW_STORE_READ, &from);
+	rc = rc ? rc : copy_open_store(c, c->arg[1], FW_STORE_CREATE, &to);
+	rc = rc ? rc : copy_stores(c, from, to);
 	fw_store_close(from);
 	fw_store_close(to);
 	return rc;

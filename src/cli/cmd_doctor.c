@@ -11,7 +11,7 @@ struct doctor {
 	int worst;
 };
 
-static void finding(void *ctx, const char *name, int level, const char *found, const char *remedy)
+static void doctor_print(void *ctx, const char *name, int level, const char *found, const char *remedy)
 {
 	static const char *const WORD[] = {"ok", "note", "broken"}, *const STYLE[] = {CLI_GREEN, CLI_YELLOW, CLI_RED};
 	struct doctor *d = ctx;
@@ -53,11 +53,11 @@ static int doctor_run(struct cli *c)
 	/* an invalid configuration is a finding too */
 	rc = cli_config_read(c, &c->config, &err);
 	if (rc) {
-		finding(&d, "configuration", 2, err.text, "correct that line ('feedwheel help settings' lists all settings)");
+		doctor_print(&d, "configuration", 2, err.text, "correct that line ('feedwheel help settings' lists all settings)");
 		level = 2;
 	} else {
-		level = fw_doctor(c->config, finding, &d);
-		level = FW_MAX(level, fw_serve_check(c->config, finding, &d));
+		level = fw_doctor(c->config, doctor_print, &d);
+		level = FW_MAX(level, fw_serve_check(c->config, doctor_print, &d));
 	}
 	if (d.as_json) {
 		fw_json_end(&d.json.j);

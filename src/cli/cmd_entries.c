@@ -16,7 +16,7 @@ struct entries {
 };
 
 /* Print text, cut to columns (0: not cut); returns its width. */
-static size_t fitted(struct cli *c, const char *style, struct fw_str text, size_t columns)
+static size_t entries_fit(struct cli *c, const char *style, struct fw_str text, size_t columns)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	size_t w = cli_fit(&b, &c->term, text, columns);
@@ -26,9 +26,9 @@ static size_t fitted(struct cli *c, const char *style, struct fw_str text, size_
 	return w;
 }
 
-static void labelled(struct cli *c, const char *style, struct fw_str text, size_t columns)
+static void entries_fit_padded(struct cli *c, const char *style, struct fw_str text, size_t columns)
 {
-	for (size_t w = fitted(c, style, text, columns); w < columns; w++)
+	for (size_t w = entries_fit(c, style, text, columns); w < columns; w++)
 		fw_buf_addc(&c->out, ' ');
 }
 
@@ -40,7 +40,7 @@ static void labelled(struct cli *c, const char *style, struct fw_str text, size_
  * Two lines: number, time, feed and title; below the title its link. A narrow terminal gets the
  * title on a line of its own.
  */
-static void item_text(struct entries *e, const struct fw_entry_row *r)
+static void entries_item_text(struct entries *e, const struct fw_entry_row *r)
 {
 	struct cli *c = e->c;
 	size_t wide = c->term.out_tty ? (size_t)c->term.width : 0, feed = wide ? FW_MIN(FW_MAX(wide / 6, (size_t)12), (size_t)24) : 24;
@@ -51,17 +51,17 @@ static void item_text(struct entries *e, const struct fw_entry_row *r)
 
 	(void)fw_snprintf(text, sizeof(text), "%5lld  ", (long long)r->id);
 	cli_paint(&c->out, c->term.out_colour, CLI_DIM, fw_str(text));
-	labelled(c, CLI_DIM, fw_str(cli_stamp(text, cli_entry_date(r))), 16);
+	entries_fit_padded(c, CLI_DIM, fw_str(cli_stamp(text, cli_entry_date(r))), 16);
 	cli_out(c, "  ");
-	labelled(c, CLI_CYAN, r->feed_title.len ? r->feed_title : r->feed_url, narrow ? wide - NUMBER - 18 : feed);
+	entries_fit_padded(c, CLI_CYAN, r->feed_title.len ? r->feed_title : r->feed_url, narrow ? wide - NUMBER - 18 : feed);
 	cli_out(c, narrow ? "\n%*s" : "  ", narrow ? NUMBER : 0, "");
-	fitted(c, CLI_BOLD, cli_entry_title(c, r), wide ? wide - under : r->title.len ? 0 : TITLE_MAX);
+	entries_fit(c, CLI_BOLD, cli_entry_title(c, r), wide ? wide - under : r->title.len ? 0 : TITLE_MAX);
 	cli_out(c, "\n%*s", (int)under, "");
 	if (link.len) {
-		fitted(c, CLI_DIM, link, 0);
+		entries_fit(c, CLI_DIM, link, 0);
 	} else {
 		cli_out(c, "no link; id ");
-		fitted(c, CLI_DIM, r->guid, TITLE_MAX);
+		entries_fit(c, CLI_DIM, r->guid, TITLE_MAX);
 	}
 	cli_out(c, "\n");
 	if (e->content && (r->content.len || r->summary.len)) {
@@ -71,7 +71,7 @@ static void item_text(struct entries *e, const struct fw_entry_row *r)
 	}
 }
 
-static void item_json(struct entries *e, const struct fw_entry_row *r)
+static void entries_item_json(struct entries *e, const struct fw_entry_row *r)
 {
 	unsigned flags = (e->content ? FW_VIEW_CONTENT : 0) | (e->raw ? FW_VIEW_RAW : 0);
 	struct fw_err err = {0};
@@ -80,29 +80,29 @@ static void item_json(struct entries *e, const struct fw_entry_row *r)
 		e->rc = cli_fail(e->c, CLI_SOME, "%s", err.text);
 }
 
-static int take(void *ctx, const struct fw_entry_row *r)
+static int entries_item(void *ctx, const struct fw_entry_row *r)
 {
 	struct entries *e = ctx;
 
 	e->n++;
 	if (!e->as_json && !e->as_lines) {
-		item_text(e, r);
+		entries_item_text(e, r);
 		cli_out_bytes(e->c, "", 0);
-		return cli_gone(e->c);
+		return cli_out_failed(e->c);
 	}
 	if (e->as_lines) {
 		cli_json_begin(&e->json, false);
-		item_json(e, r);
+		entries_item_json(e, r);
 		cli_json_end(&e->json, e->c);
 	} else {
-		item_json(e, r);
+		entries_item_json(e, r);
 		cli_json_flush(&e->json, e->c);
 	}
-	return cli_gone(e->c) || e->rc;
+	return cli_out_failed(e->c) || e->rc;
 }
 
 /* --id: one entry by its number. Excludes all other filters. */
-static int query_one(struct cli *c, int64_t *id, struct fw_entry_query *q)
+static int entries_query_one(struct cli *c, int64_t *id, struct fw_entry_query *q)
 {
 	static const char *const OTHER[] = {"feed", "since", "search", "after"};
 
@@ -116,7 +116,7 @@ static int query_one(struct cli *c, int64_t *id, struct fw_entry_query *q)
 	return cli_store(c, FW_STORE_READ);
 }
 
-static int query(struct cli *c, struct fw_entry_query *q)
+static int entries_query(struct cli *c, struct fw_entry_query *q)
 {
 	const char *since = cli_value(c, "since"), *feed = cli_value(c, "feed");
 	int64_t limit = 0;
@@ -141,7 +141,7 @@ static int query(struct cli *c, struct fw_entry_query *q)
 }
 
 /* Say so if a search does not cover all entries. */
-static void incomplete_note(const struct entries *e)
+static void entries_note_incomplete(const struct entries *e)
 {
 	char n[FW_RFC3339_MAX];
 
@@ -156,7 +156,7 @@ static int entries_run(struct cli *c)
 	struct fw_entry_query q = {.oldest_first = cli_flag(c, "oldest-first")};
 	struct fw_err err = {0};
 	int64_t id = 0;
-	int rc = cli_flag(c, "id") ? query_one(c, &id, &q) : query(c, &q);
+	int rc = cli_flag(c, "id") ? entries_query_one(c, &id, &q) : entries_query(c, &q);
 
 	if (rc)
 		return rc;
@@ -173,7 +173,7 @@ static int entries_run(struct cli *c)
 		fw_json_cstr(&e.json.j, "title", "feedwheel entries");
 		fw_json_array(&e.json.j, "items");
 	}
-	rc = fw_store_entry_list(c->store, &q, take, &e, &err);
+	rc = fw_store_entry_list(c->store, &q, entries_item, &e, &err);
 	if (rc >= 0 && cli_flag(c, "id") && !e.n) {
 		fw_buf_finish(&e.json.buf);
 		return cli_entry_missing(c, id);
@@ -189,7 +189,7 @@ static int entries_run(struct cli *c)
 	if (!e.n && !e.as_json && !e.as_lines)
 		cli_note(c, "no entries%s", q.search.len || q.feed_id || q.since_ms ? " match" :
 			" yet (to fetch what is due, run 'feedwheel run --once')");
-	incomplete_note(&e);
+	entries_note_incomplete(&e);
 	return e.rc;
 }
 

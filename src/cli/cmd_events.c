@@ -3,7 +3,7 @@
  * events: list pushed events, oldest first; list the dead letters, events that the store refused
  * (--dead); retry those (--retry).
  *
- * A store lists events from a number upwards. To find the last N of a long table, look_back()
+ * A store lists events from a number upwards. To find the last N of a long table, events_find_last()
  * counts the events since a second ago, then since 8 s, 64 s and so on: event numbers contain the
  * time.
  */
@@ -35,7 +35,7 @@ static const struct cli_column DEAD[] = {
 
 /* ---- showing --------------------------------------------------------------------------------- */
 
-static void number(struct events *e, int64_t v)
+static void events_cell_number(struct events *e, int64_t v)
 {
 	char text[FW_RFC3339_MAX];
 
@@ -63,14 +63,14 @@ static void event_cells(struct events *e, const struct fw_event *v)
 
 	cli_table_cell(&e->list.table, NULL, fw_str(cli_stamp(when, v->stamp_ms)));
 	cli_table_cell(&e->list.table, CLI_BOLD, v->property);
-	number(e, v->section);
-	number(e, v->item);
+	events_cell_number(e, v->section);
+	events_cell_number(e, v->item);
 	cli_table_cell(&e->list.table, NULL, v->remote_ip.len ? v->remote_ip : FW_STR("-"));
-	number(e, v->id);
+	events_cell_number(e, v->id);
 }
 
 /* "row" is an object; if the row is not ours it is a string. */
-static void dead_json(struct events *e, const struct fw_dead_event *v)
+static void dead_letter_json(struct events *e, const struct fw_dead_event *v)
 {
 	struct fw_json *j = cli_list_item(&e->list);
 	struct fw_event row;
@@ -89,18 +89,18 @@ static void dead_json(struct events *e, const struct fw_dead_event *v)
 	fw_arena_reset(&e->arena, v->row.len);
 }
 
-static void dead_cells(struct events *e, const struct fw_dead_event *v)
+static void dead_letter_cells(struct events *e, const struct fw_dead_event *v)
 {
 	char when[FW_RFC3339_MAX];
 
 	cli_table_cell(&e->list.table, NULL, fw_str(cli_stamp(when, v->at_ms)));
-	number(e, v->id);
+	events_cell_number(e, v->id);
 	cli_table_cell(&e->list.table, CLI_RED, v->reason);
 	cli_table_cell(&e->list.table, CLI_DIM, v->row);
 }
 
 /* Count the next event. Is it shown? */
-static bool is_shown(struct events *e)
+static bool events_count_one(struct events *e)
 {
 	if (!e->counting && e->skip) {
 		e->skip--;
@@ -110,11 +110,11 @@ static bool is_shown(struct events *e)
 	return !e->counting;
 }
 
-static int event_row(void *ctx, const struct fw_event *v)
+static int events_row(void *ctx, const struct fw_event *v)
 {
 	struct events *e = ctx;
 
-	if (!is_shown(e))
+	if (!events_count_one(e))
 		return 0;
 	if (e->list.as_json) {
 		event_json(cli_list_item(&e->list), NULL, v);
@@ -122,50 +122,50 @@ static int event_row(void *ctx, const struct fw_event *v)
 	} else {
 		event_cells(e, v);
 	}
-	return cli_gone(e->c);
+	return cli_out_failed(e->c);
 }
 
-static int dead_row(void *ctx, const struct fw_dead_event *v)
+static int events_dead_letter(void *ctx, const struct fw_dead_event *v)
 {
 	struct events *e = ctx;
 
-	if (!is_shown(e))
+	if (!events_count_one(e))
 		return 0;
 	if (e->list.as_json)
-		dead_json(e, v);
+		dead_letter_json(e, v);
 	else
-		dead_cells(e, v);
-	return cli_gone(e->c);
+		dead_letter_cells(e, v);
+	return cli_out_failed(e->c);
 }
 
-static int walk(struct events *e, size_t limit, struct fw_err *err)
+static int events_list(struct events *e, size_t limit, struct fw_err *err)
 {
 	struct fw_store *st = e->c->store;
 
 	e->n = 0;
-	return e->dead ? fw_store_event_dead_list(st, e->after_id, limit, dead_row, e, err) :
-		fw_store_event_list(st, e->after_id, limit, event_row, e, err);
+	return e->dead ? fw_store_event_dead_list(st, e->after_id, limit, events_dead_letter, e, err) :
+		fw_store_event_list(st, e->after_id, limit, events_row, e, err);
 }
 
 /* Find a start with at least the last e->limit events behind it; e->skip: how many too many. */
-static int look_back(struct events *e, struct fw_err *err)
+static int events_find_last(struct events *e, struct fw_err *err)
 {
 	int rc = 0;
 
 	e->counting = true;
 	for (int64_t span_ms = FW_SECOND_MS; !rc && e->n < e->limit; span_ms *= 8) {
 		e->after_id = fw_ids_first(e->c->now_ms - span_ms) - 1;
-		rc = walk(e, e->limit, err);
+		rc = events_list(e, e->limit, err);
 		if (e->after_id < 0)
 			break;
 	}
-	rc = rc ? rc : walk(e, 0, err);
+	rc = rc ? rc : events_list(e, 0, err);
 	e->skip = e->n > e->limit ? e->n - e->limit : 0;
 	e->counting = false;
 	return rc;
 }
 
-static int show(struct events *e)
+static int events_show(struct events *e)
 {
 	struct cli *c = e->c;
 	struct fw_err err = {0};
@@ -173,10 +173,10 @@ static int show(struct events *e)
 
 	fw_arena_init(&e->arena, 0);
 	if (e->limit && !cli_value(c, "since") && !cli_value(c, "after"))
-		rc = look_back(e, &err);
+		rc = events_find_last(e, &err);
 	if (!rc) {
 		cli_list_begin(&e->list, c, e->dead ? DEAD : EVENT, e->dead ? FW_N(DEAD) : FW_N(EVENT));
-		rc = walk(e, e->limit ? e->limit + e->skip : 0, &err);
+		rc = events_list(e, e->limit ? e->limit + e->skip : 0, &err);
 		cli_list_end(&e->list);
 	}
 	fw_arena_finish(&e->arena);
@@ -190,7 +190,7 @@ static int show(struct events *e)
 
 /* ---- retry ----------------------------------------------------------------------------------- */
 
-struct retry {
+struct events_retry {
 	struct fw_arena arena;
 	struct fw_dead_event dead[RETRY_ROWS];
 	struct fw_event event[RETRY_ROWS];
@@ -199,9 +199,9 @@ struct retry {
 };
 
 /* Collect a dead letter. A row that cannot be parsed is counted as refused and stays. */
-static int retry_take(void *ctx, const struct fw_dead_event *v)
+static int retry_collect(void *ctx, const struct fw_dead_event *v)
 {
-	struct retry *r = ctx;
+	struct events_retry *r = ctx;
 	struct fw_err err;
 	int rc = fw_event_row_parse(v->row, &r->arena, &r->event[r->n], &err);
 
@@ -218,7 +218,7 @@ static int retry_take(void *ctx, const struct fw_dead_event *v)
 }
 
 /* Refused again: store the new reason. */
-static int retry_refused(struct retry *r, struct fw_store *st, const struct fw_dead_event *dead, struct fw_err *err)
+static int retry_refused(struct events_retry *r, struct fw_store *st, const struct fw_dead_event *dead, struct fw_err *err)
 {
 	struct fw_err why = *err;
 	struct fw_dead_event again = *dead;
@@ -232,7 +232,7 @@ static int retry_refused(struct retry *r, struct fw_store *st, const struct fw_d
  * Store the events, then delete their dead letters. If killed in between, both exist; the next
  * retry deletes the dead letters.
  */
-static int retry_put(struct retry *r, struct fw_store *st, size_t from, size_t n, struct fw_err *err)
+static int retry_put(struct events_retry *r, struct fw_store *st, size_t from, size_t n, struct fw_err *err)
 {
 	int rc = fw_store_event_put(st, &r->event[from], n, err);
 
@@ -249,9 +249,9 @@ static int retry_put(struct retry *r, struct fw_store *st, size_t from, size_t n
 	return rc ? rc : retry_put(r, st, from + n / 2, n - n / 2, err);
 }
 
-static int retry(struct cli *c)
+static int events_retry(struct cli *c)
 {
-	struct retry *r = fw_arena_zalloc(&c->arena, sizeof(*r));
+	struct events_retry *r = fw_arena_zalloc(&c->arena, sizeof(*r));
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
 	struct fw_err err = {.text = "out of memory"};
 	struct cli_json w;
@@ -264,16 +264,16 @@ static int retry(struct cli *c)
 	do {
 		from_id = r->last_id;
 		r->n = 0;
-		rc = fw_store_event_dead_list(c->store, from_id, RETRY_ROWS, retry_take, r, &err);
+		rc = fw_store_event_dead_list(c->store, from_id, RETRY_ROWS, retry_collect, r, &err);
 		rc = rc || !r->n ? rc : retry_put(r, c->store, 0, r->n, &err);
 		fw_arena_reset(&r->arena, 0);
 	} while (!rc && r->last_id > from_id);
 	fw_arena_finish(&r->arena);
 	if (cli_as_json(c)) {
-		cli_object_begin(&w, c);
+		cli_json_object_begin(&w, c);
 		fw_json_int(&w.j, "stored", r->stored_n);
 		fw_json_int(&w.j, "refused", r->refused_n);
-		cli_object_end(&w, c);
+		cli_json_object_end(&w, c);
 	} else if (r->stored_n || rc || !r->refused_n) {
 		cli_out(c, "%s stored\n", cli_count(a, r->stored_n, "event is", "events are"));
 	}
@@ -306,7 +306,7 @@ static int events_run(struct cli *c)
 	rc = cli_store(c, cli_flag(c, "retry") ? 0 : FW_STORE_READ);
 	if (rc)
 		return rc;
-	return cli_flag(c, "retry") ? retry(c) : show(&e);
+	return cli_flag(c, "retry") ? events_retry(c) : events_show(&e);
 }
 
 static const struct cli_option OPTION[] = {

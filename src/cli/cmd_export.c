@@ -20,7 +20,7 @@ struct export {
 	size_t n, cap;
 };
 
-static int take(void *ctx, const struct fw_feed *f)
+static int export_feed(void *ctx, const struct fw_feed *f)
 {
 	struct export *e = ctx;
 	struct fw_arena *a = &e->c->arena;
@@ -51,19 +51,19 @@ static int by_folder(const void *x, const void *y)
 	return d ? d : a->at < b->at ? -1 : 1;
 }
 
-static void attribute(struct cli *c, const char *name, struct fw_str value)
+static void export_attribute(struct cli *c, const char *name, struct fw_str value)
 {
 	cli_out(c, " %s=\"", name);
 	cli_xml(&c->out, value, true);
 	cli_out(c, "\"");
 }
 
-static void indent(struct cli *c, size_t depth)
+static void export_indent(struct cli *c, size_t depth)
 {
 	cli_out(c, "%*s", (int)(4 + 2 * FW_MIN(depth, (size_t)20)), "");
 }
 
-static struct fw_str part(struct fw_str folder, size_t i)
+static struct fw_str export_folder_part(struct fw_str folder, size_t i)
 {
 	struct fw_str rest = folder, one = FW_STR_NONE;
 
@@ -72,7 +72,7 @@ static struct fw_str part(struct fw_str folder, size_t i)
 	return one;
 }
 
-static size_t depth_of(struct fw_str folder)
+static size_t export_folder_depth(struct fw_str folder)
 {
 	size_t n = folder.len ? 1 : 0;
 
@@ -82,25 +82,25 @@ static size_t depth_of(struct fw_str folder)
 }
 
 /* Close and open outlines to get from folder `from` to folder `to`. */
-static void walk(struct cli *c, struct fw_str from, struct fw_str to)
+static void export_change_folder(struct cli *c, struct fw_str from, struct fw_str to)
 {
-	size_t same = 0, have = depth_of(from), want = depth_of(to);
+	size_t same = 0, have = export_folder_depth(from), want = export_folder_depth(to);
 
-	while (same < have && same < want && fw_str_eq(part(from, same), part(to, same)))
+	while (same < have && same < want && fw_str_eq(export_folder_part(from, same), export_folder_part(to, same)))
 		same++;
 	while (have > same) {
-		indent(c, --have);
+		export_indent(c, --have);
 		cli_out(c, "</outline>\n");
 	}
 	for (; same < want; same++) {
-		indent(c, same);
+		export_indent(c, same);
 		cli_out(c, "<outline");
-		attribute(c, "text", part(to, same));
+		export_attribute(c, "text", export_folder_part(to, same));
 		cli_out(c, ">\n");
 	}
 }
 
-static void print(struct cli *c, const struct item *item, size_t n)
+static void export_opml(struct cli *c, const struct item *item, size_t n)
 {
 	struct fw_str folder = FW_STR("");
 	char when[FW_RFC3339_MAX];
@@ -108,23 +108,23 @@ static void print(struct cli *c, const struct item *item, size_t n)
 	cli_out(c, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<opml version=\"2.0\">\n  <head>\n"
 		"    <title>feedwheel subscriptions</title>\n    <dateCreated>%s</dateCreated>\n  </head>\n  <body>\n",
 		fw_http_date(when, c->now_ms));
-	for (size_t i = 0; i < n && !cli_gone(c); i++) {
-		walk(c, folder, item[i].folder);
+	for (size_t i = 0; i < n && !cli_out_failed(c); i++) {
+		export_change_folder(c, folder, item[i].folder);
 		folder = item[i].folder;
-		indent(c, depth_of(folder));
+		export_indent(c, export_folder_depth(folder));
 		cli_out(c, "<outline type=\"rss\"");
-		attribute(c, "text", item[i].title);
-		attribute(c, "xmlUrl", item[i].url);
+		export_attribute(c, "text", item[i].title);
+		export_attribute(c, "xmlUrl", item[i].url);
 		if (item[i].home.len)
-			attribute(c, "htmlUrl", item[i].home);
+			export_attribute(c, "htmlUrl", item[i].home);
 		cli_out(c, "/>\n");
 	}
-	walk(c, folder, FW_STR(""));
+	export_change_folder(c, folder, FW_STR(""));
 	cli_out(c, "  </body>\n</opml>\n");
 }
 
 /* The user's choices, as POST /v1/feeds accepts them. */
-static int take_json(void *ctx, const struct fw_feed *f)
+static int export_feed_json(void *ctx, const struct fw_feed *f)
 {
 	struct cli_list *l = ctx;
 	struct fw_json *j = cli_list_item(l);
@@ -139,7 +139,7 @@ static int take_json(void *ctx, const struct fw_feed *f)
 		fw_json_int(j, "interval_ms", f->interval_ms);
 	fw_json_end(j);
 	cli_list_item_end(l);
-	return cli_gone(l->c);
+	return cli_out_failed(l->c);
 }
 
 static int export_json(struct cli *c, const struct fw_feed_query *q)
@@ -149,7 +149,7 @@ static int export_json(struct cli *c, const struct fw_feed_query *q)
 	int rc;
 
 	cli_list_begin(&l, c, NULL, 0);
-	rc = fw_store_feed_list(c->store, q, take_json, &l, &err);
+	rc = fw_store_feed_list(c->store, q, export_feed_json, &l, &err);
 	cli_list_end(&l);
 	return rc < 0 ? cli_store_failed(c, &err) : CLI_OK;
 }
@@ -167,13 +167,13 @@ static int export_run(struct cli *c)
 	q.folder = fw_str(folder);
 	if (cli_as_json(c))
 		return export_json(c, &q);
-	rc = fw_store_feed_list(c->store, &q, take, &e, &err);
+	rc = fw_store_feed_list(c->store, &q, export_feed, &e, &err);
 	if (rc) {
 		rc = rc == FW_ENOMEM ? cli_fail(c, CLI_SOME, "out of memory") : cli_store_failed(c, &err);
 	} else {
 		if (e.n)
 			qsort(e.item, e.n, sizeof(*e.item), by_folder);
-		print(c, e.item, e.n);
+		export_opml(c, e.item, e.n);
 	}
 	free(e.item);
 	return rc;

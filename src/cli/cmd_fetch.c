@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-static void timings_print(struct cli *c, const struct fw_response *a)
+static void fetch_print_timings(struct cli *c, const struct fw_response *a)
 {
 	const struct fw_visit *v = &a->visit;
 	char wire[FW_RFC3339_MAX], body[FW_RFC3339_MAX], hops[FW_RFC3339_MAX];
@@ -18,11 +18,11 @@ static void timings_print(struct cli *c, const struct fw_response *a)
 		(double)v->first_byte_us / 1e3, (double)v->total_us / 1e3);
 }
 
-static int answer_print(struct cli *c, const struct fw_response *a, struct fw_str url)
+static int fetch_print_document(struct cli *c, const struct fw_response *a, struct fw_str url)
 {
 	if (!a->doc) {
 		(void)cli_fail(c, CLI_SOME, "%.*s: %s", FW_STR_ARG(url), a->err.text);
-		cli_server_words(c, a->words);
+		cli_server_text(c, a->words);
 		cli_offer_feeds(c, &a->err, a->feeds);
 		return CLI_SOME;
 	}
@@ -34,7 +34,7 @@ static int answer_print(struct cli *c, const struct fw_response *a, struct fw_st
  * --whole: the feed's visits send conditional requests (FRB 071). A store that cannot be opened
  * does not prevent the fetch.
  */
-static bool subscribed(struct cli *c, struct fw_str url)
+static bool fetch_is_subscribed(struct cli *c, struct fw_str url)
 {
 	struct fw_store *st = NULL;
 	struct fw_feed f;
@@ -56,15 +56,15 @@ static int fetch_run(struct cli *c)
 	int rc;
 
 	if (fw_url_clean(&c->arena, fw_str(c->arg[0]), &url, &user, &pass, &err))
-		return cli_usage(c, "%s: %s", cli_shown(c, c->arg[0]), err.text);
-	if (!cli_flag(c, "whole") && subscribed(c, url))
+		return cli_usage(c, "%s: %s", cli_url_show(c, c->arg[0]), err.text);
+	if (!cli_flag(c, "whole") && fetch_is_subscribed(c, url))
 		return cli_fail(c, CLI_SOME, "%.*s: the feed is subscribed (to poll it, run 'feedwheel fetch-now'; to fetch all of it here, give --whole)", FW_STR_ARG(url));
 	rc = fw_fetch_url(c->config, url, user, pass, &a, &err);
 	if (rc)
 		return cli_fail(c, rc == FW_EINVAL ? CLI_CONFIG : CLI_SOME, "%.*s: %s", FW_STR_ARG(url), err.text);
 	if (cli_flag(c, "timings"))
-		timings_print(c, &a);
-	rc = answer_print(c, &a, url);
+		fetch_print_timings(c, &a);
+	rc = fetch_print_document(c, &a, url);
 	fw_response_free(&a);
 	return rc;
 }

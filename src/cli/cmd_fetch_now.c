@@ -5,8 +5,8 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-#define LOOK_MS 100
-#define PATIENCE_MS FW_MINUTE_MS
+#define CHECK_EVERY_MS 100
+#define WAIT_MS FW_MINUTE_MS
 #define TOO_SOON_MS FW_MINUTE_MS /* since the last visit: new entries are unlikely and servers object (FRB 070) */
 #define FOUND 1 /* stops a list */
 
@@ -21,7 +21,7 @@ struct last {
 	struct fw_visit visit;
 };
 
-static int visit_keep(void *ctx, const struct fw_visit *v)
+static int fetch_now_visit(void *ctx, const struct fw_visit *v)
 {
 	struct last *l = ctx;
 
@@ -33,18 +33,18 @@ static int visit_keep(void *ctx, const struct fw_visit *v)
 }
 
 /* The feed's last visit, pushes excluded; id 0: none. */
-static int last_visit(struct cli *c, int64_t feed_id, struct fw_visit *out)
+static int fetch_now_last_visit(struct cli *c, int64_t feed_id, struct fw_visit *out)
 {
 	struct fw_visit_query q = {.feed_id = feed_id};
 	struct last l = {.c = c};
 	struct fw_err err = {0};
-	int rc = fw_store_visit_list(c->store, &q, visit_keep, &l, &err);
+	int rc = fw_store_visit_list(c->store, &q, fetch_now_visit, &l, &err);
 
 	*out = l.visit;
 	return rc && rc != FOUND ? cli_store_failed(c, &err) : 0;
 }
 
-static int find_all(struct cli *c, struct wanted *w)
+static int fetch_now_find_feeds(struct cli *c, struct wanted *w)
 {
 	struct fw_visit v;
 	int rc = 0;
@@ -52,17 +52,17 @@ static int find_all(struct cli *c, struct wanted *w)
 	for (int i = 0; !rc && i < c->arg_n; i++) {
 		rc = cli_feed(c, c->arg[i], false, &w[i].feed);
 		if (!rc && w[i].feed.status != FW_FEED_ACTIVE)
-			rc = cli_fail(c, CLI_SOME, "%s: the feed is %s (to poll it again, run 'feedwheel resume')", cli_shown(c, c->arg[i]),
+			rc = cli_fail(c, CLI_SOME, "%s: the feed is %s (to poll it again, run 'feedwheel resume')", cli_url_show(c, c->arg[i]),
 				fw_feed_status_name(w[i].feed.status));
 		if (!rc)
-			rc = last_visit(c, w[i].feed.id, &v);
+			rc = fetch_now_last_visit(c, w[i].feed.id, &v);
 		w[i].last_id = rc ? 0 : v.id;
 	}
 	return rc;
 }
 
 /* --json: the outcome for one feed. v: the visit that was waited for, or NULL. */
-static void item(struct cli_list *l, const struct wanted *w, bool asked, const struct fw_visit *v)
+static void fetch_now_json(struct cli_list *l, const struct wanted *w, bool asked, const struct fw_visit *v)
 {
 	struct fw_json *j;
 
@@ -80,7 +80,7 @@ static void item(struct cli_list *l, const struct wanted *w, bool asked, const s
 }
 
 /* Skip the feeds that were visited less than a minute ago; *left counts the others. */
-static int not_too_soon(struct cli_list *l, struct wanted *w, int *left)
+static int fetch_now_skip_recent(struct cli_list *l, struct wanted *w, int *left)
 {
 	struct cli *c = l->c;
 	char ago[FW_RFC3339_MAX];
@@ -96,15 +96,15 @@ static int not_too_soon(struct cli_list *l, struct wanted *w, int *left)
 			continue;
 		if (cli_flag(c, "wait") && !fw_visit_succeeded(w[i].feed.last_kind))
 			worst = CLI_SOME;
-		cli_note(c, "%s: skipped: polled %s, result %s (to poll it again, give --again)", cli_shown(c, c->arg[i]), cli_ago(c, ago, w[i].feed.last_visit_ms),
+		cli_note(c, "%s: skipped: polled %s, result %s (to poll it again, give --again)", cli_url_show(c, c->arg[i]), cli_ago(c, ago, w[i].feed.last_visit_ms),
 			fw_visit_kind_name(w[i].feed.last_kind));
-		item(l, &w[i], false, NULL);
+		fetch_now_json(l, &w[i], false, NULL);
 	}
 	return worst;
 }
 
 /* Make the feeds due before all others; the store notifies the workers that own them. */
-static int ask(struct cli *c, const struct wanted *w)
+static int fetch_now_make_due(struct cli *c, const struct wanted *w)
 {
 	struct fw_feed to = {.due_at_ms = FW_DUE_FIRST};
 	struct fw_err err = {0};
@@ -118,13 +118,13 @@ static int ask(struct cli *c, const struct wanted *w)
 }
 
 /* Print a feed's outcome on one line. CLI_SOME: the visit failed. */
-static int tell(struct cli_list *l, const struct wanted *w, const struct fw_visit *v)
+static int fetch_now_outcome(struct cli_list *l, const struct wanted *w, const struct fw_visit *v)
 {
 	bool ok = fw_visit_succeeded(v->kind);
 	char n[FW_RFC3339_MAX], changed[FW_RFC3339_MAX];
 	struct cli *c = l->c;
 
-	item(l, w, true, v);
+	fetch_now_json(l, w, true, v);
 	if (l->as_json) {
 		cli_flush(c);
 		return ok ? CLI_OK : CLI_SOME;
@@ -145,7 +145,7 @@ static int tell(struct cli_list *l, const struct wanted *w, const struct fw_visi
 }
 
 /* Check the feeds that are not done; *left counts those that remain. */
-static int look(struct cli_list *l, struct wanted *w, int *left, int *worst)
+static int fetch_now_check(struct cli_list *l, struct wanted *w, int *left, int *worst)
 {
 	struct cli *c = l->c;
 	struct fw_visit v;
@@ -155,29 +155,29 @@ static int look(struct cli_list *l, struct wanted *w, int *left, int *worst)
 	for (int i = 0; i < c->arg_n; i++) {
 		if (w[i].over)
 			continue;
-		rc = last_visit(c, w[i].feed.id, &v);
+		rc = fetch_now_last_visit(c, w[i].feed.id, &v);
 		if (rc)
 			return rc;
 		w[i].over = v.id > w[i].last_id;
-		rc = w[i].over ? tell(l, &w[i], &v) : CLI_OK;
+		rc = w[i].over ? fetch_now_outcome(l, &w[i], &v) : CLI_OK;
 		*worst = FW_MAX(*worst, rc);
 		*left += !w[i].over;
 	}
 	return 0;
 }
 
-static int wait_for_all(struct cli_list *l, struct wanted *w, int64_t patience_ms)
+static int fetch_now_wait(struct cli_list *l, struct wanted *w, int64_t timeout_ms)
 {
 	struct cli *c = l->c;
-	const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
+	const struct timespec pause = {.tv_nsec = CHECK_EVERY_MS * 1000000};
 	int64_t start_ms = fw_mono_ms();
 	int left = 0, worst = CLI_OK, rc;
 
 	for (;;) {
-		rc = look(l, w, &left, &worst);
+		rc = fetch_now_check(l, w, &left, &worst);
 		if (rc || !left)
 			return rc ? rc : worst;
-		if (fw_mono_ms() - start_ms >= patience_ms)
+		if (fw_mono_ms() - start_ms >= timeout_ms)
 			break;
 		nanosleep(&pause, NULL);
 	}
@@ -185,21 +185,21 @@ static int wait_for_all(struct cli_list *l, struct wanted *w, int64_t patience_m
 		if (w[i].over)
 			continue;
 		(void)cli_fail(c, CLI_SOME, "%s: not fetched within the timeout; it stays first in the queue ('feedwheel status' shows the workers)",
-			cli_shown(c, c->arg[i]));
-		item(l, &w[i], true, NULL);
+			cli_url_show(c, c->arg[i]));
+		fetch_now_json(l, &w[i], true, NULL);
 	}
 	return CLI_SOME;
 }
 
 /* Print the feeds that are now due, without waiting. */
-static void asked(struct cli_list *l, const struct wanted *w, bool words)
+static void fetch_now_print_due(struct cli_list *l, const struct wanted *w, bool words)
 {
 	struct cli *c = l->c;
 
 	for (int i = 0; i < c->arg_n; i++) {
 		if (w[i].over)
 			continue;
-		item(l, &w[i], true, NULL);
+		fetch_now_json(l, &w[i], true, NULL);
 		if (l->as_json || !words)
 			continue;
 		cli_out(c, "first in the queue ");
@@ -208,7 +208,7 @@ static void asked(struct cli_list *l, const struct wanted *w, bool words)
 	}
 }
 
-static int fetch_all(struct cli_list *l, struct wanted *w, int64_t patience_ms)
+static int fetch_now_feeds(struct cli_list *l, struct wanted *w, int64_t timeout_ms)
 {
 	struct cli *c = l->c;
 	bool wait = cli_flag(c, "wait");
@@ -217,44 +217,44 @@ static int fetch_all(struct cli_list *l, struct wanted *w, int64_t patience_ms)
 	size_t workers;
 	int left, worst, rc;
 
-	worst = not_too_soon(l, w, &left);
+	worst = fetch_now_skip_recent(l, w, &left);
 	if (!left)
 		return worst;
 	rc = cli_workers(c, c->store, &workers);
 	if (!rc && fw_store_control_take(c->store, -1, &newest, &err))
 		rc = cli_store_failed(c, &err);
-	rc = rc ? rc : ask(c, w);
+	rc = rc ? rc : fetch_now_make_due(c, w);
 	if (rc)
 		return rc;
 	if (!workers || newest.paused) {
 		cli_note(c, "%s; the feeds come first then", newest.paused ? "all workers are paused until 'feedwheel resume --all'" :
 			"no worker is running on this store (to start workers, run 'feedwheel run')");
-		asked(l, w, false);
+		fetch_now_print_due(l, w, false);
 		return wait ? CLI_SOME : CLI_OK;
 	}
 	if (wait)
-		return FW_MAX(worst, wait_for_all(l, w, patience_ms));
-	asked(l, w, true);
+		return FW_MAX(worst, fetch_now_wait(l, w, timeout_ms));
+	fetch_now_print_due(l, w, true);
 	return CLI_OK;
 }
 
 static int fetch_now_run(struct cli *c)
 {
 	struct wanted *w = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*w));
-	int64_t patience_ms = PATIENCE_MS;
+	int64_t timeout_ms = WAIT_MS;
 	struct cli_list l;
 	int rc;
 
 	if (!w)
 		return cli_fail(c, CLI_SOME, "out of memory");
-	if (!cli_value_duration(c, "timeout", &patience_ms))
+	if (!cli_value_duration(c, "timeout", &timeout_ms))
 		return CLI_USAGE;
 	rc = cli_store(c, 0);
-	rc = rc ? rc : find_all(c, w);
+	rc = rc ? rc : fetch_now_find_feeds(c, w);
 	if (rc)
 		return rc;
 	cli_list_begin(&l, c, NULL, 0);
-	rc = fetch_all(&l, w, patience_ms);
+	rc = fetch_now_feeds(&l, w, timeout_ms);
 	cli_list_end(&l);
 	return rc;
 }
@@ -269,7 +269,7 @@ static const struct cli_option OPTION[] = {
 
 const struct cli_command cli_fetch_now = {
 	.name = "fetch-now", .args = "FEED...", .summary = "fetch feeds before everything else that is due",
-	.about = CLI_FEED_WORDS "The workers fetch them within a second, even if all slots are busy. A feed that is being fetched now is fetched once more.\n"
+	.about = CLI_FEED_TEXT "The workers fetch them within a second, even if all slots are busy. A feed that is being fetched now is fetched once more.\n"
 		"Limits per host apply. With --wait, exit status 1 means that a visit failed or timed out.\n",
 	.examples = "  feedwheel fetch-now example.org\n  feedwheel fetch-now --wait 12\n",
 	.option = OPTION, .min_args = 1, .max_args = -1, .run = fetch_now_run,

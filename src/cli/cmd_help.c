@@ -7,20 +7,20 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-static void heading(struct cli *c, const char *text)
+static void help_heading(struct cli *c, const char *text)
 {
 	cli_paint(&c->out, c->term.out_colour, CLI_BOLD, fw_str(text));
 	cli_out(c, "\n");
 }
 
 /* Help is wrapped even if stdout is not a terminal: a pager shows it on one. */
-static void wrapped(struct cli *c, struct fw_str line, size_t hang)
+static void help_wrap(struct cli *c, struct fw_str line, size_t hang)
 {
 	cli_wrap(&c->out, line, (size_t)c->term.width, hang);
 	cli_out(c, "\n");
 }
 
-static FW_PRINTF(3, 4) void words(struct cli *c, size_t hang, const char *fmt, ...)
+static FW_PRINTF(3, 4) void help_line(struct cli *c, size_t hang, const char *fmt, ...)
 {
 	struct fw_buf line = FW_BUF_INIT(0);
 	va_list ap;
@@ -28,13 +28,13 @@ static FW_PRINTF(3, 4) void words(struct cli *c, size_t hang, const char *fmt, .
 	va_start(ap, fmt);
 	fw_buf_vaddf(&line, fmt, ap);
 	va_end(ap);
-	wrapped(c, fw_buf_str(&line), hang);
+	help_wrap(c, fw_buf_str(&line), hang);
 	fw_buf_finish(&line);
 }
 
 #define OPTION_COLUMN 25 /* of the options' meanings */
 
-static void options_print(struct cli *c, const struct cli_option *o)
+static void help_options(struct cli *c, const struct cli_option *o)
 {
 	struct fw_buf left = FW_BUF_INIT(200);
 
@@ -43,7 +43,7 @@ static void options_print(struct cli *c, const struct cli_option *o)
 		cli_dashed(&left, o->name);
 		if (o->arg)
 			fw_buf_addf(&left, " %s", o->arg);
-		words(c, OPTION_COLUMN, "  %-22s %s", left.p ? left.p : "", o->text);
+		help_line(c, OPTION_COLUMN, "  %-22s %s", left.p ? left.p : "", o->text);
 	}
 	fw_buf_finish(&left);
 }
@@ -52,7 +52,7 @@ static void options_print(struct cli *c, const struct cli_option *o)
  * The settings that the command accepts as options: with: only those that require another option;
  * else only the others. *left: how many it does not accept.
  */
-static void settings_names(const struct cli_command *k, bool with, struct fw_buf *line, size_t *left)
+static void help_setting_names(const struct cli_command *k, bool with, struct fw_buf *line, size_t *left)
 {
 	struct fw_str option;
 	size_t n;
@@ -60,7 +60,7 @@ static void settings_names(const struct cli_command *k, bool with, struct fw_buf
 
 	*left = 0;
 	for (size_t i = 0; i < n; i++) {
-		bool used = cli_uses(k, &s[i], &option);
+		bool used = cli_uses_setting(k, &s[i], &option);
 
 		*left += !used;
 		if (!used || cli_option_find(cli_global_options, fw_str(s[i].name)) || with != (option.len > 0))
@@ -73,30 +73,30 @@ static void settings_names(const struct cli_command *k, bool with, struct fw_buf
 	}
 }
 
-static void settings_print(struct cli *c, const struct cli_command *k)
+static void help_used_settings(struct cli *c, const struct cli_command *k)
 {
 	struct fw_buf line = FW_BUF_INIT(0);
 	size_t left;
 
 	for (int with = 0; with < 2; with++) {
 		fw_buf_reset(&line);
-		settings_names(k, with, &line, &left);
+		help_setting_names(k, with, &line, &left);
 		if (!line.len)
 			continue;
 		if (!with) {
 			cli_out(c, "\n");
-			heading(c, "Settings as options");
+			help_heading(c, "Settings as options");
 		}
 		if (left)
-			words(c, 2, "  %.*s", FW_STR_ARG(fw_buf_str(&line)));
+			help_line(c, 2, "  %.*s", FW_STR_ARG(fw_buf_str(&line)));
 		else if (!with)
-			words(c, 2, "  All: --NAME VALUE");
+			help_line(c, 2, "  All: --NAME VALUE");
 	}
 	fw_buf_finish(&line);
 }
 
 /* Reflow a paragraph: a newline is white space, except before an indented line. */
-static void about_print(struct cli *c, const char *about)
+static void help_about(struct cli *c, const char *about)
 {
 	struct fw_buf text = FW_BUF_INIT(0);
 	struct fw_str rest;
@@ -105,7 +105,7 @@ static void about_print(struct cli *c, const char *about)
 		fw_buf_addc(&text, *p == '\n' && p[1] && p[1] != ' ' && p[1] != '\n' ? ' ' : *p);
 	rest = fw_buf_str(&text);
 	while (rest.len)
-		wrapped(c, fw_str_split(rest, '\n', &rest), 0);
+		help_wrap(c, fw_str_split(rest, '\n', &rest), 0);
 	fw_buf_finish(&text);
 }
 
@@ -113,7 +113,7 @@ static void about_print(struct cli *c, const char *about)
  * Example commands, for copying: a wrapped command continues with a backslash. A remark follows a
  * command after three or more spaces.
  */
-static void examples_print(struct cli *c, const char *examples)
+static void help_examples(struct cli *c, const char *examples)
 {
 	struct fw_str rest = fw_str(examples);
 	struct fw_buf broken = FW_BUF_INIT(0);
@@ -132,66 +132,66 @@ static void examples_print(struct cli *c, const char *examples)
 	fw_buf_finish(&broken);
 }
 
-static void command_help(struct cli *c, const struct cli_command *k)
+static void help_command(struct cli *c, const struct cli_command *k)
 {
-	words(c, 0, "%c%s.", k->summary[0] - ('a' - 'A'), k->summary + 1);
+	help_line(c, 0, "%c%s.", k->summary[0] - ('a' - 'A'), k->summary + 1);
 	cli_out(c, "\n");
-	heading(c, "Usage");
-	words(c, 6, "  feedwheel %s%s%s%s", k->name, k->option ? " [options]" : "", k->args[0] ? " " : "", k->args);
+	help_heading(c, "Usage");
+	help_line(c, 6, "  feedwheel %s%s%s%s", k->name, k->option ? " [options]" : "", k->args[0] ? " " : "", k->args);
 	if (k->about) {
 		cli_out(c, "\n");
-		about_print(c, k->about);
+		help_about(c, k->about);
 	}
 	if (k->option) {
 		cli_out(c, "\n");
-		heading(c, "Options");
-		options_print(c, k->option);
+		help_heading(c, "Options");
+		help_options(c, k->option);
 	}
-	settings_print(c, k);
+	help_used_settings(c, k);
 	if (k->examples) {
 		cli_out(c, "\n");
-		heading(c, "Examples");
-		examples_print(c, k->examples);
+		help_heading(c, "Examples");
+		help_examples(c, k->examples);
 	}
 	cli_out(c, "\n");
-	words(c, 0, "Common options: 'feedwheel help'. All settings: 'feedwheel help settings'.");
+	help_line(c, 0, "Common options: 'feedwheel help'. All settings: 'feedwheel help settings'.");
 }
 
-static void general_help(struct cli *c)
+static void help_general(struct cli *c)
 {
-	words(c, 0, "feedwheel collects feeds: it polls each subscription when new entries are likely and stores every entry once.");
+	help_line(c, 0, "feedwheel collects feeds: it polls each subscription when new entries are likely and stores every entry once.");
 	cli_out(c, "\n");
-	heading(c, "Usage");
+	help_heading(c, "Usage");
 	cli_out(c, "  feedwheel [options] COMMAND [arguments]\n\n");
-	heading(c, "Commands");
+	help_heading(c, "Commands");
 	for (const struct cli_command *const *k = cli_commands; *k; k++)
-		words(c, 12, "  %-9s %s", (*k)->name, (*k)->summary);
+		help_line(c, 12, "  %-9s %s", (*k)->name, (*k)->summary);
 	cli_out(c, "\n");
-	heading(c, "Common options");
-	options_print(c, cli_global_options);
-	words(c, OPTION_COLUMN, "  %-22s any setting that the command uses; see 'feedwheel help settings'", "--NAME VALUE");
+	help_heading(c, "Common options");
+	help_options(c, cli_global_options);
+	help_line(c, OPTION_COLUMN, "  %-22s any setting that the command uses; see 'feedwheel help settings'", "--NAME VALUE");
 	cli_out(c, "\n");
-	heading(c, "First steps");
+	help_heading(c, "First steps");
 	cli_out(c, "  feedwheel add https://example.org/feed.xml\n  feedwheel run --once\n  feedwheel entries\n\n");
-	words(c, 0, "Help for one command: 'feedwheel help COMMAND'. Manual: 'man feedwheel'.");
+	help_line(c, 0, "Help for one command: 'feedwheel help COMMAND'. Manual: 'man feedwheel'.");
 }
 
-static void settings_help(struct cli *c)
+static void help_settings(struct cli *c)
 {
 	size_t n;
 	const struct fw_setting *s = fw_config_settings(&n);
 	struct fw_buf users = FW_BUF_INIT(0);
 
-	words(c, 0, "A setting is a line \"name = value\" in the configuration file (feedwheel.conf(5)), or an option --name VALUE of a command that uses"
+	help_line(c, 0, "A setting is a line \"name = value\" in the configuration file (feedwheel.conf(5)), or an option --name VALUE of a command that uses"
 		" it. 'doctor' accepts all settings.");
 	cli_out(c, "\n");
 	for (size_t i = 0; i < n; i++) {
 		cli_paint(&c->out, c->term.out_colour, CLI_BOLD, fw_str(s[i].name));
 		cli_out(c, " = %s\n", s[i].initial);
-		words(c, 4, "    %s", s[i].text);
+		help_line(c, 4, "    %s", s[i].text);
 		fw_buf_reset(&users);
-		cli_users(&users, &s[i]);
-		words(c, 4, "    Used by %.*s.", FW_STR_ARG(fw_buf_str(&users)));
+		cli_setting_users(&users, &s[i]);
+		help_line(c, 4, "    Used by %.*s.", FW_STR_ARG(fw_buf_str(&users)));
 	}
 	fw_buf_finish(&users);
 }
@@ -246,7 +246,7 @@ static void help_json(struct cli *c, const struct cli_command *k, bool settings)
 {
 	struct cli_json w;
 
-	cli_object_begin(&w, c);
+	cli_json_object_begin(&w, c);
 	if (k) {
 		command_json(&w.j, k);
 	} else if (settings) {
@@ -262,7 +262,7 @@ static void help_json(struct cli *c, const struct cli_command *k, bool settings)
 		options_json(&w.j, cli_global_options);
 		settings_json(&w.j);
 	}
-	cli_object_end(&w, c);
+	cli_json_object_end(&w, c);
 }
 
 static int help_run(struct cli *c)
@@ -284,11 +284,11 @@ static int help_run(struct cli *c)
 	else if (cli_flag(c, "json"))
 		help_json(c, k, settings);
 	else if (settings)
-		settings_help(c);
+		help_settings(c);
 	else if (k)
-		command_help(c, k);
+		help_command(c, k);
 	else
-		general_help(c);
+		help_general(c);
 	return CLI_OK;
 }
 

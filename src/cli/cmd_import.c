@@ -20,14 +20,14 @@ struct import {
 	struct fw_str folder; /* --folder: the parent of all folders */
 };
 
-static void refuse(struct import *im, uint32_t line, const char *words)
+static void import_refuse(struct import *im, uint32_t line, const char *words)
 {
 	im->refused++;
 	if (im->shown++ < SHOWN_MAX)
 		(void)cli_fail(im->c, CLI_SOME, "%s:%u: %s", im->name, line, words);
 }
 
-static int room(struct import *im)
+static int import_grow(struct import *im)
 {
 	size_t cap = im->cap ? im->cap * 2 : 1024;
 	struct fw_feed_new *grown;
@@ -42,7 +42,7 @@ static int room(struct import *im)
 	return 0;
 }
 
-static struct fw_str folder_of(struct import *im, struct fw_str folder)
+static struct fw_str import_folder(struct import *im, struct fw_str folder)
 {
 	char *both;
 
@@ -52,7 +52,7 @@ static struct fw_str folder_of(struct import *im, struct fw_str folder)
 	return fw_str(both);
 }
 
-static int take(struct import *im, const struct fw_opml_outline *o)
+static int import_feed(struct import *im, const struct fw_opml_outline *o)
 {
 	struct fw_arena *a = &im->c->arena;
 	struct fw_feed_new f = {0};
@@ -60,28 +60,28 @@ static int take(struct import *im, const struct fw_opml_outline *o)
 	int rc = fw_url_clean(a, o->url, &f.url, &f.username, &f.password, &err);
 
 	if (rc == FW_EINVAL) {
-		refuse(im, o->line, err.text);
+		import_refuse(im, o->line, err.text);
 		return 0;
 	}
-	if (rc || room(im))
+	if (rc || import_grow(im))
 		return FW_ENOMEM;
 	/* a title equal to the URL is no title: export writes it because OPML requires one */
 	if (!fw_str_eq(o->title, o->url))
 		f.user_title = fw_arena_str(a, fw_str_trim(o->title));
 	f.home_page_url = fw_arena_str(a, o->home_page_url);
-	f.folder = folder_of(im, o->folder);
+	f.folder = import_folder(im, o->folder);
 	im->feed[im->n++] = f;
 	return a->failed ? FW_ENOMEM : 0;
 }
 
-static int opml_outline(void *ctx, const struct fw_opml_outline *o)
+static int import_outline(void *ctx, const struct fw_opml_outline *o)
 {
 	/* Liferea's search folders are outlines with xmlUrl="vfolder" */
-	return fw_str_ieq(o->type, FW_STR("vfolder")) ? 0 : take(ctx, o);
+	return fw_str_ieq(o->type, FW_STR("vfolder")) ? 0 : import_feed(ctx, o);
 }
 
 /* A repair loses nothing: print a note, not an error. */
-static void opml_problem(void *ctx, uint32_t line, uint32_t column, const char *what, const char *repair)
+static void import_problem(void *ctx, uint32_t line, uint32_t column, const char *what, const char *repair)
 {
 	struct import *im = ctx;
 
@@ -91,7 +91,7 @@ static void opml_problem(void *ctx, uint32_t line, uint32_t column, const char *
 }
 
 /* The title after a URL. newsboat's urls file has "~Title" and then tags. */
-static struct fw_str listed_title(struct fw_str rest)
+static struct fw_str import_list_title(struct fw_str rest)
 {
 	struct fw_str tags;
 
@@ -101,7 +101,7 @@ static struct fw_str listed_title(struct fw_str rest)
 	return rest;
 }
 
-static int lines_read(struct import *im, struct fw_str text)
+static int import_list(struct import *im, struct fw_str text)
 {
 	struct fw_opml_outline o = {0};
 	int rc = 0;
@@ -120,33 +120,33 @@ static int lines_read(struct import *im, struct fw_str text)
 		o.url = fw_str_split(line, ' ', &rest);
 		if (memchr(line.p, '\t', line.len))
 			o.url = fw_str_split(line, '\t', &rest);
-		o.title = listed_title(rest);
-		rc = take(im, &o);
+		o.title = import_list_title(rest);
+		rc = import_feed(im, &o);
 	}
 	return rc;
 }
 
-static struct fw_str without_bom(struct fw_str text)
+static struct fw_str import_skip_bom(struct fw_str text)
 {
 	return fw_str_starts(text, FW_STR("\xef\xbb\xbf")) ? fw_str_sub(text, 3, text.len) : text;
 }
 
-static bool is_markup(struct fw_str text)
+static bool import_is_markup(struct fw_str text)
 {
-	text = fw_str_trim(without_bom(text));
+	text = fw_str_trim(import_skip_bom(text));
 	/* the OPML reader also decodes UTF-16 with a byte order mark */
 	return text.len >= 2 && (text.p[0] == '<' || (unsigned char)text.p[0] >= 0xfe || text.p[0] == 0);
 }
 
-static int read_all(struct import *im, struct fw_str text)
+static int import_parse(struct import *im, struct fw_str text)
 {
 	struct fw_err err = {0};
 	int rc;
 
-	if (is_markup(text))
-		rc = fw_opml_read(text.p, text.len, opml_outline, opml_problem, im, &err);
+	if (import_is_markup(text))
+		rc = fw_opml_read(text.p, text.len, import_outline, import_problem, im, &err);
 	else
-		rc = lines_read(im, without_bom(text));
+		rc = import_list(im, import_skip_bom(text));
 	if (rc == FW_ENOMEM)
 		return cli_fail(im->c, CLI_SOME, "%s: out of memory; nothing was imported", im->name);
 	if (rc)
@@ -157,25 +157,25 @@ static int read_all(struct import *im, struct fw_str text)
 	return 0;
 }
 
-static void print_json(struct import *im, size_t existed)
+static void import_json(struct import *im, size_t existed)
 {
 	struct cli_json w;
 
-	cli_object_begin(&w, im->c);
+	cli_json_object_begin(&w, im->c);
 	fw_json_int(&w.j, "added", (int64_t)(im->n - existed));
 	fw_json_int(&w.j, "existed", (int64_t)existed);
 	fw_json_int(&w.j, "refused", (int64_t)im->refused);
 	fw_json_int(&w.j, "repaired", (int64_t)im->repaired);
 	fw_json_array(&w.j, "feeds");
-	for (size_t i = 0; i < im->n && !cli_gone(im->c); i++) {
+	for (size_t i = 0; i < im->n && !cli_out_failed(im->c); i++) {
 		cli_added_json(&w.j, &im->feed[i]);
 		cli_json_flush(&w, im->c);
 	}
 	fw_json_end(&w.j);
-	cli_object_end(&w, im->c);
+	cli_json_object_end(&w, im->c);
 }
 
-static int store_all(struct import *im)
+static int import_store(struct import *im)
 {
 	struct cli *c = im->c;
 	struct fw_err err = {0};
@@ -192,7 +192,7 @@ static int store_all(struct import *im)
 	if (im->shown > SHOWN_MAX)
 		(void)cli_fail(c, CLI_SOME, "%s: and %zu more problems", im->name, im->shown - SHOWN_MAX);
 	if (cli_flag(c, "json"))
-		print_json(im, existed);
+		import_json(im, existed);
 	else
 		cli_out(c, "%s: %s added, %s already subscribed, %s refused\n", im->name, cli_number(x, (int64_t)(im->n - existed)),
 			cli_number(y, (int64_t)existed), cli_number(z, (int64_t)im->refused));
@@ -207,9 +207,9 @@ static int import_run(struct cli *c)
 	int rc = cli_read(c, c->arg[0], IMPORT_MAX_BYTES, "256 MiB", &text);
 
 	if (!rc)
-		rc = read_all(&im, fw_buf_str(&text));
+		rc = import_parse(&im, fw_buf_str(&text));
 	if (!rc)
-		rc = store_all(&im);
+		rc = import_store(&im);
 	free(im.feed);
 	fw_buf_finish(&text);
 	return rc;

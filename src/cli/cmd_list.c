@@ -18,35 +18,35 @@ static const struct cli_column FAILING[] = {
 	{"REASON", .flex = true, .most = 90}, {"URL", .flex = true},
 };
 
-static void cell(struct list *l, const char *style, const char *text)
+static void list_cell(struct list *l, const char *style, const char *text)
 {
 	cli_table_cell(&l->out.table, style, fw_str(text));
 }
 
-static const char *due(const struct cli *c, const struct fw_feed *f, char text[FW_RFC3339_MAX])
+static const char *list_due(const struct cli *c, const struct fw_feed *f, char text[FW_RFC3339_MAX])
 {
-	if (!cli_feed_is_asked(f))
+	if (!cli_feed_is_polled(f))
 		return "-";
 	return f->due_at_ms <= c->now_ms ? "now" : cli_ago(c, text, f->due_at_ms);
 }
 
-static void row(struct list *l, const struct fw_feed *f)
+static void list_row(struct list *l, const struct fw_feed *f)
 {
 	char id[FW_RFC3339_MAX], text[FW_RFC3339_MAX];
 	const char *style, *state = cli_feed_state(f, &style);
 	bool has_title = f->user_title.len || f->title.len;
 
 	(void)fw_snprintf(id, sizeof(id), "%lld", (long long)f->id);
-	cell(l, CLI_DIM, id);
-	cell(l, style, state);
+	list_cell(l, CLI_DIM, id);
+	list_cell(l, style, state);
 	if (l->failing) {
-		cell(l, NULL, cli_number(text, f->fail_n));
-		cell(l, NULL, due(l->out.c, f, text));
+		list_cell(l, NULL, cli_number(text, f->fail_n));
+		list_cell(l, NULL, list_due(l->out.c, f, text));
 		cli_table_cell(&l->out.table, NULL, cli_feed_error(f));
 	} else {
-		cell(l, NULL, cli_ago(l->out.c, text, f->last_visit_ms));
-		cell(l, NULL, due(l->out.c, f, text));
-		cell(l, NULL, cli_number(text, f->entry_n));
+		list_cell(l, NULL, cli_ago(l->out.c, text, f->last_visit_ms));
+		list_cell(l, NULL, list_due(l->out.c, f, text));
+		list_cell(l, NULL, cli_number(text, f->entry_n));
 		cli_table_cell(&l->out.table, CLI_BOLD, has_title ? cli_feed_title(f) : FW_STR("-"));
 	}
 	cli_table_cell(&l->out.table, CLI_DIM, f->url);
@@ -57,7 +57,7 @@ static void row(struct list *l, const struct fw_feed *f)
 #define REASON_COLUMN 16
 
 /* Two lines: the whole reason, below it the URL. Neither is cut. */
-static void failing_text(struct list *l, const struct fw_feed *f)
+static void list_failing(struct list *l, const struct fw_feed *f)
 {
 	struct cli *c = l->out.c;
 	const char *style, *state = cli_feed_state(f, &style);
@@ -73,13 +73,13 @@ static void failing_text(struct list *l, const struct fw_feed *f)
 	cli_fit(&b, &c->term, f->url, 0);
 	if (f->fail_n > 1)
 		fw_buf_addf(&b, "  %s", cli_count(text, f->fail_n, "failure", "failures"));
-	if (cli_feed_is_asked(f))
-		fw_buf_addf(&b, "  due %s", due(c, f, text));
+	if (cli_feed_is_polled(f))
+		fw_buf_addf(&b, "  due %s", list_due(c, f, text));
 	cli_out_lines(c, fw_buf_str(&b), REASON_COLUMN);
 	fw_buf_finish(&b);
 }
 
-static int take(void *ctx, const struct fw_feed *f)
+static int list_feed(void *ctx, const struct fw_feed *f)
 {
 	struct list *l = ctx;
 
@@ -88,14 +88,14 @@ static int take(void *ctx, const struct fw_feed *f)
 		fw_feed_json(cli_list_item(&l->out), NULL, f);
 		cli_list_item_end(&l->out);
 	} else if (l->stacked) {
-		failing_text(l, f);
+		list_failing(l, f);
 	} else {
-		row(l, f);
+		list_row(l, f);
 	}
-	return cli_gone(l->out.c);
+	return cli_out_failed(l->out.c);
 }
 
-static int status_value(struct cli *c, int *status)
+static int list_status(struct cli *c, int *status)
 {
 	const char *text = cli_value(c, "status");
 
@@ -117,7 +117,7 @@ static int list_run(struct cli *c)
 
 	q.folder = fw_str(cli_value(c, "folder"));
 	q.match = fw_str(cli_value(c, "match"));
-	if (status_value(c, &q.status) || !cli_value_int(c, "limit", 1, &limit))
+	if (list_status(c, &q.status) || !cli_value_int(c, "limit", 1, &limit))
 		return CLI_USAGE;
 	q.limit = (size_t)limit;
 	l.stacked = l.failing && c->term.out_tty && c->term.width < STACKED_COLUMNS;
@@ -125,7 +125,7 @@ static int list_run(struct cli *c)
 	if (rc)
 		return rc;
 	cli_list_begin(&l.out, c, l.failing ? FAILING : PLAIN, l.failing ? FW_N(FAILING) : FW_N(PLAIN));
-	rc = fw_store_feed_list(c->store, &q, take, &l, &err);
+	rc = fw_store_feed_list(c->store, &q, list_feed, &l, &err);
 	cli_list_end(&l.out);
 	if (rc < 0)
 		return cli_store_failed(c, &err);

@@ -19,7 +19,7 @@ struct plan {
 	size_t n, known;
 };
 
-static struct fw_str seconds(struct cli *c, int64_t us)
+static struct fw_str plan_duration(struct cli *c, int64_t us)
 {
 	char text[FW_RFC3339_MAX];
 
@@ -27,7 +27,7 @@ static struct fw_str seconds(struct cli *c, int64_t us)
 }
 
 /* A feed's URL; its number if the feed was removed meanwhile. */
-static const char *name(struct cli *c, int64_t feed_id, struct fw_feed *feed)
+static const char *plan_feed_url(struct cli *c, int64_t feed_id, struct fw_feed *feed)
 {
 	struct fw_err err = {0};
 	char *text;
@@ -35,39 +35,39 @@ static const char *name(struct cli *c, int64_t feed_id, struct fw_feed *feed)
 	if (fw_store_feed_find(c->store, feed_id, FW_STR_NONE, &c->arena, feed, &err))
 		return fw_arena_printf(&c->arena, "feed %lld", (long long)feed_id);
 	text = fw_arena_printf(&c->arena, "%.*s", FW_STR_ARG(feed->url));
-	return text ? cli_shown(c, text) : "";
+	return text ? cli_url_show(c, text) : "";
 }
 
-static const char *host(struct cli *c, int64_t feed_id)
+static const char *plan_host(struct cli *c, int64_t feed_id)
 {
 	struct fw_feed feed = {0};
 	char text[256];
 
-	(void)name(c, feed_id, &feed);
+	(void)plan_feed_url(c, feed_id, &feed);
 	return fw_store_host(feed.url, text, sizeof(text)) ? fw_arena_printf(&c->arena, "%s", text) : "a host";
 }
 
 /* ---- the bound ------------------------------------------------------------------------------- */
 
-static void bound_words(struct plan *p)
+static void plan_bound(struct plan *p)
 {
 	struct fw_forecast_total *m = &p->made;
 	struct fw_feed feed = {0};
 	char n[FW_RFC3339_MAX];
 
 	if (m->bound_us == m->host_us && m->host_feed_id) {
-		cli_out_safe(p->c, fw_str(host(p->c, m->host_feed_id)));
+		cli_out_safe(p->c, fw_str(plan_host(p->c, m->host_feed_id)));
 		cli_out(p->c, " has %s, %u at a time%s\n", cli_count(n, (int64_t)m->host_n, "feed", "feeds"), p->rules.host_max,
 			p->rules.host_gap_us ? ", with a gap between fetches" : "");
 	} else if (m->bound_us == m->longest_us && m->longest_feed_id) {
-		cli_out_safe(p->c, fw_str(name(p->c, m->longest_feed_id, &feed)));
+		cli_out_safe(p->c, fw_str(plan_feed_url(p->c, m->longest_feed_id, &feed)));
 		cli_out(p->c, " takes that long alone\n");
 	} else {
 		cli_out(p->c, "the work of %u slots (more slots would be faster)\n", p->rules.slots);
 	}
 }
 
-static void head(struct plan *p)
+static void plan_head(struct plan *p)
 {
 	char n[FW_RFC3339_MAX];
 
@@ -81,19 +81,19 @@ static void head(struct plan *p)
 		cli_out(p->c, ", %s not timed yet (estimated by the average of their host, or of all feeds)", cli_number(n, (int64_t)(p->n - p->known)));
 	cli_out(p->c, "; %u slots, at most %u per host", p->rules.slots, p->rules.host_max);
 	if (p->rules.host_gap_us)
-		cli_out(p->c, ", %.*s apart", FW_STR_ARG(seconds(p->c, p->rules.host_gap_us)));
+		cli_out(p->c, ", %.*s apart", FW_STR_ARG(plan_duration(p->c, p->rules.host_gap_us)));
 	cli_out(p->c, "\n");
-	cli_paint(&p->c->out, p->c->term.out_colour, CLI_BOLD, seconds(p->c, p->made.total_us));
+	cli_paint(&p->c->out, p->c->term.out_colour, CLI_BOLD, plan_duration(p->c, p->made.total_us));
 	cli_out(p->c, " forecast with order %s; lower bound for any order ", p->rules.order);
-	cli_paint(&p->c->out, p->c->term.out_colour, CLI_BOLD, seconds(p->c, p->made.bound_us));
+	cli_paint(&p->c->out, p->c->term.out_colour, CLI_BOLD, plan_duration(p->c, p->made.bound_us));
 	cli_out(p->c, ": ");
-	bound_words(p);
+	plan_bound(p);
 }
 
 /* ---- the order ------------------------------------------------------------------------------- */
 
 /* "wait 80 %, TLS 12 %": the two longest phases. */
-static struct fw_str phases(struct cli *c, const struct fw_feed *feed)
+static struct fw_str plan_phases(struct cli *c, const struct fw_feed *feed)
 {
 	static const char *const WORD[FW_FORECAST_PHASES] = {"name", "connect", "TLS", "wait", "body"};
 	int64_t part[FW_FORECAST_PHASES], whole = 0;
@@ -120,25 +120,25 @@ static struct fw_str phases(struct cli *c, const struct fw_feed *feed)
 static const struct cli_column COLUMN[] = {{"STARTS", .right = true}, {"SLOT", .right = true, .spare = 2}, {"TAKES", .right = true},
 	{"+-", .right = true, .spare = 1}, {"MOSTLY", .spare = 3}, {"FEED", .flex = true}};
 
-static void row(struct plan *p, struct cli_table *t, size_t i)
+static void plan_row(struct plan *p, struct cli_table *t, size_t i)
 {
 	struct fw_forecast_start s;
 	struct fw_feed feed = {0};
 	const char *url;
 
 	fw_forecast_feed(p->f, i, &s);
-	url = name(p->c, s.feed_id, &feed);
-	cli_table_cell(t, NULL, seconds(p->c, s.at_us));
+	url = plan_feed_url(p->c, s.feed_id, &feed);
+	cli_table_cell(t, NULL, plan_duration(p->c, s.at_us));
 	cli_table_cell(t, CLI_DIM, fw_str(fw_arena_printf(&p->c->arena, "%u", s.slot + 1)));
-	cli_table_cell(t, s.known ? NULL : CLI_DIM, seconds(p->c, s.expect_us));
-	cli_table_cell(t, CLI_DIM, s.known ? seconds(p->c, s.dev_us) : FW_STR("guess"));
-	cli_table_cell(t, CLI_DIM, phases(p->c, &feed));
+	cli_table_cell(t, s.known ? NULL : CLI_DIM, plan_duration(p->c, s.expect_us));
+	cli_table_cell(t, CLI_DIM, s.known ? plan_duration(p->c, s.dev_us) : FW_STR("guess"));
+	cli_table_cell(t, CLI_DIM, plan_phases(p->c, &feed));
 	cli_table_cell(t, NULL, fw_str(url));
 	if (i % 256 == 255)
 		cli_flush(p->c);
 }
 
-static void order(struct plan *p)
+static void plan_print_order(struct plan *p)
 {
 	bool whole = cli_flag(p->c, "all-rows") || p->n <= FIRST_ROWS + LAST_ROWS;
 	size_t first = whole ? p->n : FIRST_ROWS;
@@ -147,15 +147,15 @@ static void order(struct plan *p)
 
 	cli_out(p->c, "\n");
 	cli_table_init(&t, p->c, COLUMN, FW_N(COLUMN));
-	for (size_t i = 0; i < first && !cli_gone(p->c); i++)
-		row(p, &t, i);
+	for (size_t i = 0; i < first && !cli_out_failed(p->c); i++)
+		plan_row(p, &t, i);
 	cli_table_end(&t);
 	if (whole)
 		return;
 	cli_out(p->c, "... %s more; the last ones:\n", cli_number(n, (int64_t)(p->n - FIRST_ROWS - LAST_ROWS)));
 	cli_table_init(&t, p->c, COLUMN, FW_N(COLUMN));
 	for (size_t i = p->n - LAST_ROWS; i < p->n; i++)
-		row(p, &t, i);
+		plan_row(p, &t, i);
 	cli_table_end(&t);
 }
 
@@ -165,12 +165,12 @@ static void order(struct plan *p)
  * The idle share of the slots that can have work: with fewer feeds than slots, the others do not
  * count.
  */
-static double idle(const struct plan *p, const struct fw_forecast_total *m)
+static double plan_idle(const struct plan *p, const struct fw_forecast_total *m)
 {
 	return m->total_us ? 1 - (double)m->sum_us / ((double)m->total_us * (double)FW_MIN((size_t)p->rules.slots, p->n)) : 0;
 }
 
-static int compare_rows(struct plan *p, struct cli_table *t, struct fw_json *j)
+static int plan_compare_rows(struct plan *p, struct cli_table *t, struct fw_json *j)
 {
 	struct fw_forecast_rules rules = p->rules;
 	struct fw_forecast_total m;
@@ -188,19 +188,19 @@ static int compare_rows(struct plan *p, struct cli_table *t, struct fw_json *j)
 			fw_json_cstr(j, "order", rules.order);
 			fw_json_int(j, "total_ms", m.total_us / 1000);
 			fw_json_double(j, "ratio", (double)m.total_us / (double)FW_MAX(m.bound_us, 1));
-			fw_json_double(j, "idle", idle(p, &m));
+			fw_json_double(j, "idle", plan_idle(p, &m));
 			fw_json_end(j);
 			continue;
 		}
 		cli_table_cell(t, used ? CLI_BOLD : NULL, fw_str(rules.order));
-		cli_table_cell(t, used ? CLI_BOLD : NULL, seconds(p->c, m.total_us));
+		cli_table_cell(t, used ? CLI_BOLD : NULL, plan_duration(p->c, m.total_us));
 		cli_table_cell(t, NULL, fw_str(fw_arena_printf(&p->c->arena, "%.2f", (double)m.total_us / (double)FW_MAX(m.bound_us, 1))));
-		cli_table_cell(t, CLI_DIM, fw_str(fw_arena_printf(&p->c->arena, "%.0f %%", 100 * idle(p, &m))));
+		cli_table_cell(t, CLI_DIM, fw_str(fw_arena_printf(&p->c->arena, "%.0f %%", 100 * plan_idle(p, &m))));
 	}
 	return CLI_OK;
 }
 
-static int compare(struct plan *p)
+static int plan_compare(struct plan *p)
 {
 	static const struct cli_column COLUMNS[] = {{"ORDER"}, {"TOTAL", .right = true}, {"/ BOUND", .right = true}, {"IDLE", .right = true}};
 	struct cli_table t;
@@ -208,14 +208,14 @@ static int compare(struct plan *p)
 
 	cli_out(p->c, "\n");
 	cli_table_init(&t, p->c, COLUMNS, FW_N(COLUMNS));
-	rc = compare_rows(p, &t, NULL);
+	rc = plan_compare_rows(p, &t, NULL);
 	cli_table_end(&t);
 	return rc;
 }
 
 /* ---- --json ---------------------------------------------------------------------------------- */
 
-static void json_feed(struct plan *p, struct cli_json *w, size_t i)
+static void plan_json_feed(struct plan *p, struct cli_json *w, size_t i)
 {
 	struct fw_forecast_start s;
 
@@ -231,7 +231,7 @@ static void json_feed(struct plan *p, struct cli_json *w, size_t i)
 	cli_json_flush(w, p->c);
 }
 
-static int json(struct plan *p)
+static int plan_json(struct plan *p)
 {
 	const struct fw_forecast_total *m = &p->made;
 	struct cli_json w;
@@ -250,16 +250,16 @@ static int json(struct plan *p)
 	fw_json_int(&w.j, "bound_longest_ms", m->longest_us / 1000);
 	fw_json_int(&w.j, "bound_host_ms", m->host_us / 1000);
 	if (m->host_feed_id) {
-		fw_json_cstr(&w.j, "bound_host", host(p->c, m->host_feed_id));
+		fw_json_cstr(&w.j, "bound_host", plan_host(p->c, m->host_feed_id));
 		fw_json_int(&w.j, "bound_host_feeds", (int64_t)m->host_n);
 	}
 	fw_json_array(&w.j, "plan");
-	for (size_t i = 0; i < p->n && !cli_gone(p->c); i++)
-		json_feed(p, &w, i);
+	for (size_t i = 0; i < p->n && !cli_out_failed(p->c); i++)
+		plan_json_feed(p, &w, i);
 	fw_json_end(&w.j);
 	if (cli_flag(p->c, "compare")) {
 		fw_json_array(&w.j, "orders");
-		rc = compare_rows(p, NULL, &w.j);
+		rc = plan_compare_rows(p, NULL, &w.j);
 		fw_json_end(&w.j);
 	}
 	fw_json_end(&w.j);
@@ -270,7 +270,7 @@ static int json(struct plan *p)
 /* ---- the command ----------------------------------------------------------------------------- */
 
 /* The rules from the settings. --slots replaces workers x concurrency. */
-static int rules(struct plan *p)
+static int plan_rules(struct plan *p)
 {
 	int64_t slots = 0;
 
@@ -288,7 +288,7 @@ static int plan_run(struct cli *c)
 {
 	struct plan p = {.c = c};
 	struct fw_err err = {0};
-	int rc = rules(&p);
+	int rc = plan_rules(&p);
 
 	if (!rc)
 		rc = cli_store(c, FW_STORE_READ);
@@ -301,15 +301,15 @@ static int plan_run(struct cli *c)
 	if (fw_forecast_make(p.f, &p.rules, &p.made, &err))
 		rc = cli_fail(c, err.rc == FW_EINVAL ? CLI_USAGE : CLI_SOME, "%s", err.text);
 	else if (cli_flag(c, "json"))
-		rc = json(&p);
+		rc = plan_json(&p);
 	else if (!p.n)
 		cli_note(c, "nothing is due%s", cli_flag(c, "all") ? "" : " (to forecast with all active feeds, give --all)");
 	else {
-		head(&p);
+		plan_head(&p);
 		if (cli_flag(c, "compare"))
-			rc = compare(&p);
+			rc = plan_compare(&p);
 		else
-			order(&p);
+			plan_print_order(&p);
 	}
 	fw_forecast_destroy(p.f);
 	return rc;

@@ -7,7 +7,7 @@
 #define PATIENCE_MS (30 * FW_SECOND_MS) /* waits this long while a worker has claimed the feed */
 
 /* The content type: the option, else by the file's name. */
-static struct fw_str type_of(struct cli *c, const char *path)
+static struct fw_str push_content_type(struct cli *c, const char *path)
 {
 	struct fw_str type = fw_str(cli_value(c, "content-type")), name = fw_str(path);
 
@@ -25,11 +25,11 @@ static int push_failed(struct cli *c, const char *path, const struct fw_err *err
 }
 
 /* Like the response of POST /v1/feeds/{id}/entries, without the repairs. */
-static void tell_json(struct cli *c, int64_t feed_id, const struct fw_delivery_result *d)
+static void push_json(struct cli *c, int64_t feed_id, const struct fw_delivery_result *d)
 {
 	struct cli_json w;
 
-	cli_object_begin(&w, c);
+	cli_json_object_begin(&w, c);
 	fw_json_int(&w.j, "feed", feed_id);
 	fw_json_int(&w.j, "entries", (int64_t)d->entry_n);
 	fw_json_int(&w.j, "new", d->visit.new_n);
@@ -37,15 +37,15 @@ static void tell_json(struct cli *c, int64_t feed_id, const struct fw_delivery_r
 	fw_json_int(&w.j, "known", (int64_t)d->known_n);
 	fw_json_int(&w.j, "repeated", (int64_t)d->repeat_n);
 	fw_visit_json(&w.j, "visit", &d->visit);
-	cli_object_end(&w, c);
+	cli_json_object_end(&w, c);
 }
 
-static void tell(struct cli *c, int64_t feed_id, const struct fw_delivery_result *d)
+static void push_summary(struct cli *c, int64_t feed_id, const struct fw_delivery_result *d)
 {
 	char all[FW_RFC3339_MAX], new[FW_RFC3339_MAX], changed[FW_RFC3339_MAX], known[FW_RFC3339_MAX];
 
 	if (cli_flag(c, "json"))
-		tell_json(c, feed_id, d);
+		push_json(c, feed_id, d);
 	else
 		cli_out(c, "%s: %s, %s changed, %s known\n", cli_count(all, (int64_t)d->entry_n, "entry", "entries"),
 			cli_count(new, d->visit.new_n, "new", "new"), cli_number(changed, d->visit.changed_n),
@@ -58,7 +58,7 @@ static int push_run(struct cli *c)
 {
 	const char *path = c->arg[1], *limit = fw_arena_printf(&c->arena, "the limit max_body_bytes of %lld bytes (to raise it, give --max-body-bytes SIZE)",
 		(long long)c->config->max_body_bytes);
-	struct fw_delivery_input in = {.content_type = type_of(c, path), .strict = true};
+	struct fw_delivery_input in = {.content_type = push_content_type(c, path), .strict = true};
 	struct fw_delivery_result got;
 	struct fw_buf text = {0};
 	struct fw_feed feed;
@@ -74,7 +74,7 @@ static int push_run(struct cli *c)
 	if (fw_deliver(c->store, c->config, &in, PATIENCE_MS, &got, &err))
 		rc = push_failed(c, path, &err);
 	else
-		tell(c, feed.id, &got);
+		push_summary(c, feed.id, &got);
 out:
 	fw_buf_finish(&text);
 	return rc;
@@ -88,7 +88,7 @@ static const struct cli_option OPTION[] = {
 
 const struct cli_command cli_push = {
 	.name = "push", .args = "FEED FILE", .summary = "store entries from a file in a feed, as if they had been fetched",
-	.about = CLI_FEED_WORDS "FILE is JSON Feed, Atom or RSS, or one JSON Feed item per line (.ndjson, .jsonl); - is standard input. Entries that the feed\n"
+	.about = CLI_FEED_TEXT "FILE is JSON Feed, Atom or RSS, or one JSON Feed item per line (.ndjson, .jsonl); - is standard input. Entries that the feed\n"
 		"already has are not stored again. The feed's schedule does not change. Over HTTP: POST /v1/feeds/ID/entries, see 'man feedwheel'.\n",
 	.examples = "  feedwheel push 12 archive.xml\n  generate | feedwheel push --content-type application/x-ndjson example.org -\n",
 	.option = OPTION, .min_args = 2, .max_args = 2, .run = push_run,

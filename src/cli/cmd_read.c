@@ -12,7 +12,7 @@ struct reading {
 	int rc;
 };
 
-static void when(struct cli *c, const char *name, int64_t at_ms)
+static void read_print_time(struct cli *c, const char *name, int64_t at_ms)
 {
 	char text[2 * FW_RFC3339_MAX];
 
@@ -71,7 +71,7 @@ static void attachment_print(struct cli *c, const struct fw_attachment *a)
 /* 0; CLI_SOME: the entry's JSON could not be read, so members are missing. */
 static int head_print(struct cli *c, const struct fw_entry_row *r)
 {
-	struct fw_document *doc = cli_entry_whole(c, r);
+	struct fw_document *doc = cli_entry_document(c, r);
 	const struct fw_entry *e = doc ? doc->entries : NULL;
 	struct fw_buf title = FW_BUF_INIT(0);
 
@@ -86,12 +86,12 @@ static int head_print(struct cli *c, const struct fw_entry_row *r)
 		authors_print(c, e->authors);
 	else
 		cli_line(c, "author", r->author);
-	when(c, "published", r->published_ms);
+	read_print_time(c, "published", r->published_ms);
 	if (r->updated_ms != r->published_ms)
-		when(c, "updated", r->updated_ms);
-	when(c, "stored", r->seen_ms);
+		read_print_time(c, "updated", r->updated_ms);
+	read_print_time(c, "stored", r->seen_ms);
 	if (r->changed_ms != r->seen_ms)
-		when(c, "changed", r->changed_ms);
+		read_print_time(c, "changed", r->changed_ms);
 	if (e)
 		tags_print(c, e->categories);
 	cli_line(c, "link", r->url);
@@ -106,7 +106,7 @@ static int head_print(struct cli *c, const struct fw_entry_row *r)
 	return e ? 0 : CLI_SOME;
 }
 
-static int text_take(void *ctx, const struct fw_entry_row *r)
+static int read_print_text(void *ctx, const struct fw_entry_row *r)
 {
 	struct reading *k = ctx;
 
@@ -121,7 +121,7 @@ static int text_take(void *ctx, const struct fw_entry_row *r)
 	return 0;
 }
 
-static int json_take(void *ctx, const struct fw_entry_row *r)
+static int read_print_json(void *ctx, const struct fw_entry_row *r)
 {
 	struct reading *k = ctx;
 	struct cli_json w;
@@ -149,7 +149,7 @@ static int read_run(struct cli *c)
 	if (rc)
 		return rc;
 	q = cli_entry_query(id);
-	rc = fw_store_entry_list(c->store, &q, cli_flag(c, "json") ? json_take : text_take, &k, &err);
+	rc = fw_store_entry_list(c->store, &q, cli_flag(c, "json") ? read_print_json : read_print_text, &k, &err);
 	k.rc = FW_MAX(k.rc, cli_pager_close(&k.pager, c));
 	if (rc < 0)
 		return cli_store_failed(c, &err);

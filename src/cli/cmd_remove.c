@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-static void removed(struct cli_list *l, const struct fw_feed *f)
+static void remove_print(struct cli_list *l, const struct fw_feed *f)
 {
 	char n[FW_RFC3339_MAX];
 
@@ -45,7 +45,7 @@ static int remove_run(struct cli *c)
 			continue;
 		if (rc)
 			break;
-		removed(&l, &feed[i]);
+		remove_print(&l, &feed[i]);
 	}
 	cli_list_end(&l);
 	return rc && rc != FW_ENOTFOUND ? cli_store_failed(c, &err) : CLI_OK;

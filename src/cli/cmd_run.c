@@ -7,28 +7,28 @@
 #include "api/sandbox.h"
 #include "base/banned.h"
 
-#define COURSE_SHOWN_US 1000000
+#define FORECAST_SHOWN_US 1000000
 
 struct session {
 	struct cli_progress progress;
 	uint64_t kind[FW_VISIT_KIND_N]; /* visits of this run by outcome */
 };
 
-static void progress(void *ctx, const struct fw_run_stats *s)
+static void run_progress(void *ctx, const struct fw_run_stats *s)
 {
 	struct session *r = ctx;
 
 	cli_progress_show(&r->progress, s);
 }
 
-static int reload(void *ctx, struct fw_config **out, struct fw_err *err)
+static int run_reload(void *ctx, struct fw_config **out, struct fw_err *err)
 {
 	struct session *r = ctx;
 
 	return cli_config_read(r->progress.c, out, err);
 }
 
-static int count(void *ctx, const struct fw_visit *v)
+static int run_count_visit(void *ctx, const struct fw_visit *v)
 {
 	struct session *r = ctx;
 
@@ -37,13 +37,13 @@ static int count(void *ctx, const struct fw_visit *v)
 	return 0;
 }
 
-static bool is_failure(size_t kind)
+static bool run_is_failure(size_t kind)
 {
 	return kind != FW_VISIT_NONE && kind != FW_VISIT_OK && kind != FW_VISIT_SAME && kind != FW_VISIT_NOT_MODIFIED;
 }
 
 /* Print the lower bound of the run's duration and its cause. */
-static void bound_text(struct cli *c, const struct fw_run_forecast *p)
+static void run_bound_text(struct cli *c, const struct fw_run_forecast *p)
 {
 	char a[FW_RFC3339_MAX];
 
@@ -58,7 +58,7 @@ static void bound_text(struct cli *c, const struct fw_run_forecast *p)
 	}
 }
 
-static int64_t percent_off(const struct fw_run_forecast *p)
+static int64_t run_forecast_error(const struct fw_run_forecast *p)
 {
 	return p->predicted_us ? (p->took_us - p->predicted_us) * 100 / p->predicted_us : 0;
 }
@@ -67,20 +67,20 @@ static int64_t percent_off(const struct fw_run_forecast *p)
  * Print forecast and bound. Runs under a second are dominated by start-up and shutdown, so they are
  * not compared.
  */
-static void course_text(struct cli *c, const struct fw_run_forecast *p)
+static void run_forecast_text(struct cli *c, const struct fw_run_forecast *p)
 {
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
 
-	if (!p->bound_us || p->took_us < COURSE_SHOWN_US)
+	if (!p->bound_us || p->took_us < FORECAST_SHOWN_US)
 		return;
 	cli_out(c, "time     ");
 	if (p->predicted_us)
 		cli_out(c, "forecast %s, took %s (%+lld %%) until the last document was parsed; ", fw_duration_text(a, p->predicted_us / 1000), fw_duration_text(b, p->took_us / 1000),
-			(long long)percent_off(p));
-	bound_text(c, p);
+			(long long)run_forecast_error(p));
+	run_bound_text(c, p);
 }
 
-static void summary_text(struct cli *c, const struct session *r, const struct fw_run_stats *s)
+static void run_summary_text(struct cli *c, const struct session *r, const struct fw_run_stats *s)
 {
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX], d[FW_RFC3339_MAX];
 	const char *sep = "";
@@ -93,12 +93,12 @@ static void summary_text(struct cli *c, const struct session *r, const struct fw
 		cli_number(b, (int64_t)s->not_modified), cli_number(d, (int64_t)s->failed));
 	cli_out(c, "entries  %s new, %s changed\n", cli_number(a, (int64_t)s->new_entries),
 		cli_number(b, (int64_t)s->changed_entries));
-	course_text(c, &s->forecast);
+	run_forecast_text(c, &s->forecast);
 	cli_out(c, "traffic  %s received, %s decoded\n", cli_bytes(a, s->wire_bytes), cli_bytes(b, s->body_bytes));
 	if (s->failed) {
 		cli_out(c, "failed   ");
 		for (size_t i = 0; i < FW_N(r->kind); i++) {
-			if (r->kind[i] && is_failure(i)) {
+			if (r->kind[i] && run_is_failure(i)) {
 				cli_out(c, "%s%s %s", sep, cli_number(a, (int64_t)r->kind[i]), fw_visit_kind_name((enum fw_visit_kind)i));
 				sep = ", ";
 			}
@@ -114,7 +114,7 @@ static void summary_text(struct cli *c, const struct session *r, const struct fw
 	cli_out_wrap(c, sizeof("done    "));
 }
 
-static void course_json(struct fw_json *j, const struct fw_run_forecast *p)
+static void run_forecast_json(struct fw_json *j, const struct fw_run_forecast *p)
 {
 	const struct { const char *name; int64_t us; } MEMBER[] = {
 		{"took_ms", p->took_us}, {"sum_ms", p->sum_us}, {"bound_ms", p->bound_us}, {"bound_slots_ms", p->slots_us},
@@ -135,7 +135,7 @@ static void course_json(struct fw_json *j, const struct fw_run_forecast *p)
 	}
 }
 
-static void summary_json(struct cli *c, const struct session *r, const struct fw_run_stats *s)
+static void run_summary_json(struct cli *c, const struct session *r, const struct fw_run_stats *s)
 {
 	const struct { const char *name; int64_t v; } MEMBER[] = {
 		{"elapsed_ms", s->elapsed_ms}, {"feeds", (int64_t)s->done}, {"read", (int64_t)s->ok},
@@ -147,24 +147,24 @@ static void summary_json(struct cli *c, const struct session *r, const struct fw
 	};
 	struct cli_json w;
 
-	cli_object_begin(&w, c);
+	cli_json_object_begin(&w, c);
 	fw_json_int(&w.j, "run", s->run_id);
 	fw_json_time(&w.j, "started", s->run_id);
 	for (size_t i = 0; i < FW_N(MEMBER); i++)
 		fw_json_int(&w.j, MEMBER[i].name, MEMBER[i].v);
 	fw_json_object(&w.j, "failures");
 	for (size_t i = 0; i < FW_N(r->kind); i++) {
-		if (r->kind[i] && is_failure(i))
+		if (r->kind[i] && run_is_failure(i))
 			fw_json_int(&w.j, fw_visit_kind_name((enum fw_visit_kind)i), (int64_t)r->kind[i]);
 	}
 	fw_json_end(&w.j);
 	if (s->forecast.bound_us)
-		course_json(&w.j, &s->forecast);
-	cli_object_end(&w, c);
+		run_forecast_json(&w.j, &s->forecast);
+	cli_json_object_end(&w, c);
 }
 
 /* Nothing is due: print when the next feed is. */
-static void idle_note(struct cli *c, const struct fw_store_stats *s, const char *remedy)
+static void run_note_idle(struct cli *c, const struct fw_store_stats *s, const char *remedy)
 {
 	char ago[FW_RFC3339_MAX], stamp[FW_RFC3339_MAX];
 
@@ -175,7 +175,7 @@ static void idle_note(struct cli *c, const struct fw_store_stats *s, const char 
 }
 
 /* Before forking: check that the store exists and has feeds, print notes; then close it again. */
-static int look_first(struct cli *c, struct fw_store_stats *out)
+static int run_check_store(struct cli *c, struct fw_store_stats *out)
 {
 	struct fw_store_stats stats;
 	struct fw_control newest;
@@ -201,7 +201,7 @@ static int look_first(struct cli *c, struct fw_store_stats *out)
 		cli_note(c, "this store's workers are paused (to resume, run 'feedwheel resume --all')");
 	*out = stats;
 	if (stats.feed_n && !stats.due_n && !once && !newest.paused)
-		idle_note(c, &stats, "");
+		run_note_idle(c, &stats, "");
 	if (!stats.feed_n)
 		cli_note(c, "no feeds yet (to subscribe, run 'feedwheel add URL' or 'feedwheel import FILE')");
 	fw_store_close(c->store);
@@ -210,7 +210,7 @@ static int look_first(struct cli *c, struct fw_store_stats *out)
 }
 
 /* After the run: count its visits by outcome; store its record. */
-static int look_back(struct cli *c, struct session *r, const struct fw_run_stats *s)
+static int run_store_record(struct cli *c, struct session *r, const struct fw_run_stats *s)
 {
 	struct fw_visit_query q = {.run_id = s->run_id};
 	struct fw_err err = {0};
@@ -220,7 +220,7 @@ static int look_back(struct cli *c, struct session *r, const struct fw_run_stats
 	if (!s->failed && !keeps)
 		return 0;
 	rc = cli_store(c, keeps ? 0 : FW_STORE_READ);
-	if (!rc && s->failed && fw_store_visit_list(c->store, &q, count, r, &err))
+	if (!rc && s->failed && fw_store_visit_list(c->store, &q, run_count_visit, r, &err))
 		rc = cli_store_failed(c, &err);
 	if (!rc && keeps && fw_run_put(c->store, s, &err))
 		rc = cli_store_failed(c, &err);
@@ -231,7 +231,7 @@ static int look_back(struct cli *c, struct session *r, const struct fw_run_stats
  * Block SIGHUP while the store is opened or upgraded: it would kill the process. The master
  * unblocks it and reloads.
  */
-static void keep_hangups(void)
+static void run_block_sighup(void)
 {
 	sigset_t hangup;
 
@@ -244,16 +244,16 @@ static int run_run(struct cli *c)
 {
 	struct session r = {0};
 	struct fw_run_stats stats = {0};
-	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = progress, .reload = reload, .notify = true,
-		.exec_args = cli_anew(), .ctx = &r};
+	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = run_progress, .reload = run_reload, .notify = true,
+		.exec_args = cli_exec_args(), .ctx = &r};
 	struct fw_err err = {0};
 	/* the counts of an unreachable store are unknown */
 	struct fw_store_stats before = {.due_n = 1};
 	int rc;
 
-	keep_hangups();
+	run_block_sighup();
 	fw_run_notify_opening();
-	rc = look_first(c, &before);
+	rc = run_check_store(c, &before);
 	if (rc)
 		return rc;
 	if (c->config->listen && !o.once) {
@@ -272,15 +272,15 @@ static int run_run(struct cli *c)
 		return cli_store_failed(c, &err);
 	if (!o.once && !cli_flag(c, "json") && !stats.done)
 		return CLI_OK;
-	rc = look_back(c, &r, &stats);
+	rc = run_store_record(c, &r, &stats);
 	if (rc)
 		return rc;
 	if (cli_flag(c, "json"))
-		summary_json(c, &r, &stats);
+		run_summary_json(c, &r, &stats);
 	else if (!before.due_n && !stats.done)
-		idle_note(c, &before, "; 'feedwheel list --by-due' shows the schedule");
+		run_note_idle(c, &before, "; 'feedwheel list --by-due' shows the schedule");
 	else
-		summary_text(c, &r, &stats);
+		run_summary_text(c, &r, &stats);
 	return o.once && stats.failed ? CLI_SOME : CLI_OK;
 }
 

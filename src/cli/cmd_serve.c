@@ -15,7 +15,7 @@
 
 static int listen_fd = -1; /* inherited by the children: a restarted server keeps using it */
 static char listen_text[16] = "-1";
-static const char *const ANEW[] = {"feedwheel", CLI_CHILD, listen_text, NULL};
+static const char *const EXEC_ARGS[] = {"feedwheel", CLI_CHILD, listen_text, NULL};
 
 int cli_serve_body(void *ctx, const struct fw_config *config, struct fw_meter *meter, int parent_fd, struct fw_err *err)
 {
@@ -33,9 +33,9 @@ int cli_serve_open(struct cli *c)
 	return fcntl(listen_fd, F_SETFD, 0) ? cli_fail(c, CLI_STORE, "listening socket: %s", strerror(errno)) : 0;
 }
 
-const char *const *cli_anew(void)
+const char *const *cli_exec_args(void)
 {
-	return ANEW;
+	return EXEC_ARGS;
 }
 
 int cli_child(char **argv)
@@ -60,27 +60,27 @@ void cli_serve_close(struct cli *c)
 	listen_fd = -1;
 }
 
-static int reload(void *ctx, struct fw_config **out, struct fw_err *err)
+static int serve_reload(void *ctx, struct fw_config **out, struct fw_err *err)
 {
 	return cli_config_read(ctx, out, err);
 }
 
-static void summary_json(struct cli *c, const struct fw_run_stats *s)
+static void serve_summary_json(struct cli *c, const struct fw_run_stats *s)
 {
 	struct cli_json w;
 
-	cli_object_begin(&w, c);
+	cli_json_object_begin(&w, c);
 	fw_json_time(&w.j, "started", s->run_id);
 	fw_json_int(&w.j, "elapsed_ms", s->elapsed_ms);
 	fw_json_int(&w.j, "restarts", (int64_t)s->restarts);
 	fw_json_int(&w.j, "cpu_ms", s->cpu_ms);
 	fw_json_int(&w.j, "max_rss_bytes", s->max_rss_bytes);
-	cli_object_end(&w, c);
+	cli_json_object_end(&w, c);
 }
 
 static int serve_run(struct cli *c)
 {
-	struct fw_run_options o = {.reload = reload, .serve = cli_serve_body, .serve_only = true, .notify = true, .exec_args = cli_anew(), .ctx = c};
+	struct fw_run_options o = {.reload = serve_reload, .serve = cli_serve_body, .serve_only = true, .notify = true, .exec_args = cli_exec_args(), .ctx = c};
 	struct fw_run_stats stats;
 	struct fw_err err = {0};
 	int rc;
@@ -97,7 +97,7 @@ static int serve_run(struct cli *c)
 	if (rc)
 		return cli_store_failed(c, &err);
 	if (cli_flag(c, "json"))
-		summary_json(c, &stats);
+		serve_summary_json(c, &stats);
 	return CLI_OK;
 }
 

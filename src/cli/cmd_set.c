@@ -7,7 +7,7 @@
  * Print the changed feed. It is read again, because another process may have changed or removed it
  * meanwhile.
  */
-static int changed(struct cli_list *l, const struct fw_feed *f, const char *done, struct fw_err *err)
+static int set_print(struct cli_list *l, const struct fw_feed *f, const char *done, struct fw_err *err)
 {
 	struct cli *c = l->c;
 	struct fw_feed now;
@@ -28,7 +28,7 @@ static int changed(struct cli_list *l, const struct fw_feed *f, const char *done
 }
 
 /* Apply one change to all named feeds. All are found before the first is changed. */
-static int change(struct cli *c, const struct fw_feed *to, unsigned what, const char *done)
+static int set_apply(struct cli *c, const struct fw_feed *to, unsigned what, const char *done)
 {
 	struct fw_feed *feed = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*feed));
 	struct fw_err err = {0};
@@ -45,7 +45,7 @@ static int change(struct cli *c, const struct fw_feed *to, unsigned what, const 
 	cli_list_begin(&l, c, NULL, 0);
 	for (int i = 0; !rc && i < c->arg_n; i++) {
 		rc = fw_feed_update(c->store, &feed[i], to, what, c->now_ms, &err);
-		rc = rc ? rc : changed(&l, &feed[i], done, &err);
+		rc = rc ? rc : set_print(&l, &feed[i], done, &err);
 	}
 	cli_list_end(&l);
 	return rc ? cli_store_failed(c, &err) : CLI_OK;
@@ -62,14 +62,14 @@ static int set_run(struct cli *c)
 		return CLI_USAGE;
 	if (!what)
 		return cli_usage(c, "nothing to change: give --title, --folder, --interval or --due");
-	return change(c, &to, what, "changed");
+	return set_apply(c, &to, what, "changed");
 }
 
 /*
  * Feeds, or with --all the workers (then opens the store). 0, or an exit code after an error
  * message.
  */
-static int which(struct cli *c, bool *all)
+static int set_target(struct cli *c, bool *all)
 {
 	*all = cli_flag(c, "all");
 	if (*all && c->arg_n)
@@ -82,25 +82,25 @@ static int which(struct cli *c, bool *all)
 static int pause_run(struct cli *c)
 {
 	bool all;
-	int rc = which(c, &all);
+	int rc = set_target(c, &all);
 
 	if (rc)
 		return rc;
 	if (all)
-		return cli_tell_all(c, FW_CONTROL_PAUSE, "pause", "; workers that start later wait until 'feedwheel resume --all'");
-	return change(c, &(struct fw_feed){.status = FW_FEED_PAUSED}, FW_SET_STATUS, "paused");
+		return cli_send_all(c, FW_CONTROL_PAUSE, "pause", "; workers that start later wait until 'feedwheel resume --all'");
+	return set_apply(c, &(struct fw_feed){.status = FW_FEED_PAUSED}, FW_SET_STATUS, "paused");
 }
 
 static int resume_run(struct cli *c)
 {
 	bool all;
-	int rc = which(c, &all);
+	int rc = set_target(c, &all);
 
 	if (rc)
 		return rc;
 	if (all)
-		return cli_tell_all(c, FW_CONTROL_RESUME, "resume", "; workers that start later do not wait");
-	return change(c, &(struct fw_feed){.status = FW_FEED_ACTIVE, .due_at_ms = c->now_ms},
+		return cli_send_all(c, FW_CONTROL_RESUME, "resume", "; workers that start later do not wait");
+	return set_apply(c, &(struct fw_feed){.status = FW_FEED_ACTIVE, .due_at_ms = c->now_ms},
 		FW_SET_STATUS | FW_SET_CRASH | FW_SET_DUE, "resumed");
 }
 
@@ -115,7 +115,7 @@ static const struct cli_option OPTION[] = {
 
 const struct cli_command cli_set_command = {
 	.name = "set", .args = "FEED...", .summary = "change the title, folder or interval of feeds, or make them due",
-	.about = CLI_FEED_WORDS,
+	.about = CLI_FEED_TEXT,
 	.examples = "  feedwheel set --folder news --interval 30m https://example.org/feed.xml\n  feedwheel set --due example.org\n",
 	.option = OPTION, .min_args = 1, .max_args = -1, .run = set_run,
 };
@@ -129,7 +129,7 @@ static const struct cli_option ALL[] = {
 
 const struct cli_command cli_pause = {
 	.name = "pause", .args = "FEED...", .summary = "stop polling feeds but keep their entries; or pause all workers",
-	.about = CLI_FEED_WORDS "With --all the workers on all machines finish and store what is in flight, then wait until 'resume --all'. Workers that start\n"
+	.about = CLI_FEED_TEXT "With --all the workers on all machines finish and store what is in flight, then wait until 'resume --all'. Workers that start\n"
 		"later wait too. The states of the feeds do not change.\n",
 	.examples = "  feedwheel pause https://example.org/feed.xml\n  feedwheel pause --all\n",
 	.option = ALL, .max_args = -1, .run = pause_run,
@@ -137,7 +137,7 @@ const struct cli_command cli_pause = {
 
 const struct cli_command cli_resume = {
 	.name = "resume", .args = "FEED...", .summary = "poll paused, gone or quarantined feeds again; or resume all workers",
-	.about = CLI_FEED_WORDS "With --all, the workers that 'pause --all' has paused resume.\n",
+	.about = CLI_FEED_TEXT "With --all, the workers that 'pause --all' has paused resume.\n",
 	.examples = "  feedwheel resume https://example.org/feed.xml\n  feedwheel resume --all\n",
 	.option = ALL, .max_args = -1, .run = resume_run,
 };

@@ -10,7 +10,7 @@ struct visits {
 	struct fw_json *j;
 };
 
-static void when(struct cli *c, const char *name, int64_t at_ms, struct fw_str more)
+static void show_time(struct cli *c, const char *name, int64_t at_ms, struct fw_str more)
 {
 	char text[2 * FW_RFC3339_MAX];
 
@@ -23,7 +23,7 @@ static void when(struct cli *c, const char *name, int64_t at_ms, struct fw_str m
 }
 
 /* The state of the subscription at the feed's hub. */
-static void hub_print(struct cli *c, const struct fw_feed *f)
+static void show_hub(struct cli *c, const struct fw_feed *f)
 {
 	struct fw_websub w;
 
@@ -31,20 +31,20 @@ static void hub_print(struct cli *c, const struct fw_feed *f)
 		return;
 	if (!f->hub.len)
 		cli_line(c, "cloud", w.hub);
-	cli_line(c, "push", fw_str(cli_websub_words(c, &w)));
+	cli_line(c, "push", fw_str(cli_websub_text(c, &w)));
 }
 
 /* The used part of the daily quota; nothing for small feeds. */
-static void quota_print(struct cli *c, const struct fw_feed *f)
+static void show_quota(struct cli *c, const struct fw_feed *f)
 {
 	struct fw_buf words = FW_BUF_INIT(0);
 
-	if (cli_quota_words(c, f->id, &words))
+	if (cli_quota_text(c, f->id, &words))
 		cli_line(c, "quota", fw_buf_str(&words));
 	fw_buf_finish(&words);
 }
 
-static void feed_print(struct cli *c, const struct fw_feed *f)
+static void show_feed(struct cli *c, const struct fw_feed *f)
 {
 	const char *style, *state = cli_feed_state(f, &style);
 	char n[FW_RFC3339_MAX];
@@ -64,12 +64,12 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 		cli_line(c, "format", fw_str(fw_format_name(f->format)));
 	cli_line(c, "language", f->language);
 	cli_line(c, "entries", fw_str(cli_number(n, f->entry_n)));
-	when(c, "subscribed", f->created_ms, FW_STR_NONE);
-	when(c, "visited", f->last_visit_ms, f->last_visit_ms ? fw_str(fw_visit_kind_name(f->last_kind)) : FW_STR_NONE);
-	when(c, "last ok", f->last_ok_ms, FW_STR_NONE);
-	when(c, "last new", f->last_new_ms, FW_STR_NONE);
-	if (cli_feed_is_asked(f))
-		when(c, "due", f->due_at_ms <= FW_DUE_FIRST ? c->now_ms : f->due_at_ms, f->why);
+	show_time(c, "subscribed", f->created_ms, FW_STR_NONE);
+	show_time(c, "visited", f->last_visit_ms, f->last_visit_ms ? fw_str(fw_visit_kind_name(f->last_kind)) : FW_STR_NONE);
+	show_time(c, "last ok", f->last_ok_ms, FW_STR_NONE);
+	show_time(c, "last new", f->last_new_ms, FW_STR_NONE);
+	if (cli_feed_is_polled(f))
+		show_time(c, "due", f->due_at_ms <= FW_DUE_FIRST ? c->now_ms : f->due_at_ms, f->why);
 	if (f->interval_ms)
 		cli_line(c, "interval", fw_str(fw_duration_text(n, f->interval_ms)));
 	if (f->fail_n || f->status == FW_FEED_GONE || f->status == FW_FEED_QUARANTINED) {
@@ -83,8 +83,8 @@ static void feed_print(struct cli *c, const struct fw_feed *f)
 	cli_line(c, "etag", f->etag);
 	cli_line(c, "modified", f->last_modified);
 	cli_line(c, "hub", f->hub);
-	hub_print(c, f);
-	quota_print(c, f);
+	show_hub(c, f);
+	show_quota(c, f);
 	if (f->username.len)
 		cli_line(c, "login", FW_STR("name and password are stored"));
 	fw_buf_finish(&title);
@@ -96,7 +96,7 @@ static const struct cli_column COLUMN[] = {
 	{"ERROR", .flex = true},
 };
 
-static int visit_take(void *ctx, const struct fw_visit *v)
+static int show_visit(void *ctx, const struct fw_visit *v)
 {
 	struct visits *s = ctx;
 	char text[FW_RFC3339_MAX];
@@ -104,7 +104,7 @@ static int visit_take(void *ctx, const struct fw_visit *v)
 
 	if (s->j) {
 		fw_visit_json(s->j, NULL, v);
-		return cli_gone(s->c);
+		return cli_out_failed(s->c);
 	}
 	cli_table_cell(s->table, NULL, fw_str(cli_stamp(text, v->at_ms)));
 	cli_table_cell(s->table, good ? CLI_GREEN : CLI_RED, fw_str(fw_visit_kind_name(v->kind)));
@@ -114,7 +114,7 @@ static int visit_take(void *ctx, const struct fw_visit *v)
 	cli_table_cell(s->table, NULL, fw_str(cli_number(text, v->item_n)));
 	cli_table_cell(s->table, NULL, fw_str(cli_number(text, v->new_n)));
 	cli_table_cell(s->table, NULL, v->error);
-	return cli_gone(s->c);
+	return cli_out_failed(s->c);
 }
 
 static int show_text(struct cli *c, const struct fw_feed *f, const struct fw_visit_query *q)
@@ -124,11 +124,11 @@ static int show_text(struct cli *c, const struct fw_feed *f, const struct fw_vis
 	struct fw_err err = {0};
 	int rc;
 
-	feed_print(c, f);
+	show_feed(c, f);
 	cli_out_wrap(c, CLI_LABEL_COLUMNS);
 	cli_out(c, "\n");
 	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
-	rc = fw_store_visit_list(c->store, q, visit_take, &s, &err);
+	rc = fw_store_visit_list(c->store, q, show_visit, &s, &err);
 	cli_table_end(&table);
 	return rc < 0 ? cli_store_failed(c, &err) : CLI_OK;
 }
@@ -145,7 +145,7 @@ static int show_json(struct cli *c, const struct fw_feed *f, const struct fw_vis
 	fw_feed_json(&w.j, "feed", f);
 	cli_quota_json(c, &w.j, f->id);
 	fw_json_array(&w.j, "visits");
-	rc = fw_store_visit_list(c->store, q, visit_take, &s, &err);
+	rc = fw_store_visit_list(c->store, q, show_visit, &s, &err);
 	fw_json_end(&w.j);
 	fw_json_end(&w.j);
 	cli_json_end(&w, c);
@@ -179,7 +179,7 @@ static const struct cli_option OPTION[] = {
 
 const struct cli_command cli_show = {
 	.name = "show", .args = "FEED", .summary = "show one feed and its last visits",
-	.about = CLI_FEED_WORDS,
+	.about = CLI_FEED_TEXT,
 	.examples = "  feedwheel show example.org\n  feedwheel show 12 --json\n",
 	.option = OPTION, .min_args = 1, .max_args = 1, .run = show_run,
 };

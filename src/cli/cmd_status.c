@@ -4,13 +4,13 @@
 #include "api/view.h"
 #include "base/banned.h"
 
-struct offline {
+struct status_offline {
 	int64_t n, since_ms; /* since_ms: the earliest */
 };
 
-static int count_offline(void *ctx, const struct fw_record *r)
+static int status_count_offline(void *ctx, const struct fw_record *r)
 {
-	struct offline *o = ctx;
+	struct status_offline *o = ctx;
 
 	if (r->until_ms <= fw_now_ms())
 		return 0;
@@ -22,17 +22,17 @@ static int count_offline(void *ctx, const struct fw_record *r)
  * Count the workers that report that no host responds (records of kind "weather",
  * feedwheel-store(7)).
  */
-static int offline(struct cli *c, struct offline *out)
+static int status_offline(struct cli *c, struct status_offline *out)
 {
 	struct fw_record_query q = {.kind = FW_STR("connectivity")};
 	struct fw_err err = {0};
 
-	return fw_store_record_list(c->store, &q, count_offline, out, &err) ? cli_store_failed(c, &err) : 0;
+	return fw_store_record_list(c->store, &q, status_count_offline, out, &err) ? cli_store_failed(c, &err) : 0;
 }
 
 /* Data that is not in struct fw_store_stats. */
 struct extra {
-	struct offline off;
+	struct status_offline off;
 	int64_t in_flight;
 	bool paused;
 };
@@ -176,7 +176,7 @@ static int status_run(struct cli *c)
 	struct extra x = {.paused = false};
 	int rc = cli_store(c, FW_STORE_READ);
 
-	rc = rc ? rc : offline(c, &x.off);
+	rc = rc ? rc : status_offline(c, &x.off);
 	if (rc)
 		return rc;
 	if (fw_store_stats(c->store, &s, &err) || fw_store_control_take(c->store, -1, &newest, &err) ||

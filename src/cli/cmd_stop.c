@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-int cli_tell_all(struct cli *c, enum fw_control_kind kind, const char *to_do, const char *later)
+int cli_send_all(struct cli *c, enum fw_control_kind kind, const char *to_do, const char *later)
 {
 	struct cli_json w;
 	struct fw_err err = {0};
@@ -18,9 +18,9 @@ int cli_tell_all(struct cli *c, enum fw_control_kind kind, const char *to_do, co
 	if (fw_store_control_put(c->store, kind, c->now_ms, &err))
 		return cli_store_failed(c, &err);
 	if (cli_as_json(c)) {
-		cli_object_begin(&w, c);
+		cli_json_object_begin(&w, c);
 		fw_json_int(&w.j, "workers_notified", (int64_t)workers);
-		cli_object_end(&w, c);
+		cli_json_object_end(&w, c);
 	} else if (workers) {
 		cli_out(c, "sent to %zu worker%s: %s%s\n", workers, workers == 1 ? "" : "s", to_do, later);
 	} else {
@@ -37,7 +37,7 @@ static int stop_run(struct cli *c)
 		return rc;
 	if (!cli_flag(c, "all") && fw_store_is_remote(c->config->store))
 		return cli_usage(c, "other machines may use this store too (to stop all workers, give --all; to stop one 'feedwheel run', send it SIGTERM)");
-	return cli_tell_all(c, FW_CONTROL_STOP, "finish and exit", "");
+	return cli_send_all(c, FW_CONTROL_STOP, "finish and exit", "");
 }
 
 static const struct cli_option OPTION[] = {

@@ -102,7 +102,7 @@ static void runs_table(struct cli *c, const struct runs *r)
  * A finished run has a record of its whole time, which includes the time before its first and after
  * its last request.
  */
-static int run_whole(void *ctx, int64_t run_id, const struct fw_run_forecast *kept)
+static int run_set_times(void *ctx, int64_t run_id, const struct fw_run_forecast *kept)
 {
 	struct runs *r = ctx;
 
@@ -115,7 +115,7 @@ static int run_whole(void *ctx, int64_t run_id, const struct fw_run_forecast *ke
 	return 0;
 }
 
-static int list(struct cli *c)
+static int timeline_list(struct cli *c)
 {
 	struct fw_visit_query q = {.limit = LIST_VISITS};
 	struct runs r = {.n = 0};
@@ -123,7 +123,7 @@ static int list(struct cli *c)
 	int rc = fw_store_visit_list(c->store, &q, run_count, &r, &err);
 
 	if (!rc && r.n)
-		rc = fw_run_list(c->store, run_whole, &r, &err);
+		rc = fw_run_list(c->store, run_set_times, &r, &err);
 	if (rc == FW_EUNSUP) /* a store without records */
 		rc = 0;
 	if (rc == FW_ENOMEM)
@@ -142,7 +142,7 @@ static int list(struct cli *c)
 
 /* ---- the picture ----------------------------------------------------------------------------- */
 
-static int newest(void *ctx, const struct fw_visit *v)
+static int timeline_newest_run(void *ctx, const struct fw_visit *v)
 {
 	int64_t *id = ctx;
 
@@ -151,7 +151,7 @@ static int newest(void *ctx, const struct fw_visit *v)
 	return *id ? 1 : 0;
 }
 
-static int take(void *ctx, const struct fw_visit *v)
+static int timeline_visit(void *ctx, const struct fw_visit *v)
 {
 	struct timeline *t = ctx;
 
@@ -164,7 +164,7 @@ static int take(void *ctx, const struct fw_visit *v)
  * Write the picture to a temporary file, then rename it, so that the file is always complete. "-":
  * stdout.
  */
-static int put(struct cli *c, const char *path, const struct fw_buf *b)
+static int timeline_write(struct cli *c, const char *path, const struct fw_buf *b)
 {
 	char *beside;
 	FILE *f;
@@ -188,14 +188,14 @@ static int put(struct cli *c, const char *path, const struct fw_buf *b)
 }
 
 /* Print the picture's headline and legend as JSON. path: of the picture, or NULL. */
-static void tell_json(struct cli *c, const struct timeline *t, const char *path)
+static void timeline_json(struct cli *c, const struct timeline *t, const char *path)
 {
 	const struct { const char *name; int64_t us; } BOUND[] = {
 		{"bound_ms", t->bound_us}, {"bound_slots_ms", t->slots_us}, {"bound_longest_ms", t->longest_us}, {"bound_host_ms", t->chain_us},
 	};
 	struct cli_json w;
 
-	cli_object_begin(&w, c);
+	cli_json_object_begin(&w, c);
 	fw_json_int(&w.j, "run", t->run_id);
 	fw_json_time(&w.j, "started", t->started_ms);
 	fw_json_int(&w.j, "elapsed_ms", t->total_us / 1000);
@@ -205,7 +205,7 @@ static void tell_json(struct cli *c, const struct timeline *t, const char *path)
 		fw_json_str(&w.j, "order", t->order);
 	if (t->slots)
 		fw_json_int(&w.j, "slots", t->slots);
-	fw_json_int(&w.j, "slots_used", t->lane_n);
+	fw_json_int(&w.j, "slots_used", t->row_n);
 	if (t->predicted_us)
 		fw_json_int(&w.j, "forecast_ms", t->predicted_us / 1000);
 	fw_json_int(&w.j, "sum_ms", t->sum_us / 1000);
@@ -218,14 +218,14 @@ static void tell_json(struct cli *c, const struct timeline *t, const char *path)
 	fw_json_double(&w.j, "idle", t->idle);
 	fw_json_cstr(&w.j, "verdict", t->verdict);
 	fw_json_cstr(&w.j, "file", path);
-	cli_object_end(&w, c);
+	cli_json_object_end(&w, c);
 }
 
-static int draw(struct cli *c, struct timeline *t, const char *path, bool html)
+static int timeline_print(struct cli *c, struct timeline *t, const char *path, bool html)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	char n[FW_RFC3339_MAX];
-	int rc = timeline_judge(t);
+	int rc = timeline_analyze(t);
 
 	if (!rc && path)
 		(html ? timeline_html : timeline_svg)(t, &b);
@@ -233,16 +233,16 @@ static int draw(struct cli *c, struct timeline *t, const char *path, bool html)
 	if (rc)
 		rc = cli_fail(c, CLI_SOME, "out of memory for a picture of %zu fetches", t->n);
 	else if (path)
-		rc = put(c, path, &b);
+		rc = timeline_write(c, path, &b);
 	fw_buf_finish(&b);
 	if (!rc && cli_as_json(c))
-		tell_json(c, t, path);
+		timeline_json(c, t, path);
 	else if (!rc && path && strcmp(path, "-") != 0)
 		cli_note(c, "%s: %s. %s", path, cli_count(n, (int64_t)t->n, "fetch", "fetches"), t->verdict);
 	return rc;
 }
 
-static int run_of(struct cli *c, int64_t *id)
+static int timeline_find_run(struct cli *c, int64_t *id)
 {
 	struct fw_visit_query q = {.limit = 10000};
 	struct fw_err err = {0};
@@ -252,14 +252,14 @@ static int run_of(struct cli *c, int64_t *id)
 		return CLI_USAGE;
 	if (*id)
 		return 0;
-	rc = fw_store_visit_list(c->store, &q, newest, id, &err);
+	rc = fw_store_visit_list(c->store, &q, timeline_newest_run, id, &err);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	return *id ? 0 : cli_fail(c, CLI_SOME, "no runs yet (to make one, run 'feedwheel run --once')");
 }
 
 /* Read the run's record. A run without --once has none; nor has one that was killed. */
-static void recall(struct cli *c, struct timeline *t)
+static void timeline_read_record(struct cli *c, struct timeline *t)
 {
 	struct fw_run_forecast kept;
 	struct fw_err err = {0};
@@ -278,13 +278,13 @@ static void recall(struct cli *c, struct timeline *t)
 	t->predicted_us = kept.predicted_us;
 }
 
-static int picture(struct cli *c, const char *path, bool html)
+static int timeline_picture(struct cli *c, const char *path, bool html)
 {
 	struct fw_visit_query q = {.run_id = 0};
 	int64_t last_ms = 0;
 	struct timeline t;
 	struct fw_err err = {0};
-	int rc = run_of(c, &q.run_id);
+	int rc = timeline_find_run(c, &q.run_id);
 
 	if (!rc && !cli_value_duration(c, "last", &last_ms))
 		rc = CLI_USAGE;
@@ -299,8 +299,8 @@ static int picture(struct cli *c, const char *path, bool html)
 	if (last_ms)
 		t.endless = true;
 	else
-		recall(c, &t);
-	rc = fw_store_visit_list(c->store, &q, take, &t, &err);
+		timeline_read_record(c, &t);
+	rc = fw_store_visit_list(c->store, &q, timeline_visit, &t, &err);
 	if (rc == FW_ELIMIT && t.n == BARS_MAX)
 		rc = cli_fail(c, CLI_SOME, "run %lld has more than %d fetches, the limit of a picture (to draw its last minutes, give --last 10m)", (long long)q.run_id,
 			BARS_MAX);
@@ -313,7 +313,7 @@ static int picture(struct cli *c, const char *path, bool html)
 	else if (!t.n)
 		rc = cli_fail(c, CLI_SOME, "no run %lld ('feedwheel timeline --list' lists the runs)", (long long)q.run_id);
 	else
-		rc = draw(c, &t, path, html);
+		rc = timeline_print(c, &t, path, html);
 	timeline_finish(&t);
 	return rc;
 }
@@ -334,7 +334,7 @@ static int timeline_run(struct cli *c)
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
-	return cli_flag(c, "list") ? list(c) : picture(c, path, html);
+	return cli_flag(c, "list") ? timeline_list(c) : timeline_picture(c, path, html);
 }
 
 static const struct cli_option OPTION[] = {

@@ -8,7 +8,7 @@
 
 #define NOTE "running servers apply this within seconds"
 
-static int failed(struct cli *c, const struct fw_err *err)
+static int token_command_failed(struct cli *c, const struct fw_err *err)
 {
 	switch (err->rc) {
 	case FW_EINVAL: return cli_fail(c, CLI_USAGE, "%s", err->text);
@@ -19,7 +19,7 @@ static int failed(struct cli *c, const struct fw_err *err)
 }
 
 /* Parse --days or --until. 0, or an exit code after an error message. */
-static int end_of(struct cli *c, int64_t *until_ms)
+static int token_parse_expiry(struct cli *c, int64_t *until_ms)
 {
 	const char *text = cli_value(c, "until");
 	int64_t days = 0;
@@ -39,7 +39,7 @@ static int end_of(struct cli *c, int64_t *until_ms)
 }
 
 /* The feeds and properties to which the token is restricted; no members if it is not. */
-static void bound_show(struct fw_json *j, const struct fw_token *t)
+static void token_json_bound(struct fw_json *j, const struct fw_token *t)
 {
 	struct fw_str rest = t->bound;
 	struct fw_token_bound to;
@@ -61,7 +61,7 @@ static void bound_show(struct fw_json *j, const struct fw_token *t)
 }
 
 /* The members that never change. */
-static void members(struct fw_json *j, const struct fw_token *t)
+static void token_json_members(struct fw_json *j, const struct fw_token *t)
 {
 	fw_json_str(j, "name", t->name);
 	fw_json_array(j, "scopes");
@@ -73,27 +73,27 @@ static void members(struct fw_json *j, const struct fw_token *t)
 			fw_json_cstr(j, NULL, scope);
 	}
 	fw_json_end(j);
-	bound_show(j, t);
+	token_json_bound(j, t);
 	fw_json_time(j, "created", t->at_ms);
 	if (t->until_ms != FW_NO_DATE)
 		fw_json_time(j, "until", t->until_ms);
 }
 
 /* The output of `add` and `remove`. text: the new token, or NULL if removed. */
-static void one_json(struct cli *c, const struct fw_token *t, const char *text)
+static void token_json_one(struct cli *c, const struct fw_token *t, const char *text)
 {
 	struct cli_json w;
 
-	cli_object_begin(&w, c);
+	cli_json_object_begin(&w, c);
 	if (text)
-		members(&w.j, t);
+		token_json_members(&w.j, t);
 	else
 		fw_json_str(&w.j, "name", t->name);
 	fw_json_cstr(&w.j, "token", text);
-	cli_object_end(&w, c);
+	cli_json_object_end(&w, c);
 }
 
-static int count(void *ctx, const struct fw_token *t)
+static int token_count_one(void *ctx, const struct fw_token *t)
 {
 	(void)t;
 	++*(int *)ctx;
@@ -101,7 +101,7 @@ static int count(void *ctx, const struct fw_token *t)
 }
 
 /* Collect all --feed and --property. 0, or an exit code after an error message. */
-static int bound_of(struct cli *c, struct fw_buf *bound)
+static int token_parse_bound(struct cli *c, struct fw_buf *bound)
 {
 	struct fw_err err = {0};
 	const char *word;
@@ -114,16 +114,16 @@ static int bound_of(struct cli *c, struct fw_buf *bound)
 		if (rc)
 			return rc;
 		if (fw_token_bind(bound, &(struct fw_token_bound){.feed_id = feed.id}, &err))
-			return failed(c, &err);
+			return token_command_failed(c, &err);
 	}
 	for (size_t i = 0; (word = cli_value_next(c, "property", &i)) != NULL;) {
 		if (fw_token_bind(bound, &(struct fw_token_bound){.property = fw_str(word)}, &err))
-			return failed(c, &err);
+			return token_command_failed(c, &err);
 	}
 	return 0;
 }
 
-static int add(struct cli *c)
+static int token_command_add(struct cli *c)
 {
 	const char *words = cli_value(c, "scope");
 	struct fw_buf bound = FW_BUF_INIT(0);
@@ -137,20 +137,20 @@ static int add(struct cli *c)
 		return cli_usage(c, "missing argument: NAME ('feedwheel token add NAME --scope push')");
 	if (!words)
 		return cli_usage(c, "missing option: --scope push, read or admin, or several separated by commas");
-	rc = end_of(c, &until_ms);
+	rc = token_parse_expiry(c, &until_ms);
 	if (rc)
 		return rc;
 	if (fw_token_scopes_parse(fw_str(words), &scopes, &err))
-		return failed(c, &err);
+		return token_command_failed(c, &err);
 	rc = cli_store(c, FW_STORE_CREATE);
 	if (rc)
 		return rc;
-	rc = bound_of(c, &bound);
+	rc = token_parse_bound(c, &bound);
 	if (!rc && fw_token_add(c->store, fw_str(c->arg[1]), scopes, bound.len ? fw_buf_str(&bound) : FW_STR_NONE, c->now_ms, until_ms, text,
 	    &err))
-		rc = failed(c, &err);
+		rc = token_command_failed(c, &err);
 	if (!rc && cli_as_json(c))
-		one_json(c, &(struct fw_token){.name = fw_str(c->arg[1]), .scopes = scopes, .bound = bound.len ? fw_buf_str(&bound) : FW_STR_NONE,
+		token_json_one(c, &(struct fw_token){.name = fw_str(c->arg[1]), .scopes = scopes, .bound = bound.len ? fw_buf_str(&bound) : FW_STR_NONE,
 			.at_ms = c->now_ms, .until_ms = until_ms}, text);
 	else if (!rc)
 		cli_out(c, "%s\n", text);
@@ -158,12 +158,12 @@ static int add(struct cli *c)
 	if (rc)
 		return rc;
 	cli_note(c, "the token is shown only once; " NOTE);
-	if (!fw_token_list(c->store, false, count, &n, &err) && n == 1)
+	if (!fw_token_list(c->store, false, token_count_one, &n, &err) && n == 1)
 		cli_note(c, "this is the first token: from now on every client needs a token, also on the server's own machine");
 	return CLI_OK;
 }
 
-static int take_away(struct cli *c)
+static int token_command_remove(struct cli *c)
 {
 	struct fw_err err = {0};
 	int rc;
@@ -174,9 +174,9 @@ static int take_away(struct cli *c)
 	if (rc)
 		return rc;
 	if (fw_token_remove(c->store, fw_str(c->arg[1]), &err))
-		return failed(c, &err);
+		return token_command_failed(c, &err);
 	if (cli_as_json(c))
-		one_json(c, &(struct fw_token){.name = fw_str(c->arg[1])}, NULL);
+		token_json_one(c, &(struct fw_token){.name = fw_str(c->arg[1])}, NULL);
 	else
 		cli_out(c, "removed token %s\n", c->arg[1]);
 	cli_note(c, NOTE);
@@ -187,15 +187,15 @@ static int take_away(struct cli *c)
 
 static const struct cli_column COLUMN[] = {{"NAME"}, {"SCOPES"}, {"ONLY", .spare = 3}, {"CREATED", .spare = 2}, {"USED", .spare = 1}, {"UNTIL"}};
 
-static bool is_over(const struct cli *c, const struct fw_token *t)
+static bool token_has_expired(const struct cli *c, const struct fw_token *t)
 {
 	return t->until_ms != FW_NO_DATE && t->until_ms <= c->now_ms;
 }
 
-static void row(struct cli_list *l, const struct fw_token *t)
+static void token_row(struct cli_list *l, const struct fw_token *t)
 {
 	char scopes[FW_TOKEN_SCOPES_MAX], made[FW_RFC3339_MAX], until[FW_RFC3339_MAX], used[FW_RFC3339_MAX];
-	bool over = is_over(l->c, t);
+	bool over = token_has_expired(l->c, t);
 
 	fw_token_scopes_show(t->scopes, scopes);
 	cli_table_cell(&l->table, CLI_BOLD, t->name);
@@ -207,32 +207,32 @@ static void row(struct cli_list *l, const struct fw_token *t)
 		t->until_ms == FW_NO_DATE ? FW_STR("forever") : fw_str(cli_stamp(until, t->until_ms)));
 }
 
-static void object(struct cli_list *l, const struct fw_token *t)
+static void token_json(struct cli_list *l, const struct fw_token *t)
 {
 	struct fw_json *j = cli_list_item(l);
 
 	fw_json_object(j, NULL);
-	members(j, t);
+	token_json_members(j, t);
 	if (t->used_ms)
 		fw_json_time(j, "used", t->used_ms);
-	fw_json_bool(j, "valid", !t->broken && !is_over(l->c, t));
+	fw_json_bool(j, "valid", !t->broken && !token_has_expired(l->c, t));
 	fw_json_end(j);
 	cli_list_item_end(l);
 }
 
-static int take(void *ctx, const struct fw_token *t)
+static int token_list_print(void *ctx, const struct fw_token *t)
 {
 	struct cli_list *l = ctx;
 
 	l->n++;
 	if (l->as_json)
-		object(l, t);
+		token_json(l, t);
 	else
-		row(l, t);
-	return cli_gone(l->c);
+		token_row(l, t);
+	return cli_out_failed(l->c);
 }
 
-static int list(struct cli *c)
+static int token_command_list(struct cli *c)
 {
 	struct cli_list l;
 	struct fw_err err = {0};
@@ -244,7 +244,7 @@ static int list(struct cli *c)
 	if (rc)
 		return rc;
 	cli_list_begin(&l, c, COLUMN, FW_N(COLUMN));
-	rc = fw_token_list(c->store, true, take, &l, &err);
+	rc = fw_token_list(c->store, true, token_list_print, &l, &err);
 	cli_list_end(&l);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
@@ -255,7 +255,7 @@ static int list(struct cli *c)
 
 static int token_run(struct cli *c)
 {
-	static const struct { const char *word; int (*run)(struct cli *c); } WHAT[] = {{"add", add}, {"list", list}, {"remove", take_away}};
+	static const struct { const char *word; int (*run)(struct cli *c); } WHAT[] = {{"add", token_command_add}, {"list", token_command_list}, {"remove", token_command_remove}};
 
 	for (size_t i = 0; i < FW_N(WHAT); i++) {
 		if (strcmp(c->arg[0], WHAT[i].word) == 0)

@@ -28,7 +28,7 @@ static void version_json(struct cli *c, struct fw_str text, const char *server)
 	const char *name;
 	struct cli_json w;
 
-	cli_object_begin(&w, c);
+	cli_json_object_begin(&w, c);
 	fw_json_cstr(&w.j, "version", fw_version());
 	fw_json_array(&w.j, "libraries");
 	libraries_json(&w.j, fw_str_split(text, '\n', &text));
@@ -49,7 +49,7 @@ static void version_json(struct cli *c, struct fw_str text, const char *server)
 		fw_json_cstr(&w.j, NULL, name);
 	fw_json_end(&w.j);
 	fw_json_bool(&w.j, "server", server != NULL);
-	cli_object_end(&w, c);
+	cli_json_object_end(&w, c);
 }
 
 static int version_run(struct cli *c)

@@ -9,7 +9,7 @@ static const struct cli_column COLUMN[] = {
 	{"IGNORED", .right = true, .spare = 4}, {"NOTE", .flex = true},
 };
 
-static const char *note(const struct cli *c, const struct fw_websub *w, char text[80], const char **style)
+static const char *websub_trust_note(const struct cli *c, const struct fw_websub *w, char text[80], const char **style)
 {
 	char when[FW_RFC3339_MAX];
 
@@ -22,10 +22,10 @@ static const char *note(const struct cli *c, const struct fw_websub *w, char tex
 	return NULL;
 }
 
-static void row(struct cli_list *l, const struct fw_websub *w)
+static void websub_row(struct cli_list *l, const struct fw_websub *w)
 {
 	char text[FW_RFC3339_MAX], words[80];
-	const char *style, *more = note(l->c, w, words, &style);
+	const char *style, *more = websub_trust_note(l->c, w, words, &style);
 	bool active = w->state == FW_WEBSUB_ACTIVE;
 
 	(void)fw_snprintf(text, sizeof(text), "%lld", (long long)w->feed_id);
@@ -39,7 +39,7 @@ static void row(struct cli_list *l, const struct fw_websub *w)
 	cli_table_cell(&l->table, style, more ? fw_str(more) : w->why);
 }
 
-static void object(struct cli_list *l, const struct fw_websub *w)
+static void websub_json(struct cli_list *l, const struct fw_websub *w)
 {
 	const struct { const char *name; int64_t at_ms; } TIME[] = {{"since", w->since_ms}, {"until", w->until_ms}, {"next", w->next_ms},
 		{"distrusted_until", w->distrust_ms}, {"last", w->last_ms}};
@@ -65,20 +65,20 @@ static void object(struct cli_list *l, const struct fw_websub *w)
 	cli_list_item_end(l);
 }
 
-static int take(void *ctx, const struct fw_websub *w)
+static int websub_list_print(void *ctx, const struct fw_websub *w)
 {
 	struct cli_list *l = ctx;
 
 	l->n++;
 	if (l->as_json)
-		object(l, w);
+		websub_json(l, w);
 	else
-		row(l, w);
-	return cli_gone(l->c);
+		websub_row(l, w);
+	return cli_out_failed(l->c);
 }
 
 /* Warn if websub_url differs from the server's. */
-static int home_note(struct cli *c, struct fw_err *err)
+static int websub_check_url(struct cli *c, struct fw_err *err)
 {
 	struct fw_websub_leader home;
 	int rc = fw_websub_leader(c->store, c->config, &c->arena, &home, err);
@@ -89,7 +89,7 @@ static int home_note(struct cli *c, struct fw_err *err)
 	return rc;
 }
 
-static int list(struct cli *c)
+static int websub_command_list(struct cli *c)
 {
 	struct cli_list l;
 	struct fw_err err = {0};
@@ -101,9 +101,9 @@ static int list(struct cli *c)
 	if (rc)
 		return rc;
 	cli_list_begin(&l, c, COLUMN, FW_N(COLUMN));
-	rc = fw_websub_list(c->store, take, &l, &err);
+	rc = fw_websub_list(c->store, websub_list_print, &l, &err);
 	cli_list_end(&l);
-	rc = rc < 0 ? rc : home_note(c, &err);
+	rc = rc < 0 ? rc : websub_check_url(c, &err);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!l.n && !l.as_json)
@@ -112,7 +112,7 @@ static int list(struct cli *c)
 	return CLI_OK;
 }
 
-static int switch_it(struct cli *c, bool on)
+static int websub_command_switch(struct cli *c, bool on)
 {
 	struct cli_json w;
 	struct fw_err err = {0};
@@ -128,11 +128,11 @@ static int switch_it(struct cli *c, bool on)
 	if (fw_websub_switch(c->store, f.id, on, c->now_ms, &err))
 		return cli_store_failed(c, &err);
 	if (cli_as_json(c)) {
-		cli_object_begin(&w, c);
+		cli_json_object_begin(&w, c);
 		fw_json_int(&w.j, "feed", f.id);
 		fw_json_str(&w.j, "url", f.url);
 		fw_json_bool(&w.j, "on", on);
-		cli_object_end(&w, c);
+		cli_json_object_end(&w, c);
 	} else {
 		cli_out(c, on ? "subscribing at the hub of " : "unsubscribing at the hub of ");
 		cli_out_safe(c, f.url);
@@ -144,19 +144,19 @@ static int switch_it(struct cli *c, bool on)
 	return CLI_OK;
 }
 
-static int on(struct cli *c)
+static int websub_command_on(struct cli *c)
 {
-	return switch_it(c, true);
+	return websub_command_switch(c, true);
 }
 
-static int off(struct cli *c)
+static int websub_command_off(struct cli *c)
 {
-	return switch_it(c, false);
+	return websub_command_switch(c, false);
 }
 
 static int websub_run(struct cli *c)
 {
-	static const struct { const char *word; int (*run)(struct cli *c); } WHAT[] = {{"list", list}, {"on", on}, {"off", off}};
+	static const struct { const char *word; int (*run)(struct cli *c); } WHAT[] = {{"list", websub_command_list}, {"on", websub_command_on}, {"off", websub_command_off}};
 
 	for (size_t i = 0; i < FW_N(WHAT); i++) {
 		if (strcmp(c->arg_n ? c->arg[0] : "list", WHAT[i].word) == 0)

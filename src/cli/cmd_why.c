@@ -9,7 +9,7 @@
 #include "api/websub.h"
 #include "base/banned.h"
 
-static const char *not_asked(const struct fw_feed *f)
+static const char *why_not_polled(const struct fw_feed *f)
 {
 	switch (f->status) {
 	case FW_FEED_PAUSED: return "it is paused (to poll it again, run 'feedwheel resume')";
@@ -21,7 +21,7 @@ static const char *not_asked(const struct fw_feed *f)
 
 /* ---- redirects ------------------------------------------------------------------------------- */
 
-static int move_print(void *ctx, const struct fw_adoption *m)
+static int why_redirect_print(void *ctx, const struct fw_adoption *m)
 {
 	struct cli *c = ctx;
 	char stamp[FW_RFC3339_MAX];
@@ -32,7 +32,7 @@ static int move_print(void *ctx, const struct fw_adoption *m)
 	return 0;
 }
 
-static int move_json(void *ctx, const struct fw_adoption *m)
+static int why_redirect_json(void *ctx, const struct fw_adoption *m)
 {
 	struct fw_json *j = ctx;
 
@@ -48,7 +48,7 @@ static int move_json(void *ctx, const struct fw_adoption *m)
  * Find the feed that the argument names. If no feed has that URL, find the feed that was redirected
  * from it.
  */
-static int find(struct cli *c, struct fw_feed *f)
+static int why_find_feed(struct cli *c, struct fw_feed *f)
 {
 	struct fw_str url, user, pass;
 	struct fw_adoption m;
@@ -61,7 +61,7 @@ static int find(struct cli *c, struct fw_feed *f)
 	return 0;
 }
 
-static int count_hops(void *ctx, const struct fw_visit *v)
+static int why_count_redirects(void *ctx, const struct fw_visit *v)
 {
 	uint32_t *n = ctx;
 
@@ -70,7 +70,7 @@ static int count_hops(void *ctx, const struct fw_visit *v)
 }
 
 /* Print what redirects mean for the feed. A temporary redirect changes nothing. */
-static void redirect_print(struct cli *c, const struct fw_feed *f)
+static void why_redirects(struct cli *c, const struct fw_feed *f)
 {
 	struct fw_visit_query last = {.feed_id = f->id, .limit = 1};
 	char stamp[FW_RFC3339_MAX], n[FW_RFC3339_MAX];
@@ -78,7 +78,7 @@ static void redirect_print(struct cli *c, const struct fw_feed *f)
 	uint32_t hops = 0;
 
 	if (!f->redirect_url.len) {
-		if (!fw_store_visit_list(c->store, &last, count_hops, &hops, &err) && hops)
+		if (!fw_store_visit_list(c->store, &last, why_count_redirects, &hops, &err) && hops)
 			cli_out(c, "  its last visit was redirected temporarily (%s): its URL stays\n", cli_count(n, hops, "redirect", "redirects"));
 		return;
 	}
@@ -99,7 +99,7 @@ static void redirect_print(struct cli *c, const struct fw_feed *f)
 
 /* ---- 304 ------------------------------------------------------------------------------------- */
 
-static void trust_print(struct cli *c, const struct fw_feed *f)
+static void why_trust(struct cli *c, const struct fw_feed *f)
 {
 	char stamp[FW_RFC3339_MAX], until[FW_RFC3339_MAX], n[FW_RFC3339_MAX];
 	struct fw_trust t;
@@ -115,7 +115,7 @@ static void trust_print(struct cli *c, const struct fw_feed *f)
 	cli_out(c, "; after %s it is checked by an unconditional request\n", cli_stamp(until, t.until_ms));
 }
 
-static void trust_json(struct fw_json *j, const struct cli *c, const struct fw_feed *f)
+static void why_trust_json(struct fw_json *j, const struct cli *c, const struct fw_feed *f)
 {
 	struct fw_trust t;
 
@@ -137,19 +137,19 @@ static void trust_json(struct fw_json *j, const struct cli *c, const struct fw_f
  * Is the feed so late that a run orders it by lateness (backlog_ms)? *intervals: its lateness in
  * its own intervals; -1: never visited.
  */
-static bool is_behind(const struct cli *c, const struct fw_feed *f, double *intervals)
+static bool why_is_late(const struct cli *c, const struct fw_feed *f, double *intervals)
 {
 	int64_t late_ms = c->now_ms - f->due_at_ms, backlog_ms = c->config->backlog_ms;
 
 	*intervals = f->last_visit_ms ? fw_late_intervals(c->now_ms, f->due_at_ms, f->last_visit_ms) : -1;
-	return !not_asked(f) && f->due_at_ms > FW_DUE_FIRST && backlog_ms && late_ms > backlog_ms;
+	return !why_not_polled(f) && f->due_at_ms > FW_DUE_FIRST && backlog_ms && late_ms > backlog_ms;
 }
 
-static void behind_print(struct cli *c, const struct fw_feed *f)
+static void why_late(struct cli *c, const struct fw_feed *f)
 {
 	double intervals;
 
-	if (!is_behind(c, f, &intervals))
+	if (!why_is_late(c, f, &intervals))
 		return;
 	if (intervals < 0)
 		cli_out(c, "  never visited; while a run has a backlog, every second fetch is of a feed like this\n");
@@ -159,7 +159,7 @@ static void behind_print(struct cli *c, const struct fw_feed *f)
 }
 
 /* Print the host whose limits apply, if it is not the URL's host. */
-static void host_print(struct cli *c, const struct fw_feed *f)
+static void why_host(struct cli *c, const struct fw_feed *f)
 {
 	char host[256], name[256];
 
@@ -171,11 +171,11 @@ static void host_print(struct cli *c, const struct fw_feed *f)
 }
 
 /* The daily quota and deferred entries. */
-static void quota_print(struct cli *c, const struct fw_feed *f)
+static void why_quota(struct cli *c, const struct fw_feed *f)
 {
 	struct fw_buf words = FW_BUF_INIT(0);
 
-	if (cli_quota_words(c, f->id, &words)) {
+	if (cli_quota_text(c, f->id, &words)) {
 		cli_out(c, "  quota: ");
 		cli_out_safe(c, fw_buf_str(&words));
 		cli_out(c, "\n");
@@ -200,17 +200,17 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 	fw_json_cstr(&w.j, "status", fw_feed_status_name(f->status));
 	fw_json_time(&w.j, "due", f->due_at_ms);
 	fw_json_str(&w.j, "why", f->why);
-	if (is_behind(c, f, &intervals) && intervals >= 0)
+	if (why_is_late(c, f, &intervals) && intervals >= 0)
 		fw_json_double(&w.j, "late_intervals", intervals);
 	cli_quota_json(c, &w.j, f->id);
 	fw_json_int(&w.j, "failures", f->fail_n);
 	if (fw_store_feed_host(f, host, sizeof(host)))
 		fw_json_cstr(&w.j, "host", host);
-	trust_json(&w.j, c, f);
+	why_trust_json(&w.j, c, f);
 	if (f->redirect_url.len)
 		fw_json_str(&w.j, fw_feed_is_named(f) ? "self_url" : "redirect_url", f->redirect_url);
 	fw_json_array(&w.j, "redirects");
-	rc = fw_adoption_list(c->store, f->id, move_json, &w.j, &err);
+	rc = fw_adoption_list(c->store, f->id, why_redirect_json, &w.j, &err);
 	fw_json_end(&w.j);
 	fw_json_end(&w.j);
 	cli_json_end(&w, c);
@@ -218,7 +218,7 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 }
 
 /* The state of the subscription at the feed's hub. */
-static void hub_print(struct cli *c, const struct fw_feed *f)
+static void why_hub(struct cli *c, const struct fw_feed *f)
 {
 	struct fw_websub hub;
 
@@ -227,7 +227,7 @@ static void hub_print(struct cli *c, const struct fw_feed *f)
 	cli_out(c, "  hub ");
 	cli_out_safe(c, hub.hub);
 	cli_out(c, ": ");
-	cli_out_safe(c, fw_str(cli_websub_words(c, &hub)));
+	cli_out_safe(c, fw_str(cli_websub_text(c, &hub)));
 	cli_out(c, "\n");
 }
 
@@ -240,11 +240,11 @@ static int why_text(struct cli *c, const struct fw_feed *f)
 	const char *remedy;
 
 	cli_out_safe(c, f->url);
-	if (not_asked(f))
-		cli_out(c, "\n  %s\n", not_asked(f));
+	if (why_not_polled(f))
+		cli_out(c, "\n  %s\n", why_not_polled(f));
 	if (f->status == FW_FEED_GONE)
 		cli_out(c, "  polled once more %s (%s)\n", cli_ago(c, ago, f->due_at_ms), cli_stamp(stamp, f->due_at_ms));
-	else if (not_asked(f))
+	else if (why_not_polled(f))
 		return CLI_OK;
 	else if (f->due_at_ms <= FW_DUE_FIRST)
 		cli_out(c, "\n  due now, before all others, because of 'fetch-now'\n");
@@ -252,16 +252,16 @@ static int why_text(struct cli *c, const struct fw_feed *f)
 		cli_out(c, "\n  due now (since %s)\n", cli_stamp(stamp, f->due_at_ms));
 	else
 		cli_out(c, "\n  due %s (%s)\n", cli_ago(c, ago, f->due_at_ms), cli_stamp(stamp, f->due_at_ms));
-	behind_print(c, f);
+	why_late(c, f);
 	cli_out(c, "  because: ");
 	cli_out_safe(c, f->why.len ? f->why : FW_STR("it is new and not visited yet"));
 	cli_out(c, "\n");
-	host_print(c, f);
-	trust_print(c, f);
-	redirect_print(c, f);
-	hub_print(c, f);
-	quota_print(c, f);
-	if (fw_adoption_list(c->store, f->id, move_print, c, &err))
+	why_host(c, f);
+	why_trust(c, f);
+	why_redirects(c, f);
+	why_hub(c, f);
+	why_quota(c, f);
+	if (fw_adoption_list(c->store, f->id, why_redirect_print, c, &err))
 		return cli_store_failed(c, &err);
 	if (f->fail_n) {
 		cli_out(c, f->fail_n == 1 ? "  failed once: " : "  failed %u times in a row, last error: ", f->fail_n);
@@ -285,7 +285,7 @@ static int why_run(struct cli *c)
 	int rc = cli_store(c, FW_STORE_READ);
 
 	if (!rc)
-		rc = find(c, &f);
+		rc = why_find_feed(c, &f);
 	if (rc)
 		return rc;
 	if (cli_flag(c, "json"))
@@ -301,7 +301,7 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_why = {
-	.name = "why", .args = "FEED", .summary = "explain when a feed is polled next", .about = CLI_FEED_WORDS,
+	.name = "why", .args = "FEED", .summary = "explain when a feed is polled next", .about = CLI_FEED_TEXT,
 	.examples = "  feedwheel why https://example.org/feed.xml\n",
 	.option = OPTION, .min_args = 1, .max_args = 1, .run = why_run,
 };

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-#define PATIENCE_S 2      /* alarm() then ends the process, so that an unreachable store does not block the shell */
+#define TIMEOUT_S 2      /* alarm() then ends the process, so that an unreachable store does not block the shell */
 #define FEEDS_MAX 500
 #define FOLDERS_MAX 500
 
@@ -25,7 +25,7 @@ struct line {
 	struct fw_map seen;    /* folders already printed */
 };
 
-static void candidate(struct line *l, struct fw_str word, struct fw_str meaning)
+static void complete_candidate(struct line *l, struct fw_str word, struct fw_str meaning)
 {
 	if (!word.len || !fw_str_starts(word, l->cur))
 		return;
@@ -36,13 +36,13 @@ static void candidate(struct line *l, struct fw_str word, struct fw_str meaning)
 	cli_out(l->c, "\n");
 }
 
-static void option_print(struct cli *c, const struct cli_option *o)
+static void complete_option(struct cli *c, const struct cli_option *o)
 {
 	cli_out(c, "--%s\t%s%s%s\n", o->name, o->arg ? o->arg : "", o->arg ? ": " : "", o->text);
 }
 
 /* Print the options that the command accepts (NULL: the common options and all settings). */
-static void options_walk(struct line *l, const struct cli_command *k)
+static void complete_options(struct line *l, const struct cli_command *k)
 {
 	const struct cli_option *const LIST[] = {k ? k->option : NULL, cli_global_options};
 	struct fw_buf word = FW_BUF_INIT(200);
@@ -55,23 +55,23 @@ static void options_walk(struct line *l, const struct cli_command *k)
 			fw_buf_reset(&word);
 			fw_buf_addf(&word, "--%s", o->name);
 			if (fw_str_starts(fw_buf_str(&word), l->cur))
-				option_print(l->c, o);
+				complete_option(l->c, o);
 		}
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (cli_option_find(cli_global_options, fw_str(s[i].name)) || (k && !cli_uses(k, &s[i], &needed)))
+		if (cli_option_find(cli_global_options, fw_str(s[i].name)) || (k && !cli_uses_setting(k, &s[i], &needed)))
 			continue;
 		fw_buf_reset(&word);
 		cli_dashed(&word, s[i].name);
-		candidate(l, fw_buf_str(&word), fw_str(s[i].text));
+		complete_candidate(l, fw_buf_str(&word), fw_str(s[i].text));
 	}
 	fw_buf_finish(&word);
 }
 
-static void commands(struct line *l)
+static void complete_commands(struct line *l)
 {
 	for (const struct cli_command *const *at = cli_commands; *at; at++)
-		candidate(l, fw_str((*at)->name), fw_str((*at)->summary));
+		complete_candidate(l, fw_str((*at)->name), fw_str((*at)->summary));
 }
 
 void cli_complete_words(struct cli *c, const char *command)
@@ -80,8 +80,8 @@ void cli_complete_words(struct cli *c, const char *command)
 	const struct cli_command *k = command ? cli_command_find(command) : NULL;
 
 	if (!k)
-		commands(&l);
-	options_walk(&l, k);
+		complete_commands(&l);
+	complete_options(&l, k);
 }
 
 /* ---- from the store -------------------------------------------------------------------------- */
@@ -90,11 +90,11 @@ void cli_complete_words(struct cli *c, const char *command)
  * Open the store that the command line, the environment or the configuration names. False on any
  * error.
  */
-static bool store_open(struct cli *c)
+static bool complete_open_store(struct cli *c)
 {
 	struct fw_err err;
 
-	alarm(PATIENCE_S);
+	alarm(TIMEOUT_S);
 	return !cli_config_read(c, &c->config, &err) && !cli_store_try(c, FW_STORE_READ, &err);
 }
 
@@ -102,7 +102,7 @@ static bool store_open(struct cli *c)
  * Offer the feed's number if it matches the word, and its URL; without https:// if the command
  * accepts a part of a URL.
  */
-static int feed_take(void *ctx, const struct fw_feed *f)
+static int complete_feed(void *ctx, const struct fw_feed *f)
 {
 	struct line *l = ctx;
 	char number[FW_RFC3339_MAX];
@@ -110,32 +110,32 @@ static int feed_take(void *ctx, const struct fw_feed *f)
 
 	(void)fw_snprintf(number, sizeof(number), "%lld", (long long)f->id);
 	if (l->cur.len)
-		candidate(l, fw_str(number), title);
+		complete_candidate(l, fw_str(number), title);
 	if (!(l->command->flags & CLI_EXACT_FEED) && fw_str_starts(f->url, https) && !fw_str_starts(l->cur, FW_STR("http")))
-		candidate(l, fw_str_sub(f->url, https.len, f->url.len), title);
+		complete_candidate(l, fw_str_sub(f->url, https.len, f->url.len), title);
 	else
-		candidate(l, f->url, title);
-	return cli_gone(l->c);
+		complete_candidate(l, f->url, title);
+	return cli_out_failed(l->c);
 }
 
-static void feeds(struct line *l)
+static void complete_feeds(struct line *l)
 {
 	struct fw_feed_query q = {.status = -1, .limit = FEEDS_MAX};
 	int64_t id;
 	struct fw_err err;
 
-	if (!store_open(l->c))
+	if (!complete_open_store(l->c))
 		return;
 	/* let the store filter, except for a number, which is not part of a URL */
 	if (!cli_is_number(l->cur.p, &id))
 		q.match = l->cur;
 	else
 		q.limit = 0;
-	if (fw_store_feed_list(l->c->store, &q, feed_take, l, &err))
+	if (fw_store_feed_list(l->c->store, &q, complete_feed, l, &err))
 		return; /* the candidates so far are enough */
 }
 
-static int folder_take(void *ctx, const struct fw_feed *f)
+static int complete_folder(void *ctx, const struct fw_feed *f)
 {
 	struct line *l = ctx;
 	struct fw_str folder;
@@ -146,20 +146,20 @@ static int folder_take(void *ctx, const struct fw_feed *f)
 	folder = fw_arena_str(&l->c->arena, f->folder);
 	(void)fw_map_put(&l->seen, folder, l, &rc);
 	if (!rc)
-		candidate(l, folder, FW_STR(""));
+		complete_candidate(l, folder, FW_STR(""));
 	return rc;
 }
 
-static void folders(struct line *l)
+static void complete_folders(struct line *l)
 {
 	struct fw_feed_query q = {.status = -1};
 	struct fw_err err;
 	int rc;
 
-	if (!store_open(l->c))
+	if (!complete_open_store(l->c))
 		return;
 	fw_map_init(&l->seen, 0);
-	rc = fw_store_feed_list(l->c->store, &q, folder_take, l, &err);
+	rc = fw_store_feed_list(l->c->store, &q, complete_folder, l, &err);
 	fw_map_finish(&l->seen);
 	if (rc)
 		return; /* the candidates so far are enough */
@@ -167,39 +167,39 @@ static void folders(struct line *l)
 
 /* ---- values and arguments -------------------------------------------------------------------- */
 
-static void words(struct line *l, const char *list, char sep)
+static void complete_word_list(struct line *l, const char *list, char sep)
 {
 	struct fw_str rest = fw_str(list);
 
 	while (rest.p)
-		candidate(l, fw_str_split(rest, sep, &rest), FW_STR(""));
+		complete_candidate(l, fw_str_split(rest, sep, &rest), FW_STR(""));
 }
 
-static void files(struct line *l)
+static void complete_files(struct line *l)
 {
 	cli_out(l->c, ":files\n");
 }
 
 /* Print the candidates for a placeholder of the help texts: "FEED", "list|on|off". */
-static void named(struct line *l, struct fw_str kind)
+static void complete_placeholder(struct line *l, struct fw_str kind)
 {
 	while (kind.p) {
 		struct fw_str one = fw_str_split(kind, '|', &kind);
 
 		if (fw_str_eq(one, FW_STR("FEED")))
-			feeds(l);
+			complete_feeds(l);
 		else if (fw_str_eq(one, FW_STR("FOLDER")))
-			folders(l);
+			complete_folders(l);
 		else if (fw_str_eq(one, FW_STR("FILE")))
-			files(l);
+			complete_files(l);
 		else if (fw_str_eq(one, FW_STR("COMMAND")))
-			commands(l);
+			complete_commands(l);
 		else if (one.len && one.p[0] >= 'a' && one.p[0] <= 'z')
-			candidate(l, one, FW_STR(""));
+			complete_candidate(l, one, FW_STR(""));
 	}
 }
 
-static void argument(struct line *l)
+static void complete_argument(struct line *l)
 {
 	struct fw_str rest = fw_str(l->command->args);
 
@@ -213,7 +213,7 @@ static void argument(struct line *l)
 			kind.len -= 3;
 		else if (kind.p[0] == '[')
 			kind = fw_str_sub(kind, 1, kind.len - 1);
-		named(l, kind);
+		complete_placeholder(l, kind);
 		break;
 	}
 }
@@ -229,14 +229,14 @@ static bool is_path(const char *name)
 	return false;
 }
 
-static const struct cli_option *option_of(const struct line *l, struct fw_str name)
+static const struct cli_option *complete_find_option(const struct line *l, struct fw_str name)
 {
 	const struct cli_option *o = cli_option_find(l->command ? l->command->option : NULL, name);
 
 	return o ? o : cli_option_find(cli_global_options, name);
 }
 
-static const struct fw_setting *setting_of(struct fw_str name)
+static const struct fw_setting *complete_find_setting(struct fw_str name)
 {
 	char word[80];
 
@@ -244,43 +244,43 @@ static const struct fw_setting *setting_of(struct fw_str name)
 	return fw_config_find(word);
 }
 
-static bool takes_value(const struct line *l, struct fw_str name)
+static bool complete_takes_value(const struct line *l, struct fw_str name)
 {
-	const struct cli_option *o = option_of(l, name);
-	const struct fw_setting *s = o ? NULL : setting_of(name);
+	const struct cli_option *o = complete_find_option(l, name);
+	const struct fw_setting *s = o ? NULL : complete_find_setting(name);
 
 	return o ? o->arg != NULL : s && s->type != FW_TYPE_BOOL;
 }
 
-static void value(struct line *l, struct fw_str name)
+static void complete_value(struct line *l, struct fw_str name)
 {
-	const struct cli_option *o = option_of(l, name);
-	const struct fw_setting *s = o ? NULL : setting_of(name);
+	const struct cli_option *o = complete_find_option(l, name);
+	const struct fw_setting *s = o ? NULL : complete_find_setting(name);
 
 	if (o && o->values)
-		words(l, o->values, ' ');
+		complete_word_list(l, o->values, ' ');
 	else if (o)
-		named(l, fw_str(o->arg));
+		complete_placeholder(l, fw_str(o->arg));
 	else if (s && s->choices)
-		words(l, s->choices, ' ');
+		complete_word_list(l, s->choices, ' ');
 	else if (s && s->type == FW_TYPE_BOOL)
-		words(l, "yes no", ' ');
+		complete_word_list(l, "yes no", ' ');
 	else if (s && is_path(s->name))
-		files(l);
+		complete_files(l);
 }
 
 /* ---- the line -------------------------------------------------------------------------------- */
 
 /* Apply an option that selects the store. */
-static void given(struct cli *c, struct fw_str name, const char *text)
+static void complete_apply_option(struct cli *c, struct fw_str name, const char *text)
 {
 	if (fw_str_eq(name, FW_STR("config")))
 		c->config_path = text;
 	else if (fw_str_eq(name, FW_STR("store")) || fw_str_eq(name, FW_STR("store-file")))
-		c->set[c->set_n++] = (struct cli_set){setting_of(name), text};
+		c->set[c->set_n++] = (struct cli_set){complete_find_setting(name), text};
 }
 
-static void plain(struct line *l, const char *word)
+static void complete_plain(struct line *l, const char *word)
 {
 	if (l->command)
 		l->arg_n++;
@@ -298,7 +298,7 @@ void cli_complete_line(struct cli *c)
 		struct fw_str word = fw_str(c->arg[i]);
 
 		if (pending.len) {
-			given(c, pending, word.p);
+			complete_apply_option(c, pending, word.p);
 			pending = FW_STR_NONE;
 		} else if (options && fw_str_eq(word, FW_STR("--"))) {
 			options = false;
@@ -306,28 +306,28 @@ void cli_complete_line(struct cli *c)
 			struct fw_str name = fw_str_split(fw_str_sub(word, 2, word.len), '=', &behind);
 
 			if (behind.p)
-				given(c, name, behind.p);
-			else if (takes_value(&l, name))
+				complete_apply_option(c, name, behind.p);
+			else if (complete_takes_value(&l, name))
 				pending = name;
 		} else if (options && word.len > 1 && word.p[0] == '-') {
 			pending = fw_str_eq(word, FW_STR("-o")) ? FW_STR("output") : FW_STR_NONE;
 		} else {
-			plain(&l, word.p);
+			complete_plain(&l, word.p);
 		}
 	}
 	if (pending.len) {
-		value(&l, pending);
+		complete_value(&l, pending);
 	} else if (options && fw_str_starts(l.cur, FW_STR("--")) && memchr(l.cur.p, '=', l.cur.len)) {
 		struct fw_str name = fw_str_split(fw_str_sub(l.cur, 2, l.cur.len), '=', &behind);
 
 		l.before = fw_str_sub(l.cur, 0, l.cur.len - behind.len);
 		l.cur = behind;
-		value(&l, name);
+		complete_value(&l, name);
 	} else if (options && l.cur.len && l.cur.p[0] == '-') {
-		options_walk(&l, l.command);
+		complete_options(&l, l.command);
 	} else if (!l.command) {
-		commands(&l);
+		complete_commands(&l);
 	} else {
-		argument(&l);
+		complete_argument(&l);
 	}
 }

@@ -10,12 +10,12 @@
 #define BEGINNING_BYTES ((size_t)4096) /* of content, enough to make a title */
 #define READ_COLUMNS 100               /* wider lines are hard to read */
 
-static struct fw_str base_of(const struct fw_entry_row *r)
+static struct fw_str entry_base_url(const struct fw_entry_row *r)
 {
 	return r->content_base.len ? r->content_base : r->url;
 }
 
-static bool is_html(const struct fw_entry_row *r)
+static bool entry_is_html(const struct fw_entry_row *r)
 {
 	return r->content.len && r->content_type == FW_TEXT_HTML;
 }
@@ -24,7 +24,7 @@ static bool is_html(const struct fw_entry_row *r)
  * The start of the content as text; alternative texts of pictures only if there is no other text.
  * Not escaped for a terminal.
  */
-static struct fw_str beginning(struct cli *c, const struct fw_entry_row *r)
+static struct fw_str entry_text_start(struct cli *c, const struct fw_entry_row *r)
 {
 	static const struct cli_term PLAIN = {.utf8 = true};
 	struct fw_str text = fw_str_sub(r->content, 0, fw_utf8_cut(r->content.p ? r->content.p : "", r->content.len, BEGINNING_BYTES));
@@ -32,12 +32,12 @@ static struct fw_str beginning(struct cli *c, const struct fw_entry_row *r)
 	char *safe = NULL;
 	size_t len = 0;
 
-	if (!is_html(r))
+	if (!entry_is_html(r))
 		return fw_str_trim(text);
-	if (!fw_sanitize(text, base_of(r), 0, &safe, &len, NULL))
-		cli_page_words(&b, &PLAIN, (struct fw_str){safe, len}, false);
+	if (!fw_sanitize(text, entry_base_url(r), 0, &safe, &len, NULL))
+		cli_page_line(&b, &PLAIN, (struct fw_str){safe, len}, false);
 	if (safe && !b.len)
-		cli_page_words(&b, &PLAIN, (struct fw_str){safe, len}, true);
+		cli_page_line(&b, &PLAIN, (struct fw_str){safe, len}, true);
 	text = fw_arena_str(&c->arena, fw_buf_str(&b));
 	free(safe);
 	fw_buf_finish(&b);
@@ -49,11 +49,11 @@ struct fw_str cli_entry_title(struct cli *c, const struct fw_entry_row *r)
 	struct fw_str title = fw_str_trim(r->title);
 
 	title = title.len ? title : fw_str_trim(r->summary);
-	title = title.len ? title : beginning(c, r);
+	title = title.len ? title : entry_text_start(c, r);
 	return title.len ? title : FW_STR("(no title, no text)");
 }
 
-struct fw_document *cli_entry_whole(struct cli *c, const struct fw_entry_row *r)
+struct fw_document *cli_entry_document(struct cli *c, const struct fw_entry_row *r)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	struct fw_document *doc = NULL;
@@ -90,7 +90,7 @@ struct fw_str cli_entry_link(struct cli *c, const struct fw_entry_row *r)
 		return r->guid;
 	if (!fw_str_find(r->extra.p ? r->extra : FW_STR(""), FW_STR("\"attachments\"")))
 		return url;
-	doc = cli_entry_whole(c, r);
+	doc = cli_entry_document(c, r);
 	if (doc && doc->entries->attachments)
 		url = fw_arena_str(&c->arena, doc->entries->attachments->url);
 	fw_document_free(doc);
@@ -115,9 +115,9 @@ int cli_entry_content(struct cli *c, const struct fw_entry_row *r, bool raw, siz
 	if (raw) {
 		cli_out_safe(c, text);
 		cli_out(c, "\n");
-	} else if (!is_html(r)) {
+	} else if (!entry_is_html(r)) {
 		cli_page_text(&c->out, &c->term, text, columns, indent);
-	} else if (!fw_sanitize(text, base_of(r), 0, &safe, &len, &err)) {
+	} else if (!fw_sanitize(text, entry_base_url(r), 0, &safe, &len, &err)) {
 		cli_page_html(&c->out, &c->term, (struct fw_str){safe, len}, columns, indent);
 	} else {
 		rc = cli_fail(c, CLI_SOME, "entry %lld: %s", (long long)r->id, err.text);

@@ -22,7 +22,7 @@ void cli_added_json(struct fw_json *j, const struct fw_feed_new *f)
 }
 
 /* The used part of the quota; the limits only if it is used up or entries are deferred. */
-bool cli_quota_words(struct cli *c, int64_t feed_id, struct fw_buf *out)
+bool cli_quota_text(struct cli *c, int64_t feed_id, struct fw_buf *out)
 {
 	char n[FW_RFC3339_MAX], bytes[FW_RFC3339_MAX], waiting[FW_RFC3339_MAX], stamp[FW_RFC3339_MAX];
 	struct fw_quota q;
@@ -52,7 +52,7 @@ void cli_quota_json(struct cli *c, struct fw_json *j, int64_t feed_id)
 	fw_json_end(j);
 }
 
-bool cli_feed_is_asked(const struct fw_feed *f)
+bool cli_feed_is_polled(const struct fw_feed *f)
 {
 	return f->status == FW_FEED_ACTIVE || (f->status == FW_FEED_GONE && f->due_at_ms > 0);
 }
@@ -89,7 +89,7 @@ void cli_offer_feeds(struct cli *c, const struct fw_err *why, const struct fw_li
 	fw_buf_finish(&title);
 }
 
-void cli_server_words(struct cli *c, struct fw_str words)
+void cli_server_text(struct cli *c, struct fw_str words)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 
@@ -148,7 +148,7 @@ int cli_document_print(struct cli *c, const struct fw_document *doc)
 	return CLI_OK;
 }
 
-const char *cli_websub_words(struct cli *c, const struct fw_websub *w)
+const char *cli_websub_text(struct cli *c, const struct fw_websub *w)
 {
 	char stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX], n[FW_RFC3339_MAX];
 	const char *more = w->distrust_ms > c->now_ms ? "; it missed entries, so the feed is polled as usual for a while" : "";

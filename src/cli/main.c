@@ -7,7 +7,7 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-static int start(struct cli *c)
+static int main_run_command(struct cli *c)
 {
 	bool lost = !c->command && !c->help && !c->version; /* "feedwheel" alone */
 	int rc;
@@ -32,7 +32,7 @@ static int start(struct cli *c)
 }
 
 /* Write the buffered output. A closed pipe is not an error; a full disk is. */
-static int finish(struct cli *c, int rc)
+static int main_flush(struct cli *c, int rc)
 {
 	cli_flush(c);
 	if (c->out_errno && c->out_errno != EPIPE) {
@@ -58,9 +58,9 @@ int main(int argc, char **argv)
 	rc = cli_options(&c, argc, argv);
 	if (!rc) {
 		cli_term_init(&c.term, c.colour);
-		rc = start(&c);
+		rc = main_run_command(&c);
 	}
-	rc = finish(&c, rc);
+	rc = main_flush(&c, rc);
 	fw_store_close(c.store);
 	fw_config_destroy(c.config);
 	fw_buf_finish(&c.out);

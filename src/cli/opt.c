@@ -56,7 +56,7 @@ void cli_dashed(struct fw_buf *out, const char *name)
 		fw_buf_addc(out, *name == '_' ? '-' : *name);
 }
 
-bool cli_uses(const struct cli_command *k, const struct fw_setting *s, struct fw_str *option)
+bool cli_uses_setting(const struct cli_command *k, const struct fw_setting *s, struct fw_str *option)
 {
 	struct fw_str rest = fw_str(s->commands);
 
@@ -75,7 +75,7 @@ bool cli_uses(const struct cli_command *k, const struct fw_setting *s, struct fw
 	return false;
 }
 
-void cli_users(struct fw_buf *out, const struct fw_setting *s)
+void cli_setting_users(struct fw_buf *out, const struct fw_setting *s)
 {
 	struct fw_str rest = fw_str(s->commands), option;
 	const char *between = "";
@@ -90,7 +90,7 @@ void cli_users(struct fw_buf *out, const struct fw_setting *s)
 	}
 }
 
-static bool is_given(const struct cli *c, struct fw_str name)
+static bool option_is_given(const struct cli *c, struct fw_str name)
 {
 	for (size_t i = 0; i < c->given_n; i++) {
 		if (fw_str_eq(fw_str(c->given[i].option->name), name))
@@ -107,8 +107,8 @@ static int setting_check(struct cli *c, const struct fw_setting *s)
 	int rc = 0;
 
 	cli_dashed(&name, s->name);
-	cli_users(&users, s);
-	if (!cli_uses(c->command, s, &option) || (option.len && !is_given(c, option)))
+	cli_setting_users(&users, s);
+	if (!cli_uses_setting(c->command, s, &option) || (option.len && !option_is_given(c, option)))
 		rc = cli_usage(c, "%.*s has no effect here%s%.*s: it is a setting of %.*s (to set it there, put '%s = ...' into the configuration file)", FW_STR_ARG(fw_buf_str(&name)), option.len ? " without --" : "", FW_STR_ARG(option),
 			FW_STR_ARG(fw_buf_str(&users)), s->name);
 	fw_buf_finish(&name);
@@ -143,7 +143,7 @@ static int option_unknown(struct cli *c, struct fw_str name)
 	for (const struct cli_option *o = cli_global_options; o->name; o++)
 		fw_near_offer(&near, o->name);
 	for (size_t i = 0; i < n; i++) {
-		if (!c->command || cli_uses(c->command, &s[i], &option))
+		if (!c->command || cli_uses_setting(c->command, &s[i], &option))
 			fw_near_offer(&near, s[i].name);
 	}
 	cli_dashed(&dashed, near.best ? near.best : "");
@@ -156,7 +156,7 @@ static int option_unknown(struct cli *c, struct fw_str name)
 }
 
 /* The option's value: after "=", else the next argument. NULL after an error message. */
-static const char *value_of(struct scan *s, struct fw_str name, struct fw_str behind)
+static const char *option_value(struct scan *s, struct fw_str name, struct fw_str behind)
 {
 	if (behind.p)
 		return behind.p;
@@ -166,12 +166,12 @@ static const char *value_of(struct scan *s, struct fw_str name, struct fw_str be
 	return NULL;
 }
 
-static int flag_only(struct cli *c, struct fw_str name, struct fw_str behind)
+static int option_no_value(struct cli *c, struct fw_str name, struct fw_str behind)
 {
 	return behind.p ? cli_usage(c, "--%.*s takes no value", FW_STR_ARG(name)) : 0;
 }
 
-static int global_option(struct scan *s, const struct cli_option *o, struct fw_str behind)
+static int option_global(struct scan *s, const struct cli_option *o, struct fw_str behind)
 {
 	struct fw_str name = fw_str(o->name);
 	struct cli *c = s->c;
@@ -179,7 +179,7 @@ static int global_option(struct scan *s, const struct cli_option *o, struct fw_s
 	int rc;
 
 	if (!o->arg) {
-		rc = flag_only(c, name, behind);
+		rc = option_no_value(c, name, behind);
 		if (rc)
 			return rc;
 		switch (o->name[0]) {
@@ -189,7 +189,7 @@ static int global_option(struct scan *s, const struct cli_option *o, struct fw_s
 		}
 		return 0;
 	}
-	value = value_of(s, name, behind);
+	value = option_value(s, name, behind);
 	if (!value)
 		return CLI_USAGE;
 	if (strcmp(o->name, "store") == 0)
@@ -219,7 +219,7 @@ static bool is_yes_no(const char *word)
 }
 
 /* Parse --name value of a setting. False: no such setting. */
-static bool setting_option(struct scan *s, struct fw_str name, struct fw_str behind, int *rc)
+static bool option_setting(struct scan *s, struct fw_str name, struct fw_str behind, int *rc)
 {
 	char word[80];
 	const struct fw_setting *setting;
@@ -238,7 +238,7 @@ static bool setting_option(struct scan *s, struct fw_str name, struct fw_str beh
 	} else if (setting->type == FW_TYPE_BOOL && !behind.p) {
 		value = s->at < s->argc && is_yes_no(s->argv[s->at]) ? s->argv[s->at++] : "yes";
 	} else {
-		value = value_of(s, name, behind);
+		value = option_value(s, name, behind);
 	}
 	if (!value)
 		*rc = CLI_USAGE;
@@ -247,7 +247,7 @@ static bool setting_option(struct scan *s, struct fw_str name, struct fw_str beh
 	return true;
 }
 
-static int long_option(struct scan *s, const char *text)
+static int option_long(struct scan *s, const char *text)
 {
 	struct fw_str behind, name = fw_str_split(fw_str(text), '=', &behind);
 	struct cli *c = s->c;
@@ -257,9 +257,9 @@ static int long_option(struct scan *s, const char *text)
 	if (o) {
 		const char **slot = &c->value[o - list];
 
-		rc = o->arg ? 0 : flag_only(c, name, behind);
+		rc = o->arg ? 0 : option_no_value(c, name, behind);
 		if (!rc) {
-			*slot = o->arg ? value_of(s, name, behind) : "";
+			*slot = o->arg ? option_value(s, name, behind) : "";
 			rc = *slot ? 0 : CLI_USAGE;
 			c->given[c->given_n++] = (struct cli_given){o, *slot};
 		}
@@ -267,8 +267,8 @@ static int long_option(struct scan *s, const char *text)
 	}
 	o = cli_option_find(cli_global_options, name);
 	if (o)
-		return global_option(s, o, behind);
-	return setting_option(s, name, behind, &rc) ? rc : option_unknown(c, name);
+		return option_global(s, o, behind);
+	return option_setting(s, name, behind, &rc) ? rc : option_unknown(c, name);
 }
 
 const struct cli_synonym cli_synonyms[] = {
@@ -308,7 +308,7 @@ int cli_command_unknown(struct cli *c, const char *word)
 	return cli_usage(c, "unknown command '%.60s'", word);
 }
 
-static int plain_argument(struct scan *s, const char *word)
+static int option_argument(struct scan *s, const char *word)
 {
 	struct cli *c = s->c;
 
@@ -320,7 +320,7 @@ static int plain_argument(struct scan *s, const char *word)
 	return c->command ? 0 : cli_command_unknown(c, word);
 }
 
-static int short_option(struct scan *s, const char *word)
+static int option_short(struct scan *s, const char *word)
 {
 	static const struct { char letter; const char *name; } SHORT[] = {
 		{'h', "help"}, {'V', "version"}, {'q', "quiet"}, {'v', "verbose"},
@@ -328,14 +328,14 @@ static int short_option(struct scan *s, const char *word)
 
 	for (size_t i = 0; i < FW_N(SHORT); i++) {
 		if (word[1] == SHORT[i].letter && !word[2])
-			return global_option(s, cli_option_find(cli_global_options, fw_str(SHORT[i].name)), FW_STR_NONE);
+			return option_global(s, cli_option_find(cli_global_options, fw_str(SHORT[i].name)), FW_STR_NONE);
 	}
 	if (word[1] == 'o' && !word[2] && s->c->command && cli_option_find(s->c->command->option, FW_STR("output")))
-		return long_option(s, "output");
+		return option_long(s, "output");
 	return cli_usage(s->c, "unknown option '%.60s'", word);
 }
 
-static int count_check(struct cli *c)
+static int argument_count_check(struct cli *c)
 {
 	const struct cli_command *k = c->command;
 
@@ -347,7 +347,7 @@ static int count_check(struct cli *c)
 			"; write a number as 12, because an unquoted # starts a comment in the shell" : "");
 	if (k->max_args >= 0 && c->arg_n > k->max_args)
 		return cli_usage(c, "unexpected argument '%.60s'", c->arg[k->max_args]);
-	if (is_given(c, FW_STR("json")) && cli_as_lines(c))
+	if (option_is_given(c, FW_STR("json")) && cli_as_lines(c))
 		return cli_usage(c, "--json and --jsonl exclude each other");
 	return 0;
 }
@@ -357,7 +357,7 @@ static int count_check(struct cli *c)
  * Anything that looks like a login, up to the last @, becomes "***"; so does the rest of a URL that
  * contains "pass". Hiding too much is harmless: the program reads its own copy.
  */
-static void hide_login(char *word)
+static void argument_hide_login(char *word)
 {
 	char *end = word + strlen(word), *from = strstr(word, "://"), *to = strrchr(word, '@');
 
@@ -381,7 +381,7 @@ static void hide_login(char *word)
  * Copy the arguments, then hide passwords in the original argv, which the system shows. NULL: out
  * of memory.
  */
-static char **take_arguments(struct cli *c, int argc, char **argv)
+static char **arguments_copy(struct cli *c, int argc, char **argv)
 {
 	char **own = fw_arena_calloc(&c->arena, (size_t)(argc + 1), sizeof(*own));
 
@@ -390,14 +390,14 @@ static char **take_arguments(struct cli *c, int argc, char **argv)
 		if (!own[i])
 			return NULL;
 		if (i > 0)
-			hide_login(argv[i]);
+			argument_hide_login(argv[i]);
 	}
 	return own;
 }
 
 int cli_options(struct cli *c, int argc, char **argv)
 {
-	struct scan s = {.c = c, .argv = take_arguments(c, argc, argv), .at = 1, .argc = argc};
+	struct scan s = {.c = c, .argv = arguments_copy(c, argc, argv), .at = 1, .argc = argc};
 	bool options = true;
 	int rc = 0;
 
@@ -412,14 +412,14 @@ int cli_options(struct cli *c, int argc, char **argv)
 		if (options && strcmp(word, "--") == 0)
 			options = false;
 		else if (options && word[0] == '-' && word[1] == '-')
-			rc = long_option(&s, word + 2);
+			rc = option_long(&s, word + 2);
 		else if (options && word[0] == '-' && word[1])
-			rc = short_option(&s, word);
+			rc = option_short(&s, word);
 		else
-			rc = plain_argument(&s, word);
+			rc = option_argument(&s, word);
 	}
 	rc = rc ? rc : settings_check(c);
-	return rc ? rc : count_check(c);
+	return rc ? rc : argument_count_check(c);
 }
 
 const char *cli_value(const struct cli *c, const char *name)
@@ -450,12 +450,12 @@ bool cli_flag(const struct cli *c, const char *name)
 
 bool cli_as_lines(const struct cli *c)
 {
-	return is_given(c, FW_STR("jsonl"));
+	return option_is_given(c, FW_STR("jsonl"));
 }
 
 bool cli_as_json(const struct cli *c)
 {
-	return is_given(c, FW_STR("json")) || cli_as_lines(c);
+	return option_is_given(c, FW_STR("json")) || cli_as_lines(c);
 }
 
 bool cli_value_int(struct cli *c, const char *name, int64_t min, int64_t *out)

@@ -94,7 +94,7 @@ void cli_out_json(struct cli *c, const char *p, size_t n)
 
 /* ---- stderr ---------------------------------------------------------------------------------- */
 
-static FW_PRINTF(3, 0) void say(struct cli *c, const char *style, const char *fmt, va_list ap)
+static FW_PRINTF(3, 0) void message_print(struct cli *c, const char *style, const char *fmt, va_list ap)
 {
 	struct fw_buf text = FW_BUF_INIT(16 << 10), whole = FW_BUF_INIT(64 << 10), line = FW_BUF_INIT(0);
 
@@ -119,7 +119,7 @@ void cli_note(struct cli *c, const char *fmt, ...)
 	if (c->quiet)
 		return;
 	va_start(ap, fmt);
-	say(c, CLI_BOLD, fmt, ap);
+	message_print(c, CLI_BOLD, fmt, ap);
 	va_end(ap);
 }
 
@@ -128,7 +128,7 @@ int cli_fail(struct cli *c, int exit_code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	say(c, CLI_RED, fmt, ap);
+	message_print(c, CLI_RED, fmt, ap);
 	va_end(ap);
 	return exit_code;
 }
@@ -270,19 +270,19 @@ void cli_table_init(struct cli_table *t, struct cli *c, const struct cli_column 
 
 #define FLEX_LEAST 12 /* minimum width of a flexible column */
 
-static bool is_shown(const struct cli_table *t, size_t i)
+static bool column_is_shown(const struct cli_table *t, size_t i)
 {
 	return !t->column[i].spare || t->column[i].spare > t->spared;
 }
 
 /* The width of the inflexible columns and all gaps; *flex_n: the number of flexible columns. */
-static size_t fixed_width(const struct cli_table *t, const size_t width[], size_t *flex_n)
+static size_t table_fixed_width(const struct cli_table *t, const size_t width[], size_t *flex_n)
 {
 	size_t fixed = 0;
 
 	*flex_n = 0;
 	for (size_t i = 0; i < t->column_n; i++) {
-		if (!is_shown(t, i))
+		if (!column_is_shown(t, i))
 			continue;
 		fixed += fixed || *flex_n ? 2 : 0;
 		fixed += t->column[i].flex ? 0 : width[i];
@@ -295,7 +295,7 @@ static size_t fixed_width(const struct cli_table *t, const size_t width[], size_
  * Divide `have` equally among the flexible columns; a column that needs less leaves the rest to the
  * others.
  */
-static void flex_share(const struct cli_table *t, size_t width[], size_t have, size_t flex_n)
+static void table_flex_share(const struct cli_table *t, size_t width[], size_t have, size_t flex_n)
 {
 	bool settled[CLI_COLUMN_MAX] = {false}, again = true;
 
@@ -321,7 +321,7 @@ static void flex_share(const struct cli_table *t, size_t width[], size_t have, s
  * Compute the widths for these rows. If the terminal is too narrow, drop columns (decided once per
  * table), then shrink flexible ones.
  */
-static void widths_fit(struct cli_table *t, size_t width[])
+static void table_widths_fit(struct cli_table *t, size_t width[])
 {
 	size_t have = (size_t)t->c->term.width, fixed, flex_n, flex = 0;
 
@@ -333,31 +333,31 @@ static void widths_fit(struct cli_table *t, size_t width[])
 	}
 	if (!t->c->term.out_tty)
 		return;
-	fixed = fixed_width(t, width, &flex_n);
+	fixed = table_fixed_width(t, width, &flex_n);
 	while (!t->headed && t->spared < CLI_COLUMN_MAX && fixed + FW_MIN(flex, flex_n * FLEX_LEAST) > have) {
 		t->spared++;
-		fixed = fixed_width(t, width, &flex_n);
+		fixed = table_fixed_width(t, width, &flex_n);
 	}
 	if (flex_n && fixed + flex > have)
-		flex_share(t, width, have > fixed ? have - fixed : 0, flex_n);
+		table_flex_share(t, width, have > fixed ? have - fixed : 0, flex_n);
 }
 
-static void pad(struct fw_buf *b, size_t n)
+static void table_pad(struct fw_buf *b, size_t n)
 {
 	while (n--)
 		fw_buf_addc(b, ' ');
 }
 
-static bool more_behind(const struct cli_table *t, const struct cli_cell *cell, size_t i)
+static bool row_has_more(const struct cli_table *t, const struct cli_cell *cell, size_t i)
 {
 	while (++i < t->column_n) {
-		if (cell[i].text.len && is_shown(t, i))
+		if (cell[i].text.len && column_is_shown(t, i))
 			return true;
 	}
 	return false;
 }
 
-static void row_print(const struct cli_table *t, const struct cli_cell *cell, const size_t width[])
+static void table_row_print(const struct cli_table *t, const struct cli_cell *cell, const size_t width[])
 {
 	struct cli *c = t->c;
 	struct fw_buf text = FW_BUF_INIT(0);
@@ -365,36 +365,36 @@ static void row_print(const struct cli_table *t, const struct cli_cell *cell, co
 	for (size_t i = 0; i < t->column_n; i++) {
 		size_t w, gap;
 
-		if (!is_shown(t, i))
+		if (!column_is_shown(t, i))
 			continue;
 		fw_buf_reset(&text);
 		w = cli_fit(&text, &c->term, cell[i].text, c->term.out_tty || t->column[i].most ? width[i] : 0);
 		gap = width[i] > w ? width[i] - w : 0;
 		if (t->column[i].right)
-			pad(&c->out, gap);
+			table_pad(&c->out, gap);
 		cli_paint(&c->out, c->term.out_colour, cell[i].style, fw_buf_str(&text));
-		if (more_behind(t, cell, i))
-			pad(&c->out, (t->column[i].right ? 0 : gap) + 2);
+		if (row_has_more(t, cell, i))
+			table_pad(&c->out, (t->column[i].right ? 0 : gap) + 2);
 	}
 	cli_out_bytes(c, "\n", 1);
 	fw_buf_finish(&text);
 }
 
-static void rows_print(struct cli_table *t)
+static void table_rows_print(struct cli_table *t)
 {
 	struct cli_cell head[CLI_COLUMN_MAX];
 	size_t width[CLI_COLUMN_MAX];
 
 	if (!t->cell_n)
 		return;
-	widths_fit(t, width);
+	table_widths_fit(t, width);
 	for (size_t i = 0; !t->headed && i < t->column_n; i++)
 		head[i] = (struct cli_cell){fw_str(t->column[i].head), CLI_BOLD};
 	if (!t->headed)
-		row_print(t, head, width);
+		table_row_print(t, head, width);
 	t->headed = true;
-	for (size_t i = 0; i + t->column_n <= t->cell_n && !cli_gone(t->c); i += t->column_n)
-		row_print(t, t->cell + i, width);
+	for (size_t i = 0; i + t->column_n <= t->cell_n && !cli_out_failed(t->c); i += t->column_n)
+		table_row_print(t, t->cell + i, width);
 	t->cell_n = 0;
 	fw_arena_reset(&t->arena, 0);
 }
@@ -409,7 +409,7 @@ void cli_table_cell(struct cli_table *t, const char *style, struct fw_str text)
 		return;
 	}
 	if (t->cell_n == t->cap)
-		rows_print(t);
+		table_rows_print(t);
 	w = cli_fit(&flat, &t->c->term, text, 0);
 	t->width[i] = FW_MAX(t->width[i], w);
 	t->cell[t->cell_n].text = fw_arena_str(&t->arena, fw_buf_str(&flat));
@@ -419,7 +419,7 @@ void cli_table_cell(struct cli_table *t, const char *style, struct fw_str text)
 
 void cli_table_end(struct cli_table *t)
 {
-	rows_print(t);
+	table_rows_print(t);
 	fw_arena_finish(&t->arena);
 	free(t->cell);
 	t->cell = NULL;
@@ -450,14 +450,14 @@ void cli_json_end(struct cli_json *w, struct cli *c)
 	fw_buf_finish(&w->buf);
 }
 
-struct fw_json *cli_object_begin(struct cli_json *w, const struct cli *c)
+struct fw_json *cli_json_object_begin(struct cli_json *w, const struct cli *c)
 {
 	cli_json_begin(w, !cli_as_lines(c));
 	fw_json_object(&w->j, NULL);
 	return &w->j;
 }
 
-void cli_object_end(struct cli_json *w, struct cli *c)
+void cli_json_object_end(struct cli_json *w, struct cli *c)
 {
 	fw_json_end(&w->j);
 	cli_json_end(w, c);

@@ -16,7 +16,7 @@
 #define LEAD_MAX 48
 #define NEST_MAX 64 /* deeper lists have no lead of their own and use the outer list's numbers */
 
-enum block { INLINE, BREAK, APART /* a blank line before and after */ };
+enum page_block { INLINE, BREAK, APART /* a blank line before and after */ };
 
 struct page {
 	struct fw_buf *out;
@@ -107,7 +107,7 @@ static void word_end(struct page *p)
 	fw_buf_finish(&safe);
 }
 
-static void block(struct page *p, enum block kind)
+static void page_block(struct page *p, enum page_block kind)
 {
 	word_end(p);
 	if (p->column)
@@ -135,7 +135,7 @@ static char text_byte(struct fw_str s, size_t *n)
 	return s.p[0];
 }
 
-static void decoded(struct fw_buf *out, struct fw_str s)
+static void page_decode(struct fw_buf *out, struct fw_str s)
 {
 	size_t n;
 
@@ -159,7 +159,7 @@ static void pre_byte(struct page *p, char c)
 	}
 }
 
-static void text(struct page *p, struct fw_str s)
+static void page_add_text(struct page *p, struct fw_str s)
 {
 	size_t n;
 
@@ -177,7 +177,7 @@ static void text(struct page *p, struct fw_str s)
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-static struct fw_str attribute(struct fw_str tag, const char *name)
+static struct fw_str tag_attribute(struct fw_str tag, const char *name)
 {
 	struct fw_str rest = tag;
 	size_t len = strlen(name);
@@ -263,9 +263,9 @@ static void link_end(struct page *p)
 	fw_buf_reset(&p->href);
 }
 
-static void media(struct page *p, const char *what, struct fw_str tag)
+static void page_media(struct page *p, const char *what, struct fw_str tag)
 {
-	struct fw_str alt = attribute(tag, "alt"), src = attribute(tag, "src"), width = attribute(tag, "width");
+	struct fw_str alt = tag_attribute(tag, "alt"), src = tag_attribute(tag, "src"), width = tag_attribute(tag, "width");
 
 	/* a tracking pixel */
 	if (p->no_picture || fw_str_eq(width, FW_STR("1")) || fw_str_eq(width, FW_STR("0")))
@@ -277,19 +277,19 @@ static void media(struct page *p, const char *what, struct fw_str tag)
 	if (alt.len) {
 		fw_buf_adds(&p->word, ":");
 		word_end(p);
-		text(p, alt);
+		page_add_text(p, alt);
 	}
 	fw_buf_addc(&p->word, ']');
 	if (!src.len || p->no_address)
 		return;
 	word_end(p);
 	fw_buf_addc(&p->word, '<');
-	decoded(&p->word, src);
+	page_decode(&p->word, src);
 	fw_buf_addc(&p->word, '>');
 	word_end(p);
 }
 
-static enum block kind_of(struct fw_str name)
+static enum page_block element_kind(struct fw_str name)
 {
 	static const char *const LIST_APART[] = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "table", "hr", "dl",
 		"figure", "ul", "ol"};
@@ -312,22 +312,22 @@ static bool is_item_open(const struct page *p)
 	return p->deeper || (p->nest_n && p->nest[p->nest_n - 1].item);
 }
 
-static void element(struct page *p, struct fw_str tag)
+static void page_element(struct page *p, struct fw_str tag)
 {
 	bool closing = tag.len && tag.p[0] == '/', empty = !p->column && !p->word.len;
 	size_t from = closing, to = from;
-	enum block kind;
+	enum page_block kind;
 	struct fw_str name;
 
 	while (to < tag.len && tag.p[to] != ' ' && tag.p[to] != '/')
 		to++;
 	name = fw_str_sub(tag, from, to);
-	kind = kind_of(name);
+	kind = element_kind(name);
 #define IS(word) fw_str_eq(name, FW_STR(word))
 	if (kind == APART && (IS("ul") || IS("ol")) && p->nest_n > (size_t)closing) /* no blank line before a nested list */
 		kind = BREAK;
 	if (kind != INLINE && !(p->pre && IS("br")))
-		block(p, kind);
+		page_block(p, kind);
 	if (IS("br") && (p->pre || empty))
 		pre_byte(p, '\n'); /* two <br> make a blank line */
 	if (closing) {
@@ -346,82 +346,82 @@ static void element(struct page *p, struct fw_str tag)
 	else if (IS("blockquote"))
 		nest_push(p, "> ", "> ", false, 0);
 	else if (IS("dd"))
-		text(p, FW_STR("- "));
+		page_add_text(p, FW_STR("- "));
 	else if (IS("pre"))
 		p->pre++;
 	else if (IS("td") || IS("th"))
-		text(p, p->column || p->word.len ? FW_STR(" | ") : FW_STR(""));
+		page_add_text(p, p->column || p->word.len ? FW_STR(" | ") : FW_STR(""));
 	else if (IS("hr"))
-		text(p, FW_STR("----"));
+		page_add_text(p, FW_STR("----"));
 	else if (IS("img"))
-		media(p, "picture", tag);
+		page_media(p, "picture", tag);
 	else if (IS("audio") || IS("video") || IS("iframe"))
-		media(p, IS("iframe") ? "frame" : IS("audio") ? "audio" : "video", tag);
+		page_media(p, IS("iframe") ? "frame" : IS("audio") ? "audio" : "video", tag);
 	else if (IS("a")) {
 		fw_buf_reset(&p->href);
-		decoded(&p->href, attribute(tag, "href"));
+		page_decode(&p->href, tag_attribute(tag, "href"));
 		p->href_out = p->out->len;
 		p->href_word = p->word.len;
 	}
 	if (IS("hr"))
-		block(p, APART);
+		page_block(p, APART);
 #undef IS
 }
 
 /* ---- entry points ---------------------------------------------------------------------------- */
 
-static void page_begin(struct page *p, struct fw_buf *out, const struct cli_term *t, size_t columns, size_t indent)
+static void layout_begin(struct page *p, struct fw_buf *out, const struct cli_term *t, size_t columns, size_t indent)
 {
 	*p = (struct page){.out = out, .term = t, .columns = columns, .begin = out->len, .lead_len = FW_MIN(indent, (size_t)8)};
 	memset(p->lead, ' ', p->lead_len);
 	memset(p->next, ' ', p->lead_len);
 }
 
-static void page_end(struct page *p)
+static void layout_end(struct page *p)
 {
-	block(p, INLINE);
+	page_block(p, INLINE);
 	if (p->out->len > p->begin)
 		fw_buf_addc(p->out, '\n');
 	fw_buf_finish(&p->word);
 	fw_buf_finish(&p->href);
 }
 
-static void html_add(struct page *p, struct fw_str html)
+static void layout_html(struct page *p, struct fw_str html)
 {
 	for (size_t at = 0; at < html.len;) {
 		const char *from = html.p + at, *open = memchr(from, '<', html.len - at), *close;
 		size_t n = open ? (size_t)(open - from) : html.len - at;
 
-		text(p, (struct fw_str){from, n});
+		page_add_text(p, (struct fw_str){from, n});
 		at += n;
 		if (!open)
 			break;
 		close = memchr(open, '>', html.len - at);
 		if (!close)
 			break;
-		element(p, (struct fw_str){open + 1, (size_t)(close - open - 1)});
+		page_element(p, (struct fw_str){open + 1, (size_t)(close - open - 1)});
 		at = (size_t)(close - html.p) + 1;
 	}
-	page_end(p);
+	layout_end(p);
 }
 
 void cli_page_html(struct fw_buf *out, const struct cli_term *t, struct fw_str html, size_t columns, size_t indent)
 {
 	struct page p;
 
-	page_begin(&p, out, t, columns, indent);
-	html_add(&p, html);
+	layout_begin(&p, out, t, columns, indent);
+	layout_html(&p, html);
 }
 
-void cli_page_words(struct fw_buf *out, const struct cli_term *t, struct fw_str html, bool pictures)
+void cli_page_line(struct fw_buf *out, const struct cli_term *t, struct fw_str html, bool pictures)
 {
 	struct fw_buf lines = FW_BUF_INIT(0);
 	struct page p;
 
-	page_begin(&p, &lines, t, SIZE_MAX / 2, 0);
+	layout_begin(&p, &lines, t, SIZE_MAX / 2, 0);
 	p.no_address = true;
 	p.no_picture = !pictures;
-	html_add(&p, html);
+	layout_html(&p, html);
 	for (size_t i = 0; i < lines.len; i++) { /* replace line ends by single spaces */
 		if (lines.p[i] != '\n')
 			fw_buf_addc(out, lines.p[i]);
@@ -435,7 +435,7 @@ void cli_page_text(struct fw_buf *out, const struct cli_term *t, struct fw_str s
 {
 	struct page p;
 
-	page_begin(&p, out, t, columns, indent);
+	layout_begin(&p, out, t, columns, indent);
 	while (s.p) {
 		struct fw_str line = fw_str_split(s, '\n', &s);
 		bool blank = fw_str_trim(line).len == 0;
@@ -446,7 +446,7 @@ void cli_page_text(struct fw_buf *out, const struct cli_term *t, struct fw_str s
 			else
 				fw_buf_addc(&p.word, line.p[i]);
 		}
-		block(&p, blank ? APART : BREAK);
+		page_block(&p, blank ? APART : BREAK);
 	}
-	page_end(&p);
+	layout_end(&p);
 }

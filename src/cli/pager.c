@@ -16,7 +16,7 @@
 
 #define NOT_STARTED 127 /* the shell's status for "command not found" */
 
-static _Noreturn void be_pager(const char *command, int in)
+static _Noreturn void pager_exec(const char *command, int in)
 {
 	static const int RESET[] = {SIGPIPE, SIGXFSZ, SIGINT, SIGQUIT};
 
@@ -33,7 +33,7 @@ static _Noreturn void be_pager(const char *command, int in)
 	_exit(NOT_STARTED);
 }
 
-static void waiting(void (*handler)(int))
+static void pager_set_signals(void (*handler)(int))
 {
 	/* ^C is for the pager: if we exited first, the shell would take the terminal from it */
 	signal(SIGINT, handler);
@@ -54,10 +54,10 @@ void cli_pager_open(struct cli_pager *p, struct cli *c)
 	p->out = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	p->pid = p->out < 0 ? -1 : fork();
 	if (p->pid == 0)
-		be_pager(command, ends[0]);
+		pager_exec(command, ends[0]);
 	close(ends[0]);
 	if (p->pid > 0 && dup2(ends[1], STDOUT_FILENO) >= 0) {
-		waiting(SIG_IGN);
+		pager_set_signals(SIG_IGN);
 	} else {
 		p->pid = 0;
 		if (p->out >= 0)
@@ -80,7 +80,7 @@ int cli_pager_close(struct cli_pager *p, struct cli *c)
 	close(p->out);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		continue;
-	waiting(SIG_DFL);
+	pager_set_signals(SIG_DFL);
 	if (WIFEXITED(status) && (WEXITSTATUS(status) == NOT_STARTED || WEXITSTATUS(status) == 126))
 		return cli_fail(c, CLI_SOME, "cannot start a pager (set PAGER, or give --no-pager)");
 	return 0;

@@ -14,7 +14,7 @@
 #define LINE_FIRST_MS 500
 #define SAMPLE_MS 250
 
-static void sample(struct cli_progress *p, const struct fw_run_stats *s)
+static void progress_sample(struct cli_progress *p, const struct fw_run_stats *s)
 {
 	size_t last = (p->at + PROGRESS_SAMPLES - 1) % PROGRESS_SAMPLES;
 
@@ -28,7 +28,7 @@ static void sample(struct cli_progress *p, const struct fw_run_stats *s)
 }
 
 /* Feeds per second over the samples (about five seconds). */
-static double rate(const struct cli_progress *p, const struct fw_run_stats *s)
+static double progress_rate(const struct cli_progress *p, const struct fw_run_stats *s)
 {
 	size_t oldest = (p->at + PROGRESS_SAMPLES - p->n) % PROGRESS_SAMPLES;
 	int64_t ms = p->n ? s->elapsed_ms - p->sample[oldest].ms : s->elapsed_ms;
@@ -41,7 +41,7 @@ static double rate(const struct cli_progress *p, const struct fw_run_stats *s)
 	return ms > 0 ? (double)(s->done - from) * 1000 / (double)ms : 0;
 }
 
-static void bar(struct fw_buf *b, const struct cli_term *t, double part, size_t cells)
+static void progress_bar(struct fw_buf *b, const struct cli_term *t, double part, size_t cells)
 {
 	size_t full = (size_t)(part * (double)cells); /* rounded down: a full bar means done */
 
@@ -52,7 +52,7 @@ static void bar(struct fw_buf *b, const struct cli_term *t, double part, size_t 
 }
 
 /* Append a part of the line if it fits the *left columns. */
-static void part(struct fw_buf *line, const char *style, bool colour, size_t *left, const char *text)
+static void progress_part(struct fw_buf *line, const char *style, bool colour, size_t *left, const char *text)
 {
 	size_t w = fw_utf8_width(text, strlen(text));
 
@@ -65,7 +65,7 @@ static void part(struct fw_buf *line, const char *style, bool colour, size_t *le
 }
 
 /* Whole seconds, rounded up, to avoid flicker. */
-static void eta_text(char *dst, size_t cap, double seconds)
+static void progress_eta(char *dst, size_t cap, double seconds)
 {
 	char text[FW_RFC3339_MAX];
 	int64_t whole = seconds < 1e9 ? (int64_t)seconds + 1 : (int64_t)1e9;
@@ -80,7 +80,7 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 {
 	const struct cli_term *t = &p->c->term;
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX], text[120];
-	double per_s = rate(p, s);
+	double per_s = progress_rate(p, s);
 	size_t left = columns;
 	bool to_go = s->total > 0 && (uint64_t)s->total > s->done;
 	int64_t next_ms = s->next_due_ms > 0 ? s->next_due_ms - fw_now_ms() : 0;
@@ -89,16 +89,16 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 		(void)fw_snprintf(text, sizeof(text), "%s/%s feeds", cli_number(a, (int64_t)s->done), cli_number(b, s->total));
 	else
 		(void)fw_snprintf(text, sizeof(text), "%s feeds", cli_number(a, (int64_t)s->done));
-	part(line, CLI_BOLD, t->err_colour, &left, text);
+	progress_part(line, CLI_BOLD, t->err_colour, &left, text);
 	(void)fw_snprintf(text, sizeof(text), per_s < 10 ? "%.1f/s" : "%.0f/s", per_s);
-	part(line, NULL, false, &left, text);
+	progress_part(line, NULL, false, &left, text);
 	(void)fw_snprintf(text, sizeof(text), "%s new", cli_number(a, (int64_t)s->new_entries));
-	part(line, CLI_GREEN, t->err_colour, &left, text);
+	progress_part(line, CLI_GREEN, t->err_colour, &left, text);
 	(void)fw_snprintf(text, sizeof(text), "%s failed", cli_number(a, (int64_t)s->failed));
-	part(line, s->failed ? CLI_RED : NULL, t->err_colour, &left, text);
+	progress_part(line, s->failed ? CLI_RED : NULL, t->err_colour, &left, text);
 	if (to_go && per_s > 0) {
-		eta_text(text, sizeof(text), (double)((uint64_t)s->total - s->done) / per_s);
-		part(line, NULL, false, &left, text);
+		progress_eta(text, sizeof(text), (double)((uint64_t)s->total - s->done) / per_s);
+		progress_part(line, NULL, false, &left, text);
 	}
 	if (!s->in_flight && s->next_due_ms == FW_NO_DATE)
 		(void)fw_snprintf(text, sizeof(text), "nothing to fetch");
@@ -106,13 +106,13 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 		(void)fw_snprintf(text, sizeof(text), "next in %s", fw_duration_text(a, (next_ms + FW_SECOND_MS - 1) / FW_SECOND_MS * FW_SECOND_MS));
 	else
 		(void)fw_snprintf(text, sizeof(text), "%s in flight", cli_number(a, s->in_flight));
-	part(line, CLI_DIM, t->err_colour, &left, text);
+	progress_part(line, CLI_DIM, t->err_colour, &left, text);
 	if (p->tty && s->total > 0 && left > 10) {
 		struct fw_buf both = FW_BUF_INIT(0);
 
 		/* the bar may only shrink, or it would move with each number's width */
 		p->bar_cells = FW_MIN(p->bar_cells ? p->bar_cells : 30, left - 4);
-		bar(&both, t, FW_MIN((double)s->done / (double)s->total, 1.0), p->bar_cells);
+		progress_bar(&both, t, FW_MIN((double)s->done / (double)s->total, 1.0), p->bar_cells);
 		fw_buf_addstr(&both, fw_buf_str(line));
 		fw_buf_reset(line);
 		fw_buf_addstr(line, fw_buf_str(&both));
@@ -126,7 +126,7 @@ void cli_progress_init(struct cli_progress *p, struct cli *c, bool lines)
 		.next_line_ms = LINE_FIRST_MS};
 }
 
-static void put(const struct fw_buf *b)
+static void progress_write(const struct fw_buf *b)
 {
 	/* a failed write to stderr cannot be reported; the next line replaces this one */
 	if (b->len && write(STDERR_FILENO, b->p, b->len) < 0)
@@ -146,7 +146,7 @@ void cli_progress_draw(struct cli_progress *p, const struct fw_buf *line, int64_
 		fw_buf_addstr(&out, fw_buf_str(line));
 		/* clear the rest of the old line after drawing, to avoid flicker */
 		fw_buf_adds(&out, "\033[K\r");
-		put(&out);
+		progress_write(&out);
 		p->drawn = true;
 	} else if (p->lines && elapsed_ms >= p->next_line_ms) {
 		cli_note(p->c, "%s", line->p ? line->p : "");
@@ -160,7 +160,7 @@ void cli_progress_show(void *ctx, const struct fw_run_stats *s)
 	struct cli_progress *p = ctx;
 	struct fw_buf line = FW_BUF_INIT(0);
 
-	sample(p, s);
+	progress_sample(p, s);
 	if (p->tty || p->lines) {
 		cli_progress_line(p, s, p->tty ? (size_t)p->c->term.width - 1 : 200, &line);
 		cli_progress_draw(p, &line, s->elapsed_ms);
@@ -174,7 +174,7 @@ void cli_progress_end(struct cli_progress *p)
 
 	if (p->drawn)
 		fw_buf_adds(&out, "\r\033[K");
-	put(&out);
+	progress_write(&out);
 	fw_buf_finish(&out);
 	p->drawn = false;
 }

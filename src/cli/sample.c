@@ -54,7 +54,7 @@ static const char *const HEAD =
 	"# If store is not set, each user has a store of their own. The service's store is\n"
 	"# /var/lib/feedwheel/.local/share/feedwheel/feedwheel.db\n";
 
-static void comment(struct cli *c, const char *text)
+static void sample_comment(struct cli *c, const char *text)
 {
 	struct fw_buf lines = FW_BUF_INIT(0);
 	struct fw_str rest;
@@ -87,7 +87,7 @@ void cli_sample(struct cli *c)
 		if (heading)
 			cli_out(c, "\n# ---- %s\n", heading);
 		cli_out(c, "\n");
-		comment(c, s[i].text);
+		sample_comment(c, s[i].text);
 		if (!s[i].initial[0] && example)
 			cli_out(c, "# e.g.\n");
 		cli_out(c, "#%s = %s\n", s[i].name, s[i].initial[0] || !example ? s[i].initial : example);

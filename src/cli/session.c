@@ -127,7 +127,7 @@ struct candidates {
 	size_t n;
 };
 
-static int candidate(void *ctx, const struct fw_feed *f)
+static int feed_candidate(void *ctx, const struct fw_feed *f)
 {
 	struct candidates *k = ctx;
 
@@ -136,10 +136,10 @@ static int candidate(void *ctx, const struct fw_feed *f)
 	return ++k->n == FW_N(k->id);
 }
 
-static int several(struct cli *c, const char *word, const struct candidates *k)
+static int feed_ambiguous(struct cli *c, const char *word, const struct candidates *k)
 {
 	(void)cli_fail(c, CLI_SOME, "%s: several feeds have this in their URL or title; give the number of one:",
-		cli_shown(c, word));
+		cli_url_show(c, word));
 	for (size_t i = 0; i < k->n && i < 5; i++)
 		(void)cli_fail(c, CLI_SOME, "  %lld %.*s", (long long)k->id[i], FW_STR_ARG(k->url[i]));
 	return CLI_SOME;
@@ -156,7 +156,7 @@ bool cli_is_number(const char *word, int64_t *id)
 	return true;
 }
 
-static int no_number(struct cli *c, const char *digits, bool exact)
+static int feed_no_number(struct cli *c, const char *digits, bool exact)
 {
 	digits += digits[0] == '#';
 	if (exact)
@@ -177,21 +177,21 @@ int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed)
 	if (number ? id > 0 : fw_url_clean(&c->arena, fw_str(word), &url, &user, &pass, NULL) == 0)
 		rc = fw_store_feed_find(c->store, id, url, &c->arena, feed, &err);
 	if (rc == FW_ENOTFOUND && number)
-		return no_number(c, word, exact);
+		return feed_no_number(c, word, exact);
 	if (rc == FW_ENOTFOUND && !exact) {
-		rc = fw_store_feed_list(c->store, &q, candidate, &k, &err);
+		rc = fw_store_feed_list(c->store, &q, feed_candidate, &k, &err);
 		if (rc >= 0 && k.n > 1)
-			return several(c, word, &k);
+			return feed_ambiguous(c, word, &k);
 		if (rc >= 0)
 			rc = k.n ? fw_store_feed_find(c->store, k.id[0], FW_STR_NONE, &c->arena, feed, &err) : FW_ENOTFOUND;
 	}
 	if (rc == FW_ENOTFOUND)
 		return cli_fail(c, CLI_SOME, "%s: no such feed ('feedwheel list' lists all; to subscribe, run 'feedwheel add URL')",
-			cli_shown(c, word));
+			cli_url_show(c, word));
 	return rc ? cli_store_failed(c, &err) : 0;
 }
 
-const char *cli_shown(struct cli *c, const char *url)
+const char *cli_url_show(struct cli *c, const char *url)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	const char *text;

@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-static bool env_set(const char *name)
+static bool env_is_set(const char *name)
 {
 	const char *v = getenv(name);
 
@@ -35,7 +35,7 @@ static bool locale_is_utf8(void)
 void cli_term_init(struct cli_term *t, const char *colour)
 {
 	const char *term = getenv("TERM");
-	bool able = !env_set("NO_COLOR") && term && term[0] && strcmp(term, "dumb") != 0;
+	bool able = !env_is_set("NO_COLOR") && term && term[0] && strcmp(term, "dumb") != 0;
 	bool always = colour && strcmp(colour, "always") == 0, never = colour && strcmp(colour, "never") == 0;
 	struct winsize ws;
 	int64_t columns;
@@ -125,7 +125,7 @@ void cli_wrap(struct fw_buf *out, struct fw_str line, size_t columns, size_t han
 }
 
 /* Append s with each run of white space as one space and controls escaped. */
-static void flatten(struct fw_buf *b, bool ascii, struct fw_str s)
+static void term_flatten(struct fw_buf *b, bool ascii, struct fw_str s)
 {
 	size_t from = 0;
 
@@ -150,7 +150,7 @@ size_t cli_fit(struct fw_buf *b, const struct cli_term *t, struct fw_str s, size
 
 	if (!s.p)
 		s = FW_STR("");
-	flatten(&flat, cli_ascii(t), s);
+	term_flatten(&flat, cli_ascii(t), s);
 	all = fw_buf_str(&flat);
 	width = fw_utf8_width(all.p, all.len);
 	if (columns == 0 || width <= columns) {

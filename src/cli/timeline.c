@@ -19,7 +19,7 @@
 #include "cli/timeline.h"
 #include "base/banned.h"
 
-#define IDLE_TOLD 3     /* reasons printed at most */
+#define IDLE_PRINTED 3     /* reasons printed at most */
 #define IDLE_LEAST 0.05 /* share of the slots' time that a further reason needs */
 #define BLUR_US 20000 /* overlap of adjacent bars that rounding and scheduling delays can cause */
 
@@ -38,12 +38,12 @@ void timeline_finish(struct timeline *t)
 int timeline_add(struct timeline *t, const struct fw_visit *v)
 {
 	char host[256];
-	struct bar *b;
+	struct timeline_bar *b;
 
 	_Static_assert(PHASE_BODY - PHASE_DNS + 1 == FW_VISIT_PHASES, "the phases of a visit are among ours, in its order");
 	if (t->n == t->cap) {
 		size_t cap = t->cap ? 2 * t->cap : 1024;
-		struct bar *grown = reallocarray(t->bar, cap, sizeof(*grown));
+		struct timeline_bar *grown = reallocarray(t->bar, cap, sizeof(*grown));
 
 		if (!grown)
 			return FW_ENOMEM;
@@ -51,7 +51,7 @@ int timeline_add(struct timeline *t, const struct fw_visit *v)
 		t->cap = cap;
 	}
 	b = &t->bar[t->n++];
-	*b = (struct bar){.visit = *v};
+	*b = (struct timeline_bar){.visit = *v};
 	b->visit.error = fw_arena_str(&t->arena, v->error);
 	b->visit.feed_url = fw_arena_str(&t->arena, v->feed_url);
 	if (fw_store_host(v->feed_url, host, sizeof(host)))
@@ -65,9 +65,9 @@ int timeline_add(struct timeline *t, const struct fw_visit *v)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static int by_time(const void *x, const void *y)
+static int bar_by_time(const void *x, const void *y)
 {
-	const struct bar *a = x, *b = y;
+	const struct timeline_bar *a = x, *b = y;
 
 	if (a->visit.at_ms != b->visit.at_ms)
 		return a->visit.at_ms < b->visit.at_ms ? -1 : 1;
@@ -75,7 +75,7 @@ static int by_time(const void *x, const void *y)
 }
 
 /* The row of the bar's slot if free, else the first free row, else a new one. */
-static uint32_t lane_for(int64_t *end, uint32_t *n, const struct bar *b)
+static uint32_t timeline_row_for(int64_t *end, uint32_t *n, const struct timeline_bar *b)
 {
 	uint32_t own = b->visit.slot >= 0 ? (uint32_t)b->visit.slot : 0, at = *n;
 
@@ -90,7 +90,7 @@ static uint32_t lane_for(int64_t *end, uint32_t *n, const struct bar *b)
 	return at;
 }
 
-static int lanes(struct timeline *t)
+static int timeline_assign_rows(struct timeline *t)
 {
 	uint32_t n = t->slots, used = 0;
 	int64_t *end;
@@ -101,13 +101,13 @@ static int lanes(struct timeline *t)
 	if (!end)
 		return FW_ENOMEM;
 	for (size_t i = 0; i < t->n; i++) {
-		struct bar *b = &t->bar[i];
+		struct timeline_bar *b = &t->bar[i];
 
-		b->lane = lane_for(end, &n, b);
-		end[b->lane] = FW_MAX(end[b->lane], b->until_us);
-		used = FW_MAX(used, b->lane + 1);
+		b->row = timeline_row_for(end, &n, b);
+		end[b->row] = FW_MAX(end[b->row], b->until_us);
+		used = FW_MAX(used, b->row + 1);
 	}
-	t->lane_n = used;
+	t->row_n = used;
 	free(end);
 	return 0;
 }
@@ -121,14 +121,14 @@ struct chain {
 };
 
 /* The minimum time for a host's visits: by its concurrency, and by the gaps between them. */
-static int64_t chain_us(const struct timeline *t, const struct chain *c)
+static int64_t chain_min_us(const struct timeline *t, const struct chain *c)
 {
 	int64_t pauses_us = (int64_t)(c->n - 1) * t->host_gap_us + c->shortest_us;
 
 	return FW_MAX(t->host_max ? c->us / t->host_max : 0, t->host_gap_us ? pauses_us : 0);
 }
 
-static int chains(struct timeline *t)
+static int timeline_chains(struct timeline *t)
 {
 	struct chain *all = calloc(t->n, sizeof(*all)), *c;
 	struct fw_map map;
@@ -137,7 +137,7 @@ static int chains(struct timeline *t)
 
 	fw_map_init(&map, 0);
 	for (size_t i = 0; !rc && i < t->n; i++) {
-		struct bar *b = &t->bar[i];
+		struct timeline_bar *b = &t->bar[i];
 
 		c = fw_map_get(&map, b->host);
 		if (!c) {
@@ -150,8 +150,8 @@ static int chains(struct timeline *t)
 		c->n++;
 	}
 	for (size_t i = 0; !rc && i < used; i++) {
-		if (chain_us(t, &all[i]) > t->chain_us) {
-			t->chain_us = chain_us(t, &all[i]);
+		if (chain_min_us(t, &all[i]) > t->chain_us) {
+			t->chain_us = chain_min_us(t, &all[i]);
 			t->chain_host = all[i].host;
 			t->chain_n = all[i].n;
 			t->chain_pauses = t->host_max == 0 || t->chain_us > all[i].us / t->host_max;
@@ -173,17 +173,17 @@ int timeline_by_us(const void *x, const void *y)
  * Find when half of the rows had ended (half_us), and the idle time after each row's last bar
  * (tail_idle_us).
  */
-static int ends(struct timeline *t)
+static int timeline_row_ends(struct timeline *t)
 {
-	int64_t *end = calloc(t->lane_n, sizeof(*end));
+	int64_t *end = calloc(t->row_n, sizeof(*end));
 
 	if (!end)
 		return FW_ENOMEM;
 	for (size_t i = 0; i < t->n; i++)
-		end[t->bar[i].lane] = FW_MAX(end[t->bar[i].lane], t->bar[i].until_us);
-	qsort(end, t->lane_n, sizeof(*end), timeline_by_us);
-	t->half_us = end[t->lane_n / 2];
-	for (uint32_t i = 0; i < t->lane_n; i++)
+		end[t->bar[i].row] = FW_MAX(end[t->bar[i].row], t->bar[i].until_us);
+	qsort(end, t->row_n, sizeof(*end), timeline_by_us);
+	t->half_us = end[t->row_n / 2];
+	for (uint32_t i = 0; i < t->row_n; i++)
 		t->tail_idle_us += t->end_us - end[i];
 	free(end);
 	return 0;
@@ -197,14 +197,14 @@ struct event {
 	int by;     /* 1, or -1 */
 };
 
-static int by_event(const void *x, const void *y)
+static int event_by_time(const void *x, const void *y)
 {
 	const struct event *a = x, *b = y;
 
 	return a->at_us < b->at_us ? -1 : a->at_us > b->at_us;
 }
 
-static size_t stay(struct event *e, size_t n, int kind, int64_t from_us, int64_t until_us)
+static size_t event_put_stay(struct event *e, size_t n, int kind, int64_t from_us, int64_t until_us)
 {
 	if (from_us >= until_us)
 		return n;
@@ -213,9 +213,9 @@ static size_t stay(struct event *e, size_t n, int kind, int64_t from_us, int64_t
 	return n + 2;
 }
 
-static int by_host(const void *x, const void *y)
+static int bar_by_host(const void *x, const void *y)
 {
-	const struct bar *a = *(struct bar *const *)x, *b = *(struct bar *const *)y;
+	const struct timeline_bar *a = *(struct timeline_bar *const *)x, *b = *(struct timeline_bar *const *)y;
 	int d = memcmp(a->host.p ? a->host.p : "", b->host.p ? b->host.p : "", FW_MIN(a->host.len, b->host.len));
 
 	if (d || a->host.len != b->host.len)
@@ -237,11 +237,11 @@ static void latest_put(int64_t *latest, size_t *n, size_t max, int64_t end_us)
 }
 
 /* When each bar's host permitted its start: at_us[i] for bar order[i]. */
-static void host_times(const struct timeline *t, struct bar **order, int64_t *at_us, int64_t *latest)
+static void host_times(const struct timeline *t, struct timeline_bar **order, int64_t *at_us, int64_t *latest)
 {
 	size_t max = FW_MIN(t->host_max ? t->host_max : SIZE_MAX, t->n), held = 0;
 
-	qsort(order, t->n, sizeof(struct bar *), by_host);
+	qsort(order, t->n, sizeof(struct timeline_bar *), bar_by_host);
 	for (size_t i = 0; i < t->n; i++) {
 		bool same = i && fw_str_eq(order[i]->host, order[i - 1]->host);
 
@@ -254,28 +254,28 @@ static void host_times(const struct timeline *t, struct bar **order, int64_t *at
 	}
 }
 
-static size_t events(struct timeline *t, struct bar **order, const int64_t *host_us, struct event *e)
+static size_t timeline_events(struct timeline *t, struct timeline_bar **order, const int64_t *host_us, struct event *e)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->n; i++) {
-		const struct bar *b = order[i];
+		const struct timeline_bar *b = order[i];
 		int64_t due_us = FW_MAX(b->from_us - b->visit.lateness_ms * INT64_C(1000), 0);
 		int64_t may_us = FW_MIN(FW_MAX(host_us[i], due_us), b->from_us);
 		int64_t there_us = FW_MIN(FW_MAX(b->from_us - b->visit.queue_us, may_us), b->from_us);
 
-		n = stay(e, n, IDLE_DUE, 0, due_us);
-		n = stay(e, n, IDLE_HOST, due_us, may_us);
-		n = stay(e, n, IDLE_CLAIM, may_us, there_us);
-		n = stay(e, n, IDLE_WORKER, there_us, b->from_us);
-		n = stay(e, n, IDLE_N, b->from_us, b->until_us);
+		n = event_put_stay(e, n, IDLE_DUE, 0, due_us);
+		n = event_put_stay(e, n, IDLE_HOST, due_us, may_us);
+		n = event_put_stay(e, n, IDLE_CLAIM, may_us, there_us);
+		n = event_put_stay(e, n, IDLE_WORKER, there_us, b->from_us);
+		n = event_put_stay(e, n, IDLE_N, b->from_us, b->until_us);
 	}
-	qsort(e, n, sizeof(*e), by_event);
+	qsort(e, n, sizeof(*e), event_by_time);
 	return n;
 }
 
 /* Attribute us of idle_n idle slots; state: the number of feeds in each state. */
-static void put_down(struct timeline *t, int64_t from_us, int64_t us, int64_t idle_n, const int64_t *state)
+static void idle_attribute(struct timeline *t, int64_t from_us, int64_t us, int64_t idle_n, const int64_t *state)
 {
 	static const enum idle SOONEST[] = {IDLE_WORKER, IDLE_CLAIM, IDLE_HOST};
 
@@ -292,9 +292,9 @@ static void put_down(struct timeline *t, int64_t from_us, int64_t us, int64_t id
 	t->idle_us[state[IDLE_DUE] || t->endless ? IDLE_DUE : IDLE_LEFT] += idle_n * us;
 }
 
-static int idle(struct timeline *t)
+static int timeline_idle(struct timeline *t)
 {
-	struct bar **order = calloc(t->n, sizeof(struct bar *));
+	struct timeline_bar **order = calloc(t->n, sizeof(struct timeline_bar *));
 	int64_t *host_us = calloc(t->n, sizeof(*host_us)), *latest = calloc(t->n, sizeof(*latest)), state[IDLE_N + 1] = {0};
 	struct event *e = calloc(t->n, 10 * sizeof(*e));
 	int rc = order && host_us && latest && e ? 0 : FW_ENOMEM;
@@ -305,16 +305,16 @@ static int idle(struct timeline *t)
 		for (size_t i = 0; i < t->n; i++)
 			order[i] = &t->bar[i];
 		host_times(t, order, host_us, latest);
-		n = events(t, order, host_us, e);
+		n = timeline_events(t, order, host_us, e);
 		for (size_t i = 0; i < n; i++) {
 			state[e[i].kind] += e[i].by;
 			if (i + 1 < n && e[i + 1].at_us > e[i].at_us)
-				put_down(t, e[i].at_us, e[i + 1].at_us - e[i].at_us, FW_MAX(t->lane_n - state[IDLE_N], 0), state);
+				idle_attribute(t, e[i].at_us, e[i + 1].at_us - e[i].at_us, FW_MAX(t->row_n - state[IDLE_N], 0), state);
 		}
 		if (n && e[0].at_us > 0)
-			t->idle_us[IDLE_START] += e[0].at_us * t->lane_n;
-		t->idle_us[IDLE_READ] = (FW_MIN(FW_MAX(t->read_us, t->end_us), t->total_us) - t->end_us) * t->lane_n;
-		t->idle_us[IDLE_STORE] = (t->total_us - t->end_us) * t->lane_n - t->idle_us[IDLE_READ];
+			t->idle_us[IDLE_START] += e[0].at_us * t->row_n;
+		t->idle_us[IDLE_READ] = (FW_MIN(FW_MAX(t->read_us, t->end_us), t->total_us) - t->end_us) * t->row_n;
+		t->idle_us[IDLE_STORE] = (t->total_us - t->end_us) * t->row_n - t->idle_us[IDLE_READ];
 	}
 	free(order);
 	free(host_us);
@@ -326,26 +326,26 @@ static int idle(struct timeline *t)
 /*
  * "Slots were idle for 70 % of the time: due feeds waited to be claimed (40 %), start-up (20 %)."
  */
-static void idle_words(const struct timeline *t, char *to, size_t room)
+static void idle_text(const struct timeline *t, char *to, size_t room)
 {
 	static const char *const WORDS[IDLE_N] = {
 		[IDLE_START] = "start-up before the first request", [IDLE_WORKER] = "claimed feeds waited for a busy worker",
 		[IDLE_CLAIM] = "due feeds waited to be claimed", [IDLE_HOST] = "limits per host", [IDLE_DUE] = "nothing was due",
 		[IDLE_LEFT] = "no feed was left", [IDLE_READ] = "parsing after the last response", [IDLE_STORE] = "storing after the last response",
 	};
-	double all = FW_MAX((double)t->total_us * t->lane_n, 1.0);
+	double all = FW_MAX((double)t->total_us * t->row_n, 1.0);
 	struct fw_buf b = FW_BUF_INIT(0);
-	bool told[IDLE_N] = {false};
+	bool is_printed[IDLE_N] = {false};
 
 	fw_buf_addf(&b, "Slots were idle for %.0f %% of the time: ", t->idle * 100);
-	for (int n = 0; n < IDLE_TOLD; n++) {
+	for (int n = 0; n < IDLE_PRINTED; n++) {
 		int most = -1;
 
 		for (int i = 0; i < IDLE_N; i++) {
-			if (!told[i] && (most < 0 || t->idle_us[i] > t->idle_us[most]))
+			if (!is_printed[i] && (most < 0 || t->idle_us[i] > t->idle_us[most]))
 				most = i;
 		}
-		told[most] = true;
+		is_printed[most] = true;
 		if (n && (double)t->idle_us[most] < IDLE_LEAST * all)
 			break;
 		fw_buf_addf(&b, "%s%s (%.0f %%)", n ? ", " : "", WORDS[most], (double)t->idle_us[most] * 100 / all);
@@ -356,11 +356,11 @@ static void idle_words(const struct timeline *t, char *to, size_t room)
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
 
-static void judge_words(struct timeline *t)
+static void verdict_text(struct timeline *t)
 {
 	char time[FW_RFC3339_MAX], took[FW_RFC3339_MAX];
-	const struct bar *last = &t->bar[t->last];
-	int64_t fetching_us = t->end_us - t->begin_us, tail_us = t->end_us - t->half_us, idle_us = fetching_us * t->lane_n - t->sum_us;
+	const struct timeline_bar *last = &t->bar[t->last];
+	int64_t fetching_us = t->end_us - t->begin_us, tail_us = t->end_us - t->half_us, idle_us = fetching_us * t->row_n - t->sum_us;
 	bool good = fetching_us <= t->bound_us + t->bound_us / 20;
 	char *to = t->verdict, why[40] = "", host[256], limit[60];
 	size_t room = sizeof(t->verdict);
@@ -378,7 +378,7 @@ static void judge_words(struct timeline *t)
 	if (t->n == 1)
 		(void)fw_snprintf(to, room, "One fetch, %s.", took);
 	else if (t->total_us > 2 * fetching_us) /* the order of fetches hardly matters */
-		idle_words(t, to, room);
+		idle_text(t, to, room);
 	else if (t->bound_us == t->chain_us && t->chain_n > 1 && fetching_us <= t->bound_us + t->bound_us / 5)
 		(void)fw_snprintf(to, room, "Bottleneck: %.200s. %zu fetches from one host, %s, take %s in any order.", host, t->chain_n, limit,
 			fw_duration_text(time, t->chain_us / 1000));
@@ -388,26 +388,26 @@ static void judge_words(struct timeline *t)
 		(void)fw_snprintf(to, room, "No bottleneck but the slots: all were busy to the end. More slots would be faster.");
 	else if (t->batch)
 		(void)fw_snprintf(to, room, "Bottleneck: the batches. %.0f %% of the slots' time passed waiting for the slowest fetch of each.",
-			fetching_us ? (double)idle_us * 100 / ((double)fetching_us * t->lane_n) : 0);
+			fetching_us ? (double)idle_us * 100 / ((double)fetching_us * t->row_n) : 0);
 	else if (!t->endless && t->tail_idle_us > idle_us / 2 && last->from_us <= t->half_us + tail_us / 4)
 		(void)fw_snprintf(to, room, "For the last %s less than half of the slots had work: the last fetch, %.200s, took %s%s.",
 			fw_duration_text(time, tail_us / 1000), url.p ? url.p : "", took, why);
 	else {
-		idle_words(t, to, room);
+		idle_text(t, to, room);
 		t->half_us = t->total_us;
 	}
 	fw_buf_finish(&url);
 }
 
-int timeline_judge(struct timeline *t)
+int timeline_analyze(struct timeline *t)
 {
 	int rc;
 
-	qsort(t->bar, t->n, sizeof(*t->bar), by_time);
+	qsort(t->bar, t->n, sizeof(*t->bar), bar_by_time);
 	/* a run's number is its start time */
 	t->started_ms = t->elapsed_us ? FW_MIN(t->run_id, t->bar[0].visit.at_ms) : t->bar[0].visit.at_ms;
 	for (size_t i = 0; i < t->n; i++) {
-		struct bar *b = &t->bar[i];
+		struct timeline_bar *b = &t->bar[i];
 
 		b->from_us = (b->visit.at_ms - t->started_ms) * 1000;
 		b->until_us = b->from_us + FW_MAX(b->visit.total_us, 0);
@@ -421,15 +421,15 @@ int timeline_judge(struct timeline *t)
 	}
 	t->begin_us = t->bar[0].from_us;
 	t->total_us = FW_MAX(t->end_us, t->elapsed_us);
-	rc = lanes(t);
-	rc = rc ? rc : chains(t);
-	rc = rc ? rc : ends(t);
-	rc = rc ? rc : idle(t);
+	rc = timeline_assign_rows(t);
+	rc = rc ? rc : timeline_chains(t);
+	rc = rc ? rc : timeline_row_ends(t);
+	rc = rc ? rc : timeline_idle(t);
 	if (rc)
 		return rc;
-	t->slots_us = t->sum_us / FW_MAX(FW_MAX(t->lane_n, t->slots), 1u);
+	t->slots_us = t->sum_us / FW_MAX(FW_MAX(t->row_n, t->slots), 1u);
 	t->bound_us = FW_MAX(FW_MAX(t->slots_us, t->longest_us), t->chain_us);
-	t->idle = t->total_us ? 1 - (double)t->sum_us / ((double)t->total_us * t->lane_n) : 0;
-	judge_words(t);
+	t->idle = t->total_us ? 1 - (double)t->sum_us / ((double)t->total_us * t->row_n) : 0;
+	verdict_text(t);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The picture of a run, in three steps: timeline_add() adds visits as bars; timeline_judge()
+ * The picture of a run, in three steps: timeline_add() adds visits as bars; timeline_analyze()
  * assigns the bars to rows, one per slot, and finds the bottleneck; timeline_svg() and
  * timeline_html() draw the picture. timeline.c computes, timeline_draw.c draws. All times are in us
  * since the start of the picture. One thread.
@@ -27,17 +27,17 @@ enum idle {
 	IDLE_N
 };
 
-struct bar {
+struct timeline_bar {
 	int64_t from_us, until_us;  /* request to end of response: while it had its slot */
 	int64_t took_us[PHASE_N];
 	struct fw_visit visit;      /* strings in the arena */
 	struct fw_str host;
-	uint32_t lane;
+	uint32_t row;
 };
 
 struct timeline {
 	struct fw_arena arena;      /* of strings */
-	struct bar *bar;            /* sorted by from_us after timeline_judge() */
+	struct timeline_bar *bar;            /* sorted by from_us after timeline_analyze() */
 	size_t n, cap;
 	int64_t run_id, started_ms;
 	/* the run's record; 0: unknown */
@@ -53,9 +53,9 @@ struct timeline {
 	int64_t elapsed_us;
 	/* the run has no end (not --once, or killed): its last fetch is no bottleneck */
 	bool endless;
-	/* results of timeline_judge() */
+	/* results of timeline_analyze() */
 	/* rows up to the last with a fetch; unused slots are not drawn */
-	uint32_t lane_n;
+	uint32_t row_n;
 	/* first request, last response: the order of fetches only affects the time between */
 	int64_t begin_us, end_us;
 	int64_t total_us, sum_us;
@@ -78,7 +78,7 @@ void timeline_init(struct timeline *t);
 void timeline_finish(struct timeline *t);
 FW_MUST_CHECK int timeline_add(struct timeline *t, const struct fw_visit *v); /* FW_ENOMEM */
 /* t->n must be above 0. FW_ENOMEM */
-FW_MUST_CHECK int timeline_judge(struct timeline *t);
+FW_MUST_CHECK int timeline_analyze(struct timeline *t);
 int timeline_by_us(const void *x, const void *y); /* for qsort(): int64_t, ascending */
 /* Append the picture. Errors: out->rc. */
 void timeline_svg(const struct timeline *t, struct fw_buf *out);

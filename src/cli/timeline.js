@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: ISC
 // Zoom, move and tooltips. The rows are drawn in ms; their viewBox selects the visible part.
 "use strict";
-const all = document.getElementById("all"), lanes = document.getElementById("lanes"), busy = document.getElementById("busy");
-const axis = document.getElementById("axis"), tip = document.getElementById("tip"), left = lanes.x.baseVal.value, across = lanes.width.baseVal.value;
-const whole = lanes.viewBox.baseVal.width;
+const all = document.getElementById("all"), rows = document.getElementById("rows"), busy = document.getElementById("busy");
+const axis = document.getElementById("axis"), tip = document.getElementById("tip"), left = rows.x.baseVal.value, across = rows.width.baseVal.value;
+const whole = rows.viewBox.baseVal.width;
 let from = 0, wide = whole;
 
 function step(span) {
@@ -22,7 +22,7 @@ function make(name, attributes, text) {
 function show() {
 	wide = Math.min(Math.max(wide, 1), whole);
 	from = Math.min(Math.max(from, 0), whole - wide);
-	for (const inner of [lanes, busy])
+	for (const inner of [rows, busy])
 		inner.setAttribute("viewBox", `${from} 0 ${wide} ${inner.viewBox.baseVal.height}`);
 	for (const note of document.querySelectorAll("[data-ms]")) {
 		const x = left + (note.dataset.ms - from) / wide * across;
@@ -54,23 +54,23 @@ function zoom(factor, middle) {
 	show();
 }
 
-lanes.addEventListener("wheel", e => {
+rows.addEventListener("wheel", e => {
 	e.preventDefault();
 	zoom(e.deltaY > 0 ? 1.25 : 0.8, at(e));
 }, {passive: false});
-let held = null;
-lanes.addEventListener("pointerdown", e => {
-	held = at(e);
-	lanes.setPointerCapture(e.pointerId);
+let grabbed = null;
+rows.addEventListener("pointerdown", e => {
+	grabbed = at(e);
+	rows.setPointerCapture(e.pointerId);
 });
-lanes.addEventListener("pointerup", () => { held = null; });
-lanes.addEventListener("dblclick", () => { from = 0; wide = whole; show(); });
-lanes.addEventListener("pointermove", e => {
-	if (held !== null) {
-		from += held - at(e);
+rows.addEventListener("pointerup", () => { grabbed = null; });
+rows.addEventListener("dblclick", () => { from = 0; wide = whole; show(); });
+rows.addEventListener("pointermove", e => {
+	if (grabbed !== null) {
+		from += grabbed - at(e);
 		show();
 	}
-	const bar = document.elementFromPoint(e.clientX, e.clientY)?.closest("#lanes g");
+	const bar = document.elementFromPoint(e.clientX, e.clientY)?.closest("#rows g");
 	tip.style.display = bar ? "block" : "none";
 	if (bar) {
 		tip.textContent = bar.querySelector("title, desc").textContent;
@@ -78,7 +78,7 @@ lanes.addEventListener("pointermove", e => {
 		tip.style.top = Math.min(e.clientY + 18, innerHeight - tip.offsetHeight - 8) + "px";
 	}
 });
-lanes.addEventListener("pointerleave", () => { tip.style.display = "none"; });
+rows.addEventListener("pointerleave", () => { tip.style.display = "none"; });
 addEventListener("keydown", e => {
 	const key = {"+": () => zoom(0.8, from + wide / 2), "-": () => zoom(1.25, from + wide / 2), "0": () => { from = 0; wide = whole; show(); },
 		ArrowLeft: () => { from -= wide / 10; show(); }, ArrowRight: () => { from += wide / 10; show(); }}[e.key];
@@ -86,7 +86,7 @@ addEventListener("keydown", e => {
 		key();
 });
 // a <title> would show the browser's own tooltip beside ours
-for (const t of lanes.querySelectorAll("title")) {
+for (const t of rows.querySelectorAll("title")) {
 	const d = document.createElementNS("http://www.w3.org/2000/svg", "desc");
 	d.textContent = t.textContent;
 	t.replaceWith(d);

@@ -13,9 +13,9 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def bars(root):
-    """The groups of the lanes, each a fetch: their titles."""
-    lanes = root.find(".//%ssvg[@id='lanes']" % SVG)
-    return [g.find(SVG + "title").text for g in lanes.findall(SVG + "g")]
+    """The groups of the rows, each a fetch: their titles."""
+    rows = root.find(".//%ssvg[@id='rows']" % SVG)
+    return [g.find(SVG + "title").text for g in rows.findall(SVG + "g")]
 
 
 def drawn(w, *arguments):
@@ -39,7 +39,7 @@ def whole(base):
         equal(sum("protocol" in t for t in titles), 1, "the one that failed")
         holds(all(re.search(r"slot [1-4]: ", t) for t in titles), "four slots")
         said = re.search(r"30 fetches in .* on (\d+) slots", "".join(root.itertext()))
-        holds(said and int(said[1]) >= 4, "the numbers") # a lane more where a loaded machine looked at its clocks late
+        holds(said and int(said[1]) >= 4, "the numbers") # a row more where a loaded machine looked at its clocks late
         w.run("set", "--due", o.urls[0], o.urls[1])
         second = w.run_once()["run"]
         equal(len(bars(drawn(w, "--run", str(first)))), 30)
@@ -48,7 +48,7 @@ def whole(base):
         equal([r["run"] for r in listed], [second, first])
         equal((listed[1]["fetches"], listed[1]["failed"]), (30, 1))
         equal(listed[1]["elapsed_ms"], stats["elapsed_ms"], "one clock: that of the run's summary")
-        whole_ms = float(root.find(".//%ssvg[@id='lanes']" % SVG).get("viewBox").split()[2])
+        whole_ms = float(root.find(".//%ssvg[@id='rows']" % SVG).get("viewBox").split()[2])
         holds(abs(whole_ms - stats["elapsed_ms"]) < 1, "in the picture too: %s, %s" % (whole_ms, stats["elapsed_ms"]))
         holds(str(first) in w.run("timeline", "--list").stdout, "as a table")
 
@@ -63,8 +63,8 @@ def few_of_many(base):
         text = "".join(root.itertext())
         slots = int(re.search(r" on (\d+) of 200 slots", text)[1])
         holds(slots <= 5, text)
-        lanes = root.find(".//%ssvg[@id='lanes']" % SVG)
-        holds(int(lanes.get("height")) <= slots * 24, "lanes of %s" % lanes.get("height"))
+        rows = root.find(".//%ssvg[@id='rows']" % SVG)
+        holds(int(rows.get("height")) <= slots * 24, "rows of %s" % rows.get("height"))
         style = root.find(SVG + "style").text
         holds(style.index(".back{fill:#fff}") < style.index("prefers-color-scheme:dark){.back{fill:#1"), "the later rule wins: " + style)
 
@@ -129,8 +129,8 @@ def recalled(base):
         w.run_once()
         root = drawn(w)
         holds("order batch-unordered" in "".join(root.itertext()), "the order")
-        lanes = root.find(".//%ssvg[@id='lanes']" % SVG)
-        equal(len(lanes.findall("%spath[@class='batch']" % SVG)), 3, "dividers of four batches")
+        rows = root.find(".//%ssvg[@id='rows']" % SVG)
+        equal(len(rows.findall("%spath[@class='batch']" % SVG)), 3, "dividers of four batches")
         holds("next batch" in "".join(root.itertext()), "which are explained")
 
 
@@ -201,14 +201,14 @@ def browser(base):
         text = f.read()
     holds("http://www.w3.org" in text and not re.search(r"(src|href)=", text), "nothing is fetched from elsewhere")
     probe = """<script>
-        const b = lanes.getBoundingClientRect(), bar = lanes.querySelector("g rect").getBoundingClientRect();
+        const b = rows.getBoundingClientRect(), bar = rows.querySelector("g rect").getBoundingClientRect();
         const there = {clientX: b.left + b.width / 2, clientY: bar.top + bar.height / 2, bubbles: true, cancelable: true};
-        lanes.dispatchEvent(new PointerEvent("pointermove", {...there, clientX: bar.left + bar.width / 2}));
+        rows.dispatchEvent(new PointerEvent("pointermove", {...there, clientX: bar.left + bar.width / 2}));
         const said = tip.textContent;
-        for (let i = 0; i < 5; i++) lanes.dispatchEvent(new WheelEvent("wheel", {...there, deltaY: -100}));
-        const near = lanes.viewBox.baseVal.width / whole;
+        for (let i = 0; i < 5; i++) rows.dispatchEvent(new WheelEvent("wheel", {...there, deltaY: -100}));
+        const near = rows.viewBox.baseVal.width / whole;
         dispatchEvent(new KeyboardEvent("keydown", {key: "0"}));
-        document.body.dataset.found = JSON.stringify({said, near, far: lanes.viewBox.baseVal.width / whole, ticks: axis.querySelectorAll("text").length});
+        document.body.dataset.found = JSON.stringify({said, near, far: rows.viewBox.baseVal.width / whole, ticks: axis.querySelectorAll("text").length});
         </script>"""
     with open(page, "w", encoding="utf-8") as f:
         f.write(text.replace("</body>", probe + "</body>"))

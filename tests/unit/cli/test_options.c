@@ -98,7 +98,7 @@ START_TEST(every_command_with_every_setting)
 			struct fw_buf dashed = FW_BUF_INIT(0);
 			struct fw_str option;
 			const char *words[2] = {word, with};
-			bool used = cli_uses(k, &s[i], &option), global = strcmp(s[i].name, "store") == 0;
+			bool used = cli_uses_setting(k, &s[i], &option), global = strcmp(s[i].name, "store") == 0;
 			int rc;
 
 			cli_dashed(&dashed, s[i].name);

@@ -63,10 +63,10 @@ START_TEST(words_of_a_page)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 
-	cli_page_words(&b, &term, fw_str(WORDS[_i].html), false);
+	cli_page_line(&b, &term, fw_str(WORDS[_i].html), false);
 	ck_assert_str_eq(b.p ? b.p : "", WORDS[_i].words);
 	fw_buf_finish(&b);
-	cli_page_words(&b, &term, fw_str(WORDS[_i].html), true);
+	cli_page_line(&b, &term, fw_str(WORDS[_i].html), true);
 	ck_assert_str_eq(b.p ? b.p : "", WORDS[_i].pictures);
 	fw_buf_finish(&b);
 }

@@ -42,12 +42,12 @@ static void judged(const int64_t want_ms[IDLE_N], const char *words)
 {
 	int64_t sum_us = 0;
 
-	ck_assert_int_eq(timeline_judge(&T), 0);
+	ck_assert_int_eq(timeline_analyze(&T), 0);
 	for (int i = 0; i < IDLE_N; i++) {
 		sum_us += T.idle_us[i];
 		ck_assert_msg(T.idle_us[i] == want_ms[i] * MS, "reason %d: %lld ms", i, (long long)(T.idle_us[i] / MS));
 	}
-	ck_assert_int_eq(sum_us, T.total_us * T.lane_n - T.sum_us); /* all idle time is attributed */
+	ck_assert_int_eq(sum_us, T.total_us * T.row_n - T.sum_us); /* all idle time is attributed */
 	ck_assert_msg(strstr(T.verdict, words) != NULL, "%s", T.verdict);
 }
 
