@@ -25,39 +25,39 @@
 #define BATCH 64            /* connections accepted between two checks for a stop */
 #define LOST_MS FW_SECOND_MS /* a connection that is not open this long after the hand-over was closed at once */
 
-#define SHARES 16384        /* slots of addresses, found by a seeded hash; two addresses in one slot are rare and harmless */
-#define SHARE_PARTS 4       /* by default an address may have 1/SHARE_PARTS of all connections */
-#define SHARE_LOST_MS FW_MINUTE_MS /* as LOST_MS, for the counts of one address */
-#define SAY_MS FW_MINUTE_MS /* minimum time between two warnings */
+#define SLOTS 16384        /* slots of addresses, found by a seeded hash; two addresses in one slot are rare and harmless */
+#define SLOT_PARTS 4       /* by default an address may have 1/SLOT_PARTS of all connections */
+#define SLOT_LOST_MS FW_MINUTE_MS /* as LOST_MS, for the counts of one address */
+#define WARN_MS FW_MINUTE_MS /* minimum time between two warnings */
 
 /* The slot of an IPv4 address or an IPv6 /64. Slot 0 is for all addresses without a limit. */
-struct share {
+struct accept_slot {
 	int64_t handed_ms;          /* these four as in http_accept */
 	uint32_t handed_n;
-	_Atomic uint32_t began_n, ended_n;
+	_Atomic uint32_t opened_n, closed_n;
 };
 
 struct http_accept {
-	const struct http_lane *lane;
-	size_t lane_n, next;        /* next: the server thread that gets the next connection */
+	const struct http_thread *server_thread;
+	size_t server_thread_n, next;        /* next: the server thread that gets the next connection */
 	const struct conns *conns;
 	struct http_accept_rules rules;
-	size_t share_max;
+	size_t slot_max;
 	uint64_t seed;
 	_Atomic uint64_t refused_n;
-	int64_t said_ms;            /* time of the last warning; INT64_MIN: none */
+	int64_t warned_ms;            /* time of the last warning; INT64_MIN: none */
 	int fd, stop_fd;
 	pthread_t thread;
 	uint64_t handed_n;          /* connections handed to server threads */
-	_Atomic uint64_t began_n;   /* of these: opened */
+	_Atomic uint64_t opened_n;   /* of these: opened */
 	int64_t handed_ms;          /* time of the last hand-over */
-	struct share share[SHARES];
+	struct accept_slot slot[SLOTS];
 };
 
 /* ---- the limit per address ------------------------------------------------------------------- */
 
 /* 127.0.0.1, ::1 and trusted proxies have no limit. */
-static bool has_no_share(const struct http_accept *a, const unsigned char ip[16])
+static bool accept_is_unlimited(const struct http_accept *a, const unsigned char ip[16])
 {
 	static const unsigned char LOCAL[2][16] = {{[15] = 1}, {[10] = 0xff, 0xff, 127, 0, 0, 1}};
 
@@ -65,46 +65,46 @@ static bool has_no_share(const struct http_accept *a, const unsigned char ip[16]
 		http_proxies_have(a->rules.proxies, ip);
 }
 
-static size_t share_of(const struct http_accept *a, const struct sockaddr *from)
+static size_t accept_slot_of(const struct http_accept *a, const struct sockaddr *from)
 {
 	unsigned char ip[16];
 
-	if (!from || !fw_ip_of(from, ip, NULL) || has_no_share(a, ip))
+	if (!from || !fw_ip_of(from, ip, NULL) || accept_is_unlimited(a, ip))
 		return 0;
-	return 1 + (size_t)(fw_hash64_seed(ip, fw_ip_is4(ip) ? 16 : 8, a->seed) % (SHARES - 1));
+	return 1 + (size_t)(fw_hash64_seed(ip, fw_ip_is4(ip) ? 16 : 8, a->seed) % (SLOTS - 1));
 }
 
 /* Is the address at its limit? Connections that were handed over and are not open yet count too. */
-static bool share_is_full(struct http_accept *a, size_t share)
+static bool accept_slot_is_full(struct http_accept *a, size_t slot)
 {
-	struct share *s = &a->share[share];
+	struct accept_slot *s = &a->slot[slot];
 	/* ended_n is read first, so that it never exceeds began_n */
-	uint32_t ended = atomic_load(&s->ended_n), began = atomic_load(&s->began_n);
+	uint32_t closed = atomic_load(&s->closed_n), opened = atomic_load(&s->opened_n);
 
-	if ((int32_t)(s->handed_n - began) < 0 || fw_mono_ms() - s->handed_ms > SHARE_LOST_MS)
-		s->handed_n = began;
-	return share && s->handed_n - ended >= a->share_max;
+	if ((int32_t)(s->handed_n - opened) < 0 || fw_mono_ms() - s->handed_ms > SLOT_LOST_MS)
+		s->handed_n = opened;
+	return slot && s->handed_n - closed >= a->slot_max;
 }
 
-size_t http_accept_began(struct http_accept *a, const struct sockaddr *from)
+size_t http_accept_opened(struct http_accept *a, const struct sockaddr *from)
 {
-	size_t share = share_of(a, from);
+	size_t slot = accept_slot_of(a, from);
 
-	atomic_fetch_add_explicit(&a->began_n, 1, memory_order_relaxed);
-	atomic_fetch_add(&a->share[share].began_n, 1);
-	return share;
+	atomic_fetch_add_explicit(&a->opened_n, 1, memory_order_relaxed);
+	atomic_fetch_add(&a->slot[slot].opened_n, 1);
+	return slot;
 }
 
-void http_accept_ended(struct http_accept *a, size_t share)
+void http_accept_closed(struct http_accept *a, size_t slot)
 {
-	atomic_fetch_add(&a->share[share].ended_n, 1);
+	atomic_fetch_add(&a->slot[slot].closed_n, 1);
 }
 
 /*
  * Send a 429 and close. The client's bytes are unread, so the close may reset the connection before
  * it reads the response.
  */
-static void refuse(struct http_accept *a, int fd, const struct sockaddr *from)
+static void accept_refuse(struct http_accept *a, int fd, const struct sockaddr *from)
 {
 	static const char WORDS[] = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Type: application/problem+json\r\n"
 		"Retry-After: 1\r\nContent-Length: 155\r\n\r\n"
@@ -118,34 +118,34 @@ static void refuse(struct http_accept *a, int fd, const struct sockaddr *from)
 	if (a->rules.plain && send(fd, WORDS, sizeof(WORDS) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		fw_debug("sending 429: %s", strerror(errno));
 	close(fd);
-	if (a->said_ms != INT64_MIN && now_ms - a->said_ms < SAY_MS)
+	if (a->warned_ms != INT64_MIN && now_ms - a->warned_ms < WARN_MS)
 		return;
-	a->said_ms = now_ms;
+	a->warned_ms = now_ms;
 	if (fw_ip_of(from, ip, NULL))
 		(void)inet_ntop(fw_ip_is4(ip) ? AF_INET : AF_INET6, fw_ip_is4(ip) ? ip + 12 : ip, text, sizeof(text));
 	fw_warn("connections refused: %s has %zu open, the limit of one address (to permit more, raise serve_connections_per_address; a proxy"
-		" belongs in trusted_proxies)", text, a->share_max);
+		" belongs in trusted_proxies)", text, a->slot_max);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
 /* Connections that were handed over and are not open yet. */
-static size_t under_way(struct http_accept *a)
+static size_t accept_pending_n(struct http_accept *a)
 {
-	uint64_t began = atomic_load_explicit(&a->began_n, memory_order_relaxed);
+	uint64_t opened = atomic_load_explicit(&a->opened_n, memory_order_relaxed);
 
-	if (a->handed_n > began && fw_mono_ms() - a->handed_ms > LOST_MS)
-		a->handed_n = began;
-	return a->handed_n > began ? (size_t)(a->handed_n - began) : 0;
+	if (a->handed_n > opened && fw_mono_ms() - a->handed_ms > LOST_MS)
+		a->handed_n = opened;
+	return a->handed_n > opened ? (size_t)(a->handed_n - opened) : 0;
 }
 
 /* Round robin over the server threads whose queues have room; NULL: none has. */
-static struct lane *next_lane(const struct http_accept *a)
+static struct server_thread *accept_next_thread(const struct http_accept *a)
 {
-	for (size_t i = 0; i < a->lane_n; i++) {
-		struct lane *l = a->lane[(a->next + i) % a->lane_n].thread;
+	for (size_t i = 0; i < a->server_thread_n; i++) {
+		struct server_thread *l = a->server_thread[(a->next + i) % a->server_thread_n].loop;
 
-		if (lane_has_room(l))
+		if (server_thread_has_room(l))
 			return l;
 	}
 	return NULL;
@@ -156,12 +156,12 @@ static bool accept_one(struct http_accept *a, int *wait_ms)
 {
 	struct sockaddr_storage from;
 	socklen_t len = sizeof(from);
-	struct lane *lane = next_lane(a);
-	size_t share;
+	struct server_thread *server_thread = accept_next_thread(a);
+	size_t slot;
 	int fd;
 
 	*wait_ms = 0;
-	if (!lane || conns_open_n(a->conns) + under_way(a) >= conns_max(a->conns)) {
+	if (!server_thread || conns_open_n(a->conns) + accept_pending_n(a) >= conns_max(a->conns)) {
 		*wait_ms = FULL_MS;
 		return false;
 	}
@@ -173,20 +173,20 @@ static bool accept_one(struct http_accept *a, int *wait_ms)
 		}
 		return errno == ECONNABORTED || errno == EINTR; /* try the next one */
 	}
-	share = share_of(a, (struct sockaddr *)&from);
-	if (share_is_full(a, share)) {
-		refuse(a, fd, (struct sockaddr *)&from);
+	slot = accept_slot_of(a, (struct sockaddr *)&from);
+	if (accept_slot_is_full(a, slot)) {
+		accept_refuse(a, fd, (struct sockaddr *)&from);
 		return true;
 	}
 	a->handed_n++;
-	a->share[share].handed_n++;
-	a->handed_ms = a->share[share].handed_ms = fw_mono_ms();
-	a->next = (a->next + 1) % a->lane_n;
-	lane_hand(lane, fd, &from, len);
+	a->slot[slot].handed_n++;
+	a->handed_ms = a->slot[slot].handed_ms = fw_mono_ms();
+	a->next = (a->next + 1) % a->server_thread_n;
+	server_thread_add(server_thread, fd, &from, len);
 	return true;
 }
 
-static void *run(void *ctx)
+static void *accept_run(void *ctx)
 {
 	struct http_accept *a = ctx;
 	struct pollfd p[2] = {{.fd = a->stop_fd, .events = POLLIN}, {.events = POLLIN}};
@@ -203,29 +203,29 @@ static void *run(void *ctx)
 	}
 }
 
-int http_accept_open(const struct http_lane *lane, size_t lane_n, int fd, const struct conns *conns,
+int http_accept_open(const struct http_thread *server_thread, size_t server_thread_n, int fd, const struct conns *conns,
 	const struct http_accept_rules *rules, struct http_accept **out, struct fw_err *err)
 {
 	struct http_accept *a = calloc(1, sizeof(*a));
-	int64_t share_max = rules->config->serve_connections_per_address;
+	int64_t slot_max = rules->config->serve_connections_per_address;
 	int rc, flags = fcntl(fd, F_GETFL);
 
 	*out = NULL;
 	if (!a)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	a->lane = lane;
-	a->lane_n = lane_n;
+	a->server_thread = server_thread;
+	a->server_thread_n = server_thread_n;
 	a->conns = conns;
 	a->rules = *rules;
 	a->fd = fd;
 	a->stop_fd = eventfd(0, EFD_CLOEXEC);
-	a->said_ms = INT64_MIN;
-	a->share_max = share_max > 0 ? (size_t)share_max : FW_MAX(conns_max(conns) / SHARE_PARTS, (size_t)1);
+	a->warned_ms = INT64_MIN;
+	a->slot_max = slot_max > 0 ? (size_t)slot_max : FW_MAX(conns_max(conns) / SLOT_PARTS, (size_t)1);
 	if (getrandom(&a->seed, sizeof(a->seed), 0) != sizeof(a->seed))
 		a->seed = (uintptr_t)a;
 	*out = a;
 	rc = a->stop_fd < 0 || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? errno :
-		pthread_create(&a->thread, NULL, run, a);
+		pthread_create(&a->thread, NULL, accept_run, a);
 	if (!rc)
 		return 0;
 	*out = NULL;

@@ -20,7 +20,7 @@
 #include "http/conns.h"
 
 struct http_accept;
-struct http_lane;
+struct http_thread;
 struct http_proxies;
 
 struct http_accept_rules {
@@ -33,14 +33,14 @@ struct http_accept_rules {
  * fd: the listening socket, which stays the caller's. *out is set before the first connection is
  * handed over. Errors: FW_ENOMEM; FW_EIO no thread or file descriptor.
  */
-FW_MUST_CHECK int http_accept_open(const struct http_lane *lane, size_t lane_n, int fd, const struct conns *conns,
+FW_MUST_CHECK int http_accept_open(const struct http_thread *server_thread, size_t server_thread_n, int fd, const struct conns *conns,
 	const struct http_accept_rules *rules, struct http_accept **out, struct fw_err *err);
 /*
  * A connection that was handed over is open; it is closed. Any thread. share: the slot of its
  * address.
  */
-size_t http_accept_began(struct http_accept *a, const struct sockaddr *from);
-void http_accept_ended(struct http_accept *a, size_t share);
+size_t http_accept_opened(struct http_accept *a, const struct sockaddr *from);
+void http_accept_closed(struct http_accept *a, size_t slot);
 uint64_t http_accept_refused_n(const struct http_accept *a); /* refused by the limit per address */
 void http_accept_stop(struct http_accept *a);    /* when it returns nothing more is accepted */
 void http_accept_destroy(struct http_accept *a); /* after http_accept_stop(). NULL is fine */

@@ -18,11 +18,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "http/guesses.h"
+#include "http/auth_limiter.h"
 #include "http/http.h"
 #include "base/banned.h"
 
-#define FIRST_LOOK_MS (3 * FW_SECOND_MS) /* how long auth_open() waits for the store */
+#define FIRST_READ_MS (3 * FW_SECOND_MS) /* how long auth_open() waits for the store */
 
 struct auth {
 	const struct fw_config *config;
@@ -31,39 +31,39 @@ struct auth {
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
-	bool looked, closing, away;
-	struct auth_tokens *now;     /* the newest snapshot, under the lock; NULL: not read yet */
-	_Atomic uint64_t turn;       /* its number */
-	struct guesses *guesses;
-	_Atomic uint64_t wrong_n, wait_n;
+	bool read_once, closing, away;
+	struct auth_tokens *current;     /* the newest snapshot, under the lock; NULL: not read yet */
+	_Atomic uint64_t version;       /* its number */
+	struct auth_limiter *limiter;
+	_Atomic uint64_t failure_n, limited_n;
 	_Atomic bool reached;
-	_Atomic int64_t said_ms;     /* monotonic time of the last warning about a network */
-	int told;                    /* the enum fw_tokenless that was logged last, -1: none; the auth thread's */
+	_Atomic int64_t warned_ms;     /* monotonic time of the last warning about a network */
+	int logged;                    /* the enum fw_tokenless that was logged last, -1: none; the auth thread's */
 };
 
 /* ---- tokens in memory ------------------------------------------------------------------------ */
 
-static void tokens_free(struct auth_tokens *t)
+static void auth_tokens_free(struct auth_tokens *t)
 {
 	for (size_t i = 0; i < t->n; i++)
 		free(t->at[i].bound);
 	free(t);
 }
 
-static void tokens_give(struct auth_tokens *t)
+static void auth_tokens_unref(struct auth_tokens *t)
 {
-	if (t && atomic_fetch_sub(&t->holder_n, 1) == 1)
-		tokens_free(t);
+	if (t && atomic_fetch_sub(&t->ref_n, 1) == 1)
+		auth_tokens_free(t);
 }
 
-struct reading {
+struct auth_reading {
 	struct auth_tokens *t;
 	size_t cap;
 };
 
-static int token_take(void *ctx, const struct fw_token *token)
+static int auth_tokens_add(void *ctx, const struct fw_token *token)
 {
-	struct reading *r = ctx;
+	struct auth_reading *r = ctx;
 	struct auth_tokens *t = r->t;
 
 	if (t->n == r->cap) {
@@ -88,152 +88,152 @@ static int token_take(void *ctx, const struct fw_token *token)
 	return 0;
 }
 
-static bool same_bound(const struct auth_token *a, const struct auth_token *b)
+static bool auth_bound_equal(const struct auth_token *a, const struct auth_token *b)
 {
 	return !a->bound == !b->bound && (!a->bound || strcmp(a->bound, b->bound) == 0);
 }
 
-static bool same(const struct auth_tokens *a, const struct auth_tokens *b)
+static bool auth_tokens_equal(const struct auth_tokens *a, const struct auth_tokens *b)
 {
 	if (!a || a->n != b->n)
 		return false;
 	for (size_t i = 0; i < a->n; i++) {
 		if (memcmp(a->at[i].hash, b->at[i].hash, sizeof(a->at[i].hash)) || a->at[i].scopes != b->at[i].scopes ||
-		    a->at[i].until_ms != b->at[i].until_ms || a->at[i].broken != b->at[i].broken || !same_bound(&a->at[i], &b->at[i]))
+		    a->at[i].until_ms != b->at[i].until_ms || a->at[i].broken != b->at[i].broken || !auth_bound_equal(&a->at[i], &b->at[i]))
 			return false;
 	}
 	return true;
 }
 
-struct auth_tokens *auth_look(struct auth *a, struct auth_view *v)
+struct auth_tokens *auth_view_update(struct auth *a, struct auth_view *v)
 {
 	struct auth_tokens *was = v->tokens;
 
-	if (atomic_load_explicit(&a->turn, memory_order_acquire) == v->turn)
+	if (atomic_load_explicit(&a->version, memory_order_acquire) == v->version)
 		return v->tokens;
 	pthread_mutex_lock(&a->lock);
-	v->tokens = a->now;
-	v->turn = atomic_load(&a->turn);
+	v->tokens = a->current;
+	v->version = atomic_load(&a->version);
 	if (v->tokens)
-		atomic_fetch_add(&v->tokens->holder_n, 1);
+		atomic_fetch_add(&v->tokens->ref_n, 1);
 	pthread_mutex_unlock(&a->lock);
-	tokens_give(was);
+	auth_tokens_unref(was);
 	return v->tokens;
 }
 
 void auth_view_finish(struct auth_view *v)
 {
-	tokens_give(v->tokens);
+	auth_tokens_unref(v->tokens);
 	*v = (struct auth_view){0};
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static int tokens_read(struct auth *a, struct auth_tokens **out, struct fw_err *err)
+static int auth_tokens_read(struct auth *a, struct auth_tokens **out, struct fw_err *err)
 {
-	struct reading r = {.cap = 8};
+	struct auth_reading r = {.cap = 8};
 	int rc;
 
 	*out = NULL;
 	r.t = calloc(1, sizeof(*r.t) + r.cap * sizeof(r.t->at[0]));
 	if (!r.t)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	rc = fw_token_list(a->st, false, token_take, &r, err);
+	rc = fw_token_list(a->st, false, auth_tokens_add, &r, err);
 	if (rc == FW_ENOMEM)
 		rc = fw_err_set(err, rc, "out of memory");
 	if (rc) {
-		tokens_free(r.t);
+		auth_tokens_free(r.t);
 		return rc;
 	}
-	atomic_init(&r.t->holder_n, 1);
+	atomic_init(&r.t->ref_n, 1);
 	*out = r.t;
 	return 0;
 }
 
 /* Copy the times and networks of use from one snapshot to the next. */
-static void uses_keep(const struct auth_tokens *was, struct auth_tokens *t)
+static void auth_uses_copy(const struct auth_tokens *was, struct auth_tokens *t)
 {
 	for (size_t i = 0; was && i < was->n; i++) {
 		for (size_t k = 0; k < t->n; k++) {
 			if (memcmp(was->at[i].hash, t->at[k].hash, sizeof(t->at[k].hash)))
 				continue;
 			atomic_store(&t->at[k].used_ms, atomic_load(&was->at[i].used_ms));
-			for (size_t h = 0; h < AUTH_HOMES; h++)
-				atomic_store(&t->at[k].home[h], atomic_load(&was->at[i].home[h]));
-			atomic_store(&t->at[k].home_n, atomic_load(&was->at[i].home_n));
-			t->at[k].noted_ms = was->at[i].noted_ms;
+			for (size_t h = 0; h < AUTH_NETWORKS; h++)
+				atomic_store(&t->at[k].network[h], atomic_load(&was->at[i].network[h]));
+			atomic_store(&t->at[k].network_n, atomic_load(&was->at[i].network_n));
+			t->at[k].stored_used_ms = was->at[i].stored_used_ms;
 		}
 	}
 }
 
 /* Write the times of use to the store. */
-static void uses_note(struct auth *a)
+static void auth_uses_store(struct auth *a)
 {
-	for (size_t i = 0; a->st && a->now && i < a->now->n; i++) {
-		struct auth_token *t = &a->now->at[i];
+	for (size_t i = 0; a->st && a->current && i < a->current->n; i++) {
+		struct auth_token *t = &a->current->at[i];
 		int64_t used_ms = atomic_load(&t->used_ms);
 		struct fw_err err;
 
-		if (used_ms == t->noted_ms)
+		if (used_ms == t->stored_used_ms)
 			continue;
 		if (fw_token_note_use(a->st, fw_str(t->name), used_ms, &err)) {
 			fw_debug("storing the last use of a token: %s", err.text);
 			return; /* it is tried again after the next read */
 		}
-		t->noted_ms = used_ms;
+		t->stored_used_ms = used_ms;
 	}
 }
 
 /* Publish a snapshot if it differs. Takes t over. */
-static void tokens_put(struct auth *a, struct auth_tokens *t)
+static void auth_tokens_publish(struct auth *a, struct auth_tokens *t)
 {
 	struct auth_tokens *was = t;
 
-	if (!same(a->now, t)) { /* only this thread writes a->now */
-		uses_keep(a->now, t);
+	if (!auth_tokens_equal(a->current, t)) { /* only this thread writes a->current */
+		auth_uses_copy(a->current, t);
 		pthread_mutex_lock(&a->lock);
-		was = a->now;
-		a->now = t;
-		atomic_fetch_add(&a->turn, 1);
+		was = a->current;
+		a->current = t;
+		atomic_fetch_add(&a->version, 1);
 		pthread_mutex_unlock(&a->lock);
 	}
-	tokens_give(was);
+	auth_tokens_unref(was);
 }
 
 /*
  * Log who may do what without a token: at the start, with the first token, and after the last one
  * is removed.
  */
-static void tokenless_tell(struct auth *a)
+static void auth_tokenless_log(struct auth *a)
 {
-	enum fw_tokenless t = fw_tokenless(a->config, a->now->n > 0);
+	enum fw_tokenless t = fw_tokenless(a->config, a->current->n > 0);
 	char words[FW_TOKENLESS_TEXT_MAX];
 
-	if (a->told == (int)t)
+	if (a->logged == (int)t)
 		return;
-	a->told = (int)t;
+	a->logged = (int)t;
 	fw_tokenless_text(t, words);
 	fw_info("%s", words);
 }
 
-static void look(struct auth *a)
+static void auth_refresh(struct auth *a)
 {
 	struct auth_tokens *t = NULL;
 	struct fw_err err = {0};
 	int rc = a->st ? 0 : fw_config_store(a->config, FW_STORE_CREATE, &a->st, &err);
 
-	rc = rc ? rc : tokens_read(a, &t, &err);
+	rc = rc ? rc : auth_tokens_read(a, &t, &err);
 	if (rc && rc != FW_EAGAIN) {
 		fw_store_close(a->st);
 		a->st = NULL;
 	}
 	if (t) {
-		tokens_put(a, t);
-		tokenless_tell(a);
+		auth_tokens_publish(a, t);
+		auth_tokenless_log(a);
 	}
 	if (rc && !a->away)
 		fw_warn("access tokens cannot be read: %s; %s", err.text,
-			a->now ? "the known ones stay valid" : "only pushes from this machine are accepted");
+			a->current ? "the known ones stay valid" : "only pushes from this machine are accepted");
 	else if (!rc && a->away)
 		fw_info("access tokens can be read again");
 	a->away = rc != 0;
@@ -241,7 +241,7 @@ static void look(struct auth *a)
 }
 
 /* A monotonic time from now; ms: whole seconds. */
-static void after(struct timespec *t, int64_t ms)
+static void auth_deadline(struct timespec *t, int64_t ms)
 {
 	clock_gettime(CLOCK_MONOTONIC, t);
 	t->tv_sec += (time_t)(ms / 1000);
@@ -255,19 +255,19 @@ static void *auth_run(void *ctx)
 	pthread_mutex_lock(&a->lock);
 	while (!a->closing) {
 		pthread_mutex_unlock(&a->lock);
-		look(a);
+		auth_refresh(a);
 		if (!a->away)
-			uses_note(a);
-		after(&until, AUTH_LOOK_MS);
+			auth_uses_store(a);
+		auth_deadline(&until, AUTH_READ_MS);
 		pthread_mutex_lock(&a->lock);
-		a->looked = true;
+		a->read_once = true;
 		pthread_cond_broadcast(&a->change);
 		while (!a->closing && pthread_cond_timedwait(&a->change, &a->lock, &until) == 0)
 			;
 	}
 	pthread_mutex_unlock(&a->lock);
 	if (!a->away)
-		uses_note(a);
+		auth_uses_store(a);
 	fw_store_close(a->st);
 	return NULL;
 }
@@ -276,7 +276,7 @@ static void auth_free(struct auth *a)
 {
 	pthread_cond_destroy(&a->change);
 	pthread_mutex_destroy(&a->lock);
-	guesses_destroy(a->guesses);
+	auth_limiter_destroy(a->limiter);
 	free(a);
 }
 
@@ -292,10 +292,10 @@ int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	a->config = c;
 	a->closed = fw_tokenless(c, false);
-	atomic_init(&a->said_ms, INT64_MIN);
-	a->told = -1;
-	a->guesses = guesses_create(c->wrong_tokens_max, c->wrong_tokens_ms);
-	if (!a->guesses) {
+	atomic_init(&a->warned_ms, INT64_MIN);
+	a->logged = -1;
+	a->limiter = auth_limiter_create(c->wrong_tokens_max, c->wrong_tokens_ms);
+	if (!a->limiter) {
 		free(a);
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	}
@@ -309,9 +309,9 @@ int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 		auth_free(a);
 		return fw_err_set(err, FW_EIO, "cannot start the thread that reads access tokens: %s", strerror(rc));
 	}
-	after(&until, FIRST_LOOK_MS);
+	auth_deadline(&until, FIRST_READ_MS);
 	pthread_mutex_lock(&a->lock);
-	while (!a->looked && pthread_cond_timedwait(&a->change, &a->lock, &until) == 0)
+	while (!a->read_once && pthread_cond_timedwait(&a->change, &a->lock, &until) == 0)
 		;
 	pthread_mutex_unlock(&a->lock);
 	*out = a;
@@ -327,29 +327,29 @@ void auth_close(struct auth *a)
 	pthread_cond_broadcast(&a->change);
 	pthread_mutex_unlock(&a->lock);
 	pthread_join(a->thread, NULL);
-	tokens_give(a->now);
+	auth_tokens_unref(a->current);
 	auth_free(a);
 }
 
-bool auth_reached(const struct auth *a)
+bool auth_store_is_up(const struct auth *a)
 {
 	return atomic_load_explicit(&a->reached, memory_order_relaxed);
 }
 
-uint64_t auth_wrong_n(const struct auth *a)
+uint64_t auth_failure_n(const struct auth *a)
 {
-	return atomic_load_explicit(&a->wrong_n, memory_order_relaxed);
+	return atomic_load_explicit(&a->failure_n, memory_order_relaxed);
 }
 
-uint64_t auth_wait_n(const struct auth *a)
+uint64_t auth_limited_n(const struct auth *a)
 {
-	return atomic_load_explicit(&a->wait_n, memory_order_relaxed);
+	return atomic_load_explicit(&a->limited_n, memory_order_relaxed);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /* The password of "user:password" in base64. */
-static struct fw_str password_of(struct fw_str base64, char buffer[AUTH_PRESENTED_MAX])
+static struct fw_str basic_password(struct fw_str base64, char buffer[AUTH_PRESENTED_MAX])
 {
 	struct fw_str password;
 	int n;
@@ -372,33 +372,33 @@ struct fw_str auth_presented(struct fw_str header, char buffer[AUTH_PRESENTED_MA
 	rest = fw_str_trim(rest);
 	if (fw_str_ieq(scheme, FW_STR("Bearer")))
 		return rest.len && rest.len <= AUTH_PRESENTED_MAX ? rest : FW_STR_NONE;
-	return fw_str_ieq(scheme, FW_STR("Basic")) ? password_of(rest, buffer) : FW_STR_NONE;
+	return fw_str_ieq(scheme, FW_STR("Basic")) ? basic_password(rest, buffer) : FW_STR_NONE;
 }
 
-static bool at_home(struct auth_token *t, uint64_t network)
+static bool token_knows_network(struct auth_token *t, uint64_t network)
 {
-	for (size_t i = 0; i < AUTH_HOMES; i++) {
-		if (atomic_load_explicit(&t->home[i], memory_order_relaxed) == network)
+	for (size_t i = 0; i < AUTH_NETWORKS; i++) {
+		if (atomic_load_explicit(&t->network[i], memory_order_relaxed) == network)
 			return true;
 	}
 	return false;
 }
 
 /* Remember when and where the token was used. Most requests write neither. */
-static void note(struct auth_token *t, uint64_t network, int64_t now_ms)
+static void token_note_use(struct auth_token *t, uint64_t network, int64_t now_ms)
 {
 	if (now_ms - atomic_load_explicit(&t->used_ms, memory_order_relaxed) >= AUTH_USED_MS)
 		atomic_store_explicit(&t->used_ms, now_ms, memory_order_relaxed);
-	if (!at_home(t, network))
-		atomic_store_explicit(&t->home[atomic_fetch_add(&t->home_n, 1) % AUTH_HOMES], network, memory_order_relaxed);
+	if (!token_knows_network(t, network))
+		atomic_store_explicit(&t->network[atomic_fetch_add(&t->network_n, 1) % AUTH_NETWORKS], network, memory_order_relaxed);
 }
 
-static bool run_out(int64_t until_ms, int64_t now_ms)
+static bool token_is_expired(int64_t until_ms, int64_t now_ms)
 {
 	return until_ms != FW_NO_DATE && until_ms <= now_ms;
 }
 
-enum auth_verdict auth_judge(struct auth_tokens *t, const struct auth_question *q, int64_t now_ms, struct auth_pass *pass)
+enum auth_verdict auth_check_token(struct auth_tokens *t, const struct auth_request *q, int64_t now_ms, struct auth_pass *pass)
 {
 	struct auth_token *found = NULL;
 
@@ -413,19 +413,19 @@ enum auth_verdict auth_judge(struct auth_tokens *t, const struct auth_question *
 		if (CRYPTO_memcmp(pass->hash, k->hash, sizeof(pass->hash)) == 0 && !k->broken)
 			found = k;
 	}
-	if (q->wait && (!found || !at_home(found, q->network)))
-		return AUTH_WAIT;
-	if (!found || run_out(found->until_ms, now_ms))
+	if (q->limited && (!found || !token_knows_network(found, q->network)))
+		return AUTH_LIMITED;
+	if (!found || token_is_expired(found->until_ms, now_ms))
 		return AUTH_WRONG;
 	if (!(found->scopes & q->scope))
-		return AUTH_OTHER;
-	note(found, q->network, now_ms);
+		return AUTH_SCOPE;
+	token_note_use(found, q->network, now_ms);
 	pass->until_ms = found->until_ms;
 	pass->bound = found->bound;
-	return AUTH_MAY;
+	return AUTH_OK;
 }
 
-bool auth_holds(const struct auth_tokens *t, struct auth_pass *pass, int64_t now_ms)
+bool auth_pass_is_valid(const struct auth_tokens *t, struct auth_pass *pass, int64_t now_ms)
 {
 	if (!pass->token)
 		return !t->n;
@@ -435,23 +435,23 @@ bool auth_holds(const struct auth_tokens *t, struct auth_pass *pass, int64_t now
 		if (memcmp(pass->hash, k->hash, sizeof(pass->hash)) || k->broken || !(k->scopes & pass->scope))
 			continue;
 		pass->until_ms = k->until_ms;
-		return !run_out(k->until_ms, now_ms);
+		return !token_is_expired(k->until_ms, now_ms);
 	}
 	return false;
 }
 
 /* Count a wrong token of a network, and warn when that is throttled. */
-static void wrong(struct request *r, uint64_t network, int64_t now_ms)
+static void auth_count_failure(struct request *r, uint64_t network, int64_t now_ms)
 {
-	struct auth *a = r->lane->h->auth;
-	int64_t said_ms = atomic_load(&a->said_ms);
+	struct auth *a = r->thread->h->auth;
+	int64_t warned_ms = atomic_load(&a->warned_ms);
 	struct fw_str ip = http_client_address(r);
 	char text[INET6_ADDRSTRLEN] = "a Unix socket";
 
-	atomic_fetch_add_explicit(&a->wrong_n, 1, memory_order_relaxed);
-	if (!guesses_wrong(a->guesses, network, now_ms))
+	atomic_fetch_add_explicit(&a->failure_n, 1, memory_order_relaxed);
+	if (!auth_limiter_fail(a->limiter, network, now_ms))
 		return;
-	if ((said_ms != INT64_MIN && now_ms - said_ms < FW_SECOND_MS) || !atomic_compare_exchange_strong(&a->said_ms, &said_ms, now_ms))
+	if ((warned_ms != INT64_MIN && now_ms - warned_ms < FW_SECOND_MS) || !atomic_compare_exchange_strong(&a->warned_ms, &warned_ms, now_ms))
 		return; /* at most one line a second */
 	if (ip.len && !inet_ntop(ip.len == 4 ? AF_INET : AF_INET6, ip.p, text, sizeof(text)))
 		text[0] = 0;
@@ -459,57 +459,57 @@ static void wrong(struct request *r, uint64_t network, int64_t now_ms)
 		(long long)a->config->wrong_tokens_max, text);
 }
 
-static enum tokenless tokenless(struct request *r)
+static enum tokenless auth_tokenless(struct request *r)
 {
-	const struct auth *a = r->lane->h->auth;
+	const struct auth *a = r->thread->h->auth;
 
-	return tokenless_judge(a->closed, a->config->serve_names, http_head_seen(r));
+	return tokenless_check(a->closed, a->config->serve_names, http_tokenless_head(r));
 }
 
-static enum auth_verdict judge(struct request *r, unsigned scope)
+static enum auth_verdict auth_check_request(struct request *r, unsigned scope)
 {
-	struct auth *a = r->lane->h->auth;
-	struct auth_tokens *t = auth_look(a, &r->lane->auth);
-	struct auth_question q = {.scope = scope};
+	struct auth *a = r->thread->h->auth;
+	struct auth_tokens *t = auth_view_update(a, &r->thread->auth);
+	struct auth_request q = {.scope = scope};
 	char buffer[AUTH_PRESENTED_MAX];
 	const char *header;
 	int64_t now_ms, wait_ms;
 	enum auth_verdict v;
 
-	r->pass = (struct auth_pass){.scope = scope, .turn = r->lane->auth.turn, .until_ms = FW_NO_DATE};
+	r->pass = (struct auth_pass){.scope = scope, .version = r->thread->auth.version, .until_ms = FW_NO_DATE};
 	if (!t || !t->n) {
-		r->tokenless = tokenless(r);
+		r->tokenless = auth_tokenless(r);
 		if (t)
-			return r->tokenless == TOKENLESS_MAY ? AUTH_MAY : AUTH_TOKENLESS;
+			return r->tokenless == TOKENLESS_MAY ? AUTH_OK : AUTH_TOKENLESS;
 		/*
 		 * a store that is away must not stop pushes from this machine: the ring is there
 		 * for that
 		 */
-		return scope == FW_SCOPE_PUSH && r->tokenless == TOKENLESS_MAY ? AUTH_MAY : AUTH_UNKNOWN;
+		return scope == FW_SCOPE_PUSH && r->tokenless == TOKENLESS_MAY ? AUTH_OK : AUTH_NOT_READY;
 	}
 	header = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 	q.presented = header ? auth_presented(fw_str(header), buffer) : FW_STR_NONE;
 	if (!q.presented.p)
 		return AUTH_MISSING;
 	now_ms = fw_mono_ms();
-	q.network = guesses_network(http_client_address(r));
-	wait_ms = guesses_wait_ms(a->guesses, q.network, now_ms);
-	q.wait = wait_ms > 0;
-	v = auth_judge(t, &q, fw_now_ms(), &r->pass);
-	r->pass.turn = r->lane->auth.turn;
+	q.network = auth_limiter_network(http_client_address(r));
+	wait_ms = auth_limiter_wait_ms(a->limiter, q.network, now_ms);
+	q.limited = wait_ms > 0;
+	v = auth_check_token(t, &q, fw_now_ms(), &r->pass);
+	r->pass.version = r->thread->auth.version;
 	if (v == AUTH_WRONG)
-		wrong(r, q.network, now_ms);
-	if (v != AUTH_WAIT)
+		auth_count_failure(r, q.network, now_ms);
+	if (v != AUTH_LIMITED)
 		return v;
-	atomic_fetch_add_explicit(&a->wait_n, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&a->limited_n, 1, memory_order_relaxed);
 	r->retry_after_s = (wait_ms + FW_SECOND_MS - 1) / FW_SECOND_MS;
 	return v;
 }
 
 /* 403 with the reason and the remedy. A token is always one. */
-static enum MHD_Result tokenless_refuse(struct request *r, const char *scope)
+static enum MHD_Result auth_refuse_tokenless(struct request *r, const char *scope)
 {
-	struct fw_str host = fw_str_sub(r->seen.host, 0, 80);
+	struct fw_str host = fw_str_sub(r->tokenless_head.host, 0, 80);
 	const char *why = "";
 
 	switch (r->tokenless) {
@@ -518,7 +518,7 @@ static enum MHD_Result tokenless_refuse(struct request *r, const char *scope)
 			" localhost or one of serve_names (to make a token: feedwheel token add NAME --scope %s)", FW_STR_ARG(host), scope);
 	case TOKENLESS_CLOSED:
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "token required: %s (to make a token: feedwheel token add NAME"
-			" --scope %s)", fw_tokenless_why(r->lane->h->auth->closed), scope);
+			" --scope %s)", fw_tokenless_why(r->thread->h->auth->closed), scope);
 	case TOKENLESS_MAY: why = "the tokens have changed"; break;
 	case TOKENLESS_REMOTE: why = "the client is not on this machine"; break;
 	case TOKENLESS_FORWARDED: why = "the request came through a proxy (X-Forwarded-For, Forwarded, Via or the like)"; break;
@@ -528,7 +528,7 @@ static enum MHD_Result tokenless_refuse(struct request *r, const char *scope)
 		" --scope %s)", why, scope);
 }
 
-static enum MHD_Result body_refuse(struct request *r)
+static enum MHD_Result auth_refuse_body(struct request *r)
 {
 	static const char *const TAKES[] = {
 		[BODY_ANY] = "", [BODY_FEED] = "application/feed+json, application/atom+xml, application/rss+xml or application/x-ndjson",
@@ -541,14 +541,14 @@ static enum MHD_Result body_refuse(struct request *r)
 }
 
 /* A bound token works for these two routes only. */
-static bool bound_lets(const struct request *r)
+static bool auth_bound_allows(const struct request *r)
 {
 	if (r->route->run == http_entries_push)
 		return fw_token_allows_feed(fw_str(r->bound), r->id);
 	return r->route->run == http_push_events && fw_token_allows_events(fw_str(r->bound));
 }
 
-static enum MHD_Result bound_refuse(struct request *r)
+static enum MHD_Result auth_refuse_bound(struct request *r)
 {
 	if (r->route->run == http_entries_push)
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "push to feed %lld refused: the token is bound to others"
@@ -562,7 +562,7 @@ enum MHD_Result http_auth_refuse(struct request *r)
 	static const char *const CHALLENGE[] = { /* RFC 6750 section 3; RFC 7617 */
 		[AUTH_MISSING] = "Bearer realm=\"feedwheel\", Basic realm=\"feedwheel\"",
 		[AUTH_WRONG] = "Bearer realm=\"feedwheel\", error=\"invalid_token\", Basic realm=\"feedwheel\"",
-		[AUTH_OTHER] = "Bearer realm=\"feedwheel\", error=\"insufficient_scope\"",
+		[AUTH_SCOPE] = "Bearer realm=\"feedwheel\", error=\"insufficient_scope\"",
 		[AUTH_BOUND] = "Bearer realm=\"feedwheel\", error=\"insufficient_scope\"",
 	};
 	char scope[FW_TOKEN_SCOPES_MAX];
@@ -572,16 +572,16 @@ enum MHD_Result http_auth_refuse(struct request *r)
 	fw_token_scopes_show(1u << (r->route->scope - SCOPE_PUSH), scope);
 	r->challenge = (size_t)r->verdict < FW_N(CHALLENGE) ? CHALLENGE[r->verdict] : NULL;
 	switch (r->verdict) {
-	case AUTH_MAY: break;
-	case AUTH_UNKNOWN: return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the store is unavailable, so access tokens cannot be checked");
-	case AUTH_TOKENLESS: return tokenless_refuse(r, scope);
-	case AUTH_BODY: return body_refuse(r);
+	case AUTH_OK: break;
+	case AUTH_NOT_READY: return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the store is unavailable, so access tokens cannot be checked");
+	case AUTH_TOKENLESS: return auth_refuse_tokenless(r, scope);
+	case AUTH_BODY: return auth_refuse_body(r);
 	case AUTH_MISSING: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "token required: scope %s, in the header"
 		" 'Authorization: Bearer fwt_...'", scope);
 	case AUTH_WRONG: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is unknown or expired");
-	case AUTH_OTHER: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token lacks the scope %s", scope);
-	case AUTH_BOUND: return bound_refuse(r);
-	case AUTH_WAIT: return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, r->twirp ? "resource_exhausted" : "auth_rate_limited",
+	case AUTH_SCOPE: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token lacks the scope %s", scope);
+	case AUTH_BOUND: return auth_refuse_bound(r);
+	case AUTH_LIMITED: return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, r->twirp ? "resource_exhausted" : "auth_rate_limited",
 		"throttled: too many wrong tokens came from your network (retry in %lld s)", (long long)r->retry_after_s);
 	}
 	return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "internal", "request refused without a reason (please report this bug)");
@@ -598,18 +598,18 @@ enum MHD_Result http_auth(struct request *r)
 	if (r->route->scope == SCOPE_PATH)
 		r->verdict = http_websub_may(r);
 	else
-		r->verdict = judge(r, 1u << (r->route->scope - SCOPE_PUSH));
+		r->verdict = auth_check_request(r, 1u << (r->route->scope - SCOPE_PUSH));
 	/* a copy, because the snapshot may be freed before the body is complete */
-	if (r->verdict == AUTH_MAY && r->pass.bound) {
+	if (r->verdict == AUTH_OK && r->pass.bound) {
 		r->bound = strdup(r->pass.bound);
 		r->pass.bound = NULL;
 		if (!r->bound)
 			return MHD_NO;
-		r->verdict = bound_lets(r) ? AUTH_MAY : AUTH_BOUND;
+		r->verdict = auth_bound_allows(r) ? AUTH_OK : AUTH_BOUND;
 	}
-	if (r->verdict == AUTH_MAY && !tokenless_body_fits(r->route->body, &r->seen))
+	if (r->verdict == AUTH_OK && !tokenless_body_fits(r->route->body, &r->tokenless_head))
 		r->verdict = AUTH_BODY;
-	if (r->verdict == AUTH_MAY)
+	if (r->verdict == AUTH_OK)
 		return MHD_YES;
 	if (r->expects)
 		return http_auth_refuse(r);

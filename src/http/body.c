@@ -3,7 +3,7 @@
  * Request bodies, from the first byte until the route runs: limits for each body and for all bodies
  * of a server thread, and gzip and deflate, which are decompressed within these limits.
  *
- * A refused body is read to its end and discarded, up to drop_max(). libmicrohttpd takes no
+ * A refused body is read to its end and discarded, up to body_drop_max(). libmicrohttpd takes no
  * response in the middle of a body, and most clients read none while they send; if the connection
  * were closed they would lose it. A body that is far too large, or that waits for 100-continue, is
  * refused before it is sent.
@@ -26,7 +26,7 @@ enum { REFUSED_BY_AUTH, REFUSED_LARGE, REFUSED_MEMORY, REFUSED_CODING };
 /* ---- gzip and deflate ------------------------------------------------------------------------ */
 
 /* "deflate" is zlib's format (RFC 9110 section 8.4.1.2), but some clients send raw deflate. */
-static int window_bits(struct fw_str in, bool gzip)
+static int inflate_window_bits(struct fw_str in, bool gzip)
 {
 	unsigned char a = in.len > 1 ? (unsigned char)in.p[0] : 0, b = in.len > 1 ? (unsigned char)in.p[1] : 0;
 
@@ -35,7 +35,7 @@ static int window_bits(struct fw_str in, bool gzip)
 	return (a & 15) == 8 && (a << 8 | b) % 31 == 0 ? MAX_WBITS : -MAX_WBITS;
 }
 
-static int inflate_all(z_stream *z, struct fw_str in, struct fw_buf *out, bool gzip, size_t ratio)
+static int body_inflate(z_stream *z, struct fw_str in, struct fw_buf *out, bool gzip, size_t ratio)
 {
 	int rc;
 
@@ -67,9 +67,9 @@ int http_inflate(struct fw_str in, bool gzip, size_t ratio, struct fw_buf *out)
 	z_stream z = {.next_in = (const unsigned char *)in.p, .avail_in = (unsigned)in.len};
 	int rc;
 
-	if (in.len > UINT32_MAX || inflateInit2(&z, window_bits(in, gzip)) != Z_OK)
+	if (in.len > UINT32_MAX || inflateInit2(&z, inflate_window_bits(in, gzip)) != Z_OK)
 		return FW_ENOMEM;
-	rc = inflate_all(&z, in, out, gzip, ratio);
+	rc = body_inflate(&z, in, out, gzip, ratio);
 	inflateEnd(&z);
 	return rc;
 }
@@ -93,20 +93,20 @@ enum MHD_Result http_body_refused(struct request *r)
 	}
 }
 
-static void refuse(struct request *r, int why)
+static void body_refuse(struct request *r, int why)
 {
 	r->refused = why;
 	r->state = REQUEST_REFUSED;
 }
 
-static size_t drop_max(const struct request *r)
+static size_t body_drop_max(const struct request *r)
 {
 	return DROP_FACTOR * r->route->body_max + DROP_MIN;
 }
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
-static int coding_of(const struct request *r)
+static int body_coding(const struct request *r)
 {
 	struct fw_str s = r->coding_name.p ? fw_str_trim(r->coding_name) : r->coding_name;
 
@@ -119,33 +119,33 @@ static int coding_of(const struct request *r)
 
 enum MHD_Result http_body_begin(struct request *r)
 {
-	int64_t len = FW_MAX(r->told, 0);
+	int64_t len = FW_MAX(r->content_length, 0);
 
-	r->body_max = r->route->run == http_push_events ? (size_t)r->lane->h->config->body_max_bytes : r->route->body_max;
-	r->coding = coding_of(r);
+	r->body_max = r->route->run == http_push_events ? (size_t)r->thread->h->config->body_max_bytes : r->route->body_max;
+	r->coding = body_coding(r);
 	if (r->coding == CODING_OTHER)
-		refuse(r, REFUSED_CODING);
+		body_refuse(r, REFUSED_CODING);
 	else if (len > (int64_t)r->body_max)
-		refuse(r, REFUSED_LARGE);
-	return r->state == REQUEST_REFUSED && (r->expects || len > (int64_t)drop_max(r)) ? http_body_refused(r) : MHD_YES;
+		body_refuse(r, REFUSED_LARGE);
+	return r->state == REQUEST_REFUSED && (r->expects || len > (int64_t)body_drop_max(r)) ? http_body_refused(r) : MHD_YES;
 }
 
 /* Account for n more bytes. False: the server thread is at its limit. */
-static bool hold(struct request *r, size_t n)
+static bool body_reserve(struct request *r, size_t n)
 {
-	struct http_lane *l = r->lane;
+	struct http_thread *l = r->thread;
 
-	if (n > l->h->lane_body_max - FW_MIN(l->body_bytes, l->h->lane_body_max))
+	if (n > l->h->thread_body_max - FW_MIN(l->body_bytes, l->h->thread_body_max))
 		return false;
 	l->body_bytes += n;
-	r->held += n;
+	r->body_bytes += n;
 	return true;
 }
 
-void http_body_over(struct request *r)
+void http_body_finish(struct request *r)
 {
-	r->lane->body_bytes -= r->held;
-	r->held = 0;
+	r->thread->body_bytes -= r->body_bytes;
+	r->body_bytes = 0;
 }
 
 enum MHD_Result http_body_add(struct request *r, const char *data, size_t *len)
@@ -153,16 +153,16 @@ enum MHD_Result http_body_add(struct request *r, const char *data, size_t *len)
 	size_t n = *len;
 
 	*len = 0;
-	if (r->state == REQUEST_ANSWERED)
+	if (r->state == REQUEST_RESPONDED)
 		return MHD_YES;
-	conn_got(r->c, n);
+	conn_count_body(r->c, n);
 	if (r->state == REQUEST_BODY && n > r->body_max - r->body.len)
-		refuse(r, REFUSED_LARGE);
-	if (r->state == REQUEST_BODY && !hold(r, n))
-		refuse(r, REFUSED_MEMORY);
+		body_refuse(r, REFUSED_LARGE);
+	if (r->state == REQUEST_BODY && !body_reserve(r, n))
+		body_refuse(r, REFUSED_MEMORY);
 	if (r->state == REQUEST_REFUSED) {
 		r->dropped += n;
-		return r->dropped > drop_max(r) ? MHD_NO : MHD_YES;
+		return r->dropped > body_drop_max(r) ? MHD_NO : MHD_YES;
 	}
 	fw_buf_add(&r->body, data, n);
 	return r->body.rc ? MHD_NO : MHD_YES;
@@ -173,20 +173,20 @@ int http_body_unpack(struct request *r, struct fw_buf *out)
 	if (r->coding == CODING_NONE)
 		return 0;
 	out->max_bytes = FW_MAX(r->body_max, 1);
-	return http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)r->lane->h->config->max_ratio, out);
+	return http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)r->thread->h->config->max_ratio, out);
 }
 
 enum MHD_Result http_body_ready(struct request *r)
 {
-	struct http *h = r->lane->h;
-	size_t left = h->lane_body_max - r->lane->body_bytes;
+	struct http *h = r->thread->h;
+	size_t left = h->thread_body_max - r->thread->body_bytes;
 	struct fw_buf plain = FW_BUF_INIT(FW_MAX(FW_MIN(left, r->body_max), 1));
 	int rc;
 
 	if (r->coding == CODING_NONE || r->route->raw)
 		return MHD_YES;
 	rc = http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)h->config->max_ratio, &plain);
-	if (!rc && hold(r, plain.len)) {
+	if (!rc && body_reserve(r, plain.len)) {
 		fw_buf_finish(&r->body);
 		r->body = plain;
 		r->body.max_bytes = 0;

@@ -2,7 +2,7 @@
 /*
  * Each bucket is one number: the time at which it is full again. A request moves that time forward
  * by the time in which one token is refilled. If it would then be more than within_ms ahead, the
- * bucket is empty and the request has to wait. The table is set-associative, as in guesses.c: a new
+ * bucket is empty and the request has to wait. The table is set-associative, as in auth_limiter.c: a new
  * sender replaces the one whose bucket is fullest, because that loses least.
  */
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "http/bucket.h"
 #include "base/banned.h"
 
-struct slot {
+struct bucket {
 	uint64_t sender;
 	int64_t full_us; /* INT64_MIN: the slot is free */
 };
@@ -21,7 +21,7 @@ struct slot {
 struct buckets {
 	int64_t within_us, token_us;
 	pthread_mutex_t lock; /* of the slots */
-	struct slot slot[BUCKET_SETS][BUCKET_WAYS];
+	struct bucket bucket[BUCKET_SETS][BUCKET_WAYS];
 };
 
 struct buckets *buckets_create(int64_t max, int64_t within_ms)
@@ -35,7 +35,7 @@ struct buckets *buckets_create(int64_t max, int64_t within_ms)
 	pthread_mutex_init(&b->lock, NULL);
 	for (size_t i = 0; i < BUCKET_SETS; i++) {
 		for (size_t k = 0; k < BUCKET_WAYS; k++)
-			b->slot[i][k].full_us = INT64_MIN;
+			b->bucket[i][k].full_us = INT64_MIN;
 	}
 	return b;
 }
@@ -48,9 +48,9 @@ void buckets_destroy(struct buckets *b)
 	free(b);
 }
 
-static struct slot *slot_of(struct buckets *b, uint64_t sender)
+static struct bucket *bucket_find(struct buckets *b, uint64_t sender)
 {
-	struct slot *set = b->slot[fw_hash64(&sender, sizeof(sender)) % BUCKET_SETS], *fullest = set;
+	struct bucket *set = b->bucket[fw_hash64(&sender, sizeof(sender)) % BUCKET_SETS], *fullest = set;
 
 	for (size_t i = 0; i < BUCKET_WAYS; i++) {
 		if (set[i].sender == sender && set[i].full_us != INT64_MIN)
@@ -58,19 +58,19 @@ static struct slot *slot_of(struct buckets *b, uint64_t sender)
 		if (set[i].full_us < fullest->full_us)
 			fullest = &set[i];
 	}
-	*fullest = (struct slot){.sender = sender, .full_us = INT64_MIN};
+	*fullest = (struct bucket){.sender = sender, .full_us = INT64_MIN};
 	return fullest;
 }
 
 int64_t buckets_take(struct buckets *b, uint64_t sender, int64_t now_ms)
 {
 	int64_t now_us = now_ms * 1000, full_us, wait_us;
-	struct slot *s;
+	struct bucket *s;
 
 	if (!b->token_us)
 		return 0;
 	pthread_mutex_lock(&b->lock);
-	s = slot_of(b, sender);
+	s = bucket_find(b, sender);
 	full_us = FW_MAX(s->full_us, now_us) + b->token_us;
 	wait_us = full_us - now_us - b->within_us;
 	if (wait_us <= 0)

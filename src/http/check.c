@@ -59,7 +59,7 @@ static int check_tls(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
 }
 
 /* May this user write path, or create it? 0 or an errno. */
-static int may_write(const char *path, int mode)
+static int path_write_error(const char *path, int mode)
 {
 	const char *slash = strrchr(path, '/');
 	char folder[PATH_MAX];
@@ -75,7 +75,7 @@ static int may_write(const char *path, int mode)
 static int check_path(const char *setting, const char *path, int mode, fw_doctor_cb *cb, void *ctx)
 {
 	char found[500];
-	int e = may_write(path, mode);
+	int e = path_write_error(path, mode);
 
 	(void)fw_snprintf(found, sizeof(found), "%s = %s%s%s", setting, path, e ? ": " : "", e ? strerror(e) : " can be written");
 	cb(ctx, setting, e ? FW_DOCTOR_BROKEN : FW_DOCTOR_FINE, found, e ? "create its folder, writable by the user that the server runs as (run doctor as that user)" : "");

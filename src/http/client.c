@@ -35,7 +35,7 @@ int http_proxies_init(struct http_proxies *p, const char *list, struct fw_err *e
 	return 0;
 }
 
-static bool trusted(const struct http_proxies *p, const unsigned char a[16])
+static bool proxy_is_trusted(const struct http_proxies *p, const unsigned char a[16])
 {
 	for (size_t i = 0; i < p->net_n; i++) {
 		if (fw_cidr_has(&p->net[i], a))
@@ -46,13 +46,13 @@ static bool trusted(const struct http_proxies *p, const unsigned char a[16])
 
 bool http_proxies_have(const struct http_proxies *p, const unsigned char a[16])
 {
-	return trusted(p, a);
+	return proxy_is_trusted(p, a);
 }
 
 /*
  * "10.1.2.3", "10.1.2.3:80", "fd00::1", "[fd00::1]", "[fd00::1]:80", each with or without quotes.
  */
-static bool hop_parse(struct fw_str s, unsigned char out[16])
+static bool forwarded_parse(struct fw_str s, unsigned char out[16])
 {
 	const char *end;
 
@@ -69,14 +69,14 @@ static bool hop_parse(struct fw_str s, unsigned char out[16])
 	return fw_ip_parse(s, out);
 }
 
-void http_forwarded(const struct http_proxies *p, struct fw_str list, struct http_hops *h)
+void http_forwarded_add(const struct http_proxies *p, struct fw_str list, struct http_forwarded *h)
 {
 	while (list.p) {
 		unsigned char a[16];
 
-		if (!hop_parse(fw_str_split(list, ',', &list), a)) {
+		if (!forwarded_parse(fw_str_split(list, ',', &list), a)) {
 			h->known = false;
-		} else if (!trusted(p, a)) {
+		} else if (!proxy_is_trusted(p, a)) {
 			memcpy(h->addr, a, sizeof(a));
 			h->known = true;
 		} else if (!h->known) { /* all addresses so far are proxies: the leftmost counts */
@@ -86,59 +86,59 @@ void http_forwarded(const struct http_proxies *p, struct fw_str list, struct htt
 	}
 }
 
-static enum MHD_Result each_header(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result client_header(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
 {
 	struct request *r = ctx;
 
 	(void)kind;
 	if (value && fw_str_ieq(fw_str(name), FW_STR("X-Forwarded-For")))
-		http_forwarded(&r->lane->h->proxies, fw_str(value), &r->hops);
+		http_forwarded_add(&r->thread->h->proxies, fw_str(value), &r->forwarded);
 	return MHD_YES;
 }
 
-static const char *header(const struct request *r, const char *name)
+static const char *client_get_header(const struct request *r, const char *name)
 {
 	return MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, name);
 }
 
-static const struct sockaddr *peer(const struct request *r)
+static const struct sockaddr *client_peer(const struct request *r)
 {
 	const union MHD_ConnectionInfo *i = MHD_get_connection_info(r->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 
 	return i ? i->client_addr : NULL;
 }
 
-static struct fw_str binary(const unsigned char a[16])
+static struct fw_str address_binary(const unsigned char a[16])
 {
 	return fw_ip_is4(a) ? (struct fw_str){(const char *)a + 12, 4} : (struct fw_str){(const char *)a, 16};
 }
 
 struct fw_str http_client_address(struct request *r)
 {
-	const struct http_proxies *p = &r->lane->h->proxies;
-	const struct sockaddr *sa = peer(r);
+	const struct http_proxies *p = &r->thread->h->proxies;
+	const struct sockaddr *sa = client_peer(r);
 	bool known = sa && fw_ip_of(sa, r->address, NULL);
 
-	if (known ? trusted(p, r->address) : p->local) {
+	if (known ? proxy_is_trusted(p, r->address) : p->local) {
 		const char *real;
 
-		r->hops = (struct http_hops){0};
-		if (header(r, "X-Forwarded-For"))
-			MHD_get_connection_values(r->conn, MHD_HEADER_KIND, each_header, r);
-		else if ((real = header(r, "X-Real-IP")) != NULL)
-			r->hops.known = hop_parse(fw_str(real), r->hops.addr);
-		if (r->hops.known)
-			return binary(r->hops.addr);
+		r->forwarded = (struct http_forwarded){0};
+		if (client_get_header(r, "X-Forwarded-For"))
+			MHD_get_connection_values(r->conn, MHD_HEADER_KIND, client_header, r);
+		else if ((real = client_get_header(r, "X-Real-IP")) != NULL)
+			r->forwarded.known = forwarded_parse(fw_str(real), r->forwarded.addr);
+		if (r->forwarded.known)
+			return address_binary(r->forwarded.addr);
 	}
-	return known ? binary(r->address) : (struct fw_str){"", 0};
+	return known ? address_binary(r->address) : (struct fw_str){"", 0};
 }
 
-const struct tokenless_head *http_head_seen(struct request *r)
+const struct tokenless_head *http_tokenless_head(struct request *r)
 {
-	const struct sockaddr *sa = peer(r);
+	const struct sockaddr *sa = client_peer(r);
 	unsigned char a[16];
 
-	r->seen.tls = r->lane->h->tls.key;
-	r->seen.local = sa && (sa->sa_family == AF_UNIX || (fw_ip_of(sa, a, NULL) && fw_ip_is_loopback(a)));
-	return &r->seen;
+	r->tokenless_head.tls = r->thread->h->tls.key;
+	r->tokenless_head.local = sa && (sa->sa_family == AF_UNIX || (fw_ip_of(sa, a, NULL) && fw_ip_is_loopback(a)));
+	return &r->tokenless_head;
 }

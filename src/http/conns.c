@@ -15,9 +15,9 @@
 #define TICKS_IN_LIMIT 10      /* walks within the shortest timeout, which is exact to a tenth */
 #define TICK_MIN_MS 20
 #define TICK_MAX_MS 500
-#define FILES_BESIDE 256       /* open files for other things: stores, write-ahead log, access log */
-#define CROWDED(max) ((max) - (max) / 8)
-#define CROWDED_MS FW_SECOND_MS
+#define OTHER_FILES 256       /* open files for other things: stores, write-ahead log, access log */
+#define NEARLY_FULL(max) ((max) - (max) / 8)
+#define NEARLY_FULL_MS FW_SECOND_MS
 #define RATE_AFTER_MS (5 * FW_SECOND_MS)
 
 struct conn_list { /* of a server thread */
@@ -29,9 +29,9 @@ struct conn_list { /* of a server thread */
 struct conns {
 	const struct fw_config *config;
 	bool plain;
-	size_t max, lane_n;
+	size_t max, server_thread_n;
 	_Atomic int64_t now_ms; /* monotonic, updated by each walk */
-	_Atomic uint64_t cut_n[CONN_PHASES];
+	_Atomic uint64_t timeout_n[CONN_PHASES];
 	pthread_t thread;
 	bool running, stop;
 	pthread_mutex_t lock;   /* of stop */
@@ -39,29 +39,29 @@ struct conns {
 	struct conn_list list[];
 };
 
-static uint64_t at(int64_t since_ms, enum conn_phase p)
+static uint64_t conn_stamp(int64_t since_ms, enum conn_phase p)
 {
 	return (uint64_t)since_ms << 3 | p;
 }
 
-static enum conn_phase phase_of(uint64_t at)
+static enum conn_phase conn_phase_of(uint64_t at)
 {
 	return (enum conn_phase)(at & 7);
 }
 
 /* ---- the server thread ----------------------------------------------------------------------- */
 
-struct conn *conn_add(struct conns *a, size_t lane, int fd)
+struct conn *conn_add(struct conns *a, size_t server_thread, int fd)
 {
-	struct conn_list *l = &a->list[lane];
+	struct conn_list *l = &a->list[server_thread];
 	struct conn *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
 	c->all = a;
-	c->lane = lane;
+	c->server_thread = server_thread;
 	c->fd = fd;
-	atomic_init(&c->at, at(atomic_load_explicit(&a->now_ms, memory_order_relaxed), CONN_HEAD));
+	atomic_init(&c->at, conn_stamp(atomic_load_explicit(&a->now_ms, memory_order_relaxed), CONN_HEAD));
 	pthread_mutex_lock(&l->lock);
 	c->next = l->first;
 	if (c->next)
@@ -78,7 +78,7 @@ void conn_remove(struct conn *c)
 
 	if (!c)
 		return;
-	l = &c->all->list[c->lane];
+	l = &c->all->list[c->server_thread];
 	pthread_mutex_lock(&l->lock);
 	*(c->prev ? &c->prev->next : &l->first) = c->next;
 	if (c->next)
@@ -94,26 +94,26 @@ bool conn_enter(struct conn *c, enum conn_phase p)
 
 	if (!c)
 		return true;
-	to = at(atomic_load_explicit(&c->all->now_ms, memory_order_relaxed), p);
+	to = conn_stamp(atomic_load_explicit(&c->all->now_ms, memory_order_relaxed), p);
 	if (p != CONN_BODY && p != CONN_WORK) { /* the phase before gets no 408: a timeout in it need not be noticed */
 		atomic_store_explicit(&c->at, to, memory_order_relaxed);
 		return true;
 	}
 	if (p == CONN_BODY)
 		atomic_store_explicit(&c->body_n, 0, memory_order_relaxed);
-	return phase_of(atomic_exchange_explicit(&c->at, to, memory_order_relaxed)) != CONN_CUT;
+	return conn_phase_of(atomic_exchange_explicit(&c->at, to, memory_order_relaxed)) != CONN_TIMED_OUT;
 }
 
 /* ---- the timeout thread ---------------------------------------------------------------------- */
 
-static bool time_is_up(const struct conns *a, const struct conn *c, uint64_t at, int64_t now_ms, bool crowded)
+static bool conn_is_timed_out(const struct conns *a, const struct conn *c, uint64_t at, int64_t now_ms, bool nearly_full)
 {
 	const struct fw_config *config = a->config;
 	int64_t ms = now_ms - (int64_t)(at >> 3);
 
-	switch (phase_of(at)) {
-	case CONN_HEAD: return ms > (crowded ? FW_MIN(CROWDED_MS, config->serve_header_ms) : config->serve_header_ms);
-	case CONN_IDLE: return ms > (crowded ? FW_MIN(CROWDED_MS, config->serve_idle_ms) : config->serve_idle_ms);
+	switch (conn_phase_of(at)) {
+	case CONN_HEAD: return ms > (nearly_full ? FW_MIN(NEARLY_FULL_MS, config->serve_header_ms) : config->serve_header_ms);
+	case CONN_IDLE: return ms > (nearly_full ? FW_MIN(NEARLY_FULL_MS, config->serve_idle_ms) : config->serve_idle_ms);
 	case CONN_SEND: return ms > config->serve_send_ms;
 	case CONN_BODY:
 		return ms > config->serve_body_ms || (ms > RATE_AFTER_MS &&
@@ -126,7 +126,7 @@ static bool time_is_up(const struct conns *a, const struct conn *c, uint64_t at,
  * Send a 408 in the middle of a request. The socket's buffer nearly always has room for it; if not,
  * the client gets none.
  */
-static void tell(const struct conn *c)
+static void conn_send_408(const struct conn *c)
 {
 	static const char WORDS[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/problem+json\r\nContent-Length: 107\r\n\r\n"
 		"{\"title\":\"Request Timeout\",\"status\":408,\"code\":\"timeout\",\"detail\":\"the request did not come fast enough\"}\r\n";
@@ -141,53 +141,53 @@ static void tell(const struct conn *c)
  * body would wait for its timeout. Checked once after each pause: libmicrohttpd sees an end of file
  * that comes later.
  */
-static bool left(struct conn *c, uint64_t was, int64_t now_ms)
+static bool conn_has_left(struct conn *c, uint64_t was, int64_t now_ms)
 {
 	uint64_t n = atomic_load_explicit(&c->body_n, memory_order_relaxed);
-	enum conn_phase p = phase_of(was);
+	enum conn_phase p = conn_phase_of(was);
 	char byte;
 
-	if ((p != CONN_IDLE && p != CONN_BODY && p != CONN_HEAD) || (int64_t)(was >> 3) == now_ms || (c->looked_at == was && c->looked_n == n))
+	if ((p != CONN_IDLE && p != CONN_BODY && p != CONN_HEAD) || (int64_t)(was >> 3) == now_ms || (c->peeked_at == was && c->peeked_n == n))
 		return false;
-	c->looked_at = was;
-	c->looked_n = n;
+	c->peeked_at = was;
+	c->peeked_n = n;
 	/* not recv(): clang's analyzer takes each for a blocking one */
 	return recvfrom(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) == 0;
 }
 
-static void walk(struct conns *a, struct conn_list *l, int64_t now_ms)
+static void conns_check(struct conns *a, struct conn_list *l, int64_t now_ms)
 {
-	bool crowded = atomic_load(&l->n) > CROWDED(a->max / a->lane_n);
+	bool nearly_full = atomic_load(&l->n) > NEARLY_FULL(a->max / a->server_thread_n);
 
 	pthread_mutex_lock(&l->lock);
 	for (struct conn *c = l->first; c; c = c->next) {
 		uint64_t was = atomic_load_explicit(&c->at, memory_order_relaxed);
-		enum conn_phase p = phase_of(was);
+		enum conn_phase p = conn_phase_of(was);
 
-		if (left(c, was, now_ms))
+		if (conn_has_left(c, was, now_ms))
 			/* wakes the server thread; a half-closed client still gets its response */
 			shutdown(c->fd, SHUT_RD);
-		if (!time_is_up(a, c, was, now_ms, crowded) || !atomic_compare_exchange_strong(&c->at, &was, at(now_ms, CONN_CUT)))
+		if (!conn_is_timed_out(a, c, was, now_ms, nearly_full) || !atomic_compare_exchange_strong(&c->at, &was, conn_stamp(now_ms, CONN_TIMED_OUT)))
 			continue;
 		if (a->plain && (p == CONN_HEAD || p == CONN_BODY))
-			tell(c);
+			conn_send_408(c);
 		shutdown(c->fd, SHUT_RDWR);
-		atomic_fetch_add_explicit(&a->cut_n[p], 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&a->timeout_n[p], 1, memory_order_relaxed);
 	}
 	pthread_mutex_unlock(&l->lock);
 }
 
-static int64_t tick_ms(const struct fw_config *c)
+static int64_t conns_tick_ms(const struct fw_config *c)
 {
 	int64_t least = FW_MIN(FW_MIN(c->serve_header_ms, c->serve_body_ms), FW_MIN(c->serve_send_ms, c->serve_idle_ms));
 
 	return FW_MAX(TICK_MIN_MS, FW_MIN(TICK_MAX_MS, least / TICKS_IN_LIMIT));
 }
 
-static void *run(void *ctx)
+static void *conns_run(void *ctx)
 {
 	struct conns *a = ctx;
-	int64_t tick = tick_ms(a->config), last_ms = fw_mono_ms(), now_ms = last_ms;
+	int64_t tick = conns_tick_ms(a->config), last_ms = fw_mono_ms(), now_ms = last_ms;
 
 	pthread_mutex_lock(&a->lock);
 	while (!a->stop) {
@@ -198,8 +198,8 @@ static void *run(void *ctx)
 		now_ms += FW_MIN(real_ms - last_ms, 2 * tick);
 		last_ms = real_ms;
 		atomic_store_explicit(&a->now_ms, now_ms, memory_order_relaxed);
-		for (size_t i = 0; i < a->lane_n; i++)
-			walk(a, &a->list[i], now_ms);
+		for (size_t i = 0; i < a->server_thread_n; i++)
+			conns_check(a, &a->list[i], now_ms);
 		pthread_cond_timedwait(&a->wake, &a->lock, &until);
 	}
 	pthread_mutex_unlock(&a->lock);
@@ -209,7 +209,7 @@ static void *run(void *ctx)
 /* ---- life ------------------------------------------------------------------------------------ */
 
 /* Each connection is an open file. */
-static size_t files_for(size_t wanted)
+static size_t conns_files_max(size_t wanted)
 {
 	struct rlimit limit;
 	size_t may;
@@ -224,17 +224,17 @@ static size_t files_for(size_t wanted)
 			return wanted;
 	}
 	may = limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : (size_t)limit.rlim_cur;
-	if (may >= wanted + FILES_BESIDE)
+	if (may >= wanted + OTHER_FILES)
 		return wanted;
-	may = may > 2 * FILES_BESIDE ? may - FILES_BESIDE : may / 2;
+	may = may > 2 * OTHER_FILES ? may - OTHER_FILES : may / 2;
 	fw_warn("serve_connections = %zu: reduced to %zu by the limit of %zu open files (to raise it: ulimit -n, LimitNOFILE=)", wanted, may,
 		(size_t)limit.rlim_cur);
 	return may;
 }
 
-int conns_open(const struct fw_config *c, size_t lanes, bool plain, struct conns **out, struct fw_err *err)
+int conns_open(const struct fw_config *c, size_t server_threads, bool plain, struct conns **out, struct fw_err *err)
 {
-	struct conns *a = calloc(1, sizeof(*a) + lanes * sizeof(a->list[0]));
+	struct conns *a = calloc(1, sizeof(*a) + server_threads * sizeof(a->list[0]));
 	pthread_condattr_t attr;
 	int rc;
 
@@ -243,18 +243,18 @@ int conns_open(const struct fw_config *c, size_t lanes, bool plain, struct conns
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	a->config = c;
 	a->plain = plain;
-	a->lane_n = lanes;
-	a->max = files_for((size_t)c->serve_connections);
-	a->max = FW_MAX(a->max, lanes);
+	a->server_thread_n = server_threads;
+	a->max = conns_files_max((size_t)c->serve_connections);
+	a->max = FW_MAX(a->max, server_threads);
 	atomic_init(&a->now_ms, fw_mono_ms());
-	for (size_t i = 0; i < lanes; i++)
+	for (size_t i = 0; i < server_threads; i++)
 		pthread_mutex_init(&a->list[i].lock, NULL);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&a->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	rc = pthread_create(&a->thread, NULL, run, a);
+	rc = pthread_create(&a->thread, NULL, conns_run, a);
 	if (rc) {
 		conns_destroy(a);
 		return fw_err_set(err, FW_EIO, "cannot start the thread for connection timeouts: %s", strerror(rc));
@@ -281,7 +281,7 @@ void conns_destroy(struct conns *a)
 	if (!a)
 		return;
 	conns_stop(a);
-	for (size_t i = 0; i < a->lane_n; i++)
+	for (size_t i = 0; i < a->server_thread_n; i++)
 		pthread_mutex_destroy(&a->list[i].lock);
 	pthread_cond_destroy(&a->wake);
 	pthread_mutex_destroy(&a->lock);
@@ -297,12 +297,12 @@ size_t conns_open_n(const struct conns *a)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < a->lane_n; i++)
+	for (size_t i = 0; i < a->server_thread_n; i++)
 		n += atomic_load_explicit(&a->list[i].n, memory_order_relaxed);
 	return n;
 }
 
-uint64_t conns_cut_n(const struct conns *a, enum conn_phase p)
+uint64_t conns_timeout_n(const struct conns *a, enum conn_phase p)
 {
-	return atomic_load_explicit(&a->cut_n[p], memory_order_relaxed);
+	return atomic_load_explicit(&a->timeout_n[p], memory_order_relaxed);
 }

@@ -22,7 +22,7 @@ enum conn_phase {
 	CONN_WORK, /* waits for the server: no timeout */
 	CONN_SEND, /* sends a response: serve_send_ms */
 	CONN_IDLE, /* keep-alive, until the next head is complete: serve_idle_ms */
-	CONN_CUT,  /* timed out, its socket is shut down */
+	CONN_TIMED_OUT,  /* timed out, its socket is shut down */
 	CONN_PHASES,
 };
 
@@ -30,15 +30,15 @@ struct conns;
 struct conn {
 	struct conn *prev, *next;
 	struct conns *all;
-	size_t lane;
+	size_t server_thread;
 	int fd;
 	_Atomic uint64_t at;     /* start of the phase (monotonic ms) << 3 | phase */
 	_Atomic uint64_t body_n; /* bytes of the body received so far */
-	uint64_t looked_at, looked_n; /* at and body_n when the timeout thread last peeked */
-	size_t share;            /* accept.h */
+	uint64_t peeked_at, peeked_n; /* at and body_n when the timeout thread last peeked */
+	size_t slot;            /* accept.h */
 	struct http_target {     /* the last request target: head.c */
 		size_t len;      /* as a string */
-		const char *wrong; /* why it is refused; NULL: it is fine */
+		const char *error; /* why it is refused; NULL: it is fine */
 		bool large;
 	} target;
 };
@@ -47,20 +47,20 @@ struct conn {
  * The limit is serve_connections, or what RLIMIT_NOFILE allows (logged). plain: no TLS, so a 408
  * can be written into a socket. Errors: FW_ENOMEM; FW_EIO no thread.
  */
-FW_MUST_CHECK int conns_open(const struct fw_config *c, size_t lanes, bool plain, struct conns **out, struct fw_err *err);
+FW_MUST_CHECK int conns_open(const struct fw_config *c, size_t server_threads, bool plain, struct conns **out, struct fw_err *err);
 void conns_stop(struct conns *a);    /* stops the timeouts */
 void conns_destroy(struct conns *a); /* after the last conn_remove() */
 size_t conns_max(const struct conns *a);
 size_t conns_open_n(const struct conns *a);
-uint64_t conns_cut_n(const struct conns *a, enum conn_phase p); /* connections that timed out in this phase */
+uint64_t conns_timeout_n(const struct conns *a, enum conn_phase p); /* connections that timed out in this phase */
 
 /* For the connection's server thread. */
-struct conn *conn_add(struct conns *a, size_t lane, int fd); /* NULL: no memory */
+struct conn *conn_add(struct conns *a, size_t server_thread, int fd); /* NULL: no memory */
 void conn_remove(struct conn *c);                            /* before fd is closed */
 /* Enter a phase. False: it has timed out (checked for CONN_BODY and CONN_WORK). c may be NULL. */
 bool conn_enter(struct conn *c, enum conn_phase p);
 /* Count received bytes of the body. */
-static inline void conn_got(struct conn *c, size_t n)
+static inline void conn_count_body(struct conn *c, size_t n)
 {
 	if (c)
 		atomic_fetch_add_explicit(&c->body_n, n, memory_order_relaxed);

@@ -36,7 +36,7 @@ static const struct {
 	[FW_TIMING_COMMIT] = {"store_commit_duration_seconds", "Duration of a commit of a batch of visits."},
 };
 
-static void visits(struct fw_buf *b, const struct fw_meter_sum *s)
+static void metrics_visits(struct fw_buf *b, const struct fw_meter_sum *s)
 {
 	metric_head(b, "visits_total", "counter", "Visits that were stored, by result.");
 	for (size_t i = FW_VISIT_NONE + 1; i < FW_VISIT_PUSHED; i++) /* which is no visit */
@@ -47,7 +47,7 @@ static void visits(struct fw_buf *b, const struct fw_meter_sum *s)
 	metric_sample(b, "fetch_answers_total", (double)s->responses[0], "status=\"other\"");
 }
 
-static void processes(struct fw_buf *b, const struct fw_meter *m)
+static void metrics_processes(struct fw_buf *b, const struct fw_meter *m)
 {
 	struct fw_meter_process p;
 
@@ -71,7 +71,7 @@ void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m)
 	metric_head(b, "build_info", "gauge", "Always 1; the label is the version.");
 	metric_sample(b, "build_info", 1, "version=\"%s\"", fw_version());
 	metric(b, "start_time_seconds", "gauge", "Start time of the master, Unix time.", (double)s.started_ms / 1000);
-	processes(b, m);
+	metrics_processes(b, m);
 	metric(b, "server_restarts_total", "counter", "Servers started in place of a dead one.", (double)s.server_restarts);
 	metric(b, "workers", "gauge", "Configured workers.", s.workers);
 	if (!s.workers)
@@ -83,7 +83,7 @@ void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m)
 	metric(b, "workers_offline", "gauge", "Workers without connectivity: no host responds.", (double)s.offline);
 	metric(b, "fetch_in_flight", "gauge", "Transfers in flight.", (double)s.in_flight);
 	metric(b, "fetch_slots", "gauge", "Limit of transfers in flight.", (double)s.slots);
-	visits(b, &s);
+	metrics_visits(b, &s);
 	for (size_t i = 0; i < FW_COUNT_N; i++)
 		metric(b, COUNT[i].name, "counter", COUNT[i].help, (double)s.count[i]);
 	for (size_t i = 0; i < FW_TIMING_N; i++) {

@@ -4,7 +4,7 @@
  * parses and stores them.
  *
  * The route runs in the blocking thread pool. While the store is busy, or other requests hold too
- * much memory, the job is run again every DESK_LATER_MS, for up to BUSY_PATIENCE_MS, and keeps its
+ * much memory, the job is run again every POOL_RETRY_MS, for up to BUSY_RETRY_MS, and keeps its
  * parsed document.
  *
  * Idempotency-Key: one record in the store for a feed, a client and a key, of kind "idempotency".
@@ -28,7 +28,7 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-#define BUSY_PATIENCE_MS (5 * FW_SECOND_MS)
+#define BUSY_RETRY_MS (5 * FW_SECOND_MS)
 #define KEY_MAX 255
 #define KEPT_MS FW_DAY_MS
 #define RUNNING_MS (30 * FW_SECOND_MS) /* a request takes less; after this time its server counts as dead, on any machine */
@@ -53,38 +53,38 @@ struct entries_push { /* of one request, over several runs */
 	char body[2 * sizeof(struct fw_hash128) + 1]; /* hash of the body and its type, in hex */
 };
 
-static struct entries_push *all;
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entries_push *pushes_running;
+static pthread_mutex_t pushes_lock = PTHREAD_MUTEX_INITIALIZER;
 static char own_name[FW_WORKER_NAME_MAX];
-static pthread_once_t named = PTHREAD_ONCE_INIT;
+static pthread_once_t own_name_once = PTHREAD_ONCE_INIT;
 
-static void name_make(void)
+static void own_name_init(void)
 {
 	fw_worker_name(own_name, sizeof(own_name), -1);
 }
 
-static const struct fw_str KIND = {"idempotency", sizeof("idempotency") - 1};
+static const struct fw_str IDEMPOTENCY_KIND = {"idempotency", sizeof("idempotency") - 1};
 
-static struct entries_push *push_new(void)
+static struct entries_push *entries_push_create(void)
 {
 	struct entries_push *p = calloc(1, sizeof(*p));
 	static int64_t last;
 
 	if (!p)
 		return NULL;
-	p->until_ms = fw_mono_ms() + BUSY_PATIENCE_MS;
+	p->until_ms = fw_mono_ms() + BUSY_RETRY_MS;
 	p->began_ms = fw_now_ms();
-	pthread_mutex_lock(&all_lock);
+	pthread_mutex_lock(&pushes_lock);
 	p->nonce = last = FW_MAX(last + 1, fw_mono_us());
-	p->next = all;
-	all = p;
-	pthread_mutex_unlock(&all_lock);
+	p->next = pushes_running;
+	pushes_running = p;
+	pthread_mutex_unlock(&pushes_lock);
 	return p;
 }
 
-static const char *us(void)
+static const char *own_name_get(void)
 {
-	pthread_once(&named, name_make);
+	pthread_once(&own_name_once, own_name_init);
 	return own_name;
 }
 
@@ -92,20 +92,20 @@ static const char *us(void)
  * Is the request that wrote this record still running? Processes on this machine can be checked,
  * others only by time.
  */
-static bool is_at_it(const char *by, int64_t nonce, int64_t since_ms)
+static bool key_is_in_progress(const char *by, int64_t nonce, int64_t since_ms)
 {
 	bool found = false;
 
-	if (!fw_str_eq(fw_str(by), fw_str(us())))
+	if (!fw_str_eq(fw_str(by), fw_str(own_name_get())))
 		return !fw_worker_is_dead(by) && fw_now_ms() < since_ms + RUNNING_MS;
-	pthread_mutex_lock(&all_lock);
-	for (const struct entries_push *p = all; p && !found; p = p->next)
+	pthread_mutex_lock(&pushes_lock);
+	for (const struct entries_push *p = pushes_running; p && !found; p = p->next)
 		found = p->nonce == nonce;
-	pthread_mutex_unlock(&all_lock);
+	pthread_mutex_unlock(&pushes_lock);
 	return found;
 }
 
-bool http_entries_hold(struct http *h, size_t *held, size_t bytes)
+bool http_entries_reserve(struct http *h, size_t *held, size_t bytes)
 {
 	int64_t others = atomic_fetch_add(&h->entries_bytes, (int64_t)bytes - (int64_t)*held) - (int64_t)*held;
 
@@ -113,32 +113,32 @@ bool http_entries_hold(struct http *h, size_t *held, size_t bytes)
 	return !others || others + (int64_t)bytes <= h->config->serve_memory_bytes;
 }
 
-static bool hold(struct request *r, size_t bytes)
+static bool entries_push_reserve(struct request *r, size_t bytes)
 {
-	return http_entries_hold(r->lane->h, &r->push->held_bytes, bytes);
+	return http_entries_reserve(r->thread->h, &r->push->held_bytes, bytes);
 }
 
 void http_entries_push_free(struct request *r)
 {
 	if (!r->push)
 		return;
-	pthread_mutex_lock(&all_lock);
-	for (struct entries_push **at = &all; *at; at = &(*at)->next) {
+	pthread_mutex_lock(&pushes_lock);
+	for (struct entries_push **at = &pushes_running; *at; at = &(*at)->next) {
 		if (*at == r->push) {
 			*at = r->push->next;
 			break;
 		}
 	}
-	pthread_mutex_unlock(&all_lock);
+	pthread_mutex_unlock(&pushes_lock);
 	fw_delivery_close(r->push->delivery);
-	(void)hold(r, 0);
+	(void)entries_push_reserve(r, 0);
 	free(r->push);
 	r->push = NULL;
 }
 
 /* ---- the key --------------------------------------------------------------------------------- */
 
-static void hex(struct fw_hash128 h, char out[2 * sizeof(struct fw_hash128) + 1])
+static void hash_hex(struct fw_hash128 h, char out[2 * sizeof(struct fw_hash128) + 1])
 {
 	static const char DIGIT[] = "0123456789abcdef";
 
@@ -149,7 +149,7 @@ static void hex(struct fw_hash128 h, char out[2 * sizeof(struct fw_hash128) + 1]
 	out[2 * sizeof(h.b)] = '\0';
 }
 
-static bool key_is_good(struct fw_str key)
+static bool key_is_valid(struct fw_str key)
 {
 	for (size_t i = 0; i < key.len; i++) {
 		if (key.p[i] < 0x20 || key.p[i] > 0x7e)
@@ -171,12 +171,12 @@ static void key_make(struct request *r, struct fw_str key, struct fw_str type)
 	 */
 	fw_hasher_add(&h, fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION)));
 	fw_hasher_add(&h, key);
-	hex(fw_hasher_end128(&h), hash);
+	hash_hex(fw_hasher_end128(&h), hash);
 	(void)fw_snprintf(r->push->key, sizeof(r->push->key), "%lld/%s", (long long)r->id, hash);
 	fw_hasher_init(&h);
 	fw_hasher_add(&h, type);
 	fw_hasher_add(&h, fw_buf_str(&r->body));
-	hex(fw_hasher_end128(&h), r->push->body);
+	hash_hex(fw_hasher_end128(&h), r->push->body);
 }
 
 /* Write the record's value. status 0: the request is in progress. */
@@ -191,7 +191,7 @@ static void key_value(const struct request *r, unsigned status, struct fw_str an
 		fw_json_int(&j, "status", status);
 		fw_json_str(&j, "answer", answer);
 	} else {
-		fw_json_cstr(&j, "by", us());
+		fw_json_cstr(&j, "by", own_name_get());
 		fw_json_int(&j, "nonce", r->push->nonce);
 		fw_json_int(&j, "began_ms", r->push->began_ms);
 	}
@@ -201,7 +201,7 @@ static void key_value(const struct request *r, unsigned status, struct fw_str an
 static int key_put(struct request *r, unsigned status, struct fw_str answer, bool *was, struct fw_err *err)
 {
 	struct fw_buf value = FW_BUF_INIT(0);
-	struct fw_record rec = {.kind = KIND, .key = fw_str(r->push->key), .at_ms = fw_now_ms()};
+	struct fw_record rec = {.kind = IDEMPOTENCY_KIND, .key = fw_str(r->push->key), .at_ms = fw_now_ms()};
 	int rc;
 
 	key_value(r, status, answer, &value);
@@ -216,7 +216,7 @@ static int key_put(struct request *r, unsigned status, struct fw_str answer, boo
  * Remove the record, so that the key can be used again. If the store is unavailable, the record
  * expires.
  */
-static void key_forget(struct request *r)
+static void key_remove(struct request *r)
 {
 	struct fw_buf value = FW_BUF_INIT(0);
 	int rc;
@@ -224,12 +224,12 @@ static void key_forget(struct request *r)
 	if (!r->push->keyed)
 		return;
 	key_value(r, 0, FW_STR_NONE, &value);
-	rc = value.rc ? FW_ENOMEM : fw_store_record_remove(r->store, KIND, fw_str(r->push->key), fw_buf_str(&value), NULL);
+	rc = value.rc ? FW_ENOMEM : fw_store_record_remove(r->store, IDEMPOTENCY_KIND, fw_str(r->push->key), fw_buf_str(&value), NULL);
 	r->push->keyed = rc && rc != FW_ENOTFOUND; /* not found: another request has taken the record over */
 	fw_buf_finish(&value);
 }
 
-static enum MHD_Result replay(struct request *r, unsigned status, const json_t *answer)
+static enum MHD_Result key_replay(struct request *r, unsigned status, const json_t *answer)
 {
 	struct MHD_Response *m = MHD_create_response_from_buffer(json_string_length(answer), (char *)(uintptr_t)json_string_value(answer),
 		MHD_RESPMEM_MUST_COPY);
@@ -240,10 +240,10 @@ static enum MHD_Result replay(struct request *r, unsigned status, const json_t *
 			MHD_destroy_response(m);
 		return MHD_NO;
 	}
-	return http_answer(r, status, m);
+	return http_respond(r, status, m);
 }
 
-static enum MHD_Result in_progress(struct request *r)
+static enum MHD_Result key_respond_in_progress(struct request *r)
 {
 	return http_problem(r, MHD_HTTP_CONFLICT, "in_progress", "a request with this Idempotency-Key is in progress (retry later)");
 }
@@ -263,7 +263,7 @@ static enum MHD_Result key_found(struct request *r, const struct fw_record *rec,
 	int rc;
 
 	*again = false;
-	if (by && nonce == r->push->nonce && fw_str_eq(fw_str(by), fw_str(us()))) {
+	if (by && nonce == r->push->nonce && fw_str_eq(fw_str(by), fw_str(own_name_get()))) {
 		r->push->keyed = true;
 		return MHD_YES;
 	}
@@ -271,20 +271,20 @@ static enum MHD_Result key_found(struct request *r, const struct fw_record *rec,
 	if (!same && (status || fw_now_ms() < rec->at_ms + RUNNING_MS))
 		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "key_reused", "this Idempotency-Key was used with another body before");
 	if (json_is_integer(status))
-		return replay(r, (unsigned)json_integer_value(status), json_object_get(o, "answer"));
-	if (!by || is_at_it(by, nonce, rec->at_ms))
-		return in_progress(r);
+		return key_replay(r, (unsigned)json_integer_value(status), json_object_get(o, "answer"));
+	if (!by || key_is_in_progress(by, nonce, rec->at_ms))
+		return key_respond_in_progress(r);
 	if (same) {
 		r->push->taken_over = true;
 		r->push->began_ms = json_integer_value(json_object_get(o, "began_ms"));
 	}
-	rc = fw_store_record_remove(r->store, KIND, fw_str(r->push->key), rec->value, &err);
+	rc = fw_store_record_remove(r->store, IDEMPOTENCY_KIND, fw_str(r->push->key), rec->value, &err);
 	*again = !rc || rc == FW_ENOTFOUND;
 	return *again ? MHD_YES : http_store_failed(r, rc, &err);
 }
 
 /* Put the record (r->push->keyed), or respond. */
-static enum MHD_Result key_take(struct request *r)
+static enum MHD_Result key_acquire(struct request *r)
 {
 	enum MHD_Result ok = MHD_YES;
 	bool was = true, again = true;
@@ -300,7 +300,7 @@ static enum MHD_Result key_take(struct request *r)
 		rc = key_put(r, 0, FW_STR_NONE, &was, &err);
 		if (rc || !was)
 			break;
-		rc = fw_store_record_get(r->store, KIND, fw_str(r->push->key), &a, &rec, &err);
+		rc = fw_store_record_get(r->store, IDEMPOTENCY_KIND, fw_str(r->push->key), &a, &rec, &err);
 		if (rc == FW_ENOTFOUND) { /* it was removed meanwhile: try again */
 			rc = 0;
 			continue;
@@ -314,7 +314,7 @@ static enum MHD_Result key_take(struct request *r)
 	r->push->keyed |= !rc && !was;
 	if (rc)
 		return http_store_failed(r, rc, &err);
-	return r->push->keyed || r->answer ? ok : in_progress(r);
+	return r->push->keyed || r->response ? ok : key_respond_in_progress(r);
 }
 
 /* ---- responses ------------------------------------------------------------------------------- */
@@ -338,7 +338,7 @@ static void problems_add(struct fw_json *j, const struct fw_document *doc)
 }
 
 /* Callback for visits, newest first: keep the oldest that matches the first try. */
-static int first_try(void *ctx, const struct fw_visit *v)
+static int first_visit_find(void *ctx, const struct fw_visit *v)
 {
 	struct fw_visit *like = ctx;
 
@@ -350,7 +350,7 @@ static int first_try(void *ctx, const struct fw_visit *v)
 }
 
 /* After a takeover: restore the counts of the first commit, if there was one. */
-static void tell_as_first(struct request *r, struct fw_delivery_result *d)
+static void first_counts_restore(struct request *r, struct fw_delivery_result *d)
 {
 	struct fw_visit_query q = {.feed_id = r->id, .limit = VISITS_BACK};
 	struct fw_visit found = d->visit;
@@ -359,7 +359,7 @@ static void tell_as_first(struct request *r, struct fw_delivery_result *d)
 
 	if (!r->push->taken_over || d->known_n != row_n)
 		return;
-	if (fw_store_visit_list(r->store, &q, first_try, &found, &err)) {
+	if (fw_store_visit_list(r->store, &q, first_visit_find, &found, &err)) {
 		fw_warn("counts of the first request with an Idempotency-Key are unknown: %s", err.text);
 		return;
 	}
@@ -367,12 +367,12 @@ static void tell_as_first(struct request *r, struct fw_delivery_result *d)
 	d->known_n = row_n - found.new_n - found.changed_n;
 }
 
-static enum MHD_Result stored(struct request *r, const struct fw_delivery_result *d)
+static enum MHD_Result entries_push_respond(struct request *r, const struct fw_delivery_result *d)
 {
 	const struct fw_document *doc = fw_delivery_document(r->push->delivery);
 	struct fw_buf out = FW_BUF_INIT(0);
 	struct fw_err err = {0};
-	struct http *h = r->lane->h;
+	struct http *h = r->thread->h;
 	struct fw_json j;
 	bool was;
 
@@ -400,13 +400,13 @@ static enum MHD_Result stored(struct request *r, const struct fw_delivery_result
 }
 
 /* Respond with the error. http_store_failed() keeps the store's own messages from the client. */
-static enum MHD_Result failed(struct request *r, int rc, const struct fw_err *err)
+static enum MHD_Result entries_push_fail(struct request *r, int rc, const struct fw_err *err)
 {
 	if (rc != FW_EIO) {
-		key_forget(r);
+		key_remove(r);
 		fw_delivery_close(r->push->delivery);
 		r->push->delivery = NULL;
-		(void)hold(r, 0);
+		(void)entries_push_reserve(r, 0);
 	}
 	switch (rc) {
 	case FW_EUNSUP: return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "unsupported_type", "%s", err->text);
@@ -422,17 +422,17 @@ static enum MHD_Result failed(struct request *r, int rc, const struct fw_err *er
 /* ---- the route ------------------------------------------------------------------------------- */
 
 /* Other requests hold too much memory: run again later, until until_ms. */
-static enum MHD_Result no_room(struct request *r)
+static enum MHD_Result entries_push_delay(struct request *r)
 {
-	(void)hold(r, 0);
-	r->again = fw_mono_ms() < r->push->until_ms;
-	if (!r->again)
-		key_forget(r);
-	return r->again ? MHD_YES : http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
+	(void)entries_push_reserve(r, 0);
+	r->retry = fw_mono_ms() < r->push->until_ms;
+	if (!r->retry)
+		key_remove(r);
+	return r->retry ? MHD_YES : http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
 		"all memory for pushed entries is in use by other requests (serve_memory_bytes)");
 }
 
-static enum MHD_Result begin(struct request *r)
+static enum MHD_Result entries_push_begin(struct request *r)
 {
 	struct fw_str key = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "Idempotency-Key"));
 	struct fw_delivery_input in = {.feed_id = r->id, .body = fw_buf_str(&r->body), .strict = true,
@@ -441,21 +441,21 @@ static enum MHD_Result begin(struct request *r)
 	enum MHD_Result ok = MHD_YES;
 	int rc;
 
-	if (key.p && !key_is_good(key))
+	if (key.p && !key_is_valid(key))
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_key", "invalid Idempotency-Key (use 1 to %d printable ASCII characters)", KEY_MAX);
-	if (!hold(r, fw_delivery_estimate(r->lane->h->config, r->body.len)))
-		return no_room(r);
+	if (!entries_push_reserve(r, fw_delivery_estimate(r->thread->h->config, r->body.len)))
+		return entries_push_delay(r);
 	if (key.p && !r->push->keyed) {
 		key_make(r, key, in.content_type);
-		ok = key_take(r);
+		ok = key_acquire(r);
 	}
-	if (r->answer)
+	if (r->response)
 		return ok;
 	in.at_ms = r->push->began_ms;
-	rc = fw_delivery_open(r->store, r->lane->h->config, &in, &r->push->delivery, &err);
+	rc = fw_delivery_open(r->store, r->thread->h->config, &in, &r->push->delivery, &err);
 	if (rc)
-		return failed(r, rc, &err);
-	(void)hold(r, fw_delivery_bytes(r->push->delivery)); /* instead of the estimate */
+		return entries_push_fail(r, rc, &err);
+	(void)entries_push_reserve(r, fw_delivery_bytes(r->push->delivery)); /* instead of the estimate */
 	return MHD_YES;
 }
 
@@ -468,22 +468,22 @@ enum MHD_Result http_entries_push(struct request *r)
 	int rc;
 
 	if (!r->push) {
-		r->push = push_new();
+		r->push = entries_push_create();
 		if (!r->push)
 			return MHD_NO;
 	}
 	if (!r->push->delivery)
-		ok = begin(r);
+		ok = entries_push_begin(r);
 	if (!r->push->delivery)
 		return ok;
 	rc = fw_delivery_store(r->push->delivery, r->store, &got, &err);
-	room = hold(r, fw_delivery_bytes(r->push->delivery));
+	room = entries_push_reserve(r, fw_delivery_bytes(r->push->delivery));
 	if (rc == FW_EAGAIN && fw_mono_ms() < r->push->until_ms && room) {
-		r->again = true;
+		r->retry = true;
 		return MHD_YES;
 	}
 	if (rc)
-		return failed(r, rc, &err);
-	tell_as_first(r, &got);
-	return stored(r, &got);
+		return entries_push_fail(r, rc, &err);
+	first_counts_restore(r, &got);
+	return entries_push_respond(r, &got);
 }

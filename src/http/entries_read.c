@@ -24,18 +24,18 @@
 static const char CONTENT[] = "yes no raw";
 static const unsigned CONTENT_FLAGS[] = {FW_VIEW_CONTENT, 0, FW_VIEW_CONTENT | FW_VIEW_RAW};
 
-struct list {
-	struct page p;
+struct entry_list {
+	struct list_page p;
 	struct fw_entry_query q;
 	struct fw_feed feed;  /* id 0: entries of all feeds */
 	unsigned flags;
-	bool lines;
+	bool ndjson;
 	struct fw_view_work work;
 };
 
-static void entry_write(struct list *l, const struct fw_entry_row *e)
+static void entry_list_write(struct entry_list *l, const struct fw_entry_row *e)
 {
-	struct page *p = &l->p;
+	struct list_page *p = &l->p;
 	struct fw_err err;
 
 	if (fw_entry_json_work(&p->j, e, l->flags, &l->work, &err)) /* the item was written without its content */
@@ -43,19 +43,19 @@ static void entry_write(struct list *l, const struct fw_entry_row *e)
 	p->last_ms = FW_MAX(p->last_ms, e->changed_ms);
 }
 
-static int entry_take(void *ctx, const struct fw_entry_row *e)
+static int entry_list_add(void *ctx, const struct fw_entry_row *e)
 {
-	struct list *l = ctx;
+	struct entry_list *l = ctx;
 
 	l->p.limit = l->work.bytes >= WORK_BYTES || l->work.cpu_us >= WORK_US ? l->p.n : l->p.limit;
-	if (!page_room(&l->p))
+	if (!list_page_has_room(&l->p))
 		return 1;
 	if (l->q.oldest_first)
-		page_cursor(&l->p, "s%lld", (long long)e->id);
+		list_page_set_cursor(&l->p, "s%lld", (long long)e->id);
 	else
-		page_cursor(&l->p, "n%lld.%lld", (long long)fw_store_entry_date(e, e->seen_ms), (long long)e->id);
-	entry_write(l, e);
-	if (l->lines) {
+		list_page_set_cursor(&l->p, "n%lld.%lld", (long long)fw_store_entry_date(e, e->seen_ms), (long long)e->id);
+	entry_list_write(l, e);
+	if (l->ndjson) {
 		fw_buf_addc(&l->p.out, '\n');
 		l->p.j.need_comma = false;
 	}
@@ -63,7 +63,7 @@ static int entry_take(void *ctx, const struct fw_entry_row *e)
 }
 
 /* Find the feed by its id or URL. False: responded. */
-static bool feed_read(struct list *l, enum MHD_Result *ok)
+static bool entry_list_feed(struct entry_list *l, enum MHD_Result *ok)
 {
 	struct request *r = l->p.r;
 	struct fw_str word = http_param(r, "feed"), url = FW_STR_NONE, user, pass;
@@ -85,7 +85,7 @@ static bool feed_read(struct list *l, enum MHD_Result *ok)
 	return !rc;
 }
 
-static bool cursor_read(struct list *l, enum MHD_Result *ok)
+static bool entry_list_cursor(struct entry_list *l, enum MHD_Result *ok)
 {
 	int64_t at[2];
 	bool there;
@@ -95,7 +95,7 @@ static bool cursor_read(struct list *l, enum MHD_Result *ok)
 	if (!there)
 		return true;
 	/* the same cursor, if the page stays empty */
-	page_cursor(&l->p, "%.*s", FW_STR_ARG(http_param(l->p.r, "cursor")));
+	list_page_set_cursor(&l->p, "%.*s", FW_STR_ARG(http_param(l->p.r, "cursor")));
 	if (l->q.oldest_first) {
 		l->q.after_id = at[0];
 	} else {
@@ -105,18 +105,18 @@ static bool cursor_read(struct list *l, enum MHD_Result *ok)
 	return true;
 }
 
-static bool wants_lines(struct request *r, enum MHD_Result *ok, bool *lines)
+static bool wants_ndjson(struct request *r, enum MHD_Result *ok, bool *ndjson)
 {
 	const char *accept = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 	int which = accept && fw_str_ifind(fw_str(accept), FW_STR("ndjson")) ? 1 : 0;
 
 	if (!http_param_word(r, "format", "json ndjson", &which, ok))
 		return false;
-	*lines = which == 1;
+	*ndjson = which == 1;
 	return true;
 }
 
-static bool question_read(struct list *l, enum MHD_Result *ok)
+static bool entry_list_params(struct entry_list *l, enum MHD_Result *ok)
 {
 	struct request *r = l->p.r;
 	struct fw_str since = http_param(r, "since");
@@ -133,7 +133,7 @@ static bool question_read(struct list *l, enum MHD_Result *ok)
 		return false;
 	}
 	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, ok) || !http_param_word(r, "order", "newest stored", &order, ok) ||
-	    !http_param_word(r, "content", CONTENT, &content, ok) || !wants_lines(r, ok, &l->lines))
+	    !http_param_word(r, "content", CONTENT, &content, ok) || !wants_ndjson(r, ok, &l->ndjson))
 		return false;
 	l->flags = CONTENT_FLAGS[content];
 	l->q.content = l->flags != 0;
@@ -141,10 +141,10 @@ static bool question_read(struct list *l, enum MHD_Result *ok)
 	l->q.oldest_first = order == 1;
 	l->p.limit = (size_t)limit;
 	l->q.limit = l->p.limit + 1;
-	return cursor_read(l, ok) && feed_read(l, ok);
+	return entry_list_cursor(l, ok) && entry_list_feed(l, ok);
 }
 
-static void head_write(struct list *l)
+static void entry_list_head(struct entry_list *l)
 {
 	const struct fw_feed *f = &l->feed;
 	struct fw_json *j = &l->p.j;
@@ -161,33 +161,33 @@ enum MHD_Result http_entry_list(struct request *r)
 {
 	struct fw_err err = {0};
 	enum MHD_Result ok;
-	struct list l = {.feed = {.id = 0}, .work = {.cache = r->lane->h->views}};
+	struct entry_list l = {.feed = {.id = 0}, .work = {.cache = r->thread->h->views}};
 	int rc;
 
-	page_begin(&l.p, r);
-	if (!question_read(&l, &ok)) {
+	list_page_begin(&l.p, r);
+	if (!entry_list_params(&l, &ok)) {
 		fw_arena_finish(&l.p.arena);
 		return ok;
 	}
-	if (!l.lines)
-		head_write(&l);
-	rc = fw_store_entry_list(r->store, &l.q, entry_take, &l, &err);
+	if (!l.ndjson)
+		entry_list_head(&l);
+	rc = fw_store_entry_list(r->store, &l.q, entry_list_add, &l, &err);
 	if (!l.q.oldest_first && !l.p.more)
 		l.p.cursor[0] = 0; /* the list ends here */
-	if (!l.lines) {
+	if (!l.ndjson) {
 		fw_json_end(&l.p.j);
 		fw_incomplete_json(&l.p.j, l.p.unindexed_n);
-		fw_json_cstr(&l.p.j, "next_url", page_next(&l.p));
+		fw_json_cstr(&l.p.j, "next_url", list_page_next(&l.p));
 		fw_json_end(&l.p.j);
 	}
-	return page_send(&l.p, l.lines ? "application/x-ndjson" : "application/feed+json", rc, &err);
+	return list_page_send(&l.p, l.ndjson ? "application/x-ndjson" : "application/feed+json", rc, &err);
 }
 
-static int one_take(void *ctx, const struct fw_entry_row *e)
+static int entry_get_one(void *ctx, const struct fw_entry_row *e)
 {
-	struct list *l = ctx;
+	struct entry_list *l = ctx;
 
-	entry_write(l, e);
+	entry_list_write(l, e);
 	return 0;
 }
 
@@ -195,17 +195,17 @@ enum MHD_Result http_entry_get(struct request *r)
 {
 	struct fw_err err = {0};
 	enum MHD_Result ok;
-	struct list l = {.q = {.after_id = r->id - 1, .before_id = r->id < INT64_MAX ? r->id + 1 : 0, .oldest_first = true, .limit = 1},
-		.work = {.cache = r->lane->h->views}};
+	struct entry_list l = {.q = {.after_id = r->id - 1, .before_id = r->id < INT64_MAX ? r->id + 1 : 0, .oldest_first = true, .limit = 1},
+		.work = {.cache = r->thread->h->views}};
 	int content = 0, rc;
 
 	if (!http_param_word(r, "content", CONTENT, &content, &ok))
 		return ok;
 	l.flags = CONTENT_FLAGS[content];
 	l.q.content = l.flags != 0;
-	page_begin(&l.p, r);
-	rc = fw_store_entry_list(r->store, &l.q, one_take, &l, &err);
+	list_page_begin(&l.p, r);
+	rc = fw_store_entry_list(r->store, &l.q, entry_get_one, &l, &err);
 	if (!rc && !l.p.out.len)
 		rc = fw_err_set(&err, FW_ENOTFOUND, "no entry with id %lld", (long long)r->id);
-	return page_send(&l.p, "application/json", rc, &err);
+	return list_page_send(&l.p, "application/json", rc, &err);
 }

@@ -8,24 +8,24 @@
 
 enum { PROPERTY = 1, SECTION = 2, ID = 4, ALL = 7 };
 
-static void skip_space(struct event_reader *r)
+static void event_skip_space(struct event_reader *r)
 {
 	while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\r' || *r->p == '\t'))
 		r->p++;
 }
 
 /* Skip this byte and the space around it. */
-static bool take(struct event_reader *r, char c)
+static bool event_skip(struct event_reader *r, char c)
 {
-	skip_space(r);
+	event_skip_space(r);
 	if (r->p == r->end || *r->p != c)
 		return false;
 	r->p++;
-	skip_space(r);
+	event_skip_space(r);
 	return true;
 }
 
-static bool string(struct event_reader *r, struct fw_str *out)
+static bool event_string(struct event_reader *r, struct fw_str *out)
 {
 	const char *from;
 
@@ -44,7 +44,7 @@ static bool string(struct event_reader *r, struct fw_str *out)
  * An integer without leading zeros. The caller checks the next byte, so a fraction or an exponent
  * is unusual.
  */
-static bool number(struct event_reader *r, int64_t *out)
+static bool event_number(struct event_reader *r, int64_t *out)
 {
 	const char *from = r->p;
 	int64_t v = 0;
@@ -56,49 +56,49 @@ static bool number(struct event_reader *r, int64_t *out)
 }
 
 /* Read one member. Returns PROPERTY, SECTION or ID; 0: another member or an invalid one. */
-static int member(struct event_reader *r, struct fw_event *e)
+static int event_member(struct event_reader *r, struct fw_event *e)
 {
 	struct fw_str name;
 
-	if (!string(r, &name) || !take(r, ':'))
+	if (!event_string(r, &name) || !event_skip(r, ':'))
 		return 0;
 	if (name.len == 8 && !memcmp(name.p, "property", 8))
-		return string(r, &e->property) ? PROPERTY : 0;
+		return event_string(r, &e->property) ? PROPERTY : 0;
 	if (name.len == 7 && !memcmp(name.p, "section", 7))
-		return number(r, &e->section) ? SECTION : 0;
+		return event_number(r, &e->section) ? SECTION : 0;
 	if (name.len == 2 && !memcmp(name.p, "id", 2))
-		return number(r, &e->item) ? ID : 0;
+		return event_number(r, &e->item) ? ID : 0;
 	return 0;
 }
 
-static bool object(struct event_reader *r, struct fw_event *e)
+static bool event_object(struct event_reader *r, struct fw_event *e)
 {
 	int seen = 0, which;
 
-	if (!take(r, '{'))
+	if (!event_skip(r, '{'))
 		return false;
 	do {
-		which = member(r, e);
+		which = event_member(r, e);
 		if (!which || (seen & which))
 			return false;
 		seen |= which;
-	} while (take(r, ','));
-	return seen == ALL && take(r, '}');
+	} while (event_skip(r, ','));
+	return seen == ALL && event_skip(r, '}');
 }
 
 int event_next(struct event_reader *r, struct fw_event *e)
 {
-	if (r->in_array && r->after && take(r, ']'))
+	if (r->in_array && r->after && event_skip(r, ']'))
 		r->in_array = false;
 	if (!r->in_array) {
-		skip_space(r);
+		event_skip_space(r);
 		if (r->p == r->end)
 			return EVENT_NONE;
-		r->in_array = take(r, '[');
+		r->in_array = event_skip(r, '[');
 		r->after = false;
-	} else if (!take(r, ',')) {
+	} else if (!event_skip(r, ',')) {
 		return EVENT_UNUSUAL;
 	}
 	r->after = true;
-	return object(r, e) ? EVENT_ONE : EVENT_UNUSUAL;
+	return event_object(r, e) ? EVENT_ONE : EVENT_UNUSUAL;
 }

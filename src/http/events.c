@@ -15,7 +15,7 @@ void event_rules_init(struct event_rules *rules, const struct fw_config *c)
 	*rules = (struct event_rules){fw_str(c->push_properties), c->push_section_min, c->push_id_min};
 }
 
-static bool listed(struct fw_str list, struct fw_str name)
+static bool property_is_listed(struct fw_str list, struct fw_str name)
 {
 	if (!list.p)
 		return true;
@@ -27,13 +27,13 @@ static bool listed(struct fw_str list, struct fw_str name)
 }
 
 /* Does the event conform to the rules? */
-static bool good(const struct event_rules *rules, const struct fw_event *e)
+static bool event_is_valid(const struct event_rules *rules, const struct fw_event *e)
 {
 	return e->property.len && e->property.len <= FW_PROPERTY_MAX && e->section >= rules->section_min && e->item >= rules->id_min &&
-		listed(rules->properties, e->property);
+		property_is_listed(rules->properties, e->property);
 }
 
-static int say_number(struct event_wrong *w, const char *name, bool there, int64_t min)
+static int event_wrong_number(struct event_wrong *w, const char *name, bool there, int64_t min)
 {
 	if (min == 1)
 		(void)fw_snprintf(w->words, sizeof(w->words), "%s is %s (a number above 0)", name, there ? "too small" : "missing");
@@ -43,37 +43,37 @@ static int say_number(struct event_wrong *w, const char *name, bool there, int64
 	return FW_EINVAL;
 }
 
-static int say(struct event_wrong *w, const char *words)
+static int event_wrong_set(struct event_wrong *w, const char *words)
 {
 	(void)fw_snprintf(w->words, sizeof(w->words), "%s", words);
 	return FW_EINVAL;
 }
 
-static int object_read(const struct event_rules *rules, const json_t *o, struct fw_event *e, struct event_wrong *w)
+static int event_from_json(const struct event_rules *rules, const json_t *o, struct fw_event *e, struct event_wrong *w)
 {
 	const json_t *property = json_object_get(o, "property"), *section = json_object_get(o, "section"), *id = json_object_get(o, "id");
 
 	if (!json_is_object(o))
-		return say(w, "not a JSON object");
+		return event_wrong_set(w, "not a JSON object");
 	e->property = (struct fw_str){json_string_value(property), json_string_length(property)};
 	e->section = json_integer_value(section);
 	e->item = json_integer_value(id);
 	if (!e->property.len)
-		return say(w, "property is missing (a non-empty string)");
+		return event_wrong_set(w, "property is missing (a non-empty string)");
 	if (e->property.len > FW_PROPERTY_MAX)
-		return say(w, "property is longer than 255 bytes");
-	if (!listed(rules->properties, e->property))
-		return say(w, "property is not in push_properties");
+		return event_wrong_set(w, "property is longer than 255 bytes");
+	if (!property_is_listed(rules->properties, e->property))
+		return event_wrong_set(w, "property is not in push_properties");
 	if (!json_is_integer(section) || e->section < rules->section_min)
-		return say_number(w, "section", json_is_integer(section), rules->section_min);
+		return event_wrong_number(w, "section", json_is_integer(section), rules->section_min);
 	if (!json_is_integer(id) || e->item < rules->id_min)
-		return say_number(w, "id", json_is_integer(id), rules->id_min);
+		return event_wrong_number(w, "id", json_is_integer(id), rules->id_min);
 	return 0;
 }
 
-static int put_one(const struct event_rules *rules, const json_t *o, struct fw_event *e, const struct event_sink *to, size_t *n, struct event_wrong *w)
+static int event_put_one(const struct event_rules *rules, const json_t *o, struct fw_event *e, const struct event_sink *to, size_t *n, struct event_wrong *w)
 {
-	int rc = object_read(rules, o, e, w);
+	int rc = event_from_json(rules, o, e, w);
 
 	w->n = *n + 1;
 	if (!rc)
@@ -82,20 +82,20 @@ static int put_one(const struct event_rules *rules, const json_t *o, struct fw_e
 	return rc;
 }
 
-static int put_document(const struct event_rules *rules, const json_t *doc, struct fw_event *e, const struct event_sink *to, size_t *n,
+static int event_put_json(const struct event_rules *rules, const json_t *doc, struct fw_event *e, const struct event_sink *to, size_t *n,
 	struct event_wrong *w)
 {
 	int rc = 0;
 
 	if (!json_is_array(doc))
-		return put_one(rules, doc, e, to, n, w);
+		return event_put_one(rules, doc, e, to, n, w);
 	for (size_t i = 0; i < json_array_size(doc) && !rc; i++)
-		rc = put_one(rules, json_array_get(doc, i), e, to, n, w);
+		rc = event_put_one(rules, json_array_get(doc, i), e, to, n, w);
 	return rc;
 }
 
 /* Parse the body as JSON, whatever its shape. */
-static int read_json(const struct event_rules *rules, struct fw_str body, struct fw_event *e, const struct event_sink *to, size_t *n,
+static int events_read_json(const struct event_rules *rules, struct fw_str body, struct fw_event *e, const struct event_sink *to, size_t *n,
 	struct event_wrong *w)
 {
 	int rc = 0;
@@ -110,7 +110,7 @@ static int read_json(const struct event_rules *rules, struct fw_str body, struct
 		doc = json_loadb(body.p, body.len, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &w->json);
 		if (!doc)
 			return FW_EFORMAT;
-		rc = put_document(rules, doc, e, to, n, w);
+		rc = event_put_json(rules, doc, e, to, n, w);
 		json_decref(doc);
 		body = fw_str_sub(body, (size_t)w->json.position, body.len);
 	}
@@ -122,7 +122,7 @@ int events_read(const struct event_rules *rules, struct fw_str body, struct fw_e
 	int what, rc = 0;
 
 	*n = 0;
-	while ((what = event_next(&in, e)) == EVENT_ONE && good(rules, e)) {
+	while ((what = event_next(&in, e)) == EVENT_ONE && event_is_valid(rules, e)) {
 		rc = to->put(to->ctx, e);
 		if (rc)
 			return rc;
@@ -131,6 +131,6 @@ int events_read(const struct event_rules *rules, struct fw_str body, struct fw_e
 	if (what == EVENT_NONE)
 		return 0;
 	*n = 0;
-	rc = to->again(to->ctx);
-	return rc ? rc : read_json(rules, body, e, to, n, wrong);
+	rc = to->restart(to->ctx);
+	return rc ? rc : events_read_json(rules, body, e, to, n, wrong);
 }

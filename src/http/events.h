@@ -17,7 +17,7 @@ void event_rules_init(struct event_rules *rules, const struct fw_config *c);
 
 struct event_sink {
 	int (*put)(void *ctx, const struct fw_event *e); /* takes one event; not 0: stop with this error */
-	int (*again)(void *ctx);                         /* discard all events so far; called at most once */
+	int (*restart)(void *ctx);                         /* discard all events so far; called at most once */
 	void *ctx;
 };
 

@@ -20,29 +20,29 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct feeds {
-	struct page p;
+struct feed_page_send {
+	struct list_page p;
 	void (*write)(struct fw_json *j, const char *key, const struct fw_feed *f);
 };
 
-static int feed_take(void *ctx, const struct fw_feed *f)
+static int feed_page_add(void *ctx, const struct fw_feed *f)
 {
-	struct feeds *l = ctx;
+	struct feed_page_send *l = ctx;
 
-	if (!page_room(&l->p))
+	if (!list_page_has_room(&l->p))
 		return 1;
-	page_cursor(&l->p, "f%lld", (long long)f->id);
+	list_page_set_cursor(&l->p, "f%lld", (long long)f->id);
 	l->write(&l->p.j, NULL, f);
 	return 0;
 }
 
 /* A page of feeds: an array called name, each item written by write. */
-static enum MHD_Result feed_page(struct request *r, const char *name, void (*write)(struct fw_json *j, const char *key, const struct fw_feed *f))
+static enum MHD_Result feed_page_send(struct request *r, const char *name, void (*write)(struct fw_json *j, const char *key, const struct fw_feed *f))
 {
 	/* in the order of fw_feed_status */
 	static const char STATUS_WORDS[] = "active paused gone quarantined failing";
 	struct fw_feed_query q = {.status = -1, .folder = http_param(r, "folder"), .match = http_param(r, "q")};
-	struct feeds l = {.write = write};
+	struct feed_page_send l = {.write = write};
 	int64_t limit = LIMIT;
 	struct fw_err err = {0};
 	enum MHD_Result ok;
@@ -54,21 +54,21 @@ static enum MHD_Result feed_page(struct request *r, const char *name, void (*wri
 		return ok;
 	q.failing = q.status > FW_FEED_QUARANTINED;
 	q.status = q.failing ? -1 : q.status;
-	page_begin(&l.p, r);
+	list_page_begin(&l.p, r);
 	l.p.limit = (size_t)limit;
 	q.limit = l.p.limit + 1;
 	fw_json_object(&l.p.j, NULL);
 	fw_json_array(&l.p.j, name);
-	rc = fw_store_feed_list(r->store, &q, feed_take, &l, &err);
+	rc = fw_store_feed_list(r->store, &q, feed_page_add, &l, &err);
 	fw_json_end(&l.p.j);
-	fw_json_cstr(&l.p.j, "next_url", page_next(&l.p));
+	fw_json_cstr(&l.p.j, "next_url", list_page_next(&l.p));
 	fw_json_end(&l.p.j);
-	return page_send(&l.p, "application/json", rc, &err);
+	return list_page_send(&l.p, "application/json", rc, &err);
 }
 
 enum MHD_Result http_feed_list(struct request *r)
 {
-	return feed_page(r, "feeds", fw_feed_json);
+	return feed_page_send(r, "feeds", fw_feed_json);
 }
 
 /* A feed for a program that plans its own fetches. */
@@ -100,10 +100,10 @@ static void timing_json(struct fw_json *j, const char *key, const struct fw_feed
 
 enum MHD_Result http_timings(struct request *r)
 {
-	return feed_page(r, "timings", timing_json);
+	return feed_page_send(r, "timings", timing_json);
 }
 
-static int visit_take(void *ctx, const struct fw_visit *v)
+static int feed_visit_add(void *ctx, const struct fw_visit *v)
 {
 	fw_visit_json(ctx, NULL, v);
 	return 0;
@@ -115,24 +115,24 @@ enum MHD_Result http_feed_get(struct request *r)
 	int64_t visits = VISITS;
 	struct fw_feed f = {0};
 	struct fw_err err = {0};
-	struct page p;
+	struct list_page p;
 	enum MHD_Result ok;
 	int rc;
 
 	if (!http_param_int(r, "visits", 1, VISITS_MAX, &visits, &ok))
 		return ok;
-	page_begin(&p, r);
+	list_page_begin(&p, r);
 	q.limit = (size_t)visits;
 	rc = fw_store_feed_find(r->store, r->id, FW_STR_NONE, &p.arena, &f, &err);
 	if (!rc) {
 		fw_json_object(&p.j, NULL);
 		fw_feed_json(&p.j, "feed", &f);
 		fw_json_array(&p.j, "visits");
-		rc = fw_store_visit_list(r->store, &q, visit_take, &p.j, &err);
+		rc = fw_store_visit_list(r->store, &q, feed_visit_add, &p.j, &err);
 		fw_json_end(&p.j);
 		fw_json_end(&p.j);
 	}
-	return page_send(&p, "application/json", rc, &err);
+	return list_page_send(&p, "application/json", rc, &err);
 }
 
 /* ---- request bodies -------------------------------------------------------------------------- */
@@ -146,13 +146,13 @@ static const struct { const char *name; unsigned bit; json_type type; const char
 };
 static const char UNKNOWN_FIELD[] = "unknown field";
 
-struct wish {
+struct feed_fields {
 	unsigned has;
 	struct fw_str url, title, folder, status; /* point into the JSON document */
 	int64_t interval_ms;
 };
 
-static struct fw_str text_of(const json_t *o, const char *name)
+static struct fw_str json_text(const json_t *o, const char *name)
 {
 	const json_t *v = json_object_get(o, name);
 
@@ -163,12 +163,12 @@ static struct fw_str text_of(const json_t *o, const char *name)
  * Read the members of o; may: which are allowed. Returns NULL, or the invalid member, with the
  * reason in *words.
  */
-static const char *wish_read(json_t *o, unsigned may, struct wish *w, const char **words)
+static const char *feed_fields_read(json_t *o, unsigned may, struct feed_fields *w, const char **words)
 {
 	const char *name;
 	json_t *v;
 
-	*w = (struct wish){0};
+	*w = (struct feed_fields){0};
 	json_object_foreach(o, name, v) {
 		size_t i = 0;
 
@@ -183,17 +183,17 @@ static const char *wish_read(json_t *o, unsigned may, struct wish *w, const char
 		if (w->interval_ms < 0)
 			return name;
 	}
-	w->url = text_of(o, "url");
-	w->title = text_of(o, "title");
-	w->folder = text_of(o, "folder");
-	w->status = text_of(o, "status");
+	w->url = json_text(o, "url");
+	w->title = json_text(o, "title");
+	w->folder = json_text(o, "folder");
+	w->status = json_text(o, "status");
 	*words = MEMBER[4].words;
 	if (w->has & STATUS && !fw_str_eq(w->status, FW_STR("active")) && !fw_str_eq(w->status, FW_STR("paused")))
 		return "status";
 	return NULL;
 }
 
-static json_t *body_read(struct request *r, enum MHD_Result *ok)
+static json_t *feed_body_parse(struct request *r, enum MHD_Result *ok)
 {
 	json_error_t je;
 	json_t *doc = json_loadb(r->body.p ? r->body.p : "", r->body.len, JSON_REJECT_DUPLICATES, &je);
@@ -203,7 +203,7 @@ static json_t *body_read(struct request *r, enum MHD_Result *ok)
 	return doc;
 }
 
-static enum MHD_Result unprocessable(struct request *r, const char *place, const char *words)
+static enum MHD_Result feed_unprocessable(struct request *r, const char *place, const char *words)
 {
 	bool unknown = words == UNKNOWN_FIELD;
 
@@ -213,16 +213,16 @@ static enum MHD_Result unprocessable(struct request *r, const char *place, const
 /* ---- changing -------------------------------------------------------------------------------- */
 
 /* Read the i-th subscription of the body. False: responded 422. */
-static bool feed_read(struct page *p, json_t *o, size_t i, bool alone, struct fw_feed_new *f, enum MHD_Result *ok)
+static bool subscription_read(struct list_page *p, json_t *o, size_t i, bool alone, struct fw_feed_new *f, enum MHD_Result *ok)
 {
 	const char *words = "missing", *name;
 	struct fw_err err = {0};
-	struct wish w;
+	struct feed_fields w;
 	char at[24] = "", place[80];
 
 	if (!alone)
 		(void)fw_snprintf(at, sizeof(at), "[%zu].", i);
-	name = json_is_object(o) ? wish_read(o, URL | TITLE | FOLDER | INTERVAL, &w, &words) : "url";
+	name = json_is_object(o) ? feed_fields_read(o, URL | TITLE | FOLDER | INTERVAL, &w, &words) : "url";
 	if (!name && !(w.has & URL)) {
 		name = "url";
 		words = "missing";
@@ -233,7 +233,7 @@ static bool feed_read(struct page *p, json_t *o, size_t i, bool alone, struct fw
 	}
 	if (name) {
 		(void)fw_snprintf(place, sizeof(place), "%s%.40s", at, name);
-		*ok = unprocessable(p->r, place, words);
+		*ok = feed_unprocessable(p->r, place, words);
 		return false;
 	}
 	f->user_title = w.title;
@@ -242,7 +242,7 @@ static bool feed_read(struct page *p, json_t *o, size_t i, bool alone, struct fw
 	return true;
 }
 
-static void added_json(struct fw_json *j, const struct fw_feed_new *f)
+static void subscribed_json(struct fw_json *j, const struct fw_feed_new *f)
 {
 	char at[40];
 
@@ -255,7 +255,7 @@ static void added_json(struct fw_json *j, const struct fw_feed_new *f)
 	fw_json_end(j);
 }
 
-static enum MHD_Result added(struct page *p, const struct fw_feed_new *f, size_t n, bool alone)
+static enum MHD_Result subscribed_respond(struct list_page *p, const struct fw_feed_new *f, size_t n, bool alone)
 {
 	unsigned status = MHD_HTTP_OK;
 	struct MHD_Response *m;
@@ -264,7 +264,7 @@ static enum MHD_Result added(struct page *p, const struct fw_feed_new *f, size_t
 	if (!alone)
 		fw_json_array(&p->j, NULL);
 	for (size_t i = 0; i < n; i++) {
-		added_json(&p->j, &f[i]);
+		subscribed_json(&p->j, &f[i]);
 		status = f[i].existed ? status : MHD_HTTP_CREATED;
 	}
 	if (!alone)
@@ -275,34 +275,34 @@ static enum MHD_Result added(struct page *p, const struct fw_feed_new *f, size_t
 		MHD_destroy_response(m);
 		m = NULL;
 	}
-	return m ? http_answer(p->r, status, m) : MHD_NO;
+	return m ? http_respond(p->r, status, m) : MHD_NO;
 }
 
 /* Subscribe to one feed, or to all of an array, in one transaction. */
 enum MHD_Result http_feed_add(struct request *r)
 {
 	enum MHD_Result ok = MHD_NO;
-	json_t *doc = body_read(r, &ok);
+	json_t *doc = feed_body_parse(r, &ok);
 	bool alone = !json_is_array(doc), good = true;
 	size_t n = alone ? 1 : json_array_size(doc);
 	struct fw_feed_new *f;
 	struct fw_err err = {0};
-	struct page p;
+	struct list_page p;
 	int rc;
 
 	if (!doc)
 		return ok;
-	page_begin(&p, r);
+	list_page_begin(&p, r);
 	f = fw_arena_calloc(&p.arena, n + 1, sizeof(*f));
 	if (!n || n > ADD_MAX) {
 		good = false;
-		ok = unprocessable(r, "request body", "must be a feed, or an array of 1 to 1000 feeds");
+		ok = feed_unprocessable(r, "request body", "must be a feed, or an array of 1 to 1000 feeds");
 	}
 	for (size_t i = 0; i < n && good && f; i++)
-		good = feed_read(&p, alone ? doc : json_array_get(doc, i), i, alone, &f[i], &ok);
+		good = subscription_read(&p, alone ? doc : json_array_get(doc, i), i, alone, &f[i], &ok);
 	if (good) {
 		rc = f ? fw_store_subscribe(r->store, f, n, &err) : fw_no_memory(&err);
-		ok = rc ? http_store_failed(r, rc, &err) : added(&p, f, n, alone);
+		ok = rc ? http_store_failed(r, rc, &err) : subscribed_respond(&p, f, n, alone);
 	}
 	json_decref(doc);
 	fw_buf_finish(&p.out);
@@ -313,21 +313,21 @@ enum MHD_Result http_feed_add(struct request *r)
 enum MHD_Result http_feed_change(struct request *r)
 {
 	enum MHD_Result ok = MHD_NO;
-	json_t *doc = body_read(r, &ok);
+	json_t *doc = feed_body_parse(r, &ok);
 	struct fw_feed now = {0}, to = {0};
 	struct fw_err err = {0};
-	struct wish w = {0};
+	struct feed_fields w = {0};
 	const char *name, *words = "must be an object with title, folder, interval_ms, status or due";
 	int64_t now_ms = fw_now_ms();
 	unsigned what = 0;
-	struct page p;
+	struct list_page p;
 	int rc;
 
 	if (!doc)
 		return ok;
-	name = json_is_object(doc) ? wish_read(doc, TITLE | FOLDER | INTERVAL | STATUS | DUE, &w, &words) : "request body";
+	name = json_is_object(doc) ? feed_fields_read(doc, TITLE | FOLDER | INTERVAL | STATUS | DUE, &w, &words) : "request body";
 	if (name || !w.has) {
-		ok = unprocessable(r, name ? name : "request body", name ? words : "no field to change");
+		ok = feed_unprocessable(r, name ? name : "request body", name ? words : "no field to change");
 		json_decref(doc);
 		return ok;
 	}
@@ -338,14 +338,14 @@ enum MHD_Result http_feed_change(struct request *r)
 		to.status = FW_FEED_PAUSED;
 	else if (w.has & STATUS)
 		what |= FW_SET_CRASH | FW_SET_DUE; /* like `feedwheel resume` */
-	page_begin(&p, r);
+	list_page_begin(&p, r);
 	rc = fw_store_feed_find(r->store, r->id, FW_STR_NONE, &p.arena, &now, &err);
 	rc = rc ? rc : fw_feed_update(r->store, &now, &to, what, now_ms, &err);
 	rc = rc ? rc : fw_store_feed_find(r->store, r->id, FW_STR_NONE, &p.arena, &now, &err);
 	if (!rc)
 		fw_feed_json(&p.j, NULL, &now);
 	json_decref(doc);
-	return page_send(&p, "application/json", rc, &err);
+	return list_page_send(&p, "application/json", rc, &err);
 }
 
 enum MHD_Result http_feed_remove(struct request *r)

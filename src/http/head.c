@@ -21,7 +21,7 @@
 #define WORD(number) #number
 #define WORDS(number) WORD(number)
 
-struct head { /* state of the walk over a head's lines */
+struct head_walk { /* state of the walk over a head's lines */
 	struct request *r;
 	bool strict;         /* the library checks the ends of lines */
 	const char *at;      /* the end of the last string */
@@ -40,7 +40,7 @@ bool http_library_is_strict(void)
  * Is one of the eight bytes at s below least, or DEL? (x - n) & ~x sets the high bit of each byte
  * below n.
  */
-static bool odd(const char *s, unsigned char least)
+static bool has_control_byte(const char *s, unsigned char least)
 {
 	const uint64_t one = UINT64_C(0x0101010101010101);
 	uint64_t x, found;
@@ -56,14 +56,14 @@ static bool odd(const char *s, unsigned char least)
  * Is no byte below least, or DEL? Eight bytes at a time, because every request is checked; the last
  * ones may be checked twice.
  */
-static bool plain(const char *s, size_t len, unsigned char least)
+static bool is_printable(const char *s, size_t len, unsigned char least)
 {
 	if (len >= 8) {
 		for (const char *p = s; p + 8 < s + len; p += 8) {
-			if (odd(p, least))
+			if (has_control_byte(p, least))
 				return false;
 		}
-		return !odd(s + len - 8, least);
+		return !has_control_byte(s + len - 8, least);
 	}
 	for (size_t i = 0; i < len; i++) {
 		if ((unsigned char)s[i] < least || s[i] == 0x7f)
@@ -73,11 +73,11 @@ static bool plain(const char *s, size_t len, unsigned char least)
 }
 
 /* target: len bytes; query: its "?", or NULL. */
-static const char *target_wrong(const char *target, size_t len, const char *query)
+static const char *target_error(const char *target, size_t len, const char *query)
 {
 	const char *zero = memchr(target, '%', len) ? strstr(target, "%00") : NULL;
 
-	if (!plain(target, len, ' ' + 1))
+	if (!is_printable(target, len, ' ' + 1))
 		return "the path contains a space or control character (encode it, such as %20)";
 	if (zero && (!query || zero < query))
 		return "the path contains %00";
@@ -86,7 +86,7 @@ static const char *target_wrong(const char *target, size_t len, const char *quer
 	return NULL;
 }
 
-void http_target_note(struct conn *c, const char *target)
+void http_target_check(struct conn *c, const char *target)
 {
 	const char *query = target ? strchr(target, '?') : NULL;
 	size_t param_n = 0;
@@ -98,11 +98,11 @@ void http_target_note(struct conn *c, const char *target)
 		param_n++;
 	c->target.large = c->target.len > HTTP_TARGET_MAX || param_n > HTTP_PARAMS_MAX;
 	if (c->target.len > HTTP_TARGET_MAX)
-		c->target.wrong = "the path is longer than " WORDS(HTTP_TARGET_MAX) " bytes";
+		c->target.error = "the path is longer than " WORDS(HTTP_TARGET_MAX) " bytes";
 	else if (param_n > HTTP_PARAMS_MAX)
-		c->target.wrong = "the query has more than " WORDS(HTTP_PARAMS_MAX) " parameters";
+		c->target.error = "the query has more than " WORDS(HTTP_PARAMS_MAX) " parameters";
 	else
-		c->target.wrong = target_wrong(target, c->target.len, query);
+		c->target.error = target_error(target, c->target.len, query);
 	/*
 	 * libmicrohttpd 0.9.75 never responds when it has no memory for a parameter. So cut the
 	 * query off its string, which it splits after this call.
@@ -120,7 +120,7 @@ static bool line_ended(const char *from, const char *to)
 }
 
 /* Does this header line follow the last string directly, unfolded? */
-static bool line_follows(struct head *h, const char *name, size_t name_len, const char *value, size_t value_len)
+static bool line_follows(struct head_walk *h, const char *name, size_t name_len, const char *value, size_t value_len)
 {
 	uintptr_t gap = (uintptr_t)value - (uintptr_t)name;
 
@@ -136,14 +136,14 @@ static bool line_follows(struct head *h, const char *name, size_t name_len, cons
 	return true;
 }
 
-static bool request_line_is_whole(struct head *h, const char *path, const char *method, const char *version)
+static bool request_line_is_valid(struct head_walk *h, const char *path, const char *method, const char *version)
 {
 	h->at = version + strlen(version);
 	return h->strict || (path == method + strlen(method) + 1 &&
 		version == path + h->r->c->target.len + 1);
 }
 
-static bool head_ended(const struct head *h, const char *method)
+static bool head_ended(const struct head_walk *h, const char *method)
 {
 	const union MHD_ConnectionInfo *i =
 		MHD_get_connection_info(h->r->conn, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -153,7 +153,7 @@ static bool head_ended(const struct head *h, const char *method)
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-static bool name_is_good(const char *s, size_t len)
+static bool header_name_is_valid(const char *s, size_t len)
 {
 	/* RFC 9110 section 5.6.2 */
 	static const bool GOOD[256] = {['!'] = true, ['#' ... '\''] = true, ['*'] = true, ['+'] = true, ['-'] = true, ['.'] = true,
@@ -166,28 +166,28 @@ static bool name_is_good(const char *s, size_t len)
 	return len > 0;
 }
 
-static bool value_is_good(const char *s, size_t len)
+static bool header_value_is_valid(const char *s, size_t len)
 {
-	if (plain(s, len, ' '))
+	if (is_printable(s, len, ' '))
 		return true;
 	for (size_t i = 0; i < len; i++) { /* tabs are allowed */
-		if (s[i] != '\t' && !plain(s + i, 1, ' '))
+		if (s[i] != '\t' && !is_printable(s + i, 1, ' '))
 			return false;
 	}
 	return true;
 }
 
-static const char *length_wrong(struct request *r, struct fw_str value)
+static const char *content_length_error(struct request *r, struct fw_str value)
 {
 	for (size_t i = 0; i < value.len; i++) {
 		if (!fw_is_digit((unsigned char)value.p[i]))
 			return "Content-Length is not a number";
 	}
-	return value.len && value.len <= LENGTH_DIGITS && fw_str_int(value, &r->told) ? NULL :
+	return value.len && value.len <= LENGTH_DIGITS && fw_str_int(value, &r->content_length) ? NULL :
 		"Content-Length is empty or too large";
 }
 
-static bool is(struct fw_str name, const char *known)
+static bool header_is(struct fw_str name, const char *known)
 {
 	return fw_str_ieq(name, (struct fw_str){known, name.len}); /* the caller has compared the lengths */
 }
@@ -195,28 +195,28 @@ static bool is(struct fw_str name, const char *known)
 /*
  * The headers that frame a request, its Host, and those that this server reads for every request.
  */
-static const char *line_wrong(struct head *h, struct fw_str name, struct fw_str value)
+static const char *header_error(struct head_walk *h, struct fw_str name, struct fw_str value)
 {
 	struct request *r = h->r;
 
 	switch (name.len) {
 	case sizeof("Host") - 1:
-		return is(name, "Host") && h->host_n++ ? "Host occurs twice" : NULL;
+		return header_is(name, "Host") && h->host_n++ ? "Host occurs twice" : NULL;
 	case sizeof("Expect") - 1: /* and Prefer */
-		r->expects |= is(name, "Expect");
-		if (!r->prefer.p && is(name, "Prefer"))
+		r->expects |= header_is(name, "Expect");
+		if (!r->prefer.p && header_is(name, "Prefer"))
 			r->prefer = value;
 		return NULL;
 	case sizeof("Content-Length") - 1:
-		if (!is(name, "Content-Length"))
+		if (!header_is(name, "Content-Length"))
 			return NULL;
-		return h->length_n++ ? "Content-Length occurs twice" : length_wrong(r, value);
+		return h->length_n++ ? "Content-Length occurs twice" : content_length_error(r, value);
 	case sizeof("Content-Encoding") - 1:
-		if (!r->coding_name.p && is(name, "Content-Encoding"))
+		if (!r->coding_name.p && header_is(name, "Content-Encoding"))
 			r->coding_name = value;
 		return NULL;
 	case sizeof("Transfer-Encoding") - 1:
-		if (!is(name, "Transfer-Encoding"))
+		if (!header_is(name, "Transfer-Encoding"))
 			return NULL;
 		r->chunked = true;
 		return h->chunked_n++ || !fw_str_ieq(value, FW_STR("chunked")) ?
@@ -225,42 +225,42 @@ static const char *line_wrong(struct head *h, struct fw_str name, struct fw_str 
 	}
 }
 
-static enum MHD_Result each_line(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len,
+static enum MHD_Result header_check(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len,
 	const char *value, size_t value_len)
 {
 	struct fw_str n = {name, name_len}, v = {value, value_len};
-	struct head *h = ctx;
+	struct head_walk *h = ctx;
 
 	(void)kind;
 	if (!value) /* impossible for a header that was received */
 		h->why = "a header line has no value";
 	else if (!line_follows(h, name, name_len, value, value_len))
 		h->why = "a header line does not end with CR LF, is folded, or contains a zero byte";
-	else if (!name_is_good(name, name_len))
+	else if (!header_name_is_valid(name, name_len))
 		h->why = "a header name contains a space or another invalid character";
-	else if (!value_is_good(value, value_len))
+	else if (!header_value_is_valid(value, value_len))
 		h->why = "a header value contains a control character";
 	else
-		h->why = line_wrong(h, n, v);
-	tokenless_header(&h->r->seen, n, v);
+		h->why = header_error(h, n, v);
+	tokenless_header(&h->r->tokenless_head, n, v);
 	return h->why ? MHD_NO : MHD_YES;
 }
 
-const char *http_head_wrong(struct request *r, const char *path, const char *method, const char *version, bool *large)
+const char *http_head_error(struct request *r, const char *path, const char *method, const char *version, bool *large)
 {
-	struct head h = {.r = r, .strict = http_library_is_strict()};
+	struct head_walk h = {.r = r, .strict = http_library_is_strict()};
 	bool old = strcmp(version, MHD_HTTP_VERSION_1_0) == 0;
 
-	r->told = -1;
+	r->content_length = -1;
 	r->chunked = r->expects = false;
 	r->coding_name = r->prefer = FW_STR_NONE;
-	r->seen = (struct tokenless_head){0};
+	r->tokenless_head = (struct tokenless_head){0};
 	*large = r->c->target.large;
-	if (r->c->target.wrong)
-		return r->c->target.wrong;
-	if (!request_line_is_whole(&h, path, method, version))
+	if (r->c->target.error)
+		return r->c->target.error;
+	if (!request_line_is_valid(&h, path, method, version))
 		return "the request line is not METHOD PATH VERSION with single spaces, or contains a zero byte";
-	MHD_get_connection_values_n(r->conn, MHD_HEADER_KIND, each_line, &h);
+	MHD_get_connection_values_n(r->conn, MHD_HEADER_KIND, header_check, &h);
 	if (h.why)
 		return h.why;
 	if (!head_ended(&h, method))

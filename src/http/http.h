@@ -2,16 +2,16 @@
 /*
  * The HTTP server: what its files share. No other room includes this header or libmicrohttpd's.
  *
- * Each server thread (struct lane) runs many connections and never blocks. It reads a request's
+ * Each server thread (struct server_thread) runs many connections and never blocks. It reads a request's
  * head and body, and then does one of three things:
  *  - it responds from memory;
  *  - it puts pushed rows into the ring that it alone writes. With ack=durable the connection is
  *    suspended, and the flusher resumes it after the commit;
- *  - it suspends the connection and hands the request to the blocking thread pool (desk.h). A
+ *  - it suspends the connection and hands the request to the blocking thread pool (pool.h). A
  *    thread of the pool reads or writes the store, makes the response, and resumes the connection.
  *
  * Invariant: one thread at a time owns a struct request: its server thread, or the pool while the
- * state is REQUEST_DESK. Only the server thread touches a connection that is not suspended.
+ * state is REQUEST_IN_POOL. Only the server thread touches a connection that is not suspended.
  */
 #ifndef FW_HTTP_HTTP_H
 #define FW_HTTP_HTTP_H
@@ -30,9 +30,9 @@
 #include "http/accept.h"
 #include "http/auth.h"
 #include "http/conns.h"
-#include "http/desk.h"
+#include "http/pool.h"
 #include "http/events.h"
-#include "http/lane.h"
+#include "http/server_thread.h"
 #include "http/stream.h"
 #include "http/tokenless.h"
 
@@ -47,9 +47,9 @@ struct request;
 /* Constant responses. Each server thread rebuilds them once a second, for their Date. */
 enum { CANNED_TWIRP_OK, CANNED_ACCEPTED, CANNED_N };
 
-struct http_lane { /* one server thread */
+struct http_thread { /* one server thread */
 	struct http *h;
-	struct lane *thread;
+	struct server_thread *loop;
 	struct fw_producer *in;
 	struct MHD_Response *canned[CANNED_N];
 	int64_t canned_s;            /* their Date, Unix time in seconds */
@@ -67,7 +67,7 @@ struct http_proxies {                /* trusted_proxies: peers whose X-Forwarded
 	bool local;                  /* peers on a Unix socket too */
 };
 
-struct http_hops {                   /* the client's address, by X-Forwarded-For read so far */
+struct http_forwarded {                   /* the client's address, by X-Forwarded-For read so far */
 	unsigned char addr[16];
 	bool known;
 };
@@ -83,21 +83,21 @@ struct http {
 	struct event_rules rules;
 	_Atomic bool started;        /* from now on libmicrohttpd's messages are about a client's connection */
 	struct fw_ingest *ingest;
-	struct desk *desk;
+	struct pool *pool;
 	struct fw_view_cache *views; /* sanitized contents */
 	struct auth *auth;
 	struct conns *conns;
 	struct http_accept *accept;
 	struct http_log *log;        /* access log; NULL: none */
 	struct http_tls tls;
-	size_t lane_body_max;        /* limit of http_lane.body_bytes */
+	size_t thread_body_max;        /* limit of http_thread.body_bytes */
 	uint64_t id_base;            /* of request ids; random at each start */
-	struct chores *chores;
+	struct maintenance *maintenance;
 	struct fw_hubs *hubs;        /* NULL: websub_url is unset */
 	struct buckets *pushes;      /* rate limit of documents from hubs, one bucket for each callback */
-	_Atomic uint64_t push_wait_n; /* documents from hubs refused with 429 */
+	_Atomic uint64_t push_limited_n; /* documents from hubs refused with 429 */
 	struct stream *stream;
-	size_t lane_n;
+	size_t thread_n;
 	_Atomic int64_t suspended_n; /* suspended connections */
 	/*
 	 * Memory of pushed entries that are being parsed or wait for the store; limit
@@ -105,16 +105,16 @@ struct http {
 	 */
 	_Atomic int64_t entries_bytes;
 	_Atomic uint64_t delivery_n, delivered_new_n, delivered_changed_n; /* stored documents; their entries */
-	struct http_lane *lane;
+	struct http_thread *thread;
 };
 
 enum request_state {
 	REQUEST_BODY,
 	REQUEST_REFUSED,             /* its body is read to the end and discarded */
 	REQUEST_WAITS,               /* suspended: a push that waits for its commit */
-	REQUEST_DESK,                /* suspended: the pool owns it and makes the response */
-	REQUEST_DESK_DONE,           /* resumed, with that response */
-	REQUEST_ANSWERED,
+	REQUEST_IN_POOL,                /* suspended: the pool owns it and makes the response */
+	REQUEST_POOL_DONE,           /* resumed, with that response */
+	REQUEST_RESPONDED,
 };
 
 /* SCOPE_OPEN: no authorization. SCOPE_PATH: the secret in the path is the authorization. */
@@ -130,15 +130,15 @@ struct route {
 	enum MHD_Result (*run)(struct request *r); /* called when the whole body is there */
 	const char *params;          /* allowed query parameters, separated by spaces; NULL: not checked */
 	size_t body_max;             /* bytes; 0: no body */
-	enum body_type body;         /* allowed Content-Type */
+	enum tokenless_body body;         /* allowed Content-Type */
 	enum scope scope;            /* the scope that a token needs */
-	bool desk;                   /* it needs the store: a pool thread calls run, with r->store */
+	bool pool;                   /* it needs the store: a pool thread calls run, with r->store */
 	bool raw;                    /* the body stays compressed, because it is signed so; see http_body_unpack() */
-	bool repeat;                 /* with desk: run again after the store failed; always so for GET */
+	bool repeat;                 /* with pool: run again after the store failed; always so for GET */
 };
 
 struct request {
-	struct http_lane *lane;
+	struct http_thread *thread;
 	struct MHD_Connection *conn;
 	struct conn *c;              /* the same, with its time limits */
 	bool endless;                /* the response is a stream: no time limit for the whole of it */
@@ -157,18 +157,18 @@ struct request {
 	bool last;                   /* the connection is closed after the response */
 	bool chunked;                /* Transfer-Encoding: chunked */
 	bool expects;                /* Expect: 100-continue, the body is not sent yet */
-	int64_t told;                /* Content-Length; -1: none */
+	int64_t content_length;                /* Content-Length; -1: none */
 	struct fw_str coding_name;   /* Content-Encoding */
-	struct tokenless_head seen;  /* without local and tls, which http_head_seen() sets */
+	struct tokenless_head tokenless_head;  /* without local and tls, which http_tokenless_head() sets */
 	struct fw_str prefer;        /* Prefer */
 	enum request_state state;
 	struct fw_buf body;
 	unsigned char address[16];
-	struct http_hops hops;
+	struct http_forwarded forwarded;
 	/* body.c */
 	int coding, refused;
 	size_t body_max;
-	size_t held;                 /* its bytes in the server thread's body_bytes */
+	size_t body_bytes;                 /* its bytes in the server thread's body_bytes */
 	size_t dropped;              /* bytes discarded after the body was refused */
 	/* auth.c */
 	enum auth_verdict verdict;
@@ -184,12 +184,12 @@ struct request {
 	size_t rows;
 	char allow[HTTP_ALLOW_MAX];  /* the path's methods, for a 405; "": it is none */
 	/* the blocking thread pool */
-	struct desk_job job;
+	struct pool_job job;
 	struct fw_store *store;      /* while the route runs, else NULL */
 	bool store_broken;           /* the route found the store unavailable */
-	struct MHD_Response *answer; /* made by the pool, not queued yet */
-	unsigned answer_status;
-	bool again;                  /* the route asks to run once more, DESK_LATER_MS later */
+	struct MHD_Response *response; /* made by the pool, not queued yet */
+	unsigned response_status;
+	bool retry;                  /* the route asks to run once more, POOL_RETRY_MS later */
 	struct entries_push *push;   /* entries_push.c, or NULL */
 	struct websub_push {         /* websub.c: a document of a hub that waits for the store */
 		struct fw_delivery *delivery;
@@ -204,10 +204,10 @@ struct request {
 /* May one more connection be suspended? Not when seven eighths of all connections are. */
 bool http_may_wait(const struct http *h);
 
-/* ---- answer.c -------------------------------------------------------------------------------- */
+/* ---- response.c -------------------------------------------------------------------------------- */
 
 /*
- * Responses. http_send(), http_response(), http_answer() and http_problem() may be called by the
+ * Responses. http_send(), http_response(), http_respond() and http_problem() may be called by the
  * thread that runs the route: the server thread, or a pool thread. They take body or m over, in
  * error too. MHD_NO closes the connection: out of memory.
  */
@@ -218,7 +218,7 @@ struct MHD_Response *http_response(struct request *r, unsigned status, const cha
  * Add the headers that all responses carry, and queue m. In a pool thread: keep m until the
  * connection is resumed.
  */
-enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m);
+enum MHD_Result http_respond(struct request *r, unsigned status, struct MHD_Response *m);
 /* Queue m. Only the server thread. m is taken over. */
 enum MHD_Result http_queue(struct request *r, unsigned status, struct MHD_Response *m);
 /* OPTIONS: the path's methods (RFC 9110 section 9.3.7), and the response to a CORS preflight. */
@@ -234,7 +234,7 @@ FW_PRINTF(4, 5) enum MHD_Result http_problem(struct request *r, unsigned status,
 const char *http_request_id(struct request *r);
 void http_id_init(struct http *h);
 void http_id_begin(struct request *r);
-void http_canned_free(struct http_lane *l);
+void http_canned_free(struct http_thread *l);
 
 /* ---- head.c ---------------------------------------------------------------------------------- */
 
@@ -243,12 +243,12 @@ void http_canned_free(struct http_lane *l);
  * stays in c->target until the whole head is there. Parameters that libmicrohttpd has no memory for
  * are cut off.
  */
-void http_target_note(struct conn *c, const char *target);
+void http_target_check(struct conn *c, const char *target);
 /*
- * Walk a complete head once: sets r->told, chunked, expects, coding_name, prefer, seen and last.
+ * Walk a complete head once: sets r->content_length, chunked, expects, coding_name, prefer, tokenless_head and last.
  * Returns NULL, or why the request is refused; *large: because of its size (414).
  */
-const char *http_head_wrong(struct request *r, const char *path, const char *method, const char *version, bool *large);
+const char *http_head_error(struct request *r, const char *path, const char *method, const char *version, bool *large);
 /* 400 or 414; the connection is closed afterwards. */
 enum MHD_Result http_head_refuse(struct request *r, const char *path, const char *why, bool large);
 /* Does this libmicrohttpd check line ends and framing itself (since 1.0)? */
@@ -267,7 +267,7 @@ enum http_match { HTTP_MATCH, HTTP_NO_PATH, HTTP_NO_METHOD };
 enum http_match http_route_find(const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX]);
 /*
  * Set r->route, or respond 404, 405 or, for an unknown query parameter, 400 (r->state is
- * REQUEST_ANSWERED then).
+ * REQUEST_RESPONDED then).
  */
 enum MHD_Result http_route(struct request *r, const char *path, const char *method);
 
@@ -292,7 +292,7 @@ FW_MUST_CHECK bool http_param_word(struct request *r, const char *name, const ch
 FW_MUST_CHECK bool http_param_cursor(struct request *r, char kind, int64_t *number, size_t n, bool *there, enum MHD_Result *ok);
 
 /* A page that is being written. */
-struct page {
+struct list_page {
 	struct request *r;
 	struct fw_buf out;
 	struct fw_json j;
@@ -304,17 +304,17 @@ struct page {
 	struct fw_arena arena;
 };
 #define PAGE_BYTES ((size_t)8 << 20) /* a page ends at this size, whatever its limit */
-void page_begin(struct page *p, struct request *r);
+void list_page_begin(struct list_page *p, struct request *r);
 /* Is there room for one more row? False: sets p->more, stop the query. */
-bool page_room(struct page *p);
-FW_PRINTF(2, 3) void page_cursor(struct page *p, const char *fmt, ...);
+bool list_page_has_room(struct list_page *p);
+FW_PRINTF(2, 3) void list_page_set_cursor(struct list_page *p, const char *fmt, ...);
 /* The URL path of the next page, in the page's arena; NULL: this is the last page. */
-const char *page_next(struct page *p);
+const char *list_page_next(struct list_page *p);
 /*
  * 200 with an ETag and a link to the next page, 304 if If-None-Match has that ETag, or the store's
  * error (rc < 0). Frees the page.
  */
-enum MHD_Result page_send(struct page *p, const char *type, int rc, const struct fw_err *err);
+enum MHD_Result list_page_send(struct list_page *p, const char *type, int rc, const struct fw_err *err);
 
 /* ---- feeds.c, entries_read.c ----------------------------------------------------------------- */
 
@@ -331,7 +331,7 @@ enum MHD_Result http_entry_get(struct request *r);
 
 /*
  * Authorize r, whose route is known. Else r->state is REQUEST_REFUSED (its body is read first) or
- * REQUEST_ANSWERED.
+ * REQUEST_RESPONDED.
  */
 enum MHD_Result http_auth(struct request *r);
 enum MHD_Result http_auth_refuse(struct request *r); /* 401, 403 or 503, by r->verdict */
@@ -343,7 +343,7 @@ enum MHD_Result http_entries_push(struct request *r);
  * Account for the memory of a request's entries: bytes now, *held before (0 at first). False: all
  * requests together exceed serve_memory_bytes. A single request always fits.
  */
-bool http_entries_hold(struct http *h, size_t *held, size_t bytes);
+bool http_entries_reserve(struct http *h, size_t *held, size_t bytes);
 void http_entries_push_free(struct request *r);
 
 /* ---- websub.c: hubs, below websub_url -------------------------------------------------------- */
@@ -352,7 +352,7 @@ enum MHD_Result http_websub_intent(struct request *r);
 enum MHD_Result http_websub_push(struct request *r);
 /*
  * Authorize a request to a callback before its body arrives, without the store. AUTH_WRONG: there
- * is no such callback. AUTH_WAIT: its hub exceeds its rate limit.
+ * is no such callback. AUTH_LIMITED: its hub exceeds its rate limit.
  */
 enum auth_verdict http_websub_may(struct request *r);
 enum MHD_Result http_websub_refuse(struct request *r);
@@ -368,11 +368,11 @@ enum MHD_Result http_openapi(struct request *r);
 
 enum MHD_Result http_stream(struct request *r);
 
-/* ---- desk.c: requests in the blocking thread pool -------------------------------------------- */
+/* ---- pool.c: requests in the blocking thread pool -------------------------------------------- */
 
 /* Suspend the connection and queue the request for the pool; 503 when the pool's queue is full. */
-enum MHD_Result http_desk_ask(struct request *r);
-enum MHD_Result http_desk_resumed(struct request *r);
+enum MHD_Result http_pool_run(struct request *r);
+enum MHD_Result http_pool_resumed(struct request *r);
 
 /* ---- body.c ---------------------------------------------------------------------------------- */
 
@@ -390,16 +390,16 @@ enum MHD_Result http_body_refused(struct request *r);
  */
 FW_MUST_CHECK int http_body_unpack(struct request *r, struct fw_buf *out);
 /* The request ends: return its share of the server thread's body_bytes. */
-void http_body_over(struct request *r);
+void http_body_finish(struct request *r);
 
 /* ---- log.c ----------------------------------------------------------------------------------- */
 
 /* where: a file; "-": standard output; NULL: no log. Errors: FW_EINVAL names the file. */
-FW_MUST_CHECK int http_log_open(const char *where, size_t lanes, struct http_log **out, struct fw_err *err);
+FW_MUST_CHECK int http_log_open(const char *where, size_t server_threads, struct http_log **out, struct fw_err *err);
 void http_log_destroy(struct http_log *l); /* writes the rows that it has */
-uint64_t http_log_lost(const struct http_log *l);
+uint64_t http_log_dropped_n(const struct http_log *l);
 void http_log_begin(struct request *r, const char *path, const char *method);
-void http_log_over(struct request *r);
+void http_log_end(struct request *r);
 
 /* ---- tls.c ----------------------------------------------------------------------------------- */
 
@@ -415,12 +415,12 @@ void http_tls_free(struct http_tls *t);
 /* trusted_proxies. Errors: FW_EINVAL names the item. */
 FW_MUST_CHECK int http_proxies_init(struct http_proxies *p, const char *list, struct fw_err *err);
 /* Add one X-Forwarded-For header; *h is zero at first. */
-void http_forwarded(const struct http_proxies *p, struct fw_str list, struct http_hops *h);
+void http_forwarded_add(const struct http_proxies *p, struct fw_str list, struct http_forwarded *h);
 bool http_proxies_have(const struct http_proxies *p, const unsigned char a[16]);
 /* The client's address in binary, 4 or 16 bytes; empty for a Unix socket. Valid as long as r. */
 struct fw_str http_client_address(struct request *r);
 /* The parts of the head that tokenless.h judges. Valid as long as r. */
-const struct tokenless_head *http_head_seen(struct request *r);
+const struct tokenless_head *http_tokenless_head(struct request *r);
 
 /* ---- push.c ---------------------------------------------------------------------------------- */
 
@@ -440,11 +440,11 @@ void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m);
 /* Counts of the store, some seconds old; nothing before the first sample. */
 void http_store_metrics(struct fw_buf *b, struct http *h);
 
-/* ---- chores.c -------------------------------------------------------------------------------- */
+/* ---- maintenance.c -------------------------------------------------------------------------------- */
 
-int http_chores_make(struct http *h); /* after the pool and the meter. FW_ENOMEM */
-void http_chores_free(struct http *h); /* after the pool is closed */
-void http_chores(struct http *h); /* each second: queues the jobs that are due */
+int http_maintenance_create(struct http *h); /* after the pool and the meter. FW_ENOMEM */
+void http_maintenance_free(struct http *h); /* after the pool is closed */
+void http_maintenance_run(struct http *h); /* each second: queues the jobs that are due */
 /*
  * The latest counts of the store and their age; queues a new sample when they are old. False: none
  * yet.

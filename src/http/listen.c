@@ -16,21 +16,21 @@
 
 /*
  * TCP keep-alive: a client that vanished without a FIN is detected after QUIET_S + PROBES * PROBE_S
- * = 120 s, or UNHEARD_MS.
+ * = 120 s, or UNACKED_MS.
  */
 #define QUIET_S 60
 #define PROBE_S 15
 #define PROBES 4
-#define UNHEARD_MS 120000
+#define UNACKED_MS 120000
 
 /*
  * Accepted sockets inherit these options. Errors are ignored: the timeouts of conns.h end such
  * connections too.
  */
-static void notice_the_vanished(int fd)
+static void keepalive_set(int fd)
 {
 	static const struct { int level, name, value; } SET[] = {{SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S},
-		{IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S}, {IPPROTO_TCP, TCP_KEEPCNT, PROBES}, {IPPROTO_TCP, TCP_USER_TIMEOUT, UNHEARD_MS}};
+		{IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S}, {IPPROTO_TCP, TCP_KEEPCNT, PROBES}, {IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKED_MS}};
 
 	for (size_t i = 0; i < FW_N(SET); i++)
 		(void)setsockopt(fd, SET[i].level, SET[i].name, &SET[i].value, sizeof(SET[i].value));
@@ -45,7 +45,7 @@ static void socket_remove(const char *path)
 		unlink(path);
 }
 
-static int refused(struct fw_str where, int e, struct fw_err *err)
+static int listen_error(struct fw_str where, int e, struct fw_err *err)
 {
 	const char *remedy = "";
 
@@ -86,7 +86,7 @@ static int listen_unix(struct fw_str where, struct fw_err *err)
 			" or remove the file)", FW_STR_ARG(path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, SOCKET_MODE) || listen(fd, SOMAXCONN)) {
-		refused(where, errno, err);
+		listen_error(where, errno, err);
 		if (fd >= 0)
 			close(fd);
 		return FW_EINVAL;
@@ -117,13 +117,13 @@ static int listen_inet(struct fw_str where, struct fw_err *err)
 	fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) || bind(fd, list->ai_addr, list->ai_addrlen) ||
 	    listen(fd, SOMAXCONN)) {
-		refused(where, errno, err);
+		listen_error(where, errno, err);
 		if (fd >= 0)
 			close(fd);
 		fd = FW_EINVAL;
 	}
 	if (fd >= 0)
-		notice_the_vanished(fd);
+		keepalive_set(fd);
 	freeaddrinfo(list);
 	return fd;
 }

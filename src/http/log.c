@@ -34,7 +34,7 @@
 #define PATH_MAX_BYTES 1000
 #define AGENT_MAX_BYTES 200
 
-struct row {
+struct access_row {
 	int64_t stamp_ms, us, bytes;
 	unsigned status;
 	uint16_t path_len, agent_len;
@@ -49,14 +49,14 @@ struct http_log {
 	bool stop, failing;
 	bool file;               /* a regular file; else a pipe, socket or terminal, which can be full */
 	int64_t last_ms;         /* monotonic: when it was stopped; 0: not yet */
-	_Atomic uint64_t lost_n;
-	uint64_t told_n;
+	_Atomic uint64_t dropped_n;
+	uint64_t reported_n;
 	pthread_t thread;
 	bool running;
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct fw_buf out;
-	size_t lane_n;
+	size_t server_thread_n;
 	struct fw_byte_ring ring[];
 };
 
@@ -64,7 +64,7 @@ struct http_log {
 
 void http_log_begin(struct request *r, const char *path, const char *method)
 {
-	if (!r->lane->h->log)
+	if (!r->thread->h->log)
 		return;
 	r->log.path = path;
 	r->log.method = method;
@@ -73,12 +73,12 @@ void http_log_begin(struct request *r, const char *path, const char *method)
 	r->log.bytes = -1;
 }
 
-void http_log_over(struct request *r)
+void http_log_end(struct request *r)
 {
-	struct http_log *l = r->lane->h->log;
+	struct http_log *l = r->thread->h->log;
 	struct fw_str path, agent, ip;
 	struct fw_byte_ring *ring;
-	struct row *row;
+	struct access_row *row;
 
 	if (!l)
 		return;
@@ -87,13 +87,13 @@ void http_log_over(struct request *r)
 		path = FW_STR("/websub/***");
 	agent = fw_str_sub(fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT)), 0, AGENT_MAX_BYTES);
 	ip = http_client_address(r);
-	ring = &l->ring[r->lane - r->lane->h->lane];
+	ring = &l->ring[r->thread - r->thread->h->thread];
 	row = fw_byte_ring_draft(ring, sizeof(*row) + path.len + agent.len);
 	if (!row) {
-		atomic_fetch_add_explicit(&l->lost_n, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&l->dropped_n, 1, memory_order_relaxed);
 		return;
 	}
-	*row = (struct row){.stamp_ms = fw_now_ms(), .us = fw_mono_us() - r->log.from_us, .bytes = r->log.bytes, .status = r->log.status,
+	*row = (struct access_row){.stamp_ms = fw_now_ms(), .us = fw_mono_us() - r->log.from_us, .bytes = r->log.bytes, .status = r->log.status,
 		.path_len = (uint16_t)path.len, .agent_len = (uint16_t)agent.len, .ip_len = (unsigned char)ip.len};
 	memcpy(row->ip, ip.p, ip.len);
 	(void)fw_str_copy(row->method, sizeof(row->method), fw_str(r->log.method));
@@ -108,7 +108,7 @@ void http_log_over(struct request *r)
 /* ---- the writing thread ---------------------------------------------------------------------- */
 
 /* Escape s, so that no byte of it ends the line or the quotes around it. */
-static void add_quoted(struct fw_buf *b, struct fw_str s)
+static void access_log_quote(struct fw_buf *b, struct fw_str s)
 {
 	size_t from = 0;
 
@@ -122,7 +122,7 @@ static void add_quoted(struct fw_buf *b, struct fw_str s)
 	}
 }
 
-static void add_line(struct fw_buf *b, const struct row *w)
+static void access_log_format(struct fw_buf *b, const struct access_row *w)
 {
 	static const char MONTH[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 	char ip[INET6_ADDRSTRLEN] = "-";
@@ -132,9 +132,9 @@ static void add_line(struct fw_buf *b, const struct row *w)
 		ip[0] = '-';
 	fw_civil_from_ms(w->stamp_ms, &t);
 	fw_buf_addf(b, "%s - - [%02d/%.3s/%04d:%02d:%02d:%02d +0000] \"", ip, t.day, MONTH + 3 * (t.month - 1), t.year, t.hour, t.minute, t.second);
-	add_quoted(b, fw_str(w->method));
+	access_log_quote(b, fw_str(w->method));
 	fw_buf_addc(b, ' ');
-	add_quoted(b, (struct fw_str){w->text, w->path_len});
+	access_log_quote(b, (struct fw_str){w->text, w->path_len});
 	fw_buf_addf(b, " HTTP/1.1\" %u ", w->status);
 	if (w->bytes >= 0)
 		fw_buf_addf(b, "%lld", (long long)w->bytes);
@@ -142,13 +142,13 @@ static void add_line(struct fw_buf *b, const struct row *w)
 		fw_buf_addc(b, '-');
 	fw_buf_adds(b, " \"-\" \"");
 	if (w->agent_len)
-		add_quoted(b, (struct fw_str){w->text + w->path_len, w->agent_len});
+		access_log_quote(b, (struct fw_str){w->text + w->path_len, w->agent_len});
 	else
 		fw_buf_addc(b, '-');
 	fw_buf_addf(b, "\" %s %lld.%06lld\n", w->id, (long long)(w->us / 1000000), (long long)(w->us % 1000000));
 }
 
-static bool stopping(struct http_log *l)
+static bool access_log_is_stopping(struct http_log *l)
 {
 	bool stop;
 
@@ -164,12 +164,12 @@ static bool stopping(struct http_log *l)
  * Wait until a pipe takes PIPE_BUF bytes without blocking. False: the log is stopped and LAST_MS
  * are over.
  */
-static bool has_room(struct http_log *l)
+static bool access_log_wait(struct http_log *l)
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLOUT};
 
 	while (!l->file && poll(&p, 1, PAUSE_MS) <= 0) {
-		if (stopping(l) && fw_mono_ms() - l->last_ms > LAST_MS) {
+		if (access_log_is_stopping(l) && fw_mono_ms() - l->last_ms > LAST_MS) {
 			errno = EAGAIN;
 			return false;
 		}
@@ -177,12 +177,12 @@ static bool has_room(struct http_log *l)
 	return true;
 }
 
-static void write_out(struct http_log *l)
+static void access_log_write(struct http_log *l)
 {
 	struct fw_str s = fw_buf_str(&l->out);
 
 	while (s.len) {
-		ssize_t n = has_room(l) ? write(l->fd, s.p, l->file ? s.len : FW_MIN(s.len, PIPE_BUF)) : -1;
+		ssize_t n = access_log_wait(l) ? write(l->fd, s.p, l->file ? s.len : FW_MIN(s.len, PIPE_BUF)) : -1;
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -191,7 +191,7 @@ static void write_out(struct http_log *l)
 				fw_error("access_log = %s: %s; lines are dropped", l->where, strerror(errno));
 			l->failing = true;
 			for (size_t i = 0; i < s.len; i++)
-				atomic_fetch_add_explicit(&l->lost_n, s.p[i] == '\n', memory_order_relaxed);
+				atomic_fetch_add_explicit(&l->dropped_n, s.p[i] == '\n', memory_order_relaxed);
 			break;
 		}
 		l->failing = false;
@@ -201,37 +201,37 @@ static void write_out(struct http_log *l)
 }
 
 /* One round over the rings; true: there may be more. */
-static bool drain(struct http_log *l)
+static bool access_log_drain(struct http_log *l)
 {
 	bool more = false;
 
-	for (size_t i = 0; i < l->lane_n; i++) {
-		const struct row *w;
+	for (size_t i = 0; i < l->server_thread_n; i++) {
+		const struct access_row *w;
 		size_t len;
 
 		while (l->out.len < BATCH_BYTES && (w = fw_byte_ring_next(&l->ring[i], &len)) != NULL)
-			add_line(&l->out, w);
+			access_log_format(&l->out, w);
 		fw_byte_ring_release(&l->ring[i]);
 		more |= l->out.len >= BATCH_BYTES;
-		write_out(l);
+		access_log_write(l);
 	}
 	return more;
 }
 
-static void own_up(struct http_log *l)
+static void access_log_report(struct http_log *l)
 {
-	uint64_t n = atomic_load(&l->lost_n);
+	uint64_t n = atomic_load(&l->dropped_n);
 
-	if (n > l->told_n)
+	if (n > l->reported_n)
 		fw_warn("access_log = %s: %llu lines were dropped, because requests came faster than lines were written", l->where,
-			(unsigned long long)(n - l->told_n));
-	l->told_n = n;
+			(unsigned long long)(n - l->reported_n));
+	l->reported_n = n;
 }
 
-static void *run(void *ctx)
+static void *access_log_run(void *ctx)
 {
 	struct http_log *l = ctx;
-	int64_t told_ms = 0;
+	int64_t reported_ms = 0;
 	bool stop;
 
 	do {
@@ -242,12 +242,12 @@ static void *run(void *ctx)
 		if (!l->stop)
 			pthread_cond_timedwait(&l->wake, &l->lock, &until);
 		pthread_mutex_unlock(&l->lock);
-		stop = stopping(l);
-		while (drain(l))
+		stop = access_log_is_stopping(l);
+		while (access_log_drain(l))
 			;
-		if (fw_mono_ms() - told_ms > FW_SECOND_MS || stop) {
-			own_up(l);
-			told_ms = fw_mono_ms();
+		if (fw_mono_ms() - reported_ms > FW_SECOND_MS || stop) {
+			access_log_report(l);
+			reported_ms = fw_mono_ms();
 		}
 	} while (!stop);
 	return NULL;
@@ -255,7 +255,7 @@ static void *run(void *ctx)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-int http_log_open(const char *where, size_t lanes, struct http_log **out, struct fw_err *err)
+int http_log_open(const char *where, size_t server_threads, struct http_log **out, struct fw_err *err)
 {
 	struct http_log *l;
 	pthread_condattr_t attr;
@@ -265,11 +265,11 @@ int http_log_open(const char *where, size_t lanes, struct http_log **out, struct
 	*out = NULL;
 	if (!where)
 		return 0;
-	l = calloc(1, sizeof(*l) + lanes * sizeof(l->ring[0]));
+	l = calloc(1, sizeof(*l) + server_threads * sizeof(l->ring[0]));
 	if (!l)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	l->where = where;
-	l->lane_n = lanes;
+	l->server_thread_n = server_threads;
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -279,10 +279,10 @@ int http_log_open(const char *where, size_t lanes, struct http_log **out, struct
 	if (l->fd < 0)
 		rc = fw_err_set(err, FW_EINVAL, "access_log = %s: %s", where, strerror(errno));
 	l->file = l->fd >= 0 && !fstat(l->fd, &st) && !S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode) && !isatty(l->fd);
-	for (size_t i = 0; i < lanes && !rc; i++)
+	for (size_t i = 0; i < server_threads && !rc; i++)
 		rc = fw_byte_ring_init(&l->ring[i], RING_BYTES) ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
 	if (!rc) {
-		rc = pthread_create(&l->thread, NULL, run, l);
+		rc = pthread_create(&l->thread, NULL, access_log_run, l);
 		l->running = !rc;
 		if (rc)
 			rc = fw_err_set(err, FW_EIO, "access_log: cannot start its thread: %s", strerror(rc));
@@ -305,7 +305,7 @@ void http_log_destroy(struct http_log *l)
 		pthread_mutex_unlock(&l->lock);
 		pthread_join(l->thread, NULL);
 	}
-	for (size_t i = 0; i < l->lane_n; i++)
+	for (size_t i = 0; i < l->server_thread_n; i++)
 		fw_byte_ring_finish(&l->ring[i]);
 	if (l->fd >= 0)
 		close(l->fd);
@@ -315,7 +315,7 @@ void http_log_destroy(struct http_log *l)
 	free(l);
 }
 
-uint64_t http_log_lost(const struct http_log *l)
+uint64_t http_log_dropped_n(const struct http_log *l)
 {
-	return l ? atomic_load(&l->lost_n) : 0;
+	return l ? atomic_load(&l->dropped_n) : 0;
 }

@@ -23,8 +23,8 @@ enum MHD_Result http_readyz(struct request *r)
 	struct fw_buf out = FW_BUF_INIT(0);
 	struct fw_ingest_stats s;
 
-	fw_ingest_stats(r->lane->h->ingest, &s);
-	if (s.unavailable || !auth_reached(r->lane->h->auth))
+	fw_ingest_stats(r->thread->h->ingest, &s);
+	if (s.unavailable || !auth_store_is_up(r->thread->h->auth))
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_unavailable", "the store is unavailable; pushed rows wait for it");
 	if ((double)s.fill_max_bytes > READY_FILL * (double)(s.ring_bytes / s.producers))
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "ring_full", "a ring of pushed rows is nearly full");
@@ -38,7 +38,7 @@ enum MHD_Result http_ring(struct request *r)
 	struct fw_ingest_stats s;
 	struct fw_json j;
 
-	fw_ingest_stats(r->lane->h->ingest, &s);
+	fw_ingest_stats(r->thread->h->ingest, &s);
 	fw_json_init(&j, &out, false);
 	fw_json_object(&j, NULL);
 	fw_json_int(&j, "rings", (int64_t)s.producers);
@@ -58,7 +58,7 @@ enum MHD_Result http_ring(struct request *r)
 
 /* ---- Prometheus ------------------------------------------------------------------------------ */
 
-static void flush_histogram(struct fw_buf *b, const struct fw_ingest_stats *s)
+static void metrics_flush(struct fw_buf *b, const struct fw_ingest_stats *s)
 {
 	int64_t bound_us[FW_FLUSH_BUCKETS];
 
@@ -67,38 +67,38 @@ static void flush_histogram(struct fw_buf *b, const struct fw_ingest_stats *s)
 	metric_histogram(b, "flush_seconds", "Duration of a statement that stores pushed rows.", s->bucket, bound_us, FW_FLUSH_BUCKETS, s->flush_us);
 }
 
-static void connections(struct fw_buf *b, const struct http *h)
+static void metrics_connections(struct fw_buf *b, const struct http *h)
 {
-	static const struct { enum conn_phase phase; const char *name; } CUT[] = {{CONN_HEAD, "head"}, {CONN_BODY, "body"}, {CONN_SEND, "send"},
+	static const struct { enum conn_phase phase; const char *name; } TIMEOUTS[] = {{CONN_HEAD, "head"}, {CONN_BODY, "body"}, {CONN_SEND, "send"},
 		{CONN_IDLE, "idle"}};
 
 	metric(b, "http_connections", "gauge", "Open connections.", (double)conns_open_n(h->conns));
 	metric_head(b, "http_cut_total", "counter", "Connections closed by a timeout, by phase: head, body, send or idle.");
-	for (size_t i = 0; i < FW_N(CUT); i++)
-		metric_sample(b, "http_cut_total", (double)conns_cut_n(h->conns, CUT[i].phase), "in=\"%s\"", CUT[i].name);
+	for (size_t i = 0; i < FW_N(TIMEOUTS); i++)
+		metric_sample(b, "http_cut_total", (double)conns_timeout_n(h->conns, TIMEOUTS[i].phase), "in=\"%s\"", TIMEOUTS[i].name);
 	metric(b, "http_connections_refused_total", "counter", "Connections refused by the limit per address (serve_connections_per_address).",
 		(double)http_accept_refused_n(h->accept));
-	metric(b, "access_log_lost_total", "counter", "Lines of the access log that were dropped.", (double)http_log_lost(h->log));
+	metric(b, "access_log_lost_total", "counter", "Lines of the access log that were dropped.", (double)http_log_dropped_n(h->log));
 }
 
 enum MHD_Result http_metrics(struct request *r)
 {
-	struct http *h = r->lane->h;
+	struct http *h = r->thread->h;
 	struct fw_buf b = FW_BUF_INIT(0);
 	uint64_t requests = 0, refused = 0;
 	struct fw_ingest_stats s;
 
 	fw_ingest_stats(h->ingest, &s);
-	for (size_t i = 0; i < h->lane_n; i++) {
-		requests += atomic_load(&h->lane[i].request_n);
-		refused += atomic_load(&h->lane[i].refused_n);
+	for (size_t i = 0; i < h->thread_n; i++) {
+		requests += atomic_load(&h->thread[i].request_n);
+		refused += atomic_load(&h->thread[i].refused_n);
 	}
 	metric(&b, "http_requests_total", "counter", "Requests.", (double)requests);
 	metric(&b, "http_refused_total", "counter", "Requests with a response of 4xx or 5xx.", (double)refused);
-	connections(&b, h);
-	metric(&b, "wrong_tokens_total", "counter", "Requests with an unknown or expired token.", (double)auth_wrong_n(h->auth));
+	metrics_connections(&b, h);
+	metric(&b, "wrong_tokens_total", "counter", "Requests with an unknown or expired token.", (double)auth_failure_n(h->auth));
 	metric(&b, "wrong_tokens_waiting_total", "counter", "Requests with a token that the rate limiter refused with 429.",
-		(double)auth_wait_n(h->auth));
+		(double)auth_limited_n(h->auth));
 	metric(&b, "push_rows_total", "counter", "Pushed rows that were accepted.", (double)s.put_n);
 	metric(&b, "push_stored_rows_total", "counter", "Pushed rows that were committed to the store.", (double)s.stored_n);
 	metric(&b, "push_dead_rows_total", "counter", "Pushed rows that the store refused; they are kept as dead letters.", (double)s.dead_letter_n);
@@ -110,7 +110,7 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "flush_retries_total", "counter", "Retries after the store failed to take pushed rows.", (double)s.retry_n);
 	metric(&b, "store_unavailable", "gauge", "1: the last attempt to store pushed rows found the store unavailable.", s.unavailable);
 	metric(&b, "flush_cpu_seconds_total", "counter", "CPU time of this process in statements that store pushed rows.", (double)s.flush_cpu_us / 1e6);
-	flush_histogram(&b, &s);
+	metrics_flush(&b, &s);
 	metric(&b, "push_entries_bytes", "gauge", "Memory of pushed entries that are being parsed or wait for the store (limit: serve_memory_bytes).",
 		(double)atomic_load(&h->entries_bytes));
 	metric(&b, "deliveries_total", "counter", "Pushed documents that were stored.", (double)atomic_load(&h->delivery_n));

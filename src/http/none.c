@@ -6,7 +6,7 @@
 
 #define REMEDY "install libmicrohttpd and build with -Dserver=enabled"
 
-static int refuse(const struct fw_config *c, struct fw_err *err)
+static int none_refuse(const struct fw_config *c, struct fw_err *err)
 {
 	const char *where = c->listen ? c->listen : "";
 
@@ -22,7 +22,7 @@ const char *fw_serve_library(void)
 int fw_serve_listen(const struct fw_config *c, int *fd, struct fw_err *err)
 {
 	(void)fd;
-	return refuse(c, err);
+	return none_refuse(c, err);
 }
 
 void fw_serve_unlisten(const struct fw_config *c, int fd)
@@ -36,7 +36,7 @@ int fw_serve(const struct fw_config *c, struct fw_meter *meter, int fd, int pare
 	(void)meter;
 	(void)fd;
 	(void)parent_fd;
-	return refuse(c, err);
+	return none_refuse(c, err);
 }
 
 int fw_serve_check(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)

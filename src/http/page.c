@@ -82,30 +82,30 @@ bool http_param_cursor(struct request *r, char kind, int64_t *number, size_t n, 
 
 enum MHD_Result http_openapi(struct request *r)
 {
-	struct page p;
+	struct list_page p;
 
-	page_begin(&p, r);
+	list_page_begin(&p, r);
 	fw_buf_adds(&p.out, http_openapi_text);
-	return page_send(&p, "application/json", 0, NULL);
+	return list_page_send(&p, "application/json", 0, NULL);
 }
 
 /* ---- pages ----------------------------------------------------------------------------------- */
 
-void page_begin(struct page *p, struct request *r)
+void list_page_begin(struct list_page *p, struct request *r)
 {
-	*p = (struct page){.r = r, .out = FW_BUF_INIT(0)};
+	*p = (struct list_page){.r = r, .out = FW_BUF_INIT(0)};
 	fw_arena_init(&p->arena, ARENA_BYTES);
 	fw_json_init(&p->j, &p->out, false);
 }
 
-bool page_room(struct page *p)
+bool list_page_has_room(struct list_page *p)
 {
 	p->more = p->n >= p->limit || p->out.len >= PAGE_BYTES;
 	p->n += !p->more;
 	return !p->more;
 }
 
-void page_cursor(struct page *p, const char *fmt, ...)
+void list_page_set_cursor(struct list_page *p, const char *fmt, ...)
 {
 	struct fw_buf b = FW_BUF_INIT(sizeof(p->cursor) - 1);
 	va_list ap;
@@ -117,7 +117,7 @@ void page_cursor(struct page *p, const char *fmt, ...)
 	fw_buf_finish(&b);
 }
 
-const char *page_next(struct page *p)
+const char *list_page_next(struct list_page *p)
 {
 	struct fw_str rest = fw_str(p->r->route->params);
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -147,7 +147,7 @@ const char *page_next(struct page *p)
 }
 
 /* Is this ETag among those of If-None-Match? Weak comparison (RFC 9110 section 13.1.2). */
-static bool is_known(struct request *r, struct fw_str etag)
+static bool etag_matches(struct request *r, struct fw_str etag)
 {
 	struct fw_str rest = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH));
 
@@ -162,7 +162,7 @@ static bool is_known(struct request *r, struct fw_str etag)
 	return false;
 }
 
-static bool headers_add(struct MHD_Response *m, const struct page *p, const char *etag, const char *next)
+static bool list_page_headers_add(struct MHD_Response *m, const struct list_page *p, const char *etag, const char *next)
 {
 	struct fw_buf link = FW_BUF_INIT(0);
 	char date[FW_RFC3339_MAX], n[24];
@@ -186,9 +186,9 @@ static bool headers_add(struct MHD_Response *m, const struct page *p, const char
 	return ok;
 }
 
-enum MHD_Result page_send(struct page *p, const char *type, int rc, const struct fw_err *err)
+enum MHD_Result list_page_send(struct list_page *p, const char *type, int rc, const struct fw_err *err)
 {
-	const char *next = rc < 0 ? NULL : page_next(p);
+	const char *next = rc < 0 ? NULL : list_page_next(p);
 	struct MHD_Response *m = NULL;
 	unsigned status = MHD_HTTP_OK;
 	enum MHD_Result ok = MHD_NO;
@@ -199,13 +199,13 @@ enum MHD_Result page_send(struct page *p, const char *type, int rc, const struct
 		goto out;
 	}
 	(void)fw_snprintf(etag, sizeof(etag), "\"%016llx-%zx\"", (unsigned long long)fw_hash64(p->out.p ? p->out.p : "", p->out.len), p->out.len);
-	if (!p->out.rc && is_known(p->r, fw_str(etag))) {
+	if (!p->out.rc && etag_matches(p->r, fw_str(etag))) {
 		status = MHD_HTTP_NOT_MODIFIED;
 		fw_buf_reset(&p->out);
 	}
 	m = http_response(p->r, status, type, &p->out);
-	if (m && headers_add(m, p, etag, next))
-		ok = http_answer(p->r, status, m);
+	if (m && list_page_headers_add(m, p, etag, next))
+		ok = http_respond(p->r, status, m);
 	else if (m)
 		MHD_destroy_response(m);
 out:

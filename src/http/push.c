@@ -11,7 +11,7 @@
 #include "base/banned.h"
 
 /* The ring is full (FW_EAGAIN), or the server is stopping (FW_EGONE). */
-static enum MHD_Result no_room(struct request *r, int rc)
+static enum MHD_Result push_refuse_full(struct request *r, int rc)
 {
 	if (rc == FW_EGONE)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the server is stopping");
@@ -24,14 +24,14 @@ static void push_done(struct fw_commit_wait *w, int rc, const char *why)
 
 	(void)why; /* w->why has it */
 	r->wait_rc = rc;
-	lane_resume(r->lane->thread, r->conn);
+	server_thread_resume(r->thread->loop, r->conn);
 }
 
 enum MHD_Result http_push_resumed(struct request *r)
 {
 	struct fw_buf out = FW_BUF_INIT(0);
 
-	atomic_fetch_sub(&r->lane->h->suspended_n, 1);
+	atomic_fetch_sub(&r->thread->h->suspended_n, 1);
 	if (r->wait_rc == FW_EINVAL)
 		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, r->twirp ? "failed_precondition" : "refused",
 			"the store refused a row, which was kept as a dead letter: %s", r->wait.why);
@@ -45,39 +45,39 @@ enum MHD_Result http_push_resumed(struct request *r)
 
 /* The event sink: the draft that the server thread publishes next. */
 
-static int put(void *ctx, const struct fw_event *e)
+static int push_put(void *ctx, const struct fw_event *e)
 {
 	struct request *r = ctx;
 
 	if (r->bound && !fw_token_allows_property(fw_str(r->bound), e->property))
 		return FW_EBLOCKED;
-	return fw_ingest_put(r->lane->in, e);
+	return fw_ingest_put(r->thread->in, e);
 }
 
-static int again(void *ctx)
+static int push_restart(void *ctx)
 {
 	struct request *r = ctx;
 
-	fw_ingest_discard(r->lane->in);
-	return fw_ingest_begin(r->lane->in, r->durable ? &r->wait : NULL);
+	fw_ingest_discard(r->thread->in);
+	return fw_ingest_begin(r->thread->in, r->durable ? &r->wait : NULL);
 }
 
-/* Put the body's events into the ring. After an error r->state is REQUEST_ANSWERED. */
-static enum MHD_Result put_all(struct request *r)
+/* Put the body's events into the ring. After an error r->state is REQUEST_RESPONDED. */
+static enum MHD_Result push_put_all(struct request *r)
 {
-	struct event_sink to = {put, again, r};
+	struct event_sink to = {push_put, push_restart, r};
 	struct fw_event e = {.remote_ip = http_client_address(r), .stamp_ms = fw_now_ms()};
 	struct event_wrong wrong = {0};
-	int rc = again(r);
+	int rc = push_restart(r);
 
 	r->rows = 0;
 	if (!rc)
-		rc = events_read(&r->lane->h->rules, fw_buf_str(&r->body), &e, &to, &r->rows, &wrong);
+		rc = events_read(&r->thread->h->rules, fw_buf_str(&r->body), &e, &to, &r->rows, &wrong);
 	if (rc == FW_EAGAIN || rc == FW_EGONE)
-		return no_room(r, rc);
+		return push_refuse_full(r, rc);
 	if (!rc && r->rows)
 		return MHD_YES;
-	fw_ingest_discard(r->lane->in);
+	fw_ingest_discard(r->thread->in);
 	if (rc == FW_EBLOCKED)
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "event %zu: push of its property refused: the token is bound to"
 			" others (to list them: feedwheel token list)", r->rows + 1);
@@ -90,7 +90,7 @@ static enum MHD_Result put_all(struct request *r)
 	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_json", "the request body has no event");
 }
 
-static bool wants_durable(struct request *r)
+static bool push_wants_durable(struct request *r)
 {
 	const char *ack = MHD_lookup_connection_value(r->conn, MHD_GET_ARGUMENT_KIND, "ack");
 
@@ -105,19 +105,19 @@ enum MHD_Result http_push_events(struct request *r)
 	struct fw_err err;
 	int rc;
 
-	r->durable = r->lane->h->config->flush_rows == 1 /* no queue */ || wants_durable(r);
-	if (r->durable && !http_may_wait(r->lane->h))
+	r->durable = r->thread->h->config->flush_rows == 1 /* no queue */ || push_wants_durable(r);
+	if (r->durable && !http_may_wait(r->thread->h))
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the limit of pushes that wait for the store is reached");
 	r->wait.done = push_done;
-	ok = put_all(r);
+	ok = push_put_all(r);
 	if (r->state != REQUEST_BODY)
 		return ok;
 	if (r->durable) {
 		r->state = REQUEST_WAITS;
-		atomic_fetch_add(&r->lane->h->suspended_n, 1);
+		atomic_fetch_add(&r->thread->h->suspended_n, 1);
 		MHD_suspend_connection(r->conn);
 	}
-	rc = fw_ingest_publish(r->lane->in, &err);
+	rc = fw_ingest_publish(r->thread->in, &err);
 	if (r->durable)
 		return MHD_YES; /* a durable push cannot fail here: push_done() gets the result */
 	if (rc)

@@ -16,20 +16,20 @@
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
 	{"POST", "/twirp/stats.StatsService/Push", http_push_events, .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
-	{"GET", "/v1/feeds", http_feed_list, "status folder q cursor limit", .scope = SCOPE_READ, .desk = true},
-	{"POST", "/v1/feeds", http_feed_add, "", .body_max = FEEDS_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN, .desk = true},
-	{"GET", "/v1/feeds/{id}", http_feed_get, "visits", .scope = SCOPE_READ, .desk = true},
-	{"PATCH", "/v1/feeds/{id}", http_feed_change, "", .body_max = FEED_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN, .desk = true},
-	{"DELETE", "/v1/feeds/{id}", http_feed_remove, "", .scope = SCOPE_ADMIN, .desk = true},
-	{"GET", "/v1/entries", http_entry_list, "feed since q order cursor limit content format", .scope = SCOPE_READ, .desk = true},
-	{"GET", "/v1/entries/{id}", http_entry_get, "content", .scope = SCOPE_READ, .desk = true},
-	{"POST", "/v1/feeds/{id}/entries", http_entries_push, "", .body_max = ENTRIES_MAX, .body = BODY_FEED, .scope = SCOPE_PUSH, .desk = true,
+	{"GET", "/v1/feeds", http_feed_list, "status folder q cursor limit", .scope = SCOPE_READ, .pool = true},
+	{"POST", "/v1/feeds", http_feed_add, "", .body_max = FEEDS_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN, .pool = true},
+	{"GET", "/v1/feeds/{id}", http_feed_get, "visits", .scope = SCOPE_READ, .pool = true},
+	{"PATCH", "/v1/feeds/{id}", http_feed_change, "", .body_max = FEED_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN, .pool = true},
+	{"DELETE", "/v1/feeds/{id}", http_feed_remove, "", .scope = SCOPE_ADMIN, .pool = true},
+	{"GET", "/v1/entries", http_entry_list, "feed since q order cursor limit content format", .scope = SCOPE_READ, .pool = true},
+	{"GET", "/v1/entries/{id}", http_entry_get, "content", .scope = SCOPE_READ, .pool = true},
+	{"POST", "/v1/feeds/{id}/entries", http_entries_push, "", .body_max = ENTRIES_MAX, .body = BODY_FEED, .scope = SCOPE_PUSH, .pool = true,
 		.repeat = true},
-	{"GET", "/websub/{token}", http_websub_intent, .scope = SCOPE_PATH, .desk = true},
-	{"POST", "/websub/{token}", http_websub_push, .body_max = ENTRIES_MAX, .scope = SCOPE_PATH, .desk = true, .raw = true,
+	{"GET", "/websub/{token}", http_websub_intent, .scope = SCOPE_PATH, .pool = true},
+	{"POST", "/websub/{token}", http_websub_push, .body_max = ENTRIES_MAX, .scope = SCOPE_PATH, .pool = true, .raw = true,
 		.repeat = true},
 	{"GET", "/v1/stream", http_stream, "since feed", .scope = SCOPE_READ},
-	{"GET", "/v1/timings", http_timings, "status cursor limit", .scope = SCOPE_READ, .desk = true},
+	{"GET", "/v1/timings", http_timings, "status cursor limit", .scope = SCOPE_READ, .pool = true},
 	{"GET", "/v1/ring", http_ring, .scope = SCOPE_READ},
 	{"GET", "/openapi.json", http_openapi, "", .scope = SCOPE_OPEN},
 	{"GET", "/healthz", http_healthz, .scope = SCOPE_OPEN},
@@ -44,7 +44,7 @@ const struct route *http_routes(size_t *n)
 }
 
 /* The length of the number above 0 at the start of s; 0: there is none, or it is too large. */
-static size_t number_len(const char *s, int64_t *out)
+static size_t path_number_len(const char *s, int64_t *out)
 {
 	size_t n = 0;
 
@@ -53,7 +53,7 @@ static size_t number_len(const char *s, int64_t *out)
 	return n && s[0] != '0' && fw_str_int((struct fw_str){s, n}, out) ? n : 0;
 }
 
-static size_t token_len(const char *s)
+static size_t path_token_len(const char *s)
 {
 	size_t n = 0;
 
@@ -74,10 +74,10 @@ static bool path_matches(const char *pattern, const char *path, int64_t *id)
 			continue;
 		}
 		if (fw_str_starts(fw_str(pattern), FW_STR(TOKEN))) {
-			n = token_len(path);
+			n = path_token_len(path);
 			pattern += sizeof(TOKEN) - 1;
 		} else {
-			n = number_len(path, id);
+			n = path_number_len(path, id);
 			pattern += sizeof(ID) - 1;
 		}
 		if (!n)
@@ -116,7 +116,7 @@ enum http_match http_route_find(const char *path, const char *method, const stru
 
 /* ---- query parameters ------------------------------------------------------------------------ */
 
-static bool has_word(const char *words, struct fw_str word)
+static bool params_have(const char *words, struct fw_str word)
 {
 	struct fw_str rest = fw_str(words);
 
@@ -133,7 +133,7 @@ static enum MHD_Result param_check(void *ctx, enum MHD_ValueKind kind, const cha
 
 	(void)kind;
 	(void)value;
-	if (has_word(r->route->params, fw_str(key)))
+	if (params_have(r->route->params, fw_str(key)))
 		return MHD_YES;
 	(void)http_problem(r, MHD_HTTP_BAD_REQUEST, "unknown_parameter", "unknown parameter: %.60s (%s %s takes %s)", key, r->route->method,
 		r->route->path, r->route->params[0] ? r->route->params : "none");

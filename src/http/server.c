@@ -8,7 +8,7 @@
  *	on_request()   parts of the body: collected
  *	on_request()   the body is complete: run the route
  *	on_request()   the connection was resumed: queue the response
- *	request_over() the response is sent, or the connection is closed
+ *	request_finish() the response is sent, or the connection is closed
  *
  * All of these are libmicrohttpd's callbacks in the connection's server thread. enum request_state
  * in http.h has the states.
@@ -40,17 +40,17 @@
 #define SPARE_BODY_BYTES 16384
 #define HEADER_MAX_BYTES 16384  /* memory of a connection, for request line and headers */
 #define STOP_TICK_MS 5
-#define BEAT_MS FW_SECOND_MS
+#define HEARTBEAT_MS FW_SECOND_MS
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 
-static struct conn *conn_of(struct MHD_Connection *conn)
+static struct conn *conn_get(struct MHD_Connection *conn)
 {
 	const union MHD_ConnectionInfo *i = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	return i ? i->socket_context : NULL;
 }
 
-static struct request *request_begin(struct http_lane *l, struct MHD_Connection *conn, const char *path, const char *method)
+static struct request *request_begin(struct http_thread *l, struct MHD_Connection *conn, const char *path, const char *method)
 {
 	struct request *r = l->spare;
 
@@ -62,7 +62,7 @@ static struct request *request_begin(struct http_lane *l, struct MHD_Connection 
 		if (!r)
 			return NULL;
 	}
-	r->lane = l;
+	r->thread = l;
 	r->conn = conn;
 	r->state = REQUEST_BODY;
 	r->route = NULL;
@@ -73,15 +73,15 @@ static struct request *request_begin(struct http_lane *l, struct MHD_Connection 
 	r->allow[0] = 0;
 	r->challenge = NULL;
 	r->retry_after_s = 0;
-	r->answer = NULL;
+	r->response = NULL;
 	r->dropped = 0;
-	r->held = 0;
+	r->body_bytes = 0;
 	r->refused = 0;
 	r->endless = false;
 	r->bound = NULL;
 	r->pass.bound = NULL;
 	r->last = false;
-	r->c = conn_of(conn);
+	r->c = conn_get(conn);
 	fw_buf_reset(&r->body);
 	r->number = atomic_fetch_add_explicit(&l->request_n, 1, memory_order_relaxed);
 	http_id_begin(r);
@@ -95,10 +95,10 @@ static void request_free(struct request *r)
 	free(r);
 }
 
-static void request_over(void *ctx, struct MHD_Connection *conn, void **at, enum MHD_RequestTerminationCode why)
+static void request_finish(void *ctx, struct MHD_Connection *conn, void **at, enum MHD_RequestTerminationCode why)
 {
 	struct request *r = *at;
-	struct http_lane *l;
+	struct http_thread *l;
 
 	(void)ctx;
 	(void)conn;
@@ -106,15 +106,15 @@ static void request_over(void *ctx, struct MHD_Connection *conn, void **at, enum
 	if (!r)
 		return;
 	*at = NULL;
-	http_log_over(r);
-	http_body_over(r);
+	http_log_end(r);
+	http_body_finish(r);
 	conn_enter(r->c, CONN_IDLE);
-	l = r->lane;
+	l = r->thread;
 	http_entries_push_free(r);
 	http_websub_free(r);
-	if (r->answer)
-		MHD_destroy_response(r->answer);
-	r->answer = NULL;
+	if (r->response)
+		MHD_destroy_response(r->response);
+	r->response = NULL;
 	free(r->bound);
 	r->bound = NULL;
 	if (l->spare_n >= SPARE_MAX || r->body.cap > SPARE_BODY_BYTES) {
@@ -128,28 +128,28 @@ static void request_over(void *ctx, struct MHD_Connection *conn, void **at, enum
 
 static void on_connection(void *ctx, struct MHD_Connection *conn, void **at, enum MHD_ConnectionNotificationCode what)
 {
-	const struct http_lane *l = ctx;
+	const struct http_thread *l = ctx;
 	struct http *h = l->h;
 	const union MHD_ConnectionInfo *i;
 	struct conn *c = *at;
-	size_t share;
+	size_t slot;
 
 	if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
 		if (c)
-			http_accept_ended(h->accept, c->share);
+			http_accept_closed(h->accept, c->slot);
 		conn_remove(c);
 		*at = NULL;
 		return;
 	}
 	i = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	share = http_accept_began(h->accept, i ? i->client_addr : NULL);
+	slot = http_accept_opened(h->accept, i ? i->client_addr : NULL);
 	i = MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-	*at = c = i ? conn_add(h->conns, (size_t)(l - h->lane), i->connect_fd) : NULL;
+	*at = c = i ? conn_add(h->conns, (size_t)(l - h->thread), i->connect_fd) : NULL;
 	if (c) {
-		c->share = share;
+		c->slot = slot;
 		return;
 	}
-	http_accept_ended(h->accept, share);
+	http_accept_closed(h->accept, slot);
 	if (i)
 		shutdown(i->connect_fd, SHUT_RDWR); /* no memory; without a struct conn it would have no timeouts */
 }
@@ -162,7 +162,7 @@ bool http_may_wait(const struct http *h)
 }
 
 /* The body is complete. */
-static enum MHD_Result request_run(struct request *r)
+static enum MHD_Result request_dispatch(struct request *r)
 {
 	enum MHD_Result ok = http_body_ready(r);
 
@@ -170,7 +170,7 @@ static enum MHD_Result request_run(struct request *r)
 		return ok;
 	if (!conn_enter(r->c, CONN_WORK))
 		return MHD_NO;
-	return r->route->desk ? http_desk_ask(r) : r->route->run(r);
+	return r->route->pool ? http_pool_run(r) : r->route->run(r);
 }
 
 /*
@@ -181,7 +181,7 @@ static enum MHD_Result request_run(struct request *r)
 static bool head_only(const struct request *r, const char *method)
 {
 	return (method[0] == 'G' || method[0] == 'H' || method[0] == 'D' || method[0] == 'O') &&
-		r->told < 0 && !r->chunked;
+		r->content_length < 0 && !r->chunked;
 }
 
 /* The head is complete. */
@@ -197,7 +197,7 @@ static enum MHD_Result request_head(struct request *r, const char *path, const c
 static void *on_target(void *ctx, const char *target, struct MHD_Connection *conn)
 {
 	(void)ctx;
-	http_target_note(conn_of(conn), target);
+	http_target_check(conn_get(conn), target);
 	return NULL; /* no request yet */
 }
 
@@ -213,7 +213,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 		r = *at = request_begin(ctx, conn, path, method);
 		if (!r || !r->c || !conn_enter(r->c, CONN_BODY))
 			return MHD_NO;
-		why = http_head_wrong(r, path, method, version, &large);
+		why = http_head_error(r, path, method, version, &large);
 		if (why)
 			return http_head_refuse(r, path, why, large);
 		return head_only(r, method) ? MHD_YES : request_head(r, path, method);
@@ -223,16 +223,16 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 	if (!r->route && r->state == REQUEST_BODY) {
 		enum MHD_Result ok = request_head(r, path, method);
 
-		if (!ok || r->state == REQUEST_ANSWERED)
+		if (!ok || r->state == REQUEST_RESPONDED)
 			return ok;
 	}
 	switch (r->state) {
-	case REQUEST_BODY: return request_run(r);
+	case REQUEST_BODY: return request_dispatch(r);
 	case REQUEST_REFUSED: return http_body_refused(r);
 	case REQUEST_WAITS: return http_push_resumed(r);
-	case REQUEST_DESK_DONE: return http_desk_resumed(r);
-	case REQUEST_DESK:
-	case REQUEST_ANSWERED: break;
+	case REQUEST_POOL_DONE: return http_pool_resumed(r);
+	case REQUEST_IN_POOL:
+	case REQUEST_RESPONDED: break;
 	}
 	return MHD_YES;
 }
@@ -241,8 +241,8 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 
 static void http_free(struct http *h)
 {
-	for (size_t i = 0; i < h->lane_n && h->lane; i++) {
-		struct http_lane *l = &h->lane[i];
+	for (size_t i = 0; i < h->thread_n && h->thread; i++) {
+		struct http_thread *l = &h->thread[i];
 
 		http_canned_free(l);
 		auth_view_finish(&l->auth);
@@ -253,18 +253,18 @@ static void http_free(struct http *h)
 			request_free(r);
 		}
 	}
-	free(h->lane);
+	free(h->thread);
 	http_accept_destroy(h->accept);
 	fw_hubs_close(h->hubs);
 	buckets_destroy(h->pushes);
 	stream_destroy(h->stream);
-	desk_destroy(h->desk);
+	pool_destroy(h->pool);
 	fw_view_cache_destroy(h->views);
 	auth_close(h->auth);
 	conns_destroy(h->conns);
 	http_log_destroy(h->log);
 	http_tls_free(&h->tls);
-	http_chores_free(h);
+	http_maintenance_free(h);
 	fw_ingest_destroy(h->ingest);
 	free(h);
 }
@@ -273,7 +273,7 @@ static void http_free(struct http *h)
  * Log libmicrohttpd's messages: as errors during the start, which they explain; later as debug,
  * because any client can cause them.
  */
-FW_PRINTF(2, 0) static void on_library_words(void *ctx, const char *fmt, va_list ap)
+FW_PRINTF(2, 0) static void on_library_message(void *ctx, const char *fmt, va_list ap)
 {
 	const struct http *h = ctx;
 	enum fw_log_level level = atomic_load_explicit(&h->started, memory_order_relaxed) ? FW_LOG_DEBUG : FW_LOG_ERROR;
@@ -288,7 +288,7 @@ FW_PRINTF(2, 0) static void on_library_words(void *ctx, const char *fmt, va_list
 	}
 }
 
-static int lane_start(struct http_lane *l, struct fw_err *err)
+static int server_thread_start(struct http_thread *l, struct fw_err *err)
 {
 	const struct http *h = l->h;
 	struct MHD_OptionItem tls[] = {
@@ -300,7 +300,7 @@ static int lane_start(struct http_lane *l, struct fw_err *err)
 	/* no listening socket: accept.h says why */
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET;
 	struct MHD_Daemon *daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, l,
-		MHD_OPTION_EXTERNAL_LOGGER, on_library_words, h, MHD_OPTION_NOTIFY_COMPLETED, request_over, NULL,
+		MHD_OPTION_EXTERNAL_LOGGER, on_library_message, h, MHD_OPTION_NOTIFY_COMPLETED, request_finish, NULL,
 		/* no limit of connections here: accept.c and conns.c have it */
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_CONNECTION_LIMIT, UINT_MAX,
 		MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_STRICT_FOR_CLIENT, (int)http_library_is_strict(),
@@ -310,33 +310,33 @@ static int lane_start(struct http_lane *l, struct fw_err *err)
 	if (!daemon)
 		return h->tls.key ? fw_err_set(err, FW_EINVAL, "cannot start the server with tls_cert and tls_key (see the errors above)") :
 			fw_err_set(err, FW_EIO, "cannot start the server: %s", strerror(errno));
-	return lane_open(daemon, &l->thread, err);
+	return server_thread_open(daemon, &l->loop, err);
 }
 
-static int lanes_start(struct http *h, struct fw_err *err)
+static int server_threads_start(struct http *h, struct fw_err *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < h->lane_n && !rc; i++)
-		rc = lane_start(&h->lane[i], err);
+	for (size_t i = 0; i < h->thread_n && !rc; i++)
+		rc = server_thread_start(&h->thread[i], err);
 	atomic_store(&h->started, true);
 	return rc;
 }
 
-static void lanes_stop(struct http *h)
+static void server_threads_stop(struct http *h)
 {
-	for (size_t i = 0; i < h->lane_n && h->lane; i++)
-		lane_close(h->lane[i].thread);
+	for (size_t i = 0; i < h->thread_n && h->thread; i++)
+		server_thread_close(h->thread[i].loop);
 }
 
-static size_t lane_body_max(const struct http *h)
+static size_t thread_body_max(const struct http *h)
 {
-	size_t n, most = (size_t)h->config->body_max_bytes, share = (size_t)h->config->serve_memory_bytes / h->lane_n;
+	size_t n, most = (size_t)h->config->body_max_bytes, part = (size_t)h->config->serve_memory_bytes / h->thread_n;
 	const struct route *route = http_routes(&n);
 
 	while (n--)
 		most = FW_MAX(most, route[n].body_max);
-	return FW_MAX(share, 2 * most); /* at least one body, compressed and decompressed */
+	return FW_MAX(part, 2 * most); /* at least one body, compressed and decompressed */
 }
 
 static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd, struct http **out, struct fw_err *err)
@@ -350,42 +350,42 @@ static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd,
 		return fw_no_memory(err);
 	h->config = c;
 	h->meter = meter;
-	h->lane_n = c->serve_threads > 0 ? (size_t)c->serve_threads : (size_t)FW_MAX(cores, 1);
-	h->lane = calloc(h->lane_n, sizeof(*h->lane));
-	h->lane_body_max = lane_body_max(h);
+	h->thread_n = c->serve_threads > 0 ? (size_t)c->serve_threads : (size_t)FW_MAX(cores, 1);
+	h->thread = calloc(h->thread_n, sizeof(*h->thread));
+	h->thread_body_max = thread_body_max(h);
 	http_id_init(h);
 	event_rules_init(&h->rules, c);
-	rc = h->lane ? http_proxies_init(&h->proxies, c->trusted_proxies, err) : fw_err_set(err, FW_ENOMEM, "out of memory");
+	rc = h->thread ? http_proxies_init(&h->proxies, c->trusted_proxies, err) : fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
-		rc = fw_ingest_open(c, h->lane_n, &h->ingest, err);
-	for (size_t i = 0; i < h->lane_n && !rc; i++) {
-		h->lane[i].h = h;
-		h->lane[i].in = fw_ingest_producer(h->ingest, i);
+		rc = fw_ingest_open(c, h->thread_n, &h->ingest, err);
+	for (size_t i = 0; i < h->thread_n && !rc; i++) {
+		h->thread[i].h = h;
+		h->thread[i].in = fw_ingest_producer(h->ingest, i);
 	}
 	if (!rc)
 		rc = http_tls_read(c, &h->tls, err);
 	if (!rc)
-		rc = http_log_open(c->access_log, h->lane_n, &h->log, err);
+		rc = http_log_open(c->access_log, h->thread_n, &h->log, err);
 	if (!rc)
-		rc = conns_open(c, h->lane_n, !h->tls.key, &h->conns, err);
+		rc = conns_open(c, h->thread_n, !h->tls.key, &h->conns, err);
 	if (!rc)
-		rc = desk_open(c, &h->desk, err);
+		rc = pool_open(c, &h->pool, err);
 	if (!rc && !(h->views = fw_view_cache_create(VIEWS_BYTES)))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = auth_open(c, &h->auth, err);
-	if (!rc && (http_chores_make(h) || !(h->pushes = buckets_create(c->websub_pushes_max, c->websub_pushes_ms))))
+	if (!rc && (http_maintenance_create(h) || !(h->pushes = buckets_create(c->websub_pushes_max, c->websub_pushes_ms))))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
-		rc = stream_open(c, h->desk, h->auth, &h->suspended_n, &h->stream, err);
+		rc = stream_open(c, h->pool, h->auth, &h->suspended_n, &h->stream, err);
 	if (!rc)
 		rc = fw_hubs_open(c, &h->hubs, err);
 	if (!rc)
-		rc = lanes_start(h, err);
+		rc = server_threads_start(h, err);
 	if (!rc)
-		rc = http_accept_open(h->lane, h->lane_n, fd, h->conns, &(struct http_accept_rules){c, &h->proxies, !h->tls.key}, &h->accept, err);
+		rc = http_accept_open(h->thread, h->thread_n, fd, h->conns, &(struct http_accept_rules){c, &h->proxies, !h->tls.key}, &h->accept, err);
 	if (rc) {
-		lanes_stop(h);
+		server_threads_stop(h);
 		if (h->ingest)
 			(void)fw_ingest_stop(h->ingest, 0);
 		http_free(h);
@@ -407,13 +407,13 @@ static uint64_t http_stop(struct http *h)
 	http_accept_stop(h->accept);
 	stream_close(h->stream);
 	left = fw_ingest_stop(h->ingest, h->config->drain_timeout_ms);
-	desk_close(h->desk);
+	pool_close(h->pool);
 	fw_hubs_stop(h->hubs); /* after the pool, so that the pool's counts are stored too */
 	until_ms = fw_mono_ms() + FW_SECOND_MS;
 	while (atomic_load(&h->suspended_n) > 0 && fw_mono_ms() < until_ms)
 		usleep(STOP_TICK_MS * 1000);
 	conns_stop(h->conns);
-	lanes_stop(h);
+	server_threads_stop(h);
 	http_free(h);
 	return left;
 }
@@ -429,9 +429,9 @@ static void serve_wait(struct http *h, const sigset_t *signals, int parent_fd)
 
 	p[0].fd = signalfd(-1, signals, SFD_CLOEXEC);
 	do {
-		http_chores(h);
+		http_maintenance_run(h);
 		fw_meter_heartbeat(h->meter);
-		n = poll(p, 2, (int)BEAT_MS);
+		n = poll(p, 2, (int)HEARTBEAT_MS);
 	} while (!n || (n < 0 && errno == EINTR));
 	if (p[0].revents && read(p[0].fd, &drop, sizeof(drop)) < 0)
 		fw_debug("signal: %s", strerror(errno));

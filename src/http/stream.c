@@ -16,13 +16,13 @@
  * is due.
  *
  * Backpressure: a slow reader falls behind the window, and the pool then reads its events from the
- * store, up to OUT_BYTES at a time. At most HELPED_MAX readers use the pool at once, in turn, so
+ * store, up to OUT_BYTES at a time. At most CATCHUP_MAX readers use the pool at once, in turn, so
  * that requests find free slots too. A reader that takes no bytes for serve_send_ms is closed.
  *
  * Without readers the watcher does not read the store. It ends a reader's stream when the reader's
  * token is removed or expires.
  *
- * Locking: one lock; struct stream and struct reader say what it guards. Connections are resumed
+ * Locking: one lock; struct stream and struct stream_reader say what it guards. Connections are resumed
  * without the lock, because a resumed reader may be freed at once.
  */
 #include <errno.h>
@@ -44,7 +44,7 @@
 #define READERS_SHARE(places) ((places) / 4 * 3) /* of serve_connections */
 #define WINDOW_N 1024
 #define WINDOW_BYTES ((size_t)4 << 20)
-#define HELPED_MAX 32              /* readers that use the pool at once */
+#define CATCHUP_MAX 32              /* readers that use the pool at once */
 #define ROWS 500                   /* entries in one query */
 #define FRESH_BYTES ((size_t)1 << 20) /* a batch of events ends with the event that reaches this size */
 #define TEXT_BYTES 16384           /* limit of a summary, and of the other members together; the parser limits the rest */
@@ -52,9 +52,9 @@
 #define TICK_MS FW_SECOND_MS
 #define RETRY_MS 2000              /* after which a client shall reconnect */
 #define BLOCK_BYTES 4096
-#define BEGIN_BACK 1000            /* find_head() queries this many ids at first, then 8 times as many */
+#define HEAD_BACK 1000            /* stream_find_head() queries this many ids at first, then 8 times as many */
 
-struct event {
+struct stream_event {
 	int64_t id, feed_id;
 	size_t len;
 	char text[];
@@ -63,36 +63,36 @@ struct event {
 enum reader_state {
 	READER_AWAKE,                /* libmicrohttpd calls reader_read() */
 	READER_IDLE,                 /* suspended: it has all events */
-	READER_DESK,                 /* suspended: the pool reads older events from the store */
+	READER_IN_POOL,                 /* suspended: the pool reads older events from the store */
 };
 
-struct reader {
+struct stream_reader {
 	struct stream *s;
-	struct lane *lane;
+	struct server_thread *server_thread;
 	struct MHD_Connection *conn;
 	struct conn *time;           /* its timeouts */
-	/* guarded by the lock; in READER_DESK out and at belong to the pool */
+	/* guarded by the lock; in READER_IN_POOL out and last_id belong to the pool */
 	enum reader_state state;
 	bool begun;                  /* the first lines were written */
-	bool over;                   /* it is not authorized any more */
+	bool ended;                   /* it is not authorized any more */
 	bool queued;                 /* it waits for its turn to use the pool */
-	struct reader *queue_next;
-	bool helped;                 /* the pool failed: do not ask it again at once */
-	int64_t at;                  /* the id up to which it has all events; -1: start with the next new one */
+	struct stream_reader *queue_next;
+	bool catchup_failed;                 /* the pool failed: do not ask it again at once */
+	int64_t last_id;                  /* the id up to which it has all events; -1: start with the next new one */
 	int64_t feed_id;             /* 0: all feeds */
 	struct auth_pass pass;       /* the watcher's */
-	int64_t beat_ms;             /* monotonic: when a heartbeat is due */
+	int64_t heartbeat_ms;             /* monotonic: when a heartbeat is due */
 	struct fw_buf out;
 	size_t sent;                 /* bytes of out that were sent */
-	struct desk_job job;
-	int64_t job_upto;            /* the id up to which the job reads */
-	struct reader *prev, *next;  /* list of all readers */
-	struct reader *wake;         /* list of readers to resume */
+	struct pool_job job;
+	int64_t job_until_id;            /* the id up to which the job reads */
+	struct stream_reader *prev, *next;  /* list of all readers */
+	struct stream_reader *wake;         /* list of readers to resume */
 };
 
 struct stream {
 	const struct fw_config *config;
-	struct desk *desk;
+	struct pool *pool;
 	struct auth *auth;
 	_Atomic int64_t *suspended_n;
 	pthread_t thread;
@@ -103,30 +103,30 @@ struct stream {
 	bool closing, running;
 	bool ready;                  /* base and head are known */
 	int64_t base, head;
-	struct event *window[WINDOW_N];
+	struct stream_event *window[WINDOW_N];
 	size_t first, n, bytes;
-	struct reader *readers;
+	struct stream_reader *readers;
 	size_t reader_n;
-	struct reader *queue, **queue_end; /* readers that wait for their turn to use the pool */
-	size_t helped_n;             /* readers that use the pool */
+	struct stream_reader *queue, **queue_end; /* readers that wait for their turn to use the pool */
+	size_t catchup_n;             /* readers that use the pool */
 	/* only for the watcher */
 	struct fw_store *st;
 	struct auth_view tokens;
-	struct event *fresh[ROWS];
+	struct stream_event *fresh[ROWS];
 	size_t fresh_n, fresh_bytes;
-	bool complained;
+	bool warned;
 };
 
 /* ---- the window: with the lock --------------------------------------------------------------- */
 
-static struct event *event_at(const struct stream *s, size_t i)
+static struct stream_event *window_at(const struct stream *s, size_t i)
 {
 	return s->window[(s->first + i) % WINDOW_N];
 }
 
 static void window_drop(struct stream *s)
 {
-	struct event *e = event_at(s, 0);
+	struct stream_event *e = window_at(s, 0);
 
 	s->base = e->id;
 	s->bytes -= e->len;
@@ -135,7 +135,7 @@ static void window_drop(struct stream *s)
 	free(e);
 }
 
-static void window_add(struct stream *s, struct event *e)
+static void window_add(struct stream *s, struct stream_event *e)
 {
 	while (s->n && (s->n == WINDOW_N || s->bytes + e->len > WINDOW_BYTES))
 		window_drop(s);
@@ -153,7 +153,7 @@ static size_t window_find(const struct stream *s, int64_t id)
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (event_at(s, mid)->id > id)
+		if (window_at(s, mid)->id > id)
 			hi = mid;
 		else
 			lo = mid + 1;
@@ -161,7 +161,7 @@ static size_t window_find(const struct stream *s, int64_t id)
 	return lo;
 }
 
-static bool is_for(const struct reader *d, int64_t feed_id)
+static bool reader_wants(const struct stream_reader *d, int64_t feed_id)
 {
 	return !d->feed_id || d->feed_id == feed_id;
 }
@@ -169,29 +169,29 @@ static bool is_for(const struct reader *d, int64_t feed_id)
 /* ---- readers --------------------------------------------------------------------------------- */
 
 /*
- * With the lock: put a suspended reader on the list. The caller passes the list to resume() after
+ * With the lock: put a suspended reader on the list. The caller passes the list to readers_resume() after
  * unlocking.
  */
-static void reader_wake(struct reader *d, struct reader **list)
+static void reader_wake(struct stream_reader *d, struct stream_reader **list)
 {
 	d->state = READER_AWAKE;
 	d->wake = *list;
 	*list = d;
 }
 
-static void resume(struct stream *s, struct reader *list)
+static void readers_resume(struct stream *s, struct stream_reader *list)
 {
 	while (list) {
-		struct reader *d = list;
+		struct stream_reader *d = list;
 
 		list = d->wake;
 		atomic_fetch_sub(s->suspended_n, 1);
-		lane_resume(d->lane, d->conn);
+		server_thread_resume(d->server_thread, d->conn);
 	}
 }
 
 /* With the lock: suspend its connection. */
-static ssize_t reader_sleep(struct reader *d, enum reader_state state)
+static ssize_t reader_sleep(struct stream_reader *d, enum reader_state state)
 {
 	d->state = state;
 	atomic_fetch_add(d->s->suspended_n, 1);
@@ -203,7 +203,7 @@ static ssize_t reader_sleep(struct reader *d, enum reader_state state)
  * Write an entry as an event. Each reader may buffer a copy, so long members are cut or left out;
  * GET /v1/entries/ID has them all.
  */
-static void event_write(struct fw_buf *b, const struct fw_entry_row *row)
+static void stream_event_write(struct fw_buf *b, const struct fw_entry_row *row)
 {
 	struct fw_entry_row e = *row;
 	struct fw_json j;
@@ -219,12 +219,12 @@ static void event_write(struct fw_buf *b, const struct fw_entry_row *row)
 	fw_buf_adds(b, "\n\n");
 }
 
-static int help_take(void *ctx, const struct fw_entry_row *e)
+static int catchup_add(void *ctx, const struct fw_entry_row *e)
 {
-	struct reader *d = ctx;
+	struct stream_reader *d = ctx;
 
-	event_write(&d->out, e);
-	d->at = e->id;
+	stream_event_write(&d->out, e);
+	d->last_id = e->id;
 	return d->out.len >= OUT_BYTES;
 }
 
@@ -232,28 +232,28 @@ static int help_take(void *ctx, const struct fw_entry_row *e)
  * In the pool: read a reader's events up to the start of the window. No event can be added in that
  * range any more.
  */
-static int help_run(struct desk_job *j, struct fw_store *st, const struct fw_err *why)
+static int catchup_run(struct pool_job *j, struct fw_store *st, const struct fw_err *why)
 {
-	struct reader *d = (struct reader *)((char *)j - offsetof(struct reader, job));
-	struct fw_entry_query q = {.feed_id = d->feed_id, .after_id = d->at, .before_id = d->job_upto + 1, .oldest_first = true, .limit = ROWS};
+	struct stream_reader *d = (struct stream_reader *)((char *)j - offsetof(struct stream_reader, job));
+	struct fw_entry_query q = {.feed_id = d->feed_id, .after_id = d->last_id, .before_id = d->job_until_id + 1, .oldest_first = true, .limit = ROWS};
 	struct fw_err err = *why;
-	int64_t before = d->at;
+	int64_t before = d->last_id;
 	int rc = FW_EIO;
 
 	if (st)
-		rc = fw_store_entry_list(st, &q, help_take, d, &err);
-	if (rc == 0 && d->at == before)
-		d->at = d->job_upto;
+		rc = fw_store_entry_list(st, &q, catchup_add, d, &err);
+	if (rc == 0 && d->last_id == before)
+		d->last_id = d->job_until_id;
 	if (rc < 0 && why->rc != FW_EGONE)
 		fw_warn("stream: %s", err.text);
-	d->helped = rc < 0;
+	d->catchup_failed = rc < 0;
 	return rc < 0 ? rc : 0;
 }
 
 /* With the lock. */
-static void queue_remove(struct stream *s, struct reader *d)
+static void reader_queue_remove(struct stream *s, struct stream_reader *d)
 {
-	struct reader **at = &s->queue;
+	struct stream_reader **at = &s->queue;
 
 	while (*at && *at != d)
 		at = &(*at)->queue_next;
@@ -263,56 +263,56 @@ static void queue_remove(struct stream *s, struct reader *d)
 	d->queued = false;
 }
 
-/* With the lock: wake the readers whose turn it is. They call help() again. */
-static void queue_wake(struct stream *s, struct reader **list)
+/* With the lock: wake the readers whose turn it is. They call catchup_begin() again. */
+static void reader_queue_wake(struct stream *s, struct stream_reader **list)
 {
-	for (size_t n = s->helped_n; s->queue && n < HELPED_MAX; n++) {
-		struct reader *d = s->queue;
+	for (size_t n = s->catchup_n; s->queue && n < CATCHUP_MAX; n++) {
+		struct stream_reader *d = s->queue;
 
-		queue_remove(s, d);
+		reader_queue_remove(s, d);
 		if (d->state == READER_IDLE)
 			reader_wake(d, list);
 	}
 }
 
-static void help_done(struct desk_job *j)
+static void catchup_done(struct pool_job *j)
 {
-	struct reader *d = (struct reader *)((char *)j - offsetof(struct reader, job)), *list = NULL;
+	struct stream_reader *d = (struct stream_reader *)((char *)j - offsetof(struct stream_reader, job)), *list = NULL;
 	struct stream *s = d->s;
 
 	pthread_mutex_lock(&s->lock);
-	s->helped_n--;
+	s->catchup_n--;
 	reader_wake(d, &list);
-	queue_wake(s, &list);
+	reader_queue_wake(s, &list);
 	pthread_mutex_unlock(&s->lock);
-	resume(s, list);
+	readers_resume(s, list);
 }
 
 /* With the lock: copy a reader's events from the window into its buffer. */
-static void fill(struct stream *s, struct reader *d)
+static void reader_fill(struct stream *s, struct stream_reader *d)
 {
-	size_t i = window_find(s, d->at);
+	size_t i = window_find(s, d->last_id);
 
 	for (; i < s->n && d->out.len < OUT_BYTES; i++) {
-		const struct event *e = event_at(s, i);
+		const struct stream_event *e = window_at(s, i);
 
-		if (is_for(d, e->feed_id))
+		if (reader_wants(d, e->feed_id))
 			fw_buf_add(&d->out, e->text, e->len);
-		d->at = e->id;
+		d->last_id = e->id;
 	}
 }
 
-static void begin(struct stream *s, struct reader *d)
+static void reader_begin(struct stream *s, struct stream_reader *d)
 {
 	d->begun = true;
-	d->at = d->at < 0 ? s->head : d->at;
-	fw_buf_addf(&d->out, "retry: %d\nid: %lld\n\n", RETRY_MS, (long long)d->at);
+	d->last_id = d->last_id < 0 ? s->head : d->last_id;
+	fw_buf_addf(&d->out, "retry: %d\nid: %lld\n\n", RETRY_MS, (long long)d->last_id);
 }
 
 /* With the lock: give a reader's job to the pool. False: it is queued for its turn. */
-static bool help(struct stream *s, struct reader *d)
+static bool catchup_begin(struct stream *s, struct stream_reader *d)
 {
-	if (s->helped_n >= HELPED_MAX || !desk_seat(s->desk)) {
+	if (s->catchup_n >= CATCHUP_MAX || !pool_take_slot(s->pool)) {
 		if (!d->queued) {
 			d->queued = true;
 			d->queue_next = NULL;
@@ -322,43 +322,43 @@ static bool help(struct stream *s, struct reader *d)
 		return false;
 	}
 	if (d->queued)
-		queue_remove(s, d);
-	s->helped_n++;
-	d->job = (struct desk_job){.run = help_run, .done = help_done};
-	d->job_upto = s->base;
-	(void)reader_sleep(d, READER_DESK);
-	desk_put(s->desk, &d->job);
+		reader_queue_remove(s, d);
+	s->catchup_n++;
+	d->job = (struct pool_job){.run = catchup_run, .done = catchup_done};
+	d->job_until_id = s->base;
+	(void)reader_sleep(d, READER_IN_POOL);
+	pool_put(s->pool, &d->job);
 	return true;
 }
 
 /* With the lock: fill the empty buffer (returns 1), or suspend the reader (0). */
-static ssize_t more(struct stream *s, struct reader *d)
+static ssize_t reader_more(struct stream *s, struct stream_reader *d)
 {
-	bool may_help = !d->helped;
+	bool may_help = !d->catchup_failed;
 
-	d->helped = false;
+	d->catchup_failed = false;
 	if (!s->ready)
 		return reader_sleep(d, READER_IDLE);
 	if (!d->begun)
-		begin(s, d);
-	else if (d->at >= s->base)
-		fill(s, d);
-	else if (may_help && help(s, d))
+		reader_begin(s, d);
+	else if (d->last_id >= s->base)
+		reader_fill(s, d);
+	else if (may_help && catchup_begin(s, d))
 		return 0;
-	if (!d->out.len && fw_mono_ms() >= d->beat_ms)
+	if (!d->out.len && fw_mono_ms() >= d->heartbeat_ms)
 		fw_buf_adds(&d->out, ":\n\n");
 	return d->out.len ? 1 : reader_sleep(d, READER_IDLE);
 }
 
 static ssize_t reader_read(void *ctx, uint64_t pos, char *to, size_t max)
 {
-	struct reader *d = ctx;
+	struct stream_reader *d = ctx;
 	struct stream *s = d->s;
 	ssize_t n = 1;
 
 	(void)pos;
 	pthread_mutex_lock(&s->lock);
-	if (d->over) {
+	if (d->ended) {
 		n = MHD_CONTENT_READER_END_OF_STREAM;
 	} else if (d->out.rc) {
 		n = MHD_CONTENT_READER_END_WITH_ERROR; /* no memory; a client that reconnects loses nothing */
@@ -366,13 +366,13 @@ static ssize_t reader_read(void *ctx, uint64_t pos, char *to, size_t max)
 		fw_buf_finish(&d->out);
 		fw_buf_init(&d->out, 0);
 		d->sent = 0;
-		n = s->closing ? MHD_CONTENT_READER_END_OF_STREAM : more(s, d);
+		n = s->closing ? MHD_CONTENT_READER_END_OF_STREAM : reader_more(s, d);
 	}
 	if (n > 0) {
 		n = (ssize_t)FW_MIN(max, d->out.len - d->sent);
 		memcpy(to, d->out.p + d->sent, (size_t)n);
 		d->sent += (size_t)n;
-		d->beat_ms = fw_mono_ms() + s->config->serve_beat_ms;
+		d->heartbeat_ms = fw_mono_ms() + s->config->serve_beat_ms;
 	}
 	pthread_mutex_unlock(&s->lock);
 	(void)conn_enter(d->time, n > 0 ? CONN_SEND : CONN_WORK); /* a suspended reader has no timeout */
@@ -381,7 +381,7 @@ static ssize_t reader_read(void *ctx, uint64_t pos, char *to, size_t max)
 
 static void reader_free(void *ctx)
 {
-	struct reader *d = ctx;
+	struct stream_reader *d = ctx;
 	struct stream *s = d->s;
 
 	pthread_mutex_lock(&s->lock);
@@ -392,20 +392,20 @@ static void reader_free(void *ctx)
 	if (d->next)
 		d->next->prev = d->prev;
 	if (d->queued)
-		queue_remove(s, d);
+		reader_queue_remove(s, d);
 	s->reader_n--;
 	pthread_mutex_unlock(&s->lock);
 	fw_buf_finish(&d->out);
 	free(d);
 }
 
-static struct reader *reader_new(struct stream *s, struct request *r, int64_t at, int64_t feed_id)
+static struct stream_reader *reader_new(struct stream *s, struct request *r, int64_t at, int64_t feed_id)
 {
-	struct reader *d = calloc(1, sizeof(*d));
+	struct stream_reader *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
-	*d = (struct reader){.s = s, .lane = r->lane->thread, .conn = r->conn, .time = r->c, .at = at, .feed_id = feed_id, .pass = r->pass};
+	*d = (struct stream_reader){.s = s, .server_thread = r->thread->loop, .conn = r->conn, .time = r->c, .last_id = at, .feed_id = feed_id, .pass = r->pass};
 	pthread_mutex_lock(&s->lock);
 	d->next = s->readers;
 	if (d->next)
@@ -434,16 +434,16 @@ static bool since_read(struct request *r, int64_t *at, enum MHD_Result *ok)
 
 enum MHD_Result http_stream(struct request *r)
 {
-	struct stream *s = r->lane->h->stream;
+	struct stream *s = r->thread->h->stream;
 	int64_t at, feed_id = 0;
 	size_t most;
 	struct MHD_Response *m;
 	enum MHD_Result ok;
-	struct reader *d;
+	struct stream_reader *d;
 
 	if (!since_read(r, &at, &ok) || !http_param_int(r, "feed", 1, INT64_MAX, &feed_id, &ok))
 		return ok;
-	most = FW_MIN(READERS_MAX, FW_MAX(READERS_SHARE(conns_max(r->lane->h->conns)), 1));
+	most = FW_MIN(READERS_MAX, FW_MAX(READERS_SHARE(conns_max(r->thread->h->conns)), 1));
 	if (stream_readers(s) >= most)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "the limit of %zu readers of the stream is reached", most);
 	d = reader_new(s, r, at, feed_id);
@@ -460,21 +460,21 @@ enum MHD_Result http_stream(struct request *r)
 		return MHD_NO;
 	}
 	r->endless = true;
-	return http_answer(r, MHD_HTTP_OK, m);
+	return http_respond(r, MHD_HTTP_OK, m);
 }
 
 /* ---- the watcher ----------------------------------------------------------------------------- */
 
-static int fresh_take(void *ctx, const struct fw_entry_row *e)
+static int fresh_add(void *ctx, const struct fw_entry_row *e)
 {
 	struct stream *s = ctx;
 	struct fw_buf b = FW_BUF_INIT(0);
-	struct event *one;
+	struct stream_event *one;
 
-	event_write(&b, e);
+	stream_event_write(&b, e);
 	one = b.rc ? NULL : malloc(sizeof(*one) + b.len);
 	if (one) {
-		*one = (struct event){.id = e->id, .feed_id = e->feed_id, .len = b.len};
+		*one = (struct stream_event){.id = e->id, .feed_id = e->feed_id, .len = b.len};
 		memcpy(one->text, b.p, b.len);
 		s->fresh[s->fresh_n++] = one;
 		s->fresh_bytes += one->len;
@@ -484,12 +484,12 @@ static int fresh_take(void *ctx, const struct fw_entry_row *e)
 }
 
 /* With the lock: is there an event for this reader, among the fresh ones or before them? */
-static bool has_news(const struct stream *s, const struct reader *d)
+static bool reader_has_news(const struct stream *s, const struct stream_reader *d)
 {
-	if (!d->begun || d->at < s->head)
+	if (!d->begun || d->last_id < s->head)
 		return true;
 	for (size_t i = 0; i < s->fresh_n; i++) {
-		if (is_for(d, s->fresh[i]->feed_id))
+		if (reader_wants(d, s->fresh[i]->feed_id))
 			return true;
 	}
 	return false;
@@ -499,27 +499,27 @@ static bool has_news(const struct stream *s, const struct reader *d)
  * Wake the readers that the fresh events are for, then move the events into the window. In this
  * order, because the window frees events that it has no room for.
  */
-static void spread(struct stream *s)
+static void fresh_publish(struct stream *s)
 {
-	struct reader *list = NULL;
+	struct stream_reader *list = NULL;
 
 	pthread_mutex_lock(&s->lock);
-	for (struct reader *d = s->readers; d && s->fresh_n; d = d->next) {
+	for (struct stream_reader *d = s->readers; d && s->fresh_n; d = d->next) {
 		if (d->state != READER_IDLE || d->queued)
 			continue;
-		if (has_news(s, d))
+		if (reader_has_news(s, d))
 			reader_wake(d, &list);
 		else
-			d->at = FW_MAX(d->at, s->fresh[s->fresh_n - 1]->id);
+			d->last_id = FW_MAX(d->last_id, s->fresh[s->fresh_n - 1]->id);
 	}
 	for (size_t i = 0; i < s->fresh_n; i++)
 		window_add(s, s->fresh[i]);
 	s->fresh_n = s->fresh_bytes = 0;
 	pthread_mutex_unlock(&s->lock);
-	resume(s, list);
+	readers_resume(s, list);
 }
 
-static int look(struct stream *s, struct fw_err *err)
+static int stream_read_new(struct stream *s, struct fw_err *err)
 {
 	struct fw_entry_query q = {.oldest_first = true, .limit = ROWS};
 	bool full = true;
@@ -527,16 +527,16 @@ static int look(struct stream *s, struct fw_err *err)
 
 	while (full && rc >= 0) {
 		q.after_id = s->head; /* only this thread writes it */
-		rc = fw_store_entry_list(s->st, &q, fresh_take, s, err);
+		rc = fw_store_entry_list(s->st, &q, fresh_add, s, err);
 		if (rc == FW_ENOMEM)
 			fw_err_set(err, rc, "out of memory");
 		full = rc > 0 || s->fresh_n == ROWS;
-		spread(s); /* after an error too: the events before it are complete and in order */
+		fresh_publish(s); /* after an error too: the events before it are complete and in order */
 	}
 	return FW_MIN(rc, 0);
 }
 
-static int last_take(void *ctx, const struct fw_entry_row *e)
+static int last_id_add(void *ctx, const struct fw_entry_row *e)
 {
 	*(int64_t *)ctx = e->id;
 	return 0;
@@ -547,17 +547,17 @@ static int last_take(void *ctx, const struct fw_entry_row *e)
  * entry that a query in the order of storing returns; entries with higher ids may be in uncommitted
  * transactions.
  */
-static int find_head(struct stream *s, struct fw_err *err)
+static int stream_find_head(struct stream *s, struct fw_err *err)
 {
 	struct fw_entry_query q = {.oldest_first = true};
-	struct reader *list = NULL;
+	struct stream_reader *list = NULL;
 	struct fw_store_stats stats;
 	int64_t last = 0;
 	int rc = fw_store_stats(s->st, &stats, err);
 
-	for (int64_t back = BEGIN_BACK; !rc && !last && stats.last_entry_id; back *= 8) {
+	for (int64_t back = HEAD_BACK; !rc && !last && stats.last_entry_id; back *= 8) {
 		q.after_id = FW_MAX(stats.last_entry_id - back, 0);
-		rc = fw_store_entry_list(s->st, &q, last_take, &last, err);
+		rc = fw_store_entry_list(s->st, &q, last_id_add, &last, err);
 		if (!q.after_id)
 			break;
 	}
@@ -568,55 +568,55 @@ static int find_head(struct stream *s, struct fw_err *err)
 		window_drop(s);
 	s->base = s->head = last;
 	s->ready = true;
-	for (struct reader *d = s->readers; d; d = d->next) {
+	for (struct stream_reader *d = s->readers; d; d = d->next) {
 		if (d->state == READER_IDLE)
 			reader_wake(d, &list);
 	}
 	pthread_mutex_unlock(&s->lock);
-	resume(s, list);
+	readers_resume(s, list);
 	return 0;
 }
 
 /* Wake suspended readers that need a heartbeat, or can use the pool again. */
-static void beat(struct stream *s)
+static void readers_heartbeat(struct stream *s)
 {
-	struct reader *list = NULL;
+	struct stream_reader *list = NULL;
 	int64_t now = fw_mono_ms();
 
 	pthread_mutex_lock(&s->lock);
-	for (struct reader *d = s->readers; d && s->ready; d = d->next) {
-		if (d->state == READER_IDLE && (now >= d->beat_ms || (d->at < s->base && !d->queued) || !d->begun))
+	for (struct stream_reader *d = s->readers; d && s->ready; d = d->next) {
+		if (d->state == READER_IDLE && (now >= d->heartbeat_ms || (d->last_id < s->base && !d->queued) || !d->begun))
 			reader_wake(d, &list);
 	}
-	queue_wake(s, &list);
+	reader_queue_wake(s, &list);
 	pthread_mutex_unlock(&s->lock);
-	resume(s, list);
+	readers_resume(s, list);
 }
 
 /*
  * End the streams whose tokens are not valid any more. Checked when the tokens have changed, and
  * when a token expires.
  */
-static void show_out(struct stream *s)
+static void readers_check_tokens(struct stream *s)
 {
-	const struct auth_tokens *t = auth_look(s->auth, &s->tokens);
-	struct reader *list = NULL;
+	const struct auth_tokens *t = auth_view_update(s->auth, &s->tokens);
+	struct stream_reader *list = NULL;
 	int64_t now_ms = fw_now_ms();
 
 	pthread_mutex_lock(&s->lock);
-	for (struct reader *d = s->readers; d && t; d = d->next) {
-		bool run_out = d->pass.until_ms != FW_NO_DATE && d->pass.until_ms <= now_ms;
+	for (struct stream_reader *d = s->readers; d && t; d = d->next) {
+		bool expired = d->pass.until_ms != FW_NO_DATE && d->pass.until_ms <= now_ms;
 
-		/* higher: it was authorized after auth_look() */
-		if (d->over || (d->pass.turn >= s->tokens.turn && !run_out))
+		/* higher: it was authorized after auth_view_update() */
+		if (d->ended || (d->pass.version >= s->tokens.version && !expired))
 			continue;
-		d->pass.turn = FW_MAX(d->pass.turn, s->tokens.turn);
-		d->over = !auth_holds(t, &d->pass, now_ms);
-		if (d->over && d->state == READER_IDLE)
+		d->pass.version = FW_MAX(d->pass.version, s->tokens.version);
+		d->ended = !auth_pass_is_valid(t, &d->pass, now_ms);
+		if (d->ended && d->state == READER_IDLE)
 			reader_wake(d, &list);
 	}
 	pthread_mutex_unlock(&s->lock);
-	resume(s, list);
+	readers_resume(s, list);
 }
 
 /* Wait for a reader. False: the stream is closing. */
@@ -626,7 +626,7 @@ static bool wait_for_readers(struct stream *s)
 
 	pthread_mutex_lock(&s->lock);
 	if (!s->reader_n)
-		s->ready = false; /* entries stored from now on are not seen: find_head() has to run again */
+		s->ready = false; /* entries stored from now on are not seen: stream_find_head() has to run again */
 	while (!s->reader_n && !s->closing)
 		pthread_cond_wait(&s->some, &s->lock);
 	go = !s->closing;
@@ -634,20 +634,20 @@ static bool wait_for_readers(struct stream *s)
 	return go;
 }
 
-static int watch(struct stream *s, struct fw_err *err)
+static int stream_watch(struct stream *s, struct fw_err *err)
 {
 	bool changed;
 	int rc = s->st ? 0 : fw_config_store(s->config, FW_STORE_CREATE, &s->st, err);
 
 	if (!rc && !s->ready) /* only this thread sets it */
-		rc = find_head(s, err);
+		rc = stream_find_head(s, err);
 	if (!rc)
-		rc = look(s, err);
-	beat(s);
+		rc = stream_read_new(s, err);
+	readers_heartbeat(s);
 	return rc ? rc : fw_store_wait(s->st, s->wake_fd, FW_MIN(TICK_MS, s->config->serve_beat_ms), &changed, err);
 }
 
-static void *watcher(void *ctx)
+static void *stream_run(void *ctx)
 {
 	struct stream *s = ctx;
 	struct pollfd p = {.fd = s->wake_fd, .events = POLLIN};
@@ -655,14 +655,14 @@ static void *watcher(void *ctx)
 	while (wait_for_readers(s)) {
 		struct fw_err err = {0};
 
-		show_out(s);
-		if (watch(s, &err) == 0) {
-			s->complained = false;
+		readers_check_tokens(s);
+		if (stream_watch(s, &err) == 0) {
+			s->warned = false;
 			continue;
 		}
-		if (!s->complained)
+		if (!s->warned)
 			fw_warn("stream: %s; readers wait", err.text);
-		s->complained = true;
+		s->warned = true;
 		fw_store_close(s->st);
 		s->st = NULL;
 		(void)poll(&p, 1, (int)TICK_MS);
@@ -675,7 +675,7 @@ static void *watcher(void *ctx)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-int stream_open(const struct fw_config *c, struct desk *desk, struct auth *auth, _Atomic int64_t *suspended_n, struct stream **out, struct fw_err *err)
+int stream_open(const struct fw_config *c, struct pool *pool, struct auth *auth, _Atomic int64_t *suspended_n, struct stream **out, struct fw_err *err)
 {
 	struct stream *s = calloc(1, sizeof(*s));
 	int rc;
@@ -684,14 +684,14 @@ int stream_open(const struct fw_config *c, struct desk *desk, struct auth *auth,
 	if (!s)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	s->config = c;
-	s->desk = desk;
+	s->pool = pool;
 	s->auth = auth;
 	s->suspended_n = suspended_n;
 	s->queue_end = &s->queue;
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->some, NULL);
 	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	rc = s->wake_fd < 0 ? errno : pthread_create(&s->thread, NULL, watcher, s);
+	rc = s->wake_fd < 0 ? errno : pthread_create(&s->thread, NULL, stream_run, s);
 	if (rc) {
 		fw_err_set(err, FW_EIO, "cannot start the thread of the stream: %s", strerror(rc));
 		stream_destroy(s);
@@ -705,7 +705,7 @@ int stream_open(const struct fw_config *c, struct desk *desk, struct auth *auth,
 void stream_close(struct stream *s)
 {
 	static const uint64_t one = 1;
-	struct reader *list = NULL;
+	struct stream_reader *list = NULL;
 
 	if (!s || !s->running)
 		return;
@@ -718,12 +718,12 @@ void stream_close(struct stream *s)
 	pthread_join(s->thread, NULL);
 	s->running = false;
 	pthread_mutex_lock(&s->lock);
-	for (struct reader *d = s->readers; d; d = d->next) {
+	for (struct stream_reader *d = s->readers; d; d = d->next) {
 		if (d->state == READER_IDLE)
 			reader_wake(d, &list);
 	}
 	pthread_mutex_unlock(&s->lock);
-	resume(s, list);
+	readers_resume(s, list);
 }
 
 void stream_destroy(struct stream *s)

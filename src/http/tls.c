@@ -47,14 +47,14 @@ static int no_pass_phrase(char *to, int size, int writing, void *ctx)
 	return -1;
 }
 
-static const char *reason(void)
+static const char *openssl_reason(void)
 {
 	const char *words = ERR_reason_error_string(ERR_peek_last_error());
 
 	return words ? words : "unknown";
 }
 
-static int check(const struct fw_config *c, struct fw_err *err)
+static int tls_check(const struct fw_config *c, struct fw_err *err)
 {
 	SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
 	int rc = 0;
@@ -64,12 +64,12 @@ static int check(const struct fw_config *c, struct fw_err *err)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	SSL_CTX_set_default_passwd_cb(ctx, no_pass_phrase);
 	if (SSL_CTX_use_certificate_chain_file(ctx, c->tls_cert) != 1)
-		rc = fw_err_set(err, FW_EINVAL, "tls_cert = %s: %s (expected PEM: the certificate first, then its issuers)", c->tls_cert, reason());
+		rc = fw_err_set(err, FW_EINVAL, "tls_cert = %s: %s (expected PEM: the certificate first, then its issuers)", c->tls_cert, openssl_reason());
 	else if (SSL_CTX_use_PrivateKey_file(ctx, c->tls_key, SSL_FILETYPE_PEM) != 1)
 		rc = fw_err_set(err, FW_EINVAL, "tls_key = %s: %s (expected PEM: the private key of tls_cert, without a pass phrase)", c->tls_key,
-			reason());
+			openssl_reason());
 	else if (SSL_CTX_check_private_key(ctx) != 1)
-		rc = fw_err_set(err, FW_EINVAL, "tls_key = %s: not the key of the certificate in tls_cert = %s: %s", c->tls_key, c->tls_cert, reason());
+		rc = fw_err_set(err, FW_EINVAL, "tls_key = %s: not the key of the certificate in tls_cert = %s: %s", c->tls_key, c->tls_cert, openssl_reason());
 	SSL_CTX_free(ctx);
 	ERR_clear_error();
 	return rc;
@@ -88,7 +88,7 @@ int http_tls_read(const struct fw_config *c, struct http_tls *out, struct fw_err
 	rc = read_pem("tls_cert", c->tls_cert, &out->cert, err);
 	if (!rc)
 		rc = read_pem("tls_key", c->tls_key, &out->key, err);
-	return rc ? rc : check(c, err);
+	return rc ? rc : tls_check(c, err);
 }
 
 void http_tls_free(struct http_tls *t)

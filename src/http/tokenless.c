@@ -5,12 +5,12 @@
 #include "http/tokenless.h"
 #include "base/banned.h"
 
-static void take(struct fw_str *to, struct fw_str value)
+static void header_set_once(struct fw_str *to, struct fw_str value)
 {
 	*to = to->p || !value.p ? FW_STR("") : value;
 }
 
-static bool is_of_proxy(struct fw_str name)
+static bool header_is_of_proxy(struct fw_str name)
 {
 	static const struct fw_str NAME[] = {{"Forwarded", 9}, {"Via", 3}, {"X-Real-IP", 9}, {"X-Client-IP", 11}, {"True-Client-IP", 14},
 		{"CF-Connecting-IP", 16}};
@@ -27,28 +27,28 @@ void tokenless_header(struct tokenless_head *h, struct fw_str name, struct fw_st
 	switch (name.len ? fw_lower((unsigned char)name.p[0]) : 0) {
 	case 'h':
 		if (fw_str_ieq(name, FW_STR("Host")))
-			take(&h->host, value);
+			header_set_once(&h->host, value);
 		break;
 	case 'o':
 		if (fw_str_ieq(name, FW_STR("Origin")))
-			take(&h->origin, value);
+			header_set_once(&h->origin, value);
 		break;
 	case 's':
 		if (fw_str_ieq(name, FW_STR("Sec-Fetch-Site")))
-			take(&h->site, value);
+			header_set_once(&h->site, value);
 		h->fetched |= fw_str_istarts(name, FW_STR("Sec-Fetch-"));
 		break;
 	case 'c':
 		if (fw_str_ieq(name, FW_STR("Content-Type")))
-			take(&h->type, value);
+			header_set_once(&h->type, value);
 		else
-			h->forwarded |= is_of_proxy(name);
+			h->forwarded |= header_is_of_proxy(name);
 		break;
 	case 'f':
 	case 't':
 	case 'v':
 	case 'x':
-		h->forwarded |= is_of_proxy(name);
+		h->forwarded |= header_is_of_proxy(name);
 		break;
 	default: break; /* the usual case, for speed */
 	}
@@ -79,7 +79,7 @@ static bool is_loopback(struct fw_str name)
 	return fw_ip_parse(name, a) && fw_ip_is4(a) == !six && fw_ip_is_loopback(a);
 }
 
-static bool is_ours(struct fw_str host, const char *names)
+static bool host_is_ours(struct fw_str host, const char *names)
 {
 	struct fw_str rest = fw_str(names), name = host_name(host);
 
@@ -112,7 +112,7 @@ static bool is_same_origin(const struct tokenless_head *h)
 		fw_str_ieq(without_port(authority, h->tls), without_port(h->host, h->tls));
 }
 
-enum tokenless tokenless_judge(enum fw_tokenless server, const char *names, const struct tokenless_head *h)
+enum tokenless tokenless_check(enum fw_tokenless server, const char *names, const struct tokenless_head *h)
 {
 	if (server != FW_TOKENLESS_OPEN)
 		return TOKENLESS_CLOSED;
@@ -120,7 +120,7 @@ enum tokenless tokenless_judge(enum fw_tokenless server, const char *names, cons
 		return TOKENLESS_REMOTE;
 	if (h->forwarded)
 		return TOKENLESS_FORWARDED;
-	if (!is_ours(h->host, names))
+	if (!host_is_ours(h->host, names))
 		return TOKENLESS_HOST;
 	if (h->origin.p && !is_same_origin(h))
 		return TOKENLESS_ORIGIN;
@@ -129,7 +129,7 @@ enum tokenless tokenless_judge(enum fw_tokenless server, const char *names, cons
 	return TOKENLESS_MAY;
 }
 
-bool tokenless_body_fits(enum body_type want, const struct tokenless_head *h)
+bool tokenless_body_fits(enum tokenless_body want, const struct tokenless_head *h)
 {
 	/* the same list as in deliver.c */
 	static const char *const LINES[] = {"application/x-ndjson", "application/ndjson", "application/jsonl"};

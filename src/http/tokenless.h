@@ -41,9 +41,9 @@ enum tokenless {
 	TOKENLESS_ORIGIN,            /* from a page of another origin */
 };
 /* server: the rule for all requests, by the settings; names: the setting serve_names, or NULL. */
-enum tokenless tokenless_judge(enum fw_tokenless server, const char *names, const struct tokenless_head *h);
+enum tokenless tokenless_check(enum fw_tokenless server, const char *names, const struct tokenless_head *h);
 
-enum body_type {
+enum tokenless_body {
 	BODY_ANY,                    /* the route checks the type */
 	BODY_FEED,                   /* the route checks it, but a browser must send one */
 	BODY_JSON,                   /* application/json */
@@ -53,6 +53,6 @@ enum body_type {
  * Is this Content-Type allowed? A missing one, and a form's, which curl sends by default, count as
  * the right type unless a browser sends the request.
  */
-bool tokenless_body_fits(enum body_type want, const struct tokenless_head *h);
+bool tokenless_body_fits(enum tokenless_body want, const struct tokenless_head *h);
 
 #endif

@@ -79,7 +79,7 @@ static enum auth_verdict judge(struct auth_tokens *t, unsigned scope, const char
 	enum auth_verdict v;
 
 	compared_n = 0;
-	v = auth_judge(t, &(struct auth_question){.scope = scope, .presented = fw_str(token), .network = here, .wait = waits}, now_ms, &pass);
+	v = auth_check_token(t, &(struct auth_request){.scope = scope, .presented = fw_str(token), .network = here, .limited = waits}, now_ms, &pass);
 	ck_assert_uint_eq(compared_n, token ? t->n : 0);
 	return v;
 }
@@ -90,25 +90,25 @@ START_TEST(judged) /* API-02 */
 	char name[20];
 
 	for (size_t i = 0; i < TOKENS; i++) {
-		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, TEXT[i], NOW), AUTH_MAY);
-		ck_assert_int_eq(judge(t, FW_SCOPE_READ, TEXT[i], NOW), AUTH_OTHER);
+		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, TEXT[i], NOW), AUTH_OK);
+		ck_assert_int_eq(judge(t, FW_SCOPE_READ, TEXT[i], NOW), AUTH_SCOPE);
 		ck_assert(fw_snprintf(name, sizeof(name), "%s ", TEXT[i]));
 		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, name, NOW), AUTH_WRONG);
 	}
 	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW + AUTH_USED_MS - 1), AUTH_MAY);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW + AUTH_USED_MS - 1), AUTH_OK);
 	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW); /* not written at each request */
-	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "two", NOW + AUTH_USED_MS), AUTH_OTHER);
+	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "two", NOW + AUTH_USED_MS), AUTH_SCOPE);
 	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW + AUTH_USED_MS), AUTH_MAY);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW + AUTH_USED_MS), AUTH_OK);
 	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW + AUTH_USED_MS);
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, NULL, NOW), AUTH_MISSING);
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "", NOW), AUTH_WRONG);
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "eight", NOW), AUTH_WRONG);
 	t->at[2].scopes = FW_SCOPE_READ | FW_SCOPE_ADMIN;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "three", NOW), AUTH_OTHER);
-	ck_assert_int_eq(judge(t, FW_SCOPE_ADMIN, "three", NOW), AUTH_MAY);
-	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "three", NOW), AUTH_MAY);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "three", NOW), AUTH_SCOPE);
+	ck_assert_int_eq(judge(t, FW_SCOPE_ADMIN, "three", NOW), AUTH_OK);
+	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "three", NOW), AUTH_OK);
 	free(t);
 }
 END_TEST
@@ -118,7 +118,7 @@ START_TEST(run_out_and_unreadable)
 	struct auth_tokens *t = tokens_make();
 
 	t->at[4].until_ms = NOW;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "five", NOW - 1), AUTH_MAY);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "five", NOW - 1), AUTH_OK);
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "five", NOW), AUTH_WRONG);
 	t->at[0].broken = true;
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
@@ -133,23 +133,23 @@ START_TEST(at_home) /* API-07: a rate-limited guess reveals nothing; a network t
 	struct auth_tokens *t = tokens_make();
 
 	here = 1;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_MAY);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_OK);
 	/* the wrong scope, so this network is not noted */
-	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "two", NOW), AUTH_OTHER);
+	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "two", NOW), AUTH_SCOPE);
 	waits = true;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_MAY);
-	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "one", NOW), AUTH_OTHER);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW), AUTH_WAIT);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "nonsense", NOW), AUTH_WAIT);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_OK);
+	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "one", NOW), AUTH_SCOPE);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW), AUTH_LIMITED);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "nonsense", NOW), AUTH_LIMITED);
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, NULL, NOW), AUTH_MISSING);
 	here = 2;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WAIT);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_LIMITED);
 	waits = false;
-	for (here = 2; here < 2 + AUTH_HOMES; here++) /* noted for the last few networks that used it */
-		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_MAY);
+	for (here = 2; here < 2 + AUTH_NETWORKS; here++) /* noted for the last few networks that used it */
+		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_OK);
 	waits = true;
-	for (here = 1; here < 2 + AUTH_HOMES; here++)
-		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), here == 1 ? AUTH_WAIT : AUTH_MAY);
+	for (here = 1; here < 2 + AUTH_NETWORKS; here++)
+		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), here == 1 ? AUTH_LIMITED : AUTH_OK);
 	here = 2;
 	t->at[0].until_ms = NOW;
 	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
@@ -163,27 +163,27 @@ START_TEST(passes)
 	struct auth_pass open = {.scope = FW_SCOPE_PUSH, .until_ms = FW_NO_DATE};
 
 	t->at[3].until_ms = NOW + 10;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "four", NOW), AUTH_MAY);
+	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "four", NOW), AUTH_OK);
 	ck_assert_int_eq(pass.until_ms, NOW + 10);
-	ck_assert(auth_holds(t, &pass, NOW + 9));
-	ck_assert(!auth_holds(t, &pass, NOW + 10));
+	ck_assert(auth_pass_is_valid(t, &pass, NOW + 9));
+	ck_assert(!auth_pass_is_valid(t, &pass, NOW + 10));
 	t->at[3].until_ms = FW_NO_DATE;
-	ck_assert(auth_holds(t, &pass, NOW + 10));
+	ck_assert(auth_pass_is_valid(t, &pass, NOW + 10));
 	ck_assert_int_eq(pass.until_ms, FW_NO_DATE);
 	t->at[3].scopes = FW_SCOPE_READ;
-	ck_assert(!auth_holds(t, &pass, NOW));
+	ck_assert(!auth_pass_is_valid(t, &pass, NOW));
 	t->at[3].scopes = FW_SCOPE_ALL;
-	ck_assert(auth_holds(t, &pass, NOW));
+	ck_assert(auth_pass_is_valid(t, &pass, NOW));
 	t->at[3].broken = true;
-	ck_assert(!auth_holds(t, &pass, NOW));
+	ck_assert(!auth_pass_is_valid(t, &pass, NOW));
 	t->n = 3;
-	ck_assert(!auth_holds(t, &pass, NOW));
-	ck_assert(!auth_holds(t, &open, NOW)); /* admitted without a token, before there was one */
+	ck_assert(!auth_pass_is_valid(t, &pass, NOW));
+	ck_assert(!auth_pass_is_valid(t, &open, NOW)); /* admitted without a token, before there was one */
 	for (size_t i = 0; i < t->n; i++)
 		t->at[i].scopes = FW_SCOPE_READ; /* of any scope */
-	ck_assert(!auth_holds(t, &open, NOW));
+	ck_assert(!auth_pass_is_valid(t, &open, NOW));
 	t->n = 0;
-	ck_assert(auth_holds(t, &open, NOW));
+	ck_assert(auth_pass_is_valid(t, &open, NOW));
 	free(t);
 }
 END_TEST

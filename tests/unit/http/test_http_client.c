@@ -14,13 +14,13 @@ static const char *client(const char *first, const char *second)
 {
 	static char text[INET6_ADDRSTRLEN];
 	struct http_proxies p;
-	struct http_hops h = {.known = false};
+	struct http_forwarded h = {.known = false};
 	bool four;
 
 	ck_assert_int_eq(http_proxies_init(&p, OURS, NULL), 0);
-	http_forwarded(&p, fw_str(first), &h);
+	http_forwarded_add(&p, fw_str(first), &h);
 	if (second)
-		http_forwarded(&p, fw_str(second), &h);
+		http_forwarded_add(&p, fw_str(second), &h);
 	if (!h.known)
 		return NULL;
 	four = fw_ip_is4(h.addr);

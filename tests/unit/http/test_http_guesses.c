@@ -4,16 +4,16 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "http/guesses.h"
+#include "http/auth_limiter.h"
 #include "../../suite.h"
 
 #define MAX 3
 #define WITHIN 1000
 #define NET 77
 
-static struct guesses *make(int64_t max)
+static struct auth_limiter *make(int64_t max)
 {
-	struct guesses *g = guesses_create(max, WITHIN);
+	struct auth_limiter *g = auth_limiter_create(max, WITHIN);
 
 	ck_assert_ptr_nonnull(g);
 	return g;
@@ -21,74 +21,74 @@ static struct guesses *make(int64_t max)
 
 START_TEST(counted)
 {
-	struct guesses *g = make(MAX);
+	struct auth_limiter *g = make(MAX);
 
 	for (int64_t at = 0; at < 3 * WITHIN; at += WITHIN) { /* counting starts again in each period */
-		ck_assert(!guesses_wrong(g, NET, at));
-		ck_assert(!guesses_wrong(g, NET, at + 1));
-		ck_assert_int_eq(guesses_wait_ms(g, NET, at + 2), 0);
-		ck_assert(guesses_wrong(g, NET, at + 2));
-		ck_assert_int_eq(guesses_wait_ms(g, NET, at + 2), WITHIN - 2);
+		ck_assert(!auth_limiter_fail(g, NET, at));
+		ck_assert(!auth_limiter_fail(g, NET, at + 1));
+		ck_assert_int_eq(auth_limiter_wait_ms(g, NET, at + 2), 0);
+		ck_assert(auth_limiter_fail(g, NET, at + 2));
+		ck_assert_int_eq(auth_limiter_wait_ms(g, NET, at + 2), WITHIN - 2);
 		/* reported once; a request that was already running does not renew it */
-		ck_assert(!guesses_wrong(g, NET, at + 3));
-		ck_assert_int_eq(guesses_wait_ms(g, NET, at + WITHIN - 1), 1);
-		ck_assert_int_eq(guesses_wait_ms(g, NET, at + WITHIN), 0);
-		ck_assert_int_eq(guesses_wait_ms(g, NET + 1, at + 2), 0);
+		ck_assert(!auth_limiter_fail(g, NET, at + 3));
+		ck_assert_int_eq(auth_limiter_wait_ms(g, NET, at + WITHIN - 1), 1);
+		ck_assert_int_eq(auth_limiter_wait_ms(g, NET, at + WITHIN), 0);
+		ck_assert_int_eq(auth_limiter_wait_ms(g, NET + 1, at + 2), 0);
 	}
-	guesses_destroy(g);
-	guesses_destroy(NULL);
+	auth_limiter_destroy(g);
+	auth_limiter_destroy(NULL);
 }
 END_TEST
 
 START_TEST(slow_ones_are_never_stopped)
 {
-	struct guesses *g = make(MAX);
+	struct auth_limiter *g = make(MAX);
 
 	for (int64_t i = 0; i < 100; i++) {
-		ck_assert(!guesses_wrong(g, NET, i * WITHIN / 2));
-		ck_assert_int_eq(guesses_wait_ms(g, NET, i * WITHIN / 2), 0);
+		ck_assert(!auth_limiter_fail(g, NET, i * WITHIN / 2));
+		ck_assert_int_eq(auth_limiter_wait_ms(g, NET, i * WITHIN / 2), 0);
 	}
-	guesses_destroy(g);
+	auth_limiter_destroy(g);
 }
 END_TEST
 
 START_TEST(switched_off)
 {
-	struct guesses *g = make(0);
+	struct auth_limiter *g = make(0);
 
 	for (int i = 0; i < 1000; i++)
-		ck_assert(!guesses_wrong(g, NET, 0));
-	ck_assert_int_eq(guesses_wait_ms(g, NET, 0), 0);
-	guesses_destroy(g);
+		ck_assert(!auth_limiter_fail(g, NET, 0));
+	ck_assert_int_eq(auth_limiter_wait_ms(g, NET, 0), 0);
+	auth_limiter_destroy(g);
 }
 END_TEST
 
 START_TEST(first_is_the_last)
 {
-	struct guesses *g = make(1);
+	struct auth_limiter *g = make(1);
 
-	ck_assert(guesses_wrong(g, NET, 5));
-	ck_assert_int_eq(guesses_wait_ms(g, NET, 5), WITHIN);
-	guesses_destroy(g);
+	ck_assert(auth_limiter_fail(g, NET, 5));
+	ck_assert_int_eq(auth_limiter_wait_ms(g, NET, 5), WITHIN);
+	auth_limiter_destroy(g);
 }
 END_TEST
 
 START_TEST(many_networks) /* networks that have reached the limit are not displaced by many others */
 {
-	struct guesses *g = make(MAX);
+	struct auth_limiter *g = make(MAX);
 
 	for (int i = 0; i < MAX; i++)
-		(void)guesses_wrong(g, NET, 0);
-	for (uint64_t n = 1000; n < 1000 + (uint64_t)16 * GUESSES_SETS * GUESSES_WAYS; n++)
-		ck_assert(!guesses_wrong(g, n, 1));
-	ck_assert_int_gt(guesses_wait_ms(g, NET, 1), 0);
+		(void)auth_limiter_fail(g, NET, 0);
+	for (uint64_t n = 1000; n < 1000 + (uint64_t)16 * AUTH_LIMITER_SETS * AUTH_LIMITER_WAYS; n++)
+		ck_assert(!auth_limiter_fail(g, n, 1));
+	ck_assert_int_gt(auth_limiter_wait_ms(g, NET, 1), 0);
 	/* after its time its slot is free */
-	for (uint64_t n = 1000; n < 1000 + (uint64_t)16 * GUESSES_SETS * GUESSES_WAYS; n++)
-		(void)guesses_wrong(g, n, WITHIN);
+	for (uint64_t n = 1000; n < 1000 + (uint64_t)16 * AUTH_LIMITER_SETS * AUTH_LIMITER_WAYS; n++)
+		(void)auth_limiter_fail(g, n, WITHIN);
 	for (int i = 0; i < MAX - 1; i++)
-		ck_assert(!guesses_wrong(g, NET, WITHIN + 1));
-	ck_assert(guesses_wrong(g, NET, WITHIN + 1));
-	guesses_destroy(g);
+		ck_assert(!auth_limiter_fail(g, NET, WITHIN + 1));
+	ck_assert(auth_limiter_fail(g, NET, WITHIN + 1));
+	auth_limiter_destroy(g);
 }
 END_TEST
 
@@ -103,9 +103,9 @@ START_TEST(networks)
 	uint64_t all[FW_N(CASE)];
 
 	for (size_t i = 0; i < FW_N(CASE); i++) {
-		all[i] = guesses_network((struct fw_str){CASE[i].a, CASE[i].len});
+		all[i] = auth_limiter_network((struct fw_str){CASE[i].a, CASE[i].len});
 		ck_assert_uint_ne(all[i], 0);
-		ck_assert_msg((all[i] == guesses_network((struct fw_str){CASE[i].b, CASE[i].len})) == CASE[i].same, "%zu", i);
+		ck_assert_msg((all[i] == auth_limiter_network((struct fw_str){CASE[i].b, CASE[i].len})) == CASE[i].same, "%zu", i);
 	}
 	ck_assert_uint_ne(all[4], all[5]);
 	ck_assert_uint_ne(all[4], all[6]);

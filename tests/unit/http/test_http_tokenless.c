@@ -78,13 +78,13 @@ START_TEST(by_headers)
 
 	for (size_t i = 0; i < FW_N(CASE); i++) {
 		struct tokenless_head h = head(CASE[i].lines);
-		enum tokenless got = tokenless_judge(FW_TOKENLESS_OPEN, NAMES, &h);
+		enum tokenless got = tokenless_check(FW_TOKENLESS_OPEN, NAMES, &h);
 
 		ck_assert_msg(got == CASE[i].want, "%s: %d, want %d", CASE[i].lines, (int)got, (int)CASE[i].want);
 		for (enum fw_tokenless t = FW_TOKENLESS_TOKENS; t <= FW_TOKENLESS_WEBSUB; t++)
-			ck_assert_int_eq(tokenless_judge(t, NAMES, &h), TOKENLESS_CLOSED);
+			ck_assert_int_eq(tokenless_check(t, NAMES, &h), TOKENLESS_CLOSED);
 		h.local = false;
-		ck_assert_int_eq(tokenless_judge(FW_TOKENLESS_OPEN, NAMES, &h), TOKENLESS_REMOTE);
+		ck_assert_int_eq(tokenless_check(FW_TOKENLESS_OPEN, NAMES, &h), TOKENLESS_REMOTE);
 	}
 }
 END_TEST
@@ -93,17 +93,17 @@ START_TEST(with_tls_and_without_names)
 {
 	struct tokenless_head h = head("Host: localhost:443\nOrigin: https://localhost");
 
-	ck_assert_int_eq(tokenless_judge(FW_TOKENLESS_OPEN, NULL, &h), TOKENLESS_ORIGIN);
+	ck_assert_int_eq(tokenless_check(FW_TOKENLESS_OPEN, NULL, &h), TOKENLESS_ORIGIN);
 	h.tls = true;
-	ck_assert_int_eq(tokenless_judge(FW_TOKENLESS_OPEN, NULL, &h), TOKENLESS_MAY);
+	ck_assert_int_eq(tokenless_check(FW_TOKENLESS_OPEN, NULL, &h), TOKENLESS_MAY);
 	h = head("Host: localhost\nOrigin: http://localhost");
 	h.tls = true;
-	ck_assert_int_eq(tokenless_judge(FW_TOKENLESS_OPEN, NULL, &h), TOKENLESS_ORIGIN);
+	ck_assert_int_eq(tokenless_check(FW_TOKENLESS_OPEN, NULL, &h), TOKENLESS_ORIGIN);
 	h = head("Host: feeds.lan");
-	ck_assert_int_eq(tokenless_judge(FW_TOKENLESS_OPEN, NULL, &h), TOKENLESS_HOST);
+	ck_assert_int_eq(tokenless_check(FW_TOKENLESS_OPEN, NULL, &h), TOKENLESS_HOST);
 	h = head("Host:");
-	ck_assert_int_eq(tokenless_judge(FW_TOKENLESS_OPEN, ",", &h), TOKENLESS_HOST);
-	ck_assert_int_eq(tokenless_judge(FW_TOKENLESS_OPEN, "", &h), TOKENLESS_HOST);
+	ck_assert_int_eq(tokenless_check(FW_TOKENLESS_OPEN, ",", &h), TOKENLESS_HOST);
+	ck_assert_int_eq(tokenless_check(FW_TOKENLESS_OPEN, "", &h), TOKENLESS_HOST);
 }
 END_TEST
 

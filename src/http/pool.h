@@ -3,42 +3,42 @@
  * The blocking thread pool: serve_readers threads, each with its own connection to the store, for
  * work that would block the server threads.
  *
- * Backpressure: at most DESK_JOBS_MAX jobs are queued or running. A job needs a slot first; without
+ * Backpressure: at most POOL_JOBS_MAX jobs are queued or running. A job needs a slot first; without
  * one a request is refused with 503. Jobs start in the order of the queue. After an error of the
  * store a thread opens it again, at most once a second.
  */
-#ifndef FW_HTTP_DESK_H
-#define FW_HTTP_DESK_H
+#ifndef FW_HTTP_POOL_H
+#define FW_HTTP_POOL_H
 
 #include "feedwheel/engine.h"
 
-#define DESK_JOBS_MAX 512 /* queued or running */
-#define DESK_LATER_MS 100
+#define POOL_JOBS_MAX 512 /* queued or running */
+#define POOL_RETRY_MS 100
 
-struct desk;
+struct pool;
 
-struct desk_job { /* the caller's, until done is called */
+struct pool_job { /* the caller's, until done is called */
 	/*
 	 * Called by a pool thread. st NULL: the store is unavailable or the pool is closing, see
 	 * err. Returns
 	 *  - 0: finished;
 	 *  - FW_EIO: the store failed. It is opened again, and a job with repeat runs once more;
-	 *  - FW_EAGAIN: the job keeps its slot and runs again after DESK_LATER_MS.
+	 *  - FW_EAGAIN: the job keeps its slot and runs again after POOL_RETRY_MS.
 	 */
-	int (*run)(struct desk_job *j, struct fw_store *st, const struct fw_err *err);
-	void (*done)(struct desk_job *j); /* called once, after the last run; may free j */
+	int (*run)(struct pool_job *j, struct fw_store *st, const struct fw_err *err);
+	void (*done)(struct pool_job *j); /* called once, after the last run; may free j */
 	bool repeat;
 	int64_t at_ms;            /* private: when to run again, monotonic */
-	struct desk_job *next;
+	struct pool_job *next;
 };
 
 /* Starts serve_readers threads. Errors: FW_ENOMEM; FW_EIO no thread. */
-FW_MUST_CHECK int desk_open(const struct fw_config *c, struct desk **out, struct fw_err *err);
+FW_MUST_CHECK int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err);
 /* Waits for running jobs; queued jobs run without a store. NULL is fine. */
-void desk_close(struct desk *d);
-void desk_destroy(struct desk *d); /* closes it too. NULL is fine */
+void pool_close(struct pool *pool);
+void pool_destroy(struct pool *pool); /* closes it too. NULL is fine */
 /* Any thread: take a slot, then put the job. False: no slot is free. */
-FW_MUST_CHECK bool desk_seat(struct desk *d);
-void desk_put(struct desk *d, struct desk_job *j); /* of a closed pool: calls run and done at once */
+FW_MUST_CHECK bool pool_take_slot(struct pool *pool);
+void pool_put(struct pool *pool, struct pool_job *j); /* of a closed pool: calls run and done at once */
 
 #endif

@@ -15,7 +15,7 @@
 
 #define RETRY_AFTER_S "1"
 
-static struct MHD_Response *response(unsigned status, const char *type, char *body, size_t len, enum MHD_ResponseMemoryMode mode)
+static struct MHD_Response *response_make(unsigned status, const char *type, char *body, size_t len, enum MHD_ResponseMemoryMode mode)
 {
 	struct MHD_Response *m = MHD_create_response_from_buffer(len, body, mode);
 
@@ -42,7 +42,7 @@ void http_id_begin(struct request *r)
 	r->request_id[0] = 0;
 }
 
-static bool sane(struct fw_str id)
+static bool request_id_is_valid(struct fw_str id)
 {
 	for (size_t i = 0; i < id.len; i++) {
 		if (!fw_is_alnum((unsigned char)id.p[i]) && !strchr("-_.:/+=@", id.p[i]))
@@ -58,11 +58,11 @@ const char *http_request_id(struct request *r)
 	if (r->request_id[0])
 		return r->request_id;
 	given = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "X-Request-Id"));
-	if (sane(given))
+	if (request_id_is_valid(given))
 		(void)fw_str_copy(r->request_id, sizeof(r->request_id), given);
 	else /* the server thread in the upper bits, its request count in the lower ones: unique in a server */
 		(void)fw_snprintf(r->request_id, sizeof(r->request_id), "%016llx",
-			(unsigned long long)(r->lane->h->id_base + ((uint64_t)(r->lane - r->lane->h->lane) << 48) + r->number));
+			(unsigned long long)(r->thread->h->id_base + ((uint64_t)(r->thread - r->thread->h->thread) << 48) + r->number));
 	return r->request_id;
 }
 
@@ -80,7 +80,7 @@ struct MHD_Response *http_response(struct request *r, unsigned status, const cha
 	}
 	p = fw_buf_take(body, &len);
 	r->log.bytes = (int64_t)len;
-	m = response(status, type, p, len, MHD_RESPMEM_MUST_FREE);
+	m = response_make(status, type, p, len, MHD_RESPMEM_MUST_FREE);
 	if (!m)
 		free(p);
 	return m;
@@ -90,7 +90,7 @@ enum MHD_Result http_send(struct request *r, unsigned status, const char *type, 
 {
 	struct MHD_Response *m = http_response(r, status, type, body);
 
-	return m ? http_answer(r, status, m) : MHD_NO;
+	return m ? http_respond(r, status, m) : MHD_NO;
 }
 
 /* Pages of serve_cors_origin may read responses. */
@@ -109,19 +109,19 @@ enum MHD_Result http_options(struct request *r)
 	struct MHD_Response *m = MHD_create_response_from_buffer(0, empty, MHD_RESPMEM_PERSISTENT);
 	bool ok = m;
 
-	if (m && r->lane->h->config->serve_cors_origin)
+	if (m && r->thread->h->config->serve_cors_origin)
 		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, r->allow) &&
 			MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS,
 				"Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Prefer, X-Request-Id") &&
 			MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_MAX_AGE, "3600");
 	if (ok)
-		return http_answer(r, MHD_HTTP_NO_CONTENT, m);
+		return http_respond(r, MHD_HTTP_NO_CONTENT, m);
 	if (m)
 		MHD_destroy_response(m);
 	return MHD_NO;
 }
 
-enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Response *m)
+enum MHD_Result http_respond(struct request *r, unsigned status, struct MHD_Response *m)
 {
 	enum MHD_Result ok = r->allow[0] ? MHD_add_response_header(m, MHD_HTTP_HEADER_ALLOW, r->allow) : MHD_YES;
 
@@ -134,12 +134,12 @@ enum MHD_Result http_answer(struct request *r, unsigned status, struct MHD_Respo
 		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_RETRY_AFTER, s);
 	}
 	ok = ok && MHD_add_response_header(m, "X-Request-Id", http_request_id(r));
-	ok = ok ? cors_add(m, r->lane->h->config) : MHD_NO;
-	if (ok && r->state == REQUEST_DESK) { /* a pool thread: only the server thread may touch the connection */
-		if (r->answer)
-			MHD_destroy_response(r->answer);
-		r->answer = m;
-		r->answer_status = status;
+	ok = ok ? cors_add(m, r->thread->h->config) : MHD_NO;
+	if (ok && r->state == REQUEST_IN_POOL) { /* a pool thread: only the server thread may touch the connection */
+		if (r->response)
+			MHD_destroy_response(r->response);
+		r->response = m;
+		r->response_status = status;
 		return MHD_YES;
 	}
 	if (ok)
@@ -152,7 +152,7 @@ enum MHD_Result http_queue(struct request *r, unsigned status, struct MHD_Respon
 {
 	enum MHD_Result ok;
 
-	r->state = REQUEST_ANSWERED;
+	r->state = REQUEST_RESPONDED;
 	r->log.status = status;
 	if (!r->endless)
 		conn_enter(r->c, CONN_SEND);
@@ -168,9 +168,9 @@ static const struct { unsigned status; const char *body; } CANNED[CANNED_N] = {
 };
 
 /* date NULL: libmicrohttpd adds it. */
-static struct MHD_Response *canned_make(const struct http_lane *l, int which, const char *date)
+static struct MHD_Response *canned_make(const struct http_thread *l, int which, const char *date)
 {
-	struct MHD_Response *m = response(CANNED[which].status, "application/json", (char *)(uintptr_t)CANNED[which].body,
+	struct MHD_Response *m = response_make(CANNED[which].status, "application/json", (char *)(uintptr_t)CANNED[which].body,
 		strlen(CANNED[which].body), MHD_RESPMEM_PERSISTENT);
 
 	if (m && cors_add(m, l->h->config) && (!date || MHD_add_response_header(m, MHD_HTTP_HEADER_DATE, date)))
@@ -184,7 +184,7 @@ static struct MHD_Response *canned_make(const struct http_lane *l, int which, co
  * The constant responses carry a Date, because libmicrohttpd would format one for each request.
  * They are rebuilt after a second. libmicrohttpd holds references to those that it still sends.
  */
-static bool canned_fresh(struct http_lane *l)
+static bool canned_fresh(struct http_thread *l)
 {
 	int64_t now_s = fw_now_ms() / 1000;
 	char date[FW_RFC3339_MAX];
@@ -202,7 +202,7 @@ static bool canned_fresh(struct http_lane *l)
 	return true;
 }
 
-void http_canned_free(struct http_lane *l)
+void http_canned_free(struct http_thread *l)
 {
 	for (size_t i = 0; i < CANNED_N; i++) {
 		if (l->canned[i])
@@ -215,15 +215,15 @@ void http_canned_free(struct http_lane *l)
 enum MHD_Result http_canned(struct request *r, int which)
 {
 	if (r->last) { /* its Connection: close must not be in the shared response */
-		struct MHD_Response *m = canned_make(r->lane, which, NULL);
+		struct MHD_Response *m = canned_make(r->thread, which, NULL);
 
 		return m ? http_queue(r, CANNED[which].status, m) : MHD_NO;
 	}
-	r->state = REQUEST_ANSWERED;
+	r->state = REQUEST_RESPONDED;
 	r->log.status = CANNED[which].status;
 	r->log.bytes = (int64_t)strlen(CANNED[which].body);
 	conn_enter(r->c, CONN_SEND);
-	return canned_fresh(r->lane) ? MHD_queue_response(r->conn, CANNED[which].status, r->lane->canned[which]) : MHD_NO;
+	return canned_fresh(r->thread) ? MHD_queue_response(r->conn, CANNED[which].status, r->thread->canned[which]) : MHD_NO;
 }
 
 enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...)
@@ -249,7 +249,7 @@ enum MHD_Result http_problem(struct request *r, unsigned status, const char *cod
 	}
 	fw_json_end(&j);
 	fw_buf_finish(&words);
-	atomic_fetch_add_explicit(&r->lane->refused_n, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->thread->refused_n, 1, memory_order_relaxed);
 	return http_send(r, status, r->twirp ? "application/json" : "application/problem+json", &out);
 }
 
@@ -260,7 +260,7 @@ enum MHD_Result http_malformed(struct request *r, const json_error_t *je)
 }
 
 /* The store's messages begin with its address, which clients must not see. */
-static const char *without_place(const char *text)
+static const char *store_error_text(const char *text)
 {
 	const char *words = strstr(text, ": ");
 
@@ -270,9 +270,9 @@ static const char *without_place(const char *text)
 enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err *err)
 {
 	if (rc == FW_ENOTFOUND)
-		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "%s", without_place(err->text));
+		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "%s", store_error_text(err->text));
 	if (rc == FW_EINVAL)
-		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", without_place(err->text));
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid", "%s", store_error_text(err->text));
 	fw_warn("%s %s: %s", r->route->method, r->route->path, err->text);
 	r->store_broken = rc == FW_EIO;
 	if (rc == FW_ENOMEM)

@@ -8,32 +8,32 @@
  * exactly 128, wait for another event before they serve them (0.9.75, 1.0.10): 128 requests would
  * hang until the next client comes.
  */
-#ifndef FW_HTTP_LANE_H
-#define FW_HTTP_LANE_H
+#ifndef FW_HTTP_SERVER_THREAD_H
+#define FW_HTTP_SERVER_THREAD_H
 
 #include <microhttpd.h>
 #include <sys/socket.h>
 
 #include "feedwheel/types.h"
 
-struct lane;
+struct server_thread;
 
 /*
  * Start a thread for daemon, which has MHD_USE_EPOLL and no thread. Takes daemon over, in error
  * too. Errors: FW_ENOMEM; FW_EIO no thread or file descriptor.
  */
-FW_MUST_CHECK int lane_open(struct MHD_Daemon *daemon, struct lane **out, struct fw_err *err);
+FW_MUST_CHECK int server_thread_open(struct MHD_Daemon *daemon, struct server_thread **out, struct fw_err *err);
 /* Closes its connections. No other call may follow or run. NULL is fine. */
-void lane_close(struct lane *l);
+void server_thread_close(struct server_thread *l);
 
 /*
- * Queue an accepted connection, after lane_has_room() has returned true; only for the accept
+ * Queue an accepted connection, after server_thread_has_room() has returned true; only for the accept
  * thread. Takes fd over.
  */
-bool lane_has_room(struct lane *l);
-void lane_hand(struct lane *l, int fd, const struct sockaddr_storage *from, socklen_t len);
+bool server_thread_has_room(struct server_thread *l);
+void server_thread_add(struct server_thread *l, int fd, const struct sockaddr_storage *from, socklen_t len);
 
 /* Resume a suspended connection of this thread. Any thread. */
-void lane_resume(struct lane *l, struct MHD_Connection *conn);
+void server_thread_resume(struct server_thread *l, struct MHD_Connection *conn);
 
 #endif

@@ -4,27 +4,27 @@
  * network with wrong_tokens_max of them within wrong_tokens_ms is throttled until that time is
  * over. The table has a fixed size. Any thread; time is an argument.
  */
-#ifndef FW_HTTP_GUESSES_H
-#define FW_HTTP_GUESSES_H
+#ifndef FW_HTTP_AUTH_LIMITER_H
+#define FW_HTTP_AUTH_LIMITER_H
 
 #include "feedwheel/types.h"
 
-#define GUESSES_WAYS 4
-#define GUESSES_SETS 1024
+#define AUTH_LIMITER_WAYS 4
+#define AUTH_LIMITER_SETS 1024
 
-struct guesses;
+struct auth_limiter;
 
 /* max wrong tokens within within_ms; max 0: no limit. NULL: no memory. */
-struct guesses *guesses_create(int64_t max, int64_t within_ms);
-void guesses_destroy(struct guesses *g);
+struct auth_limiter *auth_limiter_create(int64_t max, int64_t within_ms);
+void auth_limiter_destroy(struct auth_limiter *limiter);
 /* The network of an address of 4 or 16 bytes; of an empty one (a Unix socket) too. Never 0. */
-uint64_t guesses_network(struct fw_str address);
+uint64_t auth_limiter_network(struct fw_str address);
 /*
  * How many ms the network stays throttled; 0: it is not. While no network is, this costs one atomic
  * read.
  */
-int64_t guesses_wait_ms(struct guesses *g, uint64_t network, int64_t now_ms);
+int64_t auth_limiter_wait_ms(struct auth_limiter *limiter, uint64_t network, int64_t now_ms);
 /* Count a wrong token. True: from now on the network is throttled. */
-bool guesses_wrong(struct guesses *g, uint64_t network, int64_t now_ms);
+bool auth_limiter_fail(struct auth_limiter *limiter, uint64_t network, int64_t now_ms);
 
 #endif

@@ -10,18 +10,18 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "http/lane.h"
+#include "http/server_thread.h"
 #include "base/banned.h"
 
-#define HANDED_MAX 64
+#define QUEUE_MAX 64
 
-struct handed {
+struct queued_conn {
 	struct sockaddr_storage from;
 	socklen_t len;
 	int fd;
 };
 
-struct lane {
+struct server_thread {
 	struct MHD_Daemon *daemon;
 	int epoll_fd, wake_fd;
 	_Atomic bool woken; /* wake_fd was written and not read yet */
@@ -29,12 +29,12 @@ struct lane {
 	pthread_t thread;
 	bool runs;
 	pthread_mutex_t lock; /* guards the members below */
-	size_t handed_n;
-	struct handed handed[HANDED_MAX];
+	size_t queue_n;
+	struct queued_conn queue[QUEUE_MAX];
 };
 
 /* Call it after the change that the thread is to see. */
-static void wake(struct lane *l)
+static void server_thread_wake(struct server_thread *l)
 {
 	if (!atomic_exchange(&l->woken, true) && eventfd_write(l->wake_fd, 1))
 		abort(); /* the counter cannot overflow */
@@ -42,31 +42,31 @@ static void wake(struct lane *l)
 
 /* ---- the thread ------------------------------------------------------------------------------ */
 
-static bool handed_take(struct lane *l, struct handed *out)
+static bool queued_conn_pop(struct server_thread *l, struct queued_conn *out)
 {
 	bool some;
 
 	pthread_mutex_lock(&l->lock);
-	some = l->handed_n > 0;
+	some = l->queue_n > 0;
 	if (some)
-		*out = l->handed[--l->handed_n];
+		*out = l->queue[--l->queue_n];
 	pthread_mutex_unlock(&l->lock);
 	return some;
 }
 
-static void handed_add(struct lane *l)
+static void queued_conns_add(struct server_thread *l)
 {
-	struct handed h;
+	struct queued_conn h;
 
-	while (handed_take(l, &h)) {
+	while (queued_conn_pop(l, &h)) {
 		if (MHD_add_connection(l->daemon, h.fd, (struct sockaddr *)&h.from, h.len) != MHD_YES)
 			fw_debug("new connection closed: %s", strerror(errno));
 	}
 }
 
-static void *run(void *ctx)
+static void *server_thread_run(void *ctx)
 {
-	struct lane *l = ctx;
+	struct server_thread *l = ctx;
 	struct pollfd p[2] = {{.fd = l->epoll_fd, .events = POLLIN}, {.fd = l->wake_fd, .events = POLLIN}};
 
 	while (!atomic_load_explicit(&l->stop, memory_order_relaxed)) {
@@ -83,8 +83,8 @@ static void *run(void *ctx)
 			eventfd_t drop;
 
 			(void)eventfd_read(l->wake_fd, &drop);
-			atomic_exchange(&l->woken, false); /* from now on wake() writes again */
-			handed_add(l);
+			atomic_exchange(&l->woken, false); /* from now on server_thread_wake() writes again */
+			queued_conns_add(l);
 		}
 		(void)MHD_run(l->daemon);
 	}
@@ -93,34 +93,34 @@ static void *run(void *ctx)
 
 /* ---- other threads --------------------------------------------------------------------------- */
 
-bool lane_has_room(struct lane *l)
+bool server_thread_has_room(struct server_thread *l)
 {
 	bool room;
 
 	pthread_mutex_lock(&l->lock);
-	room = l->handed_n < HANDED_MAX;
+	room = l->queue_n < QUEUE_MAX;
 	pthread_mutex_unlock(&l->lock);
 	return room;
 }
 
-void lane_hand(struct lane *l, int fd, const struct sockaddr_storage *from, socklen_t len)
+void server_thread_add(struct server_thread *l, int fd, const struct sockaddr_storage *from, socklen_t len)
 {
 	pthread_mutex_lock(&l->lock);
-	l->handed[l->handed_n++] = (struct handed){*from, len, fd};
+	l->queue[l->queue_n++] = (struct queued_conn){*from, len, fd};
 	pthread_mutex_unlock(&l->lock);
-	wake(l);
+	server_thread_wake(l);
 }
 
-void lane_resume(struct lane *l, struct MHD_Connection *conn)
+void server_thread_resume(struct server_thread *l, struct MHD_Connection *conn)
 {
 	MHD_resume_connection(conn);
-	wake(l);
+	server_thread_wake(l);
 }
 
-int lane_open(struct MHD_Daemon *daemon, struct lane **out, struct fw_err *err)
+int server_thread_open(struct MHD_Daemon *daemon, struct server_thread **out, struct fw_err *err)
 {
 	const union MHD_DaemonInfo *i = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	struct lane *l = calloc(1, sizeof(*l));
+	struct server_thread *l = calloc(1, sizeof(*l));
 	int rc;
 
 	*out = NULL;
@@ -132,9 +132,9 @@ int lane_open(struct MHD_Daemon *daemon, struct lane **out, struct fw_err *err)
 	l->epoll_fd = i ? i->epoll_fd : -1;
 	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&l->lock, NULL);
-	rc = l->epoll_fd < 0 || l->wake_fd < 0 ? errno : pthread_create(&l->thread, NULL, run, l);
+	rc = l->epoll_fd < 0 || l->wake_fd < 0 ? errno : pthread_create(&l->thread, NULL, server_thread_run, l);
 	if (rc) {
-		lane_close(l);
+		server_thread_close(l);
 		return fw_err_set(err, FW_EIO, "cannot start a server thread: %s", strerror(rc));
 	}
 	l->runs = true;
@@ -142,17 +142,17 @@ int lane_open(struct MHD_Daemon *daemon, struct lane **out, struct fw_err *err)
 	return 0;
 }
 
-void lane_close(struct lane *l)
+void server_thread_close(struct server_thread *l)
 {
 	if (!l)
 		return;
 	if (l->runs) {
 		atomic_store(&l->stop, true);
-		wake(l);
+		server_thread_wake(l);
 		pthread_join(l->thread, NULL);
 	}
-	for (size_t i = 0; i < l->handed_n; i++)
-		close(l->handed[i].fd);
+	for (size_t i = 0; i < l->queue_n; i++)
+		close(l->queue[i].fd);
 	MHD_stop_daemon(l->daemon);
 	if (l->wake_fd >= 0)
 		close(l->wake_fd);

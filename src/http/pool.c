@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: ISC */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "http/http.h"
+#include "base/banned.h"
+
+#define REOPEN_MS FW_SECOND_MS
+
+struct pool {
+	const struct fw_config *config;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct pool_job *first, **end;
+	struct pool_job *delayed, **delayed_end; /* jobs to run again, in order of at_ms */
+	bool closing;
+	_Atomic size_t jobs;
+	size_t thread_n;
+	pthread_t thread[];
+};
+
+struct pool_thread { /* one thread of the pool */
+	struct pool *pool;
+	struct fw_store *st;
+	struct fw_err err;    /* why st is NULL */
+	int64_t reopen_ms;     /* monotonic: when to try to open the store again */
+};
+
+static void pool_thread_open(struct pool_thread *t)
+{
+	if (t->st || fw_mono_ms() < t->reopen_ms)
+		return;
+	if (fw_config_store(t->pool->config, FW_STORE_CREATE, &t->st, &t->err))
+		t->reopen_ms = fw_mono_ms() + REOPEN_MS;
+}
+
+static void pool_thread_close(struct pool_thread *t)
+{
+	fw_store_close(t->st);
+	t->st = NULL;
+}
+
+static void job_append(struct pool_job ***end, struct pool_job *j)
+{
+	j->next = NULL;
+	**end = j;
+	*end = &j->next;
+}
+
+static void pool_delay(struct pool *pool, struct pool_job *j)
+{
+	j->at_ms = fw_mono_ms() + POOL_RETRY_MS;
+	pthread_mutex_lock(&pool->lock);
+	job_append(&pool->delayed_end, j);
+	pthread_cond_signal(&pool->more); /* one thread has to wait with a timeout now */
+	pthread_mutex_unlock(&pool->lock);
+}
+
+/* Locked. Move jobs whose time has come to the queue; all of them when the pool is closing. */
+static void pool_take_delayed(struct pool *pool)
+{
+	while (pool->delayed && (pool->closing || pool->delayed->at_ms <= fw_mono_ms())) {
+		struct pool_job *j = pool->delayed;
+
+		pool->delayed = j->next;
+		if (!pool->delayed)
+			pool->delayed_end = &pool->delayed;
+		job_append(&pool->end, j);
+	}
+}
+
+/* Locked; unlocks while it waits until there may be a job. */
+static void pool_wait(struct pool *pool)
+{
+	struct timespec until;
+
+	if (!pool->delayed) {
+		pthread_cond_wait(&pool->more, &pool->lock);
+		return;
+	}
+	until = fw_timespec(pool->delayed->at_ms);
+	(void)pthread_cond_timedwait(&pool->more, &pool->lock, &until);
+}
+
+static void job_finish(struct pool *pool, struct pool_job *j)
+{
+	j->done(j); /* may free j */
+	atomic_fetch_sub(&pool->jobs, 1);
+}
+
+static void job_refuse(struct pool *pool, struct pool_job *j)
+{
+	static const struct fw_err STOPPING = {.rc = FW_EGONE, .text = "the server is stopping"};
+
+	(void)j->run(j, NULL, &STOPPING);
+	job_finish(pool, j);
+}
+
+static void job_run(struct pool_thread *t, struct pool_job *j)
+{
+	int rc;
+
+	pool_thread_open(t);
+	rc = j->run(j, t->st, &t->err);
+	if (rc == FW_EIO && t->st) {
+		pool_thread_close(t);
+		pool_thread_open(t);
+		if (j->repeat)
+			rc = j->run(j, t->st, &t->err);
+	}
+	if (rc == FW_EAGAIN)
+		pool_delay(t->pool, j);
+	else
+		job_finish(t->pool, j);
+}
+
+static void *pool_thread_run(void *ctx)
+{
+	struct pool_thread t = {.pool = ctx};
+	struct pool *pool = t.pool;
+	struct pool_job *j;
+
+	pthread_mutex_lock(&pool->lock);
+	for (;;) {
+		bool closing;
+
+		for (pool_take_delayed(pool); !pool->first && !pool->closing; pool_take_delayed(pool))
+			pool_wait(pool);
+		j = pool->first;
+		if (!j)
+			break;
+		pool->first = j->next;
+		if (!pool->first)
+			pool->end = &pool->first;
+		closing = pool->closing;
+		if (pool->delayed) /* another thread waits for their time */
+			pthread_cond_signal(&pool->more);
+		pthread_mutex_unlock(&pool->lock);
+		if (closing)
+			job_refuse(pool, j);
+		else
+			job_run(&t, j);
+		pthread_mutex_lock(&pool->lock);
+	}
+	pthread_mutex_unlock(&pool->lock);
+	pool_thread_close(&t);
+	return NULL;
+}
+
+int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err)
+{
+	size_t n = (size_t)c->serve_readers;
+	struct pool *pool = calloc(1, sizeof(*pool) + n * sizeof(pool->thread[0]));
+	pthread_condattr_t by;
+	int rc = 0;
+
+	*out = NULL;
+	if (!pool)
+		return fw_err_set(err, FW_ENOMEM, "out of memory");
+	pool->config = c;
+	pool->end = &pool->first;
+	pool->delayed_end = &pool->delayed;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_condattr_init(&by);
+	pthread_condattr_setclock(&by, CLOCK_MONOTONIC);
+	pthread_cond_init(&pool->more, &by);
+	pthread_condattr_destroy(&by);
+	for (; pool->thread_n < n && !rc; pool->thread_n += !rc)
+		rc = pthread_create(&pool->thread[pool->thread_n], NULL, pool_thread_run, pool);
+	if (rc) {
+		fw_err_set(err, FW_EIO, "serve_readers = %zu: cannot start a thread: %s", n, strerror(rc));
+		pool_destroy(pool);
+		return FW_EIO;
+	}
+	*out = pool;
+	return 0;
+}
+
+void pool_close(struct pool *pool)
+{
+	if (!pool)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	pool->closing = true;
+	pthread_cond_broadcast(&pool->more);
+	pthread_mutex_unlock(&pool->lock);
+	for (size_t i = 0; i < pool->thread_n; i++)
+		pthread_join(pool->thread[i], NULL);
+	pool->thread_n = 0;
+}
+
+void pool_destroy(struct pool *pool)
+{
+	if (!pool)
+		return;
+	pool_close(pool);
+	pthread_cond_destroy(&pool->more);
+	pthread_mutex_destroy(&pool->lock);
+	free(pool);
+}
+
+bool pool_take_slot(struct pool *pool)
+{
+	if (atomic_fetch_add(&pool->jobs, 1) < POOL_JOBS_MAX)
+		return true;
+	atomic_fetch_sub(&pool->jobs, 1);
+	return false;
+}
+
+void pool_put(struct pool *pool, struct pool_job *j)
+{
+	bool closing;
+
+	pthread_mutex_lock(&pool->lock);
+	closing = pool->closing;
+	if (!closing)
+		job_append(&pool->end, j);
+	pthread_cond_signal(&pool->more);
+	pthread_mutex_unlock(&pool->lock);
+	if (closing)
+		job_refuse(pool, j);
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static struct request *job_request(struct pool_job *j)
+{
+	return (struct request *)((char *)j - offsetof(struct request, job));
+}
+
+static int job_request_run(struct pool_job *j, struct fw_store *st, const struct fw_err *err)
+{
+	struct request *r = job_request(j);
+
+	if (r->response) /* of the run before, in which the store failed */
+		MHD_destroy_response(r->response);
+	r->response = NULL;
+	r->retry = r->store_broken = false;
+	r->store = st;
+	if (st)
+		(void)r->route->run(r); /* if it fails, r->response stays NULL and the connection is closed */
+	else if (err->rc == FW_EGONE)
+		(void)http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "%s", err->text);
+	else
+		(void)http_store_failed(r, FW_EIO, err);
+	r->store = NULL;
+	return r->store_broken ? FW_EIO : r->retry ? FW_EAGAIN : 0;
+}
+
+static void job_request_done(struct pool_job *j)
+{
+	struct request *r = job_request(j);
+
+	r->state = REQUEST_POOL_DONE;
+	server_thread_resume(r->thread->loop, r->conn);
+}
+
+enum MHD_Result http_pool_run(struct request *r)
+{
+	struct pool *pool = r->thread->h->pool;
+
+	if (!pool_take_slot(pool))
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "the limit of %d requests that wait for the store is reached", POOL_JOBS_MAX);
+	r->job = (struct pool_job){.run = job_request_run, .done = job_request_done, 
+		.repeat = r->route->repeat || fw_str_eq(fw_str(r->route->method), FW_STR("GET"))};
+	r->state = REQUEST_IN_POOL;
+	atomic_fetch_add(&r->thread->h->suspended_n, 1);
+	MHD_suspend_connection(r->conn);
+	pool_put(pool, &r->job);
+	return MHD_YES;
+}
+
+enum MHD_Result http_pool_resumed(struct request *r)
+{
+	struct MHD_Response *m = r->response;
+
+	atomic_fetch_sub(&r->thread->h->suspended_n, 1);
+	r->state = REQUEST_RESPONDED;
+	r->response = NULL;
+	return m ? http_queue(r, r->response_status, m) : MHD_NO;
+}
