@@ -436,7 +436,7 @@ static void maintained(struct store *st)
 {
 	struct fw_prune p = {.index = true};
 
-	mysql_db(sql_of(st))->sweep.look_ms = 0;
+	mysql_db(sql_of(st))->sweep.next_check_ms = 0;
 	do
 		OK(st->is->prune(st, &p, &err));
 	while (p.more);

@@ -474,13 +474,13 @@ START_TEST(numbers_of_the_dead)
 	FAILS(commit(w), FW_ESTALE);
 	w->l->id -= 7;
 	holds("entries", 3);
-	holds("taken", 0);
-	told("HSET {feedwheel/0}:taken 3 1"); /* long ago, and two of them */
+	holds("reserved_ids", 0);
+	told("HSET {feedwheel/0}:reserved_ids 3 1"); /* long ago, and two of them */
 	told("HSET {feedwheel/0}:meta entry_id 5");
 	DONE(commit(w));
 	ck_assert_uint_eq(w->o.visit.new_n, 2);
 	holds("entries", 5);
-	holds("taken", 0);
+	holds("reserved_ids", 0);
 	ck_assert_str_eq(say("GET {feedwheel/0}:revoked"), "$1\r\n1\r\n");
 	ck_assert_int_eq(drv_entries(w->st, 0), 5);
 	work_end(w);
@@ -516,7 +516,7 @@ START_TEST(commits_that_are_disturbed)
 	ck_assert_int_eq(kill(other, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(other, NULL, 0), other);
 	ck_assert_int_gt(stored, 0);
-	holds("taken", 0);
+	holds("reserved_ids", 0);
 	ck_assert_int_eq(drv_entries(w->st, 0), 3 + 2 * stored);
 	ck_assert_int_eq(drv_visits(w->st, w->feed_id), 1 + stored);
 	printf("# of 200 commits that were disturbed all the time %d were stored, %d refused\n", stored, refused);

@@ -32,7 +32,7 @@ struct mysql_row {
 
 /* ---- kept statements ----------------------------------------------------------------------------------- */
 
-static void kept_finish(struct mysql_kept *k)
+static void statement_finish(struct mysql_statement *k)
 {
 	if (k->stmt)
 		mysql_stmt_close(k->stmt);
@@ -40,16 +40,16 @@ static void kept_finish(struct mysql_kept *k)
 	free(k->mark);
 }
 
-void mysql_kept_free(struct mysql_db *s)
+void mysql_statements_free(struct mysql_db *s)
 {
 	for (size_t i = 0; i < s->kept_n; i++)
-		kept_finish(&s->kept[i]);
+		statement_finish(&s->kept[i]);
 }
 
 /*
  * The rows as a table v of columns c1, c2 ... JSON holds numbers, and bytes as hexadecimal digits.
  */
-static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
+static void mysql_rows_table(struct fw_buf *b, const struct sql_text *t)
 {
 	char letter;
 
@@ -67,7 +67,7 @@ static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
  * The text of a statement as sql_write() makes it; NULL: out of memory. A SELECT over rows must
  * read them first: otherwise the server may scan a small table once per row.
  */
-static char *text_write(const struct sql *s, const struct sql_text *t, bool select)
+static char *mysql_text_write(const struct sql *s, const struct sql_text *t, bool select)
 {
 	static const char SELECT[] = "SELECT ";
 	struct sql_form form = {.mark = '?', .by_number = select};
@@ -76,7 +76,7 @@ static char *text_write(const struct sql *s, const struct sql_text *t, bool sele
 	char *written, letter;
 
 	if (select) {
-		rows_as_table(&rows, t);
+		mysql_rows_table(&rows, t);
 		if (fw_str_starts(fw_str(t->text), FW_STR(SELECT))) {
 			fw_buf_addf(&text, "SELECT STRAIGHT_JOIN %s%c", t->text + strlen(SELECT), '\0');
 			ordered.text = text.p;
@@ -99,7 +99,7 @@ static char *text_write(const struct sql *s, const struct sql_text *t, bool sele
 }
 
 /* Removes the marks of values and rows from the text, and stores their offsets. */
-static bool marks_take(struct mysql_kept *k)
+static bool marks_parse(struct mysql_statement *k)
 {
 	char *to = k->text, *end;
 	size_t n = 0;
@@ -135,9 +135,9 @@ static bool marks_take(struct mysql_kept *k)
 	return true;
 }
 
-static int kept_find(struct mysql_db *s, const struct sql_text *t, bool select, struct mysql_kept **out, struct fw_err *err)
+static int statement_find(struct mysql_db *s, const struct sql_text *t, bool select, struct mysql_statement **out, struct fw_err *err)
 {
-	struct mysql_kept *k;
+	struct mysql_statement *k;
 
 	for (size_t i = 0; i < s->kept_n; i++) {
 		if (s->kept[i].of.text == t->text) {
@@ -148,9 +148,9 @@ static int kept_find(struct mysql_db *s, const struct sql_text *t, bool select, 
 	if (s->kept_n == MYSQL_STATEMENTS)
 		return fw_err_set(err, FW_EINVAL, "%s: more than %d statements", s->sql.name, MYSQL_STATEMENTS);
 	k = &s->kept[s->kept_n];
-	*k = (struct mysql_kept){.of = *t, .text = text_write(&s->sql, t, select)};
-	if (!k->text || !marks_take(k)) {
-		kept_finish(k);
+	*k = (struct mysql_statement){.of = *t, .text = mysql_text_write(&s->sql, t, select)};
+	if (!k->text || !marks_parse(k)) {
+		statement_finish(k);
 		return fw_no_memory(err);
 	}
 	s->kept_n++;
@@ -193,7 +193,7 @@ static void escaped_put(struct fw_buf *b, const char *p, size_t len)
 }
 
 /* Each byte of invalid UTF-8 becomes U+FFFD, because the server refuses it. */
-static void text_put(struct fw_buf *b, struct fw_str s, bool escape)
+static void mysql_text_put(struct fw_buf *b, struct fw_str s, bool escape)
 {
 	for (;;) {
 		size_t n = fw_utf8_valid(s.p, s.len);
@@ -221,7 +221,7 @@ static void hex_put(struct fw_buf *b, struct fw_str s)
 	b->len += p ? s.len * 2 : 0;
 }
 
-static void value_put(struct fw_buf *b, const struct sql_value *v)
+static void mysql_value_put(struct fw_buf *b, const struct sql_value *v)
 {
 	if (sql_is_null(v)) {
 		fw_buf_adds(b, "NULL");
@@ -229,7 +229,7 @@ static void value_put(struct fw_buf *b, const struct sql_value *v)
 		mysql_int_put(b, v->i);
 	} else if (v->type == SQL_TYPE_TEXT) {
 		fw_buf_addc(b, '\'');
-		text_put(b, v->s, true);
+		mysql_text_put(b, v->s, true);
 		fw_buf_addc(b, '\'');
 	} else {
 		fw_buf_adds(b, "x'");
@@ -239,7 +239,7 @@ static void value_put(struct fw_buf *b, const struct sql_value *v)
 }
 
 /* The text between two offsets with these values; v NULL: a '?' for each value. */
-static void part_put(struct fw_buf *b, const struct mysql_kept *k, size_t from, size_t to, const struct sql_value *v)
+static void statement_put(struct fw_buf *b, const struct mysql_statement *k, size_t from, size_t to, const struct sql_value *v)
 {
 	assert(from <= to && to <= k->len);
 	for (size_t i = 0; i < k->mark_n; i++) {
@@ -249,7 +249,7 @@ static void part_put(struct fw_buf *b, const struct mysql_kept *k, size_t from, 
 			continue;
 		fw_buf_add(b, k->text + from, at - from);
 		if (v)
-			value_put(b, &v[k->mark[i].value]);
+			mysql_value_put(b, &v[k->mark[i].value]);
 		else
 			fw_buf_addc(b, '?');
 		from = at;
@@ -258,7 +258,7 @@ static void part_put(struct fw_buf *b, const struct mysql_kept *k, size_t from, 
 }
 
 /* The rows as JSON: numbers, and bytes as hexadecimal digits. */
-static void json_put(struct fw_buf *b, const struct sql_value *v, size_t n, size_t rows)
+static void rows_json_put(struct fw_buf *b, const struct sql_value *v, size_t n, size_t rows)
 {
 	fw_buf_addc(b, '[');
 	for (size_t i = 0; i < rows; i++) {
@@ -287,7 +287,7 @@ static size_t script_max(const struct mysql_db *s)
 	return FW_MIN(MYSQL_SCRIPT_MAX, s->packet_max / 2);
 }
 
-static int send_script(struct mysql_db *s, struct fw_err *err)
+static int script_send(struct mysql_db *s, struct fw_err *err)
 {
 	int rc = s->late.rc;
 
@@ -317,19 +317,19 @@ static int64_t rows_written(struct mysql_db *s)
 	return (int64_t)mysql_affected_rows(s->c);
 }
 
-struct answer {
+struct mysql_result {
 	MYSQL_RES *rows;      /* of the last statement that returned any */
 	int64_t written;      /* by the last statement */
 };
 
 /* Send the collected statements, and read all results. */
-static int flush(struct mysql_db *s, struct answer *a, struct fw_err *err)
+static int script_flush(struct mysql_db *s, struct mysql_result *a, struct fw_err *err)
 {
 	int rc, more;
 
 	if (!s->script.len && !s->script.rc && !s->late.rc)
 		return 0;
-	rc = send_script(s, err);
+	rc = script_send(s, err);
 	if (rc)
 		return rc;
 	do {
@@ -348,10 +348,10 @@ static int flush(struct mysql_db *s, struct answer *a, struct fw_err *err)
 	return more > 0 ? mysql_failed(s, "writing", err) : 0;
 }
 
-static int flush_all(struct mysql_db *s, struct fw_err *err)
+static int script_flush_all(struct mysql_db *s, struct fw_err *err)
 {
-	struct answer a = {0};
-	int rc = flush(s, &a, err);
+	struct mysql_result a = {0};
+	int rc = script_flush(s, &a, err);
 
 	mysql_free_result(a.rows);
 	return rc;
@@ -361,15 +361,15 @@ static int flush_all(struct mysql_db *s, struct fw_err *err)
  * Start a statement behind the collected ones. If these are too long they are sent first; their
  * error is kept in s->late.
  */
-static void statement(struct mysql_db *s)
+static void script_separate(struct mysql_db *s)
 {
 	if (s->script.len > script_max(s) && !s->late.rc)
-		(void)flush_all(s, &s->late);
+		(void)script_flush_all(s, &s->late);
 	if (s->script.len)
 		fw_buf_addc(&s->script, ';');
 }
 
-static int rows_show(const struct mysql_db *s, MYSQL_RES *rows, sql_row_fn *fn, void *ctx)
+static int mysql_rows_show(const struct mysql_db *s, MYSQL_RES *rows, sql_row_fn *fn, void *ctx)
 {
 	struct mysql_row row = {.row = {s->sql.dialect}};
 	int rc = 0;
@@ -381,46 +381,46 @@ static int rows_show(const struct mysql_db *s, MYSQL_RES *rows, sql_row_fn *fn, 
 	return rc;
 }
 
-static int ask_kept(struct mysql_db *s, const struct mysql_kept *k, const struct sql_value *v, sql_row_fn *fn, void *ctx,
+static int statement_ask(struct mysql_db *s, const struct mysql_statement *k, const struct sql_value *v, sql_row_fn *fn, void *ctx,
 	int64_t *changed, struct fw_err *err)
 {
-	struct answer a = {0};
+	struct mysql_result a = {0};
 	int rc;
 
 	assert(v || !k->mark_n);
-	statement(s);
-	part_put(&s->script, k, 0, k->len, v);
+	script_separate(s);
+	statement_put(&s->script, k, 0, k->len, v);
 	if (!fn && !changed)
 		return 0;
-	rc = flush(s, &a, err);
-	rc = rc ? rc : rows_show(s, a.rows, fn, ctx);
+	rc = script_flush(s, &a, err);
+	rc = rc ? rc : mysql_rows_show(s, a.rows, fn, ctx);
 	if (changed)
 		*changed = rc ? 0 : a.written;
 	mysql_free_result(a.rows);
 	return rc;
 }
 
-static int ask(struct sql *sql, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+static int mysql_db_ask(struct sql *sql, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
 	int64_t *changed, struct fw_err *err)
 {
-	struct mysql_kept *k;
-	int rc = kept_find(mysql_db(sql), &(struct sql_text){text, NULL}, false, &k, err);
+	struct mysql_statement *k;
+	int rc = statement_find(mysql_db(sql), &(struct sql_text){text, NULL}, false, &k, err);
 
 	(void)n;
-	return rc ? rc : ask_kept(mysql_db(sql), k, v, fn, ctx, changed, err);
+	return rc ? rc : statement_ask(mysql_db(sql), k, v, fn, ctx, changed, err);
 }
 
 static int each_select(struct mysql_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
 	struct fw_buf json = FW_BUF_INIT(0);
-	struct mysql_kept *k;
-	int rc = kept_find(s, t, true, &k, err);
+	struct mysql_statement *k;
+	int rc = statement_find(s, t, true, &k, err);
 
-	json_put(&json, v, n, rows);
+	rows_json_put(&json, v, n, rows);
 	if (!rc && json.rc)
 		rc = fw_no_memory(err);
-	rc = rc ? rc : ask_kept(s, k, &SQL_TEXT(fw_buf_str(&json)), fn, ctx, NULL, err);
+	rc = rc ? rc : statement_ask(s, k, &SQL_TEXT(fw_buf_str(&json)), fn, ctx, NULL, err);
 	fw_buf_finish(&json);
 	return rc;
 }
@@ -428,23 +428,23 @@ static int each_select(struct mysql_db *s, const struct sql_text *t, const struc
 /* ---- many rows as text ----------------------------------------------------------------------- */
 
 /* Appends rows to the script, up to script_max(). Returns how many. */
-static size_t rows_put(struct mysql_db *s, const struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows)
+static size_t rows_put(struct mysql_db *s, const struct mysql_statement *k, const struct sql_value *v, size_t n, size_t rows)
 {
 	size_t done = 0;
 
 	assert(rows);
-	statement(s);
+	script_separate(s);
 	fw_buf_add(&s->script, k->text, k->row_from);
 	do {
 		if (done)
 			fw_buf_addc(&s->script, k->between);
-		part_put(&s->script, k, k->row_from, k->row_to, v + done * n);
+		statement_put(&s->script, k, k->row_from, k->row_to, v + done * n);
 	} while (++done < rows && s->script.len < script_max(s));
 	fw_buf_add(&s->script, k->text + k->row_to, k->len - k->row_to);
 	return done;
 }
 
-static int each_text(struct mysql_db *s, const struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows,
+static int each_text(struct mysql_db *s, const struct mysql_statement *k, const struct sql_value *v, size_t n, size_t rows,
 	struct fw_err *err)
 {
 	int rc = 0;
@@ -452,7 +452,7 @@ static int each_text(struct mysql_db *s, const struct mysql_kept *k, const struc
 	for (size_t at = 0, done; !rc && at < rows; at += done) {
 		done = rows_put(s, k, v + at * n, n, rows - at);
 		if (at + done < rows)
-			rc = flush_all(s, err);
+			rc = script_flush_all(s, err);
 	}
 	return rc;
 }
@@ -464,20 +464,20 @@ union column_value {
 	const void *bytes;
 };
 
-struct column {
+struct mysql_column {
 	union column_value *value;
 	unsigned long *len;
 	char *state;
 };
 
-static int stmt_prepare(struct mysql_db *s, struct mysql_kept *k, struct fw_err *err)
+static int stmt_prepare(struct mysql_db *s, struct mysql_statement *k, struct fw_err *err)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	int rc = 0;
 
 	if (k->stmt)
 		return 0;
-	part_put(&b, k, 0, k->len, NULL);
+	statement_put(&b, k, 0, k->len, NULL);
 	k->stmt = b.rc ? NULL : mysql_stmt_init(s->c);
 	if (!k->stmt)
 		rc = fw_no_memory(err);
@@ -488,7 +488,7 @@ static int stmt_prepare(struct mysql_db *s, struct mysql_kept *k, struct fw_err 
 }
 
 /* One column of some rows, as the library takes it. a: memory for repaired texts. */
-static bool column_fill(struct column *c, const struct sql_value *v, size_t step, size_t rows, struct fw_arena *a)
+static bool column_fill(struct mysql_column *c, const struct sql_value *v, size_t step, size_t rows, struct fw_arena *a)
 {
 	c->value = fw_arena_mul(a, rows, sizeof(*c->value), 0);
 	c->len = fw_arena_mul(a, rows, sizeof(*c->len), 0);
@@ -505,7 +505,7 @@ static bool column_fill(struct column *c, const struct sql_value *v, size_t step
 		if (v->type == SQL_TYPE_TEXT && bytes.p && fw_utf8_valid(bytes.p, bytes.len) != bytes.len) {
 			struct fw_buf mended = FW_BUF_INIT(0);
 
-			text_put(&mended, bytes, false);
+			mysql_text_put(&mended, bytes, false);
 			bytes = fw_arena_str(a, fw_buf_str(&mended));
 			a->failed |= mended.rc != 0;
 			fw_buf_finish(&mended);
@@ -516,15 +516,15 @@ static bool column_fill(struct column *c, const struct sql_value *v, size_t step
 	return !a->failed;
 }
 
-static enum enum_field_types type_of(char letter)
+static enum enum_field_types column_type(char letter)
 {
 	return letter == 'i' ? MYSQL_TYPE_LONGLONG : letter == 'b' ? MYSQL_TYPE_BLOB : MYSQL_TYPE_STRING;
 }
 
-static int array_execute(struct mysql_db *s, struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows,
+static int array_execute(struct mysql_db *s, struct mysql_statement *k, const struct sql_value *v, size_t n, size_t rows,
 	struct fw_arena *a, struct fw_err *err)
 {
-	struct column *column = fw_arena_calloc(a, n, sizeof(*column));
+	struct mysql_column *column = fw_arena_calloc(a, n, sizeof(*column));
 	MYSQL_BIND *bind = fw_arena_calloc(a, k->mark_n + 1, sizeof(*bind));
 	unsigned count = (unsigned)rows;
 	char letter = 'i';
@@ -536,10 +536,10 @@ static int array_execute(struct mysql_db *s, struct mysql_kept *k, const struct 
 	if (a->failed || !column || !bind)
 		return fw_no_memory(err);
 	for (size_t i = 0; i < k->mark_n; i++) {
-		const struct column *c = &column[k->mark[i].value];
+		const struct mysql_column *c = &column[k->mark[i].value];
 
 		(void)sql_column(&k->of, k->mark[i].value, &letter);
-		bind[i] = (MYSQL_BIND){.buffer_type = type_of(letter), .buffer = c->value, .length = c->len};
+		bind[i] = (MYSQL_BIND){.buffer_type = column_type(letter), .buffer = c->value, .length = c->len};
 		bind[i].u.indicator = c->state;
 	}
 	if (mysql_stmt_attr_set(k->stmt, STMT_ATTR_ARRAY_SIZE, &count) || mysql_stmt_bind_param(k->stmt, bind) ||
@@ -548,7 +548,7 @@ static int array_execute(struct mysql_db *s, struct mysql_kept *k, const struct 
 	return 0;
 }
 
-static size_t row_bytes(const struct sql_value *v, size_t n)
+static size_t mysql_row_bytes(const struct sql_value *v, size_t n)
 {
 	size_t bytes = 0;
 
@@ -557,20 +557,20 @@ static size_t row_bytes(const struct sql_value *v, size_t n)
 	return bytes;
 }
 
-static int array_send(struct mysql_db *s, struct mysql_kept *k, const struct sql_value *v, size_t n, size_t rows,
+static int array_send(struct mysql_db *s, struct mysql_statement *k, const struct sql_value *v, size_t n, size_t rows,
 	struct fw_err *err)
 {
 	struct fw_arena a;
-	int rc = flush_all(s, err);
+	int rc = script_flush_all(s, err);
 
 	assert(s->arrays);
 	rc = rc ? rc : stmt_prepare(s, k, err);
 	fw_arena_init(&a, 0);
 	for (size_t at = 0, done = 0; !rc && at < rows; at += done) {
-		size_t bytes = row_bytes(v + at * n, n);
+		size_t bytes = mysql_row_bytes(v + at * n, n);
 
 		for (done = 1; at + done < rows && bytes < script_max(s); done++)
-			bytes += row_bytes(v + (at + done) * n, n);
+			bytes += mysql_row_bytes(v + (at + done) * n, n);
 		if (bytes >= s->packet_max)
 			rc = mysql_too_large(s, err); /* a longer packet would end the connection */
 		rc = rc ? rc : array_execute(s, k, v + at * n, n, done, &a, err);
@@ -584,12 +584,12 @@ static int array_send(struct mysql_db *s, struct mysql_kept *k, const struct sql
 	return rc;
 }
 
-static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+static int mysql_db_each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
 	struct mysql_db *s = mysql_db(sql);
-	struct mysql_kept *k;
-	int rc = fn ? 0 : kept_find(s, t, false, &k, err);
+	struct mysql_statement *k;
+	int rc = fn ? 0 : statement_find(s, t, false, &k, err);
 
 	if (fn || rc)
 		return rc ? rc : each_select(s, t, v, n, rows, fn, ctx, err);
@@ -603,12 +603,12 @@ static int each(struct sql *sql, const struct sql_text *t, const struct sql_valu
  * TABLE is a transaction of its own, so a kill may leave some tables, and the next process creates
  * the rest.
  */
-static int script(struct sql *sql, const char *text, struct fw_err *err)
+static int mysql_db_script(struct sql *sql, const char *text, struct fw_err *err)
 {
 	static const struct { const char *from, *to; } AGAIN[] = {{"CREATE TABLE ", "CREATE TABLE IF NOT EXISTS "},
 		{"CREATE VIEW ", "CREATE OR REPLACE VIEW "}, {"INSERT INTO ", "INSERT IGNORE INTO "}};
 	struct mysql_db *s = mysql_db(sql);
-	int rc = flush_all(s, err);
+	int rc = script_flush_all(s, err);
 
 	if (rc)
 		return rc;
@@ -620,11 +620,11 @@ static int script(struct sql *sql, const char *text, struct fw_err *err)
 		}
 	}
 	fw_buf_adds(&s->script, text);
-	rc = flush_all(s, err);
+	rc = script_flush_all(s, err);
 	return rc && mysql_errno(s->c) == ER_DUP_KEYNAME ? 0 : rc;
 }
 
-static int begin(struct sql *sql, struct fw_err *err)
+static int mysql_db_begin(struct sql *sql, struct fw_err *err)
 {
 	struct mysql_db *s = mysql_db(sql);
 
@@ -637,7 +637,7 @@ static int begin(struct sql *sql, struct fw_err *err)
 	return 0;
 }
 
-static void rollback(struct sql *sql)
+static void mysql_db_rollback(struct sql *sql)
 {
 	struct mysql_db *s = mysql_db(sql);
 
@@ -651,16 +651,16 @@ static void rollback(struct sql *sql)
 	(void)mysql_query(s->c, "ROLLBACK");
 }
 
-static int commit(struct sql *sql, struct fw_err *err)
+static int mysql_db_commit(struct sql *sql, struct fw_err *err)
 {
 	struct mysql_db *s = mysql_db(sql);
 	int rc;
 
-	statement(s);
+	script_separate(s);
 	fw_buf_adds(&s->script, "COMMIT");
-	rc = flush_all(s, err);
+	rc = script_flush_all(s, err);
 	if (rc)
-		rollback(sql);
+		mysql_db_rollback(sql);
 	else if (s->own_change && s->own_change == s->changes + 1)
 		s->changes = s->own_change; /* no other process changed it in between */
 	return rc;
@@ -668,19 +668,19 @@ static int commit(struct sql *sql, struct fw_err *err)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static const struct mysql_row *answer(const struct sql_row *row)
+static const struct mysql_row *mysql_row_of(const struct sql_row *row)
 {
 	return (const struct mysql_row *)row; /* row comes first */
 }
 
-static bool get_null(const struct sql_row *row, int column)
+static bool mysql_db_get_null(const struct sql_row *row, int column)
 {
-	return !answer(row)->at[column];
+	return !mysql_row_of(row)->at[column];
 }
 
-static int64_t get_int(const struct sql_row *row, int column)
+static int64_t mysql_db_get_int(const struct sql_row *row, int column)
 {
-	const char *p = answer(row)->at[column];
+	const char *p = mysql_row_of(row)->at[column];
 	bool negative = p && *p == '-';
 	uint64_t v = 0;
 
@@ -691,16 +691,16 @@ static int64_t get_int(const struct sql_row *row, int column)
 	return (int64_t)(negative ? 0 - v : v);
 }
 
-static struct fw_str get_str(const struct sql_row *row, int column)
+static struct fw_str mysql_db_get_str(const struct sql_row *row, int column)
 {
-	const struct mysql_row *r = answer(row);
+	const struct mysql_row *r = mysql_row_of(row);
 
 	return r->at[column] ? (struct fw_str){r->at[column], r->len[column]} : FW_STR_NONE;
 }
 
 /* ---- the dialect -------------------------------------------------------------------------------- */
 
-static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
+static int mysql_db_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
 	return sql_number(sql, "SELECT coalesce(sum(data_length + index_length), 0) FROM information_schema.tables"
 		" WHERE table_schema = database()", SQL_NONE, 0, bytes, err);
@@ -736,8 +736,8 @@ static const struct sql_fragment FRAGMENT[] = {
 };
 
 const struct sql_dialect mysql_dialect = {
-	.fragment = FRAGMENT, .script = script, .begin = begin, .commit = commit, .rollback = rollback, .ask = ask, .each = each,
-	.get_null = get_null, .get_int = get_int, .get_str = get_str, .tell = mysql_tell, .size = size,
+	.fragment = FRAGMENT, .script = mysql_db_script, .begin = mysql_db_begin, .commit = mysql_db_commit, .rollback = mysql_db_rollback, .ask = mysql_db_ask, .each = mysql_db_each,
+	.get_null = mysql_db_get_null, .get_int = mysql_db_get_int, .get_str = mysql_db_get_str, .tell = mysql_notify, .size = mysql_db_size,
 	.search_changed = mysql_search_changed, .search_step = mysql_search_step, .search_unindexed = sql_search_unindexed,
 	.search_begin = mysql_search_begin,
 };

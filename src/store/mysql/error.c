@@ -19,16 +19,16 @@
 #define ER_DISK_FULL_NOWAIT_MYSQL 3019
 #define ER_CLIENT_INTERACTION_TIMEOUT_MYSQL 4031
 
-enum { BROKEN, SILENT, NO_TLS, LOCKED, IN_THE_WAY, STORED, CONNECTIONS, DISK, READ_ONLY, MEMORY, ENDED, DENIED, NO_DATABASE,
+enum { BROKEN, UNREACHABLE, NO_TLS, LOCKED, CONFLICT, DUPLICATE, CONNECTIONS, DISK, READ_ONLY, MEMORY, ENDED, DENIED, NO_DATABASE,
 	LARGE, NO_TABLE, NESTED };
 
 static const struct { int rc; const char *remedy; } CLASS[] = {
 	[BROKEN] = {FW_EIO, "the connection broke: it will be opened anew; check that the server runs"},
-	[SILENT] = {FW_EIO, "no server answers: start it, or check host, port and socket"},
+	[UNREACHABLE] = {FW_EIO, "no server answers: start it, or check host, port and socket"},
 	[NO_TLS] = {FW_EINVAL, "no TLS: check ssl_ca, ssl_cert, ssl_key and the server's certificate"},
 	[LOCKED] = {FW_EAGAIN, "locked by another transaction for too long: try again; find it with SHOW ENGINE INNODB STATUS"},
-	[IN_THE_WAY] = {FW_EAGAIN, "conflict with another transaction: try again"},
-	[STORED] = {FW_EAGAIN, "another process stored it meanwhile: try again"},
+	[CONFLICT] = {FW_EAGAIN, "conflict with another transaction: try again"},
+	[DUPLICATE] = {FW_EAGAIN, "another process stored it meanwhile: try again"},
 	[CONNECTIONS] = {FW_EAGAIN, "too many connections: raise max_connections, or run fewer workers"},
 	[DISK] = {FW_EAGAIN, "the server's disk is full or failed: free some space; no stored data is lost"},
 	[READ_ONLY] = {FW_EAGAIN, "the server is read-only: wait for the failover, or set read_only off"},
@@ -47,9 +47,9 @@ static const struct { unsigned code; int class; } KNOWN[] = {
 	{ER_ABORTING_CONNECTION, BROKEN}, {ER_FORCING_CLOSE, BROKEN}, {ER_NORMAL_SHUTDOWN, BROKEN}, {ER_NET_READ_ERROR, BROKEN},
 	{ER_NET_READ_INTERRUPTED, BROKEN}, {ER_NET_ERROR_ON_WRITE, BROKEN}, {ER_NET_WRITE_INTERRUPTED, BROKEN},
 	{CR_MALFORMED_PACKET, BROKEN}, {ER_CLIENT_INTERACTION_TIMEOUT_MYSQL, BROKEN},
-	{CR_CONN_HOST_ERROR, SILENT}, {CR_CONNECTION_ERROR, SILENT}, {CR_UNKNOWN_HOST, SILENT}, {CR_IPSOCK_ERROR, SILENT},
-	{CR_SOCKET_CREATE_ERROR, SILENT}, {CR_SSL_CONNECTION_ERROR, NO_TLS},
-	{ER_LOCK_WAIT_TIMEOUT, LOCKED}, {ER_LOCK_DEADLOCK, IN_THE_WAY}, {ER_CHECKREAD, IN_THE_WAY}, {ER_DUP_ENTRY, STORED},
+	{CR_CONN_HOST_ERROR, UNREACHABLE}, {CR_CONNECTION_ERROR, UNREACHABLE}, {CR_UNKNOWN_HOST, UNREACHABLE}, {CR_IPSOCK_ERROR, UNREACHABLE},
+	{CR_SOCKET_CREATE_ERROR, UNREACHABLE}, {CR_SSL_CONNECTION_ERROR, NO_TLS},
+	{ER_LOCK_WAIT_TIMEOUT, LOCKED}, {ER_LOCK_DEADLOCK, CONFLICT}, {ER_CHECKREAD, CONFLICT}, {ER_DUP_ENTRY, DUPLICATE},
 	{ER_CON_COUNT_ERROR, CONNECTIONS}, {ER_TOO_MANY_USER_CONNECTIONS, CONNECTIONS}, {ER_USER_LIMIT_REACHED, CONNECTIONS},
 	{ER_DISK_FULL, DISK}, {ER_RECORD_FILE_FULL, DISK}, {ER_ERROR_ON_WRITE, DISK}, {ER_GET_ERRNO, DISK},
 	{ER_DISK_FULL_NOWAIT_MYSQL, DISK},
@@ -63,7 +63,7 @@ static const struct { unsigned code; int class; } KNOWN[] = {
 	{ER_NO_SUCH_TABLE, NO_TABLE}, {CR_COMMANDS_OUT_OF_SYNC, NESTED},
 };
 
-static int words(struct mysql_db *s, unsigned code, const char *said, const char *doing, struct fw_err *err)
+static int error_set(struct mysql_db *s, unsigned code, const char *said, const char *doing, struct fw_err *err)
 {
 	if (code == CR_OUT_OF_MEMORY)
 		return fw_no_memory(err);
@@ -72,8 +72,8 @@ static int words(struct mysql_db *s, unsigned code, const char *said, const char
 
 		if (KNOWN[i].code != code)
 			continue;
-		if (class == IN_THE_WAY || class == STORED)
-			s->sql.race = class == STORED ? SQL_RACE_ROW : SQL_RACE_LOCKS;
+		if (class == CONFLICT || class == DUPLICATE)
+			s->sql.race = class == DUPLICATE ? SQL_RACE_ROW : SQL_RACE_LOCKS;
 		return FW_ERR(err, CLASS[class].rc, "%s: %s (%s, %u)", s->sql.name, CLASS[class].remedy, said, code);
 	}
 	return FW_ERR(err, FW_EINVAL, "%s: %s: %s (%u)", s->sql.name, doing, said, code);
@@ -81,12 +81,12 @@ static int words(struct mysql_db *s, unsigned code, const char *said, const char
 
 int mysql_failed(struct mysql_db *s, const char *doing, struct fw_err *err)
 {
-	return words(s, mysql_errno(s->c), mysql_error(s->c), doing, err);
+	return error_set(s, mysql_errno(s->c), mysql_error(s->c), doing, err);
 }
 
 int mysql_stmt_failed(struct mysql_db *s, MYSQL_STMT *stmt, const char *doing, struct fw_err *err)
 {
-	return words(s, mysql_stmt_errno(stmt), mysql_stmt_error(stmt), doing, err);
+	return error_set(s, mysql_stmt_errno(stmt), mysql_stmt_error(stmt), doing, err);
 }
 
 int mysql_too_large(struct mysql_db *s, struct fw_err *err)

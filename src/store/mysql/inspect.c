@@ -3,14 +3,14 @@
 #include "store/mysql/mysql.h"
 #include "base/banned.h"
 
-struct inspect {
+struct mysql_inspection {
 	fw_inspect_cb *cb;
 	void *ctx;
 	int64_t log_bytes;
 	bool no_sync;
 };
 
-static void setting(const struct inspect *i, const char *name, const char *variable, int64_t value, bool good, const char *remedy)
+static void setting_report(const struct mysql_inspection *i, const char *name, const char *variable, int64_t value, bool good, const char *remedy)
 {
 	char text[100];
 
@@ -25,7 +25,7 @@ static void setting(const struct inspect *i, const char *name, const char *varia
 static int variable_row(void *ctx, const struct sql_row *row)
 {
 	struct fw_str name = sql_str(row, 0), value = sql_str(row, 1);
-	struct inspect *i = ctx;
+	struct mysql_inspection *i = ctx;
 
 	if (fw_str_ieq(name, FW_STR("innodb_flush_method")))
 		i->no_sync = fw_str_ieq(value, FW_STR("nosync")) || fw_str_ieq(value, FW_STR("littlesync"));
@@ -34,9 +34,9 @@ static int variable_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-static int settings_row(void *ctx, const struct sql_row *row)
+static int mysql_settings_row(void *ctx, const struct sql_row *row)
 {
-	const struct inspect *i = ctx;
+	const struct mysql_inspection *i = ctx;
 	struct fw_str version = sql_str(row, 0);
 	char text[120];
 
@@ -46,25 +46,25 @@ static int settings_row(void *ctx, const struct sql_row *row)
 		i->cb(i->ctx, "durability", 2, "innodb_flush_method=nosync or littlesync",
 			"a power cut may destroy the store: set it to O_DIRECT or fsync");
 	else
-		setting(i, "durability", "innodb_flush_log_at_trx_commit", sql_int(row, 1), sql_int(row, 1) == 1,
+		setting_report(i, "durability", "innodb_flush_log_at_trx_commit", sql_int(row, 1), sql_int(row, 1) == 1,
 			"a crash of the machine loses the last second: set it to 1 in the server's configuration");
-	setting(i, "packet", "max_allowed_packet", sql_int(row, 2), sql_int(row, 2) >= (int64_t)16 << 20,
+	setting_report(i, "packet", "max_allowed_packet", sql_int(row, 2), sql_int(row, 2) >= (int64_t)16 << 20,
 		"documents larger than a quarter of it may be refused: set it to 64M in the server's configuration");
-	setting(i, "memory", "innodb_buffer_pool_size", sql_int(row, 3), sql_int(row, 3) >= (int64_t)512 << 20,
+	setting_report(i, "memory", "innodb_buffer_pool_size", sql_int(row, 3), sql_int(row, 3) >= (int64_t)512 << 20,
 		"enough for some ten thousand feeds: for more set it to half of the server's memory");
-	setting(i, "log", "size of the redo log in bytes", i->log_bytes, i->log_bytes >= (int64_t)256 << 20,
+	setting_report(i, "log", "size of the redo log in bytes", i->log_bytes, i->log_bytes >= (int64_t)256 << 20,
 		"enough for some ten thousand feeds: for more set innodb_log_file_size (MySQL: innodb_redo_log_capacity) to 512M");
 	return 0;
 }
 
-static int inspect(struct sql *s, struct inspect *i, struct fw_err *err)
+static int server_inspect(struct sql *s, struct mysql_inspection *i, struct fw_err *err)
 {
 	int rc = sql_ask(s, "SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_log_file_size',"
 		" 'innodb_redo_log_capacity', 'innodb_flush_method')", SQL_NONE, variable_row, i, err);
 
 	return rc ? rc : sql_ask(s,
 		"SELECT version(), @@innodb_flush_log_at_trx_commit, @@max_allowed_packet, @@innodb_buffer_pool_size",
-		SQL_NONE, settings_row, i, err);
+		SQL_NONE, mysql_settings_row, i, err);
 }
 
 int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
@@ -77,5 +77,5 @@ int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, str
 	if (deep)
 		return sql_check(sql_of(st), "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
 			"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", &STEPS, cb, ctx, err);
-	return inspect(sql_of(st), &(struct inspect){.cb = cb, .ctx = ctx}, err);
+	return server_inspect(sql_of(st), &(struct mysql_inspection){.cb = cb, .ctx = ctx}, err);
 }

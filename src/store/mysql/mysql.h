@@ -21,14 +21,14 @@ struct mysql_sweep { /* sweep.c: a walk that removes old words from the search i
 	char word[64];      /* position of the walk */
 	size_t word_len;
 	int64_t step;
-	int64_t look_ms;    /* monotonic time of the next check; 0: now */
+	int64_t next_check_ms;    /* monotonic time of the next check; 0: now */
 };
 
 struct mysql_mark { /* a value in a statement's text: its offset and number */
 	size_t at, value;
 };
 
-struct mysql_kept { /* a prepared text; the address of its source is the key */
+struct mysql_statement { /* a prepared text; the address of its source is the key */
 	struct sql_text of;
 	char *text;
 	size_t len;
@@ -47,14 +47,14 @@ struct mysql_db {
 	bool arrays;              /* rows can travel as arrays (MariaDB only) */
 	bool tls;                 /* requested by the URL */
 	size_t packet_max;        /* the server's max_allowed_packet */
-	struct mysql_kept kept[MYSQL_STATEMENTS];
+	struct mysql_statement kept[MYSQL_STATEMENTS];
 	size_t kept_n;
 	struct fw_buf script;     /* statements to be sent together */
 	struct fw_err late;       /* error of statements that were sent early; rc 0: none */
 	/* last value seen; value that this transaction raises it to, 0: none */
 	int64_t changes, own_change;
 	/* monotonic time of the last read of `changes`; interval to the next */
-	int64_t asked_ms, step_ms;
+	int64_t polled_ms, poll_interval_ms;
 	struct mysql_sweep sweep;
 };
 
@@ -66,7 +66,7 @@ static inline struct mysql_db *mysql_db(struct sql *s)
 extern const struct sql_dialect mysql_dialect;
 
 /* dialect.c: free the kept statements; append a number in decimal digits. */
-void mysql_kept_free(struct mysql_db *s);
+void mysql_statements_free(struct mysql_db *s);
 void mysql_int_put(struct fw_buf *b, int64_t v);
 
 /* error.c: the last error as code and message, with the store and the remedy. */
@@ -75,7 +75,7 @@ int mysql_stmt_failed(struct mysql_db *s, MYSQL_STMT *stmt, const char *doing, s
 int mysql_too_large(struct mysql_db *s, struct fw_err *err);
 
 /* open.c */
-int mysql_tell(struct sql *s, struct fw_err *err);
+int mysql_notify(struct sql *s, struct fw_err *err);
 /*
  * A lock across the server, held until it is released or the connection ends. *got 0: another
  * process held it for the whole timeout.

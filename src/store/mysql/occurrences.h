@@ -11,11 +11,11 @@
  */
 struct occurrence {
 	int64_t doc;
-	uint64_t place;
+	uint64_t position;
 };
 
 /* Append an occurrence. Documents, and positions within a document, rise. */
-void occurrence_put(struct fw_buf *b, struct occurrence *last, int64_t doc, uint64_t place);
+void occurrence_put(struct fw_buf *b, struct occurrence *last, int64_t doc, uint64_t position);
 /* The next occurrence. False at the end. */
 bool occurrence_get(struct fw_str *list, struct occurrence *o);
 

@@ -20,15 +20,15 @@
 
 #define CONNECT_TIMEOUT_S 10
 /* without a byte from the server; then the connection counts as broken */
-#define SILENCE_S 300
+#define READ_TIMEOUT_S 300
 /* TCP closes the connection when sent bytes are not acknowledged for this long */
-#define UNHEARD_MS 30000
+#define UNACKED_TIMEOUT_MS 30000
 #define MARIADB_MIN 100600 /* SKIP LOCKED, JSON_TABLE */
 #define MYSQL_MIN 80013
 #define IDLE_IN_TRANSACTION_S 15
 #define MYSQL_IDLE_S 600
-#define WAIT_FIRST_MS 200  /* interval between two reads of `changes`, which grows */
-#define WAIT_LAST_MS 800
+#define POLL_FIRST_MS 200  /* interval between two reads of `changes`, which grows */
+#define POLL_LAST_MS 800
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
@@ -36,7 +36,7 @@ static const char *const OPTIONS[] = {"socket", "connect_timeout", "timeout", "s
 	"ssl_verify", NULL};
 
 /* A boolean option of the URL; absent: off. */
-static int is_on(struct mysql_db *s, const struct fw_dsn *d, const char *name, my_bool *on, struct fw_err *err)
+static int option_is_on(struct mysql_db *s, const struct fw_dsn *d, const char *name, my_bool *on, struct fw_err *err)
 {
 	static const char *const WORDS[] = {"0", "no", "off", "1", "yes", "on"};
 	struct fw_str value = fw_dsn_option(d, name);
@@ -53,23 +53,23 @@ static int is_on(struct mysql_db *s, const struct fw_dsn *d, const char *name, m
 	return fw_err_set(err, FW_EINVAL, "%s: %s is '%.*s': write yes or no", s->sql.name, name, FW_STR_ARG(value));
 }
 
-static int options_set(struct mysql_db *s, const struct fw_dsn *d, struct fw_err *err)
+static int connect_options_set(struct mysql_db *s, const struct fw_dsn *d, struct fw_err *err)
 {
 	struct fw_str ca = fw_dsn_option(d, "ssl_ca"), cert = fw_dsn_option(d, "ssl_cert"), key = fw_dsn_option(d, "ssl_key");
 	my_bool yes = 1, tls, check;
 	unsigned long packet = 1UL << 30;
-	int64_t connect_s, silence_s;
+	int64_t connect_s, read_timeout_s;
 	unsigned c, t;
 	int rc = fw_dsn_only(d, OPTIONS, err);
 
 	rc = rc ? rc : fw_dsn_number(d, "connect_timeout", 1, 3600, CONNECT_TIMEOUT_S, &connect_s, err);
-	rc = rc ? rc : fw_dsn_number(d, "timeout", 1, 86400, SILENCE_S, &silence_s, err);
-	rc = rc ? rc : is_on(s, d, "ssl", &tls, err);
-	rc = rc ? rc : is_on(s, d, "ssl_verify", &check, err);
+	rc = rc ? rc : fw_dsn_number(d, "timeout", 1, 86400, READ_TIMEOUT_S, &read_timeout_s, err);
+	rc = rc ? rc : option_is_on(s, d, "ssl", &tls, err);
+	rc = rc ? rc : option_is_on(s, d, "ssl_verify", &check, err);
 	if (rc)
 		return rc;
 	c = (unsigned)connect_s;
-	t = (unsigned)silence_s;
+	t = (unsigned)read_timeout_s;
 	mysql_optionsv(s->c, MYSQL_OPT_CONNECT_TIMEOUT, &c);
 	mysql_optionsv(s->c, MYSQL_OPT_READ_TIMEOUT, &t);
 	mysql_optionsv(s->c, MYSQL_OPT_WRITE_TIMEOUT, &t);
@@ -89,10 +89,10 @@ static int options_set(struct mysql_db *s, const struct fw_dsn *d, struct fw_err
  * Limits the time for lost packets. The library leaves it to TCP, which doubles its timeout at each
  * retransmission.
  */
-static void patience_set(MYSQL *c)
+static void tcp_timeout_set(MYSQL *c)
 {
 #ifdef TCP_USER_TIMEOUT
-	const unsigned ms = UNHEARD_MS;
+	const unsigned ms = UNACKED_TIMEOUT_MS;
 
 	/* fails on a Unix socket, which does not need it */
 	(void)setsockopt(mysql_get_socket(c), IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
@@ -101,18 +101,18 @@ static void patience_set(MYSQL *c)
 #endif
 }
 
-static int connect_to(struct mysql_db *s, const struct fw_dsn *d, const char *schema, struct fw_err *err)
+static int mysql_connect_to(struct mysql_db *s, const struct fw_dsn *d, const char *schema, struct fw_err *err)
 {
 	int rc;
 
 	s->c = mysql_init(NULL);
-	rc = s->c ? options_set(s, d, err) : fw_no_memory(err);
+	rc = s->c ? connect_options_set(s, d, err) : fw_no_memory(err);
 	if (rc)
 		return rc;
 	if (!mysql_real_connect(s->c, d->host.p, d->user.p, d->password.p, schema, (unsigned)d->port,
 			fw_dsn_option(d, "socket").p, CLIENT_MULTI_STATEMENTS))
 		return mysql_failed(s, "connecting", err);
-	patience_set(s->c);
+	tcp_timeout_set(s->c);
 	/*
 	 * The library continues in plain text if the server has no TLS and the certificate is not
 	 * verified.
@@ -127,12 +127,12 @@ static int connect_to(struct mysql_db *s, const struct fw_dsn *d, const char *sc
 static int connection_open(struct mysql_db *s, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
 	char sql[200];
-	int rc = connect_to(s, d, s->schema, err);
+	int rc = mysql_connect_to(s, d, s->schema, err);
 
 	if (rc != FW_ENOTFOUND || !create)
 		return rc;
 	mysql_close(s->c); /* the database is missing: try to create it */
-	rc = connect_to(s, d, NULL, err);
+	rc = mysql_connect_to(s, d, NULL, err);
 	if (rc)
 		return rc;
 	(void)fw_snprintf(sql, sizeof(sql), "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", s->schema);
@@ -140,7 +140,7 @@ static int connection_open(struct mysql_db *s, const struct fw_dsn *d, bool crea
 	return !rc && mysql_select_db(s->c, s->schema) ? mysql_failed(s, "opening", err) : rc;
 }
 
-static int server_check(struct mysql_db *s, struct fw_err *err)
+static int mysql_server_check(struct mysql_db *s, struct fw_err *err)
 {
 	unsigned long version = mysql_get_server_version(s->c), extended = 0;
 
@@ -216,13 +216,13 @@ int mysql_unlock(struct mysql_db *s, const char *what, struct fw_err *err)
 		SQL_V(SQL_TEXT(fw_str(what)), SQL_INT(fw_hash64(s->schema, strlen(s->schema)) >> 1)), 0, &was, err);
 }
 
-struct there {
+struct mysql_tables {
 	int64_t tables, numbers, last;
 };
 
-static int there_row(void *ctx, const struct sql_row *row)
+static int mysql_tables_row(void *ctx, const struct sql_row *row)
 {
-	*(struct there *)ctx = (struct there){sql_int(row, 0), sql_int(row, 1), sql_int(row, 2)};
+	*(struct mysql_tables *)ctx = (struct mysql_tables){sql_int(row, 0), sql_int(row, 1), sql_int(row, 2)};
 	return 0;
 }
 
@@ -230,14 +230,14 @@ static int there_row(void *ctx, const struct sql_row *row)
  * Tables are created one by one, and a kill may leave some: `numbers` is the first, and the store
  * exists only with the last one. *version 0: create the tables.
  */
-static int look(struct sql *s, int64_t *version, struct fw_err *err)
+static int mysql_schema_find(struct sql *s, int64_t *version, struct fw_err *err)
 {
-	struct there t = {0};
+	struct mysql_tables t = {0};
 	int64_t rows = 1;
 	int rc = sql_ask(s,
 		"SELECT count(*), coalesce(sum(table_name = 'numbers'), 0), coalesce(sum(table_name = '"
 		MYSQL_LAST_TABLE "'), 0) FROM information_schema.tables WHERE table_schema = database()", SQL_NONE,
-		there_row, &t, err);
+		mysql_tables_row, &t, err);
 
 	*version = 0;
 	if (!rc && t.tables && !t.numbers)
@@ -251,7 +251,7 @@ static int look(struct sql *s, int64_t *version, struct fw_err *err)
 	return rc;
 }
 
-static int lock(struct sql *s, struct fw_err *err)
+static int mysql_schema_lock(struct sql *s, struct fw_err *err)
 {
 	int64_t got;
 	int rc = mysql_lock(mysql_db(s), "schema", FW_MAX(s->busy_timeout_ms / 1000, INT64_C(60)), &got, err);
@@ -260,7 +260,7 @@ static int lock(struct sql *s, struct fw_err *err)
 		"%s: another process has been creating the tables for too long: try again", s->name);
 }
 
-static int unlock(struct sql *s, int rc, struct fw_err *err)
+static int mysql_schema_unlock(struct sql *s, int rc, struct fw_err *err)
 {
 	/* the end of the connection also releases it */
 	int late = mysql_unlock(mysql_db(s), "schema", rc ? NULL : err);
@@ -280,7 +280,7 @@ static int changes_read(struct mysql_db *s, int64_t *changes, struct fw_err *err
  * The server cannot notify others: each process polls `changes`. The value that this transaction
  * gives it is not a change by another process.
  */
-int mysql_tell(struct sql *sql, struct fw_err *err)
+int mysql_notify(struct sql *sql, struct fw_err *err)
 {
 	return changes_read(mysql_db(sql), &mysql_db(sql)->own_change, err);
 }
@@ -294,22 +294,22 @@ static int mysql_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *c
 	struct mysql_db *s = mysql_db(sql_of(st));
 	int64_t now = fw_mono_ms(), end = now + timeout_ms;
 
-	assert(s->step_ms > 0);
+	assert(s->poll_interval_ms > 0);
 	*changed = false;
 	for (;; now = fw_mono_ms()) {
 		struct pollfd p = {.fd = wake_fd, .events = POLLIN};
 
-		if (now >= FW_MIN(s->asked_ms + s->step_ms, end)) {
+		if (now >= FW_MIN(s->polled_ms + s->poll_interval_ms, end)) {
 			int64_t was = s->changes;
 			int rc = changes_read(s, &s->changes, err);
 
 			*changed = !rc && s->changes != was;
-			s->step_ms = *changed ? WAIT_FIRST_MS : FW_MIN(s->step_ms * 5 / 4, (int64_t)WAIT_LAST_MS);
-			s->asked_ms = now;
+			s->poll_interval_ms = *changed ? POLL_FIRST_MS : FW_MIN(s->poll_interval_ms * 5 / 4, (int64_t)POLL_LAST_MS);
+			s->polled_ms = now;
 			if (rc || *changed || now >= end)
 				return rc;
 		}
-		if (poll(&p, 1, (int)(FW_MIN(s->asked_ms + s->step_ms, end) - now)) > 0)
+		if (poll(&p, 1, (int)(FW_MIN(s->polled_ms + s->poll_interval_ms, end) - now)) > 0)
 			return 0;
 	}
 }
@@ -320,7 +320,7 @@ static void mysql_db_close(struct store *st)
 {
 	struct mysql_db *s = mysql_db(sql_of(st));
 
-	mysql_kept_free(s);
+	mysql_statements_free(s);
 	if (s->c)
 		mysql_close(s->c);
 	fw_buf_finish(&s->script);
@@ -329,16 +329,16 @@ static void mysql_db_close(struct store *st)
 	free(s);
 }
 
-static int opened(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
+static int mysql_open_tables(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
-	static const struct sql_tables TABLES = {look, lock, unlock, mysql_search_tables};
+	static const struct sql_tables TABLES = {mysql_schema_find, mysql_schema_lock, mysql_schema_unlock, mysql_search_tables};
 	struct mysql_db *s = mysql_db(sql);
 	int rc = schema_name(s, d, err);
 
 	s->packet_max = MYSQL_SCRIPT_MAX;
-	s->step_ms = WAIT_FIRST_MS;
+	s->poll_interval_ms = POLL_FIRST_MS;
 	rc = rc ? rc : connection_open(s, d, create, err);
-	rc = rc ? rc : server_check(s, err);
+	rc = rc ? rc : mysql_server_check(s, err);
 	rc = rc ? rc : session_set(s, err);
 	rc = rc ? rc : sql_tables(sql, create, &TABLES, err);
 	return rc ? rc : changes_read(s, &s->changes, err);
@@ -346,7 +346,7 @@ static int opened(struct sql *sql, const struct fw_dsn *d, bool create, struct f
 
 static int mysql_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
-	static const struct sql_server SERVER = {&mysql_dialect, sizeof(struct mysql_db), opened};
+	static const struct sql_server SERVER = {&mysql_dialect, sizeof(struct mysql_db), mysql_open_tables};
 
 	return sql_open_server(&store_mysql, &SERVER, cfg, out, err);
 }

@@ -22,11 +22,11 @@
 #include "base/banned.h"
 
 #define SHARE 8          /* a walk is due when there are entries / SHARE documents to remove */
-#define LOOK_MS 60000    /* interval between two checks */
+#define CHECK_MS 60000    /* interval between two checks */
 #define ROWS 500         /* per step */
 #define GONE_MAX 4000000 /* documents per walk: 32 MB */
 
-struct walk {
+struct sweep_walk {
 	struct mysql_db *s;
 	struct fw_arena a;
 	struct mysql_sweep next; /* where this step ends */
@@ -35,7 +35,7 @@ struct walk {
 	struct fw_buf list;
 };
 
-static int by_number(const void *a, const void *b)
+static int doc_compare(const void *a, const void *b)
 {
 	const int64_t *x = a, *y = b;
 
@@ -43,12 +43,12 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Columns: word, step, docs. */
-static int word_row(void *ctx, const struct sql_row *row)
+static int sweep_word_row(void *ctx, const struct sql_row *row)
 {
 	struct fw_str word = sql_str(row, 0), list = sql_str(row, 2);
 	int64_t step = sql_int(row, 1);
 	struct occurrence from = {.doc = step}, to = {.doc = step};
-	struct walk *w = ctx;
+	struct sweep_walk *w = ctx;
 	struct fw_str gone = fw_buf_str(&w->s->sweep.gone);
 	bool any = false;
 
@@ -58,10 +58,10 @@ static int word_row(void *ctx, const struct sql_row *row)
 	w->next.step = step;
 	fw_buf_reset(&w->list);
 	while (occurrence_get(&list, &from)) {
-		if (bsearch(&from.doc, gone.p, gone.len / sizeof(from.doc), sizeof(from.doc), by_number))
+		if (bsearch(&from.doc, gone.p, gone.len / sizeof(from.doc), sizeof(from.doc), doc_compare))
 			any = true;
 		else
-			occurrence_put(&w->list, &to, from.doc, from.place);
+			occurrence_put(&w->list, &to, from.doc, from.position);
 	}
 	if (!any)
 		return 0;
@@ -75,7 +75,7 @@ static int word_row(void *ctx, const struct sql_row *row)
 }
 
 /* Delete the removed documents from entries_indexed. */
-static int walk_end(struct mysql_db *s, struct fw_err *err)
+static int sweep_finish(struct mysql_db *s, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(&s->sql, err, "DELETE FROM entries_indexed WHERE doc = v.gone", "gone:i");
 	const int64_t *gone = (const int64_t *)(const void *)s->sweep.gone.p;
@@ -85,7 +85,7 @@ static int walk_end(struct mysql_db *s, struct fw_err *err)
 	return sql_rows_end(&r);
 }
 
-static int step_in(struct walk *w, struct fw_err *err)
+static int sweep_step_in(struct sweep_walk *w, struct fw_err *err)
 {
 	const struct mysql_sweep *sweep = &w->s->sweep;
 	struct sql *s = &w->s->sql;
@@ -98,35 +98,35 @@ static int step_in(struct walk *w, struct fw_err *err)
 	w->put.rc = sql_ask(s,
 		"SELECT word, step, docs FROM words WHERE {behind word|step} ORDER BY word, step LIMIT ?3",
 		SQL_V(SQL_BLOB(((struct fw_str){sweep->word, sweep->word_len})), SQL_INT(sweep->step), SQL_INT(ROWS)),
-		word_row, w, err);
+		sweep_word_row, w, err);
 	w->drop.rc = sql_rows_end(&w->put);
 	rc = sql_rows_end(&w->drop);
 	if (!rc && w->row_n < ROWS)
-		rc = walk_end(w->s, err);
+		rc = sweep_finish(w->s, err);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
-static int step(struct mysql_db *s, struct fw_err *err)
+static int sweep_step(struct mysql_db *s, struct fw_err *err)
 {
-	struct walk w = {.s = s, .next = s->sweep};
+	struct sweep_walk w = {.s = s, .next = s->sweep};
 	int rc = s->sql.dialect->begin(&s->sql, err);
 
 	assert(s->sweep.on);
 	if (rc)
 		return rc;
 	fw_arena_init(&w.a, 0);
-	rc = sql_end(&s->sql, step_in(&w, err), err);
+	rc = sql_end(&s->sql, sweep_step_in(&w, err), err);
 	s->sweep = rc ? s->sweep : w.next;
 	fw_arena_finish(&w.a);
 	fw_buf_finish(&w.list);
 	if (rc || w.row_n == ROWS)
 		return rc;
 	fw_buf_finish(&s->sweep.gone);
-	s->sweep = (struct mysql_sweep){.look_ms = s->sweep.look_ms};
+	s->sweep = (struct mysql_sweep){.next_check_ms = s->sweep.next_check_ms};
 	return mysql_unlock(s, "words", err);
 }
 
-static int gone_row(void *ctx, const struct sql_row *row)
+static int sweep_doc_row(void *ctx, const struct sql_row *row)
 {
 	int64_t doc = sql_int(row, 0);
 
@@ -135,15 +135,15 @@ static int gone_row(void *ctx, const struct sql_row *row)
 }
 
 /* Starts a walk if one is due and no other connection walks. */
-static int begin(struct mysql_db *s, struct fw_err *err)
+static int sweep_begin(struct mysql_db *s, struct fw_err *err)
 {
 	int64_t now = fw_mono_ms(), yes;
 	int rc;
 
 	assert(!s->sweep.on);
-	if (s->sweep.look_ms && now < s->sweep.look_ms)
+	if (s->sweep.next_check_ms && now < s->sweep.next_check_ms)
 		return 0;
-	s->sweep.look_ms = now + LOOK_MS;
+	s->sweep.next_check_ms = now + CHECK_MS;
 	rc = sql_number(&s->sql, "SELECT (SELECT count(*) FROM entries_indexed WHERE entry_id IS NULL) * ?1 > (SELECT"
 		" {sum entry_n} FROM tally)", SQL_V(SQL_INT(SHARE)), 0, &yes, err);
 	if (!rc && yes)
@@ -154,17 +154,17 @@ static int begin(struct mysql_db *s, struct fw_err *err)
 	s->sweep.word_len = 0;
 	fw_buf_reset(&s->sweep.gone);
 	rc = sql_ask(&s->sql, "SELECT doc FROM entries_indexed WHERE entry_id IS NULL ORDER BY doc LIMIT ?1",
-		SQL_V(SQL_INT(GONE_MAX)), gone_row, &s->sweep.gone, err);
+		SQL_V(SQL_INT(GONE_MAX)), sweep_doc_row, &s->sweep.gone, err);
 	s->sweep.on = !rc;
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
 int mysql_sweep(struct mysql_db *s, bool *more, struct fw_err *err)
 {
-	int rc = s->sweep.on ? 0 : begin(s, err);
+	int rc = s->sweep.on ? 0 : sweep_begin(s, err);
 
 	if (!rc && s->sweep.on)
-		rc = step(s, err);
+		rc = sweep_step(s, err);
 	*more = !rc && s->sweep.on;
 	return rc;
 }

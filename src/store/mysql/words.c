@@ -64,14 +64,14 @@ static uint64_t varint_get(struct fw_str *s)
 	return v;
 }
 
-void occurrence_put(struct fw_buf *b, struct occurrence *last, int64_t doc, uint64_t place)
+void occurrence_put(struct fw_buf *b, struct occurrence *last, int64_t doc, uint64_t position)
 {
 	bool first = doc != last->doc;
 
-	varint_put(b, (place - (first ? 0 : last->place)) << 1 | first);
+	varint_put(b, (position - (first ? 0 : last->position)) << 1 | first);
 	if (first)
 		varint_put(b, (uint64_t)(doc - last->doc));
-	*last = (struct occurrence){doc, place};
+	*last = (struct occurrence){doc, position};
 }
 
 bool occurrence_get(struct fw_str *list, struct occurrence *o)
@@ -81,7 +81,7 @@ bool occurrence_get(struct fw_str *list, struct occurrence *o)
 	if (!list->len)
 		return false;
 	v = varint_get(list);
-	o->place = (v >> 1) + (v & 1 ? 0 : o->place);
+	o->position = (v >> 1) + (v & 1 ? 0 : o->position);
 	if (v & 1)
 		o->doc += (int64_t)varint_get(list);
 	return true;
@@ -89,26 +89,26 @@ bool occurrence_get(struct fw_str *list, struct occurrence *o)
 
 /* ---- indexing -------------------------------------------------------------------------------- */
 
-struct word { /* a word of a step */
+struct index_word { /* a word of a step */
 	struct fw_str text;
 	struct fw_buf list;
 	struct occurrence last;
 };
 
-struct step {
+struct words_step {
 	struct sql_search_step step;
 	struct fw_map map; /* the words; their documents count from 1 */
 	int64_t id[2 * SQL_SEARCH_ROWS]; /* entry of each document */
 };
 
-static struct step *step_of(struct sql_search_step *step)
+static struct words_step *words_step_of(struct sql_search_step *step)
 {
-	return (struct step *)step; /* step comes first */
+	return (struct words_step *)step; /* step comes first */
 }
 
-static struct word *word_new(struct step *p, struct fw_str text)
+static struct index_word *index_word_new(struct words_step *p, struct fw_str text)
 {
-	struct word *w = fw_arena_zalloc(&p->step.a, sizeof(*w));
+	struct index_word *w = fw_arena_zalloc(&p->step.a, sizeof(*w));
 	int rc;
 
 	if (!w)
@@ -120,41 +120,41 @@ static struct word *word_new(struct step *p, struct fw_str text)
 	return rc ? NULL : w;
 }
 
-static int entry_add(struct sql_search_step *step, int64_t id, struct fw_str words)
+static int words_entry_add(struct sql_search_step *step, int64_t id, struct fw_str words)
 {
-	struct step *p = step_of(step);
+	struct words_step *p = words_step_of(step);
 	struct fw_store_token t;
 
 	assert(step->n < FW_N(p->id));
 	p->id[step->n] = id;
-	for (uint64_t place = 1; fw_store_token_next(&words, &t); place++) {
+	for (uint64_t position = 1; fw_store_token_next(&words, &t); position++) {
 		struct fw_str text = {t.text, t.len};
-		struct word *w = fw_map_get(&p->map, text);
+		struct index_word *w = fw_map_get(&p->map, text);
 
-		w = w ? w : word_new(p, text);
+		w = w ? w : index_word_new(p, text);
 		if (!w)
 			return FW_ENOMEM;
-		occurrence_put(&w->list, &w->last, (int64_t)step->n + 1, place);
+		occurrence_put(&w->list, &w->last, (int64_t)step->n + 1, position);
 		if (w->list.rc)
 			return w->list.rc;
 	}
 	return 0;
 }
 
-static int by_word(const void *a, const void *b)
+static int index_word_compare(const void *a, const void *b)
 {
-	const struct word *x = *(struct word *const *)a, *y = *(struct word *const *)b;
+	const struct index_word *x = *(struct index_word *const *)a, *y = *(struct index_word *const *)b;
 	int d = memcmp(x->text.p, y->text.p, FW_MIN(x->text.len, y->text.len));
 
 	return d ? d : x->text.len < y->text.len ? -1 : x->text.len > y->text.len;
 }
 
 /* In the order of the primary key. */
-static int words_write(struct step *p, int64_t number, struct fw_err *err)
+static int index_words_write(struct words_step *p, int64_t number, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(p->step.s, err, "INSERT INTO words (word, step, docs) {values}",
 		"word:b step:i docs:b");
-	struct word **w = fw_arena_calloc(&p->step.a, p->map.n, sizeof(*w));
+	struct index_word **w = fw_arena_calloc(&p->step.a, p->map.n, sizeof(*w));
 	size_t n = 0;
 
 	if (!w)
@@ -162,7 +162,7 @@ static int words_write(struct step *p, int64_t number, struct fw_err *err)
 	for (size_t at = 0; n < p->map.n; n++)
 		w[n] = fw_map_next(&p->map, &at, NULL);
 	if (n)
-		qsort(w, n, sizeof(*w), by_word);
+		qsort(w, n, sizeof(*w), index_word_compare);
 	for (size_t i = 0; i < n; i++)
 		sql_rows_add(&r, SQL_V(SQL_BLOB(w[i]->text), SQL_INT(number), SQL_BLOB(fw_buf_str(&w[i]->list))));
 	return sql_rows_end(&r);
@@ -172,7 +172,7 @@ static int words_write(struct step *p, int64_t number, struct fw_err *err)
  * An entry that was read again has an older document, which loses it. Neither it nor a removed
  * entry waits any more.
  */
-static int entries_write(struct sql_search_step *step, struct fw_err *err)
+static int words_entries_write(struct sql_search_step *step, struct fw_err *err)
 {
 	struct sql_rows old = SQL_ROWS(step->s, err,
 		"UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = v.entry", "entry:i");
@@ -180,7 +180,7 @@ static int entries_write(struct sql_search_step *step, struct fw_err *err)
 		"entry:i");
 	struct sql_rows new = SQL_ROWS(step->s, err, "INSERT INTO entries_indexed (doc, entry_id) {values}",
 		"doc:i entry:i");
-	const int64_t *id = step_of(step)->id;
+	const int64_t *id = words_step_of(step)->id;
 	int64_t number, upto = step->full && step->again_n ? id[step->again_n - 1] : INT64_MAX;
 
 	old.rc = sql_numbers_take(step->s, "doc_id", (int64_t)step->n, &number, err);
@@ -194,32 +194,32 @@ static int entries_write(struct sql_search_step *step, struct fw_err *err)
 	for (size_t i = 0; i < step->n; i++)
 		sql_rows_add(&new, SQL_V(SQL_INT(number + 1 + (int64_t)i), SQL_INT(id[i])));
 	new.rc = sql_rows_end(&new);
-	return new.rc ? new.rc : words_write(step_of(step), number, err);
+	return new.rc ? new.rc : index_words_write(words_step_of(step), number, err);
 }
 
-static void step_end(struct sql_search_step *step)
+static void words_step_finish(struct sql_search_step *step)
 {
-	struct fw_map *map = &step_of(step)->map;
-	struct word *w;
+	struct fw_map *map = &words_step_of(step)->map;
+	struct index_word *w;
 
 	for (size_t at = 0; (w = fw_map_next(map, &at, NULL)) != NULL;)
 		fw_buf_finish(&w->list);
 	fw_map_finish(map);
 }
 
-static int step(struct sql *s, bool *more, struct fw_err *err)
+static int words_step(struct sql *s, bool *more, struct fw_err *err)
 {
-	static const struct sql_search_index INDEX = {.rows = SQL_SEARCH_ROWS, .bytes = STEP_BYTES, .add = entry_add,
-		.write = entries_write, .end = step_end,
+	static const struct sql_search_index INDEX = {.rows = SQL_SEARCH_ROWS, .bytes = STEP_BYTES, .add = words_entry_add,
+		.write = words_entries_write, .end = words_step_finish,
 		.changed = "SELECT entry_id FROM entries_changed ORDER BY entry_id LIMIT ?1 {skip}"};
-	struct step p = {.step = {.n = 0}};
+	struct words_step p = {.step = {.n = 0}};
 
 	return sql_search_step(&p.step, s, &INDEX, more, err);
 }
 
 int mysql_search_step(struct sql *s, bool *more, struct fw_err *err)
 {
-	int rc = sql_search_steps(s, step, more, err);
+	int rc = sql_search_steps(s, words_step, more, err);
 
 	return rc || *more ? rc : mysql_sweep(mysql_db(s), more, err);
 }
@@ -253,13 +253,13 @@ static size_t found_n(const struct fw_buf *found)
 	return found->len / sizeof(struct occurrence);
 }
 
-static int by_place(const void *a, const void *b)
+static int occurrence_compare(const void *a, const void *b)
 {
 	const struct occurrence *x = a, *y = b;
 
 	if (x->doc != y->doc)
 		return x->doc < y->doc ? -1 : 1;
-	return x->place < y->place ? -1 : x->place > y->place;
+	return x->position < y->position ? -1 : x->position > y->position;
 }
 
 /*
@@ -272,46 +272,46 @@ static void found_sort(struct fw_buf *found)
 	size_t n = found_n(found), kept = 0;
 
 	for (size_t i = 1; i < n; i++) {
-		if (by_place(&at[i - 1], &at[i]) > 0) {
-			qsort(at, n, sizeof(*at), by_place);
+		if (occurrence_compare(&at[i - 1], &at[i]) > 0) {
+			qsort(at, n, sizeof(*at), occurrence_compare);
 			break;
 		}
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (!kept || by_place(&at[i], &at[kept - 1]) != 0)
+		if (!kept || occurrence_compare(&at[i], &at[kept - 1]) != 0)
 			at[kept++] = at[i];
 	}
 	assert(kept <= n);
 	found->len = kept * sizeof(*at);
 }
 
-/* Keep the occurrences that are `places` positions behind one in `before`. */
-static void found_behind(struct fw_buf *found, const struct fw_buf *before, uint64_t places)
+/* Keep the occurrences that are `distance` positions behind one in `before`. */
+static void found_follow(struct fw_buf *found, const struct fw_buf *before, uint64_t distance)
 {
 	const struct occurrence *b = found_at(before), *b_end = b ? b + found_n(before) : b;
 	struct occurrence *at = found_at(found);
 	size_t n = found_n(found), kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		struct occurrence wanted = {at[i].doc, at[i].place - places};
+		struct occurrence wanted = {at[i].doc, at[i].position - distance};
 
-		while (b < b_end && by_place(b, &wanted) < 0)
+		while (b < b_end && occurrence_compare(b, &wanted) < 0)
 			b++;
-		if (b < b_end && by_place(b, &wanted) == 0)
+		if (b < b_end && occurrence_compare(b, &wanted) == 0)
 			at[kept++] = at[i];
 	}
 	found->len = kept * sizeof(*at);
 }
 
-struct finding {
+struct words_search {
 	struct fw_buf found;
 	const struct fw_buf *among; /* positions in these documents; NULL: documents only, of all */
 };
 
 /* Columns: step, docs. */
-static int word_row(void *ctx, const struct sql_row *row)
+static int word_occurrences_row(void *ctx, const struct sql_row *row)
 {
-	struct finding *f = ctx;
+	struct words_search *f = ctx;
 	struct fw_str list = sql_str(row, 1);
 	struct occurrence o = {.doc = sql_int(row, 0)};
 	int64_t doc = 0;
@@ -321,7 +321,7 @@ static int word_row(void *ctx, const struct sql_row *row)
 		struct occurrence of = {.doc = o.doc};
 
 		if (o.doc != doc)
-			wanted = !f->among || bsearch(&of, fw_buf_str(f->among).p, found_n(f->among), sizeof(of), by_place);
+			wanted = !f->among || bsearch(&of, fw_buf_str(f->among).p, found_n(f->among), sizeof(of), occurrence_compare);
 		if (wanted && (f->among || o.doc != doc))
 			fw_buf_add(&f->found, f->among ? &o : &of, sizeof(o));
 		doc = o.doc;
@@ -330,7 +330,7 @@ static int word_row(void *ctx, const struct sql_row *row)
 }
 
 /* Occurrences of a word, or of all words with this prefix. */
-static int word_find(struct sql *s, const struct fw_store_token *t, bool prefix, struct finding *f, struct fw_err *err)
+static int word_find(struct sql *s, const struct fw_store_token *t, bool prefix, struct words_search *f, struct fw_err *err)
 {
 	struct fw_str word = {t->text, t->len};
 	char last[sizeof(t->text) + 1];
@@ -340,12 +340,12 @@ static int word_find(struct sql *s, const struct fw_store_token *t, bool prefix,
 	last[t->len] = '\xff'; /* sorts behind all words with this prefix */
 	rc = sql_ask(s, prefix ? "SELECT step, docs FROM words WHERE word >= ?1 AND word < ?2" :
 		"SELECT step, docs FROM words WHERE word = ?1 ORDER BY step", (struct sql_value[]){SQL_BLOB(word),
-		SQL_BLOB(((struct fw_str){last, t->len + 1}))}, prefix ? 2 : 1, word_row, f, err);
+		SQL_BLOB(((struct fw_str){last, t->len + 1}))}, prefix ? 2 : 1, word_occurrences_row, f, err);
 	found_sort(&f->found);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
-static bool has_word(struct fw_str text)
+static bool text_has_token(struct fw_str text)
 {
 	struct fw_store_token token;
 
@@ -365,11 +365,11 @@ static int words_find(struct sql *s, const struct fw_store_word *term, const str
 	int rc = 0;
 
 	for (; !rc && fw_store_token_next(&rest, &token); first = false) {
-		struct finding f = {.among = among};
+		struct words_search f = {.among = among};
 
-		rc = word_find(s, &token, term->prefix && !has_word(rest), &f, err);
+		rc = word_find(s, &token, term->prefix && !text_has_token(rest), &f, err);
 		if (!first)
-			found_behind(&f.found, found, among ? 1 : 0);
+			found_follow(&f.found, found, among ? 1 : 0);
 		fw_buf_finish(found);
 		*found = f.found;
 	}
@@ -384,11 +384,11 @@ static int term_find(struct sql *s, const struct fw_store_word *term, bool first
 	struct fw_store_token token;
 	int rc = words_find(s, term, NULL, first, docs, err);
 
-	if (rc || !fw_store_token_next(&rest, &token) || !has_word(rest))
+	if (rc || !fw_store_token_next(&rest, &token) || !text_has_token(rest))
 		return rc;
 	rc = words_find(s, term, docs, true, &ends, err);
 	for (size_t i = 0; i < found_n(&ends); i++)
-		found_at(&ends)[i].place = 0;
+		found_at(&ends)[i].position = 0;
 	found_sort(&ends);
 	fw_buf_finish(docs);
 	*docs = ends;
@@ -421,7 +421,7 @@ int mysql_search_begin(
 		*missing = 0;
 	for (; !rc && fw_store_term_next(&words, &text, &w); *any = true) {
 		if (!*any)
-			rc = sql_search_catch_up(s, step, missing, err);
+			rc = sql_search_catch_up(s, words_step, missing, err);
 		rc = rc ? rc : term_find(s, &w, !*any, &docs, err);
 	}
 	if (!rc && text.rc)

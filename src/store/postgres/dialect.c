@@ -19,7 +19,7 @@
 #include "store/sql/search.h"
 #include "base/banned.h"
 
-#define ANSWER_MS 90000 /* after this long without a byte the server counts as gone */
+#define RESULT_TIMEOUT_MS 90000 /* after this long without a byte the server counts as gone */
 #define SENT_MAX 1000   /* then the results are read */
 
 enum {
@@ -40,12 +40,12 @@ struct postgres_row {
 #define POOLER \
 	"a pooler gives each transaction another session: switch the pooler to session mode (pgbouncer: pool_mode = session)"
 
-static bool is_state(const char *state, const char *class)
+static bool sqlstate_has_class(const char *state, const char *class)
 {
 	return strncmp(state, class, strlen(class)) == 0;
 }
 
-int postgres_gone(struct postgres_db *s, const char *why, struct fw_err *err)
+int postgres_broken(struct postgres_db *s, const char *why, struct fw_err *err)
 {
 	struct fw_str rest, line = fw_str_split(fw_str(why), '\n', &rest);
 
@@ -59,7 +59,7 @@ int postgres_gone(struct postgres_db *s, const char *why, struct fw_err *err)
  * A duplicate key in a table: another process stored the row first, and a retry sees it. An error
  * that a user's trigger raises names no table, and is final.
  */
-static bool is_race(const PGresult *r, const char *state)
+static bool error_is_race(const PGresult *r, const char *state)
 {
 	const char *table = PQresultErrorField(r, PG_DIAG_TABLE_NAME);
 
@@ -86,22 +86,22 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 		   *said = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
 	said = said ? said : r && *PQresultErrorMessage(r) ? PQresultErrorMessage(r) : PQerrorMessage(s->c);
-	if (!state || is_state(state, "08") || is_state(state, "57P") || is_state(state, "25P03") ||
+	if (!state || sqlstate_has_class(state, "08") || sqlstate_has_class(state, "57P") || sqlstate_has_class(state, "25P03") ||
 		PQstatus(s->c) == CONNECTION_BAD)
-		return postgres_gone(s, said, err);
-	if (is_state(state, "40"))
+		return postgres_broken(s, said, err);
+	if (sqlstate_has_class(state, "40"))
 		s->sql.race = SQL_RACE_LOCKS;
-	if (is_race(r, state)) {
+	if (error_is_race(r, state)) {
 		s->sql.race = SQL_RACE_ROW;
 		return fw_err_set(err, FW_EAGAIN, "%s: %s (%s): another process stored it meanwhile: try again",
 			s->sql.name,
 			said, state);
 	}
 	for (size_t i = 0; i < FW_N(KNOWN); i++) {
-		if (!is_state(state, KNOWN[i].state))
+		if (!sqlstate_has_class(state, KNOWN[i].state))
 			continue;
 		s->broken |= KNOWN[i].rc == FW_EIO || strcmp(KNOWN[i].remedy, POOLER) == 0;
-		if (is_state(state, "22012")) /* raised by guard() */
+		if (sqlstate_has_class(state, "22012")) /* raised by session_guard() */
 			return fw_err_set(err, KNOWN[i].rc, "%s: " POOLER, s->sql.name);
 		return fw_err_set(err, KNOWN[i].rc, "%s: %s (%s): %s", s->sql.name, said, state, KNOWN[i].remedy);
 	}
@@ -110,7 +110,7 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static bool is_good(const PGresult *r)
+static bool result_is_ok(const PGresult *r)
 {
 	ExecStatusType status = PQresultStatus(r);
 
@@ -118,12 +118,12 @@ static bool is_good(const PGresult *r)
 }
 
 /* PQgetResult() with a timeout. */
-static PGresult *answer(struct postgres_db *s)
+static PGresult *result_next(struct postgres_db *s)
 {
 	while (PQisBusy(s->c)) {
 		struct pollfd f = {.fd = PQsocket(s->c), .events = POLLIN};
 
-		if (poll(&f, 1, ANSWER_MS) == 0 || !PQconsumeInput(s->c)) {
+		if (poll(&f, 1, RESULT_TIMEOUT_MS) == 0 || !PQconsumeInput(s->c)) {
 			s->broken = true;
 			return NULL;
 		}
@@ -132,10 +132,10 @@ static PGresult *answer(struct postgres_db *s)
 }
 
 /* One result, and the NULL behind it. The first error is kept in s->late. */
-static PGresult *answer_take(struct postgres_db *s, const struct postgres_sent *sent)
+static PGresult *result_read(struct postgres_db *s, const struct postgres_sent *sent)
 {
-	PGresult *r = answer(s), *more;
-	bool good = r && is_good(r);
+	PGresult *r = result_next(s), *more;
+	bool good = r && result_is_ok(r);
 
 	assert(!sent->preparation || (sent->statement >= 0 && sent->statement < POSTGRES_STATEMENTS));
 	if (sent->preparation && !good)
@@ -144,9 +144,9 @@ static PGresult *answer_take(struct postgres_db *s, const struct postgres_sent *
 		if (r)
 			(void)postgres_failed(s, r, &s->late);
 		else
-			(void)postgres_gone(s, s->broken ? "no answer" : PQerrorMessage(s->c), &s->late);
+			(void)postgres_broken(s, s->broken ? "no answer" : PQerrorMessage(s->c), &s->late);
 	}
-	while (!s->broken && (more = answer(s)) != NULL)
+	while (!s->broken && (more = result_next(s)) != NULL)
 		PQclear(more);
 	if (good && !sent->preparation && !sent->guard)
 		return r;
@@ -158,20 +158,20 @@ static PGresult *answer_take(struct postgres_db *s, const struct postgres_sent *
  * Reads the results of all statements that were sent. *last: the result of the last statement, or
  * NULL; last may be NULL. Errors stay in s->late.
  */
-static void answers_take(struct postgres_db *s, PGresult **last)
+static void results_read(struct postgres_db *s, PGresult **last)
 {
 	PGresult *r = NULL;
 
 	if (s->sent_n && !s->broken && !PQpipelineSync(s->c))
-		(void)postgres_gone(s, PQerrorMessage(s->c), s->late.rc ? NULL : &s->late);
+		(void)postgres_broken(s, PQerrorMessage(s->c), s->late.rc ? NULL : &s->late);
 	for (size_t i = 0; i < s->sent_n && !s->broken; i++) {
 		PQclear(r);
-		r = answer_take(s, &s->sent[i]);
+		r = result_read(s, &s->sent[i]);
 	}
 	if (s->sent_n && !s->broken)
-		PQclear(answer(s)); /* the end of the pipeline */
+		PQclear(result_next(s)); /* the end of the pipeline */
 	if (s->broken && !s->late.rc)
-		(void)postgres_gone(s, "no answer", &s->late);
+		(void)postgres_broken(s, "no answer", &s->late);
 	s->sent_n = 0;
 	if (last && !s->late.rc)
 		*last = r;
@@ -180,11 +180,11 @@ static void answers_take(struct postgres_db *s, PGresult **last)
 }
 
 /* Reads the results of all statements that were sent, and returns the first error. */
-static int settle(struct postgres_db *s, PGresult **last, struct fw_err *err)
+static int results_settle(struct postgres_db *s, PGresult **last, struct fw_err *err)
 {
 	int rc;
 
-	answers_take(s, last);
+	results_read(s, last);
 	assert(!s->sent_n);
 	rc = s->late.rc;
 	if (rc && err)
@@ -215,7 +215,7 @@ static bool sent_add(struct postgres_db *s, int statement, bool preparation, boo
  * that was opened. A pooler in transaction mode gives each transaction any session: it may have
  * another store's search_path, and other clients' statements under our names.
  */
-static bool guard(struct postgres_db *s)
+static bool session_guard(struct postgres_db *s)
 {
 	char sql[140];
 
@@ -227,20 +227,20 @@ static bool guard(struct postgres_db *s)
 		sent_add(s, -1, false, true) && PQsendQueryParams(s->c, sql, 0, NULL, NULL, NULL, NULL, 1);
 }
 
-static const char *array_type(char letter)
+static const char *column_array_type(char letter)
 {
 	return letter == 'i' ? "int8[]" : letter == 't' ? "text[]" : letter == 'j' ? "json[]" : "bytea[]";
 }
 
 /* The rows as a table v. */
-static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
+static void postgres_rows_table(struct fw_buf *b, const struct sql_text *t)
 {
 	struct fw_str name;
 	char letter;
 
 	fw_buf_adds(b, "unnest(");
 	for (size_t i = 0; sql_column(t, i, &letter).p; i++)
-		fw_buf_addf(b, "%s$%zu::%s", i ? ", " : "", i + 1, array_type(letter));
+		fw_buf_addf(b, "%s$%zu::%s", i ? ", " : "", i + 1, column_array_type(letter));
 	fw_buf_adds(b, ") v(");
 	for (size_t i = 0; (name = sql_column(t, i, &letter)).p; i++)
 		fw_buf_addf(b, "%s%.*s", i ? ", " : "", FW_STR_ARG(name));
@@ -248,20 +248,20 @@ static void rows_as_table(struct fw_buf *b, const struct sql_text *t)
 	fw_buf_addc(b, '\0');
 }
 
-static char *text_write(const struct sql *s, const struct sql_text *t)
+static char *postgres_text_write(const struct sql *s, const struct sql_text *t)
 {
 	struct fw_buf table = FW_BUF_INIT(0);
 	char *text;
 
 	if (t->columns)
-		rows_as_table(&table, t);
+		postgres_rows_table(&table, t);
 	text = table.rc ? NULL : sql_write(s->dialect, t, &(struct sql_form){.mark = '$', .table = table.p});
 	fw_buf_finish(&table);
 	return text;
 }
 
 /* Types of single values: otherwise the server takes a small number in a comparison for int4. */
-static Oid type_of(const struct sql_value *v)
+static Oid value_oid(const struct sql_value *v)
 {
 	return v->type == SQL_TYPE_INT	 ? OID_INT8 :
 		v->type == SQL_TYPE_BLOB ? OID_BYTEA :
@@ -270,7 +270,7 @@ static Oid type_of(const struct sql_value *v)
 }
 
 /* The number of the statement; a negative error. Sends the preparation if it is new. */
-static int prepared(
+static int statement_prepare(
 	struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, struct fw_err *err)
 {
 	Oid type[POSTGRES_VALUES];
@@ -287,29 +287,29 @@ static int prepared(
 		;
 	if (at == POSTGRES_STATEMENTS)
 		return fw_err_set(err, FW_EINVAL, "%s: more than %d statements", s->sql.name, POSTGRES_STATEMENTS);
-	text = text_write(&s->sql, t);
+	text = postgres_text_write(&s->sql, t);
 	if (!text)
 		return fw_no_memory(err);
 	for (size_t i = 0; i < n; i++)
-		type[i] = t->columns ? 0 : type_of(&v[i]);
+		type[i] = t->columns ? 0 : value_oid(&v[i]);
 	(void)fw_snprintf(name, sizeof(name), "s%zu", at);
 	ok = sent_add(s, (int)at, true, false) && PQsendPrepare(s->c, name, text, (int)n, type);
 	free(text);
 	if (!ok)
-		return postgres_gone(s, PQerrorMessage(s->c), err);
+		return postgres_broken(s, PQerrorMessage(s->c), err);
 	s->kept[at] = t->text;
 	s->kept_n += at == s->kept_n;
 	return (int)at;
 }
 
-static void put32(struct fw_buf *b, uint32_t v)
+static void int32_put(struct fw_buf *b, uint32_t v)
 {
 	uint32_t net = htonl(v);
 
 	fw_buf_add(b, &net, sizeof(net));
 }
 
-static void put64(struct fw_buf *b, int64_t v)
+static void int64_put(struct fw_buf *b, int64_t v)
 {
 	uint64_t net = htobe64((uint64_t)v);
 
@@ -317,7 +317,7 @@ static void put64(struct fw_buf *b, int64_t v)
 }
 
 /* PostgreSQL's text holds no NUL and no invalid UTF-8: both become U+FFFD. */
-static void text_put(struct fw_buf *b, struct fw_str s)
+static void postgres_text_put(struct fw_buf *b, struct fw_str s)
 {
 	for (size_t at = 0; at < s.len;) {
 		struct fw_str rest = fw_str_sub(s, at, s.len);
@@ -338,23 +338,23 @@ static void text_put(struct fw_buf *b, struct fw_str s)
 static void bytes_put(struct fw_buf *b, const struct sql_value *v)
 {
 	if (v->type == SQL_TYPE_TEXT)
-		text_put(b, v->s);
+		postgres_text_put(b, v->s);
 	else
 		fw_buf_addstr(b, v->s);
 }
 
-static void item_put(struct fw_buf *b, const struct sql_value *v)
+static void array_item_put(struct fw_buf *b, const struct sql_value *v)
 {
 	size_t at = b->len;
 	uint32_t net;
 
 	if (sql_is_null(v)) {
-		put32(b, UINT32_MAX);
+		int32_put(b, UINT32_MAX);
 		return;
 	}
-	put32(b, 8);
+	int32_put(b, 8);
 	if (v->type == SQL_TYPE_INT) {
-		put64(b, v->i);
+		int64_put(b, v->i);
 		return;
 	}
 	bytes_put(b, v);
@@ -364,7 +364,7 @@ static void item_put(struct fw_buf *b, const struct sql_value *v)
 	memcpy(b->p + at, &net, sizeof(net));
 }
 
-static uint32_t oid_of(char letter)
+static uint32_t column_oid(char letter)
 {
 	return letter == 'i' ? OID_INT8 : letter == 't' ? OID_TEXT : letter == 'j' ? OID_JSON : OID_BYTEA;
 }
@@ -373,31 +373,31 @@ static uint32_t oid_of(char letter)
 static void array_put(struct fw_buf *b, char letter, const struct sql_value *v, size_t step, size_t rows)
 {
 	assert(rows && step);
-	put32(b, 1); /* dimensions */
-	put32(b, 1); /* has NULLs */
-	put32(b, oid_of(letter));
-	put32(b, (uint32_t)rows);
-	put32(b, 1); /* lower bound */
+	int32_put(b, 1); /* dimensions */
+	int32_put(b, 1); /* has NULLs */
+	int32_put(b, column_oid(letter));
+	int32_put(b, (uint32_t)rows);
+	int32_put(b, 1); /* lower bound */
 	for (size_t i = 0; i < rows; i++)
-		item_put(b, v + i * step);
+		array_item_put(b, v + i * step);
 }
 
-static int usable(struct postgres_db *s, size_t n, struct fw_err *err)
+static int connection_check(struct postgres_db *s, size_t n, struct fw_err *err)
 {
 	if (s->broken)
-		return postgres_gone(s, "in an earlier call", err);
+		return postgres_broken(s, "in an earlier call", err);
 	if (s->in_callback)
 		return fw_err_set(err, FW_EINVAL, "%s: called from one of its own callbacks", s->sql.name);
 	if (n > POSTGRES_VALUES)
 		return fw_err_set(err, FW_EINVAL, "%s: more than %d values", s->sql.name, POSTGRES_VALUES);
-	return guard(s) ? 0 : postgres_gone(s, PQerrorMessage(s->c), err);
+	return session_guard(s) ? 0 : postgres_broken(s, PQerrorMessage(s->c), err);
 }
 
 /*
  * The parameters, one after the other, in s->value. rows 0: single values. Otherwise an array for
  * each of the n columns.
  */
-static void values_put(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+static void parameters_put(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	size_t *length)
 {
 	char letter = 'i';
@@ -408,7 +408,7 @@ static void values_put(struct postgres_db *s, const struct sql_text *t, const st
 			(void)sql_column(t, i, &letter);
 			array_put(&s->value, letter, v + i, n, rows);
 		} else if (v[i].type == SQL_TYPE_INT) {
-			put64(&s->value, v[i].i);
+			int64_put(&s->value, v[i].i);
 		} else if (!sql_is_null(&v[i])) {
 			bytes_put(&s->value, &v[i]);
 		}
@@ -416,22 +416,22 @@ static void values_put(struct postgres_db *s, const struct sql_text *t, const st
 	}
 }
 
-static int send_it(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+static int statement_send(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	struct fw_err *err)
 {
 	const char *value[POSTGRES_VALUES];
 	int length[POSTGRES_VALUES], format[POSTGRES_VALUES];
 	size_t bytes[POSTGRES_VALUES];
-	int rc = usable(s, n, err), number;
+	int rc = connection_check(s, n, err), number;
 	char name[16];
 
 	if (rc)
 		return rc;
 	assert(n <= POSTGRES_VALUES);
-	number = prepared(s, t, v, n, err);
+	number = statement_prepare(s, t, v, n, err);
 	if (number < 0)
 		return number;
-	values_put(s, t, v, n, rows, bytes);
+	parameters_put(s, t, v, n, rows, bytes);
 	if (s->value.rc || !sent_add(s, number, false, false))
 		return fw_no_memory(err);
 	for (size_t i = 0, at = 0; i < n; at += bytes[i++]) {
@@ -442,10 +442,10 @@ static int send_it(struct postgres_db *s, const struct sql_text *t, const struct
 	(void)fw_snprintf(name, sizeof(name), "s%d", number);
 	return PQsendQueryPrepared(s->c, name, (int)n, value, length, format, 1) ?
 		0 :
-		postgres_gone(s, PQerrorMessage(s->c), err);
+		postgres_broken(s, PQerrorMessage(s->c), err);
 }
 
-static int rows_show(struct postgres_db *s, const PGresult *r, sql_row_fn *fn, void *ctx)
+static int postgres_rows_show(struct postgres_db *s, const PGresult *r, sql_row_fn *fn, void *ctx)
 {
 	struct postgres_row row = {{s->sql.dialect}, r, 0};
 	int rc = 0;
@@ -458,42 +458,42 @@ static int rows_show(struct postgres_db *s, const PGresult *r, sql_row_fn *fn, v
 	return rc;
 }
 
-static int asked(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+static int statement_run(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, int64_t *changed, struct fw_err *err)
 {
 	PGresult *r = NULL;
-	int rc = send_it(s, t, v, n, rows, err);
+	int rc = statement_send(s, t, v, n, rows, err);
 
 	if (rc || (!fn && !changed && s->sent_n < SENT_MAX))
 		return rc;
-	rc = settle(s, &r, err);
+	rc = results_settle(s, &r, err);
 	if (!rc && r)
-		rc = rows_show(s, r, fn, ctx);
+		rc = postgres_rows_show(s, r, fn, ctx);
 	if (changed)
 		*changed = r ? strtoll(PQcmdTuples(r), NULL, 10) : 0;
 	PQclear(r);
 	return rc;
 }
 
-static int ask(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+static int postgres_ask(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
 	int64_t *changed, struct fw_err *err)
 {
-	return asked(postgres_db(s), &(struct sql_text){text, NULL}, v, n, 0, fn, ctx, changed, err);
+	return statement_run(postgres_db(s), &(struct sql_text){text, NULL}, v, n, 0, fn, ctx, changed, err);
 }
 
-static int each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+static int postgres_each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
-	return asked(postgres_db(s), t, v, n, rows, fn, ctx, NULL, err);
+	return statement_run(postgres_db(s), t, v, n, rows, fn, ctx, NULL, err);
 }
 
 /* One result outside a pipeline, whose status must be `wanted`. */
-static int alone(struct postgres_db *s, ExecStatusType wanted, struct fw_err *err)
+static int result_expect(struct postgres_db *s, ExecStatusType wanted, struct fw_err *err)
 {
-	PGresult *r = answer(s);
+	PGresult *r = result_next(s);
 	int rc = r && PQresultStatus(r) == wanted ? 0 :
 		r				  ? postgres_failed(s, r, err) :
-						    postgres_gone(s, PQerrorMessage(s->c), err);
+						    postgres_broken(s, PQerrorMessage(s->c), err);
 
 	PQclear(r);
 	return rc;
@@ -514,20 +514,20 @@ static int copy_rows(
 	for (size_t i = 0; i < rows * n; i++) {
 		if (i % n == 0)
 			fw_buf_add(&s->value, &width, sizeof(width));
-		item_put(&s->value, &v[i]);
+		array_item_put(&s->value, &v[i]);
 	}
 	fw_buf_add(&s->value, &end, sizeof(end));
 	sent = s->value.rc || PQputCopyData(s->c, s->value.p, (int)s->value.len) == 1;
 	if (!sent || PQputCopyEnd(s->c, s->value.rc ? "out of memory" : NULL) != 1)
-		return postgres_gone(s, PQerrorMessage(s->c), err);
-	return alone(s, PGRES_COMMAND_OK, err);
+		return postgres_broken(s, PQerrorMessage(s->c), err);
+	return result_expect(s, PGRES_COMMAND_OK, err);
 }
 
 /*
  * COPY costs the server a third of what an INSERT over arrays does. It cannot be part of a
  * pipeline.
  */
-static int append(struct sql *sql, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
+static int postgres_append(struct sql *sql, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
 	size_t rows, struct fw_err *err)
 {
 	struct postgres_db *s = postgres_db(sql);
@@ -535,9 +535,9 @@ static int append(struct sql *sql, const char *table, const struct sql_text *t, 
 	struct fw_str name;
 	PGresult *r;
 	char letter;
-	int rc = usable(s, n, err);
+	int rc = connection_check(s, n, err);
 
-	rc = rc ? rc : settle(s, NULL, err);
+	rc = rc ? rc : results_settle(s, NULL, err);
 	if (rc)
 		return rc;
 	fw_buf_addf(&text, "COPY %s (", table);
@@ -548,16 +548,16 @@ static int append(struct sql *sql, const char *table, const struct sql_text *t, 
 	if (text.rc)
 		rc = fw_no_memory(err);
 	else if (s->broken || !PQexitPipelineMode(s->c) || !PQsendQuery(s->c, text.p))
-		rc = postgres_gone(s, PQerrorMessage(s->c), err);
+		rc = postgres_broken(s, PQerrorMessage(s->c), err);
 	fw_buf_finish(&text);
 	if (rc)
 		return rc;
-	rc = alone(s, PGRES_COPY_IN, err);
+	rc = result_expect(s, PGRES_COPY_IN, err);
 	rc = rc ? rc : copy_rows(s, v, n, rows, err);
-	while (!s->broken && (r = answer(s)) != NULL)
+	while (!s->broken && (r = result_next(s)) != NULL)
 		PQclear(r);
 	if (!PQenterPipelineMode(s->c)) {
-		(void)postgres_gone(s, PQerrorMessage(s->c), rc ? NULL : err);
+		(void)postgres_broken(s, PQerrorMessage(s->c), rc ? NULL : err);
 		return rc ? rc : FW_EIO;
 	}
 	return rc;
@@ -566,25 +566,25 @@ static int append(struct sql *sql, const char *table, const struct sql_text *t, 
 /* ---- transactions ---------------------------------------------------------------------------- */
 
 /* Several statements in one text, outside the pipeline. */
-static int script(struct sql *sql, const char *text, struct fw_err *err)
+static int postgres_script(struct sql *sql, const char *text, struct fw_err *err)
 {
 	struct postgres_db *s = postgres_db(sql);
 	PGresult *r;
-	int rc = settle(s, NULL, err);
+	int rc = results_settle(s, NULL, err);
 
 	if (rc)
 		return rc;
 	if (s->broken || !PQexitPipelineMode(s->c))
-		return postgres_gone(s, PQerrorMessage(s->c), err);
+		return postgres_broken(s, PQerrorMessage(s->c), err);
 	r = PQexec(s->c, text);
-	rc = is_good(r) ? 0 : postgres_failed(s, r, err);
+	rc = result_is_ok(r) ? 0 : postgres_failed(s, r, err);
 	PQclear(r);
 	if (!PQenterPipelineMode(s->c) && !rc)
-		rc = postgres_gone(s, PQerrorMessage(s->c), err);
+		rc = postgres_broken(s, PQerrorMessage(s->c), err);
 	return rc;
 }
 
-static int begin(struct sql *sql, struct fw_err *err)
+static int postgres_begin(struct sql *sql, struct fw_err *err)
 {
 	if (sql->read_only)
 		return fw_err_set(err, FW_EINVAL, "%s: opened for reading only", sql->name);
@@ -592,36 +592,36 @@ static int begin(struct sql *sql, struct fw_err *err)
 	return sql_do(sql, "BEGIN", SQL_NONE, err);
 }
 
-static void rollback(struct sql *sql)
+static void postgres_rollback(struct sql *sql)
 {
 	struct postgres_db *s = postgres_db(sql);
 
-	answers_take(s, NULL);
+	results_read(s, NULL);
 	s->late.rc = 0;
 	if (s->broken || sql_do(sql, "ROLLBACK", SQL_NONE, NULL)) return;
-	answers_take(s, NULL);
+	results_read(s, NULL);
 	s->broken |= s->late.rc != 0; /* the error before the rollback is the one to report */
 	s->late.rc = 0;
 }
 
-static int commit(struct sql *sql, struct fw_err *err)
+static int postgres_commit(struct sql *sql, struct fw_err *err)
 {
 	struct postgres_db *s = postgres_db(sql);
 	PGresult *r = NULL;
-	int rc = send_it(s, &(struct sql_text){"COMMIT", NULL}, NULL, 0, 0, err), late = settle(s, &r, rc ? NULL : err);
+	int rc = statement_send(s, &(struct sql_text){"COMMIT", NULL}, NULL, 0, 0, err), late = results_settle(s, &r, rc ? NULL : err);
 
 	rc = rc ? rc : late;
 	if (!rc && r && strcmp(PQcmdStatus(r), "COMMIT") != 0)
 		rc = fw_err_set(err, FW_EIO, "%s: the transaction was rolled back", s->sql.name);
 	PQclear(r);
 	if (rc)
-		rollback(sql);
+		postgres_rollback(sql);
 	return rc;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static bool get_null(const struct sql_row *row, int column)
+static bool postgres_get_null(const struct sql_row *row, int column)
 {
 	const struct postgres_row *p = (const struct postgres_row *)row; /* row comes first */
 
@@ -630,7 +630,7 @@ static bool get_null(const struct sql_row *row, int column)
 }
 
 /* An integer of 1, 2, 4 or 8 bytes; NULL is 0. */
-static int64_t get_int(const struct sql_row *row, int column)
+static int64_t postgres_get_int(const struct sql_row *row, int column)
 {
 	const struct postgres_row *p = (const struct postgres_row *)row;
 	const char *at = PQgetvalue(p->r, p->at, column), *end = at + PQgetlength(p->r, p->at, column);
@@ -641,7 +641,7 @@ static int64_t get_int(const struct sql_row *row, int column)
 	return v;
 }
 
-static struct fw_str get_str(const struct sql_row *row, int column)
+static struct fw_str postgres_get_str(const struct sql_row *row, int column)
 {
 	const struct postgres_row *p = (const struct postgres_row *)row;
 
@@ -652,13 +652,13 @@ static struct fw_str get_str(const struct sql_row *row, int column)
 
 /* ---- the dialect -------------------------------------------------------------------------------- */
 
-static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
+static int postgres_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
 	return sql_number(sql, "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class WHERE"
 		" relnamespace = current_schema()::regnamespace AND relkind = 'r'", SQL_NONE, 0, bytes, err);
 }
 
-static int tally_raised(struct sql *sql, struct fw_err *err)
+static int postgres_row_id_raised(struct sql *sql, struct fw_err *err)
 {
 	return sql_do(sql, "SELECT setval(pg_get_serial_sequence('tally', 'id'), greatest((SELECT max(id) FROM tally),"
 		" nextval(pg_get_serial_sequence('tally', 'id'))))", SQL_NONE, err);
@@ -705,19 +705,19 @@ static const struct sql_fragment FRAGMENT[] = {
 
 const struct sql_dialect postgres_dialect = {
 	.fragment = FRAGMENT,
-	.script = script,
-	.begin = begin,
-	.commit = commit,
-	.rollback = rollback,
-	.ask = ask,
-	.each = each,
-	.append = append,
-	.get_null = get_null,
-	.get_int = get_int,
-	.get_str = get_str,
-	.tell = postgres_tell,
-	.size = size,
-	.tally_raised = tally_raised,
+	.script = postgres_script,
+	.begin = postgres_begin,
+	.commit = postgres_commit,
+	.rollback = postgres_rollback,
+	.ask = postgres_ask,
+	.each = postgres_each,
+	.append = postgres_append,
+	.get_null = postgres_get_null,
+	.get_int = postgres_get_int,
+	.get_str = postgres_get_str,
+	.tell = postgres_notify,
+	.size = postgres_size,
+	.tally_raised = postgres_row_id_raised,
 	.search_changed = postgres_search_changed,
 	.search_step = postgres_search_step,
 	.search_unindexed = sql_search_unindexed,

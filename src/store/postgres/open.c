@@ -26,7 +26,7 @@
 /* ---- connecting ------------------------------------------------------------------------------ */
 
 /* libpq has no code for a refused connection, only the text. */
-static int refused(struct postgres_db *s, struct fw_err *err)
+static int connect_failed(struct postgres_db *s, struct fw_err *err)
 {
 	static const struct { const char *words; int rc; const char *remedy;
 	} KNOWN[] = {
@@ -55,12 +55,12 @@ static int refused(struct postgres_db *s, struct fw_err *err)
 		FW_STR_ARG(line));
 }
 
-struct pairs {
+struct postgres_options {
 	const char *key[FW_DSN_OPTIONS + 16], *value[FW_DSN_OPTIONS + 16];
 	size_t n;
 };
 
-static void pair(struct pairs *q, const char *key, const char *value)
+static void option_add(struct postgres_options *q, const char *key, const char *value)
 {
 	if (!value)
 		return;
@@ -71,37 +71,37 @@ static void pair(struct pairs *q, const char *key, const char *value)
 }
 
 /* Options of the URL come later, and so override these. */
-static int connect_to(struct postgres_db *s, const struct fw_dsn *d, struct fw_err *err)
+static int postgres_connect(struct postgres_db *s, const struct fw_dsn *d, struct fw_err *err)
 {
-	struct pairs q = {.n = 0};
+	struct postgres_options q = {.n = 0};
 	char port[12] = "";
 
-	pair(&q, "application_name", "feedwheel");
-	pair(&q, "connect_timeout", CONNECT_S);
-	pair(&q, "keepalives_idle", "15");
-	pair(&q, "keepalives_interval", "5");
-	pair(&q, "keepalives_count", "3");
-	pair(&q, "tcp_user_timeout", "30000");
+	option_add(&q, "application_name", "feedwheel");
+	option_add(&q, "connect_timeout", CONNECT_S);
+	option_add(&q, "keepalives_idle", "15");
+	option_add(&q, "keepalives_interval", "5");
+	option_add(&q, "keepalives_count", "3");
+	option_add(&q, "tcp_user_timeout", "30000");
 	if (!s->sql.read_only)
 		/* among several hosts the primary */
-		pair(&q, "target_session_attrs", "read-write");
-	pair(&q, "host", d->host.p);
-	pair(&q, "port", d->port && fw_snprintf(port, sizeof(port), "%d", d->port) ? port : NULL);
-	pair(&q, "user", d->user.p);
-	pair(&q, "password", d->password.p);
-	pair(&q, "dbname", d->path.len ? d->path.p : NULL);
+		option_add(&q, "target_session_attrs", "read-write");
+	option_add(&q, "host", d->host.p);
+	option_add(&q, "port", d->port && fw_snprintf(port, sizeof(port), "%d", d->port) ? port : NULL);
+	option_add(&q, "user", d->user.p);
+	option_add(&q, "password", d->password.p);
+	option_add(&q, "dbname", d->path.len ? d->path.p : NULL);
 	for (size_t i = 0; i < d->option_n; i++) {
 		if (!fw_str_eq(d->option[i].name, FW_STR("schema")))
-			pair(&q, d->option[i].name.p, d->option[i].value.p);
+			option_add(&q, d->option[i].name.p, d->option[i].value.p);
 	}
-	pair(&q, "client_encoding", "UTF8");
+	option_add(&q, "client_encoding", "UTF8");
 	s->c = PQconnectdbParams(q.key, q.value, 0);
 	if (!s->c)
 		return fw_no_memory(err);
-	return PQstatus(s->c) == CONNECTION_OK ? 0 : refused(s, err);
+	return PQstatus(s->c) == CONNECTION_OK ? 0 : connect_failed(s, err);
 }
 
-static int server_check(struct postgres_db *s, struct fw_err *err)
+static int postgres_server_check(struct postgres_db *s, struct fw_err *err)
 {
 	const char *encoding = PQparameterStatus(s->c, "server_encoding");
 
@@ -114,14 +114,14 @@ static int server_check(struct postgres_db *s, struct fw_err *err)
 	return 0;
 }
 
-struct server {
+struct postgres_server {
 	int64_t pid;
 	char version[300];
 };
 
-static int server_row(void *ctx, const struct sql_row *row)
+static int postgres_server_row(void *ctx, const struct sql_row *row)
 {
-	struct server *is = ctx;
+	struct postgres_server *is = ctx;
 
 	is->pid = sql_int(row, 0);
 	(void)fw_str_copy(is->version, sizeof(is->version), fw_str_sub(sql_str(row, 1), 0, sizeof(is->version) - 1));
@@ -132,13 +132,13 @@ static int server_row(void *ctx, const struct sql_row *row)
  * Finds out what is behind the connection. A pooler reports a process id of its own instead of the
  * server's.
  */
-static int server_find(struct postgres_db *s, struct fw_err *err)
+static int session_identify(struct postgres_db *s, struct fw_err *err)
 {
 	int64_t seed[] = {fw_mono_us(), getpid(), (int64_t)(intptr_t)s};
 	char session[sizeof(s->session)];
-	struct server is = {.pid = 0};
+	struct postgres_server is = {.pid = 0};
 	int rc = sql_ask(&s->sql, "SELECT pg_backend_pid()::int8, version() || coalesce((SELECT ', Citus ' ||"
-		" extversion FROM pg_extension WHERE extname = 'citus'), '')", SQL_NONE, server_row, &is, err);
+		" extversion FROM pg_extension WHERE extname = 'citus'), '')", SQL_NONE, postgres_server_row, &is, err);
 
 	rc = rc ? rc : fw_store_server_known(s->sql.name, is.version, err);
 	if (rc || is.pid == PQbackendPID(s->c))
@@ -154,7 +154,7 @@ static int server_find(struct postgres_db *s, struct fw_err *err)
  * The planner must not use scans and hash joins: a worker looks up some hundred rows by key,
  * whatever the current statistics say.
  */
-static int settings(struct postgres_db *s, struct fw_err *err)
+static int session_settings(struct postgres_db *s, struct fw_err *err)
 {
 	char sql[1200];
 
@@ -184,16 +184,16 @@ static int schema_row(void *ctx, const struct sql_row *row)
 }
 
 /* Which schema holds this store. All names are looked up in it and nowhere else. */
-static int schema_find(struct postgres_db *s, struct fw_str wish, struct fw_err *err)
+static int schema_find(struct postgres_db *s, struct fw_str name, struct fw_err *err)
 {
-	int rc = wish.p ? 0 : sql_ask(&s->sql, "SELECT current_schema()::text", SQL_NONE, schema_row, s, err);
+	int rc = name.p ? 0 : sql_ask(&s->sql, "SELECT current_schema()::text", SQL_NONE, schema_row, s, err);
 
 	if (rc)
 		return rc;
-	if (!wish.p && !*s->schema)
+	if (!name.p && !*s->schema)
 		return fw_err_set(err, FW_EINVAL,
 			"%s: no schema of the search_path exists: add ?schema=NAME to the URL", s->sql.name);
-	if (wish.p && (!wish.len || !fw_str_copy(s->schema, sizeof(s->schema), wish)))
+	if (name.p && (!name.len || !fw_str_copy(s->schema, sizeof(s->schema), name)))
 		return fw_err_set(err, FW_EINVAL, "%s: schema: write a name of 1 to 63 bytes", s->sql.name);
 	(void)fw_snprintf(s->channel, sizeof(s->channel), "feedwheel_%.50s", s->schema);
 	return sql_change(&s->sql, "SELECT set_config('search_path', quote_ident(?1), false)",
@@ -202,7 +202,7 @@ static int schema_find(struct postgres_db *s, struct fw_str wish, struct fw_err 
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static int there_row(void *ctx, const struct sql_row *row)
+static int postgres_tables_row(void *ctx, const struct sql_row *row)
 {
 	bool *there = ctx;
 
@@ -211,14 +211,14 @@ static int there_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-static int look(struct sql *s, int64_t *version, struct fw_err *err)
+static int postgres_schema_find(struct sql *s, int64_t *version, struct fw_err *err)
 {
 	const char *schema = postgres_db(s)->schema;
 	bool there[2] = {false}; /* a table of ours; tables of another program */
 	int rc = sql_ask(s, "SELECT count(*) FILTER (WHERE relname = 'numbers'), count(*) FILTER (WHERE relname IN"
 		" ('feeds', 'entries', 'schedule', 'hosts')) FROM pg_class WHERE relnamespace = (SELECT oid FROM"
 			" pg_namespace"
-		" WHERE nspname = ?1)", SQL_V(SQL_TEXT(fw_str(schema))), there_row, there, err);
+		" WHERE nspname = ?1)", SQL_V(SQL_TEXT(fw_str(schema))), postgres_tables_row, there, err);
 
 	if (!rc && there[1] && !there[0])
 		return fw_err_set(err, FW_EINVAL,
@@ -230,7 +230,7 @@ static int look(struct sql *s, int64_t *version, struct fw_err *err)
 /*
  * CREATE SCHEMA IF NOT EXISTS needs the right to create one, which the owner of a schema may lack.
  */
-static int schema_make(struct postgres_db *s, struct fw_err *err)
+static int schema_create(struct postgres_db *s, struct fw_err *err)
 {
 	char sql[160], *name;
 	int64_t there;
@@ -246,7 +246,7 @@ static int schema_make(struct postgres_db *s, struct fw_err *err)
 	return rc ? rc : s->sql.dialect->script(&s->sql, sql, err);
 }
 
-static int lock(struct sql *s, struct fw_err *err)
+static int postgres_schema_lock(struct sql *s, struct fw_err *err)
 {
 	const char *schema = postgres_db(s)->schema;
 	int64_t key = (int64_t)(fw_hash64(schema, strlen(schema)) >> 8 << 4 | LOCK_SCHEMA);
@@ -255,7 +255,7 @@ static int lock(struct sql *s, struct fw_err *err)
 	if (rc)
 		return rc;
 	rc = sql_change(s, "SELECT pg_advisory_xact_lock(?1)", SQL_V(SQL_INT(key)), &(int64_t){0}, err);
-	rc = rc ? rc : schema_make(postgres_db(s), err);
+	rc = rc ? rc : schema_create(postgres_db(s), err);
 	return rc ? sql_end(s, rc, err) : 0;
 }
 
@@ -272,36 +272,36 @@ static void postgres_close(struct store *st)
 	free(s);
 }
 
-static int opened(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
+static int postgres_open_tables(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
-	static const struct sql_tables TABLES = {look, lock, sql_end, postgres_search_tables};
+	static const struct sql_tables TABLES = {postgres_schema_find, postgres_schema_lock, sql_end, postgres_search_tables};
 	struct postgres_db *s = postgres_db(sql);
-	int rc = connect_to(s, d, err);
+	int rc = postgres_connect(s, d, err);
 
-	rc = rc ? rc : server_check(s, err);
+	rc = rc ? rc : postgres_server_check(s, err);
 	if (!rc && !PQenterPipelineMode(s->c))
-		rc = postgres_gone(s, PQerrorMessage(s->c), err);
-	rc = rc ? rc : server_find(s, err);
-	rc = rc ? rc : settings(s, err);
+		rc = postgres_broken(s, PQerrorMessage(s->c), err);
+	rc = rc ? rc : session_identify(s, err);
+	rc = rc ? rc : session_settings(s, err);
 	rc = rc ? rc : schema_find(s, fw_dsn_option(d, "schema"), err);
 	return rc ? rc : sql_tables(sql, create, &TABLES, err);
 }
 
 static int postgres_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
-	static const struct sql_server SERVER = {&postgres_dialect, sizeof(struct postgres_db), opened};
+	static const struct sql_server SERVER = {&postgres_dialect, sizeof(struct postgres_db), postgres_open_tables};
 
 	return sql_open_server(&store_postgres, &SERVER, cfg, out, err);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-int postgres_tell(struct sql *sql, struct fw_err *err)
+int postgres_notify(struct sql *sql, struct fw_err *err)
 {
 	return sql_do(sql, "SELECT pg_notify(?1, '')", SQL_V(SQL_TEXT(fw_str(postgres_db(sql)->channel))), err);
 }
 
-static int listen_on(struct postgres_db *s, struct fw_err *err)
+static int channel_listen(struct postgres_db *s, struct fw_err *err)
 {
 	char *name, sql[160];
 	int rc = 0;
@@ -318,14 +318,14 @@ static int listen_on(struct postgres_db *s, struct fw_err *err)
 }
 
 /* Reads the notifications of other sessions; our own do not count. */
-static int hear(struct postgres_db *s, struct fw_err *err)
+static int notifications_read(struct postgres_db *s, struct fw_err *err)
 {
 	PGnotify *n;
 
 	if (s->broken || !PQconsumeInput(s->c))
-		return postgres_gone(s, PQerrorMessage(s->c), err);
+		return postgres_broken(s, PQerrorMessage(s->c), err);
 	while ((n = PQnotifies(s->c))) {
-		s->heard |= n->be_pid != PQbackendPID(s->c);
+		s->notified |= n->be_pid != PQbackendPID(s->c);
 		PQfreemem(n);
 	}
 	return 0;
@@ -335,47 +335,47 @@ int postgres_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *chang
 {
 	struct postgres_db *s = postgres_db(sql_of(st));
 	int64_t start = fw_mono_ms();
-	int rc = listen_on(s, err);
+	int rc = channel_listen(s, err);
 
-	rc = rc ? rc : hear(s, err);
-	while (!rc && !s->heard) {
+	rc = rc ? rc : notifications_read(s, err);
+	while (!rc && !s->notified) {
 		struct pollfd f[2] = {{.fd = PQsocket(s->c), .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
 		int64_t left = timeout_ms - (fw_mono_ms() - start);
 
 		if (left <= 0 || (poll(f, 2, (int)FW_MIN(left, INT64_C(3600000))) > 0 && f[1].revents))
 			break;
-		rc = hear(s, err);
+		rc = notifications_read(s, err);
 	}
-	*changed = !rc && s->heard;
-	s->heard = s->heard && rc;
+	*changed = !rc && s->notified;
+	s->notified = s->notified && rc;
 	return rc;
 }
 
 /* ---- doctor ---------------------------------------------------------------------------------- */
 
-struct inspect {
+struct postgres_inspection {
 	fw_inspect_cb *cb;
 	void *ctx;
 };
 
-static bool is_on(struct fw_str s)
+static bool setting_is_on(struct fw_str s)
 {
 	return fw_str_eq(s, FW_STR("on"));
 }
 
-static int inspect_row(void *ctx, const struct sql_row *row)
+static int postgres_inspect_row(void *ctx, const struct sql_row *row)
 {
-	const struct inspect *i = ctx;
+	const struct postgres_inspection *i = ctx;
 	struct fw_str fsync = sql_str(row, 1), commit = sql_str(row, 2), pages = sql_str(row, 3);
 	int64_t old_s = sql_int(row, 5);
-	bool vacuum = is_on(sql_str(row, 4));
+	bool vacuum = setting_is_on(sql_str(row, 4));
 	char found[200];
 
 	(void)fw_snprintf(found, sizeof(found), "PostgreSQL %.*s", FW_STR_ARG(sql_str(row, 0)));
 	i->cb(i->ctx, "server", 0, found, "");
 	(void)fw_snprintf(found, sizeof(found), "fsync %.*s, full_page_writes %.*s, synchronous_commit %.*s",
 		FW_STR_ARG(fsync), FW_STR_ARG(pages), FW_STR_ARG(commit));
-	if (!is_on(fsync) || !is_on(pages))
+	if (!setting_is_on(fsync) || !setting_is_on(pages))
 		i->cb(i->ctx, "durability", 2, found,
 			"a power cut may destroy the store: turn on fsync and full_page_writes");
 	else if (fw_str_eq(commit, FW_STR("off")))
@@ -405,8 +405,8 @@ int postgres_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, 
 		" current_setting('synchronous_commit'), current_setting('full_page_writes'),"
 			" current_setting('autovacuum'),"
 		" (SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::int8 FROM pg_stat_activity"
-		" WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL)", SQL_NONE, inspect_row,
-		&(struct inspect){cb, ctx}, err);
+		" WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL)", SQL_NONE, postgres_inspect_row,
+		&(struct postgres_inspection){cb, ctx}, err);
 }
 
 static const char *const schemes[] = {FW_STORE_POSTGRES_SCHEMES};

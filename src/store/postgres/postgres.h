@@ -26,7 +26,7 @@ struct postgres_db {
 	char schema[64], channel[64];
 	char session[20];         /* behind a pooler: a mark that our session has; "": no pooler */
 	bool broken;              /* the connection is unusable */
-	bool listening, heard;
+	bool listening, notified;
 	bool in_callback;         /* a row callback runs */
 	const char *kept[POSTGRES_STATEMENTS]; /* prepared as "s0", "s1" ... */
 	size_t kept_n;
@@ -47,12 +47,12 @@ extern const struct sql_dialect postgres_dialect;
 /* Turns a failed result into an error with its message. r NULL: an error of the connection. */
 int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err);
 /* Marks the connection unusable, and sets FW_EIO. */
-int postgres_gone(struct postgres_db *s, const char *why, struct fw_err *err);
+int postgres_broken(struct postgres_db *s, const char *why, struct fw_err *err);
 
 /* open.c */
 store_inspect_fn postgres_inspect;
 store_wait_fn postgres_wait;
-int postgres_tell(struct sql *s, struct fw_err *err);
+int postgres_notify(struct sql *s, struct fw_err *err);
 
 /* tsvector.c: as in sql.h */
 int postgres_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);

@@ -30,7 +30,7 @@ const char *const postgres_search_tables[] = {
 /* ---- words ----------------------------------------------------------------------------------- */
 
 /* A text's words as a tsvector: 'word':1 'other':2 */
-static void vector(struct fw_buf *out, struct fw_str text)
+static void tsvector_write(struct fw_buf *out, struct fw_str text)
 {
 	size_t start = out->len;
 	struct fw_store_token t;
@@ -43,7 +43,7 @@ static void vector(struct fw_buf *out, struct fw_str text)
 }
 
 /* rain "long night"* as ('rain') & ('long' <-> 'night':*). False: there is no word in it. */
-static bool query(struct fw_str words, struct fw_buf *out)
+static bool tsquery_write(struct fw_str words, struct fw_buf *out)
 {
 	struct fw_buf plain = FW_BUF_INIT(0);
 	struct fw_store_word w;
@@ -77,19 +77,19 @@ int postgres_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_chan
 		"INSERT INTO entries_changed (entry_id) VALUES (?1)", &id, 1, err);
 }
 
-struct step {
+struct tsvector_step {
 	struct sql_search_step step;
 	struct { int64_t id; struct fw_str words; } put[2 * STEP_ROWS];
 };
 
-static int entry_add(struct sql_search_step *step, int64_t id, struct fw_str words)
+static int tsvector_entry_add(struct sql_search_step *step, int64_t id, struct fw_str words)
 {
-	struct step *p = (struct step *)step; /* step comes first */
+	struct tsvector_step *p = (struct tsvector_step *)step; /* step comes first */
 	struct fw_buf b = FW_BUF_INIT(0);
 	struct fw_str v;
 	int rc;
 
-	vector(&b, words);
+	tsvector_write(&b, words);
 	v = fw_arena_str(&step->a, fw_buf_str(&b));
 	rc = b.rc || step->a.failed ? FW_ENOMEM : 0;
 	fw_buf_finish(&b);
@@ -99,9 +99,9 @@ static int entry_add(struct sql_search_step *step, int64_t id, struct fw_str wor
 	return rc;
 }
 
-static int entries_write(struct sql_search_step *step, struct fw_err *err)
+static int tsvector_entries_write(struct sql_search_step *step, struct fw_err *err)
 {
-	const struct step *p = (const struct step *)step;
+	const struct tsvector_step *p = (const struct tsvector_step *)step;
 	struct sql_rows r = SQL_ROWS(step->s, err, "INSERT INTO entries_fts (id, words) SELECT v.id, v.words::tsvector"
 		" FROM {rows} entries e WHERE e.id = v.id ON CONFLICT (id) DO UPDATE SET words = excluded.words",
 		"id:i words:t");
@@ -111,30 +111,30 @@ static int entries_write(struct sql_search_step *step, struct fw_err *err)
 	return sql_rows_end(&r);
 }
 
-static int step(struct sql *s, bool *more, struct fw_err *err)
+static int tsvector_step(struct sql *s, bool *more, struct fw_err *err)
 {
 	static const struct sql_search_index INDEX = {.rows = STEP_ROWS,
 		.bytes = SIZE_MAX,
-		.add = entry_add,
-		.write = entries_write,
+		.add = tsvector_entry_add,
+		.write = tsvector_entries_write,
 		.changed = "WITH changed AS (DELETE FROM entries_changed WHERE ctid = ANY (ARRAY(SELECT ctid FROM"
 			   " entries_changed LIMIT ?1 FOR UPDATE SKIP LOCKED)) RETURNING entry_id) SELECT DISTINCT "
 			   "entry_id FROM changed"};
-	struct step p = {.step = {.n = 0}};
+	struct tsvector_step p = {.step = {.n = 0}};
 
 	return sql_search_step(&p.step, s, &INDEX, more, err);
 }
 
 int postgres_search_step(struct sql *s, bool *more, struct fw_err *err)
 {
-	return sql_search_steps(s, step, more, err);
+	return sql_search_steps(s, tsvector_step, more, err);
 }
 
 int postgres_search_begin(
 	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err)
 {
-	*any = query(words, value);
+	*any = tsquery_write(words, value);
 	if (missing)
 		*missing = 0;
-	return *any ? sql_search_catch_up(s, step, missing, err) : 0;
+	return *any ? sql_search_catch_up(s, tsvector_step, missing, err) : 0;
 }

@@ -13,7 +13,7 @@
  * On a cluster each cell has its own transaction. A second outcome of the same feed in one commit
  * also gets its own transaction.
  *
- * Ids are reserved before the transaction. Reserved entry ids stand in `taken` until they are
+ * Ids are reserved before the transaction. Reserved entry ids stand in `reserved_ids` until they are
  * stored, and readers that follow entries by id see no higher id before that (entries.c). So entry
  * ids appear in order. If a process dies with reserved ids, they are revoked: `revoked`, which each
  * commit watches from before it reserves ids, is raised in all cells, and then the ids are given
@@ -28,15 +28,15 @@
 #include "base/banned.h"
 
 #define TRIES 20
-#define TAKEN_MS 10000 /* time limit for storing entries after their ids are reserved */
-#define STEPS 100      /* visits of a feed that are searched for a repeated push */
+#define RESERVE_TIMEOUT_MS 10000 /* time limit for storing entries after their ids are reserved */
+#define HISTORY_MAX 100      /* visits of a feed that are searched for a repeated push */
 
-static bool has_visit(const struct plan *p)
+static bool plan_has_visit(const struct redis_commit_plan *p)
 {
 	return p->o->visit.kind != FW_VISIT_NONE;
 }
 
-static unsigned change_of(const struct work *w, const struct plan *p)
+static unsigned plan_changes(const struct redis_commit *w, const struct redis_commit_plan *p)
 {
 	unsigned groups = p->o->groups & (w->push ? FW_GROUP_META : ~0u), change = 0;
 
@@ -49,9 +49,9 @@ static unsigned change_of(const struct work *w, const struct plan *p)
 
 /* ---- the plan of a try ----------------------------------------------------------------------- */
 
-static int by_shard(const void *a, const void *b)
+static int plan_by_shard(const void *a, const void *b)
 {
-	const struct plan *x = a, *y = b;
+	const struct redis_commit_plan *x = a, *y = b;
 
 	if (x->cell != y->cell)
 		return x->cell < y->cell ? -1 : 1;
@@ -63,19 +63,19 @@ static int by_shard(const void *a, const void *b)
 }
 
 /* A push does not know the shard of its feed. */
-static int shards_find(struct work *w, struct fw_err *err)
+static int plan_shards_read(struct redis_commit *w, struct fw_err *err)
 {
 	int rc;
 
 	for (size_t i = 0; i < w->n; i++) {
-		rs_ask(w->r, w->plan[i].cell, "HGET", "feed");
+		rs_command_key(w->r, w->plan[i].cell, "HGET", "feed");
 		rs_addi(w->r, w->plan[i].o->feed_id);
 	}
 	rc = rs_run(w->r, "finding feeds", err);
 	for (size_t i = 0; !rc && i < w->n; i++) {
-		w->plan[i].shard = rs_groups_shard(w->r->reply[i]->text);
+		w->plan[i].shard = rs_feed_row_shard(w->r->reply[i]->text);
 		/* LATER: the feed moved to another shard meanwhile */
-		w->plan[i].verdict = w->r->reply[i]->text.p ? LATER : GONE;
+		w->plan[i].result = w->r->reply[i]->text.p ? PLAN_RETRY : PLAN_NO_FEED;
 	}
 	return rc;
 }
@@ -83,7 +83,7 @@ static int shards_find(struct work *w, struct fw_err *err)
 /*
  * Plans for the outcomes without a result, grouped by cell. A feed that has several gets its first.
  */
-static int plans_make(struct work *w, struct fw_err *err)
+static int plans_make(struct redis_commit *w, struct fw_err *err)
 {
 	size_t n = 0;
 	int rc;
@@ -96,19 +96,19 @@ static int plans_make(struct work *w, struct fw_err *err)
 		struct fw_outcome *o = &w->c->outcome[i];
 
 		if (!w->done[i])
-			w->plan[w->n++] = (struct plan){.o = o,
+			w->plan[w->n++] = (struct redis_commit_plan){.o = o,
 				.cell = rs_cell(w->r, o->feed_id),
 				.shard = store_host_shard(o->host_id),
-				.verdict = GONE};
+				.result = PLAN_NO_FEED};
 	}
-	rc = w->push ? shards_find(w, err) : 0;
+	rc = w->push ? plan_shards_read(w, err) : 0;
 	if (w->n)
-		qsort(w->plan, w->n, sizeof(*w->plan), by_shard);
+		qsort(w->plan, w->n, sizeof(*w->plan), plan_by_shard);
 	for (size_t i = 0; i < w->n; i++) {
-		struct plan *p = &w->plan[n];
+		struct redis_commit_plan *p = &w->plan[n];
 
 		if (n && w->plan[n - 1].o->feed_id == w->plan[i].o->feed_id) {
-			w->again = true;
+			w->retry = true;
 			continue;
 		}
 		*p = w->plan[i];
@@ -122,7 +122,7 @@ static int plans_make(struct work *w, struct fw_err *err)
 }
 
 /* Of several entries with one key in one document the first counts. */
-static int firsts_find(struct work *w, struct plan *p, struct fw_err *err)
+static int plan_entries_choose(struct redis_commit *w, struct redis_commit_plan *p, struct fw_err *err)
 {
 	struct fw_map seen;
 	int rc = 0;
@@ -134,58 +134,58 @@ static int firsts_find(struct work *w, struct plan *p, struct fw_err *err)
 	for (size_t i = 0; !rc && i < p->o->entry_n; i++) {
 		const struct fw_entry_row *e = &p->o->entries[i];
 
-		if (fw_map_get(&seen, commit_key(e)))
+		if (fw_map_get(&seen, redis_commit_key(e)))
 			continue;
-		fw_map_put(&seen, commit_key(e), p, &rc);
+		fw_map_put(&seen, redis_commit_key(e), p, &rc);
 		p->item[p->item_n++].e = e;
 	}
 	fw_map_finish(&seen);
 	return rc ? rs_no_memory(w->r, err) : 0;
 }
 
-static int items_find(struct work *w, struct fw_err *err)
+static int plans_entries_choose(struct redis_commit *w, struct fw_err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < w->n; i++)
-		rc = w->plan[i].o->entry_n ? firsts_find(w, &w->plan[i], err) : 0;
+		rc = w->plan[i].o->entry_n ? plan_entries_choose(w, &w->plan[i], err) : 0;
 	return rc;
 }
 
 /* New addresses are rare, so one request each. */
-static int addresses_claim(struct work *w, struct fw_err *err)
+static int plans_urls_claim(struct redis_commit *w, struct fw_err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && !w->push && i < w->n; i++) {
-		struct plan *p = &w->plan[i];
-		int64_t whose;
+		struct redis_commit_plan *p = &w->plan[i];
+		int64_t owner_id;
 
 		if (!(p->o->groups & FW_GROUP_URL))
 			continue;
-		rs_op(w->r, p->cell, RS_WRITE, "adopting");
+		rs_call(w->r, p->cell, RS_WRITE, "adopting");
 		rs_addi(w->r, p->o->feed_id);
 		rs_add(w->r, p->o->feed->url);
 		rc = rs_run(w->r, "adopting an address", err);
-		rc = rc ? rc : rs_url_claim(w->r, p->o->feed->url, p->o->feed_id, &whose, err);
-		p->has_url = !rc && whose == p->o->feed_id;
+		rc = rc ? rc : rs_url_claim(w->r, p->o->feed->url, p->o->feed_id, &owner_id, err);
+		p->has_url = !rc && owner_id == p->o->feed_id;
 	}
 	for (size_t i = 0; i < w->n; i++)
-		w->plan[i].change = change_of(w, &w->plan[i]);
+		w->plan[i].change = plan_changes(w, &w->plan[i]);
 	return rc;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static void watch(const struct work *w, int cell)
+static void cell_watch(const struct redis_commit *w, int cell)
 {
-	const struct part *part = &w->part[cell];
+	const struct redis_commit_cell *part = &w->part[cell];
 
 	rs_command(w->r, cell, "UNWATCH"); /* watches of an earlier try */
-	rs_ask(w->r, cell, "WATCH", "revoked");
+	rs_command_key(w->r, cell, "WATCH", "revoked");
 	rs_key(w->r, cell, "merging");
 	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
-	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (p == part->plan || p->shard != p[-1].shard)
 			rs_key(w->r, cell, "schedule:%04d", p->shard);
 		if (p->item_n)
@@ -194,35 +194,35 @@ static void watch(const struct work *w, int cell)
 			rs_key(w->r, cell, "adopting");
 	}
 	for (const struct store_host *h = w->c->host; h < w->c->host + w->c->host_n; h++) {
-		if (h->others && commit_has_host(w, cell, h))
+		if (h->others && redis_commit_has_host(w, cell, h))
 			rs_key(w->r, cell, "hosts:%04d", store_host_shard(h->id));
 	}
 }
 
 /* Requests the rows for cell_read(), in its order. */
-static void cell_ask(struct work *w, int cell)
+static void cell_request(struct redis_commit *w, int cell)
 {
-	struct part *part = &w->part[cell];
+	struct redis_commit_cell *part = &w->part[cell];
 
-	watch(w, cell);
+	cell_watch(w, cell);
 	part->at = w->r->cmd_n;
 	rs_command(w->r, cell, "EXISTS");
 	rs_key(w->r, cell, "lease:%lld", (long long)w->c->lease_id);
-	rs_ask(w->r, cell, "EXISTS", "merging");
-	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
+	rs_command_key(w->r, cell, "EXISTS", "merging");
+	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (p == part->plan || p->shard != p[-1].shard) {
 			rs_command(w->r, cell, "HMGET");
 			rs_key(w->r, cell, "schedule:%04d", p->shard);
 		}
 		rs_addi(w->r, p->o->feed_id);
 	}
-	for (const struct plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (p->change) {
-			rs_ask(w->r, cell, "HGET", "feed");
+			rs_command_key(w->r, cell, "HGET", "feed");
 			rs_addi(w->r, p->o->feed_id);
 		}
 		if (p->has_url) {
-			rs_ask(w->r, cell, "HGET", "adopting");
+			rs_command_key(w->r, cell, "HGET", "adopting");
 			rs_addi(w->r, p->o->feed_id);
 		}
 		for (size_t i = 0; i < p->item_n; i++) {
@@ -230,20 +230,20 @@ static void cell_ask(struct work *w, int cell)
 				rs_command(w->r, cell, "HMGET");
 				rs_key(w->r, cell, "keys:%lld", (long long)p->o->feed_id);
 			}
-			rs_add(w->r, commit_key(p->item[i].e));
+			rs_add(w->r, redis_commit_key(p->item[i].e));
 		}
 	}
 }
 
 /* Drops the entries that are stored already and unchanged. */
-static void items_read(struct plan *p, const struct rs_reply *known)
+static void plan_entries_read(struct redis_commit_plan *p, const struct rs_reply *known)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->item_n; i++) {
-		struct item item = {.e = p->item[i].e};
+		struct redis_commit_entry item = {.e = p->item[i].e};
 
-		item.is_new = known->elem[i]->type != RS_TEXT || !rs_known_read(known->elem[i]->text, &item.known);
+		item.is_new = known->elem[i]->type != RS_TEXT || !rs_key_value_unpack(known->elem[i]->text, &item.known);
 		if (!item.is_new && item.known.hash == item.e->hash)
 			continue;
 		p->new_n += item.is_new;
@@ -254,41 +254,41 @@ static void items_read(struct plan *p, const struct rs_reply *known)
 	p->item_n = n;
 }
 
-static enum verdict verdict_of(const struct work *w, const struct plan *p)
+static enum redis_commit_result plan_result(const struct redis_commit *w, const struct redis_commit_plan *p)
 {
 	if (w->push)
-		return STORED;
-	if (has_visit(p) && p->feed.last_visit_ms == p->o->feed->last_visit_ms)
-		return BEFORE;
-	return !w->c->lease_id && p->feed.last_visit_ms ? GONE : STORED;
+		return PLAN_STORED;
+	if (plan_has_visit(p) && p->feed.last_visit_ms == p->o->feed->last_visit_ms)
+		return PLAN_REPEATED;
+	return !w->c->lease_id && p->feed.last_visit_ms ? PLAN_NO_FEED : PLAN_STORED;
 }
 
-static void plan_read(struct work *w, struct plan *p, struct rs_reply ***at)
+static void plan_read(struct redis_commit *w, struct redis_commit_plan *p, struct rs_reply ***at)
 {
 	if (p->change)
-		p->wide = (*(*at)++)->text;
+		p->feed_row = (*(*at)++)->text;
 	/* another feed got it meanwhile */
 	if (p->has_url && !fw_str_eq((*(*at)++)->text, p->o->feed->url)) {
 		p->has_url = false;
 		p->change &= ~(1u << RS_ADDRESS);
 	}
 	if (p->item_n)
-		items_read(p, *(*at)++);
-	w->new_n += p->verdict == STORED ? p->new_n : 0;
+		plan_entries_read(p, *(*at)++);
+	w->new_n += p->result == PLAN_STORED ? p->new_n : 0;
 }
 
 /* FW_ESTALE: the lease is over. */
-static int cell_read(struct work *w, int cell, struct fw_err *err)
+static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
 {
-	struct part *part = &w->part[cell];
-	struct plan *end = part->plan + part->n, *first = part->plan;
+	struct redis_commit_cell *part = &w->part[cell];
+	struct redis_commit_plan *end = part->plan + part->n, *first = part->plan;
 	struct rs_reply **at = w->r->reply + part->at;
 
 	if (w->c->lease_id && !rs_int(at[0]))
-		return rs_lost(w->r, err);
+		return rs_lease_over(w->r, err);
 	part->merging = rs_int(at[1]) != 0;
 	at += 2;
-	for (struct plan *p = part->plan; p < end; p++) {
+	for (struct redis_commit_plan *p = part->plan; p < end; p++) {
 		struct fw_str row;
 
 		if (p == part->plan || p->shard != first->shard) {
@@ -296,51 +296,51 @@ static int cell_read(struct work *w, int cell, struct fw_err *err)
 			at++;
 		}
 		row = at[-1]->elem[p - first]->text;
-		if (row.p && rs_state_unpack(row, &p->feed, &p->state))
-			p->verdict = verdict_of(w, p);
+		if (row.p && rs_schedule_row_unpack(row, &p->feed, &p->state))
+			p->result = plan_result(w, p);
 	}
-	for (struct plan *p = part->plan; p < end; p++)
+	for (struct redis_commit_plan *p = part->plan; p < end; p++)
 		plan_read(w, p, &at);
 	return 0;
 }
 
 /* The entry is stored, and is not deleted by retention. */
-static bool is_changed(const struct item *i)
+static bool entry_is_changed(const struct redis_commit_entry *i)
 {
 	return !i->is_new && i->known.id;
 }
 
 /* A push without new or changed entries: its visit may be stored already. */
-static bool is_repeated(const struct work *w, const struct plan *p)
+static bool push_is_repeated(const struct redis_commit *w, const struct redis_commit_plan *p)
 {
-	return w->push && p->verdict == STORED && has_visit(p) && !p->new_n && !p->changed_n;
+	return w->push && p->result == PLAN_STORED && plan_has_visit(p) && !p->new_n && !p->changed_n;
 }
 
 /* Requests the rows for cell_read_more(). Rare, except for rows of changed entries. */
-static void cell_ask_more(struct work *w, int cell)
+static void cell_request_more(struct redis_commit *w, int cell)
 {
-	struct part *part = &w->part[cell];
+	struct redis_commit_cell *part = &w->part[cell];
 
 	part->at = w->r->cmd_n;
-	for (struct plan *p = part->plan; p < part->plan + part->n; p++) {
+	for (struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
 		if (part->merging) {
-			rs_ask(w->r, cell, "HEXISTS", "merging");
+			rs_command_key(w->r, cell, "HEXISTS", "merging");
 			rs_addi(w->r, p->o->feed_id);
 		}
-		for (size_t i = 0; p->verdict == STORED && i < p->item_n; i++) {
-			if (!is_changed(&p->item[i]))
+		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
+			if (!entry_is_changed(&p->item[i]))
 				continue;
-			rs_ask(w->r, cell, "HGET", "entries");
+			rs_command_key(w->r, cell, "HGET", "entries");
 			rs_addi(w->r, p->item[i].known.id);
 		}
-		if (is_repeated(w, p)) {
-			rs_op(w->r, cell, RS_READ, "history");
+		if (push_is_repeated(w, p)) {
+			rs_call(w->r, cell, RS_READ, "history");
 			rs_addi(w->r, p->state.last_visit_id);
-			rs_addi(w->r, STEPS);
+			rs_addi(w->r, HISTORY_MAX);
 		}
 	}
 	for (const struct store_host *h = w->c->host; h < w->c->host + w->c->host_n; h++) {
-		if (!h->others || !commit_has_host(w, cell, h))
+		if (!h->others || !redis_commit_has_host(w, cell, h))
 			continue;
 		rs_command(w->r, cell, "HGET");
 		rs_key(w->r, cell, "hosts:%04d", store_host_shard(h->id));
@@ -348,7 +348,7 @@ static void cell_ask_more(struct work *w, int cell)
 	}
 }
 
-static bool was_pushed(const struct rs_reply *rows, int64_t at_ms)
+static bool history_has_push(const struct rs_reply *rows, int64_t at_ms)
 {
 	bool found = false;
 
@@ -360,7 +360,7 @@ static bool was_pushed(const struct rs_reply *rows, int64_t at_ms)
 	return found;
 }
 
-static void row_read(struct item *i, struct fw_str row)
+static void entry_row_read(struct redis_commit_entry *i, struct fw_str row)
 {
 	struct fw_entry_row old = {0};
 
@@ -370,44 +370,44 @@ static void row_read(struct item *i, struct fw_str row)
 	i->revision = old.revision;
 }
 
-static void cell_read_more(struct work *w, int cell)
+static void cell_read_more(struct redis_commit *w, int cell)
 {
-	struct part *part = &w->part[cell];
+	struct redis_commit_cell *part = &w->part[cell];
 	struct rs_reply **at = w->r->reply + part->at;
 
-	for (struct plan *p = part->plan; p < part->plan + part->n; p++) {
-		bool repeated = is_repeated(w, p), merging = part->merging && rs_int(*at++);
+	for (struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+		bool repeated = push_is_repeated(w, p), merging = part->merging && rs_int(*at++);
 
-		for (size_t i = 0; p->verdict == STORED && i < p->item_n; i++) {
-			if (is_changed(&p->item[i]))
-				row_read(&p->item[i], (*at++)->text);
+		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
+			if (entry_is_changed(&p->item[i]))
+				entry_row_read(&p->item[i], (*at++)->text);
 		}
-		p->visit_id = p->verdict == STORED && has_visit(p);
+		p->visit_id = p->result == PLAN_STORED && plan_has_visit(p);
 		if (repeated)
-			p->visit_id = !was_pushed((*at++), p->o->visit.at_ms);
-		if (merging && p->verdict != GONE)
-			p->verdict = LATER;
+			p->visit_id = !history_has_push((*at++), p->o->visit.at_ms);
+		if (merging && p->result != PLAN_NO_FEED)
+			p->result = PLAN_RETRY;
 	}
 	for (size_t i = 0; i < w->c->host_n; i++) {
-		if (w->c->host[i].others && commit_has_host(w, cell, &w->c->host[i]))
-			w->host_was[i] = (*at++)->text;
+		if (w->c->host[i].others && redis_commit_has_host(w, cell, &w->c->host[i]))
+			w->host_row[i] = (*at++)->text;
 	}
 }
 
-static int read_all(struct work *w, struct fw_err *err)
+static int cells_read_all(struct redis_commit *w, struct fw_err *err)
 {
 	int64_t visit_n = 0;
 	int rc;
 
 	for (size_t i = 0; i < w->n; i++)
-		visit_n += has_visit(&w->plan[i]);
+		visit_n += plan_has_visit(&w->plan[i]);
 	rs_command(w->r, RS_META, "TIME");
-	rs_ask(w->r, RS_META, "HINCRBY", "meta");
+	rs_command_key(w->r, RS_META, "HINCRBY", "meta");
 	rs_adds(w->r, "visit_id");
 	rs_addi(w->r, visit_n);
 	for (int cell = 0; cell < w->r->cell_n; cell++) {
 		if (w->part[cell].sent)
-			cell_ask(w, cell);
+			cell_request(w, cell);
 	}
 	rc = rs_run(w->r, "commit", err);
 	if (rc)
@@ -418,7 +418,7 @@ static int read_all(struct work *w, struct fw_err *err)
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
 		rc = w->part[cell].sent ? cell_read(w, cell, err) : 0;
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
-		cell_ask_more(w, cell);
+		cell_request_more(w, cell);
 	rc = rc ? rc : rs_run(w->r, "commit", err);
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
 		cell_read_more(w, cell);
@@ -428,21 +428,21 @@ static int read_all(struct work *w, struct fw_err *err)
 /* ---- ids of entries -------------------------------------------------------------------------- */
 
 /* The reserved ids are stored or given up. */
-static int taken_end(struct rs *r, int64_t first_id, struct fw_err *err)
+static int ids_release(struct rs *r, int64_t first_id, struct fw_err *err)
 {
-	rs_ask(r, RS_META, "HDEL", "taken");
+	rs_command_key(r, RS_META, "HDEL", "reserved_ids");
 	rs_addi(r, first_id);
 	return rs_run(r, "reserving ids", err);
 }
 
-static int numbers_take(struct rs *r, int64_t n, int64_t *first_id, struct fw_err *err)
+static int ids_reserve(struct rs *r, int64_t n, int64_t *first_id, struct fw_err *err)
 {
 	const struct rs_reply *old;
 	int rc;
 
-	rs_op(r, RS_META, RS_WRITE, "numbers");
+	rs_call(r, RS_META, RS_WRITE, "ids_reserve");
 	rs_addi(r, n);
-	rs_addi(r, TAKEN_MS);
+	rs_addi(r, RESERVE_TIMEOUT_MS);
 	rc = rs_run(r, "reserving ids", err);
 	if (rc)
 		return rc;
@@ -450,62 +450,62 @@ static int numbers_take(struct rs *r, int64_t n, int64_t *first_id, struct fw_er
 	old = r->reply[0]->elem[1];
 	for (size_t i = 0; !rc && i < old->n; i++) {
 		for (int cell = 0; cell < r->cell_n; cell++)
-			rs_ask(r, cell, "INCR", "revoked");
+			rs_command_key(r, cell, "INCR", "revoked");
 		rc = rs_run(r, "revoking ids", err);
-		rc = rc ? rc : taken_end(r, rs_int(old->elem[i]), err);
+		rc = rc ? rc : ids_release(r, rs_int(old->elem[i]), err);
 	}
 	return rc;
 }
 
-int rs_numbers_revoke(struct rs *r, struct fw_err *err)
+int rs_ids_revoke(struct rs *r, struct fw_err *err)
 {
 	int64_t none;
 
-	return numbers_take(r, 0, &none, err);
+	return ids_reserve(r, 0, &none, err);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-static int settle_one(struct work *w, struct plan *p, struct fw_err *err)
+static int plan_settle(struct redis_commit *w, struct redis_commit_plan *p, struct fw_err *err)
 {
 	struct fw_outcome *o = p->o;
-	bool has_url = p->has_url && p->verdict == STORED;
+	bool has_url = p->has_url && p->result == PLAN_STORED;
 
 	assert(!w->done[o - w->c->outcome]);
-	if (p->verdict == LATER || (p->verdict == GONE && !w->c->lease_id && !w->push)) {
-		w->again = true;
-		if (p->verdict == GONE) { /* not the feed's first visit, so it is a push */
+	if (p->result == PLAN_RETRY || (p->result == PLAN_NO_FEED && !w->c->lease_id && !w->push)) {
+		w->retry = true;
+		if (p->result == PLAN_NO_FEED) { /* not the feed's first visit, so it is a push */
 			w->push = true;
 			o->visit.kind = FW_VISIT_PUSHED;
 		}
 		return 0;
 	}
 	w->done[o - w->c->outcome] = true;
-	o->rc = p->verdict == GONE ? FW_ENOTFOUND : 0;
-	o->visit.new_n = p->verdict == STORED ? p->new_n : 0;
-	o->visit.changed_n = p->verdict == STORED ? p->changed_n : 0;
-	if (p->verdict == STORED && !w->push && o->groups & FW_GROUP_URL && !p->has_url)
+	o->rc = p->result == PLAN_NO_FEED ? FW_ENOTFOUND : 0;
+	o->visit.new_n = p->result == PLAN_STORED ? p->new_n : 0;
+	o->visit.changed_n = p->result == PLAN_STORED ? p->changed_n : 0;
+	if (p->result == PLAN_STORED && !w->push && o->groups & FW_GROUP_URL && !p->has_url)
 		o->rc = FW_EINVAL;
 	return has_url && !fw_str_eq(p->url_was, o->feed->url)
 		? rs_url_release(w->r, p->url_was, o->feed_id, err)
 		: 0;
 }
 
-static int settle(struct work *w, int cell, struct fw_err *err)
+static int cell_settle(struct redis_commit *w, int cell, struct fw_err *err)
 {
-	struct part *part = &w->part[cell];
+	struct redis_commit_cell *part = &w->part[cell];
 	int rc = 0;
 
 	assert(part->sent);
 	w->hosts_done[cell] = true;
 	for (size_t i = 0; !rc && i < part->n; i++)
-		rc = settle_one(w, &part->plan[i], err);
+		rc = plan_settle(w, &part->plan[i], err);
 	return !rc && part->merging ? rs_merges_finish(w->r, cell, err) : rc;
 }
 
 /* ---- a commit -------------------------------------------------------------------------------- */
 
-static int write_all(struct work *w, struct fw_err *err)
+static int cells_write_all(struct redis_commit *w, struct fw_err *err)
 {
 	bool stored[RS_CELLS] = {false}, moved;
 	int rc;
@@ -513,69 +513,69 @@ static int write_all(struct work *w, struct fw_err *err)
 	for (int cell = 0; cell < w->r->cell_n; cell++) {
 		if (!w->part[cell].sent)
 			continue;
-		commit_rows_make(w, &w->part[cell]);
-		commit_cell_write(w, cell);
+		redis_commit_rows_make(w, &w->part[cell]);
+		redis_commit_cell_write(w, cell);
 	}
 	rc = rs_run_once(w->r, "commit", &moved, err);
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
 		stored[cell] = w->part[cell].sent && w->r->reply[w->part[cell].at]->type == RS_ARRAY;
-	/* settle() collects commands of its own */
+	/* cell_settle() collects commands of its own */
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++) {
 		if (stored[cell])
-			rc = settle(w, cell, err);
+			rc = cell_settle(w, cell, err);
 		else
-			w->again |= w->part[cell].sent;
+			w->retry |= w->part[cell].sent;
 	}
 	if (w->new_n && rc != FW_EIO && !(w->r->cell_n == 1 && !rc && stored[RS_META])) {
 		struct fw_err spare;
-		int ended = taken_end(w->r, w->first_id, rc ? &spare : err);
+		int ended = ids_release(w->r, w->first_id, rc ? &spare : err);
 
 		rc = rc ? rc : ended;
 	}
 	return rc;
 }
 
-static int try(struct work *w, struct fw_err *err)
+static int commit_try(struct redis_commit *w, struct fw_err *err)
 {
 	bool any = false;
 	int rc;
 
-	w->again = false;
+	w->retry = false;
 	memset(w->part, 0, sizeof(w->part));
 	rc = plans_make(w, err);
-	rc = rc ? rc : items_find(w, err);
-	rc = rc ? rc : addresses_claim(w, err);
+	rc = rc ? rc : plans_entries_choose(w, err);
+	rc = rc ? rc : plans_urls_claim(w, err);
 	for (int cell = 0; cell < w->r->cell_n; cell++) {
 		w->part[cell].sent = w->part[cell].n;
 		for (size_t i = 0; i < w->c->host_n; i++)
-			w->part[cell].sent |= commit_has_host(w, cell, &w->c->host[i]);
+			w->part[cell].sent |= redis_commit_has_host(w, cell, &w->c->host[i]);
 		any |= w->part[cell].sent;
 	}
 	w->part[RS_META].sent |= !any; /* an empty commit still checks the lease */
-	rc = rc ? rc : read_all(w, err);
+	rc = rc ? rc : cells_read_all(w, err);
 	if (!rc && w->new_n)
-		rc = numbers_take(w->r, w->new_n, &w->first_id, err);
+		rc = ids_reserve(w->r, w->new_n, &w->first_id, err);
 	w->entry_id = w->first_id;
-	return rc ? rc : write_all(w, err);
+	return rc ? rc : cells_write_all(w, err);
 }
 
 int rs_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 {
 	struct fw_outcome *one = c->n == 1 && !c->lease_id ? c->outcome : NULL;
 	enum fw_visit_kind kind = one ? one->visit.kind : FW_VISIT_NONE;
-	struct work w = {.r = rs_of(st), .c = c, .again = true};
-	int rc = rs_start(w.r, true, err);
+	struct redis_commit w = {.r = rs_of(st), .c = c, .retry = true};
+	int rc = rs_slot_start(w.r, true, err);
 
 	w.push = !c->lease_id && !(one && kind != FW_VISIT_PUSHED && kind != FW_VISIT_NONE);
 	w.done = fw_arena_calloc(&w.r->arena, c->n + 1, sizeof(*w.done));
-	w.host_was = fw_arena_calloc(&w.r->arena, c->host_n + 1, sizeof(*w.host_was));
-	if (!rc && (!w.done || !w.host_was))
+	w.host_row = fw_arena_calloc(&w.r->arena, c->host_n + 1, sizeof(*w.host_row));
+	if (!rc && (!w.done || !w.host_row))
 		rc = rs_no_memory(w.r, err);
-	for (int i = 0; !rc && w.again && i < TRIES; i++)
-		rc = try(&w, err);
+	for (int i = 0; !rc && w.retry && i < TRIES; i++)
+		rc = commit_try(&w, err);
 	if (one)
 		one->visit.kind = kind;
-	return rc || !w.again ? rc
+	return rc || !w.retry ? rc
 			      : fw_err_set(err, FW_EAGAIN, "%s: other processes keep changing these feeds: try again",
 					w.r->target.name);
 }

@@ -8,40 +8,40 @@
 
 #include "store/redis/redis.h"
 
-struct item { /* an entry that is new or changed */
+struct redis_commit_entry { /* an entry that is new or changed */
 	const struct fw_entry_row *e;
-	struct rs_known known; /* id 0: retention removed the entry */
+	struct rs_key_value known; /* id 0: retention removed the entry */
 	bool is_new;
 	int64_t seen_ms; /* first seen; 0: now */
 	uint32_t revision; /* the previous one */
 };
 
-enum verdict {
-	STORED,
-	BEFORE, /* stored already: the response to an earlier try was lost */
-	GONE,
-	LATER, /* not in this try */
+enum redis_commit_result {
+	PLAN_STORED,
+	PLAN_REPEATED, /* stored already: the response to an earlier try was lost */
+	PLAN_NO_FEED,
+	PLAN_RETRY, /* not in this try */
 };
 
-struct plan { /* one outcome */
+struct redis_commit_plan { /* one outcome */
 	struct fw_outcome *o;
 	int cell, shard;
 	bool has_url; /* the feed got its new address */
 	unsigned change; /* groups of the feed row that change, as bits by RS_* */
-	enum verdict verdict;
+	enum redis_commit_result result;
 	struct fw_feed feed; /* schedule row, before and then after the commit */
-	struct rs_state state;
-	struct fw_str wide; /* feed row, read only if it changes */
+	struct rs_schedule_row state;
+	struct fw_str feed_row; /* feed row, read only if it changes */
 	struct fw_str url_was;
-	bool moves; /* to another host */
-	struct item *item;
+	bool changes_host; /* to another host */
+	struct redis_commit_entry *item;
 	size_t item_n;
 	uint32_t new_n, changed_n;
 	int64_t visit_id, before_id; /* 0: no visit is written; 0: no earlier visit */
 };
 
-struct part { /* the plans of one cell */
-	struct plan *plan;
+struct redis_commit_cell { /* the plans of one cell */
+	struct redis_commit_plan *plan;
 	size_t n;
 	size_t at;       /* index of its first reply */
 	size_t stored_n; /* plans that are written */
@@ -49,38 +49,38 @@ struct part { /* the plans of one cell */
 	bool sent;
 };
 
-struct work {
+struct redis_commit {
 	struct rs *r;
 	struct store_commit *c;
-	struct plan *plan; /* sorted by cell and shard */
+	struct redis_commit_plan *plan; /* sorted by cell and shard */
 	size_t n;
-	struct part part[RS_CELLS];
+	struct redis_commit_cell part[RS_CELLS];
 	bool *done;                /* per outcome: its result is set */
 	bool hosts_done[RS_CELLS]; /* per cell: its hosts are stored */
-	struct fw_str *host_was;   /* rows of hosts in shards that this lease does not hold */
+	struct fw_str *host_row;   /* rows of hosts in shards that this lease does not hold */
 	bool push;                 /* no lease: the schedule does not change */
-	bool again;                /* another try is needed */
-	bool tells;                /* a schedule changes: publish that */
+	bool retry;                /* another try is needed */
+	bool publishes;                /* a schedule changes: publish that */
 	int64_t now_ms;            /* clock of the server */
 	int64_t visit_id;          /* the last visit id that was given */
 	int64_t first_id, new_n;   /* new_n entry ids above first_id are reserved */
 	int64_t entry_id;          /* the last entry id that was given */
 };
 
-static inline struct fw_str commit_key(const struct fw_entry_row *e)
+static inline struct fw_str redis_commit_key(const struct fw_entry_row *e)
 {
 	return (struct fw_str){(const char *)e->key, sizeof(e->key)};
 }
 
 /* This host is still to be stored in this cell. */
-static inline bool commit_has_host(const struct work *w, int cell, const struct store_host *h)
+static inline bool redis_commit_has_host(const struct redis_commit *w, int cell, const struct store_host *h)
 {
 	return !w->hosts_done[cell] && rs_cell(w->r, store_host_shard(h->id)) == cell;
 }
 
 /* Make the rows of all stored outcomes, and give them their ids. */
-void commit_rows_make(struct work *w, struct part *part);
+void redis_commit_rows_make(struct redis_commit *w, struct redis_commit_cell *part);
 /* Collect the transaction of the cell. part.at becomes the index of EXEC's reply. */
-void commit_cell_write(struct work *w, int cell);
+void redis_commit_cell_write(struct redis_commit *w, int cell);
 
 #endif

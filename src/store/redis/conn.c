@@ -42,8 +42,8 @@ struct rs_conn {
 	SSL_CTX *ctx;
 	SSL *ssl;
 	redisReader *reader;
-	struct fw_buf out, begins;   /* commands, and the offset of each (size_t) */
-	struct fw_buf sent, sent_at; /* those of the last exchange */
+	struct fw_buf out, offsets;   /* commands, and the offset of each (size_t) */
+	struct fw_buf sent, sent_offsets; /* those of the last exchange */
 	struct fw_buf word;
 	size_t pushed; /* bytes of out that are sent already */
 	size_t word_n; /* words of the command that is being collected; 0: none is */
@@ -65,7 +65,7 @@ static struct rs_reply *reply_new(const redisReadTask *task, enum rs_type type)
 	return r;
 }
 
-static void *on_string(const redisReadTask *task, char *p, size_t len)
+static void *reply_on_string(const redisReadTask *task, char *p, size_t len)
 {
 	struct rs_reply *r = reply_new(task, task->type == REDIS_REPLY_ERROR ? RS_ERROR : RS_TEXT);
 
@@ -75,7 +75,7 @@ static void *on_string(const redisReadTask *task, char *p, size_t len)
 	return r->text.p ? r : NULL;
 }
 
-static void *on_array(const redisReadTask *task, FW_HIREDIS_COUNT n)
+static void *reply_on_array(const redisReadTask *task, FW_HIREDIS_COUNT n)
 {
 	struct rs_reply *r = reply_new(task, RS_ARRAY);
 
@@ -86,7 +86,7 @@ static void *on_array(const redisReadTask *task, FW_HIREDIS_COUNT n)
 	return r->elem ? r : NULL;
 }
 
-static void *on_integer(const redisReadTask *task, long long value)
+static void *reply_on_integer(const redisReadTask *task, long long value)
 {
 	struct rs_reply *r = reply_new(task, RS_INT);
 
@@ -95,19 +95,19 @@ static void *on_integer(const redisReadTask *task, long long value)
 	return r;
 }
 
-static void *on_nil(const redisReadTask *task)
+static void *reply_on_nil(const redisReadTask *task)
 {
 	return reply_new(task, RS_NIL);
 }
 
-static void on_free(void *reply)
+static void reply_on_free(void *reply)
 {
 	(void)reply; /* the arena owns it */
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int broke(struct rs_conn *c, struct fw_err *err, const char *what)
+static int conn_broke(struct rs_conn *c, struct fw_err *err, const char *what)
 {
 	c->broken = true;
 	return fw_err_set(
@@ -115,7 +115,7 @@ static int broke(struct rs_conn *c, struct fw_err *err, const char *what)
 }
 
 /* 0: ready. FW_EIO: the deadline passed. */
-static int wait_for(struct rs_conn *c, short events, int64_t deadline_ms, const char *what, struct fw_err *err)
+static int conn_wait(struct rs_conn *c, short events, int64_t deadline_ms, const char *what, struct fw_err *err)
 {
 	for (;;) {
 		struct pollfd p = {.fd = c->fd, .events = events};
@@ -125,7 +125,7 @@ static int wait_for(struct rs_conn *c, short events, int64_t deadline_ms, const 
 		if (n > 0)
 			return 0;
 		if (n < 0 && errno != EINTR)
-			return broke(c, err, strerror(errno));
+			return conn_broke(c, err, strerror(errno));
 		if (n == 0) {
 			c->broken = true;
 			return fw_err_set(err, FW_EIO,
@@ -143,7 +143,7 @@ static int socket_connect(
 
 	c->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)
-		return broke(c, err, strerror(errno));
+		return conn_broke(c, err, strerror(errno));
 	if (sa->sa_family != AF_UNIX) {
 		int idle = 30, interval = 10, tries = 3;
 
@@ -156,11 +156,11 @@ static int socket_connect(
 	if (connect(c->fd, sa, len) == 0)
 		return 0;
 	if (errno != EINPROGRESS)
-		return broke(c, err, strerror(errno));
-	if (wait_for(c, POLLOUT, deadline_ms, "connecting", err))
+		return conn_broke(c, err, strerror(errno));
+	if (conn_wait(c, POLLOUT, deadline_ms, "connecting", err))
 		return err->rc;
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &code, &code_len) || code)
-		return broke(c, err, strerror(code));
+		return conn_broke(c, err, strerror(code));
 	return 0;
 }
 
@@ -261,7 +261,7 @@ static int tls_connect(struct rs_conn *c, int64_t deadline_ms, struct fw_err *er
 
 		if (want != SSL_ERROR_WANT_READ && want != SSL_ERROR_WANT_WRITE)
 			return tls_error(c, "the handshake failed", err);
-		if (wait_for(c, want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline_ms,
+		if (conn_wait(c, want == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT, deadline_ms,
 			    "TLS handshake: does the port use TLS?", err))
 			return err->rc;
 	}
@@ -279,9 +279,9 @@ void rs_conn_close(struct rs_conn *c)
 	if (c->reader)
 		redisReaderFree(c->reader);
 	fw_buf_finish(&c->out);
-	fw_buf_finish(&c->begins);
+	fw_buf_finish(&c->offsets);
 	fw_buf_finish(&c->sent);
-	fw_buf_finish(&c->sent_at);
+	fw_buf_finish(&c->sent_offsets);
 	fw_buf_finish(&c->word);
 	free(c);
 }
@@ -289,11 +289,11 @@ void rs_conn_close(struct rs_conn *c)
 int rs_conn_open(
 	const struct rs_target *t, const char *host, int port, struct rs_conn **out, struct fw_err *err)
 {
-	static redisReplyObjectFunctions make = {.createString = on_string,
-		.createArray = on_array,
-		.createInteger = on_integer,
-		.createNil = on_nil,
-		.freeObject = on_free};
+	static redisReplyObjectFunctions make = {.createString = reply_on_string,
+		.createArray = reply_on_array,
+		.createInteger = reply_on_integer,
+		.createNil = reply_on_nil,
+		.freeObject = reply_on_free};
 	struct rs_conn *c = calloc(1, sizeof(*c));
 	int64_t deadline_ms = fw_mono_ms() + t->connect_timeout_ms;
 	int rc = 0;
@@ -304,7 +304,7 @@ int rs_conn_open(
 	c->fd = -1;
 	c->target = t;
 	c->port = port;
-	c->out = c->begins = c->sent = c->sent_at = c->word = FW_BUF_INIT(0);
+	c->out = c->offsets = c->sent = c->sent_offsets = c->word = FW_BUF_INIT(0);
 	(void)fw_str_copy(c->host, sizeof(c->host), fw_str(host));
 	if (host && strcmp(host, t->host.p ? t->host.p : "") == 0 && port == t->port)
 		(void)fw_str_copy(c->where, sizeof(c->where), fw_str(t->name));
@@ -326,7 +326,7 @@ int rs_conn_open(
 	return 0;
 }
 
-bool rs_conn_idle(const struct rs_conn *c)
+bool rs_conn_is_idle(const struct rs_conn *c)
 {
 	return c->reader->ridx < 0;
 }
@@ -342,10 +342,10 @@ static ssize_t conn_send(struct rs_conn *c, const char *p, size_t n, short *even
 
 size_t rs_conn_pending(const struct rs_conn *c)
 {
-	return c->begins.len / sizeof(size_t);
+	return c->offsets.len / sizeof(size_t);
 }
 
-static void number_line(struct fw_buf *b, char mark, size_t n)
+static void length_line_add(struct fw_buf *b, char mark, size_t n)
 {
 	char text[24], *p = text + sizeof(text);
 
@@ -360,15 +360,15 @@ static void number_line(struct fw_buf *b, char mark, size_t n)
 }
 
 /* The command is complete: put its number of words in front. */
-static void seal(struct rs_conn *c)
+static void command_seal(struct rs_conn *c)
 {
-	size_t at = c->word_n ? ((size_t *)(void *)c->begins.p)[rs_conn_pending(c) - 1] : 0, end = c->out.len;
+	size_t at = c->word_n ? ((size_t *)(void *)c->offsets.p)[rs_conn_pending(c) - 1] : 0, end = c->out.len;
 	char line[24];
 
-	assert(!c->word_n || rs_conn_pending(c) || c->begins.rc);
+	assert(!c->word_n || rs_conn_pending(c) || c->offsets.rc);
 	if (!c->word_n || c->out.rc)
 		return;
-	number_line(&c->out, '*', c->word_n);
+	length_line_add(&c->out, '*', c->word_n);
 	c->word_n = 0;
 	if (c->out.rc)
 		return;
@@ -382,7 +382,7 @@ void rs_conn_push(struct rs_conn *c)
 	ssize_t n;
 	short events;
 
-	seal(c);
+	command_seal(c);
 	assert(c->out.rc || c->pushed <= c->out.len);
 	if (c->out.rc || c->broken || c->pushed == c->out.len)
 		return;
@@ -394,14 +394,14 @@ void rs_conn_begin(struct rs_conn *c)
 {
 	if (c->out.len - c->pushed >= PUSH_BYTES)
 		rs_conn_push(c);
-	seal(c);
-	fw_buf_add(&c->begins, &c->out.len, sizeof(c->out.len));
+	command_seal(c);
+	fw_buf_add(&c->offsets, &c->out.len, sizeof(c->out.len));
 }
 
 void rs_conn_add(struct rs_conn *c, struct fw_str word)
 {
 	c->word_n++;
-	number_line(&c->out, '$', word.len);
+	length_line_add(&c->out, '$', word.len);
 	fw_buf_add(&c->out, word.len ? word.p : "", word.len);
 	fw_buf_add(&c->out, "\r\n", 2);
 }
@@ -428,31 +428,31 @@ void rs_conn_command(struct rs_conn *c, const char *words)
 		rs_conn_add(c, fw_str_split(rest, ' ', &rest));
 }
 
-void rs_conn_forget(struct rs_conn *c)
+void rs_conn_discard(struct rs_conn *c)
 {
 	c->broken = c->broken || c->pushed; /* the server has half a command */
 	c->pushed = c->word_n = 0;
 	fw_buf_reset(&c->out);
-	fw_buf_reset(&c->begins);
+	fw_buf_reset(&c->offsets);
 }
 
-struct fw_str rs_conn_sent(const struct rs_conn *c, size_t nth)
+struct fw_str rs_conn_get_sent(const struct rs_conn *c, size_t nth)
 {
-	const size_t *at = (const size_t *)(const void *)c->sent_at.p;
-	size_t n = c->sent_at.len / sizeof(*at), end = nth + 1 < n ? at[nth + 1] : c->sent.len;
+	const size_t *at = (const size_t *)(const void *)c->sent_offsets.p;
+	size_t n = c->sent_offsets.len / sizeof(*at), end = nth + 1 < n ? at[nth + 1] : c->sent.len;
 
 	assert(nth < n && at[nth] <= end);
 	return (struct fw_str){c->sent.p + at[nth], end - at[nth]};
 }
 
-void rs_conn_raw(struct rs_conn *c, struct fw_str command)
+void rs_conn_add_raw(struct rs_conn *c, struct fw_str command)
 {
-	seal(c);
-	fw_buf_add(&c->begins, &c->out.len, sizeof(c->out.len));
+	command_seal(c);
+	fw_buf_add(&c->offsets, &c->out.len, sizeof(c->out.len));
 	fw_buf_addstr(&c->out, command);
 }
 
-static void swap(struct fw_buf *a, struct fw_buf *b)
+static void conn_buf_swap(struct fw_buf *a, struct fw_buf *b)
 {
 	struct fw_buf was = *a;
 
@@ -504,7 +504,7 @@ static ssize_t conn_receive(struct rs_conn *c, char *p, size_t n, short *events)
 }
 
 /* Read the received bytes into the parser. 1: some, 0: none, or an error. */
-static int feed(struct rs_conn *c, short *events, struct fw_err *err)
+static int conn_receive_some(struct rs_conn *c, short *events, struct fw_err *err)
 {
 	char in[65536];
 	ssize_t n = conn_receive(c, in, sizeof(in), events);
@@ -514,12 +514,12 @@ static int feed(struct rs_conn *c, short *events, struct fw_err *err)
 		return fw_err_set(err, FW_ENOMEM, "%s: out of memory for a reply", c->where);
 	}
 	if (n == 0)
-		return broke(c, err, "the server closed the connection");
-	return n == -1 ? broke(c, err, strerror(errno)) : n > 0 ? 1 : 0;
+		return conn_broke(c, err, "the server closed the connection");
+	return n == -1 ? conn_broke(c, err, strerror(errno)) : n > 0 ? 1 : 0;
 }
 
 /* Take complete replies out of the parser. */
-static int parse(struct rs_conn *c, struct rs_reply **reply, size_t *n, size_t max, struct fw_err *err)
+static int replies_parse(struct rs_conn *c, struct rs_reply **reply, size_t *n, size_t max, struct fw_err *err)
 {
 	assert(*n <= max);
 	while (*n < max) {
@@ -545,15 +545,15 @@ static int parse(struct rs_conn *c, struct rs_reply **reply, size_t *n, size_t m
  * closes it, whatever the command was. That error then becomes the reply to all commands, and 0 is
  * returned.
  */
-static int last_words(struct rs_conn *c, struct rs_reply *all, size_t got, struct fw_err *err)
+static int conn_last_error(struct rs_conn *c, struct rs_reply *all, size_t got, struct fw_err *err)
 {
 	struct fw_err ignored;
 	short events;
 	int rc = err->rc;
 
-	while (feed(c, &events, &ignored) > 0)
+	while (conn_receive_some(c, &events, &ignored) > 0)
 		;
-	if (c->answered || parse(c, all->elem, &got, all->n, &ignored) || got != 1 ||
+	if (c->answered || replies_parse(c, all->elem, &got, all->n, &ignored) || got != 1 ||
 		all->elem[0]->type != RS_ERROR)
 		return rc;
 	for (; got < all->n; got++)
@@ -561,7 +561,7 @@ static int last_words(struct rs_conn *c, struct rs_reply *all, size_t got, struc
 	return 0;
 }
 
-static int exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out, struct fw_err *err)
+static int conn_exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out, struct fw_err *err)
 {
 	size_t sent = c->pushed, got = 0, want = rs_conn_pending(c);
 	struct rs_reply *all = fw_arena_zalloc(a, sizeof(*all));
@@ -573,7 +573,7 @@ static int exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out
 		return fw_err_set(err, FW_EIO, "%s: the connection is closed: open the store anew", c->where);
 	if (all)
 		all->elem = fw_arena_calloc(a, want + 1, sizeof(struct rs_reply *));
-	if (!all || !all->elem || c->out.rc || c->begins.rc) {
+	if (!all || !all->elem || c->out.rc || c->offsets.rc) {
 		c->broken = c->broken || sent;
 		return fw_err_set(err, FW_ENOMEM, "%s: out of memory", c->where);
 	}
@@ -589,19 +589,19 @@ static int exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out
 			ssize_t n = conn_send(c, c->out.p + sent, c->out.len - sent, &events);
 
 			if (n == 0 || n == -1) {
-				broke(c, err, n ? strerror(errno) : "the server closed the connection");
-				return last_words(c, all, got, err);
+				conn_broke(c, err, n ? strerror(errno) : "the server closed the connection");
+				return conn_last_error(c, all, got, err);
 			}
 			p.events |= events;
 			sent += n > 0 ? (size_t)n : 0;
 			moved = n > 0;
 		}
-		rc = feed(c, &events, err);
+		rc = conn_receive_some(c, &events, err);
 		p.events |= events;
 		moved = moved || rc > 0;
 		if (rc < 0)
-			return last_words(c, all, got, err);
-		rc = parse(c, all->elem, &got, want, err);
+			return conn_last_error(c, all, got, err);
+		rc = replies_parse(c, all->elem, &got, want, err);
 		if (rc || got == want)
 			break;
 		if (moved) {
@@ -610,7 +610,7 @@ static int exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **out
 				continue;
 		}
 		if (!moved || sent == c->out.len)
-			rc = wait_for(c, p.events, progress_ms + c->target->timeout_ms, "a command", err);
+			rc = conn_wait(c, p.events, progress_ms + c->target->timeout_ms, "a command", err);
 	}
 	c->answered = c->answered || !rc;
 	return rc;
@@ -620,11 +620,11 @@ int rs_conn_exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **ou
 {
 	int rc;
 
-	seal(c);
-	rc = exchange(c, a, out, err);
+	command_seal(c);
+	rc = conn_exchange(c, a, out, err);
 
-	swap(&c->out, &c->sent);
-	swap(&c->begins, &c->sent_at);
+	conn_buf_swap(&c->out, &c->sent);
+	conn_buf_swap(&c->offsets, &c->sent_offsets);
 	c->pushed = c->word_n = 0;
 	return rc;
 }
@@ -643,12 +643,12 @@ int rs_conn_listen(struct rs_conn *c, int wake_fd, int64_t timeout_ms, struct fw
 		struct pollfd p[2] = {{.fd = c->fd}, {.fd = wake_fd, .events = POLLIN}};
 		int64_t left = deadline_ms - fw_mono_ms();
 
-		rc = feed(c, &p[0].events, err);
-		rc = rc < 0 ? rc : parse(c, reply, &n, 1, err);
+		rc = conn_receive_some(c, &p[0].events, err);
+		rc = rc < 0 ? rc : replies_parse(c, reply, &n, 1, err);
 		if (rc || n)
 			return rc;
 		if (poll(p, 2, (int)FW_MIN(FW_MAX(left, 0), 3600000)) < 0 && errno != EINTR)
-			return broke(c, err, strerror(errno));
+			return conn_broke(c, err, strerror(errno));
 		if (p[1].revents || (!p[0].revents && left <= 0))
 			return 0;
 	}

@@ -12,32 +12,32 @@
 
 /* ids rise with seen_ms, except for clocks and processes that differ by less than this */
 #define SEEN_SLACK_MS 60000
-#define PORTION 100 /* entries per read, since they may be large */
+#define BATCH 100 /* entries per read, since they may be large */
 #define PAGE 1000
-#define KEYS_PORTION 128 /* feeds per read */
+#define KEYS_BATCH 128 /* feeds per read */
 #define SEEN "^%d+ (%S+)"
 
 /* ---- ids of all cells, merged ---------------------------------------------------------------- */
 
-static int rising(const void *a, const void *b)
+static int page_row_compare(const void *a, const void *b)
 {
-	const struct rs_number *x = a, *y = b;
+	const struct rs_page_row *x = a, *y = b;
 
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int falling(const void *a, const void *b)
+static int page_row_compare_desc(const void *a, const void *b)
 {
-	return rising(b, a);
+	return page_row_compare(b, a);
 }
 
 /* The number of merges so far. */
-static int moved_read(struct rs *r, int64_t *n, struct fw_err *err)
+static int merge_count_read(struct rs *r, int64_t *n, struct fw_err *err)
 {
 	int rc;
 
-	rs_ask(r, RS_META, "HGET", "meta");
-	rs_adds(r, "moved");
+	rs_command_key(r, RS_META, "HGET", "meta");
+	rs_adds(r, "merge_n");
 	rc = rs_run(r, "listing", err);
 	*n = rc ? 0 : rs_int(r->reply[0]);
 	return rc;
@@ -47,42 +47,42 @@ static int moved_read(struct rs *r, int64_t *n, struct fw_err *err)
  * Ask all cells. If a merge happened meanwhile, ask again: the entries of a merged feed may have
  * been seen in neither cell.
  */
-static int cells_ask(struct rs *r, void (*ask)(struct rs *r, int cell, const void *ctx), const void *ctx,
+static int cells_request(struct rs *r, void (*request)(struct rs *r, int cell, const void *ctx), const void *ctx,
 	struct rs_reply ***reply, struct fw_err *err)
 {
 	int64_t moved = 0, was;
-	int rc = r->cell_n > 1 ? moved_read(r, &moved, err) : 0;
+	int rc = r->cell_n > 1 ? merge_count_read(r, &moved, err) : 0;
 
 	do {
 		was = moved;
 		for (int cell = 0; cell < r->cell_n; cell++)
-			ask(r, cell, ctx);
+			request(r, cell, ctx);
 		rc = rc ? rc : rs_run(r, "listing", err);
 		*reply = r->reply;
-		rc = rc || r->cell_n == 1 ? rc : moved_read(r, &moved, err);
+		rc = rc || r->cell_n == 1 ? rc : merge_count_read(r, &moved, err);
 	} while (!rc && moved != was);
 	return rc;
 }
 
-struct page {
+struct redis_page {
 	const struct rs_walk *w;
 	size_t per;
 };
 
-static void page_ask(struct rs *r, int cell, const void *ctx)
+static void page_request(struct rs *r, int cell, const void *ctx)
 {
-	const struct page *p = ctx;
+	const struct redis_page *p = ctx;
 	const struct rs_walk *w = p->w;
 
 	if (!w->key) {
-		rs_op(r, cell, RS_READ, "visits");
+		rs_call(r, cell, RS_READ, "visits");
 		rs_addi(r, w->down);
 		rs_addi(r, w->down ? w->end : w->next);
 		rs_addi(r, w->down ? w->next : w->end);
 		rs_addi(r, (int64_t)p->per);
 		return;
 	}
-	rs_ask(r, cell, w->down ? "ZREVRANGEBYSCORE" : "ZRANGEBYSCORE", w->key);
+	rs_command_key(r, cell, w->down ? "ZREVRANGEBYSCORE" : "ZRANGEBYSCORE", w->key);
 	fw_buf_addf(rs_word(r), "(%lld", (long long)w->next);
 	rs_word_end(r);
 	fw_buf_addf(rs_word(r), "(%lld", (long long)w->end);
@@ -93,12 +93,12 @@ static void page_ask(struct rs *r, int cell, const void *ctx)
 }
 
 int rs_walk_page(
-	struct rs *r, struct rs_walk *w, size_t most, struct rs_number **out, size_t *n, struct fw_err *err)
+	struct rs *r, struct rs_walk *w, size_t most, struct rs_page_row **out, size_t *n, struct fw_err *err)
 {
 	size_t per = r->cell_n > 1 ? most / (size_t)r->cell_n + 10 : most, k = 0;
 	int64_t edge = w->end; /* a cell may have more ids beyond it */
 	struct rs_reply **reply;
-	int rc = cells_ask(r, page_ask, &(struct page){w, per}, &reply, err);
+	int rc = cells_request(r, page_request, &(struct redis_page){w, per}, &reply, err);
 
 	*n = 0;
 	for (int cell = 0; !rc && cell < r->cell_n; cell++)
@@ -112,10 +112,10 @@ int rs_walk_page(
 		const struct rs_reply *rows = reply[cell];
 
 		for (size_t i = 0; i < rows->n; i++) {
-			struct rs_number *at = &(*out)[k++];
+			struct rs_page_row *at = &(*out)[k++];
 			struct fw_str rest;
 
-			*at = (struct rs_number){.cell = cell, .row = rows->elem[i]->text};
+			*at = (struct rs_page_row){.cell = cell, .row = rows->elem[i]->text};
 			if (!fw_str_int(fw_str_split(at->row, ' ', &rest), &at->id))
 				at->id = 0;
 		}
@@ -127,7 +127,7 @@ int rs_walk_page(
 		w->done = false;
 	}
 	if (k)
-		qsort(*out, k, sizeof(**out), w->down ? falling : rising);
+		qsort(*out, k, sizeof(**out), w->down ? page_row_compare_desc : page_row_compare);
 	while (*n < k && (w->done || (w->down ? (*out)[*n].id >= edge : (*out)[*n].id <= edge)))
 		++*n;
 	assert(*n <= k);
@@ -135,12 +135,12 @@ int rs_walk_page(
 	return 0;
 }
 
-int rs_since(struct rs *r, const char *name, const char *pattern, int64_t ms, int64_t *last, struct fw_err *err)
+int rs_id_before(struct rs *r, const char *name, const char *pattern, int64_t ms, int64_t *last, struct fw_err *err)
 {
 	int rc;
 
 	for (int cell = 0; cell < r->cell_n; cell++) {
-		rs_op(r, cell, RS_READ, "since");
+		rs_call(r, cell, RS_READ, "id_before");
 		rs_adds(r, name);
 		rs_adds(r, pattern);
 		rs_addi(r, ms);
@@ -153,12 +153,12 @@ int rs_since(struct rs *r, const char *name, const char *pattern, int64_t ms, in
 
 /* ---- picks ----------------------------------------------------------------------------------- */
 
-struct pick {
+struct redis_pick {
 	int64_t date_ms, id;
 	int cell;
 };
 
-struct listing {
+struct redis_entry_list {
 	struct rs *r;
 	const struct fw_entry_query *q;
 	fw_entry_cb *cb;
@@ -172,45 +172,45 @@ struct listing {
 	bool by_id;
 };
 
-static bool is_full(const struct listing *l)
+static bool entry_list_is_full(const struct redis_entry_list *l)
 {
 	return l->q->limit && l->shown >= l->q->limit;
 }
 
-static int newest_first(const void *a, const void *b)
+static int pick_newest_first(const void *a, const void *b)
 {
-	const struct pick *x = a, *y = b;
+	const struct redis_pick *x = a, *y = b;
 
 	if (x->date_ms != y->date_ms)
 		return x->date_ms > y->date_ms ? -1 : 1;
 	return x->id > y->id ? -1 : x->id < y->id;
 }
 
-static int oldest_first(const void *a, const void *b)
+static int pick_oldest_first(const void *a, const void *b)
 {
-	const struct pick *x = a, *y = b;
+	const struct redis_pick *x = a, *y = b;
 
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static bool is_behind(const struct pick *p, int64_t date_ms, int64_t id)
+static bool pick_is_behind(const struct redis_pick *p, int64_t date_ms, int64_t id)
 {
 	return p->date_ms < date_ms || (p->date_ms == date_ms && p->id < id);
 }
 
-static bool is_asked_for(const struct listing *l, const struct pick *p)
+static bool pick_matches(const struct redis_entry_list *l, const struct redis_pick *p)
 {
 	const struct fw_entry_query *q = l->q;
 
 	return p->id > q->after_id && p->id < l->before_id &&
-		(l->by_id || !q->behind_id || is_behind(p, q->behind_date_ms, q->behind_id));
+		(l->by_id || !q->behind_id || pick_is_behind(p, q->behind_date_ms, q->behind_id));
 }
 
 /* ---- showing --------------------------------------------------------------------------------- */
 
-static int row_show(struct listing *l, struct fw_entry_row *e, const struct fw_feed *f, struct fw_err *err)
+static int entry_show(struct redis_entry_list *l, struct fw_entry_row *e, const struct fw_feed *f, struct fw_err *err)
 {
-	if (!e->id || !f->url.p || e->id == l->last_id || e->seen_ms < l->q->since_ms || is_full(l) ||
+	if (!e->id || !f->url.p || e->id == l->last_id || e->seen_ms < l->q->since_ms || entry_list_is_full(l) ||
 		(l->q->feed_id && e->feed_id != l->q->feed_id))
 		return 0;
 	if (l->search && !rs_search_matches(l->search, e))
@@ -227,17 +227,17 @@ static int row_show(struct listing *l, struct fw_entry_row *e, const struct fw_f
 	e->feed_title = f->user_title.len ? f->user_title : f->title;
 	l->last_id = e->id;
 	l->shown++;
-	return RS_SHOW(l->r, l->cb(l->ctx, e));
+	return RS_CALLBACK(l->r, l->cb(l->ctx, e));
 }
 
 /* Rows by id. A row that is not in its cell was moved to another cell by a merge, or is removed. */
-static int rows_read(struct rs *r, const struct pick *p, struct fw_str *row, size_t n, struct fw_err *err)
+static int entry_rows_read(struct rs *r, const struct redis_pick *p, struct fw_str *row, size_t n, struct fw_err *err)
 {
 	bool missing = false;
 	int rc;
 
 	for (size_t i = 0; i < n; i++) {
-		rs_ask(r, p[i].cell, "HGET", "entries");
+		rs_command_key(r, p[i].cell, "HGET", "entries");
 		rs_addi(r, p[i].id);
 	}
 	rc = n ? rs_run(r, "reading rows", err) : 0;
@@ -246,7 +246,7 @@ static int rows_read(struct rs *r, const struct pick *p, struct fw_str *row, siz
 		missing |= !row[i].p;
 	}
 	for (int c = 0; !rc && missing && r->cell_n > 1 && c < r->cell_n; c++) {
-		rs_ask(r, c, "HMGET", "entries");
+		rs_command_key(r, c, "HMGET", "entries");
 		for (size_t i = 0; i < n; i++)
 			rs_addi(r, p[i].id);
 		rc = rs_run(r, "reading rows", err);
@@ -256,7 +256,7 @@ static int rows_read(struct rs *r, const struct pick *p, struct fw_str *row, siz
 	return rc;
 }
 
-static int portion_show(struct listing *l, const struct pick *p, size_t n, struct fw_err *err)
+static int entry_batch_show(struct redis_entry_list *l, const struct redis_pick *p, size_t n, struct fw_err *err)
 {
 	struct fw_entry_row *e = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*e));
 	struct fw_feed *f = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*f));
@@ -265,7 +265,7 @@ static int portion_show(struct listing *l, const struct pick *p, size_t n, struc
 
 	if (!e || !f || !row)
 		return rs_no_memory(l->r, err);
-	rc = rows_read(l->r, p, row, n, err);
+	rc = entry_rows_read(l->r, p, row, n, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (row[i].p && rs_entry_unpack(row[i], &e[i]))
 			e[i].id = p[i].id;
@@ -273,7 +273,7 @@ static int portion_show(struct listing *l, const struct pick *p, size_t n, struc
 	}
 	rc = rc ? rc : rs_feeds_read(l->r, f, NULL, n, err);
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = row_show(l, &e[i], &f[i], err);
+		rc = entry_show(l, &e[i], &f[i], err);
 	return rc;
 }
 
@@ -281,36 +281,36 @@ static int portion_show(struct listing *l, const struct pick *p, size_t n, struc
  * Shows the picks that match the query, in order. The picks must not lie in the arena, which is
  * emptied here.
  */
-static int picks_show(struct listing *l, struct pick *p, size_t n, struct fw_err *err)
+static int picks_show(struct redis_entry_list *l, struct redis_pick *p, size_t n, struct fw_err *err)
 {
 	size_t k = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (is_asked_for(l, &p[i]))
+		if (pick_matches(l, &p[i]))
 			p[k++] = p[i];
 	}
 	if (k)
-		qsort(p, k, sizeof(*p), l->by_id ? oldest_first : newest_first);
-	for (size_t at = 0; !rc && at < k && !is_full(l); at += PORTION) {
+		qsort(p, k, sizeof(*p), l->by_id ? pick_oldest_first : pick_newest_first);
+	for (size_t at = 0; !rc && at < k && !entry_list_is_full(l); at += BATCH) {
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-		rc = portion_show(l, p + at, FW_MIN(k - at, (size_t)PORTION), err);
+		rc = entry_batch_show(l, p + at, FW_MIN(k - at, (size_t)BATCH), err);
 	}
 	return rc;
 }
 
-static int buf_show(struct listing *l, struct fw_buf *picks, int rc, struct fw_err *err)
+static int picks_buf_show(struct redis_entry_list *l, struct fw_buf *picks, int rc, struct fw_err *err)
 {
 	if (!rc && picks->rc)
 		rc = rs_no_memory(l->r, err);
-	rc = rc ? rc : picks_show(l, (struct pick *)(void *)picks->p, picks->len / sizeof(struct pick), err);
+	rc = rc ? rc : picks_show(l, (struct redis_pick *)(void *)picks->p, picks->len / sizeof(struct redis_pick), err);
 	fw_buf_finish(picks);
 	return rc;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static int of_feed(struct listing *l, struct fw_err *err)
+static int entries_of_feed(struct redis_entry_list *l, struct fw_err *err)
 {
 	struct fw_buf picks = FW_BUF_INIT(0);
 	int cell = rs_cell(l->r, l->q->feed_id), rc;
@@ -319,15 +319,15 @@ static int of_feed(struct listing *l, struct fw_err *err)
 	rs_key(l->r, cell, "keys:%lld", (long long)l->q->feed_id);
 	rc = rs_run(l->r, "listing a feed's entries", err);
 	for (size_t i = 0; !rc && i < l->r->reply[0]->n; i++) {
-		struct rs_known k;
+		struct rs_key_value k;
 
-		if (rs_known_read(l->r->reply[0]->elem[i]->text, &k) && k.id)
-			fw_buf_add(&picks, &(struct pick){k.date_ms, k.id, cell}, sizeof(struct pick));
+		if (rs_key_value_unpack(l->r->reply[0]->elem[i]->text, &k) && k.id)
+			fw_buf_add(&picks, &(struct redis_pick){k.date_ms, k.id, cell}, sizeof(struct redis_pick));
 	}
-	return buf_show(l, &picks, rc, err);
+	return picks_buf_show(l, &picks, rc, err);
 }
 
-static int in_id_order(struct listing *l, struct fw_err *err)
+static int entries_by_id(struct redis_entry_list *l, struct fw_err *err)
 {
 	struct rs_walk w = {.key = "entry_ids", .end = l->before_id, .next = INT64_MAX};
 	int rc = 0;
@@ -335,29 +335,29 @@ static int in_id_order(struct listing *l, struct fw_err *err)
 	for (int cell = 0; cell < l->r->cell_n; cell++)
 		w.next = FW_MIN(w.next, l->since[cell]);
 	w.next = FW_MAX(w.next, l->q->after_id);
-	while (!rc && !w.done && !is_full(l)) {
+	while (!rc && !w.done && !entry_list_is_full(l)) {
 		struct fw_buf picks = FW_BUF_INIT(0);
-		struct rs_number *at;
+		struct rs_page_row *at;
 		size_t n;
 
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
 		rc = rs_walk_page(l->r, &w,
 			l->q->limit && !l->search ? FW_MIN(l->q->limit, (size_t)PAGE) : PAGE, &at, &n, err);
 		for (size_t i = 0; !rc && i < n; i++)
-			fw_buf_add(&picks, &(struct pick){0, at[i].id, at[i].cell}, sizeof(struct pick));
-		rc = buf_show(l, &picks, rc, err);
+			fw_buf_add(&picks, &(struct redis_pick){0, at[i].id, at[i].cell}, sizeof(struct redis_pick));
+		rc = picks_buf_show(l, &picks, rc, err);
 	}
 	return rc;
 }
 
 /* By date, only ids above a limit. */
-static int some_by_date(struct listing *l, struct fw_err *err)
+static int entries_sorted_by_date(struct redis_entry_list *l, struct fw_err *err)
 {
 	struct fw_buf picks = FW_BUF_INIT(0);
 	int rc;
 
 	for (int cell = 0; cell < l->r->cell_n; cell++) {
-		rs_op(l->r, cell, RS_READ, "dates");
+		rs_call(l->r, cell, RS_READ, "dates");
 		rs_addi(l->r, FW_MAX(l->since[cell], l->q->after_id));
 		rs_addi(l->r, l->before_id);
 	}
@@ -366,22 +366,22 @@ static int some_by_date(struct listing *l, struct fw_err *err)
 		const struct rs_reply *ids = l->r->reply[cell]->elem[0], *dates = l->r->reply[cell]->elem[1];
 
 		for (size_t i = 0; i < ids->n; i++)
-			fw_buf_add(&picks, &(struct pick){rs_int(dates->elem[i]), rs_int(ids->elem[i]), cell},
-				sizeof(struct pick));
+			fw_buf_add(&picks, &(struct redis_pick){rs_int(dates->elem[i]), rs_int(ids->elem[i]), cell},
+				sizeof(struct redis_pick));
 	}
-	return buf_show(l, &picks, rc, err);
+	return picks_buf_show(l, &picks, rc, err);
 }
 
-struct dates {
+struct redis_date_page {
 	int64_t before_ms; /* inclusive */
 	size_t per;
 };
 
-static void dates_ask(struct rs *r, int cell, const void *ctx)
+static void date_page_request(struct rs *r, int cell, const void *ctx)
 {
-	const struct dates *d = ctx;
+	const struct redis_date_page *d = ctx;
 
-	rs_ask(r, cell, "ZREVRANGEBYSCORE", "entry_dates");
+	rs_command_key(r, cell, "ZREVRANGEBYSCORE", "entry_dates");
 	rs_addi(r, d->before_ms);
 	rs_adds(r, "-inf");
 	rs_adds(r, "WITHSCORES");
@@ -395,29 +395,29 @@ static void dates_ask(struct rs *r, int cell, const void *ctx)
  * of its last date. So only later entries are shown; if there are none, the next request asks for
  * more.
  */
-static int date_page(struct listing *l, int64_t *date_ms, size_t *per, bool *done, struct fw_err *err)
+static int date_page(struct redis_entry_list *l, int64_t *date_ms, size_t *per, bool *done, struct fw_err *err)
 {
 	struct fw_buf picks = FW_BUF_INIT(0);
 	int64_t edge = INT64_MIN;
 	struct rs_reply **reply;
 	size_t n = 0;
-	struct pick *p;
+	struct redis_pick *p;
 	int rc;
 
 	assert(*per);
 	fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-	rc = cells_ask(l->r, dates_ask, &(struct dates){*date_ms, *per}, &reply, err);
+	rc = cells_request(l->r, date_page_request, &(struct redis_date_page){*date_ms, *per}, &reply, err);
 	for (int cell = 0; !rc && cell < l->r->cell_n; cell++) {
 		const struct rs_reply *e = reply[cell];
 
 		for (size_t i = 0; i + 2 <= e->n; i += 2)
-			fw_buf_add(&picks, &(struct pick){rs_int(e->elem[i + 1]), rs_int(e->elem[i]), cell},
-				sizeof(struct pick));
+			fw_buf_add(&picks, &(struct redis_pick){rs_int(e->elem[i + 1]), rs_int(e->elem[i]), cell},
+				sizeof(struct redis_pick));
 		if (e->n >= 2 * *per)
 			edge = FW_MAX(edge, rs_int(e->elem[e->n - 1]));
 	}
 	*done = edge == INT64_MIN;
-	p = (struct pick *)(void *)picks.p;
+	p = (struct redis_pick *)(void *)picks.p;
 	for (size_t i = 0; !picks.rc && i < picks.len / sizeof(*p); i++) {
 		if (*done || p[i].date_ms > edge)
 			p[n++] = p[i];
@@ -426,30 +426,30 @@ static int date_page(struct listing *l, int64_t *date_ms, size_t *per, bool *don
 		picks.len = n * sizeof(*p);
 	*per *= n ? 1 : 4;
 	*date_ms = n ? edge : *date_ms;
-	return buf_show(l, &picks, rc, err);
+	return picks_buf_show(l, &picks, rc, err);
 }
 
-static int by_date(struct listing *l, struct fw_err *err)
+static int entries_by_date(struct redis_entry_list *l, struct fw_err *err)
 {
 	int64_t date_ms = l->q->behind_id ? l->q->behind_date_ms : INT64_MAX;
 	size_t per = (l->q->limit && !l->search ? FW_MIN(l->q->limit, (size_t)PAGE) : PAGE) / (size_t)l->r->cell_n + 10;
 	bool done = false;
 	int rc = 0;
 
-	while (!rc && !done && !is_full(l))
+	while (!rc && !done && !entry_list_is_full(l))
 		rc = date_page(l, &date_ms, &per, &done, err);
 	return rc;
 }
 
 /* For readers that follow by id: show nothing above ids that are reserved and not stored yet. */
-static int safe_before(struct listing *l, struct fw_err *err)
+static int stored_ids_limit(struct redis_entry_list *l, struct fw_err *err)
 {
 	int64_t last;
 	int rc;
 
-	rs_ask(l->r, RS_META, "HGET", "meta");
+	rs_command_key(l->r, RS_META, "HGET", "meta");
 	rs_adds(l->r, "entry_id");
-	rs_ask(l->r, RS_META, "HKEYS", "taken");
+	rs_command_key(l->r, RS_META, "HKEYS", "reserved_ids");
 	rc = rs_run(l->r, "listing entries", err);
 	last = rc ? 0 : rs_int(l->r->reply[0]);
 	for (size_t i = 0; !rc && i < l->r->reply[1]->n; i++)
@@ -458,7 +458,7 @@ static int safe_before(struct listing *l, struct fw_err *err)
 	return rc;
 }
 
-static int listed(struct listing *l, struct fw_err *err)
+static int entry_list_run(struct redis_entry_list *l, struct fw_err *err)
 {
 	const struct fw_entry_query *q = l->q;
 	bool one = fw_store_entry_is_one(q);
@@ -467,31 +467,31 @@ static int listed(struct listing *l, struct fw_err *err)
 	l->before_id = q->before_id ? q->before_id : INT64_MAX;
 	l->by_id = q->oldest_first || one;
 	if (q->oldest_first && !one)
-		rc = safe_before(l, err);
+		rc = stored_ids_limit(l, err);
 	if (rc || (q->feed_id && !one))
-		return rc ? rc : of_feed(l, err);
+		return rc ? rc : entries_of_feed(l, err);
 	if (q->since_ms)
-		rc = rs_since(l->r, "entries", SEEN, q->since_ms - SEEN_SLACK_MS, l->since, err);
+		rc = rs_id_before(l->r, "entries", SEEN, q->since_ms - SEEN_SLACK_MS, l->since, err);
 	if (rc || l->by_id)
-		return rc ? rc : in_id_order(l, err);
-	return q->since_ms || q->after_id ? some_by_date(l, err) : by_date(l, err);
+		return rc ? rc : entries_by_id(l, err);
+	return q->since_ms || q->after_id ? entries_sorted_by_date(l, err) : entries_by_date(l, err);
 }
 
 int rs_entry_list(
 	struct store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct listing l = {.r = rs_of(st), .q = q, .cb = cb, .ctx = ctx};
+	struct redis_entry_list l = {.r = rs_of(st), .q = q, .cb = cb, .ctx = ctx};
 	struct rs_search search;
-	bool words = q->search.p && rs_search_begin(&search, q->search);
-	int rc = rs_start(l.r, false, err);
+	bool words = q->search.p && rs_search_init(&search, q->search);
+	int rc = rs_slot_start(l.r, false, err);
 
 	if (words)
 		l.search = &search;
 	if (q->unindexed_n)
 		*q->unindexed_n = 0;
-	rc = rc ? rc : listed(&l, err);
+	rc = rc ? rc : entry_list_run(&l, err);
 	if (q->search.p)
-		rs_search_end(&search);
+		rs_search_finish(&search);
 	return rc;
 }
 
@@ -503,9 +503,9 @@ static int key_show(int64_t feed_id, const struct rs_reply *all, fw_key_cb *cb, 
 
 	for (size_t i = 0; !rc && i + 2 <= all->n; i += 2) {
 		struct fw_entry_key key = {.feed_id = feed_id};
-		struct rs_known k;
+		struct rs_key_value k;
 
-		if (!rs_known_read(all->elem[i + 1]->text, &k) || all->elem[i]->text.len != sizeof(key.key))
+		if (!rs_key_value_unpack(all->elem[i + 1]->text, &k) || all->elem[i]->text.len != sizeof(key.key))
 			continue;
 		memcpy(key.key, all->elem[i]->text.p, sizeof(key.key));
 		key.hash = k.hash;
@@ -520,21 +520,21 @@ int rs_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, vo
 	struct rs *r = rs_of(st);
 	struct rs_walk w = {.key = "feed_ids", .next = FW_MAX(first, INT64_C(1)) - 1,
 		.end = last < INT64_MAX ? last + 1 : last};
-	int rc = rs_start(r, false, err);
+	int rc = rs_slot_start(r, false, err);
 
 	while (!rc && !w.done) {
-		struct rs_number *at;
+		struct rs_page_row *at;
 		size_t n;
 
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
-		rc = rs_walk_page(r, &w, KEYS_PORTION, &at, &n, err);
+		rc = rs_walk_page(r, &w, KEYS_BATCH, &at, &n, err);
 		for (size_t i = 0; !rc && i < n; i++) {
 			rs_command(r, at[i].cell, "HGETALL");
 			rs_key(r, at[i].cell, "keys:%lld", (long long)at[i].id);
 		}
 		rc = rc || !n ? rc : rs_run(r, "listing keys", err);
 		for (size_t i = 0; !rc && i < n; i++)
-			rc = RS_SHOW(r, key_show(at[i].id, r->reply[i], cb, ctx));
+			rc = RS_CALLBACK(r, key_show(at[i].id, r->reply[i], cb, ctx));
 	}
 	return rc;
 }

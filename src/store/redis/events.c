@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Pushed events and dead letters, all in cell 0. Two hashes hold the rows, "incoming" and
- * "incoming_dead", by id in 19 digits; two sorted sets order the ids by their time. Redis orders
+ * "dead_letters", by id in 19 digits; two sorted sets order the ids by their time. Redis orders
  * members of equal score by their bytes, so ids of the same millisecond are in order of id.
  *
  *	incoming       "stamp property_section property_id remote_ip property"; "-" for no address
- *	incoming_dead  "at_ms row", a line end, and the reason
+ *	dead_letters  "at_ms row", a line end, and the reason
  */
 #include <assert.h>
 
@@ -15,7 +15,7 @@
 
 #define STEP 1000
 
-static void id_add(struct rs *r, int64_t id)
+static void event_id_add(struct rs *r, int64_t id)
 {
 	fw_buf_addf(rs_word(r), "%019lld", (long long)id);
 	rs_word_end(r);
@@ -25,16 +25,16 @@ int rs_event_put(struct store *st, const struct fw_event *event, size_t n, const
 	size_t dead_n, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	int rc = rs_start(r, true, err);
+	int rc = rs_slot_start(r, true, err);
 
 	if (rc)
 		return rc;
-	rs_op(r, RS_META, RS_WRITE, "event_put");
+	rs_call(r, RS_META, RS_WRITE, "event_put");
 	rs_addi(r, (int64_t)n);
 	for (const struct fw_event *e = event; e < event + n; e++) {
 		struct fw_buf *b;
 
-		id_add(r, e->id);
+		event_id_add(r, e->id);
 		rs_addi(r, fw_ids_ms(e->id));
 		b = rs_word(r);
 		fw_buf_addf(b, "%lld %lld %lld ", (long long)e->stamp_ms, (long long)e->section,
@@ -48,7 +48,7 @@ int rs_event_put(struct store *st, const struct fw_event *event, size_t n, const
 	for (const struct fw_dead_event *d = dead; d < dead + dead_n; d++) {
 		struct fw_buf *b;
 
-		id_add(r, d->id);
+		event_id_add(r, d->id);
 		rs_addi(r, fw_ids_ms(d->id));
 		b = rs_word(r);
 		fw_buf_addf(b, "%lld ", (long long)d->at_ms);
@@ -63,27 +63,27 @@ int rs_event_put(struct store *st, const struct fw_event *event, size_t n, const
 int rs_event_remove(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	int rc = rs_start(r, true, err);
+	int rc = rs_slot_start(r, true, err);
 
 	if (rc)
 		return rc;
-	rs_op(r, RS_META, RS_TRIM, "event_remove");
+	rs_call(r, RS_META, RS_TRIM, "event_remove");
 	rs_addi(r, (int64_t)n);
 	for (size_t i = 0; i < n; i++)
-		id_add(r, dead_id[i]);
+		event_id_add(r, dead_id[i]);
 	return rs_run(r, "removing events", err);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool word_int(struct fw_str *rest, int64_t *out)
+static bool int_split(struct fw_str *rest, int64_t *out)
 {
 	return fw_str_int(fw_str_split(*rest, ' ', rest), out);
 }
 
-static bool event_read(struct fw_str row, struct fw_event *e)
+static bool event_row_unpack(struct fw_str row, struct fw_event *e)
 {
-	if (!word_int(&row, &e->stamp_ms) || !word_int(&row, &e->section) || !word_int(&row, &e->item))
+	if (!int_split(&row, &e->stamp_ms) || !int_split(&row, &e->section) || !int_split(&row, &e->item))
 		return false;
 	e->remote_ip = fw_str_split(row, ' ', &e->property);
 	if (fw_str_eq(e->remote_ip, FW_STR("-")))
@@ -91,26 +91,26 @@ static bool event_read(struct fw_str row, struct fw_event *e)
 	return e->property.p != NULL;
 }
 
-static bool dead_read(struct fw_str row, struct fw_dead_event *d)
+static bool dead_letter_unpack(struct fw_str row, struct fw_dead_event *d)
 {
-	if (!word_int(&row, &d->at_ms))
+	if (!int_split(&row, &d->at_ms))
 		return false;
 	d->row = fw_str_split(row, '\n', &d->reason);
 	return d->reason.p != NULL;
 }
 
 /* Rows that are not in this format are skipped. */
-static int show(struct rs *r, const struct store_event_query *q, int64_t id, struct fw_str row)
+static int event_row_show(struct rs *r, const struct store_event_query *q, int64_t id, struct fw_str row)
 {
 	struct fw_event e = {.id = id};
 	struct fw_dead_event d = {.id = id};
 
 	if (q->event)
-		return row.p && event_read(row, &e) ? RS_SHOW(r, q->event(q->ctx, &e)) : 0;
-	return row.p && dead_read(row, &d) ? RS_SHOW(r, q->dead(q->ctx, &d)) : 0;
+		return row.p && event_row_unpack(row, &e) ? RS_CALLBACK(r, q->event(q->ctx, &e)) : 0;
+	return row.p && dead_letter_unpack(row, &d) ? RS_CALLBACK(r, q->dead(q->ctx, &d)) : 0;
 }
 
-static int64_t id_read(struct fw_str text)
+static int64_t event_id_parse(struct fw_str text)
 {
 	int64_t id = 0;
 
@@ -120,9 +120,9 @@ static int64_t id_read(struct fw_str text)
 }
 
 /* Ids from time ms on, without the first `seen` of that time. */
-static int ids_read(struct rs *r, const char *ids, int64_t ms, int64_t seen, struct fw_err *err)
+static int event_ids_read(struct rs *r, const char *ids, int64_t ms, int64_t seen, struct fw_err *err)
 {
-	rs_ask(r, RS_META, "ZRANGEBYSCORE", ids);
+	rs_command_key(r, RS_META, "ZRANGEBYSCORE", ids);
 	rs_addi(r, ms);
 	rs_adds(r, "+inf");
 	rs_adds(r, "LIMIT");
@@ -134,34 +134,34 @@ static int ids_read(struct rs *r, const char *ids, int64_t ms, int64_t seen, str
 int rs_event_list(struct store *st, const struct store_event_query *q, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	const char *rows = q->event ? "incoming" : "incoming_dead";
+	const char *rows = q->event ? "incoming" : "dead_letters";
 	int64_t ms = fw_ids_ms(FW_MAX(q->after_id, INT64_C(0))), seen = 0;
 	size_t shown = 0, got = STEP;
-	int rc = rs_start(r, false, err);
+	int rc = rs_slot_start(r, false, err);
 
 	assert(!q->event != !q->dead);
 	while (!rc && got == STEP && (!q->limit || shown < q->limit)) {
 		const struct rs_reply *ids;
 
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
-		rc = ids_read(r, q->event ? "incoming_ids" : "incoming_dead_ids", ms, seen, err);
+		rc = event_ids_read(r, q->event ? "incoming_ids" : "dead_letters_ids", ms, seen, err);
 		ids = rc ? NULL : r->reply[0];
 		got = rc ? 0 : ids->n;
 		if (!got)
 			break;
-		rs_ask(r, RS_META, "HMGET", rows);
+		rs_command_key(r, RS_META, "HMGET", rows);
 		for (size_t i = 0; i < got; i++)
 			rs_add(r, ids->elem[i]->text);
 		rc = rs_run(r, "listing events", err);
 		for (size_t i = 0; !rc && i < got && (!q->limit || shown < q->limit); i++) {
-			int64_t id = id_read(ids->elem[i]->text);
+			int64_t id = event_id_parse(ids->elem[i]->text);
 
 			seen = fw_ids_ms(id) == ms ? seen + 1 : 1;
 			ms = fw_ids_ms(id);
 			if (id <= q->after_id)
 				continue;
 			shown++;
-			rc = show(r, q, id, r->reply[0]->elem[i]->text);
+			rc = event_row_show(r, q, id, r->reply[0]->elem[i]->text);
 		}
 	}
 	return rc;

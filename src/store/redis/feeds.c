@@ -10,15 +10,15 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct order { /* indexes into the feeds, grouped by cell */
+struct redis_cell_order { /* indexes into the feeds, grouped by cell */
 	size_t *at, first[RS_CELLS], n[RS_CELLS];
 };
 
-static bool order_make(struct rs *r, struct order *o, const struct fw_feed *feed, size_t n)
+static bool cell_order_make(struct rs *r, struct redis_cell_order *o, const struct fw_feed *feed, size_t n)
 {
 	size_t sum = 0;
 
-	*o = (struct order){.at = fw_arena_calloc(&r->arena, n + 1, sizeof(*o->at))};
+	*o = (struct redis_cell_order){.at = fw_arena_calloc(&r->arena, n + 1, sizeof(*o->at))};
 	if (!o->at)
 		return false;
 	for (size_t i = 0; i < n; i++)
@@ -38,15 +38,15 @@ static bool order_make(struct rs *r, struct order *o, const struct fw_feed *feed
 }
 
 /* Adds the ids of the cell's feeds to a command. */
-static void ids_add(struct rs *r, const struct order *o, int cell, const struct fw_feed *feed)
+static void cell_ids_add(struct rs *r, const struct redis_cell_order *o, int cell, const struct fw_feed *feed)
 {
 	for (size_t i = 0; i < o->n[cell]; i++)
 		rs_addi(r, feed[o->at[o->first[cell] + i]].id);
 }
 
 /* Reads schedule rows, which lie by shard. */
-static int states_read(
-	struct rs *r, struct fw_feed *feed, struct rs_state *state, const int *shard, size_t n, struct fw_err *err)
+static int schedule_rows_read(
+	struct rs *r, struct fw_feed *feed, struct rs_schedule_row *state, const int *shard, size_t n, struct fw_err *err)
 {
 	int rc;
 
@@ -57,25 +57,25 @@ static int states_read(
 	}
 	rc = rs_run(r, "reading feeds", err);
 	for (size_t i = 0; !rc && i < n; i++) {
-		if (!r->reply[i]->text.p || !rs_state_unpack(r->reply[i]->text, &feed[i], &state[i]))
+		if (!r->reply[i]->text.p || !rs_schedule_row_unpack(r->reply[i]->text, &feed[i], &state[i]))
 			feed[i].url = FW_STR_NONE; /* removed meanwhile */
 	}
 	return rc;
 }
 
-int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_state *state, size_t n, struct fw_err *err)
+int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_schedule_row *state, size_t n, struct fw_err *err)
 {
 	int *shard = fw_arena_calloc(&r->arena, n + 1, sizeof(*shard)), rc;
 	struct rs_reply **reply;
-	struct order o;
+	struct redis_cell_order o;
 
-	if (!shard || !order_make(r, &o, feed, n))
+	if (!shard || !cell_order_make(r, &o, feed, n))
 		return rs_no_memory(r, err);
 	for (int c = 0; c < r->cell_n; c++) {
 		if (!o.n[c])
 			continue;
-		rs_ask(r, c, "HMGET", "feed");
-		ids_add(r, &o, c, feed);
+		rs_command_key(r, c, "HMGET", "feed");
+		cell_ids_add(r, &o, c, feed);
 	}
 	rc = rs_run(r, "reading feeds", err);
 	reply = r->reply;
@@ -85,28 +85,28 @@ int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_state *state, si
 
 			if (!row.p)
 				continue;
-			shard[o.at[o.first[c] + i]] = rs_groups_shard(row);
-			rs_groups_unpack(row, &feed[o.at[o.first[c] + i]]);
+			shard[o.at[o.first[c] + i]] = rs_feed_row_shard(row);
+			rs_feed_row_unpack(row, &feed[o.at[o.first[c] + i]]);
 		}
 		reply += o.n[c] > 0;
 	}
-	return rc || !state ? rc : states_read(r, feed, state, shard, n, err);
+	return rc || !state ? rc : schedule_rows_read(r, feed, state, shard, n, err);
 }
 
 static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_err *err)
 {
 	struct rs_reply **reply;
-	struct order o;
+	struct redis_cell_order o;
 	int rc;
 
-	if (!order_make(r, &o, feed, n))
+	if (!cell_order_make(r, &o, feed, n))
 		return rs_no_memory(r, err);
 	for (int c = 0; c < r->cell_n; c++) {
 		if (!o.n[c])
 			continue;
-		rs_op(r, c, RS_READ, "counts");
+		rs_call(r, c, RS_READ, "counts");
 		rs_addi(r, (int64_t)o.n[c]);
-		ids_add(r, &o, c, feed);
+		cell_ids_add(r, &o, c, feed);
 	}
 	rc = rs_run(r, "counting entries", err);
 	reply = r->reply;
@@ -120,12 +120,12 @@ static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_e
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-struct spot { /* a feed to show */
+struct redis_feed_pick { /* a feed to show */
 	int64_t due_at_ms, id;
 	int shard; /* expected shard; -1: any */
 };
 
-struct listing {
+struct redis_feed_list {
 	struct rs *r;
 	const struct fw_feed_query *q;
 	fw_feed_cb *cb;
@@ -136,7 +136,7 @@ struct listing {
 	bool full;
 };
 
-static bool is_asked_for(const struct listing *l, const struct fw_feed *f)
+static bool feed_matches(const struct redis_feed_list *l, const struct fw_feed *f)
 {
 	const struct fw_feed_query *q = l->q;
 
@@ -147,21 +147,21 @@ static bool is_asked_for(const struct listing *l, const struct fw_feed *f)
 }
 
 /* In the given order. Feeds that were removed meanwhile are skipped. */
-static int spots_show(struct listing *l, const struct spot *spot, size_t n, struct fw_err *err)
+static int feed_picks_show(struct redis_feed_list *l, const struct redis_feed_pick *pick, size_t n, struct fw_err *err)
 {
 	struct fw_feed *f = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*f));
-	struct rs_state *state = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*state));
+	struct rs_schedule_row *state = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*state));
 	size_t k = 0;
 	int rc;
 
 	if (!f || !state)
 		return rs_no_memory(l->r, err);
 	for (size_t i = 0; i < n; i++)
-		f[i].id = spot[i].id;
+		f[i].id = pick[i].id;
 	rc = n ? rs_feeds_read(l->r, f, state, n, err) : 0;
 	for (size_t i = 0; !rc && i < n; i++) {
-		if (is_asked_for(l, &f[i]) &&
-			(spot[i].shard < 0 || store_host_shard(store_feed_host_id(&f[i])) == spot[i].shard))
+		if (feed_matches(l, &f[i]) &&
+			(pick[i].shard < 0 || store_host_shard(store_feed_host_id(&f[i])) == pick[i].shard))
 			f[k++] = f[i];
 	}
 	assert(k <= n && !l->full);
@@ -169,58 +169,58 @@ static int spots_show(struct listing *l, const struct spot *spot, size_t n, stru
 		rc = counts_read(l->r, f, k, err);
 	for (size_t i = 0; !rc && i < k && !l->full; i++) {
 		l->full = ++l->shown == l->q->limit; /* limit 0: no limit */
-		rc = RS_SHOW(l->r, l->cb(l->ctx, &f[i]));
+		rc = RS_CALLBACK(l->r, l->cb(l->ctx, &f[i]));
 	}
 	return rc;
 }
 
-static int find(struct listing *l, const struct store_feed_query *q, struct fw_err *err)
+static int feed_show_one(struct redis_feed_list *l, const struct store_feed_query *q, struct fw_err *err)
 {
-	struct spot spot = {.id = q->id, .shard = -1};
-	int rc = q->id ? 0 : rs_url_find(l->r, q->url, &spot.id, err);
+	struct redis_feed_pick pick = {.id = q->id, .shard = -1};
+	int rc = q->id ? 0 : rs_url_find(l->r, q->url, &pick.id, err);
 
 	l->counted = true;
-	rc = rc || !spot.id ? rc : spots_show(l, &spot, 1, err);
+	rc = rc || !pick.id ? rc : feed_picks_show(l, &pick, 1, err);
 	if (rc || l->shown)
 		return rc;
-	return q->id ? rs_missing(l->r, q->id, err)
+	return q->id ? rs_feed_missing(l->r, q->id, err)
 		     : fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", l->r->target.name,
 			       FW_STR_ARG(fw_str_sub(q->url, 0, 200)));
 }
 
-static int of_due(struct listing *l, const struct store_due *due, size_t due_n, struct fw_err *err)
+static int feeds_of_due(struct redis_feed_list *l, const struct store_due *due, size_t due_n, struct fw_err *err)
 {
-	struct spot spot[RS_PAGE];
+	struct redis_feed_pick pick[RS_PAGE];
 	int rc = 0;
 
 	for (size_t at = 0, n; !rc && at < due_n; at += n) {
 		n = FW_MIN(due_n - at, (size_t)RS_PAGE);
 		for (size_t i = 0; i < n; i++)
-			spot[i] = (struct spot){.id = due[at + i].feed_id, .shard = due[at + i].shard};
+			pick[i] = (struct redis_feed_pick){.id = due[at + i].feed_id, .shard = due[at + i].shard};
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-		rc = spots_show(l, spot, n, err);
+		rc = feed_picks_show(l, pick, n, err);
 	}
 	return rc;
 }
 
-static int by_due(const void *a, const void *b)
+static int feed_pick_by_due(const void *a, const void *b)
 {
-	const struct spot *x = a, *y = b;
+	const struct redis_feed_pick *x = a, *y = b;
 
 	if (x->due_at_ms != y->due_at_ms)
 		return x->due_at_ms < y->due_at_ms ? -1 : 1;
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void spots_add(const struct listing *l, const struct rs_reply *rows, struct fw_buf *out)
+static void feed_picks_add(const struct redis_feed_list *l, const struct rs_reply *rows, struct fw_buf *out)
 {
 	for (size_t i = 0; i + 2 <= rows->n; i += 2) {
 		struct fw_feed f = {.id = rs_int(rows->elem[i])};
-		struct rs_state s;
+		struct rs_schedule_row s;
 
-		if (rs_state_unpack(rows->elem[i + 1]->text, &f, &s) &&
+		if (rs_schedule_row_unpack(rows->elem[i + 1]->text, &f, &s) &&
 			(l->q->status < 0 || (int)f.status == l->q->status) && (!l->q->failing || f.fail_n))
-			fw_buf_add(out, &(struct spot){f.due_at_ms, f.id, -1}, sizeof(struct spot));
+			fw_buf_add(out, &(struct redis_feed_pick){f.due_at_ms, f.id, -1}, sizeof(struct redis_feed_pick));
 	}
 }
 
@@ -228,10 +228,10 @@ static void spots_add(const struct listing *l, const struct rs_reply *rows, stru
  * Reads and sorts all schedule rows. A sorted set of due times over all shards would cost more on
  * each visit than this costs on a list.
  */
-static int in_due_order(struct listing *l, struct fw_err *err)
+static int feeds_by_due(struct redis_feed_list *l, struct fw_err *err)
 {
-	struct fw_buf spots = FW_BUF_INIT(0);
-	struct spot *spot;
+	struct fw_buf picks = FW_BUF_INIT(0);
+	struct redis_feed_pick *pick;
 	size_t n;
 	int rc = 0;
 
@@ -243,39 +243,39 @@ static int in_due_order(struct listing *l, struct fw_err *err)
 		}
 		rc = rs_run(l->r, "listing feeds", err);
 		for (int cell = 0; !rc && cell < l->r->cell_n; cell++)
-			spots_add(l, l->r->reply[cell], &spots);
+			feed_picks_add(l, l->r->reply[cell], &picks);
 	}
-	spot = (struct spot *)(void *)spots.p;
-	n = spots.len / sizeof(*spot);
-	rc = rc || !spots.rc ? rc : rs_no_memory(l->r, err);
+	pick = (struct redis_feed_pick *)(void *)picks.p;
+	n = picks.len / sizeof(*pick);
+	rc = rc || !picks.rc ? rc : rs_no_memory(l->r, err);
 	if (!rc && n)
-		qsort(spot, n, sizeof(*spot), by_due);
+		qsort(pick, n, sizeof(*pick), feed_pick_by_due);
 	for (size_t at = 0; !rc && at < n && !l->full; at += RS_PAGE) {
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-		rc = spots_show(l, spot + at, FW_MIN(n - at, (size_t)RS_PAGE), err);
+		rc = feed_picks_show(l, pick + at, FW_MIN(n - at, (size_t)RS_PAGE), err);
 	}
-	fw_buf_finish(&spots);
+	fw_buf_finish(&picks);
 	return rc;
 }
 
-static int in_id_order(struct listing *l, struct fw_err *err)
+static int feeds_by_id(struct redis_feed_list *l, struct fw_err *err)
 {
 	struct rs_walk w = {.key = "feed_ids", .next = l->q->after_id, .end = INT64_MAX};
 	int rc = 0;
 
 	while (!rc && !w.done && !l->full) {
-		struct rs_number *at;
-		struct spot *spot;
+		struct rs_page_row *at;
+		struct redis_feed_pick *pick;
 		size_t n;
 
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
 		rc = rs_walk_page(l->r, &w, RS_PAGE, &at, &n, err);
-		spot = rc ? NULL : fw_arena_calloc(&l->r->arena, n + 1, sizeof(*spot));
-		if (!rc && !spot)
+		pick = rc ? NULL : fw_arena_calloc(&l->r->arena, n + 1, sizeof(*pick));
+		if (!rc && !pick)
 			rc = rs_no_memory(l->r, err);
 		for (size_t i = 0; !rc && i < n; i++)
-			spot[i] = (struct spot){0, at[i].id, -1};
-		rc = rc ? rc : spots_show(l, spot, n, err);
+			pick[i] = (struct redis_feed_pick){0, at[i].id, -1};
+		rc = rc ? rc : feed_picks_show(l, pick, n, err);
 	}
 	return rc;
 }
@@ -284,14 +284,14 @@ int rs_feed_list(
 	struct store *st, const struct store_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
 {
 	static const struct fw_feed_query any = {.status = -1};
-	struct listing l = {.r = rs_of(st), .q = &any, .cb = cb, .ctx = ctx};
+	struct redis_feed_list l = {.r = rs_of(st), .q = &any, .cb = cb, .ctx = ctx};
 	struct fw_buf low = FW_BUF_INIT(0);
-	int rc = rs_start(l.r, false, err);
+	int rc = rs_slot_start(l.r, false, err);
 
 	if (q->id || q->url.p)
-		return rc ? rc : find(&l, q, err);
+		return rc ? rc : feed_show_one(&l, q, err);
 	if (q->due)
-		return rc ? rc : of_due(&l, q->due, q->due_n, err);
+		return rc ? rc : feeds_of_due(&l, q->due, q->due_n, err);
 	l.q = &q->q;
 	l.counted = true;
 	fw_store_lower(&low, q->q.match);
@@ -299,15 +299,15 @@ int rs_feed_list(
 		l.match = fw_buf_str(&low);
 	rc = rc               ? rc
 		: low.rc      ? rs_no_memory(l.r, err)
-		: q->q.by_due ? in_due_order(&l, err)
-			      : in_id_order(&l, err);
+		: q->q.by_due ? feeds_by_due(&l, err)
+			      : feeds_by_id(&l, err);
 	fw_buf_finish(&low);
 	return rc;
 }
 
 /* ---- changes --------------------------------------------------------------------------------- */
 
-static void own_change(struct fw_feed *f, const struct fw_feed *to, unsigned what)
+static void feed_settings_apply(struct fw_feed *f, const struct fw_feed *to, unsigned what)
 {
 	if (what & FW_SET_TITLE)
 		f->user_title = to->user_title;
@@ -323,40 +323,40 @@ static void own_change(struct fw_feed *f, const struct fw_feed *to, unsigned wha
 	}
 }
 
-static void number_add(struct rs *r, bool is, int64_t n, size_t width)
+static void optional_int_add(struct rs *r, bool is, int64_t n, size_t width)
 {
 	struct fw_buf *b = rs_word(r);
 
 	if (is)
-		rs_pad(b, n, width);
+		rs_int_pad(b, n, width);
 	rs_word_end(r);
 }
 
 /* *answer: 1 done, 0 no such feed, -1 changed meanwhile, -2 being merged. */
-static int set_try(
+static int feed_set_try(
 	struct rs *r, const struct fw_feed *feed, unsigned what, int64_t *answer, struct fw_err *err)
 {
 	struct fw_feed f = {0};
 	struct rs_reply **row;
 	struct fw_str own, was;
-	int rc = rs_addresses_ask(r, &feed->id, 1, &row, err);
+	int rc = rs_feed_rows_read(r, &feed->id, 1, &row, err);
 
-	own = rc ? FW_STR_NONE : rs_groups_part((*row)->text, RS_OWN);
+	own = rc ? FW_STR_NONE : rs_feed_row_group((*row)->text, RS_OWNER_SETTINGS);
 	was = fw_arena_str(&r->arena, own);
 	*answer = 0;
 	if (rc || !own.p)
 		return rc;
 	if (!was.p)
 		return rs_no_memory(r, err);
-	rs_unpack(own, &rs_group[RS_OWN].members, &f);
-	own_change(&f, feed, what);
-	rs_op(r, rs_cell(r, feed->id), RS_WRITE, "set");
+	rs_unpack(own, &rs_group[RS_OWNER_SETTINGS].members, &f);
+	feed_settings_apply(&f, feed, what);
+	rs_call(r, rs_cell(r, feed->id), RS_WRITE, "set");
 	rs_addi(r, feed->id);
-	number_add(r, what & FW_SET_STATUS, feed->status, 1);
-	number_add(r, what & FW_SET_DUE, feed->due_at_ms, 20);
-	number_add(r, what & FW_SET_CRASH, feed->crash_n, 10);
+	optional_int_add(r, what & FW_SET_STATUS, feed->status, 1);
+	optional_int_add(r, what & FW_SET_DUE, feed->due_at_ms, 20);
+	optional_int_add(r, what & FW_SET_CRASH, feed->crash_n, 10);
 	rs_add(r, was);
-	rs_group_pack(rs_word(r), RS_OWN, &f);
+	rs_group_pack(rs_word(r), RS_OWNER_SETTINGS, &f);
 	rs_word_end(r);
 	rc = rs_run(r, "changing a feed", err);
 	*answer = rc ? 0 : rs_int(r->reply[0]);
@@ -367,10 +367,10 @@ int rs_feed_set(struct store *st, const struct fw_feed *feed, unsigned what, str
 {
 	struct rs *r = rs_of(st);
 	int64_t answer = -1;
-	int rc = rs_start(r, true, err);
+	int rc = rs_slot_start(r, true, err);
 
 	for (int i = 0; !rc && answer < 0 && i < TRIES; i++) {
-		rc = set_try(r, feed, what, &answer, err);
+		rc = feed_set_try(r, feed, what, &answer, err);
 		if (!rc && answer == -2)
 			rc = rs_merges_finish(r, rs_cell(r, feed->id), err);
 	}
@@ -378,5 +378,5 @@ int rs_feed_set(struct store *st, const struct fw_feed *feed, unsigned what, str
 		return rc;
 	return answer ? fw_err_set(err, FW_EAGAIN, "%s: other processes keep changing feed %lld: try again",
 				r->target.name, (long long)feed->id)
-		      : rs_missing(r, feed->id, err);
+		      : rs_feed_missing(r, feed->id, err);
 }

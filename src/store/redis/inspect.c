@@ -9,7 +9,7 @@
 /* ---- the server ------------------------------------------------------------------------------ */
 
 /* A setting of the server, such as "everysec"; absent if the server does not permit CONFIG. */
-static struct fw_str setting(struct rs *r, const char *name)
+static struct fw_str server_setting_read(struct rs *r, const char *name)
 {
 	struct fw_err spare;
 	struct rs_conn *c = r->conn[RS_META];
@@ -27,7 +27,7 @@ static struct fw_str setting(struct rs *r, const char *name)
 
 static void inspect_durability(struct rs *r, fw_inspect_cb *cb, void *ctx)
 {
-	struct fw_str fsync = setting(r, "appendfsync");
+	struct fw_str fsync = server_setting_read(r, "appendfsync");
 	char text[100];
 
 	if (fw_str_eq(rs_info(r, "persistence", "aof_last_write_status"), FW_STR("err")))
@@ -40,7 +40,7 @@ static void inspect_durability(struct rs *r, fw_inspect_cb *cb, void *ctx)
 	} else if (fw_str_eq(fsync, FW_STR("no"))) {
 		cb(ctx, "durability", 1, "appendfsync is no: a power cut loses the changes of half a minute",
 			"run 'redis-cli CONFIG SET appendfsync everysec', and set it in the server's configuration");
-	} else if (fw_str_eq(setting(r, "aof-load-truncated"), FW_STR("yes"))) {
+	} else if (fw_str_eq(server_setting_read(r, "aof-load-truncated"), FW_STR("yes"))) {
 		cb(ctx, "durability", 1,
 			"aof-load-truncated is yes: a crash can leave half a transaction in the append-only file, and the next one completes it",
 			"see feedwheel-store(7), section REDIS");
@@ -91,19 +91,19 @@ static void inspect_server(struct rs *r, fw_inspect_cb *cb, void *ctx)
 
 /* ---- the deep check -------------------------------------------------------------------------- */
 
-struct findings {
+struct redis_findings {
 	fw_inspect_cb *cb;
 	void *ctx;
 	int64_t entry_id, visit_id, feed_id; /* the last ids that were given */
 };
 
-static void finding(const struct findings *f, const char *name, const char *text)
+static void finding_report(const struct redis_findings *f, const char *name, const char *text)
 {
 	f->cb(f->ctx, name, 2, text, "restore a backup, or copy the feeds to a new store");
 }
 
 /* {feed, shard, host, address} of a feed; feed is 0 for a stored host. */
-static void row_check(const struct findings *f, struct rs_reply *const *e)
+static void row_check(const struct redis_findings *f, struct rs_reply *const *e)
 {
 	struct fw_feed feed = {.id = rs_int(e[0])};
 	int64_t host_id = rs_int(e[2]);
@@ -124,28 +124,28 @@ static void row_check(const struct findings *f, struct rs_reply *const *e)
 		(void)fw_snprintf(text, sizeof(text), "feed_id is %lld, but feed %lld exists",
 			(long long)f->feed_id, (long long)feed.id);
 	if (text[0])
-		finding(f, "schedule", text);
+		finding_report(f, "schedule", text);
 }
 
 /* Are the feeds of this cell in the right cell, and do they have their addresses? */
-static int cell_check(struct rs *r, const struct findings *f, int cell, struct fw_err *err)
+static int cell_check(struct rs *r, const struct redis_findings *f, int cell, struct fw_err *err)
 {
 	const struct rs_reply *got, *rows;
 	char text[120];
 	int rc;
 
 	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
-	rs_op(r, cell, RS_READ, "check");
+	rs_call(r, cell, RS_READ, "check");
 	rc = rs_run(r, "checking", err);
 	if (rc)
 		return rc;
 	got = r->reply[0]->elem[0];
 	rows = r->reply[0]->elem[1];
 	for (size_t i = 0; i < got->n; i++)
-		finding(f, "rows", got->elem[i]->text.p);
+		finding_report(f, "rows", got->elem[i]->text.p);
 	if (!rows->n)
 		return 0;
-	rs_ask(r, RS_META, "HMGET", "urls");
+	rs_command_key(r, RS_META, "HMGET", "urls");
 	for (size_t i = 0; i + 4 <= rows->n; i += 4) {
 		row_check(f, rows->elem + i);
 		rs_add(r, rs_address_url(rows->elem[i + 3]->text));
@@ -160,14 +160,14 @@ static int cell_check(struct rs *r, const struct findings *f, int cell, struct f
 			rs_cell(r, id) == cell ? "feed %lld: its address belongs to another feed"
 					       : "feed %lld: stored in the wrong cell",
 			(long long)id);
-		finding(f, "addresses", text);
+		finding_report(f, "addresses", text);
 	}
 	return rc;
 }
 
 static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct findings f = {.cb = cb, .ctx = ctx};
+	struct redis_findings f = {.cb = cb, .ctx = ctx};
 	const struct rs_reply *got;
 	char text[120];
 	struct fw_store_stats s;
@@ -175,13 +175,13 @@ static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err 
 
 	if (rc)
 		return rc;
-	rs_op(r, RS_META, RS_READ, "check_meta");
+	rs_call(r, RS_META, RS_READ, "check_meta");
 	rc = rs_run(r, "checking leases", err);
 	if (rc)
 		return rc;
 	got = r->reply[0];
 	for (size_t i = 0; i < got->elem[0]->n; i++)
-		finding(&f, "leases", got->elem[0]->elem[i]->text.p);
+		finding_report(&f, "leases", got->elem[0]->elem[i]->text.p);
 	f.entry_id = rs_int(got->elem[1]);
 	f.visit_id = rs_int(got->elem[2]);
 	f.feed_id = rs_int(got->elem[3]);
@@ -189,7 +189,7 @@ static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err 
 		(void)fw_snprintf(text, sizeof(text),
 			"entry_id is %lld and visit_id is %lld: higher ids exist", (long long)f.entry_id,
 			(long long)f.visit_id);
-		finding(&f, "numbers", text);
+		finding_report(&f, "meta", text);
 	}
 	for (int cell = 0; !rc && cell < r->cell_n; cell++)
 		rc = cell_check(r, &f, cell, err);

@@ -7,7 +7,7 @@
  *
  * With many cells a lease starts in cell 0, then in the other cells. Then cell 0 is read again to
  * see that the lease still exists: a worker that froze in between must not start with a lease that
- * is over. A lease ends in cell 0 (`over`), then in the other cells, and only then its shards
+ * is over. A lease ends in cell 0 (`ended_leases`), then in the other cells, and only then its shards
  * become free. So two workers can never commit to the same shard. If a worker dies in between, the
  * next heartbeat of any worker completes the steps. Each step is idempotent, because the id of a
  * lease is never used again.
@@ -23,15 +23,15 @@
  * A worker stops this long before its lease ends: a tenth of it, for clocks that run at different
  * speeds and for requests in flight.
  */
-#define MARGIN(lease_ms) ((lease_ms) / 10)
+#define SAFETY_MARGIN_MS(lease_ms) ((lease_ms) / 10)
 
-int rs_lost(struct rs *r, struct fw_err *err)
+int rs_lease_over(struct rs *r, struct fw_err *err)
 {
 	return fw_err_set(
 		err, FW_ESTALE, "%s: this worker's lease is over: others have its feeds", r->target.name);
 }
 
-static void list_add(struct rs *r, const struct rs_reply *list)
+static void strings_add(struct rs *r, const struct rs_reply *list)
 {
 	rs_addi(r, list ? (int64_t)list->n : 0);
 	for (size_t i = 0; list && i < list->n; i++)
@@ -39,11 +39,11 @@ static void list_add(struct rs *r, const struct rs_reply *list)
 }
 
 /* In all cells but the first: delete these leases, and create lease_id (0: none). */
-static int leases_tell(struct rs *r, const struct rs_reply *gone, int64_t lease_id, struct fw_err *err)
+static int leases_fence(struct rs *r, const struct rs_reply *gone, int64_t lease_id, struct fw_err *err)
 {
 	for (int cell = 1; cell < r->cell_n; cell++) {
-		rs_op(r, cell, RS_WRITE, "leases");
-		list_add(r, gone);
+		rs_call(r, cell, RS_WRITE, "leases");
+		strings_add(r, gone);
 		rs_addi(r, lease_id > 0);
 		if (lease_id > 0)
 			rs_addi(r, lease_id);
@@ -60,9 +60,9 @@ static int versions_read(struct rs *r, const struct rs_reply *held, struct store
 		l->shard[l->shard_n++] = (struct store_shard){
 			(int)(rs_int(held->elem[i]) & (STORE_SHARDS - 1)), 0, rs_int(held->elem[i + 1])};
 	for (int cell = 0; l->shard_n && cell < r->cell_n; cell++) {
-		rs_ask(r, cell, "HMGET", "version");
+		rs_command_key(r, cell, "HMGET", "version");
 		for (size_t i = 0; i < l->shard_n; i++) {
-			rs_pad(rs_word(r), l->shard[i].shard, 4);
+			rs_int_pad(rs_word(r), l->shard[i].shard, 4);
 			rs_word_end(r);
 		}
 	}
@@ -75,19 +75,19 @@ static int versions_read(struct rs *r, const struct rs_reply *held, struct store
 	return rc;
 }
 
-int rs_beat(struct store *st, const char *worker, struct store_lease *l, struct fw_err *err)
+int rs_heartbeat(struct store *st, const char *worker, struct store_lease *l, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	int64_t asked_mono_ms = fw_mono_ms(), id = l->id;
+	int64_t sent_mono_ms = fw_mono_ms(), id = l->id;
 	const struct rs_reply *got = NULL, *gone = NULL;
 	bool joins = !id, more = true;
-	int rc = rs_start(r, true, err);
+	int rc = rs_slot_start(r, true, err);
 
 	for (int i = 0; !rc && more && i < TRIES; i++) {
-		asked_mono_ms = fw_mono_ms();
-		rs_op(r, RS_META, RS_WRITE, "beat");
+		sent_mono_ms = fw_mono_ms();
+		rs_call(r, RS_META, RS_WRITE, "heartbeat");
 		rs_addi(r, r->cell_n == 1);
-		list_add(r, gone);
+		strings_add(r, gone);
 		rs_addi(r, id);
 		rs_adds(r, worker);
 		rs_addi(r, l->lease_ms);
@@ -98,11 +98,11 @@ int rs_beat(struct store *st, const char *worker, struct store_lease *l, struct 
 		rc = rs_run(r, "a heartbeat", err);
 		got = rc ? NULL : r->reply[0];
 		if (rc || got->type != RS_ARRAY)
-			return rc ? rc : rs_lost(r, err);
+			return rc ? rc : rs_lease_over(r, err);
 		id = rs_int(got->elem[0]);
 		gone = got->elem[3];
 		more = r->cell_n > 1 && (joins || gone->n);
-		rc = more ? leases_tell(r, gone, joins ? id : 0, err) : 0;
+		rc = more ? leases_fence(r, gone, joins ? id : 0, err) : 0;
 		joins = false;
 	}
 	rc = rc ? rc : versions_read(r, got->elem[4], l, err);
@@ -111,13 +111,13 @@ int rs_beat(struct store *st, const char *worker, struct store_lease *l, struct 
 	l->id = id;
 	l->living = (uint32_t)rs_int(got->elem[1]);
 	l->idle_n = (uint32_t)rs_int(got->elem[2]);
-	l->safe_until_mono_ms = asked_mono_ms + l->lease_ms - MARGIN(l->lease_ms);
+	l->safe_until_mono_ms = sent_mono_ms + l->lease_ms - SAFETY_MARGIN_MS(l->lease_ms);
 	return 0;
 }
 
-static int crashed(struct rs *r, int64_t feed_id, struct fw_err *err)
+static int feed_crash_count(struct rs *r, int64_t feed_id, struct fw_err *err)
 {
-	rs_op(r, rs_cell(r, feed_id), RS_WRITE, "crashed");
+	rs_call(r, rs_cell(r, feed_id), RS_WRITE, "crashed");
 	rs_addi(r, feed_id);
 	rs_addi(r, FW_STORE_CRASH_MAX);
 	return rs_run(r, "counting a crash", err);
@@ -128,12 +128,12 @@ int rs_give(struct store *st, const struct store_give *g, struct fw_err *err)
 	struct rs *r = rs_of(st);
 	const struct rs_reply *gone = NULL;
 	size_t n = g->lease_id ? g->n : 0;
-	int rc = rs_start(r, true, err);
+	int rc = rs_slot_start(r, true, err);
 
 	for (int i = 0; !rc && i < TRIES && (!i || gone->n); i++) {
-		rs_op(r, RS_META, RS_WRITE, "give");
+		rs_call(r, RS_META, RS_WRITE, "release");
 		rs_addi(r, r->cell_n == 1);
-		list_add(r, gone);
+		strings_add(r, gone);
 		rs_addi(r, g->lease_id);
 		rs_adds(r, g->lease_id || !g->worker ? "" : g->worker);
 		rs_addi(r, g->leave);
@@ -144,7 +144,7 @@ int rs_give(struct store *st, const struct store_give *g, struct fw_err *err)
 		}
 		rc = rs_run(r, "giving shards back", err);
 		gone = rc ? NULL : r->reply[0];
-		rc = !rc && gone->n ? leases_tell(r, gone, 0, err) : rc;
+		rc = !rc && gone->n ? leases_fence(r, gone, 0, err) : rc;
 	}
-	return !rc && !g->lease_id && g->crashed_feed_id ? crashed(r, g->crashed_feed_id, err) : rc;
+	return !rc && !g->lease_id && g->crashed_feed_id ? feed_crash_count(r, g->crashed_feed_id, err) : rc;
 }

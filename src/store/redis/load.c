@@ -11,26 +11,26 @@
 #define TRIES 20
 #define ID_MAX (INT64_C(1) << 53) /* Lua's numbers are exact below this */
 
-struct item { /* a feed of the load */
+struct redis_load_feed { /* a feed of the load */
 	const struct fw_feed *feed;
-	struct item *first; /* the first one in the load with this address */
+	struct redis_load_feed *first; /* the first one in the load with this address */
 	int64_t id;         /* 0: not assigned yet */
 	int64_t there;      /* id of the stored feed that has its address; 0: none */
 	bool taken;         /* a stored feed has its id */
 	bool put;           /* to be written */
 };
 
-struct work {
+struct redis_load {
 	struct rs *r;
 	const struct store_load *l;
-	struct item *item;
+	struct redis_load_feed *item;
 	size_t n;
 	int64_t now_ms;
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static int firsts_find(struct work *w, struct fw_err *err)
+static int load_find_duplicates(struct redis_load *w, struct fw_err *err)
 {
 	struct fw_map url;
 	int rc = 0;
@@ -39,7 +39,7 @@ static int firsts_find(struct work *w, struct fw_err *err)
 	for (int numbered = 1; !rc && numbered >= 0;
 		numbered--) { /* with ids first: they win over new feeds of the same address */
 		for (size_t i = 0; !rc && i < w->n; i++) {
-			struct item *at = &w->item[i];
+			struct redis_load_feed *at = &w->item[i];
 
 			if ((at->feed->id != 0) != numbered)
 				continue;
@@ -54,7 +54,7 @@ static int firsts_find(struct work *w, struct fw_err *err)
 	return rc ? rs_no_memory(w->r, err) : 0;
 }
 
-static int feeds_look(struct work *w, struct fw_err *err)
+static int load_feeds_read(struct redis_load *w, struct fw_err *err)
 {
 	int64_t *id = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(*id));
 	struct rs_reply **row;
@@ -62,18 +62,18 @@ static int feeds_look(struct work *w, struct fw_err *err)
 
 	if (!id)
 		return rs_no_memory(w->r, err);
-	rs_ask(w->r, RS_META, "HMGET", "urls");
+	rs_command_key(w->r, RS_META, "HMGET", "urls");
 	for (size_t i = 0; i < w->n; i++)
 		rs_add(w->r, w->item[i].feed->url);
 	rc = rs_run(w->r, "finding addresses", err);
 	for (size_t i = 0; !rc && i < w->n; i++)
 		id[i] = rs_int(w->r->reply[0]->elem[i]);
-	rc = rc ? rc : rs_addresses_ask(w->r, id, w->n, &row, err);
+	rc = rc ? rc : rs_feed_rows_read(w->r, id, w->n, &row, err);
 	for (size_t i = 0; !rc && i < w->n; i++) {
-		w->item[i].there = rs_has_address(row[i], w->item[i].feed->url) ? id[i] : 0;
+		w->item[i].there = rs_row_has_url(row[i], w->item[i].feed->url) ? id[i] : 0;
 		id[i] = w->item[i].feed->id;
 	}
-	rc = rc ? rc : rs_addresses_ask(w->r, id, w->n, &row, err);
+	rc = rc ? rc : rs_feed_rows_read(w->r, id, w->n, &row, err);
 	for (size_t i = 0; !rc && i < w->n; i++)
 		w->item[i].taken = row[i]->type == RS_TEXT;
 	return rc;
@@ -81,7 +81,7 @@ static int feeds_look(struct work *w, struct fw_err *err)
 
 /* ---- plan ------------------------------------------------------------------------------------ */
 
-static int refused(const struct work *w, const struct item *i, int64_t there, struct fw_err *err)
+static int load_refuse(const struct redis_load *w, const struct redis_load_feed *i, int64_t there, struct fw_err *err)
 {
 	return fw_err_set(err, FW_EINVAL,
 		"%s: feed %lld (%.*s) differs from the stored feed %lld: copy into an empty store",
@@ -89,9 +89,9 @@ static int refused(const struct work *w, const struct item *i, int64_t there, st
 		(long long)there);
 }
 
-static int by_id(const void *a, const void *b)
+static int load_feed_by_id(const void *a, const void *b)
 {
-	const struct item *x = *(struct item *const *)a, *y = *(struct item *const *)b;
+	const struct redis_load_feed *x = *(struct redis_load_feed *const *)a, *y = *(struct redis_load_feed *const *)b;
 
 	if (x->feed->id != y->feed->id)
 		return x->feed->id < y->feed->id ? -1 : 1;
@@ -99,9 +99,9 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Feeds with ids. A feed that is stored unchanged is skipped. *last: the highest id. */
-static int numbered_choose(struct work *w, int64_t *last, struct fw_err *err)
+static int load_plan_existing_ids(struct redis_load *w, int64_t *last, struct fw_err *err)
 {
-	struct item **list = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(struct item *));
+	struct redis_load_feed **list = fw_arena_calloc(&w->r->arena, w->n + 1, sizeof(struct redis_load_feed *));
 	size_t n = 0;
 
 	*last = 0;
@@ -112,20 +112,20 @@ static int numbered_choose(struct work *w, int64_t *last, struct fw_err *err)
 			list[n++] = &w->item[i];
 	}
 	if (n)
-		qsort(list, n, sizeof(struct item *), by_id);
+		qsort(list, n, sizeof(struct redis_load_feed *), load_feed_by_id);
 	for (size_t k = 0; k < n; k++) {
-		struct item *i = list[k], *before = k ? list[k - 1] : NULL;
+		struct redis_load_feed *i = list[k], *before = k ? list[k - 1] : NULL;
 
 		assert(i->first);
 		if (before && before->feed->id == i->feed->id) {
 			if (before->first != i->first)
-				return refused(w, i, i->feed->id, err);
+				return load_refuse(w, i, i->feed->id, err);
 			continue; /* twice in the load */
 		}
 		if (i->there != i->feed->id && (i->there || i->taken))
-			return refused(w, i, i->there ? i->there : i->feed->id, err);
+			return load_refuse(w, i, i->there ? i->there : i->feed->id, err);
 		if (i->first->feed->id != i->feed->id)
-			return refused(w, i, i->first->feed->id, err);
+			return load_refuse(w, i, i->first->feed->id, err);
 		i->id = i->feed->id;
 		i->put = !i->there;
 		*last = i->id;
@@ -134,20 +134,20 @@ static int numbered_choose(struct work *w, int64_t *last, struct fw_err *err)
 }
 
 /* Feeds without ids: those that are not stored get rising ids in the order of the load. */
-static int new_choose(struct work *w, struct fw_err *err)
+static int load_plan_new_ids(struct redis_load *w, struct fw_err *err)
 {
 	int64_t n = 0, last;
 	int rc;
 
 	for (size_t k = 0; k < w->n; k++) {
-		struct item *i = &w->item[k];
+		struct redis_load_feed *i = &w->item[k];
 
 		if (!i->feed->id && !i->there && i->first == i)
 			i->put = ++n;
 	}
 	if (!n)
 		return 0;
-	rs_ask(w->r, RS_META, "HINCRBY", "meta");
+	rs_command_key(w->r, RS_META, "HINCRBY", "meta");
 	rs_adds(w->r, "feed_id");
 	rs_addi(w->r, n);
 	rc = rs_run(w->r, "reserving ids", err);
@@ -162,26 +162,26 @@ static int new_choose(struct work *w, struct fw_err *err)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static int numbers_raise(struct rs *r, const char *name, int64_t last, struct fw_err *err)
+static int last_id_raise(struct rs *r, const char *name, int64_t last, struct fw_err *err)
 {
 	if (!last)
 		return 0;
-	rs_op(r, RS_META, RS_WRITE, "raise");
+	rs_call(r, RS_META, RS_WRITE, "raise");
 	rs_adds(r, name);
 	rs_addi(r, last);
 	return rs_run(r, "reserving ids", err);
 }
 
-static void feed_add(struct work *w, const struct item *i)
+static void load_feed_add(struct redis_load *w, const struct redis_load_feed *i)
 {
 	struct fw_feed f = *i->feed;
 
 	f.due_at_ms = f.id || f.due_at_ms ? f.due_at_ms : w->now_ms;
 	f.created_ms = f.id || f.created_ms ? f.created_ms : w->now_ms;
 	rs_addi(w->r, i->id);
-	rs_state_pack(rs_word(w->r), &f, &(struct rs_state){.host_id = store_feed_host_id(i->feed)});
+	rs_schedule_row_pack(rs_word(w->r), &f, &(struct rs_schedule_row){.host_id = store_feed_host_id(i->feed)});
 	rs_word_end(w->r);
-	rs_groups_pack(rs_word(w->r), FW_STR_NONE, ~0u, &f);
+	rs_feed_row_pack(rs_word(w->r), FW_STR_NONE, ~0u, &f);
 	rs_word_end(w->r);
 }
 
@@ -189,9 +189,9 @@ static void feed_add(struct work *w, const struct item *i)
  * Most addresses are free: claim all at once, then one by one those that another process has.
  * *again: another process stored a feed with one of these addresses.
  */
-static int addresses_claim(struct work *w, bool *again, struct fw_err *err)
+static int load_urls_claim(struct redis_load *w, bool *again, struct fw_err *err)
 {
-	struct rs_reply **whose_was;
+	struct rs_reply **owner_ids;
 	size_t n = 0;
 	int rc;
 
@@ -199,7 +199,7 @@ static int addresses_claim(struct work *w, bool *again, struct fw_err *err)
 		n += w->item[k].put;
 	if (!n)
 		return 0;
-	rs_op(w->r, RS_META, RS_WRITE, "claim");
+	rs_call(w->r, RS_META, RS_WRITE, "url_claim");
 	rs_addi(w->r, (int64_t)n);
 	for (size_t k = 0; k < w->n; k++) {
 		if (!w->item[k].put)
@@ -209,20 +209,20 @@ static int addresses_claim(struct work *w, bool *again, struct fw_err *err)
 		rs_adds(w->r, "");
 	}
 	rc = rs_run(w->r, "claiming addresses", err);
-	whose_was = rc ? NULL : w->r->reply[0]->elem;
+	owner_ids = rc ? NULL : w->r->reply[0]->elem;
 	for (size_t k = 0; !rc && k < w->n; k++) {
-		int64_t whose;
+		int64_t owner_id;
 
-		if (!w->item[k].put || rs_int(*whose_was++) == w->item[k].id)
+		if (!w->item[k].put || rs_int(*owner_ids++) == w->item[k].id)
 			continue;
-		rc = rs_url_claim(w->r, w->item[k].feed->url, w->item[k].id, &whose, err);
-		*again |= !rc && whose != w->item[k].id;
-		w->item[k].put &= whose == w->item[k].id;
+		rc = rs_url_claim(w->r, w->item[k].feed->url, w->item[k].id, &owner_id, err);
+		*again |= !rc && owner_id != w->item[k].id;
+		w->item[k].put &= owner_id == w->item[k].id;
 	}
 	return rc;
 }
 
-static int feeds_create(struct work *w, bool *again, struct fw_err *err)
+static int load_feeds_create(struct redis_load *w, bool *again, struct fw_err *err)
 {
 	size_t n[RS_CELLS] = {0}, nth = 0;
 	int rc;
@@ -232,11 +232,11 @@ static int feeds_create(struct work *w, bool *again, struct fw_err *err)
 	for (int cell = 0; cell < w->r->cell_n; cell++) {
 		if (!n[cell])
 			continue;
-		rs_op(w->r, cell, RS_WRITE, "create");
+		rs_call(w->r, cell, RS_WRITE, "create");
 		rs_addi(w->r, (int64_t)n[cell]);
 		for (size_t k = 0; k < w->n; k++) {
 			if (w->item[k].put && rs_cell(w->r, w->item[k].id) == cell)
-				feed_add(w, &w->item[k]);
+				load_feed_add(w, &w->item[k]);
 		}
 	}
 	rc = rs_run(w->r, "storing feeds", err);
@@ -249,10 +249,10 @@ static int feeds_create(struct work *w, bool *again, struct fw_err *err)
 	return rc;
 }
 
-static void made_tell(const struct work *w)
+static void load_set_results(const struct redis_load *w)
 {
 	for (size_t k = 0; w->l->made && k < w->n; k++) {
-		const struct item *i = &w->item[k];
+		const struct redis_load_feed *i = &w->item[k];
 
 		assert(i->first);
 		w->l->made[k] = i->there ? (struct store_feed_new){i->there, true}
@@ -264,31 +264,31 @@ static void made_tell(const struct work *w)
  * *again: another process stored a feed with one of the addresses first. Rows that this try wrote
  * stay, and the next try finds them.
  */
-static int feeds_try(struct work *w, bool *again, int64_t *mine, struct fw_err *err)
+static int load_feeds_try(struct redis_load *w, bool *again, int64_t *mine, struct fw_err *err)
 {
 	int64_t last = 0;
 	int rc;
 
 	*again = false;
 	for (size_t k = 0; k < w->n; k++)
-		w->item[k] = (struct item){.feed = &w->l->rows.feed[k]};
-	rc = firsts_find(w, err);
-	rc = rc ? rc : feeds_look(w, err);
-	rc = rc ? rc : numbered_choose(w, &last, err);
-	rc = rc ? rc : numbers_raise(w->r, "feed_id", last, err);
-	rc = rc ? rc : new_choose(w, err);
+		w->item[k] = (struct redis_load_feed){.feed = &w->l->rows.feed[k]};
+	rc = load_find_duplicates(w, err);
+	rc = rc ? rc : load_feeds_read(w, err);
+	rc = rc ? rc : load_plan_existing_ids(w, &last, err);
+	rc = rc ? rc : last_id_raise(w->r, "feed_id", last, err);
+	rc = rc ? rc : load_plan_new_ids(w, err);
 	for (size_t k = 0; k < w->n; k++) { /* created by an earlier try of this load */
 		if (mine[k] && w->item[k].there == mine[k])
 			w->item[k].there = 0, w->item[k].id = mine[k], w->item[k].put = false;
 	}
-	rc = rc ? rc : addresses_claim(w, again, err);
-	rc = rc ? rc : feeds_create(w, again, err);
+	rc = rc ? rc : load_urls_claim(w, again, err);
+	rc = rc ? rc : load_feeds_create(w, again, err);
 	for (size_t k = 0; !rc && k < w->n; k++)
 		mine[k] = w->item[k].put ? w->item[k].id : mine[k];
 	return rc;
 }
 
-static int feeds_put(struct work *w, struct fw_err *err)
+static int load_feeds(struct redis_load *w, struct fw_err *err)
 {
 	int64_t *mine = calloc(w->n + 1, sizeof(*mine));
 	bool again = true;
@@ -305,14 +305,14 @@ static int feeds_put(struct work *w, struct fw_err *err)
 				w->r->target.name, (long long)f->id, FW_STR_ARG(fw_str_sub(f->url, 0, 100)));
 	}
 	for (int i = 0; !rc && again && i < TRIES; i++)
-		rc = feeds_try(w, &again, mine, err);
+		rc = load_feeds_try(w, &again, mine, err);
 	if (!rc && again)
 		rc = fw_err_set(err, FW_EAGAIN, "%s: other processes are subscribing to the same feeds: try again",
 			w->r->target.name);
 	for (size_t k = 0; !rc && k < w->n; k++)
 		w->item[k].put |= mine[k] != 0 && mine[k] == w->item[k].id;
 	if (!rc)
-		made_tell(w);
+		load_set_results(w);
 	free(mine);
 	free(w->item);
 	return rc;
@@ -324,16 +324,16 @@ static int feeds_put(struct work *w, struct fw_err *err)
  * Looks for these ids in all cells: entries in a sorted set, visits by script. The script that
  * loads a row checks the feed's own cell.
  */
-static int rows_look(struct rs *r, bool visits, const int64_t *number, bool *there, size_t n, struct fw_err *err)
+static int rows_find_existing(struct rs *r, bool visits, const int64_t *number, bool *there, size_t n, struct fw_err *err)
 {
 	int rc;
 
 	for (int cell = 0; cell < r->cell_n; cell++) {
 		if (visits) {
-			rs_op(r, cell, RS_READ, "visits_known");
+			rs_call(r, cell, RS_READ, "visits_known");
 			rs_addi(r, (int64_t)n);
 		} else {
-			rs_ask(r, cell, "ZMSCORE", "entry_ids");
+			rs_command_key(r, cell, "ZMSCORE", "entry_ids");
 		}
 		for (size_t i = 0; i < n; i++)
 			rs_addi(r, number[i]);
@@ -350,7 +350,7 @@ static int rows_look(struct rs *r, bool visits, const int64_t *number, bool *the
 }
 
 /* Of two rows with one id, or with one key of one feed, the first counts. */
-static int firsts_only(struct rs *r, const int64_t *number, const struct fw_entry_row *key, bool *there,
+static int rows_drop_duplicates(struct rs *r, const int64_t *number, const struct fw_entry_row *key, bool *there,
 	size_t n, struct fw_err *err)
 {
 	struct fw_map seen;
@@ -375,38 +375,38 @@ static int firsts_only(struct rs *r, const int64_t *number, const struct fw_entr
 	return rc ? rs_no_memory(r, err) : 0;
 }
 
-static void key_add(struct rs *r, int64_t feed_id, const unsigned char key[16], const struct rs_known *k)
+static void load_key_add(struct rs *r, int64_t feed_id, const unsigned char key[16], const struct rs_key_value *k)
 {
-	rs_op(r, rs_cell(r, feed_id), RS_WRITE, "load_entry");
+	rs_call(r, rs_cell(r, feed_id), RS_WRITE, "load_entry");
 	rs_addi(r, feed_id);
 	rs_add(r, (struct fw_str){(const char *)key, 16});
-	rs_known_pack(rs_word(r), k);
+	rs_key_value_pack(rs_word(r), k);
 	rs_word_end(r);
 }
 
-static void entry_add(struct rs *r, const struct fw_entry_row *e)
+static void load_entry_add(struct rs *r, const struct fw_entry_row *e)
 {
-	struct rs_known known = {e->hash, e->id, fw_store_entry_date(e, e->seen_ms)};
+	struct rs_key_value known = {e->hash, e->id, fw_store_entry_date(e, e->seen_ms)};
 
-	key_add(r, e->feed_id, e->key, &known);
+	load_key_add(r, e->feed_id, e->key, &known);
 	rs_entry_pack(rs_word(r), e);
 	rs_word_end(r);
 }
 
 /* Which of these rows exist already, or appear twice; raises the last id above them. */
-static int rows_begin(struct rs *r, bool visits, const int64_t *id, const struct fw_entry_row *key, bool *there,
+static int rows_prepare(struct rs *r, bool visits, const int64_t *id, const struct fw_entry_row *key, bool *there,
 	size_t n, struct fw_err *err)
 {
 	int64_t last = 0;
-	int rc = rows_look(r, visits, id, there, n, err);
+	int rc = rows_find_existing(r, visits, id, there, n, err);
 
-	rc = rc ? rc : firsts_only(r, id, key, there, n, err);
+	rc = rc ? rc : rows_drop_duplicates(r, id, key, there, n, err);
 	for (size_t i = 0; !rc && i < n; i++)
 		last = there[i] ? last : FW_MAX(last, id[i]);
-	return rc ? rc : numbers_raise(r, visits ? "visit_id" : "entry_id", last, err);
+	return rc ? rc : last_id_raise(r, visits ? "visit_id" : "entry_id", last, err);
 }
 
-static int entries_load(struct rs *r, const struct fw_entry_row *e, size_t n, struct fw_err *err)
+static int load_entries(struct rs *r, const struct fw_entry_row *e, size_t n, struct fw_err *err)
 {
 	int64_t *id = fw_arena_calloc(&r->arena, n, sizeof(*id));
 	bool *there = fw_arena_calloc(&r->arena, n, sizeof(*there));
@@ -416,22 +416,22 @@ static int entries_load(struct rs *r, const struct fw_entry_row *e, size_t n, st
 		return rs_no_memory(r, err);
 	for (size_t i = 0; i < n; i++)
 		id[i] = e[i].id;
-	rc = rows_begin(r, false, id, e, there, n, err);
+	rc = rows_prepare(r, false, id, e, there, n, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (!there[i])
-			entry_add(r, &e[i]);
+			load_entry_add(r, &e[i]);
 	}
 	return rc ? rc : rs_run(r, "storing entries", err);
 }
 
-static int keys_load(struct rs *r, const struct fw_entry_key *key, size_t n, struct fw_err *err)
+static int load_keys(struct rs *r, const struct fw_entry_key *key, size_t n, struct fw_err *err)
 {
 	for (size_t i = 0; i < n; i++)
-		key_add(r, key[i].feed_id, key[i].key, &(struct rs_known){.hash = key[i].hash});
+		load_key_add(r, key[i].feed_id, key[i].key, &(struct rs_key_value){.hash = key[i].hash});
 	return rs_run(r, "storing keys", err);
 }
 
-static int visits_load(struct rs *r, const struct fw_visit *v, size_t n, struct fw_err *err)
+static int load_visits(struct rs *r, const struct fw_visit *v, size_t n, struct fw_err *err)
 {
 	int64_t *id = fw_arena_calloc(&r->arena, n, sizeof(*id));
 	bool *there = fw_arena_calloc(&r->arena, n, sizeof(*there));
@@ -441,11 +441,11 @@ static int visits_load(struct rs *r, const struct fw_visit *v, size_t n, struct 
 		return rs_no_memory(r, err);
 	for (size_t i = 0; i < n; i++)
 		id[i] = v[i].id;
-	rc = rows_begin(r, true, id, NULL, there, n, err);
+	rc = rows_prepare(r, true, id, NULL, there, n, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (there[i])
 			continue;
-		rs_op(r, rs_cell(r, v[i].feed_id), RS_WRITE, "load_visit");
+		rs_call(r, rs_cell(r, v[i].feed_id), RS_WRITE, "load_visit");
 		rs_addi(r, v[i].feed_id);
 		rs_addi(r, v[i].id);
 		rs_visit_pack(rs_word(r), &v[i], 0);
@@ -457,15 +457,15 @@ static int visits_load(struct rs *r, const struct fw_visit *v, size_t n, struct 
 int rs_load(struct store *st, const struct store_load *l, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	struct work w = {.r = r, .l = l, .n = l->rows.feed_n};
+	struct redis_load w = {.r = r, .l = l, .n = l->rows.feed_n};
 	int rc = rs_clock(st, &w.now_ms, err);
 
-	rc = rc ? rc : rs_start(r, true, err);
+	rc = rc ? rc : rs_slot_start(r, true, err);
 	if (!rc && l->rows.feed_n)
-		rc = feeds_put(&w, err);
+		rc = load_feeds(&w, err);
 	if (!rc && l->rows.entry_n)
-		rc = entries_load(r, l->rows.entry, l->rows.entry_n, err);
+		rc = load_entries(r, l->rows.entry, l->rows.entry_n, err);
 	if (!rc && l->rows.key_n)
-		rc = keys_load(r, l->rows.key, l->rows.key_n, err);
-	return !rc && l->rows.visit_n ? visits_load(r, l->rows.visit, l->rows.visit_n, err) : rc;
+		rc = load_keys(r, l->rows.key, l->rows.key_n, err);
+	return !rc && l->rows.visit_n ? load_visits(r, l->rows.visit, l->rows.visit_n, err) : rc;
 }

@@ -25,12 +25,12 @@
 #define TIMEOUT_MS 30000
 #define SLOTS 16384 /* hash slots of a cluster */
 
-int rs_start(struct rs *r, bool writes, struct fw_err *err)
+int rs_slot_start(struct rs *r, bool writes, struct fw_err *err)
 {
-	if (r->showing)
+	if (r->in_callback)
 		return fw_err_set(err, FW_EINVAL, "%s: called from a callback", r->target.name);
 	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
-	rs_forget(r);
+	rs_discard(r);
 	return writes && r->read_only
 		? fw_err_set(err, FW_EINVAL, "%s: opened for reading only", r->target.name)
 		: 0;
@@ -39,10 +39,10 @@ int rs_start(struct rs *r, bool writes, struct fw_err *err)
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 static const struct {
-	const char *begin;
+	const char *prefix;
 	int rc;
 	const char *remedy;
-} answers[] = {
+} reply_errors[] = {
 	{"LOADING", FW_EAGAIN, "the server is loading its data: wait until that is done"},
 	{"READONLY", FW_EAGAIN, "it is a replica: name the master in the URL, or wait until the failover is over"},
 	{"MASTERDOWN", FW_EAGAIN,
@@ -77,10 +77,10 @@ static const struct {
 
 int rs_error(struct rs *r, struct fw_str text, const char *doing, struct fw_err *err)
 {
-	for (size_t i = 0; i < FW_N(answers); i++) {
-		if (fw_str_starts(text, fw_str(answers[i].begin)))
-			return fw_err_set(err, answers[i].rc, "%s: %s: %.*s: %s", r->target.name, doing,
-				FW_STR_ARG(fw_str_sub(text, 0, 80)), answers[i].remedy);
+	for (size_t i = 0; i < FW_N(reply_errors); i++) {
+		if (fw_str_starts(text, fw_str(reply_errors[i].prefix)))
+			return fw_err_set(err, reply_errors[i].rc, "%s: %s: %.*s: %s", r->target.name, doing,
+				FW_STR_ARG(fw_str_sub(text, 0, 80)), reply_errors[i].remedy);
 	}
 	return fw_err_set(
 		err, FW_EINVAL, "%s: %s: %.*s", r->target.name, doing, FW_STR_ARG(fw_str_sub(text, 0, 160)));
@@ -132,7 +132,7 @@ static int library_make(struct rs *r, struct fw_err *err)
  * Authenticate and select the database. Nothing long is sent before that succeeds, because the
  * server would close the connection.
  */
-static int greet(struct rs *r, struct rs_conn *c, struct fw_err *err)
+static int conn_authenticate(struct rs *r, struct rs_conn *c, struct fw_err *err)
 {
 	const struct rs_target *t = &r->target;
 	const struct rs_reply *bad;
@@ -167,7 +167,7 @@ static int conn_open(struct rs *r, int cell, const char *host, int port, struct 
 
 	if (rc)
 		return rc;
-	rc = greet(r, c, err);
+	rc = conn_authenticate(r, c, err);
 	if (rc) {
 		rs_conn_close(c);
 		return rc;
@@ -178,7 +178,7 @@ static int conn_open(struct rs *r, int cell, const char *host, int port, struct 
 }
 
 /* The hash slot of a key with this tag: CRC16 of the text between the braces. */
-static unsigned slot_of(struct fw_str tag)
+static unsigned hash_slot(struct fw_str tag)
 {
 	unsigned crc = 0;
 
@@ -192,7 +192,7 @@ static unsigned slot_of(struct fw_str tag)
 }
 
 /* {first, last, {host, port, ...}, ...}. An empty host means the server that replied. */
-static int range_note(struct rs *r, const struct rs_reply *range, bool *known, struct fw_err *err)
+static int slot_range_apply(struct rs *r, const struct rs_reply *range, bool *known, struct fw_err *err)
 {
 	int port, rc = 0;
 	char host[256];
@@ -205,7 +205,7 @@ static int range_note(struct rs *r, const struct rs_reply *range, bool *known, s
 		range->elem[2]->elem[0]->text.len ? range->elem[2]->elem[0]->text : r->target.host);
 	port = (int)rs_int(range->elem[2]->elem[1]);
 	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
-		unsigned slot = slot_of(r->tag[cell]);
+		unsigned slot = hash_slot(r->tag[cell]);
 
 		if (slot < (unsigned)rs_int(range->elem[0]) || slot > (unsigned)rs_int(range->elem[1]))
 			continue;
@@ -236,7 +236,7 @@ static int cells_find(struct rs *r, int ask, struct fw_err *err)
 			? 0
 			: rs_error(r, all->elem[0]->text, "opening", err);
 	for (size_t i = 0; !rc && i < all->elem[0]->n; i++)
-		rc = range_note(r, all->elem[0]->elem[i], known, err);
+		rc = slot_range_apply(r, all->elem[0]->elem[i], known, err);
 	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
 		if (!known[cell])
 			rc = rs_error(r, FW_STR("CLUSTERDOWN some slots have no server"), "opening", err);
@@ -246,10 +246,10 @@ static int cells_find(struct rs *r, int ask, struct fw_err *err)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static void begin(struct rs *r, int cell)
+static void command_begin(struct rs *r, int cell)
 {
 	assert(r->cmd_n <= r->cmd_cap);
-	r->to = r->conn[cell];
+	r->current = r->conn[cell];
 	if (r->cmd_n == r->cmd_cap) {
 		struct rs_cmd *grown = reallocarray(r->cmd, 2 * r->cmd_cap, sizeof(*grown));
 
@@ -261,45 +261,45 @@ static void begin(struct rs *r, int cell)
 			r->cmd_n--; /* failed is set, so nothing is sent */
 		}
 	}
-	r->cmd[r->cmd_n++] = (struct rs_cmd){cell, rs_conn_pending(r->to)};
-	rs_conn_begin(r->to);
+	r->cmd[r->cmd_n++] = (struct rs_cmd){cell, rs_conn_pending(r->current)};
+	rs_conn_begin(r->current);
 }
 
-void rs_op(struct rs *r, int cell, enum rs_function function, const char *op)
+void rs_call(struct rs *r, int cell, enum rs_function function, const char *op)
 {
-	begin(r, cell);
-	rs_conn_add(r->to, FW_STR("FCALL"));
-	rs_conn_add(r->to, fw_str(r->function[function]));
-	rs_conn_add(r->to, FW_STR("1"));
-	rs_conn_add(r->to, r->tag[cell]);
-	rs_conn_add(r->to, fw_str(op));
-	rs_conn_add(r->to, r->channel);
-	rs_conn_add(r->to, fw_str(r->me));
+	command_begin(r, cell);
+	rs_conn_add(r->current, FW_STR("FCALL"));
+	rs_conn_add(r->current, fw_str(r->function[function]));
+	rs_conn_add(r->current, FW_STR("1"));
+	rs_conn_add(r->current, r->tag[cell]);
+	rs_conn_add(r->current, fw_str(op));
+	rs_conn_add(r->current, r->channel);
+	rs_conn_add(r->current, fw_str(r->sender_id));
 }
 
 void rs_command(struct rs *r, int cell, const char *words)
 {
 	struct fw_str rest = fw_str(words);
 
-	begin(r, cell);
+	command_begin(r, cell);
 	while (rest.p)
-		rs_conn_add(r->to, fw_str_split(rest, ' ', &rest));
+		rs_conn_add(r->current, fw_str_split(rest, ' ', &rest));
 }
 
 void rs_key(struct rs *r, int cell, const char *fmt, ...)
 {
-	struct fw_buf *b = rs_conn_word(r->to);
+	struct fw_buf *b = rs_conn_word(r->current);
 	va_list ap;
 
-	assert(r->to == r->conn[cell]);
+	assert(r->current == r->conn[cell]);
 	fw_buf_addstr(b, r->tag[cell]);
 	va_start(ap, fmt);
 	fw_buf_vaddf(b, fmt, ap);
 	va_end(ap);
-	rs_conn_word_end(r->to);
+	rs_conn_word_end(r->current);
 }
 
-void rs_ask(struct rs *r, int cell, const char *cmd, const char *key)
+void rs_command_key(struct rs *r, int cell, const char *cmd, const char *key)
 {
 	rs_command(r, cell, cmd);
 	rs_key(r, cell, "%s", key);
@@ -307,43 +307,43 @@ void rs_ask(struct rs *r, int cell, const char *cmd, const char *key)
 
 void rs_add(struct rs *r, struct fw_str word)
 {
-	rs_conn_add(r->to, word);
+	rs_conn_add(r->current, word);
 }
 
 void rs_adds(struct rs *r, const char *word)
 {
-	rs_conn_add(r->to, fw_str(word));
+	rs_conn_add(r->current, fw_str(word));
 }
 
 void rs_addi(struct rs *r, int64_t n)
 {
 	char text[24];
 
-	rs_conn_add(r->to, rs_digits(n, text));
+	rs_conn_add(r->current, rs_int_text(n, text));
 }
 
 struct fw_buf *rs_word(struct rs *r)
 {
-	return rs_conn_word(r->to);
+	return rs_conn_word(r->current);
 }
 
 void rs_word_end(struct rs *r)
 {
-	rs_conn_word_end(r->to);
+	rs_conn_word_end(r->current);
 }
 
-void rs_forget(struct rs *r)
+void rs_discard(struct rs *r)
 {
 	for (int cell = 0; cell < RS_CELLS; cell++) {
 		if (r->conn[cell])
-			rs_conn_forget(r->conn[cell]);
+			rs_conn_discard(r->conn[cell]);
 	}
 	r->cmd_n = 0;
 	r->failed = 0;
 }
 
 /* All servers work in parallel: each gets its commands before any reply is read. */
-static int exchange(struct rs *r, struct rs_reply *all[RS_CELLS], struct fw_err *err)
+static int cells_exchange(struct rs *r, struct rs_reply *all[RS_CELLS], struct fw_err *err)
 {
 	int rc = 0;
 
@@ -356,11 +356,11 @@ static int exchange(struct rs *r, struct rs_reply *all[RS_CELLS], struct fw_err 
 			rc = rs_conn_exchange(r->conn[cell], &r->arena, &all[cell], err);
 	}
 	if (rc)
-		rs_forget(r);
+		rs_discard(r);
 	return rc;
 }
 
-static bool is_again(const struct rs_reply *reply)
+static bool reply_needs_retry(const struct rs_reply *reply)
 {
 	return reply->type == RS_ERROR &&
 		(fw_str_starts(reply->text, FW_STR("MOVED ")) ||
@@ -371,7 +371,7 @@ static bool is_again(const struct rs_reply *reply)
  * Collect again the commands that reached the wrong server, or a server without the library. *more:
  * there are some.
  */
-static int again(struct rs *r, size_t n, bool *more, struct fw_err *err)
+static int commands_retry(struct rs *r, size_t n, bool *more, struct fw_err *err)
 {
 	struct fw_str *kept = fw_arena_calloc(&r->arena, n + 1, sizeof(*kept));
 	bool moved = false;
@@ -381,11 +381,11 @@ static int again(struct rs *r, size_t n, bool *more, struct fw_err *err)
 	if (!kept)
 		return rs_no_memory(r, err);
 	for (size_t i = 0; i < n; i++) {
-		if (!is_again(r->reply[i]))
+		if (!reply_needs_retry(r->reply[i]))
 			continue;
 		*more = true;
 		moved |= *r->reply[i]->text.p == 'M';
-		kept[i] = fw_arena_str(&r->arena, rs_conn_sent(r->conn[r->cmd[i].cell], r->cmd[i].nth));
+		kept[i] = fw_arena_str(&r->arena, rs_conn_get_sent(r->conn[r->cmd[i].cell], r->cmd[i].nth));
 	}
 	if (!*more)
 		return 0;
@@ -397,24 +397,24 @@ static int again(struct rs *r, size_t n, bool *more, struct fw_err *err)
 		if (!kept[i].p)
 			continue;
 		r->cmd[i].nth = rs_conn_pending(r->conn[r->cmd[i].cell]);
-		rs_conn_raw(r->conn[r->cmd[i].cell], kept[i]);
+		rs_conn_add_raw(r->conn[r->cmd[i].cell], kept[i]);
 	}
 	return rc;
 }
 
-static int replies_make(struct rs *r, size_t *n, struct fw_err *err)
+static int replies_alloc(struct rs *r, size_t *n, struct fw_err *err)
 {
-	assert(!r->showing);
+	assert(!r->in_callback);
 	*n = r->cmd_n;
 	r->cmd_n = 0;
 	r->reply = fw_arena_calloc(&r->arena, *n + 1, sizeof(struct rs_reply *));
 	if (r->reply && !r->failed)
 		return 0;
-	rs_forget(r);
+	rs_discard(r);
 	return rs_no_memory(r, err);
 }
 
-static int errors_look(struct rs *r, size_t n, const char *doing, struct fw_err *err)
+static int replies_check(struct rs *r, size_t n, const char *doing, struct fw_err *err)
 {
 	for (size_t k = 0; k < n; k++) {
 		assert(r->reply[k]);
@@ -429,36 +429,36 @@ int rs_run(struct rs *r, const char *doing, struct fw_err *err)
 	struct rs_reply *all[RS_CELLS];
 	bool more = true;
 	size_t n;
-	int rc = replies_make(r, &n, err);
+	int rc = replies_alloc(r, &n, err);
 
 	for (int i = 0; !rc && more && i < REDIRECTS; i++) {
-		rc = exchange(r, all, err);
+		rc = cells_exchange(r, all, err);
 		for (size_t k = 0; !rc && k < n; k++) {
-			if (!r->reply[k] || is_again(r->reply[k]))
+			if (!r->reply[k] || reply_needs_retry(r->reply[k]))
 				r->reply[k] = all[r->cmd[k].cell]->elem[r->cmd[k].nth];
 		}
-		rc = rc ? rc : again(r, n, &more, err);
+		rc = rc ? rc : commands_retry(r, n, &more, err);
 	}
 	if (rc || more)
-		rs_forget(r);
-	return rc ? rc : errors_look(r, n, doing, err);
+		rs_discard(r);
+	return rc ? rc : replies_check(r, n, doing, err);
 }
 
 int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err)
 {
 	struct rs_reply *all[RS_CELLS];
 	size_t n;
-	int rc = replies_make(r, &n, err);
+	int rc = replies_alloc(r, &n, err);
 
 	*moved = false;
-	rc = rc ? rc : exchange(r, all, err);
+	rc = rc ? rc : cells_exchange(r, all, err);
 	for (size_t k = 0; !rc && k < n; k++) {
 		r->reply[k] = all[r->cmd[k].cell]->elem[r->cmd[k].nth];
-		*moved |= is_again(r->reply[k]);
+		*moved |= reply_needs_retry(r->reply[k]);
 	}
 	if (rc || *moved)
 		return rc ? rc : cells_find(r, RS_META, err);
-	rc = errors_look(r, n, doing, err);
+	rc = replies_check(r, n, doing, err);
 	for (size_t k = 0; !rc && k < n; k++) { /* errors of the commands inside EXEC */
 		const struct rs_reply *in = r->reply[k]->type == RS_ARRAY ? first_error(r->reply[k]) : NULL;
 
@@ -493,22 +493,22 @@ struct fw_str rs_info(struct rs *r, const char *section, const char *name)
 /* ---- messages -------------------------------------------------------------------------------- */
 
 /* Subscribe. Messages published before that are not received. */
-static int ear_open(struct rs *r, struct fw_err *err)
+static int subscriber_open(struct rs *r, struct fw_err *err)
 {
 	struct rs_reply *all = NULL;
 	int rc;
 
-	if (r->ear)
+	if (r->subscriber)
 		return 0;
-	rc = rs_conn_open(&r->target, r->target.host.p, r->target.port, &r->ear, err);
+	rc = rs_conn_open(&r->target, r->target.host.p, r->target.port, &r->subscriber, err);
 	if (rc)
 		return rc;
-	rc = greet(r, r->ear, err);
+	rc = conn_authenticate(r, r->subscriber, err);
 	if (!rc) {
-		rs_conn_begin(r->ear);
-		rs_conn_add(r->ear, FW_STR("SUBSCRIBE"));
-		rs_conn_add(r->ear, r->channel);
-		rc = rs_conn_exchange(r->ear, &r->arena, &all, err);
+		rs_conn_begin(r->subscriber);
+		rs_conn_add(r->subscriber, FW_STR("SUBSCRIBE"));
+		rs_conn_add(r->subscriber, r->channel);
+		rc = rs_conn_exchange(r->subscriber, &r->arena, &all, err);
 	}
 	if (!rc && first_error(all))
 		rc = rs_error(r, first_error(all)->text, "listening", err);
@@ -516,7 +516,7 @@ static int ear_open(struct rs *r, struct fw_err *err)
 }
 
 /* Wait for a message of another process. Messages of this store do not count. */
-static int wait_for_others(
+static int rs_wait(
 	struct store *st, int wake_fd, int64_t timeout_ms, bool *is_changed, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
@@ -525,29 +525,29 @@ static int wait_for_others(
 	int rc;
 
 	*is_changed = false;
-	rc = rs_start(r, false, err);
-	rc = rc ? rc : ear_open(r, err);
+	rc = rs_slot_start(r, false, err);
+	rc = rc ? rc : subscriber_open(r, err);
 	while (!rc) {
 		int64_t left = *is_changed ? 0 : deadline_ms - fw_mono_ms();
 
-		rc = rs_conn_listen(r->ear, *is_changed ? -1 : wake_fd, FW_MAX(left, 0), &r->heard, &msg, err);
+		rc = rs_conn_listen(r->subscriber, *is_changed ? -1 : wake_fd, FW_MAX(left, 0), &r->messages, &msg, err);
 		if (rc || !msg)
 			break;
-		if (msg->type == RS_ARRAY && msg->n == 3 && !fw_str_eq(msg->elem[2]->text, fw_str(r->me)))
+		if (msg->type == RS_ARRAY && msg->n == 3 && !fw_str_eq(msg->elem[2]->text, fw_str(r->sender_id)))
 			*is_changed = true;
 	}
 	if (rc) {
-		rs_conn_close(r->ear);
-		r->ear = NULL;
+		rs_conn_close(r->subscriber);
+		r->subscriber = NULL;
 	}
-	if (!r->ear || rs_conn_idle(r->ear)) /* half a message may lie there */
-		fw_arena_reset(&r->heard, RS_ARENA_KEEP);
+	if (!r->subscriber || rs_conn_is_idle(r->subscriber)) /* half a message may lie there */
+		fw_arena_reset(&r->messages, RS_ARENA_KEEP);
 	return rc;
 }
 
 /* ---- open and close -------------------------------------------------------------------------- */
 
-static int refuse(struct rs *r, const char *words, int rc, struct fw_err *err)
+static int open_refuse(struct rs *r, const char *words, int rc, struct fw_err *err)
 {
 	return fw_err_set(err, rc, "%s: %s", r->target.name, words);
 }
@@ -588,20 +588,20 @@ static int target_from_url(struct rs *r, const struct fw_store_config *cfg, stru
 	prefix = fw_dsn_option(&d, "prefix");
 	r->prefix = prefix.p ? prefix : FW_STR("feedwheel");
 	if (!prefix_is_good(r->prefix))
-		return refuse(r, "prefix: write 1 to 64 letters, digits and _.-:", FW_EINVAL, err);
+		return open_refuse(r, "prefix: write 1 to 64 letters, digits and _.-:", FW_EINVAL, err);
 	if (verify.p && !fw_str_eq(verify, FW_STR("yes")) && !fw_str_eq(verify, FW_STR("no")))
-		return refuse(r, "verify: write yes or no", FW_EINVAL, err);
+		return open_refuse(r, "verify: write yes or no", FW_EINVAL, err);
 	t->verify = !verify.p || fw_str_eq(verify, FW_STR("yes"));
 	if (fw_str_eq(d.scheme, FW_STR("redis+unix"))) {
 		t->path = d.path.p ? (struct fw_str){fw_arena_printf(&r->own, "/%s", d.path.p), d.path.len + 1}
 				   : FW_STR_NONE;
 		if (d.host.p || !d.path.len)
-			return refuse(r, "write redis+unix:///path/of/the/socket", FW_EINVAL, err);
+			return open_refuse(r, "write redis+unix:///path/of/the/socket", FW_EINVAL, err);
 	} else {
 		t->host = d.host.p ? d.host : FW_STR("127.0.0.1");
 		t->port = d.port ? d.port : 6379;
 		if (d.path.len && (!fw_str_int(d.path, &db) || db < 0 || db > 100000))
-			return refuse(r,
+			return open_refuse(r,
 				"invalid number of the database: write redis://host:6379/0",
 				FW_EINVAL, err);
 	}
@@ -609,13 +609,13 @@ static int target_from_url(struct rs *r, const struct fw_store_config *cfg, stru
 	return r->own.failed ? rs_no_memory(r, err) : 0;
 }
 
-static int names_make(struct rs *r, struct fw_err *err)
+static int names_init(struct rs *r, struct fw_err *err)
 {
-	unsigned char dice[16];
+	unsigned char random[16];
 
-	if (getentropy(dice, sizeof(dice)))
-		return refuse(r, "the system returned no random bytes", FW_EIO, err);
-	fw_hex_write(r->me, dice, sizeof(dice));
+	if (getentropy(random, sizeof(random)))
+		return open_refuse(r, "the system returned no random bytes", FW_EIO, err);
+	fw_hex_write(r->sender_id, random, sizeof(random));
 	for (int cell = 0; cell < RS_CELLS; cell++)
 		r->tag[cell] = fw_str(fw_arena_printf(&r->own, "{%.*s/%d}:", FW_STR_ARG(r->prefix), cell));
 	/* Redis channels span all databases, so the name contains the database */
@@ -624,7 +624,7 @@ static int names_make(struct rs *r, struct fw_err *err)
 }
 
 /* Keys of a version before the first release: "{prefix:0}:meta". */
-static int old_look(struct rs *r, bool *old, struct fw_err *err)
+static int old_store_find(struct rs *r, bool *old, struct fw_err *err)
 {
 	struct rs_conn *c = r->conn[RS_META];
 	struct rs_reply *all;
@@ -649,22 +649,22 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	bool old = false;
 	int rc;
 
-	rs_ask(r, RS_META, "HMGET", "meta");
+	rs_command_key(r, RS_META, "HMGET", "meta");
 	rs_adds(r, "schema");
 	rs_adds(r, "cells");
 	rc = rs_run(r, "reading its version", err);
-	rc = rc ? rc : old_look(r, &old, err);
+	rc = rc ? rc : old_store_find(r, &old, err);
 	if (rc)
 		return rc;
 	schema = rs_int(r->reply[0]->elem[0]);
 	if (!schema && old)
-		return refuse(r, "a store of a version before the first release: choose another prefix",
+		return open_refuse(r, "a store of a version before the first release: choose another prefix",
 			FW_EVERSION, err);
 	if (!schema && (!(cfg->flags & FW_STORE_CREATE) || r->read_only))
-		return refuse(
+		return open_refuse(
 			r, "the store does not exist: create it with `feedwheel add URL`", FW_ENOTFOUND, err);
 	if (!schema) {
-		rs_op(r, RS_META, RS_WRITE, "make");
+		rs_call(r, RS_META, RS_WRITE, "make");
 		rs_addi(r, RS_SCHEMA);
 		rs_addi(r, r->cluster ? RS_CELLS : 1);
 		rc = rs_run(r, "making the store", err);
@@ -686,13 +686,13 @@ static void rs_close(struct store *st)
 
 	for (int cell = 0; cell < RS_CELLS; cell++)
 		rs_conn_close(r->conn[cell]);
-	rs_conn_close(r->ear);
+	rs_conn_close(r->subscriber);
 	free(r->cmd);
 	fw_buf_finish(&r->shown);
 	fw_buf_finish(&r->library);
 	fw_arena_finish(&r->own);
 	fw_arena_finish(&r->arena);
-	fw_arena_finish(&r->heard);
+	fw_arena_finish(&r->messages);
 	free(r);
 }
 
@@ -705,7 +705,7 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 		return fw_err_set(err, FW_ENOMEM, "redis: out of memory");
 	fw_arena_init(&r->own, 0);
 	fw_arena_init(&r->arena, 0);
-	fw_arena_init(&r->heard, 0);
+	fw_arena_init(&r->messages, 0);
 	r->store.is = &store_redis;
 	r->read_only = cfg->flags & FW_STORE_READ;
 	r->cmd_cap = 256;
@@ -714,10 +714,10 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	fw_dsn_show(&r->shown, cfg->url);
 	r->target.name = r->shown.p ? r->shown.p : "redis";
 	rc = r->cmd ? target_from_url(r, cfg, err) : rs_no_memory(r, err);
-	rc = rc ? rc : names_make(r, err);
+	rc = rc ? rc : names_init(r, err);
 	rc = rc ? rc : library_make(r, err);
 	rc = rc ? rc : conn_open(r, RS_META, r->target.host.p ? r->target.host.p : "", r->target.port, err);
-	/* other servers get it when a call fails: again() */
+	/* other servers get it when a call fails: commands_retry() */
 	rc = rc ? rc : library_load(r, r->conn[RS_META], err);
 	rc = rc ? rc : cells_find(r, RS_META, err);
 	rc = rc ? rc : schema_open(r, cfg, err);
@@ -738,10 +738,10 @@ const struct store_driver store_redis = {
 	.close = rs_close,
 	.clock = rs_clock,
 	.inspect = rs_inspect,
-	.wait = wait_for_others,
+	.wait = rs_wait,
 	.stats = rs_stats,
 	.prune = rs_prune,
-	.beat = rs_beat,
+	.beat = rs_heartbeat,
 	.give = rs_give,
 	.due = rs_due,
 	.commit = rs_commit,

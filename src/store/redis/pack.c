@@ -24,7 +24,7 @@
 	}
 
 const struct rs_group rs_group[RS_GROUP_N] = {
-	[RS_OWN] = {0, MEMBERS(0, NULL)},
+	[RS_OWNER_SETTINGS] = {0, MEMBERS(0, NULL)},
 	[RS_ERROR_GROUP] = {FW_GROUP_ERROR, MEMBERS(FW_GROUP_ERROR, NULL)},
 	[RS_VALIDATORS] = {FW_GROUP_VALIDATORS, MEMBERS(FW_GROUP_VALIDATORS, NULL)},
 	[RS_META_GROUP] = {FW_GROUP_META, MEMBERS(FW_GROUP_META, NULL)},
@@ -34,7 +34,7 @@ const struct rs_group rs_group[RS_GROUP_N] = {
 static const struct rs_members entry_row = {
 	fw_entry_fields, &fw_entry_field_n, 0, {"seen_ms", "changed_ms", "revision", NULL}};
 
-static bool is_member(const struct rs_members *m, const struct fw_field *f)
+static bool group_has_member(const struct rs_members *m, const struct fw_field *f)
 {
 	if (f->group != m->group)
 		return false;
@@ -46,7 +46,7 @@ static bool is_member(const struct rs_members *m, const struct fw_field *f)
 }
 
 /* Write a number in front of `end`. Returns its start. */
-static char *digits(int64_t value, char *end)
+static char *int_write_before(int64_t value, char *end)
 {
 	uint64_t n = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
 	char *p = end;
@@ -60,25 +60,25 @@ static char *digits(int64_t value, char *end)
 	return p;
 }
 
-struct fw_str rs_digits(int64_t value, char text[24])
+struct fw_str rs_int_text(int64_t value, char text[24])
 {
-	char *p = digits(value, text + 24);
+	char *p = int_write_before(value, text + 24);
 
 	return (struct fw_str){p, (size_t)(text + 24 - p)};
 }
 
-static void number_add(struct fw_buf *out, int64_t value)
+static void int_add(struct fw_buf *out, int64_t value)
 {
-	char text[24], *end = text + sizeof(text), *p = digits(value, end);
+	char text[24], *end = text + sizeof(text), *p = int_write_before(value, end);
 
 	fw_buf_add(out, p, (size_t)(end - p));
 }
 
-static void pack_one(struct fw_buf *out, const char *name, struct fw_str bytes)
+static void member_pack(struct fw_buf *out, const char *name, struct fw_str bytes)
 {
 	fw_buf_adds(out, name);
 	fw_buf_addc(out, '=');
-	number_add(out, (int64_t)bytes.len);
+	int_add(out, (int64_t)bytes.len);
 	fw_buf_addc(out, ':');
 	fw_buf_addstr(out, bytes);
 	fw_buf_addc(out, '\n');
@@ -91,54 +91,54 @@ void rs_pack(struct fw_buf *out, const struct rs_members *m, const void *of)
 		char text[24], *end = text + sizeof(text), *p;
 		int64_t n;
 
-		if (!is_member(m, f))
+		if (!group_has_member(m, f))
 			continue;
 		if (fw_field_is_text(f)) {
 			struct fw_str s = fw_field_str(f, of);
 
 			if (s.p)
-				pack_one(out, f->name, s);
+				member_pack(out, f->name, s);
 			continue;
 		}
 		n = fw_field_int(f, of);
 		if (n == (f->type == FW_FIELD_DATE ? FW_NO_DATE : 0))
 			continue;
-		p = digits(n, end);
-		pack_one(out, f->name, (struct fw_str){p, (size_t)(end - p)});
+		p = int_write_before(n, end);
+		member_pack(out, f->name, (struct fw_str){p, (size_t)(end - p)});
 	}
 }
 
 /* The next member of a value. False at the end, or if the value is malformed. */
-static bool part_next(struct fw_str *rest, struct fw_str *name, struct fw_str *bytes)
+static bool member_next(struct fw_str *rest, struct fw_str *name, struct fw_str *bytes)
 {
-	struct fw_str behind, digits;
+	struct fw_str rest_text, length;
 	size_t len = 0;
 
 	if (!rest->len)
 		return false;
-	*name = fw_str_split(*rest, '=', &behind);
-	if (!behind.p)
+	*name = fw_str_split(*rest, '=', &rest_text);
+	if (!rest_text.p)
 		return false;
-	digits = fw_str_split(behind, ':', &behind);
-	if (!behind.p || !digits.len || digits.len > 12)
+	length = fw_str_split(rest_text, ':', &rest_text);
+	if (!rest_text.p || !length.len || length.len > 12)
 		return false;
-	for (size_t i = 0; i < digits.len; i++) {
-		if (!fw_is_digit(digits.p[i]))
+	for (size_t i = 0; i < length.len; i++) {
+		if (!fw_is_digit(length.p[i]))
 			return false;
-		len = len * 10 + (size_t)(digits.p[i] - '0');
+		len = len * 10 + (size_t)(length.p[i] - '0');
 	}
-	if (len >= behind.len)
+	if (len >= rest_text.len)
 		return false;
-	*bytes = (struct fw_str){behind.p, len};
-	*rest = fw_str_sub(behind, len + 1, behind.len);
+	*bytes = (struct fw_str){rest_text.p, len};
+	*rest = fw_str_sub(rest_text, len + 1, rest_text.len);
 	return true;
 }
 
-static struct fw_str part_of(struct fw_str value, const char *want)
+static struct fw_str member_find(struct fw_str value, const char *want)
 {
 	struct fw_str name, bytes;
 
-	while (part_next(&value, &name, &bytes)) {
+	while (member_next(&value, &name, &bytes)) {
 		if (fw_str_eq(name, fw_str(want)))
 			return bytes;
 	}
@@ -150,7 +150,7 @@ void rs_unpack(struct fw_str value, const struct rs_members *m, void *of)
 	struct fw_str name, bytes;
 	size_t at = 0;
 
-	while (part_next(&value, &name, &bytes)) {
+	while (member_next(&value, &name, &bytes)) {
 		const struct fw_field *f = NULL;
 		int64_t n;
 
@@ -176,20 +176,20 @@ void rs_unpack(struct fw_str value, const struct rs_members *m, void *of)
 
 /* ---- numbers in a row ------------------------------------------------------------------------ */
 
-static void number(struct fw_buf *out, int64_t n)
+static void int_add_space(struct fw_buf *out, int64_t n)
 {
-	number_add(out, n);
+	int_add(out, n);
 	fw_buf_addc(out, ' ');
 }
 
-static void numbers_add(struct fw_buf *out, const int64_t *n, size_t count)
+static void ints_add(struct fw_buf *out, const int64_t *n, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		number(out, n[i]);
+		int_add_space(out, n[i]);
 }
 
 /* Numbers, each followed by a space. *rest is the text behind them. */
-static bool numbers_get(struct fw_str *rest, int64_t *n, size_t count)
+static bool ints_parse(struct fw_str *rest, int64_t *n, size_t count)
 {
 	const char *p = rest->p, *end = rest->p + rest->len;
 
@@ -212,9 +212,9 @@ static bool numbers_get(struct fw_str *rest, int64_t *n, size_t count)
 	return true;
 }
 
-void rs_pad(struct fw_buf *out, int64_t n, size_t width)
+void rs_int_pad(struct fw_buf *out, int64_t n, size_t width)
 {
-	char text[24], *end = text + sizeof(text), *p = digits(n, end), *room = fw_buf_room(out, width);
+	char text[24], *end = text + sizeof(text), *p = int_write_before(n, end), *room = fw_buf_room(out, width);
 	size_t len = (size_t)(end - p), minus = n < 0;
 
 	if (!room)
@@ -227,9 +227,9 @@ void rs_pad(struct fw_buf *out, int64_t n, size_t width)
 	out->p[out->len] = '\0';
 }
 
-static void padded(struct fw_buf *out, int64_t n, size_t width)
+static void int_add_padded(struct fw_buf *out, int64_t n, size_t width)
 {
-	rs_pad(out, n, width);
+	rs_int_pad(out, n, width);
 	fw_buf_addc(out, ' ');
 }
 
@@ -238,36 +238,36 @@ static void padded(struct fw_buf *out, int64_t n, size_t width)
  * last_ok_ms expect_us expect_dev_us expect_parts, and a line end and the reasons; at the end
  * last_new_ms and the id of the last visit, padded.
  */
-void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_state *s)
+void rs_schedule_row_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_schedule_row *s)
 {
 	const int64_t rest[] = {
 		f->last_kind, f->http_status, f->last_ok_ms, f->expect_us, f->expect_dev_us, f->expect_parts};
 
-	padded(out, s->host_id, 20);
-	padded(out, f->status, 1);
-	padded(out, f->due_at_ms, 20);
-	padded(out, f->last_visit_ms, 20);
-	padded(out, f->fail_n, 10);
-	padded(out, f->crash_n, 10);
-	numbers_add(out, rest, FW_N(rest));
+	int_add_padded(out, s->host_id, 20);
+	int_add_padded(out, f->status, 1);
+	int_add_padded(out, f->due_at_ms, 20);
+	int_add_padded(out, f->last_visit_ms, 20);
+	int_add_padded(out, f->fail_n, 10);
+	int_add_padded(out, f->crash_n, 10);
+	ints_add(out, rest, FW_N(rest));
 	if (f->why.p) {
 		fw_buf_addc(out, '\n');
 		fw_buf_addstr(out, f->why);
 	}
 	fw_buf_addc(out, ' ');
-	padded(out, f->last_new_ms, 20);
-	rs_pad(out, s->last_visit_id, 16);
+	int_add_padded(out, f->last_new_ms, 20);
+	rs_int_pad(out, s->last_visit_id, 16);
 }
 
-bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s)
+bool rs_schedule_row_unpack(struct fw_str row, struct fw_feed *f, struct rs_schedule_row *s)
 {
 	struct fw_str rest = row, tail;
 	int64_t n[12], k[1];
 
-	if (!numbers_get(&rest, n, FW_N(n)) || rest.len < STATE_TAIL)
+	if (!ints_parse(&rest, n, FW_N(n)) || rest.len < STATE_TAIL)
 		return false;
 	tail = fw_str_sub(rest, rest.len - STATE_TAIL + 1, rest.len);
-	if (!numbers_get(&tail, k, 1) || !fw_str_int(tail, &s->last_visit_id))
+	if (!ints_parse(&tail, k, 1) || !fw_str_int(tail, &s->last_visit_id))
 		return false;
 	rest.len -= STATE_TAIL;
 	((char *)rest.p)[rest.len] = '\0'; /* overwrites the space; the arena owns the reply */
@@ -302,7 +302,7 @@ void rs_group_pack(struct fw_buf *out, int group, const struct fw_feed *f)
 	fw_buf_addc(out, '\n');
 }
 
-struct fw_str rs_groups_part(struct fw_str row, int group)
+struct fw_str rs_feed_row_group(struct fw_str row, int group)
 {
 	struct fw_str bytes, lengths = fw_str_split(row, '\n', &bytes);
 
@@ -319,12 +319,12 @@ struct fw_str rs_groups_part(struct fw_str row, int group)
 	return FW_STR_NONE;
 }
 
-void rs_groups_pack(struct fw_buf *out, struct fw_str row, unsigned change, const struct fw_feed *f)
+void rs_feed_row_pack(struct fw_buf *out, struct fw_str row, unsigned change, const struct fw_feed *f)
 {
 	struct fw_buf all = FW_BUF_INIT(0);
 
 	if (change & 1u << RS_ADDRESS)
-		rs_pad(out, store_host_shard(store_feed_host_id(f)), SHARD_DIGITS);
+		rs_int_pad(out, store_host_shard(store_feed_host_id(f)), SHARD_DIGITS);
 	else
 		fw_buf_addstr(out, fw_str_sub(row, 0, SHARD_DIGITS));
 	for (int g = 0; g < RS_GROUP_N; g++) {
@@ -333,7 +333,7 @@ void rs_groups_pack(struct fw_buf *out, struct fw_str row, unsigned change, cons
 		if (change & 1u << g)
 			rs_group_pack(&all, g, f);
 		else
-			fw_buf_addstr(&all, rs_groups_part(row, g));
+			fw_buf_addstr(&all, rs_feed_row_group(row, g));
 		fw_buf_addf(out, " %zu", all.len - from);
 	}
 	fw_buf_addc(out, '\n');
@@ -342,7 +342,7 @@ void rs_groups_pack(struct fw_buf *out, struct fw_str row, unsigned change, cons
 	fw_buf_finish(&all);
 }
 
-int rs_groups_shard(struct fw_str row)
+int rs_feed_row_shard(struct fw_str row)
 {
 	int shard = 0;
 
@@ -358,9 +358,9 @@ struct fw_str rs_address_url(struct fw_str address)
 	return fw_str_split(address, '\n', &host);
 }
 
-void rs_groups_unpack(struct fw_str row, struct fw_feed *f)
+void rs_feed_row_unpack(struct fw_str row, struct fw_feed *f)
 {
-	struct fw_str address = rs_groups_part(row, RS_ADDRESS), host, rest;
+	struct fw_str address = rs_feed_row_group(row, RS_ADDRESS), host, rest;
 
 	f->url = fw_str_split(address, '\n', &host);
 	host = fw_str_split(host, '\n', &rest);
@@ -371,7 +371,7 @@ void rs_groups_unpack(struct fw_str row, struct fw_feed *f)
 	if (host.len)
 		f->host_key = host;
 	/* all groups at once: names of members are unique across groups */
-	rs_unpack((struct fw_str){rest.p, (size_t)(row.p + row.len - rest.p)}, &rs_group[RS_OWN].members, f);
+	rs_unpack((struct fw_str){rest.p, (size_t)(row.p + row.len - rest.p)}, &rs_group[RS_OWNER_SETTINGS].members, f);
 }
 
 void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v, int64_t before_id)
@@ -382,8 +382,8 @@ void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v, int64_t before_
 
 	size_t from;
 
-	padded(out, v->id, 16);
-	numbers_add(out, n, FW_N(n));
+	int_add_padded(out, v->id, 16);
+	ints_add(out, n, FW_N(n));
 	from = out->len;
 	fw_buf_addstr(out, v->error);
 	for (size_t i = from; i < out->len; i++) /* a visit is one line of its chunk */
@@ -394,7 +394,7 @@ bool rs_visit_unpack(struct fw_str row, struct fw_visit *v)
 {
 	int64_t all[23], *n = all + 1;
 
-	if (!numbers_get(&row, all, FW_N(all)))
+	if (!ints_parse(&row, all, FW_N(all)))
 		return false;
 	*v = (struct fw_visit){.id = all[0],
 		.feed_id = n[0],
@@ -422,7 +422,7 @@ bool rs_visit_unpack(struct fw_str row, struct fw_visit *v)
 	return true;
 }
 
-static struct fw_str hash_write(uint64_t hash, char text[16])
+static struct fw_str hash_format(uint64_t hash, char text[16])
 {
 	for (int i = 15; i >= 0; i--, hash >>= 4)
 		text[i] = "0123456789abcdef"[hash & 15];
@@ -434,13 +434,13 @@ void rs_entry_pack(struct fw_buf *out, const struct fw_entry_row *e)
 	const int64_t front[] = {e->feed_id, e->seen_ms, e->changed_ms, e->revision};
 	char hash[16];
 
-	numbers_add(out, front, FW_N(front));
-	pack_one(out, "key", (struct fw_str){(const char *)e->key, sizeof(e->key)});
-	pack_one(out, "hash", hash_write(e->hash, hash));
+	ints_add(out, front, FW_N(front));
+	member_pack(out, "key", (struct fw_str){(const char *)e->key, sizeof(e->key)});
+	member_pack(out, "hash", hash_format(e->hash, hash));
 	rs_pack(out, &entry_row, e);
 }
 
-static uint64_t hash_read(struct fw_str text)
+static uint64_t hash_parse(struct fw_str text)
 {
 	uint64_t hash = 0;
 
@@ -455,37 +455,37 @@ bool rs_entry_unpack(struct fw_str row, struct fw_entry_row *e)
 	int64_t n[4];
 
 	*e = (struct fw_entry_row){.published_ms = FW_NO_DATE, .updated_ms = FW_NO_DATE};
-	if (!numbers_get(&rest, n, FW_N(n)))
+	if (!ints_parse(&rest, n, FW_N(n)))
 		return false;
 	e->feed_id = n[0];
 	e->seen_ms = n[1];
 	e->changed_ms = n[2];
 	e->revision = (uint32_t)n[3];
-	key = part_of(rest, "key");
+	key = member_find(rest, "key");
 	memcpy(e->key, key.p ? key.p : "", FW_MIN(key.len, sizeof(e->key)));
-	e->hash = hash_read(part_of(rest, "hash"));
+	e->hash = hash_parse(member_find(rest, "hash"));
 	rs_unpack(rest, &entry_row, e);
 	return true;
 }
 
-void rs_known_pack(struct fw_buf *out, const struct rs_known *k)
+void rs_key_value_pack(struct fw_buf *out, const struct rs_key_value *k)
 {
 	char hash[16];
 
-	fw_buf_addstr(out, hash_write(k->hash, hash));
+	fw_buf_addstr(out, hash_format(k->hash, hash));
 	fw_buf_addc(out, ' ');
-	number_add(out, k->id);
+	int_add(out, k->id);
 	if (!k->id)
 		return;
 	fw_buf_addc(out, ' ');
-	number_add(out, k->date_ms);
+	int_add(out, k->date_ms);
 }
 
-bool rs_known_read(struct fw_str value, struct rs_known *k)
+bool rs_key_value_unpack(struct fw_str value, struct rs_key_value *k)
 {
 	struct fw_str id, date;
 
-	*k = (struct rs_known){.hash = hash_read(fw_str_split(value, ' ', &id))};
+	*k = (struct rs_key_value){.hash = hash_parse(fw_str_split(value, ' ', &id))};
 	if (!id.p || !fw_str_int(fw_str_split(id, ' ', &date), &k->id))
 		return false;
 	return !k->id || (date.p && fw_str_int(date, &k->date_ms));

@@ -14,7 +14,7 @@
 
 #define LIST_STEP 200
 
-static void name_add(
+static void record_name_add(
 	struct rs *r, const char *before, struct fw_str kind, const char *between, struct fw_str key)
 {
 	struct fw_buf *b = rs_word(r);
@@ -30,12 +30,12 @@ int rs_record_put(struct store *st, const struct fw_record *record, bool if_abse
 	struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	int rc = rs_start(r, true, err);
+	int rc = rs_slot_start(r, true, err);
 
 	if (rc)
 		return rc;
-	rs_op(r, RS_META, RS_WRITE, "record_put");
-	name_add(r, "", record->kind, " ", record->key);
+	rs_call(r, RS_META, RS_WRITE, "record_put");
+	record_name_add(r, "", record->kind, " ", record->key);
 	rs_add(r, record->value);
 	rs_addi(r, record->at_ms);
 	if (record->until_ms == FW_NO_DATE)
@@ -50,7 +50,7 @@ int rs_record_put(struct store *st, const struct fw_record *record, bool if_abse
 }
 
 /* False: the row is not in this format. */
-static bool record_read(struct fw_str name, struct fw_str text, struct fw_record *out)
+static bool record_row_unpack(struct fw_str name, struct fw_str text, struct fw_record *out)
 {
 	struct fw_str at, until;
 
@@ -62,36 +62,36 @@ static bool record_read(struct fw_str name, struct fw_str text, struct fw_record
 		(fw_str_eq(until, FW_STR("-")) || fw_str_int(until, &out->until_ms));
 }
 
-static int record_find(
+static int record_show_one(
 	struct rs *r, struct fw_str kind, struct fw_str key, fw_record_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct fw_record out = {.kind = FW_STR_NONE};
 	int rc;
 
-	rs_ask(r, RS_META, "HGET", "records");
-	name_add(r, "", kind, " ", key);
+	rs_command_key(r, RS_META, "HGET", "records");
+	record_name_add(r, "", kind, " ", key);
 	rc = rs_run(r, "reading a record", err);
 	if (rc)
 		return rc;
-	if (r->reply[0]->type != RS_TEXT || !record_read(FW_STR("k n"), r->reply[0]->text, &out))
+	if (r->reply[0]->type != RS_TEXT || !record_row_unpack(FW_STR("k n"), r->reply[0]->text, &out))
 		return fw_store_record_missing(r->target.name, kind, err);
 	out.kind = kind;
 	out.key = key;
-	return RS_SHOW(r, cb(ctx, &out));
+	return RS_CALLBACK(r, cb(ctx, &out));
 }
 
 /* The next page of names. */
-static int names_read(
+static int record_names_read(
 	struct rs *r, const struct fw_record_query *q, struct fw_str after, size_t n, struct fw_err *err)
 {
 	assert(n);
-	rs_ask(r, RS_META, "ZRANGEBYLEX", "record_names");
+	rs_command_key(r, RS_META, "ZRANGEBYLEX", "record_names");
 	if (after.len)
-		name_add(r, "(", FW_STR(""), "", after);
+		record_name_add(r, "(", FW_STR(""), "", after);
 	else
 		rs_adds(r, "-");
 	if (q->kind.p)
-		name_add(r, "(", q->kind, "!", FW_STR("")); /* "!" follows the space in ASCII */
+		record_name_add(r, "(", q->kind, "!", FW_STR("")); /* "!" follows the space in ASCII */
 	else
 		rs_adds(r, "+");
 	rs_adds(r, "LIMIT");
@@ -101,12 +101,12 @@ static int names_read(
 }
 
 /* Records that were removed meanwhile are skipped. */
-static int names_show(
+static int records_show(
 	struct rs *r, const struct rs_reply *names, fw_record_cb *cb, void *ctx, struct fw_err *err)
 {
 	int rc;
 
-	rs_ask(r, RS_META, "HMGET", "records");
+	rs_command_key(r, RS_META, "HMGET", "records");
 	for (size_t i = 0; i < names->n; i++)
 		rs_add(r, names->elem[i]->text);
 	rc = rs_run(r, "reading records", err);
@@ -114,8 +114,8 @@ static int names_show(
 		const struct rs_reply *text = r->reply[0]->elem[i];
 		struct fw_record record = {.kind = FW_STR_NONE};
 
-		if (text->type == RS_TEXT && record_read(names->elem[i]->text, text->text, &record))
-			rc = RS_SHOW(r, cb(ctx, &record));
+		if (text->type == RS_TEXT && record_row_unpack(names->elem[i]->text, text->text, &record))
+			rc = RS_CALLBACK(r, cb(ctx, &record));
 	}
 	return rc;
 }
@@ -127,10 +127,10 @@ int rs_record_list(struct store *st, const struct store_record_query *query, fw_
 	const struct fw_record_query *q = &query->q;
 	struct fw_buf after = FW_BUF_INIT(0);
 	size_t left = q->limit ? q->limit : SIZE_MAX, got = LIST_STEP;
-	int rc = rs_start(r, false, err);
+	int rc = rs_slot_start(r, false, err);
 
 	if (query->key.p)
-		return rc ? rc : record_find(r, q->kind, query->key, cb, ctx, err);
+		return rc ? rc : record_show_one(r, q->kind, query->key, cb, ctx, err);
 	if (q->kind.p || q->after_kind.len) {
 		fw_buf_addstr(&after, q->kind.p ? q->kind : q->after_kind);
 		fw_buf_addc(&after, ' ');
@@ -139,12 +139,12 @@ int rs_record_list(struct store *st, const struct store_record_query *query, fw_
 	while (!rc && got == LIST_STEP && left) {
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 		rc = after.rc ? rs_no_memory(r, err)
-			      : names_read(r, q, fw_buf_str(&after), FW_MIN(left, (size_t)LIST_STEP), err);
+			      : record_names_read(r, q, fw_buf_str(&after), FW_MIN(left, (size_t)LIST_STEP), err);
 		got = rc ? 0 : r->reply[0]->n;
 		if (got) {
 			fw_buf_reset(&after);
 			fw_buf_addstr(&after, r->reply[0]->elem[got - 1]->text);
-			rc = names_show(r, r->reply[0], cb, ctx, err);
+			rc = records_show(r, r->reply[0], cb, ctx, err);
 		}
 		left -= got;
 	}
@@ -156,12 +156,12 @@ int rs_record_remove(
 	struct store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	int rc = rs_start(r, true, err);
+	int rc = rs_slot_start(r, true, err);
 
 	if (rc)
 		return rc;
-	rs_op(r, RS_META, RS_TRIM, "record_remove");
-	name_add(r, "", kind, " ", key);
+	rs_call(r, RS_META, RS_TRIM, "record_remove");
+	record_name_add(r, "", kind, " ", key);
 	rs_addi(r, !value.p);
 	rs_add(r, value);
 	rc = rs_run(r, "removing a record", err);

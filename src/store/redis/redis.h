@@ -90,7 +90,7 @@ struct rs_conn;
 int rs_conn_open(
 	const struct rs_target *t, const char *host, int port, struct rs_conn **out, struct fw_err *err);
 void rs_conn_close(struct rs_conn *c);
-bool rs_conn_idle(const struct rs_conn *c); /* no reply is half read */
+bool rs_conn_is_idle(const struct rs_conn *c); /* no reply is half read */
 bool rs_conn_is_at(const struct rs_conn *c, const char *host, int port);
 
 /* Commands are collected. The next exchange sends them at the latest. */
@@ -102,7 +102,7 @@ void rs_conn_word_end(struct rs_conn *c);
 void rs_conn_command(struct rs_conn *c, const char *words); /* words separated by spaces: "PING" */
 size_t rs_conn_pending(const struct rs_conn *c);
 void rs_conn_push(struct rs_conn *c);   /* send as much as the socket takes without blocking */
-void rs_conn_forget(struct rs_conn *c); /* drop the collected commands */
+void rs_conn_discard(struct rs_conn *c); /* drop the collected commands */
 /*
  * Send the collected commands and read all replies. *reply is an array with one element per
  * command. FW_EIO: the connection broke, or the server did not answer within timeout_ms; the
@@ -110,8 +110,8 @@ void rs_conn_forget(struct rs_conn *c); /* drop the collected commands */
  */
 int rs_conn_exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **reply, struct fw_err *err);
 /* The nth command of the last exchange as it was sent; and collect such a command again. */
-struct fw_str rs_conn_sent(const struct rs_conn *c, size_t nth);
-void rs_conn_raw(struct rs_conn *c, struct fw_str command);
+struct fw_str rs_conn_get_sent(const struct rs_conn *c, size_t nth);
+void rs_conn_add_raw(struct rs_conn *c, struct fw_str command);
 /*
  * Wait for one published message. *reply is NULL if none came within timeout_ms, or wake_fd became
  * readable.
@@ -134,7 +134,7 @@ struct rs {
 	struct store store;
 	struct fw_arena own;   /* memory that lives as long as the store */
 	struct fw_arena arena; /* replies; emptied at the start of each slot */
-	struct fw_arena heard; /* received messages */
+	struct fw_arena messages; /* received messages */
 	struct rs_target target;
 	struct fw_buf shown; /* the URL without its password */
 	struct fw_str prefix, tag[RS_CELLS], channel;
@@ -146,12 +146,12 @@ struct rs {
 	bool cluster, read_only;
 	struct rs_cmd *cmd; /* collected since the last rs_run() */
 	size_t cmd_n, cmd_cap;
-	struct rs_conn *to;      /* connection of the command that is being collected */
+	struct rs_conn *current;      /* connection of the command that is being collected */
 	struct rs_reply **reply; /* of the last rs_run(), in the order of the commands */
-	struct rs_conn *ear;     /* subscription to messages of other processes; NULL: none */
-	char me[33];             /* sender id of this store in these messages */
+	struct rs_conn *subscriber;     /* subscription to messages of other processes; NULL: none */
+	char sender_id[33];             /* sender id of this store in these messages */
 	int failed;              /* FW_ENOMEM: memory ran out while commands were collected */
-	bool showing;            /* a callback of the caller runs */
+	bool in_callback;            /* a callback of the caller runs */
 	int shards_at_once;      /* schedule.c: from the size of the shards read last */
 };
 
@@ -170,7 +170,7 @@ static inline int rs_cell(const struct rs *r, int64_t n)
  * Start of a slot. FW_EINVAL: it writes, and the store was opened read-only; or a callback called
  * it.
  */
-int rs_start(struct rs *r, bool writes, struct fw_err *err);
+int rs_slot_start(struct rs *r, bool writes, struct fw_err *err);
 static inline int rs_no_memory(const struct rs *r, struct fw_err *err)
 {
 	return FW_ERR(err, FW_ENOMEM, "%s: out of memory", r->target.name);
@@ -178,11 +178,11 @@ static inline int rs_no_memory(const struct rs *r, struct fw_err *err)
 /*
  * Run a callback. Slots that it calls are refused, because the rows it is given lie in the arena.
  */
-#define RS_SHOW(r, call) ((r)->showing = true, rs_shown(r, call))
-static inline int rs_shown(struct rs *r, int rc)
+#define RS_CALLBACK(r, call) ((r)->in_callback = true, rs_callback_done(r, call))
+static inline int rs_callback_done(struct rs *r, int rc)
 {
-	assert(r->showing);
-	r->showing = false;
+	assert(r->in_callback);
+	r->in_callback = false;
 	return rc;
 }
 
@@ -190,8 +190,8 @@ static inline int rs_shown(struct rs *r, int rc)
  * Begin an operation of the library on a cell, or a Redis command on one of the cell's keys. Its
  * words follow.
  */
-void rs_op(struct rs *r, int cell, enum rs_function function, const char *op);
-void rs_ask(struct rs *r, int cell, const char *cmd, const char *key);
+void rs_call(struct rs *r, int cell, enum rs_function function, const char *op);
+void rs_command_key(struct rs *r, int cell, const char *cmd, const char *key);
 void rs_command(struct rs *r, int cell, const char *words); /* without a key: "UNWATCH" */
 /* add a key of this cell */
 FW_PRINTF(3, 4) void rs_key(struct rs *r, int cell, const char *fmt, ...);
@@ -211,7 +211,7 @@ int rs_run(struct rs *r, const char *doing, struct fw_err *err);
  * transaction was executed.
  */
 int rs_run_once(struct rs *r, const char *doing, bool *moved, struct fw_err *err);
-void rs_forget(struct rs *r); /* drop the collected commands */
+void rs_discard(struct rs *r); /* drop the collected commands */
 int rs_error(struct rs *r, struct fw_str text, const char *doing, struct fw_err *err);
 
 static inline int64_t rs_int(const struct rs_reply *r)
@@ -231,7 +231,7 @@ struct rs_members { /* a table of store/fields.h, and a selection of its members
 	unsigned group;      /* struct fw_feed: only this group */
 	const char *skip[6]; /* without these; NULL ends the list */
 };
-enum { RS_ADDRESS, RS_OWN, RS_ERROR_GROUP, RS_VALIDATORS, RS_META_GROUP, RS_RHYTHM, RS_REDIRECT, RS_GROUP_N };
+enum { RS_ADDRESS, RS_OWNER_SETTINGS, RS_ERROR_GROUP, RS_VALIDATORS, RS_META_GROUP, RS_RHYTHM, RS_REDIRECT, RS_GROUP_N };
 struct rs_group {
 	unsigned bit; /* FW_GROUP_*; 0: none */
 	struct rs_members members;
@@ -247,21 +247,21 @@ void rs_pack(struct fw_buf *out, const struct rs_members *m, const void *of);
 void rs_unpack(struct fw_str value, const struct rs_members *m, void *of);
 void rs_group_pack(struct fw_buf *out, int group, const struct fw_feed *f);
 /* A feed row: the groups in change (bits by RS_*) from f, the other groups from row. */
-void rs_groups_pack(struct fw_buf *out, struct fw_str row, unsigned change, const struct fw_feed *f);
-void rs_groups_unpack(struct fw_str row, struct fw_feed *f);
-int rs_groups_shard(struct fw_str row);
-struct fw_str rs_groups_part(struct fw_str row, int group); /* absent: the row is malformed */
+void rs_feed_row_pack(struct fw_buf *out, struct fw_str row, unsigned change, const struct fw_feed *f);
+void rs_feed_row_unpack(struct fw_str row, struct fw_feed *f);
+int rs_feed_row_shard(struct fw_str row);
+struct fw_str rs_feed_row_group(struct fw_str row, int group); /* absent: the row is malformed */
 /* The URL of group RS_ADDRESS, which is "url\nhost_key\n". */
 struct fw_str rs_address_url(struct fw_str address);
 
 /* Parts of a schedule row that are not members of struct fw_feed. */
-struct rs_state {
+struct rs_schedule_row {
 	int64_t host_id, last_visit_id;
 };
-void rs_state_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_state *s);
-void rs_pad(struct fw_buf *out, int64_t n, size_t width); /* padded with leading zeros */
-struct fw_str rs_digits(int64_t n, char text[24]);
-bool rs_state_unpack(struct fw_str row, struct fw_feed *f, struct rs_state *s);
+void rs_schedule_row_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_schedule_row *s);
+void rs_int_pad(struct fw_buf *out, int64_t n, size_t width); /* padded with leading zeros */
+struct fw_str rs_int_text(int64_t n, char text[24]);
+bool rs_schedule_row_unpack(struct fw_str row, struct fw_feed *f, struct rs_schedule_row *s);
 
 /* before_id: id of the feed's previous visit; 0: none is stored. */
 void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v, int64_t before_id);
@@ -270,13 +270,13 @@ bool rs_visit_unpack(struct fw_str row, struct fw_visit *v);
 void rs_entry_pack(struct fw_buf *out, const struct fw_entry_row *e);
 bool rs_entry_unpack(struct fw_str row, struct fw_entry_row *e);
 
-struct rs_known { /* value of an entry key: "hash entry date" */
+struct rs_key_value { /* value of an entry key: "hash entry date" */
 	uint64_t hash;
 	int64_t id; /* 0: retention removed the entry; then there is no date */
 	int64_t date_ms;
 };
-void rs_known_pack(struct fw_buf *out, const struct rs_known *k);
-bool rs_known_read(struct fw_str value, struct rs_known *k);
+void rs_key_value_pack(struct fw_buf *out, const struct rs_key_value *k);
+bool rs_key_value_unpack(struct fw_str value, struct rs_key_value *k);
 /* "next_ok_ms cool_until_ms pace_ms" */
 void rs_host_pack(struct fw_buf *out, const struct store_host *h);
 bool rs_host_unpack(struct fw_str row, struct store_host *h);
@@ -284,24 +284,24 @@ bool rs_host_unpack(struct fw_str row, struct store_host *h);
 /* ---- address.c: addresses of feeds; removing and merging ------------------------------------- */
 
 /* Sets FW_ENOTFOUND and its message. */
-int rs_missing(const struct rs *r, int64_t feed_id, struct fw_err *err);
+int rs_feed_missing(const struct rs *r, int64_t feed_id, struct fw_err *err);
 /*
- * Claim an address for a feed. *whose is feed_id on success, otherwise the existing feed that has
+ * Claim an address for a feed. *owner_id is feed_id on success, otherwise the existing feed that has
  * the address.
  */
-int rs_url_claim(struct rs *r, struct fw_str url, int64_t feed_id, int64_t *whose, struct fw_err *err);
+int rs_url_claim(struct rs *r, struct fw_str url, int64_t feed_id, int64_t *owner_id, struct fw_err *err);
 int rs_url_release(struct rs *r, struct fw_str url, int64_t feed_id, struct fw_err *err);
 /* The existing feed with this address; 0: none. */
 int rs_url_find(struct rs *r, struct fw_str url, int64_t *id, struct fw_err *err);
 /* Feed rows of these feeds, in order; RS_NIL for feeds that do not exist. */
-int rs_addresses_ask(struct rs *r, const int64_t *id, size_t n, struct rs_reply ***row, struct fw_err *err);
-bool rs_has_address(const struct rs_reply *row, struct fw_str url);
+int rs_feed_rows_read(struct rs *r, const int64_t *id, size_t n, struct rs_reply ***row, struct fw_err *err);
+bool rs_row_has_url(const struct rs_reply *row, struct fw_str url);
 /* Finish the merges that are half done in this cell. */
 int rs_merges_finish(struct rs *r, int cell, struct fw_err *err);
 
 /* ---- the slots, by file ---------------------------------------------------------------------- */
 
-store_beat_fn rs_beat; /* lease.c */
+store_beat_fn rs_heartbeat; /* lease.c */
 store_give_fn rs_give;
 store_due_fn rs_due; /* schedule.c */
 store_clock_fn rs_clock;
@@ -324,18 +324,18 @@ store_record_remove_fn rs_record_remove;
 store_inspect_fn rs_inspect; /* inspect.c */
 
 /* commit.c: revoke reserved entry ids whose process did not store its entries in time. */
-int rs_numbers_revoke(struct rs *r, struct fw_err *err);
+int rs_ids_revoke(struct rs *r, struct fw_err *err);
 /* lease.c: sets FW_ESTALE and its message. */
-int rs_lost(struct rs *r, struct fw_err *err);
+int rs_lease_over(struct rs *r, struct fw_err *err);
 
 /*
  * feeds.c: fills feeds whose ids are set. state: also read their schedule rows; NULL: read feed
  * rows only. url.p stays NULL for a feed that does not exist.
  */
-int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_state *state, size_t n, struct fw_err *err);
+int rs_feeds_read(struct rs *r, struct fw_feed *feed, struct rs_schedule_row *state, size_t n, struct fw_err *err);
 
 /* entries.c: ids of one sorted set, merged over all cells; or visits with their rows. */
-struct rs_number {
+struct rs_page_row {
 	int64_t id;
 	int cell;
 	struct fw_str row;
@@ -352,9 +352,9 @@ struct rs_walk {
  * the arena.
  */
 int rs_walk_page(
-	struct rs *r, struct rs_walk *w, size_t most, struct rs_number **out, size_t *n, struct fw_err *err);
+	struct rs *r, struct rs_walk *w, size_t most, struct rs_page_row **out, size_t *n, struct fw_err *err);
 /* Per cell: the highest id whose row has a time before ms. */
-int rs_since(
+int rs_id_before(
 	struct rs *r, const char *name, const char *pattern, int64_t ms, int64_t *last, struct fw_err *err);
 
 /* search.c */
@@ -363,9 +363,9 @@ struct rs_search {           /* the query, prepared for matching */
 	struct fw_buf text;  /* text of the entry in the same form */
 	struct fw_buf raw;
 };
-bool rs_search_begin(struct rs_search *s, struct fw_str words); /* false: the query has no word */
+bool rs_search_init(struct rs_search *s, struct fw_str words); /* false: the query has no word */
 bool rs_search_matches(struct rs_search *s, const struct fw_entry_row *e);
 int rs_search_failed(const struct rs_search *s); /* FW_ENOMEM: the last result is invalid */
-void rs_search_end(struct rs_search *s);
+void rs_search_finish(struct rs_search *s);
 
 #endif

@@ -16,7 +16,7 @@ int rs_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	struct rs_reply *all;
-	int rc = rs_start(r, false, err);
+	int rc = rs_slot_start(r, false, err);
 
 	if (rc)
 		return rc;
@@ -31,7 +31,7 @@ int rs_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 
 /* ---- due set --------------------------------------------------------------------------------- */
 
-static int hosts_show(const struct store_due_query *q, const struct rs_reply *list)
+static int host_rows_show(const struct store_due_query *q, const struct rs_reply *list)
 {
 	int rc = 0;
 
@@ -44,15 +44,15 @@ static int hosts_show(const struct store_due_query *q, const struct rs_reply *li
 	return rc;
 }
 
-static int due_show(const struct store_due_query *q, int shard, const struct rs_reply *rows)
+static int due_rows_show(const struct store_due_query *q, int shard, const struct rs_reply *rows)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i + 2 <= rows->n; i += 2) {
 		struct fw_feed f = {.id = rs_int(rows->elem[i])};
-		struct rs_state s;
+		struct rs_schedule_row s;
 
-		if (!rs_state_unpack(rows->elem[i + 1]->text, &f, &s) || f.status || f.due_at_ms > q->until_ms)
+		if (!rs_schedule_row_unpack(rows->elem[i + 1]->text, &f, &s) || f.status || f.due_at_ms > q->until_ms)
 			continue;
 		rc = q->due(q->ctx,
 			&(struct store_due){.feed_id = f.id,
@@ -67,7 +67,7 @@ static int due_show(const struct store_due_query *q, int shard, const struct rs_
 }
 
 /* Requests one shard: its hosts, and its feeds in each cell. */
-static void shard_ask(struct rs *r, const struct store_due_query *q, int shard)
+static void shard_request(struct rs *r, const struct store_due_query *q, int shard)
 {
 	if (q->host) {
 		rs_command(r, rs_cell(r, shard), "HGETALL");
@@ -83,16 +83,16 @@ static void shard_ask(struct rs *r, const struct store_due_query *q, int shard)
  * *again: a process left merges half done. They are finished now, and the rows were read before
  * that.
  */
-static int read(struct rs *r, const struct store_due_query *q, int first, int n, bool *again, struct fw_err *err)
+static int due_read(struct rs *r, const struct store_due_query *q, int first, int n, bool *again, struct fw_err *err)
 {
 	struct rs_reply **reply;
 	int rc;
 
 	*again = false;
 	for (int cell = 0; cell < r->cell_n; cell++)
-		rs_ask(r, cell, "EXISTS", "merging");
+		rs_command_key(r, cell, "EXISTS", "merging");
 	for (int shard = first; shard < first + n; shard++)
-		shard_ask(r, q, shard);
+		shard_request(r, q, shard);
 	rc = rs_run(r, "reading due feeds", err);
 	reply = r->reply;
 	for (int cell = 0; !rc && q->due && !r->read_only && cell < r->cell_n; cell++) {
@@ -105,7 +105,7 @@ static int read(struct rs *r, const struct store_due_query *q, int first, int n,
 	return rc;
 }
 
-static int look(struct rs *r, const struct store_due_query *q, int first, int n, struct fw_err *err)
+static int due_list(struct rs *r, const struct store_due_query *q, int first, int n, struct fw_err *err)
 {
 	struct rs_reply **reply;
 	size_t feed_n = 0;
@@ -113,15 +113,15 @@ static int look(struct rs *r, const struct store_due_query *q, int first, int n,
 	int rc;
 
 	assert(n > 0 && first + n <= STORE_SHARDS);
-	rc = read(r, q, first, n, &again, err);
-	rc = !rc && again ? read(r, q, first, n, &again, err) : rc;
+	rc = due_read(r, q, first, n, &again, err);
+	rc = !rc && again ? due_read(r, q, first, n, &again, err) : rc;
 	reply = r->reply;
 	for (int shard = first; !rc && shard < first + n; shard++) {
 		if (q->host)
-			rc = RS_SHOW(r, hosts_show(q, *reply++));
+			rc = RS_CALLBACK(r, host_rows_show(q, *reply++));
 		for (int cell = 0; !rc && q->due && cell < r->cell_n; cell++) {
 			feed_n += (*reply)->n / 2;
-			rc = RS_SHOW(r, due_show(q, shard, *reply++));
+			rc = RS_CALLBACK(r, due_rows_show(q, shard, *reply++));
 		}
 	}
 	n = (int)(FEEDS_AT_ONCE / (feed_n / (size_t)n + 1));
@@ -133,12 +133,12 @@ int rs_due(struct store *st, const struct store_due_query *q, struct fw_err *err
 {
 	struct rs *r = rs_of(st);
 	int first = FW_MAX(q->shard, 0), end = q->shard < 0 ? STORE_SHARDS : FW_MAX(q->shard, q->last_shard) + 1;
-	int rc = rs_start(r, false, err);
+	int rc = rs_slot_start(r, false, err);
 
 	for (int n; !rc && first < end; first += n) {
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 		n = FW_MIN(end - first, r->shards_at_once);
-		rc = look(r, q, first, n, err);
+		rc = due_list(r, q, first, n, err);
 	}
 	return rc;
 }
@@ -152,7 +152,7 @@ int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 	int rc = rs_clock(st, &now_ms, err);
 
 	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
-		rs_op(r, cell, RS_READ, "stats");
+		rs_call(r, cell, RS_READ, "stats");
 		rs_addi(r, now_ms);
 	}
 	rc = rc ? rc : rs_run(r, "counting", err);
@@ -186,14 +186,14 @@ int rs_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
  * Runs one operation on the first cell_n cells and adds up the rows it removed. *more: a cell
  * removed at least half of the limit, so there may be more, behind rows that are too young.
  */
-static int prune(struct rs *r, int cell_n, const char *op, const char *name, const int64_t arg[3], int64_t *n,
+static int cells_prune(struct rs *r, int cell_n, const char *op, const char *name, const int64_t arg[3], int64_t *n,
 	struct fw_prune *p, struct fw_err *err)
 {
 	int rc;
 
 	assert(cell_n <= r->cell_n);
 	for (int cell = 0; cell < cell_n; cell++) {
-		rs_op(r, cell, RS_TRIM, op);
+		rs_call(r, cell, RS_TRIM, op);
 		if (name)
 			rs_adds(r, name);
 		for (int i = 0; i < 3; i++)
@@ -210,25 +210,25 @@ static int prune(struct rs *r, int cell_n, const char *op, const char *name, con
 int rs_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	int rc = rs_start(r, true, err);
+	int rc = rs_slot_start(r, true, err);
 
 	p->more = false;
-	rc = rc ? rc : rs_numbers_revoke(r, err);
+	rc = rc ? rc : rs_ids_revoke(r, err);
 	for (int cell = 0; !rc && cell < r->cell_n; cell++)
 		rc = rs_merges_finish(r, cell, err);
 	if (!rc && p->visits_before_ms)
-		rc = prune(r, r->cell_n, "prune_visits", NULL, (int64_t[]){p->visits_before_ms, VISITS_STEP, 0},
+		rc = cells_prune(r, r->cell_n, "prune_visits", NULL, (int64_t[]){p->visits_before_ms, VISITS_STEP, 0},
 			&p->visit_n, p, err);
 	if (!rc && p->entries_before_ms)
-		rc = prune(r, r->cell_n, "prune_entries", NULL,
+		rc = cells_prune(r, r->cell_n, "prune_entries", NULL,
 			(int64_t[]){p->entries_before_ms, ENTRIES_STEP, SEEN_SLACK_MS}, &p->entry_n, p, err);
 	if (!rc && p->events_before_ms)
-		rc = prune(r, 1, "event_prune", "incoming", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
+		rc = cells_prune(r, 1, "event_prune", "incoming", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
 			&p->event_n, p, err);
 	if (!rc && p->events_before_ms)
-		rc = prune(r, 1, "event_prune", "incoming_dead", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
+		rc = cells_prune(r, 1, "event_prune", "dead_letters", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
 			&p->event_n, p, err);
 	if (!rc && p->records)
-		rc = prune(r, 1, "record_prune", NULL, (int64_t[]){p->now_ms, FW_RECORD_STEP, 0}, &p->record_n, p, err);
+		rc = cells_prune(r, 1, "record_prune", NULL, (int64_t[]){p->now_ms, FW_RECORD_STEP, 0}, &p->record_n, p, err);
 	return rc;
 }

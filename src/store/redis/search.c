@@ -18,7 +18,7 @@
 #include "base/banned.h"
 
 /* Append " word word ", without the characters between the words; " " if there is no word. */
-static void words_add(struct fw_buf *out, struct fw_str text)
+static void search_words_add(struct fw_buf *out, struct fw_str text)
 {
 	struct fw_store_token t;
 
@@ -29,14 +29,14 @@ static void words_add(struct fw_buf *out, struct fw_str text)
 	}
 }
 
-bool rs_search_begin(struct rs_search *s, struct fw_str words)
+bool rs_search_init(struct rs_search *s, struct fw_str words)
 {
 	struct fw_store_word w;
 	bool any = false;
 
 	*s = (struct rs_search){.words = FW_BUF_INIT(0), .text = FW_BUF_INIT(0), .raw = FW_BUF_INIT(0)};
 	while (fw_store_term_next(&words, &s->raw, &w)) {
-		words_add(&s->words, w.text);
+		search_words_add(&s->words, w.text);
 		if (w.prefix)
 			s->words.len--;
 		fw_buf_addc(&s->words, '\0');
@@ -55,11 +55,11 @@ bool rs_search_matches(struct rs_search *s, const struct fw_entry_row *e)
 	fw_buf_reset(&s->text);
 	fw_buf_reset(&s->raw);
 	fw_store_words_title(&s->raw, e->title);
-	words_add(&s->text, fw_buf_str(&s->raw));
+	search_words_add(&s->text, fw_buf_str(&s->raw));
 	fw_buf_addc(&s->text, '\n'); /* no phrase spans title and text */
 	fw_buf_reset(&s->raw);
 	fw_store_words_body(&s->raw, e->summary, e->content, (int)e->content_type);
-	words_add(&s->text, fw_buf_str(&s->raw));
+	search_words_add(&s->text, fw_buf_str(&s->raw));
 	while (rest.len && all) {
 		struct fw_str one = fw_str_split(rest, '\0', &rest);
 
@@ -73,7 +73,7 @@ int rs_search_failed(const struct rs_search *s)
 	return s->words.rc ? s->words.rc : s->text.rc ? s->text.rc : s->raw.rc;
 }
 
-void rs_search_end(struct rs_search *s)
+void rs_search_finish(struct rs_search *s)
 {
 	fw_buf_finish(&s->words);
 	fw_buf_finish(&s->text);

@@ -10,11 +10,11 @@
 #include "base/banned.h"
 
 #define HISTORY 500 /* visits of a feed per read */
-#define PORTION 500
+#define BATCH 500
 #define SLACK_MS INT64_C(3600000)
 #define AT "^%d+ %d+ %d+ %d+ %d+ %S+ (%S+)" /* pattern of at_ms in the first row of a chunk */
 
-struct listing {
+struct redis_visit_list {
 	struct rs *r;
 	const struct fw_visit_query *q;
 	fw_visit_cb *cb;
@@ -22,25 +22,25 @@ struct listing {
 	size_t shown;
 };
 
-static bool is_full(const struct listing *l)
+static bool visit_list_is_full(const struct redis_visit_list *l)
 {
 	return l->q->limit && l->shown >= l->q->limit;
 }
 
-static int show(struct listing *l, struct fw_visit *v, struct fw_str url)
+static int visit_show(struct redis_visit_list *l, struct fw_visit *v, struct fw_str url)
 {
 	const struct fw_visit_query *q = l->q;
 
-	if (v->at_ms < q->since_ms || (q->run_id && v->run_id != q->run_id) || is_full(l))
+	if (v->at_ms < q->since_ms || (q->run_id && v->run_id != q->run_id) || visit_list_is_full(l))
 		return 0;
 	l->shown++;
 	v->feed_url = url;
-	return RS_SHOW(l->r, l->cb(l->ctx, v));
+	return RS_CALLBACK(l->r, l->cb(l->ctx, v));
 }
 
 /* ---- of one feed ----------------------------------------------------------------------------- */
 
-static int newest_first(const void *a, const void *b)
+static int visit_newest_first(const void *a, const void *b)
 {
 	const struct fw_visit *x = a, *y = b;
 
@@ -57,7 +57,7 @@ static int history_read(struct rs *r, int cell, int64_t *id, struct fw_buf *out,
 	int rc;
 
 	assert(*id); /* it ends the caller's loop */
-	rs_op(r, cell, RS_READ, "history");
+	rs_call(r, cell, RS_READ, "history");
 	rs_addi(r, *id);
 	rs_addi(r, HISTORY);
 	rc = rs_run(r, "listing visits", err);
@@ -77,11 +77,11 @@ static int history_read(struct rs *r, int cell, int64_t *id, struct fw_buf *out,
 	return rc ? rc : out->rc ? rs_no_memory(r, err) : 0;
 }
 
-static int of_feed(struct listing *l, struct fw_err *err)
+static int visits_of_feed(struct redis_visit_list *l, struct fw_err *err)
 {
 	struct fw_buf all = FW_BUF_INIT(0);
 	struct fw_feed f = {.id = l->q->feed_id};
-	struct rs_state s = {0};
+	struct rs_schedule_row s = {0};
 	struct fw_visit *v;
 	size_t n;
 	int cell = rs_cell(l->r, f.id), rc;
@@ -92,16 +92,16 @@ static int of_feed(struct listing *l, struct fw_err *err)
 	v = (struct fw_visit *)(void *)all.p;
 	n = all.len / sizeof(*v);
 	if (!rc && n)
-		qsort(v, n, sizeof(*v), newest_first);
+		qsort(v, n, sizeof(*v), visit_newest_first);
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = show(l, &v[i], f.url);
+		rc = visit_show(l, &v[i], f.url);
 	fw_buf_finish(&all);
 	return rc;
 }
 
 /* ---- of all ---------------------------------------------------------------------------------- */
 
-static int portion_show(struct listing *l, const struct rs_number *at, size_t n, struct fw_err *err)
+static int visit_batch_show(struct redis_visit_list *l, const struct rs_page_row *at, size_t n, struct fw_err *err)
 {
 	struct fw_visit *v = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*v));
 	struct fw_feed *f = fw_arena_calloc(&l->r->arena, n + 1, sizeof(*f));
@@ -113,33 +113,33 @@ static int portion_show(struct listing *l, const struct rs_number *at, size_t n,
 		f[i].id = rs_visit_unpack(at[i].row, &v[i]) ? v[i].feed_id : 0;
 	rc = rs_feeds_read(l->r, f, NULL, n, err);
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = f[i].url.p ? show(l, &v[i], f[i].url) : 0;
+		rc = f[i].url.p ? visit_show(l, &v[i], f[i].url) : 0;
 	return rc;
 }
 
 int rs_visit_list(
 	struct store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct listing l = {.r = rs_of(st), .q = q, .cb = cb, .ctx = ctx};
+	struct redis_visit_list l = {.r = rs_of(st), .q = q, .cb = cb, .ctx = ctx};
 	struct rs_walk w = {.down = !q->oldest_first};
 	int64_t since[RS_CELLS] = {0}, first = INT64_MAX;
-	struct rs_number *at;
+	struct rs_page_row *at;
 	size_t n;
-	int rc = rs_start(l.r, false, err);
+	int rc = rs_slot_start(l.r, false, err);
 
 	if (q->feed_id && !q->oldest_first)
-		return rc ? rc : of_feed(&l, err);
+		return rc ? rc : visits_of_feed(&l, err);
 	if (!rc && (q->since_ms || q->run_id)) /* a run's id is the time of its start */
-		rc = rs_since(l.r, "visits", AT, FW_MAX(q->since_ms, q->run_id) - SLACK_MS, since, err);
+		rc = rs_id_before(l.r, "visits", AT, FW_MAX(q->since_ms, q->run_id) - SLACK_MS, since, err);
 	for (int cell = 0; cell < l.r->cell_n; cell++)
 		first = FW_MIN(first, since[cell]);
 	w.next = w.down ? INT64_MAX : FW_MAX(q->after_id, first);
 	w.end = w.down ? first : INT64_MAX;
-	while (!rc && !w.done && !is_full(&l)) {
+	while (!rc && !w.done && !visit_list_is_full(&l)) {
 		fw_arena_reset(&l.r->arena, RS_ARENA_KEEP);
-		rc = rs_walk_page(l.r, &w, q->limit && !q->run_id ? FW_MIN(q->limit, (size_t)PORTION) : PORTION,
+		rc = rs_walk_page(l.r, &w, q->limit && !q->run_id ? FW_MIN(q->limit, (size_t)BATCH) : BATCH,
 			&at, &n, err);
-		rc = rc ? rc : portion_show(&l, at, n, err);
+		rc = rc ? rc : visit_batch_show(&l, at, n, err);
 	}
 	return rc;
 }

@@ -2,7 +2,7 @@
 --
 -- The library of functions that Redis runs: the .lua files of this folder, concatenated and loaded
 -- once per server. Each ops.NAME is one atomic operation. Its comment lists the arguments, and the
--- reply behind "->"; {a b}... stands for a count and that many groups.
+-- reply behind "->"; {a b}... stands for a count and that call_batched groups.
 --
 -- KEYS[1] of a call is the tag of a cell ("{feedwheel/0}:"), not a key. All keys of the cell begin
 -- with it, so they lie on the server that runs the call. ARGV: the operation, the channel, the
@@ -12,13 +12,13 @@ local call, fmt, sub, find, match -- set by each call: redis has no string libra
 local P, ARGV, at                 -- of the current call: the tag, the arguments, the last one read
 local ops = {}
 
-local function take()
+local function next_arg()
 	at = at + 1
 	return ARGV[at]
 end
 
-local function take_n()
-	return tonumber(take())
+local function next_int()
+	return tonumber(next_arg())
 end
 
 -- An integer as text. tostring() would write large ones with an exponent.
@@ -33,14 +33,14 @@ end
 
 -- One variadic command over a list, in portions that fit on Lua's stack. A portion is even, so that
 -- pairs stay together.
-local function many(cmd, key, list)
+local function call_batched(cmd, key, list)
 	for i = 1, #list, 4000 do
 		call(cmd, key, unpack(list, i, math.min(i + 3999, #list)))
 	end
 end
 
 -- The same for commands such as HMGET that return one value per name.
-local function ask(cmd, key, names)
+local function read_batched(cmd, key, names)
 	local all, n = {}, #names
 	if n == 0 then
 		return all
@@ -59,9 +59,9 @@ end
 
 -- A feed row: the shard in 4 digits, the lengths of the groups, a line end, and the groups in the
 -- order of rs_group (pack.c): 1 the address, 2 the settings of the feed's owner, ...
-local ADDRESS, OWN = 1, 2
+local ADDRESS, OWNER_SETTINGS = 1, 2
 
-local function groups_get(id)
+local function feed_row_get(id)
 	local row = call('HGET', P .. 'feed', id)
 	if not row then
 		return nil
@@ -74,7 +74,7 @@ local function groups_get(id)
 	return groups
 end
 
-local function groups_put(id, groups)
+local function feed_row_put(id, groups)
 	local front = {groups.shard}
 	for i, bytes in ipairs(groups) do
 		front[i + 1] = #bytes
@@ -88,7 +88,7 @@ end
 local STATE = '^(%S+) (%d) (%S+) (%S+) (%d+) (%d+) (.*) (%S+) (%d+)$'
 local NUMBER = '%016d'
 
-local function state_split(row)
+local function schedule_row_split(row)
 	local s = {}
 	s.host, s.status, s.due, s.visit, s.fail, s.crash, s.rest, s.new, s.last = match(row or '', STATE)
 	return s.host and s
@@ -98,22 +98,22 @@ local function schedule(shard)
 	return P .. 'schedule:' .. shard
 end
 
-local function state_get(id)
+local function schedule_row_get(id)
 	local shard = sub(call('HGET', P .. 'feed', id) or '', 1, 4)
-	local s = state_split(call('HGET', schedule(shard), id))
+	local s = schedule_row_split(call('HGET', schedule(shard), id))
 	if s then
 		s.shard = shard
 	end
 	return s
 end
 
-local function state_put(id, s)
+local function schedule_row_put(id, s)
 	call('HSET', schedule(s.shard), id, table.concat({s.host, s.status, s.due, s.visit, s.fail, s.crash, s.rest, s.new, s.last}, ' '))
 end
 
 -- The schedules of these shards (a set) changed from outside: raise their versions, and wake
 -- waiters.
-local function changed(shards)
+local function schedules_changed(shards)
 	for shard in pairs(shards) do
 		call('HINCRBY', P .. 'version', shard, 1)
 	end
@@ -127,7 +127,7 @@ local function url_of(address)
 end
 
 -- The bytes of one member. value: members "name=length:bytes", from offset `from` on.
-local function part(value, want, from)
+local function member_get(value, want, from)
 	while true do
 		local _, last, name, len = find(value, '^([%w_]+)=(%d+):', from)
 		if not last then
@@ -155,12 +155,12 @@ local function entry_drop(entry)
 end
 
 -- The value of an entry key: hash, entry id (0: retention removed the entry), date.
-local function known_split(value)
+local function key_value_split(value)
 	return match(value or '', '^(%S+) (%d+) ?(%S*)$')
 end
 
 local function entry_part(row, name)
-	return part(row, name, (find(row, 'key=', 1, true)))
+	return member_get(row, name, (find(row, 'key=', 1, true)))
 end
 
 -- ---- visits ------------------------------------------------------------------------------------

@@ -4,16 +4,16 @@
 -- how a lease starts and ends on a cluster.
 --
 --	meta     hash: schema, cells, visit_n, the last ids (entry_id, visit_id, feed_id, lease_id),
---	         moved: the number of merges
+--	         merge_n: the number of merges
 --	urls     hash, address to the feed that claimed it
---	taken    hash, the id below a range of reserved entry ids to the time of the reservation
+--	reserved_ids  hash, the id below a range of reserved entry ids to the time of the reservation
 --	workers  hash, lease to "until_ms lease_ms idle name"
 --	lease:ID exists in each cell while the lease does: commits watch it
---	over     set of ended leases that may still exist in other cells: their shards are not free
+--	ended_leases  set of ended leases that may still exist in other cells: their shards are not free
 --	shards   hash, shard to "lease quiet_since_ms"; lease 0, or absent: free
 
 -- Two tables by shard: its lease, and its quiet_since_ms.
-local function shards_read()
+local function lease_shards_read()
 	local lease, quiet, all = {}, {}, call('HGETALL', P .. 'shards')
 	for i = 1, #all, 2 do
 		local s = tonumber(all[i])
@@ -23,44 +23,44 @@ local function shards_read()
 end
 
 -- End this lease.
-local function lease_end(id)
+local function lease_finish(id)
 	call('HDEL', P .. 'workers', id)
 	call('DEL', P .. 'lease:' .. id)
-	call('SADD', P .. 'over', id)
+	call('SADD', P .. 'ended_leases', id)
 end
 
 -- Free the shards of ended leases that exist in no cell any more; they are quiet since t. With one
 -- cell (`one`) these are all ended leases, otherwise the list `gone`. Returns the ended leases that
 -- may still exist in other cells.
 local function shards_free(one, gone, t)
-	local over, all = {}, one and call('SMEMBERS', P .. 'over') or gone
+	local over, all = {}, one and call('SMEMBERS', P .. 'ended_leases') or gone
 	for _, id in ipairs(all) do
-		over[id] = call('SREM', P .. 'over', id) == 1 or nil
+		over[id] = call('SREM', P .. 'ended_leases', id) == 1 or nil
 	end
 	if next(over) then
-		for s, lease in pairs((shards_read())) do
+		for s, lease in pairs((lease_shards_read())) do
 			if over[lease] then
 				call('HSET', P .. 'shards', s, '0 ' .. t)
 			end
 		end
 	end
-	return call('SMEMBERS', P .. 'over')
+	return call('SMEMBERS', P .. 'ended_leases')
 end
 
-local function take_list()
+local function next_list()
 	local list = {}
-	for i = 1, take_n() do
-		list[i] = take()
+	for i = 1, next_int() do
+		list[i] = next_arg()
 	end
 	return list
 end
 
--- beat one {gone}... lease name lease_ms idle full expected late -> nil: the lease is over; or
+-- heartbeat one {gone}... lease name lease_ms idle full expected late -> nil: the lease is over; or
 -- {lease, living, idle, {over ...}, {shard quiet ...}}
-function ops.beat()
-	local one, gone, t = take() == '1', take_list(), now()
-	local id, name, lease_ms, idle, full = take(), take(), take_n(), take(), take()
-	local expected, late = take_n(), take()
+function ops.heartbeat()
+	local one, gone, t = next_arg() == '1', next_list(), now()
+	local id, name, lease_ms, idle, full = next_arg(), next_arg(), next_int(), next_arg(), next_arg()
+	local expected, late = next_int(), next_arg()
 	if id ~= '0' and call('HEXISTS', P .. 'workers', id) == 0 then
 		return false
 	elseif id == '0' then
@@ -72,12 +72,12 @@ function ops.beat()
 	for i = 1, #all, 2 do
 		local ends, is_idle = match(all[i + 1], '^(%S+) %S+ (%d)')
 		if all[i] ~= id and tonumber(ends) < t and late == '0' then
-			lease_end(all[i])
+			lease_finish(all[i])
 		else
 			living, idle_n = living + 1, idle_n + (all[i] ~= id and is_idle == '1' and 1 or 0)
 		end
 	end
-	local over, lease, quiet = shards_free(one, gone, int(t)), shards_read()
+	local over, lease, quiet = shards_free(one, gone, int(t)), lease_shards_read()
 	local held, n, free_n = {}, 0, 0
 	for s = 0, 1023 do
 		n = n + (lease[s] == id and 1 or 0)
@@ -98,13 +98,13 @@ function ops.beat()
 	return {id, living, idle_n, over, held}
 end
 
--- give one {gone}... lease worker leave {shard quiet}... -> {over ...}: release shards; with leave
+-- release one {gone}... lease worker leave {shard quiet}... -> {over ...}: release shards; with leave
 -- end the lease; with lease 0 end all leases of the worker
-function ops.give()
-	local one, gone, t = take() == '1', take_list(), int(now())
-	local id, worker, leave = take(), take(), take()
-	for _ = 1, take_n() do
-		local shard, quiet = take(), take()
+function ops.release()
+	local one, gone, t = next_arg() == '1', next_list(), int(now())
+	local id, worker, leave = next_arg(), next_arg(), next_arg()
+	for _ = 1, next_int() do
+		local shard, quiet = next_arg(), next_arg()
 		if match(call('HGET', P .. 'shards', shard) or '', '^%d+') == id then
 			call('HSET', P .. 'shards', shard, '0 ' .. quiet)
 		end
@@ -112,7 +112,7 @@ function ops.give()
 	local all = call('HGETALL', P .. 'workers')
 	for i = 1, #all, 2 do
 		if (all[i] == id and leave == '1') or (id == '0' and match(all[i + 1], '^%S+ %S+ %S+ (.*)$') == worker) then
-			lease_end(all[i])
+			lease_finish(all[i])
 		end
 	end
 	return shards_free(one, gone, t)
@@ -120,22 +120,22 @@ end
 
 -- leases {gone}... {new}...: in the other cells, delete and create the keys that fence commits
 function ops.leases()
-	for _, id in ipairs(take_list()) do
+	for _, id in ipairs(next_list()) do
 		call('DEL', P .. 'lease:' .. id)
 	end
-	for _, id in ipairs(take_list()) do
+	for _, id in ipairs(next_list()) do
 		call('SET', P .. 'lease:' .. id, '')
 	end
 end
 
 -- ---- addresses and ids -------------------------------------------------------------------------
 
--- claim {address id was}...: give the address to feed id if feed was has it ("": no feed) -> per
+-- url_claim {address id was}...: give the address to feed id if feed was has it ("": no feed) -> per
 -- address the feed that has it now
-function ops.claim()
+function ops.url_claim()
 	local answer = {}
-	for i = 1, take_n() do
-		local url, id, was = take(), take(), take()
+	for i = 1, next_int() do
+		local url, id, was = next_arg(), next_arg(), next_arg()
 		local is = call('HGET', P .. 'urls', url) or ''
 		if is == was then
 			call('HSET', P .. 'urls', url, id)
@@ -146,30 +146,30 @@ function ops.claim()
 	return answer
 end
 
--- unclaim address id: no feed has the address any more, if feed id has it
-function ops.unclaim()
-	local url, id = take(), take()
+-- url_release address id: no feed has the address any more, if feed id has it
+function ops.url_release()
+	local url, id = next_arg(), next_arg()
 	return call('HGET', P .. 'urls', url) == id and call('HDEL', P .. 'urls', url) or 0
 end
 
 -- raise name n: new ids are above n
 function ops.raise()
-	local name, n = take(), take()
+	local name, n = next_arg(), next_arg()
 	if tonumber(call('HGET', P .. 'meta', name) or 0) < tonumber(n) then
 		call('HSET', P .. 'meta', name, n)
 	end
 end
 
--- numbers n old_ms -> {the id below the range, {range reserved more than old_ms ago ...}}: reserve
--- n entry ids, which the commit stores and then removes from `taken`. Until then readers that
+-- ids_reserve n old_ms -> {the id below the range, {range reserved more than old_ms ago ...}}: reserve
+-- n entry ids, which the commit stores and then removes from `reserved_ids`. Until then readers that
 -- follow by id see nothing above the range.
-function ops.numbers()
-	local n, old, t, gone = take_n(), take_n(), now(), {}
+function ops.ids_reserve()
+	local n, old, t, gone = next_int(), next_int(), now(), {}
 	local last = call('HINCRBY', P .. 'meta', 'entry_id', int(n)) - n
 	if n > 0 then
-		call('HSET', P .. 'taken', int(last), int(t))
+		call('HSET', P .. 'reserved_ids', int(last), int(t))
 	end
-	local all = call('HGETALL', P .. 'taken')
+	local all = call('HGETALL', P .. 'reserved_ids')
 	for i = 1, #all, 2 do
 		if tonumber(all[i + 1]) < t - old then
 			gone[#gone + 1] = all[i]
@@ -182,7 +182,7 @@ end
 
 -- record_put name value at until|- if_absent wake -> 1: a record exists and stays
 function ops.record_put()
-	local name, value, ms, ends, if_absent, wake = take(), take(), take(), take(), take(), take()
+	local name, value, ms, ends, if_absent, wake = next_arg(), next_arg(), next_arg(), next_arg(), next_arg(), next_arg()
 	local was = if_absent == '1' and call('HGET', P .. 'records', name)
 	local over = was and tonumber(match(was, '^%S+ (%-?%d+) '))
 	if was and not (over and over <= tonumber(ms)) then
@@ -209,7 +209,7 @@ end
 
 -- record_remove name any value -> 0: no such record (with that value, unless any is 1)
 function ops.record_remove()
-	local name, any, value = take(), take(), take()
+	local name, any, value = next_arg(), next_arg(), next_arg()
 	local was = call('HGET', P .. 'records', name)
 	if not was or (any == '0' and match(was, '^%S+ %S+ (.*)$') ~= value) then
 		return 0
@@ -219,7 +219,7 @@ end
 
 -- record_prune now max -> the number of removed records
 function ops.record_prune()
-	local names = call('ZRANGEBYSCORE', P .. 'record_ends', '-inf', take(), 'LIMIT', 0, take())
+	local names = call('ZRANGEBYSCORE', P .. 'record_ends', '-inf', next_arg(), 'LIMIT', 0, next_arg())
 	for _, name in ipairs(names) do
 		record_drop(name)
 	end
@@ -230,9 +230,9 @@ end
 
 -- event_put {id ms row}... {id ms row}...: events, then dead letters; ms orders them
 function ops.event_put()
-	for _, name in ipairs({'incoming', 'incoming_dead'}) do
-		for _ = 1, take_n() do
-			local id, ms, row = take(), take(), take()
+	for _, name in ipairs({'incoming', 'dead_letters'}) do
+		for _ = 1, next_int() do
+			local id, ms, row = next_arg(), next_arg(), next_arg()
 			if call(name == 'incoming' and 'HSETNX' or 'HSET', P .. name, id, row) == 1 then
 				call('ZADD', P .. name .. '_ids', ms, id)
 			end
@@ -241,22 +241,22 @@ function ops.event_put()
 end
 
 local function events_drop(name, ids)
-	many('HDEL', P .. name, ids)
-	many('ZREM', P .. name .. '_ids', ids)
+	call_batched('HDEL', P .. name, ids)
+	call_batched('ZREM', P .. name .. '_ids', ids)
 	return #ids
 end
 
 -- event_remove {id}...: dead letters
 function ops.event_remove()
-	events_drop('incoming_dead', take_list())
+	events_drop('dead_letters', next_list())
 end
 
 -- event_prune name before max -> the number removed: looks at the first max rows, and removes those
 -- whose own time (the first field of a row) is before `before`
 function ops.event_prune()
-	local name, before, gone = take(), take_n(), {}
-	local ids = call('ZRANGE', P .. name .. '_ids', 0, take_n() - 1)
-	for i, row in ipairs(ask('HMGET', P .. name, ids)) do
+	local name, before, gone = next_arg(), next_int(), {}
+	local ids = call('ZRANGE', P .. name .. '_ids', 0, next_int() - 1)
+	for i, row in ipairs(read_batched('HMGET', P .. name, ids)) do
 		if not row or tonumber(match(row, '^%S+')) < before then
 			gone[#gone + 1] = ids[i]
 		end
@@ -266,8 +266,8 @@ end
 
 -- make schema cells -> the schema and number of cells of the store, which is created if missing
 function ops.make()
-	if call('HSETNX', P .. 'meta', 'schema', take()) == 1 then
-		call('HSET', P .. 'meta', 'cells', take())
+	if call('HSETNX', P .. 'meta', 'schema', next_arg()) == 1 then
+		call('HSET', P .. 'meta', 'cells', next_arg())
 	end
 	return call('HMGET', P .. 'meta', 'schema', 'cells')
 end

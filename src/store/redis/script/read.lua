@@ -5,9 +5,9 @@
 -- counts {feed}... -> the number of entries of each
 function ops.counts()
 	local out = {}
-	for i = 1, take_n() do
+	for i = 1, next_int() do
 		local n = 0
-		for _, value in ipairs(call('HVALS', P .. 'keys:' .. take())) do
+		for _, value in ipairs(call('HVALS', P .. 'keys:' .. next_arg())) do
 			n = n + (match(value, '^%S+ 0') and 0 or 1)
 		end
 		out[i] = n
@@ -18,7 +18,7 @@ end
 -- stats now -> {status 0 ... status 3, failing, due, next due, entries, visits, last entry, last
 -- visit, last feed}
 function ops.stats()
-	local t, n, failing, due_n, first = take_n(), {0, 0, 0, 0}, 0, 0, nil
+	local t, n, failing, due_n, first = next_int(), {0, 0, 0, 0}, 0, 0, nil
 	for shard = 0, 1023 do
 		for _, row in ipairs(call('HVALS', schedule(fmt('%04d', shard)))) do
 			local status, due, fail = sub(row, 22, 22), sub(row, 24, 43), sub(row, 66, 75)
@@ -39,18 +39,18 @@ function ops.stats()
 		call('HGET', P .. 'meta', 'visit_n') or '0', last('entry_ids'), rows[1] and int(visit_of(rows[#rows])) or '0', last('feed_ids')}
 end
 
--- export id -> {{key value ...}, {entry row ...}} for adopt; nil: no such feed
+-- export id -> {{key value ...}, {entry row ...}} for merge_entries; nil: no such feed
 function ops.export()
-	local id, entries, rows = take(), {}, {}
+	local id, entries, rows = next_arg(), {}, {}
 	if call('HEXISTS', P .. 'feed', id) == 0 then
 		return false
 	end
 	local keys = call('HGETALL', P .. 'keys:' .. id)
 	for i = 2, #keys, 2 do
-		local _, entry = known_split(keys[i])
+		local _, entry = key_value_split(keys[i])
 		entries[#entries + 1] = entry ~= '0' and entry or nil
 	end
-	for i, row in ipairs(ask('HMGET', P .. 'entries', entries)) do
+	for i, row in ipairs(read_batched('HMGET', P .. 'entries', entries)) do
 		if row and match(row, '^%d+') == id then
 			rows[#rows + 1], rows[#rows + 2] = entries[i], row
 		end
@@ -60,7 +60,7 @@ end
 
 -- history visit max -> {row ...}: this visit and earlier ones of its feed, max in all
 function ops.history()
-	local last, max, out = take(), take_n(), {}
+	local last, max, out = next_arg(), next_int(), {}
 	history(last, function(row)
 		out[#out + 1] = row
 		return #out == max
@@ -71,7 +71,7 @@ end
 -- visits down after before max -> {row ...} with ids between these two. All rows of the last chunk
 -- are returned, so there may be more than max.
 function ops.visits()
-	local down, after, before, max, out = take() == '1', take(), take(), take_n(), {}
+	local down, after, before, max, out = next_arg() == '1', next_arg(), next_arg(), next_int(), {}
 	local names
 	if down then
 		names = call('ZREVRANGEBYSCORE', P .. 'visit_ids', '(' .. before, '-inf', 'LIMIT', 0, max)
@@ -96,8 +96,8 @@ end
 -- visits_known {visit}... -> 1 for each that exists, else 0
 function ops.visits_known()
 	local out = {}
-	for i = 1, take_n() do
-		local visit, known = take(), 0
+	for i = 1, next_int() do
+		local visit, known = next_arg(), 0
 		for _, row in ipairs((select(2, chunk_at(visit)))) do
 			known = visit_of(row) == tonumber(visit) and 1 or known
 		end
@@ -106,9 +106,9 @@ function ops.visits_known()
 	return out
 end
 
--- since name pattern ms -> the last id whose time is before ms, by binary search
-function ops.since()
-	local name, pattern, ms = take(), take(), take_n()
+-- id_before name pattern ms -> the last id whose time is before ms, by binary search
+function ops.id_before()
+	local name, pattern, ms = next_arg(), next_arg(), next_int()
 	local ids, lo, hi = P .. (name == 'visits' and 'visit_ids' or 'entry_ids'), 0, nil
 	hi = call('ZCARD', ids)
 	while lo < hi do
@@ -125,8 +125,8 @@ end
 
 -- dates after before -> {entry ...}, {date ...} of the entries with ids between these two
 function ops.dates()
-	local ids = call('ZRANGEBYSCORE', P .. 'entry_ids', '(' .. take(), '(' .. take())
-	local keys, dates = ask('ZMSCORE', P .. 'entry_dates', ids), {}
+	local ids = call('ZRANGEBYSCORE', P .. 'entry_ids', '(' .. next_arg(), '(' .. next_arg())
+	local keys, dates = read_batched('ZMSCORE', P .. 'entry_dates', ids), {}
 	for i, date in ipairs(keys) do
 		dates[i] = date or '0'
 	end
@@ -135,52 +135,52 @@ end
 
 -- ---- the deep check ----------------------------------------------------------------------------
 
-local function check_feed(say, id, s)
+local function check_feed(report, id, s)
 	if not s then
-		return say('feed ', id, ': its schedule row is malformed')
+		return report('feed ', id, ': its schedule row is malformed')
 	end
 	for _, value in ipairs(call('HVALS', P .. 'keys:' .. id)) do
-		local _, entry = known_split(value)
+		local _, entry = key_value_split(value)
 		if entry ~= '0' and call('HEXISTS', P .. 'entries', entry) == 0 then
-			say('feed ', id, ': a key refers to entry ', entry, ', which does not exist')
+			report('feed ', id, ': a key refers to entry ', entry, ', which does not exist')
 		end
 	end
 end
 
-local function check_entry(say, state, entry, row)
+local function check_entry(report, state, entry, row)
 	local id, key = match(row, '^%d+'), entry_part(row, 'key')
-	local _, known, date = known_split(key and call('HGET', P .. 'keys:' .. id, key))
+	local _, known, date = key_value_split(key and call('HGET', P .. 'keys:' .. id, key))
 	if not state[id] then
-		say('entry ', entry, ': no feed ', id)
+		report('entry ', entry, ': no feed ', id)
 	elseif known ~= entry then
-		say('entry ', entry, ' of feed ', id, ': its key does not refer to it')
+		report('entry ', entry, ' of feed ', id, ': its key does not refer to it')
 	elseif tonumber(date) ~= tonumber(call('ZSCORE', P .. 'entry_dates', entry) or 0) then
-		say('entry ', entry, ' of feed ', id, ': entry_dates has another date')
+		report('entry ', entry, ' of feed ', id, ': entry_dates has another date')
 	end
 end
 
 -- check -> {finding ...}, {id shard host address ...} of the cell's feeds and, with id 0, its hosts
 function ops.check()
 	local out, feeds, state, feed_n, visit_n = {}, {}, {}, 0, 0
-	local function say(...)
+	local function report(...)
 		out[#out + 1] = table.concat({...})
 	end
-	local function same(what, a, b)
+	local function compare(what, a, b)
 		if a ~= b then
-			say(what, ': ', a, ' instead of ', b)
+			report(what, ': ', a, ' instead of ', b)
 		end
 	end
 	for shard = 0, 1023 do
 		local name = fmt('%04d', shard)
 		local all = call('HGETALL', schedule(name))
 		for i = 1, #all, 2 do
-			local id, s, groups = all[i], state_split(all[i + 1]), groups_get(all[i])
+			local id, s, groups = all[i], schedule_row_split(all[i + 1]), feed_row_get(all[i])
 			state[id], feed_n = true, feed_n + 1
-			check_feed(say, id, s)
+			check_feed(report, id, s)
 			if not groups then
-				say('feed ', id, ': it has no address')
+				report('feed ', id, ': it has no address')
 			elseif groups.shard ~= name then
-				say('feed ', id, ': it is in the schedule of shard ', name, ', but its shard is ', groups.shard)
+				report('feed ', id, ': it is in the schedule of shard ', name, ', but its shard is ', groups.shard)
 			elseif s then
 				feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3], feeds[#feeds + 4] = id, int(shard), s.host, groups[ADDRESS]
 			end
@@ -191,35 +191,35 @@ function ops.check()
 	end
 	for _, id in ipairs(call('HKEYS', P .. 'feed')) do
 		if not state[id] then
-			say('feed row: no feed ', id)
+			report('feed row: no feed ', id)
 		end
 	end
 	local entries, entry_n = call('HGETALL', P .. 'entries'), 0
 	for i = 1, #entries, 2 do
-		check_entry(say, state, entries[i], entries[i + 1])
+		check_entry(report, state, entries[i], entries[i + 1])
 		entry_n = entry_n + 1
 	end
 	for _, text in ipairs(call('HVALS', P .. 'visits')) do
 		for _, row in ipairs(chunk_split(text)) do
 			visit_n = visit_n + 1
 			if not state[match(row, '^%d+ (%d+)')] then
-				say('visits: no feed ', match(row, '^%d+ (%d+)'))
+				report('visits: no feed ', match(row, '^%d+ (%d+)'))
 			end
 		end
 	end
-	same('feed_ids', call('ZCARD', P .. 'feed_ids'), feed_n)
-	same('entry_ids', call('ZCARD', P .. 'entry_ids'), entry_n)
-	same('entry_dates', call('ZCARD', P .. 'entry_dates'), entry_n)
-	same('visit_ids', call('ZCARD', P .. 'visit_ids'), call('HLEN', P .. 'visits'))
-	same('visit_n', tonumber(call('HGET', P .. 'meta', 'visit_n') or 0), visit_n)
+	compare('feed_ids', call('ZCARD', P .. 'feed_ids'), feed_n)
+	compare('entry_ids', call('ZCARD', P .. 'entry_ids'), entry_n)
+	compare('entry_dates', call('ZCARD', P .. 'entry_dates'), entry_n)
+	compare('visit_ids', call('ZCARD', P .. 'visit_ids'), call('HLEN', P .. 'visits'))
+	compare('visit_n', tonumber(call('HGET', P .. 'meta', 'visit_n') or 0), visit_n)
 	return {out, feeds}
 end
 
 -- check_meta -> {finding ...}, and the last ids of entries, visits, feeds
 function ops.check_meta()
 	local out, last = {}, tonumber(call('HGET', P .. 'meta', 'lease_id') or 0)
-	for s, lease in pairs((shards_read())) do
-		if lease ~= '0' and call('HEXISTS', P .. 'workers', lease) == 0 and call('SISMEMBER', P .. 'over', lease) == 0 then
+	for s, lease in pairs((lease_shards_read())) do
+		if lease ~= '0' and call('HEXISTS', P .. 'workers', lease) == 0 and call('SISMEMBER', P .. 'ended_leases', lease) == 0 then
 			out[#out + 1] = 'shard ' .. s .. ': held by lease ' .. lease .. ', which does not exist'
 		end
 	end
