@@ -91,7 +91,7 @@ def pause(wheel, since):
     while time.monotonic() - since < TURN_S * 0.6:
         time.sleep(0.2)
         if took is None and wheel.one("SELECT value >= (SELECT coalesce(max(id), 0) FROM entries)"
-                                      " FROM numbers WHERE name = 'indexed_entry_id'"):
+                                      " FROM meta WHERE name = 'indexed_entry_id'"):
             took = time.monotonic() - start
     p.terminate()
     p.wait()

@@ -33,7 +33,7 @@ static struct hand *hand_open(const char *url, size_t batch)
 
 	if (!h || !fw_snprintf(h->name, sizeof(h->name), "bench/%d/0", (int)getpid()))
 		die("out of memory");
-	h->st = fw_store_driver(open_store(url));
+	h->st = store_of(open_store(url));
 	h->batch = batch;
 	h->lease.lease_ms = LEASE_MS;
 	h->o = calloc(batch, sizeof(*h->o));
@@ -46,11 +46,11 @@ static struct hand *hand_open(const char *url, size_t batch)
 
 static void hand_close(struct hand *h)
 {
-	struct store_give g = {.lease_id = h->lease.id, .leave = true};
+	struct store_release g = {.lease_id = h->lease.id, .leave = true};
 
-	if (h->lease.id && h->st->is->give(h->st, &g, &h->err))
+	if (h->lease.id && h->st->driver->release(h->st, &g, &h->err))
 		die_of("leave", &h->err);
-	h->st->is->close(h->st);
+	h->st->driver->close(h->st);
 	fw_arena_finish(&h->a);
 	free(h->due);
 	free(h->o);
@@ -64,17 +64,17 @@ static void share(struct hand *h, int workers)
 	for (;;) {
 		size_t part;
 
-		if (h->st->is->beat(h->st, h->name, &h->lease, &h->err))
+		if (h->st->driver->heartbeat(h->st, h->name, &h->lease, &h->err))
 			die_of("beat", &h->err);
-		part = store_part(&h->lease);
+		part = store_fair_share(&h->lease);
 		if (h->lease.living == (uint32_t)workers && h->lease.shard_n + 1 >= (size_t)(STORE_SHARDS / workers) &&
 			h->lease.shard_n <= part)
 			return;
 		if (h->lease.shard_n > part) {
-			struct store_give g = {
+			struct store_release g = {
 				.lease_id = h->lease.id, .shard = h->lease.shard + part, .n = h->lease.shard_n - part};
 
-			if (h->st->is->give(h->st, &g, &h->err))
+			if (h->st->driver->release(h->st, &g, &h->err))
 				die_of("give", &h->err);
 		}
 		usleep(20000);
@@ -101,7 +101,7 @@ static void due_read(struct hand *h, int shard, int64_t until_ms)
 {
 	struct store_due_query q = {.shard = shard, .until_ms = until_ms, .due = due_add, .ctx = h};
 
-	if (h->st->is->due(h->st, &q, &h->err))
+	if (h->st->driver->due(h->st, &q, &h->err))
 		die_of("due", &h->err);
 }
 
@@ -144,7 +144,7 @@ static void state_read(struct hand *h, const struct store_due *due, size_t n)
 
 	h->n = 0;
 	fw_arena_reset(&h->a, 1 << 18);
-	if (h->st->is->feed_list(h->st, &q, state_add, h, &h->err))
+	if (h->st->driver->feed_list(h->st, &q, state_add, h, &h->err))
 		die_of("feed_list", &h->err);
 	if (h->n != n)
 		die("%zu feeds were read, not %zu", h->n, n);
@@ -154,7 +154,7 @@ static void commit(struct hand *h)
 {
 	struct store_commit c = {.lease_id = h->lease.id, .outcome = h->o, .n = h->n};
 
-	if (h->st->is->commit(h->st, &c, &h->err))
+	if (h->st->driver->commit(h->st, &c, &h->err))
 		die_of("commit", &h->err);
 	for (size_t i = 0; i < h->n; i++) {
 		if (h->o[i].rc)

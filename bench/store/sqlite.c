@@ -332,7 +332,7 @@ static void *foreign_begin(const char *url)
 {
 	sqlite3 *db;
 
-	if (sqlite3_open(strchr(url, ':') + 1, &db) || sqlite3_exec(db, "BEGIN; SELECT count(*) FROM numbers", NULL, NULL, NULL))
+	if (sqlite3_open(strchr(url, ':') + 1, &db) || sqlite3_exec(db, "BEGIN; SELECT count(*) FROM meta", NULL, NULL, NULL))
 		die("%s: a transaction: %s", url, sqlite3_errmsg(db));
 	return db;
 }

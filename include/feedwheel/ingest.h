@@ -108,7 +108,7 @@ FW_API void fw_ingest_discard(struct fw_producer *l);
 
 /* ---- for the server and the command line: not exported ------------------- */
 
-/* Writes an event as the JSON of fw_dead_event.row: the columns of table incoming. */
+/* Writes an event as the JSON of fw_dead_letter.row: the columns of table incoming. */
 void fw_event_row_write(const struct fw_event *e, struct fw_buf *out);
 /* Parses it back; strings in the arena. Errors: FW_EFORMAT; FW_ENOMEM. */
 FW_MUST_CHECK int fw_event_row_parse(struct fw_str row, struct fw_arena *a, struct fw_event *out, struct fw_err *err);

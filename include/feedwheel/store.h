@@ -132,7 +132,7 @@ struct fw_feed {
 	/* FW_GROUP_REDIRECT */
 	struct fw_str redirect_url;  /* a permanent redirect, not yet adopted */
 	int64_t redirect_since_ms;
-	/* Visits with this redirect; 0: the target is another feed. See fw_feed_is_named(). */
+	/* Visits with this redirect; 0: the target is another feed. See fw_feed_redirect_is_named(). */
 	uint32_t redirect_n;
 
 	/*
@@ -167,7 +167,7 @@ enum {
  * Then redirect_n - FW_REDIRECT_NAMED counts these documents. Such an address alone is not adopted.
  */
 #define FW_REDIRECT_NAMED 1000000
-static inline bool fw_feed_is_named(const struct fw_feed *feed)
+static inline bool fw_feed_redirect_is_named(const struct fw_feed *feed)
 {
 	return feed->redirect_n > FW_REDIRECT_NAMED;
 }
@@ -213,7 +213,7 @@ struct fw_visit {
 	int64_t at_ms;               /* start of the request */
 	enum fw_visit_kind kind;
 	int http_status;
-	uint32_t hops;               /* redirects followed */
+	uint32_t redirects;               /* redirects followed */
 	int32_t slot;                /* transfer slot; -1: unknown */
 	uint32_t lateness_ms;        /* at_ms - due_at_ms, capped */
 	int64_t dns_us, connect_us, tls_us, first_byte_us, total_us; /* end of each phase */
@@ -265,7 +265,7 @@ struct fw_event {
 };
 
 /* A dead letter: an event that the store refused, with the reason. */
-struct fw_dead_event {
+struct fw_dead_letter {
 	int64_t id;
 	struct fw_str row;           /* JSON object with the members of table incoming */
 	struct fw_str reason;
@@ -350,7 +350,7 @@ struct fw_outcome {
 };
 
 /* A worker's heartbeat, for people and metrics. It does not renew the lease. */
-struct fw_beat {
+struct fw_heartbeat {
 	const char *worker;
 	int64_t pid, started_ms, run_id;
 	uint64_t visits, new_entries, failures;
@@ -403,7 +403,7 @@ struct fw_entry_query {
 };
 
 /* Does the query select one entry by its id? */
-static inline bool fw_store_entry_is_one(const struct fw_entry_query *q)
+static inline bool fw_store_entry_query_is_one(const struct fw_entry_query *q)
 {
 	return q->before_id > 0 && q->after_id == q->before_id - 2;
 }
@@ -424,7 +424,7 @@ struct fw_due_row {
  * interval below 1 s counts as 1 s: such a feed was made due by hand. Not for a feed that was never
  * visited: it has no interval.
  */
-static inline double fw_late_intervals(int64_t now_ms, int64_t due_at_ms, int64_t last_visit_ms)
+static inline double fw_due_priority(int64_t now_ms, int64_t due_at_ms, int64_t last_visit_ms)
 {
 	double late = (double)now_ms - (double)due_at_ms, interval = (double)due_at_ms - (double)last_visit_ms;
 
@@ -509,9 +509,9 @@ struct fw_load {
 typedef int fw_feed_cb(void *ctx, const struct fw_feed *feed);
 typedef int fw_entry_cb(void *ctx, const struct fw_entry_row *row);
 typedef int fw_visit_cb(void *ctx, const struct fw_visit *visit);
-typedef int fw_beat_cb(void *ctx, const struct fw_beat *beat);
+typedef int fw_heartbeat_cb(void *ctx, const struct fw_heartbeat *beat);
 typedef int fw_event_cb(void *ctx, const struct fw_event *event);
-typedef int fw_dead_event_cb(void *ctx, const struct fw_dead_event *event);
+typedef int fw_dead_letter_cb(void *ctx, const struct fw_dead_letter *event);
 typedef int fw_key_cb(void *ctx, const struct fw_entry_key *key);
 typedef int fw_record_cb(void *ctx, const struct fw_record *record);
 typedef int fw_due_cb(void *ctx, const struct fw_due_row *row);
@@ -623,10 +623,10 @@ FW_API FW_MUST_CHECK int fw_store_push(struct fw_store *st, struct fw_outcome *o
 FW_API FW_MUST_CHECK int fw_store_reap(struct fw_store *st, const char *worker, int64_t crashed_feed_id,
 	struct fw_err *err);
 /* Store a heartbeat in place of the worker's last one. It is kept for a day. */
-FW_API FW_MUST_CHECK int fw_store_beat_put(struct fw_store *st, const struct fw_beat *beat, int64_t now_ms,
+FW_API FW_MUST_CHECK int fw_store_heartbeat_put(struct fw_store *st, const struct fw_heartbeat *beat, int64_t now_ms,
 	struct fw_err *err);
 /* Each worker's last heartbeat at or after since_ms, by name. */
-FW_API FW_MUST_CHECK int fw_store_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx,
+FW_API FW_MUST_CHECK int fw_store_heartbeat_list(struct fw_store *st, int64_t since_ms, fw_heartbeat_cb *cb, void *ctx,
 	struct fw_err *err);
 /*
  * Send a control message to all workers. Messages are removed after a week; the paused state stays.
@@ -638,7 +638,7 @@ FW_API FW_MUST_CHECK int fw_store_control_put(struct fw_store *st, enum fw_contr
  * Read the oldest message after after_id; kind FW_CONTROL_NONE: none. after_id < 0: only the newest
  * id (0: none) and the paused state, with kind FW_CONTROL_NONE.
  */
-FW_API FW_MUST_CHECK int fw_store_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out,
+FW_API FW_MUST_CHECK int fw_store_control_get(struct fw_store *st, int64_t after_id, struct fw_control *out,
 	struct fw_err *err);
 
 /* ---- entries, visits ------------------------------------------------------------------------- */
@@ -665,13 +665,13 @@ FW_API FW_MUST_CHECK int fw_store_event_put(struct fw_store *st, const struct fw
 FW_API FW_MUST_CHECK int fw_store_event_list(struct fw_store *st, int64_t after_id, size_t limit,
 	fw_event_cb *cb, void *ctx, struct fw_err *err);
 /* Store a dead letter, in place of one with the same id. */
-FW_API FW_MUST_CHECK int fw_store_event_bury(struct fw_store *st, const struct fw_dead_event *event,
+FW_API FW_MUST_CHECK int fw_store_dead_letter_put(struct fw_store *st, const struct fw_dead_letter *event,
 	struct fw_err *err);
 /* Dead letters with id > after_id, by id; limit 0: all. */
-FW_API FW_MUST_CHECK int fw_store_event_dead_list(struct fw_store *st, int64_t after_id, size_t limit,
-	fw_dead_event_cb *cb, void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_dead_letter_list(struct fw_store *st, int64_t after_id, size_t limit,
+	fw_dead_letter_cb *cb, void *ctx, struct fw_err *err);
 /* Remove dead letters, by id; one that does not exist is skipped. */
-FW_API FW_MUST_CHECK int fw_store_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n,
+FW_API FW_MUST_CHECK int fw_store_dead_letter_remove(struct fw_store *st, const struct fw_dead_letter *event, size_t n,
 	struct fw_err *err);
 
 /* ---- records --------------------------------------------------------------------------------- */

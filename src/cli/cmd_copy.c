@@ -72,7 +72,7 @@ static int copy_warn_workers(struct cli *c, struct fw_store *from)
 
 	if (rc)
 		return rc;
-	if (fw_store_control_take(from, -1, &newest, &err))
+	if (fw_store_control_get(from, -1, &newest, &err))
 		return cli_store_failed(c, &err);
 	if (n && !newest.paused)
 		cli_note(c, "%zu worker%s running on the source: rows stored from now on are not copied (to prevent this, run 'feedwheel pause --all'"

@@ -70,7 +70,7 @@ static void event_cells(struct events *e, const struct fw_event *v)
 }
 
 /* "row" is an object; if the row is not ours it is a string. */
-static void dead_letter_json(struct events *e, const struct fw_dead_event *v)
+static void dead_letter_json(struct events *e, const struct fw_dead_letter *v)
 {
 	struct fw_json *j = cli_list_item(&e->list);
 	struct fw_event row;
@@ -89,7 +89,7 @@ static void dead_letter_json(struct events *e, const struct fw_dead_event *v)
 	fw_arena_reset(&e->arena, v->row.len);
 }
 
-static void dead_letter_cells(struct events *e, const struct fw_dead_event *v)
+static void dead_letter_cells(struct events *e, const struct fw_dead_letter *v)
 {
 	char when[FW_RFC3339_MAX];
 
@@ -125,7 +125,7 @@ static int events_row(void *ctx, const struct fw_event *v)
 	return cli_out_failed(e->c);
 }
 
-static int events_dead_letter(void *ctx, const struct fw_dead_event *v)
+static int events_dead_letter(void *ctx, const struct fw_dead_letter *v)
 {
 	struct events *e = ctx;
 
@@ -143,7 +143,7 @@ static int events_list(struct events *e, size_t limit, struct fw_err *err)
 	struct fw_store *st = e->c->store;
 
 	e->n = 0;
-	return e->dead ? fw_store_event_dead_list(st, e->after_id, limit, events_dead_letter, e, err) :
+	return e->dead ? fw_store_dead_letter_list(st, e->after_id, limit, events_dead_letter, e, err) :
 		fw_store_event_list(st, e->after_id, limit, events_row, e, err);
 }
 
@@ -192,14 +192,14 @@ static int events_show(struct events *e)
 
 struct events_retry {
 	struct fw_arena arena;
-	struct fw_dead_event dead[RETRY_ROWS];
+	struct fw_dead_letter dead[RETRY_ROWS];
 	struct fw_event event[RETRY_ROWS];
 	size_t n;
 	int64_t last_id, stored_n, refused_n;
 };
 
 /* Collect a dead letter. A row that cannot be parsed is counted as refused and stays. */
-static int retry_collect(void *ctx, const struct fw_dead_event *v)
+static int retry_collect(void *ctx, const struct fw_dead_letter *v)
 {
 	struct events_retry *r = ctx;
 	struct fw_err err;
@@ -218,14 +218,14 @@ static int retry_collect(void *ctx, const struct fw_dead_event *v)
 }
 
 /* Refused again: store the new reason. */
-static int retry_refused(struct events_retry *r, struct fw_store *st, const struct fw_dead_event *dead, struct fw_err *err)
+static int retry_refused(struct events_retry *r, struct fw_store *st, const struct fw_dead_letter *dead, struct fw_err *err)
 {
 	struct fw_err why = *err;
-	struct fw_dead_event again = *dead;
+	struct fw_dead_letter again = *dead;
 
 	r->refused_n++;
 	again.reason = fw_str(why.text);
-	return fw_str_eq(again.reason, dead->reason) ? 0 : fw_store_event_bury(st, &again, err);
+	return fw_str_eq(again.reason, dead->reason) ? 0 : fw_store_dead_letter_put(st, &again, err);
 }
 
 /*
@@ -237,7 +237,7 @@ static int retry_put(struct events_retry *r, struct fw_store *st, size_t from, s
 	int rc = fw_store_event_put(st, &r->event[from], n, err);
 
 	if (!rc) {
-		rc = fw_store_event_unbury(st, &r->dead[from], n, err);
+		rc = fw_store_dead_letter_remove(st, &r->dead[from], n, err);
 		r->stored_n += rc ? 0 : (int64_t)n;
 		return rc;
 	}
@@ -264,7 +264,7 @@ static int events_retry(struct cli *c)
 	do {
 		from_id = r->last_id;
 		r->n = 0;
-		rc = fw_store_event_dead_list(c->store, from_id, RETRY_ROWS, retry_collect, r, &err);
+		rc = fw_store_dead_letter_list(c->store, from_id, RETRY_ROWS, retry_collect, r, &err);
 		rc = rc || !r->n ? rc : retry_put(r, c->store, 0, r->n, &err);
 		fw_arena_reset(&r->arena, 0);
 	} while (!rc && r->last_id > from_id);

@@ -10,10 +10,10 @@
 static void fetch_print_timings(struct cli *c, const struct fw_response *a)
 {
 	const struct fw_visit *v = &a->visit;
-	char wire[FW_RFC3339_MAX], body[FW_RFC3339_MAX], hops[FW_RFC3339_MAX];
+	char wire[FW_RFC3339_MAX], body[FW_RFC3339_MAX], redirects[FW_RFC3339_MAX];
 
 	cli_note(c, "%s, status %d, %s, %s (%s decoded); ms: dns %.1f, connect %.1f, tls %.1f, first byte %.1f, "
-		"total %.1f", fw_visit_kind_name(a->kind), v->http_status, cli_count(hops, v->hops, "redirect", "redirects"), cli_bytes(wire, v->wire_bytes),
+		"total %.1f", fw_visit_kind_name(a->kind), v->http_status, cli_count(redirects, v->redirects, "redirect", "redirects"), cli_bytes(wire, v->wire_bytes),
 		cli_bytes(body, v->body_bytes), (double)v->dns_us / 1e3, (double)v->connect_us / 1e3, (double)v->tls_us / 1e3,
 		(double)v->first_byte_us / 1e3, (double)v->total_us / 1e3);
 }

@@ -221,7 +221,7 @@ static int fetch_now_feeds(struct cli_list *l, struct wanted *w, int64_t timeout
 	if (!left)
 		return worst;
 	rc = cli_workers(c, c->store, &workers);
-	if (!rc && fw_store_control_take(c->store, -1, &newest, &err))
+	if (!rc && fw_store_control_get(c->store, -1, &newest, &err))
 		rc = cli_store_failed(c, &err);
 	rc = rc ? rc : fetch_now_make_due(c, w);
 	if (rc)

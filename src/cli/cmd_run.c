@@ -193,7 +193,7 @@ static int run_check_store(struct cli *c, struct fw_store_stats *out)
 	}
 	if (rc)
 		return cli_store_failed(c, &err);
-	if (fw_store_stats(c->store, &stats, &err) || fw_store_control_take(c->store, -1, &newest, &err))
+	if (fw_store_stats(c->store, &stats, &err) || fw_store_control_get(c->store, -1, &newest, &err))
 		return cli_store_failed(c, &err);
 	if (newest.paused && once)
 		return cli_fail(c, CLI_SOME, "nothing was fetched: this store's workers are paused (to resume, run 'feedwheel resume --all')");

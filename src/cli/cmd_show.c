@@ -79,7 +79,7 @@ static void show_feed(struct cli *c, const struct fw_feed *f)
 		cli_line(c, "remedy", fw_str(cli_feed_remedy(c, f)));
 		cli_flush(c); /* not wrapped, for copying */
 	}
-	cli_line(c, fw_feed_is_named(f) ? "self link" : "moving to", f->redirect_url);
+	cli_line(c, fw_feed_redirect_is_named(f) ? "self link" : "moving to", f->redirect_url);
 	cli_line(c, "etag", f->etag);
 	cli_line(c, "modified", f->last_modified);
 	cli_line(c, "hub", f->hub);

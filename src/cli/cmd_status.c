@@ -49,7 +49,7 @@ static const struct cli_column COLUMN[] = {
 	{"FAILED", .right = true, .spare = 4}, {"IN FLIGHT", .right = true}, {"HEARTBEAT", .spare = 1},
 };
 
-static int worker_json(void *ctx, const struct fw_beat *b)
+static int worker_json(void *ctx, const struct fw_heartbeat *b)
 {
 	struct workers *w = ctx;
 
@@ -69,7 +69,7 @@ static int worker_json(void *ctx, const struct fw_beat *b)
 	return 0;
 }
 
-static int worker_row(void *ctx, const struct fw_beat *b)
+static int worker_row(void *ctx, const struct fw_heartbeat *b)
 {
 	struct workers *w = ctx;
 	char t[FW_RFC3339_MAX], in_flight[2 * FW_RFC3339_MAX];
@@ -112,7 +112,7 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, const stru
 	fw_json_int(&out.j, "workers_offline", x->off.n);
 	fw_json_bool(&out.j, "disk_low", fw_config_check_disk(c->config, &err) != 0);
 	fw_json_array(&out.j, "workers");
-	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_json, &w, &err);
+	rc = fw_store_heartbeat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_json, &w, &err);
 	fw_json_end(&out.j);
 	fw_json_end(&out.j);
 	cli_json_end(&out, c);
@@ -158,7 +158,7 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, const stru
 			cli_count(a, x->off.n, "worker", "workers"), cli_stamp(b, x->off.since_ms));
 	cli_out_wrap(c, sizeof("store   "));
 	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
-	rc = fw_store_beat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_row, &w, &err);
+	rc = fw_store_heartbeat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_row, &w, &err);
 	if (!rc && w.n)
 		cli_out(c, "\n");
 	else if (!rc)
@@ -179,7 +179,7 @@ static int status_run(struct cli *c)
 	rc = rc ? rc : status_offline(c, &x.off);
 	if (rc)
 		return rc;
-	if (fw_store_stats(c->store, &s, &err) || fw_store_control_take(c->store, -1, &newest, &err) ||
+	if (fw_store_stats(c->store, &s, &err) || fw_store_control_get(c->store, -1, &newest, &err) ||
 	    fw_in_flight(c->store, c->now_ms, &x.in_flight, &err))
 		return cli_store_failed(c, &err);
 	x.paused = newest.paused;

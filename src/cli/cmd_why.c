@@ -65,7 +65,7 @@ static int why_count_redirects(void *ctx, const struct fw_visit *v)
 {
 	uint32_t *n = ctx;
 
-	*n = v->hops;
+	*n = v->redirects;
 	return 0;
 }
 
@@ -75,14 +75,14 @@ static void why_redirects(struct cli *c, const struct fw_feed *f)
 	struct fw_visit_query last = {.feed_id = f->id, .limit = 1};
 	char stamp[FW_RFC3339_MAX], n[FW_RFC3339_MAX];
 	struct fw_err err = {0};
-	uint32_t hops = 0;
+	uint32_t redirects = 0;
 
 	if (!f->redirect_url.len) {
-		if (!fw_store_visit_list(c->store, &last, why_count_redirects, &hops, &err) && hops)
-			cli_out(c, "  its last visit was redirected temporarily (%s): its URL stays\n", cli_count(n, hops, "redirect", "redirects"));
+		if (!fw_store_visit_list(c->store, &last, why_count_redirects, &redirects, &err) && redirects)
+			cli_out(c, "  its last visit was redirected temporarily (%s): its URL stays\n", cli_count(n, redirects, "redirect", "redirects"));
 		return;
 	}
-	if (fw_feed_is_named(f)) {
+	if (fw_feed_redirect_is_named(f)) {
 		cli_out(c, "  its document has had another self link since %s: ", cli_stamp(stamp, f->redirect_since_ms));
 		cli_out_safe(c, f->redirect_url);
 		cli_out(c, "\n    only a permanent redirect changes its URL (to subscribe to the other one, run 'feedwheel add')\n");
@@ -141,7 +141,7 @@ static bool why_is_late(const struct cli *c, const struct fw_feed *f, double *in
 {
 	int64_t late_ms = c->now_ms - f->due_at_ms, backlog_ms = c->config->backlog_ms;
 
-	*intervals = f->last_visit_ms ? fw_late_intervals(c->now_ms, f->due_at_ms, f->last_visit_ms) : -1;
+	*intervals = f->last_visit_ms ? fw_due_priority(c->now_ms, f->due_at_ms, f->last_visit_ms) : -1;
 	return !why_not_polled(f) && f->due_at_ms > FW_DUE_FIRST && backlog_ms && late_ms > backlog_ms;
 }
 
@@ -208,7 +208,7 @@ static int why_json(struct cli *c, const struct fw_feed *f)
 		fw_json_cstr(&w.j, "host", host);
 	why_trust_json(&w.j, c, f);
 	if (f->redirect_url.len)
-		fw_json_str(&w.j, fw_feed_is_named(f) ? "self_url" : "redirect_url", f->redirect_url);
+		fw_json_str(&w.j, fw_feed_redirect_is_named(f) ? "self_url" : "redirect_url", f->redirect_url);
 	fw_json_array(&w.j, "redirects");
 	rc = fw_adoption_list(c->store, f->id, why_redirect_json, &w.j, &err);
 	fw_json_end(&w.j);

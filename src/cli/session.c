@@ -104,7 +104,7 @@ void cli_store_show(const struct cli *c, struct fw_buf *out)
 	fw_buf_adds(out, url);
 }
 
-static int worker_count(void *ctx, const struct fw_beat *b)
+static int worker_count(void *ctx, const struct fw_heartbeat *b)
 {
 	*(size_t *)ctx += !fw_worker_is_dead(b->worker);
 	return 0;
@@ -115,7 +115,7 @@ int cli_workers(struct cli *c, struct fw_store *st, size_t *n)
 	struct fw_err err = {0};
 
 	*n = 0;
-	return fw_store_beat_list(st, c->now_ms - CLI_WORKER_MS, worker_count, n, &err) ? cli_store_failed(c, &err) : 0;
+	return fw_store_heartbeat_list(st, c->now_ms - CLI_WORKER_MS, worker_count, n, &err) ? cli_store_failed(c, &err) : 0;
 }
 
 /* ---- feeds ----------------------------------------------------------------------------------- */

@@ -118,7 +118,7 @@ void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool is_requ
 	meter_count(s, FW_COUNT_CHANGED_ENTRIES, v->changed_n);
 	meter_count(s, FW_COUNT_WIRE_BYTES, v->wire_bytes);
 	meter_count(s, FW_COUNT_BODY_BYTES, v->body_bytes);
-	meter_count(s, FW_COUNT_REDIRECTS, v->hops);
+	meter_count(s, FW_COUNT_REDIRECTS, v->redirects);
 	if (!is_requested)
 		meter_time(s, FW_TIMING_LATENESS, v->lateness_ms * INT64_C(1000));
 	if (v->total_us > 0)

@@ -220,7 +220,7 @@ void fw_visit_end(struct fw_fetch_priv *v)
 		f->kind = FW_VISIT_OK;
 	keep_strings(v);
 	f->hops = v->n;
-	visit->hops = v->n;
+	visit->redirects = v->n;
 	visit->http_status = f->http_status;
 	visit->wire_bytes = v->wire_bytes;
 	note_end(f);

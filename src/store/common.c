@@ -64,9 +64,9 @@ int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err 
 	return fw_err_set(err, FW_ENOTFOUND, "%s: no such record of kind %.*s", name, FW_STR_ARG(kind));
 }
 
-int store_refused(const struct store *st, const char *why, struct fw_err *err)
+int store_invalid(const struct store *st, const char *why, struct fw_err *err)
 {
-	return FW_ERR(err, FW_EINVAL, "%s: %s", st->is->name, why);
+	return FW_ERR(err, FW_EINVAL, "%s: %s", st->driver->name, why);
 }
 
 /* ---- servers --------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ struct fw_str fw_store_url_rest(const char *url)
 	return rest;
 }
 
-int fw_store_server_known(const char *store, const char *version, struct fw_err *err)
+int fw_store_server_check(const char *store, const char *version, struct fw_err *err)
 {
 	static const struct { const char *sign, *name, *why; } LIKE[] = {
 		{"TiDB", "TiDB", "SKIP LOCKED does not lock there"},
@@ -105,7 +105,7 @@ void fw_store_lower(struct fw_buf *out, struct fw_str text)
 		fw_buf_addc(out, (char)fw_lower((unsigned char)text.p[i]));
 }
 
-bool fw_store_has(struct fw_str text, struct fw_str low)
+bool fw_store_contains(struct fw_str text, struct fw_str low)
 {
 	for (size_t at = 0; low.len <= text.len && at <= text.len - low.len; at++) {
 		size_t i = 0;

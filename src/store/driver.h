@@ -95,7 +95,7 @@ struct store_lease {
 	size_t shard_n;
 };
 /* A worker's fair share of the shards, rounded up. A worker that owns more gives the surplus. */
-static inline size_t store_part(const struct store_lease *l)
+static inline size_t store_fair_share(const struct store_lease *l)
 {
 	uint32_t n = l->living > l->expected ? l->living : l->expected;
 
@@ -105,9 +105,9 @@ static inline size_t store_part(const struct store_lease *l)
  * How many of the free_n free shards a worker takes at a heartbeat: up to its fair share. Idle
  * workers also divide the free shards among themselves.
  */
-static inline size_t store_take(const struct store_lease *l, size_t held, size_t free_n)
+static inline size_t store_take_count(const struct store_lease *l, size_t held, size_t free_n)
 {
-	size_t part = store_part(l), wants = part > held ? part - held : 0;
+	size_t part = store_fair_share(l), wants = part > held ? part - held : 0;
 
 	if (l->full)
 		return 0;
@@ -115,7 +115,7 @@ static inline size_t store_take(const struct store_lease *l, size_t held, size_t
 }
 
 /* What to release: shards, a lease, or all leases of a dead worker. */
-struct store_give {
+struct store_release {
 	int64_t lease_id;
 	/*
 	 * Shards with nothing in flight, whose outcomes and hosts are all committed. quiet_since_ms
@@ -207,7 +207,7 @@ struct store_event_query {
 	int64_t after_id;
 	size_t limit;             /* 0: all */
 	fw_event_cb *event;       /* exactly one is set: event for events, dead for dead letters */
-	fw_dead_event_cb *dead;
+	fw_dead_letter_cb *dead;
 	void *ctx;
 };
 
@@ -225,18 +225,18 @@ struct store_record_query {
 struct store_driver;
 /* The first member of every driver's own struct. */
 struct store {
-	const struct store_driver *is;
+	const struct store_driver *driver;
 };
 
 /*
  * To callers a store is the opaque struct fw_store. The owner of shards in the engine, the only
- * caller of beat, give, due and commit, uses the driver itself.
+ * caller of heartbeat, release, due and commit, uses the driver itself.
  */
-static inline struct store *fw_store_driver(struct fw_store *st)
+static inline struct store *store_of(struct fw_store *st)
 {
 	return (struct store *)st;
 }
-#define STORE_CALL(st, slot, ...) fw_store_driver(st)->is->slot(fw_store_driver(st), __VA_ARGS__)
+#define STORE_CALL(st, slot, ...) store_of(st)->driver->slot(store_of(st), __VA_ARGS__)
 
 /*
  * Open a store. With FW_STORE_CREATE, create the tables if there are none. FW_ENOTFOUND: no tables.
@@ -268,9 +268,9 @@ typedef int store_prune_fn(struct store *st, struct fw_prune *p, struct fw_err *
  * fair share. The worker calls it three times per lease_ms. FW_ESTALE: the lease is gone; nothing
  * was written.
  */
-typedef int store_beat_fn(struct store *st, const char *worker, struct store_lease *l, struct fw_err *err);
+typedef int store_heartbeat_fn(struct store *st, const char *worker, struct store_lease *l, struct fw_err *err);
 /* Release shards, a lease, or the leases of a dead worker. Those that do not exist are skipped. */
-typedef int store_give_fn(struct store *st, const struct store_give *g, struct fw_err *err);
+typedef int store_release_fn(struct store *st, const struct store_release *g, struct fw_err *err);
 /* Read the due set, row by row. Needs no lease. */
 typedef int store_due_fn(struct store *st, const struct store_due_query *q, struct fw_err *err);
 /* FW_ESTALE: the lease is gone; nothing was written. A commit does not renew the lease. */
@@ -302,7 +302,7 @@ typedef int store_visit_list_fn(
  * it is; then none was stored. dead: dead letters to store, each replacing one with the same id.
  */
 typedef int store_event_put_fn(struct store *st, const struct fw_event *event, size_t n,
-	const struct fw_dead_event *dead, size_t dead_n, struct fw_err *err);
+	const struct fw_dead_letter *dead, size_t dead_n, struct fw_err *err);
 typedef int store_event_list_fn(struct store *st, const struct store_event_query *q, struct fw_err *err);
 /* Remove dead letters by id; an id that does not exist is skipped. */
 typedef int store_event_remove_fn(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err);
@@ -330,8 +330,8 @@ struct store_driver {
 	store_wait_fn *wait;
 	store_stats_fn *stats;
 	store_prune_fn *prune;
-	store_beat_fn *beat;
-	store_give_fn *give;
+	store_heartbeat_fn *heartbeat;
+	store_release_fn *release;
 	store_due_fn *due;
 	store_commit_fn *commit;
 	store_load_fn *load;
@@ -364,7 +364,7 @@ extern const struct store_driver *const store_drivers[];
 /* A driver never gets err NULL. */
 #define STORE_ERR(err) ((err) ? (err) : &(struct fw_err){0})
 /* Report a wrong argument of the caller; returns FW_EINVAL. */
-int store_refused(const struct store *st, const char *why, struct fw_err *err);
+int store_invalid(const struct store *st, const char *why, struct fw_err *err);
 
 /* The part of a store URL after "scheme:", without the "//" of an empty authority. Borrowed. */
 struct fw_str fw_store_url_rest(const char *url);
@@ -373,12 +373,12 @@ struct fw_str fw_store_url_rest(const char *url);
  * Refuse (FW_EINVAL) a server that speaks the protocol of PostgreSQL or MySQL but lacks their
  * locking: feeds would be fetched twice. version: the server's own; store: named in the error.
  */
-int fw_store_server_known(const char *store, const char *version, struct fw_err *err);
+int fw_store_server_check(const char *store, const char *version, struct fw_err *err);
 
 /* Append text in lower case (ASCII). */
 void fw_store_lower(struct fw_buf *out, struct fw_str text);
 /* Does text contain low (in lower case), ignoring ASCII case? For fw_feed_query.match. */
-bool fw_store_has(struct fw_str text, struct fw_str low);
+bool fw_store_contains(struct fw_str text, struct fw_str low);
 
 /* Report a record that does not exist; returns FW_ENOTFOUND. */
 int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err);

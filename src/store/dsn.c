@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "store/dsn.h"
 
-static int decode(struct fw_arena *a, struct fw_str in, const char *part, struct fw_str *out, struct fw_err *err)
+static int percent_decode(struct fw_arena *a, struct fw_str in, const char *part, struct fw_str *out, struct fw_err *err)
 {
 	char *p, *to;
 
@@ -37,7 +37,7 @@ static int decode(struct fw_arena *a, struct fw_str in, const char *part, struct
 	return 0;
 }
 
-static int options_split(struct fw_arena *a, struct fw_str query, struct fw_dsn *d, struct fw_err *err)
+static int dsn_options_split(struct fw_arena *a, struct fw_str query, struct fw_dsn *d, struct fw_err *err)
 {
 	int rc = 0;
 
@@ -50,8 +50,8 @@ static int options_split(struct fw_arena *a, struct fw_str query, struct fw_dsn 
 			return fw_err_set(err, FW_EINVAL, "store URL: option \"%.*s\": write name=value", FW_STR_ARG(name));
 		if (d->option_n == FW_DSN_OPTIONS)
 			return fw_err_set(err, FW_EINVAL, "store URL: more than %d options", FW_DSN_OPTIONS);
-		rc = decode(a, name, "options", &name, err);
-		rc = rc ? rc : decode(a, value, "options", &value, err);
+		rc = percent_decode(a, name, "options", &name, err);
+		rc = rc ? rc : percent_decode(a, value, "options", &value, err);
 		if (!rc && fw_dsn_option(d, name.p).p)
 			return fw_err_set(err, FW_EINVAL, "store URL: option \"%s\" is repeated", name.p);
 		d->option[d->option_n].name = name;
@@ -74,12 +74,12 @@ int fw_dsn_split(struct fw_arena *a, const char *url, struct fw_dsn *d, struct f
 		return fw_err_set(err, FW_EINVAL, /* not shown: it may be part of a password */
 			"store URL: invalid port: 1 to 65535 (in a password, write / ? # @ as %%2F %%3F %%23 %%40)");
 	d->port = (int)port;
-	rc = decode(a, u.scheme, "scheme", &d->scheme, err);
-	rc = rc ? rc : decode(a, user, "user name", &d->user, err);
-	rc = rc ? rc : decode(a, u.userinfo.p ? password : FW_STR_NONE, "password", &d->password, err);
-	rc = rc ? rc : decode(a, u.host.len ? u.host : FW_STR_NONE, "host", &d->host, err);
-	rc = rc ? rc : decode(a, u.has_authority && u.path.len ? fw_str_sub(u.path, 1, u.path.len) : u.path, "path", &d->path, err);
-	return rc ? rc : options_split(a, u.query, d, err);
+	rc = percent_decode(a, u.scheme, "scheme", &d->scheme, err);
+	rc = rc ? rc : percent_decode(a, user, "user name", &d->user, err);
+	rc = rc ? rc : percent_decode(a, u.userinfo.p ? password : FW_STR_NONE, "password", &d->password, err);
+	rc = rc ? rc : percent_decode(a, u.host.len ? u.host : FW_STR_NONE, "host", &d->host, err);
+	rc = rc ? rc : percent_decode(a, u.has_authority && u.path.len ? fw_str_sub(u.path, 1, u.path.len) : u.path, "path", &d->path, err);
+	return rc ? rc : dsn_options_split(a, u.query, d, err);
 }
 
 struct fw_str fw_dsn_option(const struct fw_dsn *d, const char *name)
@@ -125,7 +125,7 @@ int fw_dsn_number(const struct fw_dsn *d, const char *name, int64_t min, int64_t
 }
 
 /* Append the URL from `from` to `upto`, then the stars of a password. */
-static const char *show_until(struct fw_buf *out, const char *from, const char *upto)
+static const char *dsn_show_until(struct fw_buf *out, const char *from, const char *upto)
 {
 	assert(upto >= from);
 	fw_log_escape(out, (struct fw_str){from, (size_t)(upto - from)});
@@ -137,7 +137,7 @@ static const char *show_until(struct fw_buf *out, const char *from, const char *
  * The password of an authority, also of a malformed one: from the first colon after "://" to the
  * last '@'. Absent if only options contain an '@'.
  */
-static struct fw_str password_of(struct fw_str url)
+static struct fw_str dsn_password_find(struct fw_str url)
 {
 	const char *from = fw_str_find(url, FW_STR("://")), *to = NULL, *query, *end = url.p + url.len;
 
@@ -155,18 +155,18 @@ static struct fw_str password_of(struct fw_str url)
 
 void fw_dsn_show(struct fw_buf *out, const char *url)
 {
-	struct fw_str password = password_of(fw_str(url)), rest;
+	struct fw_str password = dsn_password_find(fw_str(url)), rest;
 	const char *from = url, *end = url + strlen(url);
 	size_t start = out->len;
 
 	if (password.p)
-		from = show_until(out, from, password.p) + password.len;
+		from = dsn_show_until(out, from, password.p) + password.len;
 	fw_str_split((struct fw_str){from, (size_t)(end - from)}, '?', &rest);
 	while (rest.p) {
 		struct fw_str value, name = fw_str_split(fw_str_split(rest, '&', &rest), '=', &value);
 
 		if (value.p && fw_str_ifind(name, FW_STR("pass")))
-			from = show_until(out, from, value.p) + value.len;
+			from = dsn_show_until(out, from, value.p) + value.len;
 	}
 	fw_log_escape(out, (struct fw_str){from, (size_t)(end - from)});
 	if (out->len - start > FW_DSN_SHOW_MAX) {

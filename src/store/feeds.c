@@ -11,14 +11,14 @@
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
 
-static bool has_host(struct fw_str url)
+static bool url_has_host(struct fw_str url)
 {
 	char host[256];
 
 	return fw_url_host(url, host, sizeof(host));
 }
 
-static int subscribe(struct store *to, struct fw_feed_new *feed, size_t n, struct fw_err *err)
+static int feeds_subscribe(struct store *to, struct fw_feed_new *feed, size_t n, struct fw_err *err)
 {
 	struct fw_feed *f = calloc(n, sizeof(*f));
 	struct store_feed_new *made = calloc(n, sizeof(*made));
@@ -35,7 +35,7 @@ static int subscribe(struct store *to, struct fw_feed_new *feed, size_t n, struc
 			.password = feed[i].password,
 			.interval_ms = feed[i].interval_ms,
 			.due_at_ms = feed[i].due_at_ms};
-	rc = rc ? rc : to->is->load(to, &l, err);
+	rc = rc ? rc : to->driver->load(to, &l, err);
 	for (size_t i = 0; !rc && i < n; i++) {
 		feed[i].id = made[i].id;
 		feed[i].existed = made[i].existed;
@@ -48,11 +48,11 @@ static int subscribe(struct store *to, struct fw_feed_new *feed, size_t n, struc
 int fw_store_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!has_host(feed[i].url))
+		if (!url_has_host(feed[i].url))
 			return fw_err_set(err, FW_EINVAL, "\"%.*s\": not a feed address: the URL has no host",
 				FW_STR_ARG(fw_str_sub(feed[i].url, 0, 200)));
 	}
-	return n ? subscribe(fw_store_driver(st), feed, n, STORE_ERR(err)) : 0;
+	return n ? feeds_subscribe(store_of(st), feed, n, STORE_ERR(err)) : 0;
 }
 
 int fw_store_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err)
@@ -62,11 +62,11 @@ int fw_store_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *er
 
 int fw_store_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 
 	if (from_id == into_id)
-		return store_refused(to, "feed_merge: a feed cannot be merged into itself", err);
-	return to->is->feed_drop(to, from_id, into_id, STORE_ERR(err));
+		return store_invalid(to, "feed_merge: a feed cannot be merged into itself", err);
+	return to->driver->feed_drop(to, from_id, into_id, STORE_ERR(err));
 }
 
 struct feed_found {
@@ -95,11 +95,11 @@ int fw_store_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struc
 int fw_store_feed_list(
 	struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 
 	if (q->by_due && q->after_id)
-		return store_refused(to, "feed_list: a cursor needs the order by id", err);
-	return to->is->feed_list(to, &(struct store_feed_query){.q = *q}, cb, ctx, STORE_ERR(err));
+		return store_invalid(to, "feed_list: a cursor needs the order by id", err);
+	return to->driver->feed_list(to, &(struct store_feed_query){.q = *q}, cb, ctx, STORE_ERR(err));
 }
 
 int fw_store_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err)
@@ -118,7 +118,7 @@ static int due_add(void *ctx, const struct store_due *d)
 	return 0;
 }
 
-static int by_due(const void *a, const void *b)
+static int due_row_compare(const void *a, const void *b)
 {
 	const struct fw_due_row *x = a, *y = b;
 
@@ -138,7 +138,7 @@ int fw_store_due_list(
 
 	rc = rc ? rc : b.rc ? fw_no_memory(err) : 0;
 	if (!rc && n)
-		qsort(row, n, sizeof(*row), by_due);
+		qsort(row, n, sizeof(*row), due_row_compare);
 	for (size_t i = 0; !rc && i < n && (!limit || i < limit); i++)
 		rc = cb(ctx, &row[i]);
 	fw_buf_finish(&b);
@@ -172,26 +172,26 @@ int fw_store_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n, int
 
 int fw_store_push(struct fw_store *st, struct fw_outcome *outcome, size_t n, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 
 	for (size_t i = 0; i < n; i++) {
 		outcome[i].rc = 0;
 		if (outcome[i].visit.kind != FW_VISIT_PUSHED && n > 1)
-			return store_refused(to, "push: a first visit must be the only outcome", err);
+			return store_invalid(to, "push: a first visit must be the only outcome", err);
 		if (outcome[i].visit.kind == FW_VISIT_PUSHED && outcome[i].groups & ~(unsigned)FW_GROUP_META)
-			return store_refused(to, "push: groups other than META are not allowed", err);
+			return store_invalid(to, "push: groups other than META are not allowed", err);
 	}
-	return n ? to->is->commit(to, &(struct store_commit){.outcome = outcome, .n = n}, STORE_ERR(err)) : 0;
+	return n ? to->driver->commit(to, &(struct store_commit){.outcome = outcome, .n = n}, STORE_ERR(err)) : 0;
 }
 
 int fw_store_reap(struct fw_store *st, const char *worker, int64_t crashed_feed_id, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 
 	if (!worker || !*worker)
-		return store_refused(to, "reap: the worker's name is missing", err);
-	return to->is->give(
-		to, &(struct store_give){.worker = worker, .crashed_feed_id = crashed_feed_id}, STORE_ERR(err));
+		return store_invalid(to, "reap: the worker's name is missing", err);
+	return to->driver->release(
+		to, &(struct store_release){.worker = worker, .crashed_feed_id = crashed_feed_id}, STORE_ERR(err));
 }
 
 /* ---- entries, visits, copies ----------------------------------------------------------------- */
@@ -199,24 +199,24 @@ int fw_store_reap(struct fw_store *st, const char *worker, int64_t crashed_feed_
 int fw_store_entry_list(
 	struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 
 	if (q->oldest_first && q->behind_id)
-		return store_refused(to, "entry_list: behind_id needs newest first; with oldest_first use after_id", err);
+		return store_invalid(to, "entry_list: behind_id needs newest first; with oldest_first use after_id", err);
 	if (q->unindexed_n)
 		*q->unindexed_n = 0;
-	return to->is->entry_list(to, q, cb, ctx, STORE_ERR(err));
+	return to->driver->entry_list(to, q, cb, ctx, STORE_ERR(err));
 }
 
 int fw_store_visit_list(
 	struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 
 	if (q->oldest_first ? q->feed_id != 0 : q->after_id != 0)
-		return store_refused(
+		return store_invalid(
 			to, "visit_list: oldest_first needs feed_id 0, and after_id needs oldest_first", err);
-	return to->is->visit_list(to, q, cb, ctx, STORE_ERR(err));
+	return to->driver->visit_list(to, q, cb, ctx, STORE_ERR(err));
 }
 
 int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx,
@@ -226,10 +226,10 @@ int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_f
 }
 
 /* What is wrong with these rows; NULL: nothing. */
-static const char *load_wrong(const struct fw_load *rows)
+static const char *load_error_text(const struct fw_load *rows)
 {
 	for (size_t i = 0; i < rows->feed_n; i++) {
-		if (rows->feed[i].id <= 0 || !has_host(rows->feed[i].url))
+		if (rows->feed[i].id <= 0 || !url_has_host(rows->feed[i].url))
 			return "load: a feed's id is not above 0, or its URL has no host";
 	}
 	for (size_t i = 0; i < rows->entry_n; i++) {
@@ -245,12 +245,12 @@ static const char *load_wrong(const struct fw_load *rows)
 
 int fw_store_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-	const char *wrong = load_wrong(rows);
+	struct store *to = store_of(st);
+	const char *wrong = load_error_text(rows);
 
 	if (wrong)
-		return store_refused(to, wrong, err);
+		return store_invalid(to, wrong, err);
 	if (!rows->feed_n && !rows->entry_n && !rows->key_n && !rows->visit_n)
 		return 0;
-	return to->is->load(to, &(struct store_load){.rows = *rows}, STORE_ERR(err));
+	return to->driver->load(to, &(struct store_load){.rows = *rows}, STORE_ERR(err));
 }

@@ -52,7 +52,7 @@ const size_t fw_entry_field_n = FW_N(fw_entry_fields);
 
 const struct fw_field fw_visit_fields[] = {
 	VISIT(feed_id, INT), VISIT(run_id, INT), VISIT(at_ms, INT), VISIT(kind, SMALL), VISIT(http_status, SMALL),
-	VISIT(hops, COUNT), VISIT(slot, SMALL), VISIT(lateness_ms, COUNT), VISIT(dns_us, INT), VISIT(connect_us, INT),
+	VISIT(redirects, COUNT), VISIT(slot, SMALL), VISIT(lateness_ms, COUNT), VISIT(dns_us, INT), VISIT(connect_us, INT),
 	VISIT(tls_us, INT), VISIT(first_byte_us, INT), VISIT(total_us, INT), VISIT(parse_us, INT), VISIT(wire_bytes, INT),
 	VISIT(body_bytes, INT), VISIT(item_n, COUNT), VISIT(new_n, COUNT), VISIT(changed_n, COUNT), VISIT(queue_us, INT),
 	VISIT(store_us, INT), VISIT(error, TEXT),

@@ -18,11 +18,11 @@
 
 #include "base/str.h"
 
-struct range {
+struct char_range {
 	uint32_t first, last;
 };
 
-static bool is_in(uint32_t c, const struct range *r, size_t n)
+static bool range_contains(uint32_t c, const struct char_range *r, size_t n)
 {
 	size_t lo = 0, hi = n;
 
@@ -38,19 +38,19 @@ static bool is_in(uint32_t c, const struct range *r, size_t n)
 }
 
 /* Combining accents and points, and invisible characters: dropped; they do not end a word. */
-static bool is_passed(uint32_t c)
+static bool char_is_dropped(uint32_t c)
 {
-	static const struct range passed[] = {
+	static const struct char_range passed[] = {
 		{0xad, 0xad}, {0x300, 0x36f}, {0x483, 0x489}, {0x591, 0x5bd}, {0x5bf, 0x5bf}, {0x5c1, 0x5c2}, {0x5c4, 0x5c5}, {0x5c7, 0x5c7},
 		{0x610, 0x61a}, {0x640, 0x640}, {0x64b, 0x65f}, {0x670, 0x670}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x200b, 0x200f},
 		{0x2060, 0x2064}, {0x20d0, 0x20ff}, {0x3099, 0x309a}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xfeff, 0xfeff},
 		{0xff9e, 0xff9f}, {0xe0100, 0xe01ef},
 	};
 
-	return is_in(c, passed, FW_N(passed));
+	return range_contains(c, passed, FW_N(passed));
 }
 
-static bool is_word(uint32_t c)
+static bool char_is_word(uint32_t c)
 {
 	switch (utf8proc_category((utf8proc_int32_t)c)) {
 	case UTF8PROC_CATEGORY_LU: case UTF8PROC_CATEGORY_LL: case UTF8PROC_CATEGORY_LT: case UTF8PROC_CATEGORY_LM:
@@ -63,31 +63,31 @@ static bool is_word(uint32_t c)
 }
 
 /* Kana (except punctuation), Han, Hangul: kept unchanged. */
-static bool is_kept(uint32_t c)
+static bool char_is_kept(uint32_t c)
 {
 	return (c >= 0x3041 && c <= 0x3096) || (c >= 0x30a1 && c <= 0x30fa) || (c >= 0x3400 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7a3);
 }
 
-static int fold(uint32_t c, uint32_t out[FW_FOLD_MAX])
+static int char_fold(uint32_t c, uint32_t out[FW_FOLD_MAX])
 {
 	utf8proc_int32_t part[FW_FOLD_MAX];
 	int boundary = 0, n = 0;
 	utf8proc_ssize_t part_n;
 
-	if (is_passed(c))
+	if (char_is_dropped(c))
 		return 0;
-	if (!is_word(c))
+	if (!char_is_word(c))
 		return -1;
 	out[0] = c;
-	if (is_kept(c))
+	if (char_is_kept(c))
 		return 1;
 	part_n = utf8proc_decompose_char((utf8proc_int32_t)c, part, FW_FOLD_MAX, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD,
 		&boundary);
 	for (utf8proc_ssize_t i = 0; i < part_n && i < FW_FOLD_MAX; i++) {
 		uint32_t p = (uint32_t)part[i];
 
-		if (!is_passed(p))
-			out[n++] = is_word(p) ? p : ' ';
+		if (!char_is_dropped(p))
+			out[n++] = char_is_word(p) ? p : ' ';
 	}
 	return n;
 }
@@ -97,16 +97,16 @@ static int fold(uint32_t c, uint32_t out[FW_FOLD_MAX])
 #define SMALL_END 0x800
 #define SMALL_MAX 4
 static struct {
-	int n; /* above SMALL_MAX: call fold() */
+	int n; /* above SMALL_MAX: call char_fold() */
 	uint32_t c[SMALL_MAX];
 } small[SMALL_END - SMALL_FIRST];
 
-static void small_fill(void)
+static void small_init(void)
 {
 	uint32_t out[FW_FOLD_MAX];
 
 	for (uint32_t c = SMALL_FIRST; c < SMALL_END; c++) {
-		int n = fold(c, out);
+		int n = char_fold(c, out);
 
 		small[c - SMALL_FIRST].n = n;
 		if (n > 0 && n <= SMALL_MAX)
@@ -124,11 +124,11 @@ int fw_store_fold(uint32_t c, uint32_t out[FW_FOLD_MAX])
 		return fw_is_alnum((int)c) ? 1 : -1;
 	}
 	if (c >= SMALL_END)
-		return fold(c, out);
-	pthread_once(&once, small_fill);
+		return char_fold(c, out);
+	pthread_once(&once, small_init);
 	n = small[c - SMALL_FIRST].n;
 	if (n > SMALL_MAX)
-		return fold(c, out);
+		return char_fold(c, out);
 	if (n > 0)
 		memcpy(out, small[c - SMALL_FIRST].c, (size_t)n * sizeof(*out));
 	return n;

@@ -15,7 +15,7 @@
 #include "base/banned.h"
 
 /* Hosting services that give customers subdomains and serve all their feeds from one place. */
-static const char *const services[] = {
+static const char *const shared_domains[] = {
 	"bandcamp.com", "bearblog.dev", "blogs.com", "blogspot.com", "buzzsprout.com", "canalblog.com", "captivate.fm", "dreamwidth.org",
 	"eklablog.com", "exblog.jp", "fc2.com", "feedburner.com", "fireside.fm", "ghost.io", "github.io", "gitlab.io", "hashnode.dev",
 	"hatenablog.com", "hatenablog.jp", "hatenadiary.jp", "hypotheses.org", "itch.io", "libsyn.com", "livedoor.blog", "livejournal.com",
@@ -25,7 +25,7 @@ static const char *const services[] = {
 };
 
 /* The last n labels of a host name, or all of it. */
-static struct fw_str last_labels(struct fw_str host, int n)
+static struct fw_str host_last_labels(struct fw_str host, int n)
 {
 	size_t at = host.len;
 
@@ -38,16 +38,16 @@ static struct fw_str last_labels(struct fw_str host, int n)
 	return at ? fw_str_sub(host, at + 1, host.len) : host;
 }
 
-static const char *service_of(struct fw_str host)
+static const char *host_shared_domain(struct fw_str host)
 {
-	struct fw_str two = last_labels(host, 2);
+	struct fw_str two = host_last_labels(host, 2);
 
 	/* one service under many country domains: blogspot.de, blogspot.co.uk */
-	if (fw_str_starts(two, FW_STR("blogspot.")) || fw_str_starts(last_labels(host, 3), FW_STR("blogspot.")))
+	if (fw_str_starts(two, FW_STR("blogspot.")) || fw_str_starts(host_last_labels(host, 3), FW_STR("blogspot.")))
 		return "blogspot.com";
-	for (size_t i = 0; i < FW_N(services); i++) {
-		if (fw_str_eq(two, fw_str(services[i])))
-			return services[i];
+	for (size_t i = 0; i < FW_N(shared_domains); i++) {
+		if (fw_str_eq(two, fw_str(shared_domains[i])))
+			return shared_domains[i];
 	}
 	return NULL;
 }
@@ -58,7 +58,7 @@ bool fw_store_host(struct fw_str url, char *out, size_t cap)
 
 	if (!fw_url_host(url, out, cap))
 		return false;
-	service = service_of(fw_str(out));
+	service = host_shared_domain(fw_str(out));
 	return !service || fw_snprintf(out, cap, "%s", service);
 }
 

@@ -12,7 +12,7 @@
 #include "base/banned.h"
 
 /* What the client libraries read even if the URL does not name it. */
-static const struct kind {
+static const struct reach_server {
 	const char *schemes[4];
 	unsigned port;
 	const char *host_env, *port_env;
@@ -20,31 +20,31 @@ static const struct kind {
 	const char *home[3];      /* below $HOME */
 	const char *else_env[3];  /* if one is set, a file names the server */
 	bool cluster;             /* a cluster: its nodes announce ports */
-} KIND[] = {
+} REACH_SERVERS[] = {
 	{{FW_STORE_POSTGRES_SCHEMES}, 5432, "PGHOST", "PGPORT", {"PGPASSFILE", "PGSSLCERT", "PGSSLKEY", "PGSSLROOTCERT", "PGSSLCRL", "PGSSLCRLDIR"},
 		{".pgpass", ".postgresql"}, {"PGSERVICE", "PGSERVICEFILE"}, false},
 	{{FW_STORE_MYSQL_SCHEMES}, 3306, NULL, "MYSQL_TCP_PORT", {NULL}, {NULL}, {NULL}, false},
 	{{FW_STORE_REDIS_SCHEMES}, 6379, NULL, NULL, {NULL}, {NULL}, {NULL}, true},
 };
 
-static const struct kind *kind_of(struct fw_str scheme)
+static const struct reach_server *reach_server_find(struct fw_str scheme)
 {
-	for (size_t i = 0; i < FW_N(KIND); i++) {
-		for (const char *const *s = KIND[i].schemes; *s; s++) {
+	for (size_t i = 0; i < FW_N(REACH_SERVERS); i++) {
+		for (const char *const *s = REACH_SERVERS[i].schemes; *s; s++) {
 			if (fw_str_eq(scheme, fw_str(*s)))
-				return &KIND[i];
+				return &REACH_SERVERS[i];
 		}
 	}
 	return NULL;
 }
 
-static void file_add(struct fw_store_reach *r, const char *path)
+static void reach_file_add(struct fw_store_reach *r, const char *path)
 {
 	if (path && *path && r->file_n < FW_N(r->file))
 		r->file[r->file_n++] = path;
 }
 
-static void port_add(struct fw_store_reach *r, int64_t port)
+static void reach_port_add(struct fw_store_reach *r, int64_t port)
 {
 	assert(port > 0 && port < 65536);
 	if (r->port_n < FW_N(r->port))
@@ -57,7 +57,7 @@ static void port_add(struct fw_store_reach *r, int64_t port)
  * Add the ports of a list separated by commas; an empty one is the default. The driver refuses bad
  * ones.
  */
-static void ports_add(struct fw_store_reach *r, const struct kind *k, struct fw_str list)
+static void reach_ports_add(struct fw_store_reach *r, const struct reach_server *k, struct fw_str list)
 {
 	int64_t v;
 
@@ -65,12 +65,12 @@ static void ports_add(struct fw_store_reach *r, const struct kind *k, struct fw_
 		struct fw_str one = fw_str_trim(fw_str_split(list, ',', &list));
 
 		if (!one.len || (fw_str_int(one, &v) && v > 0 && v < 65536))
-			port_add(r, one.len ? v : k->port);
+			reach_port_add(r, one.len ? v : k->port);
 	}
 }
 
 /* Hosts are names, addresses or socket folders, separated by commas. */
-static void hosts_note(struct fw_store_reach *r, struct fw_arena *a, struct fw_str list)
+static void reach_hosts_add(struct fw_store_reach *r, struct fw_arena *a, struct fw_str list)
 {
 	unsigned char address[16];
 
@@ -84,7 +84,7 @@ static void hosts_note(struct fw_store_reach *r, struct fw_arena *a, struct fw_s
 }
 
 /* SQLite creates its journals beside the file itself, not beside a link to it. */
-static void file_store(struct fw_arena *a, const char *path, struct fw_store_reach *r)
+static void reach_file_store(struct fw_arena *a, const char *path, struct fw_store_reach *r)
 {
 	char real[PATH_MAX];
 	const char *at = realpath(path, real) ? real : path, *slash = strrchr(at, '/');
@@ -92,52 +92,52 @@ static void file_store(struct fw_arena *a, const char *path, struct fw_store_rea
 	r->folder = !slash ? "." : fw_arena_dup(a, at, slash == at ? 1 : (size_t)(slash - at));
 }
 
-static void server_store(struct fw_arena *a, const struct kind *k, const struct fw_dsn *d, struct fw_store_reach *r)
+static void reach_server_store(struct fw_arena *a, const struct reach_server *k, const struct fw_dsn *d, struct fw_store_reach *r)
 {
 	const char *home = getenv("HOME");
 	struct stat st;
 
 	r->any_port = k->cluster || fw_dsn_option(d, "service").p || fw_dsn_option(d, "servicefile").p;
-	hosts_note(r, a, d->host);
-	hosts_note(r, a, fw_dsn_option(d, "host"));
+	reach_hosts_add(r, a, d->host);
+	reach_hosts_add(r, a, fw_dsn_option(d, "host"));
 	if (k->host_env && getenv(k->host_env))
-		hosts_note(r, a, fw_str(getenv(k->host_env)));
+		reach_hosts_add(r, a, fw_str(getenv(k->host_env)));
 	if (d->port)
-		port_add(r, d->port);
-	ports_add(r, k, fw_dsn_option(d, "port"));
+		reach_port_add(r, d->port);
+	reach_ports_add(r, k, fw_dsn_option(d, "port"));
 	if (!r->port_n && k->port_env && getenv(k->port_env))
-		ports_add(r, k, fw_str(getenv(k->port_env)));
+		reach_ports_add(r, k, fw_str(getenv(k->port_env)));
 	if (!r->port_n)
-		port_add(r, k->port);
+		reach_port_add(r, k->port);
 	/* an option whose value is an existing file or folder: the driver reads it */
 	for (size_t i = 0; i < d->option_n; i++) {
 		if (stat(d->option[i].value.p, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
-			file_add(r, d->option[i].value.p);
+			reach_file_add(r, d->option[i].value.p);
 	}
 	for (size_t i = 0; k->file_env[i]; i++)
-		file_add(r, getenv(k->file_env[i]));
+		reach_file_add(r, getenv(k->file_env[i]));
 	for (size_t i = 0; k->home[i] && home; i++) {
 		struct fw_buf b = FW_BUF_INIT(0);
 
 		fw_buf_addf(&b, "%s/%s", home, k->home[i]);
-		file_add(r, b.rc ? NULL : fw_arena_dup(a, b.p, b.len));
+		reach_file_add(r, b.rc ? NULL : fw_arena_dup(a, b.p, b.len));
 		fw_buf_finish(&b);
 	}
 	for (size_t i = 0; k->else_env[i]; i++)
 		r->any_port |= getenv(k->else_env[i]) != NULL;
 	if (!d->user.len)
-		file_add(r, "/etc/passwd"); /* the default user name is that of the process */
+		reach_file_add(r, "/etc/passwd"); /* the default user name is that of the process */
 }
 
 void fw_store_reach(struct fw_arena *a, const char *url, struct fw_store_reach *out)
 {
 	struct fw_str rest, scheme = fw_str_split(fw_str(url), ':', &rest);
-	const struct kind *k = kind_of(scheme);
+	const struct reach_server *k = reach_server_find(scheme);
 	struct fw_dsn d;
 
 	*out = (struct fw_store_reach){0};
 	if (fw_str_eq(scheme, FW_STR("sqlite")))
-		file_store(a, fw_store_url_rest(url).p, out);
+		reach_file_store(a, fw_store_url_rest(url).p, out);
 	else if (k && !fw_dsn_split(a, url, &d, NULL))
-		server_store(a, k, &d, out);
+		reach_server_store(a, k, &d, out);
 }

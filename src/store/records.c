@@ -23,7 +23,7 @@
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-static bool is_kind(struct fw_str s)
+static bool record_kind_is_valid(struct fw_str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
 		if (!fw_is_digit(s.p[i]) && s.p[i] != '_' && (s.p[i] < 'a' || s.p[i] > 'z'))
@@ -33,37 +33,37 @@ static bool is_kind(struct fw_str s)
 }
 
 /* What is wrong with this name; NULL: nothing. */
-static const char *name_wrong(struct fw_str kind, struct fw_str key)
+static const char *record_name_error(struct fw_str kind, struct fw_str key)
 {
-	if (!is_kind(kind))
+	if (!record_kind_is_valid(kind))
 		return "record: invalid kind: 1 to 32 characters a-z, 0-9 or _";
 	return !key.len || key.len > FW_RECORD_KEY_MAX ? "record: invalid key: 1 to 255 bytes" : NULL;
 }
 
 /* What is wrong with this record; NULL: nothing. */
-static const char *record_wrong(const struct fw_record *r)
+static const char *record_error(const struct fw_record *r)
 {
 	if (r->value.len > FW_RECORD_VALUE_MAX)
 		return "record: value too long: at most 65,535 bytes";
 	if (r->until_ms != FW_NO_DATE && r->until_ms <= r->at_ms)
 		return "record: until_ms is not after at_ms";
-	return name_wrong(r->kind, r->key);
+	return record_name_error(r->kind, r->key);
 }
 
 int fw_store_record_put(
 	struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-	const char *wrong = record_wrong(r);
+	struct store *to = store_of(st);
+	const char *wrong = record_error(r);
 	struct fw_record whole = *r;
 	bool drop;
 
 	was = was ? was : &drop;
 	*was = false;
 	if (wrong)
-		return store_refused(to, wrong, err);
+		return store_invalid(to, wrong, err);
 	whole.value = r->value.p ? r->value : FW_STR("");
-	return to->is->record_put(to, &whole, if_absent, false, was, STORE_ERR(err));
+	return to->driver->record_put(to, &whole, if_absent, false, was, STORE_ERR(err));
 }
 
 struct record_found {
@@ -82,25 +82,25 @@ static int record_found(void *ctx, const struct fw_record *r)
 int fw_store_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_arena *a,
 	struct fw_record *out, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-	const char *wrong = name_wrong(kind, key);
+	struct store *to = store_of(st);
+	const char *wrong = record_name_error(kind, key);
 	struct record_found f = {a, out};
 	struct store_record_query q = {.q.kind = kind, .key = key};
-	int rc = wrong ? store_refused(to, wrong, err) : to->is->record_list(to, &q, record_found, &f, STORE_ERR(err));
+	int rc = wrong ? store_invalid(to, wrong, err) : to->driver->record_list(to, &q, record_found, &f, STORE_ERR(err));
 
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
-struct shown {
+struct record_shown {
 	fw_record_cb *cb;
 	void *ctx;
 	bool end;
 };
 
 /* The front's own kinds come last: end there. */
-static int shown_row(void *ctx, const struct fw_record *r)
+static int record_show(void *ctx, const struct fw_record *r)
 {
-	struct shown *s = ctx;
+	struct record_shown *s = ctx;
 
 	s->end = fw_str_starts(r->kind, FW_STR(OWN));
 	return s->end ? 1 : s->cb(s->ctx, r);
@@ -109,45 +109,45 @@ static int shown_row(void *ctx, const struct fw_record *r)
 int fw_store_record_list(
 	struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 	struct store_record_query whole = {.q = *q};
-	struct shown s = {cb, ctx, false};
+	struct record_shown s = {cb, ctx, false};
 	int rc;
 
-	if (q->kind.p && !is_kind(q->kind))
-		return store_refused(to, name_wrong(q->kind, FW_STR("x")), err);
+	if (q->kind.p && !record_kind_is_valid(q->kind))
+		return store_invalid(to, record_name_error(q->kind, FW_STR("x")), err);
 	if (q->kind.p)
 		whole.q.after_kind = q->kind;
 	if (!whole.q.after_key.p)
 		whole.q.after_key = FW_STR("");
 	if (!whole.q.after_kind.p)
 		whole.q.after_kind = FW_STR("");
-	rc = to->is->record_list(to, &whole, shown_row, &s, STORE_ERR(err));
+	rc = to->driver->record_list(to, &whole, record_show, &s, STORE_ERR(err));
 	return s.end ? 0 : rc;
 }
 
 int fw_store_record_remove(
 	struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
-	const char *wrong = name_wrong(kind, key);
+	struct store *to = store_of(st);
+	const char *wrong = record_name_error(kind, key);
 
-	return wrong ? store_refused(to, wrong, err) : to->is->record_remove(to, kind, key, value, STORE_ERR(err));
+	return wrong ? store_invalid(to, wrong, err) : to->driver->record_remove(to, kind, key, value, STORE_ERR(err));
 }
 
 /* ---- control messages ------------------------------------------------------------------------ */
 
-static int paused_put(struct store *to, const struct fw_record *message, struct fw_err *err)
+static int control_paused_put(struct store *to, const struct fw_record *message, struct fw_err *err)
 {
 	struct fw_record r = {.kind = PAUSED, .key = FW_STR("all"), .value = message->value, .at_ms = message->at_ms,
 		.until_ms = FW_NO_DATE};
 	bool was;
 
-	return to->is->record_put(to, &r, false, false, &was, err);
+	return to->driver->record_put(to, &r, false, false, &was, err);
 }
 
 /* A message's id is its key: the store's time in us, raised by one while that key exists. */
-static int message_put(struct store *to, struct fw_record *r, struct fw_err *err)
+static int control_message_put(struct store *to, struct fw_record *r, struct fw_err *err)
 {
 	bool taken = true;
 	char key[24];
@@ -156,28 +156,28 @@ static int message_put(struct store *to, struct fw_record *r, struct fw_err *err
 	for (int64_t id = r->at_ms * 1000; !rc && taken; id++) {
 		(void)fw_snprintf(key, sizeof(key), "%020lld", (long long)id);
 		r->key = fw_str(key);
-		rc = to->is->record_put(to, r, true, true, &taken, err);
+		rc = to->driver->record_put(to, r, true, true, &taken, err);
 	}
 	return rc;
 }
 
 int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 	struct fw_record r = {.kind = CONTROL, .at_ms = now_ms};
 	char value[24];
 	int rc;
 
 	if (kind <= FW_CONTROL_NONE || kind > FW_CONTROL_RELOAD)
-		return store_refused(to, "control_put: unknown kind of message", err);
+		return store_invalid(to, "control_put: unknown kind of message", err);
 	err = STORE_ERR(err);
-	rc = now_ms ? 0 : to->is->clock(to, &r.at_ms, err);
+	rc = now_ms ? 0 : to->driver->clock(to, &r.at_ms, err);
 	(void)fw_snprintf(value, sizeof(value), "%d", (int)kind);
 	r.value = fw_str(value);
 	r.until_ms = r.at_ms + CONTROL_KEPT_MS;
 	if (!rc && (kind == FW_CONTROL_PAUSE || kind == FW_CONTROL_RESUME))
-		rc = paused_put(to, &r, err);
-	return rc ? rc : message_put(to, &r, err);
+		rc = control_paused_put(to, &r, err);
+	return rc ? rc : control_message_put(to, &r, err);
 }
 
 static int control_row(void *ctx, const struct fw_record *r)
@@ -192,7 +192,7 @@ static int control_row(void *ctx, const struct fw_record *r)
 	return 0;
 }
 
-static int paused_row(void *ctx, const struct fw_record *r)
+static int control_paused_row(void *ctx, const struct fw_record *r)
 {
 	int64_t kind;
 
@@ -200,17 +200,17 @@ static int paused_row(void *ctx, const struct fw_record *r)
 	return 0;
 }
 
-static int is_paused(struct store *to, bool *paused, struct fw_err *err)
+static int control_is_paused(struct store *to, bool *paused, struct fw_err *err)
 {
 	struct store_record_query q = {.q.kind = PAUSED, .key = FW_STR("all")};
-	int rc = to->is->record_list(to, &q, paused_row, paused, err);
+	int rc = to->driver->record_list(to, &q, control_paused_row, paused, err);
 
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-int fw_store_control_take(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err)
+int fw_store_control_get(struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 	struct store_record_query q = {.q = {.kind = CONTROL, .after_kind = CONTROL, .limit = after_id < 0 ? 0 : 1}};
 	char key[24];
 	int rc;
@@ -219,18 +219,18 @@ int fw_store_control_take(struct fw_store *st, int64_t after_id, struct fw_contr
 	err = STORE_ERR(err);
 	(void)fw_snprintf(key, sizeof(key), "%020lld", (long long)FW_MAX(after_id, INT64_C(0)));
 	q.q.after_key = fw_str(key);
-	rc = to->is->record_list(to, &q, control_row, out, err);
+	rc = to->driver->record_list(to, &q, control_row, out, err);
 	if (rc || after_id >= 0)
 		return rc;
 	out->kind = FW_CONTROL_NONE;
-	return is_paused(to, &out->paused, err);
+	return control_is_paused(to, &out->paused, err);
 }
 
 /* ---- heartbeats ------------------------------------------------------------------------------ */
 
-int fw_store_beat_put(struct fw_store *st, const struct fw_beat *b, int64_t now_ms, struct fw_err *err)
+int fw_store_heartbeat_put(struct fw_store *st, const struct fw_heartbeat *b, int64_t now_ms, struct fw_err *err)
 {
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 	struct fw_buf text = FW_BUF_INIT(0);
 	struct fw_record r = {
 		.kind = WORKER, .key = fw_str(b->worker), .at_ms = now_ms, .until_ms = now_ms + WORKER_KEPT_MS};
@@ -238,29 +238,29 @@ int fw_store_beat_put(struct fw_store *st, const struct fw_beat *b, int64_t now_
 	int rc;
 
 	if (!r.key.len || r.key.len > FW_RECORD_KEY_MAX)
-		return store_refused(to, "beat_put: invalid worker name: 1 to 255 bytes", err);
+		return store_invalid(to, "beat_put: invalid worker name: 1 to 255 bytes", err);
 	fw_buf_addf(&text, "%lld %lld %lld %lld %lld %lld %lld %lld", (long long)b->pid, (long long)b->started_ms,
 		(long long)b->run_id, (long long)b->visits, (long long)b->new_entries, (long long)b->failures,
 		(long long)b->in_flight, (long long)b->slots);
 	r.value = fw_buf_str(&text);
-	rc = text.rc ? fw_no_memory(err) : to->is->record_put(to, &r, false, false, &was, STORE_ERR(err));
+	rc = text.rc ? fw_no_memory(err) : to->driver->record_put(to, &r, false, false, &was, STORE_ERR(err));
 	fw_buf_finish(&text);
 	return rc;
 }
 
-struct beats {
+struct heartbeats {
 	int64_t since_ms;
-	fw_beat_cb *cb;
+	fw_heartbeat_cb *cb;
 	void *ctx;
 };
 
-static int beat_row(void *ctx, const struct fw_record *r)
+static int heartbeat_row(void *ctx, const struct fw_record *r)
 {
-	const struct beats *b = ctx;
+	const struct heartbeats *b = ctx;
 	int64_t v[8] = {0};
 	struct fw_str rest = r->value;
 	char name[FW_RECORD_KEY_MAX + 1];
-	struct fw_beat beat;
+	struct fw_heartbeat heartbeat;
 
 	if (r->at_ms < b->since_ms || !fw_str_copy(name, sizeof(name), r->key))
 		return 0;
@@ -268,7 +268,7 @@ static int beat_row(void *ctx, const struct fw_record *r)
 		if (!fw_str_int(fw_str_split(rest, ' ', &rest), &v[i]))
 			return 0;
 	}
-	beat = (struct fw_beat){.worker = name,
+	heartbeat = (struct fw_heartbeat){.worker = name,
 		.pid = v[0],
 		.started_ms = v[1],
 		.run_id = v[2],
@@ -278,15 +278,15 @@ static int beat_row(void *ctx, const struct fw_record *r)
 		.in_flight = (uint32_t)v[6],
 		.slots = (uint32_t)v[7],
 		.at_ms = r->at_ms};
-	return b->cb(b->ctx, &beat);
+	return b->cb(b->ctx, &heartbeat);
 }
 
-int fw_store_beat_list(struct fw_store *st, int64_t since_ms, fw_beat_cb *cb, void *ctx, struct fw_err *err)
+int fw_store_heartbeat_list(struct fw_store *st, int64_t since_ms, fw_heartbeat_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct beats b = {since_ms, cb, ctx};
+	struct heartbeats b = {since_ms, cb, ctx};
 	struct store_record_query q = {.q = {.kind = WORKER, .after_kind = WORKER, .after_key = FW_STR("")}};
 
-	return STORE_CALL(st, record_list, &q, beat_row, &b, STORE_ERR(err));
+	return STORE_CALL(st, record_list, &q, heartbeat_row, &b, STORE_ERR(err));
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -296,7 +296,7 @@ int fw_store_event_put(struct fw_store *st, const struct fw_event *event, size_t
 	return n ? STORE_CALL(st, event_put, event, n, NULL, 0, STORE_ERR(err)) : 0;
 }
 
-int fw_store_event_bury(struct fw_store *st, const struct fw_dead_event *event, struct fw_err *err)
+int fw_store_dead_letter_put(struct fw_store *st, const struct fw_dead_letter *event, struct fw_err *err)
 {
 	return STORE_CALL(st, event_put, NULL, 0, event, 1, STORE_ERR(err));
 }
@@ -309,15 +309,15 @@ int fw_store_event_list(
 	return STORE_CALL(st, event_list, &q, STORE_ERR(err));
 }
 
-int fw_store_event_dead_list(
-	struct fw_store *st, int64_t after_id, size_t limit, fw_dead_event_cb *cb, void *ctx, struct fw_err *err)
+int fw_store_dead_letter_list(
+	struct fw_store *st, int64_t after_id, size_t limit, fw_dead_letter_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct store_event_query q = {.after_id = after_id, .limit = limit, .dead = cb, .ctx = ctx};
 
 	return STORE_CALL(st, event_list, &q, STORE_ERR(err));
 }
 
-int fw_store_event_unbury(struct fw_store *st, const struct fw_dead_event *event, size_t n, struct fw_err *err)
+int fw_store_dead_letter_remove(struct fw_store *st, const struct fw_dead_letter *event, size_t n, struct fw_err *err)
 {
 	int64_t *id = calloc(n + 1, sizeof(*id));
 	int rc = id ? 0 : fw_no_memory(err);

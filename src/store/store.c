@@ -34,15 +34,15 @@ const struct store_driver *const store_drivers[] = {
 };
 
 /* The optional drivers: the name of the meson option, the library, the schemes. */
-static const struct optional {
+static const struct optional_drivers {
 	const char *name, *library, *schemes[4];
-} optional[] = {
+} optional_drivers[] = {
 	{"postgres", "libpq", {FW_STORE_POSTGRES_SCHEMES}},
 	{"mysql", "libmariadb", {FW_STORE_MYSQL_SCHEMES}},
 	{"redis", "hiredis", {FW_STORE_REDIS_SCHEMES}},
 };
 
-static bool is_scheme_of(const char *const *schemes, struct fw_str scheme)
+static bool schemes_have(const char *const *schemes, struct fw_str scheme)
 {
 	for (; *schemes; schemes++) {
 		if (fw_str_eq(scheme, fw_str(*schemes)))
@@ -51,16 +51,16 @@ static bool is_scheme_of(const char *const *schemes, struct fw_str scheme)
 	return false;
 }
 
-static const struct store_driver *driver_for(struct fw_str scheme)
+static const struct store_driver *driver_by_scheme(struct fw_str scheme)
 {
 	for (const struct store_driver *const *d = store_drivers; *d; d++) {
-		if (is_scheme_of((*d)->schemes, scheme))
+		if (schemes_have((*d)->schemes, scheme))
 			return *d;
 	}
 	return NULL;
 }
 
-static bool is_built_in(const char *name)
+static bool driver_is_built_in(const char *name)
 {
 	for (const struct store_driver *const *d = store_drivers; *d; d++) {
 		if (strcmp((*d)->name, name) == 0)
@@ -76,9 +76,9 @@ const char *fw_store_driver_at(size_t i)
 
 const char *fw_store_absent_at(size_t i)
 {
-	for (size_t k = 0; k < FW_N(optional); k++) {
-		if (!is_built_in(optional[k].name) && i-- == 0)
-			return optional[k].name;
+	for (size_t k = 0; k < FW_N(optional_drivers); k++) {
+		if (!driver_is_built_in(optional_drivers[k].name) && i-- == 0)
+			return optional_drivers[k].name;
 	}
 	return NULL;
 }
@@ -114,18 +114,18 @@ void fw_store_url_show(const char *url, char *out, size_t cap)
 }
 
 /* Report a scheme that no driver of this build has. */
-static int scheme_refused(const char *url, struct fw_str scheme, struct fw_err *err)
+static int scheme_refuse(const char *url, struct fw_str scheme, struct fw_err *err)
 {
 	char text[120];
 	size_t at = 0;
 
-	for (size_t i = 0; i < FW_N(optional); i++) {
-		if (!is_scheme_of(optional[i].schemes, scheme))
+	for (size_t i = 0; i < FW_N(optional_drivers); i++) {
+		if (!schemes_have(optional_drivers[i].schemes, scheme))
 			continue;
 		fw_store_url_show(url, text, sizeof(text));
 		return FW_ERR(err, FW_EUNSUP, "store \"%s\": this build has no %s driver"
-			" (to have it, install %s and build with -D%s=enabled)", text, optional[i].name,
-			optional[i].library, optional[i].name);
+			" (to have it, install %s and build with -D%s=enabled)", text, optional_drivers[i].name,
+			optional_drivers[i].library, optional_drivers[i].name);
 	}
 	for (const struct store_driver *const *d = store_drivers; *d; d++) {
 		for (const char *const *s = (*d)->schemes; *s; s++) {
@@ -140,14 +140,14 @@ static int scheme_refused(const char *url, struct fw_str scheme, struct fw_err *
 
 /* ---- the store as a whole -------------------------------------------------------------------- */
 
-static int open_url(struct fw_store_config *c, struct store **out, struct fw_err *err)
+static int store_open_url(struct fw_store_config *c, struct store **out, struct fw_err *err)
 {
 	struct fw_str rest, scheme = fw_str_split(fw_str(c->url), ':', &rest);
-	const struct store_driver *d = driver_for(scheme);
+	const struct store_driver *d = driver_by_scheme(scheme);
 
 	if (!rest.p)
 		return FW_ERR(err, FW_EINVAL, "store \"%s\": no scheme: write sqlite:%s", c->url, c->url);
-	return d ? d->open(c, out, err) : scheme_refused(c->url, scheme, err);
+	return d ? d->open(c, out, err) : scheme_refuse(c->url, scheme, err);
 }
 
 int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, struct fw_err *err)
@@ -167,24 +167,24 @@ int fw_store_open(const struct fw_store_config *cfg, struct fw_store **out, stru
 		fw_buf_addf(&file, "sqlite:%s", c.url);
 		c.url = file.p;
 	}
-	rc = file.rc ? fw_no_memory(err) : open_url(&c, &st, err);
+	rc = file.rc ? fw_no_memory(err) : store_open_url(&c, &st, err);
 	fw_buf_finish(&file);
-	assert(rc || (st && st->is)); /* a driver that succeeds gives a store */
+	assert(rc || (st && st->driver)); /* a driver that succeeds gives a store */
 	*out = rc ? NULL : (struct fw_store *)st;
 	return rc;
 }
 
 void fw_store_close(struct fw_store *st)
 {
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 
 	if (to)
-		to->is->close(to);
+		to->driver->close(to);
 }
 
 const char *fw_store_name(const struct fw_store *st)
 {
-	return ((const struct store *)st)->is->name;
+	return ((const struct store *)st)->driver->name;
 }
 
 int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err)
@@ -199,14 +199,14 @@ int fw_store_ping(struct fw_store *st, struct fw_err *err)
 	return fw_store_clock(st, &now_ms, err);
 }
 
-struct findings {
+struct check_findings {
 	void (*cb)(void *ctx, const char *finding);
 	void *ctx;
 };
 
 static void finding_add(void *ctx, const char *name, int level, const char *found, const char *remedy)
 {
-	const struct findings *f = ctx;
+	const struct check_findings *f = ctx;
 
 	(void)name;
 	(void)remedy;
@@ -216,7 +216,7 @@ static void finding_add(void *ctx, const char *name, int level, const char *foun
 
 int fw_store_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err)
 {
-	struct findings f = {cb, ctx};
+	struct check_findings f = {cb, ctx};
 
 	return STORE_CALL(st, inspect, true, finding_add, &f, STORE_ERR(err));
 }

@@ -9,7 +9,7 @@
 
 #include "base/utf8.h"
 
-static bool in_word(char c)
+static bool byte_is_word(char c)
 {
 	return (unsigned char)c >= 0x80 || fw_is_alnum((unsigned char)c);
 }
@@ -18,10 +18,10 @@ bool fw_store_token_next(struct fw_str *rest, struct fw_store_token *out)
 {
 	const char *p = rest->p, *end = p ? p + rest->len : p, *from;
 
-	while (p < end && !in_word(*p))
+	while (p < end && !byte_is_word(*p))
 		p++;
 	from = p;
-	while (p < end && in_word(*p))
+	while (p < end && byte_is_word(*p))
 		p++;
 	out->len = (size_t)(p - from);
 	if (out->len > sizeof(out->text))
@@ -32,10 +32,10 @@ bool fw_store_token_next(struct fw_str *rest, struct fw_store_token *out)
 	return out->len > 0;
 }
 
-static bool has_word(struct fw_str s)
+static bool text_has_word(struct fw_str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
-		if (in_word(s.p[i]))
+		if (byte_is_word(s.p[i]))
 			return true;
 	}
 	return false;
@@ -49,19 +49,19 @@ bool fw_store_word_next(struct fw_str *rest, struct fw_store_word *out)
 		const char *from;
 		bool phrase;
 
-		while (p < end && *p != '"' && !in_word(*p))
+		while (p < end && *p != '"' && !byte_is_word(*p))
 			p++;
 		if (p >= end)
 			return false;
 		phrase = *p == '"';
 		from = p += phrase;
-		while (p < end && (phrase ? *p != '"' : in_word(*p)))
+		while (p < end && (phrase ? *p != '"' : byte_is_word(*p)))
 			p++;
 		out->text = (struct fw_str){from, (size_t)(p - from)};
 		p += phrase && p < end;
 		out->prefix = p < end && *p == '*';
 		p += out->prefix;
-	} while (!has_word(out->text)); /* skip a phrase without a word */
+	} while (!text_has_word(out->text)); /* skip a phrase without a word */
 	*rest = (struct fw_str){p, (size_t)(end - p)};
 	return true;
 }

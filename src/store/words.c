@@ -16,12 +16,12 @@
 
 enum { PLAIN = 0, MARKUP = 1, HIGH = 2 }; /* HIGH: not ASCII */
 
-static int kind_of(unsigned char c)
+static int byte_class(unsigned char c)
 {
 	return c == '<' || c == '&' ? MARKUP : c >= 0x80 ? HIGH : PLAIN;
 }
 
-static void ascii_add(struct fw_buf *out, const char *p, size_t n)
+static void words_ascii_add(struct fw_buf *out, const char *p, size_t n)
 {
 	char *d = fw_buf_room(out, n);
 
@@ -34,7 +34,7 @@ static void ascii_add(struct fw_buf *out, const char *p, size_t n)
 }
 
 /* Is c of a script that is written without spaces between words? */
-static bool is_packed(uint32_t c)
+static bool char_is_packed(uint32_t c)
 {
 	static const uint32_t range[][2] = {
 		{0x0e00, 0x0eff},   /* Thai, Lao */
@@ -54,9 +54,9 @@ static bool is_packed(uint32_t c)
 	return false;
 }
 
-static void folded_add(struct fw_buf *out, uint32_t c)
+static void words_folded_add(struct fw_buf *out, uint32_t c)
 {
-	bool packed = c >= 0x80 && is_packed(c);
+	bool packed = c >= 0x80 && char_is_packed(c);
 
 	if (packed)
 		fw_buf_addc(out, ' ');
@@ -69,7 +69,7 @@ static void folded_add(struct fw_buf *out, uint32_t c)
  * Append the first character of text, folded, with spaces around it if its script has none. A kana
  * takes the sound mark after it. Returns the length read.
  */
-static size_t char_add(struct fw_buf *out, struct fw_str text)
+static size_t words_char_add(struct fw_buf *out, struct fw_str text)
 {
 	uint32_t c[FW_FOLD_MAX], whole;
 	size_t n, mark_n;
@@ -86,12 +86,12 @@ static size_t char_add(struct fw_buf *out, struct fw_str text)
 		}
 	}
 	for (int i = 0; i < fold_n; i++)
-		folded_add(out, c[i]);
+		words_folded_add(out, c[i]);
 	return n;
 }
 
 /* The end of a <script>, <style> or comment that starts at tag; NULL: it is another tag. */
-static const char *hidden_end(struct fw_str tag)
+static const char *html_hidden_end(struct fw_str tag)
 {
 	static const struct { struct fw_str begin, end; } hidden[] = {
 		{{"<script", 7}, {"</script", 8}}, {{"<style", 6}, {"</style", 7}}, {{"<!--", 4}, {"-->", 3}},
@@ -108,7 +108,7 @@ static const char *hidden_end(struct fw_str tag)
 }
 
 /* Append a space for the tag, or the lone "<", at the start of rest. Returns the length read. */
-static size_t tag_add(struct fw_buf *out, struct fw_str rest)
+static size_t words_tag_add(struct fw_buf *out, struct fw_str rest)
 {
 	const char *from = rest.p, *end = rest.p + rest.len, *gt;
 
@@ -116,13 +116,13 @@ static size_t tag_add(struct fw_buf *out, struct fw_str rest)
 	fw_buf_addc(out, ' ');
 	if (rest.len > 1 && !fw_is_alpha(rest.p[1]) && rest.p[1] != '/' && rest.p[1] != '!' && rest.p[1] != '?')
 		return 1; /* "a < b" */
-	gt = hidden_end(rest);
+	gt = html_hidden_end(rest);
 	from = gt ? gt : from;
 	gt = memchr(from, '>', (size_t)(end - from));
 	return gt ? (size_t)(gt + 1 - rest.p) : rest.len;
 }
 
-static uint32_t number_of(struct fw_str digits)
+static uint32_t reference_number(struct fw_str digits)
 {
 	bool hex = digits.len && (digits.p[0] == 'x' || digits.p[0] == 'X');
 	uint32_t v = 0;
@@ -138,7 +138,7 @@ static uint32_t number_of(struct fw_str digits)
 }
 
 /* The character of a named reference, without its accent; a space if it is unknown. */
-static uint32_t named(struct fw_str name)
+static uint32_t reference_name(struct fw_str name)
 {
 	static const struct fw_str accent[] = {
 		{"acute", 5}, {"grave", 5}, {"circ", 4}, {"uml", 3}, {"tilde", 5}, {"ring", 4}, {"cedil", 5}, {"caron", 5}, {"slash", 5},
@@ -164,7 +164,7 @@ static uint32_t named(struct fw_str name)
 /*
  * Append the reference, or a space for the lone "&", at the start of rest. Returns the length read.
  */
-static size_t reference_add(struct fw_buf *out, struct fw_str rest)
+static size_t words_reference_add(struct fw_buf *out, struct fw_str rest)
 {
 	size_t n = 1;
 	struct fw_str name;
@@ -178,12 +178,12 @@ static size_t reference_add(struct fw_buf *out, struct fw_str rest)
 		return 1;
 	}
 	name = fw_str_sub(rest, 1, n);
-	c = name.p[0] == '#' ? number_of(fw_str_sub(name, 1, name.len)) : named(name);
-	(void)char_add(out, (struct fw_str){one, fw_utf8_put(one, c)});
+	c = name.p[0] == '#' ? reference_number(fw_str_sub(name, 1, name.len)) : reference_name(name);
+	(void)words_char_add(out, (struct fw_str){one, fw_utf8_put(one, c)});
 	return n + 1;
 }
 
-static void words(struct fw_buf *out, struct fw_str text, bool html)
+static void text_words_add(struct fw_buf *out, struct fw_str text, bool html)
 {
 	size_t at = 0;
 
@@ -192,17 +192,17 @@ static void words(struct fw_buf *out, struct fw_str text, bool html)
 		size_t n = at;
 		int kind = PLAIN;
 
-		while (n < text.len && (kind = kind_of((unsigned char)text.p[n])) == PLAIN)
+		while (n < text.len && (kind = byte_class((unsigned char)text.p[n])) == PLAIN)
 			n++;
-		ascii_add(out, text.p + at, n - at);
+		words_ascii_add(out, text.p + at, n - at);
 		at = n;
 		if (at == text.len)
 			break;
 		rest = fw_str_sub(text, at, text.len);
 		if (kind == HIGH) {
-			at += char_add(out, rest);
+			at += words_char_add(out, rest);
 		} else if (html) {
-			at += *rest.p == '<' ? tag_add(out, rest) : reference_add(out, rest);
+			at += *rest.p == '<' ? words_tag_add(out, rest) : words_reference_add(out, rest);
 		} else {
 			fw_buf_addc(out, *rest.p);
 			at++;
@@ -212,12 +212,12 @@ static void words(struct fw_buf *out, struct fw_str text, bool html)
 
 void fw_store_words(struct fw_buf *out, struct fw_str text)
 {
-	words(out, text, false);
+	text_words_add(out, text, false);
 }
 
 void fw_store_words_html(struct fw_buf *out, struct fw_str html)
 {
-	words(out, html, true);
+	text_words_add(out, html, true);
 }
 
 void fw_store_words_title(struct fw_buf *out, struct fw_str title)

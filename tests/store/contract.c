@@ -32,7 +32,7 @@ START_TEST(the_first_has_all)
 	int64_t id = l->id;
 
 	ck_assert_uint_eq(l->shard_n, STORE_SHARDS);
-	ck_assert(l->living == 1 && l->idle_n == 0 && store_part(l) == STORE_SHARDS);
+	ck_assert(l->living == 1 && l->idle_n == 0 && store_fair_share(l) == STORE_SHARDS);
 	/* on the worker's clock: before the lease ends, with time left to work */
 	ck_assert_int_lt(l->safe_until_mono_ms, fw_mono_ms() + LONG_MS);
 	ck_assert_int_ge(l->safe_until_mono_ms, asked_ms + LONG_MS / 2);
@@ -82,8 +82,8 @@ START_TEST(parts_after_two_beats)
 		ck_assert_uint_eq(disjoint(l, n), STORE_SHARDS);
 		for (int i = 0; i < n; i++) {
 			ck_assert_uint_eq(l[i]->living, n);
-			ck_assert_uint_le(l[i]->shard_n, store_part(l[i]));
-			ck_assert_uint_ge(l[i]->shard_n, STORE_SHARDS - (size_t)(n - 1) * store_part(l[i]));
+			ck_assert_uint_le(l[i]->shard_n, store_fair_share(l[i]));
+			ck_assert_uint_ge(l[i]->shard_n, STORE_SHARDS - (size_t)(n - 1) * store_fair_share(l[i]));
 		}
 		for (int i = 1; i < n; i++)
 			drv_leave(st, l[i]);
@@ -137,8 +137,8 @@ START_TEST(quiet_is_handed_on)
 	a->shard[5].quiet_since_ms = 0;
 	died_ms = drv_clock(st);
 	/* in one call: some shards with the value given, the rest as of a worker that died now */
-	DONE(st->is->give(st,
-		&(struct store_give){.lease_id = a->id, .shard = a->shard, .n = 10, .leave = true}, &drv_err));
+	DONE(st->driver->release(st,
+		&(struct store_release){.lease_id = a->id, .shard = a->shard, .n = 10, .leave = true}, &drv_err));
 	b = drv_join(st, "b", LONG_MS);
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS);
 	for (int i = 0; i < 10; i++)
@@ -193,10 +193,10 @@ START_TEST(idle_and_full)
 	ck_assert_uint_eq(b->shard_n, 0);
 	b->full = false;
 	drv_beat(st, "b", b);
-	ck_assert_uint_eq(b->shard_n, store_part(b));
+	ck_assert_uint_eq(b->shard_n, store_fair_share(b));
 	b->full = true; /* and it loses none */
 	drv_beat(st, "b", b);
-	ck_assert_uint_eq(b->shard_n, store_part(b));
+	ck_assert_uint_eq(b->shard_n, store_fair_share(b));
 	c->idle = true; /* it takes all free shards, beyond its part */
 	drv_beat(st, "c", c);
 	ck_assert_uint_eq(c->shard_n, STORE_SHARDS - 100 - b->shard_n);
@@ -259,13 +259,13 @@ START_TEST(a_lease_runs_out)
 		drv_beat(st, "b", b);
 		ck_assert_int_lt(fw_mono_ms() - beat_ms, 20 * SHORT_MS);
 	} while (!b->shard_n);
-	FAILS(st->is->beat(st, "a", a, &drv_err), FW_ESTALE);
+	FAILS(st->driver->heartbeat(st, "a", a, &drv_err), FW_ESTALE);
 	ck_assert_int_ge(fw_mono_ms() - beat_ms, SHORT_MS - 2);
 	ck_assert(b->living == 1 && b->shard_n == STORE_SHARDS); /* all of them at once */
 	for (int i = 0; i < STORE_SHARDS; i++) /* requests to its hosts were possible until it ended */
 		ck_assert(b->shard[i].quiet_since_ms >= beat_wall_ms + a->lease_ms - 2 - SHORT_MS / 10 &&
 			b->shard[i].quiet_since_ms <= drv_clock(st));
-	FAILS(st->is->commit(st, &c, &drv_err), FW_ESTALE);
+	FAILS(st->driver->commit(st, &c, &drv_err), FW_ESTALE);
 	ck_assert(drv_print(st) == print);
 	drv_beat(st, "b", b);
 	ck_assert_uint_eq(b->living, 1);
@@ -297,7 +297,7 @@ START_TEST(over_and_not_taken)
 	ck_assert(b->shard_n == STORE_SHARDS && b->living == 1);
 	o = drv_outcome(st, id, &F[0], 7);
 	FAILS(drv_commit(st, a->id, &o, 1), FW_ESTALE);
-	FAILS(st->is->beat(st, "a", a, &drv_err), FW_ESTALE);
+	FAILS(st->driver->heartbeat(st, "a", a, &drv_err), FW_ESTALE);
 	ck_assert(drv_due_of(st, id)->due_at_ms == 6 && drv_visits(st, id) == 1);
 	free(a);
 	drv_leave(st, b);
@@ -344,12 +344,12 @@ START_TEST(leases_that_are_not_there)
 	ck_assert_ptr_nonnull(none);
 	none->id = a->id + 1000;
 	none->lease_ms = LONG_MS;
-	FAILS(st->is->beat(st, "none", none, &drv_err), FW_ESTALE);
+	FAILS(st->driver->heartbeat(st, "none", none, &drv_err), FW_ESTALE);
 	ck_assert_int_eq(none->id, a->id + 1000);
 	FAILS(drv_commit(st, none->id, &o, 1), FW_ESTALE);
 	FAILS(drv_commit(st, none->id, NULL, 0), FW_ESTALE);
-	DONE(st->is->give(st,
-		&(struct store_give){.lease_id = none->id, .shard = a->shard, .n = 500, .leave = true}, &drv_err));
+	DONE(st->driver->release(st,
+		&(struct store_release){.lease_id = none->id, .shard = a->shard, .n = 500, .leave = true}, &drv_err));
 	drv_reap(st, "nobody", 0);
 	drv_give(st, a, 0, 0);
 	drv_beat(st, "a", a);
@@ -395,8 +395,8 @@ START_TEST(dead_ones_are_reaped)
 	drv_share(st, "host/1/1", again);
 	died_ms = drv_clock(st);
 	drv_reap(st, "host/1/1", 0); /* both workers of that name, and no other */
-	FAILS(st->is->beat(st, "host/1/1", a, &drv_err), FW_ESTALE);
-	FAILS(st->is->beat(st, "host/1/1", again, &drv_err), FW_ESTALE);
+	FAILS(st->driver->heartbeat(st, "host/1/1", a, &drv_err), FW_ESTALE);
+	FAILS(st->driver->heartbeat(st, "host/1/1", again, &drv_err), FW_ESTALE);
 	FAILS(drv_commit(st, a->id, NULL, 0), FW_ESTALE);
 	drv_beat(st, "host/1/10", b);
 	ck_assert(b->living == 1 && b->shard_n == STORE_SHARDS);
@@ -437,14 +437,14 @@ START_TEST(killers_are_quarantined)
 	ck_assert_int_gt(drv_version(st, l, shard), version); /* the owner of the shard sees it */
 	DONE(drv_commit(st, l->id, &o, 1));
 	ck_assert_int_eq(drv_find(st, id)->status, FW_FEED_QUARANTINED); /* the feed stays quarantined */
-	DONE(st->is->feed_set(st, &(struct fw_feed){.id = paused, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &drv_err));
+	DONE(st->driver->feed_set(st, &(struct fw_feed){.id = paused, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &drv_err));
 	for (int i = 0; i < 3; i++)
 		drv_reap(st, "host/9/9", paused);
 	ck_assert(drv_find(st, paused)->crash_n == 3 && drv_find(st, paused)->status == FW_FEED_PAUSED);
-	DONE(st->is->feed_drop(st, paused, 0, &drv_err));
+	DONE(st->driver->feed_drop(st, paused, 0, &drv_err));
 	drv_reap(st, "host/9/9", paused); /* removed meanwhile: nothing to do */
 	/* the user lets the feed be tried again */
-	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id}, FW_SET_STATUS | FW_SET_CRASH, &drv_err));
+	DONE(st->driver->feed_set(st, &(struct fw_feed){.id = id}, FW_SET_STATUS | FW_SET_CRASH, &drv_err));
 	ck_assert(drv_find(st, id)->crash_n == 0 && drv_due_of(st, id));
 	drv_leave(st, l);
 	drv_end(st);
@@ -493,10 +493,10 @@ START_TEST(changes_raise_versions)
 	risen(st, l, &at_other, 1, "a feed that is loaded");
 	f.id = id[0];
 	f.due_at_ms = FW_DUE_FIRST;
-	DONE(st->is->feed_set(st, &f, FW_SET_DUE, &drv_err));
+	DONE(st->driver->feed_set(st, &f, FW_SET_DUE, &drv_err));
 	risen(st, l, &at, 1, "fetch-now");
 	f.status = FW_FEED_PAUSED;
-	DONE(st->is->feed_set(st, &f, FW_SET_STATUS, &drv_err));
+	DONE(st->driver->feed_set(st, &f, FW_SET_STATUS, &drv_err));
 	risen(st, l, &at, 1, "a pause");
 	o = drv_outcome(st, id[1], &F[0], 50);
 	DONE(drv_commit(st, l->id, &o, 1));
@@ -509,18 +509,18 @@ START_TEST(changes_raise_versions)
 	o.groups = FW_GROUP_URL;
 	DONE(drv_commit(st, l->id, &o, 1));
 	risen(st, l, (int[]){at, to}, 2, "a move");
-	DONE(st->is->feed_drop(st, id[2], 0, &drv_err));
+	DONE(st->driver->feed_drop(st, id[2], 0, &drv_err));
 	risen(st, l, &at, 1, "a removal");
-	DONE(st->is->feed_drop(st, other, id[0], &drv_err));
+	DONE(st->driver->feed_drop(st, other, id[0], &drv_err));
 	drv_beat(st, "w", l);
 	/* a merge: at least where a feed was removed */
 	ck_assert_int_gt(l->shard[at_other].version, versions[at_other]);
 	versions[at] = l->shard[at].version;
 	versions[at_other] = l->shard[at_other].version;
-	FAILS(st->is->feed_set(st, &(struct fw_feed){.id = 4711}, FW_SET_DUE, &drv_err), FW_ENOTFOUND);
-	FAILS(st->is->feed_drop(st, 4711, 0, &drv_err), FW_ENOTFOUND);
-	FAILS(st->is->feed_drop(st, id[0], 4711, &drv_err), FW_ENOTFOUND);
-	FAILS(st->is->feed_drop(st, 4711, id[0], &drv_err), FW_ENOTFOUND);
+	FAILS(st->driver->feed_set(st, &(struct fw_feed){.id = 4711}, FW_SET_DUE, &drv_err), FW_ENOTFOUND);
+	FAILS(st->driver->feed_drop(st, 4711, 0, &drv_err), FW_ENOTFOUND);
+	FAILS(st->driver->feed_drop(st, id[0], 4711, &drv_err), FW_ENOTFOUND);
+	FAILS(st->driver->feed_drop(st, 4711, id[0], &drv_err), FW_ENOTFOUND);
 	risen(st, l, NULL, 0, "what failed");
 	drv_leave(st, l);
 	drv_end(st);
@@ -545,7 +545,7 @@ static int stop_host(void *ctx, const struct store_host *host)
 
 static void status_set(struct store *st, int64_t id, enum fw_feed_status status)
 {
-	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id, .status = status}, FW_SET_STATUS, &drv_err));
+	DONE(st->driver->feed_set(st, &(struct fw_feed){.id = id, .status = status}, FW_SET_STATUS, &drv_err));
 }
 
 struct range {
@@ -570,7 +570,7 @@ static void ranges_are(struct store *st, size_t n)
 
 	for (size_t i = 0; i < FW_N(END); r.first = END[i++]) {
 		r.last = END[i] - 1;
-		DONE(st->is->due(st,
+		DONE(st->driver->due(st,
 			&(struct store_due_query){.shard = r.first,
 				.last_shard = r.last,
 				.until_ms = INT64_MAX,
@@ -637,15 +637,15 @@ START_TEST(what_is_due)
 	ck_assert_int_eq(drv_due_of(st, id[4])->due_at_ms, 104); /* unchanged */
 	/* each callback is optional, and each can end the list */
 	h = (struct store_host){.id = store_feed_host_id(drv_find(st, id[0])), .next_ok_ms = 1};
-	DONE(st->is->commit(st, &(struct store_commit){.lease_id = l->id, .host = &h, .host_n = 1}, &drv_err));
-	ck_assert_int_eq(st->is->due(st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX,
+	DONE(st->driver->commit(st, &(struct store_commit){.lease_id = l->id, .host = &h, .host_n = 1}, &drv_err));
+	ck_assert_int_eq(st->driver->due(st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX,
 		.due = stop_due, .ctx = &n}, &drv_err), 7);
 	ck_assert_int_eq(n, 1);
-	ck_assert_int_eq(st->is->due(st, &(struct store_due_query){.shard = store_host_shard(h.id),
+	ck_assert_int_eq(st->driver->due(st, &(struct store_due_query){.shard = store_host_shard(h.id),
 		.until_ms = INT64_MAX, .due = stop_due, .host = stop_host, .ctx = &n}, &drv_err), 8);
 	ck_assert_int_eq(n, 101);
-	DONE(st->is->due(st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX}, &drv_err));
-	DONE(st->is->feed_drop(st, id[0], 0, &drv_err)); /* the store is usable as before */
+	DONE(st->driver->due(st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX}, &drv_err));
+	DONE(st->driver->feed_drop(st, id[0], 0, &drv_err)); /* the store is usable as before */
 	drv_leave(st, l);
 	drv_end(st);
 }
@@ -685,12 +685,12 @@ START_TEST(hosts_outlive_their_owner)
 	size_t all;
 
 	h[2] = (struct store_host){.id = h[0].id + STORE_SHARDS * INT64_C(8), .pace_ms = 3}; /* in the same shard */
-	DONE(st->is->commit(st, &c, &drv_err));
+	DONE(st->driver->commit(st, &c, &drv_err));
 	got = drv_host(st, h[1].id);
 	ck_assert(got && got->next_ok_ms == INT64_MAX && got->cool_until_ms == NOW && got->pace_ms == 1);
 	h[0] = (struct store_host){.id = h[0].id, .next_ok_ms = 5, .cool_until_ms = 0, .pace_ms = 15};
 	c.host_n = 3;
-	DONE(st->is->commit(st, &c, &drv_err)); /* the owner's value is taken as it is, earlier or later */
+	DONE(st->driver->commit(st, &c, &drv_err)); /* the owner's value is taken as it is, earlier or later */
 	got = drv_host(st, h[0].id);
 	ck_assert(got && got->next_ok_ms == 5 && got->cool_until_ms == 0 && got->pace_ms == 15);
 	ck_assert_int_eq(drv_host(st, h[2].id)->pace_ms, 3);
@@ -703,16 +703,16 @@ START_TEST(hosts_outlive_their_owner)
 	c.lease_id = l->id;
 	h[0] = (struct store_host){.id = h[0].id, .next_ok_ms = 50, .cool_until_ms = -1, .pace_ms = 99, .others = true};
 	c.host_n = 1;
-	DONE(st->is->commit(st, &c, &drv_err));
+	DONE(st->driver->commit(st, &c, &drv_err));
 	got = drv_host(st, h[0].id);
 	ck_assert(got->next_ok_ms == 50 && got->cool_until_ms == 0 && got->pace_ms == 15);
 	h[0].next_ok_ms = 40;
 	h[0].cool_until_ms = 60;
-	DONE(st->is->commit(st, &c, &drv_err));
+	DONE(st->driver->commit(st, &c, &drv_err));
 	got = drv_host(st, h[0].id);
 	ck_assert(got->next_ok_ms == 50 && got->cool_until_ms == 60 && got->pace_ms == 15);
 	h[0] = (struct store_host){.id = store_host_id(FW_STR("new.example")), .next_ok_ms = 4, .others = true};
-	DONE(st->is->commit(st, &c, &drv_err)); /* a host that was not known */
+	DONE(st->driver->commit(st, &c, &drv_err)); /* a host that was not known */
 	ck_assert_int_eq(drv_host(st, h[0].id)->next_ok_ms, 4);
 	drv_leave(st, l);
 	drv_end(st);
@@ -741,15 +741,15 @@ START_TEST(fenced)
 	o[0].entry_n = o[1].entry_n = 1;
 	print = drv_print(st);
 	drv_leave(st, a);
-	FAILS(st->is->commit(st, &c, &drv_err), FW_ESTALE);
+	FAILS(st->driver->commit(st, &c, &drv_err), FW_ESTALE);
 	ck_assert_msg(drv_print(st) == print, "a commit without a lease wrote something");
 	c.n = 0;
-	FAILS(st->is->commit(st, &c, &drv_err), FW_ESTALE);
+	FAILS(st->driver->commit(st, &c, &drv_err), FW_ESTALE);
 	ck_assert(drv_print(st) == print && !drv_host(st, h.id));
 	drv_beat(st, "b", b);
 	c.n = 2;
 	c.lease_id = b->id;
-	DONE(st->is->commit(st, &c, &drv_err)); /* the same commit by the next owner */
+	DONE(st->driver->commit(st, &c, &drv_err)); /* the same commit by the next owner */
 	ck_assert(!o[0].rc && !o[1].rc && o[0].visit.new_n == 1 && o[1].visit.new_n == 1);
 	ck_assert(drv_print(st) != print && drv_host(st, h.id)->pace_ms == 7);
 	drv_leave(st, b);
@@ -775,8 +775,8 @@ START_TEST(changed_while_in_flight)
 		o[i].entries = &e;
 		o[i].entry_n = 1;
 	}
-	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id[0], .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
-	DONE(st->is->feed_drop(st, id[1], 0, &drv_err));
+	DONE(st->driver->feed_set(st, &(struct fw_feed){.id = id[0], .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
+	DONE(st->driver->feed_drop(st, id[1], 0, &drv_err));
 	status_set(st, id[2], FW_FEED_PAUSED);
 	F[2].status = FW_FEED_ACTIVE;
 	status_set(st, id[3], FW_FEED_QUARANTINED);
@@ -800,7 +800,7 @@ START_TEST(changed_while_in_flight)
 	DONE(drv_commit(st, l->id, o, 1));
 	ck_assert_int_eq(drv_due_of(st, id[0])->due_at_ms, 6000);
 	o[0] = drv_outcome(st, id[0], &F[0], 7000);
-	DONE(st->is->feed_drop(st, id[0], id[4], &drv_err)); /* merged while it was in flight */
+	DONE(st->driver->feed_drop(st, id[0], id[4], &drv_err)); /* merged while it was in flight */
 	DONE(drv_commit(st, l->id, o, 1));
 	ck_assert_int_eq(o[0].rc, FW_ENOTFOUND);
 	ck_assert_uint_eq(drv_due(st, -1, INT64_MAX)->n, 0);
@@ -902,7 +902,7 @@ START_TEST(feeds_move)
 		F[0].url = fw_str(TO[i]);
 		o.groups = FW_GROUP_URL;
 		h.id = store_feed_host_id(&F[0]);
-		DONE(st->is->commit(st, &c, &drv_err));
+		DONE(st->driver->commit(st, &c, &drv_err));
 		due = drv_due_of(st, id);
 		ck_assert(!o.rc && due && due->host_id == h.id && due->shard == store_host_shard(h.id));
 		ck_assert_int_eq(due->due_at_ms, 50 + i);
@@ -924,7 +924,7 @@ START_TEST(feeds_move)
 	ck_assert_int_eq(drv_due_of(st, id)->host_id, first);
 	ck_assert_int_eq(drv_visits(st, id), 5);
 	o = drv_outcome(st, id, &F[0], 80); /* it moved while a poll of it was requested */
-	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id, .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
+	DONE(st->driver->feed_set(st, &(struct fw_feed){.id = id, .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
 	F[0].url = fw_str(TO[0]);
 	o.groups = FW_GROUP_URL;
 	DONE(drv_commit(st, l->id, &o, 1));
@@ -953,15 +953,15 @@ START_TEST(repeated_commits)
 	F[1].url = FW_STR("https://new.example/");
 	o[1].groups = FW_GROUP_URL;
 	memcpy(again, o, sizeof(o));
-	DONE(st->is->commit(st, &c, &drv_err));
+	DONE(st->driver->commit(st, &c, &drv_err));
 	ck_assert(o[0].visit.new_n == 2 && o[1].visit.new_n == 2);
 	print = drv_print(st);
 	c.outcome = again;
 	c.n = 1;
-	DONE(st->is->commit(st, &c, &drv_err));
+	DONE(st->driver->commit(st, &c, &drv_err));
 	ck_assert(again[0].rc == 0 && drv_print(st) == print);
-	DONE(st->is->feed_set(st, &(struct fw_feed){.id = id[0], .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
-	DONE(st->is->commit(st, &c, &drv_err)); /* and a poll requested since then stays */
+	DONE(st->driver->feed_set(st, &(struct fw_feed){.id = id[0], .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
+	DONE(st->driver->commit(st, &c, &drv_err)); /* and a poll requested since then stays */
 	ck_assert(drv_due_of(st, id[0])->due_at_ms == FW_DUE_FIRST && drv_visits(st, id[0]) == 1);
 	ck_assert_int_eq(drv_entries(st, 0), 4);
 	o[0] = again[0] = drv_push(id[0], &pushed, e, 2);
@@ -994,7 +994,7 @@ START_TEST(pushes_need_no_lease)
 	int64_t begin_ms = drv_clock(st), new_ms;
 
 	status_set(st, paused, FW_FEED_PAUSED);
-	DONE(st->is->feed_drop(st, gone, 0, &drv_err));
+	DONE(st->driver->feed_drop(st, gone, 0, &drv_err));
 	o[0] = drv_push(id, &f, e, 2);
 	o[1] = drv_push(gone, &f, e, 2);
 	o[2] = drv_push(paused, &f, e, 3);
@@ -1171,7 +1171,7 @@ static void brings(int i, const char *url, int64_t id, struct shared *s, int me)
 		must(rc ? rc : o.rc, "a commit");
 		atomic_fetch_add(&s->new_n, (int)o.visit.new_n);
 	}
-	st->is->close(st);
+	st->driver->close(st);
 	_exit(0);
 }
 
@@ -1198,7 +1198,7 @@ START_TEST(the_same_entries_at_a_time)
 	url = drv_url(_i);
 	st = drv_open(_i, url, FW_STORE_CREATE);
 	id = drv_feed(st, "https://a.example/", 5);
-	st->is->close(st);
+	st->driver->close(st);
 	s = shared_new();
 	for (int me = 0; me <= PUSHERS; me++) {
 		pid[me] = fork();
@@ -1211,7 +1211,7 @@ START_TEST(the_same_entries_at_a_time)
 		usleep(200);
 	atomic_store(&s->go, 1);
 	for (int looks = 0; looks < 30; looks++) { /* a reader that follows by id misses none */
-		DONE(st->is->entry_list(st, &(struct fw_entry_query){.after_id = last[0], .oldest_first = true},
+		DONE(st->driver->entry_list(st, &(struct fw_entry_query){.after_id = last[0], .oldest_first = true},
 			later_entry, last, &drv_err));
 		usleep(2000);
 	}
@@ -1221,7 +1221,7 @@ START_TEST(the_same_entries_at_a_time)
 		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
 		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
 	}
-	DONE(st->is->entry_list(st, &(struct fw_entry_query){.after_id = last[0], .oldest_first = true}, later_entry,
+	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.after_id = last[0], .oldest_first = true}, later_entry,
 		last, &drv_err));
 	ck_assert_int_eq(last[1], ROUNDS + 1);
 	ck_assert_int_eq(drv_entries(st, id), ROUNDS + 1);
@@ -1250,17 +1250,17 @@ static void joins(int i, const char *url, struct shared *s, int me)
 		l->id = 0;
 		l->lease_ms = LONG_MS;
 		do {
-			rc = st->is->beat(st, "w", l, &drv_err);
+			rc = st->driver->heartbeat(st, "w", l, &drv_err);
 		} while (rc == FW_EAGAIN);
 		must(rc, "a beat");
 		atomic_store(&s->lease[me * JOINS + k], l->id);
 		do {
-			rc = st->is->give(st, &(struct store_give){.lease_id = l->id, .leave = k % 2 == 0,
+			rc = st->driver->release(st, &(struct store_release){.lease_id = l->id, .leave = k % 2 == 0,
 				.shard = l->shard, .n = l->shard_n / 2}, &drv_err);
 		} while (rc == FW_EAGAIN);
 		must(rc, "giving back");
 	}
-	st->is->close(st);
+	st->driver->close(st);
 	_exit(0);
 }
 
@@ -1339,14 +1339,14 @@ START_TEST(busy)
 	o.entries = &e;
 	o.entry_n = 1;
 	print = drv_print(holder);
-	DONE(holder->is->open(&c, &st, &drv_err));
+	DONE(holder->driver->open(&c, &st, &drv_err));
 	DONE(sql_of(holder)->dialect->begin(sql_of(holder), &drv_err));
-	DONE(sql_change(sql_of(holder), "UPDATE workers SET idle = idle + 1 WHERE id = ?1", SQL_V(SQL_INT(l->id)), &id,
+	DONE(sql_exec_count(sql_of(holder), "UPDATE workers SET idle = idle + 1 WHERE id = ?1", SQL_V(SQL_INT(l->id)), &id,
 		&drv_err));
 	ck_assert_int_eq(id, 1);
 	begin_ms = fw_mono_ms();
 	FAILS(drv_commit(st, l->id, &o, 1), FW_EAGAIN);
-	FAILS(st->is->beat(st, "w", l, &drv_err), FW_EAGAIN);
+	FAILS(st->driver->heartbeat(st, "w", l, &drv_err), FW_EAGAIN);
 	ck_assert_int_ge(fw_mono_ms() - begin_ms, 200);
 	ck_assert_int_lt(fw_mono_ms() - begin_ms, 9000);
 	sql_of(holder)->dialect->rollback(sql_of(holder));
@@ -1354,7 +1354,7 @@ START_TEST(busy)
 	drv_beat(st, "w", l); /* the same call is sent again */
 	DONE(drv_commit(st, l->id, &o, 1));
 	ck_assert(!o.rc && o.visit.new_n == 1);
-	holder->is->close(holder);
+	holder->driver->close(holder);
 	drv_leave(st, l);
 	drv_end(st);
 }
@@ -1382,10 +1382,10 @@ START_TEST(the_server_dies)
 	o = drv_outcome(st, id, &F[0], 50);
 	server->kill9();
 	FAILS(drv_commit(st, l->id, &o, 1), FW_EIO);
-	FAILS(st->is->beat(st, "w", l, &drv_err), FW_EIO);
-	FAILS(st->is->clock(st, &now_ms, &drv_err), FW_EIO);
-	FAILS(st->is->give(st, &(struct store_give){.lease_id = l->id, .leave = true}, &drv_err), FW_EIO);
-	st->is->close(st);
+	FAILS(st->driver->heartbeat(st, "w", l, &drv_err), FW_EIO);
+	FAILS(st->driver->clock(st, &now_ms, &drv_err), FW_EIO);
+	FAILS(st->driver->release(st, &(struct store_release){.lease_id = l->id, .leave = true}, &drv_err), FW_EIO);
+	st->driver->close(st);
 	server->again();
 	DONE(drv_driver(_i)->open(&c, &st, &drv_err));
 	if (keeps) { /* the lease survives too: an outage shorter than the lease costs nothing */

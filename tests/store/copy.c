@@ -191,7 +191,7 @@ struct visiting {
 
 static void visit_begin(struct visiting *v, struct fw_store *st, int64_t feed_id, int64_t at)
 {
-	v->st = fw_store_driver(st);
+	v->st = store_of(st);
 	v->l = drv_join(v->st, "w", LONG_MS);
 	v->o = drv_outcome(v->st, feed_id, &v->f, at + HOUR);
 	v->f.last_visit_ms = v->f.last_ok_ms = v->o.visit.at_ms = at;
@@ -256,7 +256,7 @@ static void all_groups(struct fw_store *st, int64_t feed_id, int64_t at)
 /* Returns a time after all rows stored so far. */
 static int64_t from_now_on(struct fw_store *st)
 {
-	return drv_clock(fw_store_driver(st)) + 1;
+	return drv_clock(store_of(st)) + 1;
 }
 
 static int64_t prune_entries(struct fw_store *st)
@@ -346,7 +346,7 @@ END_TEST
 /* What is due in all shards and when, and the rows of hosts. */
 static const char *due_text(struct fw_store *st)
 {
-	const struct drv_due *d = drv_due(fw_store_driver(st), -1, INT64_MAX);
+	const struct drv_due *d = drv_due(store_of(st), -1, INT64_MAX);
 	struct fw_buf b = FW_BUF_INIT(0);
 	const char *text;
 
@@ -371,7 +371,7 @@ START_TEST(a_copy_goes_on_as_the_original_would)
 
 	copy(a, b);
 	ck_assert_str_eq(due_text(b), due_text(a)); /* the paused feed is not part of it */
-	ck_assert_uint_eq(drv_due(fw_store_driver(b), -1, NOW + 3 * HOUR + 1)->n, 1);
+	ck_assert_uint_eq(drv_due(store_of(b), -1, NOW + 3 * HOUR + 1)->n, 1);
 	ck_assert_str_eq(find(b, 1, &A).password.p, "p");
 	visit_begin(&v, b, 1, NOW + 9 * HOUR);
 	v.o.entries = e;
@@ -500,7 +500,7 @@ static void refused(struct fw_store *from, struct fw_store *to, const char *word
 START_TEST(what_is_no_older_copy_is_left_alone)
 {
 	struct fw_store *a = full_store(_i), *b = fresh(_i), *other = fresh(_i);
-	struct fw_beat beat = {.worker = "h/1/1", .pid = 1, .visits = 1};
+	struct fw_heartbeat beat = {.worker = "h/1/1", .pid = 1, .visits = 1};
 	struct fw_copy_stats s;
 	struct fw_err err = {0};
 
@@ -514,7 +514,7 @@ START_TEST(what_is_no_older_copy_is_left_alone)
 	OK(fw_store_unsubscribe(other, 1, &err));
 	OK(fw_store_unsubscribe(other, 3, &err)); /* the target has only feed 2, which the source does not have */
 	refused(a, other, "none of the source's feeds");
-	OK(fw_store_beat_put(b, &beat, from_now_on(b), &err));
+	OK(fw_store_heartbeat_put(b, &beat, from_now_on(b), &err));
 	refused(a, b, "written to the target");
 	fw_store_close(a);
 	fw_store_close(b);
@@ -600,7 +600,7 @@ START_TEST(load_takes_a_batch_with_repeats)
 	OK(fw_store_visit_list(st, &q, visit_dump, &out, &err)); /* newest first, as in each list */
 	ck_assert_ptr_nonnull(strstr(fw_buf_str(&out).p, "visit 2"));
 	ck_assert(strstr(fw_buf_str(&out).p, "visit 2") < strstr(fw_buf_str(&out).p, "visit 1"));
-	ck_assert_uint_eq(drv_due(fw_store_driver(st), -1, INT64_MAX)->n, 2);
+	ck_assert_uint_eq(drv_due(store_of(st), -1, INT64_MAX)->n, 2);
 	check_clean(st);
 	fw_buf_finish(&out);
 	fw_store_close(st);
@@ -803,7 +803,7 @@ START_TEST(records_that_differ_are_told)
 	fw_buf_addc(&m.words, 0);
 	ck_assert_str_eq(m.words.p, "record token 'gone': missing at the target\nrecord token 'other': different at the target\n"
 		"record token 'zebra': not at the source\n");
-	OK(fw_store_control_take(b, -1, &newest, &err));
+	OK(fw_store_control_get(b, -1, &newest, &err));
 	ck_assert(newest.paused);
 	fw_buf_finish(&m.words);
 	fw_store_close(a);

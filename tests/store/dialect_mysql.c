@@ -56,8 +56,8 @@ static void no_finding(void *ctx, const char *what, int level, const char *found
 
 static void clean_close(struct store *st)
 {
-	OK(st->is->inspect(st, true, no_finding, NULL, &err));
-	st->is->close(st);
+	OK(st->driver->inspect(st, true, no_finding, NULL, &err));
+	st->driver->close(st);
 }
 
 /* ---- many rows, as arrays (_i 0) and as text (_i 1) ------------------------------------------ */
@@ -81,7 +81,7 @@ static const struct sql_text PUT = {"INSERT INTO t (id, n, name, b) {values}", "
 
 static int each(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows)
 {
-	return s->dialect->each(s, t, v, n, rows, NULL, NULL, &err);
+	return s->dialect->query_rows(s, t, v, n, rows, NULL, NULL, &err);
 }
 
 static struct sql_value *rows_make(int64_t from, size_t rows)
@@ -138,14 +138,14 @@ START_TEST(rows_come_back)
 			w[3 * i + 1] = g.v[4 * i];
 			w[3 * i + 2] = g.v[4 * i + 3];
 		}
-		OK(s->dialect->each(s, &GET, w, 3, N[k], row_is, &g, &err));
+		OK(s->dialect->query_rows(s, &GET, w, 3, N[k], row_is, &g, &err));
 		ck_assert_uint_eq(g.n, N[k]);
 		from += (int64_t)N[k];
 	}
-	OK(sql_number(s, "SELECT count(*) FROM t", SQL_NONE, 0, &n, &err));
+	OK(sql_query_int(s, "SELECT count(*) FROM t", SQL_NONE, 0, &n, &err));
 	ck_assert_int_eq(n, from - 1);
 	bare("DROP TABLE t");
-	s->store.is->close(&s->store);
+	s->store.driver->close(&s->store);
 }
 END_TEST
 
@@ -160,7 +160,7 @@ START_TEST(found_or_not) /* a row that is unchanged counts as found */
 
 	OK(each(s, &PUT, rows_make(1, 2 * MANY), 4, 2 * MANY)); /* sent at once: no transaction is open */
 	for (int i = 0; i < 3; i++) {
-		OK(sql_change(s, "UPDATE t SET n = 5 WHERE id = ?1", SQL_V(SQL_INT(i < 2)), &changed, &err));
+		OK(sql_exec_count(s, "UPDATE t SET n = 5 WHERE id = ?1", SQL_V(SQL_INT(i < 2)), &changed, &err));
 		ck_assert_int_eq(changed, i < 2);
 	}
 	for (size_t k = 0; k < FW_N(N); k++) {
@@ -177,7 +177,7 @@ START_TEST(found_or_not) /* a row that is unchanged counts as found */
 			(int64_t)N[k] / 2);
 	}
 	bare("DROP TABLE t");
-	s->store.is->close(&s->store);
+	s->store.driver->close(&s->store);
 }
 END_TEST
 
@@ -191,12 +191,12 @@ START_TEST(there_already)
 	int64_t changed;
 
 	for (int i = 0; i < 2; i++) {
-		OK(sql_change(s, KEEP, SQL_V(SQL_INT(10 + i), SQL_INT(1)), &changed, &err));
+		OK(sql_exec_count(s, KEEP, SQL_V(SQL_INT(10 + i), SQL_INT(1)), &changed, &err));
 		ck_assert_int_eq(changed, !i);
 	}
 	ck_assert_int_eq(bare_number("SELECT n FROM t WHERE id = 1"), 10);
 	bare("ALTER TABLE t ADD UNIQUE (n)"); /* an index of the user's: it hides no other error */
-	IS(sql_change(s, KEEP, SQL_V(SQL_INT(10), SQL_INT(2)), &changed, &err), FW_EINVAL);
+	IS(sql_exec_count(s, KEEP, SQL_V(SQL_INT(10), SQL_INT(2)), &changed, &err), FW_EINVAL);
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 1);
 	bare("ALTER TABLE t DROP INDEX n");
 	for (size_t i = 0; i < 20; i++) {
@@ -213,7 +213,7 @@ START_TEST(there_already)
 	OK(s->dialect->commit(s, &err));
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 8);
 	bare("DROP TABLE t");
-	s->store.is->close(&s->store);
+	s->store.driver->close(&s->store);
 }
 END_TEST
 
@@ -224,8 +224,8 @@ START_TEST(what_fails_is_taken_back)
 	struct sql_value *v = rows_make(1, 100);
 
 	OK(s->dialect->begin(s, &err));
-	OK(sql_do(s, BAD, SQL_V(SQL_INT(500)), &err));
-	OK(sql_do(s, BAD, SQL_V(SQL_INT(500)), &err)); /* reported later */
+	OK(sql_exec(s, BAD, SQL_V(SQL_INT(500)), &err));
+	OK(sql_exec(s, BAD, SQL_V(SQL_INT(500)), &err)); /* reported later */
 	IS(s->dialect->commit(s, &err), FW_EAGAIN);
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 0);
 	v[4 * 99] = SQL_INT(1); /* the last row exists already */
@@ -239,7 +239,7 @@ START_TEST(what_fails_is_taken_back)
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 100);
 	ck_assert_str_eq(bare_text("SELECT name FROM t WHERE id = 51"), "a\xef\xbf\xbd" "b");
 	bare("DROP TABLE t");
-	s->store.is->close(&s->store);
+	s->store.driver->close(&s->store);
 }
 END_TEST
 
@@ -263,7 +263,7 @@ START_TEST(as_large_as_the_server_takes)
 	ck_assert_msg(strstr(err.text, "max_allowed_packet") != NULL, "%s", err.text);
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 12);
 	bare("DROP TABLE t");
-	s->store.is->close(&s->store);
+	s->store.driver->close(&s->store);
 }
 END_TEST
 
@@ -272,7 +272,7 @@ END_TEST
 START_TEST(half_made) /* killed between two tables: the next open completes the schema */
 {
 	static const char *const LEFT[] = {"DROP TABLE " MYSQL_LAST_TABLE, "DROP VIEW v_visits; DROP TABLE entries_indexed, words, records",
-		"DELETE FROM numbers"};
+		"DELETE FROM meta"};
 
 
 	for (size_t i = 0; i < FW_N(LEFT); i++) {
@@ -280,9 +280,9 @@ START_TEST(half_made) /* killed between two tables: the next open completes the 
 		struct fw_feed f = {.url = fw_str(i ? "https://b.example/" : "https://a.example/")};
 		struct store_feed_new made = {0};
 
-		OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
+		OK(st->driver->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
 		OK(sql_of(st)->dialect->script(sql_of(st), LEFT[i], &err));
-		st->is->close(st);
+		st->driver->close(st);
 		if (i == 2)
 			break;
 		refused_at(url, 0, FW_ENOTFOUND, "feedwheel add");
@@ -317,12 +317,12 @@ START_TEST(refusals)
 	/* opening for reading creates nothing */
 	refused_at(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add");
 	st = open_as(FW_STORE_CREATE);
-	st->is->close(st);
+	st->driver->close(st);
 	refused_at(fw_arena_printf(&A, "%s&ssl_ca=/nowhere.pem", url), 0, FW_EINVAL, "no TLS");
 	refused_at(fw_arena_printf(&A, "mysql://nobody:secret@localhost/%s", strstr(url, name)), 0, FW_EINVAL, "check user and password");
-	bare("UPDATE numbers SET value = 99 WHERE name = 'schema'");
+	bare("UPDATE meta SET value = 99 WHERE name = 'schema'");
 	refused_at(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
-	bare("DROP TABLE numbers");
+	bare("DROP TABLE meta");
 	refused_at(url, FW_STORE_CREATE, FW_EINVAL, "another program");
 }
 END_TEST
@@ -333,9 +333,9 @@ START_TEST(only_read)
 	struct fw_feed f = {.url = FW_STR("https://a.example/")};
 	struct store_feed_new made = {0};
 
-	st->is->close(st);
+	st->driver->close(st);
 	st = open_as(FW_STORE_READ);
-	IS(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err), FW_EINVAL);
+	IS(st->driver->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err), FW_EINVAL);
 	clean_close(st);
 }
 END_TEST
@@ -352,7 +352,7 @@ START_TEST(views) /* times and words are readable, and a dump can be restored un
 	e.published_ms = -1;
 	e.updated_ms = FW_NO_DATE;
 	e.extra = FW_STR("{\"a\":1,\"tags\":[\"x\",\"y z\"]}");
-	OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1, .entry = &e, .entry_n = 1}}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1, .entry = &e, .entry_n = 1}}, &err));
 	ck_assert_str_eq(bare_text("SELECT due_at FROM v_feeds"), "2026-11-22T22:14:35.929Z");
 	ck_assert_str_eq(bare_text("SELECT concat(status, ' ', title) FROM v_feeds"), "active A");
 	ck_assert_str_eq(bare_text("SELECT published_at FROM v_entries"), "1969-12-31T23:59:59.999Z");
@@ -384,16 +384,16 @@ START_TEST(locked_by_somebody_else)
 	struct store_feed_new made = {0};
 	MYSQL *db;
 
-	OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
 	f.id = made.id;
 	db = bare_open();
 	run(db, "BEGIN");
 	run(db, "UPDATE feeds SET folder = 'x'");
-	IS(st->is->feed_set(st, &f, FW_SET_TITLE, &err), FW_EAGAIN);
+	IS(st->driver->feed_set(st, &f, FW_SET_TITLE, &err), FW_EAGAIN);
 	ck_assert_msg(strstr(err.text, "locked by another transaction") != NULL, "%s", err.text);
 	run(db, "COMMIT");
 	mysql_close(db);
-	OK(st->is->feed_set(st, &f, FW_SET_TITLE, &err));
+	OK(st->driver->feed_set(st, &f, FW_SET_TITLE, &err));
 	clean_close(st);
 }
 END_TEST
@@ -403,12 +403,12 @@ START_TEST(connection_is_ended)
 	struct store *st = open_as(FW_STORE_CREATE);
 	int64_t now_ms;
 
-	OK(st->is->clock(st, &now_ms, &err));
+	OK(st->driver->clock(st, &now_ms, &err));
 	bare(fw_arena_printf(&A, "KILL %lu", mysql_thread_id(mysql_db(sql_of(st))->c)));
-	IS(st->is->clock(st, &now_ms, &err), FW_EIO);
+	IS(st->driver->clock(st, &now_ms, &err), FW_EIO);
 	ck_assert_msg(strstr(err.text, "the connection broke") != NULL, "%s", err.text);
-	IS(st->is->clock(st, &now_ms, &err), FW_EIO);
-	st->is->close(st);
+	IS(st->driver->clock(st, &now_ms, &err), FW_EIO);
+	st->driver->close(st);
 }
 END_TEST
 
@@ -427,7 +427,7 @@ static int found(struct store *st, const char *words)
 	struct fw_entry_query q = {.search = fw_str(words), .unindexed_n = &unindexed_n};
 	int n = 0;
 
-	OK(st->is->entry_list(st, &q, count_one, &n, &err));
+	OK(st->driver->entry_list(st, &q, count_one, &n, &err));
 	ck_assert_int_eq(unindexed_n, 0);
 	return n;
 }
@@ -438,7 +438,7 @@ static void maintained(struct store *st)
 
 	mysql_db(sql_of(st))->sweep.next_check_ms = 0;
 	do
-		OK(st->is->prune(st, &p, &err));
+		OK(st->driver->prune(st, &p, &err));
 	while (p.more);
 }
 
@@ -452,7 +452,7 @@ static void pushed(struct store *st, int64_t feed_id, int from, int to, int hash
 
 	for (int i = from; i < to; i++)
 		e[i - from] = entry(i, hash, "title", content);
-	OK(st->is->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err));
+	OK(st->driver->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err));
 	ck_assert_int_eq(o.rc, 0);
 }
 
@@ -463,7 +463,7 @@ START_TEST(words_of_what_changed_and_went)
 	struct store_feed_new made = {0};
 	struct fw_prune all = {.entries_before_ms = NOW * 2};
 
-	OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
 	pushed(st, made.id, 0, 40, 1, "alpha beta gamma alpha delta");
 	ck_assert_int_eq(found(st, "gamma"), 40); /* a search completes the index */
 	ck_assert_int_eq(found(st, "\"alpha delta\""), 40);
@@ -485,7 +485,7 @@ START_TEST(words_of_what_changed_and_went)
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM words WHERE word = 'beta'"), 2);
 	pushed(st, made.id, 0, 10, 3, "psi"); /* these entries wait to be indexed again, and are removed before that */
 	do
-		OK(st->is->prune(st, &all, &err));
+		OK(st->driver->prune(st, &all, &err));
 	while (all.more);
 	ck_assert_int_eq(all.entry_n, 40);
 	ck_assert_int_eq(found(st, "beta"), 0);

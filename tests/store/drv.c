@@ -62,7 +62,7 @@ void drv_index(struct store *st)
 	for (int n = 0; p.more; n++) {
 		ck_assert_int_lt(n, 10000);
 		p.more = false;
-		DONE(st->is->prune(st, &p, &drv_err));
+		DONE(st->driver->prune(st, &p, &drv_err));
 	}
 }
 
@@ -74,20 +74,20 @@ static void no_finding(void *ctx, const char *name, int level, const char *found
 
 void drv_clean(struct store *st)
 {
-	DONE(st->is->inspect(st, true, no_finding, NULL, &drv_err));
+	DONE(st->driver->inspect(st, true, no_finding, NULL, &drv_err));
 }
 
 void drv_end(struct store *st)
 {
 	drv_clean(st);
-	st->is->close(st);
+	st->driver->close(st);
 }
 
 int64_t drv_clock(struct store *st)
 {
 	int64_t now_ms = 0;
 
-	DONE(st->is->clock(st, &now_ms, &drv_err));
+	DONE(st->driver->clock(st, &now_ms, &drv_err));
 	return now_ms;
 }
 
@@ -161,11 +161,11 @@ uint64_t drv_print(struct store *st)
 	struct fw_store_stats s = {0};
 	uint64_t sum = 0;
 
-	DONE(st->is->feed_list(st, &q, print_feed, &sum, &drv_err));
-	DONE(st->is->entry_list(st, &(struct fw_entry_query){.content = true}, print_entry, &sum, &drv_err));
-	DONE(st->is->visit_list(st, &(struct fw_visit_query){0}, print_visit, &sum, &drv_err));
-	DONE(st->is->due(st, &(struct store_due_query){.shard = -1, .host = print_host, .ctx = &sum}, &drv_err));
-	DONE(st->is->stats(st, &s, &drv_err));
+	DONE(st->driver->feed_list(st, &q, print_feed, &sum, &drv_err));
+	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.content = true}, print_entry, &sum, &drv_err));
+	DONE(st->driver->visit_list(st, &(struct fw_visit_query){0}, print_visit, &sum, &drv_err));
+	DONE(st->driver->due(st, &(struct store_due_query){.shard = -1, .host = print_host, .ctx = &sum}, &drv_err));
+	DONE(st->driver->stats(st, &s, &drv_err));
 	return sum + (uint64_t)(s.feed_n * 3 + s.entry_n * 5 + s.visit_n * 7);
 }
 
@@ -173,7 +173,7 @@ uint64_t drv_print(struct store *st)
 
 void drv_beat(struct store *st, const char *worker, struct store_lease *l)
 {
-	DONE(st->is->beat(st, worker, l, &drv_err));
+	DONE(st->driver->heartbeat(st, worker, l, &drv_err));
 	ck_assert_int_gt(l->id, 0);
 	ck_assert_uint_ge(l->living, 1);
 	ck_assert_uint_lt(l->idle_n, l->living);
@@ -194,8 +194,8 @@ struct store_lease *drv_join(struct store *st, const char *worker, int64_t lease
 
 void drv_give(struct store *st, const struct store_lease *l, size_t from, size_t n)
 {
-	DONE(st->is->give(
-		st, &(struct store_give){.lease_id = l->id, .shard = l->shard + from, .n = n}, &drv_err));
+	DONE(st->driver->release(
+		st, &(struct store_release){.lease_id = l->id, .shard = l->shard + from, .n = n}, &drv_err));
 }
 
 void drv_share(struct store *st, const char *worker, struct store_lease *l)
@@ -203,7 +203,7 @@ void drv_share(struct store *st, const char *worker, struct store_lease *l)
 	size_t part;
 
 	drv_beat(st, worker, l);
-	part = store_part(l);
+	part = store_fair_share(l);
 	if (l->shard_n <= part)
 		return;
 	drv_give(st, l, part, l->shard_n - part);
@@ -212,14 +212,14 @@ void drv_share(struct store *st, const char *worker, struct store_lease *l)
 
 void drv_leave(struct store *st, struct store_lease *l)
 {
-	DONE(st->is->give(st, &(struct store_give){.lease_id = l->id, .leave = true}, &drv_err));
+	DONE(st->driver->release(st, &(struct store_release){.lease_id = l->id, .leave = true}, &drv_err));
 	free(l);
 }
 
 void drv_reap(struct store *st, const char *worker, int64_t crashed_feed_id)
 {
-	DONE(st->is->give(
-		st, &(struct store_give){.worker = worker, .crashed_feed_id = crashed_feed_id}, &drv_err));
+	DONE(st->driver->release(
+		st, &(struct store_release){.worker = worker, .crashed_feed_id = crashed_feed_id}, &drv_err));
 }
 
 const struct store_shard *drv_shard(const struct store_lease *l, int shard)
@@ -248,7 +248,7 @@ int64_t drv_feed(struct store *st, const char *url, int64_t due_at_ms)
 	struct fw_feed f = {.url = fw_str(url), .due_at_ms = due_at_ms};
 	struct store_feed_new made = {0};
 
-	DONE(st->is->load(
+	DONE(st->driver->load(
 		st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &drv_err));
 	ck_assert(made.id > 0 && !made.existed);
 	return made.id;
@@ -266,7 +266,7 @@ void drv_feeds(struct store *st, const char *host, int n, int64_t due_at_ms, int
 		f[i].url = fw_str(fw_arena_printf(&a, "https://%s/%d", host, i));
 		f[i].due_at_ms = due_at_ms;
 	}
-	DONE(st->is->load(st,
+	DONE(st->driver->load(st,
 		&(struct store_load){.rows = {.feed = f, .feed_n = (size_t)n}, .made = made}, &drv_err));
 	for (int i = 0; i < n; i++) {
 		ck_assert(made[i].id > 0 && !made[i].existed);
@@ -304,7 +304,7 @@ static struct kept *look_up(struct store *st, int64_t id, int *rc)
 		fw_arena_finish(&k->a);
 	fw_arena_init(&k->a, 0);
 	k->is = false;
-	*rc = st->is->feed_list(st, &(struct store_feed_query){.id = id}, keep_feed, k, &drv_err);
+	*rc = st->driver->feed_list(st, &(struct store_feed_query){.id = id}, keep_feed, k, &drv_err);
 	return k;
 }
 
@@ -358,7 +358,7 @@ const struct drv_due *drv_due(struct store *st, int shard, int64_t until_ms)
 		ck_assert(due_seen.due && due_seen.host);
 	}
 	due_seen.n = due_seen.host_n = 0;
-	DONE(st->is->due(st, &q, &drv_err));
+	DONE(st->driver->due(st, &q, &drv_err));
 	return &due_seen;
 }
 
@@ -417,7 +417,7 @@ struct fw_outcome drv_push(int64_t feed_id, struct fw_feed *f, struct fw_entry_r
 
 int drv_commit(struct store *st, int64_t lease_id, struct fw_outcome *o, size_t n)
 {
-	return st->is->commit(st, &(struct store_commit){.lease_id = lease_id, .outcome = o, .n = n}, &drv_err);
+	return st->driver->commit(st, &(struct store_commit){.lease_id = lease_id, .outcome = o, .n = n}, &drv_err);
 }
 
 static int count_visit(void *ctx, const struct fw_visit *v)
@@ -431,7 +431,7 @@ int drv_visits(struct store *st, int64_t feed_id)
 {
 	int n = 0;
 
-	DONE(st->is->visit_list(st, &(struct fw_visit_query){.feed_id = feed_id}, count_visit, &n, &drv_err));
+	DONE(st->driver->visit_list(st, &(struct fw_visit_query){.feed_id = feed_id}, count_visit, &n, &drv_err));
 	return n;
 }
 
@@ -446,6 +446,6 @@ int drv_entries(struct store *st, int64_t feed_id)
 {
 	int n = 0;
 
-	DONE(st->is->entry_list(st, &(struct fw_entry_query){.feed_id = feed_id}, count_entry, &n, &drv_err));
+	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.feed_id = feed_id}, count_entry, &n, &drv_err));
 	return n;
 }

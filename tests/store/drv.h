@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Calls of a driver's slots (src/store/driver.h); the test fails if the slot fails. i is an index
- * into under_test[]. A store opened by the front works too: fw_store_driver().
+ * into under_test[]. A store opened by the front works too: store_of().
  *
  * A pointer returned by a function here is valid until its next call; a feed for 15 calls more.
  */

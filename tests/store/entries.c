@@ -34,7 +34,7 @@ static int64_t feed_new(struct store *st, const char *url)
 	struct fw_feed f = {.url = fw_str(url), .due_at_ms = NOW, .user_title = FW_STR("Title")};
 	struct store_feed_new made = {0};
 
-	OK(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err));
 	return made.id;
 }
 
@@ -52,7 +52,7 @@ static void put(
 {
 	struct fw_outcome o = push(feed_id, e, n);
 
-	OK(st->is->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err));
+	OK(st->driver->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err));
 	ck_assert_int_eq(o.rc, 0);
 	ck_assert_msg(o.visit.new_n == new_n && o.visit.changed_n == changed_n, "%u new, %u changed, not %u and %u",
 		o.visit.new_n, o.visit.changed_n, new_n, changed_n);
@@ -89,7 +89,7 @@ static struct seen list(struct store *st, struct fw_entry_query q)
 {
 	struct seen s = {.n = 0};
 
-	OK(st->is->entry_list(st, &q, see, &s, &err));
+	OK(st->driver->entry_list(st, &q, see, &s, &err));
 	return s;
 }
 
@@ -216,10 +216,10 @@ START_TEST(many_feeds)
 			e[i][k] = entry(k, 1, "t", "c");
 		o[i] = push(f[i], e[i], 12);
 	}
-	OK(st->is->feed_drop(st, f[7], 0, &err));
+	OK(st->driver->feed_drop(st, f[7], 0, &err));
 	o[9].feed_id = f[8]; /* the same entries, but the first has changed */
 	e[9][0].hash = 2;
-	OK(st->is->commit(st, &(struct store_commit){.outcome = o, .n = 60}, &err));
+	OK(st->driver->commit(st, &(struct store_commit){.outcome = o, .n = 60}, &err));
 	for (int i = 0; i < 60; i++) {
 		ck_assert_int_eq(o[i].rc, i == 7 ? FW_ENOTFOUND : 0);
 		if (i != 7 && i != 8 && i != 9)
@@ -234,7 +234,7 @@ START_TEST(many_feeds)
 		memset(e[i][6].key, 'x', sizeof(e[i][6].key));
 		o[i].visit.at_ms += 1000;
 	}
-	OK(st->is->commit(st, &(struct store_commit){.outcome = o, .n = 60}, &err));
+	OK(st->driver->commit(st, &(struct store_commit){.outcome = o, .n = 60}, &err));
 	for (int i = 0; i < 60; i++) {
 		if (i != 7 && i != 8 && i != 9)
 			ck_assert(o[i].visit.new_n == (i % 2 == 0) && o[i].visit.changed_n == (i % 2 == 0));
@@ -323,7 +323,7 @@ START_TEST(listed_any_way)
 			(strchr(letters(st, (struct fw_entry_query){.since_ms = since}), "abcdefgh"[i]) != NULL));
 	s = (struct seen){.stop_at = 3};
 	/* the code that ends the list is returned */
-	ck_assert_int_eq(st->is->entry_list(st, &(struct fw_entry_query){.limit = 0}, see, &s, &err), 7);
+	ck_assert_int_eq(st->driver->entry_list(st, &(struct fw_entry_query){.limit = 0}, see, &s, &err), 7);
 	ck_assert_int_eq(s.n, 3);
 	drv_end(st);
 }
@@ -354,7 +354,7 @@ static int64_t unindexed(struct store *st)
 {
 	struct fw_store_stats s = {.unindexed_n = -1};
 
-	OK(st->is->stats(st, &s, &err));
+	OK(st->driver->stats(st, &s, &err));
 	return s.unindexed_n;
 }
 
@@ -375,19 +375,19 @@ START_TEST(long_lists)
 		e[i].revision = 1;
 		e[i].published_ms = NOW - i / 3 % 1000;
 	}
-	OK(st->is->load(
+	OK(st->driver->load(
 		st, &(struct store_load){.rows = {.feed = &feed, .feed_n = 1, .entry = e, .entry_n = N}}, &err));
 	/* again: nothing changes */
-	OK(st->is->load(
+	OK(st->driver->load(
 		st, &(struct store_load){.rows = {.feed = &feed, .feed_n = 1, .entry = e, .entry_n = N}}, &err));
 	ck_assert_int_eq(found(st, "nothing"), 0);
 	/* more than one search indexes by itself; Redis searches without an index */
 	ck_assert((unindexed(st) > 0) == drv_is_sql(_i));
-	OK(st->is->entry_list(
+	OK(st->driver->entry_list(
 		st, &(struct fw_entry_query){.search = FW_STR("nothing"), .unindexed_n = &missing}, see, NULL, &err));
 	ck_assert_int_eq(missing, unindexed(st));
 	drv_index(st);
-	OK(st->is->entry_list(
+	OK(st->driver->entry_list(
 		st, &(struct fw_entry_query){.search = FW_STR("nothing"), .unindexed_n = &missing}, see, NULL, &err));
 	ck_assert_int_eq(missing, 0);
 	ck_assert_int_eq(unindexed(st), 0);
@@ -401,7 +401,7 @@ START_TEST(long_lists)
 			.since_ms = i == 1 ? NOW + 10000 : 0};
 		struct count c = {.by_date = i & 1, .content = i & 8};
 
-		OK(st->is->entry_list(st, &q, count_one, &c, &err));
+		OK(st->driver->entry_list(st, &q, count_one, &c, &err));
 		ck_assert_int_eq(c.n, i == 3 ? 30001 : i == 1 ? N - 10000 : N);
 	}
 	free(e);
@@ -461,7 +461,7 @@ START_TEST(searched)
 	for (size_t i = 0; i < FW_N(ask); i++)
 		ck_assert_int_eq(found(st, ask[i].words), ask[i].hits == 3 ? 3 : 0);
 	ck_assert_int_eq(found(st, "other"), 3);
-	OK(st->is->feed_drop(st, f, 0, &err));
+	OK(st->driver->feed_drop(st, f, 0, &err));
 	ck_assert_int_eq(found(st, "other"), 0);
 	drv_end(st);
 }
@@ -596,7 +596,7 @@ START_TEST(any_bytes)
 	e.summary = FW_STR("x\xff\xc3(y\xed\xa0\x80");
 	e.extra = FW_STR("{\"b\":\"\\u0000\",  \"a\":1.0}"); /* JSON is read back as it was written, too */
 	put(st, f, &e, 1, 1, 0);
-	OK(st->is->entry_list(st, &(struct fw_entry_query){.content = true}, keep_bytes, &got, &err));
+	OK(st->driver->entry_list(st, &(struct fw_entry_query){.content = true}, keep_bytes, &got, &err));
 	ck_assert(fw_str_eq(got.title, e.title));
 	ck_assert(fw_str_eq(got.extra, e.extra));
 	ck_assert(fw_str_starts(got.content, FW_STR("a")));
@@ -634,7 +634,7 @@ static int64_t prune(struct store *st, int64_t before_ms)
 
 	while (p.more) {
 		p.more = false;
-		OK(st->is->prune(st, &p, &err));
+		OK(st->driver->prune(st, &p, &err));
 	}
 	return p.entry_n;
 }
@@ -654,7 +654,7 @@ START_TEST(pruned)
 		e[i].changed_ms = i >= 30 && i < 50 ? NOW : e[i].seen_ms; /* 20 old entries have changed since */
 		e[i].revision = 1;
 	}
-	OK(st->is->load(
+	OK(st->driver->load(
 		st, &(struct store_load){.rows = {.feed = &feed, .feed_n = 1, .entry = e, .entry_n = 100}}, &err));
 	drv_index(st);
 	ck_assert_int_eq(found(st, "old"), 30);
@@ -695,7 +695,7 @@ START_TEST(loaded)
 	memcpy(key[0].key, gone.key, 16);
 	memcpy(key[1].key, e[0].key, 16);
 	for (int i = 0; i < 2; i++)
-		OK(st->is->load(st,
+		OK(st->driver->load(st,
 			&(struct store_load){
 				.rows = {.feed = feed, .feed_n = 2, .entry = e, .entry_n = 5, .key = key, .key_n = 2}},
 			&err));
@@ -712,7 +712,7 @@ START_TEST(loaded)
 	more[1].feed_id = 6;
 	more[1].seen_ms = more[1].changed_ms = NOW;
 	more[1].revision = 1;
-	OK(st->is->load(st, &(struct store_load){.rows = {.entry = more + 1, .entry_n = 1}}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.entry = more + 1, .entry_n = 1}}, &err));
 	ck_assert_int_eq(found(st, "word"), 5);
 	drv_end(st);
 }
@@ -734,17 +734,17 @@ START_TEST(dropped_and_loaded_again)
 	e.seen_ms = e.changed_ms = NOW;
 	e.revision = 1;
 	for (int later = 0; later < 2; later++) { /* with and without maintenance in between */
-		OK(st->is->load(st, &rows, &err));
+		OK(st->driver->load(st, &rows, &err));
 		drv_index(st);
 		ck_assert_int_eq(found(st, "beta"), 1);
-		OK(st->is->feed_drop(st, feed.id, 0, &err));
+		OK(st->driver->feed_drop(st, feed.id, 0, &err));
 		ck_assert_int_eq(found(st, "beta"), 0);
 		if (later)
 			drv_index(st);
-		OK(st->is->load(st, &rows, &err));
+		OK(st->driver->load(st, &rows, &err));
 		drv_index(st);
 		ck_assert_int_eq(found(st, "beta"), 1);
-		OK(st->is->feed_drop(st, feed.id, 0, &err));
+		OK(st->driver->feed_drop(st, feed.id, 0, &err));
 	}
 	drv_end(st);
 }
@@ -767,7 +767,7 @@ START_TEST(merged)
 	drv_index(st);
 	s = list(st, (struct fw_entry_query){.feed_id = f, .oldest_first = true});
 	id = s.row[2].id;
-	OK(st->is->feed_drop(st, f, g, &err));
+	OK(st->driver->feed_drop(st, f, g, &err));
 	ck_assert_str_eq(letters(st, (struct fw_entry_query){.oldest_first = true}), "cdAB");
 	s = list(st, (struct fw_entry_query){.feed_id = g, .oldest_first = true, .key = true});
 	ck_assert(
@@ -775,7 +775,7 @@ START_TEST(merged)
 	ck_assert_int_eq(found(st, "word"), 4);
 	put(st, g, a + 2, 2, 0, 0);
 	h = feed_new(st, "https://c.example/"); /* a feed that has never brought an entry */
-	OK(st->is->feed_drop(st, g, h, &err));
+	OK(st->driver->feed_drop(st, g, h, &err));
 	put(st, h, a + 2, 2, 0, 0);
 	drv_end(st);
 }
@@ -795,14 +795,14 @@ static int made_n(int i, const char *url, int64_t f, int rounds)
 		int rc;
 
 		o.visit.at_ms += getpid() * INT64_C(100000);
-		rc = st->is->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err);
+		rc = st->driver->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err);
 		if (rc == FW_EAGAIN)
 			continue;
 		OK(rc);
 		n += (int)o.visit.new_n;
 		k++;
 	}
-	st->is->close(st);
+	st->driver->close(st);
 	return n;
 }
 
@@ -873,12 +873,12 @@ START_TEST(waited)
 	url = scratch_url(_i, "waiters");
 	st = drv_open(_i, url, FW_STORE_CREATE);
 	start = fw_mono_ms();
-	OK(st->is->wait(st, -1, 120, &changed, &err));
+	OK(st->driver->wait(st, -1, 120, &changed, &err));
 	ck_assert(!changed && fw_mono_ms() - start >= 119);
 	ck_assert_int_eq(pipe(fd), 0);
 	ck_assert_int_eq(write(fd[1], "x", 1), 1);
 	start = fw_mono_ms();
-	OK(st->is->wait(st, fd[0], 10000, &changed, &err));
+	OK(st->driver->wait(st, fd[0], 10000, &changed, &err));
 	ck_assert(!changed && fw_mono_ms() - start < 5000);
 	close(fd[0]);
 	close(fd[1]);
@@ -886,12 +886,12 @@ START_TEST(waited)
 		other = drv_open(_i, url, 0);
 		f = feed_new(other, "https://a.example/");
 		start = fw_mono_ms();
-		OK(st->is->wait(st, -1, 10000, &changed, &err));
+		OK(st->driver->wait(st, -1, 10000, &changed, &err));
 		ck_assert(changed && fw_mono_ms() - start < 5000);
 		put(other, f, &e, 1, 1, 0); /* it does not touch the schedule */
-		OK(st->is->wait(st, -1, 100, &changed, &err));
+		OK(st->driver->wait(st, -1, 100, &changed, &err));
 		ck_assert(!changed);
-		other->is->close(other);
+		other->driver->close(other);
 	}
 	drv_end(st);
 }
@@ -911,12 +911,12 @@ START_TEST(faults_found)
 		"DELETE FROM entry_keys",
 		"DELETE FROM entries",
 		"UPDATE entry_keys SET entry_id = 77",
-		"DELETE FROM tally",
+		"DELETE FROM row_counts",
 		"UPDATE schedule SET host_id = host_id + 1",
-		"UPDATE schedule SET place = place + 1",
+		"UPDATE schedule SET position = position + 1",
 		"UPDATE shards SET worker = 99 WHERE shard = 3",
 		"DELETE FROM shards WHERE shard = 3",
-		"UPDATE numbers SET value = 0 WHERE name = 'entry_id'",
+		"UPDATE meta SET value = 0 WHERE name = 'entry_id'",
 		"INSERT INTO hosts (shard, host_id, next_ok_ms, cool_until_ms, pace_ms) VALUES (3, 4, 0, 0, 0)",
 	};
 	struct store *st;
@@ -927,18 +927,18 @@ START_TEST(faults_found)
 		return;
 	st = drv_fresh(_i);
 	put(st, feed_new(st, "https://a.example/"), &e, 1, 1, 0);
-	OK(st->is->inspect(st, false, count_finding, &n, &err));
+	OK(st->driver->inspect(st, false, count_finding, &n, &err));
 	/* the server reports it: MySQL may lose the last second, others can become corrupt */
 	ck_assert_int_eq(n, under_test[_i].server && !server_durable && strcmp(under_test[_i].name, "mysql") != 0);
-	st->is->close(st);
+	st->driver->close(st);
 	for (size_t i = 0; i < FW_N(fault); i++) {
 		st = drv_fresh(_i);
 		put(st, feed_new(st, "https://a.example/"), &e, 1, 1, 0);
 		n = 0;
 		OK(sql_of(st)->dialect->script(sql_of(st), fault[i], &err));
-		OK(st->is->inspect(st, true, count_finding, &n, &err));
+		OK(st->driver->inspect(st, true, count_finding, &n, &err));
 		ck_assert_msg(n > 0, "%s: nothing was found", fault[i]);
-		st->is->close(st);
+		st->driver->close(st);
 	}
 }
 END_TEST

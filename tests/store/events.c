@@ -164,7 +164,7 @@ struct dead {
 	int64_t id, at_ms;
 };
 
-static int see_dead(void *ctx, const struct fw_dead_event *e)
+static int see_dead(void *ctx, const struct fw_dead_letter *e)
 {
 	struct dead *d = ctx;
 
@@ -180,7 +180,7 @@ START_TEST(set_aside)
 {
 	struct fw_store *st = fresh(_i);
 	struct fw_ids ids;
-	struct fw_dead_event e = {.row = FW_STR("{\"property\":\"a\\u0000b \\\" '\"}"), .reason = FW_STR("a constraint; it's said"),
+	struct fw_dead_letter e = {.row = FW_STR("{\"property\":\"a\\u0000b \\\" '\"}"), .reason = FW_STR("a constraint; it's said"),
 		.at_ms = NOW + 7};
 	struct dead d = {0};
 	struct seen s = {0};
@@ -188,9 +188,9 @@ START_TEST(set_aside)
 
 	fw_ids_init(&ids, 0);
 	e.id = fw_ids_take(&ids, 1, NOW);
-	OK(fw_store_event_bury(st, &e, &err));
-	OK(fw_store_event_bury(st, &e, &err));
-	OK(fw_store_event_dead_list(st, 0, 0, see_dead, &d, &err));
+	OK(fw_store_dead_letter_put(st, &e, &err));
+	OK(fw_store_dead_letter_put(st, &e, &err));
+	OK(fw_store_dead_letter_list(st, 0, 0, see_dead, &d, &err));
 	ck_assert_uint_eq(d.n, 1);
 	ck_assert_int_eq(d.id, e.id);
 	ck_assert_int_eq(d.at_ms, NOW + 7);
@@ -205,7 +205,7 @@ END_TEST
 START_TEST(set_aside_again) /* among others of its millisecond: the last reason counts */
 {
 	struct fw_store *st = fresh(_i);
-	struct fw_dead_event e = {.row = FW_STR("{}"), .at_ms = NOW};
+	struct fw_dead_letter e = {.row = FW_STR("{}"), .at_ms = NOW};
 	struct dead d = {0};
 	struct fw_ids ids;
 	struct fw_err err = {0};
@@ -219,19 +219,19 @@ START_TEST(set_aside_again) /* among others of its millisecond: the last reason 
 			e.reason = round ? FW_STR("another") : FW_STR("the first");
 			e.row = round ? FW_STR("{\"a\":1}") : FW_STR("{}");
 			e.at_ms = NOW + 20 * round + (e.id - first);
-			OK(fw_store_event_bury(st, &e, &err));
+			OK(fw_store_dead_letter_put(st, &e, &err));
 		}
 	}
 	for (int i = 0; i < 9; i++) {
 		d = (struct dead){0};
-		OK(fw_store_event_dead_list(st, first + i - 1, 1, see_dead, &d, &err));
+		OK(fw_store_dead_letter_list(st, first + i - 1, 1, see_dead, &d, &err));
 		ck_assert_int_eq(d.id, first + i);
 		ck_assert_int_eq(d.at_ms, NOW + 20 + i);
 		ck_assert_str_eq(d.reason, "another");
 		ck_assert_str_eq(d.row, "{\"a\":1}");
 	}
 	d = (struct dead){0};
-	OK(fw_store_event_dead_list(st, 0, 0, see_dead, &d, &err));
+	OK(fw_store_dead_letter_list(st, 0, 0, see_dead, &d, &err));
 	ck_assert_uint_eq(d.n, 9);
 	fw_store_close(st);
 }
@@ -241,7 +241,7 @@ START_TEST(pruned)
 {
 	struct fw_store *st = fresh(_i);
 	struct fw_event e[4];
-	struct fw_dead_event d = {.row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW};
+	struct fw_dead_letter d = {.row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW};
 	struct fw_prune p = {.now_ms = NOW, .events_before_ms = NOW + 2000};
 	struct dead dead = {0};
 	struct seen s = {0};
@@ -257,14 +257,14 @@ START_TEST(pruned)
 	fw_ids_init(&ids, 1);
 	d.id = fw_ids_take(&ids, 1, NOW);
 	OK(fw_store_event_put(st, e, 4, &err));
-	OK(fw_store_event_bury(st, &d, &err));
+	OK(fw_store_dead_letter_put(st, &d, &err));
 	OK(fw_store_prune(st, &p, &err));
 	ck_assert_int_eq(p.event_n, 3);
 	ck_assert(!p.more);
 	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
 	ck_assert_uint_eq(s.n, 2);
 	ck_assert_uint_eq(s.sum, 3 + 4);
-	OK(fw_store_event_dead_list(st, 0, 0, see_dead, &dead, &err));
+	OK(fw_store_dead_letter_list(st, 0, 0, see_dead, &dead, &err));
 	ck_assert_uint_eq(dead.n, 0);
 	OK(fw_store_prune(st, &p, &err));
 	ck_assert_int_eq(p.event_n, 3);
@@ -273,9 +273,9 @@ START_TEST(pruned)
 }
 END_TEST
 
-static int keep_dead(void *ctx, const struct fw_dead_event *e)
+static int keep_dead(void *ctx, const struct fw_dead_letter *e)
 {
-	struct fw_dead_event *to = ctx;
+	struct fw_dead_letter *to = ctx;
 	static char row[3][100], reason[3][100];
 	static size_t i;
 
@@ -293,24 +293,24 @@ static int keep_dead(void *ctx, const struct fw_dead_event *e)
 START_TEST(taken_back) /* each listed dead letter can be removed, and no other is */
 {
 	struct fw_store *st = fresh(_i);
-	struct fw_dead_event in[3], out[4] = {{.id = 0}};
+	struct fw_dead_letter in[3], out[4] = {{.id = 0}};
 	struct dead dead = {0};
 	struct fw_ids ids;
 	struct fw_err err = {0};
 
 	fw_ids_init(&ids, 0);
 	for (size_t i = 0; i < 3; i++) { /* of one millisecond */
-		in[i] = (struct fw_dead_event){.id = fw_ids_take(&ids, 1, NOW), .row = FW_STR("{\"a\":\"'\\u0000\"}"), .reason = FW_STR("it's so\tbad"),
+		in[i] = (struct fw_dead_letter){.id = fw_ids_take(&ids, 1, NOW), .row = FW_STR("{\"a\":\"'\\u0000\"}"), .reason = FW_STR("it's so\tbad"),
 			.at_ms = NOW + (int64_t)i};
-		OK(fw_store_event_bury(st, &in[i], &err));
+		OK(fw_store_dead_letter_put(st, &in[i], &err));
 	}
-	OK(fw_store_event_dead_list(st, 0, 0, keep_dead, out, &err));
+	OK(fw_store_dead_letter_list(st, 0, 0, keep_dead, out, &err));
 	ck_assert_int_eq(out[2].id, in[2].id);
-	OK(fw_store_event_unbury(st, out, 0, &err));
+	OK(fw_store_dead_letter_remove(st, out, 0, &err));
 	out[1] = out[2];
-	OK(fw_store_event_unbury(st, out, 2, &err));
-	OK(fw_store_event_unbury(st, out, 2, &err)); /* they are gone: nothing happens */
-	OK(fw_store_event_dead_list(st, 0, 0, see_dead, &dead, &err));
+	OK(fw_store_dead_letter_remove(st, out, 2, &err));
+	OK(fw_store_dead_letter_remove(st, out, 2, &err)); /* they are gone: nothing happens */
+	OK(fw_store_dead_letter_list(st, 0, 0, see_dead, &dead, &err));
 	ck_assert_uint_eq(dead.n, 1);
 	ck_assert_int_eq(dead.id, in[1].id);
 	fw_store_close(st);

@@ -51,7 +51,7 @@ static struct store *open_at(int i, const char *url, unsigned flags)
 
 static int load(struct store *st, const struct fw_feed *f, size_t n, struct store_feed_new *made)
 {
-	return st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = n}, .made = made}, &err);
+	return st->driver->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = n}, .made = made}, &err);
 }
 
 static int64_t feed_new(struct store *st, const char *url, int64_t due_at_ms)
@@ -74,7 +74,7 @@ static int keep_one(void *ctx, const struct fw_feed *f)
 static int feed_get(struct store *st, int64_t id, const char *url, struct fw_feed *f)
 {
 	*f = (struct fw_feed){0};
-	return st->is->feed_list(st, &(struct store_feed_query){.id = id, .url = fw_str(url)}, keep_one, f, &err);
+	return st->driver->feed_list(st, &(struct store_feed_query){.id = id, .url = fw_str(url)}, keep_one, f, &err);
 }
 
 static struct fw_feed feed_of(struct store *st, int64_t id)
@@ -90,7 +90,7 @@ static struct fw_store_stats figures(struct store *st)
 {
 	struct fw_store_stats s;
 
-	OK(st->is->stats(st, &s, &err));
+	OK(st->driver->stats(st, &s, &err));
 	return s;
 }
 
@@ -113,7 +113,7 @@ static struct store_due due_of(struct store *st, int64_t id)
 {
 	struct due d = {.id = id};
 
-	OK(st->is->due(
+	OK(st->driver->due(
 		st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX, .due = due_row, .ctx = &d}, &err));
 	return d.row;
 }
@@ -125,7 +125,7 @@ static struct store_lease *joined(struct store *st)
 
 	ck_assert_ptr_nonnull(l);
 	l->lease_ms = 600000;
-	OK(st->is->beat(st, "tester", l, &err));
+	OK(st->driver->heartbeat(st, "tester", l, &err));
 	ck_assert_uint_eq(l->shard_n, STORE_SHARDS);
 	return l;
 }
@@ -137,7 +137,7 @@ static void risen(struct store *st, struct store_lease *l, int a, int b)
 
 	for (size_t i = 0; i < STORE_SHARDS; i++)
 		before[i] = l->shard[i].version;
-	OK(st->is->beat(st, "tester", l, &err));
+	OK(st->driver->heartbeat(st, "tester", l, &err));
 	for (int i = 0; i < STORE_SHARDS; i++)
 		ck_assert_msg((l->shard[i].version > before[i]) == (i == a || i == b), "shard %d: %lld, before %lld", i,
 			(long long)l->shard[i].version, (long long)before[i]);
@@ -167,7 +167,7 @@ static struct fw_outcome push(
 
 static int commit(struct store *st, const struct store_lease *l, struct fw_outcome *o, size_t n)
 {
-	return st->is->commit(st, &(struct store_commit){.lease_id = l ? l->id : 0, .outcome = o, .n = n}, &err);
+	return st->driver->commit(st, &(struct store_commit){.lease_id = l ? l->id : 0, .outcome = o, .n = n}, &err);
 }
 
 static void pushed(struct store *st, int64_t id, const struct fw_entry_row *e, size_t n)
@@ -303,7 +303,7 @@ START_TEST(subscribed)
 	f = feed_of(st, made[0].id);
 	same(&f, &n[0]);
 	n[0].id = 0;
-	OK(st->is->clock(st, &now, &err));
+	OK(st->driver->clock(st, &now, &err));
 	f = feed_of(st, made[2].id);
 	ck_assert(f.due_at_ms > now - 60000 && f.due_at_ms <= now && f.created_ms == f.due_at_ms &&
 		f.status == FW_FEED_ACTIVE && f.last_visit_ms == 0);
@@ -319,7 +319,7 @@ START_TEST(subscribed)
 	risen(st, l, -1, -1);
 	ck_assert_int_eq(figures(st).feed_n, 3);
 	id = made[3].id;
-	OK(st->is->feed_drop(st, id, 0, &err));
+	OK(st->driver->feed_drop(st, id, 0, &err));
 	ck_assert_int_gt(feed_new(st, "https://a.example/x", NOW), id); /* ids are not used again */
 	free(l);
 	drv_end(st);
@@ -402,7 +402,7 @@ START_TEST(load_refuses)
 
 	feed_new(st, "https://a.example/", NOW);
 	feed_new(st, "https://b.example/", NOW);
-	OK(st->is->beat(st, "tester", l, &err));
+	OK(st->driver->heartbeat(st, "tester", l, &err));
 	for (size_t i = 0; i < FW_N(T); i++) {
 		struct fw_feed f[2] = {
 			{.id = T[i].id, .url = fw_str(T[i].url)}, {.id = T[i].id2, .url = fw_str(T[i].url2)}};
@@ -446,8 +446,8 @@ START_TEST(loaded_whole)
 	}
 	for (int round = 0; round < 3; round++) {
 		if (round == 2) /* removed feeds come back */
-			OK(st->is->feed_drop(st, 40, 0, &err));
-		OK(st->is->load(st, &(struct store_load){.rows = {f, e, k, v, 5, 3, 2, 2}, .made = made}, &err));
+			OK(st->driver->feed_drop(st, 40, 0, &err));
+		OK(st->driver->load(st, &(struct store_load){.rows = {f, e, k, v, 5, 3, 2, 2}, .made = made}, &err));
 		ck_assert(made[0].id == 51 && made[0].existed == (round > 0) && made[3].id == 50 && made[3].existed &&
 			made[1].id == 40 && made[4].id == 40);
 		s = figures(st);
@@ -517,7 +517,7 @@ static struct ids *listed(struct store *st, struct fw_feed_query q)
 
 	ck_assert_ptr_nonnull(s);
 	*s = (struct ids){.n = 0};
-	OK(st->is->feed_list(st, &(struct store_feed_query){.q = q}, keep_id, s, &err));
+	OK(st->driver->feed_list(st, &(struct store_feed_query){.q = q}, keep_id, s, &err));
 	for (int i = 1; i < s->n; i++) {
 		if (q.by_due)
 			ck_assert(s->due[i] > s->due[i - 1] || (s->due[i] == s->due[i - 1] && s->id[i] > s->id[i - 1]));
@@ -581,7 +581,7 @@ START_TEST(lists)
 	for (int i = 0; i < 3; i++) { /* the code that ends the list is returned, and no statement stays open */
 		stop = 0;
 		ck_assert_int_eq(
-			st->is->feed_list(st,
+			st->driver->feed_list(st,
 				&(struct store_feed_query){.q = {.status = -1,
 								   .by_due = i == 1,
 								   .match = i == 2 ? FW_STR("h") : FW_STR_NONE}},
@@ -616,21 +616,21 @@ START_TEST(of_due)
 	size_t n;
 
 	many(st);
-	OK(st->is->due(
+	OK(st->driver->due(
 		st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX, .due = due_keep, .ctx = &end}, &err));
 	n = (size_t)(end - due);
 	ck_assert_uint_eq(n, MANY - (MANY + 10) / 11);
-	OK(st->is->feed_drop(st, due[7].feed_id, 0, &err));
-	OK(st->is->feed_drop(st, due[n - 1].feed_id, 0, &err));
+	OK(st->driver->feed_drop(st, due[7].feed_id, 0, &err));
+	OK(st->driver->feed_drop(st, due[n - 1].feed_id, 0, &err));
 	due[9].shard ^= 1; /* the feed was in this shard, and has moved */
-	OK(st->is->feed_list(st, &(struct store_feed_query){.due = due, .due_n = n}, keep_id, &s, &err));
+	OK(st->driver->feed_list(st, &(struct store_feed_query){.due = due, .due_n = n}, keep_id, &s, &err));
 	ck_assert_uint_eq(s.n, n - 3);
 	for (int i = 0; i < s.n; i++) {
 		ck_assert(!seen[s.id[i]] && s.id[i] != due[7].feed_id && s.id[i] != due[9].feed_id);
 		seen[s.id[i]] = true;
 	}
 	s.n = 0;
-	OK(st->is->feed_list(st, &(struct store_feed_query){.due = due, .due_n = 0}, keep_id, &s, &err));
+	OK(st->driver->feed_list(st, &(struct store_feed_query){.due = due, .due_n = 0}, keep_id, &s, &err));
 	ck_assert_int_eq(s.n, 0);
 	drv_end(st);
 }
@@ -653,7 +653,7 @@ START_TEST(found)
 	ck_assert_ptr_nonnull(strstr(err.text, "https://a.example"));
 	IS(feed_get(st, 77, NULL, &f), FW_ENOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "77"));
-	OK(st->is->prune(st, &p, &err)); /* pruned entries are not counted */
+	OK(st->driver->prune(st, &p, &err)); /* pruned entries are not counted */
 	ck_assert_int_eq(p.entry_n, 3);
 	ck_assert_int_eq(feed_of(st, id).entry_n, 0);
 	drv_end(st);
@@ -686,7 +686,7 @@ START_TEST(set)
 	l = joined(st);
 	shard = due_of(st, 1).shard;
 	for (unsigned what = 1; what <= FW_SET_PUSH; what <<= 1) { /* each member alone; the others stay */
-		OK(st->is->feed_set(st, &now, what, &err));
+		OK(st->driver->feed_set(st, &now, what, &err));
 #define SET(bit, member) was.member = what == bit ? now.member : was.member
 		SET(FW_SET_STATUS, status);
 		SET(FW_SET_TITLE, user_title);
@@ -705,12 +705,12 @@ START_TEST(set)
 	ck_assert_int_eq(due_of(st, 1).feed_id, 0); /* paused */
 	was = full_feed(1, "https://a.example/");
 	was.status = FW_FEED_ACTIVE;
-	OK(st->is->feed_set(st, &was, 2 * FW_SET_PUSH - 1, &err)); /* all members at once */
+	OK(st->driver->feed_set(st, &was, 2 * FW_SET_PUSH - 1, &err)); /* all members at once */
 	got = feed_of(st, 1);
 	same(&got, &was);
 	ck_assert_int_eq(due_of(st, 1).due_at_ms, 5);
 	now.id = 77;
-	IS(st->is->feed_set(st, &now, FW_SET_TITLE, &err), FW_ENOTFOUND);
+	IS(st->driver->feed_set(st, &now, FW_SET_TITLE, &err), FW_ENOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "77"));
 	free(l);
 	drv_end(st);
@@ -732,17 +732,17 @@ START_TEST(dropped)
 	pushed(st, b, e, 1);
 	o[0] = visit(st, a, &f[0]);
 	o[1] = visit(st, b, &f[1]);
-	OK(st->is->feed_drop(st, a, 0, &err));
+	OK(st->driver->feed_drop(st, a, 0, &err));
 	risen(st, l, shard, -1);
 	s = figures(st);
 	ck_assert(s.feed_n == 1 && s.entry_n == 1 && s.visit_n == 1);
 	IS(feed_get(st, a, NULL, &f[0]), FW_ENOTFOUND);
 	IS(feed_get(st, 0, "https://a.example/", &f[0]), FW_ENOTFOUND);
-	IS(st->is->feed_drop(st, a, 0, &err), FW_ENOTFOUND);
+	IS(st->driver->feed_drop(st, a, 0, &err), FW_ENOTFOUND);
 	OK(commit(st, l, o, 2)); /* of what was in flight nothing is written */
 	ck_assert(o[0].rc == FW_ENOTFOUND && o[1].rc == 0);
 	drv_clean(st);
-	OK(st->is->feed_drop(st, b, 0, &err));
+	OK(st->driver->feed_drop(st, b, 0, &err));
 	s = figures(st);
 	ck_assert(s.feed_n == 0 && s.entry_n == 0 && s.visit_n == 0 && s.next_due_ms == FW_NO_DATE);
 	free(l);
@@ -765,13 +765,13 @@ START_TEST(merged)
 	a[1].guid = b[0].guid = FW_STR("g2");
 	pushed(st, from, a, 3);
 	pushed(st, into, b, 2);
-	IS(st->is->feed_drop(st, from, 77, &err), FW_ENOTFOUND);
-	IS(st->is->feed_drop(st, 77, into, &err), FW_ENOTFOUND);
-	IS(st->is->feed_drop(st, into, into, &err), FW_EINVAL);
+	IS(st->driver->feed_drop(st, from, 77, &err), FW_ENOTFOUND);
+	IS(st->driver->feed_drop(st, 77, into, &err), FW_ENOTFOUND);
+	IS(st->driver->feed_drop(st, into, into, &err), FW_EINVAL);
 	s = figures(st);
 	ck_assert(s.feed_n == 2 && s.entry_n == 5 && s.visit_n == 2);
 	risen(st, l, -1, -1);
-	OK(st->is->feed_drop(st, from, into, &err));
+	OK(st->driver->feed_drop(st, from, into, &err));
 	risen(st, l, shard, -1);
 	s = figures(st);
 	ck_assert(s.feed_n == 1 && s.entry_n == 3 &&
@@ -781,7 +781,7 @@ START_TEST(merged)
 	pushed(st, into, a, 1); /* entries that were merged are known by their keys */
 	ck_assert_int_eq(figures(st).entry_n, 3);
 	drv_clean(st);
-	OK(st->is->feed_drop(st, into, 0, &err));
+	OK(st->driver->feed_drop(st, into, 0, &err));
 	ck_assert_int_eq(figures(st).entry_n, 0);
 	free(l);
 	drv_end(st);
@@ -895,7 +895,7 @@ static int visits_of(struct store *st, int64_t id)
 {
 	int n = 0;
 
-	OK(st->is->visit_list(st, &(struct fw_visit_query){.feed_id = id}, count_visit, &n, &err));
+	OK(st->driver->visit_list(st, &(struct fw_visit_query){.feed_id = id}, count_visit, &n, &err));
 	return n;
 }
 
@@ -934,7 +934,7 @@ START_TEST(adopted)
 	OK(commit(st, l, o, 2));
 	ck_assert((o[0].rc == 0 && o[1].rc == FW_EINVAL) || (o[0].rc == FW_EINVAL && o[1].rc == 0));
 	if (o[0].rc) { /* the other feed was first: it is removed */
-		OK(st->is->feed_drop(st, other, 0, &err));
+		OK(st->driver->feed_drop(st, other, 0, &err));
 		o[0] = visit(st, id, &f[0]);
 		f[0].url = FW_STR("https://b.example/free");
 		o[0].groups = FW_GROUP_URL;
@@ -950,9 +950,9 @@ START_TEST(adopted)
 	ck_assert(got.id == id && got.last_visit_ms == f[0].last_visit_ms);
 	IS(feed_get(st, 0, "https://a.example/more", &got), FW_ENOTFOUND);
 	ck_assert_int_ge(visits_of(st, id), 3);
-	OK(st->is->feed_list(st, &(struct store_feed_query){.due = &was, .due_n = 1}, keep_id, &s, &err));
+	OK(st->driver->feed_list(st, &(struct store_feed_query){.due = &was, .due_n = 1}, keep_id, &s, &err));
 	ck_assert_int_eq(s.n, 0);
-	OK(st->is->feed_list(st, &(struct store_feed_query){.due = &due, .due_n = 1}, keep_id, &s, &err));
+	OK(st->driver->feed_list(st, &(struct store_feed_query){.due = &due, .due_n = 1}, keep_id, &s, &err));
 	ck_assert_int_eq(s.n, 1);
 	o[0] = visit(st, id, &f[0]); /* read in the old shard, before the move: stale */
 	o[0].host_id = was.host_id;
@@ -960,7 +960,7 @@ START_TEST(adopted)
 	ck_assert_int_eq(o[0].rc, FW_ENOTFOUND);
 	feed_new(st, "https://a.example/", NOW); /* its first URL is free */
 	drv_clean(st);
-	OK(st->is->feed_drop(st, id, 0, &err));
+	OK(st->driver->feed_drop(st, id, 0, &err));
 	drv_end(st);
 	free(l);
 }
@@ -996,7 +996,7 @@ START_TEST(host_key)
 	OK(commit(st, l, o, 1));
 	ck_assert(due_of(st, a).host_id == store_host_id(fw_str(KEY)) &&
 		fw_str_eq(feed_of(st, a).url, FW_STR("https://c.example/moved")));
-	OK(st->is->beat(st, "tester", l, &err));
+	OK(st->driver->heartbeat(st, "tester", l, &err));
 	o[0] = visit(st, a, &f[0]); /* and back to the host key of its URL */
 	f[0].host_key = FW_STR_NONE;
 	o[0].groups = FW_GROUP_HOST;
@@ -1050,15 +1050,15 @@ START_TEST(keys)
 		k[4 - i] = (struct fw_entry_key){
 			.feed_id = id[i], .key = {(unsigned char)(id[i] % 200)}, .hash = UINT64_MAX};
 	}
-	OK(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 5, .key = k, .key_n = 5}}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 5, .key = k, .key_n = 5}}, &err));
 	ck_assert(figures(st).entry_n == 0 && figures(st).last_entry_id == 0); /* keys are not entries */
 	pushed(st, 60, e, 2);
-	OK(st->is->feed_drop(st, 500, 0, &err));
+	OK(st->driver->feed_drop(st, 500, 0, &err));
 	for (size_t i = 0; i < FW_N(T); i++) {
 		int gone = T[i].first <= 500 && T[i].last >= 500;
 
 		s = (struct keys){.last = INT64_MIN};
-		OK(st->is->key_list(st, T[i].first, T[i].last, keep_key, &s, &err));
+		OK(st->driver->key_list(st, T[i].first, T[i].last, keep_key, &s, &err));
 		ck_assert_msg(s.n ==
 				T[i].n -
 					(T[i].n == 7		      ? 1
@@ -1067,9 +1067,9 @@ START_TEST(keys)
 			"range %zu: %d keys (%d)", i, s.n, gone);
 	}
 	s = (struct keys){.stop_at = 2};
-	ck_assert_int_eq(st->is->key_list(st, 1, INT64_MAX, keep_key, &s, &err), 5);
+	ck_assert_int_eq(st->driver->key_list(st, 1, INT64_MAX, keep_key, &s, &err), 5);
 	feed_new(st, "https://x.example/", NOW);
-	st->is->close(st);
+	st->driver->close(st);
 }
 END_TEST
 
@@ -1120,7 +1120,7 @@ static void *subscriber(void *ctx)
 
 		for (int k = 0; k < 10; k++) /* each process in another order */
 			f[k] = (struct fw_feed){.url = fw_str(url[p->nth == 1 ? step + 9 - k : step + k])};
-		while (tried(st->is->load(
+		while (tried(st->driver->load(
 				     st, &(struct store_load){.rows = {.feed = f, .feed_n = 10}, .made = made}, &e),
 			       &e) != 0)
 			;
@@ -1129,7 +1129,7 @@ static void *subscriber(void *ctx)
 			p->made += !made[k].existed;
 		}
 	}
-	st->is->close(st);
+	st->driver->close(st);
 	return NULL;
 }
 
@@ -1161,7 +1161,7 @@ static void *pusher(void *ctx)
 	if (p->nth == 0) { /* removes the feed while others push to it */
 		while (atomic_load(p->turn) < 10)
 			usleep(200);
-		while ((p->rc = tried(st->is->feed_drop(st, p->feed[0], p->feed[1], &er), &er)) == FW_EAGAIN)
+		while ((p->rc = tried(st->driver->feed_drop(st, p->feed[0], p->feed[1], &er), &er)) == FW_EAGAIN)
 			;
 		atomic_store(p->turn, 1000000);
 	}
@@ -1176,7 +1176,7 @@ static void *pusher(void *ctx)
 			o.host_id = p->host_id;
 			o.visit.kind = FW_VISIT_OK;
 		}
-		while ((rc = tried(st->is->commit(st,
+		while ((rc = tried(st->driver->commit(st,
 					   &(struct store_commit){
 						   .lease_id = p->nth == 2 ? p->lease_id : 0, .outcome = &o, .n = 1},
 					   &er),
@@ -1189,7 +1189,7 @@ static void *pusher(void *ctx)
 		if (atomic_fetch_add(p->turn, 1) >= 1000000 + 200)
 			ck_abort_msg("it was removed, and takes entries still");
 	}
-	st->is->close(st);
+	st->driver->close(st);
 	return NULL;
 }
 
@@ -1236,9 +1236,9 @@ static void *merger(void *ctx)
 	struct store *st = open_at(p->i, p->url, 0);
 	struct fw_err e = {0};
 
-	while ((p->rc = tried(st->is->feed_drop(st, p->feed[p->nth], p->feed[!p->nth], &e), &e)) == FW_EAGAIN)
+	while ((p->rc = tried(st->driver->feed_drop(st, p->feed[p->nth], p->feed[!p->nth], &e), &e)) == FW_EAGAIN)
 		;
-	st->is->close(st);
+	st->driver->close(st);
 	return NULL;
 }
 
@@ -1264,7 +1264,7 @@ START_TEST(merged_crosswise)
 		run_parties(p, 2, merger);
 		ck_assert(p[0].rc + p[1].rc == FW_ENOTFOUND && (!p[0].rc || !p[1].rc));
 		ck_assert_int_eq(feed_of(st, p[0].rc ? id[0] : id[1]).entry_n, 20);
-		OK(st->is->feed_drop(st, p[0].rc ? id[0] : id[1], 0, &err));
+		OK(st->driver->feed_drop(st, p[0].rc ? id[0] : id[1], 0, &err));
 	}
 	ck_assert_int_eq(figures(st).entry_n, 0);
 	drv_end(st);
@@ -1288,7 +1288,7 @@ static void *setter(void *ctx)
 
 		p->n++;
 		if (p->nth == 1) {
-			while ((rc = tried(st->is->feed_set(st, &f, FW_SET_FOLDER | FW_SET_DUE, &er), &er)) ==
+			while ((rc = tried(st->driver->feed_set(st, &f, FW_SET_FOLDER | FW_SET_DUE, &er), &er)) ==
 				FW_EAGAIN)
 				;
 			ck_assert_int_eq(rc, 0);
@@ -1296,12 +1296,12 @@ static void *setter(void *ctx)
 		}
 		e = entry(p->n, 1, "t", "c");
 		o = push(p->feed[0], &none, 0, &e, 1);
-		while ((rc = tried(st->is->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &er), &er)) ==
+		while ((rc = tried(st->driver->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &er), &er)) ==
 			FW_EAGAIN)
 			;
 		ck_assert(rc == 0 && o.rc == 0);
 	}
-	st->is->close(st);
+	st->driver->close(st);
 	return NULL;
 }
 
@@ -1352,10 +1352,10 @@ START_TEST(read_only)
 	struct fw_feed f = {.id = id, .url = FW_STR("https://b.example/")};
 
 	ck_assert_int_eq(feed_of(reader, id).id, id);
-	ck_assert_int_eq(reader->is->feed_set(reader, &f, FW_SET_TITLE, &err), FW_EINVAL);
-	ck_assert_int_eq(reader->is->feed_drop(reader, id, 0, &err), FW_EINVAL);
+	ck_assert_int_eq(reader->driver->feed_set(reader, &f, FW_SET_TITLE, &err), FW_EINVAL);
+	ck_assert_int_eq(reader->driver->feed_drop(reader, id, 0, &err), FW_EINVAL);
 	ck_assert_int_eq(load(reader, &f, 1, NULL), FW_EINVAL);
-	reader->is->close(reader);
+	reader->driver->close(reader);
 	ck_assert_int_eq(figures(st).feed_n, 1);
 	drv_end(st);
 }

@@ -60,7 +60,7 @@ static int no_record(void *ctx, const struct fw_record *r)
 START_TEST(arguments_refused)
 {
 	struct fw_store *st = fresh(_i);
-	uint64_t print = drv_print(fw_store_driver(st));
+	uint64_t print = drv_print(store_of(st));
 	struct fw_feed_new nowhere = {.url = FW_STR("/feed")};
 	struct fw_feed f[2] = {{.id = 0, .url = FW_STR("https://a.example/")}, {.id = 3, .url = FW_STR("feed")}};
 	struct fw_entry_row e = entry(1, 1, "t", "c");
@@ -85,9 +85,9 @@ START_TEST(arguments_refused)
 	REFUSED(fw_store_reap(st, NULL, 1, &err));
 	REFUSED(fw_store_control_put(st, FW_CONTROL_NONE, NOW, &err));
 	REFUSED(fw_store_control_put(st, (enum fw_control_kind)99, NOW, &err));
-	REFUSED(fw_store_beat_put(st, &(struct fw_beat){.worker = ""}, NOW, &err));
+	REFUSED(fw_store_heartbeat_put(st, &(struct fw_heartbeat){.worker = ""}, NOW, &err));
 	REFUSED(fw_store_record_list(st, &(struct fw_record_query){.kind = FW_STR("A")}, no_record, NULL, &err));
-	ck_assert(drv_print(fw_store_driver(st)) == print);
+	ck_assert(drv_print(store_of(st)) == print);
 	fw_store_close(st);
 }
 END_TEST
@@ -104,7 +104,7 @@ START_TEST(nothing_and_null)
 	OK(fw_store_load(st, &(struct fw_load){.feed_n = 0}, &err));
 	OK(fw_store_push(st, NULL, 0, &err));
 	OK(fw_store_event_put(st, NULL, 0, &err));
-	OK(fw_store_event_unbury(st, NULL, 0, &err));
+	OK(fw_store_dead_letter_remove(st, NULL, 0, &err));
 	OK(fw_store_pending(st, INT64_MAX, &n, &wake_ms, &err));
 	ck_assert(n == 0 && wake_ms == FW_NO_DATE);
 	ck_assert_int_eq(fw_store_ping(st, NULL), 0);
@@ -176,7 +176,7 @@ END_TEST
 START_TEST(pushed_and_reaped)
 {
 	struct fw_store *st = fresh(_i);
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 	int64_t id = subscribe(st, "https://a.example/", NOW);
 	struct store_lease *dead = drv_join(to, "host/1/0", LONG_MS), *next;
 	struct fw_entry_row e = entry(1, 1, "t", "word");
@@ -197,7 +197,7 @@ START_TEST(pushed_and_reaped)
 	ck_assert_int_eq(find(st, id, &A).status, FW_FEED_QUARANTINED);
 	next = drv_join(to, "host/2/0", LONG_MS);
 	ck_assert_uint_eq(next->shard_n, STORE_SHARDS);
-	FAILS(to->is->beat(to, "host/1/0", dead, &drv_err), FW_ESTALE);
+	FAILS(to->driver->heartbeat(to, "host/1/0", dead, &drv_err), FW_ESTALE);
 	drv_leave(to, next);
 	free(dead);
 	check_clean(st);
@@ -214,19 +214,19 @@ START_TEST(control_messages_in_order)
 	int64_t last;
 
 	OK(fw_store_control_put(st, FW_CONTROL_STOP, NOW, &err));
-	OK(fw_store_control_take(st, -1, &c, &err));
+	OK(fw_store_control_get(st, -1, &c, &err));
 	ck_assert_int_eq(c.kind, FW_CONTROL_NONE);
 	last = c.id; /* a worker that starts now ignores yesterday's stop */
 	ck_assert_int_gt(last, 0);
-	OK(fw_store_control_take(st, last, &c, &err));
+	OK(fw_store_control_get(st, last, &c, &err));
 	ck_assert_int_eq(c.kind, FW_CONTROL_NONE);
 	OK(fw_store_control_put(st, FW_CONTROL_PAUSE, NOW, &err)); /* of the same millisecond */
 	OK(fw_store_control_put(st, FW_CONTROL_RESUME, NOW + 1, &err));
-	OK(fw_store_control_take(st, last, &c, &err));
+	OK(fw_store_control_get(st, last, &c, &err));
 	ck_assert_int_eq(c.kind, FW_CONTROL_PAUSE);
-	OK(fw_store_control_take(st, c.id, &c, &err));
+	OK(fw_store_control_get(st, c.id, &c, &err));
 	ck_assert(c.kind == FW_CONTROL_RESUME && c.created_ms == NOW + 1);
-	OK(fw_store_control_take(st, c.id, &c, &err));
+	OK(fw_store_control_get(st, c.id, &c, &err));
 	ck_assert_int_eq(c.kind, FW_CONTROL_NONE);
 	fw_store_close(st);
 }
@@ -236,7 +236,7 @@ static bool is_paused(struct fw_store *st)
 {
 	struct fw_control c;
 
-	OK(fw_store_control_take(st, -1, &c, &err));
+	OK(fw_store_control_get(st, -1, &c, &err));
 	return c.paused;
 }
 
@@ -253,11 +253,11 @@ START_TEST(a_pause_outlives_its_message)
 	ck_assert(is_paused(st));
 	OK(fw_store_prune(st, &p, &err));
 	ck_assert_int_eq(p.record_n, 2);
-	OK(fw_store_control_take(st, 0, &c, &err));
+	OK(fw_store_control_get(st, 0, &c, &err));
 	ck_assert_int_eq(c.kind, FW_CONTROL_NONE);
 	ck_assert(is_paused(st));
 	OK(fw_store_control_put(st, FW_CONTROL_RESUME, 0, &err)); /* by the store's clock */
-	OK(fw_store_control_take(st, 0, &c, &err));
+	OK(fw_store_control_get(st, 0, &c, &err));
 	ck_assert(c.kind == FW_CONTROL_RESUME && llabs(c.created_ms - fw_now_ms()) < FW_MINUTE_MS);
 	ck_assert(!is_paused(st));
 	fw_store_close(st);
@@ -285,7 +285,7 @@ START_TEST(a_message_wakes)
 }
 END_TEST
 
-static int keep_beat(void *ctx, const struct fw_beat *b)
+static int keep_beat(void *ctx, const struct fw_heartbeat *b)
 {
 	fw_buf_addf(ctx, "%s:%lld:%llu:%u:%lld ", b->worker, (long long)b->pid, (unsigned long long)b->visits, b->slots,
 		(long long)b->at_ms);
@@ -296,7 +296,7 @@ static void beats_are(struct fw_store *st, int64_t since_ms, const char *want)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 
-	OK(fw_store_beat_list(st, since_ms, keep_beat, &b, &err));
+	OK(fw_store_heartbeat_list(st, since_ms, keep_beat, &b, &err));
 	ck_assert(fw_str_eq(fw_buf_str(&b), fw_str(want)));
 	fw_buf_finish(&b);
 }
@@ -304,16 +304,16 @@ static void beats_are(struct fw_store *st, int64_t since_ms, const char *want)
 START_TEST(heartbeats)
 {
 	struct fw_store *st = fresh(_i);
-	struct fw_beat b = {.worker = "host/1/0", .pid = 1, .started_ms = NOW, .visits = 10, .slots = UINT32_MAX};
+	struct fw_heartbeat b = {.worker = "host/1/0", .pid = 1, .started_ms = NOW, .visits = 10, .slots = UINT32_MAX};
 	struct fw_prune p = {.now_ms = NOW + 150 + FW_DAY_MS, .records = true};
 
 	beats_are(st, 0, "");
-	OK(fw_store_beat_put(st, &b, NOW + 100, &err));
+	OK(fw_store_heartbeat_put(st, &b, NOW + 100, &err));
 	b.visits = UINT64_C(9007199254740993); /* a double cannot represent it */
-	OK(fw_store_beat_put(st, &b, NOW + 200, &err));
+	OK(fw_store_heartbeat_put(st, &b, NOW + 200, &err));
 	b.worker = "host/2/0";
 	b.pid = 2;
-	OK(fw_store_beat_put(st, &b, NOW + 150, &err));
+	OK(fw_store_heartbeat_put(st, &b, NOW + 150, &err));
 	beats_are(st, 0, "host/1/0:1:9007199254740993:4294967295:1763730000200"
 		" host/2/0:2:9007199254740993:4294967295:1763730000150 ");
 	beats_are(st, NOW + 180, "host/1/0:1:9007199254740993:4294967295:1763730000200 ");
@@ -340,7 +340,7 @@ START_TEST(own_records_are_not_shown)
 	struct fw_buf b = FW_BUF_INIT(0);
 
 	OK(fw_store_control_put(st, FW_CONTROL_PAUSE, NOW, &err));
-	OK(fw_store_beat_put(st, &(struct fw_beat){.worker = "host/1/0"}, NOW, &err));
+	OK(fw_store_heartbeat_put(st, &(struct fw_heartbeat){.worker = "host/1/0"}, NOW, &err));
 	for (size_t limit = 0; limit < 3; limit++) {
 		OK(fw_store_record_list(st, &(struct fw_record_query){.limit = limit}, no_record, NULL, &err));
 	}

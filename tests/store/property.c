@@ -152,7 +152,7 @@ static bool again(struct worker *w, int rc, const struct fw_err *e, const char *
 {
 	if (rc == FW_EIO) {
 		owner_set_store(w->o, NULL);
-		w->st->is->close(w->st);
+		w->st->driver->close(w->st);
 		opens(w);
 		owner_set_store(w->o, w->st);
 		atomic_fetch_add(&book->broken, 1);
@@ -324,7 +324,7 @@ static void worker_runs(int driver, const char *url, int me, int number)
 		usleep(3000);
 	}
 	owner_destroy(w->o);
-	w->st->is->close(w->st);
+	w->st->driver->close(w->st);
 	free(w);
 	_exit(0);
 }
@@ -479,7 +479,7 @@ static void asks(struct crew *c)
 	case 0:
 		c->paused[i] = !c->paused[i];
 		f.status = c->paused[i] ? FW_FEED_PAUSED : FW_FEED_ACTIVE;
-		if (try(c->st, c->st->is->feed_set(c->st, &f, FW_SET_STATUS, &drv_err)))
+		if (try(c->st, c->st->driver->feed_set(c->st, &f, FW_SET_STATUS, &drv_err)))
 			c->paused[i] = !c->paused[i];
 		break;
 	case 1:
@@ -488,7 +488,7 @@ static void asks(struct crew *c)
 
 			url_of(url, sizeof(url), c->feed_n);
 			c->feed[c->feed_n++] = drv_feed(c->st, url, c->asked++);
-		} else if (roll(&c->dice, 3) == 0 && !try(c->st, c->st->is->feed_drop(c->st, f.id, 0, &drv_err))) {
+		} else if (roll(&c->dice, 3) == 0 && !try(c->st, c->st->driver->feed_drop(c->st, f.id, 0, &drv_err))) {
 			c->feed[i] = 0;
 		}
 		break;
@@ -503,7 +503,7 @@ static void asks(struct crew *c)
 		break;
 	default:
 		f.due_at_ms = roll(&c->dice, 3) ? c->asked++ : FW_DUE_FIRST;
-		try(c->st, c->st->is->feed_set(c->st, &f, FW_SET_DUE, &drv_err));
+		try(c->st, c->st->driver->feed_set(c->st, &f, FW_SET_DUE, &drv_err));
 	}
 }
 
@@ -553,7 +553,7 @@ static int by_due(const void *a, const void *b)
 static void visits_read(struct store *st, struct visits *all)
 {
 	all->n = 0;
-	DONE(st->is->visit_list(st, &(struct fw_visit_query){0}, visit_row, all, &drv_err));
+	DONE(st->driver->visit_list(st, &(struct fw_visit_query){0}, visit_row, all, &drv_err));
 	if (all->n)
 		qsort(all->row, all->n, sizeof(*all->row), by_due);
 }
@@ -616,7 +616,7 @@ static void entries_once(const struct crew *c, const struct visits *all)
 			continue;
 		k.n = 0;
 		k.feed_id = c->feed[i];
-		DONE(c->st->is->entry_list(c->st, &q, key_row, &k, &drv_err));
+		DONE(c->st->driver->entry_list(c->st, &q, key_row, &k, &drv_err));
 		for (size_t v = 0; v < all->n; v++) {
 			for (int w = 0; w < WINDOW && all->row[v].feed_id == k.feed_id; w++) {
 				int64_t key = all->row[v].at_ms / STEP_MS % 1000000 + w, at = 0;

@@ -31,7 +31,7 @@ static void feeds_add(struct store *st, int from, size_t n, struct store_feed_ne
 			.due_at_ms = 10000 - from - (int)i,
 			.folder = i % 2 ? FW_STR("odd") : FW_STR_NONE,
 			.user_title = i % 10 == 3 ? FW_STR("Caf\xc3\xa9 THREE") : FW_STR_NONE};
-	OK(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = n}, .made = made}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = n}, .made = made}, &err));
 }
 
 struct shown {
@@ -110,41 +110,41 @@ START_TEST(copied)
 	e[0].id = 500, e[0].feed_id = 70, e[1].id = 600, e[1].feed_id = 80;
 	e[0].seen_ms = e[0].changed_ms = e[1].seen_ms = e[1].changed_ms = NOW;
 	e[0].revision = e[1].revision = 1;
-	OK(st->is->load(st, &l, &err));
-	OK(st->is->load(st, &l, &err)); /* may be repeated */
-	OK(st->is->stats(st, &s, &err));
+	OK(st->driver->load(st, &l, &err));
+	OK(st->driver->load(st, &l, &err)); /* may be repeated */
+	OK(st->driver->stats(st, &s, &err));
 	ck_assert(s.feed_n == 2 && s.active_n == 1 && s.gone_n == 1 && s.failing_n == 1 && s.due_n == 1 &&
 		s.entry_n == 2 && s.visit_n == 3 && s.next_due_ms == 5);
 	ck_assert(s.last_feed_id == 80 && s.last_entry_id == 600 && s.last_visit_id == 13 && s.schema == 1);
-	OK(st->is->key_list(st, 70, 80, count_key, n, &err));
+	OK(st->driver->key_list(st, 70, 80, count_key, n, &err));
 	ck_assert_int_eq(n[0], 3);
-	OK(st->is->feed_list(st, &(struct store_feed_query){.id = 70}, show, &H, &err));
+	OK(st->driver->feed_list(st, &(struct store_feed_query){.id = 70}, show, &H, &err));
 	ck_assert(H.last.fail_n == 4000000000u && fw_str_eq(H.last.extra, FW_STR("{\"x\": 1}")) &&
 		H.last.last_new_ms == 3 && H.last.entry_n == 1);
 	/* the id or URL of another feed */
 	f[0].id = 71;
-	IS(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 1}}, &err), FW_EINVAL);
+	IS(st->driver->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 1}}, &err), FW_EINVAL);
 	f[0].id = 80;
 	f[0].url = FW_STR("https://z.example/");
-	IS(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 1}}, &err), FW_EINVAL);
+	IS(st->driver->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 1}}, &err), FW_EINVAL);
 	feeds_add(st, 1, 1, made);
 	ck_assert_int_eq(made[0].id, 81); /* above the highest id */
 	/* visits load in any order */
 	n[0] = 0;
-	OK(st->is->visit_list(st, &(struct fw_visit_query){.feed_id = 70}, count_visit, n, &err));
+	OK(st->driver->visit_list(st, &(struct fw_visit_query){.feed_id = 70}, count_visit, n, &err));
 	ck_assert(n[0] == 2 && n[1] == 10);
 	n[0] = 0;
-	OK(st->is->visit_list(st, &(struct fw_visit_query){.run_id = 2}, count_visit, n, &err));
+	OK(st->driver->visit_list(st, &(struct fw_visit_query){.run_id = 2}, count_visit, n, &err));
 	ck_assert(n[0] == 2 && n[1] == 11 && n[2] == 80);
 	n[0] = 0;
-	OK(st->is->visit_list(
+	OK(st->driver->visit_list(
 		st, &(struct fw_visit_query){.oldest_first = true, .after_id = 10, .limit = 1}, count_visit, n, &err));
 	ck_assert(n[0] == 1 && n[1] == 11);
 	n[0] = 0;
-	OK(st->is->visit_list(st, &(struct fw_visit_query){.since_ms = 150}, count_visit, n, &err));
+	OK(st->driver->visit_list(st, &(struct fw_visit_query){.since_ms = 150}, count_visit, n, &err));
 	ck_assert_int_eq(n[0], 2);
 	n[0] = 0;
-	OK(st->is->visit_list(st, &(struct fw_visit_query){.feed_id = 4711}, count_visit, n, &err));
+	OK(st->driver->visit_list(st, &(struct fw_visit_query){.feed_id = 4711}, count_visit, n, &err));
 	ck_assert_int_eq(n[0], 0);
 	drv_end(st);
 }
@@ -155,7 +155,7 @@ static void prune(struct store *st, struct fw_prune *p)
 {
 	do {
 		p->more = false;
-		OK(st->is->prune(st, p, &err));
+		OK(st->driver->prune(st, p, &err));
 	} while (p->more);
 }
 
@@ -166,7 +166,7 @@ START_TEST(pruned)
 	struct fw_visit *v = fw_arena_calloc(&A, 5000, sizeof(*v));
 	struct fw_event e[3] = {{.id = 1, .property = FW_STR("p"), .stamp_ms = 10},
 		{.id = 2, .property = FW_STR("p"), .stamp_ms = 20}, {.id = 3, .property = FW_STR("p"), .stamp_ms = 30}};
-	struct fw_dead_event d = {.id = 9, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = 5};
+	struct fw_dead_letter d = {.id = 9, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = 5};
 	struct fw_record r = {
 		.kind = FW_STR("k"), .key = FW_STR("1"), .value = FW_STR("v"), .at_ms = 1, .until_ms = 50};
 	struct fw_prune p = {
@@ -176,16 +176,16 @@ START_TEST(pruned)
 
 	for (int i = 0; i < 5000; i++)
 		v[i] = (struct fw_visit){.id = i + 1, .feed_id = 1, .at_ms = i, .kind = FW_VISIT_OK};
-	OK(st->is->load(
+	OK(st->driver->load(
 		st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1, .visit = v, .visit_n = 5000}}, &err));
-	OK(st->is->event_put(st, e, 3, &d, 1, &err));
-	OK(st->is->record_put(st, &r, false, false, &was, &err));
+	OK(st->driver->event_put(st, e, 3, &d, 1, &err));
+	OK(st->driver->record_put(st, &r, false, false, &was, &err));
 	r.key = FW_STR("2");
 	r.until_ms = 70;
-	OK(st->is->record_put(st, &r, false, false, &was, &err));
+	OK(st->driver->record_put(st, &r, false, false, &was, &err));
 	prune(st, &p);
 	ck_assert(p.visit_n == 4000 && p.event_n == 3 && p.record_n == 1);
-	OK(st->is->stats(st, &s, &err));
+	OK(st->driver->stats(st, &s, &err));
 	ck_assert_int_eq(s.visit_n, 1000);
 	ck_assert(s.size_bytes != 0);
 	p = (struct fw_prune){.now_ms = 60, .visits_before_ms = 4000};
@@ -209,10 +209,10 @@ START_TEST(counts_fold)
 		struct fw_outcome o = {
 			.feed_id = made[0].id, .feed = &f, .visit = {.kind = FW_VISIT_PUSHED, .at_ms = i}};
 
-		OK(st->is->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err));
+		OK(st->driver->commit(st, &(struct store_commit){.outcome = &o, .n = 1}, &err));
 	}
 	prune(st, &p);
-	OK(st->is->stats(st, &s, &err));
+	OK(st->driver->stats(st, &s, &err));
 	ck_assert_int_eq(s.visit_n, 1100);
 	drv_end(st);
 }
@@ -232,11 +232,11 @@ START_TEST(opened_wrongly)
 	IS(drv_driver(_i)->open(&c, &st, &err), FW_ENOTFOUND);
 	c.flags = FW_STORE_CREATE;
 	OK(drv_driver(_i)->open(&c, &st, &err));
-	st->is->close(st);
+	st->driver->close(st);
 	c.flags = FW_STORE_READ;
 	OK(drv_driver(_i)->open(&c, &st, &err));
-	IS(st->is->feed_set(st, &(struct fw_feed){.id = 1}, FW_SET_TITLE, &err), FW_EINVAL);
-	st->is->close(st);
+	IS(st->driver->feed_set(st, &(struct fw_feed){.id = 1}, FW_SET_TITLE, &err), FW_EINVAL);
+	st->driver->close(st);
 }
 END_TEST
 

@@ -54,7 +54,7 @@ static int64_t feed_add(struct store *st, const char *url, int64_t due_at_ms)
 	struct fw_feed f = {.url = fw_str(url), .due_at_ms = due_at_ms};
 	struct store_feed_new made = {0};
 
-	DONE(st->is->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &drv_err));
+	DONE(st->driver->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &drv_err));
 	ck_assert(made.id > 0 && !made.existed);
 	return made.id;
 }
@@ -81,7 +81,7 @@ static struct found F;
 
 static const struct fw_feed *feed_of(struct store *st, int64_t id)
 {
-	DONE(st->is->feed_list(st, &(struct store_feed_query){.id = id}, found_one, &F, &drv_err));
+	DONE(st->driver->feed_list(st, &(struct store_feed_query){.id = id}, found_one, &F, &drv_err));
 	return &F.feed;
 }
 
@@ -115,7 +115,7 @@ static struct seen S;
 static const struct store_due *due_of(struct store *st, int64_t feed_id)
 {
 	S.n = S.host_n = 0;
-	DONE(st->is->due(
+	DONE(st->driver->due(
 		st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX, .due = see, .ctx = &S}, &drv_err));
 	for (size_t i = 0; i < S.n; i++) {
 		if (S.due[i].feed_id == feed_id)
@@ -146,7 +146,7 @@ static struct fw_outcome outcome_for(struct store *st, int64_t feed_id, struct f
 
 static int commit(struct store *st, int64_t lease_id, struct fw_outcome *o, size_t n)
 {
-	return st->is->commit(st, &(struct store_commit){.lease_id = lease_id, .outcome = o, .n = n}, &drv_err);
+	return st->driver->commit(st, &(struct store_commit){.lease_id = lease_id, .outcome = o, .n = n}, &drv_err);
 }
 
 static int count_visit(void *ctx, const struct fw_visit *v)
@@ -160,13 +160,13 @@ static int visits_of(struct store *st, int64_t feed_id)
 {
 	int n = 0;
 
-	DONE(st->is->visit_list(st, &(struct fw_visit_query){.feed_id = feed_id}, count_visit, &n, &drv_err));
+	DONE(st->driver->visit_list(st, &(struct fw_visit_query){.feed_id = feed_id}, count_visit, &n, &drv_err));
 	return n;
 }
 
 static int64_t version_of(struct store *st, struct store_lease *l, int shard)
 {
-	DONE(st->is->beat(st, "w", l, &drv_err));
+	DONE(st->driver->heartbeat(st, "w", l, &drv_err));
 	for (size_t i = 0; i < l->shard_n; i++) {
 		if (l->shard[i].shard == shard)
 			return l->shard[i].version;
@@ -183,24 +183,24 @@ START_TEST(parts)
 
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS); /* the first worker has all shards, */
 	ck_assert_uint_eq(b->shard_n, 0);
-	DONE(st->is->beat(st, "a", a, &drv_err));
+	DONE(st->driver->heartbeat(st, "a", a, &drv_err));
 	ck_assert_uint_eq(a->living, 2);
-	ck_assert_uint_eq(store_part(a), STORE_SHARDS / 2);
+	ck_assert_uint_eq(store_fair_share(a), STORE_SHARDS / 2);
 	a->shard[STORE_SHARDS - 1].quiet_since_ms = 77;
 	drv_give(st, a, STORE_SHARDS / 2, STORE_SHARDS / 2); /* gives the surplus back, */
-	DONE(st->is->beat(st, "b", b, &drv_err));
+	DONE(st->driver->heartbeat(st, "b", b, &drv_err));
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 2); /* and the other takes it */
 	for (size_t i = 0; i < STORE_SHARDS / 2; i++)
 		ck_assert(b->shard[i].shard == (int)i + STORE_SHARDS / 2 &&
 			b->shard[i].quiet_since_ms == (i == STORE_SHARDS / 2 - 1 ? 77 : 0));
 	drv_give(st, a, STORE_SHARDS / 2, 1); /* a shard that is not its own cannot be given back */
-	DONE(st->is->beat(st, "b", b, &drv_err));
+	DONE(st->driver->heartbeat(st, "b", b, &drv_err));
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 2);
-	DONE(st->is->give(st, &(struct store_give){.lease_id = a->id, .leave = true}, &drv_err));
+	DONE(st->driver->release(st, &(struct store_release){.lease_id = a->id, .leave = true}, &drv_err));
 	c = drv_join(st, "c", LONG_MS);
 	ck_assert_int_gt(c->id, b->id);
 	ck_assert_uint_eq(c->shard_n, STORE_SHARDS / 2);
-	ck_assert_int_eq(st->is->beat(st, "a", a, &drv_err), FW_ESTALE);
+	ck_assert_int_eq(st->driver->heartbeat(st, "a", a, &drv_err), FW_ESTALE);
 	free(a);
 	free(b);
 	free(c);
@@ -215,15 +215,15 @@ START_TEST(idle_ones_take_more)
 
 	drv_give(st, a, 100, STORE_SHARDS - 100);
 	b->idle = true;
-	DONE(st->is->beat(st, "b", b, &drv_err));
+	DONE(st->driver->heartbeat(st, "b", b, &drv_err));
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS - 100); /* all free shards, beyond its part */
 	ck_assert_uint_eq(b->idle_n, 0);                   /* other idle workers */
-	DONE(st->is->beat(st, "a", a, &drv_err));
+	DONE(st->driver->heartbeat(st, "a", a, &drv_err));
 	ck_assert_uint_eq(a->idle_n, 1);
 	ck_assert_uint_eq(a->shard_n, 100);
 	b->idle = false;
-	DONE(st->is->beat(st, "b", b, &drv_err));
-	DONE(st->is->beat(st, "a", a, &drv_err));
+	DONE(st->driver->heartbeat(st, "b", b, &drv_err));
+	DONE(st->driver->heartbeat(st, "a", a, &drv_err));
 	ck_assert_uint_eq(a->idle_n, 0);
 	free(a);
 	free(b);
@@ -240,7 +240,7 @@ START_TEST(a_lease_that_ran_out)
 	struct fw_outcome o = outcome_for(st, id, &f, 6);
 
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS); /* it does not count itself as dead, nor shards as free */
-	DONE(st->is->beat(st, "a", a, &drv_err));
+	DONE(st->driver->heartbeat(st, "a", a, &drv_err));
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS);
 	ck_assert_int_lt(a->safe_until_mono_ms, fw_mono_ms());
 	DONE(commit(st, a->id, &o, 1)); /* expired, but no worker has taken it: it still holds */
@@ -251,7 +251,7 @@ START_TEST(a_lease_that_ran_out)
 	ck_assert_int_gt(b->shard[7].quiet_since_ms, 0);
 	o = outcome_for(st, id, &f, 9);
 	ck_assert_int_eq(commit(st, a->id, &o, 1), FW_ESTALE);
-	ck_assert_int_eq(st->is->beat(st, "a", a, &drv_err), FW_ESTALE);
+	ck_assert_int_eq(st->driver->heartbeat(st, "a", a, &drv_err), FW_ESTALE);
 	ck_assert_int_eq(due_of(st, id)->due_at_ms, 6);
 	ck_assert_int_eq(visits_of(st, id), 1);
 	free(a);
@@ -276,22 +276,22 @@ START_TEST(a_clock_that_was_set_back)
 	st = fresh_store(_i);
 	dead = drv_join(st, "dead", LEASE_MS);
 	b = drv_join(st, "b", LONG_MS);
-	DONE(sql_change(sql_of(st), "UPDATE workers SET until_ms = until_ms + 3600000 WHERE id = ?1",
+	DONE(sql_exec_count(sql_of(st), "UPDATE workers SET until_ms = until_ms + 3600000 WHERE id = ?1",
 		SQL_V(SQL_INT(dead->id)),
 		&changed, &drv_err));
 	ck_assert_int_eq(changed, 1);
 	drv_beat(st, "b", b);
-	DONE(sql_number(sql_of(st), UNTIL, SQL_V(SQL_INT(dead->id)), 0, &until_ms, &drv_err));
+	DONE(sql_query_int(sql_of(st), UNTIL, SQL_V(SQL_INT(dead->id)), 0, &until_ms, &drv_err));
 	ck_assert_int_gt(until_ms, 0); /* the lease counts as renewed at that heartbeat */
 	ck_assert_int_le(until_ms, drv_clock(st) + LEASE_MS);
-	DONE(sql_number(sql_of(st), UNTIL, SQL_V(SQL_INT(b->id)), 0, &until_ms, &drv_err));
+	DONE(sql_query_int(sql_of(st), UNTIL, SQL_V(SQL_INT(b->id)), 0, &until_ms, &drv_err));
 	ck_assert_int_gt(until_ms, drv_clock(st) + LONG_MS / 2); /* a longer lease is not cut */
 	while (b->living > 1) {
 		usleep(10000);
 		drv_beat(st, "b", b);
 	}
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS);
-	ck_assert_int_eq(st->is->beat(st, "dead", dead, &drv_err), FW_ESTALE);
+	ck_assert_int_eq(st->driver->heartbeat(st, "dead", dead, &drv_err), FW_ESTALE);
 	free(dead);
 	free(b);
 	drv_end(st);
@@ -304,19 +304,19 @@ START_TEST(dead_workers_are_reaped)
 	int64_t id = feed_add(st, "https://killer.example/feed", 5);
 	struct store_lease *a = drv_join(st, "host/1/0", LONG_MS), *b;
 
-	DONE(st->is->give(st, &(struct store_give){.worker = "host/1/0", .crashed_feed_id = id}, &drv_err));
+	DONE(st->driver->release(st, &(struct store_release){.worker = "host/1/0", .crashed_feed_id = id}, &drv_err));
 	b = drv_join(st, "host/2/0", LONG_MS);
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS);
 	ck_assert_int_gt(b->shard[3].quiet_since_ms, 0);
-	ck_assert_int_eq(st->is->beat(st, "host/1/0", a, &drv_err), FW_ESTALE);
+	ck_assert_int_eq(st->driver->heartbeat(st, "host/1/0", a, &drv_err), FW_ESTALE);
 	ck_assert_int_eq(feed_of(st, id)->crash_n, 1);
 	ck_assert_int_eq(F.feed.status, FW_FEED_ACTIVE);
 	/* a worker that holds nothing */
-	DONE(st->is->give(st, &(struct store_give){.worker = "host/9/9", .crashed_feed_id = id}, &drv_err));
+	DONE(st->driver->release(st, &(struct store_release){.worker = "host/9/9", .crashed_feed_id = id}, &drv_err));
 	ck_assert_int_eq(feed_of(st, id)->status, FW_FEED_QUARANTINED);
 	ck_assert_ptr_null(due_of(st, id));
 	/* removed meanwhile */
-	DONE(st->is->give(st, &(struct store_give){.worker = "host/9/9", .crashed_feed_id = 4711}, &drv_err));
+	DONE(st->driver->release(st, &(struct store_release){.worker = "host/9/9", .crashed_feed_id = 4711}, &drv_err));
 	ck_assert_int_gt(version_of(st, b, store_host_shard(store_feed_host_id(&F.feed))), 0);
 	free(a);
 	free(b);
@@ -340,13 +340,13 @@ START_TEST(changes_from_outside)
 	int64_t version = version_of(st, l, shard), other_version = version_of(st, l, other);
 
 	/* all three are in flight */
-	DONE(st->is->feed_set(st, &(struct fw_feed){.id = one, .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
+	DONE(st->driver->feed_set(st, &(struct fw_feed){.id = one, .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
 	ck_assert_int_gt(version_of(st, l, shard), version); /* the owner sees that its shard has changed, */
 	ck_assert_int_eq(version_of(st, l, other), other_version); /* and that the other has not */
-	DONE(st->is->feed_drop(st, two, 0, &drv_err));
-	ck_assert_int_eq(st->is->feed_drop(st, two, 0, &drv_err), FW_ENOTFOUND);
-	ck_assert_int_eq(st->is->feed_set(st, &(struct fw_feed){.id = two}, FW_SET_DUE, &drv_err), FW_ENOTFOUND);
-	DONE(st->is->feed_set(st, &(struct fw_feed){.id = three, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &drv_err));
+	DONE(st->driver->feed_drop(st, two, 0, &drv_err));
+	ck_assert_int_eq(st->driver->feed_drop(st, two, 0, &drv_err), FW_ENOTFOUND);
+	ck_assert_int_eq(st->driver->feed_set(st, &(struct fw_feed){.id = two}, FW_SET_DUE, &drv_err), FW_ENOTFOUND);
+	DONE(st->driver->feed_set(st, &(struct fw_feed){.id = three, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &drv_err));
 	f[2].status = FW_FEED_GONE;
 	DONE(commit(st, l->id, o, 3));
 	ck_assert_int_eq(o[0].rc, 0);
@@ -415,7 +415,7 @@ START_TEST(pushes_need_no_lease)
 	ck_assert(F.feed.due_at_ms == 5 && F.feed.status == FW_FEED_ACTIVE && F.feed.last_visit_ms == 0 &&
 		F.feed.last_new_ms > 0 && F.feed.entry_n == 2);
 	ck_assert(fw_str_eq(F.feed.title, FW_STR("told"))); /* a member that is set stays */
-	DONE(st->is->feed_drop(st, gone, 0, &drv_err));
+	DONE(st->driver->feed_drop(st, gone, 0, &drv_err));
 	o.feed_id = gone;
 	DONE(commit(st, 0, &o, 1));
 	ck_assert_int_eq(o.rc, FW_ENOTFOUND);
@@ -439,7 +439,7 @@ START_TEST(feeds_that_move)
 	f[1].url = f[0].url; /* a moment later */
 	o[1].groups = FW_GROUP_URL;
 	h.id = store_feed_host_id(&f[0]);
-	DONE(st->is->commit(
+	DONE(st->driver->commit(
 		st, &(struct store_commit){.lease_id = l->id, .outcome = o, .n = 1, .host = &h, .host_n = 1}, &drv_err));
 	DONE(commit(st, l->id, &o[1], 1));
 	ck_assert_int_eq(o[0].rc, 0);
@@ -453,9 +453,9 @@ START_TEST(feeds_that_move)
 	ck_assert_int_gt(version_of(st, l, store_host_shard(h.id)), 0);
 	h.next_ok_ms = 4000;
 	h.cool_until_ms = 20;
-	DONE(st->is->commit(st, &(struct store_commit){.lease_id = l->id, .host = &h, .host_n = 1}, &drv_err));
+	DONE(st->driver->commit(st, &(struct store_commit){.lease_id = l->id, .host = &h, .host_n = 1}, &drv_err));
 	S.n = S.host_n = 0;
-	DONE(st->is->due(st,
+	DONE(st->driver->due(st,
 		&(struct store_due_query){.shard = store_host_shard(h.id),
 			.until_ms = INT64_MAX,
 			.due = see,
@@ -496,14 +496,14 @@ START_TEST(hosts_outlive_their_owner)
 	struct store_commit c = {.lease_id = a->id, .host = &h, .host_n = 1};
 	struct store_due_query q = {.shard = store_host_shard(h.id), .host = one_host, .ctx = &got};
 
-	DONE(st->is->commit(st, &c, &drv_err));
+	DONE(st->driver->commit(st, &c, &drv_err));
 	h.pace_ms = 15;
 	h.next_ok_ms = 5;
-	DONE(st->is->commit(st, &c, &drv_err));
-	ck_assert_int_eq(st->is->due(st, &q, &drv_err), 7);
+	DONE(st->driver->commit(st, &c, &drv_err));
+	ck_assert_int_eq(st->driver->due(st, &q, &drv_err), 7);
 	ck_assert(got.id == h.id && got.next_ok_ms == 5 && got.cool_until_ms == 20 && got.pace_ms == 15);
 	q.shard = (q.shard + 1) % STORE_SHARDS;
-	DONE(st->is->due(st, &q, &drv_err));
+	DONE(st->driver->due(st, &q, &drv_err));
 	free(a);
 	drv_end(st);
 }
@@ -523,11 +523,11 @@ START_TEST(state_of_what_is_due)
 	}
 	for (int i = 0; i < 3; i++)
 		due[i] = *due_of(st, id[i]);
-	DONE(st->is->feed_drop(st, id[1], 0, &drv_err));
+	DONE(st->driver->feed_drop(st, id[1], 0, &drv_err));
 	S.n = 0;
 	F.feed.id = 0;
 	/* one was removed meanwhile */
-	DONE(st->is->feed_list(st, &(struct store_feed_query){.due = due, .due_n = 3}, found_one, &F, &drv_err));
+	DONE(st->driver->feed_list(st, &(struct store_feed_query){.due = due, .due_n = 3}, found_one, &F, &drv_err));
 	ck_assert(F.feed.id == id[0] || F.feed.id == id[2]);
 	ck_assert_int_eq(F.feed.due_at_ms, 5);
 	drv_end(st);
@@ -613,18 +613,18 @@ static void unnote(struct worker *w, int shard)
 static void live(struct worker *w)
 {
 	struct fw_err e = {0};
-	struct store_give g = {0};
+	struct store_release g = {0};
 	int rc;
 
 	if (w->l.id && fw_mono_ms() - w->beat_mono_ms < LEASE_MS / 4)
 		return;
 	w->beat_mono_ms = fw_mono_ms();
 	w->l.lease_ms = LEASE_MS;
-	rc = w->st->is->beat(w->st, "w", &w->l, &e);
+	rc = w->st->driver->heartbeat(w->st, "w", &w->l, &e);
 	if (rc == FW_ESTALE) {
 		atomic_fetch_add(&book->stale, 1);
 		w->l.id = 0;
-		rc = w->st->is->beat(w->st, "w", &w->l, &e);
+		rc = w->st->driver->heartbeat(w->st, "w", &w->l, &e);
 	}
 	if (rc == FW_EAGAIN)
 		return;
@@ -632,13 +632,13 @@ static void live(struct worker *w)
 	atomic_fetch_add(&book->joins, 1);
 	w->n = w->l.shard_n;
 	note(w);
-	g = (struct store_give){.lease_id = w->l.id,
-		.shard = w->l.shard + FW_MIN(w->n, store_part(&w->l)),
-		.n = w->n - FW_MIN(w->n, store_part(&w->l))};
+	g = (struct store_release){.lease_id = w->l.id,
+		.shard = w->l.shard + FW_MIN(w->n, store_fair_share(&w->l)),
+		.n = w->n - FW_MIN(w->n, store_fair_share(&w->l))};
 	w->n -= g.n;
 	for (size_t i = 0; i < g.n; i++)
 		unnote(w, g.shard[i].shard);
-	rc = g.n ? w->st->is->give(w->st, &g, &e) : 0;
+	rc = g.n ? w->st->driver->release(w->st, &g, &e) : 0;
 	if (rc != FW_EAGAIN)
 		must(rc, &e, "give");
 }
@@ -665,7 +665,7 @@ static void visit(struct worker *w)
 		return;
 	k = w->l.shard[w->turn++ % w->n].shard;
 	seen.n = 0;
-	must(w->st->is->due(w->st,
+	must(w->st->driver->due(w->st,
 		     &(struct store_due_query){.shard = k, .until_ms = INT64_MAX, .due = pick, .ctx = &seen}, &e),
 		&e, "due");
 	if (atomic_load(&book->owner[k]) != w->l.id && safe(w))
@@ -683,7 +683,7 @@ static void visit(struct worker *w)
 	}
 	if (roll(w) % 50 == 0)
 		usleep((useconds_t)(roll(w) % (LEASE_MS * 1200))); /* sometimes longer than the lease */
-	rc = w->st->is->commit(w->st, &(struct store_commit){.lease_id = w->l.id, .outcome = o, .n = seen.n}, &e);
+	rc = w->st->driver->commit(w->st, &(struct store_commit){.lease_id = w->l.id, .outcome = o, .n = seen.n}, &e);
 	if (rc == FW_ESTALE || rc == FW_EAGAIN) {
 		w->beat_mono_ms = 0;
 		return;
@@ -728,10 +728,10 @@ static pid_t worker_start(int engine)
 		for (size_t i = 0; w->l.id && i < w->n; i++)
 			unnote(w, w->l.shard[i].shard);
 		if (w->l.id)
-			rc = w->st->is->give(w->st, &(struct store_give){.lease_id = w->l.id, .leave = true}, &e);
+			rc = w->st->driver->release(w->st, &(struct store_release){.lease_id = w->l.id, .leave = true}, &e);
 		if (rc != FW_EAGAIN)
 			must(rc, &e, "leave");
-		w->st->is->close(w->st);
+		w->st->driver->close(w->st);
 		free(w);
 		_exit(0);
 	}
@@ -768,7 +768,7 @@ static void feeds_make(struct store *st)
 	for (int i = 0; i < FEEDS; i++)
 		f[i] = (struct fw_feed){
 			.url = fw_str(fw_arena_printf(&a, "https://host-%d.example/feed", i)), .due_at_ms = 1};
-	DONE(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = FEEDS}, .made = made}, &drv_err));
+	DONE(st->driver->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = FEEDS}, .made = made}, &drv_err));
 	for (int i = 0; i < FEEDS; i++)
 		ck_assert_int_eq(made[i].id, i + 1);
 	fw_arena_finish(&a);

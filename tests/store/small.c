@@ -44,7 +44,7 @@ static struct store *fresh_store(int i)
 /* True if the last message names the store. */
 static bool names_store(struct store *st)
 {
-	return strstr(err.text, strcmp(st->is->name, "redis") == 0 ? "redis" : sql_of(st)->name) != NULL;
+	return strstr(err.text, strcmp(st->driver->name, "redis") == 0 ? "redis" : sql_of(st)->name) != NULL;
 }
 
 /* Feeds 1 to n. */
@@ -55,14 +55,14 @@ static void feeds_add(struct store *st, int n)
 	for (int i = 0; i < n; i++)
 		f[i] = (struct fw_feed){
 			.id = i + 1, .url = fw_str(fw_arena_printf(&A, "https://h%d.example/", i + 1)), .created_ms = 1};
-	OK(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = (size_t)n}}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = (size_t)n}}, &err));
 }
 
 static struct fw_store_stats figures(struct store *st)
 {
 	struct fw_store_stats s = {.next_due_ms = FW_NO_DATE, .size_bytes = -1};
 
-	OK(st->is->stats(st, &s, &err));
+	OK(st->driver->stats(st, &s, &err));
 	return s;
 }
 
@@ -91,7 +91,7 @@ static int keep_visit(void *ctx, const struct fw_visit *v)
 static size_t visits(struct store *st, struct fw_visit_query q)
 {
 	V.n = V.stop = 0;
-	OK(st->is->visit_list(st, &q, keep_visit, &V, &err));
+	OK(st->driver->visit_list(st, &q, keep_visit, &V, &err));
 	return V.n;
 }
 
@@ -139,7 +139,7 @@ START_TEST(visits_whole)
 	v[0].id = 70, v[1].id = 71;
 	v[0].feed_id = 1, v[1].feed_id = 77; /* no such feed: skipped */
 	for (int round = 0; round < 2; round++)
-		OK(st->is->load(st, &(struct store_load){.rows = {.visit = v, .visit_n = 2}}, &err));
+		OK(st->driver->load(st, &(struct store_load){.rows = {.visit = v, .visit_n = 2}}, &err));
 	ck_assert_uint_eq(visits(st, (struct fw_visit_query){0}), 1);
 	visit_is(&V.v[0], &v[0]);
 	ck_assert(V.v[0].id == 70 && fw_str_eq(V.v[0].feed_url, FW_STR("https://h1.example/")));
@@ -150,7 +150,7 @@ START_TEST(visits_whole)
 		o[i].visit.feed_id = o[i].feed_id;
 		o[i].visit.new_n = o[i].visit.changed_n = 0; /* the store counts these */
 	}
-	OK(st->is->commit(st, &(struct store_commit){.outcome = o, .n = 3}, &err));
+	OK(st->driver->commit(st, &(struct store_commit){.outcome = o, .n = 3}, &err));
 	ck_assert(o[0].rc == 0 && o[1].rc == FW_ENOTFOUND && o[2].rc == 0);
 	ck_assert_uint_eq(visits(st, (struct fw_visit_query){.oldest_first = true, .after_id = 70}), 2);
 	ck_assert(V.v[0].id > 70 && V.v[1].id > V.v[0].id && V.v[0].feed_id + V.v[1].feed_id == 3);
@@ -172,7 +172,7 @@ static void visits_add(struct store *st)
 			.at_ms = NOW + i / 6 * FW_MINUTE_MS,
 			.run_id = NOW + (i / 1000) * 1000 / 6 * FW_MINUTE_MS,
 			.kind = FW_VISIT_OK};
-	OK(st->is->load(st, &(struct store_load){.rows = {.visit = v, .visit_n = 3000}}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.visit = v, .visit_n = 3000}}, &err));
 }
 
 START_TEST(visits_listed)
@@ -213,7 +213,7 @@ START_TEST(visits_listed)
 	V.n = 0;
 	V.stop = 600;
 	/* the callback's code */
-	ck_assert_int_eq(st->is->visit_list(st, &(struct fw_visit_query){0}, keep_visit, &V, &err), 42);
+	ck_assert_int_eq(st->driver->visit_list(st, &(struct fw_visit_query){0}, keep_visit, &V, &err), 42);
 	ck_assert_uint_eq(V.n, 600);
 	drv_end(st);
 }
@@ -228,12 +228,12 @@ START_TEST(visits_pruned)
 	int calls = 0;
 
 	feeds_add(st, 4);
-	OK(st->is->load(st, &(struct store_load){.rows = {.visit = &v, .visit_n = 1}}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.visit = &v, .visit_n = 1}}, &err));
 	v.id = 1;
 	visits_add(st);
 	do {
 		p.more = false;
-		OK(st->is->prune(st, &p, &err));
+		OK(st->driver->prune(st, &p, &err));
 		calls++;
 	} while (p.more);
 	ck_assert_int_eq(p.visit_n, 490 * 6);
@@ -242,9 +242,9 @@ START_TEST(visits_pruned)
 	ck_assert_uint_eq(visits(st, (struct fw_visit_query){.oldest_first = true}), 61);
 	ck_assert_int_eq(V.v[0].id, 490 * 6 + 1);
 	v = (struct fw_visit){.id = 4999, .feed_id = 1, .at_ms = NOW, .kind = FW_VISIT_OK};
-	OK(st->is->load(st, &(struct store_load){.rows = {.visit = &v, .visit_n = 1}}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.visit = &v, .visit_n = 1}}, &err));
 	p = (struct fw_prune){.visits_before_ms = NOW + 1};
-	OK(st->is->prune(st, &p, &err)); /* behind 60 young ones */
+	OK(st->driver->prune(st, &p, &err)); /* behind 60 young ones */
 	ck_assert(p.visit_n == 1 && !p.more);
 	drv_end(st);
 }
@@ -269,7 +269,7 @@ static int see_event(void *ctx, const struct fw_event *e)
 	return 0;
 }
 
-static int see_dead(void *ctx, const struct fw_dead_event *d)
+static int see_dead(void *ctx, const struct fw_dead_letter *d)
 {
 	struct events *s = ctx;
 
@@ -285,7 +285,7 @@ static struct events events(struct store *st, int64_t after_id, size_t limit)
 {
 	struct events s = {.n = 0};
 
-	OK(st->is->event_list(st,
+	OK(st->driver->event_list(st,
 		&(struct store_event_query){.after_id = after_id, .limit = limit, .event = see_event, .ctx = &s}, &err));
 	return s;
 }
@@ -294,7 +294,7 @@ static struct events letters(struct store *st, int64_t after_id, size_t limit)
 {
 	struct events s = {.n = 0};
 
-	OK(st->is->event_list(st,
+	OK(st->driver->event_list(st,
 		&(struct store_event_query){.after_id = after_id, .limit = limit, .dead = see_dead, .ctx = &s}, &err));
 	return s;
 }
@@ -320,15 +320,15 @@ START_TEST(events_many)
 	struct fw_event *e = events_make(1, 12000);
 
 	e[3].property = e[3].remote_ip = FW_STR_NONE;
-	OK(st->is->event_put(st, e, 5000, NULL, 0, &err));
-	OK(st->is->event_put(st, e, 5000, NULL, 0, &err)); /* its response was lost */
-	OK(st->is->event_put(st, e + 3000, 9000, NULL, 0, &err)); /* some of them exist */
+	OK(st->driver->event_put(st, e, 5000, NULL, 0, &err));
+	OK(st->driver->event_put(st, e, 5000, NULL, 0, &err)); /* its response was lost */
+	OK(st->driver->event_put(st, e + 3000, 9000, NULL, 0, &err)); /* some of them exist */
 	ck_assert_uint_eq(events(st, 0, 0).n, 12000);
 	ck_assert_int_eq(events(st, 0, 0).sum, 12000 * 12001 / 2);
 	ck_assert_int_eq(events(st, 4500, 1500).last_id, 6000); /* over pages */
 	ck_assert_uint_eq(events(st, 11000, 2000).n, 1000);
 	ck_assert_uint_eq(events(st, 12000, 0).n, 0);
-	OK(st->is->event_put(st, NULL, 0, NULL, 0, &err));
+	OK(st->driver->event_put(st, NULL, 0, NULL, 0, &err));
 	drv_end(st);
 }
 END_TEST
@@ -341,10 +341,10 @@ START_TEST(events_refused)
 {
 	struct store *st = fresh_store(_i);
 	struct fw_event *e = events_make(1, 300);
-	struct fw_dead_event d = {.id = 9, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW};
+	struct fw_dead_letter d = {.id = 9, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW};
 
 	if (!drv_is_sql(_i)) {
-		st->is->close(st);
+		st->driver->close(st);
 		return;
 	}
 	OK(sql_of(st)->dialect->script(sql_of(st),
@@ -353,18 +353,18 @@ START_TEST(events_refused)
 			"CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property_section = 250 BEGIN SELECT "
 			"RAISE(ABORT, 'not this one'); END",
 		&err));
-	OK(st->is->event_put(st, e, 20, NULL, 0, &err));
-	IS(st->is->event_put(st, e, 300, &d, 1, &err), FW_EINVAL); /* 20 exist, and one is refused */
+	OK(st->driver->event_put(st, e, 20, NULL, 0, &err));
+	IS(st->driver->event_put(st, e, 300, &d, 1, &err), FW_EINVAL); /* 20 exist, and one is refused */
 	ck_assert(names_store(st));
 	ck_assert_uint_eq(events(st, 0, 0).n, 20);
 	ck_assert_uint_eq(letters(st, 0, 0).n, 0);
-	IS(st->is->event_put(st, e + 249, 1, NULL, 0, &err), FW_EINVAL);
+	IS(st->driver->event_put(st, e + 249, 1, NULL, 0, &err), FW_EINVAL);
 	OK(sql_of(st)->dialect->script(sql_of(st), "CREATE UNIQUE INDEX mine ON incoming (property_section)", &err));
 	e[248].section = 1; /* it exists by a key of the user's */
-	IS(st->is->event_put(st, e, 249, &d, 1, &err), FW_EINVAL);
+	IS(st->driver->event_put(st, e, 249, &d, 1, &err), FW_EINVAL);
 	ck_assert_uint_eq(events(st, 0, 0).n, 20);
 	e[248].section = 249;
-	OK(st->is->event_put(st, e, 249, &d, 1, &err)); /* and the others are stored as before */
+	OK(st->driver->event_put(st, e, 249, &d, 1, &err)); /* and the others are stored as before */
 	ck_assert_uint_eq(events(st, 0, 0).n, 249);
 	ck_assert_uint_eq(letters(st, 0, 0).n, 1);
 	drv_end(st);
@@ -374,24 +374,24 @@ END_TEST
 START_TEST(dead_letters)
 {
 	struct store *st = fresh_store(_i);
-	struct fw_dead_event *d = fw_arena_calloc(&A, 1500, sizeof(*d));
+	struct fw_dead_letter *d = fw_arena_calloc(&A, 1500, sizeof(*d));
 	int64_t id[3] = {2, 1500, 77777};
 
 	for (int i = 0; i < 1500; i++)
-		d[i] = (struct fw_dead_event){
+		d[i] = (struct fw_dead_letter){
 			.id = i + 1, .row = FW_STR("{\"a\": \"'\\u0000\"}"), .reason = FW_STR("first"), .at_ms = i};
-	OK(st->is->event_put(st, NULL, 0, d, 1500, &err));
+	OK(st->driver->event_put(st, NULL, 0, d, 1500, &err));
 	d[7].row = FW_STR("{\"b\": 1}");
 	d[7].reason = FW_STR("it's said");
 	d[7].at_ms = 99;
-	OK(st->is->event_put(st, events_make(1, 1), 1, d + 7, 1, &err)); /* with another event; replaces the first */
+	OK(st->driver->event_put(st, events_make(1, 1), 1, d + 7, 1, &err)); /* with another event; replaces the first */
 	ck_assert_uint_eq(letters(st, 0, 0).n, 1500);
 	ck_assert_str_eq(letters(st, 7, 1).text, "{\"b\": 1} it's said 99");
 	ck_assert_str_eq(letters(st, 1499, 3).text, "{\"a\": \"'\\u0000\"} first 1499");
 	ck_assert_uint_eq(letters(st, 100, 1200).n, 1200);
 	ck_assert_uint_eq(events(st, 0, 0).n, 1);
-	OK(st->is->event_remove(st, id, 3, &err)); /* one of them does not exist */
-	OK(st->is->event_remove(st, id, 0, &err));
+	OK(st->driver->event_remove(st, id, 3, &err)); /* one of them does not exist */
+	OK(st->driver->event_remove(st, id, 0, &err));
 	ck_assert_uint_eq(letters(st, 0, 0).n, 1498);
 	ck_assert_int_eq(letters(st, 0, 2).last_id, 3);
 	drv_end(st);
@@ -402,17 +402,17 @@ START_TEST(events_pruned)
 {
 	struct store *st = fresh_store(_i);
 	struct fw_event *e = events_make(1, 11000);
-	struct fw_dead_event d[2] = {{.id = 1, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW + 9999},
+	struct fw_dead_letter d[2] = {{.id = 1, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW + 9999},
 		{.id = 2, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW + 10000}};
 	struct fw_prune p = {.events_before_ms = NOW + 10000};
 	int64_t before;
 
 	e[0].stamp_ms = NOW + FW_DAY_MS; /* of a client whose clock was ahead */
-	OK(st->is->event_put(st, e, 11000, d, 2, &err));
+	OK(st->driver->event_put(st, e, 11000, d, 2, &err));
 	do {
 		p.more = false;
 		before = p.event_n;
-		OK(st->is->prune(st, &p, &err));
+		OK(st->driver->prune(st, &p, &err));
 		ck_assert_int_le(p.event_n - before, 2 * FW_EVENT_STEP);
 	} while (p.more);
 	ck_assert_int_eq(p.event_n, 9999 + 1);
@@ -432,7 +432,7 @@ static void record_put(struct store *st, const char *kind, int key, int64_t unti
 
 	ck_assert(fw_snprintf(text, sizeof(text), "%04d", key));
 	r.key = fw_str(text);
-	OK(st->is->record_put(st, &r, false, false, &was, &err));
+	OK(st->driver->record_put(st, &r, false, false, &was, &err));
 	ck_assert(!was);
 }
 
@@ -456,7 +456,7 @@ static struct fw_str records(struct store *st, struct fw_record_query q)
 {
 	R.n = 0;
 	fw_buf_reset(&R.all);
-	OK(st->is->record_list(st, &(struct store_record_query){.q = q}, see_record, &R, &err));
+	OK(st->driver->record_list(st, &(struct store_record_query){.q = q}, see_record, &R, &err));
 	return fw_buf_str(&R.all);
 }
 
@@ -500,22 +500,22 @@ START_TEST(records_looked_for)
 	struct store_record_query one = {.q.kind = r.kind, .key = r.key};
 	bool was = true;
 
-	IS(st->is->record_list(st, &one, see_record, &R, &err), FW_ENOTFOUND);
-	IS(st->is->record_remove(st, r.kind, r.key, FW_STR_NONE, &err), FW_ENOTFOUND);
+	IS(st->driver->record_list(st, &one, see_record, &R, &err), FW_ENOTFOUND);
+	IS(st->driver->record_remove(st, r.kind, r.key, FW_STR_NONE, &err), FW_ENOTFOUND);
 	ck_assert(names_store(st));
-	OK(st->is->record_put(st, &r, true, false, &was, &err));
+	OK(st->driver->record_put(st, &r, true, false, &was, &err));
 	ck_assert(!was);
 	R.n = 0;
-	OK(st->is->record_list(st, &one, see_record, &R, &err));
+	OK(st->driver->record_list(st, &one, see_record, &R, &err));
 	ck_assert_uint_eq(R.n, 1);
-	OK(st->is->record_put(st, &r, true, true, &was, &err));
+	OK(st->driver->record_put(st, &r, true, true, &was, &err));
 	ck_assert(was);
 	r.at_ms = NOW + 5; /* the existing one has expired */
 	r.until_ms = NOW + 9;
-	OK(st->is->record_put(st, &r, true, false, &was, &err));
+	OK(st->driver->record_put(st, &r, true, false, &was, &err));
 	ck_assert(!was);
-	IS(st->is->record_remove(st, r.kind, r.key, FW_STR("v"), &err), FW_ENOTFOUND);
-	OK(st->is->record_remove(st, r.kind, r.key, FW_STR(""), &err));
+	IS(st->driver->record_remove(st, r.kind, r.key, FW_STR("v"), &err), FW_ENOTFOUND);
+	OK(st->driver->record_remove(st, r.kind, r.key, FW_STR(""), &err));
 	fw_buf_finish(&R.all);
 	drv_end(st);
 }
@@ -534,15 +534,15 @@ START_TEST(records_wake)
 		return;
 	}
 	other = opened(_i, 0, 0);
-	OK(st->is->wait(st, -1, 20, &changed, &err));
-	OK(other->is->record_put(other, &r, false, false, &was, &err));
-	OK(st->is->wait(st, -1, 60, &changed, &err));
+	OK(st->driver->wait(st, -1, 20, &changed, &err));
+	OK(other->driver->record_put(other, &r, false, false, &was, &err));
+	OK(st->driver->wait(st, -1, 60, &changed, &err));
 	ck_assert(!changed);
-	OK(other->is->record_put(other, &r, false, true, &was, &err));
+	OK(other->driver->record_put(other, &r, false, true, &was, &err));
 	start = fw_mono_ms();
-	OK(st->is->wait(st, -1, 20000, &changed, &err));
+	OK(st->driver->wait(st, -1, 20000, &changed, &err));
 	ck_assert(changed && fw_mono_ms() - start < 10000);
-	other->is->close(other);
+	other->driver->close(other);
 	drv_end(st);
 }
 END_TEST
@@ -559,7 +559,7 @@ START_TEST(records_pruned)
 	do {
 		p.more = false;
 		before = p.record_n;
-		OK(st->is->prune(st, &p, &err));
+		OK(st->driver->prune(st, &p, &err));
 		ck_assert_int_le(p.record_n - before, FW_RECORD_STEP);
 		calls++;
 	} while (p.more);
@@ -584,7 +584,7 @@ START_TEST(counted)
 	ck_assert(s.feed_n == 0 && s.active_n == 0 && s.due_n == 0 && s.entry_n == 0 && s.visit_n == 0 &&
 		s.next_due_ms == FW_NO_DATE && s.last_feed_id == 0 && s.last_entry_id == 0 && s.last_visit_id == 0 &&
 		s.schema == 1 && s.unindexed_n == 0);
-	OK(st->is->clock(st, &now_ms, &err));
+	OK(st->driver->clock(st, &now_ms, &err));
 	for (int i = 0; i < 6; i++)
 		f[i] = (struct fw_feed){.id = i + 1,
 			.url = fw_str(fw_arena_printf(&A, "https://h%d.example/", i)),
@@ -592,7 +592,7 @@ START_TEST(counted)
 			.due_at_ms = i == 2 ? now_ms + FW_HOUR_MS : 1000 - i,
 			.fail_n = (uint32_t)i % 2,
 			.created_ms = 1};
-	OK(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 6}}, &err));
+	OK(st->driver->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 6}}, &err));
 	s = figures(st);
 	ck_assert(s.feed_n == 6 && s.active_n == 3 && s.paused_n == 1 && s.gone_n == 1 && s.quarantined_n == 1);
 	ck_assert(s.due_n == 2 && s.failing_n == 3 && s.next_due_ms == 999 && s.last_feed_id == 6);
@@ -605,18 +605,18 @@ END_TEST
 static void all_fail(struct store *st, int rc)
 {
 	struct fw_event *e = events_make(1, 3);
-	struct fw_dead_event d = {.id = 9, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW};
+	struct fw_dead_letter d = {.id = 9, .row = FW_STR("{}"), .reason = FW_STR("r"), .at_ms = NOW};
 	struct fw_record r = {
 		.kind = FW_STR("k"), .key = FW_STR("x"), .value = FW_STR("v"), .at_ms = NOW, .until_ms = FW_NO_DATE};
 	struct fw_prune p = {.now_ms = INT64_MAX - 1, .events_before_ms = INT64_MAX, .records = true};
 	bool was;
 
-	IS(st->is->event_put(st, e, 3, NULL, 0, &err), rc);
-	IS(st->is->event_put(st, NULL, 0, &d, 1, &err), rc);
-	IS(st->is->event_remove(st, &d.id, 1, &err), rc);
-	IS(st->is->record_put(st, &r, true, true, &was, &err), rc);
-	IS(st->is->record_remove(st, r.kind, r.key, FW_STR_NONE, &err), rc);
-	IS(st->is->prune(st, &p, &err), rc);
+	IS(st->driver->event_put(st, e, 3, NULL, 0, &err), rc);
+	IS(st->driver->event_put(st, NULL, 0, &d, 1, &err), rc);
+	IS(st->driver->event_remove(st, &d.id, 1, &err), rc);
+	IS(st->driver->record_put(st, &r, true, true, &was, &err), rc);
+	IS(st->driver->record_remove(st, r.kind, r.key, FW_STR_NONE, &err), rc);
+	IS(st->driver->prune(st, &p, &err), rc);
 	ck_assert_msg(names_store(st), "%s", err.text);
 }
 
@@ -625,7 +625,7 @@ START_TEST(read_only)
 	struct store *st = fresh_store(_i), *reader;
 
 	if (under_test[_i].shared) {
-		OK(st->is->event_put(st, events_make(7, 1), 1, NULL, 0, &err));
+		OK(st->driver->event_put(st, events_make(7, 1), 1, NULL, 0, &err));
 		record_put(st, "k", 1, NOW + 1);
 		reader = opened(_i, FW_STORE_READ, 0);
 		all_fail(reader, FW_EINVAL);
@@ -634,7 +634,7 @@ START_TEST(read_only)
 		(void)records(reader, (struct fw_record_query){0});
 		ck_assert_uint_eq(R.n, 1);
 		fw_buf_finish(&R.all);
-		reader->is->close(reader);
+		reader->driver->close(reader);
 	}
 	drv_end(st);
 }
@@ -647,18 +647,18 @@ START_TEST(locked)
 	struct sql *s = drv_is_sql(_i) ? sql_of(st) : NULL;
 
 	if (s && under_test[_i].shared) {
-		OK(st->is->event_put(st, events_make(7, 1), 1, NULL, 0, &err));
+		OK(st->driver->event_put(st, events_make(7, 1), 1, NULL, 0, &err));
 		record_put(st, "k", 1, NOW + 1);
 		other = opened(_i, 0, 100);
 		OK(s->dialect->begin(s, &err));
 		if (strcmp(under_test[_i].name, "postgres") == 0)
-			OK(s->dialect->script(s, "LOCK TABLE incoming, incoming_dead, records", &err));
+			OK(s->dialect->script(s, "LOCK TABLE incoming, dead_letters, records", &err));
 		if (strcmp(under_test[_i].name, "mysql") != 0)
 			all_fail(other, FW_EAGAIN);
 		s->dialect->rollback(s);
-		OK(other->is->event_put(other, events_make(1, 3), 3, NULL, 0, &err));
+		OK(other->driver->event_put(other, events_make(1, 3), 3, NULL, 0, &err));
 		ck_assert_uint_eq(events(other, 0, 0).n, 4);
-		other->is->close(other);
+		other->driver->close(other);
 	}
 	drv_end(st);
 }
@@ -670,7 +670,7 @@ START_TEST(connection_gone)
 	struct store *st = fresh_store(_i), *other;
 
 	if (strcmp(under_test[_i].name, "postgres") == 0) {
-		OK(st->is->event_put(st, events_make(7, 1), 1, NULL, 0, &err));
+		OK(st->driver->event_put(st, events_make(7, 1), 1, NULL, 0, &err));
 		record_put(st, "k", 1, NOW + 1);
 		other = opened(_i, 0, 0);
 		OK(sql_of(other)->dialect->script(sql_of(other),
@@ -678,11 +678,11 @@ START_TEST(connection_gone)
 			" AND backend_type = 'client backend'",
 			&err));
 		all_fail(st, FW_EIO);
-		IS(st->is->visit_list(st, &(struct fw_visit_query){0}, keep_visit, &V, &err), FW_EIO);
-		IS(st->is->event_list(st, &(struct store_event_query){.event = see_event}, &err), FW_EIO);
-		IS(st->is->record_list(st, &(struct store_record_query){0}, see_record, &R, &err), FW_EIO);
-		IS(st->is->stats(st, &(struct fw_store_stats){0}, &err), FW_EIO);
-		st->is->close(st);
+		IS(st->driver->visit_list(st, &(struct fw_visit_query){0}, keep_visit, &V, &err), FW_EIO);
+		IS(st->driver->event_list(st, &(struct store_event_query){.event = see_event}, &err), FW_EIO);
+		IS(st->driver->record_list(st, &(struct store_record_query){0}, see_record, &R, &err), FW_EIO);
+		IS(st->driver->stats(st, &(struct fw_store_stats){0}, &err), FW_EIO);
+		st->driver->close(st);
 		st = other;
 		ck_assert_uint_eq(events(st, 0, 0).n, 1);
 	}

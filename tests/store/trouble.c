@@ -78,7 +78,7 @@ static int64_t number(const char *sql)
 START_TEST(newer_schema) /* REL-15 */
 {
 	fw_store_close(store_open(url, FW_STORE_CREATE));
-	bare("UPDATE numbers SET value = 99 WHERE name = 'schema'");
+	bare("UPDATE meta SET value = 99 WHERE name = 'schema'");
 	refused(FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
 	refused(FW_STORE_READ, FW_EVERSION, "upgrade feedwheel");
 }
@@ -106,7 +106,7 @@ static int64_t steps_for(int n)
 	int64_t steps = 0;
 
 	put_entries(st, subscribe(st, "https://a.example/", NOW), 0, n);
-	sqlite3_progress_handler(sqlite_db(sql_of(fw_store_driver(st)))->db, 100, tick, &steps);
+	sqlite3_progress_handler(sqlite_db(sql_of(store_of(st)))->db, 100, tick, &steps);
 	OK(fw_store_entry_list(st, &q, none, NULL, &err));
 	fw_store_close(st);
 	ck_assert_int_eq(unlink(path), 0);
@@ -157,14 +157,14 @@ END_TEST
 START_TEST(feed_deleted_by_hand)
 {
 	struct fw_store *st = store_open(url, FW_STORE_CREATE);
-	struct store *to = fw_store_driver(st);
+	struct store *to = store_of(st);
 	struct store_lease *l = drv_join(to, "w", LONG_MS);
 	struct fw_outcome o[3];
 	struct fw_feed f[3];
 
 	for (int i = 0; i < 3; i++)
 		o[i] = drv_outcome(to, subscribe(st, fw_arena_printf(&A, "https://h%d.example/", i), NOW), &f[i], NOW + 1);
-	bare("DELETE FROM schedule WHERE place = (SELECT place FROM feeds WHERE url LIKE '%h1%');"
+	bare("DELETE FROM schedule WHERE position = (SELECT position FROM feeds WHERE url LIKE '%h1%');"
 		" DELETE FROM feeds WHERE url LIKE '%h1%'");
 	DONE(drv_commit(to, l->id, o, 3));
 	ck_assert(o[0].rc == 0 && o[1].rc == FW_ENOTFOUND && o[2].rc == 0);
@@ -308,7 +308,7 @@ START_TEST(locked_by_somebody_else)
 	ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	FAILS(commit(w), FW_EAGAIN);
 	ck_assert_msg(strstr(drv_err.text, path) && strstr(drv_err.text, "locked") && strstr(drv_err.text, "100 ms"), "%s", drv_err.text);
-	FAILS(w->st->is->beat(w->st, "w", w->l, &drv_err), FW_EAGAIN);
+	FAILS(w->st->driver->heartbeat(w->st, "w", w->l, &drv_err), FW_EAGAIN);
 	ck_assert_uint_eq(drv_due(w->st, -1, INT64_MAX)->n, 1); /* reading still works */
 	ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);

@@ -117,12 +117,12 @@ START_TEST(schemas_that_are_not_ours) /* REL-15 */
 	/* opening for reading creates nothing */
 	refused(url, FW_STORE_READ | FW_STORE_CREATE, FW_ENOTFOUND, "feedwheel add");
 	fw_store_close(store_open(url, FW_STORE_CREATE));
-	bare("UPDATE numbers SET value = 99 WHERE name = 'schema'");
+	bare("UPDATE meta SET value = 99 WHERE name = 'schema'");
 	refused(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
 	refused(url, FW_STORE_READ, FW_EVERSION, "upgrade feedwheel");
-	bare("DELETE FROM numbers WHERE name = 'feedwheel'");
+	bare("DELETE FROM meta WHERE name = 'feedwheel'");
 	refused(url, FW_STORE_CREATE, FW_EINVAL, "another program");
-	bare("DROP TABLE numbers");
+	bare("DROP TABLE meta");
 	refused(url, FW_STORE_CREATE, FW_EINVAL, "another program");
 }
 END_TEST

@@ -100,7 +100,7 @@ static void told(const char *words)
 
 static struct store *open_at(const char *at, unsigned flags)
 {
-	return fw_store_driver(store_open(at, flags));
+	return store_of(store_open(at, flags));
 }
 
 /* A worker whose visit brings three entries. */
@@ -177,12 +177,12 @@ START_TEST(schemas_that_are_not_ours) /* REL-15 */
 
 	server_up(NULL);
 	st = open_at(url, FW_STORE_CREATE);
-	st->is->close(st);
+	st->driver->close(st);
 	st = open_at(url, FW_STORE_READ);
-	DONE(st->is->stats(st, &s, &drv_err));
+	DONE(st->driver->stats(st, &s, &drv_err));
 	ck_assert_int_eq(s.schema, 1);
-	says(st->is->load(st, &load, &drv_err), FW_EINVAL, "reading only");
-	st->is->close(st);
+	says(st->driver->load(st, &load, &drv_err), FW_EINVAL, "reading only");
+	st->driver->close(st);
 	told("HSET {feedwheel/0}:meta schema 99");
 	open_says(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
 	told("SET {other/0}:meta string");
@@ -257,7 +257,7 @@ START_TEST(refusals_pass) /* each is FW_EAGAIN, nothing is half-done, and the sa
 
 		told(T[i].begin);
 		says(commit(w), FW_EAGAIN, T[i].words);
-		says(w->st->is->beat(w->st, "w", w->l, &drv_err), FW_EAGAIN, T[i].words);
+		says(w->st->driver->heartbeat(w->st, "w", w->l, &drv_err), FW_EAGAIN, T[i].words);
 		ck_assert(drv_entries(w->st, 0) == 0 && drv_visits(w->st, 0) == 0); /* reading still works */
 		told(T[i].end);
 		drv_beat(w->st, "w", w->l);
@@ -279,7 +279,7 @@ START_TEST(replica_without_its_master)
 	server_up((const char *const[]){"--replica-serve-stale-data", "no", NULL});
 	st = open_at(url, FW_STORE_CREATE);
 	told("REPLICAOF 127.0.0.1 1");
-	says(st->is->stats(st, &s, &drv_err), FW_EAGAIN, "a replica without a master");
+	says(st->driver->stats(st, &s, &drv_err), FW_EAGAIN, "a replica without a master");
 	told("REPLICAOF NO ONE");
 	drv_end(st);
 }
@@ -315,7 +315,7 @@ START_TEST(busy_with_a_script)
 		_exit(0);
 	}
 	for (start = fw_mono_ms(); !rc && fw_mono_ms() - start < 60000; usleep(20000))
-		rc = st->is->clock(st, &now_ms, &drv_err);
+		rc = st->driver->clock(st, &now_ms, &drv_err);
 	says(rc, FW_EAGAIN, "busy with a script");
 	told("SCRIPT KILL");
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
@@ -333,10 +333,10 @@ START_TEST(server_that_says_nothing) /* stopped, or the network drops everything
 	ck_assert(fw_snprintf(url, sizeof(url), "redis+unix://%s?timeout_ms=3000", sock));
 	st = open_at(url, FW_STORE_CREATE);
 	ck_assert_int_eq(kill(server, SIGSTOP), 0);
-	says(st->is->clock(st, &now_ms, &drv_err), FW_EIO, "no answer in time");
+	says(st->driver->clock(st, &now_ms, &drv_err), FW_EIO, "no answer in time");
 	ck_assert_int_eq(kill(server, SIGCONT), 0);
-	says(st->is->clock(st, &now_ms, &drv_err), FW_EIO, "open the store anew"); /* a late reply belongs to no call */
-	st->is->close(st);
+	says(st->driver->clock(st, &now_ms, &drv_err), FW_EIO, "open the store anew"); /* a late reply belongs to no call */
+	st->driver->close(st);
 	drv_end(open_at(url, 0));
 }
 END_TEST
@@ -436,13 +436,13 @@ START_TEST(commit_that_comes_again) /* REL-01: over a new connection, as the sto
 	DONE(commit(w));
 	first = w->front;
 	w->front = store_open(url, 0);
-	w->st = fw_store_driver(w->front); /* for the caller, its connection broke before the reply came */
+	w->st = store_of(w->front); /* for the caller, its connection broke before the reply came */
 	stored_once(w);
 	visit(w, 0, 3);
 	w->e[0].hash = 2;
 	DONE(commit(w));
 	ck_assert(!w->o.rc && w->o.visit.changed_n == 1);
-	drv_leave(fw_store_driver(first), w->l);
+	drv_leave(store_of(first), w->l);
 	w->l = drv_join(w->st, "other", LONG_MS);
 	w->l->id--; /* a commit with an expired lease is stale, even if it was stored before */
 	FAILS(commit(w), FW_ESTALE);
@@ -543,10 +543,10 @@ static void insist(struct store **st, int64_t lease_id, struct fw_outcome *o)
 
 	do {
 		if (!*st && fw_store_open(&c, &front, &drv_err) == 0)
-			*st = fw_store_driver(front);
+			*st = store_of(front);
 		rc = *st ? drv_commit(*st, lease_id, o, 1) : FW_EIO;
 		if (rc == FW_EIO && *st) {
-			(*st)->is->close(*st);
+			(*st)->driver->close(*st);
 			*st = NULL;
 		}
 		if (rc)
@@ -581,7 +581,7 @@ static void hammer(int number, struct fw_feed f, int64_t lease_id)
 		atomic_fetch_add(&book->commits, 1);
 	}
 	if (st)
-		st->is->close(st);
+		st->driver->close(st);
 }
 
 static int keys_seen(void *ctx, const struct fw_entry_row *row)
@@ -642,14 +642,14 @@ START_TEST(server_is_killed_in_commit) /* with appendfsync always each acknowled
 		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
 		ck_assert_int_eq(status, 0);
 	}
-	st->is->close(st);
+	st->driver->close(st);
 	st = open_at(url, 0);
 	for (int i = 0; i < HAMMERS; i++) {
 		struct fw_entry_query q = {.feed_id = id[i], .key = true};
 		static unsigned char seen[TRIES_MAX];
 
 		memset(seen, 0, sizeof(seen));
-		DONE(st->is->entry_list(st, &q, keys_seen, seen, &drv_err));
+		DONE(st->driver->entry_list(st, &q, keys_seen, seen, &drv_err));
 		for (int n = 1; n < TRIES_MAX; n++) {
 			ck_assert_msg(seen[n] == book->known[i][n], "feed %d, number %d: %d is there", i, n, seen[n]);
 			known += seen[n];
@@ -693,16 +693,16 @@ START_TEST(doctor_looks_at_durability)
 
 	server_up(NULL);
 	st = open_at(url, FW_STORE_CREATE);
-	DONE(st->is->inspect(st, false, finding, &f, &drv_err));
+	DONE(st->driver->inspect(st, false, finding, &f, &drv_err));
 	ck_assert_msg(f.worst == 0 && strstr(f.words, "everysec") && (strstr(f.words, "Redis ") || strstr(f.words, "Valkey ")), "%s", f.words);
 	told("CONFIG SET maxmemory 1000mb");
 	for (size_t i = 0; i < FW_N(T); i++) {
 		f = (struct found){0};
 		told(T[i].command);
-		DONE(st->is->inspect(st, false, finding, &f, &drv_err));
+		DONE(st->driver->inspect(st, false, finding, &f, &drv_err));
 		ck_assert_msg(f.worst == T[i].worst && strstr(f.words, T[i].words), "%s: %s", T[i].command, f.words);
 	}
-	st->is->close(st);
+	st->driver->close(st);
 }
 END_TEST
 
@@ -731,7 +731,7 @@ START_TEST(deep_check_finds) /* states that no call of ours can cause */
 			ck_assert(fw_snprintf(words, sizeof(words), "HDEL {feedwheel/0}:schedule:%04d 1",
 				store_host_shard(store_feed_host_id(drv_find(w->st, 1)))));
 		told(words);
-		DONE(w->st->is->inspect(w->st, true, finding, &f, &drv_err));
+		DONE(w->st->driver->inspect(w->st, true, finding, &f, &drv_err));
 		ck_assert_msg(f.worst == 2 && strstr(f.words, T[i].words), "%s: %s", words, f.words);
 		work_drop(w);
 		told("FLUSHALL");
@@ -870,7 +870,7 @@ START_TEST(cluster_in_trouble) /* a node is killed meanwhile; functions are lost
 	node[2].pid = 0;
 	rc = drv_commit(st, l->id, o, FEEDS);
 	ck_assert_msg(rc == FW_EIO || rc == FW_EAGAIN, "%d %s", rc, drv_err.text);
-	st->is->close(st);
+	st->driver->close(st);
 	node_up(&node[2]);
 	cluster_is("cluster_state:ok");
 	st = open_at(url, 0);
@@ -881,7 +881,7 @@ START_TEST(cluster_in_trouble) /* a node is killed meanwhile; functions are lost
 	}
 	ck_assert_int_eq(drv_entries(st, 0), FEEDS);
 	ck_assert_int_eq(drv_visits(st, 0), FEEDS);
-	DONE(st->is->entry_list(st, &(struct fw_entry_query){.oldest_first = true}, rising, &last, &drv_err));
+	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.oldest_first = true}, rising, &last, &drv_err));
 	ck_assert_int_eq(sscanf(say_to(node[0].sock, "CLUSTER KEYSLOT {feedwheel/0}:"), ":%d", &slot), 1);
 	from = slot / ((16384 + NODES - 1) / NODES);
 	to = (from + 1) % NODES;
@@ -889,12 +889,12 @@ START_TEST(cluster_in_trouble) /* a node is killed meanwhile; functions are lost
 	ck_assert_str_eq(say_to(node[to].sock, words), "+OK\r\n");
 	ck_assert(fw_snprintf(words, sizeof(words), "CLUSTER SETSLOT %d MIGRATING %s", slot, node[to].id));
 	ck_assert_str_eq(say_to(node[from].sock, words), "+OK\r\n");
-	says(st->is->beat(st, "w", l, &drv_err), FW_EAGAIN, "moving to another node"); /* ASK */
+	says(st->driver->heartbeat(st, "w", l, &drv_err), FW_EAGAIN, "moving to another node"); /* ASK */
 	slot_empty(&node[from], &node[to], slot);
 	ck_assert(fw_snprintf(words, sizeof(words), "CLUSTER SETSLOT %d NODE %s", slot, node[to].id));
 	ck_assert_str_eq(say_to(node[to].sock, words), "+OK\r\n");
 	ck_assert_str_eq(say_to(node[from].sock, words), "+OK\r\n");
-	for (start = fw_mono_ms(); (rc = st->is->beat(st, "w", l, &drv_err)) == FW_EAGAIN; usleep(20000))
+	for (start = fw_mono_ms(); (rc = st->driver->heartbeat(st, "w", l, &drv_err)) == FW_EAGAIN; usleep(20000))
 		ck_assert_int_lt(fw_mono_ms() - start, 60000); /* the others notice */
 	DONE(rc); /* MOVED */
 	drv_leave(st, l);

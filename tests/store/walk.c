@@ -159,7 +159,7 @@ static void beats(struct store *st)
 	w->l->lease_ms = roll(4) ? LONG_MS : -1000;
 	w->l->idle = roll(3) == 0;
 	w->l->full = !w->l->idle && roll(5) == 0;
-	rc = st->is->beat(st, w == worker ? "w/1" : w == worker + 1 ? "w/10" : "w/2", w->l, &drv_err);
+	rc = st->driver->heartbeat(st, w == worker ? "w/1" : w == worker + 1 ? "w/10" : "w/2", w->l, &drv_err);
 	WALK(rc == (joins || w->lives ? 0 : FW_ESTALE), "%d %s", words, rc, drv_err.text);
 	if (rc)
 		return;
@@ -203,7 +203,7 @@ static void gives(struct store *st)
 {
 	static struct store_shard give[STORE_SHARDS];
 	struct mworker *w = &worker[roll(WORKERS)];
-	struct store_give g = {.lease_id = w->id, .shard = give, .leave = roll(5) == 0};
+	struct store_release g = {.lease_id = w->id, .shard = give, .leave = roll(5) == 0};
 	int64_t from_ms = drv_clock(st), quiet = roll(2) ? 0 : from_ms - (int64_t)roll(1000);
 	uint64_t part = 1 + roll(4);
 
@@ -220,7 +220,7 @@ static void gives(struct store *st)
 		shard[s].owner = NOBODY;
 		shard[s].quiet_from = shard[s].quiet_to = quiet;
 	}
-	DONE(st->is->give(st, &g, &drv_err));
+	DONE(st->driver->release(st, &g, &drv_err));
 	if (g.leave && w->lives)
 		lease_ends(st, w, from_ms);
 }
@@ -399,7 +399,7 @@ static void commits(struct store *st)
 		outcome_moves((int)roll((uint64_t)n));
 	h.others = shard[store_host_shard(h.id)].owner != (int)(w - worker);
 	c.n = (size_t)n;
-	rc = st->is->commit(st, &c, &drv_err);
+	rc = st->driver->commit(st, &c, &drv_err);
 	WALK(rc == (w->lives ? 0 : FW_ESTALE), "%d %s", words, rc, drv_err.text);
 	if (rc)
 		return;
@@ -411,7 +411,7 @@ static void commits(struct store *st)
 		again = again && !(batch.o[i].groups & FW_GROUP_URL);
 	if (!again)
 		return;
-	rc = st->is->commit(st, &c, &drv_err);
+	rc = st->driver->commit(st, &c, &drv_err);
 	WALK(rc == 0, "once more: %d %s", words, rc, drv_err.text);
 	for (int i = 0; i < n; i++)
 		WALK(batch.o[i].rc == (feed[took[i]].is ? 0 : FW_ENOTFOUND), "once more, feed %lld: %d", words,
@@ -471,7 +471,7 @@ static void loads(struct store *st)
 	url_of(url[1], sizeof(url[1]), old ? old->host : m->host, old ? old->path : m->path);
 	f[0] = (struct fw_feed){.url = fw_str(url[0]), .due_at_ms = m->due};
 	f[1] = (struct fw_feed){.url = fw_str(url[1]), .due_at_ms = 77};
-	DONE(st->is->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 2}, .made = made}, &drv_err));
+	DONE(st->driver->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = 2}, .made = made}, &drv_err));
 	m->id = made[0].id;
 	WALK(!made[0].existed && made[1].existed && made[1].id == (old ? old->id : m->id), "%lld and %lld", words,
 		(long long)made[0].id, (long long)made[1].id);
@@ -493,7 +493,7 @@ static void sets(struct store *st)
 
 	set.due_at_ms = roll(3) ? (int64_t)roll(100000) : FW_DUE_FIRST;
 	what |= roll(3) ? 0 : FW_SET_CRASH;
-	rc = st->is->feed_set(st, &set, what, &drv_err);
+	rc = st->driver->feed_set(st, &set, what, &drv_err);
 	WALK(rc == (f->is ? 0 : FW_ENOTFOUND), "%d %s", words, rc, drv_err.text);
 	if (!f->is)
 		return;
@@ -511,7 +511,7 @@ static void drops(struct store *st)
 
 	if (!f || f == into || feed_n < 20)
 		return;
-	DONE(st->is->feed_drop(st, f->id, into ? into->id : 0, &drv_err));
+	DONE(st->driver->feed_drop(st, f->id, into ? into->id : 0, &drv_err));
 	raise_to(shard_of(f), ROSE);
 	f->is = false;
 	if (!into)
@@ -651,7 +651,7 @@ static void walk(int i, uint64_t seed, int64_t step_n)
 		feed_compare(other);
 	}
 	if (other != st)
-		other->is->close(other);
+		other->driver->close(other);
 	drv_end(st);
 }
 

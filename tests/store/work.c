@@ -8,7 +8,7 @@ struct work *work_begin(struct fw_store *st)
 	static struct work w;
 
 	w.front = st;
-	w.st = fw_store_driver(st);
+	w.st = store_of(st);
 	w.feed_id = subscribe(st, "https://a.example/", NOW);
 	w.l = drv_join(w.st, "w", LONG_MS);
 	fw_arena_init(&w.arena, 0);
@@ -58,7 +58,7 @@ void work_again(struct work *w, const char *url)
 {
 	fw_store_close(w->front);
 	w->front = open_again(url);
-	w->st = fw_store_driver(w->front);
+	w->st = store_of(w->front);
 }
 
 void work_end(struct work *w)

@@ -61,7 +61,7 @@ def newer(base):
     w = Wheel(base)
     w.run("add", "http://127.0.0.1/feed")
     with contextlib.closing(sqlite3.connect(w.path)) as db:
-        db.execute("UPDATE numbers SET value = 99999 WHERE name = 'schema'")
+        db.execute("UPDATE meta SET value = 99999 WHERE name = 'schema'")
         db.commit()
     for command in (["add", "http://127.0.0.1/b"], ["list"], ["run", "--once"]):
         complaint(w.run(*command, code=STORE), "store.db", "newer")

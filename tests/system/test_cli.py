@@ -452,7 +452,7 @@ def bad_stores(base):
     newer = os.path.join(base, "newer.db")
     plain("add", "-q", "https://a.example/", "--store", "sqlite:" + newer)
     with contextlib.closing(sqlite3.connect(newer)) as db:
-        db.execute("UPDATE numbers SET value = 999 WHERE name = 'schema'")
+        db.execute("UPDATE meta SET value = 999 WHERE name = 'schema'")
         db.commit()
     for arguments in (("list",), ("add", "https://b.example/"), ("run", "--once")):
         words(plain(*arguments, "--store", "sqlite:" + newer, code=3), newer, "999", "upgrade")

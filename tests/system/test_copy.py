@@ -26,7 +26,7 @@ TABLES = {
     "entry_keys": "*",
     "visits": "*",
     "incoming": "*",
-    "incoming_dead": "*",
+    "dead_letters": "*",
 }
 EVENTS, DEAD = 1500, 30
 
@@ -39,7 +39,7 @@ def pushed(w):
     w.sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO incoming"
           " (id, property, property_section, property_id, remote_ip, stamp) SELECT (90000000000 + i / 7 << 22) + i %% 7 * 1024, 'p' || i,"
           " 1, i, CASE i %% 2 WHEN 0 THEN '' ELSE '2001:db8::1' END, 1794067200000 + i / 7 FROM n" % EVENTS, write=True)
-    w.sql("INSERT INTO incoming_dead (id, event, reason, at_ms) SELECT id + 512, '{\"property\":\"it''s\\u0000\"}', 'because', stamp + 5 FROM incoming"
+    w.sql("INSERT INTO dead_letters (id, event, reason, at_ms) SELECT id + 512, '{\"property\":\"it''s\\u0000\"}', 'because', stamp + 5 FROM incoming"
           " LIMIT %d" % DEAD, write=True)
 
 
@@ -302,7 +302,7 @@ def tampered(base):
         equal(json.loads(copy(w, to, "--continue", "--json").stdout)["updated"], 1, change)
         same(w, to)
     to.sql("DELETE FROM incoming WHERE property_id % 3 = 0", write=True)
-    to.sql("DELETE FROM incoming_dead WHERE id > (SELECT min(id) FROM incoming_dead)", write=True)
+    to.sql("DELETE FROM dead_letters WHERE id > (SELECT min(id) FROM dead_letters)", write=True)
     again = json.loads(copy(w, to, "--continue", "--json").stdout)
     equal((again["events"], again["dead_letters"], again["differing"]), (EVENTS // 3, DEAD - 1, 0), "what was missing")
     same(w, to)
@@ -310,10 +310,10 @@ def tampered(base):
     copy(w, to, "--continue") # pushes that came to the target already are nobody's business
     equal(to.one("SELECT count(*) FROM incoming"), EVENTS + 1)
     for change, words in (("UPDATE incoming SET property_section = 2 WHERE property = 'p700'", "different at the target"),
-                          ("UPDATE incoming_dead SET reason = 'x' WHERE id = (SELECT max(id) FROM incoming_dead)", "dead letter"),
+                          ("UPDATE dead_letters SET reason = 'x' WHERE id = (SELECT max(id) FROM dead_letters)", "dead letter"),
                           ("UPDATE entry_keys SET hash = 1 WHERE feed_id = 7 AND entry_id = 0", "but different ones"),
                           ("INSERT INTO entry_keys VALUES (8, randomblob(16), 3, 0)", "feed 8:"),
-                          ("INSERT INTO tally (entry_n, visit_n) VALUES (0, -1)", "visits at the source")):
+                          ("INSERT INTO row_counts (entry_n, visit_n) VALUES (0, -1)", "visits at the source")):
         to.sql(change, write=True)
         said = copy(w, to, "--continue", code=1).stderr
         holds("the stores differ" in said and words in said, said)

@@ -60,7 +60,7 @@ def work(o):
 
 def feeds_of(w, pid):
     """Those in the shards that this worker has leased."""
-    return [u for (u,) in w.sql("SELECT url FROM feeds JOIN shards ON shard = place >> 53 & 1023 JOIN workers ON worker = workers.id"
+    return [u for (u,) in w.sql("SELECT url FROM feeds JOIN shards ON shard = position >> 53 & 1023 JOIN workers ON worker = workers.id"
                                 " WHERE workers.name LIKE ?", "%%/%d/%%" % pid)]
 
 

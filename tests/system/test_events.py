@@ -73,7 +73,7 @@ def refused(base):
         equal(len(lines(w, "--dead")), 2)
         w.sql("DROP TRIGGER no", write=True)
         w.sql("CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property = 'worse' BEGIN SELECT raise(ABORT, 'still'); END", write=True)
-        w.sql("INSERT INTO incoming_dead VALUES (7, 'no row', 'r', 1), (8, '{\"id\":8}', 'r', 1)", write=True)
+        w.sql("INSERT INTO dead_letters VALUES (7, 'no row', 'r', 1), (8, '{\"id\":8}', 'r', 1)", write=True)
         r = w.run("events", "--retry", code=1)
         holds("1 event is stored" in r.stdout and "3 events were refused" in r.stderr, r.stdout + r.stderr)
         equal(w.sql("SELECT property_id FROM incoming ORDER BY 1"), [(1,), (2,), (3,)])
@@ -83,7 +83,7 @@ def refused(base):
         holds("still" in left[2]["reason"] and "it is bad" not in left[2]["reason"], left[2]) # what it says now
         equal(left[2]["refused"], dead[1]["refused"])
         w.sql("DROP TRIGGER no", write=True)
-        w.sql("DELETE FROM incoming_dead WHERE id < 10", write=True)
+        w.sql("DELETE FROM dead_letters WHERE id < 10", write=True)
         r = w.run("events", "--retry")
         equal(r.stdout, "1 event is stored\n")
         before = w.sql("SELECT * FROM incoming")

@@ -83,7 +83,7 @@ def put_off(base):
     plans = ["429,retry-after=7200", "503,retry-after=3h", "404", "410"]
     bad, _, _, _, w = collected(base, plans)
     now = w.one("SELECT max(at_ms) FROM visits") / 1000
-    due = {f["url"]: w.one("SELECT due_at_ms FROM schedule JOIN feeds USING (place) WHERE url = ?", f["url"]) / 1000 - now
+    due = {f["url"]: w.one("SELECT due_at_ms FROM schedule JOIN feeds USING (position) WHERE url = ?", f["url"]) / 1000 - now
            for f in bad}
     holds(7100 <= due[bad[0]["url"]] <= 8000, "429 with Retry-After 7200: due in %d s" % due[bad[0]["url"]])
     holds(due[bad[2]["url"]] >= 900, "404 is put off")

@@ -137,7 +137,7 @@ def queued(base):
         w.run("import", o.url_file)
         with machines(w, 1):
             wait_for("every slot to be taken", lambda: o.stats()["in_flight"] == 8)
-            lined_up = [u for (u,) in w.sql("SELECT url FROM feeds JOIN schedule USING (place) ORDER BY due_at_ms, id")]
+            lined_up = [u for (u,) in w.sql("SELECT url FROM feeds JOIN schedule USING (position) ORDER BY due_at_ms, id")]
             flying = [u for u in lined_up if asked(o, u)]
             waiting = [u for u in lined_up if not asked(o, u)]
             now = waiting[0], waiting[-1] # one is claimed, the other is not

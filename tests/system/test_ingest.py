@@ -271,9 +271,9 @@ def poison(base, engine):
         equal(ring(d)["dead_letters"], len(bad) + 1)
         d.stop()
         equal(sorted(tables.items()), sorted(set(range(1, 1501)) - set(bad)) + [2000, 10**6])
-        aside = tables.sql("SELECT event FROM incoming_dead")
+        aside = tables.sql("SELECT event FROM dead_letters")
         equal(sorted(json.loads(a)["property_id"] for a in aside), sorted([*bad, 13]))
-        holds(all("poison" in r or "no such thing" in r for r in tables.sql("SELECT reason FROM incoming_dead")), "the reasons")
+        holds(all("poison" in r or "no such thing" in r for r in tables.sql("SELECT reason FROM dead_letters")), "the reasons")
 
 
 # ---- by wrk ------------------------------------------------------------------------------------------------------------------------------------

@@ -149,7 +149,7 @@ def events(j):
     j.w.sql("INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) VALUES (?,?,?,?,?,?)", 4 << 22, "news", 1, 2,
             "127.0.0.1", 1795000000123, write=True)
     for i, text in enumerate((json.dumps(row), "what is that?")):
-        j.w.sql("INSERT INTO incoming_dead (id, at_ms, reason, event) VALUES (?,?,?,?)", (5 + i) << 22, 1795000000456, "it was full", text, write=True)
+        j.w.sql("INSERT INTO dead_letters (id, at_ms, reason, event) VALUES (?,?,?,?)", (5 + i) << 22, 1795000000456, "it was full", text, write=True)
     want = {"event": 4 << 22, "at": "2026-11-18T11:06:40.123Z", "property": "news", "section": 1, "id": 2, "remote_ip": "127.0.0.1"}
     equal(j.both("events"), [want])
     dead = j.both("events", "--dead")

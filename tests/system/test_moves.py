@@ -78,7 +78,7 @@ def years_ahead(base):
         w.run("import", o.url_file)
         holds("due times" not in w.run("doctor").stdout, "nothing to tell")
         w.run_once()
-        w.sql("UPDATE schedule SET due_at_ms = ? WHERE place = (SELECT place FROM feeds WHERE id = 2)", int((time.time() + 2 * 366 * 86400) * 1000), write=True)
+        w.sql("UPDATE schedule SET due_at_ms = ? WHERE position = (SELECT position FROM feeds WHERE id = 2)", int((time.time() + 2 * 366 * 86400) * 1000), write=True)
         said = w.run("doctor", code=None).stdout
         holds("1 feeds are due in more than a year, number 2 among them" in said and "set --due" in said, said)
         w.run("set", "--due", "#2")

@@ -182,9 +182,9 @@ def long_away(base, o, urls, quick):
     now = int(time.time() * 1000)
     db = sqlite3.connect(w.path)
     for url in urls:
-        (place,) = db.execute("SELECT place FROM feeds WHERE url = ?", (url,)).fetchone()
+        (place,) = db.execute("SELECT position FROM feeds WHERE url = ?", (url,)).fetchone()
         last, interval = (now - 3 * HOUR, HOUR // 4) if url in quick else (now - 72 * HOUR, 24 * HOUR)
-        equal(db.execute("UPDATE schedule SET last_visit_ms = ?, due_at_ms = ? WHERE place = ?", (last, last + interval, place)).rowcount, 1)
+        equal(db.execute("UPDATE schedule SET last_visit_ms = ?, due_at_ms = ? WHERE position = ?", (last, last + interval, place)).rowcount, 1)
     db.commit()
     db.close()
     return w

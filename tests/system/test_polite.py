@@ -167,7 +167,7 @@ def cooldown(base):
         holds(asked["127.1.0.1"] <= 2, "requests to the tired host: %d" % asked["127.1.0.1"])
 
 
-SCHEDULED = " FROM schedule JOIN feeds USING (place) WHERE id = ?"
+SCHEDULED = " FROM schedule JOIN feeds USING (position) WHERE id = ?"
 
 
 def customers(what, conf, key):
@@ -240,7 +240,7 @@ def dripping(what, workers, *arguments):
             w.run("add", *evil, *good)
             p = w.start("run", "--quiet", "--workers", str(workers), *arguments)
             wait_for("the others' turn", lambda: w.one("SELECT count(*) FROM schedule WHERE last_visit_ms > 0") == len(good), 60)
-            equal(w.sql("SELECT id FROM feeds JOIN schedule USING (place) WHERE id <= 3 AND last_visit_ms > 0"), [])
+            equal(w.sql("SELECT id FROM feeds JOIN schedule USING (position) WHERE id <= 3 AND last_visit_ms > 0"), [])
             holds(o.stats()["in_flight_max"] <= 2, "and never more than two")
             p.terminate()
             p.wait(60)

@@ -70,7 +70,7 @@ static bool wait_of(const struct life *life, int64_t down_ms, struct waiting *ou
 	rule_stand(life, now - down_ms, &s);
 	if (s.due_ms > now)
 		return false;
-	*out = (struct waiting){.weight = life->weight, .due_ms = s.due_ms, .value = fw_late_intervals(now, s.due_ms, s.last_ms),
+	*out = (struct waiting){.weight = life->weight, .due_ms = s.due_ms, .value = fw_due_priority(now, s.due_ms, s.last_ms),
 		.expected = fw_rhythm_expected(&s.model, s.last_ms, now)};
 	for (size_t i = s.found; i < life->n && life->date[i] <= now; i++)
 		out->missed++;

@@ -98,7 +98,7 @@ void rule_stand(const struct life *life, int64_t until_ms, struct standing *out)
 
 enum backlog_order {
 	BACKLOG_DUE,          /* by due time */
-	BACKLOG_VALUE,        /* by fw_late_intervals(), as the collector does */
+	BACKLOG_VALUE,        /* by fw_due_priority(), as the collector does */
 	BACKLOG_EXPECTED,     /* by publications expected from the learned rhythm */
 	BACKLOG_BEST,         /* knowing what each visit will find */
 	BACKLOG_ORDERS

@@ -344,7 +344,7 @@ struct target_workers {
 };
 
 /* A worker that started during the pause has done nothing, unless it has counted visits. */
-static int target_on_heartbeat(void *ctx, const struct fw_beat *b)
+static int target_on_heartbeat(void *ctx, const struct fw_heartbeat *b)
 {
 	struct target_workers *s = ctx;
 
@@ -359,7 +359,7 @@ static int target_check_and_pause(struct copy *c)
 	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, events, dead, records;
 	struct fw_control newest;
 	struct target_workers seen = {0};
-	int rc = fw_store_control_take(c->to, -1, &newest, c->err);
+	int rc = fw_store_control_get(c->to, -1, &newest, c->err);
 
 	rc = rc ? rc : copy_extra_any(c, COPY_EVENTS, &events);
 	rc = rc ? rc : copy_extra_any(c, COPY_DEAD_LETTERS, &dead);
@@ -369,7 +369,7 @@ static int target_check_and_pause(struct copy *c)
 			" --continue if it holds an older or interrupted copy", (long long)to->feed_n, (long long)to->entry_n,
 			events || dead ? ", pushed events" : "", records ? ", access tokens or other records" : "");
 	seen.paused = newest.paused;
-	rc = rc ? rc : copy_list_result(fw_store_beat_list(c->to, 0, target_on_heartbeat, &seen, c->err));
+	rc = rc ? rc : copy_list_result(fw_store_heartbeat_list(c->to, 0, target_on_heartbeat, &seen, c->err));
 	if (!rc && !empty && seen.worked)
 		return fw_err_set(c->err, FW_EINVAL, "workers have written to the target since it was copied, so it is no longer a copy:"
 			" copy into an empty store");

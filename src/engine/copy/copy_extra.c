@@ -18,7 +18,7 @@
 
 union thing {
 	struct fw_event event;
-	struct fw_dead_event dead;
+	struct fw_dead_letter dead;
 	struct fw_record record;
 };
 
@@ -30,7 +30,7 @@ static const struct fw_field EVENT_FIELDS[] = {
 	MEMBER(event, section, INT), MEMBER(event, item, INT), MEMBER(event, stamp_ms, INT), MEMBER(event, property, BYTES),
 	MEMBER(event, remote_ip, BYTES),
 }, DEAD_LETTER_FIELDS[] = {
-	MEMBER(dead_event, at_ms, INT), MEMBER(dead_event, row, BYTES), MEMBER(dead_event, reason, BYTES),
+	MEMBER(dead_letter, at_ms, INT), MEMBER(dead_letter, row, BYTES), MEMBER(dead_letter, reason, BYTES),
 }, RECORD_FIELDS[] = {
 	MEMBER(record, kind, BYTES), MEMBER(record, key, BYTES), MEMBER(record, value, BYTES), MEMBER(record, at_ms, INT),
 	MEMBER(record, until_ms, INT),
@@ -87,7 +87,7 @@ static int page_on_event(void *ctx, const struct fw_event *e)
 	return page_add(ctx, &(union thing){.event = *e});
 }
 
-static int page_on_dead_letter(void *ctx, const struct fw_dead_event *e)
+static int page_on_dead_letter(void *ctx, const struct fw_dead_letter *e)
 {
 	return page_add(ctx, &(union thing){.dead = *e});
 }
@@ -110,7 +110,7 @@ static int extra_page_read(struct sides *s, struct side *d, size_t limit)
 	s->reading = d;
 	switch (s->kind) {
 	case COPY_EVENTS: return copy_list_result(fw_store_event_list(d->st, last.event.id, limit, page_on_event, s, err));
-	case COPY_DEAD_LETTERS: return copy_list_result(fw_store_event_dead_list(d->st, last.dead.id, limit, page_on_dead_letter, s, err));
+	case COPY_DEAD_LETTERS: return copy_list_result(fw_store_dead_letter_list(d->st, last.dead.id, limit, page_on_dead_letter, s, err));
 	default: return copy_list_result(fw_store_record_list(d->st, &q, page_on_record, s, err));
 	}
 }
@@ -165,7 +165,7 @@ static int extra_put_once(struct sides *s, const union thing *a, const union thi
 
 	switch (s->kind) {
 	case COPY_EVENTS: return fw_store_event_put(c->to, s->batch, s->batch_n, c->err);
-	case COPY_DEAD_LETTERS: return fw_store_event_bury(c->to, &a->dead, c->err);
+	case COPY_DEAD_LETTERS: return fw_store_dead_letter_put(c->to, &a->dead, c->err);
 	default: return a ? fw_store_record_put(c->to, &a->record, false, NULL, c->err) :
 			fw_store_record_remove(c->to, b->record.kind, b->record.key, FW_STR_NONE, c->err);
 	}

@@ -153,7 +153,7 @@ static int doctor_store_state(struct doctor_run *d, struct fw_store *st, struct 
 	int rc = fw_store_inspect(st, doctor_store_inspected, d, err);
 
 	rc = rc ? rc : doctor_store_clock(d, st, err);
-	rc = rc ? rc : fw_store_control_take(st, -1, &newest, err);
+	rc = rc ? rc : fw_store_control_get(st, -1, &newest, err);
 	if (!rc && newest.paused)
 		doctor_report(d, "paused", FW_DOCTOR_NOTE, "'feedwheel resume --all' resumes it", "all work on this store is paused");
 	return rc;

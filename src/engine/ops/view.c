@@ -73,7 +73,7 @@ void fw_feed_json(struct fw_json *j, const char *key, const struct fw_feed *f)
 		fw_json_int(j, "crashes", f->crash_n);
 	str_member(j, "etag", f->etag);
 	str_member(j, "last_modified", f->last_modified);
-	if (!fw_feed_is_named(f))
+	if (!fw_feed_redirect_is_named(f))
 		str_member(j, "redirect_url", f->redirect_url);
 	str_member(j, "hub", f->hub);
 	time_member(j, "push_until", f->push_until_ms);
@@ -81,7 +81,7 @@ void fw_feed_json(struct fw_json *j, const char *key, const struct fw_feed *f)
 	fw_json_end(j);
 }
 
-static int in_flight_add(void *ctx, const struct fw_beat *b)
+static int in_flight_add(void *ctx, const struct fw_heartbeat *b)
 {
 	*(int64_t *)ctx += fw_worker_is_dead(b->worker) ? 0 : b->in_flight;
 	return 0;
@@ -90,7 +90,7 @@ static int in_flight_add(void *ctx, const struct fw_beat *b)
 int fw_in_flight(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err *err)
 {
 	*n = 0;
-	return fw_store_beat_list(st, now_ms - HEARTBEAT_AGE_MAX_MS, in_flight_add, n, err);
+	return fw_store_heartbeat_list(st, now_ms - HEARTBEAT_AGE_MAX_MS, in_flight_add, n, err);
 }
 
 void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v)
@@ -106,7 +106,7 @@ void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v)
 	if (v->http_status)
 		fw_json_int(j, "http_status", v->http_status);
 	str_member(j, "error", v->error);
-	fw_json_int(j, "redirects", v->hops);
+	fw_json_int(j, "redirects", v->redirects);
 	for (size_t i = 0; i < FW_N(PHASE); i++)
 		fw_json_int(j, PHASE[i].name, PHASE[i].us);
 	fw_json_int(j, "wire_bytes", (int64_t)v->wire_bytes);

@@ -468,12 +468,12 @@ static int dead_letter_put(struct fw_ingest *in, size_t i, const struct fw_err *
 {
 	struct fw_commit_wait *w = in->row[i].wait;
 	struct fw_buf json = FW_BUF_INIT(0);
-	struct fw_dead_event dead = {.id = in->event[i].id, .reason = fw_str(why->text), .at_ms = fw_now_ms()};
+	struct fw_dead_letter dead = {.id = in->event[i].id, .reason = fw_str(why->text), .at_ms = fw_now_ms()};
 	int rc;
 
 	fw_event_row_write(&in->event[i], &json);
 	dead.row = fw_buf_str(&json);
-	rc = json.rc ? fw_err_set(err, json.rc, "out of memory") : fw_store_event_bury(in->st, &dead, err);
+	rc = json.rc ? fw_err_set(err, json.rc, "out of memory") : fw_store_dead_letter_put(in->st, &dead, err);
 	if (!rc)
 		fw_warn("a row was refused and is a dead letter now: %s", why->text);
 	else if (!retry_is_transient(rc)) /* the log is the only copy left */

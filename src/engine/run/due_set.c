@@ -300,7 +300,7 @@ static int64_t due_item_order(const struct due_set *d, const struct due_item *it
 		return UNPLANNED + it->due_at_ms;
 	if (!d->backlog || !it->last_visit_ms)
 		return it->due_at_ms;
-	late = fw_late_intervals(now.wall_ms, it->due_at_ms, it->last_visit_ms);
+	late = fw_due_priority(now.wall_ms, it->due_at_ms, it->last_visit_ms);
 	return it->shard - order_round((int64_t)(FW_MIN(late, LATENESS_MAX) * LATENESS_UNIT));
 }
 

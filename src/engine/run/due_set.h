@@ -8,7 +8,7 @@
  *   fair share (due_read).
  * - A feed that is not due yet stands outside the order. It can be claimed from its due time on.
  * - The order of a continuous run is due time. In a backlog (more than `slots` feeds are late by
- *   backlog_ms) it is lateness in intervals, greatest first (fw_late_intervals), and every second
+ *   backlog_ms) it is lateness in intervals, greatest first (fw_due_priority), and every second
  *   feed is a never visited one, while there are any. Urgent feeds (FW_DUE_FIRST: a person
  *   requested them) come before all others. The order of a run --once is the fetch plan over the
  *   whole set (sched/plan.h). Feeds with about the same lateness or duration follow each other

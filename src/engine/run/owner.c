@@ -418,7 +418,7 @@ static void shards_give_to_idle(struct owner *o, int64_t mono_ms)
 /* Give back the surplus when there are more workers, and work to idle workers. */
 static void shards_rebalance(struct owner *o, uint32_t living, int64_t mono_ms)
 {
-	size_t part = store_part(&o->lease);
+	size_t part = store_fair_share(&o->lease);
 
 	/* a worker that leaves a run --once leaves no work behind */
 	if (living != o->lease.living && (!o->rules.once || living < o->lease.living))
@@ -436,7 +436,7 @@ static void shards_rebalance(struct owner *o, uint32_t living, int64_t mono_ms)
 static int owner_read_clock(struct owner *o, struct fw_err *err)
 {
 	int64_t asked_ms = owner_mono_ms(o), wall_ms, took_ms;
-	int rc = o->st->is->clock(o->st, &wall_ms, err);
+	int rc = o->st->driver->clock(o->st, &wall_ms, err);
 
 	took_ms = owner_mono_ms(o) - asked_ms;
 	if (rc)
@@ -473,7 +473,7 @@ static int owner_heartbeat(struct owner *o, struct fw_err *err)
 	o->lease.full = (o->rules.once || o->lease.idle_n) && !o->lease.idle && owner_is_full(o, mono_ms);
 	if (!o->lease.id)
 		o->joined_mono_ms = mono_ms;
-	rc = o->st->is->beat(o->st, o->rules.worker, &o->lease, err);
+	rc = o->st->driver->heartbeat(o->st, o->rules.worker, &o->lease, err);
 	if (rc == FW_ESTALE) {
 		owner_lose_lease(o);
 		return 0;
@@ -504,7 +504,7 @@ static int owner_heartbeat(struct owner *o, struct fw_err *err)
 static int shards_give_back(struct owner *o, struct fw_err *err)
 {
 	struct store_shard shards_give_back[STORE_SHARDS];
-	struct store_give g = {.lease_id = o->lease.id, .shard = shards_give_back, .leave = o->leaving};
+	struct store_release g = {.lease_id = o->lease.id, .shard = shards_give_back, .leave = o->leaving};
 	struct fw_hosts_now now;
 	int rc;
 
@@ -522,7 +522,7 @@ static int shards_give_back(struct owner *o, struct fw_err *err)
 		shards_give_back[i].quiet_since_ms = fw_hosts_sent_until(owner_hosts_lock(o), (uint32_t)shards_give_back[i].shard, now);
 		owner_hosts_unlock(o);
 	}
-	rc = o->st->is->give(o->st, &g, err);
+	rc = o->st->driver->release(o->st, &g, err);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < g.n; i++)

@@ -229,7 +229,7 @@ static int picks_load(struct picks *p, struct fw_err *err)
 	fw_arena_init(&p->batch->arena, 0);
 	p->batch->left = 1; /* our own reference */
 	p->mem = fw_arena_calloc(&p->batch->arena, p->n, sizeof(*p->mem));
-	rc = p->mem ? st->is->feed_list(st, &q, picks_on_feed, p, err) : FW_ENOMEM;
+	rc = p->mem ? st->driver->feed_list(st, &q, picks_on_feed, p, err) : FW_ENOMEM;
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
@@ -438,7 +438,7 @@ static int claims_commit(struct owner *o, struct fw_outcome *outcome, struct cla
 		c.host_n += to && outcome_carry_host(o, outcome[i].host_id, to, claim[i]->cool_until_ms, now, &host[c.host_n]);
 	}
 	assert(c.host_n <= HOSTS_MAX + n);
-	rc = o->st->is->commit(o->st, &c, err);
+	rc = o->st->driver->commit(o->st, &c, err);
 	fw_hosts_rows_done(owner_hosts_lock(o), row, *host_n, !rc);
 	owner_hosts_unlock(o);
 	free(host);

@@ -150,7 +150,7 @@ static int shards_read_range(struct owner *o, int first, int last, struct fw_err
 	o->read.n = 0;
 	o->read.cut = false;
 	o->read.room = due_set_room(o->due, first, o->held, o->unread - unread);
-	rc = o->st->is->due(o->st, &q, err);
+	rc = o->st->driver->due(o->st, &q, err);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc ? rc : shards_end_read(o, &r, err);
 }
 

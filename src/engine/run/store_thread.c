@@ -114,7 +114,7 @@ static void store_reopen(struct store_thread *s)
 		store_retry_later(s, "opening the store", &err);
 		return;
 	}
-	owner_set_store(s->owner, fw_store_driver(s->st));
+	owner_set_store(s->owner, store_of(s->st));
 	s->step_at_ms = 0;
 }
 
@@ -173,7 +173,7 @@ static void control_poll(struct store_thread *s, int64_t mono_ms)
 	 * An error is not reported here: the next claim fails too and reports it. Messages of
 	 * unknown kinds are skipped.
 	 */
-	while (fw_store_control_take(s->st, sh->control_id, &msg, &err) == 0 && msg.id > sh->control_id) {
+	while (fw_store_control_get(s->st, sh->control_id, &msg, &err) == 0 && msg.id > sh->control_id) {
 		sh->control_id = msg.id;
 		if (msg.kind == FW_CONTROL_STOP) {
 			fw_info("stop requested by a control message");
@@ -198,7 +198,7 @@ static void control_poll(struct store_thread *s, int64_t mono_ms)
 static void heartbeat_store(struct store_thread *s, int64_t mono_ms)
 {
 	struct worker_shared *sh = s->ch->o->shared;
-	struct fw_beat b = {.worker = sh->name, .pid = getpid(), .started_ms = s->started_ms, .run_id = s->ch->o->run_id,
+	struct fw_heartbeat b = {.worker = sh->name, .pid = getpid(), .started_ms = s->started_ms, .run_id = s->ch->o->run_id,
 		.visits = s->visits, .new_entries = s->new_entries_n, .failures = s->failures,
 		.in_flight = (uint32_t)atomic_load(&s->ch->o->meter->in_flight), .slots = s->ch->slots};
 	struct fw_err err;
@@ -206,7 +206,7 @@ static void heartbeat_store(struct store_thread *s, int64_t mono_ms)
 
 	if (!s->st || s->retry.at_ms > mono_ms || (s->heartbeat_at_ms && mono_ms - s->heartbeat_at_ms < WORKER_HEARTBEAT_MS))
 		return;
-	rc = fw_store_beat_put(s->st, &b, fw_now_ms(), &err);
+	rc = fw_store_heartbeat_put(s->st, &b, fw_now_ms(), &err);
 	if (rc) {
 		store_outage(s, "storing the heartbeat", rc, &err);
 	} else {
@@ -371,7 +371,7 @@ struct dead_workers {
 	int64_t run_id; /* our run; its workers are reaped by their successors (predecessor_reap()) */
 };
 
-static int dead_workers_add(void *ctx, const struct fw_beat *b)
+static int dead_workers_add(void *ctx, const struct fw_heartbeat *b)
 {
 	struct dead_workers *d = ctx;
 
@@ -390,7 +390,7 @@ static void dead_workers_reap(struct store_thread *s)
 	/* older leases have expired */
 	int64_t since_ms = fw_now_ms() - s->ch->config->lease_ms - FW_MINUTE_MS;
 	struct fw_err err = {.text = "out of memory"};
-	int rc = fw_store_beat_list(s->st, since_ms, dead_workers_add, &d, &err);
+	int rc = fw_store_heartbeat_list(s->st, since_ms, dead_workers_add, &d, &err);
 
 	for (size_t at = 0; at < d.names.len && !rc; at += strlen(d.names.p + at) + 1)
 		rc = fw_store_reap(s->st, d.names.p + at, 0, &err);
@@ -447,7 +447,7 @@ static int store_thread_begin(struct store_thread *s, struct fw_err *err)
 	}
 	if (rc)
 		return rc;
-	rc = fw_store_control_take(s->st, -1, &newest, err);
+	rc = fw_store_control_get(s->st, -1, &newest, err);
 	if (rc)
 		return rc;
 	s->newest_id = newest.id;
@@ -462,7 +462,7 @@ static int store_thread_begin(struct store_thread *s, struct fw_err *err)
 	if (s->ch->o->once && s->ch->o->index == 0 && atomic_load(&sh->total) == 0)
 		rc = once_begin(s, err);
 	if (!rc)
-		owner_set_store(s->owner, fw_store_driver(s->st));
+		owner_set_store(s->owner, store_of(s->st));
 	return rc;
 }
 

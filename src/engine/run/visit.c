@@ -355,13 +355,13 @@ static void state_named(struct visit *v, int64_t now_ms)
 	struct fw_feed *s = &v->feed;
 	struct fw_str to;
 
-	if (v->fetch.kind != FW_VISIT_OK && fw_feed_is_named(s))
+	if (v->fetch.kind != FW_VISIT_OK && fw_feed_redirect_is_named(s))
 		return;
 	to = v->fetch.kind == FW_VISIT_OK ? document_named_url(v) : FW_STR_NONE;
 	if (fw_str_eq(to, s->redirect_url) && (!s->redirect_n || s->redirect_n >= FW_REDIRECT_NAMED + NAMED_SIGHTINGS))
 		return; /* no address, a rejected one, or counted often enough */
 	v->outcome.groups |= FW_GROUP_REDIRECT;
-	if (fw_feed_is_named(s) && fw_str_eq(to, s->redirect_url)) {
+	if (fw_feed_redirect_is_named(s) && fw_str_eq(to, s->redirect_url)) {
 		s->redirect_n++;
 		return;
 	}
@@ -375,7 +375,7 @@ static void state_redirect(struct visit *v, int64_t now_ms)
 {
 	struct fw_str to = v->fetch.permanent_url;
 	struct fw_feed *s = &v->feed;
-	bool named = fw_feed_is_named(s);
+	bool named = fw_feed_redirect_is_named(s);
 
 	if (!to.len) {
 		state_named(v, now_ms);

@@ -22,7 +22,7 @@
  * A document may name another address as its own: itunes:new-feed-url, JSON Feed's feed_url, or
  * rel=self on another host. Each such visit counts as one of the three, two at most, and the day
  * starts with the first. Until the server redirects, the address is only named
- * (fw_feed_is_named()). The first redirected visit compares the entries, and only a later one
+ * (fw_feed_redirect_is_named()). The first redirected visit compares the entries, and only a later one
  * adopts the address.
  *
  * If another feed has the address already, the two feeds are merged (redirect_adoption.h).

@@ -64,7 +64,7 @@ static void mysql_rows_table(struct fw_buf *b, const struct sql_text *t)
 }
 
 /*
- * The text of a statement as sql_write() makes it; NULL: out of memory. A SELECT over rows must
+ * The text of a statement as sql_render() makes it; NULL: out of memory. A SELECT over rows must
  * read them first: otherwise the server may scan a small table once per row.
  */
 static char *mysql_text_write(const struct sql *s, const struct sql_text *t, bool select)
@@ -92,7 +92,7 @@ static char *mysql_text_write(const struct sql *s, const struct sql_text *t, boo
 		form.table = rows.p;
 	else
 		form.values = rows.p;
-	written = rows.rc || text.rc ? NULL : sql_write(s->dialect, &ordered, &form);
+	written = rows.rc || text.rc ? NULL : sql_render(s->dialect, &ordered, &form);
 	fw_buf_finish(&rows);
 	fw_buf_finish(&text);
 	return written;
@@ -702,7 +702,7 @@ static struct fw_str mysql_db_get_str(const struct sql_row *row, int column)
 
 static int mysql_db_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
-	return sql_number(sql, "SELECT coalesce(sum(data_length + index_length), 0) FROM information_schema.tables"
+	return sql_query_int(sql, "SELECT coalesce(sum(data_length + index_length), 0) FROM information_schema.tables"
 		" WHERE table_schema = database()", SQL_NONE, 0, bytes, err);
 }
 
@@ -736,8 +736,8 @@ static const struct sql_fragment FRAGMENT[] = {
 };
 
 const struct sql_dialect mysql_dialect = {
-	.fragment = FRAGMENT, .script = mysql_db_script, .begin = mysql_db_begin, .commit = mysql_db_commit, .rollback = mysql_db_rollback, .ask = mysql_db_ask, .each = mysql_db_each,
-	.get_null = mysql_db_get_null, .get_int = mysql_db_get_int, .get_str = mysql_db_get_str, .tell = mysql_notify, .size = mysql_db_size,
+	.fragment = FRAGMENT, .script = mysql_db_script, .begin = mysql_db_begin, .commit = mysql_db_commit, .rollback = mysql_db_rollback, .query = mysql_db_ask, .query_rows = mysql_db_each,
+	.get_null = mysql_db_get_null, .get_int = mysql_db_get_int, .get_str = mysql_db_get_str, .notify = mysql_notify, .size = mysql_db_size,
 	.search_changed = mysql_search_changed, .search_step = mysql_search_step, .search_unindexed = sql_search_unindexed,
 	.search_begin = mysql_search_begin,
 };

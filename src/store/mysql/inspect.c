@@ -59,10 +59,10 @@ static int mysql_settings_row(void *ctx, const struct sql_row *row)
 
 static int server_inspect(struct sql *s, struct mysql_inspection *i, struct fw_err *err)
 {
-	int rc = sql_ask(s, "SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_log_file_size',"
+	int rc = sql_query(s, "SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_log_file_size',"
 		" 'innodb_redo_log_capacity', 'innodb_flush_method')", SQL_NONE, variable_row, i, err);
 
-	return rc ? rc : sql_ask(s,
+	return rc ? rc : sql_query(s,
 		"SELECT version(), @@innodb_flush_log_at_trx_commit, @@max_allowed_packet, @@innodb_buffer_pool_size",
 		SQL_NONE, mysql_settings_row, i, err);
 }
@@ -70,7 +70,7 @@ static int server_inspect(struct sql *s, struct mysql_inspection *i, struct fw_e
 int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
 	static const struct sql_check STEPS = {"search", "search index: a word has step %lld, but the last step is %lld",
-		"SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM numbers WHERE name ="
+		"SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM meta WHERE name ="
 			" 'doc_id')"
 		" AS last_step FROM words) x WHERE x.step > x.last_step"};
 

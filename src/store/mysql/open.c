@@ -147,7 +147,7 @@ static int mysql_server_check(struct mysql_db *s, struct fw_err *err)
 	s->mysql = !mariadb_connection(s->c);
 	if (!s->mysql && !mariadb_get_infov(s->c, MARIADB_CONNECTION_EXTENDED_SERVER_CAPABILITIES, &extended))
 		s->arrays = extended & (MARIADB_CLIENT_STMT_BULK_OPERATIONS >> 32);
-	if (fw_store_server_known(s->sql.name, mysql_get_server_info(s->c), err))
+	if (fw_store_server_check(s->sql.name, mysql_get_server_info(s->c), err))
 		return FW_ERR_CODE(err);
 	if (version < (s->mysql ? MYSQL_MIN : MARIADB_MIN))
 		return fw_err_set(err, FW_EVERSION, "%s: the server is %s: feedwheel needs MariaDB 10.6, MySQL 8.0.13 or newer",
@@ -174,7 +174,7 @@ static int session_set(struct mysql_db *s, struct fw_err *err)
 		s->mysql ? MYSQL_IDLE_S : IDLE_IN_TRANSACTION_S * (s->sql.read_only ? 6 : 1),
 		s->sql.read_only ? ", READ ONLY" : "");
 	rc = s->sql.dialect->script(&s->sql, sql, err);
-	rc = rc ? rc : sql_number(&s->sql, "SELECT @@max_allowed_packet", SQL_NONE, 0, &packet_max, err);
+	rc = rc ? rc : sql_query_int(&s->sql, "SELECT @@max_allowed_packet", SQL_NONE, 0, &packet_max, err);
 	s->packet_max = rc ? s->packet_max : (size_t)packet_max;
 	return rc;
 }
@@ -203,7 +203,7 @@ static int schema_name(struct mysql_db *s, const struct fw_dsn *d, struct fw_err
 
 int mysql_lock(struct mysql_db *s, const char *what, int64_t timeout_s, int64_t *got, struct fw_err *err)
 {
-	return sql_number(&s->sql, "SELECT get_lock(concat('feedwheel ', ?1, ' ', ?2), ?3)",
+	return sql_query_int(&s->sql, "SELECT get_lock(concat('feedwheel ', ?1, ' ', ?2), ?3)",
 		SQL_V(SQL_TEXT(fw_str(what)), SQL_INT(fw_hash64(s->schema, strlen(s->schema)) >> 1),
 		SQL_INT(timeout_s)), 0, got, err);
 }
@@ -212,12 +212,12 @@ int mysql_unlock(struct mysql_db *s, const char *what, struct fw_err *err)
 {
 	int64_t was;
 
-	return sql_number(&s->sql, "SELECT release_lock(concat('feedwheel ', ?1, ' ', ?2))",
+	return sql_query_int(&s->sql, "SELECT release_lock(concat('feedwheel ', ?1, ' ', ?2))",
 		SQL_V(SQL_TEXT(fw_str(what)), SQL_INT(fw_hash64(s->schema, strlen(s->schema)) >> 1)), 0, &was, err);
 }
 
 struct mysql_tables {
-	int64_t tables, numbers, last;
+	int64_t tables, meta, last;
 };
 
 static int mysql_tables_row(void *ctx, const struct sql_row *row)
@@ -227,25 +227,25 @@ static int mysql_tables_row(void *ctx, const struct sql_row *row)
 }
 
 /*
- * Tables are created one by one, and a kill may leave some: `numbers` is the first, and the store
+ * Tables are created one by one, and a kill may leave some: `meta` is the first, and the store
  * exists only with the last one. *version 0: create the tables.
  */
 static int mysql_schema_find(struct sql *s, int64_t *version, struct fw_err *err)
 {
 	struct mysql_tables t = {0};
 	int64_t rows = 1;
-	int rc = sql_ask(s,
-		"SELECT count(*), coalesce(sum(table_name = 'numbers'), 0), coalesce(sum(table_name = '"
+	int rc = sql_query(s,
+		"SELECT count(*), coalesce(sum(table_name = 'meta'), 0), coalesce(sum(table_name = '"
 		MYSQL_LAST_TABLE "'), 0) FROM information_schema.tables WHERE table_schema = database()", SQL_NONE,
 		mysql_tables_row, &t, err);
 
 	*version = 0;
-	if (!rc && t.tables && !t.numbers)
+	if (!rc && t.tables && !t.meta)
 		return fw_err_set(err, FW_EINVAL, "%s: a database of another program: choose another one", s->name);
-	if (!rc && t.numbers && !t.last && t.tables == 1)
-		rc = sql_number(s, "SELECT count(*) FROM numbers", SQL_NONE, 0, &rows, err);
-	if (!rc && t.numbers && rows)
-		rc = sql_schema_look(s, true, version, err);
+	if (!rc && t.meta && !t.last && t.tables == 1)
+		rc = sql_query_int(s, "SELECT count(*) FROM meta", SQL_NONE, 0, &rows, err);
+	if (!rc && t.meta && rows)
+		rc = sql_schema_version(s, true, version, err);
 	if (!rc && !t.last)
 		*version = 0;
 	return rc;
@@ -272,7 +272,7 @@ static int mysql_schema_unlock(struct sql *s, int rc, struct fw_err *err)
 
 static int changes_read(struct mysql_db *s, int64_t *changes, struct fw_err *err)
 {
-	return sql_number(&s->sql, "SELECT value FROM numbers WHERE name = 'changes'", SQL_NONE, s->changes, changes,
+	return sql_query_int(&s->sql, "SELECT value FROM meta WHERE name = 'changes'", SQL_NONE, s->changes, changes,
 		err);
 }
 
@@ -331,7 +331,7 @@ static void mysql_db_close(struct store *st)
 
 static int mysql_open_tables(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
-	static const struct sql_tables TABLES = {mysql_schema_find, mysql_schema_lock, mysql_schema_unlock, mysql_search_tables};
+	static const struct sql_tables_open TABLES = {mysql_schema_find, mysql_schema_lock, mysql_schema_unlock, mysql_search_tables};
 	struct mysql_db *s = mysql_db(sql);
 	int rc = schema_name(s, d, err);
 
@@ -340,7 +340,7 @@ static int mysql_open_tables(struct sql *sql, const struct fw_dsn *d, bool creat
 	rc = rc ? rc : connection_open(s, d, create, err);
 	rc = rc ? rc : mysql_server_check(s, err);
 	rc = rc ? rc : session_set(s, err);
-	rc = rc ? rc : sql_tables(sql, create, &TABLES, err);
+	rc = rc ? rc : sql_tables_open(sql, create, &TABLES, err);
 	return rc ? rc : changes_read(s, &s->changes, err);
 }
 

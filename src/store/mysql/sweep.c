@@ -95,7 +95,7 @@ static int sweep_step_in(struct sweep_walk *w, struct fw_err *err)
 		"UPDATE words SET docs = v.list WHERE word = v.word AND step = v.step", "word:b step:i list:b");
 	w->drop = (struct sql_rows)SQL_ROWS(s, err, "DELETE FROM words WHERE word = v.word AND step = v.step",
 		"word:b step:i");
-	w->put.rc = sql_ask(s,
+	w->put.rc = sql_query(s,
 		"SELECT word, step, docs FROM words WHERE {behind word|step} ORDER BY word, step LIMIT ?3",
 		SQL_V(SQL_BLOB(((struct fw_str){sweep->word, sweep->word_len})), SQL_INT(sweep->step), SQL_INT(ROWS)),
 		sweep_word_row, w, err);
@@ -144,8 +144,8 @@ static int sweep_begin(struct mysql_db *s, struct fw_err *err)
 	if (s->sweep.next_check_ms && now < s->sweep.next_check_ms)
 		return 0;
 	s->sweep.next_check_ms = now + CHECK_MS;
-	rc = sql_number(&s->sql, "SELECT (SELECT count(*) FROM entries_indexed WHERE entry_id IS NULL) * ?1 > (SELECT"
-		" {sum entry_n} FROM tally)", SQL_V(SQL_INT(SHARE)), 0, &yes, err);
+	rc = sql_query_int(&s->sql, "SELECT (SELECT count(*) FROM entries_indexed WHERE entry_id IS NULL) * ?1 > (SELECT"
+		" {sum entry_n} FROM row_counts)", SQL_V(SQL_INT(SHARE)), 0, &yes, err);
 	if (!rc && yes)
 		rc = mysql_lock(s, "words", 0, &yes, err);
 	if (rc || !yes)
@@ -153,7 +153,7 @@ static int sweep_begin(struct mysql_db *s, struct fw_err *err)
 	s->sweep.step = -1;
 	s->sweep.word_len = 0;
 	fw_buf_reset(&s->sweep.gone);
-	rc = sql_ask(&s->sql, "SELECT doc FROM entries_indexed WHERE entry_id IS NULL ORDER BY doc LIMIT ?1",
+	rc = sql_query(&s->sql, "SELECT doc FROM entries_indexed WHERE entry_id IS NULL ORDER BY doc LIMIT ?1",
 		SQL_V(SQL_INT(GONE_MAX)), sweep_doc_row, &s->sweep.gone, err);
 	s->sweep.on = !rc;
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;

@@ -6,7 +6,7 @@
  * filled.
  *
  * The index refers to documents. A document is an entry as it was at one time. Its id rises
- * (numbers.doc_id is the last one), and `entries_indexed` names its entry. When an entry changes or
+ * (meta.doc_id is the last one), and `entries_indexed` names its entry. When an entry changes or
  * is removed, its documents lose the entry, and no search finds them any more; sweep.c removes
  * their words. The next step makes a changed entry a new document.
  *
@@ -34,7 +34,7 @@
 const char *const mysql_search_tables[] = {
 	"CREATE TABLE words (word VARBINARY(64) NOT NULL, step BIGINT NOT NULL, docs LONGBLOB NOT NULL, PRIMARY KEY (word, step)) {table}",
 	"CREATE TABLE entries_changed (entry_id {pk}) {table}",
-	"INSERT INTO numbers (name, value) VALUES ('doc_id', 0)",
+	"INSERT INTO meta (name, value) VALUES ('doc_id', 0)",
 	"CREATE TABLE " MYSQL_LAST_TABLE " (doc {pk}, entry_id BIGINT, INDEX entries_indexed_entry (entry_id)) {table}",
 	NULL,
 };
@@ -183,7 +183,7 @@ static int words_entries_write(struct sql_search_step *step, struct fw_err *err)
 	const int64_t *id = words_step_of(step)->id;
 	int64_t number, upto = step->full && step->again_n ? id[step->again_n - 1] : INT64_MAX;
 
-	old.rc = sql_numbers_take(step->s, "doc_id", (int64_t)step->n, &number, err);
+	old.rc = sql_ids_reserve(step->s, "doc_id", (int64_t)step->n, &number, err);
 	number -= (int64_t)step->n;
 	for (size_t i = 0; i < step->again_n; i++)
 		sql_rows_add(&old, SQL_V(SQL_INT(id[i])));
@@ -230,9 +230,9 @@ int mysql_search_step(struct sql *s, bool *more, struct fw_err *err)
  */
 int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err)
 {
-	if (what == SQL_ENTRY_CHANGES)
+	if (what == SQL_ENTRY_CHANGING)
 		return 0;
-	return sql_do(s, what == SQL_ENTRY_GOES ? "UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = ?1" :
+	return sql_exec(s, what == SQL_ENTRY_REMOVING ? "UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = ?1" :
 		"INSERT INTO entries_changed (entry_id) VALUES (?1) {keep entry_id|entry_id}", SQL_V(SQL_INT(entry_id)),
 		err);
 }
@@ -338,7 +338,7 @@ static int word_find(struct sql *s, const struct fw_store_token *t, bool prefix,
 
 	memcpy(last, t->text, t->len);
 	last[t->len] = '\xff'; /* sorts behind all words with this prefix */
-	rc = sql_ask(s, prefix ? "SELECT step, docs FROM words WHERE word >= ?1 AND word < ?2" :
+	rc = sql_query(s, prefix ? "SELECT step, docs FROM words WHERE word >= ?1 AND word < ?2" :
 		"SELECT step, docs FROM words WHERE word = ?1 ORDER BY step", (struct sql_value[]){SQL_BLOB(word),
 		SQL_BLOB(((struct fw_str){last, t->len + 1}))}, prefix ? 2 : 1, word_occurrences_row, f, err);
 	found_sort(&f->found);

@@ -255,7 +255,7 @@ static char *postgres_text_write(const struct sql *s, const struct sql_text *t)
 
 	if (t->columns)
 		postgres_rows_table(&table, t);
-	text = table.rc ? NULL : sql_write(s->dialect, t, &(struct sql_form){.mark = '$', .table = table.p});
+	text = table.rc ? NULL : sql_render(s->dialect, t, &(struct sql_form){.mark = '$', .table = table.p});
 	fw_buf_finish(&table);
 	return text;
 }
@@ -589,7 +589,7 @@ static int postgres_begin(struct sql *sql, struct fw_err *err)
 	if (sql->read_only)
 		return fw_err_set(err, FW_EINVAL, "%s: opened for reading only", sql->name);
 	postgres_db(sql)->late.rc = 0;
-	return sql_do(sql, "BEGIN", SQL_NONE, err);
+	return sql_exec(sql, "BEGIN", SQL_NONE, err);
 }
 
 static void postgres_rollback(struct sql *sql)
@@ -598,7 +598,7 @@ static void postgres_rollback(struct sql *sql)
 
 	results_read(s, NULL);
 	s->late.rc = 0;
-	if (s->broken || sql_do(sql, "ROLLBACK", SQL_NONE, NULL)) return;
+	if (s->broken || sql_exec(sql, "ROLLBACK", SQL_NONE, NULL)) return;
 	results_read(s, NULL);
 	s->broken |= s->late.rc != 0; /* the error before the rollback is the one to report */
 	s->late.rc = 0;
@@ -654,14 +654,14 @@ static struct fw_str postgres_get_str(const struct sql_row *row, int column)
 
 static int postgres_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
-	return sql_number(sql, "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class WHERE"
+	return sql_query_int(sql, "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class WHERE"
 		" relnamespace = current_schema()::regnamespace AND relkind = 'r'", SQL_NONE, 0, bytes, err);
 }
 
 static int postgres_row_id_raised(struct sql *sql, struct fw_err *err)
 {
-	return sql_do(sql, "SELECT setval(pg_get_serial_sequence('tally', 'id'), greatest((SELECT max(id) FROM tally),"
-		" nextval(pg_get_serial_sequence('tally', 'id'))))", SQL_NONE, err);
+	return sql_exec(sql, "SELECT setval(pg_get_serial_sequence('row_counts', 'id'), greatest((SELECT max(id) FROM row_counts),"
+		" nextval(pg_get_serial_sequence('row_counts', 'id'))))", SQL_NONE, err);
 }
 
 static const struct sql_fragment FRAGMENT[] = {
@@ -709,15 +709,15 @@ const struct sql_dialect postgres_dialect = {
 	.begin = postgres_begin,
 	.commit = postgres_commit,
 	.rollback = postgres_rollback,
-	.ask = postgres_ask,
-	.each = postgres_each,
+	.query = postgres_ask,
+	.query_rows = postgres_each,
 	.append = postgres_append,
 	.get_null = postgres_get_null,
 	.get_int = postgres_get_int,
 	.get_str = postgres_get_str,
-	.tell = postgres_notify,
+	.notify = postgres_notify,
 	.size = postgres_size,
-	.tally_raised = postgres_row_id_raised,
+	.row_counts_raised = postgres_row_id_raised,
 	.search_changed = postgres_search_changed,
 	.search_step = postgres_search_step,
 	.search_unindexed = sql_search_unindexed,

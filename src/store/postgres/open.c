@@ -137,14 +137,14 @@ static int session_identify(struct postgres_db *s, struct fw_err *err)
 	int64_t seed[] = {fw_mono_us(), getpid(), (int64_t)(intptr_t)s};
 	char session[sizeof(s->session)];
 	struct postgres_server is = {.pid = 0};
-	int rc = sql_ask(&s->sql, "SELECT pg_backend_pid()::int8, version() || coalesce((SELECT ', Citus ' ||"
+	int rc = sql_query(&s->sql, "SELECT pg_backend_pid()::int8, version() || coalesce((SELECT ', Citus ' ||"
 		" extversion FROM pg_extension WHERE extname = 'citus'), '')", SQL_NONE, postgres_server_row, &is, err);
 
-	rc = rc ? rc : fw_store_server_known(s->sql.name, is.version, err);
+	rc = rc ? rc : fw_store_server_check(s->sql.name, is.version, err);
 	if (rc || is.pid == PQbackendPID(s->c))
 		return rc;
 	(void)fw_snprintf(session, sizeof(session), "%llx", (unsigned long long)fw_hash64(seed, sizeof(seed)));
-	rc = sql_change(&s->sql, "SELECT set_config('feedwheel.session', ?1, false)", SQL_V(SQL_TEXT(fw_str(session))),
+	rc = sql_exec_count(&s->sql, "SELECT set_config('feedwheel.session', ?1, false)", SQL_V(SQL_TEXT(fw_str(session))),
 		&(int64_t){0}, err);
 	memcpy(s->session, session, sizeof(session));
 	return rc;
@@ -186,7 +186,7 @@ static int schema_row(void *ctx, const struct sql_row *row)
 /* Which schema holds this store. All names are looked up in it and nowhere else. */
 static int schema_find(struct postgres_db *s, struct fw_str name, struct fw_err *err)
 {
-	int rc = name.p ? 0 : sql_ask(&s->sql, "SELECT current_schema()::text", SQL_NONE, schema_row, s, err);
+	int rc = name.p ? 0 : sql_query(&s->sql, "SELECT current_schema()::text", SQL_NONE, schema_row, s, err);
 
 	if (rc)
 		return rc;
@@ -196,7 +196,7 @@ static int schema_find(struct postgres_db *s, struct fw_str name, struct fw_err 
 	if (name.p && (!name.len || !fw_str_copy(s->schema, sizeof(s->schema), name)))
 		return fw_err_set(err, FW_EINVAL, "%s: schema: write a name of 1 to 63 bytes", s->sql.name);
 	(void)fw_snprintf(s->channel, sizeof(s->channel), "feedwheel_%.50s", s->schema);
-	return sql_change(&s->sql, "SELECT set_config('search_path', quote_ident(?1), false)",
+	return sql_exec_count(&s->sql, "SELECT set_config('search_path', quote_ident(?1), false)",
 		SQL_V(SQL_TEXT(fw_str(s->schema))), &(int64_t){0}, err);
 }
 
@@ -215,7 +215,7 @@ static int postgres_schema_find(struct sql *s, int64_t *version, struct fw_err *
 {
 	const char *schema = postgres_db(s)->schema;
 	bool there[2] = {false}; /* a table of ours; tables of another program */
-	int rc = sql_ask(s, "SELECT count(*) FILTER (WHERE relname = 'numbers'), count(*) FILTER (WHERE relname IN"
+	int rc = sql_query(s, "SELECT count(*) FILTER (WHERE relname = 'meta'), count(*) FILTER (WHERE relname IN"
 		" ('feeds', 'entries', 'schedule', 'hosts')) FROM pg_class WHERE relnamespace = (SELECT oid FROM"
 			" pg_namespace"
 		" WHERE nspname = ?1)", SQL_V(SQL_TEXT(fw_str(schema))), postgres_tables_row, there, err);
@@ -224,7 +224,7 @@ static int postgres_schema_find(struct sql *s, int64_t *version, struct fw_err *
 		return fw_err_set(err, FW_EINVAL,
 			"%s: schema \"%s\" holds tables of another program, or of feedwheel before its first release: "
 			"add ?schema=NAME to the URL", s->name, schema);
-	return rc ? rc : sql_schema_look(s, there[0], version, err);
+	return rc ? rc : sql_schema_version(s, there[0], version, err);
 }
 
 /*
@@ -234,7 +234,7 @@ static int schema_create(struct postgres_db *s, struct fw_err *err)
 {
 	char sql[160], *name;
 	int64_t there;
-	int rc = sql_number(&s->sql, "SELECT count(*) FROM pg_namespace WHERE nspname = ?1",
+	int rc = sql_query_int(&s->sql, "SELECT count(*) FROM pg_namespace WHERE nspname = ?1",
 		SQL_V(SQL_TEXT(fw_str(s->schema))), 0, &there, err);
 
 	if (rc || there)
@@ -254,7 +254,7 @@ static int postgres_schema_lock(struct sql *s, struct fw_err *err)
 
 	if (rc)
 		return rc;
-	rc = sql_change(s, "SELECT pg_advisory_xact_lock(?1)", SQL_V(SQL_INT(key)), &(int64_t){0}, err);
+	rc = sql_exec_count(s, "SELECT pg_advisory_xact_lock(?1)", SQL_V(SQL_INT(key)), &(int64_t){0}, err);
 	rc = rc ? rc : schema_create(postgres_db(s), err);
 	return rc ? sql_end(s, rc, err) : 0;
 }
@@ -274,7 +274,7 @@ static void postgres_close(struct store *st)
 
 static int postgres_open_tables(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
-	static const struct sql_tables TABLES = {postgres_schema_find, postgres_schema_lock, sql_end, postgres_search_tables};
+	static const struct sql_tables_open TABLES = {postgres_schema_find, postgres_schema_lock, sql_end, postgres_search_tables};
 	struct postgres_db *s = postgres_db(sql);
 	int rc = postgres_connect(s, d, err);
 
@@ -284,7 +284,7 @@ static int postgres_open_tables(struct sql *sql, const struct fw_dsn *d, bool cr
 	rc = rc ? rc : session_identify(s, err);
 	rc = rc ? rc : session_settings(s, err);
 	rc = rc ? rc : schema_find(s, fw_dsn_option(d, "schema"), err);
-	return rc ? rc : sql_tables(sql, create, &TABLES, err);
+	return rc ? rc : sql_tables_open(sql, create, &TABLES, err);
 }
 
 static int postgres_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
@@ -298,7 +298,7 @@ static int postgres_open(const struct fw_store_config *cfg, struct store **out, 
 
 int postgres_notify(struct sql *sql, struct fw_err *err)
 {
-	return sql_do(sql, "SELECT pg_notify(?1, '')", SQL_V(SQL_TEXT(fw_str(postgres_db(sql)->channel))), err);
+	return sql_exec(sql, "SELECT pg_notify(?1, '')", SQL_V(SQL_TEXT(fw_str(postgres_db(sql)->channel))), err);
 }
 
 static int channel_listen(struct postgres_db *s, struct fw_err *err)
@@ -394,14 +394,14 @@ static int postgres_inspect_row(void *ctx, const struct sql_row *row)
 int postgres_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
 	static const struct sql_check INDEX = {"search", "search index: entry %lld is missing",
-		"SELECT e.id, 0 FROM entries e WHERE e.id <= " SQL_SEARCH_MARK
+		"SELECT e.id, 0 FROM entries e WHERE e.id <= " SQL_SEARCH_INDEXED_ID
 		" AND NOT EXISTS (SELECT 1 FROM entries_fts f WHERE f.id = e.id)"
 		" AND NOT EXISTS (SELECT 1 FROM entries_changed c WHERE c.entry_id = e.id) LIMIT 20"};
 
 	if (deep)
 		return sql_check(sql_of(st), "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL enable_seqscan = on;"
 			" SET LOCAL enable_hashjoin = on; SET LOCAL statement_timeout = 0", &INDEX, cb, ctx, err);
-	return sql_ask(sql_of(st), "SELECT current_setting('server_version'), current_setting('fsync'),"
+	return sql_query(sql_of(st), "SELECT current_setting('server_version'), current_setting('fsync'),"
 		" current_setting('synchronous_commit'), current_setting('full_page_writes'),"
 			" current_setting('autovacuum'),"
 		" (SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::int8 FROM pg_stat_activity"

@@ -71,9 +71,9 @@ int postgres_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_chan
 {
 	struct sql_value id = SQL_INT(entry_id);
 
-	if (what == SQL_ENTRY_CHANGES)
+	if (what == SQL_ENTRY_CHANGING)
 		return 0;
-	return sql_do(s, what == SQL_ENTRY_GOES ? "DELETE FROM entries_fts WHERE id = ?1" :
+	return sql_exec(s, what == SQL_ENTRY_REMOVING ? "DELETE FROM entries_fts WHERE id = ?1" :
 		"INSERT INTO entries_changed (entry_id) VALUES (?1)", &id, 1, err);
 }
 

@@ -461,7 +461,7 @@ static int stored_ids_limit(struct redis_entry_list *l, struct fw_err *err)
 static int entry_list_run(struct redis_entry_list *l, struct fw_err *err)
 {
 	const struct fw_entry_query *q = l->q;
-	bool one = fw_store_entry_is_one(q);
+	bool one = fw_store_entry_query_is_one(q);
 	int rc = 0;
 
 	l->before_id = q->before_id ? q->before_id : INT64_MAX;

@@ -21,7 +21,7 @@ static void event_id_add(struct rs *r, int64_t id)
 	rs_word_end(r);
 }
 
-int rs_event_put(struct store *st, const struct fw_event *event, size_t n, const struct fw_dead_event *dead,
+int rs_event_put(struct store *st, const struct fw_event *event, size_t n, const struct fw_dead_letter *dead,
 	size_t dead_n, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
@@ -45,7 +45,7 @@ int rs_event_put(struct store *st, const struct fw_event *event, size_t n, const
 		rs_word_end(r);
 	}
 	rs_addi(r, (int64_t)dead_n);
-	for (const struct fw_dead_event *d = dead; d < dead + dead_n; d++) {
+	for (const struct fw_dead_letter *d = dead; d < dead + dead_n; d++) {
 		struct fw_buf *b;
 
 		event_id_add(r, d->id);
@@ -91,7 +91,7 @@ static bool event_row_unpack(struct fw_str row, struct fw_event *e)
 	return e->property.p != NULL;
 }
 
-static bool dead_letter_unpack(struct fw_str row, struct fw_dead_event *d)
+static bool dead_letter_unpack(struct fw_str row, struct fw_dead_letter *d)
 {
 	if (!int_split(&row, &d->at_ms))
 		return false;
@@ -103,7 +103,7 @@ static bool dead_letter_unpack(struct fw_str row, struct fw_dead_event *d)
 static int event_row_show(struct rs *r, const struct store_event_query *q, int64_t id, struct fw_str row)
 {
 	struct fw_event e = {.id = id};
-	struct fw_dead_event d = {.id = id};
+	struct fw_dead_letter d = {.id = id};
 
 	if (q->event)
 		return row.p && event_row_unpack(row, &e) ? RS_CALLBACK(r, q->event(q->ctx, &e)) : 0;

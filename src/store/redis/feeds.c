@@ -142,8 +142,8 @@ static bool feed_matches(const struct redis_feed_list *l, const struct fw_feed *
 
 	return f->url.p && (q->status < 0 || (int)f->status == q->status) && (!q->failing || f->fail_n) &&
 		(!q->folder.p || fw_str_eq(f->folder, q->folder)) &&
-		(!l->match.p || fw_store_has(f->url, l->match) || fw_store_has(f->title, l->match) ||
-			fw_store_has(f->user_title, l->match));
+		(!l->match.p || fw_store_contains(f->url, l->match) || fw_store_contains(f->title, l->match) ||
+			fw_store_contains(f->user_title, l->match));
 }
 
 /* In the given order. Feeds that were removed meanwhile are skipped. */

@@ -123,7 +123,7 @@ static int feed_crash_count(struct rs *r, int64_t feed_id, struct fw_err *err)
 	return rs_run(r, "counting a crash", err);
 }
 
-int rs_give(struct store *st, const struct store_give *g, struct fw_err *err)
+int rs_release(struct store *st, const struct store_release *g, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	const struct rs_reply *gone = NULL;

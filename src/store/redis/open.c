@@ -706,7 +706,7 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	fw_arena_init(&r->own, 0);
 	fw_arena_init(&r->arena, 0);
 	fw_arena_init(&r->messages, 0);
-	r->store.is = &store_redis;
+	r->store.driver = &store_redis;
 	r->read_only = cfg->flags & FW_STORE_READ;
 	r->cmd_cap = 256;
 	r->shards_at_once = 1;
@@ -741,8 +741,8 @@ const struct store_driver store_redis = {
 	.wait = rs_wait,
 	.stats = rs_stats,
 	.prune = rs_prune,
-	.beat = rs_heartbeat,
-	.give = rs_give,
+	.heartbeat = rs_heartbeat,
+	.release = rs_release,
 	.due = rs_due,
 	.commit = rs_commit,
 	.load = rs_load,

@@ -376,7 +376,7 @@ void rs_feed_row_unpack(struct fw_str row, struct fw_feed *f)
 
 void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v, int64_t before_id)
 {
-	int64_t n[] = {v->feed_id, before_id, v->new_n, v->changed_n, v->run_id, v->at_ms, (int64_t)v->kind, v->http_status, v->hops, v->slot, v->lateness_ms,
+	int64_t n[] = {v->feed_id, before_id, v->new_n, v->changed_n, v->run_id, v->at_ms, (int64_t)v->kind, v->http_status, v->redirects, v->slot, v->lateness_ms,
 		v->dns_us, v->connect_us, v->tls_us, v->first_byte_us, v->total_us, v->parse_us,
 		(int64_t)v->wire_bytes, (int64_t)v->body_bytes, v->item_n, v->queue_us, v->store_us};
 
@@ -404,7 +404,7 @@ bool rs_visit_unpack(struct fw_str row, struct fw_visit *v)
 		.at_ms = n[5],
 		.kind = (enum fw_visit_kind)n[6],
 		.http_status = (int)n[7],
-		.hops = (uint32_t)n[8],
+		.redirects = (uint32_t)n[8],
 		.slot = (int32_t)n[9],
 		.lateness_ms = (uint32_t)n[10],
 		.dns_us = n[11],

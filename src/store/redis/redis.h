@@ -301,8 +301,8 @@ int rs_merges_finish(struct rs *r, int cell, struct fw_err *err);
 
 /* ---- the slots, by file ---------------------------------------------------------------------- */
 
-store_beat_fn rs_heartbeat; /* lease.c */
-store_give_fn rs_give;
+store_heartbeat_fn rs_heartbeat; /* lease.c */
+store_release_fn rs_release;
 store_due_fn rs_due; /* schedule.c */
 store_clock_fn rs_clock;
 store_stats_fn rs_stats;

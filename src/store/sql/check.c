@@ -4,19 +4,19 @@
 #include "base/banned.h"
 
 #define ABSENT(table, condition) "NOT EXISTS (SELECT 1 FROM " table " WHERE " condition ")"
-#define NUMBER(name) "(SELECT value FROM numbers WHERE name = '" name "')"
+#define NUMBER(name) "(SELECT value FROM meta WHERE name = '" name "')"
 /* A row if the two values contradict each other. */
 #define PAIR(one, other, wrong) \
 	"SELECT x.one, x.other FROM (SELECT " one " AS one, " other " AS other) x WHERE x.one " wrong " x.other"
 
-_Static_assert(STORE_SHARDS == 1024 && SQL_PLACE_BITS == 53, "the statements have the numbers");
-static const struct sql_check CHECK[] = {
+_Static_assert(STORE_SHARDS == 1024 && SQL_POSITION_BITS == 53, "the statements have the numbers");
+static const struct sql_check CHECKS[] = {
 	{"schedule", "feed %lld: not in the schedule",
-		"SELECT f.id, 0 FROM feeds f WHERE " ABSENT("schedule s", "s.place = f.place")},
-	{"schedule", "schedule: no feed at place %lld", "SELECT s.place, 0 FROM schedule s WHERE "
-		ABSENT("feeds f", "f.id = s.place & 9007199254740991 AND f.place = s.place")},
-	{"schedule", "feed %lld: in shard %lld, which is not the shard of its host", "SELECT s.place & 9007199254740991,"
-		" s.place >> 53 FROM schedule s WHERE s.place >> 53 <> (s.host_id & 1023)"},
+		"SELECT f.id, 0 FROM feeds f WHERE " ABSENT("schedule s", "s.position = f.position")},
+	{"schedule", "schedule: no feed at position %lld", "SELECT s.position, 0 FROM schedule s WHERE "
+		ABSENT("feeds f", "f.id = s.position & 9007199254740991 AND f.position = s.position")},
+	{"schedule", "feed %lld: in shard %lld, which is not the shard of its host", "SELECT s.position & 9007199254740991,"
+		" s.position >> 53 FROM schedule s WHERE s.position >> 53 <> (s.host_id & 1023)"},
 	{"schedule", "host %lld: in shard %lld, which is not its shard", "SELECT host_id, shard FROM hosts WHERE shard <> (host_id & 1023)"},
 	{"schedule", "shard %lld: worker %lld has no lease", "SELECT s.shard, s.worker FROM shards s"
 		" WHERE s.worker IS NOT NULL AND " ABSENT("workers w", "w.id = s.worker")},
@@ -30,31 +30,31 @@ static const struct sql_check CHECK[] = {
 	{"entries", "entry_keys: feed %lld does not exist",
 		"SELECT DISTINCT k.feed_id, 0 FROM entry_keys k WHERE " ABSENT("feeds f", "f.id = k.feed_id")},
 	{"visits", "feed %lld: its last visit, %lld, belongs to another feed", "SELECT f.id, v.id FROM feeds f JOIN"
-		" schedule s ON s.place = f.place JOIN visits v ON v.id = s.last_visit_id WHERE v.feed_id <> f.id"},
+		" schedule s ON s.position = f.position JOIN visits v ON v.id = s.last_visit_id WHERE v.feed_id <> f.id"},
 	{"visits", "visit %lld: the previous visit, %lld, belongs to another feed",
 		"SELECT v.id, p.id FROM visits v JOIN visits p ON p.id = v.previous_id WHERE v.feed_id <> p.feed_id"},
-	{"numbers", "tally: counts %lld entries, there are %lld",
-		PAIR("(SELECT {sum entry_n} FROM tally)", "(SELECT count(*) FROM entries)", "<>")},
-	{"numbers", "tally: counts %lld visits, there are %lld",
-		PAIR("(SELECT {sum visit_n} FROM tally)", "(SELECT count(*) FROM visits)", "<>")},
-	{"numbers", "numbers: entry_id is %lld, but entry %lld exists",
+	{"meta", "row_counts: counts %lld entries, there are %lld",
+		PAIR("(SELECT {sum entry_n} FROM row_counts)", "(SELECT count(*) FROM entries)", "<>")},
+	{"meta", "row_counts: counts %lld visits, there are %lld",
+		PAIR("(SELECT {sum visit_n} FROM row_counts)", "(SELECT count(*) FROM visits)", "<>")},
+	{"meta", "meta: entry_id is %lld, but entry %lld exists",
 		PAIR(NUMBER("entry_id"), "(SELECT max(id) FROM entries)", "<")},
-	{"numbers", "numbers: feed_id is %lld, but feed %lld exists",
+	{"meta", "meta: feed_id is %lld, but feed %lld exists",
 		PAIR(NUMBER("feed_id"), "(SELECT max(id) FROM feeds)", "<")},
-	{"numbers", "numbers: lease_id is %lld, but lease %lld exists",
+	{"meta", "meta: lease_id is %lld, but lease %lld exists",
 		PAIR(NUMBER("lease_id"), "(SELECT max(id) FROM workers)", "<")},
 	{"search", "search index: indexed up to entry %lld, but the last entry is %lld",
 		PAIR(NUMBER("indexed_entry_id"), NUMBER("entry_id"), ">")},
 };
 
-struct findings {
+struct sql_findings {
 	fw_inspect_cb *cb;
 	void *ctx;
 	const char *name, *words;
 };
 
 /* Report a finding. words: %lld for the two values. */
-static void finding(const struct findings *f, const char *words, int64_t one, int64_t other)
+static void check_finding(const struct sql_findings *f, const char *words, int64_t one, int64_t other)
 {
 	const int64_t number[2] = {one, other};
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -71,32 +71,32 @@ static void finding(const struct findings *f, const char *words, int64_t one, in
 	fw_buf_finish(&b);
 }
 
-static int finding_row(void *ctx, const struct sql_row *row)
+static int check_row(void *ctx, const struct sql_row *row)
 {
-	const struct findings *f = ctx;
+	const struct sql_findings *f = ctx;
 
-	finding(f, f->words, sql_int(row, 0), sql_int(row, 1));
+	check_finding(f, f->words, sql_int(row, 0), sql_int(row, 1));
 	return 0;
 }
 
 /* Check that host_id belongs to the feed's host. Columns: id, host_id, url, host_key. */
-static int host_row(void *ctx, const struct sql_row *row)
+static int check_host_row(void *ctx, const struct sql_row *row)
 {
 	const struct fw_feed feed = {.id = sql_int(row, 0), .url = sql_str(row, 2), .host_key = sql_str(row, 3)};
 
 	if (sql_int(row, 1) != store_feed_host_id(&feed))
-		finding(ctx, "feed %lld: host_id %lld is not the id of its host", feed.id, sql_int(row, 1));
+		check_finding(ctx, "feed %lld: host_id %lld is not the id of its host", feed.id, sql_int(row, 1));
 	return 0;
 }
 
-static int checked(struct sql *s, struct findings *f, const struct sql_check *c, size_t n, struct fw_err *err)
+static int checks_run(struct sql *s, struct sql_findings *f, const struct sql_check *c, size_t n, struct fw_err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < n; i++) {
 		f->name = c[i].name;
 		f->words = c[i].words;
-		rc = sql_ask(s, c[i].text, SQL_NONE, finding_row, f, err);
+		rc = sql_query(s, c[i].text, SQL_NONE, check_row, f, err);
 	}
 	return rc;
 }
@@ -104,14 +104,14 @@ static int checked(struct sql *s, struct findings *f, const struct sql_check *c,
 int sql_check(struct sql *s, const char *begin, const struct sql_check *own, fw_inspect_cb *cb, void *ctx,
 	struct fw_err *err)
 {
-	struct findings f = {.cb = cb, .ctx = ctx};
+	struct sql_findings f = {.cb = cb, .ctx = ctx};
 	int rc = s->dialect->script(s, begin, err);
 
-	rc = rc ? rc : checked(s, &f, CHECK, FW_N(CHECK), err);
-	rc = rc || !own ? rc : checked(s, &f, own, 1, err);
+	rc = rc ? rc : checks_run(s, &f, CHECKS, FW_N(CHECKS), err);
+	rc = rc || !own ? rc : checks_run(s, &f, own, 1, err);
 	f.name = "schedule";
-	rc = rc ? rc : sql_ask(s, "SELECT f.id, s.host_id, f.url, f.host_key FROM feeds f JOIN schedule s"
-		" ON s.place = f.place", SQL_NONE, host_row, &f, err);
+	rc = rc ? rc : sql_query(s, "SELECT f.id, s.host_id, f.url, f.host_key FROM feeds f JOIN schedule s"
+		" ON s.position = f.position", SQL_NONE, check_host_row, &f, err);
 	s->dialect->rollback(s); /* nothing was written */
 	return rc;
 }

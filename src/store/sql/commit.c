@@ -6,7 +6,7 @@
  * transaction open, versions of a row that every commit changes would pile up, and each commit
  * would read them all. Only the heartbeat changes the row.
  *
- * Lock order: the lease, schedule and feeds by place, entries, hosts, the counter of entry ids,
+ * Lock order: the lease, schedule and feeds by position, entries, hosts, the counter of entry ids,
  * shards. Every other writer of these rows uses the same order.
  */
 #include <assert.h>
@@ -16,21 +16,21 @@
 #include "base/banned.h"
 
 /* The state of a commit. v: its outcomes in the order of their rows. */
-struct work {
+struct commit_work {
 	struct sql *s;
 	const struct store_commit *c;
 	struct sql_visit *v;
 	size_t n;
 	bool push;               /* no lease: the schedule is not written */
-	int64_t now_ms, number;  /* number: the id of its row of tally */
+	int64_t now_ms, number;  /* number: the id of its row of row_counts */
 	bool changed[STORE_SHARDS];
 };
 
 /* ---- fence and look-up ----------------------------------------------------------------------- */
 
-static int now_row(void *ctx, const struct sql_row *row)
+static int commit_now_row(void *ctx, const struct sql_row *row)
 {
-	struct work *w = ctx;
+	struct commit_work *w = ctx;
 
 	w->now_ms = sql_int(row, 0);
 	w->number = sql_int(row, 1);
@@ -38,7 +38,7 @@ static int now_row(void *ctx, const struct sql_row *row)
 }
 
 /* Lock the lease, read the time, and assign ids to the visits. A push needs no lease. */
-static int fence(struct work *w, int64_t lease_id, struct fw_err *err)
+static int commit_fence(struct commit_work *w, int64_t lease_id, struct fw_err *err)
 {
 	const struct sql_value id = SQL_INT(lease_id);
 	const size_t block = (size_t)1 << SQL_VISIT_BITS;
@@ -46,9 +46,9 @@ static int fence(struct work *w, int64_t lease_id, struct fw_err *err)
 
 	for (size_t i = 0; !rc && i < w->n + !w->n; i++) {
 		if (i % block == 0) {
-			rc = sql_tally_add(w->s, 0, 0, err);
-			rc = rc ? rc : sql_ask(w->s, w->push ? "SELECT {now}, {last}" :
-				"SELECT {now}, {last} FROM workers WHERE id = ?1 {share}", &id, !w->push, now_row, w,
+			rc = sql_row_counts_add(w->s, 0, 0, err);
+			rc = rc ? rc : sql_query(w->s, w->push ? "SELECT {now}, {last}" :
+				"SELECT {now}, {last} FROM workers WHERE id = ?1 {share}", &id, !w->push, commit_now_row, w,
 				err);
 		}
 		w->v[i].id = w->number << SQL_VISIT_BITS | (int64_t)(i % block);
@@ -58,23 +58,23 @@ static int fence(struct work *w, int64_t lease_id, struct fw_err *err)
 		fw_err_set(err, FW_ESTALE, "%s: the lease is over: other workers own its shards (the worker joins anew)", w->s->name);
 }
 
-static int place_row(void *ctx, const struct sql_row *row)
+static int commit_position_row(void *ctx, const struct sql_row *row)
 {
-	struct work *w = ctx;
+	struct commit_work *w = ctx;
 
-	w->v[sql_int(row, 0)].place = sql_int(row, 1);
+	w->v[sql_int(row, 0)].position = sql_int(row, 1);
 	return 0;
 }
 
 /* Find the places: the outcome of a push has only the feed's id. -1: no such feed. */
-static int places_find(struct work *w, struct fw_err *err)
+static int commit_positions_find(struct commit_work *w, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ASK_ROWS(w->s, err, place_row, w,
-		"SELECT v.nth, f.place FROM {rows} feeds f WHERE f.id = v.feed", "nth:i feed:i");
+	struct sql_rows r = SQL_QUERY_ROWS(w->s, err, commit_position_row, w,
+		"SELECT v.nth, f.position FROM {rows} feeds f WHERE f.id = v.feed", "nth:i feed:i");
 
 	for (size_t i = 0; i < w->n; i++) {
 		sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(w->v[i].o.feed_id)));
-		w->v[i].place = -1;
+		w->v[i].position = -1;
 	}
 	return sql_rows_end(&r);
 }
@@ -83,30 +83,30 @@ static int places_find(struct work *w, struct fw_err *err)
  * An outcome without a lease that is not a push: the first visit of its feed, or a retry of it;
  * else the feed was visited meanwhile, and it is stored as a push.
  */
-static void first_visit(struct work *w, struct sql_visit *v, int64_t last_ms)
+static void commit_first_visit(struct commit_work *w, struct sql_visit *v, int64_t last_ms)
 {
-	assert(!w->c->lease_id && v->place >= 0);
+	assert(!w->c->lease_id && v->position >= 0);
 	if (last_ms && last_ms != v->o.feed->last_visit_ms) {
 		v->o.visit.kind = FW_VISIT_PUSHED;
 		v->o.groups &= FW_GROUP_META;
 	} else {
 		w->push = false;
-		w->changed[v->place >> SQL_PLACE_BITS] = true;
+		w->changed[v->position >> SQL_POSITION_BITS] = true;
 	}
 }
 
-static int look_row(void *ctx, const struct sql_row *row)
+static int commit_feed_row(void *ctx, const struct sql_row *row)
 {
-	struct work *w = ctx;
+	struct commit_work *w = ctx;
 	struct sql_visit *v = &w->v[sql_int(row, 0)];
 	int64_t last_ms = sql_int(row, 1);
 
-	v->there = true;
+	v->feed_exists = true;
 	v->last_id = sql_int(row, 2);
-	v->has = sql_int(row, 3);
+	v->has_entries = sql_int(row, 3);
 	if (w->push && v->o.visit.kind != FW_VISIT_PUSHED)
-		first_visit(w, v, last_ms);
-	v->before = !w->push && v->o.visit.kind != FW_VISIT_NONE && last_ms == v->o.feed->last_visit_ms;
+		commit_first_visit(w, v, last_ms);
+	v->is_repeated = !w->push && v->o.visit.kind != FW_VISIT_NONE && last_ms == v->o.feed->last_visit_ms;
 	return 0;
 }
 
@@ -115,29 +115,29 @@ static int look_row(void *ctx, const struct sql_row *row)
  * by its feed and time: if last_visit_ms equals it, an earlier try was committed but its response
  * was lost.
  */
-static int look(struct work *w, struct fw_err *err)
+static int commit_feeds_lock(struct commit_work *w, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ASK_ROWS(w->s, err, look_row, w, "SELECT v.nth, t.last_visit_ms, t.last_visit_id, CASE"
+	struct sql_rows r = SQL_QUERY_ROWS(w->s, err, commit_feed_row, w, "SELECT v.nth, t.last_visit_ms, t.last_visit_id, CASE"
 		" WHEN t.last_new_ms > 0 OR EXISTS (SELECT 1 FROM entry_keys k WHERE k.feed_id = v.feed) THEN 1 ELSE 0"
-		" END FROM {rows} schedule t WHERE t.place = v.spot {update}", "nth:i spot:i feed:i");
+		" END FROM {rows} schedule t WHERE t.position = v.spot {update}", "nth:i spot:i feed:i");
 	int rc;
 
 	for (size_t i = 0; i < w->n; i++)
-		sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(w->v[i].place), SQL_INT(w->v[i].o.feed_id)));
+		sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(w->v[i].position), SQL_INT(w->v[i].o.feed_id)));
 	rc = sql_rows_end(&r);
 	for (size_t i = 0; !rc && i < w->n; i++) {
 		struct sql_visit *v = &w->v[i];
 
-		v->has |= i && v->o.feed_id == v[-1].o.feed_id;
-		if (!v->there && w->push && v->place >= 0) {
+		v->has_entries |= i && v->o.feed_id == v[-1].o.feed_id;
+		if (!v->feed_exists && w->push && v->position >= 0) {
 			w->s->race = SQL_RACE_LOCKS;
 			return fw_err_set(err, FW_EAGAIN,
 				"%s: feed %lld is moving to another host: try again", w->s->name,
 				(long long)v->o.feed_id);
 		}
-		if (v->there && w->push)
-			rc = sql_visit_there(w->s, v->last_id, &v->o.visit, &v->before, err);
-		if (!v->there || (v->before && !w->push))
+		if (v->feed_exists && w->push)
+			rc = sql_visit_exists(w->s, v->last_id, &v->o.visit, &v->is_repeated, err);
+		if (!v->feed_exists || (v->is_repeated && !w->push))
 			v->o.rc = FW_ENOTFOUND;
 	}
 	return rc;
@@ -145,13 +145,13 @@ static int look(struct work *w, struct fw_err *err)
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
 
-static int schedule_put(struct work *w, struct fw_err *err)
+static int commit_schedule_put(struct commit_work *w, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(w->s, err, "UPDATE schedule AS t SET due_at_ms = CASE WHEN t.due_at_ms = v.was"
 		" THEN v.due ELSE t.due_at_ms END, status = CASE WHEN t.status = 0 THEN v.state ELSE t.status END,"
 		" last_kind = v.kind, http_status = v.http, fail_n = v.fails, crash_n = v.crashes, last_visit_ms ="
 		" v.visit, last_ok_ms = v.ok, expect_us = v.expect, expect_dev_us = v.dev, expect_parts = v.parts,"
-		" last_visit_id = v.last, why = v.because {from} WHERE t.place = v.spot",
+		" last_visit_id = v.last, why = v.because {from} WHERE t.position = v.spot",
 		"spot:i was:i due:i state:i kind:i http:i fails:i crashes:i visit:i ok:i expect:i dev:i parts:i last:i"
 		" because:t");
 
@@ -160,7 +160,7 @@ static int schedule_put(struct work *w, struct fw_err *err)
 		const struct fw_feed *f = v->o.feed;
 
 		if (!v->o.rc)
-			sql_rows_add(&r, SQL_V(SQL_INT(v->place), SQL_INT(v->o.was_due_ms), SQL_INT(f->due_at_ms),
+			sql_rows_add(&r, SQL_V(SQL_INT(v->position), SQL_INT(v->o.was_due_ms), SQL_INT(f->due_at_ms),
 				SQL_INT(f->status), SQL_INT(f->last_kind), SQL_INT(f->http_status), SQL_INT(f->fail_n),
 				SQL_INT(f->crash_n), SQL_INT(f->last_visit_ms), SQL_INT(f->last_ok_ms),
 				SQL_INT(f->expect_us), SQL_INT(f->expect_dev_us), SQL_INT(f->expect_parts),
@@ -170,10 +170,10 @@ static int schedule_put(struct work *w, struct fw_err *err)
 }
 
 /* Set last_visit_id of pushed feeds. Outcomes of one feed are adjacent; its last visit counts. */
-static int pushed_put(struct work *w, struct fw_err *err)
+static int commit_pushes_put(struct commit_work *w, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(w->s, err,
-		"UPDATE schedule AS t SET last_visit_id = v.last {from} WHERE t.place = v.spot", "spot:i last:i");
+		"UPDATE schedule AS t SET last_visit_id = v.last {from} WHERE t.position = v.spot", "spot:i last:i");
 	const struct sql_visit *last = NULL;
 
 	assert(w->push);
@@ -182,24 +182,24 @@ static int pushed_put(struct work *w, struct fw_err *err)
 
 		if (v->o.rc || v->o.visit.kind == FW_VISIT_NONE)
 			continue;
-		if (last && last->place != v->place)
-			sql_rows_add(&r, SQL_V(SQL_INT(last->place), SQL_INT(last->id)));
+		if (last && last->position != v->position)
+			sql_rows_add(&r, SQL_V(SQL_INT(last->position), SQL_INT(last->id)));
 		last = v;
 	}
 	if (last)
-		sql_rows_add(&r, SQL_V(SQL_INT(last->place), SQL_INT(last->id)));
+		sql_rows_add(&r, SQL_V(SQL_INT(last->position), SQL_INT(last->id)));
 	return sql_rows_end(&r);
 }
 
 /* Set last_new_ms of feeds with new entries, polled or pushed. */
-static int news_put(struct work *w, struct fw_err *err)
+static int commit_last_new_put(struct commit_work *w, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(w->s, err,
-		"UPDATE schedule AS t SET last_new_ms = v.at {from} WHERE t.place = v.spot", "spot:i at:i");
+		"UPDATE schedule AS t SET last_new_ms = v.at {from} WHERE t.position = v.spot", "spot:i at:i");
 
 	for (size_t i = 0; i < w->n; i++) {
 		if (w->v[i].o.rc != FW_ENOTFOUND && w->v[i].o.visit.new_n)
-			sql_rows_add(&r, SQL_V(SQL_INT(w->v[i].place), SQL_INT(w->now_ms)));
+			sql_rows_add(&r, SQL_V(SQL_INT(w->v[i].position), SQL_INT(w->now_ms)));
 	}
 	return sql_rows_end(&r);
 }
@@ -208,7 +208,7 @@ static int news_put(struct work *w, struct fw_err *err)
  * Hosts of shards that another lease owns keep the later times. Their owner reads its hosts again
  * when the version of the shard rises.
  */
-static int hosts_put(struct work *w, const struct store_host *host, size_t n, struct fw_err *err)
+static int commit_hosts_put(struct commit_work *w, const struct store_host *host, size_t n, struct fw_err *err)
 {
 #define HOSTS "INSERT INTO hosts (shard, host_id, next_ok_ms, cool_until_ms, pace_ms) {values} {upsert shard, host_id}"
 #define HOST "shard:i host:i next:i cool:i pace:i"
@@ -231,50 +231,50 @@ static int hosts_put(struct work *w, const struct store_host *host, size_t n, st
 
 /* ---- commit ---------------------------------------------------------------------------------- */
 
-static int tally_set(struct work *w, int64_t new_n, struct fw_err *err)
+static int commit_row_counts_set(struct commit_work *w, int64_t new_n, struct fw_err *err)
 {
 	int64_t visit_n = 0;
 
 	assert(new_n >= 0);
 	for (size_t i = 0; i < w->n; i++)
-		visit_n += sql_is_made(&w->v[i].o);
-	return new_n || visit_n ? sql_do(w->s, "UPDATE tally SET entry_n = ?2, visit_n = ?3 WHERE id = ?1",
+		visit_n += sql_has_visit(&w->v[i].o);
+	return new_n || visit_n ? sql_exec(w->s, "UPDATE row_counts SET entry_n = ?2, visit_n = ?3 WHERE id = ?1",
 		SQL_V(SQL_INT(w->number), SQL_INT(new_n), SQL_INT(visit_n)), err) : 0;
 }
 
-static int stored(struct work *w, struct fw_err *err)
+static int commit_store(struct commit_work *w, struct fw_err *err)
 {
 	struct sql_entries rest = {NULL};
 	int64_t new_n = 0;
-	int rc = sql_feeds_groups(w->s, w->v, w->n, w->changed, err);
+	int rc = sql_feeds_put_groups(w->s, w->v, w->n, w->changed, err);
 
 	rc = rc ? rc : sql_entries_put(w->s, w->v, w->n, w->now_ms, &new_n, &rest, err);
 	for (size_t i = 0; i < w->n; i++) {
 		struct fw_visit *made = &w->v[i].o.visit;
 
-		if (w->v[i].before && !made->new_n && !made->changed_n)
+		if (w->v[i].is_repeated && !made->new_n && !made->changed_n)
 			made->kind = FW_VISIT_NONE;
 	}
-	rc = rc ? rc : news_put(w, err);
-	rc = rc || !w->push ? rc : pushed_put(w, err);
+	rc = rc ? rc : commit_last_new_put(w, err);
+	rc = rc || !w->push ? rc : commit_pushes_put(w, err);
 	rc = rc ? rc : sql_visits_put(w->s, w->v, w->n, err);
-	rc = rc ? rc : hosts_put(w, w->c->host, w->c->host_n, err);
-	rc = rc ? rc : tally_set(w, new_n, err);
+	rc = rc ? rc : commit_hosts_put(w, w->c->host, w->c->host_n, err);
+	rc = rc ? rc : commit_row_counts_set(w, new_n, err);
 	rc = sql_entries_insert(&rest, rc, err);
 	return rc ? rc : sql_shards_changed(w->s, w->changed, err);
 }
 
-static int by_place(const void *a, const void *b)
+static int commit_position_compare(const void *a, const void *b)
 {
 	const struct sql_visit *x = a, *y = b;
 
-	if (x->place != y->place)
-		return x->place < y->place ? -1 : 1;
+	if (x->position != y->position)
+		return x->position < y->position ? -1 : 1;
 	return x->of < y->of ? -1 : x->of > y->of;
 }
 
 /* Sort outcomes into the order in which all writers lock the rows. */
-static int in_order(struct work *w, struct fw_err *err)
+static int commit_outcomes_sort(struct commit_work *w, struct fw_err *err)
 {
 	int rc;
 
@@ -283,41 +283,41 @@ static int in_order(struct work *w, struct fw_err *err)
 		struct sql_visit *v = &w->v[i];
 
 		*v = (struct sql_visit){.o = *of, .of = of,
-			.place = sql_place(store_host_shard(of->host_id), of->feed_id)};
+			.position = sql_position(store_host_shard(of->host_id), of->feed_id)};
 		v->o.rc = 0;
 		v->o.visit.new_n = v->o.visit.changed_n = 0;
 	}
-	rc = w->push ? places_find(w, err) : 0;
+	rc = w->push ? commit_positions_find(w, err) : 0;
 	if (w->n)
-		qsort(w->v, w->n, sizeof(*w->v), by_place);
+		qsort(w->v, w->n, sizeof(*w->v), commit_position_compare);
 	return rc;
 }
 
-static int work(struct sql *s, void *ctx, struct fw_err *err)
+static int commit_work(struct sql *s, void *ctx, struct fw_err *err)
 {
-	struct work *w = ctx;
+	struct commit_work *w = ctx;
 	int rc;
 
 	assert(s == w->s && w->n == w->c->n);
 	memset(w->changed, 0, sizeof(w->changed));
 	w->now_ms = 0;
 	w->push = !w->c->lease_id;
-	rc = in_order(w, err);
-	rc = rc ? rc : fence(w, w->c->lease_id, err);
-	rc = rc ? rc : look(w, err);
-	rc = rc || w->push ? rc : schedule_put(w, err);
-	return rc ? rc : stored(w, err);
+	rc = commit_outcomes_sort(w, err);
+	rc = rc ? rc : commit_fence(w, w->c->lease_id, err);
+	rc = rc ? rc : commit_feeds_lock(w, err);
+	rc = rc || w->push ? rc : commit_schedule_put(w, err);
+	return rc ? rc : commit_store(w, err);
 }
 
 int sql_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 {
-	struct work w = {.s = sql_of(st), .c = c, .n = c->n, .v = calloc(c->n + 1, sizeof(*w.v))};
-	int rc = w.v ? sql_transaction(w.s, work, &w, err) : fw_no_memory(err);
+	struct commit_work w = {.s = sql_of(st), .c = c, .n = c->n, .v = calloc(c->n + 1, sizeof(*w.v))};
+	int rc = w.v ? sql_transaction(w.s, commit_work, &w, err) : fw_no_memory(err);
 
 	for (size_t i = 0; !rc && i < c->n; i++) {
 		const struct sql_visit *v = &w.v[i];
 
-		v->of->rc = v->before && !w.push ? 0 : v->o.rc;
+		v->of->rc = v->is_repeated && !w.push ? 0 : v->o.rc;
 		v->of->visit.new_n = v->o.visit.new_n;
 		v->of->visit.changed_n = v->o.visit.changed_n;
 	}

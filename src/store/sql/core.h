@@ -9,8 +9,8 @@
 #include "store/sql/schema.h"
 
 /* lease.c */
-store_beat_fn sql_beat;
-store_give_fn sql_give;
+store_heartbeat_fn sql_heartbeat;
+store_release_fn sql_release;
 /* schedule.c; stats.c */
 store_due_fn sql_due;
 store_clock_fn sql_clock;
@@ -38,7 +38,7 @@ store_record_remove_fn sql_record_remove;
 
 /* The core's slots, for a driver's table. The driver adds open, close, inspect and wait. */
 #define SQL_SLOTS \
-	.clock = sql_clock, .stats = sql_stats, .prune = sql_prune, .beat = sql_beat, .give = sql_give, .due = sql_due, \
+	.clock = sql_clock, .stats = sql_stats, .prune = sql_prune, .heartbeat = sql_heartbeat, .release = sql_release, .due = sql_due, \
 	.commit = sql_commit, .load = sql_load, .feed_list = sql_feed_list, .feed_set = sql_feed_set, \
 	.feed_drop = sql_feed_drop, .entry_list = sql_entry_list, .key_list = sql_key_list, \
 	.visit_list = sql_visit_list, .event_put = sql_event_put, .event_list = sql_event_list, \
@@ -65,12 +65,12 @@ int sql_check(struct sql *s, const char *begin, const struct sql_check *own, fw_
  */
 int sql_shards_changed(struct sql *s, const bool *shard, struct fw_err *err);
 /* Raise only `changes`, and wake the callers of wait. */
-int sql_changed(struct sql *s, struct fw_err *err);
+int sql_changes_raise(struct sql *s, struct fw_err *err);
 /*
- * Reserve n ids of the named counter in `numbers`; *last: the last of them. The counter's row stays
+ * Reserve n ids of the named counter in `meta`; *last: the last of them. The counter's row stays
  * locked until the transaction ends: call it as late as possible.
  */
-int sql_numbers_take(struct sql *s, const char *name, int64_t n, int64_t *last, struct fw_err *err);
+int sql_ids_reserve(struct sql *s, const char *name, int64_t n, int64_t *last, struct fw_err *err);
 /*
  * *id: the highest id whose row is older than before_ms, by binary search; 0: none. Ids must rise
  * with time, within the slack that the caller allows for; so no index by time is needed. last:
@@ -79,21 +79,21 @@ int sql_numbers_take(struct sql *s, const char *name, int64_t n, int64_t *last, 
 int sql_id_before(
 	struct sql *s, const char *last, const char *next, int64_t before_ms, int64_t *id, struct fw_err *err);
 /* Add to the number of entries and of visits; negative: subtract. */
-int sql_tally_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err *err);
+int sql_row_counts_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err *err);
 
 /* An outcome while it is stored. */
 struct sql_visit {
 	struct fw_outcome o;      /* a copy to work on; rc FW_ENOTFOUND: it is skipped */
 	struct fw_outcome *of;    /* the caller's */
-	int64_t place;            /* of the feed */
+	int64_t position;            /* of the feed */
 	int64_t id, last_id;      /* of the new visit; of the feed's last visit so far */
-	bool before;              /* stored before; for a push: a push with the same time is stored */
-	bool there;               /* the feed exists */
-	bool has;                 /* the feed may have entries; false: its keys need no look-up */
+	bool is_repeated;              /* stored before; for a push: a push with the same time is stored */
+	bool feed_exists;               /* the feed exists */
+	bool has_entries;                 /* the feed may have entries; false: its keys need no look-up */
 };
 
 /* Does the outcome have a visit to store? */
-static inline bool sql_is_made(const struct fw_outcome *o)
+static inline bool sql_has_visit(const struct fw_outcome *o)
 {
 	return o->rc != FW_ENOTFOUND && o->visit.kind != FW_VISIT_NONE;
 }
@@ -106,7 +106,7 @@ static inline bool sql_is_made(const struct fw_outcome *o)
  * transaction stored the same entry meanwhile.
  */
 struct sql_entries {
-	struct items *items;
+	struct entry_items *entry_items;
 };
 int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms, int64_t *new_n,
 	struct sql_entries *rest, struct fw_err *err);
@@ -121,20 +121,20 @@ int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, 
 /* visits.c: store the visits of outcomes. */
 int sql_visits_put(struct sql *s, struct sql_visit *v, size_t n, struct fw_err *err);
 int sql_visits_load(struct sql *s, const struct fw_visit *v, size_t n, struct fw_err *err);
-/* Remove all visits of the feed at this place. */
-int sql_visits_drop(struct sql *s, int64_t place, struct fw_err *err);
+/* Remove all visits of the feed at this position. */
+int sql_visits_drop(struct sql *s, int64_t position, struct fw_err *err);
 /* Is a visit of v's kind and time stored, in the chain from last_id back? */
-int sql_visit_there(struct sql *s, int64_t last_id, const struct fw_visit *v, bool *there, struct fw_err *err);
+int sql_visit_exists(struct sql *s, int64_t last_id, const struct fw_visit *v, bool *there, struct fw_err *err);
 
 /*
  * feeds.c: write the groups that outcomes changed, and adopted urls (rc FW_EINVAL if another feed
  * has it). Moves feeds to their new shards, and flags these shards in changed.
  */
-int sql_feeds_groups(struct sql *s, struct sql_visit *v, size_t n, bool *changed, struct fw_err *err);
+int sql_feeds_put_groups(struct sql *s, struct sql_visit *v, size_t n, bool *changed, struct fw_err *err);
 /*
- * Find the place of a feed by its id. FW_ENOTFOUND. lock: the place cannot change until the
+ * Find the position of a feed by its id. FW_ENOTFOUND. lock: the position cannot change until the
  * transaction ends.
  */
-int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, struct fw_err *err);
+int sql_feed_position(struct sql *s, int64_t feed_id, bool lock, int64_t *position, struct fw_err *err);
 
 #endif

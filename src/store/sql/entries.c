@@ -23,7 +23,7 @@
 
 /* ---- items: the entries being stored --------------------------------------------------------- */
 
-struct item {
+struct entry_item {
 	const struct fw_entry_row *e;
 	struct { int64_t feed_id; unsigned char key[16]; } of; /* its identity */
 	size_t outcome;
@@ -33,17 +33,17 @@ struct item {
 	uint64_t hash;
 };
 
-struct items {
+struct entry_items {
 	struct sql *s;
-	struct item *at;
+	struct entry_item *at;
 	size_t n;
 	int64_t new_n, now_ms;
 };
 
 /* Add an entry, unless one of the same feed and key was added before. */
-static int item_add(struct items *all, struct fw_map *seen, const struct item *i, struct fw_err *err)
+static int entry_item_add(struct entry_items *all, struct fw_map *seen, const struct entry_item *i, struct fw_err *err)
 {
-	struct item *to = &all->at[all->n];
+	struct entry_item *to = &all->at[all->n];
 	struct fw_str of = {(const char *)&to->of, sizeof(to->of)};
 	int rc = 0;
 
@@ -56,10 +56,10 @@ static int item_add(struct items *all, struct fw_map *seen, const struct item *i
 	return rc ? fw_no_memory(err) : 0;
 }
 
-static int known_row(void *ctx, const struct sql_row *row)
+static int entry_key_row(void *ctx, const struct sql_row *row)
 {
-	const struct items *all = ctx;
-	struct item *i = &all->at[sql_int(row, 0)];
+	const struct entry_items *all = ctx;
+	struct entry_item *i = &all->at[sql_int(row, 0)];
 
 	i->found = true;
 	i->hash = (uint64_t)sql_int(row, 1);
@@ -68,22 +68,22 @@ static int known_row(void *ctx, const struct sql_row *row)
 }
 
 /* Find the entries that the feeds have already. */
-static int items_look(struct items *all, struct fw_err *err)
+static int entry_items_find(struct entry_items *all, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ASK_ROWS(all->s, err, known_row, all, "SELECT v.item, k.hash, k.entry_id FROM {rows}"
+	struct sql_rows r = SQL_QUERY_ROWS(all->s, err, entry_key_row, all, "SELECT v.item, k.hash, k.entry_id FROM {rows}"
 		" entry_keys k WHERE k.feed_id = v.feed AND k.entry_key = v.ekey", "item:i feed:i ekey:b");
 
 	for (size_t i = 0; i < all->n; i++) {
-		const struct item *item = &all->at[i];
+		const struct entry_item *entry_item = &all->at[i];
 
-		if (!item->fresh)
-			sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(item->of.feed_id), SQL_KEY(item->e->key)));
+		if (!entry_item->fresh)
+			sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(entry_item->of.feed_id), SQL_KEY(entry_item->e->key)));
 	}
 	return sql_rows_end(&r);
 }
 
 /* Insert the entries that were not found, with their keys. as_new: first seen now. */
-static int items_insert(struct items *all, bool as_new, struct fw_err *err)
+static int entry_items_insert(struct entry_items *all, bool as_new, struct fw_err *err)
 {
 	struct sql_rows entry = SQL_ROWS(all->s, err,
 		"INSERT INTO entries (id, feed_id, entry_key, date_ms, {fields entry}) {values}",
@@ -93,51 +93,51 @@ static int items_insert(struct items *all, bool as_new, struct fw_err *err)
 		"feed_id:i entry_key:b hash:i entry_id:i");
 
 	for (size_t i = 0; i < all->n; i++) {
-		const struct item *item = &all->at[i];
-		struct fw_entry_row e = *item->e;
+		const struct entry_item *entry_item = &all->at[i];
+		struct fw_entry_row e = *entry_item->e;
 
-		if (item->found)
+		if (entry_item->found)
 			continue;
 		if (as_new) {
 			e.seen_ms = e.changed_ms = all->now_ms;
 			e.revision = 1;
 		}
-		sql_rows_add_fields(&entry, SQL_V(SQL_INT(item->entry_id), SQL_INT(item->of.feed_id),
-			SQL_KEY(item->e->key),
+		sql_rows_add_fields(&entry, SQL_V(SQL_INT(entry_item->entry_id), SQL_INT(entry_item->of.feed_id),
+			SQL_KEY(entry_item->e->key),
 			SQL_INT(fw_store_entry_date(&e, e.seen_ms))), "entry", &e);
 	}
 	key.rc = sql_rows_end(&entry);
 	for (size_t i = 0; i < all->n; i++) {
-		const struct item *item = &all->at[i];
+		const struct entry_item *entry_item = &all->at[i];
 
-		if (!item->found)
-			sql_rows_add(&key, SQL_V(SQL_INT(item->of.feed_id), SQL_KEY(item->e->key),
-				SQL_INT(item->e->hash),
-				SQL_INT(item->entry_id)));
+		if (!entry_item->found)
+			sql_rows_add(&key, SQL_V(SQL_INT(entry_item->of.feed_id), SQL_KEY(entry_item->e->key),
+				SQL_INT(entry_item->e->hash),
+				SQL_INT(entry_item->entry_id)));
 	}
 	return sql_rows_end(&key);
 }
 
 /* ---- store ----------------------------------------------------------------------------------- */
 
-static bool item_changed(const struct item *i)
+static bool entry_item_changed(const struct entry_item *i)
 {
 	return i->found && i->hash != i->e->hash;
 }
 
-static int search_tell(struct items *all, enum sql_entry_change what, struct fw_err *err)
+static int entry_items_reindex(struct entry_items *all, enum sql_entry_change what, struct fw_err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < all->n; i++) {
-		if (item_changed(&all->at[i]) && all->at[i].entry_id)
+		if (entry_item_changed(&all->at[i]) && all->at[i].entry_id)
 			rc = all->s->dialect->search_changed(all->s, all->at[i].entry_id, what, err);
 	}
 	return rc;
 }
 
 /* Names in v differ from those of the table: some engines find equal names ambiguous. */
-static int entries_update(struct items *all, struct fw_err *err)
+static int entry_items_update(struct entry_items *all, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(all->s, err, "UPDATE entries AS t SET date_ms = CASE WHEN v.dated < t.seen_ms THEN"
 		" v.dated ELSE t.seen_ms END, changed_ms = v.now, revision = t.revision + 1, published_ms ="
@@ -147,11 +147,11 @@ static int entries_update(struct items *all, struct fw_err *err)
 		" heading:t writer:t base:t short:t more:j body:t");
 
 	for (size_t i = 0; i < all->n; i++) {
-		const struct item *item = &all->at[i];
-		const struct fw_entry_row *e = item->e;
+		const struct entry_item *entry_item = &all->at[i];
+		const struct fw_entry_row *e = entry_item->e;
 
-		if (item_changed(item) && item->entry_id)
-			sql_rows_add(&r, SQL_V(SQL_INT(item->entry_id), SQL_INT(fw_store_entry_date(e, INT64_MAX)),
+		if (entry_item_changed(entry_item) && entry_item->entry_id)
+			sql_rows_add(&r, SQL_V(SQL_INT(entry_item->entry_id), SQL_INT(fw_store_entry_date(e, INT64_MAX)),
 				SQL_INT(all->now_ms), SQL_DATE(e->published_ms), SQL_DATE(e->updated_ms),
 				SQL_INT(e->content_type), SQL_TEXT(e->guid), SQL_TEXT(e->url), SQL_TEXT(e->title),
 				SQL_TEXT(e->author), SQL_TEXT(e->content_base), SQL_TEXT(e->summary),
@@ -161,47 +161,47 @@ static int entries_update(struct items *all, struct fw_err *err)
 }
 
 /* Update hashes, also of entries that retention removed: the hash is all that is kept of them. */
-static int keys_update(struct items *all, struct fw_err *err)
+static int entry_keys_update(struct entry_items *all, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(all->s, err,
 		"UPDATE entry_keys AS t SET hash = v.now {from} WHERE t.feed_id = v.feed AND t.entry_key = v.ekey",
 		"feed:i ekey:b now:i");
 
 	for (size_t i = 0; i < all->n; i++) {
-		const struct item *item = &all->at[i];
+		const struct entry_item *entry_item = &all->at[i];
 
-		if (item_changed(item))
-			sql_rows_add(&r, SQL_V(SQL_INT(item->of.feed_id), SQL_KEY(item->e->key),
-				SQL_INT(item->e->hash)));
+		if (entry_item_changed(entry_item))
+			sql_rows_add(&r, SQL_V(SQL_INT(entry_item->of.feed_id), SQL_KEY(entry_item->e->key),
+				SQL_INT(entry_item->e->hash)));
 	}
 	return sql_rows_end(&r);
 }
 
 /* Update the entries that exist with another hash; count the new ones. */
-static int items_change(struct items *all, struct sql_visit *v, struct fw_err *err)
+static int entry_items_change(struct entry_items *all, struct sql_visit *v, struct fw_err *err)
 {
 	bool any_changed = false;
-	int rc = items_look(all, err);
+	int rc = entry_items_find(all, err);
 
 	for (size_t i = 0; !rc && i < all->n; i++) {
-		const struct item *item = &all->at[i];
-		struct fw_visit *visit = &v[item->outcome].o.visit;
-		bool changed = item_changed(item);
+		const struct entry_item *entry_item = &all->at[i];
+		struct fw_visit *visit = &v[entry_item->outcome].o.visit;
+		bool changed = entry_item_changed(entry_item);
 
 		any_changed |= changed;
-		visit->changed_n += changed && item->entry_id;
-		visit->new_n += !item->found;
-		all->new_n += !item->found;
+		visit->changed_n += changed && entry_item->entry_id;
+		visit->new_n += !entry_item->found;
+		all->new_n += !entry_item->found;
 	}
 	if (rc || !any_changed)
 		return rc;
-	rc = search_tell(all, SQL_ENTRY_CHANGES, err);
-	rc = rc ? rc : entries_update(all, err);
-	rc = rc ? rc : keys_update(all, err);
-	return rc ? rc : search_tell(all, SQL_ENTRY_CHANGED, err);
+	rc = entry_items_reindex(all, SQL_ENTRY_CHANGING, err);
+	rc = rc ? rc : entry_items_update(all, err);
+	rc = rc ? rc : entry_keys_update(all, err);
+	return rc ? rc : entry_items_reindex(all, SQL_ENTRY_CHANGED, err);
 }
 
-static int items_new(struct items *all, struct fw_err *err)
+static int entry_items_put_new(struct entry_items *all, struct fw_err *err)
 {
 	int64_t id;
 	int rc;
@@ -209,17 +209,17 @@ static int items_new(struct items *all, struct fw_err *err)
 	assert(all->new_n >= 0 && (size_t)all->new_n <= all->n);
 	if (!all->new_n)
 		return 0;
-	rc = sql_numbers_take(all->s, "entry_id", all->new_n, &id, err);
+	rc = sql_ids_reserve(all->s, "entry_id", all->new_n, &id, err);
 	id -= all->new_n;
 	for (size_t i = 0; i < all->n; i++) {
 		if (!all->at[i].found)
 			all->at[i].entry_id = ++id;
 	}
-	return rc ? rc : items_insert(all, true, err);
+	return rc ? rc : entry_items_insert(all, true, err);
 }
 
 /* Store the entries of n outcomes of different feeds, except new ones, which stay in `all`. */
-static int outcomes_put(struct items *all, struct sql_visit *v, size_t n, struct fw_err *err)
+static int entry_outcomes_put(struct entry_items *all, struct sql_visit *v, size_t n, struct fw_err *err)
 {
 	struct fw_map seen;
 	size_t entry_n = 0;
@@ -237,12 +237,12 @@ static int outcomes_put(struct items *all, struct sql_visit *v, size_t n, struct
 		const struct fw_outcome *o = &v[i].o;
 
 		for (size_t k = 0; !rc && o->rc != FW_ENOTFOUND && k < o->entry_n; k++)
-			rc = item_add(all, &seen, &(struct item){.e = &o->entries[k], .of.feed_id = o->feed_id,
-				.outcome = i, .fresh = !v[i].has}, err);
+			rc = entry_item_add(all, &seen, &(struct entry_item){.e = &o->entries[k], .of.feed_id = o->feed_id,
+				.outcome = i, .fresh = !v[i].has_entries}, err);
 	}
 	fw_map_finish(&seen);
 	assert(all->n <= entry_n);
-	return rc ? rc : items_change(all, v, err);
+	return rc ? rc : entry_items_change(all, v, err);
 }
 
 int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms, int64_t *new_n,
@@ -251,7 +251,7 @@ int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms
 	size_t from = 0;
 	int rc = 0;
 
-	assert(!rest->items);
+	assert(!rest->entry_items);
 	/* outcomes of one feed are adjacent, and stored one after the other */
 	for (size_t i = 1; !rc && i <= n; i++) {
 		if (i < n && v[i].o.feed_id != v[i - 1].o.feed_id)
@@ -259,12 +259,12 @@ int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms
 		rc = sql_entries_insert(rest, 0, err);
 		if (rc)
 			return rc;
-		rest->items = calloc(1, sizeof(*rest->items));
-		if (!rest->items)
+		rest->entry_items = calloc(1, sizeof(*rest->entry_items));
+		if (!rest->entry_items)
 			return fw_no_memory(err);
-		*rest->items = (struct items){.s = s, .now_ms = now_ms};
-		rc = outcomes_put(rest->items, v + from, i - from, err);
-		*new_n += rest->items->new_n;
+		*rest->entry_items = (struct entry_items){.s = s, .now_ms = now_ms};
+		rc = entry_outcomes_put(rest->entry_items, v + from, i - from, err);
+		*new_n += rest->entry_items->new_n;
 		from = i;
 	}
 	return rc;
@@ -272,12 +272,12 @@ int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms
 
 int sql_entries_insert(struct sql_entries *rest, int rc, struct fw_err *err)
 {
-	struct items *all = rest->items;
+	struct entry_items *all = rest->entry_items;
 
-	rest->items = NULL;
+	rest->entry_items = NULL;
 	if (!all)
 		return rc;
-	rc = rc ? rc : items_new(all, err);
+	rc = rc ? rc : entry_items_put_new(all, err);
 	free(all->at);
 	free(all);
 	return rc;
@@ -285,18 +285,18 @@ int sql_entries_insert(struct sql_entries *rest, int rc, struct fw_err *err)
 
 /* ---- load ------------------------------------------------------------------------------------ */
 
-static int id_row(void *ctx, const struct sql_row *row)
+static int entry_id_row(void *ctx, const struct sql_row *row)
 {
-	const struct items *all = ctx;
+	const struct entry_items *all = ctx;
 
 	all->at[sql_int(row, 0)].found = true;
 	return 0;
 }
 
 /* Mark entries whose id is used already. */
-static int ids_look(struct items *all, struct fw_err *err)
+static int entry_ids_find(struct entry_items *all, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ASK_ROWS(all->s, err, id_row, all,
+	struct sql_rows r = SQL_QUERY_ROWS(all->s, err, entry_id_row, all,
 		"SELECT v.item FROM {rows} entries e WHERE e.id = v.spot", "item:i spot:i");
 
 	for (size_t i = 0; i < all->n; i++)
@@ -305,39 +305,39 @@ static int ids_look(struct items *all, struct fw_err *err)
 }
 
 /* Raise the counter of entry ids to the highest loaded id. *last: its value before. */
-static int ids_raise(struct sql *s, int64_t highest, int64_t *last, struct fw_err *err)
+static int entry_id_raise(struct sql *s, int64_t highest, int64_t *last, struct fw_err *err)
 {
-	int rc = sql_number(s, "SELECT value FROM numbers WHERE name = 'entry_id' {update}", SQL_NONE, 0, last, err);
+	int rc = sql_query_int(s, "SELECT value FROM meta WHERE name = 'entry_id' {update}", SQL_NONE, 0, last, err);
 
-	return rc || highest <= *last ? rc : sql_do(s, "UPDATE numbers SET value = ?1 WHERE name = 'entry_id'",
+	return rc || highest <= *last ? rc : sql_exec(s, "UPDATE meta SET value = ?1 WHERE name = 'entry_id'",
 		SQL_V(SQL_INT(highest)), err);
 }
 
-static int items_load(struct items *all, struct fw_err *err)
+static int entry_items_load(struct entry_items *all, struct fw_err *err)
 {
 	int64_t highest = 0, last = 0, n = 0;
-	int rc = items_look(all, err);
+	int rc = entry_items_find(all, err);
 
-	rc = rc ? rc : ids_look(all, err);
+	rc = rc ? rc : entry_ids_find(all, err);
 	for (size_t i = 0; !rc && i < all->n; i++) {
-		struct item *item = &all->at[i];
+		struct entry_item *entry_item = &all->at[i];
 
-		item->entry_id = item->e->id;
-		n += !item->found;
-		highest = item->found ? highest : FW_MAX(highest, item->entry_id);
+		entry_item->entry_id = entry_item->e->id;
+		n += !entry_item->found;
+		highest = entry_item->found ? highest : FW_MAX(highest, entry_item->entry_id);
 	}
 	if (rc || !n)
 		return rc;
-	rc = ids_raise(all->s, highest, &last, err);
-	rc = rc ? rc : items_insert(all, false, err);
+	rc = entry_id_raise(all->s, highest, &last, err);
+	rc = rc ? rc : entry_items_insert(all, false, err);
 	for (size_t i = 0; !rc && i < all->n; i++) { /* ids above `last` are indexed as new entries */
 		if (!all->at[i].found && all->at[i].entry_id <= last)
 			rc = all->s->dialect->search_changed(all->s, all->at[i].entry_id, SQL_ENTRY_CHANGED, err);
 	}
-	return rc ? rc : sql_tally_add(all->s, n, 0, err);
+	return rc ? rc : sql_row_counts_add(all->s, n, 0, err);
 }
 
-static int keys_load(struct sql *s, const struct fw_entry_key *key, size_t n, struct fw_err *err)
+static int entry_keys_load(struct sql *s, const struct fw_entry_key *key, size_t n, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(s, err, "INSERT INTO entry_keys (feed_id, entry_key, hash, entry_id) {values}"
 		" {keep feed_id, entry_key|entry_keys.feed_id}", "feed_id:i entry_key:b hash:i entry_id:i");
@@ -350,7 +350,7 @@ static int keys_load(struct sql *s, const struct fw_entry_key *key, size_t n, st
 int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, const struct fw_entry_key *key,
 	size_t key_n, struct fw_err *err)
 {
-	struct items all = {.s = s, .at = calloc(n + 1, sizeof(*all.at))};
+	struct entry_items all = {.s = s, .at = calloc(n + 1, sizeof(*all.at))};
 	int rc = all.at ? 0 : fw_no_memory(err);
 	struct fw_map seen; /* of ids, and of feeds and keys */
 
@@ -361,31 +361,31 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 		if (fw_map_get(&seen, id))
 			continue;
 		(void)fw_map_put(&seen, id, &all, &rc);
-		rc = rc ? fw_no_memory(err) : item_add(&all, &seen, &(struct item){.e = &e[i],
+		rc = rc ? fw_no_memory(err) : entry_item_add(&all, &seen, &(struct entry_item){.e = &e[i],
 			.of.feed_id = e[i].feed_id}, err);
 	}
-	rc = rc ? rc : items_load(&all, err);
+	rc = rc ? rc : entry_items_load(&all, err);
 	fw_map_finish(&seen);
 	free(all.at);
-	return rc ? rc : keys_load(s, key, key_n, err);
+	return rc ? rc : entry_keys_load(s, key, key_n, err);
 }
 
 /* ---- remove ---------------------------------------------------------------------------------- */
 
-struct old {
+struct old_entry {
 	int64_t id, feed_id;
 	unsigned char key[16];
 };
 
-struct olds {
+struct old_entries {
 	struct fw_buf b;          /* array of struct old */
-	const struct old *at;
+	const struct old_entry *at;
 	size_t n;
 };
 
-static int old_row(void *ctx, const struct sql_row *row)
+static int old_entry_row(void *ctx, const struct sql_row *row)
 {
-	struct old o = {.id = sql_int(row, 0), .feed_id = sql_int(row, 1)};
+	struct old_entry o = {.id = sql_int(row, 0), .feed_id = sql_int(row, 1)};
 	struct fw_str key = sql_str(row, 2);
 	struct fw_buf *b = ctx;
 
@@ -398,12 +398,12 @@ static int old_row(void *ctx, const struct sql_row *row)
 /*
  * Read entries (id, feed, key) into all. The caller must call fw_buf_finish(&all->b) in any case.
  */
-static int olds_find(struct sql *s, struct olds *all, const char *text, const struct sql_value *v, size_t n,
+static int old_entries_find(struct sql *s, struct old_entries *all, const char *text, const struct sql_value *v, size_t n,
 	struct fw_err *err)
 {
-	int rc = sql_ask(s, text, v, n, old_row, &all->b, err);
+	int rc = sql_query(s, text, v, n, old_entry_row, &all->b, err);
 
-	all->at = (const struct old *)(const void *)all->b.p;
+	all->at = (const struct old_entry *)(const void *)all->b.p;
 	all->n = rc ? 0 : all->b.len / sizeof(*all->at);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
@@ -411,27 +411,27 @@ static int olds_find(struct sql *s, struct olds *all, const char *text, const st
 /*
  * Remove entries; their keys stay. One by one: for several ids some engines would scan the table.
  */
-static int olds_remove(struct sql *s, const struct olds *all, struct fw_err *err)
+static int old_entries_remove(struct sql *s, const struct old_entries *all, struct fw_err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < all->n; i++) {
-		rc = s->dialect->search_changed(s, all->at[i].id, SQL_ENTRY_GOES, err);
-		rc = rc ? rc : sql_do(s, "DELETE FROM entries WHERE id = ?1", SQL_V(SQL_INT(all->at[i].id)), err);
+		rc = s->dialect->search_changed(s, all->at[i].id, SQL_ENTRY_REMOVING, err);
+		rc = rc ? rc : sql_exec(s, "DELETE FROM entries WHERE id = ?1", SQL_V(SQL_INT(all->at[i].id)), err);
 	}
-	return rc ? rc : sql_tally_add(s, -(int64_t)all->n, 0, err);
+	return rc ? rc : sql_row_counts_add(s, -(int64_t)all->n, 0, err);
 }
 
 int sql_entries_drop(struct sql *s, int64_t feed_id, struct fw_err *err)
 {
 	const struct sql_value v[1] = {SQL_INT(feed_id)};
-	struct olds all = {.b = FW_BUF_INIT(0)};
-	int rc = olds_find(s, &all,
+	struct old_entries all = {.b = FW_BUF_INIT(0)};
+	int rc = old_entries_find(s, &all,
 		"SELECT entry_id, feed_id, entry_key FROM entry_keys WHERE feed_id = ?1 AND entry_id > 0", v, 1, err);
 
-	rc = rc ? rc : olds_remove(s, &all, err);
+	rc = rc ? rc : old_entries_remove(s, &all, err);
 	fw_buf_finish(&all.b);
-	return rc ? rc : sql_do(s, "DELETE FROM entry_keys WHERE feed_id = ?1", v, 1, err);
+	return rc ? rc : sql_exec(s, "DELETE FROM entry_keys WHERE feed_id = ?1", v, 1, err);
 }
 
 /* Move the entries that into_id lacks, by key and by guid. */
@@ -441,10 +441,10 @@ int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw
 		"UPDATE entries AS t SET feed_id = v.target {from} WHERE t.id = v.spot", "spot:i target:i");
 	struct sql_rows key = SQL_ROWS(s, err, "UPDATE entry_keys AS t SET feed_id = v.target {from} WHERE t.feed_id ="
 		" v.feed AND t.entry_key = v.ekey", "feed:i ekey:b target:i");
-	struct olds all = {.b = FW_BUF_INIT(0)};
+	struct old_entries all = {.b = FW_BUF_INIT(0)};
 	int rc;
 
-	entry.rc = olds_find(s, &all, "SELECT e.id, e.feed_id, e.entry_key FROM entry_keys f"
+	entry.rc = old_entries_find(s, &all, "SELECT e.id, e.feed_id, e.entry_key FROM entry_keys f"
 		" JOIN entries e ON e.id = f.entry_id WHERE f.feed_id = ?1"
 		" AND f.entry_key NOT IN (SELECT i.entry_key FROM entry_keys i WHERE i.feed_id = ?2)"
 		" AND (coalesce(e.guid, '') = '' OR e.guid NOT IN (SELECT g.guid FROM entry_keys k"
@@ -463,14 +463,14 @@ int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw
 #define SEEN_SLACK_MS 60000 /* ids rise with seen_ms, with less than this slack between clocks */
 
 /* *id: entries up to it were first seen before before_ms, within the slack. */
-static int seen_before(struct sql *s, int64_t before_ms, int64_t *id, struct fw_err *err)
+static int entry_id_seen_before(struct sql *s, int64_t before_ms, int64_t *id, struct fw_err *err)
 {
 	return sql_id_before(s, "SELECT max(id) FROM entries",
 		"SELECT id, seen_ms FROM entries WHERE id >= ?1 ORDER BY id LIMIT 1", before_ms, id, err);
 }
 
 /* Mark the keys of removed entries. */
-static int keys_empty(struct sql *s, const struct olds *all, struct fw_err *err)
+static int entry_keys_clear(struct sql *s, const struct old_entries *all, struct fw_err *err)
 {
 	struct sql_rows r = SQL_ROWS(s, err,
 		"UPDATE entry_keys AS t SET entry_id = 0 {from} WHERE t.feed_id = v.feed AND t.entry_key = v.ekey",
@@ -487,18 +487,18 @@ static int keys_empty(struct sql *s, const struct olds *all, struct fw_err *err)
  */
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err)
 {
-	struct olds all = {.b = FW_BUF_INIT(0)};
+	struct old_entries all = {.b = FW_BUF_INIT(0)};
 	int64_t last;
-	int rc = seen_before(s, before_ms + SEEN_SLACK_MS, &last, err);
+	int rc = entry_id_seen_before(s, before_ms + SEEN_SLACK_MS, &last, err);
 
 	*n = 0;
 	if (!rc && last)
-		rc = olds_find(s, &all,
+		rc = old_entries_find(s, &all,
 			"SELECT id, feed_id, entry_key FROM entries WHERE id <= ?1 AND changed_ms < ?2 ORDER BY id "
 			"LIMIT ?3 {skip}",
 			SQL_V(SQL_INT(last), SQL_INT(before_ms), SQL_INT(max)), err);
-	rc = rc ? rc : olds_remove(s, &all, err);
-	rc = rc ? rc : keys_empty(s, &all, err);
+	rc = rc ? rc : old_entries_remove(s, &all, err);
+	rc = rc ? rc : entry_keys_clear(s, &all, err);
 	if (!rc)
 		*n = (int64_t)all.n;
 	fw_buf_finish(&all.b);
@@ -531,7 +531,7 @@ int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, 
 #define FOUND(feed) IDS "{found}" BETWEEN("+e.id") " AND (" feed " = 0 OR e.feed_id = " feed ")"
 
 enum { ALL_BY_ID, FEED_BY_ID, ALL_BY_DATE, SOME_BY_DATE, FEED_BY_DATE, FOUND_BY_ID, FOUND_BY_DATE };
-static const char *const PAGE[] = {
+static const char *const ENTRY_PAGE[] = {
 	[ALL_BY_ID] = IDS "(?1 = 0 OR e.feed_id = ?1)" BETWEEN("e.id") " ORDER BY e.id LIMIT ?5",
 	[FEED_BY_ID] = IDS OF_FEED BETWEEN("+e.id") " ORDER BY +e.id LIMIT ?5",
 	[ALL_BY_DATE] = IDS "?1 = 0" BETWEEN("+e.id") BEHIND BY_DATE,
@@ -548,7 +548,7 @@ static const char *const PAGE[] = {
 	" FROM {rows} entries e, feeds f WHERE e.id = v.spot AND f.id = e.feed_id ORDER BY v.nth", "nth:i spot:i"}
 /* clang-format on */
 #define KEY "e.entry_key, (SELECT k.hash FROM entry_keys k WHERE k.feed_id = e.feed_id AND k.entry_key = e.entry_key)"
-static const struct sql_text SHOWN[2][2] = { /* key, content */
+static const struct sql_text ENTRY_SHOW[2][2] = { /* key, content */
 	{SHOW("NULL, NULL", "NULL", "NULL"), SHOW("NULL, NULL", "e.content_base", "e.content")},
 	{SHOW(KEY, "NULL", "NULL"), SHOW(KEY, "e.content_base", "e.content")},
 };
@@ -557,12 +557,12 @@ struct page_key {
 	int64_t id, date_ms;
 };
 
-struct page {
+struct entry_page {
 	struct page_key *at;
 	size_t n, max;
 };
 
-struct listing {
+struct entry_listing {
 	struct sql *s;
 	const struct fw_entry_query *q;
 	fw_entry_cb *cb;
@@ -571,12 +571,12 @@ struct listing {
 	bool by_id, search;
 	struct fw_buf words;
 	int64_t after_id, before_id, behind_ms, behind_id;
-	struct page page;
+	struct entry_page entry_page;
 };
 
-static int page_row(void *ctx, const struct sql_row *row)
+static int entry_page_row(void *ctx, const struct sql_row *row)
 {
-	struct page *p = ctx;
+	struct entry_page *p = ctx;
 
 	if (p->n < p->max) {
 		p->at[p->n].id = sql_int(row, 0);
@@ -585,11 +585,11 @@ static int page_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-static int page_read(struct listing *l, struct fw_err *err)
+static int entry_page_read(struct entry_listing *l, struct fw_err *err)
 {
 	const struct fw_entry_query *q = l->q;
 	struct sql_value v[8] = {SQL_INT(q->feed_id), SQL_INT(l->after_id), SQL_INT(l->before_id),
-		SQL_INT(q->since_ms ? q->since_ms : INT64_MIN), SQL_INT(l->page.max)};
+		SQL_INT(q->since_ms ? q->since_ms : INT64_MIN), SQL_INT(l->entry_page.max)};
 	size_t n = 5;
 
 	if (l->search)
@@ -600,13 +600,13 @@ static int page_read(struct listing *l, struct fw_err *err)
 	}
 	if (l->search)
 		v[n++] = SQL_INT(q->feed_id);
-	l->page.n = 0;
-	return sql_ask(l->s, l->text, v, n, page_row, &l->page, err);
+	l->entry_page.n = 0;
+	return sql_query(l->s, l->text, v, n, entry_page_row, &l->entry_page, err);
 }
 
-static int entry_row(void *ctx, const struct sql_row *row)
+static int entry_list_row(void *ctx, const struct sql_row *row)
 {
-	const struct listing *l = ctx;
+	const struct entry_listing *l = ctx;
 	struct fw_entry_row e = {.id = sql_int(row, 0), .feed_id = sql_int(row, 1), .feed_title = sql_str(row, 2),
 		.feed_url = sql_str(row, 3)};
 	struct fw_str key = sql_str(row, 4);
@@ -618,77 +618,77 @@ static int entry_row(void *ctx, const struct sql_row *row)
 	return l->cb(l->ctx, &e);
 }
 
-static int page_show(struct listing *l, struct fw_err *err)
+static int entry_page_show(struct entry_listing *l, struct fw_err *err)
 {
 	size_t step = l->q->content ? SHOWN_WHOLE_MAX : SHOWN_MAX;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < l->page.n; i += step) {
+	for (size_t i = 0; !rc && i < l->entry_page.n; i += step) {
 		struct sql_rows r = {
-			.s = l->s, .err = err, .fn = entry_row, .ctx = l, .text = SHOWN[l->q->key][l->q->content]};
+			.s = l->s, .err = err, .fn = entry_list_row, .ctx = l, .text = ENTRY_SHOW[l->q->key][l->q->content]};
 
-		for (size_t k = i; k < i + step && k < l->page.n; k++)
-			sql_rows_add(&r, SQL_V(SQL_INT(k), SQL_INT(l->page.at[k].id)));
+		for (size_t k = i; k < i + step && k < l->entry_page.n; k++)
+			sql_rows_add(&r, SQL_V(SQL_INT(k), SQL_INT(l->entry_page.at[k].id)));
 		rc = sql_rows_end(&r);
 	}
 	return rc;
 }
 
-static int pages_show(struct listing *l, struct fw_err *err)
+static int entry_pages_show(struct entry_listing *l, struct fw_err *err)
 {
 	size_t left = l->q->limit ? l->q->limit : SIZE_MAX;
 	int rc = 0;
 
-	l->page.at = calloc(FW_MIN(left, PAGE_MAX), sizeof(*l->page.at));
-	if (!l->page.at)
+	l->entry_page.at = calloc(FW_MIN(left, PAGE_MAX), sizeof(*l->entry_page.at));
+	if (!l->entry_page.at)
 		return fw_no_memory(err);
 	do {
-		l->page.max = FW_MIN(left, PAGE_MAX);
-		rc = page_read(l, err);
-		assert(l->page.n <= l->page.max);
-		rc = rc ? rc : page_show(l, err);
-		if (rc || !l->page.n)
+		l->entry_page.max = FW_MIN(left, PAGE_MAX);
+		rc = entry_page_read(l, err);
+		assert(l->entry_page.n <= l->entry_page.max);
+		rc = rc ? rc : entry_page_show(l, err);
+		if (rc || !l->entry_page.n)
 			break;
-		left -= l->page.n;
+		left -= l->entry_page.n;
 		if (l->by_id)
-			l->after_id = l->page.at[l->page.n - 1].id;
-		l->behind_id = l->page.at[l->page.n - 1].id;
-		l->behind_ms = l->page.at[l->page.n - 1].date_ms;
-	} while (left && l->page.n == l->page.max);
-	free(l->page.at);
+			l->after_id = l->entry_page.at[l->entry_page.n - 1].id;
+		l->behind_id = l->entry_page.at[l->entry_page.n - 1].id;
+		l->behind_ms = l->entry_page.at[l->entry_page.n - 1].date_ms;
+	} while (left && l->entry_page.n == l->entry_page.max);
+	free(l->entry_page.at);
 	return rc;
 }
 
-static int list_prepare(struct listing *l, struct fw_err *err)
+static int entry_list_prepare(struct entry_listing *l, struct fw_err *err)
 {
 	const struct fw_entry_query *q = l->q;
 	int64_t since_id = 0;
-	int rc = q->since_ms ? seen_before(l->s, q->since_ms - SEEN_SLACK_MS, &since_id, err) : 0;
+	int rc = q->since_ms ? entry_id_seen_before(l->s, q->since_ms - SEEN_SLACK_MS, &since_id, err) : 0;
 
 	l->after_id = FW_MAX(q->after_id, since_id);
 	l->before_id = q->before_id ? q->before_id : INT64_MAX;
 	l->behind_id = q->behind_id ? q->behind_id : INT64_MAX;
 	l->behind_ms = q->behind_id ? q->behind_date_ms : INT64_MAX;
-	l->by_id = q->oldest_first || fw_store_entry_is_one(q);
-	if (fw_store_entry_is_one(q) || (q->oldest_first && !q->feed_id))
-		l->text = PAGE[ALL_BY_ID];
+	l->by_id = q->oldest_first || fw_store_entry_query_is_one(q);
+	if (fw_store_entry_query_is_one(q) || (q->oldest_first && !q->feed_id))
+		l->text = ENTRY_PAGE[ALL_BY_ID];
 	else if (q->feed_id)
-		l->text = PAGE[q->oldest_first ? FEED_BY_ID : FEED_BY_DATE];
+		l->text = ENTRY_PAGE[q->oldest_first ? FEED_BY_ID : FEED_BY_DATE];
 	else
-		l->text = PAGE[q->since_ms || q->after_id ? SOME_BY_DATE : ALL_BY_DATE];
+		l->text = ENTRY_PAGE[q->since_ms || q->after_id ? SOME_BY_DATE : ALL_BY_DATE];
 	if (!rc && q->search.p)
 		rc = l->s->dialect->search_begin(l->s, q->search, &l->search, &l->words, q->unindexed_n, err);
 	if (l->search) /* a search without a word lists all entries */
-		l->text = PAGE[l->by_id ? FOUND_BY_ID : FOUND_BY_DATE];
+		l->text = ENTRY_PAGE[l->by_id ? FOUND_BY_ID : FOUND_BY_DATE];
 	return !rc && l->words.rc ? fw_no_memory(err) : rc;
 }
 
 int sql_entry_list(struct store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct listing l = {.s = sql_of(st), .q = q, .cb = cb, .ctx = ctx, .words = FW_BUF_INIT(0)};
-	int rc = list_prepare(&l, err);
+	struct entry_listing l = {.s = sql_of(st), .q = q, .cb = cb, .ctx = ctx, .words = FW_BUF_INIT(0)};
+	int rc = entry_list_prepare(&l, err);
 
-	rc = rc ? rc : pages_show(&l, err);
+	rc = rc ? rc : entry_pages_show(&l, err);
 	fw_buf_finish(&l.words);
 	return rc;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Feeds: lists, changes by the user, the groups that outcomes write, and the place of a feed.
+ * Feeds: lists, changes by the user, the groups that outcomes write, and the position of a feed.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@
 #include "base/banned.h"
 
 #define PAGE 500 /* rows per result: some client libraries buffer it whole */
-#define FROM " FROM feeds f JOIN schedule s ON s.place = f.place"
-#define STATE "f.id, {fields feed|f.}, {fields wheel|s.}"
+#define FROM " FROM feeds f JOIN schedule s ON s.position = f.position"
+#define STATE "f.id, {fields feed|f.}, {fields schedule|s.}"
 #define COUNTED STATE ", (SELECT count(*) FROM entry_keys k WHERE k.feed_id = f.id AND k.entry_id > 0)"
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct listing {
+struct feed_listing {
 	struct sql *s;
 	const struct fw_feed_query *q;
 	fw_feed_cb *cb;
@@ -38,29 +38,29 @@ struct listing {
 	size_t kept_n;
 };
 
-static void feed_read(const struct sql_row *row, bool counted, struct fw_feed *f)
+static void feed_row_read(const struct sql_row *row, bool counted, struct fw_feed *f)
 {
 	int at = 1;
 
 	*f = (struct fw_feed){.id = sql_int(row, 0)};
 	at += (int)sql_fields_set("feed", f, row, at);
-	at += (int)sql_fields_set("wheel", f, row, at);
+	at += (int)sql_fields_set("schedule", f, row, at);
 	f->entry_n = counted ? sql_int(row, at) : 0;
 }
 
-static int feed_row(void *ctx, const struct sql_row *row)
+static int feed_list_row(void *ctx, const struct sql_row *row)
 {
-	struct listing *l = ctx;
+	struct feed_listing *l = ctx;
 	struct fw_feed f;
 
-	feed_read(row, l->counted, &f);
+	feed_row_read(row, l->counted, &f);
 	l->seen++;
 	l->last_id = f.id;
 	l->full = ++l->shown == l->q->limit; /* 0: none */
 	return l->cb(l->ctx, &f);
 }
 
-static int find(struct listing *l, const struct store_feed_query *q, struct fw_err *err)
+static int feed_find_one(struct feed_listing *l, const struct store_feed_query *q, struct fw_err *err)
 {
 	struct fw_hash128 hash = fw_hash128(q->url.p, q->url.len);
 	const char *name = l->s->name;
@@ -68,10 +68,10 @@ static int find(struct listing *l, const struct store_feed_query *q, struct fw_e
 
 	l->counted = true;
 	if (q->id)
-		rc = sql_ask(l->s, "SELECT " COUNTED FROM " WHERE f.id = ?1", SQL_V(SQL_INT(q->id)), feed_row, l, err);
+		rc = sql_query(l->s, "SELECT " COUNTED FROM " WHERE f.id = ?1", SQL_V(SQL_INT(q->id)), feed_list_row, l, err);
 	else
-		rc = sql_ask(l->s, "SELECT " COUNTED FROM " WHERE f.url_hash = ?1 AND f.url = ?2",
-			SQL_V(SQL_KEY(hash.b), SQL_TEXT(q->url)), feed_row, l, err);
+		rc = sql_query(l->s, "SELECT " COUNTED FROM " WHERE f.url_hash = ?1 AND f.url = ?2",
+			SQL_V(SQL_KEY(hash.b), SQL_TEXT(q->url)), feed_list_row, l, err);
 	if (rc || l->seen)
 		return rc;
 	if (q->id)
@@ -79,20 +79,20 @@ static int find(struct listing *l, const struct store_feed_query *q, struct fw_e
 	return fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", name, FW_STR_ARG(fw_str_sub(q->url, 0, 200)));
 }
 
-#define AT_PLACES " FROM {rows} schedule s, feeds f WHERE s.place = v.spot AND f.id = v.feed"
+#define AT_POSITIONS " FROM {rows} schedule s, feeds f WHERE s.position = v.spot AND f.id = v.feed"
 
 /* Run a statement over many places. Its rows come in any order. */
-static int at_places(
-	struct listing *l, const char *text, const int64_t *place, size_t n, sql_row_fn *fn, struct fw_err *err)
+static int feeds_at_positions(
+	struct feed_listing *l, const char *text, const int64_t *position, size_t n, sql_row_fn *fn, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ASK_ROWS(l->s, err, fn, l, text, "spot:i feed:i");
+	struct sql_rows r = SQL_QUERY_ROWS(l->s, err, fn, l, text, "spot:i feed:i");
 
 	for (size_t i = 0; i < n; i++)
-		sql_rows_add(&r, SQL_V(SQL_INT(place[i]), SQL_INT(sql_place_feed(place[i]))));
+		sql_rows_add(&r, SQL_V(SQL_INT(position[i]), SQL_INT(sql_position_feed(position[i]))));
 	return sql_rows_end(&r);
 }
 
-static int of_due(struct listing *l, const struct store_due *due, size_t due_n, struct fw_err *err)
+static int feeds_list_due(struct feed_listing *l, const struct store_due *due, size_t due_n, struct fw_err *err)
 {
 	size_t n;
 	int rc = 0;
@@ -100,60 +100,60 @@ static int of_due(struct listing *l, const struct store_due *due, size_t due_n, 
 	for (size_t at = 0; !rc && at < due_n; at += n) {
 		n = FW_MIN(due_n - at, (size_t)PAGE);
 		for (size_t i = 0; i < n; i++)
-			l->pick[i] = sql_place(due[at + i].shard, due[at + i].feed_id);
-		rc = at_places(l, "SELECT " STATE AT_PLACES, l->pick, n, feed_row, err);
+			l->pick[i] = sql_position(due[at + i].shard, due[at + i].feed_id);
+		rc = feeds_at_positions(l, "SELECT " STATE AT_POSITIONS, l->pick, n, feed_list_row, err);
 	}
 	return rc;
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-#define NAMES "SELECT f.place, f.url, f.title, f.user_title, f.folder"
+#define NAMES "SELECT f.position, f.url, f.title, f.user_title, f.folder"
 
 /* Pick feeds by name first: counting the entries of all others would be costly. */
-static int name_row(void *ctx, const struct sql_row *row)
+static int feed_name_row(void *ctx, const struct sql_row *row)
 {
-	struct listing *l = ctx;
+	struct feed_listing *l = ctx;
 	struct fw_str folder = sql_str(row, 4);
 	bool good = !l->q->folder.p || fw_str_eq(folder.p ? folder : FW_STR(""), l->q->folder);
 
 	assert(l->pick_n < PAGE);
 	l->seen++;
-	l->last_id = sql_place_feed(sql_int(row, 0));
+	l->last_id = sql_position_feed(sql_int(row, 0));
 	if (good &&
-		(!l->match.p || fw_store_has(sql_str(row, 1), l->match) || fw_store_has(sql_str(row, 2), l->match) ||
-			fw_store_has(sql_str(row, 3), l->match)))
+		(!l->match.p || fw_store_contains(sql_str(row, 1), l->match) || fw_store_contains(sql_str(row, 2), l->match) ||
+			fw_store_contains(sql_str(row, 3), l->match)))
 		l->pick[l->pick_n++] = sql_int(row, 0);
 	return 0;
 }
 
-static int kept_row(void *ctx, const struct sql_row *row)
+static int feed_kept_row(void *ctx, const struct sql_row *row)
 {
-	struct listing *l = ctx;
+	struct feed_listing *l = ctx;
 	struct fw_feed *f = &l->kept[l->kept_n++];
 
-	feed_read(row, true, f);
+	feed_row_read(row, true, f);
 	return fw_store_feed_dup(&l->keep, f) ? 0 : FW_ENOMEM;
 }
 
-static int by_id(const void *a, const void *b)
+static int feed_id_compare(const void *a, const void *b)
 {
 	const struct fw_feed *x = a, *y = b;
 
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int by_due(const void *a, const void *b)
+static int feed_due_compare(const void *a, const void *b)
 {
 	const struct fw_feed *x = a, *y = b;
 
 	if (x->due_at_ms != y->due_at_ms)
 		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return by_id(a, b);
+	return feed_id_compare(a, b);
 }
 
 /* Read the picked feeds, and show them in order. */
-static int picked_show(struct listing *l, struct fw_err *err)
+static int feeds_show_picked(struct feed_listing *l, struct fw_err *err)
 {
 	int rc;
 
@@ -163,11 +163,11 @@ static int picked_show(struct listing *l, struct fw_err *err)
 	if (!l->kept)
 		return fw_no_memory(err);
 	fw_arena_init(&l->keep, 0);
-	rc = at_places(l, "SELECT " COUNTED AT_PLACES, l->pick, l->pick_n, kept_row, err);
+	rc = feeds_at_positions(l, "SELECT " COUNTED AT_POSITIONS, l->pick, l->pick_n, feed_kept_row, err);
 	if (rc == FW_ENOMEM)
 		rc = fw_no_memory(err);
 	if (!rc && l->kept_n)
-		qsort(l->kept, l->kept_n, sizeof(*l->kept), l->q->by_due ? by_due : by_id);
+		qsort(l->kept, l->kept_n, sizeof(*l->kept), l->q->by_due ? feed_due_compare : feed_id_compare);
 	for (size_t i = 0; !rc && i < l->kept_n && !l->full; i++) {
 		l->full = ++l->shown == l->q->limit;
 		rc = l->cb(l->ctx, &l->kept[i]);
@@ -181,63 +181,63 @@ static int picked_show(struct listing *l, struct fw_err *err)
  * The list by due time: the rows of schedule are sorted here, 16 bytes a feed, then the feeds are
  * read in pages. An index by due time would slow down every visit for the sake of this rare list.
  */
-struct spot {
-	int64_t due_at_ms, place;
+struct due_position {
+	int64_t due_at_ms, position;
 };
 
-static int spot_row(void *ctx, const struct sql_row *row)
+static int due_position_row(void *ctx, const struct sql_row *row)
 {
-	fw_buf_add(ctx, &(struct spot){sql_int(row, 1), sql_int(row, 0)}, sizeof(struct spot));
+	fw_buf_add(ctx, &(struct due_position){sql_int(row, 1), sql_int(row, 0)}, sizeof(struct due_position));
 	return 0;
 }
 
-static int by_spot(const void *a, const void *b)
+static int due_position_compare(const void *a, const void *b)
 {
-	const struct spot *x = a, *y = b;
+	const struct due_position *x = a, *y = b;
 
 	if (x->due_at_ms != y->due_at_ms)
 		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return sql_place_feed(x->place) < sql_place_feed(y->place) ? -1 : sql_place_feed(x->place) > sql_place_feed(y->place);
+	return sql_position_feed(x->position) < sql_position_feed(y->position) ? -1 : sql_position_feed(x->position) > sql_position_feed(y->position);
 }
 
-static int spots_show(struct listing *l, const struct spot *spot, size_t n, struct fw_err *err)
+static int due_positions_show(struct feed_listing *l, const struct due_position *due_position, size_t n, struct fw_err *err)
 {
-	int64_t place[PAGE];
+	int64_t position[PAGE];
 	int rc = 0;
 
 	assert(n <= PAGE);
 	for (size_t i = 0; i < n; i++)
-		place[i] = l->pick[i] = spot[i].place;
+		position[i] = l->pick[i] = due_position[i].position;
 	l->pick_n = n;
 	if (l->match.p || l->q->folder.p) {
 		l->pick_n = 0;
-		rc = at_places(l, NAMES " FROM {rows} feeds f WHERE f.id = v.feed", place, n, name_row, err);
+		rc = feeds_at_positions(l, NAMES " FROM {rows} feeds f WHERE f.id = v.feed", position, n, feed_name_row, err);
 	}
-	return rc ? rc : picked_show(l, err);
+	return rc ? rc : feeds_show_picked(l, err);
 }
 
 #define SHARDS_AT_ONCE 32 /* some client libraries buffer a whole result */
 
-static int in_due_order(struct listing *l, struct fw_err *err)
+static int feeds_in_due_order(struct feed_listing *l, struct fw_err *err)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
-	struct spot *spot;
+	struct due_position *due_position;
 	size_t n;
 	int rc = 0;
 
 	for (int shard = 0; !rc && shard < STORE_SHARDS; shard += SHARDS_AT_ONCE)
-		rc = sql_ask(l->s, "SELECT place, due_at_ms FROM schedule WHERE place >= ?1 AND place <= ?2 AND (?3 < 0"
-			" OR status = ?3) AND (?4 = 0 OR fail_n > 0)", SQL_V(SQL_INT(sql_place(shard, 0)),
-			SQL_INT(sql_place(shard + SHARDS_AT_ONCE - 1, (INT64_C(1) << SQL_PLACE_BITS) - 1)),
-			SQL_INT(l->q->status), SQL_INT(l->q->failing)), spot_row, &b, err);
+		rc = sql_query(l->s, "SELECT position, due_at_ms FROM schedule WHERE position >= ?1 AND position <= ?2 AND (?3 < 0"
+			" OR status = ?3) AND (?4 = 0 OR fail_n > 0)", SQL_V(SQL_INT(sql_position(shard, 0)),
+			SQL_INT(sql_position(shard + SHARDS_AT_ONCE - 1, (INT64_C(1) << SQL_POSITION_BITS) - 1)),
+			SQL_INT(l->q->status), SQL_INT(l->q->failing)), due_position_row, &b, err);
 	if (!rc && b.rc)
 		rc = fw_no_memory(err);
-	spot = (struct spot *)(void *)b.p;
-	n = b.len / sizeof(*spot);
+	due_position = (struct due_position *)(void *)b.p;
+	n = b.len / sizeof(*due_position);
 	if (!rc && n)
-		qsort(spot, n, sizeof(*spot), by_spot);
+		qsort(due_position, n, sizeof(*due_position), due_position_compare);
 	for (size_t at = 0; !rc && at < n && !l->full; at += PAGE)
-		rc = spots_show(l, spot + at, FW_MIN(n - at, (size_t)PAGE), err);
+		rc = due_positions_show(l, due_position + at, FW_MIN(n - at, (size_t)PAGE), err);
 	fw_buf_finish(&b);
 	return rc;
 }
@@ -246,7 +246,7 @@ static int in_due_order(struct listing *l, struct fw_err *err)
 #define IN_ID_ORDER FROM " WHERE f.id > ?1 AND (?2 < 0 OR s.status = ?2) AND (?3 = 0 OR s.fail_n > 0)" \
 	" AND (?4 = 0 OR coalesce(f.folder, '') = ?5) ORDER BY f.id LIMIT ?6"
 
-static int in_id_order(struct listing *l, struct fw_err *err)
+static int feeds_in_id_order(struct feed_listing *l, struct fw_err *err)
 {
 	const struct fw_feed_query *q = l->q;
 	bool named = l->match.p != NULL;
@@ -257,30 +257,30 @@ static int in_id_order(struct listing *l, struct fw_err *err)
 	do {
 		l->seen = l->pick_n = 0;
 		page = q->limit && !named ? FW_MIN(q->limit - l->shown, (size_t)PAGE) : PAGE;
-		rc = sql_ask(l->s, named ? NAMES IN_ID_ORDER : "SELECT " COUNTED IN_ID_ORDER, SQL_V(SQL_INT(l->last_id),
+		rc = sql_query(l->s, named ? NAMES IN_ID_ORDER : "SELECT " COUNTED IN_ID_ORDER, SQL_V(SQL_INT(l->last_id),
 			SQL_INT(q->status), SQL_INT(q->failing), SQL_INT(q->folder.p != NULL), SQL_TEXT(q->folder.p ?
-			q->folder : FW_STR("")), SQL_INT(page)), named ? name_row : feed_row, l, err);
+			q->folder : FW_STR("")), SQL_INT(page)), named ? feed_name_row : feed_list_row, l, err);
 		if (!rc && named)
-			rc = picked_show(l, err);
+			rc = feeds_show_picked(l, err);
 	} while (!rc && l->seen == page && !l->full);
 	return rc;
 }
 
-static int listed(struct listing *l, const struct store_feed_query *q, struct fw_err *err)
+static int feed_list_run(struct feed_listing *l, const struct store_feed_query *q, struct fw_err *err)
 {
 	struct fw_buf low = FW_BUF_INIT(0);
 	int rc;
 
 	if (q->id || q->url.p)
-		return find(l, q, err);
+		return feed_find_one(l, q, err);
 	if (q->due)
-		return of_due(l, q->due, q->due_n, err);
+		return feeds_list_due(l, q->due, q->due_n, err);
 	l->q = &q->q;
 	l->counted = true;
 	fw_store_lower(&low, q->q.match);
 	if (q->q.match.len)
 		l->match = fw_buf_str(&low);
-	rc = low.rc ? fw_no_memory(err) : q->q.by_due ? in_due_order(l, err) : in_id_order(l, err);
+	rc = low.rc ? fw_no_memory(err) : q->q.by_due ? feeds_in_due_order(l, err) : feeds_in_id_order(l, err);
 	fw_buf_finish(&low);
 	return rc;
 }
@@ -288,7 +288,7 @@ static int listed(struct listing *l, const struct store_feed_query *q, struct fw
 int sql_feed_list(struct store *st, const struct store_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
 {
 	static const struct fw_feed_query any;
-	struct listing *l = calloc(1, sizeof(*l));
+	struct feed_listing *l = calloc(1, sizeof(*l));
 	int rc;
 
 	if (!l)
@@ -297,7 +297,7 @@ int sql_feed_list(struct store *st, const struct store_feed_query *q, fw_feed_cb
 	l->q = &any;
 	l->cb = cb;
 	l->ctx = ctx;
-	rc = listed(l, q, err);
+	rc = feed_list_run(l, q, err);
 	free(l);
 	return rc;
 }
@@ -308,14 +308,14 @@ int sql_feed_list(struct store *st, const struct store_feed_query *q, fw_feed_cb
  * The row in schedule is locked, because a commit locks it first: so removing a feed and a commit
  * of its entries wait for each other.
  */
-static int place_lock(struct sql *s, int64_t feed_id, int64_t *place, struct fw_err *err)
+static int feed_position_lock(struct sql *s, int64_t feed_id, int64_t *position, struct fw_err *err)
 {
-	return sql_number(s,
-		"SELECT place FROM schedule WHERE place = (SELECT place FROM feeds WHERE id = ?1) {update}",
-		SQL_V(SQL_INT(feed_id)), -1, place, err);
+	return sql_query_int(s,
+		"SELECT position FROM schedule WHERE position = (SELECT position FROM feeds WHERE id = ?1) {update}",
+		SQL_V(SQL_INT(feed_id)), -1, position, err);
 }
 
-int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, struct fw_err *err)
+int sql_feed_position(struct sql *s, int64_t feed_id, bool lock, int64_t *position, struct fw_err *err)
 {
 	const struct sql_value v[1] = {SQL_INT(feed_id)};
 	int64_t locked = -1;
@@ -323,13 +323,13 @@ int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, st
 
 	for (int tries = 0; !rc && tries < 5; tries++) { /* the feed may move while we wait */
 		if (lock)
-			rc = place_lock(s, feed_id, &locked, err);
+			rc = feed_position_lock(s, feed_id, &locked, err);
 		if (!rc && locked >= 0) {
-			*place = locked;
+			*position = locked;
 			return 0;
 		}
-		rc = rc ? rc : sql_number(s, "SELECT place FROM feeds WHERE id = ?1", v, 1, -1, place, err);
-		if (!rc && *place < 0)
+		rc = rc ? rc : sql_query_int(s, "SELECT position FROM feeds WHERE id = ?1", v, 1, -1, position, err);
+		if (!rc && *position < 0)
 			return fw_err_set(
 				err, FW_ENOTFOUND, "%s: no feed has the number %lld", s->name, (long long)feed_id);
 		if (!lock)
@@ -339,15 +339,15 @@ int sql_feed_place(struct sql *s, int64_t feed_id, bool lock, int64_t *place, st
 		s->name, (long long)feed_id);
 }
 
-struct setting {
+struct feed_setting {
 	const struct fw_feed *feed;
 	unsigned what;
 };
 
-static int set_all(struct sql *s, void *ctx, struct fw_err *err)
+static int feed_set_members(struct sql *s, void *ctx, struct fw_err *err)
 {
-	const struct fw_feed *f = ((const struct setting *)ctx)->feed;
-	unsigned what = ((const struct setting *)ctx)->what;
+	const struct fw_feed *f = ((const struct feed_setting *)ctx)->feed;
+	unsigned what = ((const struct feed_setting *)ctx)->what;
 	const struct { unsigned bit; const char *text; struct sql_value a, b;
 	} SET[] = {
 		{FW_SET_TITLE, "UPDATE feeds SET user_title = ?2 WHERE id = ?1", SQL_TEXT(f->user_title), SQL_NULL},
@@ -356,70 +356,70 @@ static int set_all(struct sql *s, void *ctx, struct fw_err *err)
 		{FW_SET_AUTH, "UPDATE feeds SET username = ?2, password = ?3 WHERE id = ?1", SQL_TEXT(f->username),
 			SQL_TEXT(f->password)},
 		{FW_SET_PUSH, "UPDATE feeds SET push_until_ms = ?2 WHERE id = ?1", SQL_INT(f->push_until_ms), SQL_NULL},
-		{FW_SET_STATUS, "UPDATE schedule SET status = ?2 WHERE place = ?1", SQL_INT(f->status), SQL_NULL},
-		{FW_SET_DUE, "UPDATE schedule SET due_at_ms = ?2 WHERE place = ?1", SQL_INT(f->due_at_ms), SQL_NULL},
-		{FW_SET_CRASH, "UPDATE schedule SET crash_n = ?2 WHERE place = ?1", SQL_INT(f->crash_n), SQL_NULL},
+		{FW_SET_STATUS, "UPDATE schedule SET status = ?2 WHERE position = ?1", SQL_INT(f->status), SQL_NULL},
+		{FW_SET_DUE, "UPDATE schedule SET due_at_ms = ?2 WHERE position = ?1", SQL_INT(f->due_at_ms), SQL_NULL},
+		{FW_SET_CRASH, "UPDATE schedule SET crash_n = ?2 WHERE position = ?1", SQL_INT(f->crash_n), SQL_NULL},
 	};
 	bool changed[STORE_SHARDS] = {false};
-	int64_t place;
-	int rc = sql_feed_place(s, f->id, true, &place, err);
+	int64_t position;
+	int rc = sql_feed_position(s, f->id, true, &position, err);
 
 	for (size_t i = 0; !rc && i < FW_N(SET); i++) {
 		bool scheduled = SET[i].bit & (FW_SET_STATUS | FW_SET_DUE | FW_SET_CRASH);
 
 		if (what & SET[i].bit)
-			rc = sql_do(s, SET[i].text,
-				(struct sql_value[]){SQL_INT(scheduled ? place : f->id), SET[i].a, SET[i].b},
+			rc = sql_exec(s, SET[i].text,
+				(struct sql_value[]){SQL_INT(scheduled ? position : f->id), SET[i].a, SET[i].b},
 				SET[i].bit == FW_SET_AUTH ? 3 : 2, err);
 	}
 	if (rc || !(what & (FW_SET_STATUS | FW_SET_DUE)))
 		return rc;
-	changed[place >> SQL_PLACE_BITS] = true;
+	changed[position >> SQL_POSITION_BITS] = true;
 	return sql_shards_changed(s, changed, err);
 }
 
 int sql_feed_set(struct store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err)
 {
-	return sql_transaction(sql_of(st), set_all, &(struct setting){feed, what}, err);
+	return sql_transaction(sql_of(st), feed_set_members, &(struct feed_setting){feed, what}, err);
 }
 
 /* Lock both rows in the order of a commit, so that concurrent merges cannot deadlock. */
-static int both_lock(struct sql *s, int64_t from_id, int64_t into_id, int64_t *from, struct fw_err *err)
+static int feed_pair_lock(struct sql *s, int64_t from_id, int64_t into_id, int64_t *from, struct fw_err *err)
 {
 	int64_t into;
-	int rc = sql_feed_place(s, from_id, false, from, err);
+	int rc = sql_feed_position(s, from_id, false, from, err);
 
 	assert(from_id != into_id);
-	rc = rc ? rc : sql_feed_place(s, into_id, false, &into, err);
+	rc = rc ? rc : sql_feed_position(s, into_id, false, &into, err);
 	if (!rc && *from < into)
-		rc = sql_feed_place(s, from_id, true, from, err);
-	rc = rc ? rc : sql_feed_place(s, into_id, true, &into, err);
-	return rc ? rc : sql_feed_place(s, from_id, true, from, err); /* locked already, or after into */
+		rc = sql_feed_position(s, from_id, true, from, err);
+	rc = rc ? rc : sql_feed_position(s, into_id, true, &into, err);
+	return rc ? rc : sql_feed_position(s, from_id, true, from, err); /* locked already, or after into */
 }
 
-struct dropping {
+struct feed_dropping {
 	int64_t feed_id, into_id;
 };
 
-static int drop(struct sql *s, void *ctx, struct fw_err *err)
+static int feed_drop_all(struct sql *s, void *ctx, struct fw_err *err)
 {
-	int64_t feed_id = ((const struct dropping *)ctx)->feed_id, into_id = ((const struct dropping *)ctx)->into_id;
+	int64_t feed_id = ((const struct feed_dropping *)ctx)->feed_id, into_id = ((const struct feed_dropping *)ctx)->into_id;
 	bool changed[STORE_SHARDS] = {false};
-	int64_t place;
+	int64_t position;
 	struct sql_value v;
 	int rc;
 
-	rc = into_id ? both_lock(s, feed_id, into_id, &place, err) : sql_feed_place(s, feed_id, true, &place, err);
+	rc = into_id ? feed_pair_lock(s, feed_id, into_id, &position, err) : sql_feed_position(s, feed_id, true, &position, err);
 	if (rc)
 		return rc;
-	v = SQL_INT(place);
+	v = SQL_INT(position);
 	if (into_id)
 		rc = sql_entries_merge(s, feed_id, into_id, err);
 	rc = rc ? rc : sql_entries_drop(s, feed_id, err);
-	rc = rc ? rc : sql_visits_drop(s, place, err);
-	rc = rc ? rc : sql_do(s, "DELETE FROM schedule WHERE place = ?1", &v, 1, err);
-	rc = rc ? rc : sql_do(s, "DELETE FROM feeds WHERE id = ?1", SQL_V(SQL_INT(feed_id)), err);
-	changed[place >> SQL_PLACE_BITS] = true;
+	rc = rc ? rc : sql_visits_drop(s, position, err);
+	rc = rc ? rc : sql_exec(s, "DELETE FROM schedule WHERE position = ?1", &v, 1, err);
+	rc = rc ? rc : sql_exec(s, "DELETE FROM feeds WHERE id = ?1", SQL_V(SQL_INT(feed_id)), err);
+	changed[position >> SQL_POSITION_BITS] = true;
 	return rc ? rc : sql_shards_changed(s, changed, err);
 }
 
@@ -429,7 +429,7 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 
 	return feed_id == into_id ? fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two feeds",
 					    s->name, (long long)feed_id)
-				  : sql_transaction(s, drop, &(struct dropping){feed_id, into_id}, err);
+				  : sql_transaction(s, feed_drop_all, &(struct feed_dropping){feed_id, into_id}, err);
 }
 
 /* ---- changes by outcomes --------------------------------------------------------------------- */
@@ -442,7 +442,7 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 /* clang-format on */
 
 /* Write the groups: one statement for each group. */
-static int groups_put(struct sql *s, const struct sql_visit *v, size_t n, struct fw_err *err)
+static int feed_groups_put(struct sql *s, const struct sql_visit *v, size_t n, struct fw_err *err)
 {
 	static const struct {
 		unsigned group;
@@ -474,23 +474,23 @@ static int groups_put(struct sql *s, const struct sql_visit *v, size_t n, struct
 }
 
 /* Move a feed to another host: its row of schedule moves to that host's shard. */
-static int moved(struct sql *s, struct sql_visit *v, int64_t host_id, bool *changed, struct fw_err *err)
+static int feed_move(struct sql *s, struct sql_visit *v, int64_t host_id, bool *changed, struct fw_err *err)
 {
-	int64_t feed_id = v->o.feed_id, from = v->place, to = sql_place(store_host_shard(host_id), feed_id);
-	int rc = sql_do(s, "UPDATE schedule SET host_id = ?2 WHERE place = ?1", SQL_V(SQL_INT(from), SQL_INT(host_id)),
+	int64_t feed_id = v->o.feed_id, from = v->position, to = sql_position(store_host_shard(host_id), feed_id);
+	int rc = sql_exec(s, "UPDATE schedule SET host_id = ?2 WHERE position = ?1", SQL_V(SQL_INT(from), SQL_INT(host_id)),
 		err);
 
-	changed[from >> SQL_PLACE_BITS] = changed[to >> SQL_PLACE_BITS] = true;
+	changed[from >> SQL_POSITION_BITS] = changed[to >> SQL_POSITION_BITS] = true;
 	if (rc || to == from)
 		return rc;
-	v->place = to;
-	rc = sql_do(s, "UPDATE schedule SET place = ?2 WHERE place = ?1", SQL_V(SQL_INT(from), SQL_INT(to)), err);
-	return rc ? rc : sql_do(s, "UPDATE feeds SET place = ?2 WHERE id = ?1", SQL_V(SQL_INT(feed_id), SQL_INT(to)),
+	v->position = to;
+	rc = sql_exec(s, "UPDATE schedule SET position = ?2 WHERE position = ?1", SQL_V(SQL_INT(from), SQL_INT(to)), err);
+	return rc ? rc : sql_exec(s, "UPDATE feeds SET position = ?2 WHERE id = ?1", SQL_V(SQL_INT(feed_id), SQL_INT(to)),
 		err);
 }
 
 /* Write another url or host: rare, so one by one. */
-static int address_put(struct sql *s, struct sql_visit *v, bool *changed, struct fw_err *err)
+static int feed_url_put(struct sql *s, struct sql_visit *v, bool *changed, struct fw_err *err)
 {
 	const struct fw_feed *f = v->o.feed;
 	struct fw_hash128 hash = fw_hash128(f->url.p, f->url.len);
@@ -499,28 +499,28 @@ static int address_put(struct sql *s, struct sql_visit *v, bool *changed, struct
 	int rc = 0;
 
 	if (v->o.groups & FW_GROUP_URL) {
-		rc = sql_number(s, "SELECT id FROM feeds WHERE url_hash = ?1 AND id <> ?2", SQL_V(bytes, id), 0, &taken,
+		rc = sql_query_int(s, "SELECT id FROM feeds WHERE url_hash = ?1 AND id <> ?2", SQL_V(bytes, id), 0, &taken,
 			err);
 		if (rc || taken) {
 			v->o.rc = rc ? 0 : FW_EINVAL;
 			return rc;
 		}
-		rc = sql_do(s, "UPDATE feeds SET url = ?2, url_hash = ?3 WHERE id = ?1", SQL_V(id, SQL_TEXT(f->url),
+		rc = sql_exec(s, "UPDATE feeds SET url = ?2, url_hash = ?3 WHERE id = ?1", SQL_V(id, SQL_TEXT(f->url),
 			bytes), err);
 	}
 	if (!rc && v->o.groups & FW_GROUP_HOST)
-		rc = sql_do(s, "UPDATE feeds SET host_key = ?2 WHERE id = ?1", SQL_V(id, SQL_TEXT(f->host_key)), err);
+		rc = sql_exec(s, "UPDATE feeds SET host_key = ?2 WHERE id = ?1", SQL_V(id, SQL_TEXT(f->host_key)), err);
 	host_id = store_feed_host_id(f);
-	return rc || host_id == v->o.host_id ? rc : moved(s, v, host_id, changed, err);
+	return rc || host_id == v->o.host_id ? rc : feed_move(s, v, host_id, changed, err);
 }
 
-int sql_feeds_groups(struct sql *s, struct sql_visit *v, size_t n, bool *changed, struct fw_err *err)
+int sql_feeds_put_groups(struct sql *s, struct sql_visit *v, size_t n, bool *changed, struct fw_err *err)
 {
-	int rc = groups_put(s, v, n, err);
+	int rc = feed_groups_put(s, v, n, err);
 
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (v[i].o.rc != FW_ENOTFOUND && v[i].o.groups & (FW_GROUP_URL | FW_GROUP_HOST))
-			rc = address_put(s, &v[i], changed, err);
+			rc = feed_url_put(s, &v[i], changed, err);
 	}
 	return rc;
 }

@@ -12,22 +12,22 @@
 #include "base/banned.h"
 
 /* A feed of the load. */
-struct item {
+struct load_feed {
 	const struct fw_feed *feed;
 	struct fw_hash128 hash;   /* of its url */
-	struct item *first;       /* the first of the load with this url; feeds with ids come first */
-	struct item *twin;        /* the first of the load with this id; NULL: it has no id yet */
+	struct load_feed *first;       /* the first of the load with this url; feeds with ids come first */
+	struct load_feed *twin;        /* the first of the load with this id; NULL: it has no id yet */
 	int64_t id;               /* 0: to be assigned */
 	int64_t there;            /* id of the stored feed with its url; 0: none */
 	bool taken;               /* a stored feed has its id */
 	bool put;                 /* it is to be written: */
-	int64_t host_id, place;
+	int64_t host_id, position;
 };
 
-struct work {
+struct load_work {
 	struct sql *s;
 	const struct store_load *l;
-	struct item *item;        /* in the order of the load */
+	struct load_feed *load_feed;        /* in the order of the load */
 	size_t n;
 	int64_t now_ms;
 	bool changed[STORE_SHARDS];
@@ -35,43 +35,43 @@ struct work {
 
 /* ---- find what is stored --------------------------------------------------------------------- */
 
-static int there_row(void *ctx, const struct sql_row *row)
+static int load_url_row(void *ctx, const struct sql_row *row)
 {
-	struct work *w = ctx;
+	struct load_work *w = ctx;
 
-	w->item[sql_int(row, 0)].there = sql_int(row, 1);
+	w->load_feed[sql_int(row, 0)].there = sql_int(row, 1);
 	return 0;
 }
 
-static int taken_row(void *ctx, const struct sql_row *row)
+static int load_id_row(void *ctx, const struct sql_row *row)
 {
-	struct work *w = ctx;
+	struct load_work *w = ctx;
 
-	w->item[sql_int(row, 0)].taken = true;
+	w->load_feed[sql_int(row, 0)].taken = true;
 	return 0;
 }
 
 /* Find the urls and ids that are stored already. */
-static int look(struct work *w, struct fw_err *err)
+static int load_find_existing(struct load_work *w, struct fw_err *err)
 {
-	struct sql_rows url = SQL_ASK_ROWS(w->s, err, there_row, w,
+	struct sql_rows url = SQL_QUERY_ROWS(w->s, err, load_url_row, w,
 		"SELECT v.nth, f.id FROM {rows} feeds f WHERE f.url_hash = v.hash", "nth:i hash:b");
-	struct sql_rows id = SQL_ASK_ROWS(w->s, err, taken_row, w,
+	struct sql_rows id = SQL_QUERY_ROWS(w->s, err, load_id_row, w,
 		"SELECT v.nth FROM {rows} feeds f WHERE f.id = v.number", "nth:i number:i");
 
 	for (size_t k = 0; k < w->n; k++)
-		sql_rows_add(&url, SQL_V(SQL_INT(k), SQL_KEY(w->item[k].hash.b)));
+		sql_rows_add(&url, SQL_V(SQL_INT(k), SQL_KEY(w->load_feed[k].hash.b)));
 	id.rc = sql_rows_end(&url);
 	for (size_t k = 0; k < w->n; k++) {
-		if (w->item[k].id)
-			sql_rows_add(&id, SQL_V(SQL_INT(k), SQL_INT(w->item[k].id)));
+		if (w->load_feed[k].id)
+			sql_rows_add(&id, SQL_V(SQL_INT(k), SQL_INT(w->load_feed[k].id)));
 	}
 	return sql_rows_end(&id);
 }
 
 /* ---- choose ---------------------------------------------------------------------------------- */
 
-static int refused(const struct work *w, const struct item *i, int64_t there, struct fw_err *err)
+static int load_feed_refuse(const struct load_work *w, const struct load_feed *i, int64_t there, struct fw_err *err)
 {
 	return fw_err_set(err, FW_EINVAL,
 		"%s: feed %lld (%.*s) differs from the stored feed %lld: copy into an empty store", w->s->name,
@@ -79,20 +79,20 @@ static int refused(const struct work *w, const struct item *i, int64_t there, st
 }
 
 /* Choose from the feeds with ids: skip those that are stored, refuse those that conflict. */
-static int numbered_choose(struct work *w, struct fw_err *err)
+static int load_choose_with_id(struct load_work *w, struct fw_err *err)
 {
 	for (size_t k = 0; k < w->n; k++) {
-		struct item *i = &w->item[k];
+		struct load_feed *i = &w->load_feed[k];
 
 		if (!i->id)
 			continue;
 		assert(i->first && i->twin);
 		if (i->twin->first != i->first)
-			return refused(w, i, i->id, err);
+			return load_feed_refuse(w, i, i->id, err);
 		if (i->there != i->id && (i->there || i->taken))
-			return refused(w, i, i->there ? i->there : i->id, err);
+			return load_feed_refuse(w, i, i->there ? i->there : i->id, err);
 		if (i->first->id != i->id)
-			return refused(w, i, i->first->id, err);
+			return load_feed_refuse(w, i, i->first->id, err);
 		i->put = !i->there && i->twin == i; /* else it is in the load twice */
 	}
 	return 0;
@@ -102,10 +102,10 @@ static int numbered_choose(struct work *w, struct fw_err *err)
  * Feeds without ids: those that are not stored get ids above every id ever assigned, rising in the
  * order of the load.
  */
-static void new_choose(struct work *w, int64_t *last)
+static void load_choose_new(struct load_work *w, int64_t *last)
 {
 	for (size_t k = 0; k < w->n; k++) {
-		struct item *i = &w->item[k];
+		struct load_feed *i = &w->load_feed[k];
 		struct store_feed_new made = {i->there, true};
 
 		if (!i->id && !i->there && i->first == i) {
@@ -121,26 +121,26 @@ static void new_choose(struct work *w, int64_t *last)
 
 /* ---- write ----------------------------------------------------------------------------------- */
 
-static int by_place(const void *a, const void *b)
+static int load_position_compare(const void *a, const void *b)
 {
-	const struct item *x = a, *y = b;
+	const struct load_feed *x = a, *y = b;
 
-	return x->place < y->place ? -1 : x->place > y->place;
+	return x->position < y->position ? -1 : x->position > y->position;
 }
 
 /*
- * Write both tables in the order of their keys: feeds by id, then schedule by place. This sorts the
+ * Write both tables in the order of their keys: feeds by id, then schedule by position. This sorts the
  * items.
  */
-static int feeds_write(struct work *w, struct fw_err *err)
+static int load_feeds_write(struct load_work *w, struct fw_err *err)
 {
-	struct sql_rows feed = SQL_ROWS(w->s, err, "INSERT INTO feeds (id, place, url_hash, {fields feed}) {values}",
-		"id:i place:i url_hash:b {feed}");
-	struct sql_rows wheel = SQL_ROWS(w->s, err, "INSERT INTO schedule (place, host_id, {fields wheel}) {values}",
-		"place:i host_id:i {wheel}");
+	struct sql_rows feed = SQL_ROWS(w->s, err, "INSERT INTO feeds (id, position, url_hash, {fields feed}) {values}",
+		"id:i position:i url_hash:b {feed}");
+	struct sql_rows schedule = SQL_ROWS(w->s, err, "INSERT INTO schedule (position, host_id, {fields schedule}) {values}",
+		"position:i host_id:i {schedule}");
 
 	for (size_t k = 0; k < w->n; k++) {
-		struct item *i = &w->item[k];
+		struct load_feed *i = &w->load_feed[k];
 		struct fw_feed f = *i->feed;
 		int shard;
 
@@ -149,58 +149,58 @@ static int feeds_write(struct work *w, struct fw_err *err)
 		assert(i->id > 0);
 		i->host_id = store_feed_host_id(&f);
 		shard = store_host_shard(i->host_id);
-		i->place = sql_place(shard, i->id);
+		i->position = sql_position(shard, i->id);
 		w->changed[shard] = true;
 		f.created_ms = f.id || f.created_ms ? f.created_ms : w->now_ms;
-		sql_rows_add_fields(&feed, SQL_V(SQL_INT(i->id), SQL_INT(i->place), SQL_KEY(i->hash.b)), "feed", &f);
+		sql_rows_add_fields(&feed, SQL_V(SQL_INT(i->id), SQL_INT(i->position), SQL_KEY(i->hash.b)), "feed", &f);
 	}
-	wheel.rc = sql_rows_end(&feed);
-	qsort(w->item, w->n, sizeof(*w->item), by_place);
+	schedule.rc = sql_rows_end(&feed);
+	qsort(w->load_feed, w->n, sizeof(*w->load_feed), load_position_compare);
 	for (size_t k = 0; k < w->n; k++) {
-		const struct item *i = &w->item[k];
+		const struct load_feed *i = &w->load_feed[k];
 		struct fw_feed f = *i->feed;
 
 		f.due_at_ms = f.id || f.due_at_ms ? f.due_at_ms : w->now_ms;
 		if (i->put)
-			sql_rows_add_fields(&wheel, SQL_V(SQL_INT(i->place), SQL_INT(i->host_id)), "wheel", &f);
+			sql_rows_add_fields(&schedule, SQL_V(SQL_INT(i->position), SQL_INT(i->host_id)), "schedule", &f);
 	}
-	return sql_rows_end(&wheel);
+	return sql_rows_end(&schedule);
 }
 
 /*
  * The counter of feed ids is locked before anything is read: so the second of two concurrent
  * subscriptions of one url sees the feed of the first.
  */
-static int feeds_store(struct work *w, struct fw_err *err)
+static int load_feeds_store(struct load_work *w, struct fw_err *err)
 {
 	int64_t last = 0, before;
-	int rc = sql_number(w->s, "SELECT value FROM numbers WHERE name = 'feed_id' {update}", SQL_NONE, 0, &last, err);
+	int rc = sql_query_int(w->s, "SELECT value FROM meta WHERE name = 'feed_id' {update}", SQL_NONE, 0, &last, err);
 
 	before = last;
 	for (size_t k = 0; k < w->n; k++)
-		last = FW_MAX(last, w->item[k].id);
-	rc = rc ? rc : look(w, err);
-	rc = rc ? rc : numbered_choose(w, err);
+		last = FW_MAX(last, w->load_feed[k].id);
+	rc = rc ? rc : load_find_existing(w, err);
+	rc = rc ? rc : load_choose_with_id(w, err);
 	if (!rc)
-		new_choose(w, &last);
+		load_choose_new(w, &last);
 	if (!rc && last != before)
-		rc = sql_do(w->s, "UPDATE numbers SET value = ?1 WHERE name = 'feed_id'", SQL_V(SQL_INT(last)), err);
+		rc = sql_exec(w->s, "UPDATE meta SET value = ?1 WHERE name = 'feed_id'", SQL_V(SQL_INT(last)), err);
 	rc = rc ? rc : sql_clock(&w->s->store, &w->now_ms, err);
-	return rc ? rc : feeds_write(w, err);
+	return rc ? rc : load_feeds_write(w, err);
 }
 
 /* The item that was first put under this key; i itself if it is the first. */
-static struct item *first_of(struct fw_map *m, const void *key, size_t len, struct item *i, int *rc)
+static struct load_feed *load_first_of(struct fw_map *m, const void *key, size_t len, struct load_feed *i, int *rc)
 {
 	struct fw_str k = {key, len};
-	struct item *first = fw_map_get(m, k);
+	struct load_feed *first = fw_map_get(m, k);
 
 	if (!first && !*rc)
 		(void)fw_map_put(m, k, i, rc);
 	return first ? first : i;
 }
 
-static int items_make(struct work *w, struct fw_err *err)
+static int load_feeds_prepare(struct load_work *w, struct fw_err *err)
 {
 	struct fw_map url, id;
 	int rc = 0;
@@ -209,21 +209,21 @@ static int items_make(struct work *w, struct fw_err *err)
 	fw_map_init(&id, 0);
 	for (size_t k = 0; !rc && k < w->n; k++) {
 		const struct fw_feed *f = &w->l->rows.feed[k];
-		struct item *i = &w->item[k];
+		struct load_feed *i = &w->load_feed[k];
 
-		*i = (struct item){.feed = f, .hash = fw_hash128(f->url.p, f->url.len), .id = f->id};
-		if (f->id < 0 || f->id >> SQL_PLACE_BITS || (!f->id && !w->l->made))
+		*i = (struct load_feed){.feed = f, .hash = fw_hash128(f->url.p, f->url.len), .id = f->id};
+		if (f->id < 0 || f->id >> SQL_POSITION_BITS || (!f->id && !w->l->made))
 			rc = fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): the number of a feed is out of range",
 				w->s->name, (long long)f->id, FW_STR_ARG(fw_str_sub(f->url, 0, 100)));
 	}
 	for (size_t k = 0; !rc && k < 2 * w->n; k++) { /* first those with ids */
-		struct item *i = &w->item[k % w->n];
+		struct load_feed *i = &w->load_feed[k % w->n];
 
 		if (!i->id != (k >= w->n))
 			continue;
-		i->first = first_of(&url, i->hash.b, sizeof(i->hash.b), i, &rc);
+		i->first = load_first_of(&url, i->hash.b, sizeof(i->hash.b), i, &rc);
 		if (i->id)
-			i->twin = first_of(&id, &i->id, sizeof(i->id), i, &rc);
+			i->twin = load_first_of(&id, &i->id, sizeof(i->id), i, &rc);
 		rc = rc ? fw_no_memory(err) : 0;
 	}
 	fw_map_finish(&url);
@@ -231,26 +231,26 @@ static int items_make(struct work *w, struct fw_err *err)
 	return rc;
 }
 
-static int feeds_put(struct work *w, struct fw_err *err)
+static int load_feeds_put(struct load_work *w, struct fw_err *err)
 {
 	int rc;
 
 	w->n = w->l->rows.feed_n;
 	assert(w->n > 0);
-	w->item = calloc(w->n, sizeof(*w->item));
-	rc = w->item ? items_make(w, err) : fw_no_memory(err);
-	rc = rc ? rc : feeds_store(w, err);
-	free(w->item);
+	w->load_feed = calloc(w->n, sizeof(*w->load_feed));
+	rc = w->load_feed ? load_feeds_prepare(w, err) : fw_no_memory(err);
+	rc = rc ? rc : load_feeds_store(w, err);
+	free(w->load_feed);
 	return rc;
 }
 
-static int load(struct sql *s, void *ctx, struct fw_err *err)
+static int load_all(struct sql *s, void *ctx, struct fw_err *err)
 {
 	const struct store_load *l = ctx;
-	struct work w = {.s = s, .l = l};
+	struct load_work w = {.s = s, .l = l};
 	int rc;
 
-	rc = l->rows.feed_n ? feeds_put(&w, err) : 0;
+	rc = l->rows.feed_n ? load_feeds_put(&w, err) : 0;
 	if (!rc && (l->rows.entry_n || l->rows.key_n))
 		rc = sql_entries_load(w.s, l->rows.entry, l->rows.entry_n, l->rows.key, l->rows.key_n, err);
 	if (!rc && l->rows.visit_n)
@@ -262,21 +262,21 @@ int sql_load(struct store *st, const struct store_load *l, struct fw_err *err)
 {
 	struct store_load copy = *l;
 
-	return sql_transaction(sql_of(st), load, &copy, err);
+	return sql_transaction(sql_of(st), load_all, &copy, err);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
 #define FEEDS_AT_ONCE 50
 
-struct keys {
+struct key_listing {
 	fw_key_cb *cb;
 	void *ctx;
 };
 
-static int key_row(void *ctx, const struct sql_row *row)
+static int key_list_row(void *ctx, const struct sql_row *row)
 {
-	const struct keys *k = ctx;
+	const struct key_listing *k = ctx;
 	struct fw_entry_key key = {
 		.feed_id = sql_int(row, 0), .hash = (uint64_t)sql_int(row, 2), .entry_id = sql_int(row, 3)};
 	struct fw_str b = sql_str(row, 1);
@@ -289,20 +289,20 @@ static int key_row(void *ctx, const struct sql_row *row)
 int sql_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);
-	struct keys k = {cb, ctx};
+	struct key_listing k = {cb, ctx};
 	int rc = 0;
 
-	last = FW_MIN(last, (INT64_C(1) << SQL_PLACE_BITS) - 1); /* the highest possible id */
+	last = FW_MIN(last, (INT64_C(1) << SQL_POSITION_BITS) - 1); /* the highest possible id */
 	while (!rc && first <= last) {
 		int64_t next, end;
 
-		rc = sql_number(s, "SELECT min(feed_id) FROM entry_keys WHERE feed_id >= ?1", SQL_V(SQL_INT(first)),
+		rc = sql_query_int(s, "SELECT min(feed_id) FROM entry_keys WHERE feed_id >= ?1", SQL_V(SQL_INT(first)),
 			INT64_MAX, &next, err); /* skip unused ids */
 		if (rc || next > last)
 			return rc;
 		end = FW_MIN(last, next + FEEDS_AT_ONCE - 1);
-		rc = sql_ask(s, "SELECT feed_id, entry_key, hash, entry_id FROM entry_keys WHERE feed_id >= ?1 AND"
-			" feed_id <= ?2 ORDER BY feed_id", SQL_V(SQL_INT(next), SQL_INT(end)), key_row, &k, err);
+		rc = sql_query(s, "SELECT feed_id, entry_key, hash, entry_id FROM entry_keys WHERE feed_id >= ?1 AND"
+			" feed_id <= ?2 ORDER BY feed_id", SQL_V(SQL_INT(next), SQL_INT(end)), key_list_row, &k, err);
 		first = end + 1;
 	}
 	return rc;

@@ -6,7 +6,7 @@
 #include "store/sql/open.h"
 #include "base/banned.h"
 
-int sql_open_server(const struct store_driver *is, const struct sql_server *server, const struct fw_store_config *cfg,
+int sql_open_server(const struct store_driver *driver, const struct sql_server *server, const struct fw_store_config *cfg,
 	struct store **out, struct fw_err *err)
 {
 	struct sql *s = calloc(1, server->bytes);
@@ -18,33 +18,33 @@ int sql_open_server(const struct store_driver *is, const struct sql_server *serv
 	if (!s)
 		return fw_no_memory(err);
 	fw_arena_init(&a, 0);
-	sql_init(s, is, server->dialect, cfg);
+	sql_init(s, driver, server->dialect, cfg);
 	fw_store_url_show(cfg->url, name, sizeof(name));
 	s->name = fw_str_dup(fw_str(name));
 	rc = s->name ? fw_dsn_split(&a, cfg->url, &d, err) : fw_no_memory(err);
 	rc = rc ? rc : server->opened(s, &d, (cfg->flags & FW_STORE_CREATE) && !s->read_only, err);
 	fw_arena_finish(&a);
 	if (rc)
-		is->close(&s->store);
+		driver->close(&s->store);
 	else
 		*out = &s->store;
 	return rc;
 }
 
-void sql_init(struct sql *s, const struct store_driver *is, const struct sql_dialect *dialect,
+void sql_init(struct sql *s, const struct store_driver *driver, const struct sql_dialect *dialect,
 	const struct fw_store_config *cfg)
 {
-	s->store.is = is;
+	s->store.driver = driver;
 	s->dialect = dialect;
 	s->read_only = cfg->flags & FW_STORE_READ;
 	s->relaxed = cfg->relaxed;
 	s->busy_timeout_ms = cfg->busy_timeout_ms > 0 ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
 }
 
-int sql_tables(struct sql *s, bool create, const struct sql_tables *t, struct fw_err *err)
+int sql_tables_open(struct sql *s, bool create, const struct sql_tables_open *t, struct fw_err *err)
 {
 	int64_t version = 0;
-	int rc = t->look(s, &version, err);
+	int rc = t->read_version(s, &version, err);
 
 	if (rc || version)
 		return rc;
@@ -54,7 +54,7 @@ int sql_tables(struct sql *s, bool create, const struct sql_tables *t, struct fw
 	rc = t->lock(s, err);
 	if (rc)
 		return rc;
-	rc = t->look(s, &version, err); /* again: another process may have been first */
-	rc = rc || version ? rc : sql_schema_make(s, t->search, err);
+	rc = t->read_version(s, &version, err); /* again: another process may have been first */
+	rc = rc || version ? rc : sql_schema_create(s, t->search, err);
 	return t->unlock(s, rc, err);
 }

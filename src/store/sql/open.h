@@ -7,7 +7,7 @@
 #include "store/sql/schema.h"
 
 /* Set the members of s from cfg. */
-void sql_init(struct sql *s, const struct store_driver *is, const struct sql_dialect *dialect,
+void sql_init(struct sql *s, const struct store_driver *driver, const struct sql_dialect *dialect,
 	const struct fw_store_config *cfg);
 
 struct sql_server {
@@ -18,12 +18,12 @@ struct sql_server {
 	 */
 	int (*opened)(struct sql *s, const struct fw_dsn *d, bool create, struct fw_err *err);
 };
-int sql_open_server(const struct store_driver *is, const struct sql_server *server, const struct fw_store_config *cfg,
+int sql_open_server(const struct store_driver *driver, const struct sql_server *server, const struct fw_store_config *cfg,
 	struct store **out, struct fw_err *err);
 
-struct sql_tables {
-	/* Read the schema's version, by sql_schema_look(); *version 0: there are no tables */
-	int (*look)(struct sql *s, int64_t *version, struct fw_err *err);
+struct sql_tables_open {
+	/* Read the schema's version, by sql_schema_version(); *version 0: there are no tables */
+	int (*read_version)(struct sql *s, int64_t *version, struct fw_err *err);
 	/*
 	 * Exclude other processes while tables are created, by a lock or a transaction; unlock ends
 	 * it
@@ -33,6 +33,6 @@ struct sql_tables {
 	const char *const *search; /* further statements of the dialect, NULL-ended; with fragments */
 };
 /* Check the tables; create them if there are none and create is set, else FW_ENOTFOUND. */
-int sql_tables(struct sql *s, bool create, const struct sql_tables *t, struct fw_err *err);
+int sql_tables_open(struct sql *s, bool create, const struct sql_tables_open *t, struct fw_err *err);
 
 #endif

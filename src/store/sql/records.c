@@ -8,14 +8,14 @@
 #define COLUMNS "kind, record_key, value, at_ms, until_ms"
 #define INSERT "INSERT INTO records (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5)"
 
-struct putting {
+struct record_putting {
 	const struct fw_record *r;
 	bool if_absent, wake, *was;
 };
 
-static int put(struct sql *s, void *ctx, struct fw_err *err)
+static int record_put_in(struct sql *s, void *ctx, struct fw_err *err)
 {
-	const struct putting *p = ctx;
+	const struct record_putting *p = ctx;
 	const struct fw_record *r = p->r;
 	bool if_absent = p->if_absent, *was = p->was;
 	const struct sql_value v[5] = {SQL_TEXT(r->kind), SQL_BLOB(r->key),
@@ -24,29 +24,29 @@ static int put(struct sql *s, void *ctx, struct fw_err *err)
 	int rc = 0;
 
 	if (if_absent)
-		rc = sql_number(s,
+		rc = sql_query_int(s,
 			"SELECT coalesce(until_ms, ?3) FROM records WHERE kind = ?1 AND record_key = ?2 {update}",
 			SQL_V(v[0], v[1], SQL_INT(INT64_MAX)), INT64_MIN, &until_ms, err);
 	*was = until_ms > r->at_ms;
 	if (rc || *was)
 		return rc;
 	if (if_absent && until_ms == INT64_MIN) { /* of concurrent callers one inserts it */
-		rc = sql_change(s, INSERT " {keep kind, record_key|records.kind}", v, 5, &changed, err);
+		rc = sql_exec_count(s, INSERT " {keep kind, record_key|records.kind}", v, 5, &changed, err);
 		*was = !rc && !changed;
 	} else {
-		rc = sql_do(s, INSERT " {upsert kind, record_key} value = {new value}, at_ms = {new at_ms}, until_ms ="
+		rc = sql_exec(s, INSERT " {upsert kind, record_key} value = {new value}, at_ms = {new at_ms}, until_ms ="
 			" {new until_ms}", v, 5, err);
 	}
-	return rc || *was || !p->wake ? rc : sql_changed(s, err);
+	return rc || *was || !p->wake ? rc : sql_changes_raise(s, err);
 }
 
 int sql_record_put(
 	struct store *st, const struct fw_record *r, bool if_absent, bool wake, bool *was, struct fw_err *err)
 {
-	return sql_transaction(sql_of(st), put, &(struct putting){r, if_absent, wake, was}, err);
+	return sql_transaction(sql_of(st), record_put_in, &(struct record_putting){r, if_absent, wake, was}, err);
 }
 
-struct listing {
+struct record_listing {
 	fw_record_cb *cb;
 	void *ctx;
 	size_t left, seen;
@@ -55,7 +55,7 @@ struct listing {
 };
 
 /* Copy a name. The front allows no longer ones. */
-static struct fw_str kept(char *to, size_t cap, struct fw_str s)
+static struct fw_str record_name_copy(char *to, size_t cap, struct fw_str s)
 {
 	size_t n = FW_MIN(s.len, cap);
 
@@ -64,9 +64,9 @@ static struct fw_str kept(char *to, size_t cap, struct fw_str s)
 	return (struct fw_str){to, n};
 }
 
-static int record_row(void *ctx, const struct sql_row *row)
+static int record_list_row(void *ctx, const struct sql_row *row)
 {
-	struct listing *l = ctx;
+	struct record_listing *l = ctx;
 	struct fw_record r = {.kind = sql_str(row, 0),
 		.key = sql_str(row, 1),
 		.value = sql_str(row, 2),
@@ -75,12 +75,12 @@ static int record_row(void *ctx, const struct sql_row *row)
 
 	l->seen++;
 	l->left--;
-	l->last_kind = kept(l->kind, sizeof(l->kind), r.kind);
-	l->last_key = kept(l->key, sizeof(l->key), r.key);
+	l->last_kind = record_name_copy(l->kind, sizeof(l->kind), r.kind);
+	l->last_key = record_name_copy(l->key, sizeof(l->key), r.key);
 	return l->cb(l->ctx, &r);
 }
 
-static int missing(struct sql *s, struct fw_str kind, struct fw_err *err)
+static int record_not_found(struct sql *s, struct fw_str kind, struct fw_err *err)
 {
 	return fw_store_record_missing(s->name, kind, err);
 }
@@ -89,7 +89,7 @@ int sql_record_list(
 	struct store *st, const struct store_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);
-	struct listing l = {.cb = cb, .ctx = ctx, .left = q->q.limit ? q->q.limit : SIZE_MAX,
+	struct record_listing l = {.cb = cb, .ctx = ctx, .left = q->q.limit ? q->q.limit : SIZE_MAX,
 		.last_kind = q->q.kind.p ? q->q.kind : q->q.after_kind, .last_key = q->q.after_key};
 	char kind[FW_RECORD_KIND_MAX],
 		key[FW_RECORD_KEY_MAX]; /* copies for the statement: its rows overwrite l's */
@@ -97,18 +97,18 @@ int sql_record_list(
 	int rc;
 
 	if (q->key.p) {
-		rc = sql_ask(s, "SELECT " COLUMNS " FROM records WHERE kind = ?1 AND record_key = ?2",
-			SQL_V(SQL_TEXT(q->q.kind), SQL_BLOB(q->key)), record_row, &l, err);
-		return rc || l.seen ? rc : missing(s, q->q.kind, err);
+		rc = sql_query(s, "SELECT " COLUMNS " FROM records WHERE kind = ?1 AND record_key = ?2",
+			SQL_V(SQL_TEXT(q->q.kind), SQL_BLOB(q->key)), record_list_row, &l, err);
+		return rc || l.seen ? rc : record_not_found(s, q->q.kind, err);
 	}
 	do {
 		asked = FW_MIN(l.left, (size_t)PAGE);
 		l.seen = 0;
-		rc = sql_ask(s, q->q.kind.p ? "SELECT " COLUMNS
+		rc = sql_query(s, q->q.kind.p ? "SELECT " COLUMNS
 			" FROM records WHERE kind = ?1 AND record_key > ?2 ORDER BY record_key LIMIT ?3" : "SELECT "
 			COLUMNS " FROM records WHERE {behind kind|record_key} ORDER BY kind, record_key LIMIT ?3",
-			SQL_V(SQL_TEXT(kept(kind, sizeof(kind), l.last_kind)), SQL_BLOB(kept(key, sizeof(key),
-			l.last_key)), SQL_INT(asked)), record_row, &l, err);
+			SQL_V(SQL_TEXT(record_name_copy(kind, sizeof(kind), l.last_kind)), SQL_BLOB(record_name_copy(key, sizeof(key),
+			l.last_key)), SQL_INT(asked)), record_list_row, &l, err);
 	} while (!rc && l.seen == asked && l.left);
 	return rc;
 }
@@ -121,8 +121,8 @@ int sql_record_remove(struct store *st, struct fw_str kind, struct fw_str key, s
 
 	if (rc)
 		return rc;
-	rc = sql_change(s, value.p ? "DELETE FROM records WHERE kind = ?1 AND record_key = ?2 AND value = ?3" :
+	rc = sql_exec_count(s, value.p ? "DELETE FROM records WHERE kind = ?1 AND record_key = ?2 AND value = ?3" :
 		"DELETE FROM records WHERE kind = ?1 AND record_key = ?2", (struct sql_value[]){SQL_TEXT(kind),
 		SQL_BLOB(key), SQL_BLOB(value)}, value.p ? 3 : 2, &changed, err);
-	return sql_end(s, rc || changed ? rc : missing(s, kind, err), err);
+	return sql_end(s, rc || changed ? rc : record_not_found(s, kind, err), err);
 }

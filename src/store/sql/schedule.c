@@ -7,10 +7,10 @@
 
 int sql_clock(struct store *st, int64_t *now_ms, struct fw_err *err)
 {
-	return sql_number(sql_of(st), "SELECT {now}", SQL_NONE, 0, now_ms, err);
+	return sql_query_int(sql_of(st), "SELECT {now}", SQL_NONE, 0, now_ms, err);
 }
 
-static int host_row(void *ctx, const struct sql_row *row)
+static int due_host_row(void *ctx, const struct sql_row *row)
 {
 	const struct store_due_query *q = ctx;
 	struct store_host host = {.id = sql_int(row, 0),
@@ -21,12 +21,12 @@ static int host_row(void *ctx, const struct sql_row *row)
 	return q->host(q->ctx, &host);
 }
 
-static int due_row(void *ctx, const struct sql_row *row)
+static int due_feed_row(void *ctx, const struct sql_row *row)
 {
 	const struct store_due_query *q = ctx;
-	int64_t place = sql_int(row, 0);
-	struct store_due due = {.feed_id = sql_place_feed(place),
-		.shard = (int)(place >> SQL_PLACE_BITS),
+	int64_t position = sql_int(row, 0);
+	struct store_due due = {.feed_id = sql_position_feed(position),
+		.shard = (int)(position >> SQL_POSITION_BITS),
 		.due_at_ms = sql_int(row, 1),
 		.host_id = sql_int(row, 2),
 		.expect_us = sql_int(row, 3),
@@ -37,20 +37,20 @@ static int due_row(void *ctx, const struct sql_row *row)
 }
 
 /* Read the shards from first to last. */
-static int look(struct sql *s, const struct store_due_query *q, int first, int last, struct fw_err *err)
+static int due_read_shards(struct sql *s, const struct store_due_query *q, int first, int last, struct fw_err *err)
 {
-	const int64_t in_shard = (INT64_C(1) << SQL_PLACE_BITS) - 1;
+	const int64_t in_shard = (INT64_C(1) << SQL_POSITION_BITS) - 1;
 	struct store_due_query mine = *q;
 	int rc = 0;
 
 	if (q->host)
-		rc = sql_ask(s, "SELECT host_id, next_ok_ms, cool_until_ms, pace_ms FROM hosts WHERE shard >= ?1 AND"
-			" shard <= ?2", SQL_V(SQL_INT(first), SQL_INT(last)), host_row, &mine, err);
+		rc = sql_query(s, "SELECT host_id, next_ok_ms, cool_until_ms, pace_ms FROM hosts WHERE shard >= ?1 AND"
+			" shard <= ?2", SQL_V(SQL_INT(first), SQL_INT(last)), due_host_row, &mine, err);
 	if (!rc && q->due)
-		rc = sql_ask(s, "SELECT place, due_at_ms, host_id, expect_us, expect_dev_us, last_visit_ms FROM"
-			" schedule WHERE place >= ?1 AND place <= ?2 AND due_at_ms <= ?3 AND status = 0",
-			SQL_V(SQL_INT(sql_place(first, 0)), SQL_INT(sql_place(last, in_shard)), SQL_INT(q->until_ms)),
-			due_row, &mine, err);
+		rc = sql_query(s, "SELECT position, due_at_ms, host_id, expect_us, expect_dev_us, last_visit_ms FROM"
+			" schedule WHERE position >= ?1 AND position <= ?2 AND due_at_ms <= ?3 AND status = 0",
+			SQL_V(SQL_INT(sql_position(first, 0)), SQL_INT(sql_position(last, in_shard)), SQL_INT(q->until_ms)),
+			due_feed_row, &mine, err);
 	return rc;
 }
 
@@ -59,6 +59,6 @@ int sql_due(struct store *st, const struct store_due_query *q, struct fw_err *er
 	int first = FW_MAX(q->shard, 0), last = q->shard < 0 ? STORE_SHARDS - 1 : FW_MAX(q->shard, q->last_shard), rc = 0;
 
 	for (; !rc && first <= last; first += SHARDS_AT_ONCE)
-		rc = look(sql_of(st), q, first, FW_MIN(first + SHARDS_AT_ONCE - 1, last), err);
+		rc = due_read_shards(sql_of(st), q, first, FW_MIN(first + SHARDS_AT_ONCE - 1, last), err);
 	return rc;
 }

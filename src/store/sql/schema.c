@@ -11,25 +11,25 @@
 #define MAGIC "1717990193" /* the value that identifies our database: the number `feedwheel` */
 
 /*
- * Other programs may well have tables with these names. If there is no `numbers` with our MAGIC,
+ * Other programs may well have tables with these names. If there is no `meta` with our MAGIC,
  * the tables belong to another program.
  */
-static const char *const TABLE[] = {
-	"CREATE TABLE numbers (name {name} PRIMARY KEY, value" N ") {table}",
-	"INSERT INTO numbers (name, value) VALUES ('feedwheel', " MAGIC
+static const char *const TABLES[] = {
+	"CREATE TABLE meta (name {name} PRIMARY KEY, value" N ") {table}",
+	"INSERT INTO meta (name, value) VALUES ('feedwheel', " MAGIC
 	"), ('schema', 1), ('lease_id', 0), ('feed_id', 0), ('entry_id', 0), ('indexed_entry_id', 0), ('changes', 0)",
 	"CREATE TABLE workers (id {pk}, name {name} NOT NULL, lease_ms" N ", until_ms" N ", idle" N ") {table}",
 	"CREATE TABLE shards (shard {pk}, worker BIGINT, version" N ", quiet_since_ms" N ") {table}",
 	"INSERT INTO shards (shard, worker, version, quiet_since_ms) WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT "
 	"i + 1 FROM c WHERE i < 1023) "
 	"SELECT i, NULL, 0, 0 FROM c",
-	"CREATE TABLE schedule (place {pk}, due_at_ms" N ", host_id" N ", status" N0 ", last_kind" N0 ", http_status" N0
+	"CREATE TABLE schedule (position {pk}, due_at_ms" N ", host_id" N ", status" N0 ", last_kind" N0 ", http_status" N0
 	", fail_n" N0 ", crash_n" N0 ", last_visit_ms" N0 ", last_ok_ms" N0 ", last_new_ms" N0 ", expect_us" N0
 	", expect_dev_us" N0 ", expect_parts" N0 ", last_visit_id" N0 ", why {text}) {filled}",
 	/* rate limit state that must survive the shard's owner */
 	"CREATE TABLE hosts (shard" N ", host_id" N ", next_ok_ms" N ", cool_until_ms" N ", pace_ms" N
 	", PRIMARY KEY (shard, host_id)) {clustered}",
-	"CREATE TABLE feeds (id {pk}, place" N ", url_hash {key16} NOT NULL UNIQUE, url {text} NOT "
+	"CREATE TABLE feeds (id {pk}, position" N ", url_hash {key16} NOT NULL UNIQUE, url {text} NOT "
 	"NULL, host_key {text},"
 	" created_ms" N ", interval_ms" N0 ", push_until_ms" N0 ", validators_ms" N0 ", body_hash" N0
 	", redirect_since_ms" N0 ", redirect_n" N0 ", format" N0
@@ -46,13 +46,13 @@ static const char *const TABLE[] = {
 	"CREATE INDEX entries_date ON entries (date_ms)",
 	"CREATE INDEX entries_feed ON entries (feed_id, date_ms)",
 	"CREATE TABLE visits (id {pk}, previous_id" N ", feed_id" N ", run_id" N ", at_ms" N ", kind" N ", http_status" N
-	", hops" N ", slot" N ", lateness_ms" N ", dns_us" N ", connect_us" N ", tls_us" N ", first_byte_us" N
+	", redirects" N ", slot" N ", lateness_ms" N ", dns_us" N ", connect_us" N ", tls_us" N ", first_byte_us" N
 	", total_us" N ", parse_us" N ", wire_bytes" N ", body_bytes" N ", item_n" N ", new_n" N ", changed_n" N
 	", queue_us" N ", store_us" N ", error {text}) {table}",
-	"CREATE TABLE tally (id {id}, entry_n" N ", visit_n" N ") {table}",
+	"CREATE TABLE row_counts (id {id}, entry_n" N ", visit_n" N ") {table}",
 	"CREATE TABLE incoming (id {pk}, property {name} NOT NULL, property_section" N ", property_id" N
 	", remote_ip {name} NOT NULL, stamp" N ") {table}",
-	"CREATE TABLE incoming_dead (id {pk}, event {text} NOT NULL, reason {text} NOT NULL, at_ms" N ") {table}",
+	"CREATE TABLE dead_letters (id {pk}, event {text} NOT NULL, reason {text} NOT NULL, at_ms" N ") {table}",
 	"CREATE TABLE records (kind {name} NOT NULL, record_key {namebytes} NOT NULL, value {bytes} NOT NULL, at_ms" N
 	", until_ms BIGINT, PRIMARY KEY (kind, record_key)) {clustered}",
 	"CREATE INDEX records_until ON records (until_ms)",
@@ -61,7 +61,7 @@ static const char *const TABLE[] = {
 /*
  * Views for people: names for enums, ISO times, titles for ids. Columns are only ever added.
  */
-static const char *const VIEW[] = {
+static const char *const VIEWS[] = {
 	"CREATE VIEW v_feeds AS SELECT f.id, f.url, coalesce(nullif(f.user_title, ''), f.title) AS title, f.folder, "
 	"{status s.status} AS status, {iso s.due_at_ms} AS due_at,"
 	" s.why, {kind s.last_kind} AS last_visit, nullif(s.http_status, 0) AS http_status, {iso "
@@ -70,7 +70,7 @@ static const char *const VIEW[] = {
 	"f.error, f.interval_ms, {ms s.expect_us} AS expect_ms,"
 	" f.home_page_url, f.description, f.language, f.icon, f.hub, f.redirect_url, {iso f.created_ms} AS created_at, "
 	"{jsonb f.extra} AS extra"
-	" FROM feeds f JOIN schedule s ON s.place = f.place",
+	" FROM feeds f JOIN schedule s ON s.position = f.position",
 	"CREATE VIEW v_entries AS SELECT e.id, e.feed_id, coalesce(nullif(f.user_title, ''), f.title) AS feed_title, "
 	"f.url AS feed_url, f.folder, e.title, e.url, e.author,"
 	" {tags e.extra} AS tags, {iso e.date_ms} AS date, {iso e.published_ms} AS published_at, {iso e.updated_ms} AS "
@@ -82,14 +82,14 @@ static const char *const VIEW[] = {
 	"kind, nullif(v.http_status, 0) AS http_status, v.error,"
 	" {ms v.total_us} AS total_ms, {ms v.dns_us} AS dns_ms, {ms v.connect_us} AS connect_ms, {ms v.tls_us} "
 	"AS tls_ms, {ms v.first_byte_us} AS first_byte_ms,"
-	" v.lateness_ms, v.hops, v.wire_bytes, v.body_bytes, v.item_n, v.new_n, v.changed_n, v.run_id"
+	" v.lateness_ms, v.redirects, v.wire_bytes, v.body_bytes, v.item_n, v.new_n, v.changed_n, v.run_id"
 	" FROM visits v JOIN feeds f ON f.id = v.feed_id",
 };
 
-int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *err)
+int sql_schema_version(struct sql *s, bool ours, int64_t *version, struct fw_err *err)
 {
-	int rc = ours ? sql_number(s, "SELECT value FROM numbers WHERE name = 'schema' AND EXISTS (SELECT 1 FROM"
-		" numbers WHERE name = 'feedwheel' AND value = " MAGIC ")", SQL_NONE, 0, version, err) : 0;
+	int rc = ours ? sql_query_int(s, "SELECT value FROM meta WHERE name = 'schema' AND EXISTS (SELECT 1 FROM"
+		" meta WHERE name = 'feedwheel' AND value = " MAGIC ")", SQL_NONE, 0, version, err) : 0;
 
 	if (!ours)
 		*version = 0;
@@ -103,12 +103,12 @@ int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *e
 		s->name, (long long)*version, SQL_SCHEMA);
 }
 
-static int scripts(struct sql *s, const char *const *text, size_t n, struct fw_err *err)
+static int schema_scripts_run(struct sql *s, const char *const *text, size_t n, struct fw_err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < n && text[i]; i++) {
-		char *sql = sql_write(s->dialect, &(struct sql_text){text[i], NULL}, &(struct sql_form){.mark = '?'});
+		char *sql = sql_render(s->dialect, &(struct sql_text){text[i], NULL}, &(struct sql_form){.mark = '?'});
 
 		rc = sql ? s->dialect->script(s, sql, err) : fw_no_memory(err);
 		free(sql);
@@ -116,10 +116,10 @@ static int scripts(struct sql *s, const char *const *text, size_t n, struct fw_e
 	return rc;
 }
 
-int sql_schema_make(struct sql *s, const char *const *search, struct fw_err *err)
+int sql_schema_create(struct sql *s, const char *const *search, struct fw_err *err)
 {
-	int rc = scripts(s, TABLE, FW_N(TABLE), err);
+	int rc = schema_scripts_run(s, TABLES, FW_N(TABLES), err);
 
-	rc = rc ? rc : scripts(s, VIEW, FW_N(VIEW), err);
-	return rc ? rc : scripts(s, search, SIZE_MAX, err);
+	rc = rc ? rc : schema_scripts_run(s, VIEWS, FW_N(VIEWS), err);
+	return rc ? rc : schema_scripts_run(s, search, SIZE_MAX, err);
 }

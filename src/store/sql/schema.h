@@ -2,22 +2,22 @@
 /*
  * The tables of all SQL engines, written once (schema.c). feedwheel-store(7) describes them.
  *
- * A feed's id is its public number and is never reused. Its place is the key of its row in
+ * A feed's id is its public number and is never reused. Its position is the key of its row in
  * schedule: the shard in the upper bits, the id in the lower ones. So the rows of a shard lie
- * together, and a worker reads and writes few pages. The place changes when the feed's host does.
+ * together, and a worker reads and writes few pages. The position changes when the feed's host does.
  * All other rows of a feed are keyed by its id: first visits come in that order and write the most.
  *
  *   schedule    the columns that each visit writes, nothing else, so that rows stay narrow. Its
  *   only
- *               index is the place: an owner reads the whole shard when its version has risen
- *   feeds       the other columns of a feed, and its place: written when they change
+ *               index is the position: an owner reads the whole shard when its version has risen
+ *   feeds       the other columns of a feed, and its position: written when they change
  *   entry_keys  every key that a feed ever had, one feed's together (dedup): a document without new
  *               entries reads no row of entries; entry_id 0: retention removed the entry
  *   visits      each row links to the feed's previous visit, and schedule to the last: a chain, so
  *               that a visit dirties no page of an index by feed
- *   tally       the number of entries and visits: one row for each commit, so that commits share no
+ *   row_counts  the number of entries and visits: one row for each commit, so that commits share no
  *               row; maintenance adds them up. The ids of a commit's visits contain its row's id
- *   numbers     schema, lease_id, feed_id and entry_id (the last ones assigned), indexed_entry_id,
+ *   meta        schema, lease_id, feed_id and entry_id (the last ones assigned), indexed_entry_id,
  *               changes
  */
 #ifndef FW_STORE_SQL_SCHEMA_H
@@ -28,26 +28,26 @@
 #include "store/sql/sql.h"
 
 #define SQL_SCHEMA 1
-#define SQL_PLACE_BITS 53
-#define SQL_VISIT_BITS 10 /* low bits of a visit id: index within its row of tally */
+#define SQL_POSITION_BITS 53
+#define SQL_VISIT_BITS 10 /* low bits of a visit id: index within its row of row_counts */
 
-static inline int64_t sql_place(int shard, int64_t feed_id)
+static inline int64_t sql_position(int shard, int64_t feed_id)
 {
 	assert(shard >= 0 && shard < STORE_SHARDS);
-	return (int64_t)((uint64_t)shard << SQL_PLACE_BITS | (uint64_t)feed_id);
+	return (int64_t)((uint64_t)shard << SQL_POSITION_BITS | (uint64_t)feed_id);
 }
 
-static inline int64_t sql_place_feed(int64_t place)
+static inline int64_t sql_position_feed(int64_t position)
 {
-	return place & ((INT64_C(1) << SQL_PLACE_BITS) - 1);
+	return position & ((INT64_C(1) << SQL_POSITION_BITS) - 1);
 }
 
 /*
- * Read the version of the schema. ours: a table `numbers` exists; else *version is 0: no tables.
+ * Read the version of the schema. ours: a table `meta` exists; else *version is 0: no tables.
  * FW_EVERSION: a newer schema. FW_EINVAL: the database of another program.
  */
-int sql_schema_look(struct sql *s, bool ours, int64_t *version, struct fw_err *err);
+int sql_schema_version(struct sql *s, bool ours, int64_t *version, struct fw_err *err);
 /* Create the tables. search: further statements of the dialect, NULL-ended. */
-int sql_schema_make(struct sql *s, const char *const *search, struct fw_err *err);
+int sql_schema_create(struct sql *s, const char *const *search, struct fw_err *err);
 
 #endif

@@ -23,7 +23,7 @@ size_t sql_search_words(struct fw_buf *out, const struct sql_row *row)
 	return title_len;
 }
 
-static int entry_row(void *ctx, const struct sql_row *row)
+static int search_entry_row(void *ctx, const struct sql_row *row)
 {
 	struct sql_search_step *p = ctx;
 	int rc;
@@ -41,14 +41,14 @@ static int entry_row(void *ctx, const struct sql_row *row)
 }
 
 /* Entries above `indexed` are skipped here: they are read with the new ones. */
-static int again_row(void *ctx, const struct sql_row *row)
+static int search_reindex_row(void *ctx, const struct sql_row *row)
 {
 	const struct sql_search_step *p = ctx;
 
-	return sql_int(row, 0) > p->indexed ? 0 : entry_row(ctx, row);
+	return sql_int(row, 0) > p->indexed ? 0 : search_entry_row(ctx, row);
 }
 
-static int changed_row(void *ctx, const struct sql_row *row)
+static int search_changed_row(void *ctx, const struct sql_row *row)
 {
 	struct sql_search_step *p = ctx;
 
@@ -59,34 +59,34 @@ static int changed_row(void *ctx, const struct sql_row *row)
 /*
  * Index changed entries again. If one changes once more meanwhile, its writer lists it once more.
  */
-static int again(struct sql_search_step *p, struct fw_err *err)
+static int search_reindex(struct sql_search_step *p, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ASK_ROWS(p->s, err, again_row, p, "SELECT " SQL_SEARCH_COLUMNS
+	struct sql_rows r = SQL_QUERY_ROWS(p->s, err, search_reindex_row, p, "SELECT " SQL_SEARCH_COLUMNS
 		" FROM {rows} entries e WHERE e.id = v.spot ORDER BY v.spot", "spot:i");
 
-	r.rc = sql_ask(p->s, p->index->changed, SQL_V(SQL_INT(p->index->rows)), changed_row, p, err);
+	r.rc = sql_query(p->s, p->index->changed, SQL_V(SQL_INT(p->index->rows)), search_changed_row, p, err);
 	for (size_t i = 0; i < p->changed_n; i++)
 		sql_rows_add(&r, SQL_V(SQL_INT(p->changed[i])));
 	return sql_rows_end(&r);
 }
 
-static int step_in(struct sql_search_step *p, bool *more, struct fw_err *err)
+static int search_step_run(struct sql_search_step *p, bool *more, struct fw_err *err)
 {
-	int rc = sql_number(p->s, "SELECT value FROM numbers WHERE name = 'indexed_entry_id' {skip}", SQL_NONE, -1,
+	int rc = sql_query_int(p->s, "SELECT value FROM meta WHERE name = 'indexed_entry_id' {skip}", SQL_NONE, -1,
 		&p->indexed, err);
 
 	if (rc || p->indexed < 0) /* another process is indexing */
 		return rc;
-	rc = p->index->changed ? again(p, err) : 0;
+	rc = p->index->changed ? search_reindex(p, err) : 0;
 	p->again_n = p->n;
 	if (!rc && !p->full)
-		rc = sql_ask(p->s, "SELECT " SQL_SEARCH_COLUMNS
+		rc = sql_query(p->s, "SELECT " SQL_SEARCH_COLUMNS
 			" FROM entries e WHERE e.id > ?1 ORDER BY e.id LIMIT ?2", SQL_V(SQL_INT(p->indexed),
-			SQL_INT(p->index->rows)), entry_row, p, err);
+			SQL_INT(p->index->rows)), search_entry_row, p, err);
 	if (!rc && p->index->write)
 		rc = p->index->write(p, err);
 	if (!rc && p->n > p->again_n)
-		rc = sql_do(p->s, "UPDATE numbers SET value = ?1 WHERE name = 'indexed_entry_id'",
+		rc = sql_exec(p->s, "UPDATE meta SET value = ?1 WHERE name = 'indexed_entry_id'",
 			SQL_V(SQL_INT(p->last_id)), err);
 	*more = p->n || p->changed_n;
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
@@ -106,7 +106,7 @@ int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_s
 	p->index = index;
 	p->err = err;
 	fw_arena_init(&p->a, 0);
-	rc = sql_end(s, step_in(p, more, err), err);
+	rc = sql_end(s, search_step_run(p, more, err), err);
 	if (index->end)
 		index->end(p);
 	fw_arena_finish(&p->a);
@@ -116,19 +116,19 @@ int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_s
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-int sql_search_behind(struct sql *s, int64_t max, int64_t *n, struct fw_err *err)
+int sql_search_pending(struct sql *s, int64_t max, int64_t *n, struct fw_err *err)
 {
-	return sql_number(s, "SELECT (SELECT count(*) FROM (SELECT 1 FROM entries WHERE id > " SQL_SEARCH_MARK
+	return sql_query_int(s, "SELECT (SELECT count(*) FROM (SELECT 1 FROM entries WHERE id > " SQL_SEARCH_INDEXED_ID
 		" LIMIT ?1) a) + {waiting}", SQL_V(SQL_INT(max)), 0, n, err);
 }
 
-static int steps(struct sql *s, sql_search_step_fn *step, int64_t ms, bool *more, struct fw_err *err)
+static int search_steps_run(struct sql *s, sql_search_step_fn *step, int64_t ms, bool *more, struct fw_err *err)
 {
 	int64_t until_ms = fw_mono_ms() + ms, n = 0;
 	int rc;
 
 	do {
-		rc = sql_search_behind(s, 1, &n, err);
+		rc = sql_search_pending(s, 1, &n, err);
 		*more = !rc && n;
 		if (*more)
 			rc = step(s, more, err);
@@ -138,20 +138,20 @@ static int steps(struct sql *s, sql_search_step_fn *step, int64_t ms, bool *more
 
 int sql_search_steps(struct sql *s, sql_search_step_fn *step, bool *more, struct fw_err *err)
 {
-	return steps(s, step, STEP_MS, more, err);
+	return search_steps_run(s, step, STEP_MS, more, err);
 }
 
 int sql_search_catch_up(struct sql *s, sql_search_step_fn *step, int64_t *missing, struct fw_err *err)
 {
 	int64_t n;
 	bool more;
-	int rc = sql_search_behind(s, CATCH_UP_ROWS + 1, &n, err);
+	int rc = sql_search_pending(s, CATCH_UP_ROWS + 1, &n, err);
 
 	if (missing)
 		*missing = 0;
 	if (rc || !n)
 		return rc;
-	rc = s->read_only || n > CATCH_UP_ROWS ? 0 : steps(s, step, CATCH_UP_MS, &more, err);
+	rc = s->read_only || n > CATCH_UP_ROWS ? 0 : search_steps_run(s, step, CATCH_UP_MS, &more, err);
 	if (rc && rc != FW_EAGAIN && rc != FW_EIO) /* a busy store or full disk: search what is indexed */
 		return rc;
 	return missing ? s->dialect->search_unindexed(s, missing, err) : 0;
@@ -159,7 +159,7 @@ int sql_search_catch_up(struct sql *s, sql_search_step_fn *step, int64_t *missin
 
 int sql_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err)
 {
-	return sql_number(s, "SELECT (SELECT count(*) FROM entries WHERE id > " SQL_SEARCH_MARK
+	return sql_query_int(s, "SELECT (SELECT count(*) FROM entries WHERE id > " SQL_SEARCH_INDEXED_ID
 		") + (SELECT count(DISTINCT c.entry_id) FROM entries_changed c JOIN entries e ON e.id = c.entry_id"
-		" WHERE e.id <= " SQL_SEARCH_MARK ")", SQL_NONE, 0, n, err);
+		" WHERE e.id <= " SQL_SEARCH_INDEXED_ID ")", SQL_NONE, 0, n, err);
 }

@@ -14,7 +14,7 @@
 #include "store/sql/sql.h"
 
 #define SQL_SEARCH_ROWS 300
-#define SQL_SEARCH_MARK "(SELECT value FROM numbers WHERE name = 'indexed_entry_id')"
+#define SQL_SEARCH_INDEXED_ID "(SELECT value FROM meta WHERE name = 'indexed_entry_id')"
 /* The first MiB of each text. A character may be cut at the limit. */
 #define SQL_SEARCH_COLUMNS "e.id, {head e.title}, {head e.summary}, {head e.content}, e.content_type"
 
@@ -60,7 +60,7 @@ int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_s
 	struct fw_err *err);
 
 /* Count the entries that wait to be indexed, new and changed, up to max of each. */
-int sql_search_behind(struct sql *s, int64_t max, int64_t *n, struct fw_err *err);
+int sql_search_pending(struct sql *s, int64_t max, int64_t *n, struct fw_err *err);
 typedef int sql_search_step_fn(struct sql *s, bool *more, struct fw_err *err);
 /* Maintenance: run steps for tens of ms. Writes nothing if all is indexed. */
 int sql_search_steps(struct sql *s, sql_search_step_fn *step, bool *more, struct fw_err *err);

@@ -38,11 +38,11 @@
  *	search {tags x}         the member `tags` (an array of texts) of a JSON object as text,
  *	separated by
  *	                 commas; NULL if there is none
- *	{fields wheel|t.}  the columns of a field table (fields.h), each prefixed: wheel, feed,
+ *	{fields schedule|t.}  the columns of a field table (fields.h), each prefixed: schedule, feed,
  *	entry,
  *	                 visit; and of the groups of a feed: validators, meta, rhythm, redirect,
  *	                 error
- *	{set wheel|v.}   the same as "due_at_ms = v.due_at_ms, ..."
+ *	{set schedule|v.}   the same as "due_at_ms = v.due_at_ms, ..."
  *	{pk} {id}        column types: a numeric primary key; one that the engine assigns, rising
  *	{text} {long}    text; text of any size
  *	{bytes} {key16}  bytes; 16 bytes in a key
@@ -89,7 +89,7 @@ struct sql_text {
 	const char *text;
 	/*
 	 * The columns of a statement over many rows, in the order of the values: "shard:i url:t
-	 * rhythm:b". i int64_t, t text, b bytes, j JSON; "{wheel}": those of a field table. NULL: a
+	 * rhythm:b". i int64_t, t text, b bytes, j JSON; "{schedule}": those of a field table. NULL: a
 	 * statement for one row. The same text always has the same columns.
 	 */
 	const char *columns;
@@ -106,7 +106,7 @@ struct sql_row;
 
 /*
  * Called for each row of a result. The row is borrowed until it returns. Any value other than 0
- * ends the result and is returned by sql_ask().
+ * ends the result and is returned by sql_query().
  */
 typedef int sql_row_fn(void *ctx, const struct sql_row *row);
 
@@ -115,7 +115,7 @@ struct sql_fragment {
 };
 
 /* Before and after an entry is written; before it is removed. */
-enum sql_entry_change { SQL_ENTRY_CHANGES, SQL_ENTRY_CHANGED, SQL_ENTRY_GOES };
+enum sql_entry_change { SQL_ENTRY_CHANGING, SQL_ENTRY_CHANGED, SQL_ENTRY_REMOVING };
 
 struct sql_dialect {
 	const struct sql_fragment *fragment; /* ends with a NULL name */
@@ -124,9 +124,9 @@ struct sql_dialect {
 	int (*begin)(struct sql *s, struct fw_err *err);                    /* a transaction that writes */
 	int (*commit)(struct sql *s, struct fw_err *err);                   /* on error: rolled back */
 	void (*rollback)(struct sql *s);
-	int (*ask)(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+	int (*query)(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
 		int64_t *changed, struct fw_err *err);
-	int (*each)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+	int (*query_rows)(struct sql *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 		sql_row_fn *fn, void *ctx, struct fw_err *err);
 	/* Insert new rows, if the engine has a faster way than each() with t; NULL: it has none */
 	int (*append)(struct sql *s, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
@@ -138,14 +138,14 @@ struct sql_dialect {
 	 * In a transaction: wake the callers of store_wait_fn when it commits; NULL: they poll the
 	 * number `changes`
 	 */
-	int (*tell)(struct sql *s, struct fw_err *err);
+	int (*notify)(struct sql *s, struct fw_err *err);
 
 	int (*size)(struct sql *s, int64_t *bytes, struct fw_err *err); /* size of the whole store; NULL: unknown */
 	/*
-	 * A row with an explicit id was put into tally: assign higher ids from now on; NULL: the
+	 * A row with an explicit id was put into row_counts: assign higher ids from now on; NULL: the
 	 * engine does
 	 */
-	int (*tally_raised)(struct sql *s, struct fw_err *err);
+	int (*row_counts_raised)(struct sql *s, struct fw_err *err);
 
 	/* ---- the search index: {engine}/search.c */
 	/* A transaction changed an entry, or is about to: update an index that holds it */
@@ -206,33 +206,33 @@ static inline struct fw_str sql_str(const struct sql_row *row, int column) /* NU
 }
 
 /* Run one statement; fn gets each row of the result. fn may be NULL. */
-static inline int sql_ask(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn,
+static inline int sql_query(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn,
 	void *ctx,
 	struct fw_err *err)
 {
-	return s->dialect->ask(s, text, v, n, fn, ctx, NULL, err);
+	return s->dialect->query(s, text, v, n, fn, ctx, NULL, err);
 }
 
 /* Run one statement; *changed: number of rows that it wrote. */
-static inline int sql_change(
+static inline int sql_exec_count(
 	struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t *changed, struct fw_err *err)
 {
-	return s->dialect->ask(s, text, v, n, NULL, NULL, changed, err);
+	return s->dialect->query(s, text, v, n, NULL, NULL, changed, err);
 }
 
 /*
  * Run one statement without a result. A dialect may send it later; then a later call reports its
  * error, at the latest the commit.
  */
-static inline int sql_do(struct sql *s, const char *text, const struct sql_value *v, size_t n, struct fw_err *err)
+static inline int sql_exec(struct sql *s, const char *text, const struct sql_value *v, size_t n, struct fw_err *err)
 {
-	return s->dialect->ask(s, text, v, n, NULL, NULL, NULL, err);
+	return s->dialect->query(s, text, v, n, NULL, NULL, NULL, err);
 }
 
 /*
  * One statement over many rows. Rows are added one by one and sent in batches and at the end. The
  * memory that values point to must live until then. Without fn it may be sent later, as with
- * sql_do(). The rows of a SELECT's result come in any order.
+ * sql_exec(). The rows of a SELECT's result come in any order.
  */
 struct sql_rows {
 	struct sql *s;
@@ -250,7 +250,7 @@ struct sql_rows {
 	size_t width, n, cap, bytes;
 };
 #define SQL_ROWS(s_, err_, ...) {.s = (s_), .err = (err_), .text = {__VA_ARGS__}} /* ...: the statement, its columns */
-#define SQL_ASK_ROWS(s_, err_, fn_, ctx_, ...) \
+#define SQL_QUERY_ROWS(s_, err_, fn_, ctx_, ...) \
 	{.s = (s_), .err = (err_), .fn = (fn_), .ctx = (ctx_), .text = {__VA_ARGS__}}
 void sql_rows_add(struct sql_rows *r, const struct sql_value *v, size_t n);
 /* Add a row: these values, then those of a field table. */
@@ -272,7 +272,7 @@ struct sql_form {
 	const char *table, *values;
 	bool by_number;
 };
-char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const struct sql_form *f);
+char *sql_render(const struct sql_dialect *d, const struct sql_text *t, const struct sql_form *f);
 /* The name and type letter of the i-th column. Absent: no more. */
 struct fw_str sql_column(const struct sql_text *t, size_t i, char *letter);
 
@@ -294,7 +294,7 @@ int sql_transaction(struct sql *s, sql_work_fn *fn, void *ctx, struct fw_err *er
 /* End a transaction: commit if rc is 0, else roll back and return rc. */
 int sql_end(struct sql *s, int rc, struct fw_err *err);
 /* The first column of a statement's first row; `none` if it is NULL or there is no row. */
-int sql_number(struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
+int sql_query_int(struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
 	struct fw_err *err);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define VISITS_STEP 2000
 #define ENTRIES_STEP 200
-#define TALLY_STEP 1000
+#define ROW_COUNTS_STEP 1000
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
@@ -30,9 +30,9 @@ int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 	int64_t now_ms;
 	int rc = sql_clock(st, &now_ms, err);
 
-	rc = rc ? rc : sql_ask(s, "SELECT count(*), " COUNT("status = 0") COUNT("status = 1") COUNT("status = 2")
+	rc = rc ? rc : sql_query(s, "SELECT count(*), " COUNT("status = 0") COUNT("status = 1") COUNT("status = 2")
 		COUNT("status = 3") COUNT("fail_n > 0") COUNT("status = 0 AND due_at_ms <= ?1")
-		"(SELECT {sum entry_n} FROM tally), (SELECT {sum visit_n} FROM tally), (SELECT max(id) FROM feeds),"
+		"(SELECT {sum entry_n} FROM row_counts), (SELECT {sum visit_n} FROM row_counts), (SELECT max(id) FROM feeds),"
 		" (SELECT max(id) FROM entries), (SELECT max(id) FROM visits), min(CASE WHEN status = 0 THEN"
 		" due_at_ms END) FROM schedule", SQL_V(SQL_INT(now_ms)), stats_row, out, err);
 	rc = rc ? rc : s->dialect->search_unindexed(s, &out->unindexed_n, err);
@@ -48,28 +48,28 @@ int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
  * with time, within the slack of a commit or a clock. drop: remove the rows up to that id that are
  * older. step: rows per step.
  */
-struct ageing {
-	const char *look, *drop;
+struct retention_rule {
+	const char *find, *remove;
 	int64_t step;
 };
 /* clang-format off */
-#define AGEING(table, time, step) { \
+#define RETENTION_RULE(table, time, step) { \
 	"SELECT max(x.id) FROM (SELECT id, " time " AS t FROM " table " ORDER BY id LIMIT ?2) x WHERE x.t < ?1", \
 	"DELETE FROM " table " WHERE id <= ?2 AND " time " < ?1", (step)}
 /* clang-format on */
-static const struct ageing VISITS = AGEING("visits", "at_ms", VISITS_STEP);
-static const struct ageing EVENTS = AGEING("incoming", "stamp", FW_EVENT_STEP);
-static const struct ageing DEAD = AGEING("incoming_dead", "at_ms", FW_EVENT_STEP);
+static const struct retention_rule RETENTION_VISITS = RETENTION_RULE("visits", "at_ms", VISITS_STEP);
+static const struct retention_rule RETENTION_EVENTS = RETENTION_RULE("incoming", "stamp", FW_EVENT_STEP);
+static const struct retention_rule RETENTION_DEAD_LETTERS = RETENTION_RULE("dead_letters", "at_ms", FW_EVENT_STEP);
 /* By expiry time, not id; rows of the same millisecond are removed together. */
-static const struct ageing RECORDS = {"SELECT max(x.t) FROM (SELECT until_ms AS t FROM records WHERE until_ms < ?1"
+static const struct retention_rule RETENTION_RECORDS = {"SELECT max(x.t) FROM (SELECT until_ms AS t FROM records WHERE until_ms < ?1"
 	" ORDER BY until_ms LIMIT ?2) x", "DELETE FROM records WHERE until_ms <= ?2 AND until_ms < ?1", FW_RECORD_STEP};
 
 /* Adds to *n. Mostly nothing is old: then no transaction starts and no other waits. */
-static int ageing_step(
-	struct sql *s, const struct ageing *a, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err)
+static int retention_step(
+	struct sql *s, const struct retention_rule *a, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err)
 {
 	int64_t last, gone = 0;
-	int rc = sql_number(s, a->look, SQL_V(SQL_INT(before_ms), SQL_INT(a->step)), FW_NO_DATE, &last, err);
+	int rc = sql_query_int(s, a->find, SQL_V(SQL_INT(before_ms), SQL_INT(a->step)), FW_NO_DATE, &last, err);
 
 	assert(a->step > 0);
 	if (rc || last == FW_NO_DATE)
@@ -77,8 +77,8 @@ static int ageing_step(
 	rc = s->dialect->begin(s, err);
 	if (rc)
 		return rc;
-	rc = sql_change(s, a->drop, SQL_V(SQL_INT(before_ms), SQL_INT(last)), &gone, err);
-	rc = sql_end(s, rc || a != &VISITS ? rc : sql_tally_add(s, 0, -gone, err), err);
+	rc = sql_exec_count(s, a->remove, SQL_V(SQL_INT(before_ms), SQL_INT(last)), &gone, err);
+	rc = sql_end(s, rc || a != &RETENTION_VISITS ? rc : sql_row_counts_add(s, 0, -gone, err), err);
 	if (rc)
 		return rc;
 	*n += gone;
@@ -86,7 +86,7 @@ static int ageing_step(
 	return 0;
 }
 
-static int entries_step(struct sql *s, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err)
+static int retention_entries_step(struct sql *s, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err)
 {
 	int64_t gone = 0;
 	int rc = s->dialect->begin(s, err);
@@ -101,14 +101,14 @@ static int entries_step(struct sql *s, int64_t before_ms, int64_t *n, bool *more
 	return 0;
 }
 
-struct fold {
+struct row_counts_sum {
 	struct sql_rows drop;
 	int64_t entries, visits;
 };
 
-static int fold_row(void *ctx, const struct sql_row *row)
+static int row_counts_row(void *ctx, const struct sql_row *row)
 {
-	struct fold *f = ctx;
+	struct row_counts_sum *f = ctx;
 
 	sql_rows_add(&f->drop, SQL_V(SQL_INT(sql_int(row, 0))));
 	f->entries += sql_int(row, 1);
@@ -116,33 +116,33 @@ static int fold_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-static int folded(struct sql *s, struct fw_err *err)
+static int row_counts_merge_rows(struct sql *s, struct fw_err *err)
 {
-	struct fold f = {
-		.drop = SQL_ROWS(s, err, "DELETE FROM tally {using} WHERE id = v.number", "number:i")};
-	int rc = sql_ask(s, "SELECT id, entry_n, visit_n FROM tally ORDER BY id LIMIT ?1 {skip}",
-		SQL_V(SQL_INT(TALLY_STEP)), fold_row, &f, err);
+	struct row_counts_sum f = {
+		.drop = SQL_ROWS(s, err, "DELETE FROM row_counts {using} WHERE id = v.number", "number:i")};
+	int rc = sql_query(s, "SELECT id, entry_n, visit_n FROM row_counts ORDER BY id LIMIT ?1 {skip}",
+		SQL_V(SQL_INT(ROW_COUNTS_STEP)), row_counts_row, &f, err);
 
 	/*
 	 * insert first: its id is above theirs, and no engine reuses an id while the highest row
 	 * exists
 	 */
-	f.drop.rc = rc ? rc : sql_tally_add(s, f.entries, f.visits, err);
+	f.drop.rc = rc ? rc : sql_row_counts_add(s, f.entries, f.visits, err);
 	return sql_rows_end(&f.drop);
 }
 
 /* Merge many rows into one. Concurrent commits add rows of their own and do not wait. */
-static int tally_fold(struct sql *s, bool *more, struct fw_err *err)
+static int row_counts_merge(struct sql *s, bool *more, struct fw_err *err)
 {
 	int64_t n;
-	int rc = sql_number(s, "SELECT count(*) FROM (SELECT 1 AS one FROM tally LIMIT ?1) x",
-		SQL_V(SQL_INT(TALLY_STEP)), 0, &n, err);
+	int rc = sql_query_int(s, "SELECT count(*) FROM (SELECT 1 AS one FROM row_counts LIMIT ?1) x",
+		SQL_V(SQL_INT(ROW_COUNTS_STEP)), 0, &n, err);
 
-	*more = !rc && n >= TALLY_STEP;
+	*more = !rc && n >= ROW_COUNTS_STEP;
 	if (!*more)
 		return rc;
 	rc = s->dialect->begin(s, err);
-	return rc ? rc : sql_end(s, folded(s, err), err);
+	return rc ? rc : sql_end(s, row_counts_merge_rows(s, err), err);
 }
 
 /* One step for each sort of rows, each in a transaction of its own. */
@@ -150,18 +150,18 @@ int sql_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);
 	bool more = false;
-	int rc = tally_fold(s, &p->more, err);
+	int rc = row_counts_merge(s, &p->more, err);
 
 	if (!rc && p->visits_before_ms)
-		rc = ageing_step(s, &VISITS, p->visits_before_ms, &p->visit_n, &p->more, err);
+		rc = retention_step(s, &RETENTION_VISITS, p->visits_before_ms, &p->visit_n, &p->more, err);
 	if (!rc && p->entries_before_ms)
-		rc = entries_step(s, p->entries_before_ms, &p->entry_n, &p->more, err);
+		rc = retention_entries_step(s, p->entries_before_ms, &p->entry_n, &p->more, err);
 	if (!rc && p->events_before_ms)
-		rc = ageing_step(s, &EVENTS, p->events_before_ms, &p->event_n, &p->more, err);
+		rc = retention_step(s, &RETENTION_EVENTS, p->events_before_ms, &p->event_n, &p->more, err);
 	if (!rc && p->events_before_ms)
-		rc = ageing_step(s, &DEAD, p->events_before_ms, &p->event_n, &p->more, err);
+		rc = retention_step(s, &RETENTION_DEAD_LETTERS, p->events_before_ms, &p->event_n, &p->more, err);
 	if (!rc && p->records)
-		rc = ageing_step(s, &RECORDS, p->now_ms + 1, &p->record_n, &p->more, err);
+		rc = retention_step(s, &RETENTION_RECORDS, p->now_ms + 1, &p->record_n, &p->more, err);
 	if (!rc && p->index)
 		rc = s->dialect->search_step(s, &more, err);
 	p->more |= more;

@@ -14,15 +14,15 @@
 
 /* ---- field tables ---------------------------------------------------------------------------- */
 
-struct fields {
+struct field_table {
 	const char *name;
 	const struct fw_field *field;
 	const size_t *n;
 	unsigned group; /* 0: all */
 };
 
-static const struct fields FIELDS[] = {
-	{"wheel", fw_schedule_fields, &fw_schedule_field_n, 0},
+static const struct field_table FIELD_TABLES[] = {
+	{"schedule", fw_schedule_fields, &fw_schedule_field_n, 0},
 	{"feed", fw_feed_fields, &fw_feed_field_n, 0},
 	{"validators", fw_feed_fields, &fw_feed_field_n, FW_GROUP_VALIDATORS},
 	{"meta", fw_feed_fields, &fw_feed_field_n, FW_GROUP_META},
@@ -33,31 +33,31 @@ static const struct fields FIELDS[] = {
 	{"visit", fw_visit_fields, &fw_visit_field_n, 0},
 };
 
-static const struct fields *fields_find(struct fw_str name)
+static const struct field_table *field_table_find(struct fw_str name)
 {
-	for (size_t i = 0; i < FW_N(FIELDS); i++) {
-		if (fw_str_eq(name, fw_str(FIELDS[i].name)))
-			return &FIELDS[i];
+	for (size_t i = 0; i < FW_N(FIELD_TABLES); i++) {
+		if (fw_str_eq(name, fw_str(FIELD_TABLES[i].name)))
+			return &FIELD_TABLES[i];
 	}
 	return NULL;
 }
 
-static bool is_of(const struct fields *t, const struct fw_field *f)
+static bool field_table_has(const struct field_table *t, const struct fw_field *f)
 {
 	return !t->group || f->group == t->group;
 }
 
 /* The i-th field of the table; NULL: no more. */
-static const struct fw_field *field_at(const struct fields *t, size_t i)
+static const struct fw_field *field_table_at(const struct field_table *t, size_t i)
 {
 	for (size_t k = 0; k < *t->n; k++) {
-		if (is_of(t, &t->field[k]) && !i--)
+		if (field_table_has(t, &t->field[k]) && !i--)
 			return &t->field[k];
 	}
 	return NULL;
 }
 
-static char letter_of(const struct fw_field *f)
+static char field_letter(const struct fw_field *f)
 {
 	if (f->type == FW_FIELD_BYTES)
 		return 'b';
@@ -68,14 +68,14 @@ static char letter_of(const struct fw_field *f)
 
 size_t sql_fields_get(const char *table, const void *of, struct sql_value *out)
 {
-	const struct fields *t = fields_find(fw_str(table));
+	const struct field_table *t = field_table_find(fw_str(table));
 	size_t n = 0;
 
 	assert(t);
 	for (size_t i = 0; i < *t->n; i++) {
 		const struct fw_field *f = &t->field[i];
 
-		if (!is_of(t, f))
+		if (!field_table_has(t, f))
 			continue;
 		if (!fw_field_is_text(f))
 			out[n++] = f->type == FW_FIELD_DATE ? SQL_DATE(fw_field_int(f, of)) :
@@ -89,14 +89,14 @@ size_t sql_fields_get(const char *table, const void *of, struct sql_value *out)
 
 size_t sql_fields_set(const char *table, void *of, const struct sql_row *row, int column)
 {
-	const struct fields *t = fields_find(fw_str(table));
+	const struct field_table *t = field_table_find(fw_str(table));
 	int at = column;
 
 	assert(t);
 	for (size_t i = 0; i < *t->n; i++) {
 		const struct fw_field *f = &t->field[i];
 
-		if (!is_of(t, f))
+		if (!field_table_has(t, f))
 			continue;
 		if (fw_field_is_text(f))
 			fw_field_str_set(f, of, sql_str(row, at++));
@@ -116,12 +116,12 @@ struct fw_str sql_column(const struct sql_text *t, size_t i, char *letter)
 
 	while ((one = fw_str_split(rest, ' ', &rest)).p) {
 		if (one.len > 2 && one.p[0] == '{') {
-			const struct fields *table = fields_find(fw_str_sub(one, 1, one.len - 1));
+			const struct field_table *table = field_table_find(fw_str_sub(one, 1, one.len - 1));
 			const struct fw_field *f;
 
-			for (size_t k = 0; table && (f = field_at(table, k)) != NULL; k++) {
+			for (size_t k = 0; table && (f = field_table_at(table, k)) != NULL; k++) {
 				if (i-- == 0) {
-					*letter = letter_of(f);
+					*letter = field_letter(f);
 					return fw_str(f->name);
 				}
 			}
@@ -133,7 +133,7 @@ struct fw_str sql_column(const struct sql_text *t, size_t i, char *letter)
 	return FW_STR_NONE;
 }
 
-static size_t name_length(const char *p)
+static size_t column_name_length(const char *p)
 {
 	size_t n = 0;
 
@@ -143,7 +143,7 @@ static size_t name_length(const char *p)
 }
 
 /* Write v.NAME as the value, or the number, of that column. False: no such column. */
-static bool column_write(struct fw_buf *b, const struct sql_text *t, const struct sql_form *f, struct fw_str name)
+static bool text_column_write(struct fw_buf *b, const struct sql_text *t, const struct sql_form *f, struct fw_str name)
 {
 	struct fw_str column;
 	char letter;
@@ -163,12 +163,12 @@ static bool column_write(struct fw_buf *b, const struct sql_text *t, const struc
 /* ---- fragments ------------------------------------------------------------------------------- */
 
 /* "a.x, a.y" of a field table, or "x = a.x, y = a.y". */
-static void fields_write(struct fw_buf *b, struct fw_str table, struct fw_str front, bool set)
+static void text_fields_write(struct fw_buf *b, struct fw_str table, struct fw_str front, bool set)
 {
-	const struct fields *t = fields_find(table);
+	const struct field_table *t = field_table_find(table);
 	const struct fw_field *f;
 
-	for (size_t i = 0; t && (f = field_at(t, i)) != NULL; i++) {
+	for (size_t i = 0; t && (f = field_table_at(t, i)) != NULL; i++) {
 		fw_buf_adds(b, i ? ", " : "");
 		if (set)
 			fw_buf_addf(b, "%s = ", f->name);
@@ -176,27 +176,27 @@ static void fields_write(struct fw_buf *b, struct fw_str table, struct fw_str fr
 	}
 }
 
-static bool fragment_of(
+static bool text_fragment_expand(
 	struct fw_buf *b, const struct sql_dialect *d, struct fw_str name, struct fw_str first, struct fw_str second);
 
 /* a = {new a} AND b = {new b} */
-static void equal_write(struct fw_buf *b, const struct sql_dialect *d, struct fw_str columns)
+static void text_equal_write(struct fw_buf *b, const struct sql_dialect *d, struct fw_str columns)
 {
 	struct fw_str one;
 
 	for (bool any = false; (one = fw_str_split(columns, ',', &columns)).p; any = true) {
 		one = fw_str_trim(one);
 		fw_buf_addf(b, "%s%.*s = ", any ? " AND " : "", FW_STR_ARG(one));
-		fragment_of(b, d, FW_STR("new"), one, FW_STR_NONE);
+		text_fragment_expand(b, d, FW_STR("new"), one, FW_STR_NONE);
 	}
 }
 
-static void template_write(
+static void text_template_write(
 	struct fw_buf *b, const struct sql_dialect *d, const char *text, struct fw_str first, struct fw_str second)
 {
 	for (; *text; text++) {
 		if (text[0] == '$' && text[1] == '=') {
-			equal_write(b, d, first);
+			text_equal_write(b, d, first);
 			text++;
 			continue;
 		}
@@ -209,12 +209,12 @@ static void template_write(
 	}
 }
 
-static bool fragment_of(
+static bool text_fragment_expand(
 	struct fw_buf *b, const struct sql_dialect *d, struct fw_str name, struct fw_str first, struct fw_str second)
 {
 	for (const struct sql_fragment *g = d->fragment; g->name; g++) {
 		if (fw_str_eq(name, fw_str(g->name))) {
-			template_write(b, d, g->text, first, second);
+			text_template_write(b, d, g->text, first, second);
 			return true;
 		}
 	}
@@ -222,7 +222,7 @@ static bool fragment_of(
 }
 
 /* A CASE that maps an enum to its names: fw_visit_kind_name(), fw_feed_status_name(). */
-static void names_write(struct fw_buf *b, const struct sql_dialect *d, struct fw_str column, bool kind)
+static void text_names_write(struct fw_buf *b, const struct sql_dialect *d, struct fw_str column, bool kind)
 {
 	struct fw_buf text = FW_BUF_INIT(0);
 
@@ -231,13 +231,13 @@ static void names_write(struct fw_buf *b, const struct sql_dialect *d, struct fw
 		fw_buf_addf(&text, " WHEN %d THEN '%s'", i, kind ? fw_visit_kind_name((enum fw_visit_kind)i) :
 			fw_feed_status_name((enum fw_feed_status)i));
 	fw_buf_adds(&text, " END");
-	fragment_of(b, d, FW_STR("words"), fw_buf_str(&text), FW_STR_NONE);
+	text_fragment_expand(b, d, FW_STR("words"), fw_buf_str(&text), FW_STR_NONE);
 	b->rc = text.rc ? text.rc : b->rc;
 	fw_buf_finish(&text);
 }
 
 /* Expand the text between braces. False: it is not a fragment. */
-static bool fragment_write(
+static bool text_fragment_write(
 	struct fw_buf *b, const struct sql_dialect *d, const struct sql_form *f, struct fw_str inside)
 {
 	struct fw_str args = FW_STR_NONE, name = fw_str_split(inside, ' ', &args), second = FW_STR_NONE,
@@ -248,11 +248,11 @@ static bool fragment_write(
 		{"from", "FROM ", ""}, {"using", "USING ", ""}, {"rows", "", ","}, {"values", "SELECT v.* FROM ", ""}};
 
 	if (fw_str_eq(name, FW_STR("fields")) || fw_str_eq(name, FW_STR("set"))) {
-		fields_write(b, first, second, name.p[0] == 's');
+		text_fields_write(b, first, second, name.p[0] == 's');
 		return true;
 	}
 	if (fw_str_eq(name, FW_STR("kind")) || fw_str_eq(name, FW_STR("status"))) {
-		names_write(b, d, first, name.p[0] == 'k');
+		text_names_write(b, d, first, name.p[0] == 'k');
 		return true;
 	}
 	for (size_t i = 0; i < FW_N(ROWS); i++) {
@@ -264,16 +264,16 @@ static bool fragment_write(
 			fw_buf_adds(b, f->values);
 		return true;
 	}
-	return fragment_of(b, d, name, first, second);
+	return text_fragment_expand(b, d, name, first, second);
 }
 
 /* First pass: fragments. They may contain v.NAME, which the second pass replaces. */
-static void fragments_write(struct fw_buf *b, const struct sql_dialect *d, const char *text, const struct sql_form *f)
+static void text_fragments_write(struct fw_buf *b, const struct sql_dialect *d, const char *text, const struct sql_form *f)
 {
 	while (*text) {
 		const char *end = *text == '{' ? strchr(text, '}') : NULL;
 
-		if (end && fragment_write(b, d, f, (struct fw_str){text + 1, (size_t)(end - text - 1)})) {
+		if (end && text_fragment_write(b, d, f, (struct fw_str){text + 1, (size_t)(end - text - 1)})) {
 			text = end + 1;
 			continue;
 		}
@@ -282,11 +282,11 @@ static void fragments_write(struct fw_buf *b, const struct sql_dialect *d, const
 	fw_buf_addc(b, '\0');
 }
 
-char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const struct sql_form *f)
+char *sql_render(const struct sql_dialect *d, const struct sql_text *t, const struct sql_form *f)
 {
 	struct fw_buf b = FW_BUF_INIT(0), text = FW_BUF_INIT(0);
 
-	fragments_write(&text, d, t->text, f);
+	text_fragments_write(&text, d, t->text, f);
 	for (const char *p = text.rc ? "" : text.p; *p;) {
 		if (*p == '?' && fw_is_digit(p[1])) {
 			char *end;
@@ -294,9 +294,9 @@ char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const str
 			fw_buf_addf(&b, "%c%ld", f->mark, strtol(p + 1, &end, 10));
 			p = end;
 		} else if (t->columns && (!f->table || f->by_number) && p[0] == 'v' && p[1] == '.' &&
-			(p == text.p || !name_length(p - 1)) &&
-			column_write(&b, t, f, (struct fw_str){p + 2, name_length(p + 2)})) {
-			p += 2 + name_length(p + 2);
+			(p == text.p || !column_name_length(p - 1)) &&
+			text_column_write(&b, t, f, (struct fw_str){p + 2, column_name_length(p + 2)})) {
+			p += 2 + column_name_length(p + 2);
 		} else {
 			fw_buf_addc(&b, *p++);
 		}
@@ -317,7 +317,7 @@ char *sql_write(const struct sql_dialect *d, const struct sql_text *t, const str
 #define ROWS_MAX 5000               /* rows per statement */
 #define BYTES_MAX ((size_t)4 << 20) /* about; bytes of their texts per statement */
 
-static void rows_send(struct sql_rows *r)
+static void sql_rows_send(struct sql_rows *r)
 {
 	const struct sql_dialect *d = r->s->dialect;
 
@@ -325,7 +325,7 @@ static void rows_send(struct sql_rows *r)
 	if (r->n && r->table && d->append)
 		r->rc = d->append(r->s, r->table, &r->text, r->v, r->width, r->n, r->err);
 	else if (r->n)
-		r->rc = d->each(r->s, &r->text, r->v, r->width, r->n, r->fn, r->ctx, r->err);
+		r->rc = d->query_rows(r->s, &r->text, r->v, r->width, r->n, r->fn, r->ctx, r->err);
 	r->n = r->bytes = 0;
 }
 
@@ -351,13 +351,13 @@ void sql_rows_add(struct sql_rows *r, const struct sql_value *v, size_t n)
 	for (size_t i = 0; i < n; i++)
 		r->bytes += v[i].s.len;
 	if (r->n == ROWS_MAX || r->bytes > BYTES_MAX)
-		rows_send(r);
+		sql_rows_send(r);
 }
 
 void sql_rows_add_fields(struct sql_rows *r, const struct sql_value *v, size_t n, const char *table, const void *of)
 {
 	struct sql_value all[ROW_MAX];
-	const struct fields *t = fields_find(fw_str(table));
+	const struct field_table *t = field_table_find(fw_str(table));
 
 	assert(t && n + *t->n <= ROW_MAX);
 	memcpy(all, v, n * sizeof(*v));
@@ -367,7 +367,7 @@ void sql_rows_add_fields(struct sql_rows *r, const struct sql_value *v, size_t n
 int sql_rows_end(struct sql_rows *r)
 {
 	if (!r->rc)
-		rows_send(r);
+		sql_rows_send(r);
 	free(r->v);
 	return r->rc;
 }
@@ -401,49 +401,49 @@ int sql_end(struct sql *s, int rc, struct fw_err *err)
 	return rc;
 }
 
-struct number {
+struct query_int {
 	int64_t v;
 	bool seen;
 };
 
-static int number_row(void *ctx, const struct sql_row *row)
+static int query_int_row(void *ctx, const struct sql_row *row)
 {
-	struct number *n = ctx;
+	struct query_int *n = ctx;
 
 	if (!n->seen && !sql_null(row, 0))
-		*n = (struct number){sql_int(row, 0), true};
+		*n = (struct query_int){sql_int(row, 0), true};
 	return 0;
 }
 
-int sql_number(struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
+int sql_query_int(struct sql *s, const char *text, const struct sql_value *v, size_t n, int64_t none, int64_t *out,
 	struct fw_err *err)
 {
-	struct number got = {none, false};
-	int rc = sql_ask(s, text, v, n, number_row, &got, err);
+	struct query_int got = {none, false};
+	int rc = sql_query(s, text, v, n, query_int_row, &got, err);
 
 	*out = got.v;
 	return rc;
 }
 
-int sql_numbers_take(struct sql *s, const char *name, int64_t n, int64_t *last, struct fw_err *err)
+int sql_ids_reserve(struct sql *s, const char *name, int64_t n, int64_t *last, struct fw_err *err)
 {
 	const struct sql_value v[2] = {SQL_TEXT(fw_str(name)), SQL_INT(n)};
-	int rc = sql_do(s, "UPDATE numbers SET value = value + ?2 WHERE name = ?1", v, 2, err);
+	int rc = sql_exec(s, "UPDATE meta SET value = value + ?2 WHERE name = ?1", v, 2, err);
 
-	return rc ? rc : sql_number(s, "SELECT value FROM numbers WHERE name = ?1", v, 1, 0, last, err);
+	return rc ? rc : sql_query_int(s, "SELECT value FROM meta WHERE name = ?1", v, 1, 0, last, err);
 }
 
-int sql_tally_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err *err)
+int sql_row_counts_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err *err)
 {
-	return sql_do(s, "INSERT INTO tally (entry_n, visit_n) VALUES (?1, ?2)", SQL_V(SQL_INT(entry_n),
+	return sql_exec(s, "INSERT INTO row_counts (entry_n, visit_n) VALUES (?1, ?2)", SQL_V(SQL_INT(entry_n),
 		SQL_INT(visit_n)), err);
 }
 
-int sql_changed(struct sql *s, struct fw_err *err)
+int sql_changes_raise(struct sql *s, struct fw_err *err)
 {
-	int rc = sql_do(s, "UPDATE numbers SET value = value + 1 WHERE name = 'changes'", SQL_NONE, err);
+	int rc = sql_exec(s, "UPDATE meta SET value = value + 1 WHERE name = 'changes'", SQL_NONE, err);
 
-	return rc || !s->dialect->tell ? rc : s->dialect->tell(s, err);
+	return rc || !s->dialect->notify ? rc : s->dialect->notify(s, err);
 }
 
 int sql_shards_changed(struct sql *s, const bool *shard, struct fw_err *err)
@@ -455,20 +455,20 @@ int sql_shards_changed(struct sql *s, const bool *shard, struct fw_err *err)
 	for (int i = 0; !rc && i < STORE_SHARDS; i++) {
 		if (shard[i])
 			any = true,
-			rc = sql_do(s, "UPDATE shards SET version = version + 1 WHERE shard = ?1", SQL_V(SQL_INT(i)),
+			rc = sql_exec(s, "UPDATE shards SET version = version + 1 WHERE shard = ?1", SQL_V(SQL_INT(i)),
 				err);
 	}
-	return rc || !any ? rc : sql_changed(s, err);
+	return rc || !any ? rc : sql_changes_raise(s, err);
 }
 
-struct mark {
+struct id_before_mark {
 	int64_t id, at_ms;
 	bool seen;
 };
 
-static int mark_row(void *ctx, const struct sql_row *row)
+static int id_before_row(void *ctx, const struct sql_row *row)
 {
-	*(struct mark *)ctx = (struct mark){sql_int(row, 0), sql_int(row, 1), true};
+	*(struct id_before_mark *)ctx = (struct id_before_mark){sql_int(row, 0), sql_int(row, 1), true};
 	return 0;
 }
 
@@ -476,14 +476,14 @@ int sql_id_before(
 	struct sql *s, const char *last, const char *next, int64_t before_ms, int64_t *id, struct fw_err *err)
 {
 	int64_t hi;
-	int rc = sql_number(s, last, SQL_NONE, 0, &hi, err);
+	int rc = sql_query_int(s, last, SQL_NONE, 0, &hi, err);
 
 	*id = 0;
 	while (!rc && *id < hi) { /* ids up to *id are older; above hi: later */
 		int64_t mid = *id + (hi - *id) / 2 + 1;
-		struct mark m = {0};
+		struct id_before_mark m = {0};
 
-		rc = sql_ask(s, next, SQL_V(SQL_INT(mid)), mark_row, &m, err);
+		rc = sql_query(s, next, SQL_V(SQL_INT(mid)), id_before_row, &m, err);
 		if (!m.seen || m.at_ms >= before_ms)
 			hi = mid - 1;
 		else

@@ -56,21 +56,21 @@ int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err)
 	return fw_err_set(err, FW_EIO, "%s: %s: %s (%d)", s->path, doing, msg, code);
 }
 
-static int script(struct sql *sql, const char *text, struct fw_err *err)
+static int sqlite_script(struct sql *sql, const char *text, struct fw_err *err)
 {
 	struct sqlite_db *s = sqlite_db(sql);
 
 	return sqlite3_exec(s->db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : sqlite_failed(s, "running a script", err);
 }
 
-static int begin(struct sql *sql, struct fw_err *err)
+static int sqlite_begin(struct sql *sql, struct fw_err *err)
 {
 	if (sql->read_only)
 		return fw_err_set(err, FW_EINVAL, "%s: opened for reading only", sql->name);
-	return sql_do(sql, "BEGIN IMMEDIATE", SQL_NONE, err);
+	return sql_exec(sql, "BEGIN IMMEDIATE", SQL_NONE, err);
 }
 
-static void rollback(struct sql *sql)
+static void sqlite_rollback(struct sql *sql)
 {
 	struct sqlite_db *s = sqlite_db(sql);
 
@@ -78,17 +78,17 @@ static void rollback(struct sql *sql)
 		(void)sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL); /* the error before it is reported */
 }
 
-static int commit(struct sql *sql, struct fw_err *err)
+static int sqlite_commit(struct sql *sql, struct fw_err *err)
 {
-	int rc = sql_do(sql, "COMMIT", SQL_NONE, err);
+	int rc = sql_exec(sql, "COMMIT", SQL_NONE, err);
 
 	if (rc)
-		rollback(sql);
+		sqlite_rollback(sql);
 	return rc;
 }
 
 /* Write the VALUES (...) of an INSERT of some rows. */
-static bool values(struct fw_buf *b, const struct sql_text *t, size_t rows)
+static bool sqlite_values_write(struct fw_buf *b, const struct sql_text *t, size_t rows)
 {
 	size_t n = 0;
 	char letter;
@@ -104,7 +104,7 @@ static bool values(struct fw_buf *b, const struct sql_text *t, size_t rows)
 }
 
 /* Get the prepared statement of a text from the cache, or prepare it. rows: per INSERT; else 1. */
-static int prepared(
+static int sqlite_statement(
 	struct sqlite_db *s, const struct sql_text *t, size_t rows, sqlite3_stmt **out, struct fw_err *err)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -120,9 +120,9 @@ static int prepared(
 			return 0;
 		}
 	}
-	if (t->columns && values(&b, t, rows))
+	if (t->columns && sqlite_values_write(&b, t, rows))
 		form.values = b.p;
-	text = b.rc ? NULL : sql_write(s->sql.dialect, t, &form);
+	text = b.rc ? NULL : sql_render(s->sql.dialect, t, &form);
 	if (!text)
 		rc = fw_no_memory(err);
 	else if (s->kept_n == SQLITE_STATEMENTS)
@@ -136,7 +136,7 @@ static int prepared(
 	return rc;
 }
 
-static int bind(sqlite3_stmt *q, const struct sql_value *v, size_t n)
+static int sqlite_bind(sqlite3_stmt *q, const struct sql_value *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		int at = (int)i + 1, rc;
@@ -156,7 +156,7 @@ static int bind(sqlite3_stmt *q, const struct sql_value *v, size_t n)
 }
 
 /* Run a statement once with these values. */
-static int run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+static int sqlite_run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
 	struct fw_err *err)
 {
 	struct sqlite_row row = {{s->sql.dialect}, q};
@@ -165,7 +165,7 @@ static int run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_value *v, 
 	/*
 	 * fails if the statement still runs for an outer caller: an error is better than wrong rows
 	 */
-	if (bind(q, v, n) != SQLITE_OK)
+	if (sqlite_bind(q, v, n) != SQLITE_OK)
 		return sqlite_failed(s, "binding values", err);
 	while (!rc && (step = sqlite3_step(q)) == SQLITE_ROW)
 		rc = fn ? fn(ctx, &row.row) : 0;
@@ -176,46 +176,46 @@ static int run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_value *v, 
 	return rc;
 }
 
-static int ask(struct sql *sql, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
+static int sqlite_query(struct sql *sql, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
 	int64_t *changed, struct fw_err *err)
 {
 	struct sqlite_db *s = sqlite_db(sql);
 	sqlite3_stmt *q;
-	int rc = prepared(s, &(struct sql_text){text, NULL}, 1, &q, err);
+	int rc = sqlite_statement(s, &(struct sql_text){text, NULL}, 1, &q, err);
 
-	rc = rc ? rc : run(s, q, v, n, fn, ctx, err);
+	rc = rc ? rc : sqlite_run(s, q, v, n, fn, ctx, err);
 	if (changed)
 		*changed = rc ? 0 : sqlite3_changes64(s->db);
 	return rc;
 }
 
-static int rows_each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+static int sqlite_query_each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
 	struct sqlite_db *s = sqlite_db(sql);
 	sqlite3_stmt *q;
-	int rc = prepared(s, t, 1, &q, err);
+	int rc = sqlite_statement(s, t, 1, &q, err);
 
 	for (size_t i = 0; !rc && i < rows; i++)
-		rc = run(s, q, v + i * n, n, fn, ctx, err);
+		rc = sqlite_run(s, q, v + i * n, n, fn, ctx, err);
 	return rc;
 }
 
 /* Reads outside a transaction: one transaction for all rows, not one for each. */
-static int each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
+static int sqlite_query_rows(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
 	sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
 	bool alone = rows > 1 && sqlite3_get_autocommit(sqlite_db(sql)->db);
-	int rc = alone ? sql_do(sql, "BEGIN", SQL_NONE, err) : 0;
+	int rc = alone ? sql_exec(sql, "BEGIN", SQL_NONE, err) : 0;
 
-	rc = rc ? rc : rows_each(sql, t, v, n, rows, fn, ctx, err);
+	rc = rc ? rc : sqlite_query_each(sql, t, v, n, rows, fn, ctx, err);
 	return alone ? sql_end(sql, rc, err) : rc;
 }
 
 /*
  * Starting a statement costs as much as a narrow row, so narrow rows share one; wide ones do not.
  */
-static int append(struct sql *sql, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
+static int sqlite_append(struct sql *sql, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
 	size_t rows, struct fw_err *err)
 {
 	struct sqlite_db *s = sqlite_db(sql);
@@ -225,30 +225,30 @@ static int append(struct sql *sql, const char *table, const struct sql_text *t, 
 	assert(table && t->columns && n > 0);
 	(void)table;
 	for (; !rc && rows >= APPEND_ROWS && n <= APPEND_VALUES; rows -= APPEND_ROWS, v += APPEND_ROWS * n) {
-		rc = prepared(s, t, APPEND_ROWS, &q, err);
-		rc = rc ? rc : run(s, q, v, APPEND_ROWS * n, NULL, NULL, err);
+		rc = sqlite_statement(s, t, APPEND_ROWS, &q, err);
+		rc = rc ? rc : sqlite_run(s, q, v, APPEND_ROWS * n, NULL, NULL, err);
 	}
-	return rc || !rows ? rc : rows_each(sql, t, v, n, rows, NULL, NULL, err);
+	return rc || !rows ? rc : sqlite_query_each(sql, t, v, n, rows, NULL, NULL, err);
 }
 
-static sqlite3_stmt *answer(const struct sql_row *row)
+static sqlite3_stmt *sqlite_row_statement(const struct sql_row *row)
 {
 	return ((const struct sqlite_row *)row)->q; /* row comes first */
 }
 
-static bool get_null(const struct sql_row *row, int column)
+static bool sqlite_get_null(const struct sql_row *row, int column)
 {
-	return sqlite3_column_type(answer(row), column) == SQLITE_NULL;
+	return sqlite3_column_type(sqlite_row_statement(row), column) == SQLITE_NULL;
 }
 
-static int64_t get_int(const struct sql_row *row, int column)
+static int64_t sqlite_get_int(const struct sql_row *row, int column)
 {
-	return sqlite3_column_int64(answer(row), column);
+	return sqlite3_column_int64(sqlite_row_statement(row), column);
 }
 
-static struct fw_str get_str(const struct sql_row *row, int column)
+static struct fw_str sqlite_get_str(const struct sql_row *row, int column)
 {
-	sqlite3_stmt *q = answer(row);
+	sqlite3_stmt *q = sqlite_row_statement(row);
 	const char *p = sqlite3_column_blob(q, column); /* stored text; NULL for empty text too */
 
 	if (p)
@@ -256,13 +256,13 @@ static struct fw_str get_str(const struct sql_row *row, int column)
 	return sqlite3_column_type(q, column) == SQLITE_NULL ? FW_STR_NONE : FW_STR("");
 }
 
-static int size(struct sql *sql, int64_t *bytes, struct fw_err *err)
+static int sqlite_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
-	return sql_number(sql, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", SQL_NONE, 0,
+	return sql_query_int(sql, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", SQL_NONE, 0,
 		bytes, err);
 }
 
-static const struct sql_fragment FRAGMENT[] = {
+static const struct sql_fragment SQLITE_FRAGMENTS[] = {
 	{"now", "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"},
 	{"last", "last_insert_rowid()"},
 	{"skip", ""},
@@ -298,18 +298,18 @@ static const struct sql_fragment FRAGMENT[] = {
 };
 
 const struct sql_dialect sqlite_dialect = {
-	.fragment = FRAGMENT,
-	.script = script,
-	.begin = begin,
-	.commit = commit,
-	.rollback = rollback,
-	.ask = ask,
-	.each = each,
-	.append = append,
-	.get_null = get_null,
-	.get_int = get_int,
-	.get_str = get_str,
-	.size = size,
+	.fragment = SQLITE_FRAGMENTS,
+	.script = sqlite_script,
+	.begin = sqlite_begin,
+	.commit = sqlite_commit,
+	.rollback = sqlite_rollback,
+	.query = sqlite_query,
+	.query_rows = sqlite_query_rows,
+	.append = sqlite_append,
+	.get_null = sqlite_get_null,
+	.get_int = sqlite_get_int,
+	.get_str = sqlite_get_str,
+	.size = sqlite_size,
 	.search_changed = sqlite_search_changed,
 	.search_step = sqlite_search_step,
 	.search_unindexed = sqlite_search_unindexed,

@@ -35,27 +35,27 @@ const char *const sqlite_search_tables[] = {
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-static int put(struct sql *s, bool in, int64_t id, struct fw_str words, size_t title_len, struct fw_err *err)
+static int fts_put(struct sql *s, bool in, int64_t id, struct fw_str words, size_t title_len, struct fw_err *err)
 {
 	assert(title_len <= words.len);
-	return sql_do(s, in ? "INSERT INTO entries_fts (rowid, title, body) VALUES (?1, ?2, ?3)" :
+	return sql_exec(s, in ? "INSERT INTO entries_fts (rowid, title, body) VALUES (?1, ?2, ?3)" :
 		"INSERT INTO entries_fts (entries_fts, rowid, title, body) VALUES ('delete', ?1, ?2, ?3)",
 		SQL_V(SQL_INT(id), SQL_TEXT(fw_str_sub(words, 0, title_len)), SQL_TEXT(fw_str_sub(words, title_len,
 		words.len))), err);
 }
 
-struct change {
+struct fts_change {
 	struct sql *s;
 	bool in;
 	struct fw_err *err;
 };
 
-static int changed_row(void *ctx, const struct sql_row *row)
+static int fts_changed_row(void *ctx, const struct sql_row *row)
 {
-	struct change *c = ctx;
+	struct fts_change *c = ctx;
 	struct fw_buf b = FW_BUF_INIT(0);
 	size_t title_len = sql_search_words(&b, row);
-	int rc = b.rc ? fw_no_memory(c->err) : put(c->s, c->in, sql_int(row, 0), fw_buf_str(&b), title_len, c->err);
+	int rc = b.rc ? fw_no_memory(c->err) : fts_put(c->s, c->in, sql_int(row, 0), fw_buf_str(&b), title_len, c->err);
 
 	fw_buf_finish(&b);
 	return rc;
@@ -63,22 +63,22 @@ static int changed_row(void *ctx, const struct sql_row *row)
 
 int sqlite_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err)
 {
-	struct change c = {s, what == SQL_ENTRY_CHANGED, err};
+	struct fts_change c = {s, what == SQL_ENTRY_CHANGED, err};
 
-	return sql_ask(s, "SELECT " SQL_SEARCH_COLUMNS " FROM entries e WHERE e.id = ?1 AND e.id <= " SQL_SEARCH_MARK,
-		SQL_V(SQL_INT(entry_id)), changed_row, &c, err);
+	return sql_query(s, "SELECT " SQL_SEARCH_COLUMNS " FROM entries e WHERE e.id = ?1 AND e.id <= " SQL_SEARCH_INDEXED_ID,
+		SQL_V(SQL_INT(entry_id)), fts_changed_row, &c, err);
 }
 
-static int entry_add(struct sql_search_step *p, int64_t id, struct fw_str words)
+static int fts_entry_add(struct sql_search_step *p, int64_t id, struct fw_str words)
 {
-	return put(p->s, true, id, words, p->title_len, p->err);
+	return fts_put(p->s, true, id, words, p->title_len, p->err);
 }
 
 /*
  * Run a transaction without waiting for the disk. After a power failure, lost steps are repeated:
  * indexed_entry_id was lost with them.
  */
-static int relaxed(
+static int fts_unsynced(
 	struct sql *s, int (*work)(struct sql *s, bool *more, struct fw_err *err), bool *more, struct fw_err *err)
 {
 	const struct sqlite_db *d = sqlite_db(s);
@@ -94,27 +94,27 @@ static int relaxed(
 	return back;
 }
 
-static int index_next(struct sql *s, bool *more, struct fw_err *err)
+static int fts_index_next(struct sql *s, bool *more, struct fw_err *err)
 {
-	static const struct sql_search_index INDEX = {.rows = STEP_ROWS, .bytes = STEP_BYTES, .add = entry_add};
+	static const struct sql_search_index INDEX = {.rows = STEP_ROWS, .bytes = STEP_BYTES, .add = fts_entry_add};
 
 	return sql_search_step(&(struct sql_search_step){0}, s, &INDEX, more, err);
 }
 
-static int step(struct sql *s, bool *more, struct fw_err *err)
+static int fts_step(struct sql *s, bool *more, struct fw_err *err)
 {
-	return relaxed(s, index_next, more, err);
+	return fts_unsynced(s, fts_index_next, more, err);
 }
 
 /* Merge segments: write some pages. *more false: nothing left to merge. */
-static int merge_next(struct sql *s, bool *more, struct fw_err *err)
+static int fts_merge_next(struct sql *s, bool *more, struct fw_err *err)
 {
 	int64_t before = sqlite3_total_changes64(sqlite_db(s)->db);
 	int rc = s->dialect->begin(s, err);
 
 	if (rc)
 		return rc;
-	rc = sql_end(s, sql_do(s, "INSERT INTO entries_fts (entries_fts, rank) VALUES ('merge', ?1)",
+	rc = sql_end(s, sql_exec(s, "INSERT INTO entries_fts (entries_fts, rank) VALUES ('merge', ?1)",
 		SQL_V(SQL_INT(MERGE_PAGES)), err), err);
 	*more = sqlite3_total_changes64(sqlite_db(s)->db) - before >= 2; /* as the FTS5 manual defines it */
 	return rc;
@@ -125,22 +125,22 @@ int sqlite_search_step(struct sql *s, bool *more, struct fw_err *err)
 	struct sqlite_db *d = sqlite_db(s);
 	int64_t segment_n, behind;
 	/* a page id holds its segment id above 37 bits: skip from each segment to the next */
-	int rc = sql_number(s, "WITH RECURSIVE page (id) AS (SELECT min(id) FROM entries_fts_data WHERE id >> 37 > 0"
+	int rc = sql_query_int(s, "WITH RECURSIVE page (id) AS (SELECT min(id) FROM entries_fts_data WHERE id >> 37 > 0"
 		" UNION ALL SELECT (SELECT min(d.id) FROM entries_fts_data d WHERE d.id >= ((p.id >> 37) + 1) << 37)"
 		" FROM page p WHERE p.id IS NOT NULL) SELECT count(id) FROM page", SQL_NONE, 0, &segment_n, err);
 
 	*more = false;
-	rc = rc ? rc : sql_search_behind(s, 1, &behind, err);
+	rc = rc ? rc : sql_search_pending(s, 1, &behind, err);
 	if (rc)
 		return rc;
 	if (segment_n >= SEGMENTS_IDLE && (d->merging || !behind || segment_n >= SEGMENTS_BUSY)) {
-		rc = relaxed(s, merge_next, &d->merging, err);
+		rc = fts_unsynced(s, fts_merge_next, &d->merging, err);
 		*more = !rc && (d->merging || behind);
 		if (rc || d->merging)
 			return rc;
 	}
 	d->merging = false;
-	rc = sql_search_steps(s, step, more, err);
+	rc = sql_search_steps(s, fts_step, more, err);
 	*more = !rc && (*more || segment_n >= SEGMENTS_IDLE);
 	return rc;
 }
@@ -152,10 +152,10 @@ int sqlite_search_step(struct sql *s, bool *more, struct fw_err *err)
  */
 int sqlite_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err)
 {
-	return sql_number(s, "SELECT CASE WHEN last <= done THEN 0 WHEN (last - done) * 16 < last THEN (SELECT count(*)"
+	return sql_query_int(s, "SELECT CASE WHEN last <= done THEN 0 WHEN (last - done) * 16 < last THEN (SELECT count(*)"
 		" FROM entries NOT INDEXED WHERE id > done) ELSE (SELECT count(*) FROM entries INDEXED BY entries_date"
 		" WHERE date_ms > -9e18 AND id > done) END FROM (SELECT (SELECT max(id) FROM entries) AS last, "
-		SQL_SEARCH_MARK " AS done)", SQL_NONE, 0, n, err);
+		SQL_SEARCH_INDEXED_ID " AS done)", SQL_NONE, 0, n, err);
 }
 
 int sqlite_search_begin(
@@ -174,5 +174,5 @@ int sqlite_search_begin(
 		if (!value->p[i])
 			value->p[i] = ' ';
 	}
-	return *any ? sql_search_catch_up(s, step, missing, err) : 0;
+	return *any ? sql_search_catch_up(s, fts_step, missing, err) : 0;
 }

@@ -19,9 +19,9 @@
 /*
  * Check the search index itself. The check is an INSERT, so a store opened for reading skips it.
  */
-static int index_inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+static int inspect_fts(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	int rc = s->sql.read_only ? 0 : sql_do(&s->sql,
+	int rc = s->sql.read_only ? 0 : sql_exec(&s->sql,
 		"INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')", SQL_NONE, err);
 
 	if (!rc || (sqlite3_errcode(s->db) & 0xff) != SQLITE_CORRUPT)
@@ -30,14 +30,14 @@ static int index_inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, stru
 	return 0;
 }
 
-struct findings {
+struct inspect_findings {
 	fw_inspect_cb *cb;
 	void *ctx;
 };
 
-static int page_row(void *ctx, const struct sql_row *row)
+static int inspect_page_row(void *ctx, const struct sql_row *row)
 {
-	const struct findings *f = ctx;
+	const struct inspect_findings *f = ctx;
 	char text[500];
 
 	(void)fw_snprintf(text, sizeof(text), "file: %.*s", FW_STR_ARG(fw_str_sub(sql_str(row, 0), 0,
@@ -46,20 +46,20 @@ static int page_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-static int inspect_deep(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+static int inspect_file(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	int rc = sql_ask(&s->sql,
+	int rc = sql_query(&s->sql,
 		"SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 20",
-		SQL_NONE, page_row, &(struct findings){cb, ctx}, err);
+		SQL_NONE, inspect_page_row, &(struct inspect_findings){cb, ctx}, err);
 
 	rc = rc ? rc : sql_check(&s->sql, "BEGIN", NULL, cb, ctx, err);
-	return rc ? rc : index_inspect(s, cb, ctx, err);
+	return rc ? rc : inspect_fts(s, cb, ctx, err);
 }
 
 /* ---- environment ----------------------------------------------------------------------------- */
 
 /* Free space on the disk of the store. Skipped if it cannot be read. */
-static void disk_inspect(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx)
+static void inspect_disk(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx)
 {
 	struct statvfs v;
 	char text[100];
@@ -74,7 +74,7 @@ static void disk_inspect(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx
 }
 
 /* The store holds passwords of feeds and secrets of hubs. Skipped if the mode cannot be read. */
-static void mode_inspect(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx)
+static void inspect_mode(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx)
 {
 	struct stat sb;
 	char text[100];
@@ -87,20 +87,20 @@ static void mode_inspect(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx
 	cb(ctx, "permissions", 1, text, "chmod 600 the file and those with -wal and -shm beside it");
 }
 
-static int mode_row(void *ctx, const struct sql_row *row)
+static int inspect_journal_row(void *ctx, const struct sql_row *row)
 {
 	*(bool *)ctx = fw_str_eq(sql_str(row, 0), FW_STR("wal"));
 	return 0;
 }
 
-static int inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
+static int inspect_settings(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
 	int64_t page_bytes;
 	char text[100];
 	bool wal = false;
-	int rc = sql_ask(&s->sql, "PRAGMA journal_mode", SQL_NONE, mode_row, &wal, err);
+	int rc = sql_query(&s->sql, "PRAGMA journal_mode", SQL_NONE, inspect_journal_row, &wal, err);
 
-	rc = rc ? rc : sql_number(&s->sql, "PRAGMA page_size", SQL_NONE, 0, &page_bytes, err);
+	rc = rc ? rc : sql_query_int(&s->sql, "PRAGMA page_size", SQL_NONE, 0, &page_bytes, err);
 	if (rc)
 		return rc;
 	(void)fw_snprintf(
@@ -120,8 +120,8 @@ static int inspect(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_
 			"set relaxed = no, unless this is intended");
 	else
 		cb(ctx, "durability", 0, "a stored visit is on the disk", "");
-	disk_inspect(s, cb, ctx);
-	mode_inspect(s, cb, ctx);
+	inspect_disk(s, cb, ctx);
+	inspect_mode(s, cb, ctx);
 	return 0;
 }
 
@@ -129,7 +129,7 @@ int sqlite_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, st
 {
 	struct sqlite_db *s = sqlite_db(sql_of(st));
 
-	return deep ? inspect_deep(s, cb, ctx, err) : inspect(s, cb, ctx, err);
+	return deep ? inspect_file(s, cb, ctx, err) : inspect_settings(s, cb, ctx, err);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -141,12 +141,12 @@ int sqlite_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, st
 int sqlite_changed(struct sqlite_db *s, bool *changed, struct fw_err *err)
 {
 	int64_t version, changes;
-	int rc = sql_number(&s->sql, "PRAGMA data_version", SQL_NONE, 0, &version, err);
+	int rc = sql_query_int(&s->sql, "PRAGMA data_version", SQL_NONE, 0, &version, err);
 
 	*changed = false;
 	if (rc || version == s->data_version)
 		return rc;
-	rc = sql_number(&s->sql, "SELECT value FROM numbers WHERE name = 'changes'", SQL_NONE, 0, &changes, err);
+	rc = sql_query_int(&s->sql, "SELECT value FROM meta WHERE name = 'changes'", SQL_NONE, 0, &changes, err);
 	if (rc)
 		return rc;
 	*changed = changes != s->changes;

@@ -35,13 +35,13 @@ static void sqlite_close(struct store *st)
 }
 
 /* SQLite's memory statistics take a lock at every allocation, and nothing reads them: off. */
-static void configure(void)
+static void sqlite_configure(void)
 {
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* fails harmlessly if the program has used SQLite before */
 }
 
 /* The store may hold passwords: mode 0600. SQLite gives its journal the same mode. */
-static int file_create(struct sqlite_db *s, struct fw_err *err)
+static int sqlite_file_create(struct sqlite_db *s, struct fw_err *err)
 {
 	int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
@@ -59,7 +59,7 @@ static int file_create(struct sqlite_db *s, struct fw_err *err)
  * Check the path first, because SQLite's error texts are vague. Never open() an existing file here:
  * close() would drop this process's POSIX locks on it.
  */
-static int file_check(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
+static int sqlite_file_check(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
 {
 	struct stat sb;
 
@@ -68,7 +68,7 @@ static int file_check(struct sqlite_db *s, const struct fw_store_config *cfg, st
 			err, FW_EINVAL, "store \"%s\": no file given (for example, sqlite:/path/feeds.db)", cfg->url);
 	if (stat(s->path, &sb) != 0) {
 		if (errno == ENOENT && (cfg->flags & FW_STORE_CREATE) && !s->sql.read_only)
-			return file_create(s, err);
+			return sqlite_file_create(s, err);
 		return fw_err_set(err, errno == ENOENT ? FW_ENOTFOUND : FW_EIO, "%s: %s: %s", s->path, strerror(errno),
 			errno == ENOENT ? "run `feedwheel add URL` first, or name another file" : "check the path");
 	}
@@ -83,7 +83,7 @@ static int file_check(struct sqlite_db *s, const struct fw_store_config *cfg, st
  * Another connection writes: try again in 1 to 5 ms, at random. (SQLite's own handler sleeps longer
  * and longer, so the connection that has waited longest would come last.)
  */
-static int busy(void *ctx, int n)
+static int sqlite_busy(void *ctx, int n)
 {
 	struct sqlite_db *s = ctx;
 	int64_t now = fw_mono_ms();
@@ -96,7 +96,7 @@ static int busy(void *ctx, int n)
 	return 1;
 }
 
-static int is_wal(void *ctx, int n, char **value, char **name)
+static int journal_is_wal(void *ctx, int n, char **value, char **name)
 {
 	(void)name;
 	*(bool *)ctx = n == 1 && value[0] && strcmp(value[0], "wal") == 0;
@@ -107,14 +107,14 @@ static int is_wal(void *ctx, int n, char **value, char **name)
  * The switch to WAL needs the file exclusively for a moment and does not call the busy handler: try
  * again until busy_timeout_ms.
  */
-static int wal_on(struct sqlite_db *s, struct fw_err *err)
+static int sqlite_wal_enable(struct sqlite_db *s, struct fw_err *err)
 {
 	int64_t start = fw_mono_ms();
 	bool on = false;
 	int rc;
 
 	for (;;) {
-		rc = sqlite3_exec(s->db, "PRAGMA journal_mode=WAL", is_wal, &on, NULL);
+		rc = sqlite3_exec(s->db, "PRAGMA journal_mode=WAL", journal_is_wal, &on, NULL);
 		if ((rc & 0xff) != SQLITE_BUSY || fw_mono_ms() - start >= s->sql.busy_timeout_ms)
 			break;
 		usleep(5000);
@@ -126,13 +126,13 @@ static int wal_on(struct sqlite_db *s, struct fw_err *err)
 			    "%s: the file system does not support memory shared between processes: use a local disk", s->path);
 }
 
-static int settings(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
+static int sqlite_settings(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
 {
 	size_t cache = cfg->cache_bytes ? cfg->cache_bytes : CACHE_BYTES;
 	char sql[400];
 	int rc;
 
-	sqlite3_busy_handler(s->db, busy, s);
+	sqlite3_busy_handler(s->db, sqlite_busy, s);
 	sqlite3_extended_result_codes(s->db, 1);
 	if (!fw_snprintf(sql, sizeof(sql),
 		    "PRAGMA page_size=%d; PRAGMA cache_size=-%zu; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=0; "
@@ -142,7 +142,7 @@ static int settings(struct sqlite_db *s, const struct fw_store_config *cfg, stru
 	rc = s->sql.dialect->script(&s->sql, sql, err);
 	if (rc || s->sql.read_only || s->memory)
 		return rc;
-	rc = wal_on(s, err);
+	rc = sqlite_wal_enable(s, err);
 	if (!rc &&
 		!fw_snprintf(sql, sizeof(sql),
 			"PRAGMA synchronous=%s; PRAGMA wal_autocheckpoint=%zu; PRAGMA journal_size_limit=%zu",
@@ -152,51 +152,51 @@ static int settings(struct sqlite_db *s, const struct fw_store_config *cfg, stru
 }
 
 /* Read the version of the schema, 0 for an empty file. FW_EINVAL: a database of another program. */
-static int look(struct sql *s, int64_t *version, struct fw_err *err)
+static int sqlite_read_version(struct sql *s, int64_t *version, struct fw_err *err)
 {
 	int64_t tables, ours = 0;
-	int rc = sql_number(s, "SELECT count(*) FROM sqlite_schema", SQL_NONE, 0, &tables, err);
+	int rc = sql_query_int(s, "SELECT count(*) FROM sqlite_schema", SQL_NONE, 0, &tables, err);
 
-	rc = rc ? rc : sql_number(s, "SELECT count(*) FROM sqlite_schema WHERE name = 'numbers'", SQL_NONE, 0, &ours,
+	rc = rc ? rc : sql_query_int(s, "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'", SQL_NONE, 0, &ours,
 		err);
 	if (!rc && tables && !ours)
 		return fw_err_set(
 			err, FW_EINVAL, "%s: an SQLite database of another program: name another file", s->name);
-	return rc ? rc : sql_schema_look(s, ours > 0, version, err);
+	return rc ? rc : sql_schema_version(s, ours > 0, version, err);
 }
 
-static int lock(struct sql *s, struct fw_err *err)
+static int sqlite_tables_lock(struct sql *s, struct fw_err *err)
 {
 	return s->dialect->begin(s, err);
 }
 
-static int open_as(const struct store_driver *driver, const struct fw_store_config *cfg, bool memory,
+static int sqlite_open_as(const struct store_driver *driver, const struct fw_store_config *cfg, bool memory,
 	struct store **out, struct fw_err *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	static const struct sql_tables TABLES = {look, lock, sql_end, sqlite_search_tables};
+	static const struct sql_tables_open TABLES = {sqlite_read_version, sqlite_tables_lock, sql_end, sqlite_search_tables};
 	struct sqlite_db *s = calloc(1, sizeof(*s));
 	bool changed, create;
 	int rc;
 
 	if (!s)
 		return fw_no_memory(err);
-	pthread_once(&once, configure);
+	pthread_once(&once, sqlite_configure);
 	sql_init(&s->sql, driver, &sqlite_dialect, cfg);
 	s->sql.read_only &= !memory;
 	create = memory || ((cfg->flags & FW_STORE_CREATE) && !s->sql.read_only);
 	s->memory = memory;
 	s->path = fw_str_dup(memory ? FW_STR(":memory:") : fw_store_url_rest(cfg->url));
 	s->sql.name = s->path;
-	rc = !s->path ? fw_no_memory(err) : memory ? 0 : file_check(s, cfg, err);
+	rc = !s->path ? fw_no_memory(err) : memory ? 0 : sqlite_file_check(s, cfg, err);
 	if (!rc &&
 		sqlite3_open_v2(s->path, &s->db,
 			SQLITE_OPEN_NOMUTEX | (s->sql.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
 				(create ? SQLITE_OPEN_CREATE : 0),
 			NULL) != SQLITE_OK)
 		rc = sqlite_failed(s, "opening", err);
-	rc = rc ? rc : settings(s, cfg, err);
-	rc = rc ? rc : sql_tables(&s->sql, create, &TABLES, err);
+	rc = rc ? rc : sqlite_settings(s, cfg, err);
+	rc = rc ? rc : sql_tables_open(&s->sql, create, &TABLES, err);
 	rc = rc ? rc : sqlite_changed(s, &changed, err);
 	if (rc)
 		sqlite_close(&s->sql.store);
@@ -207,14 +207,14 @@ static int open_as(const struct store_driver *driver, const struct fw_store_conf
 
 static int sqlite_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
-	return open_as(&store_sqlite, cfg, false, out, err);
+	return sqlite_open_as(&store_sqlite, cfg, false, out, err);
 }
 
-static int memory_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
+static int sqlite_memory_open(const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
 	if (fw_store_url_rest(cfg->url).len)
 		return fw_err_set(err, FW_EINVAL, "store \"%.200s\": nothing may follow \"memory:\"", cfg->url);
-	return open_as(&store_memory, cfg, true, out, err);
+	return sqlite_open_as(&store_memory, cfg, true, out, err);
 }
 
 /* clang-format off */
@@ -224,4 +224,4 @@ static int memory_open(const struct fw_store_config *cfg, struct store **out, st
 /* clang-format on */
 
 const struct store_driver store_sqlite = DRIVER("sqlite", sqlite_open);
-const struct store_driver store_memory = DRIVER("memory", memory_open);
+const struct store_driver store_memory = DRIVER("memory", sqlite_memory_open);

@@ -37,11 +37,11 @@ static int feed_set(struct store *s, const struct fw_feed *f, unsigned what, str
 static void setup(void)
 {
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
-	real = fw_store_driver(st)->is;
+	real = store_of(st)->driver;
 	driver = *real;
 	driver.due = due;
 	driver.feed_set = feed_set;
-	fw_store_driver(st)->is = &driver;
+	store_of(st)->driver = &driver;
 	fw_arena_init(&arena, 0);
 	list_rc = set_rc = 0;
 }

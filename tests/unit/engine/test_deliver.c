@@ -48,10 +48,10 @@ static void setup(void)
 	OK(fw_config_create(&config, &err));
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	OK(fw_store_subscribe(st, &n, 1, &err));
-	real = fw_store_driver(st)->is;
+	real = store_of(st)->driver;
 	driver = *real;
 	driver.commit = commit;
-	fw_store_driver(st)->is = &driver;
+	store_of(st)->driver = &driver;
 	fail_n = 0;
 }
 

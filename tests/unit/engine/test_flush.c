@@ -93,7 +93,7 @@ static int add_up(void *ctx, const struct fw_event *e)
 	return 0;
 }
 
-static int count_dead(void *ctx, const struct fw_dead_event *e)
+static int count_dead(void *ctx, const struct fw_dead_letter *e)
 {
 	(void)e;
 	++*(int64_t *)ctx;
@@ -109,7 +109,7 @@ static struct stored stored(int64_t *dead)
 	*dead = 0;
 	OK(fw_store_open(&sc, &st, &err));
 	OK(fw_store_event_list(st, 0, 0, add_up, &s, &err));
-	OK(fw_store_event_dead_list(st, 0, 0, count_dead, dead, &err));
+	OK(fw_store_dead_letter_list(st, 0, 0, count_dead, dead, &err));
 	fw_store_close(st);
 	return s;
 }

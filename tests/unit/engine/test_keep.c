@@ -36,10 +36,10 @@ static void setup(void)
 	config->keep_entries_ms = 90 * FW_DAY_MS;
 	config->keep_events_ms = 10 * FW_DAY_MS;
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
-	real = fw_store_driver(st)->is;
+	real = store_of(st)->driver;
 	driver = *real;
 	driver.prune = prune;
-	fw_store_driver(st)->is = &driver;
+	store_of(st)->driver = &driver;
 	with_entries = prune_rc = 0;
 }
 

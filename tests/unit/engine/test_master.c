@@ -260,9 +260,9 @@ void __wrap_fw_sandbox_mark(const struct fw_config *c, enum fw_sandbox_role who,
 
 static bool cut_open, cut_give;
 
-static int give(struct store *st, const struct store_give *g, struct fw_err *e)
+static int give(struct store *st, const struct store_release *g, struct fw_err *e)
 {
-	return cut_give ? fw_err_set(e, FW_EIO, "cut off") : store_sqlite.give(st, g, e);
+	return cut_give ? fw_err_set(e, FW_EIO, "cut off") : store_sqlite.release(st, g, e);
 }
 
 int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *e)
@@ -273,8 +273,8 @@ int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_
 	if (rc)
 		return rc;
 	driver = store_sqlite;
-	driver.give = give;
-	fw_store_driver(*out)->is = &driver;
+	driver.release = give;
+	store_of(*out)->driver = &driver;
 	return 0;
 }
 
@@ -299,8 +299,8 @@ static void works(struct sim *c)
 		ends(c, EXITED(code));
 		return;
 	}
-	st = fw_store_driver(c->s.st);
-	OK(st->is->beat(st, sh->name, &lease, &err));
+	st = store_of(c->s.st);
+	OK(st->driver->heartbeat(st, sh->name, &lease, &err));
 	c->is_up = true;
 }
 

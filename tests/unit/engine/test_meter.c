@@ -47,7 +47,7 @@ START_TEST(visits)
 	static const struct { int status; size_t at; } CASE[] = {{100, 1}, {200, 2}, {304, 3}, {404, 4}, {599, 5}, {600, 0}, {99, 0}, {-1, 0}};
 	struct fw_meter *m = fw_meter_create(1, false);
 	struct fw_visit v = {.kind = FW_VISIT_OK, .lateness_ms = 1500, .total_us = 20000, .parse_us = 300, .wire_bytes = 10, .body_bytes = 30,
-		.item_n = 5, .new_n = 3, .changed_n = 1, .hops = 2};
+		.item_n = 5, .new_n = 3, .changed_n = 1, .redirects = 2};
 	struct fw_visit nothing = {.kind = FW_VISIT_DNS};
 	struct fw_meter_sum s;
 

@@ -52,11 +52,11 @@ static void setup(void)
 	OK(fw_config_create(&config, &err));
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	OK(fw_store_subscribe(st, &n, 1, &err));
-	real = fw_store_driver(st)->is;
+	real = store_of(st)->driver;
 	driver = *real;
 	driver.feed_drop = merge;
 	driver.key_list = keys;
-	fw_store_driver(st)->is = &driver;
+	store_of(st)->driver = &driver;
 	fw_arena_init(&arena, 0);
 	memset(&V, 0, sizeof(V));
 	memset(&meter, 0, sizeof(meter));

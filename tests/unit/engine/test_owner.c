@@ -189,7 +189,7 @@ static int fake_beat(struct store *st, const char *name, struct store_lease *l, 
 		held += w.shard[s].lease == l->id;
 		free_n += !w.shard[s].lease;
 	}
-	part = store_take(l, held, free_n);
+	part = store_take_count(l, held, free_n);
 	l->shard_n = 0;
 	for (int s = 0; s < STORE_SHARDS; s++) {
 		if (!w.shard[s].lease && part) {
@@ -203,7 +203,7 @@ static int fake_beat(struct store *st, const char *name, struct store_lease *l, 
 	return 0;
 }
 
-static int fake_give(struct store *st, const struct store_give *g, struct fw_err *err)
+static int fake_give(struct store *st, const struct store_release *g, struct fw_err *err)
 {
 	if (away(st, err))
 		return FW_EIO;
@@ -348,7 +348,7 @@ static int fake_commit(struct store *st, struct store_commit *c, struct fw_err *
 	return 0;
 }
 
-static const struct store_driver fake = {.name = "fake", .clock = fake_clock, .beat = fake_beat, .give = fake_give,
+static const struct store_driver fake = {.name = "fake", .clock = fake_clock, .heartbeat = fake_beat, .release = fake_give,
 	.due = fake_due, .commit = fake_commit, .feed_list = fake_list};
 
 static void news(void)
@@ -380,7 +380,7 @@ static void world_begin(uint64_t seed, struct owner_rules rules)
 	for (int s = 0; s < STORE_SHARDS; s++)
 		w.first[s] = -1;
 	for (int i = 0; i < WORKERS; i++)
-		w.w[i] = (struct worker){.store.is = &fake, .me = i, .offset_ms = i * FW_DAY_MS, .wake_ms = INT64_MAX};
+		w.w[i] = (struct worker){.store.driver = &fake, .me = i, .offset_ms = i * FW_DAY_MS, .wake_ms = INT64_MAX};
 }
 
 static struct feed *feed_add(int host, int64_t due_ms, int64_t interval_ms)

@@ -57,12 +57,12 @@ static void setup(void)
 	config->feed_entries_max = MAX;
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	OK(fw_store_subscribe(st, &n, 1, &err));
-	real = fw_store_driver(st)->is;
+	real = store_of(st)->driver;
 	driver = *real;
 	driver.record_list = record_list;
 	driver.record_put = record_put;
 	driver.key_list = key_list;
-	fw_store_driver(st)->is = &driver;
+	store_of(st)->driver = &driver;
 	fw_arena_init(&arena, 0);
 	get_rc = keys_rc = put_rc = gets = walks = 0;
 	now_ms = NOW;

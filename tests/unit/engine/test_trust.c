@@ -72,12 +72,12 @@ static void setup(void)
 
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	OK(fw_store_subscribe(st, &n, 1, &err));
-	real = fw_store_driver(st)->is;
+	real = store_of(st)->driver;
 	driver = *real;
 	driver.key_list = keys;
-	fw_store_driver(st)->is = &driver;
+	store_of(st)->driver = &driver;
 	lease = (struct store_lease){.lease_ms = FW_HOUR_MS};
-	OK(real->beat(fw_store_driver(st), "t", &lease, &err));
+	OK(real->heartbeat(store_of(st), "t", &lease, &err));
 	keys_rc = 0;
 	memset(&SEEN, 0, sizeof(SEEN));
 	SEEN.now_ms = BEGIN;
@@ -240,7 +240,7 @@ static void visit_once(void)
 	v.outcome.host_id = store_feed_host_id(&was);
 	v.outcome.was_due_ms = was.due_at_ms;
 	c.outcome = &v.outcome;
-	OK(real->commit(fw_store_driver(st), &c, &err));
+	OK(real->commit(store_of(st), &c, &err));
 	ck_assert_int_eq(v.outcome.rc, 0);
 	SEEN.new_ms = v.outcome.visit.new_n ? SEEN.now_ms : SEEN.new_ms;
 	fw_buf_finish(&v.fetch.body);

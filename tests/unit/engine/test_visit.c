@@ -682,7 +682,7 @@ START_TEST(named) /* a document names its own URL: it counts as seen once, howev
 	V.fetch.final_url = FW_STR("http://a.example/final");
 	finish(FW_VISIT_OK, 200, T[_i].body);
 	ck_assert_msg(fw_str_eq(V.feed.redirect_url, to), "%.*s", FW_STR_ARG(V.feed.redirect_url));
-	ck_assert_int_eq(fw_feed_is_named(&V.feed), T[_i].to != NULL);
+	ck_assert_int_eq(fw_feed_redirect_is_named(&V.feed), T[_i].to != NULL);
 	ck_assert_int_eq((V.outcome.groups & FW_GROUP_REDIRECT) != 0, T[_i].to != NULL);
 	ck_assert(!V.new_target && !(V.outcome.groups & FW_GROUP_URL));
 }

@@ -278,7 +278,7 @@ int __wrap_fw_config_store(const struct fw_config *c, unsigned flags, struct fw_
 	stepped->driver.record_put = cut_record_put;
 	stepped->driver.record_list = cut_record_list;
 	stepped->driver.feed_list = cut_feed_list;
-	fw_store_driver(*out)->is = &stepped->driver;
+	store_of(*out)->driver = &stepped->driver;
 	return 0;
 }
 

@@ -472,7 +472,7 @@ START_TEST(redirect_chain)
 
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
 	ck_assert_uint_eq(f.hops, 4);
-	ck_assert_uint_eq(f.visit.hops, 4);
+	ck_assert_uint_eq(f.visit.redirects, 4);
 	ck_assert(fw_str_eq(f.final_url, url_of("/feed")));
 	/* up to the first temporary redirect, without the fragment */
 	ck_assert(fw_str_eq(f.permanent_url, url_of("/mixed3")));

@@ -83,7 +83,7 @@ function ops.heartbeat()
 		n = n + (lease[s] == id and 1 or 0)
 		free_n = free_n + ((not lease[s] or lease[s] == '0') and 1 or 0)
 	end
-	-- as store_take() in driver.h
+	-- as store_take_count() in driver.h
 	local wants = math.ceil(1024 / math.max(living, expected)) - n
 	wants = full == '1' and 0 or idle == '1' and math.max(wants, math.ceil(free_n / (idle_n + 1))) or wants
 	for s = 0, 1023 do
