@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "engine/rows.h"
-#include "parse/feed/norm.h"
+#include "parse/feed/normalize.h"
 #include "parse/parse.h"
 
 #define MEMORY_FACTOR 8

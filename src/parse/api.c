@@ -29,7 +29,7 @@ int fw_sanitize(struct fw_str html, struct fw_str base, unsigned flags, char **o
 	return rc;
 }
 
-static struct fw_str copy(char **at, struct fw_str s)
+static struct fw_str buf_to_string(char **at, struct fw_str s)
 {
 	struct fw_str out = {*at, s.len};
 
@@ -41,7 +41,7 @@ static struct fw_str copy(char **at, struct fw_str s)
 }
 
 /* Copy the list and all its strings into one block, which one free() releases. */
-static int pack(const struct fw_link *list, struct fw_link **out)
+static int link_list_pack(const struct fw_link *list, struct fw_link **out)
 {
 	size_t n = 0, bytes = 0;
 	struct fw_link *to;
@@ -56,8 +56,8 @@ static int pack(const struct fw_link *list, struct fw_link **out)
 		return n ? FW_ENOMEM : 0;
 	at = (char *)(to + n);
 	for (const struct fw_link *l = list; l; l = l->next, to++) {
-		*to = (struct fw_link){.rel = copy(&at, l->rel), .type = copy(&at, l->type), .href = copy(&at, l->href),
-			.title = copy(&at, l->title), .hreflang = copy(&at, l->hreflang), .length = l->length,
+		*to = (struct fw_link){.rel = buf_to_string(&at, l->rel), .type = buf_to_string(&at, l->type), .href = buf_to_string(&at, l->href),
+			.title = buf_to_string(&at, l->title), .hreflang = buf_to_string(&at, l->hreflang), .length = l->length,
 			.next = l->next ? to + 1 : NULL};
 	}
 	return 0;
@@ -73,7 +73,7 @@ int fw_discover(const void *html, size_t len, struct fw_str url, struct fw_str c
 	*links = NULL;
 	fw_arena_init(&a, 0);
 	rc = fw_find_feeds(&a, FW_STR_NONE, (struct fw_str){html, len}, content_type, url, &found, err);
-	if (!rc && pack(found, links))
+	if (!rc && link_list_pack(found, links))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	fw_arena_finish(&a);
 	return rc;
@@ -86,7 +86,7 @@ int fw_discover_header(struct fw_str link_header, struct fw_str url, struct fw_l
 
 	*links = NULL;
 	fw_arena_init(&a, 0);
-	rc = pack(fw_link_feeds(&a, link_header, url), links);
+	rc = link_list_pack(fw_link_feeds(&a, link_header, url), links);
 	rc = rc || a.failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
 	fw_arena_finish(&a);
 	return rc;

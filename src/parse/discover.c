@@ -61,7 +61,7 @@ static bool names_feed(const struct fw_link *l)
 	return fw_html_rel_has(l->rel, FW_STR("alternate")) && (is_feed_type(l->type) || is_feed_by_name(l));
 }
 
-static void read_link(struct fw_arena *a, struct fw_str attrs, struct fw_link *l)
+static void link_of_tag(struct fw_arena *a, struct fw_str attrs, struct fw_link *l)
 {
 	*l = (struct fw_link){.length = FW_NO_NUMBER};
 	l->rel = fw_str_trim(fw_html_attr_get(a, attrs, "rel"));
@@ -71,7 +71,7 @@ static void read_link(struct fw_arena *a, struct fw_str attrs, struct fw_link *l
 	l->hreflang = fw_html_attr_get(a, attrs, "hreflang");
 }
 
-static bool known(const struct fw_link *first, struct fw_str href)
+static bool link_known(const struct fw_link *first, struct fw_str href)
 {
 	for (; first; first = first->next) {
 		if (fw_str_eq(first->href, href))
@@ -81,7 +81,7 @@ static bool known(const struct fw_link *first, struct fw_str href)
 }
 
 /* Append the links with absolute web URLs to *list, without duplicates. */
-static void resolve(struct fw_arena *a, struct fw_link **list, struct fw_link *first, struct fw_str base)
+static void links_resolve(struct fw_arena *a, struct fw_link **list, struct fw_link *first, struct fw_str base)
 {
 	struct fw_link **tail = list, *next;
 
@@ -90,7 +90,7 @@ static void resolve(struct fw_arena *a, struct fw_link **list, struct fw_link *f
 	for (; first; first = next) {
 		next = first->next;
 		first->href = fw_html_url(a, base, first->href, true, false);
-		if (!first->href.len || known(*list, first->href))
+		if (!first->href.len || link_known(*list, first->href))
 			continue;
 		first->next = NULL;
 		*tail = first;
@@ -140,18 +140,18 @@ int fw_html_discover(struct fw_arena *a, struct fw_str html, struct fw_str url, 
 			href = fw_html_url(a, url, href, true, false);
 			base = href.len ? href : url; /* a base that is not a web URL is ignored */
 		} else if (t.el == FW_E_LINK && links_of.n < MAX_LINKS) {
-			read_link(a, t.attrs, &link);
+			link_of_tag(a, t.attrs, &link);
 			if (names_feed(&link))
 				found_add(&links_of, &link);
 		} else if (t.el == FW_E_A && anchors.n < MAX_LINKS && fw_str_ifind(t.attrs, FW_STR("type"))) {
-			read_link(a, t.attrs, &link);
+			link_of_tag(a, t.attrs, &link);
 			if (link.href.len && is_feed_type(link.type))
 				found_add(&anchors, &link);
 		}
 	}
-	resolve(a, links, links_of.first, base);
+	links_resolve(a, links, links_of.first, base);
 	if (!*links)
-		resolve(a, links, anchors.first, base);
+		links_resolve(a, links, anchors.first, base);
 	return a->failed ? fw_err_set(err, FW_ENOMEM, "out of memory while looking for feeds in the page") : 0;
 }
 
@@ -164,7 +164,7 @@ struct fw_link *fw_link_feeds(struct fw_arena *a, struct fw_str header, struct f
 		if (names_feed(list))
 			found_add(&feeds, list);
 	}
-	resolve(a, &kept, feeds.first, url);
+	links_resolve(a, &kept, feeds.first, url);
 	return kept;
 }
 
@@ -192,14 +192,14 @@ int fw_find_feeds(struct fw_arena *a, struct fw_str header, struct fw_str page, 
 	rc = page_text(a, page, content_type, &text, err);
 	if (!rc)
 		rc = fw_html_discover(a, text, url, &named, err);
-	resolve(a, links, named, FW_STR_NONE);
+	links_resolve(a, links, named, FW_STR_NONE);
 	return rc;
 }
 
 /* ---- hubs ------------------------------------------------------------------------------------ */
 
 /* Only the page's head counts: others than the author may write what follows. */
-static void head_links(struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_str *hub, struct fw_str *self)
+static void hub_of_head(struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_str *hub, struct fw_str *self)
 {
 	struct fw_html_tokenizer z;
 	struct fw_html_token t;
@@ -221,7 +221,7 @@ static void head_links(struct fw_arena *a, struct fw_str html, struct fw_str url
 		}
 		if (t.el != FW_E_LINK)
 			continue;
-		read_link(a, t.attrs, &link);
+		link_of_tag(a, t.attrs, &link);
 		if (!hub->len && fw_html_rel_has(link.rel, FW_STR("hub")))
 			*hub = fw_html_url(a, base, link.href, true, false);
 		if (!self->len && fw_html_rel_has(link.rel, FW_STR("self")))
@@ -239,6 +239,6 @@ int fw_find_hub(struct fw_arena *a, struct fw_str header, struct fw_str page, st
 	*hub = by ? by->href : FW_STR_NONE;
 	*self = as ? as->href : FW_STR_NONE;
 	if (!rc && !by)
-		head_links(a, text, url, hub, self);
+		hub_of_head(a, text, url, hub, self);
 	return rc || !a->failed ? rc : fw_err_set(err, FW_ENOMEM, "out of memory while looking for hubs in the page");
 }

@@ -16,19 +16,19 @@
 #define NAME_MAX_BYTES ((size_t)200)
 #define FOLDER_MAX_BYTES ((size_t)1000)
 
-struct level {
+struct opml_level {
 	struct fw_str name; /* of the folder; empty: not a folder */
 	bool outline;
 };
 
-struct reader {
+struct opml_reader {
 	struct fw_arena *arena;
 	struct fw_xml xml;
 	struct fw_str text;
 	fw_opml_cb *cb;
 	fw_opml_problem_cb *problem;
 	void *ctx;
-	struct level *stack;
+	struct opml_level *stack;
 	size_t depth, cap;
 	struct fw_str folder; /* of the current stack; absent: not yet built */
 	size_t problems;
@@ -38,9 +38,9 @@ struct reader {
 	bool is_opml;
 };
 
-static void report(void *ctx, size_t offset, const char *what, const char *repair)
+static void opml_report(void *ctx, size_t offset, const char *what, const char *repair)
 {
-	struct reader *r = ctx;
+	struct opml_reader *r = ctx;
 	uint32_t line, column;
 
 	if (!r->problem || r->problems++ >= MAX_PROBLEMS)
@@ -50,11 +50,11 @@ static void report(void *ctx, size_t offset, const char *what, const char *repai
 		r->problem_at = r->problem_before;
 	else
 		r->problem_before = r->problem_at;
-	fw_xml_walk(&r->problem_at, r->text.p, r->text.len, offset, &line, &column);
+	fw_xml_place_move(&r->problem_at, r->text.p, r->text.len, offset, &line, &column);
 	r->problem(r->ctx, line, column, what, repair);
 }
 
-static struct fw_str attribute(const struct fw_xml_attr *a, size_t n, struct fw_str name)
+static struct fw_str opml_attribute(const struct fw_xml_attr *a, size_t n, struct fw_str name)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (fw_str_ieq(a[i].name.local, name))
@@ -63,13 +63,13 @@ static struct fw_str attribute(const struct fw_xml_attr *a, size_t n, struct fw_
 	return FW_STR_NONE;
 }
 
-static struct fw_str first_of(struct fw_str a, struct fw_str b)
+static struct fw_str opml_first_of(struct fw_str a, struct fw_str b)
 {
 	return a.len ? a : b;
 }
 
 /* Join the names of the enclosing folders with '/'. */
-static int make_folder(struct reader *r)
+static int opml_folder_make(struct opml_reader *r)
 {
 	size_t n = 0;
 	char *p;
@@ -94,7 +94,7 @@ static int make_folder(struct reader *r)
 	return 0;
 }
 
-static int push(struct reader *r, struct level level)
+static int opml_push(struct opml_reader *r, struct opml_level level)
 {
 	if (r->depth == r->cap) {
 		size_t cap = r->cap ? 2 * r->cap : 16;
@@ -111,44 +111,44 @@ static int push(struct reader *r, struct level level)
 	return 0;
 }
 
-static int start(void *ctx, const struct fw_xml_name *name, const struct fw_xml_attr *a, size_t n)
+static int opml_start(void *ctx, const struct fw_xml_name *name, const struct fw_xml_attr *a, size_t n)
 {
-	struct reader *r = ctx;
+	struct opml_reader *r = ctx;
 	struct fw_opml_outline o = {0};
-	struct level level = {.outline = fw_str_ieq(name->local, FW_STR("outline"))};
+	struct opml_level level = {.outline = fw_str_ieq(name->local, FW_STR("outline"))};
 	uint32_t column;
 	int rc;
 
 	if (fw_str_ieq(name->local, FW_STR("opml")))
 		r->is_opml = true;
 	if (!level.outline)
-		return push(r, level);
-	o.url = attribute(a, n, FW_STR("xmlUrl"));
-	o.type = attribute(a, n, FW_STR("type"));
-	o.title = first_of(attribute(a, n, FW_STR("title")), attribute(a, n, FW_STR("text")));
+		return opml_push(r, level);
+	o.url = opml_attribute(a, n, FW_STR("xmlUrl"));
+	o.type = opml_attribute(a, n, FW_STR("type"));
+	o.title = opml_first_of(opml_attribute(a, n, FW_STR("title")), opml_attribute(a, n, FW_STR("text")));
 	if (!o.url.len) {
 		if (o.url.p || fw_str_ieq(o.type, FW_STR("rss")) || fw_str_ieq(o.type, FW_STR("atom")))
-			report(r, r->xml.offset, "a subscription without an address", "left out");
-		level.name = first_of(attribute(a, n, FW_STR("text")), o.title);
+			opml_report(r, r->xml.offset, "a subscription without an address", "left out");
+		level.name = opml_first_of(opml_attribute(a, n, FW_STR("text")), o.title);
 		level.name.len = fw_utf8_cut(level.name.p, level.name.len, NAME_MAX_BYTES);
-		return push(r, level);
+		return opml_push(r, level);
 	}
 	r->is_opml = true;
-	o.home_page_url = attribute(a, n, FW_STR("htmlUrl"));
+	o.home_page_url = opml_attribute(a, n, FW_STR("htmlUrl"));
 	if (!r->folder.p) {
-		rc = make_folder(r);
+		rc = opml_folder_make(r);
 		if (rc)
 			return rc;
 	}
 	o.folder = r->folder;
-	fw_xml_walk(&r->place, r->text.p, r->text.len, r->xml.offset, &o.line, &column);
+	fw_xml_place_move(&r->place, r->text.p, r->text.len, r->xml.offset, &o.line, &column);
 	rc = r->cb(r->ctx, &o);
-	return rc ? rc : push(r, level);
+	return rc ? rc : opml_push(r, level);
 }
 
-static int end(void *ctx, const struct fw_xml_name *name)
+static int opml_end(void *ctx, const struct fw_xml_name *name)
 {
-	struct reader *r = ctx;
+	struct opml_reader *r = ctx;
 
 	(void)name;
 	if (r->stack[--r->depth].name.len)
@@ -159,8 +159,8 @@ static int end(void *ctx, const struct fw_xml_name *name)
 int fw_opml_parse(struct fw_arena *a, struct fw_str bytes, fw_opml_cb *cb, fw_opml_problem_cb *problem, void *ctx,
 	struct fw_err *err)
 {
-	static const struct fw_xml_handler handler = {.start = start, .end = end, .problem = report};
-	struct reader r = {.arena = a, .cb = cb, .problem = problem, .ctx = ctx};
+	static const struct fw_xml_handler handler = {.start = opml_start, .end = opml_end, .problem = opml_report};
+	struct opml_reader r = {.arena = a, .cb = cb, .problem = problem, .ctx = ctx};
 	struct fw_charset_result charset;
 	int rc = fw_charset_decode(a, bytes, FW_STR_NONE, &charset, err);
 
@@ -168,7 +168,7 @@ int fw_opml_parse(struct fw_arena *a, struct fw_str bytes, fw_opml_cb *cb, fw_op
 		return rc;
 	r.text = charset.text;
 	if (charset.wrong)
-		report(&r, charset.offset, charset.problem, charset.repair);
+		opml_report(&r, charset.offset, charset.problem, charset.repair);
 	r.xml = (struct fw_xml){.arena = a, .handler = &handler, .ctx = &r};
 	rc = fw_xml_parse(&r.xml, r.text.p, r.text.len, err);
 	if (rc == FW_ENOMEM)

@@ -13,16 +13,16 @@
 #include "parse/charset/charset.h"
 #include "parse/charset/sniff.h"
 #include "parse/feed/jsonfeed.h"
-#include "parse/feed/norm.h"
-#include "parse/feed/own.h"
-#include "parse/feed/walk.h"
+#include "parse/feed/normalize.h"
+#include "parse/feed/detach.h"
+#include "parse/feed/xmlfeed.h"
 #include "parse/html/text.h"
 #include "parse/parse.h"
 
 #include "base/banned.h"
 
 #define DEFAULT_MAX_BYTES ((size_t)16 << 20)
-#define PAGE_HEAD ((size_t)256 * 1024)
+#define EXCERPT_SEARCH_BYTES ((size_t)256 * 1024)
 #define EXCERPT_BYTES ((size_t)60)
 #define FINISH_BYTES ((size_t)16 << 10)
 
@@ -53,22 +53,22 @@ static int memory_error(const struct fw_arena *a, size_t max_memory, struct fw_e
 	return FW_ERR(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes in all)", a->max_bytes);
 }
 
-static bool is_gzip(struct fw_str s)
+static bool bytes_are_gzip(struct fw_str s)
 {
 	return s.len > 18 && (unsigned char)s.p[0] == 0x1f && (unsigned char)s.p[1] == 0x8b && s.p[2] == 8;
 }
 
 /* At the end of a gzip member: is there another one? (RFC 1952 section 2.2) */
-static bool next_member(z_stream *z)
+static bool gzip_next_member(z_stream *z)
 {
-	return is_gzip((struct fw_str){(const char *)z->next_in, z->avail_in}) && inflateReset(z) == Z_OK;
+	return bytes_are_gzip((struct fw_str){(const char *)z->next_in, z->avail_in}) && inflateReset(z) == Z_OK;
 }
 
 /*
  * Unpack everything in steps. *cut: it was truncated or its checksum is wrong; the data so far is
  * kept.
  */
-static int inflate_all(struct fw_arena *a, const struct fw_limits *l, z_stream *z, struct fw_str *text, bool *cut, struct fw_err *err)
+static int gzip_inflate(struct fw_arena *a, const struct fw_limits *l, z_stream *z, struct fw_str *text, bool *cut, struct fw_err *err)
 {
 	size_t max_bytes = l->max_bytes ? l->max_bytes : DEFAULT_MAX_BYTES, cap = FW_MIN(fw_size(z->avail_in, 6, 1024), fw_size(max_bytes, 1, 1)), had = 0, len = 0;
 	char *out = NULL;
@@ -83,7 +83,7 @@ static int inflate_all(struct fw_arena *a, const struct fw_limits *l, z_stream *
 		z->avail_out = (unsigned)(cap - len);
 		do
 			rc = inflate(z, Z_NO_FLUSH);
-		while (rc == Z_STREAM_END && next_member(z));
+		while (rc == Z_STREAM_END && gzip_next_member(z));
 		if (rc == Z_MEM_ERROR)
 			return FW_ERR(err, FW_ENOMEM, "out of memory unpacking a gzip document");
 		len = cap - z->avail_out;
@@ -125,13 +125,13 @@ int fw_gunzip(struct fw_arena *a, const struct fw_limits *l, struct fw_str *byte
 	int rc;
 
 	*cut = false;
-	if (!is_gzip(*bytes))
+	if (!bytes_are_gzip(*bytes))
 		return 0;
 	if (bytes->len > UINT32_MAX)
 		return FW_ERR(err, FW_ELIMIT, "a gzip document of %zu bytes is too large", bytes->len);
 	if (inflateInit2(&z, 15 + 16) != Z_OK)
 		return FW_ERR(err, FW_ENOMEM, "out of memory unpacking a gzip document");
-	rc = inflate_all(a, l, &z, &text, cut, err);
+	rc = gzip_inflate(a, l, &z, &text, cut, err);
 	inflateEnd(&z);
 	if (!rc && text.len)
 		*bytes = text;
@@ -171,7 +171,7 @@ static void base_scope(struct fw_builder *b, struct fw_scope *s)
  */
 static struct fw_str excerpt(struct fw_arena *a, struct fw_str text, const char *name)
 {
-	struct fw_str rest, head = fw_str_sub(text, 0, PAGE_HEAD);
+	struct fw_str rest, head = fw_str_sub(text, 0, EXCERPT_SEARCH_BYTES);
 	const char *at;
 
 	if (!strcmp(name, "plain text") || !strcmp(name, "JSON that is not a feed"))
@@ -184,7 +184,7 @@ static struct fw_str excerpt(struct fw_arena *a, struct fw_str text, const char 
 }
 
 /* Set FW_EFORMAT and name the document's type. given: as received; bytes: unpacked. */
-static void no_feed(const struct fw_builder *b, struct fw_str given, struct fw_str bytes, bool cut, struct fw_str type, struct fw_err *err)
+static void error_no_feed(const struct fw_builder *b, struct fw_str given, struct fw_str bytes, bool cut, struct fw_str type, struct fw_err *err)
 {
 	const char *what = fw_sniff_name(bytes, type), *in = "";
 	struct fw_str some;
@@ -201,7 +201,7 @@ static void no_feed(const struct fw_builder *b, struct fw_str given, struct fw_s
 		some = b->root_name;
 		in = " with the root element";
 	} else if (some.len && !strcmp(what, "an HTML page")) {
-		in = fw_sniff_asks_login(b->text) ? " that asks for a password," : ",";
+		in = fw_sniff_has_login(b->text) ? " that asks for a password," : ",";
 	} else if (some.len) {
 		in = ":";
 	}
@@ -245,7 +245,7 @@ static bool looks_like_json(struct fw_str s)
  * keep: the caller's bytes will not outlive the document, so borrowed strings are copied; *keep is
  * room for the arena.
  */
-static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep, const struct fw_parse_options *o, struct fw_document **doc,
+static int parse_document(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep, const struct fw_parse_options *o, struct fw_document **doc,
 	struct fw_err *err)
 {
 	struct fw_builder b = {.arena = a, .options = o, .limits = limits_of(o)};
@@ -298,13 +298,13 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 	if (rc)
 		return rc;
 	if (b.doc->format == FW_FORMAT_NONE) {
-		no_feed(&b, given, bytes, cut, type, err);
+		error_no_feed(&b, given, bytes, cut, type, err);
 		return FW_EFORMAT;
 	}
 	fw_document_finish(&b);
 	if (a->max_bytes)
 		a->max_bytes += borrowed;
-	if (a->failed || (borrowed && !fw_document_own(a, b.doc, b.text)))
+	if (a->failed || (borrowed && !fw_document_detach(a, b.doc, b.text)))
 		return memory_error(a, b.limits.max_memory, err);
 	*doc = b.doc;
 	return 0;
@@ -313,7 +313,7 @@ static int parse(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep
 int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc,
 	struct fw_err *err)
 {
-	return parse(a, bytes, NULL, o, doc, err);
+	return parse_document(a, bytes, NULL, o, doc, err);
 }
 
 /*
@@ -337,14 +337,14 @@ int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, st
 		a.free = o->free;
 		a.ctx = o->alloc_ctx;
 	}
-	if (is_gzip((struct fw_str){bytes, len}))
+	if (bytes_are_gzip((struct fw_str){bytes, len}))
 		/* the length of the unpacked document is not known yet */
 		doc_len = limits_of(o).max_bytes;
 	if (o && o->limits.max_memory)
 		a.max_bytes = fw_size(doc_len, 1, o->limits.max_memory);
 	else
 		a.max_bytes = fw_size(doc_len, 3, (size_t)1 << 20);
-	rc = parse(&a, (struct fw_str){bytes ? bytes : "", len}, &own, o, doc, err);
+	rc = parse_document(&a, (struct fw_str){bytes ? bytes : "", len}, &own, o, doc, err);
 	if (rc) {
 		fw_arena_finish(&a);
 		return rc;

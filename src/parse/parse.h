@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The parser's interface for the engine; the public fw_parse() is a wrapper around it. Pure.
- * Implemented in parse.c (bytes to document), lines.c (NDJSON), out.c (document to JSON) and
+ * Implemented in parse.c (bytes to document), ndjson.c (NDJSON), json_out.c (document to JSON) and
  * opml.c.
  */
 #ifndef FW_PARSE_PARSE_H
@@ -24,7 +24,7 @@ FW_MUST_CHECK int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const s
  * Parse NDJSON: one JSON Feed item per line. Only what JSON Feed permits is repaired; otherwise
  * FW_EINVAL names the line. The document borrows from the arena only.
  */
-FW_MUST_CHECK int fw_parse_lines(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc,
+FW_MUST_CHECK int fw_parse_ndjson(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc,
 	struct fw_err *err);
 
 /*
@@ -34,7 +34,7 @@ FW_MUST_CHECK int fw_parse_lines(struct fw_arena *a, struct fw_str bytes, const 
  */
 FW_MUST_CHECK int fw_gunzip(struct fw_arena *a, const struct fw_limits *l, struct fw_str *bytes, bool *cut, struct fw_err *err);
 
-/* Write JSON Feed 1.1 (out.c): a whole document; one item as an object. */
+/* Write JSON Feed 1.1 (json_out.c): a whole document; one item as an object. */
 void fw_out_document(struct fw_json *j, const struct fw_document *doc, unsigned flags);
 void fw_out_item(struct fw_json *j, const char *key, const struct fw_entry *e, unsigned flags);
 /*

@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "parse/feed/norm.h"
+#include "parse/feed/normalize.h"
 #include "parse/html/sanitize.h"
 #include "parse/parse.h"
 

@@ -166,7 +166,7 @@ static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const
 		return fw_err_set(err, FW_EINVAL, "the body is empty");
 	fw_settings_visit(c, &rules);
 	o.limits = rules.limits;
-	rc = (type == BODY_LINES ? fw_parse_lines : fw_parse_into)(&d->arena, in->body, &o, &d->doc, err);
+	rc = (type == BODY_LINES ? fw_parse_ndjson : fw_parse_into)(&d->arena, in->body, &o, &d->doc, err);
 	d->visit.parse_us = fw_mono_us() - begin;
 	d->visit.wire_bytes = d->visit.body_bytes = in->body.len;
 	/* the message for a line names it already */

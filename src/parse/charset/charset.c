@@ -87,7 +87,7 @@ static const struct encoding ENCODINGS[] = {
 	{"utf-32be", UTF32BE, "utf-32be ucs-4be"},
 };
 
-static const struct encoding *by_label(struct fw_str label)
+static const struct encoding *encoding_by_label(struct fw_str label)
 {
 	label = fw_str_trim(label);
 	if (!label.len || label.len > 40)
@@ -103,7 +103,7 @@ static const struct encoding *by_label(struct fw_str label)
 	return NULL;
 }
 
-static const struct encoding *by_codec(enum codec codec)
+static const struct encoding *encoding_by_codec(enum codec codec)
 {
 	for (size_t i = 0; i < FW_N(ENCODINGS); i++) {
 		if (ENCODINGS[i].codec == codec)
@@ -112,21 +112,21 @@ static const struct encoding *by_codec(enum codec codec)
 	return NULL;
 }
 
-static const struct encoding *windows_1252(void)
+static const struct encoding *encoding_windows_1252(void)
 {
 	return &ENCODINGS[1];
 }
 
 const char *fw_charset_label(struct fw_str label)
 {
-	const struct encoding *e = by_label(label);
+	const struct encoding *e = encoding_by_label(label);
 
 	return e ? e->name : NULL;
 }
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-static struct fw_str unquote(struct fw_str s)
+static struct fw_str label_unquote(struct fw_str s)
 {
 	s = fw_str_trim(s);
 	if (s.len >= 2 && (s.p[0] == '"' || s.p[0] == '\'') && s.p[s.len - 1] == s.p[0])
@@ -144,7 +144,7 @@ struct fw_str fw_charset_of_type(struct fw_str content_type)
 		struct fw_str name = fw_str_trim(fw_str_split(part, '=', &value));
 
 		if (value.p && fw_str_ieq(name, FW_STR("charset"))) {
-			value = unquote(value);
+			value = label_unquote(value);
 			return value.len ? value : FW_STR_NONE;
 		}
 	}
@@ -153,51 +153,51 @@ struct fw_str fw_charset_of_type(struct fw_str content_type)
 
 /* ---- detection from the bytes ------------------------------------------------------------------ */
 
-static bool begins(struct fw_str s, const char *bytes, size_t n)
+static bool bytes_begin_with(struct fw_str s, const char *bytes, size_t n)
 {
 	return s.len >= n && memcmp(s.p, bytes, n) == 0;
 }
 
 /* *skip is the length of the BOM. */
-static const struct encoding *by_mark(struct fw_str s, size_t *skip)
+static const struct encoding *encoding_by_bom(struct fw_str s, size_t *skip)
 {
 	*skip = 4;
-	if (begins(s, "\xff\xfe\0\0", 4))
-		return by_codec(UTF32LE);
-	if (begins(s, "\0\0\xfe\xff", 4))
-		return by_codec(UTF32BE);
+	if (bytes_begin_with(s, "\xff\xfe\0\0", 4))
+		return encoding_by_codec(UTF32LE);
+	if (bytes_begin_with(s, "\0\0\xfe\xff", 4))
+		return encoding_by_codec(UTF32BE);
 	*skip = 3;
-	if (begins(s, "\xef\xbb\xbf", 3))
-		return by_codec(UTF8);
+	if (bytes_begin_with(s, "\xef\xbb\xbf", 3))
+		return encoding_by_codec(UTF8);
 	*skip = 2;
-	if (begins(s, "\xff\xfe", 2))
-		return by_codec(UTF16LE);
-	if (begins(s, "\xfe\xff", 2))
-		return by_codec(UTF16BE);
+	if (bytes_begin_with(s, "\xff\xfe", 2))
+		return encoding_by_codec(UTF16LE);
+	if (bytes_begin_with(s, "\xfe\xff", 2))
+		return encoding_by_codec(UTF16BE);
 	*skip = 0;
 	return NULL;
 }
 
 /* Detect UTF-16 and UTF-32 by zero bytes around the first character of markup or JSON. */
-static const struct encoding *by_zeros(struct fw_str s)
+static const struct encoding *encoding_by_zeros(struct fw_str s)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 
 	if (s.len < 4)
 		return NULL;
 	if (p[0] && !p[1] && !p[2] && !p[3])
-		return by_codec(UTF32LE);
+		return encoding_by_codec(UTF32LE);
 	if (!p[0] && !p[1] && !p[2] && p[3])
-		return by_codec(UTF32BE);
+		return encoding_by_codec(UTF32BE);
 	if (p[0] && !p[1] && p[2] && !p[3])
-		return by_codec(UTF16LE);
+		return encoding_by_codec(UTF16LE);
 	if (!p[0] && p[1] && !p[2] && p[3])
-		return by_codec(UTF16BE);
+		return encoding_by_codec(UTF16BE);
 	return NULL;
 }
 
 /* The value at the start of s, with or without quotes. */
-static struct fw_str first_word(struct fw_str s)
+static struct fw_str attr_value_first(struct fw_str s)
 {
 	struct fw_str rest;
 
@@ -212,7 +212,7 @@ static struct fw_str first_word(struct fw_str s)
 }
 
 /* The charset of a <meta> near the start of an HTML page, also within its content attribute. */
-static struct fw_str declared_html(struct fw_str head)
+static struct fw_str label_of_html(struct fw_str head)
 {
 	const char *at = fw_str_ifind(head, FW_STR("<meta"));
 	struct fw_str value;
@@ -223,7 +223,7 @@ static struct fw_str declared_html(struct fw_str head)
 		at = fw_str_ifind(value, FW_STR("charset"));
 		if (at) {
 			(void)fw_str_split(fw_str_sub(value, (size_t)(at - value.p) + 7, value.len), '=', &value);
-			return first_word(value);
+			return attr_value_first(value);
 		}
 		at = fw_str_ifind(head, FW_STR("<meta"));
 	}
@@ -231,7 +231,7 @@ static struct fw_str declared_html(struct fw_str head)
 }
 
 /* The encoding in the XML declaration, or in an HTML page's <meta>. Absent: none. */
-static struct fw_str declared(struct fw_str s, struct fw_str content_type)
+static struct fw_str label_of_document(struct fw_str s, struct fw_str content_type)
 {
 	struct fw_str head = fw_str_sub(s, 0, DECLARATION_BYTES), rest;
 	const char *at = fw_str_find(head, FW_STR("<?xml")), *end;
@@ -241,7 +241,7 @@ static struct fw_str declared(struct fw_str s, struct fw_str content_type)
 	if (rest.len && (*rest.p == '{' || *rest.p == '['))
 		return FW_STR_NONE;
 	if (!at)
-		return fw_sniff_is_html(s, content_type) ? declared_html(head) : FW_STR_NONE;
+		return fw_sniff_is_html(s, content_type) ? label_of_html(head) : FW_STR_NONE;
 	head = fw_str_sub(head, (size_t)(at - head.p) + 5, head.len);
 	end = fw_str_find(head, FW_STR("?>"));
 	if (end)
@@ -253,7 +253,7 @@ static struct fw_str declared(struct fw_str s, struct fw_str content_type)
 		return FW_STR_NONE;
 	head = fw_str_sub(head, (size_t)(at - head.p) + 8, head.len);
 	(void)fw_str_split(head, '=', &rest);
-	return first_word(rest);
+	return attr_value_first(rest);
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -270,32 +270,32 @@ struct choice {
 	size_t offset;       /* of the faulty declaration */
 };
 
-static const char UNKNOWN[] = "the declared encoding is unknown", MISMATCH[] = "the declared encoding does not match the bytes",
+static const char LABEL_UNKNOWN[] = "the declared encoding is unknown", LABEL_MISMATCH[] = "the declared encoding does not match the bytes",
 	FAULT[] = "bytes that its encoding does not have", OTHER[] = "another encoding was found to fit", REPLACED[] = "replaced by U+FFFD";
 
-static bool is_wide(const struct encoding *e)
+static bool encoding_is_wide(const struct encoding *e)
 {
 	return e->codec >= UTF16LE && e->codec <= UTF32BE;
 }
 
 /* Is every byte below 0x80 outside a longer character an ASCII character? */
-static bool holds_ascii(const struct encoding *e)
+static bool encoding_holds_ascii(const struct encoding *e)
 {
-	return !is_wide(e) && e->codec != ISO_2022_JP;
+	return !encoding_is_wide(e) && e->codec != ISO_2022_JP;
 }
 
 /* Add a candidate. offset: position of the label in the document; 0: not in the document. */
-static void offer(struct choice *ch, struct fw_str label, const char *by, size_t offset)
+static void candidate_add(struct choice *ch, struct fw_str label, const char *by, size_t offset)
 {
-	const struct encoding *e = label.p ? by_label(label) : NULL;
+	const struct encoding *e = label.p ? encoding_by_label(label) : NULL;
 	/* a wide encoding would have a BOM or zero bytes, and this document has neither */
-	const char *problem = !e ? UNKNOWN : is_wide(e) ? MISMATCH : NULL;
+	const char *problem = !e ? LABEL_UNKNOWN : encoding_is_wide(e) ? LABEL_MISMATCH : NULL;
 
 	if (!label.p)
 		return;
 	if (!problem) {
 		ch->c[ch->n++] = (struct candidate){e, by};
-	} else if (ch->problem != UNKNOWN) {
+	} else if (ch->problem != LABEL_UNKNOWN) {
 		ch->problem = problem;
 		ch->offset = offset;
 	}
@@ -311,7 +311,7 @@ static size_t high_bytes(struct fw_str s)
 }
 
 /* uchardet's guess, from shortly before the first byte outside ASCII. */
-static const struct encoding *sniffed(struct fw_str s)
+static const struct encoding *encoding_sniff(struct fw_str s)
 {
 	const struct encoding *e = NULL;
 	size_t from = 0;
@@ -327,20 +327,20 @@ static const struct encoding *sniffed(struct fw_str s)
 		return NULL;
 	if (uchardet_handle_data(u, s.p, FW_MIN(s.len, SNIFF_BYTES)) == 0) {
 		uchardet_data_end(u);
-		e = by_label(fw_str(uchardet_get_charset(u)));
+		e = encoding_by_label(fw_str(uchardet_get_charset(u)));
 	}
 	uchardet_delete(u);
-	return e && !is_wide(e) ? e : NULL;
+	return e && !encoding_is_wide(e) ? e : NULL;
 }
 
-static void set(struct fw_charset_result *r, struct fw_str text, struct candidate c)
+static void charset_result_set(struct fw_charset_result *r, struct fw_str text, struct candidate c)
 {
 	r->text = text;
 	r->encoding = c.e->name;
 	r->declared_by = c.by;
 }
 
-static void wrong(struct fw_charset_result *r, size_t offset, const char *problem, const char *repair)
+static void charset_result_wrong(struct fw_charset_result *r, size_t offset, const char *problem, const char *repair)
 {
 	r->wrong = true;
 	r->offset = offset;
@@ -349,82 +349,82 @@ static void wrong(struct fw_charset_result *r, size_t offset, const char *proble
 }
 
 /* Decode s. *place: the offset in the text of the byte `bad`, at which another encoding failed. */
-static bool run_from(struct out *o, const struct encoding *e, struct fw_str s, size_t bad, struct fw_str *text, size_t *place)
+static bool decode_locating(struct decode_out *o, const struct encoding *e, struct fw_str s, size_t bad, struct fw_str *text, size_t *place)
 {
-	if (!fw_charset_run(o, e, fw_str_sub(s, 0, bad), text))
+	if (!fw_charset_decode_as(o, e, fw_str_sub(s, 0, bad), text))
 		return false;
 	*place = text->len;
-	return fw_charset_run(o, e, s, text);
+	return fw_charset_decode_as(o, e, s, text);
 }
 
 /*
  * Choose a fallback when no declared encoding fits. `bad`: the byte at which the first one failed.
  */
-static int rescue(struct out *o, struct fw_str s, const struct choice *ch, size_t bad, struct fw_charset_result *r)
+static int decode_fallback(struct decode_out *o, struct fw_str s, const struct choice *ch, size_t bad, struct fw_charset_result *r)
 {
-	struct candidate c = {by_codec(UTF8), "sniffed"};
+	struct candidate c = {encoding_by_codec(UTF8), "sniffed"};
 	struct fw_str text;
 	size_t place;
 
-	if (!fw_charset_run(o, c.e, s, &text))
+	if (!fw_charset_decode_as(o, c.e, s, &text))
 		return FW_ENOMEM;
 	if (o->t.high_n >= 4 * o->t.fault_n) {
-		set(r, text, c);
-		wrong(r, o->t.place, FAULT, "read as UTF-8, the wrong ones replaced by U+FFFD");
+		charset_result_set(r, text, c);
+		charset_result_wrong(r, o->t.place, FAULT, "read as UTF-8, the wrong ones replaced by U+FFFD");
 		return 0;
 	}
 	for (int i = 0; i < ch->n; i++) {
 		if (ch->c[i].e->codec == UTF8)
 			continue;
-		if (!fw_charset_run(o, ch->c[i].e, s, &text))
+		if (!fw_charset_decode_as(o, ch->c[i].e, s, &text))
 			return FW_ENOMEM;
 		if (o->t.high_n >= 20 * o->t.fault_n) {
-			set(r, text, ch->c[i]);
-			wrong(r, o->t.place, FAULT, "the wrong ones replaced by U+FFFD");
+			charset_result_set(r, text, ch->c[i]);
+			charset_result_wrong(r, o->t.place, FAULT, "the wrong ones replaced by U+FFFD");
 			return 0;
 		}
 	}
-	c.e = sniffed(s);
+	c.e = encoding_sniff(s);
 	if (c.e && c.e->codec != UTF8) {
-		if (!run_from(o, c.e, s, bad, &text, &place))
+		if (!decode_locating(o, c.e, s, bad, &text, &place))
 			return FW_ENOMEM;
 		if (o->t.high_n >= 20 * o->t.fault_n) {
-			set(r, text, c);
-			wrong(r, place, FAULT, "the encoding was guessed from the bytes");
+			charset_result_set(r, text, c);
+			charset_result_wrong(r, place, FAULT, "the encoding was guessed from the bytes");
 			return 0;
 		}
 	}
-	c.e = windows_1252();
-	if (!run_from(o, c.e, s, bad, &text, &place))
+	c.e = encoding_windows_1252();
+	if (!decode_locating(o, c.e, s, bad, &text, &place))
 		return FW_ENOMEM;
-	set(r, text, c);
-	wrong(r, place, FAULT, "read as windows-1252");
+	charset_result_set(r, text, c);
+	charset_result_wrong(r, place, FAULT, "read as windows-1252");
 	return 0;
 }
 
 /* Decode by a BOM, zero bytes or escapes, which are conclusive. Faults are replaced. */
-static int decode_certain(struct out *o, struct fw_str s, struct candidate c, struct fw_charset_result *r)
+static int decode_certain(struct decode_out *o, struct fw_str s, struct candidate c, struct fw_charset_result *r)
 {
 	struct fw_str text;
 
 	if (c.e->codec == UTF8 && !memchr(s.p, 0, s.len) && fw_utf8_valid(s.p, s.len) == s.len) {
-		set(r, s, c);
+		charset_result_set(r, s, c);
 		return 0;
 	}
-	if (!fw_charset_run(o, c.e, s, &text))
+	if (!fw_charset_decode_as(o, c.e, s, &text))
 		return FW_ENOMEM;
 	if (c.e->codec == UTF8 && o->t.fault_n > 1 && o->t.high_n < 4 * o->t.fault_n) {
 		struct choice none = {.n = 0};
 
-		return rescue(o, s, &none, o->t.bad, r); /* a BOM before something else */
+		return decode_fallback(o, s, &none, o->t.bad, r); /* a BOM before something else */
 	}
-	set(r, text, c);
+	charset_result_set(r, text, c);
 	if (o->t.fault_n || o->t.zero_n)
-		wrong(r, o->t.place, FAULT, REPLACED);
+		charset_result_wrong(r, o->t.place, FAULT, REPLACED);
 	return 0;
 }
 
-static int choose(struct out *o, struct fw_str s, struct choice *ch, struct fw_charset_result *r)
+static int encoding_choose(struct decode_out *o, struct fw_str s, struct choice *ch, struct fw_charset_result *r)
 {
 	bool zero = memchr(s.p, 0, s.len) != NULL;
 	size_t bad = 0, place = 0;
@@ -441,22 +441,22 @@ static int choose(struct out *o, struct fw_str s, struct choice *ch, struct fw_c
 			}
 			place = bad;
 			text = s;
-		} else if (!zero && holds_ascii(e) && scan_high(s.p, s.p + s.len) == s.p + s.len) {
+		} else if (!zero && encoding_holds_ascii(e) && scan_high(s.p, s.p + s.len) == s.p + s.len) {
 			text = s; /* no decoding needed */
 		} else {
-			if (i > 0 ? !run_from(o, e, s, bad, &text, &place) : !fw_charset_run(o, e, s, &text))
+			if (i > 0 ? !decode_locating(o, e, s, bad, &text, &place) : !fw_charset_decode_as(o, e, s, &text))
 				return FW_ENOMEM;
 			if (o->t.fault_n || o->t.zero_n) {
 				bad = i > 0 ? bad : o->t.bad;
 				continue;
 			}
 		}
-		set(r, text, ch->c[i]);
+		charset_result_set(r, text, ch->c[i]);
 		if (i > 0)
-			wrong(r, place, "bytes that the declared encoding does not have", OTHER);
+			charset_result_wrong(r, place, "bytes that the declared encoding does not have", OTHER);
 		return 0;
 	}
-	return rescue(o, s, ch, bad, r);
+	return decode_fallback(o, s, ch, bad, r);
 }
 
 /*
@@ -472,11 +472,11 @@ static bool is_ascii_label(struct fw_str label)
  * Did a server label a document with its default single-byte charset that declares UTF-8 and is
  * UTF-8?
  */
-static bool mislabelled(struct fw_str http, struct fw_str xml, struct fw_str s)
+static bool is_mislabelled(struct fw_str http, struct fw_str xml, struct fw_str s)
 {
-	const struct encoding *h = by_label(http), *x = by_label(xml);
+	const struct encoding *h = encoding_by_label(http), *x = encoding_by_label(xml);
 
-	return h && x && x->codec == UTF8 && (h == windows_1252() || fw_str_istarts(fw_str(h->name), FW_STR("iso-8859"))) &&
+	return h && x && x->codec == UTF8 && (h == encoding_windows_1252() || fw_str_istarts(fw_str(h->name), FW_STR("iso-8859"))) &&
 		high_bytes(s) > 0 && fw_utf8_valid(s.p, s.len) == s.len;
 }
 
@@ -493,67 +493,67 @@ static bool proves_utf8(struct fw_str s)
 }
 
 /* Collect the candidates: the header's, the document's, UTF-8. */
-static void candidates(struct choice *ch, struct fw_str bytes, struct fw_str content_type)
+static void candidates_collect(struct choice *ch, struct fw_str bytes, struct fw_str content_type)
 {
-	struct fw_str http = fw_charset_of_type(content_type), xml = declared(bytes, content_type);
+	struct fw_str http = fw_charset_of_type(content_type), xml = label_of_document(bytes, content_type);
 	size_t offset = xml.p ? (size_t)(xml.p - bytes.p) : 0;
 	const struct encoding *first;
 
 	if ((is_ascii_label(http) || (!http.p && is_ascii_label(xml))) && high_bytes(bytes)) {
-		ch->problem = MISMATCH;
+		ch->problem = LABEL_MISMATCH;
 		ch->offset = http.p ? 0 : offset;
 		http = xml = FW_STR_NONE;
 	}
-	if (mislabelled(http, xml, bytes)) {
-		ch->problem = MISMATCH;
+	if (is_mislabelled(http, xml, bytes)) {
+		ch->problem = LABEL_MISMATCH;
 		http = FW_STR_NONE;
 	}
-	offer(ch, http, "http", 0);
-	offer(ch, xml, "xml", offset);
+	candidate_add(ch, http, "http", 0);
+	candidate_add(ch, xml, "xml", offset);
 	first = ch->n ? ch->c[0].e : NULL;
 	if (first && first->codec != UTF8 && proves_utf8(bytes)) {
-		ch->problem = MISMATCH;
+		ch->problem = LABEL_MISMATCH;
 		ch->offset = strcmp(ch->c[0].by, "xml") == 0 ? offset : 0;
 		ch->n = 0;
 	}
 	if (ch->n == 0 || ch->c[ch->n - 1].e->codec != UTF8)
-		ch->c[ch->n++] = (struct candidate){by_codec(UTF8), "default"};
+		ch->c[ch->n++] = (struct candidate){encoding_by_codec(UTF8), "default"};
 }
 
-static int decode(struct out *o, struct fw_str bytes, struct fw_str content_type, struct fw_charset_result *r)
+static int decode_candidates(struct decode_out *o, struct fw_str bytes, struct fw_str content_type, struct fw_charset_result *r)
 {
 	struct choice ch = {.n = 0};
 	const struct encoding *e;
 	size_t skip;
 	int rc;
 
-	e = by_mark(bytes, &skip);
+	e = encoding_by_bom(bytes, &skip);
 	if (e)
 		return decode_certain(o, fw_str_sub(bytes, skip, bytes.len), (struct candidate){e, "bom"}, r);
-	e = by_zeros(bytes);
+	e = encoding_by_zeros(bytes);
 	if (e)
 		return decode_certain(o, bytes, (struct candidate){e, "zeros"}, r);
-	candidates(&ch, bytes, content_type);
+	candidates_collect(&ch, bytes, content_type);
 	/* 7-bit escapes: any other encoding would also decode without faults */
 	if (ch.c[0].e->codec == ISO_2022_JP && memchr(bytes.p, 0x1b, bytes.len))
 		rc = decode_certain(o, bytes, ch.c[0], r);
 	else
-		rc = choose(o, bytes, &ch, r);
+		rc = encoding_choose(o, bytes, &ch, r);
 	if (!rc && ch.problem && !r->problem)
-		wrong(r, ch.offset, ch.problem, OTHER);
+		charset_result_wrong(r, ch.offset, ch.problem, OTHER);
 	return rc;
 }
 
 int fw_charset_decode(struct fw_arena *a, struct fw_str bytes, struct fw_str content_type, struct fw_charset_result *r,
 	struct fw_err *err)
 {
-	struct out o = {.a = a};
+	struct decode_out o = {.a = a};
 	int rc;
 
 	*r = (struct fw_charset_result){.text = FW_STR(""), .encoding = "utf-8", .declared_by = "default"};
 	if (!bytes.len)
 		return 0;
-	rc = decode(&o, bytes, content_type, r);
+	rc = decode_candidates(&o, bytes, content_type, r);
 	/* release the buffer if the text is not in it */
 	if (o.p)
 		fw_arena_trim(a, o.p, o.cap, r->text.p >= o.p && r->text.p < o.p + o.cap ? o.len : 0);

@@ -22,7 +22,7 @@
 
 #define BATCH ((size_t)512)
 
-static bool room(struct out *o, size_t n)
+static bool decode_room(struct decode_out *o, size_t n)
 {
 	size_t cap;
 	char *p;
@@ -40,7 +40,7 @@ static bool room(struct out *o, size_t n)
 	return true;
 }
 
-static void first_bad(struct out *o, size_t at)
+static void utf8_first_bad(struct decode_out *o, size_t at)
 {
 	if (!o->t.fault_n && !o->t.zero_n) {
 		o->t.bad = at;
@@ -48,35 +48,35 @@ static void first_bad(struct out *o, size_t at)
 	}
 }
 
-static void zero(struct out *o, size_t at)
+static void decode_zero(struct decode_out *o, size_t at)
 {
-	first_bad(o, at);
+	utf8_first_bad(o, at);
 	o->t.zero_n++;
 }
 
 /* at: offset in the input. */
-static void put(struct out *o, uint32_t cp, size_t at)
+static void decode_put(struct decode_out *o, uint32_t cp, size_t at)
 {
 	if (cp == 0) {
-		zero(o, at);
+		decode_zero(o, at);
 		return;
 	}
-	if (room(o, 4))
+	if (decode_room(o, 4))
 		o->len += fw_utf8_put(o->p + o->len, cp);
 	o->t.high_n += cp >= 0x80;
 }
 
-static void put_fault(struct out *o, size_t at)
+static void decode_put_fault(struct decode_out *o, size_t at)
 {
-	first_bad(o, at);
-	if (room(o, 4))
+	utf8_first_bad(o, at);
+	if (decode_room(o, 4))
 		o->len += fw_utf8_put(o->p + o->len, 0xfffd);
 	o->t.fault_n++;
 }
 
-static void put_run(struct out *o, const char *p, size_t n)
+static void decode_put_run(struct decode_out *o, const char *p, size_t n)
 {
-	if (n && room(o, n)) {
+	if (n && decode_room(o, n)) {
 		memcpy(o->p + o->len, p, n);
 		o->len += n;
 	}
@@ -84,7 +84,7 @@ static void put_run(struct out *o, const char *p, size_t n)
 
 /* ---- Unicode's own --------------------------------------------------------------------------- */
 
-static void from_utf8(struct out *o, struct fw_str s)
+static void from_utf8(struct decode_out *o, struct fw_str s)
 {
 	size_t i = 0, n;
 
@@ -96,17 +96,17 @@ static void from_utf8(struct out *o, struct fw_str s)
 			const char *nul = memchr(run.p + k, 0, run.len - k);
 
 			n = nul ? (size_t)(nul - run.p) - k : run.len - k;
-			put_run(o, run.p + k, n);
+			decode_put_run(o, run.p + k, n);
 			for (size_t j = 0; j < n; j++)
 				o->t.high_n += ((unsigned char)run.p[k + j] & 0xc0) == 0xc0;
 			if (nul) {
-				zero(o, i + k + n);
+				decode_zero(o, i + k + n);
 				n++;
 			}
 		}
 		i += good;
 		if (i < s.len) {
-			put_fault(o, i);
+			decode_put_fault(o, i);
 			/* one replacement for a truncated character */
 			for (i++; i < s.len && ((unsigned char)s.p[i] & 0xc0) == 0x80; i++)
 				;
@@ -114,7 +114,7 @@ static void from_utf8(struct out *o, struct fw_str s)
 	}
 }
 
-static void from_utf16(struct out *o, struct fw_str s, bool big)
+static void from_utf16(struct decode_out *o, struct fw_str s, bool big)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 	size_t hi = big ? 0 : 1, lo = big ? 1 : 0;
@@ -126,21 +126,21 @@ static void from_utf16(struct out *o, struct fw_str s, bool big)
 			uint32_t v = (uint32_t)p[i + 2 + hi] << 8 | p[i + 2 + lo];
 
 			if (v >= 0xdc00 && v <= 0xdfff) {
-				put(o, 0x10000 + ((u - 0xd800) << 10) + (v - 0xdc00), i);
+				decode_put(o, 0x10000 + ((u - 0xd800) << 10) + (v - 0xdc00), i);
 				i += 2;
 				continue;
 			}
 		}
 		if (u >= 0xd800 && u <= 0xdfff)
-			put_fault(o, i);
+			decode_put_fault(o, i);
 		else
-			put(o, u, i);
+			decode_put(o, u, i);
 	}
 	if (s.len % 2)
-		put_fault(o, s.len - 1);
+		decode_put_fault(o, s.len - 1);
 }
 
-static void from_utf32(struct out *o, struct fw_str s, bool big)
+static void from_utf32(struct decode_out *o, struct fw_str s, bool big)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 
@@ -149,12 +149,12 @@ static void from_utf32(struct out *o, struct fw_str s, bool big)
 			(uint32_t)p[i + 3] << 24 | (uint32_t)p[i + 2] << 16 | (uint32_t)p[i + 1] << 8 | p[i];
 
 		if (u > 0x10ffff || (u >= 0xd800 && u <= 0xdfff))
-			put_fault(o, i);
+			decode_put_fault(o, i);
 		else
-			put(o, u, i);
+			decode_put(o, u, i);
 	}
 	if (s.len % 4)
-		put_fault(o, s.len & ~(size_t)3);
+		decode_put_fault(o, s.len & ~(size_t)3);
 }
 
 /* ---- one byte, one character ----------------------------------------------------------------- */
@@ -164,7 +164,7 @@ uint32_t fw_windows_1252(unsigned char c)
 	return c < 0x80 ? c : SINGLE[0].point[c - 0x80];
 }
 
-static const uint16_t *single(const char *name)
+static const uint16_t *single_byte_table(const char *name)
 {
 	for (size_t i = 0; i < FW_N(SINGLE); i++) {
 		if (strcmp(SINGLE[i].name, name) == 0)
@@ -173,7 +173,7 @@ static const uint16_t *single(const char *name)
 	return SINGLE[0].point;
 }
 
-static void from_single(struct out *o, struct fw_str s, const uint16_t *table)
+static void from_single(struct decode_out *o, struct fw_str s, const uint16_t *table)
 {
 	size_t i = 0;
 
@@ -182,14 +182,14 @@ static void from_single(struct out *o, struct fw_str s, const uint16_t *table)
 
 		while (i < s.len && (unsigned char)s.p[i] - 1u < 0x7f)
 			i++;
-		put_run(o, s.p + from, i - from);
+		decode_put_run(o, s.p + from, i - from);
 		for (; i < s.len && (unsigned char)s.p[i] - 1u >= 0x7f; i++) {
 			uint32_t cp = s.p[i] ? table[(unsigned char)s.p[i] - 0x80] : 0;
 
 			if (cp == 0xfffd)
-				put_fault(o, i);
+				decode_put_fault(o, i);
 			else
-				put(o, cp, i);
+				decode_put(o, cp, i);
 		}
 	}
 }
@@ -211,7 +211,7 @@ static size_t single_size(struct fw_str s, const uint16_t *table)
 
 /* A batch of whole characters for iconv. from: the input offset of each. */
 struct batch {
-	struct out *o;
+	struct decode_out *o;
 	iconv_t cd;
 	/* an invalid pair takes its second byte along even if that is ASCII */
 	bool pairs;
@@ -220,12 +220,12 @@ struct batch {
 	size_t from[BATCH];
 };
 
-static void flush(struct batch *b)
+static void iconv_batch_flush(struct batch *b)
 {
-	struct out *o = b->o;
+	struct decode_out *o = b->o;
 	char *in = b->buf, *end = b->buf + b->n;
 
-	while (in < end && room(o, 3 * (size_t)(end - in) + 16)) {
+	while (in < end && decode_room(o, 3 * (size_t)(end - in) + 16)) {
 		char *at = o->p + o->len;
 		size_t left = (size_t)(end - in), space = o->cap - o->len;
 		bool fine = iconv(b->cd, &in, &left, &at, &space) != (size_t)-1;
@@ -237,37 +237,37 @@ static void flush(struct batch *b)
 		o->len = (size_t)(at - o->p);
 		if (fine || in >= end)
 			continue;
-		put_fault(o, b->from[in - b->buf]);
+		decode_put_fault(o, b->from[in - b->buf]);
 		in += end - in > 1 && (b->pairs || (unsigned char)in[1] >= 0x80) ? 2 : 1;
 	}
 	b->n = 0;
 }
 
-static void add(struct batch *b, const unsigned char *p, size_t n, size_t at)
+static void batch_add(struct batch *b, const unsigned char *p, size_t n, size_t at)
 {
 	if (b->n + n > BATCH)
-		flush(b);
+		iconv_batch_flush(b);
 	for (size_t i = 0; i < n; i++) {
 		b->from[b->n] = at;
 		b->buf[b->n++] = (char)p[i];
 	}
 }
 
-static void add_point(struct batch *b, uint32_t cp, size_t at)
+static void batch_add_point(struct batch *b, uint32_t cp, size_t at)
 {
-	flush(b);
-	put(b->o, cp, at);
+	iconv_batch_flush(b);
+	decode_put(b->o, cp, at);
 }
 
 /* Report a fault of n bytes and skip them. */
-static size_t add_fault(struct batch *b, size_t at, size_t n)
+static size_t batch_add_fault(struct batch *b, size_t at, size_t n)
 {
-	flush(b);
-	put_fault(b->o, at);
+	iconv_batch_flush(b);
+	decode_put_fault(b->o, at);
 	return n;
 }
 
-static bool within(unsigned c, unsigned from, unsigned to)
+static bool byte_within(unsigned c, unsigned from, unsigned to)
 {
 	return c >= from && c <= to;
 }
@@ -302,9 +302,9 @@ typedef size_t step_fn(struct batch *b, const unsigned char *p, size_t left, siz
  * A lead byte without a valid second byte. An ASCII byte after it is kept; any other belongs to the
  * fault.
  */
-static size_t no_pair(struct batch *b, const unsigned char *p, size_t left, size_t at)
+static size_t batch_no_pair(struct batch *b, const unsigned char *p, size_t left, size_t at)
 {
-	return add_fault(b, at, left > 1 && p[1] >= 0x80 ? 2 : 1);
+	return batch_add_fault(b, at, left > 1 && p[1] >= 0x80 ? 2 : 1);
 }
 
 /*
@@ -330,30 +330,30 @@ static size_t step_gb18030(struct batch *b, const unsigned char *p, size_t left,
 	uint32_t cp;
 
 	if (*p == 0x80) {
-		add_point(b, 0x20ac, at);
+		batch_add_point(b, 0x20ac, at);
 		return 1;
 	}
 	if (*p == 0xff)
-		return add_fault(b, at, 1);
-	if (left > 1 && within(p[1], '0', '9')) {
-		if (left < 4 && (left < 3 || within(p[2], 0x81, 0xfe)))
-			return add_fault(b, at, left);
-		if (!within(p[2], 0x81, 0xfe) || !within(p[3], '0', '9'))
-			return add_fault(b, at, 1);
+		return batch_add_fault(b, at, 1);
+	if (left > 1 && byte_within(p[1], '0', '9')) {
+		if (left < 4 && (left < 3 || byte_within(p[2], 0x81, 0xfe)))
+			return batch_add_fault(b, at, left);
+		if (!byte_within(p[2], 0x81, 0xfe) || !byte_within(p[3], '0', '9'))
+			return batch_add_fault(b, at, 1);
 		cp = gb18030_four(p);
 		if (cp)
-			add_point(b, cp, at);
+			batch_add_point(b, cp, at);
 		else
-			add(b, p, 4, at);
+			batch_add(b, p, 4, at);
 		return 4;
 	}
-	if (left < 2 || !(within(p[1], 0x40, 0x7e) || within(p[1], 0x80, 0xfe)))
-		return no_pair(b, p, left, at);
+	if (left < 2 || !(byte_within(p[1], 0x40, 0x7e) || byte_within(p[1], 0x80, 0xfe)))
+		return batch_no_pair(b, p, left, at);
 	cp = exception(LIST, FW_N(LIST), p);
 	if (cp)
-		add_point(b, cp, at);
+		batch_add_point(b, cp, at);
 	else
-		add(b, p, 2, at);
+		batch_add(b, p, 2, at);
 	return 2;
 }
 
@@ -387,73 +387,73 @@ static size_t step_big5(struct batch *b, const unsigned char *p, size_t left, si
 	};
 	uint32_t cp;
 
-	if (!within(*p, 0x81, 0xfe))
-		return add_fault(b, at, 1);
-	if (left < 2 || !(within(p[1], 0x40, 0x7e) || within(p[1], 0xa1, 0xfe)))
-		return no_pair(b, p, left, at);
+	if (!byte_within(*p, 0x81, 0xfe))
+		return batch_add_fault(b, at, 1);
+	if (left < 2 || !(byte_within(p[1], 0x40, 0x7e) || byte_within(p[1], 0xa1, 0xfe)))
+		return batch_no_pair(b, p, left, at);
 	cp = exception(LIST, FW_N(LIST), p);
 	if (cp)
-		add_point(b, cp, at);
+		batch_add_point(b, cp, at);
 	else
-		add(b, p, 2, at);
+		batch_add(b, p, 2, at);
 	return 2;
 }
 
 static size_t step_euc_kr(struct batch *b, const unsigned char *p, size_t left, size_t at)
 {
-	if (!within(*p, 0x81, 0xfe))
-		return add_fault(b, at, 1);
+	if (!byte_within(*p, 0x81, 0xfe))
+		return batch_add_fault(b, at, 1);
 	/* A2 E8 is invalid, and glibc has moved past it when it reports that */
-	if (left < 2 || !within(p[1], 0x41, 0xfe) || (p[0] == 0xa2 && p[1] == 0xe8))
-		return no_pair(b, p, left, at);
-	add(b, p, 2, at);
+	if (left < 2 || !byte_within(p[1], 0x41, 0xfe) || (p[0] == 0xa2 && p[1] == 0xe8))
+		return batch_no_pair(b, p, left, at);
+	batch_add(b, p, 2, at);
 	return 2;
 }
 
 static size_t step_shift_jis(struct batch *b, const unsigned char *p, size_t left, size_t at)
 {
 	if (*p == 0x80) {
-		add_point(b, 0x80, at);
+		batch_add_point(b, 0x80, at);
 		return 1;
 	}
-	if (within(*p, 0xa1, 0xdf)) {
-		add(b, p, 1, at);
+	if (byte_within(*p, 0xa1, 0xdf)) {
+		batch_add(b, p, 1, at);
 		return 1;
 	}
 	if (*p == 0xa0 || *p > 0xfc)
-		return add_fault(b, at, 1);
-	if (left < 2 || !(within(p[1], 0x40, 0x7e) || within(p[1], 0x80, 0xfc)))
-		return no_pair(b, p, left, at);
-	add(b, p, 2, at);
+		return batch_add_fault(b, at, 1);
+	if (left < 2 || !(byte_within(p[1], 0x40, 0x7e) || byte_within(p[1], 0x80, 0xfc)))
+		return batch_no_pair(b, p, left, at);
+	batch_add(b, p, 2, at);
 	return 2;
 }
 
 /* Add a character by row and cell of JIS X 0208 (1 to 94), in Shift_JIS. */
-static void add_jis(struct batch *b, unsigned row, unsigned cell, size_t at)
+static void batch_add_jis(struct batch *b, unsigned row, unsigned cell, size_t at)
 {
 	unsigned lead = (row - 1) / 2 + 0x81, trail = cell + (row % 2 ? 0x3f : 0x9e);
 	unsigned char pair[2];
 
 	pair[0] = (unsigned char)(lead > 0x9f ? lead + 0x40 : lead);
 	pair[1] = (unsigned char)(row % 2 && trail >= 0x7f ? trail + 1 : trail);
-	add(b, pair, 2, at);
+	batch_add(b, pair, 2, at);
 }
 
 /* JIS X 0212 is rare: convert one character at a time. */
-static void put_jis0212(struct out *o, const unsigned char *p, size_t at)
+static void decode_put_jis0212(struct decode_out *o, const unsigned char *p, size_t at)
 {
 	iconv_t cd = iconv_open("UTF-8", "EUC-JP");
 	char *in = (char *)(uintptr_t)p, *to;
 	size_t left = 3, space = 8;
 
-	if (!room(o, 8))
+	if (!decode_room(o, 8))
 		goto out;
 	to = o->p + o->len;
 	if (cd != (iconv_t)-1 && iconv(cd, &in, &left, &to, &space) != (size_t)-1) {
 		o->len = (size_t)(to - o->p);
 		o->t.high_n++;
 	} else {
-		put_fault(o, at);
+		decode_put_fault(o, at);
 	}
 out:
 	if (cd != (iconv_t)-1)
@@ -462,26 +462,26 @@ out:
 
 static size_t step_euc_jp(struct batch *b, const unsigned char *p, size_t left, size_t at)
 {
-	if (*p == 0x8e && left > 1 && within(p[1], 0xa1, 0xdf)) {
-		add(b, p + 1, 1, at);
+	if (*p == 0x8e && left > 1 && byte_within(p[1], 0xa1, 0xdf)) {
+		batch_add(b, p + 1, 1, at);
 		return 2;
 	}
-	if (*p == 0x8f && left > 1 && within(p[1], 0xa1, 0xfe)) {
-		if (left < 3 || !within(p[2], 0xa1, 0xfe))
-			return add_fault(b, at, left > 2 && p[2] >= 0x80 ? 3 : 2);
-		flush(b);
-		put_jis0212(b->o, p, at);
+	if (*p == 0x8f && left > 1 && byte_within(p[1], 0xa1, 0xfe)) {
+		if (left < 3 || !byte_within(p[2], 0xa1, 0xfe))
+			return batch_add_fault(b, at, left > 2 && p[2] >= 0x80 ? 3 : 2);
+		iconv_batch_flush(b);
+		decode_put_jis0212(b->o, p, at);
 		return 3;
 	}
-	if (*p != 0x8e && *p != 0x8f && !within(*p, 0xa1, 0xfe))
-		return add_fault(b, at, 1);
-	if (*p < 0xa1 || left < 2 || !within(p[1], 0xa1, 0xfe))
-		return no_pair(b, p, left, at);
-	add_jis(b, p[0] - 0xa0u, p[1] - 0xa0u, at);
+	if (*p != 0x8e && *p != 0x8f && !byte_within(*p, 0xa1, 0xfe))
+		return batch_add_fault(b, at, 1);
+	if (*p < 0xa1 || left < 2 || !byte_within(p[1], 0xa1, 0xfe))
+		return batch_no_pair(b, p, left, at);
+	batch_add_jis(b, p[0] - 0xa0u, p[1] - 0xa0u, at);
 	return 2;
 }
 
-static void steps(struct batch *b, struct fw_str s, step_fn *step)
+static void batch_steps(struct batch *b, struct fw_str s, step_fn *step)
 {
 	const unsigned char *p = (const unsigned char *)s.p;
 	size_t i = 0;
@@ -492,14 +492,14 @@ static void steps(struct batch *b, struct fw_str s, step_fn *step)
 		while (i < s.len && p[i] - 1u < 0x7f)
 			i++;
 		if (i - from > 16) {
-			flush(b);
-			put_run(b->o, s.p + from, i - from);
+			iconv_batch_flush(b);
+			decode_put_run(b->o, s.p + from, i - from);
 		} else if (i > from) {
-			add(b, p + from, i - from, from);
+			batch_add(b, p + from, i - from, from);
 		}
 		for (; i < s.len && p[i] - 1u >= 0x7f; i += p[i] ? step(b, p + i, s.len - i, i) : 1) {
 			if (!p[i])
-				add_point(b, 0, i);
+				batch_add_point(b, 0, i);
 		}
 	}
 }
@@ -526,29 +526,29 @@ static void from_iso2022jp(struct batch *b, struct fw_str s)
 			state = TO[k].state;
 			i += 3;
 		} else if (c == 0) {
-			add_point(b, 0, i++);
+			batch_add_point(b, 0, i++);
 		} else if (c == 0x1b || c == 0x0e || c == 0x0f || c >= 0x80) {
-			i += add_fault(b, i, 1);
+			i += batch_add_fault(b, i, 1);
 		} else if (state == ROMAN && (c == '\\' || c == '~')) {
-			add_point(b, c == '~' ? 0x203e : 0xa5, i++);
+			batch_add_point(b, c == '~' ? 0x203e : 0xa5, i++);
 		} else if (state <= ROMAN || c <= ' ' || c == 0x7f) {
-			add(b, &c, 1, i++);
+			batch_add(b, &c, 1, i++);
 		} else if (state == KATAKANA) {
 			if (c <= 0x5f)
-				add_point(b, 0xff61u - 0x21 + c, i);
+				batch_add_point(b, 0xff61u - 0x21 + c, i);
 			else
-				(void)add_fault(b, i, 1);
+				(void)batch_add_fault(b, i, 1);
 			i++;
-		} else if (i + 1 < s.len && within(p[i + 1], 0x21, 0x7e)) {
-			add_jis(b, c - 0x20u, p[i + 1] - 0x20u, i);
+		} else if (i + 1 < s.len && byte_within(p[i + 1], 0x21, 0x7e)) {
+			batch_add_jis(b, c - 0x20u, p[i + 1] - 0x20u, i);
 			i += 2;
 		} else {
-			i += add_fault(b, i, 1);
+			i += batch_add_fault(b, i, 1);
 		}
 	}
 }
 
-static void from_many(struct out *o, enum codec codec, struct fw_str s)
+static void from_multi_byte(struct decode_out *o, enum codec codec, struct fw_str s)
 {
 	static const struct { const char *iconv; step_fn *step; bool pairs; } HOW[] = {
 		[GB18030] = {"GB18030", step_gb18030, false}, [BIG5] = {"BIG5-HKSCS", step_big5, false}, [EUC_KR] = {"CP949", step_euc_kr, false},
@@ -566,10 +566,10 @@ static void from_many(struct out *o, enum codec codec, struct fw_str s)
 		return;
 	}
 	if (HOW[codec].step)
-		steps(&b, s, HOW[codec].step);
+		batch_steps(&b, s, HOW[codec].step);
 	else
 		from_iso2022jp(&b, s);
-	flush(&b);
+	iconv_batch_flush(&b);
 	iconv_close(b.cd);
 }
 
@@ -579,12 +579,12 @@ static void from_many(struct out *o, enum codec codec, struct fw_str s)
  * An estimate that is seldom too small: most two-byte characters take three bytes in UTF-8, those
  * of UTF-16 one.
  */
-static size_t estimate(const struct encoding *e, struct fw_str s)
+static size_t text_size_estimate(const struct encoding *e, struct fw_str s)
 {
 	size_t high = 0;
 
 	if (e->codec == SINGLE_BYTE)
-		return single_size(s, single(e->name));
+		return single_size(s, single_byte_table(e->name));
 	if (e->codec < GB18030)
 		return s.len + s.len / 8 + 32;
 	for (size_t i = 0; i < s.len; i++)
@@ -596,20 +596,20 @@ static size_t estimate(const struct encoding *e, struct fw_str s)
 	return s.len + high + 3 * BATCH + 32;
 }
 
-bool fw_charset_run(struct out *o, const struct encoding *e, struct fw_str s, struct fw_str *text)
+bool fw_charset_decode_as(struct decode_out *o, const struct encoding *e, struct fw_str s, struct fw_str *text)
 {
 	o->len = 0;
-	o->t = (struct tally){0};
-	if (!room(o, estimate(e, s)))
+	o->t = (struct decode_stats){0};
+	if (!decode_room(o, text_size_estimate(e, s)))
 		return false;
 	switch (e->codec) {
-	case SINGLE_BYTE: from_single(o, s, single(e->name)); break;
+	case SINGLE_BYTE: from_single(o, s, single_byte_table(e->name)); break;
 	case UTF8: from_utf8(o, s); break;
 	case UTF16LE: from_utf16(o, s, false); break;
 	case UTF16BE: from_utf16(o, s, true); break;
 	case UTF32LE: from_utf32(o, s, false); break;
 	case UTF32BE: from_utf32(o, s, true); break;
-	default: from_many(o, e->codec, s); break;
+	default: from_multi_byte(o, e->codec, s); break;
 	}
 	if (o->failed)
 		return false;

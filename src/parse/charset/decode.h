@@ -16,7 +16,7 @@ struct encoding {
 };
 
 /* The result of a decoding attempt. */
-struct tally {
+struct decode_stats {
 	size_t fault_n; /* places replaced by U+FFFD */
 	size_t high_n;  /* valid characters outside ASCII */
 	size_t zero_n;  /* U+0000 removed: no document may contain it */
@@ -25,18 +25,18 @@ struct tally {
 };
 
 /* The output buffer. A later attempt overwrites the text of a failed one. */
-struct out {
+struct decode_out {
 	struct fw_arena *a;
 	char *p;
 	size_t len, cap;
-	struct tally t;
+	struct decode_stats t;
 	bool failed;
 };
 
 /*
  * Decode all of s into *text, which lives in o, and count the faults in o->t. False: out of memory.
  */
-FW_MUST_CHECK bool fw_charset_run(struct out *o, const struct encoding *e, struct fw_str s, struct fw_str *text);
+FW_MUST_CHECK bool fw_charset_decode_as(struct decode_out *o, const struct encoding *e, struct fw_str s, struct fw_str *text);
 
 /* The code point of a windows-1252 byte, as browsers map it. */
 uint32_t fw_windows_1252(unsigned char c);

@@ -9,7 +9,7 @@
 #include "parse/charset/entity_table.h"
 
 /* Compare name with table entry i in byte order: -1, 0 or 1. */
-static int compare(struct fw_str name, size_t i)
+static int entity_compare(struct fw_str name, size_t i)
 {
 	size_t len = ENTITIES[i].len;
 	int c = memcmp(name.p, NAMES + ENTITIES[i].name, FW_MIN(name.len, len));
@@ -17,7 +17,7 @@ static int compare(struct fw_str name, size_t i)
 	return c ? c : name.len < len ? -1 : name.len > len;
 }
 
-static const struct entity *lookup(struct fw_str name)
+static const struct entity_name *entity_lookup(struct fw_str name)
 {
 	size_t lo, hi;
 
@@ -27,7 +27,7 @@ static const struct entity *lookup(struct fw_str name)
 	hi = BY_LETTER[name.p[0] - 'A' + 1];
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
-		int c = compare(name, mid);
+		int c = entity_compare(name, mid);
 
 		if (c == 0)
 			return &ENTITIES[mid];
@@ -41,7 +41,7 @@ static const struct entity *lookup(struct fw_str name)
 
 int fw_entity_find(struct fw_str name, uint32_t cp[2])
 {
-	const struct entity *e = lookup(name);
+	const struct entity_name *e = entity_lookup(name);
 
 	if (!e)
 		return 0;
@@ -70,7 +70,7 @@ bool fw_entity_number(const char **pp, const char *end, uint32_t *cp)
 }
 
 /* The length of "#8217;" or "#x2019" after the '&'; 0: not a numeric reference. */
-static size_t numeric(struct fw_str s, uint32_t *cp)
+static size_t reference_numeric(struct fw_str s, uint32_t *cp)
 {
 	const char *p = s.p + 1, *end = s.p + s.len;
 
@@ -85,19 +85,19 @@ static size_t numeric(struct fw_str s, uint32_t *cp)
 }
 
 /* A named reference after the '&'. Without a semicolon the longest legacy name matches. */
-static size_t named(struct fw_str s, const struct entity **out)
+static size_t reference_named(struct fw_str s, const struct entity_name **out)
 {
 	size_t n = 0;
 
 	while (n < s.len && n <= ENTITY_LONGEST && fw_is_alnum((unsigned char)s.p[n]))
 		n++;
 	if (n < s.len && s.p[n] == ';') {
-		*out = lookup((struct fw_str){s.p, n});
+		*out = entity_lookup((struct fw_str){s.p, n});
 		if (*out)
 			return n + 1;
 	}
 	for (n = FW_MIN(n, (size_t)6); n >= 2; n--) { /* the longest legacy name has six letters */
-		*out = lookup((struct fw_str){s.p, n});
+		*out = entity_lookup((struct fw_str){s.p, n});
 		if (*out && (*out)->legacy)
 			return n;
 	}
@@ -119,13 +119,13 @@ struct fw_str fw_entity_decode(struct fw_arena *a, struct fw_str s)
 	r.p = d;
 	while (amp) {
 		struct fw_str rest = {amp + 1, (size_t)(end - amp - 1)};
-		const struct entity *e = NULL;
+		const struct entity_name *e = NULL;
 		uint32_t cp = 0;
 		size_t n;
 
 		memcpy(d, p, (size_t)(amp - p));
 		d += amp - p;
-		n = rest.len && *rest.p == '#' ? numeric(rest, &cp) : named(rest, &e);
+		n = rest.len && *rest.p == '#' ? reference_numeric(rest, &cp) : reference_named(rest, &e);
 		if (n == 0) {
 			*d++ = '&';
 		} else if (e) {

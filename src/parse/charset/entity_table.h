@@ -173,7 +173,7 @@ static const char NAMES[] =
 	"wreath\0wscr\0xcap\0xcirc\0xcup\0xdtri\0xfr\0xhArr\0xharr\0xi\0xlArr\0xlarr\0xmap\0xnis\0xodot\0xopf\0xoplus\0"
 	"xotime\0xrArr\0xrarr\0xscr\0xsqcup\0xuplus\0xutri\0xvee\0xwedge\0yacute\0yacy\0ycirc\0ycy\0yen\0yfr\0yicy\0"
 	"yopf\0yscr\0yucy\0yuml\0zacute\0zcaron\0zcy\0zdot\0zeetrf\0zeta\0zfr\0zhcy\0zigrarr\0zopf\0zscr\0zwj\0zwnj\0";
-static const struct entity { uint16_t name; uint8_t len, legacy; uint32_t first, second; } ENTITIES[ENTITY_N] = {
+static const struct entity_name { uint16_t name; uint8_t len, legacy; uint32_t first, second; } ENTITIES[ENTITY_N] = {
 	{0,5,1,198,0}, {6,3,1,38,0}, {10,6,1,193,0}, {17,6,0,258,0}, {24,5,1,194,0}, {30,3,0,1040,0}, {34,3,0,120068,0},
 	{38,6,1,192,0}, {45,5,0,913,0}, {51,5,0,256,0}, {57,3,0,10835,0}, {61,5,0,260,0}, {67,4,0,120120,0},
 	{72,13,0,8289,0}, {86,5,1,197,0}, {92,4,0,119964,0}, {97,6,0,8788,0}, {104,6,1,195,0}, {111,4,1,196,0},

@@ -8,8 +8,8 @@
 
 #include "base/banned.h"
 
-#define LOOK_AT 4096
-#define PAGE_HEAD ((size_t)256 * 1024)
+#define SNIFF_HEAD 4096
+#define SNIFF_PAGE_HEAD ((size_t)256 * 1024)
 
 static bool has_magic(struct fw_str s, size_t at, const char *magic, size_t n)
 {
@@ -109,7 +109,7 @@ bool fw_sniff_is_html(struct fw_str bytes, struct fw_str content_type)
 {
 	static const char *const tags[] = {"<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<script", "<div", "<p>",
 		"<h1", "<h2", "<h3", "<link", "<style", "<table", "<br", "<a ", "<b>", "<p ", "<pre", "<span", "<center", "<font", "<form", "<img"};
-	struct fw_str s = fw_str_sub(bytes, 0, LOOK_AT);
+	struct fw_str s = fw_str_sub(bytes, 0, SNIFF_HEAD);
 	char type[40];
 	bool declared;
 	size_t i;
@@ -127,7 +127,7 @@ bool fw_sniff_is_html(struct fw_str bytes, struct fw_str content_type)
 
 const char *fw_sniff_name(struct fw_str bytes, struct fw_str content_type)
 {
-	struct fw_str s = fw_str_sub(bytes, 0, LOOK_AT), tag;
+	struct fw_str s = fw_str_sub(bytes, 0, SNIFF_HEAD), tag;
 	const char *name;
 	bool declared;
 
@@ -138,7 +138,7 @@ const char *fw_sniff_name(struct fw_str bytes, struct fw_str content_type)
 		return name;
 	tag = first_tag(s, &declared);
 	if (!tag.len)
-		return bytes.len <= LOOK_AT && !declared ? "empty (white space or comments only)" : "an XML document";
+		return bytes.len <= SNIFF_HEAD && !declared ? "empty (white space or comments only)" : "an XML document";
 	if (fw_sniff_is_html(bytes, content_type))
 		return "an HTML page";
 	if (fw_str_istarts(tag, FW_STR("<opml")))
@@ -154,9 +154,9 @@ const char *fw_sniff_name(struct fw_str bytes, struct fw_str content_type)
 	return is_binary(s) ? "binary data" : "plain text";
 }
 
-bool fw_sniff_asks_login(struct fw_str html)
+bool fw_sniff_has_login(struct fw_str html)
 {
-	struct fw_str s = fw_str_sub(html, 0, PAGE_HEAD);
+	struct fw_str s = fw_str_sub(html, 0, SNIFF_PAGE_HEAD);
 	const char *at;
 
 	while ((at = fw_str_ifind(s, FW_STR("<input"))) != NULL) {

@@ -3,7 +3,7 @@
  * Parses dates as feeds write them.
  *
  * Two fast paths handle what nearly all feeds use, RFC 3339 and RFC 822. A bare number is Unix time
- * or a date without separators. Everything else goes to the lenient parser (read.c). Sources: RFC
+ * or a date without separators. Everything else goes to the lenient parser (lenient.c). Sources: RFC
  * 822 section 5, RFC 2822 section 4.3, RFC 3339, ISO 8601, FMT-07, protocols note 5.9.
  */
 #include "base/clock.h"
@@ -22,8 +22,8 @@ static bool fast_offset(struct fw_str s, int *zone_min)
 
 	if ((s.len != 5 && s.len != 6) || (s.p[0] != '+' && s.p[0] != '-') || (s.len == 6 && s.p[3] != ':'))
 		return false;
-	h = digits(s.p + 1, 2);
-	m = digits(s.p + s.len - 2, 2);
+	h = digits_parse(s.p + 1, 2);
+	m = digits_parse(s.p + s.len - 2, 2);
 	if (h < 0 || h > 23 || m < 0 || m > 59)
 		return false;
 	*zone_min = (s.p[0] == '-' ? -1 : 1) * (h * 60 + m);
@@ -31,19 +31,19 @@ static bool fast_offset(struct fw_str s, int *zone_min)
 }
 
 /* "2003-12-31T10:14:55[.250][Z|+00:00]" as all of s. MSSQL writes a space instead of T. */
-static bool fast_rfc3339(struct fw_str s, struct parts *p)
+static bool fast_rfc3339(struct fw_str s, struct date_parts *p)
 {
 	size_t i = 19;
 	int scale = 100;
 
 	if (s.len < 19 || s.p[4] != '-' || s.p[7] != '-' || ((s.p[10] | 32) != 't' && s.p[10] != ' ') || s.p[13] != ':' || s.p[16] != ':')
 		return false;
-	p->year = digits(s.p, 4);
-	p->month = digits(s.p + 5, 2);
-	p->day = digits(s.p + 8, 2);
-	p->hour = digits(s.p + 11, 2);
-	p->minute = digits(s.p + 14, 2);
-	p->second = digits(s.p + 17, 2);
+	p->year = digits_parse(s.p, 4);
+	p->month = digits_parse(s.p + 5, 2);
+	p->day = digits_parse(s.p + 8, 2);
+	p->hour = digits_parse(s.p + 11, 2);
+	p->minute = digits_parse(s.p + 14, 2);
+	p->second = digits_parse(s.p + 17, 2);
 	if ((p->year | p->month | p->day | p->hour | p->minute | p->second) < 0)
 		return false;
 	if (i < s.len && s.p[i] == '.') {
@@ -69,7 +69,7 @@ static bool fast_zone(struct fw_str s, int *zone_min)
 }
 
 /* "[Thu, ]1 Jan 2004 19:48:21 (GMT|UTC|Z|+0000)" as all of s. */
-static bool fast_rfc822(struct fw_str s, struct parts *p)
+static bool fast_rfc822(struct fw_str s, struct date_parts *p)
 {
 	size_t i = 0;
 
@@ -78,10 +78,10 @@ static bool fast_rfc822(struct fw_str s, struct parts *p)
 	if (s.len < i + 20)
 		return false;
 	if (s.p[i + 1] == ' ') {
-		p->day = digits(s.p + i, 1);
+		p->day = digits_parse(s.p + i, 1);
 		i += 2;
 	} else {
-		p->day = digits(s.p + i, 2);
+		p->day = digits_parse(s.p + i, 2);
 		if (s.p[i + 2] != ' ')
 			return false;
 		i += 3;
@@ -90,10 +90,10 @@ static bool fast_rfc822(struct fw_str s, struct parts *p)
 	    s.p[i + 17] != ' ')
 		return false;
 	p->month = fw_date_english_month(s.p + i);
-	p->year = digits(s.p + i + 4, 4);
-	p->hour = digits(s.p + i + 9, 2);
-	p->minute = digits(s.p + i + 12, 2);
-	p->second = digits(s.p + i + 15, 2);
+	p->year = digits_parse(s.p + i + 4, 4);
+	p->hour = digits_parse(s.p + i + 9, 2);
+	p->minute = digits_parse(s.p + i + 12, 2);
+	p->second = digits_parse(s.p + i + 15, 2);
 	if (!p->month || (p->day | p->year | p->hour | p->minute | p->second) < 0)
 		return false;
 	s = fw_str_sub(s, i + 18, s.len);
@@ -105,7 +105,7 @@ static bool fast_rfc822(struct fw_str s, struct parts *p)
 /* ---- numbers alone --------------------------------------------------------------------------- */
 
 /* Unix time in seconds from 1973 to 2100, or the same in ms or us. */
-static bool epoch(const char *p, size_t n, int64_t *out)
+static bool epoch_parse(const char *p, size_t n, int64_t *out)
 {
 	int64_t v;
 
@@ -125,9 +125,9 @@ static bool epoch(const char *p, size_t n, int64_t *out)
  * Only digits, with an optional fraction of a second: 20031231101455, 1072865695, 1072865695.25,
  * 1072865695000.
  */
-static bool bare_number(struct fw_str s, int64_t *out)
+static bool bare_number_parse(struct fw_str s, int64_t *out)
 {
-	struct parts p = {.zone_min = NONE};
+	struct date_parts p = {.zone_min = NONE};
 	size_t n = 0;
 
 	while (n < s.len && fw_is_digit(s.p[n]))
@@ -139,21 +139,21 @@ static bool bare_number(struct fw_str s, int64_t *out)
 			return false;
 	}
 	if ((n == 12 || n == 14) && (memcmp(s.p, "20", 2) == 0 || memcmp(s.p, "19", 2) == 0)) {
-		p.year = digits(s.p, 4);
-		p.month = digits(s.p + 4, 2);
-		p.day = digits(s.p + 6, 2);
-		p.hour = digits(s.p + 8, 2);
-		p.minute = digits(s.p + 10, 2);
-		p.second = n > 12 ? digits(s.p + 12, 2) : 0;
+		p.year = digits_parse(s.p, 4);
+		p.month = digits_parse(s.p + 4, 2);
+		p.day = digits_parse(s.p + 6, 2);
+		p.hour = digits_parse(s.p + 8, 2);
+		p.minute = digits_parse(s.p + 10, 2);
+		p.second = n > 12 ? digits_parse(s.p + 12, 2) : 0;
 		if (fw_date_to_ms(&p, out))
 			return true;
 	}
-	return epoch(s.p, n, out);
+	return epoch_parse(s.p, n, out);
 }
 
 bool fw_date_parse(struct fw_str s, int64_t *out, bool *zone_unknown)
 {
-	struct parts p = {.zone_min = NONE};
+	struct date_parts p = {.zone_min = NONE};
 	bool unknown;
 
 	if (!zone_unknown)
@@ -171,7 +171,7 @@ bool fw_date_parse(struct fw_str s, int64_t *out, bool *zone_unknown)
 
 		while (n < s.len && fw_is_digit(s.p[n]))
 			n++;
-		return n > 15 && epoch(s.p + 6, n - 6, out);
+		return n > 15 && epoch_parse(s.p + 6, n - 6, out);
 	}
-	return (fw_is_digit(s.p[0]) && bare_number(s, out)) || fw_date_patient(s, out, zone_unknown);
+	return (fw_is_digit(s.p[0]) && bare_number_parse(s, out)) || fw_date_parse_lenient(s, out, zone_unknown);
 }

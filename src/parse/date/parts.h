@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Shared by the files of the date parser and private to them: date.c (fast paths), read.c (lenient
- * parser), scan.c (its tokenizer), words.c (names of months and zones), zone.c (places).
+ * Shared by the files of the date parser and private to them: date.c (fast paths), lenient.c (lenient
+ * parser), tokenize.c (its tokenizer), words.c (names of months and zones), zone.c (places).
  */
 #ifndef FW_PARSE_DATE_PARTS_H
 #define FW_PARSE_DATE_PARTS_H
@@ -16,7 +16,7 @@
 /* Daylight saving rules. */
 enum zone_rule { ZONE_FIXED, ZONE_EUROPE, ZONE_AMERICA, ZONE_AUSTRALIA, ZONE_NEW_ZEALAND };
 
-struct parts {
+struct date_parts {
 	int year, month, day, hour, minute, second, ms;
 	int zone_min; /* minutes east of Greenwich, or NONE */
 	enum zone_rule rule; /* when daylight saving time adds an hour */
@@ -24,7 +24,7 @@ struct parts {
 };
 
 /* The n digits at p as a number; negative if one is not a digit. */
-static inline int digits(const char *p, int n)
+static inline int digits_parse(const char *p, int n)
 {
 	int v = 0;
 
@@ -48,20 +48,20 @@ bool fw_date_zone(struct fw_str word, int *zone_min);
 int fw_date_half_day(struct fw_str w);
 uint32_t fw_date_fold(uint32_t c);
 
-/* ---- scan.c ---------------------------------------------------------------------------------- */
+/* ---- tokenize.c ---------------------------------------------------------------------------------- */
 
-enum kind { NUMBER, WORD, SIGN, USED };
+enum date_token_kind { NUMBER, WORD, SIGN, USED };
 
-struct token {
-	enum kind kind;
+struct date_token {
+	enum date_token_kind kind;
 	bool gap;           /* white space precedes the token */
 	int value;          /* NUMBER of up to nine digits: its value; SIGN: the character */
 	size_t digits;
 	struct fw_str text; /* folded */
 };
 
-struct scan {
-	struct token tok[MAX_TOKENS];
+struct date_scan {
+	struct date_token tok[MAX_TOKENS];
 	size_t n;
 	/* invalid UTF-8 becomes U+FFFD */
 	char folded[3 * MAX_BYTES + 4];
@@ -69,33 +69,33 @@ struct scan {
 	bool korean, thai;
 };
 
-bool fw_date_scan(struct scan *sc, struct fw_str s);
+bool fw_date_scan(struct date_scan *sc, struct fw_str s);
 
-static inline const struct token *at(const struct scan *sc, size_t i)
+static inline const struct date_token *token_at(const struct date_scan *sc, size_t i)
 {
-	static const struct token end = {.kind = USED};
+	static const struct date_token end = {.kind = USED};
 
 	return i < sc->n ? &sc->tok[i] : &end;
 }
 
-static inline bool is_number(const struct scan *sc, size_t i, size_t min_digits, size_t max_digits)
+static inline bool token_is_number(const struct date_scan *sc, size_t i, size_t min_digits, size_t max_digits)
 {
-	const struct token *t = at(sc, i);
+	const struct date_token *t = token_at(sc, i);
 
 	return t->kind == NUMBER && t->digits >= min_digits && t->digits <= max_digits;
 }
 
-static inline bool is_sign(const struct scan *sc, size_t i, int c)
+static inline bool token_is_sign(const struct date_scan *sc, size_t i, int c)
 {
-	return at(sc, i)->kind == SIGN && at(sc, i)->value == c;
+	return token_at(sc, i)->kind == SIGN && token_at(sc, i)->value == c;
 }
 
-static inline bool is_word(const struct scan *sc, size_t i, const char *w)
+static inline bool token_is_word(const struct date_scan *sc, size_t i, const char *w)
 {
-	return at(sc, i)->kind == WORD && fw_str_eq(at(sc, i)->text, fw_str(w));
+	return token_at(sc, i)->kind == WORD && fw_str_eq(token_at(sc, i)->text, fw_str(w));
 }
 
-static inline void use(struct scan *sc, size_t from, size_t to)
+static inline void tokens_use(struct date_scan *sc, size_t from, size_t to)
 {
 	for (size_t i = from; i < to && i < sc->n; i++)
 		sc->tok[i].kind = USED;
@@ -107,10 +107,10 @@ static inline void use(struct scan *sc, size_t from, size_t to)
 bool fw_date_place(struct fw_str place, int *zone_min, enum zone_rule *rule);
 bool fw_date_summer(enum zone_rule rule, int zone_min, int year, int64_t local_ms);
 
-/* ---- read.c ---------------------------------------------------------------------------------- */
+/* ---- lenient.c ---------------------------------------------------------------------------------- */
 
 int fw_date_full_year(int value, size_t digits); /* NONE: not a year */
-bool fw_date_to_ms(const struct parts *p, int64_t *out);
-bool fw_date_patient(struct fw_str s, int64_t *out, bool *zone_unknown);
+bool fw_date_to_ms(const struct date_parts *p, int64_t *out);
+bool fw_date_parse_lenient(struct fw_str s, int64_t *out, bool *zone_unknown);
 
 #endif

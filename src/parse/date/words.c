@@ -27,7 +27,7 @@ int fw_date_english_month(const char *p)
  * month. So some abbreviations are listed although they are prefixes: "lip" is Polish July, not
  * Croatian June.
  */
-static const char *const MONTHS[12] = {
+static const char *const MONTH_WORDS[12] = {
 	"january januar januari janvier enero januarie ianuarie gennaio gener janeiro jaenner janner januarja januar januarium "
 	"styczen stycznia leden ledna ocak tammikuu tammikuuta sausio sausis sijecanj sijecnja jaanuar janvaris urtarrila "
 	"январь января януари сичень сичня јануар студзень студзеня ιανουαριος ιανουαριου يناير ינואר جنوری มกราคม",
@@ -121,7 +121,7 @@ uint32_t fw_date_fold(uint32_t c)
 /*
  * "Febuary", "Januray", "Sepember": one edit from a long English name with the same first letter.
  */
-static int misspelt(struct fw_str word)
+static int month_misspelt(struct fw_str word)
 {
 	static const struct { const char *name; int month; } LONG[] = {{"january", 1}, {"february", 2}, {"august", 8}, {"september", 9},
 		{"october", 10}, {"november", 11}, {"december", 12}};
@@ -141,7 +141,7 @@ int fw_date_month(struct fw_str word)
 	size_t n, letters = 0;
 
 	/* English first */
-	if (english && (word.len == 3 || fw_str_starts(fw_str(MONTHS[english - 1]), word)))
+	if (english && (word.len == 3 || fw_str_starts(fw_str(MONTH_WORDS[english - 1]), word)))
 		return english;
 	for (size_t i = 0; i < FW_N(DAYS); i++) { /* for speed: no month starts like these */
 		if (fw_str_starts(word, fw_str(DAYS[i])))
@@ -152,7 +152,7 @@ int fw_date_month(struct fw_str word)
 	if (letters < 3)
 		return 0;
 	for (int m = 0; m < 12; m++) {
-		struct fw_str names = fw_str(MONTHS[m]), rest = names;
+		struct fw_str names = fw_str(MONTH_WORDS[m]), rest = names;
 		const char *p;
 
 		for (; (p = fw_str_find(rest, word)) != NULL; rest = fw_str_sub(rest, (size_t)(p - rest.p) + 1, rest.len)) {
@@ -163,7 +163,7 @@ int fw_date_month(struct fw_str word)
 			begun = begun ? begun : m + 1;
 		}
 	}
-	return begun ? begun : misspelt(word);
+	return begun ? begun : month_misspelt(word);
 }
 
 bool fw_date_zone(struct fw_str word, int *zone_min)
@@ -184,7 +184,7 @@ bool fw_date_zone(struct fw_str word, int *zone_min)
 	return false;
 }
 
-static bool has(struct fw_str word, const char *part)
+static bool words_has(struct fw_str word, const char *part)
 {
 	return fw_str_find(word, fw_str(part)) != NULL;
 }
@@ -194,8 +194,8 @@ int fw_date_half_day(struct fw_str w)
 {
 	if ((unsigned char)w.p[0] < 0x80)
 		return fw_str_eq(w, FW_STR("am")) ? 1 : fw_str_eq(w, FW_STR("pm")) ? 2 : 0;
-	if (fw_str_eq(w, FW_STR("πμ")) || has(w, "오전") || has(w, "上午") || has(w, "午前"))
+	if (fw_str_eq(w, FW_STR("πμ")) || words_has(w, "오전") || words_has(w, "上午") || words_has(w, "午前"))
 		return 1;
-	return fw_str_eq(w, FW_STR("μμ")) || has(w, "오후") || has(w, "下午") ||
-		has(w, "午後") || has(w, "午后") ? 2 : 0;
+	return fw_str_eq(w, FW_STR("μμ")) || words_has(w, "오후") || words_has(w, "下午") ||
+		words_has(w, "午後") || words_has(w, "午后") ? 2 : 0;
 }

@@ -82,7 +82,7 @@ bool fw_date_place(struct fw_str place, int *zone_min, enum zone_rule *rule)
 }
 
 /* The nth Sunday of a month (n from 1; 0: the last) at that minute of the day. */
-static int64_t sunday(int year, int month, int nth, int minute)
+static int64_t zone_sunday(int year, int month, int nth, int minute)
 {
 	struct fw_civil c;
 	int day;
@@ -99,20 +99,20 @@ bool fw_date_summer(enum zone_rule rule, int zone_min, int year, int64_t local_m
 
 	switch (rule) {
 	case ZONE_EUROPE: /* everywhere at 1:00 UTC */
-		from = sunday(year, 3, 0, 60 + zone_min);
-		to = sunday(year, 10, 0, 120 + zone_min);
+		from = zone_sunday(year, 3, 0, 60 + zone_min);
+		to = zone_sunday(year, 10, 0, 120 + zone_min);
 		break;
 	case ZONE_AMERICA:
-		from = year < 2007 ? sunday(year, 4, 1, 120) : sunday(year, 3, 2, 120);
-		to = year < 2007 ? sunday(year, 10, 0, 120) : sunday(year, 11, 1, 120);
+		from = year < 2007 ? zone_sunday(year, 4, 1, 120) : zone_sunday(year, 3, 2, 120);
+		to = year < 2007 ? zone_sunday(year, 10, 0, 120) : zone_sunday(year, 11, 1, 120);
 		break;
 	case ZONE_AUSTRALIA:
-		from = sunday(year, 10, 1, 120);
-		to = sunday(year, 4, 1, 180);
+		from = zone_sunday(year, 10, 1, 120);
+		to = zone_sunday(year, 4, 1, 180);
 		break;
 	case ZONE_NEW_ZEALAND:
-		from = sunday(year, 9, 0, 120);
-		to = sunday(year, 4, 1, 180);
+		from = zone_sunday(year, 9, 0, 120);
+		to = zone_sunday(year, 4, 1, 180);
 		break;
 	default:
 		return false;

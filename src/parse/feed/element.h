@@ -4,7 +4,7 @@
  * what to do with them, which member they fill, and their rank among elements that fill the same
  * member.
  *
- * The key of an element is one letter for its namespace (element_find in walk.c) and its local
+ * The key of an element is one letter for its namespace (element_find in xmlfeed.c) and its local
  * name. Case is ignored.
  */
 #ifndef FW_PARSE_FEED_ELEMENT_H
@@ -90,7 +90,7 @@ struct fw_element {
 	int name;            /* offset in gperf's pool */
 	uint16_t in;         /* IN_* */
 	uint8_t kind, field;
-	uint8_t rank;        /* the highest fills the field; for equal ranks see walk.c */
+	uint8_t rank;        /* the highest fills the field; for equal ranks see xmlfeed.c */
 	char group[13], member[21];
 };
 

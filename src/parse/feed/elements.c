@@ -6,11 +6,11 @@
  * RSS and Atom share one vocabulary, since feeds mix them. Where they differ (how a text is read, a
  * link with href or with text), the element's namespace or the root decides.
  */
-#include "parse/feed/ahead.h"
+#include "parse/feed/lookahead.h"
 #include "parse/feed/elements.h"
 #include "parse/feed/links.h"
 #include "parse/feed/modules.h"
-#include "parse/feed/norm.h"
+#include "parse/feed/normalize.h"
 #include "parse/feed/people.h"
 #include "parse/feed/texts.h"
 
@@ -37,21 +37,21 @@ static enum fw_format rss_version(struct fw_str v)
 }
 
 /* The xml:lang of the root or channel is the feed's. */
-static void language_set(struct fw_walk *w)
+static void language_set(struct fw_start_event *w)
 {
 	if (!w->b->feed_lang.p && w->frame->scope)
 		w->b->feed_lang = w->frame->scope->lang;
 }
 
 /* Make this element's namespace the feed's own. */
-static void core_set(struct fw_walk *w)
+static void core_set(struct fw_start_event *w)
 {
 	w->b->core_ns = w->name->ns;
 	if (w->name->ns == FW_NS_UNKNOWN)
 		w->b->core_uri = fw_build_dup(w->b, w->name->uri);
 }
 
-static void root_set(struct fw_walk *w, enum fw_format format)
+static void root_set(struct fw_start_event *w, enum fw_format format)
 {
 	struct fw_builder *b = w->b;
 
@@ -62,12 +62,12 @@ static void root_set(struct fw_walk *w, enum fw_format format)
 	b->atom = format == FW_ATOM03 || format == FW_ATOM10;
 	b->root_seen = true;
 	if (fw_str_ieq(b->root_name, FW_STR("html")))
-		fw_build_problem(b, fw_build_at(b), "a feed inside an HTML page", "the page around it is left out");
+		fw_build_problem(b, fw_build_offset(b), "a feed inside an HTML page", "the page around it is left out");
 	if (w->el->kind != EL_ENTRY)
 		language_set(w);
 }
 
-static void root_start(struct fw_walk *w)
+static void root_start(struct fw_start_event *w)
 {
 	struct fw_str local = w->name->local;
 
@@ -95,7 +95,7 @@ static void root_start(struct fw_walk *w)
 }
 
 /* CDF: a channel's BASE applies to all its content. */
-static void cdf_base(struct fw_walk *w)
+static void cdf_base(struct fw_start_event *w)
 {
 	struct fw_str base = fw_build_url(w->b, w->frame->scope, fw_attr(w, "base"));
 	struct fw_scope *s = base.len && base.len <= FW_BASE_MAX ? FW_NEW(w->b, struct fw_scope) : NULL;
@@ -105,11 +105,11 @@ static void cdf_base(struct fw_walk *w)
 	if (w->frame->scope)
 		*s = *w->frame->scope;
 	s->base = base;
-	s->said = true;
+	s->base_declared = true;
 	w->frame->scope = s;
 }
 
-static void channel_start(struct fw_walk *w)
+static void channel_start(struct fw_start_event *w)
 {
 	struct fw_builder *b = w->b;
 	struct fw_str href;
@@ -119,11 +119,11 @@ static void channel_start(struct fw_walk *w)
 		 * other documents have a "channel" too (XMLTV); one with items is a feed, whatever
 		 * is around it
 		 */
-		if (!fw_ahead(b, "item"))
+		if (!fw_lookahead(b, "item"))
 			return;
 		root_set(w, w->name->ns == FW_NS_RSS10 ? FW_RSS10 : FW_RSS20);
 		w->up->ctx = CTX_ROOT; /* RSS 1.0 items follow the channel */
-		fw_build_problem(b, fw_build_at(b), "a channel in an element that is not a feed", "read as RSS");
+		fw_build_problem(b, fw_build_offset(b), "a channel in an element that is not a feed", "read as RSS");
 	} else if (w->where == CTX_TOP) {
 		root_set(w, w->name->ns == FW_NS_RSS11 ? FW_RSS11 : FW_CDF);
 	} else if (b->doc->format == FW_RSS10 && w->where == CTX_ROOT) {
@@ -136,33 +136,33 @@ static void channel_start(struct fw_walk *w)
 	if (b->doc->format == FW_CDF)
 		cdf_base(w);
 	href = fw_attr(w, "href"); /* CDF */
-	if (href.len && b->doc->format == FW_CDF && w->where == CTX_TOP && fw_take(b, CTX_FEED, F_HOME, 5))
+	if (href.len && b->doc->format == FW_CDF && w->where == CTX_TOP && fw_field_take(b, CTX_FEED, F_HOME, 5))
 		b->doc->home_page_url = fw_build_url(b, w->frame->scope, href);
-	if (b->doc->format == FW_CDF && w->where == CTX_TOP && fw_take(b, CTX_FEED, F_UPDATED, 5))
+	if (b->doc->format == FW_CDF && w->where == CTX_TOP && fw_field_take(b, CTX_FEED, F_UPDATED, 5))
 		b->doc->updated_ms = fw_build_date(b, fw_attr(w, "lastmod"));
 }
 
 /* obj encodes isPermaLink: the builder for "false", the frame for "true", NULL if it is absent. */
-static void guid_start(struct fw_walk *w)
+static void guid_start(struct fw_start_event *w)
 {
 	struct fw_str says = w->attr_n ? fw_str_trim(fw_attr(w, "ispermalink")) : FW_STR_NONE;
 
 	w->frame->obj = fw_str_ieq(says, FW_STR("false")) ? (void *)w->b : fw_str_ieq(says, FW_STR("true")) ? (void *)w->frame : NULL;
-	fw_walk_capture(w, TEXT_TRIM);
+	fw_text_capture(w, TEXT_TRIM);
 }
 
 /* CDF: <A HREF> inside an item or channel does the same as its HREF attribute. */
-static void anchor_start(struct fw_walk *w)
+static void anchor_start(struct fw_start_event *w)
 {
 	struct fw_builder *b = w->b;
 	struct fw_str href = b->doc->format == FW_CDF ? fw_attr(w, "href") : FW_STR_NONE;
 	bool entry = fw_in_entry(b, w->where);
 
-	if (href.len && fw_take(b, w->where, entry ? F_URL : F_HOME, w->el->rank))
+	if (href.len && fw_field_take(b, w->where, entry ? F_URL : F_HOME, w->el->rank))
 		*(entry ? &b->entry->url : &b->doc->home_page_url) = fw_build_url(b, w->frame->scope, href);
 }
 
-static void entry_start(struct fw_walk *w)
+static void entry_start(struct fw_start_event *w)
 {
 	struct fw_builder *b = w->b;
 	bool item = fw_str_ieq(w->name->local, FW_STR("item"));
@@ -177,8 +177,8 @@ static void entry_start(struct fw_walk *w)
 		return;
 	if (b->core_ns == FW_NS_RDF)
 		core_set(w); /* there was no channel */
-	if (!w->attr_n && fw_is_hollow(b, w->frame)) { /* an entry around it continues after it */
-		fw_build_nothing(b, fw_build_at(b));
+	if (!w->attr_n && fw_frame_is_empty(b, w->frame)) { /* an entry around it continues after it */
+		fw_build_empty_entry(b, fw_build_offset(b));
 		return;
 	}
 	if (b->entry)
@@ -192,15 +192,15 @@ static void entry_start(struct fw_walk *w)
 	if (!w->attr_n)
 		return;
 	s = fw_attr(w, "about");
-	if (s.len && fw_take(b, CTX_ENTRY, F_ID, 7))
+	if (s.len && fw_field_take(b, CTX_ENTRY, F_ID, 7))
 		b->entry->id = fw_str_trim(s);
-	if (fw_is_http(s) && fw_take(b, CTX_ENTRY, F_URL, 1)) /* unless there is a link */
+	if (fw_is_http(s) && fw_field_take(b, CTX_ENTRY, F_URL, 1)) /* unless there is a link */
 		b->entry->url = fw_build_url(b, w->frame->scope, s);
 	s = fw_attr(w, "href");
-	if (s.len && fw_take(b, CTX_ENTRY, F_URL, 5))
+	if (s.len && fw_field_take(b, CTX_ENTRY, F_URL, 5))
 		b->entry->url = fw_build_url(b, w->frame->scope, s);
 	s = fw_attr(w, "lastmod");
-	if (s.len && fw_take(b, CTX_ENTRY, F_UPDATED, 5))
+	if (s.len && fw_field_take(b, CTX_ENTRY, F_UPDATED, 5))
 		b->entry->updated_ms = fw_build_date(b, s);
 }
 
@@ -208,18 +208,18 @@ static void entry_start(struct fw_walk *w)
 
 static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	enum fw_field field = (enum fw_field)f->el->field;
 	bool entry = fw_in_entry(b, where);
 
 	s = fw_str_trim(s);
 	/* in RSS the guid has priority */
-	if (!s.len || !fw_take(b, where, field, (uint8_t)(f->el->rank - (field == F_ID && !b->atom))))
+	if (!s.len || !fw_field_take(b, where, field, (uint8_t)(f->el->rank - (field == F_ID && !b->atom))))
 		return;
 	if (field == F_ID && entry) {
 		b->entry->id = s;
 		/* better than no URL at all */
-		if (fw_is_http(s) && fw_take(b, where, F_URL, 2))
+		if (fw_is_http(s) && fw_field_take(b, where, F_URL, 2))
 			b->entry->url = fw_build_url(b, f->scope, s);
 	} else if (field == F_ID)
 		fw_feed_of(b, where)->id = s;
@@ -231,7 +231,7 @@ static void string_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 
 static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	enum fw_field field = (enum fw_field)f->el->field;
 	struct fw_document *d = fw_feed_of(b, where);
 	struct fw_entry *e = fw_in_entry(b, where) ? b->entry : NULL;
@@ -251,7 +251,7 @@ static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	}
 	if (field == F_GENERATOR && !d->generator_url.p)
 		d->generator_url = s;
-	if (!s.len || !fw_take(b, where, field, f->el->rank))
+	if (!s.len || !fw_field_take(b, where, field, f->el->rank))
 		return;
 	switch (field) {
 	case F_LICENSE:
@@ -287,7 +287,7 @@ static void url_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 
 static void date_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	enum fw_field field = (enum fw_field)f->el->field;
 	struct fw_document *d = fw_feed_of(b, where);
 	struct fw_entry *e = fw_in_entry(b, where) ? b->entry : NULL;
@@ -306,9 +306,9 @@ static void date_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	 * dc:date beside an entry's own date is its update; fw_entry_finish() drops it if they are
 	 * equal
 	 */
-	if (e && field == F_PUBLISHED && f->el->rank == DC_DATE_RANK && fw_take(b, where, F_UPDATED, 1))
+	if (e && field == F_PUBLISHED && f->el->rank == DC_DATE_RANK && fw_field_take(b, where, F_UPDATED, 1))
 		e->updated_ms = at;
-	if (!fw_take(b, where, field, f->el->rank))
+	if (!fw_field_take(b, where, field, f->el->rank))
 		return;
 	if (field == F_PUBLISHED)
 		*(e ? &e->published_ms : &d->published_ms) = at;
@@ -318,9 +318,9 @@ static void date_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		*(e ? &e->created_ms : &d->created_ms) = at;
 }
 
-static void number_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+static void field_number_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	int64_t n = fw_build_number(s);
 
 	if (n == FW_NO_NUMBER)
@@ -338,7 +338,7 @@ static void number_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s
 			b->doc->image.height = n;
 		break;
 	case F_COMMENT_COUNT:
-		if (fw_in_entry(b, where) && fw_take(b, where, F_COMMENT_COUNT, f->el->rank))
+		if (fw_in_entry(b, where) && fw_field_take(b, where, F_COMMENT_COUNT, f->el->rank))
 			b->entry->comment_count = n;
 		break;
 	default:
@@ -370,7 +370,7 @@ static void hour_end(struct fw_builder *b, struct fw_str s)
 
 /* ---- dispatch -------------------------------------------------------------------------------- */
 
-int fw_walk_start(struct fw_walk *w)
+int fw_element_start(struct fw_start_event *w)
 {
 	switch ((enum fw_element_kind)w->el->kind) {
 	case EL_ROOT:
@@ -436,7 +436,7 @@ int fw_walk_start(struct fw_walk *w)
 	case EL_DAY:
 	case EL_PERIOD:
 	case EL_FREQUENCY:
-		fw_walk_capture(w, TEXT_TRIM);
+		fw_text_capture(w, TEXT_TRIM);
 		break;
 	default:
 		fw_module_start(w);
@@ -466,11 +466,11 @@ static bool has_words(const struct fw_element *el)
 	}
 }
 
-void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
+void fw_element_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
 {
 	if (has_words(f->el))
-		s = fw_build_once(b, s);
-	if (fw_where_of(b, f) == CTX_LIVE && !f->el->group[0]) {
+		s = fw_build_fix_mojibake(b, s);
+	if (fw_context_around(b, f) == CTX_LIVE && !f->el->group[0]) {
 		fw_live_end(b, f, s, markup);
 		return;
 	}
@@ -509,7 +509,7 @@ void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, boo
 		date_end(b, f, s);
 		break;
 	case EL_NUMBER:
-		number_end(b, f, s);
+		field_number_end(b, f, s);
 		break;
 	case EL_PERSON:
 		fw_person_end(b, f, s);
@@ -531,7 +531,7 @@ void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, boo
 		break;
 	case EL_GENERATOR:
 		s = fw_build_line_text(b, s);
-		if (s.len && fw_where_of(b, f) == CTX_FEED && fw_take(b, CTX_FEED, F_GENERATOR, f->el->rank))
+		if (s.len && fw_context_around(b, f) == CTX_FEED && fw_field_take(b, CTX_FEED, F_GENERATOR, f->el->rank))
 			b->doc->generator_name = s;
 		break;
 	case EL_HOUR:

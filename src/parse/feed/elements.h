@@ -5,7 +5,7 @@
 
 #include "parse/feed/frame.h"
 
-FW_MUST_CHECK int fw_walk_start(struct fw_walk *w);
-void fw_frame_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
+FW_MUST_CHECK int fw_element_start(struct fw_start_event *w);
+void fw_element_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
 
 #endif

@@ -23,7 +23,7 @@ struct fw_document *fw_feed_of(struct fw_builder *b, enum fw_context where)
 	return where == CTX_SOURCE && b->source ? b->source : b->doc;
 }
 
-bool fw_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank)
+bool fw_field_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank)
 {
 	struct fw_ranks *r = fw_in_entry(b, where) ? &b->entry_rank : where == CTX_SOURCE ? &b->source_rank : &b->feed_rank;
 
@@ -38,7 +38,7 @@ struct fw_counts *fw_counts_of(struct fw_builder *b, bool entry)
 	return entry ? &b->count : &b->feed_count;
 }
 
-enum fw_context fw_where_of(const struct fw_builder *b, const struct fw_frame *f)
+enum fw_context fw_context_around(const struct fw_builder *b, const struct fw_frame *f)
 {
 	return f > b->frame ? (enum fw_context)f[-1].ctx : CTX_TOP;
 }
@@ -52,7 +52,7 @@ struct fw_value **fw_extra_root(struct fw_builder *b, unsigned where)
 
 /* ---- attributes and text --------------------------------------------------------------------- */
 
-struct fw_str fw_attr_find(const struct fw_walk *w, struct fw_str key)
+struct fw_str fw_attr_find(const struct fw_start_event *w, struct fw_str key)
 {
 	struct fw_str other = FW_STR_NONE;
 	size_t i;
@@ -70,7 +70,7 @@ struct fw_str fw_attr_find(const struct fw_walk *w, struct fw_str key)
 	return other;
 }
 
-void fw_walk_capture(struct fw_walk *w, enum fw_text_rule rule)
+void fw_text_capture(struct fw_start_event *w, enum fw_text_rule rule)
 {
 	struct fw_builder *b = w->b;
 	struct fw_frame *f = w->frame;
@@ -80,7 +80,7 @@ void fw_walk_capture(struct fw_walk *w, enum fw_text_rule rule)
 	b->xml->whole_text = rule != TEXT_XML && rule != TEXT_NONE;
 }
 
-void fw_url_start(struct fw_walk *w)
+void fw_url_start(struct fw_start_event *w)
 {
 	struct fw_str s = fw_attr(w, "resource"), *kept;
 
@@ -92,7 +92,7 @@ void fw_url_start(struct fw_walk *w)
 		*kept = s;
 		w->frame->obj = kept;
 	}
-	fw_walk_capture(w, TEXT_TRIM);
+	fw_text_capture(w, TEXT_TRIM);
 }
 
 struct fw_str fw_url_text(const struct fw_frame *f, struct fw_str s)

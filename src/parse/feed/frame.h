@@ -6,10 +6,10 @@
 #ifndef FW_PARSE_FEED_FRAME_H
 #define FW_PARSE_FEED_FRAME_H
 
-#include "parse/feed/build.h"
+#include "parse/feed/builder.h"
 
 /* The start of an element. */
-struct fw_walk {
+struct fw_start_event {
 	struct fw_builder *b;
 	const struct fw_xml_name *name;
 	const struct fw_xml_attr *attr;
@@ -23,10 +23,10 @@ struct fw_walk {
  * An attribute in no namespace, in the element's own, or in RDF's. Case is ignored. Absent if
  * missing.
  */
-struct fw_str fw_attr_find(const struct fw_walk *w, struct fw_str name);
+struct fw_str fw_attr_find(const struct fw_start_event *w, struct fw_str name);
 #define fw_attr(w, literal) fw_attr_find((w), FW_STR(literal))
 /* Capture this element's text. */
-void fw_walk_capture(struct fw_walk *w, enum fw_text_rule rule);
+void fw_text_capture(struct fw_start_event *w, enum fw_text_rule rule);
 /*
  * Interpret the captured text s by the frame's rule. markup: child elements were written into it.
  */
@@ -39,15 +39,15 @@ struct fw_counts *fw_counts_of(struct fw_builder *b, bool entry);
  * May this element fill the field? The highest rank wins, and the first among equals. Records the
  * rank.
  */
-bool fw_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank);
+bool fw_field_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank);
 /* The context of the element around f. */
-enum fw_context fw_where_of(const struct fw_builder *b, const struct fw_frame *f);
+enum fw_context fw_context_around(const struct fw_builder *b, const struct fw_frame *f);
 bool fw_in_entry(const struct fw_builder *b, enum fw_context where);
 /*
  * An element's URL is its text if that is absolute, else an attribute, which the start stores in
  * obj.
  */
-void fw_url_start(struct fw_walk *w);
+void fw_url_start(struct fw_start_event *w);
 struct fw_str fw_url_text(const struct fw_frame *f, struct fw_str s);
 /* where extra members are added */
 struct fw_value **fw_extra_root(struct fw_builder *b, unsigned where);

@@ -93,13 +93,13 @@ static void piece_add(struct fw_builder *b, struct fw_geo *g, struct fw_str text
 }
 
 /* Iterates over the collected positions, at most POSITIONS_MAX. */
-struct cursor {
+struct geo_cursor {
 	const struct piece *piece;
 	struct fw_str rest;
 	size_t taken, n; /* from this piece; in all */
 };
 
-static bool cursor_next(struct cursor *c, const struct fw_geo *g, struct position *p)
+static bool cursor_next(struct geo_cursor *c, const struct fw_geo *g, struct position *p)
 {
 	if (!c->piece && !c->n && g->first) {
 		c->piece = g->first;
@@ -119,7 +119,7 @@ static bool cursor_next(struct cursor *c, const struct fw_geo *g, struct positio
 
 static bool has_positions(const struct fw_geo *g, size_t need)
 {
-	struct cursor c = {.piece = NULL};
+	struct geo_cursor c = {.piece = NULL};
 	struct position p;
 
 	while (c.n < need && cursor_next(&c, g, &p))
@@ -128,7 +128,7 @@ static bool has_positions(const struct fw_geo *g, size_t need)
 }
 
 /* Append longitude, latitude and altitude to a list. */
-static void position_give(struct fw_builder *b, struct fw_value *list, const struct fw_geo *g, const struct position *p)
+static void position_put(struct fw_builder *b, struct fw_value *list, const struct fw_geo *g, const struct position *p)
 {
 	fw_value_num(b, list, NULL, p->c[!g->lon_first]);
 	fw_value_num(b, list, NULL, p->c[g->lon_first]);
@@ -136,13 +136,13 @@ static void position_give(struct fw_builder *b, struct fw_value *list, const str
 		fw_value_num(b, list, NULL, p->c[2]);
 }
 
-static void positions_give(struct fw_builder *b, struct fw_value *list, const struct fw_geo *g)
+static void positions_put(struct fw_builder *b, struct fw_value *list, const struct fw_geo *g)
 {
-	struct cursor c = {.piece = NULL};
+	struct geo_cursor c = {.piece = NULL};
 	struct position p;
 
 	while (list && cursor_next(&c, g, &p))
-		position_give(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g, &p);
+		position_put(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g, &p);
 }
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
@@ -178,34 +178,34 @@ static struct fw_value *coordinates_new(struct fw_builder *b, const char *type)
 }
 
 /* A shape of that name has ended: write it if it has enough positions. */
-static void shape_give(struct fw_builder *b, struct fw_geo *g, const char *name)
+static void shape_put(struct fw_builder *b, struct fw_geo *g, const char *name)
 {
 	const struct shape *shape = shape_find(name);
-	struct cursor c = {.piece = NULL};
+	struct geo_cursor c = {.piece = NULL};
 	struct fw_value *list;
 	struct position p;
 
 	if (!shape || !has_positions(g, shape->need) || !(list = coordinates_new(b, shape->type)))
 		return;
 	if (shape->need == 1 && cursor_next(&c, g, &p)) {
-		position_give(b, list, g, &p);
+		position_put(b, list, g, &p);
 		fw_value_num(b, geo_root(b), "lat", p.c[g->lon_first]);
 		fw_value_num(b, geo_root(b), "lon", p.c[!g->lon_first]);
 	} else if (shape->need == 4) {
-		positions_give(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g);
+		positions_put(b, fw_value_new(b, list, NULL, FW_VALUE_ARRAY), g);
 		g->polygon = list;
 	} else {
-		positions_give(b, list, g);
+		positions_put(b, list, g);
 	}
 }
 
 /* Write a polygon's ring. The first ring makes the polygon; the others are holes. */
-static void ring_give(struct fw_builder *b, struct fw_geo *g)
+static void ring_put(struct fw_builder *b, struct fw_geo *g)
 {
 	if (!g->polygon)
-		shape_give(b, g, "polygon");
+		shape_put(b, g, "polygon");
 	else if (has_positions(g, 4))
-		positions_give(b, fw_value_new(b, g->polygon, NULL, FW_VALUE_ARRAY), g);
+		positions_put(b, fw_value_new(b, g->polygon, NULL, FW_VALUE_ARRAY), g);
 	pieces_drop(g);
 }
 
@@ -238,7 +238,7 @@ static void note_add(struct fw_builder *b, const char *name, bool number, struct
 }
 
 /* Read the attributes by which GeoRSS describes a shape. */
-static void notes_read(struct fw_walk *w)
+static void notes_read(struct fw_start_event *w)
 {
 	note_add(w->b, "elevation", true, fw_attr(w, "elev"));
 	note_add(w->b, "floor", true, fw_attr(w, "floor"));
@@ -248,7 +248,7 @@ static void notes_read(struct fw_walk *w)
 	note_add(w->b, "relationship", false, fw_attr(w, "relationshiptag"));
 }
 
-void fw_geo_start(struct fw_walk *w)
+void fw_geo_start(struct fw_start_event *w)
 {
 	struct fw_geo *g = geo_of(w->b);
 	struct fw_str srs = fw_attr(w, "srsName"), dims = fw_attr(w, "srsDimension");
@@ -257,7 +257,7 @@ void fw_geo_start(struct fw_walk *w)
 	if (where)
 		w->frame->ctx = CTX_GEO;
 	else
-		fw_walk_capture(w, TEXT_TRIM);
+		fw_text_capture(w, TEXT_TRIM);
 	if (!g)
 		return;
 	if (w->el->kind != EL_GEO_POINTS && w->el->member[0]) { /* start of a shape, or of a ring */
@@ -278,7 +278,7 @@ void fw_geo_start(struct fw_walk *w)
 }
 
 /* One number of geo:lat, geo:long and geo:alt, which form a point in any order. */
-static void number_end(struct fw_builder *b, struct fw_geo *g, enum fw_element_kind kind, double x)
+static void geo_number_end(struct fw_builder *b, struct fw_geo *g, enum fw_element_kind kind, double x)
 {
 	if (kind == EL_GEO_ALT) {
 		if (!g->has_alt)
@@ -316,7 +316,7 @@ void fw_geo_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		break;
 	case EL_GEO_SHAPE:
 		piece_add(b, g, s, 2, POSITIONS_MAX);
-		shape_give(b, g, name);
+		shape_put(b, g, name);
 		if (!strcmp(name, "circle") && position_next(&s, 2, &p))
 			note_add(b, "radius", true, s);
 		break;
@@ -328,13 +328,13 @@ void fw_geo_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		break;
 	case EL_GEO_WHERE:
 		if (!strcmp(name, "ring"))
-			ring_give(b, g);
+			ring_put(b, g);
 		else if (name[0] && g->shape && !strcmp(name, g->shape))
-			shape_give(b, g, name);
+			shape_put(b, g, name);
 		break;
 	default:
 		if (fw_str_double(fw_str_trim(s), &x))
-			number_end(b, g, (enum fw_element_kind)f->el->kind, x);
+			geo_number_end(b, g, (enum fw_element_kind)f->el->kind, x);
 		break;
 	}
 }

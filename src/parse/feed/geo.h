@@ -5,7 +5,7 @@
 
 #include "parse/feed/frame.h"
 
-void fw_geo_start(struct fw_walk *w);
+void fw_geo_start(struct fw_start_event *w);
 void fw_geo_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
 
 #endif

@@ -4,7 +4,7 @@
  * surrogates, numbers that exceed a machine word, superfluous commas, comments, NaN and similar.
  * One pass; the output is at most twice as long as the input.
  *
- * fw_json_thin() limits the number of members.
+ * fw_json_limit_members() limits the number of members.
  */
 #include "base/str.h"
 #include "parse/feed/json_repair.h"
@@ -19,13 +19,13 @@ struct repair {
 	bool comma; /* write one before the next value */
 };
 
-static void put(struct repair *r, const char *p, size_t n)
+static void repair_put(struct repair *r, const char *p, size_t n)
 {
 	memcpy(r->out + r->n, p, n);
 	r->n += n;
 }
 
-static int hex4(const struct repair *r, size_t at)
+static int hex4_parse(const struct repair *r, size_t at)
 {
 	int v = 0, d;
 	size_t k;
@@ -42,27 +42,27 @@ static int hex4(const struct repair *r, size_t at)
 }
 
 /* At a backslash. Moves i past the escape. */
-static void escape(struct repair *r)
+static void repair_escape(struct repair *r)
 {
 	static const char replacement[] = "\\ufffd";
 	int c = r->i + 1 < r->s.len ? (unsigned char)r->s.p[r->i + 1] : 0, unit;
 
-	if (c == 'u' && (unit = hex4(r, r->i + 2)) >= 0) {
+	if (c == 'u' && (unit = hex4_parse(r, r->i + 2)) >= 0) {
 		int low = unit >= 0xd800 && unit < 0xdc00 && r->i + 7 < r->s.len && r->s.p[r->i + 6] == '\\' &&
-			r->s.p[r->i + 7] == 'u' ? hex4(r, r->i + 8) : -1;
+			r->s.p[r->i + 7] == 'u' ? hex4_parse(r, r->i + 8) : -1;
 
 		if (low >= 0xdc00 && low < 0xe000) {
-			put(r, r->s.p + r->i, 12);
+			repair_put(r, r->s.p + r->i, 12);
 			r->i += 12;
 			return;
 		}
 		if (unit >= 0xd800 && unit < 0xe000)
-			put(r, replacement, 6);
+			repair_put(r, replacement, 6);
 		else if (unit)
-			put(r, r->s.p + r->i, 6);
+			repair_put(r, r->s.p + r->i, 6);
 		r->i += 6;
 	} else if (c && memchr("\"\\/bfnrt", c, 8)) {
-		put(r, r->s.p + r->i, 2);
+		repair_put(r, r->s.p + r->i, 2);
 		r->i += 2;
 	} else {
 		/* the character after it stands for itself; at the end of the text there is none */
@@ -71,31 +71,31 @@ static void escape(struct repair *r)
 }
 
 /* At an opening quote. An unterminated string stays open: the caller cuts off the rest. */
-static void string(struct repair *r)
+static void repair_string(struct repair *r)
 {
-	put(r, "\"", 1);
+	repair_put(r, "\"", 1);
 	for (r->i++; r->i < r->s.len;) {
 		unsigned char c = (unsigned char)r->s.p[r->i];
 
 		if (c == '\\') {
-			escape(r);
+			repair_escape(r);
 			continue;
 		}
 		r->i++;
 		if (c == '"') {
-			put(r, "\"", 1);
+			repair_put(r, "\"", 1);
 			return;
 		}
 		if (c == '\n')
-			put(r, "\\n", 2);
+			repair_put(r, "\\n", 2);
 		else if (c == '\t')
-			put(r, "\\t", 2);
+			repair_put(r, "\\t", 2);
 		else if (c >= ' ')
-			put(r, (const char *)&c, 1);
+			repair_put(r, (const char *)&c, 1);
 	}
 }
 
-static bool word_char(int c)
+static bool is_word_char(int c)
 {
 	return fw_is_alnum(c) || c == '-' || c == '+' || c == '.' || c == '_';
 }
@@ -103,35 +103,35 @@ static bool word_char(int c)
 /*
  * Copy a number or name. Integers that exceed a machine word become strings, which keep all digits.
  */
-static void word(struct repair *r)
+static void repair_word(struct repair *r)
 {
 	static const char *const gone[] = {"NaN", "Infinity", "-Infinity", "undefined", "None", "nil"};
 	struct fw_str w;
 	size_t from = r->i, digits = 0, k;
 	int64_t n;
 
-	while (r->i < r->s.len && word_char((unsigned char)r->s.p[r->i]))
+	while (r->i < r->s.len && is_word_char((unsigned char)r->s.p[r->i]))
 		digits += (size_t)fw_is_digit((unsigned char)r->s.p[r->i++]);
 	w = fw_str_sub(r->s, from, r->i);
 	for (k = 0; k < FW_N(gone); k++) {
 		if (fw_str_eq(w, fw_str(gone[k]))) {
-			put(r, "null", 4);
+			repair_put(r, "null", 4);
 			return;
 		}
 	}
 	if (fw_str_eq(w, FW_STR("True")) || fw_str_eq(w, FW_STR("False"))) {
-		put(r, w.p[0] == 'T' ? "true" : "false", w.len);
+		repair_put(r, w.p[0] == 'T' ? "true" : "false", w.len);
 	} else if (digits > 18 && digits + (w.p[0] == '-') == w.len && !fw_str_int(w, &n)) {
-		put(r, "\"", 1);
-		put(r, w.p, w.len);
-		put(r, "\"", 1);
+		repair_put(r, "\"", 1);
+		repair_put(r, w.p, w.len);
+		repair_put(r, "\"", 1);
 	} else {
-		put(r, w.p, w.len);
+		repair_put(r, w.p, w.len);
 	}
 }
 
 /* At a slash. Skip the comment, or the slash if no comment starts there. */
-static void comment(struct repair *r)
+static void repair_comment(struct repair *r)
 {
 	struct fw_str rest = fw_str_sub(r->s, r->i, r->s.len);
 	const char *end = NULL;
@@ -159,7 +159,7 @@ struct fw_str fw_json_repair(struct fw_arena *a, struct fw_str s)
 		int c = (unsigned char)s.p[r.i];
 
 		if (c == '/') {
-			comment(&r);
+			repair_comment(&r);
 			continue;
 		}
 		if (c == ',') {
@@ -170,18 +170,18 @@ struct fw_str fw_json_repair(struct fw_arena *a, struct fw_str s)
 		if (c <= ' ') {
 			r.i++;
 			if (fw_is_space(c) && c != '\f')
-				put(&r, (const char *)&s.p[r.i - 1], 1);
+				repair_put(&r, (const char *)&s.p[r.i - 1], 1);
 			continue;
 		}
 		if (r.comma && c != '}' && c != ']')
-			put(&r, ",", 1);
+			repair_put(&r, ",", 1);
 		r.comma = false;
 		if (c == '"') {
-			string(&r);
-		} else if (word_char(c)) {
-			word(&r);
+			repair_string(&r);
+		} else if (is_word_char(c)) {
+			repair_word(&r);
 		} else {
-			put(&r, s.p + r.i, 1);
+			repair_put(&r, s.p + r.i, 1);
 			r.i++;
 		}
 	}
@@ -213,7 +213,7 @@ const char *fw_json_string_end(const char *p, const char *end)
 #define LIST_BYTES 300
 #define MEMBER_BYTES 120
 
-bool fw_json_affordable(struct fw_arena *a, struct fw_str s)
+bool fw_json_fits(struct fw_arena *a, struct fw_str s)
 {
 	const char *end = s.p + s.len, *p;
 	size_t left = a->used_bytes < a->max_bytes ? a->max_bytes - a->used_bytes : 0, cost = s.len;
@@ -241,7 +241,7 @@ bool fw_json_affordable(struct fw_arena *a, struct fw_str s)
 	return false;
 }
 
-static const char *behind_string(const char *p, const char *end)
+static const char *string_skip(const char *p, const char *end)
 {
 	p = fw_json_string_end(p, end);
 	return p ? p : end;
@@ -251,14 +251,14 @@ static const char *behind_string(const char *p, const char *end)
  * The bracket that closes the list or object around p, which is a comma. Each comma on the way is
  * one member.
  */
-static const char *behind_members(const char *p, const char *end, size_t *n)
+static const char *members_skip(const char *p, const char *end, size_t *n)
 {
 	size_t depth = 0;
 
 	while (p < end) {
 		switch (*p) {
 		case '"':
-			p = behind_string(p, end);
+			p = string_skip(p, end);
 			continue;
 		case ',':
 			*n += depth == 0;
@@ -287,7 +287,7 @@ static bool has_commas(struct fw_str s, size_t n)
 	return n == 0;
 }
 
-struct fw_str fw_json_thin(struct fw_arena *a, struct fw_str s, size_t max, size_t *dropped)
+struct fw_str fw_json_limit_members(struct fw_arena *a, struct fw_str s, size_t max, size_t *dropped)
 {
 	const char *p = s.p, *end = s.p + s.len, *from = s.p;
 	size_t n[THIN_DEPTH + 1] = {0}, depth = 0;
@@ -302,7 +302,7 @@ struct fw_str fw_json_thin(struct fw_arena *a, struct fw_str s, size_t max, size
 	while (p < end) {
 		switch (*p) {
 		case '"':
-			p = behind_string(p, end);
+			p = string_skip(p, end);
 			continue;
 		case '[':
 		case '{':
@@ -318,7 +318,7 @@ struct fw_str fw_json_thin(struct fw_arena *a, struct fw_str s, size_t max, size
 				break;
 			memcpy(to, from, (size_t)(p - from));
 			to += p - from;
-			from = p = behind_members(p, end, dropped);
+			from = p = members_skip(p, end, dropped);
 			continue;
 		}
 		p++;

@@ -16,13 +16,13 @@ const char *fw_json_string_end(const char *p, const char *end);
  * nothing is too long, else a copy. Absent: out of memory. The limit exists because a tree's hash
  * tables become slow once they exceed the processor's caches.
  */
-struct fw_str fw_json_thin(struct fw_arena *a, struct fw_str s, size_t max, size_t *dropped);
+struct fw_str fw_json_limit_members(struct fw_arena *a, struct fw_str s, size_t max, size_t *dropped);
 
 /*
  * Does the memory of a tree of s fit into the rest of the arena's limit? The tree lives outside the
  * arena but counts toward its limit. The estimate is an upper bound from one pass over the bytes.
  * If it does not fit, the arena is marked as full.
  */
-bool fw_json_affordable(struct fw_arena *a, struct fw_str s);
+bool fw_json_fits(struct fw_arena *a, struct fw_str s);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/url.h"
 #include "parse/feed/json_repair.h"
 #include "parse/feed/jsonfeed.h"
-#include "parse/feed/norm.h"
+#include "parse/feed/normalize.h"
 #include "parse/feed/people.h"
 
 #include "base/banned.h"
@@ -29,13 +29,13 @@
  * beforehand. When malloc fails jansson mostly reports invalid text; a probe tells the two apart,
  * so that the document is not blamed.
  */
-static json_t *load(struct fw_builder *b, struct fw_str text, size_t flags, json_error_t *why)
+static json_t *jsonfeed_load(struct fw_builder *b, struct fw_str text, size_t flags, json_error_t *why)
 {
 	void *volatile probe; /* volatile: clang assumes that an unused malloc() succeeds */
 	json_t *root;
 
 	*why = (json_error_t){.line = 0};
-	if (!fw_json_affordable(b->arena, text))
+	if (!fw_json_fits(b->arena, text))
 		return NULL;
 	root = json_loadb(text.p, text.len, flags, why);
 	probe = root ? NULL : malloc(PROBE_BYTES);
@@ -47,7 +47,7 @@ static json_t *load(struct fw_builder *b, struct fw_str text, size_t flags, json
 
 /* ---- members --------------------------------------------------------------------------------- */
 
-static struct fw_str text_of(struct fw_builder *b, const json_t *v)
+static struct fw_str jsonfeed_text(struct fw_builder *b, const json_t *v)
 {
 	char *n;
 
@@ -64,7 +64,7 @@ static struct fw_str text_of(struct fw_builder *b, const json_t *v)
 
 static struct fw_str str_at(struct fw_builder *b, const json_t *o, const char *key)
 {
-	struct fw_str s = text_of(b, json_object_get(o, key));
+	struct fw_str s = jsonfeed_text(b, json_object_get(o, key));
 
 	return s.len ? s : FW_STR_NONE;
 }
@@ -72,7 +72,7 @@ static struct fw_str str_at(struct fw_builder *b, const json_t *o, const char *k
 /* Text other than ids and URLs: double encoding is undone, as in XML. */
 static struct fw_str words_at(struct fw_builder *b, const json_t *o, const char *key)
 {
-	return fw_build_once(b, str_at(b, o, key));
+	return fw_build_fix_mojibake(b, str_at(b, o, key));
 }
 
 static struct fw_str line_at(struct fw_builder *b, const json_t *o, const char *key)
@@ -119,14 +119,14 @@ static int64_t duration_at(struct fw_builder *b, const json_t *o, const char *ke
 	return ms > 0 && ms < INT64_C(1000000000000) ? ms : FW_NO_NUMBER;
 }
 
-static void person_add(struct fw_builder *b, struct fw_person **list, const json_t *v)
+static void jsonfeed_person_add(struct fw_builder *b, struct fw_person **list, const json_t *v)
 {
 	struct fw_person *p = FW_NEW(b, struct fw_person);
 
 	if (!p)
 		return;
 	if (json_is_string(v)) {
-		fw_person_split(b, fw_build_once(b, text_of(b, v)), p);
+		fw_person_split(b, fw_build_fix_mojibake(b, jsonfeed_text(b, v)), p);
 	} else {
 		p->name = line_at(b, v, "name");
 		fw_person_url(p, F_URL, url_at(b, v, "url"));
@@ -165,9 +165,9 @@ static void people_read(struct fw_builder *b, struct fw_person **list, const jso
 	size_t i, n = list_size(b, authors, "more than 100 people");
 
 	for (i = 0; i < n; i++)
-		person_add(b, list, member_of(authors, i));
+		jsonfeed_person_add(b, list, member_of(authors, i));
 	if (!*list && v)
-		person_add(b, list, v);
+		jsonfeed_person_add(b, list, v);
 }
 
 static void value_copy(struct fw_builder *b, struct fw_value *in, const char *name, const json_t *v, int depth)
@@ -203,7 +203,7 @@ static void value_copy(struct fw_builder *b, struct fw_value *in, const char *na
 		fw_value_bool(b, in, name, json_is_true(v));
 		break;
 	case JSON_STRING:
-		fw_value_str(b, in, name, text_of(b, v));
+		fw_value_str(b, in, name, jsonfeed_text(b, v));
 		break;
 	case JSON_NULL:
 		break;
@@ -251,7 +251,7 @@ static void tags_read(struct fw_builder *b, struct fw_category **list, const jso
 	size_t i, n = list_size(b, tags, "more than 100 categories");
 
 	for (i = 0; i < n; i++) {
-		struct fw_str s = fw_build_line_text(b, fw_build_once(b, text_of(b, member_of(tags, i))));
+		struct fw_str s = fw_build_line_text(b, fw_build_fix_mojibake(b, jsonfeed_text(b, member_of(tags, i))));
 
 		if (s.len && (c = FW_NEW(b, struct fw_category))) {
 			c->term = s;
@@ -269,7 +269,7 @@ static void item_read(struct fw_builder *b, const json_t *o)
 	if (!json_is_object(o))
 		return;
 	if (!json_object_size(o)) {
-		fw_build_nothing(b, 0);
+		fw_build_empty_entry(b, 0);
 		return;
 	}
 	e = fw_entry_begin(b, 0);
@@ -323,7 +323,7 @@ static void hubs_read(struct fw_builder *b, const json_t *list)
 	}
 }
 
-static void feed_read(struct fw_builder *b, const json_t *o)
+static void jsonfeed_read_feed(struct fw_builder *b, const json_t *o)
 {
 	struct fw_document *d = b->doc;
 
@@ -363,7 +363,7 @@ static bool holds_items(const json_t *items)
 	return true;
 }
 
-static void items_read(struct fw_builder *b, const json_t *o)
+static void jsonfeed_read_items(struct fw_builder *b, const json_t *o)
 {
 	json_t *items = json_object_get(o, "items"), *v;
 	const char *key;
@@ -466,17 +466,17 @@ static json_t *load_broken(struct fw_builder *b, const char **repair)
 	if (!text.p)
 		return NULL;
 	*repair = "put right";
-	root = load(b, text, JSON_DISABLE_EOF_CHECK, &why);
+	root = jsonfeed_load(b, text, JSON_DISABLE_EOF_CHECK, &why);
 	if (root || b->arena->failed)
 		return root;
 	*repair = "read up to the last complete item";
 	cut = close_cut(b, fw_str_sub(text, 0, (size_t)FW_MAX(why.position, 0)));
-	return cut.p ? load(b, cut, 0, &why) : NULL;
+	return cut.p ? jsonfeed_load(b, cut, 0, &why) : NULL;
 }
 
 /* ---- one item at a time ---------------------------------------------------------------------- */
 
-static const char *skip_space(const char *p, const char *end)
+static const char *jsonfeed_skip_space(const char *p, const char *end)
 {
 	while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r'))
 		p++;
@@ -511,40 +511,40 @@ static const char *skip_value(const char *p, const char *end)
  * Find the content of "items" in the outermost object. False unless there is exactly one, easy to
  * find.
  */
-static bool items_find(struct fw_str s, struct fw_str *items)
+static bool jsonfeed_find_items(struct fw_str s, struct fw_str *items)
 {
-	const char *end = s.p + s.len, *p = skip_space(s.p, end), *key, *value;
+	const char *end = s.p + s.len, *p = jsonfeed_skip_space(s.p, end), *key, *value;
 
 	items->p = NULL;
 	if (p == end || *p != '{')
 		return false;
 	do {
-		key = skip_space(p + 1, end);
+		key = jsonfeed_skip_space(p + 1, end);
 		if (key == end || *key != '"' || !(p = fw_json_string_end(key, end)))
 			return false;
-		p = skip_space(p, end);
+		p = jsonfeed_skip_space(p, end);
 		if (p == end || *p != ':')
 			return false;
-		value = skip_space(p + 1, end);
+		value = jsonfeed_skip_space(p + 1, end);
 		p = skip_value(value, end);
 		if (end - key >= 7 && memcmp(key, "\"items\"", 7) == 0) {
 			if (items->p || p - value < 2 || *value != '[' || p[-1] != ']')
 				return false;
 			*items = (struct fw_str){value + 1, (size_t)(p - value - 2)};
 		}
-		p = skip_space(p, end);
+		p = jsonfeed_skip_space(p, end);
 	} while (p < end && *p == ',');
 	return p < end && *p == '}' && items->p;
 }
 
-static void broken(struct fw_builder *b, size_t at, const char *repair)
+static void jsonfeed_broken(struct fw_builder *b, size_t at, const char *repair)
 {
 	b->doc->malformed = true;
 	fw_build_problem(b, at, "broken JSON", repair);
 }
 
 /* Report that n members at this place are dropped. */
-static void too_many(struct fw_builder *b, size_t place, size_t n)
+static void jsonfeed_too_many(struct fw_builder *b, size_t place, size_t n)
 {
 	if (n)
 		fw_build_problem(b, place, "a list or an object of more than 1000 members", "the rest is left out");
@@ -555,20 +555,20 @@ static void too_many(struct fw_builder *b, size_t place, size_t n)
 static size_t item_load(struct fw_builder *b, struct fw_str whole)
 {
 	size_t place = (size_t)(whole.p - b->text.p), dropped;
-	struct fw_str s = fw_json_thin(b->arena, whole, MEMBERS_MAX, &dropped);
+	struct fw_str s = fw_json_limit_members(b->arena, whole, MEMBERS_MAX, &dropped);
 	json_error_t why;
 	json_t *o;
 
 	if (!s.p)
 		return dropped;
-	too_many(b, place, dropped);
-	o = load(b, s, JSON_DECODE_ANY, &why);
+	jsonfeed_too_many(b, place, dropped);
+	o = jsonfeed_load(b, s, JSON_DECODE_ANY, &why);
 	if (!o && !b->arena->failed) {
 		struct fw_str text = fw_json_repair(b->arena, s);
 		size_t at = place + (dropped ? 0 : (size_t)FW_MAX(why.position, 0));
 
-		o = text.p ? load(b, text, JSON_DECODE_ANY, &why) : NULL;
-		broken(b, at, o ? "put right" : "left out");
+		o = text.p ? jsonfeed_load(b, text, JSON_DECODE_ANY, &why) : NULL;
+		jsonfeed_broken(b, at, o ? "put right" : "left out");
 	}
 	if (o)
 		item_read(b, o);
@@ -589,21 +589,21 @@ static bool read_by_item(struct fw_builder *b)
 	json_t *root;
 	char *shell;
 
-	if (!items_find(s, &items))
+	if (!jsonfeed_find_items(s, &items))
 		return false;
 	end = items.p + items.len;
-	head_n = (size_t)(skip_value(skip_space(items.p, end), end) - s.p);
+	head_n = (size_t)(skip_value(jsonfeed_skip_space(items.p, end), end) - s.p);
 	tail_n = (size_t)(s.p + s.len - end);
 	/* checked before it is copied */
-	if (!fw_json_affordable(b->arena, (struct fw_str){s.p, head_n}))
+	if (!fw_json_fits(b->arena, (struct fw_str){s.p, head_n}))
 		return false;
 	shell = fw_arena_alloc(b->arena, head_n + tail_n);
 	if (!shell)
 		return false;
 	memcpy(shell, s.p, head_n);
 	memcpy(shell + head_n, end, tail_n);
-	text = fw_json_thin(b->arena, (struct fw_str){shell, head_n + tail_n}, MEMBERS_MAX, &dropped);
-	root = text.p ? load(b, text, JSON_DISABLE_EOF_CHECK, &why) : NULL;
+	text = fw_json_limit_members(b->arena, (struct fw_str){shell, head_n + tail_n}, MEMBERS_MAX, &dropped);
+	root = text.p ? jsonfeed_load(b, text, JSON_DISABLE_EOF_CHECK, &why) : NULL;
 	if (text.p != shell)
 		fw_arena_trim(b->arena, (void *)(uintptr_t)text.p, text.len, 0);
 	fw_arena_trim(b->arena, shell, head_n + tail_n, 0);
@@ -611,11 +611,11 @@ static bool read_by_item(struct fw_builder *b)
 		return false;
 	b->doc->format = json_is_object(root) ? format_of(root) : FW_FORMAT_NONE;
 	if (b->doc->format != FW_FORMAT_NONE)
-		feed_read(b, root);
+		jsonfeed_read_feed(b, root);
 	json_decref(root);
 	if (b->doc->format == FW_FORMAT_NONE)
 		return true;
-	first = skip_space(items.p, end);
+	first = jsonfeed_skip_space(items.p, end);
 	for (p = first; p < end && !b->arena->failed;) {
 		const char *next = skip_value(p, end);
 		bool comma;
@@ -623,15 +623,15 @@ static bool read_by_item(struct fw_builder *b)
 		of_item = item_load(b, (struct fw_str){p, (size_t)(next - p)});
 		if (p == first)
 			/* the first item was counted with the feed too */
-			too_many(b, 0, dropped - FW_MIN(dropped, of_item));
-		p = skip_space(next, end);
+			jsonfeed_too_many(b, 0, dropped - FW_MIN(dropped, of_item));
+		p = jsonfeed_skip_space(next, end);
 		if (p == end)
 			break;
 		comma = *p == ',';
-		p = skip_space(p + comma, end);
+		p = jsonfeed_skip_space(p + comma, end);
 		/* a comma is missing between two items, or follows the last */
 		if (!comma || p == end)
-			broken(b, (size_t)(p - s.p), "put right");
+			jsonfeed_broken(b, (size_t)(p - s.p), "put right");
 	}
 	return true;
 }
@@ -646,7 +646,7 @@ int fw_read_json(struct fw_builder *b, struct fw_err *err)
 		return 0;
 	if (b->arena->failed)
 		return FW_ELIMIT;
-	root = load(b, b->text, JSON_DISABLE_EOF_CHECK, &why);
+	root = jsonfeed_load(b, b->text, JSON_DISABLE_EOF_CHECK, &why);
 	if (!root && !b->arena->failed)
 		root = load_broken(b, &repair);
 	if (b->arena->failed) {
@@ -659,9 +659,9 @@ int fw_read_json(struct fw_builder *b, struct fw_err *err)
 		b->doc->format = format_of(root);
 	if (b->doc->format != FW_FORMAT_NONE) {
 		if (repair)
-			broken(b, (size_t)FW_MAX(why.position, 0), repair);
-		feed_read(b, root);
-		items_read(b, root);
+			jsonfeed_broken(b, (size_t)FW_MAX(why.position, 0), repair);
+		jsonfeed_read_feed(b, root);
+		jsonfeed_read_items(b, root);
 	}
 	json_decref(root);
 	return 0;

@@ -49,7 +49,7 @@ static bool rel_is(struct fw_str rel, const char *name)
 }
 
 /* thr:count of a link to replies (RFC 4685 section 4). */
-static void replies_count(struct fw_walk *w, const struct fw_link *l)
+static void replies_count(struct fw_start_event *w, const struct fw_link *l)
 {
 	int64_t n;
 
@@ -58,16 +58,16 @@ static void replies_count(struct fw_walk *w, const struct fw_link *l)
 			continue;
 		n = fw_build_number(w->attr[i].value);
 		if (n != FW_NO_NUMBER && fw_in_entry(w->b, w->where) && rel_is(l->rel, "replies") &&
-		    fw_take(w->b, w->where, F_COMMENT_COUNT, 6))
+		    fw_field_take(w->b, w->where, F_COMMENT_COUNT, 6))
 			w->b->entry->comment_count = n;
 	}
 }
 
-void fw_link_start(struct fw_walk *w)
+void fw_link_start(struct fw_start_event *w)
 {
 	struct fw_link *l;
 
-	fw_walk_capture(w, TEXT_TRIM);
+	fw_text_capture(w, TEXT_TRIM);
 	/* RSS: a URL as text only */
 	if (!w->frame->atom && !fw_attr(w, "href").p && !fw_attr(w, "rel").p)
 		return;
@@ -98,7 +98,7 @@ static void attachment_add(struct fw_builder *b, struct fw_str url, struct fw_st
 		if (fw_str_eq(a->url, url))
 			return;
 	}
-	if (!fw_build_room(b, &b->count.attachments, FW_LIST_MAX, "an entry with more than 100 attachments"))
+	if (!fw_build_count_member(b, &b->count.attachments, FW_LIST_MAX, "an entry with more than 100 attachments"))
 		return;
 	a = FW_NEW(b, struct fw_attachment);
 	if (!a)
@@ -111,32 +111,32 @@ static void attachment_add(struct fw_builder *b, struct fw_str url, struct fw_st
 	FW_APPEND(e->attachments, a);
 }
 
-static void entry_link(struct fw_builder *b, struct fw_link *l, uint8_t rank)
+static void entry_link_place(struct fw_builder *b, struct fw_link *l, uint8_t rank)
 {
 	struct fw_entry *e = b->entry;
 
 	if (rel_is(l->rel, "alternate")) {
-		if (fw_take(b, CTX_ENTRY, F_URL, rank))
+		if (fw_field_take(b, CTX_ENTRY, F_URL, rank))
 			e->url = l->href;
 	} else if (rel_is(l->rel, "enclosure")) {
 		attachment_add(b, l->href, l->type, l->title, l->length);
 	} else if (rel_is(l->rel, "replies")) {
 		if (html_type(l->type) && l->type.len) {
-			if (fw_take(b, CTX_ENTRY, F_COMMENTS, 5))
+			if (fw_field_take(b, CTX_ENTRY, F_COMMENTS, 5))
 				e->comments = l->href;
-		} else if (fw_take(b, CTX_ENTRY, F_COMMENT_FEED, 5)) {
+		} else if (fw_field_take(b, CTX_ENTRY, F_COMMENT_FEED, 5)) {
 			e->comment_feed_url = l->href;
 		}
 	} else if (rel_is(l->rel, "license")) {
-		if (fw_take(b, CTX_ENTRY, F_LICENSE, 6))
+		if (fw_field_take(b, CTX_ENTRY, F_LICENSE, 6))
 			e->license = l->href;
 	}
 }
 
-static void feed_link(struct fw_builder *b, struct fw_document *d, enum fw_context where, struct fw_link *l, uint8_t rank)
+static void feed_link_place(struct fw_builder *b, struct fw_document *d, enum fw_context where, struct fw_link *l, uint8_t rank)
 {
 	if (rel_is(l->rel, "alternate")) {
-		if (fw_take(b, where, F_HOME, rank))
+		if (fw_field_take(b, where, F_HOME, rank))
 			d->home_page_url = l->href;
 	} else if (rel_is(l->rel, "self")) {
 		if (!d->feed_url.p)
@@ -150,10 +150,10 @@ static void feed_link(struct fw_builder *b, struct fw_document *d, enum fw_conte
 		if (!d->prev_archive_url.p)
 			d->prev_archive_url = l->href;
 	} else if (rel_is(l->rel, "license")) {
-		if (fw_take(b, where, F_LICENSE, 6))
+		if (fw_field_take(b, where, F_LICENSE, 6))
 			d->license = l->href;
 	} else if (rel_is(l->rel, "icon") || rel_is(l->rel, "shortcut icon")) {
-		if (fw_take(b, where, F_FAVICON, 5))
+		if (fw_field_take(b, where, F_FAVICON, 5))
 			d->favicon = l->href;
 	}
 }
@@ -174,12 +174,12 @@ static struct fw_str anchor_href(struct fw_builder *b, struct fw_str s)
 
 void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	struct fw_entry *e = fw_in_entry(b, where) ? b->entry : NULL;
 	struct fw_document *d = fw_feed_of(b, where);
 	struct fw_link *l = f->obj;
 	uint8_t rank = f->el->rank;
-	bool empty = l && l->href.p && !l->href.len && f->scope && f->scope->said;
+	bool empty = l && l->href.p && !l->href.len && f->scope && f->scope->base_declared;
 
 	if (empty)
 		s = f->scope->base; /* an empty reference is the base (RFC 3986 section 4.4) */
@@ -191,10 +191,10 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		if (!b->entry)
 			d->image.link = s;
 	} else if (!l && e) {
-		if (fw_take(b, where, F_URL, rank))
+		if (fw_field_take(b, where, F_URL, rank))
 			e->url = s;
 	} else if (!l) {
-		if (fw_take(b, where, F_HOME, rank))
+		if (fw_field_take(b, where, F_HOME, rank))
 			d->home_page_url = s;
 	} else {
 		l->href = s;
@@ -205,13 +205,13 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 		if (empty && e)
 			/* an id that is a URL is more reliable: the base may be the feed's */
 			rank = 1;
-		if (!fw_build_room(b, &fw_counts_of(b, e != NULL)->links, FW_LIST_MAX, "more than 100 links"))
+		if (!fw_build_count_member(b, &fw_counts_of(b, e != NULL)->links, FW_LIST_MAX, "more than 100 links"))
 			return;
 		FW_APPEND(*(e ? &e->links : &d->links), l);
 		if (e)
-			entry_link(b, l, rank);
+			entry_link_place(b, l, rank);
 		else
-			feed_link(b, d, where, l, rank);
+			feed_link_place(b, d, where, l, rank);
 	}
 }
 
@@ -222,28 +222,28 @@ static bool is_relative(struct fw_str s)
 
 void fw_guid_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 
 	s = fw_str_trim(s);
 	if (!s.len)
 		return;
 	if (!fw_in_entry(b, where)) { /* some channels have one too */
-		if (where == CTX_FEED && fw_take(b, where, F_ID, 5))
+		if (where == CTX_FEED && fw_field_take(b, where, F_ID, 5))
 			b->doc->id = s;
 		return;
 	}
 	/* in Atom the id has priority */
-	if (fw_take(b, CTX_ENTRY, F_ID, (uint8_t)(f->el->rank - b->atom)))
+	if (fw_field_take(b, CTX_ENTRY, F_ID, (uint8_t)(f->el->rank - b->atom)))
 		b->entry->id = s;
 	/*
 	 * isPermaLink defaults to true, but then only a URL counts; if it is stated, a relative one
 	 * does too
 	 */
-	if (f->obj != b && (fw_is_http(s) || (f->obj && is_relative(s))) && fw_take(b, CTX_ENTRY, F_URL, 4))
+	if (f->obj != b && (fw_is_http(s) || (f->obj && is_relative(s))) && fw_field_take(b, CTX_ENTRY, F_URL, 4))
 		b->entry->url = fw_build_url(b, f->scope, s);
 }
 
-void fw_enclosure_start(struct fw_walk *w)
+void fw_enclosure_start(struct fw_start_event *w)
 {
 	struct fw_str url = fw_attr(w, "url");
 
@@ -252,7 +252,7 @@ void fw_enclosure_start(struct fw_walk *w)
 	if (url.len)
 		attachment_add(w->b, url, fw_str_trim(fw_attr(w, "type")), FW_STR_NONE, fw_build_size(fw_attr(w, "length")));
 	else
-		fw_walk_capture(w, TEXT_TRIM);
+		fw_text_capture(w, TEXT_TRIM);
 }
 
 /* The URL is the text if no attribute has it. */
@@ -268,9 +268,9 @@ void fw_image_set(struct fw_builder *b, struct fw_str url, uint8_t rank)
 	if (!url.len)
 		return;
 	if (b->entry) {
-		if (fw_take(b, CTX_ENTRY, F_IMAGE, 2))
+		if (fw_field_take(b, CTX_ENTRY, F_IMAGE, 2))
 			b->entry->image = url;
-	} else if (fw_take(b, CTX_FEED, F_IMAGE_URL, rank)) {
+	} else if (fw_field_take(b, CTX_FEED, F_IMAGE_URL, rank)) {
 		b->doc->image.url = url;
 	}
 }
@@ -287,7 +287,7 @@ void fw_category_add(struct fw_builder *b, bool entry, struct fw_str term, struc
 		if (fw_str_eq(c->term, term) && fw_str_eq(c->scheme, scheme))
 			return;
 	}
-	if (!fw_build_room(b, &fw_counts_of(b, entry)->categories, FW_LIST_MAX, "more than 100 categories"))
+	if (!fw_build_count_member(b, &fw_counts_of(b, entry)->categories, FW_LIST_MAX, "more than 100 categories"))
 		return;
 	c = FW_NEW(b, struct fw_category);
 	if (!c)
@@ -298,11 +298,11 @@ void fw_category_add(struct fw_builder *b, bool entry, struct fw_str term, struc
 	FW_APPEND(*list, c);
 }
 
-void fw_category_start(struct fw_walk *w)
+void fw_category_start(struct fw_start_event *w)
 {
 	struct fw_category *c;
 
-	fw_walk_capture(w, TEXT_TRIM);
+	fw_text_capture(w, TEXT_TRIM);
 	if (!w->attr_n)
 		return;
 	c = w->frame->obj = FW_NEW(w->b, struct fw_category);
@@ -317,7 +317,7 @@ void fw_category_start(struct fw_walk *w)
 
 void fw_category_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	struct fw_category *c = f->obj;
 	struct fw_str term = c && c->term.len ? c->term : FW_STR_NONE;
 
@@ -328,11 +328,11 @@ void fw_category_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	fw_category_add(b, fw_in_entry(b, where), term, c ? c->scheme : FW_STR_NONE, c ? c->label : FW_STR_NONE);
 }
 
-void fw_source_start(struct fw_walk *w)
+void fw_source_start(struct fw_start_event *w)
 {
 	struct fw_document *d = FW_NEW(w->b, struct fw_document);
 
-	fw_walk_capture(w, TEXT_TRIM);
+	fw_text_capture(w, TEXT_TRIM);
 	if (!d)
 		return;
 	d->updated_ms = d->published_ms = d->created_ms = FW_NO_DATE;
@@ -385,12 +385,12 @@ void fw_source_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	persons_value(b, v, "contributors", d->contributors);
 }
 
-void fw_generator_start(struct fw_walk *w)
+void fw_generator_start(struct fw_start_event *w)
 {
 	struct fw_document *d = fw_feed_of(w->b, w->where);
 	struct fw_str url;
 
-	fw_walk_capture(w, TEXT_TRIM);
+	fw_text_capture(w, TEXT_TRIM);
 	if (!w->attr_n || w->where != CTX_FEED)
 		return;
 	url = fw_attr(w, "uri");

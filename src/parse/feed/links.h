@@ -7,18 +7,18 @@
 
 /* Append a link with relation rel. */
 void fw_link_add(struct fw_builder *b, struct fw_link **list, struct fw_str rel, struct fw_str href);
-void fw_link_start(struct fw_walk *w);
+void fw_link_start(struct fw_start_event *w);
 void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
 void fw_guid_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
-void fw_enclosure_start(struct fw_walk *w);
+void fw_enclosure_start(struct fw_start_event *w);
 void fw_enclosure_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
 /* <image> of the channel or an item */
 void fw_image_set(struct fw_builder *b, struct fw_str url, uint8_t rank);
 void fw_category_add(struct fw_builder *b, bool entry, struct fw_str term, struct fw_str scheme, struct fw_str label);
-void fw_category_start(struct fw_walk *w);
+void fw_category_start(struct fw_start_event *w);
 void fw_category_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
-void fw_source_start(struct fw_walk *w);
+void fw_source_start(struct fw_start_event *w);
 void fw_source_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
-void fw_generator_start(struct fw_walk *w);
+void fw_generator_start(struct fw_start_event *w);
 
 #endif

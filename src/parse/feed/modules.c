@@ -38,7 +38,7 @@ static bool too_deep(const struct fw_builder *b, const struct fw_frame *f)
  */
 static struct fw_value *group_of(struct fw_builder *b, const struct fw_frame *f)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 
 	if (where == CTX_LIVE || where == CTX_MEDIA || where == CTX_LIST)
 		return too_deep(b, f) ? NULL : f[-1].obj;
@@ -46,19 +46,19 @@ static struct fw_value *group_of(struct fw_builder *b, const struct fw_frame *f)
 }
 
 /* Append a new object to the list of that name. NULL if the list is full. */
-static struct fw_value *list_add(struct fw_builder *b, struct fw_value *in, const char *name)
+static struct fw_value *module_list_add(struct fw_builder *b, struct fw_value *in, const char *name)
 {
 	struct fw_value *list = fw_value_array(b, in, name);
 
-	if (!list || !fw_build_room(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
+	if (!list || !fw_build_count_member(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
 		return NULL;
 	return fw_value_new(b, list, NULL, FW_VALUE_OBJECT);
 }
 
 /* "firstUrl" and "first-url" become "first_url". Results are cached: a feed has few names. */
-static const char *snake(struct fw_builder *b, struct fw_str name)
+static const char *snake_case(struct fw_builder *b, struct fw_str name)
 {
-	struct fw_member_name *k = &b->member_names[fw_name_mix(name) % FW_N(b->member_names)];
+	struct fw_member_name *k = &b->member_names[fw_name_slot(name) % FW_N(b->member_names)];
 	size_t i, n = 0;
 	char *out;
 
@@ -90,7 +90,7 @@ static bool all_digits(struct fw_str s)
 }
 
 /* Add every attribute as a member: URLs resolved, numbers as numbers. */
-static void attributes_add(struct fw_walk *w, struct fw_value *v)
+static void attributes_add(struct fw_start_event *w, struct fw_value *v)
 {
 	size_t i;
 
@@ -101,7 +101,7 @@ static void attributes_add(struct fw_walk *w, struct fw_value *v)
 
 		if (at->name.ns == FW_NS_XML || at->name.ns == FW_NS_XMLNS || !s.len)
 			continue;
-		name = snake(w->b, l);
+		name = snake_case(w->b, l);
 		if (fw_str_ieq(l, FW_STR("url")) || fw_str_ieq(l, FW_STR("href")) || fw_str_ieq(l, FW_STR("uri")) ||
 		    fw_str_ieq(l, FW_STR("img")))
 			fw_value_str(w->b, v, name, fw_build_url(w->b, w->frame->scope, s));
@@ -157,7 +157,7 @@ static void typed_add(struct fw_builder *b, struct fw_value *in, const char *nam
 	}
 }
 
-static void object_start(struct fw_walk *w, enum fw_element_kind kind)
+static void object_start(struct fw_start_event *w, enum fw_element_kind kind)
 {
 	struct fw_builder *b = w->b;
 	struct fw_value *in, *v;
@@ -169,7 +169,7 @@ static void object_start(struct fw_walk *w, enum fw_element_kind kind)
 	if (kind == EL_ONE) {
 		v = fw_value_new(b, in, w->el->member, FW_VALUE_OBJECT);
 	} else {
-		v = list_add(b, in, w->el->member);
+		v = module_list_add(b, in, w->el->member);
 	}
 	if (!v)
 		return;
@@ -177,7 +177,7 @@ static void object_start(struct fw_walk *w, enum fw_element_kind kind)
 	w->frame->obj = v;
 	w->frame->ctx = CTX_LIST;
 	if (w->el->field != F_NONE)
-		fw_walk_capture(w, TEXT_TRIM);
+		fw_text_capture(w, TEXT_TRIM);
 }
 
 /* Add the text of an object. Its name tells its type. */
@@ -236,7 +236,7 @@ void fw_live_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 
 static void image_set(struct fw_builder *b, enum fw_context where, struct fw_str url, uint8_t rank)
 {
-	if (!url.len || !fw_take(b, where, F_IMAGE, rank))
+	if (!url.len || !fw_field_take(b, where, F_IMAGE, rank))
 		return;
 	if (fw_in_entry(b, where))
 		b->entry->image = url;
@@ -246,7 +246,7 @@ static void image_set(struct fw_builder *b, enum fw_context where, struct fw_str
 
 static void itunes_image_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	struct fw_str *kept = f->obj, url;
 	struct fw_value *in;
 
@@ -276,7 +276,7 @@ static void itunes_category_add(struct fw_builder *b, const struct fw_element *e
 		if (v->type == FW_VALUE_STRING && fw_str_eq(v->string, text))
 			return;
 	}
-	if (list && fw_build_room(b, &list->counted, FW_LIST_MAX, "more than 100 categories"))
+	if (list && fw_build_count_member(b, &list->counted, FW_LIST_MAX, "more than 100 categories"))
 		fw_value_str(b, list, NULL, text);
 }
 
@@ -290,19 +290,19 @@ static void keywords_end(struct fw_builder *b, struct fw_frame *f, struct fw_str
 		part = fw_build_line_text(b, fw_str_split(rest, ',', &rest));
 		if (!part.len)
 			continue;
-		fw_category_add(b, fw_in_entry(b, fw_where_of(b, f)), part, FW_STR_NONE, FW_STR_NONE);
+		fw_category_add(b, fw_in_entry(b, fw_context_around(b, f)), part, FW_STR_NONE, FW_STR_NONE);
 		if (!f->el->group[0])
 			continue;
 		if (!list)
 			list = fw_value_array(b, group_of(b, f), f->el->member);
-		if (list && fw_build_room(b, &list->counted, FW_LIST_MAX, "more than 100 keywords"))
+		if (list && fw_build_count_member(b, &list->counted, FW_LIST_MAX, "more than 100 keywords"))
 			fw_value_str(b, list, NULL, part);
 	}
 }
 
-static void owner_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
+static void itunes_owner_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	struct fw_person *p = f->obj;
 	struct fw_value *v, *in;
 
@@ -316,7 +316,7 @@ static void owner_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	v = fw_value_new(b, in, f->el->member, FW_VALUE_OBJECT);
 	fw_value_str(b, v, "name", p->name);
 	fw_value_str(b, v, "email", p->email);
-	if (fw_take(b, where, F_PUBLISHER, f->el->rank))
+	if (fw_field_take(b, where, F_PUBLISHER, f->el->rank))
 		*(fw_in_entry(b, where) ? &b->entry->publisher : &b->doc->publisher) = p;
 }
 
@@ -328,7 +328,7 @@ static void owner_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
  * contents inherit what they lack, and everything moves up into the entry's media. counted: how
  * many members of a content are attributes, which do not move up.
  */
-static void media_group_start(struct fw_walk *w)
+static void media_group_start(struct fw_start_event *w)
 {
 	struct fw_value *g = FW_NEW(w->b, struct fw_value);
 
@@ -363,7 +363,7 @@ static size_t value_bytes(const struct fw_value *v)
  * Inherited members are limited to the document's length, so a small document cannot make a huge
  * output.
  */
-static void defaults_give(struct fw_builder *b, const struct fw_value *group)
+static void media_defaults_apply(struct fw_builder *b, const struct fw_value *group)
 {
 	const struct fw_value *list = fw_value_find(group, "contents"), *m;
 	struct fw_value *c;
@@ -395,7 +395,7 @@ static void media_join(struct fw_builder *b, struct fw_value *to, const struct f
 		}
 		list = fw_value_array(b, to, m->name.p);
 		for (v = list ? fw_value_members(m) : NULL; v; v = v->next) {
-			if (fw_build_room(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
+			if (fw_build_count_member(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
 				member_add(b, list, v);
 		}
 	}
@@ -407,8 +407,8 @@ static void media_group_end(struct fw_builder *b, struct fw_frame *f)
 
 	if (!fw_value_members(group))
 		return;
-	defaults_give(b, group);
-	media_join(b, fw_value_object(b, fw_extra_root(b, fw_where_of(b, f)), f->el->group), group->members.first);
+	media_defaults_apply(b, group);
+	media_join(b, fw_value_object(b, fw_extra_root(b, fw_context_around(b, f)), f->el->group), group->members.first);
 }
 
 static void media_content_end(struct fw_builder *b, struct fw_frame *f)
@@ -419,13 +419,13 @@ static void media_content_end(struct fw_builder *b, struct fw_frame *f)
 	for (n = c ? c->counted : 0; m && n > 0; n--)
 		m = m->next;
 	if (m)
-		media_join(b, fw_value_object(b, fw_extra_root(b, fw_where_of(b, f)), f->el->group), m);
+		media_join(b, fw_value_object(b, fw_extra_root(b, fw_context_around(b, f)), f->el->group), m);
 }
 
-static void media_content_start(struct fw_walk *w)
+static void media_content_start(struct fw_start_event *w)
 {
 	struct fw_builder *b = w->b;
-	struct fw_value *v = list_add(b, group_of(b, w->frame), w->el->member), *m;
+	struct fw_value *v = module_list_add(b, group_of(b, w->frame), w->el->member), *m;
 	struct fw_str url, medium, type;
 
 	w->frame->ctx = CTX_MEDIA;
@@ -443,13 +443,13 @@ static void media_content_start(struct fw_walk *w)
 	}
 }
 
-static void thumbnail_start(struct fw_walk *w)
+static void thumbnail_start(struct fw_start_event *w)
 {
 	struct fw_builder *b = w->b;
-	struct fw_value *v = list_add(b, group_of(b, w->frame), w->el->member);
+	struct fw_value *v = module_list_add(b, group_of(b, w->frame), w->el->member);
 	struct fw_str url = fw_build_url(b, w->frame->scope, fw_attr(w, "url"));
 
-	fw_walk_capture(w, TEXT_TRIM);
+	fw_text_capture(w, TEXT_TRIM);
 	w->frame->obj = v;
 	if (v)
 		attributes_add(w, v);
@@ -457,16 +457,16 @@ static void thumbnail_start(struct fw_walk *w)
 		image_set(b, w->where, url, 3);
 }
 
-static void media_text_start(struct fw_walk *w)
+static void media_text_start(struct fw_start_event *w)
 {
 	struct fw_str type = fw_str_trim(fw_attr(w, "type"));
 
-	fw_walk_capture(w, fw_str_ieq(type, FW_STR("html")) ? TEXT_HTML : fw_str_ieq(type, FW_STR("plain")) ? TEXT_PLAIN : TEXT_AUTO);
+	fw_text_capture(w, fw_str_ieq(type, FW_STR("html")) ? TEXT_HTML : fw_str_ieq(type, FW_STR("plain")) ? TEXT_PLAIN : TEXT_AUTO);
 }
 
 static void media_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	enum fw_field field = (enum fw_field)f->el->field;
 	/* a caption */
 	bool of_medium = f > b->frame && f[-1].el && f[-1].el->kind == EL_MEDIA_CONTENT;
@@ -480,22 +480,22 @@ static void media_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_s
 	text = field == F_TITLE ? line : fw_build_plain(b, s, type);
 	fw_value_str(b, group_of(b, f), f->el->member, text);
 	if (field == F_TITLE) {
-		if (fw_take(b, where, F_TITLE, (uint8_t)(f->el->rank - of_medium)))
+		if (fw_field_take(b, where, F_TITLE, (uint8_t)(f->el->rank - of_medium)))
 			*(fw_in_entry(b, where) ? &b->entry->title : &b->doc->title) = text;
 	} else if (field == F_DESCRIPTION && fw_in_entry(b, where)) {
 		body = of_medium ? &b->caption : &b->summary;
 		if (body->rank < f->el->rank)
 			*body = (struct fw_body){.s = s, .type = type, .scope = f->scope, .rank = f->el->rank};
-	} else if (field == F_DESCRIPTION && !of_medium && fw_take(b, where, F_DESCRIPTION, f->el->rank)) {
+	} else if (field == F_DESCRIPTION && !of_medium && fw_field_take(b, where, F_DESCRIPTION, f->el->rank)) {
 		b->doc->description = text;
 	}
 }
 
-static void media_category_start(struct fw_walk *w)
+static void media_category_start(struct fw_start_event *w)
 {
 	struct fw_category *c = FW_NEW(w->b, struct fw_category);
 
-	fw_walk_capture(w, TEXT_TRIM);
+	fw_text_capture(w, TEXT_TRIM);
 	w->frame->obj = c;
 	if (!c)
 		return;
@@ -514,9 +514,9 @@ static void media_category_end(struct fw_builder *b, struct fw_frame *f, struct 
 	s = fw_build_title(b, s);
 	if (!c || (!s.len && !c->label.len))
 		return;
-	fw_category_add(b, fw_in_entry(b, fw_where_of(b, f)), s, c->scheme, c->label);
+	fw_category_add(b, fw_in_entry(b, fw_context_around(b, f)), s, c->scheme, c->label);
 	list = fw_value_array(b, group_of(b, f), f->el->member);
-	if (list && fw_build_room(b, &list->counted, FW_LIST_MAX, "more than 100 categories"))
+	if (list && fw_build_count_member(b, &list->counted, FW_LIST_MAX, "more than 100 categories"))
 		fw_value_str(b, list, NULL, s.len ? s : c->label);
 }
 
@@ -527,19 +527,19 @@ static void string_in_end(struct fw_builder *b, struct fw_frame *f, struct fw_st
 
 	s = f->el->field == F_LINK ? fw_build_url(b, f->scope, s) : fw_build_title(b, s);
 	list = s.len ? fw_value_array(b, f[-1].obj, f->el->member) : NULL;
-	if (list && fw_build_room(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
+	if (list && fw_build_count_member(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
 		fw_value_str(b, list, NULL, s);
 }
 
 /* ---- chapters -------------------------------------------------------------------------------- */
 
-static void chapter_start(struct fw_walk *w)
+static void chapter_start(struct fw_start_event *w)
 {
 	struct fw_builder *b = w->b;
 	struct fw_value *list = w->up ? w->up->obj : NULL, *v;
 	int64_t at = fw_build_duration(fw_attr(w, "start"));
 
-	if (!list || !fw_build_room(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
+	if (!list || !fw_build_count_member(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
 		return;
 	v = fw_value_new(b, list, NULL, FW_VALUE_OBJECT);
 	if (at != FW_NO_NUMBER)
@@ -551,22 +551,22 @@ static void chapter_start(struct fw_walk *w)
 
 /* ---- dispatch -------------------------------------------------------------------------------- */
 
-static void text_input_start(struct fw_walk *w)
+static void text_input_start(struct fw_start_event *w)
 {
 	w->frame->obj = fw_value_object(w->b, &w->b->doc->extra, w->el->member);
 	w->frame->ctx = CTX_LIVE;
 }
 
-static void live_start(struct fw_walk *w)
+static void live_start(struct fw_start_event *w)
 {
-	w->frame->obj = list_add(w->b, group_of(w->b, w->frame), w->el->member);
+	w->frame->obj = module_list_add(w->b, group_of(w->b, w->frame), w->el->member);
 	w->frame->ctx = CTX_LIVE;
 	if (w->frame->obj)
 		attributes_add(w, w->frame->obj);
 }
 
 /* An image or an enclosure, depending on its rel. */
-static void itunes_link_start(struct fw_walk *w)
+static void itunes_link_start(struct fw_start_event *w)
 {
 	struct fw_str rel = fw_str_trim(fw_attr(w, "rel"));
 
@@ -576,7 +576,7 @@ static void itunes_link_start(struct fw_walk *w)
 		fw_enclosure_start(w);
 }
 
-static void itunes_category_start(struct fw_walk *w)
+static void itunes_category_start(struct fw_start_event *w)
 {
 	struct fw_str text = fw_attr(w, "text");
 
@@ -584,10 +584,10 @@ static void itunes_category_start(struct fw_walk *w)
 	if (text.len)
 		itunes_category_add(w->b, w->el, text);
 	else
-		fw_walk_capture(w, TEXT_TRIM);
+		fw_text_capture(w, TEXT_TRIM);
 }
 
-static void reply_start(struct fw_walk *w)
+static void reply_start(struct fw_start_event *w)
 {
 	struct fw_builder *b = w->b;
 	struct fw_link *l;
@@ -595,7 +595,7 @@ static void reply_start(struct fw_walk *w)
 	if (!fw_attr(w, "ref").len && !fw_attr(w, "href").len)
 		return;
 	l = FW_NEW(b, struct fw_link);
-	if (!l || !fw_build_room(b, &b->count.links, FW_LIST_MAX, "more than 100 links"))
+	if (!l || !fw_build_count_member(b, &b->count.links, FW_LIST_MAX, "more than 100 links"))
 		return;
 	l->rel = fw_str_trim(fw_attr(w, "ref"));
 	l->href = fw_build_url(b, w->frame->scope, fw_attr(w, "href"));
@@ -605,27 +605,27 @@ static void reply_start(struct fw_walk *w)
 	FW_APPEND(b->entry->in_reply_to, l);
 }
 
-static void strings_start(struct fw_walk *w)
+static void strings_start(struct fw_start_event *w)
 {
 	w->frame->obj = group_of(w->b, w->frame);
 	w->frame->ctx = CTX_MEDIA;
 }
 
-static void chapters_start(struct fw_walk *w)
+static void chapters_start(struct fw_start_event *w)
 {
 	w->frame->ctx = CTX_LIST;
 	w->frame->obj = fw_value_array(w->b, fw_value_object(w->b, &w->b->entry->extra, ""), "chapters");
 }
 
-static void value_start(struct fw_walk *w)
+static void value_start(struct fw_start_event *w)
 {
 	if (w->el->field == F_LINK)
 		fw_url_start(w);
 	else
-		fw_walk_capture(w, TEXT_TRIM);
+		fw_text_capture(w, TEXT_TRIM);
 }
 
-void fw_module_start(struct fw_walk *w)
+void fw_module_start(struct fw_start_event *w)
 {
 	struct fw_document *doc = w->b->doc;
 	enum fw_element_kind kind = (enum fw_element_kind)w->el->kind;
@@ -642,7 +642,7 @@ void fw_module_start(struct fw_walk *w)
 	case EL_ITUNES_IMAGE: fw_url_start(w); break;
 	case EL_ITUNES_CATEGORY: itunes_category_start(w); break;
 	case EL_OWNER:
-		fw_walk_capture(w, TEXT_TRIM);
+		fw_text_capture(w, TEXT_TRIM);
 		w->frame->obj = FW_NEW(w->b, struct fw_person);
 		w->frame->ctx = CTX_PERSON;
 		break;
@@ -660,7 +660,7 @@ void fw_module_start(struct fw_walk *w)
 	case EL_CHAPTERS: chapters_start(w); break;
 	case EL_CHAPTER: chapter_start(w); break;
 	case EL_VALUE: value_start(w); break;
-	default: fw_walk_capture(w, TEXT_TRIM); break; /* texts */
+	default: fw_text_capture(w, TEXT_TRIM); break; /* texts */
 	}
 }
 
@@ -694,7 +694,7 @@ void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bo
 		keywords_end(b, f, s);
 		break;
 	case EL_OWNER:
-		owner_end(b, f, s);
+		itunes_owner_end(b, f, s);
 		break;
 	case EL_MEDIA_GROUP:
 		media_group_end(b, f);

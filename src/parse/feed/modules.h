@@ -5,7 +5,7 @@
 
 #include "parse/feed/frame.h"
 
-void fw_module_start(struct fw_walk *w);
+void fw_module_start(struct fw_start_event *w);
 void fw_module_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);
 /* RSS's own elements inside podcast:liveItem. */
 void fw_live_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup);

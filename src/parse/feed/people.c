@@ -7,11 +7,11 @@
 
 #include "base/banned.h"
 
-void fw_person_start(struct fw_walk *w)
+void fw_person_start(struct fw_start_event *w)
 {
 	w->frame->obj = FW_NEW(w->b, struct fw_person);
 	w->frame->ctx = CTX_PERSON;
-	fw_walk_capture(w, TEXT_TRIM);
+	fw_text_capture(w, TEXT_TRIM);
 }
 
 static bool same_person(const struct fw_person *a, const struct fw_person *b)
@@ -19,7 +19,7 @@ static bool same_person(const struct fw_person *a, const struct fw_person *b)
 	return (a->name.len && fw_str_eq(a->name, b->name)) || (a->email.len && fw_str_eq(a->email, b->email));
 }
 
-static void person_add(struct fw_person **list, struct fw_person *p)
+static void person_list_add(struct fw_person **list, struct fw_person *p)
 {
 	struct fw_person *o;
 
@@ -38,7 +38,7 @@ static void person_add(struct fw_person **list, struct fw_person *p)
 }
 
 /* The author is only a mail address: take the name of the substitute, if there is exactly one. */
-static void name_lend(struct fw_person *author, const struct fw_person *stand_in)
+static void name_inherit(struct fw_person *author, const struct fw_person *stand_in)
 {
 	if (author && stand_in && !author->next && !stand_in->next && !author->name.len)
 		author->name = stand_in->name;
@@ -47,7 +47,7 @@ static void name_lend(struct fw_person *author, const struct fw_person *stand_in
 /* Add a person to the list where it belongs. */
 static void person_place(struct fw_builder *b, const struct fw_frame *f, struct fw_person *p)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	struct fw_document *d = fw_feed_of(b, where);
 	struct fw_entry *e = fw_in_entry(b, where) ? b->entry : NULL;
 	struct fw_ranks *r = e ? &b->entry_rank : where == CTX_SOURCE ? &b->source_rank : &b->feed_rank;
@@ -59,27 +59,27 @@ static void person_place(struct fw_builder *b, const struct fw_frame *f, struct 
 		fw_value_str(b, fw_value_object(b, fw_extra_root(b, where), f->el->group), f->el->member,
 			p->name.len ? p->name : p->email);
 	if (f->el->field == F_PUBLISHER) {
-		if (fw_take(b, where, F_PUBLISHER, f->el->rank))
+		if (fw_field_take(b, where, F_PUBLISHER, f->el->rank))
 			*(e ? &e->publisher : &d->publisher) = p;
 		return;
 	}
-	if (!fw_build_room(b, &fw_counts_of(b, e != NULL)->people, FW_LIST_MAX, "more than 100 people"))
+	if (!fw_build_count_member(b, &fw_counts_of(b, e != NULL)->people, FW_LIST_MAX, "more than 100 people"))
 		return;
 	if (f->el->field == F_CONTRIBUTOR) {
 		FW_APPEND(*(e ? &e->contributors : &d->contributors), p);
 		return;
 	}
 	if (f->el->rank < r->of[F_AUTHOR]) {
-		name_lend(*list, p);
+		name_inherit(*list, p);
 		return;
 	}
 	/* substitutes (itunes:author) are dropped when the author follows */
 	if (f->el->rank > r->of[F_AUTHOR] && r->of[F_AUTHOR] < 6) {
-		name_lend(p, *list);
+		name_inherit(p, *list);
 		*list = NULL;
 	}
 	r->of[F_AUTHOR] = f->el->rank;
-	person_add(list, p);
+	person_list_add(list, p);
 }
 
 /*

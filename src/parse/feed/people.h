@@ -5,7 +5,7 @@
 
 #include "parse/feed/frame.h"
 
-void fw_person_start(struct fw_walk *w);
+void fw_person_start(struct fw_start_event *w);
 void fw_person_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
 void fw_person_part_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s);
 /* Set a person's URL. With F_EMAIL or a mailto: URL, set the mail address. */

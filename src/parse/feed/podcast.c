@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "parse/feed/build.h"
+#include "parse/feed/builder.h"
 #include "parse/feed/podcast.h"
 
 #include "base/banned.h"

@@ -11,7 +11,7 @@
  * RFC 4287 sections 3.1.1 and 4.1.3.3; Atom 0.3 section 3.1: type is a MIME type, mode is its
  * encoding.
  */
-void fw_text_start(struct fw_walk *w)
+void fw_text_start(struct fw_start_event *w)
 {
 	struct fw_str type = fw_str_trim(fw_attr(w, "type")), mode;
 	enum fw_text_rule rule = TEXT_AUTO;
@@ -19,7 +19,7 @@ void fw_text_start(struct fw_walk *w)
 	if (!w->frame->atom) {
 		if (w->name->ns == FW_NS_XHTML || fw_str_ieq(type, FW_STR("xhtml")) || fw_str_ieq(type, FW_STR("application/xhtml+xml")))
 			rule = TEXT_XML;
-		fw_walk_capture(w, rule);
+		fw_text_capture(w, rule);
 		return;
 	}
 	/* Atom 0.3: the parts declare their own types */
@@ -46,7 +46,7 @@ void fw_text_start(struct fw_walk *w)
 		/* only content has a media type */
 		rule = w->el->kind == EL_BODY ? TEXT_BASE64 : TEXT_PLAIN;
 	w->frame->untyped = !type.len && w->el->kind == EL_BODY;
-	fw_walk_capture(w, rule);
+	fw_text_capture(w, rule);
 	if (w->el->field == F_CONTENT) {
 		struct fw_str src = fw_build_url(w->b, w->frame->scope, fw_attr(w, "src"));
 
@@ -55,7 +55,7 @@ void fw_text_start(struct fw_walk *w)
 
 			fw_value_str(w->b, v, "src", src);
 			fw_value_str(w->b, v, "type", type.len ? fw_build_dup(w->b, type) : FW_STR_NONE);
-			if (fw_take(w->b, CTX_ENTRY, F_URL, 3))
+			if (fw_field_take(w->b, CTX_ENTRY, F_URL, 3))
 				w->b->entry->url = src;
 		}
 	}
@@ -73,7 +73,7 @@ struct fw_str fw_text_line(struct fw_builder *b, const struct fw_frame *f, struc
 
 void fw_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	struct fw_document *d = fw_feed_of(b, where);
 	struct fw_str text = fw_text_line(b, f, s, markup);
 
@@ -86,7 +86,7 @@ void fw_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 	}
 	if (f->el->member[0])
 		fw_value_str(b, fw_value_object(b, fw_extra_root(b, where), f->el->group), f->el->member, text);
-	if (!fw_take(b, where, (enum fw_field)f->el->field, f->el->rank))
+	if (!fw_field_take(b, where, (enum fw_field)f->el->field, f->el->rank))
 		return;
 	if (f->el->field == F_TITLE && fw_in_entry(b, where))
 		b->entry->title = text;
@@ -108,7 +108,7 @@ static void body_set(const struct fw_frame *f, struct fw_body *body, struct fw_s
 
 void fw_body_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
 {
-	enum fw_context where = fw_where_of(b, f);
+	enum fw_context where = fw_context_around(b, f);
 	struct fw_document *d = fw_feed_of(b, where);
 	enum fw_text_type type;
 
@@ -126,7 +126,7 @@ void fw_body_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 	} else if (where == CTX_IMAGE) {
 		if (!b->entry)
 			d->image.description = fw_build_plain(b, s, type);
-	} else if (fw_take(b, where, F_DESCRIPTION, f->el->rank)) {
+	} else if (fw_field_take(b, where, F_DESCRIPTION, f->el->rank)) {
 		d->description = fw_build_plain(b, s, type);
 	}
 }

@@ -14,7 +14,7 @@
 static const struct fw_str PREFIX = {FW_HTML_ANCHOR_PREFIX, sizeof(FW_HTML_ANCHOR_PREFIX) - 1};
 
 /* The name without the prefix; absent if it is not to be kept. A name with '%' is ambiguous. */
-static struct fw_str name_of(struct fw_str s)
+static struct fw_str anchor_name(struct fw_str s)
 {
 	if (fw_str_starts(s, PREFIX))
 		s = fw_str_sub(s, PREFIX.len, s.len);
@@ -26,7 +26,7 @@ static struct fw_str name_of(struct fw_str s)
 }
 
 /* A URL as it would be written: without controls. */
-static struct fw_str written(struct fw_arena *a, struct fw_str s)
+static struct fw_str anchor_url_clean(struct fw_arena *a, struct fw_str s)
 {
 	char *d = fw_url_has_control(s) ? fw_arena_alloc(a, s.len) : NULL;
 	size_t n = 0;
@@ -43,7 +43,7 @@ static struct fw_str written(struct fw_arena *a, struct fw_str s)
 /*
  * The decoded fragment of a link into its own document. Taken from the link as it would be written.
  */
-static struct fw_str fragment_of(struct fw_arena *a, struct fw_str base, struct fw_str href)
+static struct fw_str anchor_fragment(struct fw_arena *a, struct fw_str base, struct fw_str href)
 {
 	struct fw_str fragment, base_fragment;
 
@@ -52,29 +52,29 @@ static struct fw_str fragment_of(struct fw_arena *a, struct fw_str base, struct 
 	href = fw_url_resolve(a, FW_STR_NONE, href);
 	if (href.len && href.p[0] != '#')
 		href = fw_html_url(a, base, href, false, false);
-	href = fw_str_split(written(a, href), '#', &fragment);
+	href = fw_str_split(anchor_url_clean(a, href), '#', &fragment);
 	if (!fragment.len || (href.len && !fw_str_eq(href, fw_str_split(base, '#', &base_fragment))))
 		return FW_STR_NONE;
 	return fw_html_percent_decode(a, fragment);
 }
 
-static uint64_t hash_of(struct fw_str name)
+static uint64_t anchor_hash(struct fw_str name)
 {
 	return fw_hash64(name.p, name.len);
 }
 
-static int by_hash(const void *a, const void *b)
+static int anchor_hash_compare(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
 
 	return *x < *y ? -1 : *x > *y;
 }
 
-static bool has(const uint64_t *list, size_t n, struct fw_str name)
+static bool anchors_have(const uint64_t *list, size_t n, struct fw_str name)
 {
-	uint64_t hash = hash_of(name);
+	uint64_t hash = anchor_hash(name);
 
-	return n && bsearch(&hash, list, n, sizeof(hash), by_hash);
+	return n && bsearch(&hash, list, n, sizeof(hash), anchor_hash_compare);
 }
 
 /* Does s end just where an href's value starts? */
@@ -106,24 +106,24 @@ static bool may_refer(struct fw_str html, struct fw_str base)
 }
 
 /* A name that has the prefix is kept in any case, so it is not added. */
-static void add(uint64_t *list, size_t *n, struct fw_str s)
+static void anchors_add(uint64_t *list, size_t *n, struct fw_str s)
 {
-	struct fw_str name = fw_str_starts(s, PREFIX) ? FW_STR_NONE : name_of(s);
+	struct fw_str name = fw_str_starts(s, PREFIX) ? FW_STR_NONE : anchor_name(s);
 
 	if (name.len && *n < NAMES_MAX)
-		list[(*n)++] = hash_of(name);
+		list[(*n)++] = anchor_hash(name);
 }
 
 /* Add the names that a tag defines and the one that it refers to. */
-static void tag_add(struct fw_arena *a, struct fw_str base, const struct fw_html_token *t, struct fw_html_anchors *out)
+static void anchors_add_tag(struct fw_arena *a, struct fw_str base, const struct fw_html_token *t, struct fw_html_anchors *out)
 {
 	struct fw_str attrs = t->attrs, name, value;
 
 	while (fw_html_attr(&attrs, &name, &value)) {
 		if (fw_str_ieq(name, FW_STR("id")) || (t->el == FW_E_A && fw_str_ieq(name, FW_STR("name"))))
-			add(out->id, &out->id_n, fw_html_attr_decode(a, value));
+			anchors_add(out->id, &out->id_n, fw_html_attr_decode(a, value));
 		else if (t->el == FW_E_A && fw_str_ieq(name, FW_STR("href")))
-			add(out->ref, &out->ref_n, fragment_of(a, base, fw_html_attr_decode(a, value)));
+			anchors_add(out->ref, &out->ref_n, anchor_fragment(a, base, fw_html_attr_decode(a, value)));
 	}
 }
 
@@ -149,32 +149,32 @@ void fw_html_anchors_find(struct fw_arena *a, struct fw_str html, struct fw_str 
 		if (flags & FW_EL_DROP)
 			fw_html_skip(&z, &t);
 		if (flags & FW_EL_KEEP && t.attrs.len)
-			tag_add(a, base, &t, out);
+			anchors_add_tag(a, base, &t, out);
 	}
-	qsort(out->id, out->id_n, sizeof(*out->id), by_hash);
-	qsort(out->ref, out->ref_n, sizeof(*out->ref), by_hash);
+	qsort(out->id, out->id_n, sizeof(*out->id), anchor_hash_compare);
+	qsort(out->ref, out->ref_n, sizeof(*out->ref), anchor_hash_compare);
 }
 
-static struct fw_str prefixed(struct fw_arena *a, const char *before, struct fw_str name)
+static struct fw_str anchor_prefixed(struct fw_arena *a, const char *before, struct fw_str name)
 {
 	return fw_str(fw_arena_printf(a, "%s" FW_HTML_ANCHOR_PREFIX "%.*s", before, FW_STR_ARG(name)));
 }
 
-static bool known(const struct fw_html_anchors *in, struct fw_str name)
+static bool anchors_known(const struct fw_html_anchors *in, struct fw_str name)
 {
-	return has(in->id, in->id_n, name) && has(in->ref, in->ref_n, name);
+	return anchors_have(in->id, in->id_n, name) && anchors_have(in->ref, in->ref_n, name);
 }
 
 struct fw_str fw_html_anchor_id(struct fw_arena *a, const struct fw_html_anchors *in, struct fw_str id)
 {
-	struct fw_str name = name_of(id);
+	struct fw_str name = anchor_name(id);
 
-	return name.len && (fw_str_starts(id, PREFIX) || known(in, name)) ? prefixed(a, "", name) : FW_STR_NONE;
+	return name.len && (fw_str_starts(id, PREFIX) || anchors_known(in, name)) ? anchor_prefixed(a, "", name) : FW_STR_NONE;
 }
 
 struct fw_str fw_html_anchor_ref(struct fw_arena *a, const struct fw_html_anchors *in, struct fw_str base, struct fw_str href)
 {
-	struct fw_str fragment = fragment_of(a, base, href), name = name_of(fragment);
+	struct fw_str fragment = anchor_fragment(a, base, href), name = anchor_name(fragment);
 
-	return name.len && (fw_str_starts(fragment, PREFIX) || known(in, name)) ? prefixed(a, "#", name) : FW_STR_NONE;
+	return name.len && (fw_str_starts(fragment, PREFIX) || anchors_known(in, name)) ? anchor_prefixed(a, "#", name) : FW_STR_NONE;
 }

@@ -31,7 +31,7 @@ enum page {
 #define DAILYMOTION_VIDEO "https://www.dailymotion.com/video/"
 
 /* The first rule that yields a page wins; if none does, the first that matches. */
-static const struct rule {
+static const struct service_rule {
 	const char *service; /* NULL: an advertisement or a counter */
 	const char *host;    /* and its subdomains; NULL: any */
 	const char *path;    /* prefix of the path; the id follows, unless ... */
@@ -102,7 +102,7 @@ static struct fw_str query_value(struct fw_arena *a, struct fw_str query, const 
 }
 
 /* The id or path at the start of s. It has no byte that could end a URL or change its host. */
-static struct fw_str id_of(struct fw_str s, bool path)
+static struct fw_str embed_id(struct fw_str s, bool path)
 {
 	size_t n = 0;
 
@@ -123,7 +123,7 @@ static struct fw_str uri_path(struct fw_arena *a, struct fw_str uri)
 	d = rest.len ? fw_arena_dup(a, rest.p, rest.len) : NULL;
 	for (size_t i = 0; d && i < rest.len; i++)
 		d[i] = d[i] == ':' ? '/' : d[i];
-	return id_of((struct fw_str){d, d ? rest.len : 0}, true);
+	return embed_id((struct fw_str){d, d ? rest.len : 0}, true);
 }
 
 /* s if it is a web URL on that host, other than its API, which shows no page. */
@@ -138,7 +138,7 @@ static struct fw_str page_on(struct fw_arena *a, struct fw_str s, const char *ho
 	return host_is(u.host, host) ? s : FW_STR_NONE;
 }
 
-static struct fw_str page_by(struct fw_arena *a, const struct rule *r, const struct fw_url *u, struct fw_str player)
+static struct fw_str page_by(struct fw_arena *a, const struct service_rule *r, const struct fw_url *u, struct fw_str player)
 {
 	struct fw_str s = r->query ? query_value(a, u->query, r->query) : fw_str_sub(u->path, strlen(r->path), u->path.len), hash;
 
@@ -146,7 +146,7 @@ static struct fw_str page_by(struct fw_arena *a, const struct rule *r, const str
 		return FW_STR_NONE;
 	if (r->kind == PAGE_URL)
 		return page_on(a, s, r->page);
-	s = r->kind == PAGE_URI ? uri_path(a, s) : id_of(s, r->kind == PAGE_PATH);
+	s = r->kind == PAGE_URI ? uri_path(a, s) : embed_id(s, r->kind == PAGE_PATH);
 	if (!s.len || (r->kind == PAGE_HERE && s.len < 22))
 		return FW_STR_NONE;
 	if (r->kind == PAGE_HERE) {
@@ -154,14 +154,14 @@ static struct fw_str page_by(struct fw_arena *a, const struct rule *r, const str
 
 		return fw_str(fw_arena_printf(a, "%.*s%s%.*s", FW_STR_ARG(here), r->page, FW_STR_ARG(s)));
 	}
-	hash = r->kind == PAGE_ID_HASH ? id_of(query_value(a, u->query, "h"), false) : FW_STR_NONE;
+	hash = r->kind == PAGE_ID_HASH ? embed_id(query_value(a, u->query, "h"), false) : FW_STR_NONE;
 	return fw_str(fw_arena_printf(a, "%s%.*s%s%.*s%s", r->page, FW_STR_ARG(s), hash.len ? "/" : "", FW_STR_ARG(hash), r->end));
 }
 
 /* Fill e with what is known of the player's URL. Returns the rule; NULL: none. */
-static const struct rule *service_find(struct fw_arena *a, struct fw_html_embed *e)
+static const struct service_rule *service_find(struct fw_arena *a, struct fw_html_embed *e)
 {
-	const struct rule *found = NULL;
+	const struct service_rule *found = NULL;
 	struct fw_url u;
 
 	fw_url_split(e->player, &u);
@@ -170,7 +170,7 @@ static const struct rule *service_find(struct fw_arena *a, struct fw_html_embed 
 	if (host_is(u.host, "youtube-nocookie.com"))
 		u.host = FW_STR("youtube.com");
 	for (size_t i = 0; i < FW_N(RULES); i++) {
-		const struct rule *r = &RULES[i];
+		const struct service_rule *r = &RULES[i];
 		struct fw_str page;
 
 		if ((r->host && !host_is(u.host, r->host)) || !fw_str_starts(u.path, fw_str(r->path)))
@@ -225,19 +225,19 @@ static const struct custom *custom_find(const struct fw_html_token *t)
 	return NULL;
 }
 
-struct tag {
+struct embed_tag {
 	struct fw_str src, lazy, title, label, width, height, style, hidden;
 };
 
 /* Of two attributes with the same name the first wins. */
-static void tag_read(struct fw_arena *a, struct fw_str attrs, const char *src, struct tag *tag)
+static void embed_tag_read(struct fw_arena *a, struct fw_str attrs, const char *src, struct embed_tag *tag)
 {
 	const struct { const char *name; struct fw_str *to; } WANTED[] = {{src, &tag->src}, {"data-src", &tag->lazy},
 		{"data-lazy-src", &tag->lazy}, {"data-litespeed-src", &tag->lazy}, {"title", &tag->title}, {"aria-label", &tag->label},
 		{"width", &tag->width}, {"height", &tag->height}, {"style", &tag->style}, {"hidden", &tag->hidden}};
 	struct fw_str name, value;
 
-	*tag = (struct tag){.src = FW_STR_NONE};
+	*tag = (struct embed_tag){.src = FW_STR_NONE};
 	while (fw_html_attr(&attrs, &name, &value)) {
 		for (size_t i = 0; i < FW_N(WANTED); i++) {
 			if (!WANTED[i].to->p && fw_str_ieq(name, fw_str(WANTED[i].name)))
@@ -314,17 +314,17 @@ bool fw_html_embed_read(struct fw_arena *a, struct fw_str base, const struct fw_
 {
 	const struct custom *custom = t->el == FW_EL_NONE ? custom_find(t) : NULL;
 	struct fw_str link = FW_STR_NONE, name = FW_STR_NONE;
-	const struct rule *rule;
-	struct tag tag;
+	const struct service_rule *rule;
+	struct embed_tag tag;
 
 	*e = (struct fw_html_embed){.next = NULL};
 	if (!custom && t->el != FW_E_IFRAME && t->el != FW_E_EMBED && t->el != FW_E_OBJECT)
 		return false;
-	tag_read(a, t->attrs, custom ? custom->attr : t->el == FW_E_OBJECT ? "data" : "src", &tag);
-	if (tag.hidden.p || fw_html_unseen(tag.width, tag.height, tag.style, 2))
+	embed_tag_read(a, t->attrs, custom ? custom->attr : t->el == FW_E_OBJECT ? "data" : "src", &tag);
+	if (tag.hidden.p || fw_html_hidden(tag.width, tag.height, tag.style, 2))
 		return false;
 	if (custom && custom->address) {
-		tag.src = id_of(tag.src, false);
+		tag.src = embed_id(tag.src, false);
 		tag.src = tag.src.len ? fw_str(fw_arena_printf(a, "%s%.*s", custom->address, FW_STR_ARG(tag.src))) : FW_STR_NONE;
 	} else if (t->el == FW_E_OBJECT && !tag.src.len) {
 		tag.src = param_address(a, *z);
@@ -398,7 +398,7 @@ static bool may_embed(struct fw_str html)
 	return false;
 }
 
-static bool listed(const struct fw_html_embed *list, struct fw_str url)
+static bool embed_list_has(const struct fw_html_embed *list, struct fw_str url)
 {
 	while (list && !fw_str_eq(list->url, url))
 		list = list->next;
@@ -419,7 +419,7 @@ struct fw_html_embed *fw_html_embeds(struct fw_arena *a, struct fw_str html, str
 		if (t.kind != FW_HTML_OPEN || fw_el_flags(t.el) & FW_EL_KEEP)
 			continue;
 		if (fw_html_embed_read(a, base, &z, &t, &e) && e.url.len <= LISTED_URL_MAX && e.player.len <= LISTED_URL_MAX &&
-		    !listed(list, e.url)) {
+		    !embed_list_has(list, e.url)) {
 			e.title.len = fw_utf8_cut(e.title.p, e.title.len, LISTED_TITLE_MAX);
 			*at = fw_arena_alloc(a, sizeof(e));
 			if (!*at)
@@ -484,7 +484,7 @@ struct fw_str fw_html_svg_name(struct fw_arena *a, const struct fw_html_tokenize
 /* ---- what stays visible ---------------------------------------------------------------------- */
 
 /* Only white space, including no-break spaces in any notation? */
-static bool is_blank(struct fw_str s)
+static bool text_is_blank(struct fw_str s)
 {
 	static const char *const SPACES[] = {"\xc2\xa0", "&nbsp;", "&#160;", "&#xa0;", "&#xA0;"};
 
@@ -506,7 +506,7 @@ static bool is_thing(enum fw_el el)
 	return el == FW_E_IMG || el == FW_E_VIDEO || el == FW_E_AUDIO || !(fw_el_flags(el) & FW_EL_KEEP);
 }
 
-static bool shows(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t)
+static bool tag_shows(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t)
 {
 	struct fw_html_embed e;
 
@@ -580,10 +580,10 @@ bool fw_html_all_removed(struct fw_str html, struct fw_str base)
 		unsigned flags = fw_el_flags(t.el);
 
 		if (t.kind == FW_HTML_TEXT || (t.kind == FW_HTML_RAW && !(flags & FW_EL_DROP)))
-			shown = !is_blank(t.text);
+			shown = !text_is_blank(t.text);
 		if (t.kind != FW_HTML_OPEN || !is_thing(t.el))
 			continue;
-		shown = shows(&a, base, &z, &t);
+		shown = tag_shows(&a, base, &z, &t);
 		removed |= t.el != FW_E_HTML && t.el != FW_E_HEAD && t.el != FW_E_BODY;
 		if (flags & FW_EL_DROP)
 			fw_html_skip(&z, &t);

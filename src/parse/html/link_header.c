@@ -8,19 +8,19 @@
 #include "parse/html/link_header.h"
 #include "base/banned.h"
 
-struct cursor {
+struct link_cursor {
 	const char *at, *end;
 };
 
-static void spaces(struct cursor *c)
+static void link_spaces_skip(struct link_cursor *c)
 {
 	while (c->at < c->end && fw_is_space((unsigned char)*c->at))
 		c->at++;
 }
 
-static bool take(struct cursor *c, int ch)
+static bool link_char_take(struct link_cursor *c, int ch)
 {
-	spaces(c);
+	link_spaces_skip(c);
 	if (c->at >= c->end || *c->at != ch)
 		return false;
 	c->at++;
@@ -28,13 +28,13 @@ static bool take(struct cursor *c, int ch)
 }
 
 /* A token, or a quoted string without its backslashes. */
-static struct fw_str value(struct fw_arena *a, struct cursor *c)
+static struct fw_str link_value_read(struct fw_arena *a, struct link_cursor *c)
 {
 	const char *start;
 	size_t n = 0;
 	char *d;
 
-	if (!take(c, '"')) {
+	if (!link_char_take(c, '"')) {
 		for (start = c->at; c->at < c->end && *c->at != ';' && *c->at != ','; c->at++)
 			;
 		return fw_str_trim((struct fw_str){start, (size_t)(c->at - start)});
@@ -57,7 +57,7 @@ static struct fw_str value(struct fw_arena *a, struct cursor *c)
 }
 
 /* Move past the next comma outside quotes. */
-static void next_link(struct cursor *c)
+static void link_next(struct link_cursor *c)
 {
 	for (bool quoted = false; c->at < c->end; c->at++) {
 		if (*c->at == '"')
@@ -71,25 +71,25 @@ static void next_link(struct cursor *c)
 		c->at++;
 }
 
-static bool read_link(struct fw_arena *a, struct cursor *c, struct fw_link *l)
+static bool link_read(struct fw_arena *a, struct link_cursor *c, struct fw_link *l)
 {
 	bool anchored = false;
 	const char *close;
 
-	if (!take(c, '<') || !(close = memchr(c->at, '>', (size_t)(c->end - c->at))))
+	if (!link_char_take(c, '<') || !(close = memchr(c->at, '>', (size_t)(c->end - c->at))))
 		return false;
 	l->href = (struct fw_str){c->at, (size_t)(close - c->at)};
 	l->length = FW_NO_NUMBER;
 	c->at = close + 1;
-	while (take(c, ';')) {
+	while (link_char_take(c, ';')) {
 		struct fw_str name = {NULL, 0}, v = FW_STR("");
 
-		spaces(c);
+		link_spaces_skip(c);
 		for (name.p = c->at; c->at < c->end && *c->at != '=' && *c->at != ';' && *c->at != ',' && *c->at != ' '; c->at++)
 			;
 		name.len = (size_t)(c->at - name.p);
-		if (take(c, '='))
-			v = value(a, c);
+		if (link_char_take(c, '='))
+			v = link_value_read(a, c);
 		if (fw_str_ieq(name, FW_STR("rel")) && !l->rel.p) /* the first one wins */
 			l->rel = v;
 		else if (fw_str_ieq(name, FW_STR("type")) && !l->type.p)
@@ -120,13 +120,13 @@ bool fw_html_rel_has(struct fw_str rel, struct fw_str word)
 
 struct fw_link *fw_link_header(struct fw_arena *a, struct fw_str header, struct fw_str base, struct fw_str rel)
 {
-	struct cursor c = {header.p, header.p + header.len};
+	struct link_cursor c = {header.p, header.p + header.len};
 	struct fw_link *first = NULL, **tail = &first;
 
-	for (; c.at < c.end; next_link(&c)) {
+	for (; c.at < c.end; link_next(&c)) {
 		struct fw_link link = {0}, *kept;
 
-		if (!read_link(a, &c, &link) || (rel.p && !fw_html_rel_has(fw_str_trim(link.rel), rel)))
+		if (!link_read(a, &c, &link) || (rel.p && !fw_html_rel_has(fw_str_trim(link.rel), rel)))
 			continue;
 		link.href = fw_url_resolve(a, base, link.href);
 		kept = fw_arena_alloc(a, sizeof(*kept));

@@ -57,7 +57,7 @@ static struct fw_str attr_text(struct fw_arena *a, const char *name, struct fw_s
 }
 
 /* The poster of a video that cannot be played, as attributes of an <img>. Absent: none. */
-static struct fw_str poster(struct fw_arena *a, struct fw_str base, struct fw_str attrs)
+static struct fw_str poster_url(struct fw_arena *a, struct fw_str base, struct fw_str attrs)
 {
 	struct fw_str url = fw_html_url(a, base, fw_html_attr_get(a, attrs, "poster"), true, false);
 
@@ -171,7 +171,7 @@ static bool open_cell(struct fw_html_writer *w)
 }
 
 /* Close the elements that prevent el from fitting. False: el is dropped. */
-static bool bend(struct fw_html_writer *w, enum fw_el el)
+static bool direct_make_fit(struct fw_html_writer *w, enum fw_el el)
 {
 	unsigned flags = fw_el_flags(el);
 
@@ -189,7 +189,7 @@ static bool bend(struct fw_html_writer *w, enum fw_el el)
 }
 
 /* Write text as written in the document. raw: without character references. */
-static bool straight_text(struct fw_html_writer *w, struct fw_str s, bool raw, bool bent)
+static bool direct_text(struct fw_html_writer *w, struct fw_str s, bool raw, bool bent)
 {
 	if (!raw && memchr(s.p, '&', s.len))
 		s = fw_entity_decode(w->scratch, s);
@@ -201,11 +201,11 @@ static bool straight_text(struct fw_html_writer *w, struct fw_str s, bool raw, b
 }
 
 /* Write a link in place of an embed. */
-static bool straight_embed(struct fw_html_writer *w, const struct fw_html_embed *e, bool bent)
+static bool direct_embed(struct fw_html_writer *w, const struct fw_html_embed *e, bool bent)
 {
 	struct fw_html_attrs attrs = {.next = next_in_tag, .text = attr_text(w->scratch, "href", e->url)};
 
-	if (!make_room(w, FW_E_A) && !(bent && bend(w, FW_E_A)))
+	if (!make_room(w, FW_E_A) && !(bent && direct_make_fit(w, FW_E_A)))
 		return bent;
 	if (needs_space(w->out))
 		(void)fw_html_write_text(w, FW_STR(" "));
@@ -216,30 +216,30 @@ static bool straight_embed(struct fw_html_writer *w, const struct fw_html_embed 
 }
 
 /* Write the replacement of a dropped element. */
-static bool straight_gone(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
+static bool direct_dropped(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
 {
 	struct fw_html_embed e;
 	bool ok = true;
 
 	if (embed_read(w->scratch, w->base, z, t, &w->embed, &e))
-		ok = straight_embed(w, &e, bent);
+		ok = direct_embed(w, &e, bent);
 	if (t->el == FW_E_SVG)
-		ok = straight_text(w, fw_html_svg_name(w->scratch, z, t), true, bent);
+		ok = direct_text(w, fw_html_svg_name(w->scratch, z, t), true, bent);
 	if (fw_el_flags(t->el) & FW_EL_DROP)
 		fw_html_skip(z, t);
 	return ok;
 }
 
-static bool straight_open(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
+static bool direct_open(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
 {
 	struct fw_html_attrs attrs = {.next = next_in_tag, .text = t->attrs};
 	enum fw_el el = t->el == FW_E_IMAGE ? FW_E_IMG : t->el;
 	unsigned flags = fw_el_flags(el);
 
 	if (!(flags & FW_EL_KEEP))
-		return straight_gone(w, z, t, bent);
+		return direct_dropped(w, z, t, bent);
 	if ((el == FW_E_VIDEO || el == FW_E_AUDIO) && !fw_html_plays(w->scratch, z, t, w->data_images)) {
-		attrs.text = poster(w->scratch, w->base, t->attrs);
+		attrs.text = poster_url(w->scratch, w->base, t->attrs);
 		el = FW_E_IMG;
 		if (!attrs.text.len)
 			return true;
@@ -247,13 +247,13 @@ static bool straight_open(struct fw_html_writer *w, struct fw_html_tokenizer *z,
 	/* table parts outside a table are dropped */
 	if (flags & FW_EL_TABLE && !w->open_n[FW_E_TABLE])
 		return true;
-	if (!make_room(w, el) && !(bent && bend(w, el)))
+	if (!make_room(w, el) && !(bent && direct_make_fit(w, el)))
 		return bent;
 	(void)fw_html_open(w, el, &attrs);
 	return true;
 }
 
-static bool straight_close(struct fw_html_writer *w, enum fw_el el, bool bent)
+static bool direct_close(struct fw_html_writer *w, enum fw_el el, bool bent)
 {
 	unsigned flags = fw_el_flags(el);
 	size_t depth;
@@ -276,7 +276,7 @@ static bool straight_close(struct fw_html_writer *w, enum fw_el el, bool bent)
 }
 
 /* False: not orderly; the caller discards the output. bent: force it to fit. */
-static bool straight(struct fw_html_writer *w, struct fw_str html, bool bent)
+static bool write_direct(struct fw_html_writer *w, struct fw_str html, bool bent)
 {
 	struct fw_html_tokenizer z;
 	struct fw_html_token t;
@@ -285,13 +285,13 @@ static bool straight(struct fw_html_writer *w, struct fw_str html, bool bent)
 	fw_html_start(&z, html);
 	for (fw_html_next(&z, &t); ok && t.kind != FW_HTML_END && !w->out->rc; fw_html_next(&z, &t)) {
 		if (t.kind == FW_HTML_TEXT)
-			ok = straight_text(w, t.text, false, bent);
+			ok = direct_text(w, t.text, false, bent);
 		else if (t.kind == FW_HTML_RAW && !(fw_el_flags(t.el) & FW_EL_DROP))
-			ok = straight_text(w, t.text, t.el == FW_E_XMP, bent);
+			ok = direct_text(w, t.text, t.el == FW_E_XMP, bent);
 		else if (t.kind == FW_HTML_OPEN)
-			ok = straight_open(w, &z, &t, bent);
+			ok = direct_open(w, &z, &t, bent);
 		else if (t.kind == FW_HTML_CLOSE)
-			ok = straight_close(w, t.el, bent);
+			ok = direct_close(w, t.el, bent);
 	}
 	if (ok)
 		close_n(w, w->n);
@@ -300,7 +300,7 @@ static bool straight(struct fw_html_writer *w, struct fw_str html, bool bent)
 
 /* ---- the tree path --------------------------------------------------------------------------- */
 
-static void pop_n(struct fw_html_writer *s, size_t n)
+static void close_levels(struct fw_html_writer *s, size_t n)
 {
 	while (n--)
 		(void)fw_html_pop(s);
@@ -326,7 +326,7 @@ static bool nest_open(struct fw_html_writer *s, size_t *format_n, enum fw_el el)
 	if (flags & FW_EL_CLOSES_P && !depth && fw_html_top(s) == FW_E_P)
 		depth = 1;
 	if (depth && only_implied_above(s, depth))
-		pop_n(s, depth);
+		close_levels(s, depth);
 	if (flags & FW_EL_VOID)
 		return true;
 	if (s->n == FW_HTML_DEPTH || (flags & FW_EL_FORMAT && *format_n == MAX_FORMAT))
@@ -350,7 +350,7 @@ static void nest_close(struct fw_html_writer *s, size_t *format_n, enum fw_el el
 		memmove(&s->open[at], &s->open[at + 1], (depth - 1) * sizeof(s->open[0]));
 		s->n--;
 	} else {
-		pop_n(s, depth);
+		close_levels(s, depth);
 	}
 }
 
@@ -391,7 +391,7 @@ static void add_embed(struct fw_arena *a, struct fw_buf *out, const struct fw_ht
 }
 
 /* Write the tree builder's input: kept elements and text. */
-static void filter(const struct fw_html_writer *w, struct fw_str html, struct fw_buf *out)
+static void tree_input_filter(const struct fw_html_writer *w, struct fw_str html, struct fw_buf *out)
 {
 	struct fw_html_tokenizer z;
 	struct fw_html_token t;
@@ -409,7 +409,7 @@ static void filter(const struct fw_html_writer *w, struct fw_str html, struct fw
 			add_text(out, t.text, t.kind == FW_HTML_RAW && t.el == FW_E_XMP);
 		} else if (t.kind == FW_HTML_OPEN && (t.el == FW_E_VIDEO || t.el == FW_E_AUDIO) &&
 			   !fw_html_plays(w->scratch, &z, &t, w->data_images)) {
-			image = poster(w->scratch, w->base, t.attrs);
+			image = poster_url(w->scratch, w->base, t.attrs);
 			if (image.len)
 				fw_buf_addf(out, "<img %.*s>", FW_STR_ARG(image));
 		} else if (t.kind == FW_HTML_OPEN && (flags & FW_EL_KEEP || t.el == FW_E_IMAGE)) {
@@ -507,14 +507,14 @@ static void write_tree(struct fw_html_writer *w, const GumboNode *root)
 	}
 }
 
-struct pool {
+struct tree_pool {
 	struct fw_arena arena;
 	jmp_buf full;
 };
 
 static void *pool_alloc(void *ctx, size_t n)
 {
-	struct pool *pool = ctx;
+	struct tree_pool *pool = ctx;
 	void *p = fw_arena_alloc(&pool->arena, n);
 
 	if (!p)
@@ -529,15 +529,15 @@ static void pool_free(void *ctx, void *p)
 }
 
 /* False: the tree exceeded its memory limit. out->rc is set if the process is out of memory. */
-static bool by_tree(struct fw_html_writer *w, struct fw_str html)
+static bool sanitize_by_tree(struct fw_html_writer *w, struct fw_str html)
 {
 	struct fw_buf seen = FW_BUF_INIT(0);
 	GumboOptions options = kGumboDefaultOptions;
-	struct pool pool;
+	struct tree_pool pool;
 	volatile bool ok = false;
 	GumboOutput *tree;
 
-	filter(w, html, &seen);
+	tree_input_filter(w, html, &seen);
 	fw_arena_init(&pool.arena, FW_MIN(fw_size(html.len, 64, (size_t)4 << 20), (size_t)256 << 20));
 	if (!seen.rc && !setjmp(pool.full)) {
 		options.allocator = pool_alloc;
@@ -559,9 +559,9 @@ static bool by_tree(struct fw_html_writer *w, struct fw_str html)
 /* ---- entry points ---------------------------------------------------------------------------- */
 
 /* Discard the output after start. */
-static void forget(struct fw_html_writer *w, size_t start)
+static void output_truncate(struct fw_html_writer *w, size_t start)
 {
-	pop_n(w, w->n);
+	close_levels(w, w->n);
 	w->pre = false;
 	w->embed = FW_STR_NONE;
 	w->out->len = start;
@@ -583,11 +583,11 @@ int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, str
 	html = html.len ? valid_utf8(&scratch, html) : FW_STR("");
 	if (html.len)
 		fw_html_anchors_find(&scratch, html, base, &w.anchors);
-	if (html.p && !straight(&w, html, false)) {
-		forget(&w, start);
-		if (flags & FW_HTML_NO_TREE || html.len > TREE_BYTES || !by_tree(&w, html)) {
-			forget(&w, start);
-			(void)straight(&w, html, true);
+	if (html.p && !write_direct(&w, html, false)) {
+		output_truncate(&w, start);
+		if (flags & FW_HTML_NO_TREE || html.len > TREE_BYTES || !sanitize_by_tree(&w, html)) {
+			output_truncate(&w, start);
+			(void)write_direct(&w, html, true);
 		}
 	}
 	if (scratch.failed && !out->rc)

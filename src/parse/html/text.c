@@ -89,7 +89,7 @@ static bool is_plain(struct fw_str s)
 }
 
 /* A reference of 5 bytes may become 6. */
-static size_t room(struct fw_str html)
+static size_t text_room(struct fw_str html)
 {
 	const char *p = html.p, *end = html.p + html.len;
 	size_t n = html.len + 2;
@@ -109,7 +109,7 @@ struct fw_str fw_html_text(struct fw_arena *a, struct fw_str html)
 	html = fw_str_trim(html);
 	if (!html.p || is_plain(html))
 		return html;
-	cap = room(html);
+	cap = text_room(html);
 	q.p = fw_arena_alloc(a, cap);
 	if (!q.p)
 		return FW_STR_NONE;

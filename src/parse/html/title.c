@@ -8,7 +8,7 @@
 #include "base/banned.h"
 
 /* Tags that are never meant as text, or that must never be treated as text. */
-static bool telling(enum fw_el el)
+static bool tag_is_evident(enum fw_el el)
 {
 	switch (el) {
 	case FW_E_BR:
@@ -31,7 +31,7 @@ static bool telling(enum fw_el el)
  * all that follows, and is not closed. Scripts, styles and frames never count: losing a word is
  * better than keeping one of those.
  */
-static bool spoken_of(struct fw_str s, enum fw_el el, struct fw_str name)
+static bool tag_is_mentioned(struct fw_str s, enum fw_el el, struct fw_str name)
 {
 	struct fw_str rest = fw_str_sub(s, (size_t)(name.p - s.p) + name.len, s.len);
 	char close[16];
@@ -83,9 +83,9 @@ bool fw_title_is_html(struct fw_str s)
 			;
 		/* unknown to HTML, hence text: "<vector>", "<your name>" */
 		el = fw_el_find(name);
-		if (el == FW_EL_NONE || (s.p[i + 1] != '/' && spoken_of(s, el, name)))
+		if (el == FW_EL_NONE || (s.p[i + 1] != '/' && tag_is_mentioned(s, el, name)))
 			return false;
-		evidence |= s.p[i + 1] == '/' || telling(el);
+		evidence |= s.p[i + 1] == '/' || tag_is_evident(el);
 	}
 	return evidence;
 }

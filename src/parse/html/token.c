@@ -13,7 +13,7 @@ static const struct { char name[12]; uint16_t flags; } ELEMENTS[FW_EL_COUNT] = {
 };
 
 /* The first eight bytes as a number that sorts alphabetically. */
-static uint64_t pack(const char *p)
+static uint64_t name_pack(const char *p)
 {
 	uint64_t v;
 
@@ -31,12 +31,12 @@ enum fw_el fw_el_find(struct fw_str name)
 		return FW_EL_NONE;
 	for (size_t i = 0; i < name.len; i++)
 		lower[i] = (char)fw_lower((unsigned char)name.p[i]);
-	key = pack(lower);
+	key = name_pack(lower);
 	/* the table is sorted, and the first eight letters are unique */
 	while (lo < hi) {
 		size_t mid = (lo + hi) / 2;
 
-		if (pack(ELEMENTS[mid].name) < key)
+		if (name_pack(ELEMENTS[mid].name) < key)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -144,7 +144,7 @@ static bool begins_comment(const char *lt, const char *end)
 }
 
 /* The "</name" that ends raw text; end if there is none. */
-static const char *raw_end(const char *p, const char *end, enum fw_el el)
+static const char *raw_text_end(const char *p, const char *end, enum fw_el el)
 {
 	struct fw_str name = fw_str(fw_el_name(el));
 
@@ -197,7 +197,7 @@ void fw_html_next(struct fw_html_tokenizer *z, struct fw_html_token *t)
 	if (z->raw) {
 		t->kind = FW_HTML_RAW;
 		t->el = z->raw;
-		z->at = raw_end(p, z->end, z->raw);
+		z->at = raw_text_end(p, z->end, z->raw);
 		t->text = (struct fw_str){p, (size_t)(z->at - p)};
 		z->raw = FW_EL_NONE;
 		return;

@@ -92,7 +92,7 @@ static bool safe_magnet(struct fw_str url)
 	return fw_str_istarts(url, FW_STR("magnet:?")) && url.len <= FW_URL_MAX && !fw_url_has_control(url);
 }
 
-static struct fw_str trim(struct fw_str s) /* as URL parsers do: controls too */
+static struct fw_str value_trim(struct fw_str s) /* as URL parsers do: controls too */
 {
 	while (s.len && (unsigned char)s.p[0] <= ' ')
 		s = fw_str_sub(s, 1, s.len);
@@ -105,7 +105,7 @@ bool fw_html_is_media(struct fw_str url, bool data_images)
 {
 	enum scheme scheme;
 
-	url = trim(url);
+	url = value_trim(url);
 	scheme = scheme_of(url);
 	return url.len && (scheme == SCHEME_WEB || scheme == SCHEME_NONE || (scheme == SCHEME_DATA && data_images && safe_data_image(url)));
 }
@@ -114,7 +114,7 @@ struct fw_str fw_html_url(struct fw_arena *a, struct fw_str base, struct fw_str 
 {
 	enum scheme scheme;
 
-	url = trim(url);
+	url = value_trim(url);
 	scheme = scheme_of(url);
 	if (!url.p || (media && !url.len) || scheme == SCHEME_BAD)
 		return FW_STR_NONE;

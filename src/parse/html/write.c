@@ -115,7 +115,7 @@ void fw_html_escape(struct fw_buf *out, struct fw_str s, bool attribute)
 	fw_buf_add(out, s.p + from, s.len - from);
 }
 
-static bool is_blank(struct fw_str s)
+static bool is_white_space(struct fw_str s)
 {
 	for (size_t i = 0; i < s.len; i++) {
 		if (!fw_is_space((unsigned char)s.p[i]))
@@ -131,7 +131,7 @@ bool fw_html_write_text(struct fw_html_writer *w, struct fw_str text)
 		text = fw_str_sub(text, 1, text.len);
 	if (!text.len)
 		return true;
-	if (fw_el_flags(fw_html_top(w)) & FW_EL_NO_TEXT && !is_blank(text))
+	if (fw_el_flags(fw_html_top(w)) & FW_EL_NO_TEXT && !is_white_space(text))
 		return false;
 	if (w->pre && (text.p[0] == '\n' || text.p[0] == '\r'))
 		fw_buf_addc(w->out, '\n');
@@ -144,7 +144,7 @@ bool fw_html_write_text(struct fw_html_writer *w, struct fw_str text)
 
 enum value { TEXT, HREF, LINK, ANCHOR, MEDIA, SRCSET, NUMBER, WORD, STYLE, LANGUAGE_CLASS, FLAG, LAZY };
 
-static const struct rule {
+static const struct attr_rule {
 	const char *name;
 	enum value value;
 	enum fw_el el[12]; /* for these elements; none: for all */
@@ -195,7 +195,7 @@ static const struct rule {
 };
 _Static_assert(FW_N(RULES) <= 64, "one bit for each in seen");
 
-static const struct rule *find_rule(enum fw_el el, struct fw_str name)
+static const struct attr_rule *find_rule(enum fw_el el, struct fw_str name)
 {
 	int first = name.len ? fw_lower((unsigned char)name.p[0]) : 0;
 
@@ -212,7 +212,7 @@ static const struct rule *find_rule(enum fw_el el, struct fw_str name)
 }
 
 /* "12", "50%", "-1", "1.5"; at most eight characters. */
-static bool is_number(struct fw_str s)
+static bool value_is_number(struct fw_str s)
 {
 	if (!s.len || s.len > 8)
 		return false;
@@ -224,7 +224,7 @@ static bool is_number(struct fw_str s)
 	return true;
 }
 
-static bool is_word(struct fw_str s)
+static bool value_is_word(struct fw_str s)
 {
 	if (!s.len || s.len > 40)
 		return false;
@@ -238,14 +238,14 @@ static bool is_word(struct fw_str s)
 }
 
 /* The "language-c" of a class list, which syntax highlighters use. */
-static struct fw_str language(struct fw_str s)
+static struct fw_str value_is_language(struct fw_str s)
 {
 	while (s.len) {
 		size_t n = 0;
 
 		while (n < s.len && !fw_is_space((unsigned char)s.p[n]))
 			n++;
-		if (fw_str_starts(s, FW_STR("language-")) && is_word(fw_str_sub(s, 0, n)))
+		if (fw_str_starts(s, FW_STR("language-")) && value_is_word(fw_str_sub(s, 0, n)))
 			return fw_str_sub(s, 0, n);
 		s = fw_str_trim(fw_str_sub(s, n, s.len));
 	}
@@ -275,12 +275,12 @@ static struct fw_str clean_value(struct fw_html_writer *w, enum value kind, stru
 		return fw_html_style(w->scratch, v);
 	case NUMBER:
 		v = fw_str_trim(v);
-		return is_number(v) ? v : FW_STR_NONE;
+		return value_is_number(v) ? v : FW_STR_NONE;
 	case WORD:
 		v = fw_str_trim(v);
-		return is_word(v) ? v : FW_STR_NONE;
+		return value_is_word(v) ? v : FW_STR_NONE;
 	case LANGUAGE_CLASS:
-		return language(fw_str_trim(v));
+		return value_is_language(fw_str_trim(v));
 	case FLAG:
 		return FW_STR("");
 	default:
@@ -288,7 +288,7 @@ static struct fw_str clean_value(struct fw_html_writer *w, enum value kind, stru
 	}
 }
 
-static void put(struct fw_buf *out, const char *name, struct fw_str value)
+static void write_attr(struct fw_buf *out, const char *name, struct fw_str value)
 {
 	fw_buf_addc(out, ' ');
 	fw_buf_adds(out, name);
@@ -306,7 +306,7 @@ static void write_attrs(struct fw_html_writer *w, enum fw_el el, const struct fw
 	uint64_t seen = 0;
 
 	while (it.next(&it, w->scratch, &name, &value)) {
-		const struct rule *r = find_rule(el, name);
+		const struct attr_rule *r = find_rule(el, name);
 
 		if (!r || seen >> (r - RULES) & 1) /* of two attributes the first wins */
 			continue;
@@ -320,17 +320,17 @@ static void write_attrs(struct fw_html_writer *w, enum fw_el el, const struct fw
 		}
 		if (r->value == ANCHOR) { /* an obsolete form of id */
 			if (!anchored)
-				put(w->out, "id", value);
+				write_attr(w->out, "id", value);
 			anchored = true;
 			continue;
 		}
 		source = source || (r->value == MEDIA && r->name[0] == 's');
-		put(w->out, r->name, value);
+		write_attr(w->out, r->name, value);
 		if (r->value == HREF)
 			fw_buf_adds(w->out, " rel=\"noopener noreferrer\""); /* WEB-09 */
 	}
 	if (lazy.p && !source)
-		put(w->out, "src", lazy);
+		write_attr(w->out, "src", lazy);
 }
 
 /* "1", "1px". */
@@ -370,7 +370,7 @@ static bool style_hides(struct fw_str style, struct fw_str *width, struct fw_str
 	return false;
 }
 
-bool fw_html_unseen(struct fw_str width, struct fw_str height, struct fw_str style, int min)
+bool fw_html_hidden(struct fw_str width, struct fw_str height, struct fw_str style, int min)
 {
 	return style_hides(style, &width, &height) || fw_html_tiny(width, height, min);
 }
@@ -389,7 +389,7 @@ static bool is_pixel(struct fw_html_writer *w, const struct fw_html_attrs *attrs
 		else if (!style.p && fw_str_ieq(name, FW_STR("style")))
 			style = value;
 	}
-	return fw_html_unseen(width, height, style, 0);
+	return fw_html_hidden(width, height, style, 0);
 }
 
 /* ---- tags ------------------------------------------------------------------------------------ */

@@ -149,7 +149,7 @@ static int attrs_distinct(struct xml_state *s)
 	return 0;
 }
 
-static bool is_tokens(const struct xml_attlist *list, struct fw_str name)
+static bool attr_is_tokenized(const struct xml_attlist *list, struct fw_str name)
 {
 	const struct xml_attdef *d = list->first;
 
@@ -165,7 +165,7 @@ int fw_xml_attrs_declared(struct xml_state *s, struct fw_str raw)
 	size_t written = s->attr_n, i;
 
 	for (i = 0; list && list->tokens_n && i < written; i++) {
-		if (is_tokens(list, raw_name(&s->attr[i])))
+		if (attr_is_tokenized(list, raw_name(&s->attr[i])))
 			XML_TRY(fw_xml_collapse(s, &s->attr[i].value));
 	}
 	for (struct xml_attdef *d = list ? list->first_default : NULL; d; d = d->next_default) {
@@ -214,7 +214,7 @@ int fw_xml_attrs_resolve(struct xml_state *s)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* Text that cannot start a name, up to white space or the end of the tag. */
-static const char *skip_junk(const char *p, const char *end)
+static const char *attr_skip_junk(const char *p, const char *end)
 {
 	if (p < end)
 		p++;
@@ -223,14 +223,14 @@ static const char *skip_junk(const char *p, const char *end)
 	return p;
 }
 
-static int unquoted(struct xml_state *s, const char **pp, struct fw_str *out, bool *cut)
+static int attr_value_unquoted(struct xml_state *s, const char **pp, struct fw_str *out, bool *cut)
 {
 	fw_xml_repair(s, *pp, "an attribute's value without quotes", "taken up to the next white space");
 	return fw_xml_value(s, pp, 0, out, cut);
 }
 
 /* Read one attribute; *pp is at its name. */
-static int attribute(struct xml_state *s, struct xml_tag *t, const char **pp)
+static int attr_read(struct xml_state *s, struct xml_tag *t, const char **pp)
 {
 	const char *p = *pp, *end = s->end, *at = p;
 	SCAN_SET_WHOLE struct scan_name n = scan_name(p, end);
@@ -263,7 +263,7 @@ static int attribute(struct xml_state *s, struct xml_tag *t, const char **pp)
 				XML_TRY(fw_xml_value(s, &p, p[-1], &a->value, &cut));
 			}
 		} else {
-			XML_TRY(unquoted(s, &p, &a->value, &cut));
+			XML_TRY(attr_value_unquoted(s, &p, &a->value, &cut));
 		}
 	} else {
 		if (p < end)
@@ -310,7 +310,7 @@ int fw_xml_attributes(struct xml_state *s, struct xml_tag *t, const char *p)
 		if (scan_is(*p, SCAN_START)) {
 			if (p == at)
 				fw_xml_repair(s, p, "no white space before an attribute", "read as if there were some");
-			XML_TRY(attribute(s, t, &p));
+			XML_TRY(attr_read(s, t, &p));
 			if (t->flags & TAG_CUT)
 				break;
 			continue;
@@ -323,7 +323,7 @@ int fw_xml_attributes(struct xml_state *s, struct xml_tag *t, const char *p)
 			break;
 		}
 		fw_xml_repair(s, p, "characters in a tag that form no attribute", "left out");
-		p = skip_junk(p, end);
+		p = attr_skip_junk(p, end);
 	}
 	t->end = p;
 	return 0;

@@ -16,25 +16,25 @@
 /* entities, and elements with attribute lists; HTML declares 2,231 in all */
 #define MAX_DECLARED 10000
 
-struct cursor {
+struct dtd_cursor {
 	struct xml_state *s;
 	const char *p, *end;
 };
 
-static bool at(const struct cursor *c, char b)
+static bool dtd_at(const struct dtd_cursor *c, char b)
 {
 	return c->p < c->end && *c->p == b;
 }
 
-static bool take(struct cursor *c, char b)
+static bool dtd_take(struct dtd_cursor *c, char b)
 {
-	if (!at(c, b))
+	if (!dtd_at(c, b))
 		return false;
 	c->p++;
 	return true;
 }
 
-static bool take_word(struct cursor *c, const char *word)
+static bool dtd_take_word(struct dtd_cursor *c, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -45,7 +45,7 @@ static bool take_word(struct cursor *c, const char *word)
 }
 
 /* Skip white space; false if there is none. */
-static bool space(struct cursor *c)
+static bool dtd_space(struct dtd_cursor *c)
 {
 	const char *p = c->p;
 
@@ -55,7 +55,7 @@ static bool space(struct cursor *c)
 
 enum name_sort { NMTOKEN, NCNAME, QNAME };
 
-static bool name(struct cursor *c, enum name_sort sort, struct fw_str *out)
+static bool dtd_name(struct dtd_cursor *c, enum name_sort sort, struct fw_str *out)
 {
 	struct scan_name n = scan_name(c->p, c->end);
 	const char *p = c->p;
@@ -74,11 +74,11 @@ static bool name(struct cursor *c, enum name_sort sort, struct fw_str *out)
 	return true;
 }
 
-static bool literal(struct cursor *c, struct fw_str *out)
+static bool dtd_literal(struct dtd_cursor *c, struct fw_str *out)
 {
 	const char *q;
 
-	if (!at(c, '"') && !at(c, '\''))
+	if (!dtd_at(c, '"') && !dtd_at(c, '\''))
 		return false;
 	q = memchr(c->p + 1, *c->p, (size_t)(c->end - c->p - 1));
 	if (!q)
@@ -101,20 +101,20 @@ static bool pubid_ok(struct fw_str s)
  * SYSTEM "..." or PUBLIC "..." "...". *found: there is one. public_only: a notation may omit the
  * system literal.
  */
-static bool external_id(struct cursor *c, bool public_only, bool *found)
+static bool dtd_external_id(struct dtd_cursor *c, bool public_only, bool *found)
 {
 	struct fw_str lit;
 
 	*found = true;
-	if (take_word(c, "SYSTEM"))
-		return space(c) && literal(c, &lit);
-	if (take_word(c, "PUBLIC")) {
+	if (dtd_take_word(c, "SYSTEM"))
+		return dtd_space(c) && dtd_literal(c, &lit);
+	if (dtd_take_word(c, "PUBLIC")) {
 		const char *p;
 
-		if (!space(c) || !literal(c, &lit) || !pubid_ok(lit))
+		if (!dtd_space(c) || !dtd_literal(c, &lit) || !pubid_ok(lit))
 			return false;
 		p = c->p;
-		if (space(c) && literal(c, &lit))
+		if (dtd_space(c) && dtd_literal(c, &lit))
 			return true;
 		c->p = p;
 		return public_only;
@@ -179,7 +179,7 @@ static int entity_text(struct xml_state *s, struct fw_str lit, struct fw_str *ou
 	return 0;
 }
 
-static bool too_many(struct xml_state *s, const struct xml_table *t, struct fw_str key)
+static bool dtd_too_many(struct xml_state *s, const struct xml_table *t, struct fw_str key)
 {
 	if (t->n < MAX_DECLARED)
 		return false;
@@ -193,7 +193,7 @@ static int entity_add(struct xml_state *s, struct fw_str key, struct fw_str text
 
 	if (s->dtd_ignored || fw_xml_table_find(&s->entities, s->seed, key))
 		return 0; /* the first declaration wins */
-	if (too_many(s, &s->entities, key))
+	if (dtd_too_many(s, &s->entities, key))
 		return 0;
 	e = fw_arena_zalloc(s->x->arena, sizeof(*e));
 	if (!e)
@@ -204,23 +204,23 @@ static int entity_add(struct xml_state *s, struct fw_str key, struct fw_str text
 	return fw_xml_table_add(s, &s->entities, &e->node, key);
 }
 
-static int entity(struct cursor *c, bool *ok)
+static int dtd_entity(struct dtd_cursor *c, bool *ok)
 {
 	bool parameter = false, external, unparsed = false;
 	struct fw_str key, lit, text = FW_STR_NONE, notation;
 
 	*ok = false;
-	if (!space(c))
+	if (!dtd_space(c))
 		return 0;
-	if (at(c, '%')) {
+	if (dtd_at(c, '%')) {
 		c->p++;
 		parameter = true;
-		if (!space(c))
+		if (!dtd_space(c))
 			return 0;
 	}
-	if (!name(c, NCNAME, &key) || !space(c))
+	if (!dtd_name(c, NCNAME, &key) || !dtd_space(c))
 		return 0;
-	if (literal(c, &lit)) {
+	if (dtd_literal(c, &lit)) {
 		external = false;
 		XML_TRY(entity_text(c->s, lit, &text, ok));
 		if (!*ok)
@@ -229,49 +229,49 @@ static int entity(struct cursor *c, bool *ok)
 		const char *p;
 
 		*ok = false;
-		if (!external_id(c, false, &external) || !external)
+		if (!dtd_external_id(c, false, &external) || !external)
 			return 0;
 		p = c->p;
-		if (space(c) && take_word(c, "NDATA")) {
+		if (dtd_space(c) && dtd_take_word(c, "NDATA")) {
 			unparsed = true;
-			if (parameter || !space(c) || !name(c, NCNAME, &notation))
+			if (parameter || !dtd_space(c) || !dtd_name(c, NCNAME, &notation))
 				return 0;
 		} else {
 			c->p = p;
 		}
 	}
-	space(c);
-	*ok = at(c, '>');
+	dtd_space(c);
+	*ok = dtd_at(c, '>');
 	return *ok && !parameter ? entity_add(c->s, key, text, external, unparsed) : 0;
 }
 
 /* ---- <!ATTLIST ------------------------------------------------------------------------------- */
 
 /* "(a|b|c)" after its first parenthesis */
-static bool alternatives(struct cursor *c, enum name_sort sort)
+static bool dtd_alternatives(struct dtd_cursor *c, enum name_sort sort)
 {
 	struct fw_str n;
 
 	do {
-		space(c);
-		if (!name(c, sort, &n))
+		dtd_space(c);
+		if (!dtd_name(c, sort, &n))
 			return false;
-		space(c);
-	} while (take(c, '|'));
-	return take(c, ')');
+		dtd_space(c);
+	} while (dtd_take(c, '|'));
+	return dtd_take(c, ')');
 }
 
-static bool att_type(struct cursor *c, bool *tokens)
+static bool dtd_att_type(struct dtd_cursor *c, bool *tokens)
 {
 	struct fw_str word;
 
 	*tokens = true;
-	if (take(c, '('))
-		return alternatives(c, NMTOKEN);
-	if (!name(c, NCNAME, &word))
+	if (dtd_take(c, '('))
+		return dtd_alternatives(c, NMTOKEN);
+	if (!dtd_name(c, NCNAME, &word))
 		return false;
 	if (fw_str_eq(word, FW_STR("NOTATION")))
-		return space(c) && take(c, '(') && alternatives(c, NCNAME);
+		return dtd_space(c) && dtd_take(c, '(') && dtd_alternatives(c, NCNAME);
 	*tokens = !fw_str_eq(word, FW_STR("CDATA"));
 	if (!*tokens)
 		return true;
@@ -292,7 +292,7 @@ static int attdef_add(struct xml_state *s, struct fw_str element, struct xml_att
 	if (s->dtd_ignored)
 		return 0;
 	if (!list) {
-		if (too_many(s, &s->attlists, element))
+		if (dtd_too_many(s, &s->attlists, element))
 			return 0;
 		list = fw_arena_zalloc(s->x->arena, sizeof(*list));
 		if (!list)
@@ -324,18 +324,18 @@ static int attdef_add(struct xml_state *s, struct fw_str element, struct xml_att
 	return 0;
 }
 
-static int attdef(struct cursor *c, struct fw_str element, bool *ok)
+static int dtd_attdef(struct dtd_cursor *c, struct fw_str element, bool *ok)
 {
 	struct xml_attdef d = {.value = FW_STR_NONE};
 	struct fw_str lit;
 
 	*ok = false;
-	if (!name(c, QNAME, &d.name) || !space(c) || !att_type(c, &d.tokens) || !space(c))
+	if (!dtd_name(c, QNAME, &d.name) || !dtd_space(c) || !dtd_att_type(c, &d.tokens) || !dtd_space(c))
 		return 0;
 	*ok = true;
-	if (take_word(c, "#REQUIRED") || take_word(c, "#IMPLIED"))
+	if (dtd_take_word(c, "#REQUIRED") || dtd_take_word(c, "#IMPLIED"))
 		return attdef_add(c->s, element, d);
-	*ok = (!take_word(c, "#FIXED") || space(c)) && literal(c, &lit);
+	*ok = (!dtd_take_word(c, "#FIXED") || dtd_space(c)) && dtd_literal(c, &lit);
 	if (!*ok)
 		return 0;
 	XML_TRY(fw_xml_decode(c->s, lit.p, lit.p + lit.len, &d.value));
@@ -344,20 +344,20 @@ static int attdef(struct cursor *c, struct fw_str element, bool *ok)
 	return attdef_add(c->s, element, d);
 }
 
-static int attlist(struct cursor *c, bool *ok)
+static int dtd_attlist(struct dtd_cursor *c, bool *ok)
 {
 	struct fw_str element;
 
 	*ok = false;
-	if (!space(c) || !name(c, QNAME, &element))
+	if (!dtd_space(c) || !dtd_name(c, QNAME, &element))
 		return 0;
 	for (;;) {
-		bool spaced = space(c);
+		bool spaced = dtd_space(c);
 
-		*ok = at(c, '>');
+		*ok = dtd_at(c, '>');
 		if (*ok || !spaced)
 			return 0;
-		XML_TRY(attdef(c, element, ok));
+		XML_TRY(dtd_attdef(c, element, ok));
 		if (!*ok)
 			return 0;
 	}
@@ -365,56 +365,56 @@ static int attlist(struct cursor *c, bool *ok)
 
 /* ---- <!ELEMENT, <!NOTATION ------------------------------------------------------------------- */
 
-static void repetition(struct cursor *c)
+static void dtd_repetition(struct dtd_cursor *c)
 {
-	if (at(c, '?') || at(c, '*') || at(c, '+'))
+	if (dtd_at(c, '?') || dtd_at(c, '*') || dtd_at(c, '+'))
 		c->p++;
 }
 
 /* after "(#PCDATA" */
-static bool mixed(struct cursor *c)
+static bool dtd_mixed(struct dtd_cursor *c)
 {
 	struct fw_str n;
 	bool names = false;
 
-	space(c);
-	while (take(c, '|')) {
+	dtd_space(c);
+	while (dtd_take(c, '|')) {
 		names = true;
-		space(c);
-		if (!name(c, QNAME, &n))
+		dtd_space(c);
+		if (!dtd_name(c, QNAME, &n))
 			return false;
-		space(c);
+		dtd_space(c);
 	}
-	return take(c, ')') && (take(c, '*') || !names);
+	return dtd_take(c, ')') && (dtd_take(c, '*') || !names);
 }
 
 /* after the first '(' of a content model */
-static bool children(struct cursor *c)
+static bool dtd_children(struct dtd_cursor *c)
 {
 	char separator[MAX_GROUPS] = {0};
 	struct fw_str n;
 	size_t depth = 1;
 
 	while (depth) {
-		space(c);
-		if (take(c, '(')) {
+		dtd_space(c);
+		if (dtd_take(c, '(')) {
 			if (depth == MAX_GROUPS)
 				return false;
 			separator[depth++] = 0;
 			continue;
 		}
-		if (!name(c, QNAME, &n))
+		if (!dtd_name(c, QNAME, &n))
 			return false;
-		repetition(c);
+		dtd_repetition(c);
 		for (;;) { /* what may follow a name or a group */
-			space(c);
-			if (take(c, ')')) {
-				repetition(c);
+			dtd_space(c);
+			if (dtd_take(c, ')')) {
+				dtd_repetition(c);
 				if (--depth == 0)
 					return true;
 				continue;
 			}
-			if (!at(c, ',') && !at(c, '|'))
+			if (!dtd_at(c, ',') && !dtd_at(c, '|'))
 				return false;
 			if (separator[depth - 1] && separator[depth - 1] != *c->p)
 				return false;
@@ -425,45 +425,45 @@ static bool children(struct cursor *c)
 	return true;
 }
 
-static bool element(struct cursor *c)
+static bool dtd_element(struct dtd_cursor *c)
 {
 	struct fw_str n;
 
-	if (!space(c) || !name(c, QNAME, &n) || !space(c))
+	if (!dtd_space(c) || !dtd_name(c, QNAME, &n) || !dtd_space(c))
 		return false;
-	if (take(c, '(')) {
+	if (dtd_take(c, '(')) {
 		const char *p = c->p;
 
-		space(c);
-		if (take_word(c, "#PCDATA")) {
-			if (!mixed(c))
+		dtd_space(c);
+		if (dtd_take_word(c, "#PCDATA")) {
+			if (!dtd_mixed(c))
 				return false;
 		} else {
 			c->p = p;
-			if (!children(c))
+			if (!dtd_children(c))
 				return false;
 		}
-	} else if (!take_word(c, "EMPTY") && !take_word(c, "ANY")) {
+	} else if (!dtd_take_word(c, "EMPTY") && !dtd_take_word(c, "ANY")) {
 		return false;
 	}
-	space(c);
-	return at(c, '>');
+	dtd_space(c);
+	return dtd_at(c, '>');
 }
 
-static bool notation(struct cursor *c)
+static bool dtd_notation(struct dtd_cursor *c)
 {
 	struct fw_str n;
 	bool found;
 
-	if (!space(c) || !name(c, NCNAME, &n) || !space(c) || !external_id(c, true, &found) || !found)
+	if (!dtd_space(c) || !dtd_name(c, NCNAME, &n) || !dtd_space(c) || !dtd_external_id(c, true, &found) || !found)
 		return false;
-	space(c);
-	return at(c, '>');
+	dtd_space(c);
+	return dtd_at(c, '>');
 }
 
 /* ---- the subset ------------------------------------------------------------------------------ */
 
-static bool comment(struct cursor *c)
+static bool dtd_comment(struct dtd_cursor *c)
 {
 	const char *q = fw_xml_find(c->p, c->end, "--", 2);
 
@@ -473,12 +473,12 @@ static bool comment(struct cursor *c)
 	return true;
 }
 
-static bool instruction(struct cursor *c)
+static bool dtd_instruction(struct dtd_cursor *c)
 {
 	const char *q;
 	struct fw_str target;
 
-	if (!name(c, NCNAME, &target) || fw_str_ieq(target, FW_STR("xml")))
+	if (!dtd_name(c, NCNAME, &target) || fw_str_ieq(target, FW_STR("xml")))
 		return false;
 	q = fw_xml_find_once(c->s, c->p, "?>", 2, &c->s->no_pi_end);
 	if (!q || (q != c->p && !scan_is(*c->p, SCAN_SPACE)))
@@ -487,11 +487,11 @@ static bool instruction(struct cursor *c)
 	return true;
 }
 
-static bool parameter_ref(struct cursor *c)
+static bool dtd_parameter_ref(struct dtd_cursor *c)
 {
 	struct fw_str n;
 
-	if (!name(c, NCNAME, &n) || !take(c, ';'))
+	if (!dtd_name(c, NCNAME, &n) || !dtd_take(c, ';'))
 		return false;
 	c->s->foreign = true;
 	c->s->dtd_ignored = !c->s->standalone;
@@ -499,31 +499,31 @@ static bool parameter_ref(struct cursor *c)
 }
 
 /* Read the declaration at '<'. */
-static int declaration(struct cursor *c, bool *ok)
+static int dtd_declaration(struct dtd_cursor *c, bool *ok)
 {
 	*ok = false;
-	if (take_word(c, "<!--")) {
-		*ok = comment(c);
+	if (dtd_take_word(c, "<!--")) {
+		*ok = dtd_comment(c);
 		return 0;
 	}
-	if (take_word(c, "<?")) {
-		*ok = instruction(c);
+	if (dtd_take_word(c, "<?")) {
+		*ok = dtd_instruction(c);
 		return 0;
 	}
-	if (take_word(c, "<!ENTITY"))
-		XML_TRY(entity(c, ok));
-	else if (take_word(c, "<!ATTLIST"))
-		XML_TRY(attlist(c, ok));
-	else if (take_word(c, "<!ELEMENT"))
-		*ok = element(c);
-	else if (take_word(c, "<!NOTATION"))
-		*ok = notation(c);
+	if (dtd_take_word(c, "<!ENTITY"))
+		XML_TRY(dtd_entity(c, ok));
+	else if (dtd_take_word(c, "<!ATTLIST"))
+		XML_TRY(dtd_attlist(c, ok));
+	else if (dtd_take_word(c, "<!ELEMENT"))
+		*ok = dtd_element(c);
+	else if (dtd_take_word(c, "<!NOTATION"))
+		*ok = dtd_notation(c);
 	if (*ok)
 		c->p++; /* '>' */
 	return 0;
 }
 
-static void skip(struct cursor *c, const char *from)
+static void dtd_skip(struct dtd_cursor *c, const char *from)
 {
 	const char *p;
 
@@ -534,56 +534,56 @@ static void skip(struct cursor *c, const char *from)
 }
 
 /* Read the subset from after '[' to after ']'. *ended is false if there is no ']'. */
-static int subset(struct cursor *c, bool *ended)
+static int dtd_subset(struct dtd_cursor *c, bool *ended)
 {
 	*ended = false;
 	for (;;) {
 		const char *from;
 		bool ok = true;
 
-		space(c);
+		dtd_space(c);
 		if (c->p == c->end)
 			return 0;
 		from = c->p;
-		if (take(c, ']')) {
+		if (dtd_take(c, ']')) {
 			*ended = true;
 			return 0;
 		}
-		if (take(c, '%')) {
-			ok = parameter_ref(c);
-		} else if (at(c, '<')) {
-			XML_TRY(declaration(c, &ok));
+		if (dtd_take(c, '%')) {
+			ok = dtd_parameter_ref(c);
+		} else if (dtd_at(c, '<')) {
+			XML_TRY(dtd_declaration(c, &ok));
 		} else {
 			ok = false;
 		}
 		if (!ok) {
 			fw_xml_repair(c->s, from, "a malformed declaration in the DTD", "left out");
-			skip(c, from);
+			dtd_skip(c, from);
 		}
 	}
 }
 
 int fw_xml_doctype(struct xml_state *s, const char **pp)
 {
-	struct cursor c = {s, *pp + 9, s->end};
+	struct dtd_cursor c = {s, *pp + 9, s->end};
 	const char *inside = NULL;
 	struct fw_str root;
 	bool ok, external = false, ended = true;
 
-	ok = space(&c) && name(&c, QNAME, &root);
-	if (ok && space(&c))
-		ok = external_id(&c, false, &external);
+	ok = dtd_space(&c) && dtd_name(&c, QNAME, &root);
+	if (ok && dtd_space(&c))
+		ok = dtd_external_id(&c, false, &external);
 	s->foreign |= external;
-	space(&c);
-	if (ok && take(&c, '[')) {
+	dtd_space(&c);
+	if (ok && dtd_take(&c, '[')) {
 		inside = c.p;
-		XML_TRY(subset(&c, &ended));
-		space(&c);
+		XML_TRY(dtd_subset(&c, &ended));
+		dtd_space(&c);
 	}
-	if (!ok || !take(&c, '>')) {
+	if (!ok || !dtd_take(&c, '>')) {
 		fw_xml_repair(s, *pp, "a malformed DOCTYPE", "left out");
 		if (ended) {
-			skip(&c, *pp);
+			dtd_skip(&c, *pp);
 		} else {
 			c.p = inside; /* everything was consumed: the document is in the subset */
 			s->no_pi_end = false;

@@ -11,13 +11,13 @@
 
 #define FOLDED_MAX 80 /* longer than any row */
 
-struct row {
+struct ns_row {
 	const char *text;
 	enum fw_ns ns;
 };
 
 /* no scheme, no "www.", lower case, no trailing '/' or '#' */
-static const struct row URIS[] = {
+static const struct ns_row URIS[] = {
 	{"w3.org/2005/atom", FW_NS_ATOM10},
 	{"purl.org/atom/ns", FW_NS_ATOM03},
 	{"purl.org/echo", FW_NS_ATOM03}, /* Atom's names before it was called Atom */
@@ -98,7 +98,7 @@ static const struct row URIS[] = {
 	{"prismstandard.org/namespaces/prism/1.2", FW_NS_PRISM},
 };
 
-static const struct row PREFIXES[] = {
+static const struct ns_row PREFIXES[] = {
 	{"a10", FW_NS_ATOM10}, {"admin", FW_NS_ADMIN}, {"ag", FW_NS_AG}, {"annotate", FW_NS_ANNOTATE}, {"app", FW_NS_APP},
 	{"atom", FW_NS_ATOM10}, {"atom10", FW_NS_ATOM10}, {"atom03", FW_NS_ATOM03}, {"blogchannel", FW_NS_BLOGCHANNEL},
 	{"cc", FW_NS_CC}, {"content", FW_NS_CONTENT}, {"creativecommons", FW_NS_CREATIVECOMMONS}, {"dc", FW_NS_DC},
@@ -111,7 +111,7 @@ static const struct row PREFIXES[] = {
 	{"wfw", FW_NS_WFW}, {"xhtml", FW_NS_XHTML}, {"xlink", FW_NS_XLINK},
 };
 
-static enum fw_ns find(const struct row *rows, size_t n, const char *folded)
+static enum fw_ns ns_row_find(const struct ns_row *rows, size_t n, const char *folded)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (strcmp(rows[i].text, folded) == 0)
@@ -121,7 +121,7 @@ static enum fw_ns find(const struct row *rows, size_t n, const char *folded)
 }
 
 /* Lower case into dst. False if it does not fit, so it cannot be in a table. */
-static bool fold(char dst[FOLDED_MAX], struct fw_str s)
+static bool ns_fold(char dst[FOLDED_MAX], struct fw_str s)
 {
 	if (s.len >= FOLDED_MAX)
 		return false;
@@ -146,12 +146,12 @@ enum fw_ns fw_ns_find(struct fw_str uri)
 		uri = fw_str_sub(uri, 4, uri.len);
 	while (uri.len && (uri.p[uri.len - 1] == '/' || uri.p[uri.len - 1] == '#'))
 		uri.len--;
-	return fold(folded, uri) ? find(URIS, FW_N(URIS), folded) : FW_NS_UNKNOWN;
+	return ns_fold(folded, uri) ? ns_row_find(URIS, FW_N(URIS), folded) : FW_NS_UNKNOWN;
 }
 
 enum fw_ns fw_ns_guess(struct fw_str prefix)
 {
 	char folded[FOLDED_MAX];
 
-	return fold(folded, prefix) ? find(PREFIXES, FW_N(PREFIXES), folded) : FW_NS_UNKNOWN;
+	return ns_fold(folded, prefix) ? ns_row_find(PREFIXES, FW_N(PREFIXES), folded) : FW_NS_UNKNOWN;
 }

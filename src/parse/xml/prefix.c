@@ -69,7 +69,7 @@ static int prefix_entry(struct xml_state *s, struct fw_str name, struct xml_pref
 	return 0;
 }
 
-static int bind(struct xml_state *s, const char *at, struct xml_prefix *px, struct fw_str uri)
+static int prefix_bind(struct xml_state *s, const char *at, struct xml_prefix *px, struct fw_str uri)
 {
 	if (s->undo_n == s->undo_cap) {
 		void *p = fw_xml_room(s, s->undo, &s->undo_cap, s->undo_n + 1, sizeof(*s->undo));
@@ -103,7 +103,7 @@ int fw_xml_declare(struct xml_state *s, const struct fw_xml_attr *a)
 			fw_xml_repair(s, local.p, "a reserved namespace as default", "declaration left out");
 			return 0;
 		}
-		return bind(s, local.p, &s->none, a->value);
+		return prefix_bind(s, local.p, &s->none, a->value);
 	}
 	if (fw_str_eq(local, FW_STR("xmlns")) || fw_str_eq(local, FW_STR("xml")) || fw_str_eq(a->value, URI_XMLNS) ||
 	    fw_str_eq(a->value, URI_XML)) {
@@ -118,7 +118,7 @@ int fw_xml_declare(struct xml_state *s, const struct fw_xml_attr *a)
 		fw_xml_note(s, local.p, "too many namespace prefixes", "declaration left out");
 		return 0;
 	}
-	return bind(s, local.p, px, a->value);
+	return prefix_bind(s, local.p, px, a->value);
 }
 
 void fw_xml_unbind(struct xml_state *s, size_t undo_n)

@@ -19,7 +19,7 @@
 /* ---- single characters ----------------------------------------------------------------------- */
 
 /* Room for up to 16 bytes that live as long as the arena. */
-static char *scratch(struct xml_state *s, size_t n)
+static char *ref_scratch(struct xml_state *s, size_t n)
 {
 	char *p = s->scratch;
 
@@ -41,7 +41,7 @@ static int char_text(struct xml_state *s, const uint32_t *cp, int n, struct xml_
 
 	for (int i = 0; i < n; i++)
 		len += fw_utf8_put(utf8 + len, cp[i]);
-	p = scratch(s, len);
+	p = ref_scratch(s, len);
 	if (!p)
 		return fw_xml_memory(s);
 	memcpy(p, utf8, len);
@@ -91,7 +91,7 @@ static int char_ref(struct xml_state *s, const char *p, struct xml_ref *r)
 
 /* ---- entities -------------------------------------------------------------------------------- */
 
-static int undeclared(struct xml_state *s, const char *p, struct fw_str name, struct xml_ref *r)
+static int entity_undeclared(struct xml_state *s, const char *p, struct fw_str name, struct xml_ref *r)
 {
 	/* an unread DTD may declare it (XML 1.0 section 4.1) */
 	bool fine = s->foreign && !s->standalone;
@@ -106,7 +106,7 @@ static int undeclared(struct xml_state *s, const char *p, struct fw_str name, st
 	return 0;
 }
 
-static void declared(struct xml_state *s, const char *p, struct xml_entity *e, struct xml_ref *r, bool in_value)
+static void entity_declared(struct xml_state *s, const char *p, struct xml_entity *e, struct xml_ref *r, bool in_value)
 {
 	r->kind = XML_REF_SKIPPED;
 	r->entity = e;
@@ -160,8 +160,8 @@ int fw_xml_ref(struct xml_state *s, const char *p, struct xml_ref *r, bool in_va
 		fw_xml_repair(s, p, "an entity's name with a character that names cannot have", "kept");
 	e = (struct xml_entity *)fw_xml_table_find(&s->entities, s->seed, name);
 	if (!e)
-		return undeclared(s, p, name, r);
-	declared(s, p, e, r, in_value);
+		return entity_undeclared(s, p, name, r);
+	entity_declared(s, p, e, r, in_value);
 	return 0;
 }
 
@@ -187,12 +187,12 @@ void fw_xml_leave(struct xml_state *s, struct xml_entity *e, const char *begin, 
 
 /* ---- attribute values ------------------------------------------------------------------------ */
 
-struct out {
+struct value_out {
 	char *p;
 	size_t len, cap;
 };
 
-static int put(struct xml_state *s, struct out *o, const char *p, size_t n)
+static int ref_value_put(struct xml_state *s, struct value_out *o, const char *p, size_t n)
 {
 	if (n > o->cap - o->len) {
 		size_t cap = FW_MAX(o->cap * 2, o->len + n);
@@ -209,9 +209,9 @@ static int put(struct xml_state *s, struct out *o, const char *p, size_t n)
 	return 0;
 }
 
-static int decode(struct xml_state *s, const char *p, const char *to, struct out *o);
+static int ref_value_decode(struct xml_state *s, const char *p, const char *to, struct value_out *o);
 
-static int decode_ref(struct xml_state *s, const char **pp, const char *to, struct out *o)
+static int decode_ref(struct xml_state *s, const char **pp, const char *to, struct value_out *o)
 {
 	const char *p = *pp, *begin = s->begin, *end = s->end;
 	bool in_entity = s->in_entity;
@@ -226,12 +226,12 @@ static int decode_ref(struct xml_state *s, const char **pp, const char *to, stru
 	*pp = r.end;
 	switch (r.kind) {
 	case XML_REF_LITERAL:
-		return put(s, o, p, (size_t)(r.end - p));
+		return ref_value_put(s, o, p, (size_t)(r.end - p));
 	case XML_REF_CHAR:
-		return put(s, o, r.text.p, r.text.len);
+		return ref_value_put(s, o, r.text.p, r.text.len);
 	case XML_REF_ENTITY:
 		fw_xml_enter(s, p, r.entity);
-		rc = decode(s, s->begin, s->end, o);
+		rc = ref_value_decode(s, s->begin, s->end, o);
 		fw_xml_leave(s, r.entity, begin, end, in_entity);
 		return rc;
 	case XML_REF_SKIPPED:
@@ -240,22 +240,22 @@ static int decode_ref(struct xml_state *s, const char **pp, const char *to, stru
 	return 0;
 }
 
-static int decode(struct xml_state *s, const char *p, const char *to, struct out *o)
+static int ref_value_decode(struct xml_state *s, const char *p, const char *to, struct value_out *o)
 {
 	while (p < to) {
 		const char *from = p;
 
 		p = scan_value(p, to, '<');
-		XML_TRY(put(s, o, from, (size_t)(p - from)));
+		XML_TRY(ref_value_put(s, o, from, (size_t)(p - from)));
 		if (p == to)
 			break;
 		if (*p == '&') {
 			XML_TRY(decode_ref(s, &p, to, o));
 		} else if (*p == '<') {
 			fw_xml_repair(s, p, "a '<' in an attribute's value", "taken as text");
-			XML_TRY(put(s, o, p++, 1));
+			XML_TRY(ref_value_put(s, o, p++, 1));
 		} else if (scan_is(*p, SCAN_SPACE)) {
-			XML_TRY(put(s, o, " ", 1));
+			XML_TRY(ref_value_put(s, o, " ", 1));
 			p += *p == '\r' && !s->in_entity && to - p >= 2 && p[1] == '\n' ? 2 : 1;
 		} else {
 			fw_xml_repair(s, p, "a character that XML forbids", "left out");
@@ -284,12 +284,12 @@ static void drop_noncharacters(struct xml_state *s, const char *at, struct fw_st
 
 int fw_xml_decode(struct xml_state *s, const char *from, const char *to, struct fw_str *out)
 {
-	struct out o = {.cap = (size_t)(to - from) + 1};
+	struct value_out o = {.cap = (size_t)(to - from) + 1};
 
 	o.p = fw_arena_alloc(s->x->arena, o.cap);
 	if (!o.p)
 		return fw_xml_memory(s);
-	XML_TRY(decode(s, from, to, &o));
+	XML_TRY(ref_value_decode(s, from, to, &o));
 	fw_arena_trim(s->x->arena, o.p, o.cap, o.len);
 	*out = (struct fw_str){o.p, o.len};
 	if (s->dirty)
@@ -298,7 +298,7 @@ int fw_xml_decode(struct xml_state *s, const char *from, const char *to, struct 
 }
 
 /* The first a or b at or after p; NULL if there is none. */
-static const char *first_of(const char *p, const char *end, char a, char b)
+static const char *value_first_of(const char *p, const char *end, char a, char b)
 {
 	while (p < end && *p != a && *p != b)
 		p++;
@@ -361,7 +361,7 @@ static const char *value_end(struct xml_state *s, const char *p, char quote, boo
 				q = from = next;
 				continue;
 			}
-			next = seen && !tried ? first_of(q, end, quote, '>') : NULL;
+			next = seen && !tried ? value_first_of(q, end, quote, '>') : NULL;
 			tried |= seen != NULL;
 			if (next && *next == '>') {
 				*missing = true;

@@ -17,7 +17,7 @@
 /* ---- the stack ------------------------------------------------------------------------------- */
 
 /* A 32-bit hash of a name, case folded: equal names have equal signatures. */
-static uint32_t signature(const struct xml_state *s, struct fw_str name)
+static uint32_t name_signature(const struct xml_state *s, struct fw_str name)
 {
 	char folded[64];
 	uint64_t hash = s->seed;
@@ -51,7 +51,7 @@ static int end_event(struct xml_state *s, const struct fw_xml_name *name)
 }
 
 /* Remove the innermost element and report its end. */
-static int pop(struct xml_state *s)
+static int element_pop(struct xml_state *s)
 {
 	struct xml_open *o = &s->open[s->x->depth - 1];
 	int rc = end_event(s, &o->name);
@@ -81,7 +81,7 @@ int fw_xml_close_to(struct xml_state *s, const char *p, uint32_t depth, const ch
 	}
 	while (s->x->depth > depth) {
 		fw_xml_repair(s, p, what, "closed here");
-		XML_TRY(pop(s));
+		XML_TRY(element_pop(s));
 	}
 	return 0;
 }
@@ -121,14 +121,14 @@ static int sign_room(struct xml_state *s, size_t depth)
 	return 0;
 }
 
-/* Sign all open elements. From now on pop() keeps the table current. */
+/* Sign all open elements. From now on element_pop() keeps the table current. */
 static int sign_open(struct xml_state *s)
 {
 	uint32_t depth = s->x->depth;
 
 	XML_TRY(sign_room(s, depth));
 	for (; s->sign_n < depth; s->sign_n++) {
-		s->sign[s->sign_n].sig = signature(s, s->open[s->sign_n].raw);
+		s->sign[s->sign_n].sig = name_signature(s, s->open[s->sign_n].raw);
 		sign_chain(s, s->sign_n);
 	}
 	return 0;
@@ -153,7 +153,7 @@ static int close_mismatched(struct xml_state *s, const char *lt, struct fw_str r
 		}
 	}
 	XML_TRY(sign_open(s));
-	sig = signature(s, raw);
+	sig = name_signature(s, raw);
 	depth = s->innermost[sig & s->sign_mask];
 	while (depth > 0 && !(s->sign[depth - 1].sig == sig && fw_str_ieq(s->open[depth - 1].raw, raw)))
 		depth = s->sign[depth - 1].sig == sig ? s->sign[depth - 1].below : s->sign[depth - 1].other;
@@ -166,7 +166,7 @@ static int close_mismatched(struct xml_state *s, const char *lt, struct fw_str r
 		fw_xml_repair(s, lt, "an end tag in another case than its start tag", "taken for the same");
 	s->x->offset = xml_at(s, lt);
 	s->x->end_offset = xml_at(s, behind_tag);
-	return pop(s);
+	return element_pop(s);
 }
 
 /* ---- tags ------------------------------------------------------------------------------------ */
@@ -205,7 +205,7 @@ static int pad_name(struct xml_state *s, struct fw_str *raw)
 }
 
 /* An element below the depth limit: its text belongs to the last element above the limit. */
-static void flatten(struct xml_state *s, const struct xml_tag *t)
+static void element_flatten(struct xml_state *s, const struct xml_tag *t)
 {
 	if (s->flat == 0)
 		fw_xml_note(s, t->lt, "elements nested deeper than the limit allows (max_depth)", "flattened");
@@ -216,7 +216,7 @@ static void flatten(struct xml_state *s, const struct xml_tag *t)
 }
 
 /* The first element of the document, or one after its root. */
-static void root(struct xml_state *s, const char *lt)
+static void root_open(struct xml_state *s, const char *lt)
 {
 	if (s->seen_element)
 		fw_xml_repair(s, lt, "an element after the document's element", "read as another one");
@@ -231,9 +231,9 @@ static inline int start_event(struct xml_state *s, struct xml_tag *t)
 	struct xml_open *o = t->open;
 
 	if (x->depth == 0)
-		root(s, t->lt);
+		root_open(s, t->lt);
 	if (x->depth >= s->max_depth) {
-		flatten(s, t);
+		element_flatten(s, t);
 		return 0;
 	}
 	o->undo_n = s->undo_n;
@@ -254,7 +254,7 @@ static inline int start_event(struct xml_state *s, struct xml_tag *t)
 	x->end_offset = xml_at(s, t->end);
 	if (s->h->start)
 		XML_TRY(s->h->start(x->ctx, &o->name, s->attr, s->attr_n));
-	return t->flags & TAG_EMPTY ? pop(s) : 0;
+	return t->flags & TAG_EMPTY ? element_pop(s) : 0;
 }
 
 /* *pp is at '<' and the start of a name follows. */
@@ -319,7 +319,7 @@ static int odd_end_tag(struct xml_state *s, const char **pp)
 	if (!s->flat && s->x->depth && fw_str_eq(s->open[s->x->depth - 1].raw, raw)) {
 		s->x->offset = xml_at(s, lt);
 		s->x->end_offset = xml_at(s, p);
-		return pop(s);
+		return element_pop(s);
 	}
 	return close_mismatched(s, lt, raw, p);
 }
@@ -337,7 +337,7 @@ int fw_xml_end_tag(struct xml_state *s, const char **pp)
 				s->x->offset = xml_at(s, lt);
 				s->x->end_offset = xml_at(s, p + 1);
 				*pp = p + 1;
-				return pop(s);
+				return element_pop(s);
 			}
 		}
 	}

@@ -20,7 +20,7 @@ struct whole {
 };
 
 /* Report the piece decoded so far, up to p in the document. */
-static int flush(struct whole *w, const char *p)
+static int piece_flush(struct whole *w, const char *p)
 {
 	struct fw_str text = {w->begin, (size_t)(w->to - w->begin)};
 
@@ -56,7 +56,7 @@ static const char *copy_text(struct whole *w, const char *p, const char *stop)
 }
 
 /* A reference other than the five predefined ones. */
-static int reference(struct whole *w, const char **pp)
+static int piece_reference(struct whole *w, const char **pp)
 {
 	const char *p = *pp;
 	struct xml_ref r;
@@ -72,7 +72,7 @@ static int reference(struct whole *w, const char **pp)
 		w->to += r.text.len;
 		return 0;
 	}
-	XML_TRY(flush(w, p));
+	XML_TRY(piece_flush(w, p));
 	XML_TRY(r.kind == XML_REF_ENTITY ? fw_xml_expand(w->s, p, r.entity) : fw_xml_emit(w->s, p, r.end, r.text));
 	w->from = r.end;
 	return 0;
@@ -101,7 +101,7 @@ int fw_xml_whole_text(struct xml_state *s, const char *from, const char **pp)
 				*w.to++ = *one;
 				p += len;
 			} else {
-				XML_TRY(reference(&w, &p));
+				XML_TRY(piece_reference(&w, &p));
 			}
 			break;
 		case ']':
@@ -116,7 +116,7 @@ int fw_xml_whole_text(struct xml_state *s, const char *from, const char **pp)
 			break;
 		}
 	}
-	XML_TRY(flush(&w, stop));
+	XML_TRY(piece_flush(&w, stop));
 	fw_arena_trim(s->x->arena, begin, room, (size_t)(w.to - begin));
 	return 0;
 }

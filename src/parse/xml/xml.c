@@ -70,7 +70,7 @@ SCAN_WIDE static unsigned last_of_plane_run(const unsigned char *p, size_t n)
 /*
  * Does the document contain a character that XML 1.0 forbids (a control, U+FFFE, U+FFFF), or a CR?
  */
-static void look_over(const char *p, size_t n, bool *illegal, bool *cr)
+static void chars_inspect(const char *p, size_t n, bool *illegal, bool *cr)
 {
 	const unsigned char *at = (const unsigned char *)p, *end = at + n;
 	unsigned seen = 0;
@@ -102,7 +102,7 @@ static size_t illegal_at(const char *p, const char *end)
 /*
  * Text outside every element: white space is fine; the rest is dropped and reported once per run.
  */
-static void outside(struct xml_state *s, const char *p, const char *end)
+static void text_outside(struct xml_state *s, const char *p, const char *end)
 {
 	p = scan_space(p, end);
 	if (p == end)
@@ -124,7 +124,7 @@ static inline int emit(struct xml_state *s, const char *p, const char *end, stru
 	struct fw_xml *x = s->x;
 
 	if (x->depth == 0) {
-		outside(s, text.p, text.p + text.len);
+		text_outside(s, text.p, text.p + text.len);
 		return 0;
 	}
 	if (!s->h->text || text.len == 0)
@@ -187,13 +187,13 @@ static int dirty_run(struct xml_state *s, const char *p, const char *end, bool c
 	return emit_run(s, from, end, cdata);
 }
 
-static inline int run(struct xml_state *s, const char *p, const char *end, bool cdata)
+static inline int text_run(struct xml_state *s, const char *p, const char *end, bool cdata)
 {
 	return s->dirty ? dirty_run(s, p, end, cdata) : emit_run(s, p, end, cdata);
 }
 
 /* A copy without CR and forbidden characters, for comments and processing instructions. */
-static int cleaned(struct xml_state *s, const char *p, const char *end, struct fw_str *out)
+static int text_cleaned(struct xml_state *s, const char *p, const char *end, struct fw_str *out)
 {
 	bool cr = !s->in_entity && memchr(p, '\r', (size_t)(end - p)) != NULL;
 	char *d;
@@ -227,7 +227,7 @@ static int cleaned(struct xml_state *s, const char *p, const char *end, struct f
  * The assumed end of an unterminated construct: after the next '>'; in an entity, the entity's end,
  * so that time stays linear.
  */
-static const char *give_up(const struct xml_state *s, const char *p)
+static const char *construct_end_guess(const struct xml_state *s, const char *p)
 {
 	p = s->in_entity ? NULL : memchr(p, '>', (size_t)(s->end - p));
 	return p ? p + 1 : s->end;
@@ -236,7 +236,7 @@ static const char *give_up(const struct xml_state *s, const char *p)
 /* ---- comments, sections, instructions -------------------------------------------------------- */
 
 /* *pp at "<!--". */
-static int comment(struct xml_state *s, const char **pp)
+static int comment_read(struct xml_state *s, const char **pp)
 {
 	const char *lt = *pp, *from = lt + 4, *p = fw_xml_find_once(s, from, "--", 2, &s->no_comment_end), *stop, *next;
 	struct fw_str text;
@@ -264,14 +264,14 @@ static int comment(struct xml_state *s, const char **pp)
 	}
 	if (!stop) {
 		fw_xml_repair(s, lt, "a comment that does not end", "it ends at the next '>'");
-		next = give_up(s, from);
+		next = construct_end_guess(s, from);
 		stop = next > from ? next - (next[-1] == '>') : next;
 		s->no_comment_end |= !s->in_entity;
 	}
 	*pp = next;
 	if (!s->h->comment && !s->dirty)
 		return 0;
-	XML_TRY(cleaned(s, from, stop, &text));
+	XML_TRY(text_cleaned(s, from, stop, &text));
 	s->x->offset = xml_at(s, lt);
 	s->x->end_offset = xml_at(s, next);
 	return s->h->comment ? s->h->comment(s->x->ctx, text) : 0;
@@ -321,7 +321,7 @@ static size_t cdata_mark(const char *lt, const char *end)
 }
 
 /* *pp is at the start of a CDATA section whose opening has length mark. */
-static int cdata(struct xml_state *s, const char **pp, size_t mark)
+static int cdata_read(struct xml_state *s, const char **pp, size_t mark)
 {
 	const char *lt = *pp, *p = lt + mark, *next, *stop = fw_xml_find_once(s, p, "]]>", 3, &s->no_cdata_end);
 
@@ -345,15 +345,15 @@ static int cdata(struct xml_state *s, const char **pp, size_t mark)
 
 		if (!cr)
 			break;
-		XML_TRY(run(s, p, cr, true));
+		XML_TRY(text_run(s, p, cr, true));
 		p = cr;
 		XML_TRY(carriage_return(s, &p, true));
 	}
-	return run(s, p, stop, true);
+	return text_run(s, p, stop, true);
 }
 
 /* *pp is at a "<!" that starts neither a comment nor CDATA. */
-static int declaration(struct xml_state *s, const char **pp)
+static int declaration_read(struct xml_state *s, const char **pp)
 {
 	const char *lt = *pp, *end = s->end;
 
@@ -368,13 +368,13 @@ static int declaration(struct xml_state *s, const char **pp)
 			s->seen_doctype = true;
 			return fw_xml_doctype(s, pp);
 		}
-		*pp = give_up(s, lt);
+		*pp = construct_end_guess(s, lt);
 		return 0;
 	}
 	if (!fw_is_alpha(lt[2]) && lt[2] != '[' && lt[2] != '-')
 		return fw_xml_stray_lt(s, pp);
 	fw_xml_repair(s, lt, "a misplaced declaration", "left out");
-	*pp = give_up(s, lt);
+	*pp = construct_end_guess(s, lt);
 	return 0;
 }
 
@@ -384,7 +384,7 @@ static bool is_decl(const char *p, const char *end)
 }
 
 /* *pp is at "<?". */
-static int instruction(struct xml_state *s, const char **pp)
+static int instruction_read(struct xml_state *s, const char **pp)
 {
 	const char *lt = *pp, *p = lt + 2, *end = s->end, *stop;
 	SCAN_SET_WHOLE struct scan_name n = scan_name(p, end);
@@ -393,7 +393,7 @@ static int instruction(struct xml_state *s, const char **pp)
 	stop = fw_xml_find_once(s, p, "?>", 2, &s->no_pi_end);
 	if (!stop) {
 		fw_xml_repair(s, lt, "a processing instruction that does not end", "it ends at the next '>'");
-		stop = give_up(s, p);
+		stop = construct_end_guess(s, p);
 		*pp = stop;
 		return 0;
 	}
@@ -413,13 +413,13 @@ static int instruction(struct xml_state *s, const char **pp)
 	}
 	if (!s->h->pi && !s->dirty)
 		return 0;
-	XML_TRY(cleaned(s, scan_space(n.end, stop), stop, &data));
+	XML_TRY(text_cleaned(s, scan_space(n.end, stop), stop, &data));
 	s->x->offset = xml_at(s, lt);
 	s->x->end_offset = xml_at(s, *pp);
 	return s->h->pi ? s->h->pi(s->x->ctx, target, data) : 0;
 }
 
-static int markup(struct xml_state *s, const char **pp)
+static int markup_read(struct xml_state *s, const char **pp)
 {
 	const char *p = *pp;
 	size_t left = (size_t)(s->end - p), mark;
@@ -433,11 +433,11 @@ static int markup(struct xml_state *s, const char **pp)
 		return fw_xml_end_tag(s, pp);
 	case '!':
 		if (left >= 4 && p[2] == '-' && p[3] == '-')
-			return comment(s, pp);
+			return comment_read(s, pp);
 		mark = cdata_mark(p, s->end);
-		return mark ? cdata(s, pp, mark) : declaration(s, pp);
+		return mark ? cdata_read(s, pp, mark) : declaration_read(s, pp);
 	case '?':
-		return instruction(s, pp);
+		return instruction_read(s, pp);
 	default:
 		return fw_xml_stray_lt(s, pp);
 	}
@@ -461,7 +461,7 @@ int fw_xml_expand(struct xml_state *s, const char *p, struct xml_entity *e)
 	return rc;
 }
 
-static int reference(struct xml_state *s, const char **pp)
+static int reference_read(struct xml_state *s, const char **pp)
 {
 	const char *p = *pp;
 	struct xml_ref r;
@@ -509,13 +509,13 @@ int fw_xml_content(struct xml_state *s, const char *p)
 			continue;
 		}
 		if (p != from)
-			rc = run(s, from, p, false);
+			rc = text_run(s, from, p, false);
 		if (rc || p == end)
 			break;
 		if (*p == '<')
-			rc = markup(s, &p);
+			rc = markup_read(s, &p);
 		else if (*p == '&')
-			rc = reference(s, &p);
+			rc = reference_read(s, &p);
 		else
 			rc = carriage_return(s, &p, false);
 		from = p;
@@ -526,7 +526,7 @@ int fw_xml_content(struct xml_state *s, const char *p)
 /* ---- the document ---------------------------------------------------------------------------- */
 
 /* Read one pseudo-attribute of the XML declaration. False: none. */
-static bool pseudo(const char **pp, const char *end, struct fw_str *name, struct fw_str *value)
+static bool pseudo_attribute(const char **pp, const char *end, struct fw_str *name, struct fw_str *value)
 {
 	const char *p = scan_space(*pp, end), *q;
 
@@ -558,18 +558,18 @@ static bool decl_ok(struct xml_state *s, const char *p, const char *end)
 {
 	struct fw_str name, value;
 
-	if (!pseudo(&p, end, &name, &value) || !fw_str_eq(name, FW_STR("version")))
+	if (!pseudo_attribute(&p, end, &name, &value) || !fw_str_eq(name, FW_STR("version")))
 		return false;
 	if (scan_space(p, end) == end)
 		return true;
-	if (!pseudo(&p, end, &name, &value))
+	if (!pseudo_attribute(&p, end, &name, &value))
 		return false;
 	if (fw_str_eq(name, FW_STR("encoding"))) {
 		if (value.len == 0 || !fw_is_alpha((unsigned char)*value.p))
 			return false;
 		if (scan_space(p, end) == end)
 			return true;
-		if (!pseudo(&p, end, &name, &value))
+		if (!pseudo_attribute(&p, end, &name, &value))
 			return false;
 	}
 	s->standalone = fw_str_eq(value, FW_STR("yes"));
@@ -583,7 +583,7 @@ static const char *xml_decl(struct xml_state *s, const char *p)
 
 	if (!stop) {
 		fw_xml_repair(s, p, "an XML declaration that does not end", "it ends at the next '>'");
-		return give_up(s, p);
+		return construct_end_guess(s, p);
 	}
 	if (!decl_ok(s, p + 5, stop))
 		fw_xml_repair(s, p, "a malformed XML declaration", "left out");
@@ -611,7 +611,7 @@ int fw_xml_parse(struct fw_xml *x, const char *input, size_t len, struct fw_err 
 	s->max_depth = x->limits.max_depth ? x->limits.max_depth : 256;
 	s->max_attributes = x->limits.max_attributes ? x->limits.max_attributes : 1000;
 	s->max_expanded = (x->limits.max_entity_ratio ? x->limits.max_entity_ratio : 20) * FW_MAX(len, (size_t)4096);
-	look_over(input, len, &s->dirty, &s->has_cr);
+	chars_inspect(input, len, &s->dirty, &s->has_cr);
 	/* for a forbidden character anywhere; each is reported where it occurs in text */
 	x->malformed = s->dirty;
 	if (is_decl(p, s->end))
@@ -623,7 +623,7 @@ int fw_xml_parse(struct fw_xml *x, const char *input, size_t len, struct fw_err 
 	return 0;
 }
 
-void fw_xml_walk(struct fw_xml_place *at, const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column)
+void fw_xml_place_move(struct fw_xml_place *at, const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column)
 {
 	if (offset > len)
 		offset = len;
@@ -647,5 +647,5 @@ void fw_xml_position(const char *input, size_t len, size_t offset, uint32_t *lin
 {
 	struct fw_xml_place at = {0};
 
-	fw_xml_walk(&at, input, len, offset, line, column);
+	fw_xml_place_move(&at, input, len, offset, line, column);
 }

@@ -82,6 +82,6 @@ struct fw_xml_place {
 	size_t offset;
 	uint32_t line, column; /* both minus 1 */
 };
-void fw_xml_walk(struct fw_xml_place *at, const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column);
+void fw_xml_place_move(struct fw_xml_place *at, const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column);
 
 #endif

@@ -157,11 +157,11 @@ END_TEST
 
 static uint64_t mix(const struct encoding *e, const char *bytes, size_t n, uint64_t seed)
 {
-	struct out o = {.a = &A};
+	struct decode_out o = {.a = &A};
 	struct fw_str text;
 
 	fw_arena_reset(&A, 65536);
-	ck_assert(fw_charset_run(&o, e, (struct fw_str){bytes, n}, &text));
+	ck_assert(fw_charset_decode_as(&o, e, (struct fw_str){bytes, n}, &text));
 	ck_assert_uint_eq(fw_utf8_valid(text.p, text.len), text.len);
 	return fw_hash64_seed(text.p, text.len, seed);
 }

@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "parse/charset/sniff.h"
-#include "parse/feed/norm.h"
+#include "parse/feed/normalize.h"
 #include "parse/parse.h"
 #include "documents.h"
 #include "../../suite.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Completes an entry of any format once it is read: defaults, limits and identity. */
-#ifndef FW_PARSE_FEED_NORM_H
-#define FW_PARSE_FEED_NORM_H
+#ifndef FW_PARSE_FEED_NORMALIZE_H
+#define FW_PARSE_FEED_NORMALIZE_H
 
 #include "base/arena.h"
 #include "base/hash.h"
@@ -18,7 +18,7 @@ void fw_entry_language(struct fw_builder *b, const struct fw_scope *scope);
 void fw_entry_finish(struct fw_builder *b);
 void fw_document_finish(struct fw_builder *b);
 /* Set dup_n and repeat for entries that share an id. */
-void fw_entries_tell_apart(struct fw_arena *a, struct fw_document *doc);
+void fw_entries_disambiguate(struct fw_arena *a, struct fw_document *doc);
 
 /*
  * The 128-bit entry key, from feed id and identity (REL-03), and a 64-bit hash of the visible

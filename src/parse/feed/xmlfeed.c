@@ -12,20 +12,20 @@
  *
  * Nothing here relies on correct order or nesting. A second root, a channel in an HTML page, items
  * outside the channel, and an item inside an unclosed item are all read. An element without an end
- * tag ends where something starts that can only stand outside it; ahead.c checks whether the end
+ * tag ends where something starts that can only stand outside it; lookahead.c checks whether the end
  * tag exists.
  */
 #include "base/url.h"
-#include "parse/feed/ahead.h"
+#include "parse/feed/lookahead.h"
 #include "parse/feed/elements.h"
-#include "parse/feed/norm.h"
-#include "parse/feed/walk.h"
+#include "parse/feed/normalize.h"
+#include "parse/feed/xmlfeed.h"
 #include "parse/html/token.h"
 
 #include "base/banned.h"
 
 /* nested elements without an end tag */
-#define LOST_MAX ((size_t)16)
+#define MISSING_ENDS_MAX ((size_t)16)
 
 /* NULL: no meaning. core: names without a known namespace are the feed's own. */
 static const struct fw_element *element_find(const struct fw_xml_name *name, bool core)
@@ -54,7 +54,7 @@ static const struct fw_element *element_of(struct fw_builder *b, const struct fw
 {
 	struct fw_str s = name->local;
 	unsigned in = core ? FW_NS_COUNT : (unsigned)name->ns;
-	struct fw_known_name *k = &b->known[(fw_name_mix(s) + in * 7) % FW_N(b->known)];
+	struct fw_known_name *k = &b->known[(fw_name_slot(s) + in * 7) % FW_N(b->known)];
 
 	if (k->in != in || !fw_str_eq(k->local, s))
 		*k = (struct fw_known_name){.local = s, .in = in, .el = element_find(name, core)};
@@ -83,7 +83,7 @@ static struct fw_frame *frame_push(struct fw_builder *b)
 }
 
 /* Open a scope for an element with xml:base or xml:lang. */
-static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw_walk *w)
+static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw_start_event *w)
 {
 	struct fw_scope *s = NULL;
 	size_t i;
@@ -110,7 +110,7 @@ static void scope_open(struct fw_builder *b, struct fw_frame *f, const struct fw
 			if (u.len > FW_BASE_MAX) /* every URL below it would be as long */
 				fw_build_problem(b, b->xml->offset, "an xml:base longer than any address", "left out");
 			else if (u.len)
-				*s = (struct fw_scope){.base = u, .lang = s->lang, .said = true};
+				*s = (struct fw_scope){.base = u, .lang = s->lang, .base_declared = true};
 		} else {
 			s->lang = fw_build_language(b, fw_build_dup(b, at->value));
 		}
@@ -129,7 +129,7 @@ static struct fw_str scratch_text(struct fw_builder *b)
 }
 
 /* The second piece: from now on pieces are copied together. */
-static void cap_join(struct fw_builder *b, struct fw_str s)
+static void capture_join(struct fw_builder *b, struct fw_str s)
 {
 	struct fw_capture *c = &b->cap;
 
@@ -157,7 +157,7 @@ static inline void copy_short(char *to, const char *from, size_t n)
 	}
 }
 
-static inline void cap_add(struct fw_builder *b, struct fw_str s)
+static inline void capture_add(struct fw_builder *b, struct fw_str s)
 {
 	struct fw_capture *c = &b->cap;
 	struct fw_buf *to = &b->scratch;
@@ -175,17 +175,17 @@ static inline void cap_add(struct fw_builder *b, struct fw_str s)
 			memcpy(to->p + to->len, s.p, s.len);
 		to->len += s.len;
 	} else {
-		cap_join(b, s);
+		capture_join(b, s);
 	}
 }
 
-static void cap_lit(struct fw_builder *b, const char *s)
+static void capture_add_literal(struct fw_builder *b, const char *s)
 {
-	cap_add(b, fw_str(s));
+	capture_add(b, fw_str(s));
 }
 
 /* Add text to markup: encode again what XML decoded. */
-static void cap_escaped(struct fw_builder *b, struct fw_str s, bool quote)
+static void capture_add_escaped(struct fw_builder *b, struct fw_str s, bool quote)
 {
 	size_t i, from = 0;
 
@@ -208,32 +208,32 @@ static void cap_escaped(struct fw_builder *b, struct fw_str s, bool quote)
 		}
 		if (!r)
 			continue;
-		cap_add(b, fw_str_sub(s, from, i));
-		cap_lit(b, r);
+		capture_add(b, fw_str_sub(s, from, i));
+		capture_add_literal(b, r);
 		from = i + 1;
 	}
-	cap_add(b, fw_str_sub(s, from, s.len));
+	capture_add(b, fw_str_sub(s, from, s.len));
 }
 
 /* Take the document's own bytes up to `to` unchanged. From here on markup is written out. */
-static void raw_end(struct fw_builder *b, size_t to)
+static void capture_raw_end(struct fw_builder *b, size_t to)
 {
 	size_t from = b->cap.raw_from;
 
 	b->cap.raw_from = 0;
 	if (from && from < to)
-		cap_add(b, (struct fw_str){b->text.p + from, to - from});
+		capture_add(b, (struct fw_str){b->text.p + from, to - from});
 }
 
 /* The text of the frame that is ending. Absent if it was not captured or a child took over. */
-static struct fw_str cap_take(struct fw_builder *b, const struct fw_frame *f)
+static struct fw_str capture_finish(struct fw_builder *b, const struct fw_frame *f)
 {
 	struct fw_capture *c = &b->cap;
 	struct fw_str s = FW_STR_NONE;
 
 	if (c->owner != (size_t)(f - b->frame))
 		return s;
-	raw_end(b, c->raw_to ? c->raw_to : b->xml->offset);
+	capture_raw_end(b, c->raw_to ? c->raw_to : b->xml->offset);
 	s = c->copied ? scratch_text(b) : c->one;
 	*c = (struct fw_capture){.owner = SIZE_MAX};
 	b->xml->whole_text = false;
@@ -253,7 +253,7 @@ static void raw_resume(struct fw_builder *b)
 	if (!to || !b->cap.raw_from)
 		return;
 	b->cap.raw_to = 0;
-	raw_end(b, to);
+	capture_raw_end(b, to);
 	b->cap.raw_from = b->xml->offset;
 }
 
@@ -263,7 +263,7 @@ static bool is_void(struct fw_str name)
 }
 
 /* Is this tag also valid as HTML, as written? It must have no prefix and not be <p/>. */
-static bool raw_tag(const struct fw_builder *b, const struct fw_walk *w)
+static bool raw_tag(const struct fw_builder *b, const struct fw_start_event *w)
 {
 	const struct fw_xml *x = b->xml;
 
@@ -281,7 +281,7 @@ static void markup_begin(struct fw_builder *b, const struct fw_frame *owner)
 		s = b->cap.copied ? scratch_text(b) : b->cap.one;
 		b->cap.one = FW_STR_NONE;
 		b->cap.copied = false;
-		cap_escaped(b, s, false);
+		capture_add_escaped(b, s, false);
 	}
 	b->cap.markup = true;
 	b->xml->whole_text = false;
@@ -294,7 +294,7 @@ static void markup_begin(struct fw_builder *b, const struct fw_frame *owner)
  * used and nothing is copied (raw_from). From the first thing on that HTML would read differently,
  * tags are written out.
  */
-static int markup_start(struct fw_builder *b, const struct fw_walk *w, struct fw_frame *owner)
+static int markup_start(struct fw_builder *b, const struct fw_start_event *w, struct fw_frame *owner)
 {
 	struct fw_frame *f = frame_push(b);
 	size_t i;
@@ -316,21 +316,21 @@ static int markup_start(struct fw_builder *b, const struct fw_walk *w, struct fw
 	}
 	if (b->cap.raw_from && raw_tag(b, w))
 		return 0;
-	raw_end(b, b->xml->offset);
-	cap_lit(b, "<");
-	cap_add(b, w->name->local);
+	capture_raw_end(b, b->xml->offset);
+	capture_add_literal(b, "<");
+	capture_add(b, w->name->local);
 	for (i = 0; i < w->attr_n; i++) {
 		struct fw_xml_name n = w->attr[i].name;
 
 		if (n.ns == FW_NS_XMLNS || (n.ns == FW_NS_XML && !fw_str_eq(n.local, FW_STR("lang"))))
 			continue;
-		cap_lit(b, n.ns == FW_NS_XLINK ? " xlink:" : " ");
-		cap_add(b, n.local);
-		cap_lit(b, "=\"");
-		cap_escaped(b, w->attr[i].value, true);
-		cap_lit(b, "\"");
+		capture_add_literal(b, n.ns == FW_NS_XLINK ? " xlink:" : " ");
+		capture_add(b, n.local);
+		capture_add_literal(b, "=\"");
+		capture_add_escaped(b, w->attr[i].value, true);
+		capture_add_literal(b, "\"");
 	}
-	cap_lit(b, ">");
+	capture_add_literal(b, ">");
 	return 0;
 }
 
@@ -343,9 +343,9 @@ static void markup_end(struct fw_builder *b, const struct fw_frame *f, struct fw
 	}
 	if (b->cap.raw_from || is_void(local))
 		return;
-	cap_lit(b, "</");
-	cap_add(b, local);
-	cap_lit(b, ">");
+	capture_add_literal(b, "</");
+	capture_add(b, local);
+	capture_add_literal(b, ">");
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -401,7 +401,7 @@ static bool is_sibling(struct fw_builder *b, size_t owner, const struct fw_xml_n
 
 	if (n->ns == FW_NS_XHTML || !f->el || f->el->kind == EL_CATEGORY)
 		return false;
-	where = fw_where_of(b, f);
+	where = fw_context_around(b, f);
 	if (where != CTX_ENTRY && where != CTX_FEED)
 		return false;
 	el = element_of(b, n, own);
@@ -412,7 +412,7 @@ static bool is_sibling(struct fw_builder *b, size_t owner, const struct fw_xml_n
 			return false;
 		markup |= f->el->kind == EL_BODY;
 	}
-	return (own && !markup) || fw_end_lost(b, owner, owner - 1);
+	return (own && !markup) || fw_end_tag_missing(b, owner, owner - 1);
 }
 
 /* Is this an entry of the feed, by its name? */
@@ -435,7 +435,7 @@ static bool breaks_text(struct fw_builder *b, const struct fw_xml_name *n)
 
 	if (is_entry(b, n))
 		return owner->rule != TEXT_XML || (owner->el && owner->el->kind == EL_TEXT) ||
-			(b->cap.owner && fw_end_lost(b, b->cap.owner, b->cap.owner - 1));
+			(b->cap.owner && fw_end_tag_missing(b, b->cap.owner, b->cap.owner - 1));
 	if (is_sibling(b, b->cap.owner, n))
 		return true;
 	/*
@@ -443,7 +443,7 @@ static bool breaks_text(struct fw_builder *b, const struct fw_xml_name *n)
 	 * with a prefix
 	 */
 	return (owner->rule < TEXT_AUTO || (n->prefix.len && n->ns != FW_NS_XHTML && owner->rule != TEXT_XML)) && b->cap.owner &&
-		fw_end_lost(b, b->cap.owner, b->cap.owner - 1);
+		fw_end_tag_missing(b, b->cap.owner, b->cap.owner - 1);
 }
 
 /*
@@ -461,7 +461,7 @@ static void frames_close(struct fw_builder *b, size_t n)
 		bool markup = b->cap.owner == i && b->cap.markup;
 
 		if (f->el)
-			fw_frame_end(b, f, cap_take(b, f), markup);
+			fw_element_end(b, f, capture_finish(b, f), markup);
 		f->el = NULL;
 		f->ctx = ctx;
 		f->obj = obj;
@@ -480,7 +480,7 @@ static void containers_close(struct fw_builder *b)
 
 	while (n && !(IN_ANY & 1u << b->frame[n - 1].ctx))
 		n--;
-	if (n && n < b->frame_n && (b->frame[n].el || fw_end_lost(b, n, n - 1)))
+	if (n && n < b->frame_n && (b->frame[n].el || fw_end_tag_missing(b, n, n - 1)))
 		frames_close(b, n);
 }
 
@@ -488,16 +488,16 @@ static void containers_close(struct fw_builder *b)
  * An element starts where it has no meaning but would have one in the entry or feed around. It
  * stands there if all elements open in between have lost their end tags.
  */
-static bool lost_ends_close(struct fw_builder *b, const struct fw_element *el)
+static bool missing_ends_close(struct fw_builder *b, const struct fw_element *el)
 {
-	size_t i, n = b->frame_n, least = n - FW_MIN(n, LOST_MAX);
+	size_t i, n = b->frame_n, least = n - FW_MIN(n, MISSING_ENDS_MAX);
 
 	while (n > least && !(el->in & IN_META & 1u << b->frame[n - 1].ctx))
 		n--;
 	if (n == least || n == b->frame_n || b->entries_full)
 		return false;
 	for (i = n; i < b->frame_n; i++) {
-		if (!fw_end_lost(b, i, n - 1))
+		if (!fw_end_tag_missing(b, i, n - 1))
 			return false;
 	}
 	frames_close(b, n);
@@ -517,11 +517,11 @@ static bool counts_in(const struct fw_builder *b, const struct fw_element *el, e
  * <site xmlns="x">1<item>: a default namespace of an element without an end tag is the feed's own
  * from here on.
  */
-static const struct fw_element *lost_namespace(struct fw_builder *b, const struct fw_xml_name *n)
+static const struct fw_element *namespace_recover(struct fw_builder *b, const struct fw_xml_name *n)
 {
 	const struct fw_element *el = n->prefix.len || b->core_uri.p || !b->root_seen ? NULL : element_of(b, n, true);
 
-	if (!el || !lost_ends_close(b, el))
+	if (!el || !missing_ends_close(b, el))
 		return NULL;
 	b->core_uri = fw_build_dup(b, n->uri);
 	return el;
@@ -538,7 +538,7 @@ static bool begins_line(const struct fw_xml_name *n)
 static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_xml_attr *attr, size_t attr_n)
 {
 	struct fw_builder *b = ctx;
-	struct fw_walk w = {.b = b, .name = name, .attr = attr, .attr_n = attr_n};
+	struct fw_start_event w = {.b = b, .name = name, .attr = attr, .attr_n = attr_n};
 	const struct fw_element *el;
 	struct fw_frame *f, *up;
 	enum fw_context where;
@@ -554,17 +554,17 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 		} else if (up->ctx == CTX_SKIP && breaks_text(b, name)) {
 			frames_close(b, b->cap.owner);
 		} else if (begins_line(name)) {
-			cap_lit(b, " ");
+			capture_add_literal(b, " ");
 		}
 	}
 	if (is_entry(b, name))
 		containers_close(b);
 	el = element_of(b, name, core_name(b, name));
 	if (!el && name->ns == FW_NS_UNKNOWN)
-		el = lost_namespace(b, name);
+		el = namespace_recover(b, name);
 	where = b->frame_n ? (enum fw_context)b->frame[b->frame_n - 1].ctx : CTX_TOP;
 	counts = counts_in(b, el, where);
-	if (el && !counts && lost_ends_close(b, el)) {
+	if (el && !counts && missing_ends_close(b, el)) {
 		where = (enum fw_context)b->frame[b->frame_n - 1].ctx;
 		counts = counts_in(b, el, where);
 	}
@@ -581,10 +581,10 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 		scope_open(b, f, &w);
 	if (where == CTX_SKIP)
 		return 0;
-	if (!el && !w.up && (name->ns == FW_NS_ATOM10 || name->ns == FW_NS_ATOM03) && fw_ahead(b, "entry")) {
+	if (!el && !w.up && (name->ns == FW_NS_ATOM10 || name->ns == FW_NS_ATOM03) && fw_lookahead(b, "entry")) {
 		el = fw_element_lookup("cfeed", 5);
 		counts = true; /* "fead": only Atom's feed contains entries */
-		fw_build_problem(b, fw_build_at(b), "an unknown Atom element that contains entries", "read as a feed");
+		fw_build_problem(b, fw_build_offset(b), "an unknown Atom element that contains entries", "read as a feed");
 	}
 	if (!counts) {
 		f->ctx = where <= CTX_FEED || where == CTX_OTHER ? (b->root_seen ? CTX_OTHER : CTX_TOP) : CTX_SKIP;
@@ -594,7 +594,7 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 	f->atom = atom_name(b, name);
 	w.el = el;
 	w.where = where;
-	return fw_walk_start(&w);
+	return fw_element_start(&w);
 }
 
 static int on_text(void *ctx, struct fw_str text, bool cdata)
@@ -615,7 +615,7 @@ static int on_text(void *ctx, struct fw_str text, bool cdata)
 	if (b->cap.owner + 1 == b->frame_n && owner->el->kind == EL_CATEGORY && fw_str_trim(text).len)
 		b->cap.words = true;
 	if (!b->cap.markup && owner->rule != TEXT_XML) {
-		cap_add(b, text);
+		capture_add(b, text);
 		return 0;
 	}
 	if (b->cap.raw_to && !fw_str_trim(text).len)
@@ -627,9 +627,9 @@ static int on_text(void *ctx, struct fw_str text, bool cdata)
 		 */
 		if (!cdata && !b->own_entities && !b->xml->malformed)
 			return 0;
-		raw_end(b, b->xml->offset - (cdata ? FW_MIN(b->xml->offset, (size_t)9) : 0));
+		capture_raw_end(b, b->xml->offset - (cdata ? FW_MIN(b->xml->offset, (size_t)9) : 0));
 	}
-	cap_escaped(b, text, false);
+	capture_add_escaped(b, text, false);
 	return 0;
 }
 
@@ -646,7 +646,7 @@ static int on_end(void *ctx, const struct fw_xml_name *name)
 	else if (f->el) {
 		bool markup = b->cap.owner == b->frame_n - 1 && b->cap.markup;
 
-		fw_frame_end(b, f, cap_take(b, f), markup);
+		fw_element_end(b, f, capture_finish(b, f), markup);
 	}
 	b->frame_n--;
 	return b->arena->failed ? FW_ENOMEM : 0;

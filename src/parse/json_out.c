@@ -5,7 +5,7 @@
  */
 #include "base/clock.h"
 #include "base/str.h"
-#include "parse/feed/norm.h"
+#include "parse/feed/normalize.h"
 #include "parse/html/embed.h"
 #include "parse/html/sanitize.h"
 #include "parse/parse.h"

@@ -7,8 +7,8 @@
  * (arena->failed) and is checked once, at the end. Until then helpers return absent strings and
  * NULL.
  */
-#ifndef FW_PARSE_FEED_BUILD_H
-#define FW_PARSE_FEED_BUILD_H
+#ifndef FW_PARSE_FEED_BUILDER_H
+#define FW_PARSE_FEED_BUILDER_H
 
 #include "base/str.h"
 #include "base/url.h"
@@ -17,7 +17,7 @@
 /* xml:base and xml:lang in force. Only an element with one of them makes a new scope. */
 struct fw_scope {
 	struct fw_str base, lang;
-	bool said; /* the document declares the base */
+	bool base_declared; /* the document declares the base */
 };
 
 /* How to read the text of an open element. */
@@ -30,7 +30,7 @@ enum fw_text_rule {
 	TEXT_BASE64, /* Atom 0.3 mode="base64", Atom 1.0 content of other types */
 };
 
-enum fw_end_tag { END_UNKNOWN, END_FOUND, END_LOST };
+enum fw_end_tag { END_UNKNOWN, END_FOUND, END_MISSING };
 
 struct fw_frame {
 	const struct fw_element *el; /* NULL: unknown, or markup inside a text */
@@ -97,7 +97,7 @@ struct fw_member_name {
 };
 
 /* The slot of a name in the two caches below. */
-static inline unsigned fw_name_mix(struct fw_str s)
+static inline unsigned fw_name_slot(struct fw_str s)
 {
 	return (unsigned)s.len + (s.len ? (unsigned char)s.p[0] * 3u + (unsigned char)s.p[s.len - 1] * 5u : 0);
 }
@@ -173,14 +173,14 @@ void fw_list_append(void *list, void *item, size_t next_offset);
 #define FW_PROBLEMS_KEPT 100 /* the first ones; the rest are only counted */
 void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, const char *repair);
 /* reports an empty entry, which is ignored */
-void fw_build_nothing(struct fw_builder *b, size_t offset);
+void fw_build_empty_entry(struct fw_builder *b, size_t offset);
 uint32_t fw_build_line(struct fw_builder *b, size_t offset);
-size_t fw_build_at(const struct fw_builder *b); /* the reader's offset */
+size_t fw_build_offset(const struct fw_builder *b); /* the reader's offset */
 /*
  * Count one more member of a list. False if there are max already: the member is dropped and
  * counted, and the first drop is reported (LIM-08).
  */
-bool fw_build_room(struct fw_builder *b, uint32_t *count, uint32_t max, const char *what);
+bool fw_build_count_member(struct fw_builder *b, uint32_t *count, uint32_t max, const char *what);
 struct fw_str fw_build_dup(struct fw_builder *b, struct fw_str s);
 
 /*
@@ -195,7 +195,7 @@ struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *s
  */
 struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, struct fw_str ref);
 /* Undo double encoding through windows-1252 (mojibake): "Ã¶" is "ö", U+0092 is an apostrophe. */
-struct fw_str fw_build_once(struct fw_builder *b, struct fw_str s);
+struct fw_str fw_build_fix_mojibake(struct fw_builder *b, struct fw_str s);
 /*
  * One line of plain text: white space collapsed and trimmed. Borrowed if unchanged; absent if
  * empty.

@@ -12,7 +12,7 @@
 #include "base/url.h"
 #include "base/utf8.h"
 #include "parse/feed/links.h"
-#include "parse/feed/norm.h"
+#include "parse/feed/normalize.h"
 #include "parse/html/embed.h"
 
 #include "base/banned.h"
@@ -160,7 +160,7 @@ static uint64_t id_hash(const struct fw_entry *e)
 	return fw_hash64(e->id.p, e->id.len);
 }
 
-static uint64_t mixed(uint64_t id, uint64_t with, uint64_t kind)
+static uint64_t hash_mix(uint64_t id, uint64_t with, uint64_t kind)
 {
 	return fw_hash64_seed(&with, sizeof(with), id ^ kind);
 }
@@ -172,7 +172,7 @@ static uint64_t mixed(uint64_t id, uint64_t with, uint64_t kind)
 static void suffix_set(struct id_set *set, struct fw_entry *e)
 {
 	uint64_t id = id_hash(e), whole = fw_entry_hash(e), n;
-	struct fw_entry *twin = id_set_slot(set, mixed(id, whole, 1), e)->e;
+	struct fw_entry *twin = id_set_slot(set, hash_mix(id, whole, 1), e)->e;
 	struct fw_hasher h;
 
 	if (twin != e) {
@@ -184,12 +184,12 @@ static void suffix_set(struct id_set *set, struct fw_entry *e)
 	fw_hasher_add(&h, e->url);
 	fw_hasher_add(&h, e->title);
 	n = fw_hasher_end64(&h);
-	if (id_set_slot(set, mixed(id, n, 2), e)->e != e)
+	if (id_set_slot(set, hash_mix(id, n, 2), e)->e != e)
 		n ^= whole;
 	e->dup_n = (uint32_t)n ? (uint32_t)n : 1;
 }
 
-void fw_entries_tell_apart(struct fw_arena *a, struct fw_document *doc)
+void fw_entries_disambiguate(struct fw_arena *a, struct fw_document *doc)
 {
 	struct id_set set, told; /* ids; suffixes within one id */
 	struct id_slot *slot;
@@ -255,11 +255,11 @@ struct fw_entry *fw_entry_begin(struct fw_builder *b, size_t offset)
 	return e;
 }
 
-static struct fw_str cut(struct fw_builder *b, struct fw_str s, size_t max, const char *what)
+static struct fw_str text_cut(struct fw_builder *b, struct fw_str s, size_t max, const char *what)
 {
 	if (s.len <= max)
 		return s;
-	fw_build_problem(b, fw_build_at(b), what, "cut");
+	fw_build_problem(b, fw_build_offset(b), what, "cut");
 	s.len = fw_utf8_cut(s.p, s.len, max);
 	return s;
 }
@@ -278,7 +278,7 @@ static struct fw_str base_of_content(const struct fw_builder *b, const struct fw
 {
 	struct fw_str url = b->entry->url;
 
-	if (!(scope && scope->said) && url.len <= FW_BASE_MAX && fw_is_http(url))
+	if (!(scope && scope->base_declared) && url.len <= FW_BASE_MAX && fw_is_http(url))
 		return url;
 	return fw_build_base(b, scope);
 }
@@ -359,12 +359,12 @@ void fw_entry_finish(struct fw_builder *b)
 	texts_set(b);
 	if (!e->authors) /* RFC 4287 section 4.2.1 */
 		e->authors = b->source_authors;
-	e->title = cut(b, e->title, TITLE_MAX, "a title longer than 4 KiB");
-	e->summary = cut(b, e->summary, TEXT_MAX, "a summary longer than 2 MiB");
-	e->content = cut(b, e->content, TEXT_MAX, "content longer than 2 MiB");
+	e->title = text_cut(b, e->title, TITLE_MAX, "a title longer than 4 KiB");
+	e->summary = text_cut(b, e->summary, TEXT_MAX, "a summary longer than 2 MiB");
+	e->content = text_cut(b, e->content, TEXT_MAX, "content longer than 2 MiB");
 	e->all_removed = e->content_type == FW_TEXT_HTML && fw_html_all_removed(e->content, e->content_base);
 	if (e->all_removed)
-		fw_build_problem(b, fw_build_at(b), FW_ALL_REMOVED, FW_ALL_REMOVED_REPAIR);
+		fw_build_problem(b, fw_build_offset(b), FW_ALL_REMOVED, FW_ALL_REMOVED_REPAIR);
 	if (e->attachments && e->attachments->duration_ms == FW_NO_NUMBER)
 		e->attachments->duration_ms = b->duration_ms;
 	identity_set(b, e);
@@ -477,12 +477,12 @@ void fw_document_finish(struct fw_builder *b)
 	if (b->unresolved)
 		resolve_all(b);
 	podcast_guid_set(b);
-	d->title = cut(b, d->title, TITLE_MAX, "a title longer than 4 KiB");
-	d->description = cut(b, d->description, TEXT_MAX, "a description longer than 2 MiB");
+	d->title = text_cut(b, d->title, TITLE_MAX, "a title longer than 4 KiB");
+	d->description = text_cut(b, d->description, TEXT_MAX, "a description longer than 2 MiB");
 	d->update_period_minutes = period_minutes(b->period, b->frequency);
 	if (!d->icon.p)
 		d->icon = d->image.url;
 	if (!d->language.p && b->feed_lang.len)
 		d->language = b->feed_lang;
-	fw_entries_tell_apart(b->arena, d);
+	fw_entries_disambiguate(b->arena, d);
 }

@@ -52,14 +52,14 @@ static int plain_sign(uint32_t c)
 	}
 }
 
-bool fw_date_scan(struct scan *sc, struct fw_str s)
+bool fw_date_scan(struct date_scan *sc, struct fw_str s)
 {
 	bool gap = false, more = false; /* more: the last token may continue */
 	size_t n, depth = 0;
 
 	for (size_t i = 0; i < s.len; i += n) {
 		uint32_t c = fw_utf8_get(s.p + i, s.len - i, &n);
-		struct token *t = more ? &sc->tok[sc->n - 1] : NULL;
+		struct date_token *t = more ? &sc->tok[sc->n - 1] : NULL;
 		int d = digit_value(c);
 
 		/* a comment counts as white space */
@@ -73,7 +73,7 @@ bool fw_date_scan(struct scan *sc, struct fw_str s)
 			if (sc->n == MAX_TOKENS)
 				return false;
 			t = &sc->tok[sc->n++];
-			*t = (struct token){.kind = d >= 0 ? NUMBER : is_letter(c) ? WORD : SIGN, .gap = gap,
+			*t = (struct date_token){.kind = d >= 0 ? NUMBER : is_letter(c) ? WORD : SIGN, .gap = gap,
 				.text = {sc->folded + sc->folded_n, 0}};
 			gap = false;
 			more = true;

@@ -19,7 +19,7 @@ int fw_date_full_year(int value, size_t digits)
 	return digits == 4 && value >= 1000 ? value : NONE;
 }
 
-bool fw_date_to_ms(const struct parts *p, int64_t *out)
+bool fw_date_to_ms(const struct date_parts *p, int64_t *out)
 {
 	if (p->year < 1000 || p->year > 9999 || p->month < 1 || p->month > 12 || p->day < 1 ||
 	    p->day > fw_month_days(p->year, p->month))
@@ -35,7 +35,7 @@ bool fw_date_to_ms(const struct parts *p, int64_t *out)
 }
 
 /* Numbers followed by their unit: 2004年5月28日 11時23分17秒, 2004년 05월 28일. */
-static void read_units(struct scan *sc, struct parts *p)
+static void read_units(struct date_scan *sc, struct date_parts *p)
 {
 	static const struct { const char *unit; size_t member; } UNITS[] = {
 		{"年", 0}, {"년", 0}, {"月", 1}, {"월", 1}, {"日", 2}, {"일", 2}, {"号", 2}, {"时", 3}, {"時", 3}, {"点", 3}, {"시", 3},
@@ -44,19 +44,19 @@ static void read_units(struct scan *sc, struct parts *p)
 	int *const member[] = {&p->year, &p->month, &p->day, &p->hour, &p->minute, &p->second};
 
 	for (size_t i = 0; i + 1 < sc->n; i++) {
-		if (!is_number(sc, i, 1, 4) || sc->tok[i + 1].kind != WORD)
+		if (!token_is_number(sc, i, 1, 4) || sc->tok[i + 1].kind != WORD)
 			continue;
 		for (size_t u = 0; u < FW_N(UNITS); u++) {
 			if (!fw_str_starts(sc->tok[i + 1].text, fw_str(UNITS[u].unit)))
 				continue;
 			*member[UNITS[u].member] = UNITS[u].member ? sc->tok[i].value : fw_date_full_year(sc->tok[i].value, sc->tok[i].digits);
-			use(sc, i, i + 1);
+			tokens_use(sc, i, i + 1);
 			break;
 		}
 	}
 }
 
-static void read_fraction(const struct token *t, struct parts *p)
+static void read_fraction(const struct date_token *t, struct date_parts *p)
 {
 	int scale = 100;
 
@@ -65,15 +65,15 @@ static void read_fraction(const struct token *t, struct parts *p)
 }
 
 /* The month at token i: a name, or Thai initials (two words with full stops). 0: not a month. */
-static int read_month(const struct scan *sc, size_t i)
+static int read_month(const struct date_scan *sc, size_t i)
 {
 	static const char *const THAI[12][2] = {{"ม", "ค"}, {"ก", "พ"}, {"มี", "ค"}, {"เม", "ย"}, {"พ", "ค"}, {"มิ", "ย"}, {"ก", "ค"},
 		{"ส", "ค"}, {"ก", "ย"}, {"ต", "ค"}, {"พ", "ย"}, {"ธ", "ค"}};
 
-	if (at(sc, i)->kind != WORD)
+	if (token_at(sc, i)->kind != WORD)
 		return 0;
 	for (int m = 0; sc->thai && m < 12; m++) {
-		if (is_word(sc, i, THAI[m][0]) && is_sign(sc, i + 1, '.') && is_word(sc, i + 2, THAI[m][1]))
+		if (token_is_word(sc, i, THAI[m][0]) && token_is_sign(sc, i + 1, '.') && token_is_word(sc, i + 2, THAI[m][1]))
 			return m + 1;
 	}
 	return fw_date_month(sc->tok[i].text);
@@ -82,23 +82,23 @@ static int read_month(const struct scan *sc, size_t i)
 /*
  * The token at which a clock time starts; sc->n if there is none. *sep separates hour and minute.
  */
-static size_t find_time(const struct scan *sc, int *sep)
+static size_t find_time(const struct date_scan *sc, int *sep)
 {
 	for (size_t i = 0; i + 2 < sc->n; i++) {
-		if (is_number(sc, i, 1, 2) && is_sign(sc, i + 1, ':') && is_number(sc, i + 2, 1, 2)) {
+		if (token_is_number(sc, i, 1, 2) && token_is_sign(sc, i + 1, ':') && token_is_number(sc, i + 2, 1, 2)) {
 			*sep = ':';
 			return i;
 		}
 	}
 	for (size_t i = 1; i + 2 < sc->n; i++) { /* 19h48 */
-		if (is_number(sc, i, 1, 2) && is_word(sc, i + 1, "h") && is_number(sc, i + 2, 2, 2) && !sc->tok[i + 2].gap) {
+		if (token_is_number(sc, i, 1, 2) && token_is_word(sc, i + 1, "h") && token_is_number(sc, i + 2, 2, 2) && !sc->tok[i + 2].gap) {
 			*sep = 'h';
 			return i;
 		}
 	}
 	for (size_t i = 1; i + 4 < sc->n; i++) { /* 19.48.21 after a date */
-		if (sc->tok[i].gap && is_number(sc, i, 1, 2) && is_sign(sc, i + 1, '.') && is_number(sc, i + 2, 2, 2) &&
-		    is_sign(sc, i + 3, '.') && is_number(sc, i + 4, 2, 2) && !sc->tok[i + 1].gap && !sc->tok[i + 2].gap) {
+		if (sc->tok[i].gap && token_is_number(sc, i, 1, 2) && token_is_sign(sc, i + 1, '.') && token_is_number(sc, i + 2, 2, 2) &&
+		    token_is_sign(sc, i + 3, '.') && token_is_number(sc, i + 4, 2, 2) && !sc->tok[i + 1].gap && !sc->tok[i + 2].gap) {
 			*sep = '.';
 			return i;
 		}
@@ -107,7 +107,7 @@ static size_t find_time(const struct scan *sc, int *sep)
 }
 
 /* Read the clock time. Returns the token after it; sc->n if there was none. */
-static size_t read_time(struct scan *sc, struct parts *p)
+static size_t read_time(struct date_scan *sc, struct date_parts *p)
 {
 	int sep = 0;
 	size_t from = find_time(sc, &sep), i = from + 3;
@@ -117,65 +117,65 @@ static size_t read_time(struct scan *sc, struct parts *p)
 	p->hour = sc->tok[from].value;
 	p->minute = sc->tok[from + 2].value;
 	p->second = 0;
-	if (at(sc, i)->kind == SIGN && (at(sc, i)->value == sep || (sep == ':' && at(sc, i)->value == '.')) &&
-	    is_number(sc, i + 1, 1, 2) && !sc->tok[i + 1].gap) {
+	if (token_at(sc, i)->kind == SIGN && (token_at(sc, i)->value == sep || (sep == ':' && token_at(sc, i)->value == '.')) &&
+	    token_is_number(sc, i + 1, 1, 2) && !sc->tok[i + 1].gap) {
 		p->second = sc->tok[i + 1].value;
 		i += 2;
-		if ((is_sign(sc, i, '.') || is_sign(sc, i, ',') || is_sign(sc, i, ':')) && is_number(sc, i + 1, 1, 200) &&
+		if ((token_is_sign(sc, i, '.') || token_is_sign(sc, i, ',') || token_is_sign(sc, i, ':')) && token_is_number(sc, i + 1, 1, 200) &&
 		    !sc->tok[i].gap && !sc->tok[i + 1].gap) {
 			read_fraction(&sc->tok[i + 1], p);
 			i += 2;
 		}
 	}
-	if (from > 0 && is_word(sc, from - 1, "t"))
+	if (from > 0 && token_is_word(sc, from - 1, "t"))
 		from--;
-	use(sc, from, i);
+	tokens_use(sc, from, i);
 	return i;
 }
 
 /*
  * A time without colons after a T: "20040101T194821", "T19". Returns the token after it, or sc->n.
  */
-static size_t read_compact_time(struct scan *sc, struct parts *p)
+static size_t read_compact_time(struct date_scan *sc, struct date_parts *p)
 {
 	size_t from;
 
 	for (size_t i = 1; i + 1 < sc->n; i++) {
-		const struct token *t = &sc->tok[i + 1];
+		const struct date_token *t = &sc->tok[i + 1];
 
-		if (!is_word(sc, i, "t") || sc->tok[i].gap || t->gap || !is_number(sc, i + 1, 2, 6) || t->digits % 2)
+		if (!token_is_word(sc, i, "t") || sc->tok[i].gap || t->gap || !token_is_number(sc, i + 1, 2, 6) || t->digits % 2)
 			continue;
 		from = i;
-		p->hour = digits(t->text.p, 2);
-		p->minute = t->digits > 2 ? digits(t->text.p + 2, 2) : 0;
-		p->second = t->digits > 4 ? digits(t->text.p + 4, 2) : 0;
+		p->hour = digits_parse(t->text.p, 2);
+		p->minute = t->digits > 2 ? digits_parse(t->text.p + 2, 2) : 0;
+		p->second = t->digits > 4 ? digits_parse(t->text.p + 4, 2) : 0;
 		i += 2;
-		if ((is_sign(sc, i, '.') || is_sign(sc, i, ',')) && is_number(sc, i + 1, 1, 200)) {
+		if ((token_is_sign(sc, i, '.') || token_is_sign(sc, i, ',')) && token_is_number(sc, i + 1, 1, 200)) {
 			read_fraction(&sc->tok[i + 1], p);
 			i += 2;
 		}
-		use(sc, from, i);
+		tokens_use(sc, from, i);
 		return i;
 	}
 	return sc->n;
 }
 
 /* "am" or "p.m." just after the time, or a word such as 오후 anywhere. Returns the token after it. */
-static size_t read_half_day(struct scan *sc, size_t i, struct parts *p)
+static size_t read_half_day(struct date_scan *sc, size_t i, struct date_parts *p)
 {
 	int half = 0;
 
-	if (at(sc, i)->kind == WORD)
+	if (token_at(sc, i)->kind == WORD)
 		half = fw_date_half_day(sc->tok[i].text);
 	if (half) {
-		use(sc, i, i + 1);
+		tokens_use(sc, i, i + 1);
 		i++;
-		if (is_sign(sc, i, '.'))
+		if (token_is_sign(sc, i, '.'))
 			i++;
-	} else if ((is_word(sc, i, "a") || is_word(sc, i, "p")) && is_sign(sc, i + 1, '.') && is_word(sc, i + 2, "m")) {
+	} else if ((token_is_word(sc, i, "a") || token_is_word(sc, i, "p")) && token_is_sign(sc, i + 1, '.') && token_is_word(sc, i + 2, "m")) {
 		half = sc->tok[i].text.p[0] == 'p' ? 2 : 1;
-		use(sc, i, i + 3);
-		i += is_sign(sc, i + 3, '.') ? 4 : 3;
+		tokens_use(sc, i, i + 3);
+		i += token_is_sign(sc, i + 3, '.') ? 4 : 3;
 	} else {
 		for (size_t k = 0; k < sc->n && !half; k++)
 			half = sc->tok[k].kind == WORD ? fw_date_half_day(sc->tok[k].text) : 0;
@@ -189,26 +189,26 @@ static size_t read_half_day(struct scan *sc, size_t i, struct parts *p)
  * An offset at token i without spaces: "+02:00", "-5", "+0530". "+3000" is out of range: UTC.
  * Returns the token after it, or i.
  */
-static size_t read_offset(struct scan *sc, size_t i, struct parts *p)
+static size_t read_offset(struct date_scan *sc, size_t i, struct date_parts *p)
 {
-	const struct token *t = at(sc, i + 1);
-	int h, m = 0, sign = is_sign(sc, i, '-') ? -1 : 1;
+	const struct date_token *t = token_at(sc, i + 1);
+	int h, m = 0, sign = token_is_sign(sc, i, '-') ? -1 : 1;
 	size_t end = i + 2;
 
-	if ((!is_sign(sc, i, '+') && !is_sign(sc, i, '-')) || !is_number(sc, i + 1, 1, 6) || (t->gap && t->digits != 4))
+	if ((!token_is_sign(sc, i, '+') && !token_is_sign(sc, i, '-')) || !token_is_number(sc, i + 1, 1, 6) || (t->gap && t->digits != 4))
 		return i;
 	h = t->value;
 	if (t->digits >= 3) {
-		m = digits(t->text.p + (t->digits == 3 ? 1 : 2), 2);
-		h = digits(t->text.p, t->digits == 3 ? 1 : 2);
-	} else if ((is_sign(sc, end, ':') || is_sign(sc, end, '.')) && is_number(sc, end + 1, 1, 2) && !at(sc, end)->gap) {
+		m = digits_parse(t->text.p + (t->digits == 3 ? 1 : 2), 2);
+		h = digits_parse(t->text.p, t->digits == 3 ? 1 : 2);
+	} else if ((token_is_sign(sc, end, ':') || token_is_sign(sc, end, '.')) && token_is_number(sc, end + 1, 1, 2) && !token_at(sc, end)->gap) {
 		/* truncated: "+05:3" */
-		m = at(sc, end + 1)->value * (at(sc, end + 1)->digits == 1 ? 10 : 1);
+		m = token_at(sc, end + 1)->value * (token_at(sc, end + 1)->digits == 1 ? 10 : 1);
 		end += 2;
 	}
 	p->zone_unknown = h > 23 || m > 59;
 	p->zone_min = p->zone_unknown ? 0 : sign * (h * 60 + m);
-	use(sc, i, end);
+	tokens_use(sc, i, end);
 	return end;
 }
 
@@ -216,13 +216,13 @@ static size_t read_offset(struct scan *sc, size_t i, struct parts *p)
  * A place: "Europe/Berlin", "America/Argentina/Buenos_Aires", "EST5EDT", "ET". The part after the
  * last '/' decides.
  */
-static bool read_place(struct scan *sc, size_t i, struct parts *p)
+static bool read_place(struct date_scan *sc, size_t i, struct date_parts *p)
 {
 	char name[32];
 	size_t from = i, n = 0;
 
-	for (; at(sc, i)->kind != USED && (i == from || !at(sc, i)->gap); i++) {
-		const struct token *t = at(sc, i);
+	for (; token_at(sc, i)->kind != USED && (i == from || !token_at(sc, i)->gap); i++) {
+		const struct date_token *t = token_at(sc, i);
 
 		if (t->kind == SIGN && t->value == '/') {
 			n = 0;
@@ -237,7 +237,7 @@ static bool read_place(struct scan *sc, size_t i, struct parts *p)
 	}
 	if (!n || !fw_date_place((struct fw_str){name, n}, &p->zone_min, &p->rule))
 		return false;
-	use(sc, from, i);
+	tokens_use(sc, from, i);
 	return true;
 }
 
@@ -245,18 +245,18 @@ static bool read_place(struct scan *sc, size_t i, struct parts *p)
  * A zone in words up to "time": "Central European Time", "W. Europe Standard Time", "EST time". An
  * unknown phrase means UTC; its single words are not looked up.
  */
-static bool read_phrase(struct scan *sc, size_t i, struct parts *p)
+static bool read_phrase(struct date_scan *sc, size_t i, struct date_parts *p)
 {
 	char name[32];
 	size_t from = i, n = 0;
 
-	for (; at(sc, i)->kind == WORD || is_sign(sc, i, '.'); i++) {
-		struct fw_str word = at(sc, i)->text;
+	for (; token_at(sc, i)->kind == WORD || token_is_sign(sc, i, '.'); i++) {
+		struct fw_str word = token_at(sc, i)->text;
 
-		if (n && is_word(sc, i, "time"))
+		if (n && token_is_word(sc, i, "time"))
 			break;
-		if (at(sc, i)->kind == SIGN || is_word(sc, i, "standard") || is_word(sc, i, "daylight") ||
-		    is_word(sc, i, "summer"))
+		if (token_at(sc, i)->kind == SIGN || token_is_word(sc, i, "standard") || token_is_word(sc, i, "daylight") ||
+		    token_is_word(sc, i, "summer"))
 			continue;
 		if (n + word.len + 1 > sizeof(name))
 			return false;
@@ -265,22 +265,22 @@ static bool read_phrase(struct scan *sc, size_t i, struct parts *p)
 		memcpy(name + n, word.p, word.len);
 		n += word.len;
 	}
-	if (!n || !is_word(sc, i, "time"))
+	if (!n || !token_is_word(sc, i, "time"))
 		return false;
 	if (!fw_date_place((struct fw_str){name, n}, &p->zone_min, &p->rule) &&
 	    (n == 1 || !fw_date_zone((struct fw_str){name, n}, &p->zone_min))) {
 		p->zone_min = 0;
 		p->zone_unknown = true;
 	}
-	use(sc, from, i + 1);
+	tokens_use(sc, from, i + 1);
 	return true;
 }
 
 /* Does the word at token i stand where a zone would, with nothing but a year after it? */
-static bool is_some_zone(const struct scan *sc, size_t i)
+static bool is_some_zone(const struct date_scan *sc, size_t i)
 {
 	static const char *const OTHERS[] = {"mon", "tue", "wed", "thu", "fri", "sat", "sun", "uhr", "hrs", "hour"};
-	const struct token *t = at(sc, i);
+	const struct date_token *t = token_at(sc, i);
 	int years = 0;
 
 	if (t->kind != WORD || t->text.len < 2 || fw_date_month(t->text))
@@ -304,26 +304,26 @@ static bool is_some_zone(const struct scan *sc, size_t i)
  * The zone after a time: "GMT", "GMT+2", "+0200", "+02:00 CEST", "EST5EDT", "Etc/GMT",
  * "Europe/Berlin".
  */
-static void read_zone(struct scan *sc, size_t i, struct parts *p)
+static void read_zone(struct date_scan *sc, size_t i, struct date_parts *p)
 {
 	int named;
 
-	while (at(sc, i)->kind == SIGN && (at(sc, i)->value == ',' || at(sc, i)->value == '/' || at(sc, i)->value == '['))
+	while (token_at(sc, i)->kind == SIGN && (token_at(sc, i)->value == ',' || token_at(sc, i)->value == '/' || token_at(sc, i)->value == '['))
 		i++;
-	if (at(sc, i)->kind == WORD && (read_phrase(sc, i, p) || read_place(sc, i, p)))
+	if (token_at(sc, i)->kind == WORD && (read_phrase(sc, i, p) || read_place(sc, i, p)))
 		return;
-	if (at(sc, i)->kind == WORD && fw_date_zone(sc->tok[i].text, &named)) {
+	if (token_at(sc, i)->kind == WORD && fw_date_zone(sc->tok[i].text, &named)) {
 		bool greenwich = named == 0;
 
-		if (is_word(sc, i, "etc") && is_sign(sc, i + 1, '/'))
+		if (token_is_word(sc, i, "etc") && token_is_sign(sc, i + 1, '/'))
 			i += 2;
-		if (is_word(sc, i + 1, "dst"))
+		if (token_is_word(sc, i + 1, "dst"))
 			named += 60;
 		p->zone_min = named;
-		use(sc, i, i + 1);
+		tokens_use(sc, i, i + 1);
 		i++;
-		if (is_number(sc, i, 1, 2) && !sc->tok[i].gap) { /* EST5EDT */
-			use(sc, i, i + 1);
+		if (token_is_number(sc, i, 1, 2) && !sc->tok[i].gap) { /* EST5EDT */
+			tokens_use(sc, i, i + 1);
 			return;
 		}
 		if (!greenwich)
@@ -334,7 +334,7 @@ static void read_zone(struct scan *sc, size_t i, struct parts *p)
 }
 
 /* Ordinal day: 2003-335. */
-static bool set_yearday(struct parts *p, int yearday)
+static bool set_yearday(struct date_parts *p, int yearday)
 {
 	if (yearday < 1 || yearday > (fw_leap_year(p->year) ? 366 : 365))
 		return false;
@@ -345,7 +345,7 @@ static bool set_yearday(struct parts *p, int yearday)
 }
 
 /* ISO 8601 week date: week 1 contains 4 January; weeks start on Monday. */
-static bool set_week(struct parts *p, int week, int weekday)
+static bool set_week(struct date_parts *p, int week, int weekday)
 {
 	int64_t jan4 = fw_days_from_civil(p->year, 1, 4), monday = jan4 - ((jan4 + 3) % 7 + 7) % 7, day;
 	int64_t next4 = fw_days_from_civil(p->year + 1, 1, 4), next = next4 - ((next4 + 3) % 7 + 7) % 7;
@@ -362,14 +362,14 @@ static bool set_week(struct parts *p, int week, int weekday)
 }
 
 /* Digits without separators: 20031231, 031231, 2003335, 03335, 2003. */
-static bool set_compact(struct parts *p, const struct token *t)
+static bool set_compact(struct date_parts *p, const struct date_token *t)
 {
 	const char *d = t->text.p;
 	size_t y = t->digits >= 7 || t->digits == 4 ? 4 : 2;
 
 	if (t->digits < 4 || t->digits > 8)
 		return false;
-	p->year = fw_date_full_year(digits(d, (int)y), y);
+	p->year = fw_date_full_year(digits_parse(d, (int)y), y);
 	if (p->year == NONE)
 		return false;
 	if (t->digits == 4) {
@@ -377,20 +377,20 @@ static bool set_compact(struct parts *p, const struct token *t)
 		return true;
 	}
 	if (t->digits == 5 || t->digits == 7)
-		return set_yearday(p, digits(d + y, 3));
-	p->month = digits(d + y, 2);
-	p->day = digits(d + y + 2, 2);
+		return set_yearday(p, digits_parse(d + y, 3));
+	p->month = digits_parse(d + y, 2);
+	p->day = digits_parse(d + y + 2, 2);
 	return true;
 }
 
 /* A month's name and up to two numbers; a third one is a time such as 0930. */
-static bool set_named(struct parts *p, const struct token *const *num, size_t n, bool have_time)
+static bool set_named(struct date_parts *p, const struct date_token *const *num, size_t n, bool have_time)
 {
-	const struct token *day, *year;
+	const struct date_token *day, *year;
 
 	if (n == 3 && !have_time && num[2]->digits == 4) {
-		p->hour = digits(num[2]->text.p, 2);
-		p->minute = digits(num[2]->text.p + 2, 2);
+		p->hour = digits_parse(num[2]->text.p, 2);
+		p->minute = digits_parse(num[2]->text.p + 2, 2);
 		n = 2;
 	}
 	if (n == 1 && p->year != NONE) { /* 2004年 May 5 */
@@ -421,9 +421,9 @@ static bool set_named(struct parts *p, const struct token *const *num, size_t n,
 }
 
 /* Three numbers: the year is the one with four digits. Otherwise the separator tells the order. */
-static bool set_three(struct parts *p, const struct token *const *num, int sign)
+static bool set_three(struct date_parts *p, const struct date_token *const *num, int sign)
 {
-	const struct token *year = num[0];
+	const struct date_token *year = num[0];
 
 	if (num[1]->digits > 2 || (num[0]->digits > 2 && num[2]->digits > 2))
 		return false;
@@ -448,7 +448,7 @@ static bool set_three(struct parts *p, const struct token *const *num, int sign)
 	return p->year != NONE;
 }
 
-static bool set_two(struct parts *p, const struct token *const *num)
+static bool set_two(struct date_parts *p, const struct date_token *const *num)
 {
 	if (num[0]->digits <= 2 && num[1]->digits == 4) { /* 12/2003 */
 		p->month = num[0]->value;
@@ -467,29 +467,29 @@ static bool set_two(struct parts *p, const struct token *const *num)
 }
 
 /* 2003-W01-3, 2003W013, 2003-W01. Returns whether it is a week date; *ok: that week exists. */
-static bool read_week(struct scan *sc, struct parts *p, bool *ok)
+static bool read_week(struct date_scan *sc, struct date_parts *p, bool *ok)
 {
 	for (size_t i = 0; i + 2 < sc->n; i++) {
-		size_t w = i + 1 + is_sign(sc, i + 1, '-'), d = w + 2;
-		const struct token *t = at(sc, w + 1);
+		size_t w = i + 1 + token_is_sign(sc, i + 1, '-'), d = w + 2;
+		const struct date_token *t = token_at(sc, w + 1);
 		int weekday = 1;
 
-		if (!is_number(sc, i, 4, 4) || !is_word(sc, w, "w") || !is_number(sc, w + 1, 2, 3))
+		if (!token_is_number(sc, i, 4, 4) || !token_is_word(sc, w, "w") || !token_is_number(sc, w + 1, 2, 3))
 			continue;
 		if (t->digits == 3)
 			weekday = t->text.p[2] - '0';
-		else if (is_sign(sc, d, '-') && is_number(sc, d + 1, 1, 1))
-			weekday = at(sc, d + 1)->value;
+		else if (token_is_sign(sc, d, '-') && token_is_number(sc, d + 1, 1, 1))
+			weekday = token_at(sc, d + 1)->value;
 		p->year = fw_date_full_year(sc->tok[i].value, 4);
-		*ok = p->year != NONE && set_week(p, digits(t->text.p, 2), weekday);
+		*ok = p->year != NONE && set_week(p, digits_parse(t->text.p, 2), weekday);
 		return true;
 	}
 	return false;
 }
 
-static bool read_date(struct scan *sc, struct parts *p, bool have_time)
+static bool read_date(struct date_scan *sc, struct date_parts *p, bool have_time)
 {
-	const struct token *num[4];
+	const struct date_token *num[4];
 	bool ok, words = false;
 	size_t n = 0;
 	int sign = 0;
@@ -497,7 +497,7 @@ static bool read_date(struct scan *sc, struct parts *p, bool have_time)
 	if (read_week(sc, p, &ok))
 		return ok;
 	for (size_t i = 0; i < sc->n; i++) {
-		const struct token *t = &sc->tok[i];
+		const struct date_token *t = &sc->tok[i];
 		int month = read_month(sc, i);
 
 		words = words || t->kind == WORD;
@@ -517,9 +517,9 @@ static bool read_date(struct scan *sc, struct parts *p, bool have_time)
 		return false;
 	switch (n) {
 	case 1:
-		if (num[0]->digits == 4 && is_sign(sc, 0, '-')) { /* -0312 */
-			p->year = fw_date_full_year(digits(num[0]->text.p, 2), 2);
-			p->month = digits(num[0]->text.p + 2, 2);
+		if (num[0]->digits == 4 && token_is_sign(sc, 0, '-')) { /* -0312 */
+			p->year = fw_date_full_year(digits_parse(num[0]->text.p, 2), 2);
+			p->month = digits_parse(num[0]->text.p + 2, 2);
 			p->day = 1;
 			return true;
 		}
@@ -533,11 +533,11 @@ static bool read_date(struct scan *sc, struct parts *p, bool have_time)
 	}
 }
 
-bool fw_date_patient(struct fw_str s, int64_t *out, bool *zone_unknown)
+bool fw_date_parse_lenient(struct fw_str s, int64_t *out, bool *zone_unknown)
 {
-	struct parts p = {NONE, NONE, NONE, NONE, NONE, NONE, 0, NONE, ZONE_FIXED, false};
+	struct date_parts p = {NONE, NONE, NONE, NONE, NONE, NONE, 0, NONE, ZONE_FIXED, false};
 	bool have_time;
-	struct scan sc;
+	struct date_scan sc;
 	size_t i;
 
 	sc.n = sc.folded_n = 0;

@@ -8,22 +8,22 @@
  * are copied without gaps; the second pass moves each string with its block. Strings that shared
  * bytes still do. Linear, whatever overlaps.
  */
-#include "parse/feed/build.h"
-#include "parse/feed/own.h"
+#include "parse/feed/builder.h"
+#include "parse/feed/detach.h"
 
 #include "base/banned.h"
 
 #define BLOCK ((size_t)16)
 #define PER_WORD 64 /* blocks */
 
-struct move {
+struct detach {
 	struct fw_str bytes;
 	uint64_t *used;   /* a bit for each block */
 	uint32_t *before; /* for each word of used: the number of used blocks before it */
 	char *to;         /* NULL during the first pass */
 };
 
-static void mark(struct move *m, size_t from, size_t to)
+static void block_mark(struct detach *m, size_t from, size_t to)
 {
 	for (size_t i = from; i <= to;) {
 		size_t bit = i % PER_WORD, n = FW_MIN(PER_WORD - bit, to - i + 1);
@@ -34,14 +34,14 @@ static void mark(struct move *m, size_t from, size_t to)
 }
 
 /* The new index of a block. */
-static size_t place(const struct move *m, size_t i)
+static size_t block_place(const struct detach *m, size_t i)
 {
 	uint64_t lower = m->used[i / PER_WORD] & ((UINT64_C(1) << i % PER_WORD) - 1);
 
 	return m->before[i / PER_WORD] + (size_t)__builtin_popcountll(lower);
 }
 
-static void move_str(struct move *m, struct fw_str *s)
+static void move_str(struct detach *m, struct fw_str *s)
 {
 	size_t at = (size_t)((uintptr_t)s->p - (uintptr_t)m->bytes.p);
 
@@ -50,13 +50,13 @@ static void move_str(struct move *m, struct fw_str *s)
 	if (!s->len)
 		s->p = "";
 	else if (m->to)
-		s->p = m->to + place(m, at / BLOCK) * BLOCK + at % BLOCK;
+		s->p = m->to + block_place(m, at / BLOCK) * BLOCK + at % BLOCK;
 	else
-		mark(m, at / BLOCK, (at + s->len - 1) / BLOCK);
+		block_mark(m, at / BLOCK, (at + s->len - 1) / BLOCK);
 }
 
 #define MOVE(m, ...) move_all((m), (struct fw_str *const[]){__VA_ARGS__, NULL})
-static void move_all(struct move *m, struct fw_str *const *s)
+static void move_all(struct detach *m, struct fw_str *const *s)
 {
 	for (; *s; s++)
 		move_str(m, *s);
@@ -64,26 +64,26 @@ static void move_all(struct move *m, struct fw_str *const *s)
 
 /* ---- everything that holds strings ----------------------------------------------------------- */
 
-static void move_people(struct move *m, struct fw_person *p)
+static void move_people(struct detach *m, struct fw_person *p)
 {
 	for (; p; p = p->next)
 		MOVE(m, &p->name, &p->email, &p->url, &p->avatar, &p->role);
 }
 
-static void move_links(struct move *m, struct fw_link *l)
+static void move_links(struct detach *m, struct fw_link *l)
 {
 	for (; l; l = l->next)
 		MOVE(m, &l->rel, &l->type, &l->href, &l->title, &l->hreflang);
 }
 
-static void move_categories(struct move *m, struct fw_category *c)
+static void move_categories(struct detach *m, struct fw_category *c)
 {
 	for (; c; c = c->next)
 		MOVE(m, &c->term, &c->scheme, &c->label);
 }
 
 /* Recursive: modules nest values a few levels deep. */
-static void move_value(struct move *m, struct fw_value *v)
+static void move_value(struct detach *m, struct fw_value *v)
 {
 	for (; v; v = v->next) {
 		move_str(m, &v->name);
@@ -93,7 +93,7 @@ static void move_value(struct move *m, struct fw_value *v)
 	}
 }
 
-static void move_entry(struct move *m, struct fw_entry *e)
+static void move_entry(struct detach *m, struct fw_entry *e)
 {
 	MOVE(m, &e->id, &e->url, &e->external_url, &e->title, &e->summary, &e->content, &e->content_base, &e->image, &e->banner_image,
 		&e->language, &e->comments, &e->comment_feed_url, &e->copyright, &e->license);
@@ -108,7 +108,7 @@ static void move_entry(struct move *m, struct fw_entry *e)
 	move_value(m, e->extra);
 }
 
-static void move_document(struct move *m, struct fw_document *d)
+static void move_document(struct detach *m, struct fw_document *d)
 {
 	MOVE(m, &d->id, &d->title, &d->description, &d->home_page_url, &d->feed_url, &d->icon, &d->favicon, &d->language, &d->next_url,
 		&d->prev_archive_url, &d->copyright, &d->license, &d->docs, &d->generator_name, &d->generator_url, &d->generator_version,
@@ -126,7 +126,7 @@ static void move_document(struct move *m, struct fw_document *d)
 
 /* ---- the copy -------------------------------------------------------------------------------- */
 
-static size_t count(struct move *m, size_t words)
+static size_t blocks_count(struct detach *m, size_t words)
 {
 	size_t n = 0;
 
@@ -137,7 +137,7 @@ static size_t count(struct move *m, size_t words)
 	return n;
 }
 
-static void copy(const struct move *m, size_t words)
+static void blocks_copy(const struct detach *m, size_t words)
 {
 	char *to = m->to;
 
@@ -156,21 +156,21 @@ static void copy(const struct move *m, size_t words)
 	}
 }
 
-bool fw_document_own(struct fw_arena *a, struct fw_document *doc, struct fw_str bytes)
+bool fw_document_detach(struct fw_arena *a, struct fw_document *doc, struct fw_str bytes)
 {
 	size_t words = bytes.len / (BLOCK * PER_WORD) + 1;
-	struct move m = {.bytes = bytes, .used = fw_arena_calloc(a, words, sizeof(*m.used)),
+	struct detach m = {.bytes = bytes, .used = fw_arena_calloc(a, words, sizeof(*m.used)),
 		.before = fw_arena_mul(a, words, sizeof(*m.before), 0)};
 	char *to;
 
 	if (!m.used || !m.before)
 		return false;
 	move_document(&m, doc);
-	to = fw_arena_mul(a, count(&m, words), BLOCK, 0);
+	to = fw_arena_mul(a, blocks_count(&m, words), BLOCK, 0);
 	if (!to)
 		return false;
 	m.to = to;
-	copy(&m, words);
+	blocks_copy(&m, words);
 	move_document(&m, doc);
 	return true;
 }

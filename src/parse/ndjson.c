@@ -22,7 +22,7 @@ static int line_check(struct fw_arena *a, struct fw_str line, size_t number, str
 	size_t members;
 	json_t *o;
 
-	if (!fw_json_affordable(a, line))
+	if (!fw_json_fits(a, line))
 		return fw_err_set(err, FW_ELIMIT, "line %zu: parsing its %zu bytes exceeds the memory limit of %zu bytes"
 			" (to raise it, set parse_memory_bytes)", number, line.len, a->max_bytes);
 	o = json_loadb(line.p, line.len, JSON_DECODE_ANY, &why);
@@ -36,7 +36,7 @@ static int line_check(struct fw_arena *a, struct fw_str line, size_t number, str
 	return members ? 0 : fw_err_set(err, FW_EINVAL, "line %zu: an empty item", number);
 }
 
-int fw_parse_lines(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
+int fw_parse_ndjson(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
 {
 	struct fw_parse_options options = *o;
 	struct fw_str rest = bytes;

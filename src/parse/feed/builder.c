@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "parse/charset/scan.h"
 #include "parse/date/date.h"
-#include "parse/feed/build.h"
+#include "parse/feed/builder.h"
 #include "parse/html/text.h"
 #include "parse/html/title.h"
 
@@ -63,7 +63,7 @@ uint32_t fw_build_line(struct fw_builder *b, size_t offset)
  * The column of a character, from 1. A document may be one long line, so counting continues from
  * the last problem.
  */
-static uint32_t column(const struct fw_builder *b, uint32_t line, size_t at)
+static uint32_t problem_column(const struct fw_builder *b, uint32_t line, size_t at)
 {
 	const struct fw_problem *before = b->problem_last;
 	bool goes_on = before && before->line == line && b->problem_at <= at;
@@ -88,7 +88,7 @@ void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, con
 	p->what = what;
 	p->repair = repair;
 	p->line = fw_build_line(b, at);
-	p->column = column(b, p->line, at);
+	p->column = problem_column(b, p->line, at);
 	b->problem_at = at;
 	if (b->problem_last)
 		b->problem_last->next = p;
@@ -97,22 +97,22 @@ void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, con
 	b->problem_last = p;
 }
 
-void fw_build_nothing(struct fw_builder *b, size_t offset)
+void fw_build_empty_entry(struct fw_builder *b, size_t offset)
 {
 	fw_build_problem(b, offset, "an empty entry", "left out");
 }
 
-size_t fw_build_at(const struct fw_builder *b)
+size_t fw_build_offset(const struct fw_builder *b)
 {
 	return b->xml ? b->xml->offset : 0;
 }
 
-bool fw_build_room(struct fw_builder *b, uint32_t *count, uint32_t max, const char *what)
+bool fw_build_count_member(struct fw_builder *b, uint32_t *count, uint32_t max, const char *what)
 {
 	if (++*count <= max)
 		return true;
 	if (*count == max + 1)
-		fw_build_problem(b, fw_build_at(b), what, "the rest is left out");
+		fw_build_problem(b, fw_build_offset(b), what, "the rest is left out");
 	b->doc->dropped_n++;
 	return false;
 }
@@ -211,7 +211,7 @@ struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, s
 	}
 	ref = amp_decode(b, ref);
 	if (is_active(ref)) {
-		fw_build_problem(b, fw_build_at(b), "a URL with an unsafe scheme", "left out");
+		fw_build_problem(b, fw_build_offset(b), "a URL with an unsafe scheme", "left out");
 		return FW_STR_NONE;
 	}
 	base = fw_build_base(b, scope);
@@ -281,14 +281,14 @@ int64_t fw_build_date(struct fw_builder *b, struct fw_str s)
 	if (!s.len)
 		return FW_NO_DATE;
 	if (!fw_date_parse(s, &at, &zone_unknown)) {
-		fw_build_problem(b, fw_build_at(b), "an unreadable date", "left out");
+		fw_build_problem(b, fw_build_offset(b), "an unreadable date", "left out");
 		return FW_NO_DATE;
 	}
 	if (zone_unknown)
-		fw_build_problem(b, fw_build_at(b), "a date with an unknown time zone", "read as UTC");
+		fw_build_problem(b, fw_build_offset(b), "a date with an unknown time zone", "read as UTC");
 	/* FMT-07: before 1970, or more than a year ahead */
 	if (now_ms > 0 && (at < 0 || at > now_ms + 366 * FW_DAY_MS)) {
-		fw_build_problem(b, fw_build_at(b), "an implausible date", "left out");
+		fw_build_problem(b, fw_build_offset(b), "an implausible date", "left out");
 		return FW_NO_DATE;
 	}
 	return at;
@@ -377,7 +377,7 @@ static int byte_1252(uint32_t cp)
  * and the bytes are UTF-8. No genuine text is like that throughout. high: offset of the first byte
  * outside ASCII.
  */
-static struct fw_str decode_again(struct fw_builder *b, struct fw_str s, size_t high)
+static struct fw_str mojibake_decode(struct fw_builder *b, struct fw_str s, size_t high)
 {
 	size_t i, n = 0, took;
 	char *out;
@@ -399,7 +399,7 @@ static struct fw_str decode_again(struct fw_builder *b, struct fw_str s, size_t 
 		fw_arena_trim(b->arena, out, s.len, 0);
 		return s;
 	}
-	fw_build_problem(b, fw_build_at(b), "double-encoded text", "decoded once more");
+	fw_build_problem(b, fw_build_offset(b), "double-encoded text", "decoded once more");
 	return (struct fw_str){out, n};
 }
 
@@ -429,18 +429,18 @@ static struct fw_str decode_c1(struct fw_builder *b, struct fw_str s, size_t hig
 		else
 			out[n++] = s.p[i];
 	}
-	fw_build_problem(b, fw_build_at(b), "control characters in place of windows-1252 characters", "read as those");
+	fw_build_problem(b, fw_build_offset(b), "control characters in place of windows-1252 characters", "read as those");
 	return (struct fw_str){out, n};
 }
 
-struct fw_str fw_build_once(struct fw_builder *b, struct fw_str s)
+struct fw_str fw_build_fix_mojibake(struct fw_builder *b, struct fw_str s)
 {
 	size_t high = s.len ? (size_t)(scan_high(s.p, s.p + s.len) - s.p) : 0;
 	struct fw_str t;
 
 	if (high == s.len)
 		return s;
-	t = decode_again(b, s, high);
+	t = mojibake_decode(b, s, high);
 	return t.p == s.p ? decode_c1(b, s, high) : t;
 }
 
@@ -526,7 +526,7 @@ static struct fw_str name_trim(struct fw_str s)
 }
 
 /* Skip what mailto: adds to an address: "a@example.org?subject=x". */
-static struct fw_str behind_mail(struct fw_str s)
+static struct fw_str mail_suffix_skip(struct fw_str s)
 {
 	size_t i = 0;
 
@@ -573,7 +573,7 @@ void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
 	if (before.len >= 7 && fw_str_ieq(fw_str_sub(before, before.len - 7, before.len), FW_STR("mailto:")))
 		before.len -= 7;
 	before = name_trim(before);
-	after = name_trim(behind_mail(fw_str_sub(s, at + len, s.len)));
+	after = name_trim(mail_suffix_skip(fw_str_sub(s, at + len, s.len)));
 	name = name_bare(b, before.len ? before : after);
 	if (name.len > 1 && name.p[0] == '"' && name.p[name.len - 1] == '"')
 		name = fw_str_trim(fw_str_sub(name, 1, name.len - 1));
@@ -587,7 +587,7 @@ void fw_person_split(struct fw_builder *b, struct fw_str s, struct fw_person *p)
  * Linear search in objects made of XML, which have few members. Those of a JSON Feed may have many,
  * and jansson has ensured that their names differ.
  */
-static bool value_taken(const struct fw_value *in, struct fw_str name)
+static bool value_name_taken(const struct fw_value *in, struct fw_str name)
 {
 	const struct fw_value *v = in->type == FW_VALUE_OBJECT ? in->members.first : NULL;
 	int n;
@@ -607,7 +607,7 @@ struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const c
 	 * a chapter in something other than a list would be a member without a name, which is not
 	 * JSON
 	 */
-	if (!in || (in->type != FW_VALUE_ARRAY && (in->type != FW_VALUE_OBJECT || !name)) || (name && value_taken(in, fw_str(name))))
+	if (!in || (in->type != FW_VALUE_ARRAY && (in->type != FW_VALUE_OBJECT || !name)) || (name && value_name_taken(in, fw_str(name))))
 		return NULL;
 	v = FW_NEW(b, struct fw_value);
 	if (!v)

@@ -11,19 +11,19 @@
  * the document is read as if every element had its end tag.
  */
 #include "parse/charset/scan.h"
-#include "parse/feed/ahead.h"
+#include "parse/feed/lookahead.h"
 
 #include "base/banned.h"
 
 #define SEARCHES 4
 
-struct tag {
+struct lookahead_tag {
 	struct fw_str name; /* as written, with its prefix */
 	bool end, empty;
 };
 
 /* The end of the needle, or end. */
-static const char *behind(const char *p, const char *end, struct fw_str needle)
+static const char *needle_end(const char *p, const char *end, struct fw_str needle)
 {
 	const char *at = fw_str_find((struct fw_str){p, (size_t)(end - p)}, needle);
 
@@ -38,7 +38,7 @@ static struct fw_str name_at(const char *p, const char *end)
 }
 
 /* The next tag, skipping comments and CDATA. */
-static bool tag_next(const char **pp, const char *end, struct tag *t)
+static bool tag_next(const char **pp, const char *end, struct lookahead_tag *t)
 {
 	const char *p = *pp, *q;
 
@@ -46,11 +46,11 @@ static bool tag_next(const char **pp, const char *end, struct tag *t)
 		struct fw_str rest = {p, (size_t)(end - p)};
 
 		if (fw_str_starts(rest, FW_STR("<!--"))) {
-			p = behind(p + 4, end, FW_STR("-->"));
+			p = needle_end(p + 4, end, FW_STR("-->"));
 			continue;
 		}
 		if (fw_str_starts(rest, FW_STR("<![CDATA["))) {
-			p = behind(p + 9, end, FW_STR("]]>"));
+			p = needle_end(p + 9, end, FW_STR("]]>"));
 			continue;
 		}
 		p++;
@@ -89,13 +89,13 @@ static struct fw_str frame_name(const struct fw_builder *b, const struct fw_fram
  * Is the end tag of f missing before the end tag of the element around it? Elements of the same
  * name may be nested.
  */
-static bool end_lost(struct fw_builder *b, const struct fw_frame *f, const struct fw_frame *around)
+static bool end_tag_absent(struct fw_builder *b, const struct fw_frame *f, const struct fw_frame *around)
 {
 	struct fw_str name = frame_name(b, f), outer = frame_name(b, around), s = searchable(b, f->at);
 	const char *p = s.p, *end = s.p + s.len;
 	bool whole = end == b->text.p + b->text.len;
 	int64_t open = 0, outer_open = 1;
-	struct tag t;
+	struct lookahead_tag t;
 
 	if (!name.len || !outer.len)
 		return false;
@@ -116,20 +116,20 @@ static bool end_lost(struct fw_builder *b, const struct fw_frame *f, const struc
 	return outer_open == 0 || whole;
 }
 
-bool fw_end_lost(struct fw_builder *b, size_t n, size_t around)
+bool fw_end_tag_missing(struct fw_builder *b, size_t n, size_t around)
 {
 	struct fw_frame *f = &b->frame[n];
 
 	if (f->end == END_UNKNOWN)
-		f->end = end_lost(b, f, &b->frame[around]) ? END_LOST : END_FOUND;
-	return f->end == END_LOST;
+		f->end = end_tag_absent(b, f, &b->frame[around]) ? END_MISSING : END_FOUND;
+	return f->end == END_MISSING;
 }
 
-bool fw_ahead(struct fw_builder *b, const char *local)
+bool fw_lookahead(struct fw_builder *b, const char *local)
 {
 	struct fw_str s = searchable(b, b->xml->end_offset), rest, name;
 	const char *p = s.p;
-	struct tag t;
+	struct lookahead_tag t;
 	bool found = false;
 
 	while (!found && tag_next(&p, s.p + s.len, &t)) {
@@ -140,7 +140,7 @@ bool fw_ahead(struct fw_builder *b, const char *local)
 	return found;
 }
 
-bool fw_is_hollow(const struct fw_builder *b, const struct fw_frame *f)
+bool fw_frame_is_empty(const struct fw_builder *b, const struct fw_frame *f)
 {
 	struct fw_str name;
 	const char *p = b->text.p + b->xml->end_offset, *end = b->text.p + b->text.len;
