@@ -36,14 +36,14 @@ struct fw_store;
 
 /*
  * The learned delay of a host: the backoff between two requests to it. A throttled response (429,
- * 503) sets FW_PACE_MIN_MS, and each further one doubles it, up to FW_PACE_MAX_MS. Any other
- * response shrinks it to delay x FW_PACE_STEP_MS / (FW_PACE_STEP_MS + delay), which adds 0.1
- * requests/s to the rate. At FW_PACE_NONE_MS or less the delay becomes 0.
+ * 503) sets FW_LEARNED_DELAY_MIN_MS, and each further one doubles it, up to FW_LEARNED_DELAY_MAX_MS. Any other
+ * response shrinks it to delay x FW_LEARNED_DELAY_STEP_MS / (FW_LEARNED_DELAY_STEP_MS + delay), which adds 0.1
+ * requests/s to the rate. At FW_LEARNED_DELAY_NONE_MS or less the delay becomes 0.
  */
-#define FW_PACE_MIN_MS 1000
-#define FW_PACE_MAX_MS 600000
-#define FW_PACE_STEP_MS 10000
-#define FW_PACE_NONE_MS 50
+#define FW_LEARNED_DELAY_MIN_MS 1000
+#define FW_LEARNED_DELAY_MAX_MS 600000
+#define FW_LEARNED_DELAY_STEP_MS 10000
+#define FW_LEARNED_DELAY_NONE_MS 50
 
 /* ---- stored rows ----------------------------------------------------------------------------- */
 
@@ -305,24 +305,24 @@ struct fw_store_config {
 /* ---- the schedule ---------------------------------------------------------------------------- */
 
 /* The effect of an outcome on the learned delay of its host. */
-enum fw_host_mood {
+enum fw_host_health {
 	FW_HOST_UNKNOWN,  /* no evidence: the delay stays */
-	FW_HOST_FINE,     /* a normal response: the delay shrinks */
-	FW_HOST_STRAINED, /* 429, 503: the delay doubles */
+	FW_HOST_HEALTHY,     /* a normal response: the delay shrinks */
+	FW_HOST_THROTTLED, /* 429, 503: the delay doubles */
 };
 
-/* The learned delay after an outcome (FW_PACE_*). */
-static inline int64_t fw_store_pace(int64_t pace_ms, enum fw_host_mood mood)
+/* The learned delay after an outcome (FW_LEARNED_DELAY_*). */
+static inline int64_t fw_store_learned_delay(int64_t pace_ms, enum fw_host_health health)
 {
-	pace_ms = pace_ms < 0 ? 0 : pace_ms > FW_PACE_MAX_MS ? FW_PACE_MAX_MS : pace_ms;
-	if (mood == FW_HOST_STRAINED && 2 * pace_ms < FW_PACE_MIN_MS)
-		return FW_PACE_MIN_MS;
-	if (mood == FW_HOST_STRAINED)
-		return 2 * pace_ms > FW_PACE_MAX_MS ? FW_PACE_MAX_MS : 2 * pace_ms;
-	if (mood == FW_HOST_UNKNOWN)
+	pace_ms = pace_ms < 0 ? 0 : pace_ms > FW_LEARNED_DELAY_MAX_MS ? FW_LEARNED_DELAY_MAX_MS : pace_ms;
+	if (health == FW_HOST_THROTTLED && 2 * pace_ms < FW_LEARNED_DELAY_MIN_MS)
+		return FW_LEARNED_DELAY_MIN_MS;
+	if (health == FW_HOST_THROTTLED)
+		return 2 * pace_ms > FW_LEARNED_DELAY_MAX_MS ? FW_LEARNED_DELAY_MAX_MS : 2 * pace_ms;
+	if (health == FW_HOST_UNKNOWN)
 		return pace_ms;
-	pace_ms = pace_ms * FW_PACE_STEP_MS / (FW_PACE_STEP_MS + pace_ms);
-	return pace_ms > FW_PACE_NONE_MS ? pace_ms : 0;
+	pace_ms = pace_ms * FW_LEARNED_DELAY_STEP_MS / (FW_LEARNED_DELAY_STEP_MS + pace_ms);
+	return pace_ms > FW_LEARNED_DELAY_NONE_MS ? pace_ms : 0;
 }
 
 /* The outcome of a visit or a push: what a commit writes. */

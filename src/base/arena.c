@@ -47,7 +47,7 @@ void fw_arena_init(struct fw_arena *a, size_t max_bytes)
 	*a = (struct fw_arena){.max_bytes = max_bytes};
 }
 
-void *fw_arena_slow(struct fw_arena *a, size_t n)
+void *fw_arena_alloc_slow(struct fw_arena *a, size_t n)
 {
 	size_t head = sizeof(struct fw_arena_block), want, size;
 	struct fw_arena_block *b;

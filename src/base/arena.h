@@ -31,7 +31,7 @@ void fw_arena_init(struct fw_arena *a, size_t max_bytes);
 void fw_arena_reset(struct fw_arena *a, size_t keep_bytes);
 void fw_arena_finish(struct fw_arena *a);
 
-void *fw_arena_slow(struct fw_arena *a, size_t n);
+void *fw_arena_alloc_slow(struct fw_arena *a, size_t n);
 
 /* n bytes, aligned to 16, not zeroed; NULL: limit or memory exceeded. */
 static inline void *fw_arena_alloc(struct fw_arena *a, size_t n)
@@ -46,7 +46,7 @@ static inline void *fw_arena_alloc(struct fw_arena *a, size_t n)
 			return p;
 		}
 	}
-	return fw_arena_slow(a, n);
+	return fw_arena_alloc_slow(a, n);
 }
 
 void *fw_arena_zalloc(struct fw_arena *a, size_t n);

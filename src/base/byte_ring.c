@@ -9,12 +9,12 @@
 #define ALIGN 8
 #define FILLER UINT64_MAX /* instead of a length: the next record is at the start of the memory */
 
-static size_t span(size_t len)
+static size_t record_span(size_t len)
 {
 	return HEADER + ((len + ALIGN - 1) & ~(size_t)(ALIGN - 1));
 }
 
-static uint64_t header_get(const struct fw_byte_ring *r, size_t at)
+static uint64_t record_header_get(const struct fw_byte_ring *r, size_t at)
 {
 	uint64_t v;
 
@@ -22,7 +22,7 @@ static uint64_t header_get(const struct fw_byte_ring *r, size_t at)
 	return v;
 }
 
-static void header_set(struct fw_byte_ring *r, size_t at, uint64_t v)
+static void record_header_set(struct fw_byte_ring *r, size_t at, uint64_t v)
 {
 	memcpy(r->mem + (at & r->mask), &v, sizeof(v));
 }
@@ -56,7 +56,7 @@ void fw_byte_ring_finish(struct fw_byte_ring *r)
 /* ---- producer -------------------------------------------------------------------------------- */
 
 /* Indices grow and wrap around; only their differences count. */
-static bool has_room(struct fw_byte_ring *r, size_t n)
+static bool byte_ring_has_room(struct fw_byte_ring *r, size_t n)
 {
 	if (n <= r->mask + 1 - (r->draft - r->head_seen))
 		return true;
@@ -66,19 +66,19 @@ static bool has_room(struct fw_byte_ring *r, size_t n)
 
 void *fw_byte_ring_draft(struct fw_byte_ring *r, size_t len)
 {
-	size_t n = span(len), to_end = r->mask + 1 - (r->draft & r->mask);
+	size_t n = record_span(len), to_end = r->mask + 1 - (r->draft & r->mask);
 	void *at;
 
 	assert(len <= r->mask && n <= (r->mask + 1) / 2);
 	if (n > to_end) {
-		if (!has_room(r, to_end + n))
+		if (!byte_ring_has_room(r, to_end + n))
 			return NULL;
-		header_set(r, r->draft, FILLER);
+		record_header_set(r, r->draft, FILLER);
 		r->draft += to_end;
-	} else if (!has_room(r, n)) {
+	} else if (!byte_ring_has_room(r, n)) {
 		return NULL;
 	}
-	header_set(r, r->draft, len);
+	record_header_set(r, r->draft, len);
 	at = r->mem + (r->draft & r->mask) + HEADER;
 	r->draft += n;
 	return at;
@@ -90,7 +90,7 @@ void fw_byte_ring_publish(struct fw_byte_ring *r)
 	atomic_store_explicit(&r->tail, r->draft, memory_order_release);
 }
 
-void fw_byte_ring_forget(struct fw_byte_ring *r)
+void fw_byte_ring_drop(struct fw_byte_ring *r)
 {
 	r->draft = atomic_load_explicit(&r->tail, memory_order_relaxed);
 }
@@ -98,7 +98,7 @@ void fw_byte_ring_forget(struct fw_byte_ring *r)
 /* ---- consumer -------------------------------------------------------------------------------- */
 
 /* Find the next record; false: there is none. */
-static bool find(struct fw_byte_ring *r, size_t *at, size_t *len)
+static bool byte_ring_find(struct fw_byte_ring *r, size_t *at, size_t *len)
 {
 	if (r->next == r->tail_seen) {
 		r->tail_seen = atomic_load_explicit(&r->tail, memory_order_acquire);
@@ -107,9 +107,9 @@ static bool find(struct fw_byte_ring *r, size_t *at, size_t *len)
 	}
 	*at = r->next;
 	/* filler is always published together with the record behind it */
-	if (header_get(r, *at) == FILLER)
+	if (record_header_get(r, *at) == FILLER)
 		*at += r->mask + 1 - (*at & r->mask);
-	*len = (size_t)header_get(r, *at);
+	*len = (size_t)record_header_get(r, *at);
 	return true;
 }
 
@@ -117,16 +117,16 @@ void *fw_byte_ring_peek(struct fw_byte_ring *r, size_t *len)
 {
 	size_t at;
 
-	return find(r, &at, len) ? r->mem + (at & r->mask) + HEADER : NULL;
+	return byte_ring_find(r, &at, len) ? r->mem + (at & r->mask) + HEADER : NULL;
 }
 
 void *fw_byte_ring_next(struct fw_byte_ring *r, size_t *len)
 {
 	size_t at;
 
-	if (!find(r, &at, len))
+	if (!byte_ring_find(r, &at, len))
 		return NULL;
-	r->next = at + span(*len);
+	r->next = at + record_span(*len);
 	return r->mem + (at & r->mask) + HEADER;
 }
 

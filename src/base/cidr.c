@@ -8,7 +8,7 @@
 
 static const unsigned char MAPPED[16] = {[10] = 0xff, [11] = 0xff};
 
-static void of4(unsigned char out[16], const void *four)
+static void ip_from_v4(unsigned char out[16], const void *four)
 {
 	memcpy(out, MAPPED, 12);
 	memcpy(out + 12, four, 4);
@@ -23,7 +23,7 @@ bool fw_ip_parse(struct fw_str s, unsigned char out[16])
 		return false;
 	if (inet_pton(AF_INET, text, four) != 1)
 		return inet_pton(AF_INET6, text, out) == 1;
-	of4(out, four);
+	ip_from_v4(out, four);
 	return true;
 }
 
@@ -32,7 +32,7 @@ bool fw_ip_of(const struct sockaddr *sa, unsigned char out[16], int *port)
 	if (sa->sa_family == AF_INET) {
 		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)sa;
 
-		of4(out, &in->sin_addr);
+		ip_from_v4(out, &in->sin_addr);
 		if (port)
 			*port = ntohs(in->sin_port);
 		return true;

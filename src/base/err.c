@@ -9,7 +9,7 @@
  * A quoted text may come from outside, and may be cut within a character: replace all but plain
  * text by '?'.
  */
-static void make_harmless(char *s)
+static void err_text_sanitize(char *s)
 {
 	size_t len = strlen(s), n;
 
@@ -31,7 +31,7 @@ int fw_err_set(struct fw_err *err, int rc, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(err->text, sizeof(err->text), fmt, ap);
 	va_end(ap);
-	make_harmless(err->text);
+	err_text_sanitize(err->text);
 	return rc;
 }
 

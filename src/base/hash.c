@@ -13,7 +13,7 @@ uint64_t fw_hash64_seed(const void *p, size_t n, uint64_t seed)
 	return XXH3_64bits_withSeed(p, n, seed);
 }
 
-static struct fw_hash128 canonical(XXH128_hash_t h)
+static struct fw_hash128 hash128_canonical(XXH128_hash_t h)
 {
 	XXH128_canonical_t c;
 	struct fw_hash128 out;
@@ -25,7 +25,7 @@ static struct fw_hash128 canonical(XXH128_hash_t h)
 
 struct fw_hash128 fw_hash128(const void *p, size_t n)
 {
-	return canonical(XXH3_128bits(p, n));
+	return hash128_canonical(XXH3_128bits(p, n));
 }
 
 void fw_hasher_init(struct fw_hasher *h)
@@ -53,5 +53,5 @@ uint64_t fw_hasher_end64(struct fw_hasher *h)
 
 struct fw_hash128 fw_hasher_end128(struct fw_hasher *h)
 {
-	return canonical(XXH3_128bits_digest(&h->state));
+	return hash128_canonical(XXH3_128bits_digest(&h->state));
 }

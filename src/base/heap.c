@@ -12,7 +12,7 @@ void fw_heap_init(struct fw_heap *h, fw_heap_before *before)
 }
 
 /* Link two trees without siblings into one. */
-static struct fw_heap_node *link_two(const struct fw_heap *h, struct fw_heap_node *a, struct fw_heap_node *b)
+static struct fw_heap_node *heap_link(const struct fw_heap *h, struct fw_heap_node *a, struct fw_heap_node *b)
 {
 	struct fw_heap_node *up = h->before(b, a) ? b : a, *down = up == a ? b : a;
 
@@ -27,7 +27,7 @@ static struct fw_heap_node *link_two(const struct fw_heap *h, struct fw_heap_nod
 }
 
 /* Link a list of siblings into one tree: in pairs from the left, then the pairs from the right. */
-static struct fw_heap_node *link_all(const struct fw_heap *h, struct fw_heap_node *n)
+static struct fw_heap_node *heap_link_siblings(const struct fw_heap *h, struct fw_heap_node *n)
 {
 	struct fw_heap_node *pairs = NULL, *whole = NULL;
 
@@ -38,7 +38,7 @@ static struct fw_heap_node *link_all(const struct fw_heap *h, struct fw_heap_nod
 		a->next = a->prev = NULL;
 		if (b) {
 			b->next = b->prev = NULL;
-			a = link_two(h, a, b);
+			a = heap_link(h, a, b);
 		}
 		a->next = pairs;
 		pairs = a;
@@ -48,7 +48,7 @@ static struct fw_heap_node *link_all(const struct fw_heap *h, struct fw_heap_nod
 
 		pairs = a->next;
 		a->next = NULL;
-		whole = whole ? link_two(h, whole, a) : a;
+		whole = whole ? heap_link(h, whole, a) : a;
 	}
 	return whole;
 }
@@ -56,7 +56,7 @@ static struct fw_heap_node *link_all(const struct fw_heap *h, struct fw_heap_nod
 void fw_heap_put(struct fw_heap *h, struct fw_heap_node *n)
 {
 	*n = (struct fw_heap_node){0};
-	h->first = h->first ? link_two(h, h->first, n) : n;
+	h->first = h->first ? heap_link(h, h->first, n) : n;
 }
 
 struct fw_heap_node *fw_heap_take(struct fw_heap *h)
@@ -64,7 +64,7 @@ struct fw_heap_node *fw_heap_take(struct fw_heap *h)
 	struct fw_heap_node *n = h->first;
 
 	if (n)
-		h->first = link_all(h, n->child);
+		h->first = heap_link_siblings(h, n->child);
 	return n;
 }
 
@@ -83,7 +83,7 @@ void fw_heap_remove(struct fw_heap *h, struct fw_heap_node *n)
 		n->prev->next = n->next;
 	if (n->next)
 		n->next->prev = n->prev;
-	below = link_all(h, n->child);
+	below = heap_link_siblings(h, n->child);
 	if (below)
-		h->first = link_two(h, h->first, below);
+		h->first = heap_link(h, h->first, below);
 }

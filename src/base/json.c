@@ -16,7 +16,7 @@ void fw_json_init(struct fw_json *j, struct fw_buf *out, bool pretty)
 	*j = (struct fw_json){.out = out, .pretty = pretty};
 }
 
-static void indent(struct fw_json *j)
+static void json_indent(struct fw_json *j)
 {
 	if (!j->pretty)
 		return;
@@ -25,12 +25,12 @@ static void indent(struct fw_json *j)
 		fw_buf_add(j->out, "  ", 2);
 }
 
-static void member(struct fw_json *j, const char *key)
+static void json_member_begin(struct fw_json *j, const char *key)
 {
 	if (j->need_comma)
 		fw_buf_addc(j->out, ',');
 	if (j->depth > 0)
-		indent(j);
+		json_indent(j);
 	if (key) {
 		fw_json_escape(j->out, fw_str(key));
 		fw_buf_addc(j->out, ':');
@@ -40,9 +40,9 @@ static void member(struct fw_json *j, const char *key)
 	j->need_comma = true;
 }
 
-static void open_level(struct fw_json *j, const char *key, bool array)
+static void json_level_open(struct fw_json *j, const char *key, bool array)
 {
-	member(j, key);
+	json_member_begin(j, key);
 	fw_buf_addc(j->out, array ? '[' : '{');
 	j->depth++;
 	if (j->depth > MAX_DEPTH) /* counted all the same, so that the closing calls match */
@@ -54,12 +54,12 @@ static void open_level(struct fw_json *j, const char *key, bool array)
 
 void fw_json_object(struct fw_json *j, const char *key)
 {
-	open_level(j, key, false);
+	json_level_open(j, key, false);
 }
 
 void fw_json_array(struct fw_json *j, const char *key)
 {
-	open_level(j, key, true);
+	json_level_open(j, key, true);
 }
 
 void fw_json_end(struct fw_json *j)
@@ -69,7 +69,7 @@ void fw_json_end(struct fw_json *j)
 	assert(j->depth > 0);
 	j->depth--;
 	if (!empty)
-		indent(j);
+		json_indent(j);
 	fw_buf_addc(j->out, array ? ']' : '}');
 	j->need_comma = true;
 	if (j->depth == 0 && j->pretty)
@@ -123,7 +123,7 @@ void fw_json_str(struct fw_json *j, const char *key, struct fw_str s)
 {
 	if (!s.p)
 		return;
-	member(j, key);
+	json_member_begin(j, key);
 	fw_json_escape(j->out, s);
 }
 
@@ -134,7 +134,7 @@ void fw_json_cstr(struct fw_json *j, const char *key, const char *s)
 
 void fw_json_int(struct fw_json *j, const char *key, int64_t v)
 {
-	member(j, key);
+	json_member_begin(j, key);
 	fw_buf_addf(j->out, "%lld", (long long)v);
 }
 
@@ -146,7 +146,7 @@ void fw_json_double(struct fw_json *j, const char *key, double v)
 		fw_json_null(j, key);
 		return;
 	}
-	member(j, key);
+	json_member_begin(j, key);
 	if (v == floor(v) && fabs(v) < 1e15) {
 		fw_buf_addf(j->out, "%lld", (long long)v);
 		return;
@@ -161,13 +161,13 @@ void fw_json_double(struct fw_json *j, const char *key, double v)
 
 void fw_json_bool(struct fw_json *j, const char *key, bool v)
 {
-	member(j, key);
+	json_member_begin(j, key);
 	fw_buf_adds(j->out, v ? "true" : "false");
 }
 
 void fw_json_null(struct fw_json *j, const char *key)
 {
-	member(j, key);
+	json_member_begin(j, key);
 	fw_buf_adds(j->out, "null");
 }
 
@@ -183,6 +183,6 @@ void fw_json_raw(struct fw_json *j, const char *key, struct fw_str json)
 {
 	if (!json.len)
 		return;
-	member(j, key);
+	json_member_begin(j, key);
 	fw_buf_addstr(j->out, json);
 }

@@ -15,15 +15,15 @@ static struct {
 	_Atomic int level;
 	bool json;
 	char who[32];
-	_Atomic uint_fast64_t lost, owned_up;
+	_Atomic uint_fast64_t lost, reported;
 } log_state = {.level = FW_LOG_INFO};
 
-static const char *const NAME[] = {"error", "warn", "info", "debug"};
+static const char *const LEVEL_NAME[] = {"error", "warn", "info", "debug"};
 
 enum fw_log_level fw_log_level_of(const char *name)
 {
-	for (size_t i = 0; name && i < FW_N(NAME); i++) {
-		if (fw_str_eq(fw_str(name), fw_str(NAME[i])))
+	for (size_t i = 0; name && i < FW_N(LEVEL_NAME); i++) {
+		if (fw_str_eq(fw_str(name), fw_str(LEVEL_NAME[i])))
 			return (enum fw_log_level)i;
 	}
 	return FW_LOG_INFO;
@@ -51,15 +51,15 @@ uint64_t fw_log_lost(void)
 	return atomic_load(&log_state.lost);
 }
 
-void fw_log_own_up(void)
+void fw_log_report_lost(void)
 {
-	uint64_t lost = fw_log_lost(), before = atomic_load(&log_state.owned_up);
+	uint64_t lost = fw_log_lost(), before = atomic_load(&log_state.reported);
 
 	if (lost == before)
 		return;
 	fw_log(FW_LOG_ERROR, "%llu log lines could not be written", (unsigned long long)(lost - before));
 	if (fw_log_lost() == lost) /* this line was written */
-		atomic_store(&log_state.owned_up, lost);
+		atomic_store(&log_state.reported, lost);
 }
 
 void fw_log_escape(struct fw_buf *b, struct fw_str s)
@@ -105,13 +105,13 @@ void fw_log(enum fw_log_level level, const char *fmt, ...)
 		fw_json_init(&j, &line, false);
 		fw_json_object(&j, NULL);
 		fw_json_cstr(&j, "time", when);
-		fw_json_cstr(&j, "level", NAME[level]);
+		fw_json_cstr(&j, "level", LEVEL_NAME[level]);
 		fw_json_cstr(&j, "who", log_state.who);
 		fw_json_cstr(&j, "text", text);
 		fw_json_end(&j);
 		fw_buf_addc(&line, '\n');
 	} else {
-		fw_buf_addf(&line, "%s %s %s: ", when, NAME[level], log_state.who[0] ? log_state.who : "feedwheel");
+		fw_buf_addf(&line, "%s %s %s: ", when, LEVEL_NAME[level], log_state.who[0] ? log_state.who : "feedwheel");
 		fw_log_escape(&line, fw_str(text));
 		fw_buf_addc(&line, '\n');
 	}

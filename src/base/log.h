@@ -25,7 +25,7 @@ uint64_t fw_log_lost(void);
  * Log how many lines were lost since the last such report, once that can be written. Cheap when
  * none were.
  */
-void fw_log_own_up(void);
+void fw_log_report_lost(void);
 /*
  * Append s with controls escaped as \n, \xNN or \u{NNNN}. For all untrusted text in a terminal or a
  * log.

@@ -28,7 +28,7 @@ void fw_map_free(struct fw_map *m)
 	fw_map_finish(m);
 }
 
-static struct fw_map_slot *find(const struct fw_map *m, struct fw_str key, uint64_t hash)
+static struct fw_map_slot *map_find(const struct fw_map *m, struct fw_str key, uint64_t hash)
 {
 	if (!m->slot)
 		return NULL;
@@ -39,7 +39,7 @@ static struct fw_map_slot *find(const struct fw_map *m, struct fw_str key, uint6
 	return NULL;
 }
 
-static void place(struct fw_map *m, struct fw_map_slot item)
+static void map_insert(struct fw_map *m, struct fw_map_slot item)
 {
 	size_t i = (size_t)item.hash & m->mask;
 
@@ -48,7 +48,7 @@ static void place(struct fw_map *m, struct fw_map_slot item)
 	m->slot[i] = item;
 }
 
-static int grow(struct fw_map *m)
+static int map_grow(struct fw_map *m)
 {
 	struct fw_map old = *m;
 	size_t cap = 16;
@@ -64,7 +64,7 @@ static int grow(struct fw_map *m)
 	m->used = m->n;
 	for (size_t i = 0; old.slot && i <= old.mask; i++) {
 		if (old.slot[i].value)
-			place(m, old.slot[i]);
+			map_insert(m, old.slot[i]);
 	}
 	free(old.slot);
 	return 0;
@@ -72,7 +72,7 @@ static int grow(struct fw_map *m)
 
 void *fw_map_get(const struct fw_map *m, struct fw_str key)
 {
-	struct fw_map_slot *s = find(m, key, fw_hash64_seed(key.p, key.len, m->seed));
+	struct fw_map_slot *s = map_find(m, key, fw_hash64_seed(key.p, key.len, m->seed));
 
 	return s ? s->value : NULL;
 }
@@ -80,7 +80,7 @@ void *fw_map_get(const struct fw_map *m, struct fw_str key)
 void *fw_map_put(struct fw_map *m, struct fw_str key, void *value, int *rc)
 {
 	uint64_t hash = fw_hash64_seed(key.p, key.len, m->seed);
-	struct fw_map_slot *s = find(m, key, hash);
+	struct fw_map_slot *s = map_find(m, key, hash);
 
 	assert(value);
 	*rc = 0;
@@ -92,13 +92,13 @@ void *fw_map_put(struct fw_map *m, struct fw_str key, void *value, int *rc)
 		return old;
 	}
 	if (!m->slot || (m->used + 1) * 4 > (m->mask + 1) * 3) {
-		*rc = grow(m);
+		*rc = map_grow(m);
 		if (*rc)
 			return NULL;
 	}
 	if (!key.p)
 		key.p = DELETED; /* an empty key is valid */
-	place(m, (struct fw_map_slot){key, hash, value});
+	map_insert(m, (struct fw_map_slot){key, hash, value});
 	m->n++;
 	m->used++;
 	return NULL;
@@ -106,7 +106,7 @@ void *fw_map_put(struct fw_map *m, struct fw_str key, void *value, int *rc)
 
 void *fw_map_del(struct fw_map *m, struct fw_str key)
 {
-	struct fw_map_slot *s = find(m, key, fw_hash64_seed(key.p, key.len, m->seed));
+	struct fw_map_slot *s = map_find(m, key, fw_hash64_seed(key.p, key.len, m->seed));
 	void *old;
 
 	if (!s)

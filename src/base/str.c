@@ -35,7 +35,7 @@ void fw_hex_write(char *out, const unsigned char *bytes, size_t n)
 		(void)fw_snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static bool ieq(const char *a, const char *b, size_t n)
+static bool ascii_ieq(const char *a, const char *b, size_t n)
 {
 	if (n && memcmp(a, b, n) == 0) /* names usually come in the usual case */
 		return true;
@@ -48,7 +48,7 @@ static bool ieq(const char *a, const char *b, size_t n)
 
 bool fw_str_ieq(struct fw_str a, struct fw_str b)
 {
-	return a.len == b.len && ieq(a.p, b.p, a.len);
+	return a.len == b.len && ascii_ieq(a.p, b.p, a.len);
 }
 
 bool fw_str_starts(struct fw_str s, struct fw_str prefix)
@@ -58,7 +58,7 @@ bool fw_str_starts(struct fw_str s, struct fw_str prefix)
 
 bool fw_str_istarts(struct fw_str s, struct fw_str prefix)
 {
-	return s.len >= prefix.len && ieq(s.p, prefix.p, prefix.len);
+	return s.len >= prefix.len && ascii_ieq(s.p, prefix.p, prefix.len);
 }
 
 bool fw_str_ends(struct fw_str s, struct fw_str suffix)
@@ -105,7 +105,7 @@ const char *fw_str_ifind(struct fw_str s, struct fw_str needle)
 			p = memchr(p, first, (size_t)(last - p) + 1);
 		else if ((*p | 32) != first)
 			continue;
-		if (!p || ieq(p, needle.p, needle.len))
+		if (!p || ascii_ieq(p, needle.p, needle.len))
 			return p;
 	}
 	return NULL;

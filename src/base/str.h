@@ -16,23 +16,23 @@
 #define FW_N(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Minimum and maximum of two numbers, in the type of their sum. Each argument is evaluated once. */
-#define FW_LEAST_AND_MOST(suffix, type) \
+#define FW_DEFINE_MIN_MAX(suffix, type) \
 	static inline type fw_min_##suffix(type a, type b) { return a < b ? a : b; } \
 	static inline type fw_max_##suffix(type a, type b) { return a > b ? a : b; }
-FW_LEAST_AND_MOST(i, int)
-FW_LEAST_AND_MOST(u, unsigned)
-FW_LEAST_AND_MOST(l, long)
-FW_LEAST_AND_MOST(ul, unsigned long)
-FW_LEAST_AND_MOST(ll, long long)
-FW_LEAST_AND_MOST(ull, unsigned long long)
-FW_LEAST_AND_MOST(d, double)
-#undef FW_LEAST_AND_MOST
+FW_DEFINE_MIN_MAX(i, int)
+FW_DEFINE_MIN_MAX(u, unsigned)
+FW_DEFINE_MIN_MAX(l, long)
+FW_DEFINE_MIN_MAX(ul, unsigned long)
+FW_DEFINE_MIN_MAX(ll, long long)
+FW_DEFINE_MIN_MAX(ull, unsigned long long)
+FW_DEFINE_MIN_MAX(d, double)
+#undef FW_DEFINE_MIN_MAX
 /* clang-format off */
-#define FW_OF_NUMBERS(name, a, b) _Generic((a) + (b), int: name##_i, unsigned: name##_u, long: name##_l, unsigned long: name##_ul, \
+#define FW_NUMBER_GENERIC(name, a, b) _Generic((a) + (b), int: name##_i, unsigned: name##_u, long: name##_l, unsigned long: name##_ul, \
 	long long: name##_ll, unsigned long long: name##_ull, double: name##_d)(a, b)
 /* clang-format on */
-#define FW_MIN(a, b) FW_OF_NUMBERS(fw_min, a, b)
-#define FW_MAX(a, b) FW_OF_NUMBERS(fw_max, a, b)
+#define FW_MIN(a, b) FW_NUMBER_GENERIC(fw_min, a, b)
+#define FW_MAX(a, b) FW_NUMBER_GENERIC(fw_max, a, b)
 
 static inline struct fw_str fw_str(const char *s)
 {

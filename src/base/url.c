@@ -4,34 +4,34 @@
 #include "base/url.h"
 #include "base/utf8.h"
 
-static bool scheme_char(int c)
+static bool is_scheme_char(int c)
 {
 	return fw_is_alnum(c) || c == '+' || c == '-' || c == '.';
 }
 
 /* Length of the scheme before ':'; 0: none (RFC 3986 section 3.1). */
-static size_t scheme_len(struct fw_str s)
+static size_t url_scheme_len(struct fw_str s)
 {
 	size_t n = 0;
 
 	if (!s.len || !fw_is_alpha((unsigned char)s.p[0]))
 		return 0;
-	while (n < s.len && scheme_char((unsigned char)s.p[n]))
+	while (n < s.len && is_scheme_char((unsigned char)s.p[n]))
 		n++;
 	return n < s.len && s.p[n] == ':' ? n : 0;
 }
 
-static bool is_web(struct fw_str scheme)
+static bool url_is_web(struct fw_str scheme)
 {
 	return fw_str_ieq(scheme, FW_STR("http")) || fw_str_ieq(scheme, FW_STR("https"));
 }
 
 bool fw_url_is_absolute(struct fw_str s)
 {
-	return scheme_len(s) > 0;
+	return url_scheme_len(s) > 0;
 }
 
-static void split_authority(struct fw_str authority, struct fw_url *out)
+static void url_split_authority(struct fw_str authority, struct fw_url *out)
 {
 	const char *at = authority.len ? memrchr(authority.p, '@', authority.len) : NULL;
 	const char *colon;
@@ -62,7 +62,7 @@ static void split_authority(struct fw_str authority, struct fw_url *out)
 }
 
 /* n: length of the scheme. */
-static void split(struct fw_str s, size_t n, struct fw_url *out)
+static void url_split(struct fw_str s, size_t n, struct fw_url *out)
 {
 	size_t i;
 
@@ -86,7 +86,7 @@ static void split(struct fw_str s, size_t n, struct fw_url *out)
 	if (s.len >= 2 && s.p[0] == '/' && s.p[1] == '/') {
 		for (i = 2; i < s.len && s.p[i] != '/'; i++)
 			;
-		split_authority(fw_str_sub(s, 2, i), out);
+		url_split_authority(fw_str_sub(s, 2, i), out);
 		s = fw_str_sub(s, i, s.len);
 	}
 	out->path = s;
@@ -94,13 +94,13 @@ static void split(struct fw_str s, size_t n, struct fw_url *out)
 
 void fw_url_split(struct fw_str s, struct fw_url *out)
 {
-	split(s, scheme_len(s), out);
+	url_split(s, url_scheme_len(s), out);
 }
 
 /* ---- resolving ------------------------------------------------------------------------------- */
 
 /* Append path to out, without dot segments (RFC 3986 section 5.2.4). */
-static void add_path(struct fw_buf *out, struct fw_str path)
+static void url_path_append(struct fw_buf *out, struct fw_str path)
 {
 	size_t root = out->len, i = 0;
 
@@ -133,7 +133,7 @@ static void add_path(struct fw_buf *out, struct fw_str path)
 }
 
 /* A path without an authority must not start with "//" (RFC 3986 section 3.3). */
-static void one_slash(struct fw_buf *out, size_t root)
+static void url_path_one_slash(struct fw_buf *out, size_t root)
 {
 	size_t n = root;
 
@@ -145,7 +145,7 @@ static void one_slash(struct fw_buf *out, size_t root)
 	}
 }
 
-static void add_authority(struct fw_buf *out, const struct fw_url *u)
+static void url_authority_append(struct fw_buf *out, const struct fw_url *u)
 {
 	if (!u->has_authority)
 		return;
@@ -169,7 +169,7 @@ static void add_authority(struct fw_buf *out, const struct fw_url *u)
  * Trim controls and spaces, remove tabs and newlines, and make spaces %20. Returns s itself if
  * nothing changes.
  */
-static struct fw_str tidy(struct fw_arena *a, struct fw_str s)
+static struct fw_str url_trim(struct fw_arena *a, struct fw_str s)
 {
 	size_t extra = 0, n = 0;
 	bool change = false;
@@ -211,7 +211,7 @@ struct fw_str fw_url_resolve(struct fw_arena *a, struct fw_str base, struct fw_s
 	struct fw_buf out = FW_BUF_INIT(0);
 	struct fw_str done;
 
-	ref = tidy(a, ref.p ? ref : FW_STR(""));
+	ref = url_trim(a, ref.p ? ref : FW_STR(""));
 	if (!ref.p)
 		return ref;
 	fw_url_split(ref, &r);
@@ -224,26 +224,26 @@ struct fw_str fw_url_resolve(struct fw_arena *a, struct fw_str base, struct fw_s
 		/*
 		 * "http:page" is a relative reference if base has that scheme too, as in browsers
 		 */
-		if (r.has_authority || !is_web(r.scheme) || !fw_str_ieq(r.scheme, b.scheme))
+		if (r.has_authority || !url_is_web(r.scheme) || !fw_str_ieq(r.scheme, b.scheme))
 			return ref;
 		/* "http:f://host" has no host either */
-		split(fw_str_sub(ref, r.scheme.len + 1, ref.len), 0, &r);
+		url_split(fw_str_sub(ref, r.scheme.len + 1, ref.len), 0, &r);
 	}
 	fw_buf_addstr(&out, b.scheme);
 	fw_buf_addc(&out, ':');
 	if (r.has_authority) {
-		add_authority(&out, &r);
-		add_path(&out, r.path);
+		url_authority_append(&out, &r);
+		url_path_append(&out, r.path);
 	} else {
 		size_t root = out.len;
 
-		add_authority(&out, &b);
+		url_authority_append(&out, &b);
 		if (r.path.len == 0) {
 			fw_buf_addstr(&out, b.path);
 			if (!r.query.p)
 				r.query = b.query;
 		} else if (r.path.p[0] == '/') {
-			add_path(&out, r.path);
+			url_path_append(&out, r.path);
 		} else {
 			struct fw_buf merged = FW_BUF_INIT(0);
 			size_t n = b.path.len;
@@ -256,11 +256,11 @@ struct fw_str fw_url_resolve(struct fw_arena *a, struct fw_str base, struct fw_s
 			fw_buf_addstr(&merged, r.path);
 			if (merged.rc)
 				out.rc = merged.rc;
-			add_path(&out, fw_buf_str(&merged));
+			url_path_append(&out, fw_buf_str(&merged));
 			fw_buf_finish(&merged);
 		}
 		if (!b.has_authority && !out.rc)
-			one_slash(&out, root);
+			url_path_one_slash(&out, root);
 	}
 	if (r.query.p) {
 		fw_buf_addc(&out, '?');
@@ -278,7 +278,7 @@ struct fw_str fw_url_resolve(struct fw_arena *a, struct fw_str base, struct fw_s
 
 /* ---- URLs of feeds --------------------------------------------------------------------------- */
 
-static struct fw_str lower(struct fw_arena *a, struct fw_str s)
+static struct fw_str url_lower_dup(struct fw_arena *a, struct fw_str s)
 {
 	char *d = fw_arena_dup(a, s.p, s.len);
 
@@ -323,7 +323,7 @@ void fw_url_escape(struct fw_buf *out, struct fw_str s)
 }
 
 /* Digits only: no sign, no space. */
-static bool read_port(struct fw_str s, int *port)
+static bool url_port_parse(struct fw_str s, int *port)
 {
 	int64_t v;
 
@@ -334,7 +334,7 @@ static bool read_port(struct fw_str s, int *port)
 	return true;
 }
 
-static int host_check(struct fw_str host, bool v6, struct fw_err *err)
+static int url_host_check(struct fw_str host, bool v6, struct fw_err *err)
 {
 	if (!host.len)
 		return fw_err_set(err, FW_EINVAL, "the URL has no host");
@@ -380,7 +380,7 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	fw_url_split(s, &u);
 	/* "example.org/feed" and "example.org:8080/feed" */
-	if (!u.has_authority && !is_web(u.scheme) &&
+	if (!u.has_authority && !url_is_web(u.scheme) &&
 	    (!u.scheme.p || memchr(u.scheme.p, '.', u.scheme.len) || fw_str_eq(u.scheme, FW_STR("localhost")))) {
 		struct fw_str first = fw_str_split(s, '/', &rest);
 
@@ -391,12 +391,12 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 			return fw_err_set(err, FW_ENOMEM, "out of memory");
 		fw_url_split(s, &u);
 	}
-	if (!is_web(u.scheme))
+	if (!url_is_web(u.scheme))
 		return fw_err_set(err, FW_EINVAL, "'%.*s' is not http or https: only these are fetched", FW_STR_ARG(u.scheme.p ? u.scheme : s));
-	rc = host_check(u.host, u.host_is_v6, err);
+	rc = url_host_check(u.host, u.host_is_v6, err);
 	if (rc)
 		return rc;
-	if (u.port.len && !read_port(u.port, &port))
+	if (u.port.len && !url_port_parse(u.port, &port))
 		return fw_err_set(err, FW_EINVAL, "'%.*s' is not a port: 1 to 65535", FW_STR_ARG(u.port));
 	if (u.userinfo.p) {
 		struct fw_str name = fw_str_split(u.userinfo, ':', &rest);
@@ -404,8 +404,8 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 		if (!fw_url_decode(a, name, user) || (rest.p && !fw_url_decode(a, rest, pass)))
 			return fw_err_set(err, FW_ENOMEM, "out of memory");
 	}
-	scheme = lower(a, u.scheme);
-	host = lower(a, u.host);
+	scheme = url_lower_dup(a, u.scheme);
+	host = url_lower_dup(a, u.host);
 	if (!scheme.p || !host.p)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	fw_buf_addstr(&out, scheme);
@@ -468,7 +468,7 @@ int fw_url_port(struct fw_str url)
 
 	fw_url_split(url, &u);
 	if (u.port.len)
-		return read_port(u.port, &port) ? port : -1;
+		return url_port_parse(u.port, &port) ? port : -1;
 	if (fw_str_ieq(u.scheme, FW_STR("https")))
 		return 443;
 	return fw_str_ieq(u.scheme, FW_STR("http")) ? 80 : -1;

@@ -22,7 +22,7 @@
 #define ASCII_MASK UINT64_C(0x8080808080808080)
 
 /* Length of the character at p; 0: invalid or truncated. */
-static size_t char_len(const unsigned char *p, size_t len)
+static size_t utf8_char_len(const unsigned char *p, size_t len)
 {
 	unsigned char lo = 0x80, hi = 0xbf;
 	size_t n;
@@ -51,7 +51,7 @@ static size_t char_len(const unsigned char *p, size_t len)
 	return n;
 }
 
-static size_t valid_plain(const unsigned char *p, size_t i, size_t len)
+static size_t utf8_valid_plain(const unsigned char *p, size_t i, size_t len)
 {
 	while (i < len) {
 		size_t n;
@@ -68,7 +68,7 @@ static size_t valid_plain(const unsigned char *p, size_t i, size_t len)
 		while (i < len && p[i] < 0x80)
 			i++;
 		while (i < len && p[i] >= 0x80) {
-			n = char_len(p + i, len - i);
+			n = utf8_char_len(p + i, len - i);
 			if (n == 0)
 				return i;
 			i += n;
@@ -94,7 +94,7 @@ enum {
 #define TWICE(...) _mm256_setr_epi8(__VA_ARGS__, __VA_ARGS__)
 #define B(x) ((char)(x))
 
-__attribute__((target("avx2"))) static inline __m256i faults(__m256i v, __m256i before)
+__attribute__((target("avx2"))) static inline __m256i utf8_faults(__m256i v, __m256i before)
 {
 	const __m256i first_high = TWICE(LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, B(TWO), B(TWO), B(TWO), B(TWO),
 		SHORT | OVER2, SHORT, SHORT | OVER3 | SURROGATE, SHORT | LARGE | LARGE8);
@@ -118,7 +118,7 @@ __attribute__((target("avx2"))) static inline __m256i faults(__m256i v, __m256i 
 }
 
 /* Bytes in valid whole blocks, less the start of a character that may continue behind them. */
-__attribute__((target("avx2"))) static size_t valid_blocks(const unsigned char *p, size_t len)
+__attribute__((target("avx2"))) static size_t utf8_valid_avx2(const unsigned char *p, size_t len)
 {
 	__m256i before = _mm256_setzero_si256();
 	bool ascii_before = true;
@@ -129,7 +129,7 @@ __attribute__((target("avx2"))) static size_t valid_blocks(const unsigned char *
 		bool ascii = _mm256_movemask_epi8(v) == 0;
 
 		if (!(ascii && ascii_before)) {
-			__m256i bad = faults(v, before);
+			__m256i bad = utf8_faults(v, before);
 
 			if (!_mm256_testz_si256(bad, bad))
 				break;
@@ -150,16 +150,16 @@ size_t fw_utf8_valid(const char *s, size_t len)
 
 #if HAVE_AVX2
 	if (len >= 64 && __builtin_cpu_supports("avx2"))
-		i = valid_blocks(p, len);
+		i = utf8_valid_avx2(p, len);
 #endif
-	return valid_plain(p, i, len);
+	return utf8_valid_plain(p, i, len);
 }
 
 uint32_t fw_utf8_get(const char *s, size_t len, size_t *n)
 {
 	const unsigned char *p = (const unsigned char *)s;
 
-	*n = char_len(p, len);
+	*n = utf8_char_len(p, len);
 	switch (*n) {
 	case 1:
 		return p[0];
@@ -217,7 +217,7 @@ bool fw_utf8_is_unsafe(uint32_t cp)
 		cp == 0x61c || (cp >= 0x202a && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) || cp == 0xfeff;
 }
 
-static int cp_width(uint32_t cp)
+static int utf8_cp_width(uint32_t cp)
 {
 	if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0))
 		return 0;
@@ -238,6 +238,6 @@ size_t fw_utf8_width(const char *p, size_t len)
 	size_t w = 0, n;
 
 	for (size_t i = 0; i < len; i += n)
-		w += (size_t)cp_width(fw_utf8_get(p + i, len - i, &n));
+		w += (size_t)utf8_cp_width(fw_utf8_get(p + i, len - i, &n));
 	return w;
 }

@@ -8,7 +8,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/near.h"
+#include "base/suggest.h"
 #include "cli/cli.h"
 #include "base/banned.h"
 
@@ -131,7 +131,7 @@ static int settings_check(struct cli *c)
 
 static int option_unknown(struct cli *c, struct fw_str name)
 {
-	struct fw_near near = {.word = name};
+	struct fw_suggest near = {.word = name};
 	size_t n;
 	const struct fw_setting *s = fw_config_settings(&n);
 	struct fw_buf dashed = FW_BUF_INIT(200);
@@ -139,12 +139,12 @@ static int option_unknown(struct cli *c, struct fw_str name)
 	int rc;
 
 	for (const struct cli_option *o = c->command ? c->command->option : NULL; o && o->name; o++)
-		fw_near_offer(&near, o->name);
+		fw_suggest_offer(&near, o->name);
 	for (const struct cli_option *o = cli_global_options; o->name; o++)
-		fw_near_offer(&near, o->name);
+		fw_suggest_offer(&near, o->name);
 	for (size_t i = 0; i < n; i++) {
 		if (!c->command || cli_uses_setting(c->command, &s[i], &option))
-			fw_near_offer(&near, s[i].name);
+			fw_suggest_offer(&near, s[i].name);
 	}
 	cli_dashed(&dashed, near.best ? near.best : "");
 	if (near.best)
@@ -291,13 +291,13 @@ const struct cli_synonym cli_synonyms[] = {
 
 int cli_command_unknown(struct cli *c, const char *word)
 {
-	struct fw_near near = {.word = fw_str(word)};
+	struct fw_suggest near = {.word = fw_str(word)};
 	const char *meant;
 
 	for (const struct cli_command *const *k = cli_commands; *k; k++)
-		fw_near_offer(&near, (*k)->name);
+		fw_suggest_offer(&near, (*k)->name);
 	for (const struct cli_synonym *s = cli_synonyms; s->word; s++)
-		fw_near_offer(&near, s->word);
+		fw_suggest_offer(&near, s->word);
 	meant = near.best;
 	for (const struct cli_synonym *s = cli_synonyms; s->word; s++) {
 		if (near.best == s->word)

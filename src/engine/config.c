@@ -19,7 +19,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/near.h"
+#include "base/suggest.h"
 #include "base/str.h"
 #include "engine/config_text.h"
 #include "engine/websub/websub_requests.h"
@@ -422,10 +422,10 @@ static int setting_refuse(const struct fw_setting *s, struct fw_str value, const
 
 static int setting_unknown(const char *name, const char *where, struct fw_err *err)
 {
-	struct fw_near near = {.word = fw_str(name)};
+	struct fw_suggest near = {.word = fw_str(name)};
 
 	for (size_t i = 0; i < FW_N(SETTINGS); i++)
-		fw_near_offer(&near, SETTINGS[i].name);
+		fw_suggest_offer(&near, SETTINGS[i].name);
 	if (near.best)
 		return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': did you mean '%s'?", where, name, near.best);
 	return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': see 'feedwheel help settings'", where, name);

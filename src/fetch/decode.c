@@ -33,7 +33,7 @@ struct fw_decoder {
 };
 
 /* One coded body while it is decoded. */
-struct flow {
+struct decode_flow {
 	const unsigned char *in;
 	size_t in_n;
 	struct fw_buf *out;
@@ -69,7 +69,7 @@ void fw_decoder_destroy(struct fw_decoder *d)
  * Get room for the next output, *n > 0 bytes. Output may pass the ceiling by one byte, which proves
  * that it is exceeded.
  */
-static int flow_room(struct flow *f, unsigned char **to, size_t *n)
+static int flow_room(struct decode_flow *f, unsigned char **to, size_t *n)
 {
 	size_t want = FW_MIN(FW_MAX(f->in_n * 3, (size_t)16 * 1024), (size_t)1 << 20);
 
@@ -85,7 +85,7 @@ static int flow_room(struct flow *f, unsigned char **to, size_t *n)
 	return 0;
 }
 
-static void flow_wrote(struct flow *f, size_t n)
+static void flow_wrote(struct decode_flow *f, size_t n)
 {
 	f->out->len += n;
 	if (f->out->p)
@@ -94,19 +94,19 @@ static void flow_wrote(struct flow *f, size_t n)
 
 /* ---- deflate and gzip ------------------------------------------------------------------------ */
 
-static bool is_gzip(const unsigned char *p, size_t n)
+static bool coding_is_gzip(const unsigned char *p, size_t n)
 {
 	return n >= 3 && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8;
 }
 
 /* RFC 1950: "deflate" is zlib's format, but some servers send the raw stream. */
-static bool is_zlib(const unsigned char *p, size_t n)
+static bool coding_is_zlib(const unsigned char *p, size_t n)
 {
 	return n >= 2 && (p[0] & 15) == 8 && ((unsigned)p[0] << 8 | p[1]) % 31 == 0;
 }
 
 /* Decode one zlib stream from the flow's input; *used: input bytes consumed. */
-static int inflate_one(struct flow *f, int window_bits, size_t *used)
+static int inflate_one(struct decode_flow *f, int window_bits, size_t *used)
 {
 	z_stream z = {.next_in = (unsigned char *)(uintptr_t)f->in};
 	size_t left = f->in_n;
@@ -145,7 +145,7 @@ static int inflate_one(struct flow *f, int window_bits, size_t *used)
 /*
  * Decode consecutive gzip members; anything else after a member (padding, a stray tag) is ignored.
  */
-static int gunzip_slow(struct flow *f)
+static int gunzip_by_zlib(struct decode_flow *f)
 {
 	int rc;
 
@@ -155,12 +155,12 @@ static int gunzip_slow(struct flow *f)
 		rc = inflate_one(f, 15 + 16, &used);
 		f->in += used;
 		f->in_n -= used;
-	} while (!rc && is_gzip(f->in, f->in_n));
+	} while (!rc && coding_is_gzip(f->in, f->in_n));
 	return rc;
 }
 
 /* Decoded size of the last gzip member, modulo 2^32 (RFC 1952 section 2.3.1). */
-static size_t gzip_says(const unsigned char *p, size_t n)
+static size_t gzip_decoded_size(const unsigned char *p, size_t n)
 {
 	const unsigned char *tail;
 
@@ -170,32 +170,32 @@ static size_t gzip_says(const unsigned char *p, size_t n)
 	return (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
 }
 
-static int gunzip(struct fw_decoder *d, struct flow *f)
+static int gunzip(struct fw_decoder *d, struct decode_flow *f)
 {
-	size_t size = gzip_says(f->in, f->in_n), used, wrote;
+	size_t size = gzip_decoded_size(f->in, f->in_n), used, wrote;
 
 	if (f->in_n < GZIP_MIN || size > f->ceiling || size / DEFLATE_RATIO_MAX > f->in_n)
-		return gunzip_slow(f);
+		return gunzip_by_zlib(f);
 	if (!fw_buf_room(f->out, size))
 		return FW_ENOMEM;
 	if (libdeflate_gzip_decompress_ex(d->deflate, f->in, f->in_n, f->out->p, size, &used, &wrote) != LIBDEFLATE_SUCCESS)
-		return gunzip_slow(f);
+		return gunzip_by_zlib(f);
 	flow_wrote(f, wrote);
 	f->in += used;
 	f->in_n -= used;
-	return is_gzip(f->in, f->in_n) ? gunzip_slow(f) : 0;
+	return coding_is_gzip(f->in, f->in_n) ? gunzip_by_zlib(f) : 0;
 }
 
-static int undeflate(struct flow *f)
+static int undeflate(struct decode_flow *f)
 {
 	size_t used;
 
-	return inflate_one(f, is_zlib(f->in, f->in_n) ? 15 : -15, &used);
+	return inflate_one(f, coding_is_zlib(f->in, f->in_n) ? 15 : -15, &used);
 }
 
 /* ---- brotli and zstd ------------------------------------------------------------------------- */
 
-static int unbrotli(struct flow *f)
+static int unbrotli(struct decode_flow *f)
 {
 	BrotliDecoderState *s = BrotliDecoderCreateInstance(NULL, NULL, NULL);
 	BrotliDecoderResult r = BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT;
@@ -218,7 +218,7 @@ static int unbrotli(struct flow *f)
 	return rc;
 }
 
-static int unzstd(struct flow *f)
+static int unzstd(struct decode_flow *f)
 {
 	ZSTD_DStream *s = ZSTD_createDStream();
 	ZSTD_inBuffer in = {f->in, f->in_n, 0};
@@ -272,7 +272,7 @@ static int codings_parse(struct fw_str s, enum coding out[CODINGS_MAX], size_t *
 	return 0;
 }
 
-static bool text_begins(const unsigned char *p, size_t n)
+static bool starts_as_document(const unsigned char *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (p[i] == '<' || p[i] == '{')
@@ -290,7 +290,7 @@ static bool is_coded(enum coding c, const unsigned char *p, size_t n)
 
 	switch (c) {
 	case CODING_GZIP:
-		return is_gzip(p, n);
+		return coding_is_gzip(p, n);
 	case CODING_ZSTD:
 		/* may start with a skippable frame: 0x184d2a50 to 0x184d2a5f, little endian */
 		return (n >= 4 && memcmp(p, ZSTD_FIRST, 4) == 0) || (n >= 4 && (p[0] & 0xf0) == 0x50 && p[1] == 0x2a);
@@ -302,11 +302,11 @@ static bool is_coded(enum coding c, const unsigned char *p, size_t n)
 		 */
 		break;
 	}
-	return !(n > 5 && text_begins(p, n) && (memcmp(p, "<?xml", 5) == 0 || memcmp(p, "<rss ", 5) == 0 ||
+	return !(n > 5 && starts_as_document(p, n) && (memcmp(p, "<?xml", 5) == 0 || memcmp(p, "<rss ", 5) == 0 ||
 		memcmp(p, "<feed", 5) == 0 || memcmp(p, "<rdf:", 5) == 0 || memcmp(p, "<!DOC", 5) == 0));
 }
 
-static int undo(struct fw_decoder *d, enum coding c, struct flow *f)
+static int coding_undo(struct fw_decoder *d, enum coding c, struct decode_flow *f)
 {
 	int rc = FW_EFORMAT;
 
@@ -327,7 +327,7 @@ static int undo(struct fw_decoder *d, enum coding c, struct flow *f)
 	return f->out->len > f->ceiling ? FW_ELIMIT : rc;
 }
 
-static void swap(struct fw_buf *a, struct fw_buf *b)
+static void buf_swap(struct fw_buf *a, struct fw_buf *b)
 {
 	struct fw_buf t = *a;
 
@@ -337,7 +337,7 @@ static void swap(struct fw_buf *a, struct fw_buf *b)
 
 static const char *const CODING_NAME[] = {"gzip", "deflate", "br", "zstd"};
 
-static int refuse(struct fw_buf *out, const struct fw_decode_limits *l, size_t ceiling, struct fw_err *err)
+static int decode_refuse(struct fw_buf *out, const struct fw_decode_limits *l, size_t ceiling, struct fw_err *err)
 {
 	fw_buf_reset(out);
 	if (ceiling < l->max_bytes)
@@ -356,12 +356,12 @@ int fw_decode(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, 
 	fw_buf_reset(out);
 	if (rc)
 		return fw_err_set(err, rc, "the body has more than %d content codings", CODINGS_MAX);
-	if (n == 0 && is_gzip((const unsigned char *)wire->p, wire->len))
+	if (n == 0 && coding_is_gzip((const unsigned char *)wire->p, wire->len))
 		coding[n++] = CODING_GZIP;
 	if (limits->max_ratio && wire->len < SIZE_MAX / limits->max_ratio)
 		ceiling = FW_MIN(ceiling, FW_MAX(wire->len * limits->max_ratio, FREE_BYTES));
 	while (n) {
-		struct flow f = {(const unsigned char *)wire->p, wire->len, out, ceiling};
+		struct decode_flow f = {(const unsigned char *)wire->p, wire->len, out, ceiling};
 		enum coding c = coding[--n];
 		int one;
 
@@ -371,20 +371,20 @@ int fw_decode(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, 
 			fw_buf_reset(&d->between);
 			f.out = &d->between;
 		}
-		one = undo(d, c, &f);
+		one = coding_undo(d, c, &f);
 		if (one == FW_ELIMIT)
-			return refuse(out, limits, ceiling, err);
+			return decode_refuse(out, limits, ceiling, err);
 		if (one == FW_ENOMEM)
 			return fw_err_set(err, FW_ENOMEM, "out of memory");
 		if (one && !rc)
 			rc = fw_err_set(err, FW_EFORMAT, "the body's %s content coding is corrupt or truncated", CODING_NAME[c]);
 		if (!n)
 			return rc;
-		swap(wire, &d->between);
+		buf_swap(wire, &d->between);
 	}
-	swap(wire, out);
+	buf_swap(wire, out);
 	if (out->len > limits->max_bytes)
-		return refuse(out, limits, limits->max_bytes, err);
+		return decode_refuse(out, limits, limits->max_bytes, err);
 	return rc;
 }
 
@@ -398,8 +398,8 @@ bool fw_decode_small(struct fw_decoder *d, struct fw_str codings, struct fw_buf 
 	/* with two codings, decoding the first could be wasted work */
 	if (wire->len > max_bytes || (codings_parse(codings, coding, &n) == 0 && n > 1))
 		return false;
-	if (limits->max_bytes > max_bytes && is_gzip((const unsigned char *)wire->p, wire->len) &&
-	    gzip_says((const unsigned char *)wire->p, wire->len) > max_bytes)
+	if (limits->max_bytes > max_bytes && coding_is_gzip((const unsigned char *)wire->p, wire->len) &&
+	    gzip_decoded_size((const unsigned char *)wire->p, wire->len) > max_bytes)
 		return false;
 	small.max_bytes = FW_MIN(max_bytes, limits->max_bytes);
 	*rc = fw_decode(d, codings, wire, out, &small, err);

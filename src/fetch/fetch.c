@@ -3,11 +3,11 @@
  * A visit: prepare the URL, look the name up, send the request, classify the response, perhaps
  * follow a redirect. States of a visit in flight:
  *
- *   late      failed inside fw_fetch_start(), which never calls done(): the loop reports it
+ *   start_failed      failed inside fw_fetch_start(), which never calls done(): the loop reports it
  *   waiting   wait.entry is set: waits for its host's addresses
- *   queued    seat waits: waits for a slot at its address (seats.c)
+ *   queued    slot waits: waits for a slot at its address (slots.c)
  *   in_multi  libcurl runs the request
- *   landed    has ended, waits to be delivered (landing.c)
+ *   completed    has ended, waits to be delivered (completion.c)
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -25,9 +25,9 @@
 /* ---- requests and redirects ------------------------------------------------------------------ */
 
 /* Note the lowest of the host's addresses: their order differs from lookup to lookup. */
-static void address_note(struct fw_fetch_priv *v, const char *addrs)
+static void note_lowest_address(struct fw_fetch_priv *v, const char *addrs)
 {
-	struct fw_str rest = fw_str(addrs ? addrs : v->hop.host), one;
+	struct fw_str rest = fw_str(addrs ? addrs : v->wire_url.host), one;
 	struct fw_fetch *f = v->f;
 	unsigned char address[16], key[16];
 
@@ -39,26 +39,26 @@ static void address_note(struct fw_fetch_priv *v, const char *addrs)
 			one = fw_str_sub(one, 1, one.len - 1);
 		if (!fw_ip_parse(one, address))
 			continue;
-		fw_crowd_key(address, key);
+		fw_limiter_key(address, key);
 		if (!f->resolved || memcmp(key, f->address, sizeof(key)) < 0)
 			memcpy(f->address, key, sizeof(key));
 		f->resolved = true;
 	}
 }
 
-static int ask(struct fw_fetch_priv *v, const char *addrs)
+static int fetch_request_begin(struct fw_fetch_priv *v, const char *addrs)
 {
 	if (v->n == 0)
-		address_note(v, addrs);
+		note_lowest_address(v, addrs);
 	v->f->name_age_ms = 0; /* the lookup succeeded */
 	v->dns_us = addrs ? fw_mono_us() : 0;
 	v->f->visit.dns_us = addrs ? FW_MAX(v->dns_us - v->start_us, 1) : 0;
-	if (v->fr->crowd && fw_seat_take(v, addrs)) {
-		fw_seat_leave(v);
+	if (v->fr->limiter && fw_slot_acquire(v, addrs)) {
+		fw_slot_release(v);
 		fw_visit_no_memory(v->f);
 		return FW_ENOMEM;
 	}
-	if (fw_crowd_waits(&v->seat) || !fw_transfer_start(v, addrs))
+	if (fw_limiter_is_waiting(&v->slot) || !fw_transfer_start(v, addrs))
 		return 0;
 	fw_visit_no_memory(v->f);
 	return FW_ENOMEM;
@@ -69,8 +69,8 @@ static void on_name(struct fw_resolve_wait *w, enum fw_resolve_state state, cons
 	struct fw_fetch_priv *v = (struct fw_fetch_priv *)(void *)((char *)w - offsetof(struct fw_fetch_priv, wait));
 
 	if (state != FW_RESOLVE_OK)
-		fw_judge_name(v, state);
-	if (state != FW_RESOLVE_OK || ask(v, addrs))
+		fw_classify_name(v, state);
+	if (state != FW_RESOLVE_OK || fetch_request_begin(v, addrs))
 		fw_visit_end(v);
 }
 
@@ -78,9 +78,9 @@ static void on_name(struct fw_resolve_wait *w, enum fw_resolve_state state, cons
  * Behind a proxy our sockets do not show where the request goes, so check what the URL itself
  * gives.
  */
-static const char *proxy_refuses(struct fw_fetch_priv *v)
+static const char *proxy_refusal(struct fw_fetch_priv *v)
 {
-	const struct fw_hop *h = &v->hop;
+	const struct fw_wire_url *h = &v->wire_url;
 	char port[8];
 	struct addrinfo hint = {.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *ai = NULL;
 	const char *why = NULL;
@@ -96,45 +96,45 @@ static const char *proxy_refuses(struct fw_fetch_priv *v)
 }
 
 /* Request url[n]. Negative: it failed, the kind is set, and the caller must end the visit. */
-static int hop_begin(struct fw_fetch_priv *v)
+static int url_request(struct fw_fetch_priv *v)
 {
 	struct fw_fetch *f = v->f;
 	struct fw_err err = {0};
 	enum fw_resolve_state state;
-	const struct fw_hop *to = &v->hop;
+	const struct fw_wire_url *to = &v->wire_url;
 	const char *addrs = NULL;
 	int rc;
 
-	assert(v->n <= FW_HOPS_MAX);
-	fw_reply_reset(&v->reply);
-	v->hop_us = fw_mono_us();
-	rc = fw_hop_prepare(&v->hop, fw_buf_str(&v->url[v->n]), &err);
+	assert(v->n <= FW_REDIRECTS_MAX);
+	fw_fetch_response_reset(&v->response);
+	v->begin_us = fw_mono_us();
+	rc = fw_wire_url_prepare(&v->wire_url, fw_buf_str(&v->url[v->n]), &err);
 	if (rc) {
-		fw_judge_url(v, &err);
+		fw_classify_url(v, &err);
 		return rc;
 	}
 	if (v->n == 0) {
-		v->first = v->hop;
+		v->first = v->wire_url;
 		v->first.wire = FW_BUF_INIT(0);
 	}
 	if (v->fr->c.proxy) {
-		const char *why = proxy_refuses(v);
+		const char *why = proxy_refusal(v);
 
 		if (why) {
-			fw_judge_refused(v, why, v->hop.port);
+			fw_classify_refused(v, why, v->wire_url.port);
 			return FW_EBLOCKED;
 		}
 		to = &v->fr->proxy;
 	}
 	if (to->literal)
-		return ask(v, NULL);
+		return fetch_request_begin(v, NULL);
 	state = fw_resolve(v->fr->resolver, to->host, &v->wait, &addrs);
 	f->name_age_ms = (int64_t)v->wait.age_ms;
 	if (state == FW_RESOLVE_WAIT)
 		return 0;
 	if (state == FW_RESOLVE_OK)
-		return ask(v, addrs);
-	fw_judge_name(v, state);
+		return fetch_request_begin(v, addrs);
+	fw_classify_name(v, state);
 	return FW_ENET;
 }
 
@@ -142,70 +142,70 @@ static int hop_begin(struct fw_fetch_priv *v)
  * Follow a redirect: url[n + 1] becomes its target. False: not followed, and the caller must end
  * the visit.
  */
-static bool redirect(struct fw_fetch_priv *v)
+static bool redirect_follow(struct fw_fetch_priv *v)
 {
 	struct fw_fetch *f = v->f;
-	struct fw_str location = fw_reply_header(&v->reply, FW_H_LOCATION);
-	bool was_https = v->hop.https;
+	struct fw_str location = fw_fetch_response_header(&v->response, FW_H_LOCATION);
+	bool was_https = v->wire_url.https;
 	struct fw_buf *to;
 	int rc;
 
 	if (!location.p)
 		return false;
 	if (v->n >= v->fr->c.max_redirects) {
-		fw_visit_verdict(f, FW_VISIT_REDIRECT, "redirect failed: more than %u redirects (max_redirects)", v->fr->c.max_redirects);
+		fw_visit_set_outcome(f, FW_VISIT_REDIRECT, "redirect failed: more than %u redirects (max_redirects)", v->fr->c.max_redirects);
 		return false;
 	}
 	to = &v->url[v->n + 1];
 	fw_buf_reset(to);
-	rc = fw_hop_target(fw_buf_str(&v->url[v->n]), location, to);
+	rc = fw_redirect_target(fw_buf_str(&v->url[v->n]), location, to);
 	if (rc) {
 		if (rc == FW_ENOMEM)
 			fw_visit_no_memory(f);
-		fw_visit_verdict(f, FW_VISIT_REDIRECT, "redirect failed: the target is not a valid URL");
+		fw_visit_set_outcome(f, FW_VISIT_REDIRECT, "redirect failed: the target is not a valid URL");
 		return false;
 	}
 	for (uint32_t i = 0; i <= v->n; i++) {
 		if (fw_str_eq(fw_buf_str(&v->url[i]), fw_buf_str(to))) {
-			fw_visit_verdict(f, FW_VISIT_REDIRECT, "redirect loop");
+			fw_visit_set_outcome(f, FW_VISIT_REDIRECT, "redirect loop");
 			return false;
 		}
 	}
 	v->n++;
-	v->chain = v->chain && fw_redirect_permanent(v->reply.status);
+	v->chain = v->chain && fw_redirect_permanent(v->response.status);
 	if (v->chain)
 		v->permanent_n = v->n;
 	if ((f->username.p || f->form.p) && was_https && fw_str_istarts(fw_buf_str(to), FW_STR("http:"))) {
-		fw_visit_verdict(f, FW_VISIT_REDIRECT, "redirect from https to http refused: %s", f->form.p ? "the request body may be secret" :
+		fw_visit_set_outcome(f, FW_VISIT_REDIRECT, "redirect from https to http refused: %s", f->form.p ? "the request body may be secret" :
 			"the feed has a password");
 		return false;
 	}
-	return hop_begin(v) == 0;
+	return url_request(v) == 0;
 }
 
-void fw_visit_answered(struct fw_fetch_priv *v, CURLcode rc)
+void fw_visit_responded(struct fw_fetch_priv *v, CURLcode rc)
 {
-	struct fw_reply *r = &v->reply;
+	struct fw_fetch_response *r = &v->response;
 	/* a complete response without a document, however the transfer ended */
-	bool told = r->headers_done && r->status / 100 != 2;
+	bool is_complete = r->headers_done && r->status / 100 != 2;
 
 	if (r->limit == FW_ENOMEM)
 		fw_visit_no_memory(v->f);
 	else if (r->limit)
-		fw_visit_verdict(v->f, FW_VISIT_LIMIT, "%s", r->limit_words);
-	else if (rc != CURLE_OK && !told)
-		fw_judge_failure(v, rc);
+		fw_visit_set_outcome(v->f, FW_VISIT_LIMIT, "%s", r->limit_text);
+	else if (rc != CURLE_OK && !is_complete)
+		fw_classify_failure(v, rc);
 	fw_transfer_stop(v);
-	if (v->f->kind == FW_VISIT_NONE && (v->f->form.p ? fw_redirect_repeats(r->status) : fw_redirect_status(r->status)) && redirect(v))
+	if (v->f->kind == FW_VISIT_NONE && (v->f->form.p ? fw_redirect_repeats(r->status) : fw_redirect_status(r->status)) && redirect_follow(v))
 		return;
 	if (v->f->kind == FW_VISIT_NONE)
-		fw_judge_status(v);
+		fw_classify_status(v);
 	fw_visit_end(v);
 }
 
 /* ---- public functions ------------------------------------------------------------------------ */
 
-static struct fw_fetch_priv *take_slot(struct fw_fetcher *fr)
+static struct fw_fetch_priv *fetch_priv_take(struct fw_fetcher *fr)
 {
 	struct fw_fetch_priv *v = fr->idle;
 
@@ -224,7 +224,7 @@ static struct fw_fetch_priv *take_slot(struct fw_fetcher *fr)
 
 int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *err)
 {
-	struct fw_fetch_priv *v = take_slot(fr);
+	struct fw_fetch_priv *v = fetch_priv_take(fr);
 
 	if (!v)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
@@ -247,15 +247,15 @@ int fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *err
 	f->visit.at_ms = fw_now_ms();
 	f->visit.slot = -1;
 	v->prev = NULL;
-	v->next = fr->flying;
-	if (fr->flying)
-		fr->flying->prev = v;
-	fr->flying = v;
-	if (fr->flying_n++ == 0)
+	v->next = fr->in_flight;
+	if (fr->in_flight)
+		fr->in_flight->prev = v;
+	fr->in_flight = v;
+	if (fr->in_flight_n++ == 0)
 		uv_timer_start(&fr->tick, fw_limits_tick, TICK_MS, TICK_MS);
-	v->late = hop_begin(v) != 0;
-	if (v->late)
-		fw_late_soon(fr);
+	v->start_failed = url_request(v) != 0;
+	if (v->start_failed)
+		fw_deferred_soon(fr);
 	return 0;
 }
 
@@ -265,9 +265,9 @@ void fw_fetch_cancel(struct fw_fetch *f)
 
 	if (!v)
 		return;
-	v->late = false;
+	v->start_failed = false;
 	f->kind = FW_VISIT_NONE;
-	fw_visit_verdict(f, FW_VISIT_LOCAL, "the fetch was cancelled");
+	fw_visit_set_outcome(f, FW_VISIT_LOCAL, "the fetch was cancelled");
 	fw_visit_end(v);
 }
 
@@ -275,14 +275,14 @@ bool fw_fetch_is_silent(const struct fw_fetch *f)
 {
 	const struct fw_fetch_priv *v = f->priv;
 
-	return v && !v->late && !fw_crowd_waits(&v->seat) && f->kind == FW_VISIT_NONE && !v->reply.header_bytes;
+	return v && !v->start_failed && !fw_limiter_is_waiting(&v->slot) && f->kind == FW_VISIT_NONE && !v->response.header_bytes;
 }
 
-bool fw_fetch_give_up(struct fw_fetch *f)
+bool fw_fetch_abandon(struct fw_fetch *f)
 {
 	if (!fw_fetch_is_silent(f))
 		return false;
-	fw_visit_verdict(f, FW_VISIT_TIMEOUT, "no response for %lld ms, longer than ever before (patience_ms): retried without this limit",
+	fw_visit_set_outcome(f, FW_VISIT_TIMEOUT, "no response for %lld ms, longer than ever before (patience_ms): retried without this limit",
 		(long long)((fw_mono_us() - f->priv->start_us) / 1000));
 	fw_visit_end(f->priv);
 	return true;

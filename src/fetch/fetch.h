@@ -69,7 +69,7 @@ typedef void fw_fetch_done_cb(struct fw_fetch *f);
 
 /*
  * A request to url's host (the first, or one after a redirect to the same host) is connected and
- * about to be sent. False: it must not be sent; the fetch ends with put_off set. The callback must
+ * about to be sent. False: it must not be sent; the fetch ends with deferred set. The callback must
  * not start or end fetches.
  */
 typedef bool fw_fetch_send_cb(struct fw_fetch *f);
@@ -80,7 +80,7 @@ struct fw_fetch {
 	struct fw_str validator_url, etag, last_modified; /* sent only to exactly this URL */
 	struct fw_str username, password;                 /* sent only to url's origin */
 	/* keep the body of an error response too, for a person to read */
-	bool keep_words;
+	bool keep_error_body;
 	/*
 	 * if present: POST this application/x-www-form-urlencoded body. Redirects 307 and 308
 	 * repeat it, other redirects are the response. A redirect from https to http fails, because
@@ -96,7 +96,7 @@ struct fw_fetch {
 	enum fw_visit_kind kind;
 	struct fw_err err;           /* our own text, never with bytes of the response (NET-16) */
 	int http_status;
-	struct fw_buf body;          /* decoded; only of 2xx, unless keep_words */
+	struct fw_buf body;          /* decoded; only of 2xx, unless keep_error_body */
 	/* body is still coded, as transferred: call fw_fetch_decode() */
 	bool coded;
 	struct fw_str final_url;     /* URL of the response; owned by the fetch */
@@ -114,11 +114,11 @@ struct fw_fetch {
 	/* kinds DNS and CONNECT: actively refused (no such name, or nothing listens on the port) */
 	bool refused;
 	bool resolved;               /* url's host has an address (not known behind a proxy) */
-	unsigned char address[16];   /* the lowest address, as a key of fw_crowd_key() */
+	unsigned char address[16];   /* the lowest address, as a key of fw_limiter_key() */
 	/* it ended without addresses: age of the name lookup whose result it got */
 	int64_t name_age_ms;
 	/* kind LOCAL: deferred, because the address had no slot in time or send() refused */
-	bool put_off;
+	bool deferred;
 	bool body_partial;           /* the body is truncated; kind tells why */
 	struct fw_decode_limits limits; /* limits for fw_fetch_decode() */
 
@@ -151,8 +151,8 @@ void fw_fetch_cancel(struct fw_fetch *f);
  * End the fetch now if its host has not responded yet: done() is called with kind TIMEOUT before
  * this returns. False: the response has begun, or the fetch has ended.
  */
-bool fw_fetch_give_up(struct fw_fetch *f);
-/* Would fw_fetch_give_up() end it? Not while it waits for a slot. */
+bool fw_fetch_abandon(struct fw_fetch *f);
+/* Would fw_fetch_abandon() end it? Not while it waits for a slot. */
 bool fw_fetch_is_silent(const struct fw_fetch *f);
 /*
  * Backpressure. While on, fetches that have ended wait in order, with their bodies coded as
@@ -169,7 +169,7 @@ void fw_fetch_decode(struct fw_fetch *f);
  * Bodies that were handed over coded and are not decoded yet take this many bytes in all. They
  * count against max_buffered_bytes, so transfers pause meanwhile.
  */
-void fw_fetcher_waiting(struct fw_fetcher *fr, size_t bytes);
+void fw_fetcher_set_undecoded(struct fw_fetcher *fr, size_t bytes);
 /* Free the response and zero the whole struct; a small body buffer is kept for reuse. */
 void fw_fetch_reset(struct fw_fetch *f);
 /* The same, and free the body buffer too. */

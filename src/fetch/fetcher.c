@@ -54,10 +54,10 @@ void fw_fetcher_buffered(const struct fw_fetcher *fr, size_t *now, size_t *peak)
 
 uint32_t fw_fetcher_in_flight(const struct fw_fetcher *fr)
 {
-	return fr->flying_n;
+	return fr->in_flight_n;
 }
 
-static void slots_free(struct fw_fetcher *fr)
+static void fetch_privs_free(struct fw_fetcher *fr)
 {
 	while (fr->idle) {
 		struct fw_fetch_priv *v = fr->idle;
@@ -67,7 +67,7 @@ static void slots_free(struct fw_fetcher *fr)
 		for (size_t i = 0; i < FW_N(v->url); i++)
 			fw_buf_finish(&v->url[i]);
 		fw_buf_finish(&v->addrs);
-		fw_buf_finish(&v->hop.wire);
+		fw_buf_finish(&v->wire_url.wire);
 		free(v);
 	}
 }
@@ -76,7 +76,7 @@ static void fetcher_free(struct fw_fetcher *fr)
 {
 	fw_decoder_destroy(fr->decoder);
 	fw_sessions_destroy(fr->sessions);
-	fw_crowd_destroy(fr->crowd);
+	fw_limiter_destroy(fr->limiter);
 	free((char *)(uintptr_t)fr->c.user_agent);
 	free((char *)(uintptr_t)fr->c.ca_file);
 	free((char *)(uintptr_t)fr->c.proxy);
@@ -93,7 +93,7 @@ void fw_handle_closed(struct fw_fetcher *fr)
 		fetcher_free(fr);
 }
 
-static void handle_closed(uv_handle_t *h)
+static void fetcher_handle_closed(uv_handle_t *h)
 {
 	fw_handle_closed(h->data);
 }
@@ -105,17 +105,17 @@ static void resolver_closed(void *ctx)
 
 static void fetcher_close(struct fw_fetcher *fr)
 {
-	assert(!fr->flying && !fr->landed);
-	slots_free(fr);
+	assert(!fr->in_flight && !fr->completed);
+	fetch_privs_free(fr);
 	fw_transfer_close(fr);
-	uv_close((uv_handle_t *)&fr->curl_timer, handle_closed);
-	uv_close((uv_handle_t *)&fr->tick, handle_closed);
-	uv_close((uv_handle_t *)&fr->late, handle_closed);
+	uv_close((uv_handle_t *)&fr->curl_timer, fetcher_handle_closed);
+	uv_close((uv_handle_t *)&fr->tick, fetcher_handle_closed);
+	uv_close((uv_handle_t *)&fr->deferred_work, fetcher_handle_closed);
 	fw_resolver_destroy(fr->resolver, resolver_closed, fr);
 }
 
 /* Work that must not run inside the call that caused it. */
-static void on_late(uv_idle_t *h)
+static void on_deferred(uv_idle_t *h)
 {
 	struct fw_fetcher *fr = h->data;
 	struct fw_fetch_priv *v;
@@ -129,28 +129,28 @@ static void on_late(uv_idle_t *h)
 		fr->resume = false;
 		fw_transfer_resume(fr);
 	}
-	fw_seats_call(fr);
-	v = fr->flying;
+	fw_slots_resume(fr);
+	v = fr->in_flight;
 	while (v) {
-		if (v->late) {
-			v->late = false;
+		if (v->start_failed) {
+			v->start_failed = false;
 			fw_visit_end(v);
-			v = fr->flying;
+			v = fr->in_flight;
 		} else {
 			v = v->next;
 		}
 	}
 }
 
-void fw_late_soon(struct fw_fetcher *fr)
+void fw_deferred_soon(struct fw_fetcher *fr)
 {
-	uv_idle_start(&fr->late, on_late);
+	uv_idle_start(&fr->deferred_work, on_deferred);
 }
 
 void fw_resume_soon(struct fw_fetcher *fr)
 {
 	fr->resume = true;
-	fw_late_soon(fr);
+	fw_deferred_soon(fr);
 }
 
 /* The last done() may call this from deep within libcurl or c-ares: close from the loop. */
@@ -159,10 +159,10 @@ void fw_fetcher_destroy(struct fw_fetcher *fr)
 	if (!fr || fr->closing)
 		return;
 	fr->closing = true;
-	fw_late_soon(fr);
+	fw_deferred_soon(fr);
 }
 
-static char *copy(const char *s, bool *failed)
+static char *config_str_copy(const char *s, bool *failed)
 {
 	char *d = s ? fw_str_dup(fw_str(s)) : NULL;
 
@@ -189,7 +189,7 @@ static int proxy_prepare(struct fw_fetcher *fr, struct fw_err *err)
 
 	if (!fr->c.proxy)
 		return 0;
-	rc = fw_hop_prepare(&fr->proxy, fw_str(fr->c.proxy), &why);
+	rc = fw_wire_url_prepare(&fr->proxy, fw_str(fr->c.proxy), &why);
 	if (rc)
 		return fw_err_set(err, FW_EINVAL, "proxy: %s: write http://host:port", why.text);
 	return 0;
@@ -206,14 +206,14 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	fr->loop = loop;
 	fr->c = *c;
-	fr->c.user_agent = copy(c->user_agent ? c->user_agent : "feedwheel/" FW_VERSION, &failed);
-	fr->c.ca_file = copy(c->ca_file && *c->ca_file ? c->ca_file : curl_version_info(CURLVERSION_NOW)->cainfo, &failed);
-	fr->c.proxy = copy(c->proxy && *c->proxy ? c->proxy : NULL, &failed);
+	fr->c.user_agent = config_str_copy(c->user_agent ? c->user_agent : "feedwheel/" FW_VERSION, &failed);
+	fr->c.ca_file = config_str_copy(c->ca_file && *c->ca_file ? c->ca_file : curl_version_info(CURLVERSION_NOW)->cainfo, &failed);
+	fr->c.proxy = config_str_copy(c->proxy && *c->proxy ? c->proxy : NULL, &failed);
 	fr->c.guard = c->guard ? c->guard : &fr->no_guard;
 	fr->c.max_buffered_bytes = c->max_buffered_bytes ? c->max_buffered_bytes : BUFFERED_BYTES;
-	fr->c.max_redirects = FW_MIN(c->max_redirects, (uint32_t)FW_HOPS_MAX);
-	fr->fixed[0] = (struct curl_slist){copy(ACCEPT, &failed), &fr->fixed[1]};
-	fr->fixed[1] = (struct curl_slist){copy(ACCEPT_ENCODING, &failed), NULL};
+	fr->c.max_redirects = FW_MIN(c->max_redirects, (uint32_t)FW_REDIRECTS_MAX);
+	fr->fixed[0] = (struct curl_slist){config_str_copy(ACCEPT, &failed), &fr->fixed[1]};
+	fr->fixed[1] = (struct curl_slist){config_str_copy(ACCEPT_ENCODING, &failed), NULL};
 	ignore_sigpipe();
 	rc = failed ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
 	if (!rc && !fw_header_value_ok(fw_str(fr->c.user_agent)))
@@ -222,7 +222,7 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 		rc = proxy_prepare(fr, err);
 	if (!rc && (fw_decoder_create(&fr->decoder) || fw_sessions_create(&fr->sessions)))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
-	if (!rc && c->address_max && !fr->c.proxy && fw_crowd_create(c->address_max, &fr->crowd))
+	if (!rc && c->address_max && !fr->c.proxy && fw_limiter_create(c->address_max, &fr->limiter))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = fw_transfer_open(fr, err);
@@ -239,8 +239,8 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 	 */
 	uv_timer_init(loop, &fr->curl_timer);
 	uv_timer_init(loop, &fr->tick);
-	uv_idle_init(loop, &fr->late);
-	fr->curl_timer.data = fr->tick.data = fr->late.data = fr;
+	uv_idle_init(loop, &fr->deferred_work);
+	fr->curl_timer.data = fr->tick.data = fr->deferred_work.data = fr;
 	fr->handle_n = 4; /* these three and the resolver's */
 	*out = fr;
 	return 0;

@@ -100,7 +100,7 @@ bool fw_guard_port_ok(int port)
 /* ---- the lists ------------------------------------------------------------------------------- */
 
 /* item: address[/bits][:port]; an IPv6 address with a port is in brackets. */
-static bool item_parse(struct fw_str item, struct fw_guard_net *n)
+static bool guard_item_parse(struct fw_str item, struct fw_guard_net *n)
 {
 	/* end: the last ']' or '/'; only a colon behind it separates a port */
 	size_t colons = 0, colon = 0, end = 0;
@@ -125,7 +125,7 @@ static bool item_parse(struct fw_str item, struct fw_guard_net *n)
 	return fw_cidr_parse(fw_str_sub(item, 0, colon), &n->net);
 }
 
-static int list_read(struct fw_guard_list *l, const char *name, const char *text, struct fw_err *err)
+static int guard_list_parse(struct fw_guard_list *l, const char *name, const char *text, struct fw_err *err)
 {
 	struct fw_str rest = fw_str(text);
 
@@ -137,7 +137,7 @@ static int list_read(struct fw_guard_list *l, const char *name, const char *text
 			continue;
 		if (l->n == FW_GUARD_LIST_MAX)
 			return fw_err_set(err, FW_EINVAL, "%s has more than %d networks: merge some", name, FW_GUARD_LIST_MAX);
-		if (!item_parse(item, &l->net[l->n]))
+		if (!guard_item_parse(item, &l->net[l->n]))
 			return fw_err_set(err, FW_EINVAL,
 				"%s: '%.*s' is not a network: write 10.0.0.0/8, fd00::/8, 10.1.2.3:8080 or [fd00::1]:8080 "
 				"(not everything, and no names)", name, FW_STR_ARG(item));
@@ -149,17 +149,17 @@ static int list_read(struct fw_guard_list *l, const char *name, const char *text
 int fw_guard_init(struct fw_guard *g, const char *allow_networks, struct fw_err *err)
 {
 	g->deny.n = 0;
-	return list_read(&g->allow, "allow_networks", allow_networks, err);
+	return guard_list_parse(&g->allow, "allow_networks", allow_networks, err);
 }
 
 int fw_guard_deny(struct fw_guard *g, const char *deny_networks, struct fw_err *err)
 {
-	return list_read(&g->deny, "deny_networks", deny_networks, err);
+	return guard_list_parse(&g->deny, "deny_networks", deny_networks, err);
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-static const char *judge4(const unsigned char a[4])
+static const char *guard_check_v4(const unsigned char a[4])
 {
 	uint32_t ip = IP4(a[0], a[1], a[2], a[3]);
 
@@ -170,7 +170,7 @@ static const char *judge4(const unsigned char a[4])
 	return NULL;
 }
 
-static const char *judge6(const unsigned char a[16])
+static const char *guard_check_v6(const unsigned char a[16])
 {
 	for (size_t i = 0; i < FW_N(RANGE6); i++) {
 		if (fw_ip_prefix_eq(a, RANGE6[i].base, RANGE6[i].bits))
@@ -179,12 +179,12 @@ static const char *judge6(const unsigned char a[16])
 	return (a[0] & 0xe0) == 0x20 ? NULL : "reserved";
 }
 
-/* Does the allow list permit this address and port? *but_for_port: only another port. */
-static bool allowed(const struct fw_guard *g, const unsigned char a[16], int port, bool *but_for_port)
+/* Does the allow list permit this address and port? *only_port: only another port. */
+static bool guard_is_allowed(const struct fw_guard *g, const unsigned char a[16], int port, bool *only_port)
 {
 	bool metadata = false;
 
-	*but_for_port = false;
+	*only_port = false;
 	for (size_t i = 0; i < FW_N(METADATA); i++)
 		metadata = metadata || memcmp(a, METADATA[i], 16) == 0;
 	for (size_t i = 0; i < g->allow.n; i++) {
@@ -194,12 +194,12 @@ static bool allowed(const struct fw_guard *g, const unsigned char a[16], int por
 			continue;
 		if (n->port ? n->port == port : fw_guard_port_ok(port))
 			return true;
-		*but_for_port |= !n->port;
+		*only_port |= !n->port;
 	}
 	return false;
 }
 
-static bool denied(const struct fw_guard *g, const unsigned char a[16], int port)
+static bool guard_is_denied(const struct fw_guard *g, const unsigned char a[16], int port)
 {
 	for (size_t i = 0; i < g->deny.n; i++) {
 		const struct fw_guard_net *n = &g->deny.net[i];
@@ -210,22 +210,22 @@ static bool denied(const struct fw_guard *g, const unsigned char a[16], int port
 	return false;
 }
 
-static const char *judge(const struct fw_guard *g, const unsigned char a[16], int port)
+static const char *guard_check(const struct fw_guard *g, const unsigned char a[16], int port)
 {
 	unsigned char inner[16] = {[10] = 0xff, [11] = 0xff};
-	bool nat64 = fw_ip_prefix_eq(a, NAT64, 96), but_for_port;
+	bool nat64 = fw_ip_prefix_eq(a, NAT64, 96), only_port;
 	const char *why;
 
 	memcpy(inner + 12, a + 12, 4);
-	if (denied(g, a, port) || (nat64 && denied(g, inner, port)))
+	if (guard_is_denied(g, a, port) || (nat64 && guard_is_denied(g, inner, port)))
 		return FW_GUARD_DENIED;
-	if (allowed(g, a, port, &but_for_port))
+	if (guard_is_allowed(g, a, port, &only_port))
 		return NULL;
-	if (but_for_port)
+	if (only_port)
 		return FW_GUARD_PORT;
 	if (nat64)
-		return judge(g, inner, port);
-	why = fw_ip_is4(a) ? judge4(a + 12) : judge6(a);
+		return guard_check(g, inner, port);
+	why = fw_ip_is4(a) ? guard_check_v4(a + 12) : guard_check_v6(a);
 	if (why)
 		return why;
 	return fw_guard_port_ok(port) ? NULL : FW_GUARD_PORT;
@@ -236,5 +236,5 @@ const char *fw_guard_refuses(const struct fw_guard *g, const struct sockaddr *sa
 	unsigned char a[16];
 	int port;
 
-	return fw_ip_of(sa, a, &port) ? judge(g, a, port) : "unknown";
+	return fw_ip_of(sa, a, &port) ? guard_check(g, a, port) : "unknown";
 }

@@ -31,7 +31,7 @@
 #define NONE_MS (60 * 1000)
 #define FAIL_MS (10 * 1000)
 #define LOCAL_MS 1000
-#define LOOK_MS 2000
+#define CONF_CHECK_MS 2000
 #define QUERY_MS 2500 /* first try; c-ares doubles it for the next */
 #define QUERY_TRIES 3
 #define ADDR_MAX 8
@@ -39,27 +39,27 @@
 struct fw_resolve_entry {
 	struct fw_resolver *r;
 	enum fw_resolve_state state; /* FW_RESOLVE_WAIT: lookup in progress */
-	uint64_t asked_ms, until_ms; /* on the loop's clock */
+	uint64_t lookup_ms, until_ms; /* on the loop's clock */
 	char *addrs;
-	bool telling;                /* its waiters are being called back: must not be freed */
+	bool delivering;                /* its waiters are being called back: must not be freed */
 	struct fw_resolve_wait *wait;
 	struct fw_resolve_entry *prev, *next;
 	size_t host_len;
 	char host[];
 };
 
-struct watch { /* one socket of c-ares */
+struct resolver_watch { /* one socket of c-ares */
 	uv_poll_t poll;
 	struct fw_resolver *r;
 	ares_socket_t fd;
-	struct watch *next;
+	struct resolver_watch *next;
 };
 
 struct fw_resolver {
 	uv_loop_t *loop;
 	ares_channel ares;
 	uv_timer_t timer;
-	struct watch *watch;
+	struct resolver_watch *watch;
 	struct fw_map by_host;
 	struct fw_resolve_entry *oldest, *newest;
 	size_t entry_n;
@@ -67,11 +67,11 @@ struct fw_resolver {
 	bool v6_first;    /* there is a route to the IPv6 internet */
 	char *conf;       /* path of resolv.conf */
 	struct stat conf_was;
-	uint64_t looked_ms; /* last check of that file */
-	bool named;       /* the servers come from the configuration; conf is ignored */
+	uint64_t checked_ms; /* last check of that file */
+	bool is_configured;       /* the servers come from the configuration; conf is ignored */
 	bool renewing;    /* lookups are being cancelled, to be sent to other servers */
-	bool asking;      /* inside fw_resolve(): callbacks must not run */
-	bool untold;      /* results came while asking was set: the timer delivers them */
+	bool in_resolve;      /* inside fw_resolve(): callbacks must not run */
+	bool undelivered;      /* results came during fw_resolve(): the timer delivers them */
 	void (*closed)(void *ctx);
 	void *ctx;
 };
@@ -85,7 +85,7 @@ static void resolver_free(struct fw_resolver *r)
 	free(r);
 }
 
-static void handle_closed(struct fw_resolver *r)
+static void resolver_handle_closed(struct fw_resolver *r)
 {
 	assert(r->handle_n);
 	if (--r->handle_n > 0 || !r->closed)
@@ -94,30 +94,30 @@ static void handle_closed(struct fw_resolver *r)
 	resolver_free(r);
 }
 
-static void timer_closed(uv_handle_t *h)
+static void resolver_timer_closed(uv_handle_t *h)
 {
-	handle_closed(h->data);
+	resolver_handle_closed(h->data);
 }
 
-static void watch_closed(uv_handle_t *h)
+static void resolver_watch_closed(uv_handle_t *h)
 {
-	struct watch *w = h->data;
+	struct resolver_watch *w = h->data;
 	struct fw_resolver *r = w->r;
 
 	free(w);
-	handle_closed(r);
+	resolver_handle_closed(r);
 }
 
-static void on_timer(uv_timer_t *t);
+static void resolver_on_timer(uv_timer_t *t);
 
 /* c-ares has done some work: set the timer for its next deadline. */
-static void timer_set(struct fw_resolver *r)
+static void resolver_timer_set(struct fw_resolver *r)
 {
 	struct timeval tv, *got = ares_timeout(r->ares, NULL, &tv);
 	uint64_t ms;
 
-	if (r->untold) {
-		uv_timer_start(&r->timer, on_timer, 0, 0);
+	if (r->undelivered) {
+		uv_timer_start(&r->timer, resolver_on_timer, 0, 0);
 		return;
 	}
 	if (!got) {
@@ -126,19 +126,19 @@ static void timer_set(struct fw_resolver *r)
 	}
 	ms = (uint64_t)got->tv_sec * 1000 + (uint64_t)got->tv_usec / 1000 + 1;
 	uv_update_time(r->loop);
-	uv_timer_start(&r->timer, on_timer, ms, 0);
+	uv_timer_start(&r->timer, resolver_on_timer, ms, 0);
 }
 
-static void entry_answered(struct fw_resolve_entry *e);
+static void entry_deliver(struct fw_resolve_entry *e);
 
-static void tell_untold(struct fw_resolver *r)
+static void results_deliver(struct fw_resolver *r)
 {
 	struct fw_resolve_entry *e = r->oldest;
 
-	r->untold = false;
+	r->undelivered = false;
 	while (e) {
 		if (e->wait && e->state != FW_RESOLVE_WAIT) {
-			entry_answered(e);
+			entry_deliver(e);
 			e = r->oldest; /* the list may have changed */
 		} else {
 			e = e->next;
@@ -146,19 +146,19 @@ static void tell_untold(struct fw_resolver *r)
 	}
 }
 
-static void on_timer(uv_timer_t *t)
+static void resolver_on_timer(uv_timer_t *t)
 {
 	struct fw_resolver *r = t->data;
 
-	if (r->untold)
-		tell_untold(r);
+	if (r->undelivered)
+		results_deliver(r);
 	ares_process_fd(r->ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
-	timer_set(r);
+	resolver_timer_set(r);
 }
 
-static void on_socket(uv_poll_t *p, int status, int events)
+static void resolver_on_socket(uv_poll_t *p, int status, int events)
 {
-	struct watch *w = p->data;
+	struct resolver_watch *w = p->data;
 	struct fw_resolver *r = w->r;
 	ares_socket_t fd = w->fd;
 	bool both = status < 0;
@@ -166,13 +166,13 @@ static void on_socket(uv_poll_t *p, int status, int events)
 	/* frees w if c-ares closes the socket */
 	ares_process_fd(r->ares, both || events & UV_READABLE ? fd : ARES_SOCKET_BAD,
 		both || events & UV_WRITABLE ? fd : ARES_SOCKET_BAD);
-	timer_set(r);
+	resolver_timer_set(r);
 }
 
 static void socket_state(void *ctx, ares_socket_t fd, int readable, int writable)
 {
 	struct fw_resolver *r = ctx;
-	struct watch **at = &r->watch, *w;
+	struct resolver_watch **at = &r->watch, *w;
 
 	while (*at && (*at)->fd != fd)
 		at = &(*at)->next;
@@ -180,7 +180,7 @@ static void socket_state(void *ctx, ares_socket_t fd, int readable, int writable
 	if (!readable && !writable) {
 		if (w) {
 			*at = w->next;
-			uv_close((uv_handle_t *)&w->poll, watch_closed);
+			uv_close((uv_handle_t *)&w->poll, resolver_watch_closed);
 		}
 		return;
 	}
@@ -197,11 +197,11 @@ static void socket_state(void *ctx, ares_socket_t fd, int readable, int writable
 		r->watch = w;
 		r->handle_n++;
 	}
-	uv_poll_start(&w->poll, (readable ? UV_READABLE : 0) | (writable ? UV_WRITABLE : 0), on_socket);
+	uv_poll_start(&w->poll, (readable ? UV_READABLE : 0) | (writable ? UV_WRITABLE : 0), resolver_on_socket);
 }
 
 /* Is there a route to the IPv6 internet? Connecting a datagram socket sends nothing. */
-static bool has_v6(void)
+static bool has_ipv6_route(void)
 {
 	struct sockaddr_in6 sa = {.sin6_family = AF_INET6, .sin6_port = htons(53)};
 	int fd = socket(AF_INET6, SOCK_DGRAM, 0);
@@ -218,14 +218,14 @@ static bool has_v6(void)
 static int ares_rc; /* result of the library's only initialisation */
 static pthread_once_t ares_once = PTHREAD_ONCE_INIT;
 
-static void ares_begin(void)
+static void ares_init_once(void)
 {
 	ares_rc = ares_library_init(ARES_LIB_INIT_ALL);
 }
 
-static int channel_open(struct fw_resolver *r, ares_channel *out)
+static int ares_channel_open(struct fw_resolver *r, ares_channel *out)
 {
-	static char LOOKUPS[] = "b"; /* name servers only: hosts_file() reads the hosts file */
+	static char LOOKUPS[] = "b"; /* name servers only: hosts_file_lookup() reads the hosts file */
 	struct ares_options o = {.flags = ARES_FLAG_STAYOPEN, .timeout = QUERY_MS, .tries = QUERY_TRIES,
 		.lookups = LOOKUPS, .sock_state_cb = socket_state, .sock_state_cb_data = r, .resolvconf_path = r->conf};
 
@@ -253,7 +253,7 @@ int fw_resolver_create(uv_loop_t *loop, const char *servers, const char *conf, s
 	int rc;
 
 	*out = NULL;
-	pthread_once(&ares_once, ares_begin);
+	pthread_once(&ares_once, ares_init_once);
 	if (r)
 		r->conf = fw_str_dup(fw_str(conf ? conf : "/etc/resolv.conf"));
 	if (!r || !r->conf || ares_rc == ARES_ENOMEM) {
@@ -261,14 +261,14 @@ int fw_resolver_create(uv_loop_t *loop, const char *servers, const char *conf, s
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	}
 	r->loop = loop;
-	r->named = servers && *servers;
+	r->is_configured = servers && *servers;
 	(void)conf_changed(r);
-	rc = channel_open(r, &r->ares);
+	rc = ares_channel_open(r, &r->ares);
 	if (rc != ARES_SUCCESS) {
 		resolver_free(r);
 		return fw_err_set(err, FW_EIO, "cannot start the name resolver: %s (see /etc/resolv.conf)", ares_strerror(rc));
 	}
-	if (r->named && ares_set_servers_ports_csv(r->ares, servers) != ARES_SUCCESS) {
+	if (r->is_configured && ares_set_servers_ports_csv(r->ares, servers) != ARES_SUCCESS) {
 		ares_destroy(r->ares);
 		resolver_free(r);
 		return fw_err_set(err, FW_EINVAL, "dns_servers: '%s' is not a list of addresses: write 192.0.2.53,[2001:db8::53]:5353", servers);
@@ -276,13 +276,13 @@ int fw_resolver_create(uv_loop_t *loop, const char *servers, const char *conf, s
 	uv_timer_init(loop, &r->timer);
 	r->timer.data = r;
 	r->handle_n = 1;
-	r->v6_first = has_v6();
+	r->v6_first = has_ipv6_route();
 	fw_map_init(&r->by_host, (uint64_t)(uintptr_t)r);
 	*out = r;
 	return 0;
 }
 
-static void entry_free(struct fw_resolve_entry *e);
+static void resolve_entry_free(struct fw_resolve_entry *e);
 
 void fw_resolver_destroy(struct fw_resolver *r, void (*closed)(void *ctx), void *ctx)
 {
@@ -292,10 +292,10 @@ void fw_resolver_destroy(struct fw_resolver *r, void (*closed)(void *ctx), void 
 	ares_destroy(r->ares); /* completes lookups with ARES_EDESTRUCTION and closes the sockets */
 	for (struct fw_resolve_entry *e = r->oldest, *next; e; e = next) {
 		next = e->next;
-		entry_free(e);
+		resolve_entry_free(e);
 	}
 	fw_map_finish(&r->by_host);
-	uv_close((uv_handle_t *)&r->timer, timer_closed);
+	uv_close((uv_handle_t *)&r->timer, resolver_timer_closed);
 	r->handle_n--;
 }
 
@@ -306,7 +306,7 @@ size_t fw_resolver_cached(const struct fw_resolver *r)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static void entry_unlink(struct fw_resolve_entry *e)
+static void resolve_entry_unlink(struct fw_resolve_entry *e)
 {
 	struct fw_resolver *r = e->r;
 
@@ -315,7 +315,7 @@ static void entry_unlink(struct fw_resolve_entry *e)
 	e->prev = e->next = NULL;
 }
 
-static void entry_link(struct fw_resolve_entry *e)
+static void resolve_entry_link(struct fw_resolve_entry *e)
 {
 	struct fw_resolver *r = e->r;
 
@@ -324,10 +324,10 @@ static void entry_link(struct fw_resolve_entry *e)
 	r->newest = e;
 }
 
-static void entry_free(struct fw_resolve_entry *e)
+static void resolve_entry_free(struct fw_resolve_entry *e)
 {
-	assert(!e->wait && !e->telling);
-	entry_unlink(e);
+	assert(!e->wait && !e->delivering);
+	resolve_entry_unlink(e);
 	fw_map_del(&e->r->by_host, (struct fw_str){e->host, e->host_len});
 	e->r->entry_n--;
 	free(e->addrs);
@@ -335,7 +335,7 @@ static void entry_free(struct fw_resolve_entry *e)
 }
 
 /* Create an entry in the list and the map; NULL: out of memory. */
-static struct fw_resolve_entry *entry_new(struct fw_resolver *r, struct fw_str host)
+static struct fw_resolve_entry *resolve_entry_create(struct fw_resolver *r, struct fw_str host)
 {
 	struct fw_resolve_entry *e = calloc(1, sizeof(*e) + host.len + 1);
 	int rc = 0;
@@ -344,11 +344,11 @@ static struct fw_resolve_entry *entry_new(struct fw_resolver *r, struct fw_str h
 		return NULL;
 	for (struct fw_resolve_entry *old = r->oldest, *next; r->entry_n >= CACHE_MAX && old; old = next) {
 		next = old->next;
-		if (old->state != FW_RESOLVE_WAIT && !old->wait && !old->telling)
-			entry_free(old);
+		if (old->state != FW_RESOLVE_WAIT && !old->wait && !old->delivering)
+			resolve_entry_free(old);
 	}
 	e->r = r;
-	e->asked_ms = uv_now(r->loop);
+	e->lookup_ms = uv_now(r->loop);
 	e->host_len = host.len;
 	memcpy(e->host, host.p, host.len + 1);
 	fw_map_put(&r->by_host, (struct fw_str){e->host, e->host_len}, e, &rc);
@@ -356,7 +356,7 @@ static struct fw_resolve_entry *entry_new(struct fw_resolver *r, struct fw_str h
 		free(e);
 		return NULL;
 	}
-	entry_link(e);
+	resolve_entry_link(e);
 	r->entry_n++;
 	return e;
 }
@@ -377,7 +377,7 @@ static const void *addr_of(const struct sockaddr *sa)
 }
 
 /* The order in which the address families are tried. */
-static void families(const struct fw_resolver *r, int family[2])
+static void family_order(const struct fw_resolver *r, int family[2])
 {
 	family[0] = r->v6_first ? AF_INET6 : AF_INET;
 	family[1] = r->v6_first ? AF_INET : AF_INET6;
@@ -390,7 +390,7 @@ static char *addrs_text(const struct fw_resolver *r, const struct ares_addrinfo 
 	struct fw_buf b = FW_BUF_INIT(0);
 
 	*ttl_s = INT32_MAX;
-	families(r, family);
+	family_order(r, family);
 	for (int i = 0; i < 2; i++) {
 		int n = 0;
 
@@ -409,7 +409,7 @@ static char *addrs_text(const struct fw_resolver *r, const struct ares_addrinfo 
 	return fw_buf_take(&b, NULL);
 }
 
-static enum fw_resolve_state state_of(int status)
+static enum fw_resolve_state resolve_state_of(int status)
 {
 	switch (status) {
 	case ARES_SUCCESS:
@@ -429,19 +429,19 @@ static enum fw_resolve_state state_of(int status)
 	}
 }
 
-static void entry_answered(struct fw_resolve_entry *e)
+static void entry_deliver(struct fw_resolve_entry *e)
 {
-	e->telling = true;
+	e->delivering = true;
 	while (e->wait) {
 		struct fw_resolve_wait *w = e->wait;
 
 		fw_resolve_cancel(w);
 		w->cb(w, e->state, e->addrs);
 	}
-	e->telling = false;
+	e->delivering = false;
 }
 
-static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo *ai)
+static void on_lookup_done(void *ctx, int status, int timeouts, struct ares_addrinfo *ai)
 {
 	struct fw_resolve_entry *e = ctx;
 	struct fw_resolver *r = e->r;
@@ -451,7 +451,7 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
 	(void)timeouts;
 	if (status == ARES_ECANCELLED && r->renewing)
 		return; /* the lookup stays in progress */
-	e->state = state_of(status);
+	e->state = resolve_state_of(status);
 	if (e->state == FW_RESOLVE_OK && !(ai && ai->nodes))
 		e->state = FW_RESOLVE_NONE;
 	if (e->state == FW_RESOLVE_OK) {
@@ -466,19 +466,19 @@ static void on_answer(void *ctx, int status, int timeouts, struct ares_addrinfo 
 	}
 	ares_freeaddrinfo(ai);
 	e->until_ms = uv_now(r->loop) + (uint64_t)ms;
-	if (!r->asking)
-		entry_answered(e);
+	if (!r->in_resolve)
+		entry_deliver(e);
 	else if (e->wait)
-		r->untold = true;
+		r->undelivered = true;
 }
 
 /* Look in the hosts file. True: it has the name, and the entry has its result. */
-static bool hosts_file(struct fw_resolve_entry *e)
+static bool hosts_file_lookup(struct fw_resolve_entry *e)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	int family[2];
 
-	families(e->r, family);
+	family_order(e->r, family);
 	for (int i = 0; i < 2; i++) {
 		struct hostent *h = NULL;
 
@@ -503,17 +503,17 @@ static bool hosts_file(struct fw_resolve_entry *e)
  * without. Otherwise every dead host would cost extra queries, in a Kubernetes pod (ndots:5) every
  * host would, and a wildcard in the list would match unrelated hosts.
  */
-static void ask(struct fw_resolve_entry *e)
+static void lookup_send(struct fw_resolve_entry *e)
 {
 	static const struct ares_addrinfo_hints HINTS = {.ai_flags = ARES_AI_NOSORT, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 	bool dotted = memchr(e->host, '.', e->host_len) != NULL;
 	char name[256]; /* a name has at most 253 bytes */
 
 	(void)fw_snprintf(name, sizeof(name), dotted ? "%s." : "%s", e->host);
-	e->r->asking = true;
-	ares_getaddrinfo(e->r->ares, name, NULL, &HINTS, on_answer, e);
-	e->r->asking = false;
-	timer_set(e->r);
+	e->r->in_resolve = true;
+	ares_getaddrinfo(e->r->ares, name, NULL, &HINTS, on_lookup_done, e);
+	e->r->in_resolve = false;
+	resolver_timer_set(e->r);
 }
 
 static int servers_copy(ares_channel to, ares_channel from)
@@ -543,20 +543,20 @@ static void servers_renew(struct fw_resolver *r)
 {
 	ares_channel fresh;
 
-	if (r->named || uv_now(r->loop) - r->looked_ms < LOOK_MS)
+	if (r->is_configured || uv_now(r->loop) - r->checked_ms < CONF_CHECK_MS)
 		return;
-	r->looked_ms = uv_now(r->loop);
-	if (!conf_changed(r) || channel_open(r, &fresh) != ARES_SUCCESS)
+	r->checked_ms = uv_now(r->loop);
+	if (!conf_changed(r) || ares_channel_open(r, &fresh) != ARES_SUCCESS)
 		return;
-	r->asking = r->renewing = true;
+	r->in_resolve = r->renewing = true;
 	ares_cancel(r->ares);
-	r->asking = r->renewing = false;
-	r->v6_first = has_v6();
+	r->in_resolve = r->renewing = false;
+	r->v6_first = has_ipv6_route();
 	if (servers_copy(r->ares, fresh) != ARES_SUCCESS)
 		r->conf_was = (struct stat){0}; /* out of memory: retry next time */
 	for (struct fw_resolve_entry *e = r->oldest; e; e = e->next) {
 		if (e->state == FW_RESOLVE_WAIT)
-			ask(e);
+			lookup_send(e);
 	}
 	ares_destroy(fresh);
 }
@@ -579,19 +579,19 @@ enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct
 		*addrs = r->v6_first ? "[::1],127.0.0.1" : "127.0.0.1,[::1]";
 		return FW_RESOLVE_OK;
 	}
-	if (e && e->state != FW_RESOLVE_WAIT && !e->telling && !e->wait && e->until_ms <= uv_now(r->loop)) {
-		entry_free(e);
+	if (e && e->state != FW_RESOLVE_WAIT && !e->delivering && !e->wait && e->until_ms <= uv_now(r->loop)) {
+		resolve_entry_free(e);
 		e = NULL;
 	}
 	if (e) {
-		w->age_ms = uv_now(r->loop) - e->asked_ms;
+		w->age_ms = uv_now(r->loop) - e->lookup_ms;
 	} else {
 		servers_renew(r);
-		e = entry_new(r, name);
+		e = resolve_entry_create(r, name);
 		if (!e)
 			return FW_RESOLVE_LOCAL;
-		if (!hosts_file(e))
-			ask(e);
+		if (!hosts_file_lookup(e))
+			lookup_send(e);
 	}
 	if (e->state != FW_RESOLVE_WAIT) {
 		*addrs = e->addrs;

@@ -15,10 +15,10 @@
 
 #include "base/banned.h" /* last */
 
-#define PLACES 1024
+#define SESSION_SLOTS 1024
 #define DER_MAX (8 * 1024) /* sessions with larger certificates are not kept */
 
-struct place {
+struct session_slot {
 	char *name;
 	unsigned char *der;
 	size_t n;
@@ -26,10 +26,10 @@ struct place {
 };
 
 struct fw_sessions {
-	struct place place[PLACES];
+	struct session_slot slot[SESSION_SLOTS];
 };
 
-struct hook { /* of one connection; lives as long as its SSL_CTX */
+struct session_hook { /* of one connection; lives as long as its SSL_CTX */
 	struct fw_sessions *sessions;
 	bool offered;
 	char name[];
@@ -47,26 +47,26 @@ static void hook_free(void *parent, void *p, CRYPTO_EX_DATA *ad, int index, long
 	free(p);
 }
 
-static void place_clear(struct place *p)
+static void session_slot_clear(struct session_slot *p)
 {
 	free(p->name);
 	free(p->der);
-	*p = (struct place){.name = NULL};
+	*p = (struct session_slot){.name = NULL};
 }
 
-static struct place *place_of(struct hook *h)
+static struct session_slot *session_slot_of(struct session_hook *h)
 {
-	return &h->sessions->place[fw_hash64(h->name, strlen(h->name)) % PLACES];
+	return &h->sessions->slot[fw_hash64(h->name, strlen(h->name)) % SESSION_SLOTS];
 }
 
 /*
  * The server issued a session, during the handshake or later. Returns 0: OpenSSL keeps its
  * reference.
  */
-static int on_new(SSL *ssl, SSL_SESSION *session)
+static int on_new_session(SSL *ssl, SSL_SESSION *session)
 {
-	struct hook *h = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), hook_index);
-	struct place *p = place_of(h), fresh = {.name = NULL};
+	struct session_hook *h = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), hook_index);
+	struct session_slot *p = session_slot_of(h), fresh = {.name = NULL};
 	unsigned char *at;
 	int n = i2d_SSL_SESSION(session, NULL);
 
@@ -75,31 +75,31 @@ static int on_new(SSL *ssl, SSL_SESSION *session)
 	fresh.der = at = malloc((size_t)n);
 	fresh.name = fw_str_dup(fw_str(h->name));
 	if (!fresh.der || !fresh.name) {
-		place_clear(&fresh);
+		session_slot_clear(&fresh);
 		return 0;
 	}
 	i2d_SSL_SESSION(session, &at);
 	fresh.n = (size_t)n;
 	/* lifetime starts now */
 	fresh.until_s = (int64_t)time(NULL) + SSL_SESSION_get_timeout(session);
-	place_clear(p);
+	session_slot_clear(p);
 	*p = fresh;
 	return 0;
 }
 
 /* The handshake starts: offer the cached session for this server, once. */
-static void on_info(const SSL *ssl, int where, int ret)
+static void on_handshake_info(const SSL *ssl, int where, int ret)
 {
-	struct hook *h = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), hook_index);
+	struct session_hook *h = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), hook_index);
 	const unsigned char *at;
 	SSL_SESSION *session;
-	struct place *p;
+	struct session_slot *p;
 
 	(void)ret;
 	if (!(where & SSL_CB_HANDSHAKE_START) || h->offered)
 		return;
 	h->offered = true;
-	p = place_of(h);
+	p = session_slot_of(h);
 	if (!p->name || strcmp(p->name, h->name) != 0)
 		return;
 	at = p->der;
@@ -107,7 +107,7 @@ static void on_info(const SSL *ssl, int where, int ret)
 	if (session)
 		(void)SSL_set_session((SSL *)(uintptr_t)ssl, session);
 	SSL_SESSION_free(session);
-	place_clear(p);
+	session_slot_clear(p);
 }
 
 int fw_sessions_create(struct fw_sessions **out)
@@ -120,15 +120,15 @@ int fw_sessions_create(struct fw_sessions **out)
 
 void fw_sessions_destroy(struct fw_sessions *s)
 {
-	for (size_t i = 0; s && i < PLACES; i++)
-		place_clear(&s->place[i]);
+	for (size_t i = 0; s && i < SESSION_SLOTS; i++)
+		session_slot_clear(&s->slot[i]);
 	free(s);
 }
 
 int fw_sessions_hook(struct fw_sessions *s, void *ssl_ctx, const char *host, int port)
 {
 	size_t n = strlen(host) + 8;
-	struct hook *h = calloc(1, sizeof(*h) + n);
+	struct session_hook *h = calloc(1, sizeof(*h) + n);
 
 	if (!h)
 		return FW_ENOMEM;
@@ -146,7 +146,7 @@ int fw_sessions_hook(struct fw_sessions *s, void *ssl_ctx, const char *host, int
 	SSL_CTX_set_options(ssl_ctx, SSL_OP_IGNORE_UNEXPECTED_EOF);
 #endif
 	SSL_CTX_set_session_cache_mode(ssl_ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
-	SSL_CTX_sess_set_new_cb(ssl_ctx, on_new);
-	SSL_CTX_set_info_callback(ssl_ctx, on_info);
+	SSL_CTX_sess_set_new_cb(ssl_ctx, on_new_session);
+	SSL_CTX_set_info_callback(ssl_ctx, on_handshake_info);
 	return 0;
 }

@@ -33,18 +33,18 @@
 #include "base/banned.h" /* last */
 
 /* an origin requested within this time is likely to be requested again */
-#define KEEP_US (30 * 1000000LL)
+#define REUSE_US (30 * 1000000LL)
 
-struct fw_watch { /* one socket of libcurl */
+struct fw_transfer_watch { /* one socket of libcurl */
 	uv_poll_t poll;
 	struct fw_fetcher *fr;
 	curl_socket_t fd;
-	struct fw_watch *next;
+	struct fw_transfer_watch *next;
 };
 
 /* ---- the multi handle on the loop ------------------------------------------------------------ */
 
-static void harvest(struct fw_fetcher *fr)
+static void transfers_complete(struct fw_fetcher *fr)
 {
 	CURLMsg *m;
 	int left;
@@ -54,13 +54,13 @@ static void harvest(struct fw_fetcher *fr)
 		CURLcode rc = m->data.result;
 
 		curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private);
-		fw_visit_answered((struct fw_fetch_priv *)(void *)private, rc);
+		fw_visit_responded((struct fw_fetch_priv *)(void *)private, rc);
 	}
 }
 
-static void on_poll(uv_poll_t *poll, int status, int events)
+static void transfer_on_poll(uv_poll_t *poll, int status, int events)
 {
-	struct fw_watch *w = poll->data;
+	struct fw_transfer_watch *w = poll->data;
 	struct fw_fetcher *fr = w->fr;
 	int mask = 0, running;
 
@@ -69,21 +69,21 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	else
 		mask = (events & UV_READABLE ? CURL_CSELECT_IN : 0) | (events & UV_WRITABLE ? CURL_CSELECT_OUT : 0);
 	curl_multi_socket_action(fr->multi, w->fd, mask, &running);
-	harvest(fr);
+	transfers_complete(fr);
 }
 
-static void on_curl_timer(uv_timer_t *t)
+static void transfer_on_timer(uv_timer_t *t)
 {
 	struct fw_fetcher *fr = t->data;
 	int running;
 
 	curl_multi_socket_action(fr->multi, CURL_SOCKET_TIMEOUT, 0, &running);
-	harvest(fr);
+	transfers_complete(fr);
 }
 
-static void watch_closed(uv_handle_t *h)
+static void transfer_watch_closed(uv_handle_t *h)
 {
-	struct fw_watch *w = h->data;
+	struct fw_transfer_watch *w = h->data;
 	struct fw_fetcher *fr = w->fr;
 
 	if (fr->closing) {
@@ -95,9 +95,9 @@ static void watch_closed(uv_handle_t *h)
 	fw_handle_closed(fr);
 }
 
-static struct fw_watch *watch_open(struct fw_fetcher *fr, curl_socket_t fd)
+static struct fw_transfer_watch *transfer_watch_open(struct fw_fetcher *fr, curl_socket_t fd)
 {
-	struct fw_watch *w = fr->spare_watch;
+	struct fw_transfer_watch *w = fr->spare_watch;
 
 	if (w)
 		fr->spare_watch = w->next;
@@ -118,32 +118,32 @@ static struct fw_watch *watch_open(struct fw_fetcher *fr, curl_socket_t fd)
 	return w;
 }
 
-static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx)
+static int transfer_on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx)
 {
 	struct fw_fetcher *fr = ctx;
-	struct fw_watch *w = socket_ctx;
+	struct fw_transfer_watch *w = socket_ctx;
 	int events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
 
 	(void)easy;
 	if (what == CURL_POLL_REMOVE) {
 		if (w) {
 			curl_multi_assign(fr->multi, fd, NULL);
-			uv_close((uv_handle_t *)&w->poll, watch_closed);
+			uv_close((uv_handle_t *)&w->poll, transfer_watch_closed);
 		}
 		return 0;
 	}
 	if (!w)
-		w = watch_open(fr, fd);
+		w = transfer_watch_open(fr, fd);
 	if (!w)
 		return 0; /* out of memory: the transfer will time out */
 	if (events)
-		uv_poll_start(&w->poll, events, on_poll);
+		uv_poll_start(&w->poll, events, transfer_on_poll);
 	else
 		uv_poll_stop(&w->poll);
 	return 0;
 }
 
-static int on_timeout(CURLM *multi, long timeout_ms, void *ctx)
+static int transfer_on_timeout(CURLM *multi, long timeout_ms, void *ctx)
 {
 	struct fw_fetcher *fr = ctx;
 
@@ -151,29 +151,29 @@ static int on_timeout(CURLM *multi, long timeout_ms, void *ctx)
 	if (timeout_ms < 0)
 		uv_timer_stop(&fr->curl_timer);
 	else
-		uv_timer_start(&fr->curl_timer, on_curl_timer, (uint64_t)timeout_ms, 0);
+		uv_timer_start(&fr->curl_timer, transfer_on_timer, (uint64_t)timeout_ms, 0);
 	return 0;
 }
 
-static CURLcode global_rc;
-static pthread_once_t global_once = PTHREAD_ONCE_INIT;
+static CURLcode curl_rc;
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 
-static void global_begin(void)
+static void curl_init_once(void)
 {
-	global_rc = curl_global_init(CURL_GLOBAL_ALL);
+	curl_rc = curl_global_init(CURL_GLOBAL_ALL);
 }
 
 int fw_transfer_open(struct fw_fetcher *fr, struct fw_err *err)
 {
-	pthread_once(&global_once, global_begin);
-	if (global_rc != CURLE_OK)
-		return fw_err_set(err, FW_EIO, "cannot start libcurl: %s", curl_easy_strerror(global_rc));
+	pthread_once(&curl_once, curl_init_once);
+	if (curl_rc != CURLE_OK)
+		return fw_err_set(err, FW_EIO, "cannot start libcurl: %s", curl_easy_strerror(curl_rc));
 	fr->multi = curl_multi_init();
 	if (!fr->multi)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	curl_multi_setopt(fr->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+	curl_multi_setopt(fr->multi, CURLMOPT_SOCKETFUNCTION, transfer_on_socket);
 	curl_multi_setopt(fr->multi, CURLMOPT_SOCKETDATA, fr);
-	curl_multi_setopt(fr->multi, CURLMOPT_TIMERFUNCTION, on_timeout);
+	curl_multi_setopt(fr->multi, CURLMOPT_TIMERFUNCTION, transfer_on_timeout);
 	curl_multi_setopt(fr->multi, CURLMOPT_TIMERDATA, fr);
 	curl_multi_setopt(fr->multi, CURLMOPT_MAXCONNECTS, (long)(fr->c.max_in_flight + fr->c.max_in_flight / 4 + 16));
 	curl_multi_setopt(fr->multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
@@ -186,7 +186,7 @@ void fw_transfer_close(struct fw_fetcher *fr)
 		curl_multi_cleanup(fr->multi); /* takes its sockets off the loop */
 	fr->multi = NULL;
 	while (fr->spare_watch) {
-		struct fw_watch *w = fr->spare_watch;
+		struct fw_transfer_watch *w = fr->spare_watch;
 
 		fr->spare_watch = w->next;
 		free(w);
@@ -195,89 +195,89 @@ void fw_transfer_close(struct fw_fetcher *fr)
 
 /* ---- callbacks of one request ---------------------------------------------------------------- */
 
-static size_t on_header(char *p, size_t size, size_t n, void *ctx)
+static size_t transfer_on_header(char *p, size_t size, size_t n, void *ctx)
 {
 	struct fw_fetch_priv *v = ctx;
 
-	if (!fw_reply_line(&v->reply, &v->fr->c, (struct fw_str){p, size * n}))
+	if (!fw_fetch_response_line(&v->response, &v->fr->c, (struct fw_str){p, size * n}))
 		return 0;
 	/* the redirect often leads to the same server */
-	if (v->reply.headers_done && fw_redirect_status(v->reply.status))
+	if (v->response.headers_done && fw_redirect_status(v->response.status))
 		curl_easy_setopt(v->easy, CURLOPT_FORBID_REUSE, 0L);
 	return size * n;
 }
 
 /*
- * Is there buffer space for n more body bytes? One transfer (ahead) always has some, so that it can
+ * Is there buffer space for n more body bytes? One transfer (exempt) always has some, so that it can
  * finish (LIM-06).
  */
-static bool has_room(struct fw_fetch_priv *v, size_t n)
+static bool buffer_has_room(struct fw_fetch_priv *v, size_t n)
 {
 	struct fw_fetcher *fr = v->fr;
 
-	if (fr->buffered + n <= fr->c.max_buffered_bytes || fr->ahead == v)
+	if (fr->buffered + n <= fr->c.max_buffered_bytes || fr->exempt == v)
 		return true;
-	if (fr->ahead)
+	if (fr->exempt)
 		return false;
-	fr->ahead = v;
-	v->mark_us = fw_mono_us();
+	fr->exempt = v;
+	v->progress_us = fw_mono_us();
 	return true;
 }
 
-static size_t on_body(char *p, size_t size, size_t n, void *ctx)
+static size_t transfer_on_body(char *p, size_t size, size_t n, void *ctx)
 {
 	struct fw_fetch_priv *v = ctx;
-	size_t before = v->reply.body.len;
+	size_t before = v->response.body.len;
 
 	n *= size;
-	if (!has_room(v, n)) {
+	if (!buffer_has_room(v, n)) {
 		v->paused = true;
 		v->fr->paused_n++;
 		return CURL_WRITEFUNC_PAUSE;
 	}
-	if (!fw_reply_body(&v->reply, &v->fr->c, p, n))
+	if (!fw_fetch_response_body(&v->response, &v->fr->c, p, n))
 		return 0;
-	v->held += v->reply.body.len - before;
-	if (before == 0 || v->held - v->mark >= FW_STRIDE) {
-		v->mark = v->held;
-		v->mark_us = fw_mono_us();
+	v->buffered += v->response.body.len - before;
+	if (before == 0 || v->buffered - v->progress_bytes >= FW_PROGRESS_BYTES) {
+		v->progress_bytes = v->buffered;
+		v->progress_us = fw_mono_us();
 	}
-	v->fr->buffered += v->reply.body.len - before;
+	v->fr->buffered += v->response.body.len - before;
 	v->fr->buffered_peak = FW_MAX(v->fr->buffered_peak, v->fr->buffered);
 	return n;
 }
 
 /* The transfer is over: free its buffer space, and let others resume. */
-static void give_room(struct fw_fetch_priv *v)
+static void buffer_release(struct fw_fetch_priv *v)
 {
 	struct fw_fetcher *fr = v->fr;
 
-	assert(fr->buffered >= v->held);
-	fr->buffered -= v->held;
-	v->held = v->mark = 0;
-	if (fr->ahead == v)
-		fr->ahead = NULL;
+	assert(fr->buffered >= v->buffered);
+	fr->buffered -= v->buffered;
+	v->buffered = v->progress_bytes = 0;
+	if (fr->exempt == v)
+		fr->exempt = NULL;
 	if (v->paused) {
 		v->paused = false;
 		fr->paused_n--;
 	}
-	if (fr->paused_n && (!fr->ahead || fr->buffered < fr->c.max_buffered_bytes / 2))
+	if (fr->paused_n && (!fr->exempt || fr->buffered < fr->c.max_buffered_bytes / 2))
 		fw_resume_soon(fr);
 }
 
 void fw_transfer_resume(struct fw_fetcher *fr)
 {
-	for (struct fw_fetch_priv *v = fr->flying; v && fr->paused_n; v = v->next) {
+	for (struct fw_fetch_priv *v = fr->in_flight; v && fr->paused_n; v = v->next) {
 		if (!v->paused)
 			continue;
 		v->paused = false;
-		v->mark_us = fw_mono_us();
+		v->progress_us = fw_mono_us();
 		fr->paused_n--;
 		curl_easy_pause(v->easy, CURLPAUSE_CONT); /* it may pause again at once */
 	}
 }
 
-static bool refused(struct fw_fetch_priv *v, const struct sockaddr *sa)
+static bool address_is_refused(struct fw_fetch_priv *v, const struct sockaddr *sa)
 {
 	const char *why;
 
@@ -286,18 +286,18 @@ static bool refused(struct fw_fetch_priv *v, const struct sockaddr *sa)
 	why = fw_guard_refuses(v->fr->c.guard, sa);
 	if (why) {
 		v->refused = why;
-		v->refused_port = v->hop.port;
+		v->refused_port = v->wire_url.port;
 	}
 	return why != NULL;
 }
 
-static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
+static curl_socket_t transfer_on_open(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
 	struct fw_fetch_priv *v = ctx;
 	int type = a->socktype, fd;
 
 	(void)purpose;
-	if (refused(v, &a->addr))
+	if (address_is_refused(v, &a->addr))
 		return CURL_SOCKET_BAD;
 #ifdef SOCK_CLOEXEC
 	type |= SOCK_CLOEXEC;
@@ -316,20 +316,20 @@ static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockad
  */
 static bool origin_seen(struct fw_fetch_priv *v)
 {
-	uint64_t h = fw_hash64(v->hop.host, strlen(v->hop.host)) + (uint64_t)v->hop.port * 2 + v->hop.https;
-	int64_t before_us = v->fr->seen[h % FW_SEEN].at_us;
-	bool known = v->fr->seen[h % FW_SEEN].origin == h && before_us && v->ask_us - before_us < KEEP_US;
+	uint64_t h = fw_hash64(v->wire_url.host, strlen(v->wire_url.host)) + (uint64_t)v->wire_url.port * 2 + v->wire_url.https;
+	int64_t before_us = v->fr->seen[h % FW_SEEN_ORIGINS].at_us;
+	bool known = v->fr->seen[h % FW_SEEN_ORIGINS].origin == h && before_us && v->request_us - before_us < REUSE_US;
 
 	if (v->n > 0 && known && before_us >= v->start_us)
 		return false; /* by this visit, before a redirect */
-	v->fr->seen[h % FW_SEEN].origin = h;
-	v->fr->seen[h % FW_SEEN].at_us = v->ask_us;
+	v->fr->seen[h % FW_SEEN_ORIGINS].origin = h;
+	v->fr->seen[h % FW_SEEN_ORIGINS].at_us = v->request_us;
 	return known;
 }
 
 /*
  * Is the connection likely to be reused? Yes if it was just reused, or if its origin was requested
- * lately. The number of new connections kept per KEEP_US is bounded, so that libcurl's cache does
+ * lately. The number of new connections kept per REUSE_US is bounded, so that libcurl's cache does
  * not overflow.
  */
 static bool keep_connection(struct fw_fetch_priv *v)
@@ -341,15 +341,15 @@ static bool keep_connection(struct fw_fetch_priv *v)
 	curl_easy_getinfo(v->easy, CURLINFO_NUM_CONNECTS, &connects);
 	if (connects == 0)
 		return true;
-	if (v->ask_us - fr->kept_us > KEEP_US) {
-		fr->kept_us = v->ask_us;
+	if (v->request_us - fr->kept_us > REUSE_US) {
+		fr->kept_us = v->request_us;
 		fr->kept_n = 0;
 	}
 	return seen && fr->kept_n < fr->c.max_in_flight / 4 + 8 && ++fr->kept_n;
 }
 
 /* Connected, perhaps over a connection opened for another feed: check the address again. */
-static int on_ready(void *ctx, char *peer, char *self, int peer_port, int self_port)
+static int transfer_on_ready(void *ctx, char *peer, char *self, int peer_port, int self_port)
 {
 	struct fw_fetch_priv *v = ctx;
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)peer_port)};
@@ -365,21 +365,21 @@ static int on_ready(void *ctx, char *peer, char *self, int peer_port, int self_p
 		sa = (const struct sockaddr *)&in6;
 	if (!sa)
 		v->refused = "unknown"; /* not an internet address */
-	if (!sa || refused(v, sa))
+	if (!sa || address_is_refused(v, sa))
 		return CURL_PREREQFUNC_ABORT;
 	if (keep_connection(v))
 		curl_easy_setopt(v->easy, CURLOPT_FORBID_REUSE, 0L);
-	v->unwanted = v->f->send && strcmp(v->hop.host, v->first.host) == 0 && !v->f->send(v->f);
-	return v->unwanted ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
+	v->send_refused = v->f->send && strcmp(v->wire_url.host, v->first.host) == 0 && !v->f->send(v->f);
+	return v->send_refused ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
 /* A connection is about to start TLS. Also behind a proxy the other side is the server. */
-static CURLcode on_tls(CURL *easy, void *ssl_ctx, void *ctx)
+static CURLcode transfer_on_tls(CURL *easy, void *ssl_ctx, void *ctx)
 {
 	struct fw_fetch_priv *v = ctx;
 
 	(void)easy;
-	return fw_sessions_hook(v->fr->sessions, ssl_ctx, v->hop.host, v->hop.port) ? CURLE_OUT_OF_MEMORY : CURLE_OK;
+	return fw_sessions_hook(v->fr->sessions, ssl_ctx, v->wire_url.host, v->wire_url.port) ? CURLE_OUT_OF_MEMORY : CURLE_OK;
 }
 
 /* ---- one request ----------------------------------------------------------------------------- */
@@ -400,11 +400,11 @@ static void base64(struct fw_buf *out, struct fw_str s)
 }
 
 /* Credentials go to the origin of the feed's own URL and nowhere else (NET-11, RFC 7617). */
-static void authorization(struct fw_fetch_priv *v, struct fw_buf *out)
+static void add_authorization(struct fw_fetch_priv *v, struct fw_buf *out)
 {
 	struct fw_buf pair = FW_BUF_INIT(0);
 
-	if (!v->f->username.p || !fw_hop_same_origin(&v->first, &v->hop))
+	if (!v->f->username.p || !fw_wire_url_same_origin(&v->first, &v->wire_url))
 		return;
 	fw_buf_addstr(&pair, v->f->username);
 	fw_buf_addc(&pair, ':');
@@ -419,7 +419,7 @@ static void authorization(struct fw_fetch_priv *v, struct fw_buf *out)
 	fw_buf_finish(&pair);
 }
 
-static void validator(struct fw_fetch_priv *v, struct fw_buf *out, const char *name, struct fw_str value)
+static void add_validator(struct fw_fetch_priv *v, struct fw_buf *out, const char *name, struct fw_str value)
 {
 	if (!fw_header_value_ok(value))
 		return;
@@ -430,7 +430,7 @@ static void validator(struct fw_fetch_priv *v, struct fw_buf *out, const char *n
 }
 
 /* The header lines of this request, in front of those of every request. */
-static struct curl_slist *headers(struct fw_fetch_priv *v)
+static struct curl_slist *request_headers(struct fw_fetch_priv *v)
 {
 	struct fw_buf *b = &v->header_text;
 	struct curl_slist *list = v->fr->fixed;
@@ -439,10 +439,10 @@ static struct curl_slist *headers(struct fw_fetch_priv *v)
 	fw_buf_reset(b);
 	v->sent_validators = false;
 	if (fw_str_eq(v->f->validator_url, fw_buf_str(&v->url[v->n]))) {
-		validator(v, b, "If-None-Match: ", v->f->etag);
-		validator(v, b, "If-Modified-Since: ", v->f->last_modified);
+		add_validator(v, b, "If-None-Match: ", v->f->etag);
+		add_validator(v, b, "If-Modified-Since: ", v->f->last_modified);
 	}
-	authorization(v, b);
+	add_authorization(v, b);
 	for (size_t at = 0; !b->rc && at < b->len; at += strlen(b->p + at) + 1) {
 		v->header[n] = (struct curl_slist){b->p + at, list};
 		list = &v->header[n++];
@@ -451,9 +451,9 @@ static struct curl_slist *headers(struct fw_fetch_priv *v)
 }
 
 /* What libcurl needs to know about names: forget the last one, learn this one. */
-static struct curl_slist *names(struct fw_fetch_priv *v, const char *addrs)
+static struct curl_slist *request_names(struct fw_fetch_priv *v, const char *addrs)
 {
-	const struct fw_hop *to = v->fr->c.proxy ? &v->fr->proxy : &v->hop;
+	const struct fw_wire_url *to = v->fr->c.proxy ? &v->fr->proxy : &v->wire_url;
 	struct curl_slist *list = NULL;
 
 	fw_buf_reset(&v->resolve_text);
@@ -503,21 +503,21 @@ static CURLcode set_fixed(struct fw_fetch_priv *v)
 	SET(SUPPRESS_CONNECT_HEADERS, 1L);
 	SET(SHARE, v->names);
 	SET(DNS_CACHE_TIMEOUT, 0L);
-	SET(OPENSOCKETFUNCTION, on_open);
+	SET(OPENSOCKETFUNCTION, transfer_on_open);
 	SET(OPENSOCKETDATA, v);
-	SET(PREREQFUNCTION, on_ready);
+	SET(PREREQFUNCTION, transfer_on_ready);
 	SET(PREREQDATA, v);
 	SET(CAINFO, c->ca_file);
 	/* a directory is rescanned for each connection (21 ms); a bundle is read once */
 	SET(CAPATH, NULL);
 	SET(SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	SET(SSL_SESSIONID_CACHE, 0L); /* session.c has our own */
-	SET(SSL_CTX_FUNCTION, on_tls);
+	SET(SSL_CTX_FUNCTION, transfer_on_tls);
 	SET(SSL_CTX_DATA, v);
 	/* the response */
-	SET(HEADERFUNCTION, on_header);
+	SET(HEADERFUNCTION, transfer_on_header);
 	SET(HEADERDATA, v);
-	SET(WRITEFUNCTION, on_body);
+	SET(WRITEFUNCTION, transfer_on_body);
 	SET(WRITEDATA, v);
 	SET(HTTP_CONTENT_DECODING, 0L);
 	SET(NOSIGNAL, 1L);
@@ -534,7 +534,7 @@ static CURLcode set_request(struct fw_fetch_priv *v, const char *addrs)
 	int64_t left_ms = (v->deadline_us - fw_mono_us()) / 1000;
 	CURLcode rc = CURLE_OK;
 
-	SET(URL, v->hop.wire.p);
+	SET(URL, v->wire_url.wire.p);
 	if (v->f->form.p) {
 		SET(POSTFIELDSIZE_LARGE, (curl_off_t)v->f->form.len);
 		SET(POSTFIELDS, v->f->form.p);
@@ -543,8 +543,8 @@ static CURLcode set_request(struct fw_fetch_priv *v, const char *addrs)
 		SET(HTTPGET, 1L);
 	}
 	v->posted = v->f->form.p != NULL;
-	SET(HTTPHEADER, headers(v));
-	SET(RESOLVE, names(v, addrs));
+	SET(HTTPHEADER, request_headers(v));
+	SET(RESOLVE, request_names(v, addrs));
 	SET(FORBID_REUSE, 1L); /* unless keep_connection() finds it worth keeping */
 	SET(TIMEOUT_MS, (long)FW_MAX(left_ms, 1));
 	if (v->header_text.rc || v->resolve_text.rc)
@@ -553,7 +553,7 @@ static CURLcode set_request(struct fw_fetch_priv *v, const char *addrs)
 }
 #undef SET
 
-static int easy_open(struct fw_fetch_priv *v)
+static int easy_create(struct fw_fetch_priv *v)
 {
 	v->names = curl_share_init();
 	v->easy = v->names ? curl_easy_init() : NULL;
@@ -569,14 +569,14 @@ static int easy_open(struct fw_fetch_priv *v)
 int fw_transfer_start(struct fw_fetch_priv *v, const char *addrs)
 {
 	assert(!v->in_multi);
-	fw_reply_reset(&v->reply);
-	v->reply.words_max = v->f->keep_words ? FW_WORDS_MAX : 0;
+	fw_fetch_response_reset(&v->response);
+	v->response.error_body_max = v->f->keep_error_body ? FW_ERROR_BODY_MAX : 0;
 	v->refused = NULL;
-	v->unwanted = false;
+	v->send_refused = false;
 	v->socket_errno = 0;
 	v->ready_us = 0;
-	v->ask_us = fw_mono_us();
-	if (!v->easy && easy_open(v))
+	v->request_us = fw_mono_us();
+	if (!v->easy && easy_create(v))
 		return FW_ENOMEM;
 	if (set_request(v, addrs) != CURLE_OK || curl_multi_add_handle(v->fr->multi, v->easy) != CURLM_OK)
 		return FW_ENOMEM;
@@ -584,7 +584,7 @@ int fw_transfer_start(struct fw_fetch_priv *v, const char *addrs)
 	return 0;
 }
 
-static int64_t phase(CURL *easy, CURLINFO info, int64_t base_us)
+static int64_t phase_us(CURL *easy, CURLINFO info, int64_t base_us)
 {
 	curl_off_t us = 0;
 
@@ -595,21 +595,21 @@ static int64_t phase(CURL *easy, CURLINFO info, int64_t base_us)
 void fw_transfer_stop(struct fw_fetch_priv *v)
 {
 	struct fw_visit *visit = &v->f->visit;
-	int64_t base_us = v->ask_us - v->start_us;
+	int64_t base_us = v->request_us - v->start_us;
 	curl_off_t body = 0;
 	long header = 0;
 
 	if (!v->in_multi)
 		return;
-	visit->connect_us = phase(v->easy, CURLINFO_CONNECT_TIME_T, base_us);
-	visit->tls_us = v->hop.https ? phase(v->easy, CURLINFO_APPCONNECT_TIME_T, base_us) : 0;
-	visit->first_byte_us = phase(v->easy, CURLINFO_STARTTRANSFER_TIME_T, base_us);
+	visit->connect_us = phase_us(v->easy, CURLINFO_CONNECT_TIME_T, base_us);
+	visit->tls_us = v->wire_url.https ? phase_us(v->easy, CURLINFO_APPCONNECT_TIME_T, base_us) : 0;
+	visit->first_byte_us = phase_us(v->easy, CURLINFO_STARTTRANSFER_TIME_T, base_us);
 	curl_easy_getinfo(v->easy, CURLINFO_SIZE_DOWNLOAD_T, &body);
 	curl_easy_getinfo(v->easy, CURLINFO_HEADER_SIZE, &header);
 	v->wire_bytes += (uint64_t)body + (uint64_t)header;
 	curl_multi_remove_handle(v->fr->multi, v->easy);
 	v->in_multi = false;
-	give_room(v);
+	buffer_release(v);
 }
 
 void fw_transfer_free(struct fw_fetch_priv *v)
@@ -618,7 +618,7 @@ void fw_transfer_free(struct fw_fetch_priv *v)
 		curl_easy_cleanup(v->easy);
 	if (v->names)
 		curl_share_cleanup(v->names);
-	fw_reply_finish(&v->reply);
+	fw_fetch_response_finish(&v->response);
 	fw_buf_finish(&v->resolve_text);
 	fw_buf_finish(&v->header_text);
 }

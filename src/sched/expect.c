@@ -33,13 +33,13 @@ void fw_expect_update(int64_t *expect_us, int64_t *dev_us, int64_t took_us)
 	*expect_us = FW_MAX(*expect_us, 1); /* 0 means unknown */
 }
 
-static int64_t share_of(int64_t parts, int phase)
+static int64_t phase_share(int64_t parts, int phase)
 {
 	return parts >> phase * SHARE_BITS & SHARE_MAX;
 }
 
 /* Valid: something in the shares, and nothing above them. */
-static bool parts_known(int64_t parts)
+static bool phase_shares_known(int64_t parts)
 {
 	return parts > 0 && parts >> FW_PHASE_N * SHARE_BITS == 0;
 }
@@ -55,10 +55,10 @@ void fw_expect_parts_update(int64_t *parts, const int64_t part_us[FW_PHASE_N])
 	if (!sum)
 		return;
 	for (int i = 0; i < FW_PHASE_N; i++) {
-		int64_t share = (us[i] * SHARE_MAX + sum / 2) / sum, was = share_of(*parts, i);
+		int64_t share = (us[i] * SHARE_MAX + sum / 2) / sum, was = phase_share(*parts, i);
 
 		/* rounded away from the old share, or a small difference would never vanish */
-		if (parts_known(*parts))
+		if (phase_shares_known(*parts))
 			share = share > was ? was + (share - was + 7) / 8 : was - (was - share + 7) / 8;
 		out |= share << i * SHARE_BITS;
 	}
@@ -71,9 +71,9 @@ void fw_expect_parts(int64_t parts, int64_t expect_us, int64_t part_us[FW_PHASE_
 
 	expect_us = FW_MAX(FW_MIN(expect_us, MAX_US), 0);
 	for (int i = 0; i < FW_PHASE_N; i++)
-		sum += parts_known(parts) ? share_of(parts, i) : 0;
+		sum += phase_shares_known(parts) ? phase_share(parts, i) : 0;
 	for (int i = 0; i < FW_PHASE_N; i++) { /* cumulative, so that rounding loses nothing */
-		before += share_of(parts, i);
+		before += phase_share(parts, i);
 		part_us[i] = sum ? expect_us * before / sum - given : 0;
 		given += part_us[i];
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Two levels of heaps, as in plan.c. Each host has a heap of its waiting feeds. The hosts stand in
- * one of three heaps: READY may start something, ordered by the first feed; BLOCKED has feeds and
- * waits for a time; FADING has none and is remembered until a time. A host whose budget is used up,
+ * one of three heaps: HOST_READY may start something, ordered by the first feed; HOST_BLOCKED has feeds and
+ * waits for a time; HOST_IDLE has none and is remembered until a time. A host whose budget is used up,
  * or whose request is not sent yet, is in no heap; an event of its requests puts it back. So a host
  * costs nothing while it cannot start anything, however many feeds it has.
  */
@@ -16,64 +16,64 @@
 
 #define LONG_AGO (INT64_MIN / 2)
 
-enum where { NOWHERE, READY, BLOCKED, FADING };
+enum hosts_heap { HOST_IN_NO_HEAP, HOST_READY, HOST_BLOCKED, HOST_IDLE };
 
 struct fw_hosts_host {
 	struct fw_heap_node node;
 	struct fw_heap items;
-	enum where where;
+	enum hosts_heap where;
 	uint32_t shard;
-	bool urgent;              /* READY: copy of the first item's, as are order and feed_id */
+	bool urgent;              /* HOST_READY: copy of the first item's, as are order and feed_id */
 	int64_t order, feed_id;
-	int64_t free_ms;          /* BLOCKED, FADING: when to place the host again */
+	int64_t free_ms;          /* HOST_BLOCKED, HOST_IDLE: when to place the host again */
 	int64_t id;
 	/* last permission or sending, or when a former owner may have sent */
 	int64_t last_ms;
 	int64_t row_ok_ms;        /* next_ok_ms of its row */
-	int64_t cool_ms;
+	int64_t cooldown_ms;
 	int64_t pace_ms;
 	size_t waiting;
-	uint32_t flying, unsent;
+	uint32_t in_flight, unsent;
 	uint32_t committing;      /* rows in commits that have not ended */
 	bool is_dirty;
 	struct fw_hosts_host *next, *prev;            /* the hosts of its shard */
 	struct fw_hosts_host *dirty_next, *dirty_prev;
 };
 
-enum state { FOREIGN, OWNED, LEAVING };
+enum shard_state { HOSTS_SHARD_FOREIGN, HOSTS_SHARD_OWNED, HOSTS_SHARD_RELEASING };
 
-struct shard {
-	enum state state;
+struct hosts_shard {
+	enum shard_state state;
 	int64_t sent_ms;          /* a former owner may have sent until then */
-	size_t flying;
+	size_t in_flight;
 	struct fw_hosts_host *first;
 };
 
 struct fw_hosts {
 	struct fw_hosts_rules rules;
 	int64_t now_ms, stop_ms;
-	struct fw_heap ready, blocked, fading;
+	struct fw_heap ready, blocked, idle;
 	struct fw_map hosts;
 	struct fw_hosts_host *dirty, *dirty_last; /* oldest first */
 	size_t waiting;
-	struct shard shard[FW_HOSTS_SHARDS];
+	struct hosts_shard shard[FW_HOSTS_SHARDS];
 };
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-static const struct fw_hosts_item *item_of(const struct fw_heap_node *n)
+static const struct fw_hosts_item *hosts_item_of(const struct fw_heap_node *n)
 {
 	return FW_HEAP_OF_CONST(n, struct fw_hosts_item, node);
 }
 
-static const struct fw_hosts_host *host_of(const struct fw_heap_node *n)
+static const struct fw_hosts_host *hosts_host_of(const struct fw_heap_node *n)
 {
 	return FW_HEAP_OF_CONST(n, struct fw_hosts_host, node);
 }
 
-static bool item_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool hosts_item_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	const struct fw_hosts_item *x = item_of(a), *y = item_of(b);
+	const struct fw_hosts_item *x = hosts_item_of(a), *y = hosts_item_of(b);
 
 	if (x->urgent != y->urgent)
 		return x->urgent;
@@ -84,23 +84,23 @@ static bool item_first(const struct fw_heap_node *a, const struct fw_heap_node *
  * Compares copies of the first items' keys: reading the items would be a cache miss for each
  * comparison.
  */
-static bool host_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool hosts_host_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	const struct fw_hosts_host *x = host_of(a), *y = host_of(b);
+	const struct fw_hosts_host *x = hosts_host_of(a), *y = hosts_host_of(b);
 
 	if (x->urgent != y->urgent)
 		return x->urgent;
 	return x->order != y->order ? x->order < y->order : x->feed_id < y->feed_id;
 }
 
-static bool free_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool hosts_free_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	return host_of(a)->free_ms < host_of(b)->free_ms;
+	return hosts_host_of(a)->free_ms < hosts_host_of(b)->free_ms;
 }
 
 /* ---- time ------------------------------------------------------------------------------------ */
 
-static void clock_on(struct fw_hosts *t, int64_t mono_ms)
+static void hosts_clock_advance(struct fw_hosts *t, int64_t mono_ms)
 {
 	t->now_ms = FW_MAX(t->now_ms, mono_ms);
 }
@@ -108,50 +108,50 @@ static void clock_on(struct fw_hosts *t, int64_t mono_ms)
 /*
  * Wall time to monotonic time, at most max_ms from now. A time in the past needs no exact result.
  */
-static int64_t mono_of(int64_t wall_ms, struct fw_hosts_now now, int64_t max_ms)
+static int64_t mono_from_wall(int64_t wall_ms, struct fw_hosts_now now, int64_t max_ms)
 {
 	if (wall_ms <= now.wall_ms)
 		return wall_ms <= 0 ? LONG_AGO : FW_MAX(now.mono_ms - (now.wall_ms - wall_ms), LONG_AGO);
 	return now.mono_ms + FW_MIN(wall_ms - now.wall_ms, max_ms);
 }
 
-static int64_t wall_of(int64_t mono_ms, struct fw_hosts_now now)
+static int64_t wall_from_mono(int64_t mono_ms, struct fw_hosts_now now)
 {
 	return mono_ms > now.mono_ms ? now.wall_ms + (mono_ms - now.mono_ms) : 0;
 }
 
-static int64_t gap_of(const struct fw_hosts *t, const struct fw_hosts_host *h)
+static int64_t hosts_gap_of(const struct fw_hosts *t, const struct fw_hosts_host *h)
 {
 	return FW_MAX(t->rules.gap_ms, h->pace_ms);
 }
 
 /* The gap is over from this time on. */
-static int64_t gap_end(const struct fw_hosts *t, const struct fw_hosts_host *h)
+static int64_t host_gap_end_ms(const struct fw_hosts *t, const struct fw_hosts_host *h)
 {
-	return FW_MAX(h->last_ms + gap_of(t, h), h->row_ok_ms);
+	return FW_MAX(h->last_ms + hosts_gap_of(t, h), h->row_ok_ms);
 }
 
-static int64_t free_of(const struct fw_hosts *t, const struct fw_hosts_host *h)
+static int64_t host_free_at_ms(const struct fw_hosts *t, const struct fw_hosts_host *h)
 {
-	return FW_MAX(gap_end(t, h), h->cool_ms);
+	return FW_MAX(host_gap_end_ms(t, h), h->cooldown_ms);
 }
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static struct fw_str key_of(const int64_t *id)
+static struct fw_str host_id_key(const int64_t *id)
 {
 	return (struct fw_str){(const char *)id, sizeof(*id)};
 }
 
-static struct fw_hosts_host *host_find(const struct fw_hosts *t, int64_t id)
+static struct fw_hosts_host *hosts_find(const struct fw_hosts *t, int64_t id)
 {
-	return fw_map_get(&t->hosts, key_of(&id));
+	return fw_map_get(&t->hosts, host_id_key(&id));
 }
 
-static struct fw_hosts_host *host_get(struct fw_hosts *t, uint32_t shard, int64_t id)
+static struct fw_hosts_host *hosts_find_or_add(struct fw_hosts *t, uint32_t shard, int64_t id)
 {
-	struct fw_hosts_host *h = host_find(t, id);
-	struct shard *s = &t->shard[shard];
+	struct fw_hosts_host *h = hosts_find(t, id);
+	struct hosts_shard *s = &t->shard[shard];
 	int rc;
 
 	assert(!h || h->shard == shard);
@@ -163,9 +163,9 @@ static struct fw_hosts_host *host_get(struct fw_hosts *t, uint32_t shard, int64_
 	h->id = id;
 	h->shard = shard;
 	h->last_ms = s->sent_ms;
-	h->row_ok_ms = h->cool_ms = LONG_AGO;
-	fw_heap_init(&h->items, item_first);
-	fw_map_put(&t->hosts, key_of(&h->id), h, &rc);
+	h->row_ok_ms = h->cooldown_ms = LONG_AGO;
+	fw_heap_init(&h->items, hosts_item_before);
+	fw_map_put(&t->hosts, host_id_key(&h->id), h, &rc);
 	if (rc) {
 		free(h);
 		return NULL;
@@ -177,16 +177,16 @@ static struct fw_hosts_host *host_get(struct fw_hosts *t, uint32_t shard, int64_
 	return h;
 }
 
-static void unplace(struct fw_hosts *t, struct fw_hosts_host *h)
+static void hosts_unplace(struct fw_hosts *t, struct fw_hosts_host *h)
 {
-	struct fw_heap *const heap[] = {NULL, &t->ready, &t->blocked, &t->fading};
+	struct fw_heap *const heap[] = {NULL, &t->ready, &t->blocked, &t->idle};
 
-	if (h->where != NOWHERE)
+	if (h->where != HOST_IN_NO_HEAP)
 		fw_heap_remove(heap[h->where], &h->node);
-	h->where = NOWHERE;
+	h->where = HOST_IN_NO_HEAP;
 }
 
-static void clean(struct fw_hosts *t, struct fw_hosts_host *h)
+static void host_clear_dirty(struct fw_hosts *t, struct fw_hosts_host *h)
 {
 	if (!h->is_dirty)
 		return;
@@ -196,7 +196,7 @@ static void clean(struct fw_hosts *t, struct fw_hosts_host *h)
 	h->is_dirty = false;
 }
 
-static void dirty(struct fw_hosts *t, struct fw_hosts_host *h)
+static void host_mark_dirty(struct fw_hosts *t, struct fw_hosts_host *h)
 {
 	if (h->is_dirty)
 		return;
@@ -207,64 +207,64 @@ static void dirty(struct fw_hosts *t, struct fw_hosts_host *h)
 }
 
 /* A request of a shard that is given up moves the gap; the row tells the successor. */
-static void dirty_gap(struct fw_hosts *t, struct fw_hosts_host *h)
+static void host_mark_gap_dirty(struct fw_hosts *t, struct fw_hosts_host *h)
 {
-	if (t->shard[h->shard].state == LEAVING && gap_end(t, h) > t->now_ms)
-		dirty(t, h);
+	if (t->shard[h->shard].state == HOSTS_SHARD_RELEASING && host_gap_end_ms(t, h) > t->now_ms)
+		host_mark_dirty(t, h);
 }
 
-static void host_free(struct fw_hosts *t, struct fw_hosts_host *h)
+static void hosts_host_free(struct fw_hosts *t, struct fw_hosts_host *h)
 {
-	assert(!h->waiting && !h->flying);
-	unplace(t, h);
-	clean(t, h);
+	assert(!h->waiting && !h->in_flight);
+	hosts_unplace(t, h);
+	host_clear_dirty(t, h);
 	*(h->prev ? &h->prev->next : &t->shard[h->shard].first) = h->next;
 	if (h->next)
 		h->next->prev = h->prev;
-	fw_map_del(&t->hosts, key_of(&h->id));
+	fw_map_del(&t->hosts, host_id_key(&h->id));
 	free(h);
 }
 
-static bool is_held(const struct fw_hosts *t, const struct fw_hosts_host *h)
+static bool host_is_at_limit(const struct fw_hosts *t, const struct fw_hosts_host *h)
 {
-	return (t->rules.host_max && h->flying >= t->rules.host_max) || (h->unsent && gap_of(t, h) > 0);
+	return (t->rules.host_max && h->in_flight >= t->rules.host_max) || (h->unsent && hosts_gap_of(t, h) > 0);
 }
 
 /*
  * Put the host into the heap where it belongs now. Free it when nothing about it has to be
  * remembered.
  */
-static void place(struct fw_hosts *t, struct fw_hosts_host *h)
+static void hosts_place(struct fw_hosts *t, struct fw_hosts_host *h)
 {
 	const struct fw_hosts_item *first;
 
-	unplace(t, h);
-	if (h->waiting ? is_held(t, h) : h->flying || h->is_dirty || h->committing)
+	hosts_unplace(t, h);
+	if (h->waiting ? host_is_at_limit(t, h) : h->in_flight || h->is_dirty || h->committing)
 		return;
-	h->free_ms = free_of(t, h);
+	h->free_ms = host_free_at_ms(t, h);
 	if (h->free_ms > t->now_ms) {
-		h->where = h->waiting ? BLOCKED : FADING;
-		fw_heap_put(h->waiting ? &t->blocked : &t->fading, &h->node);
+		h->where = h->waiting ? HOST_BLOCKED : HOST_IDLE;
+		fw_heap_put(h->waiting ? &t->blocked : &t->idle, &h->node);
 	} else if (h->waiting) {
-		first = item_of(h->items.first);
+		first = hosts_item_of(h->items.first);
 		h->urgent = first->urgent;
 		h->order = first->order;
 		h->feed_id = first->feed_id;
-		h->where = READY;
+		h->where = HOST_READY;
 		fw_heap_put(&t->ready, &h->node);
 	} else if (!h->pace_ms) {
-		host_free(t, h);
+		hosts_host_free(t, h);
 	}
 }
 
 /* Place the hosts whose time has come. */
-static void times_end(struct fw_hosts *t, struct fw_heap *heap)
+static void hosts_place_due(struct fw_hosts *t, struct fw_heap *heap)
 {
-	while (heap->first && host_of(heap->first)->free_ms <= t->now_ms)
-		place(t, FW_HEAP_OF(heap->first, struct fw_hosts_host, node));
+	while (heap->first && hosts_host_of(heap->first)->free_ms <= t->now_ms)
+		hosts_place(t, FW_HEAP_OF(heap->first, struct fw_hosts_host, node));
 }
 
-struct fw_hosts *fw_hosts_new(const struct fw_hosts_rules *rules)
+struct fw_hosts *fw_hosts_create(const struct fw_hosts_rules *rules)
 {
 	struct fw_hosts *t = calloc(1, sizeof(*t));
 
@@ -273,14 +273,14 @@ struct fw_hosts *fw_hosts_new(const struct fw_hosts_rules *rules)
 	t->rules = *rules;
 	t->now_ms = LONG_AGO;
 	t->stop_ms = INT64_MIN;
-	fw_heap_init(&t->ready, host_first);
-	fw_heap_init(&t->blocked, free_first);
-	fw_heap_init(&t->fading, free_first);
+	fw_heap_init(&t->ready, hosts_host_before);
+	fw_heap_init(&t->blocked, hosts_free_before);
+	fw_heap_init(&t->idle, hosts_free_before);
 	fw_map_init(&t->hosts, 0x686f737473);
 	return t;
 }
 
-void fw_hosts_free(struct fw_hosts *t)
+void fw_hosts_destroy(struct fw_hosts *t)
 {
 	if (!t)
 		return;
@@ -288,52 +288,52 @@ void fw_hosts_free(struct fw_hosts *t)
 	free(t);
 }
 
-void fw_hosts_lease(struct fw_hosts *t, int64_t stop_ms)
+void fw_hosts_set_lease(struct fw_hosts *t, int64_t stop_ms)
 {
 	t->stop_ms = stop_ms;
 }
 
 /* ---- shards ---------------------------------------------------------------------------------- */
 
-void fw_hosts_take(struct fw_hosts *t, uint32_t shard, int64_t sent_until_ms, struct fw_hosts_now now)
+void fw_hosts_own(struct fw_hosts *t, uint32_t shard, int64_t sent_until_ms, struct fw_hosts_now now)
 {
-	struct shard *s = &t->shard[shard];
+	struct hosts_shard *s = &t->shard[shard];
 
-	assert(s->state != OWNED);
-	clock_on(t, now.mono_ms);
-	if (s->state == FOREIGN) /* otherwise it was being left, and had no other owner since */
-		s->sent_ms = mono_of(sent_until_ms, now, FW_PACE_MAX_MS);
-	s->state = OWNED;
+	assert(s->state != HOSTS_SHARD_OWNED);
+	hosts_clock_advance(t, now.mono_ms);
+	if (s->state == HOSTS_SHARD_FOREIGN) /* otherwise it was being left, and had no other owner since */
+		s->sent_ms = mono_from_wall(sent_until_ms, now, FW_LEARNED_DELAY_MAX_MS);
+	s->state = HOSTS_SHARD_OWNED;
 }
 
 int fw_hosts_row_put(struct fw_hosts *t, uint32_t shard, const struct fw_hosts_row *row, struct fw_hosts_now now)
 {
 	struct fw_hosts_host *h;
 
-	if (t->shard[shard].state != OWNED)
+	if (t->shard[shard].state != HOSTS_SHARD_OWNED)
 		return FW_ESTALE;
-	h = host_get(t, shard, row->host_id);
+	h = hosts_find_or_add(t, shard, row->host_id);
 	if (!h)
 		return FW_ENOMEM;
-	clock_on(t, now.mono_ms);
-	h->pace_ms = FW_MAX(h->pace_ms, FW_MIN(row->pace_ms, FW_PACE_MAX_MS));
-	h->row_ok_ms = FW_MAX(h->row_ok_ms, mono_of(row->next_ok_ms, now, FW_MAX(t->rules.gap_ms, FW_PACE_MAX_MS)));
-	h->cool_ms = FW_MAX(h->cool_ms, mono_of(row->cool_until_ms, now, FW_HOSTS_COOL_MAX_MS));
-	place(t, h);
+	hosts_clock_advance(t, now.mono_ms);
+	h->pace_ms = FW_MAX(h->pace_ms, FW_MIN(row->pace_ms, FW_LEARNED_DELAY_MAX_MS));
+	h->row_ok_ms = FW_MAX(h->row_ok_ms, mono_from_wall(row->next_ok_ms, now, FW_MAX(t->rules.gap_ms, FW_LEARNED_DELAY_MAX_MS)));
+	h->cooldown_ms = FW_MAX(h->cooldown_ms, mono_from_wall(row->cool_until_ms, now, FW_HOSTS_COOLDOWN_MAX_MS));
+	hosts_place(t, h);
 	return 0;
 }
 
-void fw_hosts_leave(struct fw_hosts *t, uint32_t shard)
+void fw_hosts_release(struct fw_hosts *t, uint32_t shard)
 {
-	struct shard *s = &t->shard[shard];
+	struct hosts_shard *s = &t->shard[shard];
 
-	assert(s->state == OWNED);
-	s->state = LEAVING;
+	assert(s->state == HOSTS_SHARD_OWNED);
+	s->state = HOSTS_SHARD_RELEASING;
 	for (struct fw_hosts_host *h = s->first, *next; h; h = next) {
 		next = h->next;
 		assert(!h->waiting);
-		dirty_gap(t, h);
-		place(t, h);
+		host_mark_gap_dirty(t, h);
+		hosts_place(t, h);
 	}
 }
 
@@ -344,16 +344,16 @@ int64_t fw_hosts_sent_until(const struct fw_hosts *t, uint32_t shard, struct fw_
 	return sent_ms + t->rules.gap_ms > now.mono_ms ? now.wall_ms + (sent_ms - now.mono_ms) : 0;
 }
 
-void fw_hosts_forget(struct fw_hosts *t, uint32_t shard)
+void fw_hosts_drop(struct fw_hosts *t, uint32_t shard)
 {
-	struct shard *s = &t->shard[shard];
+	struct hosts_shard *s = &t->shard[shard];
 
-	assert(s->state == LEAVING && !s->flying);
+	assert(s->state == HOSTS_SHARD_RELEASING && !s->in_flight);
 	for (struct fw_hosts_host *h = s->first, *next; h; h = next) {
 		next = h->next;
-		host_free(t, h);
+		hosts_host_free(t, h);
 	}
-	s->state = FOREIGN;
+	s->state = HOSTS_SHARD_FOREIGN;
 }
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
@@ -363,47 +363,47 @@ int fw_hosts_put(struct fw_hosts *t, uint32_t shard, int64_t host_id, struct fw_
 	struct fw_hosts_host *h;
 
 	assert(!item->of);
-	if (t->shard[shard].state != OWNED)
+	if (t->shard[shard].state != HOSTS_SHARD_OWNED)
 		return FW_ESTALE;
-	h = host_get(t, shard, host_id);
+	h = hosts_find_or_add(t, shard, host_id);
 	if (!h)
 		return FW_ENOMEM;
 	item->of = h;
-	item->flying = item->sent = false;
+	item->in_flight = item->sent = false;
 	fw_heap_put(&h->items, &item->node);
 	h->waiting++;
 	t->waiting++;
-	if (h->waiting == 1 || (h->where == READY && h->items.first == &item->node))
-		place(t, h);
+	if (h->waiting == 1 || (h->where == HOST_READY && h->items.first == &item->node))
+		hosts_place(t, h);
 	return 0;
 }
 
-void fw_hosts_withdraw(struct fw_hosts *t, struct fw_hosts_item *item)
+void fw_hosts_remove(struct fw_hosts *t, struct fw_hosts_item *item)
 {
 	struct fw_hosts_host *h = item->of;
 	bool was_first = h->items.first == &item->node;
 
-	assert(!item->flying && h->waiting && t->waiting);
+	assert(!item->in_flight && h->waiting && t->waiting);
 	fw_heap_remove(&h->items, &item->node);
 	h->waiting--;
 	t->waiting--;
 	item->of = NULL;
 	if (was_first)
-		place(t, h);
+		hosts_place(t, h);
 }
 
 struct fw_hosts_item *fw_hosts_first(struct fw_hosts *t, int64_t mono_ms, int64_t *next_ms)
 {
-	clock_on(t, mono_ms);
-	times_end(t, &t->fading);
-	times_end(t, &t->blocked);
+	hosts_clock_advance(t, mono_ms);
+	hosts_place_due(t, &t->idle);
+	hosts_place_due(t, &t->blocked);
 	*next_ms = INT64_MAX;
 	if (t->now_ms >= t->stop_ms)
 		return NULL;
 	if (t->ready.first)
-		return FW_HEAP_OF(host_of(t->ready.first)->items.first, struct fw_hosts_item, node);
+		return FW_HEAP_OF(hosts_host_of(t->ready.first)->items.first, struct fw_hosts_item, node);
 	if (t->blocked.first)
-		*next_ms = host_of(t->blocked.first)->free_ms;
+		*next_ms = hosts_host_of(t->blocked.first)->free_ms;
 	return NULL;
 }
 
@@ -415,16 +415,16 @@ struct fw_hosts_item *fw_hosts_start(struct fw_hosts *t, int64_t mono_ms, int64_
 	if (!h)
 		return NULL;
 	assert(h->waiting && t->waiting);
-	unplace(t, h);
+	hosts_unplace(t, h);
 	fw_heap_take(&h->items);
 	h->waiting--;
 	t->waiting--;
-	item->flying = true;
-	h->flying++;
+	item->in_flight = true;
+	h->in_flight++;
 	h->unsent++;
-	t->shard[h->shard].flying++;
+	t->shard[h->shard].in_flight++;
 	h->last_ms = FW_MAX(h->last_ms, t->now_ms);
-	place(t, h);
+	hosts_place(t, h);
 	return item;
 }
 
@@ -432,36 +432,36 @@ bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_
 {
 	struct fw_hosts_host *h = item->of;
 
-	assert(item->flying && (item->sent || h->unsent));
-	clock_on(t, mono_ms);
-	if (t->now_ms >= t->stop_ms || (!item->sent && h->cool_ms > t->now_ms))
+	assert(item->in_flight && (item->sent || h->unsent));
+	hosts_clock_advance(t, mono_ms);
+	if (t->now_ms >= t->stop_ms || (!item->sent && h->cooldown_ms > t->now_ms))
 		return false;
 	h->unsent -= !item->sent;
 	item->sent = true;
 	h->last_ms = FW_MAX(h->last_ms, t->now_ms);
-	place(t, h);
+	hosts_place(t, h);
 	return true;
 }
 
-void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_mood mood, int64_t cool_until_ms,
+void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health, int64_t cool_until_ms,
 	struct fw_hosts_now now)
 {
 	struct fw_hosts_host *h = item->of;
-	int64_t pace_ms = fw_store_pace(h->pace_ms, mood), cool_ms = mono_of(cool_until_ms, now, FW_HOSTS_COOL_MAX_MS);
+	int64_t pace_ms = fw_store_learned_delay(h->pace_ms, health), cooldown_ms = mono_from_wall(cool_until_ms, now, FW_HOSTS_COOLDOWN_MAX_MS);
 
-	assert(item->flying && h->flying && (item->sent || h->unsent));
-	clock_on(t, now.mono_ms);
-	h->flying--;
+	assert(item->in_flight && h->in_flight && (item->sent || h->unsent));
+	hosts_clock_advance(t, now.mono_ms);
+	h->in_flight--;
 	h->unsent -= !item->sent;
-	t->shard[h->shard].flying--;
-	item->flying = false;
+	t->shard[h->shard].in_flight--;
+	item->in_flight = false;
 	item->of = NULL;
-	if (pace_ms != h->pace_ms || (cool_ms > h->cool_ms && cool_ms > t->now_ms))
-		dirty(t, h);
+	if (pace_ms != h->pace_ms || (cooldown_ms > h->cooldown_ms && cooldown_ms > t->now_ms))
+		host_mark_dirty(t, h);
 	h->pace_ms = pace_ms;
-	h->cool_ms = FW_MAX(h->cool_ms, cool_ms);
-	dirty_gap(t, h);
-	place(t, h);
+	h->cooldown_ms = FW_MAX(h->cooldown_ms, cooldown_ms);
+	host_mark_gap_dirty(t, h);
+	hosts_place(t, h);
 }
 
 size_t fw_hosts_waiting(const struct fw_hosts *t)
@@ -469,22 +469,22 @@ size_t fw_hosts_waiting(const struct fw_hosts *t)
 	return t->waiting;
 }
 
-size_t fw_hosts_known(const struct fw_hosts *t)
+size_t fw_hosts_count(const struct fw_hosts *t)
 {
 	return t->hosts.n;
 }
 
 int64_t fw_hosts_free_ms(const struct fw_hosts *t, int64_t host_id)
 {
-	const struct fw_hosts_host *h = host_find(t, host_id);
-	int64_t free_ms = h ? free_of(t, h) : INT64_MIN;
+	const struct fw_hosts_host *h = hosts_find(t, host_id);
+	int64_t free_ms = h ? host_free_at_ms(t, h) : INT64_MIN;
 
 	return free_ms > t->now_ms ? free_ms : INT64_MIN;
 }
 
-int64_t fw_hosts_pace_ms(const struct fw_hosts *t, int64_t host_id)
+int64_t fw_hosts_learned_delay_ms(const struct fw_hosts *t, int64_t host_id)
 {
-	const struct fw_hosts_host *h = host_find(t, host_id);
+	const struct fw_hosts_host *h = hosts_find(t, host_id);
 
 	return h ? h->pace_ms : 0;
 }
@@ -495,14 +495,14 @@ size_t fw_hosts_rows_take(struct fw_hosts *t, struct fw_hosts_row *out, size_t m
 {
 	size_t n = 0;
 
-	clock_on(t, now.mono_ms);
+	hosts_clock_advance(t, now.mono_ms);
 	while (n < max && t->dirty) {
 		struct fw_hosts_host *h = t->dirty;
 
-		clean(t, h);
+		host_clear_dirty(t, h);
 		h->committing++;
-		out[n++] = (struct fw_hosts_row){.host_id = h->id, .next_ok_ms = wall_of(gap_end(t, h), now),
-			.cool_until_ms = wall_of(h->cool_ms, now), .pace_ms = h->pace_ms};
+		out[n++] = (struct fw_hosts_row){.host_id = h->id, .next_ok_ms = wall_from_mono(host_gap_end_ms(t, h), now),
+			.cool_until_ms = wall_from_mono(h->cooldown_ms, now), .pace_ms = h->pace_ms};
 	}
 	return n;
 }
@@ -510,13 +510,13 @@ size_t fw_hosts_rows_take(struct fw_hosts *t, struct fw_hosts_row *out, size_t m
 void fw_hosts_rows_done(struct fw_hosts *t, const struct fw_hosts_row *row, size_t n, bool stored)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct fw_hosts_host *h = host_find(t, row[i].host_id);
+		struct fw_hosts_host *h = hosts_find(t, row[i].host_id);
 
 		if (!h || !h->committing) /* the shard was dropped meanwhile */
 			continue;
 		h->committing--;
 		if (!stored)
-			dirty(t, h);
-		place(t, h);
+			host_mark_dirty(t, h);
+		hosts_place(t, h);
 	}
 }

@@ -10,7 +10,7 @@
  *                  a gap and a request is permitted but not sent, nothing else of the host starts.
  *   cooldown       Nothing starts before it is over (Retry-After). fw_hosts_send() refuses a
  *                  request that is permitted and not sent yet.
- *   learned delay  A throttled response doubles it, a good one shrinks it (FW_PACE_* in store.h). A
+ *   learned delay  A throttled response doubles it, a good one shrinks it (FW_LEARNED_DELAY_* in store.h). A
  *                  new value counts from the last sending at once.
  * A further request of the same visit (a redirect) restarts the gap but is not delayed itself.
  * Neither is a request that was permitted before the gap grew.
@@ -18,7 +18,7 @@
  * One row for each host survives the owner. Nothing has to be written before a request is sent:
  *   An owner sends nothing after stop_ms, which lies before the end of its lease. So the end of a
  *   dead owner's lease bounds its last sending, and its successor acts as if each host of the shard
- *   had been polled then (sent_until_ms of fw_hosts_take()). A row is dirty when the learned delay
+ *   had been polled then (sent_until_ms of fw_hosts_own()). A row is dirty when the learned delay
  *   or the cooldown has changed. Only an owner that gives its shard up writes a gap that still
  *   runs; its successor then need not wait.
  * What an owner learned after its last commit is lost with the outcome that taught it. A successor
@@ -28,7 +28,7 @@
  * Clocks: gaps are monotonic, because a wall clock may jump. Rows and Retry-After are wall time of
  * the store's clock, which all owners share. Calls that take or return wall time get both clocks,
  * so each conversion uses the current offset. A row from a wrong clock is clamped: a gap to the
- * longest possible one, a cooldown to FW_HOSTS_COOL_MAX_MS. All times are in ms, and so is the
+ * longest possible one, a cooldown to FW_HOSTS_COOLDOWN_MAX_MS. All times are in ms, and so is the
  * precision.
  *
  * Memory: a host is dropped when none of its feeds waits or is in flight, no gap or cooldown runs,
@@ -42,7 +42,7 @@
 #include "feedwheel/store.h"
 
 #define FW_HOSTS_SHARDS 1024
-#define FW_HOSTS_COOL_MAX_MS (INT64_C(7) * 24 * 60 * 60 * 1000)
+#define FW_HOSTS_COOLDOWN_MAX_MS (INT64_C(7) * 24 * 60 * 60 * 1000)
 
 struct fw_hosts_rules {
 	uint32_t host_max;    /* in flight of one host; 0: no limit */
@@ -73,30 +73,30 @@ struct fw_hosts_item {
 	bool urgent;
 
 	/* the table's own */
-	bool flying, sent;
+	bool in_flight, sent;
 	struct fw_heap_node node;
 	struct fw_hosts_host *of; /* NULL: neither waiting nor in flight */
 };
 
 struct fw_hosts;
-/* NULL: out of memory. Nothing starts before fw_hosts_lease(). */
-struct fw_hosts *fw_hosts_new(const struct fw_hosts_rules *rules);
-void fw_hosts_free(struct fw_hosts *t); /* items still in it remain the caller's */
+/* NULL: out of memory. Nothing starts before fw_hosts_set_lease(). */
+struct fw_hosts *fw_hosts_create(const struct fw_hosts_rules *rules);
+void fw_hosts_destroy(struct fw_hosts *t); /* items still in it remain the caller's */
 /*
  * The lease was renewed: nothing starts or is sent from stop_ms (monotonic) on. The caller computes
  * stop_ms from the time before it sent the renewal, less a margin.
  */
-void fw_hosts_lease(struct fw_hosts *t, int64_t stop_ms);
+void fw_hosts_set_lease(struct fw_hosts *t, int64_t stop_ms);
 
 /* ---- shards ---------------------------------------------------------------------------------- */
 
 /*
  * Own a shard from now on. Then the caller loads the shard's rows, and after them its feeds.
  * sent_until_ms (wall time): until then the former owner may have sent requests that no row tells
- * of, because its lease expired or was ended; at most FW_PACE_MAX_MS from now. 0: the former owner
+ * of, because its lease expired or was ended; at most FW_LEARNED_DELAY_MAX_MS from now. 0: the former owner
  * gave the shard up, and its fw_hosts_sent_until() was 0.
  */
-void fw_hosts_take(struct fw_hosts *t, uint32_t shard, int64_t sent_until_ms, struct fw_hosts_now now);
+void fw_hosts_own(struct fw_hosts *t, uint32_t shard, int64_t sent_until_ms, struct fw_hosts_now now);
 /*
  * Load a host's row. Where the host is known already, the later time and the longer delay hold.
  * Errors: FW_ENOMEM; FW_ESTALE: the shard is not owned.
@@ -105,14 +105,14 @@ FW_MUST_CHECK int fw_hosts_row_put(struct fw_hosts *t, uint32_t shard, const str
 	struct fw_hosts_now now);
 /*
  * Start to give a shard up. All its waiting feeds must have been withdrawn; those in flight go on
- * until done. Then the caller stores the dirty rows a last time and calls fw_hosts_forget().
- * fw_hosts_take() before that takes the shard back with all that is known. After a lost lease the
+ * until done. Then the caller stores the dirty rows a last time and calls fw_hosts_drop().
+ * fw_hosts_own() before that takes the shard back with all that is known. After a lost lease the
  * caller cancels what is in flight and stores nothing. Cost O(hosts of the shard).
  */
-void fw_hosts_leave(struct fw_hosts *t, uint32_t shard);
+void fw_hosts_release(struct fw_hosts *t, uint32_t shard);
 /*
  * What the shard's row must tell the next owner when this one gives the shard up: wall time; 0:
- * nothing. It is the value that fw_hosts_take() got, while that may still delay a host without a
+ * nothing. It is the value that fw_hosts_own() got, while that may still delay a host without a
  * row.
  */
 int64_t fw_hosts_sent_until(const struct fw_hosts *t, uint32_t shard, struct fw_hosts_now now);
@@ -120,13 +120,13 @@ int64_t fw_hosts_sent_until(const struct fw_hosts *t, uint32_t shard, struct fw_
  * Drop a shard that was left and is idle. fw_hosts_rows_done() must have been called for all rows
  * taken.
  */
-void fw_hosts_forget(struct fw_hosts *t, uint32_t shard);
+void fw_hosts_drop(struct fw_hosts *t, uint32_t shard);
 
 /* ---- feeds: O(log n) each, on the average ---------------------------------------------------- */
 
 /* Add a waiting feed. Errors: FW_ENOMEM; FW_ESTALE: the shard is not owned, or is being left. */
 FW_MUST_CHECK int fw_hosts_put(struct fw_hosts *t, uint32_t shard, int64_t host_id, struct fw_hosts_item *item);
-void fw_hosts_withdraw(struct fw_hosts *t, struct fw_hosts_item *item); /* remove a waiting feed */
+void fw_hosts_remove(struct fw_hosts *t, struct fw_hosts_item *item); /* remove a waiting feed */
 /*
  * The first feed in order that may start now; it stays in the queue. NULL: none, and *next_ms is
  * the monotonic time when one may start. INT64_MAX: only after something is sent, done or put, or
@@ -145,14 +145,14 @@ FW_MUST_CHECK bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item,
  * The visit is over, sent or not. cool_until_ms: wall time, from Retry-After; 0: none. From now on
  * the item is the caller's.
  */
-void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_mood mood, int64_t cool_until_ms,
+void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health, int64_t cool_until_ms,
 	struct fw_hosts_now now);
 
 size_t fw_hosts_waiting(const struct fw_hosts *t);
-size_t fw_hosts_known(const struct fw_hosts *t); /* hosts in memory */
+size_t fw_hosts_count(const struct fw_hosts *t); /* hosts in memory */
 /* When this host may be polled again, the budget aside: monotonic; INT64_MIN: now. */
 int64_t fw_hosts_free_ms(const struct fw_hosts *t, int64_t host_id);
-int64_t fw_hosts_pace_ms(const struct fw_hosts *t, int64_t host_id); /* 0: none is known */
+int64_t fw_hosts_learned_delay_ms(const struct fw_hosts *t, int64_t host_id); /* 0: none is known */
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 

@@ -12,7 +12,7 @@
 #define MAX_SECONDS (INT64_C(1) << 31)
 
 /* delta-seconds: digits only, or in quotes, which senders should not use. */
-static bool delta_seconds(struct fw_str s, int64_t *out)
+static bool parse_delta_seconds(struct fw_str s, int64_t *out)
 {
 	int64_t v = 0;
 
@@ -35,7 +35,7 @@ static bool delta_seconds(struct fw_str s, int64_t *out)
  * 9111 section 4.2.1). *no_cache: the server wants each request to be revalidated. Returns whether
  * there was a max-age.
  */
-static bool max_age(struct fw_str rest, int64_t *out, bool *no_cache)
+static bool parse_max_age(struct fw_str rest, int64_t *out, bool *no_cache)
 {
 	bool found = false;
 
@@ -48,7 +48,7 @@ static bool max_age(struct fw_str rest, int64_t *out, bool *no_cache)
 			*no_cache = true;
 		if (!found && fw_str_ieq(name, FW_STR("max-age"))) {
 			found = true;
-			if (!value.p || !delta_seconds(value, out))
+			if (!value.p || !parse_delta_seconds(value, out))
 				*out = 0;
 		}
 	}
@@ -58,7 +58,7 @@ static bool max_age(struct fw_str rest, int64_t *out, bool *no_cache)
 int64_t fw_fresh_ms(struct fw_str cache_control, struct fw_str age, struct fw_str expires, struct fw_str date, int64_t now_ms)
 {
 	int64_t fresh = 0, aged = 0, until, from;
-	bool no_cache, found = max_age(cache_control, &fresh, &no_cache);
+	bool no_cache, found = parse_max_age(cache_control, &fresh, &no_cache);
 
 	if (no_cache || (!found && !expires.p))
 		return FW_NO_NUMBER;
@@ -68,7 +68,7 @@ int64_t fw_fresh_ms(struct fw_str cache_control, struct fw_str age, struct fw_st
 			from = now_ms;
 		fresh = FW_MIN(until > from ? (until - from) / 1000 : 0, MAX_SECONDS);
 	}
-	if (age.p && !delta_seconds(age, &aged))
+	if (age.p && !parse_delta_seconds(age, &aged))
 		aged = 0;
 	return FW_MAX(fresh - aged, 0) * 1000;
 }
@@ -79,7 +79,7 @@ int64_t fw_retry_after_ms(struct fw_str retry_after, int64_t now_ms)
 
 	if (!retry_after.p)
 		return FW_NO_NUMBER;
-	if (delta_seconds(retry_after, &v))
+	if (parse_delta_seconds(retry_after, &v))
 		return v * 1000;
 	if (!fw_http_date_parse(retry_after, now_ms, &v))
 		return FW_NO_NUMBER;

@@ -18,27 +18,27 @@
 
 #define UNKNOWN_US 1000000 /* when no duration at all is known */
 
-enum where { NOWHERE, READY, IN_GAP };
+enum plan_heap { PLAN_IN_NO_HEAP, PLAN_READY, PLAN_IN_GAP };
 
 struct fw_plan_host {
 	struct fw_heap_node node;
 	struct fw_heap items;
 	int64_t id;
-	enum where where;
-	int64_t key;      /* READY: the largest first */
+	enum plan_heap where;
+	int64_t priority;      /* PLAN_READY: the largest first */
 	int64_t free_us;  /* the end of its gap */
 	int64_t left_us;  /* sum of the waiting items' guesses */
 	size_t waiting;   /* number of items in the heap */
 	uint32_t busy;
 };
 
-struct slot {
+struct plan_slot {
 	struct fw_heap_node node; /* in the running heap, or in the free one */
 	struct fw_plan_item *item;
 	int64_t until_us;
 };
 
-struct simulation {
+struct plan_simulation {
 	const struct fw_plan_rules *rules;
 	struct fw_plan_item *item;
 	struct fw_heap ready, gaps; /* hosts */
@@ -46,7 +46,7 @@ struct simulation {
 	struct fw_map hosts;
 	struct fw_arena mem;
 	struct fw_heap running, free;
-	struct slot *slot;
+	struct plan_slot *slot;
 	struct fw_plan_start *start;
 	size_t started, queued;
 	uint64_t number;
@@ -55,17 +55,17 @@ struct simulation {
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-static const char *const NAMES[FW_PLAN_POLICY_N] = {"fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted"};
+static const char *const PLAN_POLICY_NAMES[FW_PLAN_POLICY_N] = {"fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted"};
 
 const char *fw_plan_policy_name(enum fw_plan_policy p)
 {
-	return p < FW_PLAN_POLICY_N ? NAMES[p] : "?";
+	return p < FW_PLAN_POLICY_N ? PLAN_POLICY_NAMES[p] : "?";
 }
 
 bool fw_plan_policy_find(struct fw_str name, enum fw_plan_policy *out)
 {
 	for (int i = 0; i < FW_PLAN_POLICY_N; i++) {
-		if (fw_str_eq(name, fw_str(NAMES[i]))) {
+		if (fw_str_eq(name, fw_str(PLAN_POLICY_NAMES[i]))) {
 			*out = (enum fw_plan_policy)i;
 			return true;
 		}
@@ -73,75 +73,75 @@ bool fw_plan_policy_find(struct fw_str name, enum fw_plan_policy *out)
 	return false;
 }
 
-static const struct fw_plan_item *item_of(const struct fw_heap_node *n)
+static const struct fw_plan_item *plan_item_of(const struct fw_heap_node *n)
 {
 	return FW_HEAP_OF_CONST(n, struct fw_plan_item, node);
 }
 
-static const struct fw_plan_host *host_of(const struct fw_heap_node *n)
+static const struct fw_plan_host *plan_host_of(const struct fw_heap_node *n)
 {
 	return FW_HEAP_OF_CONST(n, struct fw_plan_host, node);
 }
 
-static bool as_they_come(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool plan_fifo_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	const struct fw_plan_item *x = item_of(a), *y = item_of(b);
+	const struct fw_plan_item *x = plan_item_of(a), *y = plan_item_of(b);
 
 	return x->number < y->number;
 }
 
-static bool short_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool plan_shorter_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	int64_t x = item_of(a)->guess_us, y = item_of(b)->guess_us;
+	int64_t x = plan_item_of(a)->guess_us, y = plan_item_of(b)->guess_us;
 
-	return x != y ? x < y : as_they_come(a, b);
+	return x != y ? x < y : plan_fifo_before(a, b);
 }
 
-static bool long_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool plan_longer_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	int64_t x = item_of(a)->guess_us, y = item_of(b)->guess_us;
+	int64_t x = plan_item_of(a)->guess_us, y = plan_item_of(b)->guess_us;
 
-	return x != y ? x > y : as_they_come(a, b);
+	return x != y ? x > y : plan_fifo_before(a, b);
 }
 
-static bool unknown_last(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool plan_known_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	bool x = item_of(a)->expect_us <= 0, y = item_of(b)->expect_us <= 0;
+	bool x = plan_item_of(a)->expect_us <= 0, y = plan_item_of(b)->expect_us <= 0;
 
-	return x != y ? y : x ? as_they_come(a, b) : short_first(a, b);
+	return x != y ? y : x ? plan_fifo_before(a, b) : plan_shorter_before(a, b);
 }
 
-static fw_heap_before *item_order(enum fw_plan_policy p)
+static fw_heap_before *plan_item_order(enum fw_plan_policy p)
 {
 	switch (p) {
-	case FW_PLAN_SHORTEST: return short_first;
+	case FW_PLAN_SHORTEST: return plan_shorter_before;
 	case FW_PLAN_LONGEST:
-	case FW_PLAN_HOST_PATH: return long_first;
-	default: return as_they_come;
+	case FW_PLAN_HOST_PATH: return plan_longer_before;
+	default: return plan_fifo_before;
 	}
 }
 
-static bool host_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool plan_host_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	const struct fw_plan_host *x = host_of(a), *y = host_of(b);
+	const struct fw_plan_host *x = plan_host_of(a), *y = plan_host_of(b);
 
-	return x->key != y->key ? x->key > y->key : as_they_come(x->items.first, y->items.first);
+	return x->priority != y->priority ? x->priority > y->priority : plan_fifo_before(x->items.first, y->items.first);
 }
 
-static bool gap_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool plan_gap_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	return host_of(a)->free_us < host_of(b)->free_us;
+	return plan_host_of(a)->free_us < plan_host_of(b)->free_us;
 }
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static struct fw_str key_of(const int64_t *host)
+static struct fw_str plan_host_key(const int64_t *host)
 {
 	return (struct fw_str){(const char *)host, sizeof(*host)};
 }
 
 /* A lower bound for the time that n items of one host take. */
-static int64_t chain_us(const struct fw_plan_rules *r, int64_t work_us, size_t n, int64_t last_us)
+static int64_t plan_chain_us(const struct fw_plan_rules *r, int64_t work_us, size_t n, int64_t last_us)
 {
 	int64_t chain = last_us;
 
@@ -152,39 +152,39 @@ static int64_t chain_us(const struct fw_plan_rules *r, int64_t work_us, size_t n
 	return chain;
 }
 
-static int64_t measure(const struct fw_plan_rules *r, const struct fw_plan_host *h)
+static int64_t plan_host_priority(const struct fw_plan_rules *r, const struct fw_plan_host *h)
 {
-	int64_t first_us = item_of(h->items.first)->guess_us;
+	int64_t first_us = plan_item_of(h->items.first)->guess_us;
 
 	switch (r->policy) {
 	case FW_PLAN_SHORTEST: return -first_us;
 	case FW_PLAN_LONGEST: return first_us;
-	case FW_PLAN_HOST_PATH: return chain_us(r, h->left_us, h->waiting, first_us);
+	case FW_PLAN_HOST_PATH: return plan_chain_us(r, h->left_us, h->waiting, first_us);
 	default: return 0;
 	}
 }
 
-static void unplace(struct simulation *s, struct fw_plan_host *h)
+static void plan_unplace(struct plan_simulation *s, struct fw_plan_host *h)
 {
-	if (h->where != NOWHERE)
-		fw_heap_remove(h->where == READY ? &s->ready : &s->gaps, &h->node);
-	h->where = NOWHERE;
+	if (h->where != PLAN_IN_NO_HEAP)
+		fw_heap_remove(h->where == PLAN_READY ? &s->ready : &s->gaps, &h->node);
+	h->where = PLAN_IN_NO_HEAP;
 }
 
 /* Put the host into the heap where it belongs now. */
-static void place(struct simulation *s, struct fw_plan_host *h)
+static void plan_place(struct plan_simulation *s, struct fw_plan_host *h)
 {
-	unplace(s, h);
+	plan_unplace(s, h);
 	if (!h->waiting || (s->rules->host_max && h->busy >= s->rules->host_max))
 		return;
-	h->where = h->free_us > s->now_us ? IN_GAP : READY;
-	h->key = measure(s->rules, h);
-	fw_heap_put(h->where == READY ? &s->ready : &s->gaps, &h->node);
+	h->where = h->free_us > s->now_us ? PLAN_IN_GAP : PLAN_READY;
+	h->priority = plan_host_priority(s->rules, h);
+	fw_heap_put(h->where == PLAN_READY ? &s->ready : &s->gaps, &h->node);
 }
 
-static struct fw_plan_host *host_get(struct simulation *s, int64_t id)
+static struct fw_plan_host *plan_host_get(struct plan_simulation *s, int64_t id)
 {
-	struct fw_plan_host *h = fw_map_get(&s->hosts, key_of(&id));
+	struct fw_plan_host *h = fw_map_get(&s->hosts, plan_host_key(&id));
 	int rc;
 
 	if (h)
@@ -193,8 +193,8 @@ static struct fw_plan_host *host_get(struct simulation *s, int64_t id)
 	if (!h)
 		return NULL;
 	h->id = id;
-	fw_heap_init(&h->items, item_order(s->rules->policy));
-	fw_map_put(&s->hosts, key_of(&h->id), h, &rc);
+	fw_heap_init(&h->items, plan_item_order(s->rules->policy));
+	fw_map_put(&s->hosts, plan_host_key(&h->id), h, &rc);
 	return rc ? NULL : h;
 }
 
@@ -205,124 +205,124 @@ bool fw_plan_is_batch(enum fw_plan_policy p)
 	return p == FW_PLAN_BATCH_UNORDERED || p == FW_PLAN_BATCH_SORTED;
 }
 
-static void enqueue(struct simulation *s, struct fw_plan_item *item)
+static void plan_enqueue(struct plan_simulation *s, struct fw_plan_item *item)
 {
 	struct fw_plan_host *h = item->of;
 
 	item->number = s->number++;
-	unplace(s, h); /* its key changes */
+	plan_unplace(s, h); /* its key changes */
 	fw_heap_put(&h->items, &item->node);
 	h->left_us += item->guess_us;
 	h->waiting++;
 	s->queued++;
-	place(s, h);
+	plan_place(s, h);
 }
 
-static int put(struct simulation *s, struct fw_plan_item *item)
+static int plan_put(struct plan_simulation *s, struct fw_plan_item *item)
 {
 	item->number = s->number++; /* orders the backlog */
-	item->of = host_get(s, item->host);
+	item->of = plan_host_get(s, item->host);
 	if (!item->of)
 		return FW_ENOMEM;
 	if (fw_plan_is_batch(s->rules->policy))
 		fw_heap_put(&s->backlog, &item->node);
 	else
-		enqueue(s, item);
+		plan_enqueue(s, item);
 	return 0;
 }
 
-static void next_batch(struct simulation *s)
+static void plan_next_batch(struct plan_simulation *s)
 {
 	uint32_t n = s->rules->batch ? s->rules->batch : s->rules->slots;
 
 	for (uint32_t i = 0; i < n && s->backlog.first; i++)
-		enqueue(s, FW_HEAP_OF(fw_heap_take(&s->backlog), struct fw_plan_item, node));
+		plan_enqueue(s, FW_HEAP_OF(fw_heap_take(&s->backlog), struct fw_plan_item, node));
 }
 
 /*
  * The next item that may start; NULL: none. Then *next_us is the end of the next host's gap;
  * INT64_MAX: nothing can start before an item is done.
  */
-static struct fw_plan_item *take(struct simulation *s, int64_t *next_us)
+static struct fw_plan_item *plan_take(struct plan_simulation *s, int64_t *next_us)
 {
 	struct fw_plan_host *h;
 	struct fw_plan_item *item;
 
-	while (s->gaps.first && host_of(s->gaps.first)->free_us <= s->now_us)
-		place(s, FW_HEAP_OF(s->gaps.first, struct fw_plan_host, node));
+	while (s->gaps.first && plan_host_of(s->gaps.first)->free_us <= s->now_us)
+		plan_place(s, FW_HEAP_OF(s->gaps.first, struct fw_plan_host, node));
 	if (!s->queued && !s->running.first)
-		next_batch(s);
-	*next_us = s->gaps.first ? host_of(s->gaps.first)->free_us : INT64_MAX;
+		plan_next_batch(s);
+	*next_us = s->gaps.first ? plan_host_of(s->gaps.first)->free_us : INT64_MAX;
 	if (!s->ready.first)
 		return NULL;
 	h = FW_HEAP_OF(s->ready.first, struct fw_plan_host, node);
 	assert(h->waiting && s->queued);
-	unplace(s, h);
+	plan_unplace(s, h);
 	item = FW_HEAP_OF(fw_heap_take(&h->items), struct fw_plan_item, node);
 	h->left_us -= item->guess_us;
 	h->waiting--;
 	h->busy++;
 	h->free_us = s->now_us + s->rules->host_gap_us;
 	s->queued--;
-	place(s, h);
+	plan_place(s, h);
 	return item;
 }
 
-static void done(struct simulation *s, struct fw_plan_item *item)
+static void plan_done(struct plan_simulation *s, struct fw_plan_item *item)
 {
 	assert(item->of->busy);
 	item->of->busy--;
-	place(s, item->of);
+	plan_place(s, item->of);
 }
 
 /* ---- guesses --------------------------------------------------------------------------------- */
 
-struct average {
+struct plan_average {
 	int64_t sum_us;
 	int64_t n;
 };
 
-static void add(struct average *a, int64_t us)
+static void average_add(struct plan_average *a, int64_t us)
 {
 	a->sum_us += us;
 	a->n++;
 }
 
-static int averages(const struct fw_plan_item *item, size_t n, struct fw_map *hosts, struct fw_arena *mem, struct average *all)
+static int averages_collect(const struct fw_plan_item *item, size_t n, struct fw_map *hosts, struct fw_arena *mem, struct plan_average *all)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct average *a;
+		struct plan_average *a;
 		int rc = 0;
 
 		if (item[i].expect_us <= 0)
 			continue;
-		add(all, item[i].expect_us);
-		a = fw_map_get(hosts, key_of(&item[i].host));
+		average_add(all, item[i].expect_us);
+		a = fw_map_get(hosts, plan_host_key(&item[i].host));
 		if (!a) {
 			a = fw_arena_zalloc(mem, sizeof(*a));
 			if (!a)
 				return FW_ENOMEM;
-			fw_map_put(hosts, key_of(&item[i].host), a, &rc);
+			fw_map_put(hosts, plan_host_key(&item[i].host), a, &rc);
 			if (rc)
 				return rc;
 		}
-		add(a, item[i].expect_us);
+		average_add(a, item[i].expect_us);
 	}
 	return 0;
 }
 
-static int guess(struct fw_plan_item *item, size_t n)
+static int plan_guess(struct fw_plan_item *item, size_t n)
 {
-	struct average all = {0};
+	struct plan_average all = {0};
 	struct fw_arena mem;
 	struct fw_map hosts;
 	int rc;
 
 	fw_arena_init(&mem, 0);
 	fw_map_init(&hosts, 0x686f7374);
-	rc = averages(item, n, &hosts, &mem, &all);
+	rc = averages_collect(item, n, &hosts, &mem, &all);
 	for (size_t i = 0; i < n && !rc; i++) {
-		const struct average *a = fw_map_get(&hosts, key_of(&item[i].host));
+		const struct plan_average *a = fw_map_get(&hosts, plan_host_key(&item[i].host));
 
 		if (!a)
 			a = &all;
@@ -336,7 +336,7 @@ static int guess(struct fw_plan_item *item, size_t n)
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
 /* The items of one host: their work, number, shortest and longest. */
-struct chain {
+struct plan_chain {
 	int64_t host, work_us, shortest_us, longest_us;
 	size_t n;
 };
@@ -348,7 +348,7 @@ struct fw_plan_bounds {
 	struct fw_arena mem;
 };
 
-struct fw_plan_bounds *fw_plan_bounds_new(const struct fw_plan_rules *rules)
+struct fw_plan_bounds *fw_plan_bounds_create(const struct fw_plan_rules *rules)
 {
 	struct fw_plan_bounds *b = calloc(1, sizeof(*b));
 
@@ -360,7 +360,7 @@ struct fw_plan_bounds *fw_plan_bounds_new(const struct fw_plan_rules *rules)
 	return b;
 }
 
-void fw_plan_bounds_free(struct fw_plan_bounds *b)
+void fw_plan_bounds_destroy(struct fw_plan_bounds *b)
 {
 	if (!b)
 		return;
@@ -369,9 +369,9 @@ void fw_plan_bounds_free(struct fw_plan_bounds *b)
 	free(b);
 }
 
-static struct chain *chain_get(struct fw_plan_bounds *b, int64_t host)
+static struct plan_chain *plan_chain_get(struct fw_plan_bounds *b, int64_t host)
 {
-	struct chain *c = fw_map_get(&b->hosts, key_of(&host));
+	struct plan_chain *c = fw_map_get(&b->hosts, plan_host_key(&host));
 	int rc;
 
 	if (c)
@@ -379,15 +379,15 @@ static struct chain *chain_get(struct fw_plan_bounds *b, int64_t host)
 	c = fw_arena_zalloc(&b->mem, sizeof(*c));
 	if (!c)
 		return NULL;
-	*c = (struct chain){.host = host, .shortest_us = INT64_MAX};
-	fw_map_put(&b->hosts, key_of(&c->host), c, &rc);
+	*c = (struct plan_chain){.host = host, .shortest_us = INT64_MAX};
+	fw_map_put(&b->hosts, plan_host_key(&c->host), c, &rc);
 	return rc ? NULL : c;
 }
 
 int fw_plan_bounds_add(struct fw_plan_bounds *b, int64_t host, int64_t name, int64_t took_us)
 {
 	struct fw_plan_total *t = &b->total;
-	struct chain *c = chain_get(b, host);
+	struct plan_chain *c = plan_chain_get(b, host);
 	int64_t us;
 
 	if (!c)
@@ -398,7 +398,7 @@ int fw_plan_bounds_add(struct fw_plan_bounds *b, int64_t host, int64_t name, int
 	c->n++;
 	c->shortest_us = FW_MIN(c->shortest_us, took_us);
 	c->longest_us = FW_MAX(c->longest_us, took_us);
-	us = FW_MAX(chain_us(&b->rules, c->work_us, c->n, c->shortest_us), c->longest_us);
+	us = FW_MAX(plan_chain_us(&b->rules, c->work_us, c->n, c->shortest_us), c->longest_us);
 	if (us > t->host_us) {
 		t->host_us = us;
 		t->host_item = name;
@@ -420,24 +420,24 @@ int64_t fw_plan_bound(const struct fw_plan_total *t)
 
 /* ---- simulation ------------------------------------------------------------------------------ */
 
-static const struct slot *slot_of(const struct fw_heap_node *n)
+static const struct plan_slot *plan_slot_of(const struct fw_heap_node *n)
 {
-	return FW_HEAP_OF_CONST(n, struct slot, node);
+	return FW_HEAP_OF_CONST(n, struct plan_slot, node);
 }
 
-static bool ends_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool plan_slot_ends_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	return slot_of(a)->until_us < slot_of(b)->until_us;
+	return plan_slot_of(a)->until_us < plan_slot_of(b)->until_us;
 }
 
-static bool lower_first(const struct fw_heap_node *a, const struct fw_heap_node *b)
+static bool plan_slot_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	return slot_of(a) < slot_of(b);
+	return plan_slot_of(a) < plan_slot_of(b);
 }
 
-static void begin(struct simulation *s, struct fw_plan_item *item)
+static void plan_start(struct plan_simulation *s, struct fw_plan_item *item)
 {
-	struct slot *slot = FW_HEAP_OF(fw_heap_take(&s->free), struct slot, node);
+	struct plan_slot *slot = FW_HEAP_OF(fw_heap_take(&s->free), struct plan_slot, node);
 
 	slot->item = item;
 	slot->until_us = s->now_us + item->guess_us;
@@ -450,19 +450,19 @@ static void begin(struct simulation *s, struct fw_plan_item *item)
 }
 
 /* Start all that can start, then move on to the next event. */
-static void simulate(struct simulation *s)
+static void plan_simulation_run(struct plan_simulation *s)
 {
 	for (;;) {
 		int64_t next_us = INT64_MAX;
 		struct fw_plan_item *item;
 
-		while (s->free.first && (item = take(s, &next_us)) != NULL)
-			begin(s, item);
-		if (s->running.first && (!s->free.first || slot_of(s->running.first)->until_us <= next_us)) {
-			struct slot *slot = FW_HEAP_OF(fw_heap_take(&s->running), struct slot, node);
+		while (s->free.first && (item = plan_take(s, &next_us)) != NULL)
+			plan_start(s, item);
+		if (s->running.first && (!s->free.first || plan_slot_of(s->running.first)->until_us <= next_us)) {
+			struct plan_slot *slot = FW_HEAP_OF(fw_heap_take(&s->running), struct plan_slot, node);
 
 			s->now_us = slot->until_us;
-			done(s, slot->item);
+			plan_done(s, slot->item);
 			fw_heap_put(&s->free, &slot->node);
 		} else if (next_us != INT64_MAX) {
 			s->now_us = next_us;
@@ -472,45 +472,45 @@ static void simulate(struct simulation *s)
 	}
 }
 
-static int bounds(const struct simulation *s, size_t n, struct fw_plan_total *out)
+static int plan_bounds_compute(const struct plan_simulation *s, size_t n, struct fw_plan_total *out)
 {
-	struct fw_plan_bounds *b = fw_plan_bounds_new(s->rules);
+	struct fw_plan_bounds *b = fw_plan_bounds_create(s->rules);
 	int rc = b ? 0 : FW_ENOMEM;
 
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = fw_plan_bounds_add(b, s->item[i].host, (int64_t)i, s->item[i].guess_us);
 	if (!rc)
 		*out = *fw_plan_bounds_get(b);
-	fw_plan_bounds_free(b);
+	fw_plan_bounds_destroy(b);
 	return rc;
 }
 
 int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *item, size_t n, struct fw_plan_start *start,
 	struct fw_plan_total *out)
 {
-	struct simulation s = {.rules = rules, .item = item, .start = start};
+	struct plan_simulation s = {.rules = rules, .item = item, .start = start};
 	size_t slots = FW_MIN((size_t)rules->slots, n);
 	int rc;
 
 	*out = (struct fw_plan_total){0};
 	if (!slots)
 		return rules->slots ? 0 : FW_EINVAL;
-	fw_heap_init(&s.ready, host_first);
-	fw_heap_init(&s.gaps, gap_first);
-	fw_heap_init(&s.backlog, rules->policy == FW_PLAN_BATCH_SORTED ? unknown_last : as_they_come);
-	fw_heap_init(&s.running, ends_first);
-	fw_heap_init(&s.free, lower_first);
+	fw_heap_init(&s.ready, plan_host_before);
+	fw_heap_init(&s.gaps, plan_gap_before);
+	fw_heap_init(&s.backlog, rules->policy == FW_PLAN_BATCH_SORTED ? plan_known_before : plan_fifo_before);
+	fw_heap_init(&s.running, plan_slot_ends_before);
+	fw_heap_init(&s.free, plan_slot_before);
 	fw_map_init(&s.hosts, 0x66656564);
 	fw_arena_init(&s.mem, 0);
 	s.slot = fw_arena_calloc(&s.mem, slots, sizeof(*s.slot));
-	rc = s.slot ? guess(item, n) : FW_ENOMEM;
-	rc = rc ? rc : bounds(&s, n, out);
+	rc = s.slot ? plan_guess(item, n) : FW_ENOMEM;
+	rc = rc ? rc : plan_bounds_compute(&s, n, out);
 	for (size_t i = 0; !rc && i < slots; i++)
 		fw_heap_put(&s.free, &s.slot[i].node);
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = put(&s, &item[i]);
+		rc = plan_put(&s, &item[i]);
 	if (!rc) {
-		simulate(&s);
+		plan_simulation_run(&s);
 		out->total_us = s.total_us;
 	}
 	fw_map_finish(&s.hosts);

@@ -68,8 +68,8 @@ int64_t fw_plan_bound(const struct fw_plan_total *t);
 
 /* The lower bounds for durations that arrive one by one, such as measured ones. */
 struct fw_plan_bounds;
-struct fw_plan_bounds *fw_plan_bounds_new(const struct fw_plan_rules *rules); /* NULL: out of memory */
-void fw_plan_bounds_free(struct fw_plan_bounds *b);
+struct fw_plan_bounds *fw_plan_bounds_create(const struct fw_plan_rules *rules); /* NULL: out of memory */
+void fw_plan_bounds_destroy(struct fw_plan_bounds *b);
 /* Errors: FW_ENOMEM */
 FW_MUST_CHECK int fw_plan_bounds_add(struct fw_plan_bounds *b, int64_t host, int64_t name, int64_t took_us);
 /* so far; total_us is left to the caller */

@@ -46,16 +46,16 @@
 #define MAX_MINUTE (INT64_C(1) << 40)
 #define MAX_AGE_MINUTES (10 * 366 * 24 * 60) /* older entries tell nothing about today */
 #define WEEK_MINUTES (FW_RHYTHM_HOURS * 60)
-#define ONE 8                    /* weight of one publication in hour[] */
+#define COUNT_ONE 8                    /* weight of one publication in hour[] */
 /* two letters; six publications an hour, over eight weeks, make 384 */
-#define ONE_MAX 4095
-#define KEEP_WEEK 0.875          /* share of the counts that is kept each week */
+#define COUNT_MAX 4095
+#define WEEK_DECAY 0.875          /* share of the counts that is kept each week */
 /* pseudo-counts: hour of the day and day of the week towards an even week */
 #define PULL_HOUR 0.5
 #define PULL_BIN 3.0             /* pseudo-counts: hour of the week towards its hour and day */
 #define PULL_GAP 0.5
-#define KEEP_GAP 0.9             /* 0.9^7 = 1/2: after seven more publications a gap counts half */
-#define GAP_LEAST 0.05           /* hours; shorter gaps count as this long */
+#define GAP_DECAY 0.9             /* 0.9^7 = 1/2: after seven more publications a gap counts half */
+#define GAP_MIN_HOURS 0.05           /* hours; shorter gaps count as this long */
 /* a class is in the table if this share of the gaps, and at least one, reached it */
 #define TAIL_SHARE 0.15
 /* publications expected beyond the table while the silence grows e-fold */
@@ -64,7 +64,7 @@
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static bool number(struct fw_str s, int64_t min, int64_t max, int64_t *out)
+static bool rhythm_number_parse(struct fw_str s, int64_t min, int64_t max, int64_t *out)
 {
 	int64_t v;
 
@@ -74,7 +74,7 @@ static bool number(struct fw_str s, int64_t min, int64_t max, int64_t *out)
 	return true;
 }
 
-static bool hex(struct fw_str s, uint32_t max, uint32_t *out)
+static bool rhythm_hex_parse(struct fw_str s, uint32_t max, uint32_t *out)
 {
 	uint32_t v = 0;
 
@@ -96,7 +96,7 @@ static void read_gaps(struct fw_str s, struct fw_rhythm *r)
 	while (s.p && r->n && r->n < FW_RHYTHM_EVENTS) {
 		int64_t gap;
 
-		if (!number(fw_str_split(s, ',', &s), 1, MAX_AGE_MINUTES, &gap))
+		if (!rhythm_number_parse(fw_str_split(s, ',', &s), 1, MAX_AGE_MINUTES, &gap))
 			return;
 		r->event[r->n] = r->event[r->n - 1] - gap;
 		r->n++;
@@ -109,7 +109,7 @@ static void read_gaps(struct fw_str s, struct fw_rhythm *r)
  */
 static const char LETTERS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-static bool letter(char c, unsigned *out)
+static bool letter_value(char c, unsigned *out)
 {
 	const char *at = c ? memchr(LETTERS, c, 64) : NULL;
 
@@ -124,11 +124,11 @@ static void read_hours(struct fw_str s, uint16_t hour[FW_RHYTHM_HOURS])
 	for (size_t i = 0; i + 1 < s.len && at < FW_RHYTHM_HOURS; i += 2) {
 		unsigned high, low;
 
-		if (!letter(s.p[i + 1], &low))
+		if (!letter_value(s.p[i + 1], &low))
 			return;
 		if (s.p[i] == '.')
 			at += low + 1;
-		else if (letter(s.p[i], &high))
+		else if (letter_value(s.p[i], &high))
 			hour[at++] = (uint16_t)(high << 6 | low);
 		else
 			return;
@@ -162,7 +162,7 @@ static void read_trust(struct fw_str s, struct fw_rhythm *r)
 	struct fw_str rest, level = fw_str_split(s, ',', &rest), checked = fw_str_split(rest, ',', &rest);
 	int64_t n[3];
 
-	if (!number(level, FW_TRUST_LIED, FW_TRUST_MAX, &n[0]) || !number(checked, 0, MAX_MINUTE, &n[1]) || !number(rest, 0, MAX_MINUTE, &n[2]))
+	if (!rhythm_number_parse(level, FW_TRUST_MIN, FW_TRUST_MAX, &n[0]) || !rhythm_number_parse(checked, 0, MAX_MINUTE, &n[1]) || !rhythm_number_parse(rest, 0, MAX_MINUTE, &n[2]))
 		return;
 	r->trust = (int)n[0];
 	r->checked = n[1];
@@ -183,19 +183,19 @@ void fw_rhythm_read(struct fw_str text, struct fw_rhythm *out)
 		if (!value.p)
 			continue;
 		if (fw_str_eq(word, FW_STR("ttl")))
-			(void)number(value, INT32_MIN, INT32_MAX, &out->ttl_minutes);
+			(void)rhythm_number_parse(value, INT32_MIN, INT32_MAX, &out->ttl_minutes);
 		else if (fw_str_eq(word, FW_STR("sy")))
-			(void)number(value, INT32_MIN, INT32_MAX, &out->update_period_minutes);
-		else if (fw_str_eq(word, FW_STR("sh")) && !hex(value, 0xffffff, &out->skip_hours))
+			(void)rhythm_number_parse(value, INT32_MIN, INT32_MAX, &out->update_period_minutes);
+		else if (fw_str_eq(word, FW_STR("sh")) && !rhythm_hex_parse(value, 0xffffff, &out->skip_hours))
 			out->skip_hours = 0;
-		else if (fw_str_eq(word, FW_STR("sd")) && hex(value, 0x7f, &days))
+		else if (fw_str_eq(word, FW_STR("sd")) && rhythm_hex_parse(value, 0x7f, &days))
 			out->skip_days = (uint8_t)days;
 		else if (fw_str_eq(word, FW_STR("tr")))
 			read_trust(value, out);
 		else if (fw_str_eq(word, FW_STR("at")))
-			out->n = number(value, 0, MAX_MINUTE, &out->event[0]);
+			out->n = rhythm_number_parse(value, 0, MAX_MINUTE, &out->event[0]);
 		else if (fw_str_eq(word, FW_STR("from")))
-			(void)number(value, 0, MAX_MINUTE, &out->from);
+			(void)rhythm_number_parse(value, 0, MAX_MINUTE, &out->from);
 		else if (fw_str_eq(word, FW_STR("w")))
 			read_hours(value, out->hour);
 		else if (fw_str_eq(word, FW_STR("g")))
@@ -209,7 +209,7 @@ void fw_rhythm_read(struct fw_str text, struct fw_rhythm *out)
 }
 
 /* Appends text if it fits as a whole; returns whether it did. */
-static bool append(char out[FW_RHYTHM_MAX], size_t *len, const char *text)
+static bool rhythm_append(char out[FW_RHYTHM_MAX], size_t *len, const char *text)
 {
 	size_t n = strlen(text);
 
@@ -226,28 +226,28 @@ size_t fw_rhythm_write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX])
 	size_t len = 0;
 
 	assert(r->n <= FW_RHYTHM_EVENTS);
-	(void)append(out, &len, "v2");
+	(void)rhythm_append(out, &len, "v2");
 	if (r->ttl_minutes != FW_NO_NUMBER && fw_snprintf(word, sizeof(word), " ttl=%lld", (long long)r->ttl_minutes))
-		(void)append(out, &len, word);
+		(void)rhythm_append(out, &len, word);
 	if (r->update_period_minutes != FW_NO_NUMBER && fw_snprintf(word, sizeof(word), " sy=%lld", (long long)r->update_period_minutes))
-		(void)append(out, &len, word);
+		(void)rhythm_append(out, &len, word);
 	if (r->skip_hours && fw_snprintf(word, sizeof(word), " sh=%x", (unsigned)r->skip_hours))
-		(void)append(out, &len, word);
+		(void)rhythm_append(out, &len, word);
 	if (r->skip_days && fw_snprintf(word, sizeof(word), " sd=%x", (unsigned)r->skip_days))
-		(void)append(out, &len, word);
+		(void)rhythm_append(out, &len, word);
 	if (r->checked && fw_snprintf(word, sizeof(word), " tr=%d,%lld,%lld", r->trust, (long long)r->checked, (long long)r->denied))
-		(void)append(out, &len, word);
+		(void)rhythm_append(out, &len, word);
 	if (r->n && r->from && fw_snprintf(word, sizeof(word), " from=%lld", (long long)r->from))
-		(void)append(out, &len, word);
+		(void)rhythm_append(out, &len, word);
 	if (r->n && fw_snprintf(word, sizeof(word), " at=%lld", (long long)r->event[0]))
-		(void)append(out, &len, word);
+		(void)rhythm_append(out, &len, word);
 	write_hours(r->hour, hours);
 	/* at most 475 bytes so far: only the oldest gaps may not fit */
 	if (r->n && r->from && hours[0])
-		(void)(append(out, &len, " w=") && append(out, &len, hours));
+		(void)(rhythm_append(out, &len, " w=") && rhythm_append(out, &len, hours));
 	for (size_t i = 1; i < r->n; i++) {
 		if (!fw_snprintf(word, sizeof(word), "%s%lld", i == 1 ? " g=" : ",", (long long)(r->event[i - 1] - r->event[i])) ||
-		    !append(out, &len, word))
+		    !rhythm_append(out, &len, word))
 			break;
 	}
 	if (len > 2)
@@ -263,7 +263,7 @@ size_t fw_rhythm_write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX])
  * or any within this minute. A single true date looks the same; it is learned when the feed shows
  * it again.
  */
-static bool made_up(const int64_t *dates, size_t n, int64_t now_ms)
+static bool dates_are_generated(const int64_t *dates, size_t n, int64_t now_ms)
 {
 	int64_t around = n < 3 ? FW_MINUTE_MS : FW_HOUR_MS;
 
@@ -275,7 +275,7 @@ static bool made_up(const int64_t *dates, size_t n, int64_t now_ms)
 }
 
 /* Count a publication that is newer than all counted ones. last: the newest of these; 0: none. */
-static void count(struct fw_rhythm *r, int64_t last, int64_t at)
+static void hour_count(struct fw_rhythm *r, int64_t last, int64_t at)
 {
 	size_t bin = (size_t)(at / 60 % FW_RHYTHM_HOURS);
 
@@ -283,14 +283,14 @@ static void count(struct fw_rhythm *r, int64_t last, int64_t at)
 		r->from = at;
 	for (int64_t weeks = last ? FW_MIN(at / WEEK_MINUTES - last / WEEK_MINUTES, 64) : 0; weeks > 0; weeks--) {
 		for (size_t i = 0; i < FW_RHYTHM_HOURS; i++)
-			r->hour[i] = (uint16_t)(r->hour[i] * KEEP_WEEK);
+			r->hour[i] = (uint16_t)(r->hour[i] * WEEK_DECAY);
 	}
 	if (at % (24 * 60)) /* otherwise a day without a time */
-		r->hour[bin] = (uint16_t)FW_MIN(r->hour[bin] + ONE, ONE_MAX);
+		r->hour[bin] = (uint16_t)FW_MIN(r->hour[bin] + COUNT_ONE, COUNT_MAX);
 }
 
 /* Insert into a descending list; a full list drops its smallest. */
-static void insert(int64_t *list, size_t *n, size_t max, int64_t v)
+static void dates_insert(int64_t *list, size_t *n, size_t max, int64_t v)
 {
 	size_t i = *n;
 
@@ -306,7 +306,7 @@ static void insert(int64_t *list, size_t *n, size_t max, int64_t v)
 }
 
 /* Is it a known publication, or within ten minutes of one? */
-static bool known(const struct fw_rhythm *r, int64_t at)
+static bool event_is_known(const struct fw_rhythm *r, int64_t at)
 {
 	for (size_t i = 0; i < r->n && r->event[i] > at - EVENT_MINUTES; i++) {
 		if (r->event[i] < at + EVENT_MINUTES)
@@ -319,7 +319,7 @@ static bool known(const struct fw_rhythm *r, int64_t at)
  * Forget publications in the future (the clock was set back) and very old ones; documents will show
  * them again.
  */
-static void forget(struct fw_rhythm *r, int64_t now)
+static void events_prune(struct fw_rhythm *r, int64_t now)
 {
 	size_t n = 0;
 
@@ -334,37 +334,37 @@ static void forget(struct fw_rhythm *r, int64_t now)
 	}
 }
 
-bool fw_rhythm_see(struct fw_rhythm *r, const int64_t *dates, size_t n, int64_t now_ms)
+bool fw_rhythm_add(struct fw_rhythm *r, const int64_t *dates, size_t n, int64_t now_ms)
 {
 	int64_t fresh[4 * FW_RHYTHM_EVENTS], now = now_ms / FW_MINUTE_MS, counted;
 	size_t fresh_n = 0;
 	bool any = false;
 
-	if (made_up(dates, n, now_ms))
+	if (dates_are_generated(dates, n, now_ms))
 		return false;
 	if (r->n && (r->event[0] > now || r->event[r->n - 1] <= now - MAX_AGE_MINUTES))
-		forget(r, now);
+		events_prune(r, now);
 	for (size_t i = 0; i < n; i++) {
 		int64_t at = dates[i] / FW_MINUTE_MS;
 
 		/* up to an hour ahead: a wrong time zone or clock */
-		if (dates[i] > 0 && at <= now + 60 && at > now - MAX_AGE_MINUTES && !known(r, FW_MIN(at, now)))
-			insert(fresh, &fresh_n, FW_N(fresh), FW_MIN(at, now));
+		if (dates[i] > 0 && at <= now + 60 && at > now - MAX_AGE_MINUTES && !event_is_known(r, FW_MIN(at, now)))
+			dates_insert(fresh, &fresh_n, FW_N(fresh), FW_MIN(at, now));
 	}
 	if (!r->from && fresh_n) { /* form v1 counted no hours: count its publications too */
 		for (size_t i = 0; i < r->n; i++)
-			insert(fresh, &fresh_n, FW_N(fresh), r->event[i]);
+			dates_insert(fresh, &fresh_n, FW_N(fresh), r->event[i]);
 		r->n = 0;
 	}
 	counted = r->n ? r->event[0] : 0;
 	for (size_t i = fresh_n; i-- > 0;) { /* oldest first */
-		if (known(r, fresh[i]))
+		if (event_is_known(r, fresh[i]))
 			continue;
 		if (fresh[i] > counted) {
-			count(r, counted, fresh[i]);
+			hour_count(r, counted, fresh[i]);
 			counted = fresh[i];
 		}
-		insert(r->event, &r->n, FW_RHYTHM_EVENTS, fresh[i]);
+		dates_insert(r->event, &r->n, FW_RHYTHM_EVENTS, fresh[i]);
 		any = true;
 	}
 	return any;
@@ -384,18 +384,18 @@ size_t fw_rhythm_learn(struct fw_str old, const int64_t *dates, size_t n, const 
 		r.skip_hours = hints->skip_hours & 0xffffff;
 		r.skip_days = hints->skip_days & 0x7f;
 	}
-	(void)fw_rhythm_see(&r, dates, n, now_ms);
+	(void)fw_rhythm_add(&r, dates, n, now_ms);
 	return fw_rhythm_write(&r, out);
 }
 
 /* ---- the week -------------------------------------------------------------------------------- */
 
 /* How many hours each hour of the week was watched; past weeks decay as the counts do. */
-static void watched(const struct fw_rhythm *r, double hours[FW_RHYTHM_HOURS])
+static void hours_watched(const struct fw_rhythm *r, double hours[FW_RHYTHM_HOURS])
 {
 	int64_t weeks = FW_MAX(r->event[0] / WEEK_MINUTES - r->from / WEEK_MINUTES, 0);
 	size_t last = (size_t)(r->event[0] / 60 % FW_RHYTHM_HOURS), first = (size_t)(r->from / 60 % FW_RHYTHM_HOURS);
-	double oldest = pow(KEEP_WEEK, (double)weeks), between = weeks > 1 ? (KEEP_WEEK - oldest) / (1 - KEEP_WEEK) : 0;
+	double oldest = pow(WEEK_DECAY, (double)weeks), between = weeks > 1 ? (WEEK_DECAY - oldest) / (1 - WEEK_DECAY) : 0;
 
 	for (size_t i = 0; i < FW_RHYTHM_HOURS; i++) {
 		if (weeks)
@@ -406,23 +406,23 @@ static void watched(const struct fw_rhythm *r, double hours[FW_RHYTHM_HOURS])
 }
 
 /* Smooth over the neighbours: publications come around an hour, not exactly in it. */
-static void blur(const double *in, double *out, size_t n)
+static void hours_smooth(const double *in, double *out, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		out[i] = (in[(i + n - 1) % n] + 2 * in[i] + in[(i + 1) % n]) / 4;
 }
 
 /* The weight of each hour of the week; the mean is 1. Cost: about 600 divisions. */
-static void weigh(const struct fw_rhythm *r, double weight[FW_RHYTHM_HOURS])
+static void hours_weigh(const struct fw_rhythm *r, double weight[FW_RHYTHM_HOURS])
 {
 	double n[FW_RHYTHM_HOURS], hours[FW_RHYTHM_HOURS], day_n[7] = {0}, day_hours[7] = {0}, hour_n[24] = {0}, hour_hours[24] = {0};
 	double raw[FW_RHYTHM_HOURS], raw_hours[FW_RHYTHM_HOURS], all = 0, all_hours = 0, sum = 0, mean;
 
-	watched(r, raw_hours);
+	hours_watched(r, raw_hours);
 	for (size_t i = 0; i < FW_RHYTHM_HOURS; i++)
-		raw[i] = r->hour[i] / (double)ONE;
-	blur(raw, n, FW_RHYTHM_HOURS);
-	blur(raw_hours, hours, FW_RHYTHM_HOURS);
+		raw[i] = r->hour[i] / (double)COUNT_ONE;
+	hours_smooth(raw, n, FW_RHYTHM_HOURS);
+	hours_smooth(raw_hours, hours, FW_RHYTHM_HOURS);
 	for (size_t i = 0; i < FW_RHYTHM_HOURS; i++) {
 		hour_n[i % 24] += n[i];
 		hour_hours[i % 24] += hours[i];
@@ -450,7 +450,7 @@ static void weigh(const struct fw_rhythm *r, double weight[FW_RHYTHM_HOURS])
 }
 
 /* Weighted hours from 1970 to this minute. */
-static double weighed(const struct fw_rhythm_model *m, int64_t minute)
+static double weighted_hours(const struct fw_rhythm_model *m, int64_t minute)
 {
 	int64_t week = minute / WEEK_MINUTES, in = minute % WEEK_MINUTES;
 	size_t hour = (size_t)(in / 60);
@@ -466,7 +466,7 @@ static const double GAP_END[FW_RHYTHM_GAPS] = {
 	128, 181.019336, 256, 362.038672, 512, 724.077344, 1024, 1448.154688, 2048, INFINITY,
 };
 
-static void add_gap(struct fw_rhythm_model *m, double gap, double weight)
+static void gap_add(struct fw_rhythm_model *m, double gap, double weight)
 {
 	double begin = 0;
 
@@ -480,7 +480,7 @@ static void add_gap(struct fw_rhythm_model *m, double gap, double weight)
 }
 
 /* Find where the table ends, and sum up the classes before. */
-static void end_table(struct fw_rhythm_model *m)
+static void gap_table_end(struct fw_rhythm_model *m)
 {
 	double all = 0, reach;
 
@@ -501,15 +501,15 @@ void fw_rhythm_model(const struct fw_rhythm *r, struct fw_rhythm_model *out)
 	if (!r->n)
 		return;
 	out->last = r->event[0];
-	weigh(r, weight);
+	hours_weigh(r, weight);
 	for (size_t i = 0; i < FW_RHYTHM_HOURS; i++)
 		out->week[i + 1] = out->week[i] + weight[i];
-	at = weighed(out, r->event[0]);
-	for (size_t i = 1; i < r->n; i++, keep *= KEEP_GAP, at = before) {
-		before = weighed(out, r->event[i]);
-		add_gap(out, at - before, keep);
+	at = weighted_hours(out, r->event[0]);
+	for (size_t i = 1; i < r->n; i++, keep *= GAP_DECAY, at = before) {
+		before = weighted_hours(out, r->event[i]);
+		gap_add(out, at - before, keep);
 	}
-	end_table(out);
+	gap_table_end(out);
 }
 
 /* ---- guesses --------------------------------------------------------------------------------- */
@@ -518,13 +518,13 @@ void fw_rhythm_model(const struct fw_rhythm *r, struct fw_rhythm_model *out)
  * A walk ends with this much left. Reaching the exact sum might take for ever where sums have 80
  * bits (i386).
  */
-#define HOURS_LEAST 1e-9
+#define WALK_MIN_HOURS 1e-9
 
 /*
  * Walks forward in time, in pieces in which neither the hour of the week nor the class of silence
  * changes.
  */
-struct walk {
+struct rhythm_walk {
 	const struct fw_rhythm_model *m;
 	double at;       /* hours since 1970 */
 	double silence;  /* weighted hours */
@@ -534,46 +534,46 @@ struct walk {
 	double weight;   /* weight of the hour */
 };
 
-static double class_begin(size_t i)
+static double gap_class_start(size_t i)
 {
 	/* i may be the number of classes: then the tail starts there */
 	assert(i <= FW_RHYTHM_GAPS);
 	return i ? GAP_END[i - 1] : 0;
 }
 
-static void walk_begin(struct walk *w, const struct fw_rhythm_model *m, int64_t at_ms)
+static void walk_start(struct rhythm_walk *w, const struct fw_rhythm_model *m, int64_t at_ms)
 {
 	/* the clock may have been set back */
 	int64_t minute = FW_MAX(at_ms / FW_MINUTE_MS, m->last);
 
-	*w = (struct walk){.m = m, .at = (double)minute / 60, .hour = (size_t)(minute / 60 % FW_RHYTHM_HOURS)};
-	w->silence = weighed(m, minute) - weighed(m, m->last);
+	*w = (struct rhythm_walk){.m = m, .at = (double)minute / 60, .hour = (size_t)(minute / 60 % FW_RHYTHM_HOURS)};
+	w->silence = weighted_hours(m, minute) - weighted_hours(m, m->last);
 	while (w->silence >= GAP_END[w->class])
 		w->class++;
 	w->weight = m->week[w->hour + 1] - m->week[w->hour];
-	w->mean = (m->hours + FW_MIN(w->silence, class_begin(m->tail))) / FW_MAX(m->n, 1.0);
+	w->mean = (m->hours + FW_MIN(w->silence, gap_class_start(m->tail))) / FW_MAX(m->n, 1.0);
 }
 
 /*
  * Observed rate, mixed with a prior for what was never observed: the mean rate, lower after time in
  * which a publication would have been seen.
  */
-static double class_rate(const struct walk *w, size_t class, double spent)
+static double gap_class_rate(const struct rhythm_walk *w, size_t class, double spent)
 {
 	double n = w->m->gap_n[class], hours = w->m->gap_hours[class] + spent, unseen = PULL_GAP / (hours + PULL_GAP * w->mean);
 
-	return n > 0 ? (n * n / FW_MAX(hours, n * GAP_LEAST) + PULL_GAP * unseen) / (n + PULL_GAP) : unseen;
+	return n > 0 ? (n * n / FW_MAX(hours, n * GAP_MIN_HOURS) + PULL_GAP * unseen) / (n + PULL_GAP) : unseen;
 }
 
 /* Publications per weighted hour, now. */
-static double walk_rate(const struct walk *w)
+static double walk_rate(const struct rhythm_walk *w)
 {
 	size_t tail = w->m->tail;
-	double end = class_begin(tail), wait;
+	double end = gap_class_start(tail), wait;
 
 	if (w->class < tail)
-		return class_rate(w, w->class, w->silence - class_begin(w->class));
-	wait = tail ? 1 / class_rate(w, tail - 1, end - class_begin(tail - 1)) : 1;
+		return gap_class_rate(w, w->class, w->silence - gap_class_start(w->class));
+	wait = tail ? 1 / gap_class_rate(w, tail - 1, end - gap_class_start(tail - 1)) : 1;
 	return 1 / (wait + (w->silence - end) / TAIL_N);
 }
 
@@ -581,10 +581,10 @@ static double walk_rate(const struct walk *w)
  * Advance to the next change, at most `most` hours. Returns the publications expected on the way;
  * *hours: how far it went.
  */
-static double walk_on(struct walk *w, double most, double *hours)
+static double walk_advance(struct rhythm_walk *w, double max_hours, double *hours)
 {
 	double whole = floor(w->at) + 1, to_hour = whole - w->at, to_class = (GAP_END[w->class] - w->silence) / w->weight;
-	double by = FW_MIN(FW_MIN(to_hour, to_class), most), rate = walk_rate(w);
+	double by = FW_MIN(FW_MIN(to_hour, to_class), max_hours), rate = walk_rate(w);
 
 	*hours = by;
 	w->silence += by * w->weight;
@@ -604,24 +604,24 @@ static double walk_on(struct walk *w, double most, double *hours)
 double fw_rhythm_expected(const struct fw_rhythm_model *m, int64_t from_ms, int64_t to_ms)
 {
 	double left = (double)(to_ms - from_ms) / FW_HOUR_MS, sum = 0, by;
-	struct walk w;
+	struct rhythm_walk w;
 
 	if (!m->last || from_ms < 0 || to_ms <= from_ms)
 		return 0;
-	for (walk_begin(&w, m, from_ms); left > HOURS_LEAST; left -= by)
-		sum += walk_on(&w, left, &by);
+	for (walk_start(&w, m, from_ms); left > WALK_MIN_HOURS; left -= by)
+		sum += walk_advance(&w, left, &by);
 	return sum;
 }
 
 void fw_rhythm_guess(const struct fw_rhythm_model *m, int64_t now_ms, double target, int64_t max_ms, struct fw_rhythm_guess *out)
 {
-	double sum = 0, hours = 0, most = (double)max_ms / FW_HOUR_MS, silence, gap;
-	struct walk w;
+	double sum = 0, hours = 0, max_hours = (double)max_ms / FW_HOUR_MS, silence, gap;
+	struct rhythm_walk w;
 
 	*out = (struct fw_rhythm_guess){0};
 	if (!m->last)
 		return;
-	walk_begin(&w, m, now_ms);
+	walk_start(&w, m, now_ms);
 	out->silence_ms = FW_MAX(now_ms - m->last * FW_MINUTE_MS, 0);
 	if (m->n <= 0 && out->silence_ms < FW_DAY_MS) /* one recent entry alone tells nothing yet */
 		return;
@@ -629,11 +629,11 @@ void fw_rhythm_guess(const struct fw_rhythm_model *m, int64_t now_ms, double tar
 	gap = FW_MAX(FW_MAX(m->n > 0 ? m->hours / m->n : 0, silence / 2), 1.0 / 60);
 	out->gap_ms = (int64_t)(gap * FW_HOUR_MS);
 	target *= pow(24 / gap, LEAN);
-	most = FW_MIN(most, gap);
+	max_hours = FW_MIN(max_hours, gap);
 	out->quiet = w.weight < 0.25;
 	out->burst = m->n >= 2 && out->silence_ms < out->gap_ms / 4 && walk_rate(&w) * w.weight > 3 / gap;
-	while (most - hours > HOURS_LEAST) {
-		double by, more = walk_on(&w, most - hours, &by);
+	while (max_hours - hours > WALK_MIN_HOURS) {
+		double by, more = walk_advance(&w, max_hours - hours, &by);
 
 		if (sum + more >= target) {
 			hours += by * (target - sum) / more;
@@ -642,5 +642,5 @@ void fw_rhythm_guess(const struct fw_rhythm_model *m, int64_t now_ms, double tar
 		sum += more;
 		hours += by;
 	}
-	out->interval_ms = FW_MAX((int64_t)(FW_MIN(hours, most) * FW_HOUR_MS), FW_MINUTE_MS);
+	out->interval_ms = FW_MAX((int64_t)(FW_MIN(hours, max_hours) * FW_HOUR_MS), FW_MINUTE_MS);
 }

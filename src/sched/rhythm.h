@@ -66,7 +66,7 @@ size_t fw_rhythm_write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX]);
 /*
  * Learn publication dates: Unix ms, any order, known ones may be among them. True: some were new.
  */
-bool fw_rhythm_see(struct fw_rhythm *r, const int64_t *dates, size_t n, int64_t now_ms);
+bool fw_rhythm_add(struct fw_rhythm *r, const int64_t *dates, size_t n, int64_t now_ms);
 
 void fw_rhythm_model(const struct fw_rhythm *r, struct fw_rhythm_model *out);
 /*

@@ -21,7 +21,7 @@
 #include "sched/rhythm.h"
 
 #define FW_TRUST_MAX 4
-#define FW_TRUST_LIED (-7)
+#define FW_TRUST_MIN (-7)
 
 enum fw_trust_found {
 	FW_TRUST_UNCLEAR,   /* the check failed, or the document changed too late for a 304 to have denied it */
@@ -36,6 +36,6 @@ enum fw_trust_found {
  */
 int64_t fw_trust_until(const struct fw_rhythm *r, int64_t whole_ms, int64_t last_new_ms, int64_t now_ms);
 /* Record a check in the rhythm; out and the result as in fw_rhythm_learn(). */
-size_t fw_trust_note(struct fw_str old, enum fw_trust_found found, int64_t now_ms, char out[FW_RHYTHM_MAX]);
+size_t fw_trust_record(struct fw_str old, enum fw_trust_found found, int64_t now_ms, char out[FW_RHYTHM_MAX]);
 
 #endif

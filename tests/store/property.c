@@ -162,11 +162,11 @@ static bool again(struct worker *w, int rc, const struct fw_err *e, const char *
 	return rc != 0;
 }
 
-static void completes(struct worker *w, size_t i, enum fw_host_mood mood, int64_t cool_until_ms)
+static void completes(struct worker *w, size_t i, enum fw_host_health health, int64_t cool_until_ms)
 {
 	struct claim *c = w->flight[i].claim;
 
-	fw_hosts_done(owner_hosts_lock(w->o), &c->item, mood, cool_until_ms, owner_now(w->o));
+	fw_hosts_done(owner_hosts_lock(w->o), &c->item, health, cool_until_ms, owner_now(w->o));
 	owner_hosts_unlock(w->o);
 	claim_move(c, CLAIM_ENDED);
 	w->flight[i] = w->flight[--w->flight_n];
@@ -208,7 +208,7 @@ static void ends(struct worker *w, size_t i)
 	size_t n = w->n++;
 
 	w->pause[n] = (struct pause){pauses ? host_at(c->host_id) : -1, 0, now.mono_ms + pause_ms};
-	completes(w, i, FW_HOST_FINE, pauses ? now.wall_ms + pause_ms : 0);
+	completes(w, i, FW_HOST_HEALTHY, pauses ? now.wall_ms + pause_ms : 0);
 	owner_receive(w->o, c);
 	w->state[n] = c->feed;
 	w->state[n].last_visit_ms = w->state[n].last_ok_ms = now.wall_ms;

@@ -79,7 +79,7 @@ def faults(base):
 
 
 @case("Retry-After and errors put a feed off; the reason is told") # POL-07, POL-08, POL-10
-def put_off(base):
+def deferred(base):
     plans = ["429,retry-after=7200", "503,retry-after=3h", "404", "410"]
     bad, _, _, _, w = collected(base, plans)
     now = w.one("SELECT max(at_ms) FROM visits") / 1000

@@ -32,7 +32,7 @@ static const char USAGE[] =
 	"--bench: one line for each figure: name, ours, reference, ratio, goal, ok or short; with a million synthetic feeds.\n"
 	"--backlog: nothing was fetched for the last HOURS; which share of the missed entries the first requests find, by order.\n";
 
-struct options {
+struct sim_options {
 	const char *trace;
 	int64_t feeds, days, seed, backlog_h;
 	bool json, bench;
@@ -40,7 +40,7 @@ struct options {
 
 enum { FIXED, FREQUENCY, OURS, FREQUENCY_AS_FIXED, OURS_AS_FIXED, OURS_AS_FIXED_BOUNDS, OURS_AS_FREQUENCY, FIXED_AS_OURS, ROW_N };
 
-struct row {
+struct study_row {
 	char name[64];
 	struct rule rule;
 	struct tally t;
@@ -50,13 +50,13 @@ struct row {
 struct study {
 	struct world world;
 	size_t rounds, row_n;
-	struct row row[ROW_N];
+	struct study_row row[ROW_N];
 };
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
 /* Run a rule on every `step`-th feed of the world, `rounds` times with different random numbers. */
-static bool run(const struct world *w, const struct rule *rule, size_t rounds, size_t step, struct tally *t)
+static bool world_run(const struct world *w, const struct rule *rule, size_t rounds, size_t step, struct tally *t)
 {
 	struct life life = {0};
 	bool ok = true;
@@ -70,17 +70,17 @@ static bool run(const struct world *w, const struct rule *rule, size_t rounds, s
 	return ok;
 }
 
-static bool run_row(const struct world *w, size_t rounds, struct row *r)
+static bool study_row_run(const struct world *w, size_t rounds, struct study_row *r)
 {
 	int64_t began = fw_thread_cpu_us();
-	bool ok = tally_begin(&r->t) && run(w, &r->rule, rounds, 1, &r->t);
+	bool ok = tally_begin(&r->t) && world_run(w, &r->rule, rounds, 1, &r->t);
 
 	r->took_us = fw_thread_cpu_us() - began;
 	return ok;
 }
 
 /* Requests per feed and day. */
-static double per_day(const struct tally *t)
+static double requests_per_day(const struct tally *t)
 {
 	return t->feed_days > 0 ? t->requests / t->feed_days : 0;
 }
@@ -89,7 +89,7 @@ static double per_day(const struct tally *t)
  * Find the factor with which a rule takes `want` requests per feed and day: by bisection, on a part
  * of the feeds.
  */
-static bool equalise(const struct world *w, double want, struct rule *rule)
+static bool factor_find(const struct world *w, double want, struct rule *rule)
 {
 	bool more_is_less = rule->kind != RULE_FREQUENCY;
 	double lo = rule->factor / 1024, hi = rule->factor * 1024;
@@ -100,8 +100,8 @@ static bool equalise(const struct world *w, double want, struct rule *rule)
 		bool ok;
 
 		rule->factor = sqrt(lo * hi);
-		ok = tally_begin(&t) && run(w, rule, 1, step, &t);
-		if (ok && (per_day(&t) > want) == more_is_less)
+		ok = tally_begin(&t) && world_run(w, rule, 1, step, &t);
+		if (ok && (requests_per_day(&t) > want) == more_is_less)
 			lo = rule->factor;
 		else
 			hi = rule->factor;
@@ -127,7 +127,7 @@ static const struct {
 	[FIXED_AS_OURS] = {{RULE_FIXED, 60, 0}, OURS},
 };
 
-static void name_row(struct row *r)
+static void study_row_name(struct study_row *r)
 {
 	double f = r->rule.factor;
 
@@ -146,15 +146,15 @@ static bool study_run(struct study *s)
 	fw_due_policy_default(&usual);
 	s->row_n = s->world.feeds > EQUAL_FEEDS ? FREQUENCY_AS_FIXED : ROW_N;
 	for (size_t i = 0; i < s->row_n; i++) {
-		struct row *r = &s->row[i];
+		struct study_row *r = &s->row[i];
 
 		r->rule = PLAN[i].rule;
 		if (r->rule.kind == RULE_OURS)
 			r->rule.factor = usual.target;
-		if (PLAN[i].as >= 0 && !equalise(&s->world, per_day(&s->row[PLAN[i].as].t), &r->rule))
+		if (PLAN[i].as >= 0 && !factor_find(&s->world, requests_per_day(&s->row[PLAN[i].as].t), &r->rule))
 			return false;
-		name_row(r);
-		if (!run_row(&s->world, s->rounds, r))
+		study_row_name(r);
+		if (!study_row_run(&s->world, s->rounds, r))
 			return false;
 	}
 	return true;
@@ -169,20 +169,20 @@ static void study_free(struct study *s)
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static double share(double part, double of)
+static double ratio_of(double part, double of)
 {
 	return of > 0 ? part / of : 0;
 }
 
 /* Seconds below an hour, minutes above. */
-static const char *duration(double ms, char out[FW_RFC3339_MAX])
+static const char *duration_print(double ms, char out[FW_RFC3339_MAX])
 {
 	int64_t s = (int64_t)(ms / 1000 + 0.5);
 
 	return fw_duration_text(out, s >= 3600 ? s / 60 * FW_MINUTE_MS : s * 1000);
 }
 
-static void show(const struct study *s)
+static void study_print(const struct study *s)
 {
 	char median[FW_RFC3339_MAX], p95[FW_RFC3339_MAX], mean[FW_RFC3339_MAX];
 
@@ -192,14 +192,14 @@ static void show(const struct study *s)
 		const struct tally *t = &s->row[i].t;
 
 		printf("%-38s %12.0f %12.0f %8.2f %5.1f%% %5.1f%% %11s %11s %11s %7.1f\n", s->row[i].name, t->requests,
-			per_day(t) * (double)s->world.feeds, per_day(t), 100 * share(t->not_modified, t->requests), 100 * share(t->fruitful, t->requests),
-			duration(tally_quantile_ms(t, 0.5), median), duration(tally_quantile_ms(t, 0.95), p95),
-			duration(share(t->delay_sum_ms, t->entries), mean), (double)s->row[i].took_us / 1e6);
+			requests_per_day(t) * (double)s->world.feeds, requests_per_day(t), 100 * ratio_of(t->not_modified, t->requests), 100 * ratio_of(t->fruitful, t->requests),
+			duration_print(tally_quantile_ms(t, 0.5), median), duration_print(tally_quantile_ms(t, 0.95), p95),
+			duration_print(ratio_of(t->delay_sum_ms, t->entries), mean), (double)s->row[i].took_us / 1e6);
 	}
 	printf("\n");
 }
 
-static void tell(struct fw_json *j, const struct study *s)
+static void study_write_json(struct fw_json *j, const struct study *s)
 {
 	fw_json_object(j, NULL);
 	fw_json_cstr(j, "world", s->world.name);
@@ -213,13 +213,13 @@ static void tell(struct fw_json *j, const struct study *s)
 		fw_json_cstr(j, "rule", s->row[i].name);
 		fw_json_double(j, "factor", s->row[i].rule.factor);
 		fw_json_double(j, "requests", t->requests);
-		fw_json_double(j, "requests_per_feed_day", per_day(t));
-		fw_json_double(j, "not_modified_share", share(t->not_modified, t->requests));
-		fw_json_double(j, "new_share", share(t->fruitful, t->requests));
+		fw_json_double(j, "requests_per_feed_day", requests_per_day(t));
+		fw_json_double(j, "not_modified_share", ratio_of(t->not_modified, t->requests));
+		fw_json_double(j, "new_share", ratio_of(t->fruitful, t->requests));
 		fw_json_double(j, "entries", t->entries);
 		fw_json_double(j, "median_ms", tally_quantile_ms(t, 0.5));
 		fw_json_double(j, "p95_ms", tally_quantile_ms(t, 0.95));
-		fw_json_double(j, "mean_ms", share(t->delay_sum_ms, t->entries));
+		fw_json_double(j, "mean_ms", ratio_of(t->delay_sum_ms, t->entries));
 		fw_json_int(j, "cpu_us", s->row[i].took_us);
 		fw_json_end(j);
 	}
@@ -232,7 +232,7 @@ static void tell(struct fw_json *j, const struct study *s)
 /* A line as the other benchmarks print it; the goal is for the ratio. */
 static void bench_row(const char *name, double ours, double reference, double goal, bool at_most)
 {
-	double ratio = share(ours, reference);
+	double ratio = ratio_of(ours, reference);
 
 	printf("%-66s %12.4g %12.4g %8.3f %s%-6.3g %s\n", name, ours, reference, ratio, at_most ? "<=" : ">=", goal,
 		(at_most ? ratio <= goal : ratio >= goal) ? "ok" : "short");
@@ -253,7 +253,7 @@ static void bench_trace(const struct study *s)
 		median_min(s, FREQUENCY_AS_FIXED), 1, true);
 	bench_row("trace: median delay, min / entry frequency's, as many as it takes", median_min(s, OURS_AS_FREQUENCY), median_min(s, FREQUENCY),
 		1, true);
-	bench_row("trace: share of visits that find something / published 5 %", share(ours->fruitful, ours->requests), 0.05, 3, false);
+	bench_row("trace: share of visits that find something / published 5 %", ratio_of(ours->fruitful, ours->requests), 0.05, 3, false);
 }
 
 static void bench_made(const struct study *s)
@@ -272,15 +272,15 @@ static void bench_made(const struct study *s)
 
 /* ---- command line ---------------------------------------------------------------------------- */
 
-static bool number(const char *text, int64_t min, int64_t max, int64_t *out)
+static bool option_number(const char *text, int64_t min, int64_t max, int64_t *out)
 {
 	return text && fw_str_int(fw_str(text), out) && *out >= min && *out <= max;
 }
 
 /* Returns 0, or the exit status. */
-static int read_options(int argc, char **argv, struct options *o)
+static int read_options(int argc, char **argv, struct sim_options *o)
 {
-	*o = (struct options){.days = 30, .seed = 1};
+	*o = (struct sim_options){.days = 30, .seed = 1};
 	for (int i = 1; i < argc; i++) {
 		const char *arg = argv[i], *value = argv[i + 1];
 		bool ok;
@@ -292,13 +292,13 @@ static int read_options(int argc, char **argv, struct options *o)
 		if (!strcmp(arg, "--trace"))
 			ok = (o->trace = value) != NULL;
 		else if (!strcmp(arg, "--feeds"))
-			ok = number(value, 1, 100000000, &o->feeds);
+			ok = option_number(value, 1, 100000000, &o->feeds);
 		else if (!strcmp(arg, "--days"))
-			ok = number(value, 1, 366, &o->days);
+			ok = option_number(value, 1, 366, &o->days);
 		else if (!strcmp(arg, "--seed"))
-			ok = number(value, 0, INT64_MAX, &o->seed);
+			ok = option_number(value, 0, INT64_MAX, &o->seed);
 		else if (!strcmp(arg, "--backlog"))
-			ok = number(value, 1, 24 * 30, &o->backlog_h);
+			ok = option_number(value, 1, 24 * 30, &o->backlog_h);
 		else
 			ok = false;
 		if (!ok) {
@@ -312,7 +312,7 @@ static int read_options(int argc, char **argv, struct options *o)
 	return 0;
 }
 
-static bool backlog_show(const struct world *w, int64_t hours)
+static bool backlog_print(const struct world *w, int64_t hours)
 {
 	static const char *const NAME[BACKLOG_ORDERS] = {"by due time", "by value", "by expected entries", "best possible"};
 	struct backlog b;
@@ -333,7 +333,7 @@ static bool backlog_show(const struct world *w, int64_t hours)
 	return true;
 }
 
-static int run_backlog(const struct options *o)
+static int run_backlog(const struct sim_options *o)
 {
 	struct world w;
 	struct fw_err err;
@@ -344,17 +344,17 @@ static int run_backlog(const struct options *o)
 			fprintf(stderr, "simulate: %s\n", err.text);
 			return 1;
 		}
-		ok = backlog_show(&w, o->backlog_h);
+		ok = backlog_print(&w, o->backlog_h);
 		world_free(&w);
 	}
 	world_zipf(&w, (size_t)o->feeds, o->days, (uint64_t)o->seed);
-	ok = ok && backlog_show(&w, o->backlog_h);
+	ok = ok && backlog_print(&w, o->backlog_h);
 	if (!ok)
 		fprintf(stderr, "simulate: out of memory\n");
 	return ok && !fflush(stdout) ? 0 : 1;
 }
 
-static int run_studies(const struct options *o, struct study *trace, struct study *made)
+static int run_studies(const struct sim_options *o, struct study *trace, struct study *made)
 {
 	struct fw_err err;
 
@@ -370,7 +370,7 @@ static int run_studies(const struct options *o, struct study *trace, struct stud
 	return 0;
 }
 
-static void write_json(const struct options *o, const struct study *trace, const struct study *made)
+static void write_json(const struct sim_options *o, const struct study *trace, const struct study *made)
 {
 	struct fw_buf out;
 	struct fw_json j;
@@ -379,8 +379,8 @@ static void write_json(const struct options *o, const struct study *trace, const
 	fw_json_init(&j, &out, true);
 	fw_json_array(&j, NULL);
 	if (o->trace)
-		tell(&j, trace);
-	tell(&j, made);
+		study_write_json(&j, trace);
+	study_write_json(&j, made);
 	fw_json_end(&j);
 	printf("%.*s\n", (int)out.len, out.p);
 	fw_buf_finish(&out);
@@ -389,7 +389,7 @@ static void write_json(const struct options *o, const struct study *trace, const
 int main(int argc, char **argv)
 {
 	static struct study trace = {.rounds = TRACE_ROUNDS}, made = {.rounds = 1};
-	struct options o;
+	struct sim_options o;
 	int status = read_options(argc, argv, &o);
 
 	if (status)
@@ -407,8 +407,8 @@ int main(int argc, char **argv)
 		bench_made(&made);
 	} else if (!status) {
 		if (o.trace)
-			show(&trace);
-		show(&made);
+			study_print(&trace);
+		study_print(&made);
 	}
 	study_free(&trace);
 	study_free(&made);

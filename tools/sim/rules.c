@@ -8,7 +8,7 @@
  *                    interval: a week / entries / factor, within 5 min and 24 h. With fewer than
  *                    two entries it is 24 h. max-age lengthens it, up to 24 h. Miniflux looks for
  *                    due feeds once an hour; that is left out, in its favour.
- *   ours             fw_due(), with what fw_rhythm_see() learned: the collector's code.
+ *   ours             fw_due(), with what fw_rhythm_add() learned: the collector's code.
  */
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ double tally_quantile_ms(const struct tally *t, double q)
 }
 
 /* A feed while it is simulated. */
-struct watch {
+struct rule_watch {
 	const struct life *life;
 	struct tally *t;
 	size_t found;      /* number of known dates */
@@ -56,7 +56,7 @@ struct watch {
 };
 
 /* The number of entries that a visit finds. */
-static size_t find(struct watch *w, int64_t now_ms)
+static size_t watch_find(struct rule_watch *w, int64_t now_ms)
 {
 	size_t from = w->found;
 
@@ -66,7 +66,7 @@ static size_t find(struct watch *w, int64_t now_ms)
 }
 
 /* The same, counted in the tally. */
-static size_t visit(struct watch *w, int64_t now_ms, bool counted)
+static size_t watch_visit(struct rule_watch *w, int64_t now_ms, bool counted)
 {
 	const struct life *l = w->life;
 	struct tally *t = w->t;
@@ -89,7 +89,7 @@ static size_t visit(struct watch *w, int64_t now_ms, bool counted)
 	return n;
 }
 
-static int64_t frequency_next(struct watch *w, int64_t now_ms, double factor)
+static int64_t frequency_next(struct rule_watch *w, int64_t now_ms, double factor)
 {
 	const struct life *l = w->life;
 	int64_t interval = FREQUENCY_MAX_MS;
@@ -110,7 +110,7 @@ static int64_t frequency_next(struct watch *w, int64_t now_ms, double factor)
 	return now_ms + interval;
 }
 
-static int64_t ours_next(struct watch *w, int64_t now_ms, size_t new_n)
+static int64_t ours_next(struct rule_watch *w, int64_t now_ms, size_t new_n)
 {
 	const struct life *l = w->life;
 	struct fw_due_facts facts = {
@@ -123,14 +123,14 @@ static int64_t ours_next(struct watch *w, int64_t now_ms, size_t new_n)
 	if (new_n) {
 		size_t shown = FW_MIN(w->found, FW_MAX(l->shown, new_n));
 
-		if (fw_rhythm_see(&w->rhythm, l->date + w->found - shown, shown, now_ms))
+		if (fw_rhythm_add(&w->rhythm, l->date + w->found - shown, shown, now_ms))
 			fw_rhythm_model(&w->rhythm, &w->model);
 	}
 	fw_due(&facts, &w->policy, now_ms, sim_random(&w->rnd), &due);
 	return due.at_ms;
 }
 
-static void watch_ours(struct watch *w, int64_t min_ms, double target)
+static void watch_ours(struct rule_watch *w, int64_t min_ms, double target)
 {
 	fw_due_policy_default(&w->policy);
 	w->policy.min_ms = min_ms ? min_ms : w->policy.min_ms;
@@ -140,20 +140,20 @@ static void watch_ours(struct watch *w, int64_t min_ms, double target)
 }
 
 /* Feeds start at different times within the first hour. */
-static int64_t first_visit(struct watch *w)
+static int64_t watch_first_visit(struct rule_watch *w)
 {
 	return w->life->start_ms + (int64_t)(sim_uniform(&w->rnd) * FW_HOUR_MS);
 }
 
-void rule_stand(const struct life *life, int64_t until_ms, struct standing *out)
+void rule_run_until(const struct life *life, int64_t until_ms, struct rule_state *out)
 {
-	struct watch w = {.life = life, .rnd = life->seed ^ 0x5eed};
-	int64_t at = first_visit(&w);
+	struct rule_watch w = {.life = life, .rnd = life->seed ^ 0x5eed};
+	int64_t at = watch_first_visit(&w);
 
 	watch_ours(&w, 0, 0);
 	do {
 		out->last_ms = at;
-		at = ours_next(&w, at, find(&w, at));
+		at = ours_next(&w, at, watch_find(&w, at));
 	} while (at <= until_ms);
 	out->due_ms = at;
 	out->found = w.found;
@@ -162,8 +162,8 @@ void rule_stand(const struct life *life, int64_t until_ms, struct standing *out)
 
 void rule_run(const struct rule *r, const struct life *life, struct tally *t)
 {
-	struct watch w = {.life = life, .t = t, .rnd = life->seed ^ 0x5eed};
-	int64_t at = first_visit(&w), fixed_ms = (int64_t)(r->factor * FW_MINUTE_MS);
+	struct rule_watch w = {.life = life, .t = t, .rnd = life->seed ^ 0x5eed};
+	int64_t at = watch_first_visit(&w), fixed_ms = (int64_t)(r->factor * FW_MINUTE_MS);
 
 	t->feeds += life->weight;
 	t->feed_days += life->weight * (double)(life->end_ms - life->start_ms) / FW_DAY_MS;
@@ -177,7 +177,7 @@ void rule_run(const struct rule *r, const struct life *life, struct tally *t)
 	}
 	/* to the end, and on to the visit that finds the last entries of those days */
 	while (at <= life->end_ms || (w.found < life->n && life->date[w.found] <= life->end_ms)) {
-		size_t n = visit(&w, at, at <= life->end_ms);
+		size_t n = watch_visit(&w, at, at <= life->end_ms);
 
 		if (r->kind == RULE_FIXED)
 			at += fixed_ms;

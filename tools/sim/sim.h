@@ -87,12 +87,12 @@ void rule_run(const struct rule *r, const struct life *life, struct tally *t);
  * The state of a feed that our rule has polled until some time: its last visit, its due time, the
  * number of known dates.
  */
-struct standing {
+struct rule_state {
 	int64_t last_ms, due_ms;
 	size_t found;
 	struct fw_rhythm_model model;
 };
-void rule_stand(const struct life *life, int64_t until_ms, struct standing *out);
+void rule_run_until(const struct life *life, int64_t until_ms, struct rule_state *out);
 
 /* ---- a backlog ------------------------------------------------------------------------------- */
 

@@ -48,7 +48,7 @@ static double exponential(uint64_t *seed, double mean)
 	return -mean * log(1 - sim_uniform(seed));
 }
 
-static bool publish(struct life *l, int64_t at_ms)
+static bool life_add_date(struct life *l, int64_t at_ms)
 {
 	if (l->n == l->cap) {
 		size_t cap = l->cap ? 2 * l->cap : 256;
@@ -63,7 +63,7 @@ static bool publish(struct life *l, int64_t at_ms)
 	return true;
 }
 
-static int by_date(const void *a, const void *b)
+static int date_compare(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
@@ -81,7 +81,7 @@ void life_free(struct life *life)
 enum habit { HABIT_NONE, HABIT_OFFICE, HABIT_EVENING, HABIT_CLOCK };
 
 /* How active an hour of the week is, at most 1; the week starts on Monday, local time. */
-static double lively(enum habit habit, int day, int hour)
+static double habit_activity(enum habit habit, int day, int hour)
 {
 	bool weekend = day >= 5;
 
@@ -97,7 +97,7 @@ static double habit_mean(enum habit habit)
 	double sum = 0;
 
 	for (int i = 0; i < FW_RHYTHM_HOURS; i++)
-		sum += lively(habit, i / 24, i % 24);
+		sum += habit_activity(habit, i / 24, i % 24);
 	return sum / FW_RHYTHM_HOURS;
 }
 
@@ -112,7 +112,7 @@ void world_zipf(struct world *w, size_t feeds, int64_t days, uint64_t seed)
 }
 
 /* A Poisson process with this rate, thinned out by the hour; bursts follow some publications. */
-static bool live(struct life *l, uint64_t *rnd, double per_day, enum habit habit, double zone_hours, double followers, int64_t from_ms)
+static bool publish_poisson(struct life *l, uint64_t *rnd, double per_day, enum habit habit, double zone_hours, double followers, int64_t from_ms)
 {
 	double peak = per_day / habit_mean(habit) / (1 + followers), at = (double)from_ms / FW_HOUR_MS;
 
@@ -124,10 +124,10 @@ static bool live(struct life *l, uint64_t *rnd, double per_day, enum habit habit
 			return true;
 		local = (int64_t)floor(at + zone_hours);
 		hour = (local + 72) % FW_RHYTHM_HOURS; /* 1970 began on a Thursday */
-		if (sim_uniform(rnd) >= lively(habit, (int)(hour / 24), (int)(hour % 24)))
+		if (sim_uniform(rnd) >= habit_activity(habit, (int)(hour / 24), (int)(hour % 24)))
 			continue;
 		for (double when = at; when * FW_HOUR_MS < (double)l->end_ms; when += exponential(rnd, 0.4)) {
-			if (!publish(l, (int64_t)(when * FW_HOUR_MS)))
+			if (!life_add_date(l, (int64_t)(when * FW_HOUR_MS)))
 				return false;
 			if (sim_uniform(rnd) >= followers / (1 + followers))
 				break;
@@ -136,25 +136,25 @@ static bool live(struct life *l, uint64_t *rnd, double per_day, enum habit habit
 }
 
 /* At the same time each day, within a few minutes; some days without. */
-static bool live_by_clock(struct life *l, uint64_t *rnd, double per_day, int64_t from_ms)
+static bool publish_daily(struct life *l, uint64_t *rnd, double per_day, int64_t from_ms)
 {
 	int64_t first = (int64_t)(sim_uniform(rnd) * FW_DAY_MS), step = (int64_t)(FW_DAY_MS / FW_MAX(floor(per_day + 0.5), 1.0));
 	double often = FW_MIN(per_day, 1.0);
 
 	for (int64_t at = from_ms - from_ms % FW_DAY_MS + first; at < l->end_ms; at += step) {
-		if (sim_uniform(rnd) < often && !publish(l, at + (int64_t)((sim_uniform(rnd) - 0.5) * 10 * FW_MINUTE_MS)))
+		if (sim_uniform(rnd) < often && !life_add_date(l, at + (int64_t)((sim_uniform(rnd) - 0.5) * 10 * FW_MINUTE_MS)))
 			return false;
 	}
 	return true;
 }
 
 /* Nothing for months. */
-static bool live_silent(struct life *l, uint64_t *rnd)
+static bool publish_silent(struct life *l, uint64_t *rnd)
 {
 	int64_t at = l->start_ms - (int64_t)((60 + 2000 * sim_uniform(rnd)) * FW_DAY_MS);
 
 	for (int i = 0; i < 15; i++, at -= (int64_t)exponential(rnd, 10.0 * FW_DAY_MS)) {
-		if (!publish(l, at))
+		if (!life_add_date(l, at))
 			return false;
 	}
 	return true;
@@ -185,13 +185,13 @@ static bool zipf_feed(const struct world *w, size_t i, struct life *l)
 	followers = sim_uniform(&rnd) < 0.33 ? 1.5 : 0;
 	back = FW_MAX(FW_MIN((double)l->shown / per_day, 400.0), 1.0);
 	if (sim_uniform(&rnd) < 0.3)
-		ok = live_silent(l, &rnd);
+		ok = publish_silent(l, &rnd);
 	else if (kind < 0.1)
-		ok = live_by_clock(l, &rnd, per_day, l->start_ms - (int64_t)(back * FW_DAY_MS));
+		ok = publish_daily(l, &rnd, per_day, l->start_ms - (int64_t)(back * FW_DAY_MS));
 	else
-		ok = live(l, &rnd, per_day, kind < 0.35 ? HABIT_NONE : kind < 0.8 ? HABIT_OFFICE : HABIT_EVENING,
+		ok = publish_poisson(l, &rnd, per_day, kind < 0.35 ? HABIT_NONE : kind < 0.8 ? HABIT_OFFICE : HABIT_EVENING,
 			ZONE[sim_random(&rnd) % FW_N(ZONE)], followers, l->start_ms - (int64_t)(back * FW_DAY_MS));
-	qsort(l->date, l->n, sizeof(*l->date), by_date);
+	qsort(l->date, l->n, sizeof(*l->date), date_compare);
 	l->seed = sim_random(&rnd);
 	return ok;
 }
@@ -207,7 +207,7 @@ static bool dates_of(struct fw_arena *a, struct fw_str bytes, struct life *l)
 	for (const struct fw_entry *e = doc->entries; e; e = e->next) {
 		int64_t at = e->published_ms != FW_NO_DATE ? e->published_ms : e->updated_ms;
 
-		if (at != FW_NO_DATE && at > 0 && !publish(l, at))
+		if (at != FW_NO_DATE && at > 0 && !life_add_date(l, at))
 			return false;
 	}
 	return true;
@@ -220,7 +220,7 @@ static bool cut_trace(struct life *l, int64_t days)
 
 	if (!l->n)
 		return false;
-	qsort(l->date, l->n, sizeof(*l->date), by_date);
+	qsort(l->date, l->n, sizeof(*l->date), date_compare);
 	for (size_t i = 0; i < l->n; i++) {
 		clumps += !i || l->date[i] - l->date[i - 1] >= CLUMP_MS;
 		days_only += l->date[i] % FW_DAY_MS == 0;
@@ -235,7 +235,7 @@ static bool cut_trace(struct life *l, int64_t days)
 	return clumps >= TRACE_LEAST && l->end_ms - l->start_ms >= TRACE_LEAST_MS && 2 * days_only <= l->n;
 }
 
-static bool seen_before(const struct world *w, const struct life *l)
+static bool trace_is_duplicate(const struct world *w, const struct life *l)
 {
 	for (size_t i = 0; i < w->feeds; i++) {
 		const struct life *other = &w->life[i];
@@ -282,7 +282,7 @@ static int trace_file(struct world *w, const char *path, int64_t days, struct fw
 	if (!rc && bytes.p && !dates_of(&a, bytes, &l))
 		rc = fw_err_set(err, FW_ENOMEM, "no memory for the dates of %s", path);
 	fw_arena_finish(&a);
-	if (!rc && cut_trace(&l, days) && !seen_before(w, &l))
+	if (!rc && cut_trace(&l, days) && !trace_is_duplicate(w, &l))
 		w->life[w->feeds++] = l;
 	else
 		life_free(&l);
@@ -335,7 +335,7 @@ bool world_feed(const struct world *w, size_t i, struct life *life)
 	life->cap = cap;
 	life->n = 0;
 	for (size_t k = 0; k < w->life[i % w->feeds].n; k++) {
-		if (!publish(life, w->life[i % w->feeds].date[k]))
+		if (!life_add_date(life, w->life[i % w->feeds].date[k]))
 			return false;
 	}
 	life->seed = i * UINT64_C(0xd1342543de82ef95) + w->seed;

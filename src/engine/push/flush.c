@@ -132,7 +132,7 @@ static size_t producer_index(const struct fw_producer *l)
 
 void fw_ingest_discard(struct fw_producer *l)
 {
-	fw_byte_ring_forget(&l->ring);
+	fw_byte_ring_drop(&l->ring);
 	if (l->in->wal)
 		fw_wal_discard(l->in->wal, producer_index(l));
 	l->draft_n = 0;

@@ -54,7 +54,7 @@ static void visit_meter(struct store_thread *s, const struct visit *v)
 	}
 	if (s->bounds && fw_plan_bounds_add(s->bounds, o->host_id, o->feed_id, o->visit.total_us)) {
 		/* out of memory: the report at the end omits the bounds */
-		fw_plan_bounds_free(s->bounds);
+		fw_plan_bounds_destroy(s->bounds);
 		s->bounds = NULL;
 	}
 	s->visits++;

@@ -164,13 +164,13 @@ struct due_set *due_set_create(const struct due_rules *rules)
 	bool made = d != NULL;
 
 	for (int i = 0; made && i < DUE_QUEUES; i++) {
-		d->queue[i] = fw_hosts_new(
+		d->queue[i] = fw_hosts_create(
 			&(struct fw_hosts_rules){.host_max = rules->host_claims, .gap_ms = rules->host_gap_ms});
 		made = d->queue[i] != NULL;
 		if (!made)
 			break;
-		fw_hosts_lease(d->queue[i], INT64_MAX);
-		fw_hosts_take(d->queue[i], 0, 0, (struct fw_hosts_now){INT64_MIN / 2, 0});
+		fw_hosts_set_lease(d->queue[i], INT64_MAX);
+		fw_hosts_own(d->queue[i], 0, 0, (struct fw_hosts_now){INT64_MIN / 2, 0});
 	}
 	if (!made) {
 		due_set_destroy(d);
@@ -186,7 +186,7 @@ void due_set_destroy(struct due_set *d)
 	if (!d)
 		return;
 	for (int i = 0; i < DUE_QUEUES; i++)
-		fw_hosts_free(d->queue[i]);
+		fw_hosts_destroy(d->queue[i]);
 	for (struct due_chunk *c = d->due_chunk, *next; c; c = next) {
 		next = c->next;
 		free(c);
@@ -346,7 +346,7 @@ static void due_item_remove(struct due_set *d, struct due_item *it)
 		fw_heap_remove(&d->later, &it->item.node);
 	} else {
 		due_item_unwait(d, it);
-		fw_hosts_withdraw(d->queue[it->queue], &it->item);
+		fw_hosts_remove(d->queue[it->queue], &it->item);
 	}
 	due_shard_remove(d, it);
 	due_item_free(d, it);
@@ -508,7 +508,7 @@ void due_set_done(struct due_set *d, struct due_item *it, struct fw_hosts_now no
 void due_set_put_back(struct due_set *d, struct due_item *it, int64_t until_ms, struct fw_hosts_now now)
 {
 	struct fw_hosts_row pause = {.host_id = it->host_id,
-		.next_ok_ms = now.wall_ms + FW_MIN(FW_MAX(until_ms, now.mono_ms) - now.mono_ms, FW_PACE_MAX_MS)};
+		.next_ok_ms = now.wall_ms + FW_MIN(FW_MAX(until_ms, now.mono_ms) - now.mono_ms, FW_LEARNED_DELAY_MAX_MS)};
 	int rc = 0;
 
 	due_item_unclaim(d, it, now);
@@ -608,7 +608,7 @@ static int due_set_reorder(struct due_set *d, struct fw_hosts_now now)
 	}
 	for (size_t i = 0; !rc && i < n; i++) {
 		due_item_unwait(d, it[i]);
-		fw_hosts_withdraw(d->queue[it[i]->queue], &it[i]->item);
+		fw_hosts_remove(d->queue[it[i]->queue], &it[i]->item);
 		it[i]->item.order = d->rules.once ? order[i] : due_item_order(d, it[i], now);
 	}
 	for (size_t i = 0; !rc && i < n; i++) {

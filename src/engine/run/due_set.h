@@ -106,7 +106,7 @@ bool due_set_ready(struct due_set *d, int64_t mono_ms, int64_t *next_ms);
 void due_set_done(struct due_set *d, struct due_item *it, struct fw_hosts_now now);
 /*
  * A claim ends, and the feed can be claimed again. No feed of its host is claimed before until_ms
- * (monotonic; at most FW_PACE_MAX_MS from now).
+ * (monotonic; at most FW_LEARNED_DELAY_MAX_MS from now).
  */
 void due_set_put_back(struct due_set *d, struct due_item *it, int64_t until_ms, struct fw_hosts_now now);
 /*

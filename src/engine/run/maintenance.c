@@ -11,7 +11,7 @@
  * Blocked feeds: feeds that the address guard refused are fetched when its settings have changed.
  * The former value is a record of kind "setting", with the setting's name as key; no record: it was
  * empty. The record is written after the feeds are due: a crash in between makes them due twice
- * rather than never. A feed's error names the setting that can permit it (fetch/judge.c).
+ * rather than never. A feed's error names the setting that can permit it (fetch/classify.c).
  *
  * Connectivity: that a worker's network is down is a record of kind "weather", with the worker's
  * name as key and the time it went down. It expires by itself.

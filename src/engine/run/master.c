@@ -537,7 +537,7 @@ void master_step(struct master *m, int number)
 	fw_meter_master_usage(m->meter);
 	master_progress(m);
 	manager_notify(m);
-	fw_log_own_up();
+	fw_log_report_lost();
 }
 
 /* ---- start and end --------------------------------------------------------------------------- */

@@ -118,7 +118,7 @@ struct owner *owner_create(const struct owner_rules *r, struct store *st, owner_
 		return NULL;
 	}
 	o->due = due_set_create(&due);
-	o->hosts = fw_hosts_new(&(struct fw_hosts_rules){.host_max = r->host_max, .gap_ms = r->host_gap_ms});
+	o->hosts = fw_hosts_create(&(struct fw_hosts_rules){.host_max = r->host_max, .gap_ms = r->host_gap_ms});
 	if (!o->due || !o->hosts) {
 		owner_destroy(o);
 		return NULL;
@@ -136,7 +136,7 @@ void owner_destroy(struct owner *o)
 	}
 	due_set_destroy(o->due);
 	due_read_finish(&o->read);
-	fw_hosts_free(o->hosts);
+	fw_hosts_destroy(o->hosts);
 	fw_map_finish(&o->claims);
 	pthread_mutex_destroy(&o->lock);
 	free(o);
@@ -157,7 +157,7 @@ static void shard_acquire(struct owner *o, const struct store_shard *is)
 	*s = (struct owner_shard){.state = SHARD_HELD, .unread = true, .changed = true, .version = is->version};
 	o->held++;
 	o->width = o->unread++ ? o->width : READ_WIDTH_MAX;
-	fw_hosts_take(owner_hosts_lock(o), (uint32_t)is->shard, is->quiet_since_ms, owner_now(o));
+	fw_hosts_own(owner_hosts_lock(o), (uint32_t)is->shard, is->quiet_since_ms, owner_now(o));
 	owner_hosts_unlock(o);
 }
 
@@ -182,7 +182,7 @@ static void shard_leave(struct owner *o, int shard)
 	shard_cut(o, s, false);
 	claims_requeue_shard(o, shard);
 	due_set_clear(o->due, shard);
-	fw_hosts_leave(owner_hosts_lock(o), (uint32_t)shard);
+	fw_hosts_release(owner_hosts_lock(o), (uint32_t)shard);
 	owner_hosts_unlock(o);
 }
 
@@ -193,7 +193,7 @@ static void shard_drop(struct owner *o, int shard)
 	assert(o->leaving_n);
 	o->shard[shard] = (struct owner_shard){.state = SHARD_FOREIGN};
 	o->leaving_n--;
-	fw_hosts_forget(owner_hosts_lock(o), (uint32_t)shard);
+	fw_hosts_drop(owner_hosts_lock(o), (uint32_t)shard);
 	owner_hosts_unlock(o);
 }
 
@@ -211,7 +211,7 @@ void owner_lose_lease(struct owner *o)
 		return;
 	fw_warn("this worker's lease is lost: what is in flight is dropped, and other workers fetch it again");
 	o->lost = true;
-	fw_hosts_lease(owner_hosts_lock(o), INT64_MIN);
+	fw_hosts_set_lease(owner_hosts_lock(o), INT64_MIN);
 	owner_hosts_unlock(o);
 	shards_leave_all(o);
 }
@@ -485,7 +485,7 @@ static int owner_heartbeat(struct owner *o, struct fw_err *err)
 	o->heartbeat_took_ms = FW_MIN(owner_mono_ms(o) - mono_ms, 2 * o->heartbeat_took_ms + 1);
 	o->store_changed = false;
 	o->safe_until_ms = o->lease.safe_until_mono_ms;
-	fw_hosts_lease(owner_hosts_lock(o), o->safe_until_ms);
+	fw_hosts_set_lease(owner_hosts_lock(o), o->safe_until_ms);
 	owner_hosts_unlock(o);
 	shards_update(o);
 	if (o->leaving)

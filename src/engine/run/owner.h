@@ -68,7 +68,7 @@ enum claim_state {       /* owner of the claim: */
 	CLAIM_HELD,
 	CLAIM_FETCHING,  /* the loop: a transfer in a slot */
 	/*
-	 * the loop: its fetch failed; the verdict on our own network is deferred (sched/weather.h)
+	 * the loop: its fetch failed; the verdict on our own network is deferred (sched/connectivity.h)
 	 */
 	CLAIM_VERDICT_DEFERRED,
 	CLAIM_READING,   /* the reader thread, or its queue (reader.h) */

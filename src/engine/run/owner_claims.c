@@ -291,9 +291,9 @@ static void claims_requeue_matching(struct owner *o, int shard, int64_t host_id,
 		if ((shard >= 0 && c->shard != shard) || (host_id && c->host_id != host_id))
 			continue;
 		t = owner_hosts_lock(o);
-		waits = c->item.of && !c->item.flying;
+		waits = c->item.of && !c->item.in_flight;
 		if (waits)
-			fw_hosts_withdraw(t, &c->item);
+			fw_hosts_remove(t, &c->item);
 		owner_hosts_unlock(o);
 		if (waits)
 			claim_requeue(o, c, until_mono_ms);

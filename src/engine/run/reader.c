@@ -119,7 +119,7 @@ static void reader_uncount_coded(struct reader *r, const struct visit *v)
 		return;
 	assert(r->coded_bytes >= v->fetch.body.len);
 	r->coded_bytes -= v->fetch.body.len;
-	fw_fetcher_waiting(r->fetcher, r->coded_bytes);
+	fw_fetcher_set_undecoded(r->fetcher, r->coded_bytes);
 }
 
 static void reader_on_worked(uv_work_t *work, int status);
@@ -171,7 +171,7 @@ void reader_push(struct reader *r, struct visit *v)
 	r->end = &v->next;
 	r->n++;
 	r->coded_bytes += v->fetch.body.len;
-	fw_fetcher_waiting(r->fetcher, r->coded_bytes);
+	fw_fetcher_set_undecoded(r->fetcher, r->coded_bytes);
 	reader_next(r);
 }
 

@@ -512,7 +512,7 @@ int store_thread_init(struct store_thread *s, struct channel *ch)
 		struct fw_plan_rules rules;
 
 		fw_settings_plan(s->ch->config, s->ch->slots, &rules);
-		s->bounds = fw_plan_bounds_new(&rules);
+		s->bounds = fw_plan_bounds_create(&rules);
 	}
 	return s->batch && s->claim && s->outcome ? 0 : FW_ENOMEM;
 }
@@ -621,7 +621,7 @@ static int store_thread_run(struct store_thread *s)
 void store_thread_finish(struct store_thread *s)
 {
 	store_thread_close(s);
-	fw_plan_bounds_free(s->bounds);
+	fw_plan_bounds_destroy(s->bounds);
 	free(s->batch);
 	free(s->claim);
 	free(s->outcome);

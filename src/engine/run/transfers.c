@@ -320,7 +320,7 @@ static struct claim *claim_next(struct worker *w, int64_t mono_ms, int64_t *next
 	} else if (c) {
 		*pause_ms = name_cooldown_until(w->cooldowns, c->feed.url, fw_now_ms());
 		if (*pause_ms || !name_take_slot(w, c)) {
-			fw_hosts_withdraw(t, item);
+			fw_hosts_remove(t, item);
 			claim_move(c, CLAIM_HELD);
 		} else {
 			(void)fw_hosts_start(t, mono_ms, next_ms); /* the same claim */
@@ -426,7 +426,7 @@ static void connectivity_log_change(struct worker *w)
 	atomic_store_explicit(&w->o->meter->offline, w->network.down, memory_order_relaxed);
 	if (w->network.down)
 		fw_warn("our own network seems to be down: %d hosts in a row did not answer%s; no feed is charged",
-			w->network.few ? (int)w->network.failed_n : FW_WEATHER_DOWN_N, w->network.few ? ", and no other host did" : "");
+			w->network.few ? (int)w->network.failed_n : FW_CONNECTIVITY_DOWN_N, w->network.few ? ", and no other host did" : "");
 	else
 		fw_info("our own network is up again");
 }
@@ -460,7 +460,7 @@ void transfers_settle_verdicts(struct worker *w)
 	conclude = over = verdict_is_last(w);
 	for (uint32_t i = 0; i < n && !conclude; i++)
 		conclude = verdict_is_due(w, w->verdict_queue[i], mono_ms);
-	if (conclude && fw_weather_conclude(&w->network) != was)
+	if (conclude && fw_connectivity_conclude(&w->network) != was)
 		connectivity_log_change(w);
 	for (uint32_t i = 0; i < n; i++) {
 		struct visit *v = w->verdict_queue[i];
@@ -488,7 +488,7 @@ static bool verdict_may_wait(const struct worker *w, const struct visit *v)
  */
 static bool visit_is_void(const struct worker *w, const struct visit *v)
 {
-	return v->fetch.put_off || v->cancelled || (w->draining && (v->fetch.kind == FW_VISIT_LOCAL || verdict_may_wait(w, v)));
+	return v->fetch.deferred || v->cancelled || (w->draining && (v->fetch.kind == FW_VISIT_LOCAL || verdict_may_wait(w, v)));
 }
 
 static void transfers_on_fetched(struct fw_fetch *f)
@@ -502,7 +502,7 @@ static void transfers_on_fetched(struct fw_fetch *f)
 	slot_release(w, v);
 	if (!v->cancelled && visit_learn_network(v, &w->network, fw_mono_ms()))
 		connectivity_log_change(w);
-	if (f->put_off)
+	if (f->deferred)
 		meter_count(w->o->meter, FW_COUNT_DEFERRED, 1);
 	if (visit_is_void(w, v)) {
 		visit_hand_over(w, v, VISIT_RELEASE);
@@ -574,7 +574,7 @@ void transfers_abandon_stragglers(struct worker *w)
 			continue;
 		v->abandoned = true;
 		/* if this returns true, the visit has ended and may be reused already */
-		if (!fw_fetch_give_up(&v->fetch))
+		if (!fw_fetch_abandon(&v->fetch))
 			v->abandoned = false;
 	}
 }

@@ -417,7 +417,7 @@ static void visit_set_rhythm(struct visit *v, struct fw_str text)
 void visit_note_304_check(struct visit *v, enum fw_trust_found found, int64_t now_ms)
 {
 	char text[FW_RHYTHM_MAX];
-	size_t len = fw_trust_note(v->feed.rhythm, found, now_ms, text);
+	size_t len = fw_trust_record(v->feed.rhythm, found, now_ms, text);
 
 	visit_set_rhythm(v, (struct fw_str){text, len});
 }
@@ -631,10 +631,10 @@ void visit_learn_host(struct visit *v, const struct visit_rules *r, int64_t now_
 			v->name_cooldown_ms = pause_ms;
 			return;
 		}
-		v->host_health = FW_HOST_STRAINED;
+		v->host_health = FW_HOST_THROTTLED;
 		v->cool_until_ms = now_ms + pause_ms;
 	} else if (status / 100 == 2 || status == 304) {
-		v->host_health = FW_HOST_FINE;
+		v->host_health = FW_HOST_HEALTHY;
 	}
 }
 
@@ -682,18 +682,18 @@ void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, 
 	visit_conclude(v, r, now_ms, rnd);
 }
 
-void visit_settle_verdict(struct visit *v, const struct fw_weather *w, int64_t mono_ms)
+void visit_settle_verdict(struct visit *v, const struct fw_connectivity *w, int64_t mono_ms)
 {
 	v->our_network = w->down;
 	v->offline_ms = w->down ? FW_MAX(mono_ms - w->since_ms, 1) : 0;
-	v->verdict_deferred = fw_weather_doubtful(w, v->began_ms);
+	v->verdict_deferred = fw_connectivity_is_doubtful(w, v->began_ms);
 }
 
-bool visit_learn_network(struct visit *v, struct fw_weather *w, int64_t mono_ms)
+bool visit_learn_network(struct visit *v, struct fw_connectivity *w, int64_t mono_ms)
 {
 	const struct fw_fetch *f = &v->fetch;
 	int64_t asked_ago_ms = f->visit.at_ms - v->was->last_visit_ms, began_ms;
-	struct fw_weather_visit seen;
+	struct fw_connectivity_visit seen;
 	char host[256];
 	bool was = w->down;
 
@@ -703,14 +703,14 @@ bool visit_learn_network(struct visit *v, struct fw_weather *w, int64_t mono_ms)
 	v->ended_ms = mono_ms;
 	if (v->abandoned || !fw_store_host(f->final_url.len ? f->final_url : f->url, host, sizeof(host)))
 		return false;
-	seen = (struct fw_weather_visit){
-		.host = fw_hash64(host, strlen(host)), .sign = fw_weather_sign(f->kind, f->visit.connect_us > 0, f->refused),
-		.failing = v->was->fail_n > 0, .asked_ms = asked_ago_ms > 0 ? began_ms - asked_ago_ms : INT64_MIN,
+	seen = (struct fw_connectivity_visit){
+		.host = fw_hash64(host, strlen(host)), .sign = fw_connectivity_sign(f->kind, f->visit.connect_us > 0, f->refused),
+		.failing = v->was->fail_n > 0, .polled_ms = asked_ago_ms > 0 ? began_ms - asked_ago_ms : INT64_MIN,
 		.begin_ms = v->began_ms, .now_ms = mono_ms,
 	};
-	v->our_network = fw_weather_seen(w, &seen);
+	v->our_network = fw_connectivity_count(w, &seen);
 	v->offline_ms = !v->our_network ? 0 : w->down ? FW_MAX(mono_ms - w->since_ms, 1) : 1;
-	v->verdict_deferred = !v->our_network && seen.sign >= FW_WEATHER_REFUSED && fw_weather_doubtful(w, v->began_ms);
+	v->verdict_deferred = !v->our_network && seen.sign >= FW_CONNECTIVITY_REFUSED && fw_connectivity_is_doubtful(w, v->began_ms);
 	return w->down != was;
 }
 

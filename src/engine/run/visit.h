@@ -38,7 +38,7 @@
 #include "sched/due.h"
 #include "sched/plan.h"
 #include "sched/trust.h"
-#include "sched/weather.h"
+#include "sched/connectivity.h"
 
 enum visit_end {
 	VISIT_COMMIT,  /* write the outcome; kind FW_VISIT_NONE: not started, and due later */
@@ -75,7 +75,7 @@ struct visit {
 	bool compare_304;           /* the check returned a document: see trust_check_document() */
 	/* first document behind a permanent redirect, of a feed that had one: see adoption_check() */
 	bool new_target;
-	enum fw_host_mood host_health;    /* what the response says of its host's load */
+	enum fw_host_health host_health;    /* what the response says of its host's load */
 	int64_t cool_until_ms;     /* the host's cooldown (Retry-After); 0: none */
 	/* cooldown of the name that responded, if it may not speak for the whole host; 0: none */
 	int64_t name_cooldown_ms;
@@ -135,12 +135,12 @@ void visit_conclude(struct visit *v, const struct visit_rules *r, int64_t now_ms
 /* Both halves. */
 void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd);
 /*
- * Before both halves: feed the fetch's result into the connectivity detector (sched/weather.h), and
+ * Before both halves: feed the fetch's result into the connectivity detector (sched/connectivity.h), and
  * decide whether a failure is attributed to our own network. True: the network's state has changed.
  */
-bool visit_learn_network(struct visit *v, struct fw_weather *w, int64_t mono_ms);
+bool visit_learn_network(struct visit *v, struct fw_connectivity *w, int64_t mono_ms);
 /* Decide a deferred verdict again by what is known now. */
-void visit_settle_verdict(struct visit *v, const struct fw_weather *w, int64_t mono_ms);
+void visit_settle_verdict(struct visit *v, const struct fw_connectivity *w, int64_t mono_ms);
 /* Record the result of a check of the server's 304s. */
 void visit_note_304_check(struct visit *v, enum fw_trust_found found, int64_t now_ms);
 /*

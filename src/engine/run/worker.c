@@ -153,7 +153,7 @@ static void worker_on_heartbeat(uv_timer_t *t)
 	if (!w->reader.since_ms || fw_mono_ms() - w->reader.since_ms < READING_MAX_MS)
 		atomic_store(&w->o->meter->heartbeat_mono_ms, fw_mono_ms());
 	meter_usage_update(&w->o->meter->usage);
-	fw_log_own_up();
+	fw_log_report_lost();
 	if (!w->closing)
 		worker_round(w);
 }

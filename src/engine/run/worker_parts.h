@@ -35,7 +35,7 @@ struct worker {
 	struct claim *held, **held_end; /* held claims: they wait for such a place */
 	size_t held_n;
 	uint64_t rnd, seed;
-	struct fw_weather network;
+	struct fw_connectivity network;
 	struct visit **verdict_queue;        /* ended visits whose verdict is deferred, oldest first */
 	uint32_t verdict_n, verdict_max;
 	bool draining, closing;

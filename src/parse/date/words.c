@@ -3,7 +3,7 @@
  * The words in dates: months in many languages, zones, am and pm. They are compared folded, in
  * lower case and without accents (Latin, Greek, Cyrillic): "Févr.", "fevr" and "FÉVR" are equal.
  */
-#include "base/near.h"
+#include "base/suggest.h"
 #include "base/utf8.h"
 #include "parse/date/parts.h"
 

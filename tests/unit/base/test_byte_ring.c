@@ -90,7 +90,7 @@ static void step(struct fw_byte_ring *r, struct model *m, int what)
 			m->tail = m->rec[m->n - 1].end;
 		break;
 	case FORGET:
-		fw_byte_ring_forget(r);
+		fw_byte_ring_drop(r);
 		m->drafted = 0;
 		break;
 	case NEXT: next(r, m); break;

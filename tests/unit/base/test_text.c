@@ -233,7 +233,7 @@ START_TEST(log_escapes) /* LOG-01 */
 }
 END_TEST
 
-/* What one call of fw_log() writes to stderr; without a text, of fw_log_own_up(). */
+/* What one call of fw_log() writes to stderr; without a text, of fw_log_report_lost(). */
 static size_t logged(char *line, size_t cap, const char *text)
 {
 	int fd[2], saved = dup(STDERR_FILENO);
@@ -243,7 +243,7 @@ static size_t logged(char *line, size_t cap, const char *text)
 	if (text)
 		fw_log(FW_LOG_WARN, "%s", text);
 	else
-		fw_log_own_up();
+		fw_log_report_lost();
 	ck_assert(dup2(saved, STDERR_FILENO) >= 0);
 	close(fd[1]);
 	n = read(fd[0], line, cap - 1);
@@ -285,7 +285,7 @@ START_TEST(log_owns_up)
 	ck_assert(saved >= 0 && full >= 0 && dup2(full, STDERR_FILENO) >= 0);
 	fw_log(FW_LOG_WARN, "one");
 	fw_log(FW_LOG_WARN, "two");
-	fw_log_own_up(); /* not read yet: this message is dropped too */
+	fw_log_report_lost(); /* not read yet: this message is dropped too */
 	ck_assert(dup2(saved, STDERR_FILENO) >= 0);
 	close(saved);
 	close(full);

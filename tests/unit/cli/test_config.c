@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/near.h"
+#include "base/suggest.h"
 #include "base/str.h"
 #include "engine/config_text.h"
 #include "feedwheel/engine.h"

@@ -32,7 +32,7 @@ static int64_t says(const char *url, const char *final_url, const char *host_key
 		.name_cooldown_ms = pause_ms};
 
 	name_cooldown_learn(P, &v, at_ms);
-	ck_assert_int_eq(v.host_health, v.cool_until_ms ? FW_HOST_STRAINED : FW_HOST_UNKNOWN);
+	ck_assert_int_eq(v.host_health, v.cool_until_ms ? FW_HOST_THROTTLED : FW_HOST_UNKNOWN);
 	return v.cool_until_ms ? v.cool_until_ms - at_ms : 0;
 }
 

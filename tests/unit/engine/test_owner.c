@@ -488,7 +488,7 @@ static void ends(struct worker *me, uint32_t i)
 
 	ck_assert_uint_lt(n, BATCH);
 	claim_move(c, CLAIM_ENDED);
-	fw_hosts_done(owner_hosts_lock(me->o), &c->item, w.trouble && !chance(200) ? FW_HOST_STRAINED : FW_HOST_FINE,
+	fw_hosts_done(owner_hosts_lock(me->o), &c->item, w.trouble && !chance(200) ? FW_HOST_THROTTLED : FW_HOST_HEALTHY,
 		w.trouble && !chance(300) ? w.now_ms + WALL + chance(20000) : 0, owner_now(me->o));
 	owner_hosts_unlock(me->o);
 	landed(me, i);
@@ -757,7 +757,7 @@ START_TEST(paused_host)
 	ck_assert_uint_eq(w.w[0].flight_n, 2);
 	c = w.w[0].flight[0].claim;
 	now = owner_now(w.w[0].o);
-	fw_hosts_done(owner_hosts_lock(w.w[0].o), &c->item, FW_HOST_FINE, now.wall_ms + FW_HOUR_MS, now);
+	fw_hosts_done(owner_hosts_lock(w.w[0].o), &c->item, FW_HOST_HEALTHY, now.wall_ms + FW_HOUR_MS, now);
 	owner_hosts_unlock(w.w[0].o);
 	landed(&w.w[0], 0);
 	claim_move(c, CLAIM_ENDED);

@@ -131,7 +131,7 @@ static void *produce_records(void *arg)
 			memset(at, (int)(i + k) & 255, record_len(i + k));
 		}
 		if (k < n) {
-			fw_byte_ring_forget(r);
+			fw_byte_ring_drop(r);
 			sched_yield();
 			continue;
 		}

@@ -286,7 +286,7 @@ START_TEST(liar_is_noticed)
 	play(BEGIN + 26 * FW_HOUR_MS);
 	ck_assert_msg(newest_stored() >= 23, "%lld", (long long)newest_stored());
 	ck_assert_int_eq(SEEN.unconditional, 2);
-	ck_assert_int_eq(trust_now().level, lied ? FW_TRUST_LIED : 0);
+	ck_assert_int_eq(trust_now().level, lied ? FW_TRUST_MIN : 0);
 	play(BEGIN + 15 * FW_DAY_MS);
 	ck_assert_int_lt(trust_now().level, 0);
 	ck_assert_int_ge(SEEN.gap_min_ms, FW_DAY_MS);
@@ -319,7 +319,7 @@ START_TEST(liar_repents)
 	S = (struct server){STALE, DATED, .habit_ms = FW_HOUR_MS, .gap_ms = FW_HOUR_MS};
 	play(BEGIN + 2 * FW_DAY_MS);
 	lied_ms = trust_now().denied_ms;
-	ck_assert_int_eq(trust_now().level, FW_TRUST_LIED);
+	ck_assert_int_eq(trust_now().level, FW_TRUST_MIN);
 	S.manner = HONEST;
 	S.until_ms = SEEN.now_ms; /* and quiet: checks find nothing */
 	play(BEGIN + 40 * FW_DAY_MS);
@@ -346,7 +346,7 @@ START_TEST(stubborn_liar)
 
 	S = (struct server){STUBBORN, DATED, .habit_ms = FW_HOUR_MS, .gap_ms = FW_HOUR_MS};
 	play(BEGIN + 26 * FW_HOUR_MS);
-	ck_assert_int_eq(trust_now().level, FW_TRUST_LIED);
+	ck_assert_int_eq(trust_now().level, FW_TRUST_MIN);
 	play(BEGIN + 10 * FW_DAY_MS);
 	ck_assert_int_ge(SEEN.gap_min_ms, FW_DAY_MS - FW_MINUTE_MS);
 	fw_arena_init(&a, 0);

@@ -190,7 +190,7 @@ END_TEST
 START_TEST(checked) /* the result of a check, for the trust in the server's 304s */
 {
 	static const struct { enum fw_visit_kind kind; int status; int trust; bool noted, compared; } T[] = {
-		{FW_VISIT_OK, 200, 2, true, true}, {FW_VISIT_SAME, 200, 3, true, false}, {FW_VISIT_PROTOCOL, 304, FW_TRUST_LIED, true, false},
+		{FW_VISIT_OK, 200, 2, true, true}, {FW_VISIT_SAME, 200, 3, true, false}, {FW_VISIT_PROTOCOL, 304, FW_TRUST_MIN, true, false},
 		{FW_VISIT_TIMEOUT, 0, 2, true, false}, {FW_VISIT_HTTP, 500, 2, true, false}, {FW_VISIT_LOCAL, 0, 2, false, false},
 	};
 	struct fw_rhythm r;
@@ -463,19 +463,19 @@ END_TEST
  */
 START_TEST(strained)
 {
-	static const struct { enum fw_visit_kind kind; int status; const char *retry_after; enum fw_host_mood host_health; int64_t cooldown_ms; } T[] = {
-		{FW_VISIT_HTTP, 429, NULL, FW_HOST_STRAINED, 30 * FW_SECOND_MS},
-		{FW_VISIT_HTTP, 503, NULL, FW_HOST_STRAINED, 30 * FW_SECOND_MS},
-		{FW_VISIT_HTTP, 503, "0", FW_HOST_STRAINED, 30 * FW_SECOND_MS},
-		{FW_VISIT_HTTP, 503, "Thu, 01 Jan 1970 00:00:00 GMT", FW_HOST_STRAINED, 30 * FW_SECOND_MS},
-		{FW_VISIT_HTTP, 429, "soon", FW_HOST_STRAINED, 30 * FW_SECOND_MS},
-		{FW_VISIT_HTTP, 429, "604800", FW_HOST_STRAINED, 7 * FW_DAY_MS},
-		{FW_VISIT_HTTP, 429, "99999999999999999999", FW_HOST_STRAINED, 7 * FW_DAY_MS},
+	static const struct { enum fw_visit_kind kind; int status; const char *retry_after; enum fw_host_health host_health; int64_t cooldown_ms; } T[] = {
+		{FW_VISIT_HTTP, 429, NULL, FW_HOST_THROTTLED, 30 * FW_SECOND_MS},
+		{FW_VISIT_HTTP, 503, NULL, FW_HOST_THROTTLED, 30 * FW_SECOND_MS},
+		{FW_VISIT_HTTP, 503, "0", FW_HOST_THROTTLED, 30 * FW_SECOND_MS},
+		{FW_VISIT_HTTP, 503, "Thu, 01 Jan 1970 00:00:00 GMT", FW_HOST_THROTTLED, 30 * FW_SECOND_MS},
+		{FW_VISIT_HTTP, 429, "soon", FW_HOST_THROTTLED, 30 * FW_SECOND_MS},
+		{FW_VISIT_HTTP, 429, "604800", FW_HOST_THROTTLED, 7 * FW_DAY_MS},
+		{FW_VISIT_HTTP, 429, "99999999999999999999", FW_HOST_THROTTLED, 7 * FW_DAY_MS},
 		{FW_VISIT_HTTP, 500, "3600", FW_HOST_UNKNOWN, 0},
 		{FW_VISIT_HTTP, 404, NULL, FW_HOST_UNKNOWN, 0},
 		{FW_VISIT_DNS, 0, NULL, FW_HOST_UNKNOWN, 0},
-		{FW_VISIT_NOT_MODIFIED, 304, NULL, FW_HOST_FINE, 0},
-		{FW_VISIT_OK, 200, NULL, FW_HOST_FINE, 0},
+		{FW_VISIT_NOT_MODIFIED, 304, NULL, FW_HOST_HEALTHY, 0},
+		{FW_VISIT_OK, 200, NULL, FW_HOST_HEALTHY, 0},
 	};
 
 	V.fetch.h_retry_after = fw_str(T[_i].retry_after);
@@ -511,7 +511,7 @@ START_TEST(strained_name) /* one of several names of a host, or a host after a r
 		RULES.host.hosters = NULL;
 	finish(FW_VISIT_HTTP, 429, NULL);
 	ck_assert_int_eq(V.cool_until_ms, T[_i].whole ? NOW + 7 * FW_DAY_MS : 0);
-	ck_assert_int_eq(V.host_health, T[_i].whole ? FW_HOST_STRAINED : FW_HOST_UNKNOWN);
+	ck_assert_int_eq(V.host_health, T[_i].whole ? FW_HOST_THROTTLED : FW_HOST_UNKNOWN);
 	ck_assert_int_eq(V.name_cooldown_ms, T[_i].whole ? 0 : 7 * FW_DAY_MS);
 	ck_assert_int_ge(V.feed.due_at_ms, NOW + 7 * FW_DAY_MS);
 }
@@ -753,10 +753,10 @@ END_TEST
 
 START_TEST(own_network) /* a failure that is attributed to our own network charges no feed, and is retried soon */
 {
-	struct fw_weather w = {0};
+	struct fw_connectivity w = {0};
 	bool changed = false;
 
-	for (int i = 0; i < FW_WEATHER_DOWN_N; i++) {
+	for (int i = 0; i < FW_CONNECTIVITY_DOWN_N; i++) {
 		char url[50];
 
 		(void)fw_snprintf(url, sizeof(url), "http://h%d.example/", i);
@@ -788,23 +788,23 @@ END_TEST
  */
 START_TEST(old_lookup)
 {
-	struct fw_weather w = {.up_ms = FW_HOUR_MS, .alive_ms = FW_HOUR_MS};
+	struct fw_connectivity w = {.up_ms = FW_HOUR_MS, .alive_ms = FW_HOUR_MS};
 
 	V.fetch.kind = FW_VISIT_DNS;
 	V.fetch.url = FW_STR("http://h.example/");
-	ck_assert(!visit_learn_network(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
+	ck_assert(!visit_learn_network(&V, &w, FW_HOUR_MS + FW_CONNECTIVITY_AFTER_MS));
 	ck_assert(!V.our_network);
 	V.fetch.name_age_ms = 1;
-	ck_assert(!visit_learn_network(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
+	ck_assert(!visit_learn_network(&V, &w, FW_HOUR_MS + FW_CONNECTIVITY_AFTER_MS));
 	ck_assert(V.our_network);
 	/* and it is not reported as a new outage */
-	for (int i = 0; i < 2 * FW_WEATHER_DOWN_N; i++) {
+	for (int i = 0; i < 2 * FW_CONNECTIVITY_DOWN_N; i++) {
 		char url[50];
 
 		(void)fw_snprintf(url, sizeof(url), "http://h%d.example/", i);
 		V.fetch.url = fw_str(url);
-		V.fetch.name_age_ms = FW_WEATHER_AFTER_MS + 1;
-		ck_assert(!visit_learn_network(&V, &w, FW_HOUR_MS + FW_WEATHER_AFTER_MS));
+		V.fetch.name_age_ms = FW_CONNECTIVITY_AFTER_MS + 1;
+		ck_assert(!visit_learn_network(&V, &w, FW_HOUR_MS + FW_CONNECTIVITY_AFTER_MS));
 	}
 	ck_assert(!w.down);
 }

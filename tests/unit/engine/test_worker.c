@@ -92,7 +92,7 @@ int64_t __wrap_fw_mono_ms(void);
 int64_t __wrap_fw_now_ms(void);
 int __wrap_fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_err *e);
 void __wrap_fw_fetch_cancel(struct fw_fetch *f);
-bool __wrap_fw_fetch_give_up(struct fw_fetch *f);
+bool __wrap_fw_fetch_abandon(struct fw_fetch *f);
 bool __wrap_fw_fetch_is_silent(const struct fw_fetch *f);
 void __wrap_fw_fetcher_hold(struct fw_fetcher *fr, bool on);
 int __wrap_uv_timer_start(uv_timer_t *t, uv_timer_cb cb, uint64_t timeout, uint64_t repeat);
@@ -190,7 +190,7 @@ bool __wrap_fw_fetch_is_silent(const struct fw_fetch *f)
 	return flight_find(f) < flight_n;
 }
 
-bool __wrap_fw_fetch_give_up(struct fw_fetch *f)
+bool __wrap_fw_fetch_abandon(struct fw_fetch *f)
 {
 	size_t i = flight_find(f);
 
@@ -334,7 +334,7 @@ static void flight_send(size_t i)
 
 	if (!at->f->send(at->f)) {
 		at->f->kind = FW_VISIT_LOCAL;
-		at->f->put_off = true;
+		at->f->deferred = true;
 		fw_err_set(&at->f->err, FW_EAGAIN, "the host must not be requested now");
 		flight_end(i);
 		return;

@@ -5,54 +5,54 @@
 
 #include "base/cidr.h"
 #include "base/str.h"
-#include "fetch/crowd.h"
+#include "fetch/limiter.h"
 #include "../../suite.h"
 
-static struct fw_crowd *crowd;
-static struct fw_crowd_seat seat[8];
+static struct fw_limiter *crowd;
+static struct fw_limiter_slot seat[8];
 
 static void setup(void)
 {
-	ck_assert_int_eq(fw_crowd_create(2, &crowd), 0);
+	ck_assert_int_eq(fw_limiter_create(2, &crowd), 0);
 	memset(seat, 0, sizeof(seat));
 }
 
 static void teardown(void)
 {
 	for (size_t i = 0; i < FW_N(seat); i++)
-		fw_crowd_leave(crowd, &seat[i]);
-	ck_assert_ptr_null(fw_crowd_next(crowd));
-	ck_assert_uint_eq(fw_crowd_places(crowd), 0);
-	fw_crowd_destroy(crowd);
+		fw_limiter_release(crowd, &seat[i]);
+	ck_assert_ptr_null(fw_limiter_next(crowd));
+	ck_assert_uint_eq(fw_limiter_addresses(crowd), 0);
+	fw_limiter_destroy(crowd);
 }
 
-static enum fw_crowd_state enter(size_t i, const char *address)
+static enum fw_limiter_state enter(size_t i, const char *address)
 {
 	unsigned char a[16];
 
 	ck_assert(fw_ip_parse(fw_str(address), a));
-	ck_assert_int_eq(fw_crowd_enter(crowd, a, &seat[i]), 0);
+	ck_assert_int_eq(fw_limiter_acquire(crowd, a, &seat[i]), 0);
 	return seat[i].state;
 }
 
 START_TEST(in_order)
 {
 	for (size_t i = 0; i < 6; i++)
-		ck_assert_int_eq(enter(i, "192.0.2.1"), i < 2 ? FW_CROWD_IN : FW_CROWD_WAITS);
-	ck_assert_int_eq(enter(6, "192.0.2.2"), FW_CROWD_IN); /* another address has its own limit */
-	ck_assert_uint_eq(fw_crowd_places(crowd), 2);
-	ck_assert(!fw_crowd_calls(crowd));
-	fw_crowd_leave(crowd, &seat[1]);
-	ck_assert(fw_crowd_calls(crowd));
-	ck_assert_int_eq(seat[2].state, FW_CROWD_CALLED);
+		ck_assert_int_eq(enter(i, "192.0.2.1"), i < 2 ? FW_LIMITER_HELD : FW_LIMITER_WAITING);
+	ck_assert_int_eq(enter(6, "192.0.2.2"), FW_LIMITER_HELD); /* another address has its own limit */
+	ck_assert_uint_eq(fw_limiter_addresses(crowd), 2);
+	ck_assert(!fw_limiter_has_next(crowd));
+	fw_limiter_release(crowd, &seat[1]);
+	ck_assert(fw_limiter_has_next(crowd));
+	ck_assert_int_eq(seat[2].state, FW_LIMITER_GRANTED);
 	/* the free slot belongs to the waiter that was called */
-	ck_assert_int_eq(enter(7, "192.0.2.1"), FW_CROWD_WAITS);
-	fw_crowd_leave(crowd, &seat[0]);
-	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[2]);
-	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[3]);
-	ck_assert_ptr_null(fw_crowd_next(crowd));
-	ck_assert_int_eq(seat[3].state, FW_CROWD_IN);
-	ck_assert_int_eq(seat[4].state, FW_CROWD_WAITS);
+	ck_assert_int_eq(enter(7, "192.0.2.1"), FW_LIMITER_WAITING);
+	fw_limiter_release(crowd, &seat[0]);
+	ck_assert_ptr_eq(fw_limiter_next(crowd), &seat[2]);
+	ck_assert_ptr_eq(fw_limiter_next(crowd), &seat[3]);
+	ck_assert_ptr_null(fw_limiter_next(crowd));
+	ck_assert_int_eq(seat[3].state, FW_LIMITER_HELD);
+	ck_assert_int_eq(seat[4].state, FW_LIMITER_WAITING);
 }
 END_TEST
 
@@ -60,20 +60,20 @@ START_TEST(leaving_while_waiting)
 {
 	for (size_t i = 0; i < 6; i++)
 		enter(i, "192.0.2.1");
-	fw_crowd_leave(crowd, &seat[3]); /* in the middle of the queue */
-	fw_crowd_leave(crowd, &seat[3]);
-	fw_crowd_leave(crowd, &seat[0]);
-	ck_assert(fw_crowd_waits(&seat[2]));
-	fw_crowd_leave(crowd, &seat[2]); /* called, and cancelled before its callback: the next one gets the slot */
-	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[4]);
-	ck_assert(!fw_crowd_waits(&seat[4]));
-	ck_assert_ptr_null(fw_crowd_next(crowd));
-	fw_crowd_leave(crowd, &seat[5]); /* the last in the queue */
-	fw_crowd_leave(crowd, &seat[1]);
-	ck_assert_ptr_null(fw_crowd_next(crowd));
-	fw_crowd_leave(crowd, &seat[4]);
-	ck_assert_uint_eq(fw_crowd_places(crowd), 0);
-	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_CROWD_IN);
+	fw_limiter_release(crowd, &seat[3]); /* in the middle of the queue */
+	fw_limiter_release(crowd, &seat[3]);
+	fw_limiter_release(crowd, &seat[0]);
+	ck_assert(fw_limiter_is_waiting(&seat[2]));
+	fw_limiter_release(crowd, &seat[2]); /* called, and cancelled before its callback: the next one gets the slot */
+	ck_assert_ptr_eq(fw_limiter_next(crowd), &seat[4]);
+	ck_assert(!fw_limiter_is_waiting(&seat[4]));
+	ck_assert_ptr_null(fw_limiter_next(crowd));
+	fw_limiter_release(crowd, &seat[5]); /* the last in the queue */
+	fw_limiter_release(crowd, &seat[1]);
+	ck_assert_ptr_null(fw_limiter_next(crowd));
+	fw_limiter_release(crowd, &seat[4]);
+	ck_assert_uint_eq(fw_limiter_addresses(crowd), 0);
+	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_LIMITER_HELD);
 }
 END_TEST
 
@@ -81,16 +81,16 @@ START_TEST(moving)
 {
 	for (size_t i = 0; i < 3; i++)
 		enter(i, "192.0.2.1");
-	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_CROWD_IN); /* a holder keeps its slot, however many wait */
-	ck_assert(!fw_crowd_calls(crowd));
-	ck_assert_int_eq(enter(0, "192.0.2.2"), FW_CROWD_IN);
-	ck_assert_ptr_eq(fw_crowd_next(crowd), &seat[2]);
-	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_CROWD_WAITS); /* a holder that returns is the last */
-	ck_assert_uint_eq(fw_crowd_places(crowd), 1);
+	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_LIMITER_HELD); /* a holder keeps its slot, however many wait */
+	ck_assert(!fw_limiter_has_next(crowd));
+	ck_assert_int_eq(enter(0, "192.0.2.2"), FW_LIMITER_HELD);
+	ck_assert_ptr_eq(fw_limiter_next(crowd), &seat[2]);
+	ck_assert_int_eq(enter(0, "192.0.2.1"), FW_LIMITER_WAITING); /* a holder that returns is the last */
+	ck_assert_uint_eq(fw_limiter_addresses(crowd), 1);
 	/* and one that changes its address does not wait any more */
-	ck_assert_int_eq(enter(0, "192.0.2.3"), FW_CROWD_IN);
-	fw_crowd_leave(crowd, &seat[1]);
-	ck_assert(!fw_crowd_calls(crowd));
+	ck_assert_int_eq(enter(0, "192.0.2.3"), FW_LIMITER_HELD);
+	fw_limiter_release(crowd, &seat[1]);
+	ck_assert(!fw_limiter_has_next(crowd));
 }
 END_TEST
 
@@ -106,7 +106,7 @@ START_TEST(what_one_address_is)
 	for (size_t i = 0; i < FW_N(T); i++) {
 		enter(0, T[i].a);
 		enter(1, T[i].b);
-		ck_assert_msg(fw_crowd_places(crowd) == (T[i].same ? 1 : 2), "%s and %s", T[i].a, T[i].b);
+		ck_assert_msg(fw_limiter_addresses(crowd) == (T[i].same ? 1 : 2), "%s and %s", T[i].a, T[i].b);
 	}
 }
 END_TEST
@@ -124,18 +124,18 @@ START_TEST(any_course) /* in any sequence: never more than two, and the queue mo
 			enter(i, AT[k]);
 			where[i] = k;
 		} else if (step % 2) {
-			fw_crowd_leave(crowd, &seat[i]);
+			fw_limiter_release(crowd, &seat[i]);
 		} else {
-			fw_crowd_next(crowd);
+			fw_limiter_next(crowd);
 		}
 		for (k = 0; k < FW_N(AT); k++) {
 			int in = 0, waits = 0;
 
 			for (i = 0; i < FW_N(seat); i++) {
-				bool here = seat[i].state != FW_CROWD_NOWHERE && where[i] == k;
+				bool here = seat[i].state != FW_LIMITER_IDLE && where[i] == k;
 
-				waits += here && seat[i].state == FW_CROWD_WAITS;
-				in += here && seat[i].state != FW_CROWD_WAITS;
+				waits += here && seat[i].state == FW_LIMITER_WAITING;
+				in += here && seat[i].state != FW_LIMITER_WAITING;
 			}
 			ck_assert_int_le(in, 2);
 			ck_assert(!waits || in == 2);

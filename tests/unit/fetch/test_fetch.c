@@ -1086,31 +1086,31 @@ END_TEST
 /* LIM-04: the memory for headers is bounded too, in whatever order they repeat. */
 START_TEST(repeated_headers)
 {
-	struct fw_reply r = {0};
+	struct fw_fetch_response r = {0};
 	char line[500];
 	size_t n = 0;
 	bool going = true;
 
-	fw_reply_reset(&r);
-	ck_assert(fw_reply_line(&r, &config, FW_STR("HTTP/1.1 200 OK\r\n")));
+	fw_fetch_response_reset(&r);
+	ck_assert(fw_fetch_response_line(&r, &config, FW_STR("HTTP/1.1 200 OK\r\n")));
 	for (int i = 0; i < 150; i++) /* one list in many lines */
-		ck_assert(fw_reply_line(&r, &config, FW_STR("Link: <a>; rel=hub\r\n")));
-	ck_assert_uint_eq(fw_reply_header(&r, FW_H_LINK).len, 150 * 14 - 2);
+		ck_assert(fw_fetch_response_line(&r, &config, FW_STR("Link: <a>; rel=hub\r\n")));
+	ck_assert_uint_eq(fw_fetch_response_header(&r, FW_H_LINK).len, 150 * 14 - 2);
 	ck_assert_uint_lt(r.text.len, 3000);
-	fw_reply_reset(&r);
-	ck_assert(fw_reply_line(&r, &config, FW_STR("HTTP/1.1 200 OK\r\n")));
+	fw_fetch_response_reset(&r);
+	ck_assert(fw_fetch_response_line(&r, &config, FW_STR("HTTP/1.1 200 OK\r\n")));
 	memset(line, 'x', sizeof(line));
 	for (int i = 0; going && i < 190; i++) { /* two headers in turns */
 		static const struct { const char *name; size_t len; } NAME[] = {{"Link: ", 6}, {"Cache-Control: ", 15}};
 
 		memcpy(line, NAME[i % 2].name, NAME[i % 2].len);
-		going = fw_reply_line(&r, &config, (struct fw_str){line, sizeof(line)});
+		going = fw_fetch_response_line(&r, &config, (struct fw_str){line, sizeof(line)});
 		n = r.text.len;
 	}
 	ck_assert(!going);
 	ck_assert_int_eq(r.limit, FW_ELIMIT);
 	ck_assert_uint_le(n, 5 * config.max_header_bytes);
-	fw_reply_finish(&r);
+	fw_fetch_response_finish(&r);
 }
 END_TEST
 

@@ -528,7 +528,7 @@ START_TEST(leaving_the_line)
 		ask(i, i % 2 ? "one.example" : "127.0.0.1", "/hold");
 	until_held(1);
 	/* no request was sent to its host yet */
-	ck_assert(!fw_fetch_is_silent(&crowd[2]) && !fw_fetch_give_up(&crowd[2]));
+	ck_assert(!fw_fetch_is_silent(&crowd[2]) && !fw_fetch_abandon(&crowd[2]));
 	ck_assert(fw_fetch_is_silent(&crowd[0]));
 	fw_fetch_cancel(&crowd[2]);
 	ck_assert_int_eq(done_n, 1);
@@ -576,7 +576,7 @@ START_TEST(a_line_too_long) /* deferred, not failed; and the wait does not count
 	ck_assert_msg(crowd[0].kind == FW_VISIT_OK, "%s", crowd[0].err.text);
 	for (size_t i = 1; i < 3; i++) {
 		ck_assert_msg(crowd[i].kind == FW_VISIT_LOCAL && strstr(crowd[i].err.text, "address_max"), "%s", crowd[i].err.text);
-		ck_assert(crowd[i].put_off == (i == 2)); /* the second had sent its request */
+		ck_assert(crowd[i].deferred == (i == 2)); /* the second had sent its request */
 		ck_assert_int_ge(crowd[i].visit.queue_us, 900000);
 	}
 	ck_assert_int_lt(crowd[2].visit.total_us, crowd[2].visit.queue_us);

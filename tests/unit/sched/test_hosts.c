@@ -28,10 +28,10 @@ static struct fw_hosts_now at(int64_t mono_ms)
 
 static struct fw_hosts *table(uint32_t host_max, int64_t gap_ms)
 {
-	struct fw_hosts *new = fw_hosts_new(&(struct fw_hosts_rules){host_max, gap_ms});
+	struct fw_hosts *new = fw_hosts_create(&(struct fw_hosts_rules){host_max, gap_ms});
 
 	ck_assert_ptr_nonnull(new);
-	fw_hosts_lease(new, NEVER);
+	fw_hosts_set_lease(new, NEVER);
 	return new;
 }
 
@@ -39,7 +39,7 @@ static struct fw_hosts *table(uint32_t host_max, int64_t gap_ms)
 static void begin(uint32_t host_max, int64_t gap_ms)
 {
 	t = table(host_max, gap_ms);
-	fw_hosts_take(t, 1, 0, at(0));
+	fw_hosts_own(t, 1, 0, at(0));
 	for (int i = 0; i < N; i++)
 		item[i] = (struct fw_hosts_item){.order = 10 * i, .feed_id = i};
 }
@@ -52,7 +52,7 @@ static void put(int i, int64_t host)
 /* A user requests a feed that waits already. */
 static void hurry(int i, int64_t host)
 {
-	fw_hosts_withdraw(t, &item[i]);
+	fw_hosts_remove(t, &item[i]);
 	item[i].urgent = true;
 	put(i, host);
 }
@@ -77,26 +77,26 @@ static void sends(int i, int64_t now_ms)
 	ck_assert(fw_hosts_send(t, &item[i], now_ms));
 }
 
-static void done(int i, int64_t now_ms, enum fw_host_mood mood, int64_t cool_ms)
+static void done(int i, int64_t now_ms, enum fw_host_health health, int64_t cooldown_ms)
 {
-	fw_hosts_done(t, &item[i], mood, cool_ms ? now_ms + cool_ms + WALL : 0, at(now_ms));
+	fw_hosts_done(t, &item[i], health, cooldown_ms ? now_ms + cooldown_ms + WALL : 0, at(now_ms));
 }
 
-static void row(int64_t host, int64_t next_ok_ms, int64_t cool_ms, int64_t pace_ms, int64_t now_ms)
+static void row(int64_t host, int64_t next_ok_ms, int64_t cooldown_ms, int64_t pace_ms, int64_t now_ms)
 {
-	struct fw_hosts_row r = {host, next_ok_ms, cool_ms, pace_ms};
+	struct fw_hosts_row r = {host, next_ok_ms, cooldown_ms, pace_ms};
 
 	ck_assert_int_eq(fw_hosts_row_put(t, 1, &r, at(now_ms)), 0);
 }
 
-static void dirty_is(int64_t now_ms, int64_t host, int64_t next_ok_ms, int64_t cool_ms, int64_t pace_ms, bool stored)
+static void dirty_is(int64_t now_ms, int64_t host, int64_t next_ok_ms, int64_t cooldown_ms, int64_t pace_ms, bool stored)
 {
 	struct fw_hosts_row r[2];
 
 	ck_assert_int_eq(fw_hosts_rows_take(t, r, 2, at(now_ms)), 1);
 	ck_assert_int_eq(r[0].host_id, host);
 	ck_assert_int_eq(r[0].next_ok_ms, next_ok_ms);
-	ck_assert_int_eq(r[0].cool_until_ms, cool_ms);
+	ck_assert_int_eq(r[0].cool_until_ms, cooldown_ms);
 	ck_assert_int_eq(r[0].pace_ms, pace_ms);
 	fw_hosts_rows_done(t, r, 1, stored);
 }
@@ -118,19 +118,19 @@ START_TEST(budget)
 	waits(0, NEVER);
 	sends(1, 5);
 	waits(5, NEVER);
-	done(1, 9, FW_HOST_FINE, 0);
+	done(1, 9, FW_HOST_HEALTHY, 0);
 	starts(2, 9);
 	waits(9, NEVER);
-	done(0, 9, FW_HOST_FINE, 0);
+	done(0, 9, FW_HOST_HEALTHY, 0);
 	starts(3, 9);
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 
 	begin(0, 0); /* no limit */
 	for (int i = 0; i < N; i++)
 		put(i, 7);
 	for (int i = 0; i < N; i++)
 		starts(i, 0);
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -154,7 +154,7 @@ START_TEST(gap)
 	done(2, 8600, FW_HOST_UNKNOWN, 0); /* never sent: counts from the permission */
 	waits(8600, 9500);
 	starts(3, 9500);
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -190,8 +190,8 @@ START_TEST(cool_down)
 	sends(2, 10020);
 	done(2, 10020, FW_HOST_UNKNOWN, 90 * FW_DAY_MS);
 	put(0, 7);
-	waits(10020, 10020 + FW_HOSTS_COOL_MAX_MS);
-	fw_hosts_free(t);
+	waits(10020, 10020 + FW_HOSTS_COOLDOWN_MAX_MS);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -207,11 +207,11 @@ START_TEST(pace)
 		put(0, 7);
 		starts(0, now);
 		sends(0, now + 50);
-		done(0, now + 60, FW_HOST_STRAINED, 0);
-		ck_assert_int_eq(fw_hosts_pace_ms(t, 7), up[i]);
+		done(0, now + 60, FW_HOST_THROTTLED, 0);
+		ck_assert_int_eq(fw_hosts_learned_delay_ms(t, 7), up[i]);
 		put(0, 7);
 		waits(now + 60, now + 50 + up[i]); /* at once, from the last sending */
-		fw_hosts_withdraw(t, &item[0]);
+		fw_hosts_remove(t, &item[0]);
 		now += 50 + up[i];
 	}
 	row(8, 0, 0, p, now);
@@ -220,21 +220,21 @@ START_TEST(pace)
 		starts(1, now);
 		sends(1, now);
 		done(1, now, FW_HOST_UNKNOWN, 0);
-		ck_assert_int_eq(fw_hosts_pace_ms(t, 8), p);
+		ck_assert_int_eq(fw_hosts_learned_delay_ms(t, 8), p);
 		put(1, 8);
 		now += FW_MAX(p, 100);
 		starts(1, now);
 		sends(1, now);
-		done(1, now, FW_HOST_FINE, 0);
+		done(1, now, FW_HOST_HEALTHY, 0);
 		p = p * 10000 / (10000 + p);
 		p = p > 50 ? p : 0;
-		ck_assert_int_eq(fw_hosts_pace_ms(t, 8), p);
+		ck_assert_int_eq(fw_hosts_learned_delay_ms(t, 8), p);
 		put(1, 8);
 		waits(now, now + FW_MAX(p, 100));
-		fw_hosts_withdraw(t, &item[1]);
+		fw_hosts_remove(t, &item[1]);
 		now += FW_MAX(p, 100);
 	}
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -260,8 +260,8 @@ START_TEST(order)
 	waits(0, NEVER);
 	sends(0, 10);
 	sends(1, 20);
-	done(0, 30, FW_HOST_FINE, 0);
-	done(1, 40, FW_HOST_FINE, 0);
+	done(0, 30, FW_HOST_HEALTHY, 0);
+	done(1, 40, FW_HOST_HEALTHY, 0);
 	item[7].urgent = true;
 	put(7, 7); /* before 3, though it comes later */
 	waits(40, 1010);
@@ -269,11 +269,11 @@ START_TEST(order)
 	starts(7, 1020);
 	sends(7, 1030);
 	waits(1500, NEVER); /* budget */
-	done(7, 1600, FW_HOST_FINE, 0);
+	done(7, 1600, FW_HOST_HEALTHY, 0);
 	waits(1600, 2030);
-	fw_hosts_withdraw(t, &item[3]);
+	fw_hosts_remove(t, &item[3]);
 	waits(1600, NEVER);
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -286,15 +286,15 @@ START_TEST(withdrawn)
 	put(1, 7);
 	put(2, 8);
 	ck_assert_ptr_eq(fw_hosts_first(t, 0, &next_ms), &item[0]);
-	fw_hosts_withdraw(t, &item[0]);
-	fw_hosts_withdraw(t, &item[3]);
+	fw_hosts_remove(t, &item[0]);
+	fw_hosts_remove(t, &item[3]);
 	starts(1, 0);
-	fw_hosts_withdraw(t, &item[2]);
+	fw_hosts_remove(t, &item[2]);
 	waits(0, NEVER);
-	done(1, 0, FW_HOST_FINE, 0);
+	done(1, 0, FW_HOST_HEALTHY, 0);
 	waits(1, NEVER);
-	ck_assert_int_eq(fw_hosts_known(t), 0);
-	fw_hosts_free(t);
+	ck_assert_int_eq(fw_hosts_count(t), 0);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -303,22 +303,22 @@ START_TEST(lease)
 	begin(1, 0);
 	put(0, 7);
 	put(1, 8);
-	fw_hosts_lease(t, 100);
+	fw_hosts_set_lease(t, 100);
 	starts(0, 99);
 	waits(100, NEVER);
 	waits(99, NEVER); /* a clock that goes back is ignored */
 	ck_assert(!fw_hosts_send(t, &item[0], 100));
-	fw_hosts_lease(t, 200);
+	fw_hosts_set_lease(t, 200);
 	starts(1, 100);
 	sends(0, 199);
 	ck_assert(!fw_hosts_send(t, &item[0], 200)); /* not even a redirect */
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 
-	t = fw_hosts_new(&(struct fw_hosts_rules){.host_max = 1});
-	fw_hosts_take(t, 1, 0, at(0));
+	t = fw_hosts_create(&(struct fw_hosts_rules){.host_max = 1});
+	fw_hosts_own(t, 1, 0, at(0));
 	put(2, 7);
 	waits(0, NEVER); /* no lease yet */
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -331,21 +331,21 @@ START_TEST(rows)
 	put(1, 7);
 	starts(0, 0);
 	sends(0, 100);
-	done(0, 200, FW_HOST_FINE, 0);
+	done(0, 200, FW_HOST_HEALTHY, 0);
 	is_clean(200); /* a gap alone is not stored: the lease bounds it */
 	starts(1, 1100);
 	sends(1, 1100);
-	done(1, 1200, FW_HOST_STRAINED, 60000);
+	done(1, 1200, FW_HOST_THROTTLED, 60000);
 	dirty_is(1200, 7, 2100 + WALL, 61200 + WALL, 1000, false);
 	dirty_is(1300, 7, 2100 + WALL, 61200 + WALL, 1000, true);
 	is_clean(1300);
 	put(0, 7);
 	starts(0, 61200);
 	sends(0, 61200);
-	done(0, 61300, FW_HOST_STRAINED, 0);
+	done(0, 61300, FW_HOST_THROTTLED, 0);
 	dirty_is(70000, 7, 0, 0, 2000, true); /* expired values are not stored */
 	is_clean(70000);
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -369,10 +369,10 @@ START_TEST(rows_back)
 	waits(9000, 13000);
 	row(6, WALL + 90 * FW_DAY_MS, 0, 0, 13000); /* a wrong clock */
 	row(5, 0, WALL + 90 * FW_DAY_MS, 0, 13000);
-	ck_assert_int_eq(fw_hosts_free_ms(t, 6), 13000 + FW_PACE_MAX_MS);
-	ck_assert_int_eq(fw_hosts_free_ms(t, 5), 13000 + FW_HOSTS_COOL_MAX_MS);
+	ck_assert_int_eq(fw_hosts_free_ms(t, 6), 13000 + FW_LEARNED_DELAY_MAX_MS);
+	ck_assert_int_eq(fw_hosts_free_ms(t, 5), 13000 + FW_HOSTS_COOLDOWN_MAX_MS);
 	ck_assert_int_eq(fw_hosts_row_put(t, 2, &(struct fw_hosts_row){.host_id = 4}, at(0)), FW_ESTALE);
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -383,8 +383,8 @@ END_TEST
 START_TEST(after_death)
 {
 	begin(1, 1000);
-	fw_hosts_take(t, 2, WALL - 300, at(0));
-	fw_hosts_take(t, 3, WALL + FW_DAY_MS, at(0)); /* a wrong clock */
+	fw_hosts_own(t, 2, WALL - 300, at(0));
+	fw_hosts_own(t, 3, WALL + FW_DAY_MS, at(0)); /* a wrong clock */
 	ck_assert_int_eq(fw_hosts_row_put(t, 2, &(struct fw_hosts_row){.host_id = 8, .pace_ms = 5000}, at(0)), 0);
 	put(0, 6);
 	ck_assert_int_eq(fw_hosts_put(t, 2, 7, &item[1]), 0);
@@ -395,15 +395,15 @@ START_TEST(after_death)
 	ck_assert_int_eq(fw_hosts_sent_until(t, 2, at(699)), WALL - 300);
 	ck_assert_int_eq(fw_hosts_sent_until(t, 2, at(700)), 0);
 	ck_assert_int_eq(fw_hosts_sent_until(t, 1, at(0)), 0);
-	fw_hosts_leave(t, 1);
-	fw_hosts_take(t, 1, 0, at(0));
-	fw_hosts_leave(t, 3);
-	fw_hosts_take(t, 3, 0, at(0)); /* claimed again, it still knows the time */
-	ck_assert_int_eq(fw_hosts_sent_until(t, 3, at(0)), WALL + FW_PACE_MAX_MS);
+	fw_hosts_release(t, 1);
+	fw_hosts_own(t, 1, 0, at(0));
+	fw_hosts_release(t, 3);
+	fw_hosts_own(t, 3, 0, at(0)); /* claimed again, it still knows the time */
+	ck_assert_int_eq(fw_hosts_sent_until(t, 3, at(0)), WALL + FW_LEARNED_DELAY_MAX_MS);
 	starts(1, 700);
 	waits(700, 4700);
 	starts(2, 4700);
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -418,11 +418,11 @@ START_TEST(leaving)
 	starts(0, 0);
 	starts(3, 0);
 	sends(3, 0);
-	done(3, 10, FW_HOST_FINE, 0);
-	fw_hosts_withdraw(t, &item[1]);
-	fw_hosts_withdraw(t, &item[2]);
+	done(3, 10, FW_HOST_HEALTHY, 0);
+	fw_hosts_remove(t, &item[1]);
+	fw_hosts_remove(t, &item[2]);
 	ck_assert_int_eq(fw_hosts_waiting(t), 0);
-	fw_hosts_leave(t, 1);
+	fw_hosts_release(t, 1);
 	ck_assert_int_eq(fw_hosts_put(t, 1, 7, &item[1]), FW_ESTALE);
 	ck_assert_int_eq(fw_hosts_rows_take(t, r, 3, at(300)), 2);
 	ck_assert_int_eq(r[0].host_id + r[1].host_id, 15);
@@ -430,20 +430,20 @@ START_TEST(leaving)
 	ck_assert_int_eq(r[1].next_ok_ms, 1000 + WALL);
 	fw_hosts_rows_done(t, r, 2, true);
 	sends(0, 400);
-	done(0, 500, FW_HOST_FINE, 0);
+	done(0, 500, FW_HOST_HEALTHY, 0);
 	dirty_is(500, 7, 1400 + WALL, 0, 0, true);
-	fw_hosts_take(t, 1, 0, at(500)); /* claimed again, it still knows the host */
+	fw_hosts_own(t, 1, 0, at(500)); /* claimed again, it still knows the host */
 	put(1, 7);
 	waits(500, 1400);
-	fw_hosts_withdraw(t, &item[1]);
-	fw_hosts_leave(t, 1);
-	fw_hosts_forget(t, 1);
-	ck_assert_int_eq(fw_hosts_known(t), 0);
+	fw_hosts_remove(t, &item[1]);
+	fw_hosts_release(t, 1);
+	fw_hosts_drop(t, 1);
+	ck_assert_int_eq(fw_hosts_count(t), 0);
 	is_clean(500);
-	fw_hosts_take(t, 1, 0, at(600));
+	fw_hosts_own(t, 1, 0, at(600));
 	put(1, 7);
 	starts(1, 600); /* forgotten: a row would have been stored */
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -456,29 +456,29 @@ START_TEST(forgotten)
 		starts(i, 0);
 		sends(i, 0);
 	}
-	done(0, 10, FW_HOST_FINE, 0);
-	done(1, 10, FW_HOST_FINE, 5000);
-	done(2, 10, FW_HOST_STRAINED, 0);
+	done(0, 10, FW_HOST_HEALTHY, 0);
+	done(1, 10, FW_HOST_HEALTHY, 5000);
+	done(2, 10, FW_HOST_THROTTLED, 0);
 	waits(999, NEVER);
-	ck_assert_int_eq(fw_hosts_known(t), 4);
+	ck_assert_int_eq(fw_hosts_count(t), 4);
 	waits(1000, NEVER); /* 0: its gap is over; 3 is in flight */
-	ck_assert_int_eq(fw_hosts_known(t), 3);
+	ck_assert_int_eq(fw_hosts_count(t), 3);
 	waits(9000, NEVER);
-	ck_assert_int_eq(fw_hosts_known(t), 3); /* their rows are not stored */
+	ck_assert_int_eq(fw_hosts_count(t), 3); /* their rows are not stored */
 	{
 		struct fw_hosts_row r[3];
 
 		ck_assert_int_eq(fw_hosts_rows_take(t, r, 3, at(9000)), 2);
 		put(0, 1); /* used meanwhile */
-		fw_hosts_withdraw(t, &item[0]);
-		ck_assert_int_eq(fw_hosts_known(t), 3);
+		fw_hosts_remove(t, &item[0]);
+		ck_assert_int_eq(fw_hosts_count(t), 3);
 		fw_hosts_rows_done(t, r, 2, true);
 	}
-	ck_assert_int_eq(fw_hosts_known(t), 2);
-	ck_assert_int_eq(fw_hosts_pace_ms(t, 2), 1000);
-	done(3, 9000, FW_HOST_FINE, 0);
-	ck_assert_int_eq(fw_hosts_known(t), 1);
-	fw_hosts_free(t);
+	ck_assert_int_eq(fw_hosts_count(t), 2);
+	ck_assert_int_eq(fw_hosts_learned_delay_ms(t, 2), 1000);
+	done(3, 9000, FW_HOST_HEALTHY, 0);
+	ck_assert_int_eq(fw_hosts_count(t), 1);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -500,7 +500,7 @@ START_TEST(wall_jumps)
 	ck_assert_int_eq(r.cool_until_ms, 7000 + WALL);
 	fw_hosts_rows_done(t, &r, 1, true);
 	starts(1, 7000);
-	fw_hosts_free(t);
+	fw_hosts_destroy(t);
 }
 END_TEST
 
@@ -537,7 +537,7 @@ struct sim_owner {
 	int64_t stop_ms, beat_ms, commit_ms, frozen_ms;
 	bool leaving[SHARDS];
 	struct sim_job job[FEEDS];
-	int64_t pace_ms[HOSTS], cool_ms[HOSTS]; /* what it knows: the model */
+	int64_t pace_ms[HOSTS], cooldown_ms[HOSTS]; /* what it knows: the model */
 };
 
 static struct sim {
@@ -548,7 +548,7 @@ static struct sim {
 	int owner[SHARDS];    /* -1: free */
 	int64_t sent_until_ms[SHARDS];
 	struct fw_hosts_row row[HOSTS];
-	int64_t pace_ms[HOSTS], cool_ms[HOSTS]; /* what the owner knew at its last commit: the rows must agree */
+	int64_t pace_ms[HOSTS], cooldown_ms[HOSTS]; /* what the owner knew at its last commit: the rows must agree */
 	struct sim_feed feed[FEEDS];
 	struct sim_owner o[OWNERS];
 	int64_t first_sent_ms[HOSTS], hop_ms[HOSTS];
@@ -628,7 +628,7 @@ static void sim_recall(struct sim_owner *o, int shard)
 	for (int i = 0; i < FEEDS; i++) {
 		if (o->job[i].life != WAITS || (shard >= 0 && m.feed[i].host % SHARDS != shard))
 			continue;
-		fw_hosts_withdraw(o->t, &o->job[i].item);
+		fw_hosts_remove(o->t, &o->job[i].item);
 		sim_back(o, i);
 	}
 }
@@ -651,7 +651,7 @@ static void sim_forget(struct sim_owner *o, int shard)
 		if (m.feed[i].host % SHARDS == shard && o->job[i].life == DONE)
 			sim_back(o, i);
 	}
-	fw_hosts_forget(o->t, (uint32_t)shard);
+	fw_hosts_drop(o->t, (uint32_t)shard);
 	o->leaving[shard] = false;
 }
 
@@ -665,7 +665,7 @@ static void sim_lost(struct sim_owner *o)
 		if (o->job[i].life == DONE)
 			sim_back(o, i);
 	}
-	fw_hosts_free(o->t);
+	fw_hosts_destroy(o->t);
 	o->t = NULL;
 }
 
@@ -690,11 +690,11 @@ static void sim_expire(void)
 static void sim_take(struct sim_owner *o, int shard)
 {
 	m.owner[shard] = me(o);
-	fw_hosts_take(o->t, (uint32_t)shard, m.sent_until_ms[shard], both(o));
+	fw_hosts_own(o->t, (uint32_t)shard, m.sent_until_ms[shard], both(o));
 	m.sent_until_ms[shard] = 0;
 	for (int h = shard; h < HOSTS; h += SHARDS) {
 		o->pace_ms[h] = m.pace_ms[h];
-		o->cool_ms[h] = m.cool_ms[h];
+		o->cooldown_ms[h] = m.cooldown_ms[h];
 		if (m.row[h].host_id)
 			ck_assert_int_eq(fw_hosts_row_put(o->t, (uint32_t)shard, &m.row[h], both(o)), 0);
 	}
@@ -720,7 +720,7 @@ static void sim_beat(struct sim_owner *o)
 	o->beat_ms = m.now_ms + 2000;
 	o->until_ms = m.now_ms + LEASE_MS;
 	o->stop_ms = mono(o) + LEASE_MS - MARGIN_MS;
-	fw_hosts_lease(o->t, o->stop_ms);
+	fw_hosts_set_lease(o->t, o->stop_ms);
 	sim_expire();
 	for (const struct sim_owner *p = m.o; p < m.o + OWNERS; p++)
 		living += has_lease(p);
@@ -736,7 +736,7 @@ static void sim_beat(struct sim_owner *o)
 		if (m.owner[s] != me(o) || o->leaving[s] || (mine <= fair && chance(60)))
 			continue;
 		sim_recall(o, s);
-		fw_hosts_leave(o->t, (uint32_t)s);
+		fw_hosts_release(o->t, (uint32_t)s);
 		o->leaving[s] = true;
 		m.left_n++;
 		mine--;
@@ -760,7 +760,7 @@ static void sim_commit(struct sim_owner *o)
 		if (m.owner[h % SHARDS] != me(o))
 			continue;
 		m.pace_ms[h] = o->pace_ms[h];
-		m.cool_ms[h] = o->cool_ms[h];
+		m.cooldown_ms[h] = o->cooldown_ms[h];
 	}
 	for (int i = 0; stored && i < FEEDS; i++) {
 		if (o->job[i].life != DONE)
@@ -849,13 +849,13 @@ static void sim_send(struct sim_owner *o, int i)
 	int host = m.feed[i].host;
 
 	if (!fw_hosts_send(o->t, &j->item, mono(o))) {
-		HOLDS(mono(o) >= o->stop_ms || o->cool_ms[host] > m.now_ms, host);
+		HOLDS(mono(o) >= o->stop_ms || o->cooldown_ms[host] > m.now_ms, host);
 		m.refused_n++;
 		sim_cancel(o, i);
 		return;
 	}
 	HOLDS(has_lease(o) && m.owner[host % SHARDS] == me(o), host);
-	HOLDS(o->cool_ms[host] <= m.now_ms, host);
+	HOLDS(o->cooldown_ms[host] <= m.now_ms, host);
 	HOLDS(m.now_ms - m.first_sent_ms[host] >= j->gap_ms, host);
 	HOLDS(m.hop_ms[host] > j->permitted_ms || m.now_ms - m.hop_ms[host] >= j->gap_ms, host);
 	m.first_sent_ms[host] = m.now_ms;
@@ -865,21 +865,21 @@ static void sim_send(struct sim_owner *o, int i)
 
 static void sim_done(struct sim_owner *o, int i)
 {
-	enum fw_host_mood mood = m.is_calm || chance(12) ? FW_HOST_FINE : FW_HOST_STRAINED;
-	int64_t cool_ms = m.is_calm || chance(40) ? 0 : m.now_ms + 1000 + chance(15000);
+	enum fw_host_health health = m.is_calm || chance(12) ? FW_HOST_HEALTHY : FW_HOST_THROTTLED;
+	int64_t cooldown_ms = m.is_calm || chance(40) ? 0 : m.now_ms + 1000 + chance(15000);
 	int host = m.feed[i].host;
 	int64_t *p = &o->pace_ms[host];
 
-	fw_hosts_done(o->t, &o->job[i].item, mood, cool_ms ? cool_ms + WALL : 0, both(o));
+	fw_hosts_done(o->t, &o->job[i].item, health, cooldown_ms ? cooldown_ms + WALL : 0, both(o));
 	o->job[i].life = DONE;
-	o->cool_ms[host] = FW_MAX(o->cool_ms[host], cool_ms);
-	*p = mood == FW_HOST_STRAINED ? FW_MIN(FW_MAX(*p * 2, 1000), 600000) : *p * 10000 / (10000 + *p);
+	o->cooldown_ms[host] = FW_MAX(o->cooldown_ms[host], cooldown_ms);
+	*p = health == FW_HOST_THROTTLED ? FW_MIN(FW_MAX(*p * 2, 1000), 600000) : *p * 10000 / (10000 + *p);
 	*p = *p > 50 ? *p : 0;
 	for (int k = 0; k < FEEDS; k++) { /* the shortest gap that was in force since its permission */
 		if (m.feed[k].host == host && o->job[k].life == PERMITTED)
 			o->job[k].gap_ms = FW_MIN(o->job[k].gap_ms, FW_MAX(m.rules.gap_ms, *p));
 	}
-	ck_assert_int_eq(fw_hosts_pace_ms(o->t, host + 1), *p);
+	ck_assert_int_eq(fw_hosts_learned_delay_ms(o->t, host + 1), *p);
 }
 
 static void sim_requests(struct sim_owner *o)
@@ -913,7 +913,7 @@ static void sim_join(struct sim_owner *o)
 
 static void sim_die(struct sim_owner *o)
 {
-	fw_hosts_free(o->t);
+	fw_hosts_destroy(o->t);
 	o->t = NULL;
 	m.died_n++;
 }
@@ -999,7 +999,7 @@ static void sim_run(uint64_t seed, int steps)
 		(unsigned long long)seed, m.rules.host_max, (long long)m.rules.gap_ms, (long long)(m.now_ms / 1000),
 		m.sent_n, m.refused_n, m.joined_n, m.died_n, m.froze_n, m.lost_n, m.left_n);
 	for (int i = 0; i < OWNERS; i++)
-		fw_hosts_free(m.o[i].t);
+		fw_hosts_destroy(m.o[i].t);
 }
 
 START_TEST(ten_owners)

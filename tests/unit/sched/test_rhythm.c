@@ -416,7 +416,7 @@ START_TEST(trust_grows_and_falls)
 		static const int WANT[] = {1, 2, 3, 4, 4, 4, -7, -6, -6, -5, -4, -3};
 
 		memcpy(was, text, sizeof(was));
-		ck_assert_uint_eq(fw_trust_note(fw_str(was), found, NOW + i * D, text), strlen(text));
+		ck_assert_uint_eq(fw_trust_record(fw_str(was), found, NOW + i * D, text), strlen(text));
 		fw_rhythm_read(fw_str(text), &r);
 		ck_assert_int_eq(r.trust, WANT[i - 1]);
 		ck_assert_int_eq(r.checked, (NOW + i * D) / MIN);

@@ -39,37 +39,37 @@ END_TEST
 
 START_TEST(the_pace_falls_by_halves_and_rises_in_steps)
 {
-	int64_t pace = 0, was;
+	int64_t learned_delay = 0, was;
 	int n = 0;
 
-	ck_assert_int_eq(fw_store_pace(0, FW_HOST_FINE), 0);
-	pace = fw_store_pace(pace, FW_HOST_STRAINED);
-	ck_assert_int_eq(pace, FW_PACE_MIN_MS);
-	pace = fw_store_pace(pace, FW_HOST_STRAINED);
-	ck_assert_int_eq(pace, 2 * FW_PACE_MIN_MS);
-	ck_assert_int_eq(fw_store_pace(pace, FW_HOST_UNKNOWN), pace);
+	ck_assert_int_eq(fw_store_learned_delay(0, FW_HOST_HEALTHY), 0);
+	learned_delay = fw_store_learned_delay(learned_delay, FW_HOST_THROTTLED);
+	ck_assert_int_eq(learned_delay, FW_LEARNED_DELAY_MIN_MS);
+	learned_delay = fw_store_learned_delay(learned_delay, FW_HOST_THROTTLED);
+	ck_assert_int_eq(learned_delay, 2 * FW_LEARNED_DELAY_MIN_MS);
+	ck_assert_int_eq(fw_store_learned_delay(learned_delay, FW_HOST_UNKNOWN), learned_delay);
 	for (int i = 0; i < 100; i++)
-		pace = fw_store_pace(pace, FW_HOST_STRAINED);
-	ck_assert_int_eq(pace, FW_PACE_MAX_MS);
+		learned_delay = fw_store_learned_delay(learned_delay, FW_HOST_THROTTLED);
+	ck_assert_int_eq(learned_delay, FW_LEARNED_DELAY_MAX_MS);
 	/* each step adds a tenth of a visit a second: n of them make n / 10, whatever the start */
-	for (; pace > 0; n++) {
-		was = pace;
-		pace = fw_store_pace(pace, FW_HOST_FINE);
-		ck_assert_int_lt(pace, was);
-		if (pace)
-			ck_assert_int_le(pace, FW_PACE_STEP_MS / (n + 1));
+	for (; learned_delay > 0; n++) {
+		was = learned_delay;
+		learned_delay = fw_store_learned_delay(learned_delay, FW_HOST_HEALTHY);
+		ck_assert_int_lt(learned_delay, was);
+		if (learned_delay)
+			ck_assert_int_le(learned_delay, FW_LEARNED_DELAY_STEP_MS / (n + 1));
 	}
-	ck_assert_int_le(n, FW_PACE_STEP_MS / FW_PACE_NONE_MS);
+	ck_assert_int_le(n, FW_LEARNED_DELAY_STEP_MS / FW_LEARNED_DELAY_NONE_MS);
 	ck_assert_int_ge(n, 100);
 }
 END_TEST
 
 START_TEST(absurd_paces)
 {
-	ck_assert_int_eq(fw_store_pace(-5, FW_HOST_STRAINED), FW_PACE_MIN_MS);
-	ck_assert_int_eq(fw_store_pace(INT64_MAX, FW_HOST_STRAINED), FW_PACE_MAX_MS);
-	ck_assert_int_le(fw_store_pace(INT64_MAX, FW_HOST_FINE), FW_PACE_STEP_MS);
-	ck_assert_int_eq(fw_store_pace(INT64_MIN, FW_HOST_FINE), 0);
+	ck_assert_int_eq(fw_store_learned_delay(-5, FW_HOST_THROTTLED), FW_LEARNED_DELAY_MIN_MS);
+	ck_assert_int_eq(fw_store_learned_delay(INT64_MAX, FW_HOST_THROTTLED), FW_LEARNED_DELAY_MAX_MS);
+	ck_assert_int_le(fw_store_learned_delay(INT64_MAX, FW_HOST_HEALTHY), FW_LEARNED_DELAY_STEP_MS);
+	ck_assert_int_eq(fw_store_learned_delay(INT64_MIN, FW_HOST_HEALTHY), 0);
 }
 END_TEST
 

@@ -29,32 +29,32 @@ static const struct { struct fw_str name; bool list; } HEADER[FW_H_N] = {
 	[FW_H_CONTENT_LENGTH] = {{"Content-Length", 14}, false},
 };
 
-void fw_reply_reset(struct fw_reply *r)
+void fw_fetch_response_reset(struct fw_fetch_response *r)
 {
 	struct fw_buf text = r->text, body = r->body;
 
-	*r = (struct fw_reply){.text = text, .body = body, .last = -1};
+	*r = (struct fw_fetch_response){.text = text, .body = body, .last = -1};
 	fw_buf_reset(&r->text);
 	fw_buf_reset(&r->body);
 }
 
-void fw_reply_finish(struct fw_reply *r)
+void fw_fetch_response_finish(struct fw_fetch_response *r)
 {
 	fw_buf_finish(&r->text);
 	fw_buf_finish(&r->body);
 }
 
-struct fw_str fw_reply_header(const struct fw_reply *r, enum fw_header h)
+struct fw_str fw_fetch_response_header(const struct fw_fetch_response *r, enum fw_header h)
 {
 	if (!r->value[h].is)
 		return FW_STR_NONE;
 	return (struct fw_str){r->text.p + r->value[h].at, r->value[h].len};
 }
 
-static bool stop(struct fw_reply *r, int rc, const char *words)
+static bool response_stop(struct fw_fetch_response *r, int rc, const char *words)
 {
 	r->limit = rc;
-	r->limit_words = words;
+	r->limit_text = words;
 	return false;
 }
 
@@ -63,9 +63,9 @@ static bool stop(struct fw_reply *r, int rc, const char *words)
  * value. If it is the newest value it grows in place, otherwise it is copied to the end. The copies
  * are bounded: two alternating lists would make them quadratic.
  */
-static bool store(struct fw_reply *r, const struct fw_fetch_config *c, enum fw_header h, struct fw_str more, const char *joint)
+static bool response_store(struct fw_fetch_response *r, const struct fw_fetch_config *c, enum fw_header h, struct fw_str more, const char *joint)
 {
-	struct fw_str old = fw_reply_header(r, h);
+	struct fw_str old = fw_fetch_response_header(r, h);
 	uint32_t at = (uint32_t)r->text.len;
 
 	if (!fw_header_value_ok(more))
@@ -75,16 +75,16 @@ static bool store(struct fw_reply *r, const struct fw_fetch_config *c, enum fw_h
 		fw_buf_adds(&r->text, joint);
 	} else if (old.p) {
 		if (r->text.len + old.len > COPIES_MAX * c->max_header_bytes)
-			return stop(r, FW_ELIMIT, "a header field of the response is repeated too often");
+			return response_stop(r, FW_ELIMIT, "a header field of the response is repeated too often");
 		/* get the room first: old points into the same buffer */
 		if (!fw_buf_room(&r->text, old.len + more.len + 2))
-			return stop(r, FW_ENOMEM, "out of memory");
-		fw_buf_addstr(&r->text, fw_reply_header(r, h));
+			return response_stop(r, FW_ENOMEM, "out of memory");
+		fw_buf_addstr(&r->text, fw_fetch_response_header(r, h));
 		fw_buf_adds(&r->text, joint);
 	}
 	fw_buf_addstr(&r->text, more);
 	if (r->text.rc)
-		return stop(r, FW_ENOMEM, "out of memory");
+		return response_stop(r, FW_ENOMEM, "out of memory");
 	r->value[h].at = at;
 	r->value[h].len = (uint32_t)(r->text.len - at);
 	r->value[h].is = true;
@@ -106,7 +106,7 @@ static struct fw_str trim_ows(struct fw_str s)
  * "HTTP/1.1 200 OK" or "HTTP/2 200": starts a new header block and drops that of an interim
  * response.
  */
-static void status_line(struct fw_reply *r, struct fw_str line)
+static void response_status_line(struct fw_fetch_response *r, struct fw_str line)
 {
 	struct fw_str rest;
 	int64_t status = 0;
@@ -122,40 +122,40 @@ static void status_line(struct fw_reply *r, struct fw_str line)
 	r->last = -1;
 }
 
-static bool headers_end(struct fw_reply *r, const struct fw_fetch_config *c)
+static bool response_headers_end(struct fw_fetch_response *r, const struct fw_fetch_config *c)
 {
 	int64_t length;
 
 	if (r->status >= 100 && r->status < 200)
 		return true;
 	r->headers_done = true;
-	if (r->status / 100 == 2 && fw_str_int(fw_reply_header(r, FW_H_CONTENT_LENGTH), &length) &&
+	if (r->status / 100 == 2 && fw_str_int(fw_fetch_response_header(r, FW_H_CONTENT_LENGTH), &length) &&
 	    length > 0 && (uint64_t)length > c->max_body_bytes)
-		return stop(r, FW_ELIMIT, "the response body is larger than max_body_bytes, by its Content-Length");
+		return response_stop(r, FW_ELIMIT, "the response body is larger than max_body_bytes, by its Content-Length");
 	return true;
 }
 
-bool fw_reply_line(struct fw_reply *r, const struct fw_fetch_config *c, struct fw_str line)
+bool fw_fetch_response_line(struct fw_fetch_response *r, const struct fw_fetch_config *c, struct fw_str line)
 {
 	struct fw_str name, value;
 
 	r->header_bytes += line.len;
 	if (r->header_bytes > c->max_header_bytes)
-		return stop(r, FW_ELIMIT, "the response headers are larger than max_header_bytes");
+		return response_stop(r, FW_ELIMIT, "the response headers are larger than max_header_bytes");
 	while (line.len && (line.p[line.len - 1] == '\n' || line.p[line.len - 1] == '\r'))
 		line.len--;
 	if (r->headers_done) /* trailers are counted and ignored */
-		return ++r->header_n <= c->max_header_n || stop(r, FW_ELIMIT, "the response has more header fields than max_header_n");
+		return ++r->header_n <= c->max_header_n || response_stop(r, FW_ELIMIT, "the response has more header fields than max_header_n");
 	if (fw_str_istarts(line, FW_STR("HTTP/"))) {
-		status_line(r, line);
+		response_status_line(r, line);
 		return true;
 	}
 	if (!line.len)
-		return headers_end(r, c);
+		return response_headers_end(r, c);
 	if (++r->header_n > c->max_header_n)
-		return stop(r, FW_ELIMIT, "the response has more header fields than max_header_n");
+		return response_stop(r, FW_ELIMIT, "the response has more header fields than max_header_n");
 	if (line.p[0] == ' ' || line.p[0] == '\t') /* obs-fold, RFC 9112 section 5.2 */
-		return r->last < 0 || store(r, c, (enum fw_header)r->last, trim_ows(line), " ");
+		return r->last < 0 || response_store(r, c, (enum fw_header)r->last, trim_ows(line), " ");
 	name = fw_str_split(line, ':', &value);
 	r->last = -1;
 	for (int i = 0; value.p && i < FW_H_N; i++) {
@@ -164,21 +164,21 @@ bool fw_reply_line(struct fw_reply *r, const struct fw_fetch_config *c, struct f
 		if (r->value[i].is && !HEADER[i].list)
 			return true; /* a repeated field: the first one counts */
 		r->last = i;
-		return store(r, c, (enum fw_header)i, trim_ows(value), ", ");
+		return response_store(r, c, (enum fw_header)i, trim_ows(value), ", ");
 	}
 	return true;
 }
 
-bool fw_reply_body(struct fw_reply *r, const struct fw_fetch_config *c, const char *p, size_t n)
+bool fw_fetch_response_body(struct fw_fetch_response *r, const struct fw_fetch_config *c, const char *p, size_t n)
 {
 	if (r->status / 100 != 2) {
-		fw_buf_add(&r->body, p, FW_MIN(n, r->words_max - FW_MIN(r->body.len, r->words_max)));
+		fw_buf_add(&r->body, p, FW_MIN(n, r->error_body_max - FW_MIN(r->body.len, r->error_body_max)));
 		r->skipped_bytes += n;
 		r->enough = r->skipped_bytes > SKIP_MAX;
 		return !r->enough;
 	}
 	if (n > c->max_body_bytes - FW_MIN(r->body.len, c->max_body_bytes))
-		return stop(r, FW_ELIMIT, "the response body is larger than max_body_bytes as transferred");
+		return response_stop(r, FW_ELIMIT, "the response body is larger than max_body_bytes as transferred");
 	fw_buf_add(&r->body, p, n);
-	return !r->body.rc || stop(r, FW_ENOMEM, "out of memory");
+	return !r->body.rc || response_stop(r, FW_ENOMEM, "out of memory");
 }

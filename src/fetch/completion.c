@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Completion: every visit ends in fw_visit_end(), once. While the fetcher is held, a visit that has
- * ended is queued (landed), its body coded as transferred, until the reader has room.
+ * ended is queued (completed), its body coded as transferred, until the reader has room.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 /* capacity that an idle buffer keeps: idle buffers are many, used ones few */
 #define KEEP_BYTES (4 * 1024)
 
-static struct fw_str keep(char **at, struct fw_str s)
+static struct fw_str strings_put(char **at, struct fw_str s)
 {
 	char *d = *at;
 
@@ -30,62 +30,62 @@ static struct fw_str keep(char **at, struct fw_str s)
 }
 
 /* Copy the response's strings into memory that lives as long as the fetch. */
-static void keep_strings(struct fw_fetch_priv *v)
+static void strings_copy(struct fw_fetch_priv *v)
 {
 	struct fw_fetch *f = v->f;
 	bool good = f->kind == FW_VISIT_OK || f->kind == FW_VISIT_NOT_MODIFIED;
 	struct fw_str final = fw_buf_str(&v->url[v->n]);
 	struct fw_str permanent = good && v->permanent_n ? fw_buf_str(&v->url[v->permanent_n]) : FW_STR_NONE;
-	struct fw_str coding = f->coded ? fw_reply_header(&v->reply, FW_H_CONTENT_ENCODING) : FW_STR_NONE;
+	struct fw_str coding = f->coded ? fw_fetch_response_header(&v->response, FW_H_CONTENT_ENCODING) : FW_STR_NONE;
 	struct fw_str *slot[FW_H_LOCATION] = {&f->h_etag, &f->h_last_modified, &f->h_content_type, &f->h_cache_control, &f->h_expires,
 		&f->h_date, &f->h_age, &f->h_retry_after, &f->h_link, &f->h_content_location};
 	size_t n = final.len + permanent.len + coding.len + 3;
 	char *at;
 
 	for (int i = 0; i < FW_H_LOCATION; i++)
-		n += fw_reply_header(&v->reply, (enum fw_header)i).len + 1;
+		n += fw_fetch_response_header(&v->response, (enum fw_header)i).len + 1;
 	f->text = at = malloc(n);
 	if (!at) {
 		f->kind = FW_VISIT_NONE;
 		fw_visit_no_memory(f);
 		return;
 	}
-	f->final_url = keep(&at, final);
-	f->permanent_url = keep(&at, permanent);
-	f->h_content_encoding = keep(&at, coding);
+	f->final_url = strings_put(&at, final);
+	f->permanent_url = strings_put(&at, permanent);
+	f->h_content_encoding = strings_put(&at, coding);
 	for (int i = 0; i < FW_H_LOCATION; i++)
-		*slot[i] = keep(&at, fw_reply_header(&v->reply, (enum fw_header)i));
+		*slot[i] = strings_put(&at, fw_fetch_response_header(&v->response, (enum fw_header)i));
 }
 
 /* Decode an error response's body, for a person to read. Failures do not matter. */
-static void decode_words(struct fw_fetch_priv *v)
+static void error_body_decode(struct fw_fetch_priv *v)
 {
-	struct fw_decode_limits limits = {FW_WORDS_MAX, v->fr->c.max_ratio};
+	struct fw_decode_limits limits = {FW_ERROR_BODY_MAX, v->fr->c.max_ratio};
 	struct fw_err err = {0};
 
-	if (v->f->keep_words && fw_decode(v->fr->decoder, fw_reply_header(&v->reply, FW_H_CONTENT_ENCODING), &v->reply.body, &v->f->body, &limits, &err))
+	if (v->f->keep_error_body && fw_decode(v->fr->decoder, fw_fetch_response_header(&v->response, FW_H_CONTENT_ENCODING), &v->response.body, &v->f->body, &limits, &err))
 		fw_buf_reset(&v->f->body);
 }
 
 /* rc and err: the result of decoding. */
-static void decoded(struct fw_fetch *f, int rc, const struct fw_err *err)
+static void body_decoded(struct fw_fetch *f, int rc, const struct fw_err *err)
 {
 	if (rc == FW_ELIMIT) {
 		f->kind = FW_VISIT_NONE; /* a body over a limit counts as that, whatever cut it */
-		fw_visit_verdict(f, FW_VISIT_LIMIT, "%s", err->text);
+		fw_visit_set_outcome(f, FW_VISIT_LIMIT, "%s", err->text);
 	} else if (rc == FW_ENOMEM) {
 		fw_visit_no_memory(f);
 	} else if (rc) {
-		fw_visit_verdict(f, FW_VISIT_PROTOCOL, "%s", err->text);
+		fw_visit_set_outcome(f, FW_VISIT_PROTOCOL, "%s", err->text);
 	}
 	f->body_partial = f->kind != FW_VISIT_NONE && f->body.len > 0;
 }
 
-static void decode(struct fw_fetch_priv *v)
+static void body_decode(struct fw_fetch_priv *v)
 {
-	struct fw_str codings = fw_reply_header(&v->reply, FW_H_CONTENT_ENCODING);
+	struct fw_str codings = fw_fetch_response_header(&v->response, FW_H_CONTENT_ENCODING);
 	size_t eager = v->fr->c.eager_bytes;
-	struct fw_buf *wire = &v->reply.body;
+	struct fw_buf *wire = &v->response.body;
 	struct fw_fetch *f = v->f;
 	struct fw_err err = {0};
 	int rc;
@@ -93,14 +93,14 @@ static void decode(struct fw_fetch_priv *v)
 	if (f->kind == FW_VISIT_LIMIT || f->kind == FW_VISIT_LOCAL)
 		return;
 	if (f->http_status / 100 != 2) {
-		decode_words(v);
+		error_body_decode(v);
 		return;
 	}
 	f->limits = (struct fw_decode_limits){v->fr->c.max_body_bytes, v->fr->c.max_ratio};
 	if (!eager) {
-		decoded(f, fw_decode(v->fr->decoder, codings, wire, &f->body, &f->limits, &err), &err);
+		body_decoded(f, fw_decode(v->fr->decoder, codings, wire, &f->body, &f->limits, &err), &err);
 	} else if (fw_decode_small(v->fr->decoder, codings, wire, &f->body, eager, &f->limits, &rc, &err)) {
-		decoded(f, rc, &err);
+		body_decoded(f, rc, &err);
 	} else {
 		fw_buf_finish(&f->body);
 		f->body = *wire;
@@ -109,7 +109,7 @@ static void decode(struct fw_fetch_priv *v)
 	}
 }
 
-static void note_end(struct fw_fetch *f)
+static void visit_note_outcome(struct fw_fetch *f)
 {
 	f->visit.kind = f->kind;
 	f->visit.body_bytes = f->body.len;
@@ -128,73 +128,73 @@ void fw_fetch_decode(struct fw_fetch *f)
 	if (f->kind == FW_VISIT_OK)
 		f->kind = FW_VISIT_NONE; /* not classified yet */
 	rc = rc ? rc : fw_decode(d, f->h_content_encoding, &wire, &f->body, &f->limits, &err);
-	decoded(f, rc, &err);
+	body_decoded(f, rc, &err);
 	if (f->kind == FW_VISIT_NONE)
 		f->kind = FW_VISIT_OK;
-	note_end(f);
+	visit_note_outcome(f);
 	fw_decoder_destroy(d);
 	fw_buf_finish(&wire);
 }
 
-void fw_fetcher_waiting(struct fw_fetcher *fr, size_t bytes)
+void fw_fetcher_set_undecoded(struct fw_fetcher *fr, size_t bytes)
 {
-	assert(fr->buffered >= fr->waiting);
-	fr->buffered = fr->buffered - fr->waiting + bytes;
-	fr->waiting = bytes;
-	if (fr->paused_n && (!fr->ahead || fr->buffered < fr->c.max_buffered_bytes / 2))
+	assert(fr->buffered >= fr->undecoded);
+	fr->buffered = fr->buffered - fr->undecoded + bytes;
+	fr->undecoded = bytes;
+	if (fr->paused_n && (!fr->exempt || fr->buffered < fr->c.max_buffered_bytes / 2))
 		fw_resume_soon(fr);
 }
 
-/* Remove from its list, flying or landed. */
-static void list_out(struct fw_fetch_priv *v)
+/* Remove from its list, flying or completed. */
+static void fetch_priv_unlink(struct fw_fetch_priv *v)
 {
 	struct fw_fetcher *fr = v->fr;
 
-	*(v->prev ? &v->prev->next : v->landed ? &fr->landed : &fr->flying) = v->next;
+	*(v->prev ? &v->prev->next : v->completed ? &fr->completed : &fr->in_flight) = v->next;
 	if (v->next)
 		v->next->prev = v->prev;
-	else if (v->landed)
-		fr->landed_last = v->prev;
+	else if (v->completed)
+		fr->completed_last = v->prev;
 	v->prev = v->next = NULL;
 }
 
 /* Queue a visit that has ended until its reader has room. */
-static void land(struct fw_fetch_priv *v)
+static void completed_put(struct fw_fetch_priv *v)
 {
 	struct fw_fetcher *fr = v->fr;
 
-	list_out(v);
-	v->landed = true;
-	v->prev = fr->landed_last;
-	*(v->prev ? &v->prev->next : &fr->landed) = v;
-	fr->landed_last = v;
+	fetch_priv_unlink(v);
+	v->completed = true;
+	v->prev = fr->completed_last;
+	*(v->prev ? &v->prev->next : &fr->completed) = v;
+	fr->completed_last = v;
 }
 
 /* Free an idle buffer's memory if it is large. */
-static void shrink(struct fw_buf *b)
+static void buf_shrink(struct fw_buf *b)
 {
 	if (b->cap > KEEP_BYTES)
 		fw_buf_finish(b);
 }
 
-static void fly_out(struct fw_fetch_priv *v)
+static void fetch_priv_recycle(struct fw_fetch_priv *v)
 {
 	struct fw_fetcher *fr = v->fr;
 
-	assert(fr->flying_n);
-	list_out(v);
-	v->landed = false;
-	fr->flying_n--;
-	shrink(&v->addrs);
-	shrink(&v->reply.body);
-	shrink(&v->reply.text);
+	assert(fr->in_flight_n);
+	fetch_priv_unlink(v);
+	v->completed = false;
+	fr->in_flight_n--;
+	buf_shrink(&v->addrs);
+	buf_shrink(&v->response.body);
+	buf_shrink(&v->response.text);
 	for (size_t i = 0; i < FW_N(v->url); i++)
-		shrink(&v->url[i]);
+		buf_shrink(&v->url[i]);
 	v->f = NULL;
 	v->next = fr->idle;
 	fr->idle = v;
 	fr->idle_n++;
-	if (fr->flying_n == 0)
+	if (fr->in_flight_n == 0)
 		uv_timer_stop(&fr->tick);
 }
 
@@ -204,28 +204,28 @@ void fw_visit_end(struct fw_fetch_priv *v)
 	struct fw_visit *visit = &f->visit;
 
 	assert(f->priv == v);
-	if (!v->landed) {
+	if (!v->completed) {
 		fw_resolve_cancel(&v->wait);
 		fw_transfer_stop(v);
-		fw_seat_leave(v);
+		fw_slot_release(v);
 		visit->total_us = fw_mono_us() - v->start_us;
-		if (v->fr->held && v->reply.body.len && f->kind != FW_VISIT_LOCAL) {
-			land(v);
+		if (v->fr->holding && v->response.body.len && f->kind != FW_VISIT_LOCAL) {
+			completed_put(v);
 			return;
 		}
 	}
-	f->http_status = v->reply.headers_done ? v->reply.status : 0;
-	decode(v);
+	f->http_status = v->response.headers_done ? v->response.status : 0;
+	body_decode(v);
 	if (f->kind == FW_VISIT_NONE)
 		f->kind = FW_VISIT_OK;
-	keep_strings(v);
+	strings_copy(v);
 	f->hops = v->n;
 	visit->redirects = v->n;
 	visit->http_status = f->http_status;
 	visit->wire_bytes = v->wire_bytes;
-	note_end(f);
+	visit_note_outcome(f);
 	f->priv = NULL;
-	fly_out(v);
+	fetch_priv_recycle(v);
 	f->done(f);
 }
 
@@ -234,7 +234,7 @@ void fw_fetch_reset(struct fw_fetch *f)
 	struct fw_buf body = f->body;
 
 	free(f->text);
-	shrink(&body);
+	buf_shrink(&body);
 	fw_buf_reset(&body);
 	*f = (struct fw_fetch){.body = body};
 }
@@ -247,7 +247,7 @@ void fw_fetch_finish(struct fw_fetch *f)
 
 void fw_fetcher_hold(struct fw_fetcher *fr, bool on)
 {
-	fr->held = on;
-	while (!fr->held && fr->landed) /* done() may hold the fetcher again */
-		fw_visit_end(fr->landed);
+	fr->holding = on;
+	while (!fr->holding && fr->completed) /* done() may hold the fetcher again */
+		fw_visit_end(fr->completed);
 }

@@ -43,14 +43,14 @@ bool fw_header_value_ok(struct fw_str v)
 	return true;
 }
 
-bool fw_hop_same_origin(const struct fw_hop *a, const struct fw_hop *b)
+bool fw_wire_url_same_origin(const struct fw_wire_url *a, const struct fw_wire_url *b)
 {
 	return a->https == b->https && a->port == b->port && fw_str_eq(fw_str(a->host), fw_str(b->host));
 }
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static int bad_host(struct fw_err *err)
+static int host_refuse(struct fw_err *err)
 {
 	return fw_err_set(err, FW_EINVAL, "the URL's host is neither a host name nor an address");
 }
@@ -66,7 +66,7 @@ static int host_ascii(struct fw_str in, char host[FW_HOST_MAX], struct fw_err *e
 	for (size_t i = 0; i < in.len; i++)
 		ascii = ascii && (unsigned char)in.p[i] < 0x80;
 	if (ascii)
-		return in.len < FW_HOST_MAX && fw_str_copy(host, FW_HOST_MAX, in) ? 0 : bad_host(err);
+		return in.len < FW_HOST_MAX && fw_str_copy(host, FW_HOST_MAX, in) ? 0 : host_refuse(err);
 	utf8 = fw_str_dup(in);
 	if (!utf8)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
@@ -95,7 +95,7 @@ static bool host_ipv4(char host[FW_HOST_MAX])
 	return inet_ntop(AF_INET, &in, host, FW_HOST_MAX) != NULL;
 }
 
-static int host_prepare(struct fw_hop *h, const struct fw_url *u, struct fw_err *err)
+static int host_prepare(struct fw_wire_url *h, const struct fw_url *u, struct fw_err *err)
 {
 	size_t n;
 	int rc = host_ascii(u->host, h->host, err);
@@ -107,21 +107,21 @@ static int host_prepare(struct fw_hop *h, const struct fw_url *u, struct fw_err 
 
 		h->literal = true;
 		if (inet_pton(AF_INET6, h->host, &in6) != 1 || !inet_ntop(AF_INET6, &in6, h->host, FW_HOST_MAX))
-			return bad_host(err);
+			return host_refuse(err);
 		return 0;
 	}
 	n = strlen(h->host);
 	if (n && h->host[n - 1] == '.')
 		h->host[--n] = '\0';
 	if (n == 0 || n > 253)
-		return bad_host(err);
+		return host_refuse(err);
 	for (size_t i = 0, label = 0; i < n; i++) {
 		int c = fw_lower((unsigned char)h->host[i]);
 
 		h->host[i] = (char)c;
 		label = c == '.' ? 0 : label + 1;
 		if ((!fw_is_alnum(c) && c != '-' && c != '.' && c != '_') || label > 63 || (c == '.' && (i == 0 || h->host[i - 1] == '.')))
-			return bad_host(err);
+			return host_refuse(err);
 	}
 	h->literal = host_ipv4(h->host);
 	return 0;
@@ -146,7 +146,7 @@ static void wire_add(struct fw_buf *out, struct fw_str s)
 	fw_buf_addstr(out, fw_str_sub(s, from, s.len));
 }
 
-int fw_hop_prepare(struct fw_hop *h, struct fw_str url, struct fw_err *err)
+int fw_wire_url_prepare(struct fw_wire_url *h, struct fw_str url, struct fw_err *err)
 {
 	struct fw_url u;
 	int rc;
@@ -163,7 +163,7 @@ int fw_hop_prepare(struct fw_hop *h, struct fw_str url, struct fw_err *err)
 	if (!h->https && !fw_str_ieq(u.scheme, FW_STR("http")))
 		return fw_err_set(err, FW_EBLOCKED, "the URL is not http or https: only these are fetched");
 	if (!u.has_authority)
-		return bad_host(err);
+		return host_refuse(err);
 	rc = host_prepare(h, &u, err);
 	if (rc)
 		return rc;
@@ -183,7 +183,7 @@ int fw_hop_prepare(struct fw_hop *h, struct fw_str url, struct fw_err *err)
 	return h->wire.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : 0;
 }
 
-int fw_hop_target(struct fw_str base, struct fw_str location, struct fw_buf *out)
+int fw_redirect_target(struct fw_str base, struct fw_str location, struct fw_buf *out)
 {
 	struct fw_arena a;
 	struct fw_str target;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-#include "base/near.h"
+#include "base/suggest.h"
 #include "base/str.h"
 
 #define WORD_MAX 64
 
-static int folded(char c)
+static int suggest_fold(char c)
 {
 	return c == '_' ? '-' : fw_lower((unsigned char)c);
 }
@@ -22,11 +22,11 @@ size_t fw_edit_distance(struct fw_str a, struct fw_str b)
 	for (size_t i = 1; i <= a.len; i++) {
 		now[0] = i;
 		for (size_t j = 1; j <= b.len; j++) {
-			bool same = folded(a.p[i - 1]) == folded(b.p[j - 1]);
+			bool same = suggest_fold(a.p[i - 1]) == suggest_fold(b.p[j - 1]);
 
 			now[j] = FW_MIN(FW_MIN(last[j] + 1, now[j - 1] + 1), last[j - 1] + (same ? 0 : 1));
-			if (i > 1 && j > 1 && folded(a.p[i - 1]) == folded(b.p[j - 2]) &&
-			    folded(a.p[i - 2]) == folded(b.p[j - 1]))
+			if (i > 1 && j > 1 && suggest_fold(a.p[i - 1]) == suggest_fold(b.p[j - 2]) &&
+			    suggest_fold(a.p[i - 2]) == suggest_fold(b.p[j - 1]))
 				now[j] = FW_MIN(now[j], before[j - 2] + 1);
 		}
 		spare = before;
@@ -37,7 +37,7 @@ size_t fw_edit_distance(struct fw_str a, struct fw_str b)
 	return last[b.len];
 }
 
-void fw_near_offer(struct fw_near *n, const char *name)
+void fw_suggest_offer(struct fw_suggest *n, const char *name)
 {
 	size_t d = fw_edit_distance(n->word, fw_str(name));
 	/*
