@@ -257,7 +257,7 @@ def tls(docs):
     for k in range(RUNS):
         cpu = []
         for urls in (plain.url_file, secure.url_file):
-            w = fresh("tls-%d" % k, "host_max = 1000\nca_file = %s\n" % ca)
+            w = fresh("tls-%d" % k, "host_concurrency = 1000\nca_file = %s\n" % ca)
             w.run("import", urls)
             cpu.append(collect(w, "--workers", "1")[1])
         costs.append((cpu[1] - cpu[0]) * 1000 / n)

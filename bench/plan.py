@@ -7,7 +7,7 @@ around a median; 2 % are silent until the timeout, which is 25 medians. All time
 (from 400 ms and 10 s), so that a table takes minutes.
 
 A run's bound is the largest of: the total time of its visits divided by the slots; its longest visit;
-the total time of the visits to one host divided by host_max. It uses the times that the same run
+the total time of the visits to one host divided by host_concurrency. It uses the times that the same run
 measured, so other load on the machine affects both.
 
 Each of our figures is the median of RUNS runs; the other policies are shown beside it, once. Exit
@@ -41,8 +41,8 @@ CORPUS = os.path.join(ROOT, "..", "shared", "corpus", "open")
 MEDIAN_MS, TIMEOUT_MS = 400 / SCALE, 10000 / SCALE
 POLICIES = ("fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted")
 CONF = SOON + (
-    "first_byte_timeout_ms = %dms\ntotal_timeout_ms = %dms\nhost_max = 2\n"
-    "patience_ms = %dms\nconnect_timeout_ms = %dms\n") % (TIMEOUT_MS, 2 * TIMEOUT_MS, 2000 / SCALE, TIMEOUT_MS)
+    "first_byte_timeout_ms = %dms\ntotal_timeout_ms = %dms\nhost_concurrency = 2\n"
+    "straggler_timeout_ms = %dms\nconnect_timeout_ms = %dms\n") % (TIMEOUT_MS, 2 * TIMEOUT_MS, 2000 / SCALE, TIMEOUT_MS)
 
 
 def seconds(v):

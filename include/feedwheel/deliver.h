@@ -27,7 +27,7 @@ struct fw_delivery_input {
 	bool any_type;               /* ignore a content_type that is not one of the feed types */
 	/* time of the visit that is stored: when the body was received; 0: now */
 	int64_t at_ms;
-	/* from the feed's publisher, not its owner: feed_entries_max and feed_bytes_max apply */
+	/* from the feed's publisher, not its owner: feed_daily_entries_max and feed_daily_bytes_max apply */
 	bool is_hub;
 };
 
@@ -66,8 +66,8 @@ FW_API size_t fw_delivery_bytes(const struct fw_delivery *d);
 /* NULL is allowed. */
 FW_API void fw_delivery_close(struct fw_delivery *d);
 
-/* Reads and stores in one call. Retries a busy store for patience_ms. */
-FW_API FW_MUST_CHECK int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_input *in, int64_t patience_ms,
+/* Reads and stores in one call. Retries a busy store for straggler_timeout_ms. */
+FW_API FW_MUST_CHECK int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_input *in, int64_t straggler_timeout_ms,
 	struct fw_delivery_result *out, struct fw_err *err);
 
 /*

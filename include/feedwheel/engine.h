@@ -51,34 +51,34 @@ struct fw_config {
 	/* processes, 0: by the number of processors; transfers in flight in each */
 	int64_t workers, concurrency;
 	int64_t lease_ms, drain_timeout_ms;
-	int64_t host_max, host_gap_ms, address_max;
-	char *host_key, *hosters;
+	int64_t host_concurrency, host_gap_ms, address_concurrency;
+	char *host_key, *hosting_domains;
 	char *order;                       /* fetch order of `run --once` */
-	int64_t order_batch, patience_ms, slow_ms, slow_share, backlog_ms;
+	int64_t order_batch, straggler_timeout_ms, slow_ms, slow_percent_max, backlog_ms;
 	/* a commit is due when it reaches one of these limits */
 	int64_t batch_visits, batch_bytes, batch_ms;
 	int64_t interval_min_ms, interval_ms, interval_max_ms, websub_poll_ms;
 	int64_t connect_timeout_ms, first_byte_timeout_ms, total_timeout_ms, low_speed_bytes, low_speed_ms;
 	int64_t offline_wait_ms;
-	int64_t max_body_bytes, max_buffered_bytes, parse_memory_bytes, max_ratio, max_header_bytes, max_redirects, max_entries;
-	int64_t feed_entries_max, feed_bytes_max; /* limits of one feed per day; 0: no limit */
+	int64_t max_body_bytes, max_buffered_bytes, parse_memory_bytes, max_compression_ratio, max_header_bytes, max_redirects, max_entries;
+	int64_t feed_daily_entries_max, feed_daily_bytes_max; /* limits of one feed per day; 0: no limit */
 	char *allow_networks, *deny_networks, *dns_servers, *ca_file, *proxy, *user_agent, *contact_url;
 	bool http2;
-	bool relaxed;                      /* see fw_store_config */
-	int64_t cache_bytes, disk_free_min_bytes;
-	int64_t keep_visits_ms, keep_entries_ms, keep_events_ms; /* retention; 0: keep forever */
+	bool async_commit;                      /* see fw_store_config */
+	int64_t store_cache_bytes, disk_free_min_bytes;
+	int64_t visits_retention_ms, entries_retention_ms, events_retention_ms; /* retention; 0: keep forever */
 	char *listen, *trusted_proxies, *access_log, *tls_cert, *tls_key;
-	int64_t serve_connections, serve_connections_per_address, serve_header_ms, serve_body_ms, serve_body_rate, serve_send_ms, serve_idle_ms;
-	int64_t serve_memory_bytes, body_max_bytes;
+	int64_t serve_connections_max, serve_connections_per_address_max, serve_header_timeout_ms, serve_body_timeout_ms, serve_body_rate_min, serve_send_timeout_ms, serve_idle_timeout_ms;
+	int64_t serve_memory_bytes, push_body_max_bytes;
 	char *push_properties;
 	int64_t push_section_min, push_id_min;
-	int64_t serve_threads, serve_readers, serve_beat_ms, wrong_tokens_max, wrong_tokens_ms;
-	char *serve_cors_origin, *serve_names;
+	int64_t serve_threads, serve_pool_threads, serve_heartbeat_ms, auth_failures_max, auth_failures_ms;
+	char *serve_cors_origin, *serve_host_names;
 	char *websub_url;
-	int64_t websub_lease_ms, websub_look_ms, websub_pushes_max, websub_pushes_ms;
+	int64_t websub_lease_ms, websub_scan_ms, websub_pushes_max, websub_pushes_ms;
 	bool websub_plain_secret;
-	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, spill_sync_ms, machine_id;
-	char *spill_dir;
+	int64_t ring_bytes, flush_ms, flush_durable_ms, flush_rows, wal_sync_ms, machine_id;
+	char *wal_dir;
 	char *sandbox;
 	char *log_level;
 	bool log_json;

@@ -14,7 +14,7 @@
  * finds a row that the store refuses by halving the batch, stores it as a dead letter with the
  * reason, and goes on with the others.
  *
- * Two promises: accepted (in memory, and with spill_dir in a write-ahead log that the next start
+ * Two promises: accepted (in memory, and with wal_dir in a write-ahead log that the next start
  * replays), or durable (committed): fw_commit_wait.done reports it.
  */
 #ifndef FEEDWHEEL_INGEST_H
@@ -65,7 +65,7 @@ struct fw_ingest_stats {
 	/* age of the oldest row that is not committed, in ms; 0: none */
 	int64_t oldest_ms;
 	bool unavailable;                        /* the last request to the store failed */
-	/* the rows that an earlier process left in spill_dir are stored */
+	/* the rows that an earlier process left in wal_dir are stored */
 	bool replayed;
 };
 /* the last is UINT32_MAX; not exported */
@@ -74,18 +74,18 @@ extern const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS];
 /*
  * Allocates one ring for each producer, of ring_bytes in total, and starts the flusher thread,
  * which opens the store and retries until that works. c must outlive *out. Settings: ring_bytes,
- * flush_ms, flush_durable_ms, flush_rows, spill_dir, spill_sync_ms, machine_id, store.
- * Errors: FW_ENOMEM; FW_EINVAL ring_bytes is too small for this many rings, or spill_dir cannot be
+ * flush_ms, flush_durable_ms, flush_rows, wal_dir, wal_sync_ms, machine_id, store.
+ * Errors: FW_ENOMEM; FW_EINVAL ring_bytes is too small for this many rings, or wal_dir cannot be
  * used; FW_EIO no thread or descriptor.
  */
 FW_API FW_MUST_CHECK int fw_ingest_open(const struct fw_config *c, size_t producers, struct fw_ingest **out, struct fw_err *err);
 /*
  * Stops the flusher. New drafts are refused (FW_EGONE at begin), so producers may still run.
- * Accepted rows are flushed; a store that does not respond is retried for at most patience_ms.
+ * Accepted rows are flushed; a store that does not respond is retried for at most straggler_timeout_ms.
  * Waiting callers get their result.
  * Returns the number of rows that were not stored; rows in the write-ahead log do not count.
  */
-FW_API uint64_t fw_ingest_stop(struct fw_ingest *in, int64_t patience_ms);
+FW_API uint64_t fw_ingest_stop(struct fw_ingest *in, int64_t straggler_timeout_ms);
 /* after fw_ingest_stop(), when no producer is left */
 FW_API void fw_ingest_destroy(struct fw_ingest *in);
 FW_API struct fw_producer *fw_ingest_producer(struct fw_ingest *in, size_t i);
@@ -98,7 +98,7 @@ FW_API void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out);
  * over all rows of the draft. fw_ingest_discard() drops them, and done is not called.
  *
  * Errors: FW_EAGAIN the ring is full, the draft is dropped; FW_EGONE (begin) the flusher is
- * stopped; FW_EIO (publish) the write to spill_dir failed, the draft is dropped; FW_EINVAL (put)
+ * stopped; FW_EIO (publish) the write to wal_dir failed, the draft is dropped; FW_EINVAL (put)
  * property is longer than FW_PROPERTY_MAX, or remote_ip has another length: the draft stays.
  */
 FW_API FW_MUST_CHECK int fw_ingest_begin(struct fw_producer *l, struct fw_commit_wait *wait);

@@ -298,8 +298,8 @@ struct fw_store_config {
 	const char *url;          /* sqlite:PATH, memory:, postgres://... */
 	unsigned flags;
 	int64_t busy_timeout_ms;  /* 0: 10,000 */
-	size_t cache_bytes;       /* 0: the driver's default */
-	bool relaxed;             /* a power failure may lose the last commits; a crash of feedwheel never does */
+	size_t store_cache_bytes;       /* 0: the driver's default */
+	bool async_commit;             /* a power failure may lose the last commits; a crash of feedwheel never does */
 };
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
@@ -312,17 +312,17 @@ enum fw_host_health {
 };
 
 /* The learned delay after an outcome (FW_LEARNED_DELAY_*). */
-static inline int64_t fw_store_learned_delay(int64_t pace_ms, enum fw_host_health health)
+static inline int64_t fw_store_learned_delay(int64_t learned_delay_ms, enum fw_host_health health)
 {
-	pace_ms = pace_ms < 0 ? 0 : pace_ms > FW_LEARNED_DELAY_MAX_MS ? FW_LEARNED_DELAY_MAX_MS : pace_ms;
-	if (health == FW_HOST_THROTTLED && 2 * pace_ms < FW_LEARNED_DELAY_MIN_MS)
+	learned_delay_ms = learned_delay_ms < 0 ? 0 : learned_delay_ms > FW_LEARNED_DELAY_MAX_MS ? FW_LEARNED_DELAY_MAX_MS : learned_delay_ms;
+	if (health == FW_HOST_THROTTLED && 2 * learned_delay_ms < FW_LEARNED_DELAY_MIN_MS)
 		return FW_LEARNED_DELAY_MIN_MS;
 	if (health == FW_HOST_THROTTLED)
-		return 2 * pace_ms > FW_LEARNED_DELAY_MAX_MS ? FW_LEARNED_DELAY_MAX_MS : 2 * pace_ms;
+		return 2 * learned_delay_ms > FW_LEARNED_DELAY_MAX_MS ? FW_LEARNED_DELAY_MAX_MS : 2 * learned_delay_ms;
 	if (health == FW_HOST_UNKNOWN)
-		return pace_ms;
-	pace_ms = pace_ms * FW_LEARNED_DELAY_STEP_MS / (FW_LEARNED_DELAY_STEP_MS + pace_ms);
-	return pace_ms > FW_LEARNED_DELAY_NONE_MS ? pace_ms : 0;
+		return learned_delay_ms;
+	learned_delay_ms = learned_delay_ms * FW_LEARNED_DELAY_STEP_MS / (FW_LEARNED_DELAY_STEP_MS + learned_delay_ms);
+	return learned_delay_ms > FW_LEARNED_DELAY_NONE_MS ? learned_delay_ms : 0;
 }
 
 /* The outcome of a visit or a push: what a commit writes. */
@@ -509,7 +509,7 @@ struct fw_load {
 typedef int fw_feed_cb(void *ctx, const struct fw_feed *feed);
 typedef int fw_entry_cb(void *ctx, const struct fw_entry_row *row);
 typedef int fw_visit_cb(void *ctx, const struct fw_visit *visit);
-typedef int fw_heartbeat_cb(void *ctx, const struct fw_heartbeat *beat);
+typedef int fw_heartbeat_cb(void *ctx, const struct fw_heartbeat *heartbeat);
 typedef int fw_event_cb(void *ctx, const struct fw_event *event);
 typedef int fw_dead_letter_cb(void *ctx, const struct fw_dead_letter *event);
 typedef int fw_key_cb(void *ctx, const struct fw_entry_key *key);
@@ -623,7 +623,7 @@ FW_API FW_MUST_CHECK int fw_store_push(struct fw_store *st, struct fw_outcome *o
 FW_API FW_MUST_CHECK int fw_store_reap(struct fw_store *st, const char *worker, int64_t crashed_feed_id,
 	struct fw_err *err);
 /* Store a heartbeat in place of the worker's last one. It is kept for a day. */
-FW_API FW_MUST_CHECK int fw_store_heartbeat_put(struct fw_store *st, const struct fw_heartbeat *beat, int64_t now_ms,
+FW_API FW_MUST_CHECK int fw_store_heartbeat_put(struct fw_store *st, const struct fw_heartbeat *heartbeat, int64_t now_ms,
 	struct fw_err *err);
 /* Each worker's last heartbeat at or after since_ms, by name. */
 FW_API FW_MUST_CHECK int fw_store_heartbeat_list(struct fw_store *st, int64_t since_ms, fw_heartbeat_cb *cb, void *ctx,

@@ -10,7 +10,7 @@
 
 struct fw_forecast_rules {
 	const char *order;    /* name of a fetch order: one of fw_forecast_order() */
-	uint32_t slots, host_max;
+	uint32_t slots, host_concurrency;
 	int64_t host_gap_us;
 	uint32_t batch;       /* batch size of the batch orders; 0: slots */
 };

@@ -21,7 +21,7 @@ enum fw_count {
 	FW_COUNT_NEW_ENTRIES,
 	FW_COUNT_CHANGED_ENTRIES,
 	/*
-	 * deferred to a later day by feed_entries_max or feed_bytes_max; counted again at each
+	 * deferred to a later day by feed_daily_entries_max or feed_daily_bytes_max; counted again at each
 	 * visit
 	 */
 	FW_COUNT_DEFERRED_ENTRIES,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A feed's quota: today's new entries and bytes, and the limits feed_entries_max and
- * feed_bytes_max.
+ * A feed's quota: today's new entries and bytes, and the limits feed_daily_entries_max and
+ * feed_daily_bytes_max.
  *
  * It is a record of kind "quota" (feedwheel-store(7)). Small feeds have none.
  */

@@ -2,10 +2,10 @@
 /*
  * Retention: prunes what is older than the settings allow.
  *
- *	visits    older than keep_visits_ms
- *	entries   neither new nor changed for keep_entries_ms. A pass reads all entries, so one
+ *	visits    older than visits_retention_ms
+ *	entries   neither new nor changed for entries_retention_ms. A pass reads all entries, so one
  *	          pass starts every 6 h. Its time is a record of kind "retention", key "entries"
- *	events    older than keep_events_ms, dead letters too
+ *	events    older than events_retention_ms, dead letters too
  *	records   expired ones
  *
  * One process for a store is enough; several do no harm. Each call takes about 100 ms. *more: work

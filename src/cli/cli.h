@@ -133,7 +133,7 @@ int cli_command_unknown(struct cli *c, const char *word);
 bool cli_uses_setting(const struct cli_command *k, const struct fw_setting *s, struct fw_str *option);
 /* Append the commands that use s: "run, serve and add --check". */
 void cli_setting_users(struct fw_buf *out, const struct fw_setting *s);
-void cli_dashed(struct fw_buf *out, const char *name); /* host_max -> "--host-max" */
+void cli_dashed(struct fw_buf *out, const char *name); /* host_concurrency -> "--host-concurrency" */
 /* Parse argv into c. Returns 0, or an exit code after an error message. */
 FW_MUST_CHECK int cli_options(struct cli *c, int argc, char **argv);
 /* The option's value; NULL if not given. The command must have the option. */

@@ -57,7 +57,7 @@ static void plan_bound(struct plan *p)
 
 	if (m->bound_us == m->host_us && m->host_feed_id) {
 		cli_out_safe(p->c, fw_str(plan_host(p->c, m->host_feed_id)));
-		cli_out(p->c, " has %s, %u at a time%s\n", cli_count(n, (int64_t)m->host_n, "feed", "feeds"), p->rules.host_max,
+		cli_out(p->c, " has %s, %u at a time%s\n", cli_count(n, (int64_t)m->host_n, "feed", "feeds"), p->rules.host_concurrency,
 			p->rules.host_gap_us ? ", with a gap between fetches" : "");
 	} else if (m->bound_us == m->longest_us && m->longest_feed_id) {
 		cli_out_safe(p->c, fw_str(plan_feed_url(p->c, m->longest_feed_id, &feed)));
@@ -79,7 +79,7 @@ static void plan_head(struct plan *p)
 		cli_out(p->c, ", none timed yet, so this is a guess");
 	else if (p->known < p->n)
 		cli_out(p->c, ", %s not timed yet (estimated by the average of their host, or of all feeds)", cli_number(n, (int64_t)(p->n - p->known)));
-	cli_out(p->c, "; %u slots, at most %u per host", p->rules.slots, p->rules.host_max);
+	cli_out(p->c, "; %u slots, at most %u per host", p->rules.slots, p->rules.host_concurrency);
 	if (p->rules.host_gap_us)
 		cli_out(p->c, ", %.*s apart", FW_STR_ARG(plan_duration(p->c, p->rules.host_gap_us)));
 	cli_out(p->c, "\n");
@@ -326,7 +326,7 @@ static const struct cli_option OPTION[] = {
 
 const struct cli_command cli_plan = {
 	.name = "plan", .args = "", .summary = "forecast a run: duration, order of fetches, bottleneck",
-	.about = "The forecast uses the stored durations of each feed's visits; nothing is fetched. Try settings such as --order, --host-max\n"
+	.about = "The forecast uses the stored durations of each feed's visits; nothing is fetched. Try settings such as --order, --host-concurrency\n"
 		"and --host-gap-ms. The summary of 'run --once' compares forecast and result.\n",
 	.examples = "  feedwheel plan\n  feedwheel plan --all --compare --slots 64\n",
 	.option = OPTION, .run = plan_run,

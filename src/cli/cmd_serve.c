@@ -110,6 +110,6 @@ const struct cli_command cli_serve = {
 	.name = "serve", .args = "", .summary = "run the HTTP server: accept pushes, serve the API",
 	.about = "Listens on the address of the setting 'listen' until SIGTERM or ^C, then stores what it has accepted.\n"
 		"'feedwheel run --listen ADDRESS:PORT' runs the server beside the workers.\n",
-	.examples = "  feedwheel serve --listen 127.0.0.1:8080\n  feedwheel serve --listen unix:/run/feedwheel.sock --spill-dir /var/spool/feedwheel\n",
+	.examples = "  feedwheel serve --listen 127.0.0.1:8080\n  feedwheel serve --listen unix:/run/feedwheel.sock --wal-dir /var/spool/feedwheel\n",
 	.option = OPTION, .run = serve_run,
 };

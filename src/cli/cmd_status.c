@@ -19,7 +19,7 @@ static int status_count_offline(void *ctx, const struct fw_record *r)
 }
 
 /*
- * Count the workers that report that no host responds (records of kind "weather",
+ * Count the workers that report that no host responds (records of kind "connectivity",
  * feedwheel-store(7)).
  */
 static int status_offline(struct cli *c, struct status_offline *out)

@@ -294,7 +294,7 @@ static int timeline_picture(struct cli *c, const char *path, bool html)
 		q.since_ms = c->now_ms - last_ms;
 	timeline_init(&t);
 	t.run_id = q.run_id;
-	t.host_max = (uint32_t)c->config->host_max;
+	t.host_concurrency = (uint32_t)c->config->host_concurrency;
 	t.host_gap_us = c->config->host_gap_ms * 1000;
 	if (last_ms)
 		t.endless = true;

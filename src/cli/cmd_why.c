@@ -165,7 +165,7 @@ static void why_host(struct cli *c, const struct fw_feed *f)
 
 	if (!fw_url_host(f->url, name, sizeof(name)) || !fw_store_feed_host(f, host, sizeof(host)) || strcmp(host, name) == 0)
 		return;
-	cli_out(c, "  host_max and host_gap_ms apply to all feeds of ");
+	cli_out(c, "  host_concurrency and host_gap_ms apply to all feeds of ");
 	cli_out_safe(c, fw_str(host));
 	cli_out(c, " together\n");
 }

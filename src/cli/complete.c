@@ -220,7 +220,7 @@ static void complete_argument(struct line *l)
 
 static bool is_path(const char *name)
 {
-	static const char *const PATH[] = {"store_file", "ca_file", "tls_cert", "tls_key", "access_log", "spill_dir"};
+	static const char *const PATH[] = {"store_file", "ca_file", "tls_cert", "tls_key", "access_log", "wal_dir"};
 
 	for (size_t i = 0; i < FW_N(PATH); i++) {
 		if (strcmp(name, PATH[i]) == 0)

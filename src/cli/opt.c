@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Arguments: feedwheel [options] COMMAND [options] [arguments]. An option is one of the command's
- * own, a common option, or a setting that the command uses (--host-max 4). "--name value" and
+ * own, a common option, or a setting that the command uses (--host-concurrency 4). "--name value" and
  * "--name=value" are the same; "--" ends the options. A boolean setting may be given without a
- * value (--relaxed) or negated (--no-http2).
+ * value (--async-commit) or negated (--no-http2).
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -131,7 +131,7 @@ static int settings_check(struct cli *c)
 
 static int option_unknown(struct cli *c, struct fw_str name)
 {
-	struct fw_suggest near = {.word = name};
+	struct fw_suggest suggest = {.word = name};
 	size_t n;
 	const struct fw_setting *s = fw_config_settings(&n);
 	struct fw_buf dashed = FW_BUF_INIT(200);
@@ -139,15 +139,15 @@ static int option_unknown(struct cli *c, struct fw_str name)
 	int rc;
 
 	for (const struct cli_option *o = c->command ? c->command->option : NULL; o && o->name; o++)
-		fw_suggest_offer(&near, o->name);
+		fw_suggest_offer(&suggest, o->name);
 	for (const struct cli_option *o = cli_global_options; o->name; o++)
-		fw_suggest_offer(&near, o->name);
+		fw_suggest_offer(&suggest, o->name);
 	for (size_t i = 0; i < n; i++) {
 		if (!c->command || cli_uses_setting(c->command, &s[i], &option))
-			fw_suggest_offer(&near, s[i].name);
+			fw_suggest_offer(&suggest, s[i].name);
 	}
-	cli_dashed(&dashed, near.best ? near.best : "");
-	if (near.best)
+	cli_dashed(&dashed, suggest.best ? suggest.best : "");
+	if (suggest.best)
 		rc = cli_usage(c, "unknown option '--%.*s': did you mean '%.*s'?", FW_STR_ARG(fw_str_sub(name, 0, 60)), FW_STR_ARG(fw_buf_str(&dashed)));
 	else
 		rc = cli_usage(c, "unknown option '--%.*s'", FW_STR_ARG(fw_str_sub(name, 0, 60)));
@@ -205,7 +205,7 @@ static int option_global(struct scan *s, const struct cli_option *o, struct fw_s
 
 /*
  * Is the word after a boolean setting its value? 1 and 0 are not: they may be feed numbers
- * (--relaxed=1 is clear).
+ * (--async-commit=1 is clear).
  */
 static bool is_yes_no(const char *word)
 {
@@ -291,16 +291,16 @@ const struct cli_synonym cli_synonyms[] = {
 
 int cli_command_unknown(struct cli *c, const char *word)
 {
-	struct fw_suggest near = {.word = fw_str(word)};
+	struct fw_suggest suggest = {.word = fw_str(word)};
 	const char *meant;
 
 	for (const struct cli_command *const *k = cli_commands; *k; k++)
-		fw_suggest_offer(&near, (*k)->name);
+		fw_suggest_offer(&suggest, (*k)->name);
 	for (const struct cli_synonym *s = cli_synonyms; s->word; s++)
-		fw_suggest_offer(&near, s->word);
-	meant = near.best;
+		fw_suggest_offer(&suggest, s->word);
+	meant = suggest.best;
 	for (const struct cli_synonym *s = cli_synonyms; s->word; s++) {
-		if (near.best == s->word)
+		if (suggest.best == s->word)
 			meant = s->meant;
 	}
 	if (meant)

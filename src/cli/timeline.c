@@ -125,7 +125,7 @@ static int64_t chain_min_us(const struct timeline *t, const struct chain *c)
 {
 	int64_t pauses_us = (int64_t)(c->n - 1) * t->host_gap_us + c->shortest_us;
 
-	return FW_MAX(t->host_max ? c->us / t->host_max : 0, t->host_gap_us ? pauses_us : 0);
+	return FW_MAX(t->host_concurrency ? c->us / t->host_concurrency : 0, t->host_gap_us ? pauses_us : 0);
 }
 
 static int timeline_chains(struct timeline *t)
@@ -154,7 +154,7 @@ static int timeline_chains(struct timeline *t)
 			t->chain_us = chain_min_us(t, &all[i]);
 			t->chain_host = all[i].host;
 			t->chain_n = all[i].n;
-			t->chain_pauses = t->host_max == 0 || t->chain_us > all[i].us / t->host_max;
+			t->chain_pauses = t->host_concurrency == 0 || t->chain_us > all[i].us / t->host_concurrency;
 		}
 	}
 	fw_map_finish(&map);
@@ -239,7 +239,7 @@ static void latest_put(int64_t *latest, size_t *n, size_t max, int64_t end_us)
 /* When each bar's host permitted its start: at_us[i] for bar order[i]. */
 static void host_times(const struct timeline *t, struct timeline_bar **order, int64_t *at_us, int64_t *latest)
 {
-	size_t max = FW_MIN(t->host_max ? t->host_max : SIZE_MAX, t->n), held = 0;
+	size_t max = FW_MIN(t->host_concurrency ? t->host_concurrency : SIZE_MAX, t->n), held = 0;
 
 	qsort(order, t->n, sizeof(struct timeline_bar *), bar_by_host);
 	for (size_t i = 0; i < t->n; i++) {
@@ -371,7 +371,7 @@ static void verdict_text(struct timeline *t)
 	if (t->chain_pauses)
 		(void)fw_snprintf(limit, sizeof(limit), "%s apart", fw_duration_text(time, t->host_gap_us / 1000));
 	else
-		(void)fw_snprintf(limit, sizeof(limit), "%u at a time", t->host_max);
+		(void)fw_snprintf(limit, sizeof(limit), "%u at a time", t->host_concurrency);
 	if (!fw_visit_succeeded(last->visit.kind))
 		(void)fw_snprintf(why, sizeof(why), " (%s)", fw_visit_kind_name(last->visit.kind));
 	(void)fw_duration_text(took, (last->until_us - last->from_us) / 1000);

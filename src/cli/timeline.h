@@ -41,7 +41,7 @@ struct timeline {
 	size_t n, cap;
 	int64_t run_id, started_ms;
 	/* the run's record; 0: unknown */
-	uint32_t slots, host_max, batch;
+	uint32_t slots, host_concurrency, batch;
 	struct fw_str order;
 	int64_t predicted_us, host_gap_us;
 	/* when the last document was parsed, since the start of the run */

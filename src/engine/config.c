@@ -59,22 +59,22 @@ static const struct fw_setting SETTINGS[] = {
 	{"drain_timeout_ms", FW_TYPE_DURATION, "30s", 0, FW_HOUR_MS, NULL,
 		"How long a graceful stop waits for transfers in flight.",
 		AT(drain_timeout_ms), SERVE},
-	{"host_max", FW_TYPE_INT, "2", 1, 1000, NULL,
+	{"host_concurrency", FW_TYPE_INT, "2", 1, 1000, NULL,
 		"Maximum concurrent fetches from one host, over all workers.",
-		AT(host_max), "run serve plan timeline"},
+		AT(host_concurrency), "run serve plan timeline"},
 	{"host_gap_ms", FW_TYPE_DURATION, "1s", 0, FW_HOUR_MS, NULL,
 		"Minimum delay between two requests to one host.",
 		AT(host_gap_ms), "run serve plan timeline"},
-	{"address_max", FW_TYPE_INT, "0", 0, 20000, NULL,
+	{"address_concurrency", FW_TYPE_INT, "0", 0, 20000, NULL,
 		"Maximum concurrent transfers of one worker to one address (IPv4, or an IPv6 /64), "
-		"over all hosts there; 0: no limit.", AT(address_max), SERVE},
+		"over all hosts there; 0: no limit.", AT(address_concurrency), SERVE},
 	{"host_key", FW_TYPE_STRING, "domain", 0, 0, "domain host address",
 		"What counts as one host: domain, the host name, or a hosting service with all its "
 		"customers' names; host, every name; address, the IP address. Set the same on all "
 		"machines.", AT(host_key), "run add+check"},
-	{"hosters", FW_TYPE_STRING, "", NO_RANGE,
+	{"hosting_domains", FW_TYPE_STRING, "", NO_RANGE,
 		"Further hosting domains, each of which counts as one host with all names below "
-		"it: \"example.com blogs.example.org\".", AT(hosters), "run add+check"},
+		"it: \"example.com blogs.example.org\".", AT(hosting_domains), "run add+check"},
 	{"order", FW_TYPE_STRING, "host-path", 0, 0, "fifo shortest longest host-path batch-unordered batch-sorted",
 		"Fetch order of 'run --once': host-path, the host with the most work left first; "
 		"longest, the longest feed first; shortest; fifo, by due time; batch-unordered and "
@@ -82,14 +82,14 @@ static const struct fw_setting SETTINGS[] = {
 	{"order_batch", FW_TYPE_INT, "0", 0, 1000000, NULL,
 		"Feeds per batch in the batch orders; 0: as many as there are transfers in flight.",
 		AT(order_batch), "run+once plan"},
-	{"patience_ms", FW_TYPE_DURATION, "2s", 0, FW_HOUR_MS, NULL,
+	{"straggler_timeout_ms", FW_TYPE_DURATION, "2s", 0, FW_HOUR_MS, NULL,
 		"At the end of a long 'run --once', feeds silent for this long, and for much "
-		"longer than ever before, are deferred; 0: never.", AT(patience_ms), "run+once"},
+		"longer than ever before, are deferred; 0: never.", AT(straggler_timeout_ms), "run+once"},
 	{"slow_ms", FW_TYPE_DURATION, "3s", 1, FW_HOUR_MS, NULL,
 		"Feeds that are expected to take longer than this are slow.", AT(slow_ms), RUN},
-	{"slow_share", FW_TYPE_INT, "50", 1, 100, NULL,
+	{"slow_percent_max", FW_TYPE_INT, "50", 1, 100, NULL,
 		"Maximum percentage of a worker's transfers that slow feeds may hold; ignored by "
-		"'run --once'.", AT(slow_share), RUN},
+		"'run --once'.", AT(slow_percent_max), RUN},
 	{"backlog_ms", FW_TYPE_DURATION, "5m", 0, DAYS(30), NULL,
 		"When more feeds than can be fetched at once are late by this, 'run' starts with "
 		"the feeds that are latest relative to their own interval; 0: always by due time.",
@@ -141,21 +141,21 @@ static const struct fw_setting SETTINGS[] = {
 		"Memory in each worker for parsing and storing documents over 256 KiB, besides "
 		"their own bytes; one document gets 8 times its size plus 8 MiB, at most this, and "
 		"a push gets all of it.", AT(parse_memory_bytes), FETCH " push"},
-	{"max_ratio", FW_TYPE_INT, "200", 2, 100000, NULL,
+	{"max_compression_ratio", FW_TYPE_INT, "200", 2, 100000, NULL,
 		"Maximum compression ratio after the first MiB; anything above is refused as a "
-		"decompression bomb.", AT(max_ratio), FETCH},
+		"decompression bomb.", AT(max_compression_ratio), FETCH},
 	{"max_header_bytes", FW_TYPE_SIZE, "100k", 1024, MIB(1), NULL,
 		"Maximum total size of the response headers.", AT(max_header_bytes), FETCH},
 	{"max_redirects", FW_TYPE_INT, "5", 0, 20, NULL,
 		"Maximum redirects in one visit.", AT(max_redirects), FETCH},
 	{"max_entries", FW_TYPE_INT, "10000", 1, 1000000, NULL,
 		"Maximum entries read from one document.", AT(max_entries), FETCH " push parse"},
-	{"feed_entries_max", FW_TYPE_INT, "10000", 0, 1000000000, NULL,
+	{"feed_daily_entries_max", FW_TYPE_INT, "10000", 0, 1000000000, NULL,
 		"Maximum new entries of a feed per day; the newest are stored, the rest on later "
-		"days. 0: no limit.", AT(feed_entries_max), "run serve show why"},
-	{"feed_bytes_max", FW_TYPE_SIZE, "100MiB", 0, MIB(1 << 20), NULL,
+		"days. 0: no limit.", AT(feed_daily_entries_max), "run serve show why"},
+	{"feed_daily_bytes_max", FW_TYPE_SIZE, "100MiB", 0, MIB(1 << 20), NULL,
 		"Maximum bytes of new and changed entries of a feed per day; the rest is stored on "
-		"later days. 0: no limit.", AT(feed_bytes_max), "run serve show why"},
+		"later days. 0: no limit.", AT(feed_daily_bytes_max), "run serve show why"},
 	{"allow_networks", FW_TYPE_STRING, "", NO_RANGE,
 		"Private networks that feeds may be fetched from, such as 127.0.0.0/8, [fd00::]/8, "
 		"10.1.2.3:8080.", AT(allow_networks), FETCH},
@@ -177,32 +177,32 @@ static const struct fw_setting SETTINGS[] = {
 		"you.", AT(contact_url), FETCH},
 	{"http2", FW_TYPE_BOOL, "yes", NO_RANGE,
 		"Use HTTP/2 where the server offers it.", AT(http2), FETCH},
-	{"relaxed", FW_TYPE_BOOL, "no", NO_RANGE,
+	{"async_commit", FW_TYPE_BOOL, "no", NO_RANGE,
 		"Commit without waiting for the disk: faster, but a power failure may lose the "
-		"last commits.", AT(relaxed), WRITE},
-	{"cache_bytes", FW_TYPE_SIZE, "6MiB", 0, MIB(65536), NULL,
+		"last commits.", AT(async_commit), WRITE},
+	{"store_cache_bytes", FW_TYPE_SIZE, "6MiB", 0, MIB(65536), NULL,
 		"The store's page cache in each process; 0: the driver's default.",
-		AT(cache_bytes), STORE},
+		AT(store_cache_bytes), STORE},
 	{"disk_free_min_bytes", FW_TYPE_SIZE, "64MiB", 0, MIB(1 << 30), NULL,
 		"Minimum free space on the disk of an SQLite store; below it fetching stops and "
 		"entries wait. 0: no minimum.", AT(disk_free_min_bytes), "run serve push status"},
-	{"keep_visits_ms", FW_TYPE_DURATION, "30d", 0, DAYS(36500), NULL,
-		"Visits older than this are deleted; 0: never.", AT(keep_visits_ms), RUN},
-	{"keep_entries_ms", FW_TYPE_DURATION, "0", 0, DAYS(36500), NULL,
+	{"visits_retention_ms", FW_TYPE_DURATION, "30d", 0, DAYS(36500), NULL,
+		"Visits older than this are deleted; 0: never.", AT(visits_retention_ms), RUN},
+	{"entries_retention_ms", FW_TYPE_DURATION, "0", 0, DAYS(36500), NULL,
 		"Entries that were neither new nor changed for this long are deleted; 0: never.",
-		AT(keep_entries_ms), RUN},
-	{"keep_events_ms", FW_TYPE_DURATION, "0", 0, DAYS(36500), NULL,
+		AT(entries_retention_ms), RUN},
+	{"events_retention_ms", FW_TYPE_DURATION, "0", 0, DAYS(36500), NULL,
 		"Pushed events and dead letters older than this are deleted; 0: never.",
-		AT(keep_events_ms), SERVE},
+		AT(events_retention_ms), SERVE},
 	{"listen", FW_TYPE_STRING, "", NO_RANGE,
 		"Address of the HTTP server: ADDRESS:PORT, such as 127.0.0.1:8080, or unix:PATH. "
 		"Unset: none.", AT(listen), SERVE},
 	{"serve_threads", FW_TYPE_INT, "0", 0, 1024, NULL,
 		"Threads of the HTTP server; 0: one for every processor.",
 		AT(serve_threads), SERVE},
-	{"serve_readers", FW_TYPE_INT, "2", 1, 64, NULL,
+	{"serve_pool_threads", FW_TYPE_INT, "2", 1, 64, NULL,
 		"Threads of the HTTP server that query the store, each with its own connection.",
-		AT(serve_readers), SERVE},
+		AT(serve_pool_threads), SERVE},
 	{"trusted_proxies", FW_TYPE_STRING, "", NO_RANGE,
 		"Proxies in front of the HTTP server, such as 127.0.0.1, 10.0.0.0/8, unix: their "
 		"X-Forwarded-For gives the client's address.", AT(trusted_proxies), SERVE},
@@ -215,33 +215,33 @@ static const struct fw_setting SETTINGS[] = {
 	{"access_log", FW_TYPE_STRING, "", NO_RANGE,
 		"Access log, one line for each request: a file, or - for standard output. Unset: "
 		"none.", AT(access_log), SERVE},
-	{"serve_connections", FW_TYPE_INT, "10000", 1, 1000000, NULL,
+	{"serve_connections_max", FW_TYPE_INT, "10000", 1, 1000000, NULL,
 		"Maximum open connections; near this limit idle ones are closed early.",
-		AT(serve_connections), SERVE},
-	{"serve_connections_per_address", FW_TYPE_INT, "0", 0, 1000000, NULL,
+		AT(serve_connections_max), SERVE},
+	{"serve_connections_per_address_max", FW_TYPE_INT, "0", 0, 1000000, NULL,
 		"Maximum connections from one IPv4 address or IPv6 /64; trusted proxies and this "
-		"machine are exempt. 0: a quarter of serve_connections.",
-		AT(serve_connections_per_address), SERVE},
-	{"serve_header_ms", FW_TYPE_DURATION, "10s", 10, FW_HOUR_MS, NULL,
+		"machine are exempt. 0: a quarter of serve_connections_max.",
+		AT(serve_connections_per_address_max), SERVE},
+	{"serve_header_timeout_ms", FW_TYPE_DURATION, "10s", 10, FW_HOUR_MS, NULL,
 		"Timeout for a new connection's first request line and headers.",
-		AT(serve_header_ms), SERVE},
-	{"serve_body_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL,
-		"Timeout for a request's body.", AT(serve_body_ms), SERVE},
-	{"serve_body_rate", FW_TYPE_INT, "500", 0, MIB(1024), NULL,
+		AT(serve_header_timeout_ms), SERVE},
+	{"serve_body_timeout_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL,
+		"Timeout for a request's body.", AT(serve_body_timeout_ms), SERVE},
+	{"serve_body_rate_min", FW_TYPE_INT, "500", 0, MIB(1024), NULL,
 		"Minimum upload rate of a request body after its first 5 s, in bytes per second; "
-		"0: no minimum.", AT(serve_body_rate), SERVE},
-	{"serve_send_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL,
+		"0: no minimum.", AT(serve_body_rate_min), SERVE},
+	{"serve_send_timeout_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL,
 		"Timeout for a client to read the response, or each chunk of a stream.",
-		AT(serve_send_ms), SERVE},
-	{"serve_idle_ms", FW_TYPE_DURATION, "60s", 10, FW_DAY_MS, NULL,
+		AT(serve_send_timeout_ms), SERVE},
+	{"serve_idle_timeout_ms", FW_TYPE_DURATION, "60s", 10, FW_DAY_MS, NULL,
 		"Timeout of a keep-alive connection that waits for its next request.",
-		AT(serve_idle_ms), SERVE},
+		AT(serve_idle_timeout_ms), SERVE},
 	{"serve_memory_bytes", FW_TYPE_SIZE, "256MiB", 65536, MIB(1 << 20), NULL,
 		"Memory for the bodies of current requests, and as much again for the entries "
 		"parsed from them; requests beyond it get 503.", AT(serve_memory_bytes), SERVE},
-	{"body_max_bytes", FW_TYPE_SIZE, "1MiB", 1024, MIB(1024), NULL,
+	{"push_body_max_bytes", FW_TYPE_SIZE, "1MiB", 1024, MIB(1024), NULL,
 		"Maximum size of a body of pushed events, decompressed.",
-		AT(body_max_bytes), SERVE},
+		AT(push_body_max_bytes), SERVE},
 	{"push_properties", FW_TYPE_STRING, "", NO_RANGE,
 		"Allowed values of a pushed event's property, separated by commas. Unset: any.",
 		AT(push_properties), SERVE},
@@ -249,21 +249,21 @@ static const struct fw_setting SETTINGS[] = {
 		"Minimum section of a pushed event.", AT(push_section_min), SERVE},
 	{"push_id_min", FW_TYPE_INT, "1", INT64_MIN, INT64_MAX, NULL,
 		"Minimum id of a pushed event.", AT(push_id_min), SERVE},
-	{"serve_beat_ms", FW_TYPE_DURATION, "15s", 100, FW_HOUR_MS, NULL,
+	{"serve_heartbeat_ms", FW_TYPE_DURATION, "15s", 100, FW_HOUR_MS, NULL,
 		"Time without news after which clients of the stream get a heartbeat.",
-		AT(serve_beat_ms), SERVE},
-	{"wrong_tokens_max", FW_TYPE_INT, "30", 0, 1000000, NULL,
-		"Maximum wrong tokens from one network (/24, /64) within wrong_tokens_ms; further "
-		"requests get 429. 0: no limit.", AT(wrong_tokens_max), SERVE},
-	{"wrong_tokens_ms", FW_TYPE_DURATION, "1m", 100, FW_DAY_MS, NULL,
-		"Period over which wrong tokens are counted.", AT(wrong_tokens_ms), SERVE},
+		AT(serve_heartbeat_ms), SERVE},
+	{"auth_failures_max", FW_TYPE_INT, "30", 0, 1000000, NULL,
+		"Maximum wrong tokens from one network (/24, /64) within auth_failures_ms; further "
+		"requests get 429. 0: no limit.", AT(auth_failures_max), SERVE},
+	{"auth_failures_ms", FW_TYPE_DURATION, "1m", 100, FW_DAY_MS, NULL,
+		"Period over which wrong tokens are counted.", AT(auth_failures_ms), SERVE},
 	{"serve_cors_origin", FW_TYPE_STRING, "", NO_RANGE,
 		"Origin whose pages may use the HTTP server from a browser (CORS): "
 		"https://example.org, or * for all. Unset: none.", AT(serve_cors_origin), SERVE},
-	{"serve_names", FW_TYPE_STRING, "", NO_RANGE,
+	{"serve_host_names", FW_TYPE_STRING, "", NO_RANGE,
 		"Host names that a request without a token may use in its Host header, besides "
 		"localhost and loopback addresses, such as feeds.lan. Unset: none.",
-		AT(serve_names), SERVE},
+		AT(serve_host_names), SERVE},
 	{"websub_url", FW_TYPE_STRING, "", NO_RANGE,
 		"Public URL of this server, where hubs deliver, such as https://example.org/; "
 		"feeds that have a hub are then subscribed there, and polled rarely. Unset: no "
@@ -271,9 +271,9 @@ static const struct fw_setting SETTINGS[] = {
 	{"websub_lease_ms", FW_TYPE_DURATION, "10d", FW_SECOND_MS, DAYS(90), NULL,
 		"Lease requested from hubs; it is renewed before it ends.",
 		AT(websub_lease_ms), SERVE},
-	{"websub_look_ms", FW_TYPE_DURATION, "30s", 10, FW_DAY_MS, NULL,
+	{"websub_scan_ms", FW_TYPE_DURATION, "30s", 10, FW_DAY_MS, NULL,
 		"Time between two scans of all feeds for hubs that are new, moved or gone.",
-		AT(websub_look_ms), SERVE},
+		AT(websub_scan_ms), SERVE},
 	{"websub_pushes_max", FW_TYPE_INT, "300", 0, 1000000, NULL,
 		"Maximum documents of one feed that a hub may send at once, and within "
 		"websub_pushes_ms; further ones get 429. 0: no limit.",
@@ -295,12 +295,12 @@ static const struct fw_setting SETTINGS[] = {
 	{"flush_rows", FW_TYPE_INT, "5000", 1, 100000, NULL,
 		"Pushed rows are stored in batches of at most this many, or twice this under load; "
 		"1: no queue, each row is stored before the response.", AT(flush_rows), SERVE},
-	{"spill_dir", FW_TYPE_STRING, "", NO_RANGE,
+	{"wal_dir", FW_TYPE_STRING, "", NO_RANGE,
 		"Folder of the write-ahead log for pushes that are accepted but not stored yet, so "
-		"that they survive kill -9. Unset: memory only.", AT(spill_dir), SERVE},
-	{"spill_sync_ms", FW_TYPE_DURATION, "100ms", 0, FW_MINUTE_MS, NULL,
+		"that they survive kill -9. Unset: memory only.", AT(wal_dir), SERVE},
+	{"wal_sync_ms", FW_TYPE_DURATION, "100ms", 0, FW_MINUTE_MS, NULL,
 		"Maximum time until accepted pushes are on the disk, safe from a power failure; 0: "
-		"before the response.", AT(spill_sync_ms), SERVE},
+		"before the response.", AT(wal_sync_ms), SERVE},
 	{"machine_id", FW_TYPE_INT, "0", 0, 1023, NULL,
 		"Part of the ids of pushed rows: must differ between processes that push into one "
 		"store.", AT(machine_id), SERVE},
@@ -422,12 +422,12 @@ static int setting_refuse(const struct fw_setting *s, struct fw_str value, const
 
 static int setting_unknown(const char *name, const char *where, struct fw_err *err)
 {
-	struct fw_suggest near = {.word = fw_str(name)};
+	struct fw_suggest suggest = {.word = fw_str(name)};
 
 	for (size_t i = 0; i < FW_N(SETTINGS); i++)
-		fw_suggest_offer(&near, SETTINGS[i].name);
-	if (near.best)
-		return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': did you mean '%s'?", where, name, near.best);
+		fw_suggest_offer(&suggest, SETTINGS[i].name);
+	if (suggest.best)
+		return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': did you mean '%s'?", where, name, suggest.best);
 	return fw_err_set(err, FW_EINVAL, "%s: unknown setting '%.60s': see 'feedwheel help settings'", where, name);
 }
 
@@ -841,7 +841,7 @@ static int host_names_check(const char *names, struct fw_err *err)
 
 		for (size_t i = 0; i < name.len; i++) {
 			if (!fw_is_alnum((unsigned char)name.p[i]) && !strchr("-._", name.p[i]))
-				return fw_err_set(err, FW_EINVAL, "serve_names: '%.*s' is not a host name: write feeds.lan, without"
+				return fw_err_set(err, FW_EINVAL, "serve_host_names: '%.*s' is not a host name: write feeds.lan, without"
 					" http:// and without a port, and separate names by commas", FW_STR_ARG(fw_str_sub(name, 0, 80)));
 		}
 	}
@@ -858,7 +858,7 @@ int fw_config_check(const struct fw_config *c, struct fw_err *err)
 		return settings_conflict("interval_ms", c->interval_ms, "interval_max_ms", c->interval_max_ms, err);
 	if (c->connect_timeout_ms > c->total_timeout_ms)
 		return settings_conflict("connect_timeout_ms", c->connect_timeout_ms, "total_timeout_ms", c->total_timeout_ms, err);
-	if (host_names_check(c->serve_names, err))
+	if (host_names_check(c->serve_host_names, err))
 		return FW_EINVAL;
 	if (c->websub_url) {
 		struct fw_buf base = FW_BUF_INIT(0);

@@ -7,7 +7,7 @@
 
 int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *err)
 {
-	struct fw_store_config sc = {.url = c->store, .flags = flags, .relaxed = c->relaxed, .cache_bytes = (size_t)c->cache_bytes};
+	struct fw_store_config sc = {.url = c->store, .flags = flags, .async_commit = c->async_commit, .store_cache_bytes = (size_t)c->store_cache_bytes};
 
 	return fw_store_open(&sc, out, err);
 }
@@ -30,7 +30,7 @@ enum fw_plan_policy fw_settings_order(const struct fw_config *c)
 
 void fw_settings_plan(const struct fw_config *c, uint32_t slots, struct fw_plan_rules *out)
 {
-	*out = (struct fw_plan_rules){.policy = fw_settings_order(c), .slots = slots, .host_max = (uint32_t)c->host_max,
+	*out = (struct fw_plan_rules){.policy = fw_settings_order(c), .slots = slots, .host_concurrency = (uint32_t)c->host_concurrency,
 		.host_gap_us = c->host_gap_ms * 1000, .batch = (uint32_t)c->order_batch};
 }
 
@@ -46,7 +46,7 @@ void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
 	*out = (struct visit_rules){.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries},
 		.parse_memory = (size_t)c->parse_memory_bytes};
 	out->host.policy = !c->host_key || strcmp(c->host_key, "domain") == 0 ? HOST_DOMAIN : strcmp(c->host_key, "host") == 0 ? HOST_NAME : HOST_ADDRESS;
-	out->host.hosters = c->hosters;
+	out->host.hosting_domains = c->hosting_domains;
 	fw_due_policy_default(&out->due);
 	out->due.min_ms = c->interval_min_ms;
 	out->due.normal_ms = c->interval_ms;
@@ -74,7 +74,7 @@ int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *ou
 	out->fetch.guard = &out->guard;
 	out->fetch.user_agent = out->user_agent;
 	out->fetch.max_in_flight = slots;
-	out->fetch.address_max = (uint32_t)c->address_max;
+	out->fetch.address_concurrency = (uint32_t)c->address_concurrency;
 	out->fetch.max_redirects = (uint32_t)c->max_redirects;
 	out->fetch.connect_timeout_ms = c->connect_timeout_ms;
 	out->fetch.first_byte_timeout_ms = c->first_byte_timeout_ms;
@@ -82,7 +82,7 @@ int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *ou
 	out->fetch.low_speed_bytes = c->low_speed_bytes;
 	out->fetch.low_speed_ms = c->low_speed_ms;
 	out->fetch.max_body_bytes = (size_t)c->max_body_bytes;
-	out->fetch.max_ratio = (uint32_t)c->max_ratio;
+	out->fetch.max_compression_ratio = (uint32_t)c->max_compression_ratio;
 	out->fetch.max_header_bytes = (size_t)c->max_header_bytes;
 	out->fetch.dns_servers = c->dns_servers;
 	out->fetch.ca_file = c->ca_file;

@@ -72,7 +72,7 @@ static void classify_tls(struct fw_fetch_priv *v, CURLcode rc)
 
 void fw_classify_no_slot(struct fw_fetch_priv *v)
 {
-	fw_visit_set_outcome(v->f, FW_VISIT_LOCAL, "no free slot at the address for %lld ms, which left too little of total_timeout (raise address_max)",
+	fw_visit_set_outcome(v->f, FW_VISIT_LOCAL, "no free slot at the address for %lld ms, which left too little of total_timeout (raise address_concurrency)",
 		(long long)(v->f->visit.queue_us / 1000));
 }
 

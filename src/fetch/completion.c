@@ -60,7 +60,7 @@ static void strings_copy(struct fw_fetch_priv *v)
 /* Decode an error response's body, for a person to read. Failures do not matter. */
 static void error_body_decode(struct fw_fetch_priv *v)
 {
-	struct fw_decode_limits limits = {FW_ERROR_BODY_MAX, v->fr->c.max_ratio};
+	struct fw_decode_limits limits = {FW_ERROR_BODY_MAX, v->fr->c.max_compression_ratio};
 	struct fw_err err = {0};
 
 	if (v->f->keep_error_body && fw_decode(v->fr->decoder, fw_fetch_response_header(&v->response, FW_H_CONTENT_ENCODING), &v->response.body, &v->f->body, &limits, &err))
@@ -96,7 +96,7 @@ static void body_decode(struct fw_fetch_priv *v)
 		error_body_decode(v);
 		return;
 	}
-	f->limits = (struct fw_decode_limits){v->fr->c.max_body_bytes, v->fr->c.max_ratio};
+	f->limits = (struct fw_decode_limits){v->fr->c.max_body_bytes, v->fr->c.max_compression_ratio};
 	if (!eager) {
 		body_decoded(f, fw_decode(v->fr->decoder, codings, wire, &f->body, &f->limits, &err), &err);
 	} else if (fw_decode_small(v->fr->decoder, codings, wire, &f->body, eager, &f->limits, &rc, &err)) {

@@ -5,7 +5,7 @@
  * fast as zlib. If that fails (truncated, several members, a wrong size), zlib decodes it piece by
  * piece and keeps what it gets.
  *
- * One ceiling, known before decoding starts, enforces both limits: max_bytes; and max_ratio times
+ * One ceiling, known before decoding starts, enforces both limits: max_bytes; and max_compression_ratio times
  * the coded size, but at least 1 MiB. Output beyond it is a bomb or too large.
  */
 #include <brotli/decode.h>
@@ -20,7 +20,7 @@
 #include "base/banned.h" /* last */
 
 #define CODINGS_MAX 2              /* LIM-03 */
-#define FREE_BYTES ((size_t)1 << 20) /* max_ratio does not apply below this */
+#define FREE_BYTES ((size_t)1 << 20) /* max_compression_ratio does not apply below this */
 #define DEFLATE_RATIO_MAX 1032     /* the most that deflate can reach */
 #define GZIP_MIN 18                /* header and trailer */
 #define ZSTD_WINDOW_LOG_MAX 23     /* 8 MiB: RFC 8878 section 3.1.1.1.2 and RFC 9659 */
@@ -341,8 +341,8 @@ static int decode_refuse(struct fw_buf *out, const struct fw_decode_limits *l, s
 {
 	fw_buf_reset(out);
 	if (ceiling < l->max_bytes)
-		return fw_err_set(err, FW_ELIMIT, "decompression bomb: the body expands to more than %u times its transferred size (max_ratio)",
-			l->max_ratio);
+		return fw_err_set(err, FW_ELIMIT, "decompression bomb: the body expands to more than %u times its transferred size (max_compression_ratio)",
+			l->max_compression_ratio);
 	return fw_err_set(err, FW_ELIMIT, "the body is larger than %zu bytes decoded (max_body_bytes)", l->max_bytes);
 }
 
@@ -358,8 +358,8 @@ int fw_decode(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, 
 		return fw_err_set(err, rc, "the body has more than %d content codings", CODINGS_MAX);
 	if (n == 0 && coding_is_gzip((const unsigned char *)wire->p, wire->len))
 		coding[n++] = CODING_GZIP;
-	if (limits->max_ratio && wire->len < SIZE_MAX / limits->max_ratio)
-		ceiling = FW_MIN(ceiling, FW_MAX(wire->len * limits->max_ratio, FREE_BYTES));
+	if (limits->max_compression_ratio && wire->len < SIZE_MAX / limits->max_compression_ratio)
+		ceiling = FW_MIN(ceiling, FW_MAX(wire->len * limits->max_compression_ratio, FREE_BYTES));
 	while (n) {
 		struct decode_flow f = {(const unsigned char *)wire->p, wire->len, out, ceiling};
 		enum coding c = coding[--n];

@@ -10,7 +10,7 @@
 
 struct fw_decode_limits {
 	size_t max_bytes;   /* limit of the decoded size, after each coding */
-	uint32_t max_ratio; /* limit of decoded/coded, beyond the first MiB */
+	uint32_t max_compression_ratio; /* limit of decoded/coded, beyond the first MiB */
 };
 
 struct fw_decoder;

@@ -282,7 +282,7 @@ bool fw_fetch_abandon(struct fw_fetch *f)
 {
 	if (!fw_fetch_is_silent(f))
 		return false;
-	fw_visit_set_outcome(f, FW_VISIT_TIMEOUT, "no response for %lld ms, longer than ever before (patience_ms): retried without this limit",
+	fw_visit_set_outcome(f, FW_VISIT_TIMEOUT, "no response for %lld ms, longer than ever before (straggler_timeout_ms): retried without this limit",
 		(long long)((fw_mono_us() - f->priv->start_us) / 1000));
 	fw_visit_end(f->priv);
 	return true;

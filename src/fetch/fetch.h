@@ -27,7 +27,7 @@ struct fw_fetch_config {
 	 * [0: no limit] concurrent transfers at one address; others wait for a slot. Not used
 	 * behind a proxy
 	 */
-	uint32_t address_max;
+	uint32_t address_concurrency;
 	uint32_t max_redirects;      /* [5] */
 	/* [10,000] for the name lookup, and again for TCP and TLS together */
 	int64_t connect_timeout_ms;
@@ -43,7 +43,7 @@ struct fw_fetch_config {
 	size_t max_body_bytes;
 	/* a body that decodes to more than this is handed over coded [0: none is] */
 	size_t eager_bytes;
-	uint32_t max_ratio;          /* limit of decoded/transferred, beyond the first MiB [200] */
+	uint32_t max_compression_ratio;          /* limit of decoded/transferred, beyond the first MiB [200] */
 	/*
 	 * limit of all undecoded bodies together [32 MiB]; above it all transfers but one pause. 0:
 	 * the default

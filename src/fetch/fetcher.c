@@ -38,7 +38,7 @@ void fw_fetch_config_default(struct fw_fetch_config *c)
 		.low_speed_bytes = 100,
 		.low_speed_ms = 20 * FW_SECOND_MS,
 		.max_body_bytes = 16 << 20,
-		.max_ratio = 200,
+		.max_compression_ratio = 200,
 		.max_buffered_bytes = BUFFERED_BYTES,
 		.max_header_bytes = 100 * 1024,
 		.max_header_n = 200,
@@ -222,7 +222,7 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 		rc = proxy_prepare(fr, err);
 	if (!rc && (fw_decoder_create(&fr->decoder) || fw_sessions_create(&fr->sessions)))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
-	if (!rc && c->address_max && !fr->c.proxy && fw_limiter_create(c->address_max, &fr->limiter))
+	if (!rc && c->address_concurrency && !fr->c.proxy && fw_limiter_create(c->address_concurrency, &fr->limiter))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = fw_transfer_open(fr, err);

@@ -109,7 +109,7 @@ static void accept_refuse(struct http_accept *a, int fd, const struct sockaddr *
 	static const char WORDS[] = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Type: application/problem+json\r\n"
 		"Retry-After: 1\r\nContent-Length: 155\r\n\r\n"
 		"{\"title\":\"Too Many Requests\",\"status\":429,\"code\":\"too_many_connections\",\"detail\":\"your address has too many"
-		" connections (serve_connections_per_address)\"}\r\n";
+		" connections (serve_connections_per_address_max)\"}\r\n";
 	int64_t now_ms = fw_mono_ms();
 	char text[INET6_ADDRSTRLEN] = "";
 	unsigned char ip[16];
@@ -123,7 +123,7 @@ static void accept_refuse(struct http_accept *a, int fd, const struct sockaddr *
 	a->warned_ms = now_ms;
 	if (fw_ip_of(from, ip, NULL))
 		(void)inet_ntop(fw_ip_is4(ip) ? AF_INET : AF_INET6, fw_ip_is4(ip) ? ip + 12 : ip, text, sizeof(text));
-	fw_warn("connections refused: %s has %zu open, the limit of one address (to permit more, raise serve_connections_per_address; a proxy"
+	fw_warn("connections refused: %s has %zu open, the limit of one address (to permit more, raise serve_connections_per_address_max; a proxy"
 		" belongs in trusted_proxies)", text, a->slot_max);
 }
 
@@ -207,7 +207,7 @@ int http_accept_open(const struct http_thread *server_thread, size_t server_thre
 	const struct http_accept_rules *rules, struct http_accept **out, struct fw_err *err)
 {
 	struct http_accept *a = calloc(1, sizeof(*a));
-	int64_t slot_max = rules->config->serve_connections_per_address;
+	int64_t slot_max = rules->config->serve_connections_per_address_max;
 	int rc, flags = fcntl(fd, F_GETFL);
 
 	*out = NULL;

@@ -2,8 +2,8 @@
 /*
  * One thread accepts connections and hands them to the server threads in turn.
  *
- * Limits: with serve_connections open, further connections wait in the kernel's listen queue. An
- * address with serve_connections_per_address open gets a 429 and is closed at once, so that it does
+ * Limits: with serve_connections_max open, further connections wait in the kernel's listen queue. An
+ * address with serve_connections_per_address_max open gets a 429 and is closed at once, so that it does
  * not delay others. There is no limit per address for trusted proxies, 127.0.0.1, ::1 and Unix
  * sockets, behind which there may be many clients.
  *

@@ -294,7 +294,7 @@ int auth_open(const struct fw_config *c, struct auth **out, struct fw_err *err)
 	a->closed = fw_tokenless(c, false);
 	atomic_init(&a->warned_ms, INT64_MIN);
 	a->logged = -1;
-	a->limiter = auth_limiter_create(c->wrong_tokens_max, c->wrong_tokens_ms);
+	a->limiter = auth_limiter_create(c->auth_failures_max, c->auth_failures_ms);
 	if (!a->limiter) {
 		free(a);
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
@@ -455,15 +455,15 @@ static void auth_count_failure(struct request *r, uint64_t network, int64_t now_
 		return; /* at most one line a second */
 	if (ip.len && !inet_ntop(ip.len == 4 ? AF_INET : AF_INET6, ip.p, text, sizeof(text)))
 		text[0] = 0;
-	fw_warn("requests throttled with 429: %lld wrong tokens from the network of %s (wrong_tokens_max, wrong_tokens_ms)",
-		(long long)a->config->wrong_tokens_max, text);
+	fw_warn("requests throttled with 429: %lld wrong tokens from the network of %s (auth_failures_max, auth_failures_ms)",
+		(long long)a->config->auth_failures_max, text);
 }
 
 static enum tokenless auth_tokenless(struct request *r)
 {
 	const struct auth *a = r->thread->h->auth;
 
-	return tokenless_check(a->closed, a->config->serve_names, http_tokenless_head(r));
+	return tokenless_check(a->closed, a->config->serve_host_names, http_tokenless_head(r));
 }
 
 static enum auth_verdict auth_check_request(struct request *r, unsigned scope)
@@ -515,7 +515,7 @@ static enum MHD_Result auth_refuse_tokenless(struct request *r, const char *scop
 	switch (r->tokenless) {
 	case TOKENLESS_HOST:
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "token required: Host is '%.*s', not a loopback address,"
-			" localhost or one of serve_names (to make a token: feedwheel token add NAME --scope %s)", FW_STR_ARG(host), scope);
+			" localhost or one of serve_host_names (to make a token: feedwheel token add NAME --scope %s)", FW_STR_ARG(host), scope);
 	case TOKENLESS_CLOSED:
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "token required: %s (to make a token: feedwheel token add NAME"
 			" --scope %s)", fw_tokenless_why(r->thread->h->auth->closed), scope);

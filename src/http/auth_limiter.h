@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The auth rate limiter: counts wrong tokens for each client network (IPv4 /24, IPv6 /64). A
- * network with wrong_tokens_max of them within wrong_tokens_ms is throttled until that time is
+ * network with auth_failures_max of them within auth_failures_ms is throttled until that time is
  * over. The table has a fixed size. Any thread; time is an argument.
  */
 #ifndef FW_HTTP_AUTH_LIMITER_H

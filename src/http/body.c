@@ -121,7 +121,7 @@ enum MHD_Result http_body_begin(struct request *r)
 {
 	int64_t len = FW_MAX(r->content_length, 0);
 
-	r->body_max = r->route->run == http_push_events ? (size_t)r->thread->h->config->body_max_bytes : r->route->body_max;
+	r->body_max = r->route->run == http_push_events ? (size_t)r->thread->h->config->push_body_max_bytes : r->route->body_max;
 	r->coding = body_coding(r);
 	if (r->coding == CODING_OTHER)
 		body_refuse(r, REFUSED_CODING);
@@ -173,7 +173,7 @@ int http_body_unpack(struct request *r, struct fw_buf *out)
 	if (r->coding == CODING_NONE)
 		return 0;
 	out->max_bytes = FW_MAX(r->body_max, 1);
-	return http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)r->thread->h->config->max_ratio, out);
+	return http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)r->thread->h->config->max_compression_ratio, out);
 }
 
 enum MHD_Result http_body_ready(struct request *r)
@@ -185,7 +185,7 @@ enum MHD_Result http_body_ready(struct request *r)
 
 	if (r->coding == CODING_NONE || r->route->raw)
 		return MHD_YES;
-	rc = http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)h->config->max_ratio, &plain);
+	rc = http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)h->config->max_compression_ratio, &plain);
 	if (!rc && body_reserve(r, plain.len)) {
 		fw_buf_finish(&r->body);
 		r->body = plain;

@@ -88,7 +88,7 @@ int fw_serve_check(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
 
 	if (c->access_log && strcmp(c->access_log, "-") != 0)
 		worst = FW_MAX(worst, check_path("access_log", c->access_log, W_OK, cb, ctx));
-	if (c->spill_dir)
-		worst = FW_MAX(worst, check_path("spill_dir", c->spill_dir, R_OK | W_OK | X_OK, cb, ctx));
+	if (c->wal_dir)
+		worst = FW_MAX(worst, check_path("wal_dir", c->wal_dir, R_OK | W_OK | X_OK, cb, ctx));
 	return worst;
 }

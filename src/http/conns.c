@@ -112,12 +112,12 @@ static bool conn_is_timed_out(const struct conns *a, const struct conn *c, uint6
 	int64_t ms = now_ms - (int64_t)(at >> 3);
 
 	switch (conn_phase_of(at)) {
-	case CONN_HEAD: return ms > (nearly_full ? FW_MIN(NEARLY_FULL_MS, config->serve_header_ms) : config->serve_header_ms);
-	case CONN_IDLE: return ms > (nearly_full ? FW_MIN(NEARLY_FULL_MS, config->serve_idle_ms) : config->serve_idle_ms);
-	case CONN_SEND: return ms > config->serve_send_ms;
+	case CONN_HEAD: return ms > (nearly_full ? FW_MIN(NEARLY_FULL_MS, config->serve_header_timeout_ms) : config->serve_header_timeout_ms);
+	case CONN_IDLE: return ms > (nearly_full ? FW_MIN(NEARLY_FULL_MS, config->serve_idle_timeout_ms) : config->serve_idle_timeout_ms);
+	case CONN_SEND: return ms > config->serve_send_timeout_ms;
 	case CONN_BODY:
-		return ms > config->serve_body_ms || (ms > RATE_AFTER_MS &&
-			(int64_t)atomic_load_explicit(&c->body_n, memory_order_relaxed) * 1000 < config->serve_body_rate * ms);
+		return ms > config->serve_body_timeout_ms || (ms > RATE_AFTER_MS &&
+			(int64_t)atomic_load_explicit(&c->body_n, memory_order_relaxed) * 1000 < config->serve_body_rate_min * ms);
 	default: return false;
 	}
 }
@@ -179,7 +179,7 @@ static void conns_check(struct conns *a, struct conn_list *l, int64_t now_ms)
 
 static int64_t conns_tick_ms(const struct fw_config *c)
 {
-	int64_t least = FW_MIN(FW_MIN(c->serve_header_ms, c->serve_body_ms), FW_MIN(c->serve_send_ms, c->serve_idle_ms));
+	int64_t least = FW_MIN(FW_MIN(c->serve_header_timeout_ms, c->serve_body_timeout_ms), FW_MIN(c->serve_send_timeout_ms, c->serve_idle_timeout_ms));
 
 	return FW_MAX(TICK_MIN_MS, FW_MIN(TICK_MAX_MS, least / TICKS_IN_LIMIT));
 }
@@ -227,7 +227,7 @@ static size_t conns_files_max(size_t wanted)
 	if (may >= wanted + OTHER_FILES)
 		return wanted;
 	may = may > 2 * OTHER_FILES ? may - OTHER_FILES : may / 2;
-	fw_warn("serve_connections = %zu: reduced to %zu by the limit of %zu open files (to raise it: ulimit -n, LimitNOFILE=)", wanted, may,
+	fw_warn("serve_connections_max = %zu: reduced to %zu by the limit of %zu open files (to raise it: ulimit -n, LimitNOFILE=)", wanted, may,
 		(size_t)limit.rlim_cur);
 	return may;
 }
@@ -244,7 +244,7 @@ int conns_open(const struct fw_config *c, size_t server_threads, bool plain, str
 	a->config = c;
 	a->plain = plain;
 	a->server_thread_n = server_threads;
-	a->max = conns_files_max((size_t)c->serve_connections);
+	a->max = conns_files_max((size_t)c->serve_connections_max);
 	a->max = FW_MAX(a->max, server_threads);
 	atomic_init(&a->now_ms, fw_mono_ms());
 	for (size_t i = 0; i < server_threads; i++)

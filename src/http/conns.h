@@ -7,7 +7,7 @@
  * The server thread writes both, without a lock and without reading the clock. One more thread
  * walks the lists 2 to 50 times a second and shuts down the sockets of connections that exceed the
  * timeout of their phase; their server threads then find them closed. With more than seven eighths
- * of serve_connections open, connections without a request are closed after 1 s.
+ * of serve_connections_max open, connections without a request are closed after 1 s.
  */
 #ifndef FW_HTTP_CONNS_H
 #define FW_HTTP_CONNS_H
@@ -17,11 +17,11 @@
 #include "feedwheel/engine.h"
 
 enum conn_phase {
-	CONN_HEAD, /* new, until its first head is complete: serve_header_ms */
-	CONN_BODY, /* receives a body: serve_body_ms, serve_body_rate */
+	CONN_HEAD, /* new, until its first head is complete: serve_header_timeout_ms */
+	CONN_BODY, /* receives a body: serve_body_timeout_ms, serve_body_rate_min */
 	CONN_WORK, /* waits for the server: no timeout */
-	CONN_SEND, /* sends a response: serve_send_ms */
-	CONN_IDLE, /* keep-alive, until the next head is complete: serve_idle_ms */
+	CONN_SEND, /* sends a response: serve_send_timeout_ms */
+	CONN_IDLE, /* keep-alive, until the next head is complete: serve_idle_timeout_ms */
 	CONN_TIMED_OUT,  /* timed out, its socket is shut down */
 	CONN_PHASES,
 };
@@ -44,7 +44,7 @@ struct conn {
 };
 
 /*
- * The limit is serve_connections, or what RLIMIT_NOFILE allows (logged). plain: no TLS, so a 408
+ * The limit is serve_connections_max, or what RLIMIT_NOFILE allows (logged). plain: no TLS, so a 408
  * can be written into a socket. Errors: FW_ENOMEM; FW_EIO no thread.
  */
 FW_MUST_CHECK int conns_open(const struct fw_config *c, size_t server_threads, bool plain, struct conns **out, struct fw_err *err);

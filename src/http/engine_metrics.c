@@ -11,7 +11,7 @@ static const struct {
 	[FW_COUNT_ITEMS] = {"items_total", "Items in the documents that were parsed."},
 	[FW_COUNT_NEW_ENTRIES] = {"entries_new_total", "Entries stored for the first time."},
 	[FW_COUNT_CHANGED_ENTRIES] = {"entries_changed_total", "Entries stored again because they had changed."},
-	[FW_COUNT_DEFERRED_ENTRIES] = {"entries_left_total", "Entries deferred to a later day by feed_entries_max and feed_bytes_max; counted again at each visit."},
+	[FW_COUNT_DEFERRED_ENTRIES] = {"entries_deferred_total", "Entries deferred to a later day by feed_daily_entries_max and feed_daily_bytes_max; counted again at each visit."},
 	[FW_COUNT_WIRE_BYTES] = {"fetch_received_bytes_total", "Bytes of response bodies, as received."},
 	[FW_COUNT_BODY_BYTES] = {"fetch_decoded_bytes_total", "Bytes of response bodies, decompressed."},
 	[FW_COUNT_REDIRECTS] = {"fetch_redirects_total", "Redirects followed."},
@@ -41,10 +41,10 @@ static void metrics_visits(struct fw_buf *b, const struct fw_meter_sum *s)
 	metric_head(b, "visits_total", "counter", "Visits that were stored, by result.");
 	for (size_t i = FW_VISIT_NONE + 1; i < FW_VISIT_PUSHED; i++) /* which is no visit */
 		metric_sample(b, "visits_total", (double)s->visits[i], "kind=\"%s\"", fw_visit_kind_name((enum fw_visit_kind)i));
-	metric_head(b, "fetch_answers_total", "counter", "Responses of servers to fetches, by class of the HTTP status.");
+	metric_head(b, "fetch_responses_total", "counter", "Responses of servers to fetches, by class of the HTTP status.");
 	for (size_t i = 1; i < FW_METER_CLASSES; i++)
-		metric_sample(b, "fetch_answers_total", (double)s->responses[i], "status=\"%zuxx\"", i);
-	metric_sample(b, "fetch_answers_total", (double)s->responses[0], "status=\"other\"");
+		metric_sample(b, "fetch_responses_total", (double)s->responses[i], "status=\"%zuxx\"", i);
+	metric_sample(b, "fetch_responses_total", (double)s->responses[0], "status=\"other\"");
 }
 
 static void metrics_processes(struct fw_buf *b, const struct fw_meter *m)
@@ -78,7 +78,7 @@ void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m)
 		return;
 	metric(b, "workers_alive", "gauge", "Workers that are running.", s.alive);
 	metric(b, "worker_restarts_total", "counter", "Workers started in place of a dead one.", (double)s.worker_restarts);
-	metric(b, "workers_store_away", "gauge", "Workers whose last request to the store failed.", (double)s.unavailable);
+	metric(b, "workers_store_unavailable", "gauge", "Workers whose last request to the store failed.", (double)s.unavailable);
 	metric(b, "workers_disk_low", "gauge", "Workers that wait for free space on the store's disk (disk_free_min_bytes).", (double)s.disk_low);
 	metric(b, "workers_offline", "gauge", "Workers without connectivity: no host responds.", (double)s.offline);
 	metric(b, "fetch_in_flight", "gauge", "Transfers in flight.", (double)s.in_flight);

@@ -201,13 +201,13 @@ static void key_value(const struct request *r, unsigned status, struct fw_str an
 static int key_put(struct request *r, unsigned status, struct fw_str answer, bool *was, struct fw_err *err)
 {
 	struct fw_buf value = FW_BUF_INIT(0);
-	struct fw_record rec = {.kind = IDEMPOTENCY_KIND, .key = fw_str(r->push->key), .at_ms = fw_now_ms()};
+	struct fw_record record = {.kind = IDEMPOTENCY_KIND, .key = fw_str(r->push->key), .at_ms = fw_now_ms()};
 	int rc;
 
 	key_value(r, status, answer, &value);
-	rec.value = fw_buf_str(&value);
-	rec.until_ms = rec.at_ms + KEPT_MS;
-	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(r->store, &rec, !status, was, err);
+	record.value = fw_buf_str(&value);
+	record.until_ms = record.at_ms + KEPT_MS;
+	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(r->store, &record, !status, was, err);
 	fw_buf_finish(&value);
 	return rc;
 }
@@ -253,7 +253,7 @@ static enum MHD_Result key_respond_in_progress(struct request *r)
  * is dead, and the record was removed: put it again. The removal compares the value, because the
  * record may have become a response meanwhile.
  */
-static enum MHD_Result key_found(struct request *r, const struct fw_record *rec, const json_t *o, bool *again)
+static enum MHD_Result key_found(struct request *r, const struct fw_record *record, const json_t *o, bool *again)
 {
 	const json_t *body = json_object_get(o, "body"), *status = json_object_get(o, "status");
 	const char *by = json_string_value(json_object_get(o, "by"));
@@ -268,17 +268,17 @@ static enum MHD_Result key_found(struct request *r, const struct fw_record *rec,
 		return MHD_YES;
 	}
 	same = json_is_string(body) && fw_str_eq(fw_str(json_string_value(body)), fw_str(r->push->body));
-	if (!same && (status || fw_now_ms() < rec->at_ms + RUNNING_MS))
+	if (!same && (status || fw_now_ms() < record->at_ms + RUNNING_MS))
 		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "key_reused", "this Idempotency-Key was used with another body before");
 	if (json_is_integer(status))
 		return key_replay(r, (unsigned)json_integer_value(status), json_object_get(o, "answer"));
-	if (!by || key_is_in_progress(by, nonce, rec->at_ms))
+	if (!by || key_is_in_progress(by, nonce, record->at_ms))
 		return key_respond_in_progress(r);
 	if (same) {
 		r->push->taken_over = true;
 		r->push->began_ms = json_integer_value(json_object_get(o, "began_ms"));
 	}
-	rc = fw_store_record_remove(r->store, IDEMPOTENCY_KIND, fw_str(r->push->key), rec->value, &err);
+	rc = fw_store_record_remove(r->store, IDEMPOTENCY_KIND, fw_str(r->push->key), record->value, &err);
 	*again = !rc || rc == FW_ENOTFOUND;
 	return *again ? MHD_YES : http_store_failed(r, rc, &err);
 }
@@ -294,20 +294,20 @@ static enum MHD_Result key_acquire(struct request *r)
 
 	fw_arena_init(&a, 0);
 	for (int i = 0; i < 2 && again && !rc; i++) {
-		struct fw_record rec;
+		struct fw_record record;
 		json_t *o;
 
 		rc = key_put(r, 0, FW_STR_NONE, &was, &err);
 		if (rc || !was)
 			break;
-		rc = fw_store_record_get(r->store, IDEMPOTENCY_KIND, fw_str(r->push->key), &a, &rec, &err);
+		rc = fw_store_record_get(r->store, IDEMPOTENCY_KIND, fw_str(r->push->key), &a, &record, &err);
 		if (rc == FW_ENOTFOUND) { /* it was removed meanwhile: try again */
 			rc = 0;
 			continue;
 		}
-		o = rc ? NULL : json_loadb(rec.value.p, rec.value.len, 0, NULL);
+		o = rc ? NULL : json_loadb(record.value.p, record.value.len, 0, NULL);
 		if (!rc)
-			ok = key_found(r, &rec, o, &again);
+			ok = key_found(r, &record, o, &again);
 		json_decref(o);
 	}
 	fw_arena_finish(&a);

@@ -152,7 +152,7 @@ static void *pool_thread_run(void *ctx)
 
 int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err)
 {
-	size_t n = (size_t)c->serve_readers;
+	size_t n = (size_t)c->serve_pool_threads;
 	struct pool *pool = calloc(1, sizeof(*pool) + n * sizeof(pool->thread[0]));
 	pthread_condattr_t by;
 	int rc = 0;
@@ -171,7 +171,7 @@ int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err)
 	for (; pool->thread_n < n && !rc; pool->thread_n += !rc)
 		rc = pthread_create(&pool->thread[pool->thread_n], NULL, pool_thread_run, pool);
 	if (rc) {
-		fw_err_set(err, FW_EIO, "serve_readers = %zu: cannot start a thread: %s", n, strerror(rc));
+		fw_err_set(err, FW_EIO, "serve_pool_threads = %zu: cannot start a thread: %s", n, strerror(rc));
 		pool_destroy(pool);
 		return FW_EIO;
 	}

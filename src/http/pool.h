@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The blocking thread pool: serve_readers threads, each with its own connection to the store, for
+ * The blocking thread pool: serve_pool_threads threads, each with its own connection to the store, for
  * work that would block the server threads.
  *
  * Backpressure: at most POOL_JOBS_MAX jobs are queued or running. A job needs a slot first; without
@@ -32,7 +32,7 @@ struct pool_job { /* the caller's, until done is called */
 	struct pool_job *next;
 };
 
-/* Starts serve_readers threads. Errors: FW_ENOMEM; FW_EIO no thread. */
+/* Starts serve_pool_threads threads. Errors: FW_ENOMEM; FW_EIO no thread. */
 FW_MUST_CHECK int pool_open(const struct fw_config *c, struct pool **out, struct fw_err *err);
 /* Waits for running jobs; queued jobs run without a store. NULL is fine. */
 void pool_close(struct pool *pool);

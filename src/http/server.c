@@ -331,7 +331,7 @@ static void server_threads_stop(struct http *h)
 
 static size_t thread_body_max(const struct http *h)
 {
-	size_t n, most = (size_t)h->config->body_max_bytes, part = (size_t)h->config->serve_memory_bytes / h->thread_n;
+	size_t n, most = (size_t)h->config->push_body_max_bytes, part = (size_t)h->config->serve_memory_bytes / h->thread_n;
 	const struct route *route = http_routes(&n);
 
 	while (n--)

@@ -17,7 +17,7 @@
  *
  * Backpressure: a slow reader falls behind the window, and the pool then reads its events from the
  * store, up to OUT_BYTES at a time. At most CATCHUP_MAX readers use the pool at once, in turn, so
- * that requests find free slots too. A reader that takes no bytes for serve_send_ms is closed.
+ * that requests find free slots too. A reader that takes no bytes for serve_send_timeout_ms is closed.
  *
  * Without readers the watcher does not read the store. It ends a reader's stream when the reader's
  * token is removed or expires.
@@ -41,7 +41,7 @@
 #include "base/banned.h"
 
 #define READERS_MAX ((size_t)10000)
-#define READERS_SHARE(places) ((places) / 4 * 3) /* of serve_connections */
+#define READERS_SHARE(places) ((places) / 4 * 3) /* of serve_connections_max */
 #define WINDOW_N 1024
 #define WINDOW_BYTES ((size_t)4 << 20)
 #define CATCHUP_MAX 32              /* readers that use the pool at once */
@@ -372,7 +372,7 @@ static ssize_t reader_read(void *ctx, uint64_t pos, char *to, size_t max)
 		n = (ssize_t)FW_MIN(max, d->out.len - d->sent);
 		memcpy(to, d->out.p + d->sent, (size_t)n);
 		d->sent += (size_t)n;
-		d->heartbeat_ms = fw_mono_ms() + s->config->serve_beat_ms;
+		d->heartbeat_ms = fw_mono_ms() + s->config->serve_heartbeat_ms;
 	}
 	pthread_mutex_unlock(&s->lock);
 	(void)conn_enter(d->time, n > 0 ? CONN_SEND : CONN_WORK); /* a suspended reader has no timeout */
@@ -644,7 +644,7 @@ static int stream_watch(struct stream *s, struct fw_err *err)
 	if (!rc)
 		rc = stream_read_new(s, err);
 	readers_heartbeat(s);
-	return rc ? rc : fw_store_wait(s->st, s->wake_fd, FW_MIN(TICK_MS, s->config->serve_beat_ms), &changed, err);
+	return rc ? rc : fw_store_wait(s->st, s->wake_fd, FW_MIN(TICK_MS, s->config->serve_heartbeat_ms), &changed, err);
 }
 
 static void *stream_run(void *ctx)

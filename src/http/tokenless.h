@@ -40,7 +40,7 @@ enum tokenless {
 	TOKENLESS_HOST,              /* Host is missing, or not a name of this machine */
 	TOKENLESS_ORIGIN,            /* from a page of another origin */
 };
-/* server: the rule for all requests, by the settings; names: the setting serve_names, or NULL. */
+/* server: the rule for all requests, by the settings; names: the setting serve_host_names, or NULL. */
 enum tokenless tokenless_check(enum fw_tokenless server, const char *names, const struct tokenless_head *h);
 
 enum tokenless_body {

@@ -8,7 +8,7 @@
  * is to be polled instead.
  *
  * A hub may belong to its publisher, so it is limited like a publisher: over its rate limit
- * (websub_pushes_max), or with the feed's daily limits used up (feed_entries_max, feed_bytes_max),
+ * (websub_pushes_max), or with the feed's daily limits used up (feed_daily_entries_max, feed_daily_bytes_max),
  * it gets a 429 before its document is parsed.
  */
 #include "base/clock.h"
@@ -247,7 +247,7 @@ void http_websub_metrics(struct fw_buf *b, struct http *h)
 	metric(b, "websub_leads", "gauge", "1: this process sends subscription requests to hubs.", s.leads);
 	metric(b, "websub_subscriptions", "gauge", "Feeds with a hub that a subscription was requested from; only in the process that sends the requests.", (double)s.known_n);
 	metric(b, "websub_active", "gauge", "Of these, subscriptions that the hub has verified.", (double)s.active_n);
-	metric(b, "websub_asked_total", "counter", "Subscription requests to hubs.", (double)s.requests_n);
+	metric(b, "websub_requests_total", "counter", "Subscription requests to hubs.", (double)s.requests_n);
 	metric(b, "websub_refused_total", "counter", "Of these, requests without a 2xx response.", (double)s.refused_n);
 	metric(b, "websub_verified_total", "counter", "Verifications by hubs.", (double)s.verified_n);
 	metric(b, "websub_denied_total", "counter", "Subscriptions denied by hubs.", (double)s.denied_n);

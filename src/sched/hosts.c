@@ -31,7 +31,7 @@ struct fw_hosts_host {
 	int64_t last_ms;
 	int64_t row_ok_ms;        /* next_ok_ms of its row */
 	int64_t cooldown_ms;
-	int64_t pace_ms;
+	int64_t learned_delay_ms;
 	size_t waiting;
 	uint32_t in_flight, unsent;
 	uint32_t committing;      /* rows in commits that have not ended */
@@ -122,7 +122,7 @@ static int64_t wall_from_mono(int64_t mono_ms, struct fw_hosts_now now)
 
 static int64_t hosts_gap_of(const struct fw_hosts *t, const struct fw_hosts_host *h)
 {
-	return FW_MAX(t->rules.gap_ms, h->pace_ms);
+	return FW_MAX(t->rules.gap_ms, h->learned_delay_ms);
 }
 
 /* The gap is over from this time on. */
@@ -227,7 +227,7 @@ static void hosts_host_free(struct fw_hosts *t, struct fw_hosts_host *h)
 
 static bool host_is_at_limit(const struct fw_hosts *t, const struct fw_hosts_host *h)
 {
-	return (t->rules.host_max && h->in_flight >= t->rules.host_max) || (h->unsent && hosts_gap_of(t, h) > 0);
+	return (t->rules.host_concurrency && h->in_flight >= t->rules.host_concurrency) || (h->unsent && hosts_gap_of(t, h) > 0);
 }
 
 /*
@@ -252,7 +252,7 @@ static void hosts_place(struct fw_hosts *t, struct fw_hosts_host *h)
 		h->feed_id = first->feed_id;
 		h->where = HOST_READY;
 		fw_heap_put(&t->ready, &h->node);
-	} else if (!h->pace_ms) {
+	} else if (!h->learned_delay_ms) {
 		hosts_host_free(t, h);
 	}
 }
@@ -316,9 +316,9 @@ int fw_hosts_row_put(struct fw_hosts *t, uint32_t shard, const struct fw_hosts_r
 	if (!h)
 		return FW_ENOMEM;
 	hosts_clock_advance(t, now.mono_ms);
-	h->pace_ms = FW_MAX(h->pace_ms, FW_MIN(row->pace_ms, FW_LEARNED_DELAY_MAX_MS));
+	h->learned_delay_ms = FW_MAX(h->learned_delay_ms, FW_MIN(row->learned_delay_ms, FW_LEARNED_DELAY_MAX_MS));
 	h->row_ok_ms = FW_MAX(h->row_ok_ms, mono_from_wall(row->next_ok_ms, now, FW_MAX(t->rules.gap_ms, FW_LEARNED_DELAY_MAX_MS)));
-	h->cooldown_ms = FW_MAX(h->cooldown_ms, mono_from_wall(row->cool_until_ms, now, FW_HOSTS_COOLDOWN_MAX_MS));
+	h->cooldown_ms = FW_MAX(h->cooldown_ms, mono_from_wall(row->cooldown_until_ms, now, FW_HOSTS_COOLDOWN_MAX_MS));
 	hosts_place(t, h);
 	return 0;
 }
@@ -443,11 +443,11 @@ bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_
 	return true;
 }
 
-void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health, int64_t cool_until_ms,
+void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health, int64_t cooldown_until_ms,
 	struct fw_hosts_now now)
 {
 	struct fw_hosts_host *h = item->of;
-	int64_t pace_ms = fw_store_learned_delay(h->pace_ms, health), cooldown_ms = mono_from_wall(cool_until_ms, now, FW_HOSTS_COOLDOWN_MAX_MS);
+	int64_t learned_delay_ms = fw_store_learned_delay(h->learned_delay_ms, health), cooldown_ms = mono_from_wall(cooldown_until_ms, now, FW_HOSTS_COOLDOWN_MAX_MS);
 
 	assert(item->in_flight && h->in_flight && (item->sent || h->unsent));
 	hosts_clock_advance(t, now.mono_ms);
@@ -456,9 +456,9 @@ void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_
 	t->shard[h->shard].in_flight--;
 	item->in_flight = false;
 	item->of = NULL;
-	if (pace_ms != h->pace_ms || (cooldown_ms > h->cooldown_ms && cooldown_ms > t->now_ms))
+	if (learned_delay_ms != h->learned_delay_ms || (cooldown_ms > h->cooldown_ms && cooldown_ms > t->now_ms))
 		host_mark_dirty(t, h);
-	h->pace_ms = pace_ms;
+	h->learned_delay_ms = learned_delay_ms;
 	h->cooldown_ms = FW_MAX(h->cooldown_ms, cooldown_ms);
 	host_mark_gap_dirty(t, h);
 	hosts_place(t, h);
@@ -486,7 +486,7 @@ int64_t fw_hosts_learned_delay_ms(const struct fw_hosts *t, int64_t host_id)
 {
 	const struct fw_hosts_host *h = hosts_find(t, host_id);
 
-	return h ? h->pace_ms : 0;
+	return h ? h->learned_delay_ms : 0;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
@@ -502,7 +502,7 @@ size_t fw_hosts_rows_take(struct fw_hosts *t, struct fw_hosts_row *out, size_t m
 		host_clear_dirty(t, h);
 		h->committing++;
 		out[n++] = (struct fw_hosts_row){.host_id = h->id, .next_ok_ms = wall_from_mono(host_gap_end_ms(t, h), now),
-			.cool_until_ms = wall_from_mono(h->cooldown_ms, now), .pace_ms = h->pace_ms};
+			.cooldown_until_ms = wall_from_mono(h->cooldown_ms, now), .learned_delay_ms = h->learned_delay_ms};
 	}
 	return n;
 }

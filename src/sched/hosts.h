@@ -4,7 +4,7 @@
  * starts next. The table is the memory of the one worker that owns some shards of hosts.
  *
  * Rules for each host:
- *   budget         At most host_max requests are in flight, from start to done.
+ *   budget         At most host_concurrency requests are in flight, from start to done.
  *   gap            Between the sendings of two requests lies max(gap_ms, learned delay). The gap
  *                  counts from the permission to start, and anew from the sending. While a host has
  *                  a gap and a request is permitted but not sent, nothing else of the host starts.
@@ -45,7 +45,7 @@
 #define FW_HOSTS_COOLDOWN_MAX_MS (INT64_C(7) * 24 * 60 * 60 * 1000)
 
 struct fw_hosts_rules {
-	uint32_t host_max;    /* in flight of one host; 0: no limit */
+	uint32_t host_concurrency;    /* in flight of one host; 0: no limit */
 	int64_t gap_ms;       /* ms between two sendings; 0: none */
 };
 
@@ -57,8 +57,8 @@ struct fw_hosts_now {
 struct fw_hosts_row {
 	int64_t host_id;
 	int64_t next_ok_ms;    /* wall time of the earliest next request; 0: any time */
-	int64_t cool_until_ms; /* wall time; 0: none */
-	int64_t pace_ms;       /* 0: none */
+	int64_t cooldown_until_ms; /* wall time; 0: none */
+	int64_t learned_delay_ms;       /* 0: none */
 };
 
 /*
@@ -142,10 +142,10 @@ struct fw_hosts_item *fw_hosts_start(struct fw_hosts *t, int64_t mono_ms, int64_
  */
 FW_MUST_CHECK bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_ms);
 /*
- * The visit is over, sent or not. cool_until_ms: wall time, from Retry-After; 0: none. From now on
+ * The visit is over, sent or not. cooldown_until_ms: wall time, from Retry-After; 0: none. From now on
  * the item is the caller's.
  */
-void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health, int64_t cool_until_ms,
+void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health, int64_t cooldown_until_ms,
 	struct fw_hosts_now now);
 
 size_t fw_hosts_waiting(const struct fw_hosts *t);

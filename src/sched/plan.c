@@ -145,8 +145,8 @@ static int64_t plan_chain_us(const struct fw_plan_rules *r, int64_t work_us, siz
 {
 	int64_t chain = last_us;
 
-	if (r->host_max)
-		chain = FW_MAX(chain, work_us / r->host_max);
+	if (r->host_concurrency)
+		chain = FW_MAX(chain, work_us / r->host_concurrency);
 	if (r->host_gap_us > 0 && n)
 		chain = FW_MAX(chain, (int64_t)(n - 1) * r->host_gap_us + last_us);
 	return chain;
@@ -175,7 +175,7 @@ static void plan_unplace(struct plan_simulation *s, struct fw_plan_host *h)
 static void plan_place(struct plan_simulation *s, struct fw_plan_host *h)
 {
 	plan_unplace(s, h);
-	if (!h->waiting || (s->rules->host_max && h->busy >= s->rules->host_max))
+	if (!h->waiting || (s->rules->host_concurrency && h->busy >= s->rules->host_concurrency))
 		return;
 	h->where = h->free_us > s->now_us ? PLAN_IN_GAP : PLAN_READY;
 	h->priority = plan_host_priority(s->rules, h);

@@ -29,7 +29,7 @@ bool fw_plan_policy_find(struct fw_str name, enum fw_plan_policy *out);
 struct fw_plan_rules {
 	enum fw_plan_policy policy;
 	uint32_t slots;       /* concurrent transfers */
-	uint32_t host_max;    /* concurrent transfers of one host; 0: no limit */
+	uint32_t host_concurrency;    /* concurrent transfers of one host; 0: no limit */
 	int64_t host_gap_us;  /* between two starts of one host */
 	uint32_t batch;       /* size of a batch; 0: slots */
 };

@@ -144,10 +144,10 @@ struct store_due {
 /* A host's rate limit state, as far as it must survive its owner. */
 struct store_host {
 	int64_t id;               /* its shard is store_host_shard() */
-	int64_t next_ok_ms, cool_until_ms, pace_ms;
+	int64_t next_ok_ms, cooldown_until_ms, learned_delay_ms;
 	/*
 	 * In a commit: another lease owns this host's shard (a feed moved there). The later of the
-	 * stored and the new times is kept, and pace_ms is not written.
+	 * stored and the new times is kept, and learned_delay_ms is not written.
 	 */
 	bool others;
 };

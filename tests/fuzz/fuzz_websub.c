@@ -35,8 +35,8 @@ static struct callback callback(enum callback_state state, bool cloud)
 		FUZZ_CHECK(!fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &store, &err));
 		FUZZ_CHECK(!fw_store_subscribe(store, &n, 1, &err));
 	}
-	FUZZ_CHECK(!rec_remove(store, "ask/0000000000000000001/look", &err));
-	FUZZ_CHECK(!rec_callback_put(store, &cb, NOW, &err));
+	FUZZ_CHECK(!websub_record_remove(store, "ask/0000000000000000001/look", &err));
+	FUZZ_CHECK(!websub_record_callback_put(store, &cb, NOW, &err));
 	return cb;
 }
 
@@ -48,7 +48,7 @@ static bool is_told(void)
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = fw_store_record_get(store, REC_KIND, FW_STR("ask/0000000000000000001/look"), &a, &r, &err);
+	rc = fw_store_record_get(store, WEBSUB_RECORD_KIND, FW_STR("ask/0000000000000000001/look"), &a, &r, &err);
 	FUZZ_CHECK(rc == 0 || rc == FW_ENOTFOUND);
 	fw_arena_finish(&a);
 	return rc == 0;
@@ -66,7 +66,7 @@ static void check_intent(const struct callback *was, const struct fw_websub_inte
 	struct fw_arena a;
 
 	fw_arena_init(&a, 0);
-	FUZZ_CHECK(!rec_callback_get(store, TOKEN, &a, &now, &err));
+	FUZZ_CHECK(!websub_record_callback_get(store, TOKEN, &a, &now, &err));
 	FUZZ_CHECK(now.feed_id == 1 && now.cloud == was->cloud && fw_str_eq(now.topic, TOPIC) && fw_str_eq(now.hub, was->hub));
 	FUZZ_CHECK(fw_str_eq(now.secret, was->secret) && now.lease_requested_ms == was->lease_requested_ms);
 	FUZZ_CHECK(is_told() == (answer.p != NULL));

@@ -676,24 +676,24 @@ START_TEST(hosts_outlive_their_owner)
 {
 	struct store *st = drv_fresh(_i);
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
-	struct store_host h[3] = {{.id = store_host_id(FW_STR("a.example")), .next_ok_ms = 10, .cool_until_ms = 20,
-					  .pace_ms = 30},
-		{.id = store_host_id(FW_STR("b.example")), .next_ok_ms = INT64_MAX, .cool_until_ms = NOW,
-			.pace_ms = 1}};
+	struct store_host h[3] = {{.id = store_host_id(FW_STR("a.example")), .next_ok_ms = 10, .cooldown_until_ms = 20,
+					  .learned_delay_ms = 30},
+		{.id = store_host_id(FW_STR("b.example")), .next_ok_ms = INT64_MAX, .cooldown_until_ms = NOW,
+			.learned_delay_ms = 1}};
 	struct store_commit c = {.lease_id = l->id, .host = h, .host_n = 2};
 	const struct store_host *got;
 	size_t all;
 
-	h[2] = (struct store_host){.id = h[0].id + STORE_SHARDS * INT64_C(8), .pace_ms = 3}; /* in the same shard */
+	h[2] = (struct store_host){.id = h[0].id + STORE_SHARDS * INT64_C(8), .learned_delay_ms = 3}; /* in the same shard */
 	DONE(st->driver->commit(st, &c, &drv_err));
 	got = drv_host(st, h[1].id);
-	ck_assert(got && got->next_ok_ms == INT64_MAX && got->cool_until_ms == NOW && got->pace_ms == 1);
-	h[0] = (struct store_host){.id = h[0].id, .next_ok_ms = 5, .cool_until_ms = 0, .pace_ms = 15};
+	ck_assert(got && got->next_ok_ms == INT64_MAX && got->cooldown_until_ms == NOW && got->learned_delay_ms == 1);
+	h[0] = (struct store_host){.id = h[0].id, .next_ok_ms = 5, .cooldown_until_ms = 0, .learned_delay_ms = 15};
 	c.host_n = 3;
 	DONE(st->driver->commit(st, &c, &drv_err)); /* the owner's value is taken as it is, earlier or later */
 	got = drv_host(st, h[0].id);
-	ck_assert(got && got->next_ok_ms == 5 && got->cool_until_ms == 0 && got->pace_ms == 15);
-	ck_assert_int_eq(drv_host(st, h[2].id)->pace_ms, 3);
+	ck_assert(got && got->next_ok_ms == 5 && got->cooldown_until_ms == 0 && got->learned_delay_ms == 15);
+	ck_assert_int_eq(drv_host(st, h[2].id)->learned_delay_ms, 3);
 	all = drv_due(st, -1, 0)->host_n;
 	ck_assert_uint_eq(all, 3);
 	drv_leave(st, l);
@@ -701,16 +701,16 @@ START_TEST(hosts_outlive_their_owner)
 	ck_assert_uint_eq(drv_due(st, -1, 0)->host_n, 3);
 	/* a host of another shard: the later times count, the learned delay stays */
 	c.lease_id = l->id;
-	h[0] = (struct store_host){.id = h[0].id, .next_ok_ms = 50, .cool_until_ms = -1, .pace_ms = 99, .others = true};
+	h[0] = (struct store_host){.id = h[0].id, .next_ok_ms = 50, .cooldown_until_ms = -1, .learned_delay_ms = 99, .others = true};
 	c.host_n = 1;
 	DONE(st->driver->commit(st, &c, &drv_err));
 	got = drv_host(st, h[0].id);
-	ck_assert(got->next_ok_ms == 50 && got->cool_until_ms == 0 && got->pace_ms == 15);
+	ck_assert(got->next_ok_ms == 50 && got->cooldown_until_ms == 0 && got->learned_delay_ms == 15);
 	h[0].next_ok_ms = 40;
-	h[0].cool_until_ms = 60;
+	h[0].cooldown_until_ms = 60;
 	DONE(st->driver->commit(st, &c, &drv_err));
 	got = drv_host(st, h[0].id);
-	ck_assert(got->next_ok_ms == 50 && got->cool_until_ms == 60 && got->pace_ms == 15);
+	ck_assert(got->next_ok_ms == 50 && got->cooldown_until_ms == 60 && got->learned_delay_ms == 15);
 	h[0] = (struct store_host){.id = store_host_id(FW_STR("new.example")), .next_ok_ms = 4, .others = true};
 	DONE(st->driver->commit(st, &c, &drv_err)); /* a host that was not known */
 	ck_assert_int_eq(drv_host(st, h[0].id)->next_ok_ms, 4);
@@ -728,7 +728,7 @@ START_TEST(fenced)
 	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS);
 	struct fw_entry_row e = entry(1, 1, "one", "text");
 	struct fw_outcome o[2] = {drv_outcome(st, one, &F[0], 9), drv_outcome(st, two, &F[1], 9)};
-	struct store_host h = {.id = o[0].host_id, .next_ok_ms = 5, .pace_ms = 7};
+	struct store_host h = {.id = o[0].host_id, .next_ok_ms = 5, .learned_delay_ms = 7};
 	struct store_commit c = {.lease_id = a->id, .outcome = o, .n = 2, .host = &h, .host_n = 1};
 	uint64_t print;
 
@@ -751,7 +751,7 @@ START_TEST(fenced)
 	c.lease_id = b->id;
 	DONE(st->driver->commit(st, &c, &drv_err)); /* the same commit by the next owner */
 	ck_assert(!o[0].rc && !o[1].rc && o[0].visit.new_n == 1 && o[1].visit.new_n == 1);
-	ck_assert(drv_print(st) != print && drv_host(st, h.id)->pace_ms == 7);
+	ck_assert(drv_print(st) != print && drv_host(st, h.id)->learned_delay_ms == 7);
 	drv_leave(st, b);
 	drv_end(st);
 }
@@ -943,7 +943,7 @@ START_TEST(repeated_commits)
 	struct fw_entry_row e[2] = {entry(1, 1, "one", "text"), entry(2, 1, "two", "text")};
 	struct fw_entry_row other = entry(3, 1, "three", "text");
 	struct fw_outcome o[2] = {drv_outcome(st, id[0], &F[0], 9000), drv_outcome(st, id[1], &F[1], 5)}, again[2];
-	struct store_host h = {.id = o[0].host_id, .next_ok_ms = 5, .pace_ms = 7};
+	struct store_host h = {.id = o[0].host_id, .next_ok_ms = 5, .learned_delay_ms = 7};
 	struct store_commit c = {.lease_id = l->id, .outcome = o, .n = 2, .host = &h, .host_n = 1};
 	struct fw_feed pushed = {0};
 	uint64_t print;

@@ -38,7 +38,7 @@ const char *drv_url(int i)
 
 struct store *drv_open(int i, const char *url, unsigned flags)
 {
-	struct fw_store_config c = {.url = url, .flags = flags, .relaxed = true};
+	struct fw_store_config c = {.url = url, .flags = flags, .async_commit = true};
 	struct store *st = NULL;
 
 	DONE(drv_driver(i)->open(&c, &st, &drv_err));
@@ -148,7 +148,7 @@ static int print_visit(void *ctx, const struct fw_visit *v)
 static int print_host(void *ctx, const struct store_host *h)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
-	const int64_t v[] = {4, h->id, h->next_ok_ms, h->cool_until_ms, h->pace_ms};
+	const int64_t v[] = {4, h->id, h->next_ok_ms, h->cooldown_until_ms, h->learned_delay_ms};
 
 	fw_buf_add(&b, v, sizeof(v));
 	add(ctx, &b);

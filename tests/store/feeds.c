@@ -29,7 +29,7 @@ static void teardown(void)
 
 static struct store *open_at(int i, const char *url, unsigned flags)
 {
-	struct fw_store_config c = {.url = url, .flags = flags, .relaxed = true};
+	struct fw_store_config c = {.url = url, .flags = flags, .async_commit = true};
 	struct fw_err e = {0};
 	struct store *st = NULL;
 

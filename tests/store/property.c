@@ -135,7 +135,7 @@ static void must(int rc, const struct fw_err *e, const char *what)
 
 static void opens(struct worker *w)
 {
-	struct fw_store_config c = {.url = w->url, .relaxed = true};
+	struct fw_store_config c = {.url = w->url, .async_commit = true};
 	struct fw_err e = {0};
 	int rc;
 
@@ -162,11 +162,11 @@ static bool again(struct worker *w, int rc, const struct fw_err *e, const char *
 	return rc != 0;
 }
 
-static void completes(struct worker *w, size_t i, enum fw_host_health health, int64_t cool_until_ms)
+static void completes(struct worker *w, size_t i, enum fw_host_health health, int64_t cooldown_until_ms)
 {
 	struct claim *c = w->flight[i].claim;
 
-	fw_hosts_done(owner_hosts_lock(w->o), &c->item, health, cool_until_ms, owner_now(w->o));
+	fw_hosts_done(owner_hosts_lock(w->o), &c->item, health, cooldown_until_ms, owner_now(w->o));
 	owner_hosts_unlock(w->o);
 	claim_move(c, CLAIM_ENDED);
 	w->flight[i] = w->flight[--w->flight_n];
@@ -298,7 +298,7 @@ static void lives(struct worker *w)
 
 static void worker_runs(int driver, const char *url, int me, int number)
 {
-	static const struct owner_rules RULES = {.lease_ms = LEASE_MS, .slots = SLOTS, .host_max = 1,
+	static const struct owner_rules RULES = {.lease_ms = LEASE_MS, .slots = SLOTS, .host_concurrency = 1,
 		.host_gap_ms = GAP_MS, .due_max = 10000, .backlog_ms = FW_HOUR_MS};
 	struct worker *w = calloc(1, sizeof(*w));
 	struct owner_rules rules = RULES;

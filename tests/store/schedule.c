@@ -430,7 +430,7 @@ START_TEST(feeds_that_move)
 	struct store_lease *l = drv_join(st, "a", LONG_MS);
 	struct fw_feed f[2];
 	struct fw_outcome o[2] = {outcome_for(st, one, &f[0], 50), outcome_for(st, two, &f[1], 50)};
-	struct store_host h = {.next_ok_ms = 5000, .cool_until_ms = 10, .others = true};
+	struct store_host h = {.next_ok_ms = 5000, .cooldown_until_ms = 10, .others = true};
 	int64_t was = o[0].host_id;
 
 	f[0].url = FW_STR("https://new.example/feed");
@@ -452,7 +452,7 @@ START_TEST(feeds_that_move)
 	ck_assert_int_gt(version_of(st, l, store_host_shard(was)), 0); /* both owners see it */
 	ck_assert_int_gt(version_of(st, l, store_host_shard(h.id)), 0);
 	h.next_ok_ms = 4000;
-	h.cool_until_ms = 20;
+	h.cooldown_until_ms = 20;
 	DONE(st->driver->commit(st, &(struct store_commit){.lease_id = l->id, .host = &h, .host_n = 1}, &drv_err));
 	S.n = S.host_n = 0;
 	DONE(st->driver->due(st,
@@ -463,7 +463,7 @@ START_TEST(feeds_that_move)
 			.ctx = &S},
 		&drv_err));
 	ck_assert_uint_eq(S.host_n, 1);
-	ck_assert(S.host[0].next_ok_ms == 5000 && S.host[0].cool_until_ms == 20); /* the later times */
+	ck_assert(S.host[0].next_ok_ms == 5000 && S.host[0].cooldown_until_ms == 20); /* the later times */
 	f[0].host_key = FW_STR("[203.0.113.7]");
 	o[0] = outcome_for(st, one, &f[1], 60);
 	f[1].host_key = f[0].host_key;
@@ -490,18 +490,18 @@ START_TEST(hosts_outlive_their_owner)
 	struct store_lease *a = drv_join(st, "a", LONG_MS);
 	struct store_host h = {.id = store_host_id(FW_STR("a.example")),
 				  .next_ok_ms = 10,
-				  .cool_until_ms = 20,
-				  .pace_ms = 30},
+				  .cooldown_until_ms = 20,
+				  .learned_delay_ms = 30},
 			  got = {0};
 	struct store_commit c = {.lease_id = a->id, .host = &h, .host_n = 1};
 	struct store_due_query q = {.shard = store_host_shard(h.id), .host = one_host, .ctx = &got};
 
 	DONE(st->driver->commit(st, &c, &drv_err));
-	h.pace_ms = 15;
+	h.learned_delay_ms = 15;
 	h.next_ok_ms = 5;
 	DONE(st->driver->commit(st, &c, &drv_err));
 	ck_assert_int_eq(st->driver->due(st, &q, &drv_err), 7);
-	ck_assert(got.id == h.id && got.next_ok_ms == 5 && got.cool_until_ms == 20 && got.pace_ms == 15);
+	ck_assert(got.id == h.id && got.next_ok_ms == 5 && got.cooldown_until_ms == 20 && got.learned_delay_ms == 15);
 	q.shard = (q.shard + 1) % STORE_SHARDS;
 	DONE(st->driver->due(st, &q, &drv_err));
 	free(a);

@@ -366,13 +366,13 @@ static void hosts_stored(const struct store_host *h, int at)
 {
 	if (h->others) {
 		host[at].next = FW_MAX(host[at].is ? host[at].next : h->next_ok_ms, h->next_ok_ms);
-		host[at].cool = FW_MAX(host[at].is ? host[at].cool : h->cool_until_ms, h->cool_until_ms);
-		host[at].pace = host[at].is ? host[at].pace : h->pace_ms;
+		host[at].cool = FW_MAX(host[at].is ? host[at].cool : h->cooldown_until_ms, h->cooldown_until_ms);
+		host[at].pace = host[at].is ? host[at].pace : h->learned_delay_ms;
 		raise_to(store_host_shard(h->id), MAY_RISE);
 	} else {
 		host[at].next = h->next_ok_ms;
-		host[at].cool = h->cool_until_ms;
-		host[at].pace = h->pace_ms;
+		host[at].cool = h->cooldown_until_ms;
+		host[at].pace = h->learned_delay_ms;
 	}
 	host[at].is = true;
 }
@@ -382,7 +382,7 @@ static void commits(struct store *st)
 	struct mworker *w = &worker[roll(WORKERS)];
 	int at_host = (int)roll(HOSTS), n = 0, took[BATCH], rc;
 	struct store_host h = {.id = host_id(at_host), .next_ok_ms = (int64_t)roll(1000),
-		.cool_until_ms = (int64_t)roll(1000), .pace_ms = (int64_t)roll(1000)};
+		.cooldown_until_ms = (int64_t)roll(1000), .learned_delay_ms = (int64_t)roll(1000)};
 	struct store_commit c = {.lease_id = w->id, .outcome = batch.o, .host = &h, .host_n = roll(2)};
 	bool again = roll(4) == 0;
 
@@ -554,8 +554,8 @@ static void due_compare(struct store *st)
 		host_n++;
 		for (size_t k = 0; k < d->host_n; k++)
 			row = d->host[k].id == host_id(h) ? &d->host[k] : row;
-		WALK(row && row->next_ok_ms == host[h].next && row->cool_until_ms == host[h].cool &&
-			row->pace_ms == host[h].pace, "host %d: another row, or none", words, h);
+		WALK(row && row->next_ok_ms == host[h].next && row->cooldown_until_ms == host[h].cool &&
+			row->learned_delay_ms == host[h].pace, "host %d: another row, or none", words, h);
 	}
 	WALK(d->host_n == host_n, "%zu hosts, not %zu", words, d->host_n, host_n);
 }

@@ -342,7 +342,7 @@ def server(engine, base):
 
 # ---- feedwheel -------------------------------------------------------------------------------------------
 
-CONF = "allow_networks = 127.0.0.0/8\nhost_gap_ms = 0\npatience_ms = 0\n"
+CONF = "allow_networks = 127.0.0.0/8\nhost_gap_ms = 0\nstraggler_timeout_ms = 0\n"
 
 
 # For cases about silence, which is noted soon then. The others have the usual time-outs, so that nobody is charged for a machine that stands

@@ -240,7 +240,7 @@ def stored_ids(w):
 @case("the stream: new entries as they are stored; resumed where it was left; signs of life; of one feed")
 def stream(base):
     with origin(base, samples(base), "--feeds", "30", plans=["* grow=1,start=60,window=60"]) as o, \
-            door(base, conf="serve_beat_ms = 200ms\n") as d:
+            door(base, conf="serve_heartbeat_ms = 200ms\n") as d:
         equal(d.ask("GET", "/v1/stream?since=x")[0], 400)
         equal(d.ask("GET", "/v1/stream", headers={"Last-Event-ID": "x"})[2]["code"], "invalid_header")
         d.wheel.run("import", o.url_file)
@@ -308,7 +308,7 @@ def large_batch(base):
 
 @case("a reader of the stream who takes nothing is cut, and holds nobody: another one gets all")
 def stalls(base):
-    with door(base, conf="serve_send_ms = 2s\n") as d:
+    with door(base, conf="serve_send_timeout_ms = 2s\n") as d:
         d.ask("POST", "/v1/feeds", '{"url":"https://a.example/"}')
         idle = [stalled(d) for _ in range(40)]
         reader = Stream(d, "/v1/stream?since=0")
@@ -318,7 +318,7 @@ def stalls(base):
             equal((status, said["new"]), (200, 100), said)
         wait_for("all", lambda: len(reader.ids) >= 2000, AGAIN_S)
         equal(reader.ids, list(range(1, 2001)))
-        wait_for("they are cut", lambda: metric(d, 'http_cut_total{in="send"}') >= len(idle), AGAIN_S)
+        wait_for("they are cut", lambda: metric(d, 'http_aborted_total{in="send"}') >= len(idle), AGAIN_S)
         reader.stop()
         for s in idle:
             s.close()

@@ -406,7 +406,7 @@ def crowd():
     base = tempfile.mkdtemp(prefix="fw-crowd-")
     atexit.register(shutil.rmtree, base, True)
     with origin(base, samples(base), "--feeds", "24", "--hosts", "2", "--latency", "fixed:60") as o:
-        w = Wheel(base, "host_max = 2\nhost_gap_ms = 150ms\ndns_servers = %s\n" % names().address)
+        w = Wheel(base, "host_concurrency = 2\nhost_gap_ms = 150ms\ndns_servers = %s\n" % names().address)
         w.run("import", o.url_file)
         w.run("add", *["http://blog%d.blogspot.com:%d/doc/%d" % (i, o.port, i) for i in range(6)])
         w.run_once("--workers", "1") # with two, one that stands still for a moment comes closer to the other's: test_polite.py
@@ -429,11 +429,11 @@ def few_servers(base):
     for most in (2, 6): # the second shows that the first is seen
         folder = os.path.join(base, str(most))
         with origin(folder, samples(folder), "--feeds", "16", "--hosts", "2", "--latency", "fixed:400") as o:
-            w = Wheel(folder, "host_max = %d\n" % most)
+            w = Wheel(folder, "host_concurrency = %d\n" % most)
             w.run("import", o.url_file)
             w.run_once("--workers", "2")
             at_once = o.stats()["host_in_flight_max"]
-            holds(1 < at_once <= 2 if most == 2 else 2 < at_once <= 6, "in flight at one server with host_max = %d: %d" % (most, at_once))
+            holds(1 < at_once <= 2 if most == 2 else 2 < at_once <= 6, "in flight at one server with host_concurrency = %d: %d" % (most, at_once))
 
 
 @rule("035")
@@ -446,13 +446,13 @@ def few_addresses(base):
     for most in (3, 0):
         folder = os.path.join(base, str(most))
         with origin(folder, samples(folder), "--feeds", "20", "--latency", "fixed:500") as o:
-            w = Wheel(folder, "address_max = %d\ntotal_timeout_ms = 60s\ndns_servers = %s\n" % (most, names().address))
+            w = Wheel(folder, "address_concurrency = %d\ntotal_timeout_ms = 60s\ndns_servers = %s\n" % (most, names().address))
             w.run("add", *["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(20)])
             done = w.run_once("--workers", "1")
             equal(done["failed"], 0, done)
             equal(len({header(r, "Host")[0] for r in o.requests()}), 20, "twenty names")
             at_once = o.stats()["in_flight_max"]
-            holds(1 < at_once <= 3 if most else at_once > 3, "at one address with address_max = %d: %d" % (most, at_once))
+            holds(1 < at_once <= 3 if most else at_once > 3, "at one address with address_concurrency = %d: %d" % (most, at_once))
 
 
 @rule("036")

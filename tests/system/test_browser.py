@@ -277,9 +277,9 @@ def forms(base):
         equal({status for what, status in d.answered() if what == "POST /v1/feeds"}, {403})
 
 
-@case("DNS rebinding: a page whose own name has come to lead to the server reads and changes nothing; a name of serve_names may do both")
+@case("DNS rebinding: a page whose own name has come to lead to the server reads and changes nothing; a name of serve_host_names may do both")
 def rebinding(base):
-    for i, conf in enumerate(("", "serve_names = feeds.lan, %s\n" % EVIL)):
+    for i, conf in enumerate(("", "serve_host_names = feeds.lan, %s\n" % EVIL)):
         at = os.path.join(base, str(i))
         os.mkdir(at)
         with attacked(at, conf) as d:
@@ -290,7 +290,7 @@ def rebinding(base):
             if not conf:
                 nothing_happened(d, said)
                 equal({status for _, status in d.answered()}, {403}, "refused")
-                holds("serve_names" in said["entries"] and EVIL in said["entries"], said)
+                holds("serve_host_names" in said["entries"] and EVIL in said["entries"], said)
                 continue
             holds(SECRET in said["entries"] and '"id":"a"' in said["stream"], said) # so the page could, were it let in
             equal([said[name].split()[1] for name in ("metrics", "event", "add", "title", "remove")], ["200", "202", "201", "200", "204"])

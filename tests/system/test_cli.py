@@ -97,7 +97,7 @@ def examples(_):
     for name in COMMANDS:
         known = {l.split("\t")[0] for l in plain("help", "--complete", name).stdout.splitlines()}
         for option in re.findall(r"(?<= )--[a-z0-9-]+", plain("help", name).stdout.split("\nExamples\n")[1]):
-            if option != "--host-max":
+            if option != "--host-concurrency":
                 holds(option in known, "%s: %s" % (name, option))
 
 
@@ -384,12 +384,12 @@ def option_forms(base):
     w = Wheel(base)
     w.run("add", "--folder=a b", "https://a.example/")
     equal(w.json("list", "--folder", "a b")[0]["folder"], "a b")
-    equal(len(json.loads(w.run("list", "--json", "--cache-bytes=8MiB", "--log-json", "yes").stdout)), 1)
+    equal(len(json.loads(w.run("list", "--json", "--store-cache-bytes=8MiB", "--log-json", "yes").stdout)), 1)
     words(w.run("show", "--", "--json", code=1), "--json: no such feed")
-    w.run("remove", "--relaxed", "1")
-    w.run("add", "--no-relaxed", "https://a.example/")
-    equal(w.json("plan", "--host-max=3", "--no-log-json")["order"], "host-path")
-    words(w.run("plan", "--host-max", "0", code=4), "command line: host_max = '0' is not allowed: 1 to 1000")
+    w.run("remove", "--async-commit", "1")
+    w.run("add", "--no-async-commit", "https://a.example/")
+    equal(w.json("plan", "--host-concurrency=3", "--no-log-json")["order"], "host-path")
+    words(w.run("plan", "--host-concurrency", "0", code=4), "command line: host_concurrency = '0' is not allowed: 1 to 1000")
     words(w.run("list", "--no-workers", code=2), "unknown option '--no-workers'")
 
 
@@ -1020,7 +1020,7 @@ def doctor(base):
     os.chmod(w.path, 0o640)
     holds(re.search(r"^note +permissions +other users can open the file .mode 0640.*\n +-> chmod 600", w.run("doctor").stdout, re.M), "secrets")
     os.chmod(w.path, 0o600)
-    holds(re.search(r"^note +durability +relaxed.*\n +-> set relaxed = no", w.run("doctor", "--relaxed", "yes").stdout, re.M), "relaxed")
+    holds(re.search(r"^note +durability +async_commit.*\n +-> set async_commit = no", w.run("doctor", "--async-commit", "yes").stdout, re.M), "async_commit")
     w.run("pause", "--all")
     holds(re.search(r"^note +paused .*\n +-> 'feedwheel resume --all'", w.run("doctor").stdout, re.M), "paused")
 
@@ -1030,7 +1030,7 @@ def doctor_door(base):
     w, (_, cert, key) = Wheel(base), certificate(base, ["127.0.0.1"])
     tls = ["--tls-cert", cert, "--tls-key"]
     found = w.run("doctor").stdout
-    holds(not re.search("tls|access_log|spill_dir", found), "what is not set has no line: " + found)
+    holds(not re.search("tls|access_log|wal_dir", found), "what is not set has no line: " + found)
     holds(re.search(r"^note +tls +tls_cert = .* is valid for [12] days\n +-> renew it", w.run("doctor", *tls, key).stdout, re.M), "soon over")
     old = os.path.join(base, "old.pem")
     files = {"index": "", "serial": "01\n", "cnf": "[ca]\ndefault_ca=d\n[d]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\n"
@@ -1047,7 +1047,7 @@ def doctor_door(base):
     subprocess.run(["openssl", "x509", "-in", cert, "-signkey", key, "-days", "90", "-out", new], check=True, capture_output=True)
     holds(re.search(r"^ok +tls +tls_cert = .* is valid for (90|89) days$", w.run("doctor", "--tls-cert", new, "--tls-key", key).stdout, re.M), "fine")
     holds(re.search(r"^broken +tls +tls_key = /no/such", w.run("doctor", *tls, "/no/such", code=1).stdout, re.M), "no key")
-    for setting in ("access_log", "spill_dir"):
+    for setting in ("access_log", "wal_dir"):
         option = "--" + setting.replace("_", "-")
         equal(len(re.findall(r"^ok +%s .* can be written$" % setting, w.run("doctor", option, os.path.join(base, "x")).stdout, re.M)), 1)
         found = w.run("doctor", option, "/no/such/x", code=1).stdout
@@ -1163,7 +1163,7 @@ def interrupt(base):
         w = Wheel(base)
         w.run("import", o.url_file)
         env = dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8")
-        shown, code = on_terminal(w.command("run", "--once", "--concurrency", "4", "--host-max", "9"), env, interrupt_at=r"4 in flight")
+        shown, code = on_terminal(w.command("run", "--once", "--concurrency", "4", "--host-concurrency", "9"), env, interrupt_at=r"4 in flight")
         equal(code, 0, shown)
         holds("exiting at once" not in shown, shown)
         done = w.one("SELECT count(*) FROM visits WHERE kind = 1")

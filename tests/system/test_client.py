@@ -126,7 +126,7 @@ def typescript(base):
     os.mkdir(work)
     os.symlink(os.path.join(NPM, "node_modules"), os.path.join(work, "node_modules"))
     bin_path = os.path.join(NPM, "node_modules", ".bin")
-    with origin(base, all_kinds(base)) as o, door(base, conf="host_max = 64\n") as d:
+    with origin(base, all_kinds(base)) as o, door(base, conf="host_concurrency = 64\n") as d:
         d.wheel.run("import", o.url_file)
         d.wheel.run_once()
         with open(os.path.join(work, "openapi.json"), "w", encoding="utf-8") as f:

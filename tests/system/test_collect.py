@@ -43,14 +43,14 @@ def samples_complete(base):
 @case("what is older than the settings want it kept is forgotten; members without a column are kept")
 def forgotten(base):
     with origin(base, samples(base), "--feeds", "6") as o:
-        w = Wheel(base, "keep_visits_ms = 1h\nkeep_entries_ms = 1h\n")
+        w = Wheel(base, "visits_retention_ms = 1h\nentries_retention_ms = 1h\n")
         w.run("import", o.url_file)
         n = w.run_once()["new_entries"]
         equal((w.one("SELECT count(*) FROM entries"), w.one("SELECT count(*) FROM visits")), (n, 6), "young ones stay")
         equal(w.one("SELECT count(*) FROM feeds WHERE json_extract(extra, '$._feedwheel') IS NULL"), 0, "feeds without extra")
         first = w.sql("SELECT id FROM visits")
         w.run("set", "--due", *o.urls)
-        equal(w.run_once("--keep-visits-ms", "1ms", "--keep-entries-ms", "1ms")["unchanged"], 6)
+        equal(w.run_once("--visits-retention-ms", "1ms", "--entries-retention-ms", "1ms")["unchanged"], 6)
         equal((w.one("SELECT count(*) FROM entries"), set(first) & set(w.sql("SELECT id FROM visits"))), (0, set()), "old ones go")
 
 

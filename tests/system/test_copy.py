@@ -16,7 +16,7 @@ from harness import SOON, Wheel, case, each_engine, equal, holds, let_pass, orig
 
 ROUNDS = int(os.environ.get("FW_COPY_ROUNDS", "12"))
 FEEDS = 40
-CONF = SOON + "keep_visits_ms = 1h\n"
+CONF = SOON + "visits_retention_ms = 1h\n"
 TABLES = {
     "feeds": "id, url, title, home_page_url, description, language, icon, format, hub, topic, extra, rhythm, validator_url, etag,"
              "last_modified, validators_ms, body_hash, redirect_url, redirect_since_ms, redirect_n, error, user_title, folder,"
@@ -56,7 +56,7 @@ def filled(base):
         w.sql("UPDATE entries SET changed_ms = changed_ms - 7200000, seen_ms = seen_ms - 7200000", write=True)
         for age in "0", "1h": # the last one forgets what the first one brought
             w.run("set", "--due", *o.urls)
-            w.run_once("--keep-entries-ms", age)
+            w.run_once("--entries-retention-ms", age)
         w.run("set", "--title", "mine", "--interval", "90m", "#3")
         w.run("pause", "#4")
         urls = list(o.urls)

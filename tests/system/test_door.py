@@ -141,20 +141,20 @@ def slow(base):
              ("a body without end", 408, lambda: drip(d, b"4\r\n    \r\n" * 5000, 0.01, HEAD.replace(b"Content-Length: 44", b"Transfer-Encoding: chunked"))),
              ("idle: closed without a word", 200, lambda: raw(d, GET, end=False)),
              ("idle, half a request line", 200, lambda: raw(d, GET + GET[:9], end=False)))
-    with door(base, conf="serve_header_ms = 6s\nserve_body_ms = 6s\nserve_idle_ms = 6s\nserve_body_rate = 0\n") as d, \
+    with door(base, conf="serve_header_timeout_ms = 6s\nserve_body_timeout_ms = 6s\nserve_idle_timeout_ms = 6s\nserve_body_rate_min = 0\n") as d, \
             concurrent.futures.ThreadPoolExecutor(len(every)) as pool:
         answers = list(pool.map(lambda e: e[2](), every)) # side by side: each takes as long as it may
         for (what, status, _), answer in zip(every, answers):
             equal(statuses(answer), [status], what)
         equal(answers[0], answers[1], "who says nothing is told as much")
         equal(d.push(EVENT)[0], 200)
-        holds(metric(d, 'http_cut_total{in="head"}') >= 3 and metric(d, 'http_cut_total{in="body"}') >= 3 and
-              metric(d, 'http_cut_total{in="idle"}') >= 2, d.ask("GET", "/metrics")[2])
+        holds(metric(d, 'http_aborted_total{in="head"}') >= 3 and metric(d, 'http_aborted_total{in="body"}') >= 3 and
+              metric(d, 'http_aborted_total{in="idle"}') >= 2, d.ask("GET", "/metrics")[2])
 
 
 @case("a body that comes slower than it must is cut long before its time is up")
 def body_rate(base):
-    with door(base, conf="serve_body_ms = 10m\nserve_body_rate = 1000000\n") as d:
+    with door(base, conf="serve_body_timeout_ms = 10m\nserve_body_rate_min = 1000000\n") as d:
         began = time.monotonic()
         equal(statuses(drip(d, b" " * 100000, 0.1, HEAD.replace(b"44", b"100000"))), [408])
         holds(time.monotonic() - began >= 4, "the first 5 s are free, by a clock that ticks four times a second")
@@ -162,7 +162,7 @@ def body_rate(base):
 
 @case("who does not take the answer is cut; what waits for a commit is not")
 def slow_reader(base):
-    with door(base, conf="serve_idle_ms = 1s\nserve_send_ms = 1s\nflush_durable_ms = 3s\nflush_ms = 3s\n") as d:
+    with door(base, conf="serve_idle_timeout_ms = 1s\nserve_send_timeout_ms = 1s\nflush_durable_ms = 3s\nflush_ms = 3s\n") as d:
         equal(d.push(EVENT)[0], 200)
         with socket.create_connection(("127.0.0.1", d.port)) as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -170,7 +170,7 @@ def slow_reader(base):
             with contextlib.suppress(OSError):
                 while True:
                     s.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n") # and never a look at the answers
-            wait_for("it is cut", lambda: metric(d, 'http_cut_total{in="send"}') >= 1)
+            wait_for("it is cut", lambda: metric(d, 'http_aborted_total{in="send"}') >= 1)
 
 
 def busy_store(d):
@@ -248,7 +248,7 @@ def spread(base):
 
 @case("those who wait for the store, or for news, leave places for others")
 def waiting(base):
-    with door(base, conf="serve_connections = 80\nserve_threads = 1\n") as d: # 70 may wait, 60 may read the stream
+    with door(base, conf="serve_connections_max = 80\nserve_threads = 1\n") as d: # 70 may wait, 60 may read the stream
         equal(d.push(EVENT)[0], 200)
         db = busy_store(d)
         crowd = sent(d, HEAD.replace(b"/v1/events", b"/v1/events?ack=durable") + json.dumps(EVENT).encode().ljust(44), 72)
@@ -301,7 +301,7 @@ def full_desk(base):
 def idle_crowd(base):
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 200, 10000 if "FW_LONG" in os.environ else 2000)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most + 200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    with door(base, conf="serve_connections = %d\nserve_header_ms = 10m\n" % (most * 2)) as d:
+    with door(base, conf="serve_connections_max = %d\nserve_header_timeout_ms = 10m\n" % (most * 2)) as d:
         pid = workers_of(d.process)[0]
         before = rss(pid)
         idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(most)]
@@ -316,10 +316,10 @@ def idle_crowd(base):
         for s in idle:
             s.close()
         wait_for("all are gone", lambda: metric(d, "http_connections") < 10)
-    with door(base, conf="serve_connections = 64\nserve_threads = 2\n") as d:
+    with door(base, conf="serve_connections_max = 64\nserve_threads = 2\n") as d:
         idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(100)]
         wait_for("room", lambda: d.push(EVENT, path=TWIRP)[0] == 200)
-        holds(metric(d, 'http_cut_total{in="head"}') > 10, "those that asked for nothing made room")
+        holds(metric(d, 'http_aborted_total{in="head"}') > 10, "those that asked for nothing made room")
         for s in idle:
             s.close()
 
@@ -341,7 +341,7 @@ def per_address(base):
     def cut_off(all_of_them):
         said = [everything(s) for s in select.select(all_of_them, [], [], 0)[0]]
         for answer in said:
-            holds(statuses(answer) == [429] and b"serve_connections_per_address" in answer, answer)
+            holds(statuses(answer) == [429] and b"serve_connections_per_address_max" in answer, answer)
             head, _, body = answer.partition(b"\r\n\r\n")
             holds(b"Content-Length: %d\r\n" % len(body) in head + b"\r\n" and json.loads(body)["code"] == "too_many_connections", answer)
         return len(said)
@@ -350,7 +350,7 @@ def per_address(base):
         with socket.create_connection(("127.0.0.1", d.port), timeout=60, source_address=(address, 0)) as s:
             s.sendall(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
             return statuses(everything(s))
-    with door(base, conf="serve_connections = 200\nserve_threads = 1\nserve_header_ms = 10m\nserve_idle_ms = 10m\n") as d:
+    with door(base, conf="serve_connections_max = 200\nserve_threads = 1\nserve_header_timeout_ms = 10m\nserve_idle_timeout_ms = 10m\n") as d:
         slow = crowd("127.0.0.2", 400)
         wait_for("all but a quarter are cut off", lambda: metric(d, "http_connections_refused_total") == 350)
         equal(cut_off(slow), 350)
@@ -364,12 +364,12 @@ def per_address(base):
         equal(ask_from("127.0.0.2"), [200])
         said = d.wheel.words()
         equal(said.count("127.0.0.2 has 50 open"), 1, said)
-    with door(base, conf="serve_connections_per_address = 3\n") as d:
+    with door(base, conf="serve_connections_per_address_max = 3\n") as d:
         slow = crowd("127.0.0.2", 60)
         wait_for("the others are cut off", lambda: metric(d, "http_connections_refused_total") == 57)
         for s in slow:
             s.close()
-    with door(base, conf="serve_connections_per_address = 3\ntrusted_proxies = 127.0.0.2\n") as d:
+    with door(base, conf="serve_connections_per_address_max = 3\ntrusted_proxies = 127.0.0.2\n") as d:
         slow = crowd("127.0.0.2", 60)
         for s in slow:
             s.sendall(b"\r\n")
@@ -381,7 +381,7 @@ def per_address(base):
 @case("open files are not enough for all connections: it is said, with the remedy, and it serves")
 def few_files(base):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    with door(base, conf="serve_connections = %d\n" % min(1000000, hard + 1)) as d:
+    with door(base, conf="serve_connections_max = %d\n" % min(1000000, hard + 1)) as d:
         equal(d.push(EVENT)[0], 200)
         holds("open files" in d.wheel.words() and "ulimit -n" in d.wheel.words(), d.wheel.words())
 
@@ -397,7 +397,7 @@ def raw_deflate(data):
 @case("packed bodies: gzip, deflate with its header and without; what is wrong with them; bombs")
 def packed(base):
     text = json.dumps([EVENT] * 1000).encode()
-    with door(base, conf="body_max_bytes = 4MiB\n") as d:
+    with door(base, conf="push_body_max_bytes = 4MiB\n") as d:
         def push(body, coding, path="/v1/events?ack=durable"):
             return d.push(body, path=path, headers={"Content-Encoding": coding})[::2]
         for body, coding in ((gzip.compress(text), "gzip"), (gzip.compress(text), "X-GZIP"), (zlib.compress(text), "deflate"),
@@ -445,9 +445,9 @@ def many_bodies(base):
         wait_for("room", lambda: d.push(json.dumps([EVENT] * 10000))[0] == 200)
 
 
-@case("body_max_bytes; names and numbers that pushed events may have")
+@case("push_body_max_bytes; names and numbers that pushed events may have")
 def rules(base):
-    with door(base, conf="body_max_bytes = 2000\npush_properties = news, blog\npush_section_min = 0\npush_id_min = 100\n") as d:
+    with door(base, conf="push_body_max_bytes = 2000\npush_properties = news, blog\npush_section_min = 0\npush_id_min = 100\n") as d:
         equal(d.push(" " * 2001)[0], 413)
         equal(d.push(dict(EVENT, section=0, id=100))[0], 200)
         equal(d.push(dict(EVENT, property="blog", id=2**63 - 1))[0], 200)
@@ -592,7 +592,7 @@ def log_stalls(base):
         holds("arning" not in d.wheel.words(), "one thread: " + d.wheel.words())
         def overflows():
             equal(statuses(raw(d, b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % long.encode() * 100)), [404] * 100)
-            return metric(d, "access_log_lost_total") > 0
+            return metric(d, "access_log_dropped_total") > 0
         wait_for("it overflows", overflows, 60)
         os.set_blocking(reader, False)
 

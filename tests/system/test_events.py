@@ -109,15 +109,15 @@ def forgotten(base, engine):
             w = d.wheel
         w.run("run", "--once")
         equal(len(lines(w)), 5, "kept")
-        with door(base, store=store, conf="keep_events_ms = 1h\n"):
-            w.run("run", "--once", "--keep-events-ms", "1h")
+        with door(base, store=store, conf="events_retention_ms = 1h\n"):
+            w.run("run", "--once", "--events-retention-ms", "1h")
             equal(len(lines(w)), 5, "young ones stay")
-        with door(base, store=store, conf="keep_events_ms = 1ms\n") as d:
+        with door(base, store=store, conf="events_retention_ms = 1ms\n") as d:
             wait_for("they go", lambda: not lines(w))
         with door(base, store=store) as d:
             equal(d.push([event(i) for i in range(1, 4)])[0], 200)
         let_pass(0.01, "older than a millisecond")
-        w.run("run", "--once", "--keep-events-ms", "1ms")
+        w.run("run", "--once", "--events-retention-ms", "1ms")
         equal(lines(w), [])
 
 

@@ -88,7 +88,7 @@ def spill_left(base):
 @each_engine("killed with -9 again and again under load, with a spill: all that was accepted is stored once", also=["sqlite"], leave_out=mostly())
 def killed(base, engine):
     with database(engine, base) as (_, url):
-        d = Door(base, "--spill-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n", store=url)
+        d = Door(base, "--wal-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n", store=url)
         load = Load(d, pause=0.001)
         for _ in range(KILLS):
             more(load)
@@ -104,7 +104,7 @@ def killed(base, engine):
 @each_engine("killed with -9, and its database too: with a spill all that was accepted is stored once", leave_out=mostly("mysql"))
 def both_killed(base, engine):
     with server(engine, base) as s:
-        d = Door(base, "--spill-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n", store=s.url())
+        d = Door(base, "--wal-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n", store=s.url())
         load = Load(d, pause=0.001)
         for i in range(max(KILLS // 2, 2)):
             more(load)
@@ -194,12 +194,12 @@ def store_away(base, engine):
 @case("a store that does not come back: the stop says how much is lost, with a spill it is kept")
 def never_back(base):
     for spill in (False, True):
-        conf = "drain_timeout_ms = 300ms\nstore = sqlite:/proc/no/such/s.db\n" + ("spill_dir = %s/spill\n" % base if spill else "")
+        conf = "drain_timeout_ms = 300ms\nstore = sqlite:/proc/no/such/s.db\n" + ("wal_dir = %s/spill\n" % base if spill else "")
         d = Door(base, conf=conf, store="sqlite:/proc/no/such/s.db")
         equal(d.push(EVENT, path=TWIRP)[0], 200)
         d.stop(0 if spill else 3)
         holds(spill or "1 accepted rows could not be stored" in d.wheel.words(), d.wheel.last_words())
-    d = Door(base, conf="spill_dir = %s/spill\n" % base)
+    d = Door(base, conf="wal_dir = %s/spill\n" % base)
     wait_for("stored", lambda: ring(d)["stored"] == 1)
     d.stop()
     equal(d.stored(), 1)
@@ -229,12 +229,12 @@ def store_disk_full(base):
 
 @each_engine("the disk of the spill is full: 503, and nothing half accepted; with room again it goes on", leave_out=mostly("postgres"))
 def spill_disk_full(base, engine):
-    with server(engine, base) as s, door(base, "--spill-dir", os.path.join(base, "spill"), store=s.url(), conf="flush_ms = 20ms\n") as d:
+    with server(engine, base) as s, door(base, "--wal-dir", os.path.join(base, "spill"), store=s.url(), conf="flush_ms = 20ms\n") as d:
         load = Load(d, clients=4)
         more(load)
         server_limit(d, 0)
         wait_for("503", lambda: load.refused > 10, 60)
-        holds("spill_dir: " in d.push(EVENT, path=TWIRP)[2]["msg"], "the reason")
+        holds("wal_dir: " in d.push(EVENT, path=TWIRP)[2]["msg"], "the reason")
         equal(d.push(dict(EVENT, id=10**9))[0], 200, "durable: it is not spilled")
         server_limit(d, resource.RLIM_INFINITY)
         more(load)

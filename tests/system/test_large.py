@@ -59,7 +59,7 @@ def feeds_of(w):
 def bounded(base):
     documents = hostile()
     with served(base, documents, plans=["0-%d coding=gzip" % (len(documents) - 2)]) as o:
-        w = Wheel(base, "max_ratio = 100000\n")
+        w = Wheel(base, "max_compression_ratio = 100000\n")
         w.run("import", o.url_file)
         stats = w.run_once()
         feeds = feeds_of(w)

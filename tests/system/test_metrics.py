@@ -94,7 +94,7 @@ def as_stored(base):
         m = scrape(d)
         equal({k: n for k, n in m.all("visits_total").items() if n},
               {KINDS[k]: n for k, n in w.sql("SELECT kind, count(*) FROM visits GROUP BY kind")})
-        equal({k: n for k, n in m.all("fetch_answers_total").items() if n},
+        equal({k: n for k, n in m.all("fetch_responses_total").items() if n},
               dict(w.sql("SELECT (http_status / 100) || 'xx', count(*) FROM visits WHERE http_status > 0 GROUP BY 1")))
         sums = w.sql("SELECT sum(item_n), sum(new_n), sum(changed_n), sum(wire_bytes), sum(body_bytes), sum(hops) FROM visits")[0]
         names = "items", "entries_new", "entries_changed", "fetch_received_bytes", "fetch_decoded_bytes", "fetch_redirects"

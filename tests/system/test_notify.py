@@ -89,7 +89,7 @@ def life(base):
                 with open(d.wheel.conf, encoding="ascii") as f:
                     conf = f.read()
                 with open(d.wheel.conf, "w", encoding="ascii") as f:
-                    f.write("wrokers = 3\n" + conf if bad else conf.replace("wrokers = 3\n", "").replace("workers = 2", "workers = 2\nhost_max = 3"))
+                    f.write("wrokers = 3\n" + conf if bad else conf.replace("wrokers = 3\n", "").replace("workers = 2", "workers = 2\nhost_concurrency = 3"))
                 d.process.send_signal(signal.SIGHUP)
                 said, before = m.until("RELOADING", "^1$")
                 holds(int(said["MONOTONIC_USEC"]) > 0, said)

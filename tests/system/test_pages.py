@@ -65,7 +65,7 @@ def changed(base):
 
 @case("entries that are slow to make safe: who walks them gets all, several at a time and with others in between")
 def slow(base):
-    with door(base, conf="serve_readers = 2\n") as d:
+    with door(base, conf="serve_pool_threads = 2\n") as d:
         contents = [MISNESTED[i % 4] * (n // len(MISNESTED[i % 4])) for i, n in enumerate([300000, 1900000, 20000] * 7)]
         ids = stored(d, contents)
         got = [None] * 3

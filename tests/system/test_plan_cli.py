@@ -62,7 +62,7 @@ def silent(base):
 @case("one host's chain is named when nothing else is longer; unknown durations are taken from the host's others")
 def chains(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "8", "--hosts", "1", plans=["* latency=50"]) as o:
-        w = timed(base, o, "host_max = 1\n")
+        w = timed(base, o, "host_concurrency = 1\n")
         p = w.json("plan", "--all", "--slots", "8")
         equal((p["bound_host"], p["bound_host_feeds"]), ("127.1.0.1", 8))
         equal(p["bound_ms"], p["bound_host_ms"])

@@ -32,10 +32,10 @@ def plain(base):
             equal(r["end"], "ok")
 
 
-@case("per host: never more in flight than host_max, over all workers") # invariant 6
+@case("per host: never more in flight than host_concurrency, over all workers") # invariant 6
 def host_budget(base):
     with origin(base, samples(base), "--feeds", "60", "--hosts", "6", "--latency", "fixed:500") as o:
-        w = Wheel(base, "host_max = 2\n")
+        w = Wheel(base, "host_concurrency = 2\n")
         w.run("import", o.url_file)
         w.run_once("--workers", "2")
         stats = o.stats()
@@ -89,7 +89,7 @@ def late_names(o):
 def gap_of_late(base):
     names = Names()
     with origin(base, samples(base), "--feeds", "8") as o:
-        w = Wheel(base, "host_gap_ms = 200ms\nhost_max = 4\ndns_servers = %s\n" % names.address)
+        w = Wheel(base, "host_gap_ms = 200ms\nhost_concurrency = 4\ndns_servers = %s\n" % names.address)
         w.run("add", *late_names(o))
         [requests] = kept(o, w, lambda: equal(w.run_once("--workers", "1")["failed"], 0), 150)
         gaps = gaps_of(requests)
@@ -102,7 +102,7 @@ def gap_of_others(base, engine):
     names = Names()
     with origin(base, samples(base), "--feeds", "8") as o, contextlib.ExitStack() as stack:
         store = None if engine == "sqlite" else stack.enter_context(server(engine, base)).url()
-        w = Wheel(base, "host_gap_ms = 200ms\nhost_max = 1\ndns_servers = %s\n" % names.address, store=store)
+        w = Wheel(base, "host_gap_ms = 200ms\nhost_concurrency = 1\ndns_servers = %s\n" % names.address, store=store)
         w.run("add", *late_names(o))
 
         def by_machines():
@@ -122,7 +122,7 @@ def one_address(base, engine):
     names = Names()
     with origin(base, samples(base), "--feeds", "6", "--latency", "fixed:300") as o, contextlib.ExitStack() as stack:
         store = None if engine == "sqlite" else stack.enter_context(server(engine, base)).url()
-        w = Wheel(base, "host_gap_ms = 0\nhost_max = 1\ndns_servers = %s\n" % names.address, store=store)
+        w = Wheel(base, "host_gap_ms = 0\nhost_concurrency = 1\ndns_servers = %s\n" % names.address, store=store)
         urls = ["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(6)]
         w.run("add", *urls)
         equal(w.run_once("--host-key", "address")["failed"], 0)
@@ -136,7 +136,7 @@ def one_address(base, engine):
         equal(len(spans), 6)
         holds(all(a[1] <= b[0] for a, b in zip(spans, spans[1:])), "one after another: %s" % spans)
         w.run("set", "--due", *urls)
-        equal(w.run_once("--hosters", "name0.example example")["failed"], 0)
+        equal(w.run_once("--hosting-domains", "name0.example example")["failed"], 0)
         equal([w.json("why", u)["host"] for u in urls[:2]], ["name0.example", "example"])
         w.run("set", "--due", *urls)
         equal(w.run_once()["failed"], 0)
@@ -147,7 +147,7 @@ def one_address(base, engine):
 def busy_address(base):
     names = Names()
     with origin(base, samples(base), "--feeds", "10", "--latency", "fixed:700") as o:
-        w = Wheel(base, "address_max = 1\ntotal_timeout_ms = 12s\nworkers = 1\ndns_servers = %s\n" % names.address)
+        w = Wheel(base, "address_concurrency = 1\ntotal_timeout_ms = 12s\nworkers = 1\ndns_servers = %s\n" % names.address)
         w.run("add", *["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(10)])
         done = w.run_once()
         equal((done["feeds"], done["failed"], len(o.requests())), (10, 0, 10), "all of them, each once: %s" % done)
@@ -159,7 +159,7 @@ def busy_address(base):
 def cooldown(base):
     with origin(base, samples(base), "--feeds", "8", "--hosts", "2", "--latency", "fixed:50",
                 plans=["%2=0 429,retry-after=3600"]) as o:
-        w = Wheel(base, "host_max = 1\nhost_gap_ms = 100ms\n")
+        w = Wheel(base, "host_concurrency = 1\nhost_gap_ms = 100ms\n")
         w.run("import", o.url_file)
         w.run_once()
         asked = collections.Counter(r["host"] for r in o.requests())
@@ -177,7 +177,7 @@ def customers(what, conf, key):
     def cooldown_of_names(base):
         names = Names()
         with origin(base, samples(base), "--feeds", "20") as o:
-            w = Wheel(base, conf + "workers = 1\nhost_max = 2\nhost_gap_ms = 0\ndns_servers = %s\n" % names.address)
+            w = Wheel(base, conf + "workers = 1\nhost_concurrency = 2\nhost_gap_ms = 0\ndns_servers = %s\n" % names.address)
             week = "/with/429,retry-after=604800/feed/%d"
 
             def url(name, i, plan="/feed/%d"):
@@ -196,7 +196,7 @@ def customers(what, conf, key):
                 return (w.one("SELECT due_at_ms" + SCHEDULED, number(u)) / 1000 - time.time()) / 3600
 
             def cool_hours():
-                rows = w.sql("SELECT cool_until_ms FROM hosts WHERE host_id = (SELECT host_id" + SCHEDULED + ")", number(evil[0]))
+                rows = w.sql("SELECT cooldown_until_ms FROM hosts WHERE host_id = (SELECT host_id" + SCHEDULED + ")", number(evil[0]))
                 return (rows[0][0] / 1000 - time.time()) / 3600 if rows and rows[0][0] else 0
             evil = [url("evil", 0, week), url("evil", 1), url("evil", 2)]
             good = [url("good%d" % i, i) for i in range(3, 6)]
@@ -224,7 +224,7 @@ def customers(what, conf, key):
             equal({w.json("why", u)["host"] for u in [*evil[:1], *good]}, {key}, "they share one host")
 
 
-customers("hosters", "host_key = domain\nhosters = hoster.example\n", "hoster.example")
+customers("hosting_domains", "host_key = domain\nhosting_domains = hoster.example\n", "hoster.example")
 customers("host_key = address", "host_key = address\n", "[127.1.0.99]")
 
 
@@ -233,7 +233,7 @@ def dripping(what, workers, *arguments):
     def places_of_names(base):
         names = Names()
         with origin(base, samples(base), "--feeds", "20") as o:
-            w = Wheel(base, "host_max = 2\ntotal_timeout_ms = 10m\nfirst_byte_timeout_ms = 10m\ndrain_timeout_ms = 0\n"
+            w = Wheel(base, "host_concurrency = 2\ntotal_timeout_ms = 10m\nfirst_byte_timeout_ms = 10m\ndrain_timeout_ms = 0\n"
                             "dns_servers = %s\n" % names.address)
             evil = ["http://evil.blogspot.com:%d/with/latency=600000/feed/%d" % (o.port, i) for i in range(3)]
             good = ["http://good%d.blogspot.com:%d/feed/%d" % (i % 3, o.port, i) for i in range(3, 20)]

@@ -91,7 +91,7 @@ def same_as_fetched(base):
         name = os.path.basename(f)
         if name.startswith(("atom", "rss", "json", "rdf", "cdf", "date", "charset", "base")) and not name.endswith(".expect.json"):
             shutil.copy(f, docs)
-    with origin(base, docs) as o, door(base, conf="host_max = 64\n") as d:
+    with origin(base, docs) as o, door(base, conf="host_concurrency = 64\n") as d:
         w, known, checked = d.wheel, {}, 0
         urls = o.urls
         holds(len(urls) > 200, len(urls))
@@ -262,7 +262,7 @@ def found(base):
 @case("what pushed entries take while they are read is counted: pushes wait for room, or are told which setting it is")
 def room(base):
     body = least(3000)[NDJSON]
-    with door(base, conf="serve_readers = 8\nserve_memory_bytes = 64k\n") as d:
+    with door(base, conf="serve_pool_threads = 8\nserve_memory_bytes = 64k\n") as d:
         d.wheel.run("add", *["https://%d.example/" % i for i in range(16)])
         answers = {}
 

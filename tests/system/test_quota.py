@@ -117,7 +117,7 @@ def quota(w, command="why"):
 @case("a document of more entries than a feed may bring a day: the newest are taken, the rest is counted and taken later")
 def entries_of_a_day(base):
     with page() as p:
-        w = Wheel(base, "feed_entries_max = 25\n")
+        w = Wheel(base, "feed_daily_entries_max = 25\n")
         p.shows([*range(0, 20), *range(39, 19, -1)]) # the newest stands in the middle
         w.run("add", p.url)
         equal(visit(w, p), (False, 200))
@@ -154,7 +154,7 @@ def entries_of_a_day(base):
 @case("many small documents are counted together; one that stays within what is its own at that pace is not looked at")
 def entries_of_many(base):
     with page() as p:
-        w = Wheel(base, "feed_entries_max = 25\n")
+        w = Wheel(base, "feed_daily_entries_max = 25\n")
         p.shows(range(10))
         w.run("add", p.url)
         visit(w, p)
@@ -170,7 +170,7 @@ def entries_of_many(base):
 @case("the same with bytes: what would pass them waits, changes too; no entry is too large to be taken ever")
 def bytes_of_a_day(base):
     with page() as p:
-        w = Wheel(base, "feed_bytes_max = 10000\nfeed_entries_max = 0\n")
+        w = Wheel(base, "feed_daily_bytes_max = 10000\nfeed_daily_entries_max = 0\n")
         long = "%d " + "x" * 3000
         p.shows(range(8), words=long)
         w.run("add", p.url)
@@ -196,7 +196,7 @@ def bytes_of_a_day(base):
 @each_engine("a feed that brings too much, and comes again the next day", leave_out=["sqlite"])
 def everywhere(base, engine):
     with server(engine, base) as s, page() as p:
-        w = Wheel(base, "feed_entries_max = 25\n", store=s.url())
+        w = Wheel(base, "feed_daily_entries_max = 25\n", store=s.url())
         p.shows(range(40))
         w.run("add", p.url)
         visit(w, p)
@@ -205,7 +205,7 @@ def everywhere(base, engine):
         equal(visit(w, p), (False, 200))
         equal((len(entries(w)), quota(w)["deferred"]), (25, 25))
         with open(w.conf, "a", encoding="ascii") as f:
-            f.write("feed_entries_max = 0\n")
+            f.write("feed_daily_entries_max = 0\n")
         visit(w, p)
         equal(len(entries(w)), 50)
         equal(visit(w, p), (True, 304))

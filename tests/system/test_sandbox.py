@@ -271,7 +271,7 @@ def made_by_itself(base):
     bundle = os.path.join(base, "bundle.pem")
     with open(bundle, "w", encoding="ascii") as f:
         f.write("# none yet\n")
-    with door(base, "--spill-dir", os.path.join(base, "spill"), conf="ca_file = %s\n" % bundle) as d:
+    with door(base, "--wal-dir", os.path.join(base, "spill"), conf="ca_file = %s\n" % bundle) as d:
         first = workers_of(d.process)
         with open(bundle + ".new", "w", encoding="ascii") as f:
             f.write("# nor now\n")

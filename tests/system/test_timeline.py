@@ -97,8 +97,8 @@ def verdicts(base):
         root = told(base + "/silent", o, "concurrency = 24\nfirst_byte_timeout_ms = 8s\n", r"Bottleneck: one feed. .*/feed/5 .*\(timeout\)")
         holds("/feed/5" in root.find(".//*[@class='note']").find(SVG + "text").text, "and it is marked")
     with origin(base, samples(base, "--copies", "1"), "--feeds", "8", "--hosts", "1", plans=["* latency=300"]) as o:
-        told(base + "/crowded", o, "concurrency = 12\nhost_max = 1\n", ".* 8 fetches from one host, 1 at a time")
-        told(base + "/gap", o, "concurrency = 12\nhost_gap_ms = 400ms\nhost_max = 8\n",
+        told(base + "/crowded", o, "concurrency = 12\nhost_concurrency = 1\n", ".* 8 fetches from one host, 1 at a time")
+        told(base + "/gap", o, "concurrency = 12\nhost_gap_ms = 400ms\nhost_concurrency = 8\n",
              r".* 8 fetches from one host, 400 ms apart, take 3\.")
 
 

@@ -17,7 +17,7 @@ TWIRP = "/twirp/stats.StatsService/Push"
 FAR = {"X-Forwarded-For": "203.0.113.7"}
 PROXY = "trusted_proxies = 127.0.0.1\n"
 AGAIN_S = 30 # a running server knows within seconds
-PATIENT = "wrong_tokens_max = 0\n" # tests ask again and again until a token is known
+PATIENT = "auth_failures_max = 0\n" # tests ask again and again until a token is known
 # tokens that will run out have done so: "push 1790000000000 HASH"
 LATE = ("UPDATE records SET value = CAST(substr(CAST(value AS TEXT), 1, 5) || '1000' || substr(CAST(value AS TEXT), 19) AS BLOB)"
         " WHERE kind = 'token' AND substr(CAST(value AS TEXT), 6, 2) <> '- '")
@@ -142,7 +142,7 @@ def behind_proxies(base):
 
 @case("without a token: names in Host, pages of other origins, types of bodies; each refusal says what helps")
 def without(base):
-    with door(base, conf="serve_names = feeds.lan, wheel\n") as d:
+    with door(base, conf="serve_host_names = feeds.lan, wheel\n") as d:
         says(d, "requests without a token are accepted")
         body = json.dumps({"url": "https://a.example/"})
 
@@ -156,7 +156,7 @@ def without(base):
                      {"Host": "localhost"}, {"Host": "Feeds.LAN:1234"}, {**json_type, "Origin": mine, "Sec-Fetch-Site": "same-origin"}):
             add_feed(more, 200)
         add_feed({"Host": "evil.example"}, 403, "permission_denied", "Host is 'evil.example'")
-        add_feed({"Host": "evil.example"}, 403, "permission_denied", "one of serve_names")
+        add_feed({"Host": "evil.example"}, 403, "permission_denied", "one of serve_host_names")
         add_feed({"Host": ""}, 403, "permission_denied", "feedwheel token add NAME --scope admin)")
         add_feed({**json_type, "Origin": "http://evil.example"}, 403, "permission_denied", "from a page of another site")
         add_feed({**json_type, "Origin": "null"}, 403, "permission_denied", "feedwheel token add NAME --scope admin)")
@@ -187,11 +187,11 @@ def without(base):
 @case("names that are none: the setting, the item, the remedy")
 def bad_names(base):
     for names, item in (("http://a.example", "http://a.example"), ("a.example, b:8080", "b:8080"), ("[::1]", "[::1]"), ("*", "*")):
-        w = Wheel(base, "serve_names = %s\n" % names)
+        w = Wheel(base, "serve_host_names = %s\n" % names)
         for command in (("serve", "--listen", "127.0.0.1:0"), ("doctor",)):
             r = w.run(*command, code=None)
             said = r.stdout + r.stderr
-            holds(r.returncode != 0 and "serve_names: '%s' is not a host name: write feeds.lan" % item in said, said)
+            holds(r.returncode != 0 and "serve_host_names: '%s' is not a host name: write feeds.lan" % item in said, said)
 
 
 @case("each scope by itself; what is open; forms of the header")
@@ -280,7 +280,7 @@ def metric(d, name, token):
 @case("wrong tokens: after so many from a network nothing from there is judged for a while, but who was let in there before goes on") # API-07
 def guessing(base):
     one, two = [make(Wheel(base), name, "--scope", "push,read") for name in ("one", "two")]
-    with door(base, conf=PROXY + "wrong_tokens_max = 5\nwrong_tokens_ms = 1h\n") as d:
+    with door(base, conf=PROXY + "auth_failures_max = 5\nauth_failures_ms = 1h\n") as d:
         becomes("a push without a token", 401, lambda: pushed(d))
         equal(pushed(d, two, headers=of("198.51.100.1")), 202)
         equal(pushed(d, one, headers=of("192.0.2.1")), 202)
@@ -301,13 +301,13 @@ def guessing(base):
         for i in range(5): # one network of IPv6
             equal(pushed(d, "guess", headers=of("2001:db8::%d" % i)), 401)
         equal((pushed(d, two, headers=of("2001:db8::ffff")), pushed(d, two, headers=of("2001:db8:0:1::1"))), (429, 202))
-        equal((metric(d, "wrong_tokens_total", one), metric(d, "wrong_tokens_waiting_total", one)), (11, 5))
+        equal((metric(d, "auth_failures_total", one), metric(d, "auth_rate_limited_total", one)), (11, 5))
         equal(len(re.findall(r"5 wrong tokens from the network of (192\.0\.2|2001:db8)", d.wheel.words())) in (1, 2), True, d.wheel.words())
         add(d, "three", "--scope", "push") # homes outlive a change of the tokens
         d.wheel.run("token", "remove", "two")
         becomes("a token that was removed", 401, lambda: pushed(d, two, headers=of("198.51.100.1")))
         equal(pushed(d, one, headers=of("192.0.2.1")), 202)
-    with door(base, conf="wrong_tokens_max = 2\nwrong_tokens_ms = 2s\n") as d: # not by a header that anybody may write
+    with door(base, conf="auth_failures_max = 2\nauth_failures_ms = 2s\n") as d: # not by a header that anybody may write
         becomes("too many", 429, lambda: pushed(d, "guess", headers=of("192.0.2.%d" % random.randrange(256))))
         becomes("the right one, later", 202, lambda: pushed(d, one))
 

@@ -18,7 +18,7 @@ from growing import LONG
 from harness import Skip, Wheel, case, each_engine, equal, holds, run, server, wait_for
 from hubs import Hub, ask, atom, links
 
-CONF = "websub_url = http://127.0.0.1:%d/\nwebsub_look_ms = 20ms\nwebsub_lease_ms = %s\nwebsub_plain_secret = %s\n"
+CONF = "websub_url = http://127.0.0.1:%d/\nwebsub_scan_ms = 20ms\nwebsub_lease_ms = %s\nwebsub_plain_secret = %s\n"
 
 
 def seconds(text):
@@ -287,7 +287,7 @@ def refused(s, body):
 
 @case("a hub that sends new entries without end: a day's worth is stored, then 429 till the day is over; its owner's pushes are taken")
 def endless(base):
-    with both(base, conf="feed_entries_max = 1000\n") as (hub, d):
+    with both(base, conf="feed_daily_entries_max = 1000\n") as (hub, d):
         s = subscribed(hub, d)
         equal([hub.send(s, atom("f", range(1000 * n, 1000 * n + 700))) for n in (1, 2)], [200, 200])
         equal(d.entries(), 1 + 1000)
@@ -307,7 +307,7 @@ def endless(base):
 
 @case("a hub that sends over many connections at once brings no more than over one")
 def crowd(base):
-    with both(base, conf="feed_entries_max = 300\nserve_readers = 4\n") as (hub, d), concurrent.futures.ThreadPoolExecutor(6) as pool:
+    with both(base, conf="feed_daily_entries_max = 300\nserve_pool_threads = 4\n") as (hub, d), concurrent.futures.ThreadPoolExecutor(6) as pool:
         s = subscribed(hub, d)
 
         def some(n):
@@ -459,7 +459,7 @@ def flipping(base):
 
 @case("a hub that fails whatever the feed is left alone by all of them, and a person is told why") # liars
 def broken_hub(base):
-    with both(base, conf="host_max = 2\n") as (hub, d):
+    with both(base, conf="host_concurrency = 2\n") as (hub, d):
         u = hub.url
         for i in range(16):
             hub.page("/f%d" % i, atom("f%d" % i, [1], links(("hub", u + "/broken"), ("self", u + "/f%d" % i))))
@@ -477,7 +477,7 @@ def broken_hub(base):
 
 @case("left: when a feed is paused, removed, switched off, or moves its topic; what still comes is answered 410") # WSB-13, WSB-15
 def leaving(base):
-    with both(base, conf="host_max = 16\n") as (hub, d):
+    with both(base, conf="host_concurrency = 16\n") as (hub, d):
         u = hub.url
         subs = {}
         for name in "abcd":
@@ -505,7 +505,7 @@ def leaving(base):
 
 @case("hints: what comes without a secret, and rssCloud's pings (registered, challenged): the feed is asked itself, at once") # WSB-12
 def hints(base):
-    with both(base, secret="no", conf="host_max = 16\n") as (hub, d):
+    with both(base, secret="no", conf="host_concurrency = 16\n") as (hub, d):
         u = hub.url
         port = u.rpartition(":")[2]
         hub.page("/f", RSS % ('<cloud domain="127.0.0.1" port="%s" path="/cloud" registerProcedure="" protocol="http-post"/>' % port),

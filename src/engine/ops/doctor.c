@@ -253,7 +253,7 @@ static int doctor_quotas(struct doctor_run *d, struct fw_store *st, struct fw_er
 	int rc = fw_quota_list(st, fw_now_ms(), doctor_count_deferred, &w, err);
 
 	if (!rc && w.feeds)
-		doctor_report(d, "quotas", FW_DOCTOR_NOTE, "'feedwheel show' has details: remove such feeds, or raise feed_entries_max and feed_bytes_max",
+		doctor_report(d, "quotas", FW_DOCTOR_NOTE, "'feedwheel show' has details: remove such feeds, or raise feed_daily_entries_max and feed_daily_bytes_max",
 			"%lld feeds have reached their daily limit, number %lld among them; deferred entries: %lld", (long long)w.feeds,
 			(long long)w.first_id, (long long)w.entries);
 	return rc;
@@ -389,10 +389,10 @@ static void doctor_memory(struct doctor_run *d)
 	int64_t have = pages > 0 && size > 0 ? pages * size >> 20 : 0;
 	/* documents in transfer, one large document decoded, and its parsed form */
 	int64_t large = d->c->max_buffered_bytes + d->c->max_body_bytes + d->c->parse_memory_bytes;
-	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->cache_bytes + large) >> 20;
+	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->store_cache_bytes + large) >> 20;
 	int64_t all = each * FW_MAX(d->c->workers, INT64_C(1));
 
-	doctor_report(d, "memory", have && all > have / 2 ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "lower workers, concurrency, parse_memory_bytes or cache_bytes",
+	doctor_report(d, "memory", have && all > have / 2 ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "lower workers, concurrency, parse_memory_bytes or store_cache_bytes",
 		"workers may use %lld MiB of this machine's %lld MiB", (long long)all, (long long)have);
 }
 

@@ -162,8 +162,8 @@ static void paths_add_link(const char *path, unsigned how, path_cb *cb, void *ct
 /* The files of the server. */
 static void paths_add_server(const struct fw_config *c, path_cb *cb, void *ctx)
 {
-	if (c->spill_dir)
-		cb(ctx, c->spill_dir, FOLDER | WATCHED);
+	if (c->wal_dir)
+		cb(ctx, c->wal_dir, FOLDER | WATCHED);
 	if (c->access_log && strcmp(c->access_log, "-") != 0)
 		cb(ctx, c->access_log, FW_LANDLOCK_WRITE);
 	if (c->tls_cert)
@@ -203,8 +203,8 @@ void fw_sandbox_create_files(const struct fw_config *c, enum fw_sandbox_role who
 
 	if (who != FW_SANDBOX_SERVER)
 		return;
-	if (c->spill_dir)
-		(void)mkdir(c->spill_dir, 0700);
+	if (c->wal_dir)
+		(void)mkdir(c->wal_dir, 0700);
 	if (!c->access_log || strcmp(c->access_log, "-") == 0)
 		return;
 	fd = open(c->access_log, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);

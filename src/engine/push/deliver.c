@@ -308,11 +308,11 @@ void fw_delivery_close(struct fw_delivery *d)
 	free(d);
 }
 
-int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_input *in, int64_t patience_ms,
+int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_input *in, int64_t straggler_timeout_ms,
 	struct fw_delivery_result *out, struct fw_err *err)
 {
 	const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
-	int64_t until_ms = fw_mono_ms() + patience_ms;
+	int64_t until_ms = fw_mono_ms() + straggler_timeout_ms;
 	struct fw_delivery *d;
 	int rc = fw_delivery_open(st, c, in, &d, err);
 

@@ -412,7 +412,7 @@ static void replay_file(struct fw_ingest *in)
 		if (record.len >= sizeof(*r) && r->kind == RECORD_ROW && record.len == sizeof(*r) + r->property_len)
 			batch_add_row(in, NULL, r);
 		else
-			fw_error("spill_dir: skipped a record of %zu bytes that is not a row of this version", record.len);
+			fw_error("wal_dir: skipped a record of %zu bytes that is not a row of this version", record.len);
 	}
 }
 
@@ -717,10 +717,10 @@ int fw_ingest_open(const struct fw_config *c, size_t producers, struct fw_ingest
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory for batches of %zu rows (lower flush_rows)", in->cap);
 	if (!rc && in->wake_fd < 0)
 		rc = fw_err_set(err, FW_EIO, "cannot create the flusher's eventfd: %s", strerror(errno));
-	if (!rc && c->spill_dir)
-		rc = fw_wal_open(c->spill_dir, c->spill_sync_ms, producers, &in->wal, err);
-	if (!rc && c->spill_dir)
-		rc = fw_wal_reader_open(c->spill_dir, &in->reader, err);
+	if (!rc && c->wal_dir)
+		rc = fw_wal_open(c->wal_dir, c->wal_sync_ms, producers, &in->wal, err);
+	if (!rc && c->wal_dir)
+		rc = fw_wal_reader_open(c->wal_dir, &in->reader, err);
 	if (!rc && pthread_create(&in->thread, NULL, flusher_main, in))
 		rc = fw_err_set(err, FW_EIO, "cannot start the flusher thread (see ulimit -u)");
 	if (rc)
@@ -730,9 +730,9 @@ int fw_ingest_open(const struct fw_config *c, size_t producers, struct fw_ingest
 	return rc;
 }
 
-uint64_t fw_ingest_stop(struct fw_ingest *in, int64_t patience_ms)
+uint64_t fw_ingest_stop(struct fw_ingest *in, int64_t straggler_timeout_ms)
 {
-	atomic_store(&in->close_by_ms, fw_mono_ms() + patience_ms);
+	atomic_store(&in->close_by_ms, fw_mono_ms() + straggler_timeout_ms);
 	atomic_store(&in->closing, true);
 	flusher_wake(in);
 	pthread_join(in->thread, NULL);

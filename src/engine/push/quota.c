@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A feed's quota: at most feed_entries_max new entries and feed_bytes_max bytes of new and changed
+ * A feed's quota: at most feed_daily_entries_max new entries and feed_daily_bytes_max bytes of new and changed
  * entries a day. Without it, a feed's publisher could write as fast as our disk accepts it.
  *
  * - Small documents are not counted: those within the feed's share of both limits for the time
@@ -15,7 +15,7 @@
  *   entries from known ones. The newest of these are stored until the limit is reached. The rest is
  *   left out and counted as waiting.
  * - The store reports how many entries are new or changed, but not which. Below half of
- *   feed_bytes_max each of them counts as the largest entry of its document. Above half the keys
+ *   feed_daily_bytes_max each of them counts as the largest entry of its document. Above half the keys
  *   are read and the bytes are exact. So a feed below half of the limit is never limited.
  *
  * A caller that leaves entries out must have the document fetched again (visit_drop_validators()).
@@ -104,7 +104,7 @@ static int64_t quota_limit(int64_t max)
 
 bool fw_quota_is_used_up(const struct fw_config *c, const struct fw_quota *q)
 {
-	return q->new_n >= quota_limit(c->feed_entries_max) || q->bytes >= quota_limit(c->feed_bytes_max);
+	return q->new_n >= quota_limit(c->feed_daily_entries_max) || q->bytes >= quota_limit(c->feed_daily_bytes_max);
 }
 
 /* ---- size of a document -------------------------------------------------- */
@@ -126,13 +126,13 @@ static bool quota_document_is_small(const struct quota *q, const struct fw_confi
 	int64_t ms = was->last_visit_ms ? now_ms - was->last_visit_ms : FW_DAY_MS;
 
 	ms = FW_MIN(FW_MAX(ms, FW_MINUTE_MS), FW_DAY_MS);
-	return quota_is_within_share((int64_t)n, c->feed_entries_max, ms) && quota_is_within_share(q->bytes, c->feed_bytes_max, ms);
+	return quota_is_within_share((int64_t)n, c->feed_daily_entries_max, ms) && quota_is_within_share(q->bytes, c->feed_daily_bytes_max, ms);
 }
 
 static bool quota_fits(const struct quota *q, const struct fw_config *c, size_t n)
 {
-	return q->before.new_n + (int64_t)n <= quota_limit(c->feed_entries_max) &&
-		q->before.bytes + q->bytes <= quota_limit(c->feed_bytes_max) / 2;
+	return q->before.new_n + (int64_t)n <= quota_limit(c->feed_daily_entries_max) &&
+		q->before.bytes + q->bytes <= quota_limit(c->feed_daily_bytes_max) / 2;
 }
 
 /* ---- which entries ------------------------------------------------------- */
@@ -177,7 +177,7 @@ static void quota_select(struct quota_rows *r, struct quota *q, const struct fw_
 	for (size_t i = 0; i < n; i++) {
 		unsigned char *state = &r->state[r->order[i].at];
 
-		if (bytes >= quota_limit(c->feed_bytes_max) || (*state == ROW_NEW && new_n >= quota_limit(c->feed_entries_max))) {
+		if (bytes >= quota_limit(c->feed_daily_bytes_max) || (*state == ROW_NEW && new_n >= quota_limit(c->feed_daily_entries_max))) {
 			*state = ROW_DEFERRED;
 			q->deferred_n++;
 			continue;
@@ -221,7 +221,7 @@ int quota_apply(struct quota *q, struct fw_store *st, const struct fw_config *c,
 	struct quota new = {.applied = true, .counts = true};
 	int rc;
 
-	if (q->applied || !o->entry_n || (!c->feed_entries_max && !c->feed_bytes_max))
+	if (q->applied || !o->entry_n || (!c->feed_daily_entries_max && !c->feed_daily_bytes_max))
 		return 0;
 	assert(row == o->entries);
 	for (size_t i = 0; i < o->entry_n; i++) {

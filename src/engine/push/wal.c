@@ -93,7 +93,7 @@ static struct wal_segment *segment_new(struct fw_wal *s, struct fw_err *err)
 	g->path = fw_buf_take(&path, NULL);
 	g->fd = open(early.p, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
 	if (g->fd < 0 || flock(g->fd, LOCK_EX | LOCK_NB) || rename(early.p, g->path)) {
-		fw_err_set(err, FW_EIO, "spill_dir: %s: %s", g->path, strerror(errno));
+		fw_err_set(err, FW_EIO, "wal_dir: %s: %s", g->path, strerror(errno));
 		if (g->fd >= 0)
 			unlink(early.p);
 		segment_free(g, false);
@@ -140,7 +140,7 @@ static int segment_write(struct wal_segment *g, const char *p, size_t len, bool 
 	 * stored, the file is deleted and frees space on a full disk.
 	 */
 	g->closed = ftruncate(g->fd, (off_t)g->bytes) || g->bytes;
-	return fw_err_set(err, FW_EIO, "spill_dir: %s: %s (free some space there)", g->path, strerror(e));
+	return fw_err_set(err, FW_EIO, "wal_dir: %s: %s (free some space there)", g->path, strerror(e));
 }
 
 /* Deletes the segments before the newest whose rows are all stored. */
@@ -226,7 +226,7 @@ static void wal_producer_sync(struct wal_producer *l)
 
 	while ((fd = segment_take_dirty(l)) >= 0) {
 		if (fdatasync(fd))
-			fw_warn("spill_dir: accepted rows may be lost in a power failure, sync failed: %s", strerror(errno));
+			fw_warn("wal_dir: accepted rows may be lost in a power failure, sync failed: %s", strerror(errno));
 		close(fd);
 	}
 }
@@ -258,7 +258,7 @@ int fw_wal_open(const char *folder, int64_t sync_ms, size_t producers, struct fw
 
 	*out = NULL;
 	if ((mkdir(folder, 0700) && errno != EEXIST) || access(folder, R_OK | W_OK | X_OK))
-		return fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
+		return fw_err_set(err, FW_EINVAL, "wal_dir = %s: %s", folder, strerror(errno));
 	s = calloc(1, sizeof(*s) + producers * sizeof(s->producer[0]));
 	if (!s)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
@@ -336,7 +336,7 @@ int fw_wal_reader_open(const char *folder, struct fw_wal_reader **out, struct fw
 		r->fd = -1;
 		r->folder = fw_str_dup(fw_str(folder));
 		r->dir = opendir(folder);
-		rc = !r->folder ? fw_no_memory(err) : r->dir ? 0 : fw_err_set(err, FW_EINVAL, "spill_dir = %s: %s", folder, strerror(errno));
+		rc = !r->folder ? fw_no_memory(err) : r->dir ? 0 : fw_err_set(err, FW_EINVAL, "wal_dir = %s: %s", folder, strerror(errno));
 	}
 	if (rc)
 		fw_wal_reader_close(r);
@@ -371,7 +371,7 @@ static bool wal_reader_open_file(struct fw_wal_reader *r, const char *name)
 	r->fd = r->path ? open(r->path, O_RDWR | O_CLOEXEC) : -1;
 	if (r->fd < 0 || flock(r->fd, LOCK_EX | LOCK_NB) || fstat(r->fd, &st)) {
 		if (errno != EWOULDBLOCK && errno != ENOENT)
-			fw_error("spill_dir: cannot read %s/%s: %s", r->folder, name, strerror(errno));
+			fw_error("wal_dir: cannot read %s/%s: %s", r->folder, name, strerror(errno));
 		return false;
 	}
 	if (st.st_nlink == 0) /* another process replayed and deleted it first */
@@ -381,7 +381,7 @@ static bool wal_reader_open_file(struct fw_wal_reader *r, const char *name)
 		return true;
 	mem = mmap(NULL, r->bytes, PROT_READ, MAP_PRIVATE, r->fd, 0);
 	if (mem == MAP_FAILED) {
-		fw_error("spill_dir: cannot read %s: %s", r->path, strerror(errno));
+		fw_error("wal_dir: cannot read %s: %s", r->path, strerror(errno));
 		r->bytes = 0;
 		return false;
 	}
@@ -407,7 +407,7 @@ static void wal_reader_remove_file(struct fw_wal_reader *r)
 	if (r->path && r->damaged) {
 		fw_buf_addf(&damaged_path, "%s.damaged", r->path);
 		if (damaged_path.rc || rename(r->path, damaged_path.p))
-			fw_error("spill_dir: cannot rename the damaged file %s: %s", r->path, strerror(errno));
+			fw_error("wal_dir: cannot rename the damaged file %s: %s", r->path, strerror(errno));
 	} else if (r->path) {
 		unlink(r->path);
 	}
@@ -444,9 +444,9 @@ bool fw_wal_read(struct fw_wal_reader *r, struct fw_str *record)
 		memcpy(&sum, at + sizeof(head), sizeof(sum));
 	}
 	if (left < HEADER || (head[1] == MAGIC && head[0] <= RECORD_MAX && PADDED(head[0]) > left - HEADER)) {
-		fw_warn("spill_dir: %s: skipped an unfinished record in the last %zu bytes; its push was not acknowledged", r->path, left);
+		fw_warn("wal_dir: %s: skipped an unfinished record in the last %zu bytes; its push was not acknowledged", r->path, left);
 	} else if (head[1] != MAGIC || head[0] > RECORD_MAX || fw_hash64_seed(at + HEADER, head[0], head[0]) != sum) {
-		fw_error("spill_dir: %s: damaged at byte %zu, skipped the last %zu bytes", r->path, r->at, left);
+		fw_error("wal_dir: %s: damaged at byte %zu, skipped the last %zu bytes", r->path, r->at, left);
 		r->damaged = true;
 	} else {
 		*record = (struct fw_str){(const char *)at + HEADER, head[0]};

@@ -76,7 +76,7 @@ static int visit_apply_quota(struct store_thread *s, struct visit *v, struct fw_
 		return rc;
 	visit_drop_validators(v);
 	if (!v->quota.before.deferred_n) /* log it once a day, not for each visit */
-		fw_info("feed %lld: daily quota reached (feed_entries_max, feed_bytes_max); %lld entries wait",
+		fw_info("feed %lld: daily quota reached (feed_daily_entries_max, feed_daily_bytes_max); %lld entries wait",
 			(long long)v->feed.id, (long long)v->quota.deferred_n);
 	return 0;
 }

@@ -165,7 +165,7 @@ struct due_set *due_set_create(const struct due_rules *rules)
 
 	for (int i = 0; made && i < DUE_QUEUES; i++) {
 		d->queue[i] = fw_hosts_create(
-			&(struct fw_hosts_rules){.host_max = rules->host_claims, .gap_ms = rules->host_gap_ms});
+			&(struct fw_hosts_rules){.host_concurrency = rules->host_claims, .gap_ms = rules->host_gap_ms});
 		made = d->queue[i] != NULL;
 		if (!made)
 			break;

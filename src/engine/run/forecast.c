@@ -22,7 +22,7 @@ void fw_forecast_rules(const struct fw_config *c, struct fw_forecast_rules *out)
 	struct fw_plan_rules r;
 
 	fw_settings_plan(c, (uint32_t)FW_MIN(slots, (int64_t)UINT32_MAX), &r);
-	*out = (struct fw_forecast_rules){.order = fw_plan_policy_name(r.policy), .slots = r.slots, .host_max = r.host_max, .host_gap_us = r.host_gap_us,
+	*out = (struct fw_forecast_rules){.order = fw_plan_policy_name(r.policy), .slots = r.slots, .host_concurrency = r.host_concurrency, .host_gap_us = r.host_gap_us,
 		.batch = r.batch};
 }
 
@@ -67,7 +67,7 @@ size_t fw_forecast_count(const struct fw_forecast *f, size_t *known)
 
 int fw_forecast_make(struct fw_forecast *f, const struct fw_forecast_rules *r, struct fw_forecast_total *out, struct fw_err *err)
 {
-	struct fw_plan_rules rules = {.slots = r->slots, .host_max = r->host_max, .host_gap_us = r->host_gap_us, .batch = r->batch};
+	struct fw_plan_rules rules = {.slots = r->slots, .host_concurrency = r->host_concurrency, .host_gap_us = r->host_gap_us, .batch = r->batch};
 	struct fw_plan_total total = {.total_us = 0};
 	int rc;
 

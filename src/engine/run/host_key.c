@@ -33,17 +33,17 @@ static bool name_is_under(struct fw_str name, struct fw_str domain)
  * The configured hosting domain above this name, as written in the name; the longest if several
  * match.
  */
-static struct fw_str hosting_domain_of(const char *hosters, struct fw_str name)
+static struct fw_str hosting_domain_of(const char *hosting_domains, struct fw_str name)
 {
 	struct fw_str found = FW_STR_NONE;
 
-	while (hosters && *hosters) {
-		struct fw_str one = {hosters, strcspn(hosters, ", \t")};
+	while (hosting_domains && *hosting_domains) {
+		struct fw_str one = {hosting_domains, strcspn(hosting_domains, ", \t")};
 
 		if (one.len > found.len && name_is_under(name, one))
 			found = fw_str_sub(name, name.len - one.len, name.len);
-		hosters += one.len;
-		hosters += strspn(hosters, ", \t");
+		hosting_domains += one.len;
+		hosting_domains += strspn(hosting_domains, ", \t");
 	}
 	return found;
 }
@@ -62,7 +62,7 @@ bool host_key(const struct host_rules *r, struct fw_str url, const unsigned char
 		return true;
 	}
 	(void)fw_snprintf(out, HOST_KEY_MAX, "%s", r->policy == HOST_NAME ? name : known);
-	hoster = r->policy == HOST_DOMAIN ? hosting_domain_of(r->hosters, fw_str(name)) : FW_STR_NONE;
+	hoster = r->policy == HOST_DOMAIN ? hosting_domain_of(r->hosting_domains, fw_str(name)) : FW_STR_NONE;
 	if (hoster.len)
 		(void)fw_snprintf(out, HOST_KEY_MAX, "%.*s", FW_STR_ARG(hoster));
 	if (strcmp(out, known) == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The host whose limits a feed shares, by the settings host_key and hosters. Pure. */
+/* The host whose limits a feed shares, by the settings host_key and hosting_domains. Pure. */
 #ifndef FW_ENGINE_HOST_KEY_H
 #define FW_ENGINE_HOST_KEY_H
 
@@ -13,7 +13,7 @@ enum host_policy {
 
 struct host_rules {
 	enum host_policy policy;
-	const char *hosters; /* hosting domains, separated by spaces or commas; NULL: none */
+	const char *hosting_domains; /* hosting domains, separated by spaces or commas; NULL: none */
 };
 
 #define HOST_KEY_MAX 256

@@ -13,7 +13,7 @@
  * empty. The record is written after the feeds are due: a crash in between makes them due twice
  * rather than never. A feed's error names the setting that can permit it (fetch/classify.c).
  *
- * Connectivity: that a worker's network is down is a record of kind "weather", with the worker's
+ * Connectivity: that a worker's network is down is a record of kind "connectivity", with the worker's
  * name as key and the time it went down. It expires by itself.
  */
 #include <assert.h>

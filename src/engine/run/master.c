@@ -262,9 +262,9 @@ static void child_kill(struct master *m, int i)
 /* Time since the child's last heartbeat, or since its start if there was none. */
 static int64_t child_silent_ms(const struct master *m, int i, int64_t now_ms)
 {
-	int64_t beat_ms = atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms);
+	int64_t last_ms = atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms);
 
-	return now_ms - FW_MAX(beat_ms ? beat_ms : m->slot[i].born_ms, m->awake_ms);
+	return now_ms - FW_MAX(last_ms ? last_ms : m->slot[i].born_ms, m->awake_ms);
 }
 
 static void children_check(struct master *m)

@@ -104,7 +104,7 @@ void name_cooldown_learn(struct name_cooldowns *p, struct visit *v, int64_t now_
 	if (!host_wants_cooldown(p, cooldown_hash(p, key), hash, now_ms, &pause_ms))
 		return;
 	v->host_health = FW_HOST_THROTTLED;
-	v->cool_until_ms = now_ms + pause_ms;
+	v->cooldown_until_ms = now_ms + pause_ms;
 	fw_info("%s: cooldown of %lld s for the whole host: %d of its names want one, the last of them %s", key,
 		(long long)(pause_ms / 1000), HOST_COOLDOWN_NAMES, name);
 }

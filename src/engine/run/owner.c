@@ -88,7 +88,7 @@ static bool rules_gap_is_long(const struct owner_rules *r)
  */
 static uint32_t host_claims_max(const struct owner_rules *r)
 {
-	return !r->host_max ? 0 : rules_gap_is_long(r) ? r->host_max + 1 : 5 * r->host_max + 2;
+	return !r->host_concurrency ? 0 : rules_gap_is_long(r) ? r->host_concurrency + 1 : 5 * r->host_concurrency + 2;
 }
 
 struct owner *owner_create(const struct owner_rules *r, struct store *st, owner_clock_fn *clock, void *ctx)
@@ -118,7 +118,7 @@ struct owner *owner_create(const struct owner_rules *r, struct store *st, owner_
 		return NULL;
 	}
 	o->due = due_set_create(&due);
-	o->hosts = fw_hosts_create(&(struct fw_hosts_rules){.host_max = r->host_max, .gap_ms = r->host_gap_ms});
+	o->hosts = fw_hosts_create(&(struct fw_hosts_rules){.host_concurrency = r->host_concurrency, .gap_ms = r->host_gap_ms});
 	if (!o->due || !o->hosts) {
 		owner_destroy(o);
 		return NULL;
@@ -575,8 +575,8 @@ static int owner_order(struct owner *o, struct fw_err *err)
 /* Time of the next step: the next heartbeat, read, check of the order, or feed that falls due. */
 static int64_t owner_next_step_ms(struct owner *o, int64_t read_ms, int64_t later_ms)
 {
-	int64_t mono_ms = owner_mono_ms(o), beat_ms = o->store_changed ? CHANGED_MS : heartbeat_interval_ms(o);
-	int64_t next_ms = FW_MIN(o->heartbeat_mono_ms + beat_ms, read_ms), host_ms;
+	int64_t mono_ms = owner_mono_ms(o), interval_ms = o->store_changed ? CHANGED_MS : heartbeat_interval_ms(o);
+	int64_t next_ms = FW_MIN(o->heartbeat_mono_ms + interval_ms, read_ms), host_ms;
 
 	if (later_ms != INT64_MAX)
 		next_ms = FW_MIN(next_ms, later_ms - o->wall_offset_ms);

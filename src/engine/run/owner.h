@@ -49,7 +49,7 @@ struct owner_rules {
 	const char *worker;
 	int64_t lease_ms;
 	uint32_t slots;            /* transfers of this worker at once */
-	uint32_t host_max;
+	uint32_t host_concurrency;
 	int64_t host_gap_ms;
 	size_t due_max;            /* maximum number of feeds in the due set */
 	size_t slow_max;           /* claims of slow feeds at once; 0: no limit */
@@ -96,7 +96,7 @@ struct claim {
 	int64_t held_us;           /* monotonic; the wait for its name began; CLAIM_HELD only */
 	struct claim *next_held;      /* next in the list of held claims */
 	/* cooldown of its host that the response set; Unix ms, 0: none */
-	int64_t cool_until_ms;
+	int64_t cooldown_until_ms;
 
 	enum claim_state state;
 

@@ -367,20 +367,20 @@ static int64_t outcome_new_host(const struct fw_outcome *out)
  * that the response set is meant for the new host. True: *row must be stored for the new host's
  * owner, which may be another worker.
  */
-static bool outcome_carry_host(struct owner *o, int64_t from, int64_t to, int64_t cool_until_ms, struct fw_hosts_now now,
+static bool outcome_carry_host(struct owner *o, int64_t from, int64_t to, int64_t cooldown_until_ms, struct fw_hosts_now now,
 	struct store_host *row)
 {
 	struct fw_hosts *t = owner_hosts_lock(o);
 	int64_t free_ms = FW_MAX(fw_hosts_free_ms(t, from), now.mono_ms);
 	struct fw_hosts_row own = {
-		.host_id = to, .next_ok_ms = now.wall_ms + (free_ms - now.mono_ms), .cool_until_ms = cool_until_ms};
-	bool others = o->shard[store_host_shard(to)].state != SHARD_HELD, cools = cool_until_ms > now.wall_ms;
+		.host_id = to, .next_ok_ms = now.wall_ms + (free_ms - now.mono_ms), .cooldown_until_ms = cooldown_until_ms};
+	bool others = o->shard[store_host_shard(to)].state != SHARD_HELD, cools = cooldown_until_ms > now.wall_ms;
 	bool held = free_ms > now.mono_ms;
 
 	if ((held || cools) && !others && fw_hosts_row_put(t, (uint32_t)store_host_shard(to), &own, now))
 		held = false; /* out of memory: its gap starts with its next request */
 	owner_hosts_unlock(o);
-	*row = (struct store_host){.id = to, .next_ok_ms = own.next_ok_ms, .cool_until_ms = cool_until_ms, .others = true};
+	*row = (struct store_host){.id = to, .next_ok_ms = own.next_ok_ms, .cooldown_until_ms = cooldown_until_ms, .others = true};
 	return cools || (held && others);
 }
 
@@ -430,12 +430,12 @@ static int claims_commit(struct owner *o, struct fw_outcome *outcome, struct cla
 	for (; c.host_n < *host_n; c.host_n++)
 		host[c.host_n] = (struct store_host){.id = row[c.host_n].host_id,
 			.next_ok_ms = row[c.host_n].next_ok_ms,
-			.cool_until_ms = row[c.host_n].cool_until_ms,
-			.pace_ms = row[c.host_n].pace_ms};
+			.cooldown_until_ms = row[c.host_n].cooldown_until_ms,
+			.learned_delay_ms = row[c.host_n].learned_delay_ms};
 	for (size_t i = 0; i < n; i++) {
 		int64_t to = outcome_new_host(&outcome[i]);
 
-		c.host_n += to && outcome_carry_host(o, outcome[i].host_id, to, claim[i]->cool_until_ms, now, &host[c.host_n]);
+		c.host_n += to && outcome_carry_host(o, outcome[i].host_id, to, claim[i]->cooldown_until_ms, now, &host[c.host_n]);
 	}
 	assert(c.host_n <= HOSTS_MAX + n);
 	rc = o->st->driver->commit(o->st, &c, err);

@@ -39,7 +39,7 @@ struct shard_reading {
 static int reads_on_host(void *ctx, const struct store_host *host)
 {
 	const struct shard_reading *r = ctx;
-	struct fw_hosts_row row = {host->id, host->next_ok_ms, host->cool_until_ms, host->pace_ms};
+	struct fw_hosts_row row = {host->id, host->next_ok_ms, host->cooldown_until_ms, host->learned_delay_ms};
 	int rc = fw_hosts_row_put(owner_hosts_lock(r->o), (uint32_t)store_host_shard(host->id), &row, r->now);
 
 	owner_hosts_unlock(r->o);

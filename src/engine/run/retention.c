@@ -66,18 +66,18 @@ static int64_t retention_before(int64_t keep_ms, int64_t now_ms)
 int fw_retention_run(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more)
 {
 	struct fw_prune p = {.now_ms = now_ms, .records = true,
-		.visits_before_ms = retention_before(c->keep_visits_ms, now_ms),
-		.events_before_ms = retention_before(c->keep_events_ms, now_ms)};
+		.visits_before_ms = retention_before(c->visits_retention_ms, now_ms),
+		.events_before_ms = retention_before(c->events_retention_ms, now_ms)};
 	bool entries = false;
 	struct fw_err err;
-	int rc = c->keep_entries_ms ? retention_entries_due(st, c->keep_entries_ms, now_ms, &entries, &err) : 0;
+	int rc = c->entries_retention_ms ? retention_entries_due(st, c->entries_retention_ms, now_ms, &entries, &err) : 0;
 
 	if (entries)
-		p.entries_before_ms = retention_before(c->keep_entries_ms, now_ms);
+		p.entries_before_ms = retention_before(c->entries_retention_ms, now_ms);
 	rc = rc ? rc : retention_steps(st, &p, &err);
 	*more = !rc && p.more;
 	if (!rc && entries && !p.more)
-		rc = retention_entries_done(st, c->keep_entries_ms, now_ms, &err);
+		rc = retention_entries_done(st, c->entries_retention_ms, now_ms, &err);
 	retention_log(&p, rc, &err);
 	return rc;
 }
@@ -85,7 +85,7 @@ int fw_retention_run(struct fw_store *st, const struct fw_config *c, int64_t now
 int fw_retention_run_pushed(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more)
 {
 	struct fw_prune p = {
-		.now_ms = now_ms, .records = true, .events_before_ms = retention_before(c->keep_events_ms, now_ms)};
+		.now_ms = now_ms, .records = true, .events_before_ms = retention_before(c->events_retention_ms, now_ms)};
 	struct fw_err err;
 	int rc = retention_steps(st, &p, &err);
 

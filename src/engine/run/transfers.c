@@ -24,7 +24,7 @@
 #include "engine/run/worker_parts.h"
 #include "base/banned.h"
 
-/* a run abandons nothing before it has lasted this many times patience_ms */
+/* a run abandons nothing before it has lasted this many times straggler_timeout_ms */
 #define STRAGGLER_RUN 4
 /* mean deviations above the expected duration that count as longer than ever */
 #define STRAGGLER_DEV 8
@@ -121,7 +121,7 @@ void transfers_take_recycled(struct worker *w)
  */
 static bool name_take_slot(struct worker *w, struct claim *c)
 {
-	int64_t max = w->ch.config->host_max - 1;
+	int64_t max = w->ch.config->host_concurrency - 1;
 
 	if (!c->is_named)
 		c->name = c->item.urgent ? 0 : host_share_of(&c->feed, w->seed);
@@ -255,8 +255,8 @@ static void slot_release(struct worker *w, struct visit *v)
 	w->free_slot[w->free_slot_n++] = v->slot;
 	w->in_flight--;
 	name_release_slot(w, v->claim);
-	v->claim->cool_until_ms = v->cool_until_ms;
-	fw_hosts_done(owner_hosts_lock(w->ch.owner), &v->claim->item, v->host_health, v->cool_until_ms, owner_now(w->ch.owner));
+	v->claim->cooldown_until_ms = v->cooldown_until_ms;
+	fw_hosts_done(owner_hosts_lock(w->ch.owner), &v->claim->item, v->host_health, v->cooldown_until_ms, owner_now(w->ch.owner));
 	owner_hosts_unlock(w->ch.owner);
 	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
 }
@@ -557,7 +557,7 @@ static bool visit_is_straggler(const struct visit *v, int64_t straggler_us)
  */
 void transfers_abandon_stragglers(struct worker *w)
 {
-	int64_t straggler_us = w->ch.config->patience_ms * 1000;
+	int64_t straggler_us = w->ch.config->straggler_timeout_ms * 1000;
 	uint32_t slots = w->ch.slots + URGENT_SLOTS;
 
 	if (w->draining || !w->in_flight || w->reader.n || !atomic_load(&w->ch.all_claimed) || transfers_waiting(w) ||

@@ -632,7 +632,7 @@ void visit_learn_host(struct visit *v, const struct visit_rules *r, int64_t now_
 			return;
 		}
 		v->host_health = FW_HOST_THROTTLED;
-		v->cool_until_ms = now_ms + pause_ms;
+		v->cooldown_until_ms = now_ms + pause_ms;
 	} else if (status / 100 == 2 || status == 304) {
 		v->host_health = FW_HOST_HEALTHY;
 	}

@@ -76,7 +76,7 @@ struct visit {
 	/* first document behind a permanent redirect, of a feed that had one: see adoption_check() */
 	bool new_target;
 	enum fw_host_health host_health;    /* what the response says of its host's load */
-	int64_t cool_until_ms;     /* the host's cooldown (Retry-After); 0: none */
+	int64_t cooldown_until_ms;     /* the host's cooldown (Retry-After); 0: none */
 	/* cooldown of the name that responded, if it may not speak for the whole host; 0: none */
 	int64_t name_cooldown_ms;
 	struct fw_feed feed;       /* the state to write */

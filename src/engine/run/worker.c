@@ -239,12 +239,12 @@ static void worker_owner_rules(struct worker *w, struct owner_rules *r)
 	const struct fw_config *c = w->ch.config;
 
 	*r = (struct owner_rules){.worker = w->o->shared->name, .lease_ms = c->lease_ms, .slots = w->ch.slots,
-		.host_max = (uint32_t)c->host_max, .host_gap_ms = c->host_gap_ms, .due_max = DUE_MAX, .slow_us = c->slow_ms * 1000,
+		.host_concurrency = (uint32_t)c->host_concurrency, .host_gap_ms = c->host_gap_ms, .due_max = DUE_MAX, .slow_us = c->slow_ms * 1000,
 		.backlog_ms = c->backlog_ms, .once = w->o->once, .due_before_ms = w->o->due_before_ms};
 	r->workers = w->o->once ? (uint32_t)w->o->workers : 0;
 	fw_settings_plan(c, w->ch.slots, &r->plan);
-	if (!w->o->once && c->slow_share < 100)
-		r->slow_max = FW_MAX((size_t)w->ch.slots * (size_t)c->slow_share / 100, 1);
+	if (!w->o->once && c->slow_percent_max < 100)
+		r->slow_max = FW_MAX((size_t)w->ch.slots * (size_t)c->slow_percent_max / 100, 1);
 }
 
 static int64_t worker_owner_clock(void *ctx)
@@ -394,7 +394,7 @@ int fw_worker_main(const struct worker_options *o)
 	meter_usage_update(&o->meter->usage);
 	uv_timer_start(&w->heartbeat_timer, worker_on_heartbeat, HEARTBEAT_EVERY_MS, HEARTBEAT_EVERY_MS);
 	transfers_start(w); /* publishes the wanted number of claims */
-	if (o->once && o->config->patience_ms)
+	if (o->once && o->config->straggler_timeout_ms)
 		uv_timer_start(&w->straggler_timer, worker_on_straggler_timer, STRAGGLER_CHECK_MS, STRAGGLER_CHECK_MS);
 	sigfillset(&all);
 	sigemptyset(&none);

@@ -4,7 +4,7 @@
  * keeps the schedule of subscriptions. Every process stores its counts.
  *
  * The thread runs an event loop with its own store connection, and uses the store from the loop: a
- * blocked loop does no harm here. Every 200 ms, or more often if websub_look_ms is shorter, it runs
+ * blocked loop does no harm here. Every 200 ms, or more often if websub_scan_ms is shorter, it runs
  * the tasks that are due:
  *
  *	open      opens the store after a failure
@@ -48,7 +48,7 @@
 /* A task's interval, at most that of the scans. */
 static int64_t task_interval_ms(const struct fw_hubs *h, int64_t usual_ms)
 {
-	return FW_MIN(usual_ms, h->config->websub_look_ms);
+	return FW_MIN(usual_ms, h->config->websub_scan_ms);
 }
 
 uint64_t hubs_random(void)
@@ -160,7 +160,7 @@ static int hubs_open_store(struct fw_hubs *h, struct fw_err *err)
 	unsigned char key[SUB_KEY_LEN];
 	int rc = fw_config_store(h->config, FW_STORE_CREATE, &h->st, err);
 
-	rc = rc ? rc : rec_mac_key(h->st, key, err);
+	rc = rc ? rc : websub_record_mac_key(h->st, key, err);
 	if (rc) {
 		fw_store_close(h->st);
 		h->st = NULL;
@@ -177,7 +177,7 @@ static int hubs_open_store(struct fw_hubs *h, struct fw_err *err)
 /* Removes a record that is invalid. */
 static int load_remove_invalid(struct fw_hubs *h, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
-	int rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
+	int rc = fw_store_record_remove(h->st, WEBSUB_RECORD_KIND, key, value, err);
 
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
@@ -188,7 +188,7 @@ static int load_sub(void *ctx, struct fw_str key, struct fw_str value, struct fw
 	struct hub_item *it;
 	struct sub s;
 
-	if (!rec_sub_read(value, a, &s))
+	if (!websub_record_sub_read(value, a, &s))
 		return load_remove_invalid(h, key, value, err);
 	it = hub_item_add(h, s.feed_id, FW_STR_NONE, s.state == FW_WEBSUB_ACTIVE && callback_is_ours(h->key, s.token) ? s.next_ms : 0);
 	if (!it)
@@ -206,9 +206,9 @@ static int load_callback(void *ctx, struct fw_str key, struct fw_str value, stru
 	struct sub s;
 	int rc;
 
-	if (!callback_is_ours(h->key, token) || !rec_callback_read(value, a, &cb))
+	if (!callback_is_ours(h->key, token) || !websub_record_callback_read(value, a, &cb))
 		return load_remove_invalid(h, key, value, err);
-	rc = rec_sub_get(h->st, cb.feed_id, a, &s, err);
+	rc = websub_record_sub_get(h->st, cb.feed_id, a, &s, err);
 	if (rc == FW_ENOTFOUND || (!rc && !fw_str_eq(s.token, token) && !fw_str_eq(s.renewal, token)))
 		rc = hubs_retire_callback(h, token, err);
 	return rc;
@@ -239,10 +239,10 @@ static int leader_catch_up(struct fw_hubs *h, struct fw_err *err)
 /* Becomes the leader. until_ms: end of the previous leader's lease; 0: none. */
 static int leader_start(struct fw_hubs *h, int64_t until_ms, struct fw_err *err)
 {
-	int rc = rec_list(h->st, "feed/", load_sub, h, err);
+	int rc = websub_record_list(h->st, "feed/", load_sub, h, err);
 
-	rc = rc ? rc : rec_list(h->st, "cb/", load_callback, h, err);
-	rc = rc ? rc : rec_base_put(h->st, fw_buf_str(&h->base), fw_now_ms(), err);
+	rc = rc ? rc : websub_record_list(h->st, "cb/", load_callback, h, err);
+	rc = rc ? rc : websub_record_base_put(h->st, fw_buf_str(&h->base), fw_now_ms(), err);
 	if (!rc && until_ms < fw_now_ms() - GAP_MS)
 		rc = leader_catch_up(h, err);
 	if (rc) {
@@ -268,7 +268,7 @@ static int leader_compare_base(struct fw_hubs *h, struct fw_err *err)
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = rec_base_get(h->st, &a, &base, err);
+	rc = websub_record_base_get(h->st, &a, &base, err);
 	if (!rc && base.len && !fw_str_eq(base, fw_buf_str(&h->base))) {
 		if (!h->base_logged)
 			fw_warn("hubs: websub_url differs from that of the server that sends requests to hubs (%.*s there, %s here):"
@@ -283,18 +283,18 @@ static int leader_compare_base(struct fw_hubs *h, struct fw_err *err)
 static int leader_elect(struct fw_hubs *h, struct fw_err *err)
 {
 	int64_t now_ms = fw_now_ms(), was_ms = 0;
-	struct fw_record mine = {.kind = REC_KIND, .key = FW_STR("leader"), .value = fw_str(h->name), .at_ms = now_ms, .until_ms = now_ms + LEAD_LEASE_MS};
+	struct fw_record mine = {.kind = WEBSUB_RECORD_KIND, .key = FW_STR("leader"), .value = fw_str(h->name), .at_ms = now_ms, .until_ms = now_ms + LEAD_LEASE_MS};
 	struct fw_record r;
 	struct fw_arena a;
 	bool theirs, was = false;
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = fw_store_record_get(h->st, REC_KIND, mine.key, &a, &r, err);
+	rc = fw_store_record_get(h->st, WEBSUB_RECORD_KIND, mine.key, &a, &r, err);
 	theirs = !rc && !fw_str_eq(r.value, mine.value);
 	was_ms = rc ? 0 : r.until_ms;
 	if (theirs && r.value.len < FW_WORKER_NAME_MAX && fw_worker_is_dead(fw_arena_dup(&a, r.value.p, r.value.len))) {
-		rc = fw_store_record_remove(h->st, REC_KIND, mine.key, r.value, err);
+		rc = fw_store_record_remove(h->st, WEBSUB_RECORD_KIND, mine.key, r.value, err);
 		theirs = false;
 	}
 	rc = rc == FW_ENOTFOUND ? 0 : rc;
@@ -315,7 +315,7 @@ static int leader_elect(struct fw_hubs *h, struct fw_err *err)
 static void leader_stop(struct fw_hubs *h)
 {
 	assert(!h->leads || h->st); /* losing the store ends the lead */
-	if (h->leads && h->st && fw_store_record_remove(h->st, REC_KIND, FW_STR("leader"), fw_str(h->name), NULL))
+	if (h->leads && h->st && fw_store_record_remove(h->st, WEBSUB_RECORD_KIND, FW_STR("leader"), fw_str(h->name), NULL))
 		fw_debug("hubs: the record 'leader' was not removed and will expire");
 }
 
@@ -327,14 +327,14 @@ static int message_process(void *ctx, struct fw_str key, struct fw_str value, st
 	struct missed m = {0};
 	struct fw_str word;
 	int64_t feed_id = 0;
-	bool good = rec_key_read(key, "ask", &feed_id, &word), missed = fw_str_eq(word, FW_STR("missed"));
+	bool good = websub_record_key_read(key, "ask", &feed_id, &word), missed = fw_str_eq(word, FW_STR("missed"));
 	int rc;
 
 	(void)a;
-	if (missed && rec_missed_read(value, &m) && fw_now_ms() < m.polled_ms + SUB_GRACE_MS)
+	if (missed && websub_record_missed_read(value, &m) && fw_now_ms() < m.polled_ms + SUB_GRACE_MS)
 		return 0; /* the hub may still deliver it */
 	/* removed first, then processed: a message that arrives meanwhile stays */
-	rc = fw_store_record_remove(h->st, REC_KIND, key, value, err);
+	rc = fw_store_record_remove(h->st, WEBSUB_RECORD_KIND, key, value, err);
 	if (rc == FW_ENOTFOUND || !good)
 		return rc == FW_ENOTFOUND ? 0 : rc;
 	if (rc)
@@ -403,7 +403,7 @@ static int scan_slice(struct fw_hubs *h, struct fw_err *err)
 	if (!rc && w.n < SLICE)
 		rc = scan_finish(h, err);
 	h->scan_ms = fw_mono_ms();
-	h->scan_ms += SCAN_SHARE * (h->scan_ms - began_ms) + (h->scan_after ? 0 : h->config->websub_look_ms);
+	h->scan_ms += SCAN_SHARE * (h->scan_ms - began_ms) + (h->scan_after ? 0 : h->config->websub_scan_ms);
 	return rc;
 }
 
@@ -434,7 +434,7 @@ static int counts_store(struct fw_hubs *h, struct fw_err *err)
 	int rc = 0;
 
 	while (!rc && websub_counts_take(&c)) {
-		rc = rec_counts_add(h->st, &c, fw_now_ms(), err);
+		rc = websub_record_counts_add(h->st, &c, fw_now_ms(), err);
 		if (rc)
 			websub_counts_return(&c);
 	}
@@ -466,7 +466,7 @@ static int hubs_run_tasks(struct fw_hubs *h, struct fw_err *err)
 	if (rc || !h->leads)
 		return rc;
 	if (task_is_due(&h->message_ms, task_interval_ms(h, MESSAGES_MS)))
-		rc = rec_list(h->st, "ask/", message_process, h, err);
+		rc = websub_record_list(h->st, "ask/", message_process, h, err);
 	if (!rc && fw_mono_ms() >= h->scan_ms)
 		rc = scan_slice(h, err);
 	return rc ? rc : items_process_due(h, err);

@@ -70,7 +70,7 @@ void fw_websub_stats(struct fw_websub_stats *out)
 static int callback_lookup(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
 {
 	atomic_fetch_add_explicit(&websub_meter.lookups_n, 1, memory_order_relaxed);
-	return rec_callback_get(st, token, a, out, err);
+	return websub_record_callback_get(st, token, a, out, err);
 }
 
 /* ---- intent -------------------------------------------------------------- */
@@ -129,8 +129,8 @@ int fw_websub_intent(struct fw_store *st, const struct fw_websub_intent *in, int
 	fw_arena_init(&a, 0);
 	rc = callback_lookup(st, in->token, &a, &cb, err);
 	if (!rc && intent_apply(&cb, in, now_ms, words, answer)) {
-		rc = rec_callback_put(st, &cb, now_ms, err);
-		rc = rc ? rc : rec_message_put(st, cb.feed_id, "look", NULL, now_ms, err);
+		rc = websub_record_callback_put(st, &cb, now_ms, err);
+		rc = rc ? rc : websub_record_message_put(st, cb.feed_id, "look", NULL, now_ms, err);
 		if (!rc)
 			atomic_fetch_add(cb.state == CALLBACK_DENIED ? &websub_meter.denied_n : &websub_meter.verified_n, 1);
 	}
@@ -228,7 +228,7 @@ int websub_has_leader(struct fw_store *st, int64_t now_ms, bool *exists, struct 
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = fw_store_record_get(st, REC_KIND, FW_STR("leader"), &a, &r, err);
+	rc = fw_store_record_get(st, WEBSUB_RECORD_KIND, FW_STR("leader"), &a, &r, err);
 	*exists = !rc && r.until_ms > now_ms;
 	fw_arena_finish(&a);
 	return rc == FW_ENOTFOUND ? 0 : rc;
@@ -252,11 +252,11 @@ void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const str
 	int rc = 0;
 
 	if (o->visit.kind == FW_VISIT_OK && o->visit.new_n && was->push_until_ms > o->visit.at_ms) {
-		rc = rec_message_put(st, o->feed_id, "missed", &m, now_ms, &err);
+		rc = websub_record_message_put(st, o->feed_id, "missed", &m, now_ms, &err);
 		rc = rc ? rc : push_clear(st, o->feed_id, now_ms, &err);
 	}
 	if (!rc && c->websub_url && (o->groups & FW_GROUP_META) && (!fw_str_eq(was->hub, o->feed->hub) || !fw_str_eq(was->topic, o->feed->topic)))
-		rc = rec_message_put(st, o->feed_id, "look", NULL, now_ms, &err);
+		rc = websub_record_message_put(st, o->feed_id, "look", NULL, now_ms, &err);
 	if (rc)
 		fw_warn("feed %lld: cannot leave a message about its hub to the leader: %s", (long long)o->feed_id, err.text);
 }
@@ -266,7 +266,7 @@ void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const str
 static int websub_show(struct fw_store *st, const struct sub *s, struct fw_arena *a, struct fw_websub *out, struct fw_err *err)
 {
 	struct counts n;
-	int rc = rec_counts_get(st, s->feed_id, a, &n, err);
+	int rc = websub_record_counts_get(st, s->feed_id, a, &n, err);
 
 	*out = (struct fw_websub){.feed_id = s->feed_id, .state = s->state, .cloud = s->cloud, .held = s->held, .hub = s->hub, .topic = s->topic,
 		.why = fw_arena_str(a, fw_str(s->why)), .next_ms = s->next_ms, .since_ms = s->since_ms, .until_ms = s->until_ms,
@@ -278,7 +278,7 @@ static int websub_show(struct fw_store *st, const struct sub *s, struct fw_arena
 int fw_websub_leader(struct fw_store *st, const struct fw_config *c, struct fw_arena *a, struct fw_websub_leader *out, struct fw_err *err)
 {
 	struct fw_buf base = FW_BUF_INIT(0);
-	int rc = rec_base_get(st, a, &out->base, err);
+	int rc = websub_record_base_get(st, a, &out->base, err);
 
 	rc = rc ? rc : websub_has_leader(st, fw_now_ms(), &out->exists, err);
 	out->differs = !rc && out->base.len && c->websub_url && !callback_base(c->websub_url, &base, err) && !fw_str_eq(fw_buf_str(&base), out->base);
@@ -289,7 +289,7 @@ int fw_websub_leader(struct fw_store *st, const struct fw_config *c, struct fw_a
 int fw_websub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct fw_websub *out, struct fw_err *err)
 {
 	struct sub s;
-	int rc = rec_sub_get(st, feed_id, a, &s, err);
+	int rc = websub_record_sub_get(st, feed_id, a, &s, err);
 
 	return rc ? rc : websub_show(st, &s, a, out, err);
 }
@@ -308,7 +308,7 @@ static int websub_list_one(void *ctx, struct fw_str key, struct fw_str value, st
 	int rc;
 
 	(void)key;
-	if (!rec_sub_read(value, a, &s))
+	if (!websub_record_sub_read(value, a, &s))
 		return 0;
 	rc = websub_show(l->st, &s, a, &w, err);
 	return rc ? rc : l->cb(l->ctx, &w);
@@ -316,10 +316,10 @@ static int websub_list_one(void *ctx, struct fw_str key, struct fw_str value, st
 
 int fw_websub_list(struct fw_store *st, fw_websub_cb *cb, void *ctx, struct fw_err *err)
 {
-	return rec_list(st, "feed/", websub_list_one, &(struct websub_list){st, cb, ctx}, err);
+	return websub_record_list(st, "feed/", websub_list_one, &(struct websub_list){st, cb, ctx}, err);
 }
 
 int fw_websub_switch(struct fw_store *st, int64_t feed_id, bool on, int64_t now_ms, struct fw_err *err)
 {
-	return rec_message_put(st, feed_id, on ? "on" : "off", NULL, now_ms, err);
+	return websub_record_message_put(st, feed_id, on ? "on" : "off", NULL, now_ms, err);
 }

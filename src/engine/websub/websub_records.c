@@ -17,15 +17,15 @@
 
 /* ---- keys ---------------------------------------------------------------- */
 
-struct rec_key rec_key(const char *what, int64_t feed_id, const char *word)
+struct websub_record_key websub_record_key(const char *what, int64_t feed_id, const char *word)
 {
-	struct rec_key k;
+	struct websub_record_key k;
 
 	(void)fw_snprintf(k.text, sizeof(k.text), "%s/%019lld%s%s", what, (long long)feed_id, word ? "/" : "", word ? word : "");
 	return k;
 }
 
-bool rec_key_read(struct fw_str key, const char *what, int64_t *feed_id, struct fw_str *word)
+bool websub_record_key_read(struct fw_str key, const char *what, int64_t *feed_id, struct fw_str *word)
 {
 	struct fw_str rest, first = fw_str_split(key, '/', &rest), number = fw_str_split(rest, '/', &rest);
 
@@ -34,9 +34,9 @@ bool rec_key_read(struct fw_str key, const char *what, int64_t *feed_id, struct 
 	return fw_str_eq(first, fw_str(what)) && fw_str_int(number, feed_id) && *feed_id > 0;
 }
 
-static struct rec_key callback_key(struct fw_str token)
+static struct websub_record_key callback_key(struct fw_str token)
 {
-	struct rec_key k;
+	struct websub_record_key k;
 
 	(void)fw_snprintf(k.text, sizeof(k.text), "cb/%.*s", FW_STR_ARG(token));
 	return k;
@@ -159,7 +159,7 @@ static bool record_value_parse(struct fw_str value, const struct record_member *
 
 static int websub_record_put(struct fw_store *st, const char *key, struct fw_str value, int64_t now_ms, int64_t until_ms, struct fw_err *err)
 {
-	struct fw_record r = {.kind = REC_KIND, .key = fw_str(key), .value = value, .at_ms = now_ms, .until_ms = until_ms};
+	struct fw_record r = {.kind = WEBSUB_RECORD_KIND, .key = fw_str(key), .value = value, .at_ms = now_ms, .until_ms = until_ms};
 
 	return fw_store_record_put(st, &r, false, NULL, err);
 }
@@ -178,19 +178,19 @@ static int websub_record_put_members(struct fw_store *st, const char *key, const
 
 static int websub_record_get(struct fw_store *st, const char *key, struct fw_arena *a, struct fw_record *r, struct fw_err *err)
 {
-	return fw_store_record_get(st, REC_KIND, fw_str(key), a, r, err);
+	return fw_store_record_get(st, WEBSUB_RECORD_KIND, fw_str(key), a, r, err);
 }
 
-int rec_remove(struct fw_store *st, const char *key, struct fw_err *err)
+int websub_record_remove(struct fw_store *st, const char *key, struct fw_err *err)
 {
-	int rc = fw_store_record_remove(st, REC_KIND, fw_str(key), FW_STR_NONE, err);
+	int rc = fw_store_record_remove(st, WEBSUB_RECORD_KIND, fw_str(key), FW_STR_NONE, err);
 
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-int rec_feed_remove(struct fw_store *st, const char *what, int64_t feed_id, struct fw_err *err)
+int websub_record_feed_remove(struct fw_store *st, const char *what, int64_t feed_id, struct fw_err *err)
 {
-	return rec_remove(st, rec_key(what, feed_id, NULL).text, err);
+	return websub_record_remove(st, websub_record_key(what, feed_id, NULL).text, err);
 }
 
 #define SLICE 200
@@ -213,10 +213,10 @@ static int record_slice_add(void *ctx, const struct fw_record *r)
 	return 0;
 }
 
-int rec_list(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, struct fw_err *err)
+int websub_record_list(struct fw_store *st, const char *prefix, websub_record_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct record_slice s = {.prefix = fw_str(prefix)};
-	struct fw_record_query q = {.kind = REC_KIND, .limit = SLICE};
+	struct fw_record_query q = {.kind = WEBSUB_RECORD_KIND, .limit = SLICE};
 	char after[FW_RECORD_KEY_MAX + 1];
 	int rc;
 
@@ -239,24 +239,24 @@ int rec_list(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, str
 
 /* ---- feed/N -------------------------------------------------------------- */
 
-int rec_sub_put(struct fw_store *st, const struct sub *s, int64_t now_ms, struct fw_err *err)
+int websub_record_sub_put(struct fw_store *st, const struct sub *s, int64_t now_ms, struct fw_err *err)
 {
 	int64_t until_ms = s->held ? FW_NO_DATE : FW_MAX(s->next_ms, s->until_ms) + RECORD_EXPIRY_MS;
 
-	return websub_record_put_members(st, rec_key("feed", s->feed_id, NULL).text, SUB_MEMBERS, s, now_ms, until_ms, err);
+	return websub_record_put_members(st, websub_record_key("feed", s->feed_id, NULL).text, SUB_MEMBERS, s, now_ms, until_ms, err);
 }
 
-bool rec_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out)
+bool websub_record_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out)
 {
 	return record_value_parse(value, SUB_MEMBERS, a, out) && out->feed_id > 0;
 }
 
-int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct sub *out, struct fw_err *err)
+int websub_record_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct sub *out, struct fw_err *err)
 {
 	struct fw_record r;
-	int rc = websub_record_get(st, rec_key("feed", feed_id, NULL).text, a, &r, err);
+	int rc = websub_record_get(st, websub_record_key("feed", feed_id, NULL).text, a, &r, err);
 
-	if (!rc && !rec_sub_read(r.value, a, out))
+	if (!rc && !websub_record_sub_read(r.value, a, out))
 		rc = FW_ENOTFOUND;
 	if (rc)
 		*out = (struct sub){0};
@@ -265,19 +265,19 @@ int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct
 
 /* ---- cb/TOKEN ------------------------------------------------------------ */
 
-int rec_callback_put(struct fw_store *st, const struct callback *c, int64_t now_ms, struct fw_err *err)
+int websub_record_callback_put(struct fw_store *st, const struct callback *c, int64_t now_ms, struct fw_err *err)
 {
 	int64_t until_ms = now_ms + FW_MAX(c->lease_ms, c->lease_requested_ms) + RECORD_EXPIRY_MS;
 
 	return websub_record_put_members(st, callback_key(c->token).text, CALLBACK_MEMBERS, c, now_ms, until_ms, err);
 }
 
-bool rec_callback_read(struct fw_str value, struct fw_arena *a, struct callback *out)
+bool websub_record_callback_read(struct fw_str value, struct fw_arena *a, struct callback *out)
 {
 	return record_value_parse(value, CALLBACK_MEMBERS, a, out) && out->feed_id > 0;
 }
 
-int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
+int websub_record_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
 {
 	struct fw_record r;
 	int rc;
@@ -286,19 +286,19 @@ int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *
 	if (token.len != SUB_TOKEN_LEN)
 		return fw_err_set(err, FW_ENOTFOUND, "no such callback");
 	rc = websub_record_get(st, callback_key(token).text, a, &r, err);
-	if (!rc && !rec_callback_read(r.value, a, out))
+	if (!rc && !websub_record_callback_read(r.value, a, out))
 		rc = fw_err_set(err, FW_ENOTFOUND, "the record of the callback is invalid");
 	return rc;
 }
 
-int rec_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err *err)
+int websub_record_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err *err)
 {
-	return rec_remove(st, callback_key(token).text, err);
+	return websub_record_remove(st, callback_key(token).text, err);
 }
 
 /* ---- base ---------------------------------------------------------------- */
 
-int rec_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, struct fw_err *err)
+int websub_record_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, struct fw_err *err)
 {
 	struct fw_record r;
 	int rc = websub_record_get(st, "base", a, &r, err);
@@ -307,16 +307,16 @@ int rec_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, st
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-int rec_base_put(struct fw_store *st, struct fw_str base, int64_t now_ms, struct fw_err *err)
+int websub_record_base_put(struct fw_store *st, struct fw_str base, int64_t now_ms, struct fw_err *err)
 {
 	return websub_record_put(st, "base", base, now_ms, FW_NO_DATE, err);
 }
 
 /* ---- key ----------------------------------------------------------------- */
 
-int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err)
+int websub_record_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err)
 {
-	struct fw_record mine = {.kind = REC_KIND, .key = FW_STR("key"), .at_ms = fw_now_ms(), .until_ms = FW_NO_DATE}, r;
+	struct fw_record mine = {.kind = WEBSUB_RECORD_KIND, .key = FW_STR("key"), .at_ms = fw_now_ms(), .until_ms = FW_NO_DATE}, r;
 	unsigned char fresh[SUB_KEY_LEN];
 	struct fw_arena a;
 	int rc;
@@ -324,7 +324,7 @@ int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_e
 	fw_arena_init(&a, 0);
 	rc = websub_record_get(st, "key", &a, &r, err);
 	if (!rc && r.value.len != SUB_KEY_LEN) { /* not written by feedwheel */
-		rc = fw_store_record_remove(st, REC_KIND, mine.key, r.value, err);
+		rc = fw_store_record_remove(st, WEBSUB_RECORD_KIND, mine.key, r.value, err);
 		rc = rc ? rc : FW_ENOTFOUND;
 	}
 	if (rc == FW_ENOTFOUND) {
@@ -344,10 +344,10 @@ int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_e
 
 /* ---- n/N ----------------------------------------------------------------- */
 
-int rec_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err)
+int websub_record_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err)
 {
 	struct fw_record r;
-	int rc = websub_record_get(st, rec_key("n", feed_id, NULL).text, a, &r, err);
+	int rc = websub_record_get(st, websub_record_key("n", feed_id, NULL).text, a, &r, err);
 
 	*out = (struct counts){.feed_id = feed_id};
 	if (!rc)
@@ -355,52 +355,52 @@ int rec_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, str
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_ms, struct fw_err *err)
+int websub_record_counts_add(struct fw_store *st, const struct counts *more, int64_t now_ms, struct fw_err *err)
 {
 	struct counts now;
 	struct fw_arena a;
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = rec_counts_get(st, more->feed_id, &a, &now, err);
+	rc = websub_record_counts_get(st, more->feed_id, &a, &now, err);
 	fw_arena_finish(&a);
 	if (rc)
 		return rc;
 	counts_add(&now, more);
-	return websub_record_put_members(st, rec_key("n", more->feed_id, NULL).text, COUNTS_MEMBERS, &now, now_ms, now_ms + RECORD_EXPIRY_MS, err);
+	return websub_record_put_members(st, websub_record_key("n", more->feed_id, NULL).text, COUNTS_MEMBERS, &now, now_ms, now_ms + RECORD_EXPIRY_MS, err);
 }
 
 /* ---- brake/N ------------------------------------------------------------- */
 
 /* The record's expiry is the value. */
-int rec_rate_get(struct fw_store *st, int64_t feed_id, int64_t *rate_ms, struct fw_err *err)
+int websub_record_rate_get(struct fw_store *st, int64_t feed_id, int64_t *rate_ms, struct fw_err *err)
 {
 	struct fw_record r;
 	struct fw_arena a;
 	int rc;
 
 	fw_arena_init(&a, 0);
-	rc = websub_record_get(st, rec_key("brake", feed_id, NULL).text, &a, &r, err);
+	rc = websub_record_get(st, websub_record_key("brake", feed_id, NULL).text, &a, &r, err);
 	*rate_ms = rc ? 0 : r.until_ms;
 	fw_arena_finish(&a);
 	return rc == FW_ENOTFOUND ? 0 : rc;
 }
 
-int rec_rate_put(struct fw_store *st, int64_t feed_id, int64_t rate_ms, int64_t now_ms, struct fw_err *err)
+int websub_record_rate_put(struct fw_store *st, int64_t feed_id, int64_t rate_ms, int64_t now_ms, struct fw_err *err)
 {
-	return websub_record_put(st, rec_key("brake", feed_id, NULL).text, FW_STR(""), now_ms, FW_MAX(rate_ms, now_ms + 1), err);
+	return websub_record_put(st, websub_record_key("brake", feed_id, NULL).text, FW_STR(""), now_ms, FW_MAX(rate_ms, now_ms + 1), err);
 }
 
 /* ---- ask/N/WORD ---------------------------------------------------------- */
 
-int rec_message_put(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m, int64_t now_ms, struct fw_err *err)
+int websub_record_message_put(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m, int64_t now_ms, struct fw_err *err)
 {
 	static const struct missed none;
 
-	return websub_record_put_members(st, rec_key("ask", feed_id, word).text, MISSED_MEMBERS, m ? m : &none, now_ms, now_ms + MESSAGE_EXPIRY_MS, err);
+	return websub_record_put_members(st, websub_record_key("ask", feed_id, word).text, MISSED_MEMBERS, m ? m : &none, now_ms, now_ms + MESSAGE_EXPIRY_MS, err);
 }
 
-bool rec_missed_read(struct fw_str value, struct missed *out)
+bool websub_record_missed_read(struct fw_str value, struct missed *out)
 {
 	return record_value_parse(value, MISSED_MEMBERS, NULL, out) && out->polled_ms > 0;
 }

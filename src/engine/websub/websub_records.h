@@ -24,7 +24,7 @@
 #include "base/arena.h"
 #include "engine/websub/websub_rules.h"
 
-#define REC_KIND FW_STR("websub")
+#define WEBSUB_RECORD_KIND FW_STR("websub")
 
 enum callback_state { CALLBACK_REQUESTED, CALLBACK_ACTIVE, CALLBACK_DENIED, CALLBACK_UNSUBSCRIBING, CALLBACK_UNSUBSCRIBED };
 
@@ -57,44 +57,44 @@ struct missed { /* the value of ask/N/missed */
 	int64_t polled_ms, before_ms, new_n;
 };
 
-struct rec_key { char text[80]; };
-struct rec_key rec_key(const char *what, int64_t feed_id, const char *word /* or NULL */);
+struct websub_record_key { char text[80]; };
+struct websub_record_key websub_record_key(const char *what, int64_t feed_id, const char *word /* or NULL */);
 /* Parses "feed/123", "n/123", "ask/123/look". False: another kind of key. word may be NULL. */
-bool rec_key_read(struct fw_str key, const char *what, int64_t *feed_id, struct fw_str *word);
+bool websub_record_key_read(struct fw_str key, const char *what, int64_t *feed_id, struct fw_str *word);
 
 /*
  * Write and read records. Strings are in the arena. Errors: FW_ENOTFOUND, also for an invalid
  * record, which the leader removes; those of the store.
  */
-FW_MUST_CHECK int rec_sub_put(struct fw_store *st, const struct sub *s, int64_t now_ms, struct fw_err *err);
-FW_MUST_CHECK int rec_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct sub *out, struct fw_err *err);
-bool rec_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out);
-FW_MUST_CHECK int rec_callback_put(struct fw_store *st, const struct callback *c, int64_t now_ms, struct fw_err *err);
-FW_MUST_CHECK int rec_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err);
+FW_MUST_CHECK int websub_record_sub_put(struct fw_store *st, const struct sub *s, int64_t now_ms, struct fw_err *err);
+FW_MUST_CHECK int websub_record_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct sub *out, struct fw_err *err);
+bool websub_record_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out);
+FW_MUST_CHECK int websub_record_callback_put(struct fw_store *st, const struct callback *c, int64_t now_ms, struct fw_err *err);
+FW_MUST_CHECK int websub_record_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err);
 /* leaves token unchanged */
-bool rec_callback_read(struct fw_str value, struct fw_arena *a, struct callback *out);
-FW_MUST_CHECK int rec_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err *err); /* absent is no error */
-FW_MUST_CHECK int rec_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err); /* none: zeros */
-FW_MUST_CHECK int rec_counts_add(struct fw_store *st, const struct counts *more, int64_t now_ms, struct fw_err *err);
-FW_MUST_CHECK int rec_rate_get(struct fw_store *st, int64_t feed_id, int64_t *rate_ms, struct fw_err *err); /* none: 0 */
-FW_MUST_CHECK int rec_rate_put(struct fw_store *st, int64_t feed_id, int64_t rate_ms, int64_t now_ms, struct fw_err *err);
-FW_MUST_CHECK int rec_message_put(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m /* or NULL */, int64_t now_ms,
+bool websub_record_callback_read(struct fw_str value, struct fw_arena *a, struct callback *out);
+FW_MUST_CHECK int websub_record_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err *err); /* absent is no error */
+FW_MUST_CHECK int websub_record_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err); /* none: zeros */
+FW_MUST_CHECK int websub_record_counts_add(struct fw_store *st, const struct counts *more, int64_t now_ms, struct fw_err *err);
+FW_MUST_CHECK int websub_record_rate_get(struct fw_store *st, int64_t feed_id, int64_t *rate_ms, struct fw_err *err); /* none: 0 */
+FW_MUST_CHECK int websub_record_rate_put(struct fw_store *st, int64_t feed_id, int64_t rate_ms, int64_t now_ms, struct fw_err *err);
+FW_MUST_CHECK int websub_record_message_put(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m /* or NULL */, int64_t now_ms,
 	struct fw_err *err);
-bool rec_missed_read(struct fw_str value, struct missed *out);
-FW_MUST_CHECK int rec_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, struct fw_err *err); /* none: absent */
-FW_MUST_CHECK int rec_base_put(struct fw_store *st, struct fw_str base, int64_t now_ms, struct fw_err *err);
+bool websub_record_missed_read(struct fw_str value, struct missed *out);
+FW_MUST_CHECK int websub_record_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, struct fw_err *err); /* none: absent */
+FW_MUST_CHECK int websub_record_base_put(struct fw_store *st, struct fw_str base, int64_t now_ms, struct fw_err *err);
 /* Reads the key of callbacks; creates it if there is none. */
-FW_MUST_CHECK int rec_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err);
-FW_MUST_CHECK int rec_remove(struct fw_store *st, const char *key, struct fw_err *err); /* absent is no error */
+FW_MUST_CHECK int websub_record_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err);
+FW_MUST_CHECK int websub_record_remove(struct fw_store *st, const char *key, struct fw_err *err); /* absent is no error */
 /* feed/N, n/N or brake/N; absent is no error */
-FW_MUST_CHECK int rec_feed_remove(struct fw_store *st, const char *what, int64_t feed_id, struct fw_err *err);
+FW_MUST_CHECK int websub_record_feed_remove(struct fw_store *st, const char *what, int64_t feed_id, struct fw_err *err);
 
 /*
  * Calls cb for each record whose key starts with prefix. cb may use the store and change the
  * records; a result other than 0 ends the iteration and is returned. a: an arena for cb, valid
  * until it returns.
  */
-typedef int rec_cb(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err);
-FW_MUST_CHECK int rec_list(struct fw_store *st, const char *prefix, rec_cb *cb, void *ctx, struct fw_err *err);
+typedef int websub_record_cb(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err);
+FW_MUST_CHECK int websub_record_list(struct fw_store *st, const char *prefix, websub_record_cb *cb, void *ctx, struct fw_err *err);
 
 #endif

@@ -179,7 +179,7 @@ void cloud_form_write(const struct sub *s, struct fw_str token, struct fw_buf *o
 bool cloud_is_refused(struct fw_str answer)
 {
 	const char *p = fw_str_ifind(answer, FW_STR("success"));
-	struct fw_str near = p ? fw_str_sub(answer, (size_t)(p - answer.p), (size_t)(p - answer.p) + 20) : FW_STR_NONE;
+	struct fw_str digits = p ? fw_str_sub(answer, (size_t)(p - answer.p), (size_t)(p - answer.p) + 20) : FW_STR_NONE;
 
-	return near.p && fw_str_ifind(near, FW_STR("false"));
+	return digits.p && fw_str_ifind(digits, FW_STR("false"));
 }

@@ -170,7 +170,7 @@ static int session_settings(struct postgres_db *s, struct fw_err *err)
 		    " WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)",
 		    STATEMENT_MS, IDLE_IN_TRANSACTION_MS * (s->sql.read_only ? 6 : 1),
 			(long long)s->sql.busy_timeout_ms,
-		    s->sql.read_only ? "on" : "off", s->sql.relaxed ? "SET synchronous_commit = off; " : ""))
+		    s->sql.read_only ? "on" : "off", s->sql.async_commit ? "SET synchronous_commit = off; " : ""))
 		return fw_no_memory(err);
 	return s->sql.dialect->script(&s->sql, sql, err);
 }

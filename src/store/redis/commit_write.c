@@ -285,8 +285,8 @@ static void host_merge(struct store_host *h, struct fw_str row)
 	if (!row.p || !rs_host_unpack(row, &was))
 		return;
 	h->next_ok_ms = FW_MAX(h->next_ok_ms, was.next_ok_ms);
-	h->cool_until_ms = FW_MAX(h->cool_until_ms, was.cool_until_ms);
-	h->pace_ms = was.pace_ms;
+	h->cooldown_until_ms = FW_MAX(h->cooldown_until_ms, was.cooldown_until_ms);
+	h->learned_delay_ms = was.learned_delay_ms;
 }
 
 static void cell_hosts_write(struct redis_commit *w, int cell)

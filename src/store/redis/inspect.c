@@ -67,7 +67,7 @@ static void inspect_memory(struct rs *r, fw_inspect_cb *cb, void *ctx)
 		cb(ctx, "eviction", 2, "maxmemory-policy is not noeviction: when its memory is full, the server drops keys",
 			"run 'redis-cli CONFIG SET maxmemory-policy noeviction', and set it in the server's configuration");
 	if (max && used / 10 > max / 11)
-		cb(ctx, "memory", 1, text, "raise the server's maxmemory, or lower keep_entries_ms");
+		cb(ctx, "memory", 1, text, "raise the server's maxmemory, or lower entries_retention_ms");
 	else
 		cb(ctx, "memory", 0, text, "");
 }

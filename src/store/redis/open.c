@@ -47,7 +47,7 @@ static const struct {
 	{"READONLY", FW_EAGAIN, "it is a replica: name the master in the URL, or wait until the failover is over"},
 	{"MASTERDOWN", FW_EAGAIN,
 		"it is a replica without a master: wait until the failover is over, or name the master in the URL"},
-	{"OOM", FW_EAGAIN, "its memory is full: raise its maxmemory, or lower keep_entries_ms"},
+	{"OOM", FW_EAGAIN, "its memory is full: raise its maxmemory, or lower entries_retention_ms"},
 	{"MISCONF", FW_EAGAIN, "it cannot write to its disk: free some space there, and check its log"},
 	{"BUSY", FW_EAGAIN, "it is busy with a script: wait, or run 'redis-cli SCRIPT KILL'"},
 	{"NOREPLICAS", FW_EAGAIN,

@@ -493,15 +493,15 @@ bool rs_key_value_unpack(struct fw_str value, struct rs_key_value *k)
 
 void rs_host_pack(struct fw_buf *out, const struct store_host *h)
 {
-	fw_buf_addf(out, "%lld %lld %lld", (long long)h->next_ok_ms, (long long)h->cool_until_ms,
-		(long long)h->pace_ms);
+	fw_buf_addf(out, "%lld %lld %lld", (long long)h->next_ok_ms, (long long)h->cooldown_until_ms,
+		(long long)h->learned_delay_ms);
 }
 
 bool rs_host_unpack(struct fw_str row, struct store_host *h)
 {
-	struct fw_str cool, pace;
-	struct fw_str ok = fw_str_split(row, ' ', &cool);
+	struct fw_str cooldown, delay;
+	struct fw_str ok = fw_str_split(row, ' ', &cooldown);
 
-	cool = fw_str_split(cool, ' ', &pace);
-	return fw_str_int(ok, &h->next_ok_ms) && fw_str_int(cool, &h->cool_until_ms) && fw_str_int(pace, &h->pace_ms);
+	cooldown = fw_str_split(cooldown, ' ', &delay);
+	return fw_str_int(ok, &h->next_ok_ms) && fw_str_int(cooldown, &h->cooldown_until_ms) && fw_str_int(delay, &h->learned_delay_ms);
 }

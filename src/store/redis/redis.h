@@ -12,7 +12,7 @@
  *	feed            hash, feed id to feed row: its shard, and the groups of members (pack.c)
  *	feed_ids        sorted set of feed ids
  *	version         hash, shard to the number of changes of its schedule from outside (driver.h)
- *	hosts:SHARD     hash, host id to "next_ok_ms cool_until_ms pace_ms", in cell (shard modulo
+ *	hosts:SHARD     hash, host id to "next_ok_ms cooldown_until_ms learned_delay_ms", in cell (shard modulo
  *	                number of cells)
  *	keys:FEED       hash, entry key to "hash entry date"; entry 0: removed by retention
  *	entries         hash, entry id to its row; entry_ids, entry_dates: sorted sets of the ids
@@ -277,7 +277,7 @@ struct rs_key_value { /* value of an entry key: "hash entry date" */
 };
 void rs_key_value_pack(struct fw_buf *out, const struct rs_key_value *k);
 bool rs_key_value_unpack(struct fw_str value, struct rs_key_value *k);
-/* "next_ok_ms cool_until_ms pace_ms" */
+/* "next_ok_ms cooldown_until_ms learned_delay_ms" */
 void rs_host_pack(struct fw_buf *out, const struct store_host *h);
 bool rs_host_unpack(struct fw_str row, struct store_host *h);
 

@@ -210,18 +210,18 @@ static int commit_last_new_put(struct commit_work *w, struct fw_err *err)
  */
 static int commit_hosts_put(struct commit_work *w, const struct store_host *host, size_t n, struct fw_err *err)
 {
-#define HOSTS "INSERT INTO hosts (shard, host_id, next_ok_ms, cool_until_ms, pace_ms) {values} {upsert shard, host_id}"
+#define HOSTS "INSERT INTO hosts (shard, host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms) {values} {upsert shard, host_id}"
 #define HOST "shard:i host:i next:i cool:i pace:i"
 	struct sql_rows own = SQL_ROWS(w->s, err, HOSTS
-		" next_ok_ms = {new next_ok_ms}, cool_until_ms = {new cool_until_ms}, pace_ms = {new pace_ms}", HOST);
+		" next_ok_ms = {new next_ok_ms}, cooldown_until_ms = {new cooldown_until_ms}, learned_delay_ms = {new learned_delay_ms}", HOST);
 	struct sql_rows others = SQL_ROWS(w->s, err, HOSTS " next_ok_ms = {greatest}(hosts.next_ok_ms, {new"
-		" next_ok_ms}), cool_until_ms = {greatest}(hosts.cool_until_ms, {new cool_until_ms})", HOST);
+		" next_ok_ms}), cooldown_until_ms = {greatest}(hosts.cooldown_until_ms, {new cooldown_until_ms})", HOST);
 
 	for (size_t i = 0; i < n; i++) {
 		int shard = store_host_shard(host[i].id);
 
 		sql_rows_add(host[i].others ? &others : &own, SQL_V(SQL_INT(shard), SQL_INT(host[i].id),
-			SQL_INT(host[i].next_ok_ms), SQL_INT(host[i].cool_until_ms), SQL_INT(host[i].pace_ms)));
+			SQL_INT(host[i].next_ok_ms), SQL_INT(host[i].cooldown_until_ms), SQL_INT(host[i].learned_delay_ms)));
 		w->changed[shard] |= host[i].others;
 	}
 	own.rc = sql_rows_end(&own);

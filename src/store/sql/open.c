@@ -37,7 +37,7 @@ void sql_init(struct sql *s, const struct store_driver *driver, const struct sql
 	s->store.driver = driver;
 	s->dialect = dialect;
 	s->read_only = cfg->flags & FW_STORE_READ;
-	s->relaxed = cfg->relaxed;
+	s->async_commit = cfg->async_commit;
 	s->busy_timeout_ms = cfg->busy_timeout_ms > 0 ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
 }
 

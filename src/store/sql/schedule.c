@@ -15,8 +15,8 @@ static int due_host_row(void *ctx, const struct sql_row *row)
 	const struct store_due_query *q = ctx;
 	struct store_host host = {.id = sql_int(row, 0),
 		.next_ok_ms = sql_int(row, 1),
-		.cool_until_ms = sql_int(row, 2),
-		.pace_ms = sql_int(row, 3)};
+		.cooldown_until_ms = sql_int(row, 2),
+		.learned_delay_ms = sql_int(row, 3)};
 
 	return q->host(q->ctx, &host);
 }
@@ -44,7 +44,7 @@ static int due_read_shards(struct sql *s, const struct store_due_query *q, int f
 	int rc = 0;
 
 	if (q->host)
-		rc = sql_query(s, "SELECT host_id, next_ok_ms, cool_until_ms, pace_ms FROM hosts WHERE shard >= ?1 AND"
+		rc = sql_query(s, "SELECT host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms FROM hosts WHERE shard >= ?1 AND"
 			" shard <= ?2", SQL_V(SQL_INT(first), SQL_INT(last)), due_host_row, &mine, err);
 	if (!rc && q->due)
 		rc = sql_query(s, "SELECT position, due_at_ms, host_id, expect_us, expect_dev_us, last_visit_ms FROM"

@@ -27,7 +27,7 @@ static const char *const TABLES[] = {
 	", fail_n" N0 ", crash_n" N0 ", last_visit_ms" N0 ", last_ok_ms" N0 ", last_new_ms" N0 ", expect_us" N0
 	", expect_dev_us" N0 ", expect_parts" N0 ", last_visit_id" N0 ", why {text}) {filled}",
 	/* rate limit state that must survive the shard's owner */
-	"CREATE TABLE hosts (shard" N ", host_id" N ", next_ok_ms" N ", cool_until_ms" N ", pace_ms" N
+	"CREATE TABLE hosts (shard" N ", host_id" N ", next_ok_ms" N ", cooldown_until_ms" N ", learned_delay_ms" N
 	", PRIMARY KEY (shard, host_id)) {clustered}",
 	"CREATE TABLE feeds (id {pk}, position" N ", url_hash {key16} NOT NULL UNIQUE, url {text} NOT "
 	"NULL, host_key {text},"

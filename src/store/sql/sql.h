@@ -172,7 +172,7 @@ struct sql {
 	const struct sql_dialect *dialect;
 	char *name;               /* its URL for people, the prefix of errors */
 	int64_t busy_timeout_ms;
-	bool read_only, relaxed;
+	bool read_only, async_commit;
 	enum sql_race race;       /* set by the dialect, with FW_EAGAIN */
 };
 

@@ -82,7 +82,7 @@ static int fts_unsynced(
 	struct sql *s, int (*work)(struct sql *s, bool *more, struct fw_err *err), bool *more, struct fw_err *err)
 {
 	const struct sqlite_db *d = sqlite_db(s);
-	bool full = !s->read_only && !d->sql.relaxed && !d->memory;
+	bool full = !s->read_only && !d->sql.async_commit && !d->memory;
 	struct fw_err spare = {0};
 	int rc = full ? s->dialect->script(s, "PRAGMA synchronous=NORMAL", err) : 0, back;
 

@@ -114,10 +114,10 @@ static int inspect_settings(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, s
 	if (!wal)
 		cb(ctx, "durability", 1, "the journal is not a write-ahead log: readers and writers wait for each other",
 			"'feedwheel run' switches it to WAL");
-	else if (s->sql.relaxed)
+	else if (s->sql.async_commit)
 		cb(ctx, "durability", 1,
-			"relaxed: a power failure may lose the visits of the last seconds; a crash loses none",
-			"set relaxed = no, unless this is intended");
+			"async_commit: a power failure may lose the visits of the last seconds; a crash loses none",
+			"set async_commit = no, unless this is intended");
 	else
 		cb(ctx, "durability", 0, "a stored visit is on the disk", "");
 	inspect_disk(s, cb, ctx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Open and close. The journal is a write-ahead log: readers never block writers. With
- * synchronous=FULL a commit is on the disk when it returns. cfg.relaxed selects NORMAL: a power
+ * synchronous=FULL a commit is on the disk when it returns. cfg.async_commit selects NORMAL: a power
  * failure may lose the last commits, a crash of feedwheel does not. `memory:` is a database of this
  * connection only.
  */
@@ -128,7 +128,7 @@ static int sqlite_wal_enable(struct sqlite_db *s, struct fw_err *err)
 
 static int sqlite_settings(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
 {
-	size_t cache = cfg->cache_bytes ? cfg->cache_bytes : CACHE_BYTES;
+	size_t cache = cfg->store_cache_bytes ? cfg->store_cache_bytes : CACHE_BYTES;
 	char sql[400];
 	int rc;
 
@@ -138,7 +138,7 @@ static int sqlite_settings(struct sqlite_db *s, const struct fw_store_config *cf
 		    "PRAGMA page_size=%d; PRAGMA cache_size=-%zu; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=0; "
 		    "PRAGMA foreign_keys=0; PRAGMA secure_delete=FAST",
 		    PAGE_BYTES, cache / 1024))
-		return fw_err_set(err, FW_EINVAL, "%s: cache_bytes out of range", s->path);
+		return fw_err_set(err, FW_EINVAL, "%s: store_cache_bytes out of range", s->path);
 	rc = s->sql.dialect->script(&s->sql, sql, err);
 	if (rc || s->sql.read_only || s->memory)
 		return rc;
@@ -146,7 +146,7 @@ static int sqlite_settings(struct sqlite_db *s, const struct fw_store_config *cf
 	if (!rc &&
 		!fw_snprintf(sql, sizeof(sql),
 			"PRAGMA synchronous=%s; PRAGMA wal_autocheckpoint=%zu; PRAGMA journal_size_limit=%zu",
-			s->sql.relaxed ? "NORMAL" : "FULL", CHECKPOINT_BYTES / PAGE_BYTES, CHECKPOINT_BYTES))
+			s->sql.async_commit ? "NORMAL" : "FULL", CHECKPOINT_BYTES / PAGE_BYTES, CHECKPOINT_BYTES))
 		return fw_err_set(err, FW_EINVAL, "%s: checkpoint size out of range", s->path);
 	return rc ? rc : s->sql.dialect->script(&s->sql, sql, err);
 }

@@ -85,14 +85,14 @@ START_TEST(defaults)
 	ck_assert_int_eq(c->interval_ms, FW_HOUR_MS);
 	ck_assert_int_eq(c->max_body_bytes, 16 << 20);
 	ck_assert(c->http2);
-	ck_assert(!c->relaxed);
+	ck_assert(!c->async_commit);
 	ck_assert_ptr_null(c->proxy);
 	ck_assert_ptr_null(c->file);
 	holds("interval_ms", "1h");
 	holds("max_body_bytes", "16MiB");
 	holds("max_header_bytes", "100KiB");
 	holds("batch_ms", "500ms");
-	holds("keep_entries_ms", "0");
+	holds("entries_retention_ms", "0");
 	holds("http2", "yes");
 	holds("proxy", "");
 	ck_assert_ptr_null(fw_config_get(c, "nonsense"));
@@ -100,7 +100,7 @@ START_TEST(defaults)
 END_TEST
 
 static const struct { const char *name, *value, *reads; } GOOD[] = {
-	{"workers", "4", "4"}, {"host_max", " 7 ", "7"}, {"host-gap-ms", "2s", "2s"}, {"host_gap_ms", "1500", "1500ms"},
+	{"workers", "4", "4"}, {"host_concurrency", " 7 ", "7"}, {"host-gap-ms", "2s", "2s"}, {"host_gap_ms", "1500", "1500ms"},
 	{"interval_ms", "2h", "2h"}, {"max_body_bytes", "64k", "64KiB"}, {"max_body_bytes", "1 MiB", "1MiB"},
 	{"max_body_bytes", "5000", "5000"}, {"http2", "off", "no"}, {"http2", "TRUE", "yes"}, {"log_level", "debug", "debug"},
 	{"proxy", "http://10.0.0.1:3128", "http://10.0.0.1:3128"}, {"proxy", "", ""},
@@ -348,7 +348,7 @@ START_TEST(distances)
 {
 	ck_assert_uint_eq(fw_edit_distance(FW_STR("list"), FW_STR("list")), 0);
 	ck_assert_uint_eq(fw_edit_distance(FW_STR("lsit"), FW_STR("list")), 1);
-	ck_assert_uint_eq(fw_edit_distance(FW_STR("host-max"), FW_STR("HOST_MAX")), 0);
+	ck_assert_uint_eq(fw_edit_distance(FW_STR("host-concurrency"), FW_STR("HOST_CONCURRENCY")), 0);
 	ck_assert_uint_eq(fw_edit_distance(FW_STR(""), FW_STR("abc")), 3);
 	ck_assert_uint_eq(fw_edit_distance(FW_STR("kitten"), FW_STR("sitting")), 3);
 	ck_assert_uint_eq(fw_edit_distance(fw_str("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),

@@ -128,12 +128,12 @@ END_TEST
 
 /* Independent of the table: options that users expect, or that would mislead them. */
 static const struct { const char *command, *word; bool taken; } KNOWN[] = {
-	{"add", "--user-agent=x", false}, {"add", "--proxy=x", false}, {"list", "--host-max=1", false}, {"export", "--listen=x", false},
+	{"add", "--user-agent=x", false}, {"add", "--proxy=x", false}, {"list", "--host-concurrency=1", false}, {"export", "--listen=x", false},
 	{"fetch", "--user-agent=x", true}, {"fetch", "--proxy=x", true}, {"fetch", "--workers=1", false}, {"run", "--listen=x", true},
 	{"serve", "--listen=x", true}, {"serve", "--workers=1", false}, {"plan", "--order=x", true}, {"run", "--order=x", false},
 	{"copy", "--batch-bytes=1", true}, {"parse", "--max-entries=1", true}, {"parse", "--proxy=x", false}, {"push", "--max-entries=1", true},
-	{"list", "--log-level=x", true}, {"list", "--relaxed", false}, {"add", "--relaxed", true}, {"doctor", "--tls-cert=x", true},
-	{"help", "--log-level=x", false}, {"show", "--cache-bytes=1", true},
+	{"list", "--log-level=x", true}, {"list", "--async-commit", false}, {"add", "--async-commit", true}, {"doctor", "--tls-cert=x", true},
+	{"help", "--log-level=x", false}, {"show", "--store-cache-bytes=1", true},
 };
 START_TEST(known_pairs)
 {

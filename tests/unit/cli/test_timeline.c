@@ -56,7 +56,7 @@ START_TEST(neither_due_nor_hosts)
 {
 	T.elapsed_us = 3000 * MS;
 	T.read_us = 1300 * MS;
-	T.host_max = 2;
+	T.host_concurrency = 2;
 	T.host_gap_us = 1000 * MS;
 	for (int i = 0; i < 4; i++)
 		visit(i, i, -5000, 100, 100, 200);
@@ -89,11 +89,11 @@ START_TEST(hosts)
 END_TEST
 
 /*
- * host_max: a feed that waits for one in flight waits for its host, and only then for other reasons
+ * host_concurrency: a feed that waits for one in flight waits for its host, and only then for other reasons
  */
 START_TEST(at_a_time)
 {
-	T.host_max = 1;
+	T.host_concurrency = 1;
 	visit(1, 0, -1000, 0, 0, 500);
 	visit(1, 1, -1000, 100, 700, 1000);  /* claimed at 100, permitted at 500 */
 	visit(2, 1, -1000, 0, 0, 100);

@@ -452,7 +452,7 @@ static void spill_setup(void)
 {
 	setup();
 	(void)fw_snprintf(spill, sizeof(spill), "%s/spill", folder);
-	set("spill_dir", spill);
+	set("wal_dir", spill);
 }
 
 /* The number of files in the log with this ending; drop removes them. */
@@ -527,7 +527,7 @@ static int64_t start_and_stop(void)
 
 START_TEST(accepted_outlives_the_process)
 {
-	set("spill_sync_ms", _i ? "0" : "50ms");
+	set("wal_sync_ms", _i ? "0" : "50ms");
 	accept_and_die(999);
 	accept_and_die(1);
 	ck_assert_int_eq(spill_files(".wal", false, NULL, 0), 3);
@@ -610,7 +610,7 @@ START_TEST(what_cannot_be_synced_is_refused)
 	pid_t pid;
 	int status;
 
-	set("spill_sync_ms", "0");
+	set("wal_sync_ms", "0");
 	pid = fork();
 	ck_assert_int_ge(pid, 0);
 	if (!pid) {
@@ -650,7 +650,7 @@ START_TEST(spill_is_full)
 	for (; n < 1000 && !rc; n += !rc)
 		rc = push(fw_ingest_producer(in, 0), "news", 1, 1, NULL);
 	ck_assert_int_eq(rc, FW_EIO);
-	ck_assert_msg(strstr(err.text, "spill_dir") != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "wal_dir") != NULL, "%s", err.text);
 	ck_assert_int_gt(n, 10);
 	setrlimit(RLIMIT_FSIZE, &was);
 	OK(push(fw_ingest_producer(in, 0), "news", 1, 1, NULL)); /* there is room again */
@@ -720,9 +720,9 @@ START_TEST(spill_dir_that_cannot_be)
 {
 	struct fw_ingest *in;
 
-	set("spill_dir", "/proc/no/such/folder");
+	set("wal_dir", "/proc/no/such/folder");
 	ck_assert_int_eq(fw_ingest_open(config, 1, &in, &err), FW_EINVAL);
-	ck_assert_msg(strstr(err.text, "spill_dir = /proc/no/such/folder") != NULL, "%s", err.text);
+	ck_assert_msg(strstr(err.text, "wal_dir = /proc/no/such/folder") != NULL, "%s", err.text);
 }
 END_TEST
 

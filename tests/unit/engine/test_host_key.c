@@ -13,7 +13,7 @@
 
 static const struct {
 	enum host_policy policy;
-	const char *hosters, *url, *address, *key; /* NULL: unspecified */
+	const char *hosting_domains, *url, *address, *key; /* NULL: unspecified */
 } CASES[] = {
 	{HOST_DOMAIN, NULL, "https://a.example.org/", "203.0.113.7", ""}, {HOST_DOMAIN, NULL, "https://a.blogspot.com/", NULL, ""},
 	{HOST_DOMAIN, MINE, "https://a.blogs.example.org/feed", NULL, "blogs.example.org"},
@@ -30,7 +30,7 @@ static const struct {
 
 START_TEST(keys)
 {
-	struct host_rules r = {CASES[_i].policy, CASES[_i].hosters};
+	struct host_rules r = {CASES[_i].policy, CASES[_i].hosting_domains};
 	unsigned char address[16] = {[10] = 0xff, [11] = 0xff};
 	char key[HOST_KEY_MAX];
 	bool said;

@@ -32,8 +32,8 @@ static int64_t says(const char *url, const char *final_url, const char *host_key
 		.name_cooldown_ms = pause_ms};
 
 	name_cooldown_learn(P, &v, at_ms);
-	ck_assert_int_eq(v.host_health, v.cool_until_ms ? FW_HOST_THROTTLED : FW_HOST_UNKNOWN);
-	return v.cool_until_ms ? v.cool_until_ms - at_ms : 0;
+	ck_assert_int_eq(v.host_health, v.cooldown_until_ms ? FW_HOST_THROTTLED : FW_HOST_UNKNOWN);
+	return v.cooldown_until_ms ? v.cooldown_until_ms - at_ms : 0;
 }
 
 static int64_t at_hoster(const char *name, int64_t at_ms, int64_t pause_ms)

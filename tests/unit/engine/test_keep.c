@@ -32,9 +32,9 @@ static int prune(struct store *s, struct fw_prune *p, struct fw_err *e)
 static void setup(void)
 {
 	OK(fw_config_create(&config, &err));
-	config->keep_visits_ms = 30 * FW_DAY_MS;
-	config->keep_entries_ms = 90 * FW_DAY_MS;
-	config->keep_events_ms = 10 * FW_DAY_MS;
+	config->visits_retention_ms = 30 * FW_DAY_MS;
+	config->entries_retention_ms = 90 * FW_DAY_MS;
+	config->events_retention_ms = 10 * FW_DAY_MS;
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	real = store_of(st)->driver;
 	driver = *real;
@@ -129,7 +129,7 @@ END_TEST
 
 START_TEST(never)
 {
-	config->keep_visits_ms = config->keep_entries_ms = config->keep_events_ms = 0;
+	config->visits_retention_ms = config->entries_retention_ms = config->events_retention_ms = 0;
 	load(1, 10000);
 	keep(NOW);
 	left(1, 1, 1, 0); /* a record has its own expiry time */
@@ -157,7 +157,7 @@ START_TEST(all_entries_every_six_hours)
 	ck_assert_int_gt(looked, 0);
 	keep(NOW + 6 * FW_HOUR_MS - 1);
 	ck_assert_int_eq(with_entries, looked);
-	config->keep_entries_ms++; /* the user has changed the setting */
+	config->entries_retention_ms++; /* the user has changed the setting */
 	keep(NOW + 6 * FW_HOUR_MS - 1);
 	ck_assert_int_gt(with_entries, looked);
 	looked = with_entries;

@@ -1072,7 +1072,7 @@ static void store_begin(void)
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	(void)fw_snprintf(path, sizeof(path), "sqlite:%s/feeds.db", folder);
 	set("store", path);
-	set("relaxed", "true");
+	set("async_commit", "true");
 	OK(fw_config_store(config, FW_STORE_CREATE, &st, &err));
 	OK(fw_store_subscribe(st, (struct fw_feed_new[]){FEEDS[0], FEEDS[1], FEEDS[2]}, 3, &err));
 	fw_store_close(st);

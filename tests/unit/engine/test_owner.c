@@ -40,7 +40,7 @@ struct feed {
 
 struct host {
 	int64_t id;
-	int64_t next_ok_ms, cool_until_ms, pace_ms; /* its row */
+	int64_t next_ok_ms, cooldown_until_ms, learned_delay_ms; /* its row */
 	bool row;
 	int64_t sent_ms;
 	uint32_t in_flight;
@@ -230,7 +230,7 @@ static int fake_due(struct store *st, const struct store_due_query *q, struct fw
 	w.reads++;
 	for (int i = 0; !rc && q->host && i < w.host_n; i++) {
 		const struct host *h = &w.host[i];
-		struct store_host row = {h->id, h->next_ok_ms, h->cool_until_ms, h->pace_ms, false};
+		struct store_host row = {h->id, h->next_ok_ms, h->cooldown_until_ms, h->learned_delay_ms, false};
 
 		if (h->row && store_host_shard(h->id) >= q->shard && store_host_shard(h->id) <= last)
 			rc = q->host(q->ctx, &row);
@@ -335,9 +335,9 @@ static int fake_commit(struct store *st, struct store_commit *c, struct fw_err *
 			"worker %d writes a host that is not its own", me->me);
 		h->next_ok_ms = c->host[i].others ? FW_MAX(h->next_ok_ms, c->host[i].next_ok_ms) :
 						    c->host[i].next_ok_ms;
-		h->cool_until_ms = c->host[i].others ? FW_MAX(h->cool_until_ms, c->host[i].cool_until_ms) :
-						       c->host[i].cool_until_ms;
-		h->pace_ms = c->host[i].others ? h->pace_ms : c->host[i].pace_ms;
+		h->cooldown_until_ms = c->host[i].others ? FW_MAX(h->cooldown_until_ms, c->host[i].cooldown_until_ms) :
+						       c->host[i].cooldown_until_ms;
+		h->learned_delay_ms = c->host[i].others ? h->learned_delay_ms : c->host[i].learned_delay_ms;
 		h->row = true;
 		w.shard[shard].version += c->host[i].others;
 	}
@@ -471,7 +471,7 @@ static void sends(struct worker *me, uint32_t i)
 	HOLDS(feed->in_flight_by < 0, "feed %d is fetched by %d and %d at once", id, feed->in_flight_by, me->me);
 	HOLDS(w.now_ms - h->sent_ms >= w.rules.host_gap_ms, "host of feed %d after %lld ms, by %d", id,
 		(long long)(w.now_ms - h->sent_ms), me->me);
-	HOLDS(h->in_flight < w.rules.host_max, "%u requests at the host of feed %d", h->in_flight + 1, id);
+	HOLDS(h->in_flight < w.rules.host_concurrency, "%u requests at the host of feed %d", h->in_flight + 1, id);
 	h->sent_ms = w.now_ms;
 	h->in_flight++;
 	feed->in_flight_by = me->me;
@@ -631,7 +631,7 @@ static int64_t worst(void)
 	return worst_ms;
 }
 
-static const struct owner_rules CALM = {.slots = 32, .host_max = 2, .host_gap_ms = 1000, .due_max = 200000,
+static const struct owner_rules CALM = {.slots = 32, .host_concurrency = 2, .host_gap_ms = 1000, .due_max = 200000,
 	.backlog_ms = 5 * FW_MINUTE_MS};
 
 static struct owner_counts counts(int i)
@@ -956,7 +956,7 @@ static struct owner_rules once_rules(uint32_t slots)
 	r.once = true;
 	r.slots = slots;
 	r.due_before_ms = FW_HOUR_MS + WALL;
-	r.plan = (struct fw_plan_rules){.policy = FW_PLAN_HOST_PATH, .slots = slots, .host_max = r.host_max,
+	r.plan = (struct fw_plan_rules){.policy = FW_PLAN_HOST_PATH, .slots = slots, .host_concurrency = r.host_concurrency,
 		.host_gap_us = r.host_gap_ms * 1000};
 	return r;
 }
@@ -1148,7 +1148,7 @@ START_TEST(many_days)
 	w.trouble = true;
 	w.rules.slots = 4 + chance(40);
 	w.rules.host_gap_ms = chance(2) ? 0 : chance(2) ? 4000 : 20000;
-	w.rules.host_max = 1 + chance(3);
+	w.rules.host_concurrency = 1 + chance(3);
 	w.rules.due_max = chance(2) ? 100 + chance(300) : 200000;
 	w.rules.slow_us = 1000000;
 	w.rules.slow_max = w.rules.slots / 2;

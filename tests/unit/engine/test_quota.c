@@ -54,7 +54,7 @@ static void setup(void)
 	struct fw_feed_new n = {.url = FW_STR("https://a.example/feed")};
 
 	OK(fw_config_create(&config, &err));
-	config->feed_entries_max = MAX;
+	config->feed_daily_entries_max = MAX;
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	OK(fw_store_subscribe(st, &n, 1, &err));
 	real = store_of(st)->driver;
@@ -155,7 +155,7 @@ START_TEST(within_its_share)
 	ck_assert_int_eq(quota().new_n, 27);
 	document(400, 500, 1, 10);
 	brings(-FW_DAY_MS, true, 73, 0, 27); /* a clock that went back */
-	config->feed_bytes_max = 24000;
+	config->feed_daily_bytes_max = 24000;
 	document(600, 601, 1, 990); /* more than an hour's share of the bytes */
 	brings(FW_HOUR_MS, true, 0, 0, 1);
 	document(600, 601, 1, 900);
@@ -214,8 +214,8 @@ END_TEST
 /* Ten changes of one small entry in a document with a large one. */
 START_TEST(bytes_are_told_from_half_on)
 {
-	config->feed_entries_max = 0;
-	config->feed_bytes_max = 100000;
+	config->feed_daily_entries_max = 0;
+	config->feed_daily_bytes_max = 100000;
 	document(0, 2, 1, 100);
 	row[1].content.len = 20000;
 	brings(0, true, 2, 0, 0);
@@ -236,7 +236,7 @@ END_TEST
 
 START_TEST(no_limit)
 {
-	config->feed_entries_max = config->feed_bytes_max = 0;
+	config->feed_daily_entries_max = config->feed_daily_bytes_max = 0;
 	document(0, ROWS, 1, 10);
 	brings(FW_MINUTE_MS, false, ROWS, 0, 0);
 	ck_assert_int_eq(gets, 0);

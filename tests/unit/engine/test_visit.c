@@ -218,7 +218,7 @@ START_TEST(slow_down) /* FRB 016, 020: validators survive, the host gets a pause
 	fw_err_set(&V.fetch.err, FW_ENET, "HTTP 429");
 	finish(FW_VISIT_HTTP, 429, "slow down");
 	ck_assert(!(V.outcome.groups & FW_GROUP_VALIDATORS));
-	ck_assert_int_eq(V.cool_until_ms, NOW + 2 * FW_HOUR_MS);
+	ck_assert_int_eq(V.cooldown_until_ms, NOW + 2 * FW_HOUR_MS);
 	ck_assert_int_ge(V.feed.due_at_ms, NOW + 2 * FW_HOUR_MS);
 	ck_assert_uint_eq(V.feed.fail_n, 1);
 	ck_assert_uint_gt(V.feed.error.len, 3);
@@ -482,7 +482,7 @@ START_TEST(strained)
 	fw_err_set(&V.fetch.err, FW_ENET, "HTTP");
 	finish(T[_i].kind, T[_i].status, T[_i].kind == FW_VISIT_OK ? DOC : NULL);
 	ck_assert_int_eq(V.host_health, T[_i].host_health);
-	ck_assert_int_eq(V.cool_until_ms, T[_i].cooldown_ms ? NOW + T[_i].cooldown_ms : 0);
+	ck_assert_int_eq(V.cooldown_until_ms, T[_i].cooldown_ms ? NOW + T[_i].cooldown_ms : 0);
 }
 END_TEST
 
@@ -508,9 +508,9 @@ START_TEST(strained_name) /* one of several names of a host, or a host after a r
 	fw_err_set(&V.fetch.err, FW_ENET, "HTTP 429");
 	RULES.host = (struct host_rules){T[_i].host_key && T[_i].host_key[0] == '[' ? HOST_ADDRESS : HOST_DOMAIN, "example"};
 	if (!T[_i].host_key || strcmp(T[_i].host_key, "example") != 0)
-		RULES.host.hosters = NULL;
+		RULES.host.hosting_domains = NULL;
 	finish(FW_VISIT_HTTP, 429, NULL);
-	ck_assert_int_eq(V.cool_until_ms, T[_i].whole ? NOW + 7 * FW_DAY_MS : 0);
+	ck_assert_int_eq(V.cooldown_until_ms, T[_i].whole ? NOW + 7 * FW_DAY_MS : 0);
 	ck_assert_int_eq(V.host_health, T[_i].whole ? FW_HOST_THROTTLED : FW_HOST_UNKNOWN);
 	ck_assert_int_eq(V.name_cooldown_ms, T[_i].whole ? 0 : 7 * FW_DAY_MS);
 	ck_assert_int_ge(V.feed.due_at_ms, NOW + 7 * FW_DAY_MS);
@@ -846,7 +846,7 @@ START_TEST(clock_jumps)
 	visit_finish(&V, &r, now_ms, 42);
 	ck_assert_int_gt(V.feed.due_at_ms, now_ms + FW_MINUTE_MS);
 	ck_assert_int_le(V.feed.due_at_ms, now_ms + (kind == FW_VISIT_GONE ? 200 : kind == FW_VISIT_HTTP ? 8 : 3) * FW_DAY_MS);
-	ck_assert_int_le(V.cool_until_ms, now_ms + 7 * FW_DAY_MS);
+	ck_assert_int_le(V.cooldown_until_ms, now_ms + 7 * FW_DAY_MS);
 	ck_assert(fw_str_eq(V.feed.url, WAS.url));
 }
 END_TEST

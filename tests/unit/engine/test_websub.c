@@ -630,14 +630,14 @@ START_TEST(one_key_for_all)
 {
 	unsigned char a[SUB_KEY_LEN], b[SUB_KEY_LEN];
 	struct fw_store *st;
-	struct fw_record r = {.kind = REC_KIND, .key = FW_STR("key"), .value = FW_STR("short"), .at_ms = NOW, .until_ms = FW_NO_DATE};
+	struct fw_record r = {.kind = WEBSUB_RECORD_KIND, .key = FW_STR("key"), .value = FW_STR("short"), .at_ms = NOW, .until_ms = FW_NO_DATE};
 
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
-	OK(rec_mac_key(st, a, &err));
-	OK(rec_mac_key(st, b, &err));
+	OK(websub_record_mac_key(st, a, &err));
+	OK(websub_record_mac_key(st, b, &err));
 	ck_assert_mem_eq(a, b, sizeof(a));
 	OK(fw_store_record_put(st, &r, false, NULL, &err));
-	OK(rec_mac_key(st, b, &err)); /* an invalid key is replaced */
+	OK(websub_record_mac_key(st, b, &err)); /* an invalid key is replaced */
 	ck_assert_mem_ne(a, b, sizeof(a));
 	fw_store_close(st);
 }
@@ -781,7 +781,7 @@ static void setup(void)
 	OK(fw_store_subscribe(st, &n, 1, &err));
 	cb = (struct callback){.token = fw_str(TOKEN), .feed_id = 1, .state = CALLBACK_REQUESTED, .hub = FW_STR("https://hub.example/"),
 		.topic = FW_STR("https://a.example/feed"), .secret = FW_STR("geheim"), .lease_requested_ms = 10 * DAY};
-	OK(rec_callback_put(st, &cb, NOW, &err));
+	OK(websub_record_callback_put(st, &cb, NOW, &err));
 }
 
 static void teardown(void)
@@ -802,8 +802,8 @@ START_TEST(what_is_kept_comes_back)
 	s.missed_n = 2;
 	s.accepted = s.held = s.cloud = true;
 	(void)fw_snprintf(s.why, sizeof(s.why), "a \"word\" \xc3\xa9");
-	OK(rec_sub_put(st, &s, NOW, &err));
-	OK(rec_sub_get(st, 7, &arena, &got, &err));
+	OK(websub_record_sub_put(st, &s, NOW, &err));
+	OK(websub_record_sub_get(st, 7, &arena, &got, &err));
 	ck_assert(fw_str_eq(got.hub, s.hub) && fw_str_eq(got.topic, s.topic) && fw_str_eq(got.token, s.token) && fw_str_eq(got.base, s.base));
 	ck_assert(fw_str_eq(got.renewal, s.renewal));
 	ck_assert(got.accepted && got.held && got.cloud);
@@ -811,13 +811,13 @@ START_TEST(what_is_kept_comes_back)
 	got.hub = s.hub, got.topic = s.topic, got.token = s.token, got.base = s.base;
 	ck_assert(got.next_ms == s.next_ms && got.until_ms == s.until_ms && got.since_ms == s.since_ms && got.verified_ms == s.verified_ms &&
 		got.missed_n == 2 && got.distrust_ms == s.distrust_ms && got.state == s.state && got.requested_ms == s.requested_ms);
-	ck_assert_int_eq(rec_sub_get(st, 8, &arena, &got, &err), FW_ENOTFOUND);
+	ck_assert_int_eq(websub_record_sub_get(st, 8, &arena, &got, &err), FW_ENOTFOUND);
 	ck_assert_int_eq(got.feed_id, 0);
-	OK(rec_callback_get(st, fw_str(TOKEN), &arena, &back, &err));
+	OK(websub_record_callback_get(st, fw_str(TOKEN), &arena, &back, &err));
 	ck_assert(fw_str_eq(back.secret, cb.secret) && fw_str_eq(back.topic, cb.topic) && back.lease_requested_ms == 10 * DAY && back.feed_id == 1);
-	ck_assert(!rec_sub_read(FW_STR("{}"), &arena, &got) && !rec_sub_read(FW_STR("["), &arena, &got) &&
-		!rec_sub_read(FW_STR("{\"feed\":1,\"state\":\"x\"}"), &arena, &got));
-	ck_assert(!rec_callback_read(FW_STR("{\"feed\":\"1\",\"state\":\"asked\"}"), &arena, &back));
+	ck_assert(!websub_record_sub_read(FW_STR("{}"), &arena, &got) && !websub_record_sub_read(FW_STR("["), &arena, &got) &&
+		!websub_record_sub_read(FW_STR("{\"feed\":1,\"state\":\"x\"}"), &arena, &got));
+	ck_assert(!websub_record_callback_read(FW_STR("{\"feed\":\"1\",\"state\":\"asked\"}"), &arena, &back));
 }
 END_TEST
 
@@ -835,7 +835,7 @@ static enum callback_state state_now(void)
 {
 	struct callback now;
 
-	OK(rec_callback_get(st, fw_str(TOKEN), &arena, &now, &err));
+	OK(websub_record_callback_get(st, fw_str(TOKEN), &arena, &now, &err));
 	return now.state;
 }
 
@@ -867,7 +867,7 @@ START_TEST(intent_is_exact) /* WSB-05, WSB-06, WSB-15; websub.rocks 205 */
 	ck_assert_int_eq(state_now(), CALLBACK_DENIED);
 	ck_assert_ptr_null(intend("subscribe", TOPIC, "c", "60").p);
 	cb.state = CALLBACK_UNSUBSCRIBING;
-	OK(rec_callback_put(st, &cb, NOW, &err));
+	OK(websub_record_callback_put(st, &cb, NOW, &err));
 	ck_assert_ptr_null(intend("subscribe", TOPIC, "c", "60").p);
 	ck_assert(fw_str_eq(intend("unsubscribe", TOPIC, "c", NULL), FW_STR("c")));
 	ck_assert_int_eq(state_now(), CALLBACK_UNSUBSCRIBED);
@@ -888,7 +888,7 @@ static enum fw_websub_verdict push(const char *signature, const char *body)
 static void put_state(enum callback_state state)
 {
 	cb.state = state;
-	OK(rec_callback_put(st, &cb, NOW, &err));
+	OK(websub_record_callback_put(st, &cb, NOW, &err));
 }
 
 START_TEST(pushes_are_judged) /* WSB-10, WSB-12, WSB-13; websub.rocks 301, 302 */
@@ -908,7 +908,7 @@ START_TEST(pushes_are_judged) /* WSB-10, WSB-12, WSB-13; websub.rocks 301, 302 *
 		put_state(LATE[i]);
 		ck_assert_int_eq(push(GOOD, "body"), FW_WEBSUB_GONE);
 	}
-	OK(rec_callback_remove(st, fw_str(TOKEN), &err));
+	OK(websub_record_callback_remove(st, fw_str(TOKEN), &err));
 	ck_assert_int_eq(push("sha1=00", "body"), FW_WEBSUB_GONE);
 	cb.secret = FW_STR_NONE; /* unsigned: the feed itself is polled */
 	put_state(CALLBACK_REQUESTED);
@@ -924,9 +924,9 @@ START_TEST(pushes_are_judged) /* WSB-10, WSB-12, WSB-13; websub.rocks 301, 302 *
 	ck_assert_int_eq(n.ignored_n, 5);
 	ck_assert_int_eq(n.delivered_n, 2);
 	ck_assert(!websub_counts_take(&more));
-	OK(rec_counts_add(st, &n, NOW, &err));
-	OK(rec_counts_add(st, &n, NOW, &err));
-	OK(rec_counts_get(st, 1, &arena, &more, &err));
+	OK(websub_record_counts_add(st, &n, NOW, &err));
+	OK(websub_record_counts_add(st, &n, NOW, &err));
+	OK(websub_record_counts_get(st, 1, &arena, &more, &err));
 	ck_assert(more.ignored_n == 10 && more.delivered_n == 4 && more.last_ms == NOW);
 }
 END_TEST
@@ -1001,9 +1001,9 @@ START_TEST(lists)
 		struct sub s = active(NOW, DAY, 1);
 
 		s.feed_id = i;
-		OK(rec_sub_put(st, &s, NOW, &err));
-		OK(rec_message_put(st, i, "look", NULL, NOW, &err)); /* similar keys that are not records of it */
-		OK(rec_counts_add(st, &(struct counts){.feed_id = i, .new_n = 1}, NOW, &err));
+		OK(websub_record_sub_put(st, &s, NOW, &err));
+		OK(websub_record_message_put(st, i, "look", NULL, NOW, &err)); /* similar keys that are not records of it */
+		OK(websub_record_counts_add(st, &(struct counts){.feed_id = i, .new_n = 1}, NOW, &err));
 	}
 	listed = 0;
 	OK(fw_websub_list(st, list_one, NULL, &err));
@@ -1020,26 +1020,26 @@ START_TEST(workers_tell)
 	struct fw_feed f = {.id = 1, .push_until_ms = NOW};
 	struct fw_record r;
 	struct missed m;
-	const struct rec_key missed = rec_key("ask", 1, "missed"), look = rec_key("ask", 1, "look");
+	const struct websub_record_key missed = websub_record_key("ask", 1, "missed"), look = websub_record_key("ask", 1, "look");
 
 	OK(fw_store_feed_set(st, &f, FW_SET_PUSH, &err));
 	fw_websub_visited(st, config, &was, &o); /* without websub_url: a missed publication is noted all the same */
-	OK(fw_store_record_get(st, REC_KIND, fw_str(missed.text), &arena, &r, &err));
-	ck_assert(rec_missed_read(r.value, &m) && m.polled_ms == NOW && m.before_ms == 5 && m.new_n == 2);
+	OK(fw_store_record_get(st, WEBSUB_RECORD_KIND, fw_str(missed.text), &arena, &r, &err));
+	ck_assert(websub_record_missed_read(r.value, &m) && m.polled_ms == NOW && m.before_ms == 5 && m.new_n == 2);
 	OK(fw_store_feed_find(st, 1, FW_STR_NONE, &arena, &f, &err));
 	ck_assert_int_eq(f.push_until_ms, 0); /* no requests to hubs: polling does not wait for them */
-	OK(rec_remove(st, missed.text, &err));
+	OK(websub_record_remove(st, missed.text, &err));
 	o.visit.new_n = 0;
 	fw_websub_visited(st, config, &was, &o);
-	ck_assert_int_eq(fw_store_record_get(st, REC_KIND, fw_str(missed.text), &arena, &r, &err), FW_ENOTFOUND);
+	ck_assert_int_eq(fw_store_record_get(st, WEBSUB_RECORD_KIND, fw_str(missed.text), &arena, &r, &err), FW_ENOTFOUND);
 	is.hub = FW_STR("https://other.example/");
 	o.groups = FW_GROUP_META;
 	fw_websub_visited(st, config, &was, &o);
 	/* a scan finds it */
-	ck_assert_int_eq(fw_store_record_get(st, REC_KIND, fw_str(look.text), &arena, &r, &err), FW_ENOTFOUND);
+	ck_assert_int_eq(fw_store_record_get(st, WEBSUB_RECORD_KIND, fw_str(look.text), &arena, &r, &err), FW_ENOTFOUND);
 	OK(fw_config_set(config, "websub_url", "https://us.example/", NULL, &err));
 	fw_websub_visited(st, config, &was, &o);
-	OK(fw_store_record_get(st, REC_KIND, fw_str(look.text), &arena, &r, &err));
+	OK(fw_store_record_get(st, WEBSUB_RECORD_KIND, fw_str(look.text), &arena, &r, &err));
 }
 END_TEST
 

@@ -6,7 +6,7 @@
  * The linker replaces (--wrap) the clocks, the transfers, the loop's timers and wake-ups, and the
  * opening of the store. All else is real. SQLite uses the simulated clock too (by a VFS). Workers
  * are frozen, killed, cut off from their store and told to leave. Meanwhile the requests to each
- * host are checked: never more at once than host_max, never closer than host_gap_ms, over all
+ * host are checked: never more at once than host_concurrency, never closer than host_gap_ms, over all
  * workers.
  */
 #include <check.h>
@@ -346,7 +346,7 @@ static void flight_send(size_t i)
 		(long long)(mono_ms - hosts[host].sent_ms));
 	hosts[host].sent_ms = mono_ms;
 	hosts[host].in_flight++;
-	ck_assert(!budget_is_watched || (int64_t)hosts[host].in_flight <= config->host_max);
+	ck_assert(!budget_is_watched || (int64_t)hosts[host].in_flight <= config->host_concurrency);
 	max_in_flight = FW_MAX(max_in_flight, hosts[host].in_flight);
 }
 
@@ -513,10 +513,10 @@ static void world_begin(void)
 	OK(fw_config_create(&config, &err));
 	(void)fw_snprintf(err.text, sizeof(err.text), "sqlite:%s/feeds.db", path);
 	set("store", err.text);
-	set("relaxed", "true");
+	set("async_commit", "true");
 	set("concurrency", "20");
 	set("host_gap_ms", "1s");
-	set("host_max", "2");
+	set("host_concurrency", "2");
 }
 
 static void world_end(void)

@@ -717,7 +717,7 @@ START_TEST(limits) /* LIM-01, LIM-02, LIM-04; CVE-2023-38039 */
 {
 	static const struct { const char *path, *words; } T[] = {
 		{"/bad/endless", "max_body_bytes"}, {"/bad/announced", "max_body_bytes"}, {"/bad/headers", "max_header_bytes"},
-		{"/bad/header-n", "max_header_n"}, {"/bad/bomb", "max_ratio"},
+		{"/bad/header-n", "max_header_n"}, {"/bad/bomb", "max_compression_ratio"},
 	};
 
 	config.max_body_bytes = 8 << 20;

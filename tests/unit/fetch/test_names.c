@@ -421,7 +421,7 @@ static void limit(uint32_t n)
 {
 	struct fw_err err;
 
-	config.address_max = n;
+	config.address_concurrency = n;
 	ck_assert_msg(fw_fetcher_create(&loop, &config, &fetcher, &err) == 0, "%s", err.text);
 }
 
@@ -575,7 +575,7 @@ START_TEST(a_line_too_long) /* deferred, not failed; and the wait does not count
 	until_done(3);
 	ck_assert_msg(crowd[0].kind == FW_VISIT_OK, "%s", crowd[0].err.text);
 	for (size_t i = 1; i < 3; i++) {
-		ck_assert_msg(crowd[i].kind == FW_VISIT_LOCAL && strstr(crowd[i].err.text, "address_max"), "%s", crowd[i].err.text);
+		ck_assert_msg(crowd[i].kind == FW_VISIT_LOCAL && strstr(crowd[i].err.text, "address_concurrency"), "%s", crowd[i].err.text);
 		ck_assert(crowd[i].deferred == (i == 2)); /* the second had sent its request */
 		ck_assert_int_ge(crowd[i].visit.queue_us, 900000);
 	}
@@ -605,7 +605,7 @@ START_TEST(failures_give_places_back)
 {
 	static const char *const T[] = {"inside.example", "gone.example", "10.0.0.1"};
 
-	config.address_max = 1;
+	config.address_concurrency = 1;
 	for (size_t i = 0; i < 3 * FW_N(T); i++) {
 		struct fw_fetch f = get(T[i % FW_N(T)]);
 
@@ -647,7 +647,7 @@ START_TEST(last_done_destroys) /* from within c-ares, libcurl, the tick, and lat
 	static const char *const T[] = {"http://gone.example/", "http://feeds.example:1/", "http://silent.example/", "ftp://x"};
 
 	config.connect_timeout_ms = 200;
-	config.address_max = 1;
+	config.address_concurrency = 1;
 	for (size_t i = 0; i < FW_N(T); i++) {
 		struct fw_fetch f = {.url = fw_str(T[i]), .done = destroying_done};
 		struct fw_err err;

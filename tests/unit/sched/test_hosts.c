@@ -26,9 +26,9 @@ static struct fw_hosts_now at(int64_t mono_ms)
 	return (struct fw_hosts_now){mono_ms, mono_ms + WALL};
 }
 
-static struct fw_hosts *table(uint32_t host_max, int64_t gap_ms)
+static struct fw_hosts *table(uint32_t host_concurrency, int64_t gap_ms)
 {
-	struct fw_hosts *new = fw_hosts_create(&(struct fw_hosts_rules){host_max, gap_ms});
+	struct fw_hosts *new = fw_hosts_create(&(struct fw_hosts_rules){host_concurrency, gap_ms});
 
 	ck_assert_ptr_nonnull(new);
 	fw_hosts_set_lease(new, NEVER);
@@ -36,9 +36,9 @@ static struct fw_hosts *table(uint32_t host_max, int64_t gap_ms)
 }
 
 /* This owner has shard 1 since time 0; item[i] is feed i, in this order. */
-static void begin(uint32_t host_max, int64_t gap_ms)
+static void begin(uint32_t host_concurrency, int64_t gap_ms)
 {
-	t = table(host_max, gap_ms);
+	t = table(host_concurrency, gap_ms);
 	fw_hosts_own(t, 1, 0, at(0));
 	for (int i = 0; i < N; i++)
 		item[i] = (struct fw_hosts_item){.order = 10 * i, .feed_id = i};
@@ -82,22 +82,22 @@ static void done(int i, int64_t now_ms, enum fw_host_health health, int64_t cool
 	fw_hosts_done(t, &item[i], health, cooldown_ms ? now_ms + cooldown_ms + WALL : 0, at(now_ms));
 }
 
-static void row(int64_t host, int64_t next_ok_ms, int64_t cooldown_ms, int64_t pace_ms, int64_t now_ms)
+static void row(int64_t host, int64_t next_ok_ms, int64_t cooldown_ms, int64_t learned_delay_ms, int64_t now_ms)
 {
-	struct fw_hosts_row r = {host, next_ok_ms, cooldown_ms, pace_ms};
+	struct fw_hosts_row r = {host, next_ok_ms, cooldown_ms, learned_delay_ms};
 
 	ck_assert_int_eq(fw_hosts_row_put(t, 1, &r, at(now_ms)), 0);
 }
 
-static void dirty_is(int64_t now_ms, int64_t host, int64_t next_ok_ms, int64_t cooldown_ms, int64_t pace_ms, bool stored)
+static void dirty_is(int64_t now_ms, int64_t host, int64_t next_ok_ms, int64_t cooldown_ms, int64_t learned_delay_ms, bool stored)
 {
 	struct fw_hosts_row r[2];
 
 	ck_assert_int_eq(fw_hosts_rows_take(t, r, 2, at(now_ms)), 1);
 	ck_assert_int_eq(r[0].host_id, host);
 	ck_assert_int_eq(r[0].next_ok_ms, next_ok_ms);
-	ck_assert_int_eq(r[0].cool_until_ms, cooldown_ms);
-	ck_assert_int_eq(r[0].pace_ms, pace_ms);
+	ck_assert_int_eq(r[0].cooldown_until_ms, cooldown_ms);
+	ck_assert_int_eq(r[0].learned_delay_ms, learned_delay_ms);
 	fw_hosts_rows_done(t, r, 1, stored);
 }
 
@@ -314,7 +314,7 @@ START_TEST(lease)
 	ck_assert(!fw_hosts_send(t, &item[0], 200)); /* not even a redirect */
 	fw_hosts_destroy(t);
 
-	t = fw_hosts_create(&(struct fw_hosts_rules){.host_max = 1});
+	t = fw_hosts_create(&(struct fw_hosts_rules){.host_concurrency = 1});
 	fw_hosts_own(t, 1, 0, at(0));
 	put(2, 7);
 	waits(0, NEVER); /* no lease yet */
@@ -385,7 +385,7 @@ START_TEST(after_death)
 	begin(1, 1000);
 	fw_hosts_own(t, 2, WALL - 300, at(0));
 	fw_hosts_own(t, 3, WALL + FW_DAY_MS, at(0)); /* a wrong clock */
-	ck_assert_int_eq(fw_hosts_row_put(t, 2, &(struct fw_hosts_row){.host_id = 8, .pace_ms = 5000}, at(0)), 0);
+	ck_assert_int_eq(fw_hosts_row_put(t, 2, &(struct fw_hosts_row){.host_id = 8, .learned_delay_ms = 5000}, at(0)), 0);
 	put(0, 6);
 	ck_assert_int_eq(fw_hosts_put(t, 2, 7, &item[1]), 0);
 	ck_assert_int_eq(fw_hosts_put(t, 2, 8, &item[2]), 0);
@@ -497,7 +497,7 @@ START_TEST(wall_jumps)
 	/* the wall clock has jumped back: each time is converted with the offset of its moment */
 	ck_assert_int_eq(fw_hosts_rows_take(t, &r, 1, at(2000)), 1);
 	ck_assert_int_eq(r.next_ok_ms, 2500 + WALL);
-	ck_assert_int_eq(r.cool_until_ms, 7000 + WALL);
+	ck_assert_int_eq(r.cooldown_until_ms, 7000 + WALL);
 	fw_hosts_rows_done(t, &r, 1, true);
 	starts(1, 7000);
 	fw_hosts_destroy(t);
@@ -537,7 +537,7 @@ struct sim_owner {
 	int64_t stop_ms, beat_ms, commit_ms, frozen_ms;
 	bool leaving[SHARDS];
 	struct sim_job job[FEEDS];
-	int64_t pace_ms[HOSTS], cooldown_ms[HOSTS]; /* what it knows: the model */
+	int64_t learned_delay_ms[HOSTS], cooldown_ms[HOSTS]; /* what it knows: the model */
 };
 
 static struct sim {
@@ -548,7 +548,7 @@ static struct sim {
 	int owner[SHARDS];    /* -1: free */
 	int64_t sent_until_ms[SHARDS];
 	struct fw_hosts_row row[HOSTS];
-	int64_t pace_ms[HOSTS], cooldown_ms[HOSTS]; /* what the owner knew at its last commit: the rows must agree */
+	int64_t learned_delay_ms[HOSTS], cooldown_ms[HOSTS]; /* what the owner knew at its last commit: the rows must agree */
 	struct sim_feed feed[FEEDS];
 	struct sim_owner o[OWNERS];
 	int64_t first_sent_ms[HOSTS], hop_ms[HOSTS];
@@ -693,7 +693,7 @@ static void sim_take(struct sim_owner *o, int shard)
 	fw_hosts_own(o->t, (uint32_t)shard, m.sent_until_ms[shard], both(o));
 	m.sent_until_ms[shard] = 0;
 	for (int h = shard; h < HOSTS; h += SHARDS) {
-		o->pace_ms[h] = m.pace_ms[h];
+		o->learned_delay_ms[h] = m.learned_delay_ms[h];
 		o->cooldown_ms[h] = m.cooldown_ms[h];
 		if (m.row[h].host_id)
 			ck_assert_int_eq(fw_hosts_row_put(o->t, (uint32_t)shard, &m.row[h], both(o)), 0);
@@ -759,7 +759,7 @@ static void sim_commit(struct sim_owner *o)
 	for (int h = 0; stored && h < HOSTS; h++) {
 		if (m.owner[h % SHARDS] != me(o))
 			continue;
-		m.pace_ms[h] = o->pace_ms[h];
+		m.learned_delay_ms[h] = o->learned_delay_ms[h];
 		m.cooldown_ms[h] = o->cooldown_ms[h];
 	}
 	for (int i = 0; stored && i < FEEDS; i++) {
@@ -836,10 +836,10 @@ static void sim_start(struct sim_owner *o)
 		HOLDS(m.owner[host % SHARDS] == me(o), host);
 		j->life = PERMITTED;
 		j->permitted_ms = m.now_ms;
-		j->gap_ms = FW_MAX(m.rules.gap_ms, o->pace_ms[host]);
+		j->gap_ms = FW_MAX(m.rules.gap_ms, o->learned_delay_ms[host]);
 		j->send_ms = m.now_ms + chance(300);
 		j->end_ms = j->send_ms + 20 + chance(1500);
-		HOLDS(!m.rules.host_max || in_flight_of(host) <= m.rules.host_max, host);
+		HOLDS(!m.rules.host_concurrency || in_flight_of(host) <= m.rules.host_concurrency, host);
 	}
 }
 
@@ -868,7 +868,7 @@ static void sim_done(struct sim_owner *o, int i)
 	enum fw_host_health health = m.is_calm || chance(12) ? FW_HOST_HEALTHY : FW_HOST_THROTTLED;
 	int64_t cooldown_ms = m.is_calm || chance(40) ? 0 : m.now_ms + 1000 + chance(15000);
 	int host = m.feed[i].host;
-	int64_t *p = &o->pace_ms[host];
+	int64_t *p = &o->learned_delay_ms[host];
 
 	fw_hosts_done(o->t, &o->job[i].item, health, cooldown_ms ? cooldown_ms + WALL : 0, both(o));
 	o->job[i].life = DONE;
@@ -907,7 +907,7 @@ static void sim_join(struct sim_owner *o)
 			return;
 	}
 	*o = (struct sim_owner){.offset_ms = offset_ms, .until_ms = m.now_ms + LEASE_MS,
-		.t = table(m.rules.host_max, m.rules.gap_ms)};
+		.t = table(m.rules.host_concurrency, m.rules.gap_ms)};
 	m.joined_n++;
 }
 
@@ -994,9 +994,9 @@ static void sim_run(uint64_t seed, int steps)
 		ck_assert_msg(!unserved_since(calm_ms), "seed %llu: %zu feeds starve", (unsigned long long)seed,
 			unserved_since(calm_ms));
 	}
-	printf("# seed %llu: host_max %u, gap %lld ms, %lld s: "
+	printf("# seed %llu: host_concurrency %u, gap %lld ms, %lld s: "
 		"%u requests, %u refused; %u joined, %u died, %u froze, %u lost, %u left\n",
-		(unsigned long long)seed, m.rules.host_max, (long long)m.rules.gap_ms, (long long)(m.now_ms / 1000),
+		(unsigned long long)seed, m.rules.host_concurrency, (long long)m.rules.gap_ms, (long long)(m.now_ms / 1000),
 		m.sent_n, m.refused_n, m.joined_n, m.died_n, m.froze_n, m.lost_n, m.left_n);
 	for (int i = 0; i < OWNERS; i++)
 		fw_hosts_destroy(m.o[i].t);

@@ -32,9 +32,9 @@ static struct fw_plan_total simulate(const struct fw_plan_rules *r, struct fw_pl
 }
 
 /* The order in which they start, by index, as digits. */
-static void order_is(enum fw_plan_policy policy, uint32_t slots, uint32_t host_max, struct fw_plan_item *item, size_t n, const char *want)
+static void order_is(enum fw_plan_policy policy, uint32_t slots, uint32_t host_concurrency, struct fw_plan_item *item, size_t n, const char *want)
 {
-	struct fw_plan_rules r = {.policy = policy, .slots = slots, .host_max = host_max};
+	struct fw_plan_rules r = {.policy = policy, .slots = slots, .host_concurrency = host_concurrency};
 	struct fw_plan_start start[10];
 	char got[11] = "";
 
@@ -148,7 +148,7 @@ static void check_limits(const struct fw_plan_rules *r, size_t n)
 		ck_assert_int_eq(s->until_us - s->at_us, item[s->item].guess_us);
 		ck_assert(s->slot < r->slots);
 		ck_assert(m.running <= r->slots);
-		ck_assert(!r->host_max || m.of_host <= r->host_max);
+		ck_assert(!r->host_concurrency || m.of_host <= r->host_concurrency);
 		for (size_t k = 0; k < i; k++) {
 			bool same = item[start[k].item].host == name;
 
@@ -170,7 +170,7 @@ static void check_no_slot_is_idle(const struct fw_plan_rules *r, size_t n)
 		if (start[i].at_us == 0)
 			continue;
 		m = moment(n, r, item[start[i].item].host, start[i].at_us - 1);
-		ck_assert(m.running == r->slots || m.in_gap || (r->host_max && m.of_host == r->host_max));
+		ck_assert(m.running == r->slots || m.in_gap || (r->host_concurrency && m.of_host == r->host_concurrency));
 	}
 }
 
@@ -179,7 +179,7 @@ START_TEST(any_plan)
 	seed = (uint64_t)_i;
 	for (int round = 0; round < 40; round++) {
 		size_t n = make();
-		struct fw_plan_rules r = {.slots = 1 + next() % 20, .host_max = next() % 4, .host_gap_us = next() % 2 ? next() % S : 0, .batch = next() % 30};
+		struct fw_plan_rules r = {.slots = 1 + next() % 20, .host_concurrency = next() % 4, .host_gap_us = next() % 2 ? next() % S : 0, .batch = next() % 30};
 
 		for (int p = 0; p < FW_PLAN_POLICY_N; p++) {
 			struct fw_plan_total t;
