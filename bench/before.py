@@ -19,7 +19,7 @@ if "TINY" not in os.environ:
     os.environ.setdefault("FEEDS", "3000")
     os.environ.setdefault("DURATION", "4")
 import collect # pylint: disable=wrong-import-position
-from collect import BUILD, FEEDS, RUNS, Origin, Wheel, measure # pylint: disable=wrong-import-position
+from collect import BUILD, FEEDS, RUNS, Origin, Feedwheel, measure # pylint: disable=wrong-import-position
 from table import asked, benchmark, die, head, median, ratio_row, scratch, size # pylint: disable=wrong-import-position
 
 GOAL = size("GOAL", 1.03, 1000.0)
@@ -58,11 +58,11 @@ def ratios(name, rounds, text, i=None):
     ratio_row(name, text(median(o for _, o in pairs)), text(median(b for b, _ in pairs)), ratio, GOAL)
 
 
-def wheel_of(tree, name):
+def installed(tree, name):
     base = os.path.join(WORK, name)
     shutil.rmtree(base, ignore_errors=True)
     os.makedirs(base)
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.binary = os.path.join(tree, "feedwheel")
     return w
 
@@ -71,7 +71,7 @@ def collecting(docs):
     o = Origin(os.path.join(WORK, "origin"), docs, "--feeds", str(FEEDS), log=False)
 
     def one(tree):
-        w = wheel_of(tree, "collect")
+        w = installed(tree, "collect")
         w.run("import", o.url_file)
         wall, cpu, summary = collect.collect(w)
         if summary["feeds"] != FEEDS:
@@ -98,19 +98,19 @@ def parsing(docs):
 def ingesting():
     import ingest # pylint: disable=import-outside-toplevel # it needs wrk
 
-    class Door(ingest.Door):
+    class HttpServer(ingest.HttpServer):
         def __init__(self, base, tree):
             self.port, self.base, self.database = ingest.free_port(), base, None
-            self.wheel = wheel_of(tree, "ingest")
+            self.fw = installed(tree, "ingest")
             # with two threads the result depends on the core that they share with wrk
-            self.process = self.wheel.start("serve", "--listen", "127.0.0.1:%d" % self.port, "--serve-threads", "1")
+            self.process = self.fw.start("serve", "--listen", "127.0.0.1:%d" % self.port, "--serve-threads", "1")
             ingest.wait_for("the server", self.answers)
 
     def one(tree):
-        door = Door(WORK, tree)
-        ingest.loaded(door, ingest.PUSH, watch=False, seconds=1)
-        said = ingest.loaded(door, ingest.PUSH, watch=False)
-        door.stop()
+        server = HttpServer(WORK, tree)
+        ingest.loaded(server, ingest.PUSH, watch=False, seconds=1)
+        said = ingest.loaded(server, ingest.PUSH, watch=False)
+        server.stop()
         return said["cpu_us"], 1e6 / said["rate"]
     rounds = turns(one)
     ratios("ingest: CPU of a request", rounds, lambda v: "%.1f us" % v, 0)

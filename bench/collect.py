@@ -18,7 +18,7 @@ import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
-from harness import BUILD, SOON, Origin, Wheel, certificate  # noqa: E402  pylint: disable=wrong-import-position
+from harness import BUILD, SOON, Origin, Feedwheel, certificate  # noqa: E402  pylint: disable=wrong-import-position
 from table import (  # noqa: E402  pylint: disable=wrong-import-position
     all_due, asked, benchmark, die, head, median, ratio_row, row, scratch, short, size)
 
@@ -65,14 +65,14 @@ def fresh(name, conf=""):
     base = os.path.join(WORK, name)
     shutil.rmtree(base, ignore_errors=True)
     os.makedirs(base)
-    return Wheel(base, conf)
+    return Feedwheel(base, conf)
 
 
-def collect(wheel, *arguments):
+def collect(fw, *arguments):
     """One `run --once`: wall seconds, CPU seconds, its summary."""
     wall, cpu, _, out, code = measure(
-        wheel.command("run", "--once", "--json", "--quiet", *arguments),
-        env=wheel.environment)
+        fw.command("run", "--once", "--json", "--quiet", *arguments),
+        env=fw.environment)
     if code not in (0, 1):
         die("bench-collect: feedwheel run --once: exit %d", code)
     return wall, cpu, json.loads(out)
@@ -82,28 +82,28 @@ def collect(wheel, *arguments):
 PAUSE = "interval_min_ms = 1s\ninterval_ms = %ds\ninterval_max_ms = %ds\n" % (TURN_S, TURN_S)
 
 
-def pause(wheel, since):
+def pause(fw, since):
     """Runs with nothing due while the index is completed and merged, then waits until all feeds are due
     again. Returns the seconds until the index was complete; None: there was not enough time."""
-    p, took = wheel.start("run", "--quiet"), None
+    p, took = fw.start("run", "--quiet"), None
     start = time.monotonic()
     # the first feeds are due again nine tenths of TURN_S after their visit, which was before `since`
     while time.monotonic() - since < TURN_S * 0.6:
         time.sleep(0.2)
-        if took is None and wheel.one("SELECT value >= (SELECT coalesce(max(id), 0) FROM entries)"
+        if took is None and fw.one("SELECT value >= (SELECT coalesce(max(id), 0) FROM entries)"
                                       " FROM meta WHERE name = 'indexed_entry_id'"):
             took = time.monotonic() - start
     p.terminate()
     p.wait()
     time.sleep(max(0, since + TURN_S * 1.13 - time.monotonic())) # jitter is a tenth
-    all_due(wheel, FEEDS)
+    all_due(fw, FEEDS)
     return took
 
 
 # ---- the rows ------------------------------------------------------------------------------------
 
-def unchanged_pass(wheel):
-    wall, _, second = collect(wheel)
+def unchanged_pass(fw):
+    wall, _, second = collect(fw)
     if second["unchanged"] + second["failed"] != second["feeds"] or second["feeds"] != FEEDS:
         die("bench-collect: the second pass was not all 304: %s", second)
     return wall, second
@@ -118,24 +118,24 @@ def whole_job(o, same):
     for _ in range(RUNS):
         curl.append(measure(["curl", "--no-progress-meter", "--parallel",
                     "--parallel-max", "300", "--compressed", "-K", config])[0])
-        wheel = fresh("whole", PAUSE)
-        wheel.run("import", o.url_file)
-        wall, _, first = collect(wheel)
+        fw = fresh("whole", PAUSE)
+        fw.run("import", o.url_file)
+        wall, _, first = collect(fw)
         ours.append(wall)
         failed = first["failed"]
-        index.append(pause(wheel, time.monotonic()))
-        wall, second = unchanged_pass(wheel)
+        index.append(pause(fw, time.monotonic()))
+        wall, second = unchanged_pass(fw)
         again.append(wall)
         if os.path.exists(REF):
             bare.append(measure([REF, same.url_file, "300"])[0])
-    pause(wheel, time.monotonic())
-    held = wheel.hold_wal()
-    unchanged_pass(wheel)
-    wal_bytes = wheel.wal_size() / FEEDS
+    pause(fw, time.monotonic())
+    held = fw.hold_wal()
+    unchanged_pass(fw)
+    wal_bytes = fw.wal_size() / FEEDS
     held.close()
-    first_entries = wheel.one("SELECT count(*) FROM entries")
+    first_entries = fw.one("SELECT count(*) FROM entries")
     print("# %d feeds (%d of the documents are not feeds), %d entries, %.0f MiB decoded, store of %.0f MiB" % (
-        first["feeds"], failed, first_entries, first["body_bytes"] / 1048576, os.path.getsize(wheel.path) / 1048576))
+        first["feeds"], failed, first_entries, first["body_bytes"] / 1048576, os.path.getsize(fw.path) / 1048576))
     ratio = median(b / a for a, b in zip(curl, ours))
     ratio_row("whole job: wall, against curl --parallel", seconds(median(ours)), seconds(median(curl)), ratio, most=2.0)
     if bare:
@@ -182,12 +182,12 @@ def node(o, ours_wall):
         walls.append(wall)
         rss.append(kib / 1024)
     if ours_wall is None:
-        wheel = fresh("whole", SOON)
-        wheel.run("import", o.url_file)
-        ours_wall = collect(wheel)[0]
-    wheel = fresh("memory", SOON)
-    wheel.run("import", o.url_file)
-    mine = collect(wheel)[2]["max_rss_bytes"] / 1048576
+        fw = fresh("whole", SOON)
+        fw.run("import", o.url_file)
+        ours_wall = collect(fw)[0]
+    fw = fresh("memory", SOON)
+    fw.run("import", o.url_file)
+    mine = collect(fw)[2]["max_rss_bytes"] / 1048576
     ratio = median(walls) / ours_wall
     ratio_row(names[0], "%.0f" % (FEEDS / ours_wall), "%.0f" % (FEEDS / median(walls)), ratio, least=5)
     ratio = mine / median(rss)
@@ -217,10 +217,10 @@ def watch(p, until=None, enough=lambda: True):
 
 def resident(docs):
     """RSS of a worker with SLOTS transfers in flight."""
-    wheel = fresh("rss")
-    o = Origin(wheel.base, docs, "--feeds", str(4 * SLOTS), "--latency", "fixed:1500")
-    wheel.run("import", o.url_file)
-    peak = watch(wheel.start("run", "--once", "--quiet", "--workers", "1", "--concurrency", str(SLOTS)))
+    fw = fresh("rss")
+    o = Origin(fw.base, docs, "--feeds", str(4 * SLOTS), "--latency", "fixed:1500")
+    fw.run("import", o.url_file)
+    peak = watch(fw.start("run", "--once", "--quiet", "--workers", "1", "--concurrency", str(SLOTS)))
     in_flight = o.stats()["in_flight_max"]
     o.stop()
     row("RSS of a worker, %d transfers in flight" % in_flight, "%.1f MiB" % (peak / 1024),
@@ -231,14 +231,14 @@ def many(docs):
     """The RSS of a worker does not depend on the number of feeds: ten seconds of work with few and with many."""
     peak, work_s = {}, TURN_S / 6
     for n in (MANY // 100, MANY):
-        wheel = fresh("many")
-        o = Origin(wheel.base, docs, "--feeds", str(n), "--latency", "fixed:300", log=False)
-        wheel.run("import", o.url_file, timeout=300)
+        fw = fresh("many")
+        o = Origin(fw.base, docs, "--feeds", str(n), "--latency", "fixed:300", log=False)
+        fw.run("import", o.url_file, timeout=300)
         enough = min(100 * work_s, n)
-        peak[n] = watch(wheel.start("run", "--quiet", "--workers", "1", "--concurrency", "100"), work_s,
-                        lambda w=wheel, least=enough: w.one("SELECT count(*) FROM visits") >= least)
+        peak[n] = watch(fw.start("run", "--quiet", "--workers", "1", "--concurrency", "100"), work_s,
+                        lambda w=fw, least=enough: w.one("SELECT count(*) FROM visits") >= least)
         o.stop()
-        if wheel.json("status")["visits"] < enough:
+        if fw.json("status")["visits"] < enough:
             die("bench-collect: with %d feeds in the store too few were visited", n)
     ratio = peak[MANY] / peak[MANY // 100]
     ratio_row("RSS of a worker, %d feeds against %d" % (MANY, MANY // 100), "%.1f MiB" %
@@ -248,8 +248,8 @@ def many(docs):
 def tls(docs):
     """CPU of a new verified connection: the difference, per feed, between the same feeds with TLS and without."""
     n, hosts, costs, bare = min(500, FEEDS), 50, [], []
-    wheel = fresh("tls")
-    base = wheel.base
+    fw = fresh("tls")
+    base = fw.base
     ca, cert, key = certificate(base, ["127.1.0.%d" % (1 + h) for h in range(hosts)])
     arguments = (docs, "--feeds", str(n), "--hosts", str(hosts), "--no-keep-alive", "--plan", "* empty,validators=none")
     plain = Origin(base, *arguments)
@@ -278,9 +278,9 @@ def tls(docs):
 def importing(o):
     times = []
     for _ in range(RUNS):
-        wheel = fresh("import")
-        times.append(measure(wheel.command("import", o.url_file), env=wheel.environment)[0])
-        if wheel.one("SELECT count(*) FROM feeds") != FEEDS:
+        fw = fresh("import")
+        times.append(measure(fw.command("import", o.url_file), env=fw.environment)[0])
+        if fw.one("SELECT count(*) FROM feeds") != FEEDS:
             die("bench-collect: import did not subscribe all feeds")
     ratio_row("import of %d feeds" % FEEDS, seconds(median(times)), "2 s", median(times) / 2, most=1)
 
@@ -288,14 +288,14 @@ def importing(o):
 def cold_start(docs):
     """From exec to the arrival of the first request. Both clocks are CLOCK_MONOTONIC."""
     times = []
-    wheel = fresh("start", SOON)
-    o = Origin(wheel.base, docs, "--feeds", "1")
-    wheel.run("import", o.url_file)
+    fw = fresh("start", SOON)
+    o = Origin(fw.base, docs, "--feeds", "1")
+    fw.run("import", o.url_file)
     for _ in range(RUNS * 3):
         start = time.monotonic_ns() // 1000
-        collect(wheel)
+        collect(fw)
         times.append((o.requests()[-1]["start_us"] - start) / 1000)
-        all_due(wheel, 1)
+        all_due(fw, 1)
     o.stop()
     ratio_row("cold start to first request", "%.1f ms" % median(times), "50 ms", median(times) / 50, most=1)
 

@@ -25,7 +25,7 @@ import time
 
 import collect
 import table
-from collect import BUILD, RUNS, Wheel
+from collect import BUILD, RUNS, Feedwheel
 from harness import Server, engines, wait_for
 from ingest_plot import plot
 from table import asked, benchmark, head, median, ratio_row, row, size
@@ -125,7 +125,7 @@ class Nginx:
         self.process.wait()
 
 
-class Door:
+class HttpServer:
     """Our server with a store."""
 
     def __init__(self, base, store, *arguments, server=None):
@@ -133,13 +133,13 @@ class Door:
         self.base = base
         self.database = server.process.pid if server else None
         os.makedirs(base, exist_ok=True)
-        self.wheel = Wheel(base, store=store)
-        self.process = self.wheel.start("serve", "--listen", "127.0.0.1:%d" % self.port, *arguments)
+        self.fw = Feedwheel(base, store=store)
+        self.process = self.fw.start("serve", "--listen", "127.0.0.1:%d" % self.port, *arguments)
         wait_for("the server", self.answers)
 
     def answers(self):
         if self.process.poll() is not None:
-            die("feedwheel serve: %s", self.wheel.last_words())
+            die("feedwheel serve: %s", self.fw.last_words())
         with contextlib.suppress(OSError):
             return self.ask("/readyz")[0] == 200
         return False
@@ -159,7 +159,7 @@ class Door:
     def metric(self, name):
         return next(float(l.split()[1]) for l in self.ask("/metrics")[1].splitlines() if l.startswith(name + " "))
 
-    def landed(self):
+    def all_stored(self):
         """Waits until all rows are stored, also those of clients that have gone and left requests in their sockets."""
         def empty():
             alone = self.metric("feedwheel_http_connections") <= 2
@@ -170,7 +170,7 @@ class Door:
     def stop(self):
         self.process.terminate()
         if self.process.wait(60):
-            die("feedwheel serve: %s", self.wheel.last_words())
+            die("feedwheel serve: %s", self.fw.last_words())
 
 
 class Watch(threading.Thread):
@@ -222,8 +222,8 @@ def loaded(door, path, watch=True, **more):
     started = time.monotonic()
     said = wrk(door.port, path, **more)
     said["seen"] = watching.end() if watch else []
-    door.landed()
-    said["landed_s"] = time.monotonic() - started
+    door.all_stored()
+    said["stored_s"] = time.monotonic() - started
     after = door.ring()
     events = more.get("events", 1)
     said["rows"] = after["stored"] - before["stored"]
@@ -271,7 +271,7 @@ def steadiness(seen):
 
 
 def accepted(engine, nginx, base, store, server):
-    door = Door(os.path.join(base, "accepted-" + engine), store, server=server)
+    door = HttpServer(os.path.join(base, "accepted-" + engine), store, server=server)
     wrk(nginx.port, PUSH, seconds=1)
     warm(door, PUSH)
     rest = rss_bytes(door.process.pid)
@@ -306,7 +306,7 @@ def accepted(engine, nginx, base, store, server):
 
 def unqueued(engine, base, store, queued):
     """The same without a queue: one insert for each request."""
-    door = Door(base, store, "--flush-rows", "1")
+    door = HttpServer(base, store, "--flush-rows", "1")
     warm(door, PUSH)
     rate = loaded(door, PUSH, watch=False, seconds=min(DURATION, 3))["rate"]
     ratio_row("%s: requests accepted, with --flush-rows 1" % engine, "%.0f/s" %
@@ -316,7 +316,7 @@ def unqueued(engine, base, store, queued):
 
 def durable(engine, nginx, base, store, server):
     del nginx, server
-    door = Door(os.path.join(base, "durable-" + engine), store)
+    door = HttpServer(os.path.join(base, "durable-" + engine), store)
     for connections, goal in ((100, 10000), (1000, 25000)):
         warm(door, DURABLE, connections=connections)
         rounds = [loaded(door, DURABLE, watch=False, connections=connections) for _ in range(RUNS)]
@@ -329,7 +329,7 @@ def durable(engine, nginx, base, store, server):
 
 def batches(engine, nginx, base, store, server):
     del nginx, server
-    door = Door(os.path.join(base, "rings-" + engine), store, "--ring-bytes", "1GiB")
+    door = HttpServer(os.path.join(base, "rings-" + engine), store, "--ring-bytes", "1GiB")
     rounds = []
     for _ in range(RUNS):
         rounds.append(loaded(door, "/v1/events", watch=False, events=EVENTS, seconds=min(DURATION, 2)))
@@ -337,12 +337,12 @@ def batches(engine, nginx, base, store, server):
     ratio_row("%s: rows/s into rings, %d a request" % (engine, EVENTS),
               "%.0f/s" % rate, "500000/s", rate / 500000, least=1)
     door.stop()
-    door = Door(os.path.join(base, "sustained-" + engine), store, "--flush-ms", "100ms")
+    door = HttpServer(os.path.join(base, "sustained-" + engine), store, "--flush-ms", "100ms")
     ours, theirs = [], []
     for i in range(RUNS):
         theirs.append(CEILING[engine](base, store, i) if engine in CEILING else None)
         r = loaded(door, "/v1/events", watch=False, events=EVENTS, patient=True, seconds=SUSTAINED)
-        ours.append(r["rows"] / r["landed_s"])
+        ours.append(r["rows"] / r["stored_s"])
     if engine in CEILING:
         ratio = median(a / b for a, b in zip(ours, theirs))
         ratio_row("%s: rows/s stored, its bulk load alone" % engine, "%.0f/s" %
@@ -433,7 +433,7 @@ def beside(door):
 
 
 def pages(engine, _, base, store, server):
-    door = Door(os.path.join(base, "pages-" + engine), store, server=server)
+    door = HttpServer(os.path.join(base, "pages-" + engine), store, server=server)
     door.ask("/v1/feeds", '{"url":"http://a.example/"}')
     slowest = []
     for i in range(RUNS): # other contents each time: sanitised contents are cached

@@ -27,7 +27,7 @@ import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
-from harness import BUILD, SOON, Origin, Wheel, samples  # noqa: E402  pylint: disable=wrong-import-position
+from harness import BUILD, SOON, Origin, Feedwheel, samples  # noqa: E402  pylint: disable=wrong-import-position
 from table import (  # noqa: E402  pylint: disable=wrong-import-position
     all_due, asked, benchmark, die, head, median, ratio_row, row, scratch, short, size)
 
@@ -102,7 +102,7 @@ class Copies:
 
     def __init__(self, world, conf=""):
         self.world, self.conf, self.n = world, CONF + conf, 0
-        self.first = Wheel(world.base, self.conf, "first.db")
+        self.first = Feedwheel(world.base, self.conf, "first.db")
         with open(os.path.join(world.base, "list"), "w", encoding="ascii") as f:
             f.write("\n".join(world.urls()) + "\n")
         self.first.run("import", os.path.join(world.base, "list"))
@@ -117,12 +117,12 @@ class Copies:
 
     def copy(self):
         self.n += 1
-        wheel = Wheel(self.world.base, self.conf, "copy%d.db" % self.n)
+        fw = Feedwheel(self.world.base, self.conf, "copy%d.db" % self.n)
         for f in os.listdir(self.world.base):
             if f.startswith("copy") and f.endswith((".db", ".db-wal", ".db-shm")):
                 os.unlink(os.path.join(self.world.base, f))
-        self.first.sql("VACUUM INTO ?", wheel.path, write=True)
-        return wheel
+        self.first.sql("VACUUM INTO ?", fw.path, write=True)
+        return fw
 
 
 # ---- a run and its bound -------------------------------------------------------------------------
@@ -130,15 +130,15 @@ class Copies:
 Ran = collections.namedtuple("Ran", "wall bound said")
 
 
-def run(wheel, slots, *arguments, workers=1):
+def run(fw, slots, *arguments, workers=1):
     """slots: of all workers together."""
     start = time.monotonic()
     p = subprocess.run(
-        wheel.command(
+        fw.command(
             "run", "--once", "--json", "--quiet", "--workers", str(workers),
             "--concurrency", str(slots // workers),
             *arguments),
-        env=wheel.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        env=fw.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     wall = time.monotonic() - start
     if p.returncode not in (0, 1):
         die("bench-plan: run --once %s: exit %d: %s", " ".join(arguments), p.returncode, p.stderr[-500:])
@@ -146,7 +146,7 @@ def run(wheel, slots, *arguments, workers=1):
     if said["feeds"] != FEEDS:
         die("bench-plan: run --once %s visited %d of %d feeds", " ".join(arguments), said["feeds"], FEEDS)
     took, chain = [], collections.Counter()
-    for url, us in wheel.sql("SELECT f.url, v.total_us FROM visits v JOIN feeds f ON f.id = v.feed_id"
+    for url, us in fw.sql("SELECT f.url, v.total_us FROM visits v JOIN feeds f ON f.id = v.feed_id"
                              " WHERE v.run_id = ?", said["run"]):
         took.append(us)
         chain[url.split("/")[2]] += us
@@ -247,19 +247,19 @@ def late():
         with open(path, "w", encoding="ascii") as f:
             f.writelines("%d\n" % (slow_ms if i in slow else v) for i, v in enumerate(ms))
         w.origin = Origin(w.base, w.docs, "--feeds", str(n), "--latency", path, log=False)
-        wheel = Wheel(
+        fw = Feedwheel(
             w.base,
             "first_byte_timeout_ms = 20s\ntotal_timeout_ms = 30s\ninterval_min_ms = %dms\ninterval_ms = %dms\n"
             "interval_max_ms = %dms\nconcurrency = 16\n" % (LATE_S * 312, LATE_S * 500, LATE_S * 500))
-        wheel.run("import", w.origin.url_file)
-        p = wheel.start("run", "--quiet")
+        fw.run("import", w.origin.url_file)
+        p = fw.start("run", "--quiet")
         time.sleep(LATE_S * 0.75) # all durations are known, and due times are spread
         since = int(time.time() * 1000)
         time.sleep(LATE_S)
         p.terminate()
         p.wait()
         values = sorted(
-            v for u, v in wheel.sql(
+            v for u, v in fw.sql(
                 "SELECT f.url, v.lateness_ms FROM visits v JOIN feeds f ON f.id = v.feed_id"
                 " WHERE v.at_ms >= ? AND v.at_ms < ?", since, since + LATE_S * 940)
             if int(u.rsplit("/", 1)[1]) not in slow)

@@ -31,7 +31,7 @@ def size(name, usual, tiny):
     except ValueError:
         number = 0
     if number <= 0:
-        die("%s=%s: no number above 0", name, said)
+        die("%s=%s: not a number above 0", name, said)
     return number
 
 
@@ -40,7 +40,7 @@ def asked(name, known):
     said = os.environ.get(name, "").replace(",", " ").split()
     wrong = [word for word in said if word not in known]
     if wrong:
-        die("%s=%s: %s is not known here: %s", name, os.environ[name], wrong[0], " ".join(known) or "it knows none")
+        die("%s=%s: %s is unknown, known are: %s", name, os.environ[name], wrong[0], " ".join(known) or "none")
     return said or list(known)
 
 
@@ -53,9 +53,9 @@ def scratch(build, name):
     return folder
 
 
-def all_due(wheel, n):
+def all_due(fw, n):
     """Waits until n feeds are due: on a busy machine a run may have started its next round."""
-    while wheel.json("status")["due"] < n:
+    while fw.json("status")["due"] < n:
         time.sleep(0.1)
 
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 import collect
-from collect import FEEDS, RUNS, SOON, Origin, Wheel
+from collect import FEEDS, RUNS, SOON, Origin, Feedwheel
 from harness import Server, engines
 from table import all_due, asked, benchmark, die, head, median, ratio_row
 
@@ -24,11 +24,11 @@ GOALS = {"postgres": 0.7, "redis": 0.7}
 def passes(url_file, base, store):
     """Feeds a second of the first run, and of the next, when nothing is new."""
     os.makedirs(base)
-    wheel = Wheel(base, SOON, store=store)
-    wheel.run("import", url_file)
-    wall, _, first = collect.collect(wheel, "--workers", "2")
-    all_due(wheel, FEEDS)
-    again, _, second = collect.collect(wheel, "--workers", "2")
+    fw = Feedwheel(base, SOON, store=store)
+    fw.run("import", url_file)
+    wall, _, first = collect.collect(fw, "--workers", "2")
+    all_due(fw, FEEDS)
+    again, _, second = collect.collect(fw, "--workers", "2")
     if first["feeds"] != FEEDS or second["feeds"] != FEEDS or second["new_entries"] or not first["new_entries"]:
         die("bench-store: the whole job is incomplete: %s, then %s", first, second)
     shutil.rmtree(base)

@@ -13,7 +13,7 @@
 #include <feedwheel.h>
 
 #define EVENTS 1000
-#define LANES 1 /* one for each thread that pushes */
+#define PRODUCERS 1 /* one for each thread that pushes */
 #define PATIENCE_MS 10000
 
 static struct fw_str str(const char *s)
@@ -77,17 +77,17 @@ static int ingest(const struct fw_config *c, struct fw_err *err)
 	struct fw_event event = {.property = str("news"), .section = 1};
 	struct fw_ingest *in;
 	struct fw_ingest_stats s;
-	struct fw_producer *lane;
-	int rc = fw_ingest_open(c, LANES, &in, err);
+	struct fw_producer *producer;
+	int rc = fw_ingest_open(c, PRODUCERS, &in, err);
 
 	if (rc)
 		return rc;
 	sem_init(&w.over, 0, 0);
-	lane = fw_ingest_producer(in, 0);
-	rc = fw_ingest_begin(lane, &w.wait); /* with NULL instead, the call returns when the events are accepted */
+	producer = fw_ingest_producer(in, 0);
+	rc = fw_ingest_begin(producer, &w.wait); /* with NULL instead, the call returns when the events are accepted */
 	for (event.item = 1; event.item <= EVENTS && !rc; event.item++)
-		rc = fw_ingest_put(lane, &event);
-	rc = rc ? rc : fw_ingest_publish(lane, err);
+		rc = fw_ingest_put(producer, &event);
+	rc = rc ? rc : fw_ingest_publish(producer, err);
 	if (!rc) {
 		sem_wait(&w.over);
 		rc = w.rc;

@@ -138,7 +138,7 @@ static void print(const char *name, double ours, double reference, double ratio,
 	fflush(stdout);
 }
 
-static const char *judge(bool fine)
+static const char *verdict(bool fine)
 {
 	short_n += !fine;
 	return fine ? "ok" : "short";
@@ -160,17 +160,17 @@ void row(const char *name, double ours, const char *unit)
 
 void row_least(const char *name, double ours, double reference, double goal, const char *unit)
 {
-	print(name, ours, reference, reference > 0 ? ours / reference : 0, goal_text(">", goal), unit, judge(ours >= goal));
+	print(name, ours, reference, reference > 0 ? ours / reference : 0, goal_text(">", goal), unit, verdict(ours >= goal));
 }
 
 void row_most(const char *name, double ours, double goal, const char *unit)
 {
-	print(name, ours, 0, 0, goal_text("<", goal), unit, judge(ours <= goal));
+	print(name, ours, 0, 0, goal_text("<", goal), unit, verdict(ours <= goal));
 }
 
-static void row_judged(const char *name, double ours, double reference, double ratio, double goal, const char *unit)
+static void row_with_goal(const char *name, double ours, double reference, double ratio, double goal, const char *unit)
 {
-	print(name, ours, reference, ratio, goal > 0 ? goal_text(">x", goal) : "-", unit, goal > 0 ? judge(ratio >= goal) : "-");
+	print(name, ours, reference, ratio, goal > 0 ? goal_text(">x", goal) : "-", unit, goal > 0 ? verdict(ratio >= goal) : "-");
 }
 
 void row_ratio(const char *name, const struct samples *ours, const struct samples *reference, double goal, const char *unit)
@@ -180,12 +180,12 @@ void row_ratio(const char *name, const struct samples *ours, const struct sample
 	ratio.n = 0;
 	for (size_t i = 0; i < ours->n && i < reference->n; i++)
 		sample(&ratio, reference->v[i] > 0 ? ours->v[i] / reference->v[i] : 0);
-	row_judged(name, median(ours), median(reference), median(&ratio), goal, unit);
+	row_with_goal(name, median(ours), median(reference), median(&ratio), goal, unit);
 }
 
 void row_ratio1(const char *name, double ours, double reference, double goal, const char *unit)
 {
-	row_judged(name, ours, reference, reference > 0 ? ours / reference : 0, goal, unit);
+	row_with_goal(name, ours, reference, reference > 0 ? ours / reference : 0, goal, unit);
 }
 
 /* ---- generated entries ----------------------------------------------------------------------- */

@@ -26,7 +26,7 @@ static void body(struct fw_fetch_response *r)
 	fw_buf_finish(&out);
 }
 
-static void next_hop(struct fw_str location)
+static void next_redirect(struct fw_str location)
 {
 	struct fw_buf to = FW_BUF_INIT(0);
 	struct fw_wire_url h = {.port = 0};
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (r.headers_done && rest.p && fw_fetch_response_body(&r, &c, rest.p, rest.len))
 		body(&r);
 	if (r.value[FW_H_LOCATION].is)
-		next_hop(fw_fetch_response_header(&r, FW_H_LOCATION));
+		next_redirect(fw_fetch_response_header(&r, FW_H_LOCATION));
 	fw_fetch_response_finish(&r);
 	return 0;
 }

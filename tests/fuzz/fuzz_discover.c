@@ -227,7 +227,7 @@ static void check_answer(struct fw_arena *a, struct fw_str in)
 }
 
 /* The public function: strings in UTF-8 from bytes of any encoding. */
-static void check_door(struct fw_str in)
+static void check_public(struct fw_str in)
 {
 	struct fw_link *links;
 	struct fw_err err;
@@ -296,7 +296,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_page(&a, in);
 	check_answer(&a, in);
 	check_header(&a, in);
-	check_door(in);
+	check_public(in);
 	fw_arena_finish(&a);
 	return 0;
 }

@@ -31,7 +31,7 @@ static void check_repair(struct fw_str s)
 	fw_arena_finish(&a);
 }
 
-/* Read item by item, as jansson reads it as a whole. Of items that are not a list one or all of its members are read. */
+/* Parsed item by item as by jansson's tree. If items is not a list, one or all members are read. */
 static void check_items(const struct fw_document *doc, const json_t *root)
 {
 	const json_t *items = json_object_get(root, "items");

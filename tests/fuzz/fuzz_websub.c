@@ -110,7 +110,7 @@ static void intent(struct fw_str query, enum callback_state state, bool cloud)
 
 /* ---- documents ------------------------------------------------------------------------------- */
 
-static enum fw_websub_verdict judge(struct fw_str signature, struct fw_str body)
+static enum fw_websub_verdict push_verdict(struct fw_str signature, struct fw_str body)
 {
 	enum fw_websub_verdict v;
 	int64_t feed_id;
@@ -147,17 +147,17 @@ static void document(struct fw_str data, enum callback_state state)
 		struct fw_str hex;
 
 		sign(METHOD[i], body, &good);
-		FUZZ_CHECK(judge(fw_buf_str(&good), body) == (wanted ? FW_WEBSUB_ACCEPT : FW_WEBSUB_GONE));
+		FUZZ_CHECK(push_verdict(fw_buf_str(&good), body) == (wanted ? FW_WEBSUB_ACCEPT : FW_WEBSUB_GONE));
 		(void)fw_str_split(fw_buf_str(&good), '=', &hex);
 		signs |= fw_str_ifind(header, hex) != NULL;
 		good.p[good.len - 1] ^= 1; /* a digit becomes another digit or a character that is none */
 		FUZZ_CHECK(!signature_is_valid(fw_buf_str(&good), cb.secret, body));
 		fw_buf_finish(&good);
 	}
-	v = judge(header, body);
+	v = push_verdict(header, body);
 	FUZZ_CHECK(wanted ? v == FW_WEBSUB_ACCEPT || v == FW_WEBSUB_IGNORE : v == FW_WEBSUB_GONE);
 	FUZZ_CHECK(v != FW_WEBSUB_ACCEPT || signs);
-	FUZZ_CHECK(judge(FW_STR_NONE, body) == (wanted ? FW_WEBSUB_UNSIGNED : FW_WEBSUB_GONE));
+	FUZZ_CHECK(push_verdict(FW_STR_NONE, body) == (wanted ? FW_WEBSUB_UNSIGNED : FW_WEBSUB_GONE));
 }
 
 /* rssCloud's pings: a form that is read, and written again, is read as the same. */
@@ -172,7 +172,7 @@ static void ping(struct fw_str form, enum callback_state state)
 	fw_arena_init(&a, 0);
 	is = form_get(form, "url", &a, &url);
 	callback(state, true);
-	v = judge(FW_STR_NONE, form);
+	v = push_verdict(FW_STR_NONE, form);
 	FUZZ_CHECK((v == FW_WEBSUB_HINT) == (state == CALLBACK_ACTIVE && is && fw_str_eq(url, TOPIC)));
 	FUZZ_CHECK(v != FW_WEBSUB_ACCEPT && url.len <= form.len);
 	form_add(&again, "other", form);

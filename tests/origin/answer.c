@@ -391,7 +391,7 @@ static void redirect(struct visit *v)
 {
 	struct fw_str t = fw_str(v->plan->redirect);
 	struct fw_buf b = FW_BUF_INIT(0), line = FW_BUF_INIT(0);
-	const char *hop = memmem(v->r->target.p, v->r->target.len, "hop=", 4);
+	const char *seen = memmem(v->r->target.p, v->r->target.len, "step=", 5);
 	int64_t j;
 
 	if (fw_str_starts(t, FW_STR("feed/")) && fw_str_int(fw_str_sub(t, 5, t.len), &j) && j >= 0 && (size_t)j < origin.feed_n)
@@ -399,11 +399,11 @@ static void redirect(struct visit *v)
 	else if (fw_str_eq(t, FW_STR("next")))
 		origin_url(&b, (size_t)(v->r->feed + 1) % origin.feed_n);
 	else if (fw_str_eq(t, FW_STR("loop")))
-		fw_buf_addf(&b, "/feed/%lld%s", (long long)v->r->feed, hop ? "" : "?hop=1");
+		fw_buf_addf(&b, "/feed/%lld%s", (long long)v->r->feed, seen ? "" : "?step=1");
 	else if (fw_str_eq(t, FW_STR("endless"))) {
-		if (!hop || !fw_str_int(fw_str_sub(v->r->target, (size_t)(hop - v->r->target.p) + 4, v->r->target.len), &j))
+		if (!seen || !fw_str_int(fw_str_sub(v->r->target, (size_t)(seen - v->r->target.p) + 5, v->r->target.len), &j))
 			j = 0;
-		fw_buf_addf(&b, "/feed/%lld?hop=%lld", (long long)v->r->feed, (long long)j + 1);
+		fw_buf_addf(&b, "/feed/%lld?step=%lld", (long long)v->r->feed, (long long)j + 1);
 	} else {
 		fw_buf_addstr(&b, t);
 	}

@@ -169,7 +169,7 @@ static void names_known(void)
 		struct fw_str one = fw_str_split(rest, ',', &rest);
 
 		if (!named(all, one)) {
-			fprintf(stderr, "FW_STORES: %.*s is not known here: %s\n", (int)one.len, one.p, all.p);
+			fprintf(stderr, "FW_STORES: %.*s is unknown, known are: %s\n", (int)one.len, one.p, all.p);
 			exit(EXIT_FAILURE);
 		}
 	}

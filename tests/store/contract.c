@@ -38,7 +38,7 @@ START_TEST(the_first_has_all)
 	ck_assert_int_ge(l->safe_until_mono_ms, asked_ms + LONG_MS / 2);
 	for (int i = 0; i < STORE_SHARDS; i++)
 		ck_assert(l->shard[i].shard == i && l->shard[i].quiet_since_ms == 0);
-	drv_beat(st, "host/1/0", l);
+	drv_heartbeat(st, "host/1/0", l);
 	ck_assert(l->id == id && l->shard_n == STORE_SHARDS && l->living == 1);
 	drv_leave(st, l);
 	drv_end(st);
@@ -64,7 +64,7 @@ static size_t disjoint(struct store_lease *const *l, int n)
 	return sum;
 }
 
-START_TEST(parts_after_two_beats)
+START_TEST(parts_after_two_heartbeats)
 {
 	static const int WORKERS[] = {2, 3, 10};
 
@@ -95,7 +95,7 @@ START_TEST(parts_after_two_beats)
 }
 END_TEST
 
-START_TEST(what_a_beat_keeps)
+START_TEST(what_a_heartbeat_keeps)
 {
 	struct store *st = drv_fresh(_i);
 	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS);
@@ -105,13 +105,13 @@ START_TEST(what_a_beat_keeps)
 	drv_share(st, "b", b);
 	was = *b;
 	for (int i = 0; i < 3; i++) { /* a worker that has its part keeps it when others join and leave */
-		drv_beat(st, "a", a);
-		drv_beat(st, "b", b);
+		drv_heartbeat(st, "a", a);
+		drv_heartbeat(st, "b", b);
 		ck_assert_uint_eq(b->shard_n, was.shard_n);
 		ck_assert_int_eq(memcmp(b->shard, was.shard, was.shard_n * sizeof(was.shard[0])), 0);
 	}
 	drv_leave(st, a);
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	for (size_t i = 0; i < was.shard_n; i++)
 		ck_assert_ptr_nonnull(drv_shard(b, was.shard[i].shard));
 	drv_leave(st, b);
@@ -120,7 +120,7 @@ START_TEST(what_a_beat_keeps)
 END_TEST
 
 /* quiet_since_ms goes with the shard from owner to owner. */
-START_TEST(quiet_is_handed_on)
+START_TEST(the_quiet_time_goes_with_the_shard)
 {
 	struct store *st = drv_fresh(_i);
 	struct store_lease *a = drv_join(st, "a", LONG_MS), *b;
@@ -129,10 +129,10 @@ START_TEST(quiet_is_handed_on)
 	a->shard[5].quiet_since_ms = 77;
 	a->shard[7].quiet_since_ms = knew_ms;
 	drv_give(st, a, 0, 10);
-	drv_beat(st, "a", a); /* it takes them back itself, and gets its own value */
+	drv_heartbeat(st, "a", a); /* it takes them back itself, and gets its own value */
 	ck_assert(a->shard[5].quiet_since_ms == 77 && a->shard[7].quiet_since_ms == knew_ms &&
 		!a->shard[6].quiet_since_ms);
-	drv_beat(st, "a", a);
+	drv_heartbeat(st, "a", a);
 	ck_assert_int_eq(a->shard[5].quiet_since_ms, 77); /* as long as it reports no other value */
 	a->shard[5].quiet_since_ms = 0;
 	died_ms = drv_clock(st);
@@ -162,18 +162,18 @@ START_TEST(begin_together)
 
 	ck_assert(a && b);
 	*a = *b = (struct store_lease){.lease_ms = LONG_MS, .expected = 4};
-	drv_beat(st, "a", a);
+	drv_heartbeat(st, "a", a);
 	ck_assert(a->living == 1 && a->shard_n == STORE_SHARDS / 4);
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	ck_assert(b->living == 2 && b->shard_n == STORE_SHARDS / 4);
 	b->idle = b->full = true;
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 4);
 	a->idle = true;
-	drv_beat(st, "a", a);
+	drv_heartbeat(st, "a", a);
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS / 2);
 	b->full = false;
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 4 + STORE_SHARDS / 8);
 	drv_leave(st, a);
 	drv_leave(st, b);
@@ -189,33 +189,33 @@ START_TEST(idle_and_full)
 
 	drv_give(st, a, 100, STORE_SHARDS - 100);
 	b->full = true; /* it has more work than it can start: it takes no shard, though it holds none */
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	ck_assert_uint_eq(b->shard_n, 0);
 	b->full = false;
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	ck_assert_uint_eq(b->shard_n, store_fair_share(b));
 	b->full = true; /* and it loses none */
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	ck_assert_uint_eq(b->shard_n, store_fair_share(b));
 	c->idle = true; /* it takes all free shards, beyond its part */
-	drv_beat(st, "c", c);
+	drv_heartbeat(st, "c", c);
 	ck_assert_uint_eq(c->shard_n, STORE_SHARDS - 100 - b->shard_n);
 	ck_assert_uint_eq(c->idle_n, 0); /* other idle workers */
-	drv_beat(st, "a", a);
+	drv_heartbeat(st, "a", a);
 	ck_assert(a->idle_n == 1 && a->living == 3 && a->shard_n == 100);
 	a->idle = true;
-	drv_beat(st, "a", a);
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "a", a);
+	drv_heartbeat(st, "b", b);
 	ck_assert_uint_eq(b->idle_n, 2);
 	a->idle = c->idle = false;
-	drv_beat(st, "a", a);
-	drv_beat(st, "c", c);
+	drv_heartbeat(st, "a", a);
+	drv_heartbeat(st, "c", c);
 	ck_assert_uint_eq(c->idle_n, 0);
 	drv_leave(st, a); /* a worker that has left is not counted as idle */
 	c->idle = true;
-	drv_beat(st, "c", c);
+	drv_heartbeat(st, "c", c);
 	drv_leave(st, c);
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	ck_assert(b->idle_n == 0 && b->living == 1);
 	drv_leave(st, b);
 	drv_end(st);
@@ -227,7 +227,7 @@ END_TEST
 START_TEST(a_lease_runs_out)
 {
 	struct store *st = drv_fresh(_i);
-	int64_t id = drv_feed(st, "https://over.example/feed", 5), beat_ms, beat_wall_ms, old_id;
+	int64_t id = drv_feed(st, "https://over.example/feed", 5), heartbeat_ms, heartbeat_wall_ms, old_id;
 	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS);
 	struct fw_outcome o = drv_outcome(st, id, &F[0], 9);
 	struct store_host h = {.id = o.host_id, .next_ok_ms = 5};
@@ -237,40 +237,40 @@ START_TEST(a_lease_runs_out)
 	c.lease_id = old_id = a->id;
 	a->lease_ms = SHORT_MS;
 	for (int i = 0;; i++) {
-		beat_ms = fw_mono_ms();
-		beat_wall_ms = drv_clock(st);
-		drv_beat(st, "a", a);
-		ck_assert_int_lt(a->safe_until_mono_ms, beat_ms + SHORT_MS + 1);
+		heartbeat_ms = fw_mono_ms();
+		heartbeat_wall_ms = drv_clock(st);
+		drv_heartbeat(st, "a", a);
+		ck_assert_int_lt(a->safe_until_mono_ms, heartbeat_ms + SHORT_MS + 1);
 		if (i == 6) /* longer than a lease */
 			break;
 		usleep(SHORT_MS * 200);
-		drv_beat(st, "b", b);
-		if (fw_mono_ms() - beat_ms >= SHORT_MS) /* this machine was busy: the heartbeat came too late */
+		drv_heartbeat(st, "b", b);
+		if (fw_mono_ms() - heartbeat_ms >= SHORT_MS) /* this machine was busy: the heartbeat came too late */
 			break;
 		ck_assert_uint_eq(b->shard_n, 0);
 	}
 	b->late = true; /* it reports that its own lease was over too: then it ends nobody else's */
 	usleep(2 * SHORT_MS * 1000);
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	ck_assert(b->living == 2 && !b->shard_n);
 	b->late = false;
 	do {
 		usleep(5000);
-		drv_beat(st, "b", b);
-		ck_assert_int_lt(fw_mono_ms() - beat_ms, 20 * SHORT_MS);
+		drv_heartbeat(st, "b", b);
+		ck_assert_int_lt(fw_mono_ms() - heartbeat_ms, 20 * SHORT_MS);
 	} while (!b->shard_n);
 	FAILS(st->driver->heartbeat(st, "a", a, &drv_err), FW_ESTALE);
-	ck_assert_int_ge(fw_mono_ms() - beat_ms, SHORT_MS - 2);
+	ck_assert_int_ge(fw_mono_ms() - heartbeat_ms, SHORT_MS - 2);
 	ck_assert(b->living == 1 && b->shard_n == STORE_SHARDS); /* all of them at once */
 	for (int i = 0; i < STORE_SHARDS; i++) /* requests to its hosts were possible until it ended */
-		ck_assert(b->shard[i].quiet_since_ms >= beat_wall_ms + a->lease_ms - 2 - SHORT_MS / 10 &&
+		ck_assert(b->shard[i].quiet_since_ms >= heartbeat_wall_ms + a->lease_ms - 2 - SHORT_MS / 10 &&
 			b->shard[i].quiet_since_ms <= drv_clock(st));
 	FAILS(st->driver->commit(st, &c, &drv_err), FW_ESTALE);
 	ck_assert(drv_print(st) == print);
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	ck_assert_uint_eq(b->living, 1);
 	a->id = 0;
-	drv_beat(st, "a", a); /* it joins again */
+	drv_heartbeat(st, "a", a); /* it joins again */
 	ck_assert_int_gt(a->id, FW_MAX(b->id, old_id));
 	drv_leave(st, a);
 	drv_leave(st, b);
@@ -288,7 +288,7 @@ START_TEST(over_and_not_taken)
 
 	/* joining took longer than the lease: the worker does not count as dead */
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS);
-	drv_beat(st, "a", a);
+	drv_heartbeat(st, "a", a);
 	ck_assert_uint_eq(a->shard_n, STORE_SHARDS);
 	ck_assert_int_lt(a->safe_until_mono_ms, fw_mono_ms());
 	DONE(drv_commit(st, a->id, &o, 1));
@@ -352,7 +352,7 @@ START_TEST(leases_that_are_not_there)
 		&(struct store_release){.lease_id = none->id, .shard = a->shard, .n = 500, .leave = true}, &drv_err));
 	drv_reap(st, "nobody", 0);
 	drv_give(st, a, 0, 0);
-	drv_beat(st, "a", a);
+	drv_heartbeat(st, "a", a);
 	ck_assert(a->living == 1 && a->shard_n == STORE_SHARDS && drv_print(st) == print);
 	free(none);
 	drv_leave(st, a);
@@ -370,12 +370,12 @@ START_TEST(shards_of_others_stay)
 	for (int i = 0; i < STORE_SHARDS; i++)
 		all.shard[i].quiet_since_ms = 55;
 	drv_give(st, &all, 0, STORE_SHARDS); /* a held half of them */
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS / 2);
 	for (size_t i = 0; i < b->shard_n; i++)
 		ck_assert_int_eq(b->shard[i].quiet_since_ms, 0);
 	drv_give(st, &all, 0, STORE_SHARDS); /* a repetition */
-	drv_beat(st, "a", a);
+	drv_heartbeat(st, "a", a);
 	ck_assert(a->shard_n == STORE_SHARDS / 2 && a->shard[0].quiet_since_ms == 55);
 	drv_leave(st, a);
 	drv_leave(st, b);
@@ -398,7 +398,7 @@ START_TEST(dead_ones_are_reaped)
 	FAILS(st->driver->heartbeat(st, "host/1/1", a, &drv_err), FW_ESTALE);
 	FAILS(st->driver->heartbeat(st, "host/1/1", again, &drv_err), FW_ESTALE);
 	FAILS(drv_commit(st, a->id, NULL, 0), FW_ESTALE);
-	drv_beat(st, "host/1/10", b);
+	drv_heartbeat(st, "host/1/10", b);
 	ck_assert(b->living == 1 && b->shard_n == STORE_SHARDS);
 	for (size_t i = 0; i < a->shard_n; i++) {
 		int64_t quiet_ms = drv_shard(b, a->shard[i].shard)->quiet_since_ms;
@@ -458,7 +458,7 @@ static int64_t versions[STORE_SHARDS];
 /* The versions of exactly these shards have risen since the last call. */
 static void risen(struct store *st, struct store_lease *l, const int *shard, size_t n, const char *what)
 {
-	drv_beat(st, "w", l);
+	drv_heartbeat(st, "w", l);
 	ck_assert_uint_eq(l->shard_n, STORE_SHARDS);
 	for (int i = 0; i < STORE_SHARDS; i++) {
 		int64_t was = versions[i];
@@ -512,7 +512,7 @@ START_TEST(changes_raise_versions)
 	DONE(st->driver->feed_drop(st, id[2], 0, &drv_err));
 	risen(st, l, &at, 1, "a removal");
 	DONE(st->driver->feed_drop(st, other, id[0], &drv_err));
-	drv_beat(st, "w", l);
+	drv_heartbeat(st, "w", l);
 	/* a merge: at least where a feed was removed */
 	ck_assert_int_gt(l->shard[at_other].version, versions[at_other]);
 	versions[at] = l->shard[at].version;
@@ -652,7 +652,7 @@ START_TEST(what_is_due)
 END_TEST
 
 /* A host with many feeds, all in one shard: more rows than a page has. */
-START_TEST(many_of_one_host)
+START_TEST(many_feeds_of_one_host)
 {
 	enum { MANY = 3000 };
 	struct store *st = drv_fresh(_i);
@@ -660,8 +660,8 @@ START_TEST(many_of_one_host)
 	const struct drv_due *d;
 
 	ck_assert_ptr_nonnull(id);
-	drv_feeds(st, "crowd.example", MANY, 5, id);
-	d = drv_due(st, store_host_shard(store_host_id(FW_STR("crowd.example"))), 5);
+	drv_feeds(st, "large.example", MANY, 5, id);
+	d = drv_due(st, store_host_shard(store_host_id(FW_STR("large.example"))), 5);
 	ck_assert_uint_eq(d->n, MANY);
 	for (int i = 0; i < MANY; i++)
 		sum += d->due[i].feed_id - id[i];
@@ -746,7 +746,7 @@ START_TEST(fenced)
 	c.n = 0;
 	FAILS(st->driver->commit(st, &c, &drv_err), FW_ESTALE);
 	ck_assert(drv_print(st) == print && !drv_host(st, h.id));
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	c.n = 2;
 	c.lease_id = b->id;
 	DONE(st->driver->commit(st, &c, &drv_err)); /* the same commit by the next owner */
@@ -1252,7 +1252,7 @@ static void joins(int i, const char *url, struct shared *s, int me)
 		do {
 			rc = st->driver->heartbeat(st, "w", l, &drv_err);
 		} while (rc == FW_EAGAIN);
-		must(rc, "a beat");
+		must(rc, "a heartbeat");
 		atomic_store(&s->lease[me * JOINS + k], l->id);
 		do {
 			rc = st->driver->release(st, &(struct store_release){.lease_id = l->id, .leave = k % 2 == 0,
@@ -1351,7 +1351,7 @@ START_TEST(busy)
 	ck_assert_int_lt(fw_mono_ms() - begin_ms, 9000);
 	sql_of(holder)->dialect->rollback(sql_of(holder));
 	ck_assert(drv_print(st) == print);
-	drv_beat(st, "w", l); /* the same call is sent again */
+	drv_heartbeat(st, "w", l); /* the same call is sent again */
 	DONE(drv_commit(st, l->id, &o, 1));
 	ck_assert(!o.rc && o.visit.new_n == 1);
 	holder->driver->close(holder);
@@ -1389,7 +1389,7 @@ START_TEST(the_server_dies)
 	server->again();
 	DONE(drv_driver(_i)->open(&c, &st, &drv_err));
 	if (keeps) { /* the lease survives too: an outage shorter than the lease costs nothing */
-		drv_beat(st, "w", l);
+		drv_heartbeat(st, "w", l);
 		ck_assert_uint_eq(l->shard_n, STORE_SHARDS);
 		DONE(drv_commit(st, l->id, &o, 1));
 		ck_assert(!o.rc && drv_visits(st, id) == 1 && drv_due_of(st, id)->due_at_ms == 50);
@@ -1404,10 +1404,10 @@ int main(void)
 {
 	Suite *s = suite_create("contract");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {the_first_has_all, parts_after_two_beats, what_a_beat_keeps, quiet_is_handed_on,
+	const TTest *const every[] = {the_first_has_all, parts_after_two_heartbeats, what_a_heartbeat_keeps, the_quiet_time_goes_with_the_shard,
 		begin_together, idle_and_full, a_lease_runs_out, over_and_not_taken, no_number_twice, leases_that_are_not_there,
 		shards_of_others_stay, dead_ones_are_reaped, killers_are_quarantined, changes_raise_versions,
-		what_is_due, many_of_one_host, hosts_outlive_their_owner, fenced, changed_while_in_flight, state_without_a_visit,
+		what_is_due, many_feeds_of_one_host, hosts_outlive_their_owner, fenced, changed_while_in_flight, state_without_a_visit,
 		addresses_are_adopted, feeds_move, repeated_commits, pushes_need_no_lease,
 		first_visits_need_no_lease, entries_are_unique,
 		the_same_entries_at_a_time, joined_at_a_time, busy, the_server_dies};

@@ -12,7 +12,7 @@
 #include "store/fields.h"
 
 #define HOUR 3600000
-#define CROWD "https://crowd.example/%d"
+#define LARGE_HOST "https://large.example/%d"
 
 static struct fw_arena A;
 
@@ -284,7 +284,7 @@ static struct fw_store *full_store(int driver)
 	OK(fw_store_feed_set(st, &push, FW_SET_PUSH, &err));
 	visit_with(st, n.id, NOW, e, 3);
 	subscribe(st, "https://gone.example/", NOW + 2 * HOUR + 1); /* leaves a gap in the ids */
-	subscribe_many(st, CROWD, 0, 3, NOW + 9 * HOUR);
+	subscribe_many(st, LARGE_HOST, 0, 3, NOW + 9 * HOUR);
 	OK(fw_store_unsubscribe(st, 2, &err));
 	ck_assert_int_eq(prune_entries(st), 3); /* all three entries are pruned, their keys stay */
 	e[1].hash = 8;
@@ -435,7 +435,7 @@ static int engine_copy(struct fw_store *from, struct fw_store *to, bool resume, 
  * Changes the source by visits, by its user and by retention: each feed of a full store has other
  * rows then, another id, or another URL.
  */
-static void moves_on(struct fw_store *a)
+static void source_changes(struct fw_store *a)
 {
 	struct fw_entry_row e[2] = {entry(4, 6, "four, pruned", "fourth"), entry(6, 1, "six", "sixth")};
 	struct fw_feed set = {.id = 6, .user_title = FW_STR("renamed")};
@@ -448,7 +448,7 @@ static void moves_on(struct fw_store *a)
 	OK(fw_store_unsubscribe(a, 3, &err));
 	visit_begin(&v, a, 1, NOW + 4 * HOUR);
 	v.o.groups = FW_GROUP_URL; /* the groups of a feed later in the copy */
-	v.f.url = FW_STR("https://crowd.example/0");
+	v.f.url = FW_STR("https://large.example/0");
 	v.o.entries = e;
 	v.o.entry_n = 2;
 	visit_end(&v);
@@ -468,7 +468,7 @@ START_TEST(an_older_copy_is_brought_up_to_date)
 		same(a, b);
 		OK(engine_copy(a, b, true, &s, &err));
 		ck_assert_int_eq(s.updated + s.removed + s.feeds + s.entries + s.visits, 0);
-		moves_on(a);
+		source_changes(a);
 		OK(engine_copy(a, b, true, &s, &err));
 		ck_assert_int_eq(s.differing, 0);
 		ck_assert_int_eq(s.updated, 3);
@@ -500,21 +500,21 @@ static void refused(struct fw_store *from, struct fw_store *to, const char *word
 START_TEST(what_is_no_older_copy_is_left_alone)
 {
 	struct fw_store *a = full_store(_i), *b = fresh(_i), *other = fresh(_i);
-	struct fw_heartbeat beat = {.worker = "h/1/1", .pid = 1, .visits = 1};
+	struct fw_heartbeat heartbeat = {.worker = "h/1/1", .pid = 1, .visits = 1};
 	struct fw_copy_stats s;
 	struct fw_err err = {0};
 
 	OK(engine_copy(a, b, false, &s, &err));
-	moves_on(a);
-	refused(b, a, "higher ids than the source"); /* the two exchanged */
+	source_changes(a);
+	refused(b, a, "higher ids than the source"); /* source and target exchanged */
 	usleep(2000);
 	subscribe(other, "https://other.example/", NOW);
 	refused(a, other, "differs between source and target");
-	subscribe_many(other, CROWD, 0, 2, NOW);
+	subscribe_many(other, LARGE_HOST, 0, 2, NOW);
 	OK(fw_store_unsubscribe(other, 1, &err));
 	OK(fw_store_unsubscribe(other, 3, &err)); /* the target has only feed 2, which the source does not have */
 	refused(a, other, "none of the source's feeds");
-	OK(fw_store_heartbeat_put(b, &beat, from_now_on(b), &err));
+	OK(fw_store_heartbeat_put(b, &heartbeat, from_now_on(b), &err));
 	refused(a, b, "written to the target");
 	fw_store_close(a);
 	fw_store_close(b);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "bare_maria.h"
+#include "mysql_fixture.h"
 #include "store/mysql/mysql.h"
 
 static struct fw_arena A;

@@ -171,7 +171,7 @@ uint64_t drv_print(struct store *st)
 
 /* ---- leases ---------------------------------------------------------------------------------- */
 
-void drv_beat(struct store *st, const char *worker, struct store_lease *l)
+void drv_heartbeat(struct store *st, const char *worker, struct store_lease *l)
 {
 	DONE(st->driver->heartbeat(st, worker, l, &drv_err));
 	ck_assert_int_gt(l->id, 0);
@@ -188,7 +188,7 @@ struct store_lease *drv_join(struct store *st, const char *worker, int64_t lease
 
 	ck_assert_ptr_nonnull(l);
 	l->lease_ms = lease_ms;
-	drv_beat(st, worker, l);
+	drv_heartbeat(st, worker, l);
 	return l;
 }
 
@@ -202,7 +202,7 @@ void drv_share(struct store *st, const char *worker, struct store_lease *l)
 {
 	size_t part;
 
-	drv_beat(st, worker, l);
+	drv_heartbeat(st, worker, l);
 	part = store_fair_share(l);
 	if (l->shard_n <= part)
 		return;
@@ -235,7 +235,7 @@ int64_t drv_version(struct store *st, struct store_lease *l, int shard)
 {
 	const struct store_shard *s;
 
-	drv_beat(st, "w", l);
+	drv_heartbeat(st, "w", l);
 	s = drv_shard(l, shard);
 	ck_assert_ptr_nonnull(s);
 	return s->version;

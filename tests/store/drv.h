@@ -50,7 +50,7 @@ uint64_t drv_print(struct store *st);
 
 /* The caller owns the lease: free() or drv_leave(). */
 struct store_lease *drv_join(struct store *st, const char *worker, int64_t lease_ms);
-void drv_beat(struct store *st, const char *worker, struct store_lease *l);
+void drv_heartbeat(struct store *st, const char *worker, struct store_lease *l);
 void drv_give(struct store *st, const struct store_lease *l, size_t from, size_t n);
 /* Sends a heartbeat, and gives back the shards beyond its part. */
 void drv_share(struct store *st, const char *worker, struct store_lease *l);

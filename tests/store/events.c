@@ -164,7 +164,7 @@ struct dead {
 	int64_t id, at_ms;
 };
 
-static int see_dead(void *ctx, const struct fw_dead_letter *e)
+static int dead_letter_add(void *ctx, const struct fw_dead_letter *e)
 {
 	struct dead *d = ctx;
 
@@ -176,7 +176,7 @@ static int see_dead(void *ctx, const struct fw_dead_letter *e)
 	return 0;
 }
 
-START_TEST(set_aside)
+START_TEST(dead_letters)
 {
 	struct fw_store *st = fresh(_i);
 	struct fw_ids ids;
@@ -190,7 +190,7 @@ START_TEST(set_aside)
 	e.id = fw_ids_take(&ids, 1, NOW);
 	OK(fw_store_dead_letter_put(st, &e, &err));
 	OK(fw_store_dead_letter_put(st, &e, &err));
-	OK(fw_store_dead_letter_list(st, 0, 0, see_dead, &d, &err));
+	OK(fw_store_dead_letter_list(st, 0, 0, dead_letter_add, &d, &err));
 	ck_assert_uint_eq(d.n, 1);
 	ck_assert_int_eq(d.id, e.id);
 	ck_assert_int_eq(d.at_ms, NOW + 7);
@@ -202,7 +202,7 @@ START_TEST(set_aside)
 }
 END_TEST
 
-START_TEST(set_aside_again) /* among others of its millisecond: the last reason counts */
+START_TEST(a_second_reason_replaces_the_first) /* among others of its millisecond: the last reason counts */
 {
 	struct fw_store *st = fresh(_i);
 	struct fw_dead_letter e = {.row = FW_STR("{}"), .at_ms = NOW};
@@ -224,14 +224,14 @@ START_TEST(set_aside_again) /* among others of its millisecond: the last reason 
 	}
 	for (int i = 0; i < 9; i++) {
 		d = (struct dead){0};
-		OK(fw_store_dead_letter_list(st, first + i - 1, 1, see_dead, &d, &err));
+		OK(fw_store_dead_letter_list(st, first + i - 1, 1, dead_letter_add, &d, &err));
 		ck_assert_int_eq(d.id, first + i);
 		ck_assert_int_eq(d.at_ms, NOW + 20 + i);
 		ck_assert_str_eq(d.reason, "another");
 		ck_assert_str_eq(d.row, "{\"a\":1}");
 	}
 	d = (struct dead){0};
-	OK(fw_store_dead_letter_list(st, 0, 0, see_dead, &d, &err));
+	OK(fw_store_dead_letter_list(st, 0, 0, dead_letter_add, &d, &err));
 	ck_assert_uint_eq(d.n, 9);
 	fw_store_close(st);
 }
@@ -264,7 +264,7 @@ START_TEST(pruned)
 	OK(fw_store_event_list(st, 0, 0, see, &s, &err));
 	ck_assert_uint_eq(s.n, 2);
 	ck_assert_uint_eq(s.sum, 3 + 4);
-	OK(fw_store_dead_letter_list(st, 0, 0, see_dead, &dead, &err));
+	OK(fw_store_dead_letter_list(st, 0, 0, dead_letter_add, &dead, &err));
 	ck_assert_uint_eq(dead.n, 0);
 	OK(fw_store_prune(st, &p, &err));
 	ck_assert_int_eq(p.event_n, 3);
@@ -273,7 +273,7 @@ START_TEST(pruned)
 }
 END_TEST
 
-static int keep_dead(void *ctx, const struct fw_dead_letter *e)
+static int dead_letter_keep(void *ctx, const struct fw_dead_letter *e)
 {
 	struct fw_dead_letter *to = ctx;
 	static char row[3][100], reason[3][100];
@@ -304,13 +304,13 @@ START_TEST(taken_back) /* each listed dead letter can be removed, and no other i
 			.at_ms = NOW + (int64_t)i};
 		OK(fw_store_dead_letter_put(st, &in[i], &err));
 	}
-	OK(fw_store_dead_letter_list(st, 0, 0, keep_dead, out, &err));
+	OK(fw_store_dead_letter_list(st, 0, 0, dead_letter_keep, out, &err));
 	ck_assert_int_eq(out[2].id, in[2].id);
 	OK(fw_store_dead_letter_remove(st, out, 0, &err));
 	out[1] = out[2];
 	OK(fw_store_dead_letter_remove(st, out, 2, &err));
 	OK(fw_store_dead_letter_remove(st, out, 2, &err)); /* they are gone: nothing happens */
-	OK(fw_store_dead_letter_list(st, 0, 0, see_dead, &dead, &err));
+	OK(fw_store_dead_letter_list(st, 0, 0, dead_letter_add, &dead, &err));
 	ck_assert_uint_eq(dead.n, 1);
 	ck_assert_int_eq(dead.id, in[1].id);
 	fw_store_close(st);
@@ -321,7 +321,7 @@ int main(void)
 {
 	Suite *s = suite_create("events");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages, set_aside, set_aside_again, pruned,
+	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages, dead_letters, a_second_reason_replaces_the_first, pruned,
 		taken_back};
 
 	stores_begin();

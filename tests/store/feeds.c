@@ -1271,7 +1271,7 @@ START_TEST(merged_crosswise)
 }
 END_TEST
 
-#define MOVES 40
+#define MOVE_N 40
 
 static void *setter(void *ctx)
 {
@@ -1283,7 +1283,7 @@ static void *setter(void *ctx)
 	struct fw_err er = {0};
 	int rc;
 
-	while (atomic_load(p->turn) < MOVES) {
+	while (atomic_load(p->turn) < MOVE_N) {
 		struct fw_outcome o;
 
 		p->n++;
@@ -1323,7 +1323,7 @@ START_TEST(moved_beside_others)
 		p[i] = (struct party){.i = _i, .nth = i + 1, .url = url, .feed = {id}, .turn = &turn};
 		ck_assert_int_eq(pthread_create(&t[i], NULL, setter, &p[i]), 0);
 	}
-	for (int k = 0; k < MOVES; k++) {
+	for (int k = 0; k < MOVE_N; k++) {
 		struct fw_outcome o = visit(st, id, &f);
 		int rc;
 
@@ -1338,7 +1338,7 @@ START_TEST(moved_beside_others)
 	for (int i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);
 	f = feed_of(st, id);
-	ck_assert(fw_str_eq(f.folder, FW_STR("mine")) && f.entry_n == p[1].n && visits_of(st, id) == MOVES + p[1].n);
+	ck_assert(fw_str_eq(f.folder, FW_STR("mine")) && f.entry_n == p[1].n && visits_of(st, id) == MOVE_N + p[1].n);
 	free(l);
 	drv_end(st);
 }

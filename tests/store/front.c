@@ -285,18 +285,18 @@ START_TEST(a_message_wakes)
 }
 END_TEST
 
-static int keep_beat(void *ctx, const struct fw_heartbeat *b)
+static int heartbeat_add(void *ctx, const struct fw_heartbeat *b)
 {
 	fw_buf_addf(ctx, "%s:%lld:%llu:%u:%lld ", b->worker, (long long)b->pid, (unsigned long long)b->visits, b->slots,
 		(long long)b->at_ms);
 	return 0;
 }
 
-static void beats_are(struct fw_store *st, int64_t since_ms, const char *want)
+static void heartbeats_are(struct fw_store *st, int64_t since_ms, const char *want)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 
-	OK(fw_store_heartbeat_list(st, since_ms, keep_beat, &b, &err));
+	OK(fw_store_heartbeat_list(st, since_ms, heartbeat_add, &b, &err));
 	ck_assert(fw_str_eq(fw_buf_str(&b), fw_str(want)));
 	fw_buf_finish(&b);
 }
@@ -307,19 +307,19 @@ START_TEST(heartbeats)
 	struct fw_heartbeat b = {.worker = "host/1/0", .pid = 1, .started_ms = NOW, .visits = 10, .slots = UINT32_MAX};
 	struct fw_prune p = {.now_ms = NOW + 150 + FW_DAY_MS, .records = true};
 
-	beats_are(st, 0, "");
+	heartbeats_are(st, 0, "");
 	OK(fw_store_heartbeat_put(st, &b, NOW + 100, &err));
 	b.visits = UINT64_C(9007199254740993); /* a double cannot represent it */
 	OK(fw_store_heartbeat_put(st, &b, NOW + 200, &err));
 	b.worker = "host/2/0";
 	b.pid = 2;
 	OK(fw_store_heartbeat_put(st, &b, NOW + 150, &err));
-	beats_are(st, 0, "host/1/0:1:9007199254740993:4294967295:1763730000200"
+	heartbeats_are(st, 0, "host/1/0:1:9007199254740993:4294967295:1763730000200"
 		" host/2/0:2:9007199254740993:4294967295:1763730000150 ");
-	beats_are(st, NOW + 180, "host/1/0:1:9007199254740993:4294967295:1763730000200 ");
+	heartbeats_are(st, NOW + 180, "host/1/0:1:9007199254740993:4294967295:1763730000200 ");
 	OK(fw_store_prune(st, &p, &err));
 	ck_assert_int_eq(p.record_n, 1);
-	beats_are(st, 0, "host/1/0:1:9007199254740993:4294967295:1763730000200 ");
+	heartbeats_are(st, 0, "host/1/0:1:9007199254740993:4294967295:1763730000200 ");
 	fw_store_close(st);
 }
 END_TEST

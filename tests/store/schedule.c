@@ -280,7 +280,7 @@ START_TEST(a_clock_that_was_set_back)
 		SQL_V(SQL_INT(dead->id)),
 		&changed, &drv_err));
 	ck_assert_int_eq(changed, 1);
-	drv_beat(st, "b", b);
+	drv_heartbeat(st, "b", b);
 	DONE(sql_query_int(sql_of(st), UNTIL, SQL_V(SQL_INT(dead->id)), 0, &until_ms, &drv_err));
 	ck_assert_int_gt(until_ms, 0); /* the lease counts as renewed at that heartbeat */
 	ck_assert_int_le(until_ms, drv_clock(st) + LEASE_MS);
@@ -288,7 +288,7 @@ START_TEST(a_clock_that_was_set_back)
 	ck_assert_int_gt(until_ms, drv_clock(st) + LONG_MS / 2); /* a longer lease is not cut */
 	while (b->living > 1) {
 		usleep(10000);
-		drv_beat(st, "b", b);
+		drv_heartbeat(st, "b", b);
 	}
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS);
 	ck_assert_int_eq(st->driver->heartbeat(st, "dead", dead, &drv_err), FW_ESTALE);
@@ -537,7 +537,7 @@ END_TEST
 /* ---- at random ------------------------------------------------------------------------------- */
 
 struct book {
-	_Atomic int64_t owner[STORE_SHARDS], safe_until[STORE_SHARDS]; /* as the last owner said; 0: given back */
+	_Atomic int64_t owner[STORE_SHARDS], safe_until[STORE_SHARDS]; /* as its last owner reported; 0: given back */
 	_Atomic int64_t visits[FEEDS]; /* committed */
 	_Atomic int64_t joins, stale, kills;
 	_Atomic int violations;
@@ -573,7 +573,7 @@ struct worker {
 	struct store *st;
 	struct store_lease l;
 	size_t n, turn;          /* the shards that it works on: the first of the lease's */
-	int64_t beat_mono_ms;
+	int64_t heartbeat_mono_ms;
 	uint64_t dice;
 };
 
@@ -616,9 +616,9 @@ static void live(struct worker *w)
 	struct store_release g = {0};
 	int rc;
 
-	if (w->l.id && fw_mono_ms() - w->beat_mono_ms < LEASE_MS / 4)
+	if (w->l.id && fw_mono_ms() - w->heartbeat_mono_ms < LEASE_MS / 4)
 		return;
-	w->beat_mono_ms = fw_mono_ms();
+	w->heartbeat_mono_ms = fw_mono_ms();
 	w->l.lease_ms = LEASE_MS;
 	rc = w->st->driver->heartbeat(w->st, "w", &w->l, &e);
 	if (rc == FW_ESTALE) {
@@ -685,7 +685,7 @@ static void visit(struct worker *w)
 		usleep((useconds_t)(roll(w) % (LEASE_MS * 1200))); /* sometimes longer than the lease */
 	rc = w->st->driver->commit(w->st, &(struct store_commit){.lease_id = w->l.id, .outcome = o, .n = seen.n}, &e);
 	if (rc == FW_ESTALE || rc == FW_EAGAIN) {
-		w->beat_mono_ms = 0;
+		w->heartbeat_mono_ms = 0;
 		return;
 	}
 	must(rc, &e, "commit");
@@ -832,7 +832,7 @@ START_TEST(workers_come_and_go)
 		unheard += (int)more;
 	}
 	ck_assert_int_le(unheard, 20 * (int)book->kills);
-	printf("# %s: %lld beats, %lld leases lost, %lld kills, %d visits not heard of\n", under_test[_i].name,
+	printf("# %s: %lld heartbeats, %lld leases lost, %lld kills, %d visits not heard of\n", under_test[_i].name,
 		(long long)book->joins, (long long)book->stale, (long long)book->kills, unheard);
 	munmap(book, sizeof(*book));
 	drv_end(st);

@@ -269,7 +269,7 @@ static int see_event(void *ctx, const struct fw_event *e)
 	return 0;
 }
 
-static int see_dead(void *ctx, const struct fw_dead_letter *d)
+static int dead_letter_add(void *ctx, const struct fw_dead_letter *d)
 {
 	struct events *s = ctx;
 
@@ -295,7 +295,7 @@ static struct events letters(struct store *st, int64_t after_id, size_t limit)
 	struct events s = {.n = 0};
 
 	OK(st->driver->event_list(st,
-		&(struct store_event_query){.after_id = after_id, .limit = limit, .dead = see_dead, .ctx = &s}, &err));
+		&(struct store_event_query){.after_id = after_id, .limit = limit, .dead = dead_letter_add, .ctx = &s}, &err));
 	return s;
 }
 

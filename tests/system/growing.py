@@ -9,7 +9,7 @@ import json
 import os
 import signal
 
-from harness import SOON, SOON_S, Wheel, equal, let_pass, origin, samples, server, wait_for
+from harness import SOON, SOON_S, Feedwheel, equal, let_pass, origin, samples, server, wait_for
 
 FEEDS = 60
 LONG = "FW_LONG" in os.environ
@@ -37,7 +37,7 @@ def growing(base, engine, latency="lognormal:60:0.8", conf="", on=None, checked=
     are to be."""
     with on or server(engine, base) as s, origin(base, samples(base), "--feeds", str(FEEDS), "--latency", latency,
                                                 plans=["* grow=1,start=10,window=60"]) as o:
-        w = Wheel(base, CONF + conf, store=s.url("t"))
+        w = Feedwheel(base, CONF + conf, store=s.url("t"))
         w.run("import", o.url_file)
         yield o, w, s
         if checked:

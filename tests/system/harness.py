@@ -292,7 +292,7 @@ def picked_engines():
     names = [n for n in os.environ.get("FW_STORES", "").split(",") if n]
     for n in names:
         if n not in ("memory", "sqlite", "redis", "postgres", "mysql"):
-            sys.exit("FW_STORES: %s is not known here: memory, sqlite, redis, postgres, mysql" % n)
+            sys.exit("FW_STORES: %s is unknown, known are: memory, sqlite, redis, postgres, mysql" % n)
     return names or None
 
 
@@ -384,7 +384,7 @@ def leases_of(w):
     return [(n, lease.count(i)) for i, n in names.items()] + [("", 1) for i in lease if i != "0" and i not in names]
 
 
-class Wheel:
+class Feedwheel:
     """One store and its configuration. store: the URL of one on a server; sql() and what follows are for SQLite only. inside: the
     command that runs ours elsewhere."""
 

@@ -22,7 +22,7 @@ except ImportError:
 
 from door import door, metric
 from growing import CONF, Address, growing
-from harness import ROOT, Wheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for, workers_of
+from harness import ROOT, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for, workers_of
 
 MISSING = "/v1/feeds/4711"
 AGAIN_S = 60
@@ -358,7 +358,7 @@ def while_storing(base, engine):
 def unindexed(base, engine):
     lines = "".join('{"id":"%d","title":"needle"}\n' % i for i in range(3000))
     with store_of(engine, base) as s:
-        w = Wheel(base, store=s.url())
+        w = Feedwheel(base, store=s.url())
         for i in range(2):
             w.run("add", "https://%d.example/" % i)
         w.run("push", "1", "-", "--content-type", "application/x-ndjson", stdin=lines)

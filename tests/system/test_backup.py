@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 from growing import CONF, FEEDS, Address, accounted, asked, drained, growing, settle
-from harness import Wheel, each_engine, holds, run, wait_for
+from harness import Feedwheel, each_engine, holds, run, wait_for
 from servers import Private
 
 
@@ -73,7 +73,7 @@ def backup(base, engine): # docs/scaling.md, Backups
         wait_for("more work", lambda: asked(o) > n + FEEDS)
         drained(w, p)
         all_n = w.json("status")["entries"]
-        again = Wheel(base, CONF, "again", store=restore())
+        again = Feedwheel(base, CONF, "again", store=restore())
         n = again.json("status")["entries"]
         holds(0 < n < all_n, "a backup is of its moment: %d entries of %d" % (n, all_n))
         said = again.run("doctor", code=None).stdout

@@ -9,7 +9,7 @@ import resource
 import sqlite3
 import subprocess
 
-from harness import SOON, Wheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
+from harness import SOON, Feedwheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
 
 DONE, SOME, USAGE, STORE, CONFIG = range(5) # CONFIG: the store that is named cannot be one
 
@@ -24,7 +24,7 @@ def complaint(r, *words, lines=1):
 
 @case("unknown store URL")
 def unknown_store(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     r = subprocess.run(w.command("list", "--store", "cloud:somewhere"), capture_output=True, text=True, env=w.environment, check=False)
     equal(r.returncode, CONFIG, "exit code")
     complaint(r, "cloud", "sqlite")
@@ -32,16 +32,16 @@ def unknown_store(base):
 
 @case("a store that is not there: reading says how to make one")
 def no_store(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     complaint(w.run("list", code=STORE), "store.db", "feedwheel add")
     complaint(w.run("run", "--once", code=STORE), "store.db")
     equal(os.path.exists(w.path), False, "nothing was made")
-    complaint(Wheel(os.path.join(base), name="no/such/directory.db".replace("/", "-")).run("list", code=STORE), "directory.db")
+    complaint(Feedwheel(os.path.join(base), name="no/such/directory.db".replace("/", "-")).run("list", code=STORE), "directory.db")
 
 
 @case("a store that is no database")
 def not_a_database(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     with open(w.path, "w", encoding="ascii") as f:
         f.write("these are not the bytes of a database, but there are enough of them to be looked at\n" * 100)
     before = os.path.getsize(w.path)
@@ -51,14 +51,14 @@ def not_a_database(base):
 
 @case("a directory instead of a store")
 def directory(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     os.mkdir(w.path)
     complaint(w.run("add", "http://127.0.0.1/feed", code=CONFIG), "store.db")
 
 
 @case("a store of a newer version is left alone")
 def newer(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "http://127.0.0.1/feed")
     with contextlib.closing(sqlite3.connect(w.path)) as db:
         db.execute("UPDATE meta SET value = 99999 WHERE name = 'schema'")
@@ -70,7 +70,7 @@ def newer(base):
 
 @case("a store somebody else has locked")
 def locked(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "http://127.0.0.1/feed")
     with contextlib.closing(sqlite3.connect(w.path, isolation_level=None)) as db:
         db.execute("BEGIN IMMEDIATE")
@@ -89,7 +89,7 @@ class SmallDisk:
         self.path = os.path.join(base, "small")
         os.mkdir(self.path)
         self.mounted = not os.geteuid() and self.mount("size=%dk" % self.KB)
-        self.wheel = Wheel(self.path, conf)
+        self.wheel = Feedwheel(self.path, conf)
         self.wheel.said = os.path.join(base, "said")
         if not self.mounted:
             self.limit_files(base)
@@ -202,7 +202,7 @@ def full_file_run(base):
 
 @case("invalid URLs")
 def invalid_urls(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     for bad, word in (("ftp://example.org/feed", "ftp"), ("http://", "host"), ("file:///etc/passwd", "file"),
                       ("http://a b/", "http"), ("http://example.org:99999/", "port")):
         r = w.run("add", bad, code=None)
@@ -213,7 +213,7 @@ def invalid_urls(base):
 
 @case("subscription lists: bad lines are named and passed over; broken OPML imports nothing")
 def lists(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     path = os.path.join(base, "list.txt")
     with open(path, "w", encoding="utf-8") as f:
         f.write("http://127.0.0.1/a\n\n# a remark\nnot an address at all\nhttp://127.0.0.1/b Title of b\n")
@@ -237,7 +237,7 @@ def lists(base):
 
 @case("10,000 lines at once: all or the bad ones named")
 def many(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     r = w.run("import", "-", stdin="".join("http://127.%d.%d.%d/f\n" % (1 + i // 60000, i // 250 % 240, 1 + i % 250)
                                           for i in range(10000)))
     holds("10" in r.stdout, r.stdout)
@@ -247,7 +247,7 @@ def many(base):
 @case("fetch: pages that are no feeds, junk, nothing")
 def fetch(base):
     with origin(base, samples(base)) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         r = w.run("fetch", o.url("/with/html/feed/0"), code=SOME)
         complaint(r, "HTML", "/doc/0", lines=4)
         complaint(w.run("fetch", o.url("/with/bare-html/feed/0"), code=SOME), "HTML", lines=2)
@@ -301,7 +301,7 @@ def no_feeds(base):
     for name, (content, _) in NO_FEEDS.items():
         with open(os.path.join(docs, name), "wb") as f:
             f.write(content)
-    w = Wheel(base)
+    w = Feedwheel(base)
     with origin(base, docs) as o:
         for name, (content, expected) in NO_FEEDS.items():
             for how in (["parse", os.path.join(docs, name)], ["parse", "-"], ["fetch", o.url("/doc/" + name)]):
@@ -317,7 +317,7 @@ def no_feeds(base):
 
 @case("limits: an error names limit, value and the option that changes it")
 def limits(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     item = "<item><guid>%d</guid><title>t</title></item>"
     text = "<rss version='2.0'><channel><title>T</title>" + "".join(item % i for i in range(2000)) + "</channel></rss>"
     packed = os.path.join(base, "packed.gz")
@@ -333,7 +333,7 @@ def limits(base):
 
 @case("zero feeds")
 def zero(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "http://127.0.0.1/x")
     w.run("remove", "http://127.0.0.1/x")
     r = w.run("run", "--once", code=DONE)
@@ -344,7 +344,7 @@ def zero(base):
 
 @case("commands, options and settings that do not exist; a broken configuration")
 def words(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     complaint(w.run("improt", "x", code=USAGE), "improt", "import", lines=2)
     complaint(w.run("list", "--failling", code=USAGE), "failling", "failing", lines=2)
     complaint(w.run("entries", "--limit", "many", code=USAGE), "limit", "many", lines=2)

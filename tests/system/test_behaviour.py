@@ -21,7 +21,7 @@ import threading
 import time
 
 from door import free_port
-from harness import FEEDWHEEL, ROOT, SILENT, Origin, Wheel, case, certificate, equal, header, holds, origin, run, samples
+from harness import FEEDWHEEL, ROOT, SILENT, Origin, Feedwheel, case, certificate, equal, header, holds, origin, run, samples
 from names import Names
 
 # id: (rule, function)
@@ -149,7 +149,7 @@ class Visits:
         self.urls["beside"] = self.urls["retry"].rsplit("/feed", 1)[0] + "/doc/undated.xml"
         self.urls["expires"] = self.urls["maxage"].replace("/feed/", "/with/expires=7200/feed/")
         self.urls["query"] = o.url("/doc/rich.xml" + QUERY, "127.1.1.20")
-        self.wheel = w = Wheel(base, "contact_url = %s\ndns_servers = %s\n" % (CONTACT, names().address))
+        self.wheel = w = Feedwheel(base, "contact_url = %s\ndns_servers = %s\n" % (CONTACT, names().address))
         w.run("add", *[u for name, u in self.urls.items() if name != "merged"])
         w.run("add", "--title", "my title", "--folder", "mine", self.urls["merged"])
         self.seen, self.due, self.why, self.at = [], [], [], []
@@ -244,7 +244,7 @@ def memory(base):
     docs = samples(base)
     documents(docs, 1)
     with origin(base, docs) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         undated, weekly = urls = [o.url("/doc/undated.xml"), o.url("/doc/weekly.xml", "127.1.0.2")]
         w.run("add", *urls)
         for hours in (0, 20, 5, 140, 30):
@@ -266,7 +266,7 @@ def believed_for_a_day(base):
     docs = samples(base)
     documents(docs, 1)
     with origin(base, docs, "--feeds", "2", plans=["0 grow=1,stale-304", "1 after=1,always-304"]) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         urls = o.urls + [o.url("/doc/undated.xml", "127.1.0.9")]
         w.run("add", *urls)
         w.run_once()
@@ -310,10 +310,10 @@ def one_set():
 @rule("015")
 def upgrades(base):
     with origin(base, samples(base), "--feeds", "1") as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("add", *o.urls)
         w.run_once()
-        other = Wheel(base, name="other.db")
+        other = Feedwheel(base, name="other.db")
         w.run("copy", w.store, other.store)
         other.run("set", "--due", *o.urls)
         other.run_once()
@@ -396,7 +396,7 @@ def nothing_beside():
     feeds = {"/" + u.split("/", 3)[3] for u in visits().urls.values()}
     also = {"/doc/other.xml", "/doc/target8.xml", "/doc/target2.xml"} # where redirects lead
     stray = {r["target"] for r in all_requests()} - feeds - also
-    stray = {t for t in stray if not re.fullmatch(r"/doc/\d+|/feed/\d+\?hop=1", t)} # the page's feed; moved301's other address; a circle
+    stray = {t for t in stray if not re.fullmatch(r"/doc/\d+|/feed/\d+\?step=1", t)} # the page's feed; moved301's other address; a circle
     equal(stray, set(), "no icon, image, article, comment, sound")
 
 
@@ -406,7 +406,7 @@ def crowd():
     base = tempfile.mkdtemp(prefix="fw-crowd-")
     atexit.register(shutil.rmtree, base, True)
     with origin(base, samples(base), "--feeds", "24", "--hosts", "2", "--latency", "fixed:60") as o:
-        w = Wheel(base, "host_concurrency = 2\nhost_gap_ms = 150ms\ndns_servers = %s\n" % names().address)
+        w = Feedwheel(base, "host_concurrency = 2\nhost_gap_ms = 150ms\ndns_servers = %s\n" % names().address)
         w.run("import", o.url_file)
         w.run("add", *["http://blog%d.blogspot.com:%d/doc/%d" % (i, o.port, i) for i in range(6)])
         w.run_once("--workers", "1") # with two, one that stands still for a moment comes closer to the other's: test_polite.py
@@ -429,7 +429,7 @@ def few_servers(base):
     for most in (2, 6): # the second shows that the first is seen
         folder = os.path.join(base, str(most))
         with origin(folder, samples(folder), "--feeds", "16", "--hosts", "2", "--latency", "fixed:400") as o:
-            w = Wheel(folder, "host_concurrency = %d\n" % most)
+            w = Feedwheel(folder, "host_concurrency = %d\n" % most)
             w.run("import", o.url_file)
             w.run_once("--workers", "2")
             at_once = o.stats()["host_in_flight_max"]
@@ -446,7 +446,7 @@ def few_addresses(base):
     for most in (3, 0):
         folder = os.path.join(base, str(most))
         with origin(folder, samples(folder), "--feeds", "20", "--latency", "fixed:500") as o:
-            w = Wheel(folder, "address_concurrency = %d\ntotal_timeout_ms = 60s\ndns_servers = %s\n" % (most, names().address))
+            w = Feedwheel(folder, "address_concurrency = %d\ntotal_timeout_ms = 60s\ndns_servers = %s\n" % (most, names().address))
             w.run("add", *["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(20)])
             done = w.run_once("--workers", "1")
             equal(done["failed"], 0, done)
@@ -458,7 +458,7 @@ def few_addresses(base):
 @rule("036")
 def adding(base):
     with origin(base, samples(base), "--feeds", "2") as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("add", o.urls[0])
         equal(len(o.requests()), 0, "adding asks nobody")
         w.run_once()
@@ -491,7 +491,7 @@ def methods():
 
 @rule("060")
 def input_checked(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     for bad in ("javascript:alert(1)", "file:///etc/passwd", "ftp://127.0.0.1/feed", "http://", "http://exa mple/feed", "|id", "http://h:99999/"):
         r = w.run("add", bad, code=2)
         holds(r.stderr.count("\n") == 1 and r.stderr.startswith("feedwheel: "), r.stderr)
@@ -501,7 +501,7 @@ def input_checked(base):
 @rule("061", "104", "105")
 def no_guessing(base):
     with origin(base, samples(base), "--feeds", "1", plans=["0 bare-html"]) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("add", "--check", o.urls[0], code=1)
         w.run("add", o.urls[0])
         w.run_once()
@@ -513,7 +513,7 @@ def no_guessing(base):
 def as_subscribed():
     v = visits()
     equal({r["target"] for r in all_requests() if host_of(r) == "127.1.1.20"}, {"/doc/rich.xml" + QUERY}, "the query, byte for byte")
-    equal([r["target"] for r in all_requests() if "?" in r["target"] and "hop=" not in r["target"] and QUERY not in r["target"]], [])
+    equal([r["target"] for r in all_requests() if "?" in r["target"] and "step=" not in r["target"] and QUERY not in r["target"]], [])
     for name in ("Cache-Control", "Pragma"):
         equal([r for r in all_requests() if header(r, name)], [], name)
     equal(len(v.asked("query", 1)), 1)
@@ -536,7 +536,7 @@ def no_referrer():
 @rule("070")
 def manual_refresh(base):
     with origin(base, samples(base), "--feeds", "1") as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("add", *o.urls)
         w.run_once()
         r = w.run("fetch-now", *o.urls)
@@ -551,7 +551,7 @@ def manual_refresh(base):
 @rule("071")
 def unconditional(base):
     with origin(base, samples(base), "--feeds", "1") as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("add", *o.urls)
         w.run_once()
         r = w.run("fetch", *o.urls, code=1)
@@ -587,7 +587,7 @@ def same_for_all():
 @rule("090")
 def real_urls(base):
     with origin(base, samples(base), "--feeds", "1") as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("add", *o.urls)
         w.run_once()
         [agent] = header(o.requests()[0], "User-Agent")
@@ -622,7 +622,7 @@ class Refusal(http.server.BaseHTTPRequestHandler):
 def servers_words(base):
     with http.server.HTTPServer(("127.1.0.1", 0), Refusal) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        w = Wheel(base)
+        w = Feedwheel(base)
         for command in (("add", "--check"), ("fetch",)):
             r = w.run(*command, "http://127.1.0.1:%d/feed" % server.server_port, code=1)
             holds("403" in r.stderr and "welcome again after the harvest" in r.stderr, r.stderr)
@@ -650,7 +650,7 @@ def alternate():
 @rule("106")
 def privacy(base):
     with origin(base, samples(base), "--feeds", "2", plans=["0 redirect=302:feed/1"]) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("add", o.urls[0].replace("http://", "http://mira:geheim@"))
         w.run_once()
         log = o.requests()
@@ -802,7 +802,7 @@ def for_now_307():
 def tls_problems(base):
     _, cert, key = certificate(base, ["127.1.0.1"])
     with origin(base, samples(base), "--feeds", "1", "--tls", cert, key) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("add", *o.urls)
         w.run_once()
         [f] = w.json("list")
@@ -841,7 +841,7 @@ def own_network(base):
     docs = samples(base)
     port = free_port()
     with origin(base, docs, "--feeds", "30", "--port", str(port)) as o:
-        w = Wheel(base, "dns_servers = %s\n" % names().address)
+        w = Feedwheel(base, "dns_servers = %s\n" % names().address)
         w.run("import", o.url_file)
         w.run_once()
         o.stop() # all hosts stop answering, and
@@ -862,7 +862,7 @@ def own_network(base):
 @case("no storm in our own house: the slow ones at the end of a run are charged")
 def slow_tail(base):
     with origin(base, samples(base), "--feeds", "160", plans=["120-159 hang=start"]) as o:
-        w = Wheel(base, SILENT)
+        w = Feedwheel(base, SILENT)
         w.run("import", o.url_file)
         w.run_once()
         kinds = collections.Counter(f["last_result"] for f in w.json("list"))

@@ -106,14 +106,14 @@ def bench_store_before(base):
 
 @case("a part or a store that nobody knows is an error, and so is a size that is none")
 def unknown(base):
-    for part, environment, words in (("plan", {"ONLY": "known lat"}, "ONLY=known lat: lat is not known here: known first"),
-                                     ("collect", {"ONLY": "curl"}, "ONLY=curl: curl is not known here: job"),
-                                     ("ingest", {"ONLY": "acepted"}, "acepted is not known here"),
-                                     ("ingest", {"STORES": "sqlite,mariadb"}, "mariadb is not known here: sqlite postgres"),
-                                     ("before", {"ONLY": "x", "BEFORE": os.path.dirname(BUILD)}, "x is not known here"),
-                                     ("websub", {"ONLY": "x"}, "x is not known here"), ("plan", {"FEEDS": "many"}, "FEEDS=many: no number above 0"),
+    for part, environment, words in (("plan", {"ONLY": "known lat"}, "ONLY=known lat: lat is unknown, known are: known first"),
+                                     ("collect", {"ONLY": "curl"}, "ONLY=curl: curl is unknown, known are: job"),
+                                     ("ingest", {"ONLY": "acepted"}, "acepted is unknown"),
+                                     ("ingest", {"STORES": "sqlite,mariadb"}, "mariadb is unknown, known are: sqlite postgres"),
+                                     ("before", {"ONLY": "x", "BEFORE": os.path.dirname(BUILD)}, "x is unknown"),
+                                     ("websub", {"ONLY": "x"}, "x is unknown"), ("plan", {"FEEDS": "many"}, "FEEDS=many: not a number above 0"),
                                      ("store", {"STORES": "mariadb"}, "usage: bench_store"), ("store", {"ONLY": "schedul"}, "usage: bench_store"),
-                                     ("store", {"ONLY": "whole", "STORES": "mariadb"}, "mariadb is not known here"), ("all", {}, "usage: bench/run.sh")):
+                                     ("store", {"ONLY": "whole", "STORES": "mariadb"}, "mariadb is unknown"), ("all", {}, "usage: bench/run.sh")):
         r = ran(part, TMPDIR=base, **environment)
         equal(r.returncode, 2, "%s %s: %s" % (part, environment, r.stderr))
         holds(words in r.stderr, "%s %s: %s" % (part, environment, r.stderr))

@@ -19,7 +19,7 @@ import termios
 import xml.etree.ElementTree as ET
 from datetime import datetime
 
-from harness import BUILD, FEEDWHEEL, ROOT, Skip, Wheel, case, certificate, equal, holds, origin, run, samples, wait_for
+from harness import BUILD, FEEDWHEEL, ROOT, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for
 
 COMMANDS = ("add import export remove set pause resume list show why timeline entries read events fetch parse push run plan serve token websub fetch-now copy stop status doctor "
             "version help").split()
@@ -176,7 +176,7 @@ BASH = os.path.join(ROOT, "completions", "feedwheel.bash")
 
 @case("completions: bash completes commands, options, settings, values, feeds and folders; the scripts have no syntax errors")
 def completions(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "-q", "--folder", "World News", "https://a.example/feed?x=1", "http://b.example/x")
     w.run("add", "-q", "--folder", "Tech", "https://c.example/12")
     w.run("add", "-q", "--folder", "Tech", "--title", "x\ty \x1b[2J", "https://d.example/feed")
@@ -257,7 +257,7 @@ def completions(base):
 
 @case("completions: at a prompt the tab key writes the address of a feed out, colons and spaces included")
 def tab_key(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "-q", "--folder", "World News", "http://b.example/x?y=1&z", "http://c.example/")
     bin = os.path.join(base, "bin")
     os.mkdir(bin)
@@ -381,7 +381,7 @@ def unused_settings(base):
 
 @case("usage: options before or behind the command, = or a word, -- ends them, settings alone and denied")
 def option_forms(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "--folder=a b", "https://a.example/")
     equal(w.json("list", "--folder", "a b")[0]["folder"], "a b")
     equal(len(json.loads(w.run("list", "--json", "--store-cache-bytes=8MiB", "--log-json", "yes").stdout)), 1)
@@ -483,7 +483,7 @@ def file_names(base):
 
 @case("add: many at once or none, once each; secrets in the address are kept and shown nowhere (NET-19)")
 def add(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     r = w.run("add", "https://example.org/feed.xml", "Example.NET/x", "feed://old.example/rss")
     equal(r.stdout, "1 https://example.org/feed.xml\n2 https://example.net/x\n3 http://old.example/rss\n")
     holds("run --once" in r.stderr, r.stderr)
@@ -507,7 +507,7 @@ def add(base):
 
 @case("import: lists with comments and titles; bad lines are named and passed over; nothing is fetched")
 def import_list(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     text = ("# mine\nhttps://a.example/feed\n\nhttps://b.example/x  Title of B \nhttps://c.example/\tTab C\n"
             "nonsense\nhttps://a.example/feed # again\nftp://d.example/\n")
     r = w.run("import", "-", stdin=text, code=1)
@@ -530,7 +530,7 @@ def import_list(base):
 
 @case("import: 40,000 feeds, four a host; again without a change")
 def import_many(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     path = os.path.join(base, "many.txt")
     with open(path, "w", encoding="ascii") as f:
         f.writelines("https://h%d.example/feed/%d\n" % (i % 10000, i) for i in range(40000))
@@ -541,7 +541,7 @@ def import_many(base):
 
 @case("import and export: folders and titles of OPML go out as they came in")
 def opml(base):
-    w, v = Wheel(base), Wheel(base, name="other.db")
+    w, v = Feedwheel(base), Feedwheel(base, name="other.db")
     source = os.path.join(base, "in.opml")
     with open(source, "w", encoding="utf-8") as f:
         f.write('<?xml version="1.0"?>\n<opml version="2.0"><body>\n'
@@ -572,7 +572,7 @@ def opml(base):
     equal([c for c in "\x7f\x9b\u202e\u2028" if c in odd_out], [], "what a terminal could obey")
     holds(odd in [e.get("text") for e in ET.fromstring(odd_out).iter("outline")], "and it is in the document nevertheless: %a" % odd_out)
     v.run("import", "--folder", "From/here", "-", stdin=out)
-    w2 = Wheel(base, name="third.db")
+    w2 = Feedwheel(base, name="third.db")
     w2.run("import", "--folder", "From", "-", stdin=out)
     equal({f["folder"] for f in w2.json("list")}, {"From", "From/News", 'From/News/W\u00f6rld "x"'})
 
@@ -580,7 +580,7 @@ def opml(base):
 @case("set --interval: counts from the last visit at once; a feed that fails keeps its patience")
 def intervals(base):
     with origin(base, samples(base), "--feeds", "2", plans=["* grow=1,start=5,window=20", "1 429,retry-after=90000"]) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", o.url_file)
         w.run_once()
     def due_in_h(number):
@@ -596,7 +596,7 @@ def intervals(base):
 
 @case("set, pause, resume, remove: by URL, number or a part that is unique; all are looked up before one is changed")
 def changes(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "https://one.example/a", "https://two.example/a", "https://three.example/b")
     r = w.run("show", "example", code=1)
     holds("several feeds have this" in r.stderr and "  3 https://three.example/b" in r.stderr, r.stderr)
@@ -622,7 +622,7 @@ def changes(base):
 
 @case("numbers of feeds are plain: printed as 12, taken as 12 and #12; a part that is digits has a slash or a dot")
 def feed_numbers(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "http://a.example/404", "http://b.example/x", "http://c.example/9/y")
     equal([l.split()[0] for l in w.run("list").stdout.splitlines()], ["FEED", "1", "2", "3"])
     for form in ("2", "#2"):
@@ -649,7 +649,7 @@ def feed_numbers(base):
 
 @case("list: table, filters, JSON; empty stores say what to do")
 def lists(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "https://one.example/a", "--folder", "x")
     w.run("add", "https://two.example/\u00fc", "--title", "Zw\u00f6lf \u4e2d\u6587 \x1b[31mred")
     r = w.run("list")
@@ -706,7 +706,7 @@ def parse(base):
 def fetch(base):
     docs = samples(base)
     with origin(base, docs) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         r = w.run("fetch", "--timings", o.urls[0])
         doc = json.loads(r.stdout)
         equal(doc["version"], "https://jsonfeed.org/version/1.1")
@@ -749,7 +749,7 @@ def fetch(base):
 def run_once(base):
     docs = samples(base)
     with origin(base, docs, plans=("1 404", "2 reset=start")) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", "-", stdin="\n".join(o.urls[:6]) + "\n")
         r = w.run("run", "--once", code=1)
         holds(re.search(r"^done     6 feeds in .*: 4 read, 0 unchanged, 2 failed$", r.stdout, re.M), r.stdout)
@@ -820,7 +820,7 @@ def entries(w, base):
 
 def with_entries(base, *items):
     """A store with one feed and these entries, which have the numbers from 1 on."""
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "-q", "http://a.example/feed")
     w.run("push", "1", "-", stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "Things", "items": items}))
     return w
@@ -946,7 +946,7 @@ def pager(base):
 def run_and_stop(base):
     docs = samples(base)
     with origin(base, docs) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         p = w.start("run", "--workers", "2")
 
         def workers():
@@ -977,7 +977,7 @@ def run_and_stop(base):
 
 @case("a login in an argument is shown to nobody who lists processes, however it is written, and nothing else is touched")
 def login_in_argument(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     shapes = [("postgres://u:geheim@h/d", "postgres://***@h/d"), ("http://u:geheim@h:1@h/", "http://***@h/"), ("http://:geheim@h/", "http://***@h/"),
               ("http://geheim@h/feed", "http://***@h/feed"), ("mira:geheim@h/feed", "***@h/feed"), ("http://g@h", "http://*@h"),
               ("postgres:///d?password=geheim", "postgres://***"), ("mysql://u@h/d?ssl_PASS=geheim&a=b", "mysql://***"),
@@ -996,7 +996,7 @@ def login_in_argument(base):
 
 @case("doctor: every check has its line; what is broken has its remedy and the exit code")
 def doctor(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     r = w.run("doctor")
     for check in ("configuration", "store", "certificates", "name servers", "open files", "memory", "clock"):
         holds(re.search(r"^(ok|note|broken) +%s " % check, r.stdout, re.M), check + ":\n" + r.stdout)
@@ -1027,7 +1027,7 @@ def doctor(base):
 
 @case("doctor: the front door's certificate, access log and spill folder, where they are set", needs="server")
 def doctor_door(base):
-    w, (_, cert, key) = Wheel(base), certificate(base, ["127.0.0.1"])
+    w, (_, cert, key) = Feedwheel(base), certificate(base, ["127.0.0.1"])
     tls = ["--tls-cert", cert, "--tls-key"]
     found = w.run("doctor").stdout
     holds(not re.search("tls|access_log|wal_dir", found), "what is not set has no line: " + found)
@@ -1057,7 +1057,7 @@ def doctor_door(base):
 
 @case("a store's password is shown nowhere, however its URL is written")
 def secrets(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "https://a.example/")
     for i, scheme in enumerate(("redis", "rediss", "postgres", "postgresql", "mysql", "mariadb", "oracle")):
         for j, rest in enumerate(("u:hush@127.0.0.1:1/x", "u:hush@127.0.0.1:x/x", ":hush@127.0.0.1:1", "u:hu%2Fsh@127.0.0.1:1/x?nonsense=1",
@@ -1079,7 +1079,7 @@ def secrets(base):
 def terminal(base):
     docs = samples(base)
     with origin(base, docs, "--latency", "fixed:700") as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", "-", stdin="\n".join(o.urls[:8]) + "\n")
         env = dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8")
         del env["NO_COLOR"]
@@ -1113,7 +1113,7 @@ def terminal(base):
 def wrapped(base):
     docs = samples(base)
     with origin(base, docs, plans=("1 404", "2 reset=start")) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("add", *o.urls[:3], "http://10.1.2.3/feed", "http://10.1.2.4/")
         w.run("run", "--once", code=1)
         w.run("pause", "5")
@@ -1144,7 +1144,7 @@ def wrapped(base):
 
 @case("a terminal without UTF-8 gets ASCII: a text is question marks or it is plain, never half of it; a pipe gets all")
 def ascii_terminal(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     title = "\u0645\u0631\u062d\u0628\u0627 \u0628\u0627\u0644\u0639\u0627\u0644\u0645 \u00fc\u00df \u4e2d\u6587 ok"
     w.run("add", "--title", title, "https://a.example/")
     env = dict(w.environment, TERM="xterm", LC_ALL="C")
@@ -1160,7 +1160,7 @@ def ascii_terminal(base):
 @case("^C at a terminal: what is in flight is finished and stored, though the terminal signals the workers as well")
 def interrupt(base):
     with origin(base, samples(base), "--feeds", "60", "--latency", "fixed:1200") as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", o.url_file)
         env = dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8")
         shown, code = on_terminal(w.command("run", "--once", "--concurrency", "4", "--host-concurrency", "9"), env, interrupt_at=r"4 in flight")
@@ -1174,7 +1174,7 @@ def interrupt(base):
 
 @case("a reader that leaves is no error; a full disk is")
 def output_ends(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("import", "-", stdin="".join("https://h%d.example/\n" % i for i in range(5000)))
     for arguments in (("list",), ("list", "--json"), ("export",)):
         p = subprocess.Popen(w.command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=w.environment)

@@ -4,7 +4,7 @@
 import csv
 import os
 
-from harness import ROOT, Wheel, case, equal, header, holds, origin, run, samples
+from harness import ROOT, Feedwheel, case, equal, header, holds, origin, run, samples
 
 
 def titles_per_sample():
@@ -29,7 +29,7 @@ def entries_by_feed(wheel):
 def samples_complete(base):
     docs = samples(base)
     with origin(base, docs) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", o.url_file)
         stats = w.run_once()
         want = dict(zip(o.urls, (n for _, n in sorted(titles_per_sample().items()))))
@@ -43,7 +43,7 @@ def samples_complete(base):
 @case("what is older than the settings want it kept is forgotten; members without a column are kept")
 def forgotten(base):
     with origin(base, samples(base), "--feeds", "6") as o:
-        w = Wheel(base, "visits_retention_ms = 1h\nentries_retention_ms = 1h\n")
+        w = Feedwheel(base, "visits_retention_ms = 1h\nentries_retention_ms = 1h\n")
         w.run("import", o.url_file)
         n = w.run_once()["new_entries"]
         equal((w.one("SELECT count(*) FROM entries"), w.one("SELECT count(*) FROM visits")), (n, 6), "young ones stay")
@@ -61,7 +61,7 @@ def unchanged(base):
     docs = samples(base)
     plans = ["%%%d=%d validators=%s" % (len(kinds), i, k) for i, k in enumerate(kinds)]
     with origin(base, docs, plans=plans) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", o.url_file)
         n = w.run_once()["new_entries"]
         w.run("set", "--due", *o.urls)
@@ -75,7 +75,7 @@ def unchanged(base):
 @case("without validators, or with ones that change, the same bytes are not stored twice")
 def same_bytes(base):
     with origin(base, samples(base), "--feeds", "6", plans=["%2=0 validators=none", "%2=1 validators=fresh"]) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", o.url_file)
         n = w.run_once()["new_entries"]
         w.run("set", "--due", *o.urls)
@@ -87,7 +87,7 @@ def same_bytes(base):
 @case("validators belong to the final URL and go with the redirect")
 def redirected_validators(base):
     with origin(base, samples(base), "--feeds", "3", plans=["0 redirect=302:feed/2", "1 first=1,redirect=307:feed/2"]) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("add", o.urls[0], o.urls[1])
         w.run_once()
         w.run("set", "--due", *o.urls[:2])
@@ -107,7 +107,7 @@ def codings(base):
     for name in sorted(os.listdir(docs))[1:]:
         os.remove(os.path.join(docs, name))
     with origin(base, docs, "--feeds", str(len(words)), plans=["%d %s" % p for p in enumerate(words)]) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", o.url_file)
         w.run_once()
         counts = [entries_by_feed(w)[u] for u in o.urls]
@@ -118,7 +118,7 @@ def codings(base):
 @case("a growing feed: each new entry is stored once, old ones stay")
 def growing(base):
     with origin(base, samples(base), "--feeds", "4", plans=["* grow=1,start=3,window=5"]) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", o.url_file)
         for _ in range(4):
             w.run_once()
@@ -136,7 +136,7 @@ def damaged(base):
                 % ("about this feed " * 50))
     cut = "cut=50,coding=identity,ignore-validators"
     with origin(base, docs, "--feeds", "3", plans=["0 after=1,first=2,%s" % cut, "1 %s" % cut, "2 after=1,first=2,bare-html,ignore-validators"]) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", o.url_file)
         seen = []
         for _ in range(4):
@@ -164,7 +164,7 @@ def corpus(base):
         votes = {r["file"]: int(r["majority"]) for r in csv.DictReader(f, delimiter="\t") if r["majority"].isdigit()}
     names = sorted(n for n in os.listdir(docs) if not n.startswith("."))
     with origin(base, docs) as o: # all at once, which takes as long as the machine needs
-        w = Wheel(base, "first_byte_timeout_ms = 1m\n")
+        w = Feedwheel(base, "first_byte_timeout_ms = 1m\n")
         w.run("import", o.url_file)
         stats = w.run_once()
         have = entries_by_feed(w)

@@ -12,7 +12,7 @@ import signal
 import sqlite3
 
 from door import free_port
-from harness import SOON, Wheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
+from harness import SOON, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
 
 ROUNDS = int(os.environ.get("FW_COPY_ROUNDS", "12"))
 FEEDS = 40
@@ -45,7 +45,7 @@ def pushed(w):
 
 def filled(base):
     """A store after three runs over growing feeds, with keys of entries that are gone, and owners' settings; made once."""
-    w = Wheel(base, CONF)
+    w = Feedwheel(base, CONF)
     if MADE:
         with open(w.path, "wb") as f:
             f.write(MADE[0])
@@ -70,7 +70,7 @@ def filled(base):
 
 
 def target(base, name="to.db"):
-    return Wheel(base, CONF, name)
+    return Feedwheel(base, CONF, name)
 
 
 def copy(w, to, *arguments, **options):
@@ -172,7 +172,7 @@ def there_and_back(base, engine):
     w, _ = filled(base)
     rng = random.Random(6)
     with server(engine, base) as s:
-        stores = (Wheel(base, CONF, "there", store=s.url("there%d" % i)) for i in range(20))
+        stores = (Feedwheel(base, CONF, "there", store=s.url("there%d" % i)) for i in range(20))
         there, kills = killed_on_the_way(w, rng, w.store, stores, 0.15, ROUNDS // 2)
         back, kills_back = killed_on_the_way(w, rng, there.store, targets_named(base, "back"), 0.1, ROUNDS // 2)
     same(w, back)
@@ -194,7 +194,7 @@ def waits(base):
 @case("one wheel becomes two: copied twice, each without the other's hosts, and both go on")
 def split(base):
     with origin(base, samples(base), "--feeds", str(FEEDS), plans=["* grow=1,start=10,window=40"]) as o:
-        w = Wheel(base, CONF)
+        w = Feedwheel(base, CONF)
         w.run("import", o.url_file)
         w.run_once()
         parts = [target(base, "part%d.db" % i) for i in range(2)]
@@ -229,7 +229,7 @@ def refused(base):
 
 def target_in_use(base):
     """A store that workers have been at work on."""
-    u = Wheel(base, CONF, "used.db")
+    u = Feedwheel(base, CONF, "used.db")
     with origin(os.path.join(base, "o"), samples(base), "--feeds", "2") as o:
         u.run("import", o.url_file)
         u.run_once()
@@ -240,7 +240,7 @@ def target_in_use(base):
 def live(base):
     """A store that was copied while workers went on storing at it, and that copy; the workers are gone."""
     with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:100", plans=["* grow=1,start=10,window=40"]) as o:
-        w = Wheel(base, SOON)
+        w = Feedwheel(base, SOON)
         w.run("import", o.url_file)
         p = w.start("run")
         wait_for("a sign of life", lambda: w.one("SELECT count(*) FROM workers"))

@@ -15,7 +15,7 @@ import sqlite3
 import time
 
 from growing import CONF, FEEDS, LONG_LEASE, PATIENT, SHORT_LEASE, asked_each, at_rest, drained
-from harness import BUILD, Wheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
+from harness import BUILD, Feedwheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
 
 LOST = "this worker's lease is lost"
 ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
@@ -26,7 +26,7 @@ def growing(base, latency="lognormal:200:0.8", conf=""):
     """Growing feeds and a wheel that has subscribed to them; the accounts are checked at the end."""
     with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", latency,
                 plans=["* grow=1,start=10,window=40"]) as o:
-        w = Wheel(base, CONF + conf)
+        w = Feedwheel(base, CONF + conf)
         w.run("import", o.url_file)
         yield o, w
         settle(w)
@@ -217,7 +217,7 @@ def stopped_worker(base):
 def late_start(base):
     slots = 4
     with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:1000") as o:
-        w = Wheel(base, SHORT_LEASE + "workers = 2\nbatch_ms = 50ms\nconcurrency = %d\n" % slots)
+        w = Feedwheel(base, SHORT_LEASE + "workers = 2\nbatch_ms = 50ms\nconcurrency = %d\n" % slots)
         w.run("import", o.url_file)
         p = run_with_two(w)
         wait_for("requests", lambda: o.stats()["requests"] > 2 * slots)
@@ -281,7 +281,7 @@ def interrupt(base):
 @case("a --once whose workers are told to leave by others than the master goes on to its end")
 def once_goes_on(base):
     with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:1000") as o:
-        w = Wheel(base, CONF + "concurrency = 3\n")
+        w = Feedwheel(base, CONF + "concurrency = 3\n")
         w.run("import", o.url_file)
         p = w.start("run", "--once")
         wait_for("requests", lambda: o.stats()["requests"] > 2)
@@ -339,7 +339,7 @@ def drain_stopped(base):
 
 @case("SIGTERM while the server stands still: it is killed when drain_timeout_ms are over, and what it may have lost is said")
 def drain_stopped_server(base):
-    w = Wheel(base, CONF + "drain_timeout_ms = 1s\nlisten = 127.0.0.1:0\n")
+    w = Feedwheel(base, CONF + "drain_timeout_ms = 1s\nlisten = 127.0.0.1:0\n")
     p = w.start("run")
     wait_for("a server", lambda: len(workers_of(p)) == 3 and "listening" in w.words())
     server = workers_of(p)[-1]
@@ -424,7 +424,7 @@ def stop_all(base):
 @case("a document that kills its reader twice is set aside and shown; all others are collected")
 def poison(base):
     with origin(base, samples(base), "--feeds", "30") as o:
-        w = Wheel(base, CONF)
+        w = Feedwheel(base, CONF)
         test_binary(w)
         w.environment["FEEDWHEEL_TEST_CRASH"] = "/feed/13"
         w.run("import", o.url_file)

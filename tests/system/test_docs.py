@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 
 from door import door, free_port
-from harness import ROOT, STARTED, Skip, Wheel, case, certificate, equal, holds, origin, run, samples, wait_for
+from harness import ROOT, STARTED, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for
 
 with open(os.path.join(ROOT, "docs", "api.md"), encoding="utf-8") as page:
     PAGE = page.read()
@@ -98,7 +98,7 @@ def nginx(base):
         for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"):
             f.write("%s_temp_path %s/%s;\n" % (what, base, what))
         f.write(conf + "}\n")
-    w = Wheel(base, "listen = unix:%s\ntrusted_proxies = unix\n" % path)
+    w = Feedwheel(base, "listen = unix:%s\ntrusted_proxies = unix\n" % path)
     token = w.run("token", "add", "test", "--scope", "push,read,admin").stdout.strip()
     serve = w.start("serve")
     with open(os.path.join(base, "nginx.log"), "ab") as log:
@@ -177,7 +177,7 @@ def requests(base):
 @case("docs/metrics.md lists what /metrics shows, in its words")
 def metrics(base):
     with origin(base, samples(base), "--feeds", "2") as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", o.url_file)
         with door(base, command="run", store=w.store) as d:
             wait_for("a look into the store", lambda: "feedwheel_store_size_bytes " in d.ask("GET", "/metrics")[2])
@@ -193,7 +193,7 @@ def metrics(base):
 
 @case("what pages set in configurations are settings")
 def settings(base):
-    known = set(re.findall(r"^(\w+) = ", Wheel(base).run("help", "settings").stdout, re.M))
+    known = set(re.findall(r"^(\w+) = ", Feedwheel(base).run("help", "settings").stdout, re.M))
     found = {n for page in PAGES for n in re.findall(r"`([a-z][a-z_]+) = ", read(page)) + re.findall(r"^    ([a-z][a-z_]+) = ", read(page), re.M)}
     holds(len(found) > 8, found)
     equal(found - known, {"location", "synchronous_commit"}) # nginx' and PostgreSQL's

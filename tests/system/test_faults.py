@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: ISC
 """Every way a server can fail has its own name and words, costs bounded time and memory, and harms no other feed."""
 
-from harness import SILENT, SOON, Wheel, case, equal, holds, origin, run, samples, sanitized
+from harness import SILENT, SOON, Feedwheel, case, equal, holds, origin, run, samples, sanitized
 
 # plan, kind(s), a part of the words
 FAULTS = [
@@ -52,7 +52,7 @@ def collected(base, plans, conf=""):
     n = len(plans)
     rules = ["%d %s" % p for p in enumerate(plans)]
     with origin(base, samples(base), "--feeds", str(2 * n), plans=rules) as o:
-        w = Wheel(base, conf)
+        w = Feedwheel(base, conf)
         w.run("import", o.url_file)
         stats = w.run_once()
         feeds = {f["url"]: f for f in w.json("list")}
@@ -94,7 +94,7 @@ def deferred(base):
 @case("a feed that turns into a page stays what it was, and says what the page names") # a new one is taken for what it names: test_cli.py
 def page_later(base):
     with origin(base, samples(base), "--feeds", "1", plans=["* after=1,html,validators=none"]) as o:
-        w = Wheel(base, SOON)
+        w = Feedwheel(base, SOON)
         w.run("import", o.url_file)
         equal(w.run_once()["failed"], 0)
         entries = w.one("SELECT count(*) FROM entries")
@@ -109,7 +109,7 @@ def page_later(base):
 @case("a feed that breaks off keeps what was read and comes whole the next time")
 def broken_off(base):
     with origin(base, samples(base), "--feeds", "2", plans=["* first=1,short=3000,coding=identity"]) as o:
-        w = Wheel(base, SOON)
+        w = Feedwheel(base, SOON)
         w.run("import", o.url_file)
         equal(w.run_once()["failed"], 2)
         for u in o.urls:

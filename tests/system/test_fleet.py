@@ -10,7 +10,7 @@ from datetime import datetime
 
 from door import kill_group
 from growing import at_rest
-from harness import SOON, Wheel, case, each_engine, equal, holds, let_pass, origin, run, samples, sanitized, server, wait_for
+from harness import SOON, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, sanitized, server, wait_for
 
 WITHIN_S = 15.0 # the promise is one second; a machine that does other things besides may take longer, who does not listen much longer
 CONF = "interval_min_ms = 1h\ninterval_ms = 1h\nworkers = 2\nfirst_byte_timeout_ms = 30s\ntotal_timeout_ms = 1m\n"
@@ -21,7 +21,7 @@ def wheel(base, engine, conf):
     """A wheel on a store of this engine."""
     with contextlib.ExitStack() as stack:
         url = None if engine == "sqlite" else stack.enter_context(server(engine, base)).url()
-        yield Wheel(base, conf, store=url)
+        yield Feedwheel(base, conf, store=url)
 
 
 @contextlib.contextmanager
@@ -133,7 +133,7 @@ def busy(base, engine):
 @case("sqlite: fetch-now: one that waits at a busy worker for its slot is fetched at once, and once")
 def queued(base):
     with origin(base, samples(base), "--feeds", "100", plans=["* latency=10000"]) as o: # that long nobody else gets a slot
-        w = Wheel(base, CONF + "concurrency = 4\nlog_level = debug\n")
+        w = Feedwheel(base, CONF + "concurrency = 4\nlog_level = debug\n")
         w.run("import", o.url_file)
         with machines(w, 1):
             wait_for("every slot to be taken", lambda: o.stats()["in_flight"] == 8)

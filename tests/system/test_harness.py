@@ -12,18 +12,18 @@ from harness import BUILD, ROOT, case, each_engine, engines, equal, holds, run, 
 BEGIN = """
 import sys, time
 sys.path.insert(0, %r)
-from harness import Origin, Server, Wheel, case, run, samples, wait_for
+from harness import Origin, Server, Feedwheel, case, run, samples, wait_for
 
 @case("a fleet at work")
 def fleet(base):
     server = Server(%r, base) if %r else None
-    w = Wheel(base, "workers = 2\\ndrain_timeout_ms = 1s\\n", store=server and server.url()) # they drain, perhaps without a store
+    w = Feedwheel(base, "workers = 2\\ndrain_timeout_ms = 1s\\n", store=server and server.url()) # they drain, perhaps without a store
     o = Origin(base, samples(base), "--feeds", "5")
     w.run("import", o.url_file)
     p = w.start("run")
     wait_for("both workers", lambda: len(w.json("status")["workers"]) == 2)
 """
-END = "\n@case('and another')\ndef other(base):\n    Wheel(base).run('add', 'https://a.example/')\n\nrun()\n"
+END = "\n@case('and another')\ndef other(base):\n    Feedwheel(base).run('add', 'https://a.example/')\n\nrun()\n"
 SLEEP = "open(base + '/ready', 'w').close(); time.sleep(60)"
 
 
@@ -107,7 +107,7 @@ def killed(base, engine):
 def unknown_store(base):
     for argv in [os.path.join(BUILD, "tests", "store", "store_records")], [sys.executable, os.path.join(ROOT, "tests", "system", "test_backup.py")]:
         r = subprocess.run(argv, env={**os.environ, "FW_STORES": "sqlite,pg", "TMPDIR": base}, capture_output=True, text=True, check=False)
-        holds(r.returncode and "pg is not known here" in r.stderr and "ok 1" not in r.stdout, r.stdout + r.stderr)
+        holds(r.returncode and "pg is unknown" in r.stderr and "ok 1" not in r.stdout, r.stdout + r.stderr)
 
 
 run()

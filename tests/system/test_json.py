@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 from door import door, free_port
-from harness import FEEDWHEEL, Wheel, case, equal, holds, origin, run, samples, wait_for
+from harness import FEEDWHEEL, Feedwheel, case, equal, holds, origin, run, samples, wait_for
 
 NAME = re.compile(r"_?[a-z][a-z0-9]*(_[a-z0-9]+)*")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
@@ -192,7 +192,7 @@ def server(j):
 def walk(base):
     table = commands()
     with origin(base, samples(base)) as o:
-        j = Walk(Wheel(base))
+        j = Walk(Feedwheel(base))
         subscriptions(j, o)
         collected(j, base, o)
         events(j)
@@ -222,7 +222,7 @@ def walk(base):
 
 @case("mistakes and failures with --json: the exit codes are the same, words stay on stderr, stdout is empty")
 def failures(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     broken = os.path.join(base, "broken.conf")
     with open(broken, "w", encoding="ascii") as f:
         f.write("wrokers = 2\n")

@@ -5,7 +5,7 @@ import json
 import os
 import signal
 
-from harness import BUILD, SOON, Wheel, case, equal, holds, origin, run, samples, sanitized, wait_for, workers_of
+from harness import BUILD, SOON, Feedwheel, case, equal, holds, origin, run, samples, sanitized, wait_for, workers_of
 
 MIB = 1 << 20
 SIZE = 4 * MIB if sanitized() else 15 * MIB
@@ -59,7 +59,7 @@ def feeds_of(w):
 def bounded(base):
     documents = hostile()
     with served(base, documents, plans=["0-%d coding=gzip" % (len(documents) - 2)]) as o:
-        w = Wheel(base, "max_compression_ratio = 100000\n")
+        w = Feedwheel(base, "max_compression_ratio = 100000\n")
         w.run("import", o.url_file)
         stats = w.run_once()
         feeds = feeds_of(w)
@@ -78,7 +78,7 @@ def honest(base):
     documents = [podcast(2000), json_feed(1500), podcast(1000), json_feed(1000), podcast(300), podcast(8000, 10)] * 2
     with served(base, documents, plans=["%2 coding=gzip"]) as o:
         for conf in "", "parse_memory_bytes = 12MiB\nworkers = 1\n":
-            w = Wheel(base, conf, "store%d.db" % len(conf))
+            w = Feedwheel(base, conf, "store%d.db" % len(conf))
             w.run("import", o.url_file)
             stats = w.run_once()
             feeds = feeds_of(w)
@@ -95,7 +95,7 @@ def test_binary(w, **environment):
 def stalled(base, o, conf):
     """A run that has stored its small documents, and reads no large one while there is that file."""
     stall = os.path.join(base, "stall")
-    w = Wheel(base, SOON + "workers = 1\n" + conf)
+    w = Feedwheel(base, SOON + "workers = 1\n" + conf)
     test_binary(w, FEEDWHEEL_TEST_STALL=stall)
     with open(stall, "w", encoding="ascii"):
         pass
@@ -137,7 +137,7 @@ def given_back(base):
 def blamed(base):
     with served(base, [podcast(2000)] * 8) as o:
         for victim in 6, 9: # the first eight are large
-            w = Wheel(base, "workers = 1\n", "store%d.db" % victim)
+            w = Feedwheel(base, "workers = 1\n", "store%d.db" % victim)
             test_binary(w, FEEDWHEEL_TEST_CRASH="/feed/%d" % victim)
             w.run("import", o.url_file)
             w.run_once()

@@ -9,7 +9,7 @@ import os
 import time
 
 from growing import CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, asked_each, at_rest, drained, growing
-from harness import Wheel, each_engine, engines, equal, holds, let_pass, run, wait_for
+from harness import Feedwheel, each_engine, engines, equal, holds, let_pass, run, wait_for
 from machines import Cable, Machine, Mirror, needed
 from servers import Private
 
@@ -23,7 +23,7 @@ OPTIONS = { # so that it answers over the cables
 }
 
 
-class Far(Wheel):
+class Far(Feedwheel):
     """What runs on another machine, and how often it spoke with the origin."""
 
     def __init__(self, base, server, machine, cable, port):

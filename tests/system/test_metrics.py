@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 from door import door
-from harness import SOON, Wheel, case, equal, holds, origin, run, samples, wait_for, workers_of
+from harness import SOON, Feedwheel, case, equal, holds, origin, run, samples, wait_for, workers_of
 
 NAME = re.compile(r"feedwheel_[a-z][a-z0-9_]*$")
 SAMPLE = re.compile(r"([a-z0-9_]+)(?:\{((?:[a-z]+=\"[^\"\\\n]*\",?)+)\})? (\S+)$")
@@ -78,7 +78,7 @@ def scrape(d):
 def run_door(base, conf, *arguments, plans=(), feeds=12):
     """A run beside a door, over feeds of an origin."""
     with origin(base, samples(base), "--feeds", str(feeds), *arguments, plans=plans) as o:
-        w = Wheel(base, conf)
+        w = Feedwheel(base, conf)
         w.run("import", o.url_file)
         with door(base, command="run", conf=conf) as d:
             yield d, o

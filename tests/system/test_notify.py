@@ -11,7 +11,7 @@ import struct
 import subprocess
 
 from door import Door
-from harness import BUILD, FEEDWHEEL, Skip, Wheel, case, equal, holds, run, sanitized, wait_for, workers_of
+from harness import BUILD, FEEDWHEEL, Skip, Feedwheel, case, equal, holds, run, sanitized, wait_for, workers_of
 
 MINUTE = 60
 OWN_PID = ("sh", "-c", 'WATCHDOG_PID=$$; export WATCHDOG_PID; exec "$@"', "sh") # as systemd does
@@ -135,7 +135,7 @@ def watchdog(base):
 @case("an idle run's status says when the next feed is due")
 def idle(base):
     with manager(os.path.join(base, "notify")) as m:
-        w = told(Wheel(base, "workers = 2\n"), m)
+        w = told(Feedwheel(base, "workers = 2\n"), m)
         p = w.start("run")
         m.until("STATUS", "^2 of 2 workers.* 0 in flight$") # no feeds: nothing is due ever
         w.run("add", "--interval", "6h", "http://127.1.0.1:9/feed")
@@ -147,7 +147,7 @@ def idle(base):
 @case("a watchdog that is set for another process is none of ours")
 def others(base):
     with manager(os.path.join(base, "notify")) as m:
-        w = told(Wheel(base, "workers = 1\n"), m, WATCHDOG_USEC="300000", WATCHDOG_PID="1")
+        w = told(Feedwheel(base, "workers = 1\n"), m, WATCHDOG_USEC="300000", WATCHDOG_PID="1")
         p = w.start("run")
         _, before = m.until("STATUS", "^1 of 1 workers, no server")
         _, more = m.until("STATUS", "^1 of 1 workers, no server")
@@ -158,7 +158,7 @@ def others(base):
 
 @case("without a manager, or with one that cannot be told, it runs as ever; that is said once")
 def nobody(base):
-    w = Wheel(base, "workers = 1\n")
+    w = Feedwheel(base, "workers = 1\n")
     w.run("add", "https://a.example/")
     w.run("pause", "https://a.example/")
     for name, words in ((None, ""), ("", ""), (os.path.join(base, "nobody"), "no messages to the service manager: NOTIFY_SOCKET: No such file"),

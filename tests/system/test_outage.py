@@ -15,7 +15,7 @@ import time
 
 from door import free_port
 from growing import CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, Address, asked, asked_each, at_rest, drained, growing
-from harness import Skip, Wheel, each_engine, equal, holds, let_pass, run, wait_for, workers_of
+from harness import Skip, Feedwheel, each_engine, equal, holds, let_pass, run, wait_for, workers_of
 from servers import HELLO, Private
 
 AWAY_S = 30 if LONG else 3
@@ -183,7 +183,7 @@ def wired(engine, url):
 def cut_off(base, engine):
     with growing(base, engine, "fixed:300", SHORT_LEASE + "concurrency = 20\n") as (o, w, s):
         wire, url = wired(engine, w.store)
-        far = Wheel(base, CONF + SHORT_LEASE + "concurrency = 20\n", "far.db", store=url)
+        far = Feedwheel(base, CONF + SHORT_LEASE + "concurrency = 20\n", "far.db", store=url)
         far.said = os.path.join(base, "far-said")
         p, q = w.start("run"), far.start("run")
         try:
@@ -209,7 +209,7 @@ def cut_off(base, engine):
 # ---- a server that answers, and refuses ------------------------------------------------------------------------
 
 @each_engine("a failover: the server becomes a replica, another the master and has its address; who is connected to the old one goes over",
-             leave_out=("postgres", "mysql")) # PostgreSQL's failover: tests/store/trouble_postgres.c
+             leave_out=("postgres", "mysql")) # PostgreSQL's failover: tests/store/postgres_faults.c
 def failover(base, engine): # REL-08
     ports = free_port(), free_port()
     with Private(engine, base, "one", options=["--port", str(ports[0])]) as one, \

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import time
 
-from harness import Wheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
+from harness import Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
 
 HOUR = 3600000
 TIGHT = "concurrency = 4\nworkers = 1\n"
@@ -34,7 +34,7 @@ def orders(base):
     slow = (5, 11, 17)
     with origin(base, samples(base), "--feeds", "20", "--latency", "fixed:20",
                 plans=["%d latency=%d" % (f, 200 + 50 * f) for f in slow]) as o:
-        w = Wheel(base, TIGHT)
+        w = Feedwheel(base, TIGHT)
         w.run("import", o.url_file)
         learned(w, o.urls)
         for order, where in (("host-path", lambda at: max(at) <= 3), ("longest", lambda at: max(at) <= 3),
@@ -62,7 +62,7 @@ def orders(base):
 @case("a batch order is a barrier: nothing begins before the batch in front of it has ended")
 def batches(base):
     with origin(base, samples(base), "--feeds", "12", "--latency", "fixed:30", plans=["%4=1 latency=400"]) as o:
-        w = Wheel(base, TIGHT)
+        w = Feedwheel(base, TIGHT)
         w.run("import", o.url_file)
         w.run_once("--order", "batch-unordered", "--order-batch", "3")
         log = o.requests()
@@ -86,7 +86,7 @@ def crowd(base, store):
     with origin(base, samples(base), "--feeds", "60", "--latency", "fixed:40") as o:
         # half of all feeds at one host
         urls = [o.url("/feed/%d" % f, "127.1.0.%d" % (1 if f % 2 else 2 + f % 7)) for f in range(60)]
-        w = Wheel(base, "concurrency = 16\nhost_concurrency = 2\n", store=store)
+        w = Feedwheel(base, "concurrency = 16\nhost_concurrency = 2\n", store=store)
         w.run("import", "-", stdin="\n".join(urls) + "\n")
         for workers in ("1", "2"):
             since = len(o.requests())
@@ -105,7 +105,7 @@ def crowd(base, store):
 @case("a gap is kept between what was claimed ahead") # invariant 6
 def gaps(base):
     with origin(base, samples(base), "--feeds", "8", "--hosts", "1") as o:
-        w = Wheel(base, "host_gap_ms = 150ms\nhost_concurrency = 4\n")
+        w = Feedwheel(base, "host_gap_ms = 150ms\nhost_concurrency = 4\n")
         w.run("import", o.url_file)
         for _ in range(2):
             equal(w.run_once()["failed"], 0)
@@ -122,7 +122,7 @@ def gaps(base):
 def cooled(base):
     with origin(base, samples(base), "--feeds", "40", "--hosts", "2", "--latency", "fixed:60",
                 plans=["%2=0 after=1,429,retry-after=3600"]) as o:
-        w = Wheel(base, "host_concurrency = 2\nconcurrency = 32\n")
+        w = Feedwheel(base, "host_concurrency = 2\nconcurrency = 32\n")
         w.run("import", o.url_file)
         w.run_once()
         w.run("set", "--due", *o.urls)
@@ -141,7 +141,7 @@ def cooled(base):
 @case("slow feeds hold their share of the slots and no more; the others pass them")
 def slow_percent_max(base):
     with origin(base, samples(base), "--feeds", "30", "--latency", "fixed:20", plans=["0-9 latency=1500"]) as o:
-        w = Wheel(base, "concurrency = 4\nworkers = 1\nslow_ms = 500ms\nslow_percent_max = 50\n")
+        w = Feedwheel(base, "concurrency = 4\nworkers = 1\nslow_ms = 500ms\nslow_percent_max = 50\n")
         w.run("import", o.url_file)
         learned(w, o.urls, "--concurrency", "20")
         since = len(o.requests())
@@ -158,7 +158,7 @@ def slow_percent_max(base):
 def slow_hosts(base):
     with origin(base, samples(base), "--feeds", "18", "--latency", "fixed:900") as o:
         urls = [o.url("/feed/%d" % f, "127.1.0.%d" % (1 + f % 6)) for f in range(18)]
-        w = Wheel(base, "concurrency = 8\nworkers = 1\nslow_ms = 500ms\nslow_percent_max = 25\n")
+        w = Feedwheel(base, "concurrency = 8\nworkers = 1\nslow_ms = 500ms\nslow_percent_max = 25\n")
         w.run("import", "-", stdin="\n".join(urls[:12]) + "\n")
         equal(w.run_once("--concurrency", "20")["failed"], 0)
         w.run("import", "-", stdin="\n".join(urls[12:]) + "\n")
@@ -176,7 +176,7 @@ def slow_hosts(base):
 
 def long_away(base, o, urls, quick):
     """A store in which all of these are late: the quick ones, asked each quarter, by hours, the others, asked once a day, by days."""
-    w = Wheel(os.path.join(base, "source"), TIGHT)
+    w = Feedwheel(os.path.join(base, "source"), TIGHT)
     w.run("import", "-", stdin="\n".join(urls) + "\n")
     equal(w.run_once("--concurrency", "20", "--host-concurrency", "1")["failed"], 0)
     now = int(time.time() * 1000)
@@ -211,7 +211,7 @@ def worked_off(base, store, workers):
         old, new, quick = urls[:80], urls[80:], {urls[f] for f in range(0, 80, 4)}
         os.mkdir(os.path.join(base, "source"))
         source = long_away(base, o, old, quick)
-        w = Wheel(base, "concurrency = 3\nworkers = %d\nhost_concurrency = 1\nbacklog_ms = 10m\n" % workers, store=store)
+        w = Feedwheel(base, "concurrency = 3\nworkers = %d\nhost_concurrency = 1\nbacklog_ms = 10m\n" % workers, store=store)
         w.run("copy", "sqlite:" + source.path, w.store)
         holds("late by 11 of its intervals" in w.run("why", urls[4]).stdout, "why tells its turn")
         equal(int(w.json("why", urls[1])["late_intervals"]), 2)
@@ -242,7 +242,7 @@ def worked_off(base, store, workers):
 @case("silence for once does not hold up the end of a long run: given up, not charged, asked with full patience next time")
 def patience(base):
     with origin(base, samples(base), "--feeds", "30", "--latency", "fixed:100", plans=["3 after=2,first=3,hang=start"]) as o:
-        w = Wheel(base, "concurrency = 2\nworkers = 1\nstraggler_timeout_ms = 200ms\n")
+        w = Feedwheel(base, "concurrency = 2\nworkers = 1\nstraggler_timeout_ms = 200ms\n")
         w.run("import", o.url_file)
         for _ in range(2):
             equal(w.run_once()["failed"], 0)

@@ -6,14 +6,14 @@ import contextlib
 import signal
 import time
 
-from harness import Wheel, case, each_engine, equal, header, holds, origin, run, samples, server, wait_for
+from harness import Feedwheel, case, each_engine, equal, header, holds, origin, run, samples, server, wait_for
 from names import Names
 
 
 @case("plain GETs: own User-Agent, no cookies, no referrer, no cache busting, one request a feed") # NET-12, POL-02, POL-13
 def plain(base):
     with origin(base, samples(base), plans=["%2 cookie"]) as o:
-        w = Wheel(base, "contact_url = https://wheel.example/bot\n")
+        w = Feedwheel(base, "contact_url = https://wheel.example/bot\n")
         w.run("import", o.url_file)
         w.run_once()
         w.run("set", "--due", *o.urls)
@@ -35,7 +35,7 @@ def plain(base):
 @case("per host: never more in flight than host_concurrency, over all workers") # invariant 6
 def host_budget(base):
     with origin(base, samples(base), "--feeds", "60", "--hosts", "6", "--latency", "fixed:500") as o:
-        w = Wheel(base, "host_concurrency = 2\n")
+        w = Feedwheel(base, "host_concurrency = 2\n")
         w.run("import", o.url_file)
         w.run_once("--workers", "2")
         stats = o.stats()
@@ -69,7 +69,7 @@ def kept(o, w, visit, least_ms, also=lambda hosts: True):
 @case("per host: the gap between two feeds is kept")
 def host_gap(base):
     with origin(base, samples(base), "--feeds", "12", "--hosts", "3") as o:
-        w = Wheel(base, "host_gap_ms = 400ms\n")
+        w = Feedwheel(base, "host_gap_ms = 400ms\n")
         w.run("import", o.url_file)
 
         def side_by_side(hosts): # none waits for another
@@ -89,7 +89,7 @@ def late_names(o):
 def gap_of_late(base):
     names = Names()
     with origin(base, samples(base), "--feeds", "8") as o:
-        w = Wheel(base, "host_gap_ms = 200ms\nhost_concurrency = 4\ndns_servers = %s\n" % names.address)
+        w = Feedwheel(base, "host_gap_ms = 200ms\nhost_concurrency = 4\ndns_servers = %s\n" % names.address)
         w.run("add", *late_names(o))
         [requests] = kept(o, w, lambda: equal(w.run_once("--workers", "1")["failed"], 0), 150)
         gaps = gaps_of(requests)
@@ -102,7 +102,7 @@ def gap_of_others(base, engine):
     names = Names()
     with origin(base, samples(base), "--feeds", "8") as o, contextlib.ExitStack() as stack:
         store = None if engine == "sqlite" else stack.enter_context(server(engine, base)).url()
-        w = Wheel(base, "host_gap_ms = 200ms\nhost_concurrency = 1\ndns_servers = %s\n" % names.address, store=store)
+        w = Feedwheel(base, "host_gap_ms = 200ms\nhost_concurrency = 1\ndns_servers = %s\n" % names.address, store=store)
         w.run("add", *late_names(o))
 
         def by_machines():
@@ -122,7 +122,7 @@ def one_address(base, engine):
     names = Names()
     with origin(base, samples(base), "--feeds", "6", "--latency", "fixed:300") as o, contextlib.ExitStack() as stack:
         store = None if engine == "sqlite" else stack.enter_context(server(engine, base)).url()
-        w = Wheel(base, "host_gap_ms = 0\nhost_concurrency = 1\ndns_servers = %s\n" % names.address, store=store)
+        w = Feedwheel(base, "host_gap_ms = 0\nhost_concurrency = 1\ndns_servers = %s\n" % names.address, store=store)
         urls = ["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(6)]
         w.run("add", *urls)
         equal(w.run_once("--host-key", "address")["failed"], 0)
@@ -147,7 +147,7 @@ def one_address(base, engine):
 def busy_address(base):
     names = Names()
     with origin(base, samples(base), "--feeds", "10", "--latency", "fixed:700") as o:
-        w = Wheel(base, "address_concurrency = 1\ntotal_timeout_ms = 12s\nworkers = 1\ndns_servers = %s\n" % names.address)
+        w = Feedwheel(base, "address_concurrency = 1\ntotal_timeout_ms = 12s\nworkers = 1\ndns_servers = %s\n" % names.address)
         w.run("add", *["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(10)])
         done = w.run_once()
         equal((done["feeds"], done["failed"], len(o.requests())), (10, 0, 10), "all of them, each once: %s" % done)
@@ -159,7 +159,7 @@ def busy_address(base):
 def cooldown(base):
     with origin(base, samples(base), "--feeds", "8", "--hosts", "2", "--latency", "fixed:50",
                 plans=["%2=0 429,retry-after=3600"]) as o:
-        w = Wheel(base, "host_concurrency = 1\nhost_gap_ms = 100ms\n")
+        w = Feedwheel(base, "host_concurrency = 1\nhost_gap_ms = 100ms\n")
         w.run("import", o.url_file)
         w.run_once()
         asked = collections.Counter(r["host"] for r in o.requests())
@@ -177,7 +177,7 @@ def customers(what, conf, key):
     def cooldown_of_names(base):
         names = Names()
         with origin(base, samples(base), "--feeds", "20") as o:
-            w = Wheel(base, conf + "workers = 1\nhost_concurrency = 2\nhost_gap_ms = 0\ndns_servers = %s\n" % names.address)
+            w = Feedwheel(base, conf + "workers = 1\nhost_concurrency = 2\nhost_gap_ms = 0\ndns_servers = %s\n" % names.address)
             week = "/with/429,retry-after=604800/feed/%d"
 
             def url(name, i, plan="/feed/%d"):
@@ -233,7 +233,7 @@ def dripping(what, workers, *arguments):
     def places_of_names(base):
         names = Names()
         with origin(base, samples(base), "--feeds", "20") as o:
-            w = Wheel(base, "host_concurrency = 2\ntotal_timeout_ms = 10m\nfirst_byte_timeout_ms = 10m\ndrain_timeout_ms = 0\n"
+            w = Feedwheel(base, "host_concurrency = 2\ntotal_timeout_ms = 10m\nfirst_byte_timeout_ms = 10m\ndrain_timeout_ms = 0\n"
                             "dns_servers = %s\n" % names.address)
             evil = ["http://evil.blogspot.com:%d/with/latency=600000/feed/%d" % (o.port, i) for i in range(3)]
             good = ["http://good%d.blogspot.com:%d/feed/%d" % (i % 3, o.port, i) for i in range(3, 20)]
@@ -254,7 +254,7 @@ dripping("run --once", 1, "--once")
 @case("what deny_networks names is not asked, allowed or not, also behind a redirect") # NET-08
 def denied(base):
     with origin(base, samples(base), "--feeds", "3", plans=["1 redirect=302:/doc/2"]) as o:
-        w = Wheel(base, "deny_networks = 127.1.0.1\n")
+        w = Feedwheel(base, "deny_networks = 127.1.0.1\n")
         w.run("add", o.urls[0], o.urls[1], o.url("/with/redirect=302:http%%3A%%2F%%2F127.1.0.1:%d%%2Fdoc%%2F2/feed/2" % o.port, "127.1.0.3"))
         equal(w.run_once()["failed"], 2)
         holds(all(r["host"] != "127.1.0.1" for r in o.requests()), "nothing went there")
@@ -266,7 +266,7 @@ def denied(base):
 def unblocked(base, engine):
     with contextlib.nullcontext() if engine == "sqlite" else server(engine, base) as s, \
             origin(base, samples(base), "--feeds", "5", plans=["2 404"]) as o:
-        w = Wheel(base, **({} if engine == "sqlite" else {"store": s.url()}))
+        w = Feedwheel(base, **({} if engine == "sqlite" else {"store": s.url()}))
         port_9 = "http://127.2.0.50:9/"
         urls = [*o.urls, port_9] # blocked; denied; 404; paused; visited with success; blocked by its port
         w.run("add", *urls)
@@ -300,7 +300,7 @@ def unblocked(base, engine):
 @case("a run that reads its settings again makes due what it had blocked")
 def unblocked_by_reload(base):
     with origin(base, samples(base), "--feeds", "1") as o:
-        w = Wheel(base, "deny_networks = 127.1.0.1\n")
+        w = Feedwheel(base, "deny_networks = 127.1.0.1\n")
         w.run("add", o.urls[0])
         p = w.start("run")
         wait_for("it is blocked", lambda: w.json("list")[0].get("last_result") == "blocked")
@@ -315,7 +315,7 @@ def unblocked_by_reload(base):
 @case("credentials stay with their origin") # NET-11, NET-19
 def credentials(base):
     with origin(base, samples(base), "--feeds", "3", plans=["0 redirect=302:feed/1", "2 redirect=302:/doc/2"]) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         for i in (0, 2):
             w.run("add", o.urls[i].replace("http://", "http://mira:geheim@"))
         w.run_once()

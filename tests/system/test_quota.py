@@ -13,7 +13,7 @@ import threading
 import time
 
 from door import Door, metric
-from harness import Skip, Wheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
+from harness import Skip, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
 
 RSS = '<rss version="2.0"><channel><title>flood</title><link>http://x.example/</link>%s</channel></rss>'
 ITEM = "<item><guid>%d</guid><title>%s</title><pubDate>%s</pubDate></item>"
@@ -117,7 +117,7 @@ def quota(w, command="why"):
 @case("a document of more entries than a feed may bring a day: the newest are taken, the rest is counted and taken later")
 def entries_of_a_day(base):
     with page() as p:
-        w = Wheel(base, "feed_daily_entries_max = 25\n")
+        w = Feedwheel(base, "feed_daily_entries_max = 25\n")
         p.shows([*range(0, 20), *range(39, 19, -1)]) # the newest stands in the middle
         w.run("add", p.url)
         equal(visit(w, p), (False, 200))
@@ -154,7 +154,7 @@ def entries_of_a_day(base):
 @case("many small documents are counted together; one that stays within what is its own at that pace is not looked at")
 def entries_of_many(base):
     with page() as p:
-        w = Wheel(base, "feed_daily_entries_max = 25\n")
+        w = Feedwheel(base, "feed_daily_entries_max = 25\n")
         p.shows(range(10))
         w.run("add", p.url)
         visit(w, p)
@@ -170,7 +170,7 @@ def entries_of_many(base):
 @case("the same with bytes: what would pass them waits, changes too; no entry is too large to be taken ever")
 def bytes_of_a_day(base):
     with page() as p:
-        w = Wheel(base, "feed_daily_bytes_max = 10000\nfeed_daily_entries_max = 0\n")
+        w = Feedwheel(base, "feed_daily_bytes_max = 10000\nfeed_daily_entries_max = 0\n")
         long = "%d " + "x" * 3000
         p.shows(range(8), words=long)
         w.run("add", p.url)
@@ -196,7 +196,7 @@ def bytes_of_a_day(base):
 @each_engine("a feed that brings too much, and comes again the next day", leave_out=["sqlite"])
 def everywhere(base, engine):
     with server(engine, base) as s, page() as p:
-        w = Wheel(base, "feed_daily_entries_max = 25\n", store=s.url())
+        w = Feedwheel(base, "feed_daily_entries_max = 25\n", store=s.url())
         p.shows(range(40))
         w.run("add", p.url)
         visit(w, p)
@@ -226,7 +226,7 @@ def set_room(w, value):
 @case("too little room on the disk: nothing is fetched, it is said, and a reload with less to be kept goes on")
 def disk_low(base):
     with origin(base, samples(base)) as o:
-        w = Wheel(base, HUGE)
+        w = Feedwheel(base, HUGE)
         w.run("import", o.url_file)
         p = w.start("run", "--workers", "2")
         try:
@@ -251,7 +251,7 @@ def disk_low(base):
 @case("too little room: a run --once gives up with words, and fetches nothing; one that pushes is told to come later")
 def disk_low_once(base):
     with origin(base, samples(base)) as o:
-        w = Wheel(base, HUGE)
+        w = Feedwheel(base, HUGE)
         w.run("import", o.url_file)
         r = w.run("run", "--once", "--quiet", code=STORE)
         holds("disk_free_min_bytes" in r.stderr.splitlines()[-1], r.stderr)
@@ -292,7 +292,7 @@ def disk_fills(base):
         with page() as p:
             p.shows(range(40))
             p.wait = filled.wait
-            w = Wheel(folder, "disk_free_min_bytes = 32MiB\n")
+            w = Feedwheel(folder, "disk_free_min_bytes = 32MiB\n")
             w.run("add", p.url)
             run_ = w.start("run", "--workers", "1")
             try:

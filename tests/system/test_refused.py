@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 
-from harness import Wheel, each_engine, equal, holds, run, wait_for, workers_of
+from harness import Feedwheel, each_engine, equal, holds, run, wait_for, workers_of
 from servers import Private
 
 HOST = "127.9.%d.%d" % (os.getpid() >> 8 & 255, os.getpid() & 255) # of the loopback, and nobody else's
@@ -66,10 +66,10 @@ def doors(base, engine):
     with Private(engine, base, options=OPTIONS[engine]) as s:
         people(s)
         url = URL[engine]
-        Wheel(base, store=url % ("owner:r1ght", HOST, "")).run("add", "https://a.example/")
+        Feedwheel(base, store=url % ("owner:r1ght", HOST, "")).run("add", "https://a.example/")
         for who, where, more, code, words in WRONG[engine]:
             start = time.monotonic()
-            said = Wheel(base, store=url % (who, where, more)).run("status", code=code).stderr
+            said = Feedwheel(base, store=url % (who, where, more)).run("status", code=code).stderr
             print("# " + said.strip())
             holds(words in said, "%s: %s" % (words, said))
             holds(where in said or "store URL" in said, "which store: " + said)
@@ -88,7 +88,7 @@ def passwords(base, engine):
     with Private(engine, base, options=OPTIONS[engine]) as s:
         people(s)
         url = URL[engine] % ("owner:r1ght", HOST, "")
-        w = Wheel(base, store=url)
+        w = Feedwheel(base, store=url)
         w.run("add", "https://a.example/")
         p = w.start("run", "--quiet", "--workers", "2", "--proxy", "http://mira:r1ght@127.0.0.1:1")
         wait_for("its workers", lambda: len(workers_of(p)) == 2)
@@ -100,7 +100,7 @@ def passwords(base, engine):
         secret = os.path.join(base, "store-url")
         with open(os.open(secret, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
             f.write(url + "\n")
-        from_file = Wheel(base, "store_file = %s\n" % secret, name="from-file")
+        from_file = Feedwheel(base, "store_file = %s\n" % secret, name="from-file")
         from_file.command = lambda *a: [from_file.binary, "--config", from_file.conf, *a]
         equal(from_file.json("status")["feeds"], 1)
         os.chmod(from_file.conf, 0o644)
@@ -110,7 +110,7 @@ def passwords(base, engine):
         holds("store_file: %s: other users may read it" % secret in said and "chmod 600" in said and "r1ght" not in said, said)
         if engine != "postgres":
             return
-        w = Wheel(base, store=URL[engine] % ("owner", HOST, "")) # libpq's own way
+        w = Feedwheel(base, store=URL[engine] % ("owner", HOST, "")) # libpq's own way
         w.environment["PGPASSFILE"] = secret
         w.run("status", code=4)
         with open(secret, "w", encoding="ascii") as f:
@@ -123,10 +123,10 @@ def passwords(base, engine):
 def reader(base, engine): # Redis: there every look is a script
     with Private(engine, base, options=OPTIONS[engine]) as s:
         people(s)
-        Wheel(base, store=URL[engine] % ("owner:r1ght", HOST, "")).run("add", "https://a.example/")
+        Feedwheel(base, store=URL[engine] % ("owner:r1ght", HOST, "")).run("add", "https://a.example/")
         if engine == "postgres":
             tell(s, "GRANT SELECT ON ALL TABLES IN SCHEMA t TO reader")
-        w = Wheel(base, store=URL[engine] % ("reader:r1ght", HOST, ""))
+        w = Feedwheel(base, store=URL[engine] % ("reader:r1ght", HOST, ""))
         equal([f["url"] for f in w.json("list")], ["https://a.example/"])
         equal(w.json("status")["feeds"], 1)
         said = w.run("add", "https://b.example/", code=4).stderr

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 
 from door import Door, door, free_port, kill_group
-from harness import BUILD, Skip, Wheel, absent, case, certificate, equal, holds, origin, run, samples, sanitized, wait_for, workers_of
+from harness import BUILD, Skip, Feedwheel, absent, case, certificate, equal, holds, origin, run, samples, sanitized, wait_for, workers_of
 
 LAYERS = ["no new privileges", "no memory dumps", "files", "TCP ports", "system calls", "memory layout"]
 EPERM, EACCES, FAMILY = "Operation not permitted", "Permission denied", "Address family not supported by protocol"
@@ -24,7 +24,7 @@ def caged(*layers):
     if "system calls" in layers and "seccomp" in absent():
         raise Skip("this build has no libseccomp (-Dseccomp=enabled)")
     with tempfile.TemporaryDirectory() as base:
-        said = Wheel(base).run("doctor", code=None).stdout
+        said = Feedwheel(base).run("doctor", code=None).stdout
     have = re.search(r"^\w+ +sandbox +the server: (.*?)(; missing.*)?$", said, re.M)[1]
     for l in layers:
         if l not in have:
@@ -42,7 +42,7 @@ def listener():
 def trial_wheel(base, attempts, conf="", store=None):
     """One whose store has a folder of its own, in the binary whose processes try these things when they are inside."""
     os.makedirs(os.path.join(base, "store"), exist_ok=True)
-    w = Wheel(base, conf, store=store or "sqlite:" + os.path.join(base, "store", "s.db"))
+    w = Feedwheel(base, conf, store=store or "sqlite:" + os.path.join(base, "store", "s.db"))
     w.binary = os.path.join(BUILD, "tests", "system", "feedwheel_test")
     w.environment["FEEDWHEEL_TEST_SANDBOX"] = " ".join("%s=%s" % (what, value) for what, value in attempts)
     return w
@@ -127,7 +127,7 @@ def ports(base):
 @case("from outside: no process of a run can gain privileges, all have a filter and no core; children cannot be asked what they hold")
 def outside(base):
     caged("no memory dumps", "system calls")
-    w = Wheel(base)
+    w = Feedwheel(base)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     p = w.start("run", "--workers", "2")
     wait_for("two workers", lambda: len(workers_of(p)) == 2)
@@ -149,7 +149,7 @@ def layout(base):
     caged("memory layout")
     if os.getuid() != 0:
         raise Skip("only root may look")
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "https://a.example/")
     w.environment["FEEDWHEEL_STORE"] = w.store
     p = w.start("run", "--workers", "2", "--listen", "127.0.0.1:%d" % free_port())
@@ -251,7 +251,7 @@ def replaced(base):
     with open(bundle, "w", encoding="ascii") as f:
         f.write("# none yet\n")
     with origin(base, docs, "--tls", cert, key) as o:
-        w = Wheel(base, "ca_file = %s\ninterval_min_ms = 1s\ninterval_ms = 1s\ninterval_max_ms = 2s\n" % bundle)
+        w = Feedwheel(base, "ca_file = %s\ninterval_min_ms = 1s\ninterval_ms = 1s\ninterval_max_ms = 2s\n" % bundle)
         w.run("import", "-", stdin=o.urls[0] + "\n")
         p = w.start("run", "--workers", "1")
         wait_for("a worker", lambda: len(workers_of(p)) == 1)
@@ -292,7 +292,7 @@ def charsets(base):
             f.write(('<?xml version="1.0" encoding="%s"?><rss version="2.0"><channel><title>t</title><item><guid>%s</guid><title>%s</title>'
                      '</item></channel></rss>' % (name, name, titles[name])).encode(name))
     with origin(base, docs) as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", "-", stdin="".join(u + "\n" for u in o.urls))
         w.run_once()
         equal(sorted(t for t, in w.sql("SELECT title FROM entries")), sorted(titles.values()))

@@ -13,7 +13,7 @@ import subprocess
 import time
 
 from door import Door, door, kill_group
-from harness import Wheel, case, equal, holds, run, sanitized, wait_for
+from harness import Feedwheel, case, equal, holds, run, sanitized, wait_for
 from pushing import EVENT, TWIRP, Load, items
 
 
@@ -151,7 +151,7 @@ def unix_socket(base):
         r = subprocess.run(["curl", "-sS", "--unix-socket", path, "-d", json.dumps(EVENT), "http://localhost/v1/events?ack=durable"],
                            capture_output=True, text=True, check=False)
         return r.stdout
-    w = Wheel(base, "listen = unix:%s\n" % path)
+    w = Feedwheel(base, "listen = unix:%s\n" % path)
     p = w.start("serve")
     wait_for("the server", lambda: push() == '{"stored":1}')
     equal(stat.S_IMODE(os.stat(path).st_mode), 0o660, "a proxy in the server's group may connect")
@@ -173,11 +173,11 @@ def unix_only_sockets(base):
     for make in (lambda: os.link(other, path), lambda: os.symlink(other, path), lambda: os.symlink("nowhere", path), lambda: os.mkdir(path)):
         make()
         was = os.lstat(path)[:7] # all but when it was read
-        said = Wheel(base, "listen = unix:%s\n" % path, name="other").run("serve", code=4).stderr
+        said = Feedwheel(base, "listen = unix:%s\n" % path, name="other").run("serve", code=4).stderr
         holds("listen = unix:%s: a file that is not a socket exists there (choose another path" % path in said, said)
         equal(os.lstat(path)[:7], was, "what was there")
         (os.rmdir if os.path.isdir(path) else os.unlink)(path)
-    w = Wheel(base, "listen = unix:%s\n" % path)
+    w = Feedwheel(base, "listen = unix:%s\n" % path)
     p = w.start("serve")
 
     def answers():
@@ -201,7 +201,7 @@ def first_of_all(base):
 @case("addresses that cannot be listened on: the setting, the reason")
 def bad_listen(base):
     with door(base) as d:
-        w = Wheel(base, name="other")
+        w = Feedwheel(base, name="other")
         for where, words in (("127.0.0.1:%d" % d.port, "another server listens there"), ("192.0.2.1:8080", "has no such address"), ("nowhere", "ADDRESS:PORT"), ("127.0.0.1:http80", "listen = 127.0.0.1:http80"),
                              ("unix:/proc/no/such/sock", "the folder does not exist"), ("unix:" + "x" * 200, "longer than")):
             said = w.run("serve", "--listen", where, code=4).stderr

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 
-from harness import BUILD, FEEDWHEEL, Skip, Wheel, absent, case, equal, holds, run
+from harness import BUILD, FEEDWHEEL, Skip, Feedwheel, absent, case, equal, holds, run
 
 LIBRARY = {"postgres": "libpq", "mysql": "libmariadb", "redis": "hiredis", "server": "libmicrohttpd", "seccomp": "libseccomp"}
 SCHEMES = {"postgres": ["postgres", "postgresql"], "mysql": ["mysql", "mariadb"], "redis": ["redis", "rediss", "redis+unix"]}
@@ -19,7 +19,7 @@ def linked(path):
 
 @case("version names every store and the server, built in or not; of their libraries those alone are linked that are built in")
 def versions(base):
-    said = Wheel(base).run("version").stdout
+    said = Feedwheel(base).run("version").stdout
     stores = re.search(r"^stores: (.*)$", said, re.M)[1].split()
     equal(stores[:2], ["sqlite", "memory"], said)
     equal(sorted(stores[2:] + [e for e in absent() if e not in ("server", "seccomp")]), sorted(SCHEMES), said)
@@ -36,7 +36,7 @@ def versions(base):
 
 @case("a store that is not built in is refused with the remedy, before anything is asked of it; the others are not")
 def stores(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     for name, schemes in SCHEMES.items():
         remedy = "this build has no %s driver (to have it, install %s and build with -D%s=enabled)" % (name, LIBRARY[name], name)
         for scheme in schemes:
@@ -53,7 +53,7 @@ def stores(base):
 def no_server(base):
     if "server" not in absent():
         raise Skip("this build has the server")
-    w, remedy = Wheel(base), "this build has no HTTP server (to have it, install libmicrohttpd and build with -Dserver=enabled)\n"
+    w, remedy = Feedwheel(base), "this build has no HTTP server (to have it, install libmicrohttpd and build with -Dserver=enabled)\n"
     equal(w.run("serve", code=4).stderr, "feedwheel: serve: " + remedy)
     listen = ["--listen", "127.0.0.1:0"]
     for command in (["serve", *listen], ["run", *listen]):

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 
-from harness import SOON, Skip, Wheel, case, certificate, equal, holds, origin, run, samples, wait_for
+from harness import SOON, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -29,7 +29,7 @@ def headline(root):
 @case("every fetch of the newest run is drawn once, in its slot; --run draws an older one, --list shows them all")
 def whole(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "30", plans=["* latency=20", "7 reset=start"]) as o:
-        w = Wheel(base, "concurrency = 4\n")
+        w = Feedwheel(base, "concurrency = 4\n")
         w.run("import", o.url_file)
         stats = w.run_once()
         first = stats["run"]
@@ -56,7 +56,7 @@ def whole(base):
 @case("slots that never had work are counted and not drawn; a picture has colours for the dark")
 def few_of_many(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "5", plans=["* latency=20"]) as o:
-        w = Wheel(base, "concurrency = 200\n")
+        w = Feedwheel(base, "concurrency = 200\n")
         w.run("import", o.url_file)
         w.run_once()
         root = drawn(w)
@@ -73,7 +73,7 @@ def told(base, o, conf, words, continues=False):
     """The picture of a run over all feeds, whose headline begins with these (a pattern). There is another run when it does not: if a process
     stood still, that is what held the run up."""
     for k in range(3):
-        w = Wheel(base, conf, "%d.db" % k)
+        w = Feedwheel(base, conf, "%d.db" % k)
         w.run("import", o.url_file)
         if continues:
             p = w.start("run")
@@ -105,7 +105,7 @@ def verdicts(base):
 @case("feeds that are all due, a host each: idle slots are not put down to what was due, nor to hosts")
 def all_due(base):
     with origin(base, samples(base), "--feeds", "300", plans=["* latency=1"]) as o:
-        w = Wheel(base, "concurrency = 150\n")
+        w = Feedwheel(base, "concurrency = 150\n")
         w.run("import", o.url_file)
         w.run_once()
         said = headline(drawn(w))
@@ -124,7 +124,7 @@ def going(base):
 @case("of a --once its order and what was foretold are told, and the barriers of batches are drawn")
 def recalled(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=20"]) as o:
-        w = Wheel(base, "concurrency = 4\norder = batch-unordered\norder_batch = 6\n")
+        w = Feedwheel(base, "concurrency = 4\norder = batch-unordered\norder_batch = 6\n")
         w.run("import", o.url_file)
         w.run_once()
         root = drawn(w)
@@ -138,7 +138,7 @@ def recalled(base):
 def phases(base):
     ca, cert, key = certificate(base, ["127.1.0.1"])
     with origin(base, samples(base, "--copies", "1"), "--feeds", "1", "--tls", cert, key, plans=["0 latency=30"]) as o:
-        w = Wheel(base, "ca_file = %s\n" % ca)
+        w = Feedwheel(base, "ca_file = %s\n" % ca)
         w.run("add", o.urls[0])
         w.run_once()
         title = bars(drawn(w))[0]
@@ -152,7 +152,7 @@ def hostile(base):
     with open(os.path.join(docs, "zz.html"), "w", encoding="ascii") as f:
         f.write("<!DOCTYPE html><title>&lt;/title>&lt;/svg>&lt;script>x&lt;/script>&#27;]0;x&#7;&#x9b;&#x202e;&#xffff;</title><p>A page")
     with origin(base, docs, "--feeds", "2") as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("add", o.url("/doc/zz.html", "127.1.0.2"))
         w.run("add", o.url("/feed/0?%22%3E%3Cscript%3Ealert(1)%3C/script%3E&x='<b>"), o.url("/with/reset=start/feed/1?<svg/onload=x>&amp;"))
         w.run_once()
@@ -170,7 +170,7 @@ def hostile(base):
 
 @case("what is asked wrongly is said, and nothing is written")
 def wrong(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "http://127.1.0.1:9/feed")
     for arguments, code, words in ((("timeline",), 2, "-o run.html"), (("timeline", "-o", "run.png"), 2, ".html"),
                                    (("timeline", "-o", "-"), 1, "run --once"), (("timeline", "-o", "-", "--run", "7"), 1, "--list"),
@@ -192,7 +192,7 @@ def browser(base):
     if not chromium:
         raise Skip("no chromium here")
     with origin(base, samples(base, "--copies", "1"), "--feeds", "20", plans=["* latency=30"]) as o:
-        w = Wheel(base, "concurrency = 4\n")
+        w = Feedwheel(base, "concurrency = 4\n")
         w.run("import", o.url_file)
         w.run_once()
     page = os.path.join(base, "run.html")

@@ -10,7 +10,7 @@ import re
 import subprocess
 
 from door import Door, door
-from harness import Wheel, case, each_engine, equal, holds, run, server, wait_for
+from harness import Feedwheel, case, each_engine, equal, holds, run, server, wait_for
 
 EVENT = {"property": "news", "section": 1, "id": 1}
 TWIRP = "/twirp/stats.StatsService/Push"
@@ -187,7 +187,7 @@ def without(base):
 @case("names that are none: the setting, the item, the remedy")
 def bad_names(base):
     for names, item in (("http://a.example", "http://a.example"), ("a.example, b:8080", "b:8080"), ("[::1]", "[::1]"), ("*", "*")):
-        w = Wheel(base, "serve_host_names = %s\n" % names)
+        w = Feedwheel(base, "serve_host_names = %s\n" % names)
         for command in (("serve", "--listen", "127.0.0.1:0"), ("doctor",)):
             r = w.run(*command, code=None)
             said = r.stdout + r.stderr
@@ -279,7 +279,7 @@ def metric(d, name, token):
 
 @case("wrong tokens: after so many from a network nothing from there is judged for a while, but who was let in there before goes on") # API-07
 def guessing(base):
-    one, two = [make(Wheel(base), name, "--scope", "push,read") for name in ("one", "two")]
+    one, two = [make(Feedwheel(base), name, "--scope", "push,read") for name in ("one", "two")]
     with door(base, conf=PROXY + "auth_failures_max = 5\nauth_failures_ms = 1h\n") as d:
         becomes("a push without a token", 401, lambda: pushed(d))
         equal(pushed(d, two, headers=of("198.51.100.1")), 202)
@@ -397,7 +397,7 @@ def bound(base):
 
     def events(d, token, what, path="/v1/events"):
         return d.push(what, path=path, headers=bearer(token))
-    w = Wheel(base)
+    w = Feedwheel(base)
     for name in ("a", "b", "c"):
         w.run("add", "https://%s.example/" % name)
     all_of_it, first, two, news, both = [make(w, "t%d" % i, "--scope", "push", *more) for i, more in enumerate((
@@ -489,7 +489,7 @@ def words(base):
 
 @case("doctor tells who gets in, and that tokens want TLS")
 def doctor(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
 
     def says(pattern, *arguments):
         said = w.run("doctor", *arguments).stdout

@@ -15,7 +15,7 @@ import time
 
 from door import Door, metric
 from growing import LONG
-from harness import Skip, Wheel, case, each_engine, equal, holds, run, server, wait_for
+from harness import Skip, Feedwheel, case, each_engine, equal, holds, run, server, wait_for
 from hubs import Hub, ask, atom, links
 
 CONF = "websub_url = http://127.0.0.1:%d/\nwebsub_scan_ms = 20ms\nwebsub_lease_ms = %s\nwebsub_plain_secret = %s\n"
@@ -625,7 +625,7 @@ def disagreement(base):
             second.stop()
         records(d, {"since_ms": -86400000}, "feed/%019d" % 1)
         hub.feed("f", [1, 2])
-        worker = Wheel(base + "/second", "", store=d.wheel.store) # a worker that knows of no websub_url
+        worker = Feedwheel(base + "/second", "", store=d.wheel.store) # a worker that knows of no websub_url
         worker.run("set", "--due", u + "/f")
         worker.run_once()
         equal(d.entries(), 2)

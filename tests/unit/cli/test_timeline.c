@@ -38,7 +38,7 @@ static void visit(int host, int slot, int64_t due, int64_t there, int64_t from, 
 	ck_assert_int_eq(timeline_add(&T, &v), 0);
 }
 
-static void judged(const int64_t want_ms[IDLE_N], const char *words)
+static void verdict_is(const int64_t want_ms[IDLE_N], const char *words)
 {
 	int64_t sum_us = 0;
 
@@ -64,7 +64,7 @@ START_TEST(neither_due_nor_hosts)
 		visit(i, i - 4, -5000, 120, 600, 700); /* claimed, and not started */
 	for (int i = 8; i < 12; i++)
 		visit(i, i - 8, -5000, 900, 900, 1000);  /* not claimed before */
-	judged((int64_t[IDLE_N]){[IDLE_START] = 400, [IDLE_WORKER] = 1600, [IDLE_CLAIM] = 800, [IDLE_READ] = 1200, [IDLE_STORE] = 6800},
+	verdict_is((int64_t[IDLE_N]){[IDLE_START] = 400, [IDLE_WORKER] = 1600, [IDLE_CLAIM] = 800, [IDLE_READ] = 1200, [IDLE_STORE] = 6800},
 		"Slots were idle for 90 % of the time: storing after the last response (57 %), claimed feeds waited for a busy worker (13 %), "
 		"parsing after the last response (10 %).");
 	ck_assert_int_eq(T.started_ms, RUN);
@@ -84,7 +84,7 @@ START_TEST(hosts)
 		visit(1, i % 2, -1000, 0, i * 400, i * 400 + 100);
 	for (int i = 0; i < 2; i++)
 		visit(2 + i, 2 + i, -1000, 0, 0, 1700);
-	judged((int64_t[IDLE_N]){[IDLE_HOST] = 2500, [IDLE_LEFT] = 400}, "");
+	verdict_is((int64_t[IDLE_N]){[IDLE_HOST] = 2500, [IDLE_LEFT] = 400}, "");
 }
 END_TEST
 
@@ -97,7 +97,7 @@ START_TEST(at_a_time)
 	visit(1, 0, -1000, 0, 0, 500);
 	visit(1, 1, -1000, 100, 700, 1000);  /* claimed at 100, permitted at 500 */
 	visit(2, 1, -1000, 0, 0, 100);
-	judged((int64_t[IDLE_N]){[IDLE_HOST] = 400, [IDLE_WORKER] = 200, [IDLE_LEFT] = 500}, "");
+	verdict_is((int64_t[IDLE_N]){[IDLE_HOST] = 400, [IDLE_WORKER] = 200, [IDLE_LEFT] = 500}, "");
 }
 END_TEST
 
@@ -108,7 +108,7 @@ START_TEST(not_due) /* in a continuous run slots are idle because nothing is due
 	visit(2, 1, 0, 0, 0, 100);
 	visit(3, 0, 900, 950, 1000, 1100);
 	visit(4, 1, 900, 900, 900, 1000);
-	judged((int64_t[IDLE_N]){[IDLE_DUE] = 1700, [IDLE_CLAIM] = 50, [IDLE_WORKER] = 50}, "Slots were idle for 82 % of the time: nothing was due (77 %).");
+	verdict_is((int64_t[IDLE_N]){[IDLE_DUE] = 1700, [IDLE_CLAIM] = 50, [IDLE_WORKER] = 50}, "Slots were idle for 82 % of the time: nothing was due (77 %).");
 }
 END_TEST
 

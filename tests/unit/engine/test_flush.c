@@ -28,8 +28,8 @@
 #include "../../suite.h"
 
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
-#define LANES 3
-#define PER_LANE 20000
+#define PRODUCERS 3
+#define PER_PRODUCER 20000
 
 static char folder[64], path[100], url[120];
 static struct fw_config *config;
@@ -93,7 +93,7 @@ static int add_up(void *ctx, const struct fw_event *e)
 	return 0;
 }
 
-static int count_dead(void *ctx, const struct fw_dead_letter *e)
+static int count_dead_letters(void *ctx, const struct fw_dead_letter *e)
 {
 	(void)e;
 	++*(int64_t *)ctx;
@@ -109,7 +109,7 @@ static struct stored stored(int64_t *dead)
 	*dead = 0;
 	OK(fw_store_open(&sc, &st, &err));
 	OK(fw_store_event_list(st, 0, 0, add_up, &s, &err));
-	OK(fw_store_dead_letter_list(st, 0, 0, count_dead, dead, &err));
+	OK(fw_store_dead_letter_list(st, 0, 0, count_dead_letters, dead, &err));
 	fw_store_close(st);
 	return s;
 }
@@ -154,7 +154,7 @@ static void await(struct waiter *x)
 }
 
 struct producer {
-	struct fw_producer *lane;
+	struct fw_producer *channel;
 	int64_t first;
 	uint64_t full;
 };
@@ -163,8 +163,8 @@ static void *produce(void *arg)
 {
 	struct producer *p = arg;
 
-	for (int64_t i = 0; i < PER_LANE;) {
-		if (push(p->lane, "news", p->first + i, 1, NULL)) {
+	for (int64_t i = 0; i < PER_PRODUCER;) {
+		if (push(p->channel, "news", p->first + i, 1, NULL)) {
 			p->full++;
 			usleep(100);
 		} else {
@@ -176,21 +176,21 @@ static void *produce(void *arg)
 
 START_TEST(all_land_once)
 {
-	struct producer p[LANES] = {0};
+	struct producer p[PRODUCERS] = {0};
 	struct fw_ingest_stats stats;
-	pthread_t thread[LANES];
+	pthread_t thread[PRODUCERS];
 	struct fw_ingest *in;
 	struct stored s;
 	uint64_t full = 0;
-	int64_t dead, n = (int64_t)LANES * PER_LANE;
+	int64_t dead, n = (int64_t)PRODUCERS * PER_PRODUCER;
 
 	set("ring_bytes", "64KiB"); /* it will be full */
-	OK(fw_ingest_open(config, LANES, &in, &err));
-	for (size_t i = 0; i < LANES; i++) {
-		p[i] = (struct producer){fw_ingest_producer(in, i), (int64_t)i * PER_LANE, 0};
+	OK(fw_ingest_open(config, PRODUCERS, &in, &err));
+	for (size_t i = 0; i < PRODUCERS; i++) {
+		p[i] = (struct producer){fw_ingest_producer(in, i), (int64_t)i * PER_PRODUCER, 0};
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, produce, &p[i]), 0);
 	}
-	for (size_t i = 0; i < LANES; i++) {
+	for (size_t i = 0; i < PRODUCERS; i++) {
 		pthread_join(thread[i], NULL);
 		full += p[i].full;
 	}
@@ -227,12 +227,12 @@ static int note(void *ctx, const struct fw_event *e)
 }
 
 /* a full batch takes the oldest rows of all channels; addresses become text */
-START_TEST(lanes_are_read_in_the_order_of_ids)
+START_TEST(rings_are_read_in_the_order_of_ids)
 {
 	static const struct { const char *bytes; size_t len; const char *text; } IP[] = {{"\x7f\0\0\1", 4, "127.0.0.1"}, {"\0\0\0\0", 4, "0.0.0.0"},
 		{"\xff\x0a\x63\x64", 4, "255.10.99.100"}, {"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1", 16, "2001:db8::1"}, {NULL, 0, ""},
 		{"\xc8\x01\xfa\x09", 4, "200.1.250.9"}};
-	static const size_t LANE[] = {0, 1, 0, 2, 1, 0};
+	static const size_t PRODUCER[] = {0, 1, 0, 2, 1, 0};
 	struct fw_store_config sc = {.url = url, .flags = FW_STORE_READ};
 	struct fw_ingest *in;
 	struct fw_store *st;
@@ -246,10 +246,10 @@ START_TEST(lanes_are_read_in_the_order_of_ids)
 	set("flush_ms", "1h");
 	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
 	ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-	OK(fw_ingest_open(config, LANES, &in, &err));
+	OK(fw_ingest_open(config, PRODUCERS, &in, &err));
 	for (size_t i = 0; i < FW_N(IP); i++) {
 		struct fw_event e = event("news", (int64_t)i);
-		struct fw_producer *l = fw_ingest_producer(in, LANE[i]);
+		struct fw_producer *l = fw_ingest_producer(in, PRODUCER[i]);
 
 		e.remote_ip = (struct fw_str){IP[i].bytes, IP[i].len};
 		OK(fw_ingest_begin(l, NULL));
@@ -313,7 +313,7 @@ START_TEST(who_waits_is_told_after_the_commit)
 }
 END_TEST
 
-START_TEST(refused_rows_are_set_aside)
+START_TEST(refused_rows_become_dead_letters)
 {
 	struct waiter w = {.wait.done = told}, good = {.wait.done = told};
 	struct fw_ingest_stats stats;
@@ -446,19 +446,19 @@ END_TEST
 
 /* ---- the write-ahead log --------------------------------------------------------------------- */
 
-static char spill[120];
+static char wal[120];
 
-static void spill_setup(void)
+static void wal_setup(void)
 {
 	setup();
-	(void)fw_snprintf(spill, sizeof(spill), "%s/spill", folder);
-	set("wal_dir", spill);
+	(void)fw_snprintf(wal, sizeof(wal), "%s/wal", folder);
+	set("wal_dir", wal);
 }
 
 /* The number of files in the log with this ending; drop removes them. */
-static int spill_files(const char *tail, bool drop, char *one, size_t cap)
+static int wal_files(const char *tail, bool drop, char *one, size_t cap)
 {
-	DIR *d = opendir(spill);
+	DIR *d = opendir(wal);
 	struct dirent *e;
 	int n = 0;
 
@@ -467,7 +467,7 @@ static int spill_files(const char *tail, bool drop, char *one, size_t cap)
 
 		if (e->d_name[0] == '.' || !fw_str_ends(fw_str(e->d_name), fw_str(tail)))
 			continue;
-		ck_assert(fw_snprintf(name, sizeof(name), "%s/%s", spill, e->d_name));
+		ck_assert(fw_snprintf(name, sizeof(name), "%s/%s", wal, e->d_name));
 		if (drop)
 			unlink(name);
 		if (one)
@@ -479,10 +479,10 @@ static int spill_files(const char *tail, bool drop, char *one, size_t cap)
 	return n;
 }
 
-static void spill_teardown(void)
+static void wal_teardown(void)
 {
-	spill_files("", true, NULL, 0);
-	rmdir(spill);
+	wal_files("", true, NULL, 0);
+	rmdir(wal);
 	teardown();
 }
 
@@ -530,9 +530,9 @@ START_TEST(accepted_outlives_the_process)
 	set("wal_sync_ms", _i ? "0" : "50ms");
 	accept_and_die(999);
 	accept_and_die(1);
-	ck_assert_int_eq(spill_files(".wal", false, NULL, 0), 3);
+	ck_assert_int_eq(wal_files(".wal", false, NULL, 0), 3);
 	ck_assert_int_eq(start_and_stop(), 1000);
-	ck_assert_int_eq(spill_files("", false, NULL, 0), 0);
+	ck_assert_int_eq(wal_files("", false, NULL, 0), 0);
 	ck_assert_int_eq(start_and_stop(), 1000);
 }
 END_TEST
@@ -548,13 +548,13 @@ START_TEST(what_was_stored_is_not_stored_twice)
 	OK(push(fw_ingest_producer(in, 0), "news", 1, 100, NULL));
 	OK(push(fw_ingest_producer(in, 0), "news", 1, 1, &w.wait));
 	await(&w);
-	ck_assert_int_eq(spill_files(".wal", false, one, sizeof(one)), 1);
+	ck_assert_int_eq(wal_files(".wal", false, one, sizeof(one)), 1);
 	ck_assert(fw_snprintf(copy, sizeof(copy), "%s.copy", one)); /* as if it had been killed here */
 	ck_assert(fw_snprintf(command, sizeof(command), "cp %s %s", one, copy));
 	ck_assert_int_eq(system(command), 0);
 	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_destroy(in);
-	ck_assert_int_eq(spill_files(".wal", false, NULL, 0), 0); /* all stored: nothing to keep */
+	ck_assert_int_eq(wal_files(".wal", false, NULL, 0), 0); /* all stored: nothing to keep */
 	ck_assert_int_eq(rename(copy, one), 0);
 	ck_assert_int_eq(start_and_stop(), 101);
 	ck_assert_int_eq(stored(&dead).n, 101);
@@ -569,12 +569,12 @@ START_TEST(record_cut_off)
 	set("ring_bytes", "64KiB");
 	accept_and_die(1); /* in channel 0 */
 	accept_and_die(3);
-	ck_assert_int_ge(spill_files(".wal", false, one, sizeof(one)), 2);
+	ck_assert_int_ge(wal_files(".wal", false, one, sizeof(one)), 2);
 	ck_assert_int_eq(stat(one, &st), 0);
 	ck_assert_int_eq(truncate(one, st.st_size - 5), 0);
 	fw_log_setup(FW_LOG_ERROR, false, "test");
 	ck_assert_int_eq(start_and_stop(), 3);
-	ck_assert_int_eq(spill_files("", false, NULL, 0), 0);
+	ck_assert_int_eq(wal_files("", false, NULL, 0), 0);
 }
 END_TEST
 
@@ -584,13 +584,13 @@ START_TEST(record_damaged)
 	int fd;
 
 	accept_and_die(1);
-	ck_assert_int_eq(spill_files(".wal", false, one, sizeof(one)), 1);
+	ck_assert_int_eq(wal_files(".wal", false, one, sizeof(one)), 1);
 	fd = open(one, O_WRONLY);
 	ck_assert_int_eq(pwrite(fd, "x", 1, 40), 1);
 	close(fd);
 	sql("SELECT 1");
 	ck_assert_int_eq(start_and_stop(), 0);
-	ck_assert_int_eq(spill_files(".damaged", false, NULL, 0), 1); /* kept for inspection */
+	ck_assert_int_eq(wal_files(".damaged", false, NULL, 0), 1); /* kept for inspection */
 }
 END_TEST
 
@@ -632,7 +632,7 @@ START_TEST(what_cannot_be_synced_is_refused)
 }
 END_TEST
 
-START_TEST(spill_is_full)
+START_TEST(wal_is_full)
 {
 	struct rlimit was, limit;
 	struct fw_ingest *in;
@@ -666,14 +666,14 @@ END_TEST
  * A small disk. When it is full of rows that are stored by now, they are removed, and rows are
  * accepted again.
  */
-START_TEST(spill_fills_its_disk)
+START_TEST(wal_fills_its_disk)
 {
 	struct fw_ingest *in;
 	int n = 0;
 	int64_t dead;
 
-	ck_assert(mkdir(spill, 0700) == 0);
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("none", spill, "tmpfs", 0, "size=64k")) {
+	ck_assert(mkdir(wal, 0700) == 0);
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("none", wal, "tmpfs", 0, "size=64k")) {
 		ck_assert_msg(errno == EPERM || errno == EACCES, "mount: %s", strerror(errno));
 		return; /* only root may mount */
 	}
@@ -693,12 +693,12 @@ START_TEST(spill_fills_its_disk)
 	}
 	ck_assert_uint_eq(fw_ingest_stop(in, 60000), 0);
 	fw_ingest_destroy(in);
-	umount(spill);
+	umount(wal);
 	ck_assert_int_eq(stored(&dead).n, n);
 }
 END_TEST
 
-START_TEST(stop_while_it_is_away_keeps_the_spill)
+START_TEST(stop_while_it_is_away_keeps_the_wal)
 {
 	struct waiter w = {.wait.done = told};
 	struct fw_ingest *in;
@@ -716,7 +716,7 @@ START_TEST(stop_while_it_is_away_keeps_the_spill)
 }
 END_TEST
 
-START_TEST(spill_dir_that_cannot_be)
+START_TEST(wal_dir_that_cannot_be)
 {
 	struct fw_ingest *in;
 
@@ -751,32 +751,32 @@ END_TEST
 int main(void)
 {
 	Suite *s = suite_create("flush");
-	TCase *t = tcase_create("flush"), *sp = tcase_create("spill");
+	TCase *t = tcase_create("flush"), *sp = tcase_create("wal");
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);
 	tcase_add_test(t, all_land_once);
-	tcase_add_test(t, lanes_are_read_in_the_order_of_ids);
+	tcase_add_test(t, rings_are_read_in_the_order_of_ids);
 	tcase_add_test(t, accepted_rows_land_by_themselves);
 	tcase_add_test(t, who_waits_is_told_after_the_commit);
-	tcase_add_test(t, refused_rows_are_set_aside);
+	tcase_add_test(t, refused_rows_become_dead_letters);
 	tcase_add_test(t, store_that_is_away);
 	tcase_add_test(t, stop_while_it_is_away);
 	tcase_add_test(t, draft_is_all_or_nothing);
 	tcase_add_test(t, rings_too_small);
 	tcase_add_test(t, ids);
 	suite_add_tcase(s, t);
-	tcase_add_checked_fixture(sp, spill_setup, spill_teardown);
+	tcase_add_checked_fixture(sp, wal_setup, wal_teardown);
 	tcase_set_timeout(sp, 120);
 	tcase_add_loop_test(sp, accepted_outlives_the_process, 0, 2);
 	tcase_add_test(sp, what_was_stored_is_not_stored_twice);
 	tcase_add_test(sp, record_cut_off);
 	tcase_add_test(sp, record_damaged);
 	tcase_add_test(sp, what_cannot_be_synced_is_refused);
-	tcase_add_test(sp, spill_is_full);
-	tcase_add_test(sp, spill_fills_its_disk);
-	tcase_add_test(sp, stop_while_it_is_away_keeps_the_spill);
-	tcase_add_test(sp, spill_dir_that_cannot_be);
+	tcase_add_test(sp, wal_is_full);
+	tcase_add_test(sp, wal_fills_its_disk);
+	tcase_add_test(sp, stop_while_it_is_away_keeps_the_wal);
+	tcase_add_test(sp, wal_dir_that_cannot_be);
 	suite_add_tcase(s, sp);
 	return run_suite(s);
 }

@@ -823,7 +823,7 @@ END_TEST
  * Two requests at once count as one. After a later second request all leave at once, and a child
  * that does not react is killed.
  */
-START_TEST(told_again)
+START_TEST(second_request_to_stop)
 {
 	struct sim *c;
 
@@ -1171,7 +1171,7 @@ END_TEST
  * Of two documents the one that the thread names is charged; without a name the large one; without
  * a document none.
  */
-START_TEST(two_deaths_set_it_aside)
+START_TEST(two_deaths_quarantine_it)
 {
 	store_begin();
 	dies_reading(0, 1, 0, 0);
@@ -1257,7 +1257,7 @@ int main(void)
 	tcase_add_test(t, one_is_stopped);
 	tcase_add_test(t, drains);
 	tcase_add_test(t, drains_too_long);
-	tcase_add_test(t, told_again);
+	tcase_add_test(t, second_request_to_stop);
 	tcase_add_test(t, by_themselves);
 	tcase_add_test(t, store_refuses);
 	tcase_add_test(t, server_is_killed_at_the_end);
@@ -1267,7 +1267,7 @@ int main(void)
 	tcase_add_test(t, file_is_replaced);
 	tcase_add_test(t, manager_is_busy);
 	tcase_add_test(t, its_lease_is_ended);
-	tcase_add_test(t, two_deaths_set_it_aside);
+	tcase_add_test(t, two_deaths_quarantine_it);
 	tcase_add_test(t, store_is_away);
 	tcase_add_test(t, store_goes_away);
 	suite_add_tcase(s, t);

@@ -68,7 +68,7 @@ START_TEST(a_pid_given_to_another_is_told_apart)
 }
 END_TEST
 
-START_TEST(what_cannot_be_judged_lives)
+START_TEST(unknown_workers_count_as_alive)
 {
 	static const char *const TAG[] = {"", "-", "0", "0-", "0000000000000000-1", "x-y"};
 	static const char *const NAME[] = {"", "/", "host", "host/1/0", "host/99999999/0/5", "host/-1/0/5/-", "host/x/0/5/0-0",
@@ -88,7 +88,7 @@ int main(void)
 
 	tcase_add_test(t, the_living_are_not_dead);
 	tcase_add_test(t, a_pid_given_to_another_is_told_apart);
-	tcase_add_test(t, what_cannot_be_judged_lives);
+	tcase_add_test(t, unknown_workers_count_as_alive);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

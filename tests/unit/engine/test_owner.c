@@ -90,7 +90,7 @@ static struct world {
 	int64_t lease_n;
 	struct owner_rules rules;
 	struct worker w[WORKERS];
-	uint32_t sent_n, lost_answers, commits, beats, reads, lost_n;
+	uint32_t sent_n, lost_answers, commits, heartbeats, reads, lost_n;
 	bool trouble;             /* commits fail now and then, some after they were stored */
 	int64_t dup_n;
 	int64_t answer_ms;        /* the delay of the clock's response */
@@ -160,14 +160,14 @@ static void lease_end(int64_t id)
 	w.lease[id].until_ms = 0;
 }
 
-static int fake_beat(struct store *st, const char *name, struct store_lease *l, struct fw_err *err)
+static int fake_heartbeat(struct store *st, const char *name, struct store_lease *l, struct fw_err *err)
 {
 	size_t held = 0, free_n = 0, part;
 
 	(void)name;
 	if (away(st, err))
 		return FW_EIO;
-	w.beats++;
+	w.heartbeats++;
 	if (!l->id) {
 		l->id = ++w.lease_n;
 		ck_assert_int_lt(l->id, LEASES);
@@ -348,7 +348,7 @@ static int fake_commit(struct store *st, struct store_commit *c, struct fw_err *
 	return 0;
 }
 
-static const struct store_driver fake = {.name = "fake", .clock = fake_clock, .heartbeat = fake_beat, .release = fake_give,
+static const struct store_driver fake = {.name = "fake", .clock = fake_clock, .heartbeat = fake_heartbeat, .release = fake_give,
 	.due = fake_due, .commit = fake_commit, .feed_list = fake_list};
 
 static void news(void)
@@ -853,20 +853,20 @@ END_TEST
  */
 START_TEST(reads_many)
 {
-	for (int crowded = 0; crowded < 2; crowded++) {
+	for (int slow_start = 0; slow_start < 2; slow_start++) {
 		uint32_t begun = 0;
 
 		world_begin(12, CALM);
 		w.rules.slots = 4;
-		w.rules.due_max = crowded ? 600 : 20000;
+		w.rules.due_max = slow_start ? 600 : 20000;
 		for (int i = 0; i < 5000; i++)
 			feed_add(i, w.now_ms - 1000 + i % 7, FW_DAY_MS)->take_ms = FW_MINUTE_MS;
 		begins(0);
 		world_run(w.now_ms + 10);
 		ck_assert_uint_ge(w.reads, STORE_SHARDS / 32);
-		ck_assert_uint_le(w.reads, crowded ? STORE_SHARDS + 64 : STORE_SHARDS / 32);
+		ck_assert_uint_le(w.reads, slow_start ? STORE_SHARDS + 64 : STORE_SHARDS / 32);
 		ck_assert_uint_le(counts(0).due, w.rules.due_max);
-		ck_assert_uint_ge(counts(0).due + counts(0).open, crowded ? 500 : 5000);
+		ck_assert_uint_ge(counts(0).due + counts(0).open, slow_start ? 500 : 5000);
 		for (int i = 0; i < w.feed_n; i++)
 			begun += w.feed[i].in_flight_by >= 0;
 		ck_assert_uint_eq(begun, 4);
@@ -1184,9 +1184,9 @@ START_TEST(many_days)
 	}
 	HOLDS(shards == STORE_SHARDS, "%zu shards are held", shards);
 	if (getenv("SHOW"))
-		printf("# seed %llu: %u sent, %u commits, %u beats, %u reads, %u leases lost, %u answers lost, %lld "
+		printf("# seed %llu: %u sent, %u commits, %u heartbeats, %u reads, %u leases lost, %u answers lost, %lld "
 		       "stored before\n",
-			(unsigned long long)seed, w.sent_n, w.commits, w.beats, w.reads, w.lost_n, w.lost_answers,
+			(unsigned long long)seed, w.sent_n, w.commits, w.heartbeats, w.reads, w.lost_n, w.lost_answers,
 			(long long)w.dup_n);
 	world_end();
 }
@@ -1240,7 +1240,7 @@ static void claims_are(struct due_set *d, int64_t now_ms, bool slow, const int *
 START_TEST(read_is_fair)
 {
 	struct due_read r = {.room = 100};
-	size_t crowd = 0;
+	size_t of_large_host = 0;
 
 	for (int64_t i = 5000; i > 0; i--) {
 		struct store_due due = {.feed_id = i, .host_id = i % 50 ? 7 : 1000 + i % 30, .due_at_ms = i};
@@ -1252,11 +1252,11 @@ START_TEST(read_is_fair)
 	ck_assert(r.cut);
 	ck_assert_uint_le(r.n, 100);
 	for (size_t i = 0; i < r.n; i++) {
-		crowd += r.row[i].host_id == 7;
+		of_large_host += r.row[i].host_id == 7;
 		ck_assert(r.row[i].host_id != 7 || r.row[i].feed_id <= 102); /* the earliest */
 	}
-	ck_assert_uint_ge(crowd, 20); /* three hosts: a third each */
-	ck_assert_uint_le(crowd, 34);
+	ck_assert_uint_ge(of_large_host, 20); /* three hosts: a third each */
+	ck_assert_uint_le(of_large_host, 34);
 	due_read_finish(&r);
 
 	r.room = 10; /* fewer than hosts: the earliest of all */

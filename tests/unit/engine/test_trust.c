@@ -407,7 +407,7 @@ END_TEST
  * The document of a check is compared with the stored entries; a store that fails costs no server
  * its trust.
  */
-START_TEST(nobody_to_ask)
+START_TEST(store_fails)
 {
 	S = (struct server){STALE, DATED, .habit_ms = FW_HOUR_MS, .gap_ms = FW_HOUR_MS};
 	keys_rc = FW_EIO;
@@ -431,7 +431,7 @@ int main(void)
 	tcase_add_test(t, stubborn_liar);
 	tcase_add_test(t, checks_that_fail);
 	tcase_add_loop_test(t, honest_server, 0, 10);
-	tcase_add_test(t, nobody_to_ask);
+	tcase_add_test(t, store_fails);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

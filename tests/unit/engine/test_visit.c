@@ -461,7 +461,7 @@ END_TEST
  * FRB 020, 021: 429 and 503 slow the whole host down, with or without Retry-After; a success speeds
  * it up, others change nothing
  */
-START_TEST(strained)
+START_TEST(throttled)
 {
 	static const struct { enum fw_visit_kind kind; int status; const char *retry_after; enum fw_host_health host_health; int64_t cooldown_ms; } T[] = {
 		{FW_VISIT_HTTP, 429, NULL, FW_HOST_THROTTLED, 30 * FW_SECOND_MS},
@@ -486,7 +486,7 @@ START_TEST(strained)
 }
 END_TEST
 
-START_TEST(strained_name) /* one of several names of a host, or a host after a redirect, slows only itself down */
+START_TEST(throttled_name) /* one of several names of a host, or a host after a redirect, slows only itself down */
 {
 	static const struct { const char *url, *final_url, *host_key; bool whole; } T[] = {
 		{"http://a.example/feed", NULL, NULL, true},
@@ -578,7 +578,7 @@ END_TEST
  * FRB 114: 410 stops polling, but not forever: after 30 days, then after twice as long as it has
  * been gone, 180 at most
  */
-START_TEST(asked_once_again)
+START_TEST(gone_feeds_are_polled_again)
 {
 	static const struct { int64_t gone_ms, from_ms, to_ms; } T[] = {
 		{FW_HOUR_MS, 27 * FW_DAY_MS, 33 * FW_DAY_MS}, {31 * FW_DAY_MS, 55 * FW_DAY_MS, 69 * FW_DAY_MS},
@@ -603,7 +603,7 @@ START_TEST(asked_once_again)
 }
 END_TEST
 
-START_TEST(adoption) /* POL-09: three sightings over a day, then the new URL */
+START_TEST(adoption) /* POL-09: three redirects_seen over a day, then the new URL */
 {
 	static const struct { uint32_t n; int64_t since; const char *seen; bool adopted; const char *user, *to; } T[] = {
 		{0, 0, NULL, false},
@@ -630,7 +630,7 @@ START_TEST(adoption) /* POL-09: three sightings over a day, then the new URL */
 }
 END_TEST
 
-START_TEST(sightings) /* whether its entries are compared, and what ends the count */
+START_TEST(redirects_seen) /* whether its entries are compared, and what ends the count */
 {
 	static const struct { enum fw_visit_kind kind; int64_t last_ok_ms; const char *seen, *to; bool compared, group; uint32_t n; } T[] = {
 		{FW_VISIT_OK, NOW - 1, NULL, "http://b.example/", true, true, 1},
@@ -898,14 +898,14 @@ int main(void)
 	tcase_add_test(t, memory_runs_out);
 	tcase_add_test(t, ceiling);
 	tcase_add_test(t, gone);
-	tcase_add_loop_test(t, strained, 0, 12);
-	tcase_add_loop_test(t, strained_name, 0, 7);
+	tcase_add_loop_test(t, throttled, 0, 12);
+	tcase_add_loop_test(t, throttled_name, 0, 7);
 	tcase_add_loop_test(t, hub, 0, 6);
 	tcase_add_test(t, phases);
 	tcase_add_test(t, pushed);
-	tcase_add_loop_test(t, asked_once_again, 0, 10);
+	tcase_add_loop_test(t, gone_feeds_are_polled_again, 0, 10);
 	tcase_add_loop_test(t, adoption, 0, 9);
-	tcase_add_loop_test(t, sightings, 0, 7);
+	tcase_add_loop_test(t, redirects_seen, 0, 7);
 	tcase_add_loop_test(t, named, 0, 11);
 	tcase_add_test(t, named_and_redirected);
 	tcase_add_test(t, own_network);

@@ -22,7 +22,7 @@
 
 static struct fw_err err;
 
-static struct sub_desired wish(uint32_t hubs)
+static struct sub_desired desired(uint32_t hubs)
 {
 	return (struct sub_desired){.feed_id = 7, .hub = {FW_STR("https://hub.example/"), FW_STR("https://other.example/"), FW_STR("https://third.example/")},
 		.hub_n = hubs, .topic = FW_STR("https://pub.example/feed"), .base = BASE};
@@ -36,7 +36,7 @@ static bool says(const struct sub *s, const char *words)
 /* A subscription that was requested, and verified at `at` for lease_ms. */
 static struct sub active(int64_t at, int64_t lease_ms, uint64_t rnd)
 {
-	struct sub_desired w = wish(1);
+	struct sub_desired w = desired(1);
 	struct sub s = {0};
 	bool fresh;
 
@@ -50,9 +50,9 @@ static struct sub active(int64_t at, int64_t lease_ms, uint64_t rnd)
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
-START_TEST(wishes)
+START_TEST(desired_subscriptions)
 {
-	struct sub_desired w = wish(1), none = wish(0);
+	struct sub_desired w = desired(1), none = desired(0);
 	struct sub s = {0};
 
 	ck_assert_int_eq(sub_reconcile(&s, &none, NOW), SUB_SAME);
@@ -62,7 +62,7 @@ START_TEST(wishes)
 	ck_assert_int_eq(s.next_ms, NOW);
 	ck_assert_int_eq(s.state, FW_WEBSUB_REQUESTED);
 	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_SAME);
-	w = wish(2); /* an additional hub is no reason to leave the present one */
+	w = desired(2); /* an additional hub is no reason to leave the present one */
 	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_SAME);
 	w.hub[0] = FW_STR("https://new.example/");
 	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_NEW);
@@ -71,7 +71,7 @@ START_TEST(wishes)
 	w.base = FW_STR("https://moved.example/websub/");
 	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_NEW);
 	s.held = true; /* by the user: none of this applies */
-	w = wish(1);
+	w = desired(1);
 	ck_assert_int_eq(sub_reconcile(&s, &w, NOW), SUB_SAME);
 	ck_assert_int_eq(sub_reconcile(&s, &none, NOW), SUB_SAME);
 	s.held = false;
@@ -106,13 +106,13 @@ END_TEST
 START_TEST(renewal_keeps_what_is)
 {
 	struct sub s = active(NOW, 10 * DAY, 5);
-	struct sub_desired w = wish(1);
+	struct sub_desired w = desired(1);
 	int64_t at = s.next_ms;
 	bool fresh;
 
 	ck_assert_int_eq(sub_push_until(&s, NOW), NOW + 10 * DAY);
 	ck_assert(sub_due(&s, &w, at, 5, &fresh));
-	ck_assert(!fresh); /* what is active stays so until a renewal is verified */
+	ck_assert(!fresh); /* an active subscription stays so until a renewal is verified */
 	sub_responded(&s, &w, "HTTP 500", 0, at, 5);
 	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
 	ck_assert_int_eq(sub_push_until(&s, at), NOW + 10 * DAY);
@@ -143,7 +143,7 @@ END_TEST
 START_TEST(renewal_not_verified)
 {
 	struct sub s = active(NOW, 10 * DAY, 5);
-	struct sub_desired w = wish(1);
+	struct sub_desired w = desired(1);
 	int64_t at = s.next_ms;
 	bool fresh;
 
@@ -162,7 +162,7 @@ END_TEST
 START_TEST(verified_before_the_answer)
 {
 	struct sub s = active(NOW, 10 * DAY, 5);
-	struct sub_desired w = wish(1);
+	struct sub_desired w = desired(1);
 	int64_t at = s.next_ms, next;
 	bool fresh;
 
@@ -173,7 +173,7 @@ START_TEST(verified_before_the_answer)
 	sub_responded(&s, &w, NULL, 0, at + 2, 5); /* no verification is expected any more */
 	ck_assert(!s.accepted);
 	ck_assert_int_eq(s.next_ms, next);
-	sub_responded(&s, &w, "HTTP 500", DAY, at + 2, 5); /* who has verified is taken by that word */
+	sub_responded(&s, &w, "HTTP 500", DAY, at + 2, 5); /* a hub that has verified is trusted by that */
 	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE);
 	ck_assert_int_eq(s.next_ms, next);
 }
@@ -181,7 +181,7 @@ END_TEST
 
 START_TEST(never_verified)
 {
-	struct sub_desired w = wish(1);
+	struct sub_desired w = desired(1);
 	struct sub s = {0};
 	bool fresh;
 	int64_t at = NOW, last = 0;
@@ -207,7 +207,7 @@ END_TEST
 
 START_TEST(several_hubs)
 {
-	struct sub_desired w = wish(3);
+	struct sub_desired w = desired(3);
 	struct sub s = {0};
 	bool fresh;
 
@@ -234,7 +234,7 @@ END_TEST
 START_TEST(denied_at_any_time)
 {
 	struct sub s = active(NOW, 10 * DAY, 1);
-	struct sub_desired w = wish(1);
+	struct sub_desired w = desired(1);
 
 	sub_denied(&s, &w, FW_STR("spam"), NOW + DAY, 1);
 	ck_assert_int_eq(sub_push_until(&s, NOW + DAY), 0);
@@ -246,7 +246,7 @@ END_TEST
 
 START_TEST(retry_after_counts)
 {
-	struct sub_desired w = wish(1);
+	struct sub_desired w = desired(1);
 	struct sub s = {0};
 	bool fresh;
 
@@ -290,7 +290,7 @@ END_TEST
 START_TEST(by_hand)
 {
 	struct sub s = active(NOW, 10 * DAY, 1);
-	struct sub_desired w = wish(1);
+	struct sub_desired w = desired(1);
 	bool fresh;
 
 	s.held = true;
@@ -406,7 +406,7 @@ static void live(struct world *k, enum lie how, uint32_t hubs)
 {
 	uint64_t rnd = 88172645463325252u;
 
-	*k = (struct world){.w = wish(hubs)};
+	*k = (struct world){.w = desired(hubs)};
 	for (int64_t at = NOW; at < NOW + 30 * DAY; at += 10 * 1000) {
 		bool fresh;
 
@@ -443,7 +443,7 @@ static size_t worst_day(const struct world *k)
 }
 
 /* the limit for each hub: whatever it does, it gets 20 requests in 24 hours at most */
-START_TEST(liars_are_asked_rarely)
+START_TEST(malicious_hubs_get_few_requests)
 {
 	static const struct { enum lie how; size_t day, month; bool braked; const char *words; } T[] = {
 		{HONEST, 1, 5, false, ""},
@@ -481,7 +481,7 @@ START_TEST(the_brake)
 		ck_assert(sub_rate_take(&s, &rate_ms, gap, NOW));
 	ck_assert(!sub_rate_take(&s, &rate_ms, gap, NOW));
 	ck_assert(says(&s, "rate limited"));
-	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE); /* what it has it keeps */
+	ck_assert_int_eq(s.state, FW_WEBSUB_ACTIVE); /* the subscription that it has stays */
 	ck_assert_int_eq(s.next_ms, NOW + gap);
 	ck_assert(!sub_rate_take(&s, &rate_ms, gap, NOW + gap - 1));
 	ck_assert(sub_rate_take(&s, &rate_ms, gap, NOW + gap));
@@ -499,7 +499,7 @@ END_TEST
 
 START_TEST(a_refusal_holds_for_a_week)
 {
-	struct sub_desired w = wish(2);
+	struct sub_desired w = desired(2);
 	struct sub s = {0};
 	int64_t at = NOW;
 	bool fresh;
@@ -508,7 +508,7 @@ START_TEST(a_refusal_holds_for_a_week)
 	ck_assert(sub_due(&s, &w, at, 1, &fresh));
 	sub_denied(&s, &w, FW_STR("no"), at, 1);
 	ck_assert(sub_due(&s, &w, at, 1, &fresh));
-	sub_responded(&s, &w, "HTTP 404", 0, at, 1); /* the other one's failure brings the first no earlier request */
+	sub_responded(&s, &w, "HTTP 404", 0, at, 1); /* the first hub's request comes no earlier */
 	ck_assert(fw_str_eq(s.hub, w.hub[0]));
 	ck_assert_int_ge(s.next_ms, at + 7 * DAY);
 	ck_assert_int_le(s.next_ms, at + 9 * DAY);
@@ -518,7 +518,7 @@ END_TEST
 START_TEST(off_is_off)
 {
 	struct sub s = active(NOW, 10 * DAY, 1);
-	struct sub_desired w = wish(1);
+	struct sub_desired w = desired(1);
 
 	sub_schedule(&s, NOW + 11 * DAY);
 	ck_assert_int_eq(s.next_ms, NOW + 10 * DAY); /* when its lease ends */
@@ -646,7 +646,7 @@ END_TEST
 START_TEST(lost_callbacks)
 {
 	struct sub s = active(NOW, 10 * DAY, 1);
-	struct sub_desired w = wish(1);
+	struct sub_desired w = desired(1);
 	bool fresh;
 
 	sub_callback_invalid(&s, NOW + 5);
@@ -891,7 +891,7 @@ static void put_state(enum callback_state state)
 	OK(websub_record_callback_put(st, &cb, NOW, &err));
 }
 
-START_TEST(pushes_are_judged) /* WSB-10, WSB-12, WSB-13; websub.rocks 301, 302 */
+START_TEST(pushes_are_classified) /* WSB-10, WSB-12, WSB-13; websub.rocks 301, 302 */
 {
 	static const char GOOD[] = "sha1=b9c290641edec44139f8a7b28c8ec18cc01c6637"; /* of "body" with "geheim" */
 	static const enum callback_state LATE[] = {CALLBACK_DENIED, CALLBACK_UNSUBSCRIBING, CALLBACK_UNSUBSCRIBED};
@@ -958,7 +958,7 @@ START_TEST(clouds_ping)
 }
 END_TEST
 
-START_TEST(a_hint_has_the_feed_asked)
+START_TEST(a_hint_has_the_feed_polled)
 {
 	struct fw_feed f = {.id = 1, .due_at_ms = NOW + DAY};
 
@@ -1045,21 +1045,21 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const LAW[] = {wishes, renewed_before_the_end, renewal_keeps_what_is, renewal_not_verified, verified_before_the_answer, never_verified, several_hubs,
-		denied_at_any_time, retry_after_counts, trust, by_hand, cloud_renews_daily, leases_of_liars, liars_are_asked_rarely, the_brake, a_refusal_holds_for_a_week,
+	const TTest *const RULE[] = {desired_subscriptions, renewed_before_the_end, renewal_keeps_what_is, renewal_not_verified, verified_before_the_answer, never_verified, several_hubs,
+		denied_at_any_time, retry_after_counts, trust, by_hand, cloud_renews_daily, leases_of_liars, malicious_hubs_get_few_requests, the_brake, a_refusal_holds_for_a_week,
 		off_is_off, hubs_that_fail_for_all, forms, signatures,
 		callbacks_cannot_be_guessed, one_key_for_all, lost_callbacks, addresses, hubs_of_feeds, clouds};
-	const TTest *const KEPT[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_judged, clouds_ping, a_hint_has_the_feed_asked, lists,
+	const TTest *const KEPT[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_classified, clouds_ping, a_hint_has_the_feed_polled, lists,
 		workers_tell};
 	Suite *s = suite_create("websub");
-	TCase *law = tcase_create("laws"), *kept = tcase_create("kept");
+	TCase *rules = tcase_create("rules"), *kept = tcase_create("kept");
 
-	for (size_t i = 0; i < FW_N(LAW); i++)
-		tcase_add_test(law, LAW[i]);
+	for (size_t i = 0; i < FW_N(RULE); i++)
+		tcase_add_test(rules, RULE[i]);
 	tcase_add_checked_fixture(kept, setup, teardown);
 	for (size_t i = 0; i < FW_N(KEPT); i++)
 		tcase_add_test(kept, KEPT[i]);
-	suite_add_tcase(s, law);
+	suite_add_tcase(s, rules);
 	suite_add_tcase(s, kept);
 	return run_suite(s);
 }

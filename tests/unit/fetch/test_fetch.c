@@ -301,7 +301,7 @@ START_TEST(plain_get)
 }
 END_TEST
 
-START_TEST(says_no_more_than_it_must) /* NET-12, POL-13 */
+START_TEST(sends_no_more_than_needed) /* NET-12, POL-13 */
 {
 	struct fw_fetch f;
 	char want[1000];
@@ -868,7 +868,7 @@ START_TEST(refused_in_words) /* a refused port is named; so is the setting that 
 }
 END_TEST
 
-START_TEST(guard_judges_reused_connections) /* NET-03 */
+START_TEST(guard_checks_reused_connections) /* NET-03 */
 {
 	struct fw_fetch f = get(url_of("/feed"));
 
@@ -942,43 +942,43 @@ START_TEST(cancelled)
 }
 END_TEST
 
-#define CROWD 300
-static struct fw_fetch crowd[CROWD];
+#define MANY 300
+static struct fw_fetch many[MANY];
 static int started_n, ok_n;
 
-static void crowd_done(struct fw_fetch *f)
+static void many_done(struct fw_fetch *f)
 {
 	ok_n += f->kind == FW_VISIT_OK;
 	fw_fetch_reset(f);
 	done_n++;
-	if (started_n < 3 * CROWD) { /* done may start the next fetch, in the same struct */
+	if (started_n < 3 * MANY) { /* done may start the next fetch, in the same struct */
 		started_n++;
 		f->url = url_of(started_n % 3 ? "/gzip" : "/chain/302/2");
-		f->done = crowd_done;
+		f->done = many_done;
 		ck_assert_int_eq(fw_fetch_start(fetcher, f, NULL), 0);
 	} else if (fw_fetcher_in_flight(fetcher) == 0) {
 		uv_stop(&loop);
 	}
 }
 
-START_TEST(crowd_at_once)
+START_TEST(many_at_once)
 {
 	begin();
 	started_n = ok_n = 0;
-	for (size_t i = 0; i < CROWD; i++) {
-		static char url[CROWD][60];
+	for (size_t i = 0; i < MANY; i++) {
+		static char url[MANY][60];
 
 		fw_snprintf(url[i], sizeof(url[i]), "http://127.0.%zu.%zu:%d/feed", i / 100, i % 100 + 1, stub.port);
-		crowd[i] = (struct fw_fetch){.url = url_of("/feed"), .done = crowd_done};
+		many[i] = (struct fw_fetch){.url = url_of("/feed"), .done = many_done};
 		started_n++;
-		ck_assert_int_eq(fw_fetch_start(fetcher, &crowd[i], NULL), 0);
+		ck_assert_int_eq(fw_fetch_start(fetcher, &many[i], NULL), 0);
 	}
-	ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), CROWD);
+	ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), MANY);
 	uv_run(&loop, UV_RUN_DEFAULT);
-	ck_assert_int_eq(done_n, 3 * CROWD);
-	ck_assert_int_eq(ok_n, 3 * CROWD);
-	for (size_t i = 0; i < CROWD; i++)
-		fw_fetch_finish(&crowd[i]);
+	ck_assert_int_eq(done_n, 3 * MANY);
+	ck_assert_int_eq(ok_n, 3 * MANY);
+	for (size_t i = 0; i < MANY; i++)
+		fw_fetch_finish(&many[i]);
 }
 END_TEST
 
@@ -1000,8 +1000,8 @@ START_TEST(buffers_are_bounded) /* LIM-06 */
 	begin();
 	ok_n = 0;
 	for (size_t i = 0; i < 60; i++) {
-		crowd[i] = (struct fw_fetch){.url = url_of(i % 20 == 7 ? "/bad/endless" : "/large"), .done = large_done};
-		ck_assert_int_eq(fw_fetch_start(fetcher, &crowd[i], NULL), 0);
+		many[i] = (struct fw_fetch){.url = url_of(i % 20 == 7 ? "/bad/endless" : "/large"), .done = large_done};
+		ck_assert_int_eq(fw_fetch_start(fetcher, &many[i], NULL), 0);
 	}
 	uv_run(&loop, UV_RUN_DEFAULT);
 	ck_assert_int_eq(done_n, 60);
@@ -1013,7 +1013,7 @@ START_TEST(buffers_are_bounded) /* LIM-06 */
 }
 END_TEST
 
-START_TEST(those_in_the_way_leave) /* LIM-06: three stalled servers do not block the others */
+START_TEST(stalled_ones_are_aborted) /* LIM-06: three stalled servers do not block the others */
 {
 	struct fw_fetch good = {.url = FW_STR_NONE, .done = done};
 	size_t left_n = 0;
@@ -1024,8 +1024,8 @@ START_TEST(those_in_the_way_leave) /* LIM-06: three stalled servers do not block
 	config.low_speed_ms = 10 * FW_SECOND_MS;
 	begin();
 	for (size_t i = 0; i < 3; i++) {
-		crowd[i] = (struct fw_fetch){.url = url_of("/stall"), .done = done};
-		ck_assert_int_eq(fw_fetch_start(fetcher, &crowd[i], NULL), 0);
+		many[i] = (struct fw_fetch){.url = url_of("/stall"), .done = done};
+		ck_assert_int_eq(fw_fetch_start(fetcher, &many[i], NULL), 0);
 	}
 	for (size_t now = 0, peak; now < 3 << 20;) {
 		uv_run(&loop, UV_RUN_ONCE);
@@ -1037,9 +1037,9 @@ START_TEST(those_in_the_way_leave) /* LIM-06: three stalled servers do not block
 		uv_run(&loop, UV_RUN_ONCE);
 	ck_assert_msg(good.kind == FW_VISIT_OK, "%s", good.err.text);
 	for (size_t i = 0; i < 3; i++) {
-		ck_assert_int_eq(crowd[i].kind, FW_VISIT_TIMEOUT);
-		left_n += strstr(crowd[i].err.text, "waited for buffer space") != NULL; /* one in nobody's way has longer */
-		fw_fetch_finish(&crowd[i]);
+		ck_assert_int_eq(many[i].kind, FW_VISIT_TIMEOUT);
+		left_n += strstr(many[i].err.text, "waited for buffer space") != NULL; /* it blocks no other: more time */
+		fw_fetch_finish(&many[i]);
 	}
 	ck_assert_uint_ge(left_n, 1);
 	fw_fetch_finish(&good);
@@ -1051,16 +1051,16 @@ START_TEST(cancelled_while_paused)
 	config.max_buffered_bytes = 1 << 20;
 	begin();
 	for (size_t i = 0; i < 8; i++) {
-		crowd[i] = (struct fw_fetch){.url = url_of("/large"), .done = done};
-		ck_assert_int_eq(fw_fetch_start(fetcher, &crowd[i], NULL), 0);
+		many[i] = (struct fw_fetch){.url = url_of("/large"), .done = done};
+		ck_assert_int_eq(fw_fetch_start(fetcher, &many[i], NULL), 0);
 	}
 	while (done_n < 1)
 		uv_run(&loop, UV_RUN_ONCE);
 	for (size_t i = 0; i < 8; i++)
-		fw_fetch_cancel(&crowd[i]);
+		fw_fetch_cancel(&many[i]);
 	ck_assert_int_eq(done_n, 8);
 	for (size_t i = 0; i < 8; i++)
-		fw_fetch_finish(&crowd[i]);
+		fw_fetch_finish(&many[i]);
 }
 END_TEST
 
@@ -1176,12 +1176,12 @@ END_TEST
 int main(void)
 {
 	const TTest *const T[] = {
-		plain_get, says_no_more_than_it_must, decodes, headers_byte_for_byte, keeps_connections, conditional, validators_of_another_url,
+		plain_get, sends_no_more_than_needed, decodes, headers_byte_for_byte, keeps_connections, conditional, validators_of_another_url,
 		validators_after_redirect, validators_with_controls, unsolicited_304, statuses, no_content, redirect_chain, redirect_kinds,
 		redirects_astray, redirect_circle, redirect_without_location, redirect_beyond_ascii, form_is_posted, form_redirects, credentials_stay_home,
 		userinfo_is_not_sent, broken_answers, limits, error_pages_are_not_read, slow_answers, total_timeout, connect_refused,
-		connect_timeout, guarded_literals, refused_in_words, guard_judges_reused_connections, bad_urls, cancelled, crowd_at_once,
-		buffers_are_bounded, those_in_the_way_leave, cancelled_while_paused, out_of_files,
+		connect_timeout, guarded_literals, refused_in_words, guard_checks_reused_connections, bad_urls, cancelled, many_at_once,
+		buffers_are_bounded, stalled_ones_are_aborted, cancelled_while_paused, out_of_files,
 		repeated_headers, bad_configuration, through_a_proxy, doctor,
 	};
 	Suite *s = suite_create("fetch");

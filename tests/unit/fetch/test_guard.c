@@ -12,7 +12,7 @@
 #include "fetch/guard.h"
 #include "../../suite.h"
 
-static const char *judge_on(const struct fw_guard *g, const char *ip, int port)
+static const char *guard_check_port(const struct fw_guard *g, const char *ip, int port)
 {
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
@@ -23,12 +23,12 @@ static const char *judge_on(const struct fw_guard *g, const char *ip, int port)
 	return fw_guard_refuses(g, (const struct sockaddr *)&in6);
 }
 
-static const char *judge(const char *ip)
+static const char *guard_check(const char *ip)
 {
 	struct fw_guard g;
 
 	ck_assert_int_eq(fw_guard_init(&g, NULL, NULL), 0);
-	return judge_on(&g, ip, 80);
+	return guard_check_port(&g, ip, 80);
 }
 
 START_TEST(ipv4_ranges) /* NET-04 */
@@ -53,10 +53,10 @@ START_TEST(ipv4_ranges) /* NET-04 */
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
-		ck_assert_msg(!T[i][0] || !judge(T[i][0]), "%s", T[i][0]);
-		ck_assert_msg(judge(T[i][1]) != NULL, "%s", T[i][1]);
-		ck_assert_msg(judge(T[i][2]) != NULL, "%s", T[i][2]);
-		ck_assert_msg(!T[i][3] || !judge(T[i][3]), "%s", T[i][3]);
+		ck_assert_msg(!T[i][0] || !guard_check(T[i][0]), "%s", T[i][0]);
+		ck_assert_msg(guard_check(T[i][1]) != NULL, "%s", T[i][1]);
+		ck_assert_msg(guard_check(T[i][2]) != NULL, "%s", T[i][2]);
+		ck_assert_msg(!T[i][3] || !guard_check(T[i][3]), "%s", T[i][3]);
 	}
 }
 END_TEST
@@ -75,9 +75,9 @@ START_TEST(ipv6_ranges) /* NET-05 */
 	};
 
 	for (size_t i = 0; i < FW_N(BAD); i++)
-		ck_assert_msg(judge(BAD[i]) != NULL, "%s", BAD[i]);
+		ck_assert_msg(guard_check(BAD[i]) != NULL, "%s", BAD[i]);
 	for (size_t i = 0; i < FW_N(GOOD); i++)
-		ck_assert_msg(judge(GOOD[i]) == NULL, "%s: %s", GOOD[i], judge(GOOD[i]));
+		ck_assert_msg(guard_check(GOOD[i]) == NULL, "%s: %s", GOOD[i], guard_check(GOOD[i]));
 }
 END_TEST
 
@@ -90,9 +90,9 @@ START_TEST(ipv4_inside_ipv6) /* NET-06 */
 	};
 
 	for (size_t i = 0; i < FW_N(BAD); i++)
-		ck_assert_msg(judge(BAD[i]) != NULL, "%s", BAD[i]);
-	ck_assert_ptr_null(judge("::ffff:8.8.8.8"));
-	ck_assert_ptr_null(judge("64:ff9b::808:808")); /* DNS64: the only way to most feeds in an IPv6-only network */
+		ck_assert_msg(guard_check(BAD[i]) != NULL, "%s", BAD[i]);
+	ck_assert_ptr_null(guard_check("::ffff:8.8.8.8"));
+	ck_assert_ptr_null(guard_check("64:ff9b::808:808")); /* DNS64: the only way to most feeds in an IPv6-only network */
 }
 END_TEST
 
@@ -102,25 +102,25 @@ START_TEST(allow_list) /* NET-08 */
 
 	ck_assert_int_eq(fw_guard_init(&g, " 127.0.0.0/8 ,[fd00::]/8, 10.1.2.3:8080,192.168.7.0/24:81,fd01::5, [fc00::9]:99,,", NULL), 0);
 	ck_assert_uint_eq(g.allow.n, 6);
-	ck_assert_ptr_null(judge_on(&g, "127.9.8.7", 80));
-	ck_assert_ptr_null(judge_on(&g, "127.9.8.7", 8080));
+	ck_assert_ptr_null(guard_check_port(&g, "127.9.8.7", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "127.9.8.7", 8080));
 	/* the usual ports only; the message names the port */
-	ck_assert_str_eq(judge_on(&g, "127.9.8.7", 25), FW_GUARD_PORT);
-	ck_assert_str_eq(judge_on(&g, "::ffff:127.0.0.1", 6667), FW_GUARD_PORT);
-	ck_assert_str_eq(judge_on(&g, "64:ff9b::7f00:1", 25), FW_GUARD_PORT);
-	ck_assert_str_eq(judge_on(&g, "fd00::1", 1), FW_GUARD_PORT);
-	ck_assert_ptr_null(judge_on(&g, "::ffff:127.0.0.1", 80));
-	ck_assert_ptr_null(judge_on(&g, "64:ff9b::7f00:1", 80));
-	ck_assert_ptr_null(judge_on(&g, "fdab::1", 443));
-	ck_assert_ptr_nonnull(judge_on(&g, "fc00::1", 443));
-	ck_assert_ptr_null(judge_on(&g, "10.1.2.3", 8080));
-	ck_assert_str_eq(judge_on(&g, "10.1.2.3", 8081), "private network"); /* another port was allowed */
-	ck_assert_str_eq(judge_on(&g, "10.1.2.3", 25), "private network");
-	ck_assert_ptr_nonnull(judge_on(&g, "10.1.2.4", 8080));
-	ck_assert_ptr_null(judge_on(&g, "192.168.7.200", 81)); /* an item with a port allows exactly that port */
-	ck_assert_ptr_nonnull(judge_on(&g, "192.168.7.200", 80));
-	ck_assert_ptr_null(judge_on(&g, "fc00::9", 99));
-	ck_assert_ptr_nonnull(judge_on(&g, "::1", 80));
+	ck_assert_str_eq(guard_check_port(&g, "127.9.8.7", 25), FW_GUARD_PORT);
+	ck_assert_str_eq(guard_check_port(&g, "::ffff:127.0.0.1", 6667), FW_GUARD_PORT);
+	ck_assert_str_eq(guard_check_port(&g, "64:ff9b::7f00:1", 25), FW_GUARD_PORT);
+	ck_assert_str_eq(guard_check_port(&g, "fd00::1", 1), FW_GUARD_PORT);
+	ck_assert_ptr_null(guard_check_port(&g, "::ffff:127.0.0.1", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "64:ff9b::7f00:1", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "fdab::1", 443));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "fc00::1", 443));
+	ck_assert_ptr_null(guard_check_port(&g, "10.1.2.3", 8080));
+	ck_assert_str_eq(guard_check_port(&g, "10.1.2.3", 8081), "private network"); /* another port was allowed */
+	ck_assert_str_eq(guard_check_port(&g, "10.1.2.3", 25), "private network");
+	ck_assert_ptr_nonnull(guard_check_port(&g, "10.1.2.4", 8080));
+	ck_assert_ptr_null(guard_check_port(&g, "192.168.7.200", 81)); /* an item with a port allows exactly that port */
+	ck_assert_ptr_nonnull(guard_check_port(&g, "192.168.7.200", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "fc00::9", 99));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "::1", 80));
 }
 END_TEST
 
@@ -154,22 +154,22 @@ START_TEST(deny_list)
 
 	ck_assert_int_eq(fw_guard_init(&g, "127.0.0.0/8,10.0.0.0/8,64:ff9b::/96,169.254.169.254", NULL), 0);
 	ck_assert_int_eq(fw_guard_deny(&g, "8.8.8.0/24, [2606:4700::]/32,127.0.0.5, 10.0.0.0/8:8080,169.254.169.254", NULL), 0);
-	ck_assert_str_eq(judge_on(&g, "8.8.8.8", 80), FW_GUARD_DENIED);
-	ck_assert_str_eq(judge_on(&g, "::ffff:8.8.8.8", 443), FW_GUARD_DENIED);
-	ck_assert_str_eq(judge_on(&g, "64:ff9b::808:808", 443), FW_GUARD_DENIED); /* in whatever form it is allowed */
-	ck_assert_ptr_null(judge_on(&g, "8.8.4.4", 80));
-	ck_assert_ptr_null(judge_on(&g, "64:ff9b::808:404", 80));
-	ck_assert_str_eq(judge_on(&g, "2606:4700:4700::1111", 443), FW_GUARD_DENIED);
-	ck_assert_ptr_null(judge_on(&g, "2607::1", 443));
-	ck_assert_ptr_null(judge_on(&g, "127.0.0.4", 80));
-	ck_assert_str_eq(judge_on(&g, "127.0.0.5", 80), FW_GUARD_DENIED);
-	ck_assert_ptr_null(judge_on(&g, "10.1.1.1", 80));
-	ck_assert_str_eq(judge_on(&g, "10.1.1.1", 8080), FW_GUARD_DENIED);
-	ck_assert_str_eq(judge_on(&g, "169.254.169.254", 80), FW_GUARD_DENIED);
+	ck_assert_str_eq(guard_check_port(&g, "8.8.8.8", 80), FW_GUARD_DENIED);
+	ck_assert_str_eq(guard_check_port(&g, "::ffff:8.8.8.8", 443), FW_GUARD_DENIED);
+	ck_assert_str_eq(guard_check_port(&g, "64:ff9b::808:808", 443), FW_GUARD_DENIED); /* in whatever form it is allowed */
+	ck_assert_ptr_null(guard_check_port(&g, "8.8.4.4", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "64:ff9b::808:404", 80));
+	ck_assert_str_eq(guard_check_port(&g, "2606:4700:4700::1111", 443), FW_GUARD_DENIED);
+	ck_assert_ptr_null(guard_check_port(&g, "2607::1", 443));
+	ck_assert_ptr_null(guard_check_port(&g, "127.0.0.4", 80));
+	ck_assert_str_eq(guard_check_port(&g, "127.0.0.5", 80), FW_GUARD_DENIED);
+	ck_assert_ptr_null(guard_check_port(&g, "10.1.1.1", 80));
+	ck_assert_str_eq(guard_check_port(&g, "10.1.1.1", 8080), FW_GUARD_DENIED);
+	ck_assert_str_eq(guard_check_port(&g, "169.254.169.254", 80), FW_GUARD_DENIED);
 	ck_assert_int_eq(fw_guard_deny(&g, "10.0.0.0/8, intern.example", &err), FW_EINVAL);
 	ck_assert_msg(strstr(err.text, "deny_networks: 'intern.example'") != NULL, "%s", err.text);
 	ck_assert_int_eq(fw_guard_init(&g, NULL, NULL), 0); /* nothing else is refused */
-	ck_assert_ptr_null(judge_on(&g, "8.8.8.8", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "8.8.8.8", 80));
 }
 END_TEST
 
@@ -178,30 +178,30 @@ START_TEST(metadata_stays_shut) /* NET-07 */
 	struct fw_guard g;
 
 	ck_assert_int_eq(fw_guard_init(&g, "169.254.0.0/16,fd00::/8", NULL), 0);
-	ck_assert_ptr_null(judge_on(&g, "169.254.1.1", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "169.254.169.254", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "::ffff:169.254.169.254", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "64:ff9b::a9fe:a9fe", 80));
-	ck_assert_ptr_null(judge_on(&g, "fd00:ec2::253", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "fd00:ec2::254", 80));
-	ck_assert_ptr_null(judge_on(&g, "169.254.170.1", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "169.254.170.2", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "169.254.170.23", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "64:ff9b::a9fe:aa02", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "fd00:ec2::23", 80));
-	ck_assert_ptr_null(judge_on(&g, "fd20:ce::253", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "fd20:ce::254", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "169.254.1.1", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "169.254.169.254", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "::ffff:169.254.169.254", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "64:ff9b::a9fe:a9fe", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "fd00:ec2::253", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "fd00:ec2::254", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "169.254.170.1", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "169.254.170.2", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "169.254.170.23", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "64:ff9b::a9fe:aa02", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "fd00:ec2::23", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "fd20:ce::253", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "fd20:ce::254", 80));
 	ck_assert_int_eq(fw_guard_init(&g, "100.64.0.0/10,192.0.0.0/24,168.63.0.0/16", NULL), 0);
-	ck_assert_ptr_null(judge_on(&g, "100.100.100.201", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "100.100.100.200", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "192.0.0.192", 80));
-	ck_assert_ptr_nonnull(judge_on(&g, "168.63.129.16", 32526));
+	ck_assert_ptr_null(guard_check_port(&g, "100.100.100.201", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "100.100.100.200", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "192.0.0.192", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "168.63.129.16", 32526));
 	ck_assert_int_eq(fw_guard_init(&g, "", NULL), 0);
-	ck_assert_ptr_nonnull(judge_on(&g, "168.63.129.16", 80));
-	ck_assert_ptr_null(judge_on(&g, "168.63.129.17", 80));
+	ck_assert_ptr_nonnull(guard_check_port(&g, "168.63.129.16", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "168.63.129.17", 80));
 	ck_assert_int_eq(fw_guard_init(&g, "169.254.169.254,fd00:ec2::254", NULL), 0);
-	ck_assert_ptr_null(judge_on(&g, "169.254.169.254", 80));
-	ck_assert_ptr_null(judge_on(&g, "fd00:ec2::254", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "169.254.169.254", 80));
+	ck_assert_ptr_null(guard_check_port(&g, "fd00:ec2::254", 80));
 }
 END_TEST
 
@@ -217,9 +217,9 @@ START_TEST(ports) /* NET-14 */
 	for (size_t i = 0; i < FW_N(GOOD); i++)
 		ck_assert_msg(fw_guard_port_ok(GOOD[i]), "%d", GOOD[i]);
 	ck_assert_int_eq(fw_guard_init(&g, "1.2.3.4:25", NULL), 0);
-	ck_assert_str_eq(judge_on(&g, "1.2.3.5", 25), "port");
-	ck_assert_ptr_null(judge_on(&g, "1.2.3.4", 25));
-	ck_assert_ptr_null(judge_on(&g, "1.2.3.4", 80)); /* public: no permission needed */
+	ck_assert_str_eq(guard_check_port(&g, "1.2.3.5", 25), "port");
+	ck_assert_ptr_null(guard_check_port(&g, "1.2.3.4", 25));
+	ck_assert_ptr_null(guard_check_port(&g, "1.2.3.4", 80)); /* public: no permission needed */
 }
 END_TEST
 

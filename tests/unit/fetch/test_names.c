@@ -104,7 +104,7 @@ static struct fw_fetch get(const char *host)
 	return f;
 }
 
-START_TEST(name_is_asked_once)
+START_TEST(name_is_looked_up_once)
 {
 	for (int i = 0; i < 4; i++) {
 		struct fw_fetch f = get(i % 2 ? "feeds.example" : "Feeds.EXAMPLE.");
@@ -119,7 +119,7 @@ START_TEST(name_is_asked_once)
 }
 END_TEST
 
-START_TEST(crowd_asks_once)
+START_TEST(many_share_one_lookup)
 {
 	static struct fw_fetch f[50];
 	static char url[60];
@@ -400,21 +400,21 @@ END_TEST
 
 /* ---- many names at one address --------------------------------------------------------------- */
 
-static struct fw_fetch crowd[12];
-static int order[FW_N(crowd)]; /* in the order of their ends */
+static struct fw_fetch many[12];
+static int order[FW_N(many)]; /* in the order of their ends */
 
-static void crowd_done(struct fw_fetch *f)
+static void many_done(struct fw_fetch *f)
 {
-	order[done_n++] = (int)(f - crowd);
+	order[done_n++] = (int)(f - many);
 }
 
 static void ask(size_t i, const char *host, const char *path)
 {
-	static char url[FW_N(crowd)][60];
+	static char url[FW_N(many)][60];
 
 	fw_snprintf(url[i], sizeof(url[i]), "http://%s:%d%s", host, stub.port, path);
-	crowd[i] = (struct fw_fetch){.url = fw_str(url[i]), .done = crowd_done};
-	ck_assert_int_eq(fw_fetch_start(fetcher, &crowd[i], NULL), 0);
+	many[i] = (struct fw_fetch){.url = fw_str(url[i]), .done = many_done};
+	ck_assert_int_eq(fw_fetch_start(fetcher, &many[i], NULL), 0);
 }
 
 static void limit(uint32_t n)
@@ -442,10 +442,10 @@ static void release(size_t i)
 	stub_answer(held[i], 200, "", "<rss/>", 6);
 }
 
-static void crowd_finish(size_t n)
+static void many_finish(size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		fw_fetch_finish(&crowd[i]);
+		fw_fetch_finish(&many[i]);
 }
 
 START_TEST(few_at_an_address)
@@ -453,39 +453,39 @@ START_TEST(few_at_an_address)
 	static const char *const HOST[] = {"one.example", "127.0.0.1", "two.example", "three.example"};
 
 	limit(3);
-	for (size_t i = 0; i < FW_N(crowd); i++)
+	for (size_t i = 0; i < FW_N(many); i++)
 		ask(i, HOST[i % FW_N(HOST)], "/hold");
-	for (size_t i = 0; i < FW_N(crowd); i++) {
-		until_held(FW_MIN(i + 3, FW_N(crowd)));
+	for (size_t i = 0; i < FW_N(many); i++) {
+		until_held(FW_MIN(i + 3, FW_N(many)));
 		for (int k = 0; k < 10; k++) /* any further requests would arrive now */
 			uv_run(&loop, UV_RUN_NOWAIT);
-		ck_assert_uint_eq(held_n, FW_MIN(i + 3, FW_N(crowd)));
-		ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), FW_N(crowd) - i);
+		ck_assert_uint_eq(held_n, FW_MIN(i + 3, FW_N(many)));
+		ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), FW_N(many) - i);
 		release(i);
 		until_done((int)i + 1);
 	}
-	for (size_t i = 0; i < FW_N(crowd); i++) {
-		ck_assert_msg(crowd[i].kind == FW_VISIT_OK, "%zu: %s", i, crowd[i].err.text);
-		ck_assert_int_ge(crowd[i].visit.queue_us, 0);
-		ck_assert_int_ge(crowd[i].visit.connect_us, crowd[i].visit.dns_us);
-		ck_assert_int_ge(crowd[i].visit.total_us, crowd[i].visit.first_byte_us);
+	for (size_t i = 0; i < FW_N(many); i++) {
+		ck_assert_msg(many[i].kind == FW_VISIT_OK, "%zu: %s", i, many[i].err.text);
+		ck_assert_int_ge(many[i].visit.queue_us, 0);
+		ck_assert_int_ge(many[i].visit.connect_us, many[i].visit.dns_us);
+		ck_assert_int_ge(many[i].visit.total_us, many[i].visit.first_byte_us);
 	}
-	crowd_finish(FW_N(crowd));
+	many_finish(FW_N(many));
 }
 END_TEST
 
 START_TEST(first_come_first_served)
 {
 	limit(1);
-	for (size_t i = 0; i < FW_N(crowd); i++)
+	for (size_t i = 0; i < FW_N(many); i++)
 		ask(i, "127.0.0.1", "/x");
-	until_done(FW_N(crowd));
-	for (size_t i = 0; i < FW_N(crowd); i++)
+	until_done(FW_N(many));
+	for (size_t i = 0; i < FW_N(many); i++)
 		ck_assert_int_eq(order[i], (int)i);
-	ck_assert_int_eq(crowd[0].visit.queue_us, 0);
-	for (size_t i = 1; i < FW_N(crowd); i++)
-		ck_assert_int_gt(crowd[i].visit.queue_us, 0); /* the last was queued for longer than the first */
-	crowd_finish(FW_N(crowd));
+	ck_assert_int_eq(many[0].visit.queue_us, 0);
+	for (size_t i = 1; i < FW_N(many); i++)
+		ck_assert_int_gt(many[i].visit.queue_us, 0); /* the last was queued for longer than the first */
+	many_finish(FW_N(many));
 }
 END_TEST
 
@@ -511,10 +511,10 @@ START_TEST(redirects_give_places_back)
 	release(1);
 	until_done(4);
 	for (size_t i = 0; i < 4; i++) {
-		ck_assert_msg(crowd[i].kind == FW_VISIT_OK, "%zu: %s", i, crowd[i].err.text);
-		ck_assert_uint_eq(crowd[i].hops, i == 0 || i == 2);
+		ck_assert_msg(many[i].kind == FW_VISIT_OK, "%zu: %s", i, many[i].err.text);
+		ck_assert_uint_eq(many[i].hops, i == 0 || i == 2);
 	}
-	crowd_finish(4);
+	many_finish(4);
 	stub_close(&other);
 	uv_run(&loop, UV_RUN_NOWAIT);
 	stub_free(&other);
@@ -528,21 +528,21 @@ START_TEST(leaving_the_line)
 		ask(i, i % 2 ? "one.example" : "127.0.0.1", "/hold");
 	until_held(1);
 	/* no request was sent to its host yet */
-	ck_assert(!fw_fetch_is_silent(&crowd[2]) && !fw_fetch_abandon(&crowd[2]));
-	ck_assert(fw_fetch_is_silent(&crowd[0]));
-	fw_fetch_cancel(&crowd[2]);
+	ck_assert(!fw_fetch_is_silent(&many[2]) && !fw_fetch_abandon(&many[2]));
+	ck_assert(fw_fetch_is_silent(&many[0]));
+	fw_fetch_cancel(&many[2]);
 	ck_assert_int_eq(done_n, 1);
-	ck_assert_int_eq(crowd[2].kind, FW_VISIT_LOCAL);
+	ck_assert_int_eq(many[2].kind, FW_VISIT_LOCAL);
 	ck_assert_uint_eq(stub.conn_n, 1);
-	fw_fetch_cancel(&crowd[0]); /* its slot goes to the next, which is cancelled before its callback */
-	fw_fetch_cancel(&crowd[4]);
+	fw_fetch_cancel(&many[0]); /* its slot goes to the next, which is cancelled before its callback */
+	fw_fetch_cancel(&many[4]);
 	until_held(2);
 	ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), 2);
-	fw_fetch_cancel(&crowd[1]); /* all of them, as at the end of a drain */
-	fw_fetch_cancel(&crowd[3]);
+	fw_fetch_cancel(&many[1]); /* all of them, as at the end of a drain */
+	fw_fetch_cancel(&many[3]);
 	ck_assert_int_eq(done_n, 5);
 	ck_assert_uint_eq(fw_fetcher_in_flight(fetcher), 0);
-	crowd_finish(5);
+	many_finish(5);
 }
 END_TEST
 
@@ -573,14 +573,14 @@ START_TEST(a_line_too_long) /* deferred, not failed; and the wait does not count
 	 * no turn
 	 */
 	until_done(3);
-	ck_assert_msg(crowd[0].kind == FW_VISIT_OK, "%s", crowd[0].err.text);
+	ck_assert_msg(many[0].kind == FW_VISIT_OK, "%s", many[0].err.text);
 	for (size_t i = 1; i < 3; i++) {
-		ck_assert_msg(crowd[i].kind == FW_VISIT_LOCAL && strstr(crowd[i].err.text, "address_concurrency"), "%s", crowd[i].err.text);
-		ck_assert(crowd[i].deferred == (i == 2)); /* the second had sent its request */
-		ck_assert_int_ge(crowd[i].visit.queue_us, 900000);
+		ck_assert_msg(many[i].kind == FW_VISIT_LOCAL && strstr(many[i].err.text, "address_concurrency"), "%s", many[i].err.text);
+		ck_assert(many[i].deferred == (i == 2)); /* the second had sent its request */
+		ck_assert_int_ge(many[i].visit.queue_us, 900000);
 	}
-	ck_assert_int_lt(crowd[2].visit.total_us, crowd[2].visit.queue_us);
-	crowd_finish(3);
+	ck_assert_int_lt(many[2].visit.total_us, many[2].visit.queue_us);
+	many_finish(3);
 }
 END_TEST
 
@@ -595,9 +595,9 @@ START_TEST(clocks_begin_with_the_turn) /* it waits for longer than a connection 
 	ask(1, "one.example", "/x");
 	release_after(&timer, 6500);
 	until_done(2);
-	ck_assert_msg(crowd[0].kind == FW_VISIT_OK && crowd[1].kind == FW_VISIT_OK, "%s; %s", crowd[0].err.text, crowd[1].err.text);
-	ck_assert_int_gt(crowd[1].visit.queue_us, 6000000);
-	crowd_finish(2);
+	ck_assert_msg(many[0].kind == FW_VISIT_OK && many[1].kind == FW_VISIT_OK, "%s; %s", many[0].err.text, many[1].err.text);
+	ck_assert_int_gt(many[1].visit.queue_us, 6000000);
+	many_finish(2);
 }
 END_TEST
 
@@ -616,7 +616,7 @@ START_TEST(failures_give_places_back)
 }
 END_TEST
 
-START_TEST(a_proxy_is_no_crowd) /* all use the proxy's address; theirs are not known */
+START_TEST(a_proxy_has_no_limit) /* all use the proxy's address; theirs are not known */
 {
 	char proxy[40];
 
@@ -627,8 +627,8 @@ START_TEST(a_proxy_is_no_crowd) /* all use the proxy's address; theirs are not k
 		ask(i, "one.example", "/x");
 	until_done(3);
 	for (size_t i = 0; i < 3; i++)
-		ck_assert_int_eq(crowd[i].visit.queue_us, 0);
-	crowd_finish(3);
+		ck_assert_int_eq(many[i].visit.queue_us, 0);
+	many_finish(3);
 }
 END_TEST
 
@@ -736,10 +736,10 @@ END_TEST
 int main(void)
 {
 	const TTest *const T[] = {
-		name_is_asked_once, crowd_asks_once, names_that_fail, servers_that_fail, international_names, search_lists_are_for_bare_names,
+		name_is_looked_up_once, many_share_one_lookup, names_that_fail, servers_that_fail, international_names, search_lists_are_for_bare_names,
 		hosts_file_comes_first, servers_change, guarded_names, localhost_is_here, rebinding,
 		answers_are_pinned, few_at_an_address, first_come_first_served, redirects_give_places_back, leaving_the_line, a_line_too_long,
-		clocks_begin_with_the_turn, failures_give_places_back, a_proxy_is_no_crowd, last_done_destroys, lookups_have_an_age, cache_is_bounded,
+		clocks_begin_with_the_turn, failures_give_places_back, a_proxy_has_no_limit, last_done_destroys, lookups_have_an_age, cache_is_bounded,
 	};
 	Suite *s = suite_create("fetch names");
 	TCase *t = tcase_create("names");

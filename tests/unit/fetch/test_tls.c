@@ -329,10 +329,10 @@ START_TEST(http2_answers)
 }
 END_TEST
 
-static struct fw_fetch crowd[40];
+static struct fw_fetch many[40];
 static int ok_n;
 
-static void crowd_done(struct fw_fetch *f)
+static void many_done(struct fw_fetch *f)
 {
 	ok_n += f->kind == FW_VISIT_OK && (f->body.len == 100 || f->body.len == 300000);
 	if (f->kind != FW_VISIT_OK)
@@ -343,7 +343,7 @@ static void crowd_done(struct fw_fetch *f)
 }
 
 /* Over one connection, with the same handles again and again; some have to wait for buffers. */
-START_TEST(http2_crowd)
+START_TEST(http2_many)
 {
 	static const char *const PATH[] = {"/feed", "/large", "/moved"};
 	static char url[3][100];
@@ -358,16 +358,16 @@ START_TEST(http2_crowd)
 	conns = tls.conn_n;
 	done_n = ok_n = 0;
 	for (int round = 1; round <= 4; round++) {
-		for (size_t i = 0; i < FW_N(crowd); i++) {
+		for (size_t i = 0; i < FW_N(many); i++) {
 			fw_snprintf(url[i % 3], sizeof(url[0]), "https://127.0.0.1:%d%s", tls.port, PATH[i % 3]);
-			crowd[i] = (struct fw_fetch){.url = fw_str(url[i % 3]), .done = crowd_done};
-			ck_assert_int_eq(fw_fetch_start(fetcher, &crowd[i], NULL), 0);
+			many[i] = (struct fw_fetch){.url = fw_str(url[i % 3]), .done = many_done};
+			ck_assert_int_eq(fw_fetch_start(fetcher, &many[i], NULL), 0);
 		}
 		uv_run(&loop, UV_RUN_DEFAULT);
-		ck_assert_int_eq(done_n, round * (int)FW_N(crowd));
+		ck_assert_int_eq(done_n, round * (int)FW_N(many));
 		ck_assert_int_eq(ok_n, done_n);
-		for (size_t i = 0; i < FW_N(crowd); i++)
-			fw_fetch_finish(&crowd[i]);
+		for (size_t i = 0; i < FW_N(many); i++)
+			fw_fetch_finish(&many[i]);
 	}
 	ck_assert_int_eq(tls.conn_n, conns);
 }
@@ -393,7 +393,7 @@ int main(void)
 	tcase_add_checked_fixture(h, setup_h2, teardown);
 	tcase_set_timeout(h, 60);
 	tcase_add_test(h, http2_answers);
-	tcase_add_test(h, http2_crowd);
+	tcase_add_test(h, http2_many);
 	suite_add_tcase(s, h);
 	return run_suite(s);
 }

@@ -130,7 +130,7 @@ START_TEST(under_each_declaration) /* CHR-01 */
 }
 END_TEST
 
-START_TEST(a_mark_beats_all)
+START_TEST(a_mark_overrides_all)
 {
 	static const struct { const char *iconv, *encoding; struct fw_str mark; } WIDE[] = {
 		{"UTF-8", "utf-8", LIT("\xef\xbb\xbf")}, {"UTF-16LE", "utf-16le", LIT("\xff\xfe")}, {"UTF-16BE", "utf-16be", LIT("\xfe\xff")},
@@ -420,7 +420,7 @@ int main(void)
 	tcase_set_timeout(t, 60);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, under_each_declaration, 0, (int)FW_N(TEXT));
-	tcase_add_loop_test(t, a_mark_beats_all, 0, (int)FW_N(TEXT));
+	tcase_add_loop_test(t, a_mark_overrides_all, 0, (int)FW_N(TEXT));
 	tcase_add_loop_test(t, whole_table, 0, (int)FW_N(TABLE));
 	tcase_add_loop_test(t, as_in_browsers, 0, 26);
 	tcase_add_loop_test(t, faults_spare_markup, 0, 25);

@@ -289,7 +289,7 @@ static char *printed(const struct fw_document *doc)
  */
 static void outlives_bytes(const char *name, struct fw_str bytes)
 {
-	char *copy = malloc(bytes.len + 1), *own, *lent;
+	char *copy = malloc(bytes.len + 1), *own, *borrowed;
 	struct fw_document *doc, *there;
 	struct fw_arena a;
 	int rc, rc_there;
@@ -304,10 +304,10 @@ static void outlives_bytes(const char *name, struct fw_str bytes)
 	ck_assert_int_eq(rc, rc_there);
 	if (!rc) {
 		own = printed(doc);
-		lent = printed(there);
-		ck_assert_msg(strcmp(own, lent) == 0, "%s: strings still point into the bytes that were read", name);
+		borrowed = printed(there);
+		ck_assert_msg(strcmp(own, borrowed) == 0, "%s: strings still point into the bytes that were read", name);
 		free(own);
-		free(lent);
+		free(borrowed);
 		fw_document_free(doc);
 	}
 	fw_arena_finish(&a);

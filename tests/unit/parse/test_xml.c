@@ -576,7 +576,7 @@ END_TEST
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-START_TEST(ns_near_misses)
+START_TEST(ns_similar_names)
 {
 	static const struct { const char *uri; enum fw_ns ns; } T[] = {
 		{"http://www.w3.org/2005/Atom", FW_NS_ATOM10}, {"https://www.w3.org/2005/atom/", FW_NS_ATOM10},
@@ -667,7 +667,7 @@ int main(void)
 	tcase_add_test(t, attributes_are_limited);
 	tcase_add_test(t, entities_are_limited);
 	tcase_add_test(t, memory_is_limited);
-	tcase_add_test(t, ns_near_misses);
+	tcase_add_test(t, ns_similar_names);
 	tcase_add_test(t, ns_scopes);
 	tcase_add_test(t, html_references);
 	tcase_set_timeout(slow, 60);

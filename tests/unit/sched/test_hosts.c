@@ -158,7 +158,7 @@ START_TEST(gap)
 }
 END_TEST
 
-START_TEST(cool_down)
+START_TEST(cooldown)
 {
 	begin(2, 0);
 	for (int i = 0; i < 4; i++)
@@ -195,7 +195,7 @@ START_TEST(cool_down)
 }
 END_TEST
 
-START_TEST(pace)
+START_TEST(learned_delay)
 {
 	static const int64_t up[] = {
 		1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000, 512000, 600000, 600000,
@@ -534,7 +534,7 @@ struct sim_owner {
 	struct fw_hosts *t;   /* NULL: it is not running */
 	int64_t offset_ms;    /* of its monotonic clock */
 	int64_t until_ms;     /* its lease, in the store */
-	int64_t stop_ms, beat_ms, commit_ms, frozen_ms;
+	int64_t stop_ms, heartbeat_ms, commit_ms, frozen_ms;
 	bool leaving[SHARDS];
 	struct sim_job job[FEEDS];
 	int64_t learned_delay_ms[HOSTS], cooldown_ms[HOSTS]; /* what it knows: the model */
@@ -551,7 +551,7 @@ static struct sim {
 	int64_t learned_delay_ms[HOSTS], cooldown_ms[HOSTS]; /* what the owner knew at its last commit: the rows must agree */
 	struct sim_feed feed[FEEDS];
 	struct sim_owner o[OWNERS];
-	int64_t first_sent_ms[HOSTS], hop_ms[HOSTS];
+	int64_t first_sent_ms[HOSTS], last_sent_ms[HOSTS];
 	uint32_t sent_n, refused_n, joined_n, died_n, froze_n, left_n, lost_n;
 } m;
 
@@ -709,7 +709,7 @@ static int held_by(const struct sim_owner *o)
 	return n;
 }
 
-static void sim_beat(struct sim_owner *o)
+static void sim_heartbeat(struct sim_owner *o)
 {
 	int living = 0, fair, mine;
 
@@ -717,7 +717,7 @@ static void sim_beat(struct sim_owner *o)
 		sim_lost(o);
 		return;
 	}
-	o->beat_ms = m.now_ms + 2000;
+	o->heartbeat_ms = m.now_ms + 2000;
 	o->until_ms = m.now_ms + LEASE_MS;
 	o->stop_ms = mono(o) + LEASE_MS - MARGIN_MS;
 	fw_hosts_set_lease(o->t, o->stop_ms);
@@ -857,7 +857,7 @@ static void sim_send(struct sim_owner *o, int i)
 	HOLDS(has_lease(o) && m.owner[host % SHARDS] == me(o), host);
 	HOLDS(o->cooldown_ms[host] <= m.now_ms, host);
 	HOLDS(m.now_ms - m.first_sent_ms[host] >= j->gap_ms, host);
-	HOLDS(m.hop_ms[host] > j->permitted_ms || m.now_ms - m.hop_ms[host] >= j->gap_ms, host);
+	HOLDS(m.last_sent_ms[host] > j->permitted_ms || m.now_ms - m.last_sent_ms[host] >= j->gap_ms, host);
 	m.first_sent_ms[host] = m.now_ms;
 	m.sent_n++;
 	j->life = SENT;
@@ -892,7 +892,7 @@ static void sim_requests(struct sim_owner *o)
 		} else if (j->life == SENT && j->end_ms <= m.now_ms) {
 			sim_done(o, i);
 		} else if (j->life == SENT && !chance(800) && fw_hosts_send(o->t, &j->item, mono(o))) {
-			m.hop_ms[m.feed[i].host] = m.now_ms;
+			m.last_sent_ms[m.feed[i].host] = m.now_ms;
 		}
 	}
 }
@@ -942,8 +942,8 @@ static void sim_turn(struct sim_owner *o)
 	sim_start(o);
 	if (o->commit_ms <= m.now_ms)
 		sim_commit(o);
-	if (o->t && o->beat_ms <= m.now_ms)
-		sim_beat(o);
+	if (o->t && o->heartbeat_ms <= m.now_ms)
+		sim_heartbeat(o);
 	if (o->t && !chance(10))
 		sim_claim(o);
 }
@@ -977,7 +977,7 @@ static void sim_run(uint64_t seed, int steps)
 	for (int s = 0; s < SHARDS; s++)
 		m.owner[s] = -1;
 	for (int h = 0; h < HOSTS; h++)
-		m.first_sent_ms[h] = m.hop_ms[h] = -FW_DAY_MS;
+		m.first_sent_ms[h] = m.last_sent_ms[h] = -FW_DAY_MS;
 	for (int i = 0; i < FEEDS; i++) /* a quarter belong to one host */
 		m.feed[i] = (struct sim_feed){.host = i % 4 ? (int)chance(HOSTS) : 3, .claimed = -1,
 			.due_ms = chance(5000)};
@@ -1020,8 +1020,8 @@ int main(void)
 
 	tcase_add_test(c, budget);
 	tcase_add_test(c, gap);
-	tcase_add_test(c, cool_down);
-	tcase_add_test(c, pace);
+	tcase_add_test(c, cooldown);
+	tcase_add_test(c, learned_delay);
 	tcase_add_test(c, order);
 	tcase_add_test(c, withdrawn);
 	tcase_add_test(c, lease);

@@ -78,7 +78,7 @@ START_TEST(names)
 }
 END_TEST
 
-START_TEST(guesses)
+START_TEST(expected_durations)
 {
 	struct fw_plan_item a[] = {
 		{.host = 1, .expect_us = 4 * S}, {.host = 1, .expect_us = 2 * S}, {.host = 1}, {.host = 2},
@@ -240,7 +240,7 @@ int main(void)
 
 	tcase_add_test(t, orders);
 	tcase_add_test(t, names);
-	tcase_add_test(t, guesses);
+	tcase_add_test(t, expected_durations);
 	tcase_add_loop_test(t, any_plan, 1, 9);
 	tcase_add_test(t, longest_first_is_good);
 	tcase_add_test(t, nothing_and_no_slots);

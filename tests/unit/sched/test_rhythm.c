@@ -310,7 +310,7 @@ END_TEST
  * A server dates its only entry with the time of our visit. If it counted, we would poll ever
  * sooner.
  */
-START_TEST(dates_made_when_we_ask)
+START_TEST(dates_made_at_our_request)
 {
 	char text[FW_RHYTHM_MAX] = "";
 	int64_t now = NOW, date;
@@ -470,7 +470,7 @@ int main(void)
 	tcase_add_test(t, the_former_form);
 	tcase_add_test(t, clocks_that_jump);
 	tcase_add_test(t, dates_that_say_nothing);
-	tcase_add_test(t, dates_made_when_we_ask);
+	tcase_add_test(t, dates_made_at_our_request);
 	tcase_add_test(t, hints_are_kept);
 	tcase_add_test(t, trust_goes_along);
 	tcase_add_test(t, how_long_304_is_believed);

@@ -31,12 +31,12 @@ static const char *shown(const char *url)
 
 START_TEST(parts)
 {
-	ck_assert_int_eq(fw_dsn_split(&A, "postgres://feed%40er:p%3Aw@db.example:5433/wheel?schema=a%20b&sslmode=require", &d, &err), 0);
+	ck_assert_int_eq(fw_dsn_split(&A, "postgres://feed%40er:p%3Aw@db.example:5433/feeds?schema=a%20b&sslmode=require", &d, &err), 0);
 	IS(d.scheme, "postgres");
 	IS(d.user, "feed@er");
 	IS(d.password, "p:w");
 	IS(d.host, "db.example");
-	IS(d.path, "wheel");
+	IS(d.path, "feeds");
 	ck_assert_int_eq(d.port, 5433);
 	IS(fw_dsn_option(&d, "schema"), "a b");
 	IS(fw_dsn_option(&d, "sslmode"), "require");
@@ -55,9 +55,9 @@ START_TEST(parts_that_are_not_there)
 	IS(d.user, "u");
 	ck_assert_ptr_null(d.password.p);
 	IS(d.host, "/run/mysqld/mysqld.sock");
-	ck_assert_int_eq(fw_dsn_split(&A, "postgres:///wheel?host=/run/postgresql", &d, &err), 0);
+	ck_assert_int_eq(fw_dsn_split(&A, "postgres:///feeds?host=/run/postgresql", &d, &err), 0);
 	ck_assert_ptr_null(d.host.p);
-	IS(d.path, "wheel");
+	IS(d.path, "feeds");
 	IS(fw_dsn_option(&d, "host"), "/run/postgresql");
 	ck_assert_int_eq(fw_dsn_split(&A, "redis://[::1]:6380/2?", &d, &err), 0);
 	IS(d.host, "::1");

@@ -37,7 +37,7 @@ START_TEST(no_room)
 }
 END_TEST
 
-START_TEST(the_pace_falls_by_halves_and_rises_in_steps)
+START_TEST(the_delay_falls_by_halves_and_rises_in_steps)
 {
 	int64_t learned_delay = 0, was;
 	int n = 0;
@@ -80,7 +80,7 @@ int main(void)
 
 	tcase_add_loop_test(tc, a_service_is_one_host, 0, (int)FW_N(HOSTS));
 	tcase_add_test(tc, no_room);
-	tcase_add_test(tc, the_pace_falls_by_halves_and_rises_in_steps);
+	tcase_add_test(tc, the_delay_falls_by_halves_and_rises_in_steps);
 	tcase_add_test(tc, absurd_paces);
 	suite_add_tcase(s, tc);
 	return run_suite(s);

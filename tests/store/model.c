@@ -53,7 +53,7 @@ static struct mfeed feed[FEEDS];
 static int feed_n, path_n;
 static struct mworker worker[WORKERS];
 static struct mshard shard[STORE_SHARDS];
-static struct { int64_t next, cool, pace; bool is; } host[HOSTS];
+static struct { int64_t next, cooldown, learned_delay; bool is; } host[HOSTS];
 static int64_t last_lease, clock_ms;
 static uint64_t dice;
 static char words[120];
@@ -115,7 +115,7 @@ static void lease_ends(struct store *st, struct mworker *w, int64_t from_ms)
 }
 
 /* What a heartbeat returned beside the shards. */
-static void beat_seen(struct mworker *w, size_t living, size_t idle_n, size_t had, size_t free_n, bool joined)
+static void heartbeat_check(struct mworker *w, size_t living, size_t idle_n, size_t had, size_t free_n, bool joined)
 {
 	const struct store_lease *l = w->l;
 	size_t part = (STORE_SHARDS + living - 1) / living, share = l->idle ? (free_n + idle_n) / (idle_n + 1) : 0;
@@ -147,7 +147,7 @@ static void beat_seen(struct mworker *w, size_t living, size_t idle_n, size_t ha
 	WALK(had == 0, "it lost %zu shards", words, had);
 }
 
-static void beats(struct store *st)
+static void heartbeat_step(struct store *st)
 {
 	struct mworker *w = &worker[roll(WORKERS)];
 	int64_t from_ms = drv_clock(st);
@@ -179,7 +179,7 @@ static void beats(struct store *st)
 		had += shard[s].owner == (int)(w - worker);
 		free_n += shard[s].owner == NOBODY;
 	}
-	beat_seen(w, living, idle_n, had, free_n, joins);
+	heartbeat_check(w, living, idle_n, had, free_n, joins);
 	if (joins) {
 		w->flight_n = 0;
 		last_lease = w->l->id;
@@ -325,8 +325,8 @@ static void outcome_make(int i, const struct flight *at)
 		.entry_n = some_entries(batch.e[i])};
 }
 
-/* At most one of a batch moves: with two the order would count. */
-static void outcome_moves(int i)
+/* At most one of a batch has_new_url: with two the order would count. */
+static void outcome_gets_new_url(int i)
 {
 	const struct mfeed *to = roll(2) ? some_feed() : NULL;
 
@@ -340,7 +340,7 @@ static void outcome_moves(int i)
 static void outcome_stored(struct mfeed *f, int i)
 {
 	const struct fw_outcome *o = &batch.o[i];
-	bool moves = o->groups & FW_GROUP_URL, taken = moves && url_taken(f, batch.to_host[i], batch.to_path[i]);
+	bool has_new_url = o->groups & FW_GROUP_URL, taken = has_new_url && url_taken(f, batch.to_host[i], batch.to_path[i]);
 
 	WALK(o->rc == (!f->is ? FW_ENOTFOUND : taken ? FW_EINVAL : 0), "feed %lld: %d", words, (long long)o->feed_id,
 		o->rc);
@@ -352,8 +352,8 @@ static void outcome_stored(struct mfeed *f, int i)
 	f->last_visit = o->feed->last_visit_ms;
 	f->visits++;
 	entries_stored(f, o);
-	if (!moves || taken || batch.to_host[i] == f->host) {
-		f->path = moves && !taken ? batch.to_path[i] : f->path;
+	if (!has_new_url || taken || batch.to_host[i] == f->host) {
+		f->path = has_new_url && !taken ? batch.to_path[i] : f->path;
 		return;
 	}
 	raise_to(shard_of(f), ROSE);
@@ -366,13 +366,13 @@ static void hosts_stored(const struct store_host *h, int at)
 {
 	if (h->others) {
 		host[at].next = FW_MAX(host[at].is ? host[at].next : h->next_ok_ms, h->next_ok_ms);
-		host[at].cool = FW_MAX(host[at].is ? host[at].cool : h->cooldown_until_ms, h->cooldown_until_ms);
-		host[at].pace = host[at].is ? host[at].pace : h->learned_delay_ms;
+		host[at].cooldown = FW_MAX(host[at].is ? host[at].cooldown : h->cooldown_until_ms, h->cooldown_until_ms);
+		host[at].learned_delay = host[at].is ? host[at].learned_delay : h->learned_delay_ms;
 		raise_to(store_host_shard(h->id), MAY_RISE);
 	} else {
 		host[at].next = h->next_ok_ms;
-		host[at].cool = h->cooldown_until_ms;
-		host[at].pace = h->learned_delay_ms;
+		host[at].cooldown = h->cooldown_until_ms;
+		host[at].learned_delay = h->learned_delay_ms;
 	}
 	host[at].is = true;
 }
@@ -396,7 +396,7 @@ static void commits(struct store *st)
 		w->flight[i--] = w->flight[--w->flight_n];
 	}
 	if (n && roll(3) == 0)
-		outcome_moves((int)roll((uint64_t)n));
+		outcome_gets_new_url((int)roll((uint64_t)n));
 	h.others = shard[store_host_shard(h.id)].owner != (int)(w - worker);
 	c.n = (size_t)n;
 	rc = st->driver->commit(st, &c, &drv_err);
@@ -554,8 +554,8 @@ static void due_compare(struct store *st)
 		host_n++;
 		for (size_t k = 0; k < d->host_n; k++)
 			row = d->host[k].id == host_id(h) ? &d->host[k] : row;
-		WALK(row && row->next_ok_ms == host[h].next && row->cooldown_until_ms == host[h].cool &&
-			row->learned_delay_ms == host[h].pace, "host %d: another row, or none", words, h);
+		WALK(row && row->next_ok_ms == host[h].next && row->cooldown_until_ms == host[h].cooldown &&
+			row->learned_delay_ms == host[h].learned_delay, "host %d: another row, or none", words, h);
 	}
 	WALK(d->host_n == host_n, "%zu hosts, not %zu", words, d->host_n, host_n);
 }
@@ -591,7 +591,7 @@ static void feed_compare(struct store *st)
 /* ---- the walk -------------------------------------------------------------------------------- */
 
 static const struct { const char *words; void (*go)(struct store *st); unsigned often; } steps[] = {
-	{"a beat", beats, 6}, {"giving back", gives, 2}, {"a reaping", reaps, 1}, {"a claim", takes, 4},
+	{"a heartbeat", heartbeat_step, 6}, {"giving back", gives, 2}, {"a reaping", reaps, 1}, {"a claim", takes, 4},
 	{"a commit", commits, 6}, {"a push", pushes, 2}, {"a load", loads, 2}, {"a change by the owner", sets, 3},
 	{"a removal", drops, 1},
 };
@@ -655,7 +655,7 @@ static void walk(int i, uint64_t seed, int64_t step_n)
 	drv_end(st);
 }
 
-static int64_t wish(const char *name, int64_t otherwise)
+static int64_t env_number(const char *name, int64_t otherwise)
 {
 	const char *text = getenv(name);
 
@@ -666,10 +666,10 @@ static int64_t wish(const char *name, int64_t otherwise)
 
 START_TEST(store_and_model_agree)
 {
-	int64_t seed = wish("FW_WALK_SEED", 0), long_run = wish("FW_LONG", 0);
+	int64_t seed = env_number("FW_WALK_SEED", 0), long_run = env_number("FW_LONG", 0);
 
 	for (int64_t i = seed ? seed : 1; i <= (seed ? seed : long_run ? 200 : 5); i++)
-		walk(_i, (uint64_t)i, wish("FW_WALK_STEPS", long_run ? 400 : 200));
+		walk(_i, (uint64_t)i, env_number("FW_WALK_STEPS", long_run ? 400 : 200));
 }
 END_TEST
 

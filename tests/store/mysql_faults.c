@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "bare_maria.h"
+#include "mysql_fixture.h"
 #include "tiny_disk.h"
 #include "work.h"
 

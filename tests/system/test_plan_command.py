@@ -2,14 +2,14 @@
 """feedwheel plan: what a run --once will take, foretold from stored timings; nothing is fetched for it."""
 import re
 
-from harness import SOON, Wheel, case, equal, holds, origin, run, samples
+from harness import SOON, Feedwheel, case, equal, holds, origin, run, samples
 
 ORDERS = ["fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted"]
 
 
 def timed(base, o, conf=""):
     """A wheel that has visited all of the origin's feeds once."""
-    w = Wheel(base, SOON + conf)
+    w = Feedwheel(base, SOON + conf)
     w.run("import", o.url_file)
     w.run_once()
     return w
@@ -73,7 +73,7 @@ def chains(base):
         guess = next(f for f in p["plan"] if not f["known"])
         holds(guess["expected_ms"] >= 50, "as its host's: %s" % guess)
         holds("1 not timed yet" in w.run("plan", "--all").stdout, "and it is said")
-        v = Wheel(base, name="new.db")
+        v = Feedwheel(base, name="new.db")
         v.run("add", *[o.url("/doc/%d" % i, "127.1.1.%d" % (i + 1)) for i in range(6)])
         orders = v.json("plan", "--compare", "--slots", "3")["orders"]
         holds(all(x["total_ms"] > 0 and x["ratio"] >= 0.999 for x in orders), "guesses count in every order: %s" % orders)
@@ -82,7 +82,7 @@ def chains(base):
 
 @case("an empty wheel, nothing due, and slips of the pen")
 def edges(base):
-    w = Wheel(base)
+    w = Feedwheel(base)
     w.run("add", "http://127.1.0.1:9/feed")
     w.run("pause", "#1")
     holds("--all" in w.run("plan").stderr, "what to try")

@@ -128,7 +128,7 @@ static int take(void *ctx, const struct fw_adoption *m)
 	return 0;
 }
 
-static int moves_to(int64_t feed_id)
+static int merged_into(int64_t feed_id)
 {
 	int n = 0;
 
@@ -174,8 +174,8 @@ START_TEST(adopted)
 	OK(fw_adoption_find(st, OLD, &arena, &m, &err));
 	ck_assert(fw_str_eq(m.to, NEW) && m.feed_id == 1 && !m.merged && m.at_ms > 0);
 	ck_assert_int_eq(fw_adoption_find(st, NEW, &arena, &m, &err), FW_ENOTFOUND);
-	ck_assert_int_eq(moves_to(1), 1);
-	ck_assert_int_eq(moves_to(2), 0);
+	ck_assert_int_eq(merged_into(1), 1);
+	ck_assert_int_eq(merged_into(2), 0);
 }
 END_TEST
 
@@ -197,7 +197,7 @@ START_TEST(taken) /* by a feed in each state; what its user has set stays */
 	ck_assert_int_eq(V.outcome.rc, FW_EINVAL);
 	ck_assert_int_eq(merges, T[_i].one || T[_i].rc);
 	ck_assert_uint_eq(counted(FW_COUNT_MERGED), T[_i].one);
-	ck_assert_int_eq(moves_to(2), T[_i].one);
+	ck_assert_int_eq(merged_into(2), T[_i].one);
 	if (!T[_i].one)
 		return;
 	OK(fw_store_feed_find(st, 2, FW_STR_NONE, &arena, &f, &err));
@@ -210,8 +210,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("moves");
-	TCase *t = tcase_create("moves");
+	Suite *s = suite_create("redirects");
+	TCase *t = tcase_create("redirects");
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, same_or_not, 0, 5);

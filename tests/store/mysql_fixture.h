@@ -3,8 +3,8 @@
  * A store of its own for each case on the MariaDB or MySQL under test, and connections to it that
  * bypass the driver.
  */
-#ifndef TEST_STORE_BARE_MARIA_H
-#define TEST_STORE_BARE_MARIA_H
+#ifndef TEST_STORE_MYSQL_FIXTURE_H
+#define TEST_STORE_MYSQL_FIXTURE_H
 
 #include <mysql.h>
 

@@ -74,7 +74,7 @@ static bool waits;
 static struct auth_pass pass;
 
 /* The verdict, after a comparison with all tokens. */
-static enum auth_verdict judge(struct auth_tokens *t, unsigned scope, const char *token, int64_t now_ms)
+static enum auth_verdict auth_check(struct auth_tokens *t, unsigned scope, const char *token, int64_t now_ms)
 {
 	enum auth_verdict v;
 
@@ -84,31 +84,31 @@ static enum auth_verdict judge(struct auth_tokens *t, unsigned scope, const char
 	return v;
 }
 
-START_TEST(judged) /* API-02 */
+START_TEST(verdicts) /* API-02 */
 {
 	struct auth_tokens *t = tokens_make();
 	char name[20];
 
 	for (size_t i = 0; i < TOKENS; i++) {
-		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, TEXT[i], NOW), AUTH_OK);
-		ck_assert_int_eq(judge(t, FW_SCOPE_READ, TEXT[i], NOW), AUTH_SCOPE);
+		ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, TEXT[i], NOW), AUTH_OK);
+		ck_assert_int_eq(auth_check(t, FW_SCOPE_READ, TEXT[i], NOW), AUTH_SCOPE);
 		ck_assert(fw_snprintf(name, sizeof(name), "%s ", TEXT[i]));
-		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, name, NOW), AUTH_WRONG);
+		ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, name, NOW), AUTH_WRONG);
 	}
 	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW + AUTH_USED_MS - 1), AUTH_OK);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "two", NOW + AUTH_USED_MS - 1), AUTH_OK);
 	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW); /* not written at each request */
-	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "two", NOW + AUTH_USED_MS), AUTH_SCOPE);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_READ, "two", NOW + AUTH_USED_MS), AUTH_SCOPE);
 	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW + AUTH_USED_MS), AUTH_OK);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "two", NOW + AUTH_USED_MS), AUTH_OK);
 	ck_assert_int_eq(atomic_load(&t->at[1].used_ms), NOW + AUTH_USED_MS);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, NULL, NOW), AUTH_MISSING);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "", NOW), AUTH_WRONG);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "eight", NOW), AUTH_WRONG);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, NULL, NOW), AUTH_MISSING);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "", NOW), AUTH_WRONG);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "eight", NOW), AUTH_WRONG);
 	t->at[2].scopes = FW_SCOPE_READ | FW_SCOPE_ADMIN;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "three", NOW), AUTH_SCOPE);
-	ck_assert_int_eq(judge(t, FW_SCOPE_ADMIN, "three", NOW), AUTH_OK);
-	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "three", NOW), AUTH_OK);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "three", NOW), AUTH_SCOPE);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_ADMIN, "three", NOW), AUTH_OK);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_READ, "three", NOW), AUTH_OK);
 	free(t);
 }
 END_TEST
@@ -118,41 +118,41 @@ START_TEST(run_out_and_unreadable)
 	struct auth_tokens *t = tokens_make();
 
 	t->at[4].until_ms = NOW;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "five", NOW - 1), AUTH_OK);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "five", NOW), AUTH_WRONG);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "five", NOW - 1), AUTH_OK);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "five", NOW), AUTH_WRONG);
 	t->at[0].broken = true;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
 	t->n = 0;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
 	free(t);
 }
 END_TEST
 
-START_TEST(at_home) /* API-07: a rate-limited guess reveals nothing; a network that used a valid token before goes on */
+START_TEST(a_network_with_a_valid_token_goes_on) /* API-07: a rate-limited guess reveals nothing; a network that used a valid token before goes on */
 {
 	struct auth_tokens *t = tokens_make();
 
 	here = 1;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_OK);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "one", NOW), AUTH_OK);
 	/* the wrong scope, so this network is not noted */
-	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "two", NOW), AUTH_SCOPE);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_READ, "two", NOW), AUTH_SCOPE);
 	waits = true;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_OK);
-	ck_assert_int_eq(judge(t, FW_SCOPE_READ, "one", NOW), AUTH_SCOPE);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "two", NOW), AUTH_LIMITED);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "nonsense", NOW), AUTH_LIMITED);
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, NULL, NOW), AUTH_MISSING);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "one", NOW), AUTH_OK);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_READ, "one", NOW), AUTH_SCOPE);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "two", NOW), AUTH_LIMITED);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "nonsense", NOW), AUTH_LIMITED);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, NULL, NOW), AUTH_MISSING);
 	here = 2;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_LIMITED);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "one", NOW), AUTH_LIMITED);
 	waits = false;
 	for (here = 2; here < 2 + AUTH_NETWORKS; here++) /* noted for the last few networks that used it */
-		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_OK);
+		ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "one", NOW), AUTH_OK);
 	waits = true;
 	for (here = 1; here < 2 + AUTH_NETWORKS; here++)
-		ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), here == 1 ? AUTH_LIMITED : AUTH_OK);
+		ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "one", NOW), here == 1 ? AUTH_LIMITED : AUTH_OK);
 	here = 2;
 	t->at[0].until_ms = NOW;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "one", NOW), AUTH_WRONG);
 	free(t);
 }
 END_TEST
@@ -163,7 +163,7 @@ START_TEST(passes)
 	struct auth_pass open = {.scope = FW_SCOPE_PUSH, .until_ms = FW_NO_DATE};
 
 	t->at[3].until_ms = NOW + 10;
-	ck_assert_int_eq(judge(t, FW_SCOPE_PUSH, "four", NOW), AUTH_OK);
+	ck_assert_int_eq(auth_check(t, FW_SCOPE_PUSH, "four", NOW), AUTH_OK);
 	ck_assert_int_eq(pass.until_ms, NOW + 10);
 	ck_assert(auth_pass_is_valid(t, &pass, NOW + 9));
 	ck_assert(!auth_pass_is_valid(t, &pass, NOW + 10));
@@ -357,7 +357,7 @@ int main(void)
 {
 	Suite *s = suite_create("http auth");
 	TCase *t = tcase_create("tokens");
-	const TTest *const every[] = {presented, judged, run_out_and_unreadable, at_home, passes, hashed, scopes_in_words, kept_as_a_hash, unreadable_ones_close, bound, as_many_as_may_be};
+	const TTest *const every[] = {presented, verdicts, run_out_and_unreadable, a_network_with_a_valid_token_goes_on, passes, hashed, scopes_in_words, kept_as_a_hash, unreadable_ones_close, bound, as_many_as_may_be};
 
 	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(every); i++)

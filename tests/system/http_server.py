@@ -8,7 +8,7 @@ import random
 import signal
 import socket
 
-from harness import Wheel, equal, holds, wait_for
+from harness import Feedwheel, equal, holds, wait_for
 
 
 RESERVED = [] # a socket for each port, which says to other tests that it is taken
@@ -49,7 +49,7 @@ class Door:
         os.makedirs(base, exist_ok=True)
         self.token = None # what ask() presents, if anything
         self.port = free_port()
-        self.wheel = Wheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store, inside=inside)
+        self.wheel = Feedwheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store, inside=inside)
         self.arguments = (command, *arguments)
         self.start()
 

@@ -40,7 +40,7 @@ START_TEST(counted)
 }
 END_TEST
 
-START_TEST(slow_ones_are_never_stopped)
+START_TEST(rare_failures_are_never_refused)
 {
 	struct auth_limiter *g = make(MAX);
 
@@ -115,9 +115,9 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("http guesses");
+	Suite *s = suite_create("http login_limiter");
 	TCase *t = tcase_create("counting");
-	const TTest *const every[] = {counted, slow_ones_are_never_stopped, switched_off, first_is_the_last, many_networks, networks};
+	const TTest *const every[] = {counted, rare_failures_are_never_refused, switched_off, first_is_the_last, many_networks, networks};
 
 	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(every); i++)

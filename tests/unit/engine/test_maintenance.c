@@ -154,8 +154,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("unit/engine/chores");
-	TCase *tc = tcase_create("chores");
+	Suite *s = suite_create("unit/engine/maintenance");
+	TCase *tc = tcase_create("maintenance");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, gone_ones_come_back_when_their_time_has_come);

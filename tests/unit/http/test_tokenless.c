@@ -24,7 +24,7 @@ static struct tokenless_head head(const char *lines)
 	return h;
 }
 
-#define NAMES "feeds.lan, wheel"
+#define NAMES "feeds.lan, reader"
 #define LOCAL "Host: 127.0.0.1:8080\n"
 
 START_TEST(by_headers)
@@ -36,9 +36,9 @@ START_TEST(by_headers)
 		{"Host: [::1]:8080", TOKENLESS_MAY}, {"Host: [::1]", TOKENLESS_MAY}, {"host: LocalHost:8080", TOKENLESS_MAY},
 		{"HOST: localhost", TOKENLESS_MAY}, {"Host: localhost:9", TOKENLESS_MAY}, /* a forwarded port */
 		/* names of the setting */
-		{"Host: feeds.lan", TOKENLESS_MAY}, {"Host: FEEDS.lan:8080", TOKENLESS_MAY}, {"Host: wheel", TOKENLESS_MAY},
-		{"Host: x.feeds.lan", TOKENLESS_HOST}, {"Host: feeds.lan.evil.example", TOKENLESS_HOST}, {"Host: feeds.lan, wheel", TOKENLESS_HOST},
-		{"Host: feeds.lan, wheel:80", TOKENLESS_HOST},
+		{"Host: feeds.lan", TOKENLESS_MAY}, {"Host: FEEDS.lan:8080", TOKENLESS_MAY}, {"Host: reader", TOKENLESS_MAY},
+		{"Host: x.feeds.lan", TOKENLESS_HOST}, {"Host: feeds.lan.evil.example", TOKENLESS_HOST}, {"Host: feeds.lan, reader", TOKENLESS_HOST},
+		{"Host: feeds.lan, reader:80", TOKENLESS_HOST},
 		/* DNS rebinding: a page's own name resolves to this server */
 		{"Host: evil.example:8080", TOKENLESS_HOST}, {"Host: evil.example:8080\nOrigin: http://evil.example:8080", TOKENLESS_HOST},
 		{"Host: evil.example:8080\nSec-Fetch-Site: same-origin", TOKENLESS_HOST}, {"Host: 127.0.0.1.evil.example", TOKENLESS_HOST},

@@ -111,7 +111,7 @@ START_TEST(half_fail) /* and even when half of them fail */
 }
 END_TEST
 
-START_TEST(house_mate) /* one host in our own LAN answers: this does not prove that the network is up */
+START_TEST(host_in_our_lan) /* one host in our own LAN answers: this does not prove that the network is up */
 {
 	for (uint64_t h = 1; h <= N; h++) {
 		ck_assert_int_eq(fails(h), h == N);
@@ -209,7 +209,7 @@ START_TEST(few_are_enough)
 }
 END_TEST
 
-START_TEST(who_says_no) /* refusals may come from a firewall of ours, but not if they are few */
+START_TEST(refusals) /* refusals may come from a firewall of ours, but not if they are few */
 {
 	for (uint64_t h = 1; h < N; h++)
 		ck_assert(!seen(h, FW_CONNECTIVITY_REFUSED, false, 5) && doubtful());
@@ -245,7 +245,7 @@ END_TEST
  * the first failures of an outage may have been charged: further failures of these feeds are still
  * evidence
  */
-START_TEST(failed_since_anybody_answered)
+START_TEST(failing_since_the_last_response)
 {
 	answers(1);
 	for (int k = 0; k < 2; k++) {
@@ -277,8 +277,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("weather");
-	TCase *t = tcase_create("weather");
+	Suite *s = suite_create("connectivity");
+	TCase *t = tcase_create("connectivity");
 
 	tcase_add_checked_fixture(t, setup, NULL);
 	tcase_add_test(t, many_hosts_at_once);
@@ -287,14 +287,14 @@ int main(void)
 	tcase_add_test(t, end_of_a_run);
 	tcase_add_test(t, answers_between);
 	tcase_add_test(t, half_fail);
-	tcase_add_test(t, house_mate);
+	tcase_add_test(t, host_in_our_lan);
 	tcase_add_test(t, up_again);
 	tcase_add_test(t, slow_rows);
 	tcase_add_loop_test(t, doubt_until_two_answer, 0, 2);
 	tcase_add_loop_test(t, few_are_enough, 0, 6);
-	tcase_add_test(t, who_says_no);
+	tcase_add_test(t, refusals);
 	tcase_add_test(t, few_become_many);
-	tcase_add_test(t, failed_since_anybody_answered);
+	tcase_add_test(t, failing_since_the_last_response);
 	tcase_add_test(t, signs);
 	suite_add_tcase(s, t);
 	return run_suite(s);

@@ -207,12 +207,12 @@ static const struct fw_feed FEED[] = {
 /* clang-format on */
 
 static const struct fw_entry_row ROW[] = {
-	ENTRY(1, 1, "The first star", "Ada Lane", AGO(90, 0), "{\"tags\":[\"star\"]}"),
-	ENTRY(2, 2, "Spring tide", "Ben Orr, Ada Lane", AGO(5, 1),
+	ENTRY(1, 1, "The first star", "Ada Hale", AGO(90, 0), "{\"tags\":[\"star\"]}"),
+	ENTRY(2, 2, "Spring tide", "Ben Orr, Ada Hale", AGO(5, 1),
 		"{\"tags\":[\"sea\",\"moon\"],\"image\":\"i\"}"),
 	ENTRY(3, 3, "Pears and \"moon\" cake", "Cleo", AGO(2, 3),
 		"{\"_feedwheel\":{\"comments\":\"moon\"}}"),
-	ENTRY(4, 1, "Moon over the bay", "ADA LANE", AGO(1, 8), "{\"tags\":[\"moon\"]}"),
+	ENTRY(4, 1, "Moon over the bay", "ADA HALE", AGO(1, 8), "{\"tags\":[\"moon\"]}"),
 	ENTRY(5, 1, "By moonlight", "Dora", AGO(1, 20), "{\"tags\":[\"moonlight\"]}"),
 	ENTRY(6, 4, "A note", "Dora", AGO(1, 21), "{}"),
 };
@@ -249,9 +249,9 @@ static const struct answer {
 		"https://tide.example/feed|2026-11-15T00:00:00.000Z|12|HTTP 404\n",
 		NULL},
 	{"busiest", "1|Sky Diary|2\n*", NULL},
-	{"author", "2026-11-24T08:00:00.000Z|ADA LANE|Moon over the bay\n"
-		"2026-11-20T01:00:00.000Z|Ben Orr, Ada Lane|Spring tide\n"
-		"2026-08-27T00:00:00.000Z|Ada Lane|The first star\n", NULL},
+	{"author", "2026-11-24T08:00:00.000Z|ADA HALE|Moon over the bay\n"
+		"2026-11-20T01:00:00.000Z|Ben Orr, Ada Hale|Spring tide\n"
+		"2026-08-27T00:00:00.000Z|Ada Hale|The first star\n", NULL},
 	{"tag", "2026-11-24T08:00:00.000Z|Moon over the bay|moon\n"
 		"2026-11-20T01:00:00.000Z|Spring tide|sea, moon\n", NULL},
 	{"never",

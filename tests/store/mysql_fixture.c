@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include <unistd.h>
 
-#include "bare_maria.h"
+#include "mysql_fixture.h"
 
 char url[300], name[60];
 

@@ -260,7 +260,7 @@ START_TEST(refusals_pass) /* each is FW_EAGAIN, nothing is half-done, and the sa
 		says(w->st->driver->heartbeat(w->st, "w", w->l, &drv_err), FW_EAGAIN, T[i].words);
 		ck_assert(drv_entries(w->st, 0) == 0 && drv_visits(w->st, 0) == 0); /* reading still works */
 		told(T[i].end);
-		drv_beat(w->st, "w", w->l);
+		drv_heartbeat(w->st, "w", w->l);
 		ck_assert_int_eq(w->l->id, lease_id);
 		DONE(commit(w));
 		ck_assert_uint_eq(w->o.visit.new_n, 3);
@@ -294,7 +294,7 @@ START_TEST(functions_are_forgotten) /* a failover to a server without them, FUNC
 	told("FUNCTION FLUSH");
 	stored_once(w);
 	told("FUNCTION FLUSH");
-	drv_beat(w->st, "w", w->l);
+	drv_heartbeat(w->st, "w", w->l);
 	told("FUNCTION FLUSH");
 	work_end(w);
 }
@@ -813,7 +813,7 @@ static void spread_work(struct store *st, struct store_lease *l, int64_t *id, st
 		ck_assert(fw_snprintf(at, sizeof(at), "https://h%d.example/", i));
 		id[i] = drv_feed(st, at, NOW);
 	}
-	drv_beat(st, "w", l);
+	drv_heartbeat(st, "w", l);
 	for (int i = 0; i < FEEDS; i++) {
 		const struct fw_feed *is = drv_find(st, id[i]);
 

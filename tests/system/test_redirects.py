@@ -6,21 +6,21 @@ import os
 import time
 
 from door import free_port
-from harness import Wheel, case, each_engine, equal, holds, origin, run, samples, server
+from harness import Feedwheel, case, each_engine, equal, holds, origin, run, samples, server
 
 
 @each_engine("two feeds that come to have one address become one: entries once, title and folder kept, nobody is charged")
 def converge(base, engine):
     with server(engine, base) as s, origin(base, samples(base), "--feeds", "2", plans=["0 after=1,redirect=301:/doc/0"]) as o:
         same = o.urls[0].rsplit("/feed", 1)[0] + "/doc/0"
-        early = Wheel(base, name="early.db")
+        early = Feedwheel(base, name="early.db")
         early.run("add", "--title", "mine", "--folder", "news", o.urls[0])
         early.run("add", same, o.urls[1])
         for _ in range(3): # its own address, then two sightings
             early.run("set", "--due", *(f["url"] for f in early.json("list")))
             equal(early.run_once()["failed"], 0)
         early.sql("UPDATE feeds SET redirect_since_ms = redirect_since_ms - 172800000 WHERE redirect_since_ms > 0", write=True)
-        w = Wheel(base, store=s.url())
+        w = Feedwheel(base, store=s.url())
         early.run("copy", early.store, w.store)
         entries = {f["url"]: f["entries"] for f in w.json("list")}
         equal(len(entries), 3)
@@ -50,7 +50,7 @@ def named(base, engine):
         f.write("<rss version='2.0' xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'><channel><title>T</title>"
                 "<itunes:new-feed-url>%s</itunes:new-feed-url><item><guid>1</guid><title>one</title></item></channel></rss>" % new)
     with server(engine, base) as s, origin(base, docs, "--port", str(port), "--feeds", "2", plans=["0 after=3,redirect=301:" + new]) as o:
-        early = Wheel(base, name="early.db")
+        early = Feedwheel(base, name="early.db")
         early.run("add", *o.urls)
         for k in range(4): # three that name it, the last two of them 304; then one that is redirected
             early.run("set", "--due", *o.urls)
@@ -62,7 +62,7 @@ def named(base, engine):
                 equal((early.json("why", o.urls[0])["self_url"], "redirect_url" in early.json("why", o.urls[0])), (new, False))
                 early.sql("UPDATE feeds SET redirect_since_ms = redirect_since_ms - 172800000 WHERE redirect_since_ms > 0", write=True)
         equal(early.json("why", o.urls[0])["redirect_url"], new, "the first redirected visit: the entries were compared")
-        w = Wheel(base, store=s.url())
+        w = Feedwheel(base, store=s.url())
         early.run("copy", early.store, w.store)
         for _ in range(2):
             w.run("set", "--due", *(f["url"] for f in w.json("list")))
@@ -74,7 +74,7 @@ def named(base, engine):
 @case("feeds that a clock put off by years are told by doctor, and its remedy helps")
 def years_ahead(base):
     with origin(base, samples(base), "--feeds", "2") as o:
-        w = Wheel(base)
+        w = Feedwheel(base)
         w.run("import", o.url_file)
         holds("due times" not in w.run("doctor").stdout, "nothing to tell")
         w.run_once()

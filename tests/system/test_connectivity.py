@@ -7,7 +7,7 @@ import signal
 import time
 
 from door import Door
-from harness import SOON, SOON_S, Wheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
+from harness import SOON, SOON_S, Feedwheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
 from machines import Machine, Mirror, needed
 from names import Names
 
@@ -66,7 +66,7 @@ def no_road(base):
     try:
         with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
             mirror = Mirror(there, o.port)
-            w = Wheel(base, SOON + CONF, inside=there.inside)
+            w = Feedwheel(base, SOON + CONF, inside=there.inside)
             w.run("import", o.url_file)
             p = w.start("run")
             wait_for("work", lambda: fetched(w) == FEEDS)
@@ -92,7 +92,7 @@ def once(base):
     names = Names(mute=True)
     with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
         for n in 3, FEEDS:
-            w = Wheel(base, SOON + CONF + "offline_wait_ms = 1h\ndns_servers = %s\n" % names.address, "%d.db" % n)
+            w = Feedwheel(base, SOON + CONF + "offline_wait_ms = 1h\ndns_servers = %s\n" % names.address, "%d.db" % n)
             w.run("add", *named(o, n))
             names.mute = True
             start = time.monotonic()
@@ -112,7 +112,7 @@ def dead_ones(base):
     names = Names()
     with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
         for once_only in True, False:
-            w = Wheel(base, CONF + "dns_servers = %s\n" % names.address, "%d.db" % once_only)
+            w = Feedwheel(base, CONF + "dns_servers = %s\n" % names.address, "%d.db" % once_only)
             w.run("add", *named(o, 3, "broken"), *named(o, FEEDS))
             if once_only:
                 equal(w.run_once()["failed"], 3)
@@ -130,7 +130,7 @@ def dead_ones(base):
 def lonely(base):
     names = Names()
     with origin(base, samples(base)) as o:
-        w = Wheel(base, CONF + "offline_wait_ms = 1h\ndns_servers = %s\n" % names.address)
+        w = Feedwheel(base, CONF + "offline_wait_ms = 1h\ndns_servers = %s\n" % names.address)
         w.run("add", *named(o, 1, "broken"))
         for leave in signal.SIGTERM, signal.SIGKILL:
             n = names.asked

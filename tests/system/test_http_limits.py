@@ -18,7 +18,7 @@ import time
 import zlib
 
 from door import door, free_port, metric
-from harness import Wheel, case, certificate, equal, holds, let_pass, run, sanitized, wait_for, workers_of
+from harness import Feedwheel, case, certificate, equal, holds, let_pass, run, sanitized, wait_for, workers_of
 
 EVENT = {"property": "news", "section": 1, "id": 1}
 TWIRP = "/twirp/stats.StatsService/Push"
@@ -29,7 +29,7 @@ TWIRP = "/twirp/stats.StatsService/Push"
 
 def token(base):
     """The headers that let whoever seems to come from elsewhere push."""
-    return ("Authorization", "Bearer " + Wheel(base).run("token", "add", "proxy", "--scope", "push").stdout.strip())
+    return ("Authorization", "Bearer " + Feedwheel(base).run("token", "add", "proxy", "--scope", "push").stdout.strip())
 
 
 def address(d, *headers):
@@ -69,7 +69,7 @@ def proxies(base):
 def proxy_unix(base):
     path, may = os.path.join(base, "door.sock"), ": ".join(token(base))
     for conf, want in (("", ""), ("trusted_proxies = unix\n", "192.0.2.1")):
-        w = Wheel(base, conf + "listen = unix:%s\n" % path)
+        w = Feedwheel(base, conf + "listen = unix:%s\n" % path)
         p = w.start("serve")
 
         def push():
@@ -85,7 +85,7 @@ def proxy_unix(base):
 @case("proxies that are none: the setting, the item, the remedy")
 def bad_proxies(base):
     with door(base) as d:
-        w = Wheel(base, "trusted_proxies = 10.0.0.1, everybody\nlisten = 127.0.0.1:0\n", name="other")
+        w = Feedwheel(base, "trusted_proxies = 10.0.0.1, everybody\nlisten = 127.0.0.1:0\n", name="other")
         said = w.run("serve", code=4).stderr
         holds("trusted_proxies: 'everybody' is not a network (write" in said, said)
         equal(d.push(EVENT, path=TWIRP)[0], 200)
@@ -542,7 +542,7 @@ def access_log(base):
             found = [LINE.fullmatch(l.rstrip("\n")) for l in f if l.endswith("\n")] # the last one may be half written
         holds(all(found), open(p, encoding="utf-8").read())
         return [m.groups() for m in found]
-    may = Wheel(base).run("token", "add", "log", "--scope", "push,read").stdout.strip()
+    may = Feedwheel(base).run("token", "add", "log", "--scope", "push,read").stdout.strip()
     with door(base, conf="access_log = %s\ntrusted_proxies = 127.0.0.1\n" % path) as d:
         d.push(EVENT, headers={"User-Agent": 'a "quoted"\tone', "X-Request-Id": "mine", "X-Forwarded-For": "2001:db8::9"})
         d.token = may
@@ -569,7 +569,7 @@ def access_log(base):
             d.push(EVENT, path=TWIRP)
         d.stop()
         holds(len([l for l in lines() if l[2] == TWIRP]) == n, "all were written at the end")
-    w = Wheel(base, "listen = 127.0.0.1:0\naccess_log = /proc/no/such/file\n", name="other")
+    w = Feedwheel(base, "listen = 127.0.0.1:0\naccess_log = /proc/no/such/file\n", name="other")
     said = w.run("serve", code=4).stderr
     holds("access_log = /proc/no/such/file: " in said, said)
 
@@ -614,7 +614,7 @@ def log_stalls(base):
 def tls(base):
     ca, cert, key = certificate(base, ["127.0.0.1"])
     conf = "tls_cert = %s\ntls_key = %s\n" % (cert, key)
-    w = Wheel(base, conf + "listen = 127.0.0.1:%d\n" % free_port())
+    w = Feedwheel(base, conf + "listen = 127.0.0.1:%d\n" % free_port())
     url = "https://" + re.search("listen = (.*)", open(w.conf, encoding="ascii").read()).group(1)
 
     def curl(*a, ca=ca):
@@ -655,7 +655,7 @@ def tls(base):
                          ("tls_cert = %s\ntls_key = %s" % (key, key), "tls_cert = %s: " % key),
                          ("tls_cert = %s\ntls_key = %s" % (cert, sealed), "without a pass phrase"),
                          ("tls_cert = %s\ntls_key = %s" % (empty, key), "the file is empty")):
-        said = Wheel(base, lines + "\nlisten = 127.0.0.1:0\n", name="bad").run("serve", code=4).stderr
+        said = Feedwheel(base, lines + "\nlisten = 127.0.0.1:0\n", name="bad").run("serve", code=4).stderr
         holds(words in said and len(said.splitlines()) == 1, "%s: %s" % (lines, said))
 
 
