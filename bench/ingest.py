@@ -178,17 +178,17 @@ class Watch(threading.Thread):
 
     EVERY_S = 0.05
 
-    def __init__(self, door):
+    def __init__(self, http_server):
         super().__init__()
-        self.door, self.on, self.seen = door, True, []
+        self.http_server, self.on, self.seen = http_server, True, []
         self.start()
 
     def run(self):
         start = time.monotonic()
         while self.on:
-            now, ring = time.monotonic() - start, self.door.ring()
+            now, ring = time.monotonic() - start, self.http_server.ring()
             self.seen.append({"s": now, "fill": 100 * ring["fill_max_bytes"] * ring["rings"] / ring["ring_bytes"],
-                              "accepted": ring["accepted"], "rss": rss_bytes(self.door.process.pid)})
+                              "accepted": ring["accepted"], "rss": rss_bytes(self.http_server.process.pid)})
             time.sleep(self.EVERY_S)
 
     def end(self):
@@ -214,22 +214,22 @@ def wrk(port, path, connections=100, seconds=DURATION, events=1, patient=False):
     return said
 
 
-def loaded(door, path, watch=True, **more):
+def loaded(http_server, path, watch=True, **more):
     """A load and its cost; each acknowledged row is stored when this returns."""
-    before, cpu, flush = door.ring(), cpu_us(door.process.pid), door.metric("feedwheel_flush_cpu_seconds_total")
-    database = cpu_us(door.database) if door.database else 0
-    watching = Watch(door) if watch else None
+    before, cpu, flush = http_server.ring(), cpu_us(http_server.process.pid), http_server.metric("feedwheel_flush_cpu_seconds_total")
+    database = cpu_us(http_server.database) if http_server.database else 0
+    watching = Watch(http_server) if watch else None
     started = time.monotonic()
-    said = wrk(door.port, path, **more)
+    said = wrk(http_server.port, path, **more)
     said["seen"] = watching.end() if watch else []
-    door.all_stored()
+    http_server.all_stored()
     said["stored_s"] = time.monotonic() - started
-    after = door.ring()
+    after = http_server.ring()
     events = more.get("events", 1)
     said["rows"] = after["stored"] - before["stored"]
-    said["cpu_us"] = (cpu_us(door.process.pid) - cpu) / said["requests"]
-    said["database_us"] = (cpu_us(door.database) - database) / said["rows"] if door.database else 0
-    said["flush_us"] = (door.metric("feedwheel_flush_cpu_seconds_total") - flush) * 1e6 / said["requests"]
+    said["cpu_us"] = (cpu_us(http_server.process.pid) - cpu) / said["requests"]
+    said["database_us"] = (cpu_us(http_server.database) - database) / said["rows"] if http_server.database else 0
+    said["flush_us"] = (http_server.metric("feedwheel_flush_cpu_seconds_total") - flush) * 1e6 / said["requests"]
     # requests that were answered after wrk had stopped counting
     more_than = said["rows"] - events * (said["requests"] - said["refused"])
     if not 0 <= more_than <= events * more.get("connections", 100):
@@ -237,20 +237,20 @@ def loaded(door, path, watch=True, **more):
     return said
 
 
-def warm(door, path, **more):
+def warm(http_server, path, **more):
     """Not measured; skipped with TINY=1."""
     if "TINY" not in os.environ:
-        loaded(door, path, watch=False, seconds=1, **more)
+        loaded(http_server, path, watch=False, seconds=1, **more)
 
 
-def against_nginx(nginx, door, path, **more):
+def against_nginx(nginx, http_server, path, **more):
     """Alternating rounds of both: [(nginx's, ours)]."""
     rounds = []
     for _ in range(RUNS):
         cpu = cpu_us(nginx.process.pid)
         theirs = wrk(nginx.port, path, **{k: v for k, v in more.items() if k != "watch"})
         theirs["cpu_us"] = (cpu_us(nginx.process.pid) - cpu) / theirs["requests"]
-        rounds.append((theirs, loaded(door, path, **more)))
+        rounds.append((theirs, loaded(http_server, path, **more)))
     return rounds
 
 
@@ -271,11 +271,11 @@ def steadiness(seen):
 
 
 def accepted(engine, nginx, base, store, server):
-    door = HttpServer(os.path.join(base, "accepted-" + engine), store, server=server)
+    http_server = HttpServer(os.path.join(base, "accepted-" + engine), store, server=server)
     wrk(nginx.port, PUSH, seconds=1)
-    warm(door, PUSH)
-    rest = rss_bytes(door.process.pid)
-    rounds = against_nginx(nginx, door, PUSH)
+    warm(http_server, PUSH)
+    rest = rss_bytes(http_server.process.pid)
+    rounds = against_nginx(nginx, http_server, PUSH)
     rates("%s: requests accepted, nginx" % engine, rounds, 0.7)
     # SQLite runs in our process: the time in its calls is the database's, and not counted
     inside = engine == "sqlite"
@@ -298,50 +298,50 @@ def accepted(engine, nginx, base, store, server):
     peak = max(s["rss"] for _, a in rounds for s in a["seen"])
     ratio_row("%s: memory at full load, after its first second" % engine, "%.1f MiB" %
               (peak / 1048576), "%.1f MiB" % (rest / 1048576), peak / rest, most=1.1)
-    row("  of it rings", "%.0f MiB" % (door.ring()["ring_bytes"] / 1048576), "-", "-", "-", None)
+    row("  of it rings", "%.0f MiB" % (http_server.ring()["ring_bytes"] / 1048576), "-", "-", "-", None)
     remember(engine, rounds[-1][1]["seen"])
-    door.stop()
+    http_server.stop()
     unqueued(engine, os.path.join(base, "unqueued-" + engine), store, median(a["rate"] for _, a in rounds))
 
 
 def unqueued(engine, base, store, queued):
     """The same without a queue: one insert for each request."""
-    door = HttpServer(base, store, "--flush-rows", "1")
-    warm(door, PUSH)
-    rate = loaded(door, PUSH, watch=False, seconds=min(DURATION, 3))["rate"]
+    http_server = HttpServer(base, store, "--flush-rows", "1")
+    warm(http_server, PUSH)
+    rate = loaded(http_server, PUSH, watch=False, seconds=min(DURATION, 3))["rate"]
     ratio_row("%s: requests accepted, with --flush-rows 1" % engine, "%.0f/s" %
               queued, "%.0f/s" % rate, queued / rate, least=3)
-    door.stop()
+    http_server.stop()
 
 
 def durable(engine, nginx, base, store, server):
     del nginx, server
-    door = HttpServer(os.path.join(base, "durable-" + engine), store)
+    http_server = HttpServer(os.path.join(base, "durable-" + engine), store)
     for connections, goal in ((100, 10000), (1000, 25000)):
-        warm(door, DURABLE, connections=connections)
-        rounds = [loaded(door, DURABLE, watch=False, connections=connections) for _ in range(RUNS)]
+        warm(http_server, DURABLE, connections=connections)
+        rounds = [loaded(http_server, DURABLE, watch=False, connections=connections) for _ in range(RUNS)]
         rate = median(r["rate"] for r in rounds)
         ratio_row("%s: durable, %d connections" % (engine, connections), "%.0f/s" % rate, "%d/s" % goal, rate / goal,
                   least=1 if engine in ("sqlite", "postgres") else None)
         row("  p99", "%.1f ms" % (median(r["p99"] for r in rounds) / 1000), "-", "-", "-", None)
-    door.stop()
+    http_server.stop()
 
 
 def batches(engine, nginx, base, store, server):
     del nginx, server
-    door = HttpServer(os.path.join(base, "rings-" + engine), store, "--ring-bytes", "1GiB")
+    http_server = HttpServer(os.path.join(base, "rings-" + engine), store, "--ring-bytes", "1GiB")
     rounds = []
     for _ in range(RUNS):
-        rounds.append(loaded(door, "/v1/events", watch=False, events=EVENTS, seconds=min(DURATION, 2)))
+        rounds.append(loaded(http_server, "/v1/events", watch=False, events=EVENTS, seconds=min(DURATION, 2)))
     rate = EVENTS * median(r["rate"] for r in rounds)
     ratio_row("%s: rows/s into rings, %d a request" % (engine, EVENTS),
               "%.0f/s" % rate, "500000/s", rate / 500000, least=1)
-    door.stop()
-    door = HttpServer(os.path.join(base, "sustained-" + engine), store, "--flush-ms", "100ms")
+    http_server.stop()
+    http_server = HttpServer(os.path.join(base, "sustained-" + engine), store, "--flush-ms", "100ms")
     ours, theirs = [], []
     for i in range(RUNS):
         theirs.append(CEILING[engine](base, store, i) if engine in CEILING else None)
-        r = loaded(door, "/v1/events", watch=False, events=EVENTS, patient=True, seconds=SUSTAINED)
+        r = loaded(http_server, "/v1/events", watch=False, events=EVENTS, patient=True, seconds=SUSTAINED)
         ours.append(r["rows"] / r["stored_s"])
     if engine in CEILING:
         ratio = median(a / b for a, b in zip(ours, theirs))
@@ -349,7 +349,7 @@ def batches(engine, nginx, base, store, server):
                   median(ours), "%.0f/s" % median(theirs), ratio, least=0.8)
     else:
         row("%s: rows/s stored" % engine, "%.0f/s" % median(ours), "-", "-", "-", None)
-    door.stop()
+    http_server.stop()
 
 
 # ---- the limit of each store: the same rows with its own bulk loader -----------------------------
@@ -414,12 +414,12 @@ SLOW = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>",
 SLOW_PAGE = "/v1/entries?limit=21&order=stored"
 
 
-def beside(door):
+def beside(http_server):
     """The slowest small request, in seconds, while two clients read all pages."""
     def walk():
         path = SLOW_PAGE
         while path:
-            said = json.loads(door.ask(path)[1])
+            said = json.loads(http_server.ask(path)[1])
             path = said.get("next_url") if said["items"] else None
     walkers = [threading.Thread(target=walk) for _ in range(2)]
     for t in walkers:
@@ -427,27 +427,27 @@ def beside(door):
     slowest = 0
     while any(t.is_alive() for t in walkers):
         start = time.monotonic()
-        door.ask("/v1/feeds")
+        http_server.ask("/v1/feeds")
         slowest = max(slowest, time.monotonic() - start)
     return slowest
 
 
 def pages(engine, _, base, store, server):
-    door = HttpServer(os.path.join(base, "pages-" + engine), store, server=server)
-    door.ask("/v1/feeds", '{"url":"http://a.example/"}')
+    http_server = HttpServer(os.path.join(base, "pages-" + engine), store, server=server)
+    http_server.ask("/v1/feeds", '{"url":"http://a.example/"}')
     slowest = []
     for i in range(RUNS): # other contents each time: sanitised contents are cached
         items = [SLOW[n % len(SLOW)] * (SLOW_BYTES // len(SLOW[n % len(SLOW)])) + str(i) for n in range(21)]
         for n, text in enumerate(items):
             feed = {"version": "https://jsonfeed.org/version/1.1",
                 "title": "t", "items": [{"id": str(n), "content_html": text}]}
-            if door.ask("/v1/feeds/1/entries", json.dumps(feed), "application/feed+json")[0] not in (200, 201):
+            if http_server.ask("/v1/feeds/1/entries", json.dumps(feed), "application/feed+json")[0] not in (200, 201):
                 die("%s: an entry was refused", engine)
-        slowest.append(beside(door))
+        slowest.append(beside(http_server))
     slowest = median(slowest) * 1000
     ratio_row("%s: slowest request beside two for 21 slow entries" %
               engine, "%.1f ms" % slowest, "100 ms", slowest / 100, most=1)
-    door.stop()
+    http_server.stop()
 
 
 CEILING = {"sqlite": ceiling_sqlite, "postgres": ceiling_postgres, "mysql": ceiling_mysql}

@@ -63,7 +63,7 @@ def main():
         d.add(*("%s/%d" % (hub.url, i) for i in range(CLIENTS)))
         d.is_active(CLIENTS)
         subs = [hub.wait_one("%s/%d" % (hub.url, i)) for i in range(CLIENTS)]
-        feeds = {f["url"]: f["id"] for f in d.wheel.json("list")}
+        feeds = {f["url"]: f["id"] for f in d.feedwheel.json("list")}
         first = [1] * CLIENTS
         for i in range(2 * RUNS):
             until = time.monotonic() + DURATION

@@ -65,7 +65,7 @@ struct fw_config {
 	char *allow_networks, *deny_networks, *dns_servers, *ca_file, *proxy, *user_agent, *contact_url;
 	bool http2;
 	bool async_commit;                      /* see fw_store_config */
-	int64_t store_cache_bytes, disk_free_min_bytes;
+	int64_t page_cache_bytes, disk_free_min_bytes;
 	int64_t visits_retention_ms, entries_retention_ms, events_retention_ms; /* retention; 0: keep forever */
 	char *listen, *trusted_proxies, *access_log, *tls_cert, *tls_key;
 	int64_t serve_connections_max, serve_connections_per_address_max, serve_header_timeout_ms, serve_body_timeout_ms, serve_body_rate_min, serve_send_timeout_ms, serve_idle_timeout_ms;

@@ -298,7 +298,7 @@ struct fw_store_config {
 	const char *url;          /* sqlite:PATH, memory:, postgres://... */
 	unsigned flags;
 	int64_t busy_timeout_ms;  /* 0: 10,000 */
-	size_t store_cache_bytes;       /* 0: the driver's default */
+	size_t page_cache_bytes;       /* 0: the driver's default */
 	bool async_commit;             /* a power failure may lose the last commits; a crash of feedwheel never does */
 };
 

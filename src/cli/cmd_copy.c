@@ -53,7 +53,7 @@ static void copy_show_progress(void *ctx, const struct fw_copy_stats *s)
 /* Open one of the two stores; an error names it. */
 static int copy_open_store(struct cli *c, const char *url, unsigned flags, struct fw_store **out)
 {
-	struct fw_store_config sc = {.url = url, .flags = flags, .store_cache_bytes = (size_t)c->config->store_cache_bytes};
+	struct fw_store_config sc = {.url = url, .flags = flags, .page_cache_bytes = (size_t)c->config->page_cache_bytes};
 	struct fw_err err = {0};
 
 	return fw_store_open(&sc, out, &err) ? cli_store_failed(c, &err) : 0;

@@ -180,9 +180,9 @@ static const struct fw_setting SETTINGS[] = {
 	{"async_commit", FW_TYPE_BOOL, "no", NO_RANGE,
 		"Commit without waiting for the disk: faster, but a power failure may lose the "
 		"last commits.", AT(async_commit), WRITE},
-	{"store_cache_bytes", FW_TYPE_SIZE, "6MiB", 0, MIB(65536), NULL,
+	{"page_cache_bytes", FW_TYPE_SIZE, "6MiB", 0, MIB(65536), NULL,
 		"The store's page cache in each process; 0: the driver's default.",
-		AT(store_cache_bytes), STORE},
+		AT(page_cache_bytes), STORE},
 	{"disk_free_min_bytes", FW_TYPE_SIZE, "64MiB", 0, MIB(1 << 30), NULL,
 		"Minimum free space on the disk of an SQLite store; below it fetching stops and "
 		"entries wait. 0: no minimum.", AT(disk_free_min_bytes), "run serve push status"},

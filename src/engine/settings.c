@@ -7,7 +7,7 @@
 
 int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *err)
 {
-	struct fw_store_config sc = {.url = c->store, .flags = flags, .async_commit = c->async_commit, .store_cache_bytes = (size_t)c->store_cache_bytes};
+	struct fw_store_config sc = {.url = c->store, .flags = flags, .async_commit = c->async_commit, .page_cache_bytes = (size_t)c->page_cache_bytes};
 
 	return fw_store_open(&sc, out, err);
 }

@@ -33,7 +33,7 @@ class Address(contextlib.nullcontext):
 
 @contextlib.contextmanager
 def growing(base, engine, latency="lognormal:60:0.8", conf="", on=None, checked=True):
-    """Growing feeds, a server (on: that one) and a wheel on it that has subscribed to them; the accounts are checked at the end, if they
+    """Growing feeds, a server (on: that one) and a feedwheel on it that has subscribed to them; the accounts are checked at the end, if they
     are to be."""
     with on or server(engine, base) as s, origin(base, samples(base), "--feeds", str(FEEDS), "--latency", latency,
                                                 plans=["* grow=1,start=10,window=60"]) as o:

@@ -42,23 +42,23 @@ def kill_group(p):
     wait_for("the end of its children", gone)
 
 
-class Door:
+class HttpServer:
     """A `serve` in front of a store."""
 
     def __init__(self, base, *arguments, store=None, conf="", command="serve", inside=()):
         os.makedirs(base, exist_ok=True)
         self.token = None # what ask() presents, if anything
         self.port = free_port()
-        self.wheel = Feedwheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store, inside=inside)
+        self.feedwheel = Feedwheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store, inside=inside)
         self.arguments = (command, *arguments)
         self.start()
 
     def start(self):
-        self.process = self.wheel.start(*self.arguments)
+        self.process = self.feedwheel.start(*self.arguments)
         wait_for("the server", self.answers)
 
     def answers(self):
-        holds(self.process.poll() is None, "it runs: " + self.wheel.last_words())
+        holds(self.process.poll() is None, "it runs: " + self.feedwheel.last_words())
         try:
             return self.ask("GET", "/healthz")[0] == 200
         except (OSError, http.client.HTTPException):
@@ -86,15 +86,15 @@ class Door:
 
     def stop(self, code=0):
         self.process.send_signal(signal.SIGTERM)
-        equal(self.process.wait(60), code, "exit code: " + self.wheel.last_words())
+        equal(self.process.wait(60), code, "exit code: " + self.feedwheel.last_words())
 
     def kill(self):
         """All of it, at once, as a machine that goes down would."""
-        equal(self.process.poll(), None, "it had ended: " + self.wheel.last_words())
+        equal(self.process.poll(), None, "it had ended: " + self.feedwheel.last_words())
         kill_group(self.process)
 
     def stored(self):
-        return self.wheel.one("SELECT count(*) FROM incoming")
+        return self.feedwheel.one("SELECT count(*) FROM incoming")
 
 
 def metric(d, name):
@@ -102,8 +102,8 @@ def metric(d, name):
 
 
 @contextlib.contextmanager
-def door(base, *arguments, **more):
-    d = Door(base, *arguments, **more)
+def http_server(base, *arguments, **more):
+    d = HttpServer(base, *arguments, **more)
     try:
         yield d
     finally:

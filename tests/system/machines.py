@@ -88,13 +88,13 @@ class Mirror:
     def __init__(self, machine, port):
         self.pairs, self.over, self.spoken = {}, False, 0
         self.selector = selectors.DefaultSelector()
-        self.door = None
+        self.http_server = None
         t = threading.Thread(target=self.open, args=(machine.process.pid, port))
         t.start()
         t.join()
-        if not self.door:
+        if not self.http_server:
             raise RuntimeError("no way into the namespace")
-        self.selector.register(self.door, selectors.EVENT_READ)
+        self.selector.register(self.http_server, selectors.EVENT_READ)
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -102,13 +102,13 @@ class Mirror:
         """In a thread of its own, for a thread's namespace is its own; a socket stays where it was made."""
         with open("/proc/%d/ns/net" % pid, "rb") as there:
             if libc.setns(there.fileno(), CLONE_NEWNET) == 0:
-                self.door = socket.create_server(("0.0.0.0", port), backlog=1000)
+                self.http_server = socket.create_server(("0.0.0.0", port), backlog=1000)
 
     def run(self):
         while not self.over:
             for key, _ in self.selector.select(0.2):
                 s = key.fileobj
-                if s is self.door:
+                if s is self.http_server:
                     self.take(s.accept()[0])
                 elif s in self.pairs: # its other end may have gone in the same round
                     self.carry(s)
@@ -142,6 +142,6 @@ class Mirror:
     def close(self):
         self.over = True
         self.thread.join()
-        for s in [self.door, *self.pairs]:
+        for s in [self.http_server, *self.pairs]:
             s.close()
         self.selector.close()

@@ -17,7 +17,7 @@ class Load:
     """Clients that push one event after another, each with an id of its own, and note what was promised and what they do not know."""
 
     def __init__(self, d, clients=8, path=TWIRP, pause=0):
-        self.door, self.path, self.pause = d, path, pause
+        self.http_server, self.path, self.pause = d, path, pause
         self.promised, self.unknown, self.wrong, self.refused = set(), set(), [], 0
         self.on, self.lock, self.next_id = True, threading.Lock(), 0
         self.threads = [threading.Thread(target=self.client, daemon=True) for _ in range(clients)]
@@ -43,7 +43,7 @@ class Load:
         while self.on:
             i = self.number()
             try:
-                c = c or self.door.connect(5)
+                c = c or self.http_server.connect(5)
                 c.request("POST", self.path, json.dumps(dict(EVENT, id=i)))
                 r = c.getresponse()
                 r.read()
@@ -78,14 +78,14 @@ class Load:
 
 
 def items(d):
-    return [r[0] for r in d.wheel.sql("SELECT property_id FROM incoming")]
+    return [r[0] for r in d.feedwheel.sql("SELECT property_id FROM incoming")]
 
 
 class Tables:
     """The tables of a store by the database's own client, around everything of ours."""
 
     def __init__(self, engine, url, d=None):
-        self.engine, self.url, self.door = engine, url, d
+        self.engine, self.url, self.http_server = engine, url, d
 
     def said(self, *argv):
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split("\n")[:-1]
@@ -93,7 +93,7 @@ class Tables:
     def sql(self, words, write=False):
         """Lines of the first column."""
         if self.engine == "sqlite":
-            return [r[0] for r in self.door.wheel.sql(words, write=write)]
+            return [r[0] for r in self.http_server.feedwheel.sql(words, write=write)]
         if self.engine == "postgres":
             host, name = self.url.split("host=")[1].split("&schema=")
             return self.said("psql", "-XAtq", "-h", host, "-U", "feedwheel", "postgres", "-c", "SET search_path = " + name, "-c", words)

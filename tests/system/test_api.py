@@ -20,7 +20,7 @@ try:
 except ImportError:
     jsonschema = None
 
-from door import door, metric
+from http_server import http_server, metric
 from growing import CONF, Address, growing
 from harness import ROOT, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for, workers_of
 
@@ -30,12 +30,12 @@ AGAIN_S = 60
 
 @case("a feed as the command line shows it; what is wrong with a question is named")
 def one_feed(base):
-    with origin(base, samples(base), "--feeds", "6") as o, door(base) as d:
-        d.wheel.run("add", o.urls[0])
-        d.wheel.run_once()
+    with origin(base, samples(base), "--feeds", "6") as o, http_server(base) as d:
+        d.feedwheel.run("add", o.urls[0])
+        d.feedwheel.run_once()
         status, headers, said = d.ask("GET", "/v1/feeds/1")
         equal((status, headers["Content-Type"]), (200, "application/json"))
-        equal(said, d.wheel.json("show", "#1"))
+        equal(said, d.feedwheel.json("show", "#1"))
         equal(len(d.ask("GET", "/v1/feeds/1?visits=1")[2]["visits"]), 1)
         status, headers, said = d.ask("HEAD", "/v1/feeds/1")
         equal((status, said), (200, ""))
@@ -65,7 +65,7 @@ def pages(d, path, member="feeds"):
 
 @each_engine("subscriptions: added, listed page by page, changed, removed", also=["sqlite"])
 def feeds(base, engine):
-    with store_of(engine, base) as s, door(base, store=s.url()) as d:
+    with store_of(engine, base) as s, http_server(base, store=s.url()) as d:
         status, headers, said = d.ask("POST", "/v1/feeds", '{"url":"https://me:secret@a.example/1","folder":"x & y","interval_ms":3600000}')
         equal((status, headers["Location"], said.get("existed")), (201, "/v1/feeds/1", False), said)
         first = d.ask("GET", headers["Location"])[2]["feed"]
@@ -83,7 +83,7 @@ def feeds(base, engine):
             equal((status, words in said["detail"]), (code, True), said["detail"])
         equal([[f["id"] for f in p] for p in pages(d, "/v1/feeds?limit=3&folder=x%20%26%20y")], [[1, 2, 3], [4, 5, 6], [7]])
         equal([[f["id"] for f in p] for p in pages(d, "/v1/feeds?q=example/7")], [[7]])
-        equal(list(pages(d, "/v1/feeds"))[0], d.wheel.json("list"))
+        equal(list(pages(d, "/v1/feeds"))[0], d.feedwheel.json("list"))
         status, headers, said = d.ask("PATCH", "/v1/feeds/2", '{"status":"paused","title":"T","interval_ms":0}')
         equal((status, said["state"], said["title"]), (200, "paused", "T"))
         equal([f["id"] for f in d.ask("GET", "/v1/feeds?status=paused")[2]["feeds"]], [2])
@@ -106,11 +106,11 @@ def feeds(base, engine):
 
 @case("entries: JSON Feed and lines, as the command line shows them; ETag; what is wrong is named")
 def entries(base):
-    with origin(base, samples(base), "--feeds", "6") as o, door(base) as d:
-        d.wheel.run("import", o.url_file)
-        d.wheel.run_once()
+    with origin(base, samples(base), "--feeds", "6") as o, http_server(base) as d:
+        d.feedwheel.run("import", o.url_file)
+        d.feedwheel.run_once()
         status, headers, said = d.ask("GET", "/v1/entries?limit=1000")
-        want = d.wheel.json("entries", "--content")
+        want = d.feedwheel.json("entries", "--content")
         equal((status, headers["Content-Type"], said["version"]), (200, "application/feed+json", want["version"]))
         equal(said["items"], want["items"])
         holds(len(want["items"]) > 5 and "next_url" not in said, len(want["items"]))
@@ -134,9 +134,9 @@ def entries(base):
         feed = one["_store"]["feed_url"]
         for name in (feed, one["_store"]["feed"]):
             status, _, said = d.ask("GET", "/v1/entries?feed=%s" % name)
-            equal(said["items"], d.wheel.json("entries", "--content", "--feed", feed)["items"])
+            equal(said["items"], d.feedwheel.json("entries", "--content", "--feed", feed)["items"])
         word = one["title"].split()[0]
-        equal(d.ask("GET", "/v1/entries?limit=1000&q=" + urllib.parse.quote(word))[2]["items"], d.wheel.json("entries", "--content", "--search", word)["items"])
+        equal(d.ask("GET", "/v1/entries?limit=1000&q=" + urllib.parse.quote(word))[2]["items"], d.feedwheel.json("entries", "--content", "--search", word)["items"])
         equal(d.ask("GET", "/v1/entries?since=1h&limit=1000")[2]["items"], want["items"])
         equal(d.ask("GET", "/v1/entries?since=2999-01-01T00:00:00Z")[2]["items"], [])
         for path, code, words in (
@@ -176,7 +176,7 @@ class Stream:
     """A reader of the stream that comes again when its connection is gone, with the number of the last event it saw, as browsers do."""
 
     def __init__(self, d, path="/v1/stream", read=True):
-        self.door, self.path, self.last, self.on = d, path, None, True
+        self.http_server, self.path, self.last, self.on = d, path, None, True
         self.ids, self.items, self.beats, self.connections = [], [], 0, 0
         self.begun = threading.Event()
         self.connection = None
@@ -191,7 +191,7 @@ class Stream:
             let_pass(0.01, "an entry's distance from the one before")
 
     def read(self):
-        self.connection = c = self.door.connect(60)
+        self.connection = c = self.http_server.connect(60)
         c.request("GET", self.path, headers={"Last-Event-ID": self.last} if self.last else {})
         r = c.getresponse()
         if r.status == 503: # the next server has not reached the store yet
@@ -240,15 +240,15 @@ def stored_ids(w):
 @case("the stream: new entries as they are stored; resumed where it was left; signs of life; of one feed")
 def stream(base):
     with origin(base, samples(base), "--feeds", "30", plans=["* grow=1,start=60,window=60"]) as o, \
-            door(base, conf="serve_heartbeat_ms = 200ms\n") as d:
+            http_server(base, conf="serve_heartbeat_ms = 200ms\n") as d:
         equal(d.ask("GET", "/v1/stream?since=x")[0], 400)
         equal(d.ask("GET", "/v1/stream", headers={"Last-Event-ID": "x"})[2]["code"], "invalid_header")
-        d.wheel.run("import", o.url_file)
+        d.feedwheel.run("import", o.url_file)
         new = Stream(d)
         holds(new.begun.wait(60), "it begins")
         idle = [stalled(d) for _ in range(300)]
-        d.wheel.run_once()
-        want = stored_ids(d.wheel)
+        d.feedwheel.run_once()
+        want = stored_ids(d.feedwheel)
         holds(len(want) >= 1800, len(want))
         wait_for("all", lambda: len(new.ids) >= len(want), AGAIN_S)
         equal(new.ids, want)
@@ -261,8 +261,8 @@ def stream(base):
         wait_for("one feed's", lambda: len(of_one.ids) == 60, AGAIN_S)
         equal({i["_store"]["feed"] for i in of_one.items}, {7})
         new.stop()
-        d.wheel.run("set", "--due", *o.urls)
-        d.wheel.run_once()
+        d.feedwheel.run("set", "--due", *o.urls)
+        d.feedwheel.run_once()
         wait_for("one more", lambda: len(of_one.ids) == 61, AGAIN_S)
         again = Stream(d, "/v1/stream?since=%s" % new.last)
         wait_for("those that came meanwhile", lambda: len(again.ids) == 30, AGAIN_S)
@@ -271,7 +271,7 @@ def stream(base):
         d.start()
         of_all = Stream(d, "/v1/stream?since=0")
         wait_for("all, from the store", lambda: len(of_all.ids) >= 1830, AGAIN_S)
-        equal(of_all.ids, stored_ids(d.wheel))
+        equal(of_all.ids, stored_ids(d.feedwheel))
         wait_for("the other came again", lambda: of_one.connections > 1, AGAIN_S)
         of_one.stop()
         of_all.stop()
@@ -281,7 +281,7 @@ def stream(base):
 @case("the stream: a batch larger than its window; long texts are cut there, and there only") # LIM-01
 def large_batch(base):
     sizes = [200_000, 400_000, 900_000, 1_800_000, 2_000_000]
-    with door(base) as d:
+    with http_server(base) as d:
         d.ask("POST", "/v1/feeds", '[{"url":"https://a.example/"},{"url":"https://b.example/"}]')
         readers = [Stream(d), Stream(d, "/v1/stream?feed=1"), Stream(d, "/v1/stream?feed=2")]
         for r in readers:
@@ -291,10 +291,10 @@ def large_batch(base):
             json.dump({"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": [
                 {"id": str(i), "title": "t", "summary": "A" * (n - 1) + "\u00e9", "tags": ["%d%s" % (k, "c" * 300) for k in range(90)]}
                 for i, n in enumerate(sizes)]}, f)
-        d.wheel.run("push", "#1", body) # another process: all come at once
+        d.feedwheel.run("push", "#1", body) # another process: all come at once
         for r in readers[:2]:
             wait_for("all", lambda r=r: len(r.ids) >= len(sizes), AGAIN_S)
-        d.wheel.run("push", "#2", os.path.join(samples(base), sorted(os.listdir(samples(base)))[0]))
+        d.feedwheel.run("push", "#2", os.path.join(samples(base), sorted(os.listdir(samples(base)))[0]))
         wait_for("the other feed's", lambda: readers[2].ids, AGAIN_S)
         for r in readers:
             r.stop()
@@ -308,7 +308,7 @@ def large_batch(base):
 
 @case("a reader of the stream who takes nothing is cut, and holds nobody: another one gets all")
 def stalls(base):
-    with door(base, conf="serve_send_timeout_ms = 2s\n") as d:
+    with http_server(base, conf="serve_send_timeout_ms = 2s\n") as d:
         d.ask("POST", "/v1/feeds", '{"url":"https://a.example/"}')
         idle = [stalled(d) for _ in range(40)]
         reader = Stream(d, "/v1/stream?since=0")
@@ -328,7 +328,7 @@ def stalls(base):
 @each_engine("read while workers store, and the server is killed: nothing is left out, nothing comes twice", also=["sqlite"],
              leave_out=() if "FW_LONG" in os.environ else ("redis", "mysql"))
 def while_storing(base, engine):
-    with growing(base, engine, on=store_of(engine, base)) as (_, w, s), door(base, store=s.url(), conf=CONF, command="run") as d:
+    with growing(base, engine, on=store_of(engine, base)) as (_, w, s), http_server(base, store=s.url(), conf=CONF, command="run") as d:
         seen, over = [], threading.Event()
         first = Stream(d, "/v1/stream?since=0")
         reader = threading.Thread(target=follow, args=(d, seen, over), daemon=True)
@@ -344,13 +344,13 @@ def while_storing(base, engine):
             newest = [i["_store"]["entry"] for p in pages(d, "/v1/entries?limit=37&content=no", "items") for i in p]
             equal(len(newest), len(set(newest)), "twice")
             equal(before - set(newest), set(), "left out")
-        d.wheel.run("pause", "--all")
+        d.feedwheel.run("pause", "--all")
         wait_for("a pause", lambda: w.json("status")["in_flight"] == 0, 40)
         wait_for("all, and nothing else, to be followed and streamed", lambda: seen == stored_ids(w) == first.ids)
         over.set()
         reader.join()
         first.stop()
-        d.wheel.run("resume", "--all")
+        d.feedwheel.run("resume", "--all")
         d.stop()
 
 
@@ -373,7 +373,7 @@ def unindexed(base, engine):
         if engine == "sqlite": # so nobody can index for a while
             held = sqlite3.connect(w.path, isolation_level=None)
             held.execute("BEGIN IMMEDIATE")
-        with door(base, store=s.url()) as d:
+        with http_server(base, store=s.url()) as d:
             def ask(query=""):
                 status, got, said = d.ask("GET", "/v1/entries?q=needle&content=no" + query)
                 equal(status, 200, said)
@@ -402,7 +402,7 @@ def unindexed(base, engine):
                 return True
             total = 3000
             wait_for("the index", complete, AGAIN_S)
-            with door(os.path.join(base, "another"), store=s.url()): # which fills it too
+            with http_server(os.path.join(base, "another"), store=s.url()): # which fills it too
                 status, _, said = d.ask("POST", "/v1/feeds/2/entries", lines, {"Content-Type": "application/x-ndjson"})
                 equal((status, said["new"]), (200, 3000), said)
                 total = 6000
@@ -493,9 +493,9 @@ def complete(base):
 
 @case("openapi.json: every operation answers as it says")
 def described(base):
-    with origin(base, samples(base), "--feeds", "3", plans=["2 404"]) as o, door(base) as d:
-        d.wheel.run("import", o.url_file)
-        d.wheel.run_once()
+    with origin(base, samples(base), "--feeds", "3", plans=["2 404"]) as o, http_server(base) as d:
+        d.feedwheel.run("import", o.url_file)
+        d.feedwheel.run_once()
         doc = d.ask("GET", "/openapi.json")[2]
         equal(doc["openapi"], "3.1.0")
         event, seen = '{"property":"news","section":1,"id":1}', set()
@@ -561,12 +561,12 @@ def described(base):
 
 @case("pages of another origin may ask, when the owner says so")
 def cors(base):
-    with door(base) as d:
+    with http_server(base) as d:
         holds("Access-Control-Allow-Origin" not in d.ask("GET", "/v1/feeds")[1], "not by itself")
         status, headers, _ = d.ask("OPTIONS", "/v1/feeds")
         equal((status, headers["Allow"], headers["Access-Control-Allow-Methods"]), (204, "GET, HEAD, POST, OPTIONS", None))
         d.stop()
-    with door(base, conf="serve_cors_origin = https://a.example\n") as d:
+    with http_server(base, conf="serve_cors_origin = https://a.example\n") as d:
         for method, path, body in (("GET", "/v1/feeds", None), ("POST", "/v1/events", '{"property":"a","section":1,"id":1}'), ("GET", "/x", None)):
             equal(d.ask(method, path, body)[1]["Access-Control-Allow-Origin"], "https://a.example")
         status, headers, _ = d.ask("OPTIONS", "/v1/feeds/1")
@@ -577,7 +577,7 @@ def cors(base):
 
 @each_engine("the store is away for a while: 503, then answers again")
 def away(base, engine):
-    with server(engine, base) as s, door(base, store=s.url()) as d:
+    with server(engine, base) as s, http_server(base, store=s.url()) as d:
         equal(d.ask("GET", MISSING)[0], 404)
         s.kill9()
         status, headers, said = d.ask("GET", MISSING)

@@ -89,8 +89,8 @@ class SmallDisk:
         self.path = os.path.join(base, "small")
         os.mkdir(self.path)
         self.mounted = not os.geteuid() and self.mount("size=%dk" % self.KB)
-        self.wheel = Feedwheel(self.path, conf)
-        self.wheel.said = os.path.join(base, "said")
+        self.feedwheel = Feedwheel(self.path, conf)
+        self.feedwheel.said = os.path.join(base, "said")
         if not self.mounted:
             self.limit_files(base)
 
@@ -101,15 +101,15 @@ class SmallDisk:
     def limit_files(self, base):
         binary = os.path.join(base, "limited")
         with open(binary, "w", encoding="ascii") as f:
-            f.write("#!/bin/sh\nexec prlimit --fsize=%d:unlimited '%s' \"$@\"\n" % (self.KB * 1024, self.wheel.binary))
+            f.write("#!/bin/sh\nexec prlimit --fsize=%d:unlimited '%s' \"$@\"\n" % (self.KB * 1024, self.feedwheel.binary))
         os.chmod(binary, 0o755)
-        self.wheel.binary, self.unlimited = binary, self.wheel.binary
+        self.feedwheel.binary, self.unlimited = binary, self.feedwheel.binary
 
     def room_again(self, *pids):
         if self.mounted:
             self.mount("remount,size=64m")
             return
-        self.wheel.binary = self.unlimited
+        self.feedwheel.binary = self.unlimited
         for pid in pids:
             resource.prlimit(pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
@@ -137,7 +137,7 @@ def all_there(w, o):
 
 def full_once(base, kind, *words):
     disk = kind(base, SOON)
-    w = disk.wheel
+    w = disk.feedwheel
     try:
         with origin(base, samples(base, *BIG)) as o:
             w.run("import", o.url_file)
@@ -159,7 +159,7 @@ def full_once(base, kind, *words):
 def full_run(base, kind, word):
     """A run that goes on waits for room, and needs nobody to start it again."""
     disk = kind(base)
-    w = disk.wheel
+    w = disk.feedwheel
     try:
         with origin(base, samples(base, *BIG)) as o:
             w.run("import", o.url_file)
@@ -190,7 +190,7 @@ def full_file(base):
     full_once(base, LimitedFiles, "ulimit -f")
 
 
-@case("a full disk while the wheel turns: when there is room again it goes on by itself")
+@case("a full disk during a run: when there is room again it goes on by itself")
 def full_disk_run(base):
     full_run(base, SmallDisk, "next try")
 

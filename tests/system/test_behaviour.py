@@ -20,7 +20,7 @@ import tempfile
 import threading
 import time
 
-from door import free_port
+from http_server import free_port
 from harness import FEEDWHEEL, ROOT, SILENT, Origin, Feedwheel, case, certificate, equal, header, holds, origin, run, samples
 from names import Names
 
@@ -114,7 +114,7 @@ PLANS = {
 }
 DOCS = ["daily.xml", "hourly.xml", "hints.xml", "sy.xml", "skip.xml", "rich.xml", "target.xml", "target2.xml"]
 QUERY = "?b=2&a=%7Ea&a=1&x=%2F;utm_source=feed&c"
-CONTACT = "https://wheel.example/about-the-bot"
+CONTACT = "https://feedwheel.example/about-the-bot"
 PASSES = 5
 
 
@@ -149,7 +149,7 @@ class Visits:
         self.urls["beside"] = self.urls["retry"].rsplit("/feed", 1)[0] + "/doc/undated.xml"
         self.urls["expires"] = self.urls["maxage"].replace("/feed/", "/with/expires=7200/feed/")
         self.urls["query"] = o.url("/doc/rich.xml" + QUERY, "127.1.1.20")
-        self.wheel = w = Feedwheel(base, "contact_url = %s\ndns_servers = %s\n" % (CONTACT, names().address))
+        self.feedwheel = w = Feedwheel(base, "contact_url = %s\ndns_servers = %s\n" % (CONTACT, names().address))
         w.run("add", *[u for name, u in self.urls.items() if name != "merged"])
         w.run("add", "--title", "my title", "--folder", "mine", self.urls["merged"])
         self.seen, self.due, self.why, self.at = [], [], [], []
@@ -180,7 +180,7 @@ class Visits:
         return r
 
     def feed(self, name):
-        [f] = [f for f in self.wheel.json("list") if f["url"] == self.urls[name]]
+        [f] = [f for f in self.feedwheel.json("list") if f["url"] == self.urls[name]]
         return f
 
     def delay(self, name, k=0):
@@ -226,11 +226,11 @@ def etag():
     equal([v.one("etag", k)["status"] for k in range(PASSES)], [200, 304, 304, 304, 304])
 
 
-def age(wheel, hours):
+def age(feedwheel, hours):
     """As if what was learned of validators were so much older."""
-    for feed_id, rhythm in wheel.sql("SELECT id, rhythm FROM feeds"):
+    for feed_id, rhythm in feedwheel.sql("SELECT id, rhythm FROM feeds"):
         checked = re.sub(r"(?<= tr=)(-?\d+),(\d+)", lambda m: "%s,%d" % (m[1], int(m[2]) - 60 * hours), rhythm or "")
-        wheel.sql("UPDATE feeds SET rhythm = ?, validators_ms = validators_ms - ? WHERE id = ?", checked or None, hours * 3600000, feed_id,
+        feedwheel.sql("UPDATE feeds SET rhythm = ?, validators_ms = validators_ms - ? WHERE id = ?", checked or None, hours * 3600000, feed_id,
                   write=True)
 
 
@@ -602,7 +602,7 @@ def bad_urls():
     v = visits()
     equal(v.feed("scheme")["url"], v.urls["scheme"], "five permanent redirects to ftp:// later")
     equal(v.feed("scheme")["last_result"], "redirect")
-    equal([u for (u,) in v.wheel.sql("SELECT url FROM feeds") if not u.startswith("http://")], [])
+    equal([u for (u,) in v.feedwheel.sql("SELECT url FROM feeds") if not u.startswith("http://")], [])
 
 
 class Refusal(http.server.BaseHTTPRequestHandler):
@@ -683,11 +683,11 @@ def stopped_being_one():
 def told_on_410():
     v = visits()
     equal(v.feed("410")["state"], "gone")
-    equal([f["url"] for f in v.wheel.json("list", "--status", "gone")], [v.urls["410"]])
-    holds("gone" in v.wheel.run("status").stdout, "status")
-    [row] = [r for r in v.wheel.run("list", "--failing").stdout.splitlines() if r.endswith(v.urls["410"])]
+    equal([f["url"] for f in v.feedwheel.json("list", "--status", "gone")], [v.urls["410"]])
+    holds("gone" in v.feedwheel.run("status").stdout, "status")
+    [row] = [r for r in v.feedwheel.run("list", "--failing").stdout.splitlines() if r.endswith(v.urls["410"])]
     holds(re.search(r" gone +2  (in \d+ d|20\d\d-)", row), "when it is asked once again: " + row)
-    text = v.wheel.run("why", v.urls["410"]).stdout
+    text = v.feedwheel.run("why", v.urls["410"]).stdout
     holds("410" in text and "resume" in text and "polled once more" in text, text)
 
 
@@ -745,10 +745,10 @@ def never_given_up():
 @rule("120")
 def errors_shown():
     v = visits()
-    failing = {f["url"]: f["error"] for f in v.wheel.json("list", "--failing")}
+    failing = {f["url"]: f["error"] for f in v.feedwheel.json("list", "--failing")}
     for name, word in {"403": "403", "nxdomain": "name", "refuse": "connection", "bare": "HTML", "circle": "circle"}.items():
         holds(word in failing[v.urls[name]], failing[v.urls[name]])
-        holds(word in v.wheel.run("why", v.urls[name]).stdout, "why: " + name)
+        holds(word in v.feedwheel.run("why", v.urls[name]).stdout, "why: " + name)
 
 
 # ---- moves -------------------------------------------------------------------------------------------------------------------------------
@@ -760,7 +760,7 @@ def moved_for_good():
     [now] = [u for u in v.due[4] if u.startswith(to)]
     holds(v.urls["moved301"] in v.due[2] and v.urls["moved301"] not in v.due[4], "adopted after a day, not before")
     equal(len(v.asked("moved301", 3)), 1, "three sightings")
-    w = v.wheel
+    w = v.feedwheel
     before = len(v.origin.requests())
     w.run("set", "--due", now)
     w.run_once()
@@ -787,7 +787,7 @@ def for_now_302():
     equal(len(v.asked("temporary302", 4)), 1, "asked at its own address for ever")
     equal(v.feed("temporary302")["last_result"], "not_modified")
     for name in ("temporary302", "temporary307"):
-        text = v.wheel.run("why", v.urls[name]).stdout
+        text = v.feedwheel.run("why", v.urls[name]).stdout
         holds("redirected temporarily" in text, text)
 
 
@@ -795,7 +795,7 @@ def for_now_302():
 def for_now_307():
     v = visits()
     equal(len(v.asked("temporary307", 4)), 1)
-    equal(v.wheel.sql("SELECT redirect_n FROM feeds WHERE url = ?", v.urls["temporary307"]), [(0,)])
+    equal(v.feedwheel.sql("SELECT redirect_n FROM feeds WHERE url = ?", v.urls["temporary307"]), [(0,)])
 
 
 @rule("136")
@@ -817,7 +817,7 @@ def merged():
     f = v.feed("target.xml")
     equal((f["title"], f["folder"]), ("my title", "mine"), "what its owner had set")
     equal(f["entries"], 1, "nothing twice")
-    holds("merged with " + v.urls["merged"] in v.wheel.run("why", v.urls["target.xml"]).stdout, "why tells")
+    holds("merged with " + v.urls["merged"] in v.feedwheel.run("why", v.urls["target.xml"]).stdout, "why tells")
 
 
 # ---- encoding ------------------------------------------------------------------------------------------------------------------------------

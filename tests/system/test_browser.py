@@ -13,7 +13,7 @@ import socketserver
 import subprocess
 import threading
 
-from door import Door
+from http_server import HttpServer
 from harness import Skip, case, equal, holds, run, wait_for
 
 EVIL = "evil.test" # the page's name; it leads to this machine, as any name may
@@ -193,19 +193,19 @@ def words(base):
         return f.read()[-2000:]
 
 
-class Attacked(Door):
+class Attacked(HttpServer):
     """A server on this machine, without tokens, with two feeds and an entry, and a log of who asked for what."""
 
     def __init__(self, base, conf=""):
         self.log = os.path.join(base, "access.log")
         super().__init__(base, conf=conf + "access_log = %s\n" % self.log)
-        wait_for("it knows that there are no tokens", lambda: "requests without a token are accepted" in self.wheel.words())
-        self.wheel.run("add", "http://one.example/", "http://two.example/")
-        self.wheel.run("push", "--content-type", "application/x-ndjson", "#1", "-", stdin=json.dumps({"id": "a", "title": "a", "content_text": SECRET}))
+        wait_for("it knows that there are no tokens", lambda: "requests without a token are accepted" in self.feedwheel.words())
+        self.feedwheel.run("add", "http://one.example/", "http://two.example/")
+        self.feedwheel.run("push", "--content-type", "application/x-ndjson", "#1", "-", stdin=json.dumps({"id": "a", "title": "a", "content_text": SECRET}))
         self.before = self.state()
 
     def state(self):
-        return self.wheel.json("list"), self.wheel.run("entries", "--jsonl").stdout, self.stored()
+        return self.feedwheel.json("list"), self.feedwheel.run("entries", "--jsonl").stdout, self.stored()
 
     def answered(self):
         """(method and path, status) of all requests of the API so far."""

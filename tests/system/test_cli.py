@@ -384,7 +384,7 @@ def option_forms(base):
     w = Feedwheel(base)
     w.run("add", "--folder=a b", "https://a.example/")
     equal(w.json("list", "--folder", "a b")[0]["folder"], "a b")
-    equal(len(json.loads(w.run("list", "--json", "--store-cache-bytes=8MiB", "--log-json", "yes").stdout)), 1)
+    equal(len(json.loads(w.run("list", "--json", "--page-cache-bytes=8MiB", "--log-json", "yes").stdout)), 1)
     words(w.run("show", "--", "--json", code=1), "--json: no such feed")
     w.run("remove", "--async-commit", "1")
     w.run("add", "--no-async-commit", "https://a.example/")
@@ -760,7 +760,7 @@ def run_once(base):
         holds(all(f["error"] for f in failing), "each has its words")
         holds("404" in w.run("list", "--failing").stdout, "as a table")
         shown, _ = on_terminal(w.command("list", "--failing"), dict(w.environment, TERM="xterm"), columns=60)
-        holds(re.search(r"^ +2  failing  the server says 404\r\n +%s  due in " % re.escape(o.urls[1]), shown, re.M), shown)
+        holds(re.search(r"^ +2  failing  HTTP 404\r\n +%s  due in " % re.escape(o.urls[1]), shown, re.M), shown)
         holds("failed once: " in w.run("why", o.urls[1]).stdout, "why")
         shown = w.json("show", o.urls[0])
         equal((shown["visits"][0]["result"], shown["visits"][0]["http_status"]), ("ok", 200))
@@ -1014,7 +1014,7 @@ def doctor(base):
     r = w.run("doctor", "--deny-networks", "8.8.8.0/99", code=1)
     holds("deny_networks: '8.8.8.0/99' is not a network" in r.stdout, r.stdout)
     r = w.run("doctor", "--deny-networks", "8.8.8.0/24")
-    holds(re.search(r"^ok +guard +so is 8.8.8.0/24 .deny_networks.", r.stdout, re.M), r.stdout)
+    holds(re.search(r"^ok +guard +feeds cannot connect to 8.8.8.0/24 .deny_networks.", r.stdout, re.M), r.stdout)
     holds(re.search(r"^ok +engine +SQLite 3.*\nok +durability +a stored visit is.*\n(ok|note) +disk +[0-9]+ MiB free$", w.run("doctor").stdout, re.M), "settings")
     holds("permissions" not in w.run("doctor").stdout, "its own file")
     os.chmod(w.path, 0o640)
@@ -1025,7 +1025,7 @@ def doctor(base):
     holds(re.search(r"^note +paused .*\n +-> 'feedwheel resume --all'", w.run("doctor").stdout, re.M), "paused")
 
 
-@case("doctor: the front door's certificate, access log and spill folder, where they are set", needs="server")
+@case("doctor: the front http_server's certificate, access log and spill folder, where they are set", needs="server")
 def doctor_door(base):
     w, (_, cert, key) = Feedwheel(base), certificate(base, ["127.0.0.1"])
     tls = ["--tls-cert", cert, "--tls-key"]

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 
-from door import door
+from http_server import http_server
 from harness import BUILD, ROOT, Skip, case, equal, holds, origin, run, samples, sanitized
 
 TOOLS = ["openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3"]
@@ -126,9 +126,9 @@ def typescript(base):
     os.mkdir(work)
     os.symlink(os.path.join(NPM, "node_modules"), os.path.join(work, "node_modules"))
     bin_path = os.path.join(NPM, "node_modules", ".bin")
-    with origin(base, all_kinds(base)) as o, door(base, conf="host_concurrency = 64\n") as d:
-        d.wheel.run("import", o.url_file)
-        d.wheel.run_once()
+    with origin(base, all_kinds(base)) as o, http_server(base, conf="host_concurrency = 64\n") as d:
+        d.feedwheel.run("import", o.url_file)
+        d.feedwheel.run_once()
         with open(os.path.join(work, "openapi.json"), "w", encoding="utf-8") as f:
             json.dump(d.ask("GET", "/openapi.json")[2], f)
         text, seen = answers(d)

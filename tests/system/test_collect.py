@@ -20,8 +20,8 @@ def titles_per_sample():
     return counts
 
 
-def entries_by_feed(wheel):
-    return dict(wheel.sql("SELECT feeds.url, count(entries.id) FROM feeds LEFT JOIN entries ON entries.feed_id = feeds.id "
+def entries_by_feed(feedwheel):
+    return dict(feedwheel.sql("SELECT feeds.url, count(entries.id) FROM feeds LEFT JOIN entries ON entries.feed_id = feeds.id "
                           "GROUP BY feeds.id"))
 
 

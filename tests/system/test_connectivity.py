@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from door import Door
+from http_server import HttpServer
 from harness import SOON, SOON_S, Feedwheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
 from machines import Machine, Mirror, needed
 from names import Names
@@ -39,22 +39,22 @@ def fetched(w, since=""):
 def no_names(base):
     names = Names(mute=True)
     with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
-        d = Door(base, conf=SOON + CONF + "dns_servers = %s\n" % names.address, command="run")
+        d = HttpServer(base, conf=SOON + CONF + "dns_servers = %s\n" % names.address, command="run")
         urls = named(o, FEEDS)
-        d.wheel.run("add", *urls)
-        wait_for("the verdict", lambda: DOWN in d.wheel.words())
-        wait_for("all to be asked", lambda: asked(d.wheel) == FEEDS)
-        equal(charged(d.wheel), [], "charged")
-        wait_for("status", lambda: "network  seems to be down for 1 worker since 20" in d.wheel.run("status").stdout)
-        equal(d.wheel.json("status")["workers_offline"], 1)
+        d.feedwheel.run("add", *urls)
+        wait_for("the verdict", lambda: DOWN in d.feedwheel.words())
+        wait_for("all to be asked", lambda: asked(d.feedwheel) == FEEDS)
+        equal(charged(d.feedwheel), [], "charged")
+        wait_for("status", lambda: "network  seems to be down for 1 worker since 20" in d.feedwheel.run("status").stdout)
+        equal(d.feedwheel.json("status")["workers_offline"], 1)
         holds("feedwheel_workers_offline 1\n" in d.ask("GET", "/metrics")[2], "the metric")
-        why = d.wheel.run("why", urls[3]).stdout
+        why = d.feedwheel.run("why", urls[3]).stdout
         holds(DOWN + ", the feed is not charged" in why, why)
         names.mute = False
-        wait_for("all to be fetched", lambda: fetched(d.wheel) == FEEDS, 60)
-        equal(charged(d.wheel), [], "charged")
-        wait_for("words", lambda: "network is up again" in d.wheel.words())
-        wait_for("status", lambda: "network" not in d.wheel.run("status").stdout)
+        wait_for("all to be fetched", lambda: fetched(d.feedwheel) == FEEDS, 60)
+        equal(charged(d.feedwheel), [], "charged")
+        wait_for("words", lambda: "network is up again" in d.feedwheel.words())
+        wait_for("status", lambda: "network" not in d.feedwheel.run("status").stdout)
         holds("feedwheel_workers_offline 0\n" in d.ask("GET", "/metrics")[2], "the metric")
         d.stop()
 

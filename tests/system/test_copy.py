@@ -11,7 +11,7 @@ import random
 import signal
 import sqlite3
 
-from door import free_port
+from http_server import free_port
 from harness import SOON, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
 
 ROUNDS = int(os.environ.get("FW_COPY_ROUNDS", "12"))
@@ -191,7 +191,7 @@ def waits(base):
     same(w, to)
 
 
-@case("one wheel becomes two: copied twice, each without the other's hosts, and both go on")
+@case("one feedwheel becomes two: copied twice, each without the other's hosts, and both go on")
 def split(base):
     with origin(base, samples(base), "--feeds", str(FEEDS), plans=["* grow=1,start=10,window=40"]) as o:
         w = Feedwheel(base, CONF)

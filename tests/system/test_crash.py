@@ -23,7 +23,7 @@ ROUNDS = int(os.environ.get("FW_CRASH_ROUNDS", "6"))
 
 @contextlib.contextmanager
 def growing(base, latency="lognormal:200:0.8", conf=""):
-    """Growing feeds and a wheel that has subscribed to them; the accounts are checked at the end."""
+    """Growing feeds and a feedwheel that has subscribed to them; the accounts are checked at the end."""
     with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", latency,
                 plans=["* grow=1,start=10,window=40"]) as o:
         w = Feedwheel(base, CONF + conf)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 
-from door import door, free_port
+from http_server import http_server, free_port
 from harness import ROOT, STARTED, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for
 
 with open(os.path.join(ROOT, "docs", "api.md"), encoding="utf-8") as page:
@@ -61,8 +61,8 @@ def commands(base):
     todo = shown()
     equal(len(todo), PAGE.count("\n    $ "), "commands found")
     holds(len(todo) >= 8, todo)
-    with door(base) as d:
-        wait_for("it knows that there are no tokens", lambda: "requests without a token are accepted" in d.wheel.words())
+    with http_server(base) as d:
+        wait_for("it knows that there are no tokens", lambda: "requests without a token are accepted" in d.feedwheel.words())
         for command, want in todo:
             holds("//127.0.0.1:8080/" in command, command)
             command = command.replace("127.0.0.1:8080", "127.0.0.1:%d" % d.port).replace("--max-time 1 ", "--max-time 60 ")
@@ -179,7 +179,7 @@ def metrics(base):
     with origin(base, samples(base), "--feeds", "2") as o:
         w = Feedwheel(base)
         w.run("import", o.url_file)
-        with door(base, command="run", store=w.store) as d:
+        with http_server(base, command="run", store=w.store) as d:
             wait_for("a look into the store", lambda: "feedwheel_store_size_bytes " in d.ask("GET", "/metrics")[2])
             text = d.ask("GET", "/metrics")[2]
     kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M))
@@ -201,7 +201,7 @@ def settings(base):
 
 @case("Prometheus takes the configuration and the numbers")
 def prometheus(base):
-    with door(base) as d:
+    with http_server(base) as d:
         numbers = d.ask("GET", "/metrics")[2]
         program = shutil.which("promtool")
         if not program:

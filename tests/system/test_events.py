@@ -5,7 +5,7 @@ import contextlib
 import datetime
 import json
 
-from door import door
+from http_server import http_server
 from harness import case, each_engine, equal, holds, let_pass, run, server, wait_for
 
 
@@ -24,13 +24,13 @@ def lines(w, *arguments):
 
 def made(d):
     """The server's store, as soon as there is one."""
-    wait_for("the store", lambda: d.wheel.run("events", code=None).returncode == 0)
-    return d.wheel
+    wait_for("the store", lambda: d.feedwheel.run("events", code=None).returncode == 0)
+    return d.feedwheel
 
 
 @case("the last ones, those since a time or a number, as a table and as lines")
 def shown(base):
-    with door(base) as d:
+    with http_server(base) as d:
         w = made(d)
         holds("no events yet" in w.run("events").stderr, "an empty table")
         holds("no dead letters" in w.run("events", "--dead").stderr, "an empty table")
@@ -59,7 +59,7 @@ def shown(base):
 
 @case("what was refused is shown with the reason, and stored once when it is taken at last")
 def refused(base):
-    with door(base) as d:
+    with http_server(base) as d:
         w = made(d)
         w.sql("CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property IN ('bad', 'worse') BEGIN SELECT raise(ABORT, 'it is bad'); END",
               write=True)
@@ -104,17 +104,17 @@ def store_of(engine, base):
 @each_engine("old events are forgotten by a server alone, and by a worker; without the setting none is", also=["sqlite"])
 def forgotten(base, engine):
     with store_of(engine, base) as store:
-        with door(base, store=store) as d:
+        with http_server(base, store=store) as d:
             equal(d.push([event(i) for i in range(1, 6)])[0], 200)
-            w = d.wheel
+            w = d.feedwheel
         w.run("run", "--once")
         equal(len(lines(w)), 5, "kept")
-        with door(base, store=store, conf="events_retention_ms = 1h\n"):
+        with http_server(base, store=store, conf="events_retention_ms = 1h\n"):
             w.run("run", "--once", "--events-retention-ms", "1h")
             equal(len(lines(w)), 5, "young ones stay")
-        with door(base, store=store, conf="events_retention_ms = 1ms\n") as d:
+        with http_server(base, store=store, conf="events_retention_ms = 1ms\n") as d:
             wait_for("they go", lambda: not lines(w))
-        with door(base, store=store) as d:
+        with http_server(base, store=store) as d:
             equal(d.push([event(i) for i in range(1, 4)])[0], 200)
         let_pass(0.01, "older than a millisecond")
         w.run("run", "--once", "--events-retention-ms", "1ms")

@@ -48,7 +48,7 @@ FAULTS = [
 
 
 def collected(base, plans, conf=""):
-    """One run over a feed per plan and as many healthy ones; the feeds by plan, the log, the wheel."""
+    """One run over a feed per plan and as many healthy ones; the feeds by plan, the log, the feedwheel."""
     n = len(plans)
     rules = ["%d %s" % p for p in enumerate(plans)]
     with origin(base, samples(base), "--feeds", str(2 * n), plans=rules) as o:

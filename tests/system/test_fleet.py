@@ -8,7 +8,7 @@ import signal
 import time
 from datetime import datetime
 
-from door import kill_group
+from http_server import kill_group
 from growing import at_rest
 from harness import SOON, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, sanitized, server, wait_for
 
@@ -17,8 +17,8 @@ CONF = "interval_min_ms = 1h\ninterval_ms = 1h\nworkers = 2\nfirst_byte_timeout_
 
 
 @contextlib.contextmanager
-def wheel(base, engine, conf):
-    """A wheel on a store of this engine."""
+def feedwheel(base, engine, conf):
+    """A feedwheel on a store of this engine."""
     with contextlib.ExitStack() as stack:
         url = None if engine == "sqlite" else stack.enter_context(server(engine, base)).url()
         yield Feedwheel(base, conf, store=url)
@@ -68,7 +68,7 @@ def fetched_now(w, urls):
 @each_engine("fetch-now: idle workers fetch it once, within a second, and --wait tells the result", also=["sqlite"])
 def idle(base, engine):
     with origin(base, samples(base), "--feeds", "20", plans=["* grow=1,start=10,window=40", "7 404"]) as o, \
-            wheel(base, engine, CONF) as w:
+            feedwheel(base, engine, CONF) as w:
         w.run("import", o.url_file)
         w.run_once()
         with machines(w, 2):
@@ -83,7 +83,7 @@ def idle(base, engine):
 
 @each_engine("an idle run says when the next feed is due, and again after a visit; an empty store has nothing to fetch", also=["sqlite"])
 def idle_line(base, engine):
-    with origin(base, samples(base), "--feeds", "2", plans=["* grow=1,start=10,window=40"]) as o, wheel(base, engine, CONF + "interval_max_ms = 1h\n") as w:
+    with origin(base, samples(base), "--feeds", "2", plans=["* grow=1,start=10,window=40"]) as o, feedwheel(base, engine, CONF + "interval_max_ms = 1h\n") as w:
         p = w.start("run", "--progress")
 
         def last():
@@ -115,17 +115,17 @@ def idle_line(base, engine):
         again.wait(timeout=60)
 
 
-@each_engine("fetch-now: busy workers fetch it at once, before a loaded wheel, one of them", also=["sqlite"])
+@each_engine("fetch-now: busy workers fetch it at once, before a loaded feedwheel, one of them", also=["sqlite"])
 def busy(base, engine):
     with origin(base, samples(base), "--feeds", "600", plans=["* latency=3000", "0-4 latency=0"]) as o, \
-            wheel(base, engine, CONF + "concurrency = 8\n") as w:
+            feedwheel(base, engine, CONF + "concurrency = 8\n") as w:
         w.run("add", *o.urls[:5])
         w.run_once() # not due for an hour
         w.run("import", o.url_file)
         with machines(w, 2):
             wait_for("every slot to be taken", lambda: o.stats()["in_flight"] == 32)
             fetched_now(w, o.urls[:5])
-            holds(w.json("status")["due"] > 50, "the wheel was loaded all the while")
+            holds(w.json("status")["due"] > 50, "the feedwheel was loaded all the while")
             w.run("stop", "--all")
         equal([asked(o, u) for u in o.urls[:5]], [2] * 5, "each asked for once")
 
@@ -157,7 +157,7 @@ def queued(base):
 @each_engine("fetch-now: words where nobody can do it", also=["sqlite"])
 def nobody(base, engine):
     with origin(base, samples(base), "--feeds", "2") as o, \
-            wheel(base, engine, CONF) as w:
+            feedwheel(base, engine, CONF) as w:
         w.run("import", o.url_file)
         holds("no worker is running" in w.run("fetch-now", "--again", o.urls[0]).stderr, "no worker")
         w.run("fetch-now", "--again", "--wait", o.urls[0], code=1)
@@ -177,7 +177,7 @@ def nobody(base, engine):
 @each_engine("pause --all, resume --all, stop --all: on every machine, also those that come later; feeds keep their states", also=["sqlite"])
 def everywhere(base, engine):
     with origin(base, samples(base), "--feeds", "300", "--latency", "fixed:100") as o, \
-            wheel(base, engine, SOON + "workers = 2\nconcurrency = 8\n") as w:
+            feedwheel(base, engine, SOON + "workers = 2\nconcurrency = 8\n") as w:
         w.run("import", o.url_file)
         with machines(w, 2) as first:
             wait_for("work", lambda: all_asked(o) > 100)
@@ -215,7 +215,7 @@ def unindexed(base, engine):
             f.write("<item><guid>%d</guid><title>needle %d</title><description>%s</description></item>" % (
                 i, i, " ".join("word%d" % (i * 7919 + k * 104729 & 0xffff) for k in range(words))))
         f.write("</channel></rss>")
-    with origin(base, docs, "--feeds", "3") as o, wheel(base, engine, CONF + "max_body_bytes = 64M\n") as w:
+    with origin(base, docs, "--feeds", "3") as o, feedwheel(base, engine, CONF + "max_body_bytes = 64M\n") as w:
         w.run("import", o.url_file)
         w.run_once()
         def look():
@@ -232,7 +232,7 @@ def unindexed(base, engine):
 
 @each_engine("a --once ends beside a run that is never out of work, and what was due when it began is fetched", also=["sqlite"])
 def once_beside(base, engine):
-    with origin(base, samples(base), "--feeds", "200", "--latency", "fixed:500") as o, wheel(base, engine, SOON + "workers = 2\nconcurrency = 4\n") as w:
+    with origin(base, samples(base), "--feeds", "200", "--latency", "fixed:500") as o, feedwheel(base, engine, SOON + "workers = 2\nconcurrency = 4\n") as w:
         w.run("import", o.url_file)
         with machines(w, 1):
             wait_for("work", lambda: all_asked(o) > 20)
@@ -244,7 +244,7 @@ def once_beside(base, engine):
 
 @each_engine("a machine that dies: the others fetch its feeds when its lease is over, and nothing tells them but that", also=["sqlite"])
 def dies(base, engine):
-    with origin(base, samples(base), "--feeds", "60", "--latency", "fixed:200") as o, wheel(base, engine, SOON + "workers = 2\nconcurrency = 8\n") as w:
+    with origin(base, samples(base), "--feeds", "60", "--latency", "fixed:200") as o, feedwheel(base, engine, SOON + "workers = 2\nconcurrency = 8\n") as w:
         w.run("import", o.url_file)
         with machines(w, 2) as (one, _):
             wait_for("work", lambda: all_asked(o) > 120)
@@ -269,7 +269,7 @@ def machines_more(w, first):
 @each_engine("messages are heard before entries and feeds: by busy workers too, within a second", also=["sqlite"])
 def heard(base, engine):
     with origin(base, samples(base), "--feeds", "400", "--latency", "fixed:20", plans=["* grow=1,start=40,window=40"]) as o, \
-            wheel(base, engine, SOON + "workers = 2\n") as w:
+            feedwheel(base, engine, SOON + "workers = 2\n") as w:
         w.run("import", o.url_file)
         with machines(w, 2):
             wait_for("much to do", lambda: all_asked(o) > 500)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The manners of the front door: who asks, limits of time and size, what bodies may look like, TLS, the access log."""
+"""The manners of the front http_server: who asks, limits of time and size, what bodies may look like, TLS, the access log."""
 import concurrent.futures
 import contextlib
 import gzip
@@ -17,7 +17,7 @@ import subprocess
 import time
 import zlib
 
-from door import door, free_port, metric
+from http_server import http_server, free_port, metric
 from harness import Feedwheel, case, certificate, equal, holds, let_pass, run, sanitized, wait_for, workers_of
 
 EVENT = {"property": "news", "section": 1, "id": 1}
@@ -42,19 +42,19 @@ def address(d, *headers):
     c.endheaders(body)
     equal(c.getresponse().status, 200)
     c.close()
-    return d.wheel.one("SELECT remote_ip FROM incoming ORDER BY id DESC LIMIT 1")
+    return d.feedwheel.one("SELECT remote_ip FROM incoming ORDER BY id DESC LIMIT 1")
 
 
 @case("what a header says of the client's address is not believed, unless a proxy of ours says it")
 def proxies(base):
     may = token(base)
     forged = [("X-Forwarded-For", "192.0.2.1"), ("X-Real-IP", "192.0.2.2"), ("Forwarded", "for=192.0.2.3")]
-    with door(base) as d:
+    with http_server(base) as d:
         equal(address(d, may), "127.0.0.1")
         equal(address(d, may, *forged), "127.0.0.1")
-    with door(base, conf="trusted_proxies = 10.0.0.0/8, ::1\n") as d:
+    with http_server(base, conf="trusted_proxies = 10.0.0.0/8, ::1\n") as d:
         equal(address(d, may, *forged), "127.0.0.1")
-    with door(base, conf="trusted_proxies = 127.0.0.1, 10.0.0.0/8\n") as d:
+    with http_server(base, conf="trusted_proxies = 127.0.0.1, 10.0.0.0/8\n") as d:
         equal(address(d, may), "127.0.0.1")
         equal(address(d, may, *forged), "192.0.2.1")
         equal(address(d, may, *forged[1:]), "192.0.2.2")
@@ -67,7 +67,7 @@ def proxies(base):
 
 @case("over a unix socket there is no address, but a proxy may name one")
 def proxy_unix(base):
-    path, may = os.path.join(base, "door.sock"), ": ".join(token(base))
+    path, may = os.path.join(base, "http_server.sock"), ": ".join(token(base))
     for conf, want in (("", ""), ("trusted_proxies = unix\n", "192.0.2.1")):
         w = Feedwheel(base, conf + "listen = unix:%s\n" % path)
         p = w.start("serve")
@@ -84,7 +84,7 @@ def proxy_unix(base):
 
 @case("proxies that are none: the setting, the item, the remedy")
 def bad_proxies(base):
-    with door(base) as d:
+    with http_server(base) as d:
         w = Feedwheel(base, "trusted_proxies = 10.0.0.1, everybody\nlisten = 127.0.0.1:0\n", name="other")
         said = w.run("serve", code=4).stderr
         holds("trusted_proxies: 'everybody' is not a network (write" in said, said)
@@ -141,7 +141,7 @@ def slow(base):
              ("a body without end", 408, lambda: drip(d, b"4\r\n    \r\n" * 5000, 0.01, HEAD.replace(b"Content-Length: 44", b"Transfer-Encoding: chunked"))),
              ("idle: closed without a word", 200, lambda: raw(d, GET, end=False)),
              ("idle, half a request line", 200, lambda: raw(d, GET + GET[:9], end=False)))
-    with door(base, conf="serve_header_timeout_ms = 6s\nserve_body_timeout_ms = 6s\nserve_idle_timeout_ms = 6s\nserve_body_rate_min = 0\n") as d, \
+    with http_server(base, conf="serve_header_timeout_ms = 6s\nserve_body_timeout_ms = 6s\nserve_idle_timeout_ms = 6s\nserve_body_rate_min = 0\n") as d, \
             concurrent.futures.ThreadPoolExecutor(len(every)) as pool:
         answers = list(pool.map(lambda e: e[2](), every)) # side by side: each takes as long as it may
         for (what, status, _), answer in zip(every, answers):
@@ -154,7 +154,7 @@ def slow(base):
 
 @case("a body that comes slower than it must is cut long before its time is up")
 def body_rate(base):
-    with door(base, conf="serve_body_timeout_ms = 10m\nserve_body_rate_min = 1000000\n") as d:
+    with http_server(base, conf="serve_body_timeout_ms = 10m\nserve_body_rate_min = 1000000\n") as d:
         began = time.monotonic()
         equal(statuses(drip(d, b" " * 100000, 0.1, HEAD.replace(b"44", b"100000"))), [408])
         holds(time.monotonic() - began >= 4, "the first 5 s are free, by a clock that ticks four times a second")
@@ -162,7 +162,7 @@ def body_rate(base):
 
 @case("who does not take the answer is cut; what waits for a commit is not")
 def slow_reader(base):
-    with door(base, conf="serve_idle_timeout_ms = 1s\nserve_send_timeout_ms = 1s\nflush_durable_ms = 3s\nflush_ms = 3s\n") as d:
+    with http_server(base, conf="serve_idle_timeout_ms = 1s\nserve_send_timeout_ms = 1s\nflush_durable_ms = 3s\nflush_ms = 3s\n") as d:
         equal(d.push(EVENT)[0], 200)
         with socket.create_connection(("127.0.0.1", d.port)) as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -175,7 +175,7 @@ def slow_reader(base):
 
 def busy_store(d):
     """Nobody else writes to it until this is closed."""
-    db = sqlite3.connect(d.wheel.path, isolation_level=None)
+    db = sqlite3.connect(d.feedwheel.path, isolation_level=None)
     db.execute("BEGIN IMMEDIATE")
     return db
 
@@ -196,7 +196,7 @@ def vanish(s):
 @case("a thousand clients vanish while their pushes wait for the store: others go on, and all places and memory come back")
 def vanished(base):
     n = 1000
-    with door(base, conf="serve_threads = 2\n") as d:
+    with http_server(base, conf="serve_threads = 2\n") as d:
         equal(d.push(EVENT)[0], 200)
         db = busy_store(d)
         crowd = sent(d, HEAD.replace(b"/v1/events", b"/v1/events?ack=durable") + json.dumps(EVENT).encode().ljust(44), n)
@@ -212,7 +212,7 @@ def vanished(base):
 
 @case("as many requests at the same moment as libmicrohttpd looks at in one go: none waits until somebody else comes")
 def at_once(base):
-    with door(base, conf="serve_threads = 1\n") as d:
+    with http_server(base, conf="serve_threads = 1\n") as d:
         server = workers_of(d.process)[0]
         crowd = [socket.create_connection(("127.0.0.1", d.port), timeout=60) for _ in range(128)]
         wait_for("all are there", lambda: metric(d, "http_connections") == 129) # with the one that asks
@@ -234,7 +234,7 @@ def spread(base):
             with open("/proc/%d/task/%s/status" % (server, thread), encoding="ascii") as f:
                 count[thread] = int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", f.read(), re.M).group(1))
         return count
-    with door(base, conf="serve_threads = 2\n") as d:
+    with http_server(base, conf="serve_threads = 2\n") as d:
         server = workers_of(d.process)[0]
         before = switches(server)
         for _ in range(300):
@@ -248,7 +248,7 @@ def spread(base):
 
 @case("those who wait for the store, or for news, leave places for others")
 def waiting(base):
-    with door(base, conf="serve_connections_max = 80\nserve_threads = 1\n") as d: # 70 may wait, 60 may read the stream
+    with http_server(base, conf="serve_connections_max = 80\nserve_threads = 1\n") as d: # 70 may wait, 60 may read the stream
         equal(d.push(EVENT)[0], 200)
         db = busy_store(d)
         crowd = sent(d, HEAD.replace(b"/v1/events", b"/v1/events?ack=durable") + json.dumps(EVENT).encode().ljust(44), 72)
@@ -274,7 +274,7 @@ def waiting(base):
 def full_desk(base):
     body = b'{"url":"https://a.example/"}'
     add = b"POST /v1/feeds HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-    with door(base) as d:
+    with http_server(base) as d:
         equal(d.ask("POST", "/v1/feeds", body)[0], 201)
         db = busy_store(d)
         crowd = sent(d, add, 520)
@@ -301,7 +301,7 @@ def full_desk(base):
 def idle_crowd(base):
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 200, 10000 if "FW_LONG" in os.environ else 2000)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most + 200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-    with door(base, conf="serve_connections_max = %d\nserve_header_timeout_ms = 10m\n" % (most * 2)) as d:
+    with http_server(base, conf="serve_connections_max = %d\nserve_header_timeout_ms = 10m\n" % (most * 2)) as d:
         pid = workers_of(d.process)[0]
         before = rss(pid)
         idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(most)]
@@ -316,7 +316,7 @@ def idle_crowd(base):
         for s in idle:
             s.close()
         wait_for("all are gone", lambda: metric(d, "http_connections") < 10)
-    with door(base, conf="serve_connections_max = 64\nserve_threads = 2\n") as d:
+    with http_server(base, conf="serve_connections_max = 64\nserve_threads = 2\n") as d:
         idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(100)]
         wait_for("room", lambda: d.push(EVENT, path=TWIRP)[0] == 200)
         holds(metric(d, 'http_aborted_total{in="head"}') > 10, "those that asked for nothing made room")
@@ -350,7 +350,7 @@ def per_address(base):
         with socket.create_connection(("127.0.0.1", d.port), timeout=60, source_address=(address, 0)) as s:
             s.sendall(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
             return statuses(everything(s))
-    with door(base, conf="serve_connections_max = 200\nserve_threads = 1\nserve_header_timeout_ms = 10m\nserve_idle_timeout_ms = 10m\n") as d:
+    with http_server(base, conf="serve_connections_max = 200\nserve_threads = 1\nserve_header_timeout_ms = 10m\nserve_idle_timeout_ms = 10m\n") as d:
         slow = crowd("127.0.0.2", 400)
         wait_for("all but a quarter are cut off", lambda: metric(d, "http_connections_refused_total") == 350)
         equal(cut_off(slow), 350)
@@ -362,14 +362,14 @@ def per_address(base):
             s.close()
         wait_for("they are gone", lambda: metric(d, "http_connections") < 3)
         equal(ask_from("127.0.0.2"), [200])
-        said = d.wheel.words()
+        said = d.feedwheel.words()
         equal(said.count("127.0.0.2 has 50 open"), 1, said)
-    with door(base, conf="serve_connections_per_address_max = 3\n") as d:
+    with http_server(base, conf="serve_connections_per_address_max = 3\n") as d:
         slow = crowd("127.0.0.2", 60)
         wait_for("the others are cut off", lambda: metric(d, "http_connections_refused_total") == 57)
         for s in slow:
             s.close()
-    with door(base, conf="serve_connections_per_address_max = 3\ntrusted_proxies = 127.0.0.2\n") as d:
+    with http_server(base, conf="serve_connections_per_address_max = 3\ntrusted_proxies = 127.0.0.2\n") as d:
         slow = crowd("127.0.0.2", 60)
         for s in slow:
             s.sendall(b"\r\n")
@@ -381,9 +381,9 @@ def per_address(base):
 @case("open files are not enough for all connections: it is said, with the remedy, and it serves")
 def few_files(base):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    with door(base, conf="serve_connections_max = %d\n" % min(1000000, hard + 1)) as d:
+    with http_server(base, conf="serve_connections_max = %d\n" % min(1000000, hard + 1)) as d:
         equal(d.push(EVENT)[0], 200)
-        holds("open files" in d.wheel.words() and "ulimit -n" in d.wheel.words(), d.wheel.words())
+        holds("open files" in d.feedwheel.words() and "ulimit -n" in d.feedwheel.words(), d.feedwheel.words())
 
 
 # ---- bodies -------------------------------------------------------------------------------------------------------------------------------------
@@ -397,7 +397,7 @@ def raw_deflate(data):
 @case("packed bodies: gzip, deflate with its header and without; what is wrong with them; bombs")
 def packed(base):
     text = json.dumps([EVENT] * 1000).encode()
-    with door(base, conf="push_body_max_bytes = 4MiB\n") as d:
+    with http_server(base, conf="push_body_max_bytes = 4MiB\n") as d:
         def push(body, coding, path="/v1/events?ack=durable"):
             return d.push(body, path=path, headers={"Content-Encoding": coding})[::2]
         for body, coding in ((gzip.compress(text), "gzip"), (gzip.compress(text), "X-GZIP"), (zlib.compress(text), "deflate"),
@@ -423,7 +423,7 @@ def packed(base):
 
 @case("bodies of many at once: what all may hold is a setting; who comes on top is told to come again")
 def many_bodies(base):
-    with door(base, conf="serve_memory_bytes = 64k\nserve_threads = 1\n") as d: # room for twice the largest body: 16 MiB
+    with http_server(base, conf="serve_memory_bytes = 64k\nserve_threads = 1\n") as d: # room for twice the largest body: 16 MiB
         held = []
         for _ in range(20):
             s = socket.create_connection(("127.0.0.1", d.port))
@@ -447,7 +447,7 @@ def many_bodies(base):
 
 @case("push_body_max_bytes; names and numbers that pushed events may have")
 def rules(base):
-    with door(base, conf="push_body_max_bytes = 2000\npush_properties = news, blog\npush_section_min = 0\npush_id_min = 100\n") as d:
+    with http_server(base, conf="push_body_max_bytes = 2000\npush_properties = news, blog\npush_section_min = 0\npush_id_min = 100\n") as d:
         equal(d.push(" " * 2001)[0], 413)
         equal(d.push(dict(EVENT, section=0, id=100))[0], 200)
         equal(d.push(dict(EVENT, property="blog", id=2**63 - 1))[0], 200)
@@ -468,7 +468,7 @@ def rules(base):
 def protocol(base):
     event = json.dumps(EVENT).encode()
     post = b"POST /v1/events?ack=durable HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n" % len(event)
-    with door(base) as d:
+    with http_server(base) as d:
         answer = raw(d, GET.replace(b"GET", b"HEAD"))
         equal(statuses(answer), [200])
         holds(answer.endswith(b"\r\n\r\n") and b"Content-Length: 18" in answer, answer)
@@ -508,7 +508,7 @@ def protocol(base):
 
 @case("request ids: theirs when it is sane, else ours, in errors and in the log")
 def ids(base):
-    with door(base) as d:
+    with http_server(base) as d:
         status, headers, said = d.push("nope", headers={"X-Request-Id": "abc-123.DEF"})
         equal((status, headers["X-Request-Id"], said["request_id"]), (400, "abc-123.DEF", "abc-123.DEF"))
         made = set()
@@ -543,7 +543,7 @@ def access_log(base):
         holds(all(found), open(p, encoding="utf-8").read())
         return [m.groups() for m in found]
     may = Feedwheel(base).run("token", "add", "log", "--scope", "push,read").stdout.strip()
-    with door(base, conf="access_log = %s\ntrusted_proxies = 127.0.0.1\n" % path) as d:
+    with http_server(base, conf="access_log = %s\ntrusted_proxies = 127.0.0.1\n" % path) as d:
         d.push(EVENT, headers={"User-Agent": 'a "quoted"\tone', "X-Request-Id": "mine", "X-Forwarded-For": "2001:db8::9"})
         d.token = may
         d.push(EVENT, path=TWIRP)
@@ -561,7 +561,7 @@ def access_log(base):
         d.process.send_signal(signal.SIGHUP)
         wait_for("another server", lambda: workers_of(d.process) and not set(before) & set(workers_of(d.process)))
         wait_for("a new file", lambda: os.path.exists(path) and d.answers() and len(lines()) > 0)
-        said = d.wheel.words()
+        said = d.feedwheel.words()
         holds("configuration read again" in said and "stopped from outside" not in said, said)
         d.push(EVENT)
         n = 200
@@ -576,11 +576,11 @@ def access_log(base):
 
 @case("a log on a full disk: requests go on, the loss is told once")
 def log_full(base):
-    with door(base, conf="access_log = /dev/full\n") as d:
+    with http_server(base, conf="access_log = /dev/full\n") as d:
         for _ in range(20):
             equal(d.push(EVENT, path=TWIRP)[0], 200)
-        wait_for("words", lambda: "access_log = /dev/full: No space left" in d.wheel.words())
-        equal(d.wheel.words().count("No space left"), 1)
+        wait_for("words", lambda: "access_log = /dev/full: No space left" in d.feedwheel.words())
+        equal(d.feedwheel.words().count("No space left"), 1)
 
 
 @case("a log whose reader does not read: requests go on, what does not fit is counted and told")
@@ -588,8 +588,8 @@ def log_stalls(base):
     path, long = os.path.join(base, "log.pipe"), "/" + "x" * 900
     os.mkfifo(path)
     reader = os.open(path, os.O_RDWR) # nobody reads
-    with door(base, conf="access_log = %s\nserve_threads = 1\n" % path) as d:
-        holds("arning" not in d.wheel.words(), "one thread: " + d.wheel.words())
+    with http_server(base, conf="access_log = %s\nserve_threads = 1\n" % path) as d:
+        holds("arning" not in d.feedwheel.words(), "one thread: " + d.feedwheel.words())
         def overflows():
             equal(statuses(raw(d, b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % long.encode() * 100)), [404] * 100)
             return metric(d, "access_log_dropped_total") > 0
@@ -600,7 +600,7 @@ def log_stalls(base):
             with contextlib.suppress(BlockingIOError):
                 while os.read(reader, 65536):
                     pass
-            return re.search(r"access_log = .*: \d+ lines were dropped", d.wheel.words())
+            return re.search(r"access_log = .*: \d+ lines were dropped", d.feedwheel.words())
         wait_for("words", told, 60)
         wait_for("it overflows again", overflows, 60)
         d.stop() # and still nobody reads

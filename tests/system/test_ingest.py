@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""What the front door promises: every row that it accepted is stored, once, whatever is killed, away or full. Counted in the database by
+"""What the front http_server promises: every row that it accepted is stored, once, whatever is killed, away or full. Counted in the database by
 its own client. FW_INGEST_KILLS=200: so many rounds of kill -9; FW_LONG=1: outages of half a minute."""
 import contextlib
 import json
@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 
-from door import Door, door
+from http_server import HttpServer, http_server
 from growing import LONG
 from harness import ROOT, Skip, case, each_engine, equal, holds, let_pass, run, server, wait_for, workers_of
 from pushing import DURABLE, EVENT, TWIRP, Load, Tables, items
@@ -54,7 +54,7 @@ def ring(d):
 
 @each_engine("stopped under load, and started again: the database holds what was accepted", also=["sqlite"], leave_out=mostly())
 def stopped(base, engine):
-    with database(engine, base) as (_, url), door(base, store=url) as d:
+    with database(engine, base) as (_, url), http_server(base, store=url) as d:
         load = Load(d)
         for _ in range(STOPS):
             more(load, 500)
@@ -88,7 +88,7 @@ def spill_left(base):
 @each_engine("killed with -9 again and again under load, with a spill: all that was accepted is stored once", also=["sqlite"], leave_out=mostly())
 def killed(base, engine):
     with database(engine, base) as (_, url):
-        d = Door(base, "--wal-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n", store=url)
+        d = HttpServer(base, "--wal-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n", store=url)
         load = Load(d, pause=0.001)
         for _ in range(KILLS):
             more(load)
@@ -104,7 +104,7 @@ def killed(base, engine):
 @each_engine("killed with -9, and its database too: with a spill all that was accepted is stored once", leave_out=mostly("mysql"))
 def both_killed(base, engine):
     with server(engine, base) as s:
-        d = Door(base, "--wal-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n", store=s.url())
+        d = HttpServer(base, "--wal-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n", store=s.url())
         load = Load(d, pause=0.001)
         for i in range(max(KILLS // 2, 2)):
             more(load)
@@ -127,7 +127,7 @@ def both_killed(base, engine):
 @each_engine("durable and killed with -9, without a spill: what was answered is stored", also=["sqlite"], leave_out=mostly())
 def durable_killed(base, engine):
     with database(engine, base) as (_, url):
-        d = Door(base, store=url)
+        d = HttpServer(base, store=url)
         load = Load(d, path=DURABLE)
         for _ in range(KILLS):
             more(load)
@@ -140,7 +140,7 @@ def durable_killed(base, engine):
 
 @each_engine("durable, and the database killed with -9: what was answered is there", leave_out=mostly("postgres"))
 def durable_database_killed(base, engine):
-    with server(engine, base) as s, door(base, store=s.url()) as d:
+    with server(engine, base) as s, http_server(base, store=s.url()) as d:
         load = Load(d, path=DURABLE)
         for _ in range(max(KILLS // 2, 2)):
             more(load)
@@ -153,7 +153,7 @@ def durable_database_killed(base, engine):
 
 @case("beside the workers of a run: its server killed, it goes on")
 def beside_workers(base):
-    with door(base, command="run") as d:
+    with http_server(base, command="run") as d:
         load = Load(d, path=DURABLE, clients=2)
         more(load, 50)
         pids = workers_of(d.process)
@@ -170,9 +170,9 @@ def beside_workers(base):
 # ---- away and full ---------------------------------------------------------------------------------------------------------------------------
 
 
-@each_engine("the database is away for a while under load: rows wait, then the door says 503; nothing is lost")
+@each_engine("the database is away for a while under load: rows wait, then the http_server says 503; nothing is lost")
 def store_away(base, engine):
-    with server(engine, base) as s, door(base, store=s.url(), conf="ring_bytes = 64KiB\nflush_ms = 20ms\n") as d:
+    with server(engine, base) as s, http_server(base, store=s.url(), conf="ring_bytes = 64KiB\nflush_ms = 20ms\n") as d:
         load = Load(d, clients=4)
         more(load)
         s.kill9()
@@ -195,11 +195,11 @@ def store_away(base, engine):
 def never_back(base):
     for spill in (False, True):
         conf = "drain_timeout_ms = 300ms\nstore = sqlite:/proc/no/such/s.db\n" + ("wal_dir = %s/spill\n" % base if spill else "")
-        d = Door(base, conf=conf, store="sqlite:/proc/no/such/s.db")
+        d = HttpServer(base, conf=conf, store="sqlite:/proc/no/such/s.db")
         equal(d.push(EVENT, path=TWIRP)[0], 200)
         d.stop(0 if spill else 3)
-        holds(spill or "1 accepted rows could not be stored" in d.wheel.words(), d.wheel.last_words())
-    d = Door(base, conf="wal_dir = %s/spill\n" % base)
+        holds(spill or "1 accepted rows could not be stored" in d.feedwheel.words(), d.feedwheel.last_words())
+    d = HttpServer(base, conf="wal_dir = %s/spill\n" % base)
     wait_for("stored", lambda: ring(d)["stored"] == 1)
     d.stop()
     equal(d.stored(), 1)
@@ -211,15 +211,15 @@ def server_limit(d, bytes_max):
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (bytes_max, resource.RLIM_INFINITY))
 
 
-@case("the store's disk is full: rows wait, the door says 503; when there is room again, all are stored")
+@case("the store's disk is full: rows wait, the http_server says 503; when there is room again, all are stored")
 def store_disk_full(base):
-    with door(base, conf="ring_bytes = 64KiB\nflush_ms = 20ms\n") as d:
+    with http_server(base, conf="ring_bytes = 64KiB\nflush_ms = 20ms\n") as d:
         load = Load(d, clients=4)
         more(load)
         server_limit(d, 4096)
         wait_for("503", lambda: load.refused > 10, 60)
         wait_for("it is not ready", lambda: d.ask("GET", "/readyz")[0] == 503)
-        wait_for("words", lambda: "the rows wait, next attempt" in d.wheel.words())
+        wait_for("words", lambda: "the rows wait, next attempt" in d.feedwheel.words())
         server_limit(d, resource.RLIM_INFINITY)
         more(load)
         load.stop()
@@ -229,7 +229,7 @@ def store_disk_full(base):
 
 @each_engine("the disk of the spill is full: 503, and nothing half accepted; with room again it goes on", leave_out=mostly("postgres"))
 def spill_disk_full(base, engine):
-    with server(engine, base) as s, door(base, "--wal-dir", os.path.join(base, "spill"), store=s.url(), conf="flush_ms = 20ms\n") as d:
+    with server(engine, base) as s, http_server(base, "--wal-dir", os.path.join(base, "spill"), store=s.url(), conf="flush_ms = 20ms\n") as d:
         load = Load(d, clients=4)
         more(load)
         server_limit(d, 0)
@@ -254,7 +254,7 @@ def spill_disk_full(base, engine):
 @each_engine("rows that the database refuses, among many: these are set aside with the reason, the others are stored", also=["sqlite"], leave_out=["redis"] if LONG else mostly("postgres"))
 def poison(base, engine):
     bad = range(13, 1500, 400)
-    with database(engine, base) as (_, url), door(base, store=url, conf="flush_ms = 100ms\n") as d:
+    with database(engine, base) as (_, url), http_server(base, store=url, conf="flush_ms = 100ms\n") as d:
         tables = Tables(engine, url, d)
         d.push(dict(EVENT, id=10**6))
         if engine == "sqlite":
@@ -283,7 +283,7 @@ def poison(base, engine):
 def by_wrk(base):
     if not shutil.which("wrk"):
         raise Skip("wrk is not installed")
-    with door(base) as d:
+    with http_server(base) as d:
         r = subprocess.run(["wrk", "-t2", "-c20", "-d1s", "-s", os.path.join(ROOT, "bench", "ingest", "push.lua"), "http://127.0.0.1:%d%s" % (d.port, TWIRP)],
                            capture_output=True, text=True, check=True)
         said = json.loads(r.stdout.splitlines()[-1])

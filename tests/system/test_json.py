@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 
-from door import door, free_port
+from http_server import http_server, free_port
 from harness import FEEDWHEEL, Feedwheel, case, equal, holds, origin, run, samples, wait_for
 
 NAME = re.compile(r"_?[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -257,8 +257,8 @@ def failures(base):
 
 @case("the command line and HTTP call the same thing by the same name", needs="server")
 def same_as_http(base):
-    with door(base) as d:
-        w = d.wheel
+    with http_server(base) as d:
+        w = d.feedwheel
         _, _, one = d.ask("POST", "/v1/feeds", '{"url":"https://example.org/feed.xml","folder":"a","interval_ms":7200000}')
         told = w.json("add", "https://example.org/feed.xml")[0]
         equal({k: one[k] for k in told if k != "existed"}, {k: v for k, v in told.items() if k != "existed"})

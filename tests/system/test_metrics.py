@@ -9,7 +9,7 @@ import shutil
 import signal
 import subprocess
 
-from door import door
+from http_server import http_server
 from harness import SOON, Feedwheel, case, equal, holds, origin, run, samples, wait_for, workers_of
 
 NAME = re.compile(r"feedwheel_[a-z][a-z0-9_]*$")
@@ -76,11 +76,11 @@ def scrape(d):
 
 @contextlib.contextmanager
 def run_door(base, conf, *arguments, plans=(), feeds=12):
-    """A run beside a door, over feeds of an origin."""
+    """A run beside a http_server, over feeds of an origin."""
     with origin(base, samples(base), "--feeds", str(feeds), *arguments, plans=plans) as o:
         w = Feedwheel(base, conf)
         w.run("import", o.url_file)
-        with door(base, command="run", conf=conf) as d:
+        with http_server(base, command="run", conf=conf) as d:
             yield d, o
 
 
@@ -88,7 +88,7 @@ def run_door(base, conf, *arguments, plans=(), feeds=12):
 def as_stored(base):
     plans = ["%6=1 404", "%6=2 redirect=301:/feed/0", "%6=3 junk", "%6=4 coding=gzip", "%6=5 reset=start"]
     with run_door(base, "interval_min_ms = 1h\n", plans=plans, feeds=24) as (d, o):
-        w = d.wheel
+        w = d.feedwheel
         wait_for("all visits", lambda: w.one("SELECT count(*) FROM visits") == len(o.urls))
         wait_for("their counts", lambda: sum(scrape(d).all("visits_total").values()) >= len(o.urls))
         m = scrape(d)
@@ -154,7 +154,7 @@ def restarted(d):
 
 @case("a server alone says nothing of workers, and promtool has no fault to find")
 def alone(base):
-    with door(base) as d:
+    with http_server(base) as d:
         equal(d.push({"property": "news", "section": 1, "id": 1})[0], 200)
         m = scrape(d)
         equal((m.get("push_stored_rows_total"), m.get("workers"), m.count("flush_seconds")), (1, 0, 1))

@@ -10,7 +10,7 @@ import socket
 import struct
 import subprocess
 
-from door import Door
+from http_server import HttpServer
 from harness import BUILD, FEEDWHEEL, Skip, Feedwheel, case, equal, holds, run, sanitized, wait_for, workers_of
 
 MINUTE = 60
@@ -52,12 +52,12 @@ def manager(name):
         m.socket.close()
 
 
-def told(wheel, m, **more):
-    wheel.environment.update(NOTIFY_SOCKET=m.name, **more)
-    return wheel
+def told(feedwheel, m, **more):
+    feedwheel.environment.update(NOTIFY_SOCKET=m.name, **more)
+    return feedwheel
 
 
-class Served(Door):
+class Served(HttpServer):
     """A server of which the manager learns; nobody else waits for it."""
 
     def __init__(self, base, m, command, conf="", inside=(), **more):
@@ -65,7 +65,7 @@ class Served(Door):
         super().__init__(base, command=command, conf=conf, inside=inside)
 
     def start(self):
-        self.process = told(self.wheel, self.manager, **self.more).start(*self.arguments)
+        self.process = told(self.feedwheel, self.manager, **self.more).start(*self.arguments)
 
 
 @case("READY when the server answers, STATUS, RELOADING around a reload, STOPPING at SIGTERM; from the master alone", needs="server")
@@ -86,9 +86,9 @@ def life(base):
                     holds(b"NOTIFY_SOCKET" not in f.read(), "a child knows of it")
             # a configuration that is wrong, and one that is right
             for bad in (True, False):
-                with open(d.wheel.conf, encoding="ascii") as f:
+                with open(d.feedwheel.conf, encoding="ascii") as f:
                     conf = f.read()
-                with open(d.wheel.conf, "w", encoding="ascii") as f:
+                with open(d.feedwheel.conf, "w", encoding="ascii") as f:
                     f.write("wrokers = 3\n" + conf if bad else conf.replace("wrokers = 3\n", "").replace("workers = 2", "workers = 2\nhost_concurrency = 3"))
                 d.process.send_signal(signal.SIGHUP)
                 said, before = m.until("RELOADING", "^1$")

@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from door import free_port
+from http_server import free_port
 from growing import CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, Address, asked, asked_each, at_rest, drained, growing
 from harness import Skip, Feedwheel, each_engine, equal, holds, let_pass, run, wait_for, workers_of
 from servers import HELLO, Private
@@ -113,8 +113,8 @@ class Wire:
     def __init__(self, family, address):
         self.family, self.address, self.whole, self.over, self.forgets = family, address, True, False, False
         self.pairs = {}
-        self.door = socket.create_server(("127.0.0.1", 0))
-        self.port = self.door.getsockname()[1]
+        self.http_server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.http_server.getsockname()[1]
         self.thread = threading.Thread(target=self.carry, daemon=True)
         self.thread.start()
 
@@ -127,10 +127,10 @@ class Wire:
                 for x in self.pairs:
                     x.close()
                 self.pairs, self.forgets = {}, False
-            ready, _, _ = select.select([self.door, *self.pairs], [], [], 0.05)
+            ready, _, _ = select.select([self.http_server, *self.pairs], [], [], 0.05)
             for r in ready:
-                if r is self.door:
-                    near, far = self.door.accept()[0], socket.socket(self.family)
+                if r is self.http_server:
+                    near, far = self.http_server.accept()[0], socket.socket(self.family)
                     try:
                         far.connect(self.address)
                         self.pairs[near], self.pairs[far] = far, near
@@ -157,7 +157,7 @@ class Wire:
     def close(self):
         self.over = True
         self.thread.join()
-        for x in [self.door, *self.pairs]:
+        for x in [self.http_server, *self.pairs]:
             x.close()
 
 

@@ -4,7 +4,7 @@
 import json
 import threading
 
-from door import door
+from http_server import http_server
 from harness import case, equal, holds, run
 
 COMMENT = "<!--" + "x" * 1900000 + "-->" # nothing is left of it
@@ -34,7 +34,7 @@ def walk(d, path):
 
 @case("a page ends early when too much had to be made safe for it: nothing is left out, and the next time it is not done again") # F7
 def input_bytes(base):
-    with door(base) as d:
+    with http_server(base) as d:
         ids = stored(d, [COMMENT] * 12)
         for path in "/v1/entries?limit=100&order=stored", "/v1/entries?limit=100":
             pages = list(walk(d, path))
@@ -51,7 +51,7 @@ def input_bytes(base):
 
 @case("what was kept of a content goes when the content changes")
 def changed(base):
-    with door(base) as d:
+    with http_server(base) as d:
         stored(d, [COMMENT + "<p>one</p>"])
         for word in "one", "one", "two", "two":
             if word == "two":
@@ -65,7 +65,7 @@ def changed(base):
 
 @case("entries that are slow to make safe: who walks them gets all, several at a time and with others in between")
 def slow(base):
-    with door(base, conf="serve_pool_threads = 2\n") as d:
+    with http_server(base, conf="serve_pool_threads = 2\n") as d:
         contents = [MISNESTED[i % 4] * (n // len(MISNESTED[i % 4])) for i, n in enumerate([300000, 1900000, 20000] * 7)]
         ids = stored(d, contents)
         got = [None] * 3

@@ -13,11 +13,11 @@ HOUR = 3600000
 TIGHT = "concurrency = 4\nworkers = 1\n"
 
 
-def learned(wheel, urls, *arguments):
+def learned(feedwheel, urls, *arguments):
     """One run, after which all durations are known and everything is due again."""
-    stats = wheel.run_once(*arguments)
+    stats = feedwheel.run_once(*arguments)
     holds("forecast_ms" not in stats, "nothing is known, so nothing is foretold: %s" % stats)
-    wheel.run("set", "--due", *urls)
+    feedwheel.run("set", "--due", *urls)
 
 
 def expected(w):

@@ -8,7 +8,7 @@ ORDERS = ["fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-
 
 
 def timed(base, o, conf=""):
-    """A wheel that has visited all of the origin's feeds once."""
+    """A feedwheel that has visited all of the origin's feeds once."""
     w = Feedwheel(base, SOON + conf)
     w.run("import", o.url_file)
     w.run_once()
@@ -80,7 +80,7 @@ def chains(base):
         holds("so this is a guess" in v.run("plan").stdout, "and that they are guesses is said")
 
 
-@case("an empty wheel, nothing due, and slips of the pen")
+@case("an empty feedwheel, nothing due, and slips of the pen")
 def edges(base):
     w = Feedwheel(base)
     w.run("add", "http://127.1.0.1:9/feed")

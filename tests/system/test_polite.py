@@ -13,7 +13,7 @@ from names import Names
 @case("plain GETs: own User-Agent, no cookies, no referrer, no cache busting, one request a feed") # NET-12, POL-02, POL-13
 def plain(base):
     with origin(base, samples(base), plans=["%2 cookie"]) as o:
-        w = Feedwheel(base, "contact_url = https://wheel.example/bot\n")
+        w = Feedwheel(base, "contact_url = https://feedwheel.example/bot\n")
         w.run("import", o.url_file)
         w.run_once()
         w.run("set", "--due", *o.urls)
@@ -23,7 +23,7 @@ def plain(base):
         for r in log:
             equal(r["method"], "GET")
             agent = header(r, "User-Agent")
-            holds(len(agent) == 1 and agent[0].startswith("feedwheel/") and "+https://wheel.example/bot" in agent[0], agent)
+            holds(len(agent) == 1 and agent[0].startswith("feedwheel/") and "+https://feedwheel.example/bot" in agent[0], agent)
             for name in ("Cookie", "Referer", "Cache-Control", "Pragma", "Authorization", "Range", "Expect"):
                 equal(header(r, name), [], name)
             holds("gzip" in header(r, "Accept-Encoding")[0], "gzip accepted")

@@ -15,7 +15,7 @@ import threading
 import time
 import urllib.request
 
-from door import door, metric
+from http_server import http_server, metric
 from growing import LONG
 from harness import ROOT, SOON, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
 
@@ -68,19 +68,19 @@ def problem(d, number, body, kind, status, code, words):
     holds(words in said["detail"], said["detail"])
 
 
-def entries(wheel):
-    return len(wheel.run("entries", "--jsonl").stdout.splitlines())
+def entries(feedwheel):
+    return len(feedwheel.run("entries", "--jsonl").stdout.splitlines())
 
 
-def sound(wheel):
+def sound(feedwheel):
     """Nothing is broken in the store, but that a server of ours does without fsync."""
-    said = wheel.run("doctor", "--deep", code=None).stdout
+    said = feedwheel.run("doctor", "--deep", code=None).stdout
     equal([l for l in said.splitlines() if l.startswith("broken") and "fsync off" not in l], [], said)
 
 
-def health(wheel, number=1):
+def health(feedwheel, number=1):
     """What a push leaves as it is."""
-    f = wheel.json("show", "#%d" % number)["feed"]
+    f = feedwheel.json("show", "#%d" % number)["feed"]
     return {k: v for k, v in f.items() if k not in ("entries", "last_new_at", "last_new")}
 
 
@@ -91,8 +91,8 @@ def same_as_fetched(base):
         name = os.path.basename(f)
         if name.startswith(("atom", "rss", "json", "rdf", "cdf", "date", "charset", "base")) and not name.endswith(".expect.json"):
             shutil.copy(f, docs)
-    with origin(base, docs) as o, door(base, conf="host_concurrency = 64\n") as d:
-        w, known, checked = d.wheel, {}, 0
+    with origin(base, docs) as o, http_server(base, conf="host_concurrency = 64\n") as d:
+        w, known, checked = d.feedwheel, {}, 0
         urls = o.urls
         holds(len(urls) > 200, len(urls))
         with open(os.path.join(base, "urls.txt"), "w", encoding="ascii") as f:
@@ -130,26 +130,26 @@ def embeds(base):
                                     "image": "https://i.ytimg.com/vi/abc/hqdefault.jpg"}]},
             "urn:x:1": {"problems": [{"what": "nothing in the content is safe to show", "repair": "sanitised, the content is empty"}]},
             "urn:x:2": None}
-    with door(base) as d:
-        d.wheel.run("add", "https://a.example/")
+    with http_server(base) as d:
+        d.feedwheel.run("add", "https://a.example/")
         status, _, said = push(d, 1, feed(items))
         equal((status, said["new"]), (200, 3), said)
         equal([p["what"] for p in said["problems"]], ["nothing in the content is safe to show"])
-        for got in (d.wheel.json("entries")["items"], d.wheel.json("entries", "--content")["items"],
+        for got in (d.feedwheel.json("entries")["items"], d.feedwheel.json("entries", "--content")["items"],
                     d.ask("GET", "/v1/entries?content=no")[2]["items"], d.ask("GET", "/v1/entries")[2]["items"]):
             equal({i["id"]: i.get("_feedwheel") for i in got}, want)
         shown = {i["id"]: i["content_html"] for i in d.ask("GET", "/v1/entries")[2]["items"]}
         equal((shown["urn:x:0"], shown["urn:x:1"]),
               ('<a href="https://www.youtube.com/watch?v=abc" rel="noopener noreferrer">A talk</a> ', ""))
-        page = d.wheel.run("entries", "--content", "--limit", "10").stdout
+        page = d.feedwheel.run("entries", "--content", "--limit", "10").stdout
         holds("A talk <https://www.youtube.com/watch?v=abc>" in page, page)
 
 
 @each_engine("pushed, pushed again, changed, in four formats; with a key; then fetched", also=["sqlite"])
 def main_case(base, engine):
     s = server_of(engine, base)
-    with origin(base, samples(base)) as o, s as url, door(base, store=url) as d:
-        w = d.wheel
+    with origin(base, samples(base)) as o, s as url, http_server(base, store=url) as d:
+        w = d.feedwheel
         w.run("add", "https://a.example/", o.url("/feed/0"))
         equal(pushed(d, 1, feed([item(i) for i in range(5)])), (5, 0, 0))
         equal(pushed(d, 1, lines([item(i) for i in range(7)]), NDJSON), (2, 0, 5)) # however they come, they are the same
@@ -211,15 +211,15 @@ def least(n):
 
 @case("10,000 entries are taken however small they are, over HTTP and from the command line; one more is refused by name")
 def smallest(base):
-    with door(base) as d:
+    with http_server(base) as d:
         for i, (kind, body) in enumerate(least(10000).items()):
-            d.wheel.run("add", "https://%d.a.example/" % i, "https://%d.b.example/" % i)
+            d.feedwheel.run("add", "https://%d.a.example/" % i, "https://%d.b.example/" % i)
             equal(pushed(d, 2 * i + 1, body, kind), (10000, 0, 0), kind)
-            said = d.wheel.run("push", "#%d" % (2 * i + 2), "-", "--content-type", kind, stdin=body).stdout
+            said = d.feedwheel.run("push", "#%d" % (2 * i + 2), "-", "--content-type", kind, stdin=body).stdout
             equal(said.split(":")[1].strip(), "10,000 new, 0 changed, 0 known", said)
         for kind, body in least(10001).items():
             problem(d, 1, body, kind, 413, "too_large", "max_entries")
-            holds("max_entries" in d.wheel.run("push", "#1", "-", "--content-type", kind, stdin=body, code=1).stderr, kind)
+            holds("max_entries" in d.feedwheel.run("push", "#1", "-", "--content-type", kind, stdin=body, code=1).stderr, kind)
 
 
 @case("entries so rich that reading them takes too much are refused by the setting's name, and none is stored")
@@ -228,28 +228,28 @@ def richest(base):
     body = "".join('{"id":"%d","title":"t","tags":%s}\n' % (i, tags) for i in range(9000)) # of 7 MB
     categories = "".join("<category>%d</category>" % k for k in range(30))
     wide = "<rss><channel>%s</channel></rss>" % "".join("<item><guid>%d</guid>%s</item>" % (i, categories) for i in range(9000))
-    with door(base, conf="parse_memory_bytes = 16MiB\n") as d:
-        d.wheel.run("add", "https://a.example/", "https://b.example/")
+    with http_server(base, conf="parse_memory_bytes = 16MiB\n") as d:
+        d.feedwheel.run("add", "https://a.example/", "https://b.example/")
         for kind, document in ((NDJSON, body), (FEED_JSON, feed([json.loads(l) for l in body.splitlines()])), ("application/rss+xml", wide)):
             problem(d, 1, document, kind, 413, "too_large", "parse_memory_bytes")
-            said = d.wheel.run("push", "#1", "-", "--content-type", kind, stdin=document, code=1).stderr
+            said = d.feedwheel.run("push", "#1", "-", "--content-type", kind, stdin=document, code=1).stderr
             holds("parse_memory_bytes" in said, said)
         problem(d, 1, '{"id":"1","_x":%s}\n' % ("[" + "{}," * 500000 + "{}]"), NDJSON, 413, "too_large", "parse_memory_bytes")
-        equal(entries(d.wheel), 0)
-    with door(base, conf="parse_memory_bytes = 512MiB\n") as d:
+        equal(entries(d.feedwheel), 0)
+    with http_server(base, conf="parse_memory_bytes = 512MiB\n") as d:
         equal(pushed(d, 1, body, NDJSON), (9000, 0, 0))
         equal(pushed(d, 2, wide, "application/rss+xml"), (9000, 0, 0))
-    d.wheel.run("add", "https://c.example/")
-    said = d.wheel.run("push", "#3", "-", "--max-body-bytes", "1M", "--content-type", NDJSON, stdin=body, code=1).stderr
+    d.feedwheel.run("add", "https://c.example/")
+    said = d.feedwheel.run("push", "#3", "-", "--max-body-bytes", "1M", "--content-type", NDJSON, stdin=body, code=1).stderr
     holds("max_body_bytes" in said, said)
 
 
 @case("what is pushed from the command line is found, also when the run beside it has nothing to fetch")
 def found(base):
-    with door(base) as d: # makes the store, and goes
-        d.wheel.run("add", "https://a.example/")
-        d.wheel.run("pause", "https://a.example/")
-        w = d.wheel
+    with http_server(base) as d: # makes the store, and goes
+        d.feedwheel.run("add", "https://a.example/")
+        d.feedwheel.run("pause", "https://a.example/")
+        w = d.feedwheel
     p = w.start("run", "--workers", "1", "--listen", "")
     wait_for("the worker", lambda: len(w.json("status")["workers"]) == 1)
     w.run("push", "1", "-", "--content-type", NDJSON, stdin=lines(map(item, range(3000))))
@@ -262,8 +262,8 @@ def found(base):
 @case("what pushed entries take while they are read is counted: pushes wait for room, or are told which setting it is")
 def room(base):
     body = least(3000)[NDJSON]
-    with door(base, conf="serve_pool_threads = 8\nserve_memory_bytes = 64k\n") as d:
-        d.wheel.run("add", *["https://%d.example/" % i for i in range(16)])
+    with http_server(base, conf="serve_pool_threads = 8\nserve_memory_bytes = 64k\n") as d:
+        d.feedwheel.run("add", *["https://%d.example/" % i for i in range(16)])
         answers = {}
 
         def bring(number):
@@ -275,7 +275,7 @@ def room(base):
                 equal(pushed(d, number, body, NDJSON), (3000, 0, 0))
             else:
                 equal((status, said["new"]), (200, 3000), said)
-        equal(entries(d.wheel), 16 * 3000)
+        equal(entries(d.feedwheel), 16 * 3000)
         wait_for("all to be given back", lambda: metric(d, "push_entries_bytes") == 0)
 
 
@@ -286,8 +286,8 @@ RSS_DOC = """<rss version="2.0"><channel><title>t</title><item><guid>rss-1</guid
 
 @case("what is wrong with a body is told, with the place, and nothing of it is stored")
 def refused(base):
-    with door(base, conf="max_entries = 50\n") as d:
-        d.wheel.run("add", "https://a.example/")
+    with http_server(base, conf="max_entries = 50\n") as d:
+        d.feedwheel.run("add", "https://a.example/")
         items = [item(i) for i in range(3)]
         problem(d, 1, "", FEED_JSON, 400, "malformed", "the body is empty")
         problem(d, 1, "  \n ", NDJSON, 400, "malformed", "the body is empty")
@@ -307,26 +307,26 @@ def refused(base):
         equal(push(d, 1, feed(items), key="\x01")[0], 400)
         equal(push(d, 1, feed(items), key="x" * 256)[0], 400)
         equal(d.ask("GET", "/v1/feeds/1/entries")[0], 405)
-        equal(entries(d.wheel), 0)
+        equal(entries(d.feedwheel), 0)
         equal(pushed(d, 1, feed([])), (0, 0, 0))
         holds("no entries" in push(d, 1, feed([]))[2]["note"], "told")
         status, _, said = push(d, 1, ATOM_DOC.replace("<title>one</title>", "<title>one &nbsp; & two</title>"), ATOM)
         equal((status, said["new"]), (200, 1), said) # what can be read without a loss is taken, and the repairs are told
         equal(said["problems"][0]["line"], 2, said)
-        d.wheel.run("pause", "#1")
+        d.feedwheel.run("pause", "#1")
         for status, name in ((2, "gone"), (3, "quarantined")):
-            d.wheel.sql("UPDATE schedule SET status = %d" % status, write=True)
+            d.feedwheel.sql("UPDATE schedule SET status = %d" % status, write=True)
             problem(d, 1, feed(items), FEED_JSON, 409, "not_active", name + ": 'feedwheel resume'")
-        d.wheel.run("resume", "#1")
+        d.feedwheel.run("resume", "#1")
         equal(pushed(d, 1, feed(items)), (3, 0, 0))
-        d.wheel.run("remove", "#1")
+        d.feedwheel.run("remove", "#1")
         problem(d, 1, feed(items), FEED_JSON, 404, "not_found", "1")
 
 
 @each_engine("a feed that is paused is not asked, and takes what is pushed; it stays paused", also=["sqlite"])
 def paused(base, engine):
-    with origin(base, samples(base)) as o, server_of(engine, base) as url, door(base, store=url) as d:
-        w = d.wheel
+    with origin(base, samples(base)) as o, server_of(engine, base) as url, http_server(base, store=url) as d:
+        w = d.feedwheel
         w.run("add", o.urls[0], o.urls[1])
         w.run("pause", "#1")
         equal(pushed(d, 1, feed([item(1), item(2)])), (2, 0, 0))
@@ -344,8 +344,8 @@ def paused(base, engine):
 
 @case("a push changes nothing about when and how the feed is fetched")
 def health_stays(base):
-    with origin(base, samples(base), plans=("0 status=503,retry-after=3600", "1 validators=both")) as o, door(base) as d:
-        w = d.wheel
+    with origin(base, samples(base), plans=("0 status=503,retry-after=3600", "1 validators=both")) as o, http_server(base) as d:
+        w = d.feedwheel
         w.run("add", o.urls[0], o.urls[1], "https://never.example/")
         w.run_once()
         for number in (1, 2, 3):
@@ -360,8 +360,8 @@ def health_stays(base):
 
 @case("a feed that is being fetched takes entries at once, also when who fetches it stands still; the fetch is stored too")
 def fetched(base):
-    with origin(base, samples(base), plans=("* latency=3000",)) as o, door(base, conf=SOON) as d:
-        w = d.wheel
+    with origin(base, samples(base), plans=("* latency=3000",)) as o, http_server(base, conf=SOON) as d:
+        w = d.feedwheel
         w.run("add", o.urls[0])
         run_ = w.start("run", "--workers", "1", "--listen", "")
         wait_for("the fetch", lambda: o.stats()["in_flight"])
@@ -387,8 +387,8 @@ def fetched(base):
 
 @case("a key: two at once are one; it outlives restarts and kill -9; a mended body may have it")
 def keys(base):
-    with door(base) as d:
-        d.wheel.run("add", "https://a.example/", "https://b.example/")
+    with http_server(base) as d:
+        d.feedwheel.run("add", "https://a.example/", "https://b.example/")
         body = lines([item(i) for i in range(500)])
 
         def at_once(key, new): # who comes just when the first goes gets its answer, too
@@ -411,14 +411,14 @@ def keys(base):
         equal(push(d, 1, body, NDJSON, key="same")[2], answer[2])
         equal(push(d, 1, body + "{", NDJSON, key="other")[0], 400)
         equal(push(d, 1, body, NDJSON, key="other")[2]["known"], 500)
-        equal(d.wheel.one("SELECT count(*) FROM entries"), 1000)
-        equal(d.wheel.one("SELECT count(*) FROM records WHERE kind = 'idempotency'"), 13)
+        equal(d.feedwheel.one("SELECT count(*) FROM entries"), 1000)
+        equal(d.feedwheel.one("SELECT count(*) FROM records WHERE kind = 'idempotency'"), 13)
 
 
 @case("a key: whose answer could not be kept says the same again, from what is stored")
 def answer_lost(base):
-    with door(base) as d:
-        w = d.wheel
+    with http_server(base) as d:
+        w = d.feedwheel
         w.run("add", "https://a.example/")
         pushed(d, 1, lines([item(0), item(1, "before")]), NDJSON)
         w.sql("CREATE TRIGGER lost BEFORE INSERT ON records WHEN instr(CAST(NEW.value AS TEXT), '\"status\"') BEGIN SELECT raise(ABORT, 'lost'); END", write=True)
@@ -456,10 +456,10 @@ def answer_lost(base):
 
 @each_engine("a key on two servers at once: one of them does it", leave_out=() if LONG else ("mysql", "redis"))
 def two_servers(base, engine):
-    with server(engine, base) as s, door(base, store=s.url()) as a:
-        a.wheel.run("add", "https://a.example/")
+    with server(engine, base) as s, http_server(base, store=s.url()) as a:
+        a.feedwheel.run("add", "https://a.example/")
         os.mkdir(os.path.join(base, "b"))
-        with door(os.path.join(base, "b"), store=s.url()) as b:
+        with http_server(os.path.join(base, "b"), store=s.url()) as b:
             for i in range(8):
                 body, got = lines([item(300 * i + k) for k in range(300)]), []
 
@@ -471,7 +471,7 @@ def two_servers(base, engine):
                     holds(status == 409 and said["code"] == "in_progress" or (status, said["new"]) == (200, 300), (status, said))
                 for d in (a, b):
                     equal((push(d, 1, body, NDJSON, key="round %d" % i)[2]["new"]), 300)
-            equal(entries(a.wheel), 2400)
+            equal(entries(a.feedwheel), 2400)
             visits = a.ask("GET", "/v1/feeds/1")[2]["visits"]
             equal([v["new"] for v in visits[:8]], [300] * 8, "one push each")
 
@@ -479,12 +479,12 @@ def two_servers(base, engine):
 @each_engine("kill -9 in the middle: all of a push or nothing, and with its key it comes to its end", also=["sqlite"],
              leave_out=() if LONG else ("postgres", "mysql", "redis")) # REL-02, invariants 2, 3
 def killed(base, engine):
-    with server_of(engine, base) as url, door(base, store=url) as d:
-        d.wheel.run("add", "https://a.example/")
+    with server_of(engine, base) as url, http_server(base, store=url) as d:
+        d.feedwheel.run("add", "https://a.example/")
         n, before = 4000, 0
 
         def stored_n():
-            return d.wheel.json("show", "#1")["feed"]["entries"]
+            return d.feedwheel.json("show", "#1")["feed"]["entries"]
         for i in range(KILLS):
             body, key = lines([item(i * n + k) for k in range(n)]), "round %d" % i
             began = time.monotonic()
@@ -506,16 +506,16 @@ def killed(base, engine):
             wait_for("the answer", lambda: once()[0] == 200, 60) # what it had is given back, for it is dead
             equal(once()[2]["new"], n, "told as the first time")
             equal(stored_n(), (i + 1) * n, "%.1f s" % (time.monotonic() - began))
-        guids = [json.loads(l)["id"] for l in d.wheel.run("entries", "--jsonl").stdout.splitlines()]
+        guids = [json.loads(l)["id"] for l in d.feedwheel.run("entries", "--jsonl").stdout.splitlines()]
         equal((len(guids), len(set(guids))), (KILLS * n, KILLS * n))
         print("# %d kills, %d of them behind the commit; %d entries" % (KILLS, before, len(guids)))
-        sound(d.wheel)
+        sound(d.feedwheel)
 
 
 @case("many at once, to one feed and to many; memory is bounded")
 def many(base):
-    with door(base) as d:
-        d.wheel.run("add", *("https://h%d.example/" % i for i in range(6)))
+    with http_server(base) as d:
+        d.feedwheel.run("add", *("https://h%d.example/" % i for i in range(6)))
         got, bad = [], []
 
         def one(number, first):
@@ -526,15 +526,15 @@ def many(base):
             (got if status == 200 else bad).append(said)
         together([functools.partial(one, 1 + (i % 6 if i % 2 else 0), 30 * (i // 4)) for i in range(48)])
         equal(bad, [])
-        equal(sum(s["new"] for s in got), d.wheel.one("SELECT count(*) FROM entries"))
-        equal(d.wheel.one("SELECT count(*) FROM (SELECT DISTINCT feed_id, guid FROM entries)"), d.wheel.one("SELECT count(*) FROM entries"))
-        d.wheel.run("doctor")
+        equal(sum(s["new"] for s in got), d.feedwheel.one("SELECT count(*) FROM entries"))
+        equal(d.feedwheel.one("SELECT count(*) FROM (SELECT DISTINCT feed_id, guid FROM entries)"), d.feedwheel.one("SELECT count(*) FROM entries"))
+        d.feedwheel.run("doctor")
 
 
 @case("from the command line, and with curl")
 def by_hand(base):
-    with door(base) as d:
-        w = d.wheel
+    with http_server(base) as d:
+        w = d.feedwheel
         w.run("add", "https://a.example/feed")
         files = {"f.xml": ATOM_DOC, "f.ndjson": lines([item(1), item(2)]), "f.json": feed([item(2), item(3)])}
         for name, text in files.items():

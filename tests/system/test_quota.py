@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-from door import Door, metric
+from http_server import HttpServer, metric
 from harness import Skip, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for
 
 RSS = '<rss version="2.0"><channel><title>flood</title><link>http://x.example/</link>%s</channel></rss>'
@@ -265,14 +265,14 @@ def disk_low_once(base):
 
 @case("too little room for a server: pushes are answered 503, and a worker beside it says so in the metrics", needs="server")
 def disk_low_served(base):
-    d = Door(base, "--workers", "1", conf=HUGE, command="run")
+    d = HttpServer(base, "--workers", "1", conf=HUGE, command="run")
     try:
-        d.wheel.run("add", "http://127.0.0.1:9/feed")
+        d.feedwheel.run("add", "http://127.0.0.1:9/feed")
         wait_for("the gauge", lambda: metric(d, "workers_disk_low") == 1)
         status, headers, answer = d.push(PUSHED, "/v1/feeds/1/entries")
         equal((status, answer["code"]), (503, "store_unavailable"))
         holds(headers["Retry-After"], headers)
-        equal(d.wheel.json("show", "#1")["visits"], [], "visits")
+        equal(d.feedwheel.json("show", "#1")["visits"], [], "visits")
     finally:
         d.stop()
 

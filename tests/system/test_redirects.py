@@ -5,7 +5,7 @@ years ahead has left behind is told."""
 import os
 import time
 
-from door import free_port
+from http_server import free_port
 from harness import Feedwheel, case, each_engine, equal, holds, origin, run, samples, server
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Commands at the wrong door of a server: another password, no such database or user, one who may only read, no TLS, nobody there. Each
+"""Commands at the wrong http_server of a server: another password, no such database or user, one who may only read, no TLS, nobody there. Each
 says at once in one line which store, what is wrong and what helps, and shows no password."""
 import os
 import subprocess

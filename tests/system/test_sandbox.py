@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The cage around each process of a run: what is tried from inside, of the binary with the test door, and what is seen from outside."""
+"""The cage around each process of a run: what is tried from inside, of the binary with the test http_server, and what is seen from outside."""
 import contextlib
 import os
 import re
@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 
-from door import Door, door, free_port, kill_group
+from http_server import HttpServer, http_server, free_port, kill_group
 from harness import BUILD, Skip, Feedwheel, absent, case, certificate, equal, holds, origin, run, samples, sanitized, wait_for, workers_of
 
 LAYERS = ["no new privileges", "no memory dumps", "files", "TCP ports", "system calls", "memory layout"]
@@ -271,13 +271,13 @@ def made_by_itself(base):
     bundle = os.path.join(base, "bundle.pem")
     with open(bundle, "w", encoding="ascii") as f:
         f.write("# none yet\n")
-    with door(base, "--wal-dir", os.path.join(base, "spill"), conf="ca_file = %s\n" % bundle) as d:
+    with http_server(base, "--wal-dir", os.path.join(base, "spill"), conf="ca_file = %s\n" % bundle) as d:
         first = workers_of(d.process)
         with open(bundle + ".new", "w", encoding="ascii") as f:
             f.write("# nor now\n")
         os.rename(bundle + ".new", bundle)
         wait_for("another server", lambda: workers_of(d.process) not in ([], first))
-        equal(d.wheel.words().count("a file that server 0 may read was replaced"), 1, d.wheel.last_words())
+        equal(d.feedwheel.words().count("a file that server 0 may read was replaced"), 1, d.feedwheel.last_words())
         d.stop()
 
 
@@ -304,7 +304,7 @@ def hidden(base):
     if os.getuid() != 0 or subprocess.run(["unshare", "-m", "mount", "-t", "proc", "-o", "hidepid=2", "proc", "/proc"], capture_output=True,
                                           check=False).returncode:
         raise Skip("only root may mount another /proc")
-    d = Door(base, "--workers", "1", command="run",
+    d = HttpServer(base, "--workers", "1", command="run",
              inside=("unshare", "-m", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh"))
     def shown():
         return re.findall(r'^feedwheel_process_resident_memory_bytes\{process="(\w+)",index="0"\} ([0-9.e+]+)$', d.ask("GET", "/metrics")[2], re.M)

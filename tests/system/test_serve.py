@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The front door: what it takes, what it refuses, and its manners. (What it promises: test_ingest.py.)"""
+"""The front http_server: what it takes, what it refuses, and its manners. (What it promises: test_ingest.py.)"""
 import email.utils
 import http.client
 import json
@@ -12,7 +12,7 @@ import stat
 import subprocess
 import time
 
-from door import Door, door, kill_group
+from http_server import HttpServer, http_server, kill_group
 from harness import Feedwheel, case, equal, holds, run, sanitized, wait_for
 from pushing import EVENT, TWIRP, Load, items
 
@@ -23,7 +23,7 @@ from pushing import EVENT, TWIRP, Load, items
 
 @case("every form of events is taken; a durable one is stored when it is answered")
 def takes(base):
-    with door(base) as d:
+    with http_server(base) as d:
         equal(d.push(EVENT)[::2], (200, {"stored": 1}))
         equal(d.stored(), 1)
         equal(d.push([EVENT, EVENT])[::2], (200, {"stored": 2}))
@@ -38,9 +38,9 @@ def takes(base):
         d.push({"property": "\u00e9t\u00e9 \U0001f600", "section": 2**53 + 1, "id": 2**63 - 1})
         d.stop()
         equal(d.stored(), 2011)
-        equal(d.wheel.sql("SELECT property, property_section, property_id, remote_ip FROM incoming ORDER BY id DESC LIMIT 1"),
+        equal(d.feedwheel.sql("SELECT property, property_section, property_id, remote_ip FROM incoming ORDER BY id DESC LIMIT 1"),
               [("\u00e9t\u00e9 \U0001f600", 2**53 + 1, 2**63 - 1, "127.0.0.1")])
-        ids = [r[0] for r in d.wheel.sql("SELECT id FROM incoming ORDER BY rowid")]
+        ids = [r[0] for r in d.feedwheel.sql("SELECT id FROM incoming ORDER BY rowid")]
         equal(len(set(ids)), 2011)
         now = time.time() * 1000
         holds(all(abs((i >> 22) + 1704067200000 - now) < 60000 for i in ids), "ids tell the time")
@@ -58,7 +58,7 @@ def dates(base):
         equal(len(dated), 1, lines)
         return email.utils.parsedate_to_datetime(dated[0]).timestamp()
 
-    with door(base) as d:
+    with http_server(base) as d:
         for path in (TWIRP, "/v1/events", "/v1/events?ack=durable"):
             before = int(time.time())
             first = seen(path)
@@ -68,7 +68,7 @@ def dates(base):
 
 @case("how it is: health, readiness, rings, metrics")
 def how_it_is(base):
-    with door(base) as d:
+    with http_server(base) as d:
         equal(d.ask("GET", "/healthz")[0], 200)
         equal(d.ask("GET", "/readyz")[::2], (200, {"status": "ready"}))
         d.push([EVENT] * 7)
@@ -101,7 +101,7 @@ MALFORMED = [
 def malformed(base):
     holds(len(MALFORMED) >= 50, "50 kinds")
     good = json.dumps(EVENT)
-    with door(base) as d:
+    with http_server(base) as d:
         d.push(EVENT)
         for body in MALFORMED:
             for path in ("/v1/events", "/v1/events?ack=durable", TWIRP):
@@ -123,7 +123,7 @@ def malformed(base):
 
 @case("paths and methods that are not there; bodies and headers that are too large")
 def refused(base):
-    with door(base) as d:
+    with http_server(base) as d:
         equal(d.ask("GET", "/nowhere")[0], 404)
         status, headers, said = d.ask("GET", "/v1/events")
         equal((status, headers["Allow"], said["code"]), (405, "POST", "method_not_allowed"))
@@ -145,7 +145,7 @@ def refused(base):
 
 @case("a socket in the file system; one that a dead server left is taken over, one that is in use is not")
 def unix_socket(base):
-    path = os.path.join(base, "door.sock")
+    path = os.path.join(base, "http_server.sock")
 
     def push():
         r = subprocess.run(["curl", "-sS", "--unix-socket", path, "-d", json.dumps(EVENT), "http://localhost/v1/events?ack=durable"],
@@ -167,7 +167,7 @@ def unix_socket(base):
 
 @case("unix: removes sockets only: a file, a folder, a link stay what they are, at the start and at the end")
 def unix_only_sockets(base):
-    path, other = os.path.join(base, "door.sock"), os.path.join(base, "data")
+    path, other = os.path.join(base, "http_server.sock"), os.path.join(base, "data")
     with open(other, "w", encoding="ascii") as f:
         f.write("precious")
     for make in (lambda: os.link(other, path), lambda: os.symlink(other, path), lambda: os.symlink("nowhere", path), lambda: os.mkdir(path)):
@@ -193,14 +193,14 @@ def unix_only_sockets(base):
 
 @case("a server may be the first that the default store sees: it makes its folder")
 def first_of_all(base):
-    with door(base, store="sqlite:%s/feedwheel/feedwheel.db" % base) as d: # XDG_DATA_HOME is base
+    with http_server(base, store="sqlite:%s/feedwheel/feedwheel.db" % base) as d: # XDG_DATA_HOME is base
         equal(d.push(EVENT)[0], 200)
         equal(stat.S_IMODE(os.stat(os.path.join(base, "feedwheel")).st_mode), 0o700)
 
 
 @case("addresses that cannot be listened on: the setting, the reason")
 def bad_listen(base):
-    with door(base) as d:
+    with http_server(base) as d:
         w = Feedwheel(base, name="other")
         for where, words in (("127.0.0.1:%d" % d.port, "another server listens there"), ("192.0.2.1:8080", "has no such address"), ("nowhere", "ADDRESS:PORT"), ("127.0.0.1:http80", "listen = 127.0.0.1:http80"),
                              ("unix:/proc/no/such/sock", "the folder does not exist"), ("unix:" + "x" * 200, "longer than")):
@@ -212,7 +212,7 @@ def bad_listen(base):
 
 @case("clients that are slow, silent or half gone hold nobody up")
 def slow_clients(base):
-    with door(base) as d:
+    with http_server(base) as d:
         idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(200)]
         for i, s in enumerate(idle):
             s.sendall(b"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 38\r\n\r\n{\"prop"[:10 + i % 60])
@@ -231,7 +231,7 @@ def slow_clients(base):
 
 @case("a client that waits for 100-continue; one connection for many requests")
 def curl(base):
-    with door(base) as d:
+    with http_server(base) as d:
         body = os.path.join(base, "body")
         with open(body, "w", encoding="ascii") as f:
             f.write(json.dumps([EVENT] * 1000))

@@ -6,7 +6,7 @@ import json
 import re
 import socket
 
-from door import door
+from http_server import http_server
 from harness import case, equal, holds, run
 
 EVENT = json.dumps({"property": "news", "section": 1, "id": 1}).encode()
@@ -126,7 +126,7 @@ ANSWER = { # which is not [400]
 @case("heads that are wrong or may be read in two ways: 400, the end, and no word of what stands behind")
 def heads(base):
     otherwise = []
-    with door(base, conf="serve_host_names = x\n") as d:
+    with http_server(base, conf="serve_host_names = x\n") as d:
         for what, request in BAD.items():
             answer = exchange(d, request + BEHIND, enough=ALIVE)
             holds(ALIVE not in answer, "%s: what stands behind it is answered: %r" % (what, answer))
@@ -145,7 +145,7 @@ def heads(base):
 
 @case("a byte at a time, and bad heads behind good ones")
 def pieces(base):
-    with door(base, conf="serve_host_names = x\n") as d:
+    with http_server(base, conf="serve_host_names = x\n") as d:
         for what in ("two lengths", "a line feed behind a header", "a zero byte in a value", "a zero byte in the path", "no host",
                      "a space before the colon"):
             request = BAD[what]
@@ -168,7 +168,7 @@ CHUNKS = {
 
 @case("chunks with lines that end in a line feed: refused, or the last of their connection")
 def chunk_lines(base):
-    with door(base, conf="serve_host_names = x\n") as d:
+    with http_server(base, conf="serve_host_names = x\n") as d:
         for what, body in CHUNKS.items():
             for path in (b"/v1/events", b"/v1/events?ack=durable", b"/twirp/stats.StatsService/Push", b"/v1/nothing"):
                 answer = exchange(d, post(CHUNKED, body=body, path=path) + BEHIND, enough=ALIVE)
@@ -197,7 +197,7 @@ GOOD = {
 
 @case("heads that are as they should be: answered, and so is what stands behind them")
 def good(base):
-    with door(base, conf="serve_host_names = x\n") as d:
+    with http_server(base, conf="serve_host_names = x\n") as d:
         for what, (request, status) in GOOD.items():
             answer = exchange(d, request + BEHIND.replace(b"healthz", b"openapi.json"), enough=b'"openapi"')
             equal(statuses(answer), [status, 200], what)
@@ -213,7 +213,7 @@ def good(base):
 
 @case("heads of all sizes: each is answered, large ones by 414 or 431; none waits for what has come")
 def sizes(base):
-    with door(base, conf="serve_host_names = x\n") as d:
+    with http_server(base, conf="serve_host_names = x\n") as d:
         for size in range(0, 17000, 450):
             for name, request in (("a header", get(b"X: " + b"a" * size)), ("headers", get(*[b"X: " + b"a" * 95] * (size // 100))),
                                   ("a path", get(path=b"/healthz?q=" + b"a" * size)),

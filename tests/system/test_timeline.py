@@ -205,7 +205,7 @@ def browser(base):
         const there = {clientX: b.left + b.width / 2, clientY: bar.top + bar.height / 2, bubbles: true, cancelable: true};
         rows.dispatchEvent(new PointerEvent("pointermove", {...there, clientX: bar.left + bar.width / 2}));
         const said = tip.textContent;
-        for (let i = 0; i < 5; i++) rows.dispatchEvent(new WheelEvent("wheel", {...there, deltaY: -100}));
+        for (let i = 0; i < 5; i++) rows.dispatchEvent(new WheelEvent("feedwheel", {...there, deltaY: -100}));
         const near = rows.viewBox.baseVal.width / whole;
         dispatchEvent(new KeyboardEvent("keydown", {key: "0"}));
         document.body.dataset.found = JSON.stringify({said, near, far: rows.viewBox.baseVal.width / whole, ticks: axis.querySelectorAll("text").length});

@@ -9,7 +9,7 @@ import random
 import re
 import subprocess
 
-from door import Door, door
+from http_server import HttpServer, http_server
 from harness import Feedwheel, case, each_engine, equal, holds, run, server, wait_for
 
 EVENT = {"property": "news", "section": 1, "id": 1}
@@ -28,11 +28,11 @@ def bearer(token, **more):
 
 
 def add(d, name, *arguments):
-    return make(d.wheel, name, *arguments)
+    return make(d.feedwheel, name, *arguments)
 
 
-def make(wheel, name, *arguments):
-    token = wheel.run("token", "add", name, *arguments).stdout.strip()
+def make(feedwheel, name, *arguments):
+    token = feedwheel.run("token", "add", name, *arguments).stdout.strip()
     holds(re.fullmatch(r"fwt_[A-Za-z0-9_-]{43}", token), token)
     return token
 
@@ -48,12 +48,12 @@ def becomes(what, status, ask):
 
 def says(d, words):
     """The server has looked for tokens, and says what that means: only then all scopes are judged."""
-    wait_for("the log says '%s'" % words, lambda: words in d.wheel.words())
+    wait_for("the log says '%s'" % words, lambda: words in d.feedwheel.words())
 
 
 @case("without tokens this machine needs none; with one, everybody does; added and removed while the server runs")
 def comes_and_goes(base):
-    with door(base, conf=PATIENT) as d:
+    with http_server(base, conf=PATIENT) as d:
         says(d, "requests without a token are accepted from programs on this machine")
         equal(pushed(d), 202)
         status, headers, said = d.push(EVENT, path="/v1/events", headers=FAR)
@@ -68,24 +68,24 @@ def comes_and_goes(base):
         equal(pushed(d, one), 202)
         equal(d.push(EVENT, headers=bearer(one))[::2], (200, {"stored": 1}))
         equal(pushed(d, one, headers=FAR), 202)
-        wait_for("its use is noted", lambda: "used" in d.wheel.json("token", "list")[0], AGAIN_S) # API-01
+        wait_for("its use is noted", lambda: "used" in d.feedwheel.json("token", "list")[0], AGAIN_S) # API-01
         status, headers, _ = d.push(EVENT, path="/v1/events", headers=bearer(one[:-1] + ("A" if one[-1] != "A" else "B")))
         equal(status, 401)
         holds("invalid_token" in headers["WWW-Authenticate"], headers)
         two = add(d, "two", "--scope", "push")
         becomes("the second token", 202, lambda: pushed(d, two))
-        d.wheel.run("token", "remove", "one")
+        d.feedwheel.run("token", "remove", "one")
         becomes("a token that was removed", 401, lambda: pushed(d, one))
         equal(pushed(d, two), 202)
-        d.wheel.run("token", "remove", "two")
+        d.feedwheel.run("token", "remove", "two")
         becomes("a push from here without tokens", 202, lambda: pushed(d))
         equal(pushed(d, headers=FAR), 403)
         n = d.ask("GET", "/v1/ring")[2]["accepted"]
         d.stop()
         equal(d.stored(), n)
         for secret in (one, two):
-            holds(secret not in d.wheel.words(), "in what the server said") # LOG-02
-            for path in glob.glob(d.wheel.path + "*"):
+            holds(secret not in d.feedwheel.words(), "in what the server said") # LOG-02
+            for path in glob.glob(d.feedwheel.path + "*"):
                 with open(path, "rb") as f:
                     holds(secret.encode() not in f.read(), "in " + path)
 
@@ -93,7 +93,7 @@ def comes_and_goes(base):
 @case("the first token closes the scopes that it does not have, too")
 def closes_all(base):
     for scope in ("push", "read", "admin"):
-        with door(os.path.join(base, scope), conf=PATIENT) as d:
+        with http_server(os.path.join(base, scope), conf=PATIENT) as d:
             says(d, "requests without a token are accepted")
             asked = {"push": lambda d=d: pushed(d), "read": lambda d=d: d.ask("GET", "/metrics")[0],
                      "admin": lambda d=d: d.push({"url": "http://a.example/"}, path="/v1/feeds")[0]}
@@ -120,7 +120,7 @@ def status_of(d, header, host="127.0.0.1"):
 @case("behind a proxy nobody is this machine: no shape of its headers lets anybody in, and what makes it likely that there is one closes all")
 def behind_proxies(base):
     for i, (conf, why) in enumerate(CLOSED.items()):
-        with door(os.path.join(base, str(i)), conf=conf + PATIENT) as d:
+        with http_server(os.path.join(base, str(i)), conf=conf + PATIENT) as d:
             says(d, "requests without a token are refused: " + why)
             equal({status_of(d, shape) for shape in SHAPES}, {"403"}, conf)
             equal((pushed(d), d.ask("GET", "/metrics")[0], d.ask("GET", "/healthz")[0]), (403, 403, 200), conf)
@@ -129,10 +129,10 @@ def behind_proxies(base):
             holds(why in said["detail"] and "(to make a token: feedwheel token add NAME --scope admin)" in said["detail"], said)
             token = add(d, "one", "--scope", "admin,read")
             becomes("a feed, with a token", 201, lambda d=d, token=token: d.push({"url": "http://a.example/"}, path="/v1/feeds", headers=bearer(token))[0])
-    with door(os.path.join(base, "unnamed"), conf=PATIENT) as d: # a proxy that nobody named
+    with http_server(os.path.join(base, "unnamed"), conf=PATIENT) as d: # a proxy that nobody named
         says(d, "requests without a token are accepted")
         equal([status_of(d, shape) for shape in SHAPES], ["403"] * (len(SHAPES) - 1) + ["201"])
-        equal(d.wheel.one("SELECT count(*) FROM feeds"), 1)
+        equal(d.feedwheel.one("SELECT count(*) FROM feeds"), 1)
         d.stop()
         d.arguments = ("serve", "--listen", "127.1:%d" % d.port) # as all that is not surely loopback
         d.start()
@@ -142,7 +142,7 @@ def behind_proxies(base):
 
 @case("without a token: names in Host, pages of other origins, types of bodies; each refusal says what helps")
 def without(base):
-    with door(base, conf="serve_host_names = feeds.lan, wheel\n") as d:
+    with http_server(base, conf="serve_host_names = feeds.lan, feedwheel\n") as d:
         says(d, "requests without a token are accepted")
         body = json.dumps({"url": "https://a.example/"})
 
@@ -173,7 +173,7 @@ def without(base):
         equal(d.ask("PATCH", "/v1/feeds/1", '{"title":"x"}', {"Content-Type": "text/plain"})[0], 415)
         entry = '{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"a","content_text":"a"}]}'
         equal([d.ask("POST", "/v1/feeds/1/entries", entry, h)[0] for h in ({}, {"Origin": mine}, {"Content-Type": "text/plain"})], [200, 415, 415])
-        equal((d.wheel.one("SELECT count(*) FROM feeds"), d.ask("GET", "/v1/ring")[2]["accepted"]), (1, 1))
+        equal((d.feedwheel.one("SELECT count(*) FROM feeds"), d.ask("GET", "/v1/ring")[2]["accepted"]), (1, 1))
         # with a token any name and page may, but a body's type counts: a browser may know the token (Basic)
         token = add(d, "one", "--scope", "admin,push,read")
         becomes("a look without a token", 401, lambda: d.ask("GET", "/v1/ring")[0])
@@ -196,7 +196,7 @@ def bad_names(base):
 
 @case("each scope by itself; what is open; forms of the header")
 def scopes(base):
-    with door(base, conf=PROXY + PATIENT) as d:
+    with http_server(base, conf=PROXY + PATIENT) as d:
         tokens = {s: add(d, s, "--scope", s) for s in ("push", "read")}
         tokens["both"] = add(d, "both", "--scope", "read,push")
         tokens["admin"] = add(d, "admin", "--scope", "admin")
@@ -226,7 +226,7 @@ def scopes(base):
 
 @case("Twirp's words; a body is read before it is refused, unless its sender waits for leave; connections go on")
 def manners(base):
-    with door(base, conf=PATIENT) as d:
+    with http_server(base, conf=PATIENT) as d:
         token = add(d, "one", "--scope", "push")
         becomes("a push without a token", 401, lambda: pushed(d, path=TWIRP))
         status, headers, said = d.push(EVENT, path=TWIRP)
@@ -251,21 +251,21 @@ def manners(base):
         holds("401 Unauthorized" in curl.stderr and "100 Continue" not in curl.stderr, curl.stderr)
 
 
-@case("a token runs out, and does not open the door by that")
+@case("a token runs out, and does not open the http_server by that")
 def runs_out(base):
-    with door(base, conf=PATIENT) as d:
+    with http_server(base, conf=PATIENT) as d:
         token = add(d, "short", "--scope", "push", "--days", "1")
         becomes("a push with a token", 401, lambda: pushed(d))
         equal(pushed(d, token), 202)
-        d.wheel.sql(LATE, write=True)
+        d.feedwheel.sql(LATE, write=True)
         becomes("a token that has run out", 401, lambda: pushed(d, token))
         equal(pushed(d), 401)
-        holds("expired" in d.wheel.run("token", "list").stdout, "in the list")
-        equal(d.wheel.json("token", "list")[0]["valid"], False)
-        d.wheel.sql("UPDATE records SET value = x'00ff' WHERE kind = 'token'", write=True) # neither does one that nobody can read
-        wait_for("unreadable", lambda: "unreadable: remove it" in d.wheel.run("token", "list").stdout)
+        holds("expired" in d.feedwheel.run("token", "list").stdout, "in the list")
+        equal(d.feedwheel.json("token", "list")[0]["valid"], False)
+        d.feedwheel.sql("UPDATE records SET value = x'00ff' WHERE kind = 'token'", write=True) # neither does one that nobody can read
+        wait_for("unreadable", lambda: "unreadable: remove it" in d.feedwheel.run("token", "list").stdout)
         equal(pushed(d), 401)
-        d.wheel.run("token", "remove", "short")
+        d.feedwheel.run("token", "remove", "short")
         becomes("a push without tokens", 202, lambda: pushed(d))
 
 
@@ -280,7 +280,7 @@ def metric(d, name, token):
 @case("wrong tokens: after so many from a network nothing from there is judged for a while, but who was let in there before goes on") # API-07
 def guessing(base):
     one, two = [make(Feedwheel(base), name, "--scope", "push,read") for name in ("one", "two")]
-    with door(base, conf=PROXY + "auth_failures_max = 5\nauth_failures_ms = 1h\n") as d:
+    with http_server(base, conf=PROXY + "auth_failures_max = 5\nauth_failures_ms = 1h\n") as d:
         becomes("a push without a token", 401, lambda: pushed(d))
         equal(pushed(d, two, headers=of("198.51.100.1")), 202)
         equal(pushed(d, one, headers=of("192.0.2.1")), 202)
@@ -302,12 +302,12 @@ def guessing(base):
             equal(pushed(d, "guess", headers=of("2001:db8::%d" % i)), 401)
         equal((pushed(d, two, headers=of("2001:db8::ffff")), pushed(d, two, headers=of("2001:db8:0:1::1"))), (429, 202))
         equal((metric(d, "auth_failures_total", one), metric(d, "auth_rate_limited_total", one)), (11, 5))
-        equal(len(re.findall(r"5 wrong tokens from the network of (192\.0\.2|2001:db8)", d.wheel.words())) in (1, 2), True, d.wheel.words())
+        equal(len(re.findall(r"5 wrong tokens from the network of (192\.0\.2|2001:db8)", d.feedwheel.words())) in (1, 2), True, d.feedwheel.words())
         add(d, "three", "--scope", "push") # homes outlive a change of the tokens
-        d.wheel.run("token", "remove", "two")
+        d.feedwheel.run("token", "remove", "two")
         becomes("a token that was removed", 401, lambda: pushed(d, two, headers=of("198.51.100.1")))
         equal(pushed(d, one, headers=of("192.0.2.1")), 202)
-    with door(base, conf="auth_failures_max = 2\nauth_failures_ms = 2s\n") as d: # not by a header that anybody may write
+    with http_server(base, conf="auth_failures_max = 2\nauth_failures_ms = 2s\n") as d: # not by a header that anybody may write
         becomes("too many", 429, lambda: pushed(d, "guess", headers=of("192.0.2.%d" % random.randrange(256))))
         becomes("the right one, later", 202, lambda: pushed(d, one))
 
@@ -321,7 +321,7 @@ def streams_end(base):
         equal(r.status, 200)
         holds(r.readline().startswith(b"retry:"), "it begins")
         return r
-    with door(base, conf=PATIENT) as d:
+    with http_server(base, conf=PATIENT) as d:
         says(d, "requests without a token are accepted")
         open_to_all = stream(d)
         short = add(d, "short", "--scope", "read", "--days", "1")
@@ -329,29 +329,29 @@ def streams_end(base):
         open_to_all.read() # until it ends
         becomes("the last token", 200, lambda: d.ask("GET", "/v1/ring", headers=bearer(other))[0])
         ending, staying = stream(d, short), stream(d, other)
-        d.wheel.sql(LATE, write=True)
+        d.feedwheel.sql(LATE, write=True)
         ending.read()
         equal(d.ask("GET", "/v1/stream", headers=bearer(short))[0], 401)
         add(d, "third", "--scope", "read")
         equal(d.ask("GET", "/v1/ring", headers=bearer(other))[0], 200)
-        d.wheel.run("add", "https://a.example/")
-        d.wheel.run("push", "--content-type", "application/x-ndjson", "#1", "-", stdin='{"id":"x","title":"t"}')
+        d.feedwheel.run("add", "https://a.example/")
+        d.feedwheel.run("push", "--content-type", "application/x-ndjson", "#1", "-", stdin='{"id":"x","title":"t"}')
         wait_for("the one that stays reads on", lambda: staying.readline().startswith(b"event: entry"))
-        d.wheel.run("token", "remove", "other")
+        d.feedwheel.run("token", "remove", "other")
         staying.read()
 
 
 @case("over a unix socket: this machine, until there is a token")
 def unix(base):
-    path = os.path.join(base, "door.sock")
-    d = Door(base)
+    path = os.path.join(base, "http_server.sock")
+    d = HttpServer(base)
     d.stop()
 
     def push(*more):
         r = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--unix-socket", path, "-d", json.dumps(EVENT), *more,
                             "http://localhost/v1/events"], capture_output=True, text=True, check=False)
         return r.stdout
-    p = d.wheel.start("serve", "--listen", "unix:" + path)
+    p = d.feedwheel.start("serve", "--listen", "unix:" + path)
     wait_for("the server", lambda: push() == "202")
     token = add(d, "one", "--scope", "push")
     wait_for("a token is wanted", lambda: push() == "401", AGAIN_S)
@@ -364,16 +364,16 @@ def unix(base):
              leave_out=() if "FW_LONG" in os.environ else ("redis", "mysql"))
 def store_away(base, engine):
     with server(engine, base) as s:
-        with door(base, store=s.url(), conf=PATIENT) as d:
+        with http_server(base, store=s.url(), conf=PATIENT) as d:
             token = add(d, "one", "--scope", "push")
             becomes("a push without a token", 401, lambda: pushed(d))
             s.kill9()
-            wait_for("it is noticed", lambda: "access tokens cannot be read" in d.wheel.words(), AGAIN_S)
+            wait_for("it is noticed", lambda: "access tokens cannot be read" in d.feedwheel.words(), AGAIN_S)
             equal(d.ask("GET", "/readyz")[0], 503, "ready")
             equal((pushed(d), pushed(d, token), pushed(d, token, headers=FAR)), (401, 202, 202))
             s.again()
-            wait_for("it is back", lambda: "access tokens can be read again" in d.wheel.words(), AGAIN_S)
-            d.wheel.run("token", "remove", "one")
+            wait_for("it is back", lambda: "access tokens can be read again" in d.feedwheel.words(), AGAIN_S)
+            d.feedwheel.run("token", "remove", "one")
             becomes("without tokens", 202, lambda: pushed(d))
             token = add(d, "two", "--scope", "push")
             d.stop()
@@ -404,7 +404,7 @@ def bound(base):
         (), ("--feed", "1"), ("--feed=1", "--feed", "https://b.example/"), ("--property", "news", "--property", "a=b"),
         ("--property", "news", "--feed", "3")))]
     reader = make(w, "reader", "--scope", "read")
-    with door(base, conf=PATIENT) as d:
+    with http_server(base, conf=PATIENT) as d:
         def taken():
             return d.ask("GET", "/v1/ring", headers=bearer(reader))[2]["accepted"]
         for feed, open_to in ((1, (all_of_it, first, two)), (2, (all_of_it, two)), (3, (all_of_it, both)), (99, ())):
@@ -434,9 +434,9 @@ def bound(base):
         holds("push of events refused" in events(d, first, EVENT)[2]["detail"], "bound to feeds alone")
         for path in ("/v1/feeds/1", "/v1/stream", "/metrics"):
             equal(d.ask("GET", path, headers=bearer(first))[0], 403, path)
-        listed = {t["name"]: (t.get("feeds"), t.get("properties")) for t in d.wheel.json("token", "list") if t["name"] != "reader"}
+        listed = {t["name"]: (t.get("feeds"), t.get("properties")) for t in d.feedwheel.json("token", "list") if t["name"] != "reader"}
         equal(listed, {"t0": (None, None), "t1": ([1], []), "t2": ([1, 2], []), "t3": ([], ["news", "a=b"]), "t4": ([3], ["news"])})
-        table = d.wheel.run("token", "list").stdout
+        table = d.feedwheel.run("token", "list").stdout
         holds("feed=1 feed=2" in table and "feed=3 property=news" in table, table)
         body = os.path.join(base, "body")
         with open(body, "w", encoding="ascii") as f:
@@ -458,9 +458,9 @@ def bound(base):
 
 @case("the words of the command")
 def words(base):
-    d = Door(base)
+    d = HttpServer(base)
     d.stop()
-    w = d.wheel
+    w = d.feedwheel
     for arguments, code, said in (
             (("add", "one"), 2, "--scope push, read or admin"), (("add", "--scope", "push"), 2, "missing argument: NAME"),
             (("add", "one", "--scope", "pull"), 2, "unknown scope 'pull': there are push, read and admin"),

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-from door import Door, metric
+from http_server import HttpServer, metric
 from growing import LONG
 from harness import Skip, Feedwheel, case, each_engine, equal, holds, run, server, wait_for
 from hubs import Hub, ask, atom, links
@@ -26,7 +26,7 @@ def seconds(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() if text else 0
 
 
-class Subscriber(Door):
+class Subscriber(HttpServer):
     """A server whose public address is its own. Nobody reads what it has without a token."""
 
     def __init__(self, base, lease="10d", secret="yes", conf="", **more):
@@ -34,22 +34,22 @@ class Subscriber(Door):
         super().__init__(base, conf=conf, **more)
 
     def start(self):
-        with open(self.wheel.conf, "r+", encoding="ascii") as f:
+        with open(self.feedwheel.conf, "r+", encoding="ascii") as f:
             if "websub_url" not in f.read():
                 f.write(CONF % (self.port, *self.websub))
-        self.token = self.token or self.wheel.run("token", "add", "test-%d" % self.port, "--scope", "push,read").stdout.strip()
+        self.token = self.token or self.feedwheel.run("token", "add", "test-%d" % self.port, "--scope", "push,read").stdout.strip()
         super().start()
 
     def add(self, *urls):
         """Subscribed, and asked once."""
-        self.wheel.run("add", *urls)
-        self.wheel.run_once()
+        self.feedwheel.run("add", *urls)
+        self.feedwheel.run_once()
 
     def known(self, words="state"):
-        return [w[words] for w in self.wheel.json("websub", "list")]
+        return [w[words] for w in self.feedwheel.json("websub", "list")]
 
     def feed(self, word="#1"):
-        return self.wheel.json("show", word)["feed"]
+        return self.feedwheel.json("show", word)["feed"]
 
     def ahead(self, name, word="#1"):
         """In how many seconds a time of the feed's is; None: it has none."""
@@ -57,7 +57,7 @@ class Subscriber(Door):
         return text and seconds(text) - time.time()
 
     def entries(self):
-        return len(self.wheel.run("entries", "--jsonl").stdout.splitlines())
+        return len(self.feedwheel.run("entries", "--jsonl").stdout.splitlines())
 
     def is_active(self, n=1):
         wait_for("%d active" % n, lambda: self.known().count("active") == n, 60)
@@ -153,13 +153,13 @@ def moved_hubs(base): # WSB-03; 203, 204
         equal((len(hub.posts("/nothing")), len(second)), (1, 1))
         holds(hub.posts("/nothing")[0]["hub.callback"] != second[0]["hub.callback"], "each hub has its own")
         wait_for("a verdict on the others", lambda: d.known().count("off") == 2, 60)
-        said = {w["topic"].rpartition("/")[2]: w for w in d.wheel.json("websub", "list")}
+        said = {w["topic"].rpartition("/")[2]: w for w in d.feedwheel.json("websub", "list")}
         holds("circle" in said["fcircle"]["why"], said)
         holds("404" in said["f302"]["why"], said)
         for w in ("fcircle", "f302"):
             holds(seconds(said[w]["next"]) > time.time() + 3500, said)
         equal(len(hub.posts("/circle")), 1)
-        holds("circle" in d.wheel.run("why", u + "/fcircle").stdout, "why says it")
+        holds("circle" in d.feedwheel.run("why", u + "/fcircle").stdout, "why says it")
 
 
 @case("verification: a topic that is not pending is answered 404, and so is all that nobody asked for; leases of liars are made sane") # WSB-05, WSB-15; 205
@@ -184,7 +184,7 @@ def verification(base):
             status, body, headers = hub.intent(callback, "subscribe", u + "/f", "<i>\r\n%d\0 é" % i, "86400")
             equal((status, body, headers["Content-Type"]), (200, ("<i>\r\n%d\0 é" % i).encode(), "text/plain"))
         d.is_active()
-        until = seconds(d.wheel.json("websub", "list")[0]["until"]) - time.time()
+        until = seconds(d.feedwheel.json("websub", "list")[0]["until"]) - time.time()
         holds(86000 < until <= 86400, until)
         equal(len(hub.posts()), 1)
         wait_for("the schedule knows", lambda: (d.ahead("push_until") or 0) > 8e4, 30)
@@ -193,7 +193,7 @@ def verification(base):
             equal(hub.intent(callback, "subscribe", u + "/f", "x", lease)[0], 200)
 
             def sane(want_s=want_s, words=words):
-                w = d.wheel.json("websub", "list")[0]
+                w = d.feedwheel.json("websub", "list")[0]
                 return words in w["why"] and abs(seconds(w.get("until")) - time.time() - want_s) < 120
             wait_for("lease %s" % lease, sane, 30)
 
@@ -227,12 +227,12 @@ def documents(base):
         for k in ("etag", "last_modified", "last_visit", "last_ok", "status"):
             equal(after.get(k), before.get(k), k)
         equal(len(hub.gets("/f")), fetched)
-        wait_for("counts", lambda: [(w["delivered"], w["new"], w["ignored"]) for w in d.wheel.json("websub", "list")] == [(6, 4, 9)], 30)
+        wait_for("counts", lambda: [(w["delivered"], w["new"], w["ignored"]) for w in d.feedwheel.json("websub", "list")] == [(6, 4, 9)], 30)
         said = {l.rpartition(" ")[0]: l.rpartition(" ")[2] for l in d.ask("GET", "/metrics")[2].splitlines() if "websub" in l}
         equal([said['feedwheel_websub_pushes_total{verdict="%s"}' % v] for v in ("taken", "wrong_signature", "unsigned")], ["8", "6", "1"])
         equal(metric(d, "websub_active"), 1)
         secrets = (s.secret, s.callback.rpartition("/")[2])
-        for words in (d.wheel.words(), d.wheel.run("websub", "list", "--json").stdout, d.wheel.run("show", "#1", "--json").stdout):
+        for words in (d.feedwheel.words(), d.feedwheel.run("websub", "list", "--json").stdout, d.feedwheel.run("show", "#1", "--json").stdout):
             holds(not any(x in words for x in secrets), "secrets are nobody's to read") # LOG-02
         equal(ask("POST", s.callback, b"x" * (8 << 20) + b"y")[0], 413)
 
@@ -272,9 +272,9 @@ def flood(base): # WSB-13
         for wrong in (a[:-1] + ("0" if a[-1] != "0" else "1"), ("0" if a[0] != "0" else "1") + a[1:], a[:-1], a.upper()):
             equal(ask("POST", s.callback[:-len(a)] + wrong, b"x")[0], 410, wrong)
         equal(metric(d, "websub_lookups_total") - before, sent)
-        key = d.wheel.one("SELECT value FROM records WHERE kind = 'websub' AND record_key = CAST('key' AS BLOB)")
+        key = d.feedwheel.one("SELECT value FROM records WHERE kind = 'websub' AND record_key = CAST('key' AS BLOB)")
         holds(len(key) == 32 and len(set(key)) > 8, "a key")
-        holds(key.hex() not in d.wheel.words(), "not logged")
+        holds(key.hex() not in d.feedwheel.words(), "not logged")
 
 
 def refused(s, body):
@@ -291,16 +291,16 @@ def endless(base):
         s = subscribed(hub, d)
         equal([hub.send(s, atom("f", range(1000 * n, 1000 * n + 700))) for n in (1, 2)], [200, 200])
         equal(d.entries(), 1 + 1000)
-        q = d.wheel.json("show", "#1")["quota"]
+        q = d.feedwheel.json("show", "#1")["quota"]
         equal((q["new"], q["deferred"]), (1000, 400))
-        holds("used up until" in d.wheel.run("why", "#1").stdout, "why")
+        holds("used up until" in d.feedwheel.run("why", "#1").stdout, "why")
         for n in range(3, 12):
             holds(23 * 3600 < refused(s, atom("f", range(1000 * n, 1000 * n + 700))) <= 24 * 3600, "till then")
         equal(d.entries(), 1 + 1000)
         equal(metric(d, "websub_refused_pushes_total"), 9)
         status, _, answer = d.push('{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"own","content_text":"x"}]}', "/v1/feeds/1/entries")
         equal((status, answer["new"]), (200, 1), "its owner's")
-        d.wheel.sql("UPDATE records SET until_ms = 1 WHERE kind = 'quota'", write=True)
+        d.feedwheel.sql("UPDATE records SET until_ms = 1 WHERE kind = 'quota'", write=True)
         equal(hub.send(s, atom("f", [5])), 200)
         equal(d.entries(), 1 + 1000 + 1 + 1)
 
@@ -341,14 +341,14 @@ def another_key(base):
     with both(base) as (hub, d):
         old = subscribed(hub, d)
         d.stop()
-        d.wheel.sql("UPDATE records SET value = CAST('0123456789abcdef0123456789abcdef' AS BLOB) WHERE kind = 'websub' AND record_key = CAST('key' AS BLOB)",
+        d.feedwheel.sql("UPDATE records SET value = CAST('0123456789abcdef0123456789abcdef' AS BLOB) WHERE kind = 'websub' AND record_key = CAST('key' AS BLOB)",
                     write=True)
         d.start()
         wait_for("a new one", lambda: len(hub.subscriptions) == 2, 60)
         new = next(s for s in hub.subscriptions.values() if s.callback != old.callback)
         equal((hub.send(old, atom("f", [2])), hub.send(new, atom("f", [3]))), (410, 200))
         d.is_active()
-        wait_for("the old one to be forgotten", lambda: d.wheel.one("SELECT count(*) FROM records WHERE kind = 'websub' AND"
+        wait_for("the old one to be forgotten", lambda: d.feedwheel.one("SELECT count(*) FROM records WHERE kind = 'websub' AND"
                                                                     " CAST(record_key AS TEXT) LIKE 'cb/%'") == 1)
         equal(d.entries(), 2)
 
@@ -357,14 +357,14 @@ def records(d, change, key):
     """Change the JSON of a record as time would have done: json_set's arguments, with numbers relative to now."""
     now = int(time.time() * 1000)
     path = ", ".join("'$.%s', %d" % (k, now + v) for k, v in change.items())
-    d.wheel.sql("UPDATE records SET value = CAST(json_set(CAST(value AS TEXT), %s) AS BLOB) WHERE kind = 'websub' AND record_key = CAST(? AS BLOB)" % path, key, write=True)
+    d.feedwheel.sql("UPDATE records SET value = CAST(json_set(CAST(value AS TEXT), %s) AS BLOB) WHERE kind = 'websub' AND record_key = CAST(? AS BLOB)" % path, key, write=True)
 
 
 def renewal_due(d):
     """The lease of the first feed's subscription nears its end."""
     wait_for("the schedule knows", lambda: d.ahead("push_until"))
     records(d, {"next_ms": 0}, "feed/%019d" % 1)
-    d.wheel.run("websub", "on", "#1") # that is looked at
+    d.feedwheel.run("websub", "on", "#1") # that is looked at
 
 
 @case("renewal: before the lease ends, by a new callback with a new secret; the old one holds until that is verified, then it is left")
@@ -421,9 +421,9 @@ def denial(base):
         equal(hub.intent(s.callback, "denied", s.topic + "x", None)[0], 404)
         equal(hub.intent(s.callback, "denied", s.topic, None, reason="too many \x1b[31m\0")[0], 200)
         wait_for("off", lambda: d.known() == ["off"], 30)
-        w = d.wheel.json("websub", "list")[0]
+        w = d.feedwheel.json("websub", "list")[0]
         holds("too many" in w["why"] and seconds(w["next"]) > time.time() + 6.9 * 86400, w)
-        holds("\x1b" not in d.wheel.run("websub").stdout + d.wheel.run("why", "#1").stdout, "escaped")
+        holds("\x1b" not in d.feedwheel.run("websub").stdout + d.feedwheel.run("why", "#1").stdout, "escaped")
         wait_for("the schedule knows", lambda: not d.ahead("push_until") and d.ahead("due") < 400)
         equal(hub.send(s, atom("f", [2])), 410)
         equal(len(hub.posts()), 1)
@@ -443,17 +443,17 @@ def flipping(base):
         for i in range(1, 12):
             wait_for("a look at it", lambda i=i: len([f for f in hub.posts() if f["hub.mode"] == "subscribe"]) == min(i, 8), 60)
             if i >= 8:
-                wait_for("it waits", lambda i=i: [(w["state"], w["topic"]) for w in d.wheel.json("websub", "list")] == [("active" if i == 8 else "off",
+                wait_for("it waits", lambda i=i: [(w["state"], w["topic"]) for w in d.feedwheel.json("websub", "list")] == [("active" if i == 8 else "off",
                     u + "/f?%d" % i)], 60)
-            d.wheel.run("set", "--due", u + "/f")
-            d.wheel.run_once()
-        holds("rate limited" in d.wheel.run("why", "#1").stdout and "rate limited" in d.wheel.run("websub").stdout, "why says it")
-        next_s = seconds(d.wheel.json("websub", "list")[0]["next"]) - time.time()
+            d.feedwheel.run("set", "--due", u + "/f")
+            d.feedwheel.run_once()
+        holds("rate limited" in d.feedwheel.run("why", "#1").stdout and "rate limited" in d.feedwheel.run("websub").stdout, "why says it")
+        next_s = seconds(d.feedwheel.json("websub", "list")[0]["next"]) - time.time()
         holds(6000 < next_s <= 7200, next_s)
         wait_for("what was asked for is left", lambda: not hub.subscriptions, 60)
         equal(len([f for f in hub.posts() if f["hub.mode"] == "subscribe"]), 8)
-        d.wheel.run("websub", "off", u + "/f")
-        d.wheel.run("websub", "on", u + "/f") # a person knows better
+        d.feedwheel.run("websub", "off", u + "/f")
+        d.feedwheel.run("websub", "on", u + "/f") # a person knows better
         d.is_active()
 
 
@@ -463,16 +463,16 @@ def broken_hub(base):
         u = hub.url
         for i in range(16):
             hub.page("/f%d" % i, atom("f%d" % i, [1], links(("hub", u + "/broken"), ("self", u + "/f%d" % i))))
-        d.wheel.run("add", *(u + "/f%d" % i for i in range(16)))
+        d.feedwheel.run("add", *(u + "/f%d" % i for i in range(16)))
         for _ in range(3):
-            d.wheel.run_once()
+            d.feedwheel.run_once()
         wait_for("a verdict", lambda: all("404" in w or "times in a row" in w for w in d.known("why")) and len(d.known()) == 16, 60)
-        asked, waits = len(hub.posts("/broken")), [w for w in d.wheel.json("websub", "list") if "times in a row" in w["why"]]
+        asked, waits = len(hub.posts("/broken")), [w for w in d.feedwheel.json("websub", "list") if "times in a row" in w["why"]]
         equal(asked + len(waits), 16)
         holds(waits and 10 <= asked, asked)
         for w in waits:
             holds(300 < seconds(w["next"]) - time.time() < 9000, w)
-        holds("times in a row" in d.wheel.run("why", "#%d" % waits[0]["feed"]).stdout, "why says it")
+        holds("times in a row" in d.feedwheel.run("why", "#%d" % waits[0]["feed"]).stdout, "why says it")
 
 
 @case("left: when a feed is paused, removed, switched off, or moves its topic; what still comes is answered 410") # WSB-13, WSB-15
@@ -486,18 +486,18 @@ def leaving(base):
         d.is_active(4)
         for name in "abcd":
             subs[name] = hub.wait_one(u + "/" + name)
-        d.wheel.run("pause", u + "/a")
-        d.wheel.run("remove", u + "/b")
-        d.wheel.run("websub", "off", u + "/c")
+        d.feedwheel.run("pause", u + "/a")
+        d.feedwheel.run("remove", u + "/b")
+        d.feedwheel.run("websub", "off", u + "/c")
         hub.page("/d", atom("d", [1, 2], links(("hub", u + "/hub"), ("self", u + "/d2"))))
-        d.wheel.run("set", "--due", u + "/d")
-        d.wheel.run_once()
+        d.feedwheel.run("set", "--due", u + "/d")
+        d.feedwheel.run_once()
         wait_for("left", lambda: [s.topic for s in hub.subscriptions.values()] == [u + "/d2"], 60)
         for name in "abcd":
             equal(hub.send(subs[name], atom(name, [9])), 410, name)
         wait_for("one to be active", lambda: sorted(d.known()) == ["active", "off"])
-        d.wheel.run("resume", u + "/a")
-        d.wheel.run("websub", "on", u + "/c")
+        d.feedwheel.run("resume", u + "/a")
+        d.feedwheel.run("websub", "on", u + "/c")
         d.is_active(3)
         holds(hub.wait_one(u + "/a").callback != subs["a"].callback and hub.wait_one(u + "/c").callback != subs["c"].callback, "new ones")
         holds([v for v in hub.verified if v[0] == "unsubscribe"] and all(v[2] for v in hub.verified), hub.verified)
@@ -516,7 +516,7 @@ def hints(base):
         d.is_active(2)
         form = hub.posts("/cloud")[0]
         equal((form["protocol"], form["domain"], form["port"], form["url1"]), ("http-post", "127.0.0.1", str(d.port), u + "/f"))
-        w = d.wheel.json("websub", "list")[0]
+        w = d.feedwheel.json("websub", "list")[0]
         holds(abs(seconds(w["until"]) - time.time() - 25 * 3600) < 600 and w["cloud"], w)
         holds(not d.ahead("push_until"), "nobody relies on pings")
         holds(d.ahead("due") > 120, "not yet")
@@ -542,24 +542,24 @@ def missed(base):
         for n, sent in ((2, True), (3, False)):
             records(d, {"since_ms": -86400000}, feed) # the poll before this one was of the subscription's time
             hub.feed("f", range(1, n + 1))
-            d.wheel.run("set", "--due", u + "/f")
-            d.wheel.run_once()
+            d.feedwheel.run("set", "--due", u + "/f")
+            d.feedwheel.run_once()
             holds(d.ahead("due") > 40000, "asked rarely")
-            wait_for("a note of it", lambda: d.wheel.one("SELECT count(*) FROM records WHERE record_key = CAST(? AS BLOB)", key) == 1, 30)
+            wait_for("a note of it", lambda: d.feedwheel.one("SELECT count(*) FROM records WHERE record_key = CAST(? AS BLOB)", key) == 1, 30)
             if sent:
                 equal(hub.send(s, atom("f", [n])), 200)
                 wait_for("counted", lambda: d.known("delivered") == [1], 30)
             records(d, {"last_ms": -600000 if sent else -900000}, "n/%019d" % 1) # it came after the poll; or before
             records(d, {"polled_ms": -601000}, key)
-            wait_for("a verdict", lambda: d.wheel.one("SELECT count(*) FROM records WHERE record_key = CAST(? AS BLOB)", key) == 0, 30)
+            wait_for("a verdict", lambda: d.feedwheel.one("SELECT count(*) FROM records WHERE record_key = CAST(? AS BLOB)", key) == 0, 30)
             if not sent:
                 wait_for("distrust", lambda: d.known("missed") == [1], 30)
             equal(d.known("missed"), [0 if sent else 1])
             if sent:
                 holds(d.ahead("push_until") > 0, "relied on")
         wait_for("the schedule knows", lambda: not d.ahead("push_until") and d.ahead("due") < 400)
-        holds(0 < seconds(d.wheel.json("websub", "list")[0]["distrusted_until"]) - time.time() <= 86400, "for a day")
-        holds("missed entries" in d.wheel.run("why", "#1").stdout, "why says it")
+        holds(0 < seconds(d.feedwheel.json("websub", "list")[0]["distrusted_until"]) - time.time() <= 86400, "for a day")
+        holds("missed entries" in d.feedwheel.run("why", "#1").stdout, "why says it")
         equal(hub.send(s, atom("f", [9])), 200) # what it sends is taken all the same
 
 
@@ -578,7 +578,7 @@ def everywhere(base, engine):
         db.again()
         wait_for("it is taken again", lambda: hub.send(s, atom("f", [3])) == 200, 60)
         equal(d.entries(), 3)
-        d.wheel.run("remove", u + "/f")
+        d.feedwheel.run("remove", u + "/f")
         wait_for("left", lambda: not hub.subscriptions, 60)
         equal(hub.send(s, atom("f", [4])), 410)
 
@@ -588,7 +588,7 @@ def several_servers(base):
     with both(base) as (hub, d):
         s = subscribed(hub, d)
         os.makedirs(base + "/second")
-        other = Subscriber(base + "/second", store=d.wheel.store, conf=CONF % (d.port, "10d", "yes"))
+        other = Subscriber(base + "/second", store=d.feedwheel.store, conf=CONF % (d.port, "10d", "yes"))
         try:
             equal((metric(d, "websub_leads"), metric(other, "websub_leads")), (1, 0))
             equal(hub.send(s, atom("f", [2])), 200)
@@ -609,29 +609,29 @@ def disagreement(base):
         u, ours = hub.url, "http://127.0.0.1:%d/" % d.port
         s = subscribed(hub, d)
         wait_for("the schedule knows", lambda: (d.ahead("push_until") or 0) > 8e5, 30)
-        holds("callbacks start with %swebsub/" % ours in d.wheel.run("doctor").stdout, "doctor says where")
-        equal(d.wheel.run("websub").stderr, "")
+        holds("callbacks start with %swebsub/" % ours in d.feedwheel.run("doctor").stdout, "doctor says where")
+        equal(d.feedwheel.run("websub").stderr, "")
         other = ("--websub-url", "https://else.example/")
-        found = d.wheel.run("doctor", *other).stdout
+        found = d.feedwheel.run("doctor", *other).stdout
         holds("websub_url = https://else.example/, but the server that asks them is called back below %s" % ours in found, found)
-        holds("use the same websub_url for all servers" in d.wheel.run("websub", *other).stderr, "websub says it")
+        holds("use the same websub_url for all servers" in d.feedwheel.run("websub", *other).stderr, "websub says it")
         os.makedirs(base + "/second")
-        second = Subscriber(base + "/second", store=d.wheel.store, conf=CONF.replace("http://127.0.0.1:%d/", "https://else.example:%d/") % (443, "10d", "yes"))
+        second = Subscriber(base + "/second", store=d.feedwheel.store, conf=CONF.replace("http://127.0.0.1:%d/", "https://else.example:%d/") % (443, "10d", "yes"))
         try:
-            wait_for("a warning", lambda: "set the same on all servers of this store" in second.wheel.words(), 60)
+            wait_for("a warning", lambda: "set the same on all servers of this store" in second.feedwheel.words(), 60)
             there = s.callback.replace(":%d/" % d.port, ":%d/" % second.port)
             equal(ask("POST", there, b"x")[0], 403) # what comes there is taken: the store's key signs for all
         finally:
             second.stop()
         records(d, {"since_ms": -86400000}, "feed/%019d" % 1)
         hub.feed("f", [1, 2])
-        worker = Feedwheel(base + "/second", "", store=d.wheel.store) # a worker that knows of no websub_url
+        worker = Feedwheel(base + "/second", "", store=d.feedwheel.store) # a worker that knows of no websub_url
         worker.run("set", "--due", u + "/f")
         worker.run_once()
         equal(d.entries(), 2)
-        wait_for("a note of it", lambda: d.wheel.one("SELECT count(*) FROM records WHERE record_key = CAST(? AS BLOB)", "ask/%019d/missed" % 1) == 1, 30)
+        wait_for("a note of it", lambda: d.feedwheel.one("SELECT count(*) FROM records WHERE record_key = CAST(? AS BLOB)", "ask/%019d/missed" % 1) == 1, 30)
         d.stop()
-        holds("no server sends requests to hubs" in d.wheel.run("doctor").stdout, "doctor sees it")
+        holds("no server sends requests to hubs" in d.feedwheel.run("doctor").stdout, "doctor sees it")
         d.start()
 
 
@@ -659,7 +659,7 @@ def killed(base):
             d.kill()
             for x in senders:
                 x.result()
-            there = {json.loads(l)["id"] for l in d.wheel.run("entries", "--jsonl").stdout.splitlines()}
+            there = {json.loads(l)["id"] for l in d.feedwheel.run("entries", "--jsonl").stdout.splitlines()}
             equal([n for n in sorted(said) if "urn:e:f:%d" % n not in there], [], "answered 200, and lost")
             d.start()
         before = d.ahead("due")

@@ -389,10 +389,10 @@ static void doctor_memory(struct doctor_run *d)
 	int64_t have = pages > 0 && size > 0 ? pages * size >> 20 : 0;
 	/* documents in transfer, one large document decoded, and its parsed form */
 	int64_t large = d->c->max_buffered_bytes + d->c->max_body_bytes + d->c->parse_memory_bytes;
-	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->store_cache_bytes + large) >> 20;
+	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->page_cache_bytes + large) >> 20;
 	int64_t all = each * FW_MAX(d->c->workers, INT64_C(1));
 
-	doctor_report(d, "memory", have && all > have / 2 ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "lower workers, concurrency, parse_memory_bytes or store_cache_bytes",
+	doctor_report(d, "memory", have && all > have / 2 ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "lower workers, concurrency, parse_memory_bytes or page_cache_bytes",
 		"workers may use %lld MiB of this machine's %lld MiB", (long long)all, (long long)have);
 }
 

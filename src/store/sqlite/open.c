@@ -128,7 +128,7 @@ static int sqlite_wal_enable(struct sqlite_db *s, struct fw_err *err)
 
 static int sqlite_settings(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
 {
-	size_t cache = cfg->store_cache_bytes ? cfg->store_cache_bytes : CACHE_BYTES;
+	size_t cache = cfg->page_cache_bytes ? cfg->page_cache_bytes : CACHE_BYTES;
 	char sql[400];
 	int rc;
 
@@ -138,7 +138,7 @@ static int sqlite_settings(struct sqlite_db *s, const struct fw_store_config *cf
 		    "PRAGMA page_size=%d; PRAGMA cache_size=-%zu; PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=0; "
 		    "PRAGMA foreign_keys=0; PRAGMA secure_delete=FAST",
 		    PAGE_BYTES, cache / 1024))
-		return fw_err_set(err, FW_EINVAL, "%s: store_cache_bytes out of range", s->path);
+		return fw_err_set(err, FW_EINVAL, "%s: page_cache_bytes out of range", s->path);
 	rc = s->sql.dialect->script(&s->sql, sql, err);
 	if (rc || s->sql.read_only || s->memory)
 		return rc;

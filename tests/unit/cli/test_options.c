@@ -133,7 +133,7 @@ static const struct { const char *command, *word; bool taken; } KNOWN[] = {
 	{"serve", "--listen=x", true}, {"serve", "--workers=1", false}, {"plan", "--order=x", true}, {"run", "--order=x", false},
 	{"copy", "--batch-bytes=1", true}, {"parse", "--max-entries=1", true}, {"parse", "--proxy=x", false}, {"push", "--max-entries=1", true},
 	{"list", "--log-level=x", true}, {"list", "--async-commit", false}, {"add", "--async-commit", true}, {"doctor", "--tls-cert=x", true},
-	{"help", "--log-level=x", false}, {"show", "--store-cache-bytes=1", true},
+	{"help", "--log-level=x", false}, {"show", "--page-cache-bytes=1", true},
 };
 START_TEST(known_pairs)
 {
