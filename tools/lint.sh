@@ -21,5 +21,6 @@ if command -v mandoc >/dev/null 2>&1; then
 	done
 fi
 tools/floors.sh || bad=1
+python3 tools/style.py || bad=1
 tools/analyze.sh || bad=1
 exit $bad

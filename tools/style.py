@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: ISC
+"""The house's style, as far as a program sees it: long lines, static names that stand in two files,
+retired words, layout.
+
+  tools/style.py          checks every file that git knows; exit 1 and a line `file:line: problem` for each violation
+
+Retired words are those in backquotes in the last column of HACKING.md's glossary: no name and no
+text may contain one. `near (names)` is retired in names only, `ahead (src/sched)` in that folder
+only. Layout is clang-format's, where it is installed.
+"""
+import collections
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unicodedata
+
+CODE_MAX, PROSE_MAX = 120, 100
+CODE = (".c", ".h", ".lua", ".py", ".sh", ".js", ".build")
+DATA = re.compile(r"^(tests/(cases|corpus)/|tests/fuzz/(corpus|dict)/|demo/|docs/.*\.svg|.*\.gperf$)")
+MADE = ("src/parse/charset/table.h", "src/parse/charset/entity_table.h")  # written by tools/gen_*.py
+TOKEN = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|[A-Za-z_]\w*|\s+|.", re.S)
+STATIC = re.compile(r"^static\s+(?!inline\b)[^=;({\[]*?\b(?!FW_)(\w+)\s*(?:\(|\[|=|;)", re.M)
+found = []
+
+
+def report(path, line, problem):
+    found.append("%s:%d: %s" % (path, line, problem))
+
+
+def files():
+    listed = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.split("\n")
+    return [f for f in listed if f and not DATA.match(f) and os.path.isfile(f) and not os.path.islink(f)]
+
+
+def columns(text):
+    """As a terminal shows them: marks that combine with a letter take none."""
+    return sum(unicodedata.category(c) != "Mn" for c in text.expandtabs(8))
+
+
+def lines_of(path, text):
+    """Line lengths: 120 for code, 100 for comments and Markdown; a table, a link and a quoted
+    command may not be broken."""
+    fenced = False
+    for number, line in enumerate(text.split("\n"), 1):
+        width = columns(line)
+        if path.endswith(".md"):
+            fenced ^= line.startswith("```")
+            if width > PROSE_MAX and not fenced and not re.match(r"\s*\||    |\t|!?\[", line):
+                report(path, number, "%d columns of prose, the limit is %d" % (width, PROSE_MAX))
+        elif path.endswith(CODE):
+            prose = path.endswith((".c", ".h")) and re.match(r"\s*(/\*|\* )", line) and not re.search(r"\*/.*\w", line)
+            if width > (PROSE_MAX if prose else CODE_MAX):
+                report(path, number, "%d columns, the limit is %d" % (width, PROSE_MAX if prose else CODE_MAX))
+
+
+def statics(texts):
+    """A static name stands in one file of src/: so that a search for it ends there."""
+    where = collections.defaultdict(dict)
+    for path, text in texts.items():
+        if path.startswith("src/") and path.endswith(".c"):
+            for match in STATIC.finditer(text):
+                where[match.group(1)].setdefault(path, text.count("\n", 0, match.start()) + 1)
+    for name, places in sorted(where.items()):
+        if len(places) > 1:
+            for path, line in sorted(places.items()):
+                report(path, line, "static %s stands in %d files: put its file's noun before it" % (name, len(places)))
+
+
+def retired():
+    """The glossary's retired words: {word: where}; where is '', 'names' or a folder."""
+    words, inside = {}, False
+    with open("HACKING.md", encoding="utf-8") as page:
+        for line in page:
+            inside = line.startswith("## Glossary") or (inside and not line.startswith("## "))
+            if inside and line.startswith("|"):
+                for word, where in re.findall(
+                    r"`([a-z]+)(?: \(([^)]*)\))?`", line.rstrip().rstrip("|").rsplit("|", 1)[1]):
+                    words[word] = where
+    return words
+
+
+def parts(identifier):
+    return [p.lower() for p in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", identifier)]
+
+
+def vocabulary(path, text, words):
+    """No name contains a retired word, and no text does, but for those that are retired in names only."""
+    names = set()  # where names stand in C; elsewhere a name is what has an underscore
+    if path.endswith((".c", ".h")):
+        names = {m.start() for m in TOKEN.finditer(text) if m.group(0)[0].isalpha()}
+    for match in re.finditer(r"[A-Za-z_]\w*", text):
+        for part in parts(match.group(0)):
+            where = words.get(part)
+            if where is None or (where == "names" and match.start() not in names and "_" not in match.group(0)) or \
+                    (where not in ("", "names") and not path.startswith(where)):
+                continue
+            report(path, text.count("\n", 0, match.start()) + 1,
+                   "'%s' in %s: a retired word, see the glossary in HACKING.md" % (part, match.group(0)))
+
+
+def layout(paths):
+    """clang-format leaves the tree as it is. Releases from 14 to 19 agree on it."""
+    if not shutil.which("clang-format"):
+        return
+    run = subprocess.run(["clang-format", "--dry-run", "--Werror", *[p for p in paths if p not in MADE]],
+                         capture_output=True, text=True, check=False)
+    for match in re.finditer(r"^(\S+?):(\d+):\d+: error:", run.stderr, re.M):
+        report(match.group(1), int(match.group(2)), "layout: run clang-format -i on it")
+    if run.returncode and not found:
+        report(".clang-format", 1, run.stderr.strip()[:300])
+
+
+def main():
+    texts = {}
+    for path in files():
+        try:
+            with open(path, encoding="utf-8") as f:
+                texts[path] = f.read()
+        except UnicodeDecodeError:
+            continue
+    words = retired()
+    if not words:
+        report("HACKING.md", 1, "no retired words: is the glossary gone?")
+    for path, text in texts.items():
+        if path in MADE:
+            continue
+        lines_of(path, text)
+        if path != "HACKING.md":
+            vocabulary(path, text, words)
+    statics(texts)
+    layout([p for p in texts if p.endswith((".c", ".h"))])
+    for line in found:
+        print("style: " + line, file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
