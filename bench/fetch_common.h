@@ -80,10 +80,12 @@ static inline struct bench_watch bench_now(void)
 	getrusage(RUSAGE_SELF, &u);
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (struct bench_watch){(double)t.tv_sec + (double)t.tv_nsec / 1e9,
-		(double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6};
+		(double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+			(double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6};
 }
 
-static inline void bench_report(const char *who, size_t n, size_t failed, unsigned long long bytes, struct bench_watch from)
+static inline void bench_report(
+	const char *who, size_t n, size_t failed, unsigned long long bytes, struct bench_watch from)
 {
 	struct bench_watch to = bench_now();
 	struct rusage u;
@@ -91,7 +93,7 @@ static inline void bench_report(const char *who, size_t n, size_t failed, unsign
 
 	getrusage(RUSAGE_SELF, &u);
 	printf("%s: %zu feeds, %zu failed, %.1f MB decoded, %.3f s wall, %.3f s CPU, %.0f feeds/s,"
-		" %.1f us CPU each, %ld KB at most\n",
+	       " %.1f us CPU each, %ld KB at most\n",
 		who, n, failed, (double)bytes / 1e6, wall, cpu, (double)n / wall, cpu * 1e6 / (double)n, u.ru_maxrss);
 }
 

@@ -114,8 +114,8 @@ static bool start(struct slot *s)
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *known)
 {
-	struct epoll_event e = {.data.fd = fd,
-		.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u)};
+	struct epoll_event e = {
+		.data.fd = fd, .events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u)};
 
 	(void)easy;
 	(void)ctx;
@@ -167,12 +167,16 @@ static void pass(const char *name, struct slot *slot, size_t n)
 		;
 	while (running) {
 		struct epoll_event e[256];
-		int got = epoll_wait(epoll_fd, e, 256, timeout_ms > 0 && timeout_ms < 1000 ? (int)timeout_ms : timeout_ms == 0 ? 0 : 1000);
+		int got = epoll_wait(epoll_fd, e, 256,
+			timeout_ms > 0 && timeout_ms < 1000 ? (int)timeout_ms :
+				timeout_ms == 0             ? 0 :
+							      1000);
 
 		if (got < 0 && errno != EINTR)
 			abort();
 		for (int i = 0; i < got; i++) {
-			int what = (e[i].events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) | (e[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+			int what = (e[i].events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) |
+				(e[i].events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
 				(e[i].events & EPOLLERR ? CURL_CSELECT_ERR : 0);
 
 			curl_multi_socket_action(multi, e[i].data.fd, what, &still);

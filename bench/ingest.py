@@ -216,7 +216,8 @@ def wrk(port, path, connections=100, seconds=DURATION, events=1, patient=False):
 
 def loaded(http_server, path, watch=True, **more):
     """A load and its cost; each acknowledged row is stored when this returns."""
-    before, cpu, flush = http_server.ring(), cpu_us(http_server.process.pid), http_server.metric("feedwheel_flush_cpu_seconds_total")
+    before, cpu = http_server.ring(), cpu_us(http_server.process.pid)
+    flush = http_server.metric("feedwheel_flush_cpu_seconds_total")
     database = cpu_us(http_server.database) if http_server.database else 0
     watching = Watch(http_server) if watch else None
     started = time.monotonic()

@@ -119,7 +119,8 @@ static void ours(const struct doc *d, struct fw_arena *a)
 	struct fw_charset_result r;
 	struct fw_err err;
 
-	if (fw_charset_decode(a, (struct fw_str){d->p, d->n}, FW_STR_NONE, &r, &err) || fw_xml_parse(&x, r.text.p, r.text.len, &err))
+	if (fw_charset_decode(a, (struct fw_str){d->p, d->n}, FW_STR_NONE, &r, &err) ||
+		fw_xml_parse(&x, r.text.p, r.text.len, &err))
 		fprintf(stderr, "bench_parse: %s\n", err.text);
 	fw_arena_reset(a, 1 << 16);
 }
@@ -218,7 +219,6 @@ static void speed(const char *name, reader *read, size_t max, double goal)
 
 /* ---- python3-feedparser ---------------------------------------------------------------------- */
 
-
 struct reference {
 	pid_t pid;
 	FILE *to, *from;
@@ -243,7 +243,8 @@ static bool reference_start(struct reference *r)
 		dup2(out[1], 1);
 		close(in[1]);
 		close(out[0]);
-		execlp("sh", "sh", "-c", "for p in python3 /usr/bin/python3; do $p -c 'import feedparser' 2>/dev/null && exec"
+		execlp("sh", "sh", "-c",
+			"for p in python3 /usr/bin/python3; do $p -c 'import feedparser' 2>/dev/null && exec"
 			" $p \"$0\"; done; exit 3",
 			script, (char *)NULL);
 		_exit(127);
@@ -308,7 +309,8 @@ static void beside_feedparser(void)
 	}
 	fw_snprintf(mine, sizeof(mine), "%.0f MB/s", bytes / median(a, k));
 	fw_snprintf(theirs, sizeof(theirs), "%.1f MB/s", bytes / median(b, k));
-	row("parse and sanitise / python3-feedparser, sanitising", mine, theirs, median(ratio, k), 20, median(ratio, k) >= 20);
+	row("parse and sanitise / python3-feedparser, sanitising", mine, theirs, median(ratio, k), 20,
+		median(ratio, k) >= 20);
 	printf("# in which it finds %u entries\n", entries);
 }
 
@@ -407,7 +409,8 @@ static void shape_row(const struct shape *s, reader *read, const char *what)
 	}
 	fw_arena_init(&arena, 0);
 	seconds(read, &large, 1, &arena);
-	for (size_t k = 0; k < SHAPE_ROUNDS || (k < SHAPE_ROUNDS_MAX && a - FW_MAX(bare_a - bare_b, 0) > 1.2 * b); k++) {
+	for (size_t k = 0; k < SHAPE_ROUNDS || (k < SHAPE_ROUNDS_MAX && a - FW_MAX(bare_a - bare_b, 0) > 1.2 * b);
+		k++) {
 		least(&b, seconds(read, small, SHAPE_GROWTH, &arena) / small_mb);
 		least(&a, seconds(read, &large, 1, &arena) / large_mb);
 		least(&bare_b, seconds(walked, small, SHAPE_GROWTH, &arena) / small_mb);
@@ -415,7 +418,8 @@ static void shape_row(const struct shape *s, reader *read, const char *what)
 	}
 	a -= FW_MAX(bare_a - bare_b, 0);
 	fw_arena_finish(&arena);
-	fw_snprintf(name, sizeof(name), "%zu kB / %zu kB, %s: %s", shape_bytes * SHAPE_GROWTH >> 10, shape_bytes >> 10, what, s->name);
+	fw_snprintf(name, sizeof(name), "%zu kB / %zu kB, %s: %s", shape_bytes * SHAPE_GROWTH >> 10, shape_bytes >> 10,
+		what, s->name);
 	fw_snprintf(mine, sizeof(mine), "%.2f ms/MB", a * 1e3);
 	fw_snprintf(reference, sizeof(reference), "%.2f ms/MB", b * 1e3);
 	row(name, mine, reference, a / b, 1.2, a <= 1.2 * b);
@@ -443,7 +447,9 @@ static void load(void)
 	char path[2000];
 
 	while (d && (e = readdir(d)) != NULL) {
-		FILE *f = fw_snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) && e->d_name[0] != '.' ? fopen(path, "rb") : NULL;
+		FILE *f = fw_snprintf(path, sizeof(path), "%s/%s", folder, e->d_name) && e->d_name[0] != '.' ?
+			fopen(path, "rb") :
+			NULL;
 		struct doc one = {.p = malloc((size_t)8 << 20)};
 		void *p;
 

@@ -25,7 +25,8 @@ static struct fw_str str(const char *s)
  * Stores the file's entries in the feed, and subscribes to it if needed. Twice: known entries are
  * not stored again.
  */
-static int deliver(struct fw_store *st, const struct fw_config *c, const char *url, const char *path, struct fw_err *err)
+static int deliver(
+	struct fw_store *st, const struct fw_config *c, const char *url, const char *path, struct fw_err *err)
 {
 	static char bytes[1 << 20];
 	struct fw_feed_new feed = {.url = str(url)};

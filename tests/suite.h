@@ -10,19 +10,21 @@
 #include <string.h>
 
 /*
- * Check writes each assertion that held to a file, so that the last one before a crash is known. In a
- * loop that costs far more than the assertion. Here each is written once, the first time it holds.
+ * Check writes each assertion that held to a file, so that the last one before a crash is known. In
+ * a loop that costs far more than the assertion. Here each is written once, the first time it
+ * holds.
  */
 #undef ck_assert_msg
-#define ck_assert_msg(expr, ...) do { \
-	static _Thread_local bool held_; \
-	if (!(expr)) \
-		_ck_assert_failed(__FILE__, __LINE__, "Assertion '" #expr "' failed", ##__VA_ARGS__); \
-	if (!held_) { \
-		held_ = true; \
-		_mark_point(__FILE__, __LINE__); \
-	} \
-} while (0)
+#define ck_assert_msg(expr, ...)                                                                              \
+	do {                                                                                                  \
+		static _Thread_local bool held_;                                                              \
+		if (!(expr))                                                                                  \
+			_ck_assert_failed(__FILE__, __LINE__, "Assertion '" #expr "' failed", ##__VA_ARGS__); \
+		if (!held_) {                                                                                 \
+			held_ = true;                                                                         \
+			_mark_point(__FILE__, __LINE__);                                                      \
+		}                                                                                             \
+	} while (0)
 
 /* FW_CASE=name runs only that case. */
 static inline bool case_is_wanted(const TTest *test)

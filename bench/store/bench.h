@@ -71,7 +71,8 @@ void row(const char *name, double ours, const char *unit);
 void row_least(const char *name, double ours, double reference, double goal, const char *unit);
 void row_most(const char *name, double ours, double goal, const char *unit);
 /* Against a reference: the median of the rounds' ratios is at least `goal`; 0: shown only. */
-void row_ratio(const char *name, const struct samples *ours, const struct samples *reference, double goal, const char *unit);
+void row_ratio(
+	const char *name, const struct samples *ours, const struct samples *reference, double goal, const char *unit);
 /* The same for single figures. */
 void row_ratio1(const char *name, double ours, double reference, double goal, const char *unit);
 
@@ -85,10 +86,10 @@ struct crew; /* in memory shared by its processes */
 
 struct work { /* the result */
 	int64_t done;
-	double seconds, rate;          /* units of work a second */
-	double cpu, server_cpu;        /* CPU seconds of the workers and of our servers */
-	double slowest;                /* seconds of the longest call, from crew_slowest() */
-	double first, last;            /* rates of the first and the last of `parts` equal parts */
+	double seconds, rate;   /* units of work a second */
+	double cpu, server_cpu; /* CPU seconds of the workers and of our servers */
+	double slowest;         /* seconds of the longest call, from crew_slowest() */
+	double first, last;     /* rates of the first and the last of `parts` equal parts */
 };
 
 typedef void crew_fn(struct crew *c, int worker, const void *ctx);

@@ -8,7 +8,8 @@
 
 #include "bench.h"
 
-struct settings set = {.feeds = 1000000, .entries = 100000, .entries_large = 500000, .minutes = 2, .runs = 3, .seconds = 3};
+struct settings set = {
+	.feeds = 1000000, .entries = 100000, .entries_large = 500000, .minutes = 2, .runs = 3, .seconds = 3};
 int short_n;
 
 bool wanted(const char *part)
@@ -38,7 +39,9 @@ void die_of(const char *what, const struct fw_err *err)
 static int lock_file(const char *name)
 {
 	char path[300];
-	int fd = fw_snprintf(path, sizeof(path), "%s/%s", set.turns, name) ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644) : -1;
+	int fd = fw_snprintf(path, sizeof(path), "%s/%s", set.turns, name) ?
+		open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644) :
+		-1;
 
 	if (fd < 0)
 		die("--turns %s: %s in it cannot be opened", set.turns, name);
@@ -124,15 +127,19 @@ double median(const struct samples *s)
 
 void row_head(const char *words)
 {
-	printf("\n# %s\n%-66s %12s %12s %8s %-13s %-15s\n", words, "# name", "ours", "reference", "ratio", "goal", "unit");
+	printf("\n# %s\n%-66s %12s %12s %8s %-13s %-15s\n", words, "# name", "ours", "reference", "ratio", "goal",
+		"unit");
 	fflush(stdout);
 }
 
-static void print(const char *name, double ours, double reference, double ratio, const char *goal, const char *unit, const char *word)
+static void print(const char *name, double ours, double reference, double ratio, const char *goal, const char *unit,
+	const char *word)
 {
 	char ref[30] = "-", times[30] = "-";
 
-	if (reference > 0 && (!fw_snprintf(ref, sizeof(ref), "%.1f", reference) || !fw_snprintf(times, sizeof(times), "%.2f", ratio)))
+	if (reference > 0 &&
+		(!fw_snprintf(ref, sizeof(ref), "%.1f", reference) ||
+			!fw_snprintf(times, sizeof(times), "%.2f", ratio)))
 		die("%s: the figure is too long", name);
 	printf("%-66s %12.1f %12s %8s %-13s %-15s %s\n", name, ours, ref, times, goal, unit, word);
 	fflush(stdout);
@@ -160,7 +167,8 @@ void row(const char *name, double ours, const char *unit)
 
 void row_least(const char *name, double ours, double reference, double goal, const char *unit)
 {
-	print(name, ours, reference, reference > 0 ? ours / reference : 0, goal_text(">", goal), unit, verdict(ours >= goal));
+	print(name, ours, reference, reference > 0 ? ours / reference : 0, goal_text(">", goal), unit,
+		verdict(ours >= goal));
 }
 
 void row_most(const char *name, double ours, double goal, const char *unit)
@@ -170,10 +178,12 @@ void row_most(const char *name, double ours, double goal, const char *unit)
 
 static void row_with_goal(const char *name, double ours, double reference, double ratio, double goal, const char *unit)
 {
-	print(name, ours, reference, ratio, goal > 0 ? goal_text(">x", goal) : "-", unit, goal > 0 ? verdict(ratio >= goal) : "-");
+	print(name, ours, reference, ratio, goal > 0 ? goal_text(">x", goal) : "-", unit,
+		goal > 0 ? verdict(ratio >= goal) : "-");
 }
 
-void row_ratio(const char *name, const struct samples *ours, const struct samples *reference, double goal, const char *unit)
+void row_ratio(
+	const char *name, const struct samples *ours, const struct samples *reference, double goal, const char *unit)
 {
 	static struct samples ratio; /* large */
 
@@ -198,10 +208,13 @@ static struct fw_buf prose;
 
 void make_prose(void)
 {
-	static const char *const tags[] = {"<p>", "</p>\n", "<b>", "</b>", "<a href=\"https://www.example.org/2026/11/", "\">", "</a>"};
+	static const char *const tags[] = {
+		"<p>", "</p>\n", "<b>", "</b>", "<a href=\"https://www.example.org/2026/11/", "\">", "</a>"};
 
 	for (uint64_t i = 0; prose.len < (size_t)8 << 20; i++) {
-		uint64_t r = mix(i), rank = (UINT64_C(1) << (r >> 32) % 15) + (r >> 40) % (UINT64_C(1) << (r >> 32) % 15), w = mix(rank);
+		uint64_t r = mix(i),
+			 rank = (UINT64_C(1) << (r >> 32) % 15) + (r >> 40) % (UINT64_C(1) << (r >> 32) % 15),
+			 w = mix(rank);
 
 		if (r % 13 == 0)
 			fw_buf_adds(&prose, tags[(r >> 8) % FW_N(tags)]);
@@ -219,7 +232,8 @@ void make_entry(struct fw_entry_row *e, int64_t feed, int64_t n, size_t bytes, s
 	*e = (struct fw_entry_row){.hash = mix((uint64_t)n), .content_type = FW_TEXT_HTML, .updated_ms = FW_NO_DATE};
 	memcpy(e->key, h.b, sizeof(e->key));
 	e->published_ms = NOW - (int64_t)(mix((uint64_t)(feed + n)) % 1000) * HOUR;
-	e->guid = fw_str(fw_arena_printf(a, "https://www.host-%lld.example/2026/11/an-article-%lld", (long long)feed, (long long)n));
+	e->guid = fw_str(fw_arena_printf(
+		a, "https://www.host-%lld.example/2026/11/an-article-%lld", (long long)feed, (long long)n));
 	e->url = e->guid;
 	e->title = fw_str_sub(fw_buf_str(&prose), title, title + 50);
 	e->author = FW_STR("A. Writer");

@@ -19,7 +19,7 @@
 struct crew {
 	_Atomic int ready_n, go;
 	_Atomic int64_t done;
-	_Atomic int64_t end_us;     /* monotonic; when the last of them ended */
+	_Atomic int64_t end_us; /* monotonic; when the last of them ended */
 	_Atomic int64_t slowest_us;
 	int64_t begin_us, until_us;
 };
@@ -64,7 +64,8 @@ static double crews_cpu_s(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_CHILDREN, &u);
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+		(double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
 double thread_cpu_s(void)

@@ -29,13 +29,14 @@ static double visits(const char *url, int64_t feeds, int64_t from, int64_t now, 
 {
 	struct fill f = fill_store(url, feeds, PER_FEED, from, KB, now);
 
-	if (f.new_n != (new ? feeds * PER_FEED : 0))
+	if (f.new_n != (new ? feeds *PER_FEED : 0))
 		die("%lld of %lld entries are new", (long long)f.new_n, (long long)(feeds * PER_FEED));
 	return (double)(feeds * PER_FEED) / f.seconds;
 }
 
 /* On empty stores. again, NULL: not measured. */
-static void empty(const struct engine *e, const char *name, struct samples *ours, struct samples *ref, struct samples *again)
+static void empty(
+	const struct engine *e, const char *name, struct samples *ours, struct samples *ref, struct samples *again)
 {
 	int64_t feeds = set.entries / PER_FEED;
 	char url[400];
@@ -81,7 +82,8 @@ static void full(const struct engine *e, const struct samples *ours)
 	turn_measure();
 	rate = visits(url, FW_MIN(set.entries / PER_FEED, feeds), PER_FEED, NOW + 2 * HOUR, true);
 	turn_load();
-	if (!fw_snprintf(name, sizeof(name), "new entries into a store of %lld, against empty", (long long)set.entries_large))
+	if (!fw_snprintf(name, sizeof(name), "new entries into a store of %lld, against empty",
+		    (long long)set.entries_large))
 		die("the name is too long");
 	row_ratio1(name, rate, median(ours), 0.5, "rows/s");
 	row("bytes of the store per entry", store_bytes(e, url) / (double)(set.entries_large + set.entries), "bytes");
@@ -110,8 +112,12 @@ static double put_events(struct fw_store *st, int64_t from, int64_t n)
 
 	for (int64_t at = 0; at < n; at += EVENTS_BATCH) {
 		for (int64_t i = 0; i < EVENTS_BATCH; i++)
-			e[i] = (struct fw_event){.id = from + at + i, .property = FW_STR("news"), .section = 7, .item = at + i,
-				.remote_ip = FW_STR("2001:db8::1"), .stamp_ms = NOW};
+			e[i] = (struct fw_event){.id = from + at + i,
+				.property = FW_STR("news"),
+				.section = 7,
+				.item = at + i,
+				.remote_ip = FW_STR("2001:db8::1"),
+				.stamp_ms = NOW};
 		if (fw_store_event_put(st, e, EVENTS_BATCH, &err))
 			die_of("event_put", &err);
 	}

@@ -64,9 +64,11 @@ static void subscribe_work(struct crew *c, int worker, const void *ctx)
 		for (size_t i = 0; i < k; i++) {
 			int64_t at = from + (int64_t)i;
 
-			f[i] = (struct fw_feed_new){.url = fw_str(fw_arena_printf(&a, "https://www.host-%lld.example/feed/%lld.xml",
-				(long long)at, (long long)at)), .due_at_ms = NOW - HOUR + (w->shuffled ? (int64_t)(mix((uint64_t)at) % HOUR) :
-				at * HOUR / w->n)};
+			f[i] = (struct fw_feed_new){
+				.url = fw_str(fw_arena_printf(&a, "https://www.host-%lld.example/feed/%lld.xml",
+					(long long)at, (long long)at)),
+				.due_at_ms = NOW - HOUR +
+					(w->shuffled ? (int64_t)(mix((uint64_t)at) % HOUR) : at * HOUR / w->n)};
 		}
 		start = fw_mono_us();
 		if (fw_store_subscribe(st, f, k, &err))

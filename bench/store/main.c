@@ -31,7 +31,8 @@
 #include "../../tests/store/servers.h"
 #include "bench.h"
 
-static const struct engine *const engines[] = { /* in this build */
+static const struct engine *const engines[] = {
+	/* in this build */
 	&engine_sqlite,
 #if FW_HAVE_REDIS
 	&engine_redis,
@@ -108,16 +109,21 @@ static bool pick(const char *name)
 
 static bool is_part(const char *name)
 {
-	return strcmp(name, "schedule") == 0 || strcmp(name, "entries") == 0 || strcmp(name, "events") == 0 || strcmp(name, "job") == 0;
+	return strcmp(name, "schedule") == 0 || strcmp(name, "entries") == 0 || strcmp(name, "events") == 0 ||
+		strcmp(name, "job") == 0;
 }
 
 static bool options(int argc, char **argv)
 {
-	static const struct option known[] = {{"store", 1, NULL, 's'}, {"only", 1, NULL, 'o'}, {"turns", 1, NULL, 't'}, {"feeds", 1, NULL, 'f'},
-		{"feeds-large", 1, NULL, 'F'}, {"entries", 1, NULL, 'e'}, {"entries-large", 1, NULL, 'E'}, {"runs", 1, NULL, 'r'},
-		{"seconds", 1, NULL, 'n'}, {"minutes", 1, NULL, 'm'}, {NULL, 0, NULL, 0}};
-	static const struct { int option; int64_t *value; } numbers[] = {{'f', &set.feeds}, {'F', &set.feeds_large}, {'e', &set.entries},
-		{'E', &set.entries_large}, {'r', &set.runs}, {'m', &set.minutes}};
+	static const struct option known[] = {{"store", 1, NULL, 's'}, {"only", 1, NULL, 'o'}, {"turns", 1, NULL, 't'},
+		{"feeds", 1, NULL, 'f'}, {"feeds-large", 1, NULL, 'F'}, {"entries", 1, NULL, 'e'},
+		{"entries-large", 1, NULL, 'E'}, {"runs", 1, NULL, 'r'}, {"seconds", 1, NULL, 'n'},
+		{"minutes", 1, NULL, 'm'}, {NULL, 0, NULL, 0}};
+	static const struct {
+		int option;
+		int64_t *value;
+	} numbers[] = {{'f', &set.feeds}, {'F', &set.feeds_large}, {'e', &set.entries}, {'E', &set.entries_large},
+		{'r', &set.runs}, {'m', &set.minutes}};
 	bool fine = true;
 	int c;
 
@@ -134,8 +140,8 @@ static bool options(int argc, char **argv)
 			set.turns = optarg;
 		fine = fine && c != '?';
 	}
-	return fine && optind == argc && set.feeds >= 10000 && set.feeds_large >= 0 && set.entries >= 2500 && set.entries_large >= 0 &&
-		set.runs >= 1 && set.seconds >= 0.1 && set.minutes >= 0;
+	return fine && optind == argc && set.feeds >= 10000 && set.feeds_large >= 0 && set.entries >= 2500 &&
+		set.entries_large >= 0 && set.runs >= 1 && set.seconds >= 0.1 && set.minutes >= 0;
 }
 
 /* ---- the parent ------------------------------------------------------------------------------ */
@@ -183,7 +189,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	server_durable = true;
-	if (!fw_snprintf(set.folder, sizeof(set.folder), "%s/feedwheel-bench-XXXXXX", tmp ? tmp : "/tmp") || !mkdtemp(set.folder))
+	if (!fw_snprintf(set.folder, sizeof(set.folder), "%s/feedwheel-bench-XXXXXX", tmp ? tmp : "/tmp") ||
+		!mkdtemp(set.folder))
 		die("%s: no folder can be created in it", tmp ? tmp : "/tmp");
 	child = fork();
 	if (child < 0)

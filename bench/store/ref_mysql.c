@@ -21,7 +21,9 @@ static MYSQL *db_open(const char *url)
 	fw_arena_init(&a, 0);
 	if (fw_dsn_split(&a, url, &d, &err))
 		die_of("the server's URL", &err);
-	if (!db || !mysql_real_connect(db, NULL, d.user.p, NULL, NULL, 0, fw_dsn_option(&d, "socket").p, CLIENT_MULTI_STATEMENTS))
+	if (!db ||
+		!mysql_real_connect(
+			db, NULL, d.user.p, NULL, NULL, 0, fw_dsn_option(&d, "socket").p, CLIENT_MULTI_STATEMENTS))
 		die("%s", mysql_error(db));
 	fw_arena_finish(&a);
 	return db;
@@ -52,12 +54,14 @@ static void ref_fill(const char *url, int64_t feeds)
 
 	db_do(db, "CREATE DATABASE IF NOT EXISTS classic; USE classic");
 	db_do(db, "DROP TABLE IF EXISTS classic.feeds");
-	db_do(db, "CREATE TABLE classic.feeds (id BIGINT PRIMARY KEY, url VARCHAR(255) NOT NULL, due BIGINT NOT NULL,"
+	db_do(db,
+		"CREATE TABLE classic.feeds (id BIGINT PRIMARY KEY, url VARCHAR(255) NOT NULL, due BIGINT NOT NULL,"
 		" visited BIGINT NOT NULL DEFAULT 0, status INT NOT NULL DEFAULT 0, KEY (due)) ENGINE=InnoDB");
 	for (int64_t at = 1; at <= feeds; at += 100000) {
-		if (!fw_snprintf(sql, sizeof(sql), "INSERT INTO classic.feeds (id, url, due) SELECT seq, CONCAT('https://www.host-', seq,"
-				" '.example/feed/', seq, '.xml'), CRC32(seq) & 1073741823 FROM seq_%lld_to_%lld", (long long)at,
-				(long long)FW_MIN(at + 99999, feeds)))
+		if (!fw_snprintf(sql, sizeof(sql),
+			    "INSERT INTO classic.feeds (id, url, due) SELECT seq, CONCAT('https://www.host-', seq,"
+			    " '.example/feed/', seq, '.xml'), CRC32(seq) & 1073741823 FROM seq_%lld_to_%lld",
+			    (long long)at, (long long)FW_MIN(at + 99999, feeds)))
 			die("too many feeds");
 		db_do(db, sql);
 	}
@@ -74,16 +78,22 @@ static void claim_work(struct crew *c, int worker, const void *ctx)
 {
 	const struct classic *w = ctx;
 	MYSQL *db = db_open(w->url);
-	MYSQL_STMT *take = prepare(db, "SELECT id, url FROM classic.feeds WHERE due <= 1073741824 ORDER BY due LIMIT 1 FOR"
-		" UPDATE SKIP LOCKED"),
-		*done = prepare(db, "UPDATE classic.feeds SET due = 2000000000 + ? % 1000000, visited = 1, status = 304"
-			" WHERE id = ?");
+	MYSQL_STMT *take = prepare(db,
+			   "SELECT id, url FROM classic.feeds WHERE due <= 1073741824 ORDER BY due LIMIT 1 FOR"
+			   " UPDATE SKIP LOCKED"),
+		   *done = prepare(db,
+			   "UPDATE classic.feeds SET due = 2000000000 + ? % 1000000, visited = 1, status = 304"
+			   " WHERE id = ?");
 	char address[256];
 	unsigned long length;
 	int64_t id;
-	MYSQL_BIND out[2] = {{.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &id}, {.buffer_type = MYSQL_TYPE_STRING, .buffer = address,
-		.buffer_length = sizeof(address), .length = &length}};
-	MYSQL_BIND in[2] = {{.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &id}, {.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &id}};
+	MYSQL_BIND out[2] = {{.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &id},
+		{.buffer_type = MYSQL_TYPE_STRING,
+			.buffer = address,
+			.buffer_length = sizeof(address),
+			.length = &length}};
+	MYSQL_BIND in[2] = {{.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &id},
+		{.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &id}};
 
 	(void)worker;
 	db_do(db, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"); /* the faster of its two levels */
@@ -124,11 +134,13 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 
 	db_do(db, "CREATE DATABASE IF NOT EXISTS classic; USE classic");
 	db_do(db, "DROP TABLE IF EXISTS classic.entries");
-	db_do(db, "CREATE TABLE classic.entries (id BIGINT PRIMARY KEY AUTO_INCREMENT, feed BIGINT NOT"
+	db_do(db,
+		"CREATE TABLE classic.entries (id BIGINT PRIMARY KEY AUTO_INCREMENT, feed BIGINT NOT"
 		" NULL, k BINARY(16) NOT NULL,"
 		" guid TEXT, url TEXT, title TEXT, author TEXT, published BIGINT, content MEDIUMTEXT, UNIQUE (feed, k))"
 		" ENGINE=InnoDB CHARACTER SET utf8mb4");
-	in = prepare(db, "INSERT IGNORE INTO classic.entries (feed, k, guid, url, title, author, published, content)"
+	in = prepare(db,
+		"INSERT IGNORE INTO classic.entries (feed, k, guid, url, title, author, published, content)"
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 	fw_arena_init(&a, 0);
 	start = now_s();
@@ -144,7 +156,9 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 		text[5] = e.author;
 		text[7] = e.content;
 		for (int k = 2; k < 8; k++)
-			v[k] = (MYSQL_BIND){.buffer_type = MYSQL_TYPE_STRING, .buffer = (void *)(uintptr_t)text[k].p, .buffer_length = text[k].len};
+			v[k] = (MYSQL_BIND){.buffer_type = MYSQL_TYPE_STRING,
+				.buffer = (void *)(uintptr_t)text[k].p,
+				.buffer_length = text[k].len};
 		v[6] = (MYSQL_BIND){.buffer_type = MYSQL_TYPE_LONGLONG, .buffer = &e.published_ms};
 		if (mysql_stmt_bind_param(in, v) || mysql_stmt_execute(in))
 			die("%s", mysql_stmt_error(in));
@@ -192,8 +206,11 @@ static double disk_bytes(const char *url)
 	fw_arena_init(&a, 0);
 	if (fw_dsn_split(&a, url, &d, &err))
 		die_of("the server's URL", &err);
-	n = figure(url, fw_arena_printf(&a, "SELECT sum(file_size) FROM information_schema.innodb_sys_tablespaces WHERE name LIKE '%s/%%'",
-		d.path.p), 0);
+	n = figure(url,
+		fw_arena_printf(&a,
+			"SELECT sum(file_size) FROM information_schema.innodb_sys_tablespaces WHERE name LIKE '%s/%%'",
+			d.path.p),
+		0);
 	fw_arena_finish(&a);
 	return n;
 }

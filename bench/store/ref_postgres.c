@@ -53,11 +53,14 @@ static void ref_fill(const char *url, int64_t feeds)
 	PGconn *db = db_open(url);
 	char sql[400];
 
-	db_do(db, "DROP TABLE IF EXISTS public.classic; CREATE TABLE public.classic (id int8 PRIMARY"
+	db_do(db,
+		"DROP TABLE IF EXISTS public.classic; CREATE TABLE public.classic (id int8 PRIMARY"
 		" KEY, url text NOT NULL, due int8 NOT NULL,"
 		" visited int8 NOT NULL DEFAULT 0, status int4 NOT NULL DEFAULT 0)");
-	if (!fw_snprintf(sql, sizeof(sql), "INSERT INTO public.classic SELECT i, 'https://www.host-' || i || '.example/feed/' || i || '.xml',"
-			" hashint8(i)::int8 & 1073741823 FROM generate_series(1, %lld) i", (long long)feeds))
+	if (!fw_snprintf(sql, sizeof(sql),
+		    "INSERT INTO public.classic SELECT i, 'https://www.host-' || i || '.example/feed/' || i || '.xml',"
+		    " hashint8(i)::int8 & 1073741823 FROM generate_series(1, %lld) i",
+		    (long long)feeds))
 		die("too many feeds");
 	db_do(db, sql);
 	db_do(db, "CREATE INDEX ON public.classic (due)");
@@ -77,9 +80,11 @@ static void claim_work(struct crew *c, int worker, const void *ctx)
 	PGconn *db = db_open(w->url);
 
 	(void)worker;
-	prepare(db, "take", "SELECT id, url FROM public.classic WHERE due <= 1073741824 ORDER BY due LIMIT 1 FOR"
+	prepare(db, "take",
+		"SELECT id, url FROM public.classic WHERE due <= 1073741824 ORDER BY due LIMIT 1 FOR"
 		" UPDATE SKIP LOCKED");
-	prepare(db, "done", "UPDATE public.classic SET due = 2000000000 + $1::int8 % 1000000, visited = 1, status"
+	prepare(db, "done",
+		"UPDATE public.classic SET due = 2000000000 + $1::int8 % 1000000, visited = 1, status"
 		" = 304 WHERE id = $1::int8");
 	crew_begin(c);
 	while (crew_on(c)) {
@@ -115,12 +120,14 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	struct fw_arena a;
 	double start;
 
-	db_do(db, "DROP TABLE IF EXISTS public.classic_entries; CREATE TABLE public.classic_entries (id"
+	db_do(db,
+		"DROP TABLE IF EXISTS public.classic_entries; CREATE TABLE public.classic_entries (id"
 		" bigserial PRIMARY KEY,"
 		" feed int8 NOT NULL, key bytea NOT NULL, guid text, url text, title text, author"
 		" text, published int8, content text,"
 		" UNIQUE (feed, key))");
-	prepare(db, "in", "INSERT INTO public.classic_entries (feed, key, guid, url, title, author, published, content)"
+	prepare(db, "in",
+		"INSERT INTO public.classic_entries (feed, key, guid, url, title, author, published, content)"
 		" VALUES ($1::text::int8, $2, $3, $4, $5, $6, $7::text::int8, $8) ON CONFLICT (feed, key) DO NOTHING");
 	fw_arena_init(&a, 0);
 	start = now_s();
@@ -169,7 +176,8 @@ static double log_bytes(const char *url)
 	return v;
 }
 
-#define TABLES "FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = 'bench'"
+#define TABLES \
+	"FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'r' AND n.nspname = 'bench'"
 
 /*
  * Tables with their indexes that use a byte a feed or more. before: an earlier result (NULL: none),
@@ -179,8 +187,10 @@ static PGresult *sizes(PGconn *db, int64_t feeds)
 {
 	char sql[400];
 
-	if (!fw_snprintf(sql, sizeof(sql), "SELECT relname, pg_table_size(c.oid), pg_indexes_size(c.oid) " TABLES
-			" AND pg_total_relation_size(c.oid) >= %lld ORDER BY 2 DESC", (long long)feeds))
+	if (!fw_snprintf(sql, sizeof(sql),
+		    "SELECT relname, pg_table_size(c.oid), pg_indexes_size(c.oid) " TABLES
+		    " AND pg_total_relation_size(c.oid) >= %lld ORDER BY 2 DESC",
+		    (long long)feeds))
 		die("too many feeds");
 	return answer(db, PQexec(db, sql));
 }
@@ -199,7 +209,8 @@ static void sizes_rows(PGconn *db, const struct schedule *w)
 			double bytes;
 
 			if (!fw_str_double(fw_str(PQgetvalue(r, i, 1 + k)), &bytes) ||
-			    !fw_snprintf(name, sizeof(name), "  %s %s, a %s", part[k], PQgetvalue(r, i, 0), visits ? "visit" : "feed"))
+				!fw_snprintf(name, sizeof(name), "  %s %s, a %s", part[k], PQgetvalue(r, i, 0),
+					visits ? "visit" : "feed"))
 				die("a table's size cannot be read");
 			row(name, bytes / (double)(visits ? w->visits : w->feeds), "bytes");
 		}
@@ -212,7 +223,8 @@ static void hot_row(PGconn *db)
 	double hot;
 
 	PQclear(answer(db, PQexec(db, "SELECT pg_stat_clear_snapshot()")));
-	hot = figure(db, "SELECT 100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE"
+	hot = figure(db,
+		"SELECT 100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE"
 		" schemaname = 'bench' AND"
 		" relname = 'schedule'");
 	row("updates of a feed's schedule that were HOT", hot, "%");

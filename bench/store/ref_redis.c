@@ -73,7 +73,8 @@ static void settle(redisContext *db)
 	pass(db, 1);
 	do
 		usleep(50000);
-	while (info(db, "persistence", "aof_rewrite_in_progress:") + info(db, "persistence", "aof_rewrite_scheduled:") > 0);
+	while (info(db, "persistence", "aof_rewrite_in_progress:") + info(db, "persistence", "aof_rewrite_scheduled:") >
+		0);
 }
 
 static void configure(const char *url, const char *name, const char *value)
@@ -92,7 +93,8 @@ static void ref_fill(const char *url, int64_t feeds)
 	redisAppendCommand(db, "DEL classic:due classic:leases");
 	pass(db, 1);
 	for (int64_t at = 1; at <= feeds; at += 1000) {
-		redisAppendCommand(db, "EVAL %s 0 %lld %lld", "for i = ARGV[1], ARGV[2] do redis.call('ZADD', 'classic:due', math.random(1e9), i)"
+		redisAppendCommand(db, "EVAL %s 0 %lld %lld",
+			"for i = ARGV[1], ARGV[2] do redis.call('ZADD', 'classic:due', math.random(1e9), i)"
 			" redis.call('HSET', 'classic:feed:' .. i, 'url', 'https://www.host-' .. i .."
 			" '.example/feed/' .. i .. '.xml') end",
 			(long long)at, (long long)FW_MIN(at + 999, feeds));
@@ -140,10 +142,11 @@ static struct work ref_claim(const char *url, int workers, double seconds, int j
 
 #define BATCH 500
 static const char take[] = "local f = redis.call('ZRANGE', 'classic:due', 0, ARGV[1] - 1) local z = {}"
-	" for i = 1, #f do z[2 * i - 1] = ARGV[2] z[2 * i] = f[i] end"
-	" redis.call('ZREMRANGEBYRANK', 'classic:due', 0, #f - 1)"
-	" redis.call('ZADD', 'classic:leases', unpack(z)) return f";
-static const char give[] = "local z, f = {}, {} for i = 2, #ARGV do z[2 * i - 3] = ARGV[1] + i z[2 * i - 2] ="
+			   " for i = 1, #f do z[2 * i - 1] = ARGV[2] z[2 * i] = f[i] end"
+			   " redis.call('ZREMRANGEBYRANK', 'classic:due', 0, #f - 1)"
+			   " redis.call('ZADD', 'classic:leases', unpack(z)) return f";
+static const char give[] =
+	"local z, f = {}, {} for i = 2, #ARGV do z[2 * i - 3] = ARGV[1] + i z[2 * i - 2] ="
 	" ARGV[i] f[i - 1] = ARGV[i] end"
 	" redis.call('ZREM', 'classic:leases', unpack(f)) redis.call('ZADD', 'classic:due', unpack(z)) return 1";
 
@@ -206,18 +209,22 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 	for (int64_t i = 0; i < n; i++) {
 		make_entry(&e, i / 25, i, bytes, &a);
 		redisAppendCommand(db, "MULTI");
-		redisAppendCommand(db, "HSETNX classic:keys:%lld %b %lld", (long long)(i / 25), e.key, sizeof(e.key), (long long)i);
-		redisAppendCommand(db, "HSET classic:entry:%lld guid %b url %b title %b author %b published %lld content %b", (long long)i, e.guid.p,
-			e.guid.len, e.url.p, e.url.len, e.title.p, e.title.len, e.author.p, e.author.len, (long long)e.published_ms, e.content.p,
-			e.content.len);
-		redisAppendCommand(db, "ZADD classic:entries:%lld %lld %lld", (long long)(i / 25), (long long)e.published_ms, (long long)i);
+		redisAppendCommand(db, "HSETNX classic:keys:%lld %b %lld", (long long)(i / 25), e.key, sizeof(e.key),
+			(long long)i);
+		redisAppendCommand(db,
+			"HSET classic:entry:%lld guid %b url %b title %b author %b published %lld content %b",
+			(long long)i, e.guid.p, e.guid.len, e.url.p, e.url.len, e.title.p, e.title.len, e.author.p,
+			e.author.len, (long long)e.published_ms, e.content.p, e.content.len);
+		redisAppendCommand(db, "ZADD classic:entries:%lld %lld %lld", (long long)(i / 25),
+			(long long)e.published_ms, (long long)i);
 		redisAppendCommand(db, "EXEC");
 		pass(db, 5);
 		fw_arena_reset(&a, 1 << 16);
 	}
 	start = (double)n / (now_s() - start);
 	for (int64_t i = 0; i < n; i++) {
-		redisAppendCommand(db, "UNLINK classic:entry:%lld classic:keys:%lld classic:entries:%lld", (long long)i, (long long)i, (long long)i);
+		redisAppendCommand(db, "UNLINK classic:entry:%lld classic:keys:%lld classic:entries:%lld", (long long)i,
+			(long long)i, (long long)i);
 		pass(db, 1);
 	}
 	fw_arena_finish(&a);
@@ -230,7 +237,8 @@ static double ref_entries(const char *url, int64_t n, size_t bytes)
 /* Of one store, where others share the memory: all of it, minus the others' keys. */
 static double memory_bytes(const char *url)
 {
-	static const char others[] = "local n, c = 0, '0' repeat local p = redis.call('SCAN', c, 'COUNT', 10000) for _, k in ipairs(p[2]) do"
+	static const char others[] =
+		"local n, c = 0, '0' repeat local p = redis.call('SCAN', c, 'COUNT', 10000) for _, k in ipairs(p[2]) do"
 		" if k:sub(1, #ARGV[1]) ~= ARGV[1] then n = n + redis.call('MEMORY', 'USAGE', k,"
 		" 'SAMPLES', 20) end end c = p[1] until c == '0' return n";
 	redisContext *db = db_open(url);

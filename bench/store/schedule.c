@@ -9,7 +9,7 @@
 
 static const size_t batches[] = {100, 500};
 
-struct part { /* one mode of working, over all rounds */
+struct part {                             /* one mode of working, over all rounds */
 	struct samples rate, cpu, server; /* CPU in us a feed */
 };
 
@@ -31,11 +31,13 @@ static void part_cpu(const struct engine *e, const struct part *p)
 
 static void name_row(char *out, size_t cap, const char *what, size_t batch, int workers)
 {
-	if (!fw_snprintf(out, cap, "%s, %zu a batch, %d %s", what, batch, workers, workers == 1 ? "process" : "processes"))
+	if (!fw_snprintf(
+		    out, cap, "%s, %zu a batch, %d %s", what, batch, workers, workers == 1 ? "process" : "processes"))
 		die("the name is too long: %s", what);
 }
 
-static void rows(const struct engine *e, size_t batch, const struct part *ours, const struct part *by_shard, const struct part *ref)
+static void rows(const struct engine *e, size_t batch, const struct part *ours, const struct part *by_shard,
+	const struct part *ref)
 {
 	char name[100];
 
@@ -118,8 +120,8 @@ static void steady(const struct engine *e, struct schedule *w)
 		turn_load();
 		if (other)
 			e->foreign_end(other);
-		if (!fw_snprintf(name, sizeof(name), "%lld min%s", (long long)set.minutes, foreign ? ", a transaction open elsewhere, against none" :
-			": the last against the first"))
+		if (!fw_snprintf(name, sizeof(name), "%lld min%s", (long long)set.minutes,
+			    foreign ? ", a transaction open elsewhere, against none" : ": the last against the first"))
 			die("too many minutes");
 		row_ratio1(name, k.last, foreign ? own : k.first, foreign ? 0.6 : 0.8, "feeds/s");
 		own = k.last;
@@ -157,7 +159,8 @@ static void weigh(const struct engine *e, struct schedule *w, double filled_byte
 	before = e->log_bytes(w->url);
 	w->batch = 500;
 	turn_schedule(w, e->workers, set.seconds, 0);
-	row("bytes of log per visit, 500 a batch", (e->log_bytes(w->url) - before) / (double)FW_MAX(w->visits - visits, 1), "bytes");
+	row("bytes of log per visit, 500 a batch",
+		(e->log_bytes(w->url) - before) / (double)FW_MAX(w->visits - visits, 1), "bytes");
 }
 
 /* A store with many more feeds alternates with the usual one. */
@@ -175,7 +178,8 @@ static void large(const struct engine *e, struct schedule *w)
 		sample(&few, turn_schedule(w, e->workers, set.seconds, 0).rate);
 		sample(&many, turn_schedule(&l, e->workers, set.seconds, 0).rate);
 	}
-	if (!fw_snprintf(name, sizeof(name), "%lld feeds against %lld, 500 a batch", (long long)l.feeds, (long long)w->feeds))
+	if (!fw_snprintf(name, sizeof(name), "%lld feeds against %lld, 500 a batch", (long long)l.feeds,
+		    (long long)w->feeds))
 		die("the name is too long");
 	row_ratio(name, &many, &few, 0.6, "feeds/s");
 	row("  bytes of the store per feed", store_bytes(e, url) / (double)l.feeds, "bytes");

@@ -267,12 +267,18 @@ void read_states(const char *url, size_t batch, int times, struct samples *took,
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static void visit_new(struct hand *h, size_t i, struct fw_entry_row *e, size_t per_feed, int64_t from, size_t bytes, int64_t now)
+static void visit_new(
+	struct hand *h, size_t i, struct fw_entry_row *e, size_t per_feed, int64_t from, size_t bytes, int64_t now)
 {
 	struct fw_feed *f = &h->f[i];
 
-	h->o[i] = (struct fw_outcome){.feed_id = f->id, .host_id = store_feed_host_id(f), .was_due_ms = f->due_at_ms, .feed = f,
-		.groups = FW_GROUP_VALIDATORS | FW_GROUP_META | FW_GROUP_RHYTHM, .entries = e, .entry_n = per_feed,
+	h->o[i] = (struct fw_outcome){.feed_id = f->id,
+		.host_id = store_feed_host_id(f),
+		.was_due_ms = f->due_at_ms,
+		.feed = f,
+		.groups = FW_GROUP_VALIDATORS | FW_GROUP_META | FW_GROUP_RHYTHM,
+		.entries = e,
+		.entry_n = per_feed,
 		.visit = {.feed_id = f->id, .at_ms = now, .kind = FW_VISIT_OK, .http_status = 200}};
 	f->last_visit_ms = f->last_ok_ms = FW_MAX(now, f->last_visit_ms + 1);
 	f->due_at_ms = now + HOUR;

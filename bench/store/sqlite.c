@@ -18,9 +18,12 @@ static sqlite3 *open_bare(const char *name, const char *sync, const char *schema
 	sqlite3 *db;
 
 	if (!fw_snprintf(path, sizeof(path), "%s/%s.db", set.folder, name) ||
-	    !fw_snprintf(pragma, sizeof(pragma), "PRAGMA journal_mode=WAL; PRAGMA synchronous=%s; PRAGMA cache_size=-32768;"
-			"PRAGMA wal_autocheckpoint=16384", sync) ||
-	    sqlite3_open(path, &db) || sqlite3_exec(db, pragma, NULL, NULL, NULL) || sqlite3_exec(db, schema, NULL, NULL, NULL))
+		!fw_snprintf(pragma, sizeof(pragma),
+			"PRAGMA journal_mode=WAL; PRAGMA synchronous=%s; PRAGMA cache_size=-32768;"
+			"PRAGMA wal_autocheckpoint=16384",
+			sync) ||
+		sqlite3_open(path, &db) || sqlite3_exec(db, pragma, NULL, NULL, NULL) ||
+		sqlite3_exec(db, schema, NULL, NULL, NULL))
 		die("%s: bare SQLite cannot be opened", name);
 	return db;
 }
@@ -51,13 +54,15 @@ static double size_of(const char *name, const char *suffix)
 /* Due within an hour, in the order of their ids or at random. */
 static void fill_bare(const char *name, int64_t feeds, bool shuffled)
 {
-	sqlite3 *db = open_bare(name, "FULL", "CREATE TABLE w (id INTEGER PRIMARY KEY, due INTEGER, fence INTEGER); CREATE INDEX d ON w(due)");
+	sqlite3 *db = open_bare(name, "FULL",
+		"CREATE TABLE w (id INTEGER PRIMARY KEY, due INTEGER, fence INTEGER); CREATE INDEX d ON w(due)");
 	sqlite3_stmt *in = prepare(db, "INSERT INTO w VALUES (?, ?, 0)");
 
 	sqlite3_exec(db, "BEGIN", NULL, NULL, NULL);
 	for (int64_t i = 0; i < feeds; i++) {
 		sqlite3_bind_int64(in, 1, i);
-		sqlite3_bind_int64(in, 2, NOW - HOUR + (shuffled ? (int64_t)(mix((uint64_t)i) % HOUR) : i * HOUR / feeds));
+		sqlite3_bind_int64(
+			in, 2, NOW - HOUR + (shuffled ? (int64_t)(mix((uint64_t)i) % HOUR) : i * HOUR / feeds));
 		sqlite3_step(in);
 		sqlite3_reset(in);
 	}
@@ -90,8 +95,8 @@ static void bare_work(struct crew *c, int worker, const void *ctx)
 {
 	sqlite3 *db = open_bare(ctx, "FULL", "");
 	sqlite3_stmt *get = prepare(db, "SELECT id, due FROM w ORDER BY due LIMIT ?"),
-		*take = prepare(db, "UPDATE w SET due = ?, fence = fence + 1 WHERE id = ?"),
-		*done = prepare(db, "UPDATE w SET due = ? WHERE id = ? AND fence > 0");
+		     *take = prepare(db, "UPDATE w SET due = ?, fence = fence + 1 WHERE id = ?"),
+		     *done = prepare(db, "UPDATE w SET due = ? WHERE id = ? AND fence > 0");
 	sqlite3_int64 id[BARE_BATCH], due[BARE_BATCH];
 
 	(void)worker;
@@ -169,7 +174,8 @@ static void ordered(struct schedule *w)
 		sample(&rate, turn_schedule(w, 1, set.seconds, 0).rate);
 		sample(&bare, crew_run(1, set.seconds, 0, bare_work, "bare_ordered").rate);
 	}
-	row_least("claim + commit, 500 a batch, ids in order", median(&rate), median(&bare), engine_sqlite.claim_least, "feeds/s");
+	row_least("claim + commit, 500 a batch, ids in order", median(&rate), median(&bare), engine_sqlite.claim_least,
+		"feeds/s");
 	forget("bare_ordered");
 }
 
@@ -196,7 +202,8 @@ static void schedule_rows(const char *name, bool shuffled)
 	st = open_store(url);            /* and keeps later writes from being merged */
 	w.visits = 0;
 	turn_schedule(&w, 1, 0.1, 0);
-	row(shuffled ? "bytes of WAL per visit, 500 a batch, ids shuffled" : "bytes of WAL per visit, 500 a batch, ids in order",
+	row(shuffled ? "bytes of WAL per visit, 500 a batch, ids shuffled" :
+		       "bytes of WAL per visit, 500 a batch, ids in order",
 		size_of(name, "-wal") / (double)FW_MAX(w.visits, 1), "bytes");
 	row("bytes of the file per feed", size_of(name, "") / (double)set.feeds, "bytes");
 	fw_store_close(st);
@@ -208,9 +215,11 @@ static void schedule_rows(const char *name, bool shuffled)
 /* The usual form: one INSERT, one transaction. Rows/s. */
 static double bare_inserts(const char *url, int64_t n, size_t bytes)
 {
-	sqlite3 *db = open_bare("bare", "FULL", "CREATE TABLE e (id INTEGER PRIMARY KEY, feed INTEGER, key BLOB, guid TEXT, url TEXT,"
+	sqlite3 *db = open_bare("bare", "FULL",
+		"CREATE TABLE e (id INTEGER PRIMARY KEY, feed INTEGER, key BLOB, guid TEXT, url TEXT,"
 		" title TEXT, author TEXT, published INTEGER, content TEXT, UNIQUE (feed, key))");
-	sqlite3_stmt *in = prepare(db, "INSERT INTO e (feed, key, guid, url, title, author, published, content) VALUES (?,?,?,?,?,?,?,?)");
+	sqlite3_stmt *in = prepare(
+		db, "INSERT INTO e (feed, key, guid, url, title, author, published, content) VALUES (?,?,?,?,?,?,?,?)");
 	struct fw_entry_row e;
 	struct fw_arena a;
 	double start = now_s();
@@ -332,7 +341,8 @@ static void *foreign_begin(const char *url)
 {
 	sqlite3 *db;
 
-	if (sqlite3_open(strchr(url, ':') + 1, &db) || sqlite3_exec(db, "BEGIN; SELECT count(*) FROM meta", NULL, NULL, NULL))
+	if (sqlite3_open(strchr(url, ':') + 1, &db) ||
+		sqlite3_exec(db, "BEGIN; SELECT count(*) FROM meta", NULL, NULL, NULL))
 		die("%s: a transaction: %s", url, sqlite3_errmsg(db));
 	return db;
 }

@@ -21,8 +21,20 @@ extern "C" {
 #define FW_NO_NUMBER INT64_MIN
 
 enum fw_format {
-	FW_FORMAT_NONE, FW_RSS090, FW_RSS091, FW_RSS092, FW_RSS093, FW_RSS094, FW_RSS10, FW_RSS11, FW_RSS20,
-	FW_ATOM03, FW_ATOM10, FW_CDF, FW_JSON1, FW_JSON11,
+	FW_FORMAT_NONE,
+	FW_RSS090,
+	FW_RSS091,
+	FW_RSS092,
+	FW_RSS093,
+	FW_RSS094,
+	FW_RSS10,
+	FW_RSS11,
+	FW_RSS20,
+	FW_ATOM03,
+	FW_ATOM10,
+	FW_CDF,
+	FW_JSON1,
+	FW_JSON11,
 };
 
 enum fw_text_type { FW_TEXT_NONE, FW_TEXT_PLAIN, FW_TEXT_HTML };
@@ -67,19 +79,26 @@ struct fw_image {
  * An object tree for members of the JSON output without a field of their own (itunes, podcast, geo
  * ...).
  */
-enum fw_value_type { FW_VALUE_STRING, FW_VALUE_NUMBER, FW_VALUE_INTEGER, FW_VALUE_BOOL, FW_VALUE_OBJECT, FW_VALUE_ARRAY };
+enum fw_value_type {
+	FW_VALUE_STRING,
+	FW_VALUE_NUMBER,
+	FW_VALUE_INTEGER,
+	FW_VALUE_BOOL,
+	FW_VALUE_OBJECT,
+	FW_VALUE_ARRAY
+};
 struct fw_value;
 struct fw_value_list {
 	struct fw_value *first, *last;
 };
 struct fw_value {
 	enum fw_value_type type;
-	uint32_t counted;           /* private to the parser */
-	struct fw_str name;         /* inside an object */
+	uint32_t counted;   /* private to the parser */
+	struct fw_str name; /* inside an object */
 	union {
-		struct fw_str string;   /* STRING */
-		double number;          /* NUMBER */
-		int64_t integer;        /* INTEGER, BOOL */
+		struct fw_str string;         /* STRING */
+		double number;                /* NUMBER */
+		int64_t integer;              /* INTEGER, BOOL */
 		struct fw_value_list members; /* OBJECT, ARRAY */
 	};
 	struct fw_value *next;
@@ -89,15 +108,15 @@ struct fw_entry {
 	/* guid, atom:id, rdf:about; else url; else made from the content */
 	struct fw_str id;
 	struct fw_str url, external_url;
-	struct fw_str title;       /* plain text */
-	struct fw_str summary;     /* plain text */
+	struct fw_str title;   /* plain text */
+	struct fw_str summary; /* plain text */
 	/* as in the document, after decoding of XML or JSON; not sanitised */
 	struct fw_str content;
 	/* base of relative URLs in content: xml:base, else url, else the document's URL */
 	struct fw_str content_base;
 	struct fw_str image, banner_image, language;
 	struct fw_str comments, comment_feed_url, copyright, license;
-	int64_t comment_count;     /* or FW_NO_NUMBER */
+	int64_t comment_count; /* or FW_NO_NUMBER */
 	int64_t published_ms, updated_ms, created_ms;
 	struct fw_person *authors, *contributors;
 	struct fw_person *publisher; /* or NULL */
@@ -108,45 +127,46 @@ struct fw_entry {
 	/* OBJECT or NULL: itunes, podcast, media, geo, source, chapters ... */
 	struct fw_value *extra;
 	enum fw_text_type content_type;
-	uint32_t line;             /* of its start in the document */
+	uint32_t line; /* of its start in the document */
 	/*
 	 * 0, or a number that distinguishes it from differing entries with its id; part of its key
 	 */
 	uint32_t dup_n;
-	bool id_made;              /* the document had neither id nor url */
-	bool id_from_url;          /* the document had no id */
-	bool repeat;               /* an earlier entry has the same id and content */
-	bool all_removed;          /* the content is not empty, but sanitising removes all of it */
+	bool id_made;     /* the document had neither id nor url */
+	bool id_from_url; /* the document had no id */
+	bool repeat;      /* an earlier entry has the same id and content */
+	bool all_removed; /* the content is not empty, but sanitising removes all of it */
 	struct fw_entry *next;
 };
 
 struct fw_document {
 	enum fw_format format;
-	const char *encoding;      /* WHATWG name of the encoding in use */
-	bool malformed;            /* not well-formed XML 1.0 with namespaces, or invalid bytes */
-	struct fw_str id, title, description, home_page_url, feed_url, icon, favicon, language, next_url, prev_archive_url;
+	const char *encoding; /* WHATWG name of the encoding in use */
+	bool malformed;       /* not well-formed XML 1.0 with namespaces, or invalid bytes */
+	struct fw_str id, title, description, home_page_url, feed_url, icon, favicon, language, next_url,
+		prev_archive_url;
 	struct fw_str copyright, license, docs;
 	struct fw_str generator_name, generator_url, generator_version;
 	bool expired, complete, archive; /* JSON Feed expired; RFC 5005 fh:complete, fh:archive */
 	int64_t updated_ms, published_ms, created_ms;
-	int64_t ttl_minutes;            /* or FW_NO_NUMBER */
-	int64_t update_period_minutes;  /* sy:updatePeriod / sy:updateFrequency, or FW_NO_NUMBER */
-	uint32_t skip_hours;            /* bit h: hour h GMT is skipped */
-	uint8_t skip_days;              /* bit 0: Sunday */
+	int64_t ttl_minutes;           /* or FW_NO_NUMBER */
+	int64_t update_period_minutes; /* sy:updatePeriod / sy:updateFrequency, or FW_NO_NUMBER */
+	uint32_t skip_hours;           /* bit h: hour h GMT is skipped */
+	uint8_t skip_days;             /* bit 0: Sunday */
 	struct fw_image image;
 	struct fw_person *authors, *contributors;
 	struct fw_person *publisher; /* or NULL */
 	struct fw_category *categories;
-	struct fw_link *links, *hubs;   /* hubs: href, and type "WebSub" or JSON Feed's type */
-	struct fw_value *extra;         /* OBJECT or NULL: itunes, podcast, media, cloud ... */
+	struct fw_link *links, *hubs; /* hubs: href, and type "WebSub" or JSON Feed's type */
+	struct fw_value *extra;       /* OBJECT or NULL: itunes, podcast, media, cloud ... */
 	struct fw_entry *entries;
 	size_t entry_n;
-	struct fw_problem *problems;    /* the first 100 */
-	size_t problem_n;               /* all, including those not kept */
+	struct fw_problem *problems; /* the first 100 */
+	size_t problem_n;            /* all, including those not kept */
 	/* entries beyond max_entries, and list members beyond an entry's limit (100 links ...) */
 	size_t dropped_n;
-	bool ended_early;               /* max_memory was reached: later entries are missing */
-	struct fw_arena *arena;         /* owns all of the above; NULL: the caller's arena does */
+	bool ended_early;       /* max_memory was reached: later entries are missing */
+	struct fw_arena *arena; /* owns all of the above; NULL: the caller's arena does */
 };
 
 /*
@@ -154,19 +174,19 @@ struct fw_document {
  * with entries already read, the document is returned with them instead.
  */
 struct fw_limits {
-	size_t max_bytes;       /* of the document [16 MiB] */
+	size_t max_bytes; /* of the document [16 MiB] */
 	/* of the parsed document, besides its bytes [2 x document + 1 MiB] */
 	size_t max_memory;
-	uint32_t max_depth;     /* nested elements [256]; deeper ones are flattened */
+	uint32_t max_depth;      /* nested elements [256]; deeper ones are flattened */
 	uint32_t max_attributes; /* per element [1,000] */
-	uint32_t max_entries;   /* per document [10,000] */
+	uint32_t max_entries;    /* per document [10,000] */
 	/* expansion of internal entities, times the document's size [20] */
 	uint32_t max_entity_ratio;
 };
 
 struct fw_parse_options {
-	struct fw_str url;          /* the document's URL: the base of relative URLs */
-	struct fw_str content_type; /* the HTTP header, with its charset */
+	struct fw_str url;              /* the document's URL: the base of relative URLs */
+	struct fw_str content_type;     /* the HTTP header, with its charset */
 	struct fw_str content_location; /* HTTP Content-Location, or absent */
 	struct fw_limits limits;
 	/*
@@ -195,21 +215,21 @@ FW_API void fw_document_free(struct fw_document *doc);
 FW_API const char *fw_format_name(enum fw_format format);
 
 enum {
-	FW_PRINT_PRETTY = 1,       /* indented */
-	FW_PRINT_RAW = 2,          /* HTML as in the document, not sanitised */
-	FW_PRINT_NO_PIXELS = 4,    /* drop 1 x 1 images */
+	FW_PRINT_PRETTY = 1,    /* indented */
+	FW_PRINT_RAW = 2,       /* HTML as in the document, not sanitised */
+	FW_PRINT_NO_PIXELS = 4, /* drop 1 x 1 images */
 };
 /* The document as JSON Feed 1.1. *json is malloc'd: free() it. Errors: FW_ENOMEM. */
-FW_API FW_MUST_CHECK int fw_document_json(const struct fw_document *doc, unsigned flags, char **json, size_t *len,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_document_json(
+	const struct fw_document *doc, unsigned flags, char **json, size_t *len, struct fw_err *err);
 
 /*
  * Make HTML safe to show: it is parsed as HTML5 and written anew from allow lists of elements,
  * attributes and URL schemes. Relative URLs are resolved against base, which may be absent.
  * Idempotent. *out is malloc'd: free() it.
  */
-FW_API FW_MUST_CHECK int fw_sanitize(struct fw_str html, struct fw_str base, unsigned flags, char **out, size_t *len,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_sanitize(
+	struct fw_str html, struct fw_str base, unsigned flags, char **out, size_t *len, struct fw_err *err);
 
 /*
  * The feeds that an HTML page names (link rel=alternate with a feed's type), in document order,
@@ -218,7 +238,8 @@ FW_API FW_MUST_CHECK int fw_sanitize(struct fw_str html, struct fw_str base, uns
 FW_API FW_MUST_CHECK int fw_discover(const void *html, size_t len, struct fw_str url, struct fw_str content_type,
 	struct fw_link **links, struct fw_err *err);
 /* The same for a page's HTTP Link header. Join the values of several headers with commas. */
-FW_API FW_MUST_CHECK int fw_discover_header(struct fw_str link_header, struct fw_str url, struct fw_link **links, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_discover_header(
+	struct fw_str link_header, struct fw_str url, struct fw_link **links, struct fw_err *err);
 
 /*
  * The podcast:guid of a feed without that element, derived from its URL. False: feed_url is empty
@@ -242,8 +263,8 @@ typedef void fw_opml_problem_cb(void *ctx, uint32_t line, uint32_t column, const
  * Parse a subscription list, OPML 1.0 to 2.0, as tolerantly as feeds. problem may be NULL.
  * Errors: FW_EFORMAT, FW_ENOMEM, or the callback's value.
  */
-FW_API FW_MUST_CHECK int fw_opml_read(const void *bytes, size_t len, fw_opml_cb *cb, fw_opml_problem_cb *problem, void *ctx,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_opml_read(
+	const void *bytes, size_t len, fw_opml_cb *cb, fw_opml_problem_cb *problem, void *ctx, struct fw_err *err);
 
 #ifdef __cplusplus
 }

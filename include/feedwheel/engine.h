@@ -26,14 +26,14 @@ extern "C" {
 enum fw_setting_type { FW_TYPE_STRING, FW_TYPE_INT, FW_TYPE_BOOL, FW_TYPE_DURATION /* ms */, FW_TYPE_SIZE /* bytes */ };
 
 struct fw_setting {
-	const char *name;    /* "connect_timeout_ms" */
+	const char *name; /* "connect_timeout_ms" */
 	enum fw_setting_type type;
 	const char *initial; /* the default, in the form of the configuration file */
 	int64_t min, max;    /* numbers only */
 	/* STRING only: the allowed words, "error warn info debug"; NULL: any text */
 	const char *choices;
-	const char *text;    /* one sentence, shown by `feedwheel help settings` */
-	size_t offset;       /* offset of the member in struct fw_config */
+	const char *text; /* one sentence, shown by `feedwheel help settings` */
+	size_t offset;    /* offset of the member in struct fw_config */
 	/*
 	 * Commands that use the setting, and so take it as an option. "run add+check": run, and add
 	 * with --check. NULL: every command that reads settings.
@@ -45,7 +45,7 @@ struct fw_setting {
  * The values of all settings; feedwheel.conf(5) describes each. An empty or unset string is NULL.
  */
 struct fw_config {
-	char *store_file;                  /* the file that store was read from, or NULL */
+	char *store_file; /* the file that store was read from, or NULL */
 	/* NULL: not set, and no HOME to derive the default from */
 	char *store;
 	/* processes, 0: by the number of processors; transfers in flight in each */
@@ -53,22 +53,24 @@ struct fw_config {
 	int64_t lease_ms, drain_timeout_ms;
 	int64_t host_concurrency, host_gap_ms, address_concurrency;
 	char *host_key, *hosting_domains;
-	char *order;                       /* fetch order of `run --once` */
+	char *order; /* fetch order of `run --once` */
 	int64_t order_batch, straggler_timeout_ms, slow_ms, slow_percent_max, backlog_ms;
 	/* a commit is due when it reaches one of these limits */
 	int64_t batch_visits, batch_bytes, batch_ms;
 	int64_t interval_min_ms, interval_ms, interval_max_ms, websub_poll_ms;
 	int64_t connect_timeout_ms, first_byte_timeout_ms, total_timeout_ms, low_speed_bytes, low_speed_ms;
 	int64_t offline_wait_ms;
-	int64_t max_body_bytes, max_buffered_bytes, parse_memory_bytes, max_compression_ratio, max_header_bytes, max_redirects, max_entries;
+	int64_t max_body_bytes, max_buffered_bytes, parse_memory_bytes, max_compression_ratio, max_header_bytes,
+		max_redirects, max_entries;
 	int64_t feed_daily_entries_max, feed_daily_bytes_max; /* limits of one feed per day; 0: no limit */
 	char *allow_networks, *deny_networks, *dns_servers, *ca_file, *proxy, *user_agent, *contact_url;
 	bool http2;
-	bool async_commit;                      /* see fw_store_config */
+	bool async_commit; /* see fw_store_config */
 	int64_t page_cache_bytes, disk_free_min_bytes;
 	int64_t visits_retention_ms, entries_retention_ms, events_retention_ms; /* retention; 0: keep forever */
 	char *listen, *trusted_proxies, *access_log, *tls_cert, *tls_key;
-	int64_t serve_connections_max, serve_connections_per_address_max, serve_header_timeout_ms, serve_body_timeout_ms, serve_body_rate_min, serve_send_timeout_ms, serve_idle_timeout_ms;
+	int64_t serve_connections_max, serve_connections_per_address_max, serve_header_timeout_ms,
+		serve_body_timeout_ms, serve_body_rate_min, serve_send_timeout_ms, serve_idle_timeout_ms;
 	int64_t serve_memory_bytes, push_body_max_bytes;
 	char *push_properties;
 	int64_t push_section_min, push_id_min;
@@ -82,7 +84,7 @@ struct fw_config {
 	char *sandbox;
 	char *log_level;
 	bool log_json;
-	char *file;                        /* the configuration file that was read, or NULL */
+	char *file; /* the configuration file that was read, or NULL */
 };
 
 FW_API const struct fw_setting *fw_config_settings(size_t *n);
@@ -103,8 +105,8 @@ FW_API FW_MUST_CHECK int fw_config_load(struct fw_config *c, const char *path, s
  * Durations: 90, 250ms, 15m, 2h, 1d. Sizes: 65536, 64k, 16MiB.
  * Errors: FW_EINVAL unknown, or not allowed; FW_ENOMEM.
  */
-FW_API FW_MUST_CHECK int fw_config_set(struct fw_config *c, const char *name, const char *value, const char *where,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_config_set(
+	struct fw_config *c, const char *name, const char *value, const char *where, struct fw_err *err);
 /* The value in the form of the file, malloc'd. NULL: unknown name, or out of memory. */
 FW_API char *fw_config_get(const struct fw_config *c, const char *name);
 /* Checks rules over several settings (min <= normal <= max ...). Errors: FW_EINVAL. */
@@ -125,26 +127,26 @@ FW_MUST_CHECK int fw_config_check_disk(const struct fw_config *c, struct fw_err 
  * unknown.
  */
 struct fw_run_forecast {
-	const char *order;             /* name of the fetch order, see fw_config.order */
+	const char *order; /* name of the fetch order, see fw_config.order */
 	/* concurrent transfers of all workers; feeds per batch of the batch orders, else 0 */
 	int64_t slots, batch;
 	/* feeds due at the start; those of known duration. known 0: no forecast */
 	int64_t feeds, known;
 	int64_t predicted_us;
-	int64_t took_us;               /* from the start to the end of the last visit */
-	int64_t sum_us;                /* sum of all visits, measured */
+	int64_t took_us; /* from the start to the end of the last visit */
+	int64_t sum_us;  /* sum of all visits, measured */
 	/* lower bound for any order: the largest of the next three */
 	int64_t bound_us;
 	/* sum / slots; the longest visit; the longest sequence of visits to one host */
 	int64_t slots_us, longest_us, host_us;
-	int64_t host_n;                /* number of visits to that host */
-	char host[256];                /* name of that host; "": unknown */
+	int64_t host_n; /* number of visits to that host */
+	char host[256]; /* name of that host; "": unknown */
 	/* duration of the whole run, as in the summary; set by fw_run_get() only */
 	int64_t elapsed_us;
 };
 
 struct fw_run_stats {
-	int64_t total;                 /* once: feeds due at the start; else 0 */
+	int64_t total; /* once: feeds due at the start; else 0 */
 	uint64_t done, ok, not_modified, failed, stale, new_entries, changed_entries, wire_bytes, body_bytes;
 	uint64_t commits, restarts, deferred;
 	uint32_t in_flight, workers;
@@ -156,7 +158,7 @@ struct fw_run_stats {
 	int64_t elapsed_ms;
 	int64_t cpu_ms, max_rss_bytes; /* sums over the workers */
 	int64_t run_id;
-	struct fw_run_forecast forecast;   /* once: set at the end */
+	struct fw_run_forecast forecast; /* once: set at the end */
 };
 
 struct fw_meter;
@@ -166,8 +168,8 @@ struct fw_meter;
  * FW_EIO: accepted rows are not stored; other errors: the server could not start or go on. meter:
  * the counters of all processes.
  */
-typedef int fw_serve_body(void *ctx, const struct fw_config *c, struct fw_meter *meter, int parent_fd,
-	struct fw_err *err);
+typedef int fw_serve_body(
+	void *ctx, const struct fw_config *c, struct fw_meter *meter, int parent_fd, struct fw_err *err);
 
 struct fw_run_options {
 	bool once;
@@ -180,7 +182,7 @@ struct fw_run_options {
 	int (*reload)(void *ctx, struct fw_config **out, struct fw_err *err);
 	/* body of a server process beside the workers, supervised like them; NULL: none */
 	fw_serve_body *serve;
-	bool serve_only;               /* no workers */
+	bool serve_only; /* no workers */
 	/* report the state to a service manager, if there is one: sd_notify(3) */
 	bool notify;
 	/*
@@ -202,8 +204,8 @@ struct fw_run_options {
  * drops nothing. It must be single-threaded. During the call fw_run() handles the signals above,
  * SIGHUP and SIGCHLD. Errors: FW_EIO the store cannot be reached; FW_EINVAL configuration.
  */
-FW_API FW_MUST_CHECK int fw_run(const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_run(
+	const struct fw_config *c, const struct fw_run_options *o, struct fw_run_stats *out, struct fw_err *err);
 
 /*
  * Reports to the service manager (fw_run_options.notify) that the store is being opened. A
@@ -227,7 +229,8 @@ FW_MUST_CHECK int fw_run_put(struct fw_store *st, const struct fw_run_stats *s, 
  * Reads it back: order, slots, batch, feeds, the first four times, and elapsed_us. Strings in the
  * arena. Errors: FW_ENOTFOUND, FW_EFORMAT, FW_ENOMEM, those of the store.
  */
-FW_MUST_CHECK int fw_run_get(struct fw_store *st, int64_t run_id, struct fw_arena *a, struct fw_run_forecast *out, struct fw_err *err);
+FW_MUST_CHECK int fw_run_get(
+	struct fw_store *st, int64_t run_id, struct fw_arena *a, struct fw_run_forecast *out, struct fw_err *err);
 /*
  * Calls cb for every stored run, oldest first; unreadable records are skipped. A callback's result
  * other than 0 stops the list and is returned.
@@ -248,10 +251,10 @@ struct fw_response {
 	struct fw_visit visit;
 	enum fw_visit_kind kind;
 	struct fw_str final_url, content_type, body;
-	struct fw_document *doc;       /* the parsed feed, if the body is one; else NULL */
+	struct fw_document *doc; /* the parsed feed, if the body is one; else NULL */
 	/* HTML only: the feeds that the page and its Link header name */
 	struct fw_link *feeds;
-	struct fw_err err;             /* why doc is NULL */
+	struct fw_err err; /* why doc is NULL */
 	/* the text of an error response, perhaps truncated; absent: none */
 	struct fw_str words;
 	void *priv;
@@ -269,12 +272,22 @@ FW_API void fw_response_free(struct fw_response *a);
  * the fetched URL, so that the URL is not fetched a second time. If a worker has visited the feed
  * meanwhile, at most the entries are stored. Errors: those of the store.
  */
-FW_API FW_MUST_CHECK int fw_response_store(struct fw_store *st, const struct fw_config *c, struct fw_response *a, int64_t feed_id,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_response_store(
+	struct fw_store *st, const struct fw_config *c, struct fw_response *a, int64_t feed_id, struct fw_err *err);
 
 /* ---- copies -------------------------------------------------------------- */
 
-enum fw_copy_phase { FW_COPY_UPDATE, FW_COPY_FEEDS, FW_COPY_ENTRIES, FW_COPY_KEYS, FW_COPY_VISITS, FW_COPY_EVENTS, FW_COPY_RECORDS, FW_COPY_VERIFY, FW_COPY_DONE };
+enum fw_copy_phase {
+	FW_COPY_UPDATE,
+	FW_COPY_FEEDS,
+	FW_COPY_ENTRIES,
+	FW_COPY_KEYS,
+	FW_COPY_VISITS,
+	FW_COPY_EVENTS,
+	FW_COPY_RECORDS,
+	FW_COPY_VERIFY,
+	FW_COPY_DONE
+};
 
 struct fw_copy_stats {
 	enum fw_copy_phase phase;
@@ -282,13 +295,13 @@ struct fw_copy_stats {
 	int64_t feed_before, entry_before, visit_before; /* in the target at the start */
 	/* written by this copy; keys: of entries that retention has deleted */
 	int64_t feeds, entries, keys, visits;
-	int64_t events, dead_letters;                     /* pushed events; dead letters */
+	int64_t events, dead_letters; /* pushed events; dead letters */
 	/* records written, or deleted because the source does not have them */
 	int64_t records;
 	/* feeds of an older copy: updated; deleted because they are gone from the source */
 	int64_t updated, removed;
-	int64_t verified;                                /* feeds compared, in order of their ids */
-	int64_t differing;                               /* differences found */
+	int64_t verified;  /* feeds compared, in order of their ids */
+	int64_t differing; /* differences found */
 	uint64_t bytes;
 	int64_t elapsed_ms;
 	/* workers wrote to the source during the copy */
@@ -298,7 +311,7 @@ struct fw_copy_stats {
 struct fw_copy_options {
 	/* the target may hold an interrupted or older copy; it is brought up to date */
 	bool resume;
-	size_t batch_bytes;       /* approximate size of one transaction */
+	size_t batch_bytes; /* approximate size of one transaction */
 	/* called after each batch; NULL: never */
 	void (*progress)(void *ctx, const struct fw_copy_stats *s);
 	/* called with one line per difference; NULL: differences are only counted */

@@ -53,18 +53,18 @@ struct fw_commit_wait {
 struct fw_ingest_stats {
 	/* rows accepted; publishes refused because the ring was full */
 	uint64_t put_n, full_n;
-	uint64_t stored_n, dead_letter_n;        /* rows committed; dead letters */
+	uint64_t stored_n, dead_letter_n; /* rows committed; dead letters */
 	/* statements committed; statements that failed and are retried */
 	uint64_t flush_n, retry_n;
 	/* sums: elapsed time, and CPU time of this process in it */
 	uint64_t flush_us, flush_cpu_us;
 	uint64_t bucket[FW_FLUSH_BUCKETS]; /* flushes by duration: <= fw_flush_bucket_us[i] */
-	size_t fill_bytes, ring_bytes;    /* in all rings; ring_bytes is fixed */
+	size_t fill_bytes, ring_bytes;     /* in all rings; ring_bytes is fixed */
 	size_t fill_max_bytes;             /* in the fullest ring */
 	size_t producers;
 	/* age of the oldest row that is not committed, in ms; 0: none */
 	int64_t oldest_ms;
-	bool unavailable;                        /* the last request to the store failed */
+	bool unavailable; /* the last request to the store failed */
 	/* the rows that an earlier process left in wal_dir are stored */
 	bool replayed;
 };
@@ -78,12 +78,13 @@ extern const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS];
  * Errors: FW_ENOMEM; FW_EINVAL ring_bytes is too small for this many rings, or wal_dir cannot be
  * used; FW_EIO no thread or descriptor.
  */
-FW_API FW_MUST_CHECK int fw_ingest_open(const struct fw_config *c, size_t producers, struct fw_ingest **out, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_ingest_open(
+	const struct fw_config *c, size_t producers, struct fw_ingest **out, struct fw_err *err);
 /*
  * Stops the flusher. New drafts are refused (FW_EGONE at begin), so producers may still run.
- * Accepted rows are flushed; a store that does not respond is retried for at most straggler_timeout_ms.
- * Waiting callers get their result.
- * Returns the number of rows that were not stored; rows in the write-ahead log do not count.
+ * Accepted rows are flushed; a store that does not respond is retried for at most
+ * straggler_timeout_ms. Waiting callers get their result. Returns the number of rows that were not
+ * stored; rows in the write-ahead log do not count.
  */
 FW_API uint64_t fw_ingest_stop(struct fw_ingest *in, int64_t straggler_timeout_ms);
 /* after fw_ingest_stop(), when no producer is left */

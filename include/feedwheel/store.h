@@ -36,9 +36,10 @@ struct fw_store;
 
 /*
  * The learned delay of a host: the backoff between two requests to it. A throttled response (429,
- * 503) sets FW_LEARNED_DELAY_MIN_MS, and each further one doubles it, up to FW_LEARNED_DELAY_MAX_MS. Any other
- * response shrinks it to delay x FW_LEARNED_DELAY_STEP_MS / (FW_LEARNED_DELAY_STEP_MS + delay), which adds 0.1
- * requests/s to the rate. At FW_LEARNED_DELAY_NONE_MS or less the delay becomes 0.
+ * 503) sets FW_LEARNED_DELAY_MIN_MS, and each further one doubles it, up to
+ * FW_LEARNED_DELAY_MAX_MS. Any other response shrinks it to delay x FW_LEARNED_DELAY_STEP_MS /
+ * (FW_LEARNED_DELAY_STEP_MS + delay), which adds 0.1 requests/s to the rate. At
+ * FW_LEARNED_DELAY_NONE_MS or less the delay becomes 0.
  */
 #define FW_LEARNED_DELAY_MIN_MS 1000
 #define FW_LEARNED_DELAY_MAX_MS 600000
@@ -55,24 +56,24 @@ enum fw_feed_status {
 };
 
 enum fw_visit_kind {
-	FW_VISIT_NONE,          /* never visited */
-	FW_VISIT_OK,            /* a document was parsed */
-	FW_VISIT_SAME,          /* 200, body identical to the last one */
-	FW_VISIT_NOT_MODIFIED,  /* 304 */
-	FW_VISIT_HTTP,          /* another status: see http_status */
+	FW_VISIT_NONE,         /* never visited */
+	FW_VISIT_OK,           /* a document was parsed */
+	FW_VISIT_SAME,         /* 200, body identical to the last one */
+	FW_VISIT_NOT_MODIFIED, /* 304 */
+	FW_VISIT_HTTP,         /* another status: see http_status */
 	FW_VISIT_DNS,
 	FW_VISIT_CONNECT,
 	FW_VISIT_TLS,
 	FW_VISIT_TIMEOUT,
-	FW_VISIT_PROTOCOL,      /* reset, truncated, not HTTP, unsolicited 304 */
-	FW_VISIT_FORMAT,        /* not a feed */
-	FW_VISIT_LIMIT,         /* too large, a decompression bomb, too many headers */
-	FW_VISIT_BLOCKED,       /* the address guard refused it */
-	FW_VISIT_REDIRECT,      /* a loop, too many, to another scheme */
-	FW_VISIT_CRASH,         /* the visit killed its worker */
-	FW_VISIT_GONE,          /* 410 */
-	FW_VISIT_LOCAL,         /* local failure (memory, file descriptors): not counted against the feed or host */
-	FW_VISIT_PUSHED,        /* not a poll: a client pushed entries */
+	FW_VISIT_PROTOCOL, /* reset, truncated, not HTTP, unsolicited 304 */
+	FW_VISIT_FORMAT,   /* not a feed */
+	FW_VISIT_LIMIT,    /* too large, a decompression bomb, too many headers */
+	FW_VISIT_BLOCKED,  /* the address guard refused it */
+	FW_VISIT_REDIRECT, /* a loop, too many, to another scheme */
+	FW_VISIT_CRASH,    /* the visit killed its worker */
+	FW_VISIT_GONE,     /* 410 */
+	FW_VISIT_LOCAL,    /* local failure (memory, file descriptors): not counted against the feed or host */
+	FW_VISIT_PUSHED,   /* not a poll: a client pushed entries */
 	FW_VISIT_KIND_N
 };
 /* "ok", "not_modified", "dns" ...: stable names, printed and used in queries. */
@@ -101,38 +102,41 @@ struct fw_feed {
 	/* the schedule: always written */
 	enum fw_feed_status status;
 	int64_t due_at_ms;
-	struct fw_str why;           /* the reason for due_at_ms, for people */
-	int64_t last_visit_ms;       /* 0: never */
-	int64_t last_ok_ms;          /* last 200 or 304; 0: never */
+	struct fw_str why;     /* the reason for due_at_ms, for people */
+	int64_t last_visit_ms; /* 0: never */
+	int64_t last_ok_ms;    /* last 200 or 304; 0: never */
 	enum fw_visit_kind last_kind;
-	int http_status;             /* of the last visit; 0: none */
-	uint32_t fail_n;             /* failures in a row */
-	uint32_t crash_n;            /* worker deaths in a row */
-	int64_t expect_us;           /* expected duration: exponentially weighted average; 0: unknown */
-	int64_t expect_dev_us;       /* mean deviation of the duration */
-	int64_t expect_parts;        /* expect_us by phase (sched/due.h); opaque to the store; 0: unknown */
+	int http_status;       /* of the last visit; 0: none */
+	uint32_t fail_n;       /* failures in a row */
+	uint32_t crash_n;      /* worker deaths in a row */
+	int64_t expect_us;     /* expected duration: exponentially weighted average; 0: unknown */
+	int64_t expect_dev_us; /* mean deviation of the duration */
+	int64_t expect_parts;  /* expect_us by phase (sched/due.h); opaque to the store; 0: unknown */
 
 	/* FW_GROUP_ERROR */
-	struct fw_str error;         /* text of the last failure; absent: none */
+	struct fw_str error; /* text of the last failure; absent: none */
 
 	/* FW_GROUP_VALIDATORS: one set, byte for byte, valid for validator_url only */
 	struct fw_str validator_url, etag, last_modified;
-	int64_t validators_ms;       /* when the server sent them; 0: none */
-	uint64_t body_hash;          /* of the last document, decoded; 0: none */
+	int64_t validators_ms; /* when the server sent them; 0: none */
+	uint64_t body_hash;    /* of the last document, decoded; 0: none */
 
 	/* FW_GROUP_META: from the document */
 	struct fw_str title, home_page_url, description, language, icon;
 	enum fw_format format;
-	struct fw_str hub, topic;    /* WebSub */
-	struct fw_str extra;         /* JSON object, or absent */
+	struct fw_str hub, topic; /* WebSub */
+	struct fw_str extra;      /* JSON object, or absent */
 
 	/* FW_GROUP_RHYTHM: the learned publishing rhythm; opaque to the store */
 	struct fw_str rhythm;
 
 	/* FW_GROUP_REDIRECT */
-	struct fw_str redirect_url;  /* a permanent redirect, not yet adopted */
+	struct fw_str redirect_url; /* a permanent redirect, not yet adopted */
 	int64_t redirect_since_ms;
-	/* Visits with this redirect; 0: the target is another feed. See fw_feed_redirect_is_named(). */
+	/*
+	 * Visits with this redirect; 0: the target is another feed. See
+	 * fw_feed_redirect_is_named().
+	 */
 	uint32_t redirect_n;
 
 	/*
@@ -148,18 +152,23 @@ struct fw_feed {
 
 	/* set by the user (subscribe, feed_set); never written by a commit */
 	struct fw_str user_title, folder, username, password;
-	int64_t interval_ms;         /* fixed polling interval; 0: chosen by the schedule */
-	int64_t push_until_ms;       /* WebSub: end of the subscription at the hub; 0: none */
+	int64_t interval_ms;   /* fixed polling interval; 0: chosen by the schedule */
+	int64_t push_until_ms; /* WebSub: end of the subscription at the hub; 0: none */
 	int64_t created_ms;
 
 	/* maintained by the store */
-	int64_t last_new_ms;         /* when a new entry was last stored; 0: never */
-	int64_t entry_n;             /* fw_store_feed_find() and fw_store_feed_list() only */
+	int64_t last_new_ms; /* when a new entry was last stored; 0: never */
+	int64_t entry_n;     /* fw_store_feed_find() and fw_store_feed_list() only */
 };
 
 enum {
-	FW_GROUP_ERROR = 1, FW_GROUP_VALIDATORS = 2, FW_GROUP_META = 4, FW_GROUP_RHYTHM = 8, FW_GROUP_REDIRECT = 16,
-	FW_GROUP_URL = 32, FW_GROUP_HOST = 64, /* never URL and HOST in one outcome */
+	FW_GROUP_ERROR = 1,
+	FW_GROUP_VALIDATORS = 2,
+	FW_GROUP_META = 4,
+	FW_GROUP_RHYTHM = 8,
+	FW_GROUP_REDIRECT = 16,
+	FW_GROUP_URL = 32,
+	FW_GROUP_HOST = 64, /* never URL and HOST in one outcome */
 };
 
 /*
@@ -174,18 +183,18 @@ static inline bool fw_feed_redirect_is_named(const struct fw_feed *feed)
 
 /* An entry as stored. content is unsanitised: sanitise it before showing it. */
 struct fw_entry_row {
-	int64_t id;                  /* assigned by the store, rising: a cursor */
+	int64_t id; /* assigned by the store, rising: a cursor */
 	int64_t feed_id;
-	unsigned char key[16];       /* unique within the feed */
-	uint64_t hash;               /* of the content that readers see */
+	unsigned char key[16]; /* unique within the feed */
+	uint64_t hash;         /* of the content that readers see */
 	struct fw_str guid, url, title, author, summary;
 	struct fw_str content, content_base;
 	enum fw_text_type content_type;
-	int64_t published_ms, updated_ms; /* from the document, or FW_NO_DATE */
-	int64_t seen_ms;             /* first stored */
-	int64_t changed_ms;          /* last stored with another hash; seen_ms: never */
-	uint32_t revision;           /* 1, 2, ... */
-	struct fw_str extra;         /* JSON object with the entry's other members, or absent */
+	int64_t published_ms, updated_ms;   /* from the document, or FW_NO_DATE */
+	int64_t seen_ms;                    /* first stored */
+	int64_t changed_ms;                 /* last stored with another hash; seen_ms: never */
+	uint32_t revision;                  /* 1, 2, ... */
+	struct fw_str extra;                /* JSON object with the entry's other members, or absent */
 	struct fw_str feed_title, feed_url; /* set when reading only */
 };
 
@@ -202,28 +211,28 @@ struct fw_entry_key {
 	int64_t feed_id;
 	unsigned char key[16];
 	uint64_t hash;
-	int64_t entry_id;            /* 0: retention removed the entry */
+	int64_t entry_id; /* 0: retention removed the entry */
 };
 
 /* One visit. Phase times are microseconds from the start of the request; 0: phase not reached. */
 struct fw_visit {
-	int64_t id;                  /* assigned by the store, rising: a cursor; visit_list and load only */
+	int64_t id; /* assigned by the store, rising: a cursor; visit_list and load only */
 	int64_t feed_id;
-	int64_t run_id;              /* the run that made it; 0: none */
-	int64_t at_ms;               /* start of the request */
+	int64_t run_id; /* the run that made it; 0: none */
+	int64_t at_ms;  /* start of the request */
 	enum fw_visit_kind kind;
 	int http_status;
-	uint32_t redirects;               /* redirects followed */
-	int32_t slot;                /* transfer slot; -1: unknown */
-	uint32_t lateness_ms;        /* at_ms - due_at_ms, capped */
+	uint32_t redirects;                                          /* redirects followed */
+	int32_t slot;                                                /* transfer slot; -1: unknown */
+	uint32_t lateness_ms;                                        /* at_ms - due_at_ms, capped */
 	int64_t dns_us, connect_us, tls_us, first_byte_us, total_us; /* end of each phase */
-	int64_t queue_us;            /* duration from the claim to the request */
-	int64_t parse_us;            /* duration of parsing */
-	int64_t store_us;            /* duration from the end of parsing to the start of the commit */
+	int64_t queue_us;                                            /* duration from the claim to the request */
+	int64_t parse_us;                                            /* duration of parsing */
+	int64_t store_us; /* duration from the end of parsing to the start of the commit */
 	uint64_t wire_bytes, body_bytes;
 	uint32_t item_n, new_n, changed_n; /* new_n and changed_n are set by the store */
 	struct fw_str error;
-	struct fw_str feed_url;      /* set when reading only */
+	struct fw_str feed_url; /* set when reading only */
 };
 
 /*
@@ -257,17 +266,17 @@ static inline void fw_visit_phases(const struct fw_visit *v, int64_t part_us[FW_
 
 /* A usage event, such as "an entry was read", as clients push it to the server. */
 struct fw_event {
-	int64_t id;                  /* assigned by the sender: unique, rising with time (base/ids.h) */
+	int64_t id; /* assigned by the sender: unique, rising with time (base/ids.h) */
 	struct fw_str property;
-	int64_t section, item;       /* columns property_section, property_id */
-	struct fw_str remote_ip;     /* as text; empty: unknown */
-	int64_t stamp_ms;            /* column stamp */
+	int64_t section, item;   /* columns property_section, property_id */
+	struct fw_str remote_ip; /* as text; empty: unknown */
+	int64_t stamp_ms;        /* column stamp */
 };
 
 /* A dead letter: an event that the store refused, with the reason. */
 struct fw_dead_letter {
 	int64_t id;
-	struct fw_str row;           /* JSON object with the members of table incoming */
+	struct fw_str row; /* JSON object with the members of table incoming */
 	struct fw_str reason;
 	int64_t at_ms;
 };
@@ -280,41 +289,43 @@ struct fw_dead_letter {
 #define FW_RECORD_KEY_MAX 255
 #define FW_RECORD_VALUE_MAX 65535
 struct fw_record {
-	struct fw_str kind;          /* which part: a-z, 0-9 and _, such as "token" */
-	struct fw_str key;           /* any bytes, not empty; unique within its kind */
-	struct fw_str value;         /* any bytes; may be empty */
-	int64_t at_ms;               /* when it was put */
-	int64_t until_ms;            /* expiry: prune may remove it from then on; FW_NO_DATE: never */
+	struct fw_str kind;  /* which part: a-z, 0-9 and _, such as "token" */
+	struct fw_str key;   /* any bytes, not empty; unique within its kind */
+	struct fw_str value; /* any bytes; may be empty */
+	int64_t at_ms;       /* when it was put */
+	int64_t until_ms;    /* expiry: prune may remove it from then on; FW_NO_DATE: never */
 };
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
 enum {
-	FW_STORE_CREATE = 1,   /* create the store if it does not exist */
-	FW_STORE_READ = 2,     /* read only */
+	FW_STORE_CREATE = 1, /* create the store if it does not exist */
+	FW_STORE_READ = 2,   /* read only */
 };
 
 struct fw_store_config {
-	const char *url;          /* sqlite:PATH, memory:, postgres://... */
+	const char *url; /* sqlite:PATH, memory:, postgres://... */
 	unsigned flags;
-	int64_t busy_timeout_ms;  /* 0: 10,000 */
-	size_t page_cache_bytes;       /* 0: the driver's default */
-	bool async_commit;             /* a power failure may lose the last commits; a crash of feedwheel never does */
+	int64_t busy_timeout_ms; /* 0: 10,000 */
+	size_t page_cache_bytes; /* 0: the driver's default */
+	bool async_commit;       /* a power failure may lose the last commits; a crash of feedwheel never does */
 };
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
 
 /* The effect of an outcome on the learned delay of its host. */
 enum fw_host_health {
-	FW_HOST_UNKNOWN,  /* no evidence: the delay stays */
-	FW_HOST_HEALTHY,     /* a normal response: the delay shrinks */
+	FW_HOST_UNKNOWN,   /* no evidence: the delay stays */
+	FW_HOST_HEALTHY,   /* a normal response: the delay shrinks */
 	FW_HOST_THROTTLED, /* 429, 503: the delay doubles */
 };
 
 /* The learned delay after an outcome (FW_LEARNED_DELAY_*). */
 static inline int64_t fw_store_learned_delay(int64_t learned_delay_ms, enum fw_host_health health)
 {
-	learned_delay_ms = learned_delay_ms < 0 ? 0 : learned_delay_ms > FW_LEARNED_DELAY_MAX_MS ? FW_LEARNED_DELAY_MAX_MS : learned_delay_ms;
+	learned_delay_ms = learned_delay_ms < 0            ? 0 :
+		learned_delay_ms > FW_LEARNED_DELAY_MAX_MS ? FW_LEARNED_DELAY_MAX_MS :
+							     learned_delay_ms;
 	if (health == FW_HOST_THROTTLED && 2 * learned_delay_ms < FW_LEARNED_DELAY_MIN_MS)
 		return FW_LEARNED_DELAY_MIN_MS;
 	if (health == FW_HOST_THROTTLED)
@@ -328,10 +339,10 @@ static inline int64_t fw_store_learned_delay(int64_t learned_delay_ms, enum fw_h
 /* The outcome of a visit or a push: what a commit writes. */
 struct fw_outcome {
 	int64_t feed_id;
-	int64_t host_id;          /* as read from the due set; 0 for a push, which knows neither host nor due time */
-	int64_t was_due_ms;       /* due_at_ms as read from the due set */
+	int64_t host_id;            /* as read from the due set; 0 for a push, which knows neither host nor due time */
+	int64_t was_due_ms;         /* due_at_ms as read from the due set */
 	const struct fw_feed *feed; /* the new state: the schedule group is always written, others by groups */
-	unsigned groups;          /* FW_GROUP_* */
+	unsigned groups;            /* FW_GROUP_* */
 	/*
 	 * In; new_n and changed_n are out. kind FW_VISIT_NONE: there was no visit, and only the
 	 * state is written.
@@ -355,7 +366,7 @@ struct fw_heartbeat {
 	int64_t pid, started_ms, run_id;
 	uint64_t visits, new_entries, failures;
 	uint32_t in_flight, slots;
-	int64_t at_ms;               /* set when reading only */
+	int64_t at_ms; /* set when reading only */
 };
 
 /* ---- queries --------------------------------------------------------------------------------- */
@@ -363,38 +374,43 @@ struct fw_heartbeat {
 struct fw_feed_new {
 	struct fw_str url, user_title, folder, home_page_url, username, password;
 	int64_t interval_ms;
-	int64_t due_at_ms;           /* 0: now */
-	int64_t id;                  /* out */
-	bool existed;                /* out: url was subscribed already; nothing was changed */
+	int64_t due_at_ms; /* 0: now */
+	int64_t id;        /* out */
+	bool existed;      /* out: url was subscribed already; nothing was changed */
 };
 
 /* What fw_store_feed_set() writes. */
 enum {
-	FW_SET_STATUS = 1, FW_SET_TITLE = 2, FW_SET_FOLDER = 4, FW_SET_INTERVAL = 8, FW_SET_DUE = 16, FW_SET_AUTH = 32,
+	FW_SET_STATUS = 1,
+	FW_SET_TITLE = 2,
+	FW_SET_FOLDER = 4,
+	FW_SET_INTERVAL = 8,
+	FW_SET_DUE = 16,
+	FW_SET_AUTH = 32,
 	FW_SET_CRASH = 64, /* crash_n */
 	FW_SET_PUSH = 128, /* push_until_ms */
 };
 
 struct fw_feed_query {
-	int status;                  /* enum fw_feed_status, or -1: any */
-	bool failing;                /* fail_n > 0 only */
-	struct fw_str folder;        /* absent: any */
-	struct fw_str match;         /* substring of url or title, ignoring ASCII case; absent: any */
-	int64_t after_id;            /* cursor */
-	size_t limit;                /* 0: all */
-	bool by_due;                 /* order by due_at_ms instead of id; no cursor */
+	int status;           /* enum fw_feed_status, or -1: any */
+	bool failing;         /* fail_n > 0 only */
+	struct fw_str folder; /* absent: any */
+	struct fw_str match;  /* substring of url or title, ignoring ASCII case; absent: any */
+	int64_t after_id;     /* cursor */
+	size_t limit;         /* 0: all */
+	bool by_due;          /* order by due_at_ms instead of id; no cursor */
 };
 
 struct fw_entry_query {
-	int64_t feed_id;             /* 0: all */
-	int64_t since_ms;            /* stored at or after; 0: any time */
-	struct fw_str search;        /* all words must occur: word, prefix*, "a phrase"; absent: no search */
-	int64_t after_id, before_id; /* cursors by id, both exclusive; 0: none */
+	int64_t feed_id;                   /* 0: all */
+	int64_t since_ms;                  /* stored at or after; 0: any time */
+	struct fw_str search;              /* all words must occur: word, prefix*, "a phrase"; absent: no search */
+	int64_t after_id, before_id;       /* cursors by id, both exclusive; 0: none */
 	int64_t behind_id, behind_date_ms; /* cursor of newest first: id (0: none) and date of the last entry seen */
-	size_t limit;                /* 0: all */
-	bool oldest_first;           /* by id; default: newest first, by fw_store_entry_date() */
-	bool content;                /* fill content (and content_base) too */
-	bool key;                    /* fill key and hash too: costly in a long list of one feed */
+	size_t limit;                      /* 0: all */
+	bool oldest_first;                 /* by id; default: newest first, by fw_store_entry_date() */
+	bool content;                      /* fill content (and content_base) too */
+	bool key;                          /* fill key and hash too: costly in a long list of one feed */
 	/*
 	 * Out, with search, set before the first callback: number of entries that are not indexed
 	 * yet; 0: the result is complete. NULL: not wanted.
@@ -411,9 +427,9 @@ static inline bool fw_store_entry_query_is_one(const struct fw_entry_query *q)
 /* A feed in the due set. */
 struct fw_due_row {
 	int64_t feed_id;
-	int64_t host_id;             /* the same for all feeds of one host */
+	int64_t host_id; /* the same for all feeds of one host */
 	int64_t due_at_ms, expect_us, expect_dev_us;
-	int64_t last_visit_ms;       /* 0: never */
+	int64_t last_visit_ms; /* 0: never */
 };
 
 /*
@@ -432,26 +448,26 @@ static inline double fw_due_priority(int64_t now_ms, int64_t due_at_ms, int64_t 
 }
 
 struct fw_record_query {
-	struct fw_str kind;          /* absent: all, in order of kind */
-	struct fw_str after_key;     /* cursor; absent: from the first record */
-	struct fw_str after_kind;    /* kind of the cursor, if kind is absent */
-	size_t limit;                /* 0: all */
+	struct fw_str kind;       /* absent: all, in order of kind */
+	struct fw_str after_key;  /* cursor; absent: from the first record */
+	struct fw_str after_kind; /* kind of the cursor, if kind is absent */
+	size_t limit;             /* 0: all */
 };
 
 struct fw_visit_query {
-	int64_t feed_id;             /* 0: all */
-	int64_t run_id;              /* 0: all */
+	int64_t feed_id; /* 0: all */
+	int64_t run_id;  /* 0: all */
 	int64_t since_ms;
-	size_t limit;                /* 0: all */
-	bool oldest_first;           /* by id, and feed_id 0 only; default: newest first */
-	int64_t after_id;            /* cursor; with oldest_first only */
+	size_t limit;      /* 0: all */
+	bool oldest_first; /* by id, and feed_id 0 only; default: newest first */
+	int64_t after_id;  /* cursor; with oldest_first only */
 };
 
 struct fw_store_stats {
 	int64_t feed_n, active_n, due_n, failing_n, gone_n, quarantined_n, paused_n;
 	int64_t entry_n, visit_n, unindexed_n;
-	int64_t next_due_ms;         /* FW_NO_DATE: no feed is active */
-	int64_t size_bytes;          /* -1: unknown */
+	int64_t next_due_ms; /* FW_NO_DATE: no feed is active */
+	int64_t size_bytes;  /* -1: unknown */
 	int64_t schema;
 	int64_t last_feed_id, last_entry_id, last_visit_id; /* highest id in use; 0: none */
 };
@@ -463,23 +479,27 @@ struct fw_store_stats {
 struct fw_prune {
 	int64_t now_ms;
 	int64_t visits_before_ms;
-	int64_t entries_before_ms; /* neither new nor changed since then; their keys stay for dedup */
-	int64_t events_before_ms;  /* and dead letters */
-	bool records;              /* those with until_ms <= now_ms */
-	bool index;                /* index new and changed entries */
-	bool more;                 /* out: call again */
+	int64_t entries_before_ms;                   /* neither new nor changed since then; their keys stay for dedup */
+	int64_t events_before_ms;                    /* and dead letters */
+	bool records;                                /* those with until_ms <= now_ms */
+	bool index;                                  /* index new and changed entries */
+	bool more;                                   /* out: call again */
 	int64_t visit_n, entry_n, event_n, record_n; /* out: the numbers of removed rows are added */
 };
 
 enum fw_control_kind {
-	FW_CONTROL_NONE, FW_CONTROL_STOP, FW_CONTROL_PAUSE, FW_CONTROL_RESUME, FW_CONTROL_RELOAD,
+	FW_CONTROL_NONE,
+	FW_CONTROL_STOP,
+	FW_CONTROL_PAUSE,
+	FW_CONTROL_RESUME,
+	FW_CONTROL_RELOAD,
 };
 
 struct fw_control {
-	int64_t id;                  /* rising */
+	int64_t id; /* rising */
 	enum fw_control_kind kind;
 	int64_t created_ms;
-	bool paused;                 /* for after_id < 0 only: the newest PAUSE or RESUME is a PAUSE */
+	bool paused; /* for after_id < 0 only: the newest PAUSE or RESUME is a PAUSE */
 };
 
 /*
@@ -545,19 +565,18 @@ FW_API FW_MUST_CHECK int fw_store_ping(struct fw_store *st, struct fw_err *err);
 /* The store's clock. */
 FW_API FW_MUST_CHECK int fw_store_clock(struct fw_store *st, int64_t *now_ms, struct fw_err *err);
 /* All counts. One pass over the schedule: about 1 s for 1,000,000 feeds. */
-FW_API FW_MUST_CHECK int fw_store_stats(struct fw_store *st, struct fw_store_stats *out,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_stats(struct fw_store *st, struct fw_store_stats *out, struct fw_err *err);
 /* For `doctor`: the server's version, the durability of a commit, harmful settings. */
 FW_API FW_MUST_CHECK int fw_store_inspect(struct fw_store *st, fw_inspect_cb *cb, void *ctx, struct fw_err *err);
 /* Check the integrity of all rows; cb gets each fault. Reads everything. */
-FW_API FW_MUST_CHECK int fw_store_check(struct fw_store *st, void (*cb)(void *ctx, const char *finding),
-	void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_check(
+	struct fw_store *st, void (*cb)(void *ctx, const char *finding), void *ctx, struct fw_err *err);
 /*
  * Wait until another connection changes a schedule or puts a control message (*changed), until
  * wake_fd is readable (-1: none), or for timeout_ms. May return early.
  */
-FW_API FW_MUST_CHECK int fw_store_wait(struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *changed,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_wait(
+	struct fw_store *st, int wake_fd, int64_t timeout_ms, bool *changed, struct fw_err *err);
 /*
  * One step of retention and indexing, tens of ms; p->more: call again. May be several transactions.
  */
@@ -566,27 +585,26 @@ FW_API FW_MUST_CHECK int fw_store_prune(struct fw_store *st, struct fw_prune *p,
 /* ---- feeds ----------------------------------------------------------------------------------- */
 
 /* Subscribe feeds; sets id and existed. FW_EINVAL: a url has no host; then none was subscribed. */
-FW_API FW_MUST_CHECK int fw_store_subscribe(struct fw_store *st, struct fw_feed_new *feed, size_t n,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_subscribe(
+	struct fw_store *st, struct fw_feed_new *feed, size_t n, struct fw_err *err);
 /* Remove a feed, its entries and its visits. FW_ENOTFOUND. */
 FW_API FW_MUST_CHECK int fw_store_unsubscribe(struct fw_store *st, int64_t feed_id, struct fw_err *err);
 /*
  * Move the entries that into_id lacks, by key and by guid, to it; then remove from_id.
  * FW_ENOTFOUND: either.
  */
-FW_API FW_MUST_CHECK int fw_store_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_feed_merge(struct fw_store *st, int64_t from_id, int64_t into_id, struct fw_err *err);
 /* By id, or by url where id is 0. Strings go into the arena. FW_ENOTFOUND. */
-FW_API FW_MUST_CHECK int fw_store_feed_find(struct fw_store *st, int64_t id, struct fw_str url,
-	struct fw_arena *a, struct fw_feed *out, struct fw_err *err);
-FW_API FW_MUST_CHECK int fw_store_feed_list(struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb,
-	void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a,
+	struct fw_feed *out, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_feed_list(
+	struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err);
 /*
  * Write the members of *feed in `what` (FW_SET_*). Its worker sees a new due time within a
  * heartbeat. FW_ENOTFOUND.
  */
-FW_API FW_MUST_CHECK int fw_store_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_feed_set(
+	struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
 /* Load rows of another store. FW_EINVAL: a feed's id or url belongs to another feed here. */
 FW_API FW_MUST_CHECK int fw_store_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
 /*
@@ -603,11 +621,11 @@ FW_API bool fw_store_feed_host(const struct fw_feed *feed, char *out, size_t cap
  * The due set: active feeds with due_at_ms <= due_before_ms, by due time; limit 0: all. Reads and
  * sorts them all: 50 MB for 1,000,000.
  */
-FW_API FW_MUST_CHECK int fw_store_due_list(struct fw_store *st, int64_t due_before_ms, size_t limit,
-	fw_due_cb *cb, void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_due_list(
+	struct fw_store *st, int64_t due_before_ms, size_t limit, fw_due_cb *cb, void *ctx, struct fw_err *err);
 /* The size of the due set, and its earliest due time (FW_NO_DATE: empty). Reads all of it. */
-FW_API FW_MUST_CHECK int fw_store_pending(struct fw_store *st, int64_t due_before_ms, int64_t *n,
-	int64_t *wake_ms, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_pending(
+	struct fw_store *st, int64_t due_before_ms, int64_t *n, int64_t *wake_ms, struct fw_err *err);
 /*
  * Store outcomes without a lease:
  *   - pushed entries: kind FW_VISIT_PUSHED, groups 0 or FW_GROUP_META. The due time stays.
@@ -620,38 +638,38 @@ FW_API FW_MUST_CHECK int fw_store_push(struct fw_store *st, struct fw_outcome *o
  * Reap a dead worker: its shards are free at once. crashed_feed_id: the feed whose visit killed it,
  * 0: none. Its crash_n rises; at the second death in a row it is quarantined.
  */
-FW_API FW_MUST_CHECK int fw_store_reap(struct fw_store *st, const char *worker, int64_t crashed_feed_id,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_reap(
+	struct fw_store *st, const char *worker, int64_t crashed_feed_id, struct fw_err *err);
 /* Store a heartbeat in place of the worker's last one. It is kept for a day. */
-FW_API FW_MUST_CHECK int fw_store_heartbeat_put(struct fw_store *st, const struct fw_heartbeat *heartbeat, int64_t now_ms,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_heartbeat_put(
+	struct fw_store *st, const struct fw_heartbeat *heartbeat, int64_t now_ms, struct fw_err *err);
 /* Each worker's last heartbeat at or after since_ms, by name. */
-FW_API FW_MUST_CHECK int fw_store_heartbeat_list(struct fw_store *st, int64_t since_ms, fw_heartbeat_cb *cb, void *ctx,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_heartbeat_list(
+	struct fw_store *st, int64_t since_ms, fw_heartbeat_cb *cb, void *ctx, struct fw_err *err);
 /*
  * Send a control message to all workers. Messages are removed after a week; the paused state stays.
  * Not one transaction: readers may see a PAUSE before its message.
  */
-FW_API FW_MUST_CHECK int fw_store_control_put(struct fw_store *st, enum fw_control_kind kind, int64_t now_ms,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_control_put(
+	struct fw_store *st, enum fw_control_kind kind, int64_t now_ms, struct fw_err *err);
 /*
  * Read the oldest message after after_id; kind FW_CONTROL_NONE: none. after_id < 0: only the newest
  * id (0: none) and the paused state, with kind FW_CONTROL_NONE.
  */
-FW_API FW_MUST_CHECK int fw_store_control_get(struct fw_store *st, int64_t after_id, struct fw_control *out,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_control_get(
+	struct fw_store *st, int64_t after_id, struct fw_control *out, struct fw_err *err);
 
 /* ---- entries, visits ------------------------------------------------------------------------- */
 
 /* A cursor by id misses no entry: none appears below an id that was shown. */
-FW_API FW_MUST_CHECK int fw_store_entry_list(struct fw_store *st, const struct fw_entry_query *q,
-	fw_entry_cb *cb, void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_entry_list(
+	struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
 /* Keys of the feeds in this range of ids, in order of feed id; within a feed in any order. */
-FW_API FW_MUST_CHECK int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id,
-	fw_key_cb *cb, void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_key_list(
+	struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx, struct fw_err *err);
 /* Newest first, or, with oldest_first, by id. */
-FW_API FW_MUST_CHECK int fw_store_visit_list(struct fw_store *st, const struct fw_visit_query *q,
-	fw_visit_cb *cb, void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_visit_list(
+	struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err);
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
@@ -659,20 +677,20 @@ FW_API FW_MUST_CHECK int fw_store_visit_list(struct fw_store *st, const struct f
  * Store events; an id that exists is skipped. FW_EINVAL: the store can never accept one of them as
  * it is; then none was stored.
  */
-FW_API FW_MUST_CHECK int fw_store_event_put(struct fw_store *st, const struct fw_event *event, size_t n,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_event_put(
+	struct fw_store *st, const struct fw_event *event, size_t n, struct fw_err *err);
 /* Events with id > after_id, by id; limit 0: all. */
-FW_API FW_MUST_CHECK int fw_store_event_list(struct fw_store *st, int64_t after_id, size_t limit,
-	fw_event_cb *cb, void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_event_list(
+	struct fw_store *st, int64_t after_id, size_t limit, fw_event_cb *cb, void *ctx, struct fw_err *err);
 /* Store a dead letter, in place of one with the same id. */
-FW_API FW_MUST_CHECK int fw_store_dead_letter_put(struct fw_store *st, const struct fw_dead_letter *event,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_dead_letter_put(
+	struct fw_store *st, const struct fw_dead_letter *event, struct fw_err *err);
 /* Dead letters with id > after_id, by id; limit 0: all. */
-FW_API FW_MUST_CHECK int fw_store_dead_letter_list(struct fw_store *st, int64_t after_id, size_t limit,
-	fw_dead_letter_cb *cb, void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_dead_letter_list(
+	struct fw_store *st, int64_t after_id, size_t limit, fw_dead_letter_cb *cb, void *ctx, struct fw_err *err);
 /* Remove dead letters, by id; one that does not exist is skipped. */
-FW_API FW_MUST_CHECK int fw_store_dead_letter_remove(struct fw_store *st, const struct fw_dead_letter *event, size_t n,
-	struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_dead_letter_remove(
+	struct fw_store *st, const struct fw_dead_letter *event, size_t n, struct fw_err *err);
 
 /* ---- records --------------------------------------------------------------------------------- */
 
@@ -681,17 +699,17 @@ FW_API FW_MUST_CHECK int fw_store_dead_letter_remove(struct fw_store *st, const 
  * has not expired at r->at_ms, and set *was; of concurrent callers exactly one puts. was may be
  * NULL.
  */
-FW_API FW_MUST_CHECK int fw_store_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent,
-	bool *was, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_record_put(
+	struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err);
 /* Strings go into the arena. An expired record is found until prune removes it. FW_ENOTFOUND. */
 FW_API FW_MUST_CHECK int fw_store_record_get(struct fw_store *st, struct fw_str kind, struct fw_str key,
 	struct fw_arena *a, struct fw_record *out, struct fw_err *err);
 /* By kind and key, compared byte by byte. */
-FW_API FW_MUST_CHECK int fw_store_record_list(struct fw_store *st, const struct fw_record_query *q,
-	fw_record_cb *cb, void *ctx, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_record_list(
+	struct fw_store *st, const struct fw_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err);
 /* value absent: remove unconditionally; else only if the record has this value. FW_ENOTFOUND. */
-FW_API FW_MUST_CHECK int fw_store_record_remove(struct fw_store *st, struct fw_str kind, struct fw_str key,
-	struct fw_str value, struct fw_err *err);
+FW_API FW_MUST_CHECK int fw_store_record_remove(
+	struct fw_store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err);
 
 #ifdef __cplusplus
 }

@@ -32,15 +32,15 @@ extern "C" {
 
 enum fw_code {
 	FW_OK = 0,
-	FW_EINVAL = -1,   /* wrong argument or configuration: fix the caller */
-	FW_EFORMAT = -2,  /* not a feed, or not the requested format: poll less often */
-	FW_ENET = -3,     /* network or remote server failed: back off */
-	FW_EGONE = -4,    /* gone for good: stop polling */
-	FW_EAGAIN = -5,   /* busy or full: retry later */
-	FW_ELIMIT = -6,   /* over a configured limit: drop */
-	FW_ENOMEM = -7,   /* no memory */
-	FW_EIO = -8,      /* local storage or system failed: not the feed's fault */
-	FW_EUNSUP = -9,   /* not supported by this build or driver */
+	FW_EINVAL = -1,     /* wrong argument or configuration: fix the caller */
+	FW_EFORMAT = -2,    /* not a feed, or not the requested format: poll less often */
+	FW_ENET = -3,       /* network or remote server failed: back off */
+	FW_EGONE = -4,      /* gone for good: stop polling */
+	FW_EAGAIN = -5,     /* busy or full: retry later */
+	FW_ELIMIT = -6,     /* over a configured limit: drop */
+	FW_ENOMEM = -7,     /* no memory */
+	FW_EIO = -8,        /* local storage or system failed: not the feed's fault */
+	FW_EUNSUP = -9,     /* not supported by this build or driver */
 	FW_ENOTFOUND = -10, /* no such feed, entry, file */
 	FW_EBLOCKED = -11,  /* the address guard refused the destination */
 	FW_EVERSION = -12,  /* the store is newer than this program: upgrade the program */

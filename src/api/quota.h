@@ -12,14 +12,14 @@
 
 struct fw_quota {
 	int64_t feed_id;
-	int64_t since_ms, until_ms;  /* start and end of the day */
-	int64_t new_n, bytes;        /* new entries; bytes of new and changed ones */
-	int64_t deferred_n;           /* deferred entries of its last document */
+	int64_t since_ms, until_ms; /* start and end of the day */
+	int64_t new_n, bytes;       /* new entries; bytes of new and changed ones */
+	int64_t deferred_n;         /* deferred entries of its last document */
 };
 
 /* Reads the quota of the current day. Errors: FW_ENOTFOUND: nothing was counted; the store's. */
-FW_MUST_CHECK int fw_quota_get(struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_quota *out,
-	struct fw_err *err);
+FW_MUST_CHECK int fw_quota_get(
+	struct fw_store *st, int64_t feed_id, int64_t now_ms, struct fw_quota *out, struct fw_err *err);
 /*
  * Lists the quotas of the current day, by feed id. A callback's result other than 0 stops the list
  * and is returned.

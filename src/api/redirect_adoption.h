@@ -13,17 +13,19 @@ struct fw_adoption {
 	struct fw_str from, to; /* old and new address */
 	int64_t feed_id;        /* feed that has the new address */
 	int64_t at_ms;
-	bool merged;            /* another feed had the new address: the two were merged */
+	bool merged; /* another feed had the new address: the two were merged */
 };
 
 /* The adoption that left this address. FW_ENOTFOUND: there is none. */
-FW_MUST_CHECK int fw_adoption_find(struct fw_store *st, struct fw_str from, struct fw_arena *a, struct fw_adoption *out, struct fw_err *err);
+FW_MUST_CHECK int fw_adoption_find(
+	struct fw_store *st, struct fw_str from, struct fw_arena *a, struct fw_adoption *out, struct fw_err *err);
 
 /*
  * List the adoptions that led to this feed, by old address. The move lives until the callback
  * returns; a result other than 0 stops the listing.
  */
 typedef int fw_adoption_cb(void *ctx, const struct fw_adoption *m);
-FW_MUST_CHECK int fw_adoption_list(struct fw_store *st, int64_t feed_id, fw_adoption_cb *cb, void *ctx, struct fw_err *err);
+FW_MUST_CHECK int fw_adoption_list(
+	struct fw_store *st, int64_t feed_id, fw_adoption_cb *cb, void *ctx, struct fw_err *err);
 
 #endif

@@ -20,9 +20,9 @@ enum { FW_SCOPE_PUSH = 1, FW_SCOPE_READ = 2, FW_SCOPE_ADMIN = 4, FW_SCOPE_ALL = 
 
 struct fw_token {
 	struct fw_str name;
-	unsigned scopes;             /* FW_SCOPE_* */
-	int64_t at_ms;               /* time of creation */
-	int64_t until_ms;            /* expiry; FW_NO_DATE: never */
+	unsigned scopes;  /* FW_SCOPE_* */
+	int64_t at_ms;    /* time of creation */
+	int64_t until_ms; /* expiry; FW_NO_DATE: never */
 	/* last use, within some minutes; 0: never. Only with fw_token_list(..., true) */
 	int64_t used_ms;
 	unsigned char hash[FW_TOKEN_HASH_BYTES];
@@ -41,8 +41,8 @@ void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX]);
  * NULL).
  */
 struct fw_token_bound {
-	int64_t feed_id;             /* 0: none */
-	struct fw_str property;      /* absent: none */
+	int64_t feed_id;        /* 0: none */
+	struct fw_str property; /* absent: none */
 };
 #define FW_TOKEN_BOUND_MAX 4000 /* bytes */
 FW_MUST_CHECK bool fw_token_bound_next(struct fw_str *rest, struct fw_token_bound *out, bool *wrong);
@@ -61,8 +61,8 @@ bool fw_token_allows_events(struct fw_str bound); /* events of any property */
  * Errors: FW_EINVAL invalid name, scopes, binding or time, or the name is taken; FW_ELIMIT there
  * are FW_TOKENS_MAX; those of the store.
  */
-FW_MUST_CHECK int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struct fw_str bound, int64_t now_ms,
-	int64_t until_ms, char text[FW_TOKEN_TEXT_MAX], struct fw_err *err);
+FW_MUST_CHECK int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struct fw_str bound,
+	int64_t now_ms, int64_t until_ms, char text[FW_TOKEN_TEXT_MAX], struct fw_err *err);
 /* FW_ENOTFOUND: no such token */
 FW_MUST_CHECK int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err);
 typedef int fw_token_cb(void *ctx, const struct fw_token *t);
@@ -85,10 +85,10 @@ FW_MUST_CHECK bool fw_token_hash(struct fw_str text, unsigned char out[FW_TOKEN_
 struct fw_config;
 enum fw_tokenless {
 	FW_TOKENLESS_OPEN,
-	FW_TOKENLESS_TOKENS,         /* a token exists, of any scope, valid or not */
-	FW_TOKENLESS_LISTEN,         /* listen is neither a loopback address nor a unix socket */
-	FW_TOKENLESS_PROXIES,        /* trusted_proxies is set */
-	FW_TOKENLESS_WEBSUB,         /* websub_url is set */
+	FW_TOKENLESS_TOKENS,  /* a token exists, of any scope, valid or not */
+	FW_TOKENLESS_LISTEN,  /* listen is neither a loopback address nor a unix socket */
+	FW_TOKENLESS_PROXIES, /* trusted_proxies is set */
+	FW_TOKENLESS_WEBSUB,  /* websub_url is set */
 };
 enum fw_tokenless fw_tokenless(const struct fw_config *c, bool tokens);
 /* The reason, to follow "refused: " or "for "; "" for FW_TOKENLESS_OPEN. */

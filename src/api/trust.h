@@ -11,9 +11,9 @@ struct fw_trust {
 	 * that a 304 had denied
 	 */
 	int level;
-	int64_t checked_ms;  /* time of the last unconditional request as a check; 0: none */
-	int64_t denied_ms;   /* when a check last found such a change; 0: never */
-	int64_t until_ms;    /* from then on the next request is unconditional */
+	int64_t checked_ms; /* time of the last unconditional request as a check; 0: none */
+	int64_t denied_ms;  /* when a check last found such a change; 0: never */
+	int64_t until_ms;   /* from then on the next request is unconditional */
 };
 
 /* False: the feed has no validators, so there is no 304 to trust. */

@@ -45,7 +45,7 @@ void fw_incomplete_json(struct fw_json *j, int64_t unindexed_n);
 /* A cache of sanitised contents. Any thread. */
 struct fw_view_cache;
 struct fw_view_cache *fw_view_cache_create(size_t max_bytes); /* NULL: out of memory */
-void fw_view_cache_destroy(struct fw_view_cache *c); /* NULL is allowed */
+void fw_view_cache_destroy(struct fw_view_cache *c);          /* NULL is allowed */
 
 struct fw_view_work {
 	struct fw_view_cache *cache; /* NULL: no cache */
@@ -54,14 +54,14 @@ struct fw_view_work {
 	int64_t cpu_us;
 };
 /* The same, with a cache and accounting. */
-FW_MUST_CHECK int fw_entry_json_work(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work,
-	struct fw_err *err);
+FW_MUST_CHECK int fw_entry_json_work(
+	struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err);
 
 /*
  * Changes the members `what` (FW_SET_*) of a feed from *now to *to. A new interval counts from the
  * last visit, so the feed may become due earlier. Errors: those of fw_store_feed_set().
  */
-FW_MUST_CHECK int fw_feed_update(struct fw_store *st, const struct fw_feed *now, const struct fw_feed *to, unsigned what, int64_t now_ms,
-	struct fw_err *err);
+FW_MUST_CHECK int fw_feed_update(struct fw_store *st, const struct fw_feed *now, const struct fw_feed *to,
+	unsigned what, int64_t now_ms, struct fw_err *err);
 
 #endif

@@ -19,19 +19,19 @@ const char *fw_websub_state_name(enum fw_websub_state s); /* "requested", "activ
 struct fw_websub { /* a feed's subscription */
 	int64_t feed_id;
 	enum fw_websub_state state;
-	bool cloud;                  /* rssCloud: its hub sends pings */
-	bool held;                   /* switched off by hand */
+	bool cloud; /* rssCloud: its hub sends pings */
+	bool held;  /* switched off by hand */
 	struct fw_str hub, topic, why;
-	int64_t next_ms;             /* when it is due next */
+	int64_t next_ms; /* when it is due next */
 	/* active: start of the uninterrupted time, and end of the lease; else 0 */
 	int64_t since_ms, until_ms;
 	/* polled as usual until then because the hub missed something; 0: trusted */
 	int64_t distrust_ms;
 	uint32_t missed_n;
-	int64_t delivered_n, new_n;  /* deliveries, and the new entries in them */
+	int64_t delivered_n, new_n; /* deliveries, and the new entries in them */
 	/* deliveries with a wrong signature, or that were not a feed */
 	int64_t ignored_n;
-	int64_t last_ms;             /* last good delivery; 0: never */
+	int64_t last_ms; /* last good delivery; 0: never */
 };
 /*
  * Lists subscriptions by feed id. A callback's result other than 0 stops the list and is returned.
@@ -39,15 +39,16 @@ struct fw_websub { /* a feed's subscription */
 typedef int fw_websub_cb(void *ctx, const struct fw_websub *s);
 FW_MUST_CHECK int fw_websub_list(struct fw_store *st, fw_websub_cb *cb, void *ctx, struct fw_err *err);
 /* Errors: FW_ENOTFOUND: the feed has no subscription. Strings are in the arena. */
-FW_MUST_CHECK int fw_websub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct fw_websub *out, struct fw_err *err);
+FW_MUST_CHECK int fw_websub_get(
+	struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct fw_websub *out, struct fw_err *err);
 /* Where hubs deliver, as recorded by the leader. */
 struct fw_websub_leader {
-	struct fw_str base;          /* absent: no request was sent yet */
-	bool exists;                    /* a leader exists */
-	bool differs;                /* websub_url has another URL here */
+	struct fw_str base; /* absent: no request was sent yet */
+	bool exists;        /* a leader exists */
+	bool differs;       /* websub_url has another URL here */
 };
-FW_MUST_CHECK int fw_websub_leader(struct fw_store *st, const struct fw_config *c, struct fw_arena *a, struct fw_websub_leader *out,
-	struct fw_err *err);
+FW_MUST_CHECK int fw_websub_leader(struct fw_store *st, const struct fw_config *c, struct fw_arena *a,
+	struct fw_websub_leader *out, struct fw_err *err);
 /*
  * Switches a subscription on, with a request now, or off until it is switched on. The leader does
  * it within seconds.
@@ -58,8 +59,8 @@ FW_MUST_CHECK int fw_websub_switch(struct fw_store *st, int64_t feed_id, bool on
 
 #define FW_WEBSUB_CHALLENGE_MAX 4096
 
-struct fw_websub_intent { /* a hub's GET; absent: not sent */
-	struct fw_str token;         /* from the path */
+struct fw_websub_intent {    /* a hub's GET; absent: not sent */
+	struct fw_str token; /* from the path */
 	struct fw_str mode, topic, challenge, lease, reason;
 	struct fw_str url, cloud_challenge; /* rssCloud */
 };
@@ -72,7 +73,7 @@ FW_MUST_CHECK int fw_websub_intent(struct fw_store *st, const struct fw_websub_i
 	struct fw_str *answer, struct fw_err *err);
 
 enum fw_websub_verdict {
-	FW_WEBSUB_ACCEPT,     /* authentic: store it */
+	FW_WEBSUB_ACCEPT, /* authentic: store it */
 	/* not authenticated: the feed is polled instead, which is already arranged */
 	FW_WEBSUB_HINT,
 	FW_WEBSUB_IGNORE,   /* wrong signature: 202, and it is dropped */
@@ -100,7 +101,7 @@ struct fw_websub_stats { /* counters of this process */
 	uint64_t requests_n, refused_n, verified_n, denied_n, missed_n;
 	/* requests at forged callbacks; at others, which were looked up in the store */
 	uint64_t unknown_n, lookups_n;
-	int64_t known_n, active_n;  /* subscriptions; 0 if another process is the leader */
+	int64_t known_n, active_n; /* subscriptions; 0 if another process is the leader */
 	bool leads;
 };
 void fw_websub_stats(struct fw_websub_stats *out);

@@ -15,12 +15,12 @@
 struct fw_arena_block;
 
 struct fw_arena {
-	char *at, *end;              /* free part of the current block */
-	struct fw_arena_block *head; /* newest first */
-	size_t used_bytes;           /* got from the system's allocator so far */
-	size_t max_bytes;            /* limit of used_bytes; 0: none */
-	bool failed;                 /* an allocation has failed since the last reset */
-	bool full;                   /* it failed by max_bytes, not by the system */
+	char *at, *end;                      /* free part of the current block */
+	struct fw_arena_block *head;         /* newest first */
+	size_t used_bytes;                   /* got from the system's allocator so far */
+	size_t max_bytes;                    /* limit of used_bytes; 0: none */
+	bool failed;                         /* an allocation has failed since the last reset */
+	bool full;                           /* it failed by max_bytes, not by the system */
 	void *(*alloc)(size_t n, void *ctx); /* NULL: malloc */
 	void (*free)(void *p, void *ctx);
 	void *ctx;
@@ -57,7 +57,8 @@ static inline size_t fw_size(size_t n, size_t size, size_t more)
 {
 	size_t bytes;
 
-	return __builtin_mul_overflow(n, size, &bytes) || __builtin_add_overflow(bytes, more, &bytes) ? SIZE_MAX : bytes;
+	return __builtin_mul_overflow(n, size, &bytes) || __builtin_add_overflow(bytes, more, &bytes) ? SIZE_MAX :
+													bytes;
 }
 
 /* fw_size() bytes, not zeroed; NULL: limit or memory exceeded. */

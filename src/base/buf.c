@@ -36,8 +36,7 @@ char *fw_buf_room(struct fw_buf *b, size_t n)
 
 	if (b->rc)
 		return NULL;
-	if (n > SIZE_MAX / 2 - b->len - 1 ||
-	    (b->max_bytes && (b->len > b->max_bytes || n > b->max_bytes - b->len))) {
+	if (n > SIZE_MAX / 2 - b->len - 1 || (b->max_bytes && (b->len > b->max_bytes || n > b->max_bytes - b->len))) {
 		b->rc = FW_ELIMIT;
 		return NULL;
 	}

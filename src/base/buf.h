@@ -12,7 +12,7 @@
 #include "feedwheel/types.h"
 
 struct fw_buf {
-	char *p;          /* a NUL follows p[len], unless p is NULL */
+	char *p; /* a NUL follows p[len], unless p is NULL */
 	size_t len, cap;
 	size_t max_bytes; /* limit of len; 0: none */
 	int rc;           /* 0 or the first failure */

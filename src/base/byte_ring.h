@@ -52,7 +52,7 @@ void fw_byte_ring_finish(struct fw_byte_ring *r);
  */
 void *fw_byte_ring_draft(struct fw_byte_ring *r, size_t len);
 void fw_byte_ring_publish(struct fw_byte_ring *r); /* publish all drafted records */
-void fw_byte_ring_drop(struct fw_byte_ring *r);  /* drop all drafted records */
+void fw_byte_ring_drop(struct fw_byte_ring *r);    /* drop all drafted records */
 
 /* Consumer. The next record, which stays until released; NULL: nothing more is published. */
 void *fw_byte_ring_next(struct fw_byte_ring *r, size_t *len);

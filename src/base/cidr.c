@@ -85,7 +85,8 @@ bool fw_cidr_parse(struct fw_str s, struct fw_cidr *out)
 		return false;
 	if (!mask.p)
 		return true;
-	if (!mask.len || !fw_is_digit((unsigned char)mask.p[0]) || !fw_str_int(mask, &bits) || bits < 1 || bits > (six ? 128 : 32))
+	if (!mask.len || !fw_is_digit((unsigned char)mask.p[0]) || !fw_str_int(mask, &bits) || bits < 1 ||
+		bits > (six ? 128 : 32))
 		return false;
 	out->bits = (int)bits + (six ? 0 : 96);
 	return true;

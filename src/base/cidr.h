@@ -12,7 +12,7 @@
 
 struct fw_cidr {
 	unsigned char addr[16];
-	int bits;               /* 1..128 */
+	int bits; /* 1..128 */
 };
 
 FW_MUST_CHECK bool fw_ip_parse(struct fw_str s, unsigned char out[16]); /* "10.1.2.3", "2001:db8::1" */

@@ -8,7 +8,8 @@
 #include "base/str.h"
 #include "base/clock.h"
 
-static const char *const MONTH_NAMES[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+static const char *const MONTH_NAMES[] = {
+	"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 static const char *const DAY_NAMES[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 
 static int64_t clock_us(clockid_t id)
@@ -125,9 +126,9 @@ char *fw_http_date(char dst[FW_RFC3339_MAX], int64_t at_ms)
 	struct fw_civil c;
 
 	fw_civil_from_ms(clamp_ms(at_ms), &c);
-	(void)fw_snprintf(dst, FW_RFC3339_MAX, "%s, %02u %s %04u %02u:%02u:%02u GMT", DAY_NAMES[c.weekday], (unsigned)c.day % 100,
-		MONTH_NAMES[c.month - 1], (unsigned)c.year % 10000, (unsigned)c.hour % 100, (unsigned)c.minute % 100,
-		(unsigned)c.second % 100);
+	(void)fw_snprintf(dst, FW_RFC3339_MAX, "%s, %02u %s %04u %02u:%02u:%02u GMT", DAY_NAMES[c.weekday],
+		(unsigned)c.day % 100, MONTH_NAMES[c.month - 1], (unsigned)c.year % 10000, (unsigned)c.hour % 100,
+		(unsigned)c.minute % 100, (unsigned)c.second % 100);
 	return dst;
 }
 
@@ -159,7 +160,8 @@ static bool month_name_parse(struct fw_str s, int *out)
 static bool clock_time_parse(struct fw_str s, int *h, int *m, int *sec)
 {
 	return s.len == 8 && s.p[2] == ':' && s.p[5] == ':' && clock_number_parse(fw_str_sub(s, 0, 2), 0, 23, h) &&
-		clock_number_parse(fw_str_sub(s, 3, 5), 0, 59, m) && clock_number_parse(fw_str_sub(s, 6, 8), 0, 60, sec);
+		clock_number_parse(fw_str_sub(s, 3, 5), 0, 59, m) &&
+		clock_number_parse(fw_str_sub(s, 6, 8), 0, 60, sec);
 }
 
 bool fw_http_date_parse(struct fw_str s, int64_t now_ms, int64_t *out)
@@ -174,16 +176,17 @@ bool fw_http_date_parse(struct fw_str s, int64_t now_ms, int64_t *out)
 		rest = fw_str_trim(rest);
 	}
 	if (n == 6 && word[0].len == 4 && word[0].p[3] == ',') { /* Sun, 06 Nov 1994 08:49:37 GMT */
-		if (!clock_number_parse(word[1], 1, 31, &day) || !month_name_parse(word[2], &month) || word[3].len != 4 ||
-		    !clock_number_parse(word[3], 0, 9999, &year) || !clock_time_parse(word[4], &h, &m, &sec) ||
-		    !fw_str_ieq(word[5], FW_STR("GMT")))
+		if (!clock_number_parse(word[1], 1, 31, &day) || !month_name_parse(word[2], &month) ||
+			word[3].len != 4 || !clock_number_parse(word[3], 0, 9999, &year) ||
+			!clock_time_parse(word[4], &h, &m, &sec) || !fw_str_ieq(word[5], FW_STR("GMT")))
 			return false;
 	} else if (n == 4) { /* Sunday, 06-Nov-94 08:49:37 GMT */
 		struct fw_str d = fw_str_split(word[1], '-', &rest), mon = fw_str_split(rest, '-', &rest);
 		struct fw_civil now;
 
-		if (!clock_number_parse(d, 1, 31, &day) || !month_name_parse(mon, &month) || !clock_time_parse(word[2], &h, &m, &sec) ||
-		    !fw_str_ieq(word[3], FW_STR("GMT")) || !clock_number_parse(rest, 0, 9999, &year))
+		if (!clock_number_parse(d, 1, 31, &day) || !month_name_parse(mon, &month) ||
+			!clock_time_parse(word[2], &h, &m, &sec) || !fw_str_ieq(word[3], FW_STR("GMT")) ||
+			!clock_number_parse(rest, 0, 9999, &year))
 			return false;
 		if (rest.len == 2) { /* more than 50 years ahead: the past century */
 			fw_civil_from_ms(now_ms, &now);
@@ -195,7 +198,8 @@ bool fw_http_date_parse(struct fw_str s, int64_t now_ms, int64_t *out)
 		}
 	} else if (n == 5) { /* Sun Nov  6 08:49:37 1994 */
 		if (!month_name_parse(word[1], &month) || !clock_number_parse(word[2], 1, 31, &day) ||
-		    !clock_time_parse(word[3], &h, &m, &sec) || word[4].len != 4 || !clock_number_parse(word[4], 0, 9999, &year))
+			!clock_time_parse(word[3], &h, &m, &sec) || word[4].len != 4 ||
+			!clock_number_parse(word[4], 0, 9999, &year))
 			return false;
 	} else {
 		return false;
@@ -235,9 +239,18 @@ char *fw_duration_text(char dst[FW_RFC3339_MAX], int64_t ms)
 
 bool fw_duration_parse(struct fw_str s, int64_t unit_ms, int64_t *out)
 {
-	static const struct { const char *name; int64_t ms; } UNIT[] = {
-		{"ms", 1}, {"s", FW_SECOND_MS}, {"sec", FW_SECOND_MS}, {"m", FW_MINUTE_MS}, {"min", FW_MINUTE_MS},
-		{"h", FW_HOUR_MS}, {"d", FW_DAY_MS}, {"w", 7 * FW_DAY_MS},
+	static const struct {
+		const char *name;
+		int64_t ms;
+	} UNIT[] = {
+		{"ms", 1},
+		{"s", FW_SECOND_MS},
+		{"sec", FW_SECOND_MS},
+		{"m", FW_MINUTE_MS},
+		{"min", FW_MINUTE_MS},
+		{"h", FW_HOUR_MS},
+		{"d", FW_DAY_MS},
+		{"w", 7 * FW_DAY_MS},
 	};
 	size_t n = 0;
 	int64_t v;

@@ -18,17 +18,17 @@
 #define FW_NO_TIME INT64_MIN /* "no date", wherever a date may be missing */
 
 struct fw_civil {
-	int year, month, day;    /* month 1..12, day 1..31 */
+	int year, month, day; /* month 1..12, day 1..31 */
 	int hour, minute, second, ms;
-	int weekday;             /* 0 = Sunday */
-	int yearday;             /* 1..366 */
+	int weekday; /* 0 = Sunday */
+	int yearday; /* 1..366 */
 };
 
-int64_t fw_now_ms(void);   /* wall clock */
-int64_t fw_mono_ms(void);  /* CLOCK_MONOTONIC */
+int64_t fw_now_ms(void);  /* wall clock */
+int64_t fw_mono_ms(void); /* CLOCK_MONOTONIC */
 int64_t fw_mono_us(void);
 struct timespec fw_timespec(int64_t at_ms); /* of either clock */
-int64_t fw_thread_cpu_us(void); /* this thread's CPU time */
+int64_t fw_thread_cpu_us(void);             /* this thread's CPU time */
 
 int64_t fw_days_from_civil(int year, int month, int day); /* days since 1970-01-01 */
 /* Out-of-range days, hours and so on carry over; month must be 1..12. */

@@ -38,20 +38,35 @@ int fw_err_set(struct fw_err *err, int rc, const char *fmt, ...)
 const char *fw_err_name(int rc)
 {
 	switch (rc) {
-	case FW_OK: return "ok";
-	case FW_EINVAL: return "invalid";
-	case FW_EFORMAT: return "format";
-	case FW_ENET: return "net";
-	case FW_EGONE: return "gone";
-	case FW_EAGAIN: return "busy";
-	case FW_ELIMIT: return "limit";
-	case FW_ENOMEM: return "memory";
-	case FW_EIO: return "io";
-	case FW_EUNSUP: return "unsupported";
-	case FW_ENOTFOUND: return "not_found";
-	case FW_EBLOCKED: return "blocked";
-	case FW_EVERSION: return "version";
-	case FW_ESTALE: return "stale";
-	default: return "unknown";
+	case FW_OK:
+		return "ok";
+	case FW_EINVAL:
+		return "invalid";
+	case FW_EFORMAT:
+		return "format";
+	case FW_ENET:
+		return "net";
+	case FW_EGONE:
+		return "gone";
+	case FW_EAGAIN:
+		return "busy";
+	case FW_ELIMIT:
+		return "limit";
+	case FW_ENOMEM:
+		return "memory";
+	case FW_EIO:
+		return "io";
+	case FW_EUNSUP:
+		return "unsupported";
+	case FW_ENOTFOUND:
+		return "not_found";
+	case FW_EBLOCKED:
+		return "blocked";
+	case FW_EVERSION:
+		return "version";
+	case FW_ESTALE:
+		return "stale";
+	default:
+		return "unknown";
 	}
 }

@@ -24,12 +24,13 @@ struct fw_heap {
 
 /* clang-format off */
 #define FW_HEAP_OF(node, type, member) ((type *)(void *)((char *)(node) - offsetof(type, member)))
-#define FW_HEAP_OF_CONST(node, type, member) ((const type *)(const void *)((const char *)(node) - offsetof(type, member)))
+#define FW_HEAP_OF_CONST(node, type, member) \
+	((const type *)(const void *)((const char *)(node) - offsetof(type, member)))
 /* clang-format on */
 
 void fw_heap_init(struct fw_heap *h, fw_heap_before *before);
 void fw_heap_put(struct fw_heap *h, struct fw_heap_node *n);
-struct fw_heap_node *fw_heap_take(struct fw_heap *h); /* remove and return the first; NULL: empty */
+struct fw_heap_node *fw_heap_take(struct fw_heap *h);           /* remove and return the first; NULL: empty */
 void fw_heap_remove(struct fw_heap *h, struct fw_heap_node *n); /* n must be in the heap */
 
 #endif

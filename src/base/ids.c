@@ -17,6 +17,7 @@ int64_t fw_ids_take(struct fw_ids *ids, int64_t n, int64_t now_ms)
 	ms = ms < 0 ? 0 : ms > TIME_MAX ? TIME_MAX : ms;
 	do {
 		first = last + 1 > ms << COUNT_BITS ? last + 1 : ms << COUNT_BITS;
-	} while (!atomic_compare_exchange_weak_explicit(&ids->last, &last, first + n - 1, memory_order_relaxed, memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(
+		&ids->last, &last, first + n - 1, memory_order_relaxed, memory_order_relaxed));
 	return first * FW_IDS_MACHINES + ids->machine;
 }

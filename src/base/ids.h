@@ -38,7 +38,9 @@ static inline int64_t fw_ids_ms(int64_t id)
 /* The lowest id that can be taken from that time on. */
 static inline int64_t fw_ids_first(int64_t at_ms)
 {
-	return at_ms <= FW_IDS_EPOCH_MS ? 0 : at_ms - FW_IDS_EPOCH_MS > INT64_MAX >> 22 ? INT64_MAX : (at_ms - FW_IDS_EPOCH_MS) << 22;
+	return at_ms <= FW_IDS_EPOCH_MS                   ? 0 :
+		at_ms - FW_IDS_EPOCH_MS > INT64_MAX >> 22 ? INT64_MAX :
+							    (at_ms - FW_IDS_EPOCH_MS) << 22;
 }
 
 #endif

@@ -111,7 +111,8 @@ void fw_log(enum fw_log_level level, const char *fmt, ...)
 		fw_json_end(&j);
 		fw_buf_addc(&line, '\n');
 	} else {
-		fw_buf_addf(&line, "%s %s %s: ", when, LEVEL_NAME[level], log_state.who[0] ? log_state.who : "feedwheel");
+		fw_buf_addf(
+			&line, "%s %s %s: ", when, LEVEL_NAME[level], log_state.who[0] ? log_state.who : "feedwheel");
 		fw_log_escape(&line, fw_str(text));
 		fw_buf_addc(&line, '\n');
 	}

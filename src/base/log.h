@@ -35,6 +35,10 @@ void fw_log_escape(struct fw_buf *b, struct fw_str s);
 #define fw_error(...) fw_log(FW_LOG_ERROR, __VA_ARGS__)
 #define fw_warn(...) fw_log(FW_LOG_WARN, __VA_ARGS__)
 #define fw_info(...) fw_log(FW_LOG_INFO, __VA_ARGS__)
-#define fw_debug(...) do { if (fw_log_on(FW_LOG_DEBUG)) fw_log(FW_LOG_DEBUG, __VA_ARGS__); } while (0)
+#define fw_debug(...)                                      \
+	do {                                               \
+		if (fw_log_on(FW_LOG_DEBUG))               \
+			fw_log(FW_LOG_DEBUG, __VA_ARGS__); \
+	} while (0)
 
 #endif

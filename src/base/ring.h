@@ -18,7 +18,7 @@
 
 struct fw_ring {
 	void **slot;
-	size_t mask; /* slots - 1 */
+	size_t mask;                                 /* slots - 1 */
 	_Alignas(FW_CACHE_LINE) _Atomic size_t tail; /* producer writes */
 	size_t head_seen;                            /* producer's copy of head */
 	_Alignas(FW_CACHE_LINE) _Atomic size_t head; /* consumer writes */

@@ -63,8 +63,7 @@ bool fw_str_istarts(struct fw_str s, struct fw_str prefix)
 
 bool fw_str_ends(struct fw_str s, struct fw_str suffix)
 {
-	return s.len >= suffix.len &&
-		(suffix.len == 0 || memcmp(s.p + s.len - suffix.len, suffix.p, suffix.len) == 0);
+	return s.len >= suffix.len && (suffix.len == 0 || memcmp(s.p + s.len - suffix.len, suffix.p, suffix.len) == 0);
 }
 
 struct fw_str fw_str_trim(struct fw_str s)

@@ -16,9 +16,15 @@
 #define FW_N(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Minimum and maximum of two numbers, in the type of their sum. Each argument is evaluated once. */
-#define FW_DEFINE_MIN_MAX(suffix, type) \
-	static inline type fw_min_##suffix(type a, type b) { return a < b ? a : b; } \
-	static inline type fw_max_##suffix(type a, type b) { return a > b ? a : b; }
+#define FW_DEFINE_MIN_MAX(suffix, type)                    \
+	static inline type fw_min_##suffix(type a, type b) \
+	{                                                  \
+		return a < b ? a : b;                      \
+	}                                                  \
+	static inline type fw_max_##suffix(type a, type b) \
+	{                                                  \
+		return a > b ? a : b;                      \
+	}
 FW_DEFINE_MIN_MAX(i, int)
 FW_DEFINE_MIN_MAX(u, unsigned)
 FW_DEFINE_MIN_MAX(l, long)
@@ -28,7 +34,8 @@ FW_DEFINE_MIN_MAX(ull, unsigned long long)
 FW_DEFINE_MIN_MAX(d, double)
 #undef FW_DEFINE_MIN_MAX
 /* clang-format off */
-#define FW_NUMBER_GENERIC(name, a, b) _Generic((a) + (b), int: name##_i, unsigned: name##_u, long: name##_l, unsigned long: name##_ul, \
+#define FW_NUMBER_GENERIC(name, a, b) \
+	_Generic((a) + (b), int: name##_i, unsigned: name##_u, long: name##_l, unsigned long: name##_ul, \
 	long long: name##_ll, unsigned long long: name##_ull, double: name##_d)(a, b)
 /* clang-format on */
 #define FW_MIN(a, b) FW_NUMBER_GENERIC(fw_min, a, b)
@@ -73,7 +80,7 @@ int fw_hexval(int c); /* 0..15, or -1 */
 /* exactly n bytes */
 FW_MUST_CHECK bool fw_hex_read(struct fw_str hex, unsigned char *out, size_t n);
 void fw_hex_write(char *out, const unsigned char *bytes, size_t n); /* 2 * n lower-case digits and a NUL */
-bool fw_str_ieq(struct fw_str a, struct fw_str b); /* ASCII case folded */
+bool fw_str_ieq(struct fw_str a, struct fw_str b);                  /* ASCII case folded */
 bool fw_str_starts(struct fw_str s, struct fw_str prefix);
 bool fw_str_istarts(struct fw_str s, struct fw_str prefix);
 bool fw_str_ends(struct fw_str s, struct fw_str suffix);

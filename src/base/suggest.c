@@ -26,7 +26,7 @@ size_t fw_edit_distance(struct fw_str a, struct fw_str b)
 
 			now[j] = FW_MIN(FW_MIN(last[j] + 1, now[j - 1] + 1), last[j - 1] + (same ? 0 : 1));
 			if (i > 1 && j > 1 && suggest_fold(a.p[i - 1]) == suggest_fold(b.p[j - 2]) &&
-			    suggest_fold(a.p[i - 2]) == suggest_fold(b.p[j - 1]))
+				suggest_fold(a.p[i - 2]) == suggest_fold(b.p[j - 1]))
 				now[j] = FW_MIN(now[j], before[j - 2] + 1);
 		}
 		spare = before;

@@ -7,9 +7,9 @@
 
 /* Offer all known names; then best is the nearest one that is close enough, or NULL. */
 struct fw_suggest {
-	struct fw_str word;  /* the misspelt word */
-	const char *best;    /* one of the offered names, borrowed */
-	size_t distance;     /* between word and best */
+	struct fw_str word; /* the misspelt word */
+	const char *best;   /* one of the offered names, borrowed */
+	size_t distance;    /* between word and best */
 };
 
 /*

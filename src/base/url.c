@@ -204,7 +204,6 @@ static struct fw_str url_trim(struct fw_arena *a, struct fw_str s)
 	return (struct fw_str){d, n};
 }
 
-
 struct fw_str fw_url_resolve(struct fw_arena *a, struct fw_str base, struct fw_str ref)
 {
 	struct fw_url b, r;
@@ -327,8 +326,8 @@ static bool url_port_parse(struct fw_str s, int *port)
 {
 	int64_t v;
 
-	if (!s.len || !fw_is_digit((unsigned char)s.p[0]) || !fw_is_digit((unsigned char)s.p[s.len - 1]) || !fw_str_int(s, &v) || v < 1 ||
-	    v > 65535)
+	if (!s.len || !fw_is_digit((unsigned char)s.p[0]) || !fw_is_digit((unsigned char)s.p[s.len - 1]) ||
+		!fw_str_int(s, &v) || v < 1 || v > 65535)
 		return false;
 	*port = (int)v;
 	return true;
@@ -345,9 +344,11 @@ static int url_host_check(struct fw_str host, bool v6, struct fw_err *err)
 	for (size_t i = 0; i < host.len; i++) {
 		int c = (unsigned char)host.p[i];
 
-		if (v6 ? fw_hexval(c) < 0 && c != ':' && c != '.' : c < 0x80 && !fw_is_alnum(c) && c != '-' && c != '.' && c != '_')
+		if (v6 ? fw_hexval(c) < 0 && c != ':' && c != '.' :
+			 c < 0x80 && !fw_is_alnum(c) && c != '-' && c != '.' && c != '_')
 			return fw_err_set(err, FW_EINVAL, "the host '%.*s' has an invalid character (%s)",
-				FW_STR_ARG(host), c == '%' ? "%: zone ids are not allowed" : "allowed are letters, digits, - and .");
+				FW_STR_ARG(host),
+				c == '%' ? "%: zone ids are not allowed" : "allowed are letters, digits, - and .");
 	}
 	return 0;
 }
@@ -381,7 +382,7 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 	fw_url_split(s, &u);
 	/* "example.org/feed" and "example.org:8080/feed" */
 	if (!u.has_authority && !url_is_web(u.scheme) &&
-	    (!u.scheme.p || memchr(u.scheme.p, '.', u.scheme.len) || fw_str_eq(u.scheme, FW_STR("localhost")))) {
+		(!u.scheme.p || memchr(u.scheme.p, '.', u.scheme.len) || fw_str_eq(u.scheme, FW_STR("localhost")))) {
 		struct fw_str first = fw_str_split(s, '/', &rest);
 
 		if (!memchr(first.p, '.', first.len) && !fw_str_starts(first, FW_STR("localhost")))
@@ -392,7 +393,8 @@ int fw_url_clean(struct fw_arena *a, struct fw_str in, struct fw_str *url, struc
 		fw_url_split(s, &u);
 	}
 	if (!url_is_web(u.scheme))
-		return fw_err_set(err, FW_EINVAL, "'%.*s' is not http or https: only these are fetched", FW_STR_ARG(u.scheme.p ? u.scheme : s));
+		return fw_err_set(err, FW_EINVAL, "'%.*s' is not http or https: only these are fetched",
+			FW_STR_ARG(u.scheme.p ? u.scheme : s));
 	rc = url_host_check(u.host, u.host_is_v6, err);
 	if (rc)
 		return rc;

@@ -80,14 +80,14 @@ static size_t utf8_valid_plain(const unsigned char *p, size_t i, size_t len)
 #if HAVE_AVX2
 /* Faults of two consecutive bytes. */
 enum {
-	SHORT = 1,     /* a lead byte without a continuation */
-	LONG = 2,      /* ASCII followed by a continuation */
-	OVER3 = 4,     /* E0 80-9F */
-	LARGE = 8,     /* F4 90-BF, F5-FF 90-BF */
-	SURROGATE = 16, /* ED A0-BF */
-	OVER2 = 32,    /* C0, C1 */
-	LARGE8 = 64,   /* F5-FF 80-8F; also overlong: F0 80-8F */
-	TWO = 128,     /* two continuations: valid only as the third or fourth byte */
+	SHORT = 1,                    /* a lead byte without a continuation */
+	LONG = 2,                     /* ASCII followed by a continuation */
+	OVER3 = 4,                    /* E0 80-9F */
+	LARGE = 8,                    /* F4 90-BF, F5-FF 90-BF */
+	SURROGATE = 16,               /* ED A0-BF */
+	OVER2 = 32,                   /* C0, C1 */
+	LARGE8 = 64,                  /* F5-FF 80-8F; also overlong: F0 80-8F */
+	TWO = 128,                    /* two continuations: valid only as the third or fourth byte */
 	ANY_LOW = SHORT | LONG | TWO, /* faults that do not depend on the low nibble */
 };
 
@@ -98,21 +98,26 @@ __attribute__((target("avx2"))) static inline __m256i utf8_faults(__m256i v, __m
 {
 	const __m256i first_high = TWICE(LONG, LONG, LONG, LONG, LONG, LONG, LONG, LONG, B(TWO), B(TWO), B(TWO), B(TWO),
 		SHORT | OVER2, SHORT, SHORT | OVER3 | SURROGATE, SHORT | LARGE | LARGE8);
-	const __m256i first_low = TWICE(B(ANY_LOW | OVER3 | OVER2 | LARGE8), B(ANY_LOW | OVER2), B(ANY_LOW), B(ANY_LOW), B(ANY_LOW | LARGE),
-		B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8),
-		B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8),
+	const __m256i first_low = TWICE(B(ANY_LOW | OVER3 | OVER2 | LARGE8), B(ANY_LOW | OVER2), B(ANY_LOW), B(ANY_LOW),
+		B(ANY_LOW | LARGE), B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8),
+		B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8),
+		B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8),
 		B(ANY_LOW | LARGE | LARGE8 | SURROGATE), B(ANY_LOW | LARGE | LARGE8), B(ANY_LOW | LARGE | LARGE8));
-	const __m256i second_high = TWICE(SHORT, SHORT, SHORT, SHORT, SHORT, SHORT, SHORT, SHORT, B(LONG | OVER2 | TWO | OVER3 | LARGE8),
-		B(LONG | OVER2 | TWO | OVER3 | LARGE), B(LONG | OVER2 | TWO | SURROGATE | LARGE), B(LONG | OVER2 | TWO | SURROGATE | LARGE),
-		SHORT, SHORT, SHORT, SHORT);
+	const __m256i second_high = TWICE(SHORT, SHORT, SHORT, SHORT, SHORT, SHORT, SHORT, SHORT,
+		B(LONG | OVER2 | TWO | OVER3 | LARGE8), B(LONG | OVER2 | TWO | OVER3 | LARGE),
+		B(LONG | OVER2 | TWO | SURROGATE | LARGE), B(LONG | OVER2 | TWO | SURROGATE | LARGE), SHORT, SHORT,
+		SHORT, SHORT);
 	const __m256i nibble = _mm256_set1_epi8(0x0f);
 	__m256i join = _mm256_permute2x128_si256(before, v, 0x21);
-	__m256i back1 = _mm256_alignr_epi8(v, join, 15), back2 = _mm256_alignr_epi8(v, join, 14), back3 = _mm256_alignr_epi8(v, join, 13);
-	__m256i pair = _mm256_and_si256(_mm256_shuffle_epi8(first_high, _mm256_and_si256(_mm256_srli_epi16(back1, 4), nibble)),
+	__m256i back1 = _mm256_alignr_epi8(v, join, 15), back2 = _mm256_alignr_epi8(v, join, 14),
+		back3 = _mm256_alignr_epi8(v, join, 13);
+	__m256i pair = _mm256_and_si256(
+		_mm256_shuffle_epi8(first_high, _mm256_and_si256(_mm256_srli_epi16(back1, 4), nibble)),
 		_mm256_and_si256(_mm256_shuffle_epi8(first_low, _mm256_and_si256(back1, nibble)),
 			_mm256_shuffle_epi8(second_high, _mm256_and_si256(_mm256_srli_epi16(v, 4), nibble))));
 	/* the top bit is set where a third or fourth byte must be: only there TWO is valid */
-	__m256i third = _mm256_subs_epu8(back2, _mm256_set1_epi8(0xe0 - 0x80)), fourth = _mm256_subs_epu8(back3, _mm256_set1_epi8(0xf0 - 0x80));
+	__m256i third = _mm256_subs_epu8(back2, _mm256_set1_epi8(0xe0 - 0x80)),
+		fourth = _mm256_subs_epu8(back3, _mm256_set1_epi8(0xf0 - 0x80));
 
 	return _mm256_xor_si256(pair, _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8(B(0x80))));
 }
@@ -224,11 +229,11 @@ static int utf8_cp_width(uint32_t cp)
 	if (cp < 0x300)
 		return 1;
 	if ((cp >= 0x300 && cp <= 0x36f) || (cp >= 0x200b && cp <= 0x200f) || (cp >= 0x202a && cp <= 0x202e) ||
-	    (cp >= 0x20d0 && cp <= 0x20ff) || (cp >= 0xfe00 && cp <= 0xfe0f) || cp == 0xfeff)
+		(cp >= 0x20d0 && cp <= 0x20ff) || (cp >= 0xfe00 && cp <= 0xfe0f) || cp == 0xfeff)
 		return 0;
 	if ((cp >= 0x1100 && cp <= 0x115f) || (cp >= 0x2e80 && cp <= 0xa4cf) || (cp >= 0xac00 && cp <= 0xd7a3) ||
-	    (cp >= 0xf900 && cp <= 0xfaff) || (cp >= 0xfe30 && cp <= 0xfe6f) || (cp >= 0xff00 && cp <= 0xff60) ||
-	    (cp >= 0xffe0 && cp <= 0xffe6) || (cp >= 0x1f300 && cp <= 0x1faff) || (cp >= 0x20000 && cp <= 0x3fffd))
+		(cp >= 0xf900 && cp <= 0xfaff) || (cp >= 0xfe30 && cp <= 0xfe6f) || (cp >= 0xff00 && cp <= 0xff60) ||
+		(cp >= 0xffe0 && cp <= 0xffe6) || (cp >= 0x1f300 && cp <= 0x1faff) || (cp >= 0x20000 && cp <= 0x3fffd))
 		return 2;
 	return 1;
 }

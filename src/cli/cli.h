@@ -31,18 +31,18 @@
 /* Exit codes; feedwheel(1) documents them. */
 enum {
 	CLI_OK = 0,
-	CLI_SOME = 1,   /* some feeds failed; the document is not a feed; no such feed */
+	CLI_SOME = 1, /* some feeds failed; the document is not a feed; no such feed */
 	CLI_USAGE = 2,
-	CLI_STORE = 3,  /* the store cannot be reached or read */
+	CLI_STORE = 3, /* the store cannot be reached or read */
 	CLI_CONFIG = 4,
 };
 
 struct cli;
 
 struct cli_option {
-	const char *name; /* "folder"; NULL ends a list */
-	const char *arg;  /* "NAME"; NULL: a flag */
-	const char *text; /* one line for help */
+	const char *name;   /* "folder"; NULL ends a list */
+	const char *arg;    /* "NAME"; NULL: a flag */
+	const char *text;   /* one line for help */
 	const char *values; /* the permitted words, "auto always never"; NULL: any value */
 };
 
@@ -59,11 +59,11 @@ struct cli_command {
 	 * lower case
 	 */
 	const char *args;
-	const char *summary;  /* one line, no full stop */
-	const char *about;    /* further help text, ends in a newline; or NULL */
-	const char *examples; /* lines ending in a newline */
+	const char *summary;             /* one line, no full stop */
+	const char *about;               /* further help text, ends in a newline; or NULL */
+	const char *examples;            /* lines ending in a newline */
 	const struct cli_option *option; /* or NULL */
-	int min_args, max_args; /* max_args -1: any number */
+	int min_args, max_args;          /* max_args -1: any number */
 	unsigned flags;
 	int (*run)(struct cli *c); /* an exit code */
 };
@@ -74,7 +74,9 @@ extern const struct cli_option cli_global_options[];
 const struct cli_command *cli_command_find(const char *name); /* or NULL */
 
 /* Help text: what FEED in a command's arguments means. */
-#define CLI_FEED_TEXT "FEED is a feed's number (12), its URL, or a part of its URL or title that no other feed has. A part that consists\n" \
+#define CLI_FEED_TEXT                                                                                               \
+	"FEED is a feed's number (12), its URL, or a part of its URL or title that no other feed has. A part that " \
+	"consists\n"                                                                                                \
 	"of digits needs a / or a dot before or after it (/404).\n"
 
 #define CLI_OPTION_MAX 16
@@ -82,8 +84,8 @@ const struct cli_command *cli_command_find(const char *name); /* or NULL */
 struct cli_term {
 	bool out_tty, err_tty;
 	bool out_colour, err_colour;
-	bool utf8;  /* the locale's encoding is UTF-8 */
-	int width;  /* columns */
+	bool utf8; /* the locale's encoding is UTF-8 */
+	int width; /* columns */
 };
 
 struct cli_set { /* --name value of a setting */
@@ -98,7 +100,7 @@ struct cli_given { /* an option and its value */
 
 struct cli {
 	const struct cli_command *command; /* NULL: none given */
-	const char **arg;      /* the arguments that are not options */
+	const char **arg;                  /* the arguments that are not options */
 	int arg_n;
 	const char *value[CLI_OPTION_MAX]; /* of command->option, in its order; "" for a flag */
 	/* every occurrence of the command's options, in the order of the command line */
@@ -112,8 +114,8 @@ struct cli {
 	struct fw_store *store;
 	struct fw_arena arena; /* freed when the command ends */
 	struct cli_term term;
-	struct fw_buf out;     /* buffered for stdout */
-	int out_errno;         /* of the first failed write to stdout; output after it is dropped */
+	struct fw_buf out; /* buffered for stdout */
+	int out_errno;     /* of the first failed write to stdout; output after it is dropped */
 	int64_t now_ms;
 };
 
@@ -205,11 +207,11 @@ FW_PRINTF(2, 3) int cli_usage(struct cli *c, const char *fmt, ...);
 /* Print err's text. Returns CLI_CONFIG for FW_EINVAL and FW_EUNSUP, else CLI_STORE. */
 int cli_store_failed(struct cli *c, const struct fw_err *err);
 
-char *cli_number(char dst[FW_RFC3339_MAX], int64_t n);       /* "10,000" */
+char *cli_number(char dst[FW_RFC3339_MAX], int64_t n); /* "10,000" */
 /* "1 feed", "2 feeds": one is the singular, many the plural. */
 char *cli_count(char dst[FW_RFC3339_MAX], int64_t n, const char *one, const char *many);
-char *cli_bytes(char dst[FW_RFC3339_MAX], uint64_t n);       /* "61.4 MiB" */
-char *cli_stamp(char dst[FW_RFC3339_MAX], int64_t at_ms);    /* local time, "2026-11-21 12:30" */
+char *cli_bytes(char dst[FW_RFC3339_MAX], uint64_t n);    /* "61.4 MiB" */
+char *cli_stamp(char dst[FW_RFC3339_MAX], int64_t at_ms); /* local time, "2026-11-21 12:30" */
 /* "3 min ago", "in 2 h", "never" for 0; beyond 30 days a stamp */
 char *cli_ago(const struct cli *c, char dst[FW_RFC3339_MAX], int64_t at_ms);
 /* "2026-11-21 12:30 (3 min ago)"; beyond 30 days the stamp alone */
@@ -227,10 +229,10 @@ void cli_line(struct cli *c, const char *name, struct fw_str value);
 enum { CLI_COLUMN_MAX = 8 };
 struct cli_column {
 	const char *head;
-	bool right, flex;  /* flex: shrinks on a narrow terminal */
+	bool right, flex; /* flex: shrinks on a narrow terminal */
 	/* order in which columns are dropped if shrinking is not enough: 1 first; 0: never */
 	int spare;
-	size_t most;       /* maximum width if stdout is not a terminal; 0: unlimited */
+	size_t most; /* maximum width if stdout is not a terminal; 0: unlimited */
 };
 struct cli_cell {
 	struct fw_str text;
@@ -241,14 +243,14 @@ struct cli_table {
 	const struct cli_column *column;
 	size_t column_n, cell_n, cap;
 	size_t width[CLI_COLUMN_MAX];
-	int spared;        /* columns with spare up to this are dropped */
+	int spared; /* columns with spare up to this are dropped */
 	struct cli_cell *cell;
 	struct fw_arena arena;
 	bool headed;
 };
 void cli_table_init(struct cli_table *t, struct cli *c, const struct cli_column *column, size_t n);
 void cli_table_cell(struct cli_table *t, const char *style, struct fw_str text); /* copied */
-void cli_table_end(struct cli_table *t); /* prints the remaining rows; frees */
+void cli_table_end(struct cli_table *t);                                         /* prints the remaining rows; frees */
 
 /* JSON on stdout: begin, write members through j, call cli_json_flush() now and then, end. */
 struct cli_json {
@@ -271,9 +273,9 @@ struct cli_list {
 	struct cli *c;
 	struct cli_table table;
 	struct cli_json json;
-	bool as_json;  /* --json or --jsonl */
+	bool as_json; /* --json or --jsonl */
 	bool as_lines;
-	size_t n;      /* number of rows; counted by the caller */
+	size_t n; /* number of rows; counted by the caller */
 };
 void cli_list_begin(struct cli_list *l, struct cli *c, const struct cli_column *column, size_t n);
 /* Call these around each object if as_json. */
@@ -281,7 +283,8 @@ struct fw_json *cli_list_item(struct cli_list *l);
 void cli_list_item_end(struct cli_list *l);
 void cli_list_end(struct cli_list *l);
 /* clang-format off */
-#define CLI_LIST_OPTIONS {"json", NULL, "print a JSON array of objects"}, {"jsonl", NULL, "print one JSON object per line"}
+#define CLI_LIST_OPTIONS \
+	{"json", NULL, "print a JSON array of objects"}, {"jsonl", NULL, "print one JSON object per line"}
 /* clang-format on */
 
 /* ---- term.c: the terminal's capabilities ----------------------------------------------------- */

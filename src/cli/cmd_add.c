@@ -19,7 +19,8 @@ static bool add_use_advertised(struct cli *c, struct fw_feed_new *f, const struc
 
 	if (!feeds || fw_url_clean(&c->arena, feeds->href, &url, &user, &pass, &err))
 		return false;
-	cli_note(c, "%.*s: the URL is an HTML page; subscribing to the %sfeed it advertises instead", FW_STR_ARG(f->url), feeds->next ? "first " : "");
+	cli_note(c, "%.*s: the URL is an HTML page; subscribing to the %sfeed it advertises instead",
+		FW_STR_ARG(f->url), feeds->next ? "first " : "");
 	for (feeds = feeds->next; feeds; feeds = feeds->next)
 		cli_note(c, "the page also advertises %.*s", FW_STR_ARG(feeds->href));
 	if (!fw_url_same_origin(f->url, url))
@@ -59,7 +60,8 @@ static int add_store_visit(struct cli *c, const struct fw_feed_new *f, struct fw
 
 	if (!a->doc || f->existed || !fw_response_store(c->store, c->config, a, f->id, &err))
 		return CLI_OK;
-	return cli_fail(c, CLI_SOME, "%.*s: subscribed, but the fetched entries could not be stored: %s", FW_STR_ARG(f->url), err.text);
+	return cli_fail(c, CLI_SOME, "%.*s: subscribed, but the fetched entries could not be stored: %s",
+		FW_STR_ARG(f->url), err.text);
 }
 
 static int add_parse_args(struct cli *c, struct fw_feed_new *feed)
@@ -109,7 +111,8 @@ static int add_subscribe(struct cli *c, struct fw_feed_new *feed, struct fw_resp
 	}
 	cli_list_end(&l);
 	if (added)
-		cli_note(c, "%zu added (to fetch once, run 'feedwheel run --once'; to keep fetching, 'feedwheel run')", added);
+		cli_note(c, "%zu added (to fetch once, run 'feedwheel run --once'; to keep fetching, 'feedwheel run')",
+			added);
 	return rc;
 }
 
@@ -132,7 +135,7 @@ static int add_run(struct cli *c)
 	return rc;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option ADD_OPTION[] = {
 	{"folder", "FOLDER", "add to this folder; a/b is folder b in folder a"},
 	{"title", "TEXT", "show the feed under this title"},
 	{"interval", "TIME", "poll every TIME (30m, 6h) instead of adapting to the feed"},
@@ -142,13 +145,20 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_add = {
-	.name = "add", .args = "URL...", .summary = "subscribe to feeds",
-	.about = "Nothing is fetched yet; 'run' does that. URL may be a web page: its first visit finds the feed that the page advertises\n"
-		"and subscribes to that feed instead. A URL without a scheme gets https://. A name and password in the URL\n"
-		"(https://me:secret@example.org/feed) are stored separately and never shown.\n",
+	.name = "add",
+	.args = "URL...",
+	.summary = "subscribe to feeds",
+	.about = "Nothing is fetched yet; 'run' does that. URL may be a web page: its first visit finds the feed that "
+		 "the page advertises\n"
+		 "and subscribes to that feed instead. A URL without a scheme gets https://. A name and password in "
+		 "the URL\n"
+		 "(https://me:secret@example.org/feed) are stored separately and never shown.\n",
 	.examples = "  feedwheel add https://example.org/feed.xml\n"
-		"  feedwheel add example.org               a page: 'run' finds its feed\n"
-		"  feedwheel add --folder news/world https://example.org/a.xml https://example.net/b.xml\n"
-		"  feedwheel add --check example.org       finds it now, or does not subscribe\n",
-	.option = OPTION, .min_args = 1, .max_args = -1, .run = add_run,
+		    "  feedwheel add example.org               a page: 'run' finds its feed\n"
+		    "  feedwheel add --folder news/world https://example.org/a.xml https://example.net/b.xml\n"
+		    "  feedwheel add --check example.org       finds it now, or does not subscribe\n",
+	.option = ADD_OPTION,
+	.min_args = 1,
+	.max_args = -1,
+	.run = add_run,
 };

@@ -53,7 +53,8 @@ static int doctor_run(struct cli *c)
 	/* an invalid configuration is a finding too */
 	rc = cli_config_read(c, &c->config, &err);
 	if (rc) {
-		doctor_print(&d, "configuration", 2, err.text, "correct that line ('feedwheel help settings' lists all settings)");
+		doctor_print(&d, "configuration", 2, err.text,
+			"correct that line ('feedwheel help settings' lists all settings)");
 		level = 2;
 	} else {
 		level = fw_doctor(c->config, doctor_print, &d);
@@ -68,13 +69,19 @@ static int doctor_run(struct cli *c)
 	return rc ? CLI_CONFIG : level >= 2 ? CLI_SOME : CLI_OK;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option DOCTOR_OPTION[] = {
 	{"json", NULL, "print a JSON object with an array of checks"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_doctor = {
-	.name = "doctor", .args = "", .summary = "check configuration, store, certificates and limits; name remedies",
-	.about = "Exit status 0: ready to run, perhaps with notes; 1: something is broken; 4: the configuration is invalid.\n",
-	.examples = "  feedwheel doctor\n", .option = OPTION, .flags = CLI_NO_CONFIG | CLI_ALL_SETTINGS, .run = doctor_run,
+	.name = "doctor",
+	.args = "",
+	.summary = "check configuration, store, certificates and limits; name remedies",
+	.about = "Exit status 0: ready to run, perhaps with notes; 1: something is broken; 4: the configuration is "
+		 "invalid.\n",
+	.examples = "  feedwheel doctor\n",
+	.option = DOCTOR_OPTION,
+	.flags = CLI_NO_CONFIG | CLI_ALL_SETTINGS,
+	.run = doctor_run,
 };

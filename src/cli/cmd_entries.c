@@ -12,7 +12,7 @@ struct entries {
 	bool as_json, as_lines, content, raw;
 	size_t n;
 	int64_t unindexed_n; /* entries that the search does not cover */
-	int rc; /* a failure here, already reported */
+	int rc;              /* a failure here, already reported */
 };
 
 /* Print text, cut to columns (0: not cut); returns its width. */
@@ -32,9 +32,9 @@ static void entries_fit_padded(struct cli *c, const char *style, struct fw_str t
 		fw_buf_addc(&c->out, ' ');
 }
 
-#define NARROW 60 /* on a terminal with fewer columns the title gets its own line */
+#define NARROW 60     /* on a terminal with fewer columns the title gets its own line */
 #define TITLE_MAX 200 /* columns of a title taken from the text, if stdout is not a terminal */
-#define NUMBER 7  /* "12345  " */
+#define NUMBER 7      /* "12345  " */
 
 /*
  * Two lines: number, time, feed and title; below the title its link. A narrow terminal gets the
@@ -43,7 +43,8 @@ static void entries_fit_padded(struct cli *c, const char *style, struct fw_str t
 static void entries_item_text(struct entries *e, const struct fw_entry_row *r)
 {
 	struct cli *c = e->c;
-	size_t wide = c->term.out_tty ? (size_t)c->term.width : 0, feed = wide ? FW_MIN(FW_MAX(wide / 6, (size_t)12), (size_t)24) : 24;
+	size_t wide = c->term.out_tty ? (size_t)c->term.width : 0,
+	       feed = wide ? FW_MIN(FW_MAX(wide / 6, (size_t)12), (size_t)24) : 24;
 	bool narrow = wide && wide < NARROW;
 	size_t under = narrow ? NUMBER : NUMBER + feed + 20; /* column of the link */
 	struct fw_str link = cli_entry_link(c, r);
@@ -53,7 +54,8 @@ static void entries_item_text(struct entries *e, const struct fw_entry_row *r)
 	cli_paint(&c->out, c->term.out_colour, CLI_DIM, fw_str(text));
 	entries_fit_padded(c, CLI_DIM, fw_str(cli_stamp(text, cli_entry_date(r))), 16);
 	cli_out(c, "  ");
-	entries_fit_padded(c, CLI_CYAN, r->feed_title.len ? r->feed_title : r->feed_url, narrow ? wide - NUMBER - 18 : feed);
+	entries_fit_padded(
+		c, CLI_CYAN, r->feed_title.len ? r->feed_title : r->feed_url, narrow ? wide - NUMBER - 18 : feed);
 	cli_out(c, narrow ? "\n%*s" : "  ", narrow ? NUMBER : 0, "");
 	entries_fit(c, CLI_BOLD, cli_entry_title(c, r), wide ? wide - under : r->title.len ? 0 : TITLE_MAX);
 	cli_out(c, "\n%*s", (int)under, "");
@@ -124,7 +126,10 @@ static int entries_query(struct cli *c, struct fw_entry_query *q)
 	int rc;
 
 	if (since && !fw_when_parse(fw_str(since), c->now_ms, &q->since_ms))
-		return cli_usage(c, "--since must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
+		return cli_usage(c,
+			"--since must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not "
+			"'%.60s'",
+			since);
 	if (!cli_value_int(c, "limit", 1, &limit) || !cli_value_int(c, "after", 0, &q->after_id))
 		return CLI_USAGE;
 	if (cli_value(c, "after"))
@@ -146,13 +151,16 @@ static void entries_note_incomplete(const struct entries *e)
 	char n[FW_RFC3339_MAX];
 
 	if (e->unindexed_n)
-		cli_note(e->c, "the result is incomplete: %s not indexed yet ('feedwheel run' and 'feedwheel serve' index them)",
+		cli_note(e->c,
+			"the result is incomplete: %s not indexed yet ('feedwheel run' and 'feedwheel serve' index "
+			"them)",
 			cli_count(n, e->unindexed_n, "entry is", "entries are"));
 }
 
 static int entries_run(struct cli *c)
 {
-	struct entries e = {.c = c, .as_json = cli_flag(c, "json"), .as_lines = cli_flag(c, "jsonl"), .raw = cli_flag(c, "raw")};
+	struct entries e = {
+		.c = c, .as_json = cli_flag(c, "json"), .as_lines = cli_flag(c, "jsonl"), .raw = cli_flag(c, "raw")};
 	struct fw_entry_query q = {.oldest_first = cli_flag(c, "oldest-first")};
 	struct fw_err err = {0};
 	int64_t id = 0;
@@ -187,13 +195,15 @@ static int entries_run(struct cli *c)
 	if (rc < 0)
 		return rc == FW_EINVAL ? cli_usage(c, "%s", err.text) : cli_store_failed(c, &err);
 	if (!e.n && !e.as_json && !e.as_lines)
-		cli_note(c, "no entries%s", q.search.len || q.feed_id || q.since_ms ? " match" :
-			" yet (to fetch what is due, run 'feedwheel run --once')");
+		cli_note(c, "no entries%s",
+			q.search.len || q.feed_id || q.since_ms ?
+				" match" :
+				" yet (to fetch what is due, run 'feedwheel run --once')");
 	entries_note_incomplete(&e);
 	return e.rc;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option ENTRIES_OPTION[] = {
 	{"feed", "FEED", "only this feed: its number, its URL, or a part of its URL or title"},
 	{"id", "ENTRY", "only the entry with this number"},
 	{"since", "TIME", "only entries stored since TIME: 2h, 3d, today, yesterday, 2026-11-01, RFC 3339"},
@@ -209,9 +219,13 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_entries = {
-	.name = "entries", .args = "", .summary = "list entries, newest first",
-	.examples = "  feedwheel entries --since 2h\n  feedwheel entries --content --limit 3 | less\n  feedwheel entries --search 'sqlite wal*' --limit 5\n"
-		"  feedwheel entries --feed example.org --content --json\n"
-		"  feedwheel entries --jsonl --after 4711    entries stored after entry 4711\n",
-	.option = OPTION, .run = entries_run,
+	.name = "entries",
+	.args = "",
+	.summary = "list entries, newest first",
+	.examples = "  feedwheel entries --since 2h\n  feedwheel entries --content --limit 3 | less\n  feedwheel "
+		    "entries --search 'sqlite wal*' --limit 5\n"
+		    "  feedwheel entries --feed example.org --content --json\n"
+		    "  feedwheel entries --jsonl --after 4711    entries stored after entry 4711\n",
+	.option = ENTRIES_OPTION,
+	.run = entries_run,
 };

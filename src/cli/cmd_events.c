@@ -3,16 +3,16 @@
  * events: list pushed events, oldest first; list the dead letters, events that the store refused
  * (--dead); retry those (--retry).
  *
- * A store lists events from a number upwards. To find the last N of a long table, events_find_last()
- * counts the events since a second ago, then since 8 s, 64 s and so on: event numbers contain the
- * time.
+ * A store lists events from a number upwards. To find the last N of a long table,
+ * events_find_last() counts the events since a second ago, then since 8 s, 64 s and so on: event
+ * numbers contain the time.
  */
 #include "base/ids.h"
 #include "cli/cli.h"
 #include "feedwheel/ingest.h"
 #include "base/banned.h"
 
-#define LAST 20       /* default limit of the table */
+#define LAST 20 /* default limit of the table */
 #define RETRY_ROWS 500
 
 struct events {
@@ -21,16 +21,23 @@ struct events {
 	struct fw_arena arena; /* of one row */
 	bool dead, counting;
 	int64_t after_id;
-	size_t limit;         /* 0: all */
+	size_t limit; /* 0: all */
 	size_t n, skip;
 };
 
 static const struct cli_column EVENT[] = {
-	{"PUSHED"}, {"PROPERTY", .flex = true, .most = 60}, {"SECTION", .right = true, .spare = 2}, {"ITEM", .right = true},
-	{"FROM", .spare = 1}, {"ID", .right = true, .spare = 3},
+	{"PUSHED"},
+	{"PROPERTY", .flex = true, .most = 60},
+	{"SECTION", .right = true, .spare = 2},
+	{"ITEM", .right = true},
+	{"FROM", .spare = 1},
+	{"ID", .right = true, .spare = 3},
 };
 static const struct cli_column DEAD[] = {
-	{"REFUSED"}, {"ID", .right = true, .spare = 1}, {"REASON", .flex = true, .most = 90}, {"ROW", .flex = true},
+	{"REFUSED"},
+	{"ID", .right = true, .spare = 1},
+	{"REASON", .flex = true, .most = 90},
+	{"ROW", .flex = true},
 };
 
 /* ---- showing --------------------------------------------------------------------------------- */
@@ -78,7 +85,7 @@ static void dead_letter_json(struct events *e, const struct fw_dead_letter *v)
 
 	fw_json_object(j, NULL);
 	fw_json_int(j, "event", v->id);
-	fw_json_time(j, "refused", v->at_ms);
+	fw_json_time(j, "since", v->at_ms);
 	fw_json_str(j, "reason", v->reason);
 	if (fw_event_row_parse(v->row, &e->arena, &row, &err))
 		fw_json_str(j, "row", v->row);
@@ -144,7 +151,7 @@ static int events_list(struct events *e, size_t limit, struct fw_err *err)
 
 	e->n = 0;
 	return e->dead ? fw_store_dead_letter_list(st, e->after_id, limit, events_dead_letter, e, err) :
-		fw_store_event_list(st, e->after_id, limit, events_row, e, err);
+			 fw_store_event_list(st, e->after_id, limit, events_row, e, err);
 }
 
 /* Find a start with at least the last e->limit events behind it; e->skip: how many too many. */
@@ -183,8 +190,8 @@ static int events_show(struct events *e)
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!e->n && !e->list.as_json)
-		cli_note(c, e->dead ? "no dead letters" : "no events%s", e->after_id > 0 ? " match" :
-			" yet ('feedwheel serve' accepts pushed events)");
+		cli_note(c, e->dead ? "no dead letters" : "no events%s",
+			e->after_id > 0 ? " match" : " yet ('feedwheel serve' accepts pushed events)");
 	return CLI_OK;
 }
 
@@ -218,7 +225,8 @@ static int retry_collect(void *ctx, const struct fw_dead_letter *v)
 }
 
 /* Refused again: store the new reason. */
-static int retry_refused(struct events_retry *r, struct fw_store *st, const struct fw_dead_letter *dead, struct fw_err *err)
+static int retry_refused(
+	struct events_retry *r, struct fw_store *st, const struct fw_dead_letter *dead, struct fw_err *err)
 {
 	struct fw_err why = *err;
 	struct fw_dead_letter again = *dead;
@@ -280,7 +288,8 @@ static int events_retry(struct cli *c)
 	if (rc)
 		return cli_store_failed(c, &err);
 	return r->refused_n ? cli_fail(c, CLI_SOME, "%s refused again ('feedwheel events --dead' lists them)",
-		cli_count(b, r->refused_n, "event was", "events were")) : CLI_OK;
+				      cli_count(b, r->refused_n, "event was", "events were")) :
+			      CLI_OK;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */
@@ -297,7 +306,10 @@ static int events_run(struct cli *c)
 	if (since && cli_value(c, "after"))
 		return cli_usage(c, "--since and --after exclude each other");
 	if (since && !fw_when_parse(fw_str(since), c->now_ms, &since_ms))
-		return cli_usage(c, "--since must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not '%.60s'", since);
+		return cli_usage(c,
+			"--since must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not "
+			"'%.60s'",
+			since);
 	if (!cli_value_int(c, "limit", 1, &limit) || !cli_value_int(c, "after", 0, &e.after_id))
 		return CLI_USAGE;
 	if (since)
@@ -309,7 +321,7 @@ static int events_run(struct cli *c)
 	return cli_flag(c, "retry") ? events_retry(c) : events_show(&e);
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option EVENTS_OPTION[] = {
 	{"dead", NULL, "list the dead letters: events that the store refused, with the reason"},
 	{"since", "TIME", "only events pushed since TIME: 2h, 3d, today, yesterday, 2026-11-01, RFC 3339"},
 	{"after", "ID", "only events with a higher number (a cursor)"},
@@ -320,10 +332,14 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_events = {
-	.name = "events", .args = "", .summary = "list pushed events; list or retry dead letters",
+	.name = "events",
+	.args = "",
+	.summary = "list pushed events; list or retry dead letters",
 	.about = "Oldest first. The last 20; with --json, --jsonl, --since or --after all.\n"
-		"--retry deletes the dead letters that could be stored. Exit status 1: some were refused again.\n",
+		 "--retry deletes the dead letters that could be stored. Exit status 1: some were refused again.\n",
 	.examples = "  feedwheel events --since 10m\n  feedwheel events --dead\n  feedwheel events --retry\n"
-		"  feedwheel events --jsonl --since 1d | jq -s 'group_by(.property) | map({(.[0].property): length}) | add'\n",
-	.option = OPTION, .run = events_run,
+		    "  feedwheel events --jsonl --since 1d | jq -s 'group_by(.property) | map({(.[0].property): "
+		    "length}) | add'\n",
+	.option = EVENTS_OPTION,
+	.run = events_run,
 };

@@ -14,7 +14,8 @@ struct item {
 	size_t at; /* the order of subscription */
 };
 
-struct export {
+struct export
+{
 	struct cli *c;
 	struct item *item;
 	size_t n, cap;
@@ -34,8 +35,8 @@ static int export_feed(void *ctx, const struct fw_feed *f)
 		e->item = grown;
 		e->cap = cap;
 	}
-	e->item[e->n] = (struct item){fw_arena_str(a, f->folder), fw_arena_str(a, cli_feed_title(f)), fw_arena_str(a, f->url),
-		fw_arena_str(a, f->home_page_url), e->n};
+	e->item[e->n] = (struct item){fw_arena_str(a, f->folder), fw_arena_str(a, cli_feed_title(f)),
+		fw_arena_str(a, f->url), fw_arena_str(a, f->home_page_url), e->n};
 	e->n++;
 	return a->failed ? FW_ENOMEM : 0;
 }
@@ -105,7 +106,8 @@ static void export_opml(struct cli *c, const struct item *item, size_t n)
 	struct fw_str folder = FW_STR("");
 	char when[FW_RFC3339_MAX];
 
-	cli_out(c, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<opml version=\"2.0\">\n  <head>\n"
+	cli_out(c,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<opml version=\"2.0\">\n  <head>\n"
 		"    <title>feedwheel subscriptions</title>\n    <dateCreated>%s</dateCreated>\n  </head>\n  <body>\n",
 		fw_http_date(when, c->now_ms));
 	for (size_t i = 0; i < n && !cli_out_failed(c); i++) {
@@ -179,7 +181,7 @@ static int export_run(struct cli *c)
 	return rc;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option EXPORT_OPTION[] = {
 	{"folder", "FOLDER", "only this folder"},
 	{"json", NULL, "print a JSON array of objects for POST /v1/feeds instead"},
 	{"jsonl", NULL, "print the same, one JSON object per line"},
@@ -187,8 +189,11 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_export = {
-	.name = "export", .args = "", .summary = "print all subscriptions as OPML 2.0",
+	.name = "export",
+	.args = "",
+	.summary = "print all subscriptions as OPML 2.0",
 	.about = "Folders become nested outlines. Passwords are left out.\n",
 	.examples = "  feedwheel export > subscriptions.opml\n",
-	.option = OPTION, .run = export_run,
+	.option = EXPORT_OPTION,
+	.run = export_run,
 };

@@ -12,10 +12,13 @@ static void fetch_print_timings(struct cli *c, const struct fw_response *a)
 	const struct fw_visit *v = &a->visit;
 	char wire[FW_RFC3339_MAX], body[FW_RFC3339_MAX], redirects[FW_RFC3339_MAX];
 
-	cli_note(c, "%s, status %d, %s, %s (%s decoded); ms: dns %.1f, connect %.1f, tls %.1f, first byte %.1f, "
-		"total %.1f", fw_visit_kind_name(a->kind), v->http_status, cli_count(redirects, v->redirects, "redirect", "redirects"), cli_bytes(wire, v->wire_bytes),
-		cli_bytes(body, v->body_bytes), (double)v->dns_us / 1e3, (double)v->connect_us / 1e3, (double)v->tls_us / 1e3,
-		(double)v->first_byte_us / 1e3, (double)v->total_us / 1e3);
+	cli_note(c,
+		"%s, status %d, %s, %s (%s decoded); ms: dns %.1f, connect %.1f, tls %.1f, first byte %.1f, "
+		"total %.1f",
+		fw_visit_kind_name(a->kind), v->http_status,
+		cli_count(redirects, v->redirects, "redirect", "redirects"), cli_bytes(wire, v->wire_bytes),
+		cli_bytes(body, v->body_bytes), (double)v->dns_us / 1e3, (double)v->connect_us / 1e3,
+		(double)v->tls_us / 1e3, (double)v->first_byte_us / 1e3, (double)v->total_us / 1e3);
 }
 
 static int fetch_print_document(struct cli *c, const struct fw_response *a, struct fw_str url)
@@ -58,7 +61,10 @@ static int fetch_run(struct cli *c)
 	if (fw_url_clean(&c->arena, fw_str(c->arg[0]), &url, &user, &pass, &err))
 		return cli_usage(c, "%s: %s", cli_url_show(c, c->arg[0]), err.text);
 	if (!cli_flag(c, "whole") && fetch_is_subscribed(c, url))
-		return cli_fail(c, CLI_SOME, "%.*s: the feed is subscribed (to poll it, run 'feedwheel fetch-now'; to fetch all of it here, give --whole)", FW_STR_ARG(url));
+		return cli_fail(c, CLI_SOME,
+			"%.*s: the feed is subscribed (to poll it, run 'feedwheel fetch-now'; to fetch all of it here, "
+			"give --whole)",
+			FW_STR_ARG(url));
 	rc = fw_fetch_url(c->config, url, user, pass, &a, &err);
 	if (rc)
 		return cli_fail(c, rc == FW_EINVAL ? CLI_CONFIG : CLI_SOME, "%.*s: %s", FW_STR_ARG(url), err.text);
@@ -69,7 +75,7 @@ static int fetch_run(struct cli *c)
 	return rc;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option FETCH_OPTION[] = {
 	{"raw", NULL, "do not sanitize HTML"},
 	{"whole", NULL, "fetch also a subscribed feed, without a conditional request"},
 	{"timings", NULL, "print timings on stderr"},
@@ -78,9 +84,15 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_fetch = {
-	.name = "fetch", .args = "URL", .summary = "fetch one feed and print it as JSON Feed 1.1; store nothing",
-	.about = "Exit status 0: it is a feed; 1: it is not. stderr then has the reason and, for a web page, the feeds it advertises.\n",
+	.name = "fetch",
+	.args = "URL",
+	.summary = "fetch one feed and print it as JSON Feed 1.1; store nothing",
+	.about = "Exit status 0: it is a feed; 1: it is not. stderr then has the reason and, for a web page, the feeds "
+		 "it advertises.\n",
 	.examples = "  feedwheel fetch https://example.org/feed.xml\n  feedwheel fetch --timings example.org\n"
-		"  feedwheel fetch --allow-networks 127.0.0.0/8 http://localhost:8080/feed\n",
-	.option = OPTION, .min_args = 1, .max_args = 1, .run = fetch_run,
+		    "  feedwheel fetch --allow-networks 127.0.0.0/8 http://localhost:8080/feed\n",
+	.option = FETCH_OPTION,
+	.min_args = 1,
+	.max_args = 1,
+	.run = fetch_run,
 };

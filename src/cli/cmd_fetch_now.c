@@ -8,7 +8,7 @@
 #define CHECK_EVERY_MS 100
 #define WAIT_MS FW_MINUTE_MS
 #define TOO_SOON_MS FW_MINUTE_MS /* since the last visit: new entries are unlikely and servers object (FRB 070) */
-#define FOUND 1 /* stops a list */
+#define FOUND 1                  /* stops a list */
 
 struct wanted {
 	struct fw_feed feed;
@@ -52,8 +52,8 @@ static int fetch_now_find_feeds(struct cli *c, struct wanted *w)
 	for (int i = 0; !rc && i < c->arg_n; i++) {
 		rc = cli_feed(c, c->arg[i], false, &w[i].feed);
 		if (!rc && w[i].feed.status != FW_FEED_ACTIVE)
-			rc = cli_fail(c, CLI_SOME, "%s: the feed is %s (to poll it again, run 'feedwheel resume')", cli_url_show(c, c->arg[i]),
-				fw_feed_status_name(w[i].feed.status));
+			rc = cli_fail(c, CLI_SOME, "%s: the feed is %s (to poll it again, run 'feedwheel resume')",
+				cli_url_show(c, c->arg[i]), fw_feed_status_name(w[i].feed.status));
 		if (!rc)
 			rc = fetch_now_last_visit(c, w[i].feed.id, &v);
 		w[i].last_id = rc ? 0 : v.id;
@@ -96,7 +96,8 @@ static int fetch_now_skip_recent(struct cli_list *l, struct wanted *w, int *left
 			continue;
 		if (cli_flag(c, "wait") && !fw_visit_succeeded(w[i].feed.last_kind))
 			worst = CLI_SOME;
-		cli_note(c, "%s: skipped: polled %s, result %s (to poll it again, give --again)", cli_url_show(c, c->arg[i]), cli_ago(c, ago, w[i].feed.last_visit_ms),
+		cli_note(c, "%s: skipped: polled %s, result %s (to poll it again, give --again)",
+			cli_url_show(c, c->arg[i]), cli_ago(c, ago, w[i].feed.last_visit_ms),
 			fw_visit_kind_name(w[i].feed.last_kind));
 		fetch_now_json(l, &w[i], false, NULL);
 	}
@@ -184,7 +185,9 @@ static int fetch_now_wait(struct cli_list *l, struct wanted *w, int64_t timeout_
 	for (int i = 0; i < c->arg_n; i++) {
 		if (w[i].over)
 			continue;
-		(void)cli_fail(c, CLI_SOME, "%s: not fetched within the timeout; it stays first in the queue ('feedwheel status' shows the workers)",
+		(void)cli_fail(c, CLI_SOME,
+			"%s: not fetched within the timeout; it stays first in the queue ('feedwheel status' shows the "
+			"workers)",
 			cli_url_show(c, c->arg[i]));
 		fetch_now_json(l, &w[i], true, NULL);
 	}
@@ -227,8 +230,9 @@ static int fetch_now_feeds(struct cli_list *l, struct wanted *w, int64_t timeout
 	if (rc)
 		return rc;
 	if (!workers || newest.paused) {
-		cli_note(c, "%s; the feeds come first then", newest.paused ? "all workers are paused until 'feedwheel resume --all'" :
-			"no worker is running on this store (to start workers, run 'feedwheel run')");
+		cli_note(c, "%s; the feeds come first then",
+			newest.paused ? "all workers are paused until 'feedwheel resume --all'" :
+					"no worker is running on this store (to start workers, run 'feedwheel run')");
 		fetch_now_print_due(l, w, false);
 		return wait ? CLI_SOME : CLI_OK;
 	}
@@ -259,7 +263,7 @@ static int fetch_now_run(struct cli *c)
 	return rc;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option FETCH_NOW_OPTION[] = {
 	{"again", NULL, "poll also feeds that were polled less than a minute ago"},
 	{"wait", NULL, "wait for the visits and print their outcomes"},
 	{"timeout", "TIME", "wait no longer than this (1m)"},
@@ -268,9 +272,16 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_fetch_now = {
-	.name = "fetch-now", .args = "FEED...", .summary = "fetch feeds before everything else that is due",
-	.about = CLI_FEED_TEXT "The workers fetch them within a second, even if all slots are busy. A feed that is being fetched now is fetched once more.\n"
-		"Limits per host apply. With --wait, exit status 1 means that a visit failed or timed out.\n",
+	.name = "fetch-now",
+	.args = "FEED...",
+	.summary = "fetch feeds before everything else that is due",
+	.about = CLI_FEED_TEXT
+	"The workers fetch them within a second, even if all slots are busy. A feed that is being fetched now is "
+	"fetched once more.\n"
+	"Limits per host apply. With --wait, exit status 1 means that a visit failed or timed out.\n",
 	.examples = "  feedwheel fetch-now example.org\n  feedwheel fetch-now --wait 12\n",
-	.option = OPTION, .min_args = 1, .max_args = -1, .run = fetch_now_run,
+	.option = FETCH_NOW_OPTION,
+	.min_args = 1,
+	.max_args = -1,
+	.run = fetch_now_run,
 };

@@ -159,7 +159,9 @@ static void help_command(struct cli *c, const struct cli_command *k)
 
 static void help_general(struct cli *c)
 {
-	help_line(c, 0, "feedwheel collects feeds: it polls each subscription when new entries are likely and stores every entry once.");
+	help_line(c, 0,
+		"feedwheel collects feeds: it polls each subscription when new entries are likely and stores every "
+		"entry once.");
 	cli_out(c, "\n");
 	help_heading(c, "Usage");
 	cli_out(c, "  feedwheel [options] COMMAND [arguments]\n\n");
@@ -169,7 +171,8 @@ static void help_general(struct cli *c)
 	cli_out(c, "\n");
 	help_heading(c, "Common options");
 	help_options(c, cli_global_options);
-	help_line(c, OPTION_COLUMN, "  %-22s any setting that the command uses; see 'feedwheel help settings'", "--NAME VALUE");
+	help_line(c, OPTION_COLUMN, "  %-22s any setting that the command uses; see 'feedwheel help settings'",
+		"--NAME VALUE");
 	cli_out(c, "\n");
 	help_heading(c, "First steps");
 	cli_out(c, "  feedwheel add https://example.org/feed.xml\n  feedwheel run --once\n  feedwheel entries\n\n");
@@ -182,7 +185,9 @@ static void help_settings(struct cli *c)
 	const struct fw_setting *s = fw_config_settings(&n);
 	struct fw_buf users = FW_BUF_INIT(0);
 
-	help_line(c, 0, "A setting is a line \"name = value\" in the configuration file (feedwheel.conf(5)), or an option --name VALUE of a command that uses"
+	help_line(c, 0,
+		"A setting is a line \"name = value\" in the configuration file (feedwheel.conf(5)), or an option "
+		"--name VALUE of a command that uses"
 		" it. 'doctor' accepts all settings.");
 	cli_out(c, "\n");
 	for (size_t i = 0; i < n; i++) {
@@ -223,8 +228,11 @@ static void command_json(struct fw_json *j, const struct cli_command *k)
 
 static void settings_json(struct fw_json *j)
 {
-	static const char *const TYPE[] = {[FW_TYPE_INT] = "number", [FW_TYPE_BOOL] = "yes or no", [FW_TYPE_DURATION] = "time",
-		[FW_TYPE_SIZE] = "size", [FW_TYPE_STRING] = "text"};
+	static const char *const TYPE[] = {[FW_TYPE_INT] = "number",
+		[FW_TYPE_BOOL] = "yes or no",
+		[FW_TYPE_DURATION] = "time",
+		[FW_TYPE_SIZE] = "size",
+		[FW_TYPE_STRING] = "text"};
 	size_t n;
 	const struct fw_setting *s = fw_config_settings(&n);
 
@@ -301,7 +309,13 @@ static const struct cli_option HELP_OPTION[] = {
 };
 
 const struct cli_command cli_help = {
-	.name = "help", .args = "[COMMAND|settings]", .summary = "show help: general, for one command, or for all settings",
-	.examples = "  feedwheel help import\n  feedwheel help settings\n  feedwheel help --sample-config > feedwheel.conf.new\n",
-	.option = HELP_OPTION, .max_args = -1, .flags = CLI_NO_CONFIG, .run = help_run,
+	.name = "help",
+	.args = "[COMMAND|settings]",
+	.summary = "show help: general, for one command, or for all settings",
+	.examples = "  feedwheel help import\n  feedwheel help settings\n  feedwheel help --sample-config > "
+		    "feedwheel.conf.new\n",
+	.option = HELP_OPTION,
+	.max_args = -1,
+	.flags = CLI_NO_CONFIG,
+	.run = help_run,
 };

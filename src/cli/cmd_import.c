@@ -153,7 +153,8 @@ static int import_parse(struct import *im, struct fw_str text)
 		return cli_fail(im->c, CLI_SOME, "%s: %s; nothing was imported", im->name, err.text);
 	if (!im->n && !im->refused)
 		return cli_fail(im->c, CLI_SOME,
-			"%s: no feeds found (an OPML file needs outlines with xmlUrl, a list needs one URL per line)", im->name);
+			"%s: no feeds found (an OPML file needs outlines with xmlUrl, a list needs one URL per line)",
+			im->name);
 	return 0;
 }
 
@@ -194,14 +195,16 @@ static int import_store(struct import *im)
 	if (cli_flag(c, "json"))
 		import_json(im, existed);
 	else
-		cli_out(c, "%s: %s added, %s already subscribed, %s refused\n", im->name, cli_number(x, (int64_t)(im->n - existed)),
-			cli_number(y, (int64_t)existed), cli_number(z, (int64_t)im->refused));
+		cli_out(c, "%s: %s added, %s already subscribed, %s refused\n", im->name,
+			cli_number(x, (int64_t)(im->n - existed)), cli_number(y, (int64_t)existed),
+			cli_number(z, (int64_t)im->refused));
 	return im->refused ? CLI_SOME : CLI_OK;
 }
 
 static int import_run(struct cli *c)
 {
-	struct import im = {.c = c, .name = strcmp(c->arg[0], "-") ? c->arg[0] : "standard input",
+	struct import im = {.c = c,
+		.name = strcmp(c->arg[0], "-") ? c->arg[0] : "standard input",
 		.folder = fw_str(cli_value(c, "folder"))};
 	struct fw_buf text;
 	int rc = cli_read(c, c->arg[0], IMPORT_MAX_BYTES, "256 MiB", &text);
@@ -215,18 +218,25 @@ static int import_run(struct cli *c)
 	return rc;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option IMPORT_OPTION[] = {
 	{"folder", "FOLDER", "put all feeds and folders into this folder"},
 	{"json", NULL, "print a JSON object: counts and feeds"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_import = {
-	.name = "import", .args = "FILE", .summary = "subscribe to the feeds of an OPML file or a list of URLs",
-	.about = "FILE is OPML 2.0 with folders, or text with one URL per line, optionally followed by a title, and # comments.\n"
-		"- is standard input. Invalid lines are reported and skipped (exit status 1); all others are subscribed in one\n"
-		"transaction. Nothing is fetched yet.\n",
+	.name = "import",
+	.args = "FILE",
+	.summary = "subscribe to the feeds of an OPML file or a list of URLs",
+	.about = "FILE is OPML 2.0 with folders, or text with one URL per line, optionally followed by a title, and # "
+		 "comments.\n"
+		 "- is standard input. Invalid lines are reported and skipped (exit status 1); all others are "
+		 "subscribed in one\n"
+		 "transaction. Nothing is fetched yet.\n",
 	.examples = "  feedwheel import subscriptions.opml\n  cut -f1 feeds.tsv | feedwheel import -\n"
-		"  newsboat -e | feedwheel import -\n",
-	.option = OPTION, .min_args = 1, .max_args = 1, .run = import_run,
+		    "  newsboat -e | feedwheel import -\n",
+	.option = IMPORT_OPTION,
+	.min_args = 1,
+	.max_args = 1,
+	.run = import_run,
 };

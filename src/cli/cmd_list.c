@@ -10,12 +10,21 @@ struct list {
 };
 
 static const struct cli_column PLAIN[] = {
-	{"FEED", .right = true}, {"STATE"}, {"VISITED", .spare = 1}, {"DUE", .spare = 2},
-	{"ENTRIES", .right = true, .spare = 3}, {"TITLE", .flex = true, .most = 40}, {"URL", .flex = true},
+	{"FEED", .right = true},
+	{"STATE"},
+	{"VISITED", .spare = 1},
+	{"DUE", .spare = 2},
+	{"ENTRIES", .right = true, .spare = 3},
+	{"TITLE", .flex = true, .most = 40},
+	{"URL", .flex = true},
 };
 static const struct cli_column FAILING[] = {
-	{"FEED", .right = true}, {"STATE"}, {"FAILURES", .right = true, .spare = 1}, {"DUE", .spare = 2},
-	{"REASON", .flex = true, .most = 90}, {"URL", .flex = true},
+	{"FEED", .right = true},
+	{"STATE"},
+	{"FAILURES", .right = true, .spare = 1},
+	{"DUE", .spare = 2},
+	{"REASON", .flex = true, .most = 90},
+	{"URL", .flex = true},
 };
 
 static void list_cell(struct list *l, const char *style, const char *text)
@@ -104,7 +113,9 @@ static int list_status(struct cli *c, int *status)
 		if (strcmp(text, fw_feed_status_name((enum fw_feed_status)i)) == 0)
 			*status = i;
 	}
-	return text && *status < 0 ? cli_usage(c, "--status must be active, paused, gone or quarantined, not '%.60s'", text) : 0;
+	return text && *status < 0 ?
+		cli_usage(c, "--status must be active, paused, gone or quarantined, not '%.60s'", text) :
+		0;
 }
 
 static int list_run(struct cli *c)
@@ -130,14 +141,16 @@ static int list_run(struct cli *c)
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!l.out.n && !l.out.as_json)
-		cli_note(c, "%s", l.failing ? "no feed is failing" : "no feeds (to subscribe, run 'feedwheel add URL')");
+		cli_note(
+			c, "%s", l.failing ? "no feed is failing" : "no feeds (to subscribe, run 'feedwheel add URL')");
 	return CLI_OK;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option LIST_OPTION[] = {
 	{"folder", "FOLDER", "only this folder"},
 	{"match", "TEXT", "only feeds with TEXT in their URL or title"},
-	{"status", "STATUS", "only feeds that are active, paused, gone or quarantined", "active paused gone quarantined"},
+	{"status", "STATUS", "only feeds that are active, paused, gone or quarantined",
+		"active paused gone quarantined"},
 	{"failing", NULL, "only feeds whose last visit failed, with the reason"},
 	{"by-due", NULL, "sort by due time instead of age"},
 	{"limit", "N", "at most N"},
@@ -146,7 +159,10 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_list = {
-	.name = "list", .args = "", .summary = "list subscriptions",
+	.name = "list",
+	.args = "",
+	.summary = "list subscriptions",
 	.examples = "  feedwheel list --failing\n  feedwheel list --folder news --json | jq '.[].url'\n",
-	.option = OPTION, .run = list_run,
+	.option = LIST_OPTION,
+	.run = list_run,
 };

@@ -57,8 +57,8 @@ static void plan_bound(struct plan *p)
 
 	if (m->bound_us == m->host_us && m->host_feed_id) {
 		cli_out_safe(p->c, fw_str(plan_host(p->c, m->host_feed_id)));
-		cli_out(p->c, " has %s, %u at a time%s\n", cli_count(n, (int64_t)m->host_n, "feed", "feeds"), p->rules.host_concurrency,
-			p->rules.host_gap_us ? ", with a gap between fetches" : "");
+		cli_out(p->c, " has %s, %u at a time%s\n", cli_count(n, (int64_t)m->host_n, "feed", "feeds"),
+			p->rules.host_concurrency, p->rules.host_gap_us ? ", with a gap between fetches" : "");
 	} else if (m->bound_us == m->longest_us && m->longest_feed_id) {
 		cli_out_safe(p->c, fw_str(plan_feed_url(p->c, m->longest_feed_id, &feed)));
 		cli_out(p->c, " takes that long alone\n");
@@ -78,7 +78,8 @@ static void plan_head(struct plan *p)
 	if (!p->known)
 		cli_out(p->c, ", none timed yet, so this is a guess");
 	else if (p->known < p->n)
-		cli_out(p->c, ", %s not timed yet (estimated by the average of their host, or of all feeds)", cli_number(n, (int64_t)(p->n - p->known)));
+		cli_out(p->c, ", %s not timed yet (estimated by the average of their host, or of all feeds)",
+			cli_number(n, (int64_t)(p->n - p->known)));
 	cli_out(p->c, "; %u slots, at most %u per host", p->rules.slots, p->rules.host_concurrency);
 	if (p->rules.host_gap_us)
 		cli_out(p->c, ", %.*s apart", FW_STR_ARG(plan_duration(p->c, p->rules.host_gap_us)));
@@ -109,7 +110,8 @@ static struct fw_str plan_phases(struct cli *c, const struct fw_feed *feed)
 		for (int i = 1; i < FW_FORECAST_PHASES; i++)
 			most = part[i] > part[most] ? i : most;
 		if (part[most] * 20 > whole)
-			fw_buf_addf(&b, "%s%s %lld %%", round ? ", " : "", WORD[most], (long long)((part[most] * 100 + whole / 2) / whole));
+			fw_buf_addf(&b, "%s%s %lld %%", round ? ", " : "", WORD[most],
+				(long long)((part[most] * 100 + whole / 2) / whole));
 		part[most] = 0;
 	}
 	text = fw_arena_str(&c->arena, fw_buf_str(&b));
@@ -117,8 +119,8 @@ static struct fw_str plan_phases(struct cli *c, const struct fw_feed *feed)
 	return text;
 }
 
-static const struct cli_column COLUMN[] = {{"STARTS", .right = true}, {"SLOT", .right = true, .spare = 2}, {"TAKES", .right = true},
-	{"+-", .right = true, .spare = 1}, {"MOSTLY", .spare = 3}, {"FEED", .flex = true}};
+static const struct cli_column PLAN_COLUMN[] = {{"STARTS", .right = true}, {"SLOT", .right = true, .spare = 2},
+	{"TAKES", .right = true}, {"+-", .right = true, .spare = 1}, {"MOSTLY", .spare = 3}, {"FEED", .flex = true}};
 
 static void plan_row(struct plan *p, struct cli_table *t, size_t i)
 {
@@ -146,14 +148,14 @@ static void plan_print_order(struct plan *p)
 	char n[FW_RFC3339_MAX];
 
 	cli_out(p->c, "\n");
-	cli_table_init(&t, p->c, COLUMN, FW_N(COLUMN));
+	cli_table_init(&t, p->c, PLAN_COLUMN, FW_N(PLAN_COLUMN));
 	for (size_t i = 0; i < first && !cli_out_failed(p->c); i++)
 		plan_row(p, &t, i);
 	cli_table_end(&t);
 	if (whole)
 		return;
 	cli_out(p->c, "... %s more; the last ones:\n", cli_number(n, (int64_t)(p->n - FIRST_ROWS - LAST_ROWS)));
-	cli_table_init(&t, p->c, COLUMN, FW_N(COLUMN));
+	cli_table_init(&t, p->c, PLAN_COLUMN, FW_N(PLAN_COLUMN));
 	for (size_t i = p->n - LAST_ROWS; i < p->n; i++)
 		plan_row(p, &t, i);
 	cli_table_end(&t);
@@ -167,7 +169,9 @@ static void plan_print_order(struct plan *p)
  */
 static double plan_idle(const struct plan *p, const struct fw_forecast_total *m)
 {
-	return m->total_us ? 1 - (double)m->sum_us / ((double)m->total_us * (double)FW_MIN((size_t)p->rules.slots, p->n)) : 0;
+	return m->total_us ?
+		1 - (double)m->sum_us / ((double)m->total_us * (double)FW_MIN((size_t)p->rules.slots, p->n)) :
+		0;
 }
 
 static int plan_compare_rows(struct plan *p, struct cli_table *t, struct fw_json *j)
@@ -194,7 +198,9 @@ static int plan_compare_rows(struct plan *p, struct cli_table *t, struct fw_json
 		}
 		cli_table_cell(t, used ? CLI_BOLD : NULL, fw_str(rules.order));
 		cli_table_cell(t, used ? CLI_BOLD : NULL, plan_duration(p->c, m.total_us));
-		cli_table_cell(t, NULL, fw_str(fw_arena_printf(&p->c->arena, "%.2f", (double)m.total_us / (double)FW_MAX(m.bound_us, 1))));
+		cli_table_cell(t, NULL,
+			fw_str(fw_arena_printf(
+				&p->c->arena, "%.2f", (double)m.total_us / (double)FW_MAX(m.bound_us, 1))));
 		cli_table_cell(t, CLI_DIM, fw_str(fw_arena_printf(&p->c->arena, "%.0f %%", 100 * plan_idle(p, &m))));
 	}
 	return CLI_OK;
@@ -202,7 +208,8 @@ static int plan_compare_rows(struct plan *p, struct cli_table *t, struct fw_json
 
 static int plan_compare(struct plan *p)
 {
-	static const struct cli_column COLUMNS[] = {{"ORDER"}, {"TOTAL", .right = true}, {"/ BOUND", .right = true}, {"IDLE", .right = true}};
+	static const struct cli_column COLUMNS[] = {
+		{"ORDER"}, {"TOTAL", .right = true}, {"/ BOUND", .right = true}, {"IDLE", .right = true}};
 	struct cli_table t;
 	int rc;
 
@@ -303,7 +310,8 @@ static int plan_run(struct cli *c)
 	else if (cli_flag(c, "json"))
 		rc = plan_json(&p);
 	else if (!p.n)
-		cli_note(c, "nothing is due%s", cli_flag(c, "all") ? "" : " (to forecast with all active feeds, give --all)");
+		cli_note(c, "nothing is due%s",
+			cli_flag(c, "all") ? "" : " (to forecast with all active feeds, give --all)");
 	else {
 		plan_head(&p);
 		if (cli_flag(c, "compare"))
@@ -315,7 +323,7 @@ static int plan_run(struct cli *c)
 	return rc;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option PLAN_OPTION[] = {
 	{"all", NULL, "all active feeds, not only those that are due"},
 	{"compare", NULL, "compare the totals of all orders instead of printing the fetches"},
 	{"slots", "N", "N concurrent transfers instead of workers x concurrency"},
@@ -325,9 +333,13 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_plan = {
-	.name = "plan", .args = "", .summary = "forecast a run: duration, order of fetches, bottleneck",
-	.about = "The forecast uses the stored durations of each feed's visits; nothing is fetched. Try settings such as --order, --host-concurrency\n"
-		"and --host-gap-ms. The summary of 'run --once' compares forecast and result.\n",
+	.name = "plan",
+	.args = "",
+	.summary = "forecast a run: duration, order of fetches, bottleneck",
+	.about = "The forecast uses the stored durations of each feed's visits; nothing is fetched. Try settings such "
+		 "as --order, --host-concurrency\n"
+		 "and --host-gap-ms. The summary of 'run --once' compares forecast and result.\n",
 	.examples = "  feedwheel plan\n  feedwheel plan --all --compare --slots 64\n",
-	.option = OPTION, .run = plan_run,
+	.option = PLAN_OPTION,
+	.run = plan_run,
 };

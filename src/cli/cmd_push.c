@@ -13,7 +13,9 @@ static struct fw_str push_content_type(struct cli *c, const char *path)
 
 	if (type.len)
 		return type;
-	return fw_str_ends(name, FW_STR(".ndjson")) || fw_str_ends(name, FW_STR(".jsonl")) ? FW_STR("application/x-ndjson") : FW_STR_NONE;
+	return fw_str_ends(name, FW_STR(".ndjson")) || fw_str_ends(name, FW_STR(".jsonl")) ?
+		FW_STR("application/x-ndjson") :
+		FW_STR_NONE;
 }
 
 static int push_failed(struct cli *c, const char *path, const struct fw_err *err)
@@ -21,7 +23,8 @@ static int push_failed(struct cli *c, const char *path, const struct fw_err *err
 	if (err->rc == FW_EIO || err->rc == FW_EVERSION)
 		return cli_store_failed(c, err);
 	return cli_fail(c, CLI_SOME, "%s: %s%s", strcmp(path, "-") ? path : "standard input", err->text,
-		err->rc == FW_ELIMIT && strstr(err->text, "max_bytes") ? " (to raise it, give --max-body-bytes SIZE)" : "");
+		err->rc == FW_ELIMIT && strstr(err->text, "max_bytes") ? " (to raise it, give --max-body-bytes SIZE)" :
+									 "");
 }
 
 /* Like the response of POST /v1/feeds/{id}/entries, without the repairs. */
@@ -56,8 +59,10 @@ static void push_summary(struct cli *c, int64_t feed_id, const struct fw_deliver
 
 static int push_run(struct cli *c)
 {
-	const char *path = c->arg[1], *limit = fw_arena_printf(&c->arena, "the limit max_body_bytes of %lld bytes (to raise it, give --max-body-bytes SIZE)",
-		(long long)c->config->max_body_bytes);
+	const char *path = c->arg[1],
+		   *limit = fw_arena_printf(&c->arena,
+			   "the limit max_body_bytes of %lld bytes (to raise it, give --max-body-bytes SIZE)",
+			   (long long)c->config->max_body_bytes);
 	struct fw_delivery_input in = {.content_type = push_content_type(c, path), .strict = true};
 	struct fw_delivery_result got;
 	struct fw_buf text = {0};
@@ -80,16 +85,24 @@ out:
 	return rc;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option PUSH_OPTION[] = {
 	{"content-type", "TYPE", "the type, if the file's name does not show it: application/x-ndjson"},
 	{"json", NULL, "print a JSON object: how many entries are new, changed, known"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_push = {
-	.name = "push", .args = "FEED FILE", .summary = "store entries from a file in a feed, as if they had been fetched",
-	.about = CLI_FEED_TEXT "FILE is JSON Feed, Atom or RSS, or one JSON Feed item per line (.ndjson, .jsonl); - is standard input. Entries that the feed\n"
-		"already has are not stored again. The feed's schedule does not change. Over HTTP: POST /v1/feeds/ID/entries, see 'man feedwheel'.\n",
-	.examples = "  feedwheel push 12 archive.xml\n  generate | feedwheel push --content-type application/x-ndjson example.org -\n",
-	.option = OPTION, .min_args = 2, .max_args = 2, .run = push_run,
+	.name = "push",
+	.args = "FEED FILE",
+	.summary = "store entries from a file in a feed, as if they had been fetched",
+	.about = CLI_FEED_TEXT "FILE is JSON Feed, Atom or RSS, or one JSON Feed item per line (.ndjson, .jsonl); - is "
+			       "standard input. Entries that the feed\n"
+			       "already has are not stored again. The feed's schedule does not change. Over HTTP: POST "
+			       "/v1/feeds/ID/entries, see 'man feedwheel'.\n",
+	.examples = "  feedwheel push 12 archive.xml\n  generate | feedwheel push --content-type application/x-ndjson "
+		    "example.org -\n",
+	.option = PUSH_OPTION,
+	.min_args = 2,
+	.max_args = 2,
+	.run = push_run,
 };

@@ -62,9 +62,11 @@ static void attachment_print(struct cli *c, const struct fw_attachment *a)
 	cli_out(c, more ? " (" : "");
 	cli_out_safe(c, a->mime_type);
 	if (a->size_bytes != FW_NO_NUMBER)
-		cli_out(c, "%s%s", a->mime_type.len ? ", " : "", cli_bytes(text, (uint64_t)FW_MAX(a->size_bytes, INT64_C(0))));
+		cli_out(c, "%s%s", a->mime_type.len ? ", " : "",
+			cli_bytes(text, (uint64_t)FW_MAX(a->size_bytes, INT64_C(0))));
 	if (a->duration_ms != FW_NO_NUMBER)
-		cli_out(c, "%s%s", a->mime_type.len || a->size_bytes != FW_NO_NUMBER ? ", " : "", fw_duration_text(text, a->duration_ms));
+		cli_out(c, "%s%s", a->mime_type.len || a->size_bytes != FW_NO_NUMBER ? ", " : "",
+			fw_duration_text(text, a->duration_ms));
 	cli_out(c, more ? ")\n" : "\n");
 }
 
@@ -156,7 +158,7 @@ static int read_run(struct cli *c)
 	return k.found ? k.rc : cli_entry_missing(c, id);
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option READ_OPTION[] = {
 	{"raw", NULL, "do not sanitize the content"},
 	{"json", NULL, "print a JSON Feed 1.1 item with its content"},
 	{"no-pager", NULL, "do not use a pager"},
@@ -164,8 +166,14 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_read_command = {
-	.name = "read", .args = "ENTRY", .summary = "show one entry with its text",
-	.about = "ENTRY is a number that 'entries' prints. On a terminal the entry is shown by the pager in PAGER, else by less or more.\n",
+	.name = "read",
+	.args = "ENTRY",
+	.summary = "show one entry with its text",
+	.about = "ENTRY is a number that 'entries' prints. On a terminal the entry is shown by the pager in PAGER, "
+		 "else by less or more.\n",
 	.examples = "  feedwheel read 4711\n  feedwheel read 4711 --json | jq -r .content_html\n",
-	.option = OPTION, .min_args = 1, .max_args = 1, .run = read_run,
+	.option = READ_OPTION,
+	.min_args = 1,
+	.max_args = 1,
+	.run = read_run,
 };

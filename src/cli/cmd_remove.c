@@ -51,14 +51,21 @@ static int remove_run(struct cli *c)
 	return rc && rc != FW_ENOTFOUND ? cli_store_failed(c, &err) : CLI_OK;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option REMOVE_OPTION[] = {
 	CLI_LIST_OPTIONS,
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_remove = {
-	.name = "remove", .args = "FEED...", .summary = "unsubscribe from feeds and delete their entries",
-	.about = "FEED is a feed's number (12) or its whole URL. To stop polling but keep the entries: 'feedwheel pause'.\n",
+	.name = "remove",
+	.args = "FEED...",
+	.summary = "unsubscribe from feeds and delete their entries",
+	.about = "FEED is a feed's number (12) or its whole URL. To stop polling but keep the entries: 'feedwheel "
+		 "pause'.\n",
 	.examples = "  feedwheel remove https://example.org/feed.xml\n  feedwheel remove 12\n",
-	.option = OPTION, .min_args = 1, .max_args = -1, .flags = CLI_EXACT_FEED, .run = remove_run,
+	.option = REMOVE_OPTION,
+	.min_args = 1,
+	.max_args = -1,
+	.flags = CLI_EXACT_FEED,
+	.run = remove_run,
 };

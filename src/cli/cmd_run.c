@@ -75,7 +75,8 @@ static void run_forecast_text(struct cli *c, const struct fw_run_forecast *p)
 		return;
 	cli_out(c, "time     ");
 	if (p->predicted_us)
-		cli_out(c, "forecast %s, took %s (%+lld %%) until the last document was parsed; ", fw_duration_text(a, p->predicted_us / 1000), fw_duration_text(b, p->took_us / 1000),
+		cli_out(c, "forecast %s, took %s (%+lld %%) until the last document was parsed; ",
+			fw_duration_text(a, p->predicted_us / 1000), fw_duration_text(b, p->took_us / 1000),
 			(long long)run_forecast_error(p));
 	run_bound_text(c, p);
 }
@@ -86,7 +87,8 @@ static void run_summary_text(struct cli *c, const struct session *r, const struc
 	const char *sep = "";
 
 	cli_paint(&c->out, c->term.out_colour, CLI_BOLD, FW_STR("done"));
-	cli_out(c, "     %s in %s", cli_count(a, (int64_t)s->done, "feed", "feeds"), fw_duration_text(b, s->elapsed_ms));
+	cli_out(c, "     %s in %s", cli_count(a, (int64_t)s->done, "feed", "feeds"),
+		fw_duration_text(b, s->elapsed_ms));
 	if (s->elapsed_ms > 0)
 		cli_out(c, " (%.0f feeds/s)", (double)s->done * 1000 / (double)s->elapsed_ms);
 	cli_out(c, ": %s read, %s unchanged, %s failed\n", cli_number(a, (int64_t)s->ok),
@@ -99,14 +101,16 @@ static void run_summary_text(struct cli *c, const struct session *r, const struc
 		cli_out(c, "failed   ");
 		for (size_t i = 0; i < FW_N(r->kind); i++) {
 			if (r->kind[i] && run_is_failure(i)) {
-				cli_out(c, "%s%s %s", sep, cli_number(a, (int64_t)r->kind[i]), fw_visit_kind_name((enum fw_visit_kind)i));
+				cli_out(c, "%s%s %s", sep, cli_number(a, (int64_t)r->kind[i]),
+					fw_visit_kind_name((enum fw_visit_kind)i));
 				sep = ", ";
 			}
 		}
 		cli_out(c, "%s'feedwheel list --failing' shows the reasons\n", *sep ? "; " : "");
 	}
 	if (s->stale || s->restarts)
-		cli_out(c, "trouble  %s too late to be stored, %s\n", cli_count(a, (int64_t)s->stale, "visit", "visits"),
+		cli_out(c, "trouble  %s too late to be stored, %s\n",
+			cli_count(a, (int64_t)s->stale, "visit", "visits"),
 			cli_count(b, (int64_t)s->restarts, "worker restart", "worker restarts"));
 	if (s->total > 0 && (uint64_t)s->total > s->done)
 		cli_out(c, "left     %s due but not visited by this run\n",
@@ -116,9 +120,16 @@ static void run_summary_text(struct cli *c, const struct session *r, const struc
 
 static void run_forecast_json(struct fw_json *j, const struct fw_run_forecast *p)
 {
-	const struct { const char *name; int64_t us; } MEMBER[] = {
-		{"took_ms", p->took_us}, {"sum_ms", p->sum_us}, {"bound_ms", p->bound_us}, {"bound_slots_ms", p->slots_us},
-		{"bound_longest_ms", p->longest_us}, {"bound_host_ms", p->host_us},
+	const struct {
+		const char *name;
+		int64_t us;
+	} MEMBER[] = {
+		{"took_ms", p->took_us},
+		{"sum_ms", p->sum_us},
+		{"bound_ms", p->bound_us},
+		{"bound_slots_ms", p->slots_us},
+		{"bound_longest_ms", p->longest_us},
+		{"bound_host_ms", p->host_us},
 	};
 
 	fw_json_str(j, "order", fw_str(p->order));
@@ -137,13 +148,25 @@ static void run_forecast_json(struct fw_json *j, const struct fw_run_forecast *p
 
 static void run_summary_json(struct cli *c, const struct session *r, const struct fw_run_stats *s)
 {
-	const struct { const char *name; int64_t v; } MEMBER[] = {
-		{"elapsed_ms", s->elapsed_ms}, {"feeds", (int64_t)s->done}, {"read", (int64_t)s->ok},
-		{"unchanged", (int64_t)s->not_modified}, {"failed", (int64_t)s->failed}, {"stale", (int64_t)s->stale},
-		{"new_entries", (int64_t)s->new_entries}, {"changed_entries", (int64_t)s->changed_entries},
-		{"wire_bytes", (int64_t)s->wire_bytes}, {"body_bytes", (int64_t)s->body_bytes},
-		{"commits", (int64_t)s->commits}, {"deferred", (int64_t)s->deferred}, {"restarts", (int64_t)s->restarts},
-		{"cpu_ms", s->cpu_ms}, {"max_rss_bytes", s->max_rss_bytes},
+	const struct {
+		const char *name;
+		int64_t v;
+	} MEMBER[] = {
+		{"elapsed_ms", s->elapsed_ms},
+		{"feeds", (int64_t)s->done},
+		{"read", (int64_t)s->ok},
+		{"unchanged", (int64_t)s->not_modified},
+		{"failed", (int64_t)s->failed},
+		{"stale", (int64_t)s->stale},
+		{"new_entries", (int64_t)s->new_entries},
+		{"changed_entries", (int64_t)s->changed_entries},
+		{"wire_bytes", (int64_t)s->wire_bytes},
+		{"body_bytes", (int64_t)s->body_bytes},
+		{"commits", (int64_t)s->commits},
+		{"deferred", (int64_t)s->deferred},
+		{"restarts", (int64_t)s->restarts},
+		{"cpu_ms", s->cpu_ms},
+		{"max_rss_bytes", s->max_rss_bytes},
 	};
 	struct cli_json w;
 
@@ -171,7 +194,8 @@ static void run_note_idle(struct cli *c, const struct fw_store_stats *s, const c
 	if (s->next_due_ms == FW_NO_DATE || s->next_due_ms <= c->now_ms)
 		cli_note(c, "nothing is due%s", remedy);
 	else
-		cli_note(c, "nothing is due; the next feed is due %s (%s)%s", cli_ago(c, ago, s->next_due_ms), cli_stamp(stamp, s->next_due_ms), remedy);
+		cli_note(c, "nothing is due; the next feed is due %s (%s)%s", cli_ago(c, ago, s->next_due_ms),
+			cli_stamp(stamp, s->next_due_ms), remedy);
 }
 
 /* Before forking: check that the store exists and has feeds, print notes; then close it again. */
@@ -196,7 +220,9 @@ static int run_check_store(struct cli *c, struct fw_store_stats *out)
 	if (fw_store_stats(c->store, &stats, &err) || fw_store_control_get(c->store, -1, &newest, &err))
 		return cli_store_failed(c, &err);
 	if (newest.paused && once)
-		return cli_fail(c, CLI_SOME, "nothing was fetched: this store's workers are paused (to resume, run 'feedwheel resume --all')");
+		return cli_fail(c, CLI_SOME,
+			"nothing was fetched: this store's workers are paused (to resume, run 'feedwheel resume "
+			"--all')");
 	if (newest.paused)
 		cli_note(c, "this store's workers are paused (to resume, run 'feedwheel resume --all')");
 	*out = stats;
@@ -244,8 +270,12 @@ static int run_run(struct cli *c)
 {
 	struct session r = {0};
 	struct fw_run_stats stats = {0};
-	struct fw_run_options o = {.once = cli_flag(c, "once"), .progress = run_progress, .reload = run_reload, .notify = true,
-		.exec_args = cli_exec_args(), .ctx = &r};
+	struct fw_run_options o = {.once = cli_flag(c, "once"),
+		.progress = run_progress,
+		.reload = run_reload,
+		.notify = true,
+		.exec_args = cli_exec_args(),
+		.ctx = &r};
 	struct fw_err err = {0};
 	/* the counts of an unreachable store are unknown */
 	struct fw_store_stats before = {.due_n = 1};
@@ -284,7 +314,7 @@ static int run_run(struct cli *c)
 	return o.once && stats.failed ? CLI_SOME : CLI_OK;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option RUN_OPTION[] = {
 	{"once", NULL, "fetch what is due, print a summary, exit"},
 	{"progress", NULL, "print a progress line every few seconds if stderr is not a terminal"},
 	{"json", NULL, "print the summary as JSON"},
@@ -292,11 +322,15 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_run = {
-	.name = "run", .args = "", .summary = "fetch feeds when they are due, until stopped",
-	.about = "Runs until SIGTERM, ^C or 'feedwheel stop', then finishes and stores what is in flight. A second signal exits at once;\n"
-		"nothing is lost either way. SIGHUP reloads the configuration.\n"
-		"Exit status of --once: 0 if all feeds succeeded, 1 if some failed.\n",
+	.name = "run",
+	.args = "",
+	.summary = "fetch feeds when they are due, until stopped",
+	.about = "Runs until SIGTERM, ^C or 'feedwheel stop', then finishes and stores what is in flight. A second "
+		 "signal exits at once;\n"
+		 "nothing is lost either way. SIGHUP reloads the configuration.\n"
+		 "Exit status of --once: 0 if all feeds succeeded, 1 if some failed.\n",
 	.examples = "  feedwheel run --once\n  feedwheel run --workers 2 --concurrency 500\n"
-		"  feedwheel run --once --allow-networks 127.0.0.0/8 --host-gap-ms 0\n",
-	.option = OPTION, .run = run_run,
+		    "  feedwheel run --once --allow-networks 127.0.0.0/8 --host-gap-ms 0\n",
+	.option = RUN_OPTION,
+	.run = run_run,
 };

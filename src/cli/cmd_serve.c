@@ -80,7 +80,12 @@ static void serve_summary_json(struct cli *c, const struct fw_run_stats *s)
 
 static int serve_run(struct cli *c)
 {
-	struct fw_run_options o = {.reload = serve_reload, .serve = cli_serve_body, .serve_only = true, .notify = true, .exec_args = cli_exec_args(), .ctx = c};
+	struct fw_run_options o = {.reload = serve_reload,
+		.serve = cli_serve_body,
+		.serve_only = true,
+		.notify = true,
+		.exec_args = cli_exec_args(),
+		.ctx = c};
 	struct fw_run_stats stats;
 	struct fw_err err = {0};
 	int rc;
@@ -101,15 +106,20 @@ static int serve_run(struct cli *c)
 	return CLI_OK;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option SERVE_OPTION[] = {
 	{"json", NULL, "print a JSON summary at the end"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_serve = {
-	.name = "serve", .args = "", .summary = "run the HTTP server: accept pushes, serve the API",
-	.about = "Listens on the address of the setting 'listen' until SIGTERM or ^C, then stores what it has accepted.\n"
-		"'feedwheel run --listen ADDRESS:PORT' runs the server beside the workers.\n",
-	.examples = "  feedwheel serve --listen 127.0.0.1:8080\n  feedwheel serve --listen unix:/run/feedwheel.sock --wal-dir /var/spool/feedwheel\n",
-	.option = OPTION, .run = serve_run,
+	.name = "serve",
+	.args = "",
+	.summary = "run the HTTP server: accept pushes, serve the API",
+	.about = "Listens on the address of the setting 'listen' until SIGTERM or ^C, then stores what it has "
+		 "accepted.\n"
+		 "'feedwheel run --listen ADDRESS:PORT' runs the server beside the workers.\n",
+	.examples = "  feedwheel serve --listen 127.0.0.1:8080\n  feedwheel serve --listen unix:/run/feedwheel.sock "
+		    "--wal-dir /var/spool/feedwheel\n",
+	.option = SERVE_OPTION,
+	.run = serve_run,
 };

@@ -55,8 +55,8 @@ static int set_run(struct cli *c)
 {
 	const char *title = cli_value(c, "title"), *folder = cli_value(c, "folder");
 	struct fw_feed to = {.user_title = fw_str(title), .folder = fw_str(folder), .due_at_ms = c->now_ms};
-	unsigned what = (title ? FW_SET_TITLE : 0) | (folder ? FW_SET_FOLDER : 0) | (cli_flag(c, "due") ? FW_SET_DUE : 0) |
-		(cli_value(c, "interval") ? FW_SET_INTERVAL : 0);
+	unsigned what = (title ? FW_SET_TITLE : 0) | (folder ? FW_SET_FOLDER : 0) |
+		(cli_flag(c, "due") ? FW_SET_DUE : 0) | (cli_value(c, "interval") ? FW_SET_INTERVAL : 0);
 
 	if (!cli_value_duration(c, "interval", &to.interval_ms))
 		return CLI_USAGE;
@@ -87,7 +87,8 @@ static int pause_run(struct cli *c)
 	if (rc)
 		return rc;
 	if (all)
-		return cli_send_all(c, FW_CONTROL_PAUSE, "pause", "; workers that start later wait until 'feedwheel resume --all'");
+		return cli_send_all(
+			c, FW_CONTROL_PAUSE, "pause", "; workers that start later wait until 'feedwheel resume --all'");
 	return set_apply(c, &(struct fw_feed){.status = FW_FEED_PAUSED}, FW_SET_STATUS, "paused");
 }
 
@@ -104,7 +105,7 @@ static int resume_run(struct cli *c)
 		FW_SET_STATUS | FW_SET_CRASH | FW_SET_DUE, "resumed");
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option SET_OPTION[] = {
 	{"title", "TEXT", "show the feed under this title; \"\": under its own"},
 	{"folder", "FOLDER", "move to this folder; \"\": to no folder"},
 	{"interval", "TIME", "poll every TIME (30m, 6h); 0: adapt to the feed"},
@@ -114,10 +115,16 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_set_command = {
-	.name = "set", .args = "FEED...", .summary = "change the title, folder or interval of feeds, or make them due",
+	.name = "set",
+	.args = "FEED...",
+	.summary = "change the title, folder or interval of feeds, or make them due",
 	.about = CLI_FEED_TEXT,
-	.examples = "  feedwheel set --folder news --interval 30m https://example.org/feed.xml\n  feedwheel set --due example.org\n",
-	.option = OPTION, .min_args = 1, .max_args = -1, .run = set_run,
+	.examples = "  feedwheel set --folder news --interval 30m https://example.org/feed.xml\n  feedwheel set --due "
+		    "example.org\n",
+	.option = SET_OPTION,
+	.min_args = 1,
+	.max_args = -1,
+	.run = set_run,
 };
 
 static const struct cli_option ALL[] = {
@@ -128,16 +135,25 @@ static const struct cli_option ALL[] = {
 };
 
 const struct cli_command cli_pause = {
-	.name = "pause", .args = "FEED...", .summary = "stop polling feeds but keep their entries; or pause all workers",
-	.about = CLI_FEED_TEXT "With --all the workers on all machines finish and store what is in flight, then wait until 'resume --all'. Workers that start\n"
-		"later wait too. The states of the feeds do not change.\n",
+	.name = "pause",
+	.args = "FEED...",
+	.summary = "stop polling feeds but keep their entries; or pause all workers",
+	.about = CLI_FEED_TEXT "With --all the workers on all machines finish and store what is in flight, then wait "
+			       "until 'resume --all'. Workers that start\n"
+			       "later wait too. The states of the feeds do not change.\n",
 	.examples = "  feedwheel pause https://example.org/feed.xml\n  feedwheel pause --all\n",
-	.option = ALL, .max_args = -1, .run = pause_run,
+	.option = ALL,
+	.max_args = -1,
+	.run = pause_run,
 };
 
 const struct cli_command cli_resume = {
-	.name = "resume", .args = "FEED...", .summary = "poll paused, gone or quarantined feeds again; or resume all workers",
+	.name = "resume",
+	.args = "FEED...",
+	.summary = "poll paused, gone or quarantined feeds again; or resume all workers",
 	.about = CLI_FEED_TEXT "With --all, the workers that 'pause --all' has paused resume.\n",
 	.examples = "  feedwheel resume https://example.org/feed.xml\n  feedwheel resume --all\n",
-	.option = ALL, .max_args = -1, .run = resume_run,
+	.option = ALL,
+	.max_args = -1,
+	.run = resume_run,
 };

@@ -65,7 +65,8 @@ static void show_feed(struct cli *c, const struct fw_feed *f)
 	cli_line(c, "language", f->language);
 	cli_line(c, "entries", fw_str(cli_number(n, f->entry_n)));
 	show_time(c, "subscribed", f->created_ms, FW_STR_NONE);
-	show_time(c, "visited", f->last_visit_ms, f->last_visit_ms ? fw_str(fw_visit_kind_name(f->last_kind)) : FW_STR_NONE);
+	show_time(c, "visited", f->last_visit_ms,
+		f->last_visit_ms ? fw_str(fw_visit_kind_name(f->last_kind)) : FW_STR_NONE);
 	show_time(c, "last ok", f->last_ok_ms, FW_STR_NONE);
 	show_time(c, "last new", f->last_new_ms, FW_STR_NONE);
 	if (cli_feed_is_polled(f))
@@ -90,9 +91,14 @@ static void show_feed(struct cli *c, const struct fw_feed *f)
 	fw_buf_finish(&title);
 }
 
-static const struct cli_column COLUMN[] = {
-	{"VISIT"}, {"RESULT"}, {"STATUS", .right = true, .spare = 3}, {"TOOK", .right = true, .spare = 2},
-	{"BYTES", .right = true, .spare = 1}, {"ITEMS", .right = true, .spare = 4}, {"NEW", .right = true, .spare = 5},
+static const struct cli_column SHOW_COLUMN[] = {
+	{"VISIT"},
+	{"RESULT"},
+	{"STATUS", .right = true, .spare = 3},
+	{"TOOK", .right = true, .spare = 2},
+	{"BYTES", .right = true, .spare = 1},
+	{"ITEMS", .right = true, .spare = 4},
+	{"NEW", .right = true, .spare = 5},
 	{"ERROR", .flex = true},
 };
 
@@ -127,7 +133,7 @@ static int show_text(struct cli *c, const struct fw_feed *f, const struct fw_vis
 	show_feed(c, f);
 	cli_out_wrap(c, CLI_LABEL_COLUMNS);
 	cli_out(c, "\n");
-	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
+	cli_table_init(&table, c, SHOW_COLUMN, FW_N(SHOW_COLUMN));
 	rc = fw_store_visit_list(c->store, q, show_visit, &s, &err);
 	cli_table_end(&table);
 	return rc < 0 ? cli_store_failed(c, &err) : CLI_OK;
@@ -171,15 +177,20 @@ static int show_run(struct cli *c)
 	return cli_flag(c, "json") ? show_json(c, &f, &q) : show_text(c, &f, &q);
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option SHOW_OPTION[] = {
 	{"visits", "N", "show the last N visits (default 10)"},
 	{"json", NULL, "print a JSON object: feed, visits, and quota for large feeds"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_show = {
-	.name = "show", .args = "FEED", .summary = "show one feed and its last visits",
+	.name = "show",
+	.args = "FEED",
+	.summary = "show one feed and its last visits",
 	.about = CLI_FEED_TEXT,
 	.examples = "  feedwheel show example.org\n  feedwheel show 12 --json\n",
-	.option = OPTION, .min_args = 1, .max_args = 1, .run = show_run,
+	.option = SHOW_OPTION,
+	.min_args = 1,
+	.max_args = 1,
+	.run = show_run,
 };

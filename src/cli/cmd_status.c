@@ -44,9 +44,14 @@ struct workers {
 	size_t n;
 };
 
-static const struct cli_column COLUMN[] = {
-	{"WORKER"}, {"SINCE", .spare = 2}, {"VISITS", .right = true}, {"NEW", .right = true, .spare = 3},
-	{"FAILED", .right = true, .spare = 4}, {"IN FLIGHT", .right = true}, {"HEARTBEAT", .spare = 1},
+static const struct cli_column STATUS_COLUMN[] = {
+	{"WORKER"},
+	{"SINCE", .spare = 2},
+	{"VISITS", .right = true},
+	{"NEW", .right = true, .spare = 3},
+	{"FAILED", .right = true, .spare = 4},
+	{"IN FLIGHT", .right = true},
+	{"HEARTBEAT", .spare = 1},
 };
 
 static int worker_json(void *ctx, const struct fw_heartbeat *b)
@@ -90,10 +95,22 @@ static int worker_row(void *ctx, const struct fw_heartbeat *b)
 
 static int status_json(struct cli *c, const struct fw_store_stats *s, const struct extra *x, struct fw_buf *store)
 {
-	const struct { const char *name; int64_t v; } MEMBER[] = {
-		{"feeds", s->feed_n}, {"active", s->active_n}, {"due", s->due_n}, {"in_flight", x->in_flight}, {"failing", s->failing_n},
-		{"paused", s->paused_n}, {"gone", s->gone_n}, {"quarantined", s->quarantined_n}, {"entries", s->entry_n},
-		{"visits", s->visit_n}, {"unindexed_entries", s->unindexed_n}, {"schema", s->schema},
+	const struct {
+		const char *name;
+		int64_t v;
+	} MEMBER[] = {
+		{"feeds", s->feed_n},
+		{"active", s->active_n},
+		{"due", s->due_n},
+		{"in_flight", x->in_flight},
+		{"failing", s->failing_n},
+		{"paused", s->paused_n},
+		{"gone", s->gone_n},
+		{"quarantined", s->quarantined_n},
+		{"entries", s->entry_n},
+		{"visits", s->visit_n},
+		{"unindexed_entries", s->unindexed_n},
+		{"schema", s->schema},
 	};
 	struct cli_json out;
 	struct workers w = {.c = c, .j = &out.j};
@@ -122,9 +139,16 @@ static int status_json(struct cli *c, const struct fw_store_stats *s, const stru
 static int status_text(struct cli *c, const struct fw_store_stats *s, const struct extra *x, struct fw_buf *store)
 {
 	char a[FW_RFC3339_MAX], b[FW_RFC3339_MAX];
-	const struct { const char *name; int64_t n; } STATE[] = {
-		{"due", s->due_n}, {"being fetched", x->in_flight}, {"failing", s->failing_n}, {"paused", s->paused_n},
-		{"gone", s->gone_n}, {"quarantined", s->quarantined_n},
+	const struct {
+		const char *name;
+		int64_t n;
+	} STATE[] = {
+		{"due", s->due_n},
+		{"being fetched", x->in_flight},
+		{"failing", s->failing_n},
+		{"paused", s->paused_n},
+		{"gone", s->gone_n},
+		{"quarantined", s->quarantined_n},
 	};
 	struct cli_table table;
 	struct workers w = {.c = c, .table = &table};
@@ -154,10 +178,12 @@ static int status_text(struct cli *c, const struct fw_store_stats *s, const stru
 	if (fw_config_check_disk(c->config, &err))
 		cli_out(c, "disk     %s; nothing is fetched meanwhile\n", err.text);
 	if (x->off.n)
-		cli_out(c, "network  seems to be down for %s since %s: no host responds; these visits do not count as failures\n",
+		cli_out(c,
+			"network  seems to be down for %s since %s: no host responds; these visits do not count as "
+			"failures\n",
 			cli_count(a, x->off.n, "worker", "workers"), cli_stamp(b, x->off.since_ms));
 	cli_out_wrap(c, sizeof("store   "));
-	cli_table_init(&table, c, COLUMN, FW_N(COLUMN));
+	cli_table_init(&table, c, STATUS_COLUMN, FW_N(STATUS_COLUMN));
 	rc = fw_store_heartbeat_list(c->store, c->now_ms - CLI_WORKER_MS, worker_row, &w, &err);
 	if (!rc && w.n)
 		cli_out(c, "\n");
@@ -180,7 +206,7 @@ static int status_run(struct cli *c)
 	if (rc)
 		return rc;
 	if (fw_store_stats(c->store, &s, &err) || fw_store_control_get(c->store, -1, &newest, &err) ||
-	    fw_in_flight(c->store, c->now_ms, &x.in_flight, &err))
+		fw_in_flight(c->store, c->now_ms, &x.in_flight, &err))
 		return cli_store_failed(c, &err);
 	x.paused = newest.paused;
 	cli_store_show(c, &store);
@@ -189,12 +215,16 @@ static int status_run(struct cli *c)
 	return rc;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option STATUS_OPTION[] = {
 	{"json", NULL, "print a JSON object"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_status = {
-	.name = "status", .args = "", .summary = "show feeds by state, what is due, and the workers",
-	.examples = "  feedwheel status\n  feedwheel status --json | jq .due\n", .option = OPTION, .run = status_run,
+	.name = "status",
+	.args = "",
+	.summary = "show feeds by state, what is due, and the workers",
+	.examples = "  feedwheel status\n  feedwheel status --json | jq .due\n",
+	.option = STATUS_OPTION,
+	.run = status_run,
 };

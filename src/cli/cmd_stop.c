@@ -36,18 +36,24 @@ static int stop_run(struct cli *c)
 	if (rc)
 		return rc;
 	if (!cli_flag(c, "all") && fw_store_is_remote(c->config->store))
-		return cli_usage(c, "other machines may use this store too (to stop all workers, give --all; to stop one 'feedwheel run', send it SIGTERM)");
+		return cli_usage(c,
+			"other machines may use this store too (to stop all workers, give --all; to stop one "
+			"'feedwheel run', send it SIGTERM)");
 	return cli_send_all(c, FW_CONTROL_STOP, "finish and exit", "");
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option STOP_OPTION[] = {
 	{"all", NULL, "on all machines that use this store"},
 	{"json", NULL, "print a JSON object"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_stop = {
-	.name = "stop", .args = "", .summary = "stop every 'feedwheel run' on this store gracefully",
+	.name = "stop",
+	.args = "",
+	.summary = "stop every 'feedwheel run' on this store gracefully",
 	.about = "The workers first finish and store what is in flight. To stop one process only, send it SIGTERM.\n",
-	.examples = "  feedwheel stop\n  feedwheel stop --all\n", .option = OPTION, .run = stop_run,
+	.examples = "  feedwheel stop\n  feedwheel stop --all\n",
+	.option = STOP_OPTION,
+	.run = stop_run,
 };

@@ -10,8 +10,8 @@
 #include "cli/timeline.h"
 #include "base/banned.h"
 
-#define BARS_MAX 50000       /* in one picture: a browser can still draw them */
-#define LIST_VISITS 2000000  /* read to list the runs */
+#define BARS_MAX 50000      /* in one picture: a browser can still draw them */
+#define LIST_VISITS 2000000 /* read to list the runs */
 
 /* ---- --list ---------------------------------------------------------------------------------- */
 
@@ -82,18 +82,20 @@ static void runs_json(struct cli *c, const struct runs *r)
 
 static void runs_table(struct cli *c, const struct runs *r)
 {
-	static const struct cli_column COLUMN[] = {{"RUN"}, {"STARTED"}, {"TOOK", .right = true}, {"FETCHES", .right = true}, {"FAILED", .right = true}};
+	static const struct cli_column TIMELINE_COLUMN[] = {
+		{"RUN"}, {"STARTED"}, {"TOOK", .right = true}, {"FETCHES", .right = true}, {"FAILED", .right = true}};
 	char text[FW_RFC3339_MAX], id[FW_RFC3339_MAX];
 	struct cli_table t;
 
-	cli_table_init(&t, c, COLUMN, FW_N(COLUMN));
+	cli_table_init(&t, c, TIMELINE_COLUMN, FW_N(TIMELINE_COLUMN));
 	for (size_t i = 0; i < r->n; i++) {
 		(void)fw_snprintf(id, sizeof(id), "%lld", (long long)r->run[i].id);
 		cli_table_cell(&t, CLI_BOLD, fw_str(id));
 		cli_table_cell(&t, NULL, fw_str(cli_stamp(text, r->run[i].from_ms)));
 		cli_table_cell(&t, NULL, fw_str(fw_duration_text(text, r->run[i].until_ms - r->run[i].from_ms)));
 		cli_table_cell(&t, NULL, fw_str(cli_number(text, (int64_t)r->run[i].n)));
-		cli_table_cell(&t, r->run[i].failed_n ? CLI_RED : NULL, fw_str(cli_number(text, (int64_t)r->run[i].failed_n)));
+		cli_table_cell(
+			&t, r->run[i].failed_n ? CLI_RED : NULL, fw_str(cli_number(text, (int64_t)r->run[i].failed_n)));
 	}
 	cli_table_end(&t);
 }
@@ -190,8 +192,14 @@ static int timeline_write(struct cli *c, const char *path, const struct fw_buf *
 /* Print the picture's headline and legend as JSON. path: of the picture, or NULL. */
 static void timeline_json(struct cli *c, const struct timeline *t, const char *path)
 {
-	const struct { const char *name; int64_t us; } BOUND[] = {
-		{"bound_ms", t->bound_us}, {"bound_slots_ms", t->slots_us}, {"bound_longest_ms", t->longest_us}, {"bound_host_ms", t->chain_us},
+	const struct {
+		const char *name;
+		int64_t us;
+	} BOUND[] = {
+		{"bound_ms", t->bound_us},
+		{"bound_slots_ms", t->slots_us},
+		{"bound_longest_ms", t->longest_us},
+		{"bound_host_ms", t->chain_us},
 	};
 	struct cli_json w;
 
@@ -302,8 +310,10 @@ static int timeline_picture(struct cli *c, const char *path, bool html)
 		timeline_read_record(c, &t);
 	rc = fw_store_visit_list(c->store, &q, timeline_visit, &t, &err);
 	if (rc == FW_ELIMIT && t.n == BARS_MAX)
-		rc = cli_fail(c, CLI_SOME, "run %lld has more than %d fetches, the limit of a picture (to draw its last minutes, give --last 10m)", (long long)q.run_id,
-			BARS_MAX);
+		rc = cli_fail(c, CLI_SOME,
+			"run %lld has more than %d fetches, the limit of a picture (to draw its last minutes, give "
+			"--last 10m)",
+			(long long)q.run_id, BARS_MAX);
 	else if (rc == FW_ENOMEM)
 		rc = cli_fail(c, CLI_SOME, "out of memory for a picture of %zu fetches", t.n);
 	else if (rc)
@@ -311,7 +321,8 @@ static int timeline_picture(struct cli *c, const char *path, bool html)
 	else if (!t.n && last_ms)
 		rc = cli_fail(c, CLI_SOME, "run %lld fetched nothing in that time", (long long)q.run_id);
 	else if (!t.n)
-		rc = cli_fail(c, CLI_SOME, "no run %lld ('feedwheel timeline --list' lists the runs)", (long long)q.run_id);
+		rc = cli_fail(
+			c, CLI_SOME, "no run %lld ('feedwheel timeline --list' lists the runs)", (long long)q.run_id);
 	else
 		rc = timeline_print(c, &t, path, html);
 	timeline_finish(&t);
@@ -328,7 +339,8 @@ static int timeline_run(struct cli *c)
 	if (!path && !cli_flag(c, "list") && !cli_as_json(c))
 		return cli_usage(c, "missing output file: give -o run.html or -o run.svg");
 	if (path && !html && !fw_str_ends(name, FW_STR(".svg")) && !fw_str_eq(name, FW_STR("-")))
-		return cli_usage(c, "the output file must end in .html (with zoom and details) or .svg, not '%.200s'", path);
+		return cli_usage(
+			c, "the output file must end in .html (with zoom and details) or .svg, not '%.200s'", path);
 	if (cli_as_json(c) && fw_str_eq(name, FW_STR("-")))
 		return cli_usage(c, "--json and '-o -' both need standard output: give -o FILE, or no -o");
 	rc = cli_store(c, FW_STORE_READ);
@@ -337,7 +349,7 @@ static int timeline_run(struct cli *c)
 	return cli_flag(c, "list") ? timeline_list(c) : timeline_picture(c, path, html);
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option TIMELINE_OPTION[] = {
 	{"output", "FILE", "write to FILE (-o): .html or .svg; -: SVG on stdout"},
 	{"run", "ID", "draw this run instead of the newest"},
 	{"last", "TIME", "only fetches that started in the last TIME (10m)"},
@@ -348,10 +360,16 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_timeline = {
-	.name = "timeline", .args = "", .summary = "draw a run: its fetches by slot, and its bottleneck",
-	.about = "Each slot that was used is a row, each fetch a bar. Colours show its phases: name lookup, connection, TLS, waiting for\n"
-		"the first byte, body, parsing. A thin line above a bar shows the wait for the slot, one below it the wait until the result\n"
-		"was stored. Failed fetches are shaded. The headline names the bottleneck.\n",
-	.examples = "  feedwheel timeline -o run.html\n  feedwheel timeline --list\n  feedwheel timeline --run 1795000000000 -o run.svg\n",
-	.option = OPTION, .run = timeline_run,
+	.name = "timeline",
+	.args = "",
+	.summary = "draw a run: its fetches by slot, and its bottleneck",
+	.about = "Each slot that was used is a row, each fetch a bar. Colours show its phases: name lookup, "
+		 "connection, TLS, waiting for\n"
+		 "the first byte, body, parsing. A thin line above a bar shows the wait for the slot, one below it the "
+		 "wait until the result\n"
+		 "was stored. Failed fetches are shaded. The headline names the bottleneck.\n",
+	.examples = "  feedwheel timeline -o run.html\n  feedwheel timeline --list\n  feedwheel timeline --run "
+		    "1795000000000 -o run.svg\n",
+	.option = TIMELINE_OPTION,
+	.run = timeline_run,
 };

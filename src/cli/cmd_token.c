@@ -11,10 +11,14 @@
 static int token_command_failed(struct cli *c, const struct fw_err *err)
 {
 	switch (err->rc) {
-	case FW_EINVAL: return cli_fail(c, CLI_USAGE, "%s", err->text);
-	case FW_ENOTFOUND: return cli_fail(c, CLI_SOME, "%s ('feedwheel token list' lists all)", err->text);
-	case FW_ELIMIT: return cli_fail(c, CLI_SOME, "%s", err->text);
-	default: return cli_store_failed(c, err);
+	case FW_EINVAL:
+		return cli_fail(c, CLI_USAGE, "%s", err->text);
+	case FW_ENOTFOUND:
+		return cli_fail(c, CLI_SOME, "%s ('feedwheel token list' lists all)", err->text);
+	case FW_ELIMIT:
+		return cli_fail(c, CLI_SOME, "%s", err->text);
+	default:
+		return cli_store_failed(c, err);
 	}
 }
 
@@ -34,7 +38,8 @@ static int token_parse_expiry(struct cli *c, int64_t *until_ms)
 	if (days)
 		*until_ms = c->now_ms + days * FW_DAY_MS;
 	else if (text && (!fw_when_parse(fw_str(text), c->now_ms, until_ms) || *until_ms <= c->now_ms))
-		return cli_usage(c, "--until must be a future time such as 2030-12-31 or 2030-12-31T18:00:00Z, not '%.60s'", text);
+		return cli_usage(c,
+			"--until must be a future time such as 2030-12-31 or 2030-12-31T18:00:00Z, not '%.60s'", text);
 	return 0;
 }
 
@@ -146,12 +151,18 @@ static int token_command_add(struct cli *c)
 	if (rc)
 		return rc;
 	rc = token_parse_bound(c, &bound);
-	if (!rc && fw_token_add(c->store, fw_str(c->arg[1]), scopes, bound.len ? fw_buf_str(&bound) : FW_STR_NONE, c->now_ms, until_ms, text,
-	    &err))
+	if (!rc &&
+		fw_token_add(c->store, fw_str(c->arg[1]), scopes, bound.len ? fw_buf_str(&bound) : FW_STR_NONE,
+			c->now_ms, until_ms, text, &err))
 		rc = token_command_failed(c, &err);
 	if (!rc && cli_as_json(c))
-		token_json_one(c, &(struct fw_token){.name = fw_str(c->arg[1]), .scopes = scopes, .bound = bound.len ? fw_buf_str(&bound) : FW_STR_NONE,
-			.at_ms = c->now_ms, .until_ms = until_ms}, text);
+		token_json_one(c,
+			&(struct fw_token){.name = fw_str(c->arg[1]),
+				.scopes = scopes,
+				.bound = bound.len ? fw_buf_str(&bound) : FW_STR_NONE,
+				.at_ms = c->now_ms,
+				.until_ms = until_ms},
+			text);
 	else if (!rc)
 		cli_out(c, "%s\n", text);
 	fw_buf_finish(&bound);
@@ -159,7 +170,9 @@ static int token_command_add(struct cli *c)
 		return rc;
 	cli_note(c, "the token is shown only once; " NOTE);
 	if (!fw_token_list(c->store, false, token_count_one, &n, &err) && n == 1)
-		cli_note(c, "this is the first token: from now on every client needs a token, also on the server's own machine");
+		cli_note(c,
+			"this is the first token: from now on every client needs a token, also on the server's own "
+			"machine");
 	return CLI_OK;
 }
 
@@ -185,7 +198,8 @@ static int token_command_remove(struct cli *c)
 
 /* ---- list ------------------------------------------------------------------------------------ */
 
-static const struct cli_column COLUMN[] = {{"NAME"}, {"SCOPES"}, {"ONLY", .spare = 3}, {"CREATED", .spare = 2}, {"USED", .spare = 1}, {"UNTIL"}};
+static const struct cli_column TOKEN_COLUMN[] = {
+	{"NAME"}, {"SCOPES"}, {"ONLY", .spare = 3}, {"CREATED", .spare = 2}, {"USED", .spare = 1}, {"UNTIL"}};
 
 static bool token_has_expired(const struct cli *c, const struct fw_token *t)
 {
@@ -203,8 +217,11 @@ static void token_row(struct cli_list *l, const struct fw_token *t)
 	cli_table_cell(&l->table, NULL, t->broken || !t->bound.p ? FW_STR("-") : t->bound);
 	cli_table_cell(&l->table, CLI_DIM, fw_str(cli_stamp(made, t->at_ms)));
 	cli_table_cell(&l->table, NULL, fw_str(cli_ago(l->c, used, t->used_ms)));
-	cli_table_cell(&l->table, t->broken || over ? CLI_RED : NULL, t->broken ? FW_STR("unreadable: remove it") : over ? FW_STR("expired") :
-		t->until_ms == FW_NO_DATE ? FW_STR("forever") : fw_str(cli_stamp(until, t->until_ms)));
+	cli_table_cell(&l->table, t->broken || over ? CLI_RED : NULL,
+		t->broken                         ? FW_STR("unreadable: remove it") :
+			over                      ? FW_STR("expired") :
+			t->until_ms == FW_NO_DATE ? FW_STR("forever") :
+						    fw_str(cli_stamp(until, t->until_ms)));
 }
 
 static void token_json(struct cli_list *l, const struct fw_token *t)
@@ -243,19 +260,24 @@ static int token_command_list(struct cli *c)
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
-	cli_list_begin(&l, c, COLUMN, FW_N(COLUMN));
+	cli_list_begin(&l, c, TOKEN_COLUMN, FW_N(TOKEN_COLUMN));
 	rc = fw_token_list(c->store, true, token_list_print, &l, &err);
 	cli_list_end(&l);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!l.n && !l.as_json)
-		cli_note(c, "no tokens: only clients on the server's own machine have access (to add one, run 'feedwheel token add NAME --scope push')");
+		cli_note(c,
+			"no tokens: only clients on the server's own machine have access (to add one, run 'feedwheel "
+			"token add NAME --scope push')");
 	return CLI_OK;
 }
 
 static int token_run(struct cli *c)
 {
-	static const struct { const char *word; int (*run)(struct cli *c); } WHAT[] = {{"add", token_command_add}, {"list", token_command_list}, {"remove", token_command_remove}};
+	static const struct {
+		const char *word;
+		int (*run)(struct cli *c);
+	} WHAT[] = {{"add", token_command_add}, {"list", token_command_list}, {"remove", token_command_remove}};
 
 	for (size_t i = 0; i < FW_N(WHAT); i++) {
 		if (strcmp(c->arg[0], WHAT[i].word) == 0)
@@ -264,7 +286,7 @@ static int token_run(struct cli *c)
 	return cli_usage(c, "the argument must be add, list or remove, not '%.60s'", c->arg[0]);
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option TOKEN_OPTION[] = {
 	{"scope", "SCOPES", "add: permissions: push, read, admin, or several separated by commas", "push read admin"},
 	{"feed", "FEED", "add: permit only pushes of entries to this feed (number or URL); may be repeated"},
 	{"property", "NAME", "add: permit only pushes of events of this property; may be repeated"},
@@ -276,12 +298,20 @@ static const struct cli_option OPTION[] = {
 };
 
 const struct cli_command cli_token = {
-	.name = "token", .args = "add|list|remove [NAME]", .summary = "manage access tokens of HTTP clients",
-	.about = "'add' prints a new token. It is shown only once: the store has only its hash. While there is no token, clients on the server's\n"
-		"own machine have full access and all others none. From the first token on, whatever its scope, every client needs a token,\n"
-		"also on that machine. Running servers apply changes within seconds.\n",
+	.name = "token",
+	.args = "add|list|remove [NAME]",
+	.summary = "manage access tokens of HTTP clients",
+	.about = "'add' prints a new token. It is shown only once: the store has only its hash. While there is no "
+		 "token, clients on the server's\n"
+		 "own machine have full access and all others none. From the first token on, whatever its scope, every "
+		 "client needs a token,\n"
+		 "also on that machine. Running servers apply changes within seconds.\n",
 	.examples = "  feedwheel token add website --scope push\n  feedwheel token add blog --scope push --feed 12\n"
-		"  feedwheel token add backup --scope read --days 90\n"
-		"  feedwheel token list\n  feedwheel token remove website\n",
-	.option = OPTION, .min_args = 1, .max_args = 2, .flags = CLI_EXACT_FEED, .run = token_run,
+		    "  feedwheel token add backup --scope read --days 90\n"
+		    "  feedwheel token list\n  feedwheel token remove website\n",
+	.option = TOKEN_OPTION,
+	.min_args = 1,
+	.max_args = 2,
+	.flags = CLI_EXACT_FEED,
+	.run = token_run,
 };

@@ -35,7 +35,8 @@ static void version_json(struct cli *c, struct fw_str text, const char *server)
 	while (text.p) {
 		struct fw_str line = fw_str_split(text, '\n', &text), library;
 
-		if (fw_str_eq(fw_str_split(line, ' ', &library), FW_STR("seccomp:")) && !fw_str_eq(library, FW_STR("not built in")))
+		if (fw_str_eq(fw_str_split(line, ' ', &library), FW_STR("seccomp:")) &&
+			!fw_str_eq(library, FW_STR("not built in")))
 			fw_json_str(&w.j, NULL, library);
 	}
 	fw_json_cstr(&w.j, NULL, server);
@@ -70,12 +71,17 @@ static int version_run(struct cli *c)
 	return CLI_OK;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option VERSION_OPTION[] = {
 	{"json", NULL, "print a JSON object"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_version = {
-	.name = "version", .args = "", .summary = "show the versions of feedwheel and its libraries",
-	.examples = "  feedwheel version\n", .option = OPTION, .flags = CLI_NO_CONFIG, .run = version_run,
+	.name = "version",
+	.args = "",
+	.summary = "show the versions of feedwheel and its libraries",
+	.examples = "  feedwheel version\n",
+	.option = VERSION_OPTION,
+	.flags = CLI_NO_CONFIG,
+	.run = version_run,
 };

@@ -4,9 +4,15 @@
 #include "api/websub.h"
 #include "base/banned.h"
 
-static const struct cli_column COLUMN[] = {
-	{"FEED", .right = true}, {"STATE"}, {"HUB", .flex = true}, {"UNTIL", .spare = 2}, {"SENT", .right = true, .spare = 1}, {"NEW", .right = true, .spare = 3},
-	{"IGNORED", .right = true, .spare = 4}, {"NOTE", .flex = true},
+static const struct cli_column WEBSUB_COLUMN[] = {
+	{"FEED", .right = true},
+	{"STATE"},
+	{"HUB", .flex = true},
+	{"UNTIL", .spare = 2},
+	{"SENT", .right = true, .spare = 1},
+	{"NEW", .right = true, .spare = 3},
+	{"IGNORED", .right = true, .spare = 4},
+	{"NOTE", .flex = true},
 };
 
 static const char *websub_trust_note(const struct cli *c, const struct fw_websub *w, char text[80], const char **style)
@@ -16,7 +22,8 @@ static const char *websub_trust_note(const struct cli *c, const struct fw_websub
 	*style = NULL;
 	if (w->distrust_ms > c->now_ms) {
 		*style = CLI_YELLOW;
-		(void)fw_snprintf(text, 80, "missed entries: polled as usual, trusted again %s", cli_ago(c, when, w->distrust_ms));
+		(void)fw_snprintf(text, 80, "missed entries: polled as usual, trusted again %s",
+			cli_ago(c, when, w->distrust_ms));
 		return text;
 	}
 	return NULL;
@@ -30,7 +37,11 @@ static void websub_row(struct cli_list *l, const struct fw_websub *w)
 
 	(void)fw_snprintf(text, sizeof(text), "%lld", (long long)w->feed_id);
 	cli_table_cell(&l->table, CLI_BOLD, fw_str(text));
-	cli_table_cell(&l->table, active ? CLI_GREEN : w->state == FW_WEBSUB_OFF ? CLI_RED : CLI_YELLOW, fw_str(fw_websub_state_name(w->state)));
+	cli_table_cell(&l->table,
+		active                            ? CLI_GREEN :
+			w->state == FW_WEBSUB_OFF ? CLI_RED :
+						    CLI_YELLOW,
+		fw_str(fw_websub_state_name(w->state)));
 	cli_table_cell(&l->table, NULL, w->hub);
 	cli_table_cell(&l->table, CLI_DIM, active ? fw_str(cli_stamp(text, w->until_ms)) : FW_STR("-"));
 	cli_table_cell(&l->table, NULL, fw_str(cli_number(text, w->delivered_n)));
@@ -41,7 +52,10 @@ static void websub_row(struct cli_list *l, const struct fw_websub *w)
 
 static void websub_json(struct cli_list *l, const struct fw_websub *w)
 {
-	const struct { const char *name; int64_t at_ms; } TIME[] = {{"since", w->since_ms}, {"until", w->until_ms}, {"next", w->next_ms},
+	const struct {
+		const char *name;
+		int64_t at_ms;
+	} TIME[] = {{"since", w->since_ms}, {"until", w->until_ms}, {"next", w->next_ms},
 		{"distrusted_until", w->distrust_ms}, {"last", w->last_ms}};
 	struct fw_json *j = cli_list_item(l);
 
@@ -84,7 +98,9 @@ static int websub_check_url(struct cli *c, struct fw_err *err)
 	int rc = fw_websub_leader(c->store, c->config, &c->arena, &home, err);
 
 	if (!rc && home.differs)
-		cli_note(c, "websub_url is %s here, but the server with the hub thread uses %.*s (use the same websub_url for all servers)",
+		cli_note(c,
+			"websub_url is %s here, but the server with the hub thread uses %.*s (use the same websub_url "
+			"for all servers)",
 			c->config->websub_url, FW_STR_ARG(home.base));
 	return rc;
 }
@@ -100,15 +116,18 @@ static int websub_command_list(struct cli *c)
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
-	cli_list_begin(&l, c, COLUMN, FW_N(COLUMN));
+	cli_list_begin(&l, c, WEBSUB_COLUMN, FW_N(WEBSUB_COLUMN));
 	rc = fw_websub_list(c->store, websub_list_print, &l, &err);
 	cli_list_end(&l);
 	rc = rc < 0 ? rc : websub_check_url(c, &err);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
 	if (!l.n && !l.as_json)
-		cli_note(c, c->config->websub_url ? "no feed is subscribed at a hub yet ('feedwheel serve' subscribes feeds)" :
-			"no feed is subscribed at a hub (to subscribe feeds, set websub_url to a URL at which hubs reach the server)");
+		cli_note(c,
+			c->config->websub_url ?
+				"no feed is subscribed at a hub yet ('feedwheel serve' subscribes feeds)" :
+				"no feed is subscribed at a hub (to subscribe feeds, set websub_url to a URL at which "
+				"hubs reach the server)");
 	return CLI_OK;
 }
 
@@ -156,7 +175,10 @@ static int websub_command_off(struct cli *c)
 
 static int websub_run(struct cli *c)
 {
-	static const struct { const char *word; int (*run)(struct cli *c); } WHAT[] = {{"list", websub_command_list}, {"on", websub_command_on}, {"off", websub_command_off}};
+	static const struct {
+		const char *word;
+		int (*run)(struct cli *c);
+	} WHAT[] = {{"list", websub_command_list}, {"on", websub_command_on}, {"off", websub_command_off}};
 
 	for (size_t i = 0; i < FW_N(WHAT); i++) {
 		if (strcmp(c->arg_n ? c->arg[0] : "list", WHAT[i].word) == 0)
@@ -165,16 +187,22 @@ static int websub_run(struct cli *c)
 	return cli_usage(c, "the argument must be list, on or off, not '%.60s'", c->arg[0]);
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option WEBSUB_OPTION[] = {
 	{"json", NULL, "list: print a JSON array of objects; on, off: an object"},
 	{"jsonl", NULL, "print one JSON object per line"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_websub = {
-	.name = "websub", .args = "[list|on|off] [FEED]", .summary = "list subscriptions at hubs; switch them on or off",
-	.about = "A server with the setting websub_url subscribes feeds at the hubs that they name (WebSub, rssCloud). 'off' unsubscribes a feed\n"
-		"until 'on'.\n",
+	.name = "websub",
+	.args = "[list|on|off] [FEED]",
+	.summary = "list subscriptions at hubs; switch them on or off",
+	.about = "A server with the setting websub_url subscribes feeds at the hubs that they name (WebSub, rssCloud). "
+		 "'off' unsubscribes a feed\n"
+		 "until 'on'.\n",
 	.examples = "  feedwheel websub\n  feedwheel websub off https://example.org/feed.xml\n",
-	.option = OPTION, .min_args = 0, .max_args = 2, .run = websub_run,
+	.option = WEBSUB_OPTION,
+	.min_args = 0,
+	.max_args = 2,
+	.run = websub_run,
 };

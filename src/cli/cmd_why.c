@@ -12,10 +12,14 @@
 static const char *why_not_polled(const struct fw_feed *f)
 {
 	switch (f->status) {
-	case FW_FEED_PAUSED: return "it is paused (to poll it again, run 'feedwheel resume')";
-	case FW_FEED_GONE: return "it is gone (410 or expired; to poll it now, run 'feedwheel resume')";
-	case FW_FEED_QUARANTINED: return "it is quarantined because its visits crashed a worker (to try again, run 'feedwheel resume')";
-	default: return NULL;
+	case FW_FEED_PAUSED:
+		return "it is paused (to poll it again, run 'feedwheel resume')";
+	case FW_FEED_GONE:
+		return "it is gone (410 or expired; to poll it now, run 'feedwheel resume')";
+	case FW_FEED_QUARANTINED:
+		return "it is quarantined because its visits crashed a worker (to try again, run 'feedwheel resume')";
+	default:
+		return NULL;
 	}
 }
 
@@ -55,8 +59,9 @@ static int why_find_feed(struct cli *c, struct fw_feed *f)
 	struct fw_err err = {0};
 
 	if (fw_url_clean(&c->arena, fw_str(c->arg[0]), &url, &user, &pass, NULL) ||
-	    fw_store_feed_find(c->store, 0, url, &c->arena, f, &err) != FW_ENOTFOUND || fw_adoption_find(c->store, url, &c->arena, &m, &err) ||
-	    fw_store_feed_find(c->store, m.feed_id, FW_STR_NONE, &c->arena, f, &err))
+		fw_store_feed_find(c->store, 0, url, &c->arena, f, &err) != FW_ENOTFOUND ||
+		fw_adoption_find(c->store, url, &c->arena, &m, &err) ||
+		fw_store_feed_find(c->store, m.feed_id, FW_STR_NONE, &c->arena, f, &err))
 		return cli_feed(c, c->arg[0], false, f);
 	return 0;
 }
@@ -79,13 +84,17 @@ static void why_redirects(struct cli *c, const struct fw_feed *f)
 
 	if (!f->redirect_url.len) {
 		if (!fw_store_visit_list(c->store, &last, why_count_redirects, &redirects, &err) && redirects)
-			cli_out(c, "  its last visit was redirected temporarily (%s): its URL stays\n", cli_count(n, redirects, "redirect", "redirects"));
+			cli_out(c, "  its last visit was redirected temporarily (%s): its URL stays\n",
+				cli_count(n, redirects, "redirect", "redirects"));
 		return;
 	}
 	if (fw_feed_redirect_is_named(f)) {
-		cli_out(c, "  its document has had another self link since %s: ", cli_stamp(stamp, f->redirect_since_ms));
+		cli_out(c,
+			"  its document has had another self link since %s: ", cli_stamp(stamp, f->redirect_since_ms));
 		cli_out_safe(c, f->redirect_url);
-		cli_out(c, "\n    only a permanent redirect changes its URL (to subscribe to the other one, run 'feedwheel add')\n");
+		cli_out(c,
+			"\n    only a permanent redirect changes its URL (to subscribe to the other one, run "
+			"'feedwheel add')\n");
 		return;
 	}
 	cli_out(c, "  redirected permanently to ");
@@ -94,7 +103,9 @@ static void why_redirects(struct cli *c, const struct fw_feed *f)
 		cli_out(c, " since %s (%s): after a day that becomes its URL\n", cli_stamp(stamp, f->redirect_since_ms),
 			cli_count(n, f->redirect_n, "visit", "visits"));
 	else
-		cli_out(c, ", where no entry of this feed was found: its URL stays (to subscribe to the other one, run 'feedwheel add')\n");
+		cli_out(c,
+			", where no entry of this feed was found: its URL stays (to subscribe to the other one, run "
+			"'feedwheel add')\n");
 }
 
 /* ---- 304 ------------------------------------------------------------------------------------- */
@@ -107,9 +118,12 @@ static void why_trust(struct cli *c, const struct fw_feed *f)
 	if (!fw_trust_of(f, c->now_ms, &t))
 		return;
 	if (t.level < 0)
-		cli_out(c, "  304 (not modified) is not trusted: on %s the server sent it although there were new entries", cli_stamp(stamp, t.denied_ms));
+		cli_out(c,
+			"  304 (not modified) is not trusted: on %s the server sent it although there were new entries",
+			cli_stamp(stamp, t.denied_ms));
 	else if (t.level > 0)
-		cli_out(c, "  304 (not modified) is trusted: the last %s found the document unchanged", cli_count(n, t.level, "check", "checks"));
+		cli_out(c, "  304 (not modified) is trusted: the last %s found the document unchanged",
+			cli_count(n, t.level, "check", "checks"));
 	else
 		cli_out(c, "  304 (not modified) was not checked yet");
 	cli_out(c, "; after %s it is checked by an unconditional request\n", cli_stamp(until, t.until_ms));
@@ -154,7 +168,9 @@ static void why_late(struct cli *c, const struct fw_feed *f)
 	if (intervals < 0)
 		cli_out(c, "  never visited; while a run has a backlog, every second fetch is of a feed like this\n");
 	else
-		cli_out(c, "  late by %.*f of its intervals; a run with a backlog starts with the feeds that are late by the most intervals\n",
+		cli_out(c,
+			"  late by %.*f of its intervals; a run with a backlog starts with the feeds that are late by "
+			"the most intervals\n",
 			intervals < 10, intervals);
 }
 
@@ -163,7 +179,8 @@ static void why_host(struct cli *c, const struct fw_feed *f)
 {
 	char host[256], name[256];
 
-	if (!fw_url_host(f->url, name, sizeof(name)) || !fw_store_feed_host(f, host, sizeof(host)) || strcmp(host, name) == 0)
+	if (!fw_url_host(f->url, name, sizeof(name)) || !fw_store_feed_host(f, host, sizeof(host)) ||
+		strcmp(host, name) == 0)
 		return;
 	cli_out(c, "  host_concurrency and host_gap_ms apply to all feeds of ");
 	cli_out_safe(c, fw_str(host));
@@ -243,7 +260,8 @@ static int why_text(struct cli *c, const struct fw_feed *f)
 	if (why_not_polled(f))
 		cli_out(c, "\n  %s\n", why_not_polled(f));
 	if (f->status == FW_FEED_GONE)
-		cli_out(c, "  polled once more %s (%s)\n", cli_ago(c, ago, f->due_at_ms), cli_stamp(stamp, f->due_at_ms));
+		cli_out(c, "  polled once more %s (%s)\n", cli_ago(c, ago, f->due_at_ms),
+			cli_stamp(stamp, f->due_at_ms));
 	else if (why_not_polled(f))
 		return CLI_OK;
 	else if (f->due_at_ms <= FW_DUE_FIRST)
@@ -295,13 +313,19 @@ static int why_run(struct cli *c)
 	return rc;
 }
 
-static const struct cli_option OPTION[] = {
+static const struct cli_option WHY_OPTION[] = {
 	{"json", NULL, "print a JSON object"},
 	{NULL, NULL, NULL},
 };
 
 const struct cli_command cli_why = {
-	.name = "why", .args = "FEED", .summary = "explain when a feed is polled next", .about = CLI_FEED_TEXT,
+	.name = "why",
+	.args = "FEED",
+	.summary = "explain when a feed is polled next",
+	.about = CLI_FEED_TEXT,
 	.examples = "  feedwheel why https://example.org/feed.xml\n",
-	.option = OPTION, .min_args = 1, .max_args = 1, .run = why_run,
+	.option = WHY_OPTION,
+	.min_args = 1,
+	.max_args = 1,
+	.run = why_run,
 };

@@ -11,18 +11,18 @@
 #include "cli/cli.h"
 #include "base/banned.h"
 
-#define TIMEOUT_S 2      /* alarm() then ends the process, so that an unreachable store does not block the shell */
+#define TIMEOUT_S 2 /* alarm() then ends the process, so that an unreachable store does not block the shell */
 #define FEEDS_MAX 500
 #define FOLDERS_MAX 500
 
 struct line {
 	struct cli *c;
 	const struct cli_command *command; /* or NULL */
-	struct fw_str cur;     /* the word to complete */
+	struct fw_str cur;                 /* the word to complete */
 	/* its part before the value, "--order=": output before each candidate */
 	struct fw_str before;
-	size_t arg_n;          /* arguments of the command before cur */
-	struct fw_map seen;    /* folders already printed */
+	size_t arg_n;       /* arguments of the command before cur */
+	struct fw_map seen; /* folders already printed */
 };
 
 static void complete_candidate(struct line *l, struct fw_str word, struct fw_str meaning)
@@ -59,7 +59,8 @@ static void complete_options(struct line *l, const struct cli_command *k)
 		}
 	}
 	for (size_t i = 0; i < n; i++) {
-		if (cli_option_find(cli_global_options, fw_str(s[i].name)) || (k && !cli_uses_setting(k, &s[i], &needed)))
+		if (cli_option_find(cli_global_options, fw_str(s[i].name)) ||
+			(k && !cli_uses_setting(k, &s[i], &needed)))
 			continue;
 		fw_buf_reset(&word);
 		cli_dashed(&word, s[i].name);
@@ -111,7 +112,8 @@ static int complete_feed(void *ctx, const struct fw_feed *f)
 	(void)fw_snprintf(number, sizeof(number), "%lld", (long long)f->id);
 	if (l->cur.len)
 		complete_candidate(l, fw_str(number), title);
-	if (!(l->command->flags & CLI_EXACT_FEED) && fw_str_starts(f->url, https) && !fw_str_starts(l->cur, FW_STR("http")))
+	if (!(l->command->flags & CLI_EXACT_FEED) && fw_str_starts(f->url, https) &&
+		!fw_str_starts(l->cur, FW_STR("http")))
 		complete_candidate(l, fw_str_sub(f->url, https.len, f->url.len), title);
 	else
 		complete_candidate(l, f->url, title);

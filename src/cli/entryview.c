@@ -27,7 +27,8 @@ static bool entry_is_html(const struct fw_entry_row *r)
 static struct fw_str entry_text_start(struct cli *c, const struct fw_entry_row *r)
 {
 	static const struct cli_term PLAIN = {.utf8 = true};
-	struct fw_str text = fw_str_sub(r->content, 0, fw_utf8_cut(r->content.p ? r->content.p : "", r->content.len, BEGINNING_BYTES));
+	struct fw_str text = fw_str_sub(
+		r->content, 0, fw_utf8_cut(r->content.p ? r->content.p : "", r->content.len, BEGINNING_BYTES));
 	struct fw_buf b = FW_BUF_INIT(0);
 	char *safe = NULL;
 	size_t len = 0;
@@ -70,8 +71,8 @@ struct fw_document *cli_entry_document(struct cli *c, const struct fw_entry_row 
 	fw_json_end(&j);
 	rc = rc ? rc : b.rc ? fw_err_set(&err, b.rc, "out of memory") : fw_parse(b.p, b.len, NULL, &doc, &err);
 	if (rc || !doc || !doc->entries) {
-		(void)cli_fail(c, CLI_SOME, "entry %lld: cannot read its stored authors, tags and attachments: %s", (long long)r->id,
-			rc ? err.text : "not an object");
+		(void)cli_fail(c, CLI_SOME, "entry %lld: cannot read its stored authors, tags and attachments: %s",
+			(long long)r->id, rc ? err.text : "not an object");
 		fw_document_free(doc);
 		doc = NULL;
 	}
@@ -99,7 +100,9 @@ struct fw_str cli_entry_link(struct cli *c, const struct fw_entry_row *r)
 
 int64_t cli_entry_date(const struct fw_entry_row *r)
 {
-	int64_t at_ms = fw_date_known(r->published_ms) ? r->published_ms : fw_date_known(r->updated_ms) ? r->updated_ms : r->seen_ms;
+	int64_t at_ms = fw_date_known(r->published_ms) ? r->published_ms :
+		fw_date_known(r->updated_ms)           ? r->updated_ms :
+							 r->seen_ms;
 
 	return FW_MIN(at_ms, r->seen_ms);
 }
@@ -128,10 +131,15 @@ int cli_entry_content(struct cli *c, const struct fw_entry_row *r, bool raw, siz
 
 struct fw_entry_query cli_entry_query(int64_t id)
 {
-	return (struct fw_entry_query){.after_id = id - 1, .before_id = id < INT64_MAX ? id + 1 : 0, .oldest_first = true, .limit = 1, .content = true};
+	return (struct fw_entry_query){.after_id = id - 1,
+		.before_id = id < INT64_MAX ? id + 1 : 0,
+		.oldest_first = true,
+		.limit = 1,
+		.content = true};
 }
 
 int cli_entry_missing(struct cli *c, int64_t id)
 {
-	return cli_fail(c, CLI_SOME, "no entry has the number %lld ('feedwheel entries' lists the newest)", (long long)id);
+	return cli_fail(
+		c, CLI_SOME, "no entry has the number %lld ('feedwheel entries' lists the newest)", (long long)id);
 }

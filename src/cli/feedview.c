@@ -29,9 +29,11 @@ bool cli_quota_text(struct cli *c, int64_t feed_id, struct fw_buf *out)
 
 	if (fw_quota_get(c->store, feed_id, c->now_ms, &q, NULL))
 		return false;
-	fw_buf_addf(out, "%s new entries and %s since %s", cli_number(n, q.new_n), cli_bytes(bytes, (uint64_t)q.bytes), cli_stamp(stamp, q.since_ms));
+	fw_buf_addf(out, "%s new entries and %s since %s", cli_number(n, q.new_n), cli_bytes(bytes, (uint64_t)q.bytes),
+		cli_stamp(stamp, q.since_ms));
 	if (q.deferred_n || fw_quota_is_used_up(c->config, &q))
-		fw_buf_addf(out, ": used up until %s (feed_daily_entries_max, feed_daily_bytes_max)", cli_stamp(stamp, q.until_ms));
+		fw_buf_addf(out, ": used up until %s (feed_daily_entries_max, feed_daily_bytes_max)",
+			cli_stamp(stamp, q.until_ms));
 	if (q.deferred_n)
 		fw_buf_addf(out, "; deferred: %s", cli_count(waiting, q.deferred_n, "entry", "entries"));
 	return true;
@@ -59,8 +61,11 @@ bool cli_feed_is_polled(const struct fw_feed *f)
 
 const char *cli_feed_state(const struct fw_feed *f, const char **style)
 {
-	*style = f->status == FW_FEED_PAUSED ? CLI_YELLOW : f->status != FW_FEED_ACTIVE ? CLI_RED : f->fail_n ? CLI_RED :
-		f->last_visit_ms ? CLI_GREEN : CLI_CYAN;
+	*style = f->status == FW_FEED_PAUSED ? CLI_YELLOW :
+		f->status != FW_FEED_ACTIVE  ? CLI_RED :
+		f->fail_n                    ? CLI_RED :
+		f->last_visit_ms             ? CLI_GREEN :
+					       CLI_CYAN;
 	return fw_feed_state(f);
 }
 
@@ -151,14 +156,20 @@ int cli_document_print(struct cli *c, const struct fw_document *doc)
 const char *cli_websub_text(struct cli *c, const struct fw_websub *w)
 {
 	char stamp[FW_RFC3339_MAX], ago[FW_RFC3339_MAX], n[FW_RFC3339_MAX];
-	const char *more = w->distrust_ms > c->now_ms ? "; it missed entries, so the feed is polled as usual for a while" : "";
+	const char *more = w->distrust_ms > c->now_ms ?
+		"; it missed entries, so the feed is polled as usual for a while" :
+		"";
 	char *words;
 
 	if (w->state == FW_WEBSUB_ACTIVE)
-		words = fw_arena_printf(&c->arena, "active until %s, sent %s%s%s%s", cli_stamp(stamp, w->until_ms), cli_number(n, w->delivered_n), more,
-			w->why.len ? "; " : "", w->why.len ? fw_arena_dup(&c->arena, w->why.p, w->why.len) : "");
+		words = fw_arena_printf(&c->arena, "active until %s, sent %s%s%s%s", cli_stamp(stamp, w->until_ms),
+			cli_number(n, w->delivered_n), more, w->why.len ? "; " : "",
+			w->why.len ? fw_arena_dup(&c->arena, w->why.p, w->why.len) : "");
 	else
-		words = fw_arena_printf(&c->arena, "%s%s%.*s; next try %s", fw_websub_state_name(w->state), w->why.len ? ": " : "", FW_STR_ARG(w->why),
-			w->held ? "when it is switched on" : w->next_ms <= c->now_ms ? "soon" : cli_ago(c, ago, w->next_ms));
+		words = fw_arena_printf(&c->arena, "%s%s%.*s; next try %s", fw_websub_state_name(w->state),
+			w->why.len ? ": " : "", FW_STR_ARG(w->why),
+			w->held                         ? "when it is switched on" :
+				w->next_ms <= c->now_ms ? "soon" :
+							  cli_ago(c, ago, w->next_ms));
 	return words ? words : "";
 }

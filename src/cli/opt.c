@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Arguments: feedwheel [options] COMMAND [options] [arguments]. An option is one of the command's
- * own, a common option, or a setting that the command uses (--host-concurrency 4). "--name value" and
- * "--name=value" are the same; "--" ends the options. A boolean setting may be given without a
+ * own, a common option, or a setting that the command uses (--host-concurrency 4). "--name value"
+ * and "--name=value" are the same; "--" ends the options. A boolean setting may be given without a
  * value (--async-commit) or negated (--no-http2).
  */
 #include <assert.h>
@@ -109,7 +109,10 @@ static int setting_check(struct cli *c, const struct fw_setting *s)
 	cli_dashed(&name, s->name);
 	cli_setting_users(&users, s);
 	if (!cli_uses_setting(c->command, s, &option) || (option.len && !option_is_given(c, option)))
-		rc = cli_usage(c, "%.*s has no effect here%s%.*s: it is a setting of %.*s (to set it there, put '%s = ...' into the configuration file)", FW_STR_ARG(fw_buf_str(&name)), option.len ? " without --" : "", FW_STR_ARG(option),
+		rc = cli_usage(c,
+			"%.*s has no effect here%s%.*s: it is a setting of %.*s (to set it there, put '%s = ...' into "
+			"the configuration file)",
+			FW_STR_ARG(fw_buf_str(&name)), option.len ? " without --" : "", FW_STR_ARG(option),
 			FW_STR_ARG(fw_buf_str(&users)), s->name);
 	fw_buf_finish(&name);
 	fw_buf_finish(&users);
@@ -148,7 +151,8 @@ static int option_unknown(struct cli *c, struct fw_str name)
 	}
 	cli_dashed(&dashed, suggest.best ? suggest.best : "");
 	if (suggest.best)
-		rc = cli_usage(c, "unknown option '--%.*s': did you mean '%.*s'?", FW_STR_ARG(fw_str_sub(name, 0, 60)), FW_STR_ARG(fw_buf_str(&dashed)));
+		rc = cli_usage(c, "unknown option '--%.*s': did you mean '%.*s'?", FW_STR_ARG(fw_str_sub(name, 0, 60)),
+			FW_STR_ARG(fw_buf_str(&dashed)));
 	else
 		rc = cli_usage(c, "unknown option '--%.*s'", FW_STR_ARG(fw_str_sub(name, 0, 60)));
 	fw_buf_finish(&dashed);
@@ -183,9 +187,15 @@ static int option_global(struct scan *s, const struct cli_option *o, struct fw_s
 		if (rc)
 			return rc;
 		switch (o->name[0]) {
-		case 'h': c->help = true; break;
-		case 'q': c->quiet = true; break;
-		default: *(strcmp(o->name, "verbose") == 0 ? &c->verbose : &c->version) = true; break;
+		case 'h':
+			c->help = true;
+			break;
+		case 'q':
+			c->quiet = true;
+			break;
+		default:
+			*(strcmp(o->name, "verbose") == 0 ? &c->verbose : &c->version) = true;
+			break;
 		}
 		return 0;
 	}
@@ -272,21 +282,86 @@ static int option_long(struct scan *s, const char *text)
 }
 
 const struct cli_synonym cli_synonyms[] = {
-	{"ls", "list"}, {"feeds", "list"}, {"subscriptions", "list"}, {"failing", "list --failing"}, {"errors", "list --failing"},
-	{"folders", "list --folder"}, {"subscribe", "add"}, {"sub", "add"}, {"follow", "add"}, {"new", "add"}, {"discover", "add --check"},
-	{"rm", "remove"}, {"del", "remove"}, {"delete", "remove"}, {"unsubscribe", "remove"}, {"unsub", "remove"}, {"unfollow", "remove"},
-	{"search", "entries --search"}, {"find", "entries --search"}, {"grep", "entries --search"}, {"query", "entries --search"},
-	{"items", "entries"}, {"posts", "entries"}, {"articles", "entries"}, {"news", "entries"}, {"latest", "entries"}, {"unread", "entries"},
-	{"open", "read"}, {"view", "read"}, {"cat", "read"}, {"less", "read"}, {"print", "read"}, {"entry", "read"},
-	{"update", "run --once' or 'fetch-now"}, {"refresh", "run --once' or 'fetch-now"}, {"reload", "run --once' or 'fetch-now"},
-	{"sync", "run --once"}, {"pull", "run --once"}, {"crawl", "run"}, {"poll", "fetch-now"}, {"get", "fetch"}, {"download", "fetch"},
-	{"start", "run"}, {"daemon", "run"}, {"worker", "run"}, {"quit", "stop"}, {"kill", "stop"}, {"shutdown", "stop"},
-	{"server", "serve"}, {"http", "serve"}, {"web", "serve"}, {"disable", "pause"}, {"enable", "resume"}, {"unpause", "resume"},
-	{"info", "show"}, {"feed", "show"}, {"history", "show"}, {"due", "list --by-due' or 'why"}, {"schedule", "list --by-due' or 'why"},
-	{"edit", "set"}, {"rename", "set --title"}, {"move", "set --folder"}, {"stats", "status"}, {"ps", "status"}, {"workers", "status"},
-	{"check", "doctor"}, {"verify", "doctor"}, {"validate", "parse"}, {"opml", "import' or 'export"}, {"backup", "copy"}, {"migrate", "copy"},
-	{"config", "help settings"}, {"settings", "help settings"}, {"man", "help"}, {"usage", "help"}, {"commands", "help"}, {"tokens", "token"},
-	{"hubs", "websub"}, {"forecast", "plan"}, {NULL, NULL},
+	{"ls", "list"},
+	{"feeds", "list"},
+	{"subscriptions", "list"},
+	{"failing", "list --failing"},
+	{"errors", "list --failing"},
+	{"folders", "list --folder"},
+	{"subscribe", "add"},
+	{"sub", "add"},
+	{"follow", "add"},
+	{"new", "add"},
+	{"discover", "add --check"},
+	{"rm", "remove"},
+	{"del", "remove"},
+	{"delete", "remove"},
+	{"unsubscribe", "remove"},
+	{"unsub", "remove"},
+	{"unfollow", "remove"},
+	{"search", "entries --search"},
+	{"find", "entries --search"},
+	{"grep", "entries --search"},
+	{"query", "entries --search"},
+	{"items", "entries"},
+	{"posts", "entries"},
+	{"articles", "entries"},
+	{"news", "entries"},
+	{"latest", "entries"},
+	{"unread", "entries"},
+	{"open", "read"},
+	{"view", "read"},
+	{"cat", "read"},
+	{"less", "read"},
+	{"print", "read"},
+	{"entry", "read"},
+	{"update", "run --once' or 'fetch-now"},
+	{"refresh", "run --once' or 'fetch-now"},
+	{"reload", "run --once' or 'fetch-now"},
+	{"sync", "run --once"},
+	{"pull", "run --once"},
+	{"crawl", "run"},
+	{"poll", "fetch-now"},
+	{"get", "fetch"},
+	{"download", "fetch"},
+	{"start", "run"},
+	{"daemon", "run"},
+	{"worker", "run"},
+	{"quit", "stop"},
+	{"kill", "stop"},
+	{"shutdown", "stop"},
+	{"server", "serve"},
+	{"http", "serve"},
+	{"web", "serve"},
+	{"disable", "pause"},
+	{"enable", "resume"},
+	{"unpause", "resume"},
+	{"info", "show"},
+	{"feed", "show"},
+	{"history", "show"},
+	{"due", "list --by-due' or 'why"},
+	{"schedule", "list --by-due' or 'why"},
+	{"edit", "set"},
+	{"rename", "set --title"},
+	{"move", "set --folder"},
+	{"stats", "status"},
+	{"ps", "status"},
+	{"workers", "status"},
+	{"check", "doctor"},
+	{"verify", "doctor"},
+	{"validate", "parse"},
+	{"opml", "import' or 'export"},
+	{"backup", "copy"},
+	{"migrate", "copy"},
+	{"config", "help settings"},
+	{"settings", "help settings"},
+	{"man", "help"},
+	{"usage", "help"},
+	{"commands", "help"},
+	{"tokens", "token"},
+	{"hubs", "websub"},
+	{"forecast", "plan"},
+	{NULL, NULL},
 };
 
 int cli_command_unknown(struct cli *c, const char *word)
@@ -322,13 +397,20 @@ static int option_argument(struct scan *s, const char *word)
 
 static int option_short(struct scan *s, const char *word)
 {
-	static const struct { char letter; const char *name; } SHORT[] = {
-		{'h', "help"}, {'V', "version"}, {'q', "quiet"}, {'v', "verbose"},
+	static const struct {
+		char letter;
+		const char *name;
+	} SHORT[] = {
+		{'h', "help"},
+		{'V', "version"},
+		{'q', "quiet"},
+		{'v', "verbose"},
 	};
 
 	for (size_t i = 0; i < FW_N(SHORT); i++) {
 		if (word[1] == SHORT[i].letter && !word[2])
-			return option_global(s, cli_option_find(cli_global_options, fw_str(SHORT[i].name)), FW_STR_NONE);
+			return option_global(
+				s, cli_option_find(cli_global_options, fw_str(SHORT[i].name)), FW_STR_NONE);
 	}
 	if (word[1] == 'o' && !word[2] && s->c->command && cli_option_find(s->c->command->option, FW_STR("output")))
 		return option_long(s, "output");
@@ -344,7 +426,8 @@ static int argument_count_check(struct cli *c)
 	if (c->arg_n < k->min_args)
 		return cli_usage(c, "missing argument: %s%s", k->args,
 			strncmp(k->args, "FEED", 4) == 0 || strcmp(k->args, "ENTRY") == 0 ?
-			"; write a number as 12, because an unquoted # starts a comment in the shell" : "");
+				"; write a number as 12, because an unquoted # starts a comment in the shell" :
+				"");
 	if (k->max_args >= 0 && c->arg_n > k->max_args)
 		return cli_usage(c, "unexpected argument '%.60s'", c->arg[k->max_args]);
 	if (option_is_given(c, FW_STR("json")) && cli_as_lines(c))
@@ -466,7 +549,8 @@ bool cli_value_int(struct cli *c, const char *name, int64_t min, int64_t *out)
 	if (!text)
 		return true;
 	if (!fw_str_int(fw_str(text), &v) || v < min) {
-		(void)cli_usage(c, "--%s must be a whole number of at least %lld, not '%.60s'", name, (long long)min, text);
+		(void)cli_usage(
+			c, "--%s must be a whole number of at least %lld, not '%.60s'", name, (long long)min, text);
 		return false;
 	}
 	*out = v;

@@ -23,17 +23,21 @@ struct page {
 	const struct cli_term *term;
 	size_t columns;
 	struct fw_buf word;
-	size_t column;        /* columns used on this line, lead included; 0: no line started */
-	size_t begin;         /* out->len at the start of the text */
-	int gap;              /* line ends due before the next word: 0, 1, 2 */
-	size_t pre;           /* number of open <pre> */
+	size_t column; /* columns used on this line, lead included; 0: no line started */
+	size_t begin;  /* out->len at the start of the text */
+	int gap;       /* line ends due before the next word: 0, 1, 2 */
+	size_t pre;    /* number of open <pre> */
 	char lead[LEAD_MAX + 1], next[LEAD_MAX + 1];
 	size_t lead_len;
 	/* of each open list, item and quotation */
-	struct { size_t lead_len; int64_t number; bool item; } nest[NEST_MAX];
-	size_t nest_n, deeper; /* deeper: open elements beyond NEST_MAX */
-	struct fw_buf href;   /* of the open link */
-	size_t href_out, href_word; /* out->len and word.len at the start of its text */
+	struct {
+		size_t lead_len;
+		int64_t number;
+		bool item;
+	} nest[NEST_MAX];
+	size_t nest_n, deeper;       /* deeper: open elements beyond NEST_MAX */
+	struct fw_buf href;          /* of the open link */
+	size_t href_out, href_word;  /* out->len and word.len at the start of its text */
 	bool no_address, no_picture; /* omit URLs; omit pictures */
 };
 
@@ -121,8 +125,14 @@ static void page_block(struct page *p, enum page_block kind)
 /* The first byte of s, or its first reference decoded; *n: bytes consumed. */
 static char text_byte(struct fw_str s, size_t *n)
 {
-	static const struct { struct fw_str name; char c; } REFERENCE[] = {
-		{{"&amp;", 5}, '&'}, {{"&lt;", 4}, '<'}, {{"&gt;", 4}, '>'}, {{"&quot;", 6}, '"'},
+	static const struct {
+		struct fw_str name;
+		char c;
+	} REFERENCE[] = {
+		{{"&amp;", 5}, '&'},
+		{{"&lt;", 4}, '<'},
+		{{"&gt;", 4}, '>'},
+		{{"&quot;", 6}, '"'},
 	};
 
 	*n = 1;
@@ -193,7 +203,8 @@ static struct fw_str tag_attribute(struct fw_str tag, const char *name)
 		end = memchr(quote + 1, '"', left);
 		if (!end)
 			break;
-		if (at > len + 1 && quote[-1] == '=' && rest.p[at - len - 2] == ' ' && memcmp(quote - len - 1, name, len) == 0)
+		if (at > len + 1 && quote[-1] == '=' && rest.p[at - len - 2] == ' ' &&
+			memcmp(quote - len - 1, name, len) == 0)
 			return (struct fw_str){quote + 1, (size_t)(end - quote - 1)};
 		rest = fw_str_sub(rest, (size_t)(end - rest.p) + 1, rest.len);
 	}
@@ -252,7 +263,8 @@ static void link_end(struct page *p)
 		return;
 	if (p->out->len == p->href_out) /* the link's text is one word */
 		words = fw_str_sub(fw_buf_str(&p->word), p->href_word, p->word.len);
-	bare = fw_str_ends(href, FW_STR("/")) && !fw_str_ends(words, FW_STR("/")) ? fw_str_sub(href, 0, href.len - 1) : href;
+	bare = fw_str_ends(href, FW_STR("/")) && !fw_str_ends(words, FW_STR("/")) ? fw_str_sub(href, 0, href.len - 1) :
+										    href;
 	/* no URL if the text is the URL or its end (mailto:) */
 	if (href.p[0] != '#' && !(words.len >= 3 && fw_str_ends(bare, words))) {
 		word_end(p);
@@ -265,7 +277,8 @@ static void link_end(struct page *p)
 
 static void page_media(struct page *p, const char *what, struct fw_str tag)
 {
-	struct fw_str alt = tag_attribute(tag, "alt"), src = tag_attribute(tag, "src"), width = tag_attribute(tag, "width");
+	struct fw_str alt = tag_attribute(tag, "alt"), src = tag_attribute(tag, "src"),
+		      width = tag_attribute(tag, "width");
 
 	/* a tracking pixel */
 	if (p->no_picture || fw_str_eq(width, FW_STR("1")) || fw_str_eq(width, FW_STR("0")))
@@ -291,10 +304,11 @@ static void page_media(struct page *p, const char *what, struct fw_str tag)
 
 static enum page_block element_kind(struct fw_str name)
 {
-	static const char *const LIST_APART[] = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "table", "hr", "dl",
-		"figure", "ul", "ol"};
-	static const char *const LIST_BREAK[] = {"br", "div", "li", "tr", "dt", "dd", "section", "article", "header", "footer",
-		"figcaption", "caption", "summary", "details", "address", "aside", "nav", "main", "center", "legend", "fieldset"};
+	static const char *const LIST_APART[] = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "table",
+		"hr", "dl", "figure", "ul", "ol"};
+	static const char *const LIST_BREAK[] = {"br", "div", "li", "tr", "dt", "dd", "section", "article", "header",
+		"footer", "figcaption", "caption", "summary", "details", "address", "aside", "nav", "main", "center",
+		"legend", "fieldset"};
 
 	for (size_t i = 0; i < FW_N(LIST_APART); i++) {
 		if (fw_str_eq(name, fw_str(LIST_APART[i])))
@@ -324,7 +338,8 @@ static void page_element(struct page *p, struct fw_str tag)
 	name = fw_str_sub(tag, from, to);
 	kind = element_kind(name);
 #define IS(word) fw_str_eq(name, FW_STR(word))
-	if (kind == APART && (IS("ul") || IS("ol")) && p->nest_n > (size_t)closing) /* no blank line before a nested list */
+	if (kind == APART && (IS("ul") || IS("ol")) &&
+		p->nest_n > (size_t)closing) /* no blank line before a nested list */
 		kind = BREAK;
 	if (kind != INLINE && !(p->pre && IS("br")))
 		page_block(p, kind);
@@ -372,7 +387,8 @@ static void page_element(struct page *p, struct fw_str tag)
 
 static void layout_begin(struct page *p, struct fw_buf *out, const struct cli_term *t, size_t columns, size_t indent)
 {
-	*p = (struct page){.out = out, .term = t, .columns = columns, .begin = out->len, .lead_len = FW_MIN(indent, (size_t)8)};
+	*p = (struct page){
+		.out = out, .term = t, .columns = columns, .begin = out->len, .lead_len = FW_MIN(indent, (size_t)8)};
 	memset(p->lead, ' ', p->lead_len);
 	memset(p->next, ' ', p->lead_len);
 }

@@ -86,7 +86,8 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 	int64_t next_ms = s->next_due_ms > 0 ? s->next_due_ms - fw_now_ms() : 0;
 
 	if (s->total > 0)
-		(void)fw_snprintf(text, sizeof(text), "%s/%s feeds", cli_number(a, (int64_t)s->done), cli_number(b, s->total));
+		(void)fw_snprintf(
+			text, sizeof(text), "%s/%s feeds", cli_number(a, (int64_t)s->done), cli_number(b, s->total));
 	else
 		(void)fw_snprintf(text, sizeof(text), "%s feeds", cli_number(a, (int64_t)s->done));
 	progress_part(line, CLI_BOLD, t->err_colour, &left, text);
@@ -103,7 +104,8 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 	if (!s->in_flight && s->next_due_ms == FW_NO_DATE)
 		(void)fw_snprintf(text, sizeof(text), "nothing to fetch");
 	else if (!s->in_flight && next_ms > 0) /* rounded up: not 0 s before it is due */
-		(void)fw_snprintf(text, sizeof(text), "next in %s", fw_duration_text(a, (next_ms + FW_SECOND_MS - 1) / FW_SECOND_MS * FW_SECOND_MS));
+		(void)fw_snprintf(text, sizeof(text), "next in %s",
+			fw_duration_text(a, (next_ms + FW_SECOND_MS - 1) / FW_SECOND_MS * FW_SECOND_MS));
 	else
 		(void)fw_snprintf(text, sizeof(text), "%s in flight", cli_number(a, s->in_flight));
 	progress_part(line, CLI_DIM, t->err_colour, &left, text);
@@ -122,7 +124,9 @@ void cli_progress_line(struct cli_progress *p, const struct fw_run_stats *s, siz
 
 void cli_progress_init(struct cli_progress *p, struct cli *c, bool lines)
 {
-	*p = (struct cli_progress){.c = c, .tty = c->term.err_tty && !c->quiet, .lines = lines && !c->term.err_tty,
+	*p = (struct cli_progress){.c = c,
+		.tty = c->term.err_tty && !c->quiet,
+		.lines = lines && !c->term.err_tty,
 		.next_line_ms = LINE_FIRST_MS};
 }
 

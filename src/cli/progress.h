@@ -17,7 +17,10 @@ struct cli_progress {
 	bool drawn;
 	size_t bar_cells; /* 0: not drawn yet */
 	int64_t next_line_ms;
-	struct { int64_t ms; uint64_t done; } sample[PROGRESS_SAMPLES]; /* a ring */
+	struct {
+		int64_t ms;
+		uint64_t done;
+	} sample[PROGRESS_SAMPLES]; /* a ring */
 	size_t at, n;
 };
 

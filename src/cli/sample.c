@@ -9,7 +9,9 @@
 #define COLUMNS 94 /* of text after "# " */
 
 /* Headings, and examples for settings whose default is empty. */
-static const struct { const char *name, *heading, *example; } MORE[] = {
+static const struct {
+	const char *name, *heading, *example;
+} MORE[] = {
 	{"store", "Store and processes", "postgres:///feedwheel?host=/run/postgresql"},
 	{"store_file", NULL, "/etc/feedwheel.store"},
 	{"host_concurrency", "Limits per host, and the order of fetches", NULL},
@@ -25,7 +27,8 @@ static const struct { const char *name, *heading, *example; } MORE[] = {
 	{"user_agent", NULL, "\"example-reader/1.0 (+https://example.org/about-our-crawler)\""},
 	{"contact_url", NULL, "https://example.org/about-our-crawler"},
 	{"async_commit", "Disk and retention", NULL},
-	{"listen", "HTTP server. Without tokens it serves programs on this machine only (feedwheel help token).", "unix:/run/feedwheel/http.sock"},
+	{"listen", "HTTP server. Without tokens it serves programs on this machine only (feedwheel help token).",
+		"unix:/run/feedwheel/http.sock"},
 	{"trusted_proxies", NULL, "unix, 127.0.0.1, 10.0.0.0/8"},
 	{"tls_cert", NULL, "/etc/ssl/feeds.example.org.pem"},
 	{"tls_key", NULL, "/etc/ssl/private/feeds.example.org.key"},

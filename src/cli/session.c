@@ -74,8 +74,9 @@ int cli_store_folder(struct cli *c, struct fw_err *err)
 	for (slash = strchr(path + 1, '/'); !rc && slash; slash = strchr(slash + 1, '/')) {
 		*slash = 0;
 		if (mkdir(path, 0700) && errno != EEXIST)
-			rc = fw_err_set(err, FW_EIO, "%s: cannot create the directory: %s (to use another store, give --store sqlite:PATH)", path,
-				strerror(errno));
+			rc = fw_err_set(err, FW_EIO,
+				"%s: cannot create the directory: %s (to use another store, give --store sqlite:PATH)",
+				path, strerror(errno));
 		*slash = '/';
 	}
 	fw_config_destroy(plain);
@@ -115,7 +116,9 @@ int cli_workers(struct cli *c, struct fw_store *st, size_t *n)
 	struct fw_err err = {0};
 
 	*n = 0;
-	return fw_store_heartbeat_list(st, c->now_ms - CLI_WORKER_MS, worker_count, n, &err) ? cli_store_failed(c, &err) : 0;
+	return fw_store_heartbeat_list(st, c->now_ms - CLI_WORKER_MS, worker_count, n, &err) ?
+		cli_store_failed(c, &err) :
+		0;
 }
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
@@ -138,8 +141,8 @@ static int feed_candidate(void *ctx, const struct fw_feed *f)
 
 static int feed_ambiguous(struct cli *c, const char *word, const struct candidates *k)
 {
-	(void)cli_fail(c, CLI_SOME, "%s: several feeds have this in their URL or title; give the number of one:",
-		cli_url_show(c, word));
+	(void)cli_fail(c, CLI_SOME,
+		"%s: several feeds have this in their URL or title; give the number of one:", cli_url_show(c, word));
 	for (size_t i = 0; i < k->n && i < 5; i++)
 		(void)cli_fail(c, CLI_SOME, "  %lld %.*s", (long long)k->id[i], FW_STR_ARG(k->url[i]));
 	return CLI_SOME;
@@ -161,7 +164,9 @@ static int feed_no_number(struct cli *c, const char *digits, bool exact)
 	digits += digits[0] == '#';
 	if (exact)
 		return cli_fail(c, CLI_SOME, "no feed has the number %.40s ('feedwheel list' lists all)", digits);
-	return cli_fail(c, CLI_SOME, "no feed has the number %.40s ('feedwheel list' lists all; to name a part of a URL, write '/%.40s')", digits, digits);
+	return cli_fail(c, CLI_SOME,
+		"no feed has the number %.40s ('feedwheel list' lists all; to name a part of a URL, write '/%.40s')",
+		digits, digits);
 }
 
 int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed)
@@ -183,10 +188,12 @@ int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed)
 		if (rc >= 0 && k.n > 1)
 			return feed_ambiguous(c, word, &k);
 		if (rc >= 0)
-			rc = k.n ? fw_store_feed_find(c->store, k.id[0], FW_STR_NONE, &c->arena, feed, &err) : FW_ENOTFOUND;
+			rc = k.n ? fw_store_feed_find(c->store, k.id[0], FW_STR_NONE, &c->arena, feed, &err) :
+				   FW_ENOTFOUND;
 	}
 	if (rc == FW_ENOTFOUND)
-		return cli_fail(c, CLI_SOME, "%s: no such feed ('feedwheel list' lists all; to subscribe, run 'feedwheel add URL')",
+		return cli_fail(c, CLI_SOME,
+			"%s: no such feed ('feedwheel list' lists all; to subscribe, run 'feedwheel add URL')",
 			cli_url_show(c, word));
 	return rc ? cli_store_failed(c, &err) : 0;
 }
@@ -218,7 +225,8 @@ int cli_read(struct cli *c, const char *path, size_t max_bytes, const char *limi
 
 		if (!to) {
 			rc = cli_fail(c, CLI_SOME, "%s: %s%s", in ? "standard input" : path,
-				out->rc == FW_ELIMIT ? "larger than " : "out of memory", out->rc == FW_ELIMIT ? limit : "");
+				out->rc == FW_ELIMIT ? "larger than " : "out of memory",
+				out->rc == FW_ELIMIT ? limit : "");
 			break;
 		}
 		n = read(fd, to, READ_BYTES);

@@ -19,9 +19,9 @@
 #include "cli/timeline.h"
 #include "base/banned.h"
 
-#define IDLE_PRINTED 3     /* reasons printed at most */
+#define IDLE_PRINTED 3  /* reasons printed at most */
 #define IDLE_LEAST 0.05 /* share of the slots' time that a further reason needs */
-#define BLUR_US 20000 /* overlap of adjacent bars that rounding and scheduling delays can cause */
+#define BLUR_US 20000   /* overlap of adjacent bars that rounding and scheduling delays can cause */
 
 void timeline_init(struct timeline *t)
 {
@@ -40,7 +40,8 @@ int timeline_add(struct timeline *t, const struct fw_visit *v)
 	char host[256];
 	struct timeline_bar *b;
 
-	_Static_assert(PHASE_BODY - PHASE_DNS + 1 == FW_VISIT_PHASES, "the phases of a visit are among ours, in its order");
+	_Static_assert(
+		PHASE_BODY - PHASE_DNS + 1 == FW_VISIT_PHASES, "the phases of a visit are among ours, in its order");
 	if (t->n == t->cap) {
 		size_t cap = t->cap ? 2 * t->cap : 1024;
 		struct timeline_bar *grown = reallocarray(t->bar, cap, sizeof(*grown));
@@ -96,7 +97,10 @@ static int timeline_assign_rows(struct timeline *t)
 	int64_t *end;
 
 	for (size_t i = 0; i < t->n; i++)
-		n = FW_MAX(n, t->bar[i].visit.slot >= 0 && t->bar[i].visit.slot < 100000 ? (uint32_t)t->bar[i].visit.slot + 1 : 1u);
+		n = FW_MAX(n,
+			t->bar[i].visit.slot >= 0 && t->bar[i].visit.slot < 100000 ?
+				(uint32_t)t->bar[i].visit.slot + 1 :
+				1u);
 	end = calloc(n + t->n, sizeof(*end));
 	if (!end)
 		return FW_ENOMEM;
@@ -193,8 +197,8 @@ static int timeline_row_ends(struct timeline *t)
 
 struct event {
 	int64_t at_us;
-	int kind;   /* enum idle while waiting; IDLE_N: in a slot */
-	int by;     /* 1, or -1 */
+	int kind; /* enum idle while waiting; IDLE_N: in a slot */
+	int by;   /* 1, or -1 */
 };
 
 static int event_by_time(const void *x, const void *y)
@@ -295,7 +299,8 @@ static void idle_attribute(struct timeline *t, int64_t from_us, int64_t us, int6
 static int timeline_idle(struct timeline *t)
 {
 	struct timeline_bar **order = calloc(t->n, sizeof(struct timeline_bar *));
-	int64_t *host_us = calloc(t->n, sizeof(*host_us)), *latest = calloc(t->n, sizeof(*latest)), state[IDLE_N + 1] = {0};
+	int64_t *host_us = calloc(t->n, sizeof(*host_us)), *latest = calloc(t->n, sizeof(*latest)),
+		state[IDLE_N + 1] = {0};
 	struct event *e = calloc(t->n, 10 * sizeof(*e));
 	int rc = order && host_us && latest && e ? 0 : FW_ENOMEM;
 
@@ -309,7 +314,8 @@ static int timeline_idle(struct timeline *t)
 		for (size_t i = 0; i < n; i++) {
 			state[e[i].kind] += e[i].by;
 			if (i + 1 < n && e[i + 1].at_us > e[i].at_us)
-				idle_attribute(t, e[i].at_us, e[i + 1].at_us - e[i].at_us, FW_MAX(t->row_n - state[IDLE_N], 0), state);
+				idle_attribute(t, e[i].at_us, e[i + 1].at_us - e[i].at_us,
+					FW_MAX(t->row_n - state[IDLE_N], 0), state);
 		}
 		if (n && e[0].at_us > 0)
 			t->idle_us[IDLE_START] += e[0].at_us * t->row_n;
@@ -329,9 +335,14 @@ static int timeline_idle(struct timeline *t)
 static void idle_text(const struct timeline *t, char *to, size_t room)
 {
 	static const char *const WORDS[IDLE_N] = {
-		[IDLE_START] = "start-up before the first request", [IDLE_WORKER] = "claimed feeds waited for a busy worker",
-		[IDLE_CLAIM] = "due feeds waited to be claimed", [IDLE_HOST] = "limits per host", [IDLE_DUE] = "nothing was due",
-		[IDLE_LEFT] = "no feed was left", [IDLE_READ] = "parsing after the last response", [IDLE_STORE] = "storing after the last response",
+		[IDLE_START] = "start-up before the first request",
+		[IDLE_WORKER] = "claimed feeds waited for a busy worker",
+		[IDLE_CLAIM] = "due feeds waited to be claimed",
+		[IDLE_HOST] = "limits per host",
+		[IDLE_DUE] = "nothing was due",
+		[IDLE_LEFT] = "no feed was left",
+		[IDLE_READ] = "parsing after the last response",
+		[IDLE_STORE] = "storing after the last response",
 	};
 	double all = FW_MAX((double)t->total_us * t->row_n, 1.0);
 	struct fw_buf b = FW_BUF_INIT(0);
@@ -360,7 +371,8 @@ static void verdict_text(struct timeline *t)
 {
 	char time[FW_RFC3339_MAX], took[FW_RFC3339_MAX];
 	const struct timeline_bar *last = &t->bar[t->last];
-	int64_t fetching_us = t->end_us - t->begin_us, tail_us = t->end_us - t->half_us, idle_us = fetching_us * t->row_n - t->sum_us;
+	int64_t fetching_us = t->end_us - t->begin_us, tail_us = t->end_us - t->half_us,
+		idle_us = fetching_us * t->row_n - t->sum_us;
 	bool good = fetching_us <= t->bound_us + t->bound_us / 20;
 	char *to = t->verdict, why[40] = "", host[256], limit[60];
 	size_t room = sizeof(t->verdict);
@@ -380,17 +392,21 @@ static void verdict_text(struct timeline *t)
 	else if (t->total_us > 2 * fetching_us) /* the order of fetches hardly matters */
 		idle_text(t, to, room);
 	else if (t->bound_us == t->chain_us && t->chain_n > 1 && fetching_us <= t->bound_us + t->bound_us / 5)
-		(void)fw_snprintf(to, room, "Bottleneck: %.200s. %zu fetches from one host, %s, take %s in any order.", host, t->chain_n, limit,
-			fw_duration_text(time, t->chain_us / 1000));
+		(void)fw_snprintf(to, room, "Bottleneck: %.200s. %zu fetches from one host, %s, take %s in any order.",
+			host, t->chain_n, limit, fw_duration_text(time, t->chain_us / 1000));
 	else if ((good && t->bound_us == t->longest_us) || (last->until_us - last->from_us) * 4 >= fetching_us * 3)
 		(void)fw_snprintf(to, room, "Bottleneck: one feed. %.200s took %s%s.", url.p ? url.p : "", took, why);
 	else if (good)
-		(void)fw_snprintf(to, room, "No bottleneck but the slots: all were busy to the end. More slots would be faster.");
+		(void)fw_snprintf(
+			to, room, "No bottleneck but the slots: all were busy to the end. More slots would be faster.");
 	else if (t->batch)
-		(void)fw_snprintf(to, room, "Bottleneck: the batches. %.0f %% of the slots' time passed waiting for the slowest fetch of each.",
+		(void)fw_snprintf(to, room,
+			"Bottleneck: the batches. %.0f %% of the slots' time passed waiting for the slowest fetch of "
+			"each.",
 			fetching_us ? (double)idle_us * 100 / ((double)fetching_us * t->row_n) : 0);
 	else if (!t->endless && t->tail_idle_us > idle_us / 2 && last->from_us <= t->half_us + tail_us / 4)
-		(void)fw_snprintf(to, room, "For the last %s less than half of the slots had work: the last fetch, %.200s, took %s%s.",
+		(void)fw_snprintf(to, room,
+			"For the last %s less than half of the slots had work: the last fetch, %.200s, took %s%s.",
 			fw_duration_text(time, tail_us / 1000), url.p ? url.p : "", took, why);
 	else {
 		idle_text(t, to, room);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: ISC
 // Zoom, move and tooltips. The rows are drawn in ms; their viewBox selects the visible part.
 "use strict";
-const all = document.getElementById("all"), rows = document.getElementById("rows"), busy = document.getElementById("busy");
-const axis = document.getElementById("axis"), tip = document.getElementById("tip"), left = rows.x.baseVal.value, across = rows.width.baseVal.value;
+const all = document.getElementById("all");
+const rows = document.getElementById("rows"), busy = document.getElementById("busy");
+const axis = document.getElementById("axis"), tip = document.getElementById("tip");
+const left = rows.x.baseVal.value, across = rows.width.baseVal.value;
 const whole = rows.viewBox.baseVal.width;
 let from = 0, wide = whole;
 
@@ -37,7 +39,8 @@ function show() {
 	for (let i = Math.ceil(from / s); i * s <= from + wide; i++) {
 		const x = left + (i * s - from) / wide * across;
 		make("path", {class: "tick", d: `M${x} ${y}v5`}, "");
-		make("text", {class: "dim", x: x, y: y + 18, "text-anchor": "middle"}, whole < 1000 ? `${+(i * s).toFixed(3)} ms` : `${(i * s / 1000).toFixed(digits)} s`);
+		make("text", {class: "dim", x: x, y: y + 18, "text-anchor": "middle"},
+			whole < 1000 ? `${+(i * s).toFixed(3)} ms` : `${(i * s / 1000).toFixed(digits)} s`);
 	}
 }
 
@@ -80,8 +83,10 @@ rows.addEventListener("pointermove", e => {
 });
 rows.addEventListener("pointerleave", () => { tip.style.display = "none"; });
 addEventListener("keydown", e => {
-	const key = {"+": () => zoom(0.8, from + wide / 2), "-": () => zoom(1.25, from + wide / 2), "0": () => { from = 0; wide = whole; show(); },
-		ArrowLeft: () => { from -= wide / 10; show(); }, ArrowRight: () => { from += wide / 10; show(); }}[e.key];
+	const key = {"+": () => zoom(0.8, from + wide / 2), "-": () => zoom(1.25, from + wide / 2),
+		"0": () => { from = 0; wide = whole; show(); },
+		ArrowLeft: () => { from -= wide / 10; show(); },
+		ArrowRight: () => { from += wide / 10; show(); }}[e.key];
 	if (key && !e.ctrlKey && !e.metaKey)
 		key();
 });

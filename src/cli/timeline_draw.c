@@ -25,7 +25,7 @@
 #define BUSY_TOP 128
 #define BUSY_HEIGHT 56
 #define ROWS_TOP (BUSY_TOP + BUSY_HEIGHT + 10)
-#define ROWS_HEIGHT 640 /* maximum of all rows together, unless rows get lower than LANE_LEAST */
+#define ROWS_HEIGHT 640 /* maximum of all rows together, unless rows get lower than ROW_HEIGHT_MIN */
 #define ROW_HEIGHT_MAX 24
 #define ROW_HEIGHT_MIN 3
 #define ROW_HEIGHT_ROOMY 10 /* from this height on, thin lines above and below a bar fit */
@@ -35,19 +35,29 @@
 #define HISTOGRAM_HEIGHT 130
 
 /* Colours that colour-blind people can distinguish (Okabe and Ito). */
-static const struct { const char *word, *colour; } PHASE[PHASE_N] = {
-	[PHASE_QUEUE] = {"queue", "#9a9a9a"}, [PHASE_DNS] = {"name", "#cc79a7"}, [PHASE_CONNECT] = {"connect", "#e69f00"},
-	[PHASE_TLS] = {"TLS", "#d55e00"}, [PHASE_WAIT] = {"wait", "#0072b2"}, [PHASE_BODY] = {"body", "#009e73"},
-	[PHASE_PARSE] = {"parse", "#f0e442"}, [PHASE_STORE] = {"store", "#56b4e9"},
+static const struct {
+	const char *word, *colour;
+} PHASE[PHASE_N] = {
+	[PHASE_QUEUE] = {"queue", "#9a9a9a"},
+	[PHASE_DNS] = {"name", "#cc79a7"},
+	[PHASE_CONNECT] = {"connect", "#e69f00"},
+	[PHASE_TLS] = {"TLS", "#d55e00"},
+	[PHASE_WAIT] = {"wait", "#0072b2"},
+	[PHASE_BODY] = {"body", "#009e73"},
+	[PHASE_PARSE] = {"parse", "#f0e442"},
+	[PHASE_STORE] = {"store", "#56b4e9"},
 };
 
 static const char PICTURE_STYLE[] =
-	"svg{font:13px system-ui,sans-serif}.back{fill:#fff}text{fill:#222}.dim{fill:#666}.head{font-size:20px;font-weight:600}"
+	"svg{font:13px "
+	"system-ui,sans-serif}.back{fill:#fff}text{fill:#222}.dim{fill:#666}.head{font-size:20px;font-weight:600}"
 	".row{fill:#f3f3f3}.busy{fill:#8a8a8a}.tick{stroke:#bbb}.end{stroke:#fff}"
-	".mark{fill:none;stroke:#e0002d;stroke-width:3}.half{stroke:#000;stroke-dasharray:5 4}.batch{stroke:#000;stroke-opacity:.6}"
+	".mark{fill:none;stroke:#e0002d;stroke-width:3}.half{stroke:#000;stroke-dasharray:5 "
+	"4}.batch{stroke:#000;stroke-opacity:.6}"
 	".ok{fill:#0072b2}.no{fill:#d55e00}.shade{fill:#000;fill-opacity:.5}"
 	".tag{font-weight:600;paint-order:stroke;stroke:#fff;stroke-width:6;stroke-linejoin:round}"
-	"@media(prefers-color-scheme:dark){.back{fill:#161616}text{fill:#ddd}.dim{fill:#999}.row{fill:#242424}.tick{stroke:#555}"
+	"@media(prefers-color-scheme:dark){.back{fill:#161616}text{fill:#ddd}.dim{fill:#999}.row{fill:#242424}.tick{"
+	"stroke:#555}"
 	".end{stroke:#161616}.half,.batch{stroke:#fff}.shade{fill:#fff;fill-opacity:.6}.tag{stroke:#161616}}";
 
 extern const char timeline_script[]; /* timeline.js */
@@ -105,7 +115,8 @@ static int row_height(const struct timeline *t)
 static void svg_rect(struct fw_buf *out, enum phase p, int64_t from_us, int64_t us, double y, double h)
 {
 	if (us > 0)
-		fw_buf_addf(out, "<rect class=\"p%d\" x=\"%.3f\" y=\"%.1f\" width=\"%.3f\" height=\"%.1f\"/>", (int)p, x_ms(from_us), y, x_ms(us), h);
+		fw_buf_addf(out, "<rect class=\"p%d\" x=\"%.3f\" y=\"%.1f\" width=\"%.3f\" height=\"%.1f\"/>", (int)p,
+			x_ms(from_us), y, x_ms(us), h);
 }
 
 /* The bar's tooltip. */
@@ -130,7 +141,8 @@ static void svg_tooltip(struct fw_buf *out, const struct timeline_bar *b)
 			fw_buf_adds(out, "  ");
 		}
 	}
-	fw_buf_addf(out, "\n%llu bytes received, %u entries, %u new", (unsigned long long)v->wire_bytes, v->item_n, v->new_n);
+	fw_buf_addf(out, "\n%llu bytes received, %u entries, %u new", (unsigned long long)v->wire_bytes, v->item_n,
+		v->new_n);
 	if (v->error.len) {
 		fw_buf_adds(out, "\n");
 		svg_text(out, fw_str_sub(v->error, 0, 300));
@@ -140,13 +152,18 @@ static void svg_tooltip(struct fw_buf *out, const struct timeline_bar *b)
 
 static void svg_bar(struct fw_buf *out, const struct timeline_bar *b, int high, bool mark)
 {
-	double y = (double)b->row * high, thin = high >= 16 ? 2 : high >= ROW_HEIGHT_ROOMY ? 1 : 0, top = y + (high >= 7 ? 1 : 0) + thin, h = high - (high >= 7 ? 1 : 0) - 2 * thin;
+	double y = (double)b->row * high,
+	       thin = high >= 16         ? 2 :
+		high >= ROW_HEIGHT_ROOMY ? 1 :
+					   0,
+	       top = y + (high >= 7 ? 1 : 0) + thin, h = high - (high >= 7 ? 1 : 0) - 2 * thin;
 	int64_t at = b->from_us, behind = b->until_us + b->took_us[PHASE_PARSE];
 
 	fw_buf_adds(out, "<g>");
 	svg_tooltip(out, b);
 	if (thin > 0) { /* time outside the slot: thin lines above and below */
-		svg_rect(out, PHASE_QUEUE, at - FW_MIN(b->took_us[PHASE_QUEUE], at), FW_MIN(b->took_us[PHASE_QUEUE], at), y + 1, thin);
+		svg_rect(out, PHASE_QUEUE, at - FW_MIN(b->took_us[PHASE_QUEUE], at),
+			FW_MIN(b->took_us[PHASE_QUEUE], at), y + 1, thin);
 		svg_rect(out, PHASE_STORE, behind, b->took_us[PHASE_STORE], y + high - thin, thin);
 	}
 	for (int p = PHASE_DNS; p <= PHASE_BODY; p++) {
@@ -155,20 +172,22 @@ static void svg_bar(struct fw_buf *out, const struct timeline_bar *b, int high, 
 	}
 	svg_rect(out, PHASE_PARSE, b->until_us, b->took_us[PHASE_PARSE], top, h);
 	if (!fw_visit_succeeded(b->visit.kind))
-		fw_buf_addf(out, "<rect class=\"shade\" x=\"%.3f\" y=\"%.1f\" width=\"%.3f\" height=\"%.1f\"/>", x_ms(b->from_us), top,
-			x_ms(b->until_us - b->from_us), h);
+		fw_buf_addf(out, "<rect class=\"shade\" x=\"%.3f\" y=\"%.1f\" width=\"%.3f\" height=\"%.1f\"/>",
+			x_ms(b->from_us), top, x_ms(b->until_us - b->from_us), h);
 	fw_buf_addf(out, "<path class=\"end\" d=\"M%.3f %.1fv%.1f\"/>", x_ms(b->until_us), top, h);
 	if (mark)
-		fw_buf_addf(out, "<rect class=\"mark\" x=\"%.3f\" y=\"%.1f\" width=\"%.3f\" height=\"%.1f\"/>", x_ms(b->from_us), top,
-			x_ms(b->until_us - b->from_us), h);
+		fw_buf_addf(out, "<rect class=\"mark\" x=\"%.3f\" y=\"%.1f\" width=\"%.3f\" height=\"%.1f\"/>",
+			x_ms(b->from_us), top, x_ms(b->until_us - b->from_us), h);
 	fw_buf_adds(out, "</g>\n");
 }
 
 /* Open an inner SVG with a horizontal unit of 1 ms. */
 static void svg_inner_begin(const struct timeline *t, struct fw_buf *out, const char *id, int y, int high)
 {
-	fw_buf_addf(out, "<svg id=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %.3f %d\" preserveAspectRatio=\"none\">\n", id,
-		LEFT, y, ACROSS, high, FW_MAX(x_ms(t->total_us), 1.0), high);
+	fw_buf_addf(out,
+		"<svg id=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %.3f %d\" "
+		"preserveAspectRatio=\"none\">\n",
+		id, LEFT, y, ACROSS, high, FW_MAX(x_ms(t->total_us), 1.0), high);
 }
 
 static void svg_vertical(struct fw_buf *out, const char *class, int64_t at_us, int high)
@@ -194,8 +213,9 @@ static void svg_rows(const struct timeline *t, struct fw_buf *out, int y)
 	uint32_t each = high >= ROW_HEIGHT_ROOMY ? 1 : 10; /* every each-th row has its number */
 
 	for (uint32_t i = each - 1; i < t->row_n; i += each)
-		fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\" font-size=\"%d\">%u</text>\n", LEFT - 6,
-			y + (int)i * high + high - high / 3, FW_MIN(FW_MAX(high - 1, 9), 12), i + 1);
+		fw_buf_addf(out,
+			"<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\" font-size=\"%d\">%u</text>\n",
+			LEFT - 6, y + (int)i * high + high - high / 3, FW_MIN(FW_MAX(high - 1, 9), 12), i + 1);
 	svg_inner_begin(t, out, "rows", y, all);
 	fw_buf_addf(out, "<rect class=\"row\" width=\"%.3f\" height=\"%d\"/>\n", FW_MAX(x_ms(t->total_us), 1.0), all);
 	for (size_t i = 0; i < t->n; i++) {
@@ -226,13 +246,16 @@ static void svg_busy(const struct timeline *t, struct fw_buf *out)
 			share[k] += fmin(until, k + 1) - fmax(from, k);
 	}
 	svg_inner_begin(t, out, "busy", BUSY_TOP, BUSY_HEIGHT);
-	fw_buf_addf(out, "<rect class=\"row\" width=\"%.3f\" height=\"%d\"/>\n<path class=\"busy\" d=\"M0 %d", FW_MAX(x_ms(t->total_us), 1.0), BUSY_HEIGHT,
-		BUSY_HEIGHT);
+	fw_buf_addf(out, "<rect class=\"row\" width=\"%.3f\" height=\"%d\"/>\n<path class=\"busy\" d=\"M0 %d",
+		FW_MAX(x_ms(t->total_us), 1.0), BUSY_HEIGHT, BUSY_HEIGHT);
 	for (int k = 0; k < BUCKETS; k++)
 		fw_buf_addf(out, "V%.1fH%.3f", BUSY_HEIGHT * (1 - fmin(share[k] / t->row_n, 1)), (k + 1) * wide / 1000);
 	fw_buf_addf(out, "V%dz\"/>\n</svg>\n", BUSY_HEIGHT);
-	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\">100 %%</text><text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\">0</text>"
-		"<text class=\"dim\" x=\"%d\" y=\"%d\">busy slots</text>\n", LEFT - 6, BUSY_TOP + 11, LEFT - 6, BUSY_TOP + BUSY_HEIGHT, LEFT, BUSY_TOP - 5);
+	fw_buf_addf(out,
+		"<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\">100 %%</text><text class=\"dim\" x=\"%d\" "
+		"y=\"%d\" text-anchor=\"end\">0</text>"
+		"<text class=\"dim\" x=\"%d\" y=\"%d\">busy slots</text>\n",
+		LEFT - 6, BUSY_TOP + 11, LEFT - 6, BUSY_TOP + BUSY_HEIGHT, LEFT, BUSY_TOP - 5);
 	free(share);
 }
 
@@ -259,7 +282,10 @@ static void svg_axis(const struct timeline *t, struct fw_buf *out, int y)
 	for (double ms = 0; ms <= whole; ms += s) {
 		double x = LEFT + ACROSS * ms / whole;
 
-		fw_buf_addf(out, "<path class=\"tick\" d=\"M%.1f %dv5\"/><text class=\"dim\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">", x, y, x, y + 18);
+		fw_buf_addf(out,
+			"<path class=\"tick\" d=\"M%.1f %dv5\"/><text class=\"dim\" x=\"%.1f\" y=\"%d\" "
+			"text-anchor=\"middle\">",
+			x, y, x, y + 18);
 		if (whole < 1000)
 			fw_buf_addf(out, "%.4g ms</text>\n", ms);
 		else
@@ -279,9 +305,10 @@ static void svg_last_label(const struct timeline *t, struct fw_buf *out, int y)
 
 	bool inside = svg_x(t, b->from_us) < LEFT + NOTE_WIDTH;
 
-	fw_buf_addf(out, "<g class=\"note\" data-ms=\"%.3f\" transform=\"translate(%.1f)\"><text class=\"tag\" x=\"%d\" y=\"%d\""
-		" text-anchor=\"%s\">last: ", x_ms(b->from_us), svg_x(t, b->from_us), inside ? 8 : -8, at + high / 2 + 5,
-		inside ? "start" : "end");
+	fw_buf_addf(out,
+		"<g class=\"note\" data-ms=\"%.3f\" transform=\"translate(%.1f)\"><text class=\"tag\" x=\"%d\" y=\"%d\""
+		" text-anchor=\"%s\">last: ",
+		x_ms(b->from_us), svg_x(t, b->from_us), inside ? 8 : -8, at + high / 2 + 5, inside ? "start" : "end");
 	svg_url(out, b->visit.feed_url, 60);
 	fw_buf_adds(out, ", ");
 	svg_duration(out, b->until_us - b->from_us);
@@ -301,21 +328,30 @@ static void svg_legend(const struct timeline *t, struct fw_buf *out)
 
 		if (thin && !roomy)
 			continue;
-		fw_buf_addf(out, "<rect class=\"p%d\" x=\"%d\" y=\"%d\" width=\"14\" height=\"%d\"/><text x=\"%d\" y=\"94\">%s</text>\n", p, x,
-			p == PHASE_STORE ? 93 : 82, thin ? 3 : 14, x + 20, PHASE[p].word);
+		fw_buf_addf(out,
+			"<rect class=\"p%d\" x=\"%d\" y=\"%d\" width=\"14\" height=\"%d\"/><text x=\"%d\" "
+			"y=\"94\">%s</text>\n",
+			p, x, p == PHASE_STORE ? 93 : 82, thin ? 3 : 14, x + 20, PHASE[p].word);
 		x += 100;
 	}
 	if (t->failed_n) {
-		fw_buf_addf(out, "<rect class=\"p%d\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/><rect class=\"shade\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/>"
-			"<text x=\"%d\" y=\"94\">failed</text>\n", (int)PHASE_WAIT, x, x, x + 20);
+		fw_buf_addf(out,
+			"<rect class=\"p%d\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/><rect class=\"shade\" "
+			"x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/>"
+			"<text x=\"%d\" y=\"94\">failed</text>\n",
+			(int)PHASE_WAIT, x, x, x + 20);
 		x += 100;
 	}
 	if (t->batch && t->batch < t->n) {
-		fw_buf_addf(out, "<path class=\"batch\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">next batch</text>\n", x + 4, x + 14);
+		fw_buf_addf(out, "<path class=\"batch\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">next batch</text>\n",
+			x + 4, x + 14);
 		x += 130;
 	}
 	if (half_is_shown(t))
-		fw_buf_addf(out, "<path class=\"half\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">half of the slots have finished</text>\n", x + 4, x + 14);
+		fw_buf_addf(out,
+			"<path class=\"half\" d=\"M%d 82v14\"/><text x=\"%d\" y=\"94\">half of the slots have "
+			"finished</text>\n",
+			x + 4, x + 14);
 }
 
 static void svg_head(const struct timeline *t, struct fw_buf *out)
@@ -324,7 +360,8 @@ static void svg_head(const struct timeline *t, struct fw_buf *out)
 
 	fw_buf_addf(out, "<text class=\"head\" x=\"%d\" y=\"34\">", LEFT);
 	svg_cstr(out, t->verdict);
-	fw_buf_addf(out, "</text>\n<text x=\"%d\" y=\"60\">Run of %s: %zu %s in ", LEFT, fw_rfc3339(at, t->started_ms / 1000 * 1000), t->n, t->n == 1 ? "fetch" : "fetches");
+	fw_buf_addf(out, "</text>\n<text x=\"%d\" y=\"60\">Run of %s: %zu %s in ", LEFT,
+		fw_rfc3339(at, t->started_ms / 1000 * 1000), t->n, t->n == 1 ? "fetch" : "fetches");
 	svg_duration(out, t->total_us);
 	fw_buf_addf(out, " on %u ", t->row_n);
 	if (t->slots > t->row_n)
@@ -342,7 +379,10 @@ static void svg_head(const struct timeline *t, struct fw_buf *out)
 	}
 	fw_buf_adds(out, "; lower bound for any order ");
 	svg_duration(out, t->bound_us);
-	fw_buf_adds(out, t->bound_us == t->slots_us ? " (work / slots)" : t->bound_us == t->longest_us ? " (the longest fetch)" : " (one host's feeds)");
+	fw_buf_adds(out,
+		t->bound_us == t->slots_us           ? " (work / slots)" :
+			t->bound_us == t->longest_us ? " (the longest fetch)" :
+						       " (one host's feeds)");
 	fw_buf_adds(out, "</text>\n");
 }
 
@@ -357,8 +397,11 @@ static int histogram_bin(int64_t us)
 
 static void svg_percentile(const struct timeline *t, struct fw_buf *out, const int64_t *took, int percent, int x, int y)
 {
-	fw_buf_addf(out, "<text x=\"%d\" y=\"%d\">%s ", x, y, percent == 50 ? "median" : percent == 100 ? "longest" :
-		percent == 95 ? "95 % took at most" : "99 % took at most");
+	fw_buf_addf(out, "<text x=\"%d\" y=\"%d\">%s ", x, y,
+		percent == 50          ? "median" :
+			percent == 100 ? "longest" :
+			percent == 95  ? "95 % took at most" :
+					 "99 % took at most");
 	svg_duration(out, took[(t->n * (size_t)percent + 99) / 100 - 1]);
 	fw_buf_adds(out, "</text>\n");
 }
@@ -385,19 +428,27 @@ static void svg_histogram(const struct timeline *t, struct fw_buf *out, int y)
 		last = FW_MAX(last, b);
 	}
 	qsort(took, t->n, sizeof(*took), timeline_by_us);
-	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\">durations of the fetches%s</text>\n", LEFT, y - 8, t->failed_n ? " (orange: failed)" : "");
+	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\">durations of the fetches%s</text>\n", LEFT, y - 8,
+		t->failed_n ? " (orange: failed)" : "");
 	for (int b = first; b <= last + 1; b++) {
-		double ok = (HISTOGRAM_HEIGHT - 16) * (double)n[0][b] / (double)most, no = (HISTOGRAM_HEIGHT - 16) * (double)n[1][b] / (double)most;
+		double ok = (HISTOGRAM_HEIGHT - 16) * (double)n[0][b] / (double)most,
+		       no = (HISTOGRAM_HEIGHT - 16) * (double)n[1][b] / (double)most;
 		int x = LEFT + (b - first) * 30;
 
 		if (b <= last && n[0][b] + n[1][b])
-			fw_buf_addf(out, "<g><title>%zu fetches, %zu failed</title><rect class=\"ok\" x=\"%d\" y=\"%.1f\" width=\"28\" height=\"%.1f\"/>"
-				"<rect class=\"no\" x=\"%d\" y=\"%.1f\" width=\"28\" height=\"%.1f\"/><text class=\"dim\" x=\"%d\" y=\"%.1f\" text-anchor=\"middle\""
-				" font-size=\"11\">%zu</text></g>\n", n[0][b] + n[1][b], n[1][b], x, base - ok, ok, x, base - ok - no, no, x + 14,
+			fw_buf_addf(out,
+				"<g><title>%zu fetches, %zu failed</title><rect class=\"ok\" x=\"%d\" y=\"%.1f\" "
+				"width=\"28\" height=\"%.1f\"/>"
+				"<rect class=\"no\" x=\"%d\" y=\"%.1f\" width=\"28\" height=\"%.1f\"/><text "
+				"class=\"dim\" x=\"%d\" y=\"%.1f\" text-anchor=\"middle\""
+				" font-size=\"11\">%zu</text></g>\n",
+				n[0][b] + n[1][b], n[1][b], x, base - ok, ok, x, base - ok - no, no, x + 14,
 				base - ok - no - 3, n[0][b] + n[1][b]);
 		if (b % BINS_OCTAVE == 0) {
-			fw_buf_addf(out, "<path class=\"tick\" d=\"M%d %dv5\"/><text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\">", x, base, x,
-				base + 17);
+			fw_buf_addf(out,
+				"<path class=\"tick\" d=\"M%d %dv5\"/><text class=\"dim\" x=\"%d\" y=\"%d\" "
+				"text-anchor=\"middle\" font-size=\"11\">",
+				x, base, x, base + 17);
 			svg_duration(out, INT64_C(1000) << (b / BINS_OCTAVE));
 			fw_buf_adds(out, "</text>\n");
 		}
@@ -423,7 +474,8 @@ static void svg_picture(const struct timeline *t, struct fw_buf *out, const char
 {
 	int bottom = rows_bottom(t), high = picture_height(t);
 
-	fw_buf_addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" %s>\n<style>%s", WIDTH, high, more, PICTURE_STYLE);
+	fw_buf_addf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" %s>\n<style>%s", WIDTH, high,
+		more, PICTURE_STYLE);
 	for (int p = 0; p < PHASE_N; p++)
 		fw_buf_addf(out, ".p%d{fill:%s}", p, PHASE[p].colour);
 	fw_buf_adds(out, "path,.mark{vector-effect:non-scaling-stroke}</style>\n");
@@ -431,7 +483,8 @@ static void svg_picture(const struct timeline *t, struct fw_buf *out, const char
 	svg_head(t, out);
 	svg_legend(t, out);
 	svg_busy(t, out);
-	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", LEFT + ACROSS, BUSY_TOP - 5, hint);
+	fw_buf_addf(out, "<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", LEFT + ACROSS,
+		BUSY_TOP - 5, hint);
 	svg_rows(t, out, ROWS_TOP);
 	svg_axis(t, out, bottom);
 	svg_last_label(t, out, ROWS_TOP);
@@ -450,11 +503,19 @@ void timeline_svg(const struct timeline *t, struct fw_buf *out)
 
 void timeline_html(const struct timeline *t, struct fw_buf *out)
 {
-	fw_buf_addf(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>feedwheel: %zu fetches</title>\n<style>"
-		"body{margin:0}svg#all{width:100%%;height:auto;display:block}svg#rows{cursor:grab}#tip{position:fixed;display:none;max-width:46em;"
-		"padding:.5em .8em;background:#111;color:#fff;font:13px/1.5 system-ui,sans-serif;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px;"
-		"border:1px solid #777;pointer-events:none}@media(prefers-color-scheme:dark){body{background:#161616}}</style>\n</head>\n<body>\n", t->n);
-	svg_picture(t, out, "id=\"all\"", "zoom: mouse wheel or + -; move: drag or arrow keys; reset: double click or 0");
+	fw_buf_addf(out,
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>feedwheel: %zu "
+		"fetches</title>\n<style>"
+		"body{margin:0}svg#all{width:100%%;height:auto;display:block}svg#rows{cursor:grab}#tip{position:fixed;"
+		"display:none;max-width:46em;"
+		"padding:.5em .8em;background:#111;color:#fff;font:13px/1.5 "
+		"system-ui,sans-serif;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px;"
+		"border:1px solid "
+		"#777;pointer-events:none}@media(prefers-color-scheme:dark){body{background:#161616}}</style>\n</"
+		"head>\n<body>\n",
+		t->n);
+	svg_picture(
+		t, out, "id=\"all\"", "zoom: mouse wheel or + -; move: drag or arrow keys; reset: double click or 0");
 	fw_buf_adds(out, "<div id=\"tip\"></div>\n<script>\n");
 	fw_buf_adds(out, timeline_script);
 	fw_buf_adds(out, "</script>\n</body>\n</html>\n");

@@ -21,10 +21,18 @@ void cli_xml(struct fw_buf *out, struct fw_str s, bool keep)
 		if (!is_char(cp) || (cp == 0xfffd && n == 1))
 			continue;
 		switch (cp) {
-		case '&': fw_buf_adds(out, "&amp;"); break;
-		case '<': fw_buf_adds(out, "&lt;"); break;
-		case '>': fw_buf_adds(out, "&gt;"); break;
-		case '"': fw_buf_adds(out, "&quot;"); break;
+		case '&':
+			fw_buf_adds(out, "&amp;");
+			break;
+		case '<':
+			fw_buf_adds(out, "&lt;");
+			break;
+		case '>':
+			fw_buf_adds(out, "&gt;");
+			break;
+		case '"':
+			fw_buf_adds(out, "&quot;");
+			break;
 		default:
 			if (!fw_utf8_is_unsafe(cp))
 				fw_buf_add(out, s.p + i, n);

@@ -39,7 +39,8 @@ int fw_config_check_disk(const struct fw_config *c, struct fw_err *err)
 	file = fw_store_url_rest(c->store);
 	if (disk_statvfs(file, &v)) /* opening the store reports what is wrong with its path */
 		return 0;
-	if (__builtin_mul_overflow((int64_t)v.f_bavail, (int64_t)v.f_frsize, &free_bytes) || free_bytes >= c->disk_free_min_bytes)
+	if (__builtin_mul_overflow((int64_t)v.f_bavail, (int64_t)v.f_frsize, &free_bytes) ||
+		free_bytes >= c->disk_free_min_bytes)
 		return 0;
 	return fw_err_set(err, FW_EAGAIN,
 		"%.*s: %lld MiB free on its disk, below disk_free_min_bytes = %lld MiB: free some space, or lower it",

@@ -14,8 +14,8 @@
 
 struct fw_meter {
 	size_t workers, slot_n;
-	size_t bytes;             /* of this mapping */
-	int fd;                   /* the master's descriptor; -1: none */
+	size_t bytes; /* of this mapping */
+	int fd;       /* the master's descriptor; -1: none */
 	int64_t started_ms;
 	pid_t master;
 	struct fw_meter_usage master_usage;
@@ -30,11 +30,16 @@ static const struct {
 	size_t n;
 	int64_t us[FW_METER_BUCKETS];
 } METER_BOUNDS[FW_TIMING_N] = {
-	[FW_TIMING_LATENESS] = {11, {MS(100), S(1), S(5), S(15), S(60), S(300), S(900), S(3600), S(21600), S(86400), REST}},
-	[FW_TIMING_FETCH] = {14, {MS(5), MS(10), MS(25), MS(50), MS(100), MS(250), MS(500), S(1), MS(2500), S(5), S(10), S(30), S(60), REST}},
+	[FW_TIMING_LATENESS] = {11,
+		{MS(100), S(1), S(5), S(15), S(60), S(300), S(900), S(3600), S(21600), S(86400), REST}},
+	[FW_TIMING_FETCH] = {14,
+		{MS(5), MS(10), MS(25), MS(50), MS(100), MS(250), MS(500), S(1), MS(2500), S(5), S(10), S(30), S(60),
+			REST}},
 	[FW_TIMING_PARSE] = {12, {100, 250, 500, MS(1), MS(2), MS(5), MS(10), MS(25), MS(50), MS(100), MS(500), REST}},
-	[FW_TIMING_CLAIM] = {12, {500, MS(1), MS(2), MS(5), MS(10), MS(25), MS(50), MS(100), MS(250), S(1), S(5), REST}},
-	[FW_TIMING_COMMIT] = {12, {500, MS(1), MS(2), MS(5), MS(10), MS(25), MS(50), MS(100), MS(250), S(1), S(5), REST}},
+	[FW_TIMING_CLAIM] = {12,
+		{500, MS(1), MS(2), MS(5), MS(10), MS(25), MS(50), MS(100), MS(250), S(1), S(5), REST}},
+	[FW_TIMING_COMMIT] = {12,
+		{500, MS(1), MS(2), MS(5), MS(10), MS(25), MS(50), MS(100), MS(250), S(1), S(5), REST}},
 };
 
 const int64_t *fw_meter_bounds(enum fw_timing t, size_t *n)
@@ -80,7 +85,8 @@ int fw_meter_fd(const struct fw_meter *m)
 struct fw_meter *fw_meter_open(int fd)
 {
 	struct stat st;
-	struct fw_meter *m = fstat(fd, &st) ? MAP_FAILED : mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct fw_meter *m = fstat(fd, &st) ? MAP_FAILED :
+					      mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	close(fd);
 	return m == MAP_FAILED ? NULL : m;
@@ -195,8 +201,10 @@ void meter_usage_update(struct fw_meter_usage *out)
 		fclose(f);
 	getrusage(RUSAGE_SELF, &used);
 	atomic_store_explicit(&out->rss_bytes, pages < 0 ? -1 : pages * size, memory_order_relaxed);
-	atomic_store_explicit(&out->cpu_ms, ((int64_t)used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
-		(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000, memory_order_relaxed);
+	atomic_store_explicit(&out->cpu_ms,
+		((int64_t)used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000 +
+			(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1000,
+		memory_order_relaxed);
 }
 
 void fw_meter_master_usage(struct fw_meter *m)
@@ -234,9 +242,11 @@ bool fw_meter_process(const struct fw_meter *m, size_t i, struct fw_meter_proces
 	if (i == 0)
 		*out = (struct fw_meter_process){.what = "master", .pid = m->master};
 	else if (i <= m->workers)
-		*out = (struct fw_meter_process){.what = "worker", .index = (int)i - 1, .pid = atomic_load(&m->slot[i - 1].pid)};
+		*out = (struct fw_meter_process){
+			.what = "worker", .index = (int)i - 1, .pid = atomic_load(&m->slot[i - 1].pid)};
 	else
-		*out = (struct fw_meter_process){.what = "server", .pid = i <= m->slot_n ? atomic_load(&m->slot[i - 1].pid) : 0};
+		*out = (struct fw_meter_process){
+			.what = "server", .pid = i <= m->slot_n ? atomic_load(&m->slot[i - 1].pid) : 0};
 	if (out->pid)
 		meter_process_read(usage, out);
 	return out->pid != 0;

@@ -47,8 +47,13 @@ static struct fw_str proc_read(const char *path, bool is_link, char *out, size_t
 /* The hash `space`; 0: unknown. */
 static uint64_t pid_space(void)
 {
-	static const struct { const char *path; bool is_link, needed; } PART[] = {
-		{"/proc/sys/kernel/random/boot_id", false, true}, {"/proc/self/ns/pid", true, true}, {"/proc/self/ns/time", true, false},
+	static const struct {
+		const char *path;
+		bool is_link, needed;
+	} PART[] = {
+		{"/proc/sys/kernel/random/boot_id", false, true},
+		{"/proc/self/ns/pid", true, true},
+		{"/proc/self/ns/time", true, false},
 	};
 	char text[100];
 	uint64_t space = 0;
@@ -99,8 +104,10 @@ void fw_worker_name(char *out, size_t size, int index)
 
 	(void)gethostname(host, sizeof(host) - 1);
 	if (space && process_stat_read(getpid(), &stat))
-		(void)fw_snprintf(tag, sizeof(tag), "%016llx-%lld", (unsigned long long)space, (long long)stat.start_ticks);
-	(void)fw_snprintf(out, size, "%s/%lld/%d/%lld/%s", host, (long long)getpid(), index, (long long)fw_now_ms(), tag);
+		(void)fw_snprintf(
+			tag, sizeof(tag), "%016llx-%lld", (unsigned long long)space, (long long)stat.start_ticks);
+	(void)fw_snprintf(
+		out, size, "%s/%lld/%d/%lld/%s", host, (long long)getpid(), index, (long long)fw_now_ms(), tag);
 }
 
 bool fw_worker_is_dead(const char *name)
@@ -123,5 +130,6 @@ bool fw_worker_is_dead(const char *name)
 	if (kill((pid_t)pid, 0) && errno == ESRCH)
 		return true;
 	/* a zombie is dead, even if its parent does not wait for it */
-	return process_stat_read(pid, &stat) && (stat.start_ticks != start_ticks || stat.state == 'Z' || stat.state == 'X');
+	return process_stat_read(pid, &stat) &&
+		(stat.start_ticks != start_ticks || stat.state == 'Z' || stat.state == 'X');
 }

@@ -24,10 +24,13 @@ int rows_memory_exceeded(size_t len, size_t max_bytes, struct fw_err *err)
 	size_t bytes = rows_memory_limit(len, max_bytes);
 
 	if (bytes == max_bytes)
-		return fw_err_set(err, FW_ELIMIT, "the document of %zu bytes needs more than %zu bytes of memory (raise parse_memory_bytes)",
-			len, bytes);
-	return fw_err_set(err, FW_ELIMIT, "the document of %zu bytes needs more than %zu bytes of memory: the limit for a feed of this size,"
-		" whatever parse_memory_bytes is", len, bytes);
+		return fw_err_set(err, FW_ELIMIT,
+			"the document of %zu bytes needs more than %zu bytes of memory (raise parse_memory_bytes)", len,
+			bytes);
+	return fw_err_set(err, FW_ELIMIT,
+		"the document of %zu bytes needs more than %zu bytes of memory: the limit for a feed of this size,"
+		" whatever parse_memory_bytes is",
+		len, bytes);
 }
 
 static struct fw_str row_authors_text(struct fw_arena *a, const struct fw_person *p)
@@ -94,7 +97,8 @@ struct fw_str rows_feed_extra(struct fw_arena *a, const struct fw_document *d)
 bool rows_feed_meta(struct fw_feed *s, const struct fw_document *d, bool fill)
 {
 	struct fw_str *const to[] = {&s->title, &s->home_page_url, &s->description, &s->language, &s->icon};
-	const struct fw_str from[] = {d->title, d->home_page_url, d->description, d->language, d->icon.len ? d->icon : d->image.url};
+	const struct fw_str from[] = {
+		d->title, d->home_page_url, d->description, d->language, d->icon.len ? d->icon : d->image.url};
 	bool changed = false;
 
 	for (size_t i = 0; i < FW_N(to); i++) {
@@ -106,7 +110,8 @@ bool rows_feed_meta(struct fw_feed *s, const struct fw_document *d, bool fill)
 	return changed;
 }
 
-static void row_fill(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, const struct fw_entry *e, struct fw_entry_row *w)
+static void row_fill(struct fw_arena *a, int64_t feed_id, const struct fw_document *d, const struct fw_entry *e,
+	struct fw_entry_row *w)
 {
 	struct fw_hash128 key = fw_entry_key(feed_id, e);
 
@@ -162,7 +167,8 @@ static int row_on_key(void *ctx, const struct fw_entry_key *k)
 	return 0;
 }
 
-int rows_compare(struct fw_store *st, int64_t feed_id, const struct fw_entry_row *row, size_t n, unsigned char *state, struct fw_err *err)
+int rows_compare(struct fw_store *st, int64_t feed_id, const struct fw_entry_row *row, size_t n, unsigned char *state,
+	struct fw_err *err)
 {
 	struct row_comparison c = {.row = row, .state = state};
 	int rc = 0;

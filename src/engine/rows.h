@@ -28,8 +28,8 @@ struct fw_entry_row *rows_from_document(struct fw_arena *a, int64_t feed_id, con
  * store's; FW_ENOMEM.
  */
 enum row_state { ROW_NEW, ROW_CHANGED, ROW_KNOWN /* or deleted by retention: it stays deleted, changed or not */ };
-FW_MUST_CHECK int rows_compare(struct fw_store *st, int64_t feed_id, const struct fw_entry_row *row, size_t n, unsigned char *state,
-	struct fw_err *err);
+FW_MUST_CHECK int rows_compare(struct fw_store *st, int64_t feed_id, const struct fw_entry_row *row, size_t n,
+	unsigned char *state, struct fw_err *err);
 /*
  * Copies title and the like from the document to s; fill: only into empty members. True: something
  * changed.

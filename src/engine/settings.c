@@ -7,7 +7,10 @@
 
 int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *err)
 {
-	struct fw_store_config sc = {.url = c->store, .flags = flags, .async_commit = c->async_commit, .page_cache_bytes = (size_t)c->page_cache_bytes};
+	struct fw_store_config sc = {.url = c->store,
+		.flags = flags,
+		.async_commit = c->async_commit,
+		.page_cache_bytes = (size_t)c->page_cache_bytes};
 
 	return fw_store_open(&sc, out, err);
 }
@@ -30,8 +33,11 @@ enum fw_plan_policy fw_settings_order(const struct fw_config *c)
 
 void fw_settings_plan(const struct fw_config *c, uint32_t slots, struct fw_plan_rules *out)
 {
-	*out = (struct fw_plan_rules){.policy = fw_settings_order(c), .slots = slots, .host_concurrency = (uint32_t)c->host_concurrency,
-		.host_gap_us = c->host_gap_ms * 1000, .batch = (uint32_t)c->order_batch};
+	*out = (struct fw_plan_rules){.policy = fw_settings_order(c),
+		.slots = slots,
+		.host_concurrency = (uint32_t)c->host_concurrency,
+		.host_gap_us = c->host_gap_ms * 1000,
+		.batch = (uint32_t)c->order_batch};
 }
 
 int64_t fw_settings_batch(const struct fw_config *c, int64_t slots)
@@ -43,9 +49,12 @@ int64_t fw_settings_batch(const struct fw_config *c, int64_t slots)
 
 void fw_settings_visit(const struct fw_config *c, struct visit_rules *out)
 {
-	*out = (struct visit_rules){.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries},
+	*out = (struct visit_rules){
+		.limits = {.max_bytes = (size_t)c->max_body_bytes, .max_entries = (uint32_t)c->max_entries},
 		.parse_memory = (size_t)c->parse_memory_bytes};
-	out->host.policy = !c->host_key || strcmp(c->host_key, "domain") == 0 ? HOST_DOMAIN : strcmp(c->host_key, "host") == 0 ? HOST_NAME : HOST_ADDRESS;
+	out->host.policy = !c->host_key || strcmp(c->host_key, "domain") == 0 ? HOST_DOMAIN :
+		strcmp(c->host_key, "host") == 0                              ? HOST_NAME :
+										HOST_ADDRESS;
 	out->host.hosting_domains = c->hosting_domains;
 	fw_due_policy_default(&out->due);
 	out->due.min_ms = c->interval_min_ms;
@@ -69,7 +78,8 @@ int fw_settings_net(const struct fw_config *c, uint32_t slots, struct fw_net *ou
 		fits = fw_snprintf(out->user_agent, sizeof(out->user_agent), "feedwheel/%s%s%s%s", fw_version(),
 			contact ? " (+" : "", contact ? contact : "", contact ? ")" : "");
 	if (!fits)
-		return fw_err_set(err, FW_EINVAL, "user_agent or contact_url is longer than %zu bytes", sizeof(out->user_agent) - 40);
+		return fw_err_set(err, FW_EINVAL, "user_agent or contact_url is longer than %zu bytes",
+			sizeof(out->user_agent) - 40);
 	fw_fetch_config_default(&out->fetch);
 	out->fetch.guard = &out->guard;
 	out->fetch.user_agent = out->user_agent;

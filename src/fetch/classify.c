@@ -63,7 +63,8 @@ static void classify_tls(struct fw_fetch_priv *v, CURLcode rc)
 
 	curl_easy_getinfo(v->easy, CURLINFO_SSL_VERIFYRESULT, &verify);
 	if (verify != X509_V_OK && verify != X509_V_ERR_UNSPECIFIED)
-		fw_visit_set_outcome(v->f, FW_VISIT_TLS, "invalid server certificate: %s", X509_verify_cert_error_string(verify));
+		fw_visit_set_outcome(
+			v->f, FW_VISIT_TLS, "invalid server certificate: %s", X509_verify_cert_error_string(verify));
 	else if (rc == CURLE_PEER_FAILED_VERIFICATION) /* libcurl's own check of the host name */
 		fw_visit_set_outcome(v->f, FW_VISIT_TLS, "invalid server certificate: issued for another host name");
 	else
@@ -72,7 +73,9 @@ static void classify_tls(struct fw_fetch_priv *v, CURLcode rc)
 
 void fw_classify_no_slot(struct fw_fetch_priv *v)
 {
-	fw_visit_set_outcome(v->f, FW_VISIT_LOCAL, "no free slot at the address for %lld ms, which left too little of total_timeout (raise address_concurrency)",
+	fw_visit_set_outcome(v->f, FW_VISIT_LOCAL,
+		"no free slot at the address for %lld ms, which left too little of total_timeout (raise "
+		"address_concurrency)",
 		(long long)(v->f->visit.queue_us / 1000));
 }
 
@@ -83,16 +86,19 @@ static void classify_timeout(struct fw_fetch_priv *v)
 	bool early = now_us < v->deadline_us; /* by our clock; libcurl's may be slightly ahead */
 
 	if (v->paused)
-		fw_visit_set_outcome(v->f, FW_VISIT_LOCAL, "paused too long, while other large bodies filled the buffer (lower concurrency)");
+		fw_visit_set_outcome(v->f, FW_VISIT_LOCAL,
+			"paused too long, while other large bodies filled the buffer (lower concurrency)");
 	else if (early && !v->ready_us)
-		fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT, "not connected within %lld ms (connect_timeout)", (long long)c->connect_timeout_ms);
+		fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT, "not connected within %lld ms (connect_timeout)",
+			(long long)c->connect_timeout_ms);
 	else if (early && c->low_speed_bytes && now_us - v->ready_us >= c->low_speed_ms * 1000)
-		fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT, "less than %lld bytes/s over %lld ms (low_speed)", (long long)c->low_speed_bytes,
-			(long long)c->low_speed_ms);
+		fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT, "less than %lld bytes/s over %lld ms (low_speed)",
+			(long long)c->low_speed_bytes, (long long)c->low_speed_ms);
 	else if (v->f->visit.queue_us)
 		fw_classify_no_slot(v);
 	else
-		fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT, "not finished within %lld ms (total_timeout)", (long long)c->total_timeout_ms);
+		fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT, "not finished within %lld ms (total_timeout)",
+			(long long)c->total_timeout_ms);
 }
 
 /*
@@ -104,15 +110,22 @@ void fw_classify_refused(struct fw_fetch_priv *v, const char *why, int port)
 	if (strcmp(why, FW_GUARD_DENIED) == 0)
 		fw_visit_set_outcome(v->f, FW_VISIT_BLOCKED, "fetch refused: the address is in deny_networks");
 	else if (strcmp(why, FW_GUARD_PORT) == 0 && v->fr->c.proxy && !v->wire_url.literal)
-		fw_visit_set_outcome(v->f, FW_VISIT_BLOCKED, "fetch refused: port %d of a host name, behind a proxy", port);
+		fw_visit_set_outcome(
+			v->f, FW_VISIT_BLOCKED, "fetch refused: port %d of a host name, behind a proxy", port);
 	else if (strcmp(why, FW_GUARD_PORT) == 0)
-		fw_visit_set_outcome(v->f, FW_VISIT_BLOCKED, "fetch refused: port %d (to permit it, add the address with this port to allow_networks: ADDRESS:%d)",
+		fw_visit_set_outcome(v->f, FW_VISIT_BLOCKED,
+			"fetch refused: port %d (to permit it, add the address with this port to allow_networks: "
+			"ADDRESS:%d)",
 			port, port);
 	else if (!fw_guard_port_ok(port))
-		fw_visit_set_outcome(v->f, FW_VISIT_BLOCKED, "fetch refused: %s address, port %d (to permit it, add the address with this port to allow_networks:"
-			" ADDRESS:%d)", why, port, port);
+		fw_visit_set_outcome(v->f, FW_VISIT_BLOCKED,
+			"fetch refused: %s address, port %d (to permit it, add the address with this port to "
+			"allow_networks:"
+			" ADDRESS:%d)",
+			why, port, port);
 	else
-		fw_visit_set_outcome(v->f, FW_VISIT_BLOCKED, "fetch refused: %s address (to permit it, set allow_networks)", why);
+		fw_visit_set_outcome(
+			v->f, FW_VISIT_BLOCKED, "fetch refused: %s address (to permit it, set allow_networks)", why);
 }
 
 static void classify_connect(struct fw_fetch_priv *v)
@@ -128,7 +141,9 @@ static void classify_connect(struct fw_fetch_priv *v)
 	else if (v->refused)
 		fw_classify_refused(v, v->refused, v->refused_port);
 	else if (errno_is_local(e))
-		fw_visit_set_outcome(v->f, FW_VISIT_LOCAL, "cannot open a socket: %s (raise the limit of open files, or lower concurrency)", strerror((int)e));
+		fw_visit_set_outcome(v->f, FW_VISIT_LOCAL,
+			"cannot open a socket: %s (raise the limit of open files, or lower concurrency)",
+			strerror((int)e));
 	else
 		fw_visit_set_outcome(v->f, FW_VISIT_CONNECT, "connection failed: %s", e ? strerror((int)e) : "refused");
 	v->f->refused = e == ECONNREFUSED || e == ECONNRESET;
@@ -160,7 +175,8 @@ void fw_classify_failure(struct fw_fetch_priv *v, CURLcode rc)
 	case CURLE_SSL_CERTPROBLEM:
 	case CURLE_SSL_ENGINE_NOTFOUND:
 	case CURLE_SSL_ENGINE_INITFAILED:
-		fw_visit_set_outcome(v->f, FW_VISIT_LOCAL, "cannot read the trust store (check ca_file, or install ca-certificates)");
+		fw_visit_set_outcome(v->f, FW_VISIT_LOCAL,
+			"cannot read the trust store (check ca_file, or install ca-certificates)");
 		break;
 #if FW_HAVE_CURLE_TOO_LARGE
 	case CURLE_TOO_LARGE:
@@ -183,7 +199,8 @@ void fw_classify_failure(struct fw_fetch_priv *v, CURLcode rc)
 		fw_visit_set_outcome(v->f, FW_VISIT_PROTOCOL, "the server closed the connection without a response");
 		break;
 	default:
-		fw_visit_set_outcome(v->f, FW_VISIT_PROTOCOL, "the response broke off or is not HTTP: %s", curl_easy_strerror(rc));
+		fw_visit_set_outcome(
+			v->f, FW_VISIT_PROTOCOL, "the response broke off or is not HTTP: %s", curl_easy_strerror(rc));
 	}
 }
 
@@ -196,7 +213,8 @@ void fw_classify_status(struct fw_fetch_priv *v)
 	if (status == 304 && v->sent_validators)
 		v->f->kind = FW_VISIT_NOT_MODIFIED;
 	else if (status == 304)
-		fw_visit_set_outcome(v->f, FW_VISIT_PROTOCOL, "HTTP 304 (not modified) in response to an unconditional request");
+		fw_visit_set_outcome(
+			v->f, FW_VISIT_PROTOCOL, "HTTP 304 (not modified) in response to an unconditional request");
 	else if (status == 410)
 		fw_visit_set_outcome(v->f, FW_VISIT_GONE, "HTTP 410 (gone for good)");
 	else if (status < 300 || status > 999)
@@ -216,7 +234,8 @@ void fw_classify_name(struct fw_fetch_priv *v, enum fw_resolve_state state)
 		fw_visit_set_outcome(v->f, FW_VISIT_DNS, "the name servers do not respond");
 		break;
 	case FW_RESOLVE_LOCAL:
-		fw_visit_set_outcome(v->f, FW_VISIT_LOCAL, "cannot look up the host name: out of memory or file descriptors");
+		fw_visit_set_outcome(
+			v->f, FW_VISIT_LOCAL, "cannot look up the host name: out of memory or file descriptors");
 		break;
 	default:
 		fw_visit_set_outcome(v->f, FW_VISIT_DNS, "the name servers failed to resolve the host name");

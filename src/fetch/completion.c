@@ -37,8 +37,8 @@ static void strings_copy(struct fw_fetch_priv *v)
 	struct fw_str final = fw_buf_str(&v->url[v->n]);
 	struct fw_str permanent = good && v->permanent_n ? fw_buf_str(&v->url[v->permanent_n]) : FW_STR_NONE;
 	struct fw_str coding = f->coded ? fw_fetch_response_header(&v->response, FW_H_CONTENT_ENCODING) : FW_STR_NONE;
-	struct fw_str *slot[FW_H_LOCATION] = {&f->h_etag, &f->h_last_modified, &f->h_content_type, &f->h_cache_control, &f->h_expires,
-		&f->h_date, &f->h_age, &f->h_retry_after, &f->h_link, &f->h_content_location};
+	struct fw_str *slot[FW_H_LOCATION] = {&f->h_etag, &f->h_last_modified, &f->h_content_type, &f->h_cache_control,
+		&f->h_expires, &f->h_date, &f->h_age, &f->h_retry_after, &f->h_link, &f->h_content_location};
 	size_t n = final.len + permanent.len + coding.len + 3;
 	char *at;
 
@@ -63,7 +63,9 @@ static void error_body_decode(struct fw_fetch_priv *v)
 	struct fw_decode_limits limits = {FW_ERROR_BODY_MAX, v->fr->c.max_compression_ratio};
 	struct fw_err err = {0};
 
-	if (v->f->keep_error_body && fw_decode(v->fr->decoder, fw_fetch_response_header(&v->response, FW_H_CONTENT_ENCODING), &v->response.body, &v->f->body, &limits, &err))
+	if (v->f->keep_error_body &&
+		fw_decode(v->fr->decoder, fw_fetch_response_header(&v->response, FW_H_CONTENT_ENCODING),
+			&v->response.body, &v->f->body, &limits, &err))
 		fw_buf_reset(&v->f->body);
 }
 

@@ -5,8 +5,9 @@
  * fast as zlib. If that fails (truncated, several members, a wrong size), zlib decodes it piece by
  * piece and keeps what it gets.
  *
- * One ceiling, known before decoding starts, enforces both limits: max_bytes; and max_compression_ratio times
- * the coded size, but at least 1 MiB. Output beyond it is a bomb or too large.
+ * One ceiling, known before decoding starts, enforces both limits: max_bytes; and
+ * max_compression_ratio times the coded size, but at least 1 MiB. Output beyond it is a bomb or too
+ * large.
  */
 #include <brotli/decode.h>
 #include <libdeflate.h>
@@ -19,11 +20,11 @@
 
 #include "base/banned.h" /* last */
 
-#define CODINGS_MAX 2              /* LIM-03 */
+#define CODINGS_MAX 2                /* LIM-03 */
 #define FREE_BYTES ((size_t)1 << 20) /* max_compression_ratio does not apply below this */
-#define DEFLATE_RATIO_MAX 1032     /* the most that deflate can reach */
-#define GZIP_MIN 18                /* header and trailer */
-#define ZSTD_WINDOW_LOG_MAX 23     /* 8 MiB: RFC 8878 section 3.1.1.1.2 and RFC 9659 */
+#define DEFLATE_RATIO_MAX 1032       /* the most that deflate can reach */
+#define GZIP_MIN 18                  /* header and trailer */
+#define ZSTD_WINDOW_LOG_MAX 23       /* 8 MiB: RFC 8878 section 3.1.1.1.2 and RFC 9659 */
 
 enum coding { CODING_GZIP, CODING_DEFLATE, CODING_BROTLI, CODING_ZSTD };
 
@@ -178,7 +179,8 @@ static int gunzip(struct fw_decoder *d, struct decode_flow *f)
 		return gunzip_by_zlib(f);
 	if (!fw_buf_room(f->out, size))
 		return FW_ENOMEM;
-	if (libdeflate_gzip_decompress_ex(d->deflate, f->in, f->in_n, f->out->p, size, &used, &wrote) != LIBDEFLATE_SUCCESS)
+	if (libdeflate_gzip_decompress_ex(d->deflate, f->in, f->in_n, f->out->p, size, &used, &wrote) !=
+		LIBDEFLATE_SUCCESS)
 		return gunzip_by_zlib(f);
 	flow_wrote(f, wrote);
 	f->in += used;
@@ -252,9 +254,15 @@ static int unzstd(struct decode_flow *f)
 
 static int codings_parse(struct fw_str s, enum coding out[CODINGS_MAX], size_t *n)
 {
-	static const struct { struct fw_str name; enum coding coding; } KNOWN[] = {
-		{{"gzip", 4}, CODING_GZIP}, {{"x-gzip", 6}, CODING_GZIP}, {{"deflate", 7}, CODING_DEFLATE},
-		{{"br", 2}, CODING_BROTLI}, {{"zstd", 4}, CODING_ZSTD},
+	static const struct {
+		struct fw_str name;
+		enum coding coding;
+	} KNOWN[] = {
+		{{"gzip", 4}, CODING_GZIP},
+		{{"x-gzip", 6}, CODING_GZIP},
+		{{"deflate", 7}, CODING_DEFLATE},
+		{{"br", 2}, CODING_BROTLI},
+		{{"zstd", 4}, CODING_ZSTD},
 	};
 
 	*n = 0;
@@ -302,8 +310,9 @@ static bool is_coded(enum coding c, const unsigned char *p, size_t n)
 		 */
 		break;
 	}
-	return !(n > 5 && starts_as_document(p, n) && (memcmp(p, "<?xml", 5) == 0 || memcmp(p, "<rss ", 5) == 0 ||
-		memcmp(p, "<feed", 5) == 0 || memcmp(p, "<rdf:", 5) == 0 || memcmp(p, "<!DOC", 5) == 0));
+	return !(n > 5 && starts_as_document(p, n) &&
+		(memcmp(p, "<?xml", 5) == 0 || memcmp(p, "<rss ", 5) == 0 || memcmp(p, "<feed", 5) == 0 ||
+			memcmp(p, "<rdf:", 5) == 0 || memcmp(p, "<!DOC", 5) == 0));
 }
 
 static int coding_undo(struct fw_decoder *d, enum coding c, struct decode_flow *f)
@@ -341,7 +350,9 @@ static int decode_refuse(struct fw_buf *out, const struct fw_decode_limits *l, s
 {
 	fw_buf_reset(out);
 	if (ceiling < l->max_bytes)
-		return fw_err_set(err, FW_ELIMIT, "decompression bomb: the body expands to more than %u times its transferred size (max_compression_ratio)",
+		return fw_err_set(err, FW_ELIMIT,
+			"decompression bomb: the body expands to more than %u times its transferred size "
+			"(max_compression_ratio)",
 			l->max_compression_ratio);
 	return fw_err_set(err, FW_ELIMIT, "the body is larger than %zu bytes decoded (max_body_bytes)", l->max_bytes);
 }
@@ -377,7 +388,8 @@ int fw_decode(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, 
 		if (one == FW_ENOMEM)
 			return fw_err_set(err, FW_ENOMEM, "out of memory");
 		if (one && !rc)
-			rc = fw_err_set(err, FW_EFORMAT, "the body's %s content coding is corrupt or truncated", CODING_NAME[c]);
+			rc = fw_err_set(err, FW_EFORMAT, "the body's %s content coding is corrupt or truncated",
+				CODING_NAME[c]);
 		if (!n)
 			return rc;
 		buf_swap(wire, &d->between);
@@ -388,8 +400,8 @@ int fw_decode(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, 
 	return rc;
 }
 
-bool fw_decode_small(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, struct fw_buf *out, size_t max_bytes,
-	const struct fw_decode_limits *limits, int *rc, struct fw_err *err)
+bool fw_decode_small(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, struct fw_buf *out,
+	size_t max_bytes, const struct fw_decode_limits *limits, int *rc, struct fw_err *err)
 {
 	struct fw_decode_limits small = *limits;
 	enum coding coding[CODINGS_MAX];
@@ -399,7 +411,7 @@ bool fw_decode_small(struct fw_decoder *d, struct fw_str codings, struct fw_buf 
 	if (wire->len > max_bytes || (codings_parse(codings, coding, &n) == 0 && n > 1))
 		return false;
 	if (limits->max_bytes > max_bytes && coding_is_gzip((const unsigned char *)wire->p, wire->len) &&
-	    gzip_decoded_size((const unsigned char *)wire->p, wire->len) > max_bytes)
+		gzip_decoded_size((const unsigned char *)wire->p, wire->len) > max_bytes)
 		return false;
 	small.max_bytes = FW_MIN(max_bytes, limits->max_bytes);
 	*rc = fw_decode(d, codings, wire, out, &small, err);

@@ -9,7 +9,7 @@
 #include "base/buf.h"
 
 struct fw_decode_limits {
-	size_t max_bytes;   /* limit of the decoded size, after each coding */
+	size_t max_bytes;               /* limit of the decoded size, after each coding */
 	uint32_t max_compression_ratio; /* limit of decoded/coded, beyond the first MiB */
 };
 
@@ -40,7 +40,7 @@ FW_MUST_CHECK int fw_decode(struct fw_decoder *d, struct fw_str codings, struct 
  * fw_decode(). False: it decodes to more, or finding out costs more; wire is unchanged. Costs no
  * more than decoding max_bytes.
  */
-bool fw_decode_small(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, struct fw_buf *out, size_t max_bytes,
-	const struct fw_decode_limits *limits, int *rc, struct fw_err *err);
+bool fw_decode_small(struct fw_decoder *d, struct fw_str codings, struct fw_buf *wire, struct fw_buf *out,
+	size_t max_bytes, const struct fw_decode_limits *limits, int *rc, struct fw_err *err);
 
 #endif

@@ -153,7 +153,8 @@ static bool redirect_follow(struct fw_fetch_priv *v)
 	if (!location.p)
 		return false;
 	if (v->n >= v->fr->c.max_redirects) {
-		fw_visit_set_outcome(f, FW_VISIT_REDIRECT, "redirect failed: more than %u redirects (max_redirects)", v->fr->c.max_redirects);
+		fw_visit_set_outcome(f, FW_VISIT_REDIRECT, "redirect failed: more than %u redirects (max_redirects)",
+			v->fr->c.max_redirects);
 		return false;
 	}
 	to = &v->url[v->n + 1];
@@ -176,8 +177,8 @@ static bool redirect_follow(struct fw_fetch_priv *v)
 	if (v->chain)
 		v->permanent_n = v->n;
 	if ((f->username.p || f->form.p) && was_https && fw_str_istarts(fw_buf_str(to), FW_STR("http:"))) {
-		fw_visit_set_outcome(f, FW_VISIT_REDIRECT, "redirect from https to http refused: %s", f->form.p ? "the request body may be secret" :
-			"the feed has a password");
+		fw_visit_set_outcome(f, FW_VISIT_REDIRECT, "redirect from https to http refused: %s",
+			f->form.p ? "the request body may be secret" : "the feed has a password");
 		return false;
 	}
 	return url_request(v) == 0;
@@ -196,7 +197,8 @@ void fw_visit_responded(struct fw_fetch_priv *v, CURLcode rc)
 	else if (rc != CURLE_OK && !is_complete)
 		fw_classify_failure(v, rc);
 	fw_transfer_stop(v);
-	if (v->f->kind == FW_VISIT_NONE && (v->f->form.p ? fw_redirect_repeats(r->status) : fw_redirect_status(r->status)) && redirect_follow(v))
+	if (v->f->kind == FW_VISIT_NONE &&
+		(v->f->form.p ? fw_redirect_repeats(r->status) : fw_redirect_status(r->status)) && redirect_follow(v))
 		return;
 	if (v->f->kind == FW_VISIT_NONE)
 		fw_classify_status(v);
@@ -275,14 +277,16 @@ bool fw_fetch_is_silent(const struct fw_fetch *f)
 {
 	const struct fw_fetch_priv *v = f->priv;
 
-	return v && !v->start_failed && !fw_limiter_is_waiting(&v->slot) && f->kind == FW_VISIT_NONE && !v->response.header_bytes;
+	return v && !v->start_failed && !fw_limiter_is_waiting(&v->slot) && f->kind == FW_VISIT_NONE &&
+		!v->response.header_bytes;
 }
 
 bool fw_fetch_abandon(struct fw_fetch *f)
 {
 	if (!fw_fetch_is_silent(f))
 		return false;
-	fw_visit_set_outcome(f, FW_VISIT_TIMEOUT, "no response for %lld ms, longer than ever before (straggler_timeout_ms): retried without this limit",
+	fw_visit_set_outcome(f, FW_VISIT_TIMEOUT,
+		"no response for %lld ms, longer than ever before (straggler_timeout_ms): retried without this limit",
 		(long long)((fw_mono_us() - f->priv->start_us) / 1000));
 	fw_visit_end(f->priv);
 	return true;

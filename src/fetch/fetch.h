@@ -19,16 +19,16 @@
 #include "fetch/guard.h"
 
 struct fw_fetch_config {
-	const char *user_agent;      /* "feedwheel/0.1 (+https://...)" */
+	const char *user_agent; /* "feedwheel/0.1 (+https://...)" */
 	/* borrowed for the fetcher's life; NULL: only the public internet is allowed */
 	const struct fw_guard *guard;
-	uint32_t max_in_flight;      /* number of slots; sizes the connection cache */
+	uint32_t max_in_flight; /* number of slots; sizes the connection cache */
 	/*
 	 * [0: no limit] concurrent transfers at one address; others wait for a slot. Not used
 	 * behind a proxy
 	 */
 	uint32_t address_concurrency;
-	uint32_t max_redirects;      /* [5] */
+	uint32_t max_redirects; /* [5] */
 	/* [10,000] for the name lookup, and again for TCP and TLS together */
 	int64_t connect_timeout_ms;
 	int64_t first_byte_timeout_ms; /* [15,000] from the connection to the first byte */
@@ -43,18 +43,18 @@ struct fw_fetch_config {
 	size_t max_body_bytes;
 	/* a body that decodes to more than this is handed over coded [0: none is] */
 	size_t eager_bytes;
-	uint32_t max_compression_ratio;          /* limit of decoded/transferred, beyond the first MiB [200] */
+	uint32_t max_compression_ratio; /* limit of decoded/transferred, beyond the first MiB [200] */
 	/*
 	 * limit of all undecoded bodies together [32 MiB]; above it all transfers but one pause. 0:
 	 * the default
 	 */
 	size_t max_buffered_bytes;
-	size_t max_header_bytes;     /* [100 KiB] */
-	uint32_t max_header_n;       /* [200] */
-	const char *dns_servers;     /* "127.0.0.1:5353,..."; NULL: the system's */
-	const char *ca_file;         /* NULL: the system's bundle */
-	const char *proxy;           /* NULL: none; the environment is never read */
-	bool http2;                  /* [true] */
+	size_t max_header_bytes; /* [100 KiB] */
+	uint32_t max_header_n;   /* [200] */
+	const char *dns_servers; /* "127.0.0.1:5353,..."; NULL: the system's */
+	const char *ca_file;     /* NULL: the system's bundle */
+	const char *proxy;       /* NULL: none; the environment is never read */
+	bool http2;              /* [true] */
 };
 
 void fw_fetch_config_default(struct fw_fetch_config *c);
@@ -88,24 +88,24 @@ struct fw_fetch {
 	 */
 	struct fw_str form;
 	fw_fetch_done_cb *done;
-	fw_fetch_send_cb *send;      /* NULL: each request may be sent */
+	fw_fetch_send_cb *send; /* NULL: each request may be sent */
 	void *ctx;
 
 	/* response */
 	/* OK for any 2xx with its body; NOT_MODIFIED; else the kind of failure */
 	enum fw_visit_kind kind;
-	struct fw_err err;           /* our own text, never with bytes of the response (NET-16) */
+	struct fw_err err; /* our own text, never with bytes of the response (NET-16) */
 	int http_status;
-	struct fw_buf body;          /* decoded; only of 2xx, unless keep_error_body */
+	struct fw_buf body; /* decoded; only of 2xx, unless keep_error_body */
 	/* body is still coded, as transferred: call fw_fetch_decode() */
 	bool coded;
-	struct fw_str final_url;     /* URL of the response; owned by the fetch */
+	struct fw_str final_url; /* URL of the response; owned by the fetch */
 	/* target of an unbroken chain of 301/308 from url; absent: none */
 	struct fw_str permanent_url;
 	uint32_t hops;
 	/* headers of the last response, byte for byte; absent when not sent; owned by the fetch */
-	struct fw_str h_etag, h_last_modified, h_content_type, h_cache_control, h_expires, h_date, h_age, h_retry_after, h_link,
-		h_content_location, h_content_encoding;
+	struct fw_str h_etag, h_last_modified, h_content_type, h_cache_control, h_expires, h_date, h_age, h_retry_after,
+		h_link, h_content_location, h_content_encoding;
 	/*
 	 * timings, bytes, hops, status, kind and at_ms are filled in. queue_us: the time spent
 	 * waiting for slots; no other timing includes it
@@ -113,25 +113,25 @@ struct fw_fetch {
 	struct fw_visit visit;
 	/* kinds DNS and CONNECT: actively refused (no such name, or nothing listens on the port) */
 	bool refused;
-	bool resolved;               /* url's host has an address (not known behind a proxy) */
-	unsigned char address[16];   /* the lowest address, as a key of fw_limiter_key() */
+	bool resolved;             /* url's host has an address (not known behind a proxy) */
+	unsigned char address[16]; /* the lowest address, as a key of fw_limiter_key() */
 	/* it ended without addresses: age of the name lookup whose result it got */
 	int64_t name_age_ms;
 	/* kind LOCAL: deferred, because the address had no slot in time or send() refused */
 	bool deferred;
-	bool body_partial;           /* the body is truncated; kind tells why */
+	bool body_partial;              /* the body is truncated; kind tells why */
 	struct fw_decode_limits limits; /* limits for fw_fetch_decode() */
 
-	struct fw_fetch_priv *priv;  /* set while in flight */
-	char *text;                  /* memory of the strings above */
+	struct fw_fetch_priv *priv; /* set while in flight */
+	char *text;                 /* memory of the strings above */
 };
 
 /*
  * config's strings are copied. If SIGPIPE has its default disposition, it is set to be ignored.
  * Errors: FW_EINVAL: dns_servers, proxy or user_agent; FW_EIO; FW_ENOMEM.
  */
-FW_MUST_CHECK int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct fw_fetcher **out,
-	struct fw_err *err);
+FW_MUST_CHECK int fw_fetcher_create(
+	uv_loop_t *loop, const struct fw_fetch_config *c, struct fw_fetcher **out, struct fw_err *err);
 /*
  * Destroy a fetcher whose fetches have all ended; the last done() may call this. Its loop handles
  * close when the loop runs next: run the loop until they are gone. NULL is allowed.

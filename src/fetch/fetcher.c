@@ -22,7 +22,8 @@
 
 #define BUFFERED_BYTES (32 << 20)
 
-static const char ACCEPT[] = "Accept: application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
+static const char ACCEPT[] =
+	"Accept: application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
 	"application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;q=0.1";
 static const char ACCEPT_ENCODING[] = "Accept-Encoding: gzip, deflate, br, zstd";
 
@@ -207,7 +208,8 @@ int fw_fetcher_create(uv_loop_t *loop, const struct fw_fetch_config *c, struct f
 	fr->loop = loop;
 	fr->c = *c;
 	fr->c.user_agent = config_str_copy(c->user_agent ? c->user_agent : "feedwheel/" FW_VERSION, &failed);
-	fr->c.ca_file = config_str_copy(c->ca_file && *c->ca_file ? c->ca_file : curl_version_info(CURLVERSION_NOW)->cainfo, &failed);
+	fr->c.ca_file = config_str_copy(
+		c->ca_file && *c->ca_file ? c->ca_file : curl_version_info(CURLVERSION_NOW)->cainfo, &failed);
 	fr->c.proxy = config_str_copy(c->proxy && *c->proxy ? c->proxy : NULL, &failed);
 	fr->c.guard = c->guard ? c->guard : &fr->no_guard;
 	fr->c.max_buffered_bytes = c->max_buffered_bytes ? c->max_buffered_bytes : BUFFERED_BYTES;
@@ -252,9 +254,9 @@ void fw_fetch_versions(struct fw_buf *out)
 {
 	uint32_t br = BrotliDecoderVersion();
 
-	fw_buf_addf(out, "%s, c-ares %s, libuv %s, libdeflate %s, zlib %s, brotli %u.%u.%u, zstd %s, libidn2 %s\n", curl_version(),
-		ares_version(NULL), uv_version_string(), LIBDEFLATE_VERSION_STRING, zlibVersion(), br >> 24, br >> 12 & 0xfff, br & 0xfff,
-		ZSTD_versionString(), idn2_check_version(NULL));
+	fw_buf_addf(out, "%s, c-ares %s, libuv %s, libdeflate %s, zlib %s, brotli %u.%u.%u, zstd %s, libidn2 %s\n",
+		curl_version(), ares_version(NULL), uv_version_string(), LIBDEFLATE_VERSION_STRING, zlibVersion(),
+		br >> 24, br >> 12 & 0xfff, br & 0xfff, ZSTD_versionString(), idn2_check_version(NULL));
 }
 
 const char *fw_fetch_ca_file(void)
@@ -274,7 +276,8 @@ int fw_fetch_check_tls(const struct fw_fetch_config *c, size_t *n, const char **
 	if (!*path)
 		rc = fw_err_set(err, FW_EIO, "libcurl has no default certificate bundle: set ca_file");
 	else if (!X509_STORE_load_file(store, *path))
-		rc = fw_err_set(err, FW_EIO, "'%s' contains no readable certificates: install ca-certificates, or set ca_file", *path);
+		rc = fw_err_set(err, FW_EIO,
+			"'%s' contains no readable certificates: install ca-certificates, or set ca_file", *path);
 	else
 		*n = (size_t)sk_X509_OBJECT_num(X509_STORE_get0_objects(store));
 	X509_STORE_free(store);

@@ -76,14 +76,31 @@ static const unsigned char METADATA[][16] = {
 	{[10] = 0xff, [11] = 0xff, 100, 100, 100, 200}, /* Alibaba */
 	{[10] = 0xff, [11] = 0xff, 192, 0, 0, 192},     /* Oracle */
 	{[10] = 0xff, [11] = 0xff, 168, 63, 129, 16},   /* Azure */
-	{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54},
-	{0xfd, 0x00, 0x0e, 0xc2, [15] = 0x23},
+	{0xfd, 0x00, 0x0e, 0xc2, [14] = 0x02, [15] = 0x54}, {0xfd, 0x00, 0x0e, 0xc2, [15] = 0x23},
 	{0xfd, 0x20, 0x00, 0xce, [14] = 0x02, [15] = 0x54}, /* Google */
 };
 
 /* Ports above 1023 with protocols that a forged HTTP request could attack. */
 static const uint16_t BAD_PORT[] = {
-	1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+	1719,
+	1720,
+	1723,
+	2049,
+	3659,
+	4045,
+	4190,
+	5060,
+	5061,
+	6000,
+	6566,
+	6665,
+	6666,
+	6667,
+	6668,
+	6669,
+	6679,
+	6697,
+	10080,
 };
 
 bool fw_guard_port_ok(int port)
@@ -119,7 +136,8 @@ static bool guard_item_parse(struct fw_str item, struct fw_guard_net *n)
 	if (!colons || (end ? colon < end : colons > 1))
 		return fw_cidr_parse(item, &n->net);
 	digits = fw_str_sub(item, colon + 1, item.len);
-	if (!digits.len || !fw_is_digit((unsigned char)digits.p[0]) || !fw_str_int(digits, &port) || port < 1 || port > 65535)
+	if (!digits.len || !fw_is_digit((unsigned char)digits.p[0]) || !fw_str_int(digits, &port) || port < 1 ||
+		port > 65535)
 		return false;
 	n->port = (int)port;
 	return fw_cidr_parse(fw_str_sub(item, 0, colon), &n->net);
@@ -136,11 +154,14 @@ static int guard_list_parse(struct fw_guard_list *l, const char *name, const cha
 		if (!item.len)
 			continue;
 		if (l->n == FW_GUARD_LIST_MAX)
-			return fw_err_set(err, FW_EINVAL, "%s has more than %d networks: merge some", name, FW_GUARD_LIST_MAX);
+			return fw_err_set(
+				err, FW_EINVAL, "%s has more than %d networks: merge some", name, FW_GUARD_LIST_MAX);
 		if (!guard_item_parse(item, &l->net[l->n]))
 			return fw_err_set(err, FW_EINVAL,
-				"%s: '%.*s' is not a network: write 10.0.0.0/8, fd00::/8, 10.1.2.3:8080 or [fd00::1]:8080 "
-				"(not everything, and no names)", name, FW_STR_ARG(item));
+				"%s: '%.*s' is not a network: write 10.0.0.0/8, fd00::/8, 10.1.2.3:8080 or "
+				"[fd00::1]:8080 "
+				"(not everything, and no names)",
+				name, FW_STR_ARG(item));
 		l->n++;
 	}
 	return 0;

@@ -11,11 +11,11 @@
 #define FW_GUARD_LIST_MAX 64
 /* the reason when deny_networks lists the address; no allow list opens it */
 #define FW_GUARD_DENIED "deny_networks"
-#define FW_GUARD_PORT "port"            /* the reason when only the port is refused */
+#define FW_GUARD_PORT "port" /* the reason when only the port is refused */
 
 struct fw_guard_net {
 	struct fw_cidr net;
-	int port;               /* 0: any */
+	int port; /* 0: any */
 };
 
 struct fw_guard_list {

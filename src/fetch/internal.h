@@ -45,7 +45,7 @@ struct fw_wire_url {
 	struct fw_buf wire;     /* for libcurl: ASCII, host as A-label, no userinfo, no fragment */
 	char host[FW_HOST_MAX]; /* lower case, without brackets and final dot */
 	int port;
-	bool https, literal;    /* literal: the host is an IP address */
+	bool https, literal; /* literal: the host is an IP address */
 };
 
 /*
@@ -54,7 +54,7 @@ struct fw_wire_url {
  */
 FW_MUST_CHECK int fw_wire_url_prepare(struct fw_wire_url *h, struct fw_str url, struct fw_err *err);
 bool fw_wire_url_same_origin(const struct fw_wire_url *a, const struct fw_wire_url *b);
-bool fw_redirect_status(int status);  /* a redirect that is followed */
+bool fw_redirect_status(int status); /* a redirect that is followed */
 bool fw_redirect_permanent(int status);
 bool fw_redirect_repeats(int status); /* the redirect repeats a POST (RFC 9110 section 15.4) */
 /*
@@ -68,27 +68,41 @@ bool fw_header_value_ok(struct fw_str v);
 /* ---- response.c ------------------------------------------------------------------------------ */
 
 enum fw_header {
-	FW_H_ETAG, FW_H_LAST_MODIFIED, FW_H_CONTENT_TYPE, FW_H_CACHE_CONTROL, FW_H_EXPIRES, FW_H_DATE, FW_H_AGE, FW_H_RETRY_AFTER,
-	FW_H_LINK, FW_H_CONTENT_LOCATION, FW_H_LOCATION, FW_H_CONTENT_ENCODING, FW_H_CONTENT_LENGTH,
+	FW_H_ETAG,
+	FW_H_LAST_MODIFIED,
+	FW_H_CONTENT_TYPE,
+	FW_H_CACHE_CONTROL,
+	FW_H_EXPIRES,
+	FW_H_DATE,
+	FW_H_AGE,
+	FW_H_RETRY_AFTER,
+	FW_H_LINK,
+	FW_H_CONTENT_LOCATION,
+	FW_H_LOCATION,
+	FW_H_CONTENT_ENCODING,
+	FW_H_CONTENT_LENGTH,
 	FW_H_N
 };
 
 /* One response while it arrives. */
 struct fw_fetch_response {
 	int status;
-	size_t header_bytes;       /* of all header blocks of this request */
+	size_t header_bytes; /* of all header blocks of this request */
 	uint32_t header_n;
-	struct fw_buf text;        /* the values, one after the other */
-	struct { uint32_t at, len; bool is; } value[FW_H_N];
-	int last;                  /* enum fw_header of the last line, for obs-fold; -1: none */
+	struct fw_buf text; /* the values, one after the other */
+	struct {
+		uint32_t at, len;
+		bool is;
+	} value[FW_H_N];
+	int last; /* enum fw_header of the last line, for obs-fold; -1: none */
 	bool headers_done;
-	struct fw_buf body;        /* still coded */
-	uint64_t skipped_bytes;    /* bytes of a body that is not needed */
+	struct fw_buf body;     /* still coded */
+	uint64_t skipped_bytes; /* bytes of a body that is not needed */
 	/* why a callback stopped the transfer: FW_ELIMIT, FW_ENOMEM, or 0 */
 	int limit;
 	const char *limit_text;
-	size_t error_body_max;          /* bytes to keep of an error response's body */
-	bool enough;               /* stopped: the rest of an error response is not needed */
+	size_t error_body_max; /* bytes to keep of an error response's body */
+	bool enough;           /* stopped: the rest of an error response is not needed */
 };
 
 void fw_fetch_response_reset(struct fw_fetch_response *r);
@@ -109,21 +123,21 @@ struct fw_fetch_priv {
 	/* the visit */
 	/* moved later by the waits for slots, so that no timing includes them */
 	int64_t start_us;
-	int64_t deadline_us;               /* total_timeout */
-	struct fw_wire_url first, wire_url;          /* first.wire stays empty */
+	int64_t deadline_us;                /* total_timeout */
+	struct fw_wire_url first, wire_url; /* first.wire stays empty */
 	/* the URLs requested so far; url[n] is the current one */
 	struct fw_buf url[FW_REDIRECTS_MAX + 2];
 	uint32_t n;
-	uint32_t permanent_n;              /* redirects in the unbroken chain of 301/308 */
-	bool chain;                        /* the chain is unbroken */
+	uint32_t permanent_n; /* redirects in the unbroken chain of 301/308 */
+	bool chain;           /* the chain is unbroken */
 	bool sent_validators;
-	bool posted;                       /* the handle's last request was a POST */
-	bool start_failed;                         /* failed inside fw_fetch_start(): the loop reports it */
-	bool completed;                       /* ended but not decoded: in the fetcher's completed list */
-	uint64_t wire_bytes;               /* of the former requests */
+	bool posted;         /* the handle's last request was a POST */
+	bool start_failed;   /* failed inside fw_fetch_start(): the loop reports it */
+	bool completed;      /* ended but not decoded: in the fetcher's completed list */
+	uint64_t wire_bytes; /* of the former requests */
 	struct fw_resolve_wait wait;
-	struct fw_limiter_slot slot;         /* slot at the current address */
-	int64_t slot_wait_us;                   /* waiting for the slot since then; 0: not waiting */
+	struct fw_limiter_slot slot; /* slot at the current address */
+	int64_t slot_wait_us;        /* waiting for the slot since then; 0: not waiting */
 	/* while waiting: the name's addresses; empty when the host is an address */
 	struct fw_buf addrs;
 
@@ -131,33 +145,33 @@ struct fw_fetch_priv {
 	struct fw_fetch_response response;
 	/* times: begun, name known, given to libcurl, connected (0: not yet) */
 	int64_t begin_us, dns_us, request_us, ready_us;
-	const char *refused;               /* why the guard refused */
+	const char *refused; /* why the guard refused */
 	int refused_port;
-	bool send_refused;                     /* the send callback refused */
-	int socket_errno;                  /* errno of a failed socket() */
+	bool send_refused; /* the send callback refused */
+	int socket_errno;  /* errno of a failed socket() */
 	bool in_multi;
-	bool paused;                       /* until less is buffered */
-	size_t buffered;                       /* bytes of its body counted in fr->buffered */
-	size_t progress_bytes;                       /* buffered at the last progress of FW_PROGRESS_BYTES bytes */
-	int64_t progress_us;                   /* time of that progress */
+	bool paused;           /* until less is buffered */
+	size_t buffered;       /* bytes of its body counted in fr->buffered */
+	size_t progress_bytes; /* buffered at the last progress of FW_PROGRESS_BYTES bytes */
+	int64_t progress_us;   /* time of that progress */
 	CURL *easy;
 	/* this handle's own DNS cache; holds only what request_names() puts in */
 	CURLSH *names;
 	struct curl_slist resolve[2], header[3];
-	char forget[FW_HOST_MAX + 16];     /* "-host:port" that removes the last name */
+	char forget[FW_HOST_MAX + 16]; /* "-host:port" that removes the last name */
 	struct fw_buf resolve_text, header_text;
 };
 
 struct fw_fetcher {
 	uv_loop_t *loop;
-	struct fw_fetch_config c;          /* its strings are owned */
+	struct fw_fetch_config c; /* its strings are owned */
 	struct fw_guard no_guard;
 	struct fw_decoder *decoder;
 	struct fw_resolver *resolver;
 	struct fw_sessions *sessions;
-	struct fw_limiter *limiter;            /* NULL: no limit */
+	struct fw_limiter *limiter; /* NULL: no limit */
 	CURLM *multi;
-	struct curl_slist fixed[2];        /* header lines of every request */
+	struct curl_slist fixed[2]; /* header lines of every request */
 	uv_timer_t curl_timer, tick;
 	uv_idle_t deferred_work;
 	struct fw_fetch_priv *in_flight, *idle;
@@ -165,15 +179,18 @@ struct fw_fetcher {
 	bool holding;
 	uint32_t in_flight_n, idle_n;
 	struct fw_transfer_watch *spare_watch;
-	struct fw_wire_url proxy;               /* host and port of the proxy */
-	struct { uint64_t origin; int64_t at_us; } seen[FW_SEEN_ORIGINS]; /* origins requested lately */
+	struct fw_wire_url proxy; /* host and port of the proxy */
+	struct {
+		uint64_t origin;
+		int64_t at_us;
+	} seen[FW_SEEN_ORIGINS]; /* origins requested lately */
 	size_t buffered, buffered_peak;
-	size_t undecoded;                    /* part of buffered: handed over, not decoded yet */
+	size_t undecoded; /* part of buffered: handed over, not decoded yet */
 	/* the one transfer that never pauses, so that one always makes progress */
 	struct fw_fetch_priv *exempt;
 	uint32_t paused_n;
-	bool resume;                       /* on_deferred() must call fw_transfer_resume() */
-	int64_t kept_us;                   /* kept_n counts new connections since then */
+	bool resume;     /* on_deferred() must call fw_transfer_resume() */
+	int64_t kept_us; /* kept_n counts new connections since then */
 	uint32_t kept_n;
 	size_t handle_n;
 	bool closing;
@@ -215,7 +232,7 @@ void fw_classify_url(struct fw_fetch_priv *p, const struct fw_err *err);
 void fw_classify_name(struct fw_fetch_priv *p, enum fw_resolve_state state);
 /* refused by the guard, with its reason */
 void fw_classify_refused(struct fw_fetch_priv *p, const char *why, int port);
-void fw_classify_no_slot(struct fw_fetch_priv *p);                /* no slot at the address in time */
+void fw_classify_no_slot(struct fw_fetch_priv *p);              /* no slot at the address in time */
 void fw_classify_failure(struct fw_fetch_priv *p, CURLcode rc); /* the transfer failed */
 void fw_classify_status(struct fw_fetch_priv *p);
 

@@ -24,13 +24,13 @@ struct waiter_list {
 
 struct fw_limiter_address {
 	unsigned char key[16];
-	uint32_t taken_n;          /* taken slots, those of GRANTED waiters included */
+	uint32_t taken_n; /* taken slots, those of GRANTED waiters included */
 	struct waiter_list waiting;
 };
 
 struct fw_limiter {
 	uint32_t max;
-	struct fw_map addresses;   /* by key */
+	struct fw_map addresses; /* by key */
 	struct waiter_list granted;
 };
 

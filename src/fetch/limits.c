@@ -49,18 +49,21 @@ static bool visit_is_overdue(struct fw_fetch_priv *v, int64_t now_us)
 		if (v->f->visit.queue_us && now_us - v->begin_us < c->connect_timeout_ms * 1000)
 			fw_classify_no_slot(v);
 		else
-			fw_visit_set_outcome(v->f, FW_VISIT_DNS, "the host name was not resolved within %lld ms (connect_timeout)",
+			fw_visit_set_outcome(v->f, FW_VISIT_DNS,
+				"the host name was not resolved within %lld ms (connect_timeout)",
 				(long long)c->connect_timeout_ms);
 		return true;
 	}
 	if (transfer_blocks_others(v, now_us)) {
-		fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT, "less than %zu KiB received in %d s while other transfers waited for buffer space", FW_PROGRESS_BYTES >> 10,
-			NO_PROGRESS_US / 1000000);
+		fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT,
+			"less than %zu KiB received in %d s while other transfers waited for buffer space",
+			FW_PROGRESS_BYTES >> 10, NO_PROGRESS_US / 1000000);
 		return true;
 	}
 	if (!v->ready_us || v->response.header_bytes || now_us - v->ready_us < c->first_byte_timeout_ms * 1000)
 		return false;
-	fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT, "no response within %lld ms of the connection (first_byte_timeout)",
+	fw_visit_set_outcome(v->f, FW_VISIT_TIMEOUT,
+		"no response within %lld ms of the connection (first_byte_timeout)",
 		(long long)c->first_byte_timeout_ms);
 	return true;
 }

@@ -75,7 +75,8 @@ static int host_ascii(struct fw_str in, char host[FW_HOST_MAX], struct fw_err *e
 	if (rc == IDN2_MALLOC)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (rc != IDN2_OK || !fw_str_copy(host, FW_HOST_MAX, fw_str((const char *)ace)))
-		rc = fw_err_set(err, FW_EINVAL, "the URL's host is not a valid international domain name: %s", idn2_strerror(rc));
+		rc = fw_err_set(err, FW_EINVAL, "the URL's host is not a valid international domain name: %s",
+			idn2_strerror(rc));
 	else
 		rc = 0;
 	idn2_free(ace);
@@ -120,7 +121,8 @@ static int host_prepare(struct fw_wire_url *h, const struct fw_url *u, struct fw
 
 		h->host[i] = (char)c;
 		label = c == '.' ? 0 : label + 1;
-		if ((!fw_is_alnum(c) && c != '-' && c != '.' && c != '_') || label > 63 || (c == '.' && (i == 0 || h->host[i - 1] == '.')))
+		if ((!fw_is_alnum(c) && c != '-' && c != '.' && c != '_') || label > 63 ||
+			(c == '.' && (i == 0 || h->host[i - 1] == '.')))
 			return host_refuse(err);
 	}
 	h->literal = host_ipv4(h->host);

@@ -38,10 +38,10 @@
 
 struct fw_resolve_entry {
 	struct fw_resolver *r;
-	enum fw_resolve_state state; /* FW_RESOLVE_WAIT: lookup in progress */
+	enum fw_resolve_state state;  /* FW_RESOLVE_WAIT: lookup in progress */
 	uint64_t lookup_ms, until_ms; /* on the loop's clock */
 	char *addrs;
-	bool delivering;                /* its waiters are being called back: must not be freed */
+	bool delivering; /* its waiters are being called back: must not be freed */
 	struct fw_resolve_wait *wait;
 	struct fw_resolve_entry *prev, *next;
 	size_t host_len;
@@ -63,15 +63,15 @@ struct fw_resolver {
 	struct fw_map by_host;
 	struct fw_resolve_entry *oldest, *newest;
 	size_t entry_n;
-	size_t handle_n;  /* open handles of the loop */
-	bool v6_first;    /* there is a route to the IPv6 internet */
-	char *conf;       /* path of resolv.conf */
+	size_t handle_n; /* open handles of the loop */
+	bool v6_first;   /* there is a route to the IPv6 internet */
+	char *conf;      /* path of resolv.conf */
 	struct stat conf_was;
 	uint64_t checked_ms; /* last check of that file */
-	bool is_configured;       /* the servers come from the configuration; conf is ignored */
-	bool renewing;    /* lookups are being cancelled, to be sent to other servers */
-	bool in_resolve;      /* inside fw_resolve(): callbacks must not run */
-	bool undelivered;      /* results came during fw_resolve(): the timer delivers them */
+	bool is_configured;  /* the servers come from the configuration; conf is ignored */
+	bool renewing;       /* lookups are being cancelled, to be sent to other servers */
+	bool in_resolve;     /* inside fw_resolve(): callbacks must not run */
+	bool undelivered;    /* results came during fw_resolve(): the timer delivers them */
 	void (*closed)(void *ctx);
 	void *ctx;
 };
@@ -226,11 +226,17 @@ static void ares_init_once(void)
 static int ares_channel_open(struct fw_resolver *r, ares_channel *out)
 {
 	static char LOOKUPS[] = "b"; /* name servers only: hosts_file_lookup() reads the hosts file */
-	struct ares_options o = {.flags = ARES_FLAG_STAYOPEN, .timeout = QUERY_MS, .tries = QUERY_TRIES,
-		.lookups = LOOKUPS, .sock_state_cb = socket_state, .sock_state_cb_data = r, .resolvconf_path = r->conf};
+	struct ares_options o = {.flags = ARES_FLAG_STAYOPEN,
+		.timeout = QUERY_MS,
+		.tries = QUERY_TRIES,
+		.lookups = LOOKUPS,
+		.sock_state_cb = socket_state,
+		.sock_state_cb_data = r,
+		.resolvconf_path = r->conf};
 
-	return ares_init_options(out, &o, ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS |
-		ARES_OPT_SOCK_STATE_CB | ARES_OPT_RESOLVCONF);
+	return ares_init_options(out, &o,
+		ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_LOOKUPS | ARES_OPT_SOCK_STATE_CB |
+			ARES_OPT_RESOLVCONF);
 }
 
 /* Has the file changed since the last call? */
@@ -247,7 +253,8 @@ static bool conf_changed(struct fw_resolver *r)
 	return !same;
 }
 
-int fw_resolver_create(uv_loop_t *loop, const char *servers, const char *conf, struct fw_resolver **out, struct fw_err *err)
+int fw_resolver_create(
+	uv_loop_t *loop, const char *servers, const char *conf, struct fw_resolver **out, struct fw_err *err)
 {
 	struct fw_resolver *r = calloc(1, sizeof(*r));
 	int rc;
@@ -266,12 +273,14 @@ int fw_resolver_create(uv_loop_t *loop, const char *servers, const char *conf, s
 	rc = ares_channel_open(r, &r->ares);
 	if (rc != ARES_SUCCESS) {
 		resolver_free(r);
-		return fw_err_set(err, FW_EIO, "cannot start the name resolver: %s (see /etc/resolv.conf)", ares_strerror(rc));
+		return fw_err_set(
+			err, FW_EIO, "cannot start the name resolver: %s (see /etc/resolv.conf)", ares_strerror(rc));
 	}
 	if (r->is_configured && ares_set_servers_ports_csv(r->ares, servers) != ARES_SUCCESS) {
 		ares_destroy(r->ares);
 		resolver_free(r);
-		return fw_err_set(err, FW_EINVAL, "dns_servers: '%s' is not a list of addresses: write 192.0.2.53,[2001:db8::53]:5353", servers);
+		return fw_err_set(err, FW_EINVAL,
+			"dns_servers: '%s' is not a list of addresses: write 192.0.2.53,[2001:db8::53]:5353", servers);
 	}
 	uv_timer_init(loop, &r->timer);
 	r->timer.data = r;
@@ -288,7 +297,7 @@ void fw_resolver_destroy(struct fw_resolver *r, void (*closed)(void *ctx), void 
 {
 	r->closed = closed;
 	r->ctx = ctx;
-	r->handle_n++; /* until this function ends */
+	r->handle_n++;         /* until this function ends */
 	ares_destroy(r->ares); /* completes lookups with ARES_EDESTRUCTION and closes the sockets */
 	for (struct fw_resolve_entry *e = r->oldest, *next; e; e = next) {
 		next = e->next;
@@ -505,7 +514,8 @@ static bool hosts_file_lookup(struct fw_resolve_entry *e)
  */
 static void lookup_send(struct fw_resolve_entry *e)
 {
-	static const struct ares_addrinfo_hints HINTS = {.ai_flags = ARES_AI_NOSORT, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	static const struct ares_addrinfo_hints HINTS = {
+		.ai_flags = ARES_AI_NOSORT, .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 	bool dotted = memchr(e->host, '.', e->host_len) != NULL;
 	char name[256]; /* a name has at most 253 bytes */
 

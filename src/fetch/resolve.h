@@ -16,12 +16,12 @@ struct fw_resolver;
 struct fw_resolve_wait;
 
 enum fw_resolve_state {
-	FW_RESOLVE_WAIT,    /* the callback will be called */
+	FW_RESOLVE_WAIT, /* the callback will be called */
 	FW_RESOLVE_OK,
-	FW_RESOLVE_NONE,    /* no such name, or it has no address */
-	FW_RESOLVE_FAIL,    /* the name servers returned an error, or nothing useful */
+	FW_RESOLVE_NONE, /* no such name, or it has no address */
+	FW_RESOLVE_FAIL, /* the name servers returned an error, or nothing useful */
 	FW_RESOLVE_TIMEOUT,
-	FW_RESOLVE_LOCAL,   /* a local fault: memory, file descriptors */
+	FW_RESOLVE_LOCAL, /* a local fault: memory, file descriptors */
 };
 
 /* addrs: "192.0.2.1,[2001:db8::1]", in the order to try; valid until the callback returns. */
@@ -42,15 +42,16 @@ struct fw_resolve_wait { /* owned by the caller; the resolver uses it while it w
  * servers: "127.0.0.1:5353,[::1]:53"; NULL: those in the file conf (NULL: /etc/resolv.conf), which
  * is read again when it changes. Errors: FW_EINVAL, FW_ENOMEM, FW_EIO.
  */
-FW_MUST_CHECK int fw_resolver_create(uv_loop_t *loop, const char *servers, const char *conf, struct fw_resolver **out,
-	struct fw_err *err);
+FW_MUST_CHECK int fw_resolver_create(
+	uv_loop_t *loop, const char *servers, const char *conf, struct fw_resolver **out, struct fw_err *err);
 /* No lookup may be waiting. closed(ctx) is called when all loop handles are closed. */
 void fw_resolver_destroy(struct fw_resolver *r, void (*closed)(void *ctx), void *ctx);
 /*
  * Look up host (ASCII, lower case). A cached result is returned at once, with *addrs valid until
  * the loop runs again. FW_RESOLVE_WAIT: w->cb will be called, never before this returns.
  */
-enum fw_resolve_state fw_resolve(struct fw_resolver *r, const char *host, struct fw_resolve_wait *w, const char **addrs);
+enum fw_resolve_state fw_resolve(
+	struct fw_resolver *r, const char *host, struct fw_resolve_wait *w, const char **addrs);
 /* w->cb will not be called; no effect when it is not waiting */
 void fw_resolve_cancel(struct fw_resolve_wait *w);
 /* Number of cached names. */

@@ -13,7 +13,10 @@
 #define COPIES_MAX 4         /* in max_header_bytes */
 #define SKIP_MAX (64 * 1024) /* skipping this much is cheaper than a new connection */
 
-static const struct { struct fw_str name; bool list; } HEADER[FW_H_N] = {
+static const struct {
+	struct fw_str name;
+	bool list;
+} HEADER[FW_H_N] = {
 	[FW_H_ETAG] = {{"ETag", 4}, false},
 	[FW_H_LAST_MODIFIED] = {{"Last-Modified", 13}, false},
 	[FW_H_CONTENT_TYPE] = {{"Content-Type", 12}, false},
@@ -63,7 +66,8 @@ static bool response_stop(struct fw_fetch_response *r, int rc, const char *words
  * value. If it is the newest value it grows in place, otherwise it is copied to the end. The copies
  * are bounded: two alternating lists would make them quadratic.
  */
-static bool response_store(struct fw_fetch_response *r, const struct fw_fetch_config *c, enum fw_header h, struct fw_str more, const char *joint)
+static bool response_store(struct fw_fetch_response *r, const struct fw_fetch_config *c, enum fw_header h,
+	struct fw_str more, const char *joint)
 {
 	struct fw_str old = fw_fetch_response_header(r, h);
 	uint32_t at = (uint32_t)r->text.len;
@@ -130,8 +134,9 @@ static bool response_headers_end(struct fw_fetch_response *r, const struct fw_fe
 		return true;
 	r->headers_done = true;
 	if (r->status / 100 == 2 && fw_str_int(fw_fetch_response_header(r, FW_H_CONTENT_LENGTH), &length) &&
-	    length > 0 && (uint64_t)length > c->max_body_bytes)
-		return response_stop(r, FW_ELIMIT, "the response body is larger than max_body_bytes, by its Content-Length");
+		length > 0 && (uint64_t)length > c->max_body_bytes)
+		return response_stop(
+			r, FW_ELIMIT, "the response body is larger than max_body_bytes, by its Content-Length");
 	return true;
 }
 
@@ -145,7 +150,8 @@ bool fw_fetch_response_line(struct fw_fetch_response *r, const struct fw_fetch_c
 	while (line.len && (line.p[line.len - 1] == '\n' || line.p[line.len - 1] == '\r'))
 		line.len--;
 	if (r->headers_done) /* trailers are counted and ignored */
-		return ++r->header_n <= c->max_header_n || response_stop(r, FW_ELIMIT, "the response has more header fields than max_header_n");
+		return ++r->header_n <= c->max_header_n ||
+			response_stop(r, FW_ELIMIT, "the response has more header fields than max_header_n");
 	if (fw_str_istarts(line, FW_STR("HTTP/"))) {
 		response_status_line(r, line);
 		return true;

@@ -64,7 +64,8 @@ void fw_slots_resume(struct fw_fetcher *fr)
 	struct fw_limiter_slot *s;
 
 	while (fr->limiter && (s = fw_limiter_next(fr->limiter)) != NULL) {
-		struct fw_fetch_priv *v = (struct fw_fetch_priv *)(void *)((char *)s - offsetof(struct fw_fetch_priv, slot));
+		struct fw_fetch_priv *v = (struct fw_fetch_priv *)(void *)((char *)s -
+			offsetof(struct fw_fetch_priv, slot));
 
 		fw_slot_end_wait(v);
 		if (fw_transfer_start(v, v->addrs.len ? v->addrs.p : NULL)) {

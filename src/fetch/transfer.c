@@ -208,8 +208,8 @@ static size_t transfer_on_header(char *p, size_t size, size_t n, void *ctx)
 }
 
 /*
- * Is there buffer space for n more body bytes? One transfer (exempt) always has some, so that it can
- * finish (LIM-06).
+ * Is there buffer space for n more body bytes? One transfer (exempt) always has some, so that it
+ * can finish (LIM-06).
  */
 static bool buffer_has_room(struct fw_fetch_priv *v, size_t n)
 {
@@ -316,7 +316,8 @@ static curl_socket_t transfer_on_open(void *ctx, curlsocktype purpose, struct cu
  */
 static bool origin_seen(struct fw_fetch_priv *v)
 {
-	uint64_t h = fw_hash64(v->wire_url.host, strlen(v->wire_url.host)) + (uint64_t)v->wire_url.port * 2 + v->wire_url.https;
+	uint64_t h = fw_hash64(v->wire_url.host, strlen(v->wire_url.host)) + (uint64_t)v->wire_url.port * 2 +
+		v->wire_url.https;
 	int64_t before_us = v->fr->seen[h % FW_SEEN_ORIGINS].at_us;
 	bool known = v->fr->seen[h % FW_SEEN_ORIGINS].origin == h && before_us && v->request_us - before_us < REUSE_US;
 
@@ -379,7 +380,8 @@ static CURLcode transfer_on_tls(CURL *easy, void *ssl_ctx, void *ctx)
 	struct fw_fetch_priv *v = ctx;
 
 	(void)easy;
-	return fw_sessions_hook(v->fr->sessions, ssl_ctx, v->wire_url.host, v->wire_url.port) ? CURLE_OUT_OF_MEMORY : CURLE_OK;
+	return fw_sessions_hook(v->fr->sessions, ssl_ctx, v->wire_url.host, v->wire_url.port) ? CURLE_OUT_OF_MEMORY :
+												CURLE_OK;
 }
 
 /* ---- one request ----------------------------------------------------------------------------- */
@@ -479,7 +481,11 @@ static struct curl_slist *request_names(struct fw_fetch_priv *v, const char *add
 }
 
 /* Stops at the first option that libcurl refuses. BUFFERSIZE keeps its default, 16 KiB. */
-#define SET(option, value) do { if (!rc) rc = curl_easy_setopt(v->easy, CURLOPT_##option, value); } while (0)
+#define SET(option, value)                                                       \
+	do {                                                                     \
+		if (!rc)                                                         \
+			rc = curl_easy_setopt(v->easy, CURLOPT_##option, value); \
+	} while (0)
 
 /*
  * Options that are the same for every request, set once for each handle. None lets libcurl remember
@@ -557,7 +563,8 @@ static int easy_create(struct fw_fetch_priv *v)
 {
 	v->names = curl_share_init();
 	v->easy = v->names ? curl_easy_init() : NULL;
-	if (v->easy && curl_share_setopt(v->names, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK && set_fixed(v) == CURLE_OK)
+	if (v->easy && curl_share_setopt(v->names, CURLSHOPT_SHARE, CURL_LOCK_DATA_DNS) == CURLSHE_OK &&
+		set_fixed(v) == CURLE_OK)
 		return 0;
 	curl_easy_cleanup(v->easy);
 	curl_share_cleanup(v->names);

@@ -20,37 +20,37 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-#define FULL_MS 10          /* with all connections in use: time between two checks for a free one */
-#define SHORT_MS 100        /* pause after EMFILE and ENOMEM */
-#define BATCH 64            /* connections accepted between two checks for a stop */
+#define FULL_MS 10           /* with all connections in use: time between two checks for a free one */
+#define SHORT_MS 100         /* pause after EMFILE and ENOMEM */
+#define BATCH 64             /* connections accepted between two checks for a stop */
 #define LOST_MS FW_SECOND_MS /* a connection that is not open this long after the hand-over was closed at once */
 
-#define SLOTS 16384        /* slots of addresses, found by a seeded hash; two addresses in one slot are rare and harmless */
-#define SLOT_PARTS 4       /* by default an address may have 1/SLOT_PARTS of all connections */
+#define SLOTS 16384  /* slots of addresses, found by a seeded hash; two addresses in one slot are rare and harmless */
+#define SLOT_PARTS 4 /* by default an address may have 1/SLOT_PARTS of all connections */
 #define SLOT_LOST_MS FW_MINUTE_MS /* as LOST_MS, for the counts of one address */
-#define WARN_MS FW_MINUTE_MS /* minimum time between two warnings */
+#define WARN_MS FW_MINUTE_MS      /* minimum time between two warnings */
 
 /* The slot of an IPv4 address or an IPv6 /64. Slot 0 is for all addresses without a limit. */
 struct accept_slot {
-	int64_t handed_ms;          /* these four as in http_accept */
+	int64_t handed_ms; /* these four as in http_accept */
 	uint32_t handed_n;
 	_Atomic uint32_t opened_n, closed_n;
 };
 
 struct http_accept {
 	const struct http_thread *server_thread;
-	size_t server_thread_n, next;        /* next: the server thread that gets the next connection */
+	size_t server_thread_n, next; /* next: the server thread that gets the next connection */
 	const struct conns *conns;
 	struct http_accept_rules rules;
 	size_t slot_max;
 	uint64_t seed;
 	_Atomic uint64_t refused_n;
-	int64_t warned_ms;            /* time of the last warning; INT64_MIN: none */
+	int64_t warned_ms; /* time of the last warning; INT64_MIN: none */
 	int fd, stop_fd;
 	pthread_t thread;
-	uint64_t handed_n;          /* connections handed to server threads */
-	_Atomic uint64_t opened_n;   /* of these: opened */
-	int64_t handed_ms;          /* time of the last hand-over */
+	uint64_t handed_n;         /* connections handed to server threads */
+	_Atomic uint64_t opened_n; /* of these: opened */
+	int64_t handed_ms;         /* time of the last hand-over */
 	struct accept_slot slot[SLOTS];
 };
 
@@ -106,16 +106,19 @@ void http_accept_closed(struct http_accept *a, size_t slot)
  */
 static void accept_refuse(struct http_accept *a, int fd, const struct sockaddr *from)
 {
-	static const char WORDS[] = "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Type: application/problem+json\r\n"
-		"Retry-After: 1\r\nContent-Length: 155\r\n\r\n"
-		"{\"title\":\"Too Many Requests\",\"status\":429,\"code\":\"too_many_connections\",\"detail\":\"your address has too many"
-		" connections (serve_connections_per_address_max)\"}\r\n";
+	static const char BODY[] =
+		"{\"title\":\"Too Many Requests\",\"status\":429,\"code\":\"too_many_connections\",\"detail\":\"your "
+		"address has too many connections (serve_connections_per_address_max)\"}\r\n";
 	int64_t now_ms = fw_mono_ms();
-	char text[INET6_ADDRSTRLEN] = "";
+	char text[INET6_ADDRSTRLEN] = "", words[512];
 	unsigned char ip[16];
 
 	atomic_fetch_add_explicit(&a->refused_n, 1, memory_order_relaxed);
-	if (a->rules.plain && send(fd, WORDS, sizeof(WORDS) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+	(void)fw_snprintf(words, sizeof(words),
+		"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Type: application/problem+json\r\n"
+		"Retry-After: 1\r\nContent-Length: %zu\r\n\r\n%s",
+		sizeof(BODY) - 1, BODY);
+	if (a->rules.plain && send(fd, words, strlen(words), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		fw_debug("sending 429: %s", strerror(errno));
 	close(fd);
 	if (a->warned_ms != INT64_MIN && now_ms - a->warned_ms < WARN_MS)
@@ -123,8 +126,10 @@ static void accept_refuse(struct http_accept *a, int fd, const struct sockaddr *
 	a->warned_ms = now_ms;
 	if (fw_ip_of(from, ip, NULL))
 		(void)inet_ntop(fw_ip_is4(ip) ? AF_INET : AF_INET6, fw_ip_is4(ip) ? ip + 12 : ip, text, sizeof(text));
-	fw_warn("connections refused: %s has %zu open, the limit of one address (to permit more, raise serve_connections_per_address_max; a proxy"
-		" belongs in trusted_proxies)", text, a->slot_max);
+	fw_warn("connections refused: %s has %zu open, the limit of one address (to permit more, raise "
+		"serve_connections_per_address_max; a proxy"
+		" belongs in trusted_proxies)",
+		text, a->slot_max);
 }
 
 /* ---- the thread ------------------------------------------------------------------------------ */
@@ -224,7 +229,8 @@ int http_accept_open(const struct http_thread *server_thread, size_t server_thre
 	if (getrandom(&a->seed, sizeof(a->seed), 0) != sizeof(a->seed))
 		a->seed = (uintptr_t)a;
 	*out = a;
-	rc = a->stop_fd < 0 || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ? errno :
+	rc = a->stop_fd < 0 || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) ?
+		errno :
 		pthread_create(&a->thread, NULL, accept_run, a);
 	if (!rc)
 		return 0;

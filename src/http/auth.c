@@ -26,19 +26,19 @@
 
 struct auth {
 	const struct fw_config *config;
-	enum fw_tokenless closed;    /* the setting by which all requests need a token; FW_TOKENLESS_OPEN: none */
-	struct fw_store *st;         /* the auth thread's; NULL: not open */
+	enum fw_tokenless closed; /* the setting by which all requests need a token; FW_TOKENLESS_OPEN: none */
+	struct fw_store *st;      /* the auth thread's; NULL: not open */
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t change;
 	bool read_once, closing, away;
-	struct auth_tokens *current;     /* the newest snapshot, under the lock; NULL: not read yet */
-	_Atomic uint64_t version;       /* its number */
+	struct auth_tokens *current; /* the newest snapshot, under the lock; NULL: not read yet */
+	_Atomic uint64_t version;    /* its number */
 	struct auth_limiter *limiter;
 	_Atomic uint64_t failure_n, limited_n;
 	_Atomic bool reached;
-	_Atomic int64_t warned_ms;     /* monotonic time of the last warning about a network */
-	int logged;                    /* the enum fw_tokenless that was logged last, -1: none; the auth thread's */
+	_Atomic int64_t warned_ms; /* monotonic time of the last warning about a network */
+	int logged;                /* the enum fw_tokenless that was logged last, -1: none; the auth thread's */
 };
 
 /* ---- tokens in memory ------------------------------------------------------------------------ */
@@ -99,7 +99,8 @@ static bool auth_tokens_equal(const struct auth_tokens *a, const struct auth_tok
 		return false;
 	for (size_t i = 0; i < a->n; i++) {
 		if (memcmp(a->at[i].hash, b->at[i].hash, sizeof(a->at[i].hash)) || a->at[i].scopes != b->at[i].scopes ||
-		    a->at[i].until_ms != b->at[i].until_ms || a->at[i].broken != b->at[i].broken || !auth_bound_equal(&a->at[i], &b->at[i]))
+			a->at[i].until_ms != b->at[i].until_ms || a->at[i].broken != b->at[i].broken ||
+			!auth_bound_equal(&a->at[i], &b->at[i]))
 			return false;
 	}
 	return true;
@@ -390,7 +391,8 @@ static void token_note_use(struct auth_token *t, uint64_t network, int64_t now_m
 	if (now_ms - atomic_load_explicit(&t->used_ms, memory_order_relaxed) >= AUTH_USED_MS)
 		atomic_store_explicit(&t->used_ms, now_ms, memory_order_relaxed);
 	if (!token_knows_network(t, network))
-		atomic_store_explicit(&t->network[atomic_fetch_add(&t->network_n, 1) % AUTH_NETWORKS], network, memory_order_relaxed);
+		atomic_store_explicit(
+			&t->network[atomic_fetch_add(&t->network_n, 1) % AUTH_NETWORKS], network, memory_order_relaxed);
 }
 
 static bool token_is_expired(int64_t until_ms, int64_t now_ms)
@@ -398,7 +400,8 @@ static bool token_is_expired(int64_t until_ms, int64_t now_ms)
 	return until_ms != FW_NO_DATE && until_ms <= now_ms;
 }
 
-enum auth_verdict auth_check_token(struct auth_tokens *t, const struct auth_request *q, int64_t now_ms, struct auth_pass *pass)
+enum auth_verdict auth_check_token(
+	struct auth_tokens *t, const struct auth_request *q, int64_t now_ms, struct auth_pass *pass)
 {
 	struct auth_token *found = NULL;
 
@@ -451,11 +454,13 @@ static void auth_count_failure(struct request *r, uint64_t network, int64_t now_
 	atomic_fetch_add_explicit(&a->failure_n, 1, memory_order_relaxed);
 	if (!auth_limiter_fail(a->limiter, network, now_ms))
 		return;
-	if ((warned_ms != INT64_MIN && now_ms - warned_ms < FW_SECOND_MS) || !atomic_compare_exchange_strong(&a->warned_ms, &warned_ms, now_ms))
+	if ((warned_ms != INT64_MIN && now_ms - warned_ms < FW_SECOND_MS) ||
+		!atomic_compare_exchange_strong(&a->warned_ms, &warned_ms, now_ms))
 		return; /* at most one line a second */
 	if (ip.len && !inet_ntop(ip.len == 4 ? AF_INET : AF_INET6, ip.p, text, sizeof(text)))
 		text[0] = 0;
-	fw_warn("requests throttled with 429: %lld wrong tokens from the network of %s (auth_failures_max, auth_failures_ms)",
+	fw_warn("requests throttled with 429: %lld wrong tokens from the network of %s (auth_failures_max, "
+		"auth_failures_ms)",
 		(long long)a->config->auth_failures_max, text);
 }
 
@@ -514,25 +519,42 @@ static enum MHD_Result auth_refuse_tokenless(struct request *r, const char *scop
 
 	switch (r->tokenless) {
 	case TOKENLESS_HOST:
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "token required: Host is '%.*s', not a loopback address,"
-			" localhost or one of serve_host_names (to make a token: feedwheel token add NAME --scope %s)", FW_STR_ARG(host), scope);
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
+			"token required: Host is '%.*s', not a loopback address,"
+			" localhost or one of serve_host_names (to make a token: feedwheel token add NAME --scope %s)",
+			FW_STR_ARG(host), scope);
 	case TOKENLESS_CLOSED:
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "token required: %s (to make a token: feedwheel token add NAME"
-			" --scope %s)", fw_tokenless_why(r->thread->h->auth->closed), scope);
-	case TOKENLESS_MAY: why = "the tokens have changed"; break;
-	case TOKENLESS_REMOTE: why = "the client is not on this machine"; break;
-	case TOKENLESS_FORWARDED: why = "the request came through a proxy (X-Forwarded-For, Forwarded, Via or the like)"; break;
-	case TOKENLESS_ORIGIN: why = "the request came from a page of another site (Origin, Sec-Fetch-Site)"; break;
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
+			"token required: %s (to make a token: feedwheel token add NAME"
+			" --scope %s)",
+			fw_tokenless_why(r->thread->h->auth->closed), scope);
+	case TOKENLESS_MAY:
+		why = "the tokens have changed";
+		break;
+	case TOKENLESS_REMOTE:
+		why = "the client is not on this machine";
+		break;
+	case TOKENLESS_FORWARDED:
+		why = "the request came through a proxy (X-Forwarded-For, Forwarded, Via or the like)";
+		break;
+	case TOKENLESS_ORIGIN:
+		why = "the request came from a page of another site (Origin, Sec-Fetch-Site)";
+		break;
 	}
-	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "token required: %s (to make a token: feedwheel token add NAME"
-		" --scope %s)", why, scope);
+	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
+		"token required: %s (to make a token: feedwheel token add NAME"
+		" --scope %s)",
+		why, scope);
 }
 
 static enum MHD_Result auth_refuse_body(struct request *r)
 {
 	static const char *const TAKES[] = {
-		[BODY_ANY] = "", [BODY_FEED] = "application/feed+json, application/atom+xml, application/rss+xml or application/x-ndjson",
-		[BODY_JSON] = "application/json", [BODY_LINES] = "application/json or application/x-ndjson",
+		[BODY_ANY] = "",
+		[BODY_FEED] =
+			"application/feed+json, application/atom+xml, application/rss+xml or application/x-ndjson",
+		[BODY_JSON] = "application/json",
+		[BODY_LINES] = "application/json or application/x-ndjson",
 	};
 	const char *type = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE);
 
@@ -551,15 +573,19 @@ static bool auth_bound_allows(const struct request *r)
 static enum MHD_Result auth_refuse_bound(struct request *r)
 {
 	if (r->route->run == http_entries_push)
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "push to feed %lld refused: the token is bound to others"
-			" (to list them: feedwheel token list)", (long long)r->id);
-	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "push of events refused: the token is bound to feeds"
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
+			"push to feed %lld refused: the token is bound to others"
+			" (to list them: feedwheel token list)",
+			(long long)r->id);
+	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
+		"push of events refused: the token is bound to feeds"
 		" (to list them: feedwheel token list)");
 }
 
 enum MHD_Result http_auth_refuse(struct request *r)
 {
-	static const char *const CHALLENGE[] = { /* RFC 6750 section 3; RFC 7617 */
+	static const char *const CHALLENGE[] = {
+		/* RFC 6750 section 3; RFC 7617 */
 		[AUTH_MISSING] = "Bearer realm=\"feedwheel\", Basic realm=\"feedwheel\"",
 		[AUTH_WRONG] = "Bearer realm=\"feedwheel\", error=\"invalid_token\", Basic realm=\"feedwheel\"",
 		[AUTH_SCOPE] = "Bearer realm=\"feedwheel\", error=\"insufficient_scope\"",
@@ -572,19 +598,34 @@ enum MHD_Result http_auth_refuse(struct request *r)
 	fw_token_scopes_show(1u << (r->route->scope - SCOPE_PUSH), scope);
 	r->challenge = (size_t)r->verdict < FW_N(CHALLENGE) ? CHALLENGE[r->verdict] : NULL;
 	switch (r->verdict) {
-	case AUTH_OK: break;
-	case AUTH_NOT_READY: return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the store is unavailable, so access tokens cannot be checked");
-	case AUTH_TOKENLESS: return auth_refuse_tokenless(r, scope);
-	case AUTH_BODY: return auth_refuse_body(r);
-	case AUTH_MISSING: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "token required: scope %s, in the header"
-		" 'Authorization: Bearer fwt_...'", scope);
-	case AUTH_WRONG: return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is unknown or expired");
-	case AUTH_SCOPE: return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token lacks the scope %s", scope);
-	case AUTH_BOUND: return auth_refuse_bound(r);
-	case AUTH_LIMITED: return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, r->twirp ? "resource_exhausted" : "auth_rate_limited",
-		"throttled: too many wrong tokens came from your network (retry in %lld s)", (long long)r->retry_after_s);
+	case AUTH_OK:
+		break;
+	case AUTH_NOT_READY:
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
+			"the store is unavailable, so access tokens cannot be checked");
+	case AUTH_TOKENLESS:
+		return auth_refuse_tokenless(r, scope);
+	case AUTH_BODY:
+		return auth_refuse_body(r);
+	case AUTH_MISSING:
+		return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated",
+			"token required: scope %s, in the header"
+			" 'Authorization: Bearer fwt_...'",
+			scope);
+	case AUTH_WRONG:
+		return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is unknown or expired");
+	case AUTH_SCOPE:
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "the token lacks the scope %s", scope);
+	case AUTH_BOUND:
+		return auth_refuse_bound(r);
+	case AUTH_LIMITED:
+		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS,
+			r->twirp ? "resource_exhausted" : "auth_rate_limited",
+			"throttled: too many wrong tokens came from your network (retry in %lld s)",
+			(long long)r->retry_after_s);
 	}
-	return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "internal", "request refused without a reason (please report this bug)");
+	return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "internal",
+		"request refused without a reason (please report this bug)");
 }
 
 /*

@@ -15,9 +15,9 @@
 #include "base/banned.h"
 
 struct auth_slot {
-	uint64_t network;    /* 0: empty */
-	int64_t from_ms;     /* when its first wrong token came; the slot expires within_ms later */
-	int64_t n;           /* wrong tokens since then */
+	uint64_t network; /* 0: empty */
+	int64_t from_ms;  /* when its first wrong token came; the slot expires within_ms later */
+	int64_t n;        /* wrong tokens since then */
 };
 
 struct auth_limiter {
@@ -57,8 +57,8 @@ uint64_t auth_limiter_network(struct fw_str address)
 	uint64_t n = 0;
 
 	if (address.len == 4)
-		return (uint64_t)1 << 32 | (uint64_t)(unsigned char)address.p[0] << 16 | (uint64_t)(unsigned char)address.p[1] << 8 |
-			(unsigned char)address.p[2];
+		return (uint64_t)1 << 32 | (uint64_t)(unsigned char)address.p[0] << 16 |
+			(uint64_t)(unsigned char)address.p[1] << 8 | (unsigned char)address.p[2];
 	for (size_t i = 0; i < 8 && address.len == 16; i++)
 		n = n << 8 | (unsigned char)address.p[i];
 	return n ? n : address.len ? 2 : 1; /* 2: ::1 and the rest of ::/64 */

@@ -15,7 +15,7 @@
 #include "http/http.h"
 #include "base/banned.h"
 
-#define DROP_FACTOR 8           /* at most this many times the route's limit is read and discarded, plus DROP_MIN */
+#define DROP_FACTOR 8 /* at most this many times the route's limit is read and discarded, plus DROP_MIN */
 #define DROP_MIN ((size_t)1 << 16)
 #define INFLATE_STEP 32768
 #define RATIO_FREE ((size_t)1 << 20) /* bytes that the limit of the compression ratio does not count */
@@ -55,7 +55,7 @@ static int body_inflate(z_stream *z, struct fw_str in, struct fw_buf *out, bool 
 		if (out->len > RATIO_FREE && out->len / ratio > in.len)
 			return FW_ELIMIT;
 		if (rc == Z_BUF_ERROR)
-			return FW_EFORMAT; /* truncated */
+			return FW_EFORMAT;                     /* truncated */
 		if (rc == Z_STREAM_END && gzip && z->avail_in) /* another gzip member */
 			rc = inflateReset(z);
 	} while (rc == Z_OK);
@@ -81,15 +81,18 @@ enum MHD_Result http_body_refused(struct request *r)
 	bool twirp = r->twirp;
 
 	switch (r->refused) {
-	case REFUSED_BY_AUTH: return http_auth_refuse(r);
+	case REFUSED_BY_AUTH:
+		return http_auth_refuse(r);
 	case REFUSED_CODING:
-		return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, twirp ? "invalid_argument" : "unsupported_encoding",
+		return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+			twirp ? "invalid_argument" : "unsupported_encoding",
 			"unsupported Content-Encoding (supported: gzip, deflate, identity)");
 	case REFUSED_MEMORY:
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "all memory for request bodies is in use (serve_memory_bytes)");
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
+			"all memory for request bodies is in use (serve_memory_bytes)");
 	default:
-		return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, twirp ? "resource_exhausted" : "too_large", "the request body is larger than %zu bytes",
-			r->body_max);
+		return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, twirp ? "resource_exhausted" : "too_large",
+			"the request body is larger than %zu bytes", r->body_max);
 	}
 }
 
@@ -121,13 +124,15 @@ enum MHD_Result http_body_begin(struct request *r)
 {
 	int64_t len = FW_MAX(r->content_length, 0);
 
-	r->body_max = r->route->run == http_push_events ? (size_t)r->thread->h->config->push_body_max_bytes : r->route->body_max;
+	r->body_max = r->route->run == http_push_events ? (size_t)r->thread->h->config->push_body_max_bytes :
+							  r->route->body_max;
 	r->coding = body_coding(r);
 	if (r->coding == CODING_OTHER)
 		body_refuse(r, REFUSED_CODING);
 	else if (len > (int64_t)r->body_max)
 		body_refuse(r, REFUSED_LARGE);
-	return r->state == REQUEST_REFUSED && (r->expects || len > (int64_t)body_drop_max(r)) ? http_body_refused(r) : MHD_YES;
+	return r->state == REQUEST_REFUSED && (r->expects || len > (int64_t)body_drop_max(r)) ? http_body_refused(r) :
+												MHD_YES;
 }
 
 /* Account for n more bytes. False: the server thread is at its limit. */
@@ -173,7 +178,8 @@ int http_body_unpack(struct request *r, struct fw_buf *out)
 	if (r->coding == CODING_NONE)
 		return 0;
 	out->max_bytes = FW_MAX(r->body_max, 1);
-	return http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)r->thread->h->config->max_compression_ratio, out);
+	return http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP,
+		(size_t)r->thread->h->config->max_compression_ratio, out);
 }
 
 enum MHD_Result http_body_ready(struct request *r)
@@ -185,7 +191,8 @@ enum MHD_Result http_body_ready(struct request *r)
 
 	if (r->coding == CODING_NONE || r->route->raw)
 		return MHD_YES;
-	rc = http_inflate(fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)h->config->max_compression_ratio, &plain);
+	rc = http_inflate(
+		fw_buf_str(&r->body), r->coding == CODING_GZIP, (size_t)h->config->max_compression_ratio, &plain);
 	if (!rc && body_reserve(r, plain.len)) {
 		fw_buf_finish(&r->body);
 		r->body = plain;
@@ -194,7 +201,8 @@ enum MHD_Result http_body_ready(struct request *r)
 	}
 	fw_buf_finish(&plain);
 	if (rc == FW_EFORMAT)
-		return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_encoding", "the request body does "
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_encoding",
+			"the request body does "
 			"not match its Content-Encoding, or is truncated");
 	r->refused = rc == FW_ELIMIT && left >= r->body_max ? REFUSED_LARGE : REFUSED_MEMORY;
 	return http_body_refused(r);

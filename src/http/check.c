@@ -47,12 +47,14 @@ static int check_tls(const struct fw_config *c, fw_doctor_cb *cb, void *ctx)
 	if (!rc && !days_left(c->tls_cert, &days))
 		rc = fw_err_set(&err, FW_EINVAL, "tls_cert = %s: the certificate has no end of validity", c->tls_cert);
 	if (rc) {
-		cb(ctx, "tls", FW_DOCTOR_BROKEN, err.text, "correct tls_cert and tls_key, without which the server does not start");
+		cb(ctx, "tls", FW_DOCTOR_BROKEN, err.text,
+			"correct tls_cert and tls_key, without which the server does not start");
 		return FW_DOCTOR_BROKEN;
 	}
 	if (days <= SOON_DAYS)
 		level = days < 0 ? FW_DOCTOR_BROKEN : FW_DOCTOR_NOTE;
-	(void)fw_snprintf(found, sizeof(found), days < 0 ? "tls_cert = %s expired %d days ago" : "tls_cert = %s is valid for %d days", c->tls_cert,
+	(void)fw_snprintf(found, sizeof(found),
+		days < 0 ? "tls_cert = %s expired %d days ago" : "tls_cert = %s is valid for %d days", c->tls_cert,
 		days < 0 ? -days : days);
 	cb(ctx, "tls", level, found, level == FW_DOCTOR_FINE ? "" : "renew it, then send SIGHUP to the server");
 	return level;
@@ -68,7 +70,8 @@ static int path_write_error(const char *path, int mode)
 		return 0;
 	if (errno != ENOENT)
 		return errno;
-	fw_str_copy(folder, sizeof(folder), slash ? (struct fw_str){path, FW_MAX((size_t)(slash - path), 1)} : FW_STR("."));
+	fw_str_copy(
+		folder, sizeof(folder), slash ? (struct fw_str){path, FW_MAX((size_t)(slash - path), 1)} : FW_STR("."));
 	return access(folder, W_OK | X_OK) ? errno : 0;
 }
 
@@ -77,8 +80,10 @@ static int check_path(const char *setting, const char *path, int mode, fw_doctor
 	char found[500];
 	int e = path_write_error(path, mode);
 
-	(void)fw_snprintf(found, sizeof(found), "%s = %s%s%s", setting, path, e ? ": " : "", e ? strerror(e) : " can be written");
-	cb(ctx, setting, e ? FW_DOCTOR_BROKEN : FW_DOCTOR_FINE, found, e ? "create its folder, writable by the user that the server runs as (run doctor as that user)" : "");
+	(void)fw_snprintf(
+		found, sizeof(found), "%s = %s%s%s", setting, path, e ? ": " : "", e ? strerror(e) : " can be written");
+	cb(ctx, setting, e ? FW_DOCTOR_BROKEN : FW_DOCTOR_FINE, found,
+		e ? "create its folder, writable by the user that the server runs as (run doctor as that user)" : "");
 	return e ? FW_DOCTOR_BROKEN : FW_DOCTOR_FINE;
 }
 

@@ -26,10 +26,13 @@ int http_proxies_init(struct http_proxies *p, const char *list, struct fw_err *e
 			continue;
 		}
 		if (p->net_n == HTTP_PROXIES_MAX)
-			return fw_err_set(err, FW_EINVAL, "trusted_proxies has more than %d networks (combine some)", HTTP_PROXIES_MAX);
+			return fw_err_set(err, FW_EINVAL, "trusted_proxies has more than %d networks (combine some)",
+				HTTP_PROXIES_MAX);
 		if (!fw_cidr_parse(item, &p->net[p->net_n]))
-			return fw_err_set(err, FW_EINVAL, "trusted_proxies: '%.*s' is not a network (write 127.0.0.1, 10.0.0.0/8, fd00::/8 or "
-				"unix; names and /0 are not allowed)", FW_STR_ARG(item));
+			return fw_err_set(err, FW_EINVAL,
+				"trusted_proxies: '%.*s' is not a network (write 127.0.0.1, 10.0.0.0/8, fd00::/8 or "
+				"unix; names and /0 are not allowed)",
+				FW_STR_ARG(item));
 		p->net_n++;
 	}
 	return 0;
@@ -61,7 +64,8 @@ static bool forwarded_parse(struct fw_str s, unsigned char out[16])
 		s = fw_str_sub(s, 1, s.len - 1);
 	if (s.len && s.p[0] == '[') {
 		end = memchr(s.p, ']', s.len);
-		return end && (end + 1 == s.p + s.len || end[1] == ':') && fw_ip_parse(fw_str_sub(s, 1, (size_t)(end - s.p)), out) && !fw_ip_is4(out);
+		return end && (end + 1 == s.p + s.len || end[1] == ':') &&
+			fw_ip_parse(fw_str_sub(s, 1, (size_t)(end - s.p)), out) && !fw_ip_is4(out);
 	}
 	end = s.len ? memchr(s.p, ':', s.len) : NULL;
 	if (end && memchr(s.p, '.', (size_t)(end - s.p)))

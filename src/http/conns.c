@@ -12,15 +12,15 @@
 #include "http/conns.h"
 #include "base/banned.h"
 
-#define TICKS_IN_LIMIT 10      /* walks within the shortest timeout, which is exact to a tenth */
+#define TICKS_IN_LIMIT 10 /* walks within the shortest timeout, which is exact to a tenth */
 #define TICK_MIN_MS 20
 #define TICK_MAX_MS 500
-#define OTHER_FILES 256       /* open files for other things: stores, write-ahead log, access log */
+#define OTHER_FILES 256 /* open files for other things: stores, write-ahead log, access log */
 #define NEARLY_FULL(max) ((max) - (max) / 8)
 #define NEARLY_FULL_MS FW_SECOND_MS
 #define RATE_AFTER_MS (5 * FW_SECOND_MS)
 
-struct conn_list { /* of a server thread */
+struct conn_list {            /* of a server thread */
 	pthread_mutex_t lock; /* of the list; while it is held the sockets in it stay open */
 	struct conn *first;
 	_Atomic size_t n;
@@ -34,7 +34,7 @@ struct conns {
 	_Atomic uint64_t timeout_n[CONN_PHASES];
 	pthread_t thread;
 	bool running, stop;
-	pthread_mutex_t lock;   /* of stop */
+	pthread_mutex_t lock; /* of stop */
 	pthread_cond_t wake;
 	struct conn_list list[];
 };
@@ -106,19 +106,28 @@ bool conn_enter(struct conn *c, enum conn_phase p)
 
 /* ---- the timeout thread ---------------------------------------------------------------------- */
 
-static bool conn_is_timed_out(const struct conns *a, const struct conn *c, uint64_t at, int64_t now_ms, bool nearly_full)
+static bool conn_is_timed_out(
+	const struct conns *a, const struct conn *c, uint64_t at, int64_t now_ms, bool nearly_full)
 {
 	const struct fw_config *config = a->config;
 	int64_t ms = now_ms - (int64_t)(at >> 3);
 
 	switch (conn_phase_of(at)) {
-	case CONN_HEAD: return ms > (nearly_full ? FW_MIN(NEARLY_FULL_MS, config->serve_header_timeout_ms) : config->serve_header_timeout_ms);
-	case CONN_IDLE: return ms > (nearly_full ? FW_MIN(NEARLY_FULL_MS, config->serve_idle_timeout_ms) : config->serve_idle_timeout_ms);
-	case CONN_SEND: return ms > config->serve_send_timeout_ms;
+	case CONN_HEAD:
+		return ms > (nearly_full ? FW_MIN(NEARLY_FULL_MS, config->serve_header_timeout_ms) :
+					   config->serve_header_timeout_ms);
+	case CONN_IDLE:
+		return ms > (nearly_full ? FW_MIN(NEARLY_FULL_MS, config->serve_idle_timeout_ms) :
+					   config->serve_idle_timeout_ms);
+	case CONN_SEND:
+		return ms > config->serve_send_timeout_ms;
 	case CONN_BODY:
-		return ms > config->serve_body_timeout_ms || (ms > RATE_AFTER_MS &&
-			(int64_t)atomic_load_explicit(&c->body_n, memory_order_relaxed) * 1000 < config->serve_body_rate_min * ms);
-	default: return false;
+		return ms > config->serve_body_timeout_ms ||
+			(ms > RATE_AFTER_MS &&
+				(int64_t)atomic_load_explicit(&c->body_n, memory_order_relaxed) * 1000 <
+					config->serve_body_rate_min * ms);
+	default:
+		return false;
 	}
 }
 
@@ -128,8 +137,11 @@ static bool conn_is_timed_out(const struct conns *a, const struct conn *c, uint6
  */
 static void conn_send_408(const struct conn *c)
 {
-	static const char WORDS[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: application/problem+json\r\nContent-Length: 107\r\n\r\n"
-		"{\"title\":\"Request Timeout\",\"status\":408,\"code\":\"timeout\",\"detail\":\"the request did not come fast enough\"}\r\n";
+	static const char WORDS[] =
+		"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: "
+		"application/problem+json\r\nContent-Length: 107\r\n\r\n"
+		"{\"title\":\"Request Timeout\",\"status\":408,\"code\":\"timeout\",\"detail\":\"the request did not "
+		"come fast enough\"}\r\n";
 
 	if (send(c->fd, WORDS, sizeof(WORDS) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		fw_debug("sending 408: %s", strerror(errno));
@@ -147,7 +159,8 @@ static bool conn_has_left(struct conn *c, uint64_t was, int64_t now_ms)
 	enum conn_phase p = conn_phase_of(was);
 	char byte;
 
-	if ((p != CONN_IDLE && p != CONN_BODY && p != CONN_HEAD) || (int64_t)(was >> 3) == now_ms || (c->peeked_at == was && c->peeked_n == n))
+	if ((p != CONN_IDLE && p != CONN_BODY && p != CONN_HEAD) || (int64_t)(was >> 3) == now_ms ||
+		(c->peeked_at == was && c->peeked_n == n))
 		return false;
 	c->peeked_at = was;
 	c->peeked_n = n;
@@ -167,7 +180,8 @@ static void conns_check(struct conns *a, struct conn_list *l, int64_t now_ms)
 		if (conn_has_left(c, was, now_ms))
 			/* wakes the server thread; a half-closed client still gets its response */
 			shutdown(c->fd, SHUT_RD);
-		if (!conn_is_timed_out(a, c, was, now_ms, nearly_full) || !atomic_compare_exchange_strong(&c->at, &was, conn_stamp(now_ms, CONN_TIMED_OUT)))
+		if (!conn_is_timed_out(a, c, was, now_ms, nearly_full) ||
+			!atomic_compare_exchange_strong(&c->at, &was, conn_stamp(now_ms, CONN_TIMED_OUT)))
 			continue;
 		if (a->plain && (p == CONN_HEAD || p == CONN_BODY))
 			conn_send_408(c);
@@ -179,7 +193,8 @@ static void conns_check(struct conns *a, struct conn_list *l, int64_t now_ms)
 
 static int64_t conns_tick_ms(const struct fw_config *c)
 {
-	int64_t least = FW_MIN(FW_MIN(c->serve_header_timeout_ms, c->serve_body_timeout_ms), FW_MIN(c->serve_send_timeout_ms, c->serve_idle_timeout_ms));
+	int64_t least = FW_MIN(FW_MIN(c->serve_header_timeout_ms, c->serve_body_timeout_ms),
+		FW_MIN(c->serve_send_timeout_ms, c->serve_idle_timeout_ms));
 
 	return FW_MAX(TICK_MIN_MS, FW_MIN(TICK_MAX_MS, least / TICKS_IN_LIMIT));
 }
@@ -227,8 +242,9 @@ static size_t conns_files_max(size_t wanted)
 	if (may >= wanted + OTHER_FILES)
 		return wanted;
 	may = may > 2 * OTHER_FILES ? may - OTHER_FILES : may / 2;
-	fw_warn("serve_connections_max = %zu: reduced to %zu by the limit of %zu open files (to raise it: ulimit -n, LimitNOFILE=)", wanted, may,
-		(size_t)limit.rlim_cur);
+	fw_warn("serve_connections_max = %zu: reduced to %zu by the limit of %zu open files (to raise it: ulimit -n, "
+		"LimitNOFILE=)",
+		wanted, may, (size_t)limit.rlim_cur);
 	return may;
 }
 

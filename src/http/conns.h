@@ -17,12 +17,12 @@
 #include "feedwheel/engine.h"
 
 enum conn_phase {
-	CONN_HEAD, /* new, until its first head is complete: serve_header_timeout_ms */
-	CONN_BODY, /* receives a body: serve_body_timeout_ms, serve_body_rate_min */
-	CONN_WORK, /* waits for the server: no timeout */
-	CONN_SEND, /* sends a response: serve_send_timeout_ms */
-	CONN_IDLE, /* keep-alive, until the next head is complete: serve_idle_timeout_ms */
-	CONN_TIMED_OUT,  /* timed out, its socket is shut down */
+	CONN_HEAD,      /* new, until its first head is complete: serve_header_timeout_ms */
+	CONN_BODY,      /* receives a body: serve_body_timeout_ms, serve_body_rate_min */
+	CONN_WORK,      /* waits for the server: no timeout */
+	CONN_SEND,      /* sends a response: serve_send_timeout_ms */
+	CONN_IDLE,      /* keep-alive, until the next head is complete: serve_idle_timeout_ms */
+	CONN_TIMED_OUT, /* timed out, its socket is shut down */
 	CONN_PHASES,
 };
 
@@ -32,22 +32,23 @@ struct conn {
 	struct conns *all;
 	size_t server_thread;
 	int fd;
-	_Atomic uint64_t at;     /* start of the phase (monotonic ms) << 3 | phase */
-	_Atomic uint64_t body_n; /* bytes of the body received so far */
+	_Atomic uint64_t at;          /* start of the phase (monotonic ms) << 3 | phase */
+	_Atomic uint64_t body_n;      /* bytes of the body received so far */
 	uint64_t peeked_at, peeked_n; /* at and body_n when the timeout thread last peeked */
-	size_t slot;            /* accept.h */
-	struct http_target {     /* the last request target: head.c */
-		size_t len;      /* as a string */
-		const char *error; /* why it is refused; NULL: it is fine */
+	size_t slot;                  /* accept.h */
+	struct http_target {          /* the last request target: head.c */
+		size_t len;           /* as a string */
+		const char *error;    /* why it is refused; NULL: it is fine */
 		bool large;
 	} target;
 };
 
 /*
- * The limit is serve_connections_max, or what RLIMIT_NOFILE allows (logged). plain: no TLS, so a 408
- * can be written into a socket. Errors: FW_ENOMEM; FW_EIO no thread.
+ * The limit is serve_connections_max, or what RLIMIT_NOFILE allows (logged). plain: no TLS, so a
+ * 408 can be written into a socket. Errors: FW_ENOMEM; FW_EIO no thread.
  */
-FW_MUST_CHECK int conns_open(const struct fw_config *c, size_t server_threads, bool plain, struct conns **out, struct fw_err *err);
+FW_MUST_CHECK int conns_open(
+	const struct fw_config *c, size_t server_threads, bool plain, struct conns **out, struct fw_err *err);
 void conns_stop(struct conns *a);    /* stops the timeouts */
 void conns_destroy(struct conns *a); /* after the last conn_remove() */
 size_t conns_max(const struct conns *a);
@@ -56,7 +57,7 @@ uint64_t conns_timeout_n(const struct conns *a, enum conn_phase p); /* connectio
 
 /* For the connection's server thread. */
 struct conn *conn_add(struct conns *a, size_t server_thread, int fd); /* NULL: no memory */
-void conn_remove(struct conn *c);                            /* before fd is closed */
+void conn_remove(struct conn *c);                                     /* before fd is closed */
 /* Enter a phase. False: it has timed out (checked for CONN_BODY and CONN_WORK). c may be NULL. */
 bool conn_enter(struct conn *c, enum conn_phase p);
 /* Count received bytes of the body. */

@@ -31,25 +31,26 @@
 #define BUSY_RETRY_MS (5 * FW_SECOND_MS)
 #define KEY_MAX 255
 #define KEPT_MS FW_DAY_MS
-#define RUNNING_MS (30 * FW_SECOND_MS) /* a request takes less; after this time its server counts as dead, on any machine */
+#define RUNNING_MS \
+	(30 * FW_SECOND_MS) /* a request takes less; after this time its server counts as dead, on any machine */
 #define VISITS_BACK 1000
 #define PROBLEMS_MAX 10
 #define REPLAYED "Idempotent-Replayed"
 
 struct entries_push { /* of one request, over several runs */
 	struct fw_delivery *delivery;
-	int64_t until_ms;            /* monotonic: when retries end */
-	size_t held_bytes;           /* of http.entries_bytes */
-	bool keyed;                  /* the request has a key, and the record is its own */
-	bool taken_over;             /* from a request that did not get to its response */
-	int64_t began_ms;            /* Unix time of the first try */
+	int64_t until_ms;  /* monotonic: when retries end */
+	size_t held_bytes; /* of http.entries_bytes */
+	bool keyed;        /* the request has a key, and the record is its own */
+	bool taken_over;   /* from a request that did not get to its response */
+	int64_t began_ms;  /* Unix time of the first try */
 	/*
 	 * Identifies the request in this process. After a failed put it tells whether the record in
 	 * the store is its own.
 	 */
 	int64_t nonce;
-	struct entries_push *next;   /* list of all in this process */
-	char key[64];                /* the record's */
+	struct entries_push *next;                    /* list of all in this process */
+	char key[64];                                 /* the record's */
 	char body[2 * sizeof(struct fw_hash128) + 1]; /* hash of the body and its type, in hex */
 };
 
@@ -207,7 +208,8 @@ static int key_put(struct request *r, unsigned status, struct fw_str answer, boo
 	key_value(r, status, answer, &value);
 	record.value = fw_buf_str(&value);
 	record.until_ms = record.at_ms + KEPT_MS;
-	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(r->store, &record, !status, was, err);
+	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") :
+			fw_store_record_put(r->store, &record, !status, was, err);
 	fw_buf_finish(&value);
 	return rc;
 }
@@ -224,18 +226,20 @@ static void key_remove(struct request *r)
 	if (!r->push->keyed)
 		return;
 	key_value(r, 0, FW_STR_NONE, &value);
-	rc = value.rc ? FW_ENOMEM : fw_store_record_remove(r->store, IDEMPOTENCY_KIND, fw_str(r->push->key), fw_buf_str(&value), NULL);
+	rc = value.rc ?
+		FW_ENOMEM :
+		fw_store_record_remove(r->store, IDEMPOTENCY_KIND, fw_str(r->push->key), fw_buf_str(&value), NULL);
 	r->push->keyed = rc && rc != FW_ENOTFOUND; /* not found: another request has taken the record over */
 	fw_buf_finish(&value);
 }
 
 static enum MHD_Result key_replay(struct request *r, unsigned status, const json_t *answer)
 {
-	struct MHD_Response *m = MHD_create_response_from_buffer(json_string_length(answer), (char *)(uintptr_t)json_string_value(answer),
-		MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *m = MHD_create_response_from_buffer(
+		json_string_length(answer), (char *)(uintptr_t)json_string_value(answer), MHD_RESPMEM_MUST_COPY);
 
 	if (!m || MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json") == MHD_NO ||
-	    MHD_add_response_header(m, REPLAYED, "true") == MHD_NO) {
+		MHD_add_response_header(m, REPLAYED, "true") == MHD_NO) {
 		if (m)
 			MHD_destroy_response(m);
 		return MHD_NO;
@@ -245,7 +249,8 @@ static enum MHD_Result key_replay(struct request *r, unsigned status, const json
 
 static enum MHD_Result key_respond_in_progress(struct request *r)
 {
-	return http_problem(r, MHD_HTTP_CONFLICT, "in_progress", "a request with this Idempotency-Key is in progress (retry later)");
+	return http_problem(r, MHD_HTTP_CONFLICT, "in_progress",
+		"a request with this Idempotency-Key is in progress (retry later)");
 }
 
 /*
@@ -269,7 +274,8 @@ static enum MHD_Result key_found(struct request *r, const struct fw_record *reco
 	}
 	same = json_is_string(body) && fw_str_eq(fw_str(json_string_value(body)), fw_str(r->push->body));
 	if (!same && (status || fw_now_ms() < record->at_ms + RUNNING_MS))
-		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "key_reused", "this Idempotency-Key was used with another body before");
+		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "key_reused",
+			"this Idempotency-Key was used with another body before");
 	if (json_is_integer(status))
 		return key_replay(r, (unsigned)json_integer_value(status), json_object_get(o, "answer"));
 	if (!by || key_is_in_progress(by, nonce, record->at_ms))
@@ -342,7 +348,8 @@ static int first_visit_find(void *ctx, const struct fw_visit *v)
 {
 	struct fw_visit *like = ctx;
 
-	if (v->kind == FW_VISIT_PUSHED && v->at_ms == like->at_ms && v->wire_bytes == like->wire_bytes && v->item_n == like->item_n) {
+	if (v->kind == FW_VISIT_PUSHED && v->at_ms == like->at_ms && v->wire_bytes == like->wire_bytes &&
+		v->item_n == like->item_n) {
 		*like = *v;
 		like->error = like->feed_url = FW_STR_NONE;
 	}
@@ -409,13 +416,20 @@ static enum MHD_Result entries_push_fail(struct request *r, int rc, const struct
 		(void)entries_push_reserve(r, 0);
 	}
 	switch (rc) {
-	case FW_EUNSUP: return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "unsupported_type", "%s", err->text);
-	case FW_EINVAL: return http_problem(r, MHD_HTTP_BAD_REQUEST, "malformed", "%s", err->text);
-	case FW_EFORMAT: return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "not_a_feed", "%s", err->text);
-	case FW_ELIMIT: return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, "too_large", "%s", err->text);
-	case FW_EGONE: return http_problem(r, MHD_HTTP_CONFLICT, "not_active", "%s", err->text);
-	case FW_ENOTFOUND: return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "no feed with id %lld", (long long)r->id);
-	default: return http_store_failed(r, rc, err);
+	case FW_EUNSUP:
+		return http_problem(r, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "unsupported_type", "%s", err->text);
+	case FW_EINVAL:
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, "malformed", "%s", err->text);
+	case FW_EFORMAT:
+		return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "not_a_feed", "%s", err->text);
+	case FW_ELIMIT:
+		return http_problem(r, MHD_HTTP_CONTENT_TOO_LARGE, "too_large", "%s", err->text);
+	case FW_EGONE:
+		return http_problem(r, MHD_HTTP_CONFLICT, "not_active", "%s", err->text);
+	case FW_ENOTFOUND:
+		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "no feed with id %lld", (long long)r->id);
+	default:
+		return http_store_failed(r, rc, err);
 	}
 }
 
@@ -428,21 +442,26 @@ static enum MHD_Result entries_push_delay(struct request *r)
 	r->retry = fw_mono_ms() < r->push->until_ms;
 	if (!r->retry)
 		key_remove(r);
-	return r->retry ? MHD_YES : http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
-		"all memory for pushed entries is in use by other requests (serve_memory_bytes)");
+	return r->retry ? MHD_YES :
+			  http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
+				  "all memory for pushed entries is in use by other requests (serve_memory_bytes)");
 }
 
 static enum MHD_Result entries_push_begin(struct request *r)
 {
 	struct fw_str key = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "Idempotency-Key"));
-	struct fw_delivery_input in = {.feed_id = r->id, .body = fw_buf_str(&r->body), .strict = true,
-		.content_type = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE))};
+	struct fw_delivery_input in = {.feed_id = r->id,
+		.body = fw_buf_str(&r->body),
+		.strict = true,
+		.content_type = fw_str(
+			MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE))};
 	struct fw_err err = {0};
 	enum MHD_Result ok = MHD_YES;
 	int rc;
 
 	if (key.p && !key_is_valid(key))
-		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_key", "invalid Idempotency-Key (use 1 to %d printable ASCII characters)", KEY_MAX);
+		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_key",
+			"invalid Idempotency-Key (use 1 to %d printable ASCII characters)", KEY_MAX);
 	if (!entries_push_reserve(r, fw_delivery_estimate(r->thread->h->config, r->body.len)))
 		return entries_push_delay(r);
 	if (key.p && !r->push->keyed) {

@@ -27,7 +27,7 @@ static const unsigned CONTENT_FLAGS[] = {FW_VIEW_CONTENT, 0, FW_VIEW_CONTENT | F
 struct entry_list {
 	struct list_page p;
 	struct fw_entry_query q;
-	struct fw_feed feed;  /* id 0: entries of all feeds */
+	struct fw_feed feed; /* id 0: entries of all feeds */
 	unsigned flags;
 	bool ndjson;
 	struct fw_view_work work;
@@ -53,7 +53,8 @@ static int entry_list_add(void *ctx, const struct fw_entry_row *e)
 	if (l->q.oldest_first)
 		list_page_set_cursor(&l->p, "s%lld", (long long)e->id);
 	else
-		list_page_set_cursor(&l->p, "n%lld.%lld", (long long)fw_store_entry_date(e, e->seen_ms), (long long)e->id);
+		list_page_set_cursor(
+			&l->p, "n%lld.%lld", (long long)fw_store_entry_date(e, e->seen_ms), (long long)e->id);
 	entry_list_write(l, e);
 	if (l->ndjson) {
 		fw_buf_addc(&l->p.out, '\n');
@@ -73,8 +74,9 @@ static bool entry_list_feed(struct entry_list *l, enum MHD_Result *ok)
 
 	if (!word.p)
 		return true;
-	if (word.len && fw_is_digit((unsigned char)word.p[0]) ? !fw_str_int(word, &id) || !id :
-	    fw_url_clean(&l->p.arena, word, &url, &user, &pass, NULL) != 0) {
+	if (word.len && fw_is_digit((unsigned char)word.p[0]) ?
+			!fw_str_int(word, &id) || !id :
+			fw_url_clean(&l->p.arena, word, &url, &user, &pass, NULL) != 0) {
 		*ok = http_param_wrong(r, "feed", "a feed's id or URL");
 		return false;
 	}
@@ -132,8 +134,9 @@ static bool entry_list_params(struct entry_list *l, enum MHD_Result *ok)
 		*ok = http_param_wrong(r, "since", "a time such as 2026-11-01T12:00:00Z, or 2h (ago)");
 		return false;
 	}
-	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, ok) || !http_param_word(r, "order", "newest stored", &order, ok) ||
-	    !http_param_word(r, "content", CONTENT, &content, ok) || !wants_ndjson(r, ok, &l->ndjson))
+	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, ok) ||
+		!http_param_word(r, "order", "newest stored", &order, ok) ||
+		!http_param_word(r, "content", CONTENT, &content, ok) || !wants_ndjson(r, ok, &l->ndjson))
 		return false;
 	l->flags = CONTENT_FLAGS[content];
 	l->q.content = l->flags != 0;
@@ -151,7 +154,11 @@ static void entry_list_head(struct entry_list *l)
 
 	fw_json_object(j, NULL);
 	fw_json_cstr(j, "version", "https://jsonfeed.org/version/1.1");
-	fw_json_str(j, "title", f->user_title.len ? f->user_title : f->title.len ? f->title : f->url.len ? f->url : FW_STR("feedwheel entries"));
+	fw_json_str(j, "title",
+		f->user_title.len    ? f->user_title :
+			f->title.len ? f->title :
+			f->url.len   ? f->url :
+				       FW_STR("feedwheel entries"));
 	if (f->home_page_url.len)
 		fw_json_str(j, "home_page_url", f->home_page_url);
 	fw_json_array(j, "items");
@@ -195,7 +202,10 @@ enum MHD_Result http_entry_get(struct request *r)
 {
 	struct fw_err err = {0};
 	enum MHD_Result ok;
-	struct entry_list l = {.q = {.after_id = r->id - 1, .before_id = r->id < INT64_MAX ? r->id + 1 : 0, .oldest_first = true, .limit = 1},
+	struct entry_list l = {.q = {.after_id = r->id - 1,
+				       .before_id = r->id < INT64_MAX ? r->id + 1 : 0,
+				       .oldest_first = true,
+				       .limit = 1},
 		.work = {.cache = r->thread->h->views}};
 	int content = 0, rc;
 

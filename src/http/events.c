@@ -29,17 +29,18 @@ static bool property_is_listed(struct fw_str list, struct fw_str name)
 /* Does the event conform to the rules? */
 static bool event_is_valid(const struct event_rules *rules, const struct fw_event *e)
 {
-	return e->property.len && e->property.len <= FW_PROPERTY_MAX && e->section >= rules->section_min && e->item >= rules->id_min &&
-		property_is_listed(rules->properties, e->property);
+	return e->property.len && e->property.len <= FW_PROPERTY_MAX && e->section >= rules->section_min &&
+		e->item >= rules->id_min && property_is_listed(rules->properties, e->property);
 }
 
 static int event_wrong_number(struct event_wrong *w, const char *name, bool there, int64_t min)
 {
 	if (min == 1)
-		(void)fw_snprintf(w->words, sizeof(w->words), "%s is %s (a number above 0)", name, there ? "too small" : "missing");
+		(void)fw_snprintf(w->words, sizeof(w->words), "%s is %s (a number above 0)", name,
+			there ? "too small" : "missing");
 	else
-		(void)fw_snprintf(w->words, sizeof(w->words), "%s is %s (a number of at least %lld)", name, there ? "too small" : "missing",
-			(long long)min);
+		(void)fw_snprintf(w->words, sizeof(w->words), "%s is %s (a number of at least %lld)", name,
+			there ? "too small" : "missing", (long long)min);
 	return FW_EINVAL;
 }
 
@@ -51,7 +52,8 @@ static int event_wrong_set(struct event_wrong *w, const char *words)
 
 static int event_from_json(const struct event_rules *rules, const json_t *o, struct fw_event *e, struct event_wrong *w)
 {
-	const json_t *property = json_object_get(o, "property"), *section = json_object_get(o, "section"), *id = json_object_get(o, "id");
+	const json_t *property = json_object_get(o, "property"), *section = json_object_get(o, "section"),
+		     *id = json_object_get(o, "id");
 
 	if (!json_is_object(o))
 		return event_wrong_set(w, "not a JSON object");
@@ -71,7 +73,8 @@ static int event_from_json(const struct event_rules *rules, const json_t *o, str
 	return 0;
 }
 
-static int event_put_one(const struct event_rules *rules, const json_t *o, struct fw_event *e, const struct event_sink *to, size_t *n, struct event_wrong *w)
+static int event_put_one(const struct event_rules *rules, const json_t *o, struct fw_event *e,
+	const struct event_sink *to, size_t *n, struct event_wrong *w)
 {
 	int rc = event_from_json(rules, o, e, w);
 
@@ -82,8 +85,8 @@ static int event_put_one(const struct event_rules *rules, const json_t *o, struc
 	return rc;
 }
 
-static int event_put_json(const struct event_rules *rules, const json_t *doc, struct fw_event *e, const struct event_sink *to, size_t *n,
-	struct event_wrong *w)
+static int event_put_json(const struct event_rules *rules, const json_t *doc, struct fw_event *e,
+	const struct event_sink *to, size_t *n, struct event_wrong *w)
 {
 	int rc = 0;
 
@@ -95,8 +98,8 @@ static int event_put_json(const struct event_rules *rules, const json_t *doc, st
 }
 
 /* Parse the body as JSON, whatever its shape. */
-static int events_read_json(const struct event_rules *rules, struct fw_str body, struct fw_event *e, const struct event_sink *to, size_t *n,
-	struct event_wrong *w)
+static int events_read_json(const struct event_rules *rules, struct fw_str body, struct fw_event *e,
+	const struct event_sink *to, size_t *n, struct event_wrong *w)
 {
 	int rc = 0;
 
@@ -107,7 +110,8 @@ static int events_read_json(const struct event_rules *rules, struct fw_str body,
 			body = fw_str_sub(body, 1, body.len);
 		if (!body.len || rc)
 			return rc;
-		doc = json_loadb(body.p, body.len, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &w->json);
+		doc = json_loadb(
+			body.p, body.len, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &w->json);
 		if (!doc)
 			return FW_EFORMAT;
 		rc = event_put_json(rules, doc, e, to, n, w);
@@ -116,7 +120,8 @@ static int events_read_json(const struct event_rules *rules, struct fw_str body,
 	}
 }
 
-int events_read(const struct event_rules *rules, struct fw_str body, struct fw_event *e, const struct event_sink *to, size_t *n, struct event_wrong *wrong)
+int events_read(const struct event_rules *rules, struct fw_str body, struct fw_event *e, const struct event_sink *to,
+	size_t *n, struct event_wrong *wrong)
 {
 	struct event_reader in = {.p = body.p, .end = body.p + body.len};
 	int what, rc = 0;

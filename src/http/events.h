@@ -8,8 +8,8 @@
 #include "feedwheel/engine.h"
 #include "feedwheel/store.h"
 
-struct event_rules {           /* push_... in the settings */
-	struct fw_str properties;  /* allowed names, separated by commas; absent: all */
+struct event_rules {              /* push_... in the settings */
+	struct fw_str properties; /* allowed names, separated by commas; absent: all */
 	int64_t section_min, id_min;
 };
 
@@ -17,14 +17,14 @@ void event_rules_init(struct event_rules *rules, const struct fw_config *c);
 
 struct event_sink {
 	int (*put)(void *ctx, const struct fw_event *e); /* takes one event; not 0: stop with this error */
-	int (*restart)(void *ctx);                         /* discard all events so far; called at most once */
+	int (*restart)(void *ctx);                       /* discard all events so far; called at most once */
 	void *ctx;
 };
 
 struct event_wrong {
-	size_t n;                  /* FW_EINVAL: number of the event, from 1 */
-	char words[200];           /* FW_EINVAL: what is wrong with it */
-	json_error_t json;         /* FW_EFORMAT: where the JSON is invalid */
+	size_t n;          /* FW_EINVAL: number of the event, from 1 */
+	char words[200];   /* FW_EINVAL: what is wrong with it */
+	json_error_t json; /* FW_EFORMAT: where the JSON is invalid */
 };
 
 /*
@@ -32,7 +32,7 @@ struct event_wrong {
  * members are overwritten. *n: events that were put. Errors: FW_EFORMAT invalid JSON; FW_EINVAL
  * invalid event; those of the sink. After an error the caller discards the events that were put.
  */
-FW_MUST_CHECK int events_read(const struct event_rules *rules, struct fw_str body, struct fw_event *e, const struct event_sink *to, size_t *n,
-	struct event_wrong *wrong);
+FW_MUST_CHECK int events_read(const struct event_rules *rules, struct fw_str body, struct fw_event *e,
+	const struct event_sink *to, size_t *n, struct event_wrong *wrong);
 
 #endif

@@ -37,7 +37,8 @@ static int feed_page_add(void *ctx, const struct fw_feed *f)
 }
 
 /* A page of feeds: an array called name, each item written by write. */
-static enum MHD_Result feed_page_send(struct request *r, const char *name, void (*write)(struct fw_json *j, const char *key, const struct fw_feed *f))
+static enum MHD_Result feed_page_send(
+	struct request *r, const char *name, void (*write)(struct fw_json *j, const char *key, const struct fw_feed *f))
 {
 	/* in the order of fw_feed_status */
 	static const char STATUS_WORDS[] = "active paused gone quarantined failing";
@@ -49,8 +50,9 @@ static enum MHD_Result feed_page_send(struct request *r, const char *name, void 
 	bool there;
 	int rc;
 
-	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, &ok) || !http_param_word(r, "status", STATUS_WORDS, &q.status, &ok) ||
-	    !http_param_cursor(r, 'f', &q.after_id, 1, &there, &ok))
+	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, &ok) ||
+		!http_param_word(r, "status", STATUS_WORDS, &q.status, &ok) ||
+		!http_param_cursor(r, 'f', &q.after_id, 1, &there, &ok))
 		return ok;
 	q.failing = q.status > FW_FEED_QUARANTINED;
 	q.status = q.failing ? -1 : q.status;
@@ -139,10 +141,18 @@ enum MHD_Result http_feed_get(struct request *r)
 
 /* The members of a feed that a client may set. */
 enum { URL = 1, TITLE = 2, FOLDER = 4, INTERVAL = 8, STATUS = 16, DUE = 32 };
-static const struct { const char *name; unsigned bit; json_type type; const char *words; } MEMBER[] = {
-	{"url", URL, JSON_STRING, "must be a string"}, {"title", TITLE, JSON_STRING, "must be a string"},
-	{"folder", FOLDER, JSON_STRING, "must be a string"}, {"interval_ms", INTERVAL, JSON_INTEGER, "must be a number of ms, 0 or more"},
-	{"status", STATUS, JSON_STRING, "must be \"active\" or \"paused\""}, {"due", DUE, JSON_TRUE, "must be true"},
+static const struct {
+	const char *name;
+	unsigned bit;
+	json_type type;
+	const char *words;
+} MEMBER[] = {
+	{"url", URL, JSON_STRING, "must be a string"},
+	{"title", TITLE, JSON_STRING, "must be a string"},
+	{"folder", FOLDER, JSON_STRING, "must be a string"},
+	{"interval_ms", INTERVAL, JSON_INTEGER, "must be a number of ms, 0 or more"},
+	{"status", STATUS, JSON_STRING, "must be \"active\" or \"paused\""},
+	{"due", DUE, JSON_TRUE, "must be true"},
 };
 static const char UNKNOWN_FIELD[] = "unknown field";
 
@@ -169,7 +179,8 @@ static const char *feed_fields_read(json_t *o, unsigned may, struct feed_fields 
 	json_t *v;
 
 	*w = (struct feed_fields){0};
-	json_object_foreach(o, name, v) {
+	json_object_foreach(o, name, v)
+	{
 		size_t i = 0;
 
 		while (i < FW_N(MEMBER) && (strcmp(MEMBER[i].name, name) != 0 || !(MEMBER[i].bit & may)))
@@ -207,13 +218,15 @@ static enum MHD_Result feed_unprocessable(struct request *r, const char *place, 
 {
 	bool unknown = words == UNKNOWN_FIELD;
 
-	return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "invalid", "%s: %s", unknown ? words : place, unknown ? place : words);
+	return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "invalid", "%s: %s", unknown ? words : place,
+		unknown ? place : words);
 }
 
 /* ---- changing -------------------------------------------------------------------------------- */
 
 /* Read the i-th subscription of the body. False: responded 422. */
-static bool subscription_read(struct list_page *p, json_t *o, size_t i, bool alone, struct fw_feed_new *f, enum MHD_Result *ok)
+static bool subscription_read(
+	struct list_page *p, json_t *o, size_t i, bool alone, struct fw_feed_new *f, enum MHD_Result *ok)
 {
 	const char *words = "missing", *name;
 	struct fw_err err = {0};
@@ -325,15 +338,18 @@ enum MHD_Result http_feed_change(struct request *r)
 
 	if (!doc)
 		return ok;
-	name = json_is_object(doc) ? feed_fields_read(doc, TITLE | FOLDER | INTERVAL | STATUS | DUE, &w, &words) : "request body";
+	name = json_is_object(doc) ? feed_fields_read(doc, TITLE | FOLDER | INTERVAL | STATUS | DUE, &w, &words) :
+				     "request body";
 	if (name || !w.has) {
 		ok = feed_unprocessable(r, name ? name : "request body", name ? words : "no field to change");
 		json_decref(doc);
 		return ok;
 	}
-	what = (w.has & TITLE ? FW_SET_TITLE : 0) | (w.has & FOLDER ? FW_SET_FOLDER : 0) | (w.has & INTERVAL ? FW_SET_INTERVAL : 0) |
-		(w.has & STATUS ? FW_SET_STATUS : 0) | (w.has & DUE ? FW_SET_DUE : 0);
-	to = (struct fw_feed){.user_title = w.title, .folder = w.folder, .interval_ms = w.interval_ms, .due_at_ms = now_ms};
+	what = (w.has & TITLE ? FW_SET_TITLE : 0) | (w.has & FOLDER ? FW_SET_FOLDER : 0) |
+		(w.has & INTERVAL ? FW_SET_INTERVAL : 0) | (w.has & STATUS ? FW_SET_STATUS : 0) |
+		(w.has & DUE ? FW_SET_DUE : 0);
+	to = (struct fw_feed){
+		.user_title = w.title, .folder = w.folder, .interval_ms = w.interval_ms, .due_at_ms = now_ms};
 	if (w.has & STATUS && fw_str_eq(w.status, FW_STR("paused")))
 		to.status = FW_FEED_PAUSED;
 	else if (w.has & STATUS)

@@ -23,10 +23,10 @@
 
 struct head_walk { /* state of the walk over a head's lines */
 	struct request *r;
-	bool strict;         /* the library checks the ends of lines */
-	const char *at;      /* the end of the last string */
+	bool strict;                          /* the library checks the ends of lines */
+	const char *at;                       /* the end of the last string */
 	unsigned host_n, length_n, chunked_n; /* how often Host, Content-Length and Transfer-Encoding occur */
-	const char *why;     /* the first error, or NULL */
+	const char *why;                      /* the first error, or NULL */
 };
 
 bool http_library_is_strict(void)
@@ -139,14 +139,13 @@ static bool line_follows(struct head_walk *h, const char *name, size_t name_len,
 static bool request_line_is_valid(struct head_walk *h, const char *path, const char *method, const char *version)
 {
 	h->at = version + strlen(version);
-	return h->strict || (path == method + strlen(method) + 1 &&
-		version == path + h->r->c->target.len + 1);
+	return h->strict || (path == method + strlen(method) + 1 && version == path + h->r->c->target.len + 1);
 }
 
 static bool head_ended(const struct head_walk *h, const char *method)
 {
-	const union MHD_ConnectionInfo *i =
-		MHD_get_connection_info(h->r->conn, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	const union MHD_ConnectionInfo *i = MHD_get_connection_info(
+		h->r->conn, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
 
 	return h->strict || (i && line_ended(h->at, method + i->header_size - 2)); /* - 2: the empty line's CR LF */
 }
@@ -156,8 +155,17 @@ static bool head_ended(const struct head_walk *h, const char *method)
 static bool header_name_is_valid(const char *s, size_t len)
 {
 	/* RFC 9110 section 5.6.2 */
-	static const bool GOOD[256] = {['!'] = true, ['#' ... '\''] = true, ['*'] = true, ['+'] = true, ['-'] = true, ['.'] = true,
-		['0' ... '9'] = true, ['A' ... 'Z'] = true, ['^' ... 'z'] = true, ['|'] = true, ['~'] = true};
+	static const bool GOOD[256] = {['!'] = true,
+		['#' ... '\''] = true,
+		['*'] = true,
+		['+'] = true,
+		['-'] = true,
+		['.'] = true,
+		['0' ... '9'] = true,
+		['A' ... 'Z'] = true,
+		['^' ... 'z'] = true,
+		['|'] = true,
+		['~'] = true};
 
 	for (size_t i = 0; i < len; i++) {
 		if (!GOOD[(unsigned char)s[i]])
@@ -183,7 +191,8 @@ static const char *content_length_error(struct request *r, struct fw_str value)
 		if (!fw_is_digit((unsigned char)value.p[i]))
 			return "Content-Length is not a number";
 	}
-	return value.len && value.len <= LENGTH_DIGITS && fw_str_int(value, &r->content_length) ? NULL :
+	return value.len && value.len <= LENGTH_DIGITS && fw_str_int(value, &r->content_length) ?
+		NULL :
 		"Content-Length is empty or too large";
 }
 
@@ -220,13 +229,15 @@ static const char *header_error(struct head_walk *h, struct fw_str name, struct 
 			return NULL;
 		r->chunked = true;
 		return h->chunked_n++ || !fw_str_ieq(value, FW_STR("chunked")) ?
-			"Transfer-Encoding is not a single 'chunked'" : NULL;
-	default: return NULL;
+			"Transfer-Encoding is not a single 'chunked'" :
+			NULL;
+	default:
+		return NULL;
 	}
 }
 
-static enum MHD_Result header_check(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len,
-	const char *value, size_t value_len)
+static enum MHD_Result header_check(
+	void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value, size_t value_len)
 {
 	struct fw_str n = {name, name_len}, v = {value, value_len};
 	struct head_walk *h = ctx;

@@ -2,8 +2,8 @@
 /*
  * The HTTP server: what its files share. No other room includes this header or libmicrohttpd's.
  *
- * Each server thread (struct server_thread) runs many connections and never blocks. It reads a request's
- * head and body, and then does one of three things:
+ * Each server thread (struct server_thread) runs many connections and never blocks. It reads a
+ * request's head and body, and then does one of three things:
  *  - it responds from memory;
  *  - it puts pushed rows into the ring that it alone writes. With ack=durable the connection is
  *    suspended, and the flusher resumes it after the commit;
@@ -52,28 +52,28 @@ struct http_thread { /* one server thread */
 	struct server_thread *loop;
 	struct fw_producer *in;
 	struct MHD_Response *canned[CANNED_N];
-	int64_t canned_s;            /* their Date, Unix time in seconds */
-	struct auth_view auth;       /* this thread's reference to the access tokens */
-	struct request *spare;       /* free list of requests */
+	int64_t canned_s;      /* their Date, Unix time in seconds */
+	struct auth_view auth; /* this thread's reference to the access tokens */
+	struct request *spare; /* free list of requests */
 	size_t spare_n;
-	size_t body_bytes;           /* memory of the bodies of its requests */
+	size_t body_bytes;                     /* memory of the bodies of its requests */
 	_Atomic uint64_t request_n, refused_n; /* refused: with status 4xx or 5xx */
 };
 
 #define HTTP_PROXIES_MAX 64
-struct http_proxies {                /* trusted_proxies: peers whose X-Forwarded-For is believed */
+struct http_proxies { /* trusted_proxies: peers whose X-Forwarded-For is believed */
 	struct fw_cidr net[HTTP_PROXIES_MAX];
 	size_t net_n;
-	bool local;                  /* peers on a Unix socket too */
+	bool local; /* peers on a Unix socket too */
 };
 
-struct http_forwarded {                   /* the client's address, by X-Forwarded-For read so far */
+struct http_forwarded { /* the client's address, by X-Forwarded-For read so far */
 	unsigned char addr[16];
 	bool known;
 };
 
 struct http_tls {
-	char *key, *cert;            /* PEM; NULL: plain HTTP */
+	char *key, *cert; /* PEM; NULL: plain HTTP */
 };
 
 struct http {
@@ -81,20 +81,20 @@ struct http {
 	struct fw_meter *meter;
 	struct http_proxies proxies;
 	struct event_rules rules;
-	_Atomic bool started;        /* from now on libmicrohttpd's messages are about a client's connection */
+	_Atomic bool started; /* from now on libmicrohttpd's messages are about a client's connection */
 	struct fw_ingest *ingest;
 	struct pool *pool;
 	struct fw_view_cache *views; /* sanitized contents */
 	struct auth *auth;
 	struct conns *conns;
 	struct http_accept *accept;
-	struct http_log *log;        /* access log; NULL: none */
+	struct http_log *log; /* access log; NULL: none */
 	struct http_tls tls;
-	size_t thread_body_max;        /* limit of http_thread.body_bytes */
-	uint64_t id_base;            /* of request ids; random at each start */
+	size_t thread_body_max; /* limit of http_thread.body_bytes */
+	uint64_t id_base;       /* of request ids; random at each start */
 	struct maintenance *maintenance;
-	struct fw_hubs *hubs;        /* NULL: websub_url is unset */
-	struct buckets *pushes;      /* rate limit of documents from hubs, one bucket for each callback */
+	struct fw_hubs *hubs;            /* NULL: websub_url is unset */
+	struct buckets *pushes;          /* rate limit of documents from hubs, one bucket for each callback */
 	_Atomic uint64_t push_limited_n; /* documents from hubs refused with 429 */
 	struct stream *stream;
 	size_t thread_n;
@@ -110,10 +110,10 @@ struct http {
 
 enum request_state {
 	REQUEST_BODY,
-	REQUEST_REFUSED,             /* its body is read to the end and discarded */
-	REQUEST_WAITS,               /* suspended: a push that waits for its commit */
-	REQUEST_IN_POOL,                /* suspended: the pool owns it and makes the response */
-	REQUEST_POOL_DONE,           /* resumed, with that response */
+	REQUEST_REFUSED,   /* its body is read to the end and discarded */
+	REQUEST_WAITS,     /* suspended: a push that waits for its commit */
+	REQUEST_IN_POOL,   /* suspended: the pool owns it and makes the response */
+	REQUEST_POOL_DONE, /* resumed, with that response */
 	REQUEST_RESPONDED,
 };
 
@@ -121,46 +121,46 @@ enum request_state {
 enum scope { SCOPE_OPEN, SCOPE_PUSH, SCOPE_READ, SCOPE_ADMIN, SCOPE_PATH };
 
 struct route {
-	const char *method;          /* GET serves HEAD too */
+	const char *method; /* GET serves HEAD too */
 	/*
 	 * "{id}" matches a number above 0 and sets r->id. "{token}", at the end, matches letters
 	 * and digits and sets r->token.
 	 */
 	const char *path;
 	enum MHD_Result (*run)(struct request *r); /* called when the whole body is there */
-	const char *params;          /* allowed query parameters, separated by spaces; NULL: not checked */
-	size_t body_max;             /* bytes; 0: no body */
-	enum tokenless_body body;         /* allowed Content-Type */
-	enum scope scope;            /* the scope that a token needs */
-	bool pool;                   /* it needs the store: a pool thread calls run, with r->store */
-	bool raw;                    /* the body stays compressed, because it is signed so; see http_body_unpack() */
-	bool repeat;                 /* with pool: run again after the store failed; always so for GET */
+	const char *params;       /* allowed query parameters, separated by spaces; NULL: not checked */
+	size_t body_max;          /* bytes; 0: no body */
+	enum tokenless_body body; /* allowed Content-Type */
+	enum scope scope;         /* the scope that a token needs */
+	bool pool;                /* it needs the store: a pool thread calls run, with r->store */
+	bool raw;                 /* the body stays compressed, because it is signed so; see http_body_unpack() */
+	bool repeat;              /* with pool: run again after the store failed; always so for GET */
 };
 
 struct request {
 	struct http_thread *thread;
 	struct MHD_Connection *conn;
-	struct conn *c;              /* the same, with its time limits */
-	bool endless;                /* the response is a stream: no time limit for the whole of it */
-	uint64_t number;             /* count of requests of its server thread */
+	struct conn *c;                   /* the same, with its time limits */
+	bool endless;                     /* the response is a stream: no time limit for the whole of it */
+	uint64_t number;                  /* count of requests of its server thread */
 	char request_id[HTTP_ID_MAX + 1]; /* "": not made yet */
 	struct {
 		const char *path, *method;
 		int64_t from_us, bytes;
 		unsigned status;
-	} log;                       /* only with an access log */
+	} log; /* only with an access log */
 	const struct route *route;
-	bool twirp;                  /* a path of Twirp's: responses and errors have Twirp's form */
-	int64_t id;                  /* from the path */
-	char token[HTTP_TOKEN_MAX + 1]; /* from the path: a secret */
-	bool head;                   /* the method is HEAD: no side effects */
-	bool last;                   /* the connection is closed after the response */
-	bool chunked;                /* Transfer-Encoding: chunked */
-	bool expects;                /* Expect: 100-continue, the body is not sent yet */
-	int64_t content_length;                /* Content-Length; -1: none */
-	struct fw_str coding_name;   /* Content-Encoding */
-	struct tokenless_head tokenless_head;  /* without local and tls, which http_tokenless_head() sets */
-	struct fw_str prefer;        /* Prefer */
+	bool twirp;                           /* a path of Twirp's: responses and errors have Twirp's form */
+	int64_t id;                           /* from the path */
+	char token[HTTP_TOKEN_MAX + 1];       /* from the path: a secret */
+	bool head;                            /* the method is HEAD: no side effects */
+	bool last;                            /* the connection is closed after the response */
+	bool chunked;                         /* Transfer-Encoding: chunked */
+	bool expects;                         /* Expect: 100-continue, the body is not sent yet */
+	int64_t content_length;               /* Content-Length; -1: none */
+	struct fw_str coding_name;            /* Content-Encoding */
+	struct tokenless_head tokenless_head; /* without local and tls, which http_tokenless_head() sets */
+	struct fw_str prefer;                 /* Prefer */
 	enum request_state state;
 	struct fw_buf body;
 	unsigned char address[16];
@@ -168,43 +168,43 @@ struct request {
 	/* body.c */
 	int coding, refused;
 	size_t body_max;
-	size_t body_bytes;                 /* its bytes in the server thread's body_bytes */
-	size_t dropped;              /* bytes discarded after the body was refused */
+	size_t body_bytes; /* its bytes in the server thread's body_bytes */
+	size_t dropped;    /* bytes discarded after the body was refused */
 	/* auth.c */
 	enum auth_verdict verdict;
-	enum tokenless tokenless;    /* with AUTH_TOKENLESS: why it needs a token */
-	const char *challenge;       /* for WWW-Authenticate, or NULL */
-	struct auth_pass pass;       /* how it was authorized */
-	char *bound;                 /* feeds or properties that its token is bound to; NULL: not bound */
-	int64_t retry_after_s;       /* Retry-After in seconds; 0: none, or the default of a 503 */
+	enum tokenless tokenless; /* with AUTH_TOKENLESS: why it needs a token */
+	const char *challenge;    /* for WWW-Authenticate, or NULL */
+	struct auth_pass pass;    /* how it was authorized */
+	char *bound;              /* feeds or properties that its token is bound to; NULL: not bound */
+	int64_t retry_after_s;    /* Retry-After in seconds; 0: none, or the default of a 503 */
 	/* push.c: a push with ack=durable */
 	bool durable;
 	struct fw_commit_wait wait;
 	int wait_rc;
 	size_t rows;
-	char allow[HTTP_ALLOW_MAX];  /* the path's methods, for a 405; "": it is none */
+	char allow[HTTP_ALLOW_MAX]; /* the path's methods, for a 405; "": it is none */
 	/* the blocking thread pool */
 	struct pool_job job;
-	struct fw_store *store;      /* while the route runs, else NULL */
-	bool store_broken;           /* the route found the store unavailable */
+	struct fw_store *store;        /* while the route runs, else NULL */
+	bool store_broken;             /* the route found the store unavailable */
 	struct MHD_Response *response; /* made by the pool, not queued yet */
 	unsigned response_status;
-	bool retry;                  /* the route asks to run once more, POOL_RETRY_MS later */
-	struct entries_push *push;   /* entries_push.c, or NULL */
-	struct websub_push {         /* websub.c: a document of a hub that waits for the store */
+	bool retry;                /* the route asks to run once more, POOL_RETRY_MS later */
+	struct entries_push *push; /* entries_push.c, or NULL */
+	struct websub_push {       /* websub.c: a document of a hub that waits for the store */
 		struct fw_delivery *delivery;
-		int64_t until_ms;    /* monotonic: when retries end */
+		int64_t until_ms; /* monotonic: when retries end */
 		int64_t feed_id;
 		size_t held_bytes;   /* of http.entries_bytes */
 		struct fw_buf plain; /* the decompressed body; empty if it was not compressed */
 	} websub;
-	struct request *next;        /* in the free list */
+	struct request *next; /* in the free list */
 };
 
 /* May one more connection be suspended? Not when seven eighths of all connections are. */
 bool http_may_wait(const struct http *h);
 
-/* ---- response.c -------------------------------------------------------------------------------- */
+/* ---- response.c ------------------------------------------------------------------------------ */
 
 /*
  * Responses. http_send(), http_response(), http_respond() and http_problem() may be called by the
@@ -229,7 +229,8 @@ enum MHD_Result http_malformed(struct request *r, const json_error_t *je);
 enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err *err);
 enum MHD_Result http_canned(struct request *r, int which);
 /* An error: RFC 9457 (problem details), or Twirp's form on its paths. code: a short stable word. */
-FW_PRINTF(4, 5) enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...);
+FW_PRINTF(4, 5)
+enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...);
 /* The request's id: a valid X-Request-Id of the client, else a new one. Valid as long as r. */
 const char *http_request_id(struct request *r);
 void http_id_init(struct http *h);
@@ -245,8 +246,9 @@ void http_canned_free(struct http_thread *l);
  */
 void http_target_check(struct conn *c, const char *target);
 /*
- * Walk a complete head once: sets r->content_length, chunked, expects, coding_name, prefer, tokenless_head and last.
- * Returns NULL, or why the request is refused; *large: because of its size (414).
+ * Walk a complete head once: sets r->content_length, chunked, expects, coding_name, prefer,
+ * tokenless_head and last. Returns NULL, or why the request is refused; *large: because of its size
+ * (414).
  */
 const char *http_head_error(struct request *r, const char *path, const char *method, const char *version, bool *large);
 /* 400 or 414; the connection is closed afterwards. */
@@ -264,7 +266,8 @@ enum http_match { HTTP_MATCH, HTTP_NO_PATH, HTTP_NO_METHOD };
  * Pure. HTTP_MATCH: *route and *id (0: the path has none). HTTP_NO_METHOD: allow lists the path's
  * methods.
  */
-enum http_match http_route_find(const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX]);
+enum http_match http_route_find(
+	const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX]);
 /*
  * Set r->route, or respond 404, 405 or, for an unknown query parameter, 400 (r->state is
  * REQUEST_RESPONDED then).
@@ -279,7 +282,8 @@ struct fw_str http_param(struct request *r, const char *name);
  * A number from min to max; *out is untouched when absent. False: responded 400, with the result in
  * *ok.
  */
-FW_MUST_CHECK bool http_param_int(struct request *r, const char *name, int64_t min, int64_t max, int64_t *out, enum MHD_Result *ok);
+FW_MUST_CHECK bool http_param_int(
+	struct request *r, const char *name, int64_t min, int64_t max, int64_t *out, enum MHD_Result *ok);
 
 /* 400, with the parameter's name and the values that it takes. */
 FW_PRINTF(3, 4) enum MHD_Result http_param_wrong(struct request *r, const char *name, const char *fmt, ...);
@@ -287,9 +291,11 @@ FW_PRINTF(3, 4) enum MHD_Result http_param_wrong(struct request *r, const char *
  * One of words (separated by spaces). *which: its index, untouched when absent. False: responded
  * 400.
  */
-FW_MUST_CHECK bool http_param_word(struct request *r, const char *name, const char *words, int *which, enum MHD_Result *ok);
+FW_MUST_CHECK bool http_param_word(
+	struct request *r, const char *name, const char *words, int *which, enum MHD_Result *ok);
 /* A cursor: the letter kind, then n numbers. *there: it is present. False: responded 400. */
-FW_MUST_CHECK bool http_param_cursor(struct request *r, char kind, int64_t *number, size_t n, bool *there, enum MHD_Result *ok);
+FW_MUST_CHECK bool http_param_cursor(
+	struct request *r, char kind, int64_t *number, size_t n, bool *there, enum MHD_Result *ok);
 
 /* A page that is being written. */
 struct list_page {
@@ -297,10 +303,10 @@ struct list_page {
 	struct fw_buf out;
 	struct fw_json j;
 	size_t n, limit;
-	bool more;                   /* another page follows. To learn that, query limit + 1 rows */
-	char cursor[64];             /* of the next page, or of new rows; "": none */
-	int64_t last_ms;             /* Unix time of the newest change in the page; 0: unknown */
-	int64_t unindexed_n;         /* entries that the search did not see */
+	bool more;           /* another page follows. To learn that, query limit + 1 rows */
+	char cursor[64];     /* of the next page, or of new rows; "": none */
+	int64_t last_ms;     /* Unix time of the newest change in the page; 0: unknown */
+	int64_t unindexed_n; /* entries that the search did not see */
 	struct fw_arena arena;
 };
 #define PAGE_BYTES ((size_t)8 << 20) /* a page ends at this size, whatever its limit */
@@ -440,11 +446,11 @@ void http_engine_metrics(struct fw_buf *b, const struct fw_meter *m);
 /* Counts of the store, some seconds old; nothing before the first sample. */
 void http_store_metrics(struct fw_buf *b, struct http *h);
 
-/* ---- maintenance.c -------------------------------------------------------------------------------- */
+/* ---- maintenance.c --------------------------------------------------------------------------- */
 
 int http_maintenance_create(struct http *h); /* after the pool and the meter. FW_ENOMEM */
-void http_maintenance_free(struct http *h); /* after the pool is closed */
-void http_maintenance_run(struct http *h); /* each second: queues the jobs that are due */
+void http_maintenance_free(struct http *h);  /* after the pool is closed */
+void http_maintenance_run(struct http *h);   /* each second: queues the jobs that are due */
 /*
  * The latest counts of the store and their age; queues a new sample when they are old. False: none
  * yet.

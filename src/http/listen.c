@@ -29,8 +29,11 @@
  */
 static void keepalive_set(int fd)
 {
-	static const struct { int level, name, value; } SET[] = {{SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S},
-		{IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S}, {IPPROTO_TCP, TCP_KEEPCNT, PROBES}, {IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKED_MS}};
+	static const struct {
+		int level, name, value;
+	} SET[] = {{SOL_SOCKET, SO_KEEPALIVE, 1}, {IPPROTO_TCP, TCP_KEEPIDLE, QUIET_S},
+		{IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S}, {IPPROTO_TCP, TCP_KEEPCNT, PROBES},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, UNACKED_MS}};
 
 	for (size_t i = 0; i < FW_N(SET); i++)
 		(void)setsockopt(fd, SET[i].level, SET[i].name, &SET[i].value, sizeof(SET[i].value));
@@ -50,12 +53,22 @@ static int listen_error(struct fw_str where, int e, struct fw_err *err)
 	const char *remedy = "";
 
 	switch (e) {
-	case EADDRINUSE: remedy = ": another server listens there (stop it, or choose another address; to find it: ss -lptx)"; break;
-	case EADDRNOTAVAIL: remedy = ": this machine has no such address (to list its addresses: ip address)"; break;
-	case EACCES: remedy = fw_str_starts(where, FW_STR("unix:")) ? ": this user may not write to the folder" :
-		": only root may use ports below 1024 (choose another port, behind a proxy)"; break;
-	case ENOENT: remedy = ": the folder does not exist (create it)"; break;
-	default: break;
+	case EADDRINUSE:
+		remedy = ": another server listens there (stop it, or choose another address; to find it: ss -lptx)";
+		break;
+	case EADDRNOTAVAIL:
+		remedy = ": this machine has no such address (to list its addresses: ip address)";
+		break;
+	case EACCES:
+		remedy = fw_str_starts(where, FW_STR("unix:")) ?
+			": this user may not write to the folder" :
+			": only root may use ports below 1024 (choose another port, behind a proxy)";
+		break;
+	case ENOENT:
+		remedy = ": the folder does not exist (create it)";
+		break;
+	default:
+		break;
 	}
 	return fw_err_set(err, FW_EINVAL, "listen = %.*s: %s%s", FW_STR_ARG(where), strerror(e), remedy);
 }
@@ -74,7 +87,8 @@ static int listen_unix(struct fw_str where, struct fw_err *err)
 	int fd;
 
 	if (path.len >= sizeof(a.sun_path))
-		return fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: the path is longer than %zu bytes", FW_STR_ARG(path), sizeof(a.sun_path) - 1);
+		return fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: the path is longer than %zu bytes",
+			FW_STR_ARG(path), sizeof(a.sun_path) - 1);
 	memcpy(a.sun_path, path.p, path.len);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) && errno == ECONNREFUSED)
@@ -82,10 +96,13 @@ static int listen_unix(struct fw_str where, struct fw_err *err)
 	if (fd >= 0)
 		close(fd);
 	if (!lstat(a.sun_path, &st) && !S_ISSOCK(st.st_mode))
-		return fw_err_set(err, FW_EINVAL, "listen = unix:%.*s: a file that is not a socket exists there (choose another path,"
-			" or remove the file)", FW_STR_ARG(path));
+		return fw_err_set(err, FW_EINVAL,
+			"listen = unix:%.*s: a file that is not a socket exists there (choose another path,"
+			" or remove the file)",
+			FW_STR_ARG(path));
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, SOCKET_MODE) || listen(fd, SOMAXCONN)) {
+	if (fd < 0 || bind(fd, (struct sockaddr *)&a, sizeof(a)) || chmod(a.sun_path, SOCKET_MODE) ||
+		listen(fd, SOMAXCONN)) {
 		listen_error(where, errno, err);
 		if (fd >= 0)
 			close(fd);
@@ -105,7 +122,9 @@ static int listen_inet(struct fw_str where, struct fw_err *err)
 	while (colon && address.p[colon - 1] != ':')
 		colon--;
 	if (!colon)
-		return fw_err_set(err, FW_EINVAL, "listen = %.*s: no port (write ADDRESS:PORT or unix:PATH, such as 127.0.0.1:8080)", FW_STR_ARG(address));
+		return fw_err_set(err, FW_EINVAL,
+			"listen = %.*s: no port (write ADDRESS:PORT or unix:PATH, such as 127.0.0.1:8080)",
+			FW_STR_ARG(address));
 	fw_str_copy(port, sizeof(port), fw_str_sub(address, colon, address.len));
 	address = fw_str_sub(address, 0, colon - 1);
 	if (address.len > 1 && address.p[0] == '[' && address.p[address.len - 1] == ']')
@@ -115,8 +134,8 @@ static int listen_inet(struct fw_str where, struct fw_err *err)
 	if (rc)
 		return fw_err_set(err, FW_EINVAL, "listen = %s:%s: %s", host, port, gai_strerror(rc));
 	fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) || bind(fd, list->ai_addr, list->ai_addrlen) ||
-	    listen(fd, SOMAXCONN)) {
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+		bind(fd, list->ai_addr, list->ai_addrlen) || listen(fd, SOMAXCONN)) {
 		listen_error(where, errno, err);
 		if (fd >= 0)
 			close(fd);

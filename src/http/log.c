@@ -47,8 +47,8 @@ struct http_log {
 	const char *where;
 	int fd;
 	bool stop, failing;
-	bool file;               /* a regular file; else a pipe, socket or terminal, which can be full */
-	int64_t last_ms;         /* monotonic: when it was stopped; 0: not yet */
+	bool file;       /* a regular file; else a pipe, socket or terminal, which can be full */
+	int64_t last_ms; /* monotonic: when it was stopped; 0: not yet */
 	_Atomic uint64_t dropped_n;
 	uint64_t reported_n;
 	pthread_t thread;
@@ -85,7 +85,8 @@ void http_log_end(struct request *r)
 	path = fw_str_sub(fw_str(r->log.path), 0, PATH_MAX_BYTES);
 	if (fw_str_starts(path, FW_STR("/websub/"))) /* the rest is a secret (LOG-02) */
 		path = FW_STR("/websub/***");
-	agent = fw_str_sub(fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT)), 0, AGENT_MAX_BYTES);
+	agent = fw_str_sub(fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT)), 0,
+		AGENT_MAX_BYTES);
 	ip = http_client_address(r);
 	ring = &l->ring[r->thread - r->thread->h->thread];
 	row = fw_byte_ring_draft(ring, sizeof(*row) + path.len + agent.len);
@@ -93,8 +94,13 @@ void http_log_end(struct request *r)
 		atomic_fetch_add_explicit(&l->dropped_n, 1, memory_order_relaxed);
 		return;
 	}
-	*row = (struct access_row){.stamp_ms = fw_now_ms(), .us = fw_mono_us() - r->log.from_us, .bytes = r->log.bytes, .status = r->log.status,
-		.path_len = (uint16_t)path.len, .agent_len = (uint16_t)agent.len, .ip_len = (unsigned char)ip.len};
+	*row = (struct access_row){.stamp_ms = fw_now_ms(),
+		.us = fw_mono_us() - r->log.from_us,
+		.bytes = r->log.bytes,
+		.status = r->log.status,
+		.path_len = (uint16_t)path.len,
+		.agent_len = (uint16_t)agent.len,
+		.ip_len = (unsigned char)ip.len};
 	memcpy(row->ip, ip.p, ip.len);
 	(void)fw_str_copy(row->method, sizeof(row->method), fw_str(r->log.method));
 	(void)fw_str_copy(row->id, sizeof(row->id), fw_str(http_request_id(r)));
@@ -131,7 +137,8 @@ static void access_log_format(struct fw_buf *b, const struct access_row *w)
 	if (w->ip_len && !inet_ntop(w->ip_len == 4 ? AF_INET : AF_INET6, w->ip, ip, sizeof(ip)))
 		ip[0] = '-';
 	fw_civil_from_ms(w->stamp_ms, &t);
-	fw_buf_addf(b, "%s - - [%02d/%.3s/%04d:%02d:%02d:%02d +0000] \"", ip, t.day, MONTH + 3 * (t.month - 1), t.year, t.hour, t.minute, t.second);
+	fw_buf_addf(b, "%s - - [%02d/%.3s/%04d:%02d:%02d:%02d +0000] \"", ip, t.day, MONTH + 3 * (t.month - 1), t.year,
+		t.hour, t.minute, t.second);
 	access_log_quote(b, fw_str(w->method));
 	fw_buf_addc(b, ' ');
 	access_log_quote(b, (struct fw_str){w->text, w->path_len});
@@ -223,8 +230,9 @@ static void access_log_report(struct http_log *l)
 	uint64_t n = atomic_load(&l->dropped_n);
 
 	if (n > l->reported_n)
-		fw_warn("access_log = %s: %llu lines were dropped, because requests came faster than lines were written", l->where,
-			(unsigned long long)(n - l->reported_n));
+		fw_warn("access_log = %s: %llu lines were dropped, because requests came faster than lines were "
+			"written",
+			l->where, (unsigned long long)(n - l->reported_n));
 	l->reported_n = n;
 }
 
@@ -275,7 +283,8 @@ int http_log_open(const char *where, size_t server_threads, struct http_log **ou
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&l->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	l->fd = strcmp(where, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) : open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	l->fd = strcmp(where, "-") == 0 ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0) :
+					  open(where, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 	if (l->fd < 0)
 		rc = fw_err_set(err, FW_EINVAL, "access_log = %s: %s", where, strerror(errno));
 	l->file = l->fd >= 0 && !fstat(l->fd, &st) && !S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode) && !isatty(l->fd);

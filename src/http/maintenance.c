@@ -30,16 +30,17 @@ struct maintenance {
 	struct pool *pool;
 	bool prunes;
 	struct pool_job sample, retention, index;
-	_Atomic bool sampling, pruning, indexing; /* the job is queued or running */
-	_Atomic int64_t retention_at_ms, index_at_ms;  /* monotonic */
-	pthread_mutex_t lock;           /* guards the members below */
+	_Atomic bool sampling, pruning, indexing;     /* the job is queued or running */
+	_Atomic int64_t retention_at_ms, index_at_ms; /* monotonic */
+	pthread_mutex_t lock;                         /* guards the members below */
 	struct fw_store_stats stats;
-	int64_t in_flight;              /* on all machines */
-	int64_t stats_ms;               /* monotonic; 0: none yet */
+	int64_t in_flight; /* on all machines */
+	int64_t stats_ms;  /* monotonic; 0: none yet */
 };
 
 /* clang-format off */
-#define MAINTENANCE_OF(job, member) ((struct maintenance *)(void *)((char *)(job) - offsetof(struct maintenance, member)))
+#define MAINTENANCE_OF(job, member) \
+	((struct maintenance *)(void *)((char *)(job) - offsetof(struct maintenance, member)))
 /* clang-format on */
 
 /* Queue a job, unless it is queued or running already, or no slot is free. */

@@ -25,9 +25,11 @@ enum MHD_Result http_readyz(struct request *r)
 
 	fw_ingest_stats(r->thread->h->ingest, &s);
 	if (s.unavailable || !auth_store_is_up(r->thread->h->auth))
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_unavailable", "the store is unavailable; pushed rows wait for it");
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_unavailable",
+			"the store is unavailable; pushed rows wait for it");
 	if ((double)s.fill_max_bytes > READY_FILL * (double)(s.ring_bytes / s.producers))
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "ring_full", "a ring of pushed rows is nearly full");
+		return http_problem(
+			r, MHD_HTTP_SERVICE_UNAVAILABLE, "ring_full", "a ring of pushed rows is nearly full");
 	fw_buf_adds(&out, "{\"status\":\"ready\"}");
 	return http_send(r, MHD_HTTP_OK, "application/json", &out);
 }
@@ -64,21 +66,28 @@ static void metrics_flush(struct fw_buf *b, const struct fw_ingest_stats *s)
 
 	for (size_t i = 0; i < FW_FLUSH_BUCKETS; i++)
 		bound_us[i] = fw_flush_bucket_us[i];
-	metric_histogram(b, "flush_seconds", "Duration of a statement that stores pushed rows.", s->bucket, bound_us, FW_FLUSH_BUCKETS, s->flush_us);
+	metric_histogram(b, "flush_seconds", "Duration of a statement that stores pushed rows.", s->bucket, bound_us,
+		FW_FLUSH_BUCKETS, s->flush_us);
 }
 
 static void metrics_connections(struct fw_buf *b, const struct http *h)
 {
-	static const struct { enum conn_phase phase; const char *name; } TIMEOUTS[] = {{CONN_HEAD, "head"}, {CONN_BODY, "body"}, {CONN_SEND, "send"},
-		{CONN_IDLE, "idle"}};
+	static const struct {
+		enum conn_phase phase;
+		const char *name;
+	} TIMEOUTS[] = {{CONN_HEAD, "head"}, {CONN_BODY, "body"}, {CONN_SEND, "send"}, {CONN_IDLE, "idle"}};
 
 	metric(b, "http_connections", "gauge", "Open connections.", (double)conns_open_n(h->conns));
-	metric_head(b, "http_aborted_total", "counter", "Connections closed by a timeout, by phase: head, body, send or idle.");
+	metric_head(b, "http_aborted_total", "counter",
+		"Connections closed by a timeout, by phase: head, body, send or idle.");
 	for (size_t i = 0; i < FW_N(TIMEOUTS); i++)
-		metric_sample(b, "http_aborted_total", (double)conns_timeout_n(h->conns, TIMEOUTS[i].phase), "in=\"%s\"", TIMEOUTS[i].name);
-	metric(b, "http_connections_refused_total", "counter", "Connections refused by the limit per address (serve_connections_per_address_max).",
+		metric_sample(b, "http_aborted_total", (double)conns_timeout_n(h->conns, TIMEOUTS[i].phase),
+			"in=\"%s\"", TIMEOUTS[i].name);
+	metric(b, "http_connections_refused_total", "counter",
+		"Connections refused by the limit per address (serve_connections_per_address_max).",
 		(double)http_accept_refused_n(h->accept));
-	metric(b, "access_log_dropped_total", "counter", "Lines of the access log that were dropped.", (double)http_log_dropped_n(h->log));
+	metric(b, "access_log_dropped_total", "counter", "Lines of the access log that were dropped.",
+		(double)http_log_dropped_n(h->log));
 }
 
 enum MHD_Result http_metrics(struct request *r)
@@ -96,25 +105,36 @@ enum MHD_Result http_metrics(struct request *r)
 	metric(&b, "http_requests_total", "counter", "Requests.", (double)requests);
 	metric(&b, "http_refused_total", "counter", "Requests with a response of 4xx or 5xx.", (double)refused);
 	metrics_connections(&b, h);
-	metric(&b, "auth_failures_total", "counter", "Requests with an unknown or expired token.", (double)auth_failure_n(h->auth));
-	metric(&b, "auth_rate_limited_total", "counter", "Requests with a token that the rate limiter refused with 429.",
-		(double)auth_limited_n(h->auth));
+	metric(&b, "auth_failures_total", "counter", "Requests with an unknown or expired token.",
+		(double)auth_failure_n(h->auth));
+	metric(&b, "auth_rate_limited_total", "counter",
+		"Requests with a token that the rate limiter refused with 429.", (double)auth_limited_n(h->auth));
 	metric(&b, "push_rows_total", "counter", "Pushed rows that were accepted.", (double)s.put_n);
-	metric(&b, "push_stored_rows_total", "counter", "Pushed rows that were committed to the store.", (double)s.stored_n);
-	metric(&b, "push_dead_letters_total", "counter", "Pushed rows that the store refused; they are kept as dead letters.", (double)s.dead_letter_n);
-	metric(&b, "push_ring_full_total", "counter", "Pushes refused with 503 because the ring or the write-ahead log was full.", (double)s.full_n);
-	metric(&b, "push_oldest_seconds", "gauge", "Age of the oldest pushed row that is not stored yet.", (double)s.oldest_ms / 1000);
+	metric(&b, "push_stored_rows_total", "counter", "Pushed rows that were committed to the store.",
+		(double)s.stored_n);
+	metric(&b, "push_dead_letters_total", "counter",
+		"Pushed rows that the store refused; they are kept as dead letters.", (double)s.dead_letter_n);
+	metric(&b, "push_ring_full_total", "counter",
+		"Pushes refused with 503 because the ring or the write-ahead log was full.", (double)s.full_n);
+	metric(&b, "push_oldest_seconds", "gauge", "Age of the oldest pushed row that is not stored yet.",
+		(double)s.oldest_ms / 1000);
 	metric(&b, "ring_bytes", "gauge", "Memory of all rings.", (double)s.ring_bytes);
 	metric(&b, "ring_fill_bytes", "gauge", "Memory in use in all rings.", (double)s.fill_bytes);
 	metric(&b, "ring_fill_max_bytes", "gauge", "Memory in use in the fullest ring.", (double)s.fill_max_bytes);
-	metric(&b, "flush_retries_total", "counter", "Retries after the store failed to take pushed rows.", (double)s.retry_n);
-	metric(&b, "store_unavailable", "gauge", "1: the last attempt to store pushed rows found the store unavailable.", s.unavailable);
-	metric(&b, "flush_cpu_seconds_total", "counter", "CPU time of this process in statements that store pushed rows.", (double)s.flush_cpu_us / 1e6);
+	metric(&b, "flush_retries_total", "counter", "Retries after the store failed to take pushed rows.",
+		(double)s.retry_n);
+	metric(&b, "store_unavailable", "gauge",
+		"1: the last attempt to store pushed rows found the store unavailable.", s.unavailable);
+	metric(&b, "flush_cpu_seconds_total", "counter",
+		"CPU time of this process in statements that store pushed rows.", (double)s.flush_cpu_us / 1e6);
 	metrics_flush(&b, &s);
-	metric(&b, "push_entries_bytes", "gauge", "Memory of pushed entries that are being parsed or wait for the store (limit: serve_memory_bytes).",
+	metric(&b, "push_entries_bytes", "gauge",
+		"Memory of pushed entries that are being parsed or wait for the store (limit: serve_memory_bytes).",
 		(double)atomic_load(&h->entries_bytes));
-	metric(&b, "deliveries_total", "counter", "Pushed documents that were stored.", (double)atomic_load(&h->delivery_n));
-	metric(&b, "delivered_new_entries_total", "counter", "New entries in pushed documents.", (double)atomic_load(&h->delivered_new_n));
+	metric(&b, "deliveries_total", "counter", "Pushed documents that were stored.",
+		(double)atomic_load(&h->delivery_n));
+	metric(&b, "delivered_new_entries_total", "counter", "New entries in pushed documents.",
+		(double)atomic_load(&h->delivered_new_n));
 	metric(&b, "delivered_changed_entries_total", "counter", "Changed entries in pushed documents.",
 		(double)atomic_load(&h->delivered_changed_n));
 	http_websub_metrics(&b, h);

@@ -149,7 +149,8 @@ const char *list_page_next(struct list_page *p)
 /* Is this ETag among those of If-None-Match? Weak comparison (RFC 9110 section 13.1.2). */
 static bool etag_matches(struct request *r, struct fw_str etag)
 {
-	struct fw_str rest = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH));
+	struct fw_str rest = fw_str(
+		MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH));
 
 	while (rest.p) {
 		struct fw_str one = fw_str_trim(fw_str_split(rest, ',', &rest));
@@ -198,7 +199,8 @@ enum MHD_Result list_page_send(struct list_page *p, const char *type, int rc, co
 		ok = http_store_failed(p->r, rc, err);
 		goto out;
 	}
-	(void)fw_snprintf(etag, sizeof(etag), "\"%016llx-%zx\"", (unsigned long long)fw_hash64(p->out.p ? p->out.p : "", p->out.len), p->out.len);
+	(void)fw_snprintf(etag, sizeof(etag), "\"%016llx-%zx\"",
+		(unsigned long long)fw_hash64(p->out.p ? p->out.p : "", p->out.len), p->out.len);
 	if (!p->out.rc && etag_matches(p->r, fw_str(etag))) {
 		status = MHD_HTTP_NOT_MODIFIED;
 		fw_buf_reset(&p->out);

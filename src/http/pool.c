@@ -25,8 +25,8 @@ struct pool {
 struct pool_thread { /* one thread of the pool */
 	struct pool *pool;
 	struct fw_store *st;
-	struct fw_err err;    /* why st is NULL */
-	int64_t reopen_ms;     /* monotonic: when to try to open the store again */
+	struct fw_err err; /* why st is NULL */
+	int64_t reopen_ms; /* monotonic: when to try to open the store again */
 };
 
 static void pool_thread_open(struct pool_thread *t)
@@ -263,8 +263,10 @@ enum MHD_Result http_pool_run(struct request *r)
 	struct pool *pool = r->thread->h->pool;
 
 	if (!pool_take_slot(pool))
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "the limit of %d requests that wait for the store is reached", POOL_JOBS_MAX);
-	r->job = (struct pool_job){.run = job_request_run, .done = job_request_done, 
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy",
+			"the limit of %d requests that wait for the store is reached", POOL_JOBS_MAX);
+	r->job = (struct pool_job){.run = job_request_run,
+		.done = job_request_done,
 		.repeat = r->route->repeat || fw_str_eq(fw_str(r->route->method), FW_STR("GET"))};
 	r->state = REQUEST_IN_POOL;
 	atomic_fetch_add(&r->thread->h->suspended_n, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The blocking thread pool: serve_pool_threads threads, each with its own connection to the store, for
- * work that would block the server threads.
+ * The blocking thread pool: serve_pool_threads threads, each with its own connection to the store,
+ * for work that would block the server threads.
  *
  * Backpressure: at most POOL_JOBS_MAX jobs are queued or running. A job needs a slot first; without
  * one a request is refused with 503. Jobs start in the order of the queue. After an error of the
@@ -28,7 +28,7 @@ struct pool_job { /* the caller's, until done is called */
 	int (*run)(struct pool_job *j, struct fw_store *st, const struct fw_err *err);
 	void (*done)(struct pool_job *j); /* called once, after the last run; may free j */
 	bool repeat;
-	int64_t at_ms;            /* private: when to run again, monotonic */
+	int64_t at_ms; /* private: when to run again, monotonic */
 	struct pool_job *next;
 };
 

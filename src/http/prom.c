@@ -24,8 +24,8 @@ void metric_sample(struct fw_buf *b, const char *name, double v, const char *lab
 	fw_buf_addf(b, "} %.17g\n", v);
 }
 
-void metric_histogram(struct fw_buf *b, const char *name, const char *help, const uint64_t *bucket, const int64_t *bound_us, size_t n,
-	uint64_t sum_us)
+void metric_histogram(struct fw_buf *b, const char *name, const char *help, const uint64_t *bucket,
+	const int64_t *bound_us, size_t n, uint64_t sum_us)
 {
 	uint64_t sum = 0;
 
@@ -33,7 +33,8 @@ void metric_histogram(struct fw_buf *b, const char *name, const char *help, cons
 	for (size_t i = 0; i < n; i++) {
 		sum += bucket[i];
 		if (i + 1 < n)
-			fw_buf_addf(b, "feedwheel_%s_bucket{le=\"%.12g\"} %llu\n", name, (double)bound_us[i] / 1e6, (unsigned long long)sum);
+			fw_buf_addf(b, "feedwheel_%s_bucket{le=\"%.12g\"} %llu\n", name, (double)bound_us[i] / 1e6,
+				(unsigned long long)sum);
 	}
 	fw_buf_addf(b, "feedwheel_%s_bucket{le=\"+Inf\"} %llu\nfeedwheel_%s_sum %.6f\nfeedwheel_%s_count %llu\n", name,
 		(unsigned long long)sum, name, (double)sum_us / 1e6, name, (unsigned long long)sum);

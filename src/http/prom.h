@@ -21,7 +21,7 @@ FW_PRINTF(4, 5) void metric_sample(struct fw_buf *b, const char *name, double v,
  * bucket[i]: observations <= bound_us[i] and above bound_us[i - 1]; the last bucket has no bound.
  * sum_us: of all of them.
  */
-void metric_histogram(struct fw_buf *b, const char *name, const char *help, const uint64_t *bucket, const int64_t *bound_us, size_t n,
-	uint64_t sum_us);
+void metric_histogram(struct fw_buf *b, const char *name, const char *help, const uint64_t *bucket,
+	const int64_t *bound_us, size_t n, uint64_t sum_us);
 
 #endif

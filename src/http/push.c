@@ -15,7 +15,8 @@ static enum MHD_Result push_refuse_full(struct request *r, int rc)
 {
 	if (rc == FW_EGONE)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the server is stopping");
-	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the ring is full: the store takes rows more slowly than they arrive");
+	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
+		"the ring is full: the store takes rows more slowly than they arrive");
 }
 
 static void push_done(struct fw_commit_wait *w, int rc, const char *why)
@@ -79,15 +80,18 @@ static enum MHD_Result push_put_all(struct request *r)
 		return MHD_YES;
 	fw_ingest_discard(r->thread->in);
 	if (rc == FW_EBLOCKED)
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied", "event %zu: push of its property refused: the token is bound to"
-			" others (to list them: feedwheel token list)", r->rows + 1);
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
+			"event %zu: push of its property refused: the token is bound to"
+			" others (to list them: feedwheel token list)",
+			r->rows + 1);
 	if (rc == FW_EFORMAT)
 		return http_malformed(r, &wrong.json);
 	if (rc && r->twirp)
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_argument", "%s", wrong.words);
 	if (rc)
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_event", "event %zu: %s", wrong.n, wrong.words);
-	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_json", "the request body has no event");
+	return http_problem(
+		r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_json", "the request body has no event");
 }
 
 static bool push_wants_durable(struct request *r)
@@ -107,7 +111,8 @@ enum MHD_Result http_push_events(struct request *r)
 
 	r->durable = r->thread->h->config->flush_rows == 1 /* no queue */ || push_wants_durable(r);
 	if (r->durable && !http_may_wait(r->thread->h))
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable", "the limit of pushes that wait for the store is reached");
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "unavailable",
+			"the limit of pushes that wait for the store is reached");
 	r->wait.done = push_done;
 	ok = push_put_all(r);
 	if (r->state != REQUEST_BODY)

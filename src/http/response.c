@@ -15,14 +15,16 @@
 
 #define RETRY_AFTER_S "1"
 
-static struct MHD_Response *response_make(unsigned status, const char *type, char *body, size_t len, enum MHD_ResponseMemoryMode mode)
+static struct MHD_Response *response_make(
+	unsigned status, const char *type, char *body, size_t len, enum MHD_ResponseMemoryMode mode)
 {
 	struct MHD_Response *m = MHD_create_response_from_buffer(len, body, mode);
 
 	if (!m)
 		return NULL;
 	if (MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_NO ||
-	    (status == MHD_HTTP_SERVICE_UNAVAILABLE && MHD_add_response_header(m, MHD_HTTP_HEADER_RETRY_AFTER, RETRY_AFTER_S) == MHD_NO)) {
+		(status == MHD_HTTP_SERVICE_UNAVAILABLE &&
+			MHD_add_response_header(m, MHD_HTTP_HEADER_RETRY_AFTER, RETRY_AFTER_S) == MHD_NO)) {
 		MHD_destroy_response(m);
 		return NULL;
 	}
@@ -62,7 +64,8 @@ const char *http_request_id(struct request *r)
 		(void)fw_str_copy(r->request_id, sizeof(r->request_id), given);
 	else /* the server thread in the upper bits, its request count in the lower ones: unique in a server */
 		(void)fw_snprintf(r->request_id, sizeof(r->request_id), "%016llx",
-			(unsigned long long)(r->thread->h->id_base + ((uint64_t)(r->thread - r->thread->h->thread) << 48) + r->number));
+			(unsigned long long)(r->thread->h->id_base +
+				((uint64_t)(r->thread - r->thread->h->thread) << 48) + r->number));
 	return r->request_id;
 }
 
@@ -99,8 +102,11 @@ static enum MHD_Result cors_add(struct MHD_Response *m, const struct fw_config *
 	if (!c->serve_cors_origin)
 		return MHD_YES;
 	return MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN, c->serve_cors_origin) &&
-		MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_EXPOSE_HEADERS, "ETag, Feedwheel-Cursor, Feedwheel-Unindexed, Idempotent-Replayed, Link, Location, Retry-After, X-Request-Id") ?
-		MHD_YES : MHD_NO;
+			MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_EXPOSE_HEADERS,
+				"ETag, Feedwheel-Cursor, Feedwheel-Unindexed, Idempotent-Replayed, Link, Location, "
+				"Retry-After, X-Request-Id") ?
+		MHD_YES :
+		MHD_NO;
 }
 
 enum MHD_Result http_options(struct request *r)
@@ -112,7 +118,8 @@ enum MHD_Result http_options(struct request *r)
 	if (m && r->thread->h->config->serve_cors_origin)
 		ok = MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_METHODS, r->allow) &&
 			MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_HEADERS,
-				"Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Prefer, X-Request-Id") &&
+				"Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Prefer, "
+				"X-Request-Id") &&
 			MHD_add_response_header(m, MHD_HTTP_HEADER_ACCESS_CONTROL_MAX_AGE, "3600");
 	if (ok)
 		return http_respond(r, MHD_HTTP_NO_CONTENT, m);
@@ -162,7 +169,10 @@ enum MHD_Result http_queue(struct request *r, unsigned status, struct MHD_Respon
 	return ok;
 }
 
-static const struct { unsigned status; const char *body; } CANNED[CANNED_N] = {
+static const struct {
+	unsigned status;
+	const char *body;
+} CANNED[CANNED_N] = {
 	[CANNED_TWIRP_OK] = {MHD_HTTP_OK, "{}"},
 	[CANNED_ACCEPTED] = {MHD_HTTP_ACCEPTED, "{}"},
 };
@@ -170,8 +180,8 @@ static const struct { unsigned status; const char *body; } CANNED[CANNED_N] = {
 /* date NULL: libmicrohttpd adds it. */
 static struct MHD_Response *canned_make(const struct http_thread *l, int which, const char *date)
 {
-	struct MHD_Response *m = response_make(CANNED[which].status, "application/json", (char *)(uintptr_t)CANNED[which].body,
-		strlen(CANNED[which].body), MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *m = response_make(CANNED[which].status, "application/json",
+		(char *)(uintptr_t)CANNED[which].body, strlen(CANNED[which].body), MHD_RESPMEM_PERSISTENT);
 
 	if (m && cors_add(m, l->h->config) && (!date || MHD_add_response_header(m, MHD_HTTP_HEADER_DATE, date)))
 		return m;
@@ -223,7 +233,8 @@ enum MHD_Result http_canned(struct request *r, int which)
 	r->log.status = CANNED[which].status;
 	r->log.bytes = (int64_t)strlen(CANNED[which].body);
 	conn_enter(r->c, CONN_SEND);
-	return canned_fresh(r->thread) ? MHD_queue_response(r->conn, CANNED[which].status, r->thread->canned[which]) : MHD_NO;
+	return canned_fresh(r->thread) ? MHD_queue_response(r->conn, CANNED[which].status, r->thread->canned[which]) :
+					 MHD_NO;
 }
 
 enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...)
@@ -255,8 +266,8 @@ enum MHD_Result http_problem(struct request *r, unsigned status, const char *cod
 
 enum MHD_Result http_malformed(struct request *r, const json_error_t *je)
 {
-	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_json", "the request body is not valid JSON: %s (line %d, column %d)",
-		je->text, je->line, je->column);
+	return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_json",
+		"the request body is not valid JSON: %s (line %d, column %d)", je->text, je->line, je->column);
 }
 
 /* The store's messages begin with its address, which clients must not see. */
@@ -277,5 +288,6 @@ enum MHD_Result http_store_failed(struct request *r, int rc, const struct fw_err
 	r->store_broken = rc == FW_EIO;
 	if (rc == FW_ENOMEM)
 		return http_problem(r, MHD_HTTP_INTERNAL_SERVER_ERROR, "no_memory", "out of memory");
-	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_unavailable", "the store is unavailable (see the server's log)");
+	return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "store_unavailable",
+		"the store is unavailable (see the server's log)");
 }

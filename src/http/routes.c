@@ -15,19 +15,23 @@
 
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
-	{"POST", "/twirp/stats.StatsService/Push", http_push_events, .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
+	{"POST", "/twirp/stats.StatsService/Push", http_push_events, .body_max = PUSH_MAX, .body = BODY_LINES,
+		.scope = SCOPE_PUSH},
 	{"GET", "/v1/feeds", http_feed_list, "status folder q cursor limit", .scope = SCOPE_READ, .pool = true},
-	{"POST", "/v1/feeds", http_feed_add, "", .body_max = FEEDS_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN, .pool = true},
+	{"POST", "/v1/feeds", http_feed_add, "", .body_max = FEEDS_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN,
+		.pool = true},
 	{"GET", "/v1/feeds/{id}", http_feed_get, "visits", .scope = SCOPE_READ, .pool = true},
-	{"PATCH", "/v1/feeds/{id}", http_feed_change, "", .body_max = FEED_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN, .pool = true},
+	{"PATCH", "/v1/feeds/{id}", http_feed_change, "", .body_max = FEED_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN,
+		.pool = true},
 	{"DELETE", "/v1/feeds/{id}", http_feed_remove, "", .scope = SCOPE_ADMIN, .pool = true},
-	{"GET", "/v1/entries", http_entry_list, "feed since q order cursor limit content format", .scope = SCOPE_READ, .pool = true},
+	{"GET", "/v1/entries", http_entry_list, "feed since q order cursor limit content format", .scope = SCOPE_READ,
+		.pool = true},
 	{"GET", "/v1/entries/{id}", http_entry_get, "content", .scope = SCOPE_READ, .pool = true},
-	{"POST", "/v1/feeds/{id}/entries", http_entries_push, "", .body_max = ENTRIES_MAX, .body = BODY_FEED, .scope = SCOPE_PUSH, .pool = true,
-		.repeat = true},
+	{"POST", "/v1/feeds/{id}/entries", http_entries_push, "", .body_max = ENTRIES_MAX, .body = BODY_FEED,
+		.scope = SCOPE_PUSH, .pool = true, .repeat = true},
 	{"GET", "/websub/{token}", http_websub_intent, .scope = SCOPE_PATH, .pool = true},
-	{"POST", "/websub/{token}", http_websub_push, .body_max = ENTRIES_MAX, .scope = SCOPE_PATH, .pool = true, .raw = true,
-		.repeat = true},
+	{"POST", "/websub/{token}", http_websub_push, .body_max = ENTRIES_MAX, .scope = SCOPE_PATH, .pool = true,
+		.raw = true, .repeat = true},
 	{"GET", "/v1/stream", http_stream, "since feed", .scope = SCOPE_READ},
 	{"GET", "/v1/timings", http_timings, "status cursor limit", .scope = SCOPE_READ, .pool = true},
 	{"GET", "/v1/ring", http_ring, .scope = SCOPE_READ},
@@ -96,7 +100,8 @@ static void allow_add(char allow[HTTP_ALLOW_MAX], const char *method)
 		allow_add(allow, "HEAD");
 }
 
-enum http_match http_route_find(const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX])
+enum http_match http_route_find(
+	const char *path, const char *method, const struct route **route, int64_t *id, char allow[HTTP_ALLOW_MAX])
 {
 	allow[0] = 0;
 	if (strcmp(method, "HEAD") == 0)
@@ -135,8 +140,8 @@ static enum MHD_Result param_check(void *ctx, enum MHD_ValueKind kind, const cha
 	(void)value;
 	if (params_have(r->route->params, fw_str(key)))
 		return MHD_YES;
-	(void)http_problem(r, MHD_HTTP_BAD_REQUEST, "unknown_parameter", "unknown parameter: %.60s (%s %s takes %s)", key, r->route->method,
-		r->route->path, r->route->params[0] ? r->route->params : "none");
+	(void)http_problem(r, MHD_HTTP_BAD_REQUEST, "unknown_parameter", "unknown parameter: %.60s (%s %s takes %s)",
+		key, r->route->method, r->route->path, r->route->params[0] ? r->route->params : "none");
 	return MHD_NO;
 }
 
@@ -144,7 +149,8 @@ static enum MHD_Result param_check(void *ctx, enum MHD_ValueKind kind, const cha
 static enum MHD_Result no_route(struct request *r)
 {
 	if (r->twirp)
-		return http_problem(r, MHD_HTTP_NOT_FOUND, "bad_route", "unknown path or method (only POST /twirp/stats.StatsService/Push exists)");
+		return http_problem(r, MHD_HTTP_NOT_FOUND, "bad_route",
+			"unknown path or method (only POST /twirp/stats.StatsService/Push exists)");
 	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "unknown path (see GET /openapi.json)");
 }
 
@@ -165,8 +171,10 @@ enum MHD_Result http_route(struct request *r, const char *path, const char *meth
 		}
 		if (r->twirp)
 			return no_route(r);
-		return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed", "method not allowed (allowed: %s)", r->allow);
-	case HTTP_NO_PATH: break;
+		return http_problem(r, MHD_HTTP_METHOD_NOT_ALLOWED, "method_not_allowed",
+			"method not allowed (allowed: %s)", r->allow);
+	case HTTP_NO_PATH:
+		break;
 	}
 	return no_route(r);
 }

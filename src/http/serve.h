@@ -26,7 +26,8 @@ void fw_serve_unlisten(const struct fw_config *c, int fd);
  * counters for /metrics. Errors: FW_EINVAL configuration; FW_EIO threads, or rows that were not
  * stored within drain_timeout_ms.
  */
-FW_MUST_CHECK int fw_serve(const struct fw_config *c, struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err);
+FW_MUST_CHECK int fw_serve(
+	const struct fw_config *c, struct fw_meter *meter, int fd, int parent_fd, struct fw_err *err);
 
 /*
  * The server's checks for `feedwheel doctor`: certificate, access log and folder of the write-ahead

@@ -36,9 +36,9 @@
 #include "base/banned.h"
 
 #define VIEWS_BYTES ((size_t)16 << 20) /* cache of sanitized contents */
-#define SPARE_MAX 256           /* length of a thread's free list of requests */
+#define SPARE_MAX 256                  /* length of a thread's free list of requests */
 #define SPARE_BODY_BYTES 16384
-#define HEADER_MAX_BYTES 16384  /* memory of a connection, for request line and headers */
+#define HEADER_MAX_BYTES 16384 /* memory of a connection, for request line and headers */
 #define STOP_TICK_MS 5
 #define HEARTBEAT_MS FW_SECOND_MS
 #define TLS_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
@@ -50,7 +50,8 @@ static struct conn *conn_get(struct MHD_Connection *conn)
 	return i ? i->socket_context : NULL;
 }
 
-static struct request *request_begin(struct http_thread *l, struct MHD_Connection *conn, const char *path, const char *method)
+static struct request *request_begin(
+	struct http_thread *l, struct MHD_Connection *conn, const char *path, const char *method)
 {
 	struct request *r = l->spare;
 
@@ -201,8 +202,8 @@ static void *on_target(void *ctx, const char *target, struct MHD_Connection *con
 	return NULL; /* no request yet */
 }
 
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const char *path, const char *method, const char *version,
-	const char *data, size_t *len, void **at)
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const char *path, const char *method,
+	const char *version, const char *data, size_t *len, void **at)
 {
 	struct request *r = *at;
 
@@ -227,12 +228,17 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *conn, const 
 			return ok;
 	}
 	switch (r->state) {
-	case REQUEST_BODY: return request_dispatch(r);
-	case REQUEST_REFUSED: return http_body_refused(r);
-	case REQUEST_WAITS: return http_push_resumed(r);
-	case REQUEST_POOL_DONE: return http_pool_resumed(r);
+	case REQUEST_BODY:
+		return request_dispatch(r);
+	case REQUEST_REFUSED:
+		return http_body_refused(r);
+	case REQUEST_WAITS:
+		return http_push_resumed(r);
+	case REQUEST_POOL_DONE:
+		return http_pool_resumed(r);
 	case REQUEST_IN_POOL:
-	case REQUEST_RESPONDED: break;
+	case REQUEST_RESPONDED:
+		break;
 	}
 	return MHD_YES;
 }
@@ -299,16 +305,18 @@ static int server_thread_start(struct http_thread *l, struct fw_err *err)
 	};
 	/* no listening socket: accept.h says why */
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET;
-	struct MHD_Daemon *daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, l,
-		MHD_OPTION_EXTERNAL_LOGGER, on_library_message, h, MHD_OPTION_NOTIFY_COMPLETED, request_finish, NULL,
+	struct MHD_Daemon *daemon = MHD_start_daemon(flags | (h->tls.key ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request,
+		l, MHD_OPTION_EXTERNAL_LOGGER, on_library_message, h, MHD_OPTION_NOTIFY_COMPLETED, request_finish, NULL,
 		/* no limit of connections here: accept.c and conns.c have it */
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_CONNECTION_LIMIT, UINT_MAX,
 		MHD_OPTION_URI_LOG_CALLBACK, on_target, h, MHD_OPTION_STRICT_FOR_CLIENT, (int)http_library_is_strict(),
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_ARRAY, h->tls.key ? tls : &tls[FW_N(tls) - 1],
-		MHD_OPTION_END);
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_ARRAY,
+		h->tls.key ? tls : &tls[FW_N(tls) - 1], MHD_OPTION_END);
 
 	if (!daemon)
-		return h->tls.key ? fw_err_set(err, FW_EINVAL, "cannot start the server with tls_cert and tls_key (see the errors above)") :
+		return h->tls.key ?
+			fw_err_set(err, FW_EINVAL,
+				"cannot start the server with tls_cert and tls_key (see the errors above)") :
 			fw_err_set(err, FW_EIO, "cannot start the server: %s", strerror(errno));
 	return server_thread_open(daemon, &l->loop, err);
 }
@@ -331,7 +339,8 @@ static void server_threads_stop(struct http *h)
 
 static size_t thread_body_max(const struct http *h)
 {
-	size_t n, most = (size_t)h->config->push_body_max_bytes, part = (size_t)h->config->serve_memory_bytes / h->thread_n;
+	size_t n, most = (size_t)h->config->push_body_max_bytes,
+		  part = (size_t)h->config->serve_memory_bytes / h->thread_n;
 	const struct route *route = http_routes(&n);
 
 	while (n--)
@@ -355,7 +364,8 @@ static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd,
 	h->thread_body_max = thread_body_max(h);
 	http_id_init(h);
 	event_rules_init(&h->rules, c);
-	rc = h->thread ? http_proxies_init(&h->proxies, c->trusted_proxies, err) : fw_err_set(err, FW_ENOMEM, "out of memory");
+	rc = h->thread ? http_proxies_init(&h->proxies, c->trusted_proxies, err) :
+			 fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = fw_ingest_open(c, h->thread_n, &h->ingest, err);
 	for (size_t i = 0; i < h->thread_n && !rc; i++) {
@@ -374,7 +384,9 @@ static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd,
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = auth_open(c, &h->auth, err);
-	if (!rc && (http_maintenance_create(h) || !(h->pushes = buckets_create(c->websub_pushes_max, c->websub_pushes_ms))))
+	if (!rc &&
+		(http_maintenance_create(h) ||
+			!(h->pushes = buckets_create(c->websub_pushes_max, c->websub_pushes_ms))))
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc)
 		rc = stream_open(c, h->pool, h->auth, &h->suspended_n, &h->stream, err);
@@ -383,7 +395,8 @@ static int http_start(const struct fw_config *c, struct fw_meter *meter, int fd,
 	if (!rc)
 		rc = server_threads_start(h, err);
 	if (!rc)
-		rc = http_accept_open(h->thread, h->thread_n, fd, h->conns, &(struct http_accept_rules){c, &h->proxies, !h->tls.key}, &h->accept, err);
+		rc = http_accept_open(h->thread, h->thread_n, fd, h->conns,
+			&(struct http_accept_rules){c, &h->proxies, !h->tls.key}, &h->accept, err);
 	if (rc) {
 		server_threads_stop(h);
 		if (h->ingest)
@@ -468,6 +481,7 @@ int fw_serve(const struct fw_config *c, struct fw_meter *meter, int fd, int pare
 	serve_wait(h, &signals, parent_fd);
 	left = http_stop(h);
 	if (left)
-		return fw_err_set(err, FW_EIO, "%llu accepted rows could not be stored: the store is unavailable", (unsigned long long)left);
+		return fw_err_set(err, FW_EIO, "%llu accepted rows could not be stored: the store is unavailable",
+			(unsigned long long)left);
 	return 0;
 }

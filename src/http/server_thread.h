@@ -27,8 +27,8 @@ FW_MUST_CHECK int server_thread_open(struct MHD_Daemon *daemon, struct server_th
 void server_thread_close(struct server_thread *l);
 
 /*
- * Queue an accepted connection, after server_thread_has_room() has returned true; only for the accept
- * thread. Takes fd over.
+ * Queue an accepted connection, after server_thread_has_room() has returned true; only for the
+ * accept thread. Takes fd over.
  */
 bool server_thread_has_room(struct server_thread *l);
 void server_thread_add(struct server_thread *l, int fd, const struct sockaddr_storage *from, socklen_t len);

@@ -17,12 +17,14 @@
  *
  * Backpressure: a slow reader falls behind the window, and the pool then reads its events from the
  * store, up to OUT_BYTES at a time. At most CATCHUP_MAX readers use the pool at once, in turn, so
- * that requests find free slots too. A reader that takes no bytes for serve_send_timeout_ms is closed.
+ * that requests find free slots too. A reader that takes no bytes for serve_send_timeout_ms is
+ * closed.
  *
  * Without readers the watcher does not read the store. It ends a reader's stream when the reader's
  * token is removed or expires.
  *
- * Locking: one lock; struct stream and struct stream_reader say what it guards. Connections are resumed
+ * Locking: one lock; struct stream and struct stream_reader say what it guards. Connections are
+ * resumed
  * without the lock, because a resumed reader may be freed at once.
  */
 #include <errno.h>
@@ -44,15 +46,15 @@
 #define READERS_SHARE(places) ((places) / 4 * 3) /* of serve_connections_max */
 #define WINDOW_N 1024
 #define WINDOW_BYTES ((size_t)4 << 20)
-#define CATCHUP_MAX 32              /* readers that use the pool at once */
-#define ROWS 500                   /* entries in one query */
+#define CATCHUP_MAX 32                /* readers that use the pool at once */
+#define ROWS 500                      /* entries in one query */
 #define FRESH_BYTES ((size_t)1 << 20) /* a batch of events ends with the event that reaches this size */
-#define TEXT_BYTES 16384           /* limit of a summary, and of the other members together; the parser limits the rest */
+#define TEXT_BYTES 16384 /* limit of a summary, and of the other members together; the parser limits the rest */
 #define OUT_BYTES ((size_t)32 << 10) /* a reader's buffer is full with the event that reaches this size */
 #define TICK_MS FW_SECOND_MS
-#define RETRY_MS 2000              /* after which a client shall reconnect */
+#define RETRY_MS 2000 /* after which a client shall reconnect */
 #define BLOCK_BYTES 4096
-#define HEAD_BACK 1000            /* stream_find_head() queries this many ids at first, then 8 times as many */
+#define HEAD_BACK 1000 /* stream_find_head() queries this many ids at first, then 8 times as many */
 
 struct stream_event {
 	int64_t id, feed_id;
@@ -61,33 +63,33 @@ struct stream_event {
 };
 
 enum reader_state {
-	READER_AWAKE,                /* libmicrohttpd calls reader_read() */
-	READER_IDLE,                 /* suspended: it has all events */
-	READER_IN_POOL,                 /* suspended: the pool reads older events from the store */
+	READER_AWAKE,   /* libmicrohttpd calls reader_read() */
+	READER_IDLE,    /* suspended: it has all events */
+	READER_IN_POOL, /* suspended: the pool reads older events from the store */
 };
 
 struct stream_reader {
 	struct stream *s;
 	struct server_thread *server_thread;
 	struct MHD_Connection *conn;
-	struct conn *time;           /* its timeouts */
+	struct conn *time; /* its timeouts */
 	/* guarded by the lock; in READER_IN_POOL out and last_id belong to the pool */
 	enum reader_state state;
-	bool begun;                  /* the first lines were written */
-	bool ended;                   /* it is not authorized any more */
-	bool queued;                 /* it waits for its turn to use the pool */
+	bool begun;  /* the first lines were written */
+	bool ended;  /* it is not authorized any more */
+	bool queued; /* it waits for its turn to use the pool */
 	struct stream_reader *queue_next;
-	bool catchup_failed;                 /* the pool failed: do not ask it again at once */
-	int64_t last_id;                  /* the id up to which it has all events; -1: start with the next new one */
-	int64_t feed_id;             /* 0: all feeds */
-	struct auth_pass pass;       /* the watcher's */
-	int64_t heartbeat_ms;             /* monotonic: when a heartbeat is due */
+	bool catchup_failed;   /* the pool failed: do not ask it again at once */
+	int64_t last_id;       /* the id up to which it has all events; -1: start with the next new one */
+	int64_t feed_id;       /* 0: all feeds */
+	struct auth_pass pass; /* the watcher's */
+	int64_t heartbeat_ms;  /* monotonic: when a heartbeat is due */
 	struct fw_buf out;
-	size_t sent;                 /* bytes of out that were sent */
+	size_t sent; /* bytes of out that were sent */
 	struct pool_job job;
-	int64_t job_until_id;            /* the id up to which the job reads */
-	struct stream_reader *prev, *next;  /* list of all readers */
-	struct stream_reader *wake;         /* list of readers to resume */
+	int64_t job_until_id;              /* the id up to which the job reads */
+	struct stream_reader *prev, *next; /* list of all readers */
+	struct stream_reader *wake;        /* list of readers to resume */
 };
 
 struct stream {
@@ -99,16 +101,16 @@ struct stream {
 	int wake_fd;
 	/* guarded by the lock */
 	pthread_mutex_t lock;
-	pthread_cond_t some;         /* there is a reader, or the stream is closing */
+	pthread_cond_t some; /* there is a reader, or the stream is closing */
 	bool closing, running;
-	bool ready;                  /* base and head are known */
+	bool ready; /* base and head are known */
 	int64_t base, head;
 	struct stream_event *window[WINDOW_N];
 	size_t first, n, bytes;
 	struct stream_reader *readers;
 	size_t reader_n;
 	struct stream_reader *queue, **queue_end; /* readers that wait for their turn to use the pool */
-	size_t catchup_n;             /* readers that use the pool */
+	size_t catchup_n;                         /* readers that use the pool */
 	/* only for the watcher */
 	struct fw_store *st;
 	struct auth_view tokens;
@@ -169,8 +171,8 @@ static bool reader_wants(const struct stream_reader *d, int64_t feed_id)
 /* ---- readers --------------------------------------------------------------------------------- */
 
 /*
- * With the lock: put a suspended reader on the list. The caller passes the list to readers_resume() after
- * unlocking.
+ * With the lock: put a suspended reader on the list. The caller passes the list to readers_resume()
+ * after unlocking.
  */
 static void reader_wake(struct stream_reader *d, struct stream_reader **list)
 {
@@ -235,7 +237,11 @@ static int catchup_add(void *ctx, const struct fw_entry_row *e)
 static int catchup_run(struct pool_job *j, struct fw_store *st, const struct fw_err *why)
 {
 	struct stream_reader *d = (struct stream_reader *)((char *)j - offsetof(struct stream_reader, job));
-	struct fw_entry_query q = {.feed_id = d->feed_id, .after_id = d->last_id, .before_id = d->job_until_id + 1, .oldest_first = true, .limit = ROWS};
+	struct fw_entry_query q = {.feed_id = d->feed_id,
+		.after_id = d->last_id,
+		.before_id = d->job_until_id + 1,
+		.oldest_first = true,
+		.limit = ROWS};
 	struct fw_err err = *why;
 	int64_t before = d->last_id;
 	int rc = FW_EIO;
@@ -277,7 +283,8 @@ static void reader_queue_wake(struct stream *s, struct stream_reader **list)
 
 static void catchup_done(struct pool_job *j)
 {
-	struct stream_reader *d = (struct stream_reader *)((char *)j - offsetof(struct stream_reader, job)), *list = NULL;
+	struct stream_reader *d = (struct stream_reader *)((char *)j - offsetof(struct stream_reader, job)),
+			     *list = NULL;
 	struct stream *s = d->s;
 
 	pthread_mutex_lock(&s->lock);
@@ -405,7 +412,13 @@ static struct stream_reader *reader_new(struct stream *s, struct request *r, int
 
 	if (!d)
 		return NULL;
-	*d = (struct stream_reader){.s = s, .server_thread = r->thread->loop, .conn = r->conn, .time = r->c, .last_id = at, .feed_id = feed_id, .pass = r->pass};
+	*d = (struct stream_reader){.s = s,
+		.server_thread = r->thread->loop,
+		.conn = r->conn,
+		.time = r->c,
+		.last_id = at,
+		.feed_id = feed_id,
+		.pass = r->pass};
 	pthread_mutex_lock(&s->lock);
 	d->next = s->readers;
 	if (d->next)
@@ -426,7 +439,8 @@ static bool since_read(struct request *r, int64_t *at, enum MHD_Result *ok)
 	if (!http_param_int(r, "since", 0, INT64_MAX, at, ok))
 		return false;
 	if (last.len && (!fw_str_int(last, at) || *at < 0)) {
-		*ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_header", "invalid Last-Event-ID (expected an entry's id)");
+		*ok = http_problem(
+			r, MHD_HTTP_BAD_REQUEST, "invalid_header", "invalid Last-Event-ID (expected an entry's id)");
 		return false;
 	}
 	return true;
@@ -445,7 +459,8 @@ enum MHD_Result http_stream(struct request *r)
 		return ok;
 	most = FW_MIN(READERS_MAX, FW_MAX(READERS_SHARE(conns_max(r->thread->h->conns)), 1));
 	if (stream_readers(s) >= most)
-		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy", "the limit of %zu readers of the stream is reached", most);
+		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy",
+			"the limit of %zu readers of the stream is reached", most);
 	d = reader_new(s, r, at, feed_id);
 	if (!d)
 		return MHD_NO;
@@ -455,7 +470,8 @@ enum MHD_Result http_stream(struct request *r)
 		return MHD_NO;
 	}
 	if (!MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, "text/event-stream") ||
-	    !MHD_add_response_header(m, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") || !MHD_add_response_header(m, "X-Accel-Buffering", "no")) {
+		!MHD_add_response_header(m, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") ||
+		!MHD_add_response_header(m, "X-Accel-Buffering", "no")) {
 		MHD_destroy_response(m);
 		return MHD_NO;
 	}
@@ -585,7 +601,8 @@ static void readers_heartbeat(struct stream *s)
 
 	pthread_mutex_lock(&s->lock);
 	for (struct stream_reader *d = s->readers; d && s->ready; d = d->next) {
-		if (d->state == READER_IDLE && (now >= d->heartbeat_ms || (d->last_id < s->base && !d->queued) || !d->begun))
+		if (d->state == READER_IDLE &&
+			(now >= d->heartbeat_ms || (d->last_id < s->base && !d->queued) || !d->begun))
 			reader_wake(d, &list);
 	}
 	reader_queue_wake(s, &list);
@@ -644,7 +661,8 @@ static int stream_watch(struct stream *s, struct fw_err *err)
 	if (!rc)
 		rc = stream_read_new(s, err);
 	readers_heartbeat(s);
-	return rc ? rc : fw_store_wait(s->st, s->wake_fd, FW_MIN(TICK_MS, s->config->serve_heartbeat_ms), &changed, err);
+	return rc ? rc :
+		    fw_store_wait(s->st, s->wake_fd, FW_MIN(TICK_MS, s->config->serve_heartbeat_ms), &changed, err);
 }
 
 static void *stream_run(void *ctx)
@@ -675,7 +693,8 @@ static void *stream_run(void *ctx)
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-int stream_open(const struct fw_config *c, struct pool *pool, struct auth *auth, _Atomic int64_t *suspended_n, struct stream **out, struct fw_err *err)
+int stream_open(const struct fw_config *c, struct pool *pool, struct auth *auth, _Atomic int64_t *suspended_n,
+	struct stream **out, struct fw_err *err)
 {
 	struct stream *s = calloc(1, sizeof(*s));
 	int rc;

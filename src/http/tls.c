@@ -64,12 +64,16 @@ static int tls_check(const struct fw_config *c, struct fw_err *err)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	SSL_CTX_set_default_passwd_cb(ctx, no_pass_phrase);
 	if (SSL_CTX_use_certificate_chain_file(ctx, c->tls_cert) != 1)
-		rc = fw_err_set(err, FW_EINVAL, "tls_cert = %s: %s (expected PEM: the certificate first, then its issuers)", c->tls_cert, openssl_reason());
-	else if (SSL_CTX_use_PrivateKey_file(ctx, c->tls_key, SSL_FILETYPE_PEM) != 1)
-		rc = fw_err_set(err, FW_EINVAL, "tls_key = %s: %s (expected PEM: the private key of tls_cert, without a pass phrase)", c->tls_key,
+		rc = fw_err_set(err, FW_EINVAL,
+			"tls_cert = %s: %s (expected PEM: the certificate first, then its issuers)", c->tls_cert,
 			openssl_reason());
+	else if (SSL_CTX_use_PrivateKey_file(ctx, c->tls_key, SSL_FILETYPE_PEM) != 1)
+		rc = fw_err_set(err, FW_EINVAL,
+			"tls_key = %s: %s (expected PEM: the private key of tls_cert, without a pass phrase)",
+			c->tls_key, openssl_reason());
 	else if (SSL_CTX_check_private_key(ctx) != 1)
-		rc = fw_err_set(err, FW_EINVAL, "tls_key = %s: not the key of the certificate in tls_cert = %s: %s", c->tls_key, c->tls_cert, openssl_reason());
+		rc = fw_err_set(err, FW_EINVAL, "tls_key = %s: not the key of the certificate in tls_cert = %s: %s",
+			c->tls_key, c->tls_cert, openssl_reason());
 	SSL_CTX_free(ctx);
 	ERR_clear_error();
 	return rc;
@@ -82,9 +86,12 @@ int http_tls_read(const struct fw_config *c, struct http_tls *out, struct fw_err
 	if (!c->tls_cert && !c->tls_key)
 		return 0;
 	if (!c->tls_cert || !c->tls_key)
-		return fw_err_set(err, FW_EINVAL, "%s is not set (set both tls_cert and tls_key, or neither)", c->tls_cert ? "tls_key" : "tls_cert");
+		return fw_err_set(err, FW_EINVAL, "%s is not set (set both tls_cert and tls_key, or neither)",
+			c->tls_cert ? "tls_key" : "tls_cert");
 	if (MHD_is_feature_supported(MHD_FEATURE_TLS) == MHD_NO)
-		return fw_err_set(err, FW_EINVAL, "tls_cert: this libmicrohttpd was built without TLS (put a proxy in front, or install one with GnuTLS)");
+		return fw_err_set(err, FW_EINVAL,
+			"tls_cert: this libmicrohttpd was built without TLS (put a proxy in front, or install one with "
+			"GnuTLS)");
 	rc = read_pem("tls_cert", c->tls_cert, &out->cert, err);
 	if (!rc)
 		rc = read_pem("tls_key", c->tls_key, &out->key, err);

@@ -12,8 +12,8 @@ static void header_set_once(struct fw_str *to, struct fw_str value)
 
 static bool header_is_of_proxy(struct fw_str name)
 {
-	static const struct fw_str NAME[] = {{"Forwarded", 9}, {"Via", 3}, {"X-Real-IP", 9}, {"X-Client-IP", 11}, {"True-Client-IP", 14},
-		{"CF-Connecting-IP", 16}};
+	static const struct fw_str NAME[] = {{"Forwarded", 9}, {"Via", 3}, {"X-Real-IP", 9}, {"X-Client-IP", 11},
+		{"True-Client-IP", 14}, {"CF-Connecting-IP", 16}};
 
 	for (size_t i = 0; i < FW_N(NAME); i++) {
 		if (fw_str_ieq(name, NAME[i]))
@@ -50,7 +50,8 @@ void tokenless_header(struct tokenless_head *h, struct fw_str name, struct fw_st
 	case 'x':
 		h->forwarded |= header_is_of_proxy(name);
 		break;
-	default: break; /* the usual case, for speed */
+	default:
+		break; /* the usual case, for speed */
 	}
 }
 

@@ -22,10 +22,10 @@
  * when there are two.
  */
 struct tokenless_head {
-	bool local;                  /* the peer is a loopback address or a Unix socket */
+	bool local; /* the peer is a loopback address or a Unix socket */
 	bool tls;
-	bool forwarded;              /* has a header that proxies add */
-	bool fetched;                /* has a header Sec-Fetch-*, which browsers add */
+	bool forwarded;                         /* has a header that proxies add */
+	bool fetched;                           /* has a header Sec-Fetch-*, which browsers add */
 	struct fw_str host, origin, site, type; /* Host, Origin, Sec-Fetch-Site, Content-Type */
 };
 
@@ -34,20 +34,22 @@ void tokenless_header(struct tokenless_head *h, struct fw_str name, struct fw_st
 
 enum tokenless {
 	TOKENLESS_MAY,
-	TOKENLESS_CLOSED,            /* all requests need a token: fw_tokenless_why() */
-	TOKENLESS_REMOTE,            /* from another machine, or from an unknown address */
-	TOKENLESS_FORWARDED,         /* through a proxy */
-	TOKENLESS_HOST,              /* Host is missing, or not a name of this machine */
-	TOKENLESS_ORIGIN,            /* from a page of another origin */
+	TOKENLESS_CLOSED,    /* all requests need a token: fw_tokenless_why() */
+	TOKENLESS_REMOTE,    /* from another machine, or from an unknown address */
+	TOKENLESS_FORWARDED, /* through a proxy */
+	TOKENLESS_HOST,      /* Host is missing, or not a name of this machine */
+	TOKENLESS_ORIGIN,    /* from a page of another origin */
 };
-/* server: the rule for all requests, by the settings; names: the setting serve_host_names, or NULL. */
+/*
+ * server: the rule for all requests, by the settings; names: the setting serve_host_names, or NULL.
+ */
 enum tokenless tokenless_check(enum fw_tokenless server, const char *names, const struct tokenless_head *h);
 
 enum tokenless_body {
-	BODY_ANY,                    /* the route checks the type */
-	BODY_FEED,                   /* the route checks it, but a browser must send one */
-	BODY_JSON,                   /* application/json */
-	BODY_LINES,                  /* application/json or application/x-ndjson */
+	BODY_ANY,   /* the route checks the type */
+	BODY_FEED,  /* the route checks it, but a browser must send one */
+	BODY_JSON,  /* application/json */
+	BODY_LINES, /* application/json or application/x-ndjson */
 };
 /*
  * Is this Content-Type allowed? A missing one, and a form's, which curl sends by default, count as

@@ -8,8 +8,8 @@
  * is to be polled instead.
  *
  * A hub may belong to its publisher, so it is limited like a publisher: over its rate limit
- * (websub_pushes_max), or with the feed's daily limits used up (feed_daily_entries_max, feed_daily_bytes_max),
- * it gets a 429 before its document is parsed.
+ * (websub_pushes_max), or with the feed's daily limits used up (feed_daily_entries_max,
+ * feed_daily_bytes_max), it gets a 429 before its document is parsed.
  */
 #include "base/clock.h"
 #include "base/hash.h"
@@ -26,10 +26,11 @@
 /* Respond with a challenge or an empty body, as text/plain that browsers must not sniff. */
 static enum MHD_Result websub_respond(struct request *r, unsigned status, struct fw_str text)
 {
-	struct MHD_Response *m = MHD_create_response_from_buffer(text.len, (char *)(uintptr_t)(text.len ? text.p : ""), MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *m = MHD_create_response_from_buffer(
+		text.len, (char *)(uintptr_t)(text.len ? text.p : ""), MHD_RESPMEM_MUST_COPY);
 
 	if (m && MHD_add_response_header(m, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain") &&
-	    MHD_add_response_header(m, "X-Content-Type-Options", "nosniff")) {
+		MHD_add_response_header(m, "X-Content-Type-Options", "nosniff")) {
 		r->log.bytes = (int64_t)text.len;
 		return http_respond(r, status, m);
 	}
@@ -43,7 +44,8 @@ static struct fw_str websub_param(struct request *r, const char *name)
 	const char *value = NULL;
 	size_t len = 0;
 
-	if (MHD_lookup_connection_value_n(r->conn, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value, &len) == MHD_NO || !value)
+	if (MHD_lookup_connection_value_n(r->conn, MHD_GET_ARGUMENT_KIND, name, strlen(name), &value, &len) == MHD_NO ||
+		!value)
 		return FW_STR_NONE;
 	return (struct fw_str){value, len};
 }
@@ -55,9 +57,14 @@ static enum MHD_Result websub_not_found(struct request *r)
 
 enum MHD_Result http_websub_intent(struct request *r)
 {
-	struct fw_websub_intent in = {.token = fw_str(r->token), .mode = websub_param(r, "hub.mode"), .topic = websub_param(r, "hub.topic"),
-		.challenge = websub_param(r, "hub.challenge"), .lease = websub_param(r, "hub.lease_seconds"), .reason = websub_param(r, "hub.reason"),
-		.url = websub_param(r, "url"), .cloud_challenge = websub_param(r, "challenge")};
+	struct fw_websub_intent in = {.token = fw_str(r->token),
+		.mode = websub_param(r, "hub.mode"),
+		.topic = websub_param(r, "hub.topic"),
+		.challenge = websub_param(r, "hub.challenge"),
+		.lease = websub_param(r, "hub.lease_seconds"),
+		.reason = websub_param(r, "hub.reason"),
+		.url = websub_param(r, "url"),
+		.cloud_challenge = websub_param(r, "challenge")};
 	struct fw_str answer;
 	struct fw_err err = {0};
 	int rc;
@@ -102,7 +109,8 @@ enum auth_verdict http_websub_may(struct request *r)
 enum MHD_Result http_websub_refuse(struct request *r)
 {
 	if (r->verdict == AUTH_LIMITED)
-		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "too_many_pushes", "throttled: this hub has sent too many documents (retry in %lld s)",
+		return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "too_many_pushes",
+			"throttled: this hub has sent too many documents (retry in %lld s)",
 			(long long)r->retry_after_s);
 	return r->route->run == http_websub_push ? websub_gone(r) : websub_not_found(r);
 }
@@ -135,8 +143,12 @@ static enum MHD_Result websub_poll_instead(struct request *r)
 
 static enum MHD_Result websub_open(struct request *r)
 {
-	struct fw_delivery_input in = {.feed_id = r->websub.feed_id, .body = fw_buf_str(&r->body), .any_type = true, .is_hub = true,
-		.content_type = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE))};
+	struct fw_delivery_input in = {.feed_id = r->websub.feed_id,
+		.body = fw_buf_str(&r->body),
+		.any_type = true,
+		.is_hub = true,
+		.content_type = fw_str(
+			MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_TYPE))};
 	struct fw_err err = {0};
 	int rc;
 
@@ -151,8 +163,10 @@ static enum MHD_Result websub_open(struct request *r)
 	rc = rc ? rc : fw_delivery_open(r->store, r->thread->h->config, &in, &r->websub.delivery, &err);
 	r->websub.until_ms = fw_mono_ms() + BUSY_RETRY_MS;
 	switch (rc) {
-	case 0: return MHD_YES;
-	case FW_ENOTFOUND: return websub_gone(r);
+	case 0:
+		return MHD_YES;
+	case FW_ENOTFOUND:
+		return websub_gone(r);
 	case FW_EFORMAT:
 	case FW_EINVAL:
 	case FW_EUNSUP:
@@ -160,7 +174,8 @@ static enum MHD_Result websub_open(struct request *r)
 		fw_websub_count(in.feed_id, false, 0, fw_now_ms());
 		fw_debug("feed %lld: document of its hub rejected: %s", (long long)in.feed_id, err.text);
 		return websub_poll_instead(r);
-	default: return http_store_failed(r, rc, &err);
+	default:
+		return http_store_failed(r, rc, &err);
 	}
 }
 
@@ -177,8 +192,8 @@ static enum MHD_Result websub_take(struct request *r)
 	if (rc || !fw_quota_is_used_up(r->thread->h->config, &q))
 		return websub_open(r);
 	websub_limit(r, q.until_ms - now_ms);
-	return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "daily_quota", "throttled: the daily limit of this feed is used up (retry in %lld s)",
-		(long long)r->retry_after_s);
+	return http_problem(r, MHD_HTTP_TOO_MANY_REQUESTS, "daily_quota",
+		"throttled: the daily limit of this feed is used up (retry in %lld s)", (long long)r->retry_after_s);
 }
 
 static enum MHD_Result websub_check(struct request *r)
@@ -186,19 +201,23 @@ static enum MHD_Result websub_check(struct request *r)
 	struct fw_str signature = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "X-Hub-Signature"));
 	enum fw_websub_verdict verdict;
 	struct fw_err err = {0};
-	int rc = fw_websub_classify(r->store, fw_str(r->token), signature, fw_buf_str(&r->body), fw_now_ms(), &r->websub.feed_id, &verdict,
-		&err);
+	int rc = fw_websub_classify(r->store, fw_str(r->token), signature, fw_buf_str(&r->body), fw_now_ms(),
+		&r->websub.feed_id, &verdict, &err);
 
 	if (rc)
 		return http_store_failed(r, rc, &err);
 	switch (verdict) {
-	case FW_WEBSUB_ACCEPT: return websub_take(r);
+	case FW_WEBSUB_ACCEPT:
+		return websub_take(r);
 	case FW_WEBSUB_UNSIGNED:
-		return http_problem(r, MHD_HTTP_FORBIDDEN, "unsigned", "X-Hub-Signature is missing (this subscription has a secret)");
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "unsigned",
+			"X-Hub-Signature is missing (this subscription has a secret)");
 	case FW_WEBSUB_HINT: /* a wrong signature gets the same response, so that guessing reveals nothing */
-	case FW_WEBSUB_IGNORE: return websub_respond(r, MHD_HTTP_ACCEPTED, FW_STR(""));
+	case FW_WEBSUB_IGNORE:
+		return websub_respond(r, MHD_HTTP_ACCEPTED, FW_STR(""));
 	case FW_WEBSUB_GONE:
-	case FW_WEBSUB_VERDICT_N: break;
+	case FW_WEBSUB_VERDICT_N:
+		break;
 	}
 	return websub_gone(r);
 }
@@ -240,22 +259,28 @@ enum MHD_Result http_websub_push(struct request *r)
 
 void http_websub_metrics(struct fw_buf *b, struct http *h)
 {
-	static const char *const VERDICT[FW_WEBSUB_VERDICT_N] = {"taken", "hint", "wrong_signature", "unsigned", "gone"};
+	static const char *const VERDICT[FW_WEBSUB_VERDICT_N] = {
+		"taken", "hint", "wrong_signature", "unsigned", "gone"};
 	struct fw_websub_stats s;
 
 	fw_websub_stats(&s);
 	metric(b, "websub_leads", "gauge", "1: this process sends subscription requests to hubs.", s.leads);
-	metric(b, "websub_subscriptions", "gauge", "Feeds with a hub that a subscription was requested from; only in the process that sends the requests.", (double)s.known_n);
+	metric(b, "websub_subscriptions", "gauge",
+		"Feeds with a hub that a subscription was requested from; only in the process that sends the requests.",
+		(double)s.known_n);
 	metric(b, "websub_active", "gauge", "Of these, subscriptions that the hub has verified.", (double)s.active_n);
 	metric(b, "websub_requests_total", "counter", "Subscription requests to hubs.", (double)s.requests_n);
 	metric(b, "websub_refused_total", "counter", "Of these, requests without a 2xx response.", (double)s.refused_n);
 	metric(b, "websub_verified_total", "counter", "Verifications by hubs.", (double)s.verified_n);
 	metric(b, "websub_denied_total", "counter", "Subscriptions denied by hubs.", (double)s.denied_n);
-	metric(b, "websub_missed_total", "counter", "Polls that found entries which the hub had not sent.", (double)s.missed_n);
-	metric(b, "websub_unknown_total", "counter", "Requests to unknown callbacks, refused without a read of the store.",
-		(double)s.unknown_n);
-	metric(b, "websub_lookups_total", "counter", "Requests to other callbacks, looked up in the store.", (double)s.lookups_n);
-	metric(b, "websub_refused_pushes_total", "counter", "Documents from hubs refused with 429: by the rate limit, or by the feed's daily limits.",
+	metric(b, "websub_missed_total", "counter", "Polls that found entries which the hub had not sent.",
+		(double)s.missed_n);
+	metric(b, "websub_unknown_total", "counter",
+		"Requests to unknown callbacks, refused without a read of the store.", (double)s.unknown_n);
+	metric(b, "websub_lookups_total", "counter", "Requests to other callbacks, looked up in the store.",
+		(double)s.lookups_n);
+	metric(b, "websub_refused_pushes_total", "counter",
+		"Documents from hubs refused with 429: by the rate limit, or by the feed's daily limits.",
 		(double)atomic_load(&h->push_limited_n));
 	metric_head(b, "websub_pushes_total", "counter", "Documents from hubs, by outcome.");
 	for (int i = 0; i < FW_WEBSUB_VERDICT_N; i++)

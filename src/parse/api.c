@@ -56,8 +56,12 @@ static int link_list_pack(const struct fw_link *list, struct fw_link **out)
 		return n ? FW_ENOMEM : 0;
 	at = (char *)(to + n);
 	for (const struct fw_link *l = list; l; l = l->next, to++) {
-		*to = (struct fw_link){.rel = buf_to_string(&at, l->rel), .type = buf_to_string(&at, l->type), .href = buf_to_string(&at, l->href),
-			.title = buf_to_string(&at, l->title), .hreflang = buf_to_string(&at, l->hreflang), .length = l->length,
+		*to = (struct fw_link){.rel = buf_to_string(&at, l->rel),
+			.type = buf_to_string(&at, l->type),
+			.href = buf_to_string(&at, l->href),
+			.title = buf_to_string(&at, l->title),
+			.hreflang = buf_to_string(&at, l->hreflang),
+			.length = l->length,
 			.next = l->next ? to + 1 : NULL};
 	}
 	return 0;
@@ -92,7 +96,8 @@ int fw_discover_header(struct fw_str link_header, struct fw_str url, struct fw_l
 	return rc;
 }
 
-int fw_opml_read(const void *bytes, size_t len, fw_opml_cb *cb, fw_opml_problem_cb *problem, void *ctx, struct fw_err *err)
+int fw_opml_read(
+	const void *bytes, size_t len, fw_opml_cb *cb, fw_opml_problem_cb *problem, void *ctx, struct fw_err *err)
 {
 	struct fw_arena a;
 	int rc;

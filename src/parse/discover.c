@@ -20,8 +20,9 @@
 static bool is_feed_type(struct fw_str type)
 {
 	static const char *const TYPES[] = {"application/rss+xml", "application/atom+xml", "application/feed+json",
-		"application/rdf+xml", "application/x.atom+xml", "application/x-atom+xml", "application/x-rss+xml", "text/rss+xml",
-		"text/rss", "text/atom+xml", "application/rss", "application/atom", "application/x-netcdf"};
+		"application/rdf+xml", "application/x.atom+xml", "application/x-atom+xml", "application/x-rss+xml",
+		"text/rss+xml", "text/rss", "text/atom+xml", "application/rss", "application/atom",
+		"application/x-netcdf"};
 	struct fw_str rest;
 
 	type = fw_str_trim(fw_str_split(type, ';', &rest));
@@ -38,7 +39,8 @@ static bool is_feed_type(struct fw_str type)
  */
 static bool is_feed_by_name(const struct fw_link *l)
 {
-	static const char *const TYPES[] = {"application/json", "application/xml", "text/xml"}, *const WORDS[] = {"feed", "rss", "atom"};
+	static const char *const TYPES[] = {"application/json", "application/xml", "text/xml"},
+				 *const WORDS[] = {"feed", "rss", "atom"};
 	struct fw_str rest, type = fw_str_trim(fw_str_split(l->type, ';', &rest));
 
 	if (fw_str_ifind(l->href, FW_STR("wp-json")) || fw_str_ifind(l->href, FW_STR("oembed")))
@@ -117,7 +119,8 @@ static void found_add(struct found *f, const struct fw_link *link)
 	f->tail = &kept->next;
 }
 
-int fw_html_discover(struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_link **links, struct fw_err *err)
+int fw_html_discover(
+	struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_link **links, struct fw_err *err)
 {
 	struct found links_of = {.a = a, .tail = &links_of.first}, anchors = {.a = a, .tail = &anchors.first};
 	struct fw_html_tokenizer z;
@@ -169,7 +172,8 @@ struct fw_link *fw_link_feeds(struct fw_arena *a, struct fw_str header, struct f
 }
 
 /* The page decoded to UTF-8. */
-static int page_text(struct fw_arena *a, struct fw_str page, struct fw_str content_type, struct fw_str *out, struct fw_err *err)
+static int page_text(
+	struct fw_arena *a, struct fw_str page, struct fw_str content_type, struct fw_str *out, struct fw_err *err)
 {
 	struct fw_limits none = {.max_bytes = 0};
 	struct fw_charset_result r;
@@ -181,8 +185,8 @@ static int page_text(struct fw_arena *a, struct fw_str page, struct fw_str conte
 	return rc;
 }
 
-int fw_find_feeds(struct fw_arena *a, struct fw_str header, struct fw_str page, struct fw_str content_type, struct fw_str url,
-	struct fw_link **links, struct fw_err *err)
+int fw_find_feeds(struct fw_arena *a, struct fw_str header, struct fw_str page, struct fw_str content_type,
+	struct fw_str url, struct fw_link **links, struct fw_err *err)
 {
 	struct fw_link *named = NULL;
 	struct fw_str text;
@@ -199,7 +203,8 @@ int fw_find_feeds(struct fw_arena *a, struct fw_str header, struct fw_str page, 
 /* ---- hubs ------------------------------------------------------------------------------------ */
 
 /* Only the page's head counts: others than the author may write what follows. */
-static void hub_of_head(struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_str *hub, struct fw_str *self)
+static void hub_of_head(
+	struct fw_arena *a, struct fw_str html, struct fw_str url, struct fw_str *hub, struct fw_str *self)
 {
 	struct fw_html_tokenizer z;
 	struct fw_html_token t;
@@ -207,7 +212,8 @@ static void hub_of_head(struct fw_arena *a, struct fw_str html, struct fw_str ur
 	struct fw_link link;
 
 	fw_html_start(&z, html);
-	for (fw_html_next(&z, &t); t.kind != FW_HTML_END && !(t.kind == FW_HTML_OPEN && t.el == FW_E_BODY); fw_html_next(&z, &t)) {
+	for (fw_html_next(&z, &t); t.kind != FW_HTML_END && !(t.kind == FW_HTML_OPEN && t.el == FW_E_BODY);
+		fw_html_next(&z, &t)) {
 		if (t.kind != FW_HTML_OPEN)
 			continue;
 		if (t.el == FW_E_TEMPLATE) {
@@ -229,10 +235,11 @@ static void hub_of_head(struct fw_arena *a, struct fw_str html, struct fw_str ur
 	}
 }
 
-int fw_find_hub(struct fw_arena *a, struct fw_str header, struct fw_str page, struct fw_str content_type, struct fw_str url,
-	struct fw_str *hub, struct fw_str *self, struct fw_err *err)
+int fw_find_hub(struct fw_arena *a, struct fw_str header, struct fw_str page, struct fw_str content_type,
+	struct fw_str url, struct fw_str *hub, struct fw_str *self, struct fw_err *err)
 {
-	const struct fw_link *by = fw_link_header(a, header, url, FW_STR("hub")), *as = fw_link_header(a, header, url, FW_STR("self"));
+	const struct fw_link *by = fw_link_header(a, header, url, FW_STR("hub")),
+			     *as = fw_link_header(a, header, url, FW_STR("self"));
 	struct fw_str text = FW_STR_NONE;
 	int rc = by ? 0 : page_text(a, page, content_type, &text, err);
 

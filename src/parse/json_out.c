@@ -220,10 +220,10 @@ static void item_problems_out(struct fw_json *j, const struct fw_entry *e)
 
 static bool item_has_own(const struct fw_entry *e)
 {
-	return e->id_made || e->all_removed || e->comments.len || e->comment_count != FW_NO_NUMBER || e->comment_feed_url.len || e->copyright.len ||
-		e->license.len || e->created_ms != FW_NO_DATE || (e->publisher && (e->publisher->name.len || e->publisher->email.len)) ||
-		e->contributors || e->links || e->in_reply_to || (e->extra && e->extra->members.first) ||
-		!categories_plain(e->categories);
+	return e->id_made || e->all_removed || e->comments.len || e->comment_count != FW_NO_NUMBER ||
+		e->comment_feed_url.len || e->copyright.len || e->license.len || e->created_ms != FW_NO_DATE ||
+		(e->publisher && (e->publisher->name.len || e->publisher->email.len)) || e->contributors || e->links ||
+		e->in_reply_to || (e->extra && e->extra->members.first) || !categories_plain(e->categories);
 }
 
 static void item_own(struct fw_json *j, const struct fw_entry *e, const struct fw_html_embed *embeds)
@@ -329,8 +329,8 @@ void fw_out_item_extra(struct fw_json *j, const struct fw_entry *e)
 
 	fw_arena_init(&a, 0);
 	embeds = embeds_of(&a, e);
-	if (e->external_url.len || e->image.len || e->banner_image.len || e->authors || e->categories || e->attachments || embeds ||
-	    item_has_own(e)) {
+	if (e->external_url.len || e->image.len || e->banner_image.len || e->authors || e->categories ||
+		e->attachments || embeds || item_has_own(e)) {
 		fw_json_object(j, NULL);
 		item_rest(j, e, embeds);
 		fw_json_end(j);
@@ -367,7 +367,8 @@ static void image_out(struct fw_json *j, const struct fw_image *i)
 
 static void skips_out(struct fw_json *j, const struct fw_document *d)
 {
-	static const char *const names[] = {"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
+	static const char *const names[] = {
+		"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"};
 	int i;
 
 	if (d->skip_hours) {

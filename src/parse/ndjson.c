@@ -23,8 +23,10 @@ static int line_check(struct fw_arena *a, struct fw_str line, size_t number, str
 	json_t *o;
 
 	if (!fw_json_fits(a, line))
-		return fw_err_set(err, FW_ELIMIT, "line %zu: parsing its %zu bytes exceeds the memory limit of %zu bytes"
-			" (to raise it, set parse_memory_bytes)", number, line.len, a->max_bytes);
+		return fw_err_set(err, FW_ELIMIT,
+			"line %zu: parsing its %zu bytes exceeds the memory limit of %zu bytes"
+			" (to raise it, set parse_memory_bytes)",
+			number, line.len, a->max_bytes);
 	o = json_loadb(line.p, line.len, JSON_DECODE_ANY, &why);
 	is_object = json_is_object(o);
 	members = json_object_size(o);
@@ -32,11 +34,13 @@ static int line_check(struct fw_arena *a, struct fw_str line, size_t number, str
 	if (!o)
 		return fw_err_set(err, FW_EINVAL, "line %zu, column %d: broken JSON: %s", number, why.column, why.text);
 	if (!is_object)
-		return fw_err_set(err, FW_EINVAL, "line %zu: not a JSON object (each line must be one JSON Feed item)", number);
+		return fw_err_set(
+			err, FW_EINVAL, "line %zu: not a JSON object (each line must be one JSON Feed item)", number);
 	return members ? 0 : fw_err_set(err, FW_EINVAL, "line %zu: an empty item", number);
 }
 
-int fw_parse_ndjson(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
+int fw_parse_ndjson(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc,
+	struct fw_err *err)
 {
 	struct fw_parse_options options = *o;
 	struct fw_str rest = bytes;
@@ -47,7 +51,8 @@ int fw_parse_ndjson(struct fw_arena *a, struct fw_str bytes, const struct fw_par
 
 	*doc = NULL;
 	if (o->limits.max_bytes && bytes.len > o->limits.max_bytes)
-		return fw_err_set(err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, o->limits.max_bytes);
+		return fw_err_set(
+			err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, o->limits.max_bytes);
 	/* a line gains at most a comma */
 	text = fw_arena_mul(a, bytes.len, 2, sizeof(HEAD) + sizeof(TAIL));
 	if (!text)

@@ -176,6 +176,7 @@ int fw_opml_parse(struct fw_arena *a, struct fw_str bytes, fw_opml_cb *cb, fw_op
 	if (rc)
 		return rc;
 	if (!r.is_opml)
-		return fw_err_set(err, FW_EFORMAT, "not a subscription list: it has neither <opml> nor an outline with xmlUrl");
+		return fw_err_set(
+			err, FW_EFORMAT, "not a subscription list: it has neither <opml> nor an outline with xmlUrl");
 	return 0;
 }

@@ -49,8 +49,11 @@ static int memory_error(const struct fw_arena *a, size_t max_memory, struct fw_e
 	if (!a->full)
 		return fw_no_memory(err);
 	if (max_memory)
-		return FW_ERR(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes besides the document)", max_memory);
-	return FW_ERR(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes in all)", a->max_bytes);
+		return FW_ERR(err, FW_ELIMIT,
+			"the document needs more memory than max_memory allows (%zu bytes besides the document)",
+			max_memory);
+	return FW_ERR(err, FW_ELIMIT, "the document needs more memory than max_memory allows (%zu bytes in all)",
+		a->max_bytes);
 }
 
 static bool bytes_are_gzip(struct fw_str s)
@@ -68,9 +71,11 @@ static bool gzip_next_member(z_stream *z)
  * Unpack everything in steps. *cut: it was truncated or its checksum is wrong; the data so far is
  * kept.
  */
-static int gzip_inflate(struct fw_arena *a, const struct fw_limits *l, z_stream *z, struct fw_str *text, bool *cut, struct fw_err *err)
+static int gzip_inflate(
+	struct fw_arena *a, const struct fw_limits *l, z_stream *z, struct fw_str *text, bool *cut, struct fw_err *err)
 {
-	size_t max_bytes = l->max_bytes ? l->max_bytes : DEFAULT_MAX_BYTES, cap = FW_MIN(fw_size(z->avail_in, 6, 1024), fw_size(max_bytes, 1, 1)), had = 0, len = 0;
+	size_t max_bytes = l->max_bytes ? l->max_bytes : DEFAULT_MAX_BYTES,
+	       cap = FW_MIN(fw_size(z->avail_in, 6, 1024), fw_size(max_bytes, 1, 1)), had = 0, len = 0;
 	char *out = NULL;
 	int rc;
 
@@ -88,7 +93,8 @@ static int gzip_inflate(struct fw_arena *a, const struct fw_limits *l, z_stream 
 			return FW_ERR(err, FW_ENOMEM, "out of memory unpacking a gzip document");
 		len = cap - z->avail_out;
 		if (len > max_bytes)
-			return FW_ERR(err, FW_ELIMIT, "the gzip document unpacks to more than max_bytes (%zu)", max_bytes);
+			return FW_ERR(
+				err, FW_ELIMIT, "the gzip document unpacks to more than max_bytes (%zu)", max_bytes);
 		if (rc != Z_OK || z->avail_out)
 			break;
 		cap = FW_MIN(cap * 2, max_bytes + 1);
@@ -119,8 +125,11 @@ static void zlib_free(void *arena, void *p)
 
 int fw_gunzip(struct fw_arena *a, const struct fw_limits *l, struct fw_str *bytes, bool *cut, struct fw_err *err)
 {
-	z_stream z = {.next_in = (unsigned char *)(uintptr_t)bytes->p, .avail_in = (unsigned)bytes->len, .zalloc = zlib_alloc,
-		.zfree = zlib_free, .opaque = a};
+	z_stream z = {.next_in = (unsigned char *)(uintptr_t)bytes->p,
+		.avail_in = (unsigned)bytes->len,
+		.zalloc = zlib_alloc,
+		.zfree = zlib_free,
+		.opaque = a};
 	struct fw_str text = FW_STR_NONE;
 	int rc;
 
@@ -184,7 +193,8 @@ static struct fw_str excerpt(struct fw_arena *a, struct fw_str text, const char 
 }
 
 /* Set FW_EFORMAT and name the document's type. given: as received; bytes: unpacked. */
-static void error_no_feed(const struct fw_builder *b, struct fw_str given, struct fw_str bytes, bool cut, struct fw_str type, struct fw_err *err)
+static void error_no_feed(const struct fw_builder *b, struct fw_str given, struct fw_str bytes, bool cut,
+	struct fw_str type, struct fw_err *err)
 {
 	const char *what = fw_sniff_name(bytes, type), *in = "";
 	struct fw_str some;
@@ -206,7 +216,8 @@ static void error_no_feed(const struct fw_builder *b, struct fw_str given, struc
 		in = ":";
 	}
 	some.len = fw_utf8_cut(some.p, some.len, EXCERPT_BYTES);
-	(void)fw_err_set(err, FW_EFORMAT, some.len ? "not a feed: %s%s \"%.*s\"" : "not a feed: %s", what, in, FW_STR_ARG(some));
+	(void)fw_err_set(
+		err, FW_EFORMAT, some.len ? "not a feed: %s%s \"%.*s\"" : "not a feed: %s", what, in, FW_STR_ARG(some));
 }
 
 /*
@@ -245,8 +256,8 @@ static bool looks_like_json(struct fw_str s)
  * keep: the caller's bytes will not outlive the document, so borrowed strings are copied; *keep is
  * room for the arena.
  */
-static int parse_document(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep, const struct fw_parse_options *o, struct fw_document **doc,
-	struct fw_err *err)
+static int parse_document(struct fw_arena *a, struct fw_str bytes, struct fw_arena **keep,
+	const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
 {
 	struct fw_builder b = {.arena = a, .options = o, .limits = limits_of(o)};
 	struct fw_str given = bytes;
@@ -259,7 +270,8 @@ static int parse_document(struct fw_arena *a, struct fw_str bytes, struct fw_are
 
 	*doc = NULL;
 	if (bytes.len > b.limits.max_bytes)
-		return FW_ERR(err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, b.limits.max_bytes);
+		return FW_ERR(
+			err, FW_ELIMIT, "the document has %zu bytes, max_bytes is %zu", bytes.len, b.limits.max_bytes);
 	rc = fw_gunzip(a, &b.limits, &bytes, &cut, err);
 	if (rc)
 		return rc;
@@ -320,7 +332,8 @@ int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const struct fw_parse
  * The public wrapper: the document owns its arena, with a copy of the bytes that its strings
  * borrow.
  */
-int fw_parse(const void *bytes, size_t len, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
+int fw_parse(
+	const void *bytes, size_t len, const struct fw_parse_options *o, struct fw_document **doc, struct fw_err *err)
 {
 	struct fw_arena a, *own = NULL;
 	size_t doc_len = len;
@@ -367,9 +380,20 @@ void fw_document_free(struct fw_document *doc)
 const char *fw_format_name(enum fw_format format)
 {
 	static const char *const names[] = {
-		[FW_FORMAT_NONE] = "none", [FW_RSS090] = "rss090", [FW_RSS091] = "rss091", [FW_RSS092] = "rss092",
-		[FW_RSS093] = "rss093", [FW_RSS094] = "rss094", [FW_RSS10] = "rss10", [FW_RSS11] = "rss11", [FW_RSS20] = "rss20",
-		[FW_ATOM03] = "atom03", [FW_ATOM10] = "atom10", [FW_CDF] = "cdf", [FW_JSON1] = "json1", [FW_JSON11] = "json11",
+		[FW_FORMAT_NONE] = "none",
+		[FW_RSS090] = "rss090",
+		[FW_RSS091] = "rss091",
+		[FW_RSS092] = "rss092",
+		[FW_RSS093] = "rss093",
+		[FW_RSS094] = "rss094",
+		[FW_RSS10] = "rss10",
+		[FW_RSS11] = "rss11",
+		[FW_RSS20] = "rss20",
+		[FW_ATOM03] = "atom03",
+		[FW_ATOM10] = "atom10",
+		[FW_CDF] = "cdf",
+		[FW_JSON1] = "json1",
+		[FW_JSON11] = "json11",
 	};
 
 	return (size_t)format < FW_N(names) ? names[format] : "none";

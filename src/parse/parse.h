@@ -24,15 +24,16 @@ FW_MUST_CHECK int fw_parse_into(struct fw_arena *a, struct fw_str bytes, const s
  * Parse NDJSON: one JSON Feed item per line. Only what JSON Feed permits is repaired; otherwise
  * FW_EINVAL names the line. The document borrows from the arena only.
  */
-FW_MUST_CHECK int fw_parse_ndjson(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o, struct fw_document **doc,
-	struct fw_err *err);
+FW_MUST_CHECK int fw_parse_ndjson(struct fw_arena *a, struct fw_str bytes, const struct fw_parse_options *o,
+	struct fw_document **doc, struct fw_err *err);
 
 /*
  * Unpack a gzip body that no Content-Encoding announced. *bytes becomes its contents; it is
  * unchanged if it is not gzip or nothing can be unpacked. *cut: the data is damaged. The limit is
  * l->max_bytes; 0: 16 MiB.
  */
-FW_MUST_CHECK int fw_gunzip(struct fw_arena *a, const struct fw_limits *l, struct fw_str *bytes, bool *cut, struct fw_err *err);
+FW_MUST_CHECK int fw_gunzip(
+	struct fw_arena *a, const struct fw_limits *l, struct fw_str *bytes, bool *cut, struct fw_err *err);
 
 /* Write JSON Feed 1.1 (json_out.c): a whole document; one item as an object. */
 void fw_out_document(struct fw_json *j, const struct fw_document *doc, unsigned flags);

@@ -92,7 +92,8 @@ bool fw_connectivity_count(struct fw_connectivity *w, const struct fw_connectivi
 		connectivity_failed(w, v->host, v->sign == FW_CONNECTIVITY_REFUSED, v->now_ms);
 	else if (v->sign == FW_CONNECTIVITY_RESPONDED)
 		connectivity_responded(w, v->host, v->now_ms);
-	return v->sign >= FW_CONNECTIVITY_STALLED && (w->down || (w->up_ms && v->begin_ms < w->up_ms + FW_CONNECTIVITY_AFTER_MS));
+	return v->sign >= FW_CONNECTIVITY_STALLED &&
+		(w->down || (w->up_ms && v->begin_ms < w->up_ms + FW_CONNECTIVITY_AFTER_MS));
 }
 
 bool fw_connectivity_is_doubtful(const struct fw_connectivity *w, int64_t begin_ms)
@@ -107,7 +108,7 @@ bool fw_connectivity_conclude(struct fw_connectivity *w)
 	for (uint32_t i = 0; i < w->failed_n; i++)
 		silent_n += !w->failed[i].refused;
 	if (w->down || silent_n < FW_CONNECTIVITY_FEW_N || silent_n < w->failed_n || w->responded_n ||
-	    (w->responded_ms && w->failed[0].at_ms - w->responded_ms < FW_CONNECTIVITY_QUIET_MS))
+		(w->responded_ms && w->failed[0].at_ms - w->responded_ms < FW_CONNECTIVITY_QUIET_MS))
 		return w->down;
 	w->down = w->few = true;
 	w->since_ms = w->failed[0].at_ms;

@@ -104,7 +104,9 @@ static void due_base(struct due_calc *d)
 
 	if (interval_ms > 0) {
 		d->delay_ms = clamp_i64(interval_ms, OWNER_MIN_MS, OWNER_MAX_MS);
-		reason_add(d, d->delay_ms == interval_ms ? "the owner's interval %s" : "the owner's interval, clamped to %s", duration_text(d->delay_ms).s);
+		reason_add(d,
+			d->delay_ms == interval_ms ? "the owner's interval %s" : "the owner's interval, clamped to %s",
+			duration_text(d->delay_ms).s);
 		return;
 	}
 	fw_rhythm_guess(d->model, d->now_ms, d->p.target, d->p.max_ms, &g);
@@ -119,9 +121,11 @@ static void due_base(struct due_calc *d)
 	else if (g.quiet)
 		reason_add(d, "learned %s (rarely publishes at this hour)", duration_text(d->delay_ms).s);
 	else if (g.silence_ms > g.gap_ms)
-		reason_add(d, "learned %s (silent for %s)", duration_text(d->delay_ms).s, duration_text(g.silence_ms).s);
+		reason_add(
+			d, "learned %s (silent for %s)", duration_text(d->delay_ms).s, duration_text(g.silence_ms).s);
 	else
-		reason_add(d, "learned %s (new about every %s)", duration_text(d->delay_ms).s, duration_text(g.gap_ms).s);
+		reason_add(
+			d, "learned %s (new about every %s)", duration_text(d->delay_ms).s, duration_text(g.gap_ms).s);
 }
 
 /* A hint can only lengthen the interval. The reason names invalid hints. */
@@ -178,7 +182,8 @@ static void due_success(struct due_calc *d)
 	if (d->f->pushed && d->delay_ms < d->p.pushed_ms) {
 		d->delay_ms = d->p.pushed_ms;
 		d->len = 0; /* the hub's reason replaces the rhythm's */
-		reason_add(d, "a hub delivers; polled after %s in case it missed something", duration_text(d->delay_ms).s);
+		reason_add(
+			d, "a hub delivers; polled after %s in case it missed something", duration_text(d->delay_ms).s);
 	}
 	due_hints(d);
 }
@@ -237,7 +242,8 @@ static struct backoff_rule http_backoff_rule(int status)
 
 static void due_failure(struct due_calc *d)
 {
-	struct backoff_rule rule = d->f->kind == FW_VISIT_HTTP ? http_backoff_rule(d->f->http_status) : BACKOFF_RULES[FW_VISIT_PROTOCOL];
+	struct backoff_rule rule = d->f->kind == FW_VISIT_HTTP ? http_backoff_rule(d->f->http_status) :
+								 BACKOFF_RULES[FW_VISIT_PROTOCOL];
 	uint32_t n = FW_MAX(d->f->fail_n, 1u);
 	int64_t usual;
 
@@ -321,8 +327,10 @@ static void due_skip(struct due_calc *d, uint64_t rnd)
 		return;
 	at += (int64_t)(rnd % (uint64_t)(30 * FW_MINUTE_MS));
 	d->delay_ms = at - d->now_ms;
-	reason_add(d, "moved %s out of %s", duration_text(at - from).s, !d->rhythm.skip_days ? "skipHours" : !d->rhythm.skip_hours ? "skipDays" :
-		"skipHours and skipDays");
+	reason_add(d, "moved %s out of %s", duration_text(at - from).s,
+		!d->rhythm.skip_days          ? "skipHours" :
+			!d->rhythm.skip_hours ? "skipDays" :
+						"skipHours and skipDays");
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
@@ -330,8 +338,14 @@ static void due_skip(struct due_calc *d, uint64_t rnd)
 void fw_due_policy_default(struct fw_due_policy *p)
 {
 	*p = (struct fw_due_policy){
-		.min_ms = 15 * FW_MINUTE_MS, .normal_ms = FW_HOUR_MS, .max_ms = FW_DAY_MS,
-		.error_min_ms = 15 * FW_MINUTE_MS, .error_max_ms = FW_DAY_MS, .retry_after_max_ms = WEEK_MS, .pushed_ms = FW_DAY_MS, .target = 0.2,
+		.min_ms = 15 * FW_MINUTE_MS,
+		.normal_ms = FW_HOUR_MS,
+		.max_ms = FW_DAY_MS,
+		.error_min_ms = 15 * FW_MINUTE_MS,
+		.error_max_ms = FW_DAY_MS,
+		.retry_after_max_ms = WEEK_MS,
+		.pushed_ms = FW_DAY_MS,
+		.target = 0.2,
 	};
 }
 
@@ -346,8 +360,10 @@ static void policy_clamp(const struct fw_due_policy *from, struct fw_due_policy 
 	p->max_ms = clamp_i64(p->max_ms > 0 ? p->max_ms : standard.max_ms, p->min_ms, 365 * FW_DAY_MS);
 	p->normal_ms = clamp_i64(p->normal_ms > 0 ? p->normal_ms : standard.normal_ms, p->min_ms, p->max_ms);
 	p->error_min_ms = p->error_min_ms > 0 ? FW_MIN(p->error_min_ms, OWNER_MAX_MS) : standard.error_min_ms;
-	p->error_max_ms = clamp_i64(p->error_max_ms > 0 ? p->error_max_ms : standard.error_max_ms, p->error_min_ms, 365 * FW_DAY_MS);
-	p->retry_after_max_ms = p->retry_after_max_ms > 0 ? FW_MIN(p->retry_after_max_ms, 365 * FW_DAY_MS) : standard.retry_after_max_ms;
+	p->error_max_ms = clamp_i64(
+		p->error_max_ms > 0 ? p->error_max_ms : standard.error_max_ms, p->error_min_ms, 365 * FW_DAY_MS);
+	p->retry_after_max_ms = p->retry_after_max_ms > 0 ? FW_MIN(p->retry_after_max_ms, 365 * FW_DAY_MS) :
+							    standard.retry_after_max_ms;
 	p->pushed_ms = p->pushed_ms > 0 ? FW_MIN(p->pushed_ms, OWNER_MAX_MS) : standard.pushed_ms;
 	p->target = p->target > 0 ? FW_MIN(p->target, 1000.0) : standard.target;
 }
@@ -373,7 +389,8 @@ static void due_merge_hints(struct due_calc *d, struct fw_rhythm_model *model)
 		d->rhythm.skip_days = d->f->skip_days & ALL_DAYS;
 }
 
-void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, int64_t now_ms, uint64_t rnd, struct fw_due *out)
+void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, int64_t now_ms, uint64_t rnd,
+	struct fw_due *out)
 {
 	struct due_calc d = {.f = f, .out = out};
 	struct fw_rhythm_model model;
@@ -392,11 +409,13 @@ void fw_due(const struct fw_due_facts *f, const struct fw_due_policy *policy, in
 	if (f->expired || f->kind == FW_VISIT_GONE) {
 		out->stop = true;
 		d.delay_ms = clamp_i64(2 * clamp_i64(f->ended_ms, 0, PROBE_MAX_MS), PROBE_MS, PROBE_MAX_MS);
-		reason_add(&d, "%s: polled once more after %s", f->kind == FW_VISIT_GONE ? "gone for good (410)" : "the feed says it has ended",
+		reason_add(&d, "%s: polled once more after %s",
+			f->kind == FW_VISIT_GONE ? "gone for good (410)" : "the feed says it has ended",
 			duration_text(d.delay_ms).s);
 	} else if (f->kind == FW_VISIT_LOCAL) {
 		d.delay_ms = f->offline_ms > OFFLINE_MS ? d.p.error_min_ms : FW_MIN(OWN_FAULT_MS, d.p.normal_ms);
-		reason_add(&d, "our own %s, the feed is not charged: %s", f->offline_ms > 0 ? "network seems to be down" : "fault", duration_text(d.delay_ms).s);
+		reason_add(&d, "our own %s, the feed is not charged: %s",
+			f->offline_ms > 0 ? "network seems to be down" : "fault", duration_text(d.delay_ms).s);
 	} else if (fw_visit_succeeded(f->kind)) {
 		due_success(&d);
 	} else {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Two levels of heaps, as in plan.c. Each host has a heap of its waiting feeds. The hosts stand in
- * one of three heaps: HOST_READY may start something, ordered by the first feed; HOST_BLOCKED has feeds and
- * waits for a time; HOST_IDLE has none and is remembered until a time. A host whose budget is used up,
- * or whose request is not sent yet, is in no heap; an event of its requests puts it back. So a host
- * costs nothing while it cannot start anything, however many feeds it has.
+ * one of three heaps: HOST_READY may start something, ordered by the first feed; HOST_BLOCKED has
+ * feeds and waits for a time; HOST_IDLE has none and is remembered until a time. A host whose
+ * budget is used up, or whose request is not sent yet, is in no heap; an event of its requests puts
+ * it back. So a host costs nothing while it cannot start anything, however many feeds it has.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -23,20 +23,20 @@ struct fw_hosts_host {
 	struct fw_heap items;
 	enum hosts_heap where;
 	uint32_t shard;
-	bool urgent;              /* HOST_READY: copy of the first item's, as are order and feed_id */
+	bool urgent; /* HOST_READY: copy of the first item's, as are order and feed_id */
 	int64_t order, feed_id;
-	int64_t free_ms;          /* HOST_BLOCKED, HOST_IDLE: when to place the host again */
+	int64_t free_ms; /* HOST_BLOCKED, HOST_IDLE: when to place the host again */
 	int64_t id;
 	/* last permission or sending, or when a former owner may have sent */
 	int64_t last_ms;
-	int64_t row_ok_ms;        /* next_ok_ms of its row */
+	int64_t row_ok_ms; /* next_ok_ms of its row */
 	int64_t cooldown_ms;
 	int64_t learned_delay_ms;
 	size_t waiting;
 	uint32_t in_flight, unsent;
-	uint32_t committing;      /* rows in commits that have not ended */
+	uint32_t committing; /* rows in commits that have not ended */
 	bool is_dirty;
-	struct fw_hosts_host *next, *prev;            /* the hosts of its shard */
+	struct fw_hosts_host *next, *prev; /* the hosts of its shard */
 	struct fw_hosts_host *dirty_next, *dirty_prev;
 };
 
@@ -44,7 +44,7 @@ enum shard_state { HOSTS_SHARD_FOREIGN, HOSTS_SHARD_OWNED, HOSTS_SHARD_RELEASING
 
 struct hosts_shard {
 	enum shard_state state;
-	int64_t sent_ms;          /* a former owner may have sent until then */
+	int64_t sent_ms; /* a former owner may have sent until then */
 	size_t in_flight;
 	struct fw_hosts_host *first;
 };
@@ -227,7 +227,8 @@ static void hosts_host_free(struct fw_hosts *t, struct fw_hosts_host *h)
 
 static bool host_is_at_limit(const struct fw_hosts *t, const struct fw_hosts_host *h)
 {
-	return (t->rules.host_concurrency && h->in_flight >= t->rules.host_concurrency) || (h->unsent && hosts_gap_of(t, h) > 0);
+	return (t->rules.host_concurrency && h->in_flight >= t->rules.host_concurrency) ||
+		(h->unsent && hosts_gap_of(t, h) > 0);
 }
 
 /*
@@ -317,7 +318,8 @@ int fw_hosts_row_put(struct fw_hosts *t, uint32_t shard, const struct fw_hosts_r
 		return FW_ENOMEM;
 	hosts_clock_advance(t, now.mono_ms);
 	h->learned_delay_ms = FW_MAX(h->learned_delay_ms, FW_MIN(row->learned_delay_ms, FW_LEARNED_DELAY_MAX_MS));
-	h->row_ok_ms = FW_MAX(h->row_ok_ms, mono_from_wall(row->next_ok_ms, now, FW_MAX(t->rules.gap_ms, FW_LEARNED_DELAY_MAX_MS)));
+	h->row_ok_ms = FW_MAX(
+		h->row_ok_ms, mono_from_wall(row->next_ok_ms, now, FW_MAX(t->rules.gap_ms, FW_LEARNED_DELAY_MAX_MS)));
 	h->cooldown_ms = FW_MAX(h->cooldown_ms, mono_from_wall(row->cooldown_until_ms, now, FW_HOSTS_COOLDOWN_MAX_MS));
 	hosts_place(t, h);
 	return 0;
@@ -443,11 +445,12 @@ bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_
 	return true;
 }
 
-void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health, int64_t cooldown_until_ms,
-	struct fw_hosts_now now)
+void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health,
+	int64_t cooldown_until_ms, struct fw_hosts_now now)
 {
 	struct fw_hosts_host *h = item->of;
-	int64_t learned_delay_ms = fw_store_learned_delay(h->learned_delay_ms, health), cooldown_ms = mono_from_wall(cooldown_until_ms, now, FW_HOSTS_COOLDOWN_MAX_MS);
+	int64_t learned_delay_ms = fw_store_learned_delay(h->learned_delay_ms, health),
+		cooldown_ms = mono_from_wall(cooldown_until_ms, now, FW_HOSTS_COOLDOWN_MAX_MS);
 
 	assert(item->in_flight && h->in_flight && (item->sent || h->unsent));
 	hosts_clock_advance(t, now.mono_ms);
@@ -501,8 +504,10 @@ size_t fw_hosts_rows_take(struct fw_hosts *t, struct fw_hosts_row *out, size_t m
 
 		host_clear_dirty(t, h);
 		h->committing++;
-		out[n++] = (struct fw_hosts_row){.host_id = h->id, .next_ok_ms = wall_from_mono(host_gap_end_ms(t, h), now),
-			.cooldown_until_ms = wall_from_mono(h->cooldown_ms, now), .learned_delay_ms = h->learned_delay_ms};
+		out[n++] = (struct fw_hosts_row){.host_id = h->id,
+			.next_ok_ms = wall_from_mono(host_gap_end_ms(t, h), now),
+			.cooldown_until_ms = wall_from_mono(h->cooldown_ms, now),
+			.learned_delay_ms = h->learned_delay_ms};
 	}
 	return n;
 }

@@ -10,7 +10,8 @@
  *                  a gap and a request is permitted but not sent, nothing else of the host starts.
  *   cooldown       Nothing starts before it is over (Retry-After). fw_hosts_send() refuses a
  *                  request that is permitted and not sent yet.
- *   learned delay  A throttled response doubles it, a good one shrinks it (FW_LEARNED_DELAY_* in store.h). A
+ *   learned delay  A throttled response doubles it, a good one shrinks it (FW_LEARNED_DELAY_* in
+ *   store.h). A
  *                  new value counts from the last sending at once.
  * A further request of the same visit (a redirect) restarts the gap but is not delayed itself.
  * Neither is a request that was permitted before the gap grew.
@@ -45,20 +46,20 @@
 #define FW_HOSTS_COOLDOWN_MAX_MS (INT64_C(7) * 24 * 60 * 60 * 1000)
 
 struct fw_hosts_rules {
-	uint32_t host_concurrency;    /* in flight of one host; 0: no limit */
-	int64_t gap_ms;       /* ms between two sendings; 0: none */
+	uint32_t host_concurrency; /* in flight of one host; 0: no limit */
+	int64_t gap_ms;            /* ms between two sendings; 0: none */
 };
 
 struct fw_hosts_now {
-	int64_t mono_ms;      /* a clock that does not go back */
-	int64_t wall_ms;      /* the store's, Unix */
+	int64_t mono_ms; /* a clock that does not go back */
+	int64_t wall_ms; /* the store's, Unix */
 };
 
 struct fw_hosts_row {
 	int64_t host_id;
-	int64_t next_ok_ms;    /* wall time of the earliest next request; 0: any time */
+	int64_t next_ok_ms;        /* wall time of the earliest next request; 0: any time */
 	int64_t cooldown_until_ms; /* wall time; 0: none */
-	int64_t learned_delay_ms;       /* 0: none */
+	int64_t learned_delay_ms;  /* 0: none */
 };
 
 /*
@@ -67,8 +68,8 @@ struct fw_hosts_row {
  */
 struct fw_hosts_host;
 struct fw_hosts_item {
-	int64_t order;        /* lowest first: a due time, or a position in a plan */
-	int64_t feed_id;      /* breaks ties: the lower id first */
+	int64_t order;   /* lowest first: a due time, or a position in a plan */
+	int64_t feed_id; /* breaks ties: the lower id first */
 	/* fetch-now: comes before all others, within its host and among hosts */
 	bool urgent;
 
@@ -93,16 +94,16 @@ void fw_hosts_set_lease(struct fw_hosts *t, int64_t stop_ms);
 /*
  * Own a shard from now on. Then the caller loads the shard's rows, and after them its feeds.
  * sent_until_ms (wall time): until then the former owner may have sent requests that no row tells
- * of, because its lease expired or was ended; at most FW_LEARNED_DELAY_MAX_MS from now. 0: the former owner
- * gave the shard up, and its fw_hosts_sent_until() was 0.
+ * of, because its lease expired or was ended; at most FW_LEARNED_DELAY_MAX_MS from now. 0: the
+ * former owner gave the shard up, and its fw_hosts_sent_until() was 0.
  */
 void fw_hosts_own(struct fw_hosts *t, uint32_t shard, int64_t sent_until_ms, struct fw_hosts_now now);
 /*
  * Load a host's row. Where the host is known already, the later time and the longer delay hold.
  * Errors: FW_ENOMEM; FW_ESTALE: the shard is not owned.
  */
-FW_MUST_CHECK int fw_hosts_row_put(struct fw_hosts *t, uint32_t shard, const struct fw_hosts_row *row,
-	struct fw_hosts_now now);
+FW_MUST_CHECK int fw_hosts_row_put(
+	struct fw_hosts *t, uint32_t shard, const struct fw_hosts_row *row, struct fw_hosts_now now);
 /*
  * Start to give a shard up. All its waiting feeds must have been withdrawn; those in flight go on
  * until done. Then the caller stores the dirty rows a last time and calls fw_hosts_drop().
@@ -142,11 +143,11 @@ struct fw_hosts_item *fw_hosts_start(struct fw_hosts *t, int64_t mono_ms, int64_
  */
 FW_MUST_CHECK bool fw_hosts_send(struct fw_hosts *t, struct fw_hosts_item *item, int64_t mono_ms);
 /*
- * The visit is over, sent or not. cooldown_until_ms: wall time, from Retry-After; 0: none. From now on
- * the item is the caller's.
+ * The visit is over, sent or not. cooldown_until_ms: wall time, from Retry-After; 0: none. From now
+ * on the item is the caller's.
  */
-void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health, int64_t cooldown_until_ms,
-	struct fw_hosts_now now);
+void fw_hosts_done(struct fw_hosts *t, struct fw_hosts_item *item, enum fw_host_health health,
+	int64_t cooldown_until_ms, struct fw_hosts_now now);
 
 size_t fw_hosts_waiting(const struct fw_hosts *t);
 size_t fw_hosts_count(const struct fw_hosts *t); /* hosts in memory */

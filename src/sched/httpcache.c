@@ -55,7 +55,8 @@ static bool parse_max_age(struct fw_str rest, int64_t *out, bool *no_cache)
 	return found;
 }
 
-int64_t fw_fresh_ms(struct fw_str cache_control, struct fw_str age, struct fw_str expires, struct fw_str date, int64_t now_ms)
+int64_t fw_fresh_ms(
+	struct fw_str cache_control, struct fw_str age, struct fw_str expires, struct fw_str date, int64_t now_ms)
 {
 	int64_t fresh = 0, aged = 0, until, from;
 	bool no_cache, found = parse_max_age(cache_control, &fresh, &no_cache);

@@ -25,7 +25,7 @@ struct fw_plan_host {
 	struct fw_heap items;
 	int64_t id;
 	enum plan_heap where;
-	int64_t priority;      /* PLAN_READY: the largest first */
+	int64_t priority; /* PLAN_READY: the largest first */
 	int64_t free_us;  /* the end of its gap */
 	int64_t left_us;  /* sum of the waiting items' guesses */
 	size_t waiting;   /* number of items in the heap */
@@ -55,7 +55,8 @@ struct plan_simulation {
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-static const char *const PLAN_POLICY_NAMES[FW_PLAN_POLICY_N] = {"fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted"};
+static const char *const PLAN_POLICY_NAMES[FW_PLAN_POLICY_N] = {
+	"fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-sorted"};
 
 const char *fw_plan_policy_name(enum fw_plan_policy p)
 {
@@ -114,10 +115,13 @@ static bool plan_known_before(const struct fw_heap_node *a, const struct fw_heap
 static fw_heap_before *plan_item_order(enum fw_plan_policy p)
 {
 	switch (p) {
-	case FW_PLAN_SHORTEST: return plan_shorter_before;
+	case FW_PLAN_SHORTEST:
+		return plan_shorter_before;
 	case FW_PLAN_LONGEST:
-	case FW_PLAN_HOST_PATH: return plan_longer_before;
-	default: return plan_fifo_before;
+	case FW_PLAN_HOST_PATH:
+		return plan_longer_before;
+	default:
+		return plan_fifo_before;
 	}
 }
 
@@ -125,7 +129,8 @@ static bool plan_host_before(const struct fw_heap_node *a, const struct fw_heap_
 {
 	const struct fw_plan_host *x = plan_host_of(a), *y = plan_host_of(b);
 
-	return x->priority != y->priority ? x->priority > y->priority : plan_fifo_before(x->items.first, y->items.first);
+	return x->priority != y->priority ? x->priority > y->priority :
+					    plan_fifo_before(x->items.first, y->items.first);
 }
 
 static bool plan_gap_before(const struct fw_heap_node *a, const struct fw_heap_node *b)
@@ -157,10 +162,14 @@ static int64_t plan_host_priority(const struct fw_plan_rules *r, const struct fw
 	int64_t first_us = plan_item_of(h->items.first)->guess_us;
 
 	switch (r->policy) {
-	case FW_PLAN_SHORTEST: return -first_us;
-	case FW_PLAN_LONGEST: return first_us;
-	case FW_PLAN_HOST_PATH: return plan_chain_us(r, h->left_us, h->waiting, first_us);
-	default: return 0;
+	case FW_PLAN_SHORTEST:
+		return -first_us;
+	case FW_PLAN_LONGEST:
+		return first_us;
+	case FW_PLAN_HOST_PATH:
+		return plan_chain_us(r, h->left_us, h->waiting, first_us);
+	default:
+		return 0;
 	}
 }
 
@@ -288,7 +297,8 @@ static void average_add(struct plan_average *a, int64_t us)
 	a->n++;
 }
 
-static int averages_collect(const struct fw_plan_item *item, size_t n, struct fw_map *hosts, struct fw_arena *mem, struct plan_average *all)
+static int averages_collect(
+	const struct fw_plan_item *item, size_t n, struct fw_map *hosts, struct fw_arena *mem, struct plan_average *all)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct plan_average *a;
@@ -444,8 +454,10 @@ static void plan_start(struct plan_simulation *s, struct fw_plan_item *item)
 	s->total_us = FW_MAX(s->total_us, slot->until_us);
 	fw_heap_put(&s->running, &slot->node);
 	if (s->start)
-		s->start[s->started] = (struct fw_plan_start){.item = (size_t)(item - s->item), .slot = (uint32_t)(slot - s->slot),
-			.at_us = s->now_us, .until_us = slot->until_us};
+		s->start[s->started] = (struct fw_plan_start){.item = (size_t)(item - s->item),
+			.slot = (uint32_t)(slot - s->slot),
+			.at_us = s->now_us,
+			.until_us = slot->until_us};
 	s->started++;
 }
 
@@ -485,8 +497,8 @@ static int plan_bounds_compute(const struct plan_simulation *s, size_t n, struct
 	return rc;
 }
 
-int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *item, size_t n, struct fw_plan_start *start,
-	struct fw_plan_total *out)
+int fw_plan_simulate(const struct fw_plan_rules *rules, struct fw_plan_item *item, size_t n,
+	struct fw_plan_start *start, struct fw_plan_total *out)
 {
 	struct plan_simulation s = {.rules = rules, .item = item, .start = start};
 	size_t slots = FW_MIN((size_t)rules->slots, n);

@@ -46,16 +46,16 @@
 #define MAX_MINUTE (INT64_C(1) << 40)
 #define MAX_AGE_MINUTES (10 * 366 * 24 * 60) /* older entries tell nothing about today */
 #define WEEK_MINUTES (FW_RHYTHM_HOURS * 60)
-#define COUNT_ONE 8                    /* weight of one publication in hour[] */
+#define COUNT_ONE 8 /* weight of one publication in hour[] */
 /* two letters; six publications an hour, over eight weeks, make 384 */
 #define COUNT_MAX 4095
-#define WEEK_DECAY 0.875          /* share of the counts that is kept each week */
+#define WEEK_DECAY 0.875 /* share of the counts that is kept each week */
 /* pseudo-counts: hour of the day and day of the week towards an even week */
 #define PULL_HOUR 0.5
-#define PULL_BIN 3.0             /* pseudo-counts: hour of the week towards its hour and day */
+#define PULL_BIN 3.0 /* pseudo-counts: hour of the week towards its hour and day */
 #define PULL_GAP 0.5
-#define GAP_DECAY 0.9             /* 0.9^7 = 1/2: after seven more publications a gap counts half */
-#define GAP_MIN_HOURS 0.05           /* hours; shorter gaps count as this long */
+#define GAP_DECAY 0.9      /* 0.9^7 = 1/2: after seven more publications a gap counts half */
+#define GAP_MIN_HOURS 0.05 /* hours; shorter gaps count as this long */
 /* a class is in the table if this share of the gaps, and at least one, reached it */
 #define TAIL_SHARE 0.15
 /* publications expected beyond the table while the silence grows e-fold */
@@ -162,7 +162,8 @@ static void read_trust(struct fw_str s, struct fw_rhythm *r)
 	struct fw_str rest, level = fw_str_split(s, ',', &rest), checked = fw_str_split(rest, ',', &rest);
 	int64_t n[3];
 
-	if (!rhythm_number_parse(level, FW_TRUST_MIN, FW_TRUST_MAX, &n[0]) || !rhythm_number_parse(checked, 0, MAX_MINUTE, &n[1]) || !rhythm_number_parse(rest, 0, MAX_MINUTE, &n[2]))
+	if (!rhythm_number_parse(level, FW_TRUST_MIN, FW_TRUST_MAX, &n[0]) ||
+		!rhythm_number_parse(checked, 0, MAX_MINUTE, &n[1]) || !rhythm_number_parse(rest, 0, MAX_MINUTE, &n[2]))
 		return;
 	r->trust = (int)n[0];
 	r->checked = n[1];
@@ -229,13 +230,16 @@ size_t fw_rhythm_write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX])
 	(void)rhythm_append(out, &len, "v2");
 	if (r->ttl_minutes != FW_NO_NUMBER && fw_snprintf(word, sizeof(word), " ttl=%lld", (long long)r->ttl_minutes))
 		(void)rhythm_append(out, &len, word);
-	if (r->update_period_minutes != FW_NO_NUMBER && fw_snprintf(word, sizeof(word), " sy=%lld", (long long)r->update_period_minutes))
+	if (r->update_period_minutes != FW_NO_NUMBER &&
+		fw_snprintf(word, sizeof(word), " sy=%lld", (long long)r->update_period_minutes))
 		(void)rhythm_append(out, &len, word);
 	if (r->skip_hours && fw_snprintf(word, sizeof(word), " sh=%x", (unsigned)r->skip_hours))
 		(void)rhythm_append(out, &len, word);
 	if (r->skip_days && fw_snprintf(word, sizeof(word), " sd=%x", (unsigned)r->skip_days))
 		(void)rhythm_append(out, &len, word);
-	if (r->checked && fw_snprintf(word, sizeof(word), " tr=%d,%lld,%lld", r->trust, (long long)r->checked, (long long)r->denied))
+	if (r->checked &&
+		fw_snprintf(
+			word, sizeof(word), " tr=%d,%lld,%lld", r->trust, (long long)r->checked, (long long)r->denied))
 		(void)rhythm_append(out, &len, word);
 	if (r->n && r->from && fw_snprintf(word, sizeof(word), " from=%lld", (long long)r->from))
 		(void)rhythm_append(out, &len, word);
@@ -246,8 +250,9 @@ size_t fw_rhythm_write(const struct fw_rhythm *r, char out[FW_RHYTHM_MAX])
 	if (r->n && r->from && hours[0])
 		(void)(rhythm_append(out, &len, " w=") && rhythm_append(out, &len, hours));
 	for (size_t i = 1; i < r->n; i++) {
-		if (!fw_snprintf(word, sizeof(word), "%s%lld", i == 1 ? " g=" : ",", (long long)(r->event[i - 1] - r->event[i])) ||
-		    !rhythm_append(out, &len, word))
+		if (!fw_snprintf(word, sizeof(word), "%s%lld", i == 1 ? " g=" : ",",
+			    (long long)(r->event[i - 1] - r->event[i])) ||
+			!rhythm_append(out, &len, word))
 			break;
 	}
 	if (len > 2)
@@ -268,7 +273,8 @@ static bool dates_are_generated(const int64_t *dates, size_t n, int64_t now_ms)
 	int64_t around = n < 3 ? FW_MINUTE_MS : FW_HOUR_MS;
 
 	for (size_t i = 0; i < n; i++) {
-		if (dates[i] <= now_ms - around || dates[i] >= now_ms + around || dates[i] / FW_MINUTE_MS != dates[0] / FW_MINUTE_MS)
+		if (dates[i] <= now_ms - around || dates[i] >= now_ms + around ||
+			dates[i] / FW_MINUTE_MS != dates[0] / FW_MINUTE_MS)
 			return false;
 	}
 	return true;
@@ -370,16 +376,18 @@ bool fw_rhythm_add(struct fw_rhythm *r, const int64_t *dates, size_t n, int64_t 
 	return any;
 }
 
-size_t fw_rhythm_learn(struct fw_str old, const int64_t *dates, size_t n, const struct fw_due_facts *hints, int64_t now_ms,
-	char out[FW_RHYTHM_MAX])
+size_t fw_rhythm_learn(struct fw_str old, const int64_t *dates, size_t n, const struct fw_due_facts *hints,
+	int64_t now_ms, char out[FW_RHYTHM_MAX])
 {
 	struct fw_rhythm r;
 
 	fw_rhythm_read(old, &r);
 	if (hints) {
-		r.ttl_minutes = hints->ttl_minutes == FW_NO_NUMBER ? FW_NO_NUMBER :
+		r.ttl_minutes = hints->ttl_minutes == FW_NO_NUMBER ?
+			FW_NO_NUMBER :
 			FW_MAX(FW_MIN(hints->ttl_minutes, INT32_MAX), INT32_MIN);
-		r.update_period_minutes = hints->update_period_minutes == FW_NO_NUMBER ? FW_NO_NUMBER :
+		r.update_period_minutes = hints->update_period_minutes == FW_NO_NUMBER ?
+			FW_NO_NUMBER :
 			FW_MAX(FW_MIN(hints->update_period_minutes, INT32_MAX), INT32_MIN);
 		r.skip_hours = hints->skip_hours & 0xffffff;
 		r.skip_days = hints->skip_days & 0x7f;
@@ -395,7 +403,8 @@ static void hours_watched(const struct fw_rhythm *r, double hours[FW_RHYTHM_HOUR
 {
 	int64_t weeks = FW_MAX(r->event[0] / WEEK_MINUTES - r->from / WEEK_MINUTES, 0);
 	size_t last = (size_t)(r->event[0] / 60 % FW_RHYTHM_HOURS), first = (size_t)(r->from / 60 % FW_RHYTHM_HOURS);
-	double oldest = pow(WEEK_DECAY, (double)weeks), between = weeks > 1 ? (WEEK_DECAY - oldest) / (1 - WEEK_DECAY) : 0;
+	double oldest = pow(WEEK_DECAY, (double)weeks),
+	       between = weeks > 1 ? (WEEK_DECAY - oldest) / (1 - WEEK_DECAY) : 0;
 
 	for (size_t i = 0; i < FW_RHYTHM_HOURS; i++) {
 		if (weeks)
@@ -415,7 +424,8 @@ static void hours_smooth(const double *in, double *out, size_t n)
 /* The weight of each hour of the week; the mean is 1. Cost: about 600 divisions. */
 static void hours_weigh(const struct fw_rhythm *r, double weight[FW_RHYTHM_HOURS])
 {
-	double n[FW_RHYTHM_HOURS], hours[FW_RHYTHM_HOURS], day_n[7] = {0}, day_hours[7] = {0}, hour_n[24] = {0}, hour_hours[24] = {0};
+	double n[FW_RHYTHM_HOURS], hours[FW_RHYTHM_HOURS], day_n[7] = {0}, day_hours[7] = {0}, hour_n[24] = {0},
+							   hour_hours[24] = {0};
 	double raw[FW_RHYTHM_HOURS], raw_hours[FW_RHYTHM_HOURS], all = 0, all_hours = 0, sum = 0, mean;
 
 	hours_watched(r, raw_hours);
@@ -455,15 +465,42 @@ static double weighted_hours(const struct fw_rhythm_model *m, int64_t minute)
 	int64_t week = minute / WEEK_MINUTES, in = minute % WEEK_MINUTES;
 	size_t hour = (size_t)(in / 60);
 
-	return (double)week * FW_RHYTHM_HOURS + m->week[hour] + (m->week[hour + 1] - m->week[hour]) * (double)(in % 60) / 60;
+	return (double)week * FW_RHYTHM_HOURS + m->week[hour] +
+		(m->week[hour + 1] - m->week[hour]) * (double)(in % 60) / 60;
 }
 
 /* ---- silences -------------------------------------------------------------------------------- */
 
 /* Where each class of silence ends, in hours: 2^(i/2) / 4; the last has no end. */
 static const double GAP_END[FW_RHYTHM_GAPS] = {
-	0.25, 0.353553, 0.5, 0.707107, 1, 1.414214, 2, 2.828427, 4, 5.656854, 8, 11.313708, 16, 22.627417, 32, 45.254834, 64, 90.509668,
-	128, 181.019336, 256, 362.038672, 512, 724.077344, 1024, 1448.154688, 2048, INFINITY,
+	0.25,
+	0.353553,
+	0.5,
+	0.707107,
+	1,
+	1.414214,
+	2,
+	2.828427,
+	4,
+	5.656854,
+	8,
+	11.313708,
+	16,
+	22.627417,
+	32,
+	45.254834,
+	64,
+	90.509668,
+	128,
+	181.019336,
+	256,
+	362.038672,
+	512,
+	724.077344,
+	1024,
+	1448.154688,
+	2048,
+	INFINITY,
 };
 
 static void gap_add(struct fw_rhythm_model *m, double gap, double weight)
@@ -526,12 +563,12 @@ void fw_rhythm_model(const struct fw_rhythm *r, struct fw_rhythm_model *out)
  */
 struct rhythm_walk {
 	const struct fw_rhythm_model *m;
-	double at;       /* hours since 1970 */
-	double silence;  /* weighted hours */
+	double at;      /* hours since 1970 */
+	double silence; /* weighted hours */
 	size_t hour, class;
 	/* weighted hours between publications, the current silence included as a gap */
 	double mean;
-	double weight;   /* weight of the hour */
+	double weight; /* weight of the hour */
 };
 
 static double gap_class_start(size_t i)
@@ -549,7 +586,7 @@ static void walk_start(struct rhythm_walk *w, const struct fw_rhythm_model *m, i
 	*w = (struct rhythm_walk){.m = m, .at = (double)minute / 60, .hour = (size_t)(minute / 60 % FW_RHYTHM_HOURS)};
 	w->silence = weighted_hours(m, minute) - weighted_hours(m, m->last);
 	while (w->silence >= GAP_END[w->class])
-		w->class++;
+		w->class ++;
 	w->weight = m->week[w->hour + 1] - m->week[w->hour];
 	w->mean = (m->hours + FW_MIN(w->silence, gap_class_start(m->tail))) / FW_MAX(m->n, 1.0);
 }
@@ -560,7 +597,8 @@ static void walk_start(struct rhythm_walk *w, const struct fw_rhythm_model *m, i
  */
 static double gap_class_rate(const struct rhythm_walk *w, size_t class, double spent)
 {
-	double n = w->m->gap_n[class], hours = w->m->gap_hours[class] + spent, unseen = PULL_GAP / (hours + PULL_GAP * w->mean);
+	double n = w->m->gap_n[class], hours = w->m->gap_hours[class] + spent,
+	       unseen = PULL_GAP / (hours + PULL_GAP * w->mean);
 
 	return n > 0 ? (n * n / FW_MAX(hours, n * GAP_MIN_HOURS) + PULL_GAP * unseen) / (n + PULL_GAP) : unseen;
 }
@@ -583,13 +621,14 @@ static double walk_rate(const struct rhythm_walk *w)
  */
 static double walk_advance(struct rhythm_walk *w, double max_hours, double *hours)
 {
-	double whole = floor(w->at) + 1, to_hour = whole - w->at, to_class = (GAP_END[w->class] - w->silence) / w->weight;
+	double whole = floor(w->at) + 1, to_hour = whole - w->at,
+	       to_class = (GAP_END[w->class] - w->silence) / w->weight;
 	double by = FW_MIN(FW_MIN(to_hour, to_class), max_hours), rate = walk_rate(w);
 
 	*hours = by;
 	w->silence += by * w->weight;
 	if (by >= to_class)
-		w->silence = FW_MAX(w->silence, GAP_END[w->class++]);
+		w->silence = FW_MAX(w->silence, GAP_END[w->class ++]);
 	if (by >= to_hour) {
 		w->at = whole;
 		w->hour = (w->hour + 1) % FW_RHYTHM_HOURS;
@@ -613,7 +652,8 @@ double fw_rhythm_expected(const struct fw_rhythm_model *m, int64_t from_ms, int6
 	return sum;
 }
 
-void fw_rhythm_guess(const struct fw_rhythm_model *m, int64_t now_ms, double target, int64_t max_ms, struct fw_rhythm_guess *out)
+void fw_rhythm_guess(
+	const struct fw_rhythm_model *m, int64_t now_ms, double target, int64_t max_ms, struct fw_rhythm_guess *out)
 {
 	double sum = 0, hours = 0, max_hours = (double)max_ms / FW_HOUR_MS, silence, gap;
 	struct rhythm_walk w;

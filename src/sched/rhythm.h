@@ -22,10 +22,10 @@ struct fw_rhythm {
 	int64_t ttl_minutes, update_period_minutes; /* or FW_NO_NUMBER */
 	uint32_t skip_hours;
 	uint8_t skip_days;
-	int trust;                        /* level of trust in the server's 304 (trust.h) */
+	int trust; /* level of trust in the server's 304 (trust.h) */
 	/* minutes since 1970: last check of a 304, and last check that found it wrong; 0: never */
 	int64_t checked, denied;
-	size_t n;                         /* publications in event[], newest first */
+	size_t n; /* publications in event[], newest first */
 	/* minutes since 1970; publications within ten minutes count as one */
 	int64_t event[FW_RHYTHM_EVENTS];
 	/* minute since which hour[] counts publications; 0: it counts none */
@@ -39,13 +39,13 @@ struct fw_rhythm {
  * publishes evenly in weighted time.
  */
 struct fw_rhythm_model {
-	int64_t last;                       /* minute of the last publication; 0: nothing is known */
+	int64_t last; /* minute of the last publication; 0: nothing is known */
 	/* weighted hours from the start of the week to each hour; the whole week has 168 */
 	double week[FW_RHYTHM_HOURS + 1];
-	double gap_n[FW_RHYTHM_GAPS];       /* gaps that ended in each class */
-	double gap_hours[FW_RHYTHM_GAPS];   /* weighted hours that gaps spent in each class */
-	size_t tail;                        /* the first class that hardly any gap reached */
-	double n, hours;                    /* sums over the classes before tail */
+	double gap_n[FW_RHYTHM_GAPS];     /* gaps that ended in each class */
+	double gap_hours[FW_RHYTHM_GAPS]; /* weighted hours that gaps spent in each class */
+	size_t tail;                      /* the first class that hardly any gap reached */
+	double n, hours;                  /* sums over the classes before tail */
 };
 
 struct fw_rhythm_guess {
@@ -74,7 +74,8 @@ void fw_rhythm_model(const struct fw_rhythm *r, struct fw_rhythm_model *out);
  * least one is 1 - e^-target.) target is for a feed with one publication a day; busier feeds get a
  * greater one, slower feeds a smaller one.
  */
-void fw_rhythm_guess(const struct fw_rhythm_model *m, int64_t now_ms, double target, int64_t max_ms, struct fw_rhythm_guess *out);
+void fw_rhythm_guess(
+	const struct fw_rhythm_model *m, int64_t now_ms, double target, int64_t max_ms, struct fw_rhythm_guess *out);
 /*
  * Publications expected between two times, if none is known since the last; 0 when nothing is
  * known.

@@ -13,12 +13,23 @@
 const char *fw_visit_kind_name(enum fw_visit_kind kind)
 {
 	static const char *const names[] = {
-		[FW_VISIT_NONE] = "none", [FW_VISIT_OK] = "ok", [FW_VISIT_SAME] = "same",
-		[FW_VISIT_NOT_MODIFIED] = "not_modified", [FW_VISIT_HTTP] = "http", [FW_VISIT_DNS] = "dns",
-		[FW_VISIT_CONNECT] = "connect", [FW_VISIT_TLS] = "tls", [FW_VISIT_TIMEOUT] = "timeout",
-		[FW_VISIT_PROTOCOL] = "protocol", [FW_VISIT_FORMAT] = "format", [FW_VISIT_LIMIT] = "limit",
-		[FW_VISIT_BLOCKED] = "blocked", [FW_VISIT_REDIRECT] = "redirect", [FW_VISIT_CRASH] = "crash",
-		[FW_VISIT_GONE] = "gone", [FW_VISIT_LOCAL] = "local",
+		[FW_VISIT_NONE] = "none",
+		[FW_VISIT_OK] = "ok",
+		[FW_VISIT_SAME] = "same",
+		[FW_VISIT_NOT_MODIFIED] = "not_modified",
+		[FW_VISIT_HTTP] = "http",
+		[FW_VISIT_DNS] = "dns",
+		[FW_VISIT_CONNECT] = "connect",
+		[FW_VISIT_TLS] = "tls",
+		[FW_VISIT_TIMEOUT] = "timeout",
+		[FW_VISIT_PROTOCOL] = "protocol",
+		[FW_VISIT_FORMAT] = "format",
+		[FW_VISIT_LIMIT] = "limit",
+		[FW_VISIT_BLOCKED] = "blocked",
+		[FW_VISIT_REDIRECT] = "redirect",
+		[FW_VISIT_CRASH] = "crash",
+		[FW_VISIT_GONE] = "gone",
+		[FW_VISIT_LOCAL] = "local",
 		[FW_VISIT_PUSHED] = "pushed",
 	};
 
@@ -29,10 +40,14 @@ const char *fw_visit_kind_name(enum fw_visit_kind kind)
 const char *fw_feed_status_name(enum fw_feed_status status)
 {
 	switch (status) {
-	case FW_FEED_ACTIVE: return "active";
-	case FW_FEED_PAUSED: return "paused";
-	case FW_FEED_GONE: return "gone";
-	case FW_FEED_QUARANTINED: return "quarantined";
+	case FW_FEED_ACTIVE:
+		return "active";
+	case FW_FEED_PAUSED:
+		return "paused";
+	case FW_FEED_GONE:
+		return "gone";
+	case FW_FEED_QUARANTINED:
+		return "quarantined";
 	}
 	return "unknown";
 }
@@ -83,7 +98,9 @@ struct fw_str fw_store_url_rest(const char *url)
 
 int fw_store_server_check(const char *store, const char *version, struct fw_err *err)
 {
-	static const struct { const char *sign, *name, *why; } LIKE[] = {
+	static const struct {
+		const char *sign, *name, *why;
+	} LIKE[] = {
 		{"TiDB", "TiDB", "SKIP LOCKED does not lock there"},
 		{"Vitess", "Vitess", "over several shards a claim is not one transaction"},
 		{"CockroachDB", "CockroachDB", "its locks and notifications are not PostgreSQL's"},
@@ -93,8 +110,10 @@ int fw_store_server_check(const char *store, const char *version, struct fw_err 
 
 	for (size_t i = 0; i < FW_N(LIKE); i++) {
 		if (strstr(version, LIKE[i].sign))
-			return fw_err_set(err, FW_EINVAL, "%s: the server is %s (%.80s): %s, so feeds could be"
-				" claimed twice (use PostgreSQL, MariaDB or MySQL)", store, LIKE[i].name, version, LIKE[i].why);
+			return fw_err_set(err, FW_EINVAL,
+				"%s: the server is %s (%.80s): %s, so feeds could be"
+				" claimed twice (use PostgreSQL, MariaDB or MySQL)",
+				store, LIKE[i].name, version, LIKE[i].why);
 	}
 	return 0;
 }

@@ -73,7 +73,7 @@ int64_t store_feed_host_id(const struct fw_feed *feed);
 /* A shard that this worker owns. */
 struct store_shard {
 	int shard;
-	int64_t version;          /* differs from the last heartbeat: the schedule changed, read the shard again */
+	int64_t version; /* differs from the last heartbeat: the schedule changed, read the shard again */
 	/*
 	 * The previous owner ended without handing over its hosts, and may have sent requests to
 	 * them until this time; 0: it handed them over
@@ -82,15 +82,15 @@ struct store_shard {
 };
 
 struct store_lease {
-	int64_t id;               /* in, out; 0: none yet, join */
-	int64_t lease_ms;         /* in: how long the lease lasts after a heartbeat */
-	bool idle;                /* in: nothing owned is due soon; take free shards beyond the fair share */
-	bool full;                /* in: more is due than can be started (backpressure); take no shard */
-	bool late;                /* in: this lease had expired, so others may have for the same reason; reap none */
-	uint32_t expected;        /* in: number of workers that start together, with this one; 0: unknown */
+	int64_t id;                 /* in, out; 0: none yet, join */
+	int64_t lease_ms;           /* in: how long the lease lasts after a heartbeat */
+	bool idle;                  /* in: nothing owned is due soon; take free shards beyond the fair share */
+	bool full;                  /* in: more is due than can be started (backpressure); take no shard */
+	bool late;                  /* in: this lease had expired, so others may have for the same reason; reap none */
+	uint32_t expected;          /* in: number of workers that start together, with this one; 0: unknown */
 	int64_t safe_until_mono_ms; /* out: no request starts after this time */
-	uint32_t living;          /* out: number of workers with a lease, with this one */
-	uint32_t idle_n;          /* out: how many of the others are idle */
+	uint32_t living;            /* out: number of workers with a lease, with this one */
+	uint32_t idle_n;            /* out: how many of the others are idle */
 	struct store_shard shard[STORE_SHARDS]; /* out: the owned shards, by number */
 	size_t shard_n;
 };
@@ -143,7 +143,7 @@ struct store_due {
 
 /* A host's rate limit state, as far as it must survive its owner. */
 struct store_host {
-	int64_t id;               /* its shard is store_host_shard() */
+	int64_t id; /* its shard is store_host_shard() */
 	int64_t next_ok_ms, cooldown_until_ms, learned_delay_ms;
 	/*
 	 * In a commit: another lease owns this host's shard (a feed moved there). The later of the
@@ -153,9 +153,9 @@ struct store_host {
 };
 
 struct store_due_query {
-	int shard;                /* -1: all */
-	int last_shard;           /* also the shards up to this one, in few round trips; below shard: shard alone */
-	int64_t until_ms;         /* active feeds with due_at_ms <= this */
+	int shard;        /* -1: all */
+	int last_shard;   /* also the shards up to this one, in few round trips; below shard: shard alone */
+	int64_t until_ms; /* active feeds with due_at_ms <= this */
 	/* Feeds in no order; NULL: not wanted */
 	int (*due)(void *ctx, const struct store_due *due);
 	/* Hosts of those shards, each before the feeds of its shard; NULL: not wanted */
@@ -182,9 +182,9 @@ struct store_commit {
 /* ---- feeds, queries, copies ------------------------------------------------------------------ */
 
 struct store_feed_query {
-	struct fw_feed_query q;   /* status -1, the rest 0: all. Ignored if id, url or due is set */
-	int64_t id;               /* one feed by id, with entry_n; FW_ENOTFOUND */
-	struct fw_str url;        /* one feed by url, with entry_n; FW_ENOTFOUND */
+	struct fw_feed_query q; /* status -1, the rest 0: all. Ignored if id, url or due is set */
+	int64_t id;             /* one feed by id, with entry_n; FW_ENOTFOUND */
+	struct fw_str url;      /* one feed by url, with entry_n; FW_ENOTFOUND */
 	/* These feeds, by feed_id and shard, in any order. Removed feeds are skipped. */
 	const struct store_due *due;
 	size_t due_n;
@@ -193,11 +193,11 @@ struct store_feed_query {
 /* The result for a loaded feed whose id was 0: a subscription. */
 struct store_feed_new {
 	int64_t id;
-	bool existed;             /* its url was subscribed already: nothing was changed */
+	bool existed; /* its url was subscribed already: nothing was changed */
 };
 
 struct store_load {
-	struct fw_load rows;      /* a feed with id 0 is subscribed; results go into made[0 .. rows.feed_n) */
+	struct fw_load rows;         /* a feed with id 0 is subscribed; results go into made[0 .. rows.feed_n) */
 	struct store_feed_new *made; /* NULL: no feed has id 0 */
 };
 
@@ -205,8 +205,8 @@ struct store_load {
 
 struct store_event_query {
 	int64_t after_id;
-	size_t limit;             /* 0: all */
-	fw_event_cb *event;       /* exactly one is set: event for events, dead for dead letters */
+	size_t limit;       /* 0: all */
+	fw_event_cb *event; /* exactly one is set: event for events, dead for dead letters */
 	fw_dead_letter_cb *dead;
 	void *ctx;
 };
@@ -321,8 +321,8 @@ typedef int store_record_remove_fn(
 	struct store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err);
 
 struct store_driver {
-	const char *name;            /* "sqlite" */
-	const char *const *schemes;  /* NULL-ended */
+	const char *name;           /* "sqlite" */
+	const char *const *schemes; /* NULL-ended */
 	store_open_fn *open;
 	store_close_fn *close;
 	store_clock_fn *clock;

@@ -7,7 +7,8 @@
 #include "base/utf8.h"
 #include "store/dsn.h"
 
-static int percent_decode(struct fw_arena *a, struct fw_str in, const char *part, struct fw_str *out, struct fw_err *err)
+static int percent_decode(
+	struct fw_arena *a, struct fw_str in, const char *part, struct fw_str *out, struct fw_err *err)
 {
 	char *p, *to;
 
@@ -27,8 +28,8 @@ static int percent_decode(struct fw_arena *a, struct fw_str in, const char *part
 		hi = i + 2 < in.len ? fw_hexval(in.p[i + 1]) : -1;
 		lo = i + 2 < in.len ? fw_hexval(in.p[i + 2]) : -1;
 		if (hi < 0 || lo < 0 || hi + lo == 0)
-			return fw_err_set(err, FW_EINVAL, "store URL: %s: invalid percent escape (for a percent sign, write %%25)",
-				part);
+			return fw_err_set(err, FW_EINVAL,
+				"store URL: %s: invalid percent escape (for a percent sign, write %%25)", part);
 		*to++ = (char)(hi * 16 + lo);
 		i += 2;
 	}
@@ -47,7 +48,8 @@ static int dsn_options_split(struct fw_arena *a, struct fw_str query, struct fw_
 		if (!item.len)
 			continue;
 		if (!name.len || !value.p)
-			return fw_err_set(err, FW_EINVAL, "store URL: option \"%.*s\": write name=value", FW_STR_ARG(name));
+			return fw_err_set(
+				err, FW_EINVAL, "store URL: option \"%.*s\": write name=value", FW_STR_ARG(name));
 		if (d->option_n == FW_DSN_OPTIONS)
 			return fw_err_set(err, FW_EINVAL, "store URL: more than %d options", FW_DSN_OPTIONS);
 		rc = percent_decode(a, name, "options", &name, err);
@@ -78,7 +80,9 @@ int fw_dsn_split(struct fw_arena *a, const char *url, struct fw_dsn *d, struct f
 	rc = rc ? rc : percent_decode(a, user, "user name", &d->user, err);
 	rc = rc ? rc : percent_decode(a, u.userinfo.p ? password : FW_STR_NONE, "password", &d->password, err);
 	rc = rc ? rc : percent_decode(a, u.host.len ? u.host : FW_STR_NONE, "host", &d->host, err);
-	rc = rc ? rc : percent_decode(a, u.has_authority && u.path.len ? fw_str_sub(u.path, 1, u.path.len) : u.path, "path", &d->path, err);
+	rc = rc ? rc :
+		  percent_decode(a, u.has_authority && u.path.len ? fw_str_sub(u.path, 1, u.path.len) : u.path, "path",
+			  &d->path, err);
 	return rc ? rc : dsn_options_split(a, u.query, d, err);
 }
 

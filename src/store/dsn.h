@@ -15,7 +15,7 @@
 struct fw_dsn {
 	/* Percent-decoded; absent: p NULL. path has no leading slash. */
 	struct fw_str scheme, user, password, host, path;
-	int port;                 /* 0: the engine's default */
+	int port; /* 0: the engine's default */
 	size_t option_n;
 	struct {
 		struct fw_str name, value;

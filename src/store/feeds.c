@@ -82,8 +82,8 @@ static int feed_found(void *ctx, const struct fw_feed *feed)
 	return fw_store_feed_dup(f->a, f->out) ? 0 : FW_ENOMEM;
 }
 
-int fw_store_feed_find(struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out,
-	struct fw_err *err)
+int fw_store_feed_find(
+	struct fw_store *st, int64_t id, struct fw_str url, struct fw_arena *a, struct fw_feed *out, struct fw_err *err)
 {
 	struct feed_found f = {a, out};
 	struct store_feed_query q = {.id = id, .url = id ? FW_STR_NONE : url};
@@ -202,7 +202,8 @@ int fw_store_entry_list(
 	struct store *to = store_of(st);
 
 	if (q->oldest_first && q->behind_id)
-		return store_invalid(to, "entry_list: behind_id needs newest first; with oldest_first use after_id", err);
+		return store_invalid(
+			to, "entry_list: behind_id needs newest first; with oldest_first use after_id", err);
 	if (q->unindexed_n)
 		*q->unindexed_n = 0;
 	return to->driver->entry_list(to, q, cb, ctx, STORE_ERR(err));
@@ -219,8 +220,8 @@ int fw_store_visit_list(
 	return to->driver->visit_list(to, q, cb, ctx, STORE_ERR(err));
 }
 
-int fw_store_key_list(struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx,
-	struct fw_err *err)
+int fw_store_key_list(
+	struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx, struct fw_err *err)
 {
 	return STORE_CALL(st, key_list, first_feed_id, last_feed_id, cb, ctx, STORE_ERR(err));
 }

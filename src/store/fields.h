@@ -21,14 +21,14 @@ enum fw_field_type {
 struct fw_field {
 	const char *name;
 	enum fw_field_type type;
-	unsigned group;  /* of a member of struct fw_feed: its FW_GROUP_*; 0: none */
+	unsigned group; /* of a member of struct fw_feed: its FW_GROUP_*; 0: none */
 	size_t offset;
 };
 
 /* In the order of the columns. Lengths are in the `_n` variables. */
 extern const struct fw_field fw_schedule_fields[]; /* struct fw_feed: the schedule group, and last_new_ms */
 extern const size_t fw_schedule_field_n;
-extern const struct fw_field fw_feed_fields[];  /* struct fw_feed: the other members, without id */
+extern const struct fw_field fw_feed_fields[]; /* struct fw_feed: the other members, without id */
 extern const size_t fw_feed_field_n;
 extern const struct fw_field fw_entry_fields[]; /* struct fw_entry_row, without id, feed_id, key, hash */
 extern const size_t fw_entry_field_n;

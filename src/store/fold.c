@@ -41,10 +41,29 @@ static bool range_contains(uint32_t c, const struct char_range *r, size_t n)
 static bool char_is_dropped(uint32_t c)
 {
 	static const struct char_range passed[] = {
-		{0xad, 0xad}, {0x300, 0x36f}, {0x483, 0x489}, {0x591, 0x5bd}, {0x5bf, 0x5bf}, {0x5c1, 0x5c2}, {0x5c4, 0x5c5}, {0x5c7, 0x5c7},
-		{0x610, 0x61a}, {0x640, 0x640}, {0x64b, 0x65f}, {0x670, 0x670}, {0x1ab0, 0x1aff}, {0x1dc0, 0x1dff}, {0x200b, 0x200f},
-		{0x2060, 0x2064}, {0x20d0, 0x20ff}, {0x3099, 0x309a}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xfeff, 0xfeff},
-		{0xff9e, 0xff9f}, {0xe0100, 0xe01ef},
+		{0xad, 0xad},
+		{0x300, 0x36f},
+		{0x483, 0x489},
+		{0x591, 0x5bd},
+		{0x5bf, 0x5bf},
+		{0x5c1, 0x5c2},
+		{0x5c4, 0x5c5},
+		{0x5c7, 0x5c7},
+		{0x610, 0x61a},
+		{0x640, 0x640},
+		{0x64b, 0x65f},
+		{0x670, 0x670},
+		{0x1ab0, 0x1aff},
+		{0x1dc0, 0x1dff},
+		{0x200b, 0x200f},
+		{0x2060, 0x2064},
+		{0x20d0, 0x20ff},
+		{0x3099, 0x309a},
+		{0xfe00, 0xfe0f},
+		{0xfe20, 0xfe2f},
+		{0xfeff, 0xfeff},
+		{0xff9e, 0xff9f},
+		{0xe0100, 0xe01ef},
 	};
 
 	return range_contains(c, passed, FW_N(passed));
@@ -53,9 +72,18 @@ static bool char_is_dropped(uint32_t c)
 static bool char_is_word(uint32_t c)
 {
 	switch (utf8proc_category((utf8proc_int32_t)c)) {
-	case UTF8PROC_CATEGORY_LU: case UTF8PROC_CATEGORY_LL: case UTF8PROC_CATEGORY_LT: case UTF8PROC_CATEGORY_LM:
-	case UTF8PROC_CATEGORY_LO: case UTF8PROC_CATEGORY_MN: case UTF8PROC_CATEGORY_MC: case UTF8PROC_CATEGORY_ME:
-	case UTF8PROC_CATEGORY_ND: case UTF8PROC_CATEGORY_NL: case UTF8PROC_CATEGORY_NO: case UTF8PROC_CATEGORY_CO:
+	case UTF8PROC_CATEGORY_LU:
+	case UTF8PROC_CATEGORY_LL:
+	case UTF8PROC_CATEGORY_LT:
+	case UTF8PROC_CATEGORY_LM:
+	case UTF8PROC_CATEGORY_LO:
+	case UTF8PROC_CATEGORY_MN:
+	case UTF8PROC_CATEGORY_MC:
+	case UTF8PROC_CATEGORY_ME:
+	case UTF8PROC_CATEGORY_ND:
+	case UTF8PROC_CATEGORY_NL:
+	case UTF8PROC_CATEGORY_NO:
+	case UTF8PROC_CATEGORY_CO:
 		return true;
 	default:
 		return false;
@@ -65,7 +93,8 @@ static bool char_is_word(uint32_t c)
 /* Kana (except punctuation), Han, Hangul: kept unchanged. */
 static bool char_is_kept(uint32_t c)
 {
-	return (c >= 0x3041 && c <= 0x3096) || (c >= 0x30a1 && c <= 0x30fa) || (c >= 0x3400 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7a3);
+	return (c >= 0x3041 && c <= 0x3096) || (c >= 0x30a1 && c <= 0x30fa) || (c >= 0x3400 && c <= 0x9fff) ||
+		(c >= 0xac00 && c <= 0xd7a3);
 }
 
 static int char_fold(uint32_t c, uint32_t out[FW_FOLD_MAX])
@@ -81,8 +110,8 @@ static int char_fold(uint32_t c, uint32_t out[FW_FOLD_MAX])
 	out[0] = c;
 	if (char_is_kept(c))
 		return 1;
-	part_n = utf8proc_decompose_char((utf8proc_int32_t)c, part, FW_FOLD_MAX, UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD,
-		&boundary);
+	part_n = utf8proc_decompose_char((utf8proc_int32_t)c, part, FW_FOLD_MAX,
+		UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT | UTF8PROC_CASEFOLD, &boundary);
 	for (utf8proc_ssize_t i = 0; i < part_n && i < FW_FOLD_MAX; i++) {
 		uint32_t p = (uint32_t)part[i];
 

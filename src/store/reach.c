@@ -16,12 +16,13 @@ static const struct reach_server {
 	const char *schemes[4];
 	unsigned port;
 	const char *host_env, *port_env;
-	const char *file_env[8];  /* variables that name files */
-	const char *home[3];      /* below $HOME */
-	const char *else_env[3];  /* if one is set, a file names the server */
-	bool cluster;             /* a cluster: its nodes announce ports */
+	const char *file_env[8]; /* variables that name files */
+	const char *home[3];     /* below $HOME */
+	const char *else_env[3]; /* if one is set, a file names the server */
+	bool cluster;            /* a cluster: its nodes announce ports */
 } REACH_SERVERS[] = {
-	{{FW_STORE_POSTGRES_SCHEMES}, 5432, "PGHOST", "PGPORT", {"PGPASSFILE", "PGSSLCERT", "PGSSLKEY", "PGSSLROOTCERT", "PGSSLCRL", "PGSSLCRLDIR"},
+	{{FW_STORE_POSTGRES_SCHEMES}, 5432, "PGHOST", "PGPORT",
+		{"PGPASSFILE", "PGSSLCERT", "PGSSLKEY", "PGSSLROOTCERT", "PGSSLCRL", "PGSSLCRLDIR"},
 		{".pgpass", ".postgresql"}, {"PGSERVICE", "PGSERVICEFILE"}, false},
 	{{FW_STORE_MYSQL_SCHEMES}, 3306, NULL, "MYSQL_TCP_PORT", {NULL}, {NULL}, {NULL}, false},
 	{{FW_STORE_REDIS_SCHEMES}, 6379, NULL, NULL, {NULL}, {NULL}, {NULL}, true},
@@ -78,7 +79,8 @@ static void reach_hosts_add(struct fw_store_reach *r, struct fw_arena *a, struct
 		struct fw_str one = fw_arena_str(a, fw_str_trim(fw_str_split(list, ',', &list)));
 
 		r->no_file |= fw_str_starts(one, FW_STR("@"));
-		if (one.len && one.p[0] != '/' && one.p[0] != '@' && inet_pton(AF_INET, one.p, address) != 1 && inet_pton(AF_INET6, one.p, address) != 1)
+		if (one.len && one.p[0] != '/' && one.p[0] != '@' && inet_pton(AF_INET, one.p, address) != 1 &&
+			inet_pton(AF_INET6, one.p, address) != 1)
 			r->by_name = true;
 	}
 }
@@ -92,7 +94,8 @@ static void reach_file_store(struct fw_arena *a, const char *path, struct fw_sto
 	r->folder = !slash ? "." : fw_arena_dup(a, at, slash == at ? 1 : (size_t)(slash - at));
 }
 
-static void reach_server_store(struct fw_arena *a, const struct reach_server *k, const struct fw_dsn *d, struct fw_store_reach *r)
+static void reach_server_store(
+	struct fw_arena *a, const struct reach_server *k, const struct fw_dsn *d, struct fw_store_reach *r)
 {
 	const char *home = getenv("HOME");
 	struct stat st;

@@ -16,11 +16,11 @@ struct fw_store_reach {
 	const char *folder;               /* files are created, changed and removed here; NULL: none */
 	const char *file[FW_REACH_FILES]; /* read: keys, passwords, or folders of these; may not exist */
 	size_t file_n;
-	unsigned port[FW_REACH_PORTS];    /* TCP ports of its servers */
+	unsigned port[FW_REACH_PORTS]; /* TCP ports of its servers */
 	size_t port_n;
-	bool any_port;                    /* ports come from the servers, or from files that are not read here */
-	bool by_name;                     /* the server has a host name: DNS is needed */
-	bool no_file;                     /* an abstract Unix socket: its name starts with '@' */
+	bool any_port; /* ports come from the servers, or from files that are not read here */
+	bool by_name;  /* the server has a host name: DNS is needed */
+	bool no_file;  /* an abstract Unix socket: its name starts with '@' */
 };
 
 /* Opens nothing. An invalid URL needs nothing: the driver refuses it later, with an error. */

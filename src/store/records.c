@@ -50,8 +50,7 @@ static const char *record_error(const struct fw_record *r)
 	return record_name_error(r->kind, r->key);
 }
 
-int fw_store_record_put(
-	struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err)
+int fw_store_record_put(struct fw_store *st, const struct fw_record *r, bool if_absent, bool *was, struct fw_err *err)
 {
 	struct store *to = store_of(st);
 	const char *wrong = record_error(r);
@@ -86,7 +85,8 @@ int fw_store_record_get(struct fw_store *st, struct fw_str kind, struct fw_str k
 	const char *wrong = record_name_error(kind, key);
 	struct record_found f = {a, out};
 	struct store_record_query q = {.q.kind = kind, .key = key};
-	int rc = wrong ? store_invalid(to, wrong, err) : to->driver->record_list(to, &q, record_found, &f, STORE_ERR(err));
+	int rc = wrong ? store_invalid(to, wrong, err) :
+			 to->driver->record_list(to, &q, record_found, &f, STORE_ERR(err));
 
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
@@ -139,7 +139,10 @@ int fw_store_record_remove(
 
 static int control_paused_put(struct store *to, const struct fw_record *message, struct fw_err *err)
 {
-	struct fw_record r = {.kind = PAUSED, .key = FW_STR("all"), .value = message->value, .at_ms = message->at_ms,
+	struct fw_record r = {.kind = PAUSED,
+		.key = FW_STR("all"),
+		.value = message->value,
+		.at_ms = message->at_ms,
 		.until_ms = FW_NO_DATE};
 	bool was;
 
@@ -238,7 +241,7 @@ int fw_store_heartbeat_put(struct fw_store *st, const struct fw_heartbeat *b, in
 	int rc;
 
 	if (!r.key.len || r.key.len > FW_RECORD_KEY_MAX)
-		return store_invalid(to, "beat_put: invalid worker name: 1 to 255 bytes", err);
+		return store_invalid(to, "heartbeat_put: invalid worker name: 1 to 255 bytes", err);
 	fw_buf_addf(&text, "%lld %lld %lld %lld %lld %lld %lld %lld", (long long)b->pid, (long long)b->started_ms,
 		(long long)b->run_id, (long long)b->visits, (long long)b->new_entries, (long long)b->failures,
 		(long long)b->in_flight, (long long)b->slots);

@@ -27,10 +27,8 @@
 const struct store_driver *const store_drivers[] = {
 	&store_sqlite,
 	&store_memory,
-	BUILT_IN(FW_HAVE_POSTGRES, store_postgres)
-	BUILT_IN(FW_HAVE_MYSQL, store_mysql)
-	BUILT_IN(FW_HAVE_REDIS, store_redis)
-	NULL,
+	BUILT_IN(FW_HAVE_POSTGRES, store_postgres) BUILT_IN(FW_HAVE_MYSQL, store_mysql)
+		BUILT_IN(FW_HAVE_REDIS, store_redis) NULL,
 };
 
 /* The optional drivers: the name of the meson option, the library, the schemes. */
@@ -123,9 +121,10 @@ static int scheme_refuse(const char *url, struct fw_str scheme, struct fw_err *e
 		if (!schemes_have(optional_drivers[i].schemes, scheme))
 			continue;
 		fw_store_url_show(url, text, sizeof(text));
-		return FW_ERR(err, FW_EUNSUP, "store \"%s\": this build has no %s driver"
-			" (to have it, install %s and build with -D%s=enabled)", text, optional_drivers[i].name,
-			optional_drivers[i].library, optional_drivers[i].name);
+		return FW_ERR(err, FW_EUNSUP,
+			"store \"%s\": this build has no %s driver"
+			" (to have it, install %s and build with -D%s=enabled)",
+			text, optional_drivers[i].name, optional_drivers[i].library, optional_drivers[i].name);
 	}
 	for (const struct store_driver *const *d = store_drivers; *d; d++) {
 		for (const char *const *s = (*d)->schemes; *s; s++) {
@@ -134,8 +133,8 @@ static int scheme_refuse(const char *url, struct fw_str scheme, struct fw_err *e
 		}
 	}
 	/* the scheme only: a password may follow */
-	return FW_ERR(err, FW_EINVAL, "store \"%.*s:...\": unknown scheme: this build knows %s",
-		FW_STR_ARG(scheme), text);
+	return FW_ERR(
+		err, FW_EINVAL, "store \"%.*s:...\": unknown scheme: this build knows %s", FW_STR_ARG(scheme), text);
 }
 
 /* ---- the store as a whole -------------------------------------------------------------------- */

@@ -37,14 +37,19 @@ static void words_ascii_add(struct fw_buf *out, const char *p, size_t n)
 static bool char_is_packed(uint32_t c)
 {
 	static const uint32_t range[][2] = {
-		{0x0e00, 0x0eff},   /* Thai, Lao */
-		{0x1000, 0x109f},   /* Myanmar */
-		{0x1780, 0x17ff},   /* Khmer */
-		{0x3005, 0x3007}, {0x3041, 0x312f}, /* kana, bopomofo */
-		{0x31a0, 0x31bf}, {0x31f0, 0x31ff},
-		{0x3400, 0x4dbf}, {0x4e00, 0x9fff}, {0xf900, 0xfaff}, /* Han */
-		{0xff66, 0xff9f},   /* halfwidth kana */
-		{0x1b000, 0x1b16f}, {0x20000, 0x3ffff},
+		{0x0e00, 0x0eff}, /* Thai, Lao */
+		{0x1000, 0x109f}, /* Myanmar */
+		{0x1780, 0x17ff}, /* Khmer */
+		{0x3005, 0x3007},
+		{0x3041, 0x312f}, /* kana, bopomofo */
+		{0x31a0, 0x31bf},
+		{0x31f0, 0x31ff},
+		{0x3400, 0x4dbf},
+		{0x4e00, 0x9fff},
+		{0xf900, 0xfaff}, /* Han */
+		{0xff66, 0xff9f}, /* halfwidth kana */
+		{0x1b000, 0x1b16f},
+		{0x20000, 0x3ffff},
 	};
 
 	for (size_t i = 0; i < FW_N(range); i++) {
@@ -93,8 +98,12 @@ static size_t words_char_add(struct fw_buf *out, struct fw_str text)
 /* The end of a <script>, <style> or comment that starts at tag; NULL: it is another tag. */
 static const char *html_hidden_end(struct fw_str tag)
 {
-	static const struct { struct fw_str begin, end; } hidden[] = {
-		{{"<script", 7}, {"</script", 8}}, {{"<style", 6}, {"</style", 7}}, {{"<!--", 4}, {"-->", 3}},
+	static const struct {
+		struct fw_str begin, end;
+	} hidden[] = {
+		{{"<script", 7}, {"</script", 8}},
+		{{"<style", 6}, {"</style", 7}},
+		{{"<!--", 4}, {"-->", 3}},
 	};
 
 	for (size_t i = 0; i < FW_N(hidden); i++) {
@@ -141,11 +150,29 @@ static uint32_t reference_number(struct fw_str digits)
 static uint32_t reference_name(struct fw_str name)
 {
 	static const struct fw_str accent[] = {
-		{"acute", 5}, {"grave", 5}, {"circ", 4}, {"uml", 3}, {"tilde", 5}, {"ring", 4}, {"cedil", 5}, {"caron", 5}, {"slash", 5},
+		{"acute", 5},
+		{"grave", 5},
+		{"circ", 4},
+		{"uml", 3},
+		{"tilde", 5},
+		{"ring", 4},
+		{"cedil", 5},
+		{"caron", 5},
+		{"slash", 5},
 	};
-	static const struct { struct fw_str name; uint32_t c; } other[] = {
-		{{"amp", 3}, '&'}, {{"apos", 4}, '\''}, {{"rsquo", 5}, 0x2019}, {{"szlig", 5}, 0xdf}, {{"aelig", 5}, 0xe6},
-		{{"AElig", 5}, 0xe6}, {{"oelig", 5}, 0x153}, {{"OElig", 5}, 0x153}, {{"shy", 3}, 0xad},
+	static const struct {
+		struct fw_str name;
+		uint32_t c;
+	} other[] = {
+		{{"amp", 3}, '&'},
+		{{"apos", 4}, '\''},
+		{{"rsquo", 5}, 0x2019},
+		{{"szlig", 5}, 0xdf},
+		{{"aelig", 5}, 0xe6},
+		{{"AElig", 5}, 0xe6},
+		{{"oelig", 5}, 0x153},
+		{{"OElig", 5}, 0x153},
+		{{"shy", 3}, 0xad},
 	};
 
 	for (size_t i = 0; i < FW_N(other); i++) {

@@ -12,12 +12,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Fails if an oracle disagrees. */
-#define FUZZ_CHECK(ok) \
-	do { \
-		if (!(ok)) { \
+#define FUZZ_CHECK(ok)                                                                          \
+	do {                                                                                    \
+		if (!(ok)) {                                                                    \
 			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #ok); \
-			abort(); \
-		} \
+			abort();                                                                \
+		}                                                                               \
 	} while (0)
 
 #endif

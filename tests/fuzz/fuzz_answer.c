@@ -32,7 +32,8 @@ static void next_redirect(struct fw_str location)
 	struct fw_wire_url h = {.port = 0};
 	struct fw_err err;
 
-	if (!fw_redirect_target(FW_STR("https://feeds.example/a/b?c"), location, &to) && !fw_wire_url_prepare(&h, fw_buf_str(&to), &err)) {
+	if (!fw_redirect_target(FW_STR("https://feeds.example/a/b?c"), location, &to) &&
+		!fw_wire_url_prepare(&h, fw_buf_str(&to), &err)) {
 		FUZZ_CHECK(fw_str_starts(fw_buf_str(&h.wire), h.https ? FW_STR("https://") : FW_STR("http://")));
 		FUZZ_CHECK(h.port > 0 && h.port < 65536 && h.host[0]);
 		for (size_t i = 0; i < h.wire.len; i++)

@@ -13,11 +13,33 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const TYPES[] = {
-		NULL, "text/xml", "text/xml; charset=utf-8", "application/xml;charset=\"iso-8859-1\"", "text/xml; charset=gb2312",
-		"x; charset=Shift_JIS", "x; charset=big5", "x; charset=euc-kr", "x; charset=iso-2022-jp", "x; charset=utf-16", "x; charset=us-ascii",
-		"x; charset=windows-1255", "x; charset=x-nonsense", "x; charset=euc-jp", "x; charset=tis-620", ";;charset", "x; charset=gb18030",
-		"x; charset=gbk", "x; charset=utf-16be", "x; charset=utf-32", "x; charset=ibm866", "x; charset=koi8-u", "x; charset=macintosh",
-		"x; charset=iso-8859-8", "x; charset=iso-8859-6", "x; charset=windows-1258", "x; charset=x-mac-cyrillic",
+		NULL,
+		"text/xml",
+		"text/xml; charset=utf-8",
+		"application/xml;charset=\"iso-8859-1\"",
+		"text/xml; charset=gb2312",
+		"x; charset=Shift_JIS",
+		"x; charset=big5",
+		"x; charset=euc-kr",
+		"x; charset=iso-2022-jp",
+		"x; charset=utf-16",
+		"x; charset=us-ascii",
+		"x; charset=windows-1255",
+		"x; charset=x-nonsense",
+		"x; charset=euc-jp",
+		"x; charset=tis-620",
+		";;charset",
+		"x; charset=gb18030",
+		"x; charset=gbk",
+		"x; charset=utf-16be",
+		"x; charset=utf-32",
+		"x; charset=ibm866",
+		"x; charset=koi8-u",
+		"x; charset=macintosh",
+		"x; charset=iso-8859-8",
+		"x; charset=iso-8859-6",
+		"x; charset=windows-1258",
+		"x; charset=x-mac-cyrillic",
 	};
 	struct fw_charset_result r;
 	struct fw_str bytes, type;
@@ -32,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FUZZ_CHECK(fw_charset_decode(&a, bytes, type, &r, &err) == 0);
 	FUZZ_CHECK(fw_utf8_valid(r.text.p, r.text.len) == r.text.len);
 	FUZZ_CHECK(r.text.len == 0 || !memchr(r.text.p, 0, r.text.len));
-	FUZZ_CHECK(!fw_str_starts(r.text, FW_STR("\xef\xbb\xbf")) || fw_str_starts(bytes, FW_STR("\xef\xbb\xbf\xef\xbb\xbf")) || r.wrong ||
+	FUZZ_CHECK(!fw_str_starts(r.text, FW_STR("\xef\xbb\xbf")) ||
+		fw_str_starts(bytes, FW_STR("\xef\xbb\xbf\xef\xbb\xbf")) || r.wrong ||
 		strcmp(r.encoding, "utf-8") != 0);
 	FUZZ_CHECK(fw_charset_label(fw_str(r.encoding)) == r.encoding);
 	FUZZ_CHECK(r.wrong == (r.problem != NULL));

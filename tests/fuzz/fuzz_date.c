@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (t < fw_time_ms(1000, 1, 1, 0, 0, 0, 0) || t >= fw_time_ms(10000, 1, 1, 0, 0, 0, 0))
 		return 0; /* its zone moved it beyond the range of the forms */
 	FUZZ_CHECK(fw_date_parse(fw_str(fw_rfc3339(text, t)), &again, NULL) && again == t);
-	FUZZ_CHECK(fw_date_parse(fw_str(fw_http_date(text, t)), &again, NULL) && again == t - ((t % 1000) + 1000) % 1000);
+	FUZZ_CHECK(
+		fw_date_parse(fw_str(fw_http_date(text, t)), &again, NULL) && again == t - ((t % 1000) + 1000) % 1000);
 	return 0;
 }

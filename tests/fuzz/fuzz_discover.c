@@ -90,10 +90,10 @@ static bool has_word(const char *list, const char *word)
 static bool is_feed_type(const char *type)
 {
 	static const char LIST[] = " application/rss+xml application/atom+xml application/feed+json application/rdf+xml"
-		" application/x.atom+xml "
-		"application/x-atom+xml application/x-rss+xml text/rss+xml text/rss text/atom+xml"
-		" application/rss application/atom "
-		"application/x-netcdf ";
+				   " application/x.atom+xml "
+				   "application/x-atom+xml application/x-rss+xml text/rss+xml text/rss text/atom+xml"
+				   " application/rss application/atom "
+				   "application/x-netcdf ";
 	struct fw_str rest, word = fw_str_trim(fw_str_split(fw_str(type ? type : ""), ';', &rest));
 	char padded[64];
 
@@ -108,11 +108,14 @@ static bool is_feed_type(const char *type)
 /* A JSON or XML type counts only if the URL's name suggests a feed. */
 static bool is_feed_by_name(const char *type, const char *href)
 {
-	struct fw_str rest, word = fw_str_trim(fw_str_split(fw_str(type ? type : ""), ';', &rest)), name = fw_str(href ? href : "");
+	struct fw_str rest, word = fw_str_trim(fw_str_split(fw_str(type ? type : ""), ';', &rest)),
+			    name = fw_str(href ? href : "");
 
-	if (!fw_str_ieq(word, FW_STR("application/json")) && !fw_str_ieq(word, FW_STR("application/xml")) && !fw_str_ieq(word, FW_STR("text/xml")))
+	if (!fw_str_ieq(word, FW_STR("application/json")) && !fw_str_ieq(word, FW_STR("application/xml")) &&
+		!fw_str_ieq(word, FW_STR("text/xml")))
 		return false;
-	return (fw_str_ifind(name, FW_STR("feed")) || fw_str_ifind(name, FW_STR("rss")) || fw_str_ifind(name, FW_STR("atom"))) &&
+	return (fw_str_ifind(name, FW_STR("feed")) || fw_str_ifind(name, FW_STR("rss")) ||
+		       fw_str_ifind(name, FW_STR("atom"))) &&
 		!fw_str_ifind(name, FW_STR("wp-json")) && !fw_str_ifind(name, FW_STR("oembed"));
 }
 
@@ -179,7 +182,8 @@ static bool comparable(struct fw_str in)
 	for (size_t i = 0; i < in.len; i++) {
 		int c = (unsigned char)in.p[i], next = i + 2 < in.len ? in.p[i + 2] : 'x';
 
-		if (c == '<' && in.p[i + (i + 1 < in.len)] == '!' && !fw_is_alpha(next) && next != '-' && next != '[' && next != '>')
+		if (c == '<' && in.p[i + (i + 1 < in.len)] == '!' && !fw_is_alpha(next) && next != '-' && next != '[' &&
+			next != '>')
 			return false;
 
 		if (c >= 0x7f || (c < ' ' && c != '\t' && c != '\n'))

@@ -28,16 +28,17 @@ static void check_str(struct fw_str s)
 	FUZZ_CHECK(fw_utf8_valid(s.p, s.len) == s.len);
 }
 
-#define CHECK_STRS(...) \
-	do { \
+#define CHECK_STRS(...)                                    \
+	do {                                               \
 		const struct fw_str all[] = {__VA_ARGS__}; \
-		for (size_t i = 0; i < FW_N(all); i++) \
-			check_str(all[i]); \
+		for (size_t i = 0; i < FW_N(all); i++)     \
+			check_str(all[i]);                 \
 	} while (0)
 
 static void check_date(int64_t t)
 {
-	FUZZ_CHECK(t == FW_NO_DATE || (t >= fw_time_ms(999, 12, 29, 0, 0, 0, 0) && t <= fw_time_ms(10000, 1, 3, 0, 0, 0, 0)));
+	FUZZ_CHECK(t == FW_NO_DATE ||
+		(t >= fw_time_ms(999, 12, 29, 0, 0, 0, 0) && t <= fw_time_ms(10000, 1, 3, 0, 0, 0, 0)));
 }
 
 static void check_people(const struct fw_person *p)
@@ -75,8 +76,8 @@ static void check_entry(const struct fw_entry *e)
 	FUZZ_CHECK(e->id.len > 0 && e->id.len <= 4096);
 	FUZZ_CHECK(e->title.len <= 4096);
 	FUZZ_CHECK(!e->content.len || e->content_type != FW_TEXT_NONE);
-	CHECK_STRS(e->id, e->url, e->external_url, e->title, e->summary, e->content, e->content_base, e->image, e->banner_image, e->language,
-		e->comments, e->comment_feed_url, e->copyright, e->license);
+	CHECK_STRS(e->id, e->url, e->external_url, e->title, e->summary, e->content, e->content_base, e->image,
+		e->banner_image, e->language, e->comments, e->comment_feed_url, e->copyright, e->license);
 	check_date(e->published_ms);
 	check_date(e->updated_ms);
 	check_date(e->created_ms);
@@ -118,9 +119,10 @@ static void check_document(const struct fw_document *d, size_t max_entries, bool
 	size_t n = 0, problems = 0;
 
 	FUZZ_CHECK(d->format != FW_FORMAT_NONE && d->encoding);
-	CHECK_STRS(d->id, d->title, d->description, d->home_page_url, d->feed_url, d->icon, d->favicon, d->language, d->next_url,
-		d->prev_archive_url, d->copyright, d->license, d->docs, d->generator_name, d->generator_url, d->generator_version,
-		d->image.url, d->image.title, d->image.link, d->image.description);
+	CHECK_STRS(d->id, d->title, d->description, d->home_page_url, d->feed_url, d->icon, d->favicon, d->language,
+		d->next_url, d->prev_archive_url, d->copyright, d->license, d->docs, d->generator_name,
+		d->generator_url, d->generator_version, d->image.url, d->image.title, d->image.link,
+		d->image.description);
 	check_date(d->updated_ms);
 	check_date(d->published_ms);
 	check_date(d->created_ms);
@@ -173,7 +175,8 @@ static void check_again(const struct fw_document *doc, const char *json, size_t 
 }
 
 /* The same bytes through the public function, and freed before the document is checked. */
-static void check_twice(const struct fw_document *doc, const uint8_t *data, size_t size, const struct fw_parse_options *o)
+static void check_twice(
+	const struct fw_document *doc, const uint8_t *data, size_t size, const struct fw_parse_options *o)
 {
 	char *one, *two, *bytes = malloc(size + !size);
 	struct fw_document *again;
@@ -190,7 +193,8 @@ static void check_twice(const struct fw_document *doc, const uint8_t *data, size
 	FUZZ_CHECK(!doc == (rc != 0));
 	if (rc)
 		return;
-	FUZZ_CHECK(!fw_document_json(doc, FW_PRINT_RAW, &one, &one_n, &err) && !fw_document_json(again, FW_PRINT_RAW, &two, &two_n, &err));
+	FUZZ_CHECK(!fw_document_json(doc, FW_PRINT_RAW, &one, &one_n, &err) &&
+		!fw_document_json(again, FW_PRINT_RAW, &two, &two_n, &err));
 	FUZZ_CHECK(one_n == two_n && memcmp(one, two, one_n) == 0);
 	free(one);
 	free(two);
@@ -271,14 +275,18 @@ static void check_limits(const uint8_t *data, size_t size, struct fw_parse_optio
 	struct fw_err err = {.rc = 0};
 	int rc;
 
-	o.limits = (struct fw_limits){.max_depth = 1 + (uint32_t)size % 7, .max_attributes = 1 + (uint32_t)size % 3,
-		.max_entries = 1 + (uint32_t)size % 4, .max_entity_ratio = 1, .max_memory = 2 * size + 65536};
+	o.limits = (struct fw_limits){.max_depth = 1 + (uint32_t)size % 7,
+		.max_attributes = 1 + (uint32_t)size % 3,
+		.max_entries = 1 + (uint32_t)size % 4,
+		.max_entity_ratio = 1,
+		.max_memory = 2 * size + 65536};
 	o.alloc = metered_alloc;
 	o.free = metered_free;
 	o.alloc_ctx = &m;
 	rc = fw_parse(data, size, &o, &doc, &err);
 	if (rc)
-		FUZZ_CHECK(!doc && err.text[0] && (rc == FW_EFORMAT || rc == FW_ELIMIT || (rc == FW_ENOMEM && m.fail_at)));
+		FUZZ_CHECK(
+			!doc && err.text[0] && (rc == FW_EFORMAT || rc == FW_ELIMIT || (rc == FW_ENOMEM && m.fail_at)));
 	else
 		check_document(doc, o.limits.max_entries, doc->arena->full);
 	/* the size of a compressed document is known only after decompression */

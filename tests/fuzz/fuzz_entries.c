@@ -33,7 +33,8 @@ static struct fw_store_stats stats(struct fw_store *st)
 	return s;
 }
 
-static int deliver(struct fw_store *st, const struct fw_config *c, struct fw_str body, unsigned how, struct fw_delivery_result *d)
+static int deliver(
+	struct fw_store *st, const struct fw_config *c, struct fw_str body, unsigned how, struct fw_delivery_result *d)
 {
 	struct fw_delivery_input in = {.feed_id = 1, .body = body, .strict = !(how & LENIENT)};
 	int64_t before = stats(st).entry_n;
@@ -58,7 +59,8 @@ static int deliver(struct fw_store *st, const struct fw_config *c, struct fw_str
 
 static int entry_good(void *ctx, const struct fw_entry_row *e)
 {
-	const struct fw_str all[] = {e->guid, e->url, e->title, e->author, e->summary, e->content, e->content_base, e->extra};
+	const struct fw_str all[] = {
+		e->guid, e->url, e->title, e->author, e->summary, e->content, e->content_base, e->extra};
 
 	for (size_t i = 0; i < FW_N(all); i++)
 		FUZZ_CHECK(fw_utf8_valid(all[i].p, all[i].len) == all[i].len);

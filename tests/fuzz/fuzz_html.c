@@ -22,14 +22,13 @@
  * Words separated by spaces. None of these elements runs code, loads a document, submits data or
  * changes how its surroundings are parsed.
  */
-static const char ELEMENTS[] =
-	" a abbr acronym address article aside audio b bdi bdo big blockquote br caption"
-	" center cite code col colgroup dd del details dfn dir "
-	"div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hgroup hr i img"
-	" ins kbd li main mark menu nav ol p picture pre q "
-	"rp rt ruby s samp section small source span strike strong sub summary sup table tbody"
-	" td tfoot th thead time tr tt u ul var video "
-	"wbr ";
+static const char ELEMENTS[] = " a abbr acronym address article aside audio b bdi bdo big blockquote br caption"
+			       " center cite code col colgroup dd del details dfn dir "
+			       "div dl dt em figcaption figure font footer h1 h2 h3 h4 h5 h6 header hgroup hr i img"
+			       " ins kbd li main mark menu nav ol p picture pre q "
+			       "rp rt ruby s samp section small source span strike strong sub summary sup table tbody"
+			       " td tfoot th thead time tr tt u ul var video "
+			       "wbr ";
 #define PREFIX "user-content-" /* of an id: no id of a page starts like this */
 static const char LINKS[] = " href cite ";
 static const char MEDIA[] = " src poster ";
@@ -37,16 +36,16 @@ static const char OTHERS[] = /* no URL, no code, nothing that scripts find eleme
 	" alt title width height sizes media type lang dir align valign datetime colspan"
 	" rowspan span scope border cellpadding cellspacing "
 	"bgcolor start reversed value open hreflang color face size clear hspace vspace controls ";
-static const char STYLES[] =
-	" background-color color direction font-style font-variant font-weight list-style-type"
-	" text-align text-decoration "
-	"text-decoration-line text-transform vertical-align white-space ";
+static const char STYLES[] = " background-color color direction font-style font-variant font-weight list-style-type"
+			     " text-align text-decoration "
+			     "text-decoration-line text-transform vertical-align white-space ";
 
 static bool listed(const char *list, struct fw_str word)
 {
 	char padded[64];
 
-	return word.len + 3 < sizeof(padded) && fw_snprintf(padded, sizeof(padded), " %.*s ", FW_STR_ARG(word)) && strstr(list, padded);
+	return word.len + 3 < sizeof(padded) && fw_snprintf(padded, sizeof(padded), " %.*s ", FW_STR_ARG(word)) &&
+		strstr(list, padded);
 }
 
 /*
@@ -132,7 +131,8 @@ static void check_style(struct fw_str style)
 
 		FUZZ_CHECK(listed(STYLES, fw_str_trim(name)) && value.p);
 		value = fw_str_trim(value);
-		FUZZ_CHECK(!memchr(value.p, '(', value.len) || fw_str_istarts(value, FW_STR("rgb")) || fw_str_istarts(value, FW_STR("hsl")));
+		FUZZ_CHECK(!memchr(value.p, '(', value.len) || fw_str_istarts(value, FW_STR("rgb")) ||
+			fw_str_istarts(value, FW_STR("hsl")));
 		for (size_t i = 0; i < value.len; i++)
 			FUZZ_CHECK(!memchr("\\\"'/*<>@{}!", value.p[i], 12));
 	}
@@ -253,7 +253,8 @@ static void check_embeds(struct fw_arena *a, struct fw_str in, struct fw_str bas
 		FUZZ_CHECK(fw_html_sanitize(in, base, 0, &out, NULL) == 0);
 		fw_html_start(&z, fw_buf_str(&out));
 		for (fw_html_next(&z, &t); t.kind != FW_HTML_END; fw_html_next(&z, &t))
-			FUZZ_CHECK(t.kind != FW_HTML_OPEN || t.el == FW_E_SOURCE || !fw_html_attr_get(a, t.attrs, "src").p);
+			FUZZ_CHECK(t.kind != FW_HTML_OPEN || t.el == FW_E_SOURCE ||
+				!fw_html_attr_get(a, t.attrs, "src").p);
 		text = fw_html_text(a, fw_buf_str(&out));
 		for (size_t i = 0; i < text.len; i++) /* white space, also no-break spaces */
 			FUZZ_CHECK(fw_is_space((unsigned char)text.p[i]) || text.p[i] == '\xc2' || text.p[i] == '\xa0');
@@ -263,11 +264,13 @@ static void check_embeds(struct fw_arena *a, struct fw_str in, struct fw_str bas
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const unsigned FLAGS[] = {0, FW_PRINT_NO_PIXELS, FW_HTML_DATA_IMAGES, FW_HTML_DATA_IMAGES | FW_PRINT_NO_PIXELS};
+	static const unsigned FLAGS[] = {
+		0, FW_PRINT_NO_PIXELS, FW_HTML_DATA_IMAGES, FW_HTML_DATA_IMAGES | FW_PRINT_NO_PIXELS};
 	struct fw_str in = {(const char *)data, size}, text;
 	struct fw_arena a;
 
-	check_sanitised(in, size % 3 ? FW_STR("http://example.org/dir/page") : FW_STR_NONE, FLAGS[size % FW_N(FLAGS)] | (size % 5 ? 0 : FW_HTML_NO_TREE));
+	check_sanitised(in, size % 3 ? FW_STR("http://example.org/dir/page") : FW_STR_NONE,
+		FLAGS[size % FW_N(FLAGS)] | (size % 5 ? 0 : FW_HTML_NO_TREE));
 	fw_arena_init(&a, 0);
 	check_embeds(&a, in, size % 3 ? FW_STR("http://example.org/dir/page") : FW_STR_NONE);
 	text = fw_html_text(&a, in);

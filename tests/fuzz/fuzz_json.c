@@ -76,7 +76,8 @@ static void check_cut(const struct fw_document *whole, struct fw_str s, const st
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct fw_str s = {(const char *)data, size};
-	struct fw_parse_options o = {.url = FW_STR("https://example.org/a/feed"), .content_type = FW_STR("application/feed+json")};
+	struct fw_parse_options o = {
+		.url = FW_STR("https://example.org/a/feed"), .content_type = FW_STR("application/feed+json")};
 	struct fw_document *doc;
 	struct fw_err err;
 	json_t *strict;

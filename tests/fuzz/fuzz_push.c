@@ -27,7 +27,8 @@ static int put(void *ctx, const struct fw_event *e)
 	struct taken *t = ctx;
 	struct fw_json j;
 
-	FUZZ_CHECK(e->property.len && e->property.len <= FW_PROPERTY_MAX && e->section >= t->rules->section_min && e->item >= t->rules->id_min);
+	FUZZ_CHECK(e->property.len && e->property.len <= FW_PROPERTY_MAX && e->section >= t->rules->section_min &&
+		e->item >= t->rules->id_min);
 	fw_json_init(&j, &t->text, false);
 	fw_json_object(&j, NULL);
 	fw_json_str(&j, "property", e->property);

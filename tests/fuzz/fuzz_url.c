@@ -64,7 +64,9 @@ static struct fw_str scheme_of(struct fw_str s)
 {
 	size_t n = 0;
 
-	while (n < s.len && (n ? fw_is_alnum((unsigned char)s.p[n]) || memchr("+-.", s.p[n], 3) : fw_is_alpha((unsigned char)s.p[n])))
+	while (n < s.len &&
+		(n ? fw_is_alnum((unsigned char)s.p[n]) || memchr("+-.", s.p[n], 3) :
+		     fw_is_alpha((unsigned char)s.p[n])))
 		n++;
 	return n && n < s.len && s.p[n] == ':' ? fw_str_sub(s, 0, n + 1) : FW_STR("");
 }
@@ -87,8 +89,11 @@ static struct fw_str authority_of(struct fw_str s)
  */
 static void check_resolved(struct fw_arena *a, struct fw_str base, struct fw_str in)
 {
-	struct fw_str once = fw_url_resolve(a, base, in), ref = tidied(a, in), scheme = scheme_of(ref), root = scheme_of(base);
-	bool joined = root.len && (authority_of(base).len || fw_str_starts(fw_str_sub(base, root.len, base.len), FW_STR("/"))), web, own;
+	struct fw_str once = fw_url_resolve(a, base, in), ref = tidied(a, in), scheme = scheme_of(ref),
+		      root = scheme_of(base);
+	bool joined = root.len &&
+		(authority_of(base).len || fw_str_starts(fw_str_sub(base, root.len, base.len), FW_STR("/"))),
+	     web, own;
 
 	FUZZ_CHECK(once.p && once.len <= base.len + 3 * in.len + 8);
 	if (!joined) {

@@ -27,12 +27,19 @@ static struct fw_err err;
 /* A callback in one of its states; its feed exists, and the leader has no message. */
 static struct callback callback(enum callback_state state, bool cloud)
 {
-	struct callback cb = {.token = TOKEN, .feed_id = 1, .state = state, .cloud = cloud, .hub = FW_STR("https://hub.example/"), .topic = TOPIC,
-		.secret = cloud ? FW_STR_NONE : SECRET, .lease_requested_ms = 10 * FW_DAY_MS};
+	struct callback cb = {.token = TOKEN,
+		.feed_id = 1,
+		.state = state,
+		.cloud = cloud,
+		.hub = FW_STR("https://hub.example/"),
+		.topic = TOPIC,
+		.secret = cloud ? FW_STR_NONE : SECRET,
+		.lease_requested_ms = 10 * FW_DAY_MS};
 	struct fw_feed_new n = {.url = FW_STR("https://a.example/feed")};
 
 	if (!store) {
-		FUZZ_CHECK(!fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &store, &err));
+		FUZZ_CHECK(!fw_store_open(
+			&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &store, &err));
 		FUZZ_CHECK(!fw_store_subscribe(store, &n, 1, &err));
 	}
 	FUZZ_CHECK(!websub_record_remove(store, "ask/0000000000000000001/look", &err));
@@ -67,17 +74,21 @@ static void check_intent(const struct callback *was, const struct fw_websub_inte
 
 	fw_arena_init(&a, 0);
 	FUZZ_CHECK(!websub_record_callback_get(store, TOKEN, &a, &now, &err));
-	FUZZ_CHECK(now.feed_id == 1 && now.cloud == was->cloud && fw_str_eq(now.topic, TOPIC) && fw_str_eq(now.hub, was->hub));
+	FUZZ_CHECK(now.feed_id == 1 && now.cloud == was->cloud && fw_str_eq(now.topic, TOPIC) &&
+		fw_str_eq(now.hub, was->hub));
 	FUZZ_CHECK(fw_str_eq(now.secret, was->secret) && now.lease_requested_ms == was->lease_requested_ms);
 	FUZZ_CHECK(is_told() == (answer.p != NULL));
 	if (!answer.p) {
 		FUZZ_CHECK(now.state == was->state && !now.decided_ms && !now.lease_ms);
 	} else if (was->cloud) {
-		FUZZ_CHECK(wanted && now.state == CALLBACK_ACTIVE && fw_str_eq(in->url, TOPIC) && fw_str_eq(answer, in->cloud_challenge));
+		FUZZ_CHECK(wanted && now.state == CALLBACK_ACTIVE && fw_str_eq(in->url, TOPIC) &&
+			fw_str_eq(answer, in->cloud_challenge));
 	} else {
 		FUZZ_CHECK(fw_str_eq(in->topic, TOPIC) && now.decided_ms == NOW);
-		FUZZ_CHECK(now.state != CALLBACK_ACTIVE || (wanted && now.lease_ms >= SUB_LEASE_MIN_MS && now.lease_ms <= SUB_LEASE_MAX_MS));
-		FUZZ_CHECK(now.state == was->state || now.state == CALLBACK_ACTIVE || now.state == (wanted ? CALLBACK_DENIED : CALLBACK_UNSUBSCRIBED));
+		FUZZ_CHECK(now.state != CALLBACK_ACTIVE ||
+			(wanted && now.lease_ms >= SUB_LEASE_MIN_MS && now.lease_ms <= SUB_LEASE_MAX_MS));
+		FUZZ_CHECK(now.state == was->state || now.state == CALLBACK_ACTIVE ||
+			now.state == (wanted ? CALLBACK_DENIED : CALLBACK_UNSUBSCRIBED));
 		FUZZ_CHECK(!answer.len || fw_str_eq(answer, in->challenge));
 	}
 	FUZZ_CHECK(answer.len <= FW_WEBSUB_CHALLENGE_MAX);
@@ -86,7 +97,8 @@ static void check_intent(const struct callback *was, const struct fw_websub_inte
 
 static void intent(struct fw_str query, enum callback_state state, bool cloud)
 {
-	static const char *const NAME[ARGUMENT_N] = {"hub.mode", "hub.topic", "hub.challenge", "hub.lease_seconds", "hub.reason", "url", "challenge"};
+	static const char *const NAME[ARGUMENT_N] = {
+		"hub.mode", "hub.topic", "hub.challenge", "hub.lease_seconds", "hub.reason", "url", "challenge"};
 	struct callback was = callback(state, cloud);
 	struct fw_str got[ARGUMENT_N] = {FW_STR_NONE}, answer;
 	struct fw_websub_intent in;
@@ -97,7 +109,8 @@ static void intent(struct fw_str query, enum callback_state state, bool cloud)
 		if (!form_get(query, NAME[i], &a, &got[i]))
 			got[i] = FW_STR_NONE;
 	}
-	in = (struct fw_websub_intent){TOKEN, got[MODE], got[TOPIC_ARG], got[CHALLENGE], got[LEASE], got[REASON], got[URL], got[CLOUD_CHALLENGE]};
+	in = (struct fw_websub_intent){TOKEN, got[MODE], got[TOPIC_ARG], got[CHALLENGE], got[LEASE], got[REASON],
+		got[URL], got[CLOUD_CHALLENGE]};
 	FUZZ_CHECK(!fw_websub_intent(store, &in, NOW, &answer, &err));
 	check_intent(&was, &in, answer);
 	in.token = fw_str_sub(query, 0, SUB_TOKEN_LEN); /* a token that was never created */
@@ -126,7 +139,8 @@ static void sign(const char *name, struct fw_str body, struct fw_buf *out)
 	unsigned char sum[EVP_MAX_MD_SIZE];
 	unsigned n = 0;
 
-	FUZZ_CHECK(HMAC(EVP_get_digestbyname(name), SECRET.p, (int)SECRET.len, (const unsigned char *)(body.len ? body.p : ""), body.len, sum, &n));
+	FUZZ_CHECK(HMAC(EVP_get_digestbyname(name), SECRET.p, (int)SECRET.len,
+		(const unsigned char *)(body.len ? body.p : ""), body.len, sum, &n));
 	fw_buf_addf(out, "%s=", name);
 	for (unsigned i = 0; i < n; i++)
 		fw_buf_addf(out, "%02x", sum[i]);
@@ -211,11 +225,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	state = (enum callback_state)(data[0] / 8 % (CALLBACK_UNSUBSCRIBED + 1));
 	switch (data[0] % 8) {
-	case 0: case 1: case 2: intent(rest, state, false); break;
-	case 3: intent(rest, state, true); break;
-	case 4: case 5: document(rest, state); break;
-	case 6: ping(rest, state); break;
-	default: lease(rest); break;
+	case 0:
+	case 1:
+	case 2:
+		intent(rest, state, false);
+		break;
+	case 3:
+		intent(rest, state, true);
+		break;
+	case 4:
+	case 5:
+		document(rest, state);
+		break;
+	case 6:
+		ping(rest, state);
+		break;
+	default:
+		lease(rest);
+		break;
 	}
 	return 0;
 }

@@ -31,8 +31,11 @@ static void tight(const char *p, size_t n, size_t memory)
 {
 	struct trace t = {0};
 	struct fw_arena a;
-	struct fw_xml x = {.arena = &a, .handler = &OUR, .ctx = &t,
-		.whole_text = n % 2 == 1, .limits = {.max_depth = 3, .max_attributes = 2, .max_entity_ratio = 1}};
+	struct fw_xml x = {.arena = &a,
+		.handler = &OUR,
+		.ctx = &t,
+		.whole_text = n % 2 == 1,
+		.limits = {.max_depth = 3, .max_attributes = 2, .max_entity_ratio = 1}};
 	struct fw_err err;
 	int rc;
 

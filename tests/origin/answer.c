@@ -25,7 +25,7 @@ struct visit { /* one request until its response is complete */
 	const struct plan *plan;
 	struct doc *doc;
 	int64_t version;
-	bool plain;  /* /doc/...: not a feed, so without counts and rules */
+	bool plain;                          /* /doc/...: not a feed, so without counts and rules */
 	char etag[VALUE_MAX], lm[VALUE_MAX]; /* "": none */
 };
 
@@ -76,8 +76,8 @@ static void validators_at(const struct visit *v, int64_t version, char etag[VALU
 		(void)fw_snprintf(etag, VALUE_MAX, "%s\"%llx-f%lld-v%lld\"", how == V_WEAK ? "W/" : "", id, feed,
 			(long long)version);
 	if (how != V_NONE && how != V_ETAG)
-		(void)fw_snprintf(lm, VALUE_MAX, "%s",
-			fw_http_date(date, EPOCH_MS + days * FW_DAY_MS + version * FW_SECOND_MS));
+		(void)fw_snprintf(
+			lm, VALUE_MAX, "%s", fw_http_date(date, EPOCH_MS + days * FW_DAY_MS + version * FW_SECOND_MS));
 }
 
 /* The version that this value belongs to; -1: none. */
@@ -115,7 +115,8 @@ static bool not_modified(const struct visit *v)
 
 static bool is_conditional(const struct visit *v)
 {
-	return header_get(v->r->headers, FW_STR("If-None-Match")).p || header_get(v->r->headers, FW_STR("If-Modified-Since")).p;
+	return header_get(v->r->headers, FW_STR("If-None-Match")).p ||
+		header_get(v->r->headers, FW_STR("If-Modified-Since")).p;
 }
 
 /* ---- bodies ---------------------------------------------------------------------------------- */
@@ -150,8 +151,8 @@ static void html_page(const struct visit *v, struct fw_buf *out)
 {
 	fw_buf_adds(out, "<!DOCTYPE html>\n<html><head><title>A page, not a feed</title>\n");
 	if (v->plan->source == FROM_HTML)
-		fw_buf_addf(out, "<link rel=\"alternate\" type=\"%s\" title=\"The feed\" href=\"/doc/%zu\">\n", v->doc->type,
-			(size_t)(v->doc - origin.docs.doc));
+		fw_buf_addf(out, "<link rel=\"alternate\" type=\"%s\" title=\"The feed\" href=\"/doc/%zu\">\n",
+			v->doc->type, (size_t)(v->doc - origin.docs.doc));
 	fw_buf_adds(out, "</head><body><p>Welcome.</p></body></html>\n");
 }
 
@@ -187,7 +188,8 @@ static void endless_body(struct answer *a, bool chunked)
 		fw_buf_adds(&start[0], "<?xml version=\"1.0\"?><rss version=\"2.0\"><channel><title>Endless</title>");
 		fw_buf_addf(&start[1], "%zx\r\n%s\r\n", start[0].len, start[0].p);
 		for (int i = 0; i < 64; i++)
-			fw_buf_adds(&items, "<item><title>More</title><description>and more and more</description></item>\n");
+			fw_buf_adds(&items,
+				"<item><title>More</title><description>and more and more</description></item>\n");
 		fw_buf_addstr(&more[0], fw_buf_str(&items));
 		fw_buf_addf(&more[1], "%zx\r\n%s\r\n", items.len, items.p);
 		fw_buf_finish(&items);
@@ -260,8 +262,9 @@ static const char *reason(int status)
 		const char *text;
 	} known[] = {{200, "OK"}, {204, "No Content"}, {301, "Moved Permanently"}, {302, "Found"}, {303, "See Other"},
 		{304, "Not Modified"}, {307, "Temporary Redirect"}, {308, "Permanent Redirect"}, {400, "Bad Request"},
-		{401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"}, {405, "Method Not Allowed"}, {410, "Gone"},
-		{429, "Too Many Requests"}, {500, "Internal Server Error"}, {503, "Service Unavailable"}};
+		{401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"}, {405, "Method Not Allowed"},
+		{410, "Gone"}, {429, "Too Many Requests"}, {500, "Internal Server Error"},
+		{503, "Service Unavailable"}};
 
 	for (size_t i = 0; i < FW_N(known); i++)
 		if (known[i].status == status)
@@ -288,8 +291,8 @@ static void head_start(struct visit *v, int status)
 
 	v->r->status = status;
 	fw_buf_reset(h);
-	fw_buf_addf(h, "HTTP/1.%d %d %s\r\nDate: %s\r\nServer: test-origin\r\n", !v->plan->http10, status, reason(status),
-		date_now());
+	fw_buf_addf(h, "HTTP/1.%d %d %s\r\nDate: %s\r\nServer: test-origin\r\n", !v->plan->http10, status,
+		reason(status), date_now());
 	if (v->plan->headers)
 		fw_buf_adds(h, v->plan->headers);
 	if (v->plan->cookie)
@@ -297,7 +300,8 @@ static void head_start(struct visit *v, int status)
 	if (v->plan->has_expires) {
 		char date[FW_RFC3339_MAX];
 
-		fw_buf_addf(h, "Expires: %s\r\n", fw_http_date(date, fw_now_ms() / 1000 * 1000 + v->plan->expires_s * 1000));
+		fw_buf_addf(h, "Expires: %s\r\n",
+			fw_http_date(date, fw_now_ms() / 1000 * 1000 + v->plan->expires_s * 1000));
 	}
 	for (int64_t i = 0; i < v->plan->header_n; i++)
 		fw_buf_addf(h, "X-Filler-%lld: nothing\r\n", (long long)i);
@@ -311,8 +315,10 @@ static void head_start(struct visit *v, int status)
 
 static void head_end(struct visit *v)
 {
-	fw_buf_adds(&v->a->head, v->a->after == CLOSE ? "Connection: close\r\n\r\n" :
-		v->plan->http10 ? "Connection: keep-alive\r\n\r\n" : "\r\n");
+	fw_buf_adds(&v->a->head,
+		v->a->after == CLOSE    ? "Connection: close\r\n\r\n" :
+			v->plan->http10 ? "Connection: keep-alive\r\n\r\n" :
+					  "\r\n");
 }
 
 static void short_page(struct visit *v, int status, const char *extra)
@@ -323,7 +329,8 @@ static void short_page(struct visit *v, int status, const char *extra)
 	fw_buf_adds(&a->head, extra);
 	fw_buf_reset(&a->own);
 	if (status != 204)
-		fw_buf_addf(&a->own, "<!DOCTYPE html>\n<html><head><title>%d %s</title></head><body><h1>%s</h1></body></html>\n",
+		fw_buf_addf(&a->own,
+			"<!DOCTYPE html>\n<html><head><title>%d %s</title></head><body><h1>%s</h1></body></html>\n",
 			status, reason(status), reason(status));
 	a->body = fw_buf_str(&a->own);
 	if (status != 204)
@@ -335,7 +342,10 @@ static void content_type(const struct visit *v)
 {
 	const struct plan *p = v->plan;
 	bool page = p->source == FROM_HTML || p->source == FROM_BARE_HTML;
-	const char *type = p->type ? p->type : page ? "text/html" : p->source == FROM_GROWTH ? "application/rss+xml" : v->doc->type;
+	const char *type = p->type       ? p->type :
+		page                     ? "text/html" :
+		p->source == FROM_GROWTH ? "application/rss+xml" :
+					   v->doc->type;
 
 	if (type[0])
 		fw_buf_addf(&v->a->head, "Content-Type: %s%s%s\r\n", type, p->charset ? "; charset=" : "",
@@ -391,19 +401,22 @@ static void redirect(struct visit *v)
 {
 	struct fw_str t = fw_str(v->plan->redirect);
 	struct fw_buf b = FW_BUF_INIT(0), line = FW_BUF_INIT(0);
-	const char *seen = memmem(v->r->target.p, v->r->target.len, "step=", 5);
+	const char *seen = memmem(v->r->target.p, v->r->target.len, "hop=", 4);
 	int64_t j;
 
-	if (fw_str_starts(t, FW_STR("feed/")) && fw_str_int(fw_str_sub(t, 5, t.len), &j) && j >= 0 && (size_t)j < origin.feed_n)
+	if (fw_str_starts(t, FW_STR("feed/")) && fw_str_int(fw_str_sub(t, 5, t.len), &j) && j >= 0 &&
+		(size_t)j < origin.feed_n)
 		origin_url(&b, (size_t)j);
 	else if (fw_str_eq(t, FW_STR("next")))
 		origin_url(&b, (size_t)(v->r->feed + 1) % origin.feed_n);
 	else if (fw_str_eq(t, FW_STR("loop")))
-		fw_buf_addf(&b, "/feed/%lld%s", (long long)v->r->feed, seen ? "" : "?step=1");
+		fw_buf_addf(&b, "/feed/%lld%s", (long long)v->r->feed, seen ? "" : "?hop=1");
 	else if (fw_str_eq(t, FW_STR("endless"))) {
-		if (!seen || !fw_str_int(fw_str_sub(v->r->target, (size_t)(seen - v->r->target.p) + 5, v->r->target.len), &j))
+		if (!seen ||
+			!fw_str_int(
+				fw_str_sub(v->r->target, (size_t)(seen - v->r->target.p) + 4, v->r->target.len), &j))
 			j = 0;
-		fw_buf_addf(&b, "/feed/%lld?step=%lld", (long long)v->r->feed, (long long)j + 1);
+		fw_buf_addf(&b, "/feed/%lld?hop=%lld", (long long)v->r->feed, (long long)j + 1);
 	} else {
 		fw_buf_addstr(&b, t);
 	}
@@ -517,8 +530,8 @@ static void settle(struct visit *v)
 		p = &no_plan;
 	v->plan = p;
 	if (p->source == FROM_GROWTH)
-		v->version = p->grow_start + (p->grow_ms ? (fw_mono_ms() - origin.start_ms) / p->grow_ms :
-			(nth - 1) / p->grow_requests);
+		v->version = p->grow_start +
+			(p->grow_ms ? (fw_mono_ms() - origin.start_ms) / p->grow_ms : (nth - 1) / p->grow_requests);
 	else if (p->validators == V_FRESH)
 		v->version = nth;
 	if (p->latency_ms >= 0)

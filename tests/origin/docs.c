@@ -109,9 +109,9 @@ static void flate(struct fw_str in, enum flate kind, struct fw_buf *out)
 	p = fw_buf_room(out, bound);
 	if (!p)
 		die("out of memory");
-	n = kind == FLATE_GZIP ? libdeflate_gzip_compress(c, in.p, in.len, p, bound) :
+	n = kind == FLATE_GZIP     ? libdeflate_gzip_compress(c, in.p, in.len, p, bound) :
 		kind == FLATE_ZLIB ? libdeflate_zlib_compress(c, in.p, in.len, p, bound) :
-		libdeflate_deflate_compress(c, in.p, in.len, p, bound);
+				     libdeflate_deflate_compress(c, in.p, in.len, p, bound);
 	out->len += n;
 }
 
@@ -129,7 +129,8 @@ static bool encode_one(struct fw_str in, struct fw_str coding, struct fw_buf *ou
 	} else if (fw_str_eq(coding, FW_STR("br"))) {
 		bound = n = BrotliEncoderMaxCompressedSize(in.len) + 64;
 		p = fw_buf_room(out, bound);
-		if (!p || !BrotliEncoderCompress(4, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_GENERIC, in.len,
+		if (!p ||
+			!BrotliEncoderCompress(4, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_GENERIC, in.len,
 				(const uint8_t *)in.p, &n, (uint8_t *)p))
 			die("brotli failed");
 		out->len += n;
@@ -239,13 +240,17 @@ void doc_grown(struct fw_buf *out, size_t feed, int64_t entries, int64_t window)
 	int64_t oldest = entries > window ? entries - window + 1 : 1;
 	char date[FW_RFC3339_MAX];
 
-	fw_buf_addf(out, "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\"><channel>"
+	fw_buf_addf(out,
+		"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<rss version=\"2.0\"><channel>"
 		"<title>Growing feed %zu</title><link>http://growing.example/%zu/</link>"
-		"<description>Entry numbers have no gaps</description>\n", feed, feed);
+		"<description>Entry numbers have no gaps</description>\n",
+		feed, feed);
 	for (int64_t k = entries; k >= oldest; k--)
-		fw_buf_addf(out, "<item><guid isPermaLink=\"false\">feed-%zu-entry-%lld</guid><title>Entry %lld of feed %zu"
+		fw_buf_addf(out,
+			"<item><guid isPermaLink=\"false\">feed-%zu-entry-%lld</guid><title>Entry %lld of feed %zu"
 			"</title><link>http://growing.example/%zu/%lld</link><pubDate>%s</pubDate>"
-			"<description>This is entry number %lld.</description></item>\n", feed, (long long)k, (long long)k,
-			feed, feed, (long long)k, fw_http_date(date, INT64_C(1767225600000) + k * FW_MINUTE_MS), (long long)k);
+			"<description>This is entry number %lld.</description></item>\n",
+			feed, (long long)k, (long long)k, feed, feed, (long long)k,
+			fw_http_date(date, INT64_C(1767225600000) + k * FW_MINUTE_MS), (long long)k);
 	fw_buf_adds(out, "</channel></rss>\n");
 }

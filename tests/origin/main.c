@@ -150,11 +150,27 @@ static int64_t number(const char *name, const char *s, int64_t min, int64_t max)
 
 int main(int argc, char **argv)
 {
-	enum { DOCS = 256, FEEDS, HOSTS, PORT, URLS, LATENCY, SEED, PLAN, PLANS, LOG, NO_KEEP_ALIVE, TLS, WITH_PARENT, HELP };
+	enum {
+		DOCS = 256,
+		FEEDS,
+		HOSTS,
+		PORT,
+		URLS,
+		LATENCY,
+		SEED,
+		PLAN,
+		PLANS,
+		LOG,
+		NO_KEEP_ALIVE,
+		TLS,
+		WITH_PARENT,
+		HELP
+	};
 	static const struct option options[] = {{"docs", 1, 0, DOCS}, {"feeds", 1, 0, FEEDS}, {"hosts", 1, 0, HOSTS},
 		{"port", 1, 0, PORT}, {"print-urls", 1, 0, URLS}, {"latency", 1, 0, LATENCY}, {"seed", 1, 0, SEED},
-		{"plan", 1, 0, PLAN}, {"plans", 1, 0, PLANS}, {"log", 1, 0, LOG}, {"no-keep-alive", 0, 0, NO_KEEP_ALIVE},
-		{"tls", 1, 0, TLS}, {"with-parent", 0, 0, WITH_PARENT}, {"help", 0, 0, HELP}, {0}};
+		{"plan", 1, 0, PLAN}, {"plans", 1, 0, PLANS}, {"log", 1, 0, LOG},
+		{"no-keep-alive", 0, 0, NO_KEEP_ALIVE}, {"tls", 1, 0, TLS}, {"with-parent", 0, 0, WITH_PARENT},
+		{"help", 0, 0, HELP}, {0}};
 	const char *docs = NULL, *urls = NULL, *latency = NULL, *log_file = NULL;
 	struct rlimit rl;
 	uint16_t port = 0;
@@ -164,26 +180,54 @@ int main(int argc, char **argv)
 	origin.start_ms = fw_mono_ms();
 	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
 		switch (c) {
-		case DOCS: docs = optarg; break;
-		case FEEDS: origin.feed_n = (size_t)number("--feeds", optarg, 1, 4000000); break;
-		case HOSTS: origin.host_n = (size_t)number("--hosts", optarg, 1, 4000000); break;
-		case PORT: port = (uint16_t)number("--port", optarg, 0, 65535); break;
-		case URLS: urls = optarg; break;
-		case LATENCY: latency = optarg; break;
-		case SEED: origin.seed = (uint64_t)number("--seed", optarg, 0, INT64_MAX); break;
-		case PLAN: rules_add(&origin.rules, fw_str(optarg), "--plan"); break;
-		case PLANS: rules_load(&origin.rules, optarg); break;
-		case LOG: log_file = optarg; break;
-		case NO_KEEP_ALIVE: origin.keep_alive = false; break;
+		case DOCS:
+			docs = optarg;
+			break;
+		case FEEDS:
+			origin.feed_n = (size_t)number("--feeds", optarg, 1, 4000000);
+			break;
+		case HOSTS:
+			origin.host_n = (size_t)number("--hosts", optarg, 1, 4000000);
+			break;
+		case PORT:
+			port = (uint16_t)number("--port", optarg, 0, 65535);
+			break;
+		case URLS:
+			urls = optarg;
+			break;
+		case LATENCY:
+			latency = optarg;
+			break;
+		case SEED:
+			origin.seed = (uint64_t)number("--seed", optarg, 0, INT64_MAX);
+			break;
+		case PLAN:
+			rules_add(&origin.rules, fw_str(optarg), "--plan");
+			break;
+		case PLANS:
+			rules_load(&origin.rules, optarg);
+			break;
+		case LOG:
+			log_file = optarg;
+			break;
+		case NO_KEEP_ALIVE:
+			origin.keep_alive = false;
+			break;
 		case TLS:
 			if (optind >= argc)
 				die("--tls needs two files: CERT KEY");
 			origin.tls = true, origin.cert = optarg, origin.key = argv[optind++];
 			break;
-		case WITH_PARENT: prctl(PR_SET_PDEATHSIG, 15); break;
+		case WITH_PARENT:
+			prctl(PR_SET_PDEATHSIG, 15);
+			break;
 		case 'h':
-		case HELP: fputs(usage, stdout), fputs(plan_help, stdout); return 0;
-		default: fputs(usage, stderr); return 2;
+		case HELP:
+			fputs(usage, stdout), fputs(plan_help, stdout);
+			return 0;
+		default:
+			fputs(usage, stderr);
+			return 2;
 		}
 	}
 	if (!docs || optind != argc) {

@@ -29,13 +29,13 @@
 
 struct coded { /* one body in one coding and framing, ready to send */
 	struct coded *next;
-	char *spec;         /* "gzip", "br+gzip", "gzip|chunked", "" */
+	char *spec; /* "gzip", "br+gzip", "gzip|chunked", "" */
 	struct fw_str body;
 };
 
 struct doc {
 	const char *name;
-	const char *type;   /* media type, guessed from name and bytes */
+	const char *type; /* media type, guessed from name and bytes */
 	struct fw_str body;
 	uint64_t hash;
 	struct coded *coded;
@@ -68,35 +68,35 @@ enum validators { V_BOTH, V_ETAG, V_LM, V_NONE, V_WEAK, V_ODD, V_FRESH };
 enum net { NET_OK, NET_NOACCEPT, NET_REFUSE, NET_NXDOMAIN };
 
 struct plan {
-	const char *text;        /* as written */
+	const char *text; /* as written */
 	/* applies only to the first N requests, or only to those after the Nth. first -1: to all */
 	int64_t first, after;
-	int status;              /* 0: 200 or 304 */
-	char *redirect;          /* the target, see plan.c; status has the code */
-	char *headers;           /* whole lines, each with CRLF */
-	char *type, *charset;    /* NULL: guessed; type "" none */
-	char *coding;            /* forced; NULL: gzip if the client accepts it */
-	char *claim;             /* the Content-Encoding header, whatever the body is */
+	int status;           /* 0: 200 or 304 */
+	char *redirect;       /* the target, see plan.c; status has the code */
+	char *headers;        /* whole lines, each with CRLF */
+	char *type, *charset; /* NULL: guessed; type "" none */
+	char *coding;         /* forced; NULL: gzip if the client accepts it */
+	char *claim;          /* the Content-Encoding header, whatever the body is */
 	bool chunked, until_close, close, cookie, ignore_validators, always_304, stale_304, http10;
 	enum validators validators;
 	enum source source;
 	enum where reset, hang, shut;
 	enum net net;
-	int cut_percent;         /* sends only this part of the coded body, with matching lengths; 0: all */
-	int64_t missing;         /* Content-Length is this many bytes too large */
-	int64_t drip_bps;        /* bytes per second; 0: full speed */
-	int64_t latency_ms;      /* -1: by --latency */
-	int64_t bomb_mb;         /* MiB of spaces, compressed; -1: endless gzip */
+	int cut_percent;             /* sends only this part of the coded body, with matching lengths; 0: all */
+	int64_t missing;             /* Content-Length is this many bytes too large */
+	int64_t drip_bps;            /* bytes per second; 0: full speed */
+	int64_t latency_ms;          /* -1: by --latency */
+	int64_t bomb_mb;             /* MiB of spaces, compressed; -1: endless gzip */
 	int64_t header_kb, header_n; /* one header of this size; this many headers */
 	bool endless, endless_headers;
 	bool has_expires;
-	int64_t expires_s;       /* from now */
+	int64_t expires_s; /* from now */
 	int64_t grow_requests, grow_ms, grow_start, window;
 };
 
-struct rule { /* the feeds that a plan applies to */
-	int64_t from, to;        /* inclusive */
-	int64_t mod, rest;       /* mod 0: all of from..to */
+struct rule {              /* the feeds that a plan applies to */
+	int64_t from, to;  /* inclusive */
+	int64_t mod, rest; /* mod 0: all of from..to */
 	struct plan *plan;
 };
 
@@ -116,8 +116,8 @@ extern const char plan_help[];
 /* ---- origin (main.c) ------------------------------------------------------------------------- */
 
 struct feed {
-	struct plan *plan;       /* or NULL */
-	uint32_t requests;       /* for /feed/I and /with/.../feed/I together */
+	struct plan *plan; /* or NULL */
+	uint32_t requests; /* for /feed/I and /with/.../feed/I together */
 	int32_t latency_ms;
 };
 
@@ -128,7 +128,7 @@ struct origin {
 	size_t feed_n, host_n;
 	uint16_t port, refuse_port;
 	uint64_t seed;
-	int64_t start_ms;        /* monotonic */
+	int64_t start_ms; /* monotonic */
 	bool keep_alive, tls;
 	bool log_on;
 	const char *cert, *key;
@@ -143,16 +143,16 @@ FW_NORETURN FW_PRINTF(1, 2) void die(const char *fmt, ...);
 
 struct request { /* one request, for the log */
 	uint64_t conn;
-	uint32_t serial;         /* within its connection, from 1 */
+	uint32_t serial; /* within its connection, from 1 */
 	int64_t start_us, wall_ms;
 	int64_t came_us; /* when the kernel received it, accurate to some ms; start_us: when the origin read it */
-	uint32_t host;           /* index; host_n: an address that is not one of ours */
-	int64_t feed;            /* or -1 */
+	uint32_t host;   /* index; host_n: an address that is not one of ours */
+	int64_t feed;    /* or -1 */
 	struct fw_str method, target, version, headers; /* headers: raw lines */
 	int status;
 	uint64_t bytes;
-	const char *end;         /* "ok", "reset", "cut", "gone" (client left), "hang" */
-	const char *violation;   /* or NULL */
+	const char *end;       /* "ok", "reset", "cut", "gone" (client left), "hang" */
+	const char *violation; /* or NULL */
 };
 
 /* ---- answer.c -------------------------------------------------------------------------------- */

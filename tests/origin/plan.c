@@ -48,8 +48,10 @@ static bool number(struct fw_str v, int64_t *out)
 
 static bool where(struct fw_str v, enum where *out)
 {
-	*out = fw_str_eq(v, FW_STR("start")) ? BEFORE_HEADERS : fw_str_eq(v, FW_STR("headers")) ? MID_HEADERS :
-		fw_str_eq(v, FW_STR("body")) ? MID_BODY : NOWHERE;
+	*out = fw_str_eq(v, FW_STR("start"))    ? BEFORE_HEADERS :
+		fw_str_eq(v, FW_STR("headers")) ? MID_HEADERS :
+		fw_str_eq(v, FW_STR("body"))    ? MID_BODY :
+						  NOWHERE;
 	return *out != NOWHERE;
 }
 
@@ -87,8 +89,8 @@ static bool bare_word(struct plan *p, struct fw_str w)
 		bool *flag;
 	} flags[] = {{"chunked", &p->chunked}, {"until-close", &p->until_close}, {"close", &p->close},
 		{"cookie", &p->cookie}, {"ignore-validators", &p->ignore_validators}, {"always-304", &p->always_304},
-		{"stale-304", &p->stale_304},
-		{"endless", &p->endless}, {"endless-headers", &p->endless_headers}, {"http10", &p->http10}};
+		{"stale-304", &p->stale_304}, {"endless", &p->endless}, {"endless-headers", &p->endless_headers},
+		{"http10", &p->http10}};
 	const struct {
 		const char *name;
 		enum source source;
@@ -132,7 +134,7 @@ static bool set_growth(struct plan *p, struct fw_str v)
 
 	p->source = FROM_GROWTH;
 	return ms ? number(fw_str_sub(v, 0, v.len - 2), &p->grow_ms) && p->grow_ms > 0 :
-		number(v, &p->grow_requests) && p->grow_requests > 0;
+		    number(v, &p->grow_requests) && p->grow_requests > 0;
 }
 
 static bool value_word(struct plan *p, struct fw_str k, struct fw_str v)

@@ -34,17 +34,17 @@ enum state { READING, WAITING, SENDING, HANGING };
 struct conn {
 	int fd;
 	SSL *ssl;
-	uint32_t events;         /* registered with epoll; 0: not yet */
+	uint32_t events; /* registered with epoll; 0: not yet */
 	enum state state;
 	struct fw_buf in;
-	size_t request_len;      /* of `in`: the request that is being answered */
+	size_t request_len; /* of `in`: the request that is being answered */
 	struct request r;
 	struct answer a;
 	uint64_t sent;
-	int64_t due_ms;          /* WAITING or dripping */
-	size_t timer_at;         /* in timers, from 1; 0: none */
-	bool over;               /* the client has closed */
-	struct conn *next;       /* in the free list */
+	int64_t due_ms;    /* WAITING or dripping */
+	size_t timer_at;   /* in timers, from 1; 0: none */
+	bool over;         /* the client has closed */
+	struct conn *next; /* in the free list */
 };
 
 static struct {
@@ -52,7 +52,7 @@ static struct {
 	SSL_CTX *tls;
 	uint64_t conn_n;
 	struct conn *free;
-	struct conn **timer;     /* heap by due_ms, from 1 */
+	struct conn **timer; /* heap by due_ms, from 1 */
 	size_t timer_n, timer_cap;
 	int64_t now_ms;
 } sv;
@@ -191,8 +191,10 @@ static ssize_t conn_write(struct conn *c, const struct iovec *iov, int n)
 {
 	struct msghdr m = {.msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)n};
 
-	return io_result(c, c->ssl ? SSL_write(c->ssl, iov[0].iov_base, (int)FW_MIN(iov[0].iov_len, (size_t)1 << 20)) :
-		sendmsg(c->fd, &m, MSG_NOSIGNAL), EPOLLIN | EPOLLOUT);
+	return io_result(c,
+		c->ssl ? SSL_write(c->ssl, iov[0].iov_base, (int)FW_MIN(iov[0].iov_len, (size_t)1 << 20)) :
+			 sendmsg(c->fd, &m, MSG_NOSIGNAL),
+		EPOLLIN | EPOLLOUT);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
@@ -348,7 +350,11 @@ static void conn_run(struct conn *c)
 			break;
 		}
 		if (c->a.after != KEEP) {
-			conn_close(c, c->a.after == RESET ? "reset" : c->a.limit == UINT64_MAX ? "ok" : "cut", c->a.after == RESET);
+			conn_close(c,
+				c->a.after == RESET              ? "reset" :
+					c->a.limit == UINT64_MAX ? "ok" :
+								   "cut",
+				c->a.after == RESET);
 			return;
 		}
 		request_end(c, "ok");
@@ -433,7 +439,8 @@ static void accept_all(void)
 
 static int tcp_socket(uint32_t address, uint16_t port, bool nonblock)
 {
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | (nonblock ? SOCK_NONBLOCK : 0), 0), on = 1, size = 1 << 18;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | (nonblock ? SOCK_NONBLOCK : 0), 0), on = 1,
+	    size = 1 << 18;
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(address)};
 
 	if (fd < 0)
@@ -479,14 +486,16 @@ static void tls_setup(void)
 	sv.tls = SSL_CTX_new(TLS_server_method());
 	if (!sv.tls || SSL_CTX_use_certificate_chain_file(sv.tls, origin.cert) != 1)
 		die("--tls: %s is not a PEM certificate", origin.cert);
-	if (SSL_CTX_use_PrivateKey_file(sv.tls, origin.key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(sv.tls) != 1)
+	if (SSL_CTX_use_PrivateKey_file(sv.tls, origin.key, SSL_FILETYPE_PEM) != 1 ||
+		SSL_CTX_check_private_key(sv.tls) != 1)
 		die("--tls: %s is not the key of %s", origin.key, origin.cert);
 	if (!origin.keep_alive) {
 		SSL_CTX_set_session_cache_mode(sv.tls, SSL_SESS_CACHE_OFF);
 		SSL_CTX_set_options(sv.tls, SSL_OP_NO_TICKET);
 		SSL_CTX_set_num_tickets(sv.tls, 0);
 	}
-	SSL_CTX_set_mode(sv.tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+	SSL_CTX_set_mode(
+		sv.tls, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
 }
 
 void serve_listen(uint16_t port)
@@ -526,7 +535,7 @@ static bool signal_run(void)
 void serve(void)
 {
 	struct epoll_event e[512], listen_event = {.events = EPOLLIN, .data.ptr = &sv.listener},
-		signal_event = {.events = EPOLLIN, .data.ptr = &sv.signals};
+				   signal_event = {.events = EPOLLIN, .data.ptr = &sv.signals};
 	sigset_t set;
 
 	sigemptyset(&set);

@@ -104,7 +104,8 @@ void server_data(const char *name, const char *data, void (*make)(void))
 		make();
 		return;
 	}
-	if (!fw_snprintf(done, sizeof(done), "%s/%s", kept, name) || !fw_snprintf(half, sizeof(half), "%s/%s.half", kept, name))
+	if (!fw_snprintf(done, sizeof(done), "%s/%s", kept, name) ||
+		!fw_snprintf(half, sizeof(half), "%s/%s.half", kept, name))
 		data_failed("too long", kept);
 	lock = open(kept, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (lock < 0 || flock(lock, LOCK_EX))
@@ -249,7 +250,8 @@ struct fw_store *fresh(int driver)
 	static int n;
 	char name[60];
 
-	ck_assert(fw_snprintf(name, sizeof(name), "fresh%d_%d", (int)getpid(), n++)); /* each test is a process of its own */
+	ck_assert(fw_snprintf(
+		name, sizeof(name), "fresh%d_%d", (int)getpid(), n++)); /* each test is a process of its own */
 	return store_open(scratch_url(driver, name), FW_STORE_CREATE);
 }
 
@@ -283,8 +285,12 @@ void subscribe_many(struct fw_store *st, const char *format, int from, int n, in
 
 struct fw_entry_row entry(int key, int hash, const char *title, const char *content)
 {
-	struct fw_entry_row e = {.hash = (uint64_t)hash, .title = fw_str(title), .content = fw_str(content),
-		.content_type = FW_TEXT_HTML, .published_ms = FW_NO_DATE, .updated_ms = FW_NO_DATE};
+	struct fw_entry_row e = {.hash = (uint64_t)hash,
+		.title = fw_str(title),
+		.content = fw_str(content),
+		.content_type = FW_TEXT_HTML,
+		.published_ms = FW_NO_DATE,
+		.updated_ms = FW_NO_DATE};
 
 	memcpy(e.key, &key, sizeof(key));
 	return e;
@@ -339,7 +345,10 @@ void put_entries(struct fw_store *st, int64_t feed_id, int from, int to)
 	struct fw_entry_row *e = calloc((size_t)(to - from), sizeof(*e));
 	static int64_t at_ms = NOW; /* two pushes with the same time could be taken for a repetition */
 	struct fw_feed f = {.id = feed_id};
-	struct fw_outcome o = {.feed_id = feed_id, .feed = &f, .entries = e, .entry_n = (size_t)(to - from),
+	struct fw_outcome o = {.feed_id = feed_id,
+		.feed = &f,
+		.entries = e,
+		.entry_n = (size_t)(to - from),
 		.visit = {.at_ms = ++at_ms, .kind = FW_VISIT_PUSHED, .slot = -1}};
 	struct fw_err err = {0};
 	struct fw_arena a;

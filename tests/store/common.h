@@ -46,7 +46,7 @@
  */
 struct under_test {
 	const char *name;
-	bool shared; /* several processes can use it */
+	bool shared;                 /* several processes can use it */
 	const struct server *server; /* NULL: it needs no server */
 };
 extern struct under_test under_test[];

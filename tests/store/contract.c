@@ -137,8 +137,8 @@ START_TEST(the_quiet_time_goes_with_the_shard)
 	a->shard[5].quiet_since_ms = 0;
 	died_ms = drv_clock(st);
 	/* in one call: some shards with the value given, the rest as of a worker that died now */
-	DONE(st->driver->release(st,
-		&(struct store_release){.lease_id = a->id, .shard = a->shard, .n = 10, .leave = true}, &drv_err));
+	DONE(st->driver->release(
+		st, &(struct store_release){.lease_id = a->id, .shard = a->shard, .n = 10, .leave = true}, &drv_err));
 	b = drv_join(st, "b", LONG_MS);
 	ck_assert_uint_eq(b->shard_n, STORE_SHARDS);
 	for (int i = 0; i < 10; i++)
@@ -221,7 +221,6 @@ START_TEST(idle_and_full)
 	drv_end(st);
 }
 END_TEST
-
 
 /* In real time: heartbeats keep a lease; it ends when its time is over, not before. */
 START_TEST(a_lease_runs_out)
@@ -437,7 +436,8 @@ START_TEST(killers_are_quarantined)
 	ck_assert_int_gt(drv_version(st, l, shard), version); /* the owner of the shard sees it */
 	DONE(drv_commit(st, l->id, &o, 1));
 	ck_assert_int_eq(drv_find(st, id)->status, FW_FEED_QUARANTINED); /* the feed stays quarantined */
-	DONE(st->driver->feed_set(st, &(struct fw_feed){.id = paused, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &drv_err));
+	DONE(st->driver->feed_set(
+		st, &(struct fw_feed){.id = paused, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &drv_err));
 	for (int i = 0; i < 3; i++)
 		drv_reap(st, "host/9/9", paused);
 	ck_assert(drv_find(st, paused)->crash_n == 3 && drv_find(st, paused)->status == FW_FEED_PAUSED);
@@ -638,11 +638,20 @@ START_TEST(what_is_due)
 	/* each callback is optional, and each can end the list */
 	h = (struct store_host){.id = store_feed_host_id(drv_find(st, id[0])), .next_ok_ms = 1};
 	DONE(st->driver->commit(st, &(struct store_commit){.lease_id = l->id, .host = &h, .host_n = 1}, &drv_err));
-	ck_assert_int_eq(st->driver->due(st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX,
-		.due = stop_due, .ctx = &n}, &drv_err), 7);
+	ck_assert_int_eq(
+		st->driver->due(st,
+			&(struct store_due_query){.shard = -1, .until_ms = INT64_MAX, .due = stop_due, .ctx = &n},
+			&drv_err),
+		7);
 	ck_assert_int_eq(n, 1);
-	ck_assert_int_eq(st->driver->due(st, &(struct store_due_query){.shard = store_host_shard(h.id),
-		.until_ms = INT64_MAX, .due = stop_due, .host = stop_host, .ctx = &n}, &drv_err), 8);
+	ck_assert_int_eq(st->driver->due(st,
+				 &(struct store_due_query){.shard = store_host_shard(h.id),
+					 .until_ms = INT64_MAX,
+					 .due = stop_due,
+					 .host = stop_host,
+					 .ctx = &n},
+				 &drv_err),
+		8);
 	ck_assert_int_eq(n, 101);
 	DONE(st->driver->due(st, &(struct store_due_query){.shard = -1, .until_ms = INT64_MAX}, &drv_err));
 	DONE(st->driver->feed_drop(st, id[0], 0, &drv_err)); /* the store is usable as before */
@@ -676,15 +685,20 @@ START_TEST(hosts_outlive_their_owner)
 {
 	struct store *st = drv_fresh(_i);
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
-	struct store_host h[3] = {{.id = store_host_id(FW_STR("a.example")), .next_ok_ms = 10, .cooldown_until_ms = 20,
+	struct store_host h[3] = {{.id = store_host_id(FW_STR("a.example")),
+					  .next_ok_ms = 10,
+					  .cooldown_until_ms = 20,
 					  .learned_delay_ms = 30},
-		{.id = store_host_id(FW_STR("b.example")), .next_ok_ms = INT64_MAX, .cooldown_until_ms = NOW,
+		{.id = store_host_id(FW_STR("b.example")),
+			.next_ok_ms = INT64_MAX,
+			.cooldown_until_ms = NOW,
 			.learned_delay_ms = 1}};
 	struct store_commit c = {.lease_id = l->id, .host = h, .host_n = 2};
 	const struct store_host *got;
 	size_t all;
 
-	h[2] = (struct store_host){.id = h[0].id + STORE_SHARDS * INT64_C(8), .learned_delay_ms = 3}; /* in the same shard */
+	h[2] = (struct store_host){
+		.id = h[0].id + STORE_SHARDS * INT64_C(8), .learned_delay_ms = 3}; /* in the same shard */
 	DONE(st->driver->commit(st, &c, &drv_err));
 	got = drv_host(st, h[1].id);
 	ck_assert(got && got->next_ok_ms == INT64_MAX && got->cooldown_until_ms == NOW && got->learned_delay_ms == 1);
@@ -701,7 +715,8 @@ START_TEST(hosts_outlive_their_owner)
 	ck_assert_uint_eq(drv_due(st, -1, 0)->host_n, 3);
 	/* a host of another shard: the later times count, the learned delay stays */
 	c.lease_id = l->id;
-	h[0] = (struct store_host){.id = h[0].id, .next_ok_ms = 50, .cooldown_until_ms = -1, .learned_delay_ms = 99, .others = true};
+	h[0] = (struct store_host){
+		.id = h[0].id, .next_ok_ms = 50, .cooldown_until_ms = -1, .learned_delay_ms = 99, .others = true};
 	c.host_n = 1;
 	DONE(st->driver->commit(st, &c, &drv_err));
 	got = drv_host(st, h[0].id);
@@ -973,7 +988,8 @@ START_TEST(repeated_commits)
 	again[0].entry_n = 1;
 	again[0].visit.new_n = 0;
 	DONE(drv_commit(st, 0, again, 1));
-	ck_assert(!again[0].rc && again[0].visit.new_n == 1 && drv_entries(st, id[0]) == 3 && drv_visits(st, id[0]) == 3);
+	ck_assert(
+		!again[0].rc && again[0].visit.new_n == 1 && drv_entries(st, id[0]) == 3 && drv_visits(st, id[0]) == 3);
 	drv_leave(st, l);
 	drv_end(st);
 }
@@ -988,8 +1004,15 @@ START_TEST(pushes_need_no_lease)
 		paused = drv_feed(st, "https://paused.example/", 6);
 	struct fw_entry_row e[3] = {
 		entry(1, 1, "one", "text"), entry(2, 1, "two", "text"), entry(3, 1, "three", "text")};
-	struct fw_feed f = {.due_at_ms = 99999, .status = FW_FEED_GONE, .title = FW_STR("told"), .last_visit_ms = 7,
-		.why = FW_STR("pushed"), .fail_n = 9, .crash_n = 9, .http_status = 500, .expect_us = 4};
+	struct fw_feed f = {.due_at_ms = 99999,
+		.status = FW_FEED_GONE,
+		.title = FW_STR("told"),
+		.last_visit_ms = 7,
+		.why = FW_STR("pushed"),
+		.fail_n = 9,
+		.crash_n = 9,
+		.http_status = 500,
+		.expect_us = 4};
 	struct fw_outcome o[3];
 	int64_t begin_ms = drv_clock(st), new_ms;
 
@@ -1048,11 +1071,12 @@ START_TEST(first_visits_need_no_lease)
 		later = *drv_find(st, id);
 		ck_assert(later.due_at_ms == 7000 && later.last_visit_ms == f.last_visit_ms && later.entry_n == 2 &&
 			later.last_kind == FW_VISIT_OK);
-		ck_assert(fw_str_eq(later.title, f.title) && fw_str_eq(later.etag, f.etag) && fw_str_eq(later.why, f.why));
+		ck_assert(fw_str_eq(later.title, f.title) && fw_str_eq(later.etag, f.etag) &&
+			fw_str_eq(later.why, f.why));
 		ck_assert_int_eq(drv_visits(st, id), 1);
 	}
 	ck_assert_int_gt(drv_version(st, l, shard), version); /* its owner reads it again */
-	second = drv_outcome(st, id, &f, 8000); /* it was visited meanwhile: this becomes a push */
+	second = drv_outcome(st, id, &f, 8000);               /* it was visited meanwhile: this becomes a push */
 	f.title = FW_STR("told anew");
 	f.language = FW_STR("en"); /* which was absent so far */
 	f.etag = FW_STR("\"2\"");
@@ -1221,8 +1245,8 @@ START_TEST(the_same_entries_at_a_time)
 		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
 		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
 	}
-	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.after_id = last[0], .oldest_first = true}, later_entry,
-		last, &drv_err));
+	DONE(st->driver->entry_list(
+		st, &(struct fw_entry_query){.after_id = last[0], .oldest_first = true}, later_entry, last, &drv_err));
 	ck_assert_int_eq(last[1], ROUNDS + 1);
 	ck_assert_int_eq(drv_entries(st, id), ROUNDS + 1);
 	ck_assert_int_eq(s->new_n, ROUNDS + 1); /* each entry was new for exactly one process */
@@ -1255,8 +1279,10 @@ static void joins(int i, const char *url, struct shared *s, int me)
 		must(rc, "a heartbeat");
 		atomic_store(&s->lease[me * JOINS + k], l->id);
 		do {
-			rc = st->driver->release(st, &(struct store_release){.lease_id = l->id, .leave = k % 2 == 0,
-				.shard = l->shard, .n = l->shard_n / 2}, &drv_err);
+			rc = st->driver->release(st,
+				&(struct store_release){
+					.lease_id = l->id, .leave = k % 2 == 0, .shard = l->shard, .n = l->shard_n / 2},
+				&drv_err);
 		} while (rc == FW_EAGAIN);
 		must(rc, "giving back");
 	}
@@ -1341,8 +1367,8 @@ START_TEST(busy)
 	print = drv_print(holder);
 	DONE(holder->driver->open(&c, &st, &drv_err));
 	DONE(sql_of(holder)->dialect->begin(sql_of(holder), &drv_err));
-	DONE(sql_exec_count(sql_of(holder), "UPDATE workers SET idle = idle + 1 WHERE id = ?1", SQL_V(SQL_INT(l->id)), &id,
-		&drv_err));
+	DONE(sql_exec_count(sql_of(holder), "UPDATE workers SET idle = idle + 1 WHERE id = ?1", SQL_V(SQL_INT(l->id)),
+		&id, &drv_err));
 	ck_assert_int_eq(id, 1);
 	begin_ms = fw_mono_ms();
 	FAILS(drv_commit(st, l->id, &o, 1), FW_EAGAIN);
@@ -1404,13 +1430,13 @@ int main(void)
 {
 	Suite *s = suite_create("contract");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {the_first_has_all, parts_after_two_heartbeats, what_a_heartbeat_keeps, the_quiet_time_goes_with_the_shard,
-		begin_together, idle_and_full, a_lease_runs_out, over_and_not_taken, no_number_twice, leases_that_are_not_there,
-		shards_of_others_stay, dead_ones_are_reaped, killers_are_quarantined, changes_raise_versions,
-		what_is_due, many_feeds_of_one_host, hosts_outlive_their_owner, fenced, changed_while_in_flight, state_without_a_visit,
-		addresses_are_adopted, feeds_move, repeated_commits, pushes_need_no_lease,
-		first_visits_need_no_lease, entries_are_unique,
-		the_same_entries_at_a_time, joined_at_a_time, busy, the_server_dies};
+	const TTest *const every[] = {the_first_has_all, parts_after_two_heartbeats, what_a_heartbeat_keeps,
+		the_quiet_time_goes_with_the_shard, begin_together, idle_and_full, a_lease_runs_out, over_and_not_taken,
+		no_number_twice, leases_that_are_not_there, shards_of_others_stay, dead_ones_are_reaped,
+		killers_are_quarantined, changes_raise_versions, what_is_due, many_feeds_of_one_host,
+		hosts_outlive_their_owner, fenced, changed_while_in_flight, state_without_a_visit,
+		addresses_are_adopted, feeds_move, repeated_commits, pushes_need_no_lease, first_visits_need_no_lease,
+		entries_are_unique, the_same_entries_at_a_time, joined_at_a_time, busy, the_server_dies};
 
 	stores_begin();
 	tcase_set_timeout(t, 120);

@@ -273,9 +273,15 @@ static int64_t prune_entries(struct fw_store *st)
 static struct fw_store *full_store(int driver)
 {
 	struct fw_store *st = fresh(driver);
-	struct fw_entry_row e[3] = {entry(1, 1, "one", "<p>first</p>"), entry(2, 7, "two", "second"), entry(3, 1, "three", NULL)};
-	struct fw_feed_new n = {.url = FW_STR("https://a.example/"), .user_title = FW_STR("mine"), .folder = FW_STR("f/g"),
-		.username = FW_STR("u"), .password = FW_STR("p"), .interval_ms = 1234, .due_at_ms = NOW};
+	struct fw_entry_row e[3] = {
+		entry(1, 1, "one", "<p>first</p>"), entry(2, 7, "two", "second"), entry(3, 1, "three", NULL)};
+	struct fw_feed_new n = {.url = FW_STR("https://a.example/"),
+		.user_title = FW_STR("mine"),
+		.folder = FW_STR("f/g"),
+		.username = FW_STR("u"),
+		.password = FW_STR("p"),
+		.interval_ms = 1234,
+		.due_at_ms = NOW};
 	struct fw_feed set = {.status = FW_FEED_PAUSED}, push = {.push_until_ms = NOW + 99 * HOUR};
 	struct fw_err err = {0};
 
@@ -353,8 +359,9 @@ static const char *due_text(struct fw_store *st)
 	for (int64_t id = 1; id <= 10; id++) {
 		for (size_t i = 0; i < d->n; i++) {
 			if (d->due[i].feed_id == id)
-				fw_buf_addf(&b, "%lld %lld %lld %lld %d\n", (long long)id, (long long)d->due[i].due_at_ms,
-					(long long)d->due[i].host_id, (long long)d->due[i].last_visit_ms, d->due[i].shard);
+				fw_buf_addf(&b, "%lld %lld %lld %lld %d\n", (long long)id,
+					(long long)d->due[i].due_at_ms, (long long)d->due[i].host_id,
+					(long long)d->due[i].last_visit_ms, d->due[i].shard);
 		}
 	}
 	text = fw_arena_str(&A, fw_buf_str(&b)).p;
@@ -424,7 +431,8 @@ END_TEST
 
 /* ---- copies by the engine from a source that changes ----------------------------------------- */
 
-static int engine_copy(struct fw_store *from, struct fw_store *to, bool resume, struct fw_copy_stats *s, struct fw_err *err)
+static int engine_copy(
+	struct fw_store *from, struct fw_store *to, bool resume, struct fw_copy_stats *s, struct fw_err *err)
 {
 	struct fw_copy_options o = {.resume = resume, .batch_bytes = 1}; /* one row in each load */
 
@@ -551,7 +559,10 @@ END_TEST
 
 START_TEST(load_refuses_another_feed) /* and then nothing is written */
 {
-	static const struct { int64_t id; const char *url; } T[] = {{1, "https://other.example/"}, {2, "https://a.example/"}};
+	static const struct {
+		int64_t id;
+		const char *url;
+	} T[] = {{1, "https://other.example/"}, {2, "https://a.example/"}};
 	struct fw_store *st = fresh(_i);
 	struct fw_err err = {0};
 
@@ -576,7 +587,8 @@ START_TEST(load_takes_a_batch_with_repeats)
 		{.id = 5, .url = FW_STR("https://c.example/2"), .created_ms = NOW, .due_at_ms = NOW}};
 	struct fw_entry_row e[3] = {entry(1, 1, "a", "a"), entry(2, 1, "b", "b")};
 	struct fw_entry_key k[2] = {{.feed_id = 4, .hash = 3}, {.feed_id = 4, .hash = 3}};
-	struct fw_visit v[2] = {{.id = 1, .feed_id = 4, .at_ms = NOW, .run_id = 1}, {.id = 2, .feed_id = 4, .at_ms = NOW + 1, .run_id = 1}};
+	struct fw_visit v[2] = {{.id = 1, .feed_id = 4, .at_ms = NOW, .run_id = 1},
+		{.id = 2, .feed_id = 4, .at_ms = NOW + 1, .run_id = 1}};
 	struct fw_load l = {f, e, k, v, 3, 3, 2, 2};
 	struct fw_visit_query q = {.feed_id = 4};
 	struct fw_buf out = FW_BUF_INIT(0);
@@ -645,7 +657,9 @@ START_TEST(keys_of_a_range_of_feeds)
 	struct fw_err err = {0};
 
 	for (int i = 0; i < 3; i++) {
-		f[i] = (struct fw_feed){.id = i + 1, .created_ms = NOW, .due_at_ms = NOW,
+		f[i] = (struct fw_feed){.id = i + 1,
+			.created_ms = NOW,
+			.due_at_ms = NOW,
 			.url = fw_str(fw_arena_printf(&A, "https://%d.example/", i))};
 		k[i] = (struct fw_entry_key){.feed_id = 3 - i, .hash = (uint64_t)i};
 	}
@@ -668,8 +682,8 @@ END_TEST
 
 static int record_dump(void *ctx, const struct fw_record *r)
 {
-	fw_buf_addf(ctx, "%.*s/%.*s=%.*s %lld %lld\n", FW_STR_ARG(r->kind), FW_STR_ARG(r->key), FW_STR_ARG(r->value), (long long)r->at_ms,
-		(long long)r->until_ms);
+	fw_buf_addf(ctx, "%.*s/%.*s=%.*s %lld %lld\n", FW_STR_ARG(r->kind), FW_STR_ARG(r->key), FW_STR_ARG(r->value),
+		(long long)r->at_ms, (long long)r->until_ms);
 	return 0;
 }
 
@@ -686,7 +700,8 @@ static char *records(struct fw_store *st)
 
 static void record_put(struct fw_store *st, const char *kind, const char *key, const char *value, int64_t until_ms)
 {
-	struct fw_record r = {.kind = fw_str(kind), .key = fw_str(key), .value = fw_str(value), .at_ms = NOW, .until_ms = until_ms};
+	struct fw_record r = {
+		.kind = fw_str(kind), .key = fw_str(key), .value = fw_str(value), .at_ms = NOW, .until_ms = until_ms};
 	struct fw_err err = {0};
 
 	OK(fw_store_record_put(st, &r, false, NULL, &err));
@@ -801,7 +816,8 @@ START_TEST(records_that_differ_are_told)
 	OK(fw_copy(a, b, &o, &s, &err));
 	ck_assert_int_eq(s.differing, 3);
 	fw_buf_addc(&m.words, 0);
-	ck_assert_str_eq(m.words.p, "record token 'gone': missing at the target\nrecord token 'other': different at the target\n"
+	ck_assert_str_eq(m.words.p,
+		"record token 'gone': missing at the target\nrecord token 'other': different at the target\n"
 		"record token 'zebra': not at the source\n");
 	OK(fw_store_control_get(b, -1, &newest, &err));
 	ck_assert(newest.paused);
@@ -816,10 +832,19 @@ int main(void)
 	Suite *s = suite_create("store copy");
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {
-		copies_are_the_same_row_for_row, a_copy_goes_on_as_the_original_would, feeds_taken_away_come_back,
-		an_older_copy_is_brought_up_to_date, what_is_no_older_copy_is_left_alone, loaded_entries_are_found, load_refuses_another_feed,
-		load_takes_a_batch_with_repeats, visits_by_cursor, keys_of_a_range_of_feeds,
-		records_become_those_of_the_source, many_records, records_that_differ_are_told,
+		copies_are_the_same_row_for_row,
+		a_copy_goes_on_as_the_original_would,
+		feeds_taken_away_come_back,
+		an_older_copy_is_brought_up_to_date,
+		what_is_no_older_copy_is_left_alone,
+		loaded_entries_are_found,
+		load_refuses_another_feed,
+		load_takes_a_batch_with_repeats,
+		visits_by_cursor,
+		keys_of_a_range_of_feeds,
+		records_become_those_of_the_source,
+		many_records,
+		records_that_differ_are_told,
 	};
 
 	stores_begin();

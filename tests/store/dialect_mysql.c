@@ -72,8 +72,10 @@ static struct sql *table_make(int i)
 		mysql_db(s)->arrays = false;
 	else
 		ck_assert(mysql_db(s)->arrays || getenv("FW_MYSQLD"));
-	OK(s->dialect->script(s, "CREATE TABLE t (id BIGINT NOT NULL PRIMARY KEY, n BIGINT, name MEDIUMTEXT, b LONGBLOB)"
-		" ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", &err));
+	OK(s->dialect->script(s,
+		"CREATE TABLE t (id BIGINT NOT NULL PRIMARY KEY, n BIGINT, name MEDIUMTEXT, b LONGBLOB)"
+		" ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+		&err));
 	return s;
 }
 
@@ -94,7 +96,7 @@ static struct sql_value *rows_make(int64_t from, size_t rows)
 		v[4 * i] = SQL_INT(id);
 		v[4 * i + 1] = i % 3 ? SQL_INT(-id) : SQL_NULL;
 		v[4 * i + 2] = i % 5 ? SQL_TEXT(fw_str(fw_arena_printf(&A, "it's \\ \"%lld\"\n?1 ü", (long long)id))) :
-			SQL_TEXT(FW_STR_NONE);
+				       SQL_TEXT(FW_STR_NONE);
 		v[4 * i + 3] = SQL_BLOB(fw_arena_str(&A, ((struct fw_str){"\0\xff';x?1", 7})));
 	}
 	return v;
@@ -152,8 +154,7 @@ END_TEST
 START_TEST(found_or_not) /* a row that is unchanged counts as found */
 {
 	static const struct sql_text SET = {
-		"UPDATE t AS t SET n = v.n, name = v.name, b = v.name {from} WHERE t.id = v.id",
-		"id:i n:i name:t"};
+		"UPDATE t AS t SET n = v.n, name = v.name, b = v.name {from} WHERE t.id = v.id", "id:i n:i name:t"};
 	static const size_t N[] = {2, 50, MANY};
 	struct sql *s = table_make(_i);
 	int64_t changed;
@@ -184,7 +185,8 @@ END_TEST
 START_TEST(there_already)
 {
 	static const char KEEP[] = "INSERT INTO t (id, n) VALUES (?2, ?1) {keep id|t.id}";
-	static const struct sql_text OVER = {"INSERT INTO t (id, n) {values} {upsert id} n = {greatest}(t.n, {new n})", "id:i n:i"};
+	static const struct sql_text OVER = {
+		"INSERT INTO t (id, n) {values} {upsert id} n = {greatest}(t.n, {new n})", "id:i n:i"};
 	static const struct sql_text GO = {"DELETE FROM t {using} WHERE id = v.id", "id:i"};
 	struct sql *s = table_make(_i);
 	struct sql_value v[40], id[20];
@@ -233,11 +235,14 @@ START_TEST(what_fails_is_taken_back)
 	IS(sql_end(s, each(s, &PUT, v, 4, 100), &err), FW_EAGAIN);
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 0);
 	v[4 * 99] = SQL_INT(100);
-	v[4 * 50 + 2] = SQL_TEXT(FW_STR("a\xff" "b"));
+	v[4 * 50 + 2] = SQL_TEXT(FW_STR("a\xff"
+					"b"));
 	OK(s->dialect->begin(s, &err));
 	OK(sql_end(s, each(s, &PUT, v, 4, 100), &err));
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM t"), 100);
-	ck_assert_str_eq(bare_text("SELECT name FROM t WHERE id = 51"), "a\xef\xbf\xbd" "b");
+	ck_assert_str_eq(bare_text("SELECT name FROM t WHERE id = 51"),
+		"a\xef\xbf\xbd"
+		"b");
 	bare("DROP TABLE t");
 	s->store.driver->close(&s->store);
 }
@@ -271,9 +276,8 @@ END_TEST
 
 START_TEST(half_made) /* killed between two tables: the next open completes the schema */
 {
-	static const char *const LEFT[] = {"DROP TABLE " MYSQL_LAST_TABLE, "DROP VIEW v_visits; DROP TABLE entries_indexed, words, records",
-		"DELETE FROM meta"};
-
+	static const char *const LEFT[] = {"DROP TABLE " MYSQL_LAST_TABLE,
+		"DROP VIEW v_visits; DROP TABLE entries_indexed, words, records", "DELETE FROM meta"};
 
 	for (size_t i = 0; i < FW_N(LEFT); i++) {
 		struct store *st = open_as(FW_STORE_CREATE);
@@ -300,7 +304,10 @@ END_TEST
 
 START_TEST(refusals)
 {
-	static const struct { const char *url, *words; int rc; } T[] = {
+	static const struct {
+		const char *url, *words;
+		int rc;
+	} T[] = {
 		{"mysql://root@localhost", "no name of a database", FW_EINVAL},
 		{"mysql://root@localhost/a`b", "no name of a database", FW_EINVAL},
 		{"mysql://root@localhost/x?colour=red", "unknown option \"colour\"", FW_EINVAL},
@@ -319,7 +326,8 @@ START_TEST(refusals)
 	st = open_as(FW_STORE_CREATE);
 	st->driver->close(st);
 	refused_at(fw_arena_printf(&A, "%s&ssl_ca=/nowhere.pem", url), 0, FW_EINVAL, "no TLS");
-	refused_at(fw_arena_printf(&A, "mysql://nobody:secret@localhost/%s", strstr(url, name)), 0, FW_EINVAL, "check user and password");
+	refused_at(fw_arena_printf(&A, "mysql://nobody:secret@localhost/%s", strstr(url, name)), 0, FW_EINVAL,
+		"check user and password");
 	bare("UPDATE meta SET value = 99 WHERE name = 'schema'");
 	refused_at(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
 	bare("DROP TABLE meta");
@@ -335,7 +343,8 @@ START_TEST(only_read)
 
 	st->driver->close(st);
 	st = open_as(FW_STORE_READ);
-	IS(st->driver->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err), FW_EINVAL);
+	IS(st->driver->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &err),
+		FW_EINVAL);
 	clean_close(st);
 }
 END_TEST
@@ -344,7 +353,8 @@ START_TEST(views) /* times and words are readable, and a dump can be restored un
 {
 	static const char *const VIEW[] = {"v_feeds", "v_entries", "v_visits"};
 	struct store *st = open_as(FW_STORE_CREATE);
-	struct fw_feed f = {.id = 3, .url = FW_STR("https://a.example/"), .due_at_ms = 1795385675929, .title = FW_STR("A")};
+	struct fw_feed f = {
+		.id = 3, .url = FW_STR("https://a.example/"), .due_at_ms = 1795385675929, .title = FW_STR("A")};
 	struct fw_entry_row e = entry(1, 1, "t", "c");
 
 	e.id = 9;
@@ -352,7 +362,8 @@ START_TEST(views) /* times and words are readable, and a dump can be restored un
 	e.published_ms = -1;
 	e.updated_ms = FW_NO_DATE;
 	e.extra = FW_STR("{\"a\":1,\"tags\":[\"x\",\"y z\"]}");
-	OK(st->driver->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1, .entry = &e, .entry_n = 1}}, &err));
+	OK(st->driver->load(
+		st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1, .entry = &e, .entry_n = 1}}, &err));
 	ck_assert_str_eq(bare_text("SELECT due_at FROM v_feeds"), "2026-11-22T22:14:35.929Z");
 	ck_assert_str_eq(bare_text("SELECT concat(status, ' ', title) FROM v_feeds"), "active A");
 	ck_assert_str_eq(bare_text("SELECT published_at FROM v_entries"), "1969-12-31T23:59:59.999Z");
@@ -363,8 +374,10 @@ START_TEST(views) /* times and words are readable, and a dump can be restored un
 	bare("UPDATE entries SET extra = '{\"tags\": []}'");
 	ck_assert_str_eq(bare_text("SELECT coalesce(tags, 'none') FROM v_entries"), "none");
 	for (size_t i = 0; i < FW_N(VIEW); i++) {
-		char *of = fw_arena_printf(&A, "SELECT view_definition LIKE '%%JSON_TABLE%%' FROM information_schema.views"
-			" WHERE table_schema = '%s' AND table_name = '%s'", name, VIEW[i]);
+		char *of = fw_arena_printf(&A,
+			"SELECT view_definition LIKE '%%JSON_TABLE%%' FROM information_schema.views"
+			" WHERE table_schema = '%s' AND table_name = '%s'",
+			name, VIEW[i]);
 
 		ck_assert_int_eq(bare_number(of), 0);
 	}
@@ -447,7 +460,10 @@ static void pushed(struct store *st, int64_t feed_id, int from, int to, int hash
 	static const struct fw_feed none;
 	static int64_t at_ms = NOW;
 	struct fw_entry_row *e = fw_arena_calloc(&A, (size_t)(to - from), sizeof(*e));
-	struct fw_outcome o = {.feed_id = feed_id, .feed = &none, .entries = e, .entry_n = (size_t)(to - from),
+	struct fw_outcome o = {.feed_id = feed_id,
+		.feed = &none,
+		.entries = e,
+		.entry_n = (size_t)(to - from),
 		.visit = {.feed_id = feed_id, .kind = FW_VISIT_PUSHED, .at_ms = at_ms++}};
 
 	for (int i = from; i < to; i++)
@@ -491,7 +507,8 @@ START_TEST(words_of_what_changed_and_went)
 	ck_assert_int_eq(found(st, "beta"), 0);
 	maintained(st);
 	ck_assert_int_eq(bare_number("SELECT (SELECT count(*) FROM words) + (SELECT count(*) FROM entries_indexed)"
-		" + (SELECT count(*) FROM entries_changed)"), 0);
+				     " + (SELECT count(*) FROM entries_changed)"),
+		0);
 	clean_close(st);
 }
 END_TEST
@@ -500,7 +517,8 @@ int main(void)
 {
 	Suite *s = suite_create("store, dialect of mysql");
 	TCase *t = tcase_create("mysql");
-	const TTest *twice[] = {rows_come_back, found_or_not, there_already, what_fails_is_taken_back, as_large_as_the_server_takes};
+	const TTest *twice[] = {
+		rows_come_back, found_or_not, there_already, what_fails_is_taken_back, as_large_as_the_server_takes};
 	const TTest *once[] = {half_made, refusals, only_read, views, locked_by_somebody_else, connection_is_ended,
 		words_of_what_changed_and_went};
 

@@ -179,7 +179,8 @@ void drv_heartbeat(struct store *st, const char *worker, struct store_lease *l)
 	ck_assert_uint_lt(l->idle_n, l->living);
 	for (size_t i = 0; i < l->shard_n; i++)
 		ck_assert_msg(l->shard[i].shard >= 0 && l->shard[i].shard < STORE_SHARDS &&
-			(!i || l->shard[i].shard > l->shard[i - 1].shard), "shards are not listed by number");
+				(!i || l->shard[i].shard > l->shard[i - 1].shard),
+			"shards are not listed by number");
 }
 
 struct store_lease *drv_join(struct store *st, const char *worker, int64_t lease_ms)
@@ -248,8 +249,7 @@ int64_t drv_feed(struct store *st, const char *url, int64_t due_at_ms)
 	struct fw_feed f = {.url = fw_str(url), .due_at_ms = due_at_ms};
 	struct store_feed_new made = {0};
 
-	DONE(st->driver->load(
-		st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &drv_err));
+	DONE(st->driver->load(st, &(struct store_load){.rows = {.feed = &f, .feed_n = 1}, .made = &made}, &drv_err));
 	ck_assert(made.id > 0 && !made.existed);
 	return made.id;
 }
@@ -266,8 +266,8 @@ void drv_feeds(struct store *st, const char *host, int n, int64_t due_at_ms, int
 		f[i].url = fw_str(fw_arena_printf(&a, "https://%s/%d", host, i));
 		f[i].due_at_ms = due_at_ms;
 	}
-	DONE(st->driver->load(st,
-		&(struct store_load){.rows = {.feed = f, .feed_n = (size_t)n}, .made = made}, &drv_err));
+	DONE(st->driver->load(
+		st, &(struct store_load){.rows = {.feed = f, .feed_n = (size_t)n}, .made = made}, &drv_err));
 	for (int i = 0; i < n; i++) {
 		ck_assert(made[i].id > 0 && !made[i].existed);
 		id[i] = made[i].id;

@@ -15,18 +15,20 @@
 
 extern struct fw_err drv_err; /* the error of the last call */
 
-#define DONE(call) do { \
-	int rc_ = (call); \
-	ck_assert_msg(rc_ == 0, "%s: %d %s", #call, rc_, drv_err.text); \
-} while (0)
+#define DONE(call)                                                              \
+	do {                                                                    \
+		int rc_ = (call);                                               \
+		ck_assert_msg(rc_ == 0, "%s: %d %s", #call, rc_, drv_err.text); \
+	} while (0)
 /* The call fails with this code and sets a message. */
-#define FAILS(call, code) do { \
-	int rc_; \
-	drv_err.text[0] = '\0'; \
-	rc_ = (call); \
-	ck_assert_msg(rc_ == (code), "%s: %d, not %s: %s", #call, rc_, #code, drv_err.text); \
-	ck_assert_msg(drv_err.text[0], "%s: %s without a word", #call, #code); \
-} while (0)
+#define FAILS(call, code)                                                                            \
+	do {                                                                                         \
+		int rc_;                                                                             \
+		drv_err.text[0] = '\0';                                                              \
+		rc_ = (call);                                                                        \
+		ck_assert_msg(rc_ == (code), "%s: %d, not %s: %s", #call, rc_, #code, drv_err.text); \
+		ck_assert_msg(drv_err.text[0], "%s: %s without a word", #call, #code);               \
+	} while (0)
 
 /* ---- stores ---------------------------------------------------------------------------------- */
 

@@ -43,7 +43,10 @@ static struct fw_outcome push(int64_t feed_id, const struct fw_entry_row *e, siz
 	static const struct fw_feed none;
 	static int64_t at_ms = NOW;
 
-	return (struct fw_outcome){.feed_id = feed_id, .feed = &none, .entries = e, .entry_n = n,
+	return (struct fw_outcome){.feed_id = feed_id,
+		.feed = &none,
+		.entries = e,
+		.entry_n = n,
 		.visit = {.feed_id = feed_id, .kind = FW_VISIT_PUSHED, .at_ms = at_ms++}};
 }
 
@@ -413,7 +416,9 @@ END_TEST
 
 START_TEST(searched)
 {
-	static const struct { const char *words; int hits;
+	static const struct {
+		const char *words;
+		int hits;
 	} ask[] = {
 		{"comet", 1},
 		{"long", 2},
@@ -479,19 +484,43 @@ static void say_nothing(struct store *st, int64_t f, struct fw_entry_row *e, siz
 
 START_TEST(searched_in_any_script)
 {
-	static const struct { const char *words; int hits;
+	static const struct {
+		const char *words;
+		int hits;
 	} ask[] = {
 		/* composed, without accents, decomposed */
-		{u8"Été", 1}, {"ete", 1}, {"ETE", 1}, {u8"e\u0301te\u0301", 1},
-		{u8"МИР", 1}, {u8"κόσμος", 1}, {"viet", 1}, {"nam", 0},
+		{u8"Été", 1},
+		{"ete", 1},
+		{"ETE", 1},
+		{u8"e\u0301te\u0301", 1},
+		{u8"МИР", 1},
+		{u8"κόσμος", 1},
+		{"viet", 1},
+		{"nam", 0},
 		{u8"東京", 2}, /* also within a longer run, and after a Latin word */
-		{u8"京東", 0}, {u8"東*", 2}, {u8"\"東京都\"", 1}, {u8"すし", 1}, {u8"iPhone東京", 1},
-		{"dont", 0}, {"don't", 1}, {u8"café", 1}, {"cafe", 1}, {"nbsp", 0}, {"amp", 0}, {"8217", 0},
-		{"comment", 0}, {u8"straße", 1}, {"AT&T", 1}, {"a\xcc", 0},
+		{u8"京東", 0},
+		{u8"東*", 2},
+		{u8"\"東京都\"", 1},
+		{u8"すし", 1},
+		{u8"iPhone東京", 1},
+		{"dont", 0},
+		{"don't", 1},
+		{u8"café", 1},
+		{"cafe", 1},
+		{"nbsp", 0},
+		{"amp", 0},
+		{"8217", 0},
+		{"comment", 0},
+		{u8"straße", 1},
+		{"AT&T", 1},
+		{"a\xcc", 0},
 	};
 	struct fw_entry_row e[] = {
-		entry(1, 1, u8"Été", u8"<p>мир Κόσμος</p>"), entry(2, 1, u8"東京都のすし", u8"Việt"),
-		entry(3, 1, "AT&T", u8"iPhone東京 <!-- comment > --> don&#x2019;t&nbsp;caf&eacute; &amp; Stra&szlig;e &#99999999; &"),
+		entry(1, 1, u8"Été", u8"<p>мир Κόσμος</p>"),
+		entry(2, 1, u8"東京都のすし", u8"Việt"),
+		entry(3, 1, "AT&T",
+			u8"iPhone東京 <!-- comment > --> don&#x2019;t&nbsp;caf&eacute; &amp; Stra&szlig;e &#99999999; "
+			u8"&"),
 	};
 	STORE(st);
 	int64_t f = feed_new(st, "https://a.example/");
@@ -499,8 +528,8 @@ START_TEST(searched_in_any_script)
 	put(st, f, e, 3, 3, 0);
 	drv_index(st);
 	for (size_t i = 0; i < FW_N(ask); i++)
-		ck_assert_msg(found(st, ask[i].words) == ask[i].hits, "%s: %d, not %d", ask[i].words, found(st, ask[i].words),
-			ask[i].hits);
+		ck_assert_msg(found(st, ask[i].words) == ask[i].hits, "%s: %d, not %d", ask[i].words,
+			found(st, ask[i].words), ask[i].hits);
 	say_nothing(st, f, e, 3); /* a change removes exactly the words that were indexed */
 	for (size_t i = 0; i < FW_N(ask); i++)
 		ck_assert_int_eq(found(st, ask[i].words), 0);
@@ -515,13 +544,21 @@ END_TEST
 START_TEST(letters_folded)
 {
 	static const char *const same[][4] = {
-		{u8"résumé", u8"RÉSUMÉ", u8"re\u0301sume\u0301", "resume"}, {u8"Straße", "STRASSE", u8"STRAẞE", u8"ſtraße"},
-		{u8"İzmir", "Izmir", "izmir", u8"i\u0307zmir"}, {u8"ΟΔΟΣ", u8"οδός", u8"οδοσ", u8"οδο\u0301ς"},
-		{u8"Ｗｉｄｅ１", "wide1", "WIDE1", u8"ｗｉＤＥ１"}, {u8"ﬁsh", "fish", "FISH", u8"ﬁSH"},
-		{u8"Ångström", u8"A\u030angstro\u0308m", "angstrom", "ANGSTROM"}, {u8"Ёж", u8"ёж", u8"Еж", u8"е\u0308ж"},
-		{u8"ガス", u8"カ\u3099ス", u8"ｶﾞｽ", u8"ｶ\uff9eｽ"}, {u8"カス", u8"ｶｽ", u8"カス", u8"カｽ"},
-		{u8"कीमत", u8"कीमत", u8"कीमत", u8"कीमत"}, {u8"कमत", u8"कमत", u8"कमत", u8"कमत"}, {u8"한글", u8"한글", u8"한글", u8"한글"},
-		{u8"co\u00adoperate", "cooperate", "Cooperate", u8"coöperate"}, {u8"مُحَمَّد", u8"محمد", u8"محـمد", u8"ﻣﺤﻤﺪ"},
+		{u8"résumé", u8"RÉSUMÉ", u8"re\u0301sume\u0301", "resume"},
+		{u8"Straße", "STRASSE", u8"STRAẞE", u8"ſtraße"},
+		{u8"İzmir", "Izmir", "izmir", u8"i\u0307zmir"},
+		{u8"ΟΔΟΣ", u8"οδός", u8"οδοσ", u8"οδο\u0301ς"},
+		{u8"Ｗｉｄｅ１", "wide1", "WIDE1", u8"ｗｉＤＥ１"},
+		{u8"ﬁsh", "fish", "FISH", u8"ﬁSH"},
+		{u8"Ångström", u8"A\u030angstro\u0308m", "angstrom", "ANGSTROM"},
+		{u8"Ёж", u8"ёж", u8"Еж", u8"е\u0308ж"},
+		{u8"ガス", u8"カ\u3099ス", u8"ｶﾞｽ", u8"ｶ\uff9eｽ"},
+		{u8"カス", u8"ｶｽ", u8"カス", u8"カｽ"},
+		{u8"कीमत", u8"कीमत", u8"कीमत", u8"कीमत"},
+		{u8"कमत", u8"कमत", u8"कमत", u8"कमत"},
+		{u8"한글", u8"한글", u8"한글", u8"한글"},
+		{u8"co\u00adoperate", "cooperate", "Cooperate", u8"coöperate"},
+		{u8"مُحَمَّد", u8"محمد", u8"محـمد", u8"ﻣﺤﻤﺪ"},
 	};
 	struct fw_entry_row e[FW_N(same)];
 	STORE(st);
@@ -917,7 +954,8 @@ START_TEST(faults_found)
 		"UPDATE shards SET worker = 99 WHERE shard = 3",
 		"DELETE FROM shards WHERE shard = 3",
 		"UPDATE meta SET value = 0 WHERE name = 'entry_id'",
-		"INSERT INTO hosts (shard, host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms) VALUES (3, 4, 0, 0, 0)",
+		"INSERT INTO hosts (shard, host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms) VALUES (3, 4, 0, "
+		"0, 0)",
 	};
 	struct store *st;
 	struct fw_entry_row e = entry(1, 1, "t", "c");
@@ -976,8 +1014,8 @@ int main(void)
 	Suite *s = suite_create("entries");
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {stored_once, every_member, many_feeds, listed_any_way, long_lists, searched,
-		searched_in_any_script, letters_folded, indexed_in_linear_time, any_bytes,
-		segments_merged, pruned, loaded, dropped_and_loaded_again, merged, pushed_at_once, waited, faults_found, read_only};
+		searched_in_any_script, letters_folded, indexed_in_linear_time, any_bytes, segments_merged, pruned,
+		loaded, dropped_and_loaded_again, merged, pushed_at_once, waited, faults_found, read_only};
 
 	stores_begin();
 	tcase_set_timeout(t, 120);

@@ -36,8 +36,12 @@ static int see(void *ctx, const struct fw_event *e)
 
 static struct fw_event event(struct fw_ids *ids, int64_t section)
 {
-	return (struct fw_event){.id = fw_ids_take(ids, 1, NOW), .property = FW_STR("news"), .section = section, .item = 3,
-		.remote_ip = FW_STR("127.0.0.1"), .stamp_ms = NOW};
+	return (struct fw_event){.id = fw_ids_take(ids, 1, NOW),
+		.property = FW_STR("news"),
+		.section = section,
+		.item = 3,
+		.remote_ip = FW_STR("127.0.0.1"),
+		.stamp_ms = NOW};
 }
 
 START_TEST(stored_once) /* a batch that is sent again changes nothing */
@@ -180,7 +184,8 @@ START_TEST(dead_letters)
 {
 	struct fw_store *st = fresh(_i);
 	struct fw_ids ids;
-	struct fw_dead_letter e = {.row = FW_STR("{\"property\":\"a\\u0000b \\\" '\"}"), .reason = FW_STR("a constraint; it's said"),
+	struct fw_dead_letter e = {.row = FW_STR("{\"property\":\"a\\u0000b \\\" '\"}"),
+		.reason = FW_STR("a constraint; it's said"),
 		.at_ms = NOW + 7};
 	struct dead d = {0};
 	struct seen s = {0};
@@ -300,7 +305,9 @@ START_TEST(taken_back) /* each listed dead letter can be removed, and no other i
 
 	fw_ids_init(&ids, 0);
 	for (size_t i = 0; i < 3; i++) { /* of one millisecond */
-		in[i] = (struct fw_dead_letter){.id = fw_ids_take(&ids, 1, NOW), .row = FW_STR("{\"a\":\"'\\u0000\"}"), .reason = FW_STR("it's so\tbad"),
+		in[i] = (struct fw_dead_letter){.id = fw_ids_take(&ids, 1, NOW),
+			.row = FW_STR("{\"a\":\"'\\u0000\"}"),
+			.reason = FW_STR("it's so\tbad"),
 			.at_ms = NOW + (int64_t)i};
 		OK(fw_store_dead_letter_put(st, &in[i], &err));
 	}
@@ -321,8 +328,8 @@ int main(void)
 {
 	Suite *s = suite_create("events");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages, dead_letters, a_second_reason_replaces_the_first, pruned,
-		taken_back};
+	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages,
+		dead_letters, a_second_reason_replaces_the_first, pruned, taken_back};
 
 	stores_begin();
 	tcase_set_timeout(t, 60);

@@ -39,12 +39,12 @@ static struct store *open_at(int i, const char *url, unsigned flags)
 
 #define STORE(st) struct store *st = drv_fresh(_i)
 /* A new store, if several processes can open it. */
-#define SHARED(st, url) \
-	struct store *st; \
-	const char *url; \
+#define SHARED(st, url)             \
+	struct store *st;           \
+	const char *url;            \
 	if (!under_test[_i].shared) \
-		return; \
-	url = drv_url(_i); \
+		return;             \
+	url = drv_url(_i);          \
 	st = open_at(_i, url, FW_STORE_CREATE)
 
 /* ---- makers and readers ---------------------------------------------------------------------- */
@@ -152,7 +152,10 @@ static struct fw_outcome visit(struct store *st, int64_t id, struct fw_feed *f)
 	*f = feed_of(st, id);
 	f->last_visit_ms = at_ms++;
 	f->due_at_ms = NOW + 3600000;
-	return (struct fw_outcome){.feed_id = id, .host_id = due.host_id, .was_due_ms = due.due_at_ms, .feed = f,
+	return (struct fw_outcome){.feed_id = id,
+		.host_id = due.host_id,
+		.was_due_ms = due.due_at_ms,
+		.feed = f,
 		.visit = {.feed_id = id, .kind = FW_VISIT_OK, .at_ms = f->last_visit_ms}};
 }
 
@@ -161,7 +164,11 @@ static struct fw_outcome push(
 {
 	static atomic_int_least64_t at_ms = NOW;
 
-	return (struct fw_outcome){.feed_id = id, .feed = f, .groups = groups, .entries = e, .entry_n = n,
+	return (struct fw_outcome){.feed_id = id,
+		.feed = f,
+		.groups = groups,
+		.entries = e,
+		.entry_n = n,
 		.visit = {.feed_id = id, .kind = FW_VISIT_PUSHED, .at_ms = atomic_fetch_add(&at_ms, 1)}};
 }
 
@@ -182,7 +189,7 @@ static void pushed(struct store *st, int64_t id, const struct fw_entry_row *e, s
 /* All texts of both feeds are equal, and all numbers listed in fields.h. */
 static void same(const struct fw_feed *a, const struct fw_feed *b)
 {
-#define TEXT(m) \
+#define TEXT(m)        \
 	ck_assert_msg( \
 		fw_str_eq(a->m, b->m) && !a->m.p == !b->m.p, #m ": %.*s, %.*s", FW_STR_ARG(a->m), FW_STR_ARG(b->m))
 #define NUMBER(m) ck_assert_msg(a->m == b->m, #m ": %lld, %lld", (long long)a->m, (long long)b->m)
@@ -202,7 +209,10 @@ static void same(const struct fw_feed *a, const struct fw_feed *b)
 	TEXT(rhythm);
 	TEXT(redirect_url);
 	TEXT(host_key);
-	TEXT(user_title); TEXT(folder); TEXT(username); TEXT(password);
+	TEXT(user_title);
+	TEXT(folder);
+	TEXT(username);
+	TEXT(password);
 	ck_assert_int_eq(!a->extra.p, !b->extra.p); /* each engine writes JSON in its own form */
 	NUMBER(id);
 	NUMBER(status);
@@ -223,7 +233,8 @@ static void same(const struct fw_feed *a, const struct fw_feed *b)
 	NUMBER(redirect_n);
 	NUMBER(interval_ms);
 	NUMBER(push_until_ms);
-	NUMBER(created_ms); NUMBER(last_new_ms);
+	NUMBER(created_ms);
+	NUMBER(last_new_ms);
 #undef TEXT
 #undef NUMBER
 }
@@ -329,8 +340,8 @@ END_TEST
 /* URLs are compared byte by byte, whatever the engine's collation does. */
 START_TEST(letters_of_addresses_count)
 {
-	static const char *const urls[] = {"https://a.example/x", "https://a.example/X", u8"https://a.example/ä", "https://a.example/a",
-		"https://a.example/x ", "https://a.example/'\"\\;--"};
+	static const char *const urls[] = {"https://a.example/x", "https://a.example/X", u8"https://a.example/ä",
+		"https://a.example/a", "https://a.example/x ", "https://a.example/'\"\\;--"};
 	STORE(st);
 	char *far = calloc(1, 9001);
 
@@ -384,7 +395,11 @@ END_TEST
 START_TEST(load_refuses)
 {
 	STORE(st);
-	static const struct { int64_t id; const char *url; int64_t id2; const char *url2;
+	static const struct {
+		int64_t id;
+		const char *url;
+		int64_t id2;
+		const char *url2;
 	} T[] = {
 		{5, "https://x.example/", 1, "https://other.example/"},
 		{5, "https://x.example/", 2, "https://a.example/"},
@@ -589,9 +604,9 @@ START_TEST(lists)
 			77);
 		ck_assert_int_eq(stop, 3);
 		feed_new(st,
-			i == 0		 ? "https://x.example/0"
-				: i == 1 ? "https://x.example/1"
-					 : "https://x.example/2",
+			i == 0         ? "https://x.example/0" :
+				i == 1 ? "https://x.example/1" :
+					 "https://x.example/2",
 			NOW);
 	}
 	drv_end(st);
@@ -754,7 +769,7 @@ START_TEST(merged)
 {
 	STORE(st);
 	struct fw_entry_row a[3] = {entry(1, 1, "one", "1"), entry(2, 1, "two", "2"), entry(3, 1, "three", "3")},
-		b[2] = {entry(9, 1, "zwei", "2"), entry(3, 1, "drei", "3")};
+			    b[2] = {entry(9, 1, "zwei", "2"), entry(3, 1, "drei", "3")};
 	int64_t from = feed_new(st, "https://a.example/", NOW), into = feed_new(st, "https://b.example/", NOW);
 	struct store_lease *l = joined(st);
 	int shard = due_of(st, from).shard;
@@ -774,8 +789,7 @@ START_TEST(merged)
 	OK(st->driver->feed_drop(st, from, into, &err));
 	risen(st, l, shard, -1);
 	s = figures(st);
-	ck_assert(s.feed_n == 1 && s.entry_n == 3 &&
-		s.visit_n == 1); /* "two" exists by its guid, "three" by its key */
+	ck_assert(s.feed_n == 1 && s.entry_n == 3 && s.visit_n == 1); /* "two" exists by its guid, "three" by its key */
 	ck_assert_int_eq(feed_of(st, into).entry_n, 3);
 	IS(feed_get(st, 0, "https://a.example/", &f), FW_ENOTFOUND);
 	pushed(st, into, a, 1); /* entries that were merged are known by their keys */
@@ -1061,9 +1075,9 @@ START_TEST(keys)
 		OK(st->driver->key_list(st, T[i].first, T[i].last, keep_key, &s, &err));
 		ck_assert_msg(s.n ==
 				T[i].n -
-					(T[i].n == 7		      ? 1
-							: T[i].n == 2 ? 1
-								      : 0),
+					(T[i].n == 7                ? 1 :
+							T[i].n == 2 ? 1 :
+								      0),
 			"range %zu: %d keys (%d)", i, s.n, gone);
 	}
 	s = (struct keys){.stop_at = 2};
@@ -1365,9 +1379,9 @@ int main(void)
 {
 	Suite *s = suite_create("feeds");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {subscribed, letters_of_addresses_count, every_member_loaded, load_refuses, loaded_whole, lists, of_due, found,
-		set, dropped, merged, groups, pushed_meta, adopted, host_key, keys, subscribed_at_once,
-		dropped_beside_commits, merged_crosswise, moved_beside_others, read_only};
+	const TTest *const every[] = {subscribed, letters_of_addresses_count, every_member_loaded, load_refuses,
+		loaded_whole, lists, of_due, found, set, dropped, merged, groups, pushed_meta, adopted, host_key, keys,
+		subscribed_at_once, dropped_beside_commits, merged_crosswise, moved_beside_others, read_only};
 
 	stores_begin();
 	tcase_set_timeout(t, 120);

@@ -84,7 +84,8 @@ START_TEST(ten_processes_open_a_fresh_store)
 			int status;
 
 			ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
-			ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %d ended with status %x", i, (unsigned)status);
+			ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "process %d ended with status %x",
+				i, (unsigned)status);
 		}
 		st = store_open(url, 0);
 		ck_assert_int_eq(stats(st).feed_n, OPENERS);

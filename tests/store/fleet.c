@@ -27,13 +27,23 @@
 #include "engine/run/owner.h"
 
 enum {
-	WORKERS = 5, HOSTS = 60, FEEDS = 240, FEEDS_MAX = 1000, SLOTS = 24, BATCH = 64, WINDOW = 3,
-	GAP_MS = 200, STEP_MS = 500, /* of the entries' keys */
-	SENDS = 4000, PAUSES = 500,
+	WORKERS = 5,
+	HOSTS = 60,
+	FEEDS = 240,
+	FEEDS_MAX = 1000,
+	SLOTS = 24,
+	BATCH = 64,
+	WINDOW = 3,
+	GAP_MS = 200,
+	STEP_MS = 500, /* of the entries' keys */
+	SENDS = 4000,
+	PAUSES = 500,
 #ifdef __SANITIZE_ADDRESS__
-	LEASE_MS = 2000, TROUBLES = 10,
+	LEASE_MS = 2000,
+	TROUBLES = 10,
 #else
-	LEASE_MS = 500, TROUBLES = 32,
+	LEASE_MS = 500,
+	TROUBLES = 32,
 #endif
 };
 
@@ -215,7 +225,9 @@ static void ends(struct worker *w, size_t i)
 	w->state[n].last_kind = FW_VISIT_OK;
 	w->state[n].due_at_ms = now.wall_ms + 700 + (int64_t)roll(&w->dice, 1000);
 	document(w->entry[n], now.wall_ms);
-	w->outcome[n] = (struct fw_outcome){.feed = &w->state[n], .entries = w->entry[n], .entry_n = WINDOW,
+	w->outcome[n] = (struct fw_outcome){.feed = &w->state[n],
+		.entries = w->entry[n],
+		.entry_n = WINDOW,
 		.visit = {.at_ms = now.wall_ms, .kind = FW_VISIT_OK, .run_id = c->lease_id, .queue_us = c->was_due_ms}};
 	w->claim[n] = c;
 	w->batch_ms = n ? w->batch_ms : now.mono_ms;
@@ -298,8 +310,12 @@ static void lives(struct worker *w)
 
 static void worker_runs(int driver, const char *url, int me, int number)
 {
-	static const struct owner_rules RULES = {.lease_ms = LEASE_MS, .slots = SLOTS, .host_concurrency = 1,
-		.host_gap_ms = GAP_MS, .due_max = 10000, .backlog_ms = FW_HOUR_MS};
+	static const struct owner_rules RULES = {.lease_ms = LEASE_MS,
+		.slots = SLOTS,
+		.host_concurrency = 1,
+		.host_gap_ms = GAP_MS,
+		.due_max = 10000,
+		.backlog_ms = FW_HOUR_MS};
 	struct worker *w = calloc(1, sizeof(*w));
 	struct owner_rules rules = RULES;
 	bool lost = false;
@@ -336,10 +352,10 @@ struct crew {
 	const char *url;
 	struct store *st;
 	pid_t thawer;
-	int64_t feed[FEEDS_MAX];   /* 0: removed */
+	int64_t feed[FEEDS_MAX]; /* 0: removed */
 	bool paused[FEEDS_MAX];
 	int feed_n;
-	int64_t asked;             /* due times that no other step uses */
+	int64_t asked; /* due times that no other step uses */
 	uint64_t dice;
 };
 
@@ -673,7 +689,8 @@ static void pauses_kept(void)
 		for (int i = 0; i < FW_MIN(book->send_n[is->host], SENDS); i++)
 			ck_assert_msg(s[i].mono_ms < is->from_ms || s[i].mono_ms >= is->until_ms - SLACK_MS,
 				"host %d: feed %lld by lease %lld, %lld ms before its pause ended", is->host,
-				(long long)s[i].feed_id, (long long)s[i].lease_id, (long long)(is->until_ms - s[i].mono_ms));
+				(long long)s[i].feed_id, (long long)s[i].lease_id,
+				(long long)(is->until_ms - s[i].mono_ms));
 	}
 }
 

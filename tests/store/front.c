@@ -50,11 +50,12 @@ static int no_record(void *ctx, const struct fw_record *r)
 	ck_abort_msg("record %.*s is shown", FW_STR_ARG(r->key));
 }
 
-#define REFUSED(call) do { \
-	err.text[0] = '\0'; \
-	IS(call, FW_EINVAL); \
-	ck_assert_msg(err.text[0] && !strchr(err.text, '\n'), "%s: \"%s\"", #call, err.text); \
-} while (0)
+#define REFUSED(call)                                                                                 \
+	do {                                                                                          \
+		err.text[0] = '\0';                                                                   \
+		IS(call, FW_EINVAL);                                                                  \
+		ck_assert_msg(err.text[0] && !strchr(err.text, '\n'), "%s: \"%s\"", #call, err.text); \
+	} while (0)
 
 /* None of these reaches the driver. */
 START_TEST(arguments_refused)
@@ -69,8 +70,10 @@ START_TEST(arguments_refused)
 
 	REFUSED(fw_store_subscribe(st, &nowhere, 1, &err));
 	REFUSED(fw_store_feed_list(st, &(struct fw_feed_query){.by_due = true, .after_id = 1}, no_feed, NULL, &err));
-	REFUSED(fw_store_entry_list(st, &(struct fw_entry_query){.oldest_first = true, .behind_id = 1}, no_entry, NULL, &err));
-	REFUSED(fw_store_visit_list(st, &(struct fw_visit_query){.oldest_first = true, .feed_id = 1}, no_visit, NULL, &err));
+	REFUSED(fw_store_entry_list(
+		st, &(struct fw_entry_query){.oldest_first = true, .behind_id = 1}, no_entry, NULL, &err));
+	REFUSED(fw_store_visit_list(
+		st, &(struct fw_visit_query){.oldest_first = true, .feed_id = 1}, no_visit, NULL, &err));
 	REFUSED(fw_store_visit_list(st, &(struct fw_visit_query){.after_id = 1}, no_visit, NULL, &err));
 	REFUSED(fw_store_feed_merge(st, 7, 7, &err));
 	for (int i = 0; i < 2; i++)
@@ -142,7 +145,8 @@ START_TEST(due_over_all_shards)
 	int64_t id[6], n, wake_ms;
 
 	for (int i = 0; i < 6; i++)
-		id[i] = subscribe(st, fw_arena_printf(&A, "https://h%d.example/", i), NOW + 1000 * (i == 4 ? 1 : 6 - i));
+		id[i] = subscribe(
+			st, fw_arena_printf(&A, "https://h%d.example/", i), NOW + 1000 * (i == 4 ? 1 : 6 - i));
 	paused.id = id[5];
 	OK(fw_store_feed_set(st, &paused, FW_SET_STATUS, &err));
 	OK(fw_store_due_list(st, NOW + 5000, 0, see_due, &d, &err));
@@ -181,7 +185,12 @@ START_TEST(pushed_and_reaped)
 	struct store_lease *dead = drv_join(to, "host/1/0", LONG_MS), *next;
 	struct fw_entry_row e = entry(1, 1, "t", "word");
 	struct fw_feed meta = {.title = FW_STR("Title")};
-	struct fw_outcome o = {.feed_id = id, .feed = &meta, .groups = FW_GROUP_META, .entries = &e, .entry_n = 1, .rc = 77,
+	struct fw_outcome o = {.feed_id = id,
+		.feed = &meta,
+		.groups = FW_GROUP_META,
+		.entries = &e,
+		.entry_n = 1,
+		.rc = 77,
 		.visit = {.kind = FW_VISIT_PUSHED, .at_ms = NOW, .slot = -1}};
 
 	OK(fw_store_push(st, &o, 1, &err));
@@ -314,7 +323,8 @@ START_TEST(heartbeats)
 	b.worker = "host/2/0";
 	b.pid = 2;
 	OK(fw_store_heartbeat_put(st, &b, NOW + 150, &err));
-	heartbeats_are(st, 0, "host/1/0:1:9007199254740993:4294967295:1763730000200"
+	heartbeats_are(st, 0,
+		"host/1/0:1:9007199254740993:4294967295:1763730000200"
 		" host/2/0:2:9007199254740993:4294967295:1763730000150 ");
 	heartbeats_are(st, NOW + 180, "host/1/0:1:9007199254740993:4294967295:1763730000200 ");
 	OK(fw_store_prune(st, &p, &err));
@@ -336,7 +346,8 @@ static int keep_record(void *ctx, const struct fw_record *r)
 START_TEST(own_records_are_not_shown)
 {
 	struct fw_store *st = fresh(_i);
-	struct fw_record r = {.kind = FW_STR("zzz"), .key = FW_STR("k"), .value = FW_STR("v"), .at_ms = NOW, .until_ms = FW_NO_DATE};
+	struct fw_record r = {
+		.kind = FW_STR("zzz"), .key = FW_STR("k"), .value = FW_STR("v"), .at_ms = NOW, .until_ms = FW_NO_DATE};
 	struct fw_buf b = FW_BUF_INIT(0);
 
 	OK(fw_store_control_put(st, FW_CONTROL_PAUSE, NOW, &err));
@@ -400,7 +411,8 @@ static int call_inside(void *ctx, const struct fw_feed *feed)
 	struct inside *c = ctx;
 	int n = 0, rc = fw_store_feed_list(c->st, &(struct fw_feed_query){.status = -1}, count_feed, &n, &err);
 
-	ck_assert_msg(rc == FW_EINVAL ? n == 0 && err.text[0] : rc == 0 && n == 3, "%d after %d feeds: %s", rc, n, err.text);
+	ck_assert_msg(
+		rc == FW_EINVAL ? n == 0 && err.text[0] : rc == 0 && n == 3, "%d after %d feeds: %s", rc, n, err.text);
 	ck_assert_int_gt(feed->id, c->last_id);
 	c->last_id = feed->id;
 	c->n++;
@@ -446,8 +458,9 @@ START_TEST(absent_drivers_are_named)
 		ck_assert(fw_snprintf(remedy, sizeof(remedy), " and build with -D%s=enabled)", name));
 		IS(fw_store_open(&c, &st, &err), FW_EUNSUP);
 		ck_assert_ptr_null(st);
-		ck_assert_msg(strstr(err.text, "://u:***@127.0.0.1:1/x\": this build has no ") && strstr(err.text, remedy), "%s",
-			err.text);
+		ck_assert_msg(
+			strstr(err.text, "://u:***@127.0.0.1:1/x\": this build has no ") && strstr(err.text, remedy),
+			"%s", err.text);
 		ck_assert_ptr_null(strstr(err.text, "hush"));
 		ck_assert(!built_in(name));
 	}
@@ -461,12 +474,19 @@ END_TEST
 
 START_TEST(open_refuses) /* each message names the thing and the remedy */
 {
-	static const struct { const char *url, *words; int rc; } T[] = {
-		{"", "sqlite:/path", FW_EINVAL}, {"feeds", "write sqlite:feeds", FW_EINVAL},
-		{"oracle:x", "knows sqlite:, memory:", FW_EINVAL}, {"oracle://u:hush@h/x", "unknown scheme", FW_EINVAL},
+	static const struct {
+		const char *url, *words;
+		int rc;
+	} T[] = {
+		{"", "sqlite:/path", FW_EINVAL},
+		{"feeds", "write sqlite:feeds", FW_EINVAL},
+		{"oracle:x", "knows sqlite:, memory:", FW_EINVAL},
+		{"oracle://u:hush@h/x", "unknown scheme", FW_EINVAL},
 		{"memory:x", "nothing may follow", FW_EINVAL},
-		{"sqlite:", "no file", FW_EINVAL}, {"sqlite::memory:", "no file", FW_EINVAL},
-		{"sqlite:/nowhere/at/all.db", "feedwheel add", FW_ENOTFOUND}, {"/nowhere/at/all.sqlite3", "feedwheel add", FW_ENOTFOUND},
+		{"sqlite:", "no file", FW_EINVAL},
+		{"sqlite::memory:", "no file", FW_EINVAL},
+		{"sqlite:/nowhere/at/all.db", "feedwheel add", FW_ENOTFOUND},
+		{"/nowhere/at/all.sqlite3", "feedwheel add", FW_ENOTFOUND},
 		{"sqlite:/", "not a regular file", FW_EINVAL},
 	};
 	struct fw_store *st;
@@ -491,7 +511,8 @@ START_TEST(names)
 	ck_assert_str_eq(fw_visit_kind_name((enum fw_visit_kind)99), "unknown");
 	ck_assert_str_eq(fw_feed_status_name(FW_FEED_QUARANTINED), "quarantined");
 	ck_assert_str_eq(fw_feed_status_name((enum fw_feed_status)99), "unknown");
-	ck_assert(fw_store_is_file("/a/b.db") && fw_store_is_file("x.sqlite") && !fw_store_is_file("sqlite:x.db") && !fw_store_is_file("x"));
+	ck_assert(fw_store_is_file("/a/b.db") && fw_store_is_file("x.sqlite") && !fw_store_is_file("sqlite:x.db") &&
+		!fw_store_is_file("x"));
 	ck_assert(fw_store_is_remote("redis://h") && !fw_store_is_remote("sqlite:x") && !fw_store_is_remote("memory:"));
 	fw_store_url_show("postgres://u:hush@h/x?password=hush", shown, sizeof(shown));
 	ck_assert_msg(!strstr(shown, "hush"), "%s", shown);
@@ -503,8 +524,8 @@ int main(void)
 	Suite *s = suite_create("front");
 	TCase *t = tcase_create("every driver"), *once = tcase_create("front");
 	const TTest *const every[] = {arguments_refused, nothing_and_null, due_over_all_shards, pushed_and_reaped,
-		control_messages_in_order, a_pause_outlives_its_message, a_message_wakes, heartbeats, own_records_are_not_shown, looked_at,
-		called_from_a_callback};
+		control_messages_in_order, a_pause_outlives_its_message, a_message_wakes, heartbeats,
+		own_records_are_not_shown, looked_at, called_from_a_callback};
 	const TTest *const one[] = {absent_drivers_are_named, open_refuses, names};
 
 	stores_begin();

@@ -74,10 +74,8 @@ static void sqlite_ask(const char *url, const char *sql, struct fw_buf *out)
 	char *words = NULL;
 	sqlite3 *db;
 
-	ck_assert_int_eq(
-		sqlite3_open_v2(strchr(url, ':') + 1, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-	ck_assert_msg(
-		sqlite3_exec(db, sql, sqlite_row, out, &words) == SQLITE_OK, "%s\n%s", words, sql);
+	ck_assert_int_eq(sqlite3_open_v2(strchr(url, ':') + 1, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	ck_assert_msg(sqlite3_exec(db, sql, sqlite_row, out, &words) == SQLITE_OK, "%s\n%s", words, sql);
 	sqlite3_close(db);
 }
 
@@ -90,8 +88,8 @@ static void postgres_ask(const char *url, const char *sql, struct fw_buf *out)
 	PGconn *c;
 
 	ck_assert_ptr_nonnull(schema);
-	ck_assert(fw_snprintf(conninfo, sizeof(conninfo), "%.*s&options=-csearch_path%%3D%s",
-		(int)(schema - url), url, schema + strlen("&schema=")));
+	ck_assert(fw_snprintf(conninfo, sizeof(conninfo), "%.*s&options=-csearch_path%%3D%s", (int)(schema - url), url,
+		schema + strlen("&schema=")));
 	c = PQconnectdb(conninfo);
 	ck_assert_msg(PQstatus(c) == CONNECTION_OK, "%s", PQerrorMessage(c));
 	r = PQexec(c, sql);
@@ -111,8 +109,7 @@ static void postgres_ask(const char *url, const char *sql, struct fw_buf *out)
 static void mysql_ask(const char *url, const char *sql, struct fw_buf *out)
 {
 	struct fw_str socket,
-		name = fw_str_split(
-			fw_str(strstr(url, "localhost/") + strlen("localhost/")), '?', &socket);
+		name = fw_str_split(fw_str(strstr(url, "localhost/") + strlen("localhost/")), '?', &socket);
 	char database[100];
 	MYSQL *c = mysql_init(NULL);
 	MYSQL_RES *r;
@@ -120,9 +117,8 @@ static void mysql_ask(const char *url, const char *sql, struct fw_buf *out)
 
 	ck_assert(fw_str_copy(database, sizeof(database), name));
 	ck_assert(fw_str_starts(socket, FW_STR("socket=")));
-	ck_assert_msg(mysql_real_connect(
-			      c, NULL, "root", NULL, database, 0, socket.p + strlen("socket="), 0),
-		"%s", mysql_error(c));
+	ck_assert_msg(mysql_real_connect(c, NULL, "root", NULL, database, 0, socket.p + strlen("socket="), 0), "%s",
+		mysql_error(c));
 	ck_assert_int_eq(mysql_query(c, "SET NAMES utf8mb4 COLLATE utf8mb4_unicode_ci"), 0);
 	ck_assert_msg(mysql_query(c, sql) == 0, "%s\n%s", mysql_error(c), sql);
 	r = mysql_store_result(c);
@@ -137,8 +133,7 @@ static void mysql_ask(const char *url, const char *sql, struct fw_buf *out)
 }
 #endif
 
-#define COLUMNS \
-	"SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = "
+#define COLUMNS "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = "
 
 static const struct engine {
 	const char *name;
@@ -150,12 +145,10 @@ static const struct engine {
 		" WHERE t.type IN ('table', 'view') AND t.name NOT LIKE 'sqlite%'"
 		" AND t.name NOT LIKE 'entries_fts%'"},
 #if FW_HAVE_POSTGRES
-	{"postgres", postgres_ask,
-		COLUMNS "current_schema()"},
+	{"postgres", postgres_ask, COLUMNS "current_schema()"},
 #endif
 #if FW_HAVE_MYSQL
-	{"mysql", mysql_ask,
-		COLUMNS "database()"},
+	{"mysql", mysql_ask, COLUMNS "database()"},
 #endif
 };
 
@@ -178,23 +171,42 @@ static const struct engine *engine_of(int driver)
 #define AGO(days, hours) (TODAY - FW_DAY_MS * (days) + FW_HOUR_MS * (hours))
 
 static const struct fw_feed FEED[] = {
-	{.id = 1, .url = T("https://sky.example/feed"), .title = T("Sky Diary"),
-		.folder = T("Science"), .due_at_ms = AGO(0, 8), .last_visit_ms = AGO(0, 7),
-		.last_ok_ms = AGO(0, 6), .last_kind = FW_VISIT_TIMEOUT, .fail_n = 1,
-		.error = T("no answer"), .created_ms = AGO(300, 0)},
-	{.id = 2, .url = T("https://tide.example/feed"), .title = T("Tide Notes"),
-		.user_title = T("Tides"), .folder = T("Science"), .due_at_ms = AGO(-1, 0),
-		.last_visit_ms = AGO(1, 8), .last_ok_ms = AGO(10, 0), .last_kind = FW_VISIT_HTTP,
-		.http_status = 404, .fail_n = 12, .error = T("HTTP 404"),
+	{.id = 1,
+		.url = T("https://sky.example/feed"),
+		.title = T("Sky Diary"),
+		.folder = T("Science"),
+		.due_at_ms = AGO(0, 8),
+		.last_visit_ms = AGO(0, 7),
+		.last_ok_ms = AGO(0, 6),
+		.last_kind = FW_VISIT_TIMEOUT,
+		.fail_n = 1,
+		.error = T("no answer"),
 		.created_ms = AGO(300, 0)},
-	{.id = 3, .url = T("https://pear.example/feed"), .title = T("Pears"),
-		.folder = T("Food"), .due_at_ms = AGO(-1, 0), .last_visit_ms = AGO(1, 9),
-		.last_ok_ms = AGO(1, 9), .last_kind = FW_VISIT_OK, .http_status = 200,
+	{.id = 2,
+		.url = T("https://tide.example/feed"),
+		.title = T("Tide Notes"),
+		.user_title = T("Tides"),
+		.folder = T("Science"),
+		.due_at_ms = AGO(-1, 0),
+		.last_visit_ms = AGO(1, 8),
+		.last_ok_ms = AGO(10, 0),
+		.last_kind = FW_VISIT_HTTP,
+		.http_status = 404,
+		.fail_n = 12,
+		.error = T("HTTP 404"),
 		.created_ms = AGO(300, 0)},
-	{.id = 4, .url = T("https://new.example/feed"),
-		.due_at_ms = AGO(2, 0), .created_ms = AGO(3, 0)},
-	{.id = 5, .url = T("https://off.example/feed"),
-		.status = FW_FEED_PAUSED, .created_ms = AGO(4, 0)},
+	{.id = 3,
+		.url = T("https://pear.example/feed"),
+		.title = T("Pears"),
+		.folder = T("Food"),
+		.due_at_ms = AGO(-1, 0),
+		.last_visit_ms = AGO(1, 9),
+		.last_ok_ms = AGO(1, 9),
+		.last_kind = FW_VISIT_OK,
+		.http_status = 200,
+		.created_ms = AGO(300, 0)},
+	{.id = 4, .url = T("https://new.example/feed"), .due_at_ms = AGO(2, 0), .created_ms = AGO(3, 0)},
+	{.id = 5, .url = T("https://off.example/feed"), .status = FW_FEED_PAUSED, .created_ms = AGO(4, 0)},
 };
 
 /* clang-format off */
@@ -208,10 +220,8 @@ static const struct fw_feed FEED[] = {
 
 static const struct fw_entry_row ROW[] = {
 	ENTRY(1, 1, "The first star", "Ada Hale", AGO(90, 0), "{\"tags\":[\"star\"]}"),
-	ENTRY(2, 2, "Spring tide", "Ben Orr, Ada Hale", AGO(5, 1),
-		"{\"tags\":[\"sea\",\"moon\"],\"image\":\"i\"}"),
-	ENTRY(3, 3, "Pears and \"moon\" cake", "Cleo", AGO(2, 3),
-		"{\"_feedwheel\":{\"comments\":\"moon\"}}"),
+	ENTRY(2, 2, "Spring tide", "Ben Orr, Ada Hale", AGO(5, 1), "{\"tags\":[\"sea\",\"moon\"],\"image\":\"i\"}"),
+	ENTRY(3, 3, "Pears and \"moon\" cake", "Cleo", AGO(2, 3), "{\"_feedwheel\":{\"comments\":\"moon\"}}"),
 	ENTRY(4, 1, "Moon over the bay", "ADA HALE", AGO(1, 8), "{\"tags\":[\"moon\"]}"),
 	ENTRY(5, 1, "By moonlight", "Dora", AGO(1, 20), "{\"tags\":[\"moonlight\"]}"),
 	ENTRY(6, 4, "A note", "Dora", AGO(1, 21), "{}"),
@@ -241,57 +251,68 @@ static const struct answer {
 	const char *query, *rows;
 	const char *engine; /* the only engine it is for; NULL: each */
 } ANSWER[] = {
-	{"folder", "2026-11-24T20:00:00.000Z|Sky Diary|By moonlight|https://e.example/5\n"
+	{"folder",
+		"2026-11-24T20:00:00.000Z|Sky Diary|By moonlight|https://e.example/5\n"
 		"2026-11-24T08:00:00.000Z|Sky Diary|Moon over the bay|https://e.example/4\n"
 		"2026-11-20T01:00:00.000Z|Tides|Spring tide|https://e.example/2\n"
-		"2026-08-27T00:00:00.000Z|Sky Diary|The first star|https://e.example/1\n", NULL},
-	{"failing",
-		"https://tide.example/feed|2026-11-15T00:00:00.000Z|12|HTTP 404\n",
+		"2026-08-27T00:00:00.000Z|Sky Diary|The first star|https://e.example/1\n",
 		NULL},
+	{"failing", "https://tide.example/feed|2026-11-15T00:00:00.000Z|12|HTTP 404\n", NULL},
 	{"busiest", "1|Sky Diary|2\n*", NULL},
-	{"author", "2026-11-24T08:00:00.000Z|ADA HALE|Moon over the bay\n"
+	{"author",
+		"2026-11-24T08:00:00.000Z|ADA HALE|Moon over the bay\n"
 		"2026-11-20T01:00:00.000Z|Ben Orr, Ada Hale|Spring tide\n"
-		"2026-08-27T00:00:00.000Z|Ada Hale|The first star\n", NULL},
-	{"tag", "2026-11-24T08:00:00.000Z|Moon over the bay|moon\n"
-		"2026-11-20T01:00:00.000Z|Spring tide|sea, moon\n", NULL},
-	{"never",
-		"https://new.example/feed|2026-11-22T00:00:00.000Z|2026-11-23T00:00:00.000Z\n",
+		"2026-08-27T00:00:00.000Z|Ada Hale|The first star\n",
 		NULL},
-	{"slowest", "https://sky.example/feed|4|840|3000\n"
+	{"tag",
+		"2026-11-24T08:00:00.000Z|Moon over the bay|moon\n"
+		"2026-11-20T01:00:00.000Z|Spring tide|sea, moon\n",
+		NULL},
+	{"never", "https://new.example/feed|2026-11-22T00:00:00.000Z|2026-11-23T00:00:00.000Z\n", NULL},
+	{"slowest",
+		"https://sky.example/feed|4|840|3000\n"
 		"https://pear.example/feed|1|700|700\n"
-		"https://tide.example/feed|1|90|90\n", NULL},
-	{"median", "https://pear.example/feed|700\n"
+		"https://tide.example/feed|1|90|90\n",
+		NULL},
+	{"median",
+		"https://pear.example/feed|700\n"
 		"https://sky.example/feed|150\n"
-		"https://tide.example/feed|90\n", "postgres"},
-	{"days", "2026-11-20|Science|1\n"
+		"https://tide.example/feed|90\n",
+		"postgres"},
+	{"days",
+		"2026-11-20|Science|1\n"
 		"2026-11-23|Food|1\n"
 		"2026-11-24|-|1\n"
-		"2026-11-24|Science|2\n", NULL},
-	{"word", "2026-11-24T08:00:00.000Z|Moon over the bay\n"
-		"2026-11-23T03:00:00.000Z|Pears and \"moon\" cake\n", NULL},
-	{"today", "2026-11-25T06:00:00.000Z|not_modified|304|60|0|\n"
-		"2026-11-25T07:00:00.000Z|timeout||3000|0|no answer\n", NULL},
-	{"late", "08|2|2500|4000\n"
+		"2026-11-24|Science|2\n",
+		NULL},
+	{"word",
+		"2026-11-24T08:00:00.000Z|Moon over the bay\n"
+		"2026-11-23T03:00:00.000Z|Pears and \"moon\" cake\n",
+		NULL},
+	{"today",
+		"2026-11-25T06:00:00.000Z|not_modified|304|60|0|\n"
+		"2026-11-25T07:00:00.000Z|timeout||3000|0|no answer\n",
+		NULL},
+	{"late",
+		"08|2|2500|4000\n"
 		"09|1|0|0\n"
-		"20|1|2000|2000\n", NULL},
+		"20|1|2000|2000\n",
+		NULL},
 };
 
 /* Reads the next query of the page: its name, its engine (absent: all), its SQL. */
-static bool query_next(
-	struct fw_str *rest, struct fw_str *name, struct fw_str *engine, struct fw_buf *sql)
+static bool query_next(struct fw_str *rest, struct fw_str *name, struct fw_str *engine, struct fw_buf *sql)
 {
-	const struct fw_str mark = FW_STR("\n.\\\" query "),
-			    begin = FW_STR(".Bd -literal -offset indent\n"), end = FW_STR("\n.Ed");
+	const struct fw_str mark = FW_STR("\n.\\\" query "), begin = FW_STR(".Bd -literal -offset indent\n"),
+			    end = FW_STR("\n.Ed");
 	const char *at = fw_str_find(*rest, mark);
 	struct fw_str line, text;
 
 	if (!at)
 		return false;
-	line = fw_str_split(
-		fw_str_sub(*rest, (size_t)(at - rest->p) + mark.len, rest->len), '\n', rest);
+	line = fw_str_split(fw_str_sub(*rest, (size_t)(at - rest->p) + mark.len, rest->len), '\n', rest);
 	*name = fw_str_split(line, ' ', engine);
-	ck_assert_msg(fw_str_starts(*rest, begin), "query %.*s: it does not begin behind its name",
-		FW_STR_ARG(*name));
+	ck_assert_msg(fw_str_starts(*rest, begin), "query %.*s: it does not begin behind its name", FW_STR_ARG(*name));
 	text = fw_str_sub(*rest, begin.len, rest->len);
 	at = fw_str_find(text, end);
 	ck_assert_ptr_nonnull(at);
@@ -318,8 +339,7 @@ static int asked(const struct engine *e, const char *url, const char *query, str
 	int n = 0;
 
 	while (query_next(&rest, &name, &engine, &sql)) {
-		if (fw_str_eq(name, fw_str(query)) &&
-			(!engine.len || fw_str_eq(engine, fw_str(e->name)))) {
+		if (fw_str_eq(name, fw_str(query)) && (!engine.len || fw_str_eq(engine, fw_str(e->name)))) {
 			e->ask(url, sql.p, out);
 			n++;
 		}
@@ -336,8 +356,8 @@ static void answer_is(const struct engine *e, const char *url, const struct answ
 	size_t n = strlen(a->rows);
 	bool more = a->rows[n - 1] == '*';
 
-	ck_assert_msg(asked(e, url, a->query, &out) == 1,
-		"feedwheel-store(7) has not one query %s for %s", a->query, e->name);
+	ck_assert_msg(asked(e, url, a->query, &out) == 1, "feedwheel-store(7) has not one query %s for %s", a->query,
+		e->name);
 	ck_assert_msg(more ? strncmp(out.p, a->rows, n - 1) == 0 : strcmp(out.p, a->rows) == 0,
 		"%s: query %s finds\n%sand not\n%s", e->name, a->query, out.p, a->rows);
 	fw_buf_finish(&out);
@@ -373,8 +393,7 @@ END_TEST
 /* One entry is of today, one too old, by the server's clock. */
 START_TEST(a_time_ago_is_as_told)
 {
-	struct fw_entry_row e[] = {
-		ENTRY(1, 1, "young", "", 0, "{}"), ENTRY(2, 1, "old", "", 0, "{}")};
+	struct fw_entry_row e[] = {ENTRY(1, 1, "young", "", 0, "{}"), ENTRY(2, 1, "old", "", 0, "{}")};
 	struct fw_load rows = {.feed = FEED, .entry = e, .feed_n = 1, .entry_n = FW_N(e)};
 	const struct engine *engine = engine_of(_i);
 	struct fw_err err = {0};
@@ -408,8 +427,7 @@ START_TEST(every_query_has_an_answer)
 		for (size_t i = 0; i < FW_N(ANSWER); i++)
 			known |= fw_str_eq(name, fw_str(ANSWER[i].query)) &&
 				(!ANSWER[i].engine || fw_str_eq(engine, fw_str(ANSWER[i].engine)));
-		ck_assert_msg(known, "query %.*s of feedwheel-store(7) has no answer here",
-			FW_STR_ARG(name));
+		ck_assert_msg(known, "query %.*s of feedwheel-store(7) has no answer here", FW_STR_ARG(name));
 	}
 	fw_buf_finish(&sql);
 	ck_assert_int_ge(n, 10);
@@ -431,12 +449,10 @@ static bool has_word(struct fw_str text, struct fw_str word)
 {
 	const char *at;
 
-	for (; (at = fw_str_find(text, word)) != NULL;
-		text = fw_str_sub(text, (size_t)(at - text.p) + 1, text.len)) {
+	for (; (at = fw_str_find(text, word)) != NULL; text = fw_str_sub(text, (size_t)(at - text.p) + 1, text.len)) {
 		const char *end = at + word.len;
 
-		if ((at == text.p || !is_word(at[-1])) &&
-			(end == text.p + text.len || !is_word(*end)))
+		if ((at == text.p || !is_word(at[-1])) && (end == text.p + text.len || !is_word(*end)))
 			return true;
 	}
 	return false;
@@ -449,8 +465,7 @@ static struct fw_str section_of(struct fw_str table)
 	const char *at, *sh;
 
 	while ((at = fw_str_find(rest, FW_STR("\n.Ss "))) != NULL) {
-		line = fw_str_split(
-			fw_str_sub(rest, (size_t)(at - rest.p) + 1, rest.len), '\n', &rest);
+		line = fw_str_split(fw_str_sub(rest, (size_t)(at - rest.p) + 1, rest.len), '\n', &rest);
 		if (!has_word(line, table))
 			continue;
 		at = fw_str_find(rest, FW_STR("\n.Ss "));
@@ -486,8 +501,8 @@ static void only_columns(struct fw_str all, struct fw_str table, struct fw_str s
 		while (line.len) {
 			word = fw_str_split(line, ' ', &line);
 			ck_assert_msg(fw_str_eq(word, FW_STR(",")) || has_column(all, table, word),
-				"feedwheel-store(7) tells of %.*s.%.*s, which is not there",
-				FW_STR_ARG(table), FW_STR_ARG(word));
+				"feedwheel-store(7) tells of %.*s.%.*s, which is not there", FW_STR_ARG(table),
+				FW_STR_ARG(word));
 		}
 	}
 }
@@ -509,10 +524,8 @@ START_TEST(every_column_is_named)
 		line = fw_str_split(rest, '\n', &rest);
 		table = fw_str_split(line, '|', &column);
 		section = section_of(table);
-		ck_assert_msg(section.p, "%s: feedwheel-store(7) does not tell of %.*s", e->name,
-			FW_STR_ARG(table));
-		ck_assert_msg(has_word(section, column),
-			"%s: feedwheel-store(7) does not name %.*s.%.*s", e->name,
+		ck_assert_msg(section.p, "%s: feedwheel-store(7) does not tell of %.*s", e->name, FW_STR_ARG(table));
+		ck_assert_msg(has_word(section, column), "%s: feedwheel-store(7) does not name %.*s.%.*s", e->name,
 			FW_STR_ARG(table), FW_STR_ARG(column));
 		only_columns(fw_buf_str(&out), table, section);
 	}
@@ -528,18 +541,16 @@ START_TEST(kinds_and_states_are_numbered_as_told)
 	for (int i = 0; i < FW_VISIT_KIND_N; i++) {
 		char item[60];
 
-		ck_assert(fw_snprintf(
-			item, sizeof(item), "%d %s", i, fw_visit_kind_name((enum fw_visit_kind)i)));
-		ck_assert_msg(has_word(fw_buf_str(&page), fw_str(item)),
-			"feedwheel-store(7) does not say \"%s\"", item);
+		ck_assert(fw_snprintf(item, sizeof(item), "%d %s", i, fw_visit_kind_name((enum fw_visit_kind)i)));
+		ck_assert_msg(
+			has_word(fw_buf_str(&page), fw_str(item)), "feedwheel-store(7) does not say \"%s\"", item);
 	}
 	for (int i = FW_FEED_ACTIVE; i <= FW_FEED_QUARANTINED; i++) {
 		char item[60];
 
-		ck_assert(fw_snprintf(item, sizeof(item), "%d %s", i,
-			fw_feed_status_name((enum fw_feed_status)i)));
-		ck_assert_msg(has_word(fw_buf_str(&page), fw_str(item)),
-			"feedwheel-store(7) does not say \"%s\"", item);
+		ck_assert(fw_snprintf(item, sizeof(item), "%d %s", i, fw_feed_status_name((enum fw_feed_status)i)));
+		ck_assert_msg(
+			has_word(fw_buf_str(&page), fw_str(item)), "feedwheel-store(7) does not say \"%s\"", item);
 	}
 }
 END_TEST
@@ -551,8 +562,7 @@ START_TEST(the_schemas_number_is_told)
 
 	ck_assert(fw_snprintf(text, sizeof(text), "schema's number, %d", (int)stats(st).schema));
 	fw_store_close(st);
-	ck_assert_msg(has_word(fw_buf_str(&page), fw_str(text)),
-		"feedwheel-store(7) does not say \"%s\"", text);
+	ck_assert_msg(has_word(fw_buf_str(&page), fw_str(text)), "feedwheel-store(7) does not say \"%s\"", text);
 }
 END_TEST
 
@@ -573,8 +583,7 @@ int main(void)
 {
 	Suite *s = suite_create("store, manual");
 	TCase *t = tcase_create("feedwheel-store(7)");
-	const TTest *each[] = {
-		queries_find_what_they_should, a_time_ago_is_as_told, every_column_is_named};
+	const TTest *each[] = {queries_find_what_they_should, a_time_ago_is_as_told, every_column_is_named};
 	const TTest *once[] = {every_query_has_an_answer, kinds_and_states_are_numbered_as_told,
 		the_schemas_number_is_told, file_is_its_owners};
 

@@ -18,14 +18,14 @@ enum { WORKERS = 3, FEEDS = 300, HOSTS = 12, KEYS = 24, BATCH = 12, NOBODY = -1 
 
 struct mfeed {
 	int64_t id, due, last_visit;
-	bool news;                  /* something has changed since */
-	int64_t last_new;           /* the feed was read, and this was its time */
-	int host, path;             /* the numbers in its URL */
+	bool news;        /* something has changed since */
+	int64_t last_new; /* the feed was read, and this was its time */
+	int host, path;   /* the numbers in its URL */
 	enum fw_feed_status status;
 	uint32_t crash_n;
 	bool is;
 	int visits;
-	uint64_t hash[KEYS];        /* of its entries; 0: none */
+	uint64_t hash[KEYS]; /* of its entries; 0: none */
 };
 
 struct flight { /* a feed as a worker has read it */
@@ -35,7 +35,7 @@ struct flight { /* a feed as a worker has read it */
 
 struct mworker {
 	struct store_lease *l;
-	int64_t id;                 /* of its lease, alive or dead; 0: it never had one */
+	int64_t id; /* of its lease, alive or dead; 0: it never had one */
 	bool lives, over, idle;
 	struct flight flight[BATCH];
 	int flight_n;
@@ -53,7 +53,10 @@ static struct mfeed feed[FEEDS];
 static int feed_n, path_n;
 static struct mworker worker[WORKERS];
 static struct mshard shard[STORE_SHARDS];
-static struct { int64_t next, cooldown, learned_delay; bool is; } host[HOSTS];
+static struct {
+	int64_t next, cooldown, learned_delay;
+	bool is;
+} host[HOSTS];
 static int64_t last_lease, clock_ms;
 static uint64_t dice;
 static char words[120];
@@ -124,8 +127,8 @@ static void heartbeat_check(struct mworker *w, size_t living, size_t idle_n, siz
 
 	WALK(l->living == living && l->idle_n == idle_n, "%u live, %u are idle, not %zu and %zu", words, l->living,
 		l->idle_n, living, idle_n);
-	WALK(l->shard_n == had + FW_MIN(takes, free_n),
-		"it had %zu, %zu were free, and it has %zu", words, had, free_n, l->shard_n);
+	WALK(l->shard_n == had + FW_MIN(takes, free_n), "it had %zu, %zu were free, and it has %zu", words, had, free_n,
+		l->shard_n);
 	WALK(joined ? l->id > last_lease : l->id == w->id, "lease %lld after %lld", words, (long long)l->id,
 		(long long)last_lease);
 	for (size_t i = 0; i < l->shard_n; i++) {
@@ -317,11 +320,19 @@ static void outcome_make(int i, const struct flight *at)
 	batch.to_host[i] = f->host;
 	batch.to_path[i] = f->path;
 	url_of(batch.url[i], sizeof(batch.url[i]), f->host, f->path);
-	*s = (struct fw_feed){.id = f->id, .url = fw_str(batch.url[i]), .due_at_ms = (int64_t)roll(100000),
-		.last_visit_ms = ++clock_ms, .status = roll(8) ? FW_FEED_ACTIVE : FW_FEED_GONE, .why = FW_STR("why"),
+	*s = (struct fw_feed){.id = f->id,
+		.url = fw_str(batch.url[i]),
+		.due_at_ms = (int64_t)roll(100000),
+		.last_visit_ms = ++clock_ms,
+		.status = roll(8) ? FW_FEED_ACTIVE : FW_FEED_GONE,
+		.why = FW_STR("why"),
 		.crash_n = roll(3) ? 0 : f->crash_n};
-	batch.o[i] = (struct fw_outcome){.feed_id = f->id, .host_id = at->host_id, .was_due_ms = at->was_due,
-		.feed = s, .visit = {.at_ms = clock_ms, .kind = FW_VISIT_OK, .slot = -1}, .entries = batch.e[i],
+	batch.o[i] = (struct fw_outcome){.feed_id = f->id,
+		.host_id = at->host_id,
+		.was_due_ms = at->was_due,
+		.feed = s,
+		.visit = {.at_ms = clock_ms, .kind = FW_VISIT_OK, .slot = -1},
+		.entries = batch.e[i],
 		.entry_n = some_entries(batch.e[i])};
 }
 
@@ -340,10 +351,14 @@ static void outcome_gets_new_url(int i)
 static void outcome_stored(struct mfeed *f, int i)
 {
 	const struct fw_outcome *o = &batch.o[i];
-	bool has_new_url = o->groups & FW_GROUP_URL, taken = has_new_url && url_taken(f, batch.to_host[i], batch.to_path[i]);
+	bool has_new_url = o->groups & FW_GROUP_URL,
+	     taken = has_new_url && url_taken(f, batch.to_host[i], batch.to_path[i]);
 
-	WALK(o->rc == (!f->is ? FW_ENOTFOUND : taken ? FW_EINVAL : 0), "feed %lld: %d", words, (long long)o->feed_id,
-		o->rc);
+	WALK(o->rc ==
+			(!f->is               ? FW_ENOTFOUND :
+					taken ? FW_EINVAL :
+						0),
+		"feed %lld: %d", words, (long long)o->feed_id, o->rc);
 	if (!f->is)
 		return;
 	f->due = f->due == o->was_due_ms ? o->feed->due_at_ms : f->due;
@@ -366,7 +381,8 @@ static void hosts_stored(const struct store_host *h, int at)
 {
 	if (h->others) {
 		host[at].next = FW_MAX(host[at].is ? host[at].next : h->next_ok_ms, h->next_ok_ms);
-		host[at].cooldown = FW_MAX(host[at].is ? host[at].cooldown : h->cooldown_until_ms, h->cooldown_until_ms);
+		host[at].cooldown = FW_MAX(
+			host[at].is ? host[at].cooldown : h->cooldown_until_ms, h->cooldown_until_ms);
 		host[at].learned_delay = host[at].is ? host[at].learned_delay : h->learned_delay_ms;
 		raise_to(store_host_shard(h->id), MAY_RISE);
 	} else {
@@ -381,8 +397,10 @@ static void commits(struct store *st)
 {
 	struct mworker *w = &worker[roll(WORKERS)];
 	int at_host = (int)roll(HOSTS), n = 0, took[BATCH], rc;
-	struct store_host h = {.id = host_id(at_host), .next_ok_ms = (int64_t)roll(1000),
-		.cooldown_until_ms = (int64_t)roll(1000), .learned_delay_ms = (int64_t)roll(1000)};
+	struct store_host h = {.id = host_id(at_host),
+		.next_ok_ms = (int64_t)roll(1000),
+		.cooldown_until_ms = (int64_t)roll(1000),
+		.learned_delay_ms = (int64_t)roll(1000)};
 	struct store_commit c = {.lease_id = w->id, .outcome = batch.o, .host = &h, .host_n = roll(2)};
 	bool again = roll(4) == 0;
 
@@ -541,8 +559,9 @@ static void due_compare(struct store *st)
 			row = d->due[k].feed_id == f->id ? &d->due[k] : row;
 		WALK(row, "feed %lld is not due", words, (long long)f->id);
 		WALK(row->due_at_ms == f->due && row->host_id == host_id(f->host) && row->shard == shard_of(f) &&
-			row->last_visit_ms == f->last_visit, 
-			"feed %lld: due %lld, not %lld; visited %lld, not %lld", words, (long long)f->id, (long long)row->due_at_ms, (long long)f->due, (long long)row->last_visit_ms,
+				row->last_visit_ms == f->last_visit,
+			"feed %lld: due %lld, not %lld; visited %lld, not %lld", words, (long long)f->id,
+			(long long)row->due_at_ms, (long long)f->due, (long long)row->last_visit_ms,
 			(long long)f->last_visit);
 	}
 	WALK(d->n == n, "%zu are due, not %zu", words, d->n, n);
@@ -555,7 +574,8 @@ static void due_compare(struct store *st)
 		for (size_t k = 0; k < d->host_n; k++)
 			row = d->host[k].id == host_id(h) ? &d->host[k] : row;
 		WALK(row && row->next_ok_ms == host[h].next && row->cooldown_until_ms == host[h].cooldown &&
-			row->learned_delay_ms == host[h].learned_delay, "host %d: another row, or none", words, h);
+				row->learned_delay_ms == host[h].learned_delay,
+			"host %d: another row, or none", words, h);
 	}
 	WALK(d->host_n == host_n, "%zu hosts, not %zu", words, d->host_n, host_n);
 }
@@ -578,7 +598,7 @@ static void feed_compare(struct store *st)
 	got = drv_find(st, f->id);
 	url_of(url, sizeof(url), f->host, f->path);
 	WALK(fw_str_eq(got->url, fw_str(url)) && got->status == f->status && got->due_at_ms == f->due &&
-		got->crash_n == f->crash_n && got->last_visit_ms == f->last_visit && got->entry_n == entries,
+			got->crash_n == f->crash_n && got->last_visit_ms == f->last_visit && got->entry_n == entries,
 		"feed %lld: %.*s status %d due %lld crashed %u entries %lld", words, (long long)f->id,
 		FW_STR_ARG(got->url), got->status, (long long)got->due_at_ms, got->crash_n, (long long)got->entry_n);
 	WALK(f->news ? got->last_new_ms >= f->last_new && got->last_new_ms : got->last_new_ms == f->last_new,
@@ -590,9 +610,19 @@ static void feed_compare(struct store *st)
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-static const struct { const char *words; void (*go)(struct store *st); unsigned often; } steps[] = {
-	{"a heartbeat", heartbeat_step, 6}, {"giving back", gives, 2}, {"a reaping", reaps, 1}, {"a claim", takes, 4},
-	{"a commit", commits, 6}, {"a push", pushes, 2}, {"a load", loads, 2}, {"a change by the owner", sets, 3},
+static const struct {
+	const char *words;
+	void (*go)(struct store *st);
+	unsigned often;
+} steps[] = {
+	{"a heartbeat", heartbeat_step, 6},
+	{"giving back", gives, 2},
+	{"a reaping", reaps, 1},
+	{"a claim", takes, 4},
+	{"a commit", commits, 6},
+	{"a push", pushes, 2},
+	{"a load", loads, 2},
+	{"a change by the owner", sets, 3},
 	{"a removal", drops, 1},
 };
 

@@ -58,7 +58,10 @@ END_TEST
 
 START_TEST(addresses) /* each message names the thing and the remedy */
 {
-	static const struct { const char *url, *words; int rc; } T[] = {
+	static const struct {
+		const char *url, *words;
+		int rc;
+	} T[] = {
 		{"mysql://root@localhost", "no name of a database", FW_EINVAL},
 		{"mysql://root@localhost/a`b", "no name of a database", FW_EINVAL},
 		{"mysql://root@localhost/x?colour=red", "unknown option \"colour\"", FW_EINVAL},
@@ -79,7 +82,9 @@ END_TEST
 
 START_TEST(servers_that_only_look_like_it) /* their version shows it */
 {
-	static const struct { const char *argument, *words; } T[] = {
+	static const struct {
+		const char *argument, *words;
+	} T[] = {
 		{"--version=8.0.11-TiDB-v7.5.0", "the server is TiDB"},
 		{"--version=8.0.30-Vitess", "the server is Vitess"},
 	};
@@ -112,7 +117,8 @@ static void user_make(char *at, size_t cap, const char *password)
 	bare(sql);
 	ck_assert(fw_snprintf(sql, sizeof(sql), "GRANT ALL ON `%s`.* TO '%s'@'localhost'", name, name));
 	bare(sql);
-	ck_assert(fw_snprintf(at, cap, "mysql://%s:%s@localhost/%s?socket=%s", name, password, name, strstr(url, "socket=") + 7));
+	ck_assert(fw_snprintf(
+		at, cap, "mysql://%s:%s@localhost/%s?socket=%s", name, password, name, strstr(url, "socket=") + 7));
 }
 
 START_TEST(password_is_not_told)
@@ -161,8 +167,9 @@ START_TEST(too_many_connections)
 
 		rc = fw_store_open(&c, &st[n], &err);
 	}
-	ck_assert_msg(rc == FW_EAGAIN && strstr(err.text, "too many connections") && strstr(err.text, "max_connections"), "%d: %s", rc,
-		err.text);
+	ck_assert_msg(
+		rc == FW_EAGAIN && strstr(err.text, "too many connections") && strstr(err.text, "max_connections"),
+		"%d: %s", rc, err.text);
 	for (n--; n-- > 0;)
 		fw_store_close(st[n]);
 	for (int i = 0; i < 1000 && rc; i++) { /* the server takes a while to end that many connections */
@@ -215,7 +222,9 @@ START_TEST(may_not_be_written_now) /* a replica, or a failover */
 	st = store_open(at, 0);
 	bare("SET GLOBAL read_only = 1");
 	IS(fw_store_subscribe(st, &n, 1, &err), FW_EAGAIN);
-	ck_assert_msg(strstr(err.text, "the server is read-only") && strstr(err.text, "***") && !strstr(err.text, "secret"), "%s", err.text);
+	ck_assert_msg(
+		strstr(err.text, "the server is read-only") && strstr(err.text, "***") && !strstr(err.text, "secret"),
+		"%s", err.text);
 	bare("SET GLOBAL read_only = 0");
 	OK(fw_store_subscribe(st, &n, 1, &err));
 	check_clean(st);
@@ -233,10 +242,12 @@ static void trouble_make(const char *table, int code, int times)
 
 	ck_assert(fw_snprintf(sql, sizeof(sql), "SET GLOBAL max_error_count = %d", times));
 	bare(sql);
-	ck_assert(fw_snprintf(sql, sizeof(sql), "CREATE TRIGGER trouble_comes BEFORE INSERT ON %s FOR EACH ROW IF"
+	ck_assert(fw_snprintf(sql, sizeof(sql),
+		"CREATE TRIGGER trouble_comes BEFORE INSERT ON %s FOR EACH ROW IF"
 		" @@GLOBAL.max_error_count > 0 THEN SET GLOBAL max_error_count ="
 		" @@GLOBAL.max_error_count - 1; SIGNAL SQLSTATE 'HY000' SET"
-		" MYSQL_ERRNO = %d, MESSAGE_TEXT = 'trouble'; END IF", table, code));
+		" MYSQL_ERRNO = %d, MESSAGE_TEXT = 'trouble'; END IF",
+		table, code));
 	bare(sql);
 }
 
@@ -253,14 +264,31 @@ static int64_t trouble_end(void)
 /* each server error gets its code, nothing is half-done, and the same call succeeds afterwards */
 START_TEST(what_the_server_says)
 {
-	static const struct { int code, rc; const char *words; } T[] = {
-		{1213, FW_EAGAIN, "conflict with another transaction"}, {1205, FW_EAGAIN, "locked by another"}, {1040, FW_EAGAIN, "max_connections"},
-		{1203, FW_EAGAIN, "max_connections"}, {1290, FW_EAGAIN, "the server is read-only"}, {1792, FW_EAGAIN, "the server is read-only"},
-		{1836, FW_EAGAIN, "the server is read-only"}, {1021, FW_EAGAIN, "disk is full"}, {1114, FW_EAGAIN, "disk is full"},
-		{1026, FW_EAGAIN, "disk is full"}, {3019, FW_EAGAIN, "disk is full"}, {1041, FW_EAGAIN, "out of memory"},
-		{1206, FW_EAGAIN, "out of memory"}, {1317, FW_EAGAIN, "max_statement_time"}, {3024, FW_EAGAIN, "max_statement_time"},
-		{1053, FW_EIO, "connection broke"}, {1927, FW_EIO, "connection broke"}, {2006, FW_EIO, "connection broke"},
-		{2013, FW_EIO, "connection broke"}, {1142, FW_EINVAL, "grant the user all"}, {1146, FW_EINVAL, "tables are missing"},
+	static const struct {
+		int code, rc;
+		const char *words;
+	} T[] = {
+		{1213, FW_EAGAIN, "conflict with another transaction"},
+		{1205, FW_EAGAIN, "locked by another"},
+		{1040, FW_EAGAIN, "max_connections"},
+		{1203, FW_EAGAIN, "max_connections"},
+		{1290, FW_EAGAIN, "the server is read-only"},
+		{1792, FW_EAGAIN, "the server is read-only"},
+		{1836, FW_EAGAIN, "the server is read-only"},
+		{1021, FW_EAGAIN, "disk is full"},
+		{1114, FW_EAGAIN, "disk is full"},
+		{1026, FW_EAGAIN, "disk is full"},
+		{3019, FW_EAGAIN, "disk is full"},
+		{1041, FW_EAGAIN, "out of memory"},
+		{1206, FW_EAGAIN, "out of memory"},
+		{1317, FW_EAGAIN, "max_statement_time"},
+		{3024, FW_EAGAIN, "max_statement_time"},
+		{1053, FW_EIO, "connection broke"},
+		{1927, FW_EIO, "connection broke"},
+		{2006, FW_EIO, "connection broke"},
+		{2013, FW_EIO, "connection broke"},
+		{1142, FW_EINVAL, "grant the user all"},
+		{1146, FW_EINVAL, "tables are missing"},
 	};
 	struct work *w = work_begin(store_open(url, FW_STORE_CREATE));
 
@@ -270,7 +298,8 @@ START_TEST(what_the_server_says)
 		visit(w, (int)i, 1);
 		trouble_make("visits", T[i].code, 1000);
 		rc = commit(w);
-		ck_assert_msg(rc == T[i].rc && strstr(drv_err.text, T[i].words) && strstr(drv_err.text, name) && !strchr(drv_err.text, '\n'),
+		ck_assert_msg(rc == T[i].rc && strstr(drv_err.text, T[i].words) && strstr(drv_err.text, name) &&
+				!strchr(drv_err.text, '\n'),
 			"%d: %d %s", T[i].code, rc, drv_err.text);
 		(void)trouble_end();
 		if (rc == FW_EIO)
@@ -307,8 +336,11 @@ END_TEST
  */
 START_TEST(many_entries_at_once)
 {
-	static const struct { const char *table; int code, rc; } T[] = {{"entries", 1114, FW_EAGAIN}, {"entry_keys", 1114, FW_EAGAIN},
-		{"entries", 2013, FW_EIO}, {"entry_keys", 1213, FW_EAGAIN}};
+	static const struct {
+		const char *table;
+		int code, rc;
+	} T[] = {{"entries", 1114, FW_EAGAIN}, {"entry_keys", 1114, FW_EAGAIN}, {"entries", 2013, FW_EIO},
+		{"entry_keys", 1213, FW_EAGAIN}};
 	struct work *w = work_begin(store_open(url, FW_STORE_CREATE));
 
 	visit(w, 0, 300);
@@ -318,14 +350,16 @@ START_TEST(many_entries_at_once)
 		(void)trouble_end();
 		if (T[i].rc == FW_EIO)
 			work_again(w, url);
-		ck_assert_int_eq(bare_number("SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM entry_keys)"), 0);
+		ck_assert_int_eq(
+			bare_number("SELECT (SELECT count(*) FROM entries) + (SELECT count(*) FROM entry_keys)"), 0);
 	}
 	DONE(commit(w));
 	ck_assert_uint_eq(w->o.visit.new_n, 300);
 	ck_assert_int_eq(stats(w->front).entry_n, 300);
 	ck_assert_int_eq(bare_number("SELECT count(*) FROM entries e JOIN entry_keys k ON k.feed_id = e.feed_id AND"
-		" k.entry_id = e.id AND"
-		" k.entry_key = e.entry_key"), 300);
+				     " k.entry_id = e.id AND"
+				     " k.entry_key = e.entry_key"),
+		300);
 	work_end(w);
 }
 END_TEST
@@ -387,7 +421,8 @@ START_TEST(server_is_killed_in_commits) /* REL-01 */
 		pthread_join(killer, NULL);
 		server->again();
 		if (rc) {
-			ck_assert_msg(rc == FW_EIO && strstr(drv_err.text, "the connection broke"), "%d %s", rc, drv_err.text);
+			ck_assert_msg(rc == FW_EIO && strstr(drv_err.text, "the connection broke"), "%d %s", rc,
+				drv_err.text);
 			broken++;
 		}
 		work_again(w, url);
@@ -497,7 +532,8 @@ static int64_t questions(void)
 {
 	char sql[200];
 
-	ck_assert(fw_snprintf(sql, sizeof(sql), QUESTIONS, getenv("FW_MYSQLD") ? "performance_schema" : "information_schema"));
+	ck_assert(fw_snprintf(
+		sql, sizeof(sql), QUESTIONS, getenv("FW_MYSQLD") ? "performance_schema" : "information_schema"));
 	return bare_number(sql);
 }
 
@@ -541,9 +577,10 @@ int main(void)
 {
 	Suite *s = suite_create("store, trouble with mariadb");
 	TCase *t = tcase_create("mysql");
-	const TTest *every[] = {tls_as_the_server_has_it, addresses, servers_that_only_look_like_it, password_is_not_told, reading_only,
-		too_many_connections, locked_by_somebody_else, may_not_be_written_now, what_the_server_says, deadlocks_are_tried_again,
-		many_entries_at_once, server_shuts_down, server_is_killed_in_commits, disk_full, packets_stay_small_enough,
+	const TTest *every[] = {tls_as_the_server_has_it, addresses, servers_that_only_look_like_it,
+		password_is_not_told, reading_only, too_many_connections, locked_by_somebody_else,
+		may_not_be_written_now, what_the_server_says, deadlocks_are_tried_again, many_entries_at_once,
+		server_shuts_down, server_is_killed_in_commits, disk_full, packets_stay_small_enough,
 		idle_workers_ask_seldom};
 
 	setenv("FW_STORES", "mysql", 1);

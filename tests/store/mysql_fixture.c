@@ -17,7 +17,8 @@ MYSQL *bare_open(void)
 {
 	MYSQL *db = mysql_init(NULL);
 
-	ck_assert_msg(mysql_real_connect(db, NULL, "root", NULL, name, 0, strstr(url, "socket=") + 7, 0) != NULL, "%s", mysql_error(db));
+	ck_assert_msg(mysql_real_connect(db, NULL, "root", NULL, name, 0, strstr(url, "socket=") + 7, 0) != NULL, "%s",
+		mysql_error(db));
 	return db;
 }
 

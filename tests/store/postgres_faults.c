@@ -44,8 +44,8 @@ static PGconn *bare_open(void)
 	char conninfo[500];
 	PGconn *c;
 
-	ck_assert(fw_snprintf(conninfo, sizeof(conninfo), "host=%s/pg user=feedwheel dbname=postgres options='-c search_path=trouble'",
-		scratch()));
+	ck_assert(fw_snprintf(conninfo, sizeof(conninfo),
+		"host=%s/pg user=feedwheel dbname=postgres options='-c search_path=trouble'", scratch()));
 	c = PQconnectdb(conninfo);
 	ck_assert_msg(PQstatus(c) == CONNECTION_OK, "%s", PQerrorMessage(c));
 	return c;
@@ -55,7 +55,8 @@ static void bare_do(PGconn *c, const char *sql)
 {
 	PGresult *r = PQexec(c, sql);
 
-	ck_assert_msg(PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK, "%s: %s", sql, PQerrorMessage(c));
+	ck_assert_msg(PQresultStatus(r) == PGRES_COMMAND_OK || PQresultStatus(r) == PGRES_TUPLES_OK, "%s: %s", sql,
+		PQerrorMessage(c));
 	PQclear(r);
 }
 
@@ -94,7 +95,8 @@ static void answers_at(int port)
 {
 	char conninfo[400];
 
-	ck_assert(fw_snprintf(conninfo, sizeof(conninfo), "host=%s/pg port=%d user=feedwheel dbname=postgres", scratch(), port));
+	ck_assert(fw_snprintf(
+		conninfo, sizeof(conninfo), "host=%s/pg port=%d user=feedwheel dbname=postgres", scratch(), port));
 	for (int i = 0; i < 3000 && PQping(conninfo) != PQPING_OK; i++)
 		usleep(20000);
 	ck_assert_int_eq(PQping(conninfo), PQPING_OK);
@@ -137,7 +139,8 @@ START_TEST(addresses_that_lead_nowhere)
 	refused(where, FW_STORE_CREATE, FW_EINVAL, "create it");
 	ck_assert(fw_snprintf(where, sizeof(where), "%s&nosuchoption=1", url));
 	refused(where, FW_STORE_CREATE, FW_EINVAL, "nosuchoption");
-	ck_assert(fw_snprintf(where, sizeof(where), "postgres://feedwheel@/postgres?host=%s/pg&options=-csearch_path%%3Dnone", scratch()));
+	ck_assert(fw_snprintf(where, sizeof(where),
+		"postgres://feedwheel@/postgres?host=%s/pg&options=-csearch_path%%3Dnone", scratch()));
 	refused(where, FW_STORE_CREATE, FW_EINVAL, "schema=NAME");
 	bare("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");
 	ck_assert(fw_snprintf(where, sizeof(where), "postgres://feedwheel@/latin?host=%s/pg", scratch()));
@@ -151,17 +154,22 @@ END_TEST
  */
 START_TEST(servers_that_only_look_like_it)
 {
-	static const struct { const char *version, *words; } T[] = {
+	static const struct {
+		const char *version, *words;
+	} T[] = {
 		{"CockroachDB CCL v23.1.11 (x86_64-pc-linux-gnu)", "the server is CockroachDB"},
 		{"PostgreSQL 15.2-YB-2.25.0.0-b0 on x86_64-pc-linux-gnu", "the server is YugabyteDB"},
 	};
 	char where[600], sql[300];
 
 	bare("CREATE SCHEMA other");
-	ck_assert(fw_snprintf(where, sizeof(where), "postgres://feedwheel@/postgres?host=%s/pg&options=-csearch_path%%3Dother,pg_catalog", scratch()));
+	ck_assert(fw_snprintf(where, sizeof(where),
+		"postgres://feedwheel@/postgres?host=%s/pg&options=-csearch_path%%3Dother,pg_catalog", scratch()));
 	fw_store_close(store_open(where, FW_STORE_CREATE));
 	for (size_t i = 0; i < FW_N(T); i++) {
-		ck_assert(fw_snprintf(sql, sizeof(sql), "CREATE OR REPLACE FUNCTION other.version() RETURNS text LANGUAGE sql AS $$ SELECT '%s' $$", T[i].version));
+		ck_assert(fw_snprintf(sql, sizeof(sql),
+			"CREATE OR REPLACE FUNCTION other.version() RETURNS text LANGUAGE sql AS $$ SELECT '%s' $$",
+			T[i].version));
 		bare(sql);
 		refused(where, 0, FW_EINVAL, T[i].words);
 		refused(where, FW_STORE_READ, FW_EINVAL, "use PostgreSQL");
@@ -199,7 +207,8 @@ START_TEST(too_many_connections)
 	do {
 		char conninfo[300];
 
-		ck_assert(fw_snprintf(conninfo, sizeof(conninfo), "host=%s/pg user=feedwheel dbname=postgres", scratch()));
+		ck_assert(fw_snprintf(
+			conninfo, sizeof(conninfo), "host=%s/pg user=feedwheel dbname=postgres", scratch()));
 		c[n] = PQconnectdb(conninfo);
 	} while (PQstatus(c[n++]) == CONNECTION_OK && n < 100);
 	refused(url, 0, FW_EAGAIN, "max_connections");
@@ -247,7 +256,8 @@ END_TEST
 /* The table of the schedule, or the partition of it, that visits write. */
 #define FAIL_BEFORE "CREATE TRIGGER fail BEFORE UPDATE ON schedule FOR EACH ROW EXECUTE FUNCTION "
 
-static const char fail_function[] = "CREATE SEQUENCE tries; CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+static const char fail_function[] =
+	"CREATE SEQUENCE tries; CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
 	" IF nextval('trouble.tries') <= TG_ARGV[0]::int THEN RAISE EXCEPTION 'in the way'"
 	" USING ERRCODE = TG_ARGV[1]; END IF;"
 	" RETURN new; END $$";
@@ -263,7 +273,8 @@ START_TEST(serialisation_failures)
 	visit(w, 0, 3);
 	for (int i = 0; i < 3; i++) { /* as the store thread does; the dialect may retry by itself */
 		rc = commit(w);
-		ck_assert_msg(rc == 0 || (rc == FW_EAGAIN && strstr(drv_err.text, "try again")), "%d %s", rc, drv_err.text);
+		ck_assert_msg(
+			rc == 0 || (rc == FW_EAGAIN && strstr(drv_err.text, "try again")), "%d %s", rc, drv_err.text);
 		if (!rc)
 			break;
 		ck_assert_int_eq(stats(w->front).entry_n, 0);
@@ -330,12 +341,26 @@ END_TEST
  */
 START_TEST(every_answer) /* REL-09 */
 {
-	static const struct { const char *state; int rc; const char *words; } T[] = {
-		{"53000", FW_EAGAIN, "lacks resources"}, {"53100", FW_EAGAIN, "disk is full"}, {"53200", FW_EAGAIN, "out of memory"},
-		{"53300", FW_EAGAIN, "max_connections"}, {"55P03", FW_EAGAIN, "pg_stat_activity"}, {"57014", FW_EAGAIN, "load"},
-		{"58030", FW_EAGAIN, "check its log"}, {"25006", FW_EIO, "name the primary"}, {"57P01", FW_EIO, "opened anew"},
-		{"57P02", FW_EIO, "opened anew"}, {"57P03", FW_EIO, "opened anew"}, {"08006", FW_EIO, "opened anew"},
-		{"08P01", FW_EIO, "opened anew"}, {"42501", FW_EINVAL, "grant"}, {"XX000", FW_EINVAL, "XX000"},
+	static const struct {
+		const char *state;
+		int rc;
+		const char *words;
+	} T[] = {
+		{"53000", FW_EAGAIN, "lacks resources"},
+		{"53100", FW_EAGAIN, "disk is full"},
+		{"53200", FW_EAGAIN, "out of memory"},
+		{"53300", FW_EAGAIN, "max_connections"},
+		{"55P03", FW_EAGAIN, "pg_stat_activity"},
+		{"57014", FW_EAGAIN, "load"},
+		{"58030", FW_EAGAIN, "check its log"},
+		{"25006", FW_EIO, "name the primary"},
+		{"57P01", FW_EIO, "opened anew"},
+		{"57P02", FW_EIO, "opened anew"},
+		{"57P03", FW_EIO, "opened anew"},
+		{"08006", FW_EIO, "opened anew"},
+		{"08P01", FW_EIO, "opened anew"},
+		{"42501", FW_EINVAL, "grant"},
+		{"XX000", FW_EINVAL, "XX000"},
 	};
 	struct work *w = work_begin(store_open(url, FW_STORE_CREATE));
 
@@ -346,7 +371,8 @@ START_TEST(every_answer) /* REL-09 */
 		visit(w, (int)i * 2, 2);
 		bare(fw_arena_printf(&A, "SELECT setval('tries', 1, false); " FAIL_BEFORE "fail(1, '%s')", T[i].state));
 		rc = commit(w);
-		ck_assert_msg(rc == T[i].rc && strstr(drv_err.text, T[i].words), "%s: %d %s", T[i].state, rc, drv_err.text);
+		ck_assert_msg(
+			rc == T[i].rc && strstr(drv_err.text, T[i].words), "%s: %d %s", T[i].state, rc, drv_err.text);
 		ck_assert_ptr_nonnull(strstr(drv_err.text, "postgres:"));
 		if (rc == FW_EIO) {
 			ck_assert_int_eq(fw_store_ping(w->front, NULL), FW_EIO); /* the connection is unusable */
@@ -370,8 +396,8 @@ START_TEST(sessions_ended_by_an_administrator)
 
 	visit(w, 0, 2);
 	bare("ALTER DATABASE postgres SET default_transaction_read_only = on; SELECT"
-		" pg_terminate_backend(pid) FROM pg_stat_activity"
-		" WHERE application_name = 'feedwheel'");
+	     " pg_terminate_backend(pid) FROM pg_stat_activity"
+	     " WHERE application_name = 'feedwheel'");
 	FAILS(commit(w), FW_EIO);
 	ck_assert_msg(strstr(drv_err.text, "opened anew") != NULL, "%s", drv_err.text);
 	refused(url, 0, FW_EIO, "read-only");
@@ -394,7 +420,8 @@ static PGconn *standby_open(void)
 	char conninfo[400];
 	PGconn *c;
 
-	ck_assert(fw_snprintf(conninfo, sizeof(conninfo), "host=%s/pg port=%d user=feedwheel dbname=postgres", scratch(), STANDBY_PORT));
+	ck_assert(fw_snprintf(conninfo, sizeof(conninfo), "host=%s/pg port=%d user=feedwheel dbname=postgres",
+		scratch(), STANDBY_PORT));
 	c = PQconnectdb(conninfo);
 	ck_assert_msg(PQstatus(c) == CONNECTION_OK, "%s", PQerrorMessage(c));
 	return c;
@@ -404,9 +431,10 @@ static PGconn *standby_open(void)
 static pid_t standby_start(void)
 {
 	char copy[400], serve[400], data[300], socket[300], from[300], port[12];
-	const char *pg_basebackup[] = {copy, "-D", data, "-h", from, "-U", "feedwheel", "-R", "-X", "stream", "-c", "fast", "-N", NULL};
-	const char *postgres[] = {serve, "-D", data, "-c", socket, "-c", port, "-c", "listen_addresses=", "-c", "fsync=off", "-c",
-		"max_connections=60", NULL};
+	const char *pg_basebackup[] = {
+		copy, "-D", data, "-h", from, "-U", "feedwheel", "-R", "-X", "stream", "-c", "fast", "-N", NULL};
+	const char *postgres[] = {serve, "-D", data, "-c", socket, "-c", port, "-c", "listen_addresses=", "-c",
+		"fsync=off", "-c", "max_connections=60", NULL};
 	struct fw_str path;
 	int status;
 	pid_t pid;
@@ -438,7 +466,8 @@ static void standby_has_all(void)
 	bool there = false;
 
 	for (int i = 0; i < 3000 && !there; i++) {
-		PGresult *q = PQexecParams(second, "SELECT pg_last_wal_replay_lsn() >= $1::pg_lsn", 1, NULL, &lsn, NULL, NULL, 0);
+		PGresult *q = PQexecParams(
+			second, "SELECT pg_last_wal_replay_lsn() >= $1::pg_lsn", 1, NULL, &lsn, NULL, NULL, 0);
 
 		there = PQresultStatus(q) == PGRES_TUPLES_OK && strcmp(PQgetvalue(q, 0, 0), "t") == 0;
 		PQclear(q);
@@ -464,8 +493,9 @@ START_TEST(standby_takes_over) /* REL-01 */
 
 	fw_store_close(store_open(url, FW_STORE_CREATE));
 	pid = standby_start();
-	ck_assert(fw_snprintf(where, sizeof(where), "postgres://feedwheel@/postgres?host=%s/pg,%s/pg&port=%d,5432&schema=trouble", scratch(),
-		scratch(), STANDBY_PORT)); /* the standby first: it is skipped */
+	ck_assert(fw_snprintf(where, sizeof(where),
+		"postgres://feedwheel@/postgres?host=%s/pg,%s/pg&port=%d,5432&schema=trouble", scratch(), scratch(),
+		STANDBY_PORT)); /* the standby first: it is skipped */
 	w = work_begin(store_open(where, 0));
 	visit(w, 0, 4);
 	standby_has_all();
@@ -543,10 +573,12 @@ static pid_t pooler_start(const char *mode, int n)
 	ck_assert(fw_snprintf(name, sizeof(name), "%s/pooler.ini", scratch()));
 	f = fopen(name, "w");
 	ck_assert_ptr_nonnull(f);
-	fprintf(f, "[databases]\npostgres = host=%s/pg user=feedwheel\n[pgbouncer]\nlisten_addr"
+	fprintf(f,
+		"[databases]\npostgres = host=%s/pg user=feedwheel\n[pgbouncer]\nlisten_addr"
 		" =\nunix_socket_dir = %s/pg\n"
 		"listen_port = %d\nauth_type = any\npool_mode = %s\ndefault_pool_size = %d\n"
-		"ignore_startup_parameters = extra_float_digits\n", scratch(), scratch(), POOLER_PORT, mode, n);
+		"ignore_startup_parameters = extra_float_digits\n",
+		scratch(), scratch(), POOLER_PORT, mode, n);
 	fclose(f);
 	chmod(name, 0644);
 	pid = run_as_server(argv);
@@ -570,9 +602,10 @@ START_TEST(poolers)
 	for (int i = 0; i < 2; i++) {
 		char own[500];
 
-		ck_assert(fw_snprintf(where[i], sizeof(where[i]), "postgres://feedwheel@/postgres?host=%s/pg&port=%d&schema=side%d",
-			scratch(), POOLER_PORT, i));
-		ck_assert(fw_snprintf(own, sizeof(own), "postgres://feedwheel@/postgres?host=%s/pg&schema=side%d", scratch(), i));
+		ck_assert(fw_snprintf(where[i], sizeof(where[i]),
+			"postgres://feedwheel@/postgres?host=%s/pg&port=%d&schema=side%d", scratch(), POOLER_PORT, i));
+		ck_assert(fw_snprintf(
+			own, sizeof(own), "postgres://feedwheel@/postgres?host=%s/pg&schema=side%d", scratch(), i));
 		fw_store_close(store_open(own, FW_STORE_CREATE));
 	}
 	pid = pooler_start("transaction", 1);
@@ -592,10 +625,13 @@ START_TEST(poolers)
 	}
 	for (int round = 0; round < 4; round++) {
 		for (int i = 0; i < 2; i++) {
-			struct fw_feed_new n = {.url = fw_str(fw_arena_printf(&A, "https://side%d.example/%d", i, round)), .due_at_ms = NOW};
+			struct fw_feed_new n = {
+				.url = fw_str(fw_arena_printf(&A, "https://side%d.example/%d", i, round)),
+				.due_at_ms = NOW};
 			int rc = st[i] ? fw_store_subscribe(st[i], &n, 1, &err) : 0;
 
-			ck_assert_msg(!rc || (rc == FW_EINVAL && strstr(err.text, "session mode")), "%d %s", rc, err.text);
+			ck_assert_msg(
+				!rc || (rc == FW_EINVAL && strstr(err.text, "session mode")), "%d %s", rc, err.text);
 			refused_n += rc != 0;
 			if (rc) { /* the connection is unusable */
 				fw_store_close(st[i]);
@@ -611,8 +647,8 @@ START_TEST(poolers)
 	}
 	end(pid, SIGINT);
 	bare("DO $$ BEGIN ASSERT NOT EXISTS (SELECT 1 FROM side0.feeds WHERE url LIKE '%side1%'),"
-		" 'mixed'; ASSERT NOT EXISTS"
-		" (SELECT 1 FROM side1.feeds WHERE url LIKE '%side0%'), 'mixed'; END $$");
+	     " 'mixed'; ASSERT NOT EXISTS"
+	     " (SELECT 1 FROM side1.feeds WHERE url LIKE '%side0%'), 'mixed'; END $$");
 
 	pid = pooler_start("session", 2);
 	for (int i = 0; i < 2; i++)
@@ -687,9 +723,10 @@ int main(void)
 {
 	Suite *s = suite_create("store, trouble with PostgreSQL");
 	TCase *t = tcase_create("postgres");
-	const TTest *every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, servers_that_only_look_like_it, reading_only,
-		too_many_connections, locked_by_somebody_else, serialisation_failures, every_answer, sessions_ended_by_an_administrator,
-		standby_takes_over, server_killed_in_commit, waiting_workers_are_told, poolers, disk_full};
+	const TTest *every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, servers_that_only_look_like_it,
+		reading_only, too_many_connections, locked_by_somebody_else, serialisation_failures, every_answer,
+		sessions_ended_by_an_administrator, standby_takes_over, server_killed_in_commit,
+		waiting_workers_are_told, poolers, disk_full};
 
 	if (!server_postgres.installed()) {
 		printf("1..0 # SKIP install the package %s\n", server_postgres.package);

@@ -24,7 +24,8 @@ static void teardown(void)
 
 static struct fw_record record(const char *kind, const char *key, const char *value)
 {
-	return (struct fw_record){.kind = fw_str(kind), .key = fw_str(key), .value = fw_str(value), .at_ms = NOW, .until_ms = FW_NO_DATE};
+	return (struct fw_record){
+		.kind = fw_str(kind), .key = fw_str(key), .value = fw_str(value), .at_ms = NOW, .until_ms = FW_NO_DATE};
 }
 
 static void put(struct fw_store *st, struct fw_record r)
@@ -36,8 +37,8 @@ static void put(struct fw_store *st, struct fw_record r)
 
 static bool same(const struct fw_record *a, const struct fw_record *b)
 {
-	return fw_str_eq(a->kind, b->kind) && fw_str_eq(a->key, b->key) && fw_str_eq(a->value, b->value) && a->at_ms == b->at_ms &&
-		a->until_ms == b->until_ms;
+	return fw_str_eq(a->kind, b->kind) && fw_str_eq(a->key, b->key) && fw_str_eq(a->value, b->value) &&
+		a->at_ms == b->at_ms && a->until_ms == b->until_ms;
 }
 
 /* The store has exactly this record. */
@@ -85,7 +86,10 @@ START_TEST(any_bytes)
 {
 	static const char key[] = "a \0\n'\"\\%?:\xff\xc3(", value[] = "\0 'x' \\ \" 1 2 - \xff\xfe\n\r\x1a\0";
 	struct fw_store *st = fresh(_i);
-	struct fw_record r = {.kind = FW_STR("k_9"), .key = {key, sizeof(key) - 1}, .value = {value, sizeof(value) - 1}, .at_ms = NOW,
+	struct fw_record r = {.kind = FW_STR("k_9"),
+		.key = {key, sizeof(key) - 1},
+		.value = {value, sizeof(value) - 1},
+		.at_ms = NOW,
 		.until_ms = FW_NO_DATE};
 	char *large = malloc(FW_RECORD_VALUE_MAX);
 
@@ -177,7 +181,8 @@ END_TEST
 START_TEST(removed)
 {
 	struct fw_store *st = fresh(_i);
-	struct fw_record r = record("token", "a", "x"), stays = record("token", "b", "y"), other = record("token2", "a", "z");
+	struct fw_record r = record("token", "a", "x"), stays = record("token", "b", "y"),
+			 other = record("token2", "a", "z");
 	struct fw_err err = {0};
 	bool was;
 
@@ -213,7 +218,8 @@ START_TEST(removed_as_seen)
 			if (k != i)
 				IS(fw_store_record_remove(st, r.kind, r.key, values[k], &err), FW_ENOTFOUND);
 		}
-		IS(fw_store_record_remove(st, r.kind, r.key, (struct fw_str){bytes, sizeof(bytes) - 2}, &err), FW_ENOTFOUND);
+		IS(fw_store_record_remove(st, r.kind, r.key, (struct fw_str){bytes, sizeof(bytes) - 2}, &err),
+			FW_ENOTFOUND);
 		is_there(st, &r);
 		OK(fw_store_record_remove(st, r.kind, r.key, r.value, &err));
 		is_not_there(st, "token", "a");
@@ -250,13 +256,15 @@ static void shows(struct fw_store *st, struct fw_record_query q, const char *wan
 	struct fw_err err = {0};
 
 	OK(fw_store_record_list(st, &q, see, &s, &err));
-	ck_assert_msg(fw_str_eq(fw_buf_str(&s.keys), fw_str(want)), "%.*s instead of %s", FW_STR_ARG(fw_buf_str(&s.keys)), want);
+	ck_assert_msg(fw_str_eq(fw_buf_str(&s.keys), fw_str(want)), "%.*s instead of %s",
+		FW_STR_ARG(fw_buf_str(&s.keys)), want);
 	fw_buf_finish(&s.keys);
 }
 
 START_TEST(listed_in_order)
 {
-	static const char *const kind[] = {"ab", "a", "abc", "a_b"}, *const key[] = {"b", "\xff", "B", "a ", "a!", "a", "aa"};
+	static const char *const kind[] = {"ab", "a", "abc", "a_b"},
+				 *const key[] = {"b", "\xff", "B", "a ", "a!", "a", "aa"};
 	const struct fw_str ab = FW_STR("ab");
 	struct fw_store *st = fresh(_i);
 	struct seen s = {.stop_at = 2};
@@ -275,7 +283,8 @@ START_TEST(listed_in_order)
 	shows(st, (struct fw_record_query){.kind = ab, .after_key = FW_STR("\xff")}, "");
 	shows(st, (struct fw_record_query){.kind = FW_STR("b")}, "");
 	shows(st, (struct fw_record_query){0}, "a/x a_b/x ab/B ab/a ab/a  ab/a! ab/aa ab/b ab/\xff abc/x ");
-	shows(st, (struct fw_record_query){.after_kind = FW_STR("a_b"), .after_key = FW_STR("x"), .limit = 2}, "ab/B ab/a ");
+	shows(st, (struct fw_record_query){.after_kind = FW_STR("a_b"), .after_key = FW_STR("x"), .limit = 2},
+		"ab/B ab/a ");
 	shows(st, (struct fw_record_query){.after_kind = ab, .after_key = FW_STR("b")}, "ab/\xff abc/x ");
 	IS(fw_store_record_list(st, &(struct fw_record_query){.kind = ab}, see, &s, &err), 7);
 	ck_assert_uint_eq(s.n, 2);
@@ -442,7 +451,8 @@ START_TEST(one_wins)
 	}
 	for (int n = 0; n < RACERS; n++) {
 		ck_assert_int_gt(wait(&status), 0);
-		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a racer ended with status %x", (unsigned)status);
+		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a racer ended with status %x",
+			(unsigned)status);
 	}
 	close(fd[1]);
 	while (read(fd[0], &i, sizeof(i)) == sizeof(i))
@@ -457,7 +467,8 @@ int main(void)
 {
 	Suite *s = suite_create("records");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {put_and_replaced, any_bytes, refused, only_if_absent, removed, removed_as_seen, listed_in_order, many_by_pages, pruned, one_wins};
+	const TTest *const every[] = {put_and_replaced, any_bytes, refused, only_if_absent, removed, removed_as_seen,
+		listed_in_order, many_by_pages, pruned, one_wins};
 
 	stores_begin();
 	tcase_set_timeout(t, 60);

@@ -124,8 +124,8 @@ static void stored_once(struct work *w)
 static void says(int rc, int code, const char *words)
 {
 	ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, drv_err.text);
-	ck_assert_msg(strstr(drv_err.text, words) && strstr(drv_err.text, "redis"), "\"%s\" is not in: %s",
-		words, drv_err.text);
+	ck_assert_msg(strstr(drv_err.text, words) && strstr(drv_err.text, "redis"), "\"%s\" is not in: %s", words,
+		drv_err.text);
 	ck_assert_ptr_null(strchr(drv_err.text, '\n'));
 }
 
@@ -143,10 +143,15 @@ static void open_says(const char *at, unsigned flags, int code, const char *word
 
 START_TEST(urls_and_options)
 {
-	static const struct { const char *url, *words; } T[] = {
-		{"redis://h/notanumber", "number of the database"}, {"redis://h/0?nonsense=1", "unknown option"},
-		{"redis://h:99999", "port"}, {"redis://h/?prefix=a%20b", "prefix"},
-		{"redis://h/?verify=maybe", "yes or no"}, {"redis+unix://", "write redis+unix:///path"},
+	static const struct {
+		const char *url, *words;
+	} T[] = {
+		{"redis://h/notanumber", "number of the database"},
+		{"redis://h/0?nonsense=1", "unknown option"},
+		{"redis://h:99999", "port"},
+		{"redis://h/?prefix=a%20b", "prefix"},
+		{"redis://h/?verify=maybe", "yes or no"},
+		{"redis+unix://", "write redis+unix:///path"},
 		{"redis+unix://host/path", "write redis+unix:///path"},
 	};
 
@@ -244,7 +249,9 @@ END_TEST
 
 START_TEST(refusals_pass) /* each is FW_EAGAIN, nothing is half-done, and the same commit succeeds afterwards */
 {
-	static const struct { const char *begin, *end, *words; } T[] = {
+	static const struct {
+		const char *begin, *end, *words;
+	} T[] = {
 		{"CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "raise its maxmemory"},
 		{"REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "name the master"},
 		{"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0", "min-replicas-to-write"},
@@ -335,7 +342,8 @@ START_TEST(server_that_says_nothing) /* stopped, or the network drops everything
 	ck_assert_int_eq(kill(server, SIGSTOP), 0);
 	says(st->driver->clock(st, &now_ms, &drv_err), FW_EIO, "no answer in time");
 	ck_assert_int_eq(kill(server, SIGCONT), 0);
-	says(st->driver->clock(st, &now_ms, &drv_err), FW_EIO, "open the store anew"); /* a late reply belongs to no call */
+	says(st->driver->clock(st, &now_ms, &drv_err), FW_EIO,
+		"open the store anew"); /* a late reply belongs to no call */
 	st->driver->close(st);
 	drv_end(open_at(url, 0));
 }
@@ -356,7 +364,10 @@ static int listening(int *port)
 
 START_TEST(answers_of_others) /* replies of a server that is loading, of one that is no Redis, and nonsense */
 {
-	static const struct { const char *says, *words; int rc; } T[] = {
+	static const struct {
+		const char *says, *words;
+		int rc;
+	} T[] = {
 		{"-LOADING Redis is loading the dataset in memory\r\n", "loading its data", FW_EAGAIN},
 		{"HTTP/1.1 400 Bad Request\r\n\r\n", "is it a Redis server", FW_EIO},
 		{"", "closed the connection", FW_EIO},
@@ -527,7 +538,7 @@ END_TEST
 #define HAMMERS 3
 #define TRIES_MAX 65536
 
-struct book { /* per feed */
+struct book {                                            /* per feed */
 	_Atomic int64_t tried[HAMMERS];                  /* the last number that was sent */
 	_Atomic unsigned char known[HAMMERS][TRIES_MAX]; /* the numbers that were acknowledged */
 	_Atomic int commits, stop;
@@ -683,10 +694,15 @@ static void finding(void *ctx, const char *name, int level, const char *text, co
 
 START_TEST(doctor_looks_at_durability)
 {
-	static const struct { const char *command, *words; int worst; } T[] = {
+	static const struct {
+		const char *command, *words;
+		int worst;
+	} T[] = {
 		{"CONFIG SET aof-load-truncated yes", "half a transaction", 1},
-		{"CONFIG SET appendfsync no", "half a minute", 1}, {"CONFIG SET appendonly no", "no append-only file", 1},
-		{"CONFIG SET maxmemory-policy allkeys-lru", "drops keys", 2}, {"CONFIG SET maxmemory 1000mb", "drops keys", 2},
+		{"CONFIG SET appendfsync no", "half a minute", 1},
+		{"CONFIG SET appendonly no", "no append-only file", 1},
+		{"CONFIG SET maxmemory-policy allkeys-lru", "drops keys", 2},
+		{"CONFIG SET maxmemory 1000mb", "drops keys", 2},
 	};
 	struct store *st;
 	struct found f = {0};
@@ -694,7 +710,9 @@ START_TEST(doctor_looks_at_durability)
 	server_up(NULL);
 	st = open_at(url, FW_STORE_CREATE);
 	DONE(st->driver->inspect(st, false, finding, &f, &drv_err));
-	ck_assert_msg(f.worst == 0 && strstr(f.words, "everysec") && (strstr(f.words, "Redis ") || strstr(f.words, "Valkey ")), "%s", f.words);
+	ck_assert_msg(f.worst == 0 && strstr(f.words, "everysec") &&
+			(strstr(f.words, "Redis ") || strstr(f.words, "Valkey ")),
+		"%s", f.words);
 	told("CONFIG SET maxmemory 1000mb");
 	for (size_t i = 0; i < FW_N(T); i++) {
 		f = (struct found){0};
@@ -708,7 +726,9 @@ END_TEST
 
 START_TEST(deep_check_finds) /* states that no call of ours can cause */
 {
-	static const struct { const char *verb, *what, *words; } T[] = {
+	static const struct {
+		const char *verb, *what, *words;
+	} T[] = {
 		{"HDEL", "feed 1", "it has no address"},
 		{"HDEL", "entries 1", "which does not exist"},
 		{"HDEL", "schedule", "no feed"},
@@ -751,8 +771,9 @@ static struct node node[NODES];
 
 static void node_up(struct node *n)
 {
-	n->pid = redis_run(n->dir, true, (const char *const[]){"--port", n->port, "--unixsocket", n->sock, "--bind",
-		"127.0.0.1", "--cluster-enabled", "yes", "--cluster-port", n->bus, NULL});
+	n->pid = redis_run(n->dir, true,
+		(const char *const[]){"--port", n->port, "--unixsocket", n->sock, "--bind", "127.0.0.1",
+			"--cluster-enabled", "yes", "--cluster-port", n->bus, NULL});
 	wait_for(n->sock);
 }
 
@@ -781,7 +802,8 @@ static void cluster_up(void)
 		close(fb);
 		ck_assert(fw_snprintf(n->dir, sizeof(n->dir), "%s/n%d", dir, i));
 		ck_assert(fw_snprintf(n->sock, sizeof(n->sock), "%s/s", n->dir));
-		ck_assert(fw_snprintf(n->port, sizeof(n->port), "%d", a) && fw_snprintf(n->bus, sizeof(n->bus), "%d", b));
+		ck_assert(
+			fw_snprintf(n->port, sizeof(n->port), "%d", a) && fw_snprintf(n->bus, sizeof(n->bus), "%d", b));
 		ck_assert_int_eq(mkdir(n->dir, 0755), 0);
 		node_up(n);
 		ck_assert(fw_snprintf(words, sizeof(words), "CLUSTER ADDSLOTSRANGE %d %d", i * 16384 / NODES,
@@ -818,8 +840,11 @@ static void spread_work(struct store *st, struct store_lease *l, int64_t *id, st
 		const struct fw_feed *is = drv_find(st, id[i]);
 
 		f[i] = (struct fw_feed){.id = id[i], .due_at_ms = NOW + 1, .last_visit_ms = NOW, .last_ok_ms = NOW};
-		o[i] = (struct fw_outcome){.feed_id = id[i], .host_id = store_feed_host_id(is), .was_due_ms = NOW,
-			.feed = &f[i], .visit = {.at_ms = NOW, .kind = FW_VISIT_OK, .slot = -1}};
+		o[i] = (struct fw_outcome){.feed_id = id[i],
+			.host_id = store_feed_host_id(is),
+			.was_due_ms = NOW,
+			.feed = &f[i],
+			.visit = {.at_ms = NOW, .kind = FW_VISIT_OK, .slot = -1}};
 		e[i] = entry(i, 1, "title", "text");
 		o[i].entries = &e[i];
 		o[i].entry_n = 1;
@@ -896,7 +921,7 @@ START_TEST(cluster_in_trouble) /* a node is killed meanwhile; functions are lost
 	ck_assert_str_eq(say_to(node[from].sock, words), "+OK\r\n");
 	for (start = fw_mono_ms(); (rc = st->driver->heartbeat(st, "w", l, &drv_err)) == FW_EAGAIN; usleep(20000))
 		ck_assert_int_lt(fw_mono_ms() - start, 60000); /* the others notice */
-	DONE(rc); /* MOVED */
+	DONE(rc);                                              /* MOVED */
 	drv_leave(st, l);
 	drv_end(st);
 	ck_assert(fw_snprintf(url, sizeof(url), "redis://127.0.0.1:%s/1", node[0].port));
@@ -921,24 +946,27 @@ START_TEST(over_tls)
 	pid = fork();
 	if (pid == 0) {
 		(void)!freopen("/dev/null", "w", stderr);
-		execlp("openssl", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
-			"-out", cert, "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", (char *)NULL);
+		execlp("openssl", "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+			"ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj",
+			"/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", (char *)NULL);
 		_exit(127);
 	}
 	ck_assert_int_eq(waitpid(pid, &number, 0), pid);
 	ck_assert_int_eq(number, 0);
-	server_up((const char *const[]){"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", cert,
-		"--tls-auth-clients", "optional", "--bind", "127.0.0.1", NULL});
+	server_up((const char *const[]){"--tls-port", port, "--tls-cert-file", cert, "--tls-key-file", key,
+		"--tls-ca-cert-file", cert, "--tls-auth-clients", "optional", "--bind", "127.0.0.1", NULL});
 	ck_assert(fw_snprintf(words, sizeof(words), "rediss://localhost:%s/", port));
 	open_says(words, FW_STORE_CREATE, FW_EINVAL, "certificate is refused"); /* signed by an unknown authority */
 	ck_assert(fw_snprintf(words, sizeof(words), "rediss://localhost:%s/?ca_file=/nowhere", port));
 	open_says(words, FW_STORE_CREATE, FW_EINVAL, "ca_file");
-	ck_assert(fw_snprintf(words, sizeof(words), "rediss://localhost:%s/?ca_file=%s&cert_file=%s&key_file=/nowhere", port, cert, cert));
+	ck_assert(fw_snprintf(words, sizeof(words), "rediss://localhost:%s/?ca_file=%s&cert_file=%s&key_file=/nowhere",
+		port, cert, cert));
 	open_says(words, FW_STORE_CREATE, FW_EINVAL, "key_file");
 	ck_assert(fw_snprintf(words, sizeof(words), "rediss://127.0.0.2:%s/?ca_file=%s", port, cert));
 	told("CONFIG SET bind \"127.0.0.1 127.0.0.2\"");
 	open_says(words, FW_STORE_CREATE, FW_EINVAL, "certificate is refused"); /* it is for another host name */
-	ck_assert(fw_snprintf(words, sizeof(words), "rediss://127.0.0.1:%s/?ca_file=%s&cert_file=%s&key_file=%s", port, cert, cert, key));
+	ck_assert(fw_snprintf(words, sizeof(words), "rediss://127.0.0.1:%s/?ca_file=%s&cert_file=%s&key_file=%s", port,
+		cert, cert, key));
 	w = begin(words);
 	stored_once(w);
 	work_end(w);
@@ -953,10 +981,11 @@ int main(void)
 {
 	Suite *s = suite_create("store, Redis");
 	TCase *t = tcase_create("redis");
-	const TTest *every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections, refusals_pass,
-		replica_without_its_master, functions_are_forgotten, busy_with_a_script, server_that_says_nothing,
-		answers_of_others, disk_full, commit_that_comes_again, numbers_of_the_dead, commits_that_are_disturbed, server_is_killed_in_commit,
-		doctor_looks_at_durability, deep_check_finds, cluster_in_trouble, over_tls};
+	const TTest *every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections,
+		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script,
+		server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again, numbers_of_the_dead,
+		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
+		cluster_in_trouble, over_tls};
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);

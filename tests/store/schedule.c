@@ -28,7 +28,7 @@
 #define TROUBLES 30
 #endif
 
-static char where[500];          /* the store's URL */
+static char where[500]; /* the store's URL */
 
 static struct store *opened(int i)
 {
@@ -277,8 +277,7 @@ START_TEST(a_clock_that_was_set_back)
 	dead = drv_join(st, "dead", LEASE_MS);
 	b = drv_join(st, "b", LONG_MS);
 	DONE(sql_exec_count(sql_of(st), "UPDATE workers SET until_ms = until_ms + 3600000 WHERE id = ?1",
-		SQL_V(SQL_INT(dead->id)),
-		&changed, &drv_err));
+		SQL_V(SQL_INT(dead->id)), &changed, &drv_err));
 	ck_assert_int_eq(changed, 1);
 	drv_heartbeat(st, "b", b);
 	DONE(sql_query_int(sql_of(st), UNTIL, SQL_V(SQL_INT(dead->id)), 0, &until_ms, &drv_err));
@@ -341,12 +340,13 @@ START_TEST(changes_from_outside)
 
 	/* all three are in flight */
 	DONE(st->driver->feed_set(st, &(struct fw_feed){.id = one, .due_at_ms = FW_DUE_FIRST}, FW_SET_DUE, &drv_err));
-	ck_assert_int_gt(version_of(st, l, shard), version); /* the owner sees that its shard has changed, */
+	ck_assert_int_gt(version_of(st, l, shard), version);       /* the owner sees that its shard has changed, */
 	ck_assert_int_eq(version_of(st, l, other), other_version); /* and that the other has not */
 	DONE(st->driver->feed_drop(st, two, 0, &drv_err));
 	ck_assert_int_eq(st->driver->feed_drop(st, two, 0, &drv_err), FW_ENOTFOUND);
 	ck_assert_int_eq(st->driver->feed_set(st, &(struct fw_feed){.id = two}, FW_SET_DUE, &drv_err), FW_ENOTFOUND);
-	DONE(st->driver->feed_set(st, &(struct fw_feed){.id = three, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &drv_err));
+	DONE(st->driver->feed_set(
+		st, &(struct fw_feed){.id = three, .status = FW_FEED_PAUSED}, FW_SET_STATUS, &drv_err));
 	f[2].status = FW_FEED_GONE;
 	DONE(commit(st, l->id, o, 3));
 	ck_assert_int_eq(o[0].rc, 0);
@@ -395,12 +395,12 @@ START_TEST(pushes_need_no_lease)
 	struct fw_entry_row e[2] = {entry(1, 1, "one", "text"), entry(2, 1, "two", "text")};
 	struct fw_feed f = {.due_at_ms = 99999, .status = FW_FEED_GONE, .title = FW_STR("told"), .last_visit_ms = 7};
 	struct fw_outcome o = {.feed_id = id,
-				     .feed = &f,
-				     .groups = FW_GROUP_META,
-				     .visit = {.kind = FW_VISIT_PUSHED, .at_ms = NOW, .slot = -1},
-				     .entries = e,
-				     .entry_n = 2},
-			     again = o;
+				  .feed = &f,
+				  .groups = FW_GROUP_META,
+				  .visit = {.kind = FW_VISIT_PUSHED, .at_ms = NOW, .slot = -1},
+				  .entries = e,
+				  .entry_n = 2},
+			  again = o;
 
 	DONE(commit(st, 0, &o, 1));
 	ck_assert_int_eq(o.visit.new_n, 2);
@@ -439,8 +439,8 @@ START_TEST(feeds_that_move)
 	f[1].url = f[0].url; /* a moment later */
 	o[1].groups = FW_GROUP_URL;
 	h.id = store_feed_host_id(&f[0]);
-	DONE(st->driver->commit(
-		st, &(struct store_commit){.lease_id = l->id, .outcome = o, .n = 1, .host = &h, .host_n = 1}, &drv_err));
+	DONE(st->driver->commit(st,
+		&(struct store_commit){.lease_id = l->id, .outcome = o, .n = 1, .host = &h, .host_n = 1}, &drv_err));
 	DONE(commit(st, l->id, &o[1], 1));
 	ck_assert_int_eq(o[0].rc, 0);
 	ck_assert_int_eq(o[1].rc, FW_EINVAL); /* another feed has this URL; the rest is written */
@@ -538,7 +538,7 @@ END_TEST
 
 struct book {
 	_Atomic int64_t owner[STORE_SHARDS], safe_until[STORE_SHARDS]; /* as its last owner reported; 0: given back */
-	_Atomic int64_t visits[FEEDS]; /* committed */
+	_Atomic int64_t visits[FEEDS];                                 /* committed */
 	_Atomic int64_t joins, stale, kills;
 	_Atomic int violations;
 	char words[200];
@@ -572,7 +572,7 @@ static void on_term(int number)
 struct worker {
 	struct store *st;
 	struct store_lease l;
-	size_t n, turn;          /* the shards that it works on: the first of the lease's */
+	size_t n, turn; /* the shards that it works on: the first of the lease's */
 	int64_t heartbeat_mono_ms;
 	uint64_t dice;
 };
@@ -728,7 +728,8 @@ static pid_t worker_start(int engine)
 		for (size_t i = 0; w->l.id && i < w->n; i++)
 			unnote(w, w->l.shard[i].shard);
 		if (w->l.id)
-			rc = w->st->driver->release(w->st, &(struct store_release){.lease_id = w->l.id, .leave = true}, &e);
+			rc = w->st->driver->release(
+				w->st, &(struct store_release){.lease_id = w->l.id, .leave = true}, &e);
 		if (rc != FW_EAGAIN)
 			must(rc, &e, "leave");
 		w->st->driver->close(w->st);

@@ -84,16 +84,17 @@ static bool answers(void)
 static void again(void)
 {
 	static char data[200], socket_arg[220], pid_arg[220];
-	const char *const argv[] = {mysql() ? mysql() : SERVER, "--no-defaults", data, socket_arg, pid_arg, "--skip-networking",
-		"--max-connections=60", "--loose-mysqlx=OFF",
-		"--skip-name-resolve", server_durable ? "--innodb-buffer-pool-size=1G" : "--innodb-buffer-pool-size=128M",
+	const char *const argv[] = {mysql() ? mysql() : SERVER, "--no-defaults", data, socket_arg, pid_arg,
+		"--skip-networking", "--max-connections=60", "--loose-mysqlx=OFF", "--skip-name-resolve",
+		server_durable ? "--innodb-buffer-pool-size=1G" : "--innodb-buffer-pool-size=128M",
 		server_durable ? "--loose-innodb-log-file-size=1G" : "--loose-innodb-log-file-size=64M",
 		server_durable ? "--innodb-flush-log-at-trx-commit=1" : "--innodb-flush-log-at-trx-commit=2",
 		server_durable ? "--loose-debug-no-sync=0" : "--loose-debug-no-sync", server_maria_argument, NULL};
 	pid_t parent = getpid();
 
-	if (!fw_snprintf(data, sizeof(data), "--datadir=%s/data", home) || !fw_snprintf(socket_arg, sizeof(socket_arg), "--socket=%s", sock) ||
-	    !fw_snprintf(pid_arg, sizeof(pid_arg), "--pid-file=%s/pid", home))
+	if (!fw_snprintf(data, sizeof(data), "--datadir=%s/data", home) ||
+		!fw_snprintf(socket_arg, sizeof(socket_arg), "--socket=%s", sock) ||
+		!fw_snprintf(pid_arg, sizeof(pid_arg), "--pid-file=%s/pid", home))
 		fail("path too long");
 	server = fork();
 	if (server == 0)
@@ -112,7 +113,8 @@ static void again(void)
 static void make(void)
 {
 	char data[200];
-	const char *const of_mariadb[] = {INSTALL, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db", NULL};
+	const char *const of_mariadb[] = {
+		INSTALL, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db", NULL};
 	const char *const of_mysql[] = {mysql(), "--no-defaults", data, "--initialize-insecure", NULL};
 	pid_t parent = getpid(), pid;
 	int status = 1;
@@ -131,8 +133,8 @@ static void start(const char *folder)
 	const struct passwd *u = user();
 	char data[200];
 
-	if (!fw_snprintf(home, sizeof(home), "%s/mysql", folder) || !fw_snprintf(sock, sizeof(sock), "%s/sock", home) || strlen(sock) > 100 ||
-	    !fw_snprintf(data, sizeof(data), "%s/data", home))
+	if (!fw_snprintf(home, sizeof(home), "%s/mysql", folder) || !fw_snprintf(sock, sizeof(sock), "%s/sock", home) ||
+		strlen(sock) > 100 || !fw_snprintf(data, sizeof(data), "%s/data", home))
 		fail("path too long");
 	if (mkdir(home, 0755) || (u && (chown(home, u->pw_uid, u->pw_gid) || chmod(folder, 0755))))
 		fail("no folder");

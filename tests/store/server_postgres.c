@@ -66,7 +66,8 @@ static pid_t run(const char *argv[])
 	if (pid == 0) {
 		char path[260], log[280];
 
-		if (!fw_snprintf(path, sizeof(path), "%s/%s", bin, argv[0]) || !fw_snprintf(log, sizeof(log), "%s/log", home))
+		if (!fw_snprintf(path, sizeof(path), "%s/%s", bin, argv[0]) ||
+			!fw_snprintf(log, sizeof(log), "%s/log", home))
 			_exit(126);
 		drop_root();
 		if (!freopen(log, "a", stdout) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0 || chdir(home))
@@ -81,11 +82,12 @@ static pid_t run(const char *argv[])
 static void server_run(void)
 {
 	char sockets[300], conninfo[400];
-	const char *argv[] = {"postgres", "-D", data, "-c", sockets, "-c", "listen_addresses=", "-c", "max_connections=60",
-		"-c", server_durable ? "shared_buffers=1GB" : "shared_buffers=64MB", "-c", server_durable ? "max_wal_size=8GB" : "fsync=off", NULL};
+	const char *argv[] = {"postgres", "-D", data, "-c", sockets, "-c", "listen_addresses=", "-c",
+		"max_connections=60", "-c", server_durable ? "shared_buffers=1GB" : "shared_buffers=64MB", "-c",
+		server_durable ? "max_wal_size=8GB" : "fsync=off", NULL};
 
 	if (!fw_snprintf(sockets, sizeof(sockets), "unix_socket_directories=%s", home) ||
-	    !fw_snprintf(conninfo, sizeof(conninfo), "host=%s user=feedwheel dbname=postgres", home))
+		!fw_snprintf(conninfo, sizeof(conninfo), "host=%s user=feedwheel dbname=postgres", home))
 		fail("the scratch folder's name is too long");
 	server = run(argv);
 	for (int i = 0; i < 6000; i++) {
@@ -102,7 +104,8 @@ static void server_run(void)
 
 static void make(void)
 {
-	const char *argv[] = {"initdb", "-D", data, "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "feedwheel", "-N", NULL};
+	const char *argv[] = {
+		"initdb", "-D", data, "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "feedwheel", "-N", NULL};
 	int status;
 
 	if (waitpid(run(argv), &status, 0) < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
@@ -139,7 +142,8 @@ static void kill_children(pid_t parent)
 		int64_t pid;
 		FILE *f;
 
-		if (!fw_str_int(fw_str(e->d_name), &pid) || !fw_snprintf(path, sizeof(path), "/proc/%s/stat", e->d_name))
+		if (!fw_str_int(fw_str(e->d_name), &pid) ||
+			!fw_snprintf(path, sizeof(path), "/proc/%s/stat", e->d_name))
 			continue;
 		f = fopen(path, "r");
 		if (f && fgets(line, sizeof(line), f) && (p = strrchr(line, ')')) && strtol(p + 4, NULL, 10) == parent)

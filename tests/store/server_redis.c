@@ -64,8 +64,9 @@ bool redis_answers(const char *path)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd >= 0 && fw_str_copy(sa.sun_path, sizeof(sa.sun_path), fw_str(path)) &&
-	    connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 && write(fd, "PING\r\n", 6) == 6)
-		well = read(fd, answer, sizeof(answer)) >= 5 && (memcmp(answer, "+PONG", 5) == 0 || memcmp(answer, "-NOAUTH", 5) == 0);
+		connect(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0 && write(fd, "PING\r\n", 6) == 6)
+		well = read(fd, answer, sizeof(answer)) >= 5 &&
+			(memcmp(answer, "+PONG", 5) == 0 || memcmp(answer, "-NOAUTH", 5) == 0);
 	if (fd >= 0)
 		close(fd);
 	return well;
@@ -161,8 +162,9 @@ static void append_only_mend(const char *dir)
 pid_t redis_run(const char *dir, bool tied, const char *const *more)
 {
 	char program[40];
-	const char *argv[64] = {program, "--dir", dir, "--logfile", "log", "--save", "", "--appendonly", "yes", "--daemonize", "no",
-		"--maxmemory-policy", "noeviction", "--appendfsync", "everysec", "--aof-load-truncated", "no"};
+	const char *argv[64] = {program, "--dir", dir, "--logfile", "log", "--save", "", "--appendonly", "yes",
+		"--daemonize", "no", "--maxmemory-policy", "noeviction", "--appendfsync", "everysec",
+		"--aof-load-truncated", "no"};
 	size_t n = 17;
 	pid_t pid;
 
@@ -194,7 +196,8 @@ static void run(void)
 	 * Accepted writes survive a kill. (With everysec a write is delayed for up to 2 s while a
 	 * sync blocks the disk.)
 	 */
-	const char *const more[] = {"--port", "0", "--unixsocket", socket_path, "--appendfsync", server_durable ? "everysec" : "no", NULL};
+	const char *const more[] = {
+		"--port", "0", "--unixsocket", socket_path, "--appendfsync", server_durable ? "everysec" : "no", NULL};
 	pid_t pid = redis_run(folder, false, more);
 
 	watch_tell(pid);
@@ -207,8 +210,9 @@ static void run(void)
 
 static void start(const char *in)
 {
-	if (!fw_snprintf(folder, sizeof(folder), "%s/redis", in) || !fw_snprintf(socket_path, sizeof(socket_path), "%s/s", folder) ||
-	    !fw_snprintf(pid_path, sizeof(pid_path), "%s/pid", folder) || mkdir(folder, 0700))
+	if (!fw_snprintf(folder, sizeof(folder), "%s/redis", in) ||
+		!fw_snprintf(socket_path, sizeof(socket_path), "%s/s", folder) ||
+		!fw_snprintf(pid_path, sizeof(pid_path), "%s/pid", folder) || mkdir(folder, 0700))
 		give_up(folder);
 	watch_begin();
 	run();

@@ -53,8 +53,9 @@ static void feeds_add(struct store *st, int n)
 	struct fw_feed *f = fw_arena_calloc(&A, (size_t)n, sizeof(*f));
 
 	for (int i = 0; i < n; i++)
-		f[i] = (struct fw_feed){
-			.id = i + 1, .url = fw_str(fw_arena_printf(&A, "https://h%d.example/", i + 1)), .created_ms = 1};
+		f[i] = (struct fw_feed){.id = i + 1,
+			.url = fw_str(fw_arena_printf(&A, "https://h%d.example/", i + 1)),
+			.created_ms = 1};
 	OK(st->driver->load(st, &(struct store_load){.rows = {.feed = f, .feed_n = (size_t)n}}, &err));
 }
 
@@ -202,11 +203,13 @@ START_TEST(visits_listed)
 	ck_assert_uint_eq(visits(st, (struct fw_visit_query){.feed_id = 5}), 0);
 	ck_assert_uint_eq(visits(st, (struct fw_visit_query){.oldest_first = true}), 3000);
 	ck_assert(V.v[0].id == 1 && V.v[2999].id == 3000);
-	ck_assert_uint_eq(visits(st, (struct fw_visit_query){.oldest_first = true, .after_id = 1200, .limit = 600}), 600);
+	ck_assert_uint_eq(
+		visits(st, (struct fw_visit_query){.oldest_first = true, .after_id = 1200, .limit = 600}), 600);
 	ck_assert(V.v[0].id == 1201 && V.v[599].id == 1800);
 	ck_assert_uint_eq(visits(st, (struct fw_visit_query){.oldest_first = true, .run_id = run, .limit = 600}), 600);
 	ck_assert_int_eq(V.v[0].id, 1001);
-	ck_assert_uint_eq(visits(st, (struct fw_visit_query){.oldest_first = true, .since_ms = late, .after_id = 2500}), 500);
+	ck_assert_uint_eq(
+		visits(st, (struct fw_visit_query){.oldest_first = true, .since_ms = late, .after_id = 2500}), 500);
 	ck_assert_uint_eq(visits(st, (struct fw_visit_query){.oldest_first = true, .since_ms = late, .limit = 1}), 1);
 	ck_assert_int_eq(V.v[0].id, 2401);
 	ck_assert_uint_eq(visits(st, (struct fw_visit_query){.oldest_first = true, .after_id = 3000}), 0);
@@ -286,7 +289,8 @@ static struct events events(struct store *st, int64_t after_id, size_t limit)
 	struct events s = {.n = 0};
 
 	OK(st->driver->event_list(st,
-		&(struct store_event_query){.after_id = after_id, .limit = limit, .event = see_event, .ctx = &s}, &err));
+		&(struct store_event_query){.after_id = after_id, .limit = limit, .event = see_event, .ctx = &s},
+		&err));
 	return s;
 }
 
@@ -295,7 +299,8 @@ static struct events letters(struct store *st, int64_t after_id, size_t limit)
 	struct events s = {.n = 0};
 
 	OK(st->driver->event_list(st,
-		&(struct store_event_query){.after_id = after_id, .limit = limit, .dead = dead_letter_add, .ctx = &s}, &err));
+		&(struct store_event_query){.after_id = after_id, .limit = limit, .dead = dead_letter_add, .ctx = &s},
+		&err));
 	return s;
 }
 
@@ -321,7 +326,7 @@ START_TEST(events_many)
 
 	e[3].property = e[3].remote_ip = FW_STR_NONE;
 	OK(st->driver->event_put(st, e, 5000, NULL, 0, &err));
-	OK(st->driver->event_put(st, e, 5000, NULL, 0, &err)); /* its response was lost */
+	OK(st->driver->event_put(st, e, 5000, NULL, 0, &err));        /* its response was lost */
 	OK(st->driver->event_put(st, e + 3000, 9000, NULL, 0, &err)); /* some of them exist */
 	ck_assert_uint_eq(events(st, 0, 0).n, 12000);
 	ck_assert_int_eq(events(st, 0, 0).sum, 12000 * 12001 / 2);
@@ -384,7 +389,8 @@ START_TEST(dead_letters)
 	d[7].row = FW_STR("{\"b\": 1}");
 	d[7].reason = FW_STR("it's said");
 	d[7].at_ms = 99;
-	OK(st->driver->event_put(st, events_make(1, 1), 1, d + 7, 1, &err)); /* with another event; replaces the first */
+	OK(st->driver->event_put(
+		st, events_make(1, 1), 1, d + 7, 1, &err)); /* with another event; replaces the first */
 	ck_assert_uint_eq(letters(st, 0, 0).n, 1500);
 	ck_assert_str_eq(letters(st, 7, 1).text, "{\"b\": 1} it's said 99");
 	ck_assert_str_eq(letters(st, 1499, 3).text, "{\"a\": \"'\\u0000\"} first 1499");
@@ -474,13 +480,12 @@ START_TEST(records_of_all_kinds)
 	ck_assert(fw_str_eq(records(st, (struct fw_record_query){0}), fw_buf_str(&want)));
 	(void)records(st, (struct fw_record_query){.limit = 201});
 	ck_assert_uint_eq(R.n, 201);
-	ck_assert(fw_str_eq(records(st,
-				    (struct fw_record_query){
-					    .after_kind = FW_STR("a"), .after_key = FW_STR("0198"), .limit = 3}),
+	ck_assert(fw_str_eq(
+		records(st,
+			(struct fw_record_query){.after_kind = FW_STR("a"), .after_key = FW_STR("0198"), .limit = 3}),
 		FW_STR("a/0199 a_b/0200 ab/0201 ")));
-	ck_assert(fw_str_eq(records(st,
-				    (struct fw_record_query){
-					    .after_kind = FW_STR("aa"), .after_key = FW_STR("x"), .limit = 1}),
+	ck_assert(fw_str_eq(
+		records(st, (struct fw_record_query){.after_kind = FW_STR("aa"), .after_key = FW_STR("x"), .limit = 1}),
 		FW_STR("ab/0201 "))); /* a cursor whose kind is gone */
 	(void)records(st, (struct fw_record_query){.after_kind = FW_STR("ab"), .after_key = FW_STR("0400")});
 	ck_assert_uint_eq(R.n, 299);

@@ -122,7 +122,8 @@ START_TEST(keys_of_a_large_feed)
 	int64_t few = steps_for(1000), many = steps_for(4000);
 
 	ck_assert_int_gt(few, 10);
-	ck_assert_msg(many < few * 5, "%lld hundred steps for 1,000 entries, %lld for 4,000", (long long)few, (long long)many);
+	ck_assert_msg(many < few * 5, "%lld hundred steps for 1,000 entries, %lld for 4,000", (long long)few,
+		(long long)many);
 }
 END_TEST
 
@@ -163,9 +164,10 @@ START_TEST(feed_deleted_by_hand)
 	struct fw_feed f[3];
 
 	for (int i = 0; i < 3; i++)
-		o[i] = drv_outcome(to, subscribe(st, fw_arena_printf(&A, "https://h%d.example/", i), NOW), &f[i], NOW + 1);
+		o[i] = drv_outcome(
+			to, subscribe(st, fw_arena_printf(&A, "https://h%d.example/", i), NOW), &f[i], NOW + 1);
 	bare("DELETE FROM schedule WHERE position = (SELECT position FROM feeds WHERE url LIKE '%h1%');"
-		" DELETE FROM feeds WHERE url LIKE '%h1%'");
+	     " DELETE FROM feeds WHERE url LIKE '%h1%'");
 	DONE(drv_commit(to, l->id, o, 3));
 	ck_assert(o[0].rc == 0 && o[1].rc == FW_ENOTFOUND && o[2].rc == 0);
 	ck_assert_int_eq(stats(st).visit_n, 2);
@@ -184,8 +186,8 @@ START_TEST(keys_of_any_length)
 
 	put_entries(st, id, 0, 3);
 	bare("INSERT INTO entry_keys VALUES (1, zeroblob(100), 0, 0), (1, x'', 0, 0); UPDATE"
-		" entry_keys SET entry_key = zeroblob(200)"
-		" WHERE entry_id = 2");
+	     " entry_keys SET entry_key = zeroblob(200)"
+	     " WHERE entry_id = 2");
 	OK(fw_store_unsubscribe(st, id, &err));
 	check_clean(st);
 	ck_assert_int_eq(stats(st).entry_n, 0);
@@ -268,7 +270,8 @@ START_TEST(file_that_may_not_be_written)
 	rc = fw_store_open(&c, &st, &err);
 	if (!rc)
 		rc = fw_store_subscribe(st, &n, 1, &err);
-	ck_assert_msg(rc == FW_EIO && strstr(err.text, path) && strstr(err.text, "permissions"), "%d: %s", rc, err.text);
+	ck_assert_msg(
+		rc == FW_EIO && strstr(err.text, path) && strstr(err.text, "permissions"), "%d: %s", rc, err.text);
 	fw_store_close(st);
 	if (getuid() == 0)
 		ck_assert_int_eq(seteuid(0), 0);
@@ -307,7 +310,8 @@ START_TEST(locked_by_somebody_else)
 	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
 	ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
 	FAILS(commit(w), FW_EAGAIN);
-	ck_assert_msg(strstr(drv_err.text, path) && strstr(drv_err.text, "locked") && strstr(drv_err.text, "100 ms"), "%s", drv_err.text);
+	ck_assert_msg(strstr(drv_err.text, path) && strstr(drv_err.text, "locked") && strstr(drv_err.text, "100 ms"),
+		"%s", drv_err.text);
 	FAILS(w->st->driver->heartbeat(w->st, "w", w->l, &drv_err), FW_EAGAIN);
 	ck_assert_uint_eq(drv_due(w->st, -1, INT64_MAX)->n, 1); /* reading still works */
 	ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
@@ -451,7 +455,8 @@ static void fill_up(struct fw_store *st, const char *words, void (*more_space)(v
 		visit_with(w, n * BIG_N, BIG_N, fw_buf_str(&text));
 		rc = commit(w);
 	} while (!rc && ++n < 100);
-	ck_assert_msg(rc == FW_EIO && strstr(drv_err.text, path) && strstr(drv_err.text, words), "%d: %s", rc, drv_err.text);
+	ck_assert_msg(
+		rc == FW_EIO && strstr(drv_err.text, path) && strstr(drv_err.text, words), "%d: %s", rc, drv_err.text);
 	ck_assert_int_eq(stats(st).entry_n, before); /* all or nothing */
 	ck_assert_int_eq(drv_find(w->st, w->feed_id)->last_visit_ms, n ? w->f.last_visit_ms - 1 : 0);
 	FAILS(commit(w), FW_EIO); /* still full */
@@ -559,10 +564,11 @@ int main(int argc, char **argv)
 {
 	Suite *s;
 	TCase *t;
-	const TTest *every[] = {newer_schema, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand, keys_of_any_length,
-		no_shared_memory, database_of_another_program, not_a_database, empty_and_missing_files, forbidden_file,
-		file_that_may_not_be_written, reading_only, locked_by_somebody_else, several_connections_of_one_process, damaged_file,
-		truncated_file, disk_full, file_size_limit, search_on_a_full_disk, journal_stays_bounded};
+	const TTest *every[] = {newer_schema, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
+		keys_of_any_length, no_shared_memory, database_of_another_program, not_a_database,
+		empty_and_missing_files, forbidden_file, file_that_may_not_be_written, reading_only,
+		locked_by_somebody_else, several_connections_of_one_process, damaged_file, truncated_file, disk_full,
+		file_size_limit, search_on_a_full_disk, journal_stays_bounded};
 
 	if (argc == 3 && strcmp(argv[1], "visit") == 0)
 		return visit_and_leave(argv[2]);

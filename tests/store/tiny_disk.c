@@ -16,7 +16,8 @@ bool tiny_disk(const char *folder, const char *size)
 
 	ck_assert(mkdir(folder, 0755) == 0 || errno == EEXIST);
 	ck_assert(fw_snprintf(how, sizeof(how), "size=%s,mode=755", size));
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("tiny", folder, "tmpfs", 0, how)) {
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		mount("tiny", folder, "tmpfs", 0, how)) {
 		printf("# disk_full: no mount here (%s): skipped\n", strerror(errno));
 		return false;
 	}

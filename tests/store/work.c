@@ -85,7 +85,8 @@ void open_fails(const char *url, unsigned flags, int code, const char *name, con
 
 	ck_assert_msg(rc == code, "%d instead of %d: %s", rc, code, err.text);
 	ck_assert_ptr_null(st);
-	ck_assert_msg(strstr(err.text, name) && strstr(err.text, words), "does not name \"%s\" and \"%s\": %s", name, words, err.text);
+	ck_assert_msg(strstr(err.text, name) && strstr(err.text, words), "does not name \"%s\" and \"%s\": %s", name,
+		words, err.text);
 	ck_assert_ptr_null(strchr(err.text, '\n'));
 	ck_assert_ptr_null(strstr(err.text, "secret"));
 }

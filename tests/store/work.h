@@ -16,9 +16,9 @@ struct work {
 	struct store_lease *l;
 	int64_t feed_id;
 	struct fw_feed f;
-	struct fw_outcome o;       /* of the next visit */
+	struct fw_outcome o; /* of the next visit */
 	struct fw_entry_row e[WORK_ENTRIES_MAX];
-	struct fw_arena arena;     /* the entries' titles */
+	struct fw_arena arena; /* the entries' titles */
 };
 
 /* Takes over the store. One worker at a time. */

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Growing feeds on a store that has a server, and exact accounts of them.
 
-Each request to a growing feed adds one entry, and a document shows the newest 60, so what an outage took is made good by the next
-visit: in the end feed i must have exactly the entries 1 .. 10 + requests - 1. FW_LONG=1: outages of 30 s instead of some seconds.
+Each request to a growing feed adds one entry, and a document shows the newest 60, so what an outage
+took is made good by the next visit: in the end feed i must have exactly the entries 1 .. 10 +
+requests - 1. FW_LONG=1: outages of 30 s instead of some seconds.
 """
 import contextlib
 import json
@@ -33,8 +34,8 @@ class Address(contextlib.nullcontext):
 
 @contextlib.contextmanager
 def growing(base, engine, latency="lognormal:60:0.8", conf="", on=None, checked=True):
-    """Growing feeds, a server (on: that one) and a feedwheel on it that has subscribed to them; the accounts are checked at the end, if they
-    are to be."""
+    """Growing feeds, a server (on: that one) and a feedwheel on it that has subscribed to them; the
+    accounts are checked at the end, if they are to be."""
     with on or server(engine, base) as s, origin(base, samples(base), "--feeds", str(FEEDS), "--latency", latency,
                                                 plans=["* grow=1,start=10,window=60"]) as o:
         w = Feedwheel(base, CONF + conf, store=s.url("t"))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: ISC
 """What the system tests share: TAP output, the origin as a child, the real binary, the store's tables.
 
-A test file registers functions with @case("what holds") and ends with run(). A case fails by raising, or by leaving a process that
-start() began; the others still run. Everything lives in a temporary directory that goes away unless KEEP is set, and no process
-outlives its case, nor the test program, however these end (test_harness.py).
+A test file registers functions with @case("what holds") and ends with run(). A case fails by
+raising, or by leaving a process that start() began; the others still run. Everything lives in a
+temporary directory that goes away unless KEEP is set, and no process outlives its case, nor the
+test program, however these end (test_harness.py).
 """
 import contextlib
 import functools
@@ -39,7 +40,8 @@ def sanitized():
 
 
 def case(words, needs=None):
-    """needs: the store or the server without which the case makes no sense: it is skipped in a build that goes without."""
+    """needs: the store or the server without which the case makes no sense: it is skipped in a
+    build that goes without."""
     def add(function):
         if needs in absent():
             @functools.wraps(function)
@@ -65,7 +67,8 @@ def absent():
 
 
 def run():
-    """Run every case, print TAP, exit. FW_PART=2/3: only each third, from the second on; so a long file runs as several tests at once."""
+    """Run every case, print TAP, exit. FW_PART=2/3: only each third, from the second on; so a long
+    file runs as several tests at once."""
     only = sys.argv[1:]
     part, parts = map(int, os.environ.get("FW_PART", "1/1").split("/"))
     chosen = [c for c in CASES if not only or c[1].__name__ in only][part - 1::parts]
@@ -129,8 +132,8 @@ def workers_of(p):
 
 
 def wait_for(what, condition, seconds=20):
-    """seconds: in which a machine with nothing else to do surely has it. One that is busy gets three times as long. What lasts is looked at
-    less often: most conditions start a program."""
+    """seconds: in which a machine with nothing else to do surely has it. One that is busy gets
+    three times as long. What lasts is looked at less often: most conditions start a program."""
     start = time.monotonic()
     while not condition():
         waited = time.monotonic() - start
@@ -140,8 +143,8 @@ def wait_for(what, condition, seconds=20):
 
 
 def let_pass(seconds, _why):
-    """Time that is the test's subject: an outage's length, a kill at any moment, a while in which nothing may happen. What can be seen is
-    waited for (wait_for)."""
+    """Time that is the test's subject: an outage's length, a kill at any moment, a while in which
+    nothing may happen. What can be seen is waited for (wait_for)."""
     time.sleep(seconds)
 
 
@@ -159,7 +162,8 @@ def holds(condition, what):
 
 @functools.cache
 def sample_files(arguments):
-    """Names and contents. Made once: there is hardly a case without them, and each time would be a quarter of a second."""
+    """Names and contents. Made once: there is hardly a case without them, and each time would be a
+    quarter of a second."""
     with tempfile.TemporaryDirectory(prefix="fw-") as docs:
         subprocess.run([sys.executable, os.path.join(ROOT, "tools", "make-samples.py"), docs, *arguments], check=True)
         files = {}
@@ -225,8 +229,8 @@ def certificate(base, hosts):
         subprocess.run(["openssl", *a], cwd=base, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with open(os.path.join(base, "san"), "w", encoding="ascii") as f:
         f.write("subjectAltName=" + ",".join("IP:" + h for h in hosts) + "\n")
-    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test CA",
-            "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-days", "2")
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem",
+            "-subj", "/CN=test CA", "-addext", "keyUsage=critical,keyCertSign,cRLSign", "-days", "2")
     openssl("req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key.pem",
             "-out", "req.pem", "-subj", "/CN=test")
     openssl("x509", "-req", "-in", "req.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
@@ -261,7 +265,9 @@ class Server:
         folder = os.path.join(base, engine)
         os.mkdir(folder)
         os.chmod(base, 0o711) # a server that root starts runs as somebody else
-        self.process = subprocess.Popen([SERVE, engine, folder, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [SERVE, engine, folder, *arguments],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         said = self.process.stdout.readline().strip()
         if said != "ready":
             self.stop()
@@ -288,7 +294,8 @@ class Server:
 
 
 def picked_engines():
-    """Those that FW_STORES names; None: it names none, so all are meant. A name that nobody knows would test nothing."""
+    """Those that FW_STORES names; None: it names none, so all are meant. A name that nobody knows
+    would test nothing."""
     names = [n for n in os.environ.get("FW_STORES", "").split(",") if n]
     for n in names:
         if n not in ("memory", "sqlite", "redis", "postgres", "mysql"):
@@ -298,8 +305,9 @@ def picked_engines():
 
 @functools.cache
 def engines():
-    """Engines of this build with a server, of those that FW_STORES picks; one that is not installed is left out, with words. Under sanitizers one
-    is enough when none is picked: there the store's own suites take each driver to its limits."""
+    """Engines of this build with a server, of those that FW_STORES picks; one that is not installed
+    is left out, with words. Under sanitizers one is enough when none is picked: there the store's
+    own suites take each driver to its limits."""
     picked = picked_engines()
     found = []
     for e in subprocess.run([SERVE], capture_output=True, text=True, check=True).stdout.split():
@@ -316,7 +324,8 @@ def engines():
 
 
 def each_engine(words, also=(), leave_out=()):
-    """A case for each engine; the function is given its base and the engine's name. Those that the build goes without are skipped."""
+    """A case for each engine; the function is given its base and the engine's name. Those that the
+    build goes without are skipped."""
     picked = picked_engines()
     skipped = [e for e in sorted(absent() - {"server", "seccomp"}) if not picked or e in picked]
     def add(function):
@@ -345,7 +354,8 @@ def server(engine, base):
 CONF = "allow_networks = 127.0.0.0/8\nhost_gap_ms = 0\nstraggler_timeout_ms = 0\n"
 
 
-# For cases about silence, which is noted soon then. The others have the usual time-outs, so that nobody is charged for a machine that stands
+# For cases about silence, which is noted soon then. The others have the usual time-outs, so that
+# nobody is charged for a machine that stands
 # still for some seconds; nor are the healthy feeds of these cases.
 SILENT = "connect_timeout_ms = 8s\nfirst_byte_timeout_ms = 8s\ntotal_timeout_ms = 12s\nlow_speed_ms = 8s\n"
 
@@ -356,7 +366,8 @@ SOON_S = 2.4
 
 
 LEASES = ("SELECT name, (SELECT count(*) FROM shards WHERE worker = workers.id) FROM workers UNION ALL"
-          " SELECT '', count(*) FROM shards WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM workers) HAVING count(*) > 0")
+          " SELECT '', count(*) FROM shards WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM workers) "
+          "HAVING count(*) > 0")
 
 
 def leases_of(w):
@@ -371,9 +382,11 @@ def leases_of(w):
     if engine == "postgres":
         schema = with_.pop("schema", "public")
         url = at._replace(query=urllib.parse.urlencode(with_, safe="/")).geturl()
-        return [l.split("|") for l in said("psql", "-X", "-A", "-t", "-c", LEASES, url, PGOPTIONS="-c search_path=" + schema)]
+        return [l.split("|") for l in said("psql", "-X", "-A", "-t", "-c", LEASES, url,
+                                           PGOPTIONS="-c search_path=" + schema)]
     if engine == "mysql":
-        return [l.split("\t") for l in said("mariadb", "--no-defaults", "-N", "-B", "-u", "root", "-S", with_["socket"], "-e", LEASES,
+        return [l.split("\t") for l in said("mariadb", "--no-defaults", "-N", "-B", "-u", "root", "-S", with_["socket"],
+                                            "-e", LEASES,
                                             at.path.lstrip("/"))]
     def redis(*words):
         return said("redis-cli", *(["-h", at.hostname, "-p", str(at.port)] if at.hostname else ["-s", at.path]), *words)
@@ -385,8 +398,8 @@ def leases_of(w):
 
 
 class Feedwheel:
-    """One store and its configuration. store: the URL of one on a server; sql() and what follows are for SQLite only. inside: the
-    command that runs ours elsewhere."""
+    """One store and its configuration. store: the URL of one on a server; sql() and what follows
+    are for SQLite only. inside: the command that runs ours elsewhere."""
 
     def __init__(self, base, conf="", name="store.db", store=None, inside=()):
         self.base = base
@@ -419,10 +432,13 @@ class Feedwheel:
         return json.loads(r.stdout)
 
     def start(self, *arguments):
-        """Start a command in a process group of its own and leave it running; what it says goes to self.said. It ends with us."""
+        """Start a command in a process group of its own and leave it running; what it says goes to
+        self.said. It ends with us."""
         with open(self.said, "ab") as log:
-            STARTED.append(subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", *self.command(*arguments)], stdout=subprocess.DEVNULL,
-                                            stderr=log, env=self.environment, start_new_session=True))
+            STARTED.append(
+                subprocess.Popen(
+                    ["setpriv", "--pdeathsig", "SIGKILL", "--", *self.command(*arguments)],
+                    stdout=subprocess.DEVNULL, stderr=log, env=self.environment, start_new_session=True))
         return STARTED[-1]
 
     def words(self):
@@ -455,7 +471,8 @@ class Feedwheel:
         return self.sql(query, *values)[0][0]
 
     def leased(self):
-        """How many shards each worker has leased, by its process id; on any engine. {}: nobody has a lease, and every shard is free."""
+        """How many shards each worker has leased, by its process id; on any engine. {}: nobody has
+        a lease, and every shard is free."""
         shards = {}
         for name, n in leases_of(self):
             pid = int(name.split("/")[1]) if name else 0 # 0: of leases that are gone

@@ -15,8 +15,9 @@ RESERVED = [] # a socket for each port, which says to other tests that it is tak
 
 
 def free_port():
-    """One below those that the system gives to clients, and this test's own until it ends: it stays free between servers, however many
-    connect meanwhile, and no other test's server is taken for one that did not come up again."""
+    """One below those that the system gives to clients, and this test's own until it ends: it stays
+    free between servers, however many connect meanwhile, and no other test's server is taken for
+    one that did not come up again."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as f:
         lowest = int(f.read().split()[0])
     while True:
@@ -71,7 +72,10 @@ class HttpServer:
         """Status, headers, the body's JSON (or its text)."""
         c = self.connect()
         try:
-            c.request(method, path, body, {**({"Authorization": "Bearer " + self.token} if self.token else {}), **(headers or {})})
+            c.request(
+                method, path, body,
+                {**({"Authorization": "Bearer " + self.token} if self.token else {}),
+                 **(headers or {})})
             r = c.getresponse()
             text = r.read().decode()
             try:
@@ -98,7 +102,8 @@ class HttpServer:
 
 
 def metric(d, name):
-    return next(float(l.split()[1]) for l in d.ask("GET", "/metrics")[2].splitlines() if l.startswith("feedwheel_" + name + " "))
+    return next(float(l.split()[1]) for l in d.ask("GET", "/metrics")[2].splitlines()
+                if l.startswith("feedwheel_" + name + " "))
 
 
 @contextlib.contextmanager

@@ -12,7 +12,8 @@ from harness import equal, wait_for
 
 ATOM = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>%s</title><id>urn:f:%s</id>%s
 <updated>2026-11-01T00:00:00Z</updated>%s</feed>"""
-ENTRY = "<entry><id>urn:e:%s:%d</id><title>entry %d</title><updated>2026-11-01T00:00:%02dZ</updated><content>text</content></entry>"
+ENTRY = "<entry><id>urn:e:%s:%d</id><title>entry %d</title><updated>2026-11-01T00:00:%02dZ</updated>" \
+    "<content>text</content></entry>"
 
 
 def atom(name, numbers, links=""):
@@ -104,7 +105,8 @@ class Hub:
 
     def feed(self, name, numbers):
         """A page that names this hub, with entries of these numbers."""
-        self.page("/" + name, atom(name, numbers, links(("hub", self.url + "/hub"), ("self", "%s/%s" % (self.url, name)))))
+        self.page("/" + name, atom(name, numbers, links(("hub", self.url + "/hub"), ("self", "%s/%s" % (self.url,
+                name)))))
 
     def posts(self, path="/hub"):
         with self.lock:
@@ -139,7 +141,10 @@ class Hub:
         if mode == "subscribe":
             sub = Subscription(form)
         try:
-            status, body, headers = self.intent(form["hub.callback"], mode, form["hub.topic"], "chal/+ %41<b>", form.get("hub.lease_seconds"))
+            status, body, headers = self.intent(
+                form["hub.callback"],
+                mode, form["hub.topic"],
+                "chal/+ %41<b>", form.get("hub.lease_seconds"))
         except ConnectionError: # its server was killed
             return
         good = status == 200 and body == b"chal/+ %41<b>"
@@ -192,5 +197,6 @@ class Hub:
         headers.update({k.replace("_", "-"): v for k, v in more.items()})
         body = body.encode() if isinstance(body, str) else body
         if sub.secret and sign:
-            headers["X-Hub-Signature"] = signature or "%s=%s" % (method, hmac.new(sub.secret.encode(), body, getattr(hashlib, method)).hexdigest())
+            headers["X-Hub-Signature"] = signature or "%s=%s" % (method, hmac.new(
+                sub.secret.encode(), body, getattr(hashlib, method)).hexdigest())
         return ask("POST", sub.callback, body, headers)[0]

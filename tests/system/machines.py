@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Machines with a network of their own: network namespaces of Linux, for which one has to be root.
 
-Each is held by a child process, and named by its number only, so all of it is gone when the test is, however that ends. None of them
-touches the machine's own network. A worker's machine has a cable to the store's, and the origin's addresses on its loopback.
+Each is held by a child process, and named by its number only, so all of it is gone when the test
+is, however that ends. None of them touches the machine's own network. A worker's machine has a
+cable to the store's, and the origin's addresses on its loopback.
 """
 import ctypes
 import os
@@ -35,7 +36,9 @@ def needed():
 
 class Machine:
     def __init__(self):
-        self.process = subprocess.Popen(["unshare", "--net", "--", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            ["unshare", "--net", "--", "cat"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.process.stdin.write("there\n")
         self.process.stdin.flush()
         if self.process.stdout.readline() != "there\n":
@@ -57,7 +60,8 @@ class Machine:
 
 
 class Cable:
-    """Between the store's machine and the i-th of the others: 10.98.i.1 and 10.98.i.2. What is cut says nothing to either end."""
+    """Between the store's machine and the i-th of the others: 10.98.i.1 and 10.98.i.2. What is cut
+    says nothing to either end."""
 
     def __init__(self, store, other, i):
         self.store, self.near, self.far, self.name = store, "10.98.%d.1" % i, "10.98.%d.2" % i, "to%d" % i
@@ -74,7 +78,8 @@ class Cable:
         self.store.ip("link set %s up" % self.name)
 
     def drop(self, answers_only=False):
-        """What the store says goes nowhere; unless answers_only, what it is told does neither: there is no way back to who says it."""
+        """What the store says goes nowhere; unless answers_only, what it is told does neither:
+        there is no way back to who says it."""
         self.store.set("ipv4/conf/%s/rp_filter" % self.name, 0 if answers_only else 1)
         self.store.ip("route add blackhole %s/32" % self.far)
 
@@ -83,7 +88,8 @@ class Cable:
 
 
 class Mirror:
-    """The origin's addresses on another machine's loopback: what connects to one there is connected to the same one here."""
+    """The origin's addresses on another machine's loopback: what connects to one there is connected
+    to the same one here."""
 
     def __init__(self, machine, port):
         self.pairs, self.over, self.spoken = {}, False, 0

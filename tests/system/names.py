@@ -7,8 +7,8 @@ import threading
 
 
 class Names(threading.Thread):
-    """Nothing under .invalid exists, the servers of .broken fail, everything else is at 127.1.0.99. A name with "late300" in it is
-    answered 300 ms later. While mute it says nothing at all."""
+    """Nothing under .invalid exists, the servers of .broken fail, everything else is at 127.1.0.99.
+    A name with "late300" in it is answered 300 ms later. While mute it says nothing at all."""
 
     def __init__(self, mute=False):
         super().__init__(daemon=True)
@@ -34,4 +34,5 @@ class Names(threading.Thread):
             head = q[:2] + struct.pack(">BBHHHH", 0x81, 0x80 | code, 1, found, 0, 0)
             answer = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + socket.inet_aton("127.1.0.99") if found else b""
             late = re.search(rb"late(\d+)", b".".join(labels))
-            threading.Timer(int(late[1]) / 1000 if late else 0, self.socket.sendto, (head + question + answer, who)).start()
+            threading.Timer(int(late[1]) / 1000 if late else 0, self.socket.sendto,
+                            (head + question + answer, who)).start()

@@ -14,7 +14,8 @@ DURABLE = "/v1/events?ack=durable"
 
 
 class Load:
-    """Clients that push one event after another, each with an id of its own, and note what was promised and what they do not know."""
+    """Clients that push one event after another, each with an id of its own, and note what was
+    promised and what they do not know."""
 
     def __init__(self, d, clients=8, path=TWIRP, pause=0):
         self.http_server, self.path, self.pause = d, path, pause
@@ -74,7 +75,8 @@ class Load:
         equal(lost, set(), "lost, of %d promised and %d stored" % (len(self.promised), len(rows)))
         alien = set(rows) - self.promised - self.unknown
         equal(alien, set(), "stored and refused")
-        print("# %d promised, %d not known, %d refused, %d stored" % (len(self.promised), len(self.unknown), self.refused, len(rows)))
+        print("# %d promised, %d not known, %d refused, %d stored" %
+              (len(self.promised), len(self.unknown), self.refused, len(rows)))
 
 
 def items(d):
@@ -96,7 +98,9 @@ class Tables:
             return [r[0] for r in self.http_server.feedwheel.sql(words, write=write)]
         if self.engine == "postgres":
             host, name = self.url.split("host=")[1].split("&schema=")
-            return self.said("psql", "-XAtq", "-h", host, "-U", "feedwheel", "postgres", "-c", "SET search_path = " + name, "-c", words)
+            return self.said(
+                "psql", "-XAtq", "-h", host, "-U", "feedwheel", "postgres", "-c", "SET search_path = " + name, "-c",
+                words)
         name, path = self.url.split("localhost/")[1].split("?socket=")
         return self.said("mariadb", "--no-defaults", "-NB", "-uroot", "-S", path, name, "-e", words)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
-"""Database servers as a case needs them: with options of its own, on a machine of its own, two of them at once. (Those of the harness
-are all alike.) They end with us, however we end."""
+"""Database servers as a case needs them: with options of its own, on a machine of its own, two of
+them at once. (Those of the harness are all alike.) They end with us, however we end."""
 import glob
 import os
 import pwd
@@ -16,8 +16,8 @@ USERS = {"postgres": "postgres", "mysql": "mysql", "redis": None} # who runs it 
 
 
 class Private:
-    """A server of an engine in base/name. inside: the command that runs it elsewhere; options: for its command line; folder: where its
-    data goes, if not there."""
+    """A server of an engine in base/name. inside: the command that runs it elsewhere; options: for
+    its command line; folder: where its data goes, if not there."""
 
     def __init__(self, engine, base, name="server", inside=(), options=(), folder=None):
         self.engine, self.inside, self.options, self.process = engine, inside, list(options), None
@@ -41,7 +41,8 @@ class Private:
 
     def once(self, *argv):
         with open(self.log, "ab") as log:
-            subprocess.run(self.command(*argv), check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.home)
+            subprocess.run(self.command(*argv), check=True, stdin=subprocess.DEVNULL,
+                           stdout=log, stderr=log, cwd=self.home)
 
     # -- PostgreSQL
 
@@ -50,7 +51,8 @@ class Private:
         return os.path.join(sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1], program)
 
     def make_postgres(self):
-        self.once(self.postgres("initdb"), "-D", self.data, "-X", self.socket + ".wal", "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "feedwheel", "-N")
+        self.once(self.postgres("initdb"), "-D", self.data, "-X", self.socket + ".wal",
+                  "-E", "UTF8", "--locale=C", "-A", "trust", "-U", "feedwheel", "-N")
         os.mkdir(self.socket)
         if self.user:
             shutil.chown(self.socket, self.user)
@@ -58,7 +60,8 @@ class Private:
             f.write("host all all 10.98.0.0/16 trust\n")
 
     def argv_postgres(self):
-        return [self.postgres("postgres"), "-D", self.data, "-k", self.socket, "-h", "", "-c", "fsync=off", *self.options]
+        return [self.postgres("postgres"), "-D", self.data, "-k", self.socket, "-h", "", "-c", "fsync=off",
+                *self.options]
 
     def url_postgres(self, name, host):
         if host:
@@ -68,20 +71,23 @@ class Private:
     # -- MariaDB
 
     def make_mysql(self):
-        self.once("mariadb-install-db", "--no-defaults", "--datadir=" + self.data, "--auth-root-authentication-method=normal",
-                  "--skip-test-db")
+        self.once("mariadb-install-db", "--no-defaults", "--datadir=" + self.data,
+                  "--auth-root-authentication-method=normal", "--skip-test-db")
 
     def argv_mysql(self):
-        return ["mariadbd", "--no-defaults", "--datadir=" + self.data, "--socket=" + self.socket, "--pid-file=" + self.data + "/pid",
+        return ["mariadbd", "--no-defaults", "--datadir=" + self.data, "--socket=" + self.socket,
+                "--pid-file=" + self.data + "/pid",
                 "--skip-networking", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=2", *self.options]
 
     def url_mysql(self, name, host):
-        return "mysql://root@%s/%s" % (host, name) if host else "mysql://root@localhost/%s?socket=%s" % (name, self.socket)
+        return "mysql://root@%s/%s" % (host, name) if host else "mysql://root@localhost/%s?socket=%s" % (name,
+                self.socket)
 
     # -- Redis
 
     def argv_redis(self):
-        return [REDIS + "-server", "--dir", self.data, "--port", "0", "--unixsocket", self.socket, "--save", "", "--appendonly", "yes",
+        return [REDIS + "-server", "--dir", self.data, "--port", "0", "--unixsocket", self.socket, "--save", "",
+                "--appendonly", "yes",
                 "--maxmemory-policy", "noeviction", *self.options]
 
     def url_redis(self, name, host):
@@ -89,7 +95,9 @@ class Private:
 
     def redis(self, *words):
         """What redis-cli is told, and what it answers."""
-        return subprocess.run([REDIS + "-cli", "-s", self.socket, *words], check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run(
+            [REDIS + "-cli", "-s", self.socket, *words],
+            check=True, capture_output=True, text=True).stdout.strip()
 
     # -- all
 
@@ -99,8 +107,9 @@ class Private:
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.command(*getattr(self, "argv_" + self.engine)()), stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, cwd=self.home)
+            self.process = subprocess.Popen(
+                self.command(*getattr(self, "argv_" + self.engine)()),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.home)
         try:
             wait_for("the server", self.answers, 60)
         except AssertionError as e:

@@ -22,7 +22,8 @@ except ImportError:
 
 from http_server import http_server, metric
 from growing import CONF, Address, growing
-from harness import ROOT, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for, workers_of
+from harness import (
+    ROOT, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, server, wait_for, workers_of)
 
 MISSING = "/v1/feeds/4711"
 AGAIN_S = 60
@@ -41,9 +42,14 @@ def one_feed(base):
         equal((status, said), (200, ""))
         holds(int(headers["Content-Length"]) > 100, headers)
         status, headers, said = d.ask("GET", MISSING)
-        equal((status, headers["Content-Type"], said["code"], said["detail"]), (404, "application/problem+json", "not_found", "no feed has the number 4711"))
-        for path, words in (("?visits=0", "invalid visits '0' (expected a number from 1 to 1000)"), ("?visits=x", "visits 'x'"), ("?visits=", "visits ''"),
-                            ("?visit=1", "visit (GET /v1/feeds/{id} takes visits"), ("?visits=1&x=2", "x (")):
+        equal((status, headers["Content-Type"], said["code"], said["detail"]),
+              (404, "application/problem+json", "not_found", "no feed has the number 4711"))
+        for path, words in (
+            ("?visits=0", "invalid visits '0' (expected a number from 1 to 1000)"),
+            ("?visits=x", "visits 'x'"),
+            ("?visits=", "visits ''"),
+            ("?visit=1", "visit (GET /v1/feeds/{id} takes visits"),
+            ("?visits=1&x=2", "x (")):
             status, _, said = d.ask("GET", "/v1/feeds/1" + path)
             equal((status, words in said["detail"]), (400, True), said["detail"])
         status, headers, said = d.ask("PUT", "/v1/feeds/1", "{}")
@@ -66,22 +72,34 @@ def pages(d, path, member="feeds"):
 @each_engine("subscriptions: added, listed page by page, changed, removed", also=["sqlite"])
 def feeds(base, engine):
     with store_of(engine, base) as s, http_server(base, store=s.url()) as d:
-        status, headers, said = d.ask("POST", "/v1/feeds", '{"url":"https://me:secret@a.example/1","folder":"x & y","interval_ms":3600000}')
+        status, headers, said = d.ask(
+            "POST", "/v1/feeds", '{"url":"https://me:secret@a.example/1","folder":"x & y","interval_ms":3600000}')
         equal((status, headers["Location"], said.get("existed")), (201, "/v1/feeds/1", False), said)
         first = d.ask("GET", headers["Location"])[2]["feed"]
-        equal((first["url"], first["folder"], first["auth"], first["interval_ms"]), ("https://a.example/1", "x & y", True, 3600000))
+        equal((first["url"], first["folder"], first["auth"], first["interval_ms"]),
+              ("https://a.example/1", "x & y", True, 3600000))
         status, headers, again = d.ask("POST", "/v1/feeds", '{"url":"https://a.example/1"}')
         equal((status, headers["Location"], again["existed"], again["id"]), (200, "/v1/feeds/1", True, said["id"]))
-        status, _, said = d.ask("POST", "/v1/feeds", json.dumps([{"url": "https://a.example/%d" % i, "folder": "x & y"} for i in range(1, 8)]))
+        status, _, said = d.ask(
+            "POST", "/v1/feeds", json.dumps([{"url": "https://a.example/%d" % i, "folder": "x & y"} for i in range(1,
+                    8)]))
         equal((status, [f["existed"] for f in said]), (201, [True] + [False] * 6))
         for body, code, words in (
-                ('{"url":"ftp://a.example/"}', 422, "url: "), ("{}", 422, "url: missing"), ('{"url":1}', 422, "url: must be a string"),
-                ('[{"url":"https://b.example/"},{"url":""}]', 422, "[1].url: "), ("[]", 422, "request body: "), ('"x"', 400, "line 1"), ('[1]', 422, "[0].url: "),
-                ('{"url":"https://b.example/","colour":1}', 422, "unknown field: colour"), ('{"url":', 400, "line 1"),
-                ('{"url":"https://b.example/","interval_ms":-1}', 422, "interval_ms: must be a number"), ("", 400, "not valid JSON")):
+            ('{"url":"ftp://a.example/"}', 422, "url: "),
+            ("{}", 422, "url: missing"),
+            ('{"url":1}', 422, "url: must be a string"),
+            ('[{"url":"https://b.example/"},{"url":""}]', 422, "[1].url: "),
+            ("[]", 422, "request body: "),
+            ('"x"', 400, "line 1"),
+            ('[1]', 422, "[0].url: "),
+            ('{"url":"https://b.example/","colour":1}', 422, "unknown field: colour"),
+            ('{"url":', 400, "line 1"),
+            ('{"url":"https://b.example/","interval_ms":-1}', 422, "interval_ms: must be a number"),
+            ("", 400, "not valid JSON")):
             status, _, said = d.ask("POST", "/v1/feeds", body)
             equal((status, words in said["detail"]), (code, True), said["detail"])
-        equal([[f["id"] for f in p] for p in pages(d, "/v1/feeds?limit=3&folder=x%20%26%20y")], [[1, 2, 3], [4, 5, 6], [7]])
+        equal([[f["id"] for f in p] for p in pages(d, "/v1/feeds?limit=3&folder=x%20%26%20y")], [[1, 2, 3], [4, 5, 6],
+                [7]])
         equal([[f["id"] for f in p] for p in pages(d, "/v1/feeds?q=example/7")], [[7]])
         equal(list(pages(d, "/v1/feeds"))[0], d.feedwheel.json("list"))
         status, headers, said = d.ask("PATCH", "/v1/feeds/2", '{"status":"paused","title":"T","interval_ms":0}')
@@ -89,8 +107,12 @@ def feeds(base, engine):
         equal([f["id"] for f in d.ask("GET", "/v1/feeds?status=paused")[2]["feeds"]], [2])
         equal([f["id"] for f in d.ask("GET", "/v1/feeds?status=failing")[2]["feeds"]], [])
         equal(d.ask("PATCH", "/v1/feeds/2", '{"status":"active"}')[2]["state"], "new")
-        for body, words in (("{}", "request body: no field to change"), ('{"status":"gone"}', "status: "), ('{"url":"https://c.example/"}', "field: url"),
-                            ('{"due":false}', "due: must be true"), ("[]", "request body: must be an object")):
+        for body, words in (
+            ("{}", "request body: no field to change"),
+            ('{"status":"gone"}', "status: "),
+            ('{"url":"https://c.example/"}', "field: url"),
+            ('{"due":false}', "due: must be true"),
+            ("[]", "request body: must be an object")):
             status, _, said = d.ask("PATCH", "/v1/feeds/2", body)
             equal((status, words in said["detail"]), (422, True), said["detail"])
         equal(d.ask("PATCH", MISSING, '{"due":true}')[0], 404)
@@ -98,8 +120,13 @@ def feeds(base, engine):
         equal((status, said), (204, ""))
         equal(d.ask("DELETE", "/v1/feeds/2")[0], 404)
         equal([f["id"] for f in d.ask("GET", "/v1/feeds")[2]["feeds"]], [1, 3, 4, 5, 6, 7])
-        for path, words in (("status=dead", "one of: active paused"), ("cursor=x", "invalid cursor"), ("cursor=f1.2", "invalid cursor"), ("cursor=f", "invalid cursor"),
-                            ("limit=1001", "invalid limit"), ("page=2", "page (GET /v1/feeds takes status")):
+        for path, words in (
+            ("status=dead", "one of: active paused"),
+            ("cursor=x", "invalid cursor"),
+            ("cursor=f1.2", "invalid cursor"),
+            ("cursor=f", "invalid cursor"),
+            ("limit=1001", "invalid limit"),
+            ("page=2", "page (GET /v1/feeds takes status")):
             status, _, said = d.ask("GET", "/v1/feeds?" + path)
             equal((status, words in said["detail"]), (400, True), said["detail"])
 
@@ -115,7 +142,15 @@ def entries(base):
         equal(said["items"], want["items"])
         holds(len(want["items"]) > 5 and "next_url" not in said, len(want["items"]))
         holds(headers["Last-Modified"] and headers["ETag"] and headers["Cache-Control"], headers)
-        for tag, code in ((headers["ETag"], 304), ("W/" + headers["ETag"], 304), ('"x", ' + headers["ETag"], 304), ("*", 304), ('"x"', 200)):
+        for tag, code in (
+            (headers["ETag"],
+             304),
+            ("W/" + headers["ETag"],
+             304),
+            ('"x", ' + headers["ETag"],
+             304),
+            ("*", 304),
+            ('"x"', 200)):
             status, again, body = d.ask("GET", "/v1/entries?limit=1000", headers={"If-None-Match": tag})
             equal((status, again["ETag"], body == ""), (code, headers["ETag"], code == 304), tag)
         lines = [json.dumps(i) for i in want["items"]]
@@ -136,18 +171,29 @@ def entries(base):
             status, _, said = d.ask("GET", "/v1/entries?feed=%s" % name)
             equal(said["items"], d.feedwheel.json("entries", "--content", "--feed", feed)["items"])
         word = one["title"].split()[0]
-        equal(d.ask("GET", "/v1/entries?limit=1000&q=" + urllib.parse.quote(word))[2]["items"], d.feedwheel.json("entries", "--content", "--search", word)["items"])
+        equal(d.ask("GET", "/v1/entries?limit=1000&q=" + urllib.parse.quote(word))
+              [2]["items"], d.feedwheel.json("entries", "--content", "--search", word)["items"])
         equal(d.ask("GET", "/v1/entries?since=1h&limit=1000")[2]["items"], want["items"])
         equal(d.ask("GET", "/v1/entries?since=2999-01-01T00:00:00Z")[2]["items"], [])
         for path, code, words in (
-                ("feed=4711", 404, "4711"), ("feed=http://", 400, "(expected a feed's id or URL"), ("feed=0", 400, "invalid feed"),
-                ("since=then", 400, "(expected a time"), ("q=", 400, "(expected words"), ("order=random", 400, "(expected one of: newest stored"),
-                ("limit=0", 400, "invalid limit"), ("content=some", 400, "invalid content"), ("format=xml", 400, "(expected one of: json ndjson"),
-                ("cursor=s1", 400, "invalid cursor"), ("cursor=n1", 400, "invalid cursor"), ("order=stored&cursor=n1.2", 400, "invalid cursor"),
-                ("cursor=n1.2.3", 400, "invalid cursor"), ("folder=x", 400, "folder (GET /v1/entries takes feed since")):
+            ("feed=4711", 404, "4711"),
+            ("feed=http://", 400, "(expected a feed's id or URL"),
+            ("feed=0", 400, "invalid feed"),
+            ("since=then", 400, "(expected a time"),
+            ("q=", 400, "(expected words"),
+            ("order=random", 400, "(expected one of: newest stored"),
+            ("limit=0", 400, "invalid limit"),
+            ("content=some", 400, "invalid content"),
+            ("format=xml", 400, "(expected one of: json ndjson"),
+            ("cursor=s1", 400, "invalid cursor"),
+            ("cursor=n1", 400, "invalid cursor"),
+            ("order=stored&cursor=n1.2", 400, "invalid cursor"),
+            ("cursor=n1.2.3", 400, "invalid cursor"),
+            ("folder=x", 400, "folder (GET /v1/entries takes feed since")):
             status, _, said = d.ask("GET", "/v1/entries?" + path)
             equal((status, words in said["detail"]), (code, True), said["detail"])
-        r = subprocess.run(["curl", "-sSI", "http://127.0.0.1:%d/v1/entries" % d.port], capture_output=True, text=True, check=True)
+        r = subprocess.run(["curl", "-sSI", "http://127.0.0.1:%d/v1/entries" %
+                           d.port], capture_output=True, text=True, check=True)
         holds(r.stdout.startswith("HTTP/1.1 200") and "ETag" in r.stdout, r.stdout)
 
 
@@ -158,13 +204,15 @@ def follow(d, seen, over):
         last = over.is_set()
         while True:
             try:
-                status, headers, said = d.ask("GET", "/v1/entries?order=stored&content=no&format=ndjson&limit=100" + cursor)
+                status, headers, said = d.ask(
+                    "GET", "/v1/entries?order=stored&content=no&format=ndjson&limit=100" + cursor)
             except (OSError, http.client.HTTPException): # the server was killed
                 continue
             if status == 503: # the next one has not reached the store yet
                 continue
             equal(status, 200, said)
-            seen += [e["_store"]["entry"] for e in ([said] if isinstance(said, dict) else map(json.loads, said.splitlines()))]
+            seen += [e["_store"]["entry"]
+                for e in ([said] if isinstance(said, dict) else map(json.loads, said.splitlines()))]
             cursor = "&cursor=" + headers["Feedwheel-Cursor"] if "Feedwheel-Cursor" in headers else ""
             if "Link" not in headers:
                 break
@@ -173,7 +221,8 @@ def follow(d, seen, over):
 
 
 class Stream:
-    """A reader of the stream that comes again when its connection is gone, with the number of the last event it saw, as browsers do."""
+    """A reader of the stream that comes again when its connection is gone, with the number of the
+    last event it saw, as browsers do."""
 
     def __init__(self, d, path="/v1/stream", read=True):
         self.http_server, self.path, self.last, self.on = d, path, None, True
@@ -289,7 +338,8 @@ def large_batch(base):
         body = os.path.join(base, "large.json")
         with open(body, "w", encoding="ascii") as f:
             json.dump({"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": [
-                {"id": str(i), "title": "t", "summary": "A" * (n - 1) + "\u00e9", "tags": ["%d%s" % (k, "c" * 300) for k in range(90)]}
+                {"id": str(i), "title": "t", "summary": "A" * (n - 1) + "\u00e9", "tags": ["%d%s" % (k,
+                        "c" * 300) for k in range(90)]}
                 for i, n in enumerate(sizes)]}, f)
         d.feedwheel.run("push", "#1", body) # another process: all come at once
         for r in readers[:2]:
@@ -325,10 +375,12 @@ def stalls(base):
         wait_for("all are gone", lambda: metric(d, "http_connections") < 5, AGAIN_S)
 
 
-@each_engine("read while workers store, and the server is killed: nothing is left out, nothing comes twice", also=["sqlite"],
+@each_engine("read while workers store, and the server is killed: nothing is left out, nothing comes twice",
+             also=["sqlite"],
              leave_out=() if "FW_LONG" in os.environ else ("redis", "mysql"))
 def while_storing(base, engine):
-    with growing(base, engine, on=store_of(engine, base)) as (_, w, s), http_server(base, store=s.url(), conf=CONF, command="run") as d:
+    with growing(base, engine, on=store_of(engine, base)) as (_, w, s), http_server(base, store=s.url(), conf=CONF,
+            command="run") as d:
         seen, over = [], threading.Event()
         first = Stream(d, "/v1/stream?since=0")
         reader = threading.Thread(target=follow, args=(d, seen, over), daemon=True)
@@ -354,7 +406,10 @@ def while_storing(base, engine):
         d.stop()
 
 
-@each_engine("a search that does not see all entries says so everywhere; a server without workers fills the index, and takes pushes", also=["sqlite"])
+@each_engine(
+    "a search that does not see all entries says so everywhere; a server without workers fills the index, and takes "
+    "pushes",
+    also=["sqlite"])
 def unindexed(base, engine):
     lines = "".join('{"id":"%d","title":"needle"}\n' % i for i in range(3000))
     with store_of(engine, base) as s:
@@ -365,10 +420,11 @@ def unindexed(base, engine):
         r = w.run("entries", "--search", "needle", "--json")
         said = json.loads(r.stdout)
         found = len(said["items"])
-        equal((said.get("incomplete"), said.get("unindexed_entries")), (None, None) if engine == "redis" else (True, 3000))
+        equal((said.get("incomplete"), said.get("unindexed_entries")),
+              (None, None) if engine == "redis" else (True, 3000))
         equal((found, "incomplete" in r.stderr), (3000, False) if engine == "redis" else (0, True), r.stderr)
         said = w.run("entries", "--search", "needle").stderr
-        holds(engine == "redis" or "3,000 entries are not in the search index yet" in said, said)
+        holds(engine == "redis" or "3,000 entries are not indexed yet" in said, said)
         held = None
         if engine == "sqlite": # so nobody can index for a while
             held = sqlite3.connect(w.path, isolation_level=None)
@@ -380,10 +436,12 @@ def unindexed(base, engine):
                 return got, said
             if held:
                 got, said = ask()
-                equal((said["items"], said["incomplete"], said["unindexed_entries"], got["Feedwheel-Unindexed"]), ([], True, 3000, "3000"))
+                equal((said["items"], said["incomplete"], said["unindexed_entries"],
+                      got["Feedwheel-Unindexed"]), ([], True, 3000, "3000"))
                 got, said = ask("&format=ndjson")
                 equal((said, got["Feedwheel-Unindexed"]), ("", "3000"))
-                wait_for("the gauge", lambda: "\nfeedwheel_entries_unindexed 3000\n" in d.ask("GET", "/metrics")[2], AGAIN_S)
+                wait_for("the gauge", lambda: "\nfeedwheel_entries_unindexed 3000\n" in d.ask(
+                    "GET", "/metrics")[2], AGAIN_S)
                 held.rollback()
                 held.close()
 
@@ -392,8 +450,8 @@ def unindexed(base, engine):
                 items, path = 0, "&limit=1000"
                 while path:
                     got, said = ask(path)
-                    equal((got["Feedwheel-Unindexed"], said.get("incomplete", False)), (str(said["unindexed_entries"]), True)
-                          if "unindexed_entries" in said else (None, False))
+                    equal((got["Feedwheel-Unindexed"], said.get("incomplete", False)),
+                          (str(said["unindexed_entries"]), True) if "unindexed_entries" in said else (None, False))
                     if "incomplete" in said:
                         return False
                     items += len(said["items"])
@@ -421,8 +479,8 @@ def at(doc, o):
 
 def check(schema, value, doc, where="$"):
     """Is the value what the schema says? As much of JSON Schema as openapi.json uses; what it does not know fails."""
-    known = {"$ref", "type", "properties", "required", "items", "enum", "oneOf", "additionalProperties", "format", "minimum", "maximum", "minLength",
-             "maxLength", "minProperties", "const", "default", "description", "examples"}
+    known = {"$ref", "type", "properties", "required", "items", "enum", "oneOf", "additionalProperties", "format",
+        "minimum", "maximum", "minLength", "maxLength", "minProperties", "const", "default", "description", "examples"}
     equal(set(schema) - known, set(), where)
     if "$ref" in schema:
         check(at(doc, schema), value, doc, where)
@@ -433,13 +491,17 @@ def check(schema, value, doc, where="$"):
                 check(s, value, doc, where)
                 fit += 1
         equal(fit, 1, where + ": one of")
-    kind = {"object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}.get(schema.get("type"), object)
-    holds(isinstance(value, kind) and not (kind is int and isinstance(value, bool)), "%s: %r is no %s" % (where, value, schema.get("type")))
+    kind = {"object": dict, "array": list, "string": str, "integer": int,
+        "number": (int, float), "boolean": bool}.get(schema.get("type"), object)
+    holds(isinstance(value, kind) and not (kind is int and isinstance(value, bool)),
+          "%s: %r is no %s" % (where, value, schema.get("type")))
     holds("enum" not in schema or value in schema["enum"], "%s: %r" % (where, value))
     holds(schema.get("const", value) == value, "%s: %r" % (where, value))
     if isinstance(value, int):
         holds(schema.get("minimum", value) <= value <= schema.get("maximum", value), "%s: %r" % (where, value))
-    holds(schema.get("format") != "date-time" or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value), "%s: %r is no time" % (where, value))
+    holds(
+        schema.get("format") != "date-time" or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value),
+        "%s: %r is no time" % (where, value))
     if isinstance(value, dict):
         members = schema.get("properties", {})
         equal([m for m in schema.get("required", []) if m not in value], [], where + ": missing")
@@ -476,11 +538,13 @@ def complete(base):
     equal([o["operationId"] for o in operations if len(o["tags"]) != 1 or not o["summary"]], [])
     holds(doc["servers"][0]["variables"]["origin"]["default"].startswith("http://"), doc["servers"])
     used = set(refs(doc))
-    equal({"#/components/%s/%s" % (kind, n) for kind in ("schemas", "responses", "headers") for n in doc["components"][kind]}, used)
+    equal({"#/components/%s/%s" % (kind, n) for kind in ("schemas", "responses", "headers")
+          for n in doc["components"][kind]}, used)
     for name, schema in doc["components"]["schemas"].items():
         for e in schema.get("examples", []):
             check(schema, e, doc, name)
-    for name in ("Event", "Subscription", "Subscribed", "FeedChange", "Feed", "Entry", "JSONFeed", "Problem", "TwirpError"):
+    for name in ("Event", "Subscription", "Subscribed", "FeedChange", "Feed", "Entry", "JSONFeed", "Problem",
+                 "TwirpError"):
         holds(doc["components"]["schemas"][name]["examples"], name)
     said, source = set(), ""
     for path in glob.glob(os.path.join(ROOT, "src", "http", "*.c")):
@@ -501,7 +565,8 @@ def described(base):
         event, seen = '{"property":"news","section":1,"id":1}', set()
 
         def ask(code, method, path, body=None, query="", **headers):
-            status, got, said = d.ask(method, path.replace("{id}", "1").replace("{token}", "a" * 40) + query, body, {k.replace("_", "-"): v for k, v in headers.items()})
+            status, got, said = d.ask(method, path.replace("{id}", "1").replace(
+                "{token}", "a" * 40) + query, body, {k.replace("_", "-"): v for k, v in headers.items()})
             equal(status, code, "%s %s: %s" % (method, path + query, said))
             answer = at(doc, doc["paths"][path][method.lower()]["responses"][str(code)])
             seen.add((path, method.lower(), str(code)))
@@ -526,7 +591,8 @@ def described(base):
         for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/entries", "/v1/entries/{id}", "/v1/timings", "/openapi.json"):
             ask(200, "GET", path)
             ask(304, "GET", path, If_None_Match="*")
-        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/entries", "/v1/entries/{id}", "/v1/timings", "/v1/stream", "/v1/events"):
+        for path in ("/v1/feeds", "/v1/feeds/{id}", "/v1/entries", "/v1/entries/{id}", "/v1/timings", "/v1/stream",
+                     "/v1/events"):
             ask(400, "POST" if path == "/v1/events" else "GET", path, query="?nonsense=1")
         for path in ("/v1/ring", "/healthz", "/readyz", "/metrics"):
             ask(200, "GET", path)
@@ -540,8 +606,10 @@ def described(base):
         ask(400, "PATCH", "/v1/feeds/{id}", "{")
         ask(422, "PATCH", "/v1/feeds/{id}", "{}")
         ask(415, "PATCH", "/v1/feeds/{id}", "{}", Content_Type="multipart/form-data; boundary=x")
-        ask(200, "POST", "/v1/feeds/{id}/entries", '{"id":"x","title":"t"}', Content_Type="application/x-ndjson", Idempotency_Key="k")
-        ask(422, "POST", "/v1/feeds/{id}/entries", '{"id":"y","title":"t"}', Content_Type="application/x-ndjson", Idempotency_Key="k")
+        ask(200, "POST", "/v1/feeds/{id}/entries", '{"id":"x","title":"t"}',
+            Content_Type="application/x-ndjson", Idempotency_Key="k")
+        ask(422, "POST", "/v1/feeds/{id}/entries", '{"id":"y","title":"t"}',
+            Content_Type="application/x-ndjson", Idempotency_Key="k")
         ask(415, "POST", "/v1/feeds/{id}/entries", "x", Content_Type="image/png")
         ask(404, "GET", "/v1/entries", query="?feed=4711")
         ask(204, "DELETE", "/v1/feeds/{id}")
@@ -564,10 +632,14 @@ def cors(base):
     with http_server(base) as d:
         holds("Access-Control-Allow-Origin" not in d.ask("GET", "/v1/feeds")[1], "not by itself")
         status, headers, _ = d.ask("OPTIONS", "/v1/feeds")
-        equal((status, headers["Allow"], headers["Access-Control-Allow-Methods"]), (204, "GET, HEAD, POST, OPTIONS", None))
+        equal((status, headers["Allow"], headers["Access-Control-Allow-Methods"]),
+              (204, "GET, HEAD, POST, OPTIONS", None))
         d.stop()
     with http_server(base, conf="serve_cors_origin = https://a.example\n") as d:
-        for method, path, body in (("GET", "/v1/feeds", None), ("POST", "/v1/events", '{"property":"a","section":1,"id":1}'), ("GET", "/x", None)):
+        for method, path, body in (
+            ("GET", "/v1/feeds", None),
+            ("POST", "/v1/events", '{"property":"a","section":1,"id":1}'),
+            ("GET", "/x", None)):
             equal(d.ask(method, path, body)[1]["Access-Control-Allow-Origin"], "https://a.example")
         status, headers, _ = d.ask("OPTIONS", "/v1/feeds/1")
         equal((status, headers["Access-Control-Allow-Methods"]), (204, "GET, HEAD, PATCH, DELETE, OPTIONS"))

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The backups of docs/scaling.md, taken by its commands while workers run, restored, and worked on: exact accounts (growing.py) of what
-is restored, for what was stored since the backup is fetched again."""
+"""The backups of docs/scaling.md, taken by its commands while workers run, restored, and worked on:
+exact accounts (growing.py) of what is restored, for what was stored since the backup is fetched
+again."""
 import os
 import shutil
 import subprocess
@@ -13,7 +14,9 @@ from servers import Private
 
 def tool(server, *argv, **options):
     """A program of the server's package, at this server."""
-    return subprocess.run(argv, check=True, cwd=server.home, stdout=options.pop("stdout", subprocess.DEVNULL), **options)
+    return subprocess.run(
+        argv, check=True, cwd=server.home, stdout=options.pop("stdout", subprocess.DEVNULL),
+        **options)
 
 
 def of_sqlite(base, w, _):
@@ -62,7 +65,9 @@ def of_redis(base, _, s):
     return restore
 
 
-@each_engine("a backup taken while workers run is restored, and goes on: nothing that feeds still list is lost or doubled", also=["sqlite"])
+@each_engine(
+    "a backup taken while workers run is restored, and goes on: nothing that feeds still list is lost or doubled",
+    also=["sqlite"])
 def backup(base, engine): # docs/scaling.md, Backups
     on = Address("sqlite:" + os.path.join(base, "store.db")) if engine == "sqlite" else Private(engine, base)
     with growing(base, engine, on=on, checked=False) as (o, w, s):

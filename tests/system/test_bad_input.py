@@ -25,7 +25,8 @@ def complaint(r, *words, lines=1):
 @case("unknown store URL")
 def unknown_store(base):
     w = Feedwheel(base)
-    r = subprocess.run(w.command("list", "--store", "cloud:somewhere"), capture_output=True, text=True, env=w.environment, check=False)
+    r = subprocess.run(w.command("list", "--store", "cloud:somewhere"),
+                       capture_output=True, text=True, env=w.environment, check=False)
     equal(r.returncode, CONFIG, "exit code")
     complaint(r, "cloud", "sqlite")
 
@@ -36,7 +37,8 @@ def no_store(base):
     complaint(w.run("list", code=STORE), "store.db", "feedwheel add")
     complaint(w.run("run", "--once", code=STORE), "store.db")
     equal(os.path.exists(w.path), False, "nothing was made")
-    complaint(Feedwheel(os.path.join(base), name="no/such/directory.db".replace("/", "-")).run("list", code=STORE), "directory.db")
+    complaint(Feedwheel(os.path.join(base), name="no/such/directory.db".replace("/", "-")
+              ).run("list", code=STORE), "directory.db")
 
 
 @case("a store that is no database")
@@ -81,7 +83,8 @@ def locked(base):
 
 
 class SmallDisk:
-    """A place for a store that is soon full, until there is room again: a small file system, or a limit on the size of files."""
+    """A place for a store that is soon full, until there is room again: a small file system, or a
+    limit on the size of files."""
     KB = 640
 
     def __init__(self, base, conf=""):
@@ -101,7 +104,8 @@ class SmallDisk:
     def limit_files(self, base):
         binary = os.path.join(base, "limited")
         with open(binary, "w", encoding="ascii") as f:
-            f.write("#!/bin/sh\nexec prlimit --fsize=%d:unlimited '%s' \"$@\"\n" % (self.KB * 1024, self.feedwheel.binary))
+            f.write("#!/bin/sh\nexec prlimit --fsize=%d:unlimited '%s' \"$@\"\n" %
+                    (self.KB * 1024, self.feedwheel.binary))
         os.chmod(binary, 0o755)
         self.feedwheel.binary, self.unlimited = binary, self.feedwheel.binary
 
@@ -128,7 +132,8 @@ BIG = ["--entries", "25", "--bytes", "61000"] # all of it together is far larger
 
 
 def all_there(w, o):
-    equal(w.one("SELECT count(*) FROM entries"), w.one("SELECT count(DISTINCT feed_id || '/' || url) FROM entries"), "twice")
+    equal(w.one("SELECT count(*) FROM entries"), w.one("SELECT count(DISTINCT feed_id || '/' || url) FROM entries"),
+          "twice")
     equal(w.one("SELECT count(*) FROM entries"), 25 * len(o.urls), "entries")
     equal(w.sql("PRAGMA integrity_check"), [("ok",)])
     equal(w.leased(), {}, "leases")
@@ -143,10 +148,12 @@ def full_once(base, kind, *words):
             w.run("import", o.url_file)
             r = w.run("run", "--once", "--quiet", code=STORE)
             complaint(r, *words, lines=12)
-            equal([l for l in r.stderr.splitlines() if not l.startswith("20")][0].startswith("feedwheel: "), True, "the last word")
+            equal([l for l in r.stderr.splitlines() if not l.startswith("20")]
+                  [0].startswith("feedwheel: "), True, "the last word")
             equal(w.sql("PRAGMA integrity_check"), [("ok",)])
             if disk.mounted:
-                holds(re.search(r"^broken +disk +[0-9]+ MiB free\n +-> free some", w.run("doctor", code=1).stdout, re.M), "doctor sees it too")
+                holds(re.search(r"^broken +disk +[0-9]+ MiB free\n +-> free some",
+                      w.run("doctor", code=1).stdout, re.M), "doctor sees it too")
             disk.room_again()
             for u in o.urls:
                 w.run("set", "--due", u, code=None)
@@ -163,7 +170,8 @@ def full_run(base, kind, word):
     try:
         with origin(base, samples(base, *BIG)) as o:
             w.run("import", o.url_file)
-            p = w.start("run", "--workers", "2", "--lease-ms", "2m") # longer than the disk is full: then what was fetched is kept
+            # longer than the disk is full: then what was fetched is kept
+            p = w.start("run", "--workers", "2", "--lease-ms", "2m")
             try:
                 wait_for("full", lambda: word in w.words())
                 let_pass(12, "longer than a --once waits for room")
@@ -221,9 +229,10 @@ def lists(base):
     complaint(r, "list.txt", "4")
     equal(w.one("SELECT count(*) FROM feeds"), 2)
     with open(path, "w", encoding="utf-8") as f:
-        f.write('<?xml version="1.0"?><opml version="2.0"><body><outline text="x" xmlUrl="http://127.0.0.1/c"/>'
-                '<outline text="bad" xmlUrl="gopher://nowhere"/><outline text="F"><outline xmlUrl="http://127.0.0.1/d"/>'
-                '</outline></body></opml>')
+        f.write(
+            '<?xml version="1.0"?><opml version="2.0"><body><outline text="x" xmlUrl="http://127.0.0.1/c"/>'
+            '<outline text="bad" xmlUrl="gopher://nowhere"/><outline text="F"><outline xmlUrl="http://127.0.0.1/d"/>'
+            '</outline></body></opml>')
     r = w.run("import", path, code=SOME)
     complaint(r, "gopher")
     equal(w.one("SELECT count(*) FROM feeds"), 4)
@@ -259,21 +268,26 @@ def fetch(base):
         equal(os.path.exists(w.path), False, "nothing was stored")
 
 
-PAGE = (b"<!doctype html><html><head><title>Example &amp; Co</title><link rel=alternate type='application/rss+xml' title=News href='/news.xml'>"
-        b"</head><body><p>hi</body></html>")
+PAGE = (
+    b"<!doctype html><html><head><title>Example &amp; Co</title><link rel=alternate type='application/rss+xml' "
+    b"title=News href='/news.xml'>"
+    b"</head><body><p>hi</body></html>")
 NO_FEEDS = {
     "page.html": (PAGE, ["an HTML page", '"Example & Co"', "/news.xml", "feedwheel add"]),
     "wide.html": (PAGE.decode().encode("utf-16"), ["an HTML page", "/news.xml"]),
     "packed.html": (gzip.compress(PAGE), ["an HTML page", "/news.xml"]),
-    "xhtml.html": (b'<?xml version="1.0"?><!DOCTYPE html><html xmlns="http://www.w3.org/1999/xhtml"><head><title>X</title></head></html>',
+    "xhtml.html": (b'<?xml version="1.0"?><!DOCTYPE html><html '
+                   b'xmlns="http://www.w3.org/1999/xhtml"><head><title>X</title></head></html>',
                    ["an HTML page", '"X"']),
-    "login.html": (b"<html><head><title>Sign in</title></head><form action=/go><INPUT name=p TYPE='password'></form></html>",
+    "login.html": (b"<html><head><title>Sign in</title></head><form action=/go><INPUT name=p "
+                   b"TYPE='password'></form></html>",
                    ["an HTML page that asks for a password", '"Sign in"']),
     "piece.html": (b"<b>Fatal error</b>: Uncaught Exception in /srv/index.php:3<br />", ["an HTML page"]),
     "a.png": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", ["an image (PNG)"]),
     "a.jpg": (b"\xff\xd8\xff\xe0\0\x10JFIF\0", ["an image (JPEG)"]),
     "a.gif": (b"GIF89a\1\0\1\0", ["an image (GIF)"]),
-    "a.svg": (b'<?xml version="1.0"?><!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "x"><svg xmlns="http://www.w3.org/2000/svg"/>', ["an image (SVG)"]),
+    "a.svg": (b'<?xml version="1.0"?><!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "x"><svg '
+              b'xmlns="http://www.w3.org/2000/svg"/>', ["an image (SVG)"]),
     "a.pdf": (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", ["a PDF document"]),
     "a.zip": (b"PK\3\4\x14\0\0\0", ["a ZIP archive"]),
     "a.bin": (bytes(range(256)) * 4, ["binary data"]),
@@ -283,18 +297,23 @@ NO_FEEDS = {
     "nothing": (b"", ["empty"]),
     "space": (b" \n\t\r\n <!-- and a remark -->\n", ["empty"]),
     "mark": (b"\xef\xbb\xbf", ["empty"]),
-    "list.opml": (b'<?xml version="1.0"?><!DOCTYPE opml><opml version="2.0"><body><outline xmlUrl="http://a.example/"/></body></opml>',
+    "list.opml": (b'<?xml version="1.0"?><!DOCTYPE opml><opml version="2.0"><body><outline '
+                  b'xmlUrl="http://a.example/"/></body></opml>',
                   ["a list of subscriptions (OPML)", "feedwheel import"]),
-    "sitemap.xml": (b'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url/></urlset>', ["a sitemap"]),
-    "soap.xml": (b'<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"/>', ["an XML document", "Envelope"]),
-    "error.txt": (b"Service Temporarily Unavailable, ask again\nlater\n", ["plain text", "Service Temporarily Unavailable, ask again"]),
+    "sitemap.xml": (b'<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url/></urlset>',
+            ["a sitemap"]),
+    "soap.xml": (b'<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"/>',
+            ["an XML document", "Envelope"]),
+    "error.txt": (b"Service Temporarily Unavailable, ask again\nlater\n", ["plain text", "Service Temporarily "
+                                                                                         "Unavailable, ask again"]),
     "escape.txt": (b"\x1b[2J\x1b]0;owned\x07 oops" + b" and more" * 100, ["plain text"]),
     "bad.gz": (b"\x1f\x8b\x08\0" + b"this is no deflate stream at all", ["gzip", "cannot be unpacked"]),
     "text.gz": (gzip.compress(b"Not found\n"), ["plain text", "Not found"]),
 }
 
 
-@case("no feed at all: each error says what it seems to be, and a page's names the feeds; as a file, from standard input, fetched")
+@case("no feed at all: each error says what it seems to be, and a page's names the feeds; as a file, from standard "
+      "input, fetched")
 def no_feeds(base):
     docs = os.path.join(base, "docs")
     os.mkdir(docs)
@@ -305,7 +324,8 @@ def no_feeds(base):
     with origin(base, docs) as o:
         for name, (content, expected) in NO_FEEDS.items():
             for how in (["parse", os.path.join(docs, name)], ["parse", "-"], ["fetch", o.url("/doc/" + name)]):
-                r = subprocess.run(w.command(*how), input=content, capture_output=True, env=w.environment, check=False, timeout=120)
+                r = subprocess.run(w.command(*how), input=content, capture_output=True,
+                                   env=w.environment, check=False, timeout=120)
                 said = r.stderr.decode()
                 equal([r.returncode, r.stdout], [SOME, b""], "%s: %s" % (how, said))
                 for word in ["not a feed", *expected]:
@@ -323,12 +343,15 @@ def limits(base):
     packed = os.path.join(base, "packed.gz")
     with open(packed, "wb") as f:
         f.write(gzip.compress(text.encode()))
-    complaint(w.run("parse", "--max-body-bytes", "20000", packed, code=SOME), "max_bytes", "20000", "(to raise it, give --max-body-bytes SIZE)")
-    complaint(w.run("parse", "--max-body-bytes", "20000", "-", stdin=text, code=None), "max_body_bytes", "20000", "(to raise it, give --max-body-bytes SIZE)")
+    complaint(w.run("parse", "--max-body-bytes", "20000", packed, code=SOME),
+              "max_bytes", "20000", "(to raise it, give --max-body-bytes SIZE)")
+    complaint(w.run("parse", "--max-body-bytes", "20000", "-", stdin=text, code=None),
+              "max_body_bytes", "20000", "(to raise it, give --max-body-bytes SIZE)")
     r = w.run("parse", "--max-entries", "5", "-", stdin=text)
     holds("more than 5 entries (max_entries)" in r.stdout and '"dropped": 1995' in r.stdout, r.stdout[-500:])
     with origin(base, base) as o:
-        complaint(w.run("fetch", "--max-body-bytes", "20000", o.url("/doc/packed.gz"), code=SOME), "max_body_bytes", "20000")
+        complaint(w.run("fetch", "--max-body-bytes", "20000", o.url("/doc/packed.gz"), code=SOME), "max_body_bytes",
+                  "20000")
 
 
 @case("zero feeds")

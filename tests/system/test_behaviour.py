@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The behaviour card, played: each rule of docs/behaviour.md against the origin, by what the origin saw. The card's words are the cases'
-names, and each of its lines names its function here; `card` compares the two.
+"""The behaviour card, played: each rule of docs/behaviour.md against the origin, by what the origin
+saw. The card's words are the cases' names, and each of its lines names its function here; `card`
+compares the two.
 
 Most rules share one store and five passes over it (Visits), for a visit shows many of them at once.
 """
@@ -21,7 +22,8 @@ import threading
 import time
 
 from http_server import free_port
-from harness import FEEDWHEEL, ROOT, SILENT, Origin, Feedwheel, case, certificate, equal, header, holds, origin, run, samples
+from harness import (
+    FEEDWHEEL, ROOT, SILENT, Origin, Feedwheel, case, certificate, equal, header, holds, origin, run, samples)
 from names import Names
 
 # id: (rule, function)
@@ -48,18 +50,20 @@ def rule(*ids):
     return add
 
 
-# ---- names, for hosts that are not addresses -----------------------------------------------------------------------------------
+# ---- names, for hosts that are not addresses -----------------------------------------------------
 
 @functools.cache
 def names():
     return Names()
 
 
-# ---- documents -------------------------------------------------------------------------------------------------------------------
+# ---- documents -----------------------------------------------------------------------------------
 
 def rss(channel, items):
-    return "<?xml version='1.0'?><rss version='2.0' xmlns:sy='http://purl.org/rss/1.0/modules/syndication/'><channel><title>T</title>" + \
-        channel + "".join("<item><guid isPermaLink='false'>%s</guid><title>%s</title>%s</item>" % i for i in items) + "</channel></rss>"
+    return "<?xml version='1.0'?><rss version='2.0' xmlns:sy='http://purl.org/rss/1.0/modules/syndication/'>" \
+        "<channel><title>T</title>" + \
+        channel + "".join("<item><guid isPermaLink='false'>%s</guid><title>%s</title>%s</item>" % i for i in items) + \
+        "</channel></rss>"
 
 
 def dated(n, gap_s):
@@ -72,8 +76,10 @@ def documents(folder, port):
     """The hour that skip.xml allows is three hours on, in UTC."""
     hour = (time.gmtime().tm_hour + 3) % 24
     here = "http://127.1.0.1:%d" % port
-    rich = "<link>%s/home</link><image><url>%s/logo.png</url><title>T</title><link>%s/</link></image>" % (here, here, here)
-    entry = "<link>%s/article</link><comments>%s/comments</comments><enclosure url='%s/sound.mp3' length='9' type='audio/mpeg'/>" \
+    rich = "<link>%s/home</link><image><url>%s/logo.png</url><title>T</title><link>%s/</link></image>" % (
+        here, here, here)
+    entry = "<link>%s/article</link><comments>%s/comments</comments>" \
+        "<enclosure url='%s/sound.mp3' length='9' type='audio/mpeg'/>" \
         "<description>&lt;img src='%s/picture.png'&gt;</description>" % (here, here, here, here)
     undated = [("u1", "one", ""), ("u2", "two", "")]
     for name, text in {
@@ -81,8 +87,10 @@ def documents(folder, port):
             "weekly.xml": rss("", dated(20, 7 * 86400)),
             "hourly.xml": rss("", dated(30, 1800)),
             "hints.xml": rss("<ttl>720</ttl>", undated),
-            "sy.xml": rss("<sy:updatePeriod>daily</sy:updatePeriod><sy:updateFrequency>2</sy:updateFrequency>", undated),
-            "skip.xml": rss("<skipHours>%s</skipHours>" % "".join("<hour>%d</hour>" % h for h in range(24) if h != hour), undated),
+            "sy.xml": rss("<sy:updatePeriod>daily</sy:updatePeriod><sy:updateFrequency>2</sy:updateFrequency>",
+                          undated),
+            "skip.xml": rss("<skipHours>%s</skipHours>" % "".join(
+                "<hour>%d</hour>" % h for h in range(24) if h != hour), undated),
             "rich.xml": rss(rich, [("r1", "one", entry)]),
             "undated.xml": rss("", undated),
             "other.xml": rss("", [("x1", "not the same", "")]),
@@ -94,24 +102,22 @@ def documents(folder, port):
     return hour
 
 
-# ---- the passes --------------------------------------------------------------------------------------------------------------------
+# ---- the passes ----------------------------------------------------------------------------------
 
 # Feeds by name; {same} is the feed's own document under another address.
-PLANS = {
-    "plain": "ok", "etag": "validators=etag", "lm": "validators=lm", "odd": "validators=odd", "weak": "validators=weak",
-    "fresh": "validators=fresh",
-    "busy": "after=1,first=2,429,header=ETag: \"busy\"",
-    "cookie": "cookie", "html": "html", "bare": "bare-html", "turned": "after=1,bare-html,ignore-validators",
-    "401": "401", "403": "403", "404": "404", "410": "410", "500": "500", "retry": "429,retry-after=7200", "tired": "429",
-    "date": "503,retry-after={date}", "date850": "503,retry-after={date850}", "asctime": "503,retry-after={asctime}",
-    "week": "503,retry-after=604800", "eon": "503,retry-after=99999999", "later": "500,retry-after=14400", "maxage": "header=Cache-Control: max-age=7200",
-    "nxdomain": "nxdomain", "refuse": "refuse", "reset": "reset=start", "short": "short=5000", "back": "first=1,410",
-    "moved301": "after=1,redirect=301:{same}", "moved308": "redirect=308:/doc/target8.xml", "merged": "redirect=301:/doc/target.xml",
-    "strange": "after=1,redirect=301:/doc/other.xml", "temporary302": "redirect=302:/doc/target2.xml,cookie",
-    "temporary307": "redirect=307:/doc/target2.xml", "scheme": "redirect=301:ftp://127.0.0.1/feed",
-    "circle": "redirect=301:loop",
-    "gzip": "coding=gzip", "br": "coding=br", "zstd": "coding=zstd", "deflate": "coding=deflate", "raw": "coding=raw-deflate",
-}
+PLANS = {"plain": "ok", "etag": "validators=etag", "lm": "validators=lm", "odd": "validators=odd",
+         "weak": "validators=weak", "fresh": "validators=fresh", "busy": "after=1,first=2,429,header=ETag: \"busy\"",
+         "cookie": "cookie", "html": "html", "bare": "bare-html", "turned": "after=1,bare-html,ignore-validators",
+         "401": "401", "403": "403", "404": "404", "410": "410", "500": "500", "retry": "429,retry-after=7200",
+         "tired": "429", "date": "503,retry-after={date}", "date850": "503,retry-after={date850}",
+         "asctime": "503,retry-after={asctime}", "week": "503,retry-after=604800", "eon": "503,retry-after=99999999",
+         "later": "500,retry-after=14400", "maxage": "header=Cache-Control: max-age=7200", "nxdomain": "nxdomain",
+         "refuse": "refuse", "reset": "reset=start", "short": "short=5000", "back": "first=1,410",
+         "moved301": "after=1,redirect=301:{same}", "moved308": "redirect=308:/doc/target8.xml",
+         "merged": "redirect=301:/doc/target.xml", "strange": "after=1,redirect=301:/doc/other.xml",
+         "temporary302": "redirect=302:/doc/target2.xml,cookie", "temporary307": "redirect=307:/doc/target2.xml",
+         "scheme": "redirect=301:ftp://127.0.0.1/feed", "circle": "redirect=301:loop", "gzip": "coding=gzip",
+         "br": "coding=br", "zstd": "coding=zstd", "deflate": "coding=deflate", "raw": "coding=raw-deflate", }
 DOCS = ["daily.xml", "hourly.xml", "hints.xml", "sy.xml", "skip.xml", "rich.xml", "target.xml", "target2.xml"]
 QUERY = "?b=2&a=%7Ea&a=1&x=%2F;utm_source=feed&c"
 CONTACT = "https://feedwheel.example/about-the-bot"
@@ -121,13 +127,15 @@ PASSES = 5
 def plan_of(i, name, n):
     """The line of the i-th plan, with the feed's number, for n documents."""
     later = time.gmtime(time.time() + 10800)
-    forms = {"date": "%a%%2C %d %b %Y %H:%M:%S GMT", "date850": "%A%%2C %d-%b-%y %H:%M:%S GMT", "asctime": "%a %b %e %H:%M:%S %Y"}
+    forms = {"date": "%a%%2C %d %b %Y %H:%M:%S GMT",
+        "date850": "%A%%2C %d-%b-%y %H:%M:%S GMT", "asctime": "%a %b %e %H:%M:%S %Y"}
     dates = {k: time.strftime(form, later) for k, form in forms.items()}
     return "%d %s" % (i, PLANS[name].format(same="/doc/%d" % (i % n), **dates))
 
 
 class Visits:
-    """Five passes over one feed for each plan and document, all on hosts of their own. Before the fourth two days pass, for redirects."""
+    """Five passes over one feed for each plan and document, all on hosts of their own. Before the
+    fourth two days pass, for redirects."""
 
     def __init__(self):
         base = tempfile.mkdtemp(prefix="fw-card-")
@@ -137,7 +145,8 @@ class Visits:
         names_of = sorted(os.listdir(docs))
         n = len(names_of)
         numbers = {p: i for i, p in enumerate(PLANS)}
-        numbers["maxage"] = next(i for i in range(len(PLANS), len(PLANS) + n) if i % n == names_of.index("undated.xml")) # no rhythm to learn
+        numbers["maxage"] = next(i for i in range(len(PLANS), len(PLANS) + n) if i %
+                                 n == names_of.index("undated.xml")) # no rhythm to learn
         self.origin = o = Origin(base, docs, "--port", str(port), "--feeds", str(len(PLANS) + n),
                                  plans=[plan_of(i, p, n) for p, i in numbers.items()])
         atexit.register(o.stop)
@@ -156,9 +165,13 @@ class Visits:
         for k in range(PASSES):
             if k:
                 w.run("set", "--due", *[f["url"] for f in w.json("list", "--status", "active")])
-                w.sql("UPDATE hosts SET next_ok_ms = 0 WHERE host_id IN (SELECT host_id FROM schedule GROUP BY host_id HAVING count(*) = 1)", write=True)
+                w.sql(
+                    "UPDATE hosts SET next_ok_ms = 0 WHERE host_id IN (SELECT host_id FROM schedule GROUP BY host_id "
+                    "HAVING count(*) = 1)",
+                    write=True)
             if k == 3:
-                w.sql("UPDATE feeds SET redirect_since_ms = redirect_since_ms - 172800000 WHERE redirect_since_ms > 0", write=True)
+                w.sql("UPDATE feeds SET redirect_since_ms = redirect_since_ms - 172800000 WHERE redirect_since_ms > 0",
+                      write=True)
                 w.sql("UPDATE schedule SET due_at_ms = 1000 WHERE status = 2", write=True)
             before = len(o.requests())
             self.at.append(time.time())
@@ -208,7 +221,7 @@ def all_requests():
     return [r for k in range(PASSES) for r in visits().seen[k]]
 
 
-# ---- conditional requests ------------------------------------------------------------------------------------------------------------
+# ---- conditional requests ------------------------------------------------------------------------
 
 @rule("001", "002")
 def last_modified():
@@ -230,8 +243,8 @@ def age(feedwheel, hours):
     """As if what was learned of validators were so much older."""
     for feed_id, rhythm in feedwheel.sql("SELECT id, rhythm FROM feeds"):
         checked = re.sub(r"(?<= tr=)(-?\d+),(\d+)", lambda m: "%s,%d" % (m[1], int(m[2]) - 60 * hours), rhythm or "")
-        feedwheel.sql("UPDATE feeds SET rhythm = ?, validators_ms = validators_ms - ? WHERE id = ?", checked or None, hours * 3600000, feed_id,
-                  write=True)
+        feedwheel.sql("UPDATE feeds SET rhythm = ?, validators_ms = validators_ms - ? WHERE id = ?",
+                      checked or None, hours * 3600000, feed_id, write=True)
 
 
 def statuses(o, url):
@@ -240,7 +253,8 @@ def statuses(o, url):
 
 @rule("010", "011")
 def memory(base):
-    """Another process each time. A check finds the weekly feed unchanged, so the next one is a week away; the undated one has no gap."""
+    """Another process each time. A check finds the weekly feed unchanged, so the next one is a week
+    away; the undated one has no gap."""
     docs = samples(base)
     documents(docs, 1)
     with origin(base, docs) as o:
@@ -252,8 +266,11 @@ def memory(base):
             w.run("set", "--due", *urls)
             equal(w.run_once()["failed"], 0)
         same, whole = (304, True), (200, False)
-        equal({u: statuses(o, u) for u in urls},
-              {undated: [whole, same, whole, whole, whole], weekly: [whole, same, whole, same, whole]}, "status and validators")
+        equal(
+            {u: statuses(o, u) for u in urls},
+            {undated: [whole, same, whole, whole, whole],
+             weekly: [whole, same, whole, same, whole]},
+            "status and validators")
         said = w.run("why", weekly).stdout
         holds("304 (not modified) is trusted: the last 2 checks found the document unchanged" in said, said)
         told = w.json("why", weekly)["not_modified"]
@@ -262,7 +279,8 @@ def memory(base):
 
 @case("a 304 is believed for a day: then one unconditional request checks it")
 def believed_for_a_day(base):
-    """A server that answers each conditional request with 304 while its document grows, one that answers every request so, and an honest one."""
+    """A server that answers each conditional request with 304 while its document grows, one that
+    answers every request so, and an honest one."""
     docs = samples(base)
     documents(docs, 1)
     with origin(base, docs, "--feeds", "2", plans=["0 grow=1,stale-304", "1 after=1,always-304"]) as o:
@@ -296,13 +314,15 @@ def byte_for_byte():
     for name in ("odd", "weak", "plain"):
         equal([v.one(name, k)["status"] for k in range(2)], [200, 304], name)
     holds(header(v.one("weak", 1), "If-None-Match")[0].startswith("W/"), "a weak one stays weak")
-    equal([r for r in v.seen[0] if header(r, "If-None-Match") or header(r, "If-Modified-Since")], [], "none is invented")
+    equal([r for r in v.seen[0] if header(r, "If-None-Match") or header(r, "If-Modified-Since")], [],
+          "none is invented")
 
 
 @rule("014")
 def one_set():
     v = visits()
-    sent = [(header(v.one("fresh", k), "If-None-Match"), header(v.one("fresh", k), "If-Modified-Since")) for k in range(1, 4)]
+    sent = [(header(v.one("fresh", k), "If-None-Match"), header(v.one("fresh", k), "If-Modified-Since"))
+             for k in range(1, 4)]
     equal(len(set(map(str, sent))), 3, "new ones each time, though the document is the same: %s" % sent)
     holds(all(a and b for a, b in sent), "both of them")
 
@@ -328,7 +348,7 @@ def after_429():
     equal(header(third, "If-None-Match"), header(refused, "If-None-Match"), "the error's own validator is not taken")
 
 
-# ---- hints of the server -------------------------------------------------------------------------------------------------------------
+# ---- hints of the server -------------------------------------------------------------------------
 
 @rule("020")
 def retry_after():
@@ -348,7 +368,8 @@ def without_a_hint():
     v = visits()
     first, second = v.delay("tired", 0), v.delay("tired", 1)
     holds(first >= 3000 and second >= 1.5 * first, "429 without a hint: %d s, then %d s" % (first, second))
-    holds(v.delay("500", 1) > 1.4 * v.delay("500", 0) >= 700, "500: %d s, %d s" % (v.delay("500", 0), v.delay("500", 1)))
+    holds(v.delay("500", 1) > 1.4 * v.delay("500", 0) >= 700, "500: %d s, %d s" % (v.delay("500", 0), v.delay("500",
+            1)))
 
 
 @rule("022")
@@ -358,35 +379,44 @@ def cache_control():
     equal(v.one("maxage", 1)["status"], 304)
     for k in (0, 1):
         holds(7100 <= v.delay("expires", k) <= 8800, "Expires: %d s" % v.delay("expires", k))
-    holds(7200 <= v.delay("maxage", 1) <= 8800 and "max-age" in v.why[1][v.urls["maxage"]], "on 304: %d s" % v.delay("maxage", 1))
+    holds(
+        7200 <= v.delay("maxage", 1) <= 8800 and "max-age" in v.why[1][v.urls["maxage"]],
+        "on 304: %d s" % v.delay("maxage", 1))
 
 
 @rule("023")
 def own_rhythm():
     v = visits()
-    holds(v.delay("hourly.xml") < 4000 < 2 * 3600 < v.delay("daily.xml"), "%d s, %d s" % (v.delay("hourly.xml"), v.delay("daily.xml")))
+    holds(v.delay("hourly.xml") < 4000 < 2 * 3600 < v.delay("daily.xml"),
+          "%d s, %d s" % (v.delay("hourly.xml"), v.delay("daily.xml")))
     for name in ("hourly.xml", "daily.xml"):
-        holds("learned" in v.why[0][v.urls[name]] or "new about every" in v.why[0][v.urls[name]], v.why[0][v.urls[name]])
+        holds("learned" in v.why[0][v.urls[name]] or "new about every" in v.why[0]
+              [v.urls[name]], v.why[0][v.urls[name]])
 
 
 @rule("024")
 def hints_inside():
     v = visits()
     for k in (0, 1): # a 304 still knows them
-        holds(43000 <= v.delay("hints.xml", k) <= 48000 and "ttl" in v.why[k][v.urls["hints.xml"]], "ttl: %d s" % v.delay("hints.xml", k))
-        holds(43000 <= v.delay("sy.xml", k) <= 48000 and "updatePeriod" in v.why[k][v.urls["sy.xml"]], "sy: %d s" % v.delay("sy.xml", k))
+        holds(
+            43000 <= v.delay("hints.xml", k) <= 48000 and "ttl" in v.why[k][v.urls["hints.xml"]],
+            "ttl: %d s" % v.delay("hints.xml", k))
+        holds(
+            43000 <= v.delay("sy.xml", k) <= 48000 and "updatePeriod" in v.why[k][v.urls["sy.xml"]],
+            "sy: %d s" % v.delay("sy.xml", k))
     hour = time.gmtime(v.at[0] + v.delay("skip.xml")).tm_hour
     equal(hour, v.hour, "the one hour that skipHours leaves")
 
 
-# ---- own scheduling --------------------------------------------------------------------------------------------------------------------
+# ---- own scheduling ------------------------------------------------------------------------------
 
 @rule("030")
 def not_twice():
     v = visits()
     for k in range(PASSES):
         per_feed = collections.Counter(address(r) for r in v.seen[k])
-        equal([u for u, n in per_feed.items() if n > 1 and u in v.urls.values() and u != v.urls["target.xml"]], [], "asked twice in pass %d" % k)
+        equal([u for u, n in per_feed.items() if n > 1 and u in v.urls.values()
+              and u != v.urls["target.xml"]], [], "asked twice in pass %d" % k)
     for name in ("plain", "etag", "lm", "odd", "weak", "cookie", "gzip"):
         equal([v.one(name, k)["status"] for k in range(1, PASSES)], [304] * (PASSES - 1), name)
 
@@ -396,7 +426,8 @@ def nothing_beside():
     feeds = {"/" + u.split("/", 3)[3] for u in visits().urls.values()}
     also = {"/doc/other.xml", "/doc/target8.xml", "/doc/target2.xml"} # where redirects lead
     stray = {r["target"] for r in all_requests()} - feeds - also
-    stray = {t for t in stray if not re.fullmatch(r"/doc/\d+|/feed/\d+\?step=1", t)} # the page's feed; moved301's other address; a circle
+    # the page's feed; moved301's other address; a circle
+    stray = {t for t in stray if not re.fullmatch(r"/doc/\d+|/feed/\d+\?step=1", t)}
     equal(stray, set(), "no icon, image, article, comment, sound")
 
 
@@ -409,7 +440,8 @@ def crowd():
         w = Feedwheel(base, "host_concurrency = 2\nhost_gap_ms = 150ms\ndns_servers = %s\n" % names().address)
         w.run("import", o.url_file)
         w.run("add", *["http://blog%d.blogspot.com:%d/doc/%d" % (i, o.port, i) for i in range(6)])
-        w.run_once("--workers", "1") # with two, one that stands still for a moment comes closer to the other's: test_polite.py
+        # with two, one that stands still for a moment comes closer to the other's: test_polite.py
+        w.run_once("--workers", "1")
         return o.requests()
 
 
@@ -433,7 +465,8 @@ def few_servers(base):
             w.run("import", o.url_file)
             w.run_once("--workers", "2")
             at_once = o.stats()["host_in_flight_max"]
-            holds(1 < at_once <= 2 if most == 2 else 2 < at_once <= 6, "in flight at one server with host_concurrency = %d: %d" % (most, at_once))
+            holds(1 < at_once <= 2 if most == 2 else 2 < at_once <= 6,
+                  "in flight at one server with host_concurrency = %d: %d" % (most, at_once))
 
 
 @rule("035")
@@ -442,17 +475,22 @@ def few_addresses(base):
     hosted = [r for r in requests if "blogspot" in header(r, "Host")[0]]
     equal(len({header(r, "Host")[0] for r in hosted}), 6, "six names")
     starts = sorted(r["came_us"] for r in hosted)
-    holds(starts[-1] - starts[0] >= 5 * 150000 * 0.9, "six names of one hoster in %d ms" % ((starts[-1] - starts[0]) // 1000))
+    holds(
+        starts[-1] - starts[0] >= 5 * 150000 * 0.9, "six names of one hoster in %d ms" %
+        ((starts[-1] - starts[0]) // 1000))
     for most in (3, 0):
         folder = os.path.join(base, str(most))
         with origin(folder, samples(folder), "--feeds", "20", "--latency", "fixed:500") as o:
-            w = Feedwheel(folder, "address_concurrency = %d\ntotal_timeout_ms = 60s\ndns_servers = %s\n" % (most, names().address))
+            w = Feedwheel(
+                folder, "address_concurrency = %d\ntotal_timeout_ms = 60s\ndns_servers = %s\n" %
+                (most, names().address))
             w.run("add", *["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(20)])
             done = w.run_once("--workers", "1")
             equal(done["failed"], 0, done)
             equal(len({header(r, "Host")[0] for r in o.requests()}), 20, "twenty names")
             at_once = o.stats()["in_flight_max"]
-            holds(1 < at_once <= 3 if most else at_once > 3, "at one address with address_concurrency = %d: %d" % (most, at_once))
+            holds(1 < at_once <= 3 if most else at_once > 3,
+                  "at one address with address_concurrency = %d: %d" % (most, at_once))
 
 
 @rule("036")
@@ -476,13 +514,15 @@ def adding(base):
 @rule("037")
 def spread():
     v = visits()
-    plain = [v.due[0][v.urls[n]] + v.at[0] for n in ("gzip", "br", "zstd", "deflate", "raw", "cookie", "plain", "etag", "lm", "odd", "weak", "fresh")]
+    plain = [
+        v.due[0][v.urls[n]] + v.at[0]
+        for n in ("gzip", "br", "zstd", "deflate", "raw", "cookie", "plain", "etag", "lm", "odd", "weak", "fresh")]
     seconds = {int(t) for t in plain}
     holds(len(seconds) >= len(plain) - 2, "equal feeds come apart: %s" % sorted(seconds))
     holds(len([t for t in plain if int(t) % 3600 < 5]) <= 2, "and not at the top of the hour")
 
 
-# ---- methods, clean requests, identity ---------------------------------------------------------------------------------------------------
+# ---- methods, clean requests, identity -----------------------------------------------------------
 
 @rule("050", "051")
 def methods():
@@ -492,7 +532,9 @@ def methods():
 @rule("060")
 def input_checked(base):
     w = Feedwheel(base)
-    for bad in ("javascript:alert(1)", "file:///etc/passwd", "ftp://127.0.0.1/feed", "http://", "http://exa mple/feed", "|id", "http://h:99999/"):
+    for bad in (
+        "javascript:alert(1)", "file:///etc/passwd", "ftp://127.0.0.1/feed", "http://", "http://exa mple/feed", "|id",
+        "http://h:99999/"):
         r = w.run("add", bad, code=2)
         holds(r.stderr.count("\n") == 1 and r.stderr.startswith("feedwheel: "), r.stderr)
     holds(not os.path.exists(w.path), "nothing is subscribed")
@@ -512,8 +554,10 @@ def no_guessing(base):
 @rule("062", "064", "066")
 def as_subscribed():
     v = visits()
-    equal({r["target"] for r in all_requests() if host_of(r) == "127.1.1.20"}, {"/doc/rich.xml" + QUERY}, "the query, byte for byte")
-    equal([r["target"] for r in all_requests() if "?" in r["target"] and "step=" not in r["target"] and QUERY not in r["target"]], [])
+    equal({r["target"] for r in all_requests() if host_of(r) == "127.1.1.20"},
+          {"/doc/rich.xml" + QUERY}, "the query, byte for byte")
+    equal([r["target"] for r in all_requests() if "?" in r["target"]
+          and "step=" not in r["target"] and QUERY not in r["target"]], [])
     for name in ("Cache-Control", "Pragma"):
         equal([r for r in all_requests() if header(r, name)], [], name)
     equal(len(v.asked("query", 1)), 1)
@@ -580,8 +624,8 @@ def no_masquerade():
 @rule("088", "089")
 def same_for_all():
     vary = {"host", "if-none-match", "if-modified-since"}
-    equal(len({tuple(sorted((k.lower(), v) for k, v in r["headers"] if k.lower() not in vary)) for r in all_requests()}), 1,
-          "no header tells one user or server from another")
+    equal(len({tuple(sorted((k.lower(), v) for k, v in r["headers"] if k.lower() not in vary))
+          for r in all_requests()}), 1, "no header tells one user or server from another")
 
 
 @rule("090")
@@ -595,7 +639,7 @@ def real_urls(base):
         holds("contact_url" in w.run("doctor", code=None).stdout, "doctor asks for one")
 
 
-# ---- addresses ---------------------------------------------------------------------------------------------------------------------------
+# ---- addresses -----------------------------------------------------------------------------------
 
 @rule("100")
 def bad_urls():
@@ -644,7 +688,8 @@ def alternate():
     page = v.one("html", 0)
     named = [r for r in v.seen[0] if host_of(r) == host_of(page) and r["target"].startswith("/doc/")]
     equal(len(named), 1, "the feed that it names, in the same run")
-    equal(len([u for u in v.due[0] if u.endswith(named[0]["target"]) and host_of(page) in u]), 1, "is the subscription from then on")
+    equal(len([u for u in v.due[0] if u.endswith(named[0]["target"])
+          and host_of(page) in u]), 1, "is the subscription from then on")
 
 
 @rule("106")
@@ -655,17 +700,28 @@ def privacy(base):
         w.run_once()
         log = o.requests()
         equal([bool(header(r, "Authorization")) for r in log], [True, False], "the login goes to its own origin")
-        shown = "".join(w.run(*c).stdout for c in (["list"], ["list", "--json"], ["export"], ["show", o.urls[0]], ["why", o.urls[0]],
-                                                   ["plan", "--all"], ["timeline", "-o", "-"], ["status", "--json"]))
+        shown = "".join(
+            w.run(*c).stdout
+            for c
+            in (
+                ["list"],
+                ["list", "--json"],
+                ["export"],
+                ["show", o.urls[0]],
+                ["why", o.urls[0]],
+                ["plan", "--all"],
+                ["timeline", "-o", "-"],
+                ["status", "--json"]))
         holds("geheim" not in shown and "geheim" not in str([r["target"] for r in log]), "and is never shown")
 
 
-# ---- backing off -----------------------------------------------------------------------------------------------------------------------
+# ---- backing off ---------------------------------------------------------------------------------
 
 def backs_off(name, least_s, result):
     v = visits()
     holds(v.delay(name, 0) >= least_s, "%s: %d s" % (name, v.delay(name, 0)))
-    holds(v.delay(name, 2) > 1.5 * v.delay(name, 0) or v.delay(name, 2) >= 0.85 * 86400, "%s: %s" % (name, [v.delay(name, k) for k in range(3)]))
+    holds(v.delay(name, 2) > 1.5 * v.delay(name, 0) or v.delay(name, 2) >=
+          0.85 * 86400, "%s: %s" % (name, [v.delay(name, k) for k in range(3)]))
     f = v.feed(name)
     equal((f["last_result"], f["failures"], f["status"]), (result, PASSES, "active"), name)
     holds(f["error"], name)
@@ -676,7 +732,8 @@ def stopped_being_one():
     v = visits()
     equal(v.feed("turned")["last_result"], "format")
     holds(v.feed("turned")["entries"] > 0, "what it had stays")
-    holds(v.delay("turned", 1) >= 3000 and v.delay("turned", 4) > 1.3 * v.delay("turned", 1), [v.delay("turned", k) for k in range(PASSES)])
+    holds(v.delay("turned", 1) >= 3000 and v.delay("turned", 4) >
+          1.3 * v.delay("turned", 1), [v.delay("turned", k) for k in range(PASSES)])
 
 
 @rule("111")
@@ -746,12 +803,13 @@ def never_given_up():
 def errors_shown():
     v = visits()
     failing = {f["url"]: f["error"] for f in v.feedwheel.json("list", "--failing")}
-    for name, word in {"403": "403", "nxdomain": "name", "refuse": "connection", "bare": "HTML", "circle": "circle"}.items():
+    for name, word in {
+        "403": "403", "nxdomain": "name", "refuse": "connection", "bare": "HTML", "circle": "loop"}.items():
         holds(word in failing[v.urls[name]], failing[v.urls[name]])
         holds(word in v.feedwheel.run("why", v.urls[name]).stdout, "why: " + name)
 
 
-# ---- moves -------------------------------------------------------------------------------------------------------------------------------
+# ---- moves ---------------------------------------------------------------------------------------
 
 @rule("130", "132")
 def moved_for_good():
@@ -768,8 +826,10 @@ def moved_for_good():
     for url in (now, v.urls["moved301"]):
         text = w.run("why", url).stdout
         holds("permanently redirected from " + v.urls["moved301"] in text and now in text, text)
-    equal(w.one("SELECT count(*) FROM entries JOIN feeds ON feeds.id = feed_id WHERE feeds.url = ?", now),
-          w.one("SELECT count(DISTINCT guid) FROM entries JOIN feeds ON feeds.id = feed_id WHERE feeds.url = ?", now), "nothing twice")
+    equal(
+        w.one("SELECT count(*) FROM entries JOIN feeds ON feeds.id = feed_id WHERE feeds.url = ?", now),
+        w.one("SELECT count(DISTINCT guid) FROM entries JOIN feeds ON feeds.id = feed_id WHERE feeds.url = ?", now),
+        "nothing twice")
     text = w.run("why", v.urls["strange"]).stdout
     holds("no entry of this feed was found" in text and v.feed("strange")["url"] == v.urls["strange"], text)
 
@@ -820,7 +880,7 @@ def merged():
     holds("merged with " + v.urls["merged"] in v.feedwheel.run("why", v.urls["target.xml"]).stdout, "why tells")
 
 
-# ---- encoding ------------------------------------------------------------------------------------------------------------------------------
+# ---- encoding ------------------------------------------------------------------------------------
 
 @rule("140")
 def compression_wanted():
@@ -834,7 +894,7 @@ def decompressed():
         holds(v.feed(name)["entries"] > 0, name)
 
 
-# ---- beyond the list: our own network ------------------------------------------------------------------------------------------------------
+# ---- beyond the list: our own network ------------------------------------------------------------
 
 @case("our own network down: feeds are not charged, status says so, and all go on when it is back")
 def own_network(base):
@@ -859,7 +919,7 @@ def own_network(base):
         equal({f["last_result"] for f in w.json("list") if f["url"] in o.urls}, {"not_modified"})
 
 
-@case("no storm in our own house: the slow ones at the end of a run are charged")
+@case("no stampede in our own house: the slow ones at the end of a run are charged")
 def slow_tail(base):
     with origin(base, samples(base), "--feeds", "160", plans=["120-159 hang=start"]) as o:
         w = Feedwheel(base, SILENT)
@@ -872,7 +932,19 @@ def slow_tail(base):
 
 @case("the card and its cases are the same")
 def card(_base):
-    ranges = ((1, 4), (10, 16), (20, 24), (30, 37), (50, 51), (60, 66), (70, 71), (80, 90), (100, 106), (110, 120), (130, 137), (140, 141))
+    ranges = (
+        (1, 4),
+        (10, 16),
+        (20, 24),
+        (30, 37),
+        (50, 51),
+        (60, 66),
+        (70, 71),
+        (80, 90),
+        (100, 106),
+        (110, 120),
+        (130, 137),
+        (140, 141))
     equal(sorted(CARD), ["%03d" % i for a, b in ranges for i in range(a, b + 1)], "lines of the card")
     equal(PLAYED, {i: function for i, (_, function) in CARD.items()}, "its last column names the case")
 

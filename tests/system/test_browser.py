@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""What a web page can have its reader's browser do to a server on the reader's machine that has no tokens: nothing. In Chromium."""
+"""What a web page can have its reader's browser do to a server on the reader's machine that has no
+tokens: nothing. In Chromium."""
 import contextlib
 import http.client
 import http.server
@@ -45,21 +46,25 @@ async function report() {
 # To a server of another origin (%s), in all the ways that a page may begin by itself, and some that need leave.
 ACROSS = """(async () => {
 for (const to of %s) {
-	const feed = n => JSON.stringify({url: "http://" + n + ".evil.example/"}), event = '{"property":"evil","section":1,"id":1}';
+	const feed = n => JSON.stringify({url: "http://" + n + ".evil.example/"});
+	const event = '{"property":"evil","section":1,"id":1}';
 	const post = (mode, path, body, more) => () => text(fetch(to + path, {method: "POST", mode, body, ...more}));
 	const json = {headers: {"Content-Type": "application/json"}};
 	for (const mode of ["no-cors", "cors"]) {
 		await attempt(to + mode + " feeds, text", post(mode, "/v1/feeds", feed("text")));
 		await attempt(to + mode + " feeds, no type", post(mode, "/v1/feeds", new Blob([feed("blob")])));
-		await attempt(to + mode + " feeds, a form's", post(mode, "/v1/feeds", new Blob([feed("form")], {type: "application/x-www-form-urlencoded"})));
+		await attempt(to + mode + " feeds, a form's",
+			post(mode, "/v1/feeds", new Blob([feed("form")], {type: "application/x-www-form-urlencoded"})));
 		await attempt(to + mode + " events, text", post(mode, "/v1/events", event));
 		await attempt(to + mode + " twirp, text", post(mode, "/twirp/stats.StatsService/Push", event));
-		await attempt(to + mode + " entries, no type", post(mode, "/v1/feeds/1/entries", new Blob(['{"version":"https://jsonfeed.org/version/1.1",' +
+		await attempt(to + mode + " entries, no type",
+			post(mode, "/v1/feeds/1/entries", new Blob(['{"version":"https://jsonfeed.org/version/1.1",' +
 			'"items":[{"id":"evil","content_text":"evil"}]}'])));
 		await attempt(to + mode + " read", () => text(fetch(to + "/v1/entries", {mode})));
 	}
 	await attempt(to + " feeds, JSON", post("cors", "/v1/feeds", feed("json"), json));
-	await attempt(to + " title", () => text(fetch(to + "/v1/feeds/1", {method: "PATCH", body: '{"title":"evil"}', ...json})));
+	await attempt(to + " title", () =>
+		text(fetch(to + "/v1/feeds/1", {method: "PATCH", body: '{"title":"evil"}', ...json})));
 	await attempt(to + " remove", () => text(fetch(to + "/v1/feeds/1", {method: "DELETE"})));
 	await attempt(to + " stream", () => stream(to + "/v1/stream?since=0"));
 }
@@ -82,8 +87,10 @@ const json = {headers: {"Content-Type": "application/json"}};
 await attempt("entries", () => text(fetch("/v1/entries")));
 await attempt("stream", () => stream("/v1/stream?since=0"));
 await attempt("metrics", () => text(fetch("/metrics")));
-await attempt("event", () => text(fetch("/v1/events", {method: "POST", body: '{"property":"evil","section":1,"id":1}', ...json})));
-await attempt("add", () => text(fetch("/v1/feeds", {method: "POST", body: '{"url":"http://added.example/"}', ...json})));
+await attempt("event", () =>
+	text(fetch("/v1/events", {method: "POST", body: '{"property":"evil","section":1,"id":1}', ...json})));
+await attempt("add", () =>
+	text(fetch("/v1/feeds", {method: "POST", body: '{"url":"http://added.example/"}', ...json})));
 await attempt("title", () => text(fetch("/v1/feeds/1", {method: "PATCH", body: '{"title":"evil"}', ...json})));
 await attempt("remove", () => text(fetch("/v1/feeds/2", {method: "DELETE"})));
 await report();
@@ -91,8 +98,8 @@ await report();
 
 
 class Site:
-    """A site's pages. What they report is kept; whatever else they ask for goes to behind, a port, as it came: as if the site's name had
-    come to lead there."""
+    """A site's pages. What they report is kept; whatever else they ask for goes to behind, a port,
+    as it came: as if the site's name had come to lead there."""
 
     def __init__(self, pages, behind=None):
         site = self
@@ -174,9 +181,11 @@ def browsing(base, url):
     if not chromium:
         raise Skip("no chromium here")
     with open(os.path.join(base, "chromium.log"), "ab") as log:
-        p = subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-                              "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-popup-blocking",
-                              "--disable-dev-shm-usage", "--remote-debugging-port=0", "--user-data-dir=" + os.path.join(base, "profile"),
+        p = subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", chromium, "--headless", "--no-sandbox",
+                              "--disable-gpu", "--no-first-run", "--disable-background-networking",
+                              "--disable-component-update", "--disable-sync", "--disable-popup-blocking",
+                              "--disable-dev-shm-usage", "--remote-debugging-port=0", "--user-data-dir=" + os.path.join(
+                                  base, "profile"),
                               "--host-resolver-rules=MAP %s 127.0.0.1" % EVIL, url],
                              stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                              env={**os.environ, "HOME": base, "XDG_CONFIG_HOME": base, "XDG_CACHE_HOME": base})
@@ -199,9 +208,11 @@ class Attacked(HttpServer):
     def __init__(self, base, conf=""):
         self.log = os.path.join(base, "access.log")
         super().__init__(base, conf=conf + "access_log = %s\n" % self.log)
-        wait_for("it knows that there are no tokens", lambda: "requests without a token are accepted" in self.feedwheel.words())
+        wait_for("it knows that there are no tokens",
+                 lambda: "requests without a token are accepted" in self.feedwheel.words())
         self.feedwheel.run("add", "http://one.example/", "http://two.example/")
-        self.feedwheel.run("push", "--content-type", "application/x-ndjson", "#1", "-", stdin=json.dumps({"id": "a", "title": "a", "content_text": SECRET}))
+        self.feedwheel.run("push", "--content-type", "application/x-ndjson", "#1", "-",
+                           stdin=json.dumps({"id": "a", "title": "a", "content_text": SECRET}))
         self.before = self.state()
 
     def state(self):
@@ -242,7 +253,8 @@ def nothing_happened(d, said):
     equal(d.state(), d.before, "nothing is changed")
 
 
-@case("a page of another site: whatever its fetch() sends is refused, and nothing can be read, also where pages may ask with a token")
+@case("a page of another site: whatever its fetch() sends is refused, and nothing can be read, also where pages may "
+      "ask with a token")
 def across(base):
     for i, conf in enumerate(("", "serve_cors_origin = *\n")):
         at = os.path.join(base, str(i))
@@ -255,9 +267,11 @@ def across(base):
             nothing_happened(d, said)
             asked = [a for a in d.answered() if not a[0].startswith("OPTIONS ")]
             equal([a for a in asked if a[1] not in (403, 415)], [], "refused")
-            for what in ("POST /v1/feeds", "POST /v1/events", "POST /twirp/", "POST /v1/feeds/1/entries", "GET /v1/entries", "GET /v1/stream",
-                         *(["PATCH /v1/feeds/1", "DELETE /v1/feeds/1"] if conf else [])):
-                holds(len([a for a in asked if a[0].startswith(what)]) >= len(targets), "it came so far: %s of %s" % (what, asked))
+            for what in ("POST /v1/feeds", "POST /v1/events", "POST /twirp/", "POST /v1/feeds/1/entries",
+                         "GET /v1/entries", "GET /v1/stream", *
+                         (["PATCH /v1/feeds/1", "DELETE /v1/feeds/1"] if conf else [])):
+                holds(len([a for a in asked if a[0].startswith(what)]) >= len(
+                    targets), "it came so far: %s of %s" % (what, asked))
 
 
 @case("a form of another site, of each enctype, sent as a page of its own: refused")
@@ -277,7 +291,8 @@ def forms(base):
         equal({status for what, status in d.answered() if what == "POST /v1/feeds"}, {403})
 
 
-@case("DNS rebinding: a page whose own name has come to lead to the server reads and changes nothing; a name of serve_host_names may do both")
+@case("DNS rebinding: a page whose own name has come to lead to the server reads and changes nothing; a name of "
+      "serve_host_names may do both")
 def rebinding(base):
     for i, conf in enumerate(("", "serve_host_names = feeds.lan, %s\n" % EVIL)):
         at = os.path.join(base, str(i))
@@ -293,7 +308,8 @@ def rebinding(base):
                 holds("serve_host_names" in said["entries"] and EVIL in said["entries"], said)
                 continue
             holds(SECRET in said["entries"] and '"id":"a"' in said["stream"], said) # so the page could, were it let in
-            equal([said[name].split()[1] for name in ("metrics", "event", "add", "title", "remove")], ["200", "202", "201", "200", "204"])
+            equal([said[name].split()[1]
+                  for name in ("metrics", "event", "add", "title", "remove")], ["200", "202", "201", "200", "204"])
 
 
 run()

@@ -19,10 +19,13 @@ import termios
 import xml.etree.ElementTree as ET
 from datetime import datetime
 
-from harness import BUILD, FEEDWHEEL, ROOT, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for
+from harness import (
+    BUILD, FEEDWHEEL, ROOT, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for)
 
-COMMANDS = ("add import export remove set pause resume list show why timeline entries read events fetch parse push run plan serve token websub fetch-now copy stop status doctor "
-            "version help").split()
+COMMANDS = (
+    "add import export remove set pause resume list show why timeline entries read events fetch parse push run plan "
+    "serve token websub fetch-now copy stop status doctor "
+    "version help").split()
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><link>https://example.org/</link>
 <description>d</description><item><title>Hello \x7f world</title><link>https://example.org/1</link><guid>g1</guid>
 <description>&lt;p onclick="evil()"&gt;a &lt;b&gt;bold&lt;/b&gt; word&lt;/p&gt;</description>
@@ -52,8 +55,8 @@ def on_terminal(command, env, columns=80, interrupt_at=None):
     """Run on a pseudo terminal; what it showed and its exit code. Once interrupt_at is seen, ^C is typed."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    p = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env, close_fds=True, start_new_session=True,
-                         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    p = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env, close_fds=True,
+                         start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
     os.close(slave)
     shown = b""
     while True:
@@ -139,7 +142,8 @@ def manual(_):
                 if option in ("--json", "--jsonl"):
                     continue # see manual_json()
                 if option[2:].replace("-", "_") not in settings:
-                    holds("Fl -" + option[2:] in one or ", -%s\n" % option[2:] in one, "%s %s is not in feedwheel.1" % (word, option))
+                    holds("Fl -" + option[2:] in one or ", -%s\n" % option[2:]
+                          in one, "%s %s is not in feedwheel.1" % (word, option))
                     if option[2:] not in ("store", "config", "color", "quiet", "verbose", "help", "version"):
                         holds("Fl -" + option[2:] in m.group(1), "%s is not under %s" % (option, word))
 
@@ -165,8 +169,11 @@ def manual_json(_):
 def manual_lint(_):
     if not shutil.which("mandoc"):
         raise Skip("mandoc is not installed")
-    lint = subprocess.run(["mandoc", "-Tlint", os.path.join(ROOT, "man", "feedwheel.1"),
-                           os.path.join(ROOT, "man", "feedwheel.conf.5"), os.path.join(ROOT, "man", "feedwheel-store.7")], capture_output=True, text=True, check=False)
+    lint = subprocess.run(
+        ["mandoc", "-Tlint", os.path.join(ROOT, "man", "feedwheel.1"),
+         os.path.join(ROOT, "man", "feedwheel.conf.5"),
+         os.path.join(ROOT, "man", "feedwheel-store.7")],
+        capture_output=True, text=True, check=False)
     found = [l for l in lint.stdout.splitlines() if "referenced manual not found" not in l]
     equal(found, [], "mandoc")
 
@@ -174,7 +181,8 @@ def manual_lint(_):
 BASH = os.path.join(ROOT, "completions", "feedwheel.bash")
 
 
-@case("completions: bash completes commands, options, settings, values, feeds and folders; the scripts have no syntax errors")
+@case("completions: bash completes commands, options, settings, values, feeds and folders; the scripts have no syntax "
+      "errors")
 def completions(base):
     w = Feedwheel(base)
     w.run("add", "-q", "--folder", "World News", "https://a.example/feed?x=1", "http://b.example/x")
@@ -209,11 +217,16 @@ def completions(base):
     equal(complete("token", "add", "name", "--scope", "p"), ["push"])
     for scope in complete("token", "add", "--scope", ""):
         w.run("token", "add", scope, "--scope", scope)
-    for option, command in (("order", ("plan",)), ("host-key", ("run",)), ("log-level", ("list",)), ("sandbox", ("serve",))):
+    for option, command in (
+        ("order", ("plan",)),
+        ("host-key", ("run",)),
+        ("log-level", ("list",)),
+        ("sandbox", ("serve",))):
         values = complete(*command, "--" + option, "")
         holds(len(values) > 2, option)
         for v in values:
-            holds(w.run("doctor", "--%s=%s" % (option, v), code=None).returncode != 4, "%s = %s is no setting" % (option, v))
+            holds(w.run("doctor", "--%s=%s" % (option, v), code=None).returncode != 4,
+                  "%s = %s is no setting" % (option, v))
         equal(complete(*command, "--%s=%s" % (option, values[0][0]))[0], values[0], "behind =")
     equal(complete("run", "--http2="), ["yes", "no"])
     equal(complete("run", "--no-progress", "--order", "f"), ["fifo"])
@@ -269,7 +282,8 @@ def tab_key(base):
         f.write("PATH=%s:$PATH\nPS1='ready> '\nbind 'set enable-bracketed-paste off'\nsource %s\n" % (bin, BASH))
     master, slave = pty.openpty()
     env = dict(w.environment, FEEDWHEEL_STORE=w.store, TERM="dumb", LC_ALL="C.UTF-8")
-    with subprocess.Popen(["bash", "--rcfile", rc, "-i"], stdin=slave, stdout=slave, stderr=slave, env=env, close_fds=True, start_new_session=True) as p:
+    with subprocess.Popen(["bash", "--rcfile", rc, "-i"], stdin=slave, stdout=slave, stderr=slave, env=env,
+                          close_fds=True, start_new_session=True) as p:
         os.close(slave)
         shown = b""
 
@@ -280,8 +294,10 @@ def tab_key(base):
                 shown += os.read(master, 4096)
             shown = shown[shown.index(what.encode()) + len(what):]
         try:
-            for typed, want in (("show http://b\t\n", "<show><http://b.example/x?y=1&z>"), ("list --folder Wo\t\n", "<list><--folder><World News>"),
-                                ("run --once --order=sh\t\n", "<run><--once><--order=shortest>"), ("sho\t 'http://c\t\n", "<show><http://c.example/>")):
+            for typed, want in (("show http://b\t\n", "<show><http://b.example/x?y=1&z>"),
+                                ("list --folder Wo\t\n", "<list><--folder><World News>"),
+                                ("run --once --order=sh\t\n", "<run><--once><--order=shortest>"),
+                                ("sho\t 'http://c\t\n", "<show><http://c.example/>")):
                 until("ready> ")
                 os.write(master, ("feedwheel " + typed).encode())
                 until(want)
@@ -323,7 +339,8 @@ def usage(base):
             (("list", "extra"), ("unexpected argument 'extra'",)),
             (("--color", "sometimes", "list"), ("auto, always or never",)),
             (("add",), ("missing argument: URL...",)),
-            (("show",), ("missing argument: FEED", "; write a number as 12, because an unquoted # starts a comment in the shell",)),
+            (("show",), ("missing argument: FEED", "; write a number as 12, because an unquoted # starts a comment in "
+                                                   "the shell",)),
             (("add", "ftp://example.org/"), ("'ftp' is not http or https",)),
             (("add", "http://exa mple.org/"), ("exa mple",)),
             (("add", "x"), ("write https://",)),
@@ -341,15 +358,22 @@ def usage(base):
     holds(not os.path.exists(base + "/s.db"), "a wrong call made a store")
 
 
-@case("usage: a setting that a command does not use is refused, with the commands that use it; help and completions show only the others")
+@case("usage: a setting that a command does not use is refused, with the commands that use it; help and completions "
+      "show only the others")
 def unused_settings(base):
     db = {"FEEDWHEEL_STORE": "sqlite:" + base + "/s.db"}
     r = plain("add", "--user-agent", "Foo", "https://a.example/", code=2, env=db)
-    words(r, "add: --user-agent has no effect here without --check: it is a setting of run, serve, fetch and add --check (to set it there, "
-          "put 'user_agent = ...' into the configuration file)")
-    words(plain("--proxy", "http://me:s3cret@p.example/", "add", "https://a.example/", code=2, env=db), "add: --proxy has no effect here")
-    words(plain("list", "--no-http2", code=2, env=db), "list: --http2 has no effect here: it is a setting of run, serve, fetch and add --check (")
-    words(plain("run", "--order", "fifo", code=2, env=db), "--order has no effect here without --once: it is a setting of run --once and plan (")
+    words(
+        r,
+        "add: --user-agent has no effect here without --check: it is a setting of run, serve, fetch and add --check "
+        "(to set it there, "
+        "put 'user_agent = ...' into the configuration file)")
+    words(plain("--proxy", "http://me:s3cret@p.example/", "add",
+          "https://a.example/", code=2, env=db), "add: --proxy has no effect here")
+    words(plain("list", "--no-http2", code=2, env=db),
+          "list: --http2 has no effect here: it is a setting of run, serve, fetch and add --check (")
+    words(plain("run", "--order", "fifo", code=2, env=db),
+          "--order has no effect here without --once: it is a setting of run --once and plan (")
     words(plain("version", "--log-json", code=2), "--log-json has no effect here: it is a setting of every command")
     words(plain("list", "--oder", "x", code=2, env=db), "unknown option '--oder'") # order is no option of list
     holds(not os.path.exists(base + "/s.db"), "nothing was stored")
@@ -366,8 +390,12 @@ def unused_settings(base):
         used[name] = {s for s in settings if "--" + s.replace("_", "-") in words_of}
         text = re.sub(r"\s+", " ", plain("help", name).stdout)
         if name not in ("run", "doctor"):
-            equal({s for s in settings if re.search(r" --%s[ ,]" % s.replace("_", "-"), text.split("Settings as options")[-1].split("Examples ")[0])} - {"store"},
-                  used[name] - {"store"} if "Settings as options" in text else set(), name)
+            equal(
+                {s for s in settings
+                 if re.search(
+                     r" --%s[ ,]" % s.replace("_", "-"),
+                     text.split("Settings as options")[-1].split("Examples ")[0])} - {"store"},
+                used[name] - {"store"} if "Settings as options" in text else set(), name)
     equal(used["doctor"], set(settings))
     equal(used["run"], set(settings))
     equal(used["parse"], {"store", "max_body_bytes", "max_entries", "log_level", "log_json"})
@@ -389,7 +417,8 @@ def option_forms(base):
     w.run("remove", "--async-commit", "1")
     w.run("add", "--no-async-commit", "https://a.example/")
     equal(w.json("plan", "--host-concurrency=3", "--no-log-json")["order"], "host-path")
-    words(w.run("plan", "--host-concurrency", "0", code=4), "command line: host_concurrency = '0' is not allowed: 1 to 1000")
+    words(w.run("plan", "--host-concurrency", "0", code=4),
+          "command line: host_concurrency = '0' is not allowed: 1 to 1000")
     words(w.run("list", "--no-workers", code=2), "unknown option '--no-workers'")
 
 
@@ -416,7 +445,9 @@ def precedence(base):
     for d in ("/data", "/data/deep", "/data/deep/feedwheel"):
         equal(os.stat(base + d).st_mode & 0o777, 0o700, d)
     words(plain("list", code=4, env={"HOME": ""}), "no store: set HOME")
-    words(plain("add", "https://a.example/", code=3, env={"XDG_DATA_HOME": "/dev/null/x"}), "/dev/null/x", "--store sqlite:PATH")
+    words(
+        plain("add", "https://a.example/", code=3, env={"XDG_DATA_HOME": "/dev/null/x"}),
+        "/dev/null/x", "--store sqlite:PATH")
 
 
 @case("configuration: a broken file is exit 4 with its line, everywhere but in help, version and parse's usage")
@@ -498,8 +529,11 @@ def add(base):
                       ("status", "--json")):
         r = w.run(*arguments)
         holds("s3cret" not in r.stdout + r.stderr, "the password is in " + " ".join(arguments))
-    for wrong in (("add", "https://me:s3cret@exa mple/"), ("fetch", "https://me:s3cret@host:99999/"),
-                  ("show", "https://me:s3cret@unknown.example/"), ("add", "--store", "mongo://me:s3cret@db/x", "https://a.example/")):
+    for wrong in (
+        ("add", "https://me:s3cret@exa mple/"),
+        ("fetch", "https://me:s3cret@host:99999/"),
+        ("show", "https://me:s3cret@unknown.example/"),
+        ("add", "--store", "mongo://me:s3cret@db/x", "https://a.example/")):
         r = w.run(*wrong, code=None)
         holds(r.returncode > 0 and "s3cret" not in r.stdout + r.stderr, r.stderr)
     equal(w.run("add", "-q", "https://quiet.example/").stderr, "")
@@ -517,7 +551,8 @@ def import_list(base):
           [("https://a.example/feed", None), ("https://b.example/x", "Title of B"), ("https://c.example/", "Tab C")])
     foreign = "\ufeffhttps://e.example/\r\nhttps://f.example/ \"~From newsboat\" tech \"two words\"\r\n"
     w.run("import", "-", stdin=foreign)
-    equal([(f["url"], f.get("title")) for f in w.json("list")][3:], [("https://e.example/", None), ("https://f.example/", "From newsboat")])
+    equal([(f["url"], f.get("title")) for f in w.json("list")][3:], [
+          ("https://e.example/", None), ("https://f.example/", "From newsboat")])
     r = w.run("import", "-", stdin="# nothing\n", code=1)
     holds("no feeds found" in r.stderr, r.stderr)
     w.run("import", "-", stdin="", code=1)
@@ -570,7 +605,8 @@ def opml(base):
     v.run("set", "--title", odd, "https://a.example/")
     odd_out = v.run("export").stdout
     equal([c for c in "\x7f\x9b\u202e\u2028" if c in odd_out], [], "what a terminal could obey")
-    holds(odd in [e.get("text") for e in ET.fromstring(odd_out).iter("outline")], "and it is in the document nevertheless: %a" % odd_out)
+    holds(odd in [e.get("text") for e in ET.fromstring(odd_out).iter("outline")],
+          "and it is in the document nevertheless: %a" % odd_out)
     v.run("import", "--folder", "From/here", "-", stdin=out)
     w2 = Feedwheel(base, name="third.db")
     w2.run("import", "--folder", "From", "-", stdin=out)
@@ -579,7 +615,8 @@ def opml(base):
 
 @case("set --interval: counts from the last visit at once; a feed that fails keeps its patience")
 def intervals(base):
-    with origin(base, samples(base), "--feeds", "2", plans=["* grow=1,start=5,window=20", "1 429,retry-after=90000"]) as o:
+    with origin(base, samples(base), "--feeds", "2", plans=["* grow=1,start=5,window=20",
+                                                            "1 429,retry-after=90000"]) as o:
         w = Feedwheel(base)
         w.run("import", o.url_file)
         w.run_once()
@@ -631,13 +668,18 @@ def feed_numbers(base):
         equal(w.json("why", form)["id"], id, form)
     for form in ("404", "#404", "0", "99999999999999999999", "9"): # 9 is a part of the third's address
         digits = form.lstrip("#")
-        words(w.run("why", form, code=1), "no feed has the number %s ('feedwheel list' lists all; to name a part of a URL, write '/%s')" % (digits, digits))
+        words(
+            w.run("why", form, code=1),
+            "no feed has the number %s ('feedwheel list' lists all; to name a part of a URL, write '/%s')" %
+            (digits, digits))
         words(w.run("remove", form, code=1), "no feed has the number %s ('feedwheel list' lists all)" % digits)
     words(w.run("entries", "--feed", "404", code=1), "no feed has the number 404")
     for command in ("show", "why", "set", "remove", "fetch-now"):
-        words(w.run(command, code=2), "missing argument: FEED", "as 12, because an unquoted # starts a comment in the shell")
+        words(w.run(command, code=2), "missing argument: FEED",
+              "as 12, because an unquoted # starts a comment in the shell")
     words(w.run("read", code=2), "missing argument: ENTRY", "as 12,")
-    equal(subprocess.run(["sh", "-c", '"$@" #2', "sh", *w.command("show")], capture_output=True, env=w.environment, check=False).returncode, 2)
+    equal(subprocess.run(["sh", "-c", '"$@" #2', "sh", *w.command("show")],
+          capture_output=True, env=w.environment, check=False).returncode, 2)
     for page in ["README.md", *("man/" + p for p in os.listdir(os.path.join(ROOT, "man")) if p[-1].isdigit()),
                  *("docs/" + p for p in os.listdir(os.path.join(ROOT, "docs")) if p.endswith(".md"))]:
         with open(os.path.join(ROOT, page), encoding="utf-8") as f:
@@ -665,7 +707,7 @@ def lists(base):
     equal(len(w.json("list", "--by-due")), 2)
 
 
-# ---- one document ------------------------------------------------------------------------------------------------------
+# ---- one document --------------------------------------------------------------------------------
 
 @case("parse: JSON Feed 1.1 on stdout; 0 read, 1 no feed, 2 no file; HTML offers its feeds")
 def parse(base):
@@ -678,17 +720,19 @@ def parse(base):
     holds("onclick" not in doc["items"][0]["content_html"], "made safe")
     holds("onclick" in json.loads(plain("parse", "--raw", path).stdout)["items"][0]["content_html"], "--raw")
     equal(json.loads(plain("parse", "-", stdin=RSS).stdout)["title"], "T")
-    for title, feed in (("\x7f31m\u202e", RSS.replace("Hello", "&#x7f;31m&#x202e;")),
-                        ("\u009d31m\u202e", '{"version":"https://jsonfeed.org/version/1.1","title":"T","items":[{"id":"1",'
-                                            '"title":"\\u009d31m\\u202e","content_text":"x"}]}')):
+    for title, feed in (
+        ("\x7f31m\u202e", RSS.replace("Hello", "&#x7f;31m&#x202e;")),
+        ("\u009d31m\u202e",
+         '{"version":"https://jsonfeed.org/version/1.1","title":"T","items":[{"id":"1",'
+         '"title":"\\u009d31m\\u202e","content_text":"x"}]}')):
         evil = plain("parse", "-", stdin=feed).stdout
         holds(not any(c in evil for c in "\u009d\u202e\x7f"), "a terminal shows the JSON without obeying it")
         equal(json.loads(evil)["items"][0]["title"][:5], title)
     relative = RSS.replace("https://example.org/1", "one")
     holds(json.loads(plain("parse", "--url", "https://base.example/x/", "-", stdin=relative.replace(
         "<link>https://example.org/</link>", "")).stdout)["items"][0]["url"].endswith("/one"), "--url")
-    equal(json.loads(plain("parse", "--content-type", "text/xml; charset=utf-8", path).stdout)["_feedwheel"]["encoding"],
-          "utf-8")
+    equal(json.loads(plain("parse", "--content-type", "text/xml; charset=utf-8", path).stdout)
+          ["_feedwheel"]["encoding"], "utf-8")
     words(plain("parse", "-", stdin="", code=1), "standard input", "empty")
     words(plain("parse", "-", stdin="\x00\x01junk" * 50, code=1), "standard input")
     page = ('<!doctype html><html><head><title>x</title><link rel="alternate" type="application/rss+xml" '
@@ -715,7 +759,8 @@ def fetch(base):
         r = w.run("fetch", o.url("/with/404/feed/0"), code=1)
         holds("404" in r.stderr and "response of the server: Not Found" in r.stderr, r.stderr) # FRB 101
         r = w.run("fetch", o.url("/with/html/feed/0"), code=1)
-        holds("HTML" in r.stderr and o.url("/doc/0") in r.stderr and "feedwheel add" in r.stderr.splitlines()[-1], r.stderr)
+        holds("HTML" in r.stderr and o.url("/doc/0")
+              in r.stderr and "feedwheel add" in r.stderr.splitlines()[-1], r.stderr)
         equal(r.stdout, "")
         before = len(o.requests())
         words(plain("fetch", o.urls[0], code=1), "127.1.0.1", "allow_networks")
@@ -733,7 +778,8 @@ def fetch(base):
         r = w.json("run", "--once")
         equal([r["feeds"], r["read"], r["failed"]], [1, 1, 0], r) # those that were checked have had their first visit
         equal(w.json("list")[2]["url"], o.url("/doc/1"), "the feed that the page names")
-        holds("replaced by the feed that it names: " + o.url("/doc/1") in w.run("show", "#3").stdout, "the visits say so")
+        holds("replaced by the feed that it names: " + o.url("/doc/1")
+              in w.run("show", "#3").stdout, "the visits say so")
         # the feed is subscribed already: the page stays, and says what it names
         w.run("add", o.url("/with/html/feed/0"))
         w.run("run", "--once", code=1)
@@ -743,7 +789,7 @@ def fetch(base):
         holds("remedy" not in w.run("why", "1").stdout, "no remedy where none is due")
 
 
-# ---- running and reading ---------------------------------------------------------------------------------------------------
+# ---- running and reading -------------------------------------------------------------------------
 
 @case("run --once: summary, exit 0 or 1, failures by reason; entries, show, why, status read what it stored")
 def run_once(base):
@@ -773,7 +819,10 @@ def run_once(base):
         holds(w.run("status").stdout.startswith("store    sqlite:"), "status")
         r = w.run("run", "--once")
         words(r, "nothing is due; the next feed is due in ", "; 'feedwheel list --by-due' shows the schedule")
-        shown, code = on_terminal(w.command("run"), dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"), interrupt_at=r"next in \d+ (min|h)")
+        shown, code = on_terminal(
+            w.command("run"),
+            dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"),
+            interrupt_at=r"next in \d+ (min|h)")
         equal(code, 0, shown)
         for u in o.urls[:6:5]:
             w.run("set", u, "--due")
@@ -822,15 +871,20 @@ def with_entries(base, *items):
     """A store with one feed and these entries, which have the numbers from 1 on."""
     w = Feedwheel(base)
     w.run("add", "-q", "http://a.example/feed")
-    w.run("push", "1", "-", stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "Things", "items": items}))
+    w.run("push", "1", "-",
+          stdin=json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "Things", "items": items}))
     return w
 
 
 ITEMS = (
-    {"id": "https://e.example/1", "url": "https://e.example/1", "title": "First", "content_html": "<p>Hello <a href='x'>world</a></p>",
-     "authors": [{"name": "Ann"}, {"name": "Bob \x1b[2J"}], "tags": ["a", "b"], "date_published": "2026-11-20T10:00:00Z",
-     "attachments": [{"url": "https://e.example/a.mp3", "mime_type": "audio/mpeg", "size_in_bytes": 12345678, "duration_in_seconds": 1870}]},
-    {"id": "5", "content_html": "<p><img src='https://e.example/p.png' alt='a cat'></p><p>A <b>toot</b> &amp; a\n<a href='https://l.example/'>link</a>"
+    {"id": "https://e.example/1", "url": "https://e.example/1", "title": "First",
+     "content_html": "<p>Hello <a href='x'>world</a></p>",
+     "authors": [{"name": "Ann"}, {"name": "Bob \x1b[2J"}], "tags": ["a", "b"],
+     "date_published": "2026-11-20T10:00:00Z",
+     "attachments": [{"url": "https://e.example/a.mp3", "mime_type": "audio/mpeg", "size_in_bytes": 12345678,
+                      "duration_in_seconds": 1870}]},
+    {"id": "5", "content_html": "<p><img src='https://e.example/p.png' alt='a cat'></p><p>A <b>toot</b> &amp; a\n<a "
+                                "href='https://l.example/'>link</a>"
      "</p><p>" + "more of it " * 1000 + "</p>"},
     {"id": "6", "content_html": "<img src='https://e.example/p.png' alt='a cat'>"},
     {"id": "7"},
@@ -839,20 +893,27 @@ ITEMS = (
 )
 
 
-@case("entries: each with its number; where there is no title the text begins there; an id is shown as one, not as a link")
+@case("entries: each with its number; where there is no title the text begins there; an id is shown as one, not as a "
+      "link")
 def titles(base):
     w = with_entries(base, *ITEMS)
     lines = w.run("entries", "--oldest-first").stdout.splitlines()
     rows = [(int(a[:5]), a[7:23], a[25:49].strip(), a[51:], b[51:]) for a, b in zip(lines[::2], lines[1::2])]
     equal([r[0] for r in rows], [1, 2, 3, 4, 5, 6])
     equal({r[2] for r in rows}, {"Things"})
-    equal([r[3] for r in rows if r[0] != 2], ["First", "[picture: a cat]", "(no title, no text)", "plain text", "A summary"])
+    equal([r[3] for r in rows if r[0] != 2], ["First", "[picture: a cat]", "(no title, no text)", "plain text",
+                                              "A summary"])
     holds(rows[1][3].startswith("A toot & a link more of it more") and len(rows[1][3]) <= 201, rows[1][3])
-    equal([r[4] for r in rows], ["https://e.example/1", "no link; id 5", "no link; id 6", "no link; id 7", "https://e.example/b.mp3", "https://e.example/9"])
+    equal([r[4] for r in rows], ["https://e.example/1", "no link; id 5", "no link; id 6",
+          "no link; id 7", "https://e.example/b.mp3", "https://e.example/9"])
     holds("<" not in "".join(lines), "no tags")
-    holds(all("title" not in json.loads(l) for l in w.run("entries", "--jsonl", "--after", "1").stdout.splitlines()), "scripts get what there is")
+    holds(all("title" not in json.loads(l)
+          for l in w.run("entries", "--jsonl", "--after", "1").stdout.splitlines()), "scripts get what there is")
     for columns in (40, 60, 80):
-        shown, _ = on_terminal(w.command("entries"), dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"), columns=columns)
+        shown, _ = on_terminal(
+            w.command("entries"),
+            dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"),
+            columns=columns)
         holds(all(len(re.sub(r"\x1b\[[0-9;]*m", "", l)) <= columns or "://" in l for l in shown.splitlines()), shown)
         holds(re.search(r"^ +2  2\d\d\d-", shown, re.M) and "A toot &" in shown, shown)
 
@@ -878,29 +939,34 @@ def one_entry(base):
 def read(base):
     w = with_entries(base, *ITEMS)
     said = w.run("read", "1").stdout
-    equal(re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d( \((.* ago|now)\))?", "T", said).splitlines(), [
-        "First", "", "  feed       Things (feed 1)", "  authors    Ann, Bob \\x1b[2J", "  published  T", "  stored     T", "  tags       a, b",
-        "  link       https://e.example/1", "  attachment https://e.example/a.mp3 (audio/mpeg, 12 MiB, 31 min)", "",
-        "Hello world <https://e.example/x>"])
+    equal(re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d( \((.* ago|now)\))?", "T", said).splitlines(),
+          ["First", "", "  feed       Things (feed 1)", "  authors    Ann, Bob \\x1b[2J", "  published  T",
+           "  stored     T", "  tags       a, b", "  link       https://e.example/1",
+           "  attachment https://e.example/a.mp3 (audio/mpeg, 12 MiB, 31 min)", "",
+           "Hello world <https://e.example/x>"])
     equal(w.run("read", "#1").stdout[:5], "First")
     w.sql("UPDATE entries SET published_ms = 1600000000000 WHERE id = 1", write=True) # long ago: said once
-    holds(re.search(r"^  published  2020-09-1\d \d\d:\d\d$", w.run("read", "1").stdout, re.M), w.run("read", "1").stdout)
+    holds(re.search(r"^  published  2020-09-1\d \d\d:\d\d$", w.run("read", "1").stdout, re.M), w.run("read",
+            "1").stdout)
     said = w.run("read", "2").stdout
     holds(said.startswith("A toot & a link more of it") and "\n  id         5\n" in said, said)
-    holds("[picture: a cat] <https://e.example/p.png>\n\nA toot & a link <https://l.example/>\n\nmore of it more" in said, said)
+    holds("[picture: a cat] <https://e.example/p.png>\n\n"
+          "A toot & a link <https://l.example/>\n\nmore of it more" in said, said)
     equal(max(map(len, said.splitlines())), 80)
     holds(w.run("read", "4").stdout.endswith("  id         7\n"), "nothing to read")
     holds(w.run("read", "5").stdout.endswith("\nplain\ntext\n"), "plain text keeps its lines")
     holds("<img src='https://e.example/p.png'" in w.run("read", "3", "--raw").stdout, "--raw")
     one = w.json("read", "1")
-    equal((one["id"], one["_store"]["entry"], [a["name"] for a in one["authors"]]), ("https://e.example/1", 1, ["Ann", "Bob \x1b[2J"]))
+    equal((one["id"], one["_store"]["entry"], [a["name"]
+          for a in one["authors"]]), ("https://e.example/1", 1, ["Ann", "Bob \x1b[2J"]))
     equal(one, w.json("entries", "--id", "1", "--content")["items"][0])
     holds("href='x'" in json.loads(w.run("read", "1", "--json", "--raw").stdout)["content_html"], "--raw")
     for form in ([], ["--json"]):
         words(w.run("read", "77", *form, code=1), "no entry has the number 77")
     w.sql("UPDATE entries SET extra = '{\"attachments\":[}' WHERE id = 1", write=True)
     r = w.run("read", "1", code=1)
-    holds("entry 1: cannot read its stored authors, tags and attachments: " in r.stderr and "Hello world" in r.stdout, r)
+    holds("entry 1: cannot read its stored authors, tags and attachments: " in r.stderr and "Hello world" in r.stdout,
+          r)
     words(w.run("read", "First", code=2), "ENTRY must be a number that 'feedwheel entries' prints, not 'First'")
 
 
@@ -923,7 +989,8 @@ def pager(base):
         os.chmod(os.path.join(bin, name), 0o755)
     text = w.run("read", "1").stdout
     times = re.compile(r"\(.*ago\)|\(now\)")
-    equal(times.sub("", shown("1", PAGER="sed 's/^/P/'")[0]), times.sub("", re.sub("^", "P", text.rstrip("\n"), flags=re.M) + "\n"))
+    equal(times.sub("", shown("1", PAGER="sed 's/^/P/'")[0]),
+          times.sub("", re.sub("^", "P", text.rstrip("\n"), flags=re.M) + "\n"))
     for plain_one in ({"PAGER": ""}, {"PAGER": "cat"}):
         equal(times.sub("", shown("1", PATH=bin, **plain_one)[0]), times.sub("", text))
     equal(times.sub("", shown("1", "--no-pager", PATH=bin)[0]), times.sub("", text))
@@ -938,8 +1005,17 @@ def pager(base):
     holds("cannot start a pager" in shown("1", PAGER="/nonexistent/pager")[0], "not there")
     equal(shown("1", "--json", PAGER="false")[0][0], "{", "JSON is for programs")
     holds("no entry has the number 77" in shown("77", PAGER="false")[0], "nothing to page")
-    equal(subprocess.run(w.command("read", "1"), env=dict(env, PAGER="false"), capture_output=True, text=True, check=True).stdout[:5], "First")
-    equal(on_terminal(w.command("read", "1"), dict(env, PAGER="cat; kill -INT 0"), columns=80)[1], 0, "^C is the pager's")
+    equal(
+        subprocess.run(
+            w.command("read", "1"),
+            env=dict(env, PAGER="false"),
+            capture_output=True, text=True, check=True).stdout[: 5],
+        "First")
+    equal(
+        on_terminal(w.command("read", "1"),
+                    dict(env, PAGER="cat; kill -INT 0"),
+                    columns=80)[1],
+        0, "^C is the pager's")
 
 
 @case("run keeps going until stop; status shows its workers; a store without feeds is fine")
@@ -959,7 +1035,9 @@ def run_and_stop(base):
             wait_for("a new feed's entries", lambda: w.one("select count(*) from entries") > 0)
             with open(w.conf, encoding="ascii") as f:
                 good = f.read()
-            for text, said in ((good + "wrokers = 1\n", "the old configuration stays"), (good, "configuration read again")):
+            for text, said in (
+                (good + "wrokers = 1\n", "the old configuration stays"),
+                (good, "configuration read again")):
                 with open(w.conf, "w", encoding="ascii") as f:
                     f.write(text)
                 p.send_signal(signal.SIGHUP)
@@ -975,17 +1053,27 @@ def run_and_stop(base):
                 p.wait()
 
 
-@case("a login in an argument is shown to nobody who lists processes, however it is written, and nothing else is touched")
+@case("a login in an argument is shown to nobody who lists processes, however it is written, and nothing else is "
+      "touched")
 def login_in_argument(base):
     w = Feedwheel(base)
-    shapes = [("postgres://u:geheim@h/d", "postgres://***@h/d"), ("http://u:geheim@h:1@h/", "http://***@h/"), ("http://:geheim@h/", "http://***@h/"),
-              ("http://geheim@h/feed", "http://***@h/feed"), ("mira:geheim@h/feed", "***@h/feed"), ("http://g@h", "http://*@h"),
-              ("postgres:///d?password=geheim", "postgres://***"), ("mysql://u@h/d?ssl_PASS=geheim&a=b", "mysql://***"),
-              ("mira@example.org", "mira@example.org"), ("http://h:80/a:b", "http://h:80/a:b"), ("a:@", "**@")]
+    shapes = [
+        ("postgres://u:geheim@h/d", "postgres://***@h/d"),
+        ("http://u:geheim@h:1@h/", "http://***@h/"),
+        ("http://:geheim@h/", "http://***@h/"),
+        ("http://geheim@h/feed", "http://***@h/feed"),
+        ("mira:geheim@h/feed", "***@h/feed"),
+        ("http://g@h", "http://*@h"),
+        ("postgres:///d?password=geheim", "postgres://***"),
+        ("mysql://u@h/d?ssl_PASS=geheim&a=b", "mysql://***"),
+        ("mira@example.org", "mira@example.org"),
+        ("http://h:80/a:b", "http://h:80/a:b"),
+        ("a:@", "**@")]
     for given, shown in shapes:
         for form, want in [["--url", given], ["--url", shown]], [["--url=" + given], ["--url=" + shown]]:
             # it waits for its document
-            with subprocess.Popen(w.command("parse", *form, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=w.environment, text=True) as p:
+            with subprocess.Popen(w.command("parse", *form, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  env=w.environment, text=True) as p:
                 def line(p=p):
                     with open("/proc/%d/cmdline" % p.pid, encoding="utf-8") as f:
                         return [word for word in f.read().split("\0") if word]
@@ -1015,43 +1103,64 @@ def doctor(base):
     holds("deny_networks: '8.8.8.0/99' is not a network" in r.stdout, r.stdout)
     r = w.run("doctor", "--deny-networks", "8.8.8.0/24")
     holds(re.search(r"^ok +guard +feeds cannot connect to 8.8.8.0/24 .deny_networks.", r.stdout, re.M), r.stdout)
-    holds(re.search(r"^ok +engine +SQLite 3.*\nok +durability +a stored visit is.*\n(ok|note) +disk +[0-9]+ MiB free$", w.run("doctor").stdout, re.M), "settings")
+    holds(re.search(r"^ok +engine +SQLite 3.*\nok +durability +a stored visit is.*\n(ok|note) +disk +[0-9]+ MiB free$",
+                    w.run(
+        "doctor").stdout, re.M), "settings")
     holds("permissions" not in w.run("doctor").stdout, "its own file")
     os.chmod(w.path, 0o640)
-    holds(re.search(r"^note +permissions +other users can open the file .mode 0640.*\n +-> chmod 600", w.run("doctor").stdout, re.M), "secrets")
+    holds(
+        re.search(
+            r"^note +permissions +other users can open the file .mode 0640.*\n +-> chmod 600", w.run("doctor").stdout,
+            re.M),
+        "secrets")
     os.chmod(w.path, 0o600)
-    holds(re.search(r"^note +durability +async_commit.*\n +-> set async_commit = no", w.run("doctor", "--async-commit", "yes").stdout, re.M), "async_commit")
+    holds(re.search(r"^note +durability +async_commit.*\n +-> set async_commit = no",
+          w.run("doctor", "--async-commit", "yes").stdout, re.M), "async_commit")
     w.run("pause", "--all")
     holds(re.search(r"^note +paused .*\n +-> 'feedwheel resume --all'", w.run("doctor").stdout, re.M), "paused")
 
 
-@case("doctor: the front http_server's certificate, access log and spill folder, where they are set", needs="server")
+@case("doctor: the front http_server's certificate, access log and wal folder, where they are set", needs="server")
 def doctor_door(base):
     w, (_, cert, key) = Feedwheel(base), certificate(base, ["127.0.0.1"])
     tls = ["--tls-cert", cert, "--tls-key"]
     found = w.run("doctor").stdout
     holds(not re.search("tls|access_log|wal_dir", found), "what is not set has no line: " + found)
-    holds(re.search(r"^note +tls +tls_cert = .* is valid for [12] days\n +-> renew it", w.run("doctor", *tls, key).stdout, re.M), "soon over")
+    holds(
+        re.search(
+            r"^note +tls +tls_cert = .* is valid for [12] days\n +-> renew it", w.run("doctor", *tls, key).stdout,
+         re.M),
+        "soon over")
     old = os.path.join(base, "old.pem")
-    files = {"index": "", "serial": "01\n", "cnf": "[ca]\ndefault_ca=d\n[d]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\n"
-             "policy=p\n[p]\ncommonName=supplied\n"}
+    files = {
+        "index": "", "serial": "01\n",
+        "cnf":
+        "[ca]\ndefault_ca=d\n[d]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\n"
+        "policy=p\n[p]\ncommonName=supplied\n"}
     for name, text in files.items():
         with open(os.path.join(base, name), "w", encoding="ascii") as f:
             f.write(text)
     over = time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() - 2.5 * 86400))
-    subprocess.run(["openssl", "ca", "-batch", "-notext", "-config", "cnf", "-keyfile", "ca.key", "-cert", "ca.pem", "-in", "req.pem",
-                    "-startdate", "20200101000000Z", "-enddate", over, "-out", old], cwd=base, check=True, capture_output=True)
+    subprocess.run(
+        ["openssl", "ca", "-batch", "-notext", "-config", "cnf", "-keyfile", "ca.key", "-cert", "ca.pem", "-in",
+         "req.pem", "-startdate", "20200101000000Z", "-enddate", over, "-out", old],
+        cwd=base, check=True, capture_output=True)
     found = w.run("doctor", "--tls-cert", old, "--tls-key", key, code=1).stdout
     holds(re.search(r"^broken +tls +tls_cert = .* expired 3 days ago\n +-> renew it", found, re.M), found)
     new = os.path.join(base, "new.pem")
-    subprocess.run(["openssl", "x509", "-in", cert, "-signkey", key, "-days", "90", "-out", new], check=True, capture_output=True)
-    holds(re.search(r"^ok +tls +tls_cert = .* is valid for (90|89) days$", w.run("doctor", "--tls-cert", new, "--tls-key", key).stdout, re.M), "fine")
-    holds(re.search(r"^broken +tls +tls_key = /no/such", w.run("doctor", *tls, "/no/such", code=1).stdout, re.M), "no key")
+    subprocess.run(["openssl", "x509", "-in", cert, "-signkey", key, "-days",
+                   "90", "-out", new], check=True, capture_output=True)
+    holds(re.search(r"^ok +tls +tls_cert = .* is valid for (90|89) days$",
+          w.run("doctor", "--tls-cert", new, "--tls-key", key).stdout, re.M), "fine")
+    holds(re.search(r"^broken +tls +tls_key = /no/such", w.run("doctor", *tls, "/no/such", code=1).stdout, re.M),
+          "no key")
     for setting in ("access_log", "wal_dir"):
         option = "--" + setting.replace("_", "-")
-        equal(len(re.findall(r"^ok +%s .* can be written$" % setting, w.run("doctor", option, os.path.join(base, "x")).stdout, re.M)), 1)
+        equal(len(re.findall(r"^ok +%s .* can be written$" %
+              setting, w.run("doctor", option, os.path.join(base, "x")).stdout, re.M)), 1)
         found = w.run("doctor", option, "/no/such/x", code=1).stdout
-        holds(re.search(r"^broken +%s +%s = /no/such/x: No such file.*\n +-> create its folder" % (setting, setting), found, re.M), found)
+        holds(re.search(r"^broken +%s +%s = /no/such/x: No such file.*\n +-> create its folder" %
+              (setting, setting), found, re.M), found)
     holds(not os.path.exists(os.path.join(base, "x")), "nothing was made")
 
 
@@ -1060,20 +1169,26 @@ def secrets(base):
     w = Feedwheel(base)
     w.run("add", "https://a.example/")
     for i, scheme in enumerate(("redis", "rediss", "postgres", "postgresql", "mysql", "mariadb", "oracle")):
-        for j, rest in enumerate(("u:hush@127.0.0.1:1/x", "u:hush@127.0.0.1:x/x", ":hush@127.0.0.1:1", "u:hu%2Fsh@127.0.0.1:1/x?nonsense=1",
-                     "u:a/hush@127.0.0.1:1/x", "u:a?hush@127.0.0.1:1/x", "u:a#hush@127.0.0.1:1/x", "u:a@hush@127.0.0.1:1/x",
-                     "u:hush%@127.0.0.1:1/x", "127.0.0.1:1/x?password=hush", "127.0.0.1:1/x?password=hush&password=hush",
-                     "u:hush@/x?host=/nowhere", "u:hush@nowhere.invalid/x?connect_timeout_ms=nonsense")):
+        for j, rest in enumerate(("u:hush@127.0.0.1:1/x", "u:hush@127.0.0.1:x/x", ":hush@127.0.0.1:1",
+                                  "u:hu%2Fsh@127.0.0.1:1/x?nonsense=1", "u:a/hush@127.0.0.1:1/x",
+                                  "u:a?hush@127.0.0.1:1/x", "u:a#hush@127.0.0.1:1/x", "u:a@hush@127.0.0.1:1/x",
+                                  "u:hush%@127.0.0.1:1/x", "127.0.0.1:1/x?password=hush",
+                                  "127.0.0.1:1/x?password=hush&password=hush", "u:hush@/x?host=/nowhere",
+                                  "u:hush@nowhere.invalid/x?connect_timeout_ms=nonsense")):
             url = "%s://%s" % (scheme, rest)
-            others = ["copy", w.store, url], ["copy", url, w.store], ["doctor", "--store", url] # who open it the same way: in turns
+            others = [
+                "copy", w.store, url], [
+                "copy", url, w.store], [
+                "doctor", "--store", url]  # who open it the same way: in turns
             for arguments in ["status", "--store", url], others[(i + j) % 3]:
-                r = subprocess.run([w.binary, "--config", w.conf, "--log-level", "debug", *arguments], capture_output=True, text=True,
-                                   timeout=60, env=w.environment, check=False)
+                r = subprocess.run([w.binary, "--config", w.conf, "--log-level", "debug", *arguments],
+                                   capture_output=True, text=True, timeout=60, env=w.environment, check=False)
                 holds(r.returncode not in (0, -6, -11), "%s: exit %d" % (arguments, r.returncode))
-                holds(not re.search("hush|hu/sh|hu%2Fsh", r.stdout + r.stderr), "%s:\n%s%s" % (arguments, r.stdout, r.stderr))
+                holds(not re.search("hush|hu/sh|hu%2Fsh", r.stdout + r.stderr),
+                      "%s:\n%s%s" % (arguments, r.stdout, r.stderr))
 
 
-# ---- the terminal ----------------------------------------------------------------------------------------------------------
+# ---- the terminal --------------------------------------------------------------------------------
 
 @case("colours and progress on a terminal only; NO_COLOR and TERM=dumb are honoured; lines fit the width")
 def terminal(base):
@@ -1093,7 +1208,8 @@ def terminal(base):
         shown, _ = on_terminal(w.command("list"), env, columns=70)
         for line in shown.splitlines():
             holds(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) <= 70, "too wide: %r" % line)
-        narrow = [on_terminal(w.command(*a), env, columns=40)[0].splitlines() for a in (("list",), ("entries", "--limit", "5"))]
+        narrow = [on_terminal(w.command(*a), env, columns=40)[0].splitlines()
+                              for a in (("list",), ("entries", "--limit", "5"))]
         for line in sum(narrow, []):
             bare = re.sub(r"\x1b\[[0-9;]*m", "", line)
             holds(len(bare) <= 40 or "://" in bare, "too wide: %r" % line)
@@ -1109,7 +1225,8 @@ def terminal(base):
         holds(re.search(r"feedwheel: \d+/8 feeds", r.stderr), r.stderr)
 
 
-@case("words are wrapped at the terminal's width, and none is broken: help, status, list --failing, why, show, doctor, refusals")
+@case("words are wrapped at the terminal's width, and none is broken: help, status, list --failing, why, show, "
+      "doctor, refusals")
 def wrapped(base):
     docs = samples(base)
     with origin(base, docs, plans=("1 404", "2 reset=start")) as o:
@@ -1121,20 +1238,38 @@ def wrapped(base):
         env = dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8", TZ="UTC")
         env.pop("COLUMNS", None)
         times = re.compile(r"\d[\d.]*\s+(?:s|ms|min|h|[KMG]iB)\b|now|[\d-]+T[\d:]+Z")
-        for arguments in (("status",), ("list", "--failing"), ("why", "4"), ("why", "5"), ("show", "4", "--visits", "1"), ("doctor",), ("show", "http://x.example/nosuch"),
-                          ("add", "--user-agent", "Foo", "x"), ("lits",), ("show",), ("remove", "404"), ("list", "--store", "sqlite:%s/no.db" % base),
-                          ("run", "--once"), ("help",), ("help", "settings"), *(("help", k) for k in COMMANDS)):
+        for arguments in (
+            ("status",),
+            ("list", "--failing"),
+            ("why", "4"),
+            ("why", "5"),
+            ("show", "4", "--visits", "1"),
+            ("doctor",),
+            ("show", "http://x.example/nosuch"),
+            ("add", "--user-agent", "Foo", "x"),
+            ("lits",),
+            ("show",),
+            ("remove", "404"),
+            ("list", "--store", "sqlite:%s/no.db" % base),
+            ("run", "--once"),
+            ("help",),
+            ("help", "settings"),
+            *(("help", k) for k in COMMANDS)):
             whole = w.run(*arguments, code=None)
             words_of = times.sub("", whole.stdout + whole.stderr).split()
             for columns in (60, 80):
                 shown, _ = on_terminal(w.command(*arguments), env, columns=columns)
                 bare = re.sub(r"\x1b\[[0-9;]*m", "", shown)
-                if arguments[0] != "show" and arguments != ("list", "--failing"): # tables leave columns out; wide ones are other tables
+                if arguments[0] != "show" and arguments != (
+                    "list", "--failing"):  # tables leave columns out; wide ones are other tables
                     got = times.sub("", bare).split()
-                    equal([x for x in got if x != "\\"], [x for x in words_of if x != "\\"], "%s at %d: words" % (arguments, columns))
+                    equal([x for x in got if x != "\\"],
+                          [x for x in words_of if x != "\\"],
+                          "%s at %d: words" % (arguments, columns))
                 for line in bare.splitlines():
                     long = max(map(len, line.split()), default=0)
-                    holds(len(line) <= columns or (long > columns / 2 and re.search("://|/fw-", line)), "%s at %d: %r" % (arguments, columns, line))
+                    holds(len(line) <= columns or (long > columns / 2 and re.search("://|/fw-", line)),
+                          "%s at %d: %r" % (arguments, columns, line))
         shown, _ = on_terminal(w.command("list", "--failing"), env, columns=60)
         reason = next(f["error"] for f in w.json("list", "--failing") if f["id"] == 4)
         holds("allow_networks" in reason and len(reason) > 44, "it has to be wrapped: " + reason)
@@ -1163,7 +1298,9 @@ def interrupt(base):
         w = Feedwheel(base)
         w.run("import", o.url_file)
         env = dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8")
-        shown, code = on_terminal(w.command("run", "--once", "--concurrency", "4", "--host-concurrency", "9"), env, interrupt_at=r"4 in flight")
+        shown, code = on_terminal(
+            w.command("run", "--once", "--concurrency", "4", "--host-concurrency", "9"),
+            env, interrupt_at=r"4 in flight")
         equal(code, 0, shown)
         holds("exiting at once" not in shown, shown)
         done = w.one("SELECT count(*) FROM visits WHERE kind = 1")
@@ -1183,7 +1320,8 @@ def output_ends(base):
         equal((p.wait(timeout=60), p.stderr.read()), (0, b""), " ".join(arguments))
         p.stderr.close()
     with open("/dev/full", "wb") as full:
-        r = subprocess.run(w.command("list"), stdout=full, stderr=subprocess.PIPE, env=w.environment, text=True, check=False)
+        r = subprocess.run(w.command("list"), stdout=full, stderr=subprocess.PIPE,
+                           env=w.environment, text=True, check=False)
     equal((r.returncode, r.stderr), (1, "feedwheel: standard output: No space left on device\n"))
 
 

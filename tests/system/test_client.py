@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""openapi.json for programs: a TypeScript client is generated from it, agrees with every answer of a server, and works."""
+"""openapi.json for programs: a TypeScript client is generated from it, agrees with every answer of
+a server, and works."""
 import glob
 import json
 import os
@@ -27,7 +28,8 @@ if (!added.data || Array.isArray(added.data)) throw new Error("one feed was adde
 const id: number = added.data.id;
 // @ts-expect-error there is no such member
 said.nothing = added.data.nothing;
-const changed = await client.PATCH("/v1/feeds/{id}", { params: { path: { id } }, body: { title: "Typed", interval_ms: 3600000 } });
+const changed = await client.PATCH("/v1/feeds/{id}",
+	{ params: { path: { id } }, body: { title: "Typed", interval_ms: 3600000 } });
 said.title = changed.data?.title;
 // @ts-expect-error it is interval_ms
 export const wrong: components["schemas"]["FeedChange"] = { interval: 3600000 };
@@ -38,7 +40,8 @@ const pushed = await client.POST("/v1/feeds/{id}/entries", {
 	headers: { "Content-Type": "application/x-ndjson" },
 });
 said.stored = pushed.data?.new;
-const found = await client.GET("/v1/entries", { params: { query: { feed: String(id), q: "typed", order: "stored", limit: 10 } } });
+const found = await client.GET("/v1/entries",
+	{ params: { query: { feed: String(id), q: "typed", order: "stored", limit: 10 } } });
 if (!found.data || !("items" in found.data)) throw new Error("a JSON Feed");
 const entry: components["schemas"]["Entry"] | undefined = found.data.items[0];
 said.found = found.data.items.map(e => e.title);
@@ -55,9 +58,12 @@ console.log(JSON.stringify(said));
 """
 
 READS = [ # operation, status, path
-    ("listFeeds", 200, "/v1/feeds?limit=1000"), ("getFeed", 200, "/v1/feeds/1?visits=10"), ("listTimings", 200, "/v1/timings?limit=1000"),
-    ("listEntries", 200, "/v1/entries?limit=1000"), ("listEntries", 200, "/v1/entries?limit=1000&content=raw"), ("getEntry", 200, "/v1/entries/1"),
-    ("getRing", 200, "/v1/ring"), ("getHealth", 200, "/healthz"), ("getReadiness", 200, "/readyz"), ("getFeed", 404, "/v1/feeds/471100"),
+    ("listFeeds", 200, "/v1/feeds?limit=1000"), ("getFeed", 200,
+     "/v1/feeds/1?visits=10"), ("listTimings", 200, "/v1/timings?limit=1000"),
+    ("listEntries", 200, "/v1/entries?limit=1000"), ("listEntries", 200,
+     "/v1/entries?limit=1000&content=raw"), ("getEntry", 200, "/v1/entries/1"),
+    ("getRing", 200, "/v1/ring"), ("getHealth", 200, "/healthz"), ("getReadiness",
+     200, "/readyz"), ("getFeed", 404, "/v1/feeds/471100"),
     ("listEntries", 400, "/v1/entries?limit=0"), ("listFeeds", 400, "/v1/feeds?status=odd")]
 
 
@@ -77,7 +83,8 @@ def tools():
                 return
     with open(os.path.join(NPM, "package.json"), "w", encoding="ascii") as f:
         f.write('{"type":"module","private":true}\n')
-    r = tool("npm", "install", "--no-save", "--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=60000", *TOOLS)
+    r = tool("npm", "install", "--no-save", "--no-audit", "--no-fund",
+             "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=60000", *TOOLS)
     if r.returncode:
         said = [l for l in r.stderr.splitlines() if " code E" in l] or [r.stderr.strip() or "no word why"]
         raise Skip("npm cannot install %s: %s" % (" ".join(TOOLS), said[0]))
@@ -96,7 +103,8 @@ def all_kinds(base):
 
 
 def answers(d):
-    """Each real answer as a constant of the type that the description gives it: a member that is not described does not compile."""
+    """Each real answer as a constant of the type that the description gives it: a member that is
+    not described does not compile."""
     text = ['import type { components, operations } from "./api";\n']
     seen = {"members": set(), "extras": set()}
     for i, (operation, status, path) in enumerate(READS):
@@ -117,7 +125,8 @@ def answers(d):
     return "".join(text) + "export {};\n", seen
 
 
-@case("a TypeScript client made from openapi.json: every answer of a server has its type, and it adds, pushes, finds and removes")
+@case("a TypeScript client made from openapi.json: every answer of a server has its type, and it adds, pushes, finds "
+      "and removes")
 def typescript(base):
     if sanitized():
         raise Skip("it is the compiler of TypeScript that works here")
@@ -132,22 +141,26 @@ def typescript(base):
         with open(os.path.join(work, "openapi.json"), "w", encoding="utf-8") as f:
             json.dump(d.ask("GET", "/openapi.json")[2], f)
         text, seen = answers(d)
-        holds(seen["members"] >= {"authors", "tags", "attachments", "image", "_feedwheel", "_store", "summary", "content_html", "content_text"}, seen)
+        holds(seen["members"] >= {"authors", "tags", "attachments", "image",
+              "_feedwheel", "_store", "summary", "content_html", "content_text"}, seen)
         holds(seen["extras"] >= {"itunes", "media", "links", "comments", "publisher"}, seen)
         for name, source in ("answers.ts", text), ("client.ts", CLIENT), ("package.json", '{"type":"module"}'):
             with open(os.path.join(work, name), "w", encoding="utf-8") as f:
                 f.write(source)
         r = tool(os.path.join(bin_path, "openapi-typescript"), "openapi.json", "--output", "api.d.ts", cwd=work)
         equal(r.returncode, 0, r.stdout + r.stderr)
-        r = tool(os.path.join(bin_path, "tsc"), "--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--lib", "es2022,dom,dom.iterable",
-                 "--module", "esnext", "--moduleResolution", "bundler", "--outDir", "out", "client.ts", "answers.ts", cwd=work)
+        r = tool(
+            os.path.join(bin_path, "tsc"),
+            "--strict", "--noUncheckedIndexedAccess", "--target", "es2022", "--lib", "es2022,dom,dom.iterable",
+            "--module", "esnext", "--moduleResolution", "bundler", "--outDir", "out", "client.ts", "answers.ts",
+            cwd=work)
         equal(r.returncode, 0, r.stdout[:3000] + r.stderr)
         with open(os.path.join(work, "out", "package.json"), "w", encoding="ascii") as f:
             f.write('{"type":"module"}')
         r = tool("node", "out/client.js", "http://127.0.0.1:%d" % d.port, cwd=work)
         equal(r.returncode, 0, r.stdout + r.stderr)
-        equal(json.loads(r.stdout), {"title": "Typed", "stored": 1, "found": ["typed words"], "author": "Ann", "tags": ["t"], "incomplete": False,
-                                     "one": True, "code": "not_found", "removed": 204})
+        equal(json.loads(r.stdout), {"title": "Typed", "stored": 1, "found": ["typed words"], "author": "Ann", "tags": [
+              "t"], "incomplete": False, "one": True, "code": "not_found", "removed": 204})
 
 
 run()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Collecting: everything a document holds is stored once; unchanged feeds answer 304 to our validators, byte for byte."""
+"""Collecting: everything a document holds is stored once; unchanged feeds answer 304 to our
+validators, byte for byte."""
 import csv
 import os
 
@@ -21,8 +22,10 @@ def titles_per_sample():
 
 
 def entries_by_feed(feedwheel):
-    return dict(feedwheel.sql("SELECT feeds.url, count(entries.id) FROM feeds LEFT JOIN entries ON entries.feed_id = feeds.id "
-                          "GROUP BY feeds.id"))
+    return dict(
+        feedwheel.sql(
+            "SELECT feeds.url, count(entries.id) FROM feeds LEFT JOIN entries ON entries.feed_id = feeds.id "
+            "GROUP BY feeds.id"))
 
 
 @case("every entry of every sample document is stored, once")
@@ -47,11 +50,13 @@ def forgotten(base):
         w.run("import", o.url_file)
         n = w.run_once()["new_entries"]
         equal((w.one("SELECT count(*) FROM entries"), w.one("SELECT count(*) FROM visits")), (n, 6), "young ones stay")
-        equal(w.one("SELECT count(*) FROM feeds WHERE json_extract(extra, '$._feedwheel') IS NULL"), 0, "feeds without extra")
+        equal(w.one("SELECT count(*) FROM feeds WHERE json_extract(extra, '$._feedwheel') IS NULL"), 0,
+              "feeds without extra")
         first = w.sql("SELECT id FROM visits")
         w.run("set", "--due", *o.urls)
         equal(w.run_once("--visits-retention-ms", "1ms", "--entries-retention-ms", "1ms")["unchanged"], 6)
-        equal((w.one("SELECT count(*) FROM entries"), set(first) & set(w.sql("SELECT id FROM visits"))), (0, set()), "old ones go")
+        equal((w.one("SELECT count(*) FROM entries"), set(first) &
+              set(w.sql("SELECT id FROM visits"))), (0, set()), "old ones go")
 
 
 # POL-01, POL-02
@@ -80,13 +85,19 @@ def same_bytes(base):
         n = w.run_once()["new_entries"]
         w.run("set", "--due", *o.urls)
         stats = w.run_once()
-        equal((stats["failed"], stats["new_entries"], stats["changed_entries"], w.one("SELECT count(*) FROM entries")), (0, 0, 0, n))
+        equal(
+            (stats["failed"],
+             stats["new_entries"],
+             stats["changed_entries"],
+             w.one("SELECT count(*) FROM entries")),
+            (0, 0, 0, n))
         equal([r for r in o.requests() if "violation" in r], [])
 
 
 @case("validators belong to the final URL and go with the redirect")
 def redirected_validators(base):
-    with origin(base, samples(base), "--feeds", "3", plans=["0 redirect=302:feed/2", "1 first=1,redirect=307:feed/2"]) as o:
+    with origin(base, samples(base), "--feeds", "3", plans=["0 redirect=302:feed/2",
+                                                            "1 first=1,redirect=307:feed/2"]) as o:
         w = Feedwheel(base)
         w.run("add", o.urls[0], o.urls[1])
         w.run_once()
@@ -94,7 +105,8 @@ def redirected_validators(base):
         stats = w.run_once()
         later = [r for r in o.requests() if header(r, "If-None-Match")]
         equal([r for r in o.requests() if "violation" in r], [], "validators sent to another URL")
-        equal([(r["feed"], r["status"]) for r in later], [(2, 304)], "feed 1 now answers itself, without validators of feed 2")
+        equal([(r["feed"], r["status"]) for r in later], [(2, 304)],
+              "feed 1 now answers itself, without validators of feed 2")
         equal(stats["failed"], 0)
 
 
@@ -127,15 +139,18 @@ def growing(base):
         equal(sorted(w.sql("SELECT guid, revision FROM entries")), sorted(want))
 
 
-@case("a damaged document without entries is a failure of a feed that had some; the next request goes without validators")
+@case("a damaged document without entries is a failure of a feed that had some; the next request goes without "
+      "validators")
 def damaged(base):
     docs = os.path.join(base, "docs")
     os.mkdir(docs)
     with open(os.path.join(docs, "a.xml"), "w", encoding="ascii") as f: # half of it holds no entry
-        f.write("<rss version='2.0'><channel><title>T</title><description>%s</description><item><guid>1</guid></item></channel></rss>"
+        f.write("<rss version='2.0'><channel><title>T</title><description>%s</description>"
+                "<item><guid>1</guid></item></channel></rss>"
                 % ("about this feed " * 50))
     cut = "cut=50,coding=identity,ignore-validators"
-    with origin(base, docs, "--feeds", "3", plans=["0 after=1,first=2,%s" % cut, "1 %s" % cut, "2 after=1,first=2,bare-html,ignore-validators"]) as o:
+    with origin(base, docs, "--feeds", "3", plans=["0 after=1,first=2,%s" % cut, "1 %s" % cut,
+                                                   "2 after=1,first=2,bare-html,ignore-validators"]) as o:
         w = Feedwheel(base)
         w.run("import", o.url_file)
         seen = []
@@ -144,13 +159,16 @@ def damaged(base):
             w.run_once()
             seen.append([f["failures"] for f in w.json("list")])
             if len(seen) == 2:
-                for url, words in (o.urls[0], "malformed document: no entry could be read"), (o.urls[2], "an HTML page"):
+                for url, words in (o.urls[0],
+                                   "malformed document: no entry could be read"), (o.urls[2],
+                    "an HTML page"):
                     holds(words in w.run("why", url).stdout, w.run("why", url).stdout)
                 holds("malformed" in w.run("list", "--failing").stdout, w.run("list", "--failing").stdout)
                 equal(entries_by_feed(w), dict(zip(o.urls, (1, 0, 1))), "what it had stays")
         equal(seen, [[0, 0, 0], [1, 0, 1], [0, 0, 0], [0, 0, 0]], "failures; the second feed never had an entry")
         for url in o.urls[0], o.urls[2]:
-            sent = [bool(header(r, "If-None-Match")) for r in o.requests() if "http://" + header(r, "Host")[0] + r["target"] == url]
+            sent = [bool(header(r, "If-None-Match")) for r in o.requests()
+                    if "http://" + header(r, "Host")[0] + r["target"] == url]
             equal(sent, [False, True, False, True], "validators sent")
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Our own network is down: no feed is charged with it, it is told, and when it is back all are fetched soon. And what is not our
-network's fault is charged all the same: some hosts that are dead among others that live, and a single one."""
+"""Our own network is down: no feed is charged with it, it is told, and when it is back all are
+fetched soon. And what is not our network's fault is charged all the same: some hosts that are dead
+among others that live, and a single one."""
 import os
 import signal
 import time
@@ -12,7 +13,8 @@ from machines import Machine, Mirror, needed
 from names import Names
 
 FEEDS = 20
-CONF = "connect_timeout_ms = 6s\nfirst_byte_timeout_ms = 20s\ntotal_timeout_ms = 20s\noffline_wait_ms = 3s\nbatch_ms = 50ms\nworkers = 1\n"
+CONF = "connect_timeout_ms = 6s\nfirst_byte_timeout_ms = 20s\ntotal_timeout_ms = 20s\n" \
+    "offline_wait_ms = 3s\nbatch_ms = 50ms\nworkers = 1\n"
 DOWN = "our own network seems to be down"
 
 
@@ -31,10 +33,12 @@ def asked(w):
 
 def fetched(w, since=""):
     """Feeds whose last visit went well, and not before then."""
-    return sum(f.get("last_result") in ("ok", "same", "not_modified") and f["last_visit"] > since for f in w.json("list"))
+    return sum(
+        f.get("last_result") in ("ok", "same", "not_modified") and f["last_visit"] > since for f in w.json("list"))
 
 
-@case("a run whose name servers say nothing: nobody is charged, status, why and the metric tell; when they are back all is fetched soon",
+@case("a run whose name servers say nothing: nobody is charged, status, why and the metric tell; when they are back "
+      "all is fetched soon",
       needs="server")
 def no_names(base):
     names = Names(mute=True)
@@ -45,7 +49,8 @@ def no_names(base):
         wait_for("the verdict", lambda: DOWN in d.feedwheel.words())
         wait_for("all to be asked", lambda: asked(d.feedwheel) == FEEDS)
         equal(charged(d.feedwheel), [], "charged")
-        wait_for("status", lambda: "network  seems to be down for 1 worker since 20" in d.feedwheel.run("status").stdout)
+        wait_for("status", lambda: "network  seems to be down for 1 worker since 20" in
+                 d.feedwheel.run("status").stdout)
         equal(d.feedwheel.json("status")["workers_offline"], 1)
         holds("feedwheel_workers_offline 1\n" in d.ask("GET", "/metrics")[2], "the metric")
         why = d.feedwheel.run("why", urls[3]).stdout

@@ -18,8 +18,10 @@ ROUNDS = int(os.environ.get("FW_COPY_ROUNDS", "12"))
 FEEDS = 40
 CONF = SOON + "visits_retention_ms = 1h\n"
 TABLES = {
-    "feeds": "id, url, title, home_page_url, description, language, icon, format, hub, topic, extra, rhythm, validator_url, etag,"
-             "last_modified, validators_ms, body_hash, redirect_url, redirect_since_ms, redirect_n, error, user_title, folder,"
+    "feeds": "id, url, title, home_page_url, description, language, icon, format, hub, topic, extra, rhythm, "
+             "validator_url, etag,"
+             "last_modified, validators_ms, body_hash, redirect_url, redirect_since_ms, redirect_n, error, "
+             "user_title, folder,"
              "username, password, interval_ms, created_ms",
     "schedule": "*",
     "entries": "*",
@@ -37,20 +39,25 @@ MADE = []
 def pushed(w):
     """Events and some set aside, several of one millisecond."""
     w.sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO incoming"
-          " (id, property, property_section, property_id, remote_ip, stamp) SELECT (90000000000 + i / 7 << 22) + i %% 7 * 1024, 'p' || i,"
+          " (id, property, property_section, property_id, remote_ip, stamp) SELECT (90000000000 + i / 7 << 22) + i %% "
+          "7 * 1024, 'p' || i,"
           " 1, i, CASE i %% 2 WHEN 0 THEN '' ELSE '2001:db8::1' END, 1794067200000 + i / 7 FROM n" % EVENTS, write=True)
-    w.sql("INSERT INTO dead_letters (id, event, reason, at_ms) SELECT id + 512, '{\"property\":\"it''s\\u0000\"}', 'because', stamp + 5 FROM incoming"
-          " LIMIT %d" % DEAD, write=True)
+    w.sql(
+        "INSERT INTO dead_letters (id, event, reason, at_ms) SELECT id + 512, '{\"property\":\"it''s\\u0000\"}', "
+        "'because', stamp + 5 FROM incoming"
+        " LIMIT %d" % DEAD, write=True)
 
 
 def filled(base):
-    """A store after three runs over growing feeds, with keys of entries that are gone, and owners' settings; made once."""
+    """A store after three runs over growing feeds, with keys of entries that are gone, and owners'
+    settings; made once."""
     w = Feedwheel(base, CONF)
     if MADE:
         with open(w.path, "wb") as f:
             f.write(MADE[0])
         return w, MADE[1]
-    with origin(base, samples(base), "--feeds", str(FEEDS), "--port", str(free_port()), plans=["* grow=1,start=10,window=12"]) as o:
+    with origin(base, samples(base), "--feeds", str(FEEDS), "--port", str(free_port()),
+                plans=["* grow=1,start=10,window=12"]) as o:
         w.run("import", o.url_file, "--folder", "news")
         w.run_once()
         w.sql("UPDATE entries SET changed_ms = changed_ms - 7200000, seen_ms = seen_ms - 7200000", write=True)
@@ -100,7 +107,9 @@ def whole(base):
     port = urls[0].split(":")[2].split("/")[0]
     with origin(base, samples(base), "--feeds", str(FEEDS), "--port", port, plans=["* grow=1,start=10,window=12"]):
         to.run("set", "--due", *("#%d" % i for i in range(1, FEEDS + 1)))
-        stats = to.run_once() # entries that are gone are still listed, and stay away; the numbers begin anew with the origin
+        # entries that are gone are still listed, and stay away; the numbers begin anew with the
+        # origin
+        stats = to.run_once()
         equal((stats["failed"], stats["new_entries"]), (0, 0), "what is known is not stored again")
         holds(stats["feeds"] >= FEEDS - 1, "visited")
 
@@ -109,7 +118,8 @@ def rows(to):
     """Feeds, entries and visits that a target shows so far."""
     try:
         if to.store.startswith("sqlite:"):
-            return to.sql("SELECT (SELECT count(*) FROM feeds) + (SELECT count(*) FROM entries) + (SELECT count(*) FROM visits)")[0][0]
+            return to.sql("SELECT (SELECT count(*) FROM feeds) + (SELECT count(*) FROM entries) + (SELECT count(*) "
+                          "FROM visits)")[0][0]
         s = to.run("status", "--json", code=None)
         return sum(json.loads(s.stdout)[x] for x in ("feeds", "entries", "visits")) if s.returncode == 0 else 0
     except sqlite3.OperationalError: # no file, no tables
@@ -117,7 +127,8 @@ def rows(to):
 
 
 def killed_midway(w, one, to):
-    """Start a copy, let it go on in short steps, and kill it as soon as some of it is there. False: it was over before that was seen."""
+    """Start a copy, let it go on in short steps, and kill it as soon as some of it is there. False:
+    it was over before that was seen."""
     p = w.start("copy", "--batch-bytes", "4k", one, to.store)
     while True:
         let_pass(0.003, "a step of the copy")
@@ -134,8 +145,9 @@ def killed_midway(w, one, to):
 
 
 def killed_on_the_way(w, rng, one, targets, longest_s, most):
-    """Copy into the first of these empty targets in which it can be killed midway, then go on, killed at random, until so many kills
-    were made or it is done. The target, and how many it were."""
+    """Copy into the first of these empty targets in which it can be killed midway, then go on,
+    killed at random, until so many kills were made or it is done. The target, and how many it
+    were."""
     to = next(t for t in targets if killed_midway(w, one, t))
     kills = 1
     while True:
@@ -183,7 +195,8 @@ def there_and_back(base, engine):
 def waits(base):
     w, _ = filled(base)
     visits = w.one("SELECT count(*) FROM visits") # the last that are copied: one killed behind them is no good
-    to = next(t for t in targets_named(base, "to") if killed_midway(w, w.store, t) and t.one("SELECT count(*) FROM visits") < visits)
+    to = next(t for t in targets_named(base, "to") if killed_midway(
+        w, w.store, t) and t.one("SELECT count(*) FROM visits") < visits)
     visits_there = to.one("SELECT count(*) FROM visits")
     holds("paused" in to.run("run", "--once", code=1).stderr, "a run says why it does nothing")
     equal(to.one("SELECT count(*) FROM visits"), visits_there, "visits of its own")
@@ -203,7 +216,8 @@ def split(base):
             part.run("remove", *(u for k, u in enumerate(o.urls) if k % 2 != i))
             part.run("set", "--due", *(u for k, u in enumerate(o.urls) if k % 2 == i))
             stats = part.run_once()
-            equal((stats["feeds"], stats["failed"], stats["new_entries"]), (FEEDS // 2, 0, FEEDS // 2), "one more entry each")
+            equal((stats["feeds"], stats["failed"], stats["new_entries"]),
+                  (FEEDS // 2, 0, FEEDS // 2), "one more entry each")
             holds("broken" not in part.run("doctor").stdout, "doctor finds nothing")
         both = sorted(sum((p.sql("SELECT feed_id, guid FROM entries") for p in parts), []))
     equal(len(both), 11 * FEEDS, "entries")
@@ -216,9 +230,11 @@ def refused(base):
     w, _ = filled(base)
     to = target(base)
     holds("are the same store" in copy(w, w, code=2).stderr, "into itself")
-    holds("no such file" in w.run("copy", "sqlite:" + base + "/none.db", "sqlite:" + to.path, code=3).stderr.lower(), "no source")
+    holds("no such file" in w.run("copy", "sqlite:" + base + "/none.db",
+          "sqlite:" + to.path, code=3).stderr.lower(), "no source")
     holds("scheme" in w.run("copy", "feeds", "sqlite:" + to.path, code=4).stderr, "no scheme")
-    holds("not empty" in w.run("copy", "sqlite:" + w.path, "sqlite:" + target_in_use(base).path, code=2).stderr, "in use")
+    holds("not empty" in w.run("copy", "sqlite:" + w.path, "sqlite:" + target_in_use(base).path, code=2).stderr,
+          "in use")
     said = w.run("copy", "--continue", "sqlite:" + w.path, "sqlite:" + base + "/used.db", code=2).stderr
     holds("written to the target" in said, said)
     other = target(base, "other.db")
@@ -239,7 +255,8 @@ def target_in_use(base):
 @contextlib.contextmanager
 def live(base):
     """A store that was copied while workers went on storing at it, and that copy; the workers are gone."""
-    with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:100", plans=["* grow=1,start=10,window=40"]) as o:
+    with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:100",
+                plans=["* grow=1,start=10,window=40"]) as o:
         w = Feedwheel(base, SOON)
         w.run("import", o.url_file)
         p = w.start("run")
@@ -263,15 +280,21 @@ def warned(base):
               w.sql("SELECT id, feed_id, guid FROM entries WHERE id <= ? ORDER BY id", last), "entries")
 
 
-@case("copied while workers went on, and again with --continue when they are gone: exact, and it goes on as the source would")
+@case("copied while workers went on, and again with --continue when they are gone: exact, and it goes on as the "
+      "source would")
 def brought_up_to_date(base):
     with live(base) as (o, w, to):
         said = copy(w, to, "--continue").stdout
         holds("both stores are equal" in said and "feeds changed" in said, said)
         same(w, to)
         to.run("set", "--due", *o.urls)
-        equal((to.run_once()["failed"], to.one("SELECT count(*) FROM entries WHERE revision <> 1")), (0, 0), "a run on it")
-        equal(to.sql("SELECT guid FROM entries GROUP BY feed_id, guid HAVING count(*) > 1"), [], "entries that are there twice")
+        equal(
+            (to.run_once()["failed"],
+             to.one("SELECT count(*) FROM entries WHERE revision <> 1")),
+            (0, 0),
+            "a run on it")
+        equal(to.sql("SELECT guid FROM entries GROUP BY feed_id, guid HAVING count(*) > 1"), [], "entries that are "
+                                                                                                 "there twice")
         holds("written to the target" in copy(w, to, "--continue", code=2).stderr, "now it is no copy any more")
 
 
@@ -292,12 +315,14 @@ def killed_up_to_date(base):
     print("# %d kills, then %d feeds were left to renew" % (kills, renewed))
 
 
-@case("a difference between the two is found, and what a copy can mend it mends") # a check that finds nothing would be no check
+# a check that finds nothing would be no check
+@case("a difference between the two is found, and what a copy can mend it mends")
 def tampered(base):
     w, _ = filled(base)
     to = target(base)
     copy(w, to)
-    for change in ("UPDATE entry_keys SET hash = 1 WHERE feed_id = 7", "UPDATE feeds SET user_title = 'x' WHERE id = 9"):
+    for change in ("UPDATE entry_keys SET hash = 1 WHERE feed_id = 7",
+                   "UPDATE feeds SET user_title = 'x' WHERE id = 9"):
         to.sql(change, write=True)
         equal(json.loads(copy(w, to, "--continue", "--json").stdout)["updated"], 1, change)
         same(w, to)
@@ -309,11 +334,12 @@ def tampered(base):
     to.sql("INSERT INTO incoming VALUES (1 << 60, 'its own', 1, 1, '', 1)", write=True)
     copy(w, to, "--continue") # pushes that came to the target already are nobody's business
     equal(to.one("SELECT count(*) FROM incoming"), EVENTS + 1)
-    for change, words in (("UPDATE incoming SET property_section = 2 WHERE property = 'p700'", "different at the target"),
-                          ("UPDATE dead_letters SET reason = 'x' WHERE id = (SELECT max(id) FROM dead_letters)", "dead letter"),
-                          ("UPDATE entry_keys SET hash = 1 WHERE feed_id = 7 AND entry_id = 0", "but different ones"),
-                          ("INSERT INTO entry_keys VALUES (8, randomblob(16), 3, 0)", "feed 8:"),
-                          ("INSERT INTO row_counts (entry_n, visit_n) VALUES (0, -1)", "visits at the source")):
+    for change, words in (
+        ("UPDATE incoming SET property_section = 2 WHERE property = 'p700'", "different at the target"),
+        ("UPDATE dead_letters SET reason = 'x' WHERE id = (SELECT max(id) FROM dead_letters)", "dead letter"),
+        ("UPDATE entry_keys SET hash = 1 WHERE feed_id = 7 AND entry_id = 0", "but different ones"),
+        ("INSERT INTO entry_keys VALUES (8, randomblob(16), 3, 0)", "feed 8:"),
+        ("INSERT INTO row_counts (entry_n, visit_n) VALUES (0, -1)", "visits at the source")):
         to.sql(change, write=True)
         said = copy(w, to, "--continue", code=1).stderr
         holds("the stores differ" in said and words in said, said)

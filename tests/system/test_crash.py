@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""kill -9 of a worker, of the master, of all at once, SIGSTOP and SIGTERM, in the middle of a run over growing feeds; then exact
-accounting: every entry a feed ever showed is stored, none twice, none changed.
+"""kill -9 of a worker, of the master, of all at once, SIGSTOP and SIGTERM, in the middle of a run
+over growing feeds; then exact accounting: every entry a feed ever showed is stored, none twice,
+none changed.
 
 Each request to a growing feed adds one entry; a document shows the newest 40, so answers lost in a crash are made
 good by the next one. After a last quiet run feed i must have exactly the entries 1 .. 10 + requests - 1.
@@ -60,7 +61,8 @@ def work(o):
 
 def feeds_of(w, pid):
     """Those in the shards that this worker has leased."""
-    return [u for (u,) in w.sql("SELECT url FROM feeds JOIN shards ON shard = position >> 53 & 1023 JOIN workers ON worker = workers.id"
+    return [u for (u,) in w.sql("SELECT url FROM feeds JOIN shards ON shard = position >> 53 & 1023 JOIN workers ON "
+                                "worker = workers.id"
                                 " WHERE workers.name LIKE ?", "%%/%d/%%" % pid)]
 
 
@@ -71,7 +73,8 @@ def in_flight(o, w, pid):
 
 
 def stopped_with_work(o, w, p, least=1):
-    """SIGSTOP a worker of which so many requests are being answered, not in the middle of a transaction; its process id."""
+    """SIGSTOP a worker of which so many requests are being answered, not in the middle of a
+    transaction; its process id."""
     def busiest():
         return max((in_flight(o, w, pid), pid) for pid in workers_of(p))
     while True:
@@ -103,7 +106,8 @@ def settle(w):
         if w.one("SELECT count(*) FROM schedule WHERE last_kind = 0") == 0:
             break
         let_pass(1.2, "the retry delay of what failed in the load")
-    w.run("set", "--due", *(u for (u,) in w.sql("SELECT url FROM feeds"))) # one that failed during the load would wait longer
+    # one that failed during the load would wait longer
+    w.run("set", "--due", *(u for (u,) in w.sql("SELECT url FROM feeds")))
     stats = w.run_once(*PATIENT, "--concurrency", str(FEEDS))
     equal((stats["feeds"], stats["failed"]), (FEEDS, 0), "the last run visits all")
 
@@ -126,10 +130,13 @@ def accounted(o, w):
     equal(w.leased(), {}, "leases")
     equal(w.sql("PRAGMA integrity_check"), [("ok",)])
     equal(o.stats()["violations"], 0, "validators")
-    print("# %d entries of %d requests" % (w.one("SELECT count(*) FROM entries"), sum(h["requests"] for h in hosts.values())))
+    print("# %d entries of %d requests" %
+          (w.one("SELECT count(*) FROM entries"),
+           sum(h["requests"] for h in hosts.values())))
 
 
-@case("kill -9 of a worker, again and again: it is replaced, its feeds are asked again at once, nothing is lost or doubled") # invariants 1-3
+@case("kill -9 of a worker, again and again: it is replaced, its feeds are asked again at once, nothing is lost or "
+      "doubled") # invariants 1-3
 def kill_worker(base):
     rng = random.Random(1)
     with growing(base, conf=LONG_LEASE) as (o, w):
@@ -320,7 +327,8 @@ def hurry(base):
         holds(w.leased(), "leases were left behind")
 
 
-@case("SIGTERM while a worker stands still: it is killed when drain_timeout_ms are over, at once when told twice; the other drains")
+@case("SIGTERM while a worker stands still: it is killed when drain_timeout_ms are over, at once when told twice; the "
+      "other drains")
 def drain_stopped(base):
     with growing(base, "fixed:500", "drain_timeout_ms = 1s\n") as (o, w):
         for twice in (False, True):
@@ -337,7 +345,8 @@ def drain_stopped(base):
             holds("no heartbeat" not in w.words(), w.words())
 
 
-@case("SIGTERM while the server stands still: it is killed when drain_timeout_ms are over, and what it may have lost is said")
+@case("SIGTERM while the server stands still: it is killed when drain_timeout_ms are over, and what it may have lost "
+      "is said")
 def drain_stopped_server(base):
     w = Feedwheel(base, CONF + "drain_timeout_ms = 1s\nlisten = 127.0.0.1:0\n")
     p = w.start("run")
@@ -346,7 +355,8 @@ def drain_stopped_server(base):
     os.kill(server, signal.SIGSTOP)
     p.send_signal(signal.SIGTERM)
     equal(p.wait(timeout=60), 3, w.last_words())
-    holds("server %d killed: it does not respond" % server in w.words() and "accepted in memory are lost" in w.words(), w.words())
+    holds("server %d killed: it does not respond" % server in w.words()
+          and "accepted in memory are lost" in w.words(), w.words())
 
 
 @case("feedwheel stop drains from outside")
@@ -440,8 +450,8 @@ def poison(base):
         w.run("resume", o.urls[13])
         w.run_once()
         equal(w.one("SELECT count(*) FROM schedule WHERE status <> 0"), 0, "nothing is set aside any more")
-        holds(w.one("SELECT count(*) FROM entries JOIN feeds ON feeds.id = feed_id WHERE feeds.url = ?", o.urls[13]) > 0,
-              "once the reader is mended, the feed is read")
+        holds(w.one("SELECT count(*) FROM entries JOIN feeds ON feeds.id = feed_id WHERE feeds.url = ?",
+              o.urls[13]) > 0, "once the reader is mended, the feed is read")
 
 
 run()

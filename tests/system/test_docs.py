@@ -38,7 +38,8 @@ def matches(want, got):
 def comes(base, command, enough, what):
     """Run it until it has said enough, or is over; a stream never is."""
     said = os.path.join(base, "answer")
-    with open(said, "wb") as out, subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", *command], stdout=out, start_new_session=True) as p:
+    with open(said, "wb") as out, subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", *command], stdout=out,
+                                                   start_new_session=True) as p:
         def look():
             over = p.poll() is not None
             with open(said, encoding="utf-8") as f:
@@ -62,11 +63,16 @@ def commands(base):
     equal(len(todo), PAGE.count("\n    $ "), "commands found")
     holds(len(todo) >= 8, todo)
     with http_server(base) as d:
-        wait_for("it knows that there are no tokens", lambda: "requests without a token are accepted" in d.feedwheel.words())
+        wait_for("it knows that there are no tokens",
+                 lambda: "requests without a token are accepted" in d.feedwheel.words())
         for command, want in todo:
             holds("//127.0.0.1:8080/" in command, command)
-            command = command.replace("127.0.0.1:8080", "127.0.0.1:%d" % d.port).replace("--max-time 1 ", "--max-time 60 ")
-            comes(base, ["sh", "-c", command], lambda got, want=want: matches(want, got), "%s\nwant: %s" % (command, "\n".join(want)))
+            command = command.replace(
+                "127.0.0.1:8080", "127.0.0.1:%d" % d.port).replace(
+                "--max-time 1 ", "--max-time 60 ")
+            comes(base, ["sh", "-c", command],
+                  lambda got, want=want: matches(want, got),
+                  "%s\nwant: %s" % (command, "\n".join(want)))
 
 
 @case("the manual names the ports that are refused")
@@ -74,7 +80,7 @@ def ports(base):
     with open(os.path.join(ROOT, "src", "fetch", "guard.c"), encoding="utf-8") as f:
         table = re.search(r"BAD_PORT\[\] = {([^}]*)}", f.read())[1]
     with open(os.path.join(ROOT, "man", "feedwheel.conf.5"), encoding="utf-8") as f:
-        said = re.search(r"those from 1024 on but for ([^,]*(?:,[^w]*)*), where", f.read())[1]
+        said = re.search(r"those from 1024 except ([^,]*(?:,[^w]*)*), where", f.read())[1]
     named = set()
     for word in re.findall(r"\d+(?:\s+to\s+\d+)?", said):
         first, _, last = word.partition(" to ")
@@ -94,7 +100,8 @@ def nginx(base):
         holds(old in conf, old)
         conf = conf.replace(old, new)
     with tempfile.NamedTemporaryFile("w", dir=base, suffix=".conf", delete=False) as f:
-        f.write("daemon off;\nmaster_process off;\npid %s/nginx.pid;\nerror_log stderr;\nevents {}\nhttp {\naccess_log off;\n" % base)
+        f.write("daemon off;\nmaster_process off;\npid %s/nginx.pid;\nerror_log stderr;\nevents {}\nhttp "
+                "{\naccess_log off;\n" % base)
         for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"):
             f.write("%s_temp_path %s/%s;\n" % (what, base, what))
         f.write(conf + "}\n")
@@ -102,8 +109,10 @@ def nginx(base):
     token = w.run("token", "add", "test", "--scope", "push,read,admin").stdout.strip()
     serve = w.start("serve")
     with open(os.path.join(base, "nginx.log"), "ab") as log:
-        STARTED.append(subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", program, "-p", base, "-e", "stderr", "-c", f.name],
-                                        stdout=log, stderr=log, start_new_session=True))
+        STARTED.append(
+            subprocess.Popen(
+                ["setpriv", "--pdeathsig", "SIGKILL", "--", program, "-p", base, "-e", "stderr", "-c", f.name],
+                stdout=log, stderr=log, start_new_session=True))
     proxy = STARTED[-1]
 
     def curl(path, *options, header="Authorization: Bearer " + token):
@@ -117,21 +126,25 @@ def nginx(base):
         return ask("/readyz") == '{"status":"ready"}'
     wait_for("both", up, 60)
     holds('"code":"unauthenticated"' in ask("/v1/feeds", header="X-Forwarded-For: 127.0.0.1"), "without a token")
-    equal(ask("/v1/events?ack=durable", "-H", "X-Forwarded-For: 192.0.2.7", "-d", '{"property":"news","section":1,"id":1}'), '{"stored":1}')
+    equal(ask("/v1/events?ack=durable", "-H", "X-Forwarded-For: 192.0.2.7",
+          "-d", '{"property":"news","section":1,"id":1}'), '{"stored":1}')
     equal(w.one("SELECT remote_ip FROM incoming"), "127.0.0.1") # what the client claims is not passed on
     holds('"id":1' in ask("/v1/feeds", "-d", '{"url":"https://example.org/feed.xml"}'), "a feed")
     big = os.path.join(base, "big.ndjson")
     with open(big, "w", encoding="ascii") as f:
         for i in range(30):
             f.write('{"id":"%d","content_text":"%s"}\n' % (i, "x" * 100000)) # 3 MB: nginx alone would refuse it
-    holds('"new":30' in ask("/v1/feeds/1/entries", "-H", "Content-Type: application/x-ndjson", "--data-binary", "@" + big), "many entries")
-    comes(base, curl("/v1/stream?since=29", "-N"), lambda text: "id: 30\nevent: entry\ndata: " in text, "the stream, while it goes on")
+    holds('"new":30' in ask("/v1/feeds/1/entries", "-H",
+          "Content-Type: application/x-ndjson", "--data-binary", "@" + big), "many entries")
+    comes(base, curl("/v1/stream?since=29", "-N"),
+          lambda text: "id: 30\nevent: entry\ndata: " in text, "the stream, while it goes on")
     for p in (proxy, serve):
         p.terminate()
         p.wait(60)
 
 
-PAGES = [os.path.join(f, p) for f in ("", "docs", "man") for p in os.listdir(os.path.join(ROOT, f)) if re.search(r"\.(md|[1-7])$", p)]
+PAGES = [os.path.join(f, p) for f in ("", "docs", "man")
+                      for p in os.listdir(os.path.join(ROOT, f)) if re.search(r"\.(md|[1-7])$", p)]
 
 
 def read(*path):
@@ -159,11 +172,13 @@ def requests(base):
     del base
     doc, want = operations()
     rows = dict(re.findall(r"^\| `([A-Z]+ /\S+)` \| (.*?) ?\|", PAGE, re.M))
-    rows = {re.sub(r"\b(12|4711)\b", "{id}", r).replace("TOKEN", "{token}"): set(re.findall(r"`([^`]+)`", words)) for r, words in rows.items()}
+    rows = {re.sub(r"\b(12|4711)\b", "{id}", r).replace("TOKEN", "{token}"): set(
+        re.findall(r"`([^`]+)`", words)) for r, words in rows.items()}
     names = {}
     for request, o in want.items():
         body = o.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
-        names[request] = members(doc, body) | {p["name"] for p in o.get("parameters", []) if p["in"] != "path" and p["name"] != "If-None-Match"}
+        names[request] = members(doc, body) | {p["name"] for p in o.get(
+            "parameters", []) if p["in"] != "path" and p["name"] != "If-None-Match"}
     equal(rows, names)
     told = set()
     for line in re.findall(r"^\.It Ic ((?:GET|POST|PATCH|DELETE) .*)$", read("man", "feedwheel.1"), re.M):
@@ -184,9 +199,11 @@ def metrics(base):
             text = d.ask("GET", "/metrics")[2]
     kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M))
     shown = {n: (kinds[n], words) for n, words in re.findall(r"^# HELP (\S+) (.*)$", text, re.M)}
-    table = {n: (kind, words) for n, kind, words in re.findall(r"^\| `(\S+?)(?:\{[a-z, ]+\})?` \| (\w+) \| (.*) \|$", read("docs", "metrics.md"), re.M)}
+    table = {n: (kind, words) for n, kind, words in re.findall(
+        r"^\| `(\S+?)(?:\{[a-z, ]+\})?` \| (\w+) \| (.*) \|$", read("docs", "metrics.md"), re.M)}
     holds(len(shown) > 50, shown)
-    equal({n: (shown.get(n), table.get(n)) for n in shown.keys() | table.keys() if shown.get(n) != table.get(n)}, {}, "shown, listed")
+    equal({n: (shown.get(n), table.get(n))
+          for n in shown.keys() | table.keys() if shown.get(n) != table.get(n)}, {}, "shown, listed")
     named = set(re.findall(r"\bfeedwheel_[a-z_]+\b", "".join(map(read, PAGES))))
     equal(named - set(shown), set(), "named somewhere, not shown")
 
@@ -194,7 +211,12 @@ def metrics(base):
 @case("what pages set in configurations are settings")
 def settings(base):
     known = set(re.findall(r"^(\w+) = ", Feedwheel(base).run("help", "settings").stdout, re.M))
-    found = {n for page in PAGES for n in re.findall(r"`([a-z][a-z_]+) = ", read(page)) + re.findall(r"^    ([a-z][a-z_]+) = ", read(page), re.M)}
+    found = {
+        n
+        for page in PAGES
+        for n in re.findall(r"`([a-z][a-z_]+) = ", read(page)) + re.findall(
+            r"^    ([a-z][a-z_]+) = ", read(page),
+            re.M)}
     holds(len(found) > 8, found)
     equal(found - known, {"location", "synchronous_commit"}) # nginx' and PostgreSQL's
 
@@ -206,7 +228,8 @@ def prometheus(base):
         program = shutil.which("promtool")
         if not program:
             raise Skip("no promtool")
-        r = subprocess.run([program, "check", "metrics"], input=numbers, capture_output=True, text=True, timeout=60, check=False)
+        r = subprocess.run([program, "check", "metrics"], input=numbers,
+                           capture_output=True, text=True, timeout=60, check=False)
         equal(r.returncode, 0, r.stdout + r.stderr)
     token, conf = os.path.join(base, "feedwheel.token"), os.path.join(base, "prometheus.yml")
     with open(token, "w", encoding="ascii") as f:

@@ -39,8 +39,10 @@ def shown(base):
             equal(d.push([event(3 * i + k, "p\u001b[31m" if i == 30 else "news") for k in range(3)])[0], 200)
         every = lines(w)
         equal([e["id"] for e in every], list(range(3, 93)))
-        equal([{**e, "at": ms(e["at"])} for e in every], [dict(zip(("event", "property", "section", "id", "remote_ip", "at"), r)) for r in
-              w.sql("SELECT id, property, property_section, property_id, remote_ip, stamp FROM incoming ORDER BY id")])
+        equal([{**e, "at": ms(e["at"])} for e in every], [dict(zip(("event", "property", "section", "id", "remote_ip",
+                                                                    "at"), r))
+              for r in w.sql("SELECT id, property, property_section, property_id, remote_ip, stamp FROM incoming "
+                             "ORDER BY id")])
         equal(w.json("events"), every)
         text = w.run("events").stdout
         equal(len(text.splitlines()), 21, "a head and the last 20")
@@ -53,7 +55,12 @@ def shown(base):
         w.sql("UPDATE incoming SET id = id - (86400000 << 22) WHERE property_id < 10", write=True) # of yesterday
         equal(len(lines(w, "--since", "2h")), 83)
         equal(len(lines(w, "--limit", "85")), 85, "looked for further back")
-        for wrong in (["--since", "soon"], ["--limit", "0"], ["--retry", "--dead"], ["--retry", "--limit", "3"], ["--since", "1h", "--after", "1"]):
+        for wrong in (
+            ["--since", "soon"],
+            ["--limit", "0"],
+            ["--retry", "--dead"],
+            ["--retry", "--limit", "3"],
+            ["--since", "1h", "--after", "1"]):
             w.run("events", *wrong, code=2)
 
 
@@ -61,27 +68,33 @@ def shown(base):
 def refused(base):
     with http_server(base) as d:
         w = made(d)
-        w.sql("CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property IN ('bad', 'worse') BEGIN SELECT raise(ABORT, 'it is bad'); END",
-              write=True)
+        w.sql(
+            "CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property IN ('bad', 'worse') BEGIN SELECT "
+            "raise(ABORT, 'it is bad'); END",
+            write=True)
         equal(d.push([event(1), event(2, "bad"), event(3), event(4, "worse")])[0], 422)
         dead = lines(w, "--dead")
         equal([(e["row"]["property"], e["row"]["id"]) for e in dead], [("bad", 2), ("worse", 4)])
-        holds(all("it is bad" in e["reason"] and e["refused"] for e in dead), dead)
+        holds(all("it is bad" in e["reason"] and e["since"] for e in dead), dead)
         text = w.run("events", "--dead").stdout
         holds("it is bad" in text and '"property":"worse"' in text, text)
         holds("2 events were refused again" in w.run("events", "--retry", code=1).stderr, "nothing has changed")
         equal(len(lines(w, "--dead")), 2)
         w.sql("DROP TRIGGER no", write=True)
-        w.sql("CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property = 'worse' BEGIN SELECT raise(ABORT, 'still'); END", write=True)
+        w.sql(
+            "CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property = 'worse' BEGIN SELECT raise(ABORT, "
+            "'still'); END",
+            write=True)
         w.sql("INSERT INTO dead_letters VALUES (7, 'no row', 'r', 1), (8, '{\"id\":8}', 'r', 1)", write=True)
         r = w.run("events", "--retry", code=1)
         holds("1 event is stored" in r.stdout and "3 events were refused" in r.stderr, r.stdout + r.stderr)
         equal(w.sql("SELECT property_id FROM incoming ORDER BY 1"), [(1,), (2,), (3,)])
         left = lines(w, "--dead")
-        equal([(e["event"], e["row"]) for e in left], [(7, "no row"), (8, '{"id":8}'), (dead[1]["event"], dead[1]["row"])])
+        equal([(e["event"], e["row"]) for e in left], [(7, "no row"),
+              (8, '{"id":8}'), (dead[1]["event"], dead[1]["row"])])
         equal([e["reason"] for e in left[:2]], ["r", "r"])
         holds("still" in left[2]["reason"] and "it is bad" not in left[2]["reason"], left[2]) # what it says now
-        equal(left[2]["refused"], dead[1]["refused"])
+        equal(left[2]["since"], dead[1]["since"])
         w.sql("DROP TRIGGER no", write=True)
         w.sql("DELETE FROM dead_letters WHERE id < 10", write=True)
         r = w.run("events", "--retry")
@@ -101,7 +114,8 @@ def store_of(engine, base):
             yield s.url("kept")
 
 
-@each_engine("old events are forgotten by a server alone, and by a worker; without the setting none is", also=["sqlite"])
+@each_engine("old events are forgotten by a server alone, and by a worker; without the setting none is",
+              also=["sqlite"])
 def forgotten(base, engine):
     with store_of(engine, base) as store:
         with http_server(base, store=store) as d:

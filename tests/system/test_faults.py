@@ -59,7 +59,8 @@ def collected(base, plans, conf=""):
         return [feeds[u] for u in o.urls[:n]], [feeds[u] for u in o.urls[n:]], stats, o.requests(), w
 
 
-@case("every fault has its kind and words; healthy feeds do not notice") # NET-04..06, NET-09, NET-10, LIM-*, POL-03, POL-10
+# NET-04..06, NET-09, NET-10, LIM-*, POL-03, POL-10
+@case("every fault has its kind and words; healthy feeds do not notice")
 def faults(base):
     bad, good, stats, log, w = collected(base, [f[0] for f in FAULTS], SILENT + "max_body_bytes = 4MiB\n")
     wrong = []
@@ -75,7 +76,8 @@ def faults(base):
     loops = [r for r in log if r["feed"] == [f[0] for f in FAULTS].index("redirect=302:endless")]
     holds(len(loops) <= 6, "at most five redirects: %d requests" % len(loops))
     holds(sanitized() or stats["max_rss_bytes"] < 100 << 20, "memory is bounded: %d" % stats["max_rss_bytes"])
-    holds(max(v for (v,) in w.sql("SELECT max(body_bytes) FROM visits")) <= (4 << 20) + (1 << 20), "decoded bytes are bounded")
+    holds(max(v for (v,) in w.sql("SELECT max(body_bytes) FROM visits"))
+          <= (4 << 20) + (1 << 20), "decoded bytes are bounded")
 
 
 @case("Retry-After and errors put a feed off; the reason is told") # POL-07, POL-08, POL-10
@@ -83,15 +85,17 @@ def deferred(base):
     plans = ["429,retry-after=7200", "503,retry-after=3h", "404", "410"]
     bad, _, _, _, w = collected(base, plans)
     now = w.one("SELECT max(at_ms) FROM visits") / 1000
-    due = {f["url"]: w.one("SELECT due_at_ms FROM schedule JOIN feeds USING (position) WHERE url = ?", f["url"]) / 1000 - now
-           for f in bad}
+    due = {
+        f["url"]: w.one("SELECT due_at_ms FROM schedule JOIN feeds USING (position) WHERE url = ?", f["url"]) / 1000 -
+        now for f in bad}
     holds(7100 <= due[bad[0]["url"]] <= 8000, "429 with Retry-After 7200: due in %d s" % due[bad[0]["url"]])
     holds(due[bad[2]["url"]] >= 900, "404 is put off")
     holds("retry-after" in w.run("why", bad[0]["url"]).stdout.lower(), "why names Retry-After")
     equal([f["url"] for f in w.json("list", "--status", "gone")], [bad[3]["url"]], "gone feeds listed")
 
 
-@case("a feed that turns into a page stays what it was, and says what the page names") # a new one is taken for what it names: test_cli.py
+# a new one is taken for what it names: test_cli.py
+@case("a feed that turns into a page stays what it was, and says what the page names")
 def page_later(base):
     with origin(base, samples(base), "--feeds", "1", plans=["* after=1,html,validators=none"]) as o:
         w = Feedwheel(base, SOON)

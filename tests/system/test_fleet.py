@@ -10,9 +10,12 @@ from datetime import datetime
 
 from http_server import kill_group
 from growing import at_rest
-from harness import SOON, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, sanitized, server, wait_for
+from harness import (
+    SOON, Feedwheel, case, each_engine, equal, holds, let_pass, origin, run, samples, sanitized, server, wait_for)
 
-WITHIN_S = 15.0 # the promise is one second; a machine that does other things besides may take longer, who does not listen much longer
+# the promise is one second; a machine that does other things besides may take longer, who does not
+# listen much longer
+WITHIN_S = 15.0
 CONF = "interval_min_ms = 1h\ninterval_ms = 1h\nworkers = 2\nfirst_byte_timeout_ms = 30s\ntotal_timeout_ms = 1m\n"
 
 
@@ -74,16 +77,20 @@ def idle(base, engine):
         with machines(w, 2):
             let_pass(1.2, "workers fall asleep")
             said = fetched_now(w, o.urls[:5])
-            holds(all(s.startswith("ok  " + u) and "1 new entry" in s and s.count("\n") == 1 for u, s in zip(o.urls, said)), said)
-            holds("404" in w.run("fetch-now", "--again", "--wait", o.urls[7], code=1).stdout, "a failure is told, exit 1")
+            holds(all(s.startswith("ok  " + u) and "1 new entry" in s and s.count("\n") == 1 for u, s in zip(o.urls,
+                    said)), said)
+            holds("404" in w.run("fetch-now", "--again", "--wait",
+                  o.urls[7], code=1).stdout, "a failure is told, exit 1")
             w.run("fetch-now", "--again", *o.urls[10:15])
             wait_for("five more", lambda: all(asked(o, u) == 2 for u in o.urls[10:15]))
         equal([asked(o, u) for u in o.urls], [2] * 5 + [1, 1, 2, 1, 1] + [2] * 5 + [1] * 5, "each asked for once")
 
 
-@each_engine("an idle run says when the next feed is due, and again after a visit; an empty store has nothing to fetch", also=["sqlite"])
+@each_engine("an idle run says when the next feed is due, and again after a visit; an empty store has nothing to fetch",
+             also=["sqlite"])
 def idle_line(base, engine):
-    with origin(base, samples(base), "--feeds", "2", plans=["* grow=1,start=10,window=40"]) as o, feedwheel(base, engine, CONF + "interval_max_ms = 1h\n") as w:
+    with origin(base, samples(base), "--feeds", "2", plans=["* grow=1,start=10,window=40"]) as o, feedwheel(base,
+            engine, CONF + "interval_max_ms = 1h\n") as w:
         p = w.start("run", "--progress")
 
         def last():
@@ -110,7 +117,8 @@ def idle_line(base, engine):
         p.terminate()
         equal(p.wait(timeout=60), 0)
         again = w.start("run")
-        wait_for("the start says it too", lambda: re.search(r"nothing is due; the next feed is due in (1\d|20) min", w.words()), 60)
+        wait_for("the start says it too", lambda: re.search(
+            r"nothing is due; the next feed is due in (1\d|20) min", w.words()), 60)
         again.terminate()
         again.wait(timeout=60)
 
@@ -132,12 +140,14 @@ def busy(base, engine):
 
 @case("sqlite: fetch-now: one that waits at a busy worker for its slot is fetched at once, and once")
 def queued(base):
-    with origin(base, samples(base), "--feeds", "100", plans=["* latency=10000"]) as o: # that long nobody else gets a slot
+    # that long nobody else gets a slot
+    with origin(base, samples(base), "--feeds", "100", plans=["* latency=10000"]) as o:
         w = Feedwheel(base, CONF + "concurrency = 4\nlog_level = debug\n")
         w.run("import", o.url_file)
         with machines(w, 1):
             wait_for("every slot to be taken", lambda: o.stats()["in_flight"] == 8)
-            lined_up = [u for (u,) in w.sql("SELECT url FROM feeds JOIN schedule USING (position) ORDER BY due_at_ms, id")]
+            lined_up = [u for (u,) in w.sql(
+                "SELECT url FROM feeds JOIN schedule USING (position) ORDER BY due_at_ms, id")]
             flying = [u for u in lined_up if asked(o, u)]
             waiting = [u for u in lined_up if not asked(o, u)]
             now = waiting[0], waiting[-1] # one is claimed, the other is not
@@ -174,7 +184,9 @@ def nobody(base, engine):
             equal(w.one("SELECT lateness_ms FROM visits"), 0, "nobody counts from 1970")
 
 
-@each_engine("pause --all, resume --all, stop --all: on every machine, also those that come later; feeds keep their states", also=["sqlite"])
+@each_engine(
+    "pause --all, resume --all, stop --all: on every machine, also those that come later; feeds keep their states",
+    also=["sqlite"])
 def everywhere(base, engine):
     with origin(base, samples(base), "--feeds", "300", "--latency", "fixed:100") as o, \
             feedwheel(base, engine, SOON + "workers = 2\nconcurrency = 8\n") as w:
@@ -197,14 +209,16 @@ def everywhere(base, engine):
                 for p in first:
                     equal(p.wait(timeout=60), 0, w.last_words())
         equal(w.leased(), {}, "leases")
-        holds(w.words().count("stop requested") >= 3, "one worker of each machine heard it, and its master told the others")
+        holds(w.words().count("stop requested") >= 3, "one worker of each machine heard it, and its master told the "
+                                                      "others")
         equal(w.words().count(": paused"), 4, "workers that paused")
         equal(w.words().count(": resumed"), 6, "workers that resumed")
         holds("exclude each other" in w.run("pause", "--all", o.urls[0], code=2).stderr, "usage")
         holds("missing argument: FEED" in w.run("pause", code=2).stderr, "usage")
 
 
-@each_engine("a search that does not see all entries yet says so, and sees them as soon as a worker has gone on", also=["sqlite"])
+@each_engine("a search that does not see all entries yet says so, and sees them as soon as a worker has gone on",
+             also=["sqlite"])
 def unindexed(base, engine):
     docs = os.path.join(base, "docs")
     words = 1000 if engine == "sqlite" and not sanitized() else 300 # the others take longer
@@ -230,9 +244,11 @@ def unindexed(base, engine):
         equal(look(), (4500, ""))
 
 
-@each_engine("a --once ends beside a run that is never out of work, and what was due when it began is fetched", also=["sqlite"])
+@each_engine("a --once ends beside a run that is never out of work, and what was due when it began is fetched",
+             also=["sqlite"])
 def once_beside(base, engine):
-    with origin(base, samples(base), "--feeds", "200", "--latency", "fixed:500") as o, feedwheel(base, engine, SOON + "workers = 2\nconcurrency = 4\n") as w:
+    with origin(base, samples(base), "--feeds", "200", "--latency", "fixed:500") as o, feedwheel(base, engine,
+            SOON + "workers = 2\nconcurrency = 4\n") as w:
         w.run("import", o.url_file)
         with machines(w, 1):
             wait_for("work", lambda: all_asked(o) > 20)
@@ -242,9 +258,11 @@ def once_beside(base, engine):
         holds(stats["feeds"] > 0 and not stats["failed"], "it helped: %s" % stats)
 
 
-@each_engine("a machine that dies: the others fetch its feeds when its lease is over, and nothing tells them but that", also=["sqlite"])
+@each_engine("a machine that dies: the others fetch its feeds when its lease is over, and nothing tells them but that",
+             also=["sqlite"])
 def dies(base, engine):
-    with origin(base, samples(base), "--feeds", "60", "--latency", "fixed:200") as o, feedwheel(base, engine, SOON + "workers = 2\nconcurrency = 8\n") as w:
+    with origin(base, samples(base), "--feeds", "60", "--latency", "fixed:200") as o, feedwheel(base, engine,
+            SOON + "workers = 2\nconcurrency = 8\n") as w:
         w.run("import", o.url_file)
         with machines(w, 2) as (one, _):
             wait_for("work", lambda: all_asked(o) > 120)
@@ -252,7 +270,8 @@ def dies(base, engine):
             kill_group(one)
             before = {u: asked(o, u) for u in o.urls}
             start = time.monotonic()
-            wait_for("all to be fetched again", lambda: all(asked(o, u) > n for u, n in before.items()), 20) # lease_ms = 15s
+            wait_for("all to be fetched again", lambda: all(
+                asked(o, u) > n for u, n in before.items()), 20) # lease_ms = 15s
             print("# %.1f s" % (time.monotonic() - start))
         equal(w.leased(), {}, "leases")
         equal(w.json("status")["failing"], 0, "feeds blamed")
@@ -268,7 +287,8 @@ def machines_more(w, first):
 
 @each_engine("messages are heard before entries and feeds: by busy workers too, within a second", also=["sqlite"])
 def heard(base, engine):
-    with origin(base, samples(base), "--feeds", "400", "--latency", "fixed:20", plans=["* grow=1,start=40,window=40"]) as o, \
+    with origin(base, samples(base), "--feeds", "400", "--latency", "fixed:20",
+                plans=["* grow=1,start=40,window=40"]) as o, \
             feedwheel(base, engine, SOON + "workers = 2\n") as w:
         w.run("import", o.url_file)
         with machines(w, 2):

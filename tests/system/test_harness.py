@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The tests' own promise: nothing they start outlives them, whether a case fails, forgets something, or the program is killed."""
+"""The tests' own promise: nothing they start outlives them, whether a case fails, forgets
+something, or the program is killed."""
 import glob
 import os
 import signal
@@ -17,7 +18,8 @@ from harness import Origin, Server, Feedwheel, case, run, samples, wait_for
 @case("a fleet at work")
 def fleet(base):
     server = Server(%r, base) if %r else None
-    w = Feedwheel(base, "workers = 2\\ndrain_timeout_ms = 1s\\n", store=server and server.url()) # they drain, perhaps without a store
+    # they drain, perhaps without a store
+    w = Feedwheel(base, "workers = 2\\ndrain_timeout_ms = 1s\\n", store=server and server.url())
     o = Origin(base, samples(base), "--feeds", "5")
     w.run("import", o.url_file)
     p = w.start("run")
@@ -105,8 +107,12 @@ def killed(base, engine):
 
 @case("a store in FW_STORES that nobody knows is an error: a test of nothing would pass")
 def unknown_store(base):
-    for argv in [os.path.join(BUILD, "tests", "store", "store_records")], [sys.executable, os.path.join(ROOT, "tests", "system", "test_backup.py")]:
-        r = subprocess.run(argv, env={**os.environ, "FW_STORES": "sqlite,pg", "TMPDIR": base}, capture_output=True, text=True, check=False)
+    for argv in [
+        os.path.join(BUILD, "tests", "store", "store_records")], [
+        sys.executable, os.path.join(ROOT, "tests", "system", "test_backup.py")]:
+        r = subprocess.run(
+            argv, env={**os.environ, "FW_STORES": "sqlite,pg", "TMPDIR": base},
+            capture_output=True, text=True, check=False)
         holds(r.returncode and "pg is unknown" in r.stderr and "ok 1" not in r.stdout, r.stdout + r.stderr)
 
 

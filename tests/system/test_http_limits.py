@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The manners of the front http_server: who asks, limits of time and size, what bodies may look like, TLS, the access log."""
+"""The manners of the front http_server: who asks, limits of time and size, what bodies may look
+like, TLS, the access log."""
 import concurrent.futures
 import contextlib
 import gzip
@@ -24,7 +25,7 @@ EVENT = {"property": "news", "section": 1, "id": 1}
 TWIRP = "/twirp/stats.StatsService/Push"
 
 
-# ---- who asks ----------------------------------------------------------------------------------------------------------------------------------
+# ---- who asks ------------------------------------------------------------------------------------
 
 
 def token(base):
@@ -59,7 +60,8 @@ def proxies(base):
         equal(address(d, may, *forged), "192.0.2.1")
         equal(address(d, may, *forged[1:]), "192.0.2.2")
         equal(address(d, may, *forged[2:]), "127.0.0.1")
-        equal(address(d, may, ("x-forwarded-for", "203.0.113.7"), ("X-FORWARDED-FOR", "2001:db8::7, 10.1.1.1")), "2001:db8::7")
+        equal(address(d, may, ("x-forwarded-for", "203.0.113.7"),
+              ("X-FORWARDED-FOR", "2001:db8::7, 10.1.1.1")), "2001:db8::7")
         equal(address(d, may, ("X-Forwarded-For", "unknown")), "127.0.0.1")
         equal(address(d, may, ("X-Forwarded-For", ", ".join(["192.0.2.%d" % i for i in range(200)]))), "192.0.2.199")
         equal(address(d, may, ("X-Real-IP", "nobody")), "127.0.0.1")
@@ -73,8 +75,9 @@ def proxy_unix(base):
         p = w.start("serve")
 
         def push():
-            r = subprocess.run(["curl", "-sS", "--unix-socket", path, "-H", "X-Forwarded-For: 192.0.2.1", "-H", may, "-d", json.dumps(EVENT),
-                                "http://x/v1/events?ack=durable"], capture_output=True, text=True, check=False)
+            r = subprocess.run(["curl", "-sS", "--unix-socket", path, "-H", "X-Forwarded-For: 192.0.2.1", "-H", may,
+                               "-d", json.dumps(EVENT), "http://x/v1/events?ack=durable"], capture_output=True,
+                               text=True, check=False)
             return r.stdout == '{"stored":1}'
         wait_for("the server", push)
         equal(w.one("SELECT coalesce(remote_ip, '') FROM incoming ORDER BY id DESC LIMIT 1"), want)
@@ -90,7 +93,7 @@ def bad_proxies(base):
         holds("trusted_proxies: 'everybody' is not a network (write" in said, said)
         equal(d.push(EVENT, path=TWIRP)[0], 200)
 
-# ---- time ---------------------------------------------------------------------------------------------------------------------------------------
+# ---- time ----------------------------------------------------------------------------------------
 
 HEAD = b"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 44\r\n\r\n"
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -132,16 +135,20 @@ def statuses(answer):
     return [int(n) for n in re.findall(rb"HTTP/1\.1 (\d+) ", answer)]
 
 
-@case("headers and bodies that never come to an end, idle connections: cut when their time is up, with 408 in the middle of a request")
+@case("headers and bodies that never come to an end, idle connections: cut when their time is up, with 408 in the "
+      "middle of a request")
 def slow(base):
     every = (("silent", 408, lambda: raw(d, b"", end=False)), ("nearly", 408, lambda: raw(d, b"GE", end=False)),
              ("headers", 408, lambda: drip(d, b"GET /healthz HTTP/1.1\r\nX: " + b"y" * 10000)),
              ("a body", 408, lambda: drip(d, b" " * 44, 0.5, HEAD)),
              ("half a body, then silence", 408, lambda: raw(d, HEAD + b'{"prop', end=False)),
-             ("a body without end", 408, lambda: drip(d, b"4\r\n    \r\n" * 5000, 0.01, HEAD.replace(b"Content-Length: 44", b"Transfer-Encoding: chunked"))),
+             ("a body without end", 408, lambda: drip(d, b"4\r\n    \r\n" * 5000, 0.01,
+                                                      HEAD.replace(b"Content-Length: 44",
+                                                                   b"Transfer-Encoding: chunked"))),
              ("idle: closed without a word", 200, lambda: raw(d, GET, end=False)),
              ("idle, half a request line", 200, lambda: raw(d, GET + GET[:9], end=False)))
-    with http_server(base, conf="serve_header_timeout_ms = 6s\nserve_body_timeout_ms = 6s\nserve_idle_timeout_ms = 6s\nserve_body_rate_min = 0\n") as d, \
+    with http_server(base, conf="serve_header_timeout_ms = 6s\nserve_body_timeout_ms = 6s\nserve_idle_timeout_ms = "
+                                "6s\nserve_body_rate_min = 0\n") as d, \
             concurrent.futures.ThreadPoolExecutor(len(every)) as pool:
         answers = list(pool.map(lambda e: e[2](), every)) # side by side: each takes as long as it may
         for (what, status, _), answer in zip(every, answers):
@@ -162,7 +169,8 @@ def body_rate(base):
 
 @case("who does not take the answer is cut; what waits for a commit is not")
 def slow_reader(base):
-    with http_server(base, conf="serve_idle_timeout_ms = 1s\nserve_send_timeout_ms = 1s\nflush_durable_ms = 3s\nflush_ms = 3s\n") as d:
+    with http_server(base, conf="serve_idle_timeout_ms = 1s\nserve_send_timeout_ms = 1s\nflush_durable_ms = "
+                                "3s\nflush_ms = 3s\n") as d:
         equal(d.push(EVENT)[0], 200)
         with socket.create_connection(("127.0.0.1", d.port)) as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -193,13 +201,15 @@ def vanish(s):
     s.close()
 
 
-@case("a thousand clients vanish while their pushes wait for the store: others go on, and all places and memory come back")
+@case("a thousand clients vanish while their pushes wait for the store: others go on, and all places and memory come "
+      "back")
 def vanished(base):
     n = 1000
     with http_server(base, conf="serve_threads = 2\n") as d:
         equal(d.push(EVENT)[0], 200)
         db = busy_store(d)
-        crowd = sent(d, HEAD.replace(b"/v1/events", b"/v1/events?ack=durable") + json.dumps(EVENT).encode().ljust(44), n)
+        crowd = sent(d, HEAD.replace(b"/v1/events", b"/v1/events?ack=durable") + json.dumps(EVENT).encode().ljust(44),
+                     n)
         wait_for("all wait", lambda: d.ask("GET", "/v1/ring")[2]["accepted"] >= n + 1, 60)
         for s in crowd:
             vanish(s)
@@ -243,15 +253,18 @@ def spread(base):
                 equal(statuses(s.recv(1000)), [200])
         after = switches(server)
         busy = sorted(n - before.get(thread, 0) for thread, n in after.items())[::-1]
-        holds(busy[2] >= 100, "the accepting thread and two that serve: %s" % busy) # each connection wakes its thread at least once
+        holds(busy[2] >= 100, "the accepting thread and two that serve: %s" %
+              busy) # each connection wakes its thread at least once
 
 
 @case("those who wait for the store, or for news, leave places for others")
 def waiting(base):
-    with http_server(base, conf="serve_connections_max = 80\nserve_threads = 1\n") as d: # 70 may wait, 60 may read the stream
+    # 70 may wait, 60 may read the stream
+    with http_server(base, conf="serve_connections_max = 80\nserve_threads = 1\n") as d:
         equal(d.push(EVENT)[0], 200)
         db = busy_store(d)
-        crowd = sent(d, HEAD.replace(b"/v1/events", b"/v1/events?ack=durable") + json.dumps(EVENT).encode().ljust(44), 72)
+        crowd = sent(d, HEAD.replace(b"/v1/events", b"/v1/events?ack=durable") + json.dumps(EVENT).encode().ljust(44),
+                     72)
         wait_for("70 wait", lambda: d.ask("GET", "/v1/ring")[2]["accepted"] >= 71, 60)
         status, headers, said = d.push(EVENT)
         equal((status, said["code"], headers["Retry-After"]), (503, "unavailable", "1"))
@@ -270,8 +283,9 @@ def waiting(base):
             s.close()
 
 
-@case("the pool of blocking threads is full: 503 at once, with Retry-After; whoever vanished meanwhile, its places come back")
-def full_desk(base):
+@case("the pool of blocking threads is full: 503 at once, with Retry-After; whoever vanished meanwhile, its places "
+      "come back")
+def full_pool(base):
     body = b'{"url":"https://a.example/"}'
     add = b"POST /v1/feeds HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     with http_server(base) as d:
@@ -297,7 +311,8 @@ def full_desk(base):
         wait_for("all are gone", lambda: metric(d, "http_connections") < 10, 60)
 
 
-@case("thousands of idle connections: the others go on, memory stays in bounds, and when all places are taken idle ones make room")
+@case("thousands of idle connections: the others go on, memory stays in bounds, and when all places are taken idle "
+      "ones make room")
 def idle_crowd(base):
     most = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 200, 10000 if "FW_LONG" in os.environ else 2000)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most + 200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
@@ -329,10 +344,12 @@ def rss(pid):
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-@case("an address has a quarter of all connections: more are told so and cut off, and others are served meanwhile; proxies may have all")
+@case("an address has a quarter of all connections: more are told so and cut off, and others are served meanwhile; "
+      "proxies may have all")
 def per_address(base):
     def crowd(address, n):
-        all_of_them = [socket.create_connection(("127.0.0.1", d.port), timeout=60, source_address=(address, 0)) for _ in range(n)]
+        all_of_them = [socket.create_connection(("127.0.0.1", d.port), timeout=60,
+                                                source_address=(address, 0)) for _ in range(n)]
         for s in all_of_them:
             with contextlib.suppress(OSError): # it may be cut off already
                 s.sendall(GET[:-2])
@@ -343,14 +360,16 @@ def per_address(base):
         for answer in said:
             holds(statuses(answer) == [429] and b"serve_connections_per_address_max" in answer, answer)
             head, _, body = answer.partition(b"\r\n\r\n")
-            holds(b"Content-Length: %d\r\n" % len(body) in head + b"\r\n" and json.loads(body)["code"] == "too_many_connections", answer)
+            holds(b"Content-Length: %d\r\n" % len(body) in head + b"\r\n" and json.loads(body)
+                  ["code"] == "too_many_connections", answer)
         return len(said)
 
     def ask_from(address):
         with socket.create_connection(("127.0.0.1", d.port), timeout=60, source_address=(address, 0)) as s:
             s.sendall(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
             return statuses(everything(s))
-    with http_server(base, conf="serve_connections_max = 200\nserve_threads = 1\nserve_header_timeout_ms = 10m\nserve_idle_timeout_ms = 10m\n") as d:
+    with http_server(base, conf="serve_connections_max = 200\nserve_threads = 1\nserve_header_timeout_ms = "
+                                "10m\nserve_idle_timeout_ms = 10m\n") as d:
         slow = crowd("127.0.0.2", 400)
         wait_for("all but a quarter are cut off", lambda: metric(d, "http_connections_refused_total") == 350)
         equal(cut_off(slow), 350)
@@ -386,7 +405,7 @@ def few_files(base):
         holds("open files" in d.feedwheel.words() and "ulimit -n" in d.feedwheel.words(), d.feedwheel.words())
 
 
-# ---- bodies -------------------------------------------------------------------------------------------------------------------------------------
+# ---- bodies --------------------------------------------------------------------------------------
 
 
 def raw_deflate(data):
@@ -400,13 +419,26 @@ def packed(base):
     with http_server(base, conf="push_body_max_bytes = 4MiB\n") as d:
         def push(body, coding, path="/v1/events?ack=durable"):
             return d.push(body, path=path, headers={"Content-Encoding": coding})[::2]
-        for body, coding in ((gzip.compress(text), "gzip"), (gzip.compress(text), "X-GZIP"), (zlib.compress(text), "deflate"),
-                             (raw_deflate(text), "deflate"), (text, "identity"), (gzip.compress(text[:50]) + gzip.compress(text[50:]), "gzip")):
+        for body, coding in (
+            (gzip.compress(text),
+             "gzip"),
+            (gzip.compress(text),
+             "X-GZIP"),
+            (zlib.compress(text),
+             "deflate"),
+            (raw_deflate(text),
+             "deflate"),
+            (text, "identity"),
+            (gzip.compress(text[: 50]) + gzip.compress(text[50:]),
+             "gzip")):
             equal(push(body, coding), (200, {"stored": 1000}), coding)
         equal(push(gzip.compress(text), "gzip", TWIRP), (200, {}))
         n = d.stored()
         packed_text = gzip.compress(text)
-        for body in (b"", b"x", text, packed_text[:-1], packed_text[:20], packed_text + b"x", packed_text[:100] + b"\0\0\0\0" + packed_text[104:]):
+        for body in (
+            b"", b"x", text, packed_text[: -1],
+            packed_text[: 20],
+            packed_text + b"x", packed_text[: 100] + b"\0\0\0\0" + packed_text[104:]):
             status, said = push(body, "gzip")
             equal((status, said["code"]), (400, "malformed_encoding"), repr(body[:20]))
             equal(push(body, "gzip", TWIRP)[1]["code"], "malformed")
@@ -423,7 +455,8 @@ def packed(base):
 
 @case("bodies of many at once: what all may hold is a setting; who comes on top is told to come again")
 def many_bodies(base):
-    with http_server(base, conf="serve_memory_bytes = 64k\nserve_threads = 1\n") as d: # room for twice the largest body: 16 MiB
+    # room for twice the largest body: 16 MiB
+    with http_server(base, conf="serve_memory_bytes = 64k\nserve_threads = 1\n") as d:
         held = []
         for _ in range(20):
             s = socket.create_connection(("127.0.0.1", d.port))
@@ -437,7 +470,8 @@ def many_bodies(base):
             return status == 503 and "serve_memory_bytes" in said["detail"] and headers["Retry-After"]
         wait_for("no room", full)
         [server] = workers_of(d.process)
-        os.kill(server, signal.SIGSTOP) # so that the end comes together with what is before it: libmicrohttpd does not see it then
+        # so that the end comes together with what is before it: libmicrohttpd does not see it then
+        os.kill(server, signal.SIGSTOP)
         for s in held:
             s.sendall(b" ")
             s.close()
@@ -447,21 +481,31 @@ def many_bodies(base):
 
 @case("push_body_max_bytes; names and numbers that pushed events may have")
 def rules(base):
-    with http_server(base, conf="push_body_max_bytes = 2000\npush_properties = news, blog\npush_section_min = 0\npush_id_min = 100\n") as d:
+    with http_server(base, conf="push_body_max_bytes = 2000\npush_properties = news, blog\npush_section_min = "
+                                "0\npush_id_min = 100\n") as d:
         equal(d.push(" " * 2001)[0], 413)
         equal(d.push(dict(EVENT, section=0, id=100))[0], 200)
         equal(d.push(dict(EVENT, property="blog", id=2**63 - 1))[0], 200)
-        for bad, words in ((dict(EVENT, id=99), "id is too small (a number of at least 100)"), (dict(EVENT, section=-1, id=100), "section is too small"),
-                           ({"property": "news", "id": 100}, "section is missing (a number of at least 0)"),
-                           (dict(EVENT, property="ne", id=100), "property is not in push_properties"), (dict(EVENT, property="news, blog", id=100), "not in push_properties"),
-                           (dict(EVENT, section="0", id=100), "section is missing")):
+        for bad, words in (
+            (dict(EVENT, id=99),
+             "id is too small (a number of at least 100)"),
+            (dict(EVENT, section=-1, id=100),
+             "section is too small"),
+            ({"property": "news", "id": 100},
+             "section is missing (a number of at least 0)"),
+            (dict(EVENT, property="ne", id=100),
+             "property is not in push_properties"),
+            (dict(EVENT, property="news, blog", id=100),
+             "not in push_properties"),
+            (dict(EVENT, section="0", id=100),
+             "section is missing")):
             status, _, said = d.push(bad)
             equal(status, 400)
             holds(words in said["detail"], said)
         equal(d.stored(), 2)
 
 
-# ---- manners ------------------------------------------------------------------------------------------------------------------------------------
+# ---- manners -------------------------------------------------------------------------------------
 
 
 @case("HEAD, OPTIONS, HTTP/1.0, Connection: close, pipelining, Expect: 100-continue")
@@ -472,36 +516,56 @@ def protocol(base):
         answer = raw(d, GET.replace(b"GET", b"HEAD"))
         equal(statuses(answer), [200])
         holds(answer.endswith(b"\r\n\r\n") and b"Content-Length: 18" in answer, answer)
-        for path, allow in (("/v1/events", "POST, OPTIONS"), ("/healthz", "GET, HEAD, OPTIONS"), ("/v1/feeds/1", "GET, HEAD, PATCH, DELETE, OPTIONS")):
+        for path, allow in (
+            ("/v1/events", "POST, OPTIONS"),
+            ("/healthz", "GET, HEAD, OPTIONS"),
+            ("/v1/feeds/1", "GET, HEAD, PATCH, DELETE, OPTIONS")):
             status, headers, body = d.ask("OPTIONS", path)
             equal((status, sorted(headers["Allow"].split(", ")), body), (204, sorted(allow.split(", ")), ""), path)
         equal(d.ask("OPTIONS", "/nowhere")[0], 404)
         answer = raw(d, b"GET /healthz HTTP/1.0\r\n\r\n", end=False)
-        holds(answer.startswith(b"HTTP/1.") and b" 200 " in answer.partition(b"\r\n")[0] and answer.endswith(b'"alive"}'), answer)
+        holds(answer.startswith(b"HTTP/1.") and b" 200 " in answer.partition(b"\r\n")
+              [0] and answer.endswith(b'"alive"}'), answer)
         answer = raw(d, GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") + GET, end=False)
         equal(statuses(answer), [200], "closed behind the first")
         holds(b"Connection: close" in answer, answer)
         last = GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-        equal(statuses(raw(d, (post + b"\r\n" + event) * 5 + GET + last, end=False)), [200] * 7, "one after another, in order")
+        equal(statuses(raw(d, (post + b"\r\n" + event) * 5 + GET + last, end=False)),
+              [200] * 7, "one after another, in order")
         equal(d.stored(), 5)
         with socket.create_connection(("127.0.0.1", d.port), timeout=60) as s:
             s.sendall(post + b"Expect: 100-continue\r\n\r\n")
             holds(s.recv(100).startswith(b"HTTP/1.1 100 Continue\r\n\r\n"), "leave")
             s.sendall(event)
             equal(statuses(s.recv(1000)), [200])
-        large = b"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\nExpect: 100-continue\r\n\r\n"
+        large = b"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n" \
+            b"Expect: 100-continue\r\n\r\n"
         equal(statuses(raw(d, large, end=False)), [413], "no leave for what is too large")
         c = d.connect()
-        for path, status in (("/nowhere", 404), ("/v1/feeds?x=1", 400), ("/v1/feeds/1", 404), ("/healthz", 200), ("/v1/events", 405)):
+        for path, status in (
+            ("/nowhere", 404),
+            ("/v1/feeds?x=1", 400),
+            ("/v1/feeds/1", 404),
+            ("/healthz", 200),
+            ("/v1/events", 405)):
             c.request("GET", path)
             r = c.getresponse()
             r.read()
             equal((r.status, r.headers["Connection"]), (status, None), "the connection goes on")
         c.close()
-        for one, good in ((GET.replace(b"/healthz", b"/nowhere"), 404), (HEAD + json.dumps(EVENT).encode().ljust(44), 202), (GET.replace(b"/healthz", b"/v1/feeds"), 200),
-                          (HEAD.replace(b"/v1/events", b"/v1/events?ack=durable") + json.dumps(EVENT).encode().ljust(44), 200)):
+        for one, good in (
+            (GET.replace(b"/healthz", b"/nowhere"),
+             404),
+            (HEAD + json.dumps(EVENT).encode().ljust(44),
+             202),
+            (GET.replace(b"/healthz", b"/v1/feeds"),
+             200),
+            (HEAD.replace(b"/v1/events", b"/v1/events?ack=durable") + json.dumps(EVENT).encode().ljust(44),
+             200)):
             equal(statuses(raw(d, one * 100)), [good] * 100, "all that was sent before the sender's end is answered")
-        for bad in (b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"\0\0\0\0\r\n\r\n", b"GET  HTTP/9.9\r\n\r\n"):
+        for bad in (
+            b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"\0\0\0\0\r\n\r\n",
+            b"GET  HTTP/9.9\r\n\r\n"):
             raw(d, bad) # whatever it says, it lives
         equal(d.push(EVENT)[0], 200)
 
@@ -522,15 +586,25 @@ def ids(base):
         equal(d.push("nope", path=TWIRP, headers={"X-Request-Id": "q"})[1]["X-Request-Id"], "q")
         for method, path in (("POST", "/twirp/stats.StatsService/Pull"), ("GET", TWIRP)):
             status, headers, said = d.ask(method, path)
-            equal((status, said["code"], sorted(said), headers["X-Request-Id"] != ""), (404, "bad_route", ["code", "msg"], True))
-        for method, path, body in (("POST", "/v1/events?ack=durable", json.dumps(EVENT)), ("GET", "/healthz", None), ("GET", "/v1/feeds", None),
-                                   ("HEAD", "/v1/feeds", None), ("OPTIONS", "/v1/feeds", None), ("GET", "/openapi.json", None)):
+            equal((status, said["code"], sorted(said), headers["X-Request-Id"] != ""),
+                  (404, "bad_route", ["code", "msg"], True))
+        for method, path, body in (
+            ("POST", "/v1/events?ack=durable", json.dumps(EVENT)),
+            ("GET", "/healthz", None),
+            ("GET", "/v1/feeds", None),
+            ("HEAD", "/v1/feeds", None),
+            ("OPTIONS", "/v1/feeds", None),
+            ("GET", "/openapi.json", None)):
             status, headers, _ = d.ask(method, path, body)
-            holds(status < 300 and re.fullmatch("[0-9a-f]{16}", headers["X-Request-Id"]), "%s %s: %s" % (method, path, headers))
+            holds(
+                status < 300 and re.fullmatch("[0-9a-f]{16}", headers["X-Request-Id"]),
+                "%s %s: %s" % (method, path, headers))
             equal(d.ask(method, path, body, {"X-Request-Id": "mine"})[1]["X-Request-Id"], "mine")
 
 
-LINE = re.compile(r'(\S+) - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] "(\S+) (\S+) HTTP/1.1" (\d+) (\d+|-) "-" "(.*)" (\S+) \d+\.\d{6}')
+LINE = re.compile(
+    r'(\S+) - - \[\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000\] "(\S+) (\S+) HTTP/1.1" (\d+) (\d+|-) "-" "(.*)" (\S+) '
+    r'\d+\.\d{6}')
 
 
 @case("the access log: a line for each request, nothing forged, a new file after SIGHUP, lost lines are told")
@@ -544,14 +618,17 @@ def access_log(base):
         return [m.groups() for m in found]
     may = Feedwheel(base).run("token", "add", "log", "--scope", "push,read").stdout.strip()
     with http_server(base, conf="access_log = %s\ntrusted_proxies = 127.0.0.1\n" % path) as d:
-        d.push(EVENT, headers={"User-Agent": 'a "quoted"\tone', "X-Request-Id": "mine", "X-Forwarded-For": "2001:db8::9"})
+        d.push(EVENT, headers={"User-Agent": 'a "quoted"\tone',
+               "X-Request-Id": "mine", "X-Forwarded-For": "2001:db8::9"})
         d.token = may
         d.push(EVENT, path=TWIRP)
         d.ask("GET", "/no%0Awhere%22x", headers={"User-Agent": ""})
         d.ask("GET", "/v1/feeds/77777")
         wait_for("the lines", lambda: len([l for l in lines() if l[2] != "/healthz"]) >= 4)
-        got = sorted((l for l in lines() if l[2] != "/healthz"), key=lambda l: (l[2] != "/v1/events", l[2] != TWIRP, l[2])) # each thread has its own order
-        equal(got[0][:4] + got[0][5:], ("2001:db8::9", "POST", "/v1/events", "401", "a \\x22quoted\\x22\\x09one", "mine"))
+        got = sorted((l for l in lines() if l[2] != "/healthz"), key=lambda l: (l[2]
+                     != "/v1/events", l[2] != TWIRP, l[2])) # each thread has its own order
+        equal(got[0][:4] + got[0][5:], ("2001:db8::9", "POST", "/v1/events", "401", "a \\x22quoted\\x22\\x09one",
+                                        "mine"))
         equal(got[1][:5], ("127.0.0.1", "POST", TWIRP, "200", "2"))
         equal(got[2][2:6], ("/no\\nwhere\\x22x", "404", got[2][4], "-"))
         equal(got[3][2:4], ("/v1/feeds/77777", "404"))
@@ -607,10 +684,11 @@ def log_stalls(base):
     os.close(reader)
 
 
-# ---- TLS ----------------------------------------------------------------------------------------------------------------------------------------
+# ---- TLS -----------------------------------------------------------------------------------------
 
 
-@case("HTTPS by a certificate; old versions are refused; a renewed one is taken with SIGHUP; what is wrong with the files is said")
+@case("HTTPS by a certificate; old versions are refused; a renewed one is taken with SIGHUP; what is wrong with the "
+      "files is said")
 def tls(base):
     ca, cert, key = certificate(base, ["127.0.0.1"])
     conf = "tls_cert = %s\ntls_key = %s\n" % (cert, key)
@@ -625,11 +703,13 @@ def tls(base):
     with open(body, "w", encoding="ascii") as f:
         f.write(json.dumps([EVENT] * 3000))
     for version in ("1.2", "1.3"):
-        equal(curl("--tlsv" + version, "--tls-max", version, "--data-binary", "@" + body, url + "/v1/events?ack=durable").stdout, '{"stored":3000}')
+        equal(curl("--tlsv" + version, "--tls-max", version, "--data-binary",
+              "@" + body, url + "/v1/events?ack=durable").stdout, '{"stored":3000}')
     equal(curl(url + "/v1/ring", "-o", "/dev/null", "-w", "%{http_code}").stdout, "200")
     r = curl("--tlsv1.0", "--tls-max", "1.1", "--ciphers", "DEFAULT@SECLEVEL=0", url + "/healthz")
     holds(r.returncode != 0, "TLS 1.1: " + r.stdout)
-    holds(subprocess.run(["curl", "-sS", url.replace("https", "http") + "/healthz"], capture_output=True, check=False).returncode != 0, "plain HTTP")
+    holds(subprocess.run(["curl", "-sS", url.replace("https", "http") + "/healthz"],
+          capture_output=True, check=False).returncode != 0, "plain HTTP")
     holds("Error" not in w.words(), "anybody can write into the log: " + w.words())
     again = os.path.join(base, "again")
     os.mkdir(again)
@@ -644,17 +724,24 @@ def tls(base):
     other = os.path.join(base, "other.pem")
     subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-out", other], check=True, capture_output=True)
     sealed = os.path.join(base, "sealed.pem")
-    subprocess.run(["openssl", "rsa", "-aes128", "-passout", "pass:x", "-in", other, "-out", sealed], check=True, capture_output=True)
+    subprocess.run(["openssl", "rsa", "-aes128", "-passout", "pass:x", "-in",
+                   other, "-out", sealed], check=True, capture_output=True)
     empty = os.path.join(base, "empty.pem")
     with open(empty, "w", encoding="ascii"):
         pass
-    for lines, words in (("tls_cert = %s" % cert, "tls_key is not set (set both"), ("tls_key = %s" % key, "tls_cert is not set (set both"),
-                         ("tls_cert = /no/such\ntls_key = %s" % key, "tls_cert = /no/such: No such file"),
-                         ("tls_cert = %s\ntls_key = /no/such" % cert, "tls_key = /no/such: No such file"),
-                         ("tls_cert = %s\ntls_key = %s" % (cert, other), "tls_key = %s: " % other),
-                         ("tls_cert = %s\ntls_key = %s" % (key, key), "tls_cert = %s: " % key),
-                         ("tls_cert = %s\ntls_key = %s" % (cert, sealed), "without a pass phrase"),
-                         ("tls_cert = %s\ntls_key = %s" % (empty, key), "the file is empty")):
+    for lines, words in (
+        ("tls_cert = %s" % cert, "tls_key is not set (set both"),
+        ("tls_key = %s" % key, "tls_cert is not set (set both"),
+        ("tls_cert = /no/such\ntls_key = %s" % key, "tls_cert = /no/such: No such file"),
+        ("tls_cert = %s\ntls_key = /no/such" % cert, "tls_key = /no/such: No such file"),
+        ("tls_cert = %s\ntls_key = %s" % (cert, other),
+         "tls_key = %s: " % other),
+        ("tls_cert = %s\ntls_key = %s" % (key, key),
+         "tls_cert = %s: " % key),
+        ("tls_cert = %s\ntls_key = %s" % (cert, sealed),
+         "without a pass phrase"),
+        ("tls_cert = %s\ntls_key = %s" % (empty, key),
+         "the file is empty")):
         said = Feedwheel(base, lines + "\nlisten = 127.0.0.1:0\n", name="bad").run("serve", code=4).stderr
         holds(words in said and len(said.splitlines()) == 1, "%s: %s" % (lines, said))
 

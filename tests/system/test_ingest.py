@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""What the front http_server promises: every row that it accepted is stored, once, whatever is killed, away or full. Counted in the database by
-its own client. FW_INGEST_KILLS=200: so many rounds of kill -9; FW_LONG=1: outages of half a minute."""
+"""What the front http_server promises: every row that it accepted is stored, once, whatever is
+killed, away or full. Counted in the database by its own client. FW_INGEST_KILLS=200: so many rounds
+of kill -9; FW_LONG=1: outages of half a minute."""
 import contextlib
 import json
 import os
@@ -23,7 +24,8 @@ ENGINES = {"postgres", "mysql", "redis"}
 
 
 def mostly(*engines):
-    """What to leave out when there is little time: each promise is kept by the same code of ours before any database."""
+    """What to leave out when there is little time: each promise is kept by the same code of ours
+    before any database."""
     return () if LONG else ENGINES - set(engines)
 
 
@@ -49,10 +51,12 @@ def ring(d):
     return said
 
 
-# ---- stopped and killed ----------------------------------------------------------------------------------------------------------------------
+# ---- stopped and killed --------------------------------------------------------------------------
 
 
-@each_engine("stopped under load, and started again: the database holds what was accepted", also=["sqlite"], leave_out=mostly())
+@each_engine(
+    "stopped under load, and started again: the database holds what was accepted", also=["sqlite"],
+    leave_out=mostly())
 def stopped(base, engine):
     with database(engine, base) as (_, url), http_server(base, store=url) as d:
         load = Load(d)
@@ -76,35 +80,39 @@ def kill_something(d):
                 os.kill(pid, signal.SIGKILL)
 
 
-def spill_stored(d):
+def wal_stored(d):
     wait_for("the server", d.answers)
-    wait_for("what was left is stored", lambda: d.ask("GET", "/v1/ring")[2].get("wal_replayed"), 60) # 503 until the store was reached
+    wait_for("what was left is stored", lambda: d.ask("GET", "/v1/ring")
+             [2].get("wal_replayed"), 60) # 503 until the store was reached
 
 
-def spill_left(base):
-    return [f for f in os.listdir(os.path.join(base, "spill")) if not f.endswith(".new")]
+def wal_left(base):
+    return [f for f in os.listdir(os.path.join(base, "wal")) if not f.endswith(".new")]
 
 
-@each_engine("killed with -9 again and again under load, with a spill: all that was accepted is stored once", also=["sqlite"], leave_out=mostly())
+@each_engine("killed with -9 again and again under load, with a wal: all that was accepted is stored once",
+             also=["sqlite"],
+             leave_out=mostly())
 def killed(base, engine):
     with database(engine, base) as (_, url):
-        d = HttpServer(base, "--wal-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n", store=url)
+        d = HttpServer(base, "--wal-dir", os.path.join(base, "wal"), conf="flush_ms = 30ms\n", store=url)
         load = Load(d, pause=0.001)
         for _ in range(KILLS):
             more(load)
             let_pass(random.uniform(0, 0.05), "a kill at any moment")
             kill_something(d)
-        spill_stored(d)
+        wal_stored(d)
         load.stop()
         d.stop()
         load.check(Tables(engine, url, d).items())
-        equal(spill_left(base), [], "left in the spill")
+        equal(wal_left(base), [], "left in the wal")
 
 
-@each_engine("killed with -9, and its database too: with a spill all that was accepted is stored once", leave_out=mostly("mysql"))
+@each_engine("killed with -9, and its database too: with a wal all that was accepted is stored once",
+             leave_out=mostly("mysql"))
 def both_killed(base, engine):
     with server(engine, base) as s:
-        d = HttpServer(base, "--wal-dir", os.path.join(base, "spill"), conf="flush_ms = 30ms\n", store=s.url())
+        d = HttpServer(base, "--wal-dir", os.path.join(base, "wal"), conf="flush_ms = 30ms\n", store=s.url())
         load = Load(d, pause=0.001)
         for i in range(max(KILLS // 2, 2)):
             more(load)
@@ -117,14 +125,16 @@ def both_killed(base, engine):
                 s.kill9()
                 let_pass(random.uniform(0, 0.2), "a kill at any moment")
                 s.again()
-        spill_stored(d)
+        wal_stored(d)
         load.stop()
         d.stop()
         load.check(Tables(engine, s.url()).items())
-        equal(spill_left(base), [], "left in the spill")
+        equal(wal_left(base), [], "left in the wal")
 
 
-@each_engine("durable and killed with -9, without a spill: what was answered is stored", also=["sqlite"], leave_out=mostly())
+@each_engine(
+    "durable and killed with -9, without a wal: what was answered is stored", also=["sqlite"],
+    leave_out=mostly())
 def durable_killed(base, engine):
     with database(engine, base) as (_, url):
         d = HttpServer(base, store=url)
@@ -167,7 +177,7 @@ def beside_workers(base):
         load.check(items(d))
 
 
-# ---- away and full ---------------------------------------------------------------------------------------------------------------------------
+# ---- away and full -------------------------------------------------------------------------------
 
 
 @each_engine("the database is away for a while under load: rows wait, then the http_server says 503; nothing is lost")
@@ -191,15 +201,16 @@ def store_away(base, engine):
         equal(r["stored"], len(rows), "counted as stored")
 
 
-@case("a store that does not come back: the stop says how much is lost, with a spill it is kept")
+@case("a store that does not come back: the stop says how much is lost, with a wal it is kept")
 def never_back(base):
-    for spill in (False, True):
-        conf = "drain_timeout_ms = 300ms\nstore = sqlite:/proc/no/such/s.db\n" + ("wal_dir = %s/spill\n" % base if spill else "")
+    for wal in (False, True):
+        conf = "drain_timeout_ms = 300ms\nstore = sqlite:/proc/no/such/s.db\n" + \
+            ("wal_dir = %s/wal\n" % base if wal else "")
         d = HttpServer(base, conf=conf, store="sqlite:/proc/no/such/s.db")
         equal(d.push(EVENT, path=TWIRP)[0], 200)
-        d.stop(0 if spill else 3)
-        holds(spill or "1 accepted rows could not be stored" in d.feedwheel.words(), d.feedwheel.last_words())
-    d = HttpServer(base, conf="wal_dir = %s/spill\n" % base)
+        d.stop(0 if wal else 3)
+        holds(wal or "1 accepted rows could not be stored" in d.feedwheel.words(), d.feedwheel.last_words())
+    d = HttpServer(base, conf="wal_dir = %s/wal\n" % base)
     wait_for("stored", lambda: ring(d)["stored"] == 1)
     d.stop()
     equal(d.stored(), 1)
@@ -227,9 +238,11 @@ def store_disk_full(base):
         load.check(items(d))
 
 
-@each_engine("the disk of the spill is full: 503, and nothing half accepted; with room again it goes on", leave_out=mostly("postgres"))
-def spill_disk_full(base, engine):
-    with server(engine, base) as s, http_server(base, "--wal-dir", os.path.join(base, "spill"), store=s.url(), conf="flush_ms = 20ms\n") as d:
+@each_engine("the disk of the wal is full: 503, and nothing half accepted; with room again it goes on",
+             leave_out=mostly("postgres"))
+def wal_disk_full(base, engine):
+    with server(engine, base) as s, http_server(base, "--wal-dir", os.path.join(base, "wal"), store=s.url(),
+                                                conf="flush_ms = 20ms\n") as d:
         load = Load(d, clients=4)
         more(load)
         server_limit(d, 0)
@@ -241,27 +254,32 @@ def spill_disk_full(base, engine):
         load.stop()
         d.kill() # what was accepted before and after
         d.start()
-        spill_stored(d)
+        wal_stored(d)
         d.stop()
         rows = Tables(engine, s.url()).items()
         holds(10**9 in rows, "the durable one")
         load.check([i for i in rows if i != 10**9])
 
 
-# ---- rows that the database refuses ------------------------------------------------------------------------------------------------------------
+# ---- rows that the database refuses --------------------------------------------------------------
 
 
-@each_engine("rows that the database refuses, among many: these are set aside with the reason, the others are stored", also=["sqlite"], leave_out=["redis"] if LONG else mostly("postgres"))
+@each_engine("rows that the database refuses, among many: these are set aside with the reason, the others are stored",
+             also=["sqlite"],
+             leave_out=["redis"] if LONG else mostly("postgres"))
 def poison(base, engine):
     bad = range(13, 1500, 400)
     with database(engine, base) as (_, url), http_server(base, store=url, conf="flush_ms = 100ms\n") as d:
         tables = Tables(engine, url, d)
         d.push(dict(EVENT, id=10**6))
         if engine == "sqlite":
-            tables.sql("CREATE TRIGGER poison BEFORE INSERT ON incoming WHEN NEW.property_id < 1500 AND NEW.property_id % 400 = 13"
-                       " BEGIN SELECT RAISE(ABORT, 'no such thing'); END", write=True)
+            tables.sql(
+                "CREATE TRIGGER poison BEFORE INSERT ON incoming WHEN NEW.property_id < 1500 AND NEW.property_id % "
+                "400 = 13"
+                " BEGIN SELECT RAISE(ABORT, 'no such thing'); END", write=True)
         else:
-            tables.sql("ALTER TABLE incoming ADD CONSTRAINT poison CHECK (property_id >= 1500 OR mod(property_id, 400) <> 13)")
+            tables.sql("ALTER TABLE incoming ADD CONSTRAINT poison CHECK (property_id >= 1500 OR mod(property_id, "
+                       "400) <> 13)")
         for i in range(1, 1500, 100):
             equal(d.push([dict(EVENT, id=k) for k in range(i, i + 100)], path="/v1/events")[0], 202)
         status, _, said = d.push(dict(EVENT, id=13))
@@ -273,10 +291,11 @@ def poison(base, engine):
         equal(sorted(tables.items()), sorted(set(range(1, 1501)) - set(bad)) + [2000, 10**6])
         aside = tables.sql("SELECT event FROM dead_letters")
         equal(sorted(json.loads(a)["property_id"] for a in aside), sorted([*bad, 13]))
-        holds(all("poison" in r or "no such thing" in r for r in tables.sql("SELECT reason FROM dead_letters")), "the reasons")
+        holds(all("poison" in r or "no such thing" in r for r in tables.sql("SELECT reason FROM dead_letters")),
+              "the reasons")
 
 
-# ---- by wrk ------------------------------------------------------------------------------------------------------------------------------------
+# ---- by wrk --------------------------------------------------------------------------------------
 
 
 @case("wrk with the original service's form of request: as many rows as requests")
@@ -284,8 +303,10 @@ def by_wrk(base):
     if not shutil.which("wrk"):
         raise Skip("wrk is not installed")
     with http_server(base) as d:
-        r = subprocess.run(["wrk", "-t2", "-c20", "-d1s", "-s", os.path.join(ROOT, "bench", "ingest", "push.lua"), "http://127.0.0.1:%d%s" % (d.port, TWIRP)],
-                           capture_output=True, text=True, check=True)
+        r = subprocess.run(
+            ["wrk", "-t2", "-c20", "-d1s", "-s", os.path.join(ROOT, "bench", "ingest", "push.lua"),
+             "http://127.0.0.1:%d%s" % (d.port, TWIRP)],
+            capture_output=True, text=True, check=True)
         said = json.loads(r.stdout.splitlines()[-1])
         equal((said["refused"], said["broken"]), (0, 0), r.stdout)
         d.stop()

@@ -39,13 +39,15 @@ def command(*words, env=None):
 @case("install: everything is where it belongs; the unit names the binary; programs link shared and static")
 def install(base):
     command("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", base)
-    files = {os.path.relpath(os.path.join(d, f), base): os.path.join(d, f) for d, _, names in os.walk(base) for f in names}
-    for end in ("bin/feedwheel", "include/feedwheel.h", "include/feedwheel/document.h", "include/feedwheel/engine.h",
-                "include/feedwheel/deliver.h", "include/feedwheel/ingest.h",
-                "include/feedwheel/store.h", "include/feedwheel/types.h", "libfeedwheel.a", "libfeedwheel.so",
-                "pkgconfig/feedwheel.pc", "man1/feedwheel.1", "man3/libfeedwheel.3", "man5/feedwheel.conf.5", "completions/feedwheel",
-                "site-functions/_feedwheel", "vendor_completions.d/feedwheel.fish", "systemd/system/feedwheel.service",
-                "sysusers.d/feedwheel.conf", "examples/feedwheel.conf"):
+    files = {os.path.relpath(os.path.join(d, f), base): os.path.join(d, f)
+                             for d, _, names in os.walk(base) for f in names}
+    for end in (
+        "bin/feedwheel", "include/feedwheel.h", "include/feedwheel/document.h", "include/feedwheel/engine.h",
+        "include/feedwheel/deliver.h", "include/feedwheel/ingest.h", "include/feedwheel/store.h",
+        "include/feedwheel/types.h", "libfeedwheel.a", "libfeedwheel.so", "pkgconfig/feedwheel.pc", "man1/feedwheel.1",
+        "man3/libfeedwheel.3", "man5/feedwheel.conf.5", "completions/feedwheel", "site-functions/_feedwheel",
+        "vendor_completions.d/feedwheel.fish", "systemd/system/feedwheel.service", "sysusers.d/feedwheel.conf",
+        "examples/feedwheel.conf"):
         equal(len([f for f in files if f.endswith(end)]), 1, end)
     binary = next(f for f in files if f.endswith("bin/feedwheel"))
     with open(next(p for f, p in files.items() if f.endswith(".service")), encoding="ascii") as f:
@@ -75,7 +77,8 @@ def install(base):
     equal(command(program), said)
     # the manual that was installed speaks of the library that was installed
     manual = next(p for f, p in files.items() if f.endswith("man3/libfeedwheel.3"))
-    command("python3", os.path.join(ROOT, "tests", "unit", "parse", "manual_check.py"), manual, os.path.join(prefix, "include"), shared, "cc")
+    command("python3", os.path.join(ROOT, "tests", "unit", "parse", "manual_check.py"),
+            manual, os.path.join(prefix, "include"), shared, "cc")
 
 
 @case("install: the sample configuration has every setting with its default, and is read with all of them in force")
@@ -86,7 +89,8 @@ def sample(base):
     equal(text, command(FEEDWHEEL, "help", "--sample-config"))
     defaults = dict(re.findall(r"^(\w+) = (.*)$", command(FEEDWHEEL, "help", "settings"), re.M))
     lines = re.findall(r"^(# e\.g\.\n)?#(\w+) = (.*)$", text, re.M)
-    equal([l for l in text.splitlines() if l and not re.match(r"#( |$|\w+ = )", l)], [], "lines that are no comment and no setting")
+    equal([l for l in text.splitlines() if l and not re.match(r"#( |$|\w+ = )", l)],
+          [], "lines that are no comment and no setting")
     equal([l for l in text.splitlines() if len(l) > 101], [], "long lines")
     equal([name for _, name, _ in lines], list(defaults), "each of them once, in their order")
     for example, name, value in lines:
@@ -101,8 +105,10 @@ def sample(base):
     for what, settings in (("as it is", text), ("uncommented", re.sub(r"^#(?=\w+ = )", "", text, flags=re.M))):
         with open(path, "w", encoding="ascii") as f:
             f.write(settings)
-        command(FEEDWHEEL, "--config", path, "--store", "sqlite:%s/%s.db" % (base, what), "add", "https://example.org/feed.xml", env={"HOME": base})
-    command(FEEDWHEEL, "--config", path, "list", env={"HOME": base, "FEEDWHEEL_STORE": "sqlite:%s/uncommented.db" % base})
+        command(FEEDWHEEL, "--config", path, "--store", "sqlite:%s/%s.db" %
+                (base, what), "add", "https://example.org/feed.xml", env={"HOME": base})
+    command(FEEDWHEEL, "--config", path, "list", env={"HOME": base,
+            "FEEDWHEEL_STORE": "sqlite:%s/uncommented.db" % base})
 
 
 run()

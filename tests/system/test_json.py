@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""JSON on every command: one document with --json, one object a line with --jsonl, names and times of one kind in all of them."""
+"""JSON on every command: one document with --json, one object a line with --jsonl, names and times
+of one kind in all of them."""
 import json
 import os
 import re
@@ -18,7 +19,8 @@ HTTP_DATES = ("last_modified",) # a validator, as the server sent it
 COUNTS = (("status", "due"),) # of feeds, among such counts
 DURATION = re.compile(r".*_(ms|us|s)")
 EPOCH = 10 ** 11 # three years in ms: no duration is as long
-LIST = ("add", "export", "remove", "set", "pause", "resume", "list", "entries", "events", "fetch-now", "token", "websub", "timeline")
+LIST = ("add", "export", "remove", "set", "pause", "resume", "list",
+        "entries", "events", "fetch-now", "token", "websub", "timeline")
 
 
 def objects(doc, path=""):
@@ -90,7 +92,8 @@ def subscriptions(j, o):
     equal([(f["id"], f["url"], f["existed"]) for f in added], [(1, a, False), (2, b, False)])
     equal(j.lines("add", b, "--folder", "x"), [{"id": 2, "url": b, "existed": True}])
     got = j("import", "-", stdin="%s\n%s The third\nno address at all\n" % (a, c), code=1)
-    equal({k: got[k] for k in ("added", "existed", "refused", "repaired")}, {"added": 1, "existed": 1, "refused": 1, "repaired": 0})
+    equal({k: got[k] for k in ("added", "existed", "refused", "repaired")},
+          {"added": 1, "existed": 1, "refused": 1, "repaired": 0})
     equal([(f["id"], f["existed"]) for f in got["feeds"]], [(1, True), (3, False)])
     got = j("set", "--folder", "news", "--interval", "2h", a, c)
     equal([(f["id"], f["folder"], f["interval_ms"]) for f in got], [(1, "news", 7200000), (3, "news", 7200000)])
@@ -127,7 +130,8 @@ def collected(j, base, o):
     picture = os.path.join(base, "run.svg")
     for more in ([], ["-o", picture]):
         told = j("timeline", *more)
-        equal((told["run"], told["fetches"], told["failed"], told.get("file")), (said["run"], 3, 0, picture if more else None))
+        equal((told["run"], told["fetches"], told["failed"], told.get("file")),
+              (said["run"], 3, 0, picture if more else None))
         holds(told["verdict"], told)
     holds(os.path.exists(picture), "the picture")
     equal(j.w.run("timeline", "--json", "-o", "-", code=2).stdout, "")
@@ -135,7 +139,8 @@ def collected(j, base, o):
     with open(path, "w", encoding="ascii") as f:
         f.write('{"id":"mine","content_text":"hi"}\n' * 2)
     pushed = j("push", feeds[0]["url"], path)
-    equal((pushed.pop("visit")["result"], pushed), ("pushed", {"feed": 1, "entries": 2, "new": 1, "changed": 0, "known": 0, "repeated": 1}))
+    equal((pushed.pop("visit")["result"], pushed), ("pushed", {
+          "feed": 1, "entries": 2, "new": 1, "changed": 0, "known": 0, "repeated": 1}))
     with open(os.path.join(base, "docs", sorted(os.listdir(base + "/docs"))[0]), encoding="utf-8") as f:
         document = f.read()
     equal(j("parse", "-", stdin=document), json.loads(j.w.run("parse", "-", stdin=document).stdout))
@@ -145,17 +150,22 @@ def collected(j, base, o):
 
 
 def events(j):
-    row = {"id": 5 << 22, "property": "news", "property_section": 1, "property_id": 7, "remote_ip": "127.0.0.1", "stamp": 1795000000123}
-    j.w.sql("INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) VALUES (?,?,?,?,?,?)", 4 << 22, "news", 1, 2,
-            "127.0.0.1", 1795000000123, write=True)
+    row = {"id": 5 << 22, "property": "news", "property_section": 1,
+        "property_id": 7, "remote_ip": "127.0.0.1", "stamp": 1795000000123}
+    j.w.sql(
+        "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) VALUES (?,?,?,?,?,?)", 4
+        << 22, "news", 1, 2, "127.0.0.1", 1795000000123, write=True)
     for i, text in enumerate((json.dumps(row), "what is that?")):
-        j.w.sql("INSERT INTO dead_letters (id, at_ms, reason, event) VALUES (?,?,?,?)", (5 + i) << 22, 1795000000456, "it was full", text, write=True)
-    want = {"event": 4 << 22, "at": "2026-11-18T11:06:40.123Z", "property": "news", "section": 1, "id": 2, "remote_ip": "127.0.0.1"}
+        j.w.sql("INSERT INTO dead_letters (id, at_ms, reason, event) VALUES (?,?,?,?)",
+                (5 + i) << 22, 1795000000456, "it was full", text, write=True)
+    want = {"event": 4 << 22, "at": "2026-11-18T11:06:40.123Z",
+        "property": "news", "section": 1, "id": 2, "remote_ip": "127.0.0.1"}
     equal(j.both("events"), [want])
     dead = j.both("events", "--dead")
     equal([d["event"] >> 22 for d in dead], [5, 6])
     equal(dead[0]["row"], {**want, "event": 5 << 22, "id": 7})
-    equal((dead[1]["row"], dead[1]["refused"], dead[1]["reason"]), ("what is that?", "2026-11-18T11:06:40.456Z", "it was full"))
+    equal((dead[1]["row"], dead[1]["since"], dead[1]["reason"]),
+          ("what is that?", "2026-11-18T11:06:40.456Z", "it was full"))
     equal(j("events", "--retry", code=1), {"stored": 1, "refused": 1})
 
 
@@ -167,7 +177,8 @@ def workers(j):
     equal([(f["id"], f["scheduled"]) for f in j("fetch-now", "--again", "1", "2")], [(1, True), (2, True)])
     equal(j.lines("resume", "--all"), [{"workers_notified": 1}])
     got = j.lines("fetch-now", "--again", "--wait", "1")
-    equal([(f["id"], f["scheduled"], f["visit"]["error"] if "error" in f["visit"] else None) for f in got], [(1, True, None)])
+    equal([(f["id"], f["scheduled"], f["visit"]["error"] if "error" in f["visit"] else None)
+          for f in got], [(1, True, None)])
     equal([(f["id"], f["scheduled"]) for f in j("fetch-now", "1")], [(1, False)])
     equal(j("stop"), {"workers_notified": 1})
     equal(p.wait(60), 0)
@@ -175,8 +186,8 @@ def workers(j):
 
 def server(j):
     """It prints at its end, as `run` does."""
-    p = subprocess.Popen(j.w.command("serve", "--json", "--listen", "127.0.0.1:%d" % free_port()), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                         text=True, env=j.w.environment)
+    p = subprocess.Popen(j.w.command("serve", "--json", "--listen", "127.0.0.1:%d" % free_port()),
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=j.w.environment)
     try:
         while "listening on" not in p.stderr.readline():
             equal(p.poll(), None)
@@ -185,10 +196,11 @@ def server(j):
     finally:
         p.kill()
     j.seen.add("serve")
-    equal(sorted(j.judged(said, "serve")), ["started", "cpu_ms", "elapsed_ms", "max_rss_bytes", "restarts"])
+    equal(sorted(j.judged(said, "serve")), ["cpu_ms", "elapsed_ms", "max_rss_bytes", "restarts", "started"])
 
 
-@case("every command takes --json, every list --jsonl; names are of one form, times are ISO 8601 in UTC, and never numbers", needs="server")
+@case("every command takes --json, every list --jsonl; names are of one form, times are ISO 8601 in UTC, and never "
+      "numbers", needs="server")
 def walk(base):
     table = commands()
     with origin(base, samples(base)) as o:
@@ -259,7 +271,8 @@ def failures(base):
 def same_as_http(base):
     with http_server(base) as d:
         w = d.feedwheel
-        _, _, one = d.ask("POST", "/v1/feeds", '{"url":"https://example.org/feed.xml","folder":"a","interval_ms":7200000}')
+        _, _, one = d.ask("POST", "/v1/feeds",
+                          '{"url":"https://example.org/feed.xml","folder":"a","interval_ms":7200000}')
         told = w.json("add", "https://example.org/feed.xml")[0]
         equal({k: one[k] for k in told if k != "existed"}, {k: v for k, v in told.items() if k != "existed"})
         equal(set(one) - set(told), {"location"})
@@ -278,7 +291,8 @@ def same_as_http(base):
         equal(d.ask("POST", "/v1/feeds", json.dumps(kept))[0], 201)
         equal(w.json("export"), kept)
         equal(d.push({"property": "news", "section": 3, "id": 9})[0], 200)
-        equal({k: v for k, v in w.json("events")[0].items() if k in ("property", "section", "id")}, {"property": "news", "section": 3, "id": 9})
+        equal({k: v for k, v in w.json("events")[0].items() if k in (
+            "property", "section", "id")}, {"property": "news", "section": 3, "id": 9})
         times = set()
         for path in ("/v1/feeds", "/v1/feeds/2", "/v1/entries", "/v1/timings", "/v1/ring", "/healthz", "/readyz"):
             status, _, said = d.ask("GET", path)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Large documents: hostile ones fail within their ceiling, honest ones are read whole, and neither holds up the small ones."""
+"""Large documents: hostile ones fail within their ceiling, honest ones are read whole, and neither
+holds up the small ones."""
 import json
 import os
 import signal
@@ -35,8 +36,8 @@ def podcast(n, words=400):
 
 
 def json_feed(n, words=400):
-    items = [{"id": str(i), "title": "Item %d" % i, "content_html": "<p>" + "word " * words + "</p>", "tags": ["a", "b"],
-              "authors": [{"name": "A"}]} for i in range(n)]
+    items = [{"id": str(i), "title": "Item %d" % i, "content_html": "<p>" + "word " * words + "</p>",
+                        "tags": ["a", "b"], "authors": [{"name": "A"}]} for i in range(n)]
     return HEAD + '"items":' + json.dumps(items) + "}"
 
 
@@ -55,7 +56,8 @@ def feeds_of(w):
     return {f["url"]: f for f in w.json("list")}
 
 
-@case("documents made to take memory fail as too large and name the setting; memory is bounded, and the others are read") # F4
+@case("documents made to take memory fail as too large and name the setting; memory is bounded, and the others are "
+      "read") # F4
 def bounded(base):
     documents = hostile()
     with served(base, documents, plans=["0-%d coding=gzip" % (len(documents) - 2)]) as o:
@@ -105,12 +107,14 @@ def stalled(base, o, conf):
     return w, p, stall
 
 
-@case("small documents are read and stored while a large one is being read; one that is told to stop meanwhile loses nothing")
+@case("small documents are read and stored while a large one is being read; one that is told to stop meanwhile loses "
+      "nothing")
 def beside(base):
     with served(base, [podcast(500)] * 3) as o:
         w, p, stall = stalled(base, o, "drain_timeout_ms = 5m\n")
         wait_for("them to come again", lambda: w.one("SELECT count(*) FROM visits") > 3 * SMALL, 60)
-        equal(w.one("SELECT count(*) FROM visits JOIN feeds ON feeds.id = feed_id WHERE title = 'P' AND item_n = 500"), 0)
+        equal(w.one("SELECT count(*) FROM visits JOIN feeds ON feeds.id = feed_id WHERE title = 'P' AND item_n = 500"),
+              0)
         p.send_signal(signal.SIGTERM)
         holds(workers_of(p), "it waits for what it reads")
         os.unlink(stall)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Three machines with a network between them: a store and two that work on it. One of the two is cut off from the store, longer than
-its lease lasts, while it holds work; then exact accounting (growing.py), and no feed was fetched by two at a time. The hard forms are
-among them: packets vanish and nobody is told. FW_LONG=1: it is away for so long that TCP gives up too. A case takes a minute, and the
-network is the same to every engine: where FW_STORES picks none, PostgreSQL stands for all."""
+"""Three machines with a network between them: a store and two that work on it. One of the two is
+cut off from the store, longer than its lease lasts, while it holds work; then exact accounting
+(growing.py), and no feed was fetched by two at a time. The hard forms are among them: packets
+vanish and nobody is told. FW_LONG=1: it is away for so long that TCP gives up too. A case takes a
+minute, and the network is the same to every engine: where FW_STORES picks none, PostgreSQL stands
+for all."""
 import contextlib
 import os
 import time
@@ -27,7 +29,8 @@ class Far(Feedwheel):
     """What runs on another machine, and how often it spoke with the origin."""
 
     def __init__(self, base, server, machine, cable, port):
-        super().__init__(base, CONF + SHORT_LEASE + "concurrency = 20\n", cable.name + ".db", server.url(host=cable.near), machine.inside)
+        super().__init__(base, CONF + SHORT_LEASE + "concurrency = 20\n",
+              cable.name + ".db", server.url(host=cable.near), machine.inside)
         self.said = os.path.join(base, cable.name + "-said")
         self.cable, self.mirror = cable, Mirror(machine, port)
 
@@ -55,7 +58,8 @@ def fleet(base, engine):
         for f, x in zip(far, p):
             drained(f, x)
         never_two(o)
-        print("# %d times visits came too late, and nothing of them was written" % sum(f.words().count(LATE) for f in far))
+        print("# %d times visits came too late, and nothing of them was written" %
+              sum(f.words().count(LATE) for f in far))
 
 
 def never_two(o):
@@ -70,15 +74,20 @@ def never_two(o):
     print("# %d requests for %d feeds, never two for one at a time" % (n, FEEDS))
 
 
-@each_engine("one machine cut off from the store for longer than its lease, by a cable pulled out, by packets that vanish, by answers"
-             " that vanish: the other has all feeds, the first comes back by itself, and nothing is lost or doubled, and no feed asked by both",
+@each_engine("one machine cut off from the store for longer than its lease, by a cable pulled out, by packets that "
+             "vanish, by answers"
+             " that vanish: the other has all feeds, the first comes back by itself, and nothing is lost or doubled, "
+             "and no feed asked by both",
              leave_out=() if ALL else ("redis", "mysql"))
 def cut_off(base, engine): # REL-05, REL-18
     needed()
     with fleet(base, engine) as (o, w, (one, other)):
         cable = one.cable
-        for form, cut, mend in (("the cable pulled out", cable.unplug, cable.plug), ("all packets lost", cable.drop, cable.carry),
-                                ("answers lost", lambda: cable.drop(answers_only=True), cable.carry)):
+        for form, cut, mend in (
+            ("the cable pulled out", cable.unplug, cable.plug),
+            ("all packets lost", cable.drop, cable.carry),
+            ("answers lost", lambda: cable.drop(answers_only=True),
+             cable.carry)):
             n = [one.spoken(), other.spoken()]
             wait_for("both at work", lambda n=n: one.spoken() > n[0] + FEEDS and other.spoken() > n[1] + FEEDS, 60)
             cut()
@@ -89,7 +98,8 @@ def cut_off(base, engine): # REL-05, REL-18
             try:
                 wait_for("the other to have all feeds", lambda before=before: not left(o, before), 60)
             except AssertionError as e:
-                raise AssertionError("%s: %s\n%s" % (form, e, "\n".join(w.run("why", u).stdout for u in left(o, before)[:3]))) from e
+                raise AssertionError("%s: %s\n%s" % (form, e, "\n".join(
+                    w.run("why", u).stdout for u in left(o, before)[:3]))) from e
             equal(one.spoken(), n, "requests of the one that is cut off")
             mend()
             start = time.monotonic()

@@ -16,8 +16,8 @@ NAME = re.compile(r"feedwheel_[a-z][a-z0-9_]*$")
 SAMPLE = re.compile(r"([a-z0-9_]+)(?:\{((?:[a-z]+=\"[^\"\\\n]*\",?)+)\})? (\S+)$")
 LABEL = re.compile(r"([a-z]+)=\"([^\"\\]*)\"")
 
-KINDS = ("none", "ok", "same", "not_modified", "http", "dns", "connect", "tls", "timeout", "protocol", "format", "limit", "blocked",
-         "redirect", "crash", "gone", "local")
+KINDS = ("none", "ok", "same", "not_modified", "http", "dns", "connect", "tls", "timeout",
+         "protocol", "format", "limit", "blocked", "redirect", "crash", "gone", "local")
 
 
 class Metrics:
@@ -43,7 +43,9 @@ class Metrics:
                 m = SAMPLE.match(line)
                 holds(m, "a sample: " + line)
                 part = m[1].removeprefix(current)
-                holds(part in (("_bucket", "_sum", "_count") if self.type[current] == "histogram" else ("",)), "in its place: " + line)
+                holds(
+                    part in (("_bucket", "_sum", "_count") if self.type[current] == "histogram" else ("",)),
+                    "in its place: " + line)
                 labels = tuple(LABEL.findall(m[2] or "")) + ((("part", part),) if part else ())
                 holds(labels not in self.value[current], "given once: " + line)
                 self.value[current][labels] = float(m[3])
@@ -96,15 +98,20 @@ def as_stored(base):
               {KINDS[k]: n for k, n in w.sql("SELECT kind, count(*) FROM visits GROUP BY kind")})
         equal({k: n for k, n in m.all("fetch_responses_total").items() if n},
               dict(w.sql("SELECT (http_status / 100) || 'xx', count(*) FROM visits WHERE http_status > 0 GROUP BY 1")))
-        sums = w.sql("SELECT sum(item_n), sum(new_n), sum(changed_n), sum(wire_bytes), sum(body_bytes), sum(hops) FROM visits")[0]
-        names = "items", "entries_new", "entries_changed", "fetch_received_bytes", "fetch_decoded_bytes", "fetch_redirects"
+        sums = w.sql(
+            "SELECT sum(item_n), sum(new_n), sum(changed_n), sum(wire_bytes), sum(body_bytes), "
+            "sum(redirects) FROM visits")[
+            0]
+        names = "items", "entries_new", "entries_changed", "fetch_received_bytes", \
+            "fetch_decoded_bytes", "fetch_redirects"
         equal([m.get(n + "_total") for n in names], [float(n) for n in sums])
         equal(m.get("entries_new_total"), w.one("SELECT count(*) FROM entries"))
         holds(m.get("fetch_decoded_bytes_total") > m.get("fetch_received_bytes_total") > 0, "some came compressed")
         equal(m.count("visit_lateness_seconds"), len(o.urls))
         equal(m.count("fetch_duration_seconds"), w.one("SELECT count(*) FROM visits WHERE total_us > 0"))
         equal(m.count("parse_duration_seconds"), w.one("SELECT count(*) FROM visits WHERE parse_us > 0"))
-        holds(m.count("store_commit_duration_seconds") > 0 and m.count("store_claim_duration_seconds") > 0, "the store is timed")
+        holds(m.count("store_commit_duration_seconds") > 0 and m.count(
+            "store_claim_duration_seconds") > 0, "the store is timed")
         equal((m.get("claims_total"), m.get("leases_lost_total"), m.get("worker_restarts_total")), (len(o.urls), 0, 0))
         equal(m.get("build_info", version=w.run("--version").stdout.split()[1]), 1)
         for process in "master", "worker", "server":
@@ -114,7 +121,8 @@ def as_stored(base):
 
         def looked(): # the first look may be of before the visits
             m = scrape(d)
-            return "feedwheel_feeds" in m.value and [m.get(n) for n in ("feeds_due", "feeds_in_flight", "feeds_failing", "entries")] == want
+            return "feedwheel_feeds" in m.value and [m.get(n) for n in ("feeds_due", "feeds_in_flight", "feeds_failing",
+                    "entries")] == want
         wait_for("a look into the store: %s" % want, looked)
         equal(scrape(d).all("feeds"), {"active": len(o.urls), "paused": 0, "gone": 0, "quarantined": 0})
 
@@ -138,7 +146,8 @@ def survives(base):
             if kind == "counter" and not name.endswith("process_cpu_seconds_total"):
                 for labels, value in before.value[name].items():
                     holds(after.value[name][labels] >= value, "%s %s rises" % (name, labels))
-        holds(after.all("visits_total")["not_modified"] > before.all("visits_total")["not_modified"], "304 are told apart")
+        holds(after.all("visits_total")["not_modified"] > before.all(
+            "visits_total")["not_modified"], "304 are told apart")
         os.kill(door_pid, signal.SIGKILL)
         wait_for("another server", lambda: restarted(d))
         again = scrape(d)
@@ -160,7 +169,10 @@ def alone(base):
         equal((m.get("push_stored_rows_total"), m.get("workers"), m.count("flush_seconds")), (1, 0, 1))
         holds("feedwheel_visits_total" not in m.value, "no visits")
         if shutil.which("promtool"):
-            r = subprocess.run(["promtool", "check", "metrics"], input=d.ask("GET", "/metrics")[2], capture_output=True, text=True, check=False)
+            r = subprocess.run(
+                ["promtool", "check", "metrics"],
+                input=d.ask("GET", "/metrics")[2],
+                capture_output=True, text=True, check=False)
             equal((r.returncode, r.stdout + r.stderr), (0, ""), "promtool")
 
 

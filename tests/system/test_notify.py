@@ -68,7 +68,8 @@ class Served(HttpServer):
         self.process = told(self.feedwheel, self.manager, **self.more).start(*self.arguments)
 
 
-@case("READY when the server answers, STATUS, RELOADING around a reload, STOPPING at SIGTERM; from the master alone", needs="server")
+@case("READY when the server answers, STATUS, RELOADING around a reload, STOPPING at SIGTERM; from the master alone",
+      needs="server")
 def life(base):
     for name, command in ((os.path.join(base, "notify"), "serve"), ("@feedwheel-test-%d" % os.getpid(), "run")):
         with manager(name) as m:
@@ -76,20 +77,24 @@ def life(base):
             _, before = m.until("READY", "^1$")
             equal(d.ask("GET", "/healthz")[0], 200, "at once")
             equal([b for b in before if set(b) - {"STATUS", "EXTEND_TIMEOUT_USEC"}], [], "before it is ready")
-            equal([b["EXTEND_TIMEOUT_USEC"] for b in before if "EXTEND_TIMEOUT_USEC" in b], ["3600000000"] if command == "run" else [])
+            equal([b["EXTEND_TIMEOUT_USEC"] for b in before if "EXTEND_TIMEOUT_USEC" in b],
+                  ["3600000000"] if command == "run" else [])
             workers = 2 * (command == "run")
             m.until("STATUS", "^%d of %d workers, a server; 0 visits" % (workers, workers))
             children = workers_of(d.process)
             equal(len(children), workers + 1)
-            for pid in children if not sanitized() else (): # without a cage a child is a fork, which keeps what it was started with
-                with contextlib.suppress(PermissionError), open("/proc/%d/environ" % pid, "rb") as f: # a caged one is root's to see
+            # without a sandbox a child is a fork, which keeps what it was started with
+            for pid in children if not sanitized() else ():
+                with contextlib.suppress(PermissionError), open("/proc/%d/environ" % pid,
+                                                                "rb") as f: # a sandboxed one is root's to see
                     holds(b"NOTIFY_SOCKET" not in f.read(), "a child knows of it")
             # a configuration that is wrong, and one that is right
             for bad in (True, False):
                 with open(d.feedwheel.conf, encoding="ascii") as f:
                     conf = f.read()
                 with open(d.feedwheel.conf, "w", encoding="ascii") as f:
-                    f.write("wrokers = 3\n" + conf if bad else conf.replace("wrokers = 3\n", "").replace("workers = 2", "workers = 2\nhost_concurrency = 3"))
+                    f.write("wrokers = 3\n" + conf if bad else conf.replace("wrokers = 3\n",
+                            "").replace("workers = 2", "workers = 2\nhost_concurrency = 3"))
                 d.process.send_signal(signal.SIGHUP)
                 said, before = m.until("RELOADING", "^1$")
                 holds(int(said["MONOTONIC_USEC"]) > 0, said)
@@ -109,7 +114,8 @@ def life(base):
             holds(not any("WATCHDOG" in b for b in before), "no watchdog was asked for")
 
 
-@case("WATCHDOG comes while master and children are alive, not while one stands still, and again when it goes on", needs="server")
+@case("WATCHDOG comes while master and children are alive, not while one stands still, and again when it goes on",
+      needs="server")
 def watchdog(base):
     with manager(os.path.join(base, "notify")) as m:
         d = Served(base, m, "run", conf="workers = 1\n", inside=OWN_PID, WATCHDOG_USEC="300000")
@@ -161,8 +167,13 @@ def nobody(base):
     w = Feedwheel(base, "workers = 1\n")
     w.run("add", "https://a.example/")
     w.run("pause", "https://a.example/")
-    for name, words in ((None, ""), ("", ""), (os.path.join(base, "nobody"), "no messages to the service manager: NOTIFY_SOCKET: No such file"),
-                        ("vsock:2:1", "vsock:2:1 is not the name of a Unix socket"), ("/" + "x" * 200, "is not the name of a Unix socket")):
+    for name, words in (
+        (None, ""),
+        ("", ""),
+        (os.path.join(base, "nobody"),
+         "no messages to the service manager: NOTIFY_SOCKET: No such file"),
+        ("vsock:2:1", "vsock:2:1 is not the name of a Unix socket"),
+        ("/" + "x" * 200, "is not the name of a Unix socket")):
         if name is not None:
             w.environment["NOTIFY_SOCKET"] = name
         said = os.path.join(base, "said")
@@ -181,14 +192,16 @@ def nobody(base):
 def unit(base):
     with open(os.path.join(BUILD, "contrib", "feedwheel.service"), encoding="ascii") as f:
         text = f.read()
-    for line in ("Type=notify", "WatchdogSec=3min", "StartLimitBurst=20", "StartLimitIntervalSec=10min", "Restart=on-failure"):
+    for line in ("Type=notify", "WatchdogSec=3min", "StartLimitBurst=20", "StartLimitIntervalSec=10min",
+                 "Restart=on-failure"):
         holds("\n%s\n" % line in text, line)
     if not shutil.which("systemd-analyze"):
         raise Skip("no systemd-analyze")
     path = os.path.join(base, "feedwheel.service")
     with open(path, "w", encoding="ascii") as f:
         f.write(re.sub(r"(?m)^ExecStart=\S+", "ExecStart=" + FEEDWHEEL, text))
-    r = subprocess.run(["systemd-analyze", "verify", "--man=no", path], capture_output=True, text=True, timeout=MINUTE, check=False,
+    r = subprocess.run(["systemd-analyze", "verify", "--man=no", path],
+                       capture_output=True, text=True, timeout=MINUTE, check=False,
                        env={**os.environ, "SYSTEMD_LOG_LEVEL": "warning"})
     equal([l for l in (r.stdout + r.stderr).splitlines() if "feedwheel.service" in l], [], "systemd-analyze verify")
 

@@ -22,7 +22,8 @@ def get(o, path, headers=None, host="127.1.0.1", method="GET"):
 
 
 def raw(o, path, silent=60.0, behind=b""):
-    """Everything the origin sends to one request, and how it ended: "eof", "reset" or "silent", for so many seconds behind this."""
+    """Everything the origin sends to one request, and how it ended: "eof", "reset" or "silent", for
+    so many seconds behind this."""
     s = socket.create_connection(("127.1.0.1", o.port), timeout=60)
     s.sendall(("GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path).encode())
     data, end = b"", "eof"
@@ -89,8 +90,10 @@ def growth(base):
             tops.append(body.count(b"<item>") * 100 + int(body.split(b"entry-")[1].split(b"<")[0]))
         equal(tops, [303, 303, 404, 404, 405])
         old = r.getheader("ETag")
-        equal(get(o, "/feed/0", {"If-None-Match": old, "If-Modified-Since": r.getheader("Last-Modified")})[0].status, 304)
-        equal(get(o, "/feed/0", {"If-None-Match": old, "If-Modified-Since": r.getheader("Last-Modified")})[0].status, 200)
+        equal(get(o, "/feed/0", {"If-None-Match": old,
+              "If-Modified-Since": r.getheader("Last-Modified")})[0].status, 304)
+        equal(get(o, "/feed/0", {"If-None-Match": old,
+              "If-Modified-Since": r.getheader("Last-Modified")})[0].status, 200)
         equal(o.stats()["violations"], 0)
 
 

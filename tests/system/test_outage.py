@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""A store on a server that is killed, frozen, cut off or not there yet, under load; then exact accounting (growing.py). Each case
-runs for every engine whose server is installed."""
+"""A store on a server that is killed, frozen, cut off or not there yet, under load; then exact
+accounting (growing.py). Each case runs for every engine whose server is installed."""
 import contextlib
 import os
 import random
@@ -33,7 +33,8 @@ def killed_server(base, engine):
             let_pass(AWAY_S if k else 0.5, "the outage's length")
             if k:
                 wait_for("what was claimed to be asked", lambda: at_rest(lambda: asked(o)))
-                holds(max(a - b for a, b in zip(asked_each(o), before)) <= 1, "a feed was asked twice while nothing could be claimed")
+                holds(max(a - b for a, b in zip(asked_each(o), before)) <= 1,
+                      "a feed was asked twice while nothing could be claimed")
             s.again()
             start = time.monotonic()
             wait_for("work again", lambda before=before: asked(o) > sum(before) + FEEDS, 30)
@@ -53,7 +54,12 @@ def late_server(base, engine):
         s.kill9()
         said = w.run("doctor", code=1).stdout
         holds(re.search(r"^broken +store .*\n +-> check that its server runs", said, re.M), said)
-        for arguments in (["status"], ["list"], ["run", "--once"], ["fetch-now", o.urls[0]], ["add", "https://x.example/"]):
+        for arguments in (
+            ["status"],
+            ["list"],
+            ["run", "--once"],
+            ["fetch-now", o.urls[0]],
+            ["add", "https://x.example/"]):
             start = time.monotonic()
             said = w.run(*arguments, code=3, timeout=90).stderr
             holds(time.monotonic() - start < 60, "%s took %.1f s" % (arguments, time.monotonic() - start))
@@ -73,7 +79,8 @@ def late_server(base, engine):
         s.again()
 
 
-@each_engine("told to leave during an outage: it waits no longer than drain_timeout_ms, and the next run makes the visits again")
+@each_engine("told to leave during an outage: it waits no longer than drain_timeout_ms, and the next run makes the "
+             "visits again")
 def drain_in_outage(base, engine):
     with growing(base, engine, conf="drain_timeout_ms = 2s\n") as (o, w, s):
         p = w.start("run")
@@ -108,7 +115,8 @@ def two_machines(base, engine):
 # ---- a machine that is cut off -----------------------------------------------------------------------------
 
 class Wire:
-    """A wire from a port of its own to the server. Cut, it carries nothing and tells nobody; mended, it knows of no connection."""
+    """A wire from a port of its own to the server. Cut, it carries nothing and tells nobody;
+    mended, it knows of no connection."""
 
     def __init__(self, family, address):
         self.family, self.address, self.whole, self.over, self.forgets = family, address, True, False, False
@@ -165,7 +173,8 @@ def wired(engine, url):
     """A wire to the server at this URL, and the URL by way of it."""
     if engine == "postgres":
         folder, options = re.match(r"postgres://feedwheel@/postgres\?host=([^&]*)&(.*)", url).groups()
-        wire = Wire(socket.AF_UNIX, os.path.join(folder, [f for f in os.listdir(folder) if re.match(r"\.s\.PGSQL\.\d+$", f)][0]))
+        wire = Wire(socket.AF_UNIX, os.path.join(
+            folder, [f for f in os.listdir(folder) if re.match(r"\.s\.PGSQL\.\d+$", f)][0]))
         return wire, "postgres://feedwheel@127.0.0.1:%d/postgres?sslmode=disable&%s" % (wire.port, options)
     if engine == "mysql":
         name, path = re.match(r"mysql://root@localhost/([^?]*)\?socket=(.*)", url).groups()
@@ -178,7 +187,8 @@ def wired(engine, url):
     raise NotImplementedError(engine)
 
 
-@each_engine("one of two machines cut off from the store, a worker of the other stopped beyond its lease: the third takes their feeds;"
+@each_engine("one of two machines cut off from the store, a worker of the other stopped beyond its lease: the third "
+             "takes their feeds;"
              " what they still hold when they are back is not stored twice")
 def cut_off(base, engine):
     with growing(base, engine, "fixed:300", SHORT_LEASE + "concurrency = 20\n") as (o, w, s):
@@ -208,12 +218,14 @@ def cut_off(base, engine):
 
 # ---- a server that answers, and refuses ------------------------------------------------------------------------
 
-@each_engine("a failover: the server becomes a replica, another the master and has its address; who is connected to the old one goes over",
+@each_engine("a failover: the server becomes a replica, another the master and has its address; who is connected to "
+             "the old one goes over",
              leave_out=("postgres", "mysql")) # PostgreSQL's failover: tests/store/postgres_faults.c
 def failover(base, engine): # REL-08
     ports = free_port(), free_port()
     with Private(engine, base, "one", options=["--port", str(ports[0])]) as one, \
-            Private(engine, base, "two", options=["--port", str(ports[1]), "--replicaof", "127.0.0.1", str(ports[0])]) as two:
+            Private(engine, base, "two", options=["--port", str(ports[1]), "--replicaof", "127.0.0.1",
+                                                  str(ports[0])]) as two:
         wait_for("the replica", lambda: "master_link_status:up" in two.redis("INFO", "replication"))
         wire = Wire(socket.AF_UNIX, one.socket)
         try:
@@ -221,7 +233,8 @@ def failover(base, engine): # REL-08
                 p = w.start("run")
                 wait_for("work", lambda: asked(o) > FEEDS)
                 wire.address = two.socket
-                equal(one.redis("FAILOVER", "TO", "127.0.0.1", str(ports[1])), "OK") # waits until the replica has all of it
+                # waits until the replica has all of it
+                equal(one.redis("FAILOVER", "TO", "127.0.0.1", str(ports[1])), "OK")
                 wait_for("the new master", lambda: "role:master" in two.redis("INFO", "replication"))
                 start, n = time.monotonic(), asked(o)
                 wait_for("work again", lambda: asked(o) > n + 2 * FEEDS, 30)
@@ -232,12 +245,15 @@ def failover(base, engine): # REL-08
             wire.close()
 
 
-FEW = {"postgres": ["-c", "max_connections=10", "-c", "superuser_reserved_connections=0"], "redis": ["--maxclients", "10"]}
+FEW = {"postgres": ["-c", "max_connections=10", "-c",
+    "superuser_reserved_connections=0"], "redis": ["--maxclients", "10"]}
 
 
-@each_engine("no connection is free: commands say so with the remedy, a run waits, and works when there is one", leave_out=("mysql",))
+@each_engine("no connection is free: commands say so with the remedy, a run waits, and works when there is one",
+             leave_out=("mysql",))
 def too_many(base, engine): # REL-08
-    with growing(base, engine, on=Private(engine, base, options=FEW[engine])) as (o, w, s), contextlib.ExitStack() as guests:
+    with growing(base, engine, on=Private(engine, base, options=FEW[engine])) as (o, w,
+            s), contextlib.ExitStack() as guests:
         hello = HELLO if engine == "postgres" else b"PING\r\n"
         full = False
         while not full:
@@ -290,7 +306,8 @@ SMALL = {"postgres": ["-c", "autovacuum=off"], "redis": [],
          "mysql": ["--innodb-log-file-size=4M", "--innodb-buffer-pool-size=8M"]}
 
 
-@each_engine("the server's disk is full, under load: visits are kept, nothing is claimed, and all goes on when there is room again")
+@each_engine("the server's disk is full, under load: visits are kept, nothing is claimed, and all goes on when there "
+             "is room again")
 def full_disk(base, engine): # REL-09
     with small_disk(base, 250) as (folder, fill), \
             growing(base, engine, on=Private(engine, base, options=SMALL[engine], folder=folder)) as (o, w, s):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Contents that take work to be made safe: a page ends early, none is left out, and what was made safe once is at hand."""
+"""Contents that take work to be made safe: a page ends early, none is left out, and what was made
+safe once is at hand."""
 import json
 import threading
 
@@ -8,14 +9,16 @@ from http_server import http_server
 from harness import case, equal, holds, run
 
 COMMENT = "<!--" + "x" * 1900000 + "-->" # nothing is left of it
-MISNESTED = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>", "<table><b>x</b><tr>y<td><i>z</table>", "<b>x<i>y</b>z</i>"]
+MISNESTED = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>",
+    "<table><b>x</b><tr>y<td><i>z</table>", "<b>x<i>y</b>z</i>"]
 
 
 def stored(d, contents):
     """A feed with an entry for each of these; the ids in order of storing."""
     equal(d.ask("POST", "/v1/feeds", '{"url":"http://a.example/"}', {"Content-Type": "application/json"})[0], 201)
     for i, content in enumerate(contents):
-        body = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": [{"id": "e%02d" % i, "content_html": content}]})
+        body = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "t",
+                           "items": [{"id": "e%02d" % i, "content_html": content}]})
         status, _, said = d.ask("POST", "/v1/feeds/1/entries", body, {"Content-Type": "application/feed+json"})
         equal(status // 100, 2, said)
     return ["e%02d" % i for i in range(len(contents))]
@@ -32,7 +35,8 @@ def walk(d, path):
         path = said.get("next_url")
 
 
-@case("a page ends early when too much had to be made safe for it: nothing is left out, and the next time it is not done again") # F7
+@case("a page ends early when too much had to be made safe for it: nothing is left out, and the next time it is not "
+      "done again") # F7
 def input_bytes(base):
     with http_server(base) as d:
         ids = stored(d, [COMMENT] * 12)
@@ -45,7 +49,8 @@ def input_bytes(base):
                 holds(len(pages) >= 3 and max(len(p) for p in pages) <= 5, [len(p) for p in pages])
             else: # all are at hand
                 equal([len(p) for p in pages], [12])
-        equal([len(p) for p in walk(d, "/v1/entries?limit=100&content=raw&order=stored")], [5, 5, 2]) # that is told as it is: 8 MiB of it
+        equal([len(p) for p in walk(d, "/v1/entries?limit=100&content=raw&order=stored")],
+              [5, 5, 2])  # that is told as it is: 8 MiB of it
         equal([len(p) for p in walk(d, "/v1/entries?limit=100&content=no")], [12])
 
 
@@ -57,7 +62,8 @@ def changed(base):
             if word == "two":
                 body = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "t",
                                    "items": [{"id": "e00", "content_html": COMMENT + "<p>two</p>"}]})
-                equal(d.ask("POST", "/v1/feeds/1/entries", body, {"Content-Type": "application/feed+json"})[0] // 100, 2)
+                equal(d.ask("POST", "/v1/feeds/1/entries", body,
+                      {"Content-Type": "application/feed+json"})[0] // 100, 2)
             [[item]] = walk(d, "/v1/entries")
             equal(item["content_html"], "<p>%s</p>" % word)
             equal(d.ask("GET", "/v1/entries/%d" % item["_store"]["entry"])[2]["content_html"], "<p>%s</p>" % word)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The order of work: what a --once begins first, what it foretells and keeps; the slow ones' share; limits of hosts, for what is claimed ahead."""
+"""The order of work: what a --once begins first, what it foretells and keeps; the slow ones' share;
+limits of hosts, for what is claimed ahead."""
 import collections
 import json
 import os
@@ -16,7 +17,7 @@ TIGHT = "concurrency = 4\nworkers = 1\n"
 def learned(feedwheel, urls, *arguments):
     """One run, after which all durations are known and everything is due again."""
     stats = feedwheel.run_once(*arguments)
-    holds("forecast_ms" not in stats, "nothing is known, so nothing is foretold: %s" % stats)
+    holds("forecast_ms" not in stats, "nothing is known, so nothing is forecast: %s" % stats)
     feedwheel.run("set", "--due", *urls)
 
 
@@ -29,7 +30,8 @@ def in_order(o, since):
     return [r["feed"] for r in o.requests()][since:]
 
 
-@case("run --once begins with what takes longest; each order is what it says; the summary compares with what was foretold")
+@case("run --once begins with what takes longest; each order is what it says; the summary compares with what was "
+      "forecast")
 def orders(base):
     slow = (5, 11, 17)
     with origin(base, samples(base), "--feeds", "20", "--latency", "fixed:20",
@@ -48,15 +50,19 @@ def orders(base):
             got = in_order(o, since)
             equal(len(got), 20, "requests of %s" % order)
             holds(where([got.index(f) for f in longest]), "%s: %s of %s" % (order, got, takes))
-            holds(stats["forecast_known"] == 20 and stats["forecast_ms"] >= 800, "foretold: %s" % stats)
+            holds(stats["forecast_known"] == 20 and stats["forecast_ms"] >= 800, "forecast: %s" % stats)
             holds(stats["took_ms"] >= stats["bound_ms"] >= stats["bound_longest_ms"] >= 1000, "measured: %s" % stats)
-            kept = json.loads(w.one("SELECT value FROM records WHERE kind = 'run' AND CAST(record_key AS TEXT) = ?", str(stats["run"])))
-            equal((kept["slots"], kept["policy"], kept["feeds"], kept["workers"], "batch" in kept, kept["total_us"] // 1000),
-                  (4, order, 20, 1, order.startswith("batch"), stats["took_ms"]))
+            kept = json.loads(
+                w.one(
+                    "SELECT value FROM records WHERE kind = 'run' AND CAST(record_key AS TEXT) = ?", str(
+                        stats["run"])))
+            equal((kept["slots"], kept["policy"], kept["feeds"], kept["workers"], "batch" in kept,
+                  kept["total_us"] // 1000), (4, order, 20, 1, order.startswith("batch"), stats["took_ms"]))
             w.run("set", "--due", *o.urls)
         said = w.run("run", "--once").stdout
         holds("forecast" in said and "lower bound for any order" in said, said)
-        equal(w.one("SELECT count(*) FROM visits WHERE queue_us > 0 AND store_us > 0") > 0, True, "visits say how long they waited")
+        equal(w.one("SELECT count(*) FROM visits WHERE queue_us > 0 AND store_us > 0")
+              > 0, True, "visits say how long they waited")
 
 
 @case("a batch order is a barrier: nothing begins before the batch in front of it has ended")
@@ -69,11 +75,14 @@ def batches(base):
         equal(len(log), 12)
         for i in range(3, 12):
             before = log[:i // 3 * 3]
-            holds(log[i]["start_us"] >= max(r["end_us"] for r in before) - 1000, "request %d began before its batch" % i)
+            holds(log[i]["start_us"] >= max(r["end_us"]
+                  for r in before) - 1000, "request %d began before its batch" % i)
 
 
-@each_engine("crowded hosts: the busiest first, never above a host's limits though many are claimed ahead, none forgotten; two workers",
-             also=["sqlite"])
+@each_engine(
+    "crowded hosts: the busiest first, never above a host's limits though many are claimed ahead, none forgotten; two "
+    "workers",
+    also=["sqlite"])
 def crowded(base, engine):
     if engine == "sqlite":
         crowd(base, None)
@@ -96,7 +105,9 @@ def crowd(base, store):
             equal(max(collections.Counter(r["feed"] for r in log).values()), 1, "each once")
             holds(o.stats()["host_in_flight_max"] <= 2, "in flight at one host")
             if store is None and workers == "1":
-                begun = w.sql("SELECT f.url, min(v.id) FROM visits v JOIN feeds f ON f.id = v.feed_id WHERE slot < 2 GROUP BY slot")
+                begun = w.sql(
+                    "SELECT f.url, min(v.id) FROM visits v JOIN feeds f ON f.id = v.feed_id WHERE slot < 2 GROUP BY "
+                    "slot")
                 equal(["//127.1.0.1:" in url for url, _ in begun], [True, True], "the host with the most goes first")
                 equal((stats["bound_host"], stats["bound_host_feeds"]), ("127.1.0.1", 30))
             w.run("set", "--due", *urls)
@@ -111,7 +122,8 @@ def gaps(base):
             equal(w.run_once()["failed"], 0)
             w.run("set", "--due", *o.urls)
         equal(len(o.requests()), 16)
-        begun = [r[0] for r in w.sql("SELECT at_ms FROM visits ORDER BY at_ms")] # what is sent later than it is begun moves the next one too
+        # what is sent later than it is begun moves the next one too
+        begun = [r[0] for r in w.sql("SELECT at_ms FROM visits ORDER BY at_ms")]
         gaps = [b - a for a, b in zip(begun, begun[1:])]
         holds(min(gaps) >= 149, "gaps %s" % gaps)
         at = sorted(r["came_us"] // 1000 for r in o.requests()) # a busy machine hands them over now late, now on time
@@ -175,7 +187,8 @@ def slow_hosts(base):
 
 
 def long_away(base, o, urls, quick):
-    """A store in which all of these are late: the quick ones, asked each quarter, by hours, the others, asked once a day, by days."""
+    """A store in which all of these are late: the quick ones, asked each quarter, by hours, the
+    others, asked once a day, by days."""
     w = Feedwheel(os.path.join(base, "source"), TIGHT)
     w.run("import", "-", stdin="\n".join(urls) + "\n")
     equal(w.run_once("--concurrency", "20", "--host-concurrency", "1")["failed"], 0)
@@ -184,13 +197,19 @@ def long_away(base, o, urls, quick):
     for url in urls:
         (place,) = db.execute("SELECT position FROM feeds WHERE url = ?", (url,)).fetchone()
         last, interval = (now - 3 * HOUR, HOUR // 4) if url in quick else (now - 72 * HOUR, 24 * HOUR)
-        equal(db.execute("UPDATE schedule SET last_visit_ms = ?, due_at_ms = ? WHERE position = ?", (last, last + interval, place)).rowcount, 1)
+        equal(
+            db.execute(
+                "UPDATE schedule SET last_visit_ms = ?, due_at_ms = ? WHERE position = ?",
+                (last, last + interval, place)).rowcount, 1)
     db.commit()
     db.close()
     return w
 
 
-@each_engine("after downtime: what is late by most of its intervals first, new feeds between, all in the end, no host above its limit", also=["sqlite"])
+@each_engine(
+    "after downtime: what is late by most of its intervals first, new feeds between, all in the end, no host above "
+    "its limit",
+    also=["sqlite"])
 def backlog(base, engine):
     if engine == "sqlite":
         worked_off(base, None, 1)
@@ -211,7 +230,8 @@ def worked_off(base, store, workers):
         old, new, quick = urls[:80], urls[80:], {urls[f] for f in range(0, 80, 4)}
         os.mkdir(os.path.join(base, "source"))
         source = long_away(base, o, old, quick)
-        w = Feedwheel(base, "concurrency = 3\nworkers = %d\nhost_concurrency = 1\nbacklog_ms = 10m\n" % workers, store=store)
+        w = Feedwheel(base, "concurrency = 3\nworkers = %d\nhost_concurrency = 1\nbacklog_ms = 10m\n" %
+                      workers, store=store)
         w.run("copy", "sqlite:" + source.path, w.store)
         holds("late by 11 of its intervals" in w.run("why", urls[4]).stdout, "why tells its turn")
         equal(int(w.json("why", urls[1])["late_intervals"]), 2)
@@ -239,9 +259,11 @@ def worked_off(base, store, workers):
         holds(quick[-1] < slow[4], "the quick ones at %s, the others at %s" % (quick, slow))
 
 
-@case("silence for once does not hold up the end of a long run: given up, not charged, asked with full patience next time")
+@case("silence for once does not hold up the end of a long run: given up, not charged, asked with full patience next "
+      "time")
 def patience(base):
-    with origin(base, samples(base), "--feeds", "30", "--latency", "fixed:100", plans=["3 after=2,first=3,hang=start"]) as o:
+    with origin(base, samples(base), "--feeds", "30", "--latency", "fixed:100",
+                plans=["3 after=2,first=3,hang=start"]) as o:
         w = Feedwheel(base, "concurrency = 2\nworkers = 1\nstraggler_timeout_ms = 200ms\n")
         w.run("import", o.url_file)
         for _ in range(2):
@@ -249,8 +271,10 @@ def patience(base):
             w.run("set", "--due", *o.urls)
         stats = w.run_once("--order", "fifo", "--first-byte-timeout-ms", "30s", "--total-timeout-ms", "40s")
         equal(stats["feeds"], 30)
-        said = dict(w.sql("SELECT url, error FROM feeds WHERE error <> ''")) # more than one, if the origin stands still just then
-        holds(o.urls[3] in said and len(said) == stats["failed"] and all("straggler_timeout_ms" in e for e in said.values()), "%s: %s" % (stats, said))
+        # more than one, if the origin stands still just then
+        said = dict(w.sql("SELECT url, error FROM feeds WHERE error <> ''"))
+        holds(o.urls[3] in said and len(said) == stats["failed"] and all(
+            "straggler_timeout_ms" in e for e in said.values()), "%s: %s" % (stats, said))
         equal(w.json("list", "--failing"), [], "nobody is charged")
         equal(w.one("SELECT max(total_us) < 30000000 FROM visits"), 1, "it did not get its whole time")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""feedwheel plan: what a run --once will take, foretold from stored timings; nothing is fetched for it."""
+"""feedwheel plan: what a run --once will take, forecast from stored timings; nothing is fetched for it."""
 import re
 
 from harness import SOON, Feedwheel, case, equal, holds, origin, run, samples
@@ -16,7 +16,7 @@ def timed(base, o, conf=""):
 
 
 @case("bounds, totals and the order come from the stored timings, and nothing is fetched")
-def foretold(base):
+def forecast(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "12", plans=["* latency=40", "3 latency=400"]) as o:
         w = timed(base, o)
         before = len(o.requests())
@@ -52,9 +52,11 @@ def compared(base):
 
 @case("a server that says nothing took its time waiting, not sending")
 def silent(base):
-    with origin(base, samples(base, "--copies", "1"), "--feeds", "3", plans=["* latency=5", "1 hang=start", "2 latency=60,hang=body"]) as o:
+    with origin(base, samples(base, "--copies", "1"), "--feeds", "3", plans=["* latency=5", "1 hang=start",
+            "2 latency=60,hang=body"]) as o:
         w = timed(base, o, "first_byte_timeout_ms = 6s\ntotal_timeout_ms = 8s\nconnect_timeout_ms = 8s\n")
-        rows = {r.split()[-1].rsplit("/", 1)[1]: r for r in w.run("plan", "--all").stdout.splitlines() if "/feed/" in r and "%" in r}
+        rows = {r.split()[-1].rsplit("/", 1)[1]: r for r in w.run("plan",
+                        "--all").stdout.splitlines() if "/feed/" in r and "%" in r}
         holds("wait" in rows["1"] and "body" not in rows["1"], rows["1"])
         holds(re.search(r"body \d", rows["2"]), rows["2"])
 
@@ -76,7 +78,8 @@ def chains(base):
         v = Feedwheel(base, name="new.db")
         v.run("add", *[o.url("/doc/%d" % i, "127.1.1.%d" % (i + 1)) for i in range(6)])
         orders = v.json("plan", "--compare", "--slots", "3")["orders"]
-        holds(all(x["total_ms"] > 0 and x["ratio"] >= 0.999 for x in orders), "guesses count in every order: %s" % orders)
+        holds(all(x["total_ms"] > 0 and x["ratio"] >= 0.999 for x in orders),
+              "guesses count in every order: %s" % orders)
         holds("so this is a guess" in v.run("plan").stdout, "and that they are guesses is said")
 
 
@@ -88,8 +91,15 @@ def edges(base):
     holds("--all" in w.run("plan").stderr, "what to try")
     equal(w.run("plan", "--all").stdout, "")
     equal(w.json("plan")["feeds"], 0)
-    for arguments, code, words in ((("--slots", "0"), 2, "--slots"), (("--slots", "9999999"), 2, "--slots"), (("--order", "best"), 4, "fifo"),
-                                   (("x",), 2, "unexpected argument")):
+    for arguments, code, words in (
+        (("--slots", "0"),
+         2, "--slots"),
+        (("--slots", "9999999"),
+         2, "--slots"),
+        (("--order", "best"),
+         4, "fifo"),
+        (("x",),
+         2, "unexpected argument")):
         r = w.run("plan", *arguments, code=code)
         holds(words in r.stderr, "%s: %s" % (arguments, r.stderr))
 

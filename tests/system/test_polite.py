@@ -10,7 +10,8 @@ from harness import Feedwheel, case, each_engine, equal, header, holds, origin, 
 from names import Names
 
 
-@case("plain GETs: own User-Agent, no cookies, no referrer, no cache busting, one request a feed") # NET-12, POL-02, POL-13
+# NET-12, POL-02, POL-13
+@case("plain GETs: own User-Agent, no cookies, no referrer, no cache busting, one request a feed")
 def plain(base):
     with origin(base, samples(base), plans=["%2 cookie"]) as o:
         w = Feedwheel(base, "contact_url = https://feedwheel.example/bot\n")
@@ -23,7 +24,8 @@ def plain(base):
         for r in log:
             equal(r["method"], "GET")
             agent = header(r, "User-Agent")
-            holds(len(agent) == 1 and agent[0].startswith("feedwheel/") and "+https://feedwheel.example/bot" in agent[0], agent)
+            holds(len(agent) == 1 and agent[0].startswith("feedwheel/")
+                  and "+https://feedwheel.example/bot" in agent[0], agent)
             for name in ("Cookie", "Referer", "Cache-Control", "Pragma", "Authorization", "Range", "Expect"):
                 equal(header(r, name), [], name)
             holds("gzip" in header(r, "Accept-Encoding")[0], "gzip accepted")
@@ -51,8 +53,9 @@ def gaps_of(requests):
 
 
 def kept(o, w, visit, least_ms, also=lambda hosts: True):
-    """The requests of a round of visits, whose gaps are at least so long. A worker that stands still when it is about to send comes too close
-    to the next one, whatever it has noted: then there is another round, as long as that can be chance."""
+    """The requests of a round of visits, whose gaps are at least so long. A worker that stands
+    still when it is about to send comes too close to the next one, whatever it has noted: then
+    there is another round, as long as that can be chance."""
     for _ in range(3):
         since = len(o.requests())
         visit()
@@ -76,7 +79,7 @@ def host_gap(base):
             came = [[r["came_us"] for r in h] for h in hosts]
             return max(map(min, came)) < min(map(max, came))
         visit = lambda: equal(w.run_once("--workers", "2")["failed"], 0)
-        hosts = kept(o, w, visit, 300, side_by_side) # the first loan of a run takes a little longer to its request
+        hosts = kept(o, w, visit, 300, side_by_side) # the first fence of a run takes a little longer to its request
         equal([len(h) for h in hosts], [4, 4, 4])
 
 
@@ -97,12 +100,14 @@ def gap_of_late(base):
         holds(max(gaps) >= 450, "some were late: %s" % gaps)
 
 
-@each_engine("per host: so also between workers and machines, when one request at a time is all that it is asked", also=["sqlite"])
+@each_engine("per host: so also between workers and machines, when one request at a time is all that it is asked",
+             also=["sqlite"])
 def gap_of_others(base, engine):
     names = Names()
     with origin(base, samples(base), "--feeds", "8") as o, contextlib.ExitStack() as stack:
         store = None if engine == "sqlite" else stack.enter_context(server(engine, base)).url()
-        w = Feedwheel(base, "host_gap_ms = 200ms\nhost_concurrency = 1\ndns_servers = %s\n" % names.address, store=store)
+        w = Feedwheel(base, "host_gap_ms = 200ms\nhost_concurrency = 1\ndns_servers = %s\n" %
+                      names.address, store=store)
         w.run("add", *late_names(o))
 
         def by_machines():
@@ -116,8 +121,10 @@ def gap_of_others(base, engine):
         equal(len(requests), 8)
 
 
-@each_engine("host_key = address: names at one address share a host's limits, after their first visit, with workers of several machines",
-             also=["sqlite"])
+@each_engine(
+    "host_key = address: names at one address share a host's limits, after their first visit, with workers of several "
+    "machines",
+    also=["sqlite"])
 def one_address(base, engine):
     names = Names()
     with origin(base, samples(base), "--feeds", "6", "--latency", "fixed:300") as o, contextlib.ExitStack() as stack:
@@ -147,7 +154,8 @@ def one_address(base, engine):
 def busy_address(base):
     names = Names()
     with origin(base, samples(base), "--feeds", "10", "--latency", "fixed:700") as o:
-        w = Feedwheel(base, "address_concurrency = 1\ntotal_timeout_ms = 12s\nworkers = 1\ndns_servers = %s\n" % names.address)
+        w = Feedwheel(base, "address_concurrency = 1\ntotal_timeout_ms = 12s\nworkers = 1\n"
+                      "dns_servers = %s\n" % names.address)
         w.run("add", *["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(10)])
         done = w.run_once()
         equal((done["feeds"], done["failed"], len(o.requests())), (10, 0, 10), "all of them, each once: %s" % done)
@@ -172,12 +180,14 @@ SCHEDULED = " FROM schedule JOIN feeds USING (position) WHERE id = ?"
 
 def customers(what, conf, key):
     """A worker that runs on, and feeds of several names of one host."""
-    @case("one name of a host that several share says 429: its own feeds wait, the others go on; three say so: the host, for an hour (%s)"
+    @case("one name of a host that several share says 429: its own feeds wait, the others go on; three say so: the "
+          "host, for an hour (%s)"
           % what)
     def cooldown_of_names(base):
         names = Names()
         with origin(base, samples(base), "--feeds", "20") as o:
-            w = Feedwheel(base, conf + "workers = 1\nhost_concurrency = 2\nhost_gap_ms = 0\ndns_servers = %s\n" % names.address)
+            w = Feedwheel(base, conf + "workers = 1\nhost_concurrency = 2\nhost_gap_ms = 0\n"
+                          "dns_servers = %s\n" % names.address)
             week = "/with/429,retry-after=604800/feed/%d"
 
             def url(name, i, plan="/feed/%d"):
@@ -195,8 +205,10 @@ def customers(what, conf, key):
             def due_in_hours(u):
                 return (w.one("SELECT due_at_ms" + SCHEDULED, number(u)) / 1000 - time.time()) / 3600
 
-            def cool_hours():
-                rows = w.sql("SELECT cooldown_until_ms FROM hosts WHERE host_id = (SELECT host_id" + SCHEDULED + ")", number(evil[0]))
+            def cooldown_hours():
+                rows = w.sql(
+                    "SELECT cooldown_until_ms FROM hosts WHERE host_id = (SELECT host_id" + SCHEDULED + ")",
+                    number(evil[0]))
                 return (rows[0][0] / 1000 - time.time()) / 3600 if rows and rows[0][0] else 0
             evil = [url("evil", 0, week), url("evil", 1), url("evil", 2)]
             good = [url("good%d" % i, i) for i in range(3, 6)]
@@ -209,15 +221,15 @@ def customers(what, conf, key):
             for u in evil[1:]:
                 wait_for("its own wait", lambda u=u: due_in_hours(u) > 24 * 6.9)
             equal([asked(i) for i in range(6)], [1, 0, 0, 1, 1, 1])
-            equal((visited(evil[1]), cool_hours()), (False, 0))
+            equal((visited(evil[1]), cooldown_hours()), (False, 0))
             w.run("set", "--due", evil[1]) # for the owner neither, as with any host
             wait_for("it is put off again", lambda: due_in_hours(evil[1]) > 24 * 6.9)
             w.run("add", url("second", 6, week))
             wait_for("a second says so", lambda: visited(url("second", 6, week)))
-            equal(cool_hours(), 0)
+            equal(cooldown_hours(), 0)
             w.run("add", url("third", 7, week))
-            wait_for("a third says so: it is the host", lambda: cool_hours() > 0)
-            holds(cool_hours() <= 1, "for %f hours" % cool_hours())
+            wait_for("a third says so: it is the host", lambda: cooldown_hours() > 0)
+            holds(cooldown_hours() <= 1, "for %f hours" % cooldown_hours())
             worker.terminate()
             equal(worker.wait(60), 0)
             equal((asked(1), asked(2)), (0, 0))
@@ -229,17 +241,21 @@ customers("host_key = address", "host_key = address\n", "[127.1.0.99]")
 
 
 def dripping(what, workers, *arguments):
-    @case("two feeds of one name hold a hoster's places for ten minutes: not all of them, the others' feeds are fetched meanwhile (%s)" % what)
+    @case("two feeds of one name hold a hoster's places for ten minutes: not all of them, the others' feeds are "
+          "fetched meanwhile (%s)" % what)
     def places_of_names(base):
         names = Names()
         with origin(base, samples(base), "--feeds", "20") as o:
-            w = Feedwheel(base, "host_concurrency = 2\ntotal_timeout_ms = 10m\nfirst_byte_timeout_ms = 10m\ndrain_timeout_ms = 0\n"
-                            "dns_servers = %s\n" % names.address)
+            w = Feedwheel(
+                base,
+                "host_concurrency = 2\ntotal_timeout_ms = 10m\nfirst_byte_timeout_ms = 10m\ndrain_timeout_ms = 0\n"
+                "dns_servers = %s\n" % names.address)
             evil = ["http://evil.blogspot.com:%d/with/latency=600000/feed/%d" % (o.port, i) for i in range(3)]
             good = ["http://good%d.blogspot.com:%d/feed/%d" % (i % 3, o.port, i) for i in range(3, 20)]
             w.run("add", *evil, *good)
             p = w.start("run", "--quiet", "--workers", str(workers), *arguments)
-            wait_for("the others' turn", lambda: w.one("SELECT count(*) FROM schedule WHERE last_visit_ms > 0") == len(good), 60)
+            wait_for("the others' turn", lambda: w.one(
+                "SELECT count(*) FROM schedule WHERE last_visit_ms > 0") == len(good), 60)
             equal(w.sql("SELECT id FROM feeds JOIN schedule USING (position) WHERE id <= 3 AND last_visit_ms > 0"), [])
             holds(o.stats()["in_flight_max"] <= 2, "and never more than two")
             p.terminate()
@@ -255,14 +271,16 @@ dripping("run --once", 1, "--once")
 def denied(base):
     with origin(base, samples(base), "--feeds", "3", plans=["1 redirect=302:/doc/2"]) as o:
         w = Feedwheel(base, "deny_networks = 127.1.0.1\n")
-        w.run("add", o.urls[0], o.urls[1], o.url("/with/redirect=302:http%%3A%%2F%%2F127.1.0.1:%d%%2Fdoc%%2F2/feed/2" % o.port, "127.1.0.3"))
+        w.run("add", o.urls[0], o.urls[1], o.url(
+            "/with/redirect=302:http%%3A%%2F%%2F127.1.0.1:%d%%2Fdoc%%2F2/feed/2" % o.port, "127.1.0.3"))
         equal(w.run_once()["failed"], 2)
         holds(all(r["host"] != "127.1.0.1" for r in o.requests()), "nothing went there")
         for n in 1, 3:
             equal(w.one("SELECT error FROM feeds WHERE id = ?", n), "fetch refused: the address is in deny_networks")
 
 
-@each_engine("feeds that allow_networks had blocked are due when it has got a network, or deny_networks lost one, and no others", also=("sqlite",))
+@each_engine("feeds that allow_networks had blocked are due when it has got a network, or deny_networks lost one, and "
+             "no others", also=("sqlite",))
 def unblocked(base, engine):
     with contextlib.nullcontext() if engine == "sqlite" else server(engine, base) as s, \
             origin(base, samples(base), "--feeds", "5", plans=["2 404"]) as o:
@@ -279,9 +297,11 @@ def unblocked(base, engine):
             return {f["url"]: (f.get("last_result"), f["failures"]) for f in w.json("list")}
         w.run("pause", urls[3])
         seen = once(fails=(5, 4))
-        equal([seen[urls[k]] for k in (0, 1, 2, 4, 5)], [("blocked", 1), ("blocked", 1), ("http", 1), ("ok", 0), ("blocked", 1)])
-        holds("fetch refused: port 9 (to permit it, add the address with this port to allow_networks: ADDRESS:9)" in w.run("why", port_9).stdout,
-              w.run("why", port_9).stdout)
+        equal([seen[urls[k]] for k in (0, 1, 2, 4, 5)], [("blocked", 1),
+              ("blocked", 1), ("http", 1), ("ok", 0), ("blocked", 1)])
+        holds("fetch refused: port 9 (to permit it, add the address with this port to allow_networks: "
+              "ADDRESS:9)" in w.run(
+            "why", port_9).stdout, w.run("why", port_9).stdout)
         once(fails=(0, 0)) # nothing has changed
         allow.reverse()
         once(fails=(0, 0)) # nor has it by being written in another order

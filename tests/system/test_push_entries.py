@@ -24,7 +24,8 @@ FEED_JSON, NDJSON, ATOM = "application/feed+json", "application/x-ndjson", "appl
 
 
 def item(i, text="text"):
-    return {"id": "urn:x:%d" % i, "url": "https://e.example/%d" % i, "title": "entry %d" % i, "content_html": "<p>%s %d</p>" % (text, i)}
+    return {"id": "urn:x:%d" % i, "url": "https://e.example/%d" % i, "title": "entry %d" % i,
+            "content_html": "<p>%s %d</p>" % (text, i)}
 
 
 def feed(items, **more):
@@ -87,9 +88,11 @@ def health(feedwheel, number=1):
 @case("what was pushed is not new when it is fetched, in every format; and the other way round") # REL-03
 def same_as_fetched(base):
     docs = samples(base)
-    for f in sorted(glob.glob(os.path.join(ROOT, "tests", "cases", "*.xml")) + glob.glob(os.path.join(ROOT, "tests", "cases", "*.json"))):
+    for f in sorted(glob.glob(os.path.join(ROOT, "tests", "cases", "*.xml")) + glob.glob(os.path.join(ROOT, "tests",
+            "cases", "*.json"))):
         name = os.path.basename(f)
-        if name.startswith(("atom", "rss", "json", "rdf", "cdf", "date", "charset", "base")) and not name.endswith(".expect.json"):
+        if name.startswith(("atom", "rss", "json", "rdf", "cdf", "date", "charset", "base")) and not name.endswith(
+            ".expect.json"):
             shutil.copy(f, docs)
     with origin(base, docs) as o, http_server(base, conf="host_concurrency = 64\n") as d:
         w, known, checked = d.feedwheel, {}, 0
@@ -126,9 +129,11 @@ def embeds(base):
     player = "https://www.youtube.com/embed/abc"
     items = [dict(item(0), content_html='<iframe src="%s" title="A talk"></iframe>' % player),
              dict(item(1), content_html="<script>x</script>"), item(2)]
-    want = {"urn:x:0": {"embeds": [{"url": "https://www.youtube.com/watch?v=abc", "player": player, "service": "YouTube", "title": "A talk",
+    want = {"urn:x:0": {"embeds": [{"url": "https://www.youtube.com/watch?v=abc", "player": player,
+                                    "service": "YouTube", "title": "A talk",
                                     "image": "https://i.ytimg.com/vi/abc/hqdefault.jpg"}]},
-            "urn:x:1": {"problems": [{"what": "nothing in the content is safe to show", "repair": "sanitised, the content is empty"}]},
+            "urn:x:1": {"problems": [{"what": "nothing in the content is safe to show", "repair": "sanitised, the "
+                                                                                                  "content is empty"}]},
             "urn:x:2": None}
     with http_server(base) as d:
         d.feedwheel.run("add", "https://a.example/")
@@ -152,7 +157,8 @@ def main_case(base, engine):
         w = d.feedwheel
         w.run("add", "https://a.example/", o.url("/feed/0"))
         equal(pushed(d, 1, feed([item(i) for i in range(5)])), (5, 0, 0))
-        equal(pushed(d, 1, lines([item(i) for i in range(7)]), NDJSON), (2, 0, 5)) # however they come, they are the same
+        equal(pushed(d, 1, lines([item(i) for i in range(7)]), NDJSON),
+              (2, 0, 5)) # however they come, they are the same
         equal(pushed(d, 1, feed([item(3, "other"), item(3, "other")])), (0, 1, 0))
         equal(pushed(d, 1, ATOM_DOC, ATOM), (1, 0, 0))
         equal(pushed(d, 1, RSS_DOC, None), (1, 0, 0))
@@ -179,7 +185,8 @@ def main_case(base, engine):
             holds(answers[0][0] in (200, 503), answers)
             s.server.again()
             wait_for("the answer", lambda: push(d, 1, more, NDJSON, key="k2")[0] == 200, 100)
-            equal(sum('"%s"' % i["id"] in more for i in map(json.loads, w.run("entries", "--jsonl", "--feed", "#1").stdout.splitlines())), 300)
+            equal(sum('"%s"' % i["id"] in more for i in map(json.loads, w.run(
+                "entries", "--jsonl", "--feed", "#1").stdout.splitlines())), 300)
 
 
 class server_of: # pylint: disable=invalid-name
@@ -204,12 +211,15 @@ def least(n):
     return {
         NDJSON: "".join('{"id":"%d"}\n' % i for i in ids),
         FEED_JSON: feed([{"id": str(i)} for i in ids]),
-        "application/rss+xml": "<rss><channel><title>t</title>%s</channel></rss>" % "".join("<item><guid>%d</guid></item>" % i for i in ids),
-        ATOM: "<feed xmlns='http://www.w3.org/2005/Atom'><title>t</title>%s</feed>" % "".join("<entry><id>%d</id></entry>" % i for i in ids),
+        "application/rss+xml": "<rss><channel><title>t</title>%s</channel></rss>" % "".join(
+            "<item><guid>%d</guid></item>" % i for i in ids),
+        ATOM: "<feed xmlns='http://www.w3.org/2005/Atom'><title>t</title>%s</feed>" % "".join(
+            "<entry><id>%d</id></entry>" % i for i in ids),
     }
 
 
-@case("10,000 entries are taken however small they are, over HTTP and from the command line; one more is refused by name")
+@case("10,000 entries are taken however small they are, over HTTP and from the command line; one more is refused by "
+      "name")
 def smallest(base):
     with http_server(base) as d:
         for i, (kind, body) in enumerate(least(10000).items()):
@@ -219,7 +229,8 @@ def smallest(base):
             equal(said.split(":")[1].strip(), "10,000 new, 0 changed, 0 known", said)
         for kind, body in least(10001).items():
             problem(d, 1, body, kind, 413, "too_large", "max_entries")
-            holds("max_entries" in d.feedwheel.run("push", "#1", "-", "--content-type", kind, stdin=body, code=1).stderr, kind)
+            holds("max_entries" in d.feedwheel.run("push", "#1", "-",
+                  "--content-type", kind, stdin=body, code=1).stderr, kind)
 
 
 @case("entries so rich that reading them takes too much are refused by the setting's name, and none is stored")
@@ -227,20 +238,26 @@ def richest(base):
     tags = json.dumps(["t%d" % k for k in range(100)])
     body = "".join('{"id":"%d","title":"t","tags":%s}\n' % (i, tags) for i in range(9000)) # of 7 MB
     categories = "".join("<category>%d</category>" % k for k in range(30))
-    wide = "<rss><channel>%s</channel></rss>" % "".join("<item><guid>%d</guid>%s</item>" % (i, categories) for i in range(9000))
+    wide = "<rss><channel>%s</channel></rss>" % "".join("<item><guid>%d</guid>%s</item>" %
+                                                        (i, categories) for i in range(9000))
     with http_server(base, conf="parse_memory_bytes = 16MiB\n") as d:
         d.feedwheel.run("add", "https://a.example/", "https://b.example/")
-        for kind, document in ((NDJSON, body), (FEED_JSON, feed([json.loads(l) for l in body.splitlines()])), ("application/rss+xml", wide)):
+        for kind, document in (
+            (NDJSON, body),
+            (FEED_JSON, feed([json.loads(l) for l in body.splitlines()])),
+            ("application/rss+xml", wide)):
             problem(d, 1, document, kind, 413, "too_large", "parse_memory_bytes")
             said = d.feedwheel.run("push", "#1", "-", "--content-type", kind, stdin=document, code=1).stderr
             holds("parse_memory_bytes" in said, said)
-        problem(d, 1, '{"id":"1","_x":%s}\n' % ("[" + "{}," * 500000 + "{}]"), NDJSON, 413, "too_large", "parse_memory_bytes")
+        problem(d, 1, '{"id":"1","_x":%s}\n' % ("[" + "{}," * 500000 + "{}]"),
+                NDJSON, 413, "too_large", "parse_memory_bytes")
         equal(entries(d.feedwheel), 0)
     with http_server(base, conf="parse_memory_bytes = 512MiB\n") as d:
         equal(pushed(d, 1, body, NDJSON), (9000, 0, 0))
         equal(pushed(d, 2, wide, "application/rss+xml"), (9000, 0, 0))
     d.feedwheel.run("add", "https://c.example/")
-    said = d.feedwheel.run("push", "#3", "-", "--max-body-bytes", "1M", "--content-type", NDJSON, stdin=body, code=1).stderr
+    said = d.feedwheel.run("push", "#3", "-", "--max-body-bytes", "1M",
+                           "--content-type", NDJSON, stdin=body, code=1).stderr
     holds("max_body_bytes" in said, said)
 
 
@@ -281,7 +298,8 @@ def room(base):
 
 ATOM_DOC = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><id>urn:f</id>
 <entry><id>urn:atom:1</id><title>one</title><updated>2026-01-01T00:00:00Z</updated></entry></feed>"""
-RSS_DOC = """<rss version="2.0"><channel><title>t</title><item><guid>rss-1</guid><title>x</title></item></channel></rss>"""
+RSS_DOC = """<rss version="2.0"><channel><title>t</title>
+<item><guid>rss-1</guid><title>x</title></item></channel></rss>"""
 
 
 @case("what is wrong with a body is told, with the place, and nothing of it is stored")
@@ -299,9 +317,11 @@ def refused(base):
         problem(d, 1, lines(items) + "\n[1]\n", NDJSON, 400, "malformed", "line 5: not a JSON object")
         problem(d, 1, "<html><title>hello</title>", "application/xml", 422, "not_a_feed", "an HTML page")
         problem(d, 1, '{"a": 1}', "application/json", 422, "not_a_feed", "JSON that is not a feed")
-        problem(d, 1, feed(items), "application/x-www-form-urlencoded", 415, "unsupported_type", "application/feed+json")
+        problem(d, 1, feed(items), "application/x-www-form-urlencoded",
+                415, "unsupported_type", "application/feed+json")
         problem(d, 1, feed(items), "text/html", 415, "unsupported_type", "application/x-ndjson")
-        problem(d, 1, feed([item(i) for i in range(51)]), FEED_JSON, 413, "too_large", "more than max_entries = 50 entries")
+        problem(d, 1, feed([item(i) for i in range(51)]), FEED_JSON,
+                413, "too_large", "more than max_entries = 50 entries")
         problem(d, 1, b"x" * (9 << 20), FEED_JSON, 413, "too_large", "8388608")
         problem(d, 2, feed(items), FEED_JSON, 404, "not_found", "2")
         equal(push(d, 1, feed(items), key="\x01")[0], 400)
@@ -311,7 +331,8 @@ def refused(base):
         equal(pushed(d, 1, feed([])), (0, 0, 0))
         holds("no entries" in push(d, 1, feed([]))[2]["note"], "told")
         status, _, said = push(d, 1, ATOM_DOC.replace("<title>one</title>", "<title>one &nbsp; & two</title>"), ATOM)
-        equal((status, said["new"]), (200, 1), said) # what can be read without a loss is taken, and the repairs are told
+        # what can be read without a loss is taken, and the repairs are told
+        equal((status, said["new"]), (200, 1), said)
         equal(said["problems"][0]["line"], 2, said)
         d.feedwheel.run("pause", "#1")
         for status, name in ((2, "gone"), (3, "quarantined")):
@@ -344,7 +365,8 @@ def paused(base, engine):
 
 @case("a push changes nothing about when and how the feed is fetched")
 def health_stays(base):
-    with origin(base, samples(base), plans=("0 status=503,retry-after=3600", "1 validators=both")) as o, http_server(base) as d:
+    with origin(base, samples(base), plans=("0 status=503,retry-after=3600",
+                                            "1 validators=both")) as o, http_server(base) as d:
         w = d.feedwheel
         w.run("add", o.urls[0], o.urls[1], "https://never.example/")
         w.run_once()
@@ -353,12 +375,14 @@ def health_stays(base):
             equal(pushed(d, number, feed([item(i) for i in range(4)])), (4, 0, 0))
             after = health(w, number)
             if number != 2: # never read: what nobody told yet is the document's
-                equal((before.get("title"), after.pop("title"), after.pop("document_title")), (None, "pushed", "pushed"))
+                equal((before.get("title"), after.pop("title"), after.pop("document_title")), (None, "pushed",
+                        "pushed"))
             equal(after, before)
             equal(w.run("why", "#%d" % number).stdout.split("visits")[0], why.split("visits")[0])
 
 
-@case("a feed that is being fetched takes entries at once, also when who fetches it stands still; the fetch is stored too")
+@case("a feed that is being fetched takes entries at once, also when who fetches it stands still; the fetch is stored "
+      "too")
 def fetched(base):
     with origin(base, samples(base), plans=("* latency=3000",)) as o, http_server(base, conf=SOON) as d:
         w = d.feedwheel
@@ -396,7 +420,8 @@ def keys(base):
             together([lambda: got.append(push(d, 1, body, NDJSON, key=key))] * 8)
             equal(sum(s == 200 and not h["Idempotent-Replayed"] for s, h, _ in got), 1, key)
             for status, headers, said in got:
-                holds(status == 409 and said["code"] == "in_progress" or headers["Idempotent-Replayed"] or said["new"] == new, said)
+                holds(status == 409 and said["code"] ==
+                      "in_progress" or headers["Idempotent-Replayed"] or said["new"] == new, said)
         at_once("same", 500)
         for i in range(10):
             at_once("again %d" % i, 0)
@@ -421,10 +446,19 @@ def answer_lost(base):
         w = d.feedwheel
         w.run("add", "https://a.example/")
         pushed(d, 1, lines([item(0), item(1, "before")]), NDJSON)
-        w.sql("CREATE TRIGGER lost BEFORE INSERT ON records WHEN instr(CAST(NEW.value AS TEXT), '\"status\"') BEGIN SELECT raise(ABORT, 'lost'); END", write=True)
+        w.sql(
+            "CREATE TRIGGER lost BEFORE INSERT ON records WHEN instr(CAST(NEW.value AS TEXT), '\"status\"') BEGIN "
+            "SELECT raise(ABORT, 'lost'); END",
+            write=True)
         body = lines([item(i) for i in range(5)] + [item(4)])
         first = push(d, 1, body, NDJSON, key="k")
-        equal((first[0], first[2]["new"], first[2]["changed"], first[2]["known"], first[2]["repeated"]), (200, 3, 1, 1, 1))
+        equal(
+            (first[0],
+             first[2]["new"],
+             first[2]["changed"],
+             first[2]["known"],
+             first[2]["repeated"]),
+            (200, 3, 1, 1, 1))
         holds("Idempotency-Key could not be stored: " in w.words(), w.last_words())
         again = None
         def told(): # for a moment the first may still be in hand
@@ -445,12 +479,17 @@ def answer_lost(base):
         equal([r[1]["Idempotent-Replayed"] for r in (again, third, last, kept)], [None, None, None, "true"])
         equal(pushed(d, 1, body, NDJSON, key="another"), (0, 0, 5))
         equal(entries(w), 5)
-        w.sql("UPDATE records SET value = CAST(replace(CAST(value AS TEXT), '\"status\":200', '\"by\":\"else/1/1\"') AS BLOB), at_ms = ?",
-              int(time.time() * 1000), write=True)
-        other = lines([item(9)]) # their server is on another machine, for all one knows; and another body takes the key over when it is dead
+        w.sql(
+            "UPDATE records SET value = CAST(replace(CAST(value AS TEXT), '\"status\":200', '\"by\":\"else/1/1\"') AS "
+            "BLOB), at_ms = ?",
+            int(time.time() * 1000),
+            write=True)
+        # their server is on another machine, for all one knows; and another body takes the key over when it is dead
+        other = lines([item(9)])
         equal([push(d, 1, b, NDJSON, key="k")[0] for b in (body, other)], [409, 422])
         w.sql("UPDATE records SET at_ms = at_ms - 31000", write=True)
-        equal([push(d, 1, b, NDJSON, key=k)[0] for b, k in ((other, "k"), (body, "k"), (body, "another"))], [200, 422, 200])
+        equal([push(d, 1, b, NDJSON, key=k)[0]
+              for b, k in ((other, "k"), (body, "k"), (body, "another"))], [200, 422, 200])
         equal(entries(w), 6)
 
 
@@ -468,7 +507,8 @@ def two_servers(base, engine):
                 together([functools.partial(one, d, "round %d" % i) for d in (a, b) for _ in range(3)])
                 equal(sum(status == 200 and not h["Idempotent-Replayed"] for status, h, _ in got), 1, got)
                 for status, h, said in got:
-                    holds(status == 409 and said["code"] == "in_progress" or (status, said["new"]) == (200, 300), (status, said))
+                    holds(status == 409 and said["code"] == "in_progress" or (
+                        status, said["new"]) == (200, 300), (status, said))
                 for d in (a, b):
                     equal((push(d, 1, body, NDJSON, key="round %d" % i)[2]["new"]), 300)
             equal(entries(a.feedwheel), 2400)
@@ -527,7 +567,8 @@ def many(base):
         together([functools.partial(one, 1 + (i % 6 if i % 2 else 0), 30 * (i // 4)) for i in range(48)])
         equal(bad, [])
         equal(sum(s["new"] for s in got), d.feedwheel.one("SELECT count(*) FROM entries"))
-        equal(d.feedwheel.one("SELECT count(*) FROM (SELECT DISTINCT feed_id, guid FROM entries)"), d.feedwheel.one("SELECT count(*) FROM entries"))
+        equal(d.feedwheel.one("SELECT count(*) FROM (SELECT DISTINCT feed_id, guid FROM entries)"),
+              d.feedwheel.one("SELECT count(*) FROM entries"))
         d.feedwheel.run("doctor")
 
 
@@ -541,9 +582,13 @@ def by_hand(base):
             with open(os.path.join(base, name), "w", encoding="utf-8") as f:
                 f.write(text)
         equal(w.run("push", "#1", os.path.join(base, "f.xml")).stdout, "1 entry: 1 new, 0 changed, 0 known\n")
-        equal(w.run("push", "a.example", os.path.join(base, "f.ndjson")).stdout, "2 entries: 2 new, 0 changed, 0 known\n")
-        equal(w.run("push", "https://a.example/feed", "-", stdin=files["f.json"]).stdout, "2 entries: 1 new, 0 changed, 1 known\n")
-        equal(w.run("push", "--content-type", NDJSON, "#1", "-", stdin=lines([item(4)])).stdout, "1 entry: 1 new, 0 changed, 0 known\n")
+        equal(w.run("push", "a.example", os.path.join(base, "f.ndjson")).stdout, "2 entries: 2 new, 0 changed, 0 "
+                                                                                 "known\n")
+        equal(
+            w.run("push", "https://a.example/feed", "-", stdin=files["f.json"]).stdout,
+            "2 entries: 1 new, 0 changed, 1 known\n")
+        equal(w.run("push", "--content-type", NDJSON, "#1", "-",
+              stdin=lines([item(4)])).stdout, "1 entry: 1 new, 0 changed, 0 known\n")
         holds("line 1" in w.run("push", "#1", "-", stdin=files["f.json"][:-9], code=1).stderr, "place")
         holds("no entries" in w.run("push", "#1", "-", stdin=feed([])).stderr, "told")
         w.run("push", "#7", os.path.join(base, "f.xml"), code=1)
@@ -554,14 +599,19 @@ def by_hand(base):
         w.sql("UPDATE schedule SET status = 2", write=True)
         holds("gone" in w.run("push", "#1", os.path.join(base, "f.xml"), code=1).stderr, "gone")
         w.run("resume", "#1")
-        r = subprocess.run(["curl", "-sS", "-H", "Content-Type: " + NDJSON, "-H", "Idempotency-Key: c1", "--data-binary",
-                            "@" + os.path.join(base, "f.ndjson"), "http://127.0.0.1:%d/v1/feeds/1/entries" % d.port],
+        r = subprocess.run(["curl", "-sS", "-H", "Content-Type: " + NDJSON, "-H", "Idempotency-Key: c1",
+                            "--data-binary",
+                            "@" + os.path.join(base, "f.ndjson"),
+                            "http://127.0.0.1:%d/v1/feeds/1/entries" % d.port],
                            capture_output=True, text=True, check=True)
         said = json.loads(r.stdout)
-        status, _, packed = push(d, 1, gzip.compress(files["f.ndjson"].encode()), NDJSON, **{"Content-Encoding": "gzip"})
+        status, _, packed = push(
+            d, 1, gzip.compress(files["f.ndjson"].encode()),
+            NDJSON, **{"Content-Encoding": "gzip"})
         equal((status, packed["known"]), (200, 2), packed)
         metrics = d.ask("GET", "/metrics")[2]
-        holds("feedwheel_deliveries_total 2\n" in metrics and "feedwheel_delivered_new_entries_total 0\n" in metrics, metrics)
+        holds("feedwheel_deliveries_total 2\n" in metrics and "feedwheel_delivered_new_entries_total 0\n" in metrics,
+              metrics)
         equal((said["format"], said["entries"], said["known"]), ("json11", 2, 2))
         equal(entries(w), 5)
 

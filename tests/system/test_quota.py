@@ -62,7 +62,8 @@ class Page:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def shows(self, numbers, change=(), words="about %d"):
-        """Entries of these numbers; the higher the newer, in any order. change: those with another title than at first."""
+        """Entries of these numbers; the higher the newer, in any order. change: those with another
+        title than at first."""
         items = (ITEM % (n, words % n + (" anew" if n in change else ""), stamp(1.7e9 + 60 * n)) for n in numbers)
         with self.lock:
             self.body = (RSS % "".join(items)).encode()
@@ -114,7 +115,8 @@ def quota(w, command="why"):
     return w.json(command, "#1").get("quota")
 
 
-@case("a document of more entries than a feed may bring a day: the newest are taken, the rest is counted and taken later")
+@case("a document of more entries than a feed may bring a day: the newest are taken, the rest is counted and taken "
+      "later")
 def entries_of_a_day(base):
     with page() as p:
         w = Feedwheel(base, "feed_daily_entries_max = 25\n")
@@ -139,7 +141,8 @@ def entries_of_a_day(base):
         got = entries(w)
         equal((sorted(got), got[39]), (list(range(15, 40)), "about 39 anew"))
         equal(quota(w)["deferred"], 15)
-        holds(w.one("SELECT due_at_ms - last_visit_ms FROM schedule") > due / 2 > 60000, "asked no more often than before")
+        holds(w.one("SELECT due_at_ms - last_visit_ms FROM schedule")
+              > due / 2 > 60000, "asked no more often than before")
         next_day(w)
         equal(visit(w, p), (False, 200))
         got = entries(w)
@@ -232,7 +235,12 @@ def disk_low(base):
         try:
             wait_for("words", lambda: w.words().count("below disk_free_min_bytes = 1073741824") == 2)
             status = w.run("status").stdout
-            holds(re.search("^disk +.*store.db: [0-9]+ MiB are free .*, disk_free_min_bytes .*; nothing is fetched meanwhile$", status, re.M), status)
+            holds(
+                re.search(
+                    "^disk +.*store.db: [0-9]+ MiB free .*, below disk_free_min_bytes .*; nothing is "
+                    "fetched meanwhile$",
+                    status, re.M),
+                status)
             equal(w.json("status")["disk_low"], True)
             wait_for("signs of life", lambda: len(w.json("status")["workers"]) == 2)
             holds(re.search("^broken +room +.*disk_free_min_bytes", w.run("doctor", code=1).stdout, re.M), "doctor")
@@ -263,7 +271,8 @@ def disk_low_once(base):
         equal(w.one("SELECT count(*) FROM schedule WHERE last_kind = 0"), 0, "visited")
 
 
-@case("too little room for a server: pushes are answered 503, and a worker beside it says so in the metrics", needs="server")
+@case("too little room for a server: pushes are answered 503, and a worker beside it says so in the metrics",
+      needs="server")
 def disk_low_served(base):
     d = HttpServer(base, "--workers", "1", conf=HUGE, command="run")
     try:

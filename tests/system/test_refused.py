@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Commands at the wrong http_server of a server: another password, no such database or user, one who may only read, no TLS, nobody there. Each
-says at once in one line which store, what is wrong and what helps, and shows no password."""
+"""Commands at the wrong http_server of a server: another password, no such database or user, one
+who may only read, no TLS, nobody there. Each says at once in one line which store, what is wrong
+and what helps, and shows no password."""
 import os
 import subprocess
 import time
@@ -29,35 +30,47 @@ def tell(s, words):
 def people(s):
     """Users `owner`, and `reader` who may look only; their password is r1ght."""
     if s.engine == "postgres":
-        tell(s, "CREATE USER owner PASSWORD 'r1ght'; CREATE USER reader PASSWORD 'r1ght'; CREATE SCHEMA t AUTHORIZATION owner;"
-                " GRANT USAGE ON SCHEMA t TO reader")
+        tell(
+            s,
+            "CREATE USER owner PASSWORD 'r1ght'; CREATE USER reader PASSWORD 'r1ght'; CREATE SCHEMA t AUTHORIZATION "
+            "owner;"
+            " GRANT USAGE ON SCHEMA t TO reader")
         with open(s.data + "/pg_hba.conf", "w", encoding="ascii") as f:
             f.write("local all all trust\nhost all all 127.0.0.0/8 scram-sha-256\n")
         tell(s, "SELECT pg_reload_conf()")
-        wait_for("the new rules", lambda: subprocess.run(["psql", "-w", "-h", HOST, "-U", "owner", "-c", "", "postgres"], check=False,
-                                                         stderr=subprocess.DEVNULL).returncode)
+        wait_for("the new rules", lambda: subprocess.run(
+                     ["psql", "-w", "-h", HOST, "-U", "owner", "-c", "", "postgres"],
+                     check=False, stderr=subprocess.DEVNULL).returncode)
     elif s.engine == "mysql":
-        tell(s, "CREATE DATABASE t; CREATE USER owner@'%' IDENTIFIED BY 'r1ght'; CREATE USER reader@'%' IDENTIFIED BY 'r1ght';"
-                " GRANT ALL ON t.* TO owner@'%'; GRANT SELECT ON t.* TO reader@'%'")
+        tell(
+            s,
+            "CREATE DATABASE t; CREATE USER owner@'%' IDENTIFIED BY 'r1ght'; CREATE USER reader@'%' IDENTIFIED BY "
+            "'r1ght';"
+            " GRANT ALL ON t.* TO owner@'%'; GRANT SELECT ON t.* TO reader@'%'")
     else:
         tell(s, "ACL SETUSER owner on >r1ght ~* &* +@all")
         tell(s, "ACL SETUSER reader on >r1ght ~* +@read +@connection")
         tell(s, "ACL SETUSER default off")
 
 
-URL = {"postgres": "postgres://%s@%s/postgres?schema=t%s", "mysql": "mysql://%s@%s/t%s", "redis": "redis://%s@%s/0?prefix=t%s"}
+URL = {"postgres": "postgres://%s@%s/postgres?schema=t%s",
+    "mysql": "mysql://%s@%s/t%s", "redis": "redis://%s@%s/0?prefix=t%s"}
 # who, where, more of the URL, exit, words
 WRONG = {
     "postgres": [("owner:wr0ng", HOST, "", 4, "password"), ("owner", HOST, "", 4, "add a password to the URL"),
                  ("nobody:r1ght", HOST, "", 4, "user"), ("reader:r1ght", HOST, "", 4, "grant the user"),
-                 ("owner:r1ght", HOST, "&sslmode=require", 4, "another sslmode"), ("owner:r1ght", HOST, "&sslmod=require", 4, "libpq's"),
+                 ("owner:r1ght", HOST, "&sslmode=require", 4, "another sslmode"), ("owner:r1ght", HOST,
+                         "&sslmod=require", 4, "libpq's"),
                  ("owner:r1ght", HOST + ":5433", "", 3, "check the server and the address")],
-    "mysql": [("owner:wr0ng", HOST, "", 4, "check user and password"), ("owner", HOST, "", 4, "check user and password"),
-              ("nobody:r1ght", HOST, "", 4, "check user and password"), ("owner:r1ght", HOST, "?sslmode=require", 4, "there are socket"),
+    "mysql": [("owner:wr0ng", HOST, "", 4, "check user and password"), ("owner", HOST, "", 4,
+            "check user and password"),
+              ("nobody:r1ght", HOST, "", 4, "check user and password"), ("owner:r1ght", HOST, "?sslmode=require", 4,
+                      "known are socket"),
               ("owner:r1ght", HOST + ":3307", "", 3, "check host, port")],
     "redis": [("owner:wr0ng", HOST, "", 4, "refuses this user"), ("owner", HOST, "", 4, "password"),
               ("nobody:r1ght", HOST, "", 4, "refuses this user"), ("reader:r1ght", HOST, "", 4, "its ACL needs"),
-              ("owner:r1ght", HOST, "&tls=yes", 4, "there are db"), ("owner:r1ght", HOST + ":6380", "", 3, "is the server running")],
+              ("owner:r1ght", HOST, "&tls=yes", 4, "known are db"), ("owner:r1ght", HOST + ":6380", "", 3,
+                                                                     "is the server running")],
 }
 
 
@@ -104,10 +117,12 @@ def passwords(base, engine):
         from_file.command = lambda *a: [from_file.binary, "--config", from_file.conf, *a]
         equal(from_file.json("status")["feeds"], 1)
         os.chmod(from_file.conf, 0o644)
-        holds("can read it" not in from_file.run("doctor", code=None).stdout, "others may read the configuration, which holds no password")
+        holds("can read it" not in from_file.run("doctor", code=None).stdout,
+              "others may read the configuration, which holds no password")
         os.chmod(secret, 0o644)
         said = from_file.run("status", code=4).stderr
-        holds("store_file: %s: other users may read it" % secret in said and "chmod 600" in said and "r1ght" not in said, said)
+        holds("store_file: %s: other users may read it" %
+              secret in said and "chmod 600" in said and "r1ght" not in said, said)
         if engine != "postgres":
             return
         w = Feedwheel(base, store=URL[engine] % ("owner", HOST, "")) # libpq's own way
@@ -119,7 +134,8 @@ def passwords(base, engine):
         equal(w.json("status")["feeds"], 1)
 
 
-@each_engine("who may only read: may look where the engine lets him, and is told what a change needs", leave_out=("redis",))
+@each_engine("who may only read: may look where the engine lets him, and is told what a change needs",
+             leave_out=("redis",))
 def reader(base, engine): # Redis: there every look is a script
     with Private(engine, base, options=OPTIONS[engine]) as s:
         people(s)

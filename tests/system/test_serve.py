@@ -18,7 +18,7 @@ from pushing import EVENT, TWIRP, Load, items
 
 
 
-# ---- what it takes ---------------------------------------------------------------------------------------------------------------------------
+# ---- what it takes -------------------------------------------------------------------------------
 
 
 @case("every form of events is taken; a durable one is stored when it is answered")
@@ -38,8 +38,10 @@ def takes(base):
         d.push({"property": "\u00e9t\u00e9 \U0001f600", "section": 2**53 + 1, "id": 2**63 - 1})
         d.stop()
         equal(d.stored(), 2011)
-        equal(d.feedwheel.sql("SELECT property, property_section, property_id, remote_ip FROM incoming ORDER BY id DESC LIMIT 1"),
-              [("\u00e9t\u00e9 \U0001f600", 2**53 + 1, 2**63 - 1, "127.0.0.1")])
+        equal(
+            d.feedwheel.sql(
+                "SELECT property, property_section, property_id, remote_ip FROM incoming ORDER BY id DESC LIMIT 1"),
+            [("\u00e9t\u00e9 \U0001f600", 2 ** 53 + 1, 2 ** 63 - 1, "127.0.0.1")])
         ids = [r[0] for r in d.feedwheel.sql("SELECT id FROM incoming ORDER BY rowid")]
         equal(len(set(ids)), 2011)
         now = time.time() * 1000
@@ -52,7 +54,10 @@ def dates(base):
         """The answer's date, in seconds."""
         with socket.create_connection(("127.0.0.1", d.port)) as c:
             body = json.dumps(EVENT)
-            c.sendall(("POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" % (path, len(body), body)).encode())
+            c.sendall(
+                ("POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" %
+                 (path, len(body),
+                  body)).encode())
             lines = c.makefile("rb").read().decode().split("\r\n")
         dated = [l.partition(": ")[2] for l in lines if l.lower().startswith("date:")]
         equal(len(dated), 1, lines)
@@ -76,25 +81,30 @@ def how_it_is(base):
         equal((ring["accepted"], ring["stored"], ring["fill_bytes"]), (7, 7, 0))
         text = d.ask("GET", "/metrics")[2]
         holds("feedwheel_push_stored_rows_total 7\n" in text, text)
-        flushes = re.search(r'^feedwheel_flush_seconds_bucket{le="\+Inf"} (\d+)$', text, re.M) # all at once, but for bad luck
+        # all at once, but for bad luck
+        flushes = re.search(r'^feedwheel_flush_seconds_bucket{le="\+Inf"} (\d+)$', text, re.M)
         holds(flushes and 1 <= int(flushes[1]) <= 7, text)
 
 
 MALFORMED = [
-    "", " ", "\n\n", "{", "}", "[", "]", "[[", "[{}", "{}", "[]", "null", "true", "1", '"news"', "nope", "{'property': 'news'}",
-    '{"property"}', '{"property":}', '{"property":"news","section":1,"id":1', '{"property":"news","section":1,"id":1,}',
-    '{"property":"news","section":1,"id":1}]', '[{"property":"news","section":1,"id":1},]', '{"property":"news" "section":1,"id":1}',
-    '{"property":"news","section":1,"id":1} x', '{"property":"news","section":01,"id":1}', '{"property":"news","section":1,"id":+1}',
-    '{"property":"news","section":1,"id":0x1}', '{"property":"news","section":1,"id":1e}', '{"property":"news","section":1,"id":NaN}',
-    '{"property":"news","section":1,"id":1.5}', '{"property":"news","section":"1","id":1}', '{"property":"news","section":1,"id":null}',
-    '{"property":1,"section":1,"id":1}', '{"property":"","section":1,"id":1}', '{"property":"news","section":0,"id":1}',
-    '{"property":"news","section":-1,"id":1}', '{"property":"news","section":1,"id":-5}', '{"property":"news","section":1,"id":99999999999999999999}',
-    '{"section":1,"id":1}', '{"property":"news","id":1}', '{"property":"news","section":1}', '{"property":"news","section":1,"id":1,"id":2}',
-    '{"property":["news"],"section":1,"id":1}', '{"property":"a\tb","section":1,"id":1}', '{"property":"\\x","section":1,"id":1}',
-    '{"property":"\\ud800","section":1,"id":1}', '{"property":"' + "x" * 256 + '","section":1,"id":1}', "[" * 5000, '{"a":' * 5000,
-    b'{"property":"\xff\xfe","section":1,"id":1}', b'\xef\xbb\xbf{"property":"news","section":1,"id":1}', b"\0", b'{"property":"n\0","section":1,"id":1}',
-    "<xml/>", "property=news&section=1&id=1",
-]
+    "", " ", "\n\n", "{", "}", "[", "]", "[[", "[{}", "{}", "[]", "null", "true", "1", '"news"', "nope",
+    "{'property': 'news'}", '{"property"}', '{"property":}', '{"property":"news","section":1,"id":1',
+    '{"property":"news","section":1,"id":1,}', '{"property":"news","section":1,"id":1}]',
+    '[{"property":"news","section":1,"id":1},]', '{"property":"news" "section":1,"id":1}',
+    '{"property":"news","section":1,"id":1} x', '{"property":"news","section":01,"id":1}',
+    '{"property":"news","section":1,"id":+1}', '{"property":"news","section":1,"id":0x1}',
+    '{"property":"news","section":1,"id":1e}', '{"property":"news","section":1,"id":NaN}',
+    '{"property":"news","section":1,"id":1.5}', '{"property":"news","section":"1","id":1}',
+    '{"property":"news","section":1,"id":null}', '{"property":1,"section":1,"id":1}',
+    '{"property":"","section":1,"id":1}', '{"property":"news","section":0,"id":1}',
+    '{"property":"news","section":-1,"id":1}', '{"property":"news","section":1,"id":-5}',
+    '{"property":"news","section":1,"id":99999999999999999999}', '{"section":1,"id":1}', '{"property":"news","id":1}',
+    '{"property":"news","section":1}', '{"property":"news","section":1,"id":1,"id":2}',
+    '{"property":["news"],"section":1,"id":1}', '{"property":"a\tb","section":1,"id":1}',
+    '{"property":"\\x","section":1,"id":1}', '{"property":"\\ud800","section":1,"id":1}', '{"property":"' + "x" * 256 +
+    '","section":1,"id":1}', "[" * 5000, '{"a":' * 5000, b'{"property":"\xff\xfe","section":1,"id":1}',
+    b'\xef\xbb\xbf{"property":"news","section":1,"id":1}', b"\0", b'{"property":"n\0","section":1,"id":1}', "<xml/>",
+    "property=news&section=1&id=1",]
 
 
 @case("what is malformed is refused with its place, and nothing of it is stored")
@@ -132,7 +142,8 @@ def refused(base):
         equal((status, said["code"]), (413, "too_large"))
         equal(d.push(b" " * (1 << 21), path=TWIRP)[2]["code"], "resource_exhausted")
         c = d.connect() # of a length that nobody told before
-        c.request("POST", "/v1/events", iter([b" " * 65536] * 40), encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
+        c.request("POST", "/v1/events", iter([b" " * 65536] * 40),
+                  encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
         equal(c.getresponse().status, 413)
         c.close()
         status = d.ask("GET", "/healthz", headers={"X": "y" * 30000})[0]
@@ -140,7 +151,7 @@ def refused(base):
         equal(d.push(EVENT)[0], 200)
 
 
-# ---- manners ----------------------------------------------------------------------------------------------------------------------------------
+# ---- manners -------------------------------------------------------------------------------------
 
 
 @case("a socket in the file system; one that a dead server left is taken over, one that is in use is not")
@@ -148,8 +159,10 @@ def unix_socket(base):
     path = os.path.join(base, "http_server.sock")
 
     def push():
-        r = subprocess.run(["curl", "-sS", "--unix-socket", path, "-d", json.dumps(EVENT), "http://localhost/v1/events?ack=durable"],
-                           capture_output=True, text=True, check=False)
+        r = subprocess.run(
+            ["curl", "-sS", "--unix-socket", path, "-d", json.dumps(EVENT),
+             "http://localhost/v1/events?ack=durable"],
+            capture_output=True, text=True, check=False)
         return r.stdout
     w = Feedwheel(base, "listen = unix:%s\n" % path)
     p = w.start("serve")
@@ -170,7 +183,11 @@ def unix_only_sockets(base):
     path, other = os.path.join(base, "http_server.sock"), os.path.join(base, "data")
     with open(other, "w", encoding="ascii") as f:
         f.write("precious")
-    for make in (lambda: os.link(other, path), lambda: os.symlink(other, path), lambda: os.symlink("nowhere", path), lambda: os.mkdir(path)):
+    for make in (
+        lambda: os.link(other, path),
+        lambda: os.symlink(other, path),
+        lambda: os.symlink("nowhere", path),
+        lambda: os.mkdir(path)):
         make()
         was = os.lstat(path)[:7] # all but when it was read
         said = Feedwheel(base, "listen = unix:%s\n" % path, name="other").run("serve", code=4).stderr
@@ -181,7 +198,8 @@ def unix_only_sockets(base):
     p = w.start("serve")
 
     def answers():
-        return subprocess.run(["curl", "-sS", "--unix-socket", path, "http://x/healthz"], capture_output=True, check=False).returncode == 0
+        return subprocess.run(["curl", "-sS", "--unix-socket", path, "http://x/healthz"],
+                              capture_output=True, check=False).returncode == 0
     wait_for("the server", answers)
     os.unlink(path)
     os.link(other, path)
@@ -202,8 +220,13 @@ def first_of_all(base):
 def bad_listen(base):
     with http_server(base) as d:
         w = Feedwheel(base, name="other")
-        for where, words in (("127.0.0.1:%d" % d.port, "another server listens there"), ("192.0.2.1:8080", "has no such address"), ("nowhere", "ADDRESS:PORT"), ("127.0.0.1:http80", "listen = 127.0.0.1:http80"),
-                             ("unix:/proc/no/such/sock", "the folder does not exist"), ("unix:" + "x" * 200, "longer than")):
+        for where, words in (
+            ("127.0.0.1:%d" % d.port, "another server listens there"),
+            ("192.0.2.1:8080", "has no such address"),
+            ("nowhere", "ADDRESS:PORT"),
+            ("127.0.0.1:http80", "listen = 127.0.0.1:http80"),
+            ("unix:/proc/no/such/sock", "the folder does not exist"),
+            ("unix:" + "x" * 200, "longer than")):
             said = w.run("serve", "--listen", where, code=4).stderr
             holds(words in said, "%s: %s" % (where, said))
         said = w.run("serve", code=4).stderr
@@ -236,9 +259,12 @@ def curl(base):
         with open(body, "w", encoding="ascii") as f:
             f.write(json.dumps([EVENT] * 1000))
         again = ["-w", "connections %{num_connects}\\n"] # that were made for it
-        r = subprocess.run(["curl", "-sS", "-v", *again, "-H", "Expect: 100-continue", "--data-binary", "@" + body,
-                            "http://127.0.0.1:%d/v1/events?ack=durable" % d.port, "-d", json.dumps(EVENT), "--next", "-sS", *again, "-d", json.dumps(EVENT),
-                            "http://127.0.0.1:%d/v1/events?ack=durable" % d.port], capture_output=True, text=True, check=False)
+        r = subprocess.run(
+            ["curl", "-sS", "-v", *again, "-H", "Expect: 100-continue", "--data-binary", "@" + body,
+             "http://127.0.0.1:%d/v1/events?ack=durable" % d.port, "-d", json.dumps(EVENT),
+             "--next", "-sS", *again, "-d", json.dumps(EVENT),
+             "http://127.0.0.1:%d/v1/events?ack=durable" % d.port],
+            capture_output=True, text=True, check=False)
         holds("100 Continue" in r.stderr, r.stderr)
         equal(re.findall("connections (.*)", r.stdout), ["1", "0"], r.stderr)
 

@@ -7,8 +7,10 @@ import subprocess
 
 from harness import BUILD, FEEDWHEEL, Skip, Feedwheel, absent, case, equal, holds, run
 
-LIBRARY = {"postgres": "libpq", "mysql": "libmariadb", "redis": "hiredis", "server": "libmicrohttpd", "seccomp": "libseccomp"}
-SCHEMES = {"postgres": ["postgres", "postgresql"], "mysql": ["mysql", "mariadb"], "redis": ["redis", "rediss", "redis+unix"]}
+LIBRARY = {"postgres": "libpq", "mysql": "libmariadb", "redis": "hiredis",
+    "server": "libmicrohttpd", "seccomp": "libseccomp"}
+SCHEMES = {"postgres": ["postgres", "postgresql"], "mysql": [
+    "mysql", "mariadb"], "redis": ["redis", "rediss", "redis+unix"]}
 
 
 def linked(path):
@@ -17,7 +19,8 @@ def linked(path):
     return re.findall(r"\(NEEDED\).*\[lib([^\]]*)\.so", said)
 
 
-@case("version names every store and the server, built in or not; of their libraries those alone are linked that are built in")
+@case("version names every store and the server, built in or not; of their libraries those alone are linked that are "
+      "built in")
 def versions(base):
     said = Feedwheel(base).run("version").stdout
     stores = re.search(r"^stores: (.*)$", said, re.M)[1].split()
@@ -38,7 +41,9 @@ def versions(base):
 def stores(base):
     w = Feedwheel(base)
     for name, schemes in SCHEMES.items():
-        remedy = "this build has no %s driver (to have it, install %s and build with -D%s=enabled)" % (name, LIBRARY[name], name)
+        remedy = "this build has no %s driver (to have it, install %s and build with -D%s=enabled)" % (name,
+                                                                                                       LIBRARY[name],
+                                                                                                       name)
         for scheme in schemes:
             url = scheme + "://u:hush@127.0.0.1:1/x"
             r = w.run("status", "--store", url, code=4 if name in absent() else None)
@@ -53,7 +58,8 @@ def stores(base):
 def no_server(base):
     if "server" not in absent():
         raise Skip("this build has the server")
-    w, remedy = Feedwheel(base), "this build has no HTTP server (to have it, install libmicrohttpd and build with -Dserver=enabled)\n"
+    w, remedy = Feedwheel(
+        base), "this build has no HTTP server (to have it, install libmicrohttpd and build with -Dserver=enabled)\n"
     equal(w.run("serve", code=4).stderr, "feedwheel: serve: " + remedy)
     listen = ["--listen", "127.0.0.1:0"]
     for command in (["serve", *listen], ["run", *listen]):
@@ -61,7 +67,11 @@ def no_server(base):
         holds(r.stderr.endswith("feedwheel: listen = 127.0.0.1:0: " + remedy), r.stderr)
     w.run("run", "--once", *listen)
     found = w.run("doctor", *listen, code=1).stdout
-    holds(re.search(r"^broken +listen +listen = 127.0.0.1:0: this build has no HTTP server\n +-> .*-Dserver=enabled$", found, re.M), found)
+    holds(
+        re.search(
+            r"^broken +listen +listen = 127.0.0.1:0: this build has no HTTP server\n +-> .*-Dserver=enabled$", found,
+             re.M),
+        found)
     holds(re.search(r"^  serve +\S", w.run("help").stdout, re.M), "serve in help")
     with open(w.conf, "a", encoding="ascii") as f:
         f.write("listen = 127.0.0.1:0\n")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Requests that two readers could read in two ways: refused, and nothing that stands behind them on the connection is answered."""
+"""Requests that two readers could read in two ways: refused, and nothing that stands behind them on
+the connection is answered."""
 import contextlib
 import json
 import re
@@ -36,7 +37,9 @@ def statuses(answer):
 
 
 def post(*lines, body=EVENT, path=b"/v1/events", version=b"HTTP/1.1", host=b"Host: x"):
-    return b"POST %s %s\r\n" % (path, version) + b"".join(l + b"\r\n" for l in ((host,) if host else ()) + lines) + b"\r\n" + body
+    return b"POST %s %s\r\n" % (
+        path, version) + b"".join(
+        l + b"\r\n" for l in ((host,) if host else ()) + lines) + b"\r\n" + body
 
 
 def get(*lines, path=b"/healthz?first", version=b"HTTP/1.1", host=b"Host: x", end=b"\r\n"):
@@ -50,10 +53,12 @@ def chunked(*pieces, end=b"\r\n", behind=b""):
 LENGTH = b"Content-Length: %d" % len(EVENT)
 CHUNKED = b"Transfer-Encoding: chunked"
 
-# Each is followed by a request that must not be answered. [400], or what else the library may say by itself: [] is an end without a word.
+# Each is followed by a request that must not be answered. [400], or what else the library may say
+# by itself: [] is an end without a word.
 BAD = {
     "a length and chunks, chunks first": post(CHUNKED, b"Content-Length: 4", body=chunked(EVENT)),
-    "a length and chunks, the length first": post(b"Content-Length: %d" % (5 + len(BEHIND)), CHUNKED, body=b"0\r\n\r\n"),
+    "a length and chunks, the length first": post(b"Content-Length: %d" % (5 + len(BEHIND)), CHUNKED,
+                                                  body=b"0\r\n\r\n"),
     "two lengths": post(b"Content-Length: 0", b"Content-Length: %d" % len(BEHIND), body=b""),
     "the same length twice": post(LENGTH, LENGTH),
     "a list of lengths": post(b"Content-Length: %d, %d" % (len(EVENT), len(EVENT))),
@@ -116,7 +121,8 @@ ANSWER = { # which is not [400]
     "a length of 2^64": ([400], [413]), "a length of 2^64 - 1": ([400], [413]), "a path without an end": ([414],),
     "more parameters than anybody needs": ([414],), "as many, without values": ([414],),
     # libmicrohttpd 1.0.10 finds these itself (RFC 9112, 6.1: 501 is for codings that nobody knows)
-    **{what: ([400], [501]) for what in ("unknown chunks", "identity, which is no coding any more", "gzip and chunks", "chunks and identity",
+    **{what: ([400], [501]) for what in ("unknown chunks", "identity, which is no coding any more", "gzip and chunks",
+                                         "chunks and identity",
         "chunks, twice", "chunks and identity, in two lines", "a vertical tab before chunks")},
     # libmicrohttpd 1.0 and later find these before anybody is asked, and do not answer
     "a zero byte in the path": ([400], []), "a zero byte in a parameter": ([400], []), "two spaces": ([400], []),
@@ -135,19 +141,23 @@ def heads(base):
             if said not in ANSWER.get(what, ([400],)):
                 otherwise.append((what, answer[:60]))
         equal(otherwise, [], "answered otherwise")
-        for path, key, value in (("/v1/events", "code", "malformed_request"), ("/twirp/stats.StatsService/Push", "code", "malformed")):
+        for path, key, value in (
+            ("/v1/events", "code", "malformed_request"),
+            ("/twirp/stats.StatsService/Push", "code", "malformed")):
             body = exchange(d, post(LENGTH, b"X: \x1b[2J", path=path.encode())).partition(b"\r\n\r\n")[2]
             equal(json.loads(body)[key], value)
         answer = exchange(d, get(path=b"/healthz?" + b"&" * 2000))
-        holds(b"Connection: close\r\n" in answer and b'"code":"too_long"' in answer and b"more than 50 parameters" in answer, answer)
+        holds(b"Connection: close\r\n" in answer and b'"code":"too_long"' in answer
+              and b"more than 50 parameters" in answer, answer)
         equal(d.ask("GET", "/v1/ring")[2]["accepted"], 0, "pushed by them")
 
 
 @case("a byte at a time, and bad heads behind good ones")
 def pieces(base):
     with http_server(base, conf="serve_host_names = x\n") as d:
-        for what in ("two lengths", "a line feed behind a header", "a zero byte in a value", "a zero byte in the path", "no host",
-                     "a space before the colon"):
+        for what in (
+            "two lengths", "a line feed behind a header", "a zero byte in a value", "a zero byte in the path",
+             "no host", "a space before the colon"):
             request = BAD[what]
             for sent in ([request[i:i + 1] for i in range(len(request))] + [BEHIND], [post(LENGTH) + request + BEHIND]):
                 answer = exchange(d, *sent, enough=ALIVE)
@@ -186,7 +196,8 @@ GOOD = {
     "all that a name may hold": (post(LENGTH, b"X!#$%&'*+-.^_`|~09: y"), 202),
     "cookies": (post(LENGTH, b"Cookie: a=b; c=d", b"Cookie: e=f"), 202),
     "two of what may come twice": (get(b"X-Forwarded-For: 192.0.2.1", b"X-Forwarded-For: 192.0.2.2"), 200),
-    "no body": (get(), 200), "a body of nothing": (get(b"Content-Length: 0"), 200), "a host of nothing": (get(host=b"Host:"), 200),
+    "no body": (get(), 200), "a body of nothing": (get(b"Content-Length: 0"), 200),
+    "a host of nothing": (get(host=b"Host:"), 200),
     "a path beyond ASCII": (get(path=b"/healthz?\xc3\xa4=%C3%A4"), 200),
     "fifty parameters": (get(path=b"/healthz?" + b"&".join(b"q=%d" % i for i in range(50))), 200),
     "%00 in a parameter, which some have": (get(path=b"/healthz?a=%00"), 200),
@@ -201,8 +212,13 @@ def good(base):
         for what, (request, status) in GOOD.items():
             answer = exchange(d, request + BEHIND.replace(b"healthz", b"openapi.json"), enough=b'"openapi"')
             equal(statuses(answer), [status, 200], what)
-            equal(statuses(exchange(d, *[request[i:i + 1] for i in range(min(len(request), 300))], request[300:] + BEHIND,
-                                    enough=ALIVE if status != 200 else ALIVE + b"HTTP"))[0], status, what + ", a byte at a time")
+            equal(
+                statuses(
+                    exchange(
+                        d, *[request[i: i + 1] for i in range(min(len(request),
+                                                                 300))],
+                        request[300:] + BEHIND, enough=ALIVE if status != 200 else ALIVE + b"HTTP"))[0],
+                status, what + ", a byte at a time")
         equal(statuses(exchange(d, get(host=None, version=b"HTTP/1.0"))), [200])
         equal(statuses(exchange(d, get(version=b"HTTP/1.0"))), [200])
         for body in (chunked(EVENT), chunked(b"[", EVENT, b"]"), chunked(EVENT).upper()[:2] + chunked(EVENT)[2:]):
@@ -215,12 +231,16 @@ def good(base):
 def sizes(base):
     with http_server(base, conf="serve_host_names = x\n") as d:
         for size in range(0, 17000, 450):
-            for name, request in (("a header", get(b"X: " + b"a" * size)), ("headers", get(*[b"X: " + b"a" * 95] * (size // 100))),
-                                  ("a path", get(path=b"/healthz?q=" + b"a" * size)),
-                                  ("parameters", get(*[b"X: a"] * 20, path=b"/healthz?" + b"&".join([b"q=" + b"a" * (size // 50)] * 50)))):
+            for name, request in (
+                ("a header", get(b"X: " + b"a" * size)),
+                ("headers", get(*[b"X: " + b"a" * 95] * (size // 100))),
+                ("a path", get(path=b"/healthz?q=" + b"a" * size)),
+                ("parameters", get(
+                     *[b"X: a"] * 20, path=b"/healthz?" + b"&".join([b"q=" + b"a" * (size // 50)] * 50)))):
                 said = statuses(exchange(d, request[:-1], request[-1:], enough=ALIVE))
                 # beyond 15000 the library may have no memory left for an answer: it ends the connection
-                holds(said in ([200], [414], [431]) or (said == [] and size > 15000), "%s of %d bytes: %s" % (name, size, said))
+                holds(said in ([200], [414], [431]) or (said == [] and size > 15000),
+                      "%s of %d bytes: %s" % (name, size, said))
                 holds(said == [200] or size > 6000, "%s of %d bytes: %s" % (name, size, said))
 
 

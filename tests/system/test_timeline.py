@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: ISC
-"""feedwheel timeline: every fetch of a run is in the picture, which says what held the run up; hostile words stay words."""
+"""feedwheel timeline: every fetch of a run is in the picture, which says what held the run up;
+hostile words stay words."""
 import json
 import os
 import re
@@ -66,12 +67,13 @@ def few_of_many(base):
         rows = root.find(".//%ssvg[@id='rows']" % SVG)
         holds(int(rows.get("height")) <= slots * 24, "rows of %s" % rows.get("height"))
         style = root.find(SVG + "style").text
-        holds(style.index(".back{fill:#fff}") < style.index("prefers-color-scheme:dark){.back{fill:#1"), "the later rule wins: " + style)
+        holds(style.index(".back{fill:#fff}") < style.index(
+            "prefers-color-scheme:dark){.back{fill:#1"), "the later rule wins: " + style)
 
 
 def told(base, o, conf, words, continues=False):
-    """The picture of a run over all feeds, whose headline begins with these (a pattern). There is another run when it does not: if a process
-    stood still, that is what held the run up."""
+    """The picture of a run over all feeds, whose headline begins with these (a pattern). There is
+    another run when it does not: if a process stood still, that is what held the run up."""
     for k in range(3):
         w = Feedwheel(base, conf, "%d.db" % k)
         w.run("import", o.url_file)
@@ -94,10 +96,12 @@ def verdicts(base):
     for folder in "silent", "crowded", "gap":
         os.mkdir(os.path.join(base, folder))
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=5", "5 hang=start"]) as o:
-        root = told(base + "/silent", o, "concurrency = 24\nfirst_byte_timeout_ms = 8s\n", r"Bottleneck: one feed. .*/feed/5 .*\(timeout\)")
+        root = told(base + "/silent", o, "concurrency = 24\nfirst_byte_timeout_ms = 8s\n",
+                    r"Bottleneck: one feed. .*/feed/5 .*\(timeout\)")
         holds("/feed/5" in root.find(".//*[@class='note']").find(SVG + "text").text, "and it is marked")
     with origin(base, samples(base, "--copies", "1"), "--feeds", "8", "--hosts", "1", plans=["* latency=300"]) as o:
-        told(base + "/crowded", o, "concurrency = 12\nhost_concurrency = 1\n", ".* 8 fetches from one host, 1 at a time")
+        told(base + "/crowded", o, "concurrency = 12\nhost_concurrency = 1\n", ".* 8 fetches from one host, 1 at a "
+                                                                               "time")
         told(base + "/gap", o, "concurrency = 12\nhost_gap_ms = 400ms\nhost_concurrency = 8\n",
              r".* 8 fetches from one host, 400 ms apart, take 3\.")
 
@@ -117,11 +121,13 @@ def going(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=200", "23 latency=1500"]) as o:
         for name, words in ("once", "For the last "), ("going", "Slots were idle "):
             os.mkdir(os.path.join(base, name))
-            root = told(os.path.join(base, name), o, "concurrency = 4\nworkers = 1\norder = fifo\n", words, name == "going")
+            root = told(
+                os.path.join(base, name),
+                o, "concurrency = 4\nworkers = 1\norder = fifo\n", words, name == "going")
             equal(bool(root.findall(".//%spath[@class='half']" % SVG)), name == "once", "a dashed line")
 
 
-@case("of a --once its order and what was foretold are told, and the barriers of batches are drawn")
+@case("of a --once its order and what was forecast are told, and the barriers of batches are drawn")
 def recalled(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=20"]) as o:
         w = Feedwheel(base, "concurrency = 4\norder = batch-unordered\norder_batch = 6\n")
@@ -150,11 +156,13 @@ def phases(base):
 def hostile(base):
     docs = samples(base, "--copies", "1")
     with open(os.path.join(docs, "zz.html"), "w", encoding="ascii") as f:
-        f.write("<!DOCTYPE html><title>&lt;/title>&lt;/svg>&lt;script>x&lt;/script>&#27;]0;x&#7;&#x9b;&#x202e;&#xffff;</title><p>A page")
+        f.write("<!DOCTYPE html><title>&lt;/title>&lt;/svg>&lt;script>x&lt;/script>"
+                "&#27;]0;x&#7;&#x9b;&#x202e;&#xffff;</title><p>A page")
     with origin(base, docs, "--feeds", "2") as o:
         w = Feedwheel(base)
         w.run("add", o.url("/doc/zz.html", "127.1.0.2"))
-        w.run("add", o.url("/feed/0?%22%3E%3Cscript%3Ealert(1)%3C/script%3E&x='<b>"), o.url("/with/reset=start/feed/1?<svg/onload=x>&amp;"))
+        w.run("add", o.url("/feed/0?%22%3E%3Cscript%3Ealert(1)%3C/script%3E&x='<b>"),
+              o.url("/with/reset=start/feed/1?<svg/onload=x>&amp;"))
         w.run_once()
         holds("<script>" in str([f.get("error") for f in w.json("list")]), "an error in a page's words")
         text = w.run("timeline", "-o", "-").stdout
@@ -173,9 +181,12 @@ def wrong(base):
     w = Feedwheel(base)
     w.run("add", "http://127.1.0.1:9/feed")
     for arguments, code, words in ((("timeline",), 2, "-o run.html"), (("timeline", "-o", "run.png"), 2, ".html"),
-                                   (("timeline", "-o", "-"), 1, "run --once"), (("timeline", "-o", "-", "--run", "7"), 1, "--list"),
-                                   (("timeline", "-o"), 2, "needs a value"), (("timeline", "-o", "-", "--run", "x"), 2, "--run"),
-                                   (("timeline", "-o", "-", "--json"), 2, "standard output"), (("status", "-o", "x.svg"), 2, "-o")):
+                                   (("timeline", "-o", "-"), 1, "run --once"), (("timeline", "-o", "-", "--run", "7"),
+                                           1, "--list"),
+                                   (("timeline", "-o"), 2, "needs a value"), (("timeline", "-o", "-", "--run", "x"), 2,
+                                           "--run"),
+                                   (("timeline", "-o", "-", "--json"), 2, "standard output"), (("status", "-o",
+                                           "x.svg"), 2, "-o")):
         r = w.run(*arguments, code=code)
         holds(words in r.stderr, "%s: %s" % (arguments, r.stderr))
     with origin(base, samples(base, "--copies", "1"), "--feeds", "1") as o:
@@ -183,7 +194,8 @@ def wrong(base):
         w.run_once()
         there = os.path.join(base, "no", "such", "run.svg")
         holds(there in w.run("timeline", "-o", there, code=1).stderr, "the file is named")
-        holds("nothing in that time" in w.run("timeline", "-o", "-", "--last", "1ms", code=1).stderr, "an empty stretch of time")
+        holds("nothing in that time" in w.run("timeline", "-o", "-",
+              "--last", "1ms", code=1).stderr, "an empty stretch of time")
 
 
 @case("in a browser the page zooms, and says under the pointer what a bar is")
@@ -202,18 +214,22 @@ def browser(base):
     holds("http://www.w3.org" in text and not re.search(r"(src|href)=", text), "nothing is fetched from elsewhere")
     probe = """<script>
         const b = rows.getBoundingClientRect(), bar = rows.querySelector("g rect").getBoundingClientRect();
-        const there = {clientX: b.left + b.width / 2, clientY: bar.top + bar.height / 2, bubbles: true, cancelable: true};
+        const there = {clientX: b.left + b.width / 2,
+            clientY: bar.top + bar.height / 2, bubbles: true, cancelable: true};
         rows.dispatchEvent(new PointerEvent("pointermove", {...there, clientX: bar.left + bar.width / 2}));
         const said = tip.textContent;
-        for (let i = 0; i < 5; i++) rows.dispatchEvent(new WheelEvent("feedwheel", {...there, deltaY: -100}));
+        for (let i = 0; i < 5; i++) rows.dispatchEvent(new WheelEvent("wheel", {...there, deltaY: -100}));
         const near = rows.viewBox.baseVal.width / whole;
         dispatchEvent(new KeyboardEvent("keydown", {key: "0"}));
-        document.body.dataset.found = JSON.stringify({said, near, far: rows.viewBox.baseVal.width / whole, ticks: axis.querySelectorAll("text").length});
+        document.body.dataset.found = JSON.stringify({said, near,
+            far: rows.viewBox.baseVal.width / whole, ticks: axis.querySelectorAll("text").length});
         </script>"""
     with open(page, "w", encoding="utf-8") as f:
         f.write(text.replace("</body>", probe + "</body>"))
-    r = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + os.path.join(base, "profile"),
-                        "--window-size=1600,1000", "--dump-dom", "file://" + page], capture_output=True, text=True, timeout=120, check=False)
+    r = subprocess.run(
+        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=" + os.path.join(base, "profile"),
+         "--window-size=1600,1000", "--dump-dom", "file://" + page],
+        capture_output=True, text=True, timeout=120, check=False)
     found = re.search(r'data-found="([^"]*)"', r.stdout)
     holds(found, "the script ran: " + r.stderr[-1000:])
     found = json.loads(found[1].replace("&quot;", '"'))

@@ -32,7 +32,8 @@ def the_same_seed_gives_the_same():
 def what_has_to_hold_holds():
     w = world("--feeds", 200, "--days", 10)["zipf"]
     rows = w["rules"]
-    assert [r["rule"].split()[0] for r in rows] == ["every", "entry", "ours,", "entry", "ours,", "ours,", "ours,", "every"], rows
+    assert [r["rule"].split()[0] for r in rows] == ["every", "entry", "ours,",
+                            "entry", "ours,", "ours,", "ours,", "every"], rows
     hourly, frequency, ours, as_hourly = rows[0], rows[1], rows[2], rows[4]
     assert abs(hourly["requests_per_feed_day"] - 24) < 0.1, hourly
     assert 25 * 60e3 < hourly["median_ms"] < 35 * 60e3 and hourly["p95_ms"] < 3600e3, hourly
@@ -42,7 +43,8 @@ def what_has_to_hold_holds():
         assert 0 < r["median_ms"] <= r["p95_ms"], r
     assert 0.9 < as_hourly["requests"] / hourly["requests"] < 1.1, as_hourly
     assert as_hourly["median_ms"] < hourly["median_ms"], as_hourly
-    assert ours["new_share"] > 2 * frequency["new_share"] and ours["median_ms"] < frequency["median_ms"], (ours, frequency)
+    assert ours["new_share"] > 2 * \
+        frequency["new_share"] and ours["median_ms"] < frequency["median_ms"], (ours, frequency)
 
 
 def a_backlog_by_value_finds_more_at_first():
@@ -87,12 +89,20 @@ def a_trace_is_read():
 
 
 def what_is_wrong_is_refused():
-    for args in (["--feeds"], ["--feeds", "0"], ["--feeds", "x"], ["--days", "400"], ["--trace"], ["--what"], ["feeds"]):
+    for args in (
+        ["--feeds"],
+        ["--feeds", "0"],
+        ["--feeds", "x"],
+        ["--days", "400"],
+        ["--trace"],
+        ["--what"],
+        ["feeds"]):
         said = run(*args, status=2)
         assert "unusable argument: " in said and "\nusage:" in said, args
 
 
-CASES = [the_same_seed_gives_the_same, what_has_to_hold_holds, a_backlog_by_value_finds_more_at_first, a_trace_is_read, what_is_wrong_is_refused]
+CASES = [the_same_seed_gives_the_same, what_has_to_hold_holds,
+    a_backlog_by_value_finds_more_at_first, a_trace_is_read, what_is_wrong_is_refused]
 print(f"1..{len(CASES)}")
 failed = 0
 for n, case in enumerate(CASES, 1):

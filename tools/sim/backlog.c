@@ -17,8 +17,8 @@
 const double BACKLOG_PART[BACKLOG_PARTS] = {0.02, 0.1, 0.25, 0.5};
 
 struct backlog_item {
-	double weight, missed;   /* entries that a visit would find */
-	double key;              /* largest first */
+	double weight, missed; /* entries that a visit would find */
+	double key;            /* largest first */
 	double value, expected;
 	int64_t due_ms;
 };
@@ -35,10 +35,14 @@ static int backlog_item_compare(const void *a, const void *b)
 static double backlog_item_key(const struct backlog_item *w, enum backlog_order order)
 {
 	switch (order) {
-	case BACKLOG_VALUE: return w->value;
-	case BACKLOG_EXPECTED: return w->expected;
-	case BACKLOG_BEST: return w->missed;
-	default: return -(double)w->due_ms;
+	case BACKLOG_VALUE:
+		return w->value;
+	case BACKLOG_EXPECTED:
+		return w->expected;
+	case BACKLOG_BEST:
+		return w->missed;
+	default:
+		return -(double)w->due_ms;
 	}
 }
 
@@ -70,7 +74,9 @@ static bool backlog_item_init(const struct life *life, int64_t down_ms, struct b
 	rule_run_until(life, now - down_ms, &s);
 	if (s.due_ms > now)
 		return false;
-	*out = (struct backlog_item){.weight = life->weight, .due_ms = s.due_ms, .value = fw_due_priority(now, s.due_ms, s.last_ms),
+	*out = (struct backlog_item){.weight = life->weight,
+		.due_ms = s.due_ms,
+		.value = fw_due_priority(now, s.due_ms, s.last_ms),
 		.expected = fw_rhythm_expected(&s.model, s.last_ms, now)};
 	for (size_t i = s.found; i < life->n && life->date[i] <= now; i++)
 		out->missed++;

@@ -21,16 +21,18 @@
 #include "sim.h"
 #include "base/banned.h"
 
-#define TRIAL_FEEDS 10000    /* factors are sought on this many feeds, */
-#define EQUAL_FEEDS 100000   /* and not at all in larger worlds */
+#define TRIAL_FEEDS 10000  /* factors are sought on this many feeds, */
+#define EQUAL_FEEDS 100000 /* and not at all in larger worlds */
 #define TRACE_ROUNDS 8
 
 static const char USAGE[] =
 	"usage: simulate [--trace FOLDER] [--feeds N] [--days N] [--seed N] [--json | --bench | --backlog HOURS]\n"
 	"\n"
 	"Without a FOLDER of feed documents, only synthetic feeds are simulated: 20,000 of them, for 30 days.\n"
-	"--bench: one line for each figure: name, ours, reference, ratio, goal, ok or short; with a million synthetic feeds.\n"
-	"--backlog: nothing was fetched for the last HOURS; which share of the missed entries the first requests find, by order.\n";
+	"--bench: one line for each figure: name, ours, reference, ratio, goal, ok or short; with a million synthetic "
+	"feeds.\n"
+	"--backlog: nothing was fetched for the last HOURS; which share of the missed entries the first requests find, "
+	"by order.\n";
 
 struct sim_options {
 	const char *trace;
@@ -38,7 +40,17 @@ struct sim_options {
 	bool json, bench;
 };
 
-enum { FIXED, FREQUENCY, OURS, FREQUENCY_AS_FIXED, OURS_AS_FIXED, OURS_AS_FIXED_BOUNDS, OURS_AS_FREQUENCY, FIXED_AS_OURS, ROW_N };
+enum {
+	FIXED,
+	FREQUENCY,
+	OURS,
+	FREQUENCY_AS_FIXED,
+	OURS_AS_FIXED,
+	OURS_AS_FIXED_BOUNDS,
+	OURS_AS_FREQUENCY,
+	FIXED_AS_OURS,
+	ROW_N
+};
 
 struct study_row {
 	char name[64];
@@ -136,7 +148,8 @@ static void study_row_name(struct study_row *r)
 	else if (r->rule.kind == RULE_FREQUENCY)
 		(void)fw_snprintf(r->name, sizeof(r->name), "entry frequency, factor %.3g", f);
 	else
-		(void)fw_snprintf(r->name, sizeof(r->name), "ours, target %.3f%s", f, r->rule.min_ms ? ", not below 5 min" : "");
+		(void)fw_snprintf(
+			r->name, sizeof(r->name), "ours, target %.3f%s", f, r->rule.min_ms ? ", not below 5 min" : "");
 }
 
 static bool study_run(struct study *s)
@@ -187,13 +200,16 @@ static void study_print(const struct study *s)
 	char median[FW_RFC3339_MAX], p95[FW_RFC3339_MAX], mean[FW_RFC3339_MAX];
 
 	printf("%s: %zu feeds, %lld days\n", s->world.name, s->world.feeds, (long long)s->world.days);
-	printf("%-38s %12s %12s %8s %6s %6s %11s %11s %11s %7s\n", "", "requests", "a day", "feed,day", "304", "new", "median", "p95", "mean", "cpu s");
+	printf("%-38s %12s %12s %8s %6s %6s %11s %11s %11s %7s\n", "", "requests", "a day", "feed,day", "304", "new",
+		"median", "p95", "mean", "cpu s");
 	for (size_t i = 0; i < s->row_n; i++) {
 		const struct tally *t = &s->row[i].t;
 
 		printf("%-38s %12.0f %12.0f %8.2f %5.1f%% %5.1f%% %11s %11s %11s %7.1f\n", s->row[i].name, t->requests,
-			requests_per_day(t) * (double)s->world.feeds, requests_per_day(t), 100 * ratio_of(t->not_modified, t->requests), 100 * ratio_of(t->fruitful, t->requests),
-			duration_print(tally_quantile_ms(t, 0.5), median), duration_print(tally_quantile_ms(t, 0.95), p95),
+			requests_per_day(t) * (double)s->world.feeds, requests_per_day(t),
+			100 * ratio_of(t->not_modified, t->requests), 100 * ratio_of(t->fruitful, t->requests),
+			duration_print(tally_quantile_ms(t, 0.5), median),
+			duration_print(tally_quantile_ms(t, 0.95), p95),
 			duration_print(ratio_of(t->delay_sum_ms, t->entries), mean), (double)s->row[i].took_us / 1e6);
 	}
 	printf("\n");
@@ -247,13 +263,16 @@ static void bench_trace(const struct study *s)
 {
 	const struct tally *ours = &s->row[OURS].t;
 
-	bench_row("trace: median delay, min / hourly, as many requests", median_min(s, OURS_AS_FIXED), median_min(s, FIXED), 0.5, true);
-	bench_row("trace: median delay, min / a fixed interval's, as many as ours", median_min(s, OURS), median_min(s, FIXED_AS_OURS), 0.5, true);
-	bench_row("trace: median delay, min / entry frequency's, as many as hourly", median_min(s, OURS_AS_FIXED_BOUNDS),
-		median_min(s, FREQUENCY_AS_FIXED), 1, true);
-	bench_row("trace: median delay, min / entry frequency's, as many as it takes", median_min(s, OURS_AS_FREQUENCY), median_min(s, FREQUENCY),
-		1, true);
-	bench_row("trace: share of visits that find something / published 5 %", ratio_of(ours->fruitful, ours->requests), 0.05, 3, false);
+	bench_row("trace: median delay, min / hourly, as many requests", median_min(s, OURS_AS_FIXED),
+		median_min(s, FIXED), 0.5, true);
+	bench_row("trace: median delay, min / a fixed interval's, as many as ours", median_min(s, OURS),
+		median_min(s, FIXED_AS_OURS), 0.5, true);
+	bench_row("trace: median delay, min / entry frequency's, as many as hourly",
+		median_min(s, OURS_AS_FIXED_BOUNDS), median_min(s, FREQUENCY_AS_FIXED), 1, true);
+	bench_row("trace: median delay, min / entry frequency's, as many as it takes", median_min(s, OURS_AS_FREQUENCY),
+		median_min(s, FREQUENCY), 1, true);
+	bench_row("trace: share of visits that find something / published 5 %",
+		ratio_of(ours->fruitful, ours->requests), 0.05, 3, false);
 }
 
 static void bench_made(const struct study *s)
@@ -264,7 +283,8 @@ static void bench_made(const struct study *s)
 
 	for (size_t i = 0; i < s->row_n; i++)
 		cpu_s += (double)s->row[i].took_us / 1e6;
-	if (fw_snprintf(name, sizeof(name), "simulator: %zu feeds x %lld days, 3 rules, CPU s / 5 min", s->world.feeds, (long long)s->world.days))
+	if (fw_snprintf(name, sizeof(name), "simulator: %zu feeds x %lld days, 3 rules, CPU s / 5 min", s->world.feeds,
+		    (long long)s->world.days))
 		bench_row(name, cpu_s, 300, 1, true);
 	if (!getrusage(RUSAGE_SELF, &use))
 		bench_row("simulator: memory at most, MiB / 1 GiB", (double)use.ru_maxrss / 1024, 1024, 1, true);
@@ -302,7 +322,8 @@ static int read_options(int argc, char **argv, struct sim_options *o)
 		else
 			ok = false;
 		if (!ok) {
-			fprintf(stderr, "simulate: unusable argument: %s%s%s\n%s", arg, value ? " " : "", value ? value : "", USAGE);
+			fprintf(stderr, "simulate: unusable argument: %s%s%s\n%s", arg, value ? " " : "",
+				value ? value : "", USAGE);
 			return 2;
 		}
 		i++;
@@ -314,13 +335,15 @@ static int read_options(int argc, char **argv, struct sim_options *o)
 
 static bool backlog_print(const struct world *w, int64_t hours)
 {
-	static const char *const NAME[BACKLOG_ORDERS] = {"by due time", "by value", "by expected entries", "best possible"};
+	static const char *const NAME[BACKLOG_ORDERS] = {
+		"by due time", "by value", "by expected entries", "best possible"};
 	struct backlog b;
 
 	if (!backlog_run(w, hours * FW_HOUR_MS, &b))
 		return false;
-	printf("%s: after %lld h without a request %.0f feeds are due, with %.0f new entries; found by the first requests:\n", w->name,
-		(long long)hours, b.feeds, b.missed);
+	printf("%s: after %lld h without a request %.0f feeds are due, with %.0f new entries; found by the first "
+	       "requests:\n",
+		w->name, (long long)hours, b.feeds, b.missed);
 	printf("%-28s", "");
 	for (size_t i = 0; i < BACKLOG_PARTS; i++)
 		printf(" %7.0f%%", 100 * BACKLOG_PART[i]);

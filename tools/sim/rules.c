@@ -47,8 +47,8 @@ double tally_quantile_ms(const struct tally *t, double q)
 struct rule_watch {
 	const struct life *life;
 	struct tally *t;
-	size_t found;      /* number of known dates */
-	size_t week;       /* the first of them within the last week */
+	size_t found; /* number of known dates */
+	size_t week;  /* the first of them within the last week */
 	uint64_t rnd;
 	struct fw_rhythm rhythm;
 	struct fw_rhythm_model model;
@@ -114,9 +114,15 @@ static int64_t ours_next(struct rule_watch *w, int64_t now_ms, size_t new_n)
 {
 	const struct life *l = w->life;
 	struct fw_due_facts facts = {
-		.kind = new_n ? FW_VISIT_OK : l->validators ? FW_VISIT_NOT_MODIFIED : FW_VISIT_SAME,
-		.retry_after_ms = FW_NO_NUMBER, .fresh_ms = l->fresh_ms, .ttl_minutes = FW_NO_NUMBER, .update_period_minutes = FW_NO_NUMBER,
-		.model = &w->model, .mute = true,
+		.kind = new_n         ? FW_VISIT_OK :
+			l->validators ? FW_VISIT_NOT_MODIFIED :
+					FW_VISIT_SAME,
+		.retry_after_ms = FW_NO_NUMBER,
+		.fresh_ms = l->fresh_ms,
+		.ttl_minutes = FW_NO_NUMBER,
+		.update_period_minutes = FW_NO_NUMBER,
+		.model = &w->model,
+		.mute = true,
 	};
 	struct fw_due due;
 

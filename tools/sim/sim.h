@@ -21,10 +21,10 @@ struct life {
 	int64_t *date;
 	size_t n, cap;
 	int64_t start_ms, end_ms;
-	size_t shown;         /* number of entries that a document shows */
-	double weight;        /* number of feeds that this one represents */
-	int64_t fresh_ms;     /* max-age of its server; FW_NO_NUMBER: none */
-	bool validators;      /* its server sends 304 */
+	size_t shown;     /* number of entries that a document shows */
+	double weight;    /* number of feeds that this one represents */
+	int64_t fresh_ms; /* max-age of its server; FW_NO_NUMBER: none */
+	bool validators;  /* its server sends 304 */
 	uint64_t seed;
 };
 
@@ -34,9 +34,9 @@ struct world {
 	int64_t days;
 	uint64_t seed;
 	/* synthetic world: */
-	double rate;          /* publications per day, mean over all feeds */
-	double zipf;          /* exponent of Zipf's law */
-	double top;           /* rate of the first feed; set by world_zipf() */
+	double rate; /* publications per day, mean over all feeds */
+	double zipf; /* exponent of Zipf's law */
+	double top;  /* rate of the first feed; set by world_zipf() */
 	/* trace: */
 	struct life *life;
 };
@@ -56,16 +56,16 @@ void world_free(struct world *w);
 FW_MUST_CHECK bool world_feed(const struct world *w, size_t i, struct life *life);
 void life_free(struct life *life);
 
-uint64_t sim_random(uint64_t *seed);   /* splitmix64: 64 bits */
-double sim_uniform(uint64_t *seed);    /* [0, 1) */
+uint64_t sim_random(uint64_t *seed); /* splitmix64: 64 bits */
+double sim_uniform(uint64_t *seed);  /* [0, 1) */
 
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 enum rule_kind { RULE_FIXED, RULE_FREQUENCY, RULE_OURS };
 struct rule {
 	enum rule_kind kind;
-	double factor;        /* fixed: minutes; entry frequency: its factor; ours: the target */
-	int64_t min_ms;       /* ours: minimum interval; 0: the default */
+	double factor;  /* fixed: minutes; entry frequency: its factor; ours: the target */
+	int64_t min_ms; /* ours: minimum interval; 0: the default */
 };
 #define RULE_FREQUENCY_MIN_MS (5 * FW_MINUTE_MS) /* Miniflux's default */
 
@@ -75,7 +75,7 @@ struct rule {
 /* All counts are weighted. */
 struct tally {
 	double feeds, feed_days, requests, not_modified, fruitful, entries, delay_sum_ms;
-	double *delay;        /* DELAY_STEPS of them */
+	double *delay; /* DELAY_STEPS of them */
 };
 
 FW_MUST_CHECK bool tally_begin(struct tally *t);
@@ -97,10 +97,10 @@ void rule_run_until(const struct life *life, int64_t until_ms, struct rule_state
 /* ---- a backlog ------------------------------------------------------------------------------- */
 
 enum backlog_order {
-	BACKLOG_DUE,          /* by due time */
-	BACKLOG_VALUE,        /* by fw_due_priority(), as the collector does */
-	BACKLOG_EXPECTED,     /* by publications expected from the learned rhythm */
-	BACKLOG_BEST,         /* knowing what each visit will find */
+	BACKLOG_DUE,      /* by due time */
+	BACKLOG_VALUE,    /* by fw_due_priority(), as the collector does */
+	BACKLOG_EXPECTED, /* by publications expected from the learned rhythm */
+	BACKLOG_BEST,     /* knowing what each visit will find */
 	BACKLOG_ORDERS
 };
 #define BACKLOG_PARTS 4

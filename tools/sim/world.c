@@ -112,7 +112,8 @@ void world_zipf(struct world *w, size_t feeds, int64_t days, uint64_t seed)
 }
 
 /* A Poisson process with this rate, thinned out by the hour; bursts follow some publications. */
-static bool publish_poisson(struct life *l, uint64_t *rnd, double per_day, enum habit habit, double zone_hours, double followers, int64_t from_ms)
+static bool publish_poisson(struct life *l, uint64_t *rnd, double per_day, enum habit habit, double zone_hours,
+	double followers, int64_t from_ms)
 {
 	double peak = per_day / habit_mean(habit) / (1 + followers), at = (double)from_ms / FW_HOUR_MS;
 
@@ -138,11 +139,13 @@ static bool publish_poisson(struct life *l, uint64_t *rnd, double per_day, enum 
 /* At the same time each day, within a few minutes; some days without. */
 static bool publish_daily(struct life *l, uint64_t *rnd, double per_day, int64_t from_ms)
 {
-	int64_t first = (int64_t)(sim_uniform(rnd) * FW_DAY_MS), step = (int64_t)(FW_DAY_MS / FW_MAX(floor(per_day + 0.5), 1.0));
+	int64_t first = (int64_t)(sim_uniform(rnd) * FW_DAY_MS),
+		step = (int64_t)(FW_DAY_MS / FW_MAX(floor(per_day + 0.5), 1.0));
 	double often = FW_MIN(per_day, 1.0);
 
 	for (int64_t at = from_ms - from_ms % FW_DAY_MS + first; at < l->end_ms; at += step) {
-		if (sim_uniform(rnd) < often && !life_add_date(l, at + (int64_t)((sim_uniform(rnd) - 0.5) * 10 * FW_MINUTE_MS)))
+		if (sim_uniform(rnd) < often &&
+			!life_add_date(l, at + (int64_t)((sim_uniform(rnd) - 0.5) * 10 * FW_MINUTE_MS)))
 			return false;
 	}
 	return true;
@@ -162,8 +165,13 @@ static bool publish_silent(struct life *l, uint64_t *rnd)
 
 static int64_t fresh_of(double u)
 {
-	return u < 0.5 ? FW_NO_NUMBER : u < 0.6 ? 0 : u < 0.7 ? 5 * FW_MINUTE_MS : u < 0.8 ? 15 * FW_MINUTE_MS : u < 0.92 ? FW_HOUR_MS :
-		u < 0.98 ? 6 * FW_HOUR_MS : FW_DAY_MS;
+	return u < 0.5   ? FW_NO_NUMBER :
+		u < 0.6  ? 0 :
+		u < 0.7  ? 5 * FW_MINUTE_MS :
+		u < 0.8  ? 15 * FW_MINUTE_MS :
+		u < 0.92 ? FW_HOUR_MS :
+		u < 0.98 ? 6 * FW_HOUR_MS :
+			   FW_DAY_MS;
 }
 
 static bool zipf_feed(const struct world *w, size_t i, struct life *l)
@@ -189,7 +197,10 @@ static bool zipf_feed(const struct world *w, size_t i, struct life *l)
 	else if (kind < 0.1)
 		ok = publish_daily(l, &rnd, per_day, l->start_ms - (int64_t)(back * FW_DAY_MS));
 	else
-		ok = publish_poisson(l, &rnd, per_day, kind < 0.35 ? HABIT_NONE : kind < 0.8 ? HABIT_OFFICE : HABIT_EVENING,
+		ok = publish_poisson(l, &rnd, per_day,
+			kind < 0.35        ? HABIT_NONE :
+				kind < 0.8 ? HABIT_OFFICE :
+					     HABIT_EVENING,
 			ZONE[sim_random(&rnd) % FW_N(ZONE)], followers, l->start_ms - (int64_t)(back * FW_DAY_MS));
 	qsort(l->date, l->n, sizeof(*l->date), date_compare);
 	l->seed = sim_random(&rnd);
@@ -296,14 +307,16 @@ int world_trace(struct world *w, const char *folder, int64_t days, uint64_t seed
 
 	*w = (struct world){.name = "trace", .days = days, .seed = seed};
 	if (n < 0)
-		return fw_err_set(err, FW_ENOTFOUND, "'%s' is not a readable folder: name one with feed documents", folder);
+		return fw_err_set(
+			err, FW_ENOTFOUND, "'%s' is not a readable folder: name one with feed documents", folder);
 	w->life = calloc((size_t)n + 1, sizeof(*w->life));
 	if (!w->life)
 		rc = fw_err_set(err, FW_ENOMEM, "no memory for %d feeds", n);
 	for (int i = 0; i < n; i++) {
 		char path[4096];
 
-		if (!rc && file[i]->d_name[0] != '.' && fw_snprintf(path, sizeof(path), "%s/%s", folder, file[i]->d_name))
+		if (!rc && file[i]->d_name[0] != '.' &&
+			fw_snprintf(path, sizeof(path), "%s/%s", folder, file[i]->d_name))
 			rc = trace_file(w, path, days, err);
 		free(file[i]);
 	}

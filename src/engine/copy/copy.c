@@ -23,7 +23,7 @@
 #include "base/str.h"
 #include "engine/copy/copy.h"
 
-#define AGAIN_N 6        /* tries while another process holds the target */
+#define AGAIN_N 6 /* tries while another process holds the target */
 #define AGAIN_MS 100
 
 static int copy_no_memory(struct copy *c)
@@ -203,7 +203,8 @@ static int copy_entries_of(struct copy *c, struct fw_entry_query q)
 
 static int copy_entries(struct copy *c)
 {
-	int rc = copy_entries_of(c, (struct fw_entry_query){.after_id = c->known.last_entry_id, .before_id = c->end.last_entry_id + 1});
+	int rc = copy_entries_of(
+		c, (struct fw_entry_query){.after_id = c->known.last_entry_id, .before_id = c->end.last_entry_id + 1});
 
 	return rc ? rc : copy_flush(c);
 }
@@ -309,7 +310,9 @@ static int copy_update_range(struct copy *c, int64_t first_id)
 	rc = rc ? rc : copy_flush_feeds(c);
 	for (size_t i = 0; !rc && i < a.n; i++) {
 		if (!copy_fingerprint_find(&b, a.at[i].id))
-			rc = copy_entries_of(c, (struct fw_entry_query){.feed_id = a.at[i].id, .before_id = c->known.last_entry_id + 1});
+			rc = copy_entries_of(c,
+				(struct fw_entry_query){
+					.feed_id = a.at[i].id, .before_id = c->known.last_entry_id + 1});
 	}
 	return rc ? rc : copy_flush(c);
 }
@@ -356,7 +359,8 @@ static int target_on_heartbeat(void *ctx, const struct fw_heartbeat *b)
 static int target_check_and_pause(struct copy *c)
 {
 	const struct fw_store_stats *to = &c->known;
-	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, events, dead, records;
+	bool empty = !to->feed_n && !to->last_feed_id && !to->last_entry_id && !to->last_visit_id, events, dead,
+	     records;
 	struct fw_control newest;
 	struct target_workers seen = {0};
 	int rc = fw_store_control_get(c->to, -1, &newest, c->err);
@@ -365,13 +369,16 @@ static int target_check_and_pause(struct copy *c)
 	rc = rc ? rc : copy_extra_any(c, COPY_DEAD_LETTERS, &dead);
 	rc = rc ? rc : copy_extra_any(c, COPY_RECORDS, &records);
 	if (!rc && (!empty || events || dead || records) && !c->o->resume)
-		return fw_err_set(c->err, FW_EINVAL, "the target is not empty (%lld feeds, %lld entries%s%s): name an empty store, or give"
-			" --continue if it holds an older or interrupted copy", (long long)to->feed_n, (long long)to->entry_n,
-			events || dead ? ", pushed events" : "", records ? ", access tokens or other records" : "");
+		return fw_err_set(c->err, FW_EINVAL,
+			"the target is not empty (%lld feeds, %lld entries%s%s): name an empty store, or give"
+			" --continue if it holds an older or interrupted copy",
+			(long long)to->feed_n, (long long)to->entry_n, events || dead ? ", pushed events" : "",
+			records ? ", access tokens or other records" : "");
 	seen.paused = newest.paused;
 	rc = rc ? rc : copy_list_result(fw_store_heartbeat_list(c->to, 0, target_on_heartbeat, &seen, c->err));
 	if (!rc && !empty && seen.worked)
-		return fw_err_set(c->err, FW_EINVAL, "workers have written to the target since it was copied, so it is no longer a copy:"
+		return fw_err_set(c->err, FW_EINVAL,
+			"workers have written to the target since it was copied, so it is no longer a copy:"
 			" copy into an empty store");
 	return rc || newest.paused ? rc : fw_store_control_put(c->to, FW_CONTROL_PAUSE, 0, c->err);
 }
@@ -402,8 +409,14 @@ static const struct {
 	enum fw_copy_phase phase;
 	int (*run)(struct copy *c);
 } COPY_STEPS[] = {
-	{FW_COPY_UPDATE, copy_update}, {FW_COPY_FEEDS, copy_feeds}, {FW_COPY_ENTRIES, copy_entries}, {FW_COPY_KEYS, copy_keys}, {FW_COPY_VISITS, copy_visits},
-	{FW_COPY_EVENTS, copy_events}, {FW_COPY_RECORDS, copy_records}, {FW_COPY_VERIFY, copy_compare},
+	{FW_COPY_UPDATE, copy_update},
+	{FW_COPY_FEEDS, copy_feeds},
+	{FW_COPY_ENTRIES, copy_entries},
+	{FW_COPY_KEYS, copy_keys},
+	{FW_COPY_VISITS, copy_visits},
+	{FW_COPY_EVENTS, copy_events},
+	{FW_COPY_RECORDS, copy_records},
+	{FW_COPY_VERIFY, copy_compare},
 };
 
 static int copy_run_steps(struct copy *c)

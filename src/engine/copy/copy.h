@@ -11,8 +11,8 @@
 #include "feedwheel/engine.h"
 #include "store/fields.h"
 
-#define COPY_ROWS 2000       /* rows in one batch */
-#define COPY_FEED_RANGE 500  /* range of feed ids that is compared at once */
+#define COPY_ROWS 2000      /* rows in one batch */
+#define COPY_FEED_RANGE 500 /* range of feed ids that is compared at once */
 
 enum copy_kind { COPY_EVENTS, COPY_DEAD_LETTERS /* dead letters */, COPY_RECORDS };
 
@@ -44,14 +44,14 @@ struct copy {
 struct copy_fingerprint { /* of one feed */
 	int64_t id, created_ms;
 	uint64_t feed, keys;
-	uint64_t known;          /* of entries up to the highest id that the target had */
+	uint64_t known; /* of entries up to the highest id that the target had */
 	int64_t key_n, entry_n;
 };
 
 struct copy_fingerprints { /* of a range of ids, sorted by id */
 	struct copy_fingerprint at[COPY_FEED_RANGE];
 	size_t n;
-	int64_t last_id;         /* higher ids belong to the next range */
+	int64_t last_id; /* higher ids belong to the next range */
 };
 
 void copy_progress(struct copy *c);
@@ -73,7 +73,8 @@ static inline int copy_list_result(int rc)
  * Fingerprints of the feeds in the range from first_id, in both stores; with_keys: also of their
  * entries.
  */
-int copy_fingerprints_read(struct copy *c, int64_t first_id, bool with_keys, struct copy_fingerprints *from, struct copy_fingerprints *to);
+int copy_fingerprints_read(
+	struct copy *c, int64_t first_id, bool with_keys, struct copy_fingerprints *from, struct copy_fingerprints *to);
 struct copy_fingerprint *copy_fingerprint_find(const struct copy_fingerprints *p, int64_t id); /* NULL: not found */
 /*
  * Checks that the target is a copy of the source. Errors: FW_EINVAL it is not; those of the stores.

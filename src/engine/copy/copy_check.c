@@ -44,7 +44,8 @@ static int fingerprint_on_feed(void *ctx, const struct fw_feed *f)
 	fw_hasher_init(&h);
 	fields_hash(&h, fw_schedule_fields, fw_schedule_field_n, f);
 	fields_hash(&h, fw_feed_fields, fw_feed_field_n, f);
-	p->at[p->n++] = (struct copy_fingerprint){.id = f->id, .created_ms = f->created_ms, .feed = fw_hasher_end64(&h)};
+	p->at[p->n++] = (struct copy_fingerprint){
+		.id = f->id, .created_ms = f->created_ms, .feed = fw_hasher_end64(&h)};
 	return p->n == COPY_FEED_RANGE;
 }
 
@@ -86,7 +87,8 @@ static int fingerprint_on_key(void *ctx, const struct fw_entry_key *k)
 	return 0;
 }
 
-static int fingerprints_read(struct copy *c, struct fw_store *st, int64_t first_id, bool with_keys, struct copy_fingerprints *p)
+static int fingerprints_read(
+	struct copy *c, struct fw_store *st, int64_t first_id, bool with_keys, struct copy_fingerprints *p)
 {
 	struct fw_feed_query q = {.status = -1, .after_id = first_id - 1, .limit = COPY_FEED_RANGE};
 	struct key_reading r = {p, c->known.last_entry_id};
@@ -94,10 +96,12 @@ static int fingerprints_read(struct copy *c, struct fw_store *st, int64_t first_
 
 	*p = (struct copy_fingerprints){.last_id = FW_MIN(first_id + COPY_FEED_RANGE - 1, c->end.last_feed_id)};
 	rc = copy_list_result(fw_store_feed_list(st, &q, fingerprint_on_feed, p, c->err));
-	return rc || !p->n || !with_keys ? rc : fw_store_key_list(st, first_id, p->last_id, fingerprint_on_key, &r, c->err);
+	return rc || !p->n || !with_keys ? rc :
+					   fw_store_key_list(st, first_id, p->last_id, fingerprint_on_key, &r, c->err);
 }
 
-int copy_fingerprints_read(struct copy *c, int64_t first_id, bool with_keys, struct copy_fingerprints *from, struct copy_fingerprints *to)
+int copy_fingerprints_read(
+	struct copy *c, int64_t first_id, bool with_keys, struct copy_fingerprints *from, struct copy_fingerprints *to)
 {
 	int rc = fingerprints_read(c, c->from, first_id, with_keys, from);
 
@@ -113,7 +117,8 @@ int copy_check_target(struct copy *c)
 	int rc = 0;
 
 	if (c->known.last_feed_id > c->end.last_feed_id || c->known.last_entry_id > c->end.last_entry_id)
-		return fw_err_set(c->err, FW_EINVAL, "the target has feeds or entries with higher ids than the source: name the source first,"
+		return fw_err_set(c->err, FW_EINVAL,
+			"the target has feeds or entries with higher ids than the source: name the source first,"
 			" or copy into an empty store");
 	for (int64_t id = 1; !rc && id <= c->known.last_feed_id; id += COPY_FEED_RANGE) {
 		rc = copy_fingerprints_read(c, id, false, &a, &b);
@@ -121,13 +126,18 @@ int copy_check_target(struct copy *c)
 			const struct copy_fingerprint *p = copy_fingerprint_find(&a, b.at[i].id);
 
 			if (p && p->created_ms != b.at[i].created_ms)
-				return fw_err_set(c->err, FW_EINVAL, "feed %lld differs between source and target: the target is not a copy of the source,"
-					" copy into an empty store", (long long)p->id);
+				return fw_err_set(c->err, FW_EINVAL,
+					"feed %lld differs between source and target: the target is not a copy of the "
+					"source,"
+					" copy into an empty store",
+					(long long)p->id);
 			met = met || p;
 		}
 	}
 	if (!rc && !met)
-		return fw_err_set(c->err, FW_EINVAL, "the target has none of the source's feeds, so it is not a copy of it: copy into an empty store");
+		return fw_err_set(c->err, FW_EINVAL,
+			"the target has none of the source's feeds, so it is not a copy of it: copy into an empty "
+			"store");
 	return rc;
 }
 
@@ -181,9 +191,11 @@ void copy_differs(struct copy *c, const char *fmt, ...)
 static void fingerprint_compare(struct copy *c, const struct copy_fingerprint *a, const struct copy_fingerprint *b)
 {
 	if (a->key_n != b->key_n || a->entry_n != b->entry_n)
-		copy_differs(c, "feed %lld: %lld entries and %lld keys of deleted entries at the source, %lld and %lld at the target",
-			(long long)a->id, (long long)a->entry_n, (long long)(a->key_n - a->entry_n), (long long)b->entry_n,
-			(long long)(b->key_n - b->entry_n));
+		copy_differs(c,
+			"feed %lld: %lld entries and %lld keys of deleted entries at the source, %lld and %lld at the "
+			"target",
+			(long long)a->id, (long long)a->entry_n, (long long)(a->key_n - a->entry_n),
+			(long long)b->entry_n, (long long)(b->key_n - b->entry_n));
 	else if (a->keys != b->keys)
 		copy_differs(c, "feed %lld: the same number of entries, but different ones", (long long)a->id);
 	else if (a->feed != b->feed)
@@ -231,8 +243,10 @@ int copy_verify(struct copy *c)
 	 * target's own retention will delete them too
 	 */
 	if (!c->s->source_changed && (from.visit_n > to.visit_n || (!c->known.visit_n && from.visit_n != to.visit_n)))
-		copy_differs(c, "%lld visits at the source, %lld at the target", (long long)from.visit_n, (long long)to.visit_n);
+		copy_differs(c, "%lld visits at the source, %lld at the target", (long long)from.visit_n,
+			(long long)to.visit_n);
 	if (!c->s->source_changed && from.entry_n != to.entry_n)
-		copy_differs(c, "%lld entries at the source, %lld at the target", (long long)from.entry_n, (long long)to.entry_n);
+		copy_differs(c, "%lld entries at the source, %lld at the target", (long long)from.entry_n,
+			(long long)to.entry_n);
 	return 0;
 }

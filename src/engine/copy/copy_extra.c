@@ -26,14 +26,26 @@ union thing {
 /* clang-format off */
 #define MEMBER(of, member, type) {#member, FW_FIELD_##type, 0, offsetof(struct fw_##of, member)}
 /* clang-format on */
-static const struct fw_field EVENT_FIELDS[] = {
-	MEMBER(event, section, INT), MEMBER(event, item, INT), MEMBER(event, stamp_ms, INT), MEMBER(event, property, BYTES),
-	MEMBER(event, remote_ip, BYTES),
-}, DEAD_LETTER_FIELDS[] = {
-	MEMBER(dead_letter, at_ms, INT), MEMBER(dead_letter, row, BYTES), MEMBER(dead_letter, reason, BYTES),
-}, RECORD_FIELDS[] = {
-	MEMBER(record, kind, BYTES), MEMBER(record, key, BYTES), MEMBER(record, value, BYTES), MEMBER(record, at_ms, INT),
-	MEMBER(record, until_ms, INT),
+static const struct fw_field EVENT_FIELDS[] =
+	{
+		MEMBER(event, section, INT),
+		MEMBER(event, item, INT),
+		MEMBER(event, stamp_ms, INT),
+		MEMBER(event, property, BYTES),
+		MEMBER(event, remote_ip, BYTES),
+},
+			     DEAD_LETTER_FIELDS[] =
+				     {
+					     MEMBER(dead_letter, at_ms, INT),
+					     MEMBER(dead_letter, row, BYTES),
+					     MEMBER(dead_letter, reason, BYTES),
+},
+			     RECORD_FIELDS[] = {
+				     MEMBER(record, kind, BYTES),
+				     MEMBER(record, key, BYTES),
+				     MEMBER(record, value, BYTES),
+				     MEMBER(record, at_ms, INT),
+				     MEMBER(record, until_ms, INT),
 };
 
 static const struct {
@@ -41,7 +53,9 @@ static const struct {
 	/* small for records: some drivers read the whole page, and a record may be large */
 	size_t n, page_rows;
 } KINDS[] = {
-	[COPY_EVENTS] = {EVENT_FIELDS, FW_N(EVENT_FIELDS), COPY_ROWS}, [COPY_DEAD_LETTERS] = {DEAD_LETTER_FIELDS, FW_N(DEAD_LETTER_FIELDS), COPY_ROWS}, [COPY_RECORDS] = {RECORD_FIELDS, FW_N(RECORD_FIELDS), 200},
+	[COPY_EVENTS] = {EVENT_FIELDS, FW_N(EVENT_FIELDS), COPY_ROWS},
+	[COPY_DEAD_LETTERS] = {DEAD_LETTER_FIELDS, FW_N(DEAD_LETTER_FIELDS), COPY_ROWS},
+	[COPY_RECORDS] = {RECORD_FIELDS, FW_N(RECORD_FIELDS), 200},
 };
 
 struct side { /* one store, read page by page */
@@ -76,7 +90,8 @@ static int page_add(struct sides *s, const union thing *t)
 
 	assert(d->n < KINDS[s->kind].page_rows);
 	d->at[d->n] = *t;
-	d->bytes += sizeof(*t) + copy_texts_dup(&d->arena[d->arena_i], KINDS[s->kind].field, KINDS[s->kind].n, &d->at[d->n]);
+	d->bytes += sizeof(*t) +
+		copy_texts_dup(&d->arena[d->arena_i], KINDS[s->kind].field, KINDS[s->kind].n, &d->at[d->n]);
 	if (d->arena[d->arena_i].failed)
 		return fw_err_set(s->c->err, FW_ENOMEM, "copy: out of memory");
 	return ++d->n == KINDS[s->kind].page_rows || d->bytes >= s->c->o->batch_bytes;
@@ -109,9 +124,13 @@ static int extra_page_read(struct sides *s, struct side *d, size_t limit)
 	d->n = d->i = d->bytes = 0;
 	s->reading = d;
 	switch (s->kind) {
-	case COPY_EVENTS: return copy_list_result(fw_store_event_list(d->st, last.event.id, limit, page_on_event, s, err));
-	case COPY_DEAD_LETTERS: return copy_list_result(fw_store_dead_letter_list(d->st, last.dead.id, limit, page_on_dead_letter, s, err));
-	default: return copy_list_result(fw_store_record_list(d->st, &q, page_on_record, s, err));
+	case COPY_EVENTS:
+		return copy_list_result(fw_store_event_list(d->st, last.event.id, limit, page_on_event, s, err));
+	case COPY_DEAD_LETTERS:
+		return copy_list_result(
+			fw_store_dead_letter_list(d->st, last.dead.id, limit, page_on_dead_letter, s, err));
+	default:
+		return copy_list_result(fw_store_record_list(d->st, &q, page_on_record, s, err));
 	}
 }
 
@@ -150,7 +169,8 @@ static bool extra_equal(enum copy_kind kind, const union thing *a, const union t
 	for (size_t i = 0; i < KINDS[kind].n; i++) {
 		const struct fw_field *f = &KINDS[kind].field[i];
 
-		if (fw_field_is_text(f) ? !fw_str_eq(fw_field_str(f, a), fw_field_str(f, b)) : fw_field_int(f, a) != fw_field_int(f, b))
+		if (fw_field_is_text(f) ? !fw_str_eq(fw_field_str(f, a), fw_field_str(f, b)) :
+					  fw_field_int(f, a) != fw_field_int(f, b))
 			return false;
 	}
 	return true;
@@ -164,17 +184,21 @@ static int extra_put_once(struct sides *s, const union thing *a, const union thi
 	struct copy *c = s->c;
 
 	switch (s->kind) {
-	case COPY_EVENTS: return fw_store_event_put(c->to, s->batch, s->batch_n, c->err);
-	case COPY_DEAD_LETTERS: return fw_store_dead_letter_put(c->to, &a->dead, c->err);
-	default: return a ? fw_store_record_put(c->to, &a->record, false, NULL, c->err) :
-			fw_store_record_remove(c->to, b->record.kind, b->record.key, FW_STR_NONE, c->err);
+	case COPY_EVENTS:
+		return fw_store_event_put(c->to, s->batch, s->batch_n, c->err);
+	case COPY_DEAD_LETTERS:
+		return fw_store_dead_letter_put(c->to, &a->dead, c->err);
+	default:
+		return a ? fw_store_record_put(c->to, &a->record, false, NULL, c->err) :
+			   fw_store_record_remove(c->to, b->record.kind, b->record.key, FW_STR_NONE, c->err);
 	}
 }
 
 static int extra_put(struct sides *s, const union thing *a, const union thing *b, size_t n)
 {
 	struct fw_copy_stats *out = s->c->s;
-	int64_t *const count[] = {[COPY_EVENTS] = &out->events, [COPY_DEAD_LETTERS] = &out->dead_letters, [COPY_RECORDS] = &out->records};
+	int64_t *const count[] = {
+		[COPY_EVENTS] = &out->events, [COPY_DEAD_LETTERS] = &out->dead_letters, [COPY_RECORDS] = &out->records};
 	int rc, i = 0;
 
 	do
@@ -220,9 +244,11 @@ static void extra_report(struct sides *s, const union thing *a, const union thin
 
 	assert(t); /* extra_merge() found it in at least one store */
 	if (s->kind != COPY_RECORDS)
-		copy_differs(s->c, "%s %lld: %s", s->kind == COPY_DEAD_LETTERS ? "dead letter" : "event", (long long)extra_id(s->kind, t), how);
+		copy_differs(s->c, "%s %lld: %s", s->kind == COPY_DEAD_LETTERS ? "dead letter" : "event",
+			(long long)extra_id(s->kind, t), how);
 	else if ((!a || a->record.until_ms == FW_NO_DATE) && (!b || b->record.until_ms == FW_NO_DATE))
-		copy_differs(s->c, "record %.*s '%.*s': %s", FW_STR_ARG(t->record.kind), FW_STR_ARG(fw_str_sub(t->record.key, 0, 60)), how);
+		copy_differs(s->c, "record %.*s '%.*s': %s", FW_STR_ARG(t->record.kind),
+			FW_STR_ARG(fw_str_sub(t->record.key, 0, 60)), how);
 }
 
 /* Walks both stores: events up to last_id, or all records. *seen: the source's events. */

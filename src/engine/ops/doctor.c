@@ -48,7 +48,8 @@ struct doctor_run {
 };
 
 /* Reports a finding. remedy is used unless the level is FINE. */
-FW_PRINTF(5, 6) static void doctor_report(struct doctor_run *d, const char *name, int level, const char *remedy, const char *fmt, ...)
+FW_PRINTF(5, 6)
+static void doctor_report(struct doctor_run *d, const char *name, int level, const char *remedy, const char *fmt, ...)
 {
 	char found[500];
 	va_list ap;
@@ -71,29 +72,35 @@ static void doctor_configuration(struct doctor_run *d)
 	char shown[400];
 
 	if (fw_config_check(c, &err) || fw_settings_net(c, 1, &net, &err)) {
-		doctor_report(d, "configuration", FW_DOCTOR_BROKEN, "change that setting ('feedwheel help settings' lists all)", "%s", err.text);
+		doctor_report(d, "configuration", FW_DOCTOR_BROKEN,
+			"change that setting ('feedwheel help settings' lists all)", "%s", err.text);
 		return;
 	}
-	doctor_report(d, "configuration", FW_DOCTOR_FINE, "", "%s", c->file ? c->file : "no file (~/.config/feedwheel.conf, /etc/feedwheel.conf): all defaults");
+	doctor_report(d, "configuration", FW_DOCTOR_FINE, "", "%s",
+		c->file ? c->file : "no file (~/.config/feedwheel.conf, /etc/feedwheel.conf): all defaults");
 	fw_store_url_show(c->store, shown, sizeof(shown));
 	if (c->file && !c->store_file && strstr(shown, "***") && stat(c->file, &st) == 0 && (st.st_mode & 077))
-		doctor_report(d, "configuration", FW_DOCTOR_NOTE, "chmod 600 it", "%s contains the store's password, and other users can read it", c->file);
+		doctor_report(d, "configuration", FW_DOCTOR_NOTE, "chmod 600 it",
+			"%s contains the store's password, and other users can read it", c->file);
 	if (!c->contact_url && !c->user_agent)
 		doctor_report(d, "contact", FW_DOCTOR_NOTE, "set contact_url to a page about your crawler",
 			"the User-Agent names no contact for site owners");
 	if (c->allow_networks)
-		doctor_report(d, "guard", FW_DOCTOR_NOTE, "keep allow_networks as narrow as possible", "feeds can connect to %s", c->allow_networks);
+		doctor_report(d, "guard", FW_DOCTOR_NOTE, "keep allow_networks as narrow as possible",
+			"feeds can connect to %s", c->allow_networks);
 	else
 		doctor_report(d, "guard", FW_DOCTOR_FINE, "", "feeds cannot connect to private networks");
 	if (c->deny_networks)
-		doctor_report(d, "guard", FW_DOCTOR_FINE, "", "feeds cannot connect to %s (deny_networks)", c->deny_networks);
+		doctor_report(
+			d, "guard", FW_DOCTOR_FINE, "", "feeds cannot connect to %s (deny_networks)", c->deny_networks);
 }
 
 /* ---- store --------------------------------------------------------------- */
 
 static void doctor_store_finding(void *ctx, const char *finding)
 {
-	doctor_report(ctx, "store", FW_DOCTOR_BROKEN, "stop all runs, back up the store, and restore a good copy", "%s", finding);
+	doctor_report(ctx, "store", FW_DOCTOR_BROKEN, "stop all runs, back up the store, and restore a good copy", "%s",
+		finding);
 }
 
 static const char *doctor_store_remedy(const struct doctor_run *d, int rc)
@@ -101,12 +108,17 @@ static const char *doctor_store_remedy(const struct doctor_run *d, int rc)
 	if (fw_store_is_remote(d->c->store) && (rc == FW_EIO || rc == FW_EAGAIN))
 		return "check that its server runs and can be reached from here; 'feedwheel run' waits for it";
 	switch (rc) {
-	case FW_ENOTFOUND: return "'feedwheel add URL' or 'feedwheel import FILE' creates it";
-	case FW_EVERSION: return "upgrade feedwheel, or migrate an older store with 'feedwheel run'";
-	case FW_EAGAIN: return "another process holds it: wait, or find the process with lsof";
+	case FW_ENOTFOUND:
+		return "'feedwheel add URL' or 'feedwheel import FILE' creates it";
+	case FW_EVERSION:
+		return "upgrade feedwheel, or migrate an older store with 'feedwheel run'";
+	case FW_EAGAIN:
+		return "another process holds it: wait, or find the process with lsof";
 	case FW_EINVAL:
-	case FW_EUNSUP: return "correct --store, FEEDWHEEL_STORE or store in the configuration; sqlite:PATH always works";
-	default: return "check the path, its permissions, and the free space on its disk";
+	case FW_EUNSUP:
+		return "correct --store, FEEDWHEEL_STORE or store in the configuration; sqlite:PATH always works";
+	default:
+		return "check the path, its permissions, and the free space on its disk";
 	}
 }
 
@@ -138,11 +150,13 @@ static int doctor_store_clock(struct doctor_run *d, struct fw_store *st, struct 
 	if (rc)
 		return rc;
 	if (skew_ms > SKEW_MS || skew_ms < -SKEW_MS)
-		doctor_report(d, "store clock", FW_DOCTOR_NOTE, "run a time service on both machines (systemd-timesyncd, chrony)",
+		doctor_report(d, "store clock", FW_DOCTOR_NOTE,
+			"run a time service on both machines (systemd-timesyncd, chrony)",
 			"%lld ms %s ours: displayed times are wrong, and live workers may look dead",
 			(long long)(skew_ms < 0 ? -skew_ms : skew_ms), skew_ms < 0 ? "behind" : "ahead of");
 	else if (fw_store_is_remote(d->c->store))
-		doctor_report(d, "store clock", FW_DOCTOR_FINE, "", "%lld ms from ours; responds in %.2f ms", (long long)skew_ms, (double)best_us / 1000);
+		doctor_report(d, "store clock", FW_DOCTOR_FINE, "", "%lld ms from ours; responds in %.2f ms",
+			(long long)skew_ms, (double)best_us / 1000);
 	return 0;
 }
 
@@ -155,7 +169,8 @@ static int doctor_store_state(struct doctor_run *d, struct fw_store *st, struct 
 	rc = rc ? rc : doctor_store_clock(d, st, err);
 	rc = rc ? rc : fw_store_control_get(st, -1, &newest, err);
 	if (!rc && newest.paused)
-		doctor_report(d, "paused", FW_DOCTOR_NOTE, "'feedwheel resume --all' resumes it", "all work on this store is paused");
+		doctor_report(d, "paused", FW_DOCTOR_NOTE, "'feedwheel resume --all' resumes it",
+			"all work on this store is paused");
 	return rc;
 }
 
@@ -192,17 +207,24 @@ static int doctor_server(struct doctor_run *d, struct fw_store *st, struct fw_er
 	if (rc)
 		return rc;
 	fw_tokenless_text(t, words);
-	doctor_report(d, "tokenless", nobody ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "'feedwheel token add NAME --scope push,read,admin' creates one", "%s", words);
+	doctor_report(d, "tokenless", nobody ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE,
+		"'feedwheel token add NAME --scope push,read,admin' creates one", "%s", words);
 	fw_token_scopes_show(k.wanted & ~k.good, scopes);
 	if (k.broken_n)
-		doctor_report(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them", "%lld tokens are unreadable: clients"
-			" without another token are locked out", (long long)k.broken_n);
+		doctor_report(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them",
+			"%lld tokens are unreadable: clients"
+			" without another token are locked out",
+			(long long)k.broken_n);
 	else if (*scopes)
-		doctor_report(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: add others, or remove them", "all for %s have expired: no client has access", scopes);
+		doctor_report(d, "tokens", FW_DOCTOR_NOTE,
+			"'feedwheel token list' names them: add others, or remove them",
+			"all for %s have expired: no client has access", scopes);
 	else if (k.n)
-		doctor_report(d, "tokens", FW_DOCTOR_FINE, "", "%lld, %lld of which have expired", (long long)k.n, (long long)k.over_n);
+		doctor_report(d, "tokens", FW_DOCTOR_FINE, "", "%lld, %lld of which have expired", (long long)k.n,
+			(long long)k.over_n);
 	if (far && k.n && !d->c->tls_cert)
-		doctor_report(d, "tls", FW_DOCTOR_NOTE, "set tls_cert and tls_key, or listen at 127.0.0.1 behind a proxy that speaks HTTPS",
+		doctor_report(d, "tls", FW_DOCTOR_NOTE,
+			"set tls_cert and tls_key, or listen at 127.0.0.1 behind a proxy that speaks HTTPS",
 			"the server listens at %s without TLS: tokens can be read in transit", d->c->listen);
 	return 0;
 }
@@ -221,10 +243,15 @@ static int doctor_hubs(struct doctor_run *d, struct fw_store *st, struct fw_err 
 	if (rc)
 		;
 	else if (home.differs)
-		doctor_report(d, "hubs", FW_DOCTOR_NOTE, "set the same websub_url on all servers of this store; otherwise a new leader subscribes all feeds again",
-			"websub_url = %s, but the server that sends requests to hubs has %.*s", d->c->websub_url, FW_STR_ARG(home.base));
+		doctor_report(d, "hubs", FW_DOCTOR_NOTE,
+			"set the same websub_url on all servers of this store; otherwise a new leader subscribes all "
+			"feeds again",
+			"websub_url = %s, but the server that sends requests to hubs has %.*s", d->c->websub_url,
+			FW_STR_ARG(home.base));
 	else if (!home.exists)
-		doctor_report(d, "hubs", FW_DOCTOR_NOTE, "start 'feedwheel serve', or 'run --listen', with websub_url set", "no server sends requests to hubs: all feeds are polled");
+		doctor_report(d, "hubs", FW_DOCTOR_NOTE,
+			"start 'feedwheel serve', or 'run --listen', with websub_url set",
+			"no server sends requests to hubs: all feeds are polled");
 	else
 		doctor_report(d, "hubs", FW_DOCTOR_FINE, "", "callbacks start with %.*s", FW_STR_ARG(home.base));
 	fw_arena_finish(&a);
@@ -253,9 +280,11 @@ static int doctor_quotas(struct doctor_run *d, struct fw_store *st, struct fw_er
 	int rc = fw_quota_list(st, fw_now_ms(), doctor_count_deferred, &w, err);
 
 	if (!rc && w.feeds)
-		doctor_report(d, "quotas", FW_DOCTOR_NOTE, "'feedwheel show' has details: remove such feeds, or raise feed_daily_entries_max and feed_daily_bytes_max",
-			"%lld feeds have reached their daily limit, number %lld among them; deferred entries: %lld", (long long)w.feeds,
-			(long long)w.first_id, (long long)w.entries);
+		doctor_report(d, "quotas", FW_DOCTOR_NOTE,
+			"'feedwheel show' has details: remove such feeds, or raise feed_daily_entries_max and "
+			"feed_daily_bytes_max",
+			"%lld feeds have reached their daily limit, number %lld among them; deferred entries: %lld",
+			(long long)w.feeds, (long long)w.first_id, (long long)w.entries);
 	return rc;
 }
 
@@ -279,8 +308,10 @@ static int doctor_due_times(struct doctor_run *d, struct fw_store *st, struct fw
 	int rc = fw_store_due_list(st, f.after_ms + FAR_MS, 0, doctor_on_far_due, &f, err);
 
 	if (!rc && f.n)
-		doctor_report(d, "due times", FW_DOCTOR_NOTE, "'feedwheel list --by-due' shows them last; 'feedwheel set --due' polls them now",
-			"%lld feeds are due in more than a year, number %lld among them: a clock was years ahead", (long long)f.n, (long long)f.first_id);
+		doctor_report(d, "due times", FW_DOCTOR_NOTE,
+			"'feedwheel list --by-due' shows them last; 'feedwheel set --due' polls them now",
+			"%lld feeds are due in more than a year, number %lld among them: a clock was years ahead",
+			(long long)f.n, (long long)f.first_id);
 	return rc == FW_EUNSUP ? 0 : rc;
 }
 
@@ -288,7 +319,8 @@ typedef int doctor_check(struct doctor_run *d, struct fw_store *st, struct fw_er
 
 static void doctor_store(struct doctor_run *d)
 {
-	static doctor_check *const CHECK[] = {doctor_store_state, doctor_server, doctor_hubs, doctor_due_times, doctor_quotas};
+	static doctor_check *const CHECK[] = {
+		doctor_store_state, doctor_server, doctor_hubs, doctor_due_times, doctor_quotas};
 	struct fw_store_stats s;
 	struct fw_store *st = NULL;
 	struct fw_err err = {0};
@@ -303,8 +335,8 @@ static void doctor_store(struct doctor_run *d)
 	if (!rc)
 		rc = fw_store_stats(st, &s, &err);
 	if (!rc) {
-		doctor_report(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries", fw_store_name(st), (long long)s.schema,
-			(long long)s.feed_n, (long long)s.entry_n);
+		doctor_report(d, "store", FW_DOCTOR_FINE, "", "%s, schema %lld, %lld feeds, %lld entries",
+			fw_store_name(st), (long long)s.schema, (long long)s.feed_n, (long long)s.entry_n);
 		for (size_t i = 0; i < FW_N(CHECK) && !rc; i++)
 			rc = CHECK[i](d, st, &err);
 		rc = rc ? rc : fw_store_check(st, doctor_store_finding, d, &err);
@@ -314,9 +346,11 @@ static void doctor_store(struct doctor_run *d)
 	if (rc)
 		doctor_report(d, "store", FW_DOCTOR_BROKEN, doctor_store_remedy(d, rc), "%s", err.text);
 	if (!rc && fw_config_check_disk(d->c, &err))
-		doctor_report(d, "room", FW_DOCTOR_BROKEN, "free some space, or lower disk_free_min_bytes: until then nothing is fetched", "%s", err.text);
+		doctor_report(d, "room", FW_DOCTOR_BROKEN,
+			"free some space, or lower disk_free_min_bytes: until then nothing is fetched", "%s", err.text);
 	if (!rc && s.quarantined_n)
-		doctor_report(d, "quarantine", FW_DOCTOR_NOTE, "'feedwheel list --status quarantined', then 'feedwheel resume'",
+		doctor_report(d, "quarantine", FW_DOCTOR_NOTE,
+			"'feedwheel list --status quarantined', then 'feedwheel resume'",
 			"%lld feeds are quarantined because their visits killed a worker", (long long)s.quarantined_n);
 	fw_store_close(st);
 }
@@ -333,9 +367,11 @@ static void doctor_tls(struct doctor_run *d)
 	if (fw_settings_net(d->c, 1, &net, &err))
 		return; /* reported by doctor_configuration() */
 	if (fw_fetch_check_tls(&net.fetch, &n, &path, &err))
-		doctor_report(d, "certificates", FW_DOCTOR_BROKEN, "install ca-certificates, or set ca_file to a CA bundle", "%s", err.text);
+		doctor_report(d, "certificates", FW_DOCTOR_BROKEN,
+			"install ca-certificates, or set ca_file to a CA bundle", "%s", err.text);
 	else
-		doctor_report(d, "certificates", FW_DOCTOR_FINE, "", "%zu trusted roots from %s", n, path ? path : "the system");
+		doctor_report(d, "certificates", FW_DOCTOR_FINE, "", "%zu trusted roots from %s", n,
+			path ? path : "the system");
 }
 
 static void doctor_name_servers(struct doctor_run *d)
@@ -376,11 +412,12 @@ static void doctor_files(struct doctor_run *d)
 		(long long)need);
 	/* workers raise the soft limit to the hard one */
 	if (r.rlim_max != RLIM_INFINITY && (int64_t)r.rlim_max < need)
-		doctor_report(d, "open files", FW_DOCTOR_NOTE, remedy, "a worker with %lld transfers needs %lld and may have %llu",
-			(long long)d->c->concurrency, (long long)need, (unsigned long long)r.rlim_max);
+		doctor_report(d, "open files", FW_DOCTOR_NOTE, remedy,
+			"a worker with %lld transfers needs %lld and may have %llu", (long long)d->c->concurrency,
+			(long long)need, (unsigned long long)r.rlim_max);
 	else
-		doctor_report(d, "open files", FW_DOCTOR_FINE, "", "a worker needs %lld and may have %llu", (long long)need,
-			(unsigned long long)r.rlim_max);
+		doctor_report(d, "open files", FW_DOCTOR_FINE, "", "a worker needs %lld and may have %llu",
+			(long long)need, (unsigned long long)r.rlim_max);
 }
 
 static void doctor_memory(struct doctor_run *d)
@@ -392,7 +429,8 @@ static void doctor_memory(struct doctor_run *d)
 	int64_t each = (d->c->concurrency * TRANSFER_BYTES + d->c->page_cache_bytes + large) >> 20;
 	int64_t all = each * FW_MAX(d->c->workers, INT64_C(1));
 
-	doctor_report(d, "memory", have && all > have / 2 ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE, "lower workers, concurrency, parse_memory_bytes or page_cache_bytes",
+	doctor_report(d, "memory", have && all > have / 2 ? FW_DOCTOR_NOTE : FW_DOCTOR_FINE,
+		"lower workers, concurrency, parse_memory_bytes or page_cache_bytes",
 		"workers may use %lld MiB of this machine's %lld MiB", (long long)all, (long long)have);
 }
 
@@ -400,18 +438,22 @@ static void doctor_layers(struct fw_buf *b, unsigned layers)
 {
 	for (unsigned i = 0; i < FW_SANDBOX_LAYER_N; i++) {
 		if (layers & 1u << i)
-			fw_buf_addf(b, "%s%s", layers & ((1u << i) - 1) ? ", " : "", fw_sandbox_layer_name((enum fw_sandbox_layer)(1u << i)));
+			fw_buf_addf(b, "%s%s", layers & ((1u << i) - 1) ? ", " : "",
+				fw_sandbox_layer_name((enum fw_sandbox_layer)(1u << i)));
 	}
 }
 
 /* The sandbox layers of each process on this system. */
 static void doctor_sandbox(struct doctor_run *d)
 {
-	static const char *const WHO[] = {[FW_SANDBOX_MASTER] = "the master", [FW_SANDBOX_WORKER] = "workers", [FW_SANDBOX_SERVER] = "the server"};
+	static const char *const WHO[] = {[FW_SANDBOX_MASTER] = "the master",
+		[FW_SANDBOX_WORKER] = "workers",
+		[FW_SANDBOX_SERVER] = "the server"};
 	bool required = fw_sandbox_is(d->c, "require");
 
 	if (fw_sandbox_is(d->c, "off")) {
-		doctor_report(d, "sandbox", FW_DOCTOR_NOTE, "sandbox = auto", "off: a vulnerability in any process exposes everything its user can access");
+		doctor_report(d, "sandbox", FW_DOCTOR_NOTE, "sandbox = auto",
+			"off: a vulnerability in any process exposes everything its user can access");
 		return;
 	}
 	for (unsigned i = 0; i < FW_SANDBOX_ROLE_N; i++) {
@@ -423,8 +465,12 @@ static void doctor_sandbox(struct doctor_run *d)
 		doctor_layers(&b, have);
 		fw_buf_adds(&b, lack ? "; missing: " : "");
 		doctor_layers(&b, lack);
-		doctor_report(d, "sandbox", !lack ? FW_DOCTOR_FINE : required ? FW_DOCTOR_BROKEN : FW_DOCTOR_NOTE,
-			lack ? fw_sandbox_missing_why((enum fw_sandbox_layer)(lack & ~(lack - 1))) : "", "%s", b.p ? b.p : "");
+		doctor_report(d, "sandbox",
+			!lack            ? FW_DOCTOR_FINE :
+				required ? FW_DOCTOR_BROKEN :
+					   FW_DOCTOR_NOTE,
+			lack ? fw_sandbox_missing_why((enum fw_sandbox_layer)(lack & ~(lack - 1))) : "", "%s",
+			b.p ? b.p : "");
 		fw_buf_finish(&b);
 	}
 }
@@ -436,14 +482,16 @@ static void doctor_clock(struct doctor_run *d)
 
 	fw_rfc3339(text, now_ms / 1000 * 1000);
 	if (now_ms < RELEASED_MS) {
-		doctor_report(d, "clock", FW_DOCTOR_BROKEN, "set the clock (systemd-timesyncd, chrony)", "it shows %s, which is in the past", text);
+		doctor_report(d, "clock", FW_DOCTOR_BROKEN, "set the clock (systemd-timesyncd, chrony)",
+			"it shows %s, which is in the past", text);
 		return;
 	}
 #ifdef __linux__
 	struct timex t = {0};
 
 	if (adjtimex(&t) == TIME_ERROR) {
-		doctor_report(d, "clock", FW_DOCTOR_NOTE, "run a time service (systemd-timesyncd, chrony)", "%s, and the clock is not synchronised", text);
+		doctor_report(d, "clock", FW_DOCTOR_NOTE, "run a time service (systemd-timesyncd, chrony)",
+			"%s, and the clock is not synchronised", text);
 		return;
 	}
 #endif

@@ -29,7 +29,7 @@
 
 /* read repeatedly: when the file is replaced, the process must be restarted */
 #define WATCHED (1u << 8)
-#define LINKED (1u << 9)   /* often a symbolic link into a folder whose files are replaced */
+#define LINKED (1u << 9) /* often a symbolic link into a folder whose files are replaced */
 #define READ FW_LANDLOCK_READ
 #define FOLDER (FW_LANDLOCK_READ | FW_LANDLOCK_WRITE | FW_LANDLOCK_MAKE)
 
@@ -37,17 +37,47 @@ static const struct {
 	const char *path;
 	unsigned how;
 } SYSTEM[] = {
-	{"/usr/lib", READ}, {"/usr/lib32", READ}, {"/usr/lib64", READ}, {"/usr/libx32", READ}, {"/usr/share", READ}, {"/usr/local/lib", READ},
-	{"/usr/local/share", READ}, {"/lib", READ}, {"/lib32", READ}, {"/lib64", READ}, {"/nix/store", READ}, {"/gnu/store", READ},
-	{"/etc/ld.so.cache", READ}, {"/etc/localtime", READ},
-	{"/etc/resolv.conf", READ | WATCHED | LINKED}, {"/etc/hosts", READ | WATCHED | LINKED}, {"/etc/nsswitch.conf", READ | WATCHED | LINKED},
-	{"/etc/host.conf", READ}, {"/etc/gai.conf", READ}, {"/etc/services", READ}, {"/etc/protocols", READ},
-	{"/etc/ssl/certs", READ}, {"/etc/ssl/cert.pem", READ}, {"/etc/ssl/openssl.cnf", READ}, {"/etc/ca-certificates", READ},
-	{"/etc/pki/tls/certs", READ}, {"/etc/pki/tls/openssl.cnf", READ}, {"/etc/pki/ca-trust", READ}, {"/etc/crypto-policies", READ},
-	{"/etc/gnutls", READ}, {"/etc/pkcs11", READ}, {"/etc/krb5.conf", READ}, {"/etc/krb5.conf.d", READ}, {"/etc/gss", READ},
+	{"/usr/lib", READ},
+	{"/usr/lib32", READ},
+	{"/usr/lib64", READ},
+	{"/usr/libx32", READ},
+	{"/usr/share", READ},
+	{"/usr/local/lib", READ},
+	{"/usr/local/share", READ},
+	{"/lib", READ},
+	{"/lib32", READ},
+	{"/lib64", READ},
+	{"/nix/store", READ},
+	{"/gnu/store", READ},
+	{"/etc/ld.so.cache", READ},
+	{"/etc/localtime", READ},
+	{"/etc/resolv.conf", READ | WATCHED | LINKED},
+	{"/etc/hosts", READ | WATCHED | LINKED},
+	{"/etc/nsswitch.conf", READ | WATCHED | LINKED},
+	{"/etc/host.conf", READ},
+	{"/etc/gai.conf", READ},
+	{"/etc/services", READ},
+	{"/etc/protocols", READ},
+	{"/etc/ssl/certs", READ},
+	{"/etc/ssl/cert.pem", READ},
+	{"/etc/ssl/openssl.cnf", READ},
+	{"/etc/ca-certificates", READ},
+	{"/etc/pki/tls/certs", READ},
+	{"/etc/pki/tls/openssl.cnf", READ},
+	{"/etc/pki/ca-trust", READ},
+	{"/etc/crypto-policies", READ},
+	{"/etc/gnutls", READ},
+	{"/etc/pkcs11", READ},
+	{"/etc/krb5.conf", READ},
+	{"/etc/krb5.conf.d", READ},
+	{"/etc/gss", READ},
 	{"/proc", READ}, /* Landlock denies access to memory and descriptors of other processes */
-	{"/sys/devices/system", READ}, {"/sys/fs/cgroup", READ}, {"/sys/kernel/mm", READ},
-	{"/dev/urandom", READ}, {"/dev/random", READ}, {"/dev/null", READ | FW_LANDLOCK_WRITE},
+	{"/sys/devices/system", READ},
+	{"/sys/fs/cgroup", READ},
+	{"/sys/kernel/mm", READ},
+	{"/dev/urandom", READ},
+	{"/dev/random", READ},
+	{"/dev/null", READ | FW_LANDLOCK_WRITE},
 };
 
 static const char *const ENVIRONMENT[] = {"OPENSSL_CONF", "SSL_CERT_FILE", "SSL_CERT_DIR", "GCONV_PATH"};
@@ -60,8 +90,9 @@ static const struct {
 	{"no memory dumps", NOT_HERE},
 	{"files", "this kernel has no Landlock: use Linux 5.13 or newer, with landlock in lsm="},
 	{"TCP ports", "this kernel's Landlock does not support ports: use Linux 6.7 or newer"},
-	{"system calls", FW_HAVE_SECCOMP ? "this kernel has no seccomp: build it with CONFIG_SECCOMP_FILTER" :
-		"this build has no libseccomp: install it and build with -Dseccomp=enabled"},
+	{"system calls",
+		FW_HAVE_SECCOMP ? "this kernel has no seccomp: build it with CONFIG_SECCOMP_FILTER" :
+				  "this build has no libseccomp: install it and build with -Dseccomp=enabled"},
 	{"memory layout", "there is no /proc, which a program needs to find its own file"},
 };
 
@@ -73,7 +104,8 @@ const char *fw_sandbox_layer_name(enum fw_sandbox_layer layer)
 
 const char *fw_sandbox_missing_why(enum fw_sandbox_layer layer)
 {
-	return FW_SANDBOX ? LAYER[ffs((int)layer) - 1].why : "this build has no sandbox: it needs Linux, and no sanitizer";
+	return FW_SANDBOX ? LAYER[ffs((int)layer) - 1].why :
+			    "this build has no sandbox: it needs Linux, and no sanitizer";
 }
 
 bool fw_sandbox_is(const struct fw_config *c, const char *word)
@@ -92,11 +124,16 @@ static bool layer_is_supported(enum fw_sandbox_layer layer)
 #if FW_SANDBOX
 	switch (layer) {
 	case FW_SANDBOX_PRIVILEGES:
-	case FW_SANDBOX_MEMORY: return true;
-	case FW_SANDBOX_FILES: return fw_landlock_abi() > 0;
-	case FW_SANDBOX_PORTS: return fw_landlock_abi() >= FW_LANDLOCK_ABI_PORTS;
-	case FW_SANDBOX_CALLS: return fw_seccomp_is_supported();
-	case FW_SANDBOX_LAYOUT: return access("/proc/self/exe", X_OK) == 0;
+	case FW_SANDBOX_MEMORY:
+		return true;
+	case FW_SANDBOX_FILES:
+		return fw_landlock_abi() > 0;
+	case FW_SANDBOX_PORTS:
+		return fw_landlock_abi() >= FW_LANDLOCK_ABI_PORTS;
+	case FW_SANDBOX_CALLS:
+		return fw_seccomp_is_supported();
+	case FW_SANDBOX_LAYOUT:
+		return access("/proc/self/exe", X_OK) == 0;
 	}
 #endif
 	(void)layer;
@@ -129,8 +166,9 @@ int fw_sandbox_check(const struct fw_config *c, unsigned who, struct fw_err *err
 		if (missing) {
 			enum fw_sandbox_layer layer = (enum fw_sandbox_layer)(missing & ~(missing - 1));
 
-			return fw_err_set(err, FW_EINVAL, "sandbox = require: '%s' is missing: %s; or set sandbox = auto", fw_sandbox_layer_name(layer),
-				fw_sandbox_missing_why(layer));
+			return fw_err_set(err, FW_EINVAL,
+				"sandbox = require: '%s' is missing: %s; or set sandbox = auto",
+				fw_sandbox_layer_name(layer), fw_sandbox_missing_why(layer));
 		}
 	}
 	return 0;
@@ -149,7 +187,8 @@ static void paths_add_link(const char *path, unsigned how, path_cb *cb, void *ct
 	char real[PATH_MAX], *slash;
 	struct stat st;
 
-	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && realpath(path, real) && (slash = strrchr(real + 1, '/')) != NULL) {
+	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode) && realpath(path, real) &&
+		(slash = strrchr(real + 1, '/')) != NULL) {
 		*slash = 0;
 		if (strchr(real + 1, '/')) {
 			cb(ctx, real, how);
@@ -172,7 +211,8 @@ static void paths_add_server(const struct fw_config *c, path_cb *cb, void *ctx)
 		cb(ctx, c->tls_key, READ);
 }
 
-static void paths_add_all(const struct fw_config *c, enum fw_sandbox_role who, const struct fw_store_reach *r, path_cb *cb, void *ctx)
+static void paths_add_all(
+	const struct fw_config *c, enum fw_sandbox_role who, const struct fw_store_reach *r, path_cb *cb, void *ctx)
 {
 	const char *bundle = c->ca_file ? c->ca_file : fw_fetch_ca_file();
 
@@ -265,7 +305,8 @@ static bool connect_is_limited(const struct fw_config *c, enum fw_sandbox_role w
 	return who == FW_SANDBOX_SERVER && !c->websub_url && !r->any_port;
 }
 
-static int layer_enter_landlock(const struct fw_config *c, enum fw_sandbox_role who, const struct fw_store_reach *reach, bool no_connect)
+static int layer_enter_landlock(
+	const struct fw_config *c, enum fw_sandbox_role who, const struct fw_store_reach *reach, bool no_connect)
 {
 	struct fw_landlock land;
 
@@ -279,19 +320,25 @@ static int layer_enter_landlock(const struct fw_config *c, enum fw_sandbox_role 
 }
 
 /* Applies a layer. Returns 0 or a negative errno. */
-static int layer_enter(const struct fw_config *c, enum fw_sandbox_role who, enum fw_sandbox_layer layer, const struct fw_store_reach *reach)
+static int layer_enter(const struct fw_config *c, enum fw_sandbox_role who, enum fw_sandbox_layer layer,
+	const struct fw_store_reach *reach)
 {
 	static const struct rlimit none = {0, 0};
 	bool no_connect = connect_is_limited(c, who, reach) && layer_is_supported(FW_SANDBOX_PORTS);
 
 	switch (layer) {
 #ifdef __linux__
-	case FW_SANDBOX_PRIVILEGES: return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
-	case FW_SANDBOX_MEMORY: return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || setrlimit(RLIMIT_CORE, &none) ? -errno : 0;
+	case FW_SANDBOX_PRIVILEGES:
+		return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;
+	case FW_SANDBOX_MEMORY:
+		return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) || setrlimit(RLIMIT_CORE, &none) ? -errno : 0;
 #endif
-	case FW_SANDBOX_FILES: return layer_enter_landlock(c, who, reach, no_connect);
-	case FW_SANDBOX_CALLS: return fw_seccomp_apply(who, no_connect);
-	default: return 0; /* ports: together with the files; layout: by child.c, earlier */
+	case FW_SANDBOX_FILES:
+		return layer_enter_landlock(c, who, reach, no_connect);
+	case FW_SANDBOX_CALLS:
+		return fw_seccomp_apply(who, no_connect);
+	default:
+		return 0; /* ports: together with the files; layout: by child.c, earlier */
 	}
 }
 

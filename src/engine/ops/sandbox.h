@@ -20,8 +20,8 @@ FW_MUST_CHECK int fw_sandbox_failed(const struct fw_config *c, enum fw_sandbox_l
 
 /* ---- sandbox_seccomp.c: seccomp -------------------------------------------- */
 
-const char *fw_seccomp_library(void);  /* name and version; NULL: not in this build */
-bool fw_seccomp_is_supported(void);            /* supported by this build and this kernel */
+const char *fw_seccomp_library(void); /* name and version; NULL: not in this build */
+bool fw_seccomp_is_supported(void);   /* supported by this build and this kernel */
 /*
  * Installs the filter. no_connect: connect() is limited by Landlock, so calls that bypass it are
  * refused too. Returns 0 or a negative errno.
@@ -31,17 +31,17 @@ FW_MUST_CHECK int fw_seccomp_apply(enum fw_sandbox_role who, bool no_connect);
 /* ---- sandbox_landlock.c: Landlock -------------------------------------------- */
 
 enum fw_landlock_right {
-	FW_LANDLOCK_READ = 1 << 0,   /* a folder: everything below it */
+	FW_LANDLOCK_READ = 1 << 0, /* a folder: everything below it */
 	FW_LANDLOCK_WRITE = 1 << 1,
-	FW_LANDLOCK_MAKE = 1 << 2,   /* create and remove files in this folder */
+	FW_LANDLOCK_MAKE = 1 << 2, /* create and remove files in this folder */
 };
 
 #define FW_LANDLOCK_ABI_PORTS 4
-int fw_landlock_abi(void);               /* 0: this kernel has no Landlock */
+int fw_landlock_abi(void); /* 0: this kernel has no Landlock */
 
-struct fw_landlock { /* a ruleset under construction; after the first failure rules are ignored */
-	int fd, rc;                  /* rc: 0 or a negative errno */
-	uint64_t files;              /* the rights that are limited */
+struct fw_landlock {    /* a ruleset under construction; after the first failure rules are ignored */
+	int fd, rc;     /* rc: 0 or a negative errno */
+	uint64_t files; /* the rights that are limited */
 	bool ports;
 };
 /*

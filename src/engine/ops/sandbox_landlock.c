@@ -32,7 +32,16 @@
 enum { RULE_PATH = 1, RULE_PORT = 2 };
 
 #define BIT(n) (UINT64_C(1) << (n))
-enum { WRITE_FILE = 1, READ_FILE = 2, READ_DIR = 3, REMOVE_FILE = 5, MAKE_REG = 8, REFER = 13, TRUNCATE = 14, IOCTL_DEV = 15 };
+enum {
+	WRITE_FILE = 1,
+	READ_FILE = 2,
+	READ_DIR = 3,
+	REMOVE_FILE = 5,
+	MAKE_REG = 8,
+	REFER = 13,
+	TRUNCATE = 14,
+	IOCTL_DEV = 15
+};
 /* the rights that a rule for a regular file may have */
 #define OF_FILES (BIT(WRITE_FILE) | BIT(READ_FILE) | BIT(TRUNCATE))
 #define BIND_TCP BIT(0)
@@ -63,7 +72,8 @@ int fw_landlock_abi(void)
 /* All file rights of this version. */
 static uint64_t landlock_file_rights(int abi)
 {
-	return BIT(REFER) - 1 + (abi >= 2 ? BIT(REFER) : 0) + (abi >= 3 ? BIT(TRUNCATE) : 0) + (abi >= 5 ? BIT(IOCTL_DEV) : 0);
+	return BIT(REFER) - 1 + (abi >= 2 ? BIT(REFER) : 0) + (abi >= 3 ? BIT(TRUNCATE) : 0) +
+		(abi >= 5 ? BIT(IOCTL_DEV) : 0);
 }
 
 void fw_landlock_begin(struct fw_landlock *l, bool no_connect, bool no_abstract)
@@ -76,7 +86,8 @@ void fw_landlock_begin(struct fw_landlock *l, bool no_connect, bool no_abstract)
 	if (abi >= 6)
 		r.scoped = SIGNALS | (no_abstract ? ABSTRACT_UNIX : 0);
 	/* a kernel accepts a longer structure if the members it does not know are 0 */
-	*l = (struct fw_landlock){.fd = (int)landlock(create_ruleset, &r, sizeof(r), 0u), .files = r.files, .ports = r.ports != 0};
+	*l = (struct fw_landlock){
+		.fd = (int)landlock(create_ruleset, &r, sizeof(r), 0u), .files = r.files, .ports = r.ports != 0};
 	l->rc = l->fd < 0 ? -errno : 0;
 }
 

@@ -38,28 +38,40 @@ static const struct {
 	{CHILD, {"execve", "execveat"}},
 	{ALL, {"uselib"}},
 	/* other processes: memory, descriptors, tracing */
-	{ALL, {"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp", "pidfd_send_signal", "rt_sigqueueinfo",
-		"rt_tgsigqueueinfo", "migrate_pages", "move_pages"}},
+	{ALL,
+		{"ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "pidfd_getfd", "kcmp",
+			"pidfd_send_signal", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "migrate_pages", "move_pages"}},
 	/* common attack surface of the kernel */
-	{ALL, {"io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "userfaultfd", "perf_event_open", "add_key", "request_key", "keyctl",
-		"fanotify_init", "lookup_dcookie", "nfsservctl", "_sysctl", "modify_ldt", "vm86", "vm86old", "personality", "remap_file_pages"}},
+	{ALL,
+		{"io_uring_setup", "io_uring_enter", "io_uring_register", "bpf", "userfaultfd", "perf_event_open",
+			"add_key", "request_key", "keyctl", "fanotify_init", "lookup_dcookie", "nfsservctl", "_sysctl",
+			"modify_ldt", "vm86", "vm86old", "personality", "remap_file_pages"}},
 	/* namespaces and mounts */
-	{ALL, {"unshare", "setns", "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree", "open_tree_attr", "move_mount", "fsopen", "fsconfig",
-		"fsmount", "fspick", "mount_setattr", "open_by_handle_at"}},
+	{ALL,
+		{"unshare", "setns", "mount", "umount", "umount2", "pivot_root", "chroot", "open_tree",
+			"open_tree_attr", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr",
+			"open_by_handle_at"}},
 	/* system administration */
-	{ALL, {"init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "syslog", "acct", "iopl",
-		"ioperm", "quotactl", "quotactl_fd", "vhangup", "sethostname", "setdomainname", "settimeofday", "clock_settime", "clock_settime64",
-		"clock_adjtime", "clock_adjtime64", "adjtimex", "stime"}},
+	{ALL,
+		{"init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon",
+			"swapoff", "syslog", "acct", "iopl", "ioperm", "quotactl", "quotactl_fd", "vhangup",
+			"sethostname", "setdomainname", "settimeofday", "clock_settime", "clock_settime64",
+			"clock_adjtime", "clock_adjtime64", "adjtimex", "stime"}},
 	/*
 	 * identity; Landlock does not cover owners and modes, and device nodes only where it exists
 	 */
-	{ALL, {"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "setfsuid", "setfsgid", "setuid32", "setgid32", "setreuid32",
-		"setregid32", "setresuid32", "setresgid32", "setgroups32", "setfsuid32", "setfsgid32", "capset", "mknod", "mknodat"}},
-	{CHILD, {"chmod", "fchmodat", "fchmodat2", "chown", "chown32", "lchown", "lchown32", "fchownat", "setxattr", "lsetxattr", "setxattrat", "removexattr",
-		"lremovexattr", "removexattrat", "utime", "utimes", "futimesat", "utimensat", "utimensat_time64"}},
+	{ALL,
+		{"setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setgroups", "setfsuid",
+			"setfsgid", "setuid32", "setgid32", "setreuid32", "setregid32", "setresuid32", "setresgid32",
+			"setgroups32", "setfsuid32", "setfsgid32", "capset", "mknod", "mknodat"}},
+	{CHILD,
+		{"chmod", "fchmodat", "fchmodat2", "chown", "chown32", "lchown", "lchown32", "fchownat", "setxattr",
+			"lsetxattr", "setxattrat", "removexattr", "lremovexattr", "removexattrat", "utime", "utimes",
+			"futimesat", "utimensat", "utimensat_time64"}},
 	/* System V and POSIX shared memory and messages */
-	{ALL, {"shmget", "shmat", "shmctl", "shmdt", "semget", "semop", "semctl", "semtimedop", "semtimedop_time64", "msgget", "msgsnd", "msgrcv", "msgctl",
-		"mq_open", "mq_unlink"}},
+	{ALL,
+		{"shmget", "shmat", "shmctl", "shmdt", "semget", "semop", "semctl", "semtimedop", "semtimedop_time64",
+			"msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink"}},
 	/* a child stays a single process, so killing it ends all of it */
 	{CHILD, {"fork", "vfork", "tkill"}},
 };
@@ -92,7 +104,8 @@ static void call_refuse_when(struct deny_list *l, int error, const char *name, s
  */
 static void refuse_clones(struct deny_list *l, enum fw_sandbox_role who)
 {
-	static const unsigned NEW[] = {CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET};
+	static const unsigned NEW[] = {
+		CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC, CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET};
 #ifdef __s390__
 	const unsigned at = 1;
 #else
@@ -109,7 +122,8 @@ static void refuse_clones(struct deny_list *l, enum fw_sandbox_role who)
 /* No memory is writable and executable, and none becomes executable later. */
 static void refuse_code(struct deny_list *l)
 {
-	static const char *const MAP[] = {"mmap2",
+	static const char *const MAP[] = {
+		"mmap2",
 /* there its argument is a structure */
 #if !defined(__i386__) && !defined(__s390__) && !defined(__s390x__)
 		"mmap",
@@ -117,7 +131,8 @@ static void refuse_code(struct deny_list *l)
 	};
 
 	for (size_t i = 0; i < FW_N(MAP); i++)
-		call_refuse_when(l, EPERM, MAP[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC, PROT_WRITE | PROT_EXEC));
+		call_refuse_when(
+			l, EPERM, MAP[i], SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_WRITE | PROT_EXEC, PROT_WRITE | PROT_EXEC));
 	call_refuse_when(l, EPERM, "mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
 	call_refuse_when(l, EPERM, "pkey_mprotect", SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC));
 }
@@ -130,7 +145,8 @@ static void refuse_sockets(struct deny_list *l)
 			call_refuse_when(l, EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_EQ, family));
 	}
 	call_refuse_when(l, EAFNOSUPPORT, "socket", SCMP_A0(SCMP_CMP_GT, AF_NETLINK));
-	call_refuse(l, EAFNOSUPPORT, "socket", 2, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE)});
+	call_refuse(l, EAFNOSUPPORT, "socket", 2,
+		(struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE)});
 	/* protocols that Landlock's TCP rules do not cover */
 	call_refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_EQ, IPPROTO_SCTP));
 	call_refuse_when(l, EPROTONOSUPPORT, "socket", SCMP_A2(SCMP_CMP_GT, UINT8_MAX)); /* multipath TCP and SMC */

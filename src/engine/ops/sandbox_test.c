@@ -28,7 +28,8 @@
 static int try_open(const char *path, int flags)
 {
 	char drop;
-	int fd = open(path, flags | O_CLOEXEC, 0600), rc = fd < 0 || (flags == O_RDONLY && read(fd, &drop, 1) < 0) ? errno : 0;
+	int fd = open(path, flags | O_CLOEXEC, 0600),
+	    rc = fd < 0 || (flags == O_RDONLY && read(fd, &drop, 1) < 0) ? errno : 0;
 
 	if (fd >= 0)
 		close(fd);
@@ -115,7 +116,10 @@ static int try_one(struct fw_str what, const char *value)
 	if (fw_str_eq(what, FW_STR("fork")))
 		return try_fork();
 	if (fw_str_eq(what, FW_STR("keys")))
-		return syscall(SYS_add_key, "user", "feedwheel-trial", "x", (size_t)1, -1 /* this thread's keyring */) < 0 ? errno : 0;
+		return syscall(SYS_add_key, "user", "feedwheel-trial", "x", (size_t)1, -1 /* this thread's keyring */) <
+				0 ?
+			errno :
+			0;
 	if (fw_str_eq(what, FW_STR("ring")))
 		return syscall(SYS_io_uring_register, -1, 0, NULL, 0) < 0 ? errno : 0;
 	if (fw_str_eq(what, FW_STR("code")))

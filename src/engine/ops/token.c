@@ -28,8 +28,13 @@
 #define RANDOM_BYTES 32
 #define USE_EXPIRY_MS (3650 * FW_DAY_MS)
 
-static const struct { const char *name; unsigned bit; } SCOPE[] = {
-	{"push", FW_SCOPE_PUSH}, {"read", FW_SCOPE_READ}, {"admin", FW_SCOPE_ADMIN},
+static const struct {
+	const char *name;
+	unsigned bit;
+} SCOPE[] = {
+	{"push", FW_SCOPE_PUSH},
+	{"read", FW_SCOPE_READ},
+	{"admin", FW_SCOPE_ADMIN},
 };
 
 static unsigned scope_bit(struct fw_str word)
@@ -51,7 +56,8 @@ int fw_token_scopes_parse(struct fw_str words, unsigned *out, struct fw_err *err
 		unsigned bit = scope_bit(word);
 
 		if (!bit)
-			return fw_err_set(err, FW_EINVAL, "unknown scope '%.*s': the scopes are push, read and admin, separated by commas",
+			return fw_err_set(err, FW_EINVAL,
+				"unknown scope '%.*s': the scopes are push, read and admin, separated by commas",
 				FW_STR_ARG(fw_str_sub(word, 0, 40)));
 		*out |= bit;
 	}
@@ -109,7 +115,8 @@ static bool token_property_is_valid(struct fw_str s)
 int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct fw_err *err)
 {
 	if (!to->feed_id && !token_property_is_valid(to->property))
-		return fw_err_set(err, FW_EINVAL, "a token cannot be bound to the property '%.*s': a property has 1 to %d bytes without spaces",
+		return fw_err_set(err, FW_EINVAL,
+			"a token cannot be bound to the property '%.*s': a property has 1 to %d bytes without spaces",
 			FW_STR_ARG(fw_str_sub(to->property, 0, 60)), FW_PROPERTY_MAX);
 	if (bound->len)
 		fw_buf_addc(bound, ' ');
@@ -119,8 +126,11 @@ int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct 
 		fw_buf_addf(bound, "property=%.*s", FW_STR_ARG(to->property));
 	if (bound->rc)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
-	return bound->len <= FW_TOKEN_BOUND_MAX ? 0 : fw_err_set(err, FW_ELIMIT, "a token cannot be bound to more than %d bytes of feeds and"
-		" properties: make several tokens", FW_TOKEN_BOUND_MAX);
+	return bound->len <= FW_TOKEN_BOUND_MAX ? 0 :
+						  fw_err_set(err, FW_ELIMIT,
+							  "a token cannot be bound to more than %d bytes of feeds and"
+							  " properties: make several tokens",
+							  FW_TOKEN_BOUND_MAX);
 }
 
 bool fw_token_allows_feed(struct fw_str bound, int64_t feed_id)
@@ -213,12 +223,15 @@ static void token_value_write(struct fw_buf *b, const struct fw_token *t)
 
 static void token_value_parse(struct fw_str value, struct fw_token *t)
 {
-	struct fw_str rest, scopes = fw_str_split(value, ' ', &rest), until = fw_str_split(rest, ' ', &rest), hash = fw_str_split(rest, ' ', &rest);
+	struct fw_str rest, scopes = fw_str_split(value, ' ', &rest), until = fw_str_split(rest, ' ', &rest),
+			    hash = fw_str_split(rest, ' ', &rest);
 
 	t->until_ms = FW_NO_DATE;
 	t->bound = rest;
-	t->broken = fw_token_scopes_parse(scopes, &t->scopes, NULL) || !fw_hex_read(hash, t->hash, sizeof(t->hash)) || !token_bound_is_valid(t->bound) ||
-		(!fw_str_eq(until, FW_STR("-")) && !fw_str_int(until, &t->until_ms)) || (t->bound.p && t->scopes != FW_SCOPE_PUSH);
+	t->broken = fw_token_scopes_parse(scopes, &t->scopes, NULL) || !fw_hex_read(hash, t->hash, sizeof(t->hash)) ||
+		!token_bound_is_valid(t->bound) ||
+		(!fw_str_eq(until, FW_STR("-")) && !fw_str_int(until, &t->until_ms)) ||
+		(t->bound.p && t->scopes != FW_SCOPE_PUSH);
 	if (t->broken)
 		t->scopes = FW_SCOPE_ALL;
 }
@@ -234,7 +247,8 @@ static bool token_name_is_valid(struct fw_str s)
 
 static int token_name_refuse(struct fw_str name, struct fw_err *err)
 {
-	return fw_err_set(err, FW_EINVAL, "token '%.*s': a name is 1 to %d letters, digits and _.-@, and does not start with -",
+	return fw_err_set(err, FW_EINVAL,
+		"token '%.*s': a name is 1 to %d letters, digits and _.-@, and does not start with -",
 		FW_STR_ARG(fw_str_sub(name, 0, FW_TOKEN_NAME_MAX)), FW_TOKEN_NAME_MAX);
 }
 
@@ -253,8 +267,8 @@ static int token_count_record(void *ctx, const struct fw_record *r)
 	return 0;
 }
 
-int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struct fw_str bound, int64_t now_ms, int64_t until_ms,
-	char text[FW_TOKEN_TEXT_MAX], struct fw_err *err)
+int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struct fw_str bound, int64_t now_ms,
+	int64_t until_ms, char text[FW_TOKEN_TEXT_MAX], struct fw_err *err)
 {
 	struct fw_token t = {.name = name, .scopes = scopes, .until_ms = until_ms, .bound = bound};
 	struct fw_buf value = FW_BUF_INIT(0);
@@ -265,22 +279,33 @@ int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struc
 	if (!token_name_is_valid(name))
 		return token_name_refuse(name, err);
 	if (bound.p && (scopes != FW_SCOPE_PUSH || !token_bound_is_valid(bound)))
-		return fw_err_set(err, FW_EINVAL, "token '%.*s': binding it to feeds or properties needs the scope push alone", FW_STR_ARG(name));
+		return fw_err_set(err, FW_EINVAL,
+			"token '%.*s': binding it to feeds or properties needs the scope push alone", FW_STR_ARG(name));
 	if (until_ms != FW_NO_DATE && until_ms <= now_ms)
-		return fw_err_set(err, FW_EINVAL, "token '%.*s': the expiry is in the past: give a later time", FW_STR_ARG(name));
+		return fw_err_set(
+			err, FW_EINVAL, "token '%.*s': the expiry is in the past: give a later time", FW_STR_ARG(name));
 	rc = fw_store_record_list(st, &(struct fw_record_query){.kind = KIND}, token_count_record, &n, err);
 	if (rc)
 		return rc;
 	if (n >= FW_TOKENS_MAX)
-		return fw_err_set(err, FW_ELIMIT, "the limit of %d tokens is reached: remove some first", FW_TOKENS_MAX);
+		return fw_err_set(
+			err, FW_ELIMIT, "the limit of %d tokens is reached: remove some first", FW_TOKENS_MAX);
 	if (!token_make(text) || !fw_token_hash(fw_str(text), t.hash))
 		return fw_err_set(err, FW_ENOMEM, "cannot create a token: no randomness, or out of memory");
 	token_value_write(&value, &t);
-	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") : fw_store_record_put(st, &(struct fw_record){.kind = KIND, .key = name,
-		.value = fw_buf_str(&value), .at_ms = now_ms, .until_ms = FW_NO_DATE}, true, &was, err);
+	rc = value.rc ? fw_err_set(err, FW_ENOMEM, "out of memory") :
+			fw_store_record_put(st,
+				&(struct fw_record){.kind = KIND,
+					.key = name,
+					.value = fw_buf_str(&value),
+					.at_ms = now_ms,
+					.until_ms = FW_NO_DATE},
+				true, &was, err);
 	fw_buf_finish(&value);
 	if (!rc && was)
-		rc = fw_err_set(err, FW_EINVAL, "token '%.*s': the name is taken: choose another one, or remove that token first", FW_STR_ARG(name));
+		rc = fw_err_set(err, FW_EINVAL,
+			"token '%.*s': the name is taken: choose another one, or remove that token first",
+			FW_STR_ARG(name));
 	/* of a token that was removed while a server used it */
 	rc = rc ? rc : token_use_remove(st, name, err);
 	if (rc)
@@ -290,7 +315,8 @@ int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struc
 
 int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 {
-	int rc = token_name_is_valid(name) ? fw_store_record_remove(st, KIND, name, FW_STR_NONE, err) : token_name_refuse(name, err);
+	int rc = token_name_is_valid(name) ? fw_store_record_remove(st, KIND, name, FW_STR_NONE, err) :
+					     token_name_refuse(name, err);
 
 	if (rc == FW_ENOTFOUND)
 		return fw_err_set(err, rc, "token '%.*s': no token has this name", FW_STR_ARG(name));
@@ -299,7 +325,9 @@ int fw_token_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 
 int fw_token_note_use(struct fw_store *st, struct fw_str name, int64_t used_ms, struct fw_err *err)
 {
-	return fw_store_record_put(st, &(struct fw_record){.kind = KIND_USED, .key = name, .at_ms = used_ms, .until_ms = used_ms + USE_EXPIRY_MS},
+	return fw_store_record_put(st,
+		&(struct fw_record){
+			.kind = KIND_USED, .key = name, .at_ms = used_ms, .until_ms = used_ms + USE_EXPIRY_MS},
 		false, NULL, err);
 }
 

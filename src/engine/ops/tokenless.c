@@ -47,11 +47,16 @@ enum fw_tokenless fw_tokenless(const struct fw_config *c, bool tokens)
 const char *fw_tokenless_why(enum fw_tokenless t)
 {
 	switch (t) {
-	case FW_TOKENLESS_OPEN: break;
-	case FW_TOKENLESS_TOKENS: return "there is a token";
-	case FW_TOKENLESS_LISTEN: return "listen is neither a loopback address nor a unix socket";
-	case FW_TOKENLESS_PROXIES: return "trusted_proxies is set";
-	case FW_TOKENLESS_WEBSUB: return "websub_url is set";
+	case FW_TOKENLESS_OPEN:
+		break;
+	case FW_TOKENLESS_TOKENS:
+		return "there is a token";
+	case FW_TOKENLESS_LISTEN:
+		return "listen is neither a loopback address nor a unix socket";
+	case FW_TOKENLESS_PROXIES:
+		return "trusted_proxies is set";
+	case FW_TOKENLESS_WEBSUB:
+		return "websub_url is set";
 	}
 	return "";
 }
@@ -59,9 +64,9 @@ const char *fw_tokenless_why(enum fw_tokenless t)
 void fw_tokenless_text(enum fw_tokenless t, char out[FW_TOKENLESS_TEXT_MAX])
 {
 	static const char OPEN[] = "requests without a token are accepted from programs on this machine, over loopback"
-		" or a unix socket, but not from pages of web sites; the first token ends that";
+				   " or a unix socket, but not from pages of web sites; the first token ends that";
 	static const char CLOSED[] = "requests without a token are refused: ";
 
-	(void)fw_snprintf(out, FW_TOKENLESS_TEXT_MAX, "%s%s", t == FW_TOKENLESS_OPEN ? OPEN : CLOSED,
-		fw_tokenless_why(t));
+	(void)fw_snprintf(
+		out, FW_TOKENLESS_TEXT_MAX, "%s%s", t == FW_TOKENLESS_OPEN ? OPEN : CLOSED, fw_tokenless_why(t));
 }

@@ -95,9 +95,16 @@ int fw_in_flight(struct fw_store *st, int64_t now_ms, int64_t *n, struct fw_err 
 
 void fw_visit_json(struct fw_json *j, const char *key, const struct fw_visit *v)
 {
-	const struct { const char *name; int64_t us; } PHASE[] = {
-		{"dns_us", v->dns_us}, {"connect_us", v->connect_us}, {"tls_us", v->tls_us},
-		{"first_byte_us", v->first_byte_us}, {"total_us", v->total_us}, {"parse_us", v->parse_us},
+	const struct {
+		const char *name;
+		int64_t us;
+	} PHASE[] = {
+		{"dns_us", v->dns_us},
+		{"connect_us", v->connect_us},
+		{"tls_us", v->tls_us},
+		{"first_byte_us", v->first_byte_us},
+		{"total_us", v->total_us},
+		{"parse_us", v->parse_us},
 	};
 
 	fw_json_object(j, key);
@@ -218,7 +225,8 @@ static bool json_has_member(struct fw_str object, struct fw_str key)
 			continue;
 		for (i++; i < object.len && object.p[i] != '"'; i++)
 			i += object.p[i] == '\\';
-		if (depth == 1 && fw_str_eq(fw_str_sub(object, from, i), key) && i + 1 < object.len && object.p[i + 1] == ':')
+		if (depth == 1 && fw_str_eq(fw_str_sub(object, from, i), key) && i + 1 < object.len &&
+			object.p[i + 1] == ':')
 			return true;
 	}
 	return false;
@@ -255,10 +263,12 @@ void fw_incomplete_json(struct fw_json *j, int64_t unindexed_n)
  */
 static uint64_t entry_content_hash(const struct fw_entry_row *r, struct fw_str base)
 {
-	return fw_hash64_seed(r->content.p, r->content.len, fw_hash64_seed(base.p ? base.p : "", base.len, r->revision));
+	return fw_hash64_seed(
+		r->content.p, r->content.len, fw_hash64_seed(base.p ? base.p : "", base.len, r->revision));
 }
 
-static int entry_content_member(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
+static int entry_content_member(
+	struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
 {
 	struct fw_str base = r->content_base.len ? r->content_base : r->url;
 	bool is_cacheable = work->cache && r->content.len >= CACHE_FROM_BYTES;
@@ -301,7 +311,8 @@ int fw_entry_json(struct fw_json *j, const struct fw_entry_row *r, unsigned flag
 	return fw_entry_json_work(j, r, flags, &work, err);
 }
 
-int fw_entry_json_work(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
+int fw_entry_json_work(
+	struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
 {
 	char id[FW_RFC3339_MAX];
 	int rc = 0;

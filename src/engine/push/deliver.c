@@ -35,16 +35,16 @@
 #define RETRY_MS 100
 
 struct fw_delivery {
-	struct fw_arena arena;       /* the document and the rows */
-	struct fw_arena found;       /* the feed, as last read */
+	struct fw_arena arena; /* the document and the rows */
+	struct fw_arena found; /* the feed, as last read */
 	struct fw_document *doc;
 	struct fw_entry_row *row;
 	size_t row_n;
 	struct fw_feed was;
-	struct fw_feed feed;         /* the feed to write */
+	struct fw_feed feed; /* the feed to write */
 	struct fw_visit visit;
 	struct fw_outcome outcome;
-	bool is_made;                /* the outcome is built; it does not change any more */
+	bool is_made; /* the outcome is built; it does not change any more */
 	/* the settings of the quota for a hub's document; else NULL */
 	const struct fw_config *limits;
 	struct quota quota;
@@ -61,10 +61,20 @@ enum delivery_type { BODY_ANY, BODY_LINES, BODY_UNKNOWN };
  */
 static enum delivery_type delivery_type_of(struct fw_str content_type)
 {
-	static const struct { const char *name; enum delivery_type type; } KNOWN[] = {
-		{"application/feed+json", BODY_ANY}, {"application/json", BODY_ANY}, {"application/atom+xml", BODY_ANY},
-		{"application/rss+xml", BODY_ANY}, {"application/rdf+xml", BODY_ANY}, {"application/xml", BODY_ANY}, {"text/xml", BODY_ANY},
-		{"application/x-ndjson", BODY_LINES}, {"application/ndjson", BODY_LINES}, {"application/jsonl", BODY_LINES},
+	static const struct {
+		const char *name;
+		enum delivery_type type;
+	} KNOWN[] = {
+		{"application/feed+json", BODY_ANY},
+		{"application/json", BODY_ANY},
+		{"application/atom+xml", BODY_ANY},
+		{"application/rss+xml", BODY_ANY},
+		{"application/rdf+xml", BODY_ANY},
+		{"application/xml", BODY_ANY},
+		{"text/xml", BODY_ANY},
+		{"application/x-ndjson", BODY_LINES},
+		{"application/ndjson", BODY_LINES},
+		{"application/jsonl", BODY_LINES},
 	};
 	struct fw_str rest, name = fw_str_trim(fw_str_split(content_type, ';', &rest));
 
@@ -121,8 +131,8 @@ static int delivery_check_repairs(const struct fw_document *d, struct fw_str bod
 	}
 	for (; p; p = p->next)
 		last = p;
-	return fw_err_set(err, FW_EINVAL, "line %u, column %u: the document ends before its root element is closed", last ? last->line : 0,
-		last ? last->column : 0);
+	return fw_err_set(err, FW_EINVAL, "line %u, column %u: the document ends before its root element is closed",
+		last ? last->line : 0, last ? last->column : 0);
 }
 
 /*
@@ -131,25 +141,30 @@ static int delivery_check_repairs(const struct fw_document *d, struct fw_str bod
  */
 static size_t delivery_memory_max(const struct fw_config *c, const struct fw_delivery_input *in)
 {
-	return in->is_hub ? rows_memory_limit(in->body.len, (size_t)c->parse_memory_bytes) : (size_t)c->parse_memory_bytes;
+	return in->is_hub ? rows_memory_limit(in->body.len, (size_t)c->parse_memory_bytes) :
+			    (size_t)c->parse_memory_bytes;
 }
 
 /* Names the limit and its setting, which the parser does not know. */
-static int delivery_name_limit(const struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_input *in, struct fw_err *err)
+static int delivery_name_limit(
+	const struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_input *in, struct fw_err *err)
 {
 	struct fw_err library = *err;
 
 	if (in->is_hub && (d->arena.full || d->doc))
 		return rows_memory_exceeded(in->body.len, (size_t)c->parse_memory_bytes, err);
 	if (d->arena.full || d->doc)
-		return fw_err_set(err, FW_ELIMIT, "the entries of %zu bytes need more than %lld bytes of memory: send them in"
-			" parts, or raise parse_memory_bytes", in->body.len, (long long)c->parse_memory_bytes);
+		return fw_err_set(err, FW_ELIMIT,
+			"the entries of %zu bytes need more than %lld bytes of memory: send them in"
+			" parts, or raise parse_memory_bytes",
+			in->body.len, (long long)c->parse_memory_bytes);
 	if (strstr(library.text, "max_bytes"))
 		return fw_err_set(err, FW_ELIMIT, "%s (raise max_body_bytes)", library.text);
 	return FW_ELIMIT;
 }
 
-static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_input *in, struct fw_str base, struct fw_err *err)
+static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const struct fw_delivery_input *in,
+	struct fw_str base, struct fw_err *err)
 {
 	struct visit_rules rules;
 	struct fw_parse_options o = {.url = base, .content_type = in->content_type, .now_ms = fw_now_ms()};
@@ -160,8 +175,10 @@ static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const
 	if (type == BODY_UNKNOWN && in->any_type)
 		o.content_type = FW_STR_NONE;
 	else if (type == BODY_UNKNOWN)
-		return fw_err_set(err, FW_EUNSUP, "%.*s: unsupported content type: send application/feed+json, application/atom+xml,"
-			" application/rss+xml or application/x-ndjson", FW_STR_ARG(fw_str_sub(in->content_type, 0, 80)));
+		return fw_err_set(err, FW_EUNSUP,
+			"%.*s: unsupported content type: send application/feed+json, application/atom+xml,"
+			" application/rss+xml or application/x-ndjson",
+			FW_STR_ARG(fw_str_sub(in->content_type, 0, 80)));
 	if (!fw_str_trim(in->body).len)
 		return fw_err_set(err, FW_EINVAL, "the body is empty");
 	fw_settings_visit(c, &rules);
@@ -179,11 +196,15 @@ static int delivery_read(struct fw_delivery *d, const struct fw_config *c, const
 		return rc;
 	d->visit.item_n = (uint32_t)d->doc->entry_n;
 	if (in->strict && d->doc->dropped_n && d->doc->entry_n >= (size_t)c->max_entries)
-		return fw_err_set(err, FW_ELIMIT, "more than max_entries = %lld entries: send them in parts, or raise it", (long long)c->max_entries);
+		return fw_err_set(err, FW_ELIMIT,
+			"more than max_entries = %lld entries: send them in parts, or raise it",
+			(long long)c->max_entries);
 	d->row = rows_from_document(&d->arena, in->feed_id, d->doc, &d->row_n);
 	if (d->arena.full)
 		return delivery_name_limit(d, c, in, err);
-	return d->arena.failed ? fw_err_set(err, FW_ENOMEM, "out of memory for the entries of a document of %zu bytes", in->body.len) : 0;
+	return d->arena.failed ?
+		fw_err_set(err, FW_ENOMEM, "out of memory for the entries of a document of %zu bytes", in->body.len) :
+		0;
 }
 
 static int delivery_find_feed(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
@@ -196,8 +217,8 @@ static int delivery_find_feed(struct fw_delivery *d, struct fw_store *st, struct
 	return fw_store_feed_find(st, id, FW_STR_NONE, &d->found, &d->was, err);
 }
 
-int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_input *in, struct fw_delivery **out,
-	struct fw_err *err)
+int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_input *in,
+	struct fw_delivery **out, struct fw_err *err)
 {
 	struct fw_delivery *d = calloc(1, sizeof(*d));
 	struct fw_feed *was;
@@ -210,13 +231,18 @@ int fw_delivery_open(struct fw_store *st, const struct fw_config *c, const struc
 	d->limits = in->is_hub ? c : NULL;
 	fw_arena_init(&d->arena, delivery_memory_max(c, in));
 	fw_arena_init(&d->found, 0);
-	d->visit = (struct fw_visit){.feed_id = in->feed_id, .kind = FW_VISIT_PUSHED, .slot = -1, .at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
+	d->visit = (struct fw_visit){.feed_id = in->feed_id,
+		.kind = FW_VISIT_PUSHED,
+		.slot = -1,
+		.at_ms = in->at_ms ? in->at_ms : fw_now_ms()};
 	rc = fw_config_check_disk(c, err);
 	rc = rc ? rc : delivery_find_feed(d, st, err);
 	/*
 	 * relative URLs resolve against the final URL of the last fetch, as in a fetched document
 	 */
-	rc = rc ? rc : delivery_read(d, c, in, fw_arena_str(&d->arena, was->validator_url.len ? was->validator_url : was->url), err);
+	rc = rc ? rc :
+		  delivery_read(d, c, in,
+			  fw_arena_str(&d->arena, was->validator_url.len ? was->validator_url : was->url), err);
 	if (rc)
 		fw_delivery_close(d);
 	else
@@ -250,11 +276,15 @@ static int delivery_make_outcome(struct fw_delivery *d, struct fw_store *st, str
 	if (rc)
 		return rc;
 	if (!fw_feed_takes_entries(d->was.status))
-		return fw_err_set(err, FW_EGONE, "feed %lld is %s: 'feedwheel resume' makes it accept entries again", (long long)d->was.id,
-			fw_feed_status_name(d->was.status));
+		return fw_err_set(err, FW_EGONE, "feed %lld is %s: 'feedwheel resume' makes it accept entries again",
+			(long long)d->was.id, fw_feed_status_name(d->was.status));
 	d->feed = d->was;
-	*o = (struct fw_outcome){.feed_id = d->was.id, .feed = &d->feed, .groups = rows_feed_meta(&d->feed, d->doc, true) ? FW_GROUP_META : 0,
-		.visit = d->visit, .entries = d->row, .entry_n = d->row_n};
+	*o = (struct fw_outcome){.feed_id = d->was.id,
+		.feed = &d->feed,
+		.groups = rows_feed_meta(&d->feed, d->doc, true) ? FW_GROUP_META : 0,
+		.visit = d->visit,
+		.entries = d->row,
+		.entry_n = d->row_n};
 	rc = d->limits ? quota_apply(&d->quota, st, d->limits, &d->was, false, d->row, o, fw_now_ms(), err) : 0;
 	d->is_made = !rc;
 	return rc;
@@ -267,7 +297,8 @@ static int delivery_push(struct fw_delivery *d, struct fw_store *st, struct fw_e
 	rc = rc ? rc : fw_store_push(st, &d->outcome, 1, err);
 	if (rc || !d->outcome.rc)
 		return rc;
-	return fw_err_set(err, d->outcome.rc, "feed %lld was removed meanwhile, so nothing was stored", (long long)d->was.id);
+	return fw_err_set(
+		err, d->outcome.rc, "feed %lld was removed meanwhile, so nothing was stored", (long long)d->was.id);
 }
 
 static int delivery_push_in_quota(struct fw_delivery *d, struct fw_store *st, struct fw_err *err)
@@ -308,8 +339,8 @@ void fw_delivery_close(struct fw_delivery *d)
 	free(d);
 }
 
-int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_input *in, int64_t straggler_timeout_ms,
-	struct fw_delivery_result *out, struct fw_err *err)
+int fw_deliver(struct fw_store *st, const struct fw_config *c, const struct fw_delivery_input *in,
+	int64_t straggler_timeout_ms, struct fw_delivery_result *out, struct fw_err *err)
 {
 	const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000};
 	int64_t until_ms = fw_mono_ms() + straggler_timeout_ms;

@@ -28,15 +28,23 @@ int fw_event_row_parse(struct fw_str row, struct fw_arena *a, struct fw_event *o
 	json_t *o = json_loadb(row.p, row.len, JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES, &why);
 	json_int_t id = 0, section = 0, item = 0, stamp = 0;
 	struct fw_str property = FW_STR_NONE, ip = FW_STR_NONE;
-	bool ok = o && !json_unpack(o, "{s:I, s:I, s:I, s:I, s:s%, s:s%}", "id", &id, "property_section", &section, "property_id", &item,
-		"stamp", &stamp, "property", &property.p, &property.len, "remote_ip", &ip.p, &ip.len);
+	bool ok = o &&
+		!json_unpack(o, "{s:I, s:I, s:I, s:I, s:s%, s:s%}", "id", &id, "property_section", &section,
+			"property_id", &item, "stamp", &stamp, "property", &property.p, &property.len, "remote_ip",
+			&ip.p, &ip.len);
 
-	*out = (struct fw_event){.id = id, .property = fw_arena_str(a, property), .section = section, .item = item,
-		.remote_ip = fw_arena_str(a, ip), .stamp_ms = stamp};
+	*out = (struct fw_event){.id = id,
+		.property = fw_arena_str(a, property),
+		.section = section,
+		.item = item,
+		.remote_ip = fw_arena_str(a, ip),
+		.stamp_ms = stamp};
 	json_decref(o);
 	if (a->failed)
 		return fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!o)
 		return fw_err_set(err, FW_EFORMAT, "not valid JSON: %s", why.text);
-	return ok ? 0 : fw_err_set(err, FW_EFORMAT, "not a row of table incoming: a member is missing or has the wrong type");
+	return ok ?
+		0 :
+		fw_err_set(err, FW_EFORMAT, "not a row of table incoming: a member is missing or has the wrong type");
 }

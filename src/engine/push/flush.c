@@ -48,8 +48,8 @@ enum { RECORD_ROW, RECORD_WAIT };
 struct ring_row { /* a record of a ring */
 	uint8_t kind, ip_len;
 	uint16_t property_len;
-	uint32_t rows;             /* RECORD_WAIT: number of rows after it that belong to it */
-	int64_t id;                /* RECORD_WAIT: 0 */
+	uint32_t rows; /* RECORD_WAIT: number of rows after it that belong to it */
+	int64_t id;    /* RECORD_WAIT: 0 */
 	int64_t section, item, stamp_ms;
 	struct fw_commit_wait *wait; /* RECORD_WAIT */
 	unsigned char ip[16];
@@ -62,7 +62,7 @@ struct fw_producer {
 	/* written by the producer */
 	_Alignas(FW_CACHE_LINE) _Atomic bool busy; /* from begin to publish or forget */
 	uint32_t draft_n;
-	struct ring_row *draft_wait;      /* NULL: no caller waits */
+	struct ring_row *draft_wait; /* NULL: no caller waits */
 	int64_t draft_ms;
 	_Atomic uint64_t put_n, full_n;
 	/* written by the flusher */
@@ -83,36 +83,37 @@ struct fw_ingest {
 	int wake_fd;
 	_Alignas(FW_CACHE_LINE) _Atomic int asleep;
 	_Atomic bool closing;
-	_Atomic int64_t close_by_ms;  /* monotonic */
+	_Atomic int64_t close_by_ms; /* monotonic */
 	/* counters, written by the flusher */
-	_Alignas(FW_CACHE_LINE) _Atomic uint64_t stored_n, dead_letter_n, flush_n, retry_n, flush_us, flush_cpu_us, bucket[FW_FLUSH_BUCKETS];
-	_Atomic int64_t oldest_ms;    /* Unix time; 0: no row waits */
+	_Alignas(FW_CACHE_LINE) _Atomic uint64_t stored_n, dead_letter_n, flush_n, retry_n, flush_us,
+		flush_cpu_us, bucket[FW_FLUSH_BUCKETS];
+	_Atomic int64_t oldest_ms; /* Unix time; 0: no row waits */
 	_Atomic bool unavailable, replayed;
 	/* private to the flusher */
 	struct fw_store *st;
-	struct fw_wal *wal;       /* NULL: none */
+	struct fw_wal *wal; /* NULL: none */
 	/* reads the files of earlier processes; NULL: all are read */
 	struct fw_wal_reader *reader;
-	bool replaying;               /* the batch comes from the reader */
-	bool abandoned;                /* rows released now are not stored */
-	struct fw_event *event;       /* the batch, in the form of the store */
-	struct batch_row *row;        /* per row: the caller and the IP address text */
+	bool replaying;         /* the batch comes from the reader */
+	bool abandoned;         /* rows released now are not stored */
+	struct fw_event *event; /* the batch, in the form of the store */
+	struct batch_row *row;  /* per row: the caller and the IP address text */
 	/* rows in the batch; the first `done` of them are committed or dead letters */
 	size_t n, done;
-	size_t due_n, cap;            /* rows that make a batch due; maximum rows of a batch */
+	size_t due_n, cap; /* rows that make a batch due; maximum rows of a batch */
 	/* publishes with a waiting caller; those that the last batch answered */
 	size_t waiting, answered;
-	uint64_t lost_n;                /* rows that were abandoned */
-	int64_t *head_id;             /* id of each ring's next record; INT64_MAX: none */
+	uint64_t lost_n;  /* rows that were abandoned */
+	int64_t *head_id; /* id of each ring's next record; INT64_MAX: none */
 	/* monotonic: start of the batch; when the first waiting caller was seen */
 	int64_t since_ms, waiting_since_ms;
-	struct retry retry;                 /* backoff during an outage */
+	struct retry retry; /* backoff during an outage */
 	size_t producer_n;
 	struct fw_producer producer[];
 };
 
-const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS] = {500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000,
-	UINT32_MAX};
+const uint32_t fw_flush_bucket_us[FW_FLUSH_BUCKETS] = {
+	500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000, UINT32_MAX};
 
 /* ---- producers ----------------------------------------------------------- */
 
@@ -181,8 +182,13 @@ int fw_ingest_put(struct fw_producer *l, const struct fw_event *e)
 	r = fw_byte_ring_draft(&l->ring, sizeof(*r) + e->property.len);
 	if (!r)
 		return draft_refuse_full(l);
-	*r = (struct ring_row){.kind = RECORD_ROW, .ip_len = (uint8_t)e->remote_ip.len, .property_len = (uint16_t)e->property.len,
-		.id = fw_ids_take(&l->in->ids, 1, l->draft_ms), .section = e->section, .item = e->item, .stamp_ms = e->stamp_ms};
+	*r = (struct ring_row){.kind = RECORD_ROW,
+		.ip_len = (uint8_t)e->remote_ip.len,
+		.property_len = (uint16_t)e->property.len,
+		.id = fw_ids_take(&l->in->ids, 1, l->draft_ms),
+		.section = e->section,
+		.item = e->item,
+		.stamp_ms = e->stamp_ms};
 	if (e->remote_ip.len)
 		memcpy(r->ip, e->remote_ip.p, e->remote_ip.len);
 	if (e->property.len)
@@ -219,7 +225,7 @@ int fw_ingest_publish(struct fw_producer *l, struct fw_err *err)
 	if (asleep == AWAKE)
 		return 0;
 	if (asleep == IDLE || waits ||
-	    put_n - atomic_load_explicit(&l->collected_n, memory_order_relaxed) >= in->due_n / in->producer_n) {
+		put_n - atomic_load_explicit(&l->collected_n, memory_order_relaxed) >= in->due_n / in->producer_n) {
 		if (atomic_exchange_explicit(&in->asleep, AWAKE, memory_order_relaxed) != AWAKE)
 			flusher_wake(in);
 	}
@@ -281,8 +287,12 @@ static void batch_add_row(struct fw_ingest *in, struct fw_producer *l, const str
 		ip_len = ip4_text(r->ip, ip);
 	else if (r->ip_len && inet_ntop(AF_INET6, r->ip, ip, IP_TEXT_MAX))
 		ip_len = strlen(ip);
-	*e = (struct fw_event){.id = r->id, .property = {r->property, r->property_len}, .section = r->section, .item = r->item,
-		.remote_ip = {ip, ip_len}, .stamp_ms = r->stamp_ms};
+	*e = (struct fw_event){.id = r->id,
+		.property = {r->property, r->property_len},
+		.section = r->section,
+		.item = r->item,
+		.remote_ip = {ip, ip_len},
+		.stamp_ms = r->stamp_ms};
 	in->row[in->n].wait = l ? l->wait : NULL;
 	if (l && l->wait && --l->wait_left == 0)
 		l->wait = NULL;
@@ -368,7 +378,8 @@ static void batch_finish(struct fw_ingest *in)
 	for (size_t i = 0; i < in->producer_n && !in->replaying; i++) {
 		fw_byte_ring_release(&in->producer[i].ring);
 		if (in->wal && !in->abandoned)
-			fw_wal_stored(in->wal, i, atomic_load_explicit(&in->producer[i].collected_n, memory_order_relaxed));
+			fw_wal_stored(
+				in->wal, i, atomic_load_explicit(&in->producer[i].collected_n, memory_order_relaxed));
 	}
 	in->replaying = false;
 	for (size_t i = 0; i < in->n; i++) {
@@ -389,8 +400,11 @@ static bool batch_is_due(const struct fw_ingest *in, int64_t mono_ms)
 {
 	if (!in->n)
 		return false;
-	return in->done || in->replaying || in->n >= in->due_n || mono_ms - in->since_ms >= in->config->flush_ms || atomic_load(&in->closing) ||
-		(in->waiting && (in->waiting >= in->answered || mono_ms - in->waiting_since_ms >= in->config->flush_durable_ms));
+	return in->done || in->replaying || in->n >= in->due_n || mono_ms - in->since_ms >= in->config->flush_ms ||
+		atomic_load(&in->closing) ||
+		(in->waiting &&
+			(in->waiting >= in->answered ||
+				mono_ms - in->waiting_since_ms >= in->config->flush_durable_ms));
 }
 
 /* ---- replay -------------------------------------------------------------- */
@@ -412,7 +426,8 @@ static void replay_file(struct fw_ingest *in)
 		if (record.len >= sizeof(*r) && r->kind == RECORD_ROW && record.len == sizeof(*r) + r->property_len)
 			batch_add_row(in, NULL, r);
 		else
-			fw_error("wal_dir: skipped a record of %zu bytes that is not a row of this version", record.len);
+			fw_error(
+				"wal_dir: skipped a record of %zu bytes that is not a row of this version", record.len);
 	}
 }
 
@@ -477,7 +492,8 @@ static int dead_letter_put(struct fw_ingest *in, size_t i, const struct fw_err *
 	if (!rc)
 		fw_warn("a row was refused and is a dead letter now: %s", why->text);
 	else if (!retry_is_transient(rc)) /* the log is the only copy left */
-		fw_error("a row was refused (%s), and so was its dead letter (%s): %.*s", why->text, err->text, FW_STR_ARG(fw_buf_str(&json)));
+		fw_error("a row was refused (%s), and so was its dead letter (%s): %.*s", why->text, err->text,
+			FW_STR_ARG(fw_buf_str(&json)));
 	fw_buf_finish(&json);
 	if (retry_is_transient(rc))
 		return rc;
@@ -612,7 +628,8 @@ static void batch_abandon(struct fw_ingest *in)
 
 			if (w && w->rc == 0) {
 				w->rc = FW_EAGAIN;
-				fw_str_copy(w->why, sizeof(w->why), FW_STR("the server is stopping, and its store does not respond"));
+				fw_str_copy(w->why, sizeof(w->why),
+					FW_STR("the server is stopping, and its store does not respond"));
 			}
 		}
 		in->abandoned = true;
@@ -684,10 +701,12 @@ static int producers_init(struct fw_ingest *in, struct fw_err *err)
 
 		in->producer[i].in = in;
 		if (rc == FW_EINVAL)
-			return fw_err_set(err, rc, "ring_bytes = %lld is too small for %zu rings: each needs at least 4 KiB",
+			return fw_err_set(err, rc,
+				"ring_bytes = %lld is too small for %zu rings: each needs at least 4 KiB",
 				(long long)in->config->ring_bytes, in->producer_n);
 		if (rc)
-			return fw_err_set(err, rc, "out of memory for rings of %lld bytes (lower ring_bytes)", (long long)in->config->ring_bytes);
+			return fw_err_set(err, rc, "out of memory for rings of %lld bytes (lower ring_bytes)",
+				(long long)in->config->ring_bytes);
 	}
 	return 0;
 }
@@ -748,9 +767,15 @@ void fw_ingest_stats(struct fw_ingest *in, struct fw_ingest_stats *out)
 {
 	int64_t oldest_ms = atomic_load(&in->oldest_ms);
 
-	*out = (struct fw_ingest_stats){.stored_n = atomic_load(&in->stored_n), .dead_letter_n = atomic_load(&in->dead_letter_n),
-		.flush_n = atomic_load(&in->flush_n), .retry_n = atomic_load(&in->retry_n), .flush_us = atomic_load(&in->flush_us),
-		.flush_cpu_us = atomic_load(&in->flush_cpu_us), .producers = in->producer_n, .oldest_ms = oldest_ms ? FW_MAX(fw_now_ms() - oldest_ms, 0) : 0, .unavailable = atomic_load(&in->unavailable),
+	*out = (struct fw_ingest_stats){.stored_n = atomic_load(&in->stored_n),
+		.dead_letter_n = atomic_load(&in->dead_letter_n),
+		.flush_n = atomic_load(&in->flush_n),
+		.retry_n = atomic_load(&in->retry_n),
+		.flush_us = atomic_load(&in->flush_us),
+		.flush_cpu_us = atomic_load(&in->flush_cpu_us),
+		.producers = in->producer_n,
+		.oldest_ms = oldest_ms ? FW_MAX(fw_now_ms() - oldest_ms, 0) : 0,
+		.unavailable = atomic_load(&in->unavailable),
 		.replayed = !in->wal || atomic_load(&in->replayed)};
 	for (size_t i = 0; i < FW_N(out->bucket); i++)
 		out->bucket[i] = atomic_load(&in->bucket[i]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * A feed's quota: at most feed_daily_entries_max new entries and feed_daily_bytes_max bytes of new and changed
- * entries a day. Without it, a feed's publisher could write as fast as our disk accepts it.
+ * A feed's quota: at most feed_daily_entries_max new entries and feed_daily_bytes_max bytes of new
+ * and changed entries a day. Without it, a feed's publisher could write as fast as our disk accepts
+ * it.
  *
  * - Small documents are not counted: those within the feed's share of both limits for the time
  *   since its last visit (at least a minute, at most a day). All small documents of a day together
@@ -15,8 +16,8 @@
  *   entries from known ones. The newest of these are stored until the limit is reached. The rest is
  *   left out and counted as waiting.
  * - The store reports how many entries are new or changed, but not which. Below half of
- *   feed_daily_bytes_max each of them counts as the largest entry of its document. Above half the keys
- *   are read and the bytes are exact. So a feed below half of the limit is never limited.
+ *   feed_daily_bytes_max each of them counts as the largest entry of its document. Above half the
+ *   keys are read and the bytes are exact. So a feed below half of the limit is never limited.
  *
  * A caller that leaves entries out must have the document fetched again (visit_drop_validators()).
  */
@@ -120,13 +121,14 @@ static bool quota_is_within_share(int64_t n, int64_t max, int64_t elapsed_ms)
 	return !max || (double)n * (double)FW_DAY_MS <= (double)max * (double)elapsed_ms;
 }
 
-static bool quota_document_is_small(const struct quota *q, const struct fw_config *c, const struct fw_feed *was, size_t n,
-	int64_t now_ms)
+static bool quota_document_is_small(
+	const struct quota *q, const struct fw_config *c, const struct fw_feed *was, size_t n, int64_t now_ms)
 {
 	int64_t ms = was->last_visit_ms ? now_ms - was->last_visit_ms : FW_DAY_MS;
 
 	ms = FW_MIN(FW_MAX(ms, FW_MINUTE_MS), FW_DAY_MS);
-	return quota_is_within_share((int64_t)n, c->feed_daily_entries_max, ms) && quota_is_within_share(q->bytes, c->feed_daily_bytes_max, ms);
+	return quota_is_within_share((int64_t)n, c->feed_daily_entries_max, ms) &&
+		quota_is_within_share(q->bytes, c->feed_daily_bytes_max, ms);
 }
 
 static bool quota_fits(const struct quota *q, const struct fw_config *c, size_t n)
@@ -147,7 +149,7 @@ struct quota_sorted {
 struct quota_rows {
 	struct fw_entry_row *row;
 	size_t n;
-	unsigned char *state; /* enum row_state, or ROW_DEFERRED */
+	unsigned char *state;       /* enum row_state, or ROW_DEFERRED */
 	struct quota_sorted *order; /* new and changed rows, newest first */
 };
 
@@ -177,7 +179,8 @@ static void quota_select(struct quota_rows *r, struct quota *q, const struct fw_
 	for (size_t i = 0; i < n; i++) {
 		unsigned char *state = &r->state[r->order[i].at];
 
-		if (bytes >= quota_limit(c->feed_daily_bytes_max) || (*state == ROW_NEW && new_n >= quota_limit(c->feed_daily_entries_max))) {
+		if (bytes >= quota_limit(c->feed_daily_bytes_max) ||
+			(*state == ROW_NEW && new_n >= quota_limit(c->feed_daily_entries_max))) {
 			*state = ROW_DEFERRED;
 			q->deferred_n++;
 			continue;
@@ -189,10 +192,13 @@ static void quota_select(struct quota_rows *r, struct quota *q, const struct fw_
 	q->bytes = bytes - q->before.bytes;
 }
 
-static int quota_compare_and_select(struct quota *q, struct fw_store *st, const struct fw_config *c, struct fw_entry_row *row,
-	struct fw_outcome *o, int64_t now_ms, struct fw_err *err)
+static int quota_compare_and_select(struct quota *q, struct fw_store *st, const struct fw_config *c,
+	struct fw_entry_row *row, struct fw_outcome *o, int64_t now_ms, struct fw_err *err)
 {
-	struct quota_rows r = {.row = row, .n = o->entry_n, .state = calloc(o->entry_n, 1), .order = calloc(o->entry_n, sizeof(*r.order))};
+	struct quota_rows r = {.row = row,
+		.n = o->entry_n,
+		.state = calloc(o->entry_n, 1),
+		.order = calloc(o->entry_n, sizeof(*r.order))};
 	size_t n = 0;
 	int rc;
 
@@ -236,8 +242,8 @@ int quota_apply(struct quota *q, struct fw_store *st, const struct fw_config *c,
 	}
 	rc = fw_quota_get(st, o->feed_id, now_ms, &new.before, err);
 	if (rc == FW_ENOTFOUND) {
-		new.before = (struct fw_quota){.feed_id = o->feed_id, .since_ms = now_ms,
-			.until_ms = now_ms + FW_DAY_MS};
+		new.before = (struct fw_quota){
+			.feed_id = o->feed_id, .since_ms = now_ms, .until_ms = now_ms + FW_DAY_MS};
 		rc = 0;
 	}
 	if (!rc && !quota_fits(&new, c, o->entry_n))
@@ -264,5 +270,6 @@ void quota_count(const struct quota *q, struct fw_store *st, const struct fw_out
 	r.key = fw_str(key);
 	r.value = fw_str(value);
 	if (fw_store_record_put(st, &r, false, NULL, &err))
-		fw_warn("feed %lld: the entries are stored, but not counted in its quota: %s", (long long)o->feed_id, err.text);
+		fw_warn("feed %lld: the entries are stored, but not counted in its quota: %s", (long long)o->feed_id,
+			err.text);
 }

@@ -5,15 +5,15 @@
 
 #include "api/quota.h"
 
-struct quota { /* of one document; zeroed: quota_apply() was not called yet */
-	bool applied;            /* quota_apply() is done */
-	bool counts;           /* quota_count() counts it after the commit */
-	bool exact;            /* bytes is the exact size of the new and changed entries */
+struct quota {        /* of one document; zeroed: quota_apply() was not called yet */
+	bool applied; /* quota_apply() is done */
+	bool counts;  /* quota_count() counts it after the commit */
+	bool exact;   /* bytes is the exact size of the new and changed entries */
 	struct fw_quota before;
 	/* size of the new and changed entries if exact, else of all entries */
 	int64_t bytes;
 	int64_t largest_bytes; /* size of the largest entry */
-	int64_t deferred_n;        /* entries that were left out */
+	int64_t deferred_n;    /* entries that were left out */
 };
 
 /*

@@ -226,7 +226,8 @@ static void wal_producer_sync(struct wal_producer *l)
 
 	while ((fd = segment_take_dirty(l)) >= 0) {
 		if (fdatasync(fd))
-			fw_warn("wal_dir: accepted rows may be lost in a power failure, sync failed: %s", strerror(errno));
+			fw_warn("wal_dir: accepted rows may be lost in a power failure, sync failed: %s",
+				strerror(errno));
 		close(fd);
 	}
 }
@@ -275,7 +276,9 @@ int fw_wal_open(const char *folder, int64_t sync_ms, size_t producers, struct fw
 		rc = fw_err_set(err, FW_ENOMEM, "out of memory");
 	if (!rc && sync_ms) {
 		s->threaded = pthread_create(&s->thread, NULL, wal_sync_main, s) == 0;
-		rc = s->threaded ? 0 : fw_err_set(err, FW_EIO, "cannot start the write-ahead log's sync thread (see ulimit -u)");
+		rc = s->threaded ?
+			0 :
+			fw_err_set(err, FW_EIO, "cannot start the write-ahead log's sync thread (see ulimit -u)");
 	}
 	if (rc)
 		fw_wal_close(s);
@@ -336,7 +339,9 @@ int fw_wal_reader_open(const char *folder, struct fw_wal_reader **out, struct fw
 		r->fd = -1;
 		r->folder = fw_str_dup(fw_str(folder));
 		r->dir = opendir(folder);
-		rc = !r->folder ? fw_no_memory(err) : r->dir ? 0 : fw_err_set(err, FW_EINVAL, "wal_dir = %s: %s", folder, strerror(errno));
+		rc = !r->folder ? fw_no_memory(err) :
+			r->dir  ? 0 :
+				  fw_err_set(err, FW_EINVAL, "wal_dir = %s: %s", folder, strerror(errno));
 	}
 	if (rc)
 		fw_wal_reader_close(r);
@@ -395,7 +400,8 @@ static void wal_reader_remove_unnamed(const struct fw_wal_reader *r, const char 
 	int at = dirfd(r->dir);
 	struct stat st;
 
-	if (at >= 0 && !fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) && !st.st_size && st.st_mtime < time(NULL) - 60)
+	if (at >= 0 && !fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode) && !st.st_size &&
+		st.st_mtime < time(NULL) - 60)
 		unlinkat(at, name, 0);
 }
 
@@ -444,7 +450,9 @@ bool fw_wal_read(struct fw_wal_reader *r, struct fw_str *record)
 		memcpy(&sum, at + sizeof(head), sizeof(sum));
 	}
 	if (left < HEADER || (head[1] == MAGIC && head[0] <= RECORD_MAX && PADDED(head[0]) > left - HEADER)) {
-		fw_warn("wal_dir: %s: skipped an unfinished record in the last %zu bytes; its push was not acknowledged", r->path, left);
+		fw_warn("wal_dir: %s: skipped an unfinished record in the last %zu bytes; its push was not "
+			"acknowledged",
+			r->path, left);
 	} else if (head[1] != MAGIC || head[0] > RECORD_MAX || fw_hash64_seed(at + HEADER, head[0], head[0]) != sum) {
 		fw_error("wal_dir: %s: damaged at byte %zu, skipped the last %zu bytes", r->path, r->at, left);
 		r->damaged = true;

@@ -27,7 +27,8 @@ struct fw_wal;
  * write is synced.
  * Errors: FW_EINVAL the folder cannot be created or written; FW_ENOMEM; FW_EIO no thread.
  */
-FW_MUST_CHECK int fw_wal_open(const char *folder, int64_t sync_ms, size_t producers, struct fw_wal **out, struct fw_err *err);
+FW_MUST_CHECK int fw_wal_open(
+	const char *folder, int64_t sync_ms, size_t producers, struct fw_wal **out, struct fw_err *err);
 /*
  * Deletes the files whose rows are all stored; the others stay for the next start. NULL is allowed.
  */

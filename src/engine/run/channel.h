@@ -35,13 +35,13 @@ struct channel {
 	const struct fw_config *config;
 	struct visit_rules rules;
 	struct owner *owner;
-	uint32_t slots;             /* limit of transfers in flight */
+	uint32_t slots; /* limit of transfers in flight */
 	/* claims that are useful: in flight, and the next ones that start when a slot frees */
 	size_t claims_max;
 	/* limit of uncommitted visits: above it the loop wants no more claims */
 	size_t pending_max;
-	size_t visit_max;           /* number of visit structs */
-	size_t held_max;            /* limit of held_bytes */
+	size_t visit_max; /* number of visit structs */
+	size_t held_max;  /* limit of held_bytes */
 
 	struct fw_ring outcomes, recycled; /* struct visit * */
 	/*
@@ -52,18 +52,18 @@ struct channel {
 	_Atomic size_t held_bytes;
 	/* the store thread has nothing to claim; it wakes by itself when it has */
 	_Atomic bool nothing_due;
-	_Atomic bool all_claimed;          /* run --once: nothing is left to claim */
+	_Atomic bool all_claimed; /* run --once: nothing is left to claim */
 	/* set by the loop: claim nothing, take everything back, then end */
 	_Atomic bool stopping;
-	_Atomic bool loop_done;     /* the loop has handed over its last visit */
+	_Atomic bool loop_done; /* the loop has handed over its last visit */
 	/* set by the store thread: all work is done (run --once), or a stop was requested */
 	_Atomic bool finished;
-	_Atomic bool stop_requested;          /* a control message requested the stop */
-	_Atomic bool store_thread_ended;    /* the store thread has ended */
+	_Atomic bool stop_requested;     /* a control message requested the stop */
+	_Atomic bool store_thread_ended; /* the store thread has ended */
 
-	int wake_fd[2];             /* wakes the store thread: a non-blocking pipe */
-	_Atomic bool woken;         /* the pipe holds a byte already */
-	_Atomic int collecting;     /* 1: the store thread sleeps until its open batch is due */
+	int wake_fd[2];         /* wakes the store thread: a non-blocking pipe */
+	_Atomic bool woken;     /* the pipe holds a byte already */
+	_Atomic int collecting; /* 1: the store thread sleeps until its open batch is due */
 	uv_async_t to_loop;
 	pthread_t store_thread;
 };

@@ -60,17 +60,26 @@ static int child_serve(const struct child *c)
 	if (child_enter_sandbox(c, FW_SANDBOX_SERVER))
 		return WORKER_SYSTEM;
 	switch (c->serve(c->ctx, c->config, c->meter, c->master_fd, &c->shared[c->index].err)) {
-	case 0: return WORKER_LEFT;
-	case FW_EIO: return WORKER_STORE;
-	default: return WORKER_SYSTEM;
+	case 0:
+		return WORKER_LEFT;
+	case FW_EIO:
+		return WORKER_STORE;
+	default:
+		return WORKER_SYSTEM;
 	}
 }
 
 static int child_work(const struct child *c)
 {
-	struct worker_options wo = {.config = c->config, .shared = &c->shared[c->index],
-		.meter = fw_meter_slot(c->meter, (size_t)c->index), .index = c->index, .workers = c->n, .once = c->once,
-		.due_before_ms = c->once ? c->started_ms : 0, .run_id = c->started_ms, .master_fd = c->master_fd};
+	struct worker_options wo = {.config = c->config,
+		.shared = &c->shared[c->index],
+		.meter = fw_meter_slot(c->meter, (size_t)c->index),
+		.index = c->index,
+		.workers = c->n,
+		.once = c->once,
+		.due_before_ms = c->once ? c->started_ms : 0,
+		.run_id = c->started_ms,
+		.master_fd = c->master_fd};
 	char who[32];
 
 	signal(SIGPIPE, SIG_IGN);
@@ -127,8 +136,14 @@ static int fd_keep_on_exec(int fd)
 /* Write what the child needs into a file. *fd: that file. Returns 0 or a negative errno. */
 static int handoff_write(const struct child *c, int *fd)
 {
-	struct child_handoff h = {.started_ms = c->started_ms, .shared_fd = c->shared_fd, .meter_fd = fw_meter_fd(c->meter), .master_fd = c->master_fd,
-		.index = c->index, .n = c->n, .slot_n = c->slot_n, .once = c->once};
+	struct child_handoff h = {.started_ms = c->started_ms,
+		.shared_fd = c->shared_fd,
+		.meter_fd = fw_meter_fd(c->meter),
+		.master_fd = c->master_fd,
+		.index = c->index,
+		.n = c->n,
+		.slot_n = c->slot_n,
+		.once = c->once};
 	struct fw_buf b = FW_BUF_INIT(HANDED_MAX_BYTES);
 	int rc;
 
@@ -179,7 +194,8 @@ static int handoff_read_file(int fd, struct fw_buf *out)
 	struct stat st;
 	char *to;
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct child_handoff) || st.st_size > (off_t)HANDED_MAX_BYTES)
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct child_handoff) ||
+		st.st_size > (off_t)HANDED_MAX_BYTES)
 		return FW_EINVAL;
 	to = fw_buf_room(out, (size_t)st.st_size);
 	if (!to || pread(fd, to, (size_t)st.st_size, 0) != st.st_size)
@@ -198,7 +214,8 @@ static int handoff_read(int fd, struct child *c, struct fw_config **config, stru
 	*c = (struct child){0};
 	if (rc) {
 		fw_buf_finish(&b);
-		fw_err_set(err, rc, "descriptor %d refused: not created by 'run' or 'serve', which alone start this command", fd);
+		fw_err_set(err, rc,
+			"descriptor %d refused: not created by 'run' or 'serve', which alone start this command", fd);
 		return rc;
 	}
 	memcpy(&h, b.p, sizeof(h));
@@ -206,11 +223,20 @@ static int handoff_read(int fd, struct child *c, struct fw_config **config, stru
 	fw_buf_finish(&b);
 	if (rc)
 		return rc;
-	*c = (struct child){.config = *config, .meter = fw_meter_open(h.meter_fd), .index = h.index, .n = h.n, .slot_n = h.slot_n,
-		.master_fd = h.master_fd, .once = h.once, .started_ms = h.started_ms};
-	c->shared = mmap(NULL, (size_t)h.slot_n * sizeof(*c->shared), PROT_READ | PROT_WRITE, MAP_SHARED, h.shared_fd, 0);
+	*c = (struct child){.config = *config,
+		.meter = fw_meter_open(h.meter_fd),
+		.index = h.index,
+		.n = h.n,
+		.slot_n = h.slot_n,
+		.master_fd = h.master_fd,
+		.once = h.once,
+		.started_ms = h.started_ms};
+	c->shared = mmap(
+		NULL, (size_t)h.slot_n * sizeof(*c->shared), PROT_READ | PROT_WRITE, MAP_SHARED, h.shared_fd, 0);
 	close(h.shared_fd);
-	return c->meter && c->shared != MAP_FAILED ? 0 : fw_err_set(err, FW_EIO, "shared memory of the run not mapped: %s", strerror(errno));
+	return c->meter && c->shared != MAP_FAILED ?
+		0 :
+		fw_err_set(err, FW_EIO, "shared memory of the run not mapped: %s", strerror(errno));
 }
 
 int fw_run_child(const char *handed, fw_serve_body *serve, void *ctx)

@@ -7,12 +7,12 @@
 
 struct child {
 	const struct fw_config *config;
-	struct worker_shared *shared;      /* array of all children; [index] is its own element */
+	struct worker_shared *shared; /* array of all children; [index] is its own element */
 	struct fw_meter *meter;
-	int shared_fd;                     /* descriptor of the shared memory; -1: none */
+	int shared_fd; /* descriptor of the shared memory; -1: none */
 	/* workers are 0 ... n - 1; the server, if there is one, is n */
 	int index, n, slot_n;
-	int master_fd;                     /* end of file: the master is gone */
+	int master_fd; /* end of file: the master is gone */
 	bool once;
 	/* start and id of the run; a run --once fetches what is due by then */
 	int64_t started_ms;
@@ -24,8 +24,8 @@ struct child {
 int child_main(const struct child *c);
 /*
  * Execute this program again in a child that was just forked, so that it has a memory layout of its
- * own, and continue there in fw_run_child(). argv: fw_run_options.exec_args. Returns only on failure: a
- * negative errno.
+ * own, and continue there in fw_run_child(). argv: fw_run_options.exec_args. Returns only on
+ * failure: a negative errno.
  */
 FW_MUST_CHECK int child_exec(const struct child *c, const char *const *argv);
 

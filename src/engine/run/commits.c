@@ -76,7 +76,8 @@ static int visit_apply_quota(struct store_thread *s, struct visit *v, struct fw_
 		return rc;
 	visit_drop_validators(v);
 	if (!v->quota.before.deferred_n) /* log it once a day, not for each visit */
-		fw_info("feed %lld: daily quota reached (feed_daily_entries_max, feed_daily_bytes_max); %lld entries wait",
+		fw_info("feed %lld: daily quota reached (feed_daily_entries_max, feed_daily_bytes_max); %lld entries "
+			"wait",
 			(long long)v->feed.id, (long long)v->quota.deferred_n);
 	return 0;
 }
@@ -87,7 +88,9 @@ static int visit_apply_quota(struct store_thread *s, struct visit *v, struct fw_
 static void commits_count_stale(struct store_thread *s, size_t n)
 {
 	meter_count(s->ch->o->meter, FW_COUNT_STALE, n);
-	fw_info("%zu visits ended after this worker's lease was lost: they are not stored, and other workers repeat them", n);
+	fw_info("%zu visits ended after this worker's lease was lost: they are not stored, and other workers repeat "
+		"them",
+		n);
 }
 
 static void visit_stored(struct store_thread *s, struct visit *v)
@@ -133,7 +136,8 @@ static int commits_store_some(struct store_thread *s, size_t from, size_t n, str
  */
 static void outcome_strip(struct visit *v, const struct fw_err *err)
 {
-	fw_error("feed %lld: visit refused by the store: %s; it is stored without its entries", (long long)v->feed.id, err->text);
+	fw_error("feed %lld: visit refused by the store: %s; it is stored without its entries", (long long)v->feed.id,
+		err->text);
 	v->outcome.entries = NULL;
 	v->outcome.entry_n = 0;
 	v->outcome.groups = FW_GROUP_ERROR;
@@ -167,7 +171,8 @@ static int commits_store_range(struct store_thread *s, size_t from, size_t n, si
 	if (retry_is_transient(rc))
 		return rc;
 	if (rc) { /* refused again: the feed is fetched again after the next read of its shard */
-		fw_error("feed %lld: visit without entries refused by the store: %s", (long long)s->batch[from]->feed.id, err->text);
+		fw_error("feed %lld: visit without entries refused by the store: %s",
+			(long long)s->batch[from]->feed.id, err->text);
 		owner_claim_free(s->owner, s->batch[from]->claim);
 	}
 	*done += 1;

@@ -9,10 +9,10 @@
 #include "feedwheel/store.h"
 #include "sched/plan.h"
 
-struct due_rows { /* what is due, from fw_store_due_list(); zeroed: empty */
+struct due_rows {               /* what is due, from fw_store_due_list(); zeroed: empty */
 	struct fw_due_row *row; /* the owner calls free() */
 	size_t n, cap;
-	size_t known;           /* rows with a known duration */
+	size_t known; /* rows with a known duration */
 };
 /* a fw_due_cb; ctx: the rows. FW_ENOMEM */
 int due_rows_add(void *ctx, const struct fw_due_row *row);

@@ -17,10 +17,10 @@
 
 #define CHUNK 1024
 #define UNPLANNED (INT64_MAX / 2) /* orders after the plan's */
-#define LATENESS_UNIT 16777216.0     /* one interval late, as an order */
+#define LATENESS_UNIT 16777216.0  /* one interval late, as an order */
 #define LATENESS_MAX 1e11
-#define COARSE_BITS 3             /* significant bits that order_round() keeps */
-#define EQUAL_BELOW_MS 32               /* shorter durations count as equal */
+#define COARSE_BITS 3     /* significant bits that order_round() keeps */
+#define EQUAL_BELOW_MS 32 /* shorter durations count as equal */
 
 struct due_chunk {
 	struct due_chunk *next;
@@ -30,14 +30,16 @@ struct due_chunk {
 struct due_shard {
 	struct due_item *first;
 	size_t n;
-	int64_t work_ms;          /* expected time of the feeds that are due */
+	int64_t work_ms; /* expected time of the feeds that are due */
 };
 
 #define HOSTS_LEARNED 8192
 
 struct due_set {
 	struct due_rules rules;
-	struct { int64_t host_id, expect_us; } learned[HOSTS_LEARNED];
+	struct {
+		int64_t host_id, expect_us;
+	} learned[HOSTS_LEARNED];
 	struct fw_hosts *queue[DUE_QUEUES]; /* by enum due_queue; all hosts are in shard 0 */
 	struct fw_heap later;
 	struct due_chunk *due_chunk;
@@ -404,8 +406,11 @@ int due_set_put(struct due_set *d, const struct store_due *due, struct fw_hosts_
 	it = due_item_alloc(d);
 	if (!it)
 		return FW_ENOMEM;
-	*it = (struct due_item){.item = {.feed_id = due->feed_id, .urgent = urgent}, .due_at_ms = due->due_at_ms,
-		.host_id = due->host_id, .last_visit_ms = due->last_visit_ms, .shard = (uint16_t)due->shard,
+	*it = (struct due_item){.item = {.feed_id = due->feed_id, .urgent = urgent},
+		.due_at_ms = due->due_at_ms,
+		.host_id = due->host_id,
+		.last_visit_ms = due->last_visit_ms,
+		.shard = (uint16_t)due->shard,
 		.expect_ms = (uint32_t)FW_MIN(FW_MAX((due->expect_us + 999) / 1000, 0), INT32_MAX)};
 	due_shard_add(d, it);
 	if (d->rules.once || it->due_at_ms <= now.wall_ms) {
@@ -508,7 +513,8 @@ void due_set_done(struct due_set *d, struct due_item *it, struct fw_hosts_now no
 void due_set_put_back(struct due_set *d, struct due_item *it, int64_t until_ms, struct fw_hosts_now now)
 {
 	struct fw_hosts_row pause = {.host_id = it->host_id,
-		.next_ok_ms = now.wall_ms + FW_MIN(FW_MAX(until_ms, now.mono_ms) - now.mono_ms, FW_LEARNED_DELAY_MAX_MS)};
+		.next_ok_ms = now.wall_ms +
+			FW_MIN(FW_MAX(until_ms, now.mono_ms) - now.mono_ms, FW_LEARNED_DELAY_MAX_MS)};
 	int rc = 0;
 
 	due_item_unclaim(d, it, now);
@@ -552,7 +558,9 @@ static int due_set_plan(const struct due_set *d, struct due_item **it, size_t n,
 
 	for (size_t i = 0; !rc && i < n; i++)
 		item[i] = (struct fw_plan_item){.host = it[i]->host_id,
-			.expect_us = it[i]->expect_ms ? order_round(FW_MAX((int64_t)it[i]->expect_ms, EQUAL_BELOW_MS)) * 1000 : 0};
+			.expect_us = it[i]->expect_ms ?
+				order_round(FW_MAX((int64_t)it[i]->expect_ms, EQUAL_BELOW_MS)) * 1000 :
+				0};
 	rc = rc ? rc : fw_plan_simulate(&d->rules.plan, item, n, start, &total);
 	for (size_t i = 0; !rc && i < n; i++)
 		order[start[i].item] = (int64_t)i;
@@ -584,7 +592,8 @@ static int due_item_by_rows(const void *a, const void *b)
 {
 	const struct due_item *x = *(struct due_item *const *)a, *y = *(struct due_item *const *)b;
 
-	return due_item_rows_key(x) != due_item_rows_key(y) ? (due_item_rows_key(x) < due_item_rows_key(y) ? -1 : 1) : due_item_by_due(a, b);
+	return due_item_rows_key(x) != due_item_rows_key(y) ? (due_item_rows_key(x) < due_item_rows_key(y) ? -1 : 1) :
+							      due_item_by_due(a, b);
 }
 
 /* Does the policy fetch in the order of due times? */
@@ -603,7 +612,8 @@ static int due_set_reorder(struct due_set *d, struct fw_hosts_now now)
 	if (!rc)
 		(void)due_items_collect(d, it, 0);
 	if (!rc && d->rules.once && n) {
-		qsort(it, n, sizeof(struct due_item *), policy_is_by_due(d->rules.plan.policy) ? due_item_by_due : due_item_by_rows);
+		qsort(it, n, sizeof(struct due_item *),
+			policy_is_by_due(d->rules.plan.policy) ? due_item_by_due : due_item_by_rows);
 		rc = due_set_plan(d, it, n, order);
 	}
 	for (size_t i = 0; !rc && i < n; i++) {

@@ -30,21 +30,21 @@
 
 struct due_rules {
 	size_t max;
-	uint32_t host_claims;      /* claims of one host at once; 0: no limit */
-	int64_t host_gap_ms;       /* between two claims of one host */
+	uint32_t host_claims; /* claims of one host at once; 0: no limit */
+	int64_t host_gap_ms;  /* between two claims of one host */
 	uint32_t slots;
 	/* a feed that is expected to take longer is slow; 0: no feed is */
 	int64_t slow_us;
-	int64_t backlog_ms;        /* 0: always by due time */
-	bool once;                 /* run --once: every feed is due, and `plan` is the order */
+	int64_t backlog_ms; /* 0: always by due time */
+	bool once;          /* run --once: every feed is due, and `plan` is the order */
 	struct fw_plan_rules plan;
 };
 
 enum due_state { DUE_NOWHERE, DUE_LATER, DUE_WAITING, DUE_CLAIMED };
 enum due_queue { DUE_QUICK, DUE_SLOW, DUE_NEW, DUE_QUEUES };
 
-struct due_item { /* a feed of the set; read-only for callers */
-	struct fw_hosts_item item; /* feed_id, urgent; DUE_LATER: its node stands in the heap */
+struct due_item {                     /* a feed of the set; read-only for callers */
+	struct fw_hosts_item item;    /* feed_id, urgent; DUE_LATER: its node stands in the heap */
 	struct due_item *next, *prev; /* list of its shard, or of free items */
 	int64_t due_at_ms, host_id, last_visit_ms;
 	uint32_t expect_ms;
@@ -57,8 +57,8 @@ struct due_item { /* a feed of the set; read-only for callers */
 struct due_read {
 	struct store_due *row;
 	size_t n, cap;
-	size_t room;               /* number of rows to keep */
-	bool cut;                  /* there were more rows */
+	size_t room; /* number of rows to keep */
+	bool cut;    /* there were more rows */
 };
 /* FW_ENOMEM. Memory: 2 * room rows. */
 FW_MUST_CHECK int due_read_add(struct due_read *r, const struct store_due *due);

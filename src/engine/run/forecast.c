@@ -22,7 +22,10 @@ void fw_forecast_rules(const struct fw_config *c, struct fw_forecast_rules *out)
 	struct fw_plan_rules r;
 
 	fw_settings_plan(c, (uint32_t)FW_MIN(slots, (int64_t)UINT32_MAX), &r);
-	*out = (struct fw_forecast_rules){.order = fw_plan_policy_name(r.policy), .slots = r.slots, .host_concurrency = r.host_concurrency, .host_gap_us = r.host_gap_us,
+	*out = (struct fw_forecast_rules){.order = fw_plan_policy_name(r.policy),
+		.slots = r.slots,
+		.host_concurrency = r.host_concurrency,
+		.host_gap_us = r.host_gap_us,
 		.batch = r.batch};
 }
 
@@ -65,9 +68,13 @@ size_t fw_forecast_count(const struct fw_forecast *f, size_t *known)
 	return f->due.n;
 }
 
-int fw_forecast_make(struct fw_forecast *f, const struct fw_forecast_rules *r, struct fw_forecast_total *out, struct fw_err *err)
+int fw_forecast_make(
+	struct fw_forecast *f, const struct fw_forecast_rules *r, struct fw_forecast_total *out, struct fw_err *err)
 {
-	struct fw_plan_rules rules = {.slots = r->slots, .host_concurrency = r->host_concurrency, .host_gap_us = r->host_gap_us, .batch = r->batch};
+	struct fw_plan_rules rules = {.slots = r->slots,
+		.host_concurrency = r->host_concurrency,
+		.host_gap_us = r->host_gap_us,
+		.batch = r->batch};
 	struct fw_plan_total total = {.total_us = 0};
 	int rc;
 
@@ -80,8 +87,13 @@ int fw_forecast_make(struct fw_forecast *f, const struct fw_forecast_rules *r, s
 	rc = fw_plan_simulate(&rules, f->item, f->due.n, f->start, &total);
 	if (rc)
 		return fw_err_set(err, rc, "out of memory for the plan of %zu feeds", f->due.n);
-	*out = (struct fw_forecast_total){.total_us = total.total_us, .sum_us = total.sum_us, .bound_us = fw_plan_bound(&total), .slots_us = total.slots_us,
-		.longest_us = total.longest_us, .host_us = total.host_us, .host_n = total.host_n};
+	*out = (struct fw_forecast_total){.total_us = total.total_us,
+		.sum_us = total.sum_us,
+		.bound_us = fw_plan_bound(&total),
+		.slots_us = total.slots_us,
+		.longest_us = total.longest_us,
+		.host_us = total.host_us,
+		.host_n = total.host_n};
 	if (f->due.n && total.host_us)
 		out->host_feed_id = f->due.row[total.host_item].feed_id;
 	for (size_t i = 0; i < f->due.n; i++) {
@@ -96,8 +108,12 @@ void fw_forecast_feed(const struct fw_forecast *f, size_t i, struct fw_forecast_
 	const struct fw_plan_start *s = &f->start[i];
 	const struct fw_due_row *row = &f->due.row[s->item];
 
-	*out = (struct fw_forecast_start){.feed_id = row->feed_id, .at_us = s->at_us, .expect_us = s->until_us - s->at_us, .dev_us = row->expect_dev_us,
-		.slot = s->slot, .known = row->expect_us > 0};
+	*out = (struct fw_forecast_start){.feed_id = row->feed_id,
+		.at_us = s->at_us,
+		.expect_us = s->until_us - s->at_us,
+		.dev_us = row->expect_dev_us,
+		.slot = s->slot,
+		.known = row->expect_us > 0};
 }
 
 void fw_forecast_phases(const struct fw_feed *feed, int64_t part_us[FW_FORECAST_PHASES])

@@ -19,8 +19,10 @@ struct host_rules {
 #define HOST_KEY_MAX 256
 /*
  * The host_key of a feed with this URL; "" if fw_store_host() gives the same. address: 16 bytes in
- * the form of fw_limiter_key(), or NULL: unknown. False: cannot be decided; the feed keeps its host.
+ * the form of fw_limiter_key(), or NULL: unknown. False: cannot be decided; the feed keeps its
+ * host.
  */
-FW_MUST_CHECK bool host_key(const struct host_rules *r, struct fw_str url, const unsigned char *address, char out[HOST_KEY_MAX]);
+FW_MUST_CHECK bool host_key(
+	const struct host_rules *r, struct fw_str url, const unsigned char *address, char out[HOST_KEY_MAX]);
 
 #endif

@@ -13,7 +13,8 @@ uint32_t host_share_of(const struct fw_feed *feed, uint64_t seed)
 {
 	char name[HOST_KEY_MAX], key[HOST_KEY_MAX];
 
-	if (!fw_url_host(feed->url, name, sizeof(name)) || !fw_store_feed_host(feed, key, sizeof(key)) || strcmp(name, key) == 0)
+	if (!fw_url_host(feed->url, name, sizeof(name)) || !fw_store_feed_host(feed, key, sizeof(key)) ||
+		strcmp(name, key) == 0)
 		return 0;
 	return (uint32_t)(fw_hash64_seed(name, strlen(name), seed) % (HOST_SHARE_N - 1)) + 1;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Names that share a host (a hosting service's customers, or all names at one address) share its
- * limit: host_concurrency requests at once. A name with a slow server could hold all of them for as long as
- * a visit may last. So one name gets at most all places but one. The host's owner counts them, by a
- * hash of the name; two names with the same hash only wait for each other.
+ * limit: host_concurrency requests at once. A name with a slow server could hold all of them for as
+ * long as a visit may last. So one name gets at most all places but one. The host's owner counts
+ * them, by a hash of the name; two names with the same hash only wait for each other.
  */
 #ifndef FW_ENGINE_HOST_SHARE_H
 #define FW_ENGINE_HOST_SHARE_H

@@ -13,8 +13,8 @@
  * empty. The record is written after the feeds are due: a crash in between makes them due twice
  * rather than never. A feed's error names the setting that can permit it (fetch/classify.c).
  *
- * Connectivity: that a worker's network is down is a record of kind "connectivity", with the worker's
- * name as key and the time it went down. It expires by itself.
+ * Connectivity: that a worker's network is down is a record of kind "connectivity", with the
+ * worker's name as key and the time it went down. It expires by itself.
  */
 #include <assert.h>
 
@@ -34,14 +34,15 @@
 #define OFFLINE_KIND FW_STR("connectivity")
 #define OFFLINE_EVERY_MS FW_MINUTE_MS
 #define OFFLINE_EXPIRY_MS (3 * FW_MINUTE_MS)
-#define ENOUGH 1 /* stops a listing */
+#define ENOUGH 1            /* stops a listing */
 #define AHEAD_MS FW_HOUR_MS /* machines' clocks differ by less */
 #define FAR_MS (100 * 366 * FW_DAY_MS)
 #define SETTING FW_STR("setting")
 #define PAGE_N 500
 
 /* Does not count a feed that was removed meanwhile. */
-static int maintenance_set_feed(struct fw_store *st, const struct fw_feed *to, unsigned what, size_t *n, struct fw_err *err)
+static int maintenance_set_feed(
+	struct fw_store *st, const struct fw_feed *to, unsigned what, size_t *n, struct fw_err *err)
 {
 	int rc = fw_store_feed_set(st, to, what, err);
 
@@ -208,7 +209,8 @@ static int blocked_make_due(struct fw_store *st, struct fw_str setting, int64_t 
 	int rc;
 
 	do {
-		struct fw_feed_query q = {.status = FW_FEED_ACTIVE, .failing = true, .after_id = p.last_id, .limit = PAGE_N};
+		struct fw_feed_query q = {
+			.status = FW_FEED_ACTIVE, .failing = true, .after_id = p.last_id, .limit = PAGE_N};
 
 		p.n = p.seen_n = 0;
 		rc = fw_store_feed_list(st, &q, blocked_on_feed, &p, err);
@@ -243,10 +245,12 @@ static bool list_has_more(struct fw_str list, struct fw_str other)
 }
 
 /* more_permits: an added network permits, rather than denies. */
-static int blocked_check_setting(struct fw_store *st, struct fw_str setting, const char *now, bool more_permits, int64_t now_ms, size_t *n, struct fw_err *err)
+static int blocked_check_setting(struct fw_store *st, struct fw_str setting, const char *now, bool more_permits,
+	int64_t now_ms, size_t *n, struct fw_err *err)
 {
 	struct fw_str is = now ? fw_str(now) : FW_STR("");
-	struct fw_record was, keep = {.kind = SETTING, .key = setting, .value = is, .at_ms = now_ms, .until_ms = FW_NO_DATE};
+	struct fw_record was,
+		keep = {.kind = SETTING, .key = setting, .value = is, .at_ms = now_ms, .until_ms = FW_NO_DATE};
 	struct fw_arena a;
 	int rc;
 
@@ -278,7 +282,8 @@ int maintenance_unblock(struct fw_store *st, const struct fw_config *c, int64_t 
 
 /* ---- connectivity ---------------------------------------------------------------------------- */
 
-static void maintenance_record_offline(struct maintenance *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, int64_t mono_ms)
+static void maintenance_record_offline(
+	struct maintenance *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, int64_t mono_ms)
 {
 	bool offline = atomic_load_explicit(&m->offline, memory_order_relaxed) != 0;
 	struct fw_record r = {.kind = OFFLINE_KIND, .key = fw_str(worker), .value = FW_STR("offline")};
@@ -290,7 +295,8 @@ static void maintenance_record_offline(struct maintenance *c, struct fw_store *s
 		return;
 	r.at_ms = c->offline_since_ms ? c->offline_since_ms : now_ms;
 	r.until_ms = now_ms + OFFLINE_EXPIRY_MS;
-	rc = offline ? fw_store_record_put(st, &r, false, NULL, &err) : fw_store_record_remove(st, r.kind, r.key, FW_STR_NONE, &err);
+	rc = offline ? fw_store_record_put(st, &r, false, NULL, &err) :
+		       fw_store_record_remove(st, r.kind, r.key, FW_STR_NONE, &err);
 	/* an unavailable store is reported elsewhere */
 	if (rc && rc != FW_ENOTFOUND)
 		fw_debug("state of the network not recorded: %s", err.text);
@@ -298,7 +304,8 @@ static void maintenance_record_offline(struct maintenance *c, struct fw_store *s
 	c->offline_at_ms = mono_ms + OFFLINE_EVERY_MS;
 }
 
-void maintenance_run(struct maintenance *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m, bool first, int64_t mono_ms)
+void maintenance_run(struct maintenance *c, struct fw_store *st, const char *worker, const struct fw_meter_slot *m,
+	bool first, int64_t mono_ms)
 {
 	maintenance_record_offline(c, st, worker, m, mono_ms);
 	if (!first)

@@ -44,10 +44,10 @@
 #define IGNORES_STOP_MS (5 * FW_SECOND_MS)
 #define STOP_EXTRA_MS (30 * FW_SECOND_MS) /* added to drain_timeout_ms for the service manager */
 #define BURST_MS 500
-#define STOPPED_MS (2 * FW_SECOND_MS) /* gap between two ticks: the master itself was stopped */
+#define STOPPED_MS (2 * FW_SECOND_MS)     /* gap between two ticks: the master itself was stopped */
 #define FILES_CHECK_MS (2 * FW_SECOND_MS) /* interval of checks of the files that children may read */
-#define STEADY_MS (30 * FW_SECOND_MS) /* a child that lived this long started properly */
-#define STATUS_MS (5 * FW_SECOND_MS) /* interval of status lines for the service manager */
+#define STEADY_MS (30 * FW_SECOND_MS)     /* a child that lived this long started properly */
+#define STATUS_MS (5 * FW_SECOND_MS)      /* interval of status lines for the service manager */
 #define EARLY_MS (5 * FW_SECOND_MS)
 #define RESPAWN_MIN_MS 100
 #define RESPAWN_MAX_MS (30 * FW_SECOND_MS)
@@ -59,7 +59,8 @@ static enum fw_sandbox_role child_kind(const struct master *m, int index)
 
 static unsigned master_child_kinds(const struct master *m)
 {
-	return 1u << FW_SANDBOX_MASTER | (m->n ? 1u << FW_SANDBOX_WORKER : 0) | (m->slot_n > m->n ? 1u << FW_SANDBOX_SERVER : 0);
+	return 1u << FW_SANDBOX_MASTER | (m->n ? 1u << FW_SANDBOX_WORKER : 0) |
+		(m->slot_n > m->n ? 1u << FW_SANDBOX_SERVER : 0);
 }
 
 /*
@@ -68,8 +69,18 @@ static unsigned master_child_kinds(const struct master *m)
  */
 static int child_begin(const struct master *m, int index)
 {
-	struct child c = {.config = m->config, .shared = m->shared, .meter = m->meter, .shared_fd = m->shared_fd, .index = index, .n = m->n,
-		.slot_n = m->slot_n, .master_fd = m->pipe_fd[0], .once = m->o->once, .started_ms = m->started_ms, .serve = m->o->serve, .ctx = m->o->ctx};
+	struct child c = {.config = m->config,
+		.shared = m->shared,
+		.meter = m->meter,
+		.shared_fd = m->shared_fd,
+		.index = index,
+		.n = m->n,
+		.slot_n = m->slot_n,
+		.master_fd = m->pipe_fd[0],
+		.once = m->o->once,
+		.started_ms = m->started_ms,
+		.serve = m->o->serve,
+		.ctx = m->o->ctx};
 	unsigned have, lack;
 	int rc;
 
@@ -98,7 +109,8 @@ static int child_spawn(struct master *m, int index)
 	if (pid == 0)
 		exit(child_begin(m, index));
 	if (pid < 0)
-		return fw_err_set(&m->err, FW_EIO, "process not created: %s (to raise the limit, use ulimit -u)", strerror(errno));
+		return fw_err_set(&m->err, FW_EIO, "process not created: %s (to raise the limit, use ulimit -u)",
+			strerror(errno));
 	s->pid = pid;
 	atomic_store(&fw_meter_slot(m->meter, (size_t)index)->pid, pid);
 	s->respawn_at_ms = 0;
@@ -122,7 +134,8 @@ static void master_stop(struct master *m)
 	fw_debug("stopping: workers drain");
 	m->stopping = true;
 	/* draining may take longer than the manager's default timeout */
-	(void)fw_notify(&m->notify, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld\nSTATUS=stopping: finishing and storing what is in flight",
+	(void)fw_notify(&m->notify,
+		"STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld\nSTATUS=stopping: finishing and storing what is in flight",
 		(long long)(m->config->drain_timeout_ms + STOP_EXTRA_MS) * 1000);
 	m->leave_by_ms = fw_mono_ms() + m->config->drain_timeout_ms;
 	children_signal(m, SIGTERM);
@@ -190,7 +203,8 @@ static void child_on_exit(struct master *m, int index, int status)
 		m->rc = sh->err.rc ? sh->err.rc : FW_EIO;
 		m->err = sh->err;
 		if (!sh->err.rc)
-			fw_err_set(&m->err, FW_EIO, "the server was killed while it stopped: rows accepted in memory are lost");
+			fw_err_set(&m->err, FW_EIO,
+				"the server was killed while it stopped: rows accepted in memory are lost");
 	}
 	/* the request is for all workers, and one that is dead just now would miss it */
 	if (code == WORKER_STOP_REQUESTED)
@@ -215,7 +229,8 @@ static void child_on_exit(struct master *m, int index, int status)
 	} else {
 		meter_add(&meter->restarts, 1);
 		if (WIFSIGNALED(status))
-			fw_error("%s was killed by signal %d%s", name, WTERMSIG(status), reading ? " while reading a document" : "");
+			fw_error("%s was killed by signal %d%s", name, WTERMSIG(status),
+				reading ? " while reading a document" : "");
 		else
 			fw_error("%s exited with code %d", name, code);
 		if (reading)
@@ -320,7 +335,8 @@ static void children_restart_for_files(struct master *m)
 		fw_sandbox_mark(m->config, child_kind(m, i), &now);
 		if (!fw_sandbox_is_stale(&s->mark, &now))
 			continue;
-		fw_info("a file that %s %d may read was replaced (resolv.conf, certificates, ...): it drains and restarts",
+		fw_info("a file that %s %d may read was replaced (resolv.conf, certificates, ...): it drains and "
+			"restarts",
 			i < m->n ? "worker" : "server", i < m->n ? i : 0);
 		s->restarting = true;
 		kill(s->pid, SIGTERM);
@@ -332,13 +348,20 @@ static void master_add_up(const struct master *m, struct fw_run_stats *out)
 	struct fw_meter_sum s;
 
 	fw_meter_read(m->meter, &s);
-	*out = (struct fw_run_stats){.run_id = m->started_ms, .elapsed_ms = fw_mono_ms() - m->started_mono_ms,
-		.restarts = s.worker_restarts + s.server_restarts, .total = m->n ? atomic_load(&m->shared[0].total) : 0,
+	*out = (struct fw_run_stats){.run_id = m->started_ms,
+		.elapsed_ms = fw_mono_ms() - m->started_mono_ms,
+		.restarts = s.worker_restarts + s.server_restarts,
+		.total = m->n ? atomic_load(&m->shared[0].total) : 0,
 		.next_due_ms = m->n ? atomic_load(&m->shared[0].next_due_ms) : 0,
-		.ok = s.visits[FW_VISIT_OK], .not_modified = s.visits[FW_VISIT_NOT_MODIFIED] + s.visits[FW_VISIT_SAME],
-		.stale = s.count[FW_COUNT_STALE], .new_entries = s.count[FW_COUNT_NEW_ENTRIES],
-		.changed_entries = s.count[FW_COUNT_CHANGED_ENTRIES], .wire_bytes = s.count[FW_COUNT_WIRE_BYTES],
-		.body_bytes = s.count[FW_COUNT_BODY_BYTES], .deferred = s.count[FW_COUNT_DEFERRED], .in_flight = (uint32_t)s.in_flight,
+		.ok = s.visits[FW_VISIT_OK],
+		.not_modified = s.visits[FW_VISIT_NOT_MODIFIED] + s.visits[FW_VISIT_SAME],
+		.stale = s.count[FW_COUNT_STALE],
+		.new_entries = s.count[FW_COUNT_NEW_ENTRIES],
+		.changed_entries = s.count[FW_COUNT_CHANGED_ENTRIES],
+		.wire_bytes = s.count[FW_COUNT_WIRE_BYTES],
+		.body_bytes = s.count[FW_COUNT_BODY_BYTES],
+		.deferred = s.count[FW_COUNT_DEFERRED],
+		.in_flight = (uint32_t)s.in_flight,
 		.workers = s.alive};
 	for (size_t i = 0; i < FW_VISIT_KIND_N; i++)
 		out->done += s.visits[i];
@@ -354,7 +377,8 @@ static void master_collect_plan(const struct master *m, struct fw_run_stats *out
 	struct fw_meter_sum s;
 
 	fw_meter_read(m->meter, &s);
-	*c = (struct fw_run_forecast){.order = fw_plan_policy_name(fw_settings_order(m->config)), .slots = (int64_t)s.slots};
+	*c = (struct fw_run_forecast){
+		.order = fw_plan_policy_name(fw_settings_order(m->config)), .slots = (int64_t)s.slots};
 	out->workers = (uint32_t)m->n;
 	c->batch = fw_settings_batch(m->config, c->slots / FW_MAX(m->n, 1));
 	for (int i = 0; i < m->n; i++) {
@@ -394,7 +418,8 @@ static void master_progress(const struct master *m)
 static bool children_are_up(const struct master *m)
 {
 	for (int i = 0; i < m->slot_n; i++) {
-		if (!m->slot[i].pid || m->slot[i].restarting || !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms))
+		if (!m->slot[i].pid || m->slot[i].restarting ||
+			!atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms))
 			return false;
 	}
 	return true;
@@ -413,7 +438,9 @@ static int child_unresponsive(const struct master *m)
 		/* a starting server first replays its write-ahead log */
 		bool begins = i == m->n && !atomic_load(&fw_meter_slot(m->meter, (size_t)i)->heartbeat_mono_ms);
 
-		if (s->pid && (s->stopped || s->killed || (!begins && child_silent_ms(m, i, m->tick_ms) > HUNG_MS + drain_ms)))
+		if (s->pid &&
+			(s->stopped || s->killed ||
+				(!begins && child_silent_ms(m, i, m->tick_ms) > HUNG_MS + drain_ms)))
 			return i;
 	}
 	return -1;
@@ -428,11 +455,15 @@ static void manager_notify_status(struct master *m)
 
 	master_add_up(m, &s);
 	if (m->unresponsive >= 0)
-		(void)fw_snprintf(unresponsive, sizeof(unresponsive), "%s %d is unresponsive; ", m->unresponsive < m->n ? "worker" : "server", (int)m->slot[m->unresponsive].pid);
+		(void)fw_snprintf(unresponsive, sizeof(unresponsive), "%s %d is unresponsive; ",
+			m->unresponsive < m->n ? "worker" : "server", (int)m->slot[m->unresponsive].pid);
 	if (!s.in_flight && s.next_due_ms > now_ms)
-		(void)fw_snprintf(next, sizeof(next), "; the next feed is due in %s", fw_duration_text(ms, s.next_due_ms - now_ms));
-	(void)fw_notify(&m->notify, "STATUS=%s%s%u of %d workers, %s; %llu visits, %llu new entries, %llu failed; %u in flight%s", m->reload_error, unresponsive, s.workers,
-		m->n, server, (unsigned long long)s.done, (unsigned long long)s.new_entries, (unsigned long long)s.failed, s.in_flight, next);
+		(void)fw_snprintf(next, sizeof(next), "; the next feed is due in %s",
+			fw_duration_text(ms, s.next_due_ms - now_ms));
+	(void)fw_notify(&m->notify,
+		"STATUS=%s%s%u of %d workers, %s; %llu visits, %llu new entries, %llu failed; %u in flight%s",
+		m->reload_error, unresponsive, s.workers, m->n, server, (unsigned long long)s.done,
+		(unsigned long long)s.new_entries, (unsigned long long)s.failed, s.in_flight, next);
 }
 
 static void manager_notify(struct master *m)
@@ -442,7 +473,8 @@ static void manager_notify(struct master *m)
 	if (m->notify.fd < 0)
 		return;
 	m->unresponsive = child_unresponsive(m);
-	if (m->notify.watchdog_ms && m->tick_ms >= m->ping_ms && m->unresponsive < 0 && fw_notify(&m->notify, "WATCHDOG=1"))
+	if (m->notify.watchdog_ms && m->tick_ms >= m->ping_ms && m->unresponsive < 0 &&
+		fw_notify(&m->notify, "WATCHDOG=1"))
 		m->ping_ms = m->tick_ms + m->notify.watchdog_ms / 3;
 	if (m->stopping)
 		return;
@@ -474,7 +506,8 @@ static void master_reload(struct master *m)
 	(void)fw_notify(&m->notify, "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)fw_mono_us());
 	if (m->o->reload(m->o->ctx, &fresh, &err) || fw_sandbox_check(fresh, master_child_kinds(m), &err)) {
 		fw_error("SIGHUP: %s; the old configuration stays", err.text);
-		(void)fw_snprintf(m->reload_error, sizeof(m->reload_error), "%.150s; the old configuration stays: ", err.text);
+		(void)fw_snprintf(
+			m->reload_error, sizeof(m->reload_error), "%.150s; the old configuration stays: ", err.text);
 		fw_config_destroy(fresh);
 		return;
 	}
@@ -548,7 +581,8 @@ static int64_t children_cpu_ms(int64_t *max_rss_bytes)
 
 	getrusage(RUSAGE_CHILDREN, &r);
 	*max_rss_bytes = (int64_t)r.ru_maxrss * 1024;
-	return ((int64_t)r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000 + (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
+	return ((int64_t)r.ru_utime.tv_sec + r.ru_stime.tv_sec) * 1000 +
+		(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1000;
 }
 
 static size_t master_shared_bytes(const struct master *m)
@@ -560,8 +594,16 @@ int master_begin(struct master *m, const struct fw_config *c, const struct fw_ru
 {
 	int64_t unused;
 
-	*m = (struct master){.config = c, .o = o, .n = o->serve_only ? 0 : fw_settings_workers(c), .pipe_fd = {-1, -1}, .shared_fd = -1,
-		.started_mono_ms = fw_mono_ms(), .started_ms = fw_now_ms(), .cpu_before_ms = children_cpu_ms(&unused), .notify = {.fd = -1}, .unresponsive = -1};
+	*m = (struct master){.config = c,
+		.o = o,
+		.n = o->serve_only ? 0 : fw_settings_workers(c),
+		.pipe_fd = {-1, -1},
+		.shared_fd = -1,
+		.started_mono_ms = fw_mono_ms(),
+		.started_ms = fw_now_ms(),
+		.cpu_before_ms = children_cpu_ms(&unused),
+		.notify = {.fd = -1},
+		.unresponsive = -1};
 	if (o->notify) {
 		fw_notify_open(&m->notify);
 		fw_notify_hide();

@@ -14,17 +14,17 @@
 #include "engine/run/worker.h"
 
 struct child_slot {
-	pid_t pid;               /* 0: not running */
-	int64_t born_ms;         /* monotonic */
-	int64_t respawn_at_ms;   /* monotonic; 0: do not start it; always 0 while stopping */
-	int64_t pause_ms;        /* backoff before the next respawn */
+	pid_t pid;             /* 0: not running */
+	int64_t born_ms;       /* monotonic */
+	int64_t respawn_at_ms; /* monotonic; 0: do not start it; always 0 while stopping */
+	int64_t pause_ms;      /* backoff before the next respawn */
 	/*
 	 * draining, to be replaced by a child with the new configuration or with access to replaced
 	 * files
 	 */
 	bool restarting;
-	bool stopped;            /* stopped by SIGSTOP: it cannot respond */
-	bool killed;             /* we sent SIGKILL; it has not exited yet */
+	bool stopped;                /* stopped by SIGSTOP: it cannot respond */
+	bool killed;                 /* we sent SIGKILL; it has not exited yet */
 	struct fw_sandbox_mark mark; /* the files that its sandbox permitted at its start */
 };
 
@@ -33,7 +33,7 @@ struct master {
 	struct fw_config *reloaded; /* owned; NULL before the first reload */
 	const struct fw_run_options *o;
 	struct worker_shared *shared;
-	int shared_fd;             /* descriptor of that memory; -1: none */
+	int shared_fd; /* descriptor of that memory; -1: none */
 	struct fw_meter *meter;
 	struct child_slot *slot;
 	/* number of workers, which have the first slots; the server has the last */
@@ -41,20 +41,20 @@ struct master {
 	int slot_n;
 	int pipe_fd[2];
 	int64_t started_mono_ms, started_ms;
-	int64_t cpu_before_ms;    /* CPU time of earlier children, to subtract */
-	int64_t stop_requested_ms;           /* monotonic; first stop request */
-	int64_t files_checked_ms;         /* monotonic; last check of the files that children may read */
+	int64_t cpu_before_ms;     /* CPU time of earlier children, to subtract */
+	int64_t stop_requested_ms; /* monotonic; first stop request */
+	int64_t files_checked_ms;  /* monotonic; last check of the files that children may read */
 	int64_t tick_ms, awake_ms; /* monotonic; last tick; ticks have been regular since */
 	int64_t leave_by_ms;       /* monotonic; end of the time to drain, while stopping */
 	bool stopping;
 	int rc;
 	struct fw_err err;
 	struct fw_notify notify;
-	bool ready;                /* the service manager was sent READY=1 */
+	bool ready; /* the service manager was sent READY=1 */
 	/* unresponsive child reported to the service manager; -1: none */
 	int unresponsive;
 	int64_t ping_ms, status_ms; /* monotonic; next watchdog ping, next status line */
-	char reload_error[200];         /* error of the last reload; "": none */
+	char reload_error[200];     /* error of the last reload; "": none */
 };
 
 /*

@@ -58,7 +58,8 @@ static uint64_t cooldown_hash(const struct name_cooldowns *p, const char *word)
  * Do enough other names at this host want a cooldown too? *pause_ms: the shortest of their
  * cooldowns.
  */
-static bool host_wants_cooldown(struct name_cooldowns *p, uint64_t key, uint64_t name, int64_t now_ms, int64_t *pause_ms)
+static bool host_wants_cooldown(
+	struct name_cooldowns *p, uint64_t key, uint64_t name, int64_t now_ms, int64_t *pause_ms)
 {
 	struct host_cooldowns_seen *k = &p->key[key % KEY_N];
 	struct cooldown_seen heard[HOST_COOLDOWN_NAMES] = {{name, now_ms, *pause_ms}};
@@ -99,7 +100,8 @@ void name_cooldown_learn(struct name_cooldowns *p, struct visit *v, int64_t now_
 	p->last_until_ms = FW_MAX(p->last_until_ms, until_ms);
 	fw_debug("%s: cooldown of %lld s for its feeds", name, (long long)(pause_ms / 1000));
 	/* a redirect led to another host: its response says nothing about this one */
-	if (!fw_url_host(v->feed.url, key, sizeof(key)) || strcmp(name, key) != 0 || !fw_store_feed_host(&v->feed, key, sizeof(key)))
+	if (!fw_url_host(v->feed.url, key, sizeof(key)) || strcmp(name, key) != 0 ||
+		!fw_store_feed_host(&v->feed, key, sizeof(key)))
 		return;
 	if (!host_wants_cooldown(p, cooldown_hash(p, key), hash, now_ms, &pause_ms))
 		return;

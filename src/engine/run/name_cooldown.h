@@ -27,8 +27,8 @@ struct name_cooldowns *name_cooldowns_create(uint64_t seed);
 void name_cooldowns_destroy(struct name_cooldowns *p);
 
 /*
- * After visit_learn_host(): remember the cooldown of the visit's name. If enough names want one, sets it
- * for the visit's host.
+ * After visit_learn_host(): remember the cooldown of the visit's name. If enough names want one,
+ * sets it for the visit's host.
  */
 void name_cooldown_learn(struct name_cooldowns *p, struct visit *v, int64_t now_ms);
 /* End of the cooldown of the name in this URL; 0: none. */

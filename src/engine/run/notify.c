@@ -39,7 +39,8 @@ static int64_t notify_watchdog_ms(void)
 	const char *usec = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
 	int64_t us = 0, who = getpid();
 
-	if (!usec || !fw_str_int(fw_str(usec), &us) || us <= 0 || (pid && !fw_str_int(fw_str(pid), &who)) || who != getpid())
+	if (!usec || !fw_str_int(fw_str(usec), &us) || us <= 0 || (pid && !fw_str_int(fw_str(pid), &who)) ||
+		who != getpid())
 		return 0;
 	return FW_MAX(us / 1000, 1);
 }

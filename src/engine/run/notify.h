@@ -16,11 +16,11 @@
 #include "feedwheel/types.h"
 
 struct fw_notify {
-	int fd;                  /* -1: no service manager */
+	int fd; /* -1: no service manager */
 	struct sockaddr_un to;
 	socklen_t to_len;
-	int64_t watchdog_ms;     /* the manager wants WATCHDOG=1 within this time; 0: no watchdog */
-	bool failed;             /* a failure was logged */
+	int64_t watchdog_ms; /* the manager wants WATCHDOG=1 within this time; 0: no watchdog */
+	bool failed;         /* a failure was logged */
 };
 
 /* Read the environment, without changing it. Warns about an unsupported address. */

@@ -14,7 +14,7 @@
 /* limit of the wait for hosts that pause, here or at other workers */
 #define HOST_WAIT_MAX_MS FW_MINUTE_MS
 #define OTHERS_CHECK_MS 50
-#define OTHERS_CHECK_SHARE 20          /* queries take at most 1/20 of the store's time */
+#define OTHERS_CHECK_SHARE 20 /* queries take at most 1/20 of the store's time */
 
 static int once_forecast(struct store_thread *s, const struct due_rows *due)
 {
@@ -64,7 +64,8 @@ static void once_publish_measured(struct store_thread *s)
 		return;
 	sh->measured = *fw_plan_bounds_get(s->bounds);
 	fw_arena_init(&mem, 0);
-	if (sh->measured.host_us && s->st && !fw_store_feed_find(s->st, sh->measured.host_item, FW_STR_NONE, &mem, &feed, NULL))
+	if (sh->measured.host_us && s->st &&
+		!fw_store_feed_find(s->st, sh->measured.host_item, FW_STR_NONE, &mem, &feed, NULL))
 		(void)fw_store_host(feed.url, sh->measured_host, sizeof(sh->measured_host));
 	fw_arena_finish(&mem);
 }
@@ -94,7 +95,9 @@ bool once_is_finished(struct store_thread *s)
 	size_t left;
 	bool others;
 
-	if (!s->once_over && (!owner_is_finished(s->owner, HOST_WAIT_MAX_MS, &left, &others) || (others && once_others_fetch(s, left))))
+	if (!s->once_over &&
+		(!owner_is_finished(s->owner, HOST_WAIT_MAX_MS, &left, &others) ||
+			(others && once_others_fetch(s, left))))
 		return false;
 	if (!s->once_over) {
 		if (left)

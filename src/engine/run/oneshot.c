@@ -79,7 +79,12 @@ int fw_fetch_url(const struct fw_config *c, struct fw_str url, struct fw_str use
 		rc = fw_fetcher_create(&s->loop, &s->net.fetch, &s->fetcher, err);
 	if (rc)
 		goto out;
-	s->fetch = (struct fw_fetch){.url = url, .username = username, .password = password, .keep_error_body = true, .done = oneshot_on_done, .ctx = s};
+	s->fetch = (struct fw_fetch){.url = url,
+		.username = username,
+		.password = password,
+		.keep_error_body = true,
+		.done = oneshot_on_done,
+		.ctx = s};
 	rc = fw_fetch_start(s->fetcher, &s->fetch, err);
 	if (rc) {
 		fw_fetcher_destroy(s->fetcher);
@@ -104,7 +109,8 @@ out:
 	return rc;
 }
 
-int fw_response_store(struct fw_store *st, const struct fw_config *c, struct fw_response *a, int64_t feed_id, struct fw_err *err)
+int fw_response_store(
+	struct fw_store *st, const struct fw_config *c, struct fw_response *a, int64_t feed_id, struct fw_err *err)
 {
 	struct oneshot *s = a->priv;
 	struct visit v = {.slot = -1};

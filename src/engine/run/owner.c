@@ -28,7 +28,7 @@
 #define LEASE_HEARTBEATS 6
 /* limit for any lease: a worker that joins waits this long for its part */
 #define HEARTBEAT_MAX_MS 2500
-#define CHANGED_MS 200                    /* between heartbeats while the store reports changes */
+#define CHANGED_MS 200 /* between heartbeats while the store reports changes */
 /* while shards change owners; in a run --once with several workers */
 #define HEARTBEAT_QUICK_MS 500
 #define HEARTBEAT_MIN_MS 50
@@ -38,7 +38,7 @@
 #define END_HEARTBEATS 4
 /* run --once: a worker reports itself idle this long before it is */
 #define IDLE_AHEAD_MS 300
-#define CLOCK_MAX_MS FW_SECOND_MS         /* a clock query that took longer is not trusted */
+#define CLOCK_MAX_MS FW_SECOND_MS /* a clock query that took longer is not trusted */
 #define ORDER_MS (10 * FW_SECOND_MS)
 #define ONCE_ORDER_MS 100
 #define ORDER_SHARE 20
@@ -118,7 +118,8 @@ struct owner *owner_create(const struct owner_rules *r, struct store *st, owner_
 		return NULL;
 	}
 	o->due = due_set_create(&due);
-	o->hosts = fw_hosts_create(&(struct fw_hosts_rules){.host_concurrency = r->host_concurrency, .gap_ms = r->host_gap_ms});
+	o->hosts = fw_hosts_create(
+		&(struct fw_hosts_rules){.host_concurrency = r->host_concurrency, .gap_ms = r->host_gap_ms});
 	if (!o->due || !o->hosts) {
 		owner_destroy(o);
 		return NULL;
@@ -261,7 +262,8 @@ static int64_t heartbeat_end_ms(const struct owner *o)
 {
 	int64_t left_ms = due_set_work_ms(o->due) / o->rules.slots / END_HEARTBEATS;
 
-	return FW_MAX(FW_MAX(left_ms, HEARTBEAT_SHARE * o->lease.living * o->heartbeat_took_ms), (int64_t)HEARTBEAT_MIN_MS);
+	return FW_MAX(
+		FW_MAX(left_ms, HEARTBEAT_SHARE * o->lease.living * o->heartbeat_took_ms), (int64_t)HEARTBEAT_MIN_MS);
 }
 
 static int64_t heartbeat_interval_ms(const struct owner *o)
@@ -519,7 +521,8 @@ static int shards_give_back(struct owner *o, struct fw_err *err)
 		return rc == FW_ESTALE ? 0 : rc;
 	now = owner_now_latest(o);
 	for (size_t i = 0; i < g.n; i++) {
-		shards_give_back[i].quiet_since_ms = fw_hosts_sent_until(owner_hosts_lock(o), (uint32_t)shards_give_back[i].shard, now);
+		shards_give_back[i].quiet_since_ms = fw_hosts_sent_until(
+			owner_hosts_lock(o), (uint32_t)shards_give_back[i].shard, now);
 		owner_hosts_unlock(o);
 	}
 	rc = o->st->driver->release(o->st, &g, err);
@@ -598,8 +601,9 @@ int owner_step(struct owner *o, bool changed, int64_t *next_mono_ms, struct fw_e
 	if (o->lost || o->left || !o->st)
 		return 0;
 	o->store_changed = o->store_changed || changed;
-	heartbeat_at_ms = o->heartbeat_mono_ms == INT64_MIN ? mono_ms :
-						    o->heartbeat_mono_ms + (o->store_changed ? CHANGED_MS : heartbeat_interval_ms(o));
+	heartbeat_at_ms = o->heartbeat_mono_ms == INT64_MIN ?
+		mono_ms :
+		o->heartbeat_mono_ms + (o->store_changed ? CHANGED_MS : heartbeat_interval_ms(o));
 	if (mono_ms >= heartbeat_at_ms)
 		rc = owner_heartbeat(o, err);
 	rc = rc ? rc : o->lost ? 0 : shards_give_back(o, err);
@@ -619,8 +623,7 @@ bool owner_is_finished(struct owner *o, int64_t wait_max_ms, size_t *left, bool 
 	int64_t mono_ms = owner_mono_ms(o), next_ms;
 
 	*left = due_set_waiting(o->due);
-	*others = owner_has_others(o) &&
-		(!o->lease.idle || o->lease.living > o->lease.idle_n + 1 || o->shards_moved);
+	*others = owner_has_others(o) && (!o->lease.idle || o->lease.living > o->lease.idle_n + 1 || o->shards_moved);
 	if (!o->rules.once || o->lost || !o->lease.id || !o->read_all || o->unread || o->cut_n || o->first ||
 		o->leaving_n)
 		return false;
@@ -629,6 +632,11 @@ bool owner_is_finished(struct owner *o, int64_t wait_max_ms, size_t *left, bool 
 
 void owner_count(const struct owner *o, struct owner_counts *out)
 {
-	*out = (struct owner_counts){.due = due_set_n(o->due), .waiting = due_set_waiting(o->due), .open = o->open, .done = o->done,
-		.shards = o->held, .leaving = o->leaving_n, .unread = o->unread};
+	*out = (struct owner_counts){.due = due_set_n(o->due),
+		.waiting = due_set_waiting(o->due),
+		.open = o->open,
+		.done = o->done,
+		.shards = o->held,
+		.leaving = o->leaving_n,
+		.unread = o->unread};
 }

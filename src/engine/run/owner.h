@@ -48,32 +48,33 @@
 struct owner_rules {
 	const char *worker;
 	int64_t lease_ms;
-	uint32_t slots;            /* transfers of this worker at once */
+	uint32_t slots; /* transfers of this worker at once */
 	uint32_t host_concurrency;
 	int64_t host_gap_ms;
-	size_t due_max;            /* maximum number of feeds in the due set */
-	size_t slow_max;           /* claims of slow feeds at once; 0: no limit */
+	size_t due_max;  /* maximum number of feeds in the due set */
+	size_t slow_max; /* claims of slow feeds at once; 0: no limit */
 	int64_t slow_us;
 	int64_t backlog_ms;
-	uint32_t workers;          /* workers that start together; 0: unknown */
+	uint32_t workers; /* workers that start together; 0: unknown */
 	/* run --once: only what is due at due_before_ms, in the order of `plan` */
 	bool once;
 	int64_t due_before_ms;
 	struct fw_plan_rules plan;
 };
 
-enum claim_state {       /* owner of the claim: */
-	CLAIM_WAITING,   /* the owner, in the hosts' table, until its host and a slot are free */
+enum claim_state {     /* owner of the claim: */
+	CLAIM_WAITING, /* the owner, in the hosts' table, until its host and a slot are free */
 	/* the loop, until its name is below its limit at the shared host (host_share.h) */
 	CLAIM_HELD,
-	CLAIM_FETCHING,  /* the loop: a transfer in a slot */
+	CLAIM_FETCHING, /* the loop: a transfer in a slot */
 	/*
-	 * the loop: its fetch failed; the verdict on our own network is deferred (sched/connectivity.h)
+	 * the loop: its fetch failed; the verdict on our own network is deferred
+	 * (sched/connectivity.h)
 	 */
 	CLAIM_VERDICT_DEFERRED,
-	CLAIM_READING,   /* the reader thread, or its queue (reader.h) */
-	CLAIM_ENDED,     /* the outcome ring, on the way to the store thread */
-	CLAIM_STORING,   /* the store thread: its outcome waits for a commit */
+	CLAIM_READING, /* the reader thread, or its queue (reader.h) */
+	CLAIM_ENDED,   /* the outcome ring, on the way to the store thread */
+	CLAIM_STORING, /* the store thread: its outcome waits for a commit */
 	CLAIM_STATES
 };
 
@@ -84,17 +85,17 @@ struct claim {
 	 * urgent: a person requested the feed
 	 */
 	struct fw_hosts_item item;
-	struct fw_feed feed;       /* all column groups; the strings live as long as the claim */
+	struct fw_feed feed; /* all column groups; the strings live as long as the claim */
 	int64_t host_id, was_due_ms;
 	bool is_slow;
 
 	/* owned by the loop from fw_hosts_first() on */
-	bool is_named;             /* `name` is set */
-	bool is_counted;               /* it is counted in host_share.h */
+	bool is_named;   /* `name` is set */
+	bool is_counted; /* it is counted in host_share.h */
 	/* number of the feed's name at a host that several names share; 0: no limit */
 	uint32_t name;
-	int64_t held_us;           /* monotonic; the wait for its name began; CLAIM_HELD only */
-	struct claim *next_held;      /* next in the list of held claims */
+	int64_t held_us;         /* monotonic; the wait for its name began; CLAIM_HELD only */
+	struct claim *next_held; /* next in the list of held claims */
 	/* cooldown of its host that the response set; Unix ms, 0: none */
 	int64_t cooldown_until_ms;
 
@@ -104,7 +105,7 @@ struct claim {
 	int64_t claimed_mono_ms;
 	int shard;
 	int64_t lease_id;
-	int64_t rescheduled_ms;          /* new due time set from outside since the claim; 0: unchanged */
+	int64_t rescheduled_ms; /* new due time set from outside since the claim; 0: unchanged */
 	struct due_item *due;
 	struct claim_batch *batch;
 	struct claim *next, *prev;
@@ -136,9 +137,9 @@ void owner_set_store(struct owner *o, struct store *st); /* set a new connection
  */
 FW_MUST_CHECK int owner_step(struct owner *o, bool changed, int64_t *next_mono_ms, struct fw_err *err);
 /*
- * Claim feeds until `open` claims wait or are in flight. Claim up to OWNER_URGENT_EXTRA urgent feeds (a
- * person requested them) beyond that limit. Load the feeds' state and put the claims into the
- * hosts' table. *n: number of new claims.
+ * Claim feeds until `open` claims wait or are in flight. Claim up to OWNER_URGENT_EXTRA urgent
+ * feeds (a person requested them) beyond that limit. Load the feeds' state and put the claims into
+ * the hosts' table. *n: number of new claims.
  */
 FW_MUST_CHECK int owner_claim(struct owner *o, size_t open, size_t *n, struct fw_err *err);
 
@@ -151,11 +152,11 @@ void owner_receive(struct owner *o, struct claim *c);
 void owner_release(struct owner *o, struct claim *c);
 /*
  * Commit n outcomes and the changed hosts; n may be 0. claim[i] belongs to outcome[i] and has
- * passed owner_receive(). Sets feed_id, host_id and was_due_ms of each outcome. After 0 or FW_ESTALE
- * (the lease is lost, nothing was written) call owner_claim_free() for each claim.
+ * passed owner_receive(). Sets feed_id, host_id and was_due_ms of each outcome. After 0 or
+ * FW_ESTALE (the lease is lost, nothing was written) call owner_claim_free() for each claim.
  */
-FW_MUST_CHECK int owner_commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n,
-	struct fw_err *err);
+FW_MUST_CHECK int owner_commit(
+	struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n, struct fw_err *err);
 void owner_claim_free(struct owner *o, struct claim *c); /* frees the claim */
 /* Put the waiting claims back into the due set, until the next owner_claim(). */
 void owner_requeue_waiting(struct owner *o);
@@ -179,7 +180,7 @@ void owner_hosts_unlock(struct owner *o);
 struct fw_hosts_now owner_now(const struct owner *o);
 
 struct owner_counts {
-	size_t due, waiting;       /* feeds in the due set; those of them that are due now */
+	size_t due, waiting; /* feeds in the due set; those of them that are due now */
 	/* claims waiting or in flight; claims that wait for their commit */
 	size_t open, done;
 	/* held shards; those of them not read yet; shards being given back */

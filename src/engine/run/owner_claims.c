@@ -2,11 +2,11 @@
 /*
  * Claims: the store thread's part of a claim's life.
  *
- * 1. picks_take() takes a feed from the due set when its host is about to be free. 2. picks_load() reads the
- * state of up to PICK_MAX picked feeds in one call. 3. claim_create() makes the claims and puts them
- * into the hosts' table (CLAIM_WAITING), from which the loop starts them (transfers.c). 4.
- * owner_receive() takes the ended claim, owner_commit() stores its outcome, owner_claim_free() frees it.
- * owner_release() is the way back without a visit.
+ * 1. picks_take() takes a feed from the due set when its host is about to be free. 2. picks_load()
+ *    reads the state of up to PICK_MAX picked feeds in one call. 3. claim_create() makes the claims
+ *    and puts them into the hosts' table (CLAIM_WAITING), from which the loop starts them
+ *    (transfers.c). 4. owner_receive() takes the ended claim, owner_commit() stores its outcome,
+ *    owner_claim_free() frees it. owner_release() is the way back without a visit.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@
 #include "store/driver.h"
 #include "base/banned.h"
 
-#define PICK_MAX 500      /* claims that one call loads */
+#define PICK_MAX 500 /* claims that one call loads */
 #define PICK_TRIES (4 * PICK_MAX)
-#define LEAD_MS 200       /* a claim is made at most this long before its host is free */
+#define LEAD_MS 200 /* a claim is made at most this long before its host is free */
 /* waiting claims whose host pauses for longer go back to the due set */
 #define REQUEUE_MS (5 * FW_SECOND_MS)
-#define HOSTS_MAX 256     /* limit of hosts in one commit */
+#define HOSTS_MAX 256 /* limit of hosts in one commit */
 /* limit of the wait, after joining, for all shards to be read before the first claim */
 #define FIRST_ORDER_MS FW_SECOND_MS
 
@@ -182,8 +182,9 @@ static int claim_create(struct picks *p, size_t i)
 
 	assert(c->state == CLAIM_WAITING && it->state == DUE_CLAIMED && c->feed.id == it->item.feed_id);
 	/* order of the claims; in a run --once the order of the plan, which has barriers */
-	c->item = (struct fw_hosts_item){
-		.order = o->rules.once ? it->item.order : (int64_t)++o->claim_n, .feed_id = it->item.feed_id, .urgent = it->item.urgent};
+	c->item = (struct fw_hosts_item){.order = o->rules.once ? it->item.order : (int64_t)++o->claim_n,
+		.feed_id = it->item.feed_id,
+		.urgent = it->item.urgent};
 	c->host_id = it->host_id;
 	c->was_due_ms = c->feed.due_at_ms;
 	c->is_slow = it->queue == DUE_SLOW;
@@ -221,8 +222,10 @@ static int picks_load(struct picks *p, struct fw_err *err)
 
 	qsort(p->it, p->n, sizeof(*p->it), picks_by_feed);
 	for (size_t i = 0; i < p->n; i++)
-		p->due[i] = (struct store_due){.feed_id = p->it[i]->item.feed_id, .shard = p->it[i]->shard,
-			.host_id = p->it[i]->host_id, .due_at_ms = p->it[i]->due_at_ms};
+		p->due[i] = (struct store_due){.feed_id = p->it[i]->item.feed_id,
+			.shard = p->it[i]->shard,
+			.host_id = p->it[i]->host_id,
+			.due_at_ms = p->it[i]->due_at_ms};
 	p->batch = calloc(1, sizeof(*p->batch));
 	if (!p->batch)
 		return fw_no_memory(err);
@@ -247,7 +250,7 @@ int owner_claim(struct owner *o, size_t open, size_t *n, struct fw_err *err)
 
 	*n = 0;
 	if (!o->st || !o->lease.id || o->lost || o->leaving || !owner_is_ordered(o, now.mono_ms) ||
-	    now.mono_ms >= o->lease.safe_until_mono_ms)
+		now.mono_ms >= o->lease.safe_until_mono_ms)
 		return 0;
 	(void)due_set_advance(o->due, now);
 	p.n = picks_take(o, open, p.it);
@@ -367,20 +370,22 @@ static int64_t outcome_new_host(const struct fw_outcome *out)
  * that the response set is meant for the new host. True: *row must be stored for the new host's
  * owner, which may be another worker.
  */
-static bool outcome_carry_host(struct owner *o, int64_t from, int64_t to, int64_t cooldown_until_ms, struct fw_hosts_now now,
-	struct store_host *row)
+static bool outcome_carry_host(struct owner *o, int64_t from, int64_t to, int64_t cooldown_until_ms,
+	struct fw_hosts_now now, struct store_host *row)
 {
 	struct fw_hosts *t = owner_hosts_lock(o);
 	int64_t free_ms = FW_MAX(fw_hosts_free_ms(t, from), now.mono_ms);
-	struct fw_hosts_row own = {
-		.host_id = to, .next_ok_ms = now.wall_ms + (free_ms - now.mono_ms), .cooldown_until_ms = cooldown_until_ms};
+	struct fw_hosts_row own = {.host_id = to,
+		.next_ok_ms = now.wall_ms + (free_ms - now.mono_ms),
+		.cooldown_until_ms = cooldown_until_ms};
 	bool others = o->shard[store_host_shard(to)].state != SHARD_HELD, cools = cooldown_until_ms > now.wall_ms;
 	bool held = free_ms > now.mono_ms;
 
 	if ((held || cools) && !others && fw_hosts_row_put(t, (uint32_t)store_host_shard(to), &own, now))
 		held = false; /* out of memory: its gap starts with its next request */
 	owner_hosts_unlock(o);
-	*row = (struct store_host){.id = to, .next_ok_ms = own.next_ok_ms, .cooldown_until_ms = cooldown_until_ms, .others = true};
+	*row = (struct store_host){
+		.id = to, .next_ok_ms = own.next_ok_ms, .cooldown_until_ms = cooldown_until_ms, .others = true};
 	return cools || (held && others);
 }
 
@@ -389,9 +394,13 @@ static void claim_reschedule(struct owner *o, const struct claim *c, const struc
 {
 	struct owner_shard *s = &o->shard[c->shard];
 	const struct fw_feed *f = out->feed;
-	struct store_due due = {.feed_id = c->feed.id, .host_id = c->host_id,
-		.due_at_ms = c->rescheduled_ms ? c->rescheduled_ms : f->due_at_ms, .last_visit_ms = f->last_visit_ms,
-		.expect_us = f->expect_us, .expect_dev_us = f->expect_dev_us, .shard = c->shard};
+	struct store_due due = {.feed_id = c->feed.id,
+		.host_id = c->host_id,
+		.due_at_ms = c->rescheduled_ms ? c->rescheduled_ms : f->due_at_ms,
+		.last_visit_ms = f->last_visit_ms,
+		.expect_us = f->expect_us,
+		.expect_dev_us = f->expect_dev_us,
+		.shard = c->shard};
 	int64_t to = outcome_new_host(out);
 
 	due_set_learn(o->due, c->host_id, f->expect_us);
@@ -399,7 +408,7 @@ static void claim_reschedule(struct owner *o, const struct claim *c, const struc
 	if (to)
 		o->shard[store_host_shard(to)].changed = true;
 	if (to || s->state != SHARD_HELD || out->rc == FW_ENOTFOUND || f->status != FW_FEED_ACTIVE ||
-	    due.due_at_ms > s->until_ms)
+		due.due_at_ms > s->until_ms)
 		return;
 	/*
 	 * A set that does not hold all due feeds must first read those it lacks, which are due
@@ -410,8 +419,8 @@ static void claim_reschedule(struct owner *o, const struct claim *c, const struc
 }
 
 /* One commit of outcomes and changed hosts, if there are any. *host_n: number of hosts in it. */
-static int claims_commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n, size_t *host_n,
-	struct fw_err *err)
+static int claims_commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n,
+	size_t *host_n, struct fw_err *err)
 {
 	struct fw_hosts_row row[HOSTS_MAX];
 	struct store_host *host = calloc(HOSTS_MAX + n, sizeof(*host));
@@ -435,7 +444,9 @@ static int claims_commit(struct owner *o, struct fw_outcome *outcome, struct cla
 	for (size_t i = 0; i < n; i++) {
 		int64_t to = outcome_new_host(&outcome[i]);
 
-		c.host_n += to && outcome_carry_host(o, outcome[i].host_id, to, claim[i]->cooldown_until_ms, now, &host[c.host_n]);
+		c.host_n += to &&
+			outcome_carry_host(
+				o, outcome[i].host_id, to, claim[i]->cooldown_until_ms, now, &host[c.host_n]);
 	}
 	assert(c.host_n <= HOSTS_MAX + n);
 	rc = o->st->driver->commit(o->st, &c, err);
@@ -458,8 +469,7 @@ int hosts_commit_all(struct owner *o, struct fw_err *err)
 	return rc;
 }
 
-int owner_commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n,
-	struct fw_err *err)
+int owner_commit(struct owner *o, struct fw_outcome *outcome, struct claim *const *claim, size_t n, struct fw_err *err)
 {
 	bool stale = o->lost || !o->lease.id;
 	size_t host_n;

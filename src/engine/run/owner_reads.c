@@ -20,13 +20,13 @@
 #include "engine/run/owner_parts.h"
 #include "base/banned.h"
 
-#define STEP_MS 20                        /* time for reads in one step */
+#define STEP_MS 20 /* time for reads in one step */
 #define SPAN_MIN_MS (10 * FW_SECOND_MS)
 #define SPAN_MAX_MS FW_HOUR_MS
-#define SPAN_FEW 16                       /* feeds read ahead: with fewer, widen the span */
+#define SPAN_FEW 16 /* feeds read ahead: with fewer, widen the span */
 #define SPAN_MANY 64
-#define SPAN_EARLY_MS (2 * FW_SECOND_MS)  /* a shard is read again this long before its span ends */
-#define TOO_MANY 1                        /* stops a listing: more is due than there is room for */
+#define SPAN_EARLY_MS (2 * FW_SECOND_MS) /* a shard is read again this long before its span ends */
+#define TOO_MANY 1                       /* stops a listing: more is due than there is room for */
 /* at most 1/20 of the time goes into reading a shard again */
 #define READ_SHARE 20
 
@@ -105,7 +105,10 @@ static void shard_begin_read(struct owner *o, int shard, int64_t wall_ms)
 /* Replace the due set's feeds of these shards by those just read. */
 static int shards_end_read(struct owner *o, const struct shard_reading *r, struct fw_err *err)
 {
-	struct { size_t ahead; bool cut; } of[READ_WIDTH_MAX] = {{0}};
+	struct {
+		size_t ahead;
+		bool cut;
+	} of[READ_WIDTH_MAX] = {{0}};
 	int64_t took_ms;
 
 	due_read_end(&o->read);
@@ -135,7 +138,10 @@ static int shards_read_range(struct owner *o, int first, int last, struct fw_err
 	const struct owner_shard *s = &o->shard[first];
 	size_t unread = s->unread ? (size_t)(last - first + 1) : 0;
 	struct shard_reading r = {o, first, last, owner_now(o)};
-	struct store_due_query q = {.shard = first, .last_shard = last, .due = reads_on_due, .host = s->changed ? reads_on_host : NULL,
+	struct store_due_query q = {.shard = first,
+		.last_shard = last,
+		.due = reads_on_due,
+		.host = s->changed ? reads_on_host : NULL,
 		.ctx = &r};
 	int rc;
 
@@ -159,7 +165,8 @@ static int reads_range_end(const struct owner *o, int first)
 {
 	int last = first;
 
-	while (o->shard[first].unread && last + 1 < STORE_SHARDS && last - first + 1 < o->width && o->shard[last + 1].unread)
+	while (o->shard[first].unread && last + 1 < STORE_SHARDS && last - first + 1 < o->width &&
+		o->shard[last + 1].unread)
 		last++;
 	return last;
 }

@@ -72,7 +72,8 @@ int reading_catch_crashes(struct worker_shared *shared, struct fw_err *err)
 	crash_shared = shared;
 	for (size_t i = 0; i < FW_N(CRASH_SIGNALS); i++) {
 		if (sigaction(CRASH_SIGNALS[i], &a, &old_action[i]))
-			return fw_err_set(err, FW_EIO, "signal %d cannot be handled: %s", CRASH_SIGNALS[i], strerror(errno));
+			return fw_err_set(
+				err, FW_EIO, "signal %d cannot be handled: %s", CRASH_SIGNALS[i], strerror(errno));
 	}
 	return 0;
 }
@@ -130,7 +131,10 @@ static void reader_on_worked(uv_work_t *work, int status);
  */
 static void reader_next(struct reader *r)
 {
-	size_t all = r->rules->parse_memory, room = !r->held_bytes ? SIZE_MAX : r->held_bytes < all ? all - r->held_bytes : 0;
+	size_t all = r->rules->parse_memory,
+	       room = !r->held_bytes ? SIZE_MAX :
+		r->held_bytes < all  ? all - r->held_bytes :
+				       0;
 
 	if (r->busy || r->closed || !r->first || r->need > room)
 		return;

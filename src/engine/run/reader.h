@@ -28,13 +28,13 @@ struct reader {
 	/* called when the visit is read; visit_conclude() follows */
 	void (*done)(struct visit *v);
 	uv_work_t work;
-	struct visit *first, **end;     /* the queue; the first one is being read if busy */
-	bool busy;                      /* the first visit is being read */
+	struct visit *first, **end; /* the queue; the first one is being read if busy */
+	bool busy;                  /* the first visit is being read */
 	bool closed;
-	size_t n;                       /* visits in the queue */
-	size_t coded_bytes;             /* bytes of the visits that are still coded */
-	size_t held_bytes;              /* bytes of the visits that are read but not stored */
-	size_t room;                    /* memory left for the visit that is being read */
+	size_t n;           /* visits in the queue */
+	size_t coded_bytes; /* bytes of the visits that are still coded */
+	size_t held_bytes;  /* bytes of the visits that are read but not stored */
+	size_t room;        /* memory left for the visit that is being read */
 	/*
 	 * memory that it needs, if more than room: it was only decoded, and waits; 0: it was read
 	 */

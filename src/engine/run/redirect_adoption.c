@@ -14,7 +14,7 @@
 
 #define KIND FW_STR("redirect")
 #define KEPT_MS (365 * FW_DAY_MS)
-#define FOUND 1           /* stops a listing */
+#define FOUND 1 /* stops a listing */
 /* entries of the document that are compared: enough to recognise a feed */
 #define COMPARED ((size_t)100)
 
@@ -53,8 +53,9 @@ void adoption_check(struct fw_store *st, struct visit *v)
 		v->feed.redirect_since_ms = 0;
 	} else if (rc != FOUND && c.any) {
 		v->feed.redirect_n = 0;
-		fw_info("feed %lld: permanent redirect to '%.*s' not adopted: the document there has none of its entries", (long long)v->feed.id,
-			FW_STR_ARG(v->feed.redirect_url));
+		fw_info("feed %lld: permanent redirect to '%.*s' not adopted: the document there has none of its "
+			"entries",
+			(long long)v->feed.id, FW_STR_ARG(v->feed.redirect_url));
 	}
 }
 
@@ -80,14 +81,17 @@ static bool adoption_parse(const struct fw_record *r, struct fw_adoption *m)
 {
 	struct fw_str rest, how = fw_str_split(r->value, ' ', &rest), id = fw_str_split(rest, ' ', &rest);
 
-	*m = (struct fw_adoption){.from = r->key, .to = rest, .at_ms = r->at_ms, .merged = fw_str_eq(how, FW_STR("merged"))};
+	*m = (struct fw_adoption){
+		.from = r->key, .to = rest, .at_ms = r->at_ms, .merged = fw_str_eq(how, FW_STR("merged"))};
 	return fw_str_int(id, &m->feed_id) && rest.len;
 }
 
-int fw_adoption_find(struct fw_store *st, struct fw_str from, struct fw_arena *a, struct fw_adoption *out, struct fw_err *err)
+int fw_adoption_find(
+	struct fw_store *st, struct fw_str from, struct fw_arena *a, struct fw_adoption *out, struct fw_err *err)
 {
 	struct fw_record r;
-	int rc = from.len && from.len <= FW_RECORD_KEY_MAX ? fw_store_record_get(st, KIND, from, a, &r, err) : FW_ENOTFOUND;
+	int rc = from.len && from.len <= FW_RECORD_KEY_MAX ? fw_store_record_get(st, KIND, from, a, &r, err) :
+							     FW_ENOTFOUND;
 
 	*out = (struct fw_adoption){0};
 	if (!rc && !adoption_parse(&r, out))
@@ -120,10 +124,15 @@ int fw_adoption_list(struct fw_store *st, int64_t feed_id, fw_adoption_cb *cb, v
 /* ---- merging --------------------------------------------------------------------------------- */
 
 /* Copy the person's settings of the feed that is removed, where the other one has none. */
-static int feed_copy_settings(struct fw_store *st, const struct fw_feed *from, const struct fw_feed *into, struct fw_err *err)
+static int feed_copy_settings(
+	struct fw_store *st, const struct fw_feed *from, const struct fw_feed *into, struct fw_err *err)
 {
-	struct fw_feed to = {.id = into->id, .user_title = from->user_title, .folder = from->folder, .interval_ms = from->interval_ms,
-		.status = FW_FEED_ACTIVE, .due_at_ms = from->due_at_ms};
+	struct fw_feed to = {.id = into->id,
+		.user_title = from->user_title,
+		.folder = from->folder,
+		.interval_ms = from->interval_ms,
+		.status = FW_FEED_ACTIVE,
+		.due_at_ms = from->due_at_ms};
 	unsigned what = 0;
 
 	if (from->user_title.len && !into->user_title.len)
@@ -157,12 +166,12 @@ static void adoption_merge(struct fw_store *st, const struct visit *v, struct fw
 	if (!rc)
 		rc = fw_store_feed_merge(st, from->id, into.id, &err);
 	if (rc) {
-		fw_warn("feed %lld: not merged yet: it moved to '%.*s', which is subscribed already: %s", (long long)from->id,
-			FW_STR_ARG(v->feed.url), err.text);
+		fw_warn("feed %lld: not merged yet: it moved to '%.*s', which is subscribed already: %s",
+			(long long)from->id, FW_STR_ARG(v->feed.url), err.text);
 		goto out;
 	}
-	fw_info("feed %lld: merged: '%.*s' moved to '%.*s', which is feed %lld", (long long)from->id, FW_STR_ARG(from->url),
-		FW_STR_ARG(into.url), (long long)into.id);
+	fw_info("feed %lld: merged: '%.*s' moved to '%.*s', which is feed %lld", (long long)from->id,
+		FW_STR_ARG(from->url), FW_STR_ARG(into.url), (long long)into.id);
 	adoption_record(st, from->url, into.url, into.id, "merged");
 	meter_count(m, FW_COUNT_MERGED, 1);
 out:
@@ -179,8 +188,8 @@ void adoption_finish(struct fw_store *st, const struct visit *v, struct fw_meter
 	if (v->outcome.rc == FW_EINVAL) {
 		adoption_merge(st, v, m);
 	} else if (!v->outcome.rc) {
-		fw_info("feed %lld: permanent redirect adopted: '%.*s' moved to '%.*s'", (long long)was->id, FW_STR_ARG(was->url),
-			FW_STR_ARG(v->feed.url));
+		fw_info("feed %lld: permanent redirect adopted: '%.*s' moved to '%.*s'", (long long)was->id,
+			FW_STR_ARG(was->url), FW_STR_ARG(v->feed.url));
 		adoption_record(st, was->url, v->feed.url, was->id, "adopted");
 		meter_count(m, FW_COUNT_ADOPTED, 1);
 	}

@@ -30,8 +30,7 @@ static int retention_entries_due(struct fw_store *st, int64_t keep_ms, int64_t n
 static int retention_entries_done(struct fw_store *st, int64_t keep_ms, int64_t now_ms, struct fw_err *err)
 {
 	char value[24];
-	struct fw_record r = {
-		.kind = KIND, .key = ENTRIES, .at_ms = now_ms, .until_ms = now_ms + ENTRIES_EVERY_MS};
+	struct fw_record r = {.kind = KIND, .key = ENTRIES, .at_ms = now_ms, .until_ms = now_ms + ENTRIES_EVERY_MS};
 
 	(void)fw_snprintf(value, sizeof(value), "%lld", (long long)keep_ms);
 	r.value = fw_str(value);
@@ -65,12 +64,14 @@ static int64_t retention_before(int64_t keep_ms, int64_t now_ms)
 
 int fw_retention_run(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more)
 {
-	struct fw_prune p = {.now_ms = now_ms, .records = true,
+	struct fw_prune p = {.now_ms = now_ms,
+		.records = true,
 		.visits_before_ms = retention_before(c->visits_retention_ms, now_ms),
 		.events_before_ms = retention_before(c->events_retention_ms, now_ms)};
 	bool entries = false;
 	struct fw_err err;
-	int rc = c->entries_retention_ms ? retention_entries_due(st, c->entries_retention_ms, now_ms, &entries, &err) : 0;
+	int rc = c->entries_retention_ms ? retention_entries_due(st, c->entries_retention_ms, now_ms, &entries, &err) :
+					   0;
 
 	if (entries)
 		p.entries_before_ms = retention_before(c->entries_retention_ms, now_ms);
@@ -84,8 +85,9 @@ int fw_retention_run(struct fw_store *st, const struct fw_config *c, int64_t now
 
 int fw_retention_run_pushed(struct fw_store *st, const struct fw_config *c, int64_t now_ms, bool *more)
 {
-	struct fw_prune p = {
-		.now_ms = now_ms, .records = true, .events_before_ms = retention_before(c->events_retention_ms, now_ms)};
+	struct fw_prune p = {.now_ms = now_ms,
+		.records = true,
+		.events_before_ms = retention_before(c->events_retention_ms, now_ms)};
 	struct fw_err err;
 	int rc = retention_steps(st, &p, &err);
 

@@ -57,7 +57,8 @@ static int64_t json_member_int(const json_t *o, const char *name)
 	return json_integer_value(json_object_get(o, name));
 }
 
-static int run_record_parse(const struct fw_record *r, struct fw_arena *a, struct fw_run_forecast *out, struct fw_err *err)
+static int run_record_parse(
+	const struct fw_record *r, struct fw_arena *a, struct fw_run_forecast *out, struct fw_err *err)
 {
 	json_t *o = json_loadb(r->value.p, r->value.len, 0, NULL);
 
@@ -66,7 +67,8 @@ static int run_record_parse(const struct fw_record *r, struct fw_arena *a, struc
 		json_decref(o);
 		return fw_err_set(err, FW_EFORMAT, "record \"run\" %.*s is not valid", FW_STR_ARG(r->key));
 	}
-	out->order = fw_arena_printf(a, "%s", json_is_string(json_object_get(o, "policy")) ? json_string_value(json_object_get(o, "policy")) : "");
+	out->order = fw_arena_printf(a, "%s",
+		json_is_string(json_object_get(o, "policy")) ? json_string_value(json_object_get(o, "policy")) : "");
 	out->slots = json_member_int(o, "slots");
 	out->batch = json_member_int(o, "batch");
 	out->feeds = json_member_int(o, "feeds");

@@ -29,16 +29,16 @@
 #define WORKER_HEARTBEAT_MS (5 * FW_SECOND_MS)
 /* poll interval for control messages, if the store does not announce them */
 #define CONTROL_MS FW_SECOND_MS
-#define COLLECT_N 32 /* outcomes in the ring that wake a thread that collects a batch */
-#define CLAIM_MS 50  /* between claims, while the loop wants only a few */
+#define COLLECT_N 32         /* outcomes in the ring that wake a thread that collects a batch */
+#define CLAIM_MS 50          /* between claims, while the loop wants only a few */
 #define IDLE_MS FW_SECOND_MS /* limit of one sleep */
 #define INDEX_BUSY_MS 200
 #define ONCE_INDEX_MS FW_SECOND_MS
 #define ROOM_MS FW_SECOND_MS
-#define PRUNE_MS FW_MINUTE_MS             /* often, so that each call does little */
-#define PRUNE_MORE_MS FW_SECOND_MS        /* if a call left work behind */
-#define NEXT_DUE_MS FW_SECOND_MS /* minimum between two queries for the next due time */
-#define NEXT_DUE_SHARE 50        /* these queries take at most 1/50 of the store's time */
+#define PRUNE_MS FW_MINUTE_MS      /* often, so that each call does little */
+#define PRUNE_MORE_MS FW_SECOND_MS /* if a call left work behind */
+#define NEXT_DUE_MS FW_SECOND_MS   /* minimum between two queries for the next due time */
+#define NEXT_DUE_SHARE 50          /* these queries take at most 1/50 of the store's time */
 #define FAR_MS (100 * 366 * FW_DAY_MS)
 #define OPEN_TIMEOUT_MS (2 * FW_SECOND_MS)
 #define ONCE_OUTAGE_MS (10 * FW_SECOND_MS)
@@ -60,7 +60,8 @@ void channel_outcome_put(struct channel *ch, bool last)
 {
 	bool collecting = atomic_fetch_or(&ch->collecting, 0);
 
-	if (last || !collecting || fw_ring_fill(&ch->outcomes) >= COLLECT_N || atomic_load(&ch->held_bytes) >= ch->held_max / 4)
+	if (last || !collecting || fw_ring_fill(&ch->outcomes) >= COLLECT_N ||
+		atomic_load(&ch->held_bytes) >= ch->held_max / 4)
 		channel_wake_store(ch);
 }
 
@@ -198,13 +199,20 @@ static void control_poll(struct store_thread *s, int64_t mono_ms)
 static void heartbeat_store(struct store_thread *s, int64_t mono_ms)
 {
 	struct worker_shared *sh = s->ch->o->shared;
-	struct fw_heartbeat b = {.worker = sh->name, .pid = getpid(), .started_ms = s->started_ms, .run_id = s->ch->o->run_id,
-		.visits = s->visits, .new_entries = s->new_entries_n, .failures = s->failures,
-		.in_flight = (uint32_t)atomic_load(&s->ch->o->meter->in_flight), .slots = s->ch->slots};
+	struct fw_heartbeat b = {.worker = sh->name,
+		.pid = getpid(),
+		.started_ms = s->started_ms,
+		.run_id = s->ch->o->run_id,
+		.visits = s->visits,
+		.new_entries = s->new_entries_n,
+		.failures = s->failures,
+		.in_flight = (uint32_t)atomic_load(&s->ch->o->meter->in_flight),
+		.slots = s->ch->slots};
 	struct fw_err err;
 	int rc;
 
-	if (!s->st || s->retry.at_ms > mono_ms || (s->heartbeat_at_ms && mono_ms - s->heartbeat_at_ms < WORKER_HEARTBEAT_MS))
+	if (!s->st || s->retry.at_ms > mono_ms ||
+		(s->heartbeat_at_ms && mono_ms - s->heartbeat_at_ms < WORKER_HEARTBEAT_MS))
 		return;
 	rc = fw_store_heartbeat_put(s->st, &b, fw_now_ms(), &err);
 	if (rc) {
@@ -229,8 +237,8 @@ static bool store_thread_index(struct store_thread *s, int64_t mono_ms)
 {
 	bool busy = atomic_load(&s->ch->o->meter->in_flight) > s->ch->slots / 4;
 	if (!s->st || !s->index_more || s->retry.pause_ms || atomic_load(&s->ch->stopping) ||
-	    (s->ch->o->once && (!s->once_over || mono_ms - s->once_over_ms > ONCE_INDEX_MS)) ||
-	    (busy && mono_ms - s->index_at_ms < INDEX_BUSY_MS))
+		(s->ch->o->once && (!s->once_over || mono_ms - s->once_over_ms > ONCE_INDEX_MS)) ||
+		(busy && mono_ms - s->index_at_ms < INDEX_BUSY_MS))
 		return false;
 	/* logs its errors; retried later */
 	(void)fw_search_index_step(s->st, fw_now_ms(), &s->index_more);
@@ -246,8 +254,8 @@ static void store_thread_prune(struct store_thread *s, int64_t mono_ms)
 {
 	bool more = false;
 
-	if (s->ch->o->index || !s->st || s->retry.pause_ms || mono_ms < s->prune_at_ms || (s->ch->o->once && !s->once_over) ||
-	    atomic_load(&s->ch->stopping))
+	if (s->ch->o->index || !s->st || s->retry.pause_ms || mono_ms < s->prune_at_ms ||
+		(s->ch->o->once && !s->once_over) || atomic_load(&s->ch->stopping))
 		return;
 	/* the next claim notices a broken store */
 	(void)fw_retention_run(s->st, s->ch->config, fw_now_ms(), &more);
@@ -303,7 +311,8 @@ static void store_thread_claim(struct store_thread *s, int64_t mono_ms)
 	s->claim_at_ms = mono_ms + CLAIM_MS;
 	owner_count(s->owner, &counts);
 	atomic_store(&ch->nothing_due, counts.open < max);
-	atomic_store_explicit(&ch->all_claimed, ch->o->once && counts.open < max && !counts.waiting, memory_order_relaxed);
+	atomic_store_explicit(
+		&ch->all_claimed, ch->o->once && counts.open < max && !counts.waiting, memory_order_relaxed);
 	if (!n)
 		return;
 	meter_time(ch->o->meter, FW_TIMING_CLAIM, fw_mono_us() - start_us);
@@ -323,7 +332,8 @@ static void next_due_publish(struct store_thread *s)
 	struct fw_err err;
 
 	owner_count(s->owner, &counts);
-	if (!s->st || s->ch->o->once || s->ch->o->index || counts.open || counts.done || began_ms < s->next_due_at_ms || s->retry.pause_ms)
+	if (!s->st || s->ch->o->once || s->ch->o->index || counts.open || counts.done || began_ms < s->next_due_at_ms ||
+		s->retry.pause_ms)
 		return;
 	if (fw_store_pending(s->st, fw_now_ms() + FAR_MS, &n, &wake_ms, &err))
 		return; /* the next step fails too, and logs it */
@@ -346,7 +356,8 @@ int64_t store_thread_wait_ms(const struct store_thread *s, int64_t mono_ms)
 	if (s->n)
 		until_ms = FW_MIN(until_ms, s->batch_since_ms + s->ch->config->batch_ms);
 	owner_count(s->owner, &counts);
-	if (store_thread_may_claim(s, mono_ms) && !atomic_load(&s->ch->nothing_due) && counts.open < atomic_load(&s->ch->open_max))
+	if (store_thread_may_claim(s, mono_ms) && !atomic_load(&s->ch->nothing_due) &&
+		counts.open < atomic_load(&s->ch->open_max))
 		until_ms = FW_MIN(until_ms, s->claim_at_ms);
 	return FW_MAX(until_ms - mono_ms, INT64_C(1));
 }
@@ -368,7 +379,7 @@ static void store_thread_sleep(struct store_thread *s)
 
 struct dead_workers {
 	struct fw_buf names; /* names, each with its NUL */
-	int64_t run_id; /* our run; its workers are reaped by their successors (predecessor_reap()) */
+	int64_t run_id;      /* our run; its workers are reaped by their successors (predecessor_reap()) */
 };
 
 static int dead_workers_add(void *ctx, const struct fw_heartbeat *b)
@@ -458,7 +469,8 @@ static int store_thread_begin(struct store_thread *s, struct fw_err *err)
 	}
 	sh->listening = true;
 	if (s->ch->o->once && sh->paused)
-		return fw_err_set(err, FW_EINVAL, "the workers of this store are paused (to resume, run 'feedwheel resume --all')");
+		return fw_err_set(err, FW_EINVAL,
+			"the workers of this store are paused (to resume, run 'feedwheel resume --all')");
 	if (s->ch->o->once && s->ch->o->index == 0 && atomic_load(&sh->total) == 0)
 		rc = once_begin(s, err);
 	if (!rc)
@@ -484,7 +496,8 @@ int store_thread_open(struct store_thread *s)
 			return WORKER_DONE;
 		}
 		store_thread_close(s);
-		if (!retry_is_transient(rc) || (!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_TIMEOUT_MS)))
+		if (!retry_is_transient(rc) ||
+			(!waits && (rc != FW_EAGAIN || fw_mono_ms() - start_ms > OPEN_TIMEOUT_MS)))
 			return WORKER_STORE;
 		store_retry_later(s, "opening the store", err);
 		for (int64_t left; (left = s->retry.at_ms - fw_mono_ms()) > 0;) {
@@ -611,9 +624,13 @@ static int store_thread_run(struct store_thread *s)
 
 	for (;;) {
 		switch (store_thread_step(s, &code)) {
-		case STORE_GO_ON: break;
-		case STORE_SLEEP: store_thread_sleep(s); break;
-		case STORE_END: return code;
+		case STORE_GO_ON:
+			break;
+		case STORE_SLEEP:
+			store_thread_sleep(s);
+			break;
+		case STORE_END:
+			return code;
 		}
 	}
 }
@@ -634,7 +651,8 @@ void *store_thread_main(void *arg)
 	intptr_t code = WORKER_DONE;
 
 	if (store_thread_init(&s, ch)) {
-		fw_err_set(&ch->o->shared->err, FW_ENOMEM, "out of memory for %zu visits (lower 'concurrency')", ch->visit_max);
+		fw_err_set(&ch->o->shared->err, FW_ENOMEM, "out of memory for %zu visits (lower 'concurrency')",
+			ch->visit_max);
 		code = WORKER_SYSTEM;
 	} else {
 		code = store_thread_open(&s);

@@ -19,15 +19,15 @@ struct store_thread {
 	struct claim **claim;       /* their claims */
 	struct fw_outcome *outcome; /* their outcomes, as an array for the store */
 	size_t n, bytes;
-	bool commit_now;                 /* a person waits for one of them: commit at once */
-	int64_t batch_since_ms;     /* monotonic; when the oldest visit joined the batch */
-	int64_t step_at_ms;         /* monotonic; the owner's next step */
-	int64_t claim_at_ms;        /* monotonic; no claim before this time */
-	bool changed;               /* the store reported changes for the owner */
-	int64_t newest_id;          /* id of the newest control message when this worker started */
+	bool commit_now;        /* a person waits for one of them: commit at once */
+	int64_t batch_since_ms; /* monotonic; when the oldest visit joined the batch */
+	int64_t step_at_ms;     /* monotonic; the owner's next step */
+	int64_t claim_at_ms;    /* monotonic; no claim before this time */
+	bool changed;           /* the store reported changes for the owner */
+	int64_t newest_id;      /* id of the newest control message when this worker started */
 	int64_t control_at_ms, heartbeat_at_ms, started_ms;
-	struct retry retry;         /* backoff during an outage */
-	int64_t outage_since_ms;    /* monotonic; 0: no outage */
+	struct retry retry;      /* backoff during an outage */
+	int64_t outage_since_ms; /* monotonic; 0: no outage */
 	/* monotonic; when the loop handed over its last visit; 0: not yet */
 	int64_t last_since_ms;
 	struct fw_err outage_err;
@@ -41,7 +41,7 @@ struct store_thread {
 	int64_t once_over_ms, index_at_ms, prune_at_ms;
 	struct maintenance maintenance;
 	struct fw_plan_bounds *bounds; /* run --once: lower bounds of the measured time */
-	int64_t next_due_at_ms;       /* monotonic; next query for the next due time */
+	int64_t next_due_at_ms;        /* monotonic; next query for the next due time */
 	uint64_t visits, new_entries_n, failures;
 };
 

@@ -6,12 +6,11 @@
  *
  * A claim passes through this file as follows:
  *
- *	claim_next()       CLAIM_WAITING -> CLAIM_FETCHING, or CLAIM_HELD (its name is at its limit)
- *	visit_start()      a transfer in a slot
- *	transfers_on_fetched()       CLAIM_FETCHING -> CLAIM_VERDICT_DEFERRED if our own network may be down, else:
- *	visit_begin_read()       -> CLAIM_READING
- *	visit_decide()     the outcome is decided
- *	visit_hand_over()  -> CLAIM_ENDED, into the ring to the store thread
+ * 	claim_next()       CLAIM_WAITING -> CLAIM_FETCHING, or CLAIM_HELD (its name is at its limit)
+ *  visit_start()      a transfer in a slot transfers_on_fetched()       CLAIM_FETCHING ->
+ *  CLAIM_VERDICT_DEFERRED if our own network may be down, else: visit_begin_read()       ->
+ *  CLAIM_READING visit_decide()     the outcome is decided visit_hand_over()  -> CLAIM_ENDED, into
+ *  the ring to the store thread
  *
  * Nothing here blocks: no SQL, no disk, no name lookup.
  */
@@ -256,7 +255,8 @@ static void slot_release(struct worker *w, struct visit *v)
 	w->in_flight--;
 	name_release_slot(w, v->claim);
 	v->claim->cooldown_until_ms = v->cooldown_until_ms;
-	fw_hosts_done(owner_hosts_lock(w->ch.owner), &v->claim->item, v->host_health, v->cooldown_until_ms, owner_now(w->ch.owner));
+	fw_hosts_done(owner_hosts_lock(w->ch.owner), &v->claim->item, v->host_health, v->cooldown_until_ms,
+		owner_now(w->ch.owner));
 	owner_hosts_unlock(w->ch.owner);
 	atomic_store_explicit(&w->o->meter->in_flight, w->in_flight, memory_order_relaxed);
 }
@@ -352,11 +352,12 @@ static void claim_start(struct worker *w, struct claim *c, int64_t pause_ms)
 static void claims_publish_wanted(struct worker *w, bool none)
 {
 	struct channel *ch = &w->ch;
-	size_t at_hand = w->in_flight + hosts_waiting(w), max = none && w->in_flight < ch->slots ? 2 * ch->claims_max : ch->claims_max;
+	size_t at_hand = w->in_flight + hosts_waiting(w),
+	       max = none && w->in_flight < ch->slots ? 2 * ch->claims_max : ch->claims_max;
 
 	max = FW_MIN(max + w->verdict_n + w->reader.n + w->held_n, 2 * ch->claims_max + w->verdict_max);
 	if (w->draining || w->pending >= ch->pending_max || atomic_load(&ch->held_bytes) >= ch->held_max ||
-	    w->reader.coded_bytes >= (size_t)ch->config->max_buffered_bytes)
+		w->reader.coded_bytes >= (size_t)ch->config->max_buffered_bytes)
 		max = 0;
 	atomic_store(&ch->open_max, max);
 	if (max && at_hand + ch->slots / 4 < max && !atomic_load(&ch->nothing_due))
@@ -426,7 +427,8 @@ static void connectivity_log_change(struct worker *w)
 	atomic_store_explicit(&w->o->meter->offline, w->network.down, memory_order_relaxed);
 	if (w->network.down)
 		fw_warn("our own network seems to be down: %d hosts in a row did not answer%s; no feed is charged",
-			w->network.few ? (int)w->network.failed_n : FW_CONNECTIVITY_DOWN_N, w->network.few ? ", and no other host did" : "");
+			w->network.few ? (int)w->network.failed_n : FW_CONNECTIVITY_DOWN_N,
+			w->network.few ? ", and no other host did" : "");
 	else
 		fw_info("our own network is up again");
 }
@@ -488,7 +490,8 @@ static bool verdict_may_wait(const struct worker *w, const struct visit *v)
  */
 static bool visit_is_void(const struct worker *w, const struct visit *v)
 {
-	return v->fetch.deferred || v->cancelled || (w->draining && (v->fetch.kind == FW_VISIT_LOCAL || verdict_may_wait(w, v)));
+	return v->fetch.deferred || v->cancelled ||
+		(w->draining && (v->fetch.kind == FW_VISIT_LOCAL || verdict_may_wait(w, v)));
 }
 
 static void transfers_on_fetched(struct fw_fetch *f)
@@ -546,7 +549,8 @@ static bool visit_is_straggler(const struct visit *v, int64_t straggler_us)
 	const struct fw_feed *was = v->was;
 	int64_t begun_us = v->claim->claimed_mono_ms * 1000 + v->queue_us + v->fetch.visit.queue_us;
 
-	return was->expect_us > 0 && fw_visit_succeeded(was->last_kind) && !v->claim->item.urgent && fw_fetch_is_silent(&v->fetch) &&
+	return was->expect_us > 0 && fw_visit_succeeded(was->last_kind) && !v->claim->item.urgent &&
+		fw_fetch_is_silent(&v->fetch) &&
 		fw_mono_us() - begun_us > FW_MAX(straggler_us, was->expect_us + STRAGGLER_DEV * was->expect_dev_us);
 }
 
@@ -561,7 +565,7 @@ void transfers_abandon_stragglers(struct worker *w)
 	uint32_t slots = w->ch.slots + URGENT_SLOTS;
 
 	if (w->draining || !w->in_flight || w->reader.n || !atomic_load(&w->ch.all_claimed) || transfers_waiting(w) ||
-	    fw_mono_us() - w->started_us < STRAGGLER_RUN * straggler_us)
+		fw_mono_us() - w->started_us < STRAGGLER_RUN * straggler_us)
 		return;
 	for (uint32_t i = 0; i < slots; i++) {
 		if (w->in_slot[i] && !visit_is_straggler(w->in_slot[i], straggler_us))

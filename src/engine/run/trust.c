@@ -47,7 +47,8 @@ static enum fw_trust_found trust_classify(const struct visit *v, const unsigned 
 	if (n == 1 && v->fetch.h_last_modified.p && fw_http_date_parse(v->fetch.h_last_modified, now_ms, &changed_ms))
 		first_ms = FW_MAX(first_ms, changed_ms);
 	/* last_ok_ms after validators_ms: that visit was a 304 */
-	return was->last_ok_ms > was->validators_ms && first_ms <= was->last_ok_ms - ON_ITS_WAY_MS ? FW_TRUST_DENIED : FW_TRUST_UNCLEAR;
+	return was->last_ok_ms > was->validators_ms && first_ms <= was->last_ok_ms - ON_ITS_WAY_MS ? FW_TRUST_DENIED :
+												     FW_TRUST_UNCLEAR;
 }
 
 static int feed_trust_level(const struct fw_feed *feed)
@@ -73,7 +74,8 @@ void trust_check_document(struct fw_store *st, struct visit *v, int64_t now_ms)
 		found = trust_classify(v, state, now_ms);
 	free(state);
 	if (found == FW_TRUST_DENIED && feed_trust_level(&v->feed) >= 0) /* log it once, not each day */
-		fw_info("feed %lld: wrong 304 (not modified): there were new entries; its server's 304s are believed for at most a day",
+		fw_info("feed %lld: wrong 304 (not modified): there were new entries; its server's 304s are believed "
+			"for at most a day",
 			(long long)v->feed.id);
 	visit_note_304_check(v, found, now_ms);
 }
@@ -83,7 +85,9 @@ bool fw_trust_of(const struct fw_feed *feed, int64_t now_ms, struct fw_trust *ou
 	struct fw_rhythm r;
 
 	fw_rhythm_read(feed->rhythm, &r);
-	*out = (struct fw_trust){.level = r.trust, .checked_ms = r.checked * FW_MINUTE_MS, .denied_ms = r.denied * FW_MINUTE_MS,
+	*out = (struct fw_trust){.level = r.trust,
+		.checked_ms = r.checked * FW_MINUTE_MS,
+		.denied_ms = r.denied * FW_MINUTE_MS,
 		.until_ms = fw_trust_until(&r, feed->validators_ms, feed->last_new_ms, now_ms)};
 	return feed->validators_ms != 0;
 }

@@ -23,11 +23,11 @@
 #include "sched/rhythm.h"
 #include "sched/trust.h"
 
-#define ADOPT_AFTER_MS FW_DAY_MS              /* POL-09 */
+#define ADOPT_AFTER_MS FW_DAY_MS /* POL-09 */
 #define ADOPT_SIGHTINGS 3
 #define NAMED_SIGHTINGS 2
-#define COOLDOWN_MS (30 * FW_SECOND_MS)       /* cooldown of a throttled host that names no time */
-#define ARENA_KEEP ((size_t)4096) /* small, because there may be thousands of visits */
+#define COOLDOWN_MS (30 * FW_SECOND_MS) /* cooldown of a throttled host that names no time */
+#define ARENA_KEEP ((size_t)4096)       /* small, because there may be thousands of visits */
 #define BODY_KEEP ((size_t)4096)
 
 /* Is a check of this server's 304s due? */
@@ -73,12 +73,16 @@ static void error_name_limit(struct fw_err *err, const struct fw_arena *a, size_
 		fw_err_set(err, FW_ELIMIT, "%s (to raise the limit, set max_body_bytes)", library.text);
 }
 
-void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t now_ms, struct fw_arena *a, struct visit_reading *out)
+void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t now_ms, struct fw_arena *a,
+	struct visit_reading *out)
 {
 	struct fw_str body = fw_buf_str(&f->body);
 	struct fw_parse_options o = {
-		.url = f->final_url, .content_type = f->h_content_type, .content_location = f->h_content_location,
-		.limits = r->limits, .now_ms = now_ms,
+		.url = f->final_url,
+		.content_type = f->h_content_type,
+		.content_location = f->h_content_location,
+		.limits = r->limits,
+		.now_ms = now_ms,
 	};
 	int64_t begin = fw_mono_us();
 	int rc;
@@ -91,7 +95,10 @@ void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t 
 	out->parse_us = fw_mono_us() - begin;
 	if (rc == FW_ELIMIT)
 		error_name_limit(&out->err, a, body.len, r);
-	out->kind = !rc ? FW_VISIT_OK : rc == FW_EFORMAT ? FW_VISIT_FORMAT : rc == FW_ELIMIT ? FW_VISIT_LIMIT : FW_VISIT_LOCAL;
+	out->kind = !rc          ? FW_VISIT_OK :
+		rc == FW_EFORMAT ? FW_VISIT_FORMAT :
+		rc == FW_ELIMIT  ? FW_VISIT_LIMIT :
+				   FW_VISIT_LOCAL;
 	if (out->kind == FW_VISIT_LIMIT || out->kind == FW_VISIT_LOCAL)
 		fw_arena_reset(a, ARENA_KEEP);
 	if (out->kind != FW_VISIT_FORMAT)
@@ -134,10 +141,13 @@ static bool document_lost_all(const struct visit *v, const struct fw_document *d
 	if (!d->malformed || d->entry_n || !v->was->last_new_ms)
 		return false;
 	if (first && first->line)
-		fw_err_set(why, FW_EFORMAT, "malformed document: no entry could be read, although the feed had entries: %s (line %u, column %u)",
+		fw_err_set(why, FW_EFORMAT,
+			"malformed document: no entry could be read, although the feed had entries: %s (line %u, "
+			"column %u)",
 			first->what, (unsigned)first->line, (unsigned)first->column);
 	else
-		fw_err_set(why, FW_EFORMAT, "malformed document: no entry could be read, although the feed had entries");
+		fw_err_set(
+			why, FW_EFORMAT, "malformed document: no entry could be read, although the feed had entries");
 	return true;
 }
 
@@ -338,10 +348,11 @@ static struct fw_str document_named_url(struct visit *v)
 
 	if (!named.len)
 		named = d->feed_url;
-	if (!named.len || fw_url_clean(&v->arena, named, &url, &user, &pass, NULL) || user.len || fw_str_eq(url, v->feed.url) ||
-	    fw_str_eq(url, v->fetch.final_url))
+	if (!named.len || fw_url_clean(&v->arena, named, &url, &user, &pass, NULL) || user.len ||
+		fw_str_eq(url, v->feed.url) || fw_str_eq(url, v->fetch.final_url))
 		return FW_STR_NONE;
-	if (d->format != FW_JSON1 && d->format != FW_JSON11 && !fw_new_feed_url(d).len && url_same_host(url, v->feed.url))
+	if (d->format != FW_JSON1 && d->format != FW_JSON11 && !fw_new_feed_url(d).len &&
+		url_same_host(url, v->feed.url))
 		return FW_STR_NONE;
 	return url;
 }
@@ -433,7 +444,11 @@ static void state_trust(struct visit *v, int64_t now_ms)
 
 	if (!v->checks_304 || f->kind == FW_VISIT_LOCAL)
 		return;
-	visit_note_304_check(v, f->kind == FW_VISIT_SAME ? FW_TRUST_UNCHANGED : denied ? FW_TRUST_DENIED : FW_TRUST_UNCLEAR, now_ms);
+	visit_note_304_check(v,
+		f->kind == FW_VISIT_SAME ? FW_TRUST_UNCHANGED :
+			denied           ? FW_TRUST_DENIED :
+					   FW_TRUST_UNCLEAR,
+		now_ms);
 	v->compare_304 = f->kind == FW_VISIT_OK;
 }
 
@@ -464,15 +479,16 @@ static void state_page(struct visit *v)
 	struct fw_str url, user, pass;
 
 	if (v->fetch.kind != FW_VISIT_FORMAT || !v->named.len || was->last_ok_ms || was->last_kind == FW_VISIT_FORMAT ||
-	    fw_url_clean(&v->arena, v->named, &url, &user, &pass, NULL) || user.len || fw_str_eq(url, was->url) ||
-	    (was->username.len && !fw_url_same_origin(was->url, url)))
+		fw_url_clean(&v->arena, v->named, &url, &user, &pass, NULL) || user.len || fw_str_eq(url, was->url) ||
+		(was->username.len && !fw_url_same_origin(was->url, url)))
 		return;
 	v->page_replaced = true;
 	v->feed.url = url;
 	v->feed.fail_n = 0;
 	v->feed.error = FW_STR_NONE;
 	v->outcome.groups |= FW_GROUP_URL;
-	fw_err_set(&v->fetch.err, FW_EFORMAT, "an HTML page; replaced by the feed that it names: %.*s", FW_STR_ARG(url));
+	fw_err_set(
+		&v->fetch.err, FW_EFORMAT, "an HTML page; replaced by the feed that it names: %.*s", FW_STR_ARG(url));
 	v->outcome.visit.error = fw_arena_str(&v->arena, fw_str(v->fetch.err.text));
 }
 
@@ -482,7 +498,8 @@ static void visit_learn_host_key(struct visit *v, const struct visit_rules *r)
 	const struct fw_fetch *f = &v->fetch;
 	char key[HOST_KEY_MAX];
 
-	if (!host_key(&r->host, v->feed.url, f->resolved ? f->address : NULL, key) || fw_str_eq(v->feed.host_key, fw_str(key)))
+	if (!host_key(&r->host, v->feed.url, f->resolved ? f->address : NULL, key) ||
+		fw_str_eq(v->feed.host_key, fw_str(key)))
 		return;
 	v->feed.host_key = key[0] ? fw_arena_str(&v->arena, fw_str(key)) : FW_STR_NONE;
 }
@@ -575,14 +592,22 @@ static void visit_due_facts(struct visit *v, int64_t now_ms, struct fw_due_facts
 	const struct fw_document *d = v->doc;
 
 	*out = (struct fw_due_facts){
-		.kind = f->kind, .http_status = f->http_status, .fail_n = v->feed.fail_n,
+		.kind = f->kind,
+		.http_status = f->http_status,
+		.fail_n = v->feed.fail_n,
 		.retry_after_ms = fw_retry_after_ms(f->h_retry_after, now_ms),
 		.fresh_ms = fw_fresh_ms(f->h_cache_control, f->h_age, f->h_expires, f->h_date, now_ms),
 		.ttl_minutes = d ? d->ttl_minutes : FW_NO_NUMBER,
 		.update_period_minutes = d ? d->update_period_minutes : FW_NO_NUMBER,
-		.skip_hours = d ? d->skip_hours : 0, .skip_days = d ? d->skip_days : 0,
-		.rhythm = v->feed.rhythm, .last_new_ms = v->feed.last_new_ms, .whole_ms = v->feed.validators_ms, .interval_ms = v->feed.interval_ms,
-		.expired = v->feed.status == FW_FEED_GONE, .ended_ms = visit_ended_ago_ms(v, now_ms), .pushed = v->feed.push_until_ms > now_ms,
+		.skip_hours = d ? d->skip_hours : 0,
+		.skip_days = d ? d->skip_days : 0,
+		.rhythm = v->feed.rhythm,
+		.last_new_ms = v->feed.last_new_ms,
+		.whole_ms = v->feed.validators_ms,
+		.interval_ms = v->feed.interval_ms,
+		.expired = v->feed.status == FW_FEED_GONE,
+		.ended_ms = visit_ended_ago_ms(v, now_ms),
+		.pushed = v->feed.push_until_ms > now_ms,
 		.offline_ms = v->our_network ? v->offline_ms : 0,
 	};
 }
@@ -704,13 +729,17 @@ bool visit_learn_network(struct visit *v, struct fw_connectivity *w, int64_t mon
 	if (v->abandoned || !fw_store_host(f->final_url.len ? f->final_url : f->url, host, sizeof(host)))
 		return false;
 	seen = (struct fw_connectivity_visit){
-		.host = fw_hash64(host, strlen(host)), .sign = fw_connectivity_sign(f->kind, f->visit.connect_us > 0, f->refused),
-		.failing = v->was->fail_n > 0, .polled_ms = asked_ago_ms > 0 ? began_ms - asked_ago_ms : INT64_MIN,
-		.begin_ms = v->began_ms, .now_ms = mono_ms,
+		.host = fw_hash64(host, strlen(host)),
+		.sign = fw_connectivity_sign(f->kind, f->visit.connect_us > 0, f->refused),
+		.failing = v->was->fail_n > 0,
+		.polled_ms = asked_ago_ms > 0 ? began_ms - asked_ago_ms : INT64_MIN,
+		.begin_ms = v->began_ms,
+		.now_ms = mono_ms,
 	};
 	v->our_network = fw_connectivity_count(w, &seen);
 	v->offline_ms = !v->our_network ? 0 : w->down ? FW_MAX(mono_ms - w->since_ms, 1) : 1;
-	v->verdict_deferred = !v->our_network && seen.sign >= FW_CONNECTIVITY_REFUSED && fw_connectivity_is_doubtful(w, v->began_ms);
+	v->verdict_deferred = !v->our_network && seen.sign >= FW_CONNECTIVITY_REFUSED &&
+		fw_connectivity_is_doubtful(w, v->began_ms);
 	return w->down != was;
 }
 
@@ -735,5 +764,6 @@ void visit_reset(struct visit *v)
 	if (fetch.body.cap > BODY_KEEP)
 		fw_buf_finish(&fetch.body);
 	fw_arena_reset(&arena, ARENA_KEEP);
-	*v = (struct visit){.arena = arena, .fetch = {.body = fetch.body, .priv = fetch.priv}, .worker = worker, .slot = -1};
+	*v = (struct visit){
+		.arena = arena, .fetch = {.body = fetch.body, .priv = fetch.priv}, .worker = worker, .slot = -1};
 }

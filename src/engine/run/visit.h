@@ -22,8 +22,8 @@
  * A document may name another address as its own: itunes:new-feed-url, JSON Feed's feed_url, or
  * rel=self on another host. Each such visit counts as one of the three, two at most, and the day
  * starts with the first. Until the server redirects, the address is only named
- * (fw_feed_redirect_is_named()). The first redirected visit compares the entries, and only a later one
- * adopts the address.
+ * (fw_feed_redirect_is_named()). The first redirected visit compares the entries, and only a later
+ * one adopts the address.
  *
  * If another feed has the address already, the two feeds are merged (redirect_adoption.h).
  */
@@ -53,14 +53,14 @@ struct visit {
 	enum visit_end end;
 	int slot;
 	struct fw_fetch fetch;
-	struct fw_arena arena;     /* document, rows, strings */
+	struct fw_arena arena; /* document, rows, strings */
 	struct fw_document *doc;
-	uint64_t body_hash;        /* hash of the decoded body; set by visit_read() */
-	struct fw_str named;       /* the body is a page: the first feed that it names */
+	uint64_t body_hash;                /* hash of the decoded body; set by visit_read() */
+	struct fw_str named;               /* the body is a page: the first feed that it names */
 	struct fw_str page_hub, page_self; /* the hub that the page names, and its topic there */
 	bool page_replaced;                /* that feed replaces the page */
-	bool our_network;          /* it failed, and the failure is attributed to our own network */
-	int64_t offline_ms;        /* how long our own network has been down */
+	bool our_network;                  /* it failed, and the failure is attributed to our own network */
+	int64_t offline_ms;                /* how long our own network has been down */
 	/*
 	 * it failed; the verdict is deferred: the next visits may show that our own network is down
 	 */
@@ -72,19 +72,21 @@ struct visit {
 	bool abandoned;
 	/* a check of the server's 304s: sent without the feed's validators (sched/trust.h) */
 	bool checks_304;
-	bool compare_304;           /* the check returned a document: see trust_check_document() */
-	/* first document behind a permanent redirect, of a feed that had one: see adoption_check() */
+	bool compare_304; /* the check returned a document: see trust_check_document() */
+	/*
+	 * first document behind a permanent redirect, of a feed that had one: see adoption_check()
+	 */
 	bool new_target;
-	enum fw_host_health host_health;    /* what the response says of its host's load */
-	int64_t cooldown_until_ms;     /* the host's cooldown (Retry-After); 0: none */
+	enum fw_host_health host_health; /* what the response says of its host's load */
+	int64_t cooldown_until_ms;       /* the host's cooldown (Retry-After); 0: none */
 	/* cooldown of the name that responded, if it may not speak for the whole host; 0: none */
 	int64_t name_cooldown_ms;
-	struct fw_feed feed;       /* the state to write */
+	struct fw_feed feed; /* the state to write */
 	struct fw_outcome outcome;
-	struct fw_entry_row *row;  /* rows of its entries */
+	struct fw_entry_row *row; /* rows of its entries */
 	struct quota quota;
-	int64_t queue_us;          /* from the claim to the request; microseconds */
-	int64_t read_us;           /* monotonic; when its document had been read */
+	int64_t queue_us; /* from the claim to the request; microseconds */
+	int64_t read_us;  /* monotonic; when its document had been read */
 	/* body and arena; count in the worker's limit until the visit is recycled */
 	size_t held_bytes;
 	/* read by the reader thread, and counted in the reader's limit */
@@ -97,26 +99,27 @@ struct visit_rules { /* settings a visit needs */
 	struct fw_due_policy due;
 	struct host_rules host;
 	struct fw_limits limits;
-	size_t parse_memory;       /* setting parse_memory_bytes; 0: no limit */
+	size_t parse_memory; /* setting parse_memory_bytes; 0: no limit */
 	int64_t run_id;
 };
 
-struct visit_reading { /* result of visit_parse() */
-	enum fw_visit_kind kind;   /* OK, FORMAT, LIMIT or LOCAL */
-	struct fw_document *doc;   /* NULL unless kind is OK */
+struct visit_reading {           /* result of visit_parse() */
+	enum fw_visit_kind kind; /* OK, FORMAT, LIMIT or LOCAL */
+	struct fw_document *doc; /* NULL unless kind is OK */
 	/* not a feed: the feeds that the page or its Link header names */
 	struct fw_link *feeds;
-	struct fw_str hub, self;   /* not a feed: its hub, and its topic there */
+	struct fw_str hub, self; /* not a feed: its hub, and its topic there */
 	int64_t parse_us;
-	struct fw_err err;         /* set unless kind is OK */
+	struct fw_err err; /* set unless kind is OK */
 };
 
 /*
  * Parse the body of a completed fetch. Document and links live in the arena and borrow from the
- * fetch. The arena's ceiling becomes rows_memory_limit(). After an error other than FORMAT the arena is
- * empty.
+ * fetch. The arena's ceiling becomes rows_memory_limit(). After an error other than FORMAT the
+ * arena is empty.
  */
-void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t now_ms, struct fw_arena *a, struct visit_reading *out);
+void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t now_ms, struct fw_arena *a,
+	struct visit_reading *out);
 
 /* Set up the request from `was`. */
 void visit_prepare(struct visit *v, int64_t now_ms);
@@ -135,8 +138,9 @@ void visit_conclude(struct visit *v, const struct visit_rules *r, int64_t now_ms
 /* Both halves. */
 void visit_finish(struct visit *v, const struct visit_rules *r, int64_t now_ms, uint64_t rnd);
 /*
- * Before both halves: feed the fetch's result into the connectivity detector (sched/connectivity.h), and
- * decide whether a failure is attributed to our own network. True: the network's state has changed.
+ * Before both halves: feed the fetch's result into the connectivity detector
+ * (sched/connectivity.h), and decide whether a failure is attributed to our own network. True: the
+ * network's state has changed.
  */
 bool visit_learn_network(struct visit *v, struct fw_connectivity *w, int64_t mono_ms);
 /* Decide a deferred verdict again by what is known now. */

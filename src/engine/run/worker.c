@@ -5,8 +5,8 @@
  *
  * Draining starts at a signal, a control message, the end of a run --once, or the loss of the
  * master. Nothing new starts, waiting claims go back, transfers in flight get drain_timeout_ms;
- * then they are cancelled and their feeds are due as before. At WORKER_EXIT_NOW the process exits at
- * once.
+ * then they are cancelled and their feeds are due as before. At WORKER_EXIT_NOW the process exits
+ * at once.
  *
  * When the lease is lost, what is in flight is cancelled, because other workers own those hosts
  * now. The same happens when the store is unavailable and the lease's safe time is over.
@@ -32,9 +32,9 @@
 #define HEARTBEAT_EVERY_MS 500
 /* limit for one large document: no linear parse takes as long */
 #define READING_MAX_MS (30 * FW_SECOND_MS)
-#define VERDICT_MIN 64         /* minimum number of deferred verdicts; otherwise one for each slot */
+#define VERDICT_MIN 64        /* minimum number of deferred verdicts; otherwise one for each slot */
 #define STRAGGLER_CHECK_MS 25 /* interval of checks for stragglers in a run --once */
-#define DUE_MAX 50000        /* limit of the due set: 20 MB, with the hosts */
+#define DUE_MAX 50000         /* limit of the due set: 20 MB, with the hosts */
 
 uint64_t worker_random(struct worker *w)
 {
@@ -46,7 +46,8 @@ uint64_t worker_random(struct worker *w)
 
 void worker_finish_drain(struct worker *w)
 {
-	if (w->draining && !w->in_flight && !w->held_n && !w->reader.n && !w->verdict_n && !atomic_load(&w->ch.loop_done)) {
+	if (w->draining && !w->in_flight && !w->held_n && !w->reader.n && !w->verdict_n &&
+		!atomic_load(&w->ch.loop_done)) {
 		atomic_store(&w->ch.loop_done, true);
 		channel_wake_store(&w->ch);
 	}
@@ -65,7 +66,8 @@ static void worker_on_drain_timeout(uv_timer_t *t)
 {
 	struct worker *w = t->data;
 
-	fw_info("%zu transfers cancelled at drain_timeout_ms; their feeds are due as before", w->in_flight + w->reader.n);
+	fw_info("%zu transfers cancelled at drain_timeout_ms; their feeds are due as before",
+		w->in_flight + w->reader.n);
 	transfers_cancel_all(w);
 	worker_finish_drain(w);
 }
@@ -115,7 +117,8 @@ static void worker_follow_lease(struct worker *w)
 	if (owner_is_lost(w->ch.owner)) {
 		transfers_cancel_all(w);
 	} else if (w->in_flight && fw_mono_ms() >= owner_safe_until_ms(w->ch.owner)) {
-		fw_warn("the store does not answer and the lease is about to expire: %u transfers cancelled; their feeds are due as before",
+		fw_warn("the store does not answer and the lease is about to expire: %u transfers cancelled; their "
+			"feeds are due as before",
 			w->in_flight);
 		transfers_cancel(w);
 	}
@@ -204,8 +207,9 @@ static uint32_t worker_slots_allowed(int64_t wanted)
 	if (r.rlim_cur != RLIM_INFINITY && (int64_t)r.rlim_cur < wanted * 2 + 64) {
 		int64_t fit = FW_MAX(((int64_t)r.rlim_cur - 64) / 2, 1);
 
-		fw_warn("concurrency %lld reduced: it needs %lld file descriptors and %lld are allowed; using %lld (to raise the limit, use ulimit -n)", (long long)wanted,
-			(long long)(wanted * 2 + 64), (long long)r.rlim_cur, (long long)fit);
+		fw_warn("concurrency %lld reduced: it needs %lld file descriptors and %lld are allowed; using %lld (to "
+			"raise the limit, use ulimit -n)",
+			(long long)wanted, (long long)(wanted * 2 + 64), (long long)r.rlim_cur, (long long)fit);
 		return (uint32_t)fit;
 	}
 	return (uint32_t)wanted;
@@ -238,9 +242,16 @@ static void worker_owner_rules(struct worker *w, struct owner_rules *r)
 {
 	const struct fw_config *c = w->ch.config;
 
-	*r = (struct owner_rules){.worker = w->o->shared->name, .lease_ms = c->lease_ms, .slots = w->ch.slots,
-		.host_concurrency = (uint32_t)c->host_concurrency, .host_gap_ms = c->host_gap_ms, .due_max = DUE_MAX, .slow_us = c->slow_ms * 1000,
-		.backlog_ms = c->backlog_ms, .once = w->o->once, .due_before_ms = w->o->due_before_ms};
+	*r = (struct owner_rules){.worker = w->o->shared->name,
+		.lease_ms = c->lease_ms,
+		.slots = w->ch.slots,
+		.host_concurrency = (uint32_t)c->host_concurrency,
+		.host_gap_ms = c->host_gap_ms,
+		.due_max = DUE_MAX,
+		.slow_us = c->slow_ms * 1000,
+		.backlog_ms = c->backlog_ms,
+		.once = w->o->once,
+		.due_before_ms = w->o->due_before_ms};
 	r->workers = w->o->once ? (uint32_t)w->o->workers : 0;
 	fw_settings_plan(c, w->ch.slots, &r->plan);
 	if (!w->o->once && c->slow_percent_max < 100)
@@ -293,18 +304,20 @@ static int worker_handles_init(struct worker *w, struct fw_err *err)
 	static const int SIGNALS[WORKER_SIGNALS] = {SIGTERM, SIGINT, SIGQUIT, WORKER_EXIT_NOW};
 	int rc;
 
-	if (uv_loop_init(&w->loop) || uv_async_init(&w->loop, &w->ch.to_loop, worker_on_async) || uv_timer_init(&w->loop, &w->heartbeat_timer) ||
-	    uv_timer_init(&w->loop, &w->drain_timer) || uv_timer_init(&w->loop, &w->gap_timer) ||
-	    uv_timer_init(&w->loop, &w->straggler_timer))
+	if (uv_loop_init(&w->loop) || uv_async_init(&w->loop, &w->ch.to_loop, worker_on_async) ||
+		uv_timer_init(&w->loop, &w->heartbeat_timer) || uv_timer_init(&w->loop, &w->drain_timer) ||
+		uv_timer_init(&w->loop, &w->gap_timer) || uv_timer_init(&w->loop, &w->straggler_timer))
 		return fw_err_set(err, FW_EIO, "event loop not created: %s", strerror(errno));
-	w->ch.to_loop.data = w->heartbeat_timer.data = w->drain_timer.data = w->gap_timer.data = w->straggler_timer.data = w;
+	w->ch.to_loop.data = w->heartbeat_timer.data = w->drain_timer.data = w->gap_timer.data =
+		w->straggler_timer.data = w;
 	for (int i = 0; i < WORKER_SIGNALS; i++) {
-		if (uv_signal_init(&w->loop, &w->signal[i]) || uv_signal_start(&w->signal[i], worker_on_signal, SIGNALS[i]))
+		if (uv_signal_init(&w->loop, &w->signal[i]) ||
+			uv_signal_start(&w->signal[i], worker_on_signal, SIGNALS[i]))
 			return fw_err_set(err, FW_EIO, "signal %d cannot be handled: %s", SIGNALS[i], strerror(errno));
 		w->signal[i].data = w;
 	}
 	if (uv_poll_init(&w->loop, &w->master, w->o->master_fd) ||
-	    uv_poll_start(&w->master, UV_READABLE | UV_DISCONNECT, worker_on_master))
+		uv_poll_start(&w->master, UV_READABLE | UV_DISCONNECT, worker_on_master))
 		return fw_err_set(err, FW_EIO, "the master cannot be watched: %s", strerror(errno));
 	w->master.data = w;
 	rc = fw_settings_net(w->o->config, w->ch.slots + URGENT_SLOTS, &w->net, err);
@@ -314,7 +327,11 @@ static int worker_handles_init(struct worker *w, struct fw_err *err)
 	rc = fw_fetcher_create(&w->loop, &w->net.fetch, &w->fetcher, err);
 	if (rc)
 		return rc;
-	w->reader = (struct reader){.loop = &w->loop, .fetcher = w->fetcher, .rules = &w->ch.rules, .shared = w->o->shared, .done = transfers_on_read};
+	w->reader = (struct reader){.loop = &w->loop,
+		.fetcher = w->fetcher,
+		.rules = &w->ch.rules,
+		.shared = w->o->shared,
+		.done = transfers_on_read};
 	reader_init(&w->reader);
 	return reading_catch_crashes(w->o->shared, err);
 }
@@ -356,7 +373,8 @@ int worker_init(struct worker *w, const struct worker_options *o)
 		rc = worker_owner_init(w);
 	w->started_us = fw_mono_us();
 	if (rc)
-		fw_err_set(&o->shared->err, rc, "worker not started: %s", rc == FW_ENOMEM ? "out of memory" : strerror(errno));
+		fw_err_set(&o->shared->err, rc, "worker not started: %s",
+			rc == FW_ENOMEM ? "out of memory" : strerror(errno));
 	return rc;
 }
 

@@ -14,19 +14,19 @@
 #include "feedwheel/deliver.h"
 #include "sched/plan.h"
 
-enum worker_exit { /* exit codes of a worker; death by a signal means that it crashed */
-	WORKER_DONE = 0,      /* run --once: the run is complete */
-	WORKER_STOP_REQUESTED = 10,     /* a control message requested a stop */
-	WORKER_STORE = 11,    /* the store cannot be used; the reason is in shared->err */
-	WORKER_SYSTEM = 12,   /* out of memory, threads or descriptors */
-	WORKER_LEFT = 13,     /* stopped by a signal, or because the master is gone */
+enum worker_exit {                  /* exit codes of a worker; death by a signal means that it crashed */
+	WORKER_DONE = 0,            /* run --once: the run is complete */
+	WORKER_STOP_REQUESTED = 10, /* a control message requested a stop */
+	WORKER_STORE = 11,          /* the store cannot be used; the reason is in shared->err */
+	WORKER_SYSTEM = 12,         /* out of memory, threads or descriptors */
+	WORKER_LEFT = 13,           /* stopped by a signal, or because the master is gone */
 };
 
 #define READING_NOTHING (-1)
 
 struct worker_shared {
 	/* written by the worker */
-	_Atomic int64_t reading_feed_id;   /* feed whose document the loop is reading; 0: none */
+	_Atomic int64_t reading_feed_id; /* feed whose document the loop is reading; 0: none */
 	/* feed whose document the reader thread is reading; 0: none */
 	_Atomic int64_t reading_large_id;
 	/*
@@ -38,7 +38,7 @@ struct worker_shared {
 	_Atomic bool reload;
 	/* run --once: feeds due at the start, counted by worker 0 */
 	_Atomic int64_t total;
-	_Atomic int64_t last_done_us;      /* monotonic; end of its latest visit */
+	_Atomic int64_t last_done_us; /* monotonic; end of its latest visit */
 	/* continuous run, worker 0, while idle: next due time; FW_NO_DATE: no feed; 0: unknown */
 	_Atomic int64_t next_due_ms;
 	/*
@@ -48,10 +48,10 @@ struct worker_shared {
 	struct {
 		int64_t feeds, known, total_us;
 	} forecast;
-	struct fw_plan_total measured;     /* run --once: the times measured; sum_us 0: none */
-	char measured_host[256];           /* host of measured.host_us */
-	char name[FW_WORKER_NAME_MAX];     /* its name in the store; written once, at the start */
-	struct fw_err err;                 /* reason for WORKER_STORE and WORKER_SYSTEM */
+	struct fw_plan_total measured; /* run --once: the times measured; sum_us 0: none */
+	char measured_host[256];       /* host of measured.host_us */
+	char name[FW_WORKER_NAME_MAX]; /* its name in the store; written once, at the start */
+	struct fw_err err;             /* reason for WORKER_STORE and WORKER_SYSTEM */
 	/*
 	 * written by the worker for its successor: the last control message it has handled, and its
 	 * effect
@@ -63,18 +63,18 @@ struct worker_shared {
 	 * worker must end; it then empties the name
 	 */
 	char predecessor_name[FW_WORKER_NAME_MAX];
-	int64_t predecessor_feed_id;              /* feed that the predecessor was reading, or 0 */
+	int64_t predecessor_feed_id; /* feed that the predecessor was reading, or 0 */
 };
 
 struct worker_options {
 	const struct fw_config *config;
-	struct worker_shared *shared;      /* its own element of the array */
-	struct fw_meter_slot *meter;       /* its counters */
-	int index, workers;                /* 0 ... workers - 1 */
+	struct worker_shared *shared; /* its own element of the array */
+	struct fw_meter_slot *meter;  /* its counters */
+	int index, workers;           /* 0 ... workers - 1 */
 	bool once;
-	int64_t due_before_ms;             /* run --once: fetch what is due by then */
+	int64_t due_before_ms; /* run --once: fetch what is due by then */
 	int64_t run_id;
-	int master_fd;                     /* end of file: the master is gone, so drain */
+	int master_fd; /* end of file: the master is gone, so drain */
 };
 
 /*

@@ -21,22 +21,22 @@ struct worker {
 	struct fw_net net;
 	struct fw_fetcher *fetcher;
 	struct reader reader;
-	struct visit *visit;         /* all visits */
+	struct visit *visit; /* all visits */
 	struct visit *free;
-	struct visit **in_slot;      /* visits in flight, by slot */
+	struct visit **in_slot; /* visits in flight, by slot */
 	int *free_slot;
 	uint32_t free_slot_n, in_flight;
-	size_t pending;              /* visits handed over and not yet recycled */
+	size_t pending; /* visits handed over and not yet recycled */
 	/* batch policies: claims between two barriers; 0: no barriers */
 	size_t batch;
-	int64_t barrier;             /* position of the next barrier in the plan */
-	struct name_cooldowns *cooldowns;  /* cooldowns of names that share a host */
-	struct host_share share;     /* places taken at shared hosts, by name */
-	struct claim *held, **held_end; /* held claims: they wait for such a place */
+	int64_t barrier;                  /* position of the next barrier in the plan */
+	struct name_cooldowns *cooldowns; /* cooldowns of names that share a host */
+	struct host_share share;          /* places taken at shared hosts, by name */
+	struct claim *held, **held_end;   /* held claims: they wait for such a place */
 	size_t held_n;
 	uint64_t rnd, seed;
 	struct fw_connectivity network;
-	struct visit **verdict_queue;        /* ended visits whose verdict is deferred, oldest first */
+	struct visit **verdict_queue; /* ended visits whose verdict is deferred, oldest first */
 	uint32_t verdict_n, verdict_max;
 	bool draining, closing;
 	uv_timer_t heartbeat_timer, drain_timer, gap_timer, straggler_timer;

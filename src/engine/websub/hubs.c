@@ -36,13 +36,13 @@
 #define COUNTS_MS (2 * FW_SECOND_MS)
 #define MESSAGES_MS (FW_SECOND_MS / 2)
 #define LEAD_MS (15 * FW_SECOND_MS)
-#define WAIT_MS (3 * FW_SECOND_MS)  /* how often another process tries to become the leader */
+#define WAIT_MS (3 * FW_SECOND_MS) /* how often another process tries to become the leader */
 #define LEAD_LEASE_MS FW_MINUTE_MS
-#define GAP_MS (5 * FW_MINUTE_MS)  /* without a leader for this long, deliveries may be lost */
-#define CATCH_UP_MS FW_HOUR_MS     /* feeds with a hub are then polled within this time */
+#define GAP_MS (5 * FW_MINUTE_MS) /* without a leader for this long, deliveries may be lost */
+#define CATCH_UP_MS FW_HOUR_MS    /* feeds with a hub are then polled within this time */
 #define SLICE 200
-#define STEP_MS 100                /* time limit of one step, so that transfers make progress */
-#define SCAN_SHARE 10              /* scans take at most this fraction (1/10) of the time */
+#define STEP_MS 100   /* time limit of one step, so that transfers make progress */
+#define SCAN_SHARE 10 /* scans take at most this fraction (1/10) of the time */
 #define RESPONSE_MAX ((size_t)64 << 10)
 
 /* A task's interval, at most that of the scans. */
@@ -190,7 +190,8 @@ static int load_sub(void *ctx, struct fw_str key, struct fw_str value, struct fw
 
 	if (!websub_record_sub_read(value, a, &s))
 		return load_remove_invalid(h, key, value, err);
-	it = hub_item_add(h, s.feed_id, FW_STR_NONE, s.state == FW_WEBSUB_ACTIVE && callback_is_ours(h->key, s.token) ? s.next_ms : 0);
+	it = hub_item_add(h, s.feed_id, FW_STR_NONE,
+		s.state == FW_WEBSUB_ACTIVE && callback_is_ours(h->key, s.token) ? s.next_ms : 0);
 	if (!it)
 		return fw_no_memory(err);
 	hub_item_set_active(it, s.state == FW_WEBSUB_ACTIVE);
@@ -271,8 +272,10 @@ static int leader_compare_base(struct fw_hubs *h, struct fw_err *err)
 	rc = websub_record_base_get(h->st, &a, &base, err);
 	if (!rc && base.len && !fw_str_eq(base, fw_buf_str(&h->base))) {
 		if (!h->base_logged)
-			fw_warn("hubs: websub_url differs from that of the server that sends requests to hubs (%.*s there, %s here):"
-				" set the same on all servers of this store", FW_STR_ARG(base), fw_buf_str(&h->base).p);
+			fw_warn("hubs: websub_url differs from that of the server that sends requests to hubs (%.*s "
+				"there, %s here):"
+				" set the same on all servers of this store",
+				FW_STR_ARG(base), fw_buf_str(&h->base).p);
 		h->base_logged = true;
 	}
 	fw_arena_finish(&a);
@@ -283,7 +286,11 @@ static int leader_compare_base(struct fw_hubs *h, struct fw_err *err)
 static int leader_elect(struct fw_hubs *h, struct fw_err *err)
 {
 	int64_t now_ms = fw_now_ms(), was_ms = 0;
-	struct fw_record mine = {.kind = WEBSUB_RECORD_KIND, .key = FW_STR("leader"), .value = fw_str(h->name), .at_ms = now_ms, .until_ms = now_ms + LEAD_LEASE_MS};
+	struct fw_record mine = {.kind = WEBSUB_RECORD_KIND,
+		.key = FW_STR("leader"),
+		.value = fw_str(h->name),
+		.at_ms = now_ms,
+		.until_ms = now_ms + LEAD_LEASE_MS};
 	struct fw_record r;
 	struct fw_arena a;
 	bool theirs, was = false;
@@ -305,7 +312,8 @@ static int leader_elect(struct fw_hubs *h, struct fw_err *err)
 		return rc;
 	if (was && theirs) {
 		if (h->leads)
-			fw_warn("hubs: another process sends the requests to hubs now: this one was too slow, or its clock is wrong");
+			fw_warn("hubs: another process sends the requests to hubs now: this one was too slow, or its "
+				"clock is wrong");
 		hubs_drop_state(h);
 		return leader_compare_base(h, err);
 	}
@@ -315,7 +323,8 @@ static int leader_elect(struct fw_hubs *h, struct fw_err *err)
 static void leader_stop(struct fw_hubs *h)
 {
 	assert(!h->leads || h->st); /* losing the store ends the lead */
-	if (h->leads && h->st && fw_store_record_remove(h->st, WEBSUB_RECORD_KIND, FW_STR("leader"), fw_str(h->name), NULL))
+	if (h->leads && h->st &&
+		fw_store_record_remove(h->st, WEBSUB_RECORD_KIND, FW_STR("leader"), fw_str(h->name), NULL))
 		fw_debug("hubs: the record 'leader' was not removed and will expire");
 }
 
@@ -341,7 +350,11 @@ static int message_process(void *ctx, struct fw_str key, struct fw_str value, st
 		return rc;
 	if (missed && m.polled_ms)
 		return hubs_missed(h, feed_id, &m, err);
-	return hubs_update(h, feed_id, fw_str_eq(word, FW_STR("on")) ? HUBS_SWITCH_ON : fw_str_eq(word, FW_STR("off")) ? HUBS_SWITCH_OFF : HUBS_UPDATE, err);
+	return hubs_update(h, feed_id,
+		fw_str_eq(word, FW_STR("on"))          ? HUBS_SWITCH_ON :
+			fw_str_eq(word, FW_STR("off")) ? HUBS_SWITCH_OFF :
+							 HUBS_UPDATE,
+		err);
 }
 
 /* ---- the scan of all feeds ----------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The hub thread: what hubs.c (the leader, the schedule of subscriptions) and hubs_request.c (one feed,
- * one hub) share. All of it runs on the hub thread, except key and has_key.
+ * The hub thread: what hubs.c (the leader, the schedule of subscriptions) and hubs_request.c (one
+ * feed, one hub) share. All of it runs on the hub thread, except key and has_key.
  */
 #ifndef FW_ENGINE_HUBS_H
 #define FW_ENGINE_HUBS_H
@@ -21,21 +21,21 @@
 struct hub_item { /* a subscription, or a callback to unsubscribe */
 	int64_t feed_id;
 	char token[SUB_TOKEN_LEN + 1]; /* the callback to unsubscribe; "": a subscription */
-	int64_t at_ms;              /* when it is due */
-	int64_t slot_ms;            /* its time slot at its hub; 0: none */
+	int64_t at_ms;                 /* when it is due */
+	int64_t slot_ms;               /* its time slot at its hub; 0: none */
 	/* sub_desired_hash() of the desired subscription, when the feed was last processed */
 	uint64_t desired_hash;
-	uint64_t scan;              /* number of the last scan that found it */
+	uint64_t scan; /* number of the last scan that found it */
 	bool active;
-	struct hub_request *request;            /* request in flight; NULL: none */
+	struct hub_request *request; /* request in flight; NULL: none */
 	struct fw_heap_node node;
 };
 
 struct hub { /* a server that requests go to */
 	char host[256];
-	int64_t free_ms;            /* end of its last time slot */
-	int64_t cooldown_until_ms;           /* no requests before: it fails for all feeds */
-	uint32_t fail_n;            /* consecutive requests that it refused, or never verified */
+	int64_t free_ms;           /* end of its last time slot */
+	int64_t cooldown_until_ms; /* no requests before: it fails for all feeds */
+	uint32_t fail_n;           /* consecutive requests that it refused, or never verified */
 	uint32_t in_flight;
 };
 
@@ -46,14 +46,14 @@ struct hub_request { /* a request in flight */
 	struct hub *hub;
 	struct fw_buf form, url;
 	char token[SUB_TOKEN_LEN + 1];
-	char why[160];              /* why it failed; "": the hub accepted it */
+	char why[160]; /* why it failed; "": the hub accepted it */
 };
 
 struct fw_hubs {
 	const struct fw_config *config;
 	struct fw_buf base;
 	pthread_t thread;
-	pthread_mutex_t key_lock;   /* guards has_key and, for other threads, key */
+	pthread_mutex_t key_lock; /* guards has_key and, for other threads, key */
 	bool has_key, joined;
 	unsigned char key[SUB_KEY_LEN];
 	uv_loop_t loop;
@@ -63,7 +63,7 @@ struct fw_hubs {
 	struct fw_fetcher *fetcher;
 	bool closing;
 
-	struct fw_store *st;        /* NULL: unavailable */
+	struct fw_store *st; /* NULL: unavailable */
 	/* next time for each task; monotonic */
 	int64_t open_ms, counts_ms, lead_ms, message_ms, scan_ms;
 	bool outage_logged, base_logged;
@@ -71,11 +71,11 @@ struct fw_hubs {
 
 	/* while this process is the leader */
 	bool leads;
-	struct fw_map items;        /* subscriptions, by the bytes of feed_id */
-	struct fw_heap queue;       /* all items, by at_ms */
-	struct fw_map hubs;         /* by host */
+	struct fw_map items;  /* subscriptions, by the bytes of feed_id */
+	struct fw_heap queue; /* all items, by at_ms */
+	struct fw_map hubs;   /* by host */
 	uint32_t in_flight;
-	int64_t scan_after;         /* the cursor of the scan */
+	int64_t scan_after; /* the cursor of the scan */
 	uint64_t scan;
 };
 
@@ -84,7 +84,8 @@ struct fw_hubs {
 uint64_t hubs_random(void); /* for jitter */
 struct hub_item *hub_item_find(struct fw_hubs *h, int64_t feed_id);
 /* NULL: out of memory */
-struct hub_item *hub_item_add(struct fw_hubs *h, int64_t feed_id, struct fw_str token /* absent: a subscription */, int64_t at_ms);
+struct hub_item *hub_item_add(
+	struct fw_hubs *h, int64_t feed_id, struct fw_str token /* absent: a subscription */, int64_t at_ms);
 void hub_item_schedule(struct fw_hubs *h, struct hub_item *it, int64_t at_ms);
 void hub_item_remove(struct fw_hubs *h, struct hub_item *it); /* cancels its request */
 void hub_item_set_active(struct hub_item *it, bool active);

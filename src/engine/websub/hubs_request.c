@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * One feed and its hub. feed_sync() does the work, in this order: the stored state, the hub's messages,
- * the desired subscription, the request that is due.
+ * One feed and its hub. feed_sync() does the work, in this order: the stored state, the hub's
+ * messages, the desired subscription, the request that is due.
  *
  * A request is recorded before it is sent, so a crash in between costs only time. A hub's message
  * is recorded at its callback, even before the hub's response to our request.
@@ -20,14 +20,14 @@
 
 #define SOON_MS (5 * FW_MINUTE_MS)
 #define UNSUBSCRIBE_TRIES 3
-#define HUB_BUSY_MS 200           /* retry delay when all request slots are busy */
+#define HUB_BUSY_MS 200 /* retry delay when all request slots are busy */
 
 /* The state of a feed while it is processed. */
 struct sub_view {
 	struct fw_arena a;
 	struct sub s;
 	struct fw_feed feed;
-	bool has_sub, has_feed;         /* a subscription exists; the feed exists */
+	bool has_sub, has_feed; /* a subscription exists; the feed exists */
 	struct sub_desired desired;
 	int64_t now_ms;
 };
@@ -56,7 +56,8 @@ static int sub_view_open(struct fw_hubs *h, int64_t feed_id, struct sub_view *v,
 
 int hubs_poll_soon(struct fw_hubs *h, const struct fw_feed *f, int64_t spread_ms, struct fw_err *err)
 {
-	int64_t now_ms = fw_now_ms(), at_ms = now_ms + (int64_t)(hubs_random() % (uint64_t)FW_MAX(spread_ms, (int64_t)1));
+	int64_t now_ms = fw_now_ms(),
+		at_ms = now_ms + (int64_t)(hubs_random() % (uint64_t)FW_MAX(spread_ms, (int64_t)1));
 	struct fw_feed due = {.id = f->id, .due_at_ms = at_ms};
 
 	if (f->status != FW_FEED_ACTIVE || f->due_at_ms <= at_ms)
@@ -127,7 +128,8 @@ static bool hub_take_slot(struct fw_hubs *h, struct hub_item *it, struct hub *hu
 	/* spread, so that not all are sent at the end of the cooldown */
 	if (now_ms < hub->cooldown_until_ms) {
 		it->slot_ms = 0;
-		*at_ms = hub->cooldown_until_ms + (int64_t)(hubs_random() % (uint64_t)(hub->cooldown_until_ms - now_ms + 1));
+		*at_ms = hub->cooldown_until_ms +
+			(int64_t)(hubs_random() % (uint64_t)(hub->cooldown_until_ms - now_ms + 1));
 		return false;
 	}
 	if (!it->slot_ms) {
@@ -138,7 +140,8 @@ static bool hub_take_slot(struct fw_hubs *h, struct hub_item *it, struct hub *hu
 	if (it->slot_ms > now_ms)
 		return false;
 	*at_ms = now_ms + HUB_BUSY_MS;
-	if (hub->in_flight >= (hub->fail_n < SUB_HUB_FAILS ? (uint32_t)h->config->host_concurrency : 1u) || h->in_flight >= HUB_IN_FLIGHT_MAX)
+	if (hub->in_flight >= (hub->fail_n < SUB_HUB_FAILS ? (uint32_t)h->config->host_concurrency : 1u) ||
+		h->in_flight >= HUB_IN_FLIGHT_MAX)
 		return false;
 	it->slot_ms = 0;
 	return true;
@@ -152,7 +155,8 @@ static bool sub_may_have_secret(const struct fw_hubs *h, const struct sub *s)
 }
 
 /* Creates a callback in place of the one at `at` (v's token or renewal), which becomes invalid. */
-static int callback_create(struct fw_hubs *h, struct sub_view *v, struct fw_str *at, struct callback *out, struct fw_err *err)
+static int callback_create(
+	struct fw_hubs *h, struct sub_view *v, struct fw_str *at, struct callback *out, struct fw_err *err)
 {
 	char *token = fw_arena_alloc(&v->a, SUB_TOKEN_LEN + 1), *secret = fw_arena_alloc(&v->a, SUB_SECRET_LEN + 1);
 	int rc = at->len ? websub_record_callback_remove(h->st, *at, err) : 0;
@@ -162,8 +166,13 @@ static int callback_create(struct fw_hubs *h, struct sub_view *v, struct fw_str 
 	if (!token || !secret || !callback_make(h->key, token) || !secret_make(secret))
 		return fw_err_set(err, FW_ENOMEM, "cannot create a callback: no randomness, or out of memory");
 	*at = (struct fw_str){token, SUB_TOKEN_LEN};
-	*out = (struct callback){.token = *at, .feed_id = v->s.feed_id, .state = CALLBACK_REQUESTED, .cloud = v->s.cloud, .hub = v->s.hub,
-		.topic = v->s.topic, .lease_requested_ms = h->config->websub_lease_ms};
+	*out = (struct callback){.token = *at,
+		.feed_id = v->s.feed_id,
+		.state = CALLBACK_REQUESTED,
+		.cloud = v->s.cloud,
+		.hub = v->s.hub,
+		.topic = v->s.topic,
+		.lease_requested_ms = h->config->websub_lease_ms};
 	if (sub_may_have_secret(h, &v->s))
 		out->secret = (struct fw_str){secret, SUB_SECRET_LEN};
 	return websub_record_callback_put(h->st, out, v->now_ms, err);
@@ -184,7 +193,9 @@ int hubs_retire_callback(struct fw_hubs *h, struct fw_str token, struct fw_err *
 		return 0;
 	fw_arena_init(&a, 0);
 	rc = websub_record_callback_get(h->st, token, &a, &cb, err);
-	if (!rc && (cb.cloud || cb.state == CALLBACK_DENIED || cb.state == CALLBACK_UNSUBSCRIBED || (cb.state == CALLBACK_REQUESTED && !cb.decided_ms))) {
+	if (!rc &&
+		(cb.cloud || cb.state == CALLBACK_DENIED || cb.state == CALLBACK_UNSUBSCRIBED ||
+			(cb.state == CALLBACK_REQUESTED && !cb.decided_ms))) {
 		/* no hub uses it: verifying it now gives 404 */
 		rc = websub_record_callback_remove(h->st, token, err);
 	} else if (!rc) {
@@ -261,7 +272,8 @@ static void hub_request_free(struct hub_request *k)
 	free(k);
 }
 
-static int feed_sync(struct fw_hubs *h, int64_t feed_id, enum hubs_action how, const struct missed *m, const struct hub_request *k, struct fw_err *err);
+static int feed_sync(struct fw_hubs *h, int64_t feed_id, enum hubs_action how, const struct missed *m,
+	const struct hub_request *k, struct fw_err *err);
 
 static void hub_request_done(struct fw_fetch *f)
 {
@@ -280,7 +292,8 @@ static void hub_request_done(struct fw_fetch *f)
 	}
 	it->request = NULL;
 	if (f->http_status / 100 != 2)
-		(void)fw_str_copy(k->why, sizeof(k->why), f->err.text[0] ? fw_str(f->err.text) : FW_STR("the request to the hub failed"));
+		(void)fw_str_copy(k->why, sizeof(k->why),
+			f->err.text[0] ? fw_str(f->err.text) : FW_STR("the request to the hub failed"));
 	atomic_fetch_add(&websub_meter.requests_n, 1);
 	atomic_fetch_add(&websub_meter.refused_n, *k->why != 0);
 	if (*k->why && !it->token[0])
@@ -297,8 +310,8 @@ static void hub_request_done(struct fw_fetch *f)
 }
 
 /* Sends a request. Takes ownership of form's buffer. */
-static int hub_request_start(struct fw_hubs *h, struct hub_item *it, struct hub *hub, struct fw_str url, struct fw_str token, struct fw_buf *form,
-	struct fw_err *err)
+static int hub_request_start(struct fw_hubs *h, struct hub_item *it, struct hub *hub, struct fw_str url,
+	struct fw_str token, struct fw_buf *form, struct fw_err *err)
 {
 	struct hub_request *k = calloc(1, sizeof(*k));
 	int rc;
@@ -315,7 +328,8 @@ static int hub_request_start(struct fw_hubs *h, struct hub_item *it, struct hub 
 	*form = FW_BUF_INIT(0);
 	fw_buf_addstr(&k->url, url);
 	(void)fw_str_copy(k->token, sizeof(k->token), token);
-	k->fetch = (struct fw_fetch){.url = fw_buf_str(&k->url), .form = fw_buf_str(&k->form), .done = hub_request_done, .ctx = k};
+	k->fetch = (struct fw_fetch){
+		.url = fw_buf_str(&k->url), .form = fw_buf_str(&k->form), .done = hub_request_done, .ctx = k};
 	rc = k->form.rc || k->url.rc ? fw_no_memory(err) : fw_fetch_start(h->fetcher, &k->fetch, err);
 	if (rc) {
 		hub_request_free(k);
@@ -370,7 +384,8 @@ static int subscription_switch(struct fw_hubs *h, struct sub_view *v, enum hubs_
 }
 
 /* The callback for a request: a new one for the first request and for each renewal. */
-static int hub_request_callback(struct fw_hubs *h, struct sub_view *v, bool fresh, struct callback *out, struct fw_err *err)
+static int hub_request_callback(
+	struct fw_hubs *h, struct sub_view *v, bool fresh, struct callback *out, struct fw_err *err)
 {
 	bool renewal = v->s.state == FW_WEBSUB_ACTIVE && !v->s.cloud;
 	struct fw_str *at = renewal ? &v->s.renewal : &v->s.token;
@@ -399,7 +414,8 @@ static void hub_request_form(const struct sub_view *v, const struct callback *cb
 /* Records that the hub has a cooldown for all feeds. */
 static void sub_note_cooldown(struct sub_view *v, const struct hub *hub, int64_t *at_ms)
 {
-	(void)fw_snprintf(v->s.why, sizeof(v->s.why), "the hub failed %u times in a row: all its feeds wait", hub->fail_n);
+	(void)fw_snprintf(
+		v->s.why, sizeof(v->s.why), "the hub failed %u times in a row: all its feeds wait", hub->fail_n);
 	sub_schedule(&v->s, *at_ms);
 	*at_ms = v->s.next_ms;
 }
@@ -418,7 +434,8 @@ static int sub_rate_limit(struct fw_hubs *h, struct sub_view *v, bool *may_send,
 }
 
 /* Processes a due subscription. *at_ms: when it is due next. */
-static int subscription_run_due(struct fw_hubs *h, struct sub_view *v, struct hub_item *it, int64_t *at_ms, struct fw_err *err)
+static int subscription_run_due(
+	struct fw_hubs *h, struct sub_view *v, struct hub_item *it, int64_t *at_ms, struct fw_err *err)
 {
 	struct hub *hub = hub_get(h, v->s.hub);
 	struct fw_buf form = FW_BUF_INIT(0);
@@ -458,7 +475,8 @@ static int subscription_run_due(struct fw_hubs *h, struct sub_view *v, struct hu
 	return rc;
 }
 
-static int subscription_sync(struct fw_hubs *h, struct sub_view *v, struct hub_item *it, enum hubs_action how, struct fw_err *err)
+static int subscription_sync(
+	struct fw_hubs *h, struct sub_view *v, struct hub_item *it, enum hubs_action how, struct fw_err *err)
 {
 	int64_t at_ms;
 	int rc = subscription_switch(h, v, how, err);
@@ -472,12 +490,14 @@ static int subscription_sync(struct fw_hubs *h, struct sub_view *v, struct hub_i
 	if (rc)
 		return rc;
 	switch (sub_reconcile(&v->s, &v->desired, v->now_ms)) {
-	case SUB_GONE: return subscription_remove(h, v, it, err);
+	case SUB_GONE:
+		return subscription_remove(h, v, it, err);
 	case SUB_NEW:
 		rc = callbacks_retire(h, v, err);
 		v->has_sub = true;
 		break;
-	case SUB_SAME: break;
+	case SUB_SAME:
+		break;
 	}
 	if (rc || !v->has_sub)
 		return rc ? rc : sub_view_set_push(h, v, err);
@@ -508,8 +528,8 @@ static int sub_note_missed(struct fw_hubs *h, struct sub_view *v, const struct m
 	if (rc || !sub_missed(&v->s, m->polled_ms, m->before_ms, n.last_ms, v->now_ms))
 		return rc;
 	atomic_fetch_add(&websub_meter.missed_n, 1);
-	fw_info("feed %lld: a poll found %lld new entries that its hub had not sent: it is polled as usual for a while", (long long)v->s.feed_id,
-		(long long)m->new_n);
+	fw_info("feed %lld: a poll found %lld new entries that its hub had not sent: it is polled as usual for a while",
+		(long long)v->s.feed_id, (long long)m->new_n);
 	return 0;
 }
 
@@ -528,7 +548,8 @@ static void sub_note_response(struct sub_view *v, const struct hub_request *k)
 }
 
 /* m: what a poll found; k: a request with a response; both may be NULL. */
-static int feed_sync(struct fw_hubs *h, int64_t feed_id, enum hubs_action how, const struct missed *m, const struct hub_request *k, struct fw_err *err)
+static int feed_sync(struct fw_hubs *h, int64_t feed_id, enum hubs_action how, const struct missed *m,
+	const struct hub_request *k, struct fw_err *err)
 {
 	struct hub_item *it = hub_item_find(h, feed_id);
 	struct sub_view v;
@@ -572,7 +593,8 @@ int hubs_unsubscribe(struct fw_hubs *h, struct hub_item *it, struct fw_err *err)
 		hub_item_schedule(h, it, cb.next_ms);
 		goto out;
 	}
-	if (rc || cb.state == CALLBACK_UNSUBSCRIBED || cb.state == CALLBACK_DENIED || cb.try_n >= UNSUBSCRIBE_TRIES || cb.lease_ms + cb.decided_ms < now_ms - FW_DAY_MS) {
+	if (rc || cb.state == CALLBACK_UNSUBSCRIBED || cb.state == CALLBACK_DENIED || cb.try_n >= UNSUBSCRIBE_TRIES ||
+		cb.lease_ms + cb.decided_ms < now_ms - FW_DAY_MS) {
 		rc = rc == FW_ENOTFOUND ? 0 : rc ? rc : websub_record_callback_remove(h->st, fw_str(it->token), err);
 		if (!rc)
 			hub_item_remove(h, it);

@@ -53,21 +53,33 @@ bool websub_counts_take(struct counts *out)
 
 void fw_websub_count(int64_t feed_id, bool good, int64_t new_n, int64_t now_ms)
 {
-	websub_counts_return(&(struct counts){.feed_id = feed_id, .delivered_n = good, .new_n = new_n, .ignored_n = !good, .last_ms = good ? now_ms : 0});
+	websub_counts_return(&(struct counts){.feed_id = feed_id,
+		.delivered_n = good,
+		.new_n = new_n,
+		.ignored_n = !good,
+		.last_ms = good ? now_ms : 0});
 }
 
 void fw_websub_stats(struct fw_websub_stats *out)
 {
 	struct websub_meter *m = &websub_meter;
 
-	*out = (struct fw_websub_stats){.requests_n = atomic_load(&m->requests_n), .refused_n = atomic_load(&m->refused_n),
-		.verified_n = atomic_load(&m->verified_n), .denied_n = atomic_load(&m->denied_n), .missed_n = atomic_load(&m->missed_n),
-		.unknown_n = atomic_load(&m->unknown_n), .lookups_n = atomic_load(&m->lookups_n), .known_n = atomic_load(&m->known_n), .active_n = atomic_load(&m->active_n), .leads = atomic_load(&m->leads)};
+	*out = (struct fw_websub_stats){.requests_n = atomic_load(&m->requests_n),
+		.refused_n = atomic_load(&m->refused_n),
+		.verified_n = atomic_load(&m->verified_n),
+		.denied_n = atomic_load(&m->denied_n),
+		.missed_n = atomic_load(&m->missed_n),
+		.unknown_n = atomic_load(&m->unknown_n),
+		.lookups_n = atomic_load(&m->lookups_n),
+		.known_n = atomic_load(&m->known_n),
+		.active_n = atomic_load(&m->active_n),
+		.leads = atomic_load(&m->leads)};
 	for (int i = 0; i < FW_WEBSUB_VERDICT_N; i++)
 		out->verdict[i] = atomic_load(&m->verdict[i]);
 }
 
-static int callback_lookup(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
+static int callback_lookup(
+	struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
 {
 	atomic_fetch_add_explicit(&websub_meter.lookups_n, 1, memory_order_relaxed);
 	return websub_record_callback_get(st, token, a, out, err);
@@ -86,22 +98,26 @@ static bool callback_is_wanted(const struct callback *cb)
 }
 
 /* Applies the hub's message to cb, and sets the response. False: 404. */
-static bool intent_apply(struct callback *cb, const struct fw_websub_intent *in, int64_t now_ms, char words[80], struct fw_str *answer)
+static bool intent_apply(
+	struct callback *cb, const struct fw_websub_intent *in, int64_t now_ms, char words[80], struct fw_str *answer)
 {
 	if (cb->cloud) {
-		if (!callback_is_wanted(cb) || !fw_str_eq(in->url, cb->topic) || !challenge_is_valid(in->cloud_challenge))
+		if (!callback_is_wanted(cb) || !fw_str_eq(in->url, cb->topic) ||
+			!challenge_is_valid(in->cloud_challenge))
 			return false;
 		cb->state = CALLBACK_ACTIVE;
 		cb->lease_ms = SUB_CLOUD_LEASE_MS;
 		*answer = in->cloud_challenge;
 	} else if (!in->topic.len || !fw_str_eq(in->topic, cb->topic)) {
 		return false;
-	} else if (fw_str_eq(in->mode, FW_STR("subscribe")) && callback_is_wanted(cb) && challenge_is_valid(in->challenge)) {
+	} else if (fw_str_eq(in->mode, FW_STR("subscribe")) && callback_is_wanted(cb) &&
+		challenge_is_valid(in->challenge)) {
 		cb->state = CALLBACK_ACTIVE;
 		cb->lease_ms = sub_lease_ms(in->lease, cb->lease_requested_ms, words);
 		cb->why = fw_str(words);
 		*answer = in->challenge;
-	} else if (fw_str_eq(in->mode, FW_STR("unsubscribe")) && !callback_is_wanted(cb) && challenge_is_valid(in->challenge)) {
+	} else if (fw_str_eq(in->mode, FW_STR("unsubscribe")) && !callback_is_wanted(cb) &&
+		challenge_is_valid(in->challenge)) {
 		cb->state = CALLBACK_UNSUBSCRIBED;
 		*answer = in->challenge;
 	} else if (fw_str_eq(in->mode, FW_STR("denied"))) {
@@ -132,7 +148,8 @@ int fw_websub_intent(struct fw_store *st, const struct fw_websub_intent *in, int
 		rc = websub_record_callback_put(st, &cb, now_ms, err);
 		rc = rc ? rc : websub_record_message_put(st, cb.feed_id, "look", NULL, now_ms, err);
 		if (!rc)
-			atomic_fetch_add(cb.state == CALLBACK_DENIED ? &websub_meter.denied_n : &websub_meter.verified_n, 1);
+			atomic_fetch_add(
+				cb.state == CALLBACK_DENIED ? &websub_meter.denied_n : &websub_meter.verified_n, 1);
 	}
 	fw_arena_finish(&a);
 	return rc == FW_ENOTFOUND ? 0 : rc;
@@ -140,7 +157,8 @@ int fw_websub_intent(struct fw_store *st, const struct fw_websub_intent *in, int
 
 /* ---- documents ----------------------------------------------------------- */
 
-static enum fw_websub_verdict delivery_classify(const struct callback *cb, struct fw_str signature, struct fw_str body, struct fw_arena *a)
+static enum fw_websub_verdict delivery_classify(
+	const struct callback *cb, struct fw_str signature, struct fw_str body, struct fw_arena *a)
 {
 	struct fw_str url;
 	bool same;
@@ -244,7 +262,8 @@ static int push_clear(struct fw_store *st, int64_t feed_id, int64_t now_ms, stru
 	return rc || exists ? rc : fw_store_feed_set(st, &f, FW_SET_PUSH, err);
 }
 
-void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const struct fw_feed *was, const struct fw_outcome *o)
+void fw_websub_visited(
+	struct fw_store *st, const struct fw_config *c, const struct fw_feed *was, const struct fw_outcome *o)
 {
 	struct missed m = {.polled_ms = o->visit.at_ms, .before_ms = was->last_ok_ms, .new_n = o->visit.new_n};
 	int64_t now_ms = fw_now_ms();
@@ -255,33 +274,50 @@ void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const str
 		rc = websub_record_message_put(st, o->feed_id, "missed", &m, now_ms, &err);
 		rc = rc ? rc : push_clear(st, o->feed_id, now_ms, &err);
 	}
-	if (!rc && c->websub_url && (o->groups & FW_GROUP_META) && (!fw_str_eq(was->hub, o->feed->hub) || !fw_str_eq(was->topic, o->feed->topic)))
+	if (!rc && c->websub_url && (o->groups & FW_GROUP_META) &&
+		(!fw_str_eq(was->hub, o->feed->hub) || !fw_str_eq(was->topic, o->feed->topic)))
 		rc = websub_record_message_put(st, o->feed_id, "look", NULL, now_ms, &err);
 	if (rc)
-		fw_warn("feed %lld: cannot leave a message about its hub to the leader: %s", (long long)o->feed_id, err.text);
+		fw_warn("feed %lld: cannot leave a message about its hub to the leader: %s", (long long)o->feed_id,
+			err.text);
 }
 
 /* ---- for users ----------------------------------------------------------- */
 
-static int websub_show(struct fw_store *st, const struct sub *s, struct fw_arena *a, struct fw_websub *out, struct fw_err *err)
+static int websub_show(
+	struct fw_store *st, const struct sub *s, struct fw_arena *a, struct fw_websub *out, struct fw_err *err)
 {
 	struct counts n;
 	int rc = websub_record_counts_get(st, s->feed_id, a, &n, err);
 
-	*out = (struct fw_websub){.feed_id = s->feed_id, .state = s->state, .cloud = s->cloud, .held = s->held, .hub = s->hub, .topic = s->topic,
-		.why = fw_arena_str(a, fw_str(s->why)), .next_ms = s->next_ms, .since_ms = s->since_ms, .until_ms = s->until_ms,
-		.distrust_ms = s->distrust_ms, .missed_n = s->missed_n, .delivered_n = n.delivered_n, .new_n = n.new_n,
-		.ignored_n = n.ignored_n, .last_ms = n.last_ms};
+	*out = (struct fw_websub){.feed_id = s->feed_id,
+		.state = s->state,
+		.cloud = s->cloud,
+		.held = s->held,
+		.hub = s->hub,
+		.topic = s->topic,
+		.why = fw_arena_str(a, fw_str(s->why)),
+		.next_ms = s->next_ms,
+		.since_ms = s->since_ms,
+		.until_ms = s->until_ms,
+		.distrust_ms = s->distrust_ms,
+		.missed_n = s->missed_n,
+		.delivered_n = n.delivered_n,
+		.new_n = n.new_n,
+		.ignored_n = n.ignored_n,
+		.last_ms = n.last_ms};
 	return rc;
 }
 
-int fw_websub_leader(struct fw_store *st, const struct fw_config *c, struct fw_arena *a, struct fw_websub_leader *out, struct fw_err *err)
+int fw_websub_leader(struct fw_store *st, const struct fw_config *c, struct fw_arena *a, struct fw_websub_leader *out,
+	struct fw_err *err)
 {
 	struct fw_buf base = FW_BUF_INIT(0);
 	int rc = websub_record_base_get(st, a, &out->base, err);
 
 	rc = rc ? rc : websub_has_leader(st, fw_now_ms(), &out->exists, err);
-	out->differs = !rc && out->base.len && c->websub_url && !callback_base(c->websub_url, &base, err) && !fw_str_eq(fw_buf_str(&base), out->base);
+	out->differs = !rc && out->base.len && c->websub_url && !callback_base(c->websub_url, &base, err) &&
+		!fw_str_eq(fw_buf_str(&base), out->base);
 	fw_buf_finish(&base);
 	return rc;
 }

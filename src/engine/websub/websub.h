@@ -13,7 +13,8 @@
  * here. If it found another hub, it does so only with websub_url; otherwise the next scan finds it.
  * Errors are logged.
  */
-void fw_websub_visited(struct fw_store *st, const struct fw_config *c, const struct fw_feed *was, const struct fw_outcome *o);
+void fw_websub_visited(
+	struct fw_store *st, const struct fw_config *c, const struct fw_feed *was, const struct fw_outcome *o);
 
 /* Takes the first of the counts that are not in the store yet. False: there are none. */
 bool websub_counts_take(struct counts *out);
@@ -23,7 +24,8 @@ void websub_counts_return(const struct counts *c); /* puts them back after a fai
 FW_MUST_CHECK int websub_has_leader(struct fw_store *st, int64_t now_ms, bool *exists, struct fw_err *err);
 
 struct websub_meter {
-	_Atomic uint64_t verdict[FW_WEBSUB_VERDICT_N], requests_n, refused_n, verified_n, denied_n, missed_n, unknown_n, lookups_n;
+	_Atomic uint64_t verdict[FW_WEBSUB_VERDICT_N], requests_n, refused_n, verified_n, denied_n, missed_n, unknown_n,
+		lookups_n;
 	_Atomic int64_t known_n, active_n;
 	_Atomic bool leads;
 };

@@ -21,7 +21,8 @@ struct websub_record_key websub_record_key(const char *what, int64_t feed_id, co
 {
 	struct websub_record_key k;
 
-	(void)fw_snprintf(k.text, sizeof(k.text), "%s/%019lld%s%s", what, (long long)feed_id, word ? "/" : "", word ? word : "");
+	(void)fw_snprintf(
+		k.text, sizeof(k.text), "%s/%019lld%s%s", what, (long long)feed_id, word ? "/" : "", word ? word : "");
 	return k;
 }
 
@@ -59,31 +60,62 @@ static const char *const CALLBACK_STATE[] = {"requested", "active", "denied", "l
 
 #define AT(member) offsetof(struct sub, member)
 static const struct record_member SUB_MEMBERS[] = {
-	{"feed", NUMBER, AT(feed_id)}, {"state", STATE, AT(state), SUB_STATE}, {"hub", TEXT, AT(hub)}, {"topic", TEXT, AT(topic)},
-	{"token", TEXT, AT(token)}, {"base", TEXT, AT(base)}, {"renewal", TEXT, AT(renewal)}, {"next_ms", NUMBER, AT(next_ms)},
-	{"asked_ms", NUMBER, AT(requested_ms)}, {"since_ms", NUMBER, AT(since_ms)}, {"verified_ms", NUMBER, AT(verified_ms)},
-	{"until_ms", NUMBER, AT(until_ms)}, {"left_ms", NUMBER, AT(retry_after_ms)}, {"distrust_ms", NUMBER, AT(distrust_ms)},
-	{"failed", COUNT, AT(fail_n)}, {"missed", COUNT, AT(missed_n)}, {"nth_hub", COUNT, AT(hub_i)}, {"cloud", FLAG, AT(cloud)},
-	{"held", FLAG, AT(held)}, {"sent", FLAG, AT(accepted)}, {"why", WHY, AT(why)}, {NULL},
+	{"feed", NUMBER, AT(feed_id)},
+	{"state", STATE, AT(state), SUB_STATE},
+	{"hub", TEXT, AT(hub)},
+	{"topic", TEXT, AT(topic)},
+	{"token", TEXT, AT(token)},
+	{"base", TEXT, AT(base)},
+	{"renewal", TEXT, AT(renewal)},
+	{"next_ms", NUMBER, AT(next_ms)},
+	{"asked_ms", NUMBER, AT(requested_ms)},
+	{"since_ms", NUMBER, AT(since_ms)},
+	{"verified_ms", NUMBER, AT(verified_ms)},
+	{"until_ms", NUMBER, AT(until_ms)},
+	{"left_ms", NUMBER, AT(retry_after_ms)},
+	{"distrust_ms", NUMBER, AT(distrust_ms)},
+	{"failed", COUNT, AT(fail_n)},
+	{"missed", COUNT, AT(missed_n)},
+	{"nth_hub", COUNT, AT(hub_i)},
+	{"cloud", FLAG, AT(cloud)},
+	{"held", FLAG, AT(held)},
+	{"sent", FLAG, AT(accepted)},
+	{"why", WHY, AT(why)},
+	{NULL},
 };
 #undef AT
 #define AT(member) offsetof(struct callback, member)
 static const struct record_member CALLBACK_MEMBERS[] = {
-	{"feed", NUMBER, AT(feed_id)}, {"state", STATE, AT(state), CALLBACK_STATE}, {"cloud", FLAG, AT(cloud)}, {"hub", TEXT, AT(hub)},
-	{"topic", TEXT, AT(topic)}, {"secret", TEXT, AT(secret)}, {"lease_asked_ms", NUMBER, AT(lease_requested_ms)},
-	{"lease_ms", NUMBER, AT(lease_ms)}, {"said_ms", NUMBER, AT(decided_ms)}, {"why", TEXT, AT(why)}, {"tries", COUNT, AT(try_n)},
-	{"next_ms", NUMBER, AT(next_ms)}, {NULL},
+	{"feed", NUMBER, AT(feed_id)},
+	{"state", STATE, AT(state), CALLBACK_STATE},
+	{"cloud", FLAG, AT(cloud)},
+	{"hub", TEXT, AT(hub)},
+	{"topic", TEXT, AT(topic)},
+	{"secret", TEXT, AT(secret)},
+	{"lease_asked_ms", NUMBER, AT(lease_requested_ms)},
+	{"lease_ms", NUMBER, AT(lease_ms)},
+	{"said_ms", NUMBER, AT(decided_ms)},
+	{"why", TEXT, AT(why)},
+	{"tries", COUNT, AT(try_n)},
+	{"next_ms", NUMBER, AT(next_ms)},
+	{NULL},
 };
 #undef AT
 #define AT(member) offsetof(struct counts, member)
 static const struct record_member COUNTS_MEMBERS[] = {
-	{"delivered", NUMBER, AT(delivered_n)}, {"new", NUMBER, AT(new_n)}, {"ignored", NUMBER, AT(ignored_n)},
-	{"last_ms", NUMBER, AT(last_ms)}, {NULL},
+	{"delivered", NUMBER, AT(delivered_n)},
+	{"new", NUMBER, AT(new_n)},
+	{"ignored", NUMBER, AT(ignored_n)},
+	{"last_ms", NUMBER, AT(last_ms)},
+	{NULL},
 };
 #undef AT
 #define AT(member) offsetof(struct missed, member)
 static const struct record_member MISSED_MEMBERS[] = {
-	{"polled_ms", NUMBER, AT(polled_ms)}, {"before_ms", NUMBER, AT(before_ms)}, {"new", NUMBER, AT(new_n)}, {NULL},
+	{"polled_ms", NUMBER, AT(polled_ms)},
+	{"before_ms", NUMBER, AT(before_ms)},
+	{"new", NUMBER, AT(new_n)},
+	{NULL},
 };
 #undef AT
 
@@ -104,12 +136,23 @@ static void record_value_write(struct fw_buf *b, const struct record_member *m, 
 		int64_t n = 0;
 
 		switch (m->type) {
-		case NUMBER: n = *(const int64_t *)at; break;
-		case COUNT: n = *(const uint32_t *)at; break;
-		case FLAG: break;
-		case TEXT: text = *(const struct fw_str *)at; break;
-		case WHY: text = fw_str(at); break;
-		case STATE: text = fw_str(m->states[*(const unsigned *)at]); break;
+		case NUMBER:
+			n = *(const int64_t *)at;
+			break;
+		case COUNT:
+			n = *(const uint32_t *)at;
+			break;
+		case FLAG:
+			break;
+		case TEXT:
+			text = *(const struct fw_str *)at;
+			break;
+		case WHY:
+			text = fw_str(at);
+			break;
+		case STATE:
+			text = fw_str(m->states[*(const unsigned *)at]);
+			break;
 		}
 		if (text.len)
 			fw_json_str(&j, m->name, text);
@@ -139,16 +182,29 @@ static bool record_value_parse(struct fw_str value, const struct record_member *
 
 	for (; m->name; m++) {
 		const json_t *v = json_object_get(o, m->name);
-		struct fw_str text = json_is_string(v) ? (struct fw_str){json_string_value(v), json_string_length(v)} : FW_STR_NONE;
+		struct fw_str text = json_is_string(v) ? (struct fw_str){json_string_value(v), json_string_length(v)} :
+							 FW_STR_NONE;
 		void *at = (char *)to + m->offset;
 
 		switch (m->type) {
-		case NUMBER: *(int64_t *)at = json_integer_value(v); break;
-		case COUNT: *(uint32_t *)at = (uint32_t)json_integer_value(v); break;
-		case FLAG: *(bool *)at = json_is_true(v); break;
-		case TEXT: *(struct fw_str *)at = fw_arena_str(a, text); break;
-		case WHY: (void)fw_str_copy(at, sizeof(((struct sub *)NULL)->why), text); break;
-		case STATE: good &= record_state_parse(m->states, text, at); break;
+		case NUMBER:
+			*(int64_t *)at = json_integer_value(v);
+			break;
+		case COUNT:
+			*(uint32_t *)at = (uint32_t)json_integer_value(v);
+			break;
+		case FLAG:
+			*(bool *)at = json_is_true(v);
+			break;
+		case TEXT:
+			*(struct fw_str *)at = fw_arena_str(a, text);
+			break;
+		case WHY:
+			(void)fw_str_copy(at, sizeof(((struct sub *)NULL)->why), text);
+			break;
+		case STATE:
+			good &= record_state_parse(m->states, text, at);
+			break;
 		}
 	}
 	json_decref(o);
@@ -157,15 +213,17 @@ static bool record_value_parse(struct fw_str value, const struct record_member *
 
 /* ---- records ------------------------------------------------------------- */
 
-static int websub_record_put(struct fw_store *st, const char *key, struct fw_str value, int64_t now_ms, int64_t until_ms, struct fw_err *err)
+static int websub_record_put(
+	struct fw_store *st, const char *key, struct fw_str value, int64_t now_ms, int64_t until_ms, struct fw_err *err)
 {
-	struct fw_record r = {.kind = WEBSUB_RECORD_KIND, .key = fw_str(key), .value = value, .at_ms = now_ms, .until_ms = until_ms};
+	struct fw_record r = {
+		.kind = WEBSUB_RECORD_KIND, .key = fw_str(key), .value = value, .at_ms = now_ms, .until_ms = until_ms};
 
 	return fw_store_record_put(st, &r, false, NULL, err);
 }
 
-static int websub_record_put_members(struct fw_store *st, const char *key, const struct record_member *m, const void *from, int64_t now_ms, int64_t until_ms,
-	struct fw_err *err)
+static int websub_record_put_members(struct fw_store *st, const char *key, const struct record_member *m,
+	const void *from, int64_t now_ms, int64_t until_ms, struct fw_err *err)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	int rc;
@@ -176,7 +234,8 @@ static int websub_record_put_members(struct fw_store *st, const char *key, const
 	return rc;
 }
 
-static int websub_record_get(struct fw_store *st, const char *key, struct fw_arena *a, struct fw_record *r, struct fw_err *err)
+static int websub_record_get(
+	struct fw_store *st, const char *key, struct fw_arena *a, struct fw_record *r, struct fw_err *err)
 {
 	return fw_store_record_get(st, WEBSUB_RECORD_KIND, fw_str(key), a, r, err);
 }
@@ -243,7 +302,8 @@ int websub_record_sub_put(struct fw_store *st, const struct sub *s, int64_t now_
 {
 	int64_t until_ms = s->held ? FW_NO_DATE : FW_MAX(s->next_ms, s->until_ms) + RECORD_EXPIRY_MS;
 
-	return websub_record_put_members(st, websub_record_key("feed", s->feed_id, NULL).text, SUB_MEMBERS, s, now_ms, until_ms, err);
+	return websub_record_put_members(
+		st, websub_record_key("feed", s->feed_id, NULL).text, SUB_MEMBERS, s, now_ms, until_ms, err);
 }
 
 bool websub_record_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out)
@@ -277,7 +337,8 @@ bool websub_record_callback_read(struct fw_str value, struct fw_arena *a, struct
 	return record_value_parse(value, CALLBACK_MEMBERS, a, out) && out->feed_id > 0;
 }
 
-int websub_record_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
+int websub_record_callback_get(
+	struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err)
 {
 	struct fw_record r;
 	int rc;
@@ -316,7 +377,11 @@ int websub_record_base_put(struct fw_store *st, struct fw_str base, int64_t now_
 
 int websub_record_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err)
 {
-	struct fw_record mine = {.kind = WEBSUB_RECORD_KIND, .key = FW_STR("key"), .at_ms = fw_now_ms(), .until_ms = FW_NO_DATE}, r;
+	struct fw_record mine = {.kind = WEBSUB_RECORD_KIND,
+				 .key = FW_STR("key"),
+				 .at_ms = fw_now_ms(),
+				 .until_ms = FW_NO_DATE},
+			 r;
 	unsigned char fresh[SUB_KEY_LEN];
 	struct fw_arena a;
 	int rc;
@@ -329,7 +394,8 @@ int websub_record_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], s
 	}
 	if (rc == FW_ENOTFOUND) {
 		mine.value = (struct fw_str){(const char *)fresh, sizeof(fresh)};
-		rc = getentropy(fresh, sizeof(fresh)) ? fw_err_set(err, FW_EIO, "cannot create the key of callbacks: no randomness") :
+		rc = getentropy(fresh, sizeof(fresh)) ?
+			fw_err_set(err, FW_EIO, "cannot create the key of callbacks: no randomness") :
 			fw_store_record_put(st, &mine, true, NULL, err);
 		/* another process may have been first */
 		rc = rc ? rc : websub_record_get(st, "key", &a, &r, err);
@@ -344,7 +410,8 @@ int websub_record_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], s
 
 /* ---- n/N ----------------------------------------------------------------- */
 
-int websub_record_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err)
+int websub_record_counts_get(
+	struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err)
 {
 	struct fw_record r;
 	int rc = websub_record_get(st, websub_record_key("n", feed_id, NULL).text, a, &r, err);
@@ -367,7 +434,8 @@ int websub_record_counts_add(struct fw_store *st, const struct counts *more, int
 	if (rc)
 		return rc;
 	counts_add(&now, more);
-	return websub_record_put_members(st, websub_record_key("n", more->feed_id, NULL).text, COUNTS_MEMBERS, &now, now_ms, now_ms + RECORD_EXPIRY_MS, err);
+	return websub_record_put_members(st, websub_record_key("n", more->feed_id, NULL).text, COUNTS_MEMBERS, &now,
+		now_ms, now_ms + RECORD_EXPIRY_MS, err);
 }
 
 /* ---- brake/N ------------------------------------------------------------- */
@@ -388,16 +456,19 @@ int websub_record_rate_get(struct fw_store *st, int64_t feed_id, int64_t *rate_m
 
 int websub_record_rate_put(struct fw_store *st, int64_t feed_id, int64_t rate_ms, int64_t now_ms, struct fw_err *err)
 {
-	return websub_record_put(st, websub_record_key("brake", feed_id, NULL).text, FW_STR(""), now_ms, FW_MAX(rate_ms, now_ms + 1), err);
+	return websub_record_put(st, websub_record_key("brake", feed_id, NULL).text, FW_STR(""), now_ms,
+		FW_MAX(rate_ms, now_ms + 1), err);
 }
 
 /* ---- ask/N/WORD ---------------------------------------------------------- */
 
-int websub_record_message_put(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m, int64_t now_ms, struct fw_err *err)
+int websub_record_message_put(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m,
+	int64_t now_ms, struct fw_err *err)
 {
 	static const struct missed none;
 
-	return websub_record_put_members(st, websub_record_key("ask", feed_id, word).text, MISSED_MEMBERS, m ? m : &none, now_ms, now_ms + MESSAGE_EXPIRY_MS, err);
+	return websub_record_put_members(st, websub_record_key("ask", feed_id, word).text, MISSED_MEMBERS,
+		m ? m : &none, now_ms, now_ms + MESSAGE_EXPIRY_MS, err);
 }
 
 bool websub_record_missed_read(struct fw_str value, struct missed *out)

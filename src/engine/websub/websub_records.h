@@ -26,19 +26,25 @@
 
 #define WEBSUB_RECORD_KIND FW_STR("websub")
 
-enum callback_state { CALLBACK_REQUESTED, CALLBACK_ACTIVE, CALLBACK_DENIED, CALLBACK_UNSUBSCRIBING, CALLBACK_UNSUBSCRIBED };
+enum callback_state {
+	CALLBACK_REQUESTED,
+	CALLBACK_ACTIVE,
+	CALLBACK_DENIED,
+	CALLBACK_UNSUBSCRIBING,
+	CALLBACK_UNSUBSCRIBED
+};
 
 struct callback {
 	struct fw_str token;
 	int64_t feed_id;
 	enum callback_state state;
 	bool cloud;
-	struct fw_str hub, topic, secret; /* secret absent: none */
+	struct fw_str hub, topic, secret;     /* secret absent: none */
 	int64_t lease_requested_ms, lease_ms; /* lease_ms: as verified */
-	int64_t decided_ms;                  /* when the hub last verified or refused; 0: never */
-	struct fw_str why;                /* the hub's reason, or a remark on its lease */
-	uint32_t try_n;                   /* leaving: unsubscribe requests so far */
-	int64_t next_ms;                  /* leaving: time of the next one */
+	int64_t decided_ms;                   /* when the hub last verified or refused; 0: never */
+	struct fw_str why;                    /* the hub's reason, or a remark on its lease */
+	uint32_t try_n;                       /* leaving: unsubscribe requests so far */
+	int64_t next_ms;                      /* leaving: time of the next one */
 };
 
 struct counts {
@@ -57,7 +63,9 @@ struct missed { /* the value of ask/N/missed */
 	int64_t polled_ms, before_ms, new_n;
 };
 
-struct websub_record_key { char text[80]; };
+struct websub_record_key {
+	char text[80];
+};
 struct websub_record_key websub_record_key(const char *what, int64_t feed_id, const char *word /* or NULL */);
 /* Parses "feed/123", "n/123", "ask/123/look". False: another kind of key. word may be NULL. */
 bool websub_record_key_read(struct fw_str key, const char *what, int64_t *feed_id, struct fw_str *word);
@@ -67,25 +75,35 @@ bool websub_record_key_read(struct fw_str key, const char *what, int64_t *feed_i
  * record, which the leader removes; those of the store.
  */
 FW_MUST_CHECK int websub_record_sub_put(struct fw_store *st, const struct sub *s, int64_t now_ms, struct fw_err *err);
-FW_MUST_CHECK int websub_record_sub_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct sub *out, struct fw_err *err);
+FW_MUST_CHECK int websub_record_sub_get(
+	struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct sub *out, struct fw_err *err);
 bool websub_record_sub_read(struct fw_str value, struct fw_arena *a, struct sub *out);
-FW_MUST_CHECK int websub_record_callback_put(struct fw_store *st, const struct callback *c, int64_t now_ms, struct fw_err *err);
-FW_MUST_CHECK int websub_record_callback_get(struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err);
+FW_MUST_CHECK int websub_record_callback_put(
+	struct fw_store *st, const struct callback *c, int64_t now_ms, struct fw_err *err);
+FW_MUST_CHECK int websub_record_callback_get(
+	struct fw_store *st, struct fw_str token, struct fw_arena *a, struct callback *out, struct fw_err *err);
 /* leaves token unchanged */
 bool websub_record_callback_read(struct fw_str value, struct fw_arena *a, struct callback *out);
-FW_MUST_CHECK int websub_record_callback_remove(struct fw_store *st, struct fw_str token, struct fw_err *err); /* absent is no error */
-FW_MUST_CHECK int websub_record_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out, struct fw_err *err); /* none: zeros */
-FW_MUST_CHECK int websub_record_counts_add(struct fw_store *st, const struct counts *more, int64_t now_ms, struct fw_err *err);
-FW_MUST_CHECK int websub_record_rate_get(struct fw_store *st, int64_t feed_id, int64_t *rate_ms, struct fw_err *err); /* none: 0 */
-FW_MUST_CHECK int websub_record_rate_put(struct fw_store *st, int64_t feed_id, int64_t rate_ms, int64_t now_ms, struct fw_err *err);
-FW_MUST_CHECK int websub_record_message_put(struct fw_store *st, int64_t feed_id, const char *word, const struct missed *m /* or NULL */, int64_t now_ms,
-	struct fw_err *err);
+FW_MUST_CHECK int websub_record_callback_remove(
+	struct fw_store *st, struct fw_str token, struct fw_err *err); /* absent is no error */
+FW_MUST_CHECK int websub_record_counts_get(struct fw_store *st, int64_t feed_id, struct fw_arena *a, struct counts *out,
+	struct fw_err *err); /* none: zeros */
+FW_MUST_CHECK int websub_record_counts_add(
+	struct fw_store *st, const struct counts *more, int64_t now_ms, struct fw_err *err);
+FW_MUST_CHECK int websub_record_rate_get(
+	struct fw_store *st, int64_t feed_id, int64_t *rate_ms, struct fw_err *err); /* none: 0 */
+FW_MUST_CHECK int websub_record_rate_put(
+	struct fw_store *st, int64_t feed_id, int64_t rate_ms, int64_t now_ms, struct fw_err *err);
+FW_MUST_CHECK int websub_record_message_put(struct fw_store *st, int64_t feed_id, const char *word,
+	const struct missed *m /* or NULL */, int64_t now_ms, struct fw_err *err);
 bool websub_record_missed_read(struct fw_str value, struct missed *out);
-FW_MUST_CHECK int websub_record_base_get(struct fw_store *st, struct fw_arena *a, struct fw_str *out, struct fw_err *err); /* none: absent */
+FW_MUST_CHECK int websub_record_base_get(
+	struct fw_store *st, struct fw_arena *a, struct fw_str *out, struct fw_err *err); /* none: absent */
 FW_MUST_CHECK int websub_record_base_put(struct fw_store *st, struct fw_str base, int64_t now_ms, struct fw_err *err);
 /* Reads the key of callbacks; creates it if there is none. */
 FW_MUST_CHECK int websub_record_mac_key(struct fw_store *st, unsigned char out[SUB_KEY_LEN], struct fw_err *err);
-FW_MUST_CHECK int websub_record_remove(struct fw_store *st, const char *key, struct fw_err *err); /* absent is no error */
+FW_MUST_CHECK int websub_record_remove(
+	struct fw_store *st, const char *key, struct fw_err *err); /* absent is no error */
 /* feed/N, n/N or brake/N; absent is no error */
 FW_MUST_CHECK int websub_record_feed_remove(struct fw_store *st, const char *what, int64_t feed_id, struct fw_err *err);
 
@@ -95,6 +113,7 @@ FW_MUST_CHECK int websub_record_feed_remove(struct fw_store *st, const char *wha
  * until it returns.
  */
 typedef int websub_record_cb(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err);
-FW_MUST_CHECK int websub_record_list(struct fw_store *st, const char *prefix, websub_record_cb *cb, void *ctx, struct fw_err *err);
+FW_MUST_CHECK int websub_record_list(
+	struct fw_store *st, const char *prefix, websub_record_cb *cb, void *ctx, struct fw_err *err);
 
 #endif

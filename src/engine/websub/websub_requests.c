@@ -27,7 +27,10 @@ int callback_base(const char *url, struct fw_buf *out, struct fw_err *err)
 
 	fw_url_split(s, &u);
 	if (!hub_url_is_valid(s) || fw_utf8_valid(s.p, s.len) != s.len || u.query.p || u.fragment.p || u.userinfo.p)
-		return fw_err_set(err, FW_EINVAL, "websub_url = %.100s: not a base URL for callbacks: write https://example.org/, in UTF-8, without ? and #", url);
+		return fw_err_set(err, FW_EINVAL,
+			"websub_url = %.100s: not a base URL for callbacks: write https://example.org/, in UTF-8, "
+			"without ? and #",
+			url);
 	fw_buf_addstr(out, s);
 	if (!fw_str_ends(s, FW_STR("/")))
 		fw_buf_addc(out, '/');
@@ -84,7 +87,8 @@ static void desired_add_hubs(const json_t *extra, struct fw_arena *a, struct sub
 	const json_t *hub;
 	size_t i;
 
-	json_array_foreach(json_object_get(extra, "hubs"), i, hub) {
+	json_array_foreach(json_object_get(extra, "hubs"), i, hub)
+	{
 		struct fw_str type = extra_member(hub, "type");
 
 		if (!type.len || fw_str_ieq(type, FW_STR("WebSub")) || fw_str_ieq(type, FW_STR("PubSubHubbub")))
@@ -99,24 +103,31 @@ static void desired_add_hubs(const json_t *extra, struct fw_arena *a, struct sub
 static void desired_add_cloud(const json_t *extra, const struct fw_feed *f, struct fw_arena *a, struct sub_desired *w)
 {
 	const json_t *o = json_object_get(json_object_get(extra, "_feedwheel"), "cloud");
-	struct fw_str domain = extra_member(o, "domain"), path = extra_member(o, "path"), protocol = extra_member(o, "protocol");
+	struct fw_str domain = extra_member(o, "domain"), path = extra_member(o, "path"),
+		      protocol = extra_member(o, "protocol");
 	bool secure = fw_str_ieq(protocol, FW_STR("https-post"));
 	int64_t number = json_integer_value(json_object_get(o, "port"));
 
-	if (!domain.len || number < 1 || number > 65535 ||
-	    (!secure && !fw_str_ieq(protocol, FW_STR("http-post"))))
+	if (!domain.len || number < 1 || number > 65535 || (!secure && !fw_str_ieq(protocol, FW_STR("http-post"))))
 		return;
 	w->cloud = true;
 	w->topic = url_to_utf8(f->url, a);
-	desired_add_hub(w, fw_str(fw_arena_printf(a, "%s://%.*s:%lld%s%.*s", secure || number == 443 ? "https" : "http", FW_STR_ARG(domain), (long long)number,
-		fw_str_starts(path, FW_STR("/")) ? "" : "/", FW_STR_ARG(path.p ? path : FW_STR("")))), a);
+	desired_add_hub(w,
+		fw_str(fw_arena_printf(a, "%s://%.*s:%lld%s%.*s", secure || number == 443 ? "https" : "http",
+			FW_STR_ARG(domain), (long long)number, fw_str_starts(path, FW_STR("/")) ? "" : "/",
+			FW_STR_ARG(path.p ? path : FW_STR("")))),
+		a);
 }
 
 void sub_desired_of_feed(const struct fw_feed *f, struct fw_str base, struct fw_arena *a, struct sub_desired *w)
 {
 	json_t *extra = NULL;
 
-	*w = (struct sub_desired){.feed_id = f->id, .topic = f->topic.len ? f->topic : f->validator_url.len ? f->validator_url : f->url, .base = base};
+	*w = (struct sub_desired){.feed_id = f->id,
+		.topic = f->topic.len        ? f->topic :
+			f->validator_url.len ? f->validator_url :
+					       f->url,
+		.base = base};
 	if (f->status != FW_FEED_ACTIVE)
 		return;
 	w->topic = url_to_utf8(w->topic, a);
@@ -148,7 +159,8 @@ uint64_t sub_desired_hash(const struct sub_desired *w)
 
 /* ---- forms --------------------------------------------------------------- */
 
-void subscribe_form_write(const struct sub *s, bool subscribe, struct fw_str token, struct fw_str secret, int64_t lease_ms, struct fw_buf *out)
+void subscribe_form_write(const struct sub *s, bool subscribe, struct fw_str token, struct fw_str secret,
+	int64_t lease_ms, struct fw_buf *out)
 {
 	form_add(out, "hub.callback", s->base);
 	fw_url_escape(out, token);
@@ -168,7 +180,8 @@ void cloud_form_write(const struct sub *s, struct fw_str token, struct fw_buf *o
 	fw_url_split(s->base, &u);
 	(void)fw_url_host(s->base, host, sizeof(host));
 	form_add(out, "notifyProcedure", FW_STR(""));
-	form_add(out, "protocol", fw_str_istarts(s->base, FW_STR("https:")) ? FW_STR("https-post") : FW_STR("http-post"));
+	form_add(out, "protocol",
+		fw_str_istarts(s->base, FW_STR("https:")) ? FW_STR("https-post") : FW_STR("http-post"));
 	form_add(out, "domain", fw_str(host));
 	form_int(out, "port", fw_url_port(s->base));
 	form_add(out, "path", u.path);
@@ -179,7 +192,8 @@ void cloud_form_write(const struct sub *s, struct fw_str token, struct fw_buf *o
 bool cloud_is_refused(struct fw_str answer)
 {
 	const char *p = fw_str_ifind(answer, FW_STR("success"));
-	struct fw_str digits = p ? fw_str_sub(answer, (size_t)(p - answer.p), (size_t)(p - answer.p) + 20) : FW_STR_NONE;
+	struct fw_str digits = p ? fw_str_sub(answer, (size_t)(p - answer.p), (size_t)(p - answer.p) + 20) :
+				   FW_STR_NONE;
 
 	return digits.p && fw_str_ifind(digits, FW_STR("false"));
 }

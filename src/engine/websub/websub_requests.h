@@ -22,7 +22,8 @@ void sub_desired_of_feed(const struct fw_feed *f, struct fw_str base, struct fw_
 uint64_t sub_desired_hash(const struct sub_desired *w); /* never 0 */
 
 /* The bodies of requests to hubs. secret may be absent. */
-void subscribe_form_write(const struct sub *s, bool subscribe, struct fw_str token, struct fw_str secret, int64_t lease_ms, struct fw_buf *out);
+void subscribe_form_write(const struct sub *s, bool subscribe, struct fw_str token, struct fw_str secret,
+	int64_t lease_ms, struct fw_buf *out);
 void cloud_form_write(const struct sub *s, struct fw_str token, struct fw_buf *out);
 /* True if the cloud's response, XML or JSON, reports a failure. */
 bool cloud_is_refused(struct fw_str answer);

@@ -22,7 +22,7 @@
 #define LEASE_UNSAID_MS FW_DAY_MS
 #define HUB_PAUSE_MS (10 * FW_MINUTE_MS)
 #define HUB_PAUSE_MAX_MS (6 * FW_HOUR_MS)
-#define NEVER_MS (30 * FW_DAY_MS)   /* interval for subscriptions that are switched off by hand */
+#define NEVER_MS (30 * FW_DAY_MS) /* interval for subscriptions that are switched off by hand */
 
 /* A random time in [x, x + width). */
 static int64_t random_spread(int64_t x, int64_t width, uint64_t rnd)
@@ -76,12 +76,21 @@ enum sub_change sub_reconcile(struct sub *s, const struct sub_desired *w, int64_
 
 	if (!w->hub_n)
 		return known && !s->held ? SUB_GONE : SUB_SAME;
-	if (known && (s->held || (fw_str_eq(s->topic, w->topic) && fw_str_eq(s->base, w->base) && s->cloud == w->cloud && desired_find_hub(w, s->hub, &i)))) {
+	if (known &&
+		(s->held ||
+			(fw_str_eq(s->topic, w->topic) && fw_str_eq(s->base, w->base) && s->cloud == w->cloud &&
+				desired_find_hub(w, s->hub, &i)))) {
 		s->hub_i = i;
 		return SUB_SAME;
 	}
-	*s = (struct sub){.feed_id = w->feed_id, .cloud = w->cloud, .topic = w->topic, .base = w->base, .token = s->token, .renewal = s->renewal,
-		.missed_n = s->missed_n, .distrust_ms = s->distrust_ms};
+	*s = (struct sub){.feed_id = w->feed_id,
+		.cloud = w->cloud,
+		.topic = w->topic,
+		.base = w->base,
+		.token = s->token,
+		.renewal = s->renewal,
+		.missed_n = s->missed_n,
+		.distrust_ms = s->distrust_ms};
 	sub_request_at(s, w, now_ms);
 	return SUB_NEW;
 }
@@ -169,7 +178,8 @@ int64_t sub_request_gap_ms(int64_t lease_ms)
 
 int64_t sub_hub_cooldown_ms(uint32_t fail_n)
 {
-	return fail_n < SUB_HUB_FAILS ? 0 : FW_MIN(HUB_PAUSE_MS << FW_MIN(fail_n - SUB_HUB_FAILS, 10u), HUB_PAUSE_MAX_MS);
+	return fail_n < SUB_HUB_FAILS ? 0 :
+					FW_MIN(HUB_PAUSE_MS << FW_MIN(fail_n - SUB_HUB_FAILS, 10u), HUB_PAUSE_MAX_MS);
 }
 
 bool sub_rate_take(struct sub *s, int64_t *rate_ms, int64_t gap_ms, int64_t now_ms)
@@ -191,7 +201,8 @@ bool sub_rate_take(struct sub *s, int64_t *rate_ms, int64_t gap_ms, int64_t now_
 	return false;
 }
 
-void sub_responded(struct sub *s, const struct sub_desired *w, const char *why, int64_t retry_ms, int64_t now_ms, uint64_t rnd)
+void sub_responded(
+	struct sub *s, const struct sub_desired *w, const char *why, int64_t retry_ms, int64_t now_ms, uint64_t rnd)
 {
 	retry_ms = FW_MAX(FW_MIN(retry_ms, BACKOFF_MAX_MS), (int64_t)0);
 	if (s->state == FW_WEBSUB_ACTIVE && s->requested_ms && s->verified_ms >= s->requested_ms)
@@ -239,7 +250,8 @@ void sub_denied(struct sub *s, const struct sub_desired *w, struct fw_str reason
 {
 	sub_failed(s, w, SUB_DENIED_MS, now_ms, rnd);
 	if (reason.len)
-		(void)fw_snprintf(s->why, sizeof(s->why), "the hub refused: %.*s", FW_STR_ARG(fw_str_sub(reason, 0, 120)));
+		(void)fw_snprintf(
+			s->why, sizeof(s->why), "the hub refused: %.*s", FW_STR_ARG(fw_str_sub(reason, 0, 120)));
 	else
 		sub_set_why(s, FW_STR("the hub refused, without a reason"));
 }
@@ -260,7 +272,8 @@ bool sub_missed(struct sub *s, int64_t polled_ms, int64_t before_ms, int64_t pus
 
 int64_t sub_push_until(const struct sub *s, int64_t now_ms)
 {
-	bool good = s->state == FW_WEBSUB_ACTIVE && !s->cloud && !s->held && s->until_ms > now_ms && s->distrust_ms <= now_ms;
+	bool good = s->state == FW_WEBSUB_ACTIVE && !s->cloud && !s->held && s->until_ms > now_ms &&
+		s->distrust_ms <= now_ms;
 
 	return good ? s->until_ms : 0;
 }
@@ -278,7 +291,8 @@ int64_t sub_lease_ms(struct fw_str seconds, int64_t requested_ms, char why[80])
 			s = INT64_MAX / 1000; /* only digits: a number of more than 64 bits */
 	}
 	if (s <= 0) {
-		(void)fw_snprintf(why, 80, "the hub stated no lease: taken as %s", requested_ms < LEASE_UNSAID_MS ? "the requested lease" : "a day");
+		(void)fw_snprintf(why, 80, "the hub stated no lease: taken as %s",
+			requested_ms < LEASE_UNSAID_MS ? "the requested lease" : "a day");
 		return FW_MIN(requested_ms, LEASE_UNSAID_MS);
 	}
 	s = FW_MIN(s, INT64_MAX / 1000) * 1000;
@@ -287,7 +301,8 @@ int64_t sub_lease_ms(struct fw_str seconds, int64_t requested_ms, char why[80])
 		return SUB_LEASE_MAX_MS;
 	}
 	if (s < least_ms)
-		(void)fw_snprintf(why, 80, "the hub stated a lease of %lld s: taken as %lld s", (long long)(s / 1000), (long long)(least_ms / 1000));
+		(void)fw_snprintf(why, 80, "the hub stated a lease of %lld s: taken as %lld s", (long long)(s / 1000),
+			(long long)(least_ms / 1000));
 	return FW_MAX(s, least_ms);
 }
 
@@ -343,7 +358,8 @@ bool signature_is_valid(struct fw_str header, struct fw_str secret, struct fw_st
 	}
 	if (!md || !secret.len || secret.len > INT32_MAX)
 		return false;
-	return HMAC(md, secret.p, (int)secret.len, (const unsigned char *)(body.len ? body.p : ""), body.len, want, &n) &&
+	return HMAC(md, secret.p, (int)secret.len, (const unsigned char *)(body.len ? body.p : ""), body.len, want,
+		       &n) &&
 		fw_hex_read(hex, got, n) && CRYPTO_memcmp(want, got, n) == 0;
 }
 
@@ -361,7 +377,8 @@ static bool random_hex(char *out, size_t digits)
 	return true;
 }
 
-static bool callback_sign(const unsigned char key[SUB_KEY_LEN], const char *id, char out[SUB_TOKEN_LEN - RANDOM_LEN + 1])
+static bool callback_sign(
+	const unsigned char key[SUB_KEY_LEN], const char *id, char out[SUB_TOKEN_LEN - RANDOM_LEN + 1])
 {
 	unsigned char mac[EVP_MAX_MD_SIZE];
 
@@ -380,7 +397,8 @@ bool callback_is_ours(const unsigned char key[SUB_KEY_LEN], struct fw_str token)
 {
 	char want[SUB_TOKEN_LEN - RANDOM_LEN + 1];
 
-	return token.len == SUB_TOKEN_LEN && callback_sign(key, token.p, want) && CRYPTO_memcmp(want, token.p + RANDOM_LEN, SUB_TOKEN_LEN - RANDOM_LEN) == 0;
+	return token.len == SUB_TOKEN_LEN && callback_sign(key, token.p, want) &&
+		CRYPTO_memcmp(want, token.p + RANDOM_LEN, SUB_TOKEN_LEN - RANDOM_LEN) == 0;
 }
 
 bool secret_make(char out[SUB_SECRET_LEN + 1])

@@ -32,7 +32,7 @@
 #define SUB_GRACE_MS INT64_C(600000)
 /* rate limit of a feed's requests: burst size */
 #define SUB_REQUEST_BURST 8
-#define SUB_REQUEST_GAP_MS INT64_C(7200000)      /* and refill interval: at most 20 in 24 h */
+#define SUB_REQUEST_GAP_MS INT64_C(7200000) /* and refill interval: at most 20 in 24 h */
 #define SUB_LEASE_MIN_MS INT64_C(300000)
 #define SUB_LEASE_MAX_MS INT64_C(7776000000) /* 90 d */
 #define SUB_DENIED_MS INT64_C(604800000)     /* 7 d: WSB-08 */
@@ -42,25 +42,25 @@
 struct sub {
 	int64_t feed_id;
 	enum fw_websub_state state;
-	bool cloud;                /* rssCloud: hub is the URL to register at */
-	bool held;                 /* switched off by hand */
+	bool cloud; /* rssCloud: hub is the URL to register at */
+	bool held;  /* switched off by hand */
 	/* the hub accepted the request, and its verification is awaited */
 	bool accepted;
 	struct fw_str hub, topic, token, base; /* base: the callback's URL without the token */
 	/* the callback of a renewal, until it is verified and becomes token; absent: none */
 	struct fw_str renewal;
-	int64_t next_ms;           /* when it is due next */
-	int64_t requested_ms;          /* time of the last request; 0: never */
-	int64_t since_ms;          /* start of the uninterrupted active time; 0: not active */
-	int64_t verified_ms;       /* last verification; 0: never */
-	int64_t until_ms;          /* end of the lease */
+	int64_t next_ms;      /* when it is due next */
+	int64_t requested_ms; /* time of the last request; 0: never */
+	int64_t since_ms;     /* start of the uninterrupted active time; 0: not active */
+	int64_t verified_ms;  /* last verification; 0: never */
+	int64_t until_ms;     /* end of the lease */
 	/* no round of requests starts before: a hub refused, or sent Retry-After; 0: none did */
 	int64_t retry_after_ms;
-	int64_t distrust_ms;       /* when it is trusted again; 0: it is trusted */
-	uint32_t fail_n;           /* consecutive failed rounds over all hubs */
-	uint32_t missed_n;         /* how often it missed entries that a poll found */
-	uint32_t hub_i;            /* index into the feed's hubs */
-	char why[160];             /* what happened last, in words */
+	int64_t distrust_ms; /* when it is trusted again; 0: it is trusted */
+	uint32_t fail_n;     /* consecutive failed rounds over all hubs */
+	uint32_t missed_n;   /* how often it missed entries that a poll found */
+	uint32_t hub_i;      /* index into the feed's hubs */
+	char why[160];       /* what happened last, in words */
 };
 
 /*
@@ -70,13 +70,17 @@ struct sub {
 struct sub_desired {
 	int64_t feed_id;
 	struct fw_str hub[SUB_HUBS_MAX];
-	uint32_t hub_n;            /* 0: no subscription (no hub, or the feed is not fetched) */
+	uint32_t hub_n; /* 0: no subscription (no hub, or the feed is not fetched) */
 	bool cloud;
 	struct fw_str topic;
 	struct fw_str base;
 };
 
-enum sub_change { SUB_SAME, SUB_NEW /* s is a new subscription; it has the callbacks of the old one, which must be retired */, SUB_GONE /* the subscription must be removed */ };
+enum sub_change {
+	SUB_SAME,
+	SUB_NEW /* s is a new subscription; it has the callbacks of the old one, which must be retired */,
+	SUB_GONE /* the subscription must be removed */
+};
 
 /*
  * Compares the stored subscription s (all zeros: none) with the desired one. After SUB_NEW, s is
@@ -110,13 +114,14 @@ bool sub_rate_take(struct sub *s, int64_t *rate_ms, int64_t gap_ms, int64_t now_
 /* The gap for a requested lease: SUB_REQUEST_GAP_MS, or less for short leases. */
 int64_t sub_request_gap_ms(int64_t lease_ms);
 /*
- * After this many consecutive failures over all topics, a hub gets a cooldown. sub_hub_cooldown_ms():
- * its length; 0: none.
+ * After this many consecutive failures over all topics, a hub gets a cooldown.
+ * sub_hub_cooldown_ms(): its length; 0: none.
  */
 #define SUB_HUB_FAILS 10
 int64_t sub_hub_cooldown_ms(uint32_t fail_n);
 /* The hub has responded. why NULL: it accepted. retry_ms: Retry-After as a duration, or 0. */
-void sub_responded(struct sub *s, const struct sub_desired *w, const char *why, int64_t retry_ms, int64_t now_ms, uint64_t rnd);
+void sub_responded(
+	struct sub *s, const struct sub_desired *w, const char *why, int64_t retry_ms, int64_t now_ms, uint64_t rnd);
 /* The hub has verified the subscription, for lease_ms. */
 void sub_verified(struct sub *s, int64_t verified_ms, int64_t lease_ms, uint64_t rnd);
 void sub_denied(struct sub *s, const struct sub_desired *w, struct fw_str reason, int64_t now_ms, uint64_t rnd);

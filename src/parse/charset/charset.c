@@ -32,7 +32,8 @@
 static const struct encoding ENCODINGS[] = {
 	{"utf-8", UTF8, "utf-8 utf8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8"},
 	{"windows-1252", SINGLE_BYTE,
-		"windows-1252 cp1252 x-cp1252 iso-8859-1 iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 iso-ir-100 latin1 latin-1 l1 "
+		"windows-1252 cp1252 x-cp1252 iso-8859-1 iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 iso-ir-100 "
+		"latin1 latin-1 l1 "
 		"cp819 ibm819 csisolatin1 us-ascii ascii ansi_x3.4-1968 iso646-us "
 		"x-user-defined"}, /* as for a page's <meta>: a private use area helps no reader */
 	{"ibm866", SINGLE_BYTE, "ibm866 866 cp866 csibm866"},
@@ -45,13 +46,16 @@ static const struct encoding ENCODINGS[] = {
 	{"iso-8859-5", SINGLE_BYTE,
 		"iso-8859-5 iso8859-5 iso88595 iso_8859-5 iso_8859-5:1988 iso-ir-144 cyrillic csisolatincyrillic"},
 	{"iso-8859-6", SINGLE_BYTE,
-		"iso-8859-6 iso8859-6 iso88596 iso_8859-6 iso_8859-6:1987 iso-ir-127 arabic asmo-708 ecma-114 csisolatinarabic "
+		"iso-8859-6 iso8859-6 iso88596 iso_8859-6 iso_8859-6:1987 iso-ir-127 arabic asmo-708 ecma-114 "
+		"csisolatinarabic "
 		"csiso88596e csiso88596i iso-8859-6-e iso-8859-6-i"},
 	{"iso-8859-7", SINGLE_BYTE,
-		"iso-8859-7 iso8859-7 iso88597 iso_8859-7 iso_8859-7:1987 iso-ir-126 greek greek8 ecma-118 elot_928 csisolatingreek "
+		"iso-8859-7 iso8859-7 iso88597 iso_8859-7 iso_8859-7:1987 iso-ir-126 greek greek8 ecma-118 elot_928 "
+		"csisolatingreek "
 		"sun_eu_greek"},
 	{"iso-8859-8", SINGLE_BYTE,
-		"iso-8859-8 iso8859-8 iso88598 iso_8859-8 iso_8859-8:1988 iso-ir-138 hebrew visual csiso88598e csisolatinhebrew "
+		"iso-8859-8 iso8859-8 iso88598 iso_8859-8 iso_8859-8:1988 iso-ir-138 hebrew visual csiso88598e "
+		"csisolatinhebrew "
 		"iso-8859-8-e iso-8859-8-i csiso88598i logical"},
 	{"iso-8859-10", SINGLE_BYTE, "iso-8859-10 iso8859-10 iso885910 iso-ir-157 latin6 l6 csisolatin6"},
 	{"iso-8859-13", SINGLE_BYTE, "iso-8859-13 iso8859-13 iso885913"},
@@ -66,7 +70,8 @@ static const struct encoding ENCODINGS[] = {
 	{"windows-1251", SINGLE_BYTE, "windows-1251 cp1251 x-cp1251"},
 	{"windows-1253", SINGLE_BYTE, "windows-1253 cp1253 x-cp1253"},
 	{"windows-1254", SINGLE_BYTE,
-		"windows-1254 cp1254 x-cp1254 iso-8859-9 iso8859-9 iso88599 iso_8859-9 iso_8859-9:1989 iso-ir-148 latin5 l5 csisolatin5"},
+		"windows-1254 cp1254 x-cp1254 iso-8859-9 iso8859-9 iso88599 iso_8859-9 iso_8859-9:1989 iso-ir-148 "
+		"latin5 l5 csisolatin5"},
 	{"windows-1255", SINGLE_BYTE, "windows-1255 cp1255 x-cp1255"},
 	{"windows-1256", SINGLE_BYTE, "windows-1256 cp1256 x-cp1256"},
 	{"windows-1257", SINGLE_BYTE, "windows-1257 cp1257 x-cp1257"},
@@ -79,7 +84,8 @@ static const struct encoding ENCODINGS[] = {
 	{"iso-2022-jp", ISO_2022_JP, "iso-2022-jp csiso2022jp"},
 	{"shift_jis", SHIFT_JIS, "shift_jis shift-jis sjis x-sjis ms_kanji ms932 windows-31j csshiftjis cp932"},
 	{"euc-kr", EUC_KR,
-		"euc-kr korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601 iso-ir-149 cseuckr csksc56011987 windows-949 cp949 uhc"},
+		"euc-kr korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601 iso-ir-149 cseuckr csksc56011987 "
+		"windows-949 cp949 uhc"},
 	{"utf-16le", UTF16LE, "utf-16le utf-16 unicode ucs-2 iso-10646-ucs-2 unicodefeff csunicode utf16"},
 	{"utf-16be", UTF16BE, "utf-16be unicodefffe"},
 	/* from XML, not WHATWG: used only if the bytes match */
@@ -151,7 +157,7 @@ struct fw_str fw_charset_of_type(struct fw_str content_type)
 	return FW_STR_NONE;
 }
 
-/* ---- detection from the bytes ------------------------------------------------------------------ */
+/* ---- detection from the bytes ---------------------------------------------------------------- */
 
 static bool bytes_begin_with(struct fw_str s, const char *bytes, size_t n)
 {
@@ -270,8 +276,10 @@ struct choice {
 	size_t offset;       /* of the faulty declaration */
 };
 
-static const char LABEL_UNKNOWN[] = "the declared encoding is unknown", LABEL_MISMATCH[] = "the declared encoding does not match the bytes",
-	FAULT[] = "bytes that its encoding does not have", OTHER[] = "another encoding was found to fit", REPLACED[] = "replaced by U+FFFD";
+static const char LABEL_UNKNOWN[] = "the declared encoding is unknown",
+		  LABEL_MISMATCH[] = "the declared encoding does not match the bytes",
+		  FAULT[] = "bytes that its encoding does not have", OTHER[] = "another encoding was found to fit",
+		  REPLACED[] = "replaced by U+FFFD";
 
 static bool encoding_is_wide(const struct encoding *e)
 {
@@ -349,7 +357,8 @@ static void charset_result_wrong(struct fw_charset_result *r, size_t offset, con
 }
 
 /* Decode s. *place: the offset in the text of the byte `bad`, at which another encoding failed. */
-static bool decode_locating(struct decode_out *o, const struct encoding *e, struct fw_str s, size_t bad, struct fw_str *text, size_t *place)
+static bool decode_locating(
+	struct decode_out *o, const struct encoding *e, struct fw_str s, size_t bad, struct fw_str *text, size_t *place)
 {
 	if (!fw_charset_decode_as(o, e, fw_str_sub(s, 0, bad), text))
 		return false;
@@ -360,7 +369,8 @@ static bool decode_locating(struct decode_out *o, const struct encoding *e, stru
 /*
  * Choose a fallback when no declared encoding fits. `bad`: the byte at which the first one failed.
  */
-static int decode_fallback(struct decode_out *o, struct fw_str s, const struct choice *ch, size_t bad, struct fw_charset_result *r)
+static int decode_fallback(
+	struct decode_out *o, struct fw_str s, const struct choice *ch, size_t bad, struct fw_charset_result *r)
 {
 	struct candidate c = {encoding_by_codec(UTF8), "sniffed"};
 	struct fw_str text;
@@ -444,7 +454,8 @@ static int encoding_choose(struct decode_out *o, struct fw_str s, struct choice 
 		} else if (!zero && encoding_holds_ascii(e) && scan_high(s.p, s.p + s.len) == s.p + s.len) {
 			text = s; /* no decoding needed */
 		} else {
-			if (i > 0 ? !decode_locating(o, e, s, bad, &text, &place) : !fw_charset_decode_as(o, e, s, &text))
+			if (i > 0 ? !decode_locating(o, e, s, bad, &text, &place) :
+				    !fw_charset_decode_as(o, e, s, &text))
 				return FW_ENOMEM;
 			if (o->t.fault_n || o->t.zero_n) {
 				bad = i > 0 ? bad : o->t.bad;
@@ -476,7 +487,8 @@ static bool is_mislabelled(struct fw_str http, struct fw_str xml, struct fw_str 
 {
 	const struct encoding *h = encoding_by_label(http), *x = encoding_by_label(xml);
 
-	return h && x && x->codec == UTF8 && (h == encoding_windows_1252() || fw_str_istarts(fw_str(h->name), FW_STR("iso-8859"))) &&
+	return h && x && x->codec == UTF8 &&
+		(h == encoding_windows_1252() || fw_str_istarts(fw_str(h->name), FW_STR("iso-8859"))) &&
 		high_bytes(s) > 0 && fw_utf8_valid(s.p, s.len) == s.len;
 }
 
@@ -520,7 +532,8 @@ static void candidates_collect(struct choice *ch, struct fw_str bytes, struct fw
 		ch->c[ch->n++] = (struct candidate){encoding_by_codec(UTF8), "default"};
 }
 
-static int decode_candidates(struct decode_out *o, struct fw_str bytes, struct fw_str content_type, struct fw_charset_result *r)
+static int decode_candidates(
+	struct decode_out *o, struct fw_str bytes, struct fw_str content_type, struct fw_charset_result *r)
 {
 	struct choice ch = {.n = 0};
 	const struct encoding *e;
@@ -558,6 +571,7 @@ int fw_charset_decode(struct fw_arena *a, struct fw_str bytes, struct fw_str con
 	if (o.p)
 		fw_arena_trim(a, o.p, o.cap, r->text.p >= o.p && r->text.p < o.p + o.cap ? o.len : 0);
 	if (rc)
-		return fw_err_set(err, a->max_bytes ? FW_ELIMIT : FW_ENOMEM, "memory limit exceeded while decoding the document");
+		return fw_err_set(
+			err, a->max_bytes ? FW_ELIMIT : FW_ENOMEM, "memory limit exceeded while decoding the document");
 	return 0;
 }

@@ -23,7 +23,7 @@ struct fw_charset_result {
 	 * conflict
 	 */
 	bool wrong;
-	const char *problem;   /* text for the document's problems, or NULL */
+	const char *problem; /* text for the document's problems, or NULL */
 	const char *repair;
 	/* of the problem, in text: the first fault, the declaration, or 0 */
 	size_t offset;

@@ -6,7 +6,20 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-enum codec { SINGLE_BYTE, UTF8, UTF16LE, UTF16BE, UTF32LE, UTF32BE, GB18030, BIG5, EUC_KR, SHIFT_JIS, EUC_JP, ISO_2022_JP };
+enum codec {
+	SINGLE_BYTE,
+	UTF8,
+	UTF16LE,
+	UTF16BE,
+	UTF32LE,
+	UTF32BE,
+	GB18030,
+	BIG5,
+	EUC_KR,
+	SHIFT_JIS,
+	EUC_JP,
+	ISO_2022_JP
+};
 
 struct encoding {
 	const char *name;
@@ -36,7 +49,8 @@ struct decode_out {
 /*
  * Decode all of s into *text, which lives in o, and count the faults in o->t. False: out of memory.
  */
-FW_MUST_CHECK bool fw_charset_decode_as(struct decode_out *o, const struct encoding *e, struct fw_str s, struct fw_str *text);
+FW_MUST_CHECK bool fw_charset_decode_as(
+	struct decode_out *o, const struct encoding *e, struct fw_str s, struct fw_str *text);
 
 /* The code point of a windows-1252 byte, as browsers map it. */
 uint32_t fw_windows_1252(unsigned char c);

@@ -18,20 +18,21 @@
  * Marks a branch-free loop over bytes. It is compiled for wider vectors too; the version is chosen
  * at program start.
  */
-#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && \
+	!defined(__SANITIZE_THREAD__)
 #define SCAN_WIDE __attribute__((target_clones("avx2", "default"), optimize("O3")))
 #else
 #define SCAN_WIDE
 #endif
 
 enum {
-	SCAN_NAME = 1,   /* may stand in a name; includes every byte of a non-ASCII character */
-	SCAN_START = 2,  /* may start a name */
-	SCAN_SPACE = 4,  /* XML white space */
-	SCAN_TEXT = 8,   /* ends a run of text: < & ] CR */
+	SCAN_NAME = 1,  /* may stand in a name; includes every byte of a non-ASCII character */
+	SCAN_START = 2, /* may start a name */
+	SCAN_SPACE = 4, /* XML white space */
+	SCAN_TEXT = 8,  /* ends a run of text: < & ] CR */
 	/* ends a run of an attribute value, as its quote does: < & and all below space */
 	SCAN_VALUE = 16,
-	SCAN_CTL = 32,   /* not allowed in XML 1.0 */
+	SCAN_CTL = 32, /* not allowed in XML 1.0 */
 };
 
 extern const unsigned char fw_scan_class[256];

@@ -18,16 +18,38 @@ static bool has_magic(struct fw_str s, size_t at, const char *magic, size_t n)
 
 static const char *binary_name(struct fw_str s)
 {
-	static const struct { const char *magic; uint8_t at, n; const char *name; } known[] = {
-		{"\x89PNG\r\n\x1a\n", 0, 8, "an image (PNG)"}, {"\xff\xd8\xff", 0, 3, "an image (JPEG)"},
-		{"GIF8", 0, 4, "an image (GIF)"}, {"WEBP", 8, 4, "an image (WebP)"}, {"\0\0\1\0", 0, 4, "an image (icon)"},
+	static const struct {
+		const char *magic;
+		uint8_t at, n;
+		const char *name;
+	} known[] = {
+		{"\x89PNG\r\n\x1a\n", 0, 8, "an image (PNG)"},
+		{"\xff\xd8\xff", 0, 3, "an image (JPEG)"},
+		{"GIF8", 0, 4, "an image (GIF)"},
+		{"WEBP", 8, 4, "an image (WebP)"},
+		{"\0\0\1\0", 0, 4, "an image (icon)"},
 		{"ftypavif", 4, 8, "an image (AVIF)"},
-		{"BM", 0, 2, "an image (BMP)"}, {"II*\0", 0, 4, "an image (TIFF)"}, {"MM\0*", 0, 4, "an image (TIFF)"},
-		{"wOF2", 0, 4, "a font"}, {"%!PS", 0, 4, "a PostScript document"}, {"{\\rtf", 0, 5, "an RTF document"}, {"%PDF-", 0, 5, "a PDF document"}, {"PK\3\4", 0, 4, "a ZIP archive"},
-		{"\x1f\x8b", 0, 2, "compressed data (gzip) that cannot be unpacked"}, {"\x28\xb5\x2f\xfd", 0, 4, "compressed data (zstd)"},
-		{"BZh", 0, 3, "compressed data (bzip2)"}, {"\xfd" "7zXZ", 0, 5, "compressed data (xz)"}, {"ID3", 0, 3, "audio (MP3)"},
-		{"OggS", 0, 4, "audio or video (Ogg)"}, {"ftyp", 4, 4, "audio or video (MP4)"}, {"RIFF", 0, 4, "audio or video (RIFF)"},
-		{"\x7f" "ELF", 0, 4, "a program (ELF)"},
+		{"BM", 0, 2, "an image (BMP)"},
+		{"II*\0", 0, 4, "an image (TIFF)"},
+		{"MM\0*", 0, 4, "an image (TIFF)"},
+		{"wOF2", 0, 4, "a font"},
+		{"%!PS", 0, 4, "a PostScript document"},
+		{"{\\rtf", 0, 5, "an RTF document"},
+		{"%PDF-", 0, 5, "a PDF document"},
+		{"PK\3\4", 0, 4, "a ZIP archive"},
+		{"\x1f\x8b", 0, 2, "compressed data (gzip) that cannot be unpacked"},
+		{"\x28\xb5\x2f\xfd", 0, 4, "compressed data (zstd)"},
+		{"BZh", 0, 3, "compressed data (bzip2)"},
+		{"\xfd"
+		 "7zXZ",
+			0, 5, "compressed data (xz)"},
+		{"ID3", 0, 3, "audio (MP3)"},
+		{"OggS", 0, 4, "audio or video (Ogg)"},
+		{"ftyp", 4, 4, "audio or video (MP4)"},
+		{"RIFF", 0, 4, "audio or video (RIFF)"},
+		{"\x7f"
+		 "ELF",
+			0, 4, "a program (ELF)"},
 	};
 	size_t i;
 
@@ -107,8 +129,9 @@ void fw_media_type(struct fw_str content_type, char *dst, size_t cap)
 
 bool fw_sniff_is_html(struct fw_str bytes, struct fw_str content_type)
 {
-	static const char *const tags[] = {"<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<script", "<div", "<p>",
-		"<h1", "<h2", "<h3", "<link", "<style", "<table", "<br", "<a ", "<b>", "<p ", "<pre", "<span", "<center", "<font", "<form", "<img"};
+	static const char *const tags[] = {"<!doctype html", "<html", "<head", "<body", "<title", "<meta", "<script",
+		"<div", "<p>", "<h1", "<h2", "<h3", "<link", "<style", "<table", "<br", "<a ", "<b>", "<p ", "<pre",
+		"<span", "<center", "<font", "<form", "<img"};
 	struct fw_str s = fw_str_sub(bytes, 0, SNIFF_HEAD);
 	char type[40];
 	bool declared;
@@ -138,7 +161,8 @@ const char *fw_sniff_name(struct fw_str bytes, struct fw_str content_type)
 		return name;
 	tag = first_tag(s, &declared);
 	if (!tag.len)
-		return bytes.len <= SNIFF_HEAD && !declared ? "empty (white space or comments only)" : "an XML document";
+		return bytes.len <= SNIFF_HEAD && !declared ? "empty (white space or comments only)" :
+							      "an XML document";
 	if (fw_sniff_is_html(bytes, content_type))
 		return "an HTML page";
 	if (fw_str_istarts(tag, FW_STR("<opml")))

@@ -3,8 +3,8 @@
  * Parses dates as feeds write them.
  *
  * Two fast paths handle what nearly all feeds use, RFC 3339 and RFC 822. A bare number is Unix time
- * or a date without separators. Everything else goes to the lenient parser (lenient.c). Sources: RFC
- * 822 section 5, RFC 2822 section 4.3, RFC 3339, ISO 8601, FMT-07, protocols note 5.9.
+ * or a date without separators. Everything else goes to the lenient parser (lenient.c). Sources:
+ * RFC 822 section 5, RFC 2822 section 4.3, RFC 3339, ISO 8601, FMT-07, protocols note 5.9.
  */
 #include "base/clock.h"
 #include "base/utf8.h"
@@ -36,7 +36,8 @@ static bool fast_rfc3339(struct fw_str s, struct date_parts *p)
 	size_t i = 19;
 	int scale = 100;
 
-	if (s.len < 19 || s.p[4] != '-' || s.p[7] != '-' || ((s.p[10] | 32) != 't' && s.p[10] != ' ') || s.p[13] != ':' || s.p[16] != ':')
+	if (s.len < 19 || s.p[4] != '-' || s.p[7] != '-' || ((s.p[10] | 32) != 't' && s.p[10] != ' ') ||
+		s.p[13] != ':' || s.p[16] != ':')
 		return false;
 	p->year = digits_parse(s.p, 4);
 	p->month = digits_parse(s.p + 5, 2);
@@ -87,7 +88,7 @@ static bool fast_rfc822(struct fw_str s, struct date_parts *p)
 		i += 3;
 	}
 	if (s.len < i + 19 || s.p[i + 3] != ' ' || s.p[i + 8] != ' ' || s.p[i + 11] != ':' || s.p[i + 14] != ':' ||
-	    s.p[i + 17] != ' ')
+		s.p[i + 17] != ' ')
 		return false;
 	p->month = fw_date_english_month(s.p + i);
 	p->year = digits_parse(s.p + i + 4, 4);

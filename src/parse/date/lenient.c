@@ -22,7 +22,7 @@ int fw_date_full_year(int value, size_t digits)
 bool fw_date_to_ms(const struct date_parts *p, int64_t *out)
 {
 	if (p->year < 1000 || p->year > 9999 || p->month < 1 || p->month > 12 || p->day < 1 ||
-	    p->day > fw_month_days(p->year, p->month))
+		p->day > fw_month_days(p->year, p->month))
 		return false;
 	if (p->hour < 0 || p->hour > 24 || p->minute < 0 || p->minute > 59 || p->second < 0 || p->second > 60)
 		return false;
@@ -37,9 +37,25 @@ bool fw_date_to_ms(const struct date_parts *p, int64_t *out)
 /* Numbers followed by their unit: 2004年5月28日 11時23分17秒, 2004년 05월 28일. */
 static void read_units(struct date_scan *sc, struct date_parts *p)
 {
-	static const struct { const char *unit; size_t member; } UNITS[] = {
-		{"年", 0}, {"년", 0}, {"月", 1}, {"월", 1}, {"日", 2}, {"일", 2}, {"号", 2}, {"时", 3}, {"時", 3}, {"点", 3}, {"시", 3},
-		{"分", 4}, {"분", 4}, {"秒", 5}, {"초", 5},
+	static const struct {
+		const char *unit;
+		size_t member;
+	} UNITS[] = {
+		{"年", 0},
+		{"년", 0},
+		{"月", 1},
+		{"월", 1},
+		{"日", 2},
+		{"일", 2},
+		{"号", 2},
+		{"时", 3},
+		{"時", 3},
+		{"点", 3},
+		{"시", 3},
+		{"分", 4},
+		{"분", 4},
+		{"秒", 5},
+		{"초", 5},
 	};
 	int *const member[] = {&p->year, &p->month, &p->day, &p->hour, &p->minute, &p->second};
 
@@ -49,7 +65,9 @@ static void read_units(struct date_scan *sc, struct date_parts *p)
 		for (size_t u = 0; u < FW_N(UNITS); u++) {
 			if (!fw_str_starts(sc->tok[i + 1].text, fw_str(UNITS[u].unit)))
 				continue;
-			*member[UNITS[u].member] = UNITS[u].member ? sc->tok[i].value : fw_date_full_year(sc->tok[i].value, sc->tok[i].digits);
+			*member[UNITS[u].member] = UNITS[u].member ?
+				sc->tok[i].value :
+				fw_date_full_year(sc->tok[i].value, sc->tok[i].digits);
 			tokens_use(sc, i, i + 1);
 			break;
 		}
@@ -67,13 +85,14 @@ static void read_fraction(const struct date_token *t, struct date_parts *p)
 /* The month at token i: a name, or Thai initials (two words with full stops). 0: not a month. */
 static int read_month(const struct date_scan *sc, size_t i)
 {
-	static const char *const THAI[12][2] = {{"ม", "ค"}, {"ก", "พ"}, {"มี", "ค"}, {"เม", "ย"}, {"พ", "ค"}, {"มิ", "ย"}, {"ก", "ค"},
-		{"ส", "ค"}, {"ก", "ย"}, {"ต", "ค"}, {"พ", "ย"}, {"ธ", "ค"}};
+	static const char *const THAI[12][2] = {{"ม", "ค"}, {"ก", "พ"}, {"มี", "ค"}, {"เม", "ย"}, {"พ", "ค"}, {"มิ", "ย"},
+		{"ก", "ค"}, {"ส", "ค"}, {"ก", "ย"}, {"ต", "ค"}, {"พ", "ย"}, {"ธ", "ค"}};
 
 	if (token_at(sc, i)->kind != WORD)
 		return 0;
 	for (int m = 0; sc->thai && m < 12; m++) {
-		if (token_is_word(sc, i, THAI[m][0]) && token_is_sign(sc, i + 1, '.') && token_is_word(sc, i + 2, THAI[m][1]))
+		if (token_is_word(sc, i, THAI[m][0]) && token_is_sign(sc, i + 1, '.') &&
+			token_is_word(sc, i + 2, THAI[m][1]))
 			return m + 1;
 	}
 	return fw_date_month(sc->tok[i].text);
@@ -91,14 +110,16 @@ static size_t find_time(const struct date_scan *sc, int *sep)
 		}
 	}
 	for (size_t i = 1; i + 2 < sc->n; i++) { /* 19h48 */
-		if (token_is_number(sc, i, 1, 2) && token_is_word(sc, i + 1, "h") && token_is_number(sc, i + 2, 2, 2) && !sc->tok[i + 2].gap) {
+		if (token_is_number(sc, i, 1, 2) && token_is_word(sc, i + 1, "h") && token_is_number(sc, i + 2, 2, 2) &&
+			!sc->tok[i + 2].gap) {
 			*sep = 'h';
 			return i;
 		}
 	}
 	for (size_t i = 1; i + 4 < sc->n; i++) { /* 19.48.21 after a date */
-		if (sc->tok[i].gap && token_is_number(sc, i, 1, 2) && token_is_sign(sc, i + 1, '.') && token_is_number(sc, i + 2, 2, 2) &&
-		    token_is_sign(sc, i + 3, '.') && token_is_number(sc, i + 4, 2, 2) && !sc->tok[i + 1].gap && !sc->tok[i + 2].gap) {
+		if (sc->tok[i].gap && token_is_number(sc, i, 1, 2) && token_is_sign(sc, i + 1, '.') &&
+			token_is_number(sc, i + 2, 2, 2) && token_is_sign(sc, i + 3, '.') &&
+			token_is_number(sc, i + 4, 2, 2) && !sc->tok[i + 1].gap && !sc->tok[i + 2].gap) {
 			*sep = '.';
 			return i;
 		}
@@ -117,12 +138,13 @@ static size_t read_time(struct date_scan *sc, struct date_parts *p)
 	p->hour = sc->tok[from].value;
 	p->minute = sc->tok[from + 2].value;
 	p->second = 0;
-	if (token_at(sc, i)->kind == SIGN && (token_at(sc, i)->value == sep || (sep == ':' && token_at(sc, i)->value == '.')) &&
-	    token_is_number(sc, i + 1, 1, 2) && !sc->tok[i + 1].gap) {
+	if (token_at(sc, i)->kind == SIGN &&
+		(token_at(sc, i)->value == sep || (sep == ':' && token_at(sc, i)->value == '.')) &&
+		token_is_number(sc, i + 1, 1, 2) && !sc->tok[i + 1].gap) {
 		p->second = sc->tok[i + 1].value;
 		i += 2;
-		if ((token_is_sign(sc, i, '.') || token_is_sign(sc, i, ',') || token_is_sign(sc, i, ':')) && token_is_number(sc, i + 1, 1, 200) &&
-		    !sc->tok[i].gap && !sc->tok[i + 1].gap) {
+		if ((token_is_sign(sc, i, '.') || token_is_sign(sc, i, ',') || token_is_sign(sc, i, ':')) &&
+			token_is_number(sc, i + 1, 1, 200) && !sc->tok[i].gap && !sc->tok[i + 1].gap) {
 			read_fraction(&sc->tok[i + 1], p);
 			i += 2;
 		}
@@ -143,7 +165,8 @@ static size_t read_compact_time(struct date_scan *sc, struct date_parts *p)
 	for (size_t i = 1; i + 1 < sc->n; i++) {
 		const struct date_token *t = &sc->tok[i + 1];
 
-		if (!token_is_word(sc, i, "t") || sc->tok[i].gap || t->gap || !token_is_number(sc, i + 1, 2, 6) || t->digits % 2)
+		if (!token_is_word(sc, i, "t") || sc->tok[i].gap || t->gap || !token_is_number(sc, i + 1, 2, 6) ||
+			t->digits % 2)
 			continue;
 		from = i;
 		p->hour = digits_parse(t->text.p, 2);
@@ -172,7 +195,8 @@ static size_t read_half_day(struct date_scan *sc, size_t i, struct date_parts *p
 		i++;
 		if (token_is_sign(sc, i, '.'))
 			i++;
-	} else if ((token_is_word(sc, i, "a") || token_is_word(sc, i, "p")) && token_is_sign(sc, i + 1, '.') && token_is_word(sc, i + 2, "m")) {
+	} else if ((token_is_word(sc, i, "a") || token_is_word(sc, i, "p")) && token_is_sign(sc, i + 1, '.') &&
+		token_is_word(sc, i + 2, "m")) {
 		half = sc->tok[i].text.p[0] == 'p' ? 2 : 1;
 		tokens_use(sc, i, i + 3);
 		i += token_is_sign(sc, i + 3, '.') ? 4 : 3;
@@ -195,13 +219,15 @@ static size_t read_offset(struct date_scan *sc, size_t i, struct date_parts *p)
 	int h, m = 0, sign = token_is_sign(sc, i, '-') ? -1 : 1;
 	size_t end = i + 2;
 
-	if ((!token_is_sign(sc, i, '+') && !token_is_sign(sc, i, '-')) || !token_is_number(sc, i + 1, 1, 6) || (t->gap && t->digits != 4))
+	if ((!token_is_sign(sc, i, '+') && !token_is_sign(sc, i, '-')) || !token_is_number(sc, i + 1, 1, 6) ||
+		(t->gap && t->digits != 4))
 		return i;
 	h = t->value;
 	if (t->digits >= 3) {
 		m = digits_parse(t->text.p + (t->digits == 3 ? 1 : 2), 2);
 		h = digits_parse(t->text.p, t->digits == 3 ? 1 : 2);
-	} else if ((token_is_sign(sc, end, ':') || token_is_sign(sc, end, '.')) && token_is_number(sc, end + 1, 1, 2) && !token_at(sc, end)->gap) {
+	} else if ((token_is_sign(sc, end, ':') || token_is_sign(sc, end, '.')) && token_is_number(sc, end + 1, 1, 2) &&
+		!token_at(sc, end)->gap) {
 		/* truncated: "+05:3" */
 		m = token_at(sc, end + 1)->value * (token_at(sc, end + 1)->digits == 1 ? 10 : 1);
 		end += 2;
@@ -255,8 +281,8 @@ static bool read_phrase(struct date_scan *sc, size_t i, struct date_parts *p)
 
 		if (n && token_is_word(sc, i, "time"))
 			break;
-		if (token_at(sc, i)->kind == SIGN || token_is_word(sc, i, "standard") || token_is_word(sc, i, "daylight") ||
-		    token_is_word(sc, i, "summer"))
+		if (token_at(sc, i)->kind == SIGN || token_is_word(sc, i, "standard") ||
+			token_is_word(sc, i, "daylight") || token_is_word(sc, i, "summer"))
 			continue;
 		if (n + word.len + 1 > sizeof(name))
 			return false;
@@ -268,7 +294,7 @@ static bool read_phrase(struct date_scan *sc, size_t i, struct date_parts *p)
 	if (!n || !token_is_word(sc, i, "time"))
 		return false;
 	if (!fw_date_place((struct fw_str){name, n}, &p->zone_min, &p->rule) &&
-	    (n == 1 || !fw_date_zone((struct fw_str){name, n}, &p->zone_min))) {
+		(n == 1 || !fw_date_zone((struct fw_str){name, n}, &p->zone_min))) {
 		p->zone_min = 0;
 		p->zone_unknown = true;
 	}
@@ -308,7 +334,8 @@ static void read_zone(struct date_scan *sc, size_t i, struct date_parts *p)
 {
 	int named;
 
-	while (token_at(sc, i)->kind == SIGN && (token_at(sc, i)->value == ',' || token_at(sc, i)->value == '/' || token_at(sc, i)->value == '['))
+	while (token_at(sc, i)->kind == SIGN &&
+		(token_at(sc, i)->value == ',' || token_at(sc, i)->value == '/' || token_at(sc, i)->value == '['))
 		i++;
 	if (token_at(sc, i)->kind == WORD && (read_phrase(sc, i, p) || read_place(sc, i, p)))
 		return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * Shared by the files of the date parser and private to them: date.c (fast paths), lenient.c (lenient
- * parser), tokenize.c (its tokenizer), words.c (names of months and zones), zone.c (places).
+ * Shared by the files of the date parser and private to them: date.c (fast paths), lenient.c
+ * (lenient parser), tokenize.c (its tokenizer), words.c (names of months and zones), zone.c
+ * (places).
  */
 #ifndef FW_PARSE_DATE_PARTS_H
 #define FW_PARSE_DATE_PARTS_H
@@ -18,9 +19,9 @@ enum zone_rule { ZONE_FIXED, ZONE_EUROPE, ZONE_AMERICA, ZONE_AUSTRALIA, ZONE_NEW
 
 struct date_parts {
 	int year, month, day, hour, minute, second, ms;
-	int zone_min; /* minutes east of Greenwich, or NONE */
+	int zone_min;        /* minutes east of Greenwich, or NONE */
 	enum zone_rule rule; /* when daylight saving time adds an hour */
-	bool zone_unknown; /* the date names a zone that is not in the tables */
+	bool zone_unknown;   /* the date names a zone that is not in the tables */
 };
 
 /* The n digits at p as a number; negative if one is not a digit. */
@@ -48,14 +49,14 @@ bool fw_date_zone(struct fw_str word, int *zone_min);
 int fw_date_half_day(struct fw_str w);
 uint32_t fw_date_fold(uint32_t c);
 
-/* ---- tokenize.c ---------------------------------------------------------------------------------- */
+/* ---- tokenize.c ------------------------------------------------------------------------------ */
 
 enum date_token_kind { NUMBER, WORD, SIGN, USED };
 
 struct date_token {
 	enum date_token_kind kind;
-	bool gap;           /* white space precedes the token */
-	int value;          /* NUMBER of up to nine digits: its value; SIGN: the character */
+	bool gap;  /* white space precedes the token */
+	int value; /* NUMBER of up to nine digits: its value; SIGN: the character */
 	size_t digits;
 	struct fw_str text; /* folded */
 };
@@ -107,7 +108,7 @@ static inline void tokens_use(struct date_scan *sc, size_t from, size_t to)
 bool fw_date_place(struct fw_str place, int *zone_min, enum zone_rule *rule);
 bool fw_date_summer(enum zone_rule rule, int zone_min, int year, int64_t local_ms);
 
-/* ---- lenient.c ---------------------------------------------------------------------------------- */
+/* ---- lenient.c ------------------------------------------------------------------------------- */
 
 int fw_date_full_year(int value, size_t digits); /* NONE: not a year */
 bool fw_date_to_ms(const struct date_parts *p, int64_t *out);

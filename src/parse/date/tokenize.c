@@ -27,25 +27,34 @@ static bool is_gap(uint32_t c)
 
 static bool is_letter(uint32_t c)
 {
-	return c < 0x80 ? fw_is_alpha((int)c) : digit_value(c) < 0 && !is_gap(c) && !(c >= 0x2010 && c <= 0x206f) &&
-		!(c >= 0x3001 && c <= 0x303f) && !(c >= 0xff01 && c <= 0xff0f) && c != 0xff1a && c != 0xb7 && c != 0xba;
+	return c < 0x80 ?
+		fw_is_alpha((int)c) :
+		digit_value(c) < 0 && !is_gap(c) && !(c >= 0x2010 && c <= 0x206f) && !(c >= 0x3001 && c <= 0x303f) &&
+			!(c >= 0xff01 && c <= 0xff0f) && c != 0xff1a && c != 0xb7 && c != 0xba;
 }
 
 /* Map typographic signs to ASCII. */
 static int plain_sign(uint32_t c)
 {
 	switch (c) {
-	case 0x2010: case 0x2011: case 0x2012: case 0x2013: case 0x2212: case 0xff0d:
+	case 0x2010:
+	case 0x2011:
+	case 0x2012:
+	case 0x2013:
+	case 0x2212:
+	case 0xff0d:
 		return '-';
 	case 0xff1a:
 		return ':';
 	case 0xff0f:
 		return '/';
-	case 0xff0e: case 0x3002:
+	case 0xff0e:
+	case 0x3002:
 		return '.';
 	case 0xff0b:
 		return '+';
-	case 0x2019: case 0x2018:
+	case 0x2019:
+	case 0x2018:
 		return '\'';
 	default:
 		return c < 0x80 ? (int)c : ',';
@@ -73,7 +82,10 @@ bool fw_date_scan(struct date_scan *sc, struct fw_str s)
 			if (sc->n == MAX_TOKENS)
 				return false;
 			t = &sc->tok[sc->n++];
-			*t = (struct date_token){.kind = d >= 0 ? NUMBER : is_letter(c) ? WORD : SIGN, .gap = gap,
+			*t = (struct date_token){.kind = d >= 0 ? NUMBER :
+					is_letter(c)            ? WORD :
+								  SIGN,
+				.gap = gap,
 				.text = {sc->folded + sc->folded_n, 0}};
 			gap = false;
 			more = true;

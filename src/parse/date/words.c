@@ -28,55 +28,149 @@ int fw_date_english_month(const char *p)
  * Croatian June.
  */
 static const char *const MONTH_WORDS[12] = {
-	"january januar januari janvier enero januarie ianuarie gennaio gener janeiro jaenner janner januarja januar januarium "
-	"styczen stycznia leden ledna ocak tammikuu tammikuuta sausio sausis sijecanj sijecnja jaanuar janvaris urtarrila "
+	"january januar januari janvier enero januarie ianuarie gennaio gener janeiro jaenner janner januarja januar "
+	"januarium "
+	"styczen stycznia leden ledna ocak tammikuu tammikuuta sausio sausis sijecanj sijecnja jaanuar janvaris "
+	"urtarrila "
 	"январь января януари сичень сичня јануар студзень студзеня ιανουαριος ιανουαριου يناير ינואר جنوری มกราคม",
-	"february februar februari fevrier febrero februarie febbraio febrer fevereiro feber luty lutego unor unora subat "
+	"february februar februari fevrier febrero februarie febbraio febrer fevereiro feber luty lutego unor unora "
+	"subat "
 	"helmikuu helmikuuta vasario vasaris veljaca veljace veebruar februaris otsaila "
 	"февраль февраля февруари лютии лютого фебруар люты φεβρουαριος φεβρουαριου فبراير פברואר กุมภาพันธ์",
 	"march marz maerz mars marzo maart mrt mrz martie marco marc marcius marzec marca brezen brezna mart maret "
 	"maaliskuu maaliskuuta kovo kovas ozujak ozujka marts martxoa "
 	"март марта березень березня сакавик μαρτιος μαρτιου μαωτιος مارس מרץ มีนาคม",
-	"april avril abril aprile aprilie aprilis kwiecien kwietnia duben dubna nisan huhtikuu huhtikuuta balandzio balandis "
-	"travanj travnja aprill apirila апрель апреля април квитень квитня красавик απριλιος απριλιου ابريل אפריל เมษายน",
-	"may mai mayo maggio mei maj maja maio maig majus kveten kvetna mayis toukokuu toukokuuta geguzes geguze svibanj svibnja "
+	"april avril abril aprile aprilie aprilis kwiecien kwietnia duben dubna nisan huhtikuu huhtikuuta balandzio "
+	"balandis "
+	"travanj travnja aprill apirila апрель апреля април квитень квитня красавик απριλιος απριλιου ابريل אפריל "
+	"เมษายน",
+	"may mai mayo maggio mei maj maja maio maig majus kveten kvetna mayis toukokuu toukokuuta geguzes geguze "
+	"svibanj svibnja "
 	"maijs maiatza маи мая травень травня мај μαιος μαιου مايو מאי พฤษภาคม",
-	"june juni juin junio giugno junho iunie juny junius czerwiec czerwca cerven cervna cvn haziran kesakuu kesakuuta "
+	"june juni juin junio giugno junho iunie juny junius czerwiec czerwca cerven cervna cvn haziran kesakuu "
+	"kesakuuta "
 	"birzelio birzelis lipanj lipnja juuni junijs ekaina "
 	"июнь июня юни червень червня јун чэрвень ιουνιος ιουνιου ιον يونيو יוני มิถุนายน",
-	"july juli juillet julio luglio julho iulie juliol julius lip lipiec lipca cervenec cervence cvc temmuz heinakuu "
+	"july juli juillet julio luglio julho iulie juliol julius lip lipiec lipca cervenec cervence cvc temmuz "
+	"heinakuu "
 	"heinakuuta liepos liepa srpanj srpnja juuli julijs uztaila "
 	"июль июля юли липень липня јул ιουλιος ιουλιου ιολ يوليو יולי กรกฎาคม",
-	"august aout agosto augustus agost augusztus sierpien sierpnia srp srpen srpna agustos agustus agt elokuu elokuuta "
+	"august aout agosto augustus agost augusztus sierpien sierpnia srp srpen srpna agustos agustus agt elokuu "
+	"elokuuta "
 	"rugpjucio rugpjutis rgp kolovoz kolovoza augusts abuztua "
 	"август августа серпень серпня жнивень αυγουστος αυγουστου اغسطس אוגוסט สิงหาคม",
-	"september sept septembre septiembre setiembre settembre setembro septembrie setembre szeptember wrzesien wrzesnia zari "
+	"september sept septembre septiembre setiembre settembre setembro septembrie setembre szeptember wrzesien "
+	"wrzesnia zari "
 	"eylul syyskuu syyskuuta rugsejo rugsejis rgs rujan rujna septembris iraila "
-	"сентябрь сентября септември вересень вересня септембар верасень σεπτεμβριος σεπτεμβριου σετ سبتمبر ספטמבר กันยายน",
+	"сентябрь сентября септември вересень вересня септембар верасень σεπτεμβριος σεπτεμβριου σετ سبتمبر ספטמבר "
+	"กันยายน",
 	"october oktober octobre octubre ottobre outubro octombrie paz pazdziernik pazdziernika rijen rijna ekim "
 	"lokakuu lokakuuta spalio spalis oktoober oktobris urria "
 	"октябрь октября октомври жовтень жовтня октобар кастрычник οκτωβριος οκτωβριου اكتوبر אוקטובר ตุลาคม",
-	"november novembre noviembre novembro noiembrie listopad listopada listopadu kasim marraskuu marraskuuta lapkricio "
+	"november novembre noviembre novembro noiembrie listopad listopada listopadu kasim marraskuu marraskuuta "
+	"lapkricio "
 	"lapkritis studeni studenoga novembris azaroa "
 	"ноябрь ноября ноември листопад листопада новембар листапад νοεμβριος νοεμβριου نوفمبر נובמבר พฤศจิกายน",
-	"december dezember decembre diciembre dicembre dezembro decembrie desember desembre desembris grudzien grudnia prosinec "
+	"december dezember decembre diciembre dicembre dezembro decembrie desember desembre desembris grudzien grudnia "
+	"prosinec "
 	"prosince aralik joulukuu joulukuuta gruodzio gruodis grd prosinac prosinca detsember decembris abendua dic "
 	"декабрь декабря декември грудень грудня децембар снежань δεκεμβριος δεκεμβριου ديسمبر דצמבר ธันวาคม",
 };
 
-static const struct { const char *name; int16_t min; } ZONES[] = {
-	{"gmt", 0}, {"utc", 0}, {"ut", 0}, {"z", 0}, {"zulu", 0}, {"wet", 0}, {"wez", 0}, {"etc", 0}, {"uct", 0},
-	{"est", -300}, {"edt", -240}, {"cst", -360}, {"cdt", -300}, {"mst", -420}, {"mdt", -360},
-	{"pst", -480}, {"pdt", -420}, {"ast", -240}, {"adt", -180}, {"nst", -210},
-	{"ndt", -150}, {"akst", -540}, {"akdt", -480}, {"hst", -600}, {"hast", -600}, {"brt", -180}, {"brst", -120}, {"art", -180},
-	{"clt", -240}, {"clst", -180}, {"cot", -300}, {"pet", -300}, {"vet", -240}, {"bst", 60}, {"west", 60}, {"wesz", 60},
-	{"cet", 60}, {"met", 60}, {"mez", 60}, {"cest", 120}, {"mest", 120}, {"mesz", 120}, {"met dst", 120}, {"eet", 120},
-	{"eest", 180}, {"oez", 120}, {"oesz", 180}, {"sast", 120}, {"cat", 120}, {"wat", 60}, {"eat", 180}, {"msk", 180},
-	{"мск", 180}, {"msd", 240}, {"trt", 180}, {"idt", 180}, {"gst", 240}, {"pkt", 300}, {"ist", 330}, {"npt", 345},
-	{"ict", 420}, {"wib", 420}, {"wita", 480}, {"wit", 540}, {"hkt", 480}, {"sgt", 480}, {"myt", 480}, {"pht", 480},
-	{"awst", 480}, {"jst", 540}, {"kst", 540}, {"acst", 570}, {"acdt", 630}, {"aest", 600}, {"aedt", 660}, {"nzst", 720},
-	{"nzt", 720}, {"nzdt", 780}, {"hadt", -540}, {"sst", -660}, {"chst", 600}, {"uyt", -180}, {"pyt", -240}, {"bot", -240},
-	{"gft", -180}, {"irst", 210}, {"aft", 270}, {"bdt", 360}, {"mmt", 390}, {"fjt", 720},
+static const struct {
+	const char *name;
+	int16_t min;
+} ZONES[] = {
+	{"gmt", 0},
+	{"utc", 0},
+	{"ut", 0},
+	{"z", 0},
+	{"zulu", 0},
+	{"wet", 0},
+	{"wez", 0},
+	{"etc", 0},
+	{"uct", 0},
+	{"est", -300},
+	{"edt", -240},
+	{"cst", -360},
+	{"cdt", -300},
+	{"mst", -420},
+	{"mdt", -360},
+	{"pst", -480},
+	{"pdt", -420},
+	{"ast", -240},
+	{"adt", -180},
+	{"nst", -210},
+	{"ndt", -150},
+	{"akst", -540},
+	{"akdt", -480},
+	{"hst", -600},
+	{"hast", -600},
+	{"brt", -180},
+	{"brst", -120},
+	{"art", -180},
+	{"clt", -240},
+	{"clst", -180},
+	{"cot", -300},
+	{"pet", -300},
+	{"vet", -240},
+	{"bst", 60},
+	{"west", 60},
+	{"wesz", 60},
+	{"cet", 60},
+	{"met", 60},
+	{"mez", 60},
+	{"cest", 120},
+	{"mest", 120},
+	{"mesz", 120},
+	{"met dst", 120},
+	{"eet", 120},
+	{"eest", 180},
+	{"oez", 120},
+	{"oesz", 180},
+	{"sast", 120},
+	{"cat", 120},
+	{"wat", 60},
+	{"eat", 180},
+	{"msk", 180},
+	{"мск", 180},
+	{"msd", 240},
+	{"trt", 180},
+	{"idt", 180},
+	{"gst", 240},
+	{"pkt", 300},
+	{"ist", 330},
+	{"npt", 345},
+	{"ict", 420},
+	{"wib", 420},
+	{"wita", 480},
+	{"wit", 540},
+	{"hkt", 480},
+	{"sgt", 480},
+	{"myt", 480},
+	{"pht", 480},
+	{"awst", 480},
+	{"jst", 540},
+	{"kst", 540},
+	{"acst", 570},
+	{"acdt", 630},
+	{"aest", 600},
+	{"aedt", 660},
+	{"nzst", 720},
+	{"nzt", 720},
+	{"nzdt", 780},
+	{"hadt", -540},
+	{"sst", -660},
+	{"chst", 600},
+	{"uyt", -180},
+	{"pyt", -240},
+	{"bot", -240},
+	{"gft", -180},
+	{"irst", 210},
+	{"aft", 270},
+	{"bdt", 360},
+	{"mmt", 390},
+	{"fjt", 720},
 };
 
 /*
@@ -86,16 +180,41 @@ static const struct { const char *name; int16_t min; } ZONES[] = {
 uint32_t fw_date_fold(uint32_t c)
 {
 	/* U+00C0..U+017F; '*' keeps the character */
-	static const char latin[] =
-		"aaaaaaaceeeeiiiidnooooo*ouuuuyts" "aaaaaaaceeeeiiiidnooooo*ouuuuyty"
-		"aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkk"
-		"llllllllllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
-	static const struct { uint16_t from, to; } greek[] = {
-		{0x386, 0x3b1}, {0x388, 0x3b5}, {0x389, 0x3b7}, {0x38a, 0x3b9}, {0x38c, 0x3bf}, {0x38e, 0x3c5}, {0x38f, 0x3c9},
-		{0x390, 0x3b9}, {0x3aa, 0x3b9}, {0x3ab, 0x3c5}, {0x3ac, 0x3b1}, {0x3ad, 0x3b5}, {0x3ae, 0x3b7}, {0x3af, 0x3b9},
-		{0x3b0, 0x3c5}, {0x3ca, 0x3b9}, {0x3cb, 0x3c5}, {0x3cc, 0x3bf}, {0x3cd, 0x3c5}, {0x3ce, 0x3c9},
-		{0x456, 0x438}, {0x406, 0x438}, {0x457, 0x438}, {0x451, 0x435}, {0x439, 0x438}, {0x419, 0x438},
-		{0x623, 0x627}, {0x625, 0x627},
+	static const char latin[] = "aaaaaaaceeeeiiiidnooooo*ouuuuyts"
+				    "aaaaaaaceeeeiiiidnooooo*ouuuuyty"
+				    "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkk"
+				    "llllllllllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
+	static const struct {
+		uint16_t from, to;
+	} greek[] = {
+		{0x386, 0x3b1},
+		{0x388, 0x3b5},
+		{0x389, 0x3b7},
+		{0x38a, 0x3b9},
+		{0x38c, 0x3bf},
+		{0x38e, 0x3c5},
+		{0x38f, 0x3c9},
+		{0x390, 0x3b9},
+		{0x3aa, 0x3b9},
+		{0x3ab, 0x3c5},
+		{0x3ac, 0x3b1},
+		{0x3ad, 0x3b5},
+		{0x3ae, 0x3b7},
+		{0x3af, 0x3b9},
+		{0x3b0, 0x3c5},
+		{0x3ca, 0x3b9},
+		{0x3cb, 0x3c5},
+		{0x3cc, 0x3bf},
+		{0x3cd, 0x3c5},
+		{0x3ce, 0x3c9},
+		{0x456, 0x438},
+		{0x406, 0x438},
+		{0x457, 0x438},
+		{0x451, 0x435},
+		{0x439, 0x438},
+		{0x419, 0x438},
+		{0x623, 0x627},
+		{0x625, 0x627},
 	};
 
 	_Static_assert(sizeof(latin) - 1 == 0x180 - 0xc0, "one letter for each character");
@@ -123,8 +242,11 @@ uint32_t fw_date_fold(uint32_t c)
  */
 static int month_misspelt(struct fw_str word)
 {
-	static const struct { const char *name; int month; } LONG[] = {{"january", 1}, {"february", 2}, {"august", 8}, {"september", 9},
-		{"october", 10}, {"november", 11}, {"december", 12}};
+	static const struct {
+		const char *name;
+		int month;
+	} LONG[] = {{"january", 1}, {"february", 2}, {"august", 8}, {"september", 9}, {"october", 10}, {"november", 11},
+		{"december", 12}};
 
 	for (size_t i = 0; word.len >= 5 && word.len <= 10 && i < FW_N(LONG); i++) {
 		if (word.p[0] == LONG[i].name[0] && fw_edit_distance(word, fw_str(LONG[i].name)) == 1)
@@ -155,7 +277,8 @@ int fw_date_month(struct fw_str word)
 		struct fw_str names = fw_str(MONTH_WORDS[m]), rest = names;
 		const char *p;
 
-		for (; (p = fw_str_find(rest, word)) != NULL; rest = fw_str_sub(rest, (size_t)(p - rest.p) + 1, rest.len)) {
+		for (; (p = fw_str_find(rest, word)) != NULL;
+			rest = fw_str_sub(rest, (size_t)(p - rest.p) + 1, rest.len)) {
 			if (p != names.p && p[-1] != ' ')
 				continue;
 			if (p[word.len] == ' ' || p[word.len] == '\0')
@@ -196,6 +319,8 @@ int fw_date_half_day(struct fw_str w)
 		return fw_str_eq(w, FW_STR("am")) ? 1 : fw_str_eq(w, FW_STR("pm")) ? 2 : 0;
 	if (fw_str_eq(w, FW_STR("πμ")) || words_has(w, "오전") || words_has(w, "上午") || words_has(w, "午前"))
 		return 1;
-	return fw_str_eq(w, FW_STR("μμ")) || words_has(w, "오후") || words_has(w, "下午") ||
-		words_has(w, "午後") || words_has(w, "午后") ? 2 : 0;
+	return fw_str_eq(w, FW_STR("μμ")) || words_has(w, "오후") || words_has(w, "下午") || words_has(w, "午後") ||
+			words_has(w, "午后") ?
+		2 :
+		0;
 }

@@ -14,35 +14,46 @@
 #include "base/banned.h"
 
 /* Folded, without the part before the '/'; words are joined by '_'. */
-static const struct { int16_t min; uint8_t rule; const char *places; } ZONES[] = {
+static const struct {
+	int16_t min;
+	uint8_t rule;
+	const char *places;
+} ZONES[] = {
 	{-600, ZONE_FIXED, "honolulu hawaii tahiti hawaiian"},
 	{-540, ZONE_AMERICA, "anchorage juneau alaska alaskan"},
 	{-480, ZONE_AMERICA, "los_angeles vancouver tijuana pacific pst8pdt pt"},
 	{-420, ZONE_AMERICA, "denver boise edmonton mountain mst7mdt mt"},
 	{-420, ZONE_FIXED, "phoenix arizona hermosillo whitehorse us_mountain"},
 	{-360, ZONE_AMERICA, "chicago winnipeg central cst6cdt ct"},
-	{-360, ZONE_FIXED, "mexico_city guatemala costa_rica el_salvador managua tegucigalpa regina monterrey "
+	{-360, ZONE_FIXED,
+		"mexico_city guatemala costa_rica el_salvador managua tegucigalpa regina monterrey "
 		"central_america canada_central"},
 	{-300, ZONE_AMERICA, "new_york detroit toronto montreal indianapolis nassau eastern est5edt et us_eastern"},
 	{-300, ZONE_FIXED, "bogota lima panama jamaica guayaquil cancun sa_pacific"},
 	{-240, ZONE_AMERICA, "halifax bermuda moncton atlantic at"},
 	{-240, ZONE_FIXED, "puerto_rico caracas la_paz manaus santo_domingo martinique guadeloupe sa_western"},
 	{-210, ZONE_AMERICA, "st_johns newfoundland"},
-	{-180, ZONE_FIXED, "sao_paulo buenos_aires montevideo bahia fortaleza recife e_south_america sa_eastern "
+	{-180, ZONE_FIXED,
+		"sao_paulo buenos_aires montevideo bahia fortaleza recife e_south_america sa_eastern "
 		"argentina brasilia"},
 	{-60, ZONE_EUROPE, "azores"},
-	{0, ZONE_EUROPE, "london lisbon dublin belfast jersey guernsey isle_of_man canary madeira faroe british "
+	{0, ZONE_EUROPE,
+		"london lisbon dublin belfast jersey guernsey isle_of_man canary madeira faroe british "
 		"western_european"},
 	{0, ZONE_FIXED, "reykjavik abidjan accra dakar greenwich universal coordinated_universal greenwich_mean"},
-	{60, ZONE_EUROPE, "berlin paris madrid rome vienna amsterdam brussels copenhagen oslo stockholm zurich prague "
+	{60, ZONE_EUROPE,
+		"berlin paris madrid rome vienna amsterdam brussels copenhagen oslo stockholm zurich prague "
 		"warsaw budapest "
-		"belgrade zagreb ljubljana sarajevo skopje bratislava luxembourg monaco malta andorra vaduz tirane gibraltar "
+		"belgrade zagreb ljubljana sarajevo skopje bratislava luxembourg monaco malta andorra vaduz tirane "
+		"gibraltar "
 		"podgorica central_european middle_european w_europe central_europe romance"},
 	{60, ZONE_FIXED, "lagos algiers tunis casablanca kinshasa luanda w_central_africa"},
-	{120, ZONE_EUROPE, "athens helsinki sofia bucharest tallinn riga vilnius kiev kyiv nicosia chisinau beirut "
+	{120, ZONE_EUROPE,
+		"athens helsinki sofia bucharest tallinn riga vilnius kiev kyiv nicosia chisinau beirut "
 		"eastern_european e_europe fle gtb"},
 	{120, ZONE_FIXED, "johannesburg kaliningrad tripoli harare lusaka maputo windhoek south_africa"},
-	{180, ZONE_FIXED, "moscow istanbul minsk riyadh baghdad kuwait qatar nairobi addis_ababa kampala russian "
+	{180, ZONE_FIXED,
+		"moscow istanbul minsk riyadh baghdad kuwait qatar nairobi addis_ababa kampala russian "
 		"turkey arab arabic e_africa"},
 	{210, ZONE_FIXED, "tehran"},
 	{240, ZONE_FIXED, "dubai baku tbilisi yerevan samara muscat mauritius reunion arabian"},
@@ -52,7 +63,8 @@ static const struct { int16_t min; uint8_t rule; const char *places; } ZONES[] =
 	{360, ZONE_FIXED, "dhaka omsk"},
 	{390, ZONE_FIXED, "yangon rangoon"},
 	{420, ZONE_FIXED, "bangkok jakarta ho_chi_minh saigon novosibirsk krasnoyarsk se_asia"},
-	{480, ZONE_FIXED, "shanghai hong_kong singapore taipei manila kuala_lumpur perth irkutsk macau urumqi china "
+	{480, ZONE_FIXED,
+		"shanghai hong_kong singapore taipei manila kuala_lumpur perth irkutsk macau urumqi china "
 		"w_australia philippine"},
 	{540, ZONE_FIXED, "tokyo seoul pyongyang yakutsk japan korea"},
 	{570, ZONE_FIXED, "darwin aus_central"},

@@ -139,8 +139,8 @@ struct fw_str fw_build_base(const struct fw_builder *b, const struct fw_scope *s
  */
 static bool is_active(struct fw_str url)
 {
-	static const char *const schemes[] = {"javascript", "vbscript", "livescript", "mocha", "data", "file", "blob", "filesystem",
-		"about", "jar", "view-source", "chrome", "resource"};
+	static const char *const schemes[] = {"javascript", "vbscript", "livescript", "mocha", "data", "file", "blob",
+		"filesystem", "about", "jar", "view-source", "chrome", "resource"};
 	char name[16];
 	size_t i, n = 0;
 
@@ -204,7 +204,8 @@ struct fw_str fw_build_url(struct fw_builder *b, const struct fw_scope *scope, s
 	if (ref.len > 8 && (!memcmp(ref.p, "http://", 7) || !memcmp(ref.p, "https://", 8))) {
 		const char *p = ref.p + 6, *end = ref.p + ref.len;
 
-		while ((p = scan_address(p, end)) < end && *p == '&' && !amp_reference((struct fw_str){p, (size_t)(end - p)}))
+		while ((p = scan_address(p, end)) < end && *p == '&' &&
+			!amp_reference((struct fw_str){p, (size_t)(end - p)}))
 			p++;
 		if (p == end)
 			return ref;
@@ -319,8 +320,9 @@ int64_t fw_build_size(struct fw_str s)
 
 		if (fw_is_digit(c))
 			digits[n++] = c;
-		else if (!(n && i + 3 < rest.len && memchr(",. '_", c, 5) && fw_is_digit(rest.p[i + 1]) && fw_is_digit(rest.p[i + 2]) &&
-			   fw_is_digit(rest.p[i + 3]) && !(i + 4 < rest.len && fw_is_digit(rest.p[i + 4]))))
+		else if (!(n && i + 3 < rest.len && memchr(",. '_", c, 5) && fw_is_digit(rest.p[i + 1]) &&
+				 fw_is_digit(rest.p[i + 2]) && fw_is_digit(rest.p[i + 3]) &&
+				 !(i + 4 < rest.len && fw_is_digit(rest.p[i + 4]))))
 			break;
 	}
 	rest = fw_str_trim(fw_str_sub(rest, i, rest.len));
@@ -354,9 +356,9 @@ bool fw_build_bool(struct fw_str s)
 }
 
 /* windows-1252 from 0x80 to 0x9f, as browsers map it. */
-static const uint16_t high_1252[32] = {0x20ac, 0x81, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160, 0x2039,
-	0x0152, 0x8d, 0x017d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a,
-	0x0153, 0x9d, 0x017e, 0x0178};
+static const uint16_t high_1252[32] = {0x20ac, 0x81, 0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030,
+	0x0160, 0x2039, 0x0152, 0x8d, 0x017d, 0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014,
+	0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d, 0x017e, 0x0178};
 
 /* The windows-1252 byte of cp; -1: none. */
 static int byte_1252(uint32_t cp)
@@ -384,7 +386,8 @@ static struct fw_str mojibake_decode(struct fw_builder *b, struct fw_str s, size
 	int byte;
 
 	/* a lead byte of UTF-8 is U+00C2 to U+00F4, which becomes C3 xx when encoded again */
-	if ((unsigned char)s.p[high] != 0xc3 || high + 2 >= s.len || !(s.p[high + 2] & 0x80) || (unsigned char)s.p[high + 2] == 0xc3)
+	if ((unsigned char)s.p[high] != 0xc3 || high + 2 >= s.len || !(s.p[high + 2] & 0x80) ||
+		(unsigned char)s.p[high + 2] == 0xc3)
 		return s; /* another C3 would be a second lead byte */
 	out = fw_arena_alloc(b->arena, s.len);
 	if (!out)
@@ -429,7 +432,8 @@ static struct fw_str decode_c1(struct fw_builder *b, struct fw_str s, size_t hig
 		else
 			out[n++] = s.p[i];
 	}
-	fw_build_problem(b, fw_build_offset(b), "control characters in place of windows-1252 characters", "read as those");
+	fw_build_problem(
+		b, fw_build_offset(b), "control characters in place of windows-1252 characters", "read as those");
 	return (struct fw_str){out, n};
 }
 
@@ -493,7 +497,8 @@ static bool mail_find(struct fw_str s, size_t *at, size_t *len)
 		from = to = (size_t)(sign - s.p);
 		while (from > 0 && (fw_is_alnum(s.p[from - 1]) || (s.p[from - 1] && strchr(extra, s.p[from - 1]))))
 			from--;
-		for (to++; to < s.len && (fw_is_alnum(s.p[to]) || s.p[to] == '-' || s.p[to] == '.' || (s.p[to] & 0x80)); to++)
+		for (to++; to < s.len && (fw_is_alnum(s.p[to]) || s.p[to] == '-' || s.p[to] == '.' || (s.p[to] & 0x80));
+			to++)
 			;
 		while (to > 0 && s.p[to - 1] == '.')
 			to--;
@@ -607,7 +612,8 @@ struct fw_value *fw_value_new(struct fw_builder *b, struct fw_value *in, const c
 	 * a chapter in something other than a list would be a member without a name, which is not
 	 * JSON
 	 */
-	if (!in || (in->type != FW_VALUE_ARRAY && (in->type != FW_VALUE_OBJECT || !name)) || (name && value_name_taken(in, fw_str(name))))
+	if (!in || (in->type != FW_VALUE_ARRAY && (in->type != FW_VALUE_OBJECT || !name)) ||
+		(name && value_name_taken(in, fw_str(name))))
 		return NULL;
 	v = FW_NEW(b, struct fw_value);
 	if (!v)

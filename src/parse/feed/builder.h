@@ -22,10 +22,11 @@ struct fw_scope {
 
 /* How to read the text of an open element. */
 enum fw_text_rule {
-	TEXT_NONE,   /* dropped */
-	TEXT_TRIM,   /* a plain value: date, URL, name */
-	TEXT_AUTO,   /* RSS: HTML if it contains markup */
-	TEXT_PLAIN, TEXT_HTML,
+	TEXT_NONE, /* dropped */
+	TEXT_TRIM, /* a plain value: date, URL, name */
+	TEXT_AUTO, /* RSS: HTML if it contains markup */
+	TEXT_PLAIN,
+	TEXT_HTML,
 	TEXT_XML,    /* markup is part of the document (XHTML) and is written out again */
 	TEXT_BASE64, /* Atom 0.3 mode="base64", Atom 1.0 content of other types */
 };
@@ -37,12 +38,12 @@ struct fw_frame {
 	const struct fw_scope *scope;
 	/* the object that it builds: fw_person, fw_value, fw_link, fw_document (source) ... */
 	void *obj;
-	size_t at;                   /* offset of its start tag */
+	size_t at; /* offset of its start tag */
 	uint8_t ctx, rule;
-	uint8_t end;                 /* enum fw_end_tag, cached */
-	bool atom;                   /* in Atom's namespace */
-	bool untyped;                /* TEXT_PLAIN by default: no type attribute */
-	bool is_html;                /* TEXT_BASE64: its content is HTML */
+	uint8_t end;  /* enum fw_end_tag, cached */
+	bool atom;    /* in Atom's namespace */
+	bool untyped; /* TEXT_PLAIN by default: no type attribute */
+	bool is_html; /* TEXT_BASE64: its content is HTML */
 };
 
 /*
@@ -106,17 +107,17 @@ struct fw_builder {
 	struct fw_arena *arena;
 	const struct fw_parse_options *options;
 	struct fw_limits limits;
-	struct fw_str text;          /* the decoded document */
+	struct fw_str text; /* the decoded document */
 	struct fw_document *doc;
 	struct fw_xml *xml;
-	struct fw_entry *entry;      /* the open one, or NULL */
-	struct fw_entry **entry_at;  /* where the next entry is linked */
-	struct fw_document *source;  /* atom:source of the open entry */
+	struct fw_entry *entry;     /* the open one, or NULL */
+	struct fw_entry **entry_at; /* where the next entry is linked */
+	struct fw_document *source; /* atom:source of the open entry */
 	/* of the open entry; used if it has no authors of its own */
 	struct fw_person *source_authors;
 	struct fw_ranks feed_rank, entry_rank, source_rank;
 	struct fw_counts count, feed_count;
-	struct fw_str feed_lang;     /* xml:lang of the feed */
+	struct fw_str feed_lang;                      /* xml:lang of the feed */
 	struct fw_body description, summary, content; /* of the open entry */
 	/* of a medium of the open entry; its summary if there is no other */
 	struct fw_body caption;
@@ -134,38 +135,38 @@ struct fw_builder {
 	struct fw_problem *problem_last;
 	/* text of the problem "memory limit reached", made while there is still memory */
 	const char *memory_words;
-	size_t problem_at;           /* offset of the last problem */
+	size_t problem_at; /* offset of the last problem */
 	size_t line_at;
 	uint32_t line;
 
-	enum fw_ns core_ns;          /* namespace of the root */
-	struct fw_str core_uri;      /* its URI if the namespace is unknown */
+	enum fw_ns core_ns;     /* namespace of the root */
+	struct fw_str core_uri; /* its URI if the namespace is unknown */
 	/*
 	 * undeclared prefix that the channel or first entry has: it stands for the feed's namespace
 	 */
 	struct fw_str core_prefix;
-	size_t searched;             /* bytes searched for end tags */
+	size_t searched; /* bytes searched for end tags */
 	bool root_seen, atom, entries_full;
-	bool own_entities;           /* the document declares entities */
-	bool unresolved;             /* some URL is still relative: its base may follow */
+	bool own_entities;               /* the document declares entities */
+	bool unresolved;                 /* some URL is still relative: its base may follow */
 	struct fw_str period, frequency; /* sy: */
 	/* name of the document's first element, for the error message */
 	struct fw_str root_name;
 
-	size_t inherited;            /* bytes that contents have inherited from their media:group */
-	int64_t duration_ms;         /* itunes:duration of the open entry, or FW_NO_NUMBER */
+	size_t inherited;    /* bytes that contents have inherited from their media:group */
+	int64_t duration_ms; /* itunes:duration of the open entry, or FW_NO_NUMBER */
 	/* of the open entry: its URL, which FeedBurner replaced with its own */
 	struct fw_str orig_link;
-	struct fw_geo *geo;          /* of the open entry or feed; NULL: none yet */
+	struct fw_geo *geo; /* of the open entry or feed; NULL: none yet */
 };
 
 /* A zeroed object; NULL if out of memory (arena->failed is set). */
 #define FW_NEW(b, type) ((type *)fw_arena_zalloc((b)->arena, sizeof(type)))
 
 /* Append item to a singly linked list. Linear: lists are short, or the caller keeps the tail. */
-#define FW_APPEND(list, item) \
-	do { \
-		void *at_ = &(list); \
+#define FW_APPEND(list, item)                                                     \
+	do {                                                                      \
+		void *at_ = &(list);                                              \
 		fw_list_append(at_, (item), offsetof(__typeof__(*(item)), next)); \
 	} while (0)
 void fw_list_append(void *list, void *item, size_t next_offset);

@@ -95,8 +95,8 @@ static void move_value(struct detach *m, struct fw_value *v)
 
 static void move_entry(struct detach *m, struct fw_entry *e)
 {
-	MOVE(m, &e->id, &e->url, &e->external_url, &e->title, &e->summary, &e->content, &e->content_base, &e->image, &e->banner_image,
-		&e->language, &e->comments, &e->comment_feed_url, &e->copyright, &e->license);
+	MOVE(m, &e->id, &e->url, &e->external_url, &e->title, &e->summary, &e->content, &e->content_base, &e->image,
+		&e->banner_image, &e->language, &e->comments, &e->comment_feed_url, &e->copyright, &e->license);
 	move_people(m, e->authors);
 	move_people(m, e->contributors);
 	move_people(m, e->publisher);
@@ -110,9 +110,10 @@ static void move_entry(struct detach *m, struct fw_entry *e)
 
 static void move_document(struct detach *m, struct fw_document *d)
 {
-	MOVE(m, &d->id, &d->title, &d->description, &d->home_page_url, &d->feed_url, &d->icon, &d->favicon, &d->language, &d->next_url,
-		&d->prev_archive_url, &d->copyright, &d->license, &d->docs, &d->generator_name, &d->generator_url, &d->generator_version,
-		&d->image.url, &d->image.title, &d->image.link, &d->image.description);
+	MOVE(m, &d->id, &d->title, &d->description, &d->home_page_url, &d->feed_url, &d->icon, &d->favicon,
+		&d->language, &d->next_url, &d->prev_archive_url, &d->copyright, &d->license, &d->docs,
+		&d->generator_name, &d->generator_url, &d->generator_version, &d->image.url, &d->image.title,
+		&d->image.link, &d->image.description);
 	move_people(m, d->authors);
 	move_people(m, d->contributors);
 	move_people(m, d->publisher);
@@ -159,7 +160,8 @@ static void blocks_copy(const struct detach *m, size_t words)
 bool fw_document_detach(struct fw_arena *a, struct fw_document *doc, struct fw_str bytes)
 {
 	size_t words = bytes.len / (BLOCK * PER_WORD) + 1;
-	struct detach m = {.bytes = bytes, .used = fw_arena_calloc(a, words, sizeof(*m.used)),
+	struct detach m = {.bytes = bytes,
+		.used = fw_arena_calloc(a, words, sizeof(*m.used)),
 		.before = fw_arena_mul(a, words, sizeof(*m.before), 0)};
 	char *to;
 

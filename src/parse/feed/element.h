@@ -14,26 +14,35 @@
 
 /* The context: the meaning of the innermost open element. */
 enum fw_context {
-	CTX_TOP,      /* outside any feed: before the root, or in an HTML page around it */
-	CTX_ROOT,     /* rss, rdf:RDF */
-	CTX_FEED,     /* channel, feed */
-	CTX_ENTRY,    /* item, entry */
-	CTX_SOURCE,   /* atom:source, rss source */
-	CTX_IMAGE,    /* RSS image of the channel or an item */
-	CTX_PERSON,   /* author, contributor, itunes:owner ... */
-	CTX_MEDIA,    /* media:group, media:content inside an entry */
-	CTX_GEO,      /* georss:where and what GML puts inside */
-	CTX_LIVE,     /* podcast:liveItem, textInput: their own title, description, link */
+	CTX_TOP,    /* outside any feed: before the root, or in an HTML page around it */
+	CTX_ROOT,   /* rss, rdf:RDF */
+	CTX_FEED,   /* channel, feed */
+	CTX_ENTRY,  /* item, entry */
+	CTX_SOURCE, /* atom:source, rss source */
+	CTX_IMAGE,  /* RSS image of the channel or an item */
+	CTX_PERSON, /* author, contributor, itunes:owner ... */
+	CTX_MEDIA,  /* media:group, media:content inside an entry */
+	CTX_GEO,    /* georss:where and what GML puts inside */
+	CTX_LIVE,   /* podcast:liveItem, textInput: their own title, description, link */
 	/* its children are parts of one value: skipHours, psc:chapters, podcast:value ... */
 	CTX_LIST,
-	CTX_OTHER,    /* an unknown element in a feed: only entries and channels count inside */
-	CTX_SKIP,     /* nothing counts inside */
+	CTX_OTHER, /* an unknown element in a feed: only entries and channels count inside */
+	CTX_SKIP,  /* nothing counts inside */
 };
 
 enum {
-	IN_TOP = 1 << CTX_TOP, IN_ROOT = 1 << CTX_ROOT, IN_FEED = 1 << CTX_FEED, IN_ENTRY = 1 << CTX_ENTRY,
-	IN_SOURCE = 1 << CTX_SOURCE, IN_IMAGE = 1 << CTX_IMAGE, IN_PERSON = 1 << CTX_PERSON, IN_MEDIA = 1 << CTX_MEDIA,
-	IN_GEO = 1 << CTX_GEO, IN_LIVE = 1 << CTX_LIVE, IN_LIST = 1 << CTX_LIST, IN_OTHER = 1 << CTX_OTHER,
+	IN_TOP = 1 << CTX_TOP,
+	IN_ROOT = 1 << CTX_ROOT,
+	IN_FEED = 1 << CTX_FEED,
+	IN_ENTRY = 1 << CTX_ENTRY,
+	IN_SOURCE = 1 << CTX_SOURCE,
+	IN_IMAGE = 1 << CTX_IMAGE,
+	IN_PERSON = 1 << CTX_PERSON,
+	IN_MEDIA = 1 << CTX_MEDIA,
+	IN_GEO = 1 << CTX_GEO,
+	IN_LIVE = 1 << CTX_LIVE,
+	IN_LIST = 1 << CTX_LIST,
+	IN_OTHER = 1 << CTX_OTHER,
 	IN_BOTH = IN_FEED | IN_ENTRY,
 	/* of a feed, an entry, a media:location */
 	IN_PLACE = IN_BOTH | IN_LIST,
@@ -43,54 +52,117 @@ enum {
 
 /* What to do with an element. */
 enum fw_element_kind {
-	EL_ROOT, EL_CHANNEL, EL_ENTRY,
-	EL_TEXT,       /* a text construct kept as plain text: title, subtitle, rights */
-	EL_BODY,       /* description, summary, content; fw_element.field says which */
-	EL_STRING,     /* trimmed text, unchanged */
-	EL_URL,        /* text (or resource, href, url, rdf:resource), resolved */
-	EL_DATE, EL_NUMBER,
-	EL_PERSON, EL_PERSON_PART,
+	EL_ROOT,
+	EL_CHANNEL,
+	EL_ENTRY,
+	EL_TEXT,   /* a text construct kept as plain text: title, subtitle, rights */
+	EL_BODY,   /* description, summary, content; fw_element.field says which */
+	EL_STRING, /* trimmed text, unchanged */
+	EL_URL,    /* text (or resource, href, url, rdf:resource), resolved */
+	EL_DATE,
+	EL_NUMBER,
+	EL_PERSON,
+	EL_PERSON_PART,
 	/* transparent: its children count as if they stood outside it (categories, foaf:Person) */
 	EL_INSIDE,
-	EL_LINK, EL_ANCHOR, EL_GUID, EL_ENCLOSURE, EL_CATEGORY, EL_SOURCE, EL_IMAGE, EL_TEXT_INPUT, EL_GENERATOR,
+	EL_LINK,
+	EL_ANCHOR,
+	EL_GUID,
+	EL_ENCLOSURE,
+	EL_CATEGORY,
+	EL_SOURCE,
+	EL_IMAGE,
+	EL_TEXT_INPUT,
+	EL_GENERATOR,
 	EL_CLOUD,
-	EL_SKIP_HOURS, EL_SKIP_DAYS, EL_HOUR, EL_DAY, EL_PERIOD, EL_FREQUENCY, EL_REPLY, EL_FLAG,
-	EL_VALUE,      /* text into extra: group.member */
+	EL_SKIP_HOURS,
+	EL_SKIP_DAYS,
+	EL_HOUR,
+	EL_DAY,
+	EL_PERIOD,
+	EL_FREQUENCY,
+	EL_REPLY,
+	EL_FLAG,
+	EL_VALUE, /* text into extra: group.member */
 	/* attributes (and text) as an object, appended to the list extra.group.member */
 	EL_OBJECT,
-	EL_ONE,        /* the same as a single object */
-	EL_PART,       /* like EL_OBJECT, inside the object of the element around it */
-	EL_ITUNES_IMAGE, EL_ITUNES_LINK, EL_ITUNES_CATEGORY, EL_KEYWORDS, EL_OWNER,
-	EL_MEDIA_GROUP, EL_MEDIA_CONTENT, EL_MEDIA_TEXT, EL_MEDIA_THUMBNAIL, EL_MEDIA_CATEGORY,
-	EL_STRINGS, EL_STRING_IN, /* a list of texts, and one of its members */
-	EL_GEO_WHERE, EL_GEO_SHAPE, EL_GEO_POINTS, EL_GEO_LAT, EL_GEO_LONG, EL_GEO_ALT, EL_GEO_NOTE,
-	EL_CHAPTERS, EL_CHAPTER, EL_LIVE,
+	EL_ONE,  /* the same as a single object */
+	EL_PART, /* like EL_OBJECT, inside the object of the element around it */
+	EL_ITUNES_IMAGE,
+	EL_ITUNES_LINK,
+	EL_ITUNES_CATEGORY,
+	EL_KEYWORDS,
+	EL_OWNER,
+	EL_MEDIA_GROUP,
+	EL_MEDIA_CONTENT,
+	EL_MEDIA_TEXT,
+	EL_MEDIA_THUMBNAIL,
+	EL_MEDIA_CATEGORY,
+	EL_STRINGS,
+	EL_STRING_IN, /* a list of texts, and one of its members */
+	EL_GEO_WHERE,
+	EL_GEO_SHAPE,
+	EL_GEO_POINTS,
+	EL_GEO_LAT,
+	EL_GEO_LONG,
+	EL_GEO_ALT,
+	EL_GEO_NOTE,
+	EL_CHAPTERS,
+	EL_CHAPTER,
+	EL_LIVE,
 };
 
 /* The member of fw_document or fw_entry that a simple kind fills. */
 enum fw_field {
 	F_NONE,
-	F_TITLE, F_ID, F_LANGUAGE, F_COPYRIGHT, F_LICENSE, F_DOCS, F_HOME, F_FAVICON, F_COMMENTS, F_COMMENT_FEED,
-	F_GENERATOR, F_IMAGE, F_IMAGE_URL, F_WIDTH, F_HEIGHT,
+	F_TITLE,
+	F_ID,
+	F_LANGUAGE,
+	F_COPYRIGHT,
+	F_LICENSE,
+	F_DOCS,
+	F_HOME,
+	F_FAVICON,
+	F_COMMENTS,
+	F_COMMENT_FEED,
+	F_GENERATOR,
+	F_IMAGE,
+	F_IMAGE_URL,
+	F_WIDTH,
+	F_HEIGHT,
 	F_URL,
-	F_DESCRIPTION,  /* RSS description: content or summary */
-	F_SUMMARY,      /* always a summary */
-	F_CONTENT,      /* always the content */
-	F_PUBLISHED, F_UPDATED, F_CREATED,
-	F_TTL, F_COMMENT_COUNT,
-	F_AUTHOR, F_CONTRIBUTOR, F_PUBLISHER,
-	F_NAME, F_EMAIL,
-	F_COMPLETE, F_ARCHIVE,
+	F_DESCRIPTION, /* RSS description: content or summary */
+	F_SUMMARY,     /* always a summary */
+	F_CONTENT,     /* always the content */
+	F_PUBLISHED,
+	F_UPDATED,
+	F_CREATED,
+	F_TTL,
+	F_COMMENT_COUNT,
+	F_AUTHOR,
+	F_CONTRIBUTOR,
+	F_PUBLISHER,
+	F_NAME,
+	F_EMAIL,
+	F_COMPLETE,
+	F_ARCHIVE,
 	/* types of EL_VALUE */
-	F_STRING, F_INTEGER, F_NUMBER, F_BOOL, F_SECONDS, F_LINK, F_DATE, F_PLAIN,
+	F_STRING,
+	F_INTEGER,
+	F_NUMBER,
+	F_BOOL,
+	F_SECONDS,
+	F_LINK,
+	F_DATE,
+	F_PLAIN,
 	F_N
 };
 
 struct fw_element {
-	int name;            /* offset in gperf's pool */
-	uint16_t in;         /* IN_* */
+	int name;    /* offset in gperf's pool */
+	uint16_t in; /* IN_* */
 	uint8_t kind, field;
-	uint8_t rank;        /* the highest fills the field; for equal ranks see xmlfeed.c */
+	uint8_t rank; /* the highest fills the field; for equal ranks see xmlfeed.c */
 	char group[13], member[21];
 };
 

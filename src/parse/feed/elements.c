@@ -20,8 +20,14 @@
 
 static enum fw_format rss_version(struct fw_str v)
 {
-	static const struct { struct fw_str prefix; enum fw_format format; } known[] = {
-		{{"0.90", 4}, FW_RSS090}, {{"0.91", 4}, FW_RSS091}, {{"0.92", 4}, FW_RSS092}, {{"0.93", 4}, FW_RSS093},
+	static const struct {
+		struct fw_str prefix;
+		enum fw_format format;
+	} known[] = {
+		{{"0.90", 4}, FW_RSS090},
+		{{"0.91", 4}, FW_RSS091},
+		{{"0.92", 4}, FW_RSS092},
+		{{"0.93", 4}, FW_RSS093},
 		{{"0.94", 4}, FW_RSS094},
 	};
 	size_t i;
@@ -75,15 +81,19 @@ static void root_start(struct fw_start_event *w)
 		if (w->name->ns != FW_NS_RDF && w->frame != w->b->frame)
 			return;
 		/* 0.90 differs in its namespace only: declared here, or by the channel's name */
-		root_set(w, fw_str_find(fw_str_sub(w->b->text, w->b->xml->offset, w->b->xml->end_offset),
-			FW_STR("my.netscape.com/rdf/simple/0.9")) ? FW_RSS090 : FW_RSS10);
+		root_set(w,
+			fw_str_find(fw_str_sub(w->b->text, w->b->xml->offset, w->b->xml->end_offset),
+				FW_STR("my.netscape.com/rdf/simple/0.9")) ?
+				FW_RSS090 :
+				FW_RSS10);
 		w->frame->ctx = CTX_ROOT;
 	} else if (fw_str_ieq(local, FW_STR("rss"))) {
 		root_set(w, rss_version(fw_attr(w, "version")));
 		w->frame->ctx = CTX_ROOT;
 	} else {
-		bool old = w->name->ns == FW_NS_ATOM03 || (w->name->ns != FW_NS_ATOM10 &&
-			fw_str_starts(fw_str_trim(fw_attr(w, "version")), FW_STR("0.")));
+		bool old = w->name->ns == FW_NS_ATOM03 ||
+			(w->name->ns != FW_NS_ATOM10 &&
+				fw_str_starts(fw_str_trim(fw_attr(w, "version")), FW_STR("0.")));
 
 		/* a nested "feed" counts only in Atom's namespace */
 		if (w->frame != w->b->frame && w->name->ns != FW_NS_ATOM10 && w->name->ns != FW_NS_ATOM03)
@@ -147,7 +157,9 @@ static void guid_start(struct fw_start_event *w)
 {
 	struct fw_str says = w->attr_n ? fw_str_trim(fw_attr(w, "ispermalink")) : FW_STR_NONE;
 
-	w->frame->obj = fw_str_ieq(says, FW_STR("false")) ? (void *)w->b : fw_str_ieq(says, FW_STR("true")) ? (void *)w->frame : NULL;
+	w->frame->obj = fw_str_ieq(says, FW_STR("false")) ? (void *)w->b :
+		fw_str_ieq(says, FW_STR("true"))          ? (void *)w->frame :
+							    NULL;
 	fw_text_capture(w, TEXT_TRIM);
 }
 
@@ -176,7 +188,7 @@ static void entry_start(struct fw_start_event *w)
 	if ((w->where == CTX_ENTRY || w->where == CTX_SOURCE) && item == b->atom)
 		return;
 	if (b->core_ns == FW_NS_RDF)
-		core_set(w); /* there was no channel */
+		core_set(w);                                /* there was no channel */
 	if (!w->attr_n && fw_frame_is_empty(b, w->frame)) { /* an entry around it continues after it */
 		fw_build_empty_entry(b, fw_build_offset(b));
 		return;
@@ -531,7 +543,8 @@ void fw_element_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, b
 		break;
 	case EL_GENERATOR:
 		s = fw_build_line_text(b, s);
-		if (s.len && fw_context_around(b, f) == CTX_FEED && fw_field_take(b, CTX_FEED, F_GENERATOR, f->el->rank))
+		if (s.len && fw_context_around(b, f) == CTX_FEED &&
+			fw_field_take(b, CTX_FEED, F_GENERATOR, f->el->rank))
 			b->doc->generator_name = s;
 		break;
 	case EL_HOUR:

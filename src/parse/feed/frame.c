@@ -25,7 +25,9 @@ struct fw_document *fw_feed_of(struct fw_builder *b, enum fw_context where)
 
 bool fw_field_take(struct fw_builder *b, enum fw_context where, enum fw_field field, uint8_t rank)
 {
-	struct fw_ranks *r = fw_in_entry(b, where) ? &b->entry_rank : where == CTX_SOURCE ? &b->source_rank : &b->feed_rank;
+	struct fw_ranks *r = fw_in_entry(b, where) ? &b->entry_rank :
+		where == CTX_SOURCE                ? &b->source_rank :
+						     &b->feed_rank;
 
 	if (rank <= r->of[field])
 		return false;
@@ -76,7 +78,8 @@ void fw_text_capture(struct fw_start_event *w, enum fw_text_rule rule)
 	struct fw_frame *f = w->frame;
 
 	f->rule = (uint8_t)rule;
-	b->cap = (struct fw_capture){.owner = (size_t)(f - b->frame), .raw_from = rule == TEXT_XML ? b->xml->end_offset : 0};
+	b->cap = (struct fw_capture){
+		.owner = (size_t)(f - b->frame), .raw_from = rule == TEXT_XML ? b->xml->end_offset : 0};
 	b->xml->whole_text = rule != TEXT_XML && rule != TEXT_NONE;
 }
 
@@ -128,7 +131,8 @@ static struct fw_str lone_div(struct fw_builder *b, struct fw_str s)
 	const char *gt = t.len ? memchr(t.p, '>', t.len) : NULL;
 	size_t from = gt ? (size_t)(gt + 1 - t.p) : t.len, end = FW_STR("</div>").len;
 
-	if (!fw_str_istarts(t, FW_STR("<div")) || t.len < from + end || !fw_str_ieq(fw_str_sub(t, t.len - end, t.len), FW_STR("</div>")))
+	if (!fw_str_istarts(t, FW_STR("<div")) || t.len < from + end ||
+		!fw_str_ieq(fw_str_sub(t, t.len - end, t.len), FW_STR("</div>")))
 		return s;
 	inside = fw_str_sub(t, from, t.len - end);
 	if (!inside.len || memchr(inside.p, '<', inside.len) || !memchr(inside.p, '&', inside.len))
@@ -137,8 +141,8 @@ static struct fw_str lone_div(struct fw_builder *b, struct fw_str s)
 	return fw_html_has_markup(inside) ? inside : s;
 }
 
-struct fw_str fw_text_value(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup,
-	enum fw_text_type *type)
+struct fw_str fw_text_value(
+	struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup, enum fw_text_type *type)
 {
 	*type = FW_TEXT_PLAIN;
 	if (markup && (f->rule == TEXT_AUTO || f->rule == TEXT_HTML))

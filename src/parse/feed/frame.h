@@ -30,8 +30,8 @@ void fw_text_capture(struct fw_start_event *w, enum fw_text_rule rule);
 /*
  * Interpret the captured text s by the frame's rule. markup: child elements were written into it.
  */
-struct fw_str fw_text_value(struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup,
-	enum fw_text_type *type);
+struct fw_str fw_text_value(
+	struct fw_builder *b, const struct fw_frame *f, struct fw_str s, bool markup, enum fw_text_type *type);
 /* the feed, or the open atom:source */
 struct fw_document *fw_feed_of(struct fw_builder *b, enum fw_context where);
 struct fw_counts *fw_counts_of(struct fw_builder *b, bool entry);

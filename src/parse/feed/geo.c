@@ -22,8 +22,8 @@ struct position {
 /* A text with positions, as in the document. */
 struct piece {
 	struct fw_str text;
-	int dims;    /* numbers per position */
-	size_t max;  /* positions */
+	int dims;   /* numbers per position */
+	size_t max; /* positions */
 	struct piece *next;
 };
 
@@ -31,11 +31,11 @@ struct fw_geo {
 	double lat, lon, alt;
 	bool has_lat, has_lon, has_alt;
 	bool lon_first;
-	int dims;             /* numbers per position in a list */
-	const char *shape;    /* "point" ...; NULL: none so far */
+	int dims;          /* numbers per position in a list */
+	const char *shape; /* "point" ...; NULL: none so far */
 	struct piece *first, **at;
 	struct fw_value *polygon; /* rings of the open polygon */
-	struct fw_value *point; /* from geo:lat and geo:long; its altitude may follow */
+	struct fw_value *point;   /* from geo:lat and geo:long; its altitude may follow */
 };
 
 static struct fw_geo *geo_of(struct fw_builder *b)
@@ -155,7 +155,11 @@ struct shape {
 static const struct shape *shape_find(const char *name)
 {
 	static const struct shape known[] = {
-		{"point", "Point", 1}, {"circle", "Point", 1}, {"line", "LineString", 2}, {"box", "Box", 2}, {"polygon", "Polygon", 4},
+		{"point", "Point", 1},
+		{"circle", "Point", 1},
+		{"line", "LineString", 2},
+		{"box", "Box", 2},
+		{"polygon", "Polygon", 4},
 	};
 	size_t i;
 

@@ -49,7 +49,9 @@ static void repair_escape(struct repair *r)
 
 	if (c == 'u' && (unit = hex4_parse(r, r->i + 2)) >= 0) {
 		int low = unit >= 0xd800 && unit < 0xdc00 && r->i + 7 < r->s.len && r->s.p[r->i + 6] == '\\' &&
-			r->s.p[r->i + 7] == 'u' ? hex4_parse(r, r->i + 8) : -1;
+				r->s.p[r->i + 7] == 'u' ?
+			hex4_parse(r, r->i + 8) :
+			-1;
 
 		if (low >= 0xdc00 && low < 0xe000) {
 			repair_put(r, r->s.p + r->i, 12);

@@ -184,13 +184,11 @@ static void value_copy(struct fw_builder *b, struct fw_value *in, const char *na
 	switch (json_typeof(v)) {
 	case JSON_OBJECT:
 		to = fw_value_new(b, in, name, FW_VALUE_OBJECT);
-		json_object_foreach((json_t *)(uintptr_t)v, key, m)
-			value_copy(b, to, key, m, depth + 1);
+		json_object_foreach((json_t *)(uintptr_t)v, key, m) value_copy(b, to, key, m, depth + 1);
 		break;
 	case JSON_ARRAY:
 		to = fw_value_new(b, in, name, FW_VALUE_ARRAY);
-		json_array_foreach(v, i, m)
-			value_copy(b, to, NULL, m, depth + 1);
+		json_array_foreach(v, i, m) value_copy(b, to, NULL, m, depth + 1);
 		break;
 	case JSON_INTEGER:
 		fw_value_int(b, in, name, json_integer_value(v));
@@ -216,7 +214,8 @@ static void extensions_copy(struct fw_builder *b, struct fw_value **extra, const
 	const char *key;
 	json_t *v;
 
-	json_object_foreach((json_t *)(uintptr_t)o, key, v) {
+	json_object_foreach((json_t *)(uintptr_t)o, key, v)
+	{
 		if (key[0] == '_' && key[1] && strcmp(key, "_feedwheel") != 0)
 			value_copy(b, fw_value_object(b, extra, "extensions"), key, v, 0);
 	}
@@ -356,7 +355,8 @@ static bool holds_items(const json_t *items)
 
 	if (!json_object_size(items))
 		return false;
-	json_object_foreach((json_t *)(uintptr_t)items, key, v) {
+	json_object_foreach((json_t *)(uintptr_t)items, key, v)
+	{
 		if (!json_is_object(v) || key[0] == '_')
 			return false;
 	}
@@ -372,8 +372,7 @@ static void jsonfeed_read_items(struct fw_builder *b, const json_t *o)
 	if (!json_is_array(items) && json_object_size(items))
 		fw_build_problem(b, 0, "items that are not a list", "read as one");
 	if (holds_items(items)) {
-		json_object_foreach(items, key, v)
-			item_read(b, v);
+		json_object_foreach(items, key, v) item_read(b, v);
 		return;
 	}
 	for (i = 0; i < (json_is_array(items) ? json_array_size(items) : json_object_size(items) > 0); i++)
@@ -399,8 +398,8 @@ static enum fw_format format_of(const json_t *o)
 	if (!json_is_array(items) && !json_is_object(items))
 		return FW_FORMAT_NONE;
 	if (json_is_string(json_object_get(o, "title")) &&
-	    ((json_is_array(items) && !json_array_size(items)) || json_object_get(first_item(items), "id") ||
-	     json_object_get(first_item(items), "url")))
+		((json_is_array(items) && !json_array_size(items)) || json_object_get(first_item(items), "id") ||
+			json_object_get(first_item(items), "url")))
 		return FW_JSON11;
 	return FW_FORMAT_NONE;
 }
@@ -654,7 +653,8 @@ int fw_read_json(struct fw_builder *b, struct fw_err *err)
 		return FW_ENOMEM;
 	}
 	if (!root)
-		return fw_err_set(err, FW_EFORMAT, "not a feed: broken JSON (line %d, column %d: %s)", why.line, why.column, why.text);
+		return fw_err_set(err, FW_EFORMAT, "not a feed: broken JSON (line %d, column %d: %s)", why.line,
+			why.column, why.text);
 	if (json_is_object(root))
 		b->doc->format = format_of(root);
 	if (b->doc->format != FW_FORMAT_NONE) {

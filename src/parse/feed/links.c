@@ -58,7 +58,7 @@ static void replies_count(struct fw_start_event *w, const struct fw_link *l)
 			continue;
 		n = fw_build_number(w->attr[i].value);
 		if (n != FW_NO_NUMBER && fw_in_entry(w->b, w->where) && rel_is(l->rel, "replies") &&
-		    fw_field_take(w->b, w->where, F_COMMENT_COUNT, 6))
+			fw_field_take(w->b, w->where, F_COMMENT_COUNT, 6))
 			w->b->entry->comment_count = n;
 	}
 }
@@ -85,11 +85,13 @@ void fw_link_start(struct fw_start_event *w)
 
 static bool html_type(struct fw_str type)
 {
-	return !type.len || fw_str_istarts(type, FW_STR("text/html")) || fw_str_istarts(type, FW_STR("application/xhtml"));
+	return !type.len || fw_str_istarts(type, FW_STR("text/html")) ||
+		fw_str_istarts(type, FW_STR("application/xhtml"));
 }
 
 /* Add an attachment. Of those with the same URL the first wins. */
-static void attachment_add(struct fw_builder *b, struct fw_str url, struct fw_str type, struct fw_str title, int64_t size)
+static void attachment_add(
+	struct fw_builder *b, struct fw_str url, struct fw_str type, struct fw_str title, int64_t size)
 {
 	struct fw_entry *e = b->entry;
 	struct fw_attachment *a;
@@ -133,7 +135,8 @@ static void entry_link_place(struct fw_builder *b, struct fw_link *l, uint8_t ra
 	}
 }
 
-static void feed_link_place(struct fw_builder *b, struct fw_document *d, enum fw_context where, struct fw_link *l, uint8_t rank)
+static void feed_link_place(
+	struct fw_builder *b, struct fw_document *d, enum fw_context where, struct fw_link *l, uint8_t rank)
 {
 	if (rel_is(l->rel, "alternate")) {
 		if (fw_field_take(b, where, F_HOME, rank))
@@ -217,7 +220,8 @@ void fw_link_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 
 static bool is_relative(struct fw_str s)
 {
-	return !fw_url_is_absolute(s) && !memchr(s.p, ' ', s.len) && (memchr(s.p, '/', s.len) || memchr(s.p, '.', s.len));
+	return !fw_url_is_absolute(s) && !memchr(s.p, ' ', s.len) &&
+		(memchr(s.p, '/', s.len) || memchr(s.p, '.', s.len));
 }
 
 void fw_guid_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
@@ -250,7 +254,8 @@ void fw_enclosure_start(struct fw_start_event *w)
 	url = url.len ? url : fw_attr(w, "href");
 	url = fw_build_url(w->b, w->frame->scope, url.len ? url : fw_attr(w, "resource"));
 	if (url.len)
-		attachment_add(w->b, url, fw_str_trim(fw_attr(w, "type")), FW_STR_NONE, fw_build_size(fw_attr(w, "length")));
+		attachment_add(
+			w->b, url, fw_str_trim(fw_attr(w, "type")), FW_STR_NONE, fw_build_size(fw_attr(w, "length")));
 	else
 		fw_text_capture(w, TEXT_TRIM);
 }
@@ -368,7 +373,7 @@ void fw_source_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 	if (!d->title.p)
 		d->title = fw_build_title(b, s);
 	if (!d->title.p && !d->home_page_url.p && !d->id.p && !d->feed_url.p && !d->authors && !d->description.p &&
-	    !d->copyright.p && !d->icon.p && !d->favicon.p && d->updated_ms == FW_NO_DATE)
+		!d->copyright.p && !d->icon.p && !d->favicon.p && d->updated_ms == FW_NO_DATE)
 		return;
 	if (fw_value_find(b->entry->extra, "source"))
 		return;
@@ -402,4 +407,3 @@ void fw_generator_start(struct fw_start_event *w)
 	if (!d->generator_version.len)
 		d->generator_version = FW_STR_NONE;
 }
-

@@ -103,7 +103,7 @@ static void attributes_add(struct fw_start_event *w, struct fw_value *v)
 			continue;
 		name = snake_case(w->b, l);
 		if (fw_str_ieq(l, FW_STR("url")) || fw_str_ieq(l, FW_STR("href")) || fw_str_ieq(l, FW_STR("uri")) ||
-		    fw_str_ieq(l, FW_STR("img")))
+			fw_str_ieq(l, FW_STR("img")))
 			fw_value_str(w->b, v, name, fw_build_url(w->b, w->frame->scope, s));
 		else if (all_digits(s))
 			fw_value_int(w->b, v, name, fw_build_number(s));
@@ -113,8 +113,8 @@ static void attributes_add(struct fw_start_event *w, struct fw_value *v)
 }
 
 /* Add a typed text as a member. The first one wins. */
-static void typed_add(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_field type, const struct fw_frame *f,
-	struct fw_str s)
+static void typed_add(struct fw_builder *b, struct fw_value *in, const char *name, enum fw_field type,
+	const struct fw_frame *f, struct fw_str s)
 {
 	double num;
 	int64_t n;
@@ -184,8 +184,13 @@ static void object_start(struct fw_start_event *w, enum fw_element_kind kind)
 static void object_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s)
 {
 	static const char *const names[F_N] = {
-		[F_NAME] = "name", [F_BOOL] = "value", [F_INTEGER] = "number", [F_NUMBER] = "number", [F_PLAIN] = "text",
-		[F_STRING] = "text", [F_LINK] = "text",
+		[F_NAME] = "name",
+		[F_BOOL] = "value",
+		[F_INTEGER] = "number",
+		[F_NUMBER] = "number",
+		[F_PLAIN] = "text",
+		[F_STRING] = "text",
+		[F_LINK] = "text",
 	};
 	const char *name = names[f->el->field];
 	enum fw_field type = f->el->field == F_LINK || f->el->field == F_NAME ? F_PLAIN : (enum fw_field)f->el->field;
@@ -395,7 +400,8 @@ static void media_join(struct fw_builder *b, struct fw_value *to, const struct f
 		}
 		list = fw_value_array(b, to, m->name.p);
 		for (v = list ? fw_value_members(m) : NULL; v; v = v->next) {
-			if (fw_build_count_member(b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
+			if (fw_build_count_member(
+				    b, &list->counted, LIST_VALUES_MAX, "a list with more than 1000 members"))
 				member_add(b, list, v);
 		}
 	}
@@ -408,7 +414,8 @@ static void media_group_end(struct fw_builder *b, struct fw_frame *f)
 	if (!fw_value_members(group))
 		return;
 	media_defaults_apply(b, group);
-	media_join(b, fw_value_object(b, fw_extra_root(b, fw_context_around(b, f)), f->el->group), group->members.first);
+	media_join(
+		b, fw_value_object(b, fw_extra_root(b, fw_context_around(b, f)), f->el->group), group->members.first);
 }
 
 static void media_content_end(struct fw_builder *b, struct fw_frame *f)
@@ -461,7 +468,10 @@ static void media_text_start(struct fw_start_event *w)
 {
 	struct fw_str type = fw_str_trim(fw_attr(w, "type"));
 
-	fw_text_capture(w, fw_str_ieq(type, FW_STR("html")) ? TEXT_HTML : fw_str_ieq(type, FW_STR("plain")) ? TEXT_PLAIN : TEXT_AUTO);
+	fw_text_capture(w,
+		fw_str_ieq(type, FW_STR("html"))          ? TEXT_HTML :
+			fw_str_ieq(type, FW_STR("plain")) ? TEXT_PLAIN :
+							    TEXT_AUTO);
 }
 
 static void media_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool markup)
@@ -633,34 +643,76 @@ void fw_module_start(struct fw_start_event *w)
 	switch (kind) {
 	case EL_OBJECT:
 	case EL_ONE:
-	case EL_PART: object_start(w, kind); break;
-	case EL_ENCLOSURE: object_start(w, EL_OBJECT); break; /* of a live item */
-	case EL_CLOUD: attributes_add(w, fw_value_object(w->b, &doc->extra, "cloud")); break;
-	case EL_TEXT_INPUT: text_input_start(w); break;
-	case EL_LIVE: live_start(w); break;
-	case EL_ITUNES_LINK: itunes_link_start(w); break;
-	case EL_ITUNES_IMAGE: fw_url_start(w); break;
-	case EL_ITUNES_CATEGORY: itunes_category_start(w); break;
+	case EL_PART:
+		object_start(w, kind);
+		break;
+	case EL_ENCLOSURE:
+		object_start(w, EL_OBJECT);
+		break; /* of a live item */
+	case EL_CLOUD:
+		attributes_add(w, fw_value_object(w->b, &doc->extra, "cloud"));
+		break;
+	case EL_TEXT_INPUT:
+		text_input_start(w);
+		break;
+	case EL_LIVE:
+		live_start(w);
+		break;
+	case EL_ITUNES_LINK:
+		itunes_link_start(w);
+		break;
+	case EL_ITUNES_IMAGE:
+		fw_url_start(w);
+		break;
+	case EL_ITUNES_CATEGORY:
+		itunes_category_start(w);
+		break;
 	case EL_OWNER:
 		fw_text_capture(w, TEXT_TRIM);
 		w->frame->obj = FW_NEW(w->b, struct fw_person);
 		w->frame->ctx = CTX_PERSON;
 		break;
-	case EL_MEDIA_GROUP: media_group_start(w); break;
-	case EL_MEDIA_CONTENT: media_content_start(w); break;
-	case EL_MEDIA_THUMBNAIL: thumbnail_start(w); break;
-	case EL_MEDIA_TEXT: media_text_start(w); break;
-	case EL_MEDIA_CATEGORY: media_category_start(w); break;
-	case EL_REPLY: reply_start(w); break;
-	case EL_FLAG: *(w->el->field == F_COMPLETE ? &doc->complete : &doc->archive) = true; break;
+	case EL_MEDIA_GROUP:
+		media_group_start(w);
+		break;
+	case EL_MEDIA_CONTENT:
+		media_content_start(w);
+		break;
+	case EL_MEDIA_THUMBNAIL:
+		thumbnail_start(w);
+		break;
+	case EL_MEDIA_TEXT:
+		media_text_start(w);
+		break;
+	case EL_MEDIA_CATEGORY:
+		media_category_start(w);
+		break;
+	case EL_REPLY:
+		reply_start(w);
+		break;
+	case EL_FLAG:
+		*(w->el->field == F_COMPLETE ? &doc->complete : &doc->archive) = true;
+		break;
 	case EL_GEO_WHERE:
 	case EL_GEO_SHAPE:
-	case EL_GEO_POINTS: fw_geo_start(w); break;
-	case EL_STRINGS: strings_start(w); break;
-	case EL_CHAPTERS: chapters_start(w); break;
-	case EL_CHAPTER: chapter_start(w); break;
-	case EL_VALUE: value_start(w); break;
-	default: fw_text_capture(w, TEXT_TRIM); break; /* texts */
+	case EL_GEO_POINTS:
+		fw_geo_start(w);
+		break;
+	case EL_STRINGS:
+		strings_start(w);
+		break;
+	case EL_CHAPTERS:
+		chapters_start(w);
+		break;
+	case EL_CHAPTER:
+		chapter_start(w);
+		break;
+	case EL_VALUE:
+		value_start(w);
+		break;
+	default:
+		fw_text_capture(w, TEXT_TRIM);
+		break; /* texts */
 	}
 }
 

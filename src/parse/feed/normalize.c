@@ -342,7 +342,9 @@ static void orig_link_set(struct fw_builder *b)
 static void orig_enclosure_set(struct fw_builder *b)
 {
 	struct fw_attachment *a = b->entry->attachments;
-	const struct fw_value *v = a ? fw_value_find(fw_value_find(b->entry->extra, "feedburner"), "original_enclosure") : NULL;
+	const struct fw_value *v = a ?
+		fw_value_find(fw_value_find(b->entry->extra, "feedburner"), "original_enclosure") :
+		NULL;
 
 	if (!v || v->type != FW_VALUE_STRING || fw_str_eq(a->url, v->string))
 		return;
@@ -386,8 +388,15 @@ void fw_entry_finish(struct fw_builder *b)
 
 static int64_t period_minutes(struct fw_str period, struct fw_str frequency)
 {
-	static const struct { struct fw_str name; int64_t minutes; } known[] = {
-		{{"hourly", 6}, 60}, {{"daily", 5}, 1440}, {{"weekly", 6}, 10080}, {{"monthly", 7}, 43200}, {{"yearly", 6}, 525600},
+	static const struct {
+		struct fw_str name;
+		int64_t minutes;
+	} known[] = {
+		{{"hourly", 6}, 60},
+		{{"daily", 5}, 1440},
+		{{"weekly", 6}, 10080},
+		{{"monthly", 7}, 43200},
+		{{"yearly", 6}, 525600},
 	};
 	int64_t n = fw_build_number(frequency);
 	size_t i;
@@ -432,8 +441,8 @@ static void resolve_links(struct fw_builder *b, struct fw_link *l)
 
 static void resolve_entry(struct fw_builder *b, struct fw_entry *e)
 {
-	struct fw_str *const urls[] = {&e->url, &e->external_url, &e->image, &e->banner_image, &e->comments, &e->comment_feed_url,
-		&e->license};
+	struct fw_str *const urls[] = {&e->url, &e->external_url, &e->image, &e->banner_image, &e->comments,
+		&e->comment_feed_url, &e->license};
 	struct fw_attachment *a;
 	struct fw_person *p;
 	size_t i;

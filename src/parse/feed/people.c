@@ -192,4 +192,3 @@ void fw_person_part_end(struct fw_builder *b, struct fw_frame *f, struct fw_str 
 		p->email = mail_of(s);
 	}
 }
-

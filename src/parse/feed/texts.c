@@ -17,7 +17,8 @@ void fw_text_start(struct fw_start_event *w)
 	enum fw_text_rule rule = TEXT_AUTO;
 
 	if (!w->frame->atom) {
-		if (w->name->ns == FW_NS_XHTML || fw_str_ieq(type, FW_STR("xhtml")) || fw_str_ieq(type, FW_STR("application/xhtml+xml")))
+		if (w->name->ns == FW_NS_XHTML || fw_str_ieq(type, FW_STR("xhtml")) ||
+			fw_str_ieq(type, FW_STR("application/xhtml+xml")))
 			rule = TEXT_XML;
 		fw_text_capture(w, rule);
 		return;
@@ -98,8 +99,7 @@ void fw_text_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 		d->copyright = text;
 }
 
-static void body_set(const struct fw_frame *f, struct fw_body *body, struct fw_str s,
-	enum fw_text_type type)
+static void body_set(const struct fw_frame *f, struct fw_body *body, struct fw_str s, enum fw_text_type type)
 {
 	if (f->el->rank <= body->rank)
 		return;
@@ -130,4 +130,3 @@ void fw_body_end(struct fw_builder *b, struct fw_frame *f, struct fw_str s, bool
 		d->description = fw_build_plain(b, s, type);
 	}
 }
-

@@ -12,8 +12,8 @@
  *
  * Nothing here relies on correct order or nesting. A second root, a channel in an HTML page, items
  * outside the channel, and an item inside an unclosed item are all read. An element without an end
- * tag ends where something starts that can only stand outside it; lookahead.c checks whether the end
- * tag exists.
+ * tag ends where something starts that can only stand outside it; lookahead.c checks whether the
+ * end tag exists.
  */
 #include "base/url.h"
 #include "parse/feed/lookahead.h"
@@ -32,13 +32,41 @@ static const struct fw_element *element_find(const struct fw_xml_name *name, boo
 {
 	/* a letter for each namespace; 0: no element in it has a meaning */
 	static const char letter[FW_NS_COUNT] = {
-		[FW_NS_NONE] = 'c', [FW_NS_ATOM10] = 'c', [FW_NS_ATOM03] = 'c', [FW_NS_RSS10] = 'c', [FW_NS_RSS090] = 'c',
-		[FW_NS_RSS11] = 'c', [FW_NS_RSS20] = 'c', [FW_NS_CDF] = 'c', [FW_NS_RDF] = 'r', [FW_NS_XHTML] = 'x',
-		[FW_NS_CONTENT] = 'e', [FW_NS_DC] = 'd', [FW_NS_DCTERMS] = 't', [FW_NS_SY] = 's', [FW_NS_SLASH] = 'l',
-		[FW_NS_WFW] = 'w', [FW_NS_THR] = 'h', [FW_NS_MEDIA] = 'm', [FW_NS_ITUNES] = 'i', [FW_NS_GOOGLEPLAY] = 'z',
-		[FW_NS_PODCAST] = 'p', [FW_NS_GEORSS] = 'g', [FW_NS_GML] = 'y', [FW_NS_GEO] = 'o', [FW_NS_ICBM] = 'u',
-		[FW_NS_PSC] = 'k', [FW_NS_FEEDBURNER] = 'b', [FW_NS_FH] = 'f', [FW_NS_CC] = 'q', [FW_NS_CREATIVECOMMONS] = 'q',
-		[FW_NS_ADMIN] = 'a', [FW_NS_SOURCE] = 'j', [FW_NS_FOAF] = 'v', [FW_NS_ENC] = 'n', [FW_NS_PRISM] = '1',
+		[FW_NS_NONE] = 'c',
+		[FW_NS_ATOM10] = 'c',
+		[FW_NS_ATOM03] = 'c',
+		[FW_NS_RSS10] = 'c',
+		[FW_NS_RSS090] = 'c',
+		[FW_NS_RSS11] = 'c',
+		[FW_NS_RSS20] = 'c',
+		[FW_NS_CDF] = 'c',
+		[FW_NS_RDF] = 'r',
+		[FW_NS_XHTML] = 'x',
+		[FW_NS_CONTENT] = 'e',
+		[FW_NS_DC] = 'd',
+		[FW_NS_DCTERMS] = 't',
+		[FW_NS_SY] = 's',
+		[FW_NS_SLASH] = 'l',
+		[FW_NS_WFW] = 'w',
+		[FW_NS_THR] = 'h',
+		[FW_NS_MEDIA] = 'm',
+		[FW_NS_ITUNES] = 'i',
+		[FW_NS_GOOGLEPLAY] = 'z',
+		[FW_NS_PODCAST] = 'p',
+		[FW_NS_GEORSS] = 'g',
+		[FW_NS_GML] = 'y',
+		[FW_NS_GEO] = 'o',
+		[FW_NS_ICBM] = 'u',
+		[FW_NS_PSC] = 'k',
+		[FW_NS_FEEDBURNER] = 'b',
+		[FW_NS_FH] = 'f',
+		[FW_NS_CC] = 'q',
+		[FW_NS_CREATIVECOMMONS] = 'q',
+		[FW_NS_ADMIN] = 'a',
+		[FW_NS_SOURCE] = 'j',
+		[FW_NS_FOAF] = 'v',
+		[FW_NS_ENC] = 'n',
+		[FW_NS_PRISM] = '1',
 	};
 	char key[24];
 
@@ -78,7 +106,8 @@ static struct fw_frame *frame_push(struct fw_builder *b)
 		b->frame_cap = cap;
 	}
 	f = &b->frame[b->frame_n++];
-	*f = (struct fw_frame){.ctx = CTX_SKIP, .scope = f == b->frame ? b->base_scope : f[-1].scope, .at = b->xml->offset};
+	*f = (struct fw_frame){
+		.ctx = CTX_SKIP, .scope = f == b->frame ? b->base_scope : f[-1].scope, .at = b->xml->offset};
 	return f;
 }
 
@@ -358,8 +387,9 @@ static bool prefix_is_core(struct fw_builder *b, const struct fw_xml_name *n)
 {
 	if (b->core_prefix.p)
 		return fw_str_eq(n->prefix, b->core_prefix);
-	if (b->doc->entry_n || b->entry || !(fw_str_ieq(n->local, FW_STR("channel")) ||
-	    fw_str_ieq(n->local, FW_STR("item")) || fw_str_ieq(n->local, FW_STR("entry"))))
+	if (b->doc->entry_n || b->entry ||
+		!(fw_str_ieq(n->local, FW_STR("channel")) || fw_str_ieq(n->local, FW_STR("item")) ||
+			fw_str_ieq(n->local, FW_STR("entry"))))
 		return false;
 	b->core_prefix = n->prefix;
 	return true;
@@ -372,7 +402,8 @@ static bool unknown_is_core(struct fw_builder *b, const struct fw_xml_name *n)
 	if (b->core_uri.p)
 		return fw_str_eq(n->uri, b->core_uri);
 	if (b->core_ns == FW_NS_RDF)
-		return b->frame_n == 1 && !n->prefix.len && (fw_str_ieq(n->local, FW_STR("channel")) || fw_str_ieq(n->local, FW_STR("item")));
+		return b->frame_n == 1 && !n->prefix.len &&
+			(fw_str_ieq(n->local, FW_STR("channel")) || fw_str_ieq(n->local, FW_STR("item")));
 	return !b->root_seen;
 }
 
@@ -442,8 +473,8 @@ static bool breaks_text(struct fw_builder *b, const struct fw_xml_name *n)
 	 * a plain value contains no elements, and a text of the feed without unescaped markup none
 	 * with a prefix
 	 */
-	return (owner->rule < TEXT_AUTO || (n->prefix.len && n->ns != FW_NS_XHTML && owner->rule != TEXT_XML)) && b->cap.owner &&
-		fw_end_tag_missing(b, b->cap.owner, b->cap.owner - 1);
+	return (owner->rule < TEXT_AUTO || (n->prefix.len && n->ns != FW_NS_XHTML && owner->rule != TEXT_XML)) &&
+		b->cap.owner && fw_end_tag_missing(b, b->cap.owner, b->cap.owner - 1);
 }
 
 /*
@@ -550,7 +581,7 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 			if (!breaks_text(b, name))
 				return markup_start(b, &w, up);
 			frames_close(b, b->cap.owner);
-		/* a plain value, not one with parts */
+			/* a plain value, not one with parts */
 		} else if (up->ctx == CTX_SKIP && breaks_text(b, name)) {
 			frames_close(b, b->cap.owner);
 		} else if (begins_line(name)) {
@@ -584,7 +615,8 @@ static int on_start(void *ctx, const struct fw_xml_name *name, const struct fw_x
 	if (!el && !w.up && (name->ns == FW_NS_ATOM10 || name->ns == FW_NS_ATOM03) && fw_lookahead(b, "entry")) {
 		el = fw_element_lookup("cfeed", 5);
 		counts = true; /* "fead": only Atom's feed contains entries */
-		fw_build_problem(b, fw_build_offset(b), "an unknown Atom element that contains entries", "read as a feed");
+		fw_build_problem(
+			b, fw_build_offset(b), "an unknown Atom element that contains entries", "read as a feed");
 	}
 	if (!counts) {
 		f->ctx = where <= CTX_FEED || where == CTX_OTHER ? (b->root_seen ? CTX_OTHER : CTX_TOP) : CTX_SKIP;
@@ -655,13 +687,17 @@ static int on_end(void *ctx, const struct fw_xml_name *name)
 /* If a limit's name ends the message in brackets, its value is added. */
 static const char *with_value(struct fw_builder *b, const char *what)
 {
-	const struct { const char *name; uint32_t value; } LIMIT[] = {{"(max_depth)", b->limits.max_depth},
-		{"(max_attributes)", b->limits.max_attributes}, {"(max_entity_ratio)", b->limits.max_entity_ratio}};
+	const struct {
+		const char *name;
+		uint32_t value;
+	} LIMIT[] = {{"(max_depth)", b->limits.max_depth}, {"(max_attributes)", b->limits.max_attributes},
+		{"(max_entity_ratio)", b->limits.max_entity_ratio}};
 	struct fw_str s = fw_str(what);
 
 	for (size_t i = 0; i < FW_N(LIMIT) && fw_str_ends(s, FW_STR(")")); i++) {
 		if (fw_str_ends(s, fw_str(LIMIT[i].name))) {
-			const char *text = fw_arena_printf(b->arena, "%.*s: %u)", (int)(s.len - 1), s.p, LIMIT[i].value);
+			const char *text = fw_arena_printf(
+				b->arena, "%.*s: %u)", (int)(s.len - 1), s.p, LIMIT[i].value);
 
 			return text ? text : what;
 		}
@@ -681,7 +717,10 @@ static void on_problem(void *ctx, size_t offset, const char *what, const char *r
 int fw_read_xml(struct fw_builder *b, struct fw_err *err)
 {
 	static const struct fw_xml_handler handler = {
-		.start = on_start, .end = on_end, .text = on_text, .problem = on_problem,
+		.start = on_start,
+		.end = on_end,
+		.text = on_text,
+		.problem = on_problem,
 	};
 	struct fw_xml x = {.arena = b->arena, .handler = &handler, .ctx = b, .limits = b->limits};
 	int rc;

@@ -115,7 +115,8 @@ static void anchors_add(uint64_t *list, size_t *n, struct fw_str s)
 }
 
 /* Add the names that a tag defines and the one that it refers to. */
-static void anchors_add_tag(struct fw_arena *a, struct fw_str base, const struct fw_html_token *t, struct fw_html_anchors *out)
+static void anchors_add_tag(
+	struct fw_arena *a, struct fw_str base, const struct fw_html_token *t, struct fw_html_anchors *out)
 {
 	struct fw_str attrs = t->attrs, name, value;
 
@@ -169,12 +170,16 @@ struct fw_str fw_html_anchor_id(struct fw_arena *a, const struct fw_html_anchors
 {
 	struct fw_str name = anchor_name(id);
 
-	return name.len && (fw_str_starts(id, PREFIX) || anchors_known(in, name)) ? anchor_prefixed(a, "", name) : FW_STR_NONE;
+	return name.len && (fw_str_starts(id, PREFIX) || anchors_known(in, name)) ? anchor_prefixed(a, "", name) :
+										    FW_STR_NONE;
 }
 
-struct fw_str fw_html_anchor_ref(struct fw_arena *a, const struct fw_html_anchors *in, struct fw_str base, struct fw_str href)
+struct fw_str fw_html_anchor_ref(
+	struct fw_arena *a, const struct fw_html_anchors *in, struct fw_str base, struct fw_str href)
 {
 	struct fw_str fragment = anchor_fragment(a, base, href), name = anchor_name(fragment);
 
-	return name.len && (fw_str_starts(fragment, PREFIX) || anchors_known(in, name)) ? anchor_prefixed(a, "#", name) : FW_STR_NONE;
+	return name.len && (fw_str_starts(fragment, PREFIX) || anchors_known(in, name)) ?
+		anchor_prefixed(a, "#", name) :
+		FW_STR_NONE;
 }

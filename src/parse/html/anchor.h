@@ -24,6 +24,7 @@ void fw_html_anchors_find(struct fw_arena *a, struct fw_str html, struct fw_str 
 /* The id to write; absent: the id is dropped. */
 struct fw_str fw_html_anchor_id(struct fw_arena *a, const struct fw_html_anchors *in, struct fw_str id);
 /* The link to write if it refers to a kept id; absent: an ordinary link. */
-struct fw_str fw_html_anchor_ref(struct fw_arena *a, const struct fw_html_anchors *in, struct fw_str base, struct fw_str href);
+struct fw_str fw_html_anchor_ref(
+	struct fw_arena *a, const struct fw_html_anchors *in, struct fw_str base, struct fw_str href);
 
 #endif

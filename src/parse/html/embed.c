@@ -40,7 +40,8 @@ static const struct service_rule {
 	const char *page, *end; /* the text before and after the id */
 } RULES[] = {
 	{"YouTube", "youtube.com", "/embed/videoseries", "list", PAGE_ID, YOUTUBE_LIST, ""},
-	{"YouTube", "youtube.com", "/embed/live_stream", "channel", PAGE_ID, "https://www.youtube.com/channel/", "/live"},
+	{"YouTube", "youtube.com", "/embed/live_stream", "channel", PAGE_ID, "https://www.youtube.com/channel/",
+		"/live"},
 	{"YouTube", "youtube.com", "/embed/", NULL, PAGE_ID, YOUTUBE_VIDEO, ""},
 	{"YouTube", "youtube.com", "/embed", "list", PAGE_ID, YOUTUBE_LIST, ""},
 	{"YouTube", "youtube.com", "/v/", NULL, PAGE_ID, YOUTUBE_VIDEO, ""},
@@ -138,9 +139,12 @@ static struct fw_str page_on(struct fw_arena *a, struct fw_str s, const char *ho
 	return host_is(u.host, host) ? s : FW_STR_NONE;
 }
 
-static struct fw_str page_by(struct fw_arena *a, const struct service_rule *r, const struct fw_url *u, struct fw_str player)
+static struct fw_str page_by(
+	struct fw_arena *a, const struct service_rule *r, const struct fw_url *u, struct fw_str player)
 {
-	struct fw_str s = r->query ? query_value(a, u->query, r->query) : fw_str_sub(u->path, strlen(r->path), u->path.len), hash;
+	struct fw_str s = r->query ? query_value(a, u->query, r->query) :
+				     fw_str_sub(u->path, strlen(r->path), u->path.len),
+		      hash;
 
 	if (r->kind == PAGE_NONE)
 		return FW_STR_NONE;
@@ -155,7 +159,8 @@ static struct fw_str page_by(struct fw_arena *a, const struct service_rule *r, c
 		return fw_str(fw_arena_printf(a, "%.*s%s%.*s", FW_STR_ARG(here), r->page, FW_STR_ARG(s)));
 	}
 	hash = r->kind == PAGE_ID_HASH ? embed_id(query_value(a, u->query, "h"), false) : FW_STR_NONE;
-	return fw_str(fw_arena_printf(a, "%s%.*s%s%.*s%s", r->page, FW_STR_ARG(s), hash.len ? "/" : "", FW_STR_ARG(hash), r->end));
+	return fw_str(fw_arena_printf(
+		a, "%s%.*s%s%.*s%s", r->page, FW_STR_ARG(s), hash.len ? "/" : "", FW_STR_ARG(hash), r->end));
 }
 
 /* Fill e with what is known of the player's URL. Returns the rule; NULL: none. */
@@ -232,8 +237,11 @@ struct embed_tag {
 /* Of two attributes with the same name the first wins. */
 static void embed_tag_read(struct fw_arena *a, struct fw_str attrs, const char *src, struct embed_tag *tag)
 {
-	const struct { const char *name; struct fw_str *to; } WANTED[] = {{src, &tag->src}, {"data-src", &tag->lazy},
-		{"data-lazy-src", &tag->lazy}, {"data-litespeed-src", &tag->lazy}, {"title", &tag->title}, {"aria-label", &tag->label},
+	const struct {
+		const char *name;
+		struct fw_str *to;
+	} WANTED[] = {{src, &tag->src}, {"data-src", &tag->lazy}, {"data-lazy-src", &tag->lazy},
+		{"data-litespeed-src", &tag->lazy}, {"title", &tag->title}, {"aria-label", &tag->label},
 		{"width", &tag->width}, {"height", &tag->height}, {"style", &tag->style}, {"hidden", &tag->hidden}};
 	struct fw_str name, value;
 
@@ -269,7 +277,8 @@ static struct fw_str param_address(struct fw_arena *a, struct fw_html_tokenizer 
 	static const char *const NAMES[] = {"movie", "src", "url", "filename"};
 	struct fw_html_token t;
 
-	for (fw_html_next(&z, &t); t.kind == FW_HTML_TEXT || t.kind == FW_HTML_COMMENT || t.el == FW_E_PARAM; fw_html_next(&z, &t)) {
+	for (fw_html_next(&z, &t); t.kind == FW_HTML_TEXT || t.kind == FW_HTML_COMMENT || t.el == FW_E_PARAM;
+		fw_html_next(&z, &t)) {
 		struct fw_str name = t.kind == FW_HTML_OPEN ? fw_html_attr_get(a, t.attrs, "name") : FW_STR_NONE;
 
 		for (size_t i = 0; i < FW_N(NAMES); i++) {
@@ -305,12 +314,13 @@ static struct fw_str fallback_link(struct fw_arena *a, struct fw_html_tokenizer 
 	if (!link_tag(&z, &open, false))
 		return FW_STR_NONE;
 	from = z.at;
-	*title = fw_html_text(a, (struct fw_str){from, (size_t)((link_tag(&z, &close, true) ? close.text.p : z.end) - from)});
+	*title = fw_html_text(
+		a, (struct fw_str){from, (size_t)((link_tag(&z, &close, true) ? close.text.p : z.end) - from)});
 	return fw_html_attr_get(a, open.attrs, "href");
 }
 
-bool fw_html_embed_read(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t,
-	struct fw_html_embed *e)
+bool fw_html_embed_read(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z,
+	const struct fw_html_token *t, struct fw_html_embed *e)
 {
 	const struct custom *custom = t->el == FW_EL_NONE ? custom_find(t) : NULL;
 	struct fw_str link = FW_STR_NONE, name = FW_STR_NONE;
@@ -325,7 +335,8 @@ bool fw_html_embed_read(struct fw_arena *a, struct fw_str base, const struct fw_
 		return false;
 	if (custom && custom->address) {
 		tag.src = embed_id(tag.src, false);
-		tag.src = tag.src.len ? fw_str(fw_arena_printf(a, "%s%.*s", custom->address, FW_STR_ARG(tag.src))) : FW_STR_NONE;
+		tag.src = tag.src.len ? fw_str(fw_arena_printf(a, "%s%.*s", custom->address, FW_STR_ARG(tag.src))) :
+					FW_STR_NONE;
 	} else if (t->el == FW_E_OBJECT && !tag.src.len) {
 		tag.src = param_address(a, *z);
 	}
@@ -367,7 +378,8 @@ struct fw_str fw_html_embed_label(const struct fw_html_embed *e)
 static inline bool embeds_at(const char *p, const char *end)
 {
 	static const char *const TAGS[] = {"iframe", "object", "embed", "amp-", "lite-"};
-	static const char THIRD[32] = {['i' & 31] = 'r', ['o' & 31] = 'j', ['e' & 31] = 'b', ['a' & 31] = 'p', ['l' & 31] = 't'};
+	static const char THIRD[32] = {
+		['i' & 31] = 'r', ['o' & 31] = 'j', ['e' & 31] = 'b', ['a' & 31] = 'p', ['l' & 31] = 't'};
 
 	if (end - p < 6 || (p[2] | 32) != THIRD[*p & 31])
 		return false;
@@ -418,8 +430,8 @@ struct fw_html_embed *fw_html_embeds(struct fw_arena *a, struct fw_str html, str
 	for (fw_html_next(&z, &t); t.kind != FW_HTML_END && n < FW_HTML_EMBEDS_MAX; fw_html_next(&z, &t)) {
 		if (t.kind != FW_HTML_OPEN || fw_el_flags(t.el) & FW_EL_KEEP)
 			continue;
-		if (fw_html_embed_read(a, base, &z, &t, &e) && e.url.len <= LISTED_URL_MAX && e.player.len <= LISTED_URL_MAX &&
-		    !embed_list_has(list, e.url)) {
+		if (fw_html_embed_read(a, base, &z, &t, &e) && e.url.len <= LISTED_URL_MAX &&
+			e.player.len <= LISTED_URL_MAX && !embed_list_has(list, e.url)) {
 			e.title.len = fw_utf8_cut(e.title.p, e.title.len, LISTED_TITLE_MAX);
 			*at = fw_arena_alloc(a, sizeof(e));
 			if (!*at)
@@ -447,15 +459,17 @@ static bool has_address(struct fw_arena *a, struct fw_str attrs, bool data_image
 	return false;
 }
 
-bool fw_html_plays(struct fw_arena *a, const struct fw_html_tokenizer *z, const struct fw_html_token *t, bool data_images)
+bool fw_html_plays(
+	struct fw_arena *a, const struct fw_html_tokenizer *z, const struct fw_html_token *t, bool data_images)
 {
 	struct fw_html_tokenizer ahead = *z;
 	struct fw_html_token in;
 
 	if (has_address(a, t->attrs, data_images))
 		return true;
-	for (fw_html_next(&ahead, &in); in.kind == FW_HTML_TEXT || in.kind == FW_HTML_COMMENT || in.el == FW_E_SOURCE || in.el == FW_E_TRACK;
-	     fw_html_next(&ahead, &in)) {
+	for (fw_html_next(&ahead, &in);
+		in.kind == FW_HTML_TEXT || in.kind == FW_HTML_COMMENT || in.el == FW_E_SOURCE || in.el == FW_E_TRACK;
+		fw_html_next(&ahead, &in)) {
 		if (in.kind == FW_HTML_OPEN && in.el == FW_E_SOURCE && has_address(a, in.attrs, data_images))
 			return true;
 	}
@@ -506,7 +520,8 @@ static bool is_thing(enum fw_el el)
 	return el == FW_E_IMG || el == FW_E_VIDEO || el == FW_E_AUDIO || !(fw_el_flags(el) & FW_EL_KEEP);
 }
 
-static bool tag_shows(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t)
+static bool tag_shows(
+	struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t)
 {
 	struct fw_html_embed e;
 

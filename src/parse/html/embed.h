@@ -14,8 +14,8 @@
 struct fw_html_embed {
 	/* the page with the same content; the player's URL if it is not known */
 	struct fw_str url;
-	struct fw_str player;  /* URL of the embedded document: absolute, http or https */
-	struct fw_str service; /* "YouTube"; absent: unknown service */
+	struct fw_str player;       /* URL of the embedded document: absolute, http or https */
+	struct fw_str service;      /* "YouTube"; absent: unknown service */
 	struct fw_str title, image; /* or absent */
 	struct fw_html_embed *next;
 };
@@ -24,8 +24,8 @@ struct fw_html_embed {
  * Does the start tag t embed something? z is just after t. If so, *e describes it, with strings
  * that live in a or in the HTML.
  */
-bool fw_html_embed_read(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t,
-	struct fw_html_embed *e);
+bool fw_html_embed_read(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z,
+	const struct fw_html_token *t, struct fw_html_embed *e);
 /*
  * The text of the link to it: its title, else the service, else the URL without scheme and query.
  */
@@ -37,7 +37,8 @@ struct fw_html_embed *fw_html_embeds(struct fw_arena *a, struct fw_str html, str
  * Can the <video> or <audio> t play anything? It can if it has a URL, or a <source> before all
  * other content has one. z is just after t.
  */
-bool fw_html_plays(struct fw_arena *a, const struct fw_html_tokenizer *z, const struct fw_html_token *t, bool data_images);
+bool fw_html_plays(
+	struct fw_arena *a, const struct fw_html_tokenizer *z, const struct fw_html_token *t, bool data_images);
 /*
  * The accessible name of an <svg>: aria-label, or a <title> before all other content. Absent: none.
  */

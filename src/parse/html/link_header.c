@@ -85,7 +85,8 @@ static bool link_read(struct fw_arena *a, struct link_cursor *c, struct fw_link 
 		struct fw_str name = {NULL, 0}, v = FW_STR("");
 
 		link_spaces_skip(c);
-		for (name.p = c->at; c->at < c->end && *c->at != '=' && *c->at != ';' && *c->at != ',' && *c->at != ' '; c->at++)
+		for (name.p = c->at; c->at < c->end && *c->at != '=' && *c->at != ';' && *c->at != ',' && *c->at != ' ';
+			c->at++)
 			;
 		name.len = (size_t)(c->at - name.p);
 		if (link_char_take(c, '='))

@@ -68,8 +68,8 @@ static struct fw_str poster_url(struct fw_arena *a, struct fw_str base, struct f
  * Read an embed unless it repeats the previous one: <object>, <embed> and <noscript> often describe
  * one player.
  */
-static bool embed_read(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z, const struct fw_html_token *t,
-	struct fw_str *last, struct fw_html_embed *e)
+static bool embed_read(struct fw_arena *a, struct fw_str base, const struct fw_html_tokenizer *z,
+	const struct fw_html_token *t, struct fw_str *last, struct fw_html_embed *e)
 {
 	if (!fw_html_embed_read(a, base, z, t, e) || fw_str_eq(e->url, *last))
 		return false;
@@ -216,7 +216,8 @@ static bool direct_embed(struct fw_html_writer *w, const struct fw_html_embed *e
 }
 
 /* Write the replacement of a dropped element. */
-static bool direct_dropped(struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
+static bool direct_dropped(
+	struct fw_html_writer *w, struct fw_html_tokenizer *z, const struct fw_html_token *t, bool bent)
 {
 	struct fw_html_embed e;
 	bool ok = true;
@@ -408,7 +409,7 @@ static void tree_input_filter(const struct fw_html_writer *w, struct fw_str html
 		if (t.kind == FW_HTML_TEXT || (t.kind == FW_HTML_RAW && !(flags & FW_EL_DROP))) {
 			add_text(out, t.text, t.kind == FW_HTML_RAW && t.el == FW_E_XMP);
 		} else if (t.kind == FW_HTML_OPEN && (t.el == FW_E_VIDEO || t.el == FW_E_AUDIO) &&
-			   !fw_html_plays(w->scratch, &z, &t, w->data_images)) {
+			!fw_html_plays(w->scratch, &z, &t, w->data_images)) {
 			image = poster_url(w->scratch, w->base, t.attrs);
 			if (image.len)
 				fw_buf_addf(out, "<img %.*s>", FW_STR_ARG(image));
@@ -484,10 +485,12 @@ static void write_tree(struct fw_html_writer *w, const GumboNode *root)
 		if (child < node->v.element.children.length) {
 			const GumboNode *next = node->v.element.children.data[child++];
 
-			if (next->type == GUMBO_NODE_TEXT || next->type == GUMBO_NODE_WHITESPACE || next->type == GUMBO_NODE_CDATA)
+			if (next->type == GUMBO_NODE_TEXT || next->type == GUMBO_NODE_WHITESPACE ||
+				next->type == GUMBO_NODE_CDATA)
 				(void)fw_html_write_text(w, valid_utf8(w->scratch, fw_str(next->v.text.text)));
 			if (next->type == GUMBO_NODE_ELEMENT) {
-				struct fw_html_attrs attrs = {.next = next_in_node, .list = &next->v.element.attributes};
+				struct fw_html_attrs attrs = {
+					.next = next_in_node, .list = &next->v.element.attributes};
 				enum fw_el el = node_element(next);
 				size_t n = w->n;
 
@@ -571,7 +574,9 @@ static void output_truncate(struct fw_html_writer *w, size_t start)
 
 int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, struct fw_buf *out, struct fw_err *err)
 {
-	struct fw_html_writer w = {.out = out, .base = base, .drop_pixels = flags & FW_PRINT_NO_PIXELS,
+	struct fw_html_writer w = {.out = out,
+		.base = base,
+		.drop_pixels = flags & FW_PRINT_NO_PIXELS,
 		.data_images = flags & FW_HTML_DATA_IMAGES};
 	struct fw_arena scratch;
 	size_t start = out->len;
@@ -594,6 +599,7 @@ int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, str
 		out->rc = FW_ENOMEM;
 	fw_arena_finish(&scratch);
 	if (out->rc == FW_ELIMIT)
-		return fw_err_set(err, FW_ELIMIT, "sanitised HTML is longer than the %zu bytes allowed", out->max_bytes);
+		return fw_err_set(
+			err, FW_ELIMIT, "sanitised HTML is longer than the %zu bytes allowed", out->max_bytes);
 	return out->rc ? fw_err_set(err, out->rc, "out of memory while sanitising %zu bytes of HTML", html.len) : 0;
 }

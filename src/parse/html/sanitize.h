@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "feedwheel/document.h"
 
-enum { /* in addition to FW_PRINT_* */
+enum {                                 /* in addition to FW_PRINT_* */
 	FW_HTML_DATA_IMAGES = 1 << 16, /* keep small data: images of safe types */
 	FW_HTML_NO_TREE = 1 << 17,     /* treat html as too large for a tree */
 };
@@ -20,6 +20,7 @@ enum { /* in addition to FW_PRINT_* */
  * that a link in html refers to, with a prefix (anchor.h). Removed: scripts, frames, forms, SVG,
  * MathML, classes. docs/html.md has the list. Errors: FW_ENOMEM, FW_ELIMIT (out's limit).
  */
-FW_MUST_CHECK int fw_html_sanitize(struct fw_str html, struct fw_str base, unsigned flags, struct fw_buf *out, struct fw_err *err);
+FW_MUST_CHECK int fw_html_sanitize(
+	struct fw_str html, struct fw_str base, unsigned flags, struct fw_buf *out, struct fw_err *err);
 
 #endif

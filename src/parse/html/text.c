@@ -16,7 +16,8 @@ static bool is_reference(struct fw_str s)
 	uint32_t cp[2];
 
 	if (s.len > 2 && s.p[1] == '#')
-		return fw_is_digit(s.p[2]) || ((s.p[2] | 32) == 'x' && s.len > 3 && fw_hexval((unsigned char)s.p[3]) >= 0);
+		return fw_is_digit(s.p[2]) ||
+			((s.p[2] | 32) == 'x' && s.len > 3 && fw_hexval((unsigned char)s.p[3]) >= 0);
 	while (n < s.len && n < 40 && fw_is_alnum((unsigned char)s.p[n]))
 		n++;
 	return n > 1 && n < s.len && s.p[n] == ';' && fw_entity_find(fw_str_sub(s, 1, n), cp) > 0;

@@ -79,7 +79,8 @@ bool fw_title_is_html(struct fw_str s)
 		from += s.p[from] == '/';
 		if (from == s.len || !fw_is_alpha(s.p[from]))
 			continue;
-		for (name = (struct fw_str){s.p + from, 0}; from + name.len < s.len && fw_is_alnum(name.p[name.len]); name.len++)
+		for (name = (struct fw_str){s.p + from, 0}; from + name.len < s.len && fw_is_alnum(name.p[name.len]);
+			name.len++)
 			;
 		/* unknown to HTML, hence text: "<vector>", "<your name>" */
 		el = fw_el_find(name);

@@ -5,8 +5,10 @@
 
 /* ---- elements -------------------------------------------------------------------------------- */
 
-static const struct { char name[12]; uint16_t flags; } ELEMENTS[FW_EL_COUNT] = {
-	{"", 0},
+static const struct {
+	char name[12];
+	uint16_t flags;
+} ELEMENTS[FW_EL_COUNT] = {{"", 0},
 #define X(id, name, flags) {name, flags},
 	FW_HTML_ELEMENTS(X)
 #undef X

@@ -11,8 +11,11 @@ enum scheme { SCHEME_NONE, SCHEME_WEB, SCHEME_MAIL, SCHEME_TEL, SCHEME_MAGNET, S
 
 static enum scheme scheme_named(struct fw_str s)
 {
-	static const struct { struct fw_str name; enum scheme scheme; } KNOWN[] = {{{"http", 4}, SCHEME_WEB}, {{"https", 5}, SCHEME_WEB},
-		{{"mailto", 6}, SCHEME_MAIL}, {{"tel", 3}, SCHEME_TEL}, {{"magnet", 6}, SCHEME_MAGNET}, {{"data", 4}, SCHEME_DATA}};
+	static const struct {
+		struct fw_str name;
+		enum scheme scheme;
+	} KNOWN[] = {{{"http", 4}, SCHEME_WEB}, {{"https", 5}, SCHEME_WEB}, {{"mailto", 6}, SCHEME_MAIL},
+		{{"tel", 3}, SCHEME_TEL}, {{"magnet", 6}, SCHEME_MAGNET}, {{"data", 4}, SCHEME_DATA}};
 
 	for (size_t i = 0; i < FW_N(KNOWN); i++) {
 		if (fw_str_eq(s, KNOWN[i].name))
@@ -49,8 +52,8 @@ static enum scheme scheme_of(struct fw_str url)
 
 static bool safe_data_image(struct fw_str url)
 {
-	static const char *const TYPES[] = {"data:image/png;base64,", "data:image/jpeg;base64,", "data:image/gif;base64,",
-		"data:image/webp;base64,", "data:image/avif;base64,"};
+	static const char *const TYPES[] = {"data:image/png;base64,", "data:image/jpeg;base64,",
+		"data:image/gif;base64,", "data:image/webp;base64,", "data:image/avif;base64,"};
 
 	if (url.len > 64 * 1024)
 		return false;
@@ -107,7 +110,9 @@ bool fw_html_is_media(struct fw_str url, bool data_images)
 
 	url = value_trim(url);
 	scheme = scheme_of(url);
-	return url.len && (scheme == SCHEME_WEB || scheme == SCHEME_NONE || (scheme == SCHEME_DATA && data_images && safe_data_image(url)));
+	return url.len &&
+		(scheme == SCHEME_WEB || scheme == SCHEME_NONE ||
+			(scheme == SCHEME_DATA && data_images && safe_data_image(url)));
 }
 
 struct fw_str fw_html_url(struct fw_arena *a, struct fw_str base, struct fw_str url, bool media, bool data_images)
@@ -128,7 +133,10 @@ struct fw_str fw_html_url(struct fw_arena *a, struct fw_str base, struct fw_str 
 		return url;
 	if (media)
 		return FW_STR_NONE;
-	return scheme == SCHEME_MAIL || (scheme == SCHEME_TEL && safe_tel(url)) || (scheme == SCHEME_MAGNET && safe_magnet(url)) ? url : FW_STR_NONE;
+	return scheme == SCHEME_MAIL || (scheme == SCHEME_TEL && safe_tel(url)) ||
+			(scheme == SCHEME_MAGNET && safe_magnet(url)) ?
+		url :
+		FW_STR_NONE;
 }
 
 struct fw_str fw_html_percent_decode(struct fw_arena *a, struct fw_str s)
@@ -177,7 +185,8 @@ struct fw_str fw_html_srcset(struct fw_arena *a, struct fw_str base, struct fw_s
 			descriptor = fw_str_trim(fw_str_sub(s, from, i));
 		}
 		url = fw_html_url(a, base, url, true, false);
-		if (!url.len || !is_descriptor(descriptor) || fw_url_has_control(url) || url.p[0] == ',' || url.p[url.len - 1] == ',')
+		if (!url.len || !is_descriptor(descriptor) || fw_url_has_control(url) || url.p[0] == ',' ||
+			url.p[url.len - 1] == ',')
 			continue;
 		if (out.len)
 			fw_buf_adds(&out, ", ");
@@ -197,9 +206,9 @@ struct fw_str fw_html_srcset(struct fw_arena *a, struct fw_str base, struct fw_s
 static bool safe_property(struct fw_str name)
 {
 	/* none of these can move, cover, hide, load or animate anything */
-	static const char *const NAMES[] = {"background-color", "color", "direction", "font-style", "font-variant", "font-weight",
-		"list-style-type", "text-align", "text-decoration", "text-decoration-line", "text-transform", "vertical-align",
-		"white-space"};
+	static const char *const NAMES[] = {"background-color", "color", "direction", "font-style", "font-variant",
+		"font-weight", "list-style-type", "text-align", "text-decoration", "text-decoration-line",
+		"text-transform", "vertical-align", "white-space"};
 
 	for (size_t i = 0; i < FW_N(NAMES); i++) {
 		if (fw_str_ieq(name, fw_str(NAMES[i])))
@@ -227,7 +236,8 @@ static bool safe_value(struct fw_str v)
 		return !memchr(v.p, ')', v.len);
 	if (v.p[v.len - 1] != ')' || open == SIZE_MAX || memchr(v.p, ')', v.len - 1))
 		return false;
-	return fw_str_ieq(fw_str_sub(v, 0, open), FW_STR("rgb")) || fw_str_ieq(fw_str_sub(v, 0, open), FW_STR("rgba")) ||
+	return fw_str_ieq(fw_str_sub(v, 0, open), FW_STR("rgb")) ||
+		fw_str_ieq(fw_str_sub(v, 0, open), FW_STR("rgba")) ||
 		fw_str_ieq(fw_str_sub(v, 0, open), FW_STR("hsl")) || fw_str_ieq(fw_str_sub(v, 0, open), FW_STR("hsla"));
 }
 

@@ -20,7 +20,7 @@ size_t fw_html_depth_of(const struct fw_html_writer *w, enum fw_el el)
 		if (ends_scope(at) && !(fw_el_flags(el) & FW_EL_TABLE && at != FW_E_TABLE) && el != FW_E_TABLE)
 			return 0;
 		if (el == FW_E_LI ? at == FW_E_OL || at == FW_E_UL || at == FW_E_MENU || at == FW_E_DIR :
-		    (el == FW_E_DD || el == FW_E_DT) && at == FW_E_DL)
+				    (el == FW_E_DD || el == FW_E_DT) && at == FW_E_DL)
 			return 0;
 	}
 	return 0;
@@ -91,15 +91,49 @@ bool fw_html_fits(const struct fw_html_writer *w, enum fw_el el)
 enum { PLAIN, AMP, LT, GT, QUOTE, CR, GONE };
 
 static const unsigned char CLASS[256] = {
-	[0x00] = GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, PLAIN, PLAIN, GONE, PLAIN, CR, GONE, GONE, GONE, GONE, GONE,
-	GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, ['"'] = QUOTE, ['&'] = AMP, ['<'] = LT,
-	['>'] = GT, [0x7f] = GONE,
+	[0x00] = GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	PLAIN,
+	PLAIN,
+	GONE,
+	PLAIN,
+	CR,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	GONE,
+	['"'] = QUOTE,
+	['&'] = AMP,
+	['<'] = LT,
+	['>'] = GT,
+	[0x7f] = GONE,
 };
 
 void fw_html_escape(struct fw_buf *out, struct fw_str s, bool attribute)
 {
-	static const char *const REFERENCE[] = {[AMP] = "&amp;", [LT] = "&lt;", [GT] = "&gt;", [QUOTE] = "&quot;", [CR] = "\n",
-		[GONE] = ""};
+	static const char *const REFERENCE[] = {
+		[AMP] = "&amp;", [LT] = "&lt;", [GT] = "&gt;", [QUOTE] = "&quot;", [CR] = "\n", [GONE] = ""};
 	size_t from = 0;
 
 	for (size_t i = 0; i < s.len; i++) {
@@ -217,8 +251,8 @@ static bool value_is_number(struct fw_str s)
 	if (!s.len || s.len > 8)
 		return false;
 	for (size_t i = 0; i < s.len; i++) {
-		if (!fw_is_digit(s.p[i]) && !(s.p[i] == '%' && i && i + 1 == s.len) && !(s.p[i] == '-' && !i && s.len > 1) &&
-		    !(s.p[i] == '.' && i && i + 1 < s.len))
+		if (!fw_is_digit(s.p[i]) && !(s.p[i] == '%' && i && i + 1 == s.len) &&
+			!(s.p[i] == '-' && !i && s.len > 1) && !(s.p[i] == '.' && i && i + 1 < s.len))
 			return false;
 	}
 	return true;
@@ -364,7 +398,7 @@ static bool style_hides(struct fw_str style, struct fw_str *width, struct fw_str
 		else if (fw_str_ieq(name, FW_STR("height")))
 			*height = value;
 		else if ((fw_str_ieq(name, FW_STR("display")) && fw_str_ieq(value, FW_STR("none"))) ||
-			 (fw_str_ieq(name, FW_STR("visibility")) && fw_str_ieq(value, FW_STR("hidden"))))
+			(fw_str_ieq(name, FW_STR("visibility")) && fw_str_ieq(value, FW_STR("hidden"))))
 			return true;
 	}
 	return false;

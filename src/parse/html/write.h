@@ -25,7 +25,7 @@ struct fw_html_writer {
 	uint16_t open_n[FW_EL_COUNT];
 	struct fw_html_anchors anchors;
 	struct fw_str embed; /* URL of the last embed that became a link */
-	bool pre; /* <pre> was just written: an immediate newline would be lost */
+	bool pre;            /* <pre> was just written: an immediate newline would be lost */
 };
 
 /* Iterates over the attributes of a tag's text or of a tree's node; value is decoded. */

@@ -42,7 +42,8 @@ static bool attr_same(const struct fw_xml_attr *a, const struct fw_xml_attr *b, 
 {
 	if (!resolved || (!a->name.uri.p && !b->name.uri.p))
 		return fw_str_eq(raw_name(a), raw_name(b));
-	return a->name.uri.p && b->name.uri.p && fw_str_eq(a->name.local, b->name.local) && fw_str_eq(a->name.uri, b->name.uri);
+	return a->name.uri.p && b->name.uri.p && fw_str_eq(a->name.local, b->name.local) &&
+		fw_str_eq(a->name.uri, b->name.uri);
 }
 
 static uint64_t attr_hash(const struct xml_state *s, const struct fw_xml_attr *a, bool resolved)
@@ -278,7 +279,8 @@ static int attr_read(struct xml_state *s, struct xml_tag *t, const char **pp)
 	}
 	if (s->attr_n >= s->max_attributes) {
 		if (!(t->flags & TAG_TOO_MANY))
-			fw_xml_note(s, at, "more attributes than the limit allows (max_attributes)", "the rest is left out");
+			fw_xml_note(s, at, "more attributes than the limit allows (max_attributes)",
+				"the rest is left out");
 		t->flags |= TAG_TOO_MANY;
 		return 0;
 	}

@@ -66,7 +66,8 @@ static bool dtd_name(struct dtd_cursor *c, enum name_sort sort, struct fw_str *o
 	if (sort != NMTOKEN) {
 		if (!scan_is(*p, SCAN_START) || (n.high && !fw_xml_name_ok(p, n.end)))
 			return false;
-		if (n.colon && (sort == NCNAME || n.colon == p || n.colon + 1 == n.end || !scan_is(n.colon[1], SCAN_START) ||
+		if (n.colon &&
+			(sort == NCNAME || n.colon == p || n.colon + 1 == n.end || !scan_is(n.colon[1], SCAN_START) ||
 				memchr(n.colon + 1, ':', (size_t)(n.end - n.colon - 1))))
 			return false;
 	}

@@ -106,9 +106,10 @@ int fw_xml_declare(struct xml_state *s, const struct fw_xml_attr *a)
 		return prefix_bind(s, local.p, &s->none, a->value);
 	}
 	if (fw_str_eq(local, FW_STR("xmlns")) || fw_str_eq(local, FW_STR("xml")) || fw_str_eq(a->value, URI_XMLNS) ||
-	    fw_str_eq(a->value, URI_XML)) {
+		fw_str_eq(a->value, URI_XML)) {
 		if (!fw_str_eq(local, FW_STR("xml")) || !fw_str_eq(a->value, URI_XML))
-			fw_xml_repair(s, local.p, "a reserved namespace or prefix is declared anew", "declaration left out");
+			fw_xml_repair(
+				s, local.p, "a reserved namespace or prefix is declared anew", "declaration left out");
 		return 0;
 	}
 	if (local.len == 0)
@@ -170,7 +171,6 @@ void fw_xml_split_name(struct xml_state *s, const char *p, const struct scan_nam
 	out->prefix.len = (size_t)(n->colon - p);
 	out->local = (struct fw_str){n->colon + 1, (size_t)(n->end - n->colon - 1)};
 	if (n->colon == p || out->local.len == 0 || !scan_is(*out->local.p, SCAN_START) ||
-	    (n->high && !fw_xml_name_ok(out->local.p, n->end)) || memchr(out->local.p, ':', out->local.len))
+		(n->high && !fw_xml_name_ok(out->local.p, n->end)) || memchr(out->local.p, ':', out->local.len))
 		fw_xml_repair(s, p, "a name with a misplaced colon", "split at the first one");
 }
-

@@ -71,8 +71,9 @@ static int char_ref(struct xml_state *s, const char *p, struct xml_ref *r)
 	r->end = q;
 	if (!fw_xml_char_ok(cp)) {
 		low = q + 2;
-		if (cp >= 0xd800 && cp < 0xdc00 && s->end - q >= 4 && q[0] == '&' && q[1] == '#' && fw_entity_number(&low, s->end, &cp2) &&
-		    cp2 >= 0xdc00 && cp2 < 0xe000 && low < s->end && *low == ';') {
+		if (cp >= 0xd800 && cp < 0xdc00 && s->end - q >= 4 && q[0] == '&' && q[1] == '#' &&
+			fw_entity_number(&low, s->end, &cp2) && cp2 >= 0xdc00 && cp2 < 0xe000 && low < s->end &&
+			*low == ';') {
 			fw_xml_repair(s, p, "a character written as two surrogates", "put together");
 			cp = 0x10000 + ((cp - 0xd800) << 10) + (cp2 - 0xdc00);
 			r->end = low + 1;
@@ -99,7 +100,8 @@ static int entity_undeclared(struct xml_state *s, const char *p, struct fw_str n
 	int n = fw_entity_find(name, cp);
 
 	s->x->skipped += fine;
-	(fine ? fw_xml_note : fw_xml_repair)(s, p, "an entity that is not declared", n ? "read as HTML's" : "taken as text");
+	(fine ? fw_xml_note : fw_xml_repair)(
+		s, p, "an entity that is not declared", n ? "read as HTML's" : "taken as text");
 	if (n)
 		return char_text(s, cp, n, r);
 	r->kind = XML_REF_LITERAL;

@@ -6,10 +6,10 @@
 #include "base/str.h"
 #include "parse/xml/xml.h"
 
-#define XML_TRY(call) \
-	do { \
-		int rc_ = (call); \
-		if (rc_) \
+#define XML_TRY(call)               \
+	do {                        \
+		int rc_ = (call);   \
+		if (rc_)            \
 			return rc_; \
 	} while (0)
 
@@ -36,9 +36,9 @@ struct xml_prefix {
 
 struct xml_entity {
 	struct xml_node node;
-	struct fw_str text;  /* replacement text, followed by 16 readable bytes */
+	struct fw_str text; /* replacement text, followed by 16 readable bytes */
 	bool external, unparsed;
-	bool open;           /* being expanded; prevents recursion */
+	bool open; /* being expanded; prevents recursion */
 };
 
 /* <!ATTLIST: the declaration of one attribute */
@@ -97,12 +97,12 @@ struct xml_state {
 	/* the current window: the document, or an entity's replacement text */
 	const char *begin, *end;
 	bool in_entity;
-	size_t ref_offset;    /* of the outermost reference while in_entity */
+	size_t ref_offset; /* of the outermost reference while in_entity */
 	unsigned entity_depth;
 	size_t expanded, max_expanded;
 
 	bool has_cr;
-	bool dirty;           /* the document contains characters that XML forbids */
+	bool dirty; /* the document contains characters that XML forbids */
 	bool seen_element, seen_doctype, junk_reported;
 
 	/* elements */
@@ -128,8 +128,8 @@ struct xml_state {
 	size_t undo_n, undo_cap;
 
 	/* end tags that do not match the innermost element: see close_mismatched() */
-	struct xml_sign *sign;  /* of open[0..sign_n) */
-	uint32_t *innermost;    /* start of the chain of a signature & sign_mask, counted from 1 */
+	struct xml_sign *sign; /* of open[0..sign_n) */
+	uint32_t *innermost;   /* start of the chain of a signature & sign_mask, counted from 1 */
 	size_t sign_n, sign_cap, sign_mask;
 	uint32_t flat_in[FLAT_BUCKETS]; /* flat elements by name, see flat_count() */
 
@@ -146,7 +146,7 @@ struct xml_state {
 	struct xml_table entities, attlists;
 	/* foreign: an external subset or a parameter entity was referenced and not read */
 	bool standalone, foreign;
-	bool dtd_ignored;         /* later declarations are ignored, as in expat */
+	bool dtd_ignored; /* later declarations are ignored, as in expat */
 
 	char *scratch, *scratch_end; /* room for short decoded texts */
 };

@@ -267,7 +267,7 @@ int fw_xml_start_tag(struct xml_state *s, const char **pp)
 	if (n.end == end)
 		return fw_xml_cut_tag(s, pp);
 	if (*n.end != '>' && !scan_is(*n.end, SCAN_SPACE) &&
-	    (n.end[-1] == ':' || *n.end != '/' || (end - n.end >= 2 && n.end[1] == '/')))
+		(n.end[-1] == ':' || *n.end != '/' || (end - n.end >= 2 && n.end[1] == '/')))
 		return fw_xml_stray_lt(s, pp);
 	t.open = open_room(s);
 	if (!t.open)
@@ -305,7 +305,8 @@ static int odd_end_tag(struct xml_state *s, const char **pp)
 		raw.len = 0;
 	if (p == end) {
 		/* "</title" at the end of the document still closes the title */
-		fw_xml_repair(s, lt, "the document ends inside a tag", raw.len ? "read as a whole one" : "the tag is left out");
+		fw_xml_repair(s, lt, "the document ends inside a tag",
+			raw.len ? "read as a whole one" : "the tag is left out");
 	} else if (*p != '>' || from != lt + 2 || raw.len == 0) {
 		while (p < end && *p != '>' && *p != '<')
 			p++;

@@ -15,7 +15,7 @@ enum {
 };
 
 struct xml_tag {
-	const char *lt, *end; /* end: after '>' */
+	const char *lt, *end;  /* end: after '>' */
 	struct xml_open *open; /* its entry on top of the stack */
 	unsigned flags;
 };

@@ -15,7 +15,7 @@
 
 struct whole {
 	struct xml_state *s;
-	const char *from;      /* start of the current piece in the document */
+	const char *from;       /* start of the current piece in the document */
 	char *begin, *to, *end; /* the decoded piece; end: of the room */
 };
 

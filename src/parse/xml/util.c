@@ -26,7 +26,8 @@ int fw_xml_memory(struct xml_state *s)
 	size_t max = s->x->arena->max_bytes;
 
 	if (max)
-		return fw_err_set(s->err, FW_ELIMIT, "the document needs more memory than the limit of %zu bytes: raise max_memory", max);
+		return fw_err_set(s->err, FW_ELIMIT,
+			"the document needs more memory than the limit of %zu bytes: raise max_memory", max);
 	return fw_err_set(s->err, FW_ENOMEM, "out of memory for the document");
 }
 
@@ -103,9 +104,21 @@ bool fw_xml_char_ok(uint32_t cp)
 /* NameStartChar and NameChar of XML 1.0, 5th edition, without ASCII */
 static bool name_cp_ok(uint32_t cp, bool first)
 {
-	static const struct { uint32_t from, to; } START[] = {
-		{0xc0, 0xd6}, {0xd8, 0xf6}, {0xf8, 0x2ff}, {0x370, 0x37d}, {0x37f, 0x1fff}, {0x200c, 0x200d}, {0x2070, 0x218f},
-		{0x2c00, 0x2fef}, {0x3001, 0xd7ff}, {0xf900, 0xfdcf}, {0xfdf0, 0xfffd}, {0x10000, 0xeffff},
+	static const struct {
+		uint32_t from, to;
+	} START[] = {
+		{0xc0, 0xd6},
+		{0xd8, 0xf6},
+		{0xf8, 0x2ff},
+		{0x370, 0x37d},
+		{0x37f, 0x1fff},
+		{0x200c, 0x200d},
+		{0x2070, 0x218f},
+		{0x2c00, 0x2fef},
+		{0x3001, 0xd7ff},
+		{0xf900, 0xfdcf},
+		{0xfdf0, 0xfffd},
+		{0x10000, 0xeffff},
 	};
 
 	for (size_t i = 0; i < FW_N(START); i++) {

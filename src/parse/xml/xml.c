@@ -245,7 +245,7 @@ static int comment_read(struct xml_state *s, const char **pp)
 	if (p && s->end - p >= 3 && p[2] == '>') {
 		stop = p;
 		next = p + 3;
-	/* "--" inside: it ends at "-->", or as in browsers at "-- >" or "--!>" */
+		/* "--" inside: it ends at "-->", or as in browsers at "-- >" or "--!>" */
 	} else if (p) {
 		fw_xml_repair(s, p, "\"--\" inside a comment", "kept");
 		for (; p; p = fw_xml_find(p + 1, s->end, "--", 2)) {
@@ -359,7 +359,8 @@ static int declaration_read(struct xml_state *s, const char **pp)
 
 	if (end - lt < 3)
 		return fw_xml_cut_tag(s, pp);
-	if (end - lt >= 9 && fw_str_ieq((struct fw_str){lt, 9}, FW_STR("<!DOCTYPE")) && s->x->depth == 0 && !s->in_entity) {
+	if (end - lt >= 9 && fw_str_ieq((struct fw_str){lt, 9}, FW_STR("<!DOCTYPE")) && s->x->depth == 0 &&
+		!s->in_entity) {
 		if (memcmp(lt, "<!DOCTYPE", 9) != 0)
 			fw_xml_repair(s, lt, "DOCTYPE not in capitals", "taken for one");
 		if (s->seen_element || s->seen_doctype)
@@ -399,7 +400,7 @@ static int instruction_read(struct xml_state *s, const char **pp)
 	}
 	*pp = stop + 2;
 	if (target.len == 0 || !scan_is(*p, SCAN_START) || (n.end != stop && !scan_is(*n.end, SCAN_SPACE)) || n.colon ||
-	    (n.high && !fw_xml_name_ok(p, n.end))) {
+		(n.high && !fw_xml_name_ok(p, n.end))) {
 		fw_xml_repair(s, lt, "a processing instruction without a proper name", "left out");
 		return 0;
 	}
@@ -601,7 +602,8 @@ int fw_xml_parse(struct fw_xml *x, const char *input, size_t len, struct fw_err 
 	x->depth = x->skipped = 0;
 	x->priv = s;
 	if (!s)
-		return fw_err_set(err, x->arena->max_bytes ? FW_ELIMIT : FW_ENOMEM, "out of memory reading the document");
+		return fw_err_set(
+			err, x->arena->max_bytes ? FW_ELIMIT : FW_ENOMEM, "out of memory reading the document");
 	s->x = x;
 	s->h = x->handler ? x->handler : &none;
 	s->err = err;
@@ -623,7 +625,8 @@ int fw_xml_parse(struct fw_xml *x, const char *input, size_t len, struct fw_err 
 	return 0;
 }
 
-void fw_xml_place_move(struct fw_xml_place *at, const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column)
+void fw_xml_place_move(
+	struct fw_xml_place *at, const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column)
 {
 	if (offset > len)
 		offset = len;

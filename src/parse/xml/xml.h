@@ -54,9 +54,9 @@ struct fw_xml {
 	 */
 	bool whole_text;
 	/* results; a handler may read them at any time */
-	size_t offset;       /* of the token being reported */
-	size_t end_offset;   /* just after it */
-	bool malformed;      /* something was repaired */
+	size_t offset;     /* of the token being reported */
+	size_t end_offset; /* just after it */
+	bool malformed;    /* something was repaired */
 	uint32_t depth;
 	/* references that only a DTD, which is never loaded, could declare, or past a limit */
 	uint32_t skipped;
@@ -82,6 +82,7 @@ struct fw_xml_place {
 	size_t offset;
 	uint32_t line, column; /* both minus 1 */
 };
-void fw_xml_place_move(struct fw_xml_place *at, const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column);
+void fw_xml_place_move(
+	struct fw_xml_place *at, const char *input, size_t len, size_t offset, uint32_t *line, uint32_t *column);
 
 #endif

@@ -20,7 +20,7 @@
 #include "store/sql/search.h"
 #include "base/banned.h"
 
-#define ARRAY_MIN 4 /* fewer rows travel as text with the other statements */
+#define ARRAY_MIN 4   /* fewer rows travel as text with the other statements */
 #define ROW_FROM '\1' /* the text between these two is repeated for each row */
 #define ROW_TO '\2'
 
@@ -30,7 +30,7 @@ struct mysql_row {
 	const unsigned long *len;
 };
 
-/* ---- kept statements ----------------------------------------------------------------------------------- */
+/* ---- kept statements ------------------------------------------------------------------------- */
 
 static void statement_finish(struct mysql_statement *k)
 {
@@ -55,11 +55,15 @@ static void mysql_rows_table(struct fw_buf *b, const struct sql_text *t)
 
 	fw_buf_adds(b, "(SELECT ");
 	for (size_t i = 0; sql_column(t, i, &letter).p; i++)
-		fw_buf_addf(b, letter == 'i' ? "%sj%zu AS c%zu" : letter == 'b' ? "%sunhex(j%zu) AS c%zu" :
-			"%sCONVERT(unhex(j%zu) USING utf8mb4) AS c%zu", i ? ", " : "", i + 1, i + 1);
+		fw_buf_addf(b,
+			letter == 'i'         ? "%sj%zu AS c%zu" :
+				letter == 'b' ? "%sunhex(j%zu) AS c%zu" :
+						"%sCONVERT(unhex(j%zu) USING utf8mb4) AS c%zu",
+			i ? ", " : "", i + 1, i + 1);
 	fw_buf_adds(b, " FROM JSON_TABLE(?1, '$[*]' COLUMNS (");
 	for (size_t i = 0; sql_column(t, i, &letter).p; i++)
-		fw_buf_addf(b, "%sj%zu %s PATH '$[%zu]'", i ? ", " : "", i + 1, letter == 'i' ? "BIGINT" : "VARCHAR(1024)", i);
+		fw_buf_addf(b, "%sj%zu %s PATH '$[%zu]'", i ? ", " : "", i + 1,
+			letter == 'i' ? "BIGINT" : "VARCHAR(1024)", i);
 	fw_buf_adds(b, ")) j) v");
 }
 
@@ -135,7 +139,8 @@ static bool marks_parse(struct mysql_statement *k)
 	return true;
 }
 
-static int statement_find(struct mysql_db *s, const struct sql_text *t, bool select, struct mysql_statement **out, struct fw_err *err)
+static int statement_find(
+	struct mysql_db *s, const struct sql_text *t, bool select, struct mysql_statement **out, struct fw_err *err)
 {
 	struct mysql_statement *k;
 
@@ -176,7 +181,8 @@ void mysql_int_put(struct fw_buf *b, int64_t v)
 /* s is valid UTF-8; the result stands between quotes. */
 static void escaped_put(struct fw_buf *b, const char *p, size_t len)
 {
-	static const char SPECIAL[256] = {[0] = '0', ['\''] = '\'', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r', [26] = 'Z'};
+	static const char SPECIAL[256] = {
+		[0] = '0', ['\''] = '\'', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r', [26] = 'Z'};
 	size_t from = 0;
 
 	for (size_t i = 0; i < len; i++) {
@@ -239,7 +245,8 @@ static void mysql_value_put(struct fw_buf *b, const struct sql_value *v)
 }
 
 /* The text between two offsets with these values; v NULL: a '?' for each value. */
-static void statement_put(struct fw_buf *b, const struct mysql_statement *k, size_t from, size_t to, const struct sql_value *v)
+static void statement_put(
+	struct fw_buf *b, const struct mysql_statement *k, size_t from, size_t to, const struct sql_value *v)
 {
 	assert(from <= to && to <= k->len);
 	for (size_t i = 0; i < k->mark_n; i++) {
@@ -318,8 +325,8 @@ static int64_t rows_written(struct mysql_db *s)
 }
 
 struct mysql_result {
-	MYSQL_RES *rows;      /* of the last statement that returned any */
-	int64_t written;      /* by the last statement */
+	MYSQL_RES *rows; /* of the last statement that returned any */
+	int64_t written; /* by the last statement */
 };
 
 /* Send the collected statements, and read all results. */
@@ -381,8 +388,8 @@ static int mysql_rows_show(const struct mysql_db *s, MYSQL_RES *rows, sql_row_fn
 	return rc;
 }
 
-static int statement_ask(struct mysql_db *s, const struct mysql_statement *k, const struct sql_value *v, sql_row_fn *fn, void *ctx,
-	int64_t *changed, struct fw_err *err)
+static int statement_ask(struct mysql_db *s, const struct mysql_statement *k, const struct sql_value *v, sql_row_fn *fn,
+	void *ctx, int64_t *changed, struct fw_err *err)
 {
 	struct mysql_result a = {0};
 	int rc;
@@ -400,8 +407,8 @@ static int statement_ask(struct mysql_db *s, const struct mysql_statement *k, co
 	return rc;
 }
 
-static int mysql_db_ask(struct sql *sql, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
-	int64_t *changed, struct fw_err *err)
+static int mysql_db_ask(struct sql *sql, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn,
+	void *ctx, int64_t *changed, struct fw_err *err)
 {
 	struct mysql_statement *k;
 	int rc = statement_find(mysql_db(sql), &(struct sql_text){text, NULL}, false, &k, err);
@@ -428,7 +435,8 @@ static int each_select(struct mysql_db *s, const struct sql_text *t, const struc
 /* ---- many rows as text ----------------------------------------------------------------------- */
 
 /* Appends rows to the script, up to script_max(). Returns how many. */
-static size_t rows_put(struct mysql_db *s, const struct mysql_statement *k, const struct sql_value *v, size_t n, size_t rows)
+static size_t rows_put(
+	struct mysql_db *s, const struct mysql_statement *k, const struct sql_value *v, size_t n, size_t rows)
 {
 	size_t done = 0;
 
@@ -444,8 +452,8 @@ static size_t rows_put(struct mysql_db *s, const struct mysql_statement *k, cons
 	return done;
 }
 
-static int each_text(struct mysql_db *s, const struct mysql_statement *k, const struct sql_value *v, size_t n, size_t rows,
-	struct fw_err *err)
+static int each_text(struct mysql_db *s, const struct mysql_statement *k, const struct sql_value *v, size_t n,
+	size_t rows, struct fw_err *err)
 {
 	int rc = 0;
 
@@ -521,8 +529,8 @@ static enum enum_field_types column_type(char letter)
 	return letter == 'i' ? MYSQL_TYPE_LONGLONG : letter == 'b' ? MYSQL_TYPE_BLOB : MYSQL_TYPE_STRING;
 }
 
-static int array_execute(struct mysql_db *s, struct mysql_statement *k, const struct sql_value *v, size_t n, size_t rows,
-	struct fw_arena *a, struct fw_err *err)
+static int array_execute(struct mysql_db *s, struct mysql_statement *k, const struct sql_value *v, size_t n,
+	size_t rows, struct fw_arena *a, struct fw_err *err)
 {
 	struct mysql_column *column = fw_arena_calloc(a, n, sizeof(*column));
 	MYSQL_BIND *bind = fw_arena_calloc(a, k->mark_n + 1, sizeof(*bind));
@@ -605,8 +613,10 @@ static int mysql_db_each(struct sql *sql, const struct sql_text *t, const struct
  */
 static int mysql_db_script(struct sql *sql, const char *text, struct fw_err *err)
 {
-	static const struct { const char *from, *to; } AGAIN[] = {{"CREATE TABLE ", "CREATE TABLE IF NOT EXISTS "},
-		{"CREATE VIEW ", "CREATE OR REPLACE VIEW "}, {"INSERT INTO ", "INSERT IGNORE INTO "}};
+	static const struct {
+		const char *from, *to;
+	} AGAIN[] = {{"CREATE TABLE ", "CREATE TABLE IF NOT EXISTS "}, {"CREATE VIEW ", "CREATE OR REPLACE VIEW "},
+		{"INSERT INTO ", "INSERT IGNORE INTO "}};
 	struct mysql_db *s = mysql_db(sql);
 	int rc = script_flush_all(s, err);
 
@@ -698,12 +708,14 @@ static struct fw_str mysql_db_get_str(const struct sql_row *row, int column)
 	return r->at[column] ? (struct fw_str){r->at[column], r->len[column]} : FW_STR_NONE;
 }
 
-/* ---- the dialect -------------------------------------------------------------------------------- */
+/* ---- the dialect ----------------------------------------------------------------------------- */
 
 static int mysql_db_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
-	return sql_query_int(sql, "SELECT coalesce(sum(data_length + index_length), 0) FROM information_schema.tables"
-		" WHERE table_schema = database()", SQL_NONE, 0, bytes, err);
+	return sql_query_int(sql,
+		"SELECT coalesce(sum(data_length + index_length), 0) FROM information_schema.tables"
+		" WHERE table_schema = database()",
+		SQL_NONE, 0, bytes, err);
 }
 
 #define ENGINE "ENGINE=InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
@@ -718,26 +730,62 @@ static int mysql_db_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
  */
 #define TAGS "json_extract($1, '$.tags')"
 
-static const struct sql_fragment FRAGMENT[] = {
-	{"now", "CAST(unix_timestamp(sysdate(3)) * 1000 AS SIGNED)"}, {"last", "last_insert_id()"}, {"skip", "FOR UPDATE SKIP LOCKED"},
-	{"share", "LOCK IN SHARE MODE"}, {"update", "FOR UPDATE"},
-	{"upsert", "ON DUPLICATE KEY UPDATE"}, {"new", "VALUES($1)"}, {"keep", "ON DUPLICATE KEY UPDATE $2 = IF($=, $2, NULL)"},
-	{"greatest", "greatest"}, {"sum", "coalesce(sum($1), 0)"}, {"behind", "($1 > ?1 OR ($1 = ?1 AND $2 > ?2))"},
-	{"head", "left($1, 1048576)"}, {"waiting", "(SELECT count(*) FROM (SELECT 1 FROM entries_changed LIMIT ?1) b)"},
-	{"found", "e.id IN (SELECT i.entry_id FROM JSON_TABLE(?1, '$[*]' COLUMNS (doc BIGINT PATH '$')) j"
+static const struct sql_fragment MYSQL_FRAGMENT[] = {
+	{"now", "CAST(unix_timestamp(sysdate(3)) * 1000 AS SIGNED)"},
+	{"last", "last_insert_id()"},
+	{"skip", "FOR UPDATE SKIP LOCKED"},
+	{"share", "LOCK IN SHARE MODE"},
+	{"update", "FOR UPDATE"},
+	{"upsert", "ON DUPLICATE KEY UPDATE"},
+	{"new", "VALUES($1)"},
+	{"keep", "ON DUPLICATE KEY UPDATE $2 = IF($=, $2, NULL)"},
+	{"greatest", "greatest"},
+	{"sum", "coalesce(sum($1), 0)"},
+	{"behind", "($1 > ?1 OR ($1 = ?1 AND $2 > ?2))"},
+	{"head", "left($1, 1048576)"},
+	{"waiting", "(SELECT count(*) FROM (SELECT 1 FROM entries_changed LIMIT ?1) b)"},
+	{"found",
+		"e.id IN (SELECT i.entry_id FROM JSON_TABLE(?1, '$[*]' COLUMNS (doc BIGINT PATH '$')) j"
 		" JOIN entries_indexed i ON i.doc = j.doc)"},
-	{"iso", TEXT("concat(left(date_format(date_add('1970-01-01', INTERVAL ($1) * 1000 MICROSECOND), '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z')")},
-	{"words", TEXT("$1")}, {"ms", "($1) DIV 1000"}, {"jsonb", "$1"},
-	{"tags", TEXT("nullif(replace(replace(substr(" TAGS ", 3, greatest(char_length(" TAGS ") - 4, 0)), '\", \"', ', '), '\",\"', ', '), '')")},
-	{"pk", "BIGINT NOT NULL PRIMARY KEY"}, {"id", "BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY"}, {"text", "MEDIUMTEXT"},
-	{"long", "LONGTEXT"}, {"bytes", "MEDIUMBLOB"}, {"key16", "BINARY(16)"}, {"json", "LONGTEXT"},
-	{"name", "VARCHAR(255)"}, {"namebytes", "VARBINARY(255)"}, {"clustered", ENGINE}, {"filled", ENGINE}, {"table", ENGINE},
+	{"iso",
+		TEXT("concat(left(date_format(date_add('1970-01-01', INTERVAL ($1) * 1000 MICROSECOND), "
+		     "'%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z')")},
+	{"words", TEXT("$1")},
+	{"ms", "($1) DIV 1000"},
+	{"jsonb", "$1"},
+	{"tags",
+		TEXT("nullif(replace(replace(substr(" TAGS ", 3, greatest(char_length(" TAGS
+		     ") - 4, 0)), '\", \"', ', '), '\",\"', ', '), '')")},
+	{"pk", "BIGINT NOT NULL PRIMARY KEY"},
+	{"id", "BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY"},
+	{"text", "MEDIUMTEXT"},
+	{"long", "LONGTEXT"},
+	{"bytes", "MEDIUMBLOB"},
+	{"key16", "BINARY(16)"},
+	{"json", "LONGTEXT"},
+	{"name", "VARCHAR(255)"},
+	{"namebytes", "VARBINARY(255)"},
+	{"clustered", ENGINE},
+	{"filled", ENGINE},
+	{"table", ENGINE},
 	{NULL, NULL},
 };
 
 const struct sql_dialect mysql_dialect = {
-	.fragment = FRAGMENT, .script = mysql_db_script, .begin = mysql_db_begin, .commit = mysql_db_commit, .rollback = mysql_db_rollback, .query = mysql_db_ask, .query_rows = mysql_db_each,
-	.get_null = mysql_db_get_null, .get_int = mysql_db_get_int, .get_str = mysql_db_get_str, .notify = mysql_notify, .size = mysql_db_size,
-	.search_changed = mysql_search_changed, .search_step = mysql_search_step, .search_unindexed = sql_search_unindexed,
+	.fragment = MYSQL_FRAGMENT,
+	.script = mysql_db_script,
+	.begin = mysql_db_begin,
+	.commit = mysql_db_commit,
+	.rollback = mysql_db_rollback,
+	.query = mysql_db_ask,
+	.query_rows = mysql_db_each,
+	.get_null = mysql_db_get_null,
+	.get_int = mysql_db_get_int,
+	.get_str = mysql_db_get_str,
+	.notify = mysql_notify,
+	.size = mysql_db_size,
+	.search_changed = mysql_search_changed,
+	.search_step = mysql_search_step,
+	.search_unindexed = sql_search_unindexed,
 	.search_begin = mysql_search_begin,
 };

@@ -10,7 +10,8 @@ struct mysql_inspection {
 	bool no_sync;
 };
 
-static void setting_report(const struct mysql_inspection *i, const char *name, const char *variable, int64_t value, bool good, const char *remedy)
+static void setting_report(const struct mysql_inspection *i, const char *name, const char *variable, int64_t value,
+	bool good, const char *remedy)
 {
 	char text[100];
 
@@ -53,29 +54,37 @@ static int mysql_settings_row(void *ctx, const struct sql_row *row)
 	setting_report(i, "memory", "innodb_buffer_pool_size", sql_int(row, 3), sql_int(row, 3) >= (int64_t)512 << 20,
 		"enough for some ten thousand feeds: for more set it to half of the server's memory");
 	setting_report(i, "log", "size of the redo log in bytes", i->log_bytes, i->log_bytes >= (int64_t)256 << 20,
-		"enough for some ten thousand feeds: for more set innodb_log_file_size (MySQL: innodb_redo_log_capacity) to 512M");
+		"enough for some ten thousand feeds: for more set innodb_log_file_size (MySQL: "
+		"innodb_redo_log_capacity) to 512M");
 	return 0;
 }
 
 static int server_inspect(struct sql *s, struct mysql_inspection *i, struct fw_err *err)
 {
-	int rc = sql_query(s, "SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_log_file_size',"
-		" 'innodb_redo_log_capacity', 'innodb_flush_method')", SQL_NONE, variable_row, i, err);
+	int rc = sql_query(s,
+		"SHOW GLOBAL VARIABLES WHERE variable_name IN ('innodb_log_file_size',"
+		" 'innodb_redo_log_capacity', 'innodb_flush_method')",
+		SQL_NONE, variable_row, i, err);
 
-	return rc ? rc : sql_query(s,
-		"SELECT version(), @@innodb_flush_log_at_trx_commit, @@max_allowed_packet, @@innodb_buffer_pool_size",
-		SQL_NONE, mysql_settings_row, i, err);
+	return rc ? rc :
+		    sql_query(s,
+			    "SELECT version(), @@innodb_flush_log_at_trx_commit, @@max_allowed_packet, "
+			    "@@innodb_buffer_pool_size",
+			    SQL_NONE, mysql_settings_row, i, err);
 }
 
 int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	static const struct sql_check STEPS = {"search", "search index: a word has step %lld, but the last step is %lld",
+	static const struct sql_check STEPS = {"search",
+		"search index: a word has step %lld, but the last step is %lld",
 		"SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM meta WHERE name ="
-			" 'doc_id')"
+		" 'doc_id')"
 		" AS last_step FROM words) x WHERE x.step > x.last_step"};
 
 	if (deep)
-		return sql_check(sql_of(st), "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
-			"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", &STEPS, cb, ctx, err);
+		return sql_check(sql_of(st),
+			"SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;"
+			"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+			&STEPS, cb, ctx, err);
 	return server_inspect(sql_of(st), &(struct mysql_inspection){.cb = cb, .ctx = ctx}, err);
 }

@@ -21,7 +21,7 @@ struct mysql_sweep { /* sweep.c: a walk that removes old words from the search i
 	char word[64];      /* position of the walk */
 	size_t word_len;
 	int64_t step;
-	int64_t next_check_ms;    /* monotonic time of the next check; 0: now */
+	int64_t next_check_ms; /* monotonic time of the next check; 0: now */
 };
 
 struct mysql_mark { /* a value in a statement's text: its offset and number */
@@ -42,15 +42,15 @@ struct mysql_statement { /* a prepared text; the address of its source is the ke
 struct mysql_db {
 	struct sql sql;
 	MYSQL *c;
-	char schema[65];          /* name of the database */
-	bool mysql;               /* the server is MySQL, not MariaDB */
-	bool arrays;              /* rows can travel as arrays (MariaDB only) */
-	bool tls;                 /* requested by the URL */
-	size_t packet_max;        /* the server's max_allowed_packet */
+	char schema[65];   /* name of the database */
+	bool mysql;        /* the server is MySQL, not MariaDB */
+	bool arrays;       /* rows can travel as arrays (MariaDB only) */
+	bool tls;          /* requested by the URL */
+	size_t packet_max; /* the server's max_allowed_packet */
 	struct mysql_statement kept[MYSQL_STATEMENTS];
 	size_t kept_n;
-	struct fw_buf script;     /* statements to be sent together */
-	struct fw_err late;       /* error of statements that were sent early; rc 0: none */
+	struct fw_buf script; /* statements to be sent together */
+	struct fw_err late;   /* error of statements that were sent early; rc 0: none */
 	/* last value seen; value that this transaction raises it to, 0: none */
 	int64_t changes, own_change;
 	/* monotonic time of the last read of `changes`; interval to the next */

@@ -27,13 +27,13 @@
 #define MYSQL_MIN 80013
 #define IDLE_IN_TRANSACTION_S 15
 #define MYSQL_IDLE_S 600
-#define POLL_FIRST_MS 200  /* interval between two reads of `changes`, which grows */
+#define POLL_FIRST_MS 200 /* interval between two reads of `changes`, which grows */
 #define POLL_LAST_MS 800
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-static const char *const OPTIONS[] = {"socket", "connect_timeout", "timeout", "ssl", "ssl_ca", "ssl_cert", "ssl_key",
-	"ssl_verify", NULL};
+static const char *const OPTIONS[] = {
+	"socket", "connect_timeout", "timeout", "ssl", "ssl_ca", "ssl_cert", "ssl_key", "ssl_verify", NULL};
 
 /* A boolean option of the URL; absent: off. */
 static int option_is_on(struct mysql_db *s, const struct fw_dsn *d, const char *name, my_bool *on, struct fw_err *err)
@@ -55,7 +55,8 @@ static int option_is_on(struct mysql_db *s, const struct fw_dsn *d, const char *
 
 static int connect_options_set(struct mysql_db *s, const struct fw_dsn *d, struct fw_err *err)
 {
-	struct fw_str ca = fw_dsn_option(d, "ssl_ca"), cert = fw_dsn_option(d, "ssl_cert"), key = fw_dsn_option(d, "ssl_key");
+	struct fw_str ca = fw_dsn_option(d, "ssl_ca"), cert = fw_dsn_option(d, "ssl_cert"),
+		      key = fw_dsn_option(d, "ssl_key");
 	my_bool yes = 1, tls, check;
 	unsigned long packet = 1UL << 30;
 	int64_t connect_s, read_timeout_s;
@@ -110,7 +111,7 @@ static int mysql_connect_to(struct mysql_db *s, const struct fw_dsn *d, const ch
 	if (rc)
 		return rc;
 	if (!mysql_real_connect(s->c, d->host.p, d->user.p, d->password.p, schema, (unsigned)d->port,
-			fw_dsn_option(d, "socket").p, CLIENT_MULTI_STATEMENTS))
+		    fw_dsn_option(d, "socket").p, CLIENT_MULTI_STATEMENTS))
 		return mysql_failed(s, "connecting", err);
 	tcp_timeout_set(s->c);
 	/*
@@ -120,7 +121,7 @@ static int mysql_connect_to(struct mysql_db *s, const struct fw_dsn *d, const ch
 	if (s->tls && !mysql_get_ssl_cipher(s->c))
 		return fw_err_set(err, FW_EINVAL,
 			"%s: no TLS: the server has none: give it a certificate, or remove ssl from the URL",
-				s->sql.name);
+			s->sql.name);
 	return 0;
 }
 
@@ -135,7 +136,8 @@ static int connection_open(struct mysql_db *s, const struct fw_dsn *d, bool crea
 	rc = mysql_connect_to(s, d, NULL, err);
 	if (rc)
 		return rc;
-	(void)fw_snprintf(sql, sizeof(sql), "CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", s->schema);
+	(void)fw_snprintf(sql, sizeof(sql),
+		"CREATE DATABASE IF NOT EXISTS `%s` CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", s->schema);
 	rc = s->sql.dialect->script(&s->sql, sql, err);
 	return !rc && mysql_select_db(s->c, s->schema) ? mysql_failed(s, "opening", err) : rc;
 }
@@ -150,8 +152,9 @@ static int mysql_server_check(struct mysql_db *s, struct fw_err *err)
 	if (fw_store_server_check(s->sql.name, mysql_get_server_info(s->c), err))
 		return FW_ERR_CODE(err);
 	if (version < (s->mysql ? MYSQL_MIN : MARIADB_MIN))
-		return fw_err_set(err, FW_EVERSION, "%s: the server is %s: feedwheel needs MariaDB 10.6, MySQL 8.0.13 or newer",
-			s->sql.name, mysql_get_server_info(s->c));
+		return fw_err_set(err, FW_EVERSION,
+			"%s: the server is %s: feedwheel needs MariaDB 10.6, MySQL 8.0.13 or newer", s->sql.name,
+			mysql_get_server_info(s->c));
 	return 0;
 }
 
@@ -167,10 +170,12 @@ static int session_set(struct mysql_db *s, struct fw_err *err)
 	char sql[600];
 	int rc;
 
-	(void)fw_snprintf(sql, sizeof(sql), "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',"
+	(void)fw_snprintf(sql, sizeof(sql),
+		"SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00',"
 		" autocommit = 1, innodb_lock_wait_timeout = %lld, lock_wait_timeout = %lld, %s = 4096, %s = %d;"
-		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED%s", wait_s, wait_s,
-		s->mysql ? "cte_max_recursion_depth" : "max_recursive_iterations", s->mysql ? "wait_timeout" : "idle_transaction_timeout",
+		"SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED%s",
+		wait_s, wait_s, s->mysql ? "cte_max_recursion_depth" : "max_recursive_iterations",
+		s->mysql ? "wait_timeout" : "idle_transaction_timeout",
 		s->mysql ? MYSQL_IDLE_S : IDLE_IN_TRANSACTION_S * (s->sql.read_only ? 6 : 1),
 		s->sql.read_only ? ", READ ONLY" : "");
 	rc = s->sql.dialect->script(&s->sql, sql, err);
@@ -193,8 +198,10 @@ static int schema_name(struct mysql_db *s, const struct fw_dsn *d, struct fw_err
 		ok = fw_is_alnum(c) || strchr("_-$", c) != NULL || c >= 0x80;
 	}
 	if (!ok)
-		return fw_err_set(err, FW_EINVAL, "%s: no name of a database behind the host (letters, digits, _, -, $): write for"
-			" example mysql://user@host/feedwheel", s->sql.name);
+		return fw_err_set(err, FW_EINVAL,
+			"%s: no name of a database behind the host (letters, digits, _, -, $): write for"
+			" example mysql://user@host/feedwheel",
+			s->sql.name);
 	(void)fw_str_copy(s->schema, sizeof(s->schema), d->path);
 	return 0;
 }
@@ -205,7 +212,8 @@ int mysql_lock(struct mysql_db *s, const char *what, int64_t timeout_s, int64_t 
 {
 	return sql_query_int(&s->sql, "SELECT get_lock(concat('feedwheel ', ?1, ' ', ?2), ?3)",
 		SQL_V(SQL_TEXT(fw_str(what)), SQL_INT(fw_hash64(s->schema, strlen(s->schema)) >> 1),
-		SQL_INT(timeout_s)), 0, got, err);
+			SQL_INT(timeout_s)),
+		0, got, err);
 }
 
 int mysql_unlock(struct mysql_db *s, const char *what, struct fw_err *err)
@@ -235,9 +243,9 @@ static int mysql_schema_find(struct sql *s, int64_t *version, struct fw_err *err
 	struct mysql_tables t = {0};
 	int64_t rows = 1;
 	int rc = sql_query(s,
-		"SELECT count(*), coalesce(sum(table_name = 'meta'), 0), coalesce(sum(table_name = '"
-		MYSQL_LAST_TABLE "'), 0) FROM information_schema.tables WHERE table_schema = database()", SQL_NONE,
-		mysql_tables_row, &t, err);
+		"SELECT count(*), coalesce(sum(table_name = 'meta'), 0), coalesce(sum(table_name = '" MYSQL_LAST_TABLE
+		"'), 0) FROM information_schema.tables WHERE table_schema = database()",
+		SQL_NONE, mysql_tables_row, &t, err);
 
 	*version = 0;
 	if (!rc && t.tables && !t.meta)
@@ -256,8 +264,9 @@ static int mysql_schema_lock(struct sql *s, struct fw_err *err)
 	int64_t got;
 	int rc = mysql_lock(mysql_db(s), "schema", FW_MAX(s->busy_timeout_ms / 1000, INT64_C(60)), &got, err);
 
-	return rc || got ? rc : fw_err_set(err, FW_EAGAIN,
-		"%s: another process has been creating the tables for too long: try again", s->name);
+	return rc || got ? rc :
+			   fw_err_set(err, FW_EAGAIN,
+				   "%s: another process has been creating the tables for too long: try again", s->name);
 }
 
 static int mysql_schema_unlock(struct sql *s, int rc, struct fw_err *err)
@@ -272,8 +281,8 @@ static int mysql_schema_unlock(struct sql *s, int rc, struct fw_err *err)
 
 static int changes_read(struct mysql_db *s, int64_t *changes, struct fw_err *err)
 {
-	return sql_query_int(&s->sql, "SELECT value FROM meta WHERE name = 'changes'", SQL_NONE, s->changes, changes,
-		err);
+	return sql_query_int(
+		&s->sql, "SELECT value FROM meta WHERE name = 'changes'", SQL_NONE, s->changes, changes, err);
 }
 
 /*
@@ -304,7 +313,8 @@ static int mysql_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *c
 			int rc = changes_read(s, &s->changes, err);
 
 			*changed = !rc && s->changes != was;
-			s->poll_interval_ms = *changed ? POLL_FIRST_MS : FW_MIN(s->poll_interval_ms * 5 / 4, (int64_t)POLL_LAST_MS);
+			s->poll_interval_ms = *changed ? POLL_FIRST_MS :
+							 FW_MIN(s->poll_interval_ms * 5 / 4, (int64_t)POLL_LAST_MS);
 			s->polled_ms = now;
 			if (rc || *changed || now >= end)
 				return rc;
@@ -314,7 +324,7 @@ static int mysql_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *c
 	}
 }
 
-/* ---- open and close ------------------------------------------------------------------------------------ */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static void mysql_db_close(struct store *st)
 {
@@ -331,7 +341,8 @@ static void mysql_db_close(struct store *st)
 
 static int mysql_open_tables(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
-	static const struct sql_tables_open TABLES = {mysql_schema_find, mysql_schema_lock, mysql_schema_unlock, mysql_search_tables};
+	static const struct sql_tables_open TABLES = {
+		mysql_schema_find, mysql_schema_lock, mysql_schema_unlock, mysql_search_tables};
 	struct mysql_db *s = mysql_db(sql);
 	int rc = schema_name(s, d, err);
 
@@ -351,9 +362,14 @@ static int mysql_open(const struct fw_store_config *cfg, struct store **out, str
 	return sql_open_server(&store_mysql, &SERVER, cfg, out, err);
 }
 
-static const char *const schemes[] = {FW_STORE_MYSQL_SCHEMES};
+static const char *const mysql_schemes[] = {FW_STORE_MYSQL_SCHEMES};
 
 const struct store_driver store_mysql = {
-	.name = "mysql", .schemes = schemes, .open = mysql_open, .close = mysql_db_close, .inspect = mysql_inspect, .wait = mysql_wait,
+	.name = "mysql",
+	.schemes = mysql_schemes,
+	.open = mysql_open,
+	.close = mysql_db_close,
+	.inspect = mysql_inspect,
+	.wait = mysql_wait,
 	SQL_SLOTS,
 };

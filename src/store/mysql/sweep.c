@@ -22,7 +22,7 @@
 #include "base/banned.h"
 
 #define SHARE 8          /* a walk is due when there are entries / SHARE documents to remove */
-#define CHECK_MS 60000    /* interval between two checks */
+#define CHECK_MS 60000   /* interval between two checks */
 #define ROWS 500         /* per step */
 #define GONE_MAX 4000000 /* documents per walk: 32 MB */
 
@@ -67,8 +67,8 @@ static int sweep_word_row(void *ctx, const struct sql_row *row)
 		return 0;
 	word = fw_arena_str(&w->a, word);
 	if (w->list.len)
-		sql_rows_add(&w->put, SQL_V(SQL_BLOB(word), SQL_INT(step), SQL_BLOB(fw_arena_str(&w->a,
-			fw_buf_str(&w->list)))));
+		sql_rows_add(&w->put,
+			SQL_V(SQL_BLOB(word), SQL_INT(step), SQL_BLOB(fw_arena_str(&w->a, fw_buf_str(&w->list)))));
 	else
 		sql_rows_add(&w->drop, SQL_V(SQL_BLOB(word), SQL_INT(step)));
 	return w->a.failed || w->list.rc ? FW_ENOMEM : 0;
@@ -91,10 +91,10 @@ static int sweep_step_in(struct sweep_walk *w, struct fw_err *err)
 	struct sql *s = &w->s->sql;
 	int rc;
 
-	w->put = (struct sql_rows)SQL_ROWS(s, err,
-		"UPDATE words SET docs = v.list WHERE word = v.word AND step = v.step", "word:b step:i list:b");
-	w->drop = (struct sql_rows)SQL_ROWS(s, err, "DELETE FROM words WHERE word = v.word AND step = v.step",
-		"word:b step:i");
+	w->put = (struct sql_rows)SQL_ROWS(
+		s, err, "UPDATE words SET docs = v.list WHERE word = v.word AND step = v.step", "word:b step:i list:b");
+	w->drop = (struct sql_rows)SQL_ROWS(
+		s, err, "DELETE FROM words WHERE word = v.word AND step = v.step", "word:b step:i");
 	w->put.rc = sql_query(s,
 		"SELECT word, step, docs FROM words WHERE {behind word|step} ORDER BY word, step LIMIT ?3",
 		SQL_V(SQL_BLOB(((struct fw_str){sweep->word, sweep->word_len})), SQL_INT(sweep->step), SQL_INT(ROWS)),
@@ -144,8 +144,10 @@ static int sweep_begin(struct mysql_db *s, struct fw_err *err)
 	if (s->sweep.next_check_ms && now < s->sweep.next_check_ms)
 		return 0;
 	s->sweep.next_check_ms = now + CHECK_MS;
-	rc = sql_query_int(&s->sql, "SELECT (SELECT count(*) FROM entries_indexed WHERE entry_id IS NULL) * ?1 > (SELECT"
-		" {sum entry_n} FROM row_counts)", SQL_V(SQL_INT(SHARE)), 0, &yes, err);
+	rc = sql_query_int(&s->sql,
+		"SELECT (SELECT count(*) FROM entries_indexed WHERE entry_id IS NULL) * ?1 > (SELECT"
+		" {sum entry_n} FROM row_counts)",
+		SQL_V(SQL_INT(SHARE)), 0, &yes, err);
 	if (!rc && yes)
 		rc = mysql_lock(s, "words", 0, &yes, err);
 	if (rc || !yes)

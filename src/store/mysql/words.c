@@ -32,7 +32,8 @@
 #define ID_BYTES 16                  /* maximum length of a document's id in a query, about */
 
 const char *const mysql_search_tables[] = {
-	"CREATE TABLE words (word VARBINARY(64) NOT NULL, step BIGINT NOT NULL, docs LONGBLOB NOT NULL, PRIMARY KEY (word, step)) {table}",
+	"CREATE TABLE words (word VARBINARY(64) NOT NULL, step BIGINT NOT NULL, docs LONGBLOB NOT NULL, PRIMARY KEY "
+	"(word, step)) {table}",
 	"CREATE TABLE entries_changed (entry_id {pk}) {table}",
 	"INSERT INTO meta (name, value) VALUES ('doc_id', 0)",
 	"CREATE TABLE " MYSQL_LAST_TABLE " (doc {pk}, entry_id BIGINT, INDEX entries_indexed_entry (entry_id)) {table}",
@@ -97,7 +98,7 @@ struct index_word { /* a word of a step */
 
 struct words_step {
 	struct sql_search_step step;
-	struct fw_map map; /* the words; their documents count from 1 */
+	struct fw_map map;               /* the words; their documents count from 1 */
 	int64_t id[2 * SQL_SEARCH_ROWS]; /* entry of each document */
 };
 
@@ -152,8 +153,8 @@ static int index_word_compare(const void *a, const void *b)
 /* In the order of the primary key. */
 static int index_words_write(struct words_step *p, int64_t number, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ROWS(p->step.s, err, "INSERT INTO words (word, step, docs) {values}",
-		"word:b step:i docs:b");
+	struct sql_rows r = SQL_ROWS(
+		p->step.s, err, "INSERT INTO words (word, step, docs) {values}", "word:b step:i docs:b");
 	struct index_word **w = fw_arena_calloc(&p->step.a, p->map.n, sizeof(*w));
 	size_t n = 0;
 
@@ -174,12 +175,12 @@ static int index_words_write(struct words_step *p, int64_t number, struct fw_err
  */
 static int words_entries_write(struct sql_search_step *step, struct fw_err *err)
 {
-	struct sql_rows old = SQL_ROWS(step->s, err,
-		"UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = v.entry", "entry:i");
-	struct sql_rows done = SQL_ROWS(step->s, err, "DELETE FROM entries_changed WHERE entry_id = v.entry",
-		"entry:i");
-	struct sql_rows new = SQL_ROWS(step->s, err, "INSERT INTO entries_indexed (doc, entry_id) {values}",
-		"doc:i entry:i");
+	struct sql_rows old = SQL_ROWS(
+		step->s, err, "UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = v.entry", "entry:i");
+	struct sql_rows done = SQL_ROWS(
+		step->s, err, "DELETE FROM entries_changed WHERE entry_id = v.entry", "entry:i");
+	struct sql_rows new = SQL_ROWS(
+		step->s, err, "INSERT INTO entries_indexed (doc, entry_id) {values}", "doc:i entry:i");
 	const int64_t *id = words_step_of(step)->id;
 	int64_t number, upto = step->full && step->again_n ? id[step->again_n - 1] : INT64_MAX;
 
@@ -209,8 +210,11 @@ static void words_step_finish(struct sql_search_step *step)
 
 static int words_step(struct sql *s, bool *more, struct fw_err *err)
 {
-	static const struct sql_search_index INDEX = {.rows = SQL_SEARCH_ROWS, .bytes = STEP_BYTES, .add = words_entry_add,
-		.write = words_entries_write, .end = words_step_finish,
+	static const struct sql_search_index INDEX = {.rows = SQL_SEARCH_ROWS,
+		.bytes = STEP_BYTES,
+		.add = words_entry_add,
+		.write = words_entries_write,
+		.end = words_step_finish,
 		.changed = "SELECT entry_id FROM entries_changed ORDER BY entry_id LIMIT ?1 {skip}"};
 	struct words_step p = {.step = {.n = 0}};
 
@@ -232,9 +236,11 @@ int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change 
 {
 	if (what == SQL_ENTRY_CHANGING)
 		return 0;
-	return sql_exec(s, what == SQL_ENTRY_REMOVING ? "UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = ?1" :
-		"INSERT INTO entries_changed (entry_id) VALUES (?1) {keep entry_id|entry_id}", SQL_V(SQL_INT(entry_id)),
-		err);
+	return sql_exec(s,
+		what == SQL_ENTRY_REMOVING ?
+			"UPDATE entries_indexed SET entry_id = NULL WHERE entry_id = ?1" :
+			"INSERT INTO entries_changed (entry_id) VALUES (?1) {keep entry_id|entry_id}",
+		SQL_V(SQL_INT(entry_id)), err);
 }
 
 /* ---- searching ------------------------------------------------------------------------------- */
@@ -321,7 +327,8 @@ static int word_occurrences_row(void *ctx, const struct sql_row *row)
 		struct occurrence of = {.doc = o.doc};
 
 		if (o.doc != doc)
-			wanted = !f->among || bsearch(&of, fw_buf_str(f->among).p, found_n(f->among), sizeof(of), occurrence_compare);
+			wanted = !f->among ||
+				bsearch(&of, fw_buf_str(f->among).p, found_n(f->among), sizeof(of), occurrence_compare);
 		if (wanted && (f->among || o.doc != doc))
 			fw_buf_add(&f->found, f->among ? &o : &of, sizeof(o));
 		doc = o.doc;
@@ -330,7 +337,8 @@ static int word_occurrences_row(void *ctx, const struct sql_row *row)
 }
 
 /* Occurrences of a word, or of all words with this prefix. */
-static int word_find(struct sql *s, const struct fw_store_token *t, bool prefix, struct words_search *f, struct fw_err *err)
+static int word_find(
+	struct sql *s, const struct fw_store_token *t, bool prefix, struct words_search *f, struct fw_err *err)
 {
 	struct fw_str word = {t->text, t->len};
 	char last[sizeof(t->text) + 1];
@@ -338,9 +346,11 @@ static int word_find(struct sql *s, const struct fw_store_token *t, bool prefix,
 
 	memcpy(last, t->text, t->len);
 	last[t->len] = '\xff'; /* sorts behind all words with this prefix */
-	rc = sql_query(s, prefix ? "SELECT step, docs FROM words WHERE word >= ?1 AND word < ?2" :
-		"SELECT step, docs FROM words WHERE word = ?1 ORDER BY step", (struct sql_value[]){SQL_BLOB(word),
-		SQL_BLOB(((struct fw_str){last, t->len + 1}))}, prefix ? 2 : 1, word_occurrences_row, f, err);
+	rc = sql_query(s,
+		prefix ? "SELECT step, docs FROM words WHERE word >= ?1 AND word < ?2" :
+			 "SELECT step, docs FROM words WHERE word = ?1 ORDER BY step",
+		(struct sql_value[]){SQL_BLOB(word), SQL_BLOB(((struct fw_str){last, t->len + 1}))}, prefix ? 2 : 1,
+		word_occurrences_row, f, err);
 	found_sort(&f->found);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
@@ -377,7 +387,8 @@ static int words_find(struct sql *s, const struct fw_store_word *term, const str
 }
 
 /* Documents that contain the term, a word or a phrase; restricted to docs unless first. */
-static int term_find(struct sql *s, const struct fw_store_word *term, bool first, struct fw_buf *docs, struct fw_err *err)
+static int term_find(
+	struct sql *s, const struct fw_store_word *term, bool first, struct fw_buf *docs, struct fw_err *err)
 {
 	struct fw_buf ends = FW_BUF_INIT(0);
 	struct fw_str rest = term->text;

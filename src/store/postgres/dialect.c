@@ -20,14 +20,9 @@
 #include "base/banned.h"
 
 #define RESULT_TIMEOUT_MS 90000 /* after this long without a byte the server counts as gone */
-#define SENT_MAX 1000   /* then the results are read */
+#define SENT_MAX 1000           /* then the results are read */
 
-enum {
-	OID_BYTEA = 17,
-	OID_INT8 = 20,
-	OID_TEXT = 25,
-	OID_JSON = 114
-};
+enum { OID_BYTEA = 17, OID_INT8 = 20, OID_TEXT = 25, OID_JSON = 114 };
 
 struct postgres_row {
 	struct sql_row row;
@@ -37,8 +32,9 @@ struct postgres_row {
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-#define POOLER \
-	"a pooler gives each transaction another session: switch the pooler to session mode (pgbouncer: pool_mode = session)"
+#define POOLER                                                                                                        \
+	"a pooler gives each transaction another session: switch the pooler to session mode (pgbouncer: pool_mode = " \
+	"session)"
 
 static bool sqlstate_has_class(const char *state, const char *class)
 {
@@ -51,8 +47,8 @@ int postgres_broken(struct postgres_db *s, const char *why, struct fw_err *err)
 
 	s->broken = true;
 	return fw_err_set(err, FW_EIO,
-		"%s: the connection broke (%.*s): it will be opened anew; check the server and the network", s->sql.name,
-		FW_STR_ARG(line));
+		"%s: the connection broke (%.*s): it will be opened anew; check the server and the network",
+		s->sql.name, FW_STR_ARG(line));
 }
 
 /*
@@ -68,9 +64,14 @@ static bool error_is_race(const PGresult *r, const char *state)
 
 int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err)
 {
-	static const struct { const char *state; int rc; const char *remedy; } KNOWN[] = {
+	static const struct {
+		const char *state;
+		int rc;
+		const char *remedy;
+	} KNOWN[] = {
 		{"40", FW_EAGAIN, "conflict with another transaction: try again"},
-		{"55P03", FW_EAGAIN, "another session held a lock for too long: check pg_stat_activity for idle sessions"},
+		{"55P03", FW_EAGAIN,
+			"another session held a lock for too long: check pg_stat_activity for idle sessions"},
 		{"57014", FW_EAGAIN, "the statement took too long: check the server's load"},
 		{"53100", FW_EAGAIN, "the server's disk is full: free some space; no stored data is lost"},
 		{"53200", FW_EAGAIN, "the server is out of memory: give it more, or run fewer workers"},
@@ -78,7 +79,9 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 		{"53", FW_EAGAIN, "the server lacks resources: check its log"},
 		{"58030", FW_EAGAIN, "the server's disk failed: check its log"},
 		{"25006", FW_EIO, "the server is read-only: name the primary in the URL"},
-		{"22012", FW_EINVAL, POOLER}, {"26000", FW_EINVAL, POOLER}, {"42P05", FW_EINVAL, POOLER},
+		{"22012", FW_EINVAL, POOLER},
+		{"26000", FW_EINVAL, POOLER},
+		{"42P05", FW_EINVAL, POOLER},
 		{"42501", FW_EINVAL, "missing privilege: grant the user all on the schema"},
 		{"42P01", FW_EINVAL, "tables are missing: restore a backup, or choose another schema"},
 	};
@@ -86,16 +89,15 @@ int postgres_failed(struct postgres_db *s, const PGresult *r, struct fw_err *err
 		   *said = r ? PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
 	said = said ? said : r && *PQresultErrorMessage(r) ? PQresultErrorMessage(r) : PQerrorMessage(s->c);
-	if (!state || sqlstate_has_class(state, "08") || sqlstate_has_class(state, "57P") || sqlstate_has_class(state, "25P03") ||
-		PQstatus(s->c) == CONNECTION_BAD)
+	if (!state || sqlstate_has_class(state, "08") || sqlstate_has_class(state, "57P") ||
+		sqlstate_has_class(state, "25P03") || PQstatus(s->c) == CONNECTION_BAD)
 		return postgres_broken(s, said, err);
 	if (sqlstate_has_class(state, "40"))
 		s->sql.race = SQL_RACE_LOCKS;
 	if (error_is_race(r, state)) {
 		s->sql.race = SQL_RACE_ROW;
 		return fw_err_set(err, FW_EAGAIN, "%s: %s (%s): another process stored it meanwhile: try again",
-			s->sql.name,
-			said, state);
+			s->sql.name, said, state);
 	}
 	for (size_t i = 0; i < FW_N(KNOWN); i++) {
 		if (!sqlstate_has_class(state, KNOWN[i].state))
@@ -263,7 +265,7 @@ static char *postgres_text_write(const struct sql *s, const struct sql_text *t)
 /* Types of single values: otherwise the server takes a small number in a comparison for int4. */
 static Oid value_oid(const struct sql_value *v)
 {
-	return v->type == SQL_TYPE_INT	 ? OID_INT8 :
+	return v->type == SQL_TYPE_INT   ? OID_INT8 :
 		v->type == SQL_TYPE_BLOB ? OID_BYTEA :
 		v->type == SQL_TYPE_TEXT ? OID_TEXT :
 					   0;
@@ -397,8 +399,8 @@ static int connection_check(struct postgres_db *s, size_t n, struct fw_err *err)
  * The parameters, one after the other, in s->value. rows 0: single values. Otherwise an array for
  * each of the n columns.
  */
-static void parameters_put(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
-	size_t *length)
+static void parameters_put(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n,
+	size_t rows, size_t *length)
 {
 	char letter = 'i';
 
@@ -416,8 +418,8 @@ static void parameters_put(struct postgres_db *s, const struct sql_text *t, cons
 	}
 }
 
-static int statement_send(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
-	struct fw_err *err)
+static int statement_send(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n,
+	size_t rows, struct fw_err *err)
 {
 	const char *value[POSTGRES_VALUES];
 	int length[POSTGRES_VALUES], format[POSTGRES_VALUES];
@@ -458,8 +460,8 @@ static int postgres_rows_show(struct postgres_db *s, const PGresult *r, sql_row_
 	return rc;
 }
 
-static int statement_run(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
-	sql_row_fn *fn, void *ctx, int64_t *changed, struct fw_err *err)
+static int statement_run(struct postgres_db *s, const struct sql_text *t, const struct sql_value *v, size_t n,
+	size_t rows, sql_row_fn *fn, void *ctx, int64_t *changed, struct fw_err *err)
 {
 	PGresult *r = NULL;
 	int rc = statement_send(s, t, v, n, rows, err);
@@ -492,7 +494,7 @@ static int result_expect(struct postgres_db *s, ExecStatusType wanted, struct fw
 {
 	PGresult *r = result_next(s);
 	int rc = r && PQresultStatus(r) == wanted ? 0 :
-		r				  ? postgres_failed(s, r, err) :
+		r                                 ? postgres_failed(s, r, err) :
 						    postgres_broken(s, PQerrorMessage(s->c), err);
 
 	PQclear(r);
@@ -500,8 +502,7 @@ static int result_expect(struct postgres_db *s, ExecStatusType wanted, struct fw
 }
 
 /* The rows of a COPY, and its end. */
-static int copy_rows(
-	struct postgres_db *s, const struct sql_value *v, size_t n, size_t rows, struct fw_err *err)
+static int copy_rows(struct postgres_db *s, const struct sql_value *v, size_t n, size_t rows, struct fw_err *err)
 {
 	/* The NUL of the string counts: flags and header extension are 0. */
 	static const char HEAD[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0";
@@ -527,8 +528,8 @@ static int copy_rows(
  * COPY costs the server a third of what an INSERT over arrays does. It cannot be part of a
  * pipeline.
  */
-static int postgres_append(struct sql *sql, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
-	size_t rows, struct fw_err *err)
+static int postgres_append(struct sql *sql, const char *table, const struct sql_text *t, const struct sql_value *v,
+	size_t n, size_t rows, struct fw_err *err)
 {
 	struct postgres_db *s = postgres_db(sql);
 	struct fw_buf text = FW_BUF_INIT(0);
@@ -598,7 +599,8 @@ static void postgres_rollback(struct sql *sql)
 
 	results_read(s, NULL);
 	s->late.rc = 0;
-	if (s->broken || sql_exec(sql, "ROLLBACK", SQL_NONE, NULL)) return;
+	if (s->broken || sql_exec(sql, "ROLLBACK", SQL_NONE, NULL))
+		return;
 	results_read(s, NULL);
 	s->broken |= s->late.rc != 0; /* the error before the rollback is the one to report */
 	s->late.rc = 0;
@@ -608,7 +610,8 @@ static int postgres_commit(struct sql *sql, struct fw_err *err)
 {
 	struct postgres_db *s = postgres_db(sql);
 	PGresult *r = NULL;
-	int rc = statement_send(s, &(struct sql_text){"COMMIT", NULL}, NULL, 0, 0, err), late = results_settle(s, &r, rc ? NULL : err);
+	int rc = statement_send(s, &(struct sql_text){"COMMIT", NULL}, NULL, 0, 0, err),
+	    late = results_settle(s, &r, rc ? NULL : err);
 
 	rc = rc ? rc : late;
 	if (!rc && r && strcmp(PQcmdStatus(r), "COMMIT") != 0)
@@ -650,21 +653,25 @@ static struct fw_str postgres_get_str(const struct sql_row *row, int column)
 	return (struct fw_str){PQgetvalue(p->r, p->at, column), (size_t)PQgetlength(p->r, p->at, column)};
 }
 
-/* ---- the dialect -------------------------------------------------------------------------------- */
+/* ---- the dialect ----------------------------------------------------------------------------- */
 
 static int postgres_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
-	return sql_query_int(sql, "SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class WHERE"
-		" relnamespace = current_schema()::regnamespace AND relkind = 'r'", SQL_NONE, 0, bytes, err);
+	return sql_query_int(sql,
+		"SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::int8 FROM pg_class WHERE"
+		" relnamespace = current_schema()::regnamespace AND relkind = 'r'",
+		SQL_NONE, 0, bytes, err);
 }
 
 static int postgres_row_id_raised(struct sql *sql, struct fw_err *err)
 {
-	return sql_exec(sql, "SELECT setval(pg_get_serial_sequence('row_counts', 'id'), greatest((SELECT max(id) FROM row_counts),"
-		" nextval(pg_get_serial_sequence('row_counts', 'id'))))", SQL_NONE, err);
+	return sql_exec(sql,
+		"SELECT setval(pg_get_serial_sequence('row_counts', 'id'), greatest((SELECT max(id) FROM row_counts),"
+		" nextval(pg_get_serial_sequence('row_counts', 'id'))))",
+		SQL_NONE, err);
 }
 
-static const struct sql_fragment FRAGMENT[] = {
+static const struct sql_fragment POSTGRES_FRAGMENT[] = {
 	{"now", "(extract(epoch FROM clock_timestamp()) * 1000)::int8"},
 	{"last", "lastval()"},
 	{"skip", "FOR UPDATE SKIP LOCKED"},
@@ -704,7 +711,7 @@ static const struct sql_fragment FRAGMENT[] = {
 };
 
 const struct sql_dialect postgres_dialect = {
-	.fragment = FRAGMENT,
+	.fragment = POSTGRES_FRAGMENT,
 	.script = postgres_script,
 	.begin = postgres_begin,
 	.commit = postgres_commit,

@@ -18,7 +18,7 @@
 #include "base/banned.h"
 
 #define CONNECT_S "10"
-#define STATEMENT_MS 60000           /* limit for one statement */
+#define STATEMENT_MS 60000 /* limit for one statement */
 /* a worker that is stopped in a transaction gives its locks back; readers get more time */
 #define IDLE_IN_TRANSACTION_MS 10000
 #define LOCK_SCHEMA 1
@@ -28,7 +28,10 @@
 /* libpq has no code for a refused connection, only the text. */
 static int connect_failed(struct postgres_db *s, struct fw_err *err)
 {
-	static const struct { const char *words; int rc; const char *remedy;
+	static const struct {
+		const char *words;
+		int rc;
+		const char *remedy;
 	} KNOWN[] = {
 		{"too many clients", FW_EAGAIN, "raise max_connections or run fewer workers"},
 		{"remaining connection slots", FW_EAGAIN, "raise max_connections or run fewer workers"},
@@ -48,8 +51,8 @@ static int connect_failed(struct postgres_db *s, struct fw_err *err)
 
 	for (size_t i = 0; i < FW_N(KNOWN); i++) {
 		if (strstr(text, KNOWN[i].words))
-			return fw_err_set(err, KNOWN[i].rc, "%s: %.*s: %s", s->sql.name, FW_STR_ARG(line),
-				KNOWN[i].remedy);
+			return fw_err_set(
+				err, KNOWN[i].rc, "%s: %.*s: %s", s->sql.name, FW_STR_ARG(line), KNOWN[i].remedy);
 	}
 	return fw_err_set(err, FW_EIO, "%s: cannot be reached (%.*s): check the server and the address", s->sql.name,
 		FW_STR_ARG(line));
@@ -106,11 +109,12 @@ static int postgres_server_check(struct postgres_db *s, struct fw_err *err)
 	const char *encoding = PQparameterStatus(s->c, "server_encoding");
 
 	if (PQserverVersion(s->c) < POSTGRES_MIN)
-		return fw_err_set(err, FW_EINVAL, "%s: the server is PostgreSQL %d: feedwheel needs %d or newer", s->sql.name,
-			PQserverVersion(s->c) / 10000, POSTGRES_MIN / 10000);
+		return fw_err_set(err, FW_EINVAL, "%s: the server is PostgreSQL %d: feedwheel needs %d or newer",
+			s->sql.name, PQserverVersion(s->c) / 10000, POSTGRES_MIN / 10000);
 	if (!encoding || strcmp(encoding, "UTF8") != 0)
-		return fw_err_set(err, FW_EINVAL, "%s: the database's encoding is %s: create a database with encoding UTF8",
-			s->sql.name, encoding ? encoding : "unknown");
+		return fw_err_set(err, FW_EINVAL,
+			"%s: the database's encoding is %s: create a database with encoding UTF8", s->sql.name,
+			encoding ? encoding : "unknown");
 	return 0;
 }
 
@@ -137,15 +141,17 @@ static int session_identify(struct postgres_db *s, struct fw_err *err)
 	int64_t seed[] = {fw_mono_us(), getpid(), (int64_t)(intptr_t)s};
 	char session[sizeof(s->session)];
 	struct postgres_server is = {.pid = 0};
-	int rc = sql_query(&s->sql, "SELECT pg_backend_pid()::int8, version() || coalesce((SELECT ', Citus ' ||"
-		" extversion FROM pg_extension WHERE extname = 'citus'), '')", SQL_NONE, postgres_server_row, &is, err);
+	int rc = sql_query(&s->sql,
+		"SELECT pg_backend_pid()::int8, version() || coalesce((SELECT ', Citus ' ||"
+		" extversion FROM pg_extension WHERE extname = 'citus'), '')",
+		SQL_NONE, postgres_server_row, &is, err);
 
 	rc = rc ? rc : fw_store_server_check(s->sql.name, is.version, err);
 	if (rc || is.pid == PQbackendPID(s->c))
 		return rc;
 	(void)fw_snprintf(session, sizeof(session), "%llx", (unsigned long long)fw_hash64(seed, sizeof(seed)));
-	rc = sql_exec_count(&s->sql, "SELECT set_config('feedwheel.session', ?1, false)", SQL_V(SQL_TEXT(fw_str(session))),
-		&(int64_t){0}, err);
+	rc = sql_exec_count(&s->sql, "SELECT set_config('feedwheel.session', ?1, false)",
+		SQL_V(SQL_TEXT(fw_str(session))), &(int64_t){0}, err);
 	memcpy(s->session, session, sizeof(session));
 	return rc;
 }
@@ -169,8 +175,8 @@ static int session_settings(struct postgres_db *s, struct fw_err *err)
 		    "SELECT set_config('default_toast_compression', 'lz4', false) FROM pg_settings"
 		    " WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)",
 		    STATEMENT_MS, IDLE_IN_TRANSACTION_MS * (s->sql.read_only ? 6 : 1),
-			(long long)s->sql.busy_timeout_ms,
-		    s->sql.read_only ? "on" : "off", s->sql.async_commit ? "SET synchronous_commit = off; " : ""))
+		    (long long)s->sql.busy_timeout_ms, s->sql.read_only ? "on" : "off",
+		    s->sql.async_commit ? "SET synchronous_commit = off; " : ""))
 		return fw_no_memory(err);
 	return s->sql.dialect->script(&s->sql, sql, err);
 }
@@ -215,15 +221,18 @@ static int postgres_schema_find(struct sql *s, int64_t *version, struct fw_err *
 {
 	const char *schema = postgres_db(s)->schema;
 	bool there[2] = {false}; /* a table of ours; tables of another program */
-	int rc = sql_query(s, "SELECT count(*) FILTER (WHERE relname = 'meta'), count(*) FILTER (WHERE relname IN"
+	int rc = sql_query(s,
+		"SELECT count(*) FILTER (WHERE relname = 'meta'), count(*) FILTER (WHERE relname IN"
 		" ('feeds', 'entries', 'schedule', 'hosts')) FROM pg_class WHERE relnamespace = (SELECT oid FROM"
-			" pg_namespace"
-		" WHERE nspname = ?1)", SQL_V(SQL_TEXT(fw_str(schema))), postgres_tables_row, there, err);
+		" pg_namespace"
+		" WHERE nspname = ?1)",
+		SQL_V(SQL_TEXT(fw_str(schema))), postgres_tables_row, there, err);
 
 	if (!rc && there[1] && !there[0])
 		return fw_err_set(err, FW_EINVAL,
 			"%s: schema \"%s\" holds tables of another program, or of feedwheel before its first release: "
-			"add ?schema=NAME to the URL", s->name, schema);
+			"add ?schema=NAME to the URL",
+			s->name, schema);
 	return rc ? rc : sql_schema_version(s, there[0], version, err);
 }
 
@@ -259,7 +268,7 @@ static int postgres_schema_lock(struct sql *s, struct fw_err *err)
 	return rc ? sql_end(s, rc, err) : 0;
 }
 
-/* ---- open and close ------------------------------------------------------------------------------------ */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static void postgres_close(struct store *st)
 {
@@ -274,7 +283,8 @@ static void postgres_close(struct store *st)
 
 static int postgres_open_tables(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
-	static const struct sql_tables_open TABLES = {postgres_schema_find, postgres_schema_lock, sql_end, postgres_search_tables};
+	static const struct sql_tables_open TABLES = {
+		postgres_schema_find, postgres_schema_lock, sql_end, postgres_search_tables};
 	struct postgres_db *s = postgres_db(sql);
 	int rc = postgres_connect(s, d, err);
 
@@ -399,21 +409,24 @@ int postgres_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, 
 		" AND NOT EXISTS (SELECT 1 FROM entries_changed c WHERE c.entry_id = e.id) LIMIT 20"};
 
 	if (deep)
-		return sql_check(sql_of(st), "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL enable_seqscan = on;"
-			" SET LOCAL enable_hashjoin = on; SET LOCAL statement_timeout = 0", &INDEX, cb, ctx, err);
-	return sql_query(sql_of(st), "SELECT current_setting('server_version'), current_setting('fsync'),"
+		return sql_check(sql_of(st),
+			"BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL enable_seqscan = on;"
+			" SET LOCAL enable_hashjoin = on; SET LOCAL statement_timeout = 0",
+			&INDEX, cb, ctx, err);
+	return sql_query(sql_of(st),
+		"SELECT current_setting('server_version'), current_setting('fsync'),"
 		" current_setting('synchronous_commit'), current_setting('full_page_writes'),"
-			" current_setting('autovacuum'),"
+		" current_setting('autovacuum'),"
 		" (SELECT coalesce(max(extract(epoch FROM now() - xact_start)), 0)::int8 FROM pg_stat_activity"
-		" WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL)", SQL_NONE, postgres_inspect_row,
-		&(struct postgres_inspection){cb, ctx}, err);
+		" WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL)",
+		SQL_NONE, postgres_inspect_row, &(struct postgres_inspection){cb, ctx}, err);
 }
 
-static const char *const schemes[] = {FW_STORE_POSTGRES_SCHEMES};
+static const char *const postgres_schemes[] = {FW_STORE_POSTGRES_SCHEMES};
 
 const struct store_driver store_postgres = {
 	.name = "postgres",
-	.schemes = schemes,
+	.schemes = postgres_schemes,
 	.open = postgres_open,
 	.close = postgres_close,
 	.inspect = postgres_inspect,

@@ -24,17 +24,17 @@ struct postgres_db {
 	struct sql sql;
 	PGconn *c;
 	char schema[64], channel[64];
-	char session[20];         /* behind a pooler: a mark that our session has; "": no pooler */
-	bool broken;              /* the connection is unusable */
+	char session[20]; /* behind a pooler: a mark that our session has; "": no pooler */
+	bool broken;      /* the connection is unusable */
 	bool listening, notified;
-	bool in_callback;         /* a row callback runs */
+	bool in_callback;                      /* a row callback runs */
 	const char *kept[POSTGRES_STATEMENTS]; /* prepared as "s0", "s1" ... */
 	size_t kept_n;
 	struct postgres_sent *sent; /* statements that were sent, and whose results were not read */
 	size_t sent_n, sent_cap;
 	/* error of a statement whose result was not awaited; rc 0: none */
 	struct fw_err late;
-	struct fw_buf value;      /* parameters of the current statement in binary */
+	struct fw_buf value; /* parameters of the current statement in binary */
 };
 
 static inline struct postgres_db *postgres_db(struct sql *s)

@@ -73,13 +73,18 @@ int postgres_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_chan
 
 	if (what == SQL_ENTRY_CHANGING)
 		return 0;
-	return sql_exec(s, what == SQL_ENTRY_REMOVING ? "DELETE FROM entries_fts WHERE id = ?1" :
-		"INSERT INTO entries_changed (entry_id) VALUES (?1)", &id, 1, err);
+	return sql_exec(s,
+		what == SQL_ENTRY_REMOVING ? "DELETE FROM entries_fts WHERE id = ?1" :
+					     "INSERT INTO entries_changed (entry_id) VALUES (?1)",
+		&id, 1, err);
 }
 
 struct tsvector_step {
 	struct sql_search_step step;
-	struct { int64_t id; struct fw_str words; } put[2 * STEP_ROWS];
+	struct {
+		int64_t id;
+		struct fw_str words;
+	} put[2 * STEP_ROWS];
 };
 
 static int tsvector_entry_add(struct sql_search_step *step, int64_t id, struct fw_str words)
@@ -102,7 +107,8 @@ static int tsvector_entry_add(struct sql_search_step *step, int64_t id, struct f
 static int tsvector_entries_write(struct sql_search_step *step, struct fw_err *err)
 {
 	const struct tsvector_step *p = (const struct tsvector_step *)step;
-	struct sql_rows r = SQL_ROWS(step->s, err, "INSERT INTO entries_fts (id, words) SELECT v.id, v.words::tsvector"
+	struct sql_rows r = SQL_ROWS(step->s, err,
+		"INSERT INTO entries_fts (id, words) SELECT v.id, v.words::tsvector"
 		" FROM {rows} entries e WHERE e.id = v.id ON CONFLICT (id) DO UPDATE SET words = excluded.words",
 		"id:i words:t");
 

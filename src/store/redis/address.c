@@ -15,8 +15,7 @@
 
 int rs_feed_missing(const struct rs *r, int64_t feed_id, struct fw_err *err)
 {
-	return fw_err_set(
-		err, FW_ENOTFOUND, "%s: no feed has the number %lld", r->target.name, (long long)feed_id);
+	return fw_err_set(err, FW_ENOTFOUND, "%s: no feed has the number %lld", r->target.name, (long long)feed_id);
 }
 
 int rs_feed_rows_read(struct rs *r, const int64_t *id, size_t n, struct rs_reply ***row, struct fw_err *err)
@@ -186,9 +185,11 @@ static int feed_merge_finish(struct rs *r, int64_t id, int64_t into_id, struct f
 		rs_call(r, rs_cell(r, id), RS_WRITE, "unmerge");
 		rs_addi(r, id);
 		rc = rs_run(r, "merging feeds", err);
-		return rc ? rc : !there ? rs_feed_missing(r, into_id, err) :
-			fw_err_set(err, FW_EAGAIN, "%s: feed %lld is being merged into another feed: try again",
-				r->target.name, (long long)into_id);
+		return rc ? rc :
+			!there ?
+			    rs_feed_missing(r, into_id, err) :
+			    fw_err_set(err, FW_EAGAIN, "%s: feed %lld is being merged into another feed: try again",
+				    r->target.name, (long long)into_id);
 	}
 	/*
 	 * lists over all cells start again: the entries are in both feeds now, and soon in one only
@@ -247,16 +248,18 @@ int rs_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_e
 	int rc = rs_slot_start(r, true, err);
 
 	if (!rc && feed_id == into_id)
-		return fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two different feeds",
-			r->target.name, (long long)feed_id);
+		return fw_err_set(err, FW_EINVAL,
+			"%s: feed %lld cannot be merged into itself: name two different feeds", r->target.name,
+			(long long)feed_id);
 	for (int i = 0; !rc && answer < 0 && i < TRIES; i++) {
-		rc = into_id ? feed_merge_start(r, feed_id, into_id, &answer, err) : feed_remove(r, feed_id, 0, &answer, err);
+		rc = into_id ? feed_merge_start(r, feed_id, into_id, &answer, err) :
+			       feed_remove(r, feed_id, 0, &answer, err);
 		if (!rc && answer < 0)
 			rc = rs_merges_finish(r, rs_cell(r, feed_id), err);
 	}
 	if (rc || answer > 0)
 		return rc;
 	return answer ? fw_err_set(err, FW_EAGAIN, "%s: feed %lld is being merged into another feed: try again",
-				r->target.name, (long long)feed_id)
-		      : rs_feed_missing(r, feed_id, err);
+				r->target.name, (long long)feed_id) :
+			rs_feed_missing(r, feed_id, err);
 }

@@ -13,11 +13,11 @@
  * On a cluster each cell has its own transaction. A second outcome of the same feed in one commit
  * also gets its own transaction.
  *
- * Ids are reserved before the transaction. Reserved entry ids stand in `reserved_ids` until they are
- * stored, and readers that follow entries by id see no higher id before that (entries.c). So entry
- * ids appear in order. If a process dies with reserved ids, they are revoked: `revoked`, which each
- * commit watches from before it reserves ids, is raised in all cells, and then the ids are given
- * up.
+ * Ids are reserved before the transaction. Reserved entry ids stand in `reserved_ids` until they
+ * are stored, and readers that follow entries by id see no higher id before that (entries.c). So
+ * entry ids appear in order. If a process dies with reserved ids, they are revoked: `revoked`,
+ * which each commit watches from before it reserves ids, is raised in all cells, and then the ids
+ * are given up.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@
 
 #define TRIES 20
 #define RESERVE_TIMEOUT_MS 10000 /* time limit for storing entries after their ids are reserved */
-#define HISTORY_MAX 100      /* visits of a feed that are searched for a repeated push */
+#define HISTORY_MAX 100          /* visits of a feed that are searched for a repeated push */
 
 static bool plan_has_visit(const struct redis_commit_plan *p)
 {
@@ -243,7 +243,8 @@ static void plan_entries_read(struct redis_commit_plan *p, const struct rs_reply
 	for (size_t i = 0; i < p->item_n; i++) {
 		struct redis_commit_entry item = {.e = p->item[i].e};
 
-		item.is_new = known->elem[i]->type != RS_TEXT || !rs_key_value_unpack(known->elem[i]->text, &item.known);
+		item.is_new = known->elem[i]->type != RS_TEXT ||
+			!rs_key_value_unpack(known->elem[i]->text, &item.known);
 		if (!item.is_new && item.known.hash == item.e->hash)
 			continue;
 		p->new_n += item.is_new;
@@ -486,9 +487,7 @@ static int plan_settle(struct redis_commit *w, struct redis_commit_plan *p, stru
 	o->visit.changed_n = p->result == PLAN_STORED ? p->changed_n : 0;
 	if (p->result == PLAN_STORED && !w->push && o->groups & FW_GROUP_URL && !p->has_url)
 		o->rc = FW_EINVAL;
-	return has_url && !fw_str_eq(p->url_was, o->feed->url)
-		? rs_url_release(w->r, p->url_was, o->feed_id, err)
-		: 0;
+	return has_url && !fw_str_eq(p->url_was, o->feed->url) ? rs_url_release(w->r, p->url_was, o->feed_id, err) : 0;
 }
 
 static int cell_settle(struct redis_commit *w, int cell, struct fw_err *err)
@@ -575,7 +574,7 @@ int rs_commit(struct store *st, struct store_commit *c, struct fw_err *err)
 		rc = commit_try(&w, err);
 	if (one)
 		one->visit.kind = kind;
-	return rc || !w.retry ? rc
-			      : fw_err_set(err, FW_EAGAIN, "%s: other processes keep changing these feeds: try again",
+	return rc || !w.retry ? rc :
+				fw_err_set(err, FW_EAGAIN, "%s: other processes keep changing these feeds: try again",
 					w.r->target.name);
 }

@@ -12,7 +12,7 @@ struct redis_commit_entry { /* an entry that is new or changed */
 	const struct fw_entry_row *e;
 	struct rs_key_value known; /* id 0: retention removed the entry */
 	bool is_new;
-	int64_t seen_ms; /* first seen; 0: now */
+	int64_t seen_ms;   /* first seen; 0: now */
 	uint32_t revision; /* the previous one */
 };
 
@@ -26,7 +26,7 @@ enum redis_commit_result {
 struct redis_commit_plan { /* one outcome */
 	struct fw_outcome *o;
 	int cell, shard;
-	bool has_url; /* the feed got its new address */
+	bool has_url;    /* the feed got its new address */
 	unsigned change; /* groups of the feed row that change, as bits by RS_* */
 	enum redis_commit_result result;
 	struct fw_feed feed; /* schedule row, before and then after the commit */
@@ -60,7 +60,7 @@ struct redis_commit {
 	struct fw_str *host_row;   /* rows of hosts in shards that this lease does not hold */
 	bool push;                 /* no lease: the schedule does not change */
 	bool retry;                /* another try is needed */
-	bool publishes;                /* a schedule changes: publish that */
+	bool publishes;            /* a schedule changes: publish that */
 	int64_t now_ms;            /* clock of the server */
 	int64_t visit_id;          /* the last visit id that was given */
 	int64_t first_id, new_n;   /* new_n entry ids above first_id are reserved */

@@ -6,7 +6,7 @@
 #include "store/redis/commit.h"
 #include "base/banned.h"
 
-#define CHUNK 32       /* visits per chunk: script/head.lua */
+#define CHUNK 32 /* visits per chunk: script/head.lua */
 
 /* ---- the new rows ---------------------------------------------------------------------------- */
 
@@ -88,7 +88,8 @@ static void schedule_row_add(struct rs *r, const struct redis_commit_plan *p)
 }
 
 /* Schedule rows of one shard, from plan p on. Returns the first plan of the next shard. */
-static const struct redis_commit_plan *schedule_rows_write(struct redis_commit *w, int cell, const struct redis_commit_plan *p, const struct redis_commit_plan *end)
+static const struct redis_commit_plan *schedule_rows_write(
+	struct redis_commit *w, int cell, const struct redis_commit_plan *p, const struct redis_commit_plan *end)
 {
 	bool begun = false;
 	int shard = p->shard;
@@ -165,9 +166,11 @@ static void cell_feeds_write(struct redis_commit *w, int cell)
 }
 
 /* The pair of words for one entry: for the hash of rows, the ids, or the dates. */
-typedef void pair_fn(const struct redis_commit *w, const struct redis_commit_plan *p, const struct redis_commit_entry *i);
+typedef void pair_fn(
+	const struct redis_commit *w, const struct redis_commit_plan *p, const struct redis_commit_entry *i);
 
-static void row_pair(const struct redis_commit *w, const struct redis_commit_plan *p, const struct redis_commit_entry *i)
+static void row_pair(
+	const struct redis_commit *w, const struct redis_commit_plan *p, const struct redis_commit_entry *i)
 {
 	struct fw_entry_row row = *i->e;
 
@@ -187,7 +190,8 @@ static void id_pair(const struct redis_commit *w, const struct redis_commit_plan
 	rs_addi(w->r, i->known.id);
 }
 
-static void date_pair(const struct redis_commit *w, const struct redis_commit_plan *p, const struct redis_commit_entry *i)
+static void date_pair(
+	const struct redis_commit *w, const struct redis_commit_plan *p, const struct redis_commit_entry *i)
 {
 	(void)p;
 	rs_addi(w->r, i->known.date_ms);
@@ -201,7 +205,8 @@ static void pairs_write(struct redis_commit *w, int cell, const char *cmd, const
 	bool begun = false;
 
 	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
-		for (const struct redis_commit_entry *i = p->item; p->result == PLAN_STORED && i < p->item + p->item_n; i++) {
+		for (const struct redis_commit_entry *i = p->item; p->result == PLAN_STORED && i < p->item + p->item_n;
+			i++) {
 			if (!i->known.id)
 				continue;
 			if (!begun)

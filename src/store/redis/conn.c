@@ -42,7 +42,7 @@ struct rs_conn {
 	SSL_CTX *ctx;
 	SSL *ssl;
 	redisReader *reader;
-	struct fw_buf out, offsets;   /* commands, and the offset of each (size_t) */
+	struct fw_buf out, offsets;       /* commands, and the offset of each (size_t) */
 	struct fw_buf sent, sent_offsets; /* those of the last exchange */
 	struct fw_buf word;
 	size_t pushed; /* bytes of out that are sent already */
@@ -129,7 +129,8 @@ static int conn_wait(struct rs_conn *c, short events, int64_t deadline_ms, const
 		if (n == 0) {
 			c->broken = true;
 			return fw_err_set(err, FW_EIO,
-				"%s: no answer in time (%s): check the server's load, or raise connect_timeout_ms and timeout_ms",
+				"%s: no answer in time (%s): check the server's load, or raise connect_timeout_ms and "
+				"timeout_ms",
 				c->where, what);
 		}
 	}
@@ -184,8 +185,7 @@ static int tcp_connect(struct rs_conn *c, int64_t deadline_ms, struct fw_err *er
 		return fw_err_set(err, FW_EINVAL, "%s: invalid port", c->where);
 	rc = getaddrinfo(c->host, port, &hints, &list);
 	if (rc)
-		return fw_err_set(
-			err, FW_EIO, "%s: %s: check the host name", c->where, gai_strerror(rc));
+		return fw_err_set(err, FW_EIO, "%s: %s: check the host name", c->where, gai_strerror(rc));
 	rc = FW_EIO;
 	for (const struct addrinfo *ai = list; ai && rc; ai = ai->ai_next) {
 		if (c->fd >= 0)
@@ -215,8 +215,8 @@ static int tls_files(struct rs_conn *c, struct fw_err *err)
 {
 	const struct rs_target *t = c->target;
 
-	if (t->ca_file.p ? SSL_CTX_load_verify_locations(c->ctx, t->ca_file.p, NULL) != 1
-			 : SSL_CTX_set_default_verify_paths(c->ctx) != 1) {
+	if (t->ca_file.p ? SSL_CTX_load_verify_locations(c->ctx, t->ca_file.p, NULL) != 1 :
+			   SSL_CTX_set_default_verify_paths(c->ctx) != 1) {
 		ERR_clear_error();
 		return fw_err_set(err, FW_EINVAL, "%s: ca_file %s cannot be read", c->where,
 			t->ca_file.p ? t->ca_file.p : "of the system");
@@ -226,12 +226,11 @@ static int tls_files(struct rs_conn *c, struct fw_err *err)
 		return fw_err_set(err, FW_EINVAL, "%s: cert_file %s cannot be read", c->where, t->cert_file.p);
 	}
 	if (t->cert_file.p &&
-		SSL_CTX_use_PrivateKey_file(
-			c->ctx, t->key_file.p ? t->key_file.p : t->cert_file.p, SSL_FILETYPE_PEM) != 1) {
+		SSL_CTX_use_PrivateKey_file(c->ctx, t->key_file.p ? t->key_file.p : t->cert_file.p, SSL_FILETYPE_PEM) !=
+			1) {
 		ERR_clear_error();
-		return fw_err_set(err, FW_EINVAL,
-			"%s: key_file does not belong to cert_file %s, or cannot be read", c->where,
-			t->cert_file.p);
+		return fw_err_set(err, FW_EINVAL, "%s: key_file does not belong to cert_file %s, or cannot be read",
+			c->where, t->cert_file.p);
 	}
 	return 0;
 }
@@ -252,8 +251,8 @@ static int tls_connect(struct rs_conn *c, int64_t deadline_ms, struct fw_err *er
 		return rc;
 	c->ssl = SSL_new(c->ctx);
 	if (!c->ssl || SSL_set_fd(c->ssl, c->fd) != 1 ||
-		(numeric ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(c->ssl), c->host)
-			 : SSL_set1_host(c->ssl, c->host)) != 1 ||
+		(numeric ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(c->ssl), c->host) :
+			   SSL_set1_host(c->ssl, c->host)) != 1 ||
 		(!numeric && SSL_set_tlsext_host_name(c->ssl, c->host) != 1))
 		return tls_error(c, "setting up", err);
 	while ((rc = SSL_connect(c->ssl)) != 1) {
@@ -286,8 +285,7 @@ void rs_conn_close(struct rs_conn *c)
 	free(c);
 }
 
-int rs_conn_open(
-	const struct rs_target *t, const char *host, int port, struct rs_conn **out, struct fw_err *err)
+int rs_conn_open(const struct rs_target *t, const char *host, int port, struct rs_conn **out, struct fw_err *err)
 {
 	static redisReplyObjectFunctions make = {.createString = reply_on_string,
 		.createArray = reply_on_array,
@@ -629,8 +627,8 @@ int rs_conn_exchange(struct rs_conn *c, struct fw_arena *a, struct rs_reply **ou
 	return rc;
 }
 
-int rs_conn_listen(struct rs_conn *c, int wake_fd, int64_t timeout_ms, struct fw_arena *a,
-	struct rs_reply **reply, struct fw_err *err)
+int rs_conn_listen(struct rs_conn *c, int wake_fd, int64_t timeout_ms, struct fw_arena *a, struct rs_reply **reply,
+	struct fw_err *err)
 {
 	int64_t deadline_ms = fw_mono_ms() + timeout_ms;
 	size_t n = 0;

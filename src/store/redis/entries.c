@@ -92,8 +92,7 @@ static void page_request(struct rs *r, int cell, const void *ctx)
 	rs_addi(r, (int64_t)p->per);
 }
 
-int rs_walk_page(
-	struct rs *r, struct rs_walk *w, size_t most, struct rs_page_row **out, size_t *n, struct fw_err *err)
+int rs_walk_page(struct rs *r, struct rs_walk *w, size_t most, struct rs_page_row **out, size_t *n, struct fw_err *err)
 {
 	size_t per = r->cell_n > 1 ? most / (size_t)r->cell_n + 10 : most, k = 0;
 	int64_t edge = w->end; /* a cell may have more ids beyond it */
@@ -121,9 +120,9 @@ int rs_walk_page(
 		}
 		if (rows->n < per)
 			continue;
-		edge = w->done    ? (*out)[k - 1].id
-			: w->down ? FW_MAX(edge, (*out)[k - 1].id)
-				  : FW_MIN(edge, (*out)[k - 1].id);
+		edge = w->done  ? (*out)[k - 1].id :
+			w->down ? FW_MAX(edge, (*out)[k - 1].id) :
+				  FW_MIN(edge, (*out)[k - 1].id);
 		w->done = false;
 	}
 	if (k)
@@ -303,7 +302,8 @@ static int picks_buf_show(struct redis_entry_list *l, struct fw_buf *picks, int 
 {
 	if (!rc && picks->rc)
 		rc = rs_no_memory(l->r, err);
-	rc = rc ? rc : picks_show(l, (struct redis_pick *)(void *)picks->p, picks->len / sizeof(struct redis_pick), err);
+	rc = rc ? rc :
+		  picks_show(l, (struct redis_pick *)(void *)picks->p, picks->len / sizeof(struct redis_pick), err);
 	fw_buf_finish(picks);
 	return rc;
 }
@@ -341,8 +341,8 @@ static int entries_by_id(struct redis_entry_list *l, struct fw_err *err)
 		size_t n;
 
 		fw_arena_reset(&l->r->arena, RS_ARENA_KEEP);
-		rc = rs_walk_page(l->r, &w,
-			l->q->limit && !l->search ? FW_MIN(l->q->limit, (size_t)PAGE) : PAGE, &at, &n, err);
+		rc = rs_walk_page(
+			l->r, &w, l->q->limit && !l->search ? FW_MIN(l->q->limit, (size_t)PAGE) : PAGE, &at, &n, err);
 		for (size_t i = 0; !rc && i < n; i++)
 			fw_buf_add(&picks, &(struct redis_pick){0, at[i].id, at[i].cell}, sizeof(struct redis_pick));
 		rc = picks_buf_show(l, &picks, rc, err);
@@ -477,8 +477,7 @@ static int entry_list_run(struct redis_entry_list *l, struct fw_err *err)
 	return q->since_ms || q->after_id ? entries_sorted_by_date(l, err) : entries_by_date(l, err);
 }
 
-int rs_entry_list(
-	struct store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
+int rs_entry_list(struct store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct redis_entry_list l = {.r = rs_of(st), .q = q, .cb = cb, .ctx = ctx};
 	struct rs_search search;
@@ -518,8 +517,8 @@ static int key_show(int64_t feed_id, const struct rs_reply *all, fw_key_cb *cb, 
 int rs_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
-	struct rs_walk w = {.key = "feed_ids", .next = FW_MAX(first, INT64_C(1)) - 1,
-		.end = last < INT64_MAX ? last + 1 : last};
+	struct rs_walk w = {
+		.key = "feed_ids", .next = FW_MAX(first, INT64_C(1)) - 1, .end = last < INT64_MAX ? last + 1 : last};
 	int rc = rs_slot_start(r, false, err);
 
 	while (!rc && !w.done) {

@@ -37,8 +37,7 @@ int rs_event_put(struct store *st, const struct fw_event *event, size_t n, const
 		event_id_add(r, e->id);
 		rs_addi(r, fw_ids_ms(e->id));
 		b = rs_word(r);
-		fw_buf_addf(b, "%lld %lld %lld ", (long long)e->stamp_ms, (long long)e->section,
-			(long long)e->item);
+		fw_buf_addf(b, "%lld %lld %lld ", (long long)e->stamp_ms, (long long)e->section, (long long)e->item);
 		fw_buf_addstr(b, e->remote_ip.len ? e->remote_ip : FW_STR("-"));
 		fw_buf_addc(b, ' ');
 		fw_buf_addstr(b, e->property);

@@ -45,8 +45,8 @@ static void cell_ids_add(struct rs *r, const struct redis_cell_order *o, int cel
 }
 
 /* Reads schedule rows, which lie by shard. */
-static int schedule_rows_read(
-	struct rs *r, struct fw_feed *feed, struct rs_schedule_row *state, const int *shard, size_t n, struct fw_err *err)
+static int schedule_rows_read(struct rs *r, struct fw_feed *feed, struct rs_schedule_row *state, const int *shard,
+	size_t n, struct fw_err *err)
 {
 	int rc;
 
@@ -183,8 +183,8 @@ static int feed_show_one(struct redis_feed_list *l, const struct store_feed_quer
 	rc = rc || !pick.id ? rc : feed_picks_show(l, &pick, 1, err);
 	if (rc || l->shown)
 		return rc;
-	return q->id ? rs_feed_missing(l->r, q->id, err)
-		     : fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", l->r->target.name,
+	return q->id ? rs_feed_missing(l->r, q->id, err) :
+		       fw_err_set(err, FW_ENOTFOUND, "%s: no feed %.*s", l->r->target.name,
 			       FW_STR_ARG(fw_str_sub(q->url, 0, 200)));
 }
 
@@ -220,7 +220,8 @@ static void feed_picks_add(const struct redis_feed_list *l, const struct rs_repl
 
 		if (rs_schedule_row_unpack(rows->elem[i + 1]->text, &f, &s) &&
 			(l->q->status < 0 || (int)f.status == l->q->status) && (!l->q->failing || f.fail_n))
-			fw_buf_add(out, &(struct redis_feed_pick){f.due_at_ms, f.id, -1}, sizeof(struct redis_feed_pick));
+			fw_buf_add(
+				out, &(struct redis_feed_pick){f.due_at_ms, f.id, -1}, sizeof(struct redis_feed_pick));
 	}
 }
 
@@ -280,8 +281,7 @@ static int feeds_by_id(struct redis_feed_list *l, struct fw_err *err)
 	return rc;
 }
 
-int rs_feed_list(
-	struct store *st, const struct store_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
+int rs_feed_list(struct store *st, const struct store_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
 {
 	static const struct fw_feed_query any = {.status = -1};
 	struct redis_feed_list l = {.r = rs_of(st), .q = &any, .cb = cb, .ctx = ctx};
@@ -297,10 +297,7 @@ int rs_feed_list(
 	fw_store_lower(&low, q->q.match);
 	if (q->q.match.len)
 		l.match = fw_buf_str(&low);
-	rc = rc               ? rc
-		: low.rc      ? rs_no_memory(l.r, err)
-		: q->q.by_due ? feeds_by_due(&l, err)
-			      : feeds_by_id(&l, err);
+	rc = rc ? rc : low.rc ? rs_no_memory(l.r, err) : q->q.by_due ? feeds_by_due(&l, err) : feeds_by_id(&l, err);
 	fw_buf_finish(&low);
 	return rc;
 }
@@ -333,8 +330,7 @@ static void optional_int_add(struct rs *r, bool is, int64_t n, size_t width)
 }
 
 /* *answer: 1 done, 0 no such feed, -1 changed meanwhile, -2 being merged. */
-static int feed_set_try(
-	struct rs *r, const struct fw_feed *feed, unsigned what, int64_t *answer, struct fw_err *err)
+static int feed_set_try(struct rs *r, const struct fw_feed *feed, unsigned what, int64_t *answer, struct fw_err *err)
 {
 	struct fw_feed f = {0};
 	struct rs_reply **row;
@@ -377,6 +373,6 @@ int rs_feed_set(struct store *st, const struct fw_feed *feed, unsigned what, str
 	if (rc || answer == 1)
 		return rc;
 	return answer ? fw_err_set(err, FW_EAGAIN, "%s: other processes keep changing feed %lld: try again",
-				r->target.name, (long long)feed->id)
-		      : rs_feed_missing(r, feed->id, err);
+				r->target.name, (long long)feed->id) :
+			rs_feed_missing(r, feed->id, err);
 }

@@ -19,8 +19,7 @@ static struct fw_str server_setting_read(struct rs *r, const char *name)
 	rs_conn_add(c, FW_STR("CONFIG"));
 	rs_conn_add(c, FW_STR("GET"));
 	rs_conn_add(c, fw_str(name));
-	if (rs_conn_exchange(c, &r->arena, &all, &spare) || all->elem[0]->type != RS_ARRAY ||
-		all->elem[0]->n != 2)
+	if (rs_conn_exchange(c, &r->arena, &all, &spare) || all->elem[0]->type != RS_ARRAY || all->elem[0]->n != 2)
 		return FW_STR_NONE;
 	return all->elem[0]->elem[1]->text;
 }
@@ -42,7 +41,8 @@ static void inspect_durability(struct rs *r, fw_inspect_cb *cb, void *ctx)
 			"run 'redis-cli CONFIG SET appendfsync everysec', and set it in the server's configuration");
 	} else if (fw_str_eq(server_setting_read(r, "aof-load-truncated"), FW_STR("yes"))) {
 		cb(ctx, "durability", 1,
-			"aof-load-truncated is yes: a crash can leave half a transaction in the append-only file, and the next one completes it",
+			"aof-load-truncated is yes: a crash can leave half a transaction in the append-only file, and "
+			"the next one completes it",
 			"see feedwheel-store(7), section REDIS");
 	} else {
 		(void)fw_snprintf(text, sizeof(text), "append-only file, appendfsync %.*s%s",
@@ -64,8 +64,10 @@ static void inspect_memory(struct rs *r, fw_inspect_cb *cb, void *ctx)
 	(void)fw_snprintf(text, sizeof(text), "%lld MB used, maxmemory %lld MB%s", (long long)(used >> 20),
 		(long long)(max >> 20), max ? "" : " (none)");
 	if (max && !fw_str_eq(policy, FW_STR("noeviction")))
-		cb(ctx, "eviction", 2, "maxmemory-policy is not noeviction: when its memory is full, the server drops keys",
-			"run 'redis-cli CONFIG SET maxmemory-policy noeviction', and set it in the server's configuration");
+		cb(ctx, "eviction", 2,
+			"maxmemory-policy is not noeviction: when its memory is full, the server drops keys",
+			"run 'redis-cli CONFIG SET maxmemory-policy noeviction', and set it in the server's "
+			"configuration");
 	if (max && used / 10 > max / 11)
 		cb(ctx, "memory", 1, text, "raise the server's maxmemory, or lower entries_retention_ms");
 	else
@@ -84,8 +86,7 @@ static void inspect_server(struct rs *r, fw_inspect_cb *cb, void *ctx)
 	if (!valkey.p)
 		version = rs_info(r, "server", "redis_version");
 	(void)fw_snprintf(text, sizeof(text), "%s %.*s%s", valkey.p ? "Valkey" : "Redis",
-		FW_STR_ARG(fw_str_sub(version.p ? version : FW_STR("?"), 0, 40)),
-		r->cluster ? ", a cluster" : "");
+		FW_STR_ARG(fw_str_sub(version.p ? version : FW_STR("?"), 0, 40)), r->cluster ? ", a cluster" : "");
 	cb(ctx, "server", 0, text, "");
 }
 
@@ -115,14 +116,14 @@ static void row_check(const struct redis_findings *f, struct rs_reply *const *e)
 	if (!feed.host_key.len)
 		feed.host_key = FW_STR_NONE;
 	if (feed.id && host_id != store_feed_host_id(&feed))
-		(void)fw_snprintf(text, sizeof(text), "feed %lld: stored with host %lld, which is not its host", (long long)feed.id,
-			(long long)host_id);
+		(void)fw_snprintf(text, sizeof(text), "feed %lld: stored with host %lld, which is not its host",
+			(long long)feed.id, (long long)host_id);
 	else if (store_host_shard(host_id) != rs_int(e[1]))
 		(void)fw_snprintf(text, sizeof(text), "host %lld: stored in the wrong shard, %lld", (long long)host_id,
 			(long long)rs_int(e[1]));
 	else if (feed.id > f->feed_id)
-		(void)fw_snprintf(text, sizeof(text), "feed_id is %lld, but feed %lld exists",
-			(long long)f->feed_id, (long long)feed.id);
+		(void)fw_snprintf(text, sizeof(text), "feed_id is %lld, but feed %lld exists", (long long)f->feed_id,
+			(long long)feed.id);
 	if (text[0])
 		finding_report(f, "schedule", text);
 }
@@ -157,8 +158,8 @@ static int cell_check(struct rs *r, const struct redis_findings *f, int cell, st
 		if (!id || (rs_int(r->reply[0]->elem[i / 4]) == id && rs_cell(r, id) == cell))
 			continue;
 		(void)fw_snprintf(text, sizeof(text),
-			rs_cell(r, id) == cell ? "feed %lld: its address belongs to another feed"
-					       : "feed %lld: stored in the wrong cell",
+			rs_cell(r, id) == cell ? "feed %lld: its address belongs to another feed" :
+						 "feed %lld: stored in the wrong cell",
 			(long long)id);
 		finding_report(f, "addresses", text);
 	}
@@ -186,9 +187,8 @@ static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err 
 	f.visit_id = rs_int(got->elem[2]);
 	f.feed_id = rs_int(got->elem[3]);
 	if (f.entry_id < s.last_entry_id || f.visit_id < s.last_visit_id) {
-		(void)fw_snprintf(text, sizeof(text),
-			"entry_id is %lld and visit_id is %lld: higher ids exist", (long long)f.entry_id,
-			(long long)f.visit_id);
+		(void)fw_snprintf(text, sizeof(text), "entry_id is %lld and visit_id is %lld: higher ids exist",
+			(long long)f.entry_id, (long long)f.visit_id);
 		finding_report(&f, "meta", text);
 	}
 	for (int cell = 0; !rc && cell < r->cell_n; cell++)

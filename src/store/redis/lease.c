@@ -7,10 +7,10 @@
  *
  * With many cells a lease starts in cell 0, then in the other cells. Then cell 0 is read again to
  * see that the lease still exists: a worker that froze in between must not start with a lease that
- * is over. A lease ends in cell 0 (`ended_leases`), then in the other cells, and only then its shards
- * become free. So two workers can never commit to the same shard. If a worker dies in between, the
- * next heartbeat of any worker completes the steps. Each step is idempotent, because the id of a
- * lease is never used again.
+ * is over. A lease ends in cell 0 (`ended_leases`), then in the other cells, and only then its
+ * shards become free. So two workers can never commit to the same shard. If a worker dies in
+ * between, the next heartbeat of any worker completes the steps. Each step is idempotent, because
+ * the id of a lease is never used again.
  */
 #include <assert.h>
 
@@ -27,8 +27,7 @@
 
 int rs_lease_over(struct rs *r, struct fw_err *err)
 {
-	return fw_err_set(
-		err, FW_ESTALE, "%s: this worker's lease is over: others have its feeds", r->target.name);
+	return fw_err_set(err, FW_ESTALE, "%s: this worker's lease is over: others have its feeds", r->target.name);
 }
 
 static void strings_add(struct rs *r, const struct rs_reply *list)

@@ -14,10 +14,10 @@
 struct redis_load_feed { /* a feed of the load */
 	const struct fw_feed *feed;
 	struct redis_load_feed *first; /* the first one in the load with this address */
-	int64_t id;         /* 0: not assigned yet */
-	int64_t there;      /* id of the stored feed that has its address; 0: none */
-	bool taken;         /* a stored feed has its id */
-	bool put;           /* to be written */
+	int64_t id;                    /* 0: not assigned yet */
+	int64_t there;                 /* id of the stored feed that has its address; 0: none */
+	bool taken;                    /* a stored feed has its id */
+	bool put;                      /* to be written */
 };
 
 struct redis_load {
@@ -84,9 +84,8 @@ static int load_feeds_read(struct redis_load *w, struct fw_err *err)
 static int load_refuse(const struct redis_load *w, const struct redis_load_feed *i, int64_t there, struct fw_err *err)
 {
 	return fw_err_set(err, FW_EINVAL,
-		"%s: feed %lld (%.*s) differs from the stored feed %lld: copy into an empty store",
-		w->r->target.name, (long long)i->feed->id, FW_STR_ARG(fw_str_sub(i->feed->url, 0, 100)),
-		(long long)there);
+		"%s: feed %lld (%.*s) differs from the stored feed %lld: copy into an empty store", w->r->target.name,
+		(long long)i->feed->id, FW_STR_ARG(fw_str_sub(i->feed->url, 0, 100)), (long long)there);
 }
 
 static int load_feed_by_id(const void *a, const void *b)
@@ -255,8 +254,8 @@ static void load_set_results(const struct redis_load *w)
 		const struct redis_load_feed *i = &w->item[k];
 
 		assert(i->first);
-		w->l->made[k] = i->there ? (struct store_feed_new){i->there, true}
-					 : (struct store_feed_new){i->first->id, !i->put};
+		w->l->made[k] = i->there ? (struct store_feed_new){i->there, true} :
+					   (struct store_feed_new){i->first->id, !i->put};
 	}
 }
 
@@ -324,7 +323,8 @@ static int load_feeds(struct redis_load *w, struct fw_err *err)
  * Looks for these ids in all cells: entries in a sorted set, visits by script. The script that
  * loads a row checks the feed's own cell.
  */
-static int rows_find_existing(struct rs *r, bool visits, const int64_t *number, bool *there, size_t n, struct fw_err *err)
+static int rows_find_existing(
+	struct rs *r, bool visits, const int64_t *number, bool *there, size_t n, struct fw_err *err)
 {
 	int rc;
 
@@ -350,8 +350,8 @@ static int rows_find_existing(struct rs *r, bool visits, const int64_t *number, 
 }
 
 /* Of two rows with one id, or with one key of one feed, the first counts. */
-static int rows_drop_duplicates(struct rs *r, const int64_t *number, const struct fw_entry_row *key, bool *there,
-	size_t n, struct fw_err *err)
+static int rows_drop_duplicates(
+	struct rs *r, const int64_t *number, const struct fw_entry_row *key, bool *there, size_t n, struct fw_err *err)
 {
 	struct fw_map seen;
 	int rc = 0;

@@ -31,9 +31,7 @@ int rs_slot_start(struct rs *r, bool writes, struct fw_err *err)
 		return fw_err_set(err, FW_EINVAL, "%s: called from a callback", r->target.name);
 	fw_arena_reset(&r->arena, RS_ARENA_KEEP);
 	rs_discard(r);
-	return writes && r->read_only
-		? fw_err_set(err, FW_EINVAL, "%s: opened for reading only", r->target.name)
-		: 0;
+	return writes && r->read_only ? fw_err_set(err, FW_EINVAL, "%s: opened for reading only", r->target.name) : 0;
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -50,27 +48,26 @@ static const struct {
 	{"OOM", FW_EAGAIN, "its memory is full: raise its maxmemory, or lower entries_retention_ms"},
 	{"MISCONF", FW_EAGAIN, "it cannot write to its disk: free some space there, and check its log"},
 	{"BUSY", FW_EAGAIN, "it is busy with a script: wait, or run 'redis-cli SCRIPT KILL'"},
-	{"NOREPLICAS", FW_EAGAIN,
-		"it has fewer replicas than min-replicas-to-write: wait, or lower that"},
+	{"NOREPLICAS", FW_EAGAIN, "it has fewer replicas than min-replicas-to-write: wait, or lower that"},
 	{"CLUSTERDOWN", FW_EAGAIN, "some hash slots have no server: run 'redis-cli cluster info'"},
 	{"TRYAGAIN", FW_EAGAIN, "the hash slot is moving to another node: wait until that is done"},
 	{"ASK", FW_EAGAIN, "the hash slot is moving to another node: wait until that is done"},
 	{"MOVED", FW_EAGAIN, "the cluster redirects in circles: run 'redis-cli cluster nodes'"},
 	{"ERR Function not found", FW_EAGAIN,
-		"it lost the functions just after they were loaded, or is a replica without them: name the master in the URL"},
-	{"ERR max number of clients", FW_EAGAIN,
-		"it has too many connections: raise its maxclients"},
+		"it lost the functions just after they were loaded, or is a replica without them: name the master in "
+		"the URL"},
+	{"ERR max number of clients", FW_EAGAIN, "it has too many connections: raise its maxclients"},
 	{"NOAUTH", FW_EINVAL, "it requires a password: write redis://user:password@host (or :password@)"},
 	{"WRONGPASS", FW_EINVAL, "it refuses this user and password"},
 	{"ERR AUTH", FW_EINVAL, "it has no password: remove the password from the URL"},
 	{"NOPERM", FW_EINVAL,
 		"this user lacks permissions: its ACL needs ~PREFIX* ~{PREFIX* &PREFIX* +@all -@dangerous +info"},
 	{"DENIED", FW_EINVAL,
-		"it accepts no connections from other machines: set a password on the server, or change its bind address"},
+		"it accepts no connections from other machines: set a password on the server, or change its bind "
+		"address"},
 	{"ERR DB index", FW_EINVAL,
 		"it has no database with this number: remove the number from the URL, or raise its 'databases'"},
-	{"ERR SELECT is not allowed", FW_EINVAL,
-		"a cluster has database 0 only: remove the number from the URL"},
+	{"ERR SELECT is not allowed", FW_EINVAL, "a cluster has database 0 only: remove the number from the URL"},
 	{"WRONGTYPE", FW_EINVAL, "another program uses these keys: choose another ?prefix= or database"},
 	{"ERR unknown command", FW_EVERSION, "feedwheel needs Redis 7.0 or newer"},
 };
@@ -82,8 +79,7 @@ int rs_error(struct rs *r, struct fw_str text, const char *doing, struct fw_err 
 			return fw_err_set(err, reply_errors[i].rc, "%s: %s: %.*s: %s", r->target.name, doing,
 				FW_STR_ARG(fw_str_sub(text, 0, 80)), reply_errors[i].remedy);
 	}
-	return fw_err_set(
-		err, FW_EINVAL, "%s: %s: %.*s", r->target.name, doing, FW_STR_ARG(fw_str_sub(text, 0, 160)));
+	return fw_err_set(err, FW_EINVAL, "%s: %s: %.*s", r->target.name, doing, FW_STR_ARG(fw_str_sub(text, 0, 160)));
 }
 
 static const struct rs_reply *first_error(const struct rs_reply *all)
@@ -156,8 +152,8 @@ static int conn_authenticate(struct rs *r, struct rs_conn *c, struct fw_err *err
 	rs_conn_command(c, "PING");
 	rc = rs_conn_exchange(c, &r->arena, &all, err);
 	bad = all && all->elem ? first_error(all) : NULL;
-	return bad ? rs_error(r, bad->text, "opening", err)
-		   : rc; /* also if the server sent an error and closed the connection */
+	return bad ? rs_error(r, bad->text, "opening", err) :
+		     rc; /* also if the server sent an error and closed the connection */
 }
 
 static int conn_open(struct rs *r, int cell, const char *host, int port, struct fw_err *err)
@@ -197,12 +193,10 @@ static int slot_range_apply(struct rs *r, const struct rs_reply *range, bool *kn
 	int port, rc = 0;
 	char host[256];
 
-	if (range->type != RS_ARRAY || range->n < 3 || range->elem[2]->type != RS_ARRAY ||
-		range->elem[2]->n < 2)
-		return fw_err_set(err, FW_EAGAIN, "%s: reading the cluster's slots: malformed reply",
-			r->target.name);
-	(void)fw_str_copy(host, sizeof(host),
-		range->elem[2]->elem[0]->text.len ? range->elem[2]->elem[0]->text : r->target.host);
+	if (range->type != RS_ARRAY || range->n < 3 || range->elem[2]->type != RS_ARRAY || range->elem[2]->n < 2)
+		return fw_err_set(err, FW_EAGAIN, "%s: reading the cluster's slots: malformed reply", r->target.name);
+	(void)fw_str_copy(
+		host, sizeof(host), range->elem[2]->elem[0]->text.len ? range->elem[2]->elem[0]->text : r->target.host);
 	port = (int)rs_int(range->elem[2]->elem[1]);
 	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
 		unsigned slot = hash_slot(r->tag[cell]);
@@ -232,9 +226,9 @@ static int cells_find(struct rs *r, int ask, struct fw_err *err)
 		return rc;
 	r->cluster = all->elem[0]->type == RS_ARRAY;
 	if (!r->cluster)
-		return fw_str_starts(all->elem[0]->text, FW_STR("ERR "))
-			? 0
-			: rs_error(r, all->elem[0]->text, "opening", err);
+		return fw_str_starts(all->elem[0]->text, FW_STR("ERR ")) ?
+			0 :
+			rs_error(r, all->elem[0]->text, "opening", err);
 	for (size_t i = 0; !rc && i < all->elem[0]->n; i++)
 		rc = slot_range_apply(r, all->elem[0]->elem[i], known, err);
 	for (int cell = 0; !rc && cell < RS_CELLS; cell++) {
@@ -516,8 +510,7 @@ static int subscriber_open(struct rs *r, struct fw_err *err)
 }
 
 /* Wait for a message of another process. Messages of this store do not count. */
-static int rs_wait(
-	struct store *st, int wake_fd, int64_t timeout_ms, bool *is_changed, struct fw_err *err)
+static int rs_wait(struct store *st, int wake_fd, int64_t timeout_ms, bool *is_changed, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	int64_t deadline_ms = fw_mono_ms() + timeout_ms;
@@ -530,7 +523,8 @@ static int rs_wait(
 	while (!rc) {
 		int64_t left = *is_changed ? 0 : deadline_ms - fw_mono_ms();
 
-		rc = rs_conn_listen(r->subscriber, *is_changed ? -1 : wake_fd, FW_MAX(left, 0), &r->messages, &msg, err);
+		rc = rs_conn_listen(
+			r->subscriber, *is_changed ? -1 : wake_fd, FW_MAX(left, 0), &r->messages, &msg, err);
 		if (rc || !msg)
 			break;
 		if (msg->type == RS_ARRAY && msg->n == 3 && !fw_str_eq(msg->elem[2]->text, fw_str(r->sender_id)))
@@ -563,8 +557,8 @@ static bool prefix_is_good(struct fw_str s)
 
 static int target_from_url(struct rs *r, const struct fw_store_config *cfg, struct fw_err *err)
 {
-	static const char *const known[] = {"db", "prefix", "connect_timeout_ms", "timeout_ms", "ca_file",
-		"cert_file", "key_file", "verify", NULL};
+	static const char *const known[] = {
+		"db", "prefix", "connect_timeout_ms", "timeout_ms", "ca_file", "cert_file", "key_file", "verify", NULL};
 	struct rs_target *t = &r->target;
 	struct fw_str verify, prefix;
 	struct fw_dsn d;
@@ -573,8 +567,7 @@ static int target_from_url(struct rs *r, const struct fw_store_config *cfg, stru
 
 	rc = rc ? rc : fw_dsn_only(&d, known, err);
 	rc = rc ? rc : fw_dsn_number(&d, "db", 0, 100000, 0, &db, err);
-	rc = rc ? rc
-		: fw_dsn_number(&d, "connect_timeout_ms", 1, 600000, CONNECT_MS, &t->connect_timeout_ms, err);
+	rc = rc ? rc : fw_dsn_number(&d, "connect_timeout_ms", 1, 600000, CONNECT_MS, &t->connect_timeout_ms, err);
 	rc = rc ? rc : fw_dsn_number(&d, "timeout_ms", 1, 600000, TIMEOUT_MS, &t->timeout_ms, err);
 	if (rc)
 		return rc;
@@ -593,17 +586,16 @@ static int target_from_url(struct rs *r, const struct fw_store_config *cfg, stru
 		return open_refuse(r, "verify: write yes or no", FW_EINVAL, err);
 	t->verify = !verify.p || fw_str_eq(verify, FW_STR("yes"));
 	if (fw_str_eq(d.scheme, FW_STR("redis+unix"))) {
-		t->path = d.path.p ? (struct fw_str){fw_arena_printf(&r->own, "/%s", d.path.p), d.path.len + 1}
-				   : FW_STR_NONE;
+		t->path = d.path.p ? (struct fw_str){fw_arena_printf(&r->own, "/%s", d.path.p), d.path.len + 1} :
+				     FW_STR_NONE;
 		if (d.host.p || !d.path.len)
 			return open_refuse(r, "write redis+unix:///path/of/the/socket", FW_EINVAL, err);
 	} else {
 		t->host = d.host.p ? d.host : FW_STR("127.0.0.1");
 		t->port = d.port ? d.port : 6379;
 		if (d.path.len && (!fw_str_int(d.path, &db) || db < 0 || db > 100000))
-			return open_refuse(r,
-				"invalid number of the database: write redis://host:6379/0",
-				FW_EINVAL, err);
+			return open_refuse(
+				r, "invalid number of the database: write redis://host:6379/0", FW_EINVAL, err);
 	}
 	t->db = (int)db;
 	return r->own.failed ? rs_no_memory(r, err) : 0;
@@ -658,8 +650,8 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 		return rc;
 	schema = rs_int(r->reply[0]->elem[0]);
 	if (!schema && old)
-		return open_refuse(r, "a store of a version before the first release: choose another prefix",
-			FW_EVERSION, err);
+		return open_refuse(
+			r, "a store of a version before the first release: choose another prefix", FW_EVERSION, err);
 	if (!schema && (!(cfg->flags & FW_STORE_CREATE) || r->read_only))
 		return open_refuse(
 			r, "the store does not exist: create it with `feedwheel add URL`", FW_ENOTFOUND, err);
@@ -675,9 +667,8 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	r->cell_n = (int)rs_int(r->reply[0]->elem[1]);
 	if (schema == RS_SCHEMA && (r->cell_n == 1 || r->cell_n == RS_CELLS))
 		return 0;
-	return fw_err_set(err, FW_EVERSION,
-		"%s: schema %lld is newer than this program (schema %d): upgrade feedwheel", r->target.name,
-		(long long)schema, RS_SCHEMA);
+	return fw_err_set(err, FW_EVERSION, "%s: schema %lld is newer than this program (schema %d): upgrade feedwheel",
+		r->target.name, (long long)schema, RS_SCHEMA);
 }
 
 static void rs_close(struct store *st)
@@ -729,11 +720,11 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	return 0;
 }
 
-static const char *const schemes[] = {FW_STORE_REDIS_SCHEMES};
+static const char *const redis_schemes[] = {FW_STORE_REDIS_SCHEMES};
 
 const struct store_driver store_redis = {
 	.name = "redis",
-	.schemes = schemes,
+	.schemes = redis_schemes,
 	.open = rs_open,
 	.close = rs_close,
 	.clock = rs_clock,

@@ -15,12 +15,12 @@
 #define STATE_TAIL ((size_t)38) /* " new last" at the end of a schedule row */
 #define SHARD_DIGITS 4
 
-#define MEMBERS(bit, ...)                                                                                      \
-	{                                                                                                      \
-		fw_feed_fields, &fw_feed_field_n, bit,                                                         \
-		{                                                                                              \
-			__VA_ARGS__, NULL                                                                      \
-		}                                                                                              \
+#define MEMBERS(bit, ...)                              \
+	{                                              \
+		fw_feed_fields, &fw_feed_field_n, bit, \
+		{                                      \
+			__VA_ARGS__, NULL              \
+		}                                      \
 	}
 
 const struct rs_group rs_group[RS_GROUP_N] = {
@@ -376,9 +376,10 @@ void rs_feed_row_unpack(struct fw_str row, struct fw_feed *f)
 
 void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v, int64_t before_id)
 {
-	int64_t n[] = {v->feed_id, before_id, v->new_n, v->changed_n, v->run_id, v->at_ms, (int64_t)v->kind, v->http_status, v->redirects, v->slot, v->lateness_ms,
-		v->dns_us, v->connect_us, v->tls_us, v->first_byte_us, v->total_us, v->parse_us,
-		(int64_t)v->wire_bytes, (int64_t)v->body_bytes, v->item_n, v->queue_us, v->store_us};
+	int64_t n[] = {v->feed_id, before_id, v->new_n, v->changed_n, v->run_id, v->at_ms, (int64_t)v->kind,
+		v->http_status, v->redirects, v->slot, v->lateness_ms, v->dns_us, v->connect_us, v->tls_us,
+		v->first_byte_us, v->total_us, v->parse_us, (int64_t)v->wire_bytes, (int64_t)v->body_bytes, v->item_n,
+		v->queue_us, v->store_us};
 
 	size_t from;
 
@@ -503,5 +504,6 @@ bool rs_host_unpack(struct fw_str row, struct store_host *h)
 	struct fw_str ok = fw_str_split(row, ' ', &cooldown);
 
 	cooldown = fw_str_split(cooldown, ' ', &delay);
-	return fw_str_int(ok, &h->next_ok_ms) && fw_str_int(cooldown, &h->cooldown_until_ms) && fw_str_int(delay, &h->learned_delay_ms);
+	return fw_str_int(ok, &h->next_ok_ms) && fw_str_int(cooldown, &h->cooldown_until_ms) &&
+		fw_str_int(delay, &h->learned_delay_ms);
 }

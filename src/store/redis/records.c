@@ -26,8 +26,8 @@ static void record_name_add(
 	rs_word_end(r);
 }
 
-int rs_record_put(struct store *st, const struct fw_record *record, bool if_absent, bool wake, bool *was,
-	struct fw_err *err)
+int rs_record_put(
+	struct store *st, const struct fw_record *record, bool if_absent, bool wake, bool *was, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	int rc = rs_slot_start(r, true, err);
@@ -101,8 +101,7 @@ static int record_names_read(
 }
 
 /* Records that were removed meanwhile are skipped. */
-static int records_show(
-	struct rs *r, const struct rs_reply *names, fw_record_cb *cb, void *ctx, struct fw_err *err)
+static int records_show(struct rs *r, const struct rs_reply *names, fw_record_cb *cb, void *ctx, struct fw_err *err)
 {
 	int rc;
 
@@ -120,8 +119,8 @@ static int records_show(
 	return rc;
 }
 
-int rs_record_list(struct store *st, const struct store_record_query *query, fw_record_cb *cb, void *ctx,
-	struct fw_err *err)
+int rs_record_list(
+	struct store *st, const struct store_record_query *query, fw_record_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	const struct fw_record_query *q = &query->q;
@@ -138,8 +137,8 @@ int rs_record_list(struct store *st, const struct store_record_query *query, fw_
 	}
 	while (!rc && got == LIST_STEP && left) {
 		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
-		rc = after.rc ? rs_no_memory(r, err)
-			      : record_names_read(r, q, fw_buf_str(&after), FW_MIN(left, (size_t)LIST_STEP), err);
+		rc = after.rc ? rs_no_memory(r, err) :
+				record_names_read(r, q, fw_buf_str(&after), FW_MIN(left, (size_t)LIST_STEP), err);
 		got = rc ? 0 : r->reply[0]->n;
 		if (got) {
 			fw_buf_reset(&after);
@@ -152,8 +151,7 @@ int rs_record_list(struct store *st, const struct store_record_query *query, fw_
 	return rc;
 }
 
-int rs_record_remove(
-	struct store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
+int rs_record_remove(struct store *st, struct fw_str kind, struct fw_str key, struct fw_str value, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
 	int rc = rs_slot_start(r, true, err);

@@ -8,20 +8,21 @@
  * and all its rows stay in cell (feed id modulo number of cells) for life. So the feeds of one
  * shard are spread over all cells.
  *
- *	schedule:SHARD  hash, feed id to schedule row (pack.c), with the due time; read as a whole
- *	feed            hash, feed id to feed row: its shard, and the groups of members (pack.c)
- *	feed_ids        sorted set of feed ids
- *	version         hash, shard to the number of changes of its schedule from outside (driver.h)
- *	hosts:SHARD     hash, host id to "next_ok_ms cooldown_until_ms learned_delay_ms", in cell (shard modulo
- *	                number of cells)
- *	keys:FEED       hash, entry key to "hash entry date"; entry 0: removed by retention
- *	entries         hash, entry id to its row; entry_ids, entry_dates: sorted sets of the ids
- *	visits          hash, chunks of visits (script/head.lua); visit_ids: their sorted set
- *	lease:ID        exists while that lease does; each commit watches its own
- *	revoked         counter, raised to revoke reserved ids; each commit watches it (commit.c)
- *	adopting        hash, feed id to the address that the feed is about to get
- *	void            set of feed ids that will never exist
- *	merging         hash, feed id to the feed that gets its entries, while the merge runs
+ * 	schedule:SHARD  hash, feed id to schedule row (pack.c), with the due time; read as a whole
+ *	feed
+ *  hash, feed id to feed row: its shard, and the groups of members (pack.c) feed_ids        sorted
+ *  set of feed ids version         hash, shard to the number of changes of its schedule from
+ *  outside (driver.h) hosts:SHARD     hash, host id to "next_ok_ms cooldown_until_ms
+ *  learned_delay_ms", in cell (shard modulo
+ * 	                number of cells)
+ * 	keys:FEED       hash, entry key to "hash entry date"; entry 0: removed by retention
+ * 	entries         hash, entry id to its row; entry_ids, entry_dates: sorted sets of the ids
+ * 	visits          hash, chunks of visits (script/head.lua); visit_ids: their sorted set
+ * 	lease:ID        exists while that lease does; each commit watches its own
+ * 	revoked         counter, raised to revoke reserved ids; each commit watches it (commit.c)
+ * 	adopting        hash, feed id to the address that the feed is about to get
+ * 	void            set of feed ids that will never exist
+ * 	merging         hash, feed id to the feed that gets its entries, while the merge runs
  *
  * Cell 0 also holds what exists once per store: see script/meta.lua.
  *
@@ -87,8 +88,7 @@ struct rs_target {
 struct rs_conn;
 
 /* FW_EIO: the server cannot be reached. FW_EINVAL: refused for good (password, TLS). */
-int rs_conn_open(
-	const struct rs_target *t, const char *host, int port, struct rs_conn **out, struct fw_err *err);
+int rs_conn_open(const struct rs_target *t, const char *host, int port, struct rs_conn **out, struct fw_err *err);
 void rs_conn_close(struct rs_conn *c);
 bool rs_conn_is_idle(const struct rs_conn *c); /* no reply is half read */
 bool rs_conn_is_at(const struct rs_conn *c, const char *host, int port);
@@ -101,7 +101,7 @@ struct fw_buf *rs_conn_word(struct rs_conn *c);
 void rs_conn_word_end(struct rs_conn *c);
 void rs_conn_command(struct rs_conn *c, const char *words); /* words separated by spaces: "PING" */
 size_t rs_conn_pending(const struct rs_conn *c);
-void rs_conn_push(struct rs_conn *c);   /* send as much as the socket takes without blocking */
+void rs_conn_push(struct rs_conn *c);    /* send as much as the socket takes without blocking */
 void rs_conn_discard(struct rs_conn *c); /* drop the collected commands */
 /*
  * Send the collected commands and read all replies. *reply is an array with one element per
@@ -116,14 +116,14 @@ void rs_conn_add_raw(struct rs_conn *c, struct fw_str command);
  * Wait for one published message. *reply is NULL if none came within timeout_ms, or wake_fd became
  * readable.
  */
-int rs_conn_listen(struct rs_conn *c, int wake_fd, int64_t timeout_ms, struct fw_arena *a,
-	struct rs_reply **reply, struct fw_err *err);
+int rs_conn_listen(struct rs_conn *c, int wake_fd, int64_t timeout_ms, struct fw_arena *a, struct rs_reply **reply,
+	struct fw_err *err);
 
 /* ---- open.c: open and close, errors, cells --------------------------------------------------- */
 
 /* RS_TRIM: also runs on a server whose memory is full */
 enum rs_function { RS_WRITE, RS_READ, RS_TRIM, RS_FUNCTION_N };
-extern const char rs_library[];                                 /* script/ *.lua */
+extern const char rs_library[]; /* script/ *.lua */
 
 struct rs_cmd { /* a collected command */
 	int cell;
@@ -132,8 +132,8 @@ struct rs_cmd { /* a collected command */
 
 struct rs {
 	struct store store;
-	struct fw_arena own;   /* memory that lives as long as the store */
-	struct fw_arena arena; /* replies; emptied at the start of each slot */
+	struct fw_arena own;      /* memory that lives as long as the store */
+	struct fw_arena arena;    /* replies; emptied at the start of each slot */
 	struct fw_arena messages; /* received messages */
 	struct rs_target target;
 	struct fw_buf shown; /* the URL without its password */
@@ -146,13 +146,13 @@ struct rs {
 	bool cluster, read_only;
 	struct rs_cmd *cmd; /* collected since the last rs_run() */
 	size_t cmd_n, cmd_cap;
-	struct rs_conn *current;      /* connection of the command that is being collected */
-	struct rs_reply **reply; /* of the last rs_run(), in the order of the commands */
-	struct rs_conn *subscriber;     /* subscription to messages of other processes; NULL: none */
-	char sender_id[33];             /* sender id of this store in these messages */
-	int failed;              /* FW_ENOMEM: memory ran out while commands were collected */
-	bool in_callback;            /* a callback of the caller runs */
-	int shards_at_once;      /* schedule.c: from the size of the shards read last */
+	struct rs_conn *current;    /* connection of the command that is being collected */
+	struct rs_reply **reply;    /* of the last rs_run(), in the order of the commands */
+	struct rs_conn *subscriber; /* subscription to messages of other processes; NULL: none */
+	char sender_id[33];         /* sender id of this store in these messages */
+	int failed;                 /* FW_ENOMEM: memory ran out while commands were collected */
+	bool in_callback;           /* a callback of the caller runs */
+	int shards_at_once;         /* schedule.c: from the size of the shards read last */
 };
 
 static inline struct rs *rs_of(struct store *st)
@@ -231,7 +231,16 @@ struct rs_members { /* a table of store/fields.h, and a selection of its members
 	unsigned group;      /* struct fw_feed: only this group */
 	const char *skip[6]; /* without these; NULL ends the list */
 };
-enum { RS_ADDRESS, RS_OWNER_SETTINGS, RS_ERROR_GROUP, RS_VALIDATORS, RS_META_GROUP, RS_RHYTHM, RS_REDIRECT, RS_GROUP_N };
+enum {
+	RS_ADDRESS,
+	RS_OWNER_SETTINGS,
+	RS_ERROR_GROUP,
+	RS_VALIDATORS,
+	RS_META_GROUP,
+	RS_RHYTHM,
+	RS_REDIRECT,
+	RS_GROUP_N
+};
 struct rs_group {
 	unsigned bit; /* FW_GROUP_*; 0: none */
 	struct rs_members members;
@@ -286,8 +295,8 @@ bool rs_host_unpack(struct fw_str row, struct store_host *h);
 /* Sets FW_ENOTFOUND and its message. */
 int rs_feed_missing(const struct rs *r, int64_t feed_id, struct fw_err *err);
 /*
- * Claim an address for a feed. *owner_id is feed_id on success, otherwise the existing feed that has
- * the address.
+ * Claim an address for a feed. *owner_id is feed_id on success, otherwise the existing feed that
+ * has the address.
  */
 int rs_url_claim(struct rs *r, struct fw_str url, int64_t feed_id, int64_t *owner_id, struct fw_err *err);
 int rs_url_release(struct rs *r, struct fw_str url, int64_t feed_id, struct fw_err *err);
@@ -351,11 +360,9 @@ struct rs_walk {
  * The next page, about `most` ids at most. An id that is in two cells appears twice. Results lie in
  * the arena.
  */
-int rs_walk_page(
-	struct rs *r, struct rs_walk *w, size_t most, struct rs_page_row **out, size_t *n, struct fw_err *err);
+int rs_walk_page(struct rs *r, struct rs_walk *w, size_t most, struct rs_page_row **out, size_t *n, struct fw_err *err);
 /* Per cell: the highest id whose row has a time before ms. */
-int rs_id_before(
-	struct rs *r, const char *name, const char *pattern, int64_t ms, int64_t *last, struct fw_err *err);
+int rs_id_before(struct rs *r, const char *name, const char *pattern, int64_t ms, int64_t *last, struct fw_err *err);
 
 /* search.c */
 struct rs_search {           /* the query, prepared for matching */

@@ -7,7 +7,7 @@
 
 #define FEEDS_AT_ONCE 4000 /* feeds per read, about; but one shard at least */
 #define SHARDS_AT_ONCE 32
-#define VISITS_STEP 100   /* per cell */
+#define VISITS_STEP 100 /* per cell */
 #define ENTRIES_STEP 20
 /* ids rise with seen_ms, except for clocks and processes that differ by less than this */
 #define SEEN_SLACK_MS 60000
@@ -226,9 +226,10 @@ int rs_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 		rc = cells_prune(r, 1, "event_prune", "incoming", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
 			&p->event_n, p, err);
 	if (!rc && p->events_before_ms)
-		rc = cells_prune(r, 1, "event_prune", "dead_letters", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
-			&p->event_n, p, err);
+		rc = cells_prune(r, 1, "event_prune", "dead_letters",
+			(int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0}, &p->event_n, p, err);
 	if (!rc && p->records)
-		rc = cells_prune(r, 1, "record_prune", NULL, (int64_t[]){p->now_ms, FW_RECORD_STEP, 0}, &p->record_n, p, err);
+		rc = cells_prune(
+			r, 1, "record_prune", NULL, (int64_t[]){p->now_ms, FW_RECORD_STEP, 0}, &p->record_n, p, err);
 	return rc;
 }

@@ -117,8 +117,7 @@ static int visit_batch_show(struct redis_visit_list *l, const struct rs_page_row
 	return rc;
 }
 
-int rs_visit_list(
-	struct store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)
+int rs_visit_list(struct store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct redis_visit_list l = {.r = rs_of(st), .q = q, .cb = cb, .ctx = ctx};
 	struct rs_walk w = {.down = !q->oldest_first};
@@ -137,8 +136,8 @@ int rs_visit_list(
 	w.end = w.down ? first : INT64_MAX;
 	while (!rc && !w.done && !visit_list_is_full(&l)) {
 		fw_arena_reset(&l.r->arena, RS_ARENA_KEEP);
-		rc = rs_walk_page(l.r, &w, q->limit && !q->run_id ? FW_MIN(q->limit, (size_t)BATCH) : BATCH,
-			&at, &n, err);
+		rc = rs_walk_page(
+			l.r, &w, q->limit && !q->run_id ? FW_MIN(q->limit, (size_t)BATCH) : BATCH, &at, &n, err);
 		rc = rc ? rc : visit_batch_show(&l, at, n, err);
 	}
 	return rc;

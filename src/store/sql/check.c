@@ -13,24 +13,32 @@ _Static_assert(STORE_SHARDS == 1024 && SQL_POSITION_BITS == 53, "the statements 
 static const struct sql_check CHECKS[] = {
 	{"schedule", "feed %lld: not in the schedule",
 		"SELECT f.id, 0 FROM feeds f WHERE " ABSENT("schedule s", "s.position = f.position")},
-	{"schedule", "schedule: no feed at position %lld", "SELECT s.position, 0 FROM schedule s WHERE "
-		ABSENT("feeds f", "f.id = s.position & 9007199254740991 AND f.position = s.position")},
-	{"schedule", "feed %lld: in shard %lld, which is not the shard of its host", "SELECT s.position & 9007199254740991,"
+	{"schedule", "schedule: no feed at position %lld",
+		"SELECT s.position, 0 FROM schedule s WHERE " ABSENT(
+			"feeds f", "f.id = s.position & 9007199254740991 AND f.position = s.position")},
+	{"schedule", "feed %lld: in shard %lld, which is not the shard of its host",
+		"SELECT s.position & 9007199254740991,"
 		" s.position >> 53 FROM schedule s WHERE s.position >> 53 <> (s.host_id & 1023)"},
-	{"schedule", "host %lld: in shard %lld, which is not its shard", "SELECT host_id, shard FROM hosts WHERE shard <> (host_id & 1023)"},
-	{"schedule", "shard %lld: worker %lld has no lease", "SELECT s.shard, s.worker FROM shards s"
+	{"schedule", "host %lld: in shard %lld, which is not its shard",
+		"SELECT host_id, shard FROM hosts WHERE shard <> (host_id & 1023)"},
+	{"schedule", "shard %lld: worker %lld has no lease",
+		"SELECT s.shard, s.worker FROM shards s"
 		" WHERE s.worker IS NOT NULL AND " ABSENT("workers w", "w.id = s.worker")},
 	{"schedule", "shards: %lld of 1024", "SELECT count(*), 0 FROM shards HAVING count(*) <> 1024"},
 	{"entries", "entry %lld: feed %lld does not exist",
 		"SELECT e.id, e.feed_id FROM entries e WHERE " ABSENT("feeds f", "f.id = e.feed_id")},
-	{"entries", "entry %lld of feed %lld: no row in entry_keys", "SELECT e.id, e.feed_id FROM entries e WHERE "
-		ABSENT("entry_keys k", "k.feed_id = e.feed_id AND k.entry_key = e.entry_key AND k.entry_id = e.id")},
-	{"entries", "feed %lld: a key names entry %lld, which does not exist", "SELECT k.feed_id, k.entry_id"
+	{"entries", "entry %lld of feed %lld: no row in entry_keys",
+		"SELECT e.id, e.feed_id FROM entries e WHERE " ABSENT(
+			"entry_keys k", "k.feed_id = e.feed_id AND k.entry_key = e.entry_key AND k.entry_id = e.id")},
+	{"entries", "feed %lld: a key names entry %lld, which does not exist",
+		"SELECT k.feed_id, k.entry_id"
 		" FROM entry_keys k WHERE k.entry_id <> 0 AND " ABSENT("entries e", "e.id = k.entry_id")},
 	{"entries", "entry_keys: feed %lld does not exist",
 		"SELECT DISTINCT k.feed_id, 0 FROM entry_keys k WHERE " ABSENT("feeds f", "f.id = k.feed_id")},
-	{"visits", "feed %lld: its last visit, %lld, belongs to another feed", "SELECT f.id, v.id FROM feeds f JOIN"
-		" schedule s ON s.position = f.position JOIN visits v ON v.id = s.last_visit_id WHERE v.feed_id <> f.id"},
+	{"visits", "feed %lld: its last visit, %lld, belongs to another feed",
+		"SELECT f.id, v.id FROM feeds f JOIN"
+		" schedule s ON s.position = f.position JOIN visits v ON v.id = s.last_visit_id WHERE v.feed_id <> "
+		"f.id"},
 	{"visits", "visit %lld: the previous visit, %lld, belongs to another feed",
 		"SELECT v.id, p.id FROM visits v JOIN visits p ON p.id = v.previous_id WHERE v.feed_id <> p.feed_id"},
 	{"meta", "row_counts: counts %lld entries, there are %lld",
@@ -101,8 +109,8 @@ static int checks_run(struct sql *s, struct sql_findings *f, const struct sql_ch
 	return rc;
 }
 
-int sql_check(struct sql *s, const char *begin, const struct sql_check *own, fw_inspect_cb *cb, void *ctx,
-	struct fw_err *err)
+int sql_check(
+	struct sql *s, const char *begin, const struct sql_check *own, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct sql_findings f = {.cb = cb, .ctx = ctx};
 	int rc = s->dialect->script(s, begin, err);
@@ -110,8 +118,11 @@ int sql_check(struct sql *s, const char *begin, const struct sql_check *own, fw_
 	rc = rc ? rc : checks_run(s, &f, CHECKS, FW_N(CHECKS), err);
 	rc = rc || !own ? rc : checks_run(s, &f, own, 1, err);
 	f.name = "schedule";
-	rc = rc ? rc : sql_query(s, "SELECT f.id, s.host_id, f.url, f.host_key FROM feeds f JOIN schedule s"
-		" ON s.position = f.position", SQL_NONE, check_host_row, &f, err);
+	rc = rc ? rc :
+		  sql_query(s,
+			  "SELECT f.id, s.host_id, f.url, f.host_key FROM feeds f JOIN schedule s"
+			  " ON s.position = f.position",
+			  SQL_NONE, check_host_row, &f, err);
 	s->dialect->rollback(s); /* nothing was written */
 	return rc;
 }

@@ -21,8 +21,8 @@ struct commit_work {
 	const struct store_commit *c;
 	struct sql_visit *v;
 	size_t n;
-	bool push;               /* no lease: the schedule is not written */
-	int64_t now_ms, number;  /* number: the id of its row of row_counts */
+	bool push;              /* no lease: the schedule is not written */
+	int64_t now_ms, number; /* number: the id of its row of row_counts */
 	bool changed[STORE_SHARDS];
 };
 
@@ -47,15 +47,18 @@ static int commit_fence(struct commit_work *w, int64_t lease_id, struct fw_err *
 	for (size_t i = 0; !rc && i < w->n + !w->n; i++) {
 		if (i % block == 0) {
 			rc = sql_row_counts_add(w->s, 0, 0, err);
-			rc = rc ? rc : sql_query(w->s, w->push ? "SELECT {now}, {last}" :
-				"SELECT {now}, {last} FROM workers WHERE id = ?1 {share}", &id, !w->push, commit_now_row, w,
-				err);
+			rc = rc ? rc :
+				  sql_query(w->s,
+					  w->push ? "SELECT {now}, {last}" :
+						    "SELECT {now}, {last} FROM workers WHERE id = ?1 {share}",
+					  &id, !w->push, commit_now_row, w, err);
 		}
 		w->v[i].id = w->number << SQL_VISIT_BITS | (int64_t)(i % block);
 	}
 	return rc || w->now_ms ?
 		rc :
-		fw_err_set(err, FW_ESTALE, "%s: the lease is over: other workers own its shards (the worker joins anew)", w->s->name);
+		fw_err_set(err, FW_ESTALE,
+			"%s: the lease is over: other workers own its shards (the worker joins anew)", w->s->name);
 }
 
 static int commit_position_row(void *ctx, const struct sql_row *row)
@@ -117,9 +120,11 @@ static int commit_feed_row(void *ctx, const struct sql_row *row)
  */
 static int commit_feeds_lock(struct commit_work *w, struct fw_err *err)
 {
-	struct sql_rows r = SQL_QUERY_ROWS(w->s, err, commit_feed_row, w, "SELECT v.nth, t.last_visit_ms, t.last_visit_id, CASE"
+	struct sql_rows r = SQL_QUERY_ROWS(w->s, err, commit_feed_row, w,
+		"SELECT v.nth, t.last_visit_ms, t.last_visit_id, CASE"
 		" WHEN t.last_new_ms > 0 OR EXISTS (SELECT 1 FROM entry_keys k WHERE k.feed_id = v.feed) THEN 1 ELSE 0"
-		" END FROM {rows} schedule t WHERE t.position = v.spot {update}", "nth:i spot:i feed:i");
+		" END FROM {rows} schedule t WHERE t.position = v.spot {update}",
+		"nth:i spot:i feed:i");
 	int rc;
 
 	for (size_t i = 0; i < w->n; i++)
@@ -131,9 +136,8 @@ static int commit_feeds_lock(struct commit_work *w, struct fw_err *err)
 		v->has_entries |= i && v->o.feed_id == v[-1].o.feed_id;
 		if (!v->feed_exists && w->push && v->position >= 0) {
 			w->s->race = SQL_RACE_LOCKS;
-			return fw_err_set(err, FW_EAGAIN,
-				"%s: feed %lld is moving to another host: try again", w->s->name,
-				(long long)v->o.feed_id);
+			return fw_err_set(err, FW_EAGAIN, "%s: feed %lld is moving to another host: try again",
+				w->s->name, (long long)v->o.feed_id);
 		}
 		if (v->feed_exists && w->push)
 			rc = sql_visit_exists(w->s, v->last_id, &v->o.visit, &v->is_repeated, err);
@@ -147,7 +151,8 @@ static int commit_feeds_lock(struct commit_work *w, struct fw_err *err)
 
 static int commit_schedule_put(struct commit_work *w, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ROWS(w->s, err, "UPDATE schedule AS t SET due_at_ms = CASE WHEN t.due_at_ms = v.was"
+	struct sql_rows r = SQL_ROWS(w->s, err,
+		"UPDATE schedule AS t SET due_at_ms = CASE WHEN t.due_at_ms = v.was"
 		" THEN v.due ELSE t.due_at_ms END, status = CASE WHEN t.status = 0 THEN v.state ELSE t.status END,"
 		" last_kind = v.kind, http_status = v.http, fail_n = v.fails, crash_n = v.crashes, last_visit_ms ="
 		" v.visit, last_ok_ms = v.ok, expect_us = v.expect, expect_dev_us = v.dev, expect_parts = v.parts,"
@@ -160,11 +165,14 @@ static int commit_schedule_put(struct commit_work *w, struct fw_err *err)
 		const struct fw_feed *f = v->o.feed;
 
 		if (!v->o.rc)
-			sql_rows_add(&r, SQL_V(SQL_INT(v->position), SQL_INT(v->o.was_due_ms), SQL_INT(f->due_at_ms),
-				SQL_INT(f->status), SQL_INT(f->last_kind), SQL_INT(f->http_status), SQL_INT(f->fail_n),
-				SQL_INT(f->crash_n), SQL_INT(f->last_visit_ms), SQL_INT(f->last_ok_ms),
-				SQL_INT(f->expect_us), SQL_INT(f->expect_dev_us), SQL_INT(f->expect_parts),
-				SQL_INT(v->o.visit.kind == FW_VISIT_NONE ? v->last_id : v->id), SQL_TEXT(f->why)));
+			sql_rows_add(&r,
+				SQL_V(SQL_INT(v->position), SQL_INT(v->o.was_due_ms), SQL_INT(f->due_at_ms),
+					SQL_INT(f->status), SQL_INT(f->last_kind), SQL_INT(f->http_status),
+					SQL_INT(f->fail_n), SQL_INT(f->crash_n), SQL_INT(f->last_visit_ms),
+					SQL_INT(f->last_ok_ms), SQL_INT(f->expect_us), SQL_INT(f->expect_dev_us),
+					SQL_INT(f->expect_parts),
+					SQL_INT(v->o.visit.kind == FW_VISIT_NONE ? v->last_id : v->id),
+					SQL_TEXT(f->why)));
 	}
 	return sql_rows_end(&r);
 }
@@ -210,18 +218,25 @@ static int commit_last_new_put(struct commit_work *w, struct fw_err *err)
  */
 static int commit_hosts_put(struct commit_work *w, const struct store_host *host, size_t n, struct fw_err *err)
 {
-#define HOSTS "INSERT INTO hosts (shard, host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms) {values} {upsert shard, host_id}"
+#define HOSTS                                                                                                          \
+	"INSERT INTO hosts (shard, host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms) {values} {upsert shard, " \
+	"host_id}"
 #define HOST "shard:i host:i next:i cool:i pace:i"
-	struct sql_rows own = SQL_ROWS(w->s, err, HOSTS
-		" next_ok_ms = {new next_ok_ms}, cooldown_until_ms = {new cooldown_until_ms}, learned_delay_ms = {new learned_delay_ms}", HOST);
-	struct sql_rows others = SQL_ROWS(w->s, err, HOSTS " next_ok_ms = {greatest}(hosts.next_ok_ms, {new"
-		" next_ok_ms}), cooldown_until_ms = {greatest}(hosts.cooldown_until_ms, {new cooldown_until_ms})", HOST);
+	struct sql_rows own = SQL_ROWS(w->s, err,
+		HOSTS " next_ok_ms = {new next_ok_ms}, cooldown_until_ms = {new cooldown_until_ms}, learned_delay_ms = "
+		      "{new learned_delay_ms}",
+		HOST);
+	struct sql_rows others = SQL_ROWS(w->s, err,
+		HOSTS " next_ok_ms = {greatest}(hosts.next_ok_ms, {new"
+		      " next_ok_ms}), cooldown_until_ms = {greatest}(hosts.cooldown_until_ms, {new cooldown_until_ms})",
+		HOST);
 
 	for (size_t i = 0; i < n; i++) {
 		int shard = store_host_shard(host[i].id);
 
-		sql_rows_add(host[i].others ? &others : &own, SQL_V(SQL_INT(shard), SQL_INT(host[i].id),
-			SQL_INT(host[i].next_ok_ms), SQL_INT(host[i].cooldown_until_ms), SQL_INT(host[i].learned_delay_ms)));
+		sql_rows_add(host[i].others ? &others : &own,
+			SQL_V(SQL_INT(shard), SQL_INT(host[i].id), SQL_INT(host[i].next_ok_ms),
+				SQL_INT(host[i].cooldown_until_ms), SQL_INT(host[i].learned_delay_ms)));
 		w->changed[shard] |= host[i].others;
 	}
 	own.rc = sql_rows_end(&own);
@@ -239,7 +254,8 @@ static int commit_row_counts_set(struct commit_work *w, int64_t new_n, struct fw
 	for (size_t i = 0; i < w->n; i++)
 		visit_n += sql_has_visit(&w->v[i].o);
 	return new_n || visit_n ? sql_exec(w->s, "UPDATE row_counts SET entry_n = ?2, visit_n = ?3 WHERE id = ?1",
-		SQL_V(SQL_INT(w->number), SQL_INT(new_n), SQL_INT(visit_n)), err) : 0;
+					  SQL_V(SQL_INT(w->number), SQL_INT(new_n), SQL_INT(visit_n)), err) :
+				  0;
 }
 
 static int commit_store(struct commit_work *w, struct fw_err *err)
@@ -282,8 +298,8 @@ static int commit_outcomes_sort(struct commit_work *w, struct fw_err *err)
 		struct fw_outcome *of = &w->c->outcome[i];
 		struct sql_visit *v = &w->v[i];
 
-		*v = (struct sql_visit){.o = *of, .of = of,
-			.position = sql_position(store_host_shard(of->host_id), of->feed_id)};
+		*v = (struct sql_visit){
+			.o = *of, .of = of, .position = sql_position(store_host_shard(of->host_id), of->feed_id)};
 		v->o.rc = 0;
 		v->o.visit.new_n = v->o.visit.changed_n = 0;
 	}

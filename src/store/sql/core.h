@@ -37,12 +37,12 @@ store_record_list_fn sql_record_list;
 store_record_remove_fn sql_record_remove;
 
 /* The core's slots, for a driver's table. The driver adds open, close, inspect and wait. */
-#define SQL_SLOTS \
-	.clock = sql_clock, .stats = sql_stats, .prune = sql_prune, .heartbeat = sql_heartbeat, .release = sql_release, .due = sql_due, \
-	.commit = sql_commit, .load = sql_load, .feed_list = sql_feed_list, .feed_set = sql_feed_set, \
-	.feed_drop = sql_feed_drop, .entry_list = sql_entry_list, .key_list = sql_key_list, \
-	.visit_list = sql_visit_list, .event_put = sql_event_put, .event_list = sql_event_list, \
-	.event_remove = sql_event_remove, .record_put = sql_record_put, .record_list = sql_record_list, \
+#define SQL_SLOTS                                                                                                     \
+	.clock = sql_clock, .stats = sql_stats, .prune = sql_prune, .heartbeat = sql_heartbeat,                       \
+	.release = sql_release, .due = sql_due, .commit = sql_commit, .load = sql_load, .feed_list = sql_feed_list,   \
+	.feed_set = sql_feed_set, .feed_drop = sql_feed_drop, .entry_list = sql_entry_list, .key_list = sql_key_list, \
+	.visit_list = sql_visit_list, .event_put = sql_event_put, .event_list = sql_event_list,                       \
+	.event_remove = sql_event_remove, .record_put = sql_record_put, .record_list = sql_record_list,               \
 	.record_remove = sql_record_remove
 
 /* check.c */
@@ -83,13 +83,13 @@ int sql_row_counts_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct f
 
 /* An outcome while it is stored. */
 struct sql_visit {
-	struct fw_outcome o;      /* a copy to work on; rc FW_ENOTFOUND: it is skipped */
-	struct fw_outcome *of;    /* the caller's */
-	int64_t position;            /* of the feed */
-	int64_t id, last_id;      /* of the new visit; of the feed's last visit so far */
-	bool is_repeated;              /* stored before; for a push: a push with the same time is stored */
-	bool feed_exists;               /* the feed exists */
-	bool has_entries;                 /* the feed may have entries; false: its keys need no look-up */
+	struct fw_outcome o;   /* a copy to work on; rc FW_ENOTFOUND: it is skipped */
+	struct fw_outcome *of; /* the caller's */
+	int64_t position;      /* of the feed */
+	int64_t id, last_id;   /* of the new visit; of the feed's last visit so far */
+	bool is_repeated;      /* stored before; for a push: a push with the same time is stored */
+	bool feed_exists;      /* the feed exists */
+	bool has_entries;      /* the feed may have entries; false: its keys need no look-up */
 };
 
 /* Does the outcome have a visit to store? */

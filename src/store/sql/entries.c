@@ -25,11 +25,14 @@
 
 struct entry_item {
 	const struct fw_entry_row *e;
-	struct { int64_t feed_id; unsigned char key[16]; } of; /* its identity */
+	struct {
+		int64_t feed_id;
+		unsigned char key[16];
+	} of; /* its identity */
 	size_t outcome;
-	bool fresh;        /* its feed never had an entry: no look-up */
-	bool found;        /* the feed had its key before: */
-	int64_t entry_id;  /* of this entry; 0: retention removed it */
+	bool fresh;       /* its feed never had an entry: no look-up */
+	bool found;       /* the feed had its key before: */
+	int64_t entry_id; /* of this entry; 0: retention removed it */
 	uint64_t hash;
 };
 
@@ -70,14 +73,17 @@ static int entry_key_row(void *ctx, const struct sql_row *row)
 /* Find the entries that the feeds have already. */
 static int entry_items_find(struct entry_items *all, struct fw_err *err)
 {
-	struct sql_rows r = SQL_QUERY_ROWS(all->s, err, entry_key_row, all, "SELECT v.item, k.hash, k.entry_id FROM {rows}"
-		" entry_keys k WHERE k.feed_id = v.feed AND k.entry_key = v.ekey", "item:i feed:i ekey:b");
+	struct sql_rows r = SQL_QUERY_ROWS(all->s, err, entry_key_row, all,
+		"SELECT v.item, k.hash, k.entry_id FROM {rows}"
+		" entry_keys k WHERE k.feed_id = v.feed AND k.entry_key = v.ekey",
+		"item:i feed:i ekey:b");
 
 	for (size_t i = 0; i < all->n; i++) {
 		const struct entry_item *entry_item = &all->at[i];
 
 		if (!entry_item->fresh)
-			sql_rows_add(&r, SQL_V(SQL_INT(i), SQL_INT(entry_item->of.feed_id), SQL_KEY(entry_item->e->key)));
+			sql_rows_add(
+				&r, SQL_V(SQL_INT(i), SQL_INT(entry_item->of.feed_id), SQL_KEY(entry_item->e->key)));
 	}
 	return sql_rows_end(&r);
 }
@@ -102,18 +108,19 @@ static int entry_items_insert(struct entry_items *all, bool as_new, struct fw_er
 			e.seen_ms = e.changed_ms = all->now_ms;
 			e.revision = 1;
 		}
-		sql_rows_add_fields(&entry, SQL_V(SQL_INT(entry_item->entry_id), SQL_INT(entry_item->of.feed_id),
-			SQL_KEY(entry_item->e->key),
-			SQL_INT(fw_store_entry_date(&e, e.seen_ms))), "entry", &e);
+		sql_rows_add_fields(&entry,
+			SQL_V(SQL_INT(entry_item->entry_id), SQL_INT(entry_item->of.feed_id),
+				SQL_KEY(entry_item->e->key), SQL_INT(fw_store_entry_date(&e, e.seen_ms))),
+			"entry", &e);
 	}
 	key.rc = sql_rows_end(&entry);
 	for (size_t i = 0; i < all->n; i++) {
 		const struct entry_item *entry_item = &all->at[i];
 
 		if (!entry_item->found)
-			sql_rows_add(&key, SQL_V(SQL_INT(entry_item->of.feed_id), SQL_KEY(entry_item->e->key),
-				SQL_INT(entry_item->e->hash),
-				SQL_INT(entry_item->entry_id)));
+			sql_rows_add(&key,
+				SQL_V(SQL_INT(entry_item->of.feed_id), SQL_KEY(entry_item->e->key),
+					SQL_INT(entry_item->e->hash), SQL_INT(entry_item->entry_id)));
 	}
 	return sql_rows_end(&key);
 }
@@ -139,11 +146,13 @@ static int entry_items_reindex(struct entry_items *all, enum sql_entry_change wh
 /* Names in v differ from those of the table: some engines find equal names ambiguous. */
 static int entry_items_update(struct entry_items *all, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ROWS(all->s, err, "UPDATE entries AS t SET date_ms = CASE WHEN v.dated < t.seen_ms THEN"
+	struct sql_rows r = SQL_ROWS(all->s, err,
+		"UPDATE entries AS t SET date_ms = CASE WHEN v.dated < t.seen_ms THEN"
 		" v.dated ELSE t.seen_ms END, changed_ms = v.now, revision = t.revision + 1, published_ms ="
 		" v.published, updated_ms = v.updated, content_type = v.kind, guid = v.name, url = v.link, title ="
 		" v.heading, author = v.writer, content_base = v.base, summary = v.short, extra = v.more, content ="
-		" v.body {from} WHERE t.id = v.spot", "spot:i dated:i now:i published:i updated:i kind:i name:t link:t"
+		" v.body {from} WHERE t.id = v.spot",
+		"spot:i dated:i now:i published:i updated:i kind:i name:t link:t"
 		" heading:t writer:t base:t short:t more:j body:t");
 
 	for (size_t i = 0; i < all->n; i++) {
@@ -151,11 +160,12 @@ static int entry_items_update(struct entry_items *all, struct fw_err *err)
 		const struct fw_entry_row *e = entry_item->e;
 
 		if (entry_item_changed(entry_item) && entry_item->entry_id)
-			sql_rows_add(&r, SQL_V(SQL_INT(entry_item->entry_id), SQL_INT(fw_store_entry_date(e, INT64_MAX)),
-				SQL_INT(all->now_ms), SQL_DATE(e->published_ms), SQL_DATE(e->updated_ms),
-				SQL_INT(e->content_type), SQL_TEXT(e->guid), SQL_TEXT(e->url), SQL_TEXT(e->title),
-				SQL_TEXT(e->author), SQL_TEXT(e->content_base), SQL_TEXT(e->summary),
-				SQL_TEXT(e->extra), SQL_TEXT(e->content)));
+			sql_rows_add(&r,
+				SQL_V(SQL_INT(entry_item->entry_id), SQL_INT(fw_store_entry_date(e, INT64_MAX)),
+					SQL_INT(all->now_ms), SQL_DATE(e->published_ms), SQL_DATE(e->updated_ms),
+					SQL_INT(e->content_type), SQL_TEXT(e->guid), SQL_TEXT(e->url),
+					SQL_TEXT(e->title), SQL_TEXT(e->author), SQL_TEXT(e->content_base),
+					SQL_TEXT(e->summary), SQL_TEXT(e->extra), SQL_TEXT(e->content)));
 	}
 	return sql_rows_end(&r);
 }
@@ -171,8 +181,9 @@ static int entry_keys_update(struct entry_items *all, struct fw_err *err)
 		const struct entry_item *entry_item = &all->at[i];
 
 		if (entry_item_changed(entry_item))
-			sql_rows_add(&r, SQL_V(SQL_INT(entry_item->of.feed_id), SQL_KEY(entry_item->e->key),
-				SQL_INT(entry_item->e->hash)));
+			sql_rows_add(&r,
+				SQL_V(SQL_INT(entry_item->of.feed_id), SQL_KEY(entry_item->e->key),
+					SQL_INT(entry_item->e->hash)));
 	}
 	return sql_rows_end(&r);
 }
@@ -237,8 +248,12 @@ static int entry_outcomes_put(struct entry_items *all, struct sql_visit *v, size
 		const struct fw_outcome *o = &v[i].o;
 
 		for (size_t k = 0; !rc && o->rc != FW_ENOTFOUND && k < o->entry_n; k++)
-			rc = entry_item_add(all, &seen, &(struct entry_item){.e = &o->entries[k], .of.feed_id = o->feed_id,
-				.outcome = i, .fresh = !v[i].has_entries}, err);
+			rc = entry_item_add(all, &seen,
+				&(struct entry_item){.e = &o->entries[k],
+					.of.feed_id = o->feed_id,
+					.outcome = i,
+					.fresh = !v[i].has_entries},
+				err);
 	}
 	fw_map_finish(&seen);
 	assert(all->n <= entry_n);
@@ -309,8 +324,9 @@ static int entry_id_raise(struct sql *s, int64_t highest, int64_t *last, struct 
 {
 	int rc = sql_query_int(s, "SELECT value FROM meta WHERE name = 'entry_id' {update}", SQL_NONE, 0, last, err);
 
-	return rc || highest <= *last ? rc : sql_exec(s, "UPDATE meta SET value = ?1 WHERE name = 'entry_id'",
-		SQL_V(SQL_INT(highest)), err);
+	return rc || highest <= *last ?
+		rc :
+		sql_exec(s, "UPDATE meta SET value = ?1 WHERE name = 'entry_id'", SQL_V(SQL_INT(highest)), err);
 }
 
 static int entry_items_load(struct entry_items *all, struct fw_err *err)
@@ -339,8 +355,10 @@ static int entry_items_load(struct entry_items *all, struct fw_err *err)
 
 static int entry_keys_load(struct sql *s, const struct fw_entry_key *key, size_t n, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ROWS(s, err, "INSERT INTO entry_keys (feed_id, entry_key, hash, entry_id) {values}"
-		" {keep feed_id, entry_key|entry_keys.feed_id}", "feed_id:i entry_key:b hash:i entry_id:i");
+	struct sql_rows r = SQL_ROWS(s, err,
+		"INSERT INTO entry_keys (feed_id, entry_key, hash, entry_id) {values}"
+		" {keep feed_id, entry_key|entry_keys.feed_id}",
+		"feed_id:i entry_key:b hash:i entry_id:i");
 
 	for (size_t i = 0; i < n; i++)
 		sql_rows_add(&r, SQL_V(SQL_INT(key[i].feed_id), SQL_KEY(key[i].key), SQL_INT(key[i].hash), SQL_INT(0)));
@@ -361,8 +379,9 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 		if (fw_map_get(&seen, id))
 			continue;
 		(void)fw_map_put(&seen, id, &all, &rc);
-		rc = rc ? fw_no_memory(err) : entry_item_add(&all, &seen, &(struct entry_item){.e = &e[i],
-			.of.feed_id = e[i].feed_id}, err);
+		rc = rc ?
+			fw_no_memory(err) :
+			entry_item_add(&all, &seen, &(struct entry_item){.e = &e[i], .of.feed_id = e[i].feed_id}, err);
 	}
 	rc = rc ? rc : entry_items_load(&all, err);
 	fw_map_finish(&seen);
@@ -378,7 +397,7 @@ struct old_entry {
 };
 
 struct old_entries {
-	struct fw_buf b;          /* array of struct old */
+	struct fw_buf b; /* array of struct old */
 	const struct old_entry *at;
 	size_t n;
 };
@@ -398,8 +417,8 @@ static int old_entry_row(void *ctx, const struct sql_row *row)
 /*
  * Read entries (id, feed, key) into all. The caller must call fw_buf_finish(&all->b) in any case.
  */
-static int old_entries_find(struct sql *s, struct old_entries *all, const char *text, const struct sql_value *v, size_t n,
-	struct fw_err *err)
+static int old_entries_find(struct sql *s, struct old_entries *all, const char *text, const struct sql_value *v,
+	size_t n, struct fw_err *err)
 {
 	int rc = sql_query(s, text, v, n, old_entry_row, &all->b, err);
 
@@ -437,14 +456,17 @@ int sql_entries_drop(struct sql *s, int64_t feed_id, struct fw_err *err)
 /* Move the entries that into_id lacks, by key and by guid. */
 int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw_err *err)
 {
-	struct sql_rows entry = SQL_ROWS(s, err,
-		"UPDATE entries AS t SET feed_id = v.target {from} WHERE t.id = v.spot", "spot:i target:i");
-	struct sql_rows key = SQL_ROWS(s, err, "UPDATE entry_keys AS t SET feed_id = v.target {from} WHERE t.feed_id ="
-		" v.feed AND t.entry_key = v.ekey", "feed:i ekey:b target:i");
+	struct sql_rows entry = SQL_ROWS(
+		s, err, "UPDATE entries AS t SET feed_id = v.target {from} WHERE t.id = v.spot", "spot:i target:i");
+	struct sql_rows key = SQL_ROWS(s, err,
+		"UPDATE entry_keys AS t SET feed_id = v.target {from} WHERE t.feed_id ="
+		" v.feed AND t.entry_key = v.ekey",
+		"feed:i ekey:b target:i");
 	struct old_entries all = {.b = FW_BUF_INIT(0)};
 	int rc;
 
-	entry.rc = old_entries_find(s, &all, "SELECT e.id, e.feed_id, e.entry_key FROM entry_keys f"
+	entry.rc = old_entries_find(s, &all,
+		"SELECT e.id, e.feed_id, e.entry_key FROM entry_keys f"
 		" JOIN entries e ON e.id = f.entry_id WHERE f.feed_id = ?1"
 		" AND f.entry_key NOT IN (SELECT i.entry_key FROM entry_keys i WHERE i.feed_id = ?2)"
 		" AND (coalesce(e.guid, '') = '' OR e.guid NOT IN (SELECT g.guid FROM entry_keys k"
@@ -543,12 +565,14 @@ static const char *const ENTRY_PAGE[] = {
 
 /* clang-format off */
 #define SHOW(key, base, content) {"SELECT e.id, e.feed_id, coalesce(nullif(f.user_title, ''), f.title), f.url, " key \
-	", e.seen_ms, e.changed_ms, e.revision, e.published_ms, e.updated_ms, e.content_type, e.guid, e.url, e.title, e.author, " \
+	", e.seen_ms, e.changed_ms, e.revision, e.published_ms, e.updated_ms, e.content_type, " \
+	"e.guid, e.url, e.title, e.author, " \
 	base ", e.summary, e.extra, " content \
 	" FROM {rows} entries e, feeds f WHERE e.id = v.spot AND f.id = e.feed_id ORDER BY v.nth", "nth:i spot:i"}
 /* clang-format on */
 #define KEY "e.entry_key, (SELECT k.hash FROM entry_keys k WHERE k.feed_id = e.feed_id AND k.entry_key = e.entry_key)"
-static const struct sql_text ENTRY_SHOW[2][2] = { /* key, content */
+static const struct sql_text ENTRY_SHOW[2][2] = {
+	/* key, content */
 	{SHOW("NULL, NULL", "NULL", "NULL"), SHOW("NULL, NULL", "e.content_base", "e.content")},
 	{SHOW(KEY, "NULL", "NULL"), SHOW(KEY, "e.content_base", "e.content")},
 };
@@ -607,7 +631,9 @@ static int entry_page_read(struct entry_listing *l, struct fw_err *err)
 static int entry_list_row(void *ctx, const struct sql_row *row)
 {
 	const struct entry_listing *l = ctx;
-	struct fw_entry_row e = {.id = sql_int(row, 0), .feed_id = sql_int(row, 1), .feed_title = sql_str(row, 2),
+	struct fw_entry_row e = {.id = sql_int(row, 0),
+		.feed_id = sql_int(row, 1),
+		.feed_title = sql_str(row, 2),
 		.feed_url = sql_str(row, 3)};
 	struct fw_str key = sql_str(row, 4);
 
@@ -624,8 +650,11 @@ static int entry_page_show(struct entry_listing *l, struct fw_err *err)
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < l->entry_page.n; i += step) {
-		struct sql_rows r = {
-			.s = l->s, .err = err, .fn = entry_list_row, .ctx = l, .text = ENTRY_SHOW[l->q->key][l->q->content]};
+		struct sql_rows r = {.s = l->s,
+			.err = err,
+			.fn = entry_list_row,
+			.ctx = l,
+			.text = ENTRY_SHOW[l->q->key][l->q->content]};
 
 		for (size_t k = i; k < i + step && k < l->entry_page.n; k++)
 			sql_rows_add(&r, SQL_V(SQL_INT(k), SQL_INT(l->entry_page.at[k].id)));

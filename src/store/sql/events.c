@@ -11,14 +11,17 @@
 static int event_rows_put(struct sql *s, bool keep, const struct fw_event *e, size_t n, struct fw_err *err)
 {
 #define INSERT "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) {values}"
-	struct sql_rows r = {.s = s, .err = err, .table = keep ? NULL : "incoming", .text = {
-		keep ? INSERT " {keep id|incoming.id}" : INSERT,
-		"id:i property:t property_section:i property_id:i remote_ip:t stamp:i"}};
+	struct sql_rows r = {.s = s,
+		.err = err,
+		.table = keep ? NULL : "incoming",
+		.text = {keep ? INSERT " {keep id|incoming.id}" : INSERT,
+			"id:i property:t property_section:i property_id:i remote_ip:t stamp:i"}};
 
 	for (size_t i = 0; i < n; i++, e++)
-		sql_rows_add(&r, SQL_V(SQL_INT(e->id), SQL_TEXT(e->property.p ? e->property : FW_STR("")),
-			SQL_INT(e->section), SQL_INT(e->item), SQL_TEXT(e->remote_ip.p ? e->remote_ip : FW_STR("")),
-			SQL_INT(e->stamp_ms)));
+		sql_rows_add(&r,
+			SQL_V(SQL_INT(e->id), SQL_TEXT(e->property.p ? e->property : FW_STR("")), SQL_INT(e->section),
+				SQL_INT(e->item), SQL_TEXT(e->remote_ip.p ? e->remote_ip : FW_STR("")),
+				SQL_INT(e->stamp_ms)));
 	return sql_rows_end(&r);
 }
 
@@ -27,9 +30,10 @@ static int dead_letters_put(struct sql *s, const struct fw_dead_letter *d, size_
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = sql_exec(s, "INSERT INTO dead_letters (id, event, reason, at_ms) VALUES (?1, ?2, ?3, ?4) {upsert"
-			" id} event = {new event}, reason = {new reason}, at_ms = {new at_ms}", SQL_V(SQL_INT(d[i].id),
-			SQL_TEXT(d[i].row), SQL_TEXT(d[i].reason), SQL_INT(d[i].at_ms)), err);
+		rc = sql_exec(s,
+			"INSERT INTO dead_letters (id, event, reason, at_ms) VALUES (?1, ?2, ?3, ?4) {upsert"
+			" id} event = {new event}, reason = {new reason}, at_ms = {new at_ms}",
+			SQL_V(SQL_INT(d[i].id), SQL_TEXT(d[i].row), SQL_TEXT(d[i].reason), SQL_INT(d[i].at_ms)), err);
 	return rc;
 }
 
@@ -126,11 +130,13 @@ int sql_event_list(struct store *st, const struct store_event_query *q, struct f
 	assert(!q->event != !q->dead); /* exactly one */
 	do {
 		l.seen = 0;
-		rc = sql_query(sql_of(st), q->event ? "SELECT id, property, property_section, property_id, remote_ip,"
-			" stamp FROM incoming WHERE id > ?1 ORDER BY id LIMIT ?2" :
-			"SELECT id, event, reason, at_ms FROM dead_letters WHERE id > ?1 ORDER BY id LIMIT ?2",
-			SQL_V(SQL_INT(l.last_id), SQL_INT(FW_MIN(left, (size_t)PAGE))), q->event ? event_list_row : dead_letter_row,
-			&l, err);
+		rc = sql_query(sql_of(st),
+			q->event ?
+				"SELECT id, property, property_section, property_id, remote_ip,"
+				" stamp FROM incoming WHERE id > ?1 ORDER BY id LIMIT ?2" :
+				"SELECT id, event, reason, at_ms FROM dead_letters WHERE id > ?1 ORDER BY id LIMIT ?2",
+			SQL_V(SQL_INT(l.last_id), SQL_INT(FW_MIN(left, (size_t)PAGE))),
+			q->event ? event_list_row : dead_letter_row, &l, err);
 		left -= FW_MIN(l.seen, left);
 	} while (!rc && l.seen == PAGE && left);
 	return rc;

@@ -26,14 +26,14 @@ struct feed_listing {
 	const struct fw_feed_query *q;
 	fw_feed_cb *cb;
 	void *ctx;
-	bool counted;             /* with entry_n */
-	struct fw_str match;      /* in lower case; absent: any */
-	size_t seen, shown;       /* rows of this page; shown in all */
+	bool counted;        /* with entry_n */
+	struct fw_str match; /* in lower case; absent: any */
+	size_t seen, shown;  /* rows of this page; shown in all */
 	int64_t last_id;
 	bool full;
-	int64_t pick[PAGE];       /* places of the page's feeds that match */
+	int64_t pick[PAGE]; /* places of the page's feeds that match */
 	size_t pick_n;
-	struct fw_arena keep;     /* memory of kept[], until it is sorted */
+	struct fw_arena keep; /* memory of kept[], until it is sorted */
 	struct fw_feed *kept;
 	size_t kept_n;
 };
@@ -68,7 +68,8 @@ static int feed_find_one(struct feed_listing *l, const struct store_feed_query *
 
 	l->counted = true;
 	if (q->id)
-		rc = sql_query(l->s, "SELECT " COUNTED FROM " WHERE f.id = ?1", SQL_V(SQL_INT(q->id)), feed_list_row, l, err);
+		rc = sql_query(
+			l->s, "SELECT " COUNTED FROM " WHERE f.id = ?1", SQL_V(SQL_INT(q->id)), feed_list_row, l, err);
 	else
 		rc = sql_query(l->s, "SELECT " COUNTED FROM " WHERE f.url_hash = ?1 AND f.url = ?2",
 			SQL_V(SQL_KEY(hash.b), SQL_TEXT(q->url)), feed_list_row, l, err);
@@ -121,8 +122,8 @@ static int feed_name_row(void *ctx, const struct sql_row *row)
 	l->seen++;
 	l->last_id = sql_position_feed(sql_int(row, 0));
 	if (good &&
-		(!l->match.p || fw_store_contains(sql_str(row, 1), l->match) || fw_store_contains(sql_str(row, 2), l->match) ||
-			fw_store_contains(sql_str(row, 3), l->match)))
+		(!l->match.p || fw_store_contains(sql_str(row, 1), l->match) ||
+			fw_store_contains(sql_str(row, 2), l->match) || fw_store_contains(sql_str(row, 3), l->match)))
 		l->pick[l->pick_n++] = sql_int(row, 0);
 	return 0;
 }
@@ -197,10 +198,13 @@ static int due_position_compare(const void *a, const void *b)
 
 	if (x->due_at_ms != y->due_at_ms)
 		return x->due_at_ms < y->due_at_ms ? -1 : 1;
-	return sql_position_feed(x->position) < sql_position_feed(y->position) ? -1 : sql_position_feed(x->position) > sql_position_feed(y->position);
+	return sql_position_feed(x->position) < sql_position_feed(y->position) ?
+		-1 :
+		sql_position_feed(x->position) > sql_position_feed(y->position);
 }
 
-static int due_positions_show(struct feed_listing *l, const struct due_position *due_position, size_t n, struct fw_err *err)
+static int due_positions_show(
+	struct feed_listing *l, const struct due_position *due_position, size_t n, struct fw_err *err)
 {
 	int64_t position[PAGE];
 	int rc = 0;
@@ -211,7 +215,8 @@ static int due_positions_show(struct feed_listing *l, const struct due_position 
 	l->pick_n = n;
 	if (l->match.p || l->q->folder.p) {
 		l->pick_n = 0;
-		rc = feeds_at_positions(l, NAMES " FROM {rows} feeds f WHERE f.id = v.feed", position, n, feed_name_row, err);
+		rc = feeds_at_positions(
+			l, NAMES " FROM {rows} feeds f WHERE f.id = v.feed", position, n, feed_name_row, err);
 	}
 	return rc ? rc : feeds_show_picked(l, err);
 }
@@ -226,10 +231,14 @@ static int feeds_in_due_order(struct feed_listing *l, struct fw_err *err)
 	int rc = 0;
 
 	for (int shard = 0; !rc && shard < STORE_SHARDS; shard += SHARDS_AT_ONCE)
-		rc = sql_query(l->s, "SELECT position, due_at_ms FROM schedule WHERE position >= ?1 AND position <= ?2 AND (?3 < 0"
-			" OR status = ?3) AND (?4 = 0 OR fail_n > 0)", SQL_V(SQL_INT(sql_position(shard, 0)),
-			SQL_INT(sql_position(shard + SHARDS_AT_ONCE - 1, (INT64_C(1) << SQL_POSITION_BITS) - 1)),
-			SQL_INT(l->q->status), SQL_INT(l->q->failing)), due_position_row, &b, err);
+		rc = sql_query(l->s,
+			"SELECT position, due_at_ms FROM schedule WHERE position >= ?1 AND position <= ?2 AND (?3 < 0"
+			" OR status = ?3) AND (?4 = 0 OR fail_n > 0)",
+			SQL_V(SQL_INT(sql_position(shard, 0)),
+				SQL_INT(sql_position(
+					shard + SHARDS_AT_ONCE - 1, (INT64_C(1) << SQL_POSITION_BITS) - 1)),
+				SQL_INT(l->q->status), SQL_INT(l->q->failing)),
+			due_position_row, &b, err);
 	if (!rc && b.rc)
 		rc = fw_no_memory(err);
 	due_position = (struct due_position *)(void *)b.p;
@@ -243,8 +252,9 @@ static int feeds_in_due_order(struct feed_listing *l, struct fw_err *err)
 }
 
 /* ?1: after this id, ?6: LIMIT */
-#define IN_ID_ORDER FROM " WHERE f.id > ?1 AND (?2 < 0 OR s.status = ?2) AND (?3 = 0 OR s.fail_n > 0)" \
-	" AND (?4 = 0 OR coalesce(f.folder, '') = ?5) ORDER BY f.id LIMIT ?6"
+#define IN_ID_ORDER                                                                        \
+	FROM " WHERE f.id > ?1 AND (?2 < 0 OR s.status = ?2) AND (?3 = 0 OR s.fail_n > 0)" \
+	     " AND (?4 = 0 OR coalesce(f.folder, '') = ?5) ORDER BY f.id LIMIT ?6"
 
 static int feeds_in_id_order(struct feed_listing *l, struct fw_err *err)
 {
@@ -257,9 +267,11 @@ static int feeds_in_id_order(struct feed_listing *l, struct fw_err *err)
 	do {
 		l->seen = l->pick_n = 0;
 		page = q->limit && !named ? FW_MIN(q->limit - l->shown, (size_t)PAGE) : PAGE;
-		rc = sql_query(l->s, named ? NAMES IN_ID_ORDER : "SELECT " COUNTED IN_ID_ORDER, SQL_V(SQL_INT(l->last_id),
-			SQL_INT(q->status), SQL_INT(q->failing), SQL_INT(q->folder.p != NULL), SQL_TEXT(q->folder.p ?
-			q->folder : FW_STR("")), SQL_INT(page)), named ? feed_name_row : feed_list_row, l, err);
+		rc = sql_query(l->s, named ? NAMES IN_ID_ORDER : "SELECT " COUNTED IN_ID_ORDER,
+			SQL_V(SQL_INT(l->last_id), SQL_INT(q->status), SQL_INT(q->failing),
+				SQL_INT(q->folder.p != NULL), SQL_TEXT(q->folder.p ? q->folder : FW_STR("")),
+				SQL_INT(page)),
+			named ? feed_name_row : feed_list_row, l, err);
 		if (!rc && named)
 			rc = feeds_show_picked(l, err);
 	} while (!rc && l->seen == page && !l->full);
@@ -335,8 +347,9 @@ int sql_feed_position(struct sql *s, int64_t feed_id, bool lock, int64_t *positi
 		if (!lock)
 			return rc;
 	}
-	return rc ? rc : fw_err_set(err, FW_EAGAIN, "%s: feed %lld is moving to another host: try again",
-		s->name, (long long)feed_id);
+	return rc ? rc :
+		    fw_err_set(err, FW_EAGAIN, "%s: feed %lld is moving to another host: try again", s->name,
+			    (long long)feed_id);
 }
 
 struct feed_setting {
@@ -348,7 +361,10 @@ static int feed_set_members(struct sql *s, void *ctx, struct fw_err *err)
 {
 	const struct fw_feed *f = ((const struct feed_setting *)ctx)->feed;
 	unsigned what = ((const struct feed_setting *)ctx)->what;
-	const struct { unsigned bit; const char *text; struct sql_value a, b;
+	const struct {
+		unsigned bit;
+		const char *text;
+		struct sql_value a, b;
 	} SET[] = {
 		{FW_SET_TITLE, "UPDATE feeds SET user_title = ?2 WHERE id = ?1", SQL_TEXT(f->user_title), SQL_NULL},
 		{FW_SET_FOLDER, "UPDATE feeds SET folder = ?2 WHERE id = ?1", SQL_TEXT(f->folder), SQL_NULL},
@@ -403,13 +419,15 @@ struct feed_dropping {
 
 static int feed_drop_all(struct sql *s, void *ctx, struct fw_err *err)
 {
-	int64_t feed_id = ((const struct feed_dropping *)ctx)->feed_id, into_id = ((const struct feed_dropping *)ctx)->into_id;
+	int64_t feed_id = ((const struct feed_dropping *)ctx)->feed_id,
+		into_id = ((const struct feed_dropping *)ctx)->into_id;
 	bool changed[STORE_SHARDS] = {false};
 	int64_t position;
 	struct sql_value v;
 	int rc;
 
-	rc = into_id ? feed_pair_lock(s, feed_id, into_id, &position, err) : sql_feed_position(s, feed_id, true, &position, err);
+	rc = into_id ? feed_pair_lock(s, feed_id, into_id, &position, err) :
+		       sql_feed_position(s, feed_id, true, &position, err);
 	if (rc)
 		return rc;
 	v = SQL_INT(position);
@@ -427,9 +445,10 @@ int sql_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_
 {
 	struct sql *s = sql_of(st);
 
-	return feed_id == into_id ? fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two feeds",
-					    s->name, (long long)feed_id)
-				  : sql_transaction(s, feed_drop_all, &(struct feed_dropping){feed_id, into_id}, err);
+	return feed_id == into_id ?
+		fw_err_set(err, FW_EINVAL, "%s: feed %lld cannot be merged into itself: name two feeds", s->name,
+			(long long)feed_id) :
+		sql_transaction(s, feed_drop_all, &(struct feed_dropping){feed_id, into_id}, err);
 }
 
 /* ---- changes by outcomes --------------------------------------------------------------------- */
@@ -455,8 +474,10 @@ static int feed_groups_put(struct sql *s, const struct sql_visit *v, size_t n, s
 		{FW_GROUP_RHYTHM, false, UPDATE("rhythm", "{set rhythm|v.}")},
 		{FW_GROUP_REDIRECT, false, UPDATE("redirect", "{set redirect|v.}")},
 		{FW_GROUP_ERROR, false, UPDATE("error", "{set error|v.}")},
-		{FW_GROUP_META, true, UPDATE("meta", UNTOLD(title) ", " UNTOLD(home_page_url) ", " UNTOLD(description)
-			", " UNTOLD(language) ", " UNTOLD(icon))},
+		{FW_GROUP_META, true,
+			UPDATE("meta",
+				UNTOLD(title) ", " UNTOLD(home_page_url) ", " UNTOLD(description) ", " UNTOLD(
+					language) ", " UNTOLD(icon))},
 	};
 	bool push = n && v[0].o.visit.kind == FW_VISIT_PUSHED; /* all outcomes of a commit are pushes, or none is */
 	int rc = 0;
@@ -477,16 +498,18 @@ static int feed_groups_put(struct sql *s, const struct sql_visit *v, size_t n, s
 static int feed_move(struct sql *s, struct sql_visit *v, int64_t host_id, bool *changed, struct fw_err *err)
 {
 	int64_t feed_id = v->o.feed_id, from = v->position, to = sql_position(store_host_shard(host_id), feed_id);
-	int rc = sql_exec(s, "UPDATE schedule SET host_id = ?2 WHERE position = ?1", SQL_V(SQL_INT(from), SQL_INT(host_id)),
-		err);
+	int rc = sql_exec(
+		s, "UPDATE schedule SET host_id = ?2 WHERE position = ?1", SQL_V(SQL_INT(from), SQL_INT(host_id)), err);
 
 	changed[from >> SQL_POSITION_BITS] = changed[to >> SQL_POSITION_BITS] = true;
 	if (rc || to == from)
 		return rc;
 	v->position = to;
-	rc = sql_exec(s, "UPDATE schedule SET position = ?2 WHERE position = ?1", SQL_V(SQL_INT(from), SQL_INT(to)), err);
-	return rc ? rc : sql_exec(s, "UPDATE feeds SET position = ?2 WHERE id = ?1", SQL_V(SQL_INT(feed_id), SQL_INT(to)),
-		err);
+	rc = sql_exec(
+		s, "UPDATE schedule SET position = ?2 WHERE position = ?1", SQL_V(SQL_INT(from), SQL_INT(to)), err);
+	return rc ?
+		rc :
+		sql_exec(s, "UPDATE feeds SET position = ?2 WHERE id = ?1", SQL_V(SQL_INT(feed_id), SQL_INT(to)), err);
 }
 
 /* Write another url or host: rare, so one by one. */
@@ -499,14 +522,14 @@ static int feed_url_put(struct sql *s, struct sql_visit *v, bool *changed, struc
 	int rc = 0;
 
 	if (v->o.groups & FW_GROUP_URL) {
-		rc = sql_query_int(s, "SELECT id FROM feeds WHERE url_hash = ?1 AND id <> ?2", SQL_V(bytes, id), 0, &taken,
-			err);
+		rc = sql_query_int(
+			s, "SELECT id FROM feeds WHERE url_hash = ?1 AND id <> ?2", SQL_V(bytes, id), 0, &taken, err);
 		if (rc || taken) {
 			v->o.rc = rc ? 0 : FW_EINVAL;
 			return rc;
 		}
-		rc = sql_exec(s, "UPDATE feeds SET url = ?2, url_hash = ?3 WHERE id = ?1", SQL_V(id, SQL_TEXT(f->url),
-			bytes), err);
+		rc = sql_exec(s, "UPDATE feeds SET url = ?2, url_hash = ?3 WHERE id = ?1",
+			SQL_V(id, SQL_TEXT(f->url), bytes), err);
 	}
 	if (!rc && v->o.groups & FW_GROUP_HOST)
 		rc = sql_exec(s, "UPDATE feeds SET host_key = ?2 WHERE id = ?1", SQL_V(id, SQL_TEXT(f->host_key)), err);

@@ -15,7 +15,8 @@
 
 static int lease_lost(struct sql *s, struct fw_err *err)
 {
-	return fw_err_set(err, FW_ESTALE, "%s: the lease is over: other workers own its shards (the worker joins anew)", s->name);
+	return fw_err_set(
+		err, FW_ESTALE, "%s: the lease is over: other workers own its shards (the worker joins anew)", s->name);
 }
 
 /* End a lease and free its shards. Requests may have been sent to their hosts until now. */
@@ -34,8 +35,10 @@ static int lease_drop(struct sql *s, int64_t lease_id, struct fw_err *err)
  */
 static int leases_shorten(struct sql *s, struct fw_err *err)
 {
-	return sql_exec(s, "UPDATE workers SET until_ms = {now} + lease_ms WHERE id IN (SELECT x.id FROM (SELECT id FROM"
-		" workers WHERE until_ms > {now} + lease_ms ORDER BY id LIMIT 1000 {skip}) x)", SQL_NONE, err);
+	return sql_exec(s,
+		"UPDATE workers SET until_ms = {now} + lease_ms WHERE id IN (SELECT x.id FROM (SELECT id FROM"
+		" workers WHERE until_ms > {now} + lease_ms ORDER BY id LIMIT 1000 {skip}) x)",
+		SQL_NONE, err);
 }
 
 /* End the leases that a statement finds, one by one: they are few. */
@@ -97,11 +100,14 @@ static int shards_take(struct sql *s, struct store_lease *l, struct fw_err *err)
 			"UPDATE shards AS t SET worker = v.lease {from} WHERE t.shard = v.number", "number:i lease:i"}};
 	struct shard_taking t = {.lease = l};
 
-	shards_take.rc = sql_query(s, "SELECT count(*), {sum CASE WHEN idle <> 0 AND id <> ?1 THEN 1 ELSE 0 END}, (SELECT"
+	shards_take.rc = sql_query(s,
+		"SELECT count(*), {sum CASE WHEN idle <> 0 AND id <> ?1 THEN 1 ELSE 0 END}, (SELECT"
 		" count(*) FROM shards WHERE worker = ?1), (SELECT count(*) FROM shards WHERE worker IS NULL) FROM"
-		" workers", SQL_V(SQL_INT(l->id)), lease_living_row, &t, err);
+		" workers",
+		SQL_V(SQL_INT(l->id)), lease_living_row, &t, err);
 	if (!shards_take.rc && t.n)
-		shards_take.rc = sql_query(s, "SELECT shard FROM shards WHERE worker IS NULL ORDER BY shard LIMIT ?1 {skip}",
+		shards_take.rc = sql_query(s,
+			"SELECT shard FROM shards WHERE worker IS NULL ORDER BY shard LIMIT ?1 {skip}",
 			SQL_V(SQL_INT(t.n)), shard_free_row, &shards_take, err);
 	return sql_rows_end(&shards_take);
 }
@@ -127,9 +133,11 @@ static int lease_join(struct sql *s, const char *worker, struct store_lease *l, 
 {
 	int rc = sql_ids_reserve(s, "lease_id", 1, id, err);
 
-	return rc ? rc : sql_exec(s,
-		"INSERT INTO workers (id, name, lease_ms, until_ms, idle) VALUES (?1, ?2, ?3, {now} + ?3, ?4)",
-		SQL_V(SQL_INT(*id), SQL_TEXT(fw_str(worker)), SQL_INT(l->lease_ms), SQL_INT(l->idle)), err);
+	return rc ?
+		rc :
+		sql_exec(s,
+			"INSERT INTO workers (id, name, lease_ms, until_ms, idle) VALUES (?1, ?2, ?3, {now} + ?3, ?4)",
+			SQL_V(SQL_INT(*id), SQL_TEXT(fw_str(worker)), SQL_INT(l->lease_ms), SQL_INT(l->idle)), err);
 }
 
 static int lease_renew(struct sql *s, const struct store_lease *l, struct fw_err *err)
@@ -144,7 +152,7 @@ static int lease_renew(struct sql *s, const struct store_lease *l, struct fw_err
 struct lease_renewing {
 	const char *worker;
 	struct store_lease *l;
-	int64_t was;              /* its lease so far; 0: it joins */
+	int64_t was; /* its lease so far; 0: it joins */
 	int64_t sent_mono_ms;
 };
 
@@ -181,12 +189,14 @@ int sql_heartbeat(struct store *st, const char *worker, struct store_lease *l, s
 
 static int shards_release(struct sql *s, const struct store_release *g, struct fw_err *err)
 {
-	struct sql_rows r = SQL_ROWS(s, err, "UPDATE shards AS t SET worker = NULL, quiet_since_ms = v.quiet {from}"
-		" WHERE t.shard = v.number AND t.worker = v.lease", "number:i lease:i quiet:i");
+	struct sql_rows r = SQL_ROWS(s, err,
+		"UPDATE shards AS t SET worker = NULL, quiet_since_ms = v.quiet {from}"
+		" WHERE t.shard = v.number AND t.worker = v.lease",
+		"number:i lease:i quiet:i");
 
 	for (size_t i = 0; i < g->n; i++)
-		sql_rows_add(&r, SQL_V(SQL_INT(g->shard[i].shard), SQL_INT(g->lease_id),
-			SQL_INT(g->shard[i].quiet_since_ms)));
+		sql_rows_add(&r,
+			SQL_V(SQL_INT(g->shard[i].shard), SQL_INT(g->lease_id), SQL_INT(g->shard[i].quiet_since_ms)));
 	return sql_rows_end(&r);
 }
 
@@ -201,9 +211,11 @@ static int feed_crash_add(struct sql *s, int64_t feed_id, struct fw_err *err)
 	if (rc == FW_ENOTFOUND) /* it was removed meanwhile */
 		return 0;
 	changed[rc ? 0 : position >> SQL_POSITION_BITS] = true;
-	rc = rc ? rc : sql_exec(s, "UPDATE schedule SET status = CASE WHEN status = 0 AND crash_n + 1 >= ?2 THEN 3 ELSE"
-		" status END, crash_n = crash_n + 1 WHERE position = ?1", SQL_V(SQL_INT(position),
-		SQL_INT(FW_STORE_CRASH_MAX)), err);
+	rc = rc ? rc :
+		  sql_exec(s,
+			  "UPDATE schedule SET status = CASE WHEN status = 0 AND crash_n + 1 >= ?2 THEN 3 ELSE"
+			  " status END, crash_n = crash_n + 1 WHERE position = ?1",
+			  SQL_V(SQL_INT(position), SQL_INT(FW_STORE_CRASH_MAX)), err);
 	return rc ? rc : sql_shards_changed(s, changed, err);
 }
 

@@ -14,20 +14,20 @@
 /* A feed of the load. */
 struct load_feed {
 	const struct fw_feed *feed;
-	struct fw_hash128 hash;   /* of its url */
-	struct load_feed *first;       /* the first of the load with this url; feeds with ids come first */
-	struct load_feed *twin;        /* the first of the load with this id; NULL: it has no id yet */
-	int64_t id;               /* 0: to be assigned */
-	int64_t there;            /* id of the stored feed with its url; 0: none */
-	bool taken;               /* a stored feed has its id */
-	bool put;                 /* it is to be written: */
+	struct fw_hash128 hash;  /* of its url */
+	struct load_feed *first; /* the first of the load with this url; feeds with ids come first */
+	struct load_feed *twin;  /* the first of the load with this id; NULL: it has no id yet */
+	int64_t id;              /* 0: to be assigned */
+	int64_t there;           /* id of the stored feed with its url; 0: none */
+	bool taken;              /* a stored feed has its id */
+	bool put;                /* it is to be written: */
 	int64_t host_id, position;
 };
 
 struct load_work {
 	struct sql *s;
 	const struct store_load *l;
-	struct load_feed *load_feed;        /* in the order of the load */
+	struct load_feed *load_feed; /* in the order of the load */
 	size_t n;
 	int64_t now_ms;
 	bool changed[STORE_SHARDS];
@@ -56,8 +56,8 @@ static int load_find_existing(struct load_work *w, struct fw_err *err)
 {
 	struct sql_rows url = SQL_QUERY_ROWS(w->s, err, load_url_row, w,
 		"SELECT v.nth, f.id FROM {rows} feeds f WHERE f.url_hash = v.hash", "nth:i hash:b");
-	struct sql_rows id = SQL_QUERY_ROWS(w->s, err, load_id_row, w,
-		"SELECT v.nth FROM {rows} feeds f WHERE f.id = v.number", "nth:i number:i");
+	struct sql_rows id = SQL_QUERY_ROWS(
+		w->s, err, load_id_row, w, "SELECT v.nth FROM {rows} feeds f WHERE f.id = v.number", "nth:i number:i");
 
 	for (size_t k = 0; k < w->n; k++)
 		sql_rows_add(&url, SQL_V(SQL_INT(k), SQL_KEY(w->load_feed[k].hash.b)));
@@ -129,14 +129,15 @@ static int load_position_compare(const void *a, const void *b)
 }
 
 /*
- * Write both tables in the order of their keys: feeds by id, then schedule by position. This sorts the
- * items.
+ * Write both tables in the order of their keys: feeds by id, then schedule by position. This sorts
+ * the items.
  */
 static int load_feeds_write(struct load_work *w, struct fw_err *err)
 {
 	struct sql_rows feed = SQL_ROWS(w->s, err, "INSERT INTO feeds (id, position, url_hash, {fields feed}) {values}",
 		"id:i position:i url_hash:b {feed}");
-	struct sql_rows schedule = SQL_ROWS(w->s, err, "INSERT INTO schedule (position, host_id, {fields schedule}) {values}",
+	struct sql_rows schedule = SQL_ROWS(w->s, err,
+		"INSERT INTO schedule (position, host_id, {fields schedule}) {values}",
 		"position:i host_id:i {schedule}");
 
 	for (size_t k = 0; k < w->n; k++) {
@@ -162,7 +163,8 @@ static int load_feeds_write(struct load_work *w, struct fw_err *err)
 
 		f.due_at_ms = f.id || f.due_at_ms ? f.due_at_ms : w->now_ms;
 		if (i->put)
-			sql_rows_add_fields(&schedule, SQL_V(SQL_INT(i->position), SQL_INT(i->host_id)), "schedule", &f);
+			sql_rows_add_fields(
+				&schedule, SQL_V(SQL_INT(i->position), SQL_INT(i->host_id)), "schedule", &f);
 	}
 	return sql_rows_end(&schedule);
 }
@@ -301,8 +303,10 @@ int sql_key_list(struct store *st, int64_t first, int64_t last, fw_key_cb *cb, v
 		if (rc || next > last)
 			return rc;
 		end = FW_MIN(last, next + FEEDS_AT_ONCE - 1);
-		rc = sql_query(s, "SELECT feed_id, entry_key, hash, entry_id FROM entry_keys WHERE feed_id >= ?1 AND"
-			" feed_id <= ?2 ORDER BY feed_id", SQL_V(SQL_INT(next), SQL_INT(end)), key_list_row, &k, err);
+		rc = sql_query(s,
+			"SELECT feed_id, entry_key, hash, entry_id FROM entry_keys WHERE feed_id >= ?1 AND"
+			" feed_id <= ?2 ORDER BY feed_id",
+			SQL_V(SQL_INT(next), SQL_INT(end)), key_list_row, &k, err);
 		first = end + 1;
 	}
 	return rc;

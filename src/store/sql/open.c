@@ -6,8 +6,8 @@
 #include "store/sql/open.h"
 #include "base/banned.h"
 
-int sql_open_server(const struct store_driver *driver, const struct sql_server *server, const struct fw_store_config *cfg,
-	struct store **out, struct fw_err *err)
+int sql_open_server(const struct store_driver *driver, const struct sql_server *server,
+	const struct fw_store_config *cfg, struct store **out, struct fw_err *err)
 {
 	struct sql *s = calloc(1, server->bytes);
 	char name[FW_DSN_SHOW_MAX + 1];
@@ -49,8 +49,8 @@ int sql_tables_open(struct sql *s, bool create, const struct sql_tables_open *t,
 	if (rc || version)
 		return rc;
 	if (!create)
-		return fw_err_set(err, FW_ENOTFOUND,
-			"%s: the store is empty (to start, run `feedwheel add URL`)", s->name);
+		return fw_err_set(
+			err, FW_ENOTFOUND, "%s: the store is empty (to start, run `feedwheel add URL`)", s->name);
 	rc = t->lock(s, err);
 	if (rc)
 		return rc;

@@ -12,14 +12,14 @@ void sql_init(struct sql *s, const struct store_driver *driver, const struct sql
 
 struct sql_server {
 	const struct sql_dialect *dialect;
-	size_t bytes;             /* size of the dialect's own struct, whose first member is struct sql */
+	size_t bytes; /* size of the dialect's own struct, whose first member is struct sql */
 	/*
 	 * Connect, then check or create the tables. On error the driver's close frees everything.
 	 */
 	int (*opened)(struct sql *s, const struct fw_dsn *d, bool create, struct fw_err *err);
 };
-int sql_open_server(const struct store_driver *driver, const struct sql_server *server, const struct fw_store_config *cfg,
-	struct store **out, struct fw_err *err);
+int sql_open_server(const struct store_driver *driver, const struct sql_server *server,
+	const struct fw_store_config *cfg, struct store **out, struct fw_err *err);
 
 struct sql_tables_open {
 	/* Read the schema's version, by sql_schema_version(); *version 0: there are no tables */

@@ -34,8 +34,10 @@ static int record_put_in(struct sql *s, void *ctx, struct fw_err *err)
 		rc = sql_exec_count(s, INSERT " {keep kind, record_key|records.kind}", v, 5, &changed, err);
 		*was = !rc && !changed;
 	} else {
-		rc = sql_exec(s, INSERT " {upsert kind, record_key} value = {new value}, at_ms = {new at_ms}, until_ms ="
-			" {new until_ms}", v, 5, err);
+		rc = sql_exec(s,
+			INSERT " {upsert kind, record_key} value = {new value}, at_ms = {new at_ms}, until_ms ="
+			       " {new until_ms}",
+			v, 5, err);
 	}
 	return rc || *was || !p->wake ? rc : sql_changes_raise(s, err);
 }
@@ -89,10 +91,12 @@ int sql_record_list(
 	struct store *st, const struct store_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct sql *s = sql_of(st);
-	struct record_listing l = {.cb = cb, .ctx = ctx, .left = q->q.limit ? q->q.limit : SIZE_MAX,
-		.last_kind = q->q.kind.p ? q->q.kind : q->q.after_kind, .last_key = q->q.after_key};
-	char kind[FW_RECORD_KIND_MAX],
-		key[FW_RECORD_KEY_MAX]; /* copies for the statement: its rows overwrite l's */
+	struct record_listing l = {.cb = cb,
+		.ctx = ctx,
+		.left = q->q.limit ? q->q.limit : SIZE_MAX,
+		.last_kind = q->q.kind.p ? q->q.kind : q->q.after_kind,
+		.last_key = q->q.after_key};
+	char kind[FW_RECORD_KIND_MAX], key[FW_RECORD_KEY_MAX]; /* copies for the statement: its rows overwrite l's */
 	size_t asked;
 	int rc;
 
@@ -104,11 +108,14 @@ int sql_record_list(
 	do {
 		asked = FW_MIN(l.left, (size_t)PAGE);
 		l.seen = 0;
-		rc = sql_query(s, q->q.kind.p ? "SELECT " COLUMNS
-			" FROM records WHERE kind = ?1 AND record_key > ?2 ORDER BY record_key LIMIT ?3" : "SELECT "
-			COLUMNS " FROM records WHERE {behind kind|record_key} ORDER BY kind, record_key LIMIT ?3",
-			SQL_V(SQL_TEXT(record_name_copy(kind, sizeof(kind), l.last_kind)), SQL_BLOB(record_name_copy(key, sizeof(key),
-			l.last_key)), SQL_INT(asked)), record_list_row, &l, err);
+		rc = sql_query(s,
+			q->q.kind.p ? "SELECT " COLUMNS
+				      " FROM records WHERE kind = ?1 AND record_key > ?2 ORDER BY record_key LIMIT ?3" :
+				      "SELECT " COLUMNS
+				      " FROM records WHERE {behind kind|record_key} ORDER BY kind, record_key LIMIT ?3",
+			SQL_V(SQL_TEXT(record_name_copy(kind, sizeof(kind), l.last_kind)),
+				SQL_BLOB(record_name_copy(key, sizeof(key), l.last_key)), SQL_INT(asked)),
+			record_list_row, &l, err);
 	} while (!rc && l.seen == asked && l.left);
 	return rc;
 }
@@ -121,8 +128,9 @@ int sql_record_remove(struct store *st, struct fw_str kind, struct fw_str key, s
 
 	if (rc)
 		return rc;
-	rc = sql_exec_count(s, value.p ? "DELETE FROM records WHERE kind = ?1 AND record_key = ?2 AND value = ?3" :
-		"DELETE FROM records WHERE kind = ?1 AND record_key = ?2", (struct sql_value[]){SQL_TEXT(kind),
-		SQL_BLOB(key), SQL_BLOB(value)}, value.p ? 3 : 2, &changed, err);
+	rc = sql_exec_count(s,
+		value.p ? "DELETE FROM records WHERE kind = ?1 AND record_key = ?2 AND value = ?3" :
+			  "DELETE FROM records WHERE kind = ?1 AND record_key = ?2",
+		(struct sql_value[]){SQL_TEXT(kind), SQL_BLOB(key), SQL_BLOB(value)}, value.p ? 3 : 2, &changed, err);
 	return sql_end(s, rc || changed ? rc : record_not_found(s, kind, err), err);
 }

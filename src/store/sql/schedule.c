@@ -44,19 +44,25 @@ static int due_read_shards(struct sql *s, const struct store_due_query *q, int f
 	int rc = 0;
 
 	if (q->host)
-		rc = sql_query(s, "SELECT host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms FROM hosts WHERE shard >= ?1 AND"
-			" shard <= ?2", SQL_V(SQL_INT(first), SQL_INT(last)), due_host_row, &mine, err);
+		rc = sql_query(s,
+			"SELECT host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms FROM hosts WHERE shard >= ?1 "
+			"AND"
+			" shard <= ?2",
+			SQL_V(SQL_INT(first), SQL_INT(last)), due_host_row, &mine, err);
 	if (!rc && q->due)
-		rc = sql_query(s, "SELECT position, due_at_ms, host_id, expect_us, expect_dev_us, last_visit_ms FROM"
+		rc = sql_query(s,
+			"SELECT position, due_at_ms, host_id, expect_us, expect_dev_us, last_visit_ms FROM"
 			" schedule WHERE position >= ?1 AND position <= ?2 AND due_at_ms <= ?3 AND status = 0",
-			SQL_V(SQL_INT(sql_position(first, 0)), SQL_INT(sql_position(last, in_shard)), SQL_INT(q->until_ms)),
+			SQL_V(SQL_INT(sql_position(first, 0)), SQL_INT(sql_position(last, in_shard)),
+				SQL_INT(q->until_ms)),
 			due_feed_row, &mine, err);
 	return rc;
 }
 
 int sql_due(struct store *st, const struct store_due_query *q, struct fw_err *err)
 {
-	int first = FW_MAX(q->shard, 0), last = q->shard < 0 ? STORE_SHARDS - 1 : FW_MAX(q->shard, q->last_shard), rc = 0;
+	int first = FW_MAX(q->shard, 0), last = q->shard < 0 ? STORE_SHARDS - 1 : FW_MAX(q->shard, q->last_shard),
+	    rc = 0;
 
 	for (; !rc && first <= last; first += SHARDS_AT_ONCE)
 		rc = due_read_shards(sql_of(st), q, first, FW_MIN(first + SHARDS_AT_ONCE - 1, last), err);

@@ -23,9 +23,9 @@ static const char *const TABLES[] = {
 	"INSERT INTO shards (shard, worker, version, quiet_since_ms) WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT "
 	"i + 1 FROM c WHERE i < 1023) "
 	"SELECT i, NULL, 0, 0 FROM c",
-	"CREATE TABLE schedule (position {pk}, due_at_ms" N ", host_id" N ", status" N0 ", last_kind" N0 ", http_status" N0
-	", fail_n" N0 ", crash_n" N0 ", last_visit_ms" N0 ", last_ok_ms" N0 ", last_new_ms" N0 ", expect_us" N0
-	", expect_dev_us" N0 ", expect_parts" N0 ", last_visit_id" N0 ", why {text}) {filled}",
+	"CREATE TABLE schedule (position {pk}, due_at_ms" N ", host_id" N ", status" N0 ", last_kind" N0
+	", http_status" N0 ", fail_n" N0 ", crash_n" N0 ", last_visit_ms" N0 ", last_ok_ms" N0 ", last_new_ms" N0
+	", expect_us" N0 ", expect_dev_us" N0 ", expect_parts" N0 ", last_visit_id" N0 ", why {text}) {filled}",
 	/* rate limit state that must survive the shard's owner */
 	"CREATE TABLE hosts (shard" N ", host_id" N ", next_ok_ms" N ", cooldown_until_ms" N ", learned_delay_ms" N
 	", PRIMARY KEY (shard, host_id)) {clustered}",
@@ -45,10 +45,10 @@ static const char *const TABLES[] = {
 	" extra {json}, content {long}) {table}",
 	"CREATE INDEX entries_date ON entries (date_ms)",
 	"CREATE INDEX entries_feed ON entries (feed_id, date_ms)",
-	"CREATE TABLE visits (id {pk}, previous_id" N ", feed_id" N ", run_id" N ", at_ms" N ", kind" N ", http_status" N
-	", redirects" N ", slot" N ", lateness_ms" N ", dns_us" N ", connect_us" N ", tls_us" N ", first_byte_us" N
-	", total_us" N ", parse_us" N ", wire_bytes" N ", body_bytes" N ", item_n" N ", new_n" N ", changed_n" N
-	", queue_us" N ", store_us" N ", error {text}) {table}",
+	"CREATE TABLE visits (id {pk}, previous_id" N ", feed_id" N ", run_id" N ", at_ms" N ", kind" N
+	", http_status" N ", redirects" N ", slot" N ", lateness_ms" N ", dns_us" N ", connect_us" N ", tls_us" N
+	", first_byte_us" N ", total_us" N ", parse_us" N ", wire_bytes" N ", body_bytes" N ", item_n" N ", new_n" N
+	", changed_n" N ", queue_us" N ", store_us" N ", error {text}) {table}",
 	"CREATE TABLE row_counts (id {id}, entry_n" N ", visit_n" N ") {table}",
 	"CREATE TABLE incoming (id {pk}, property {name} NOT NULL, property_section" N ", property_id" N
 	", remote_ip {name} NOT NULL, stamp" N ") {table}",
@@ -77,7 +77,8 @@ static const char *const VIEWS[] = {
 	"updated_at, {iso e.seen_ms} AS seen_at,"
 	" {iso e.changed_ms} AS changed_at, e.revision, e.guid, e.summary, e.content, {jsonb e.extra} AS extra"
 	" FROM entries e JOIN feeds f ON f.id = e.feed_id",
-	"CREATE VIEW v_visits AS SELECT v.id, v.feed_id, v.previous_id, coalesce(nullif(f.user_title, ''), f.title) AS feed_title, "
+	"CREATE VIEW v_visits AS SELECT v.id, v.feed_id, v.previous_id, coalesce(nullif(f.user_title, ''), f.title) AS "
+	"feed_title, "
 	"f.url AS feed_url, f.folder, {iso v.at_ms} AS at, {kind v.kind} AS "
 	"kind, nullif(v.http_status, 0) AS http_status, v.error,"
 	" {ms v.total_us} AS total_ms, {ms v.dns_us} AS dns_ms, {ms v.connect_us} AS connect_ms, {ms v.tls_us} "
@@ -88,8 +89,11 @@ static const char *const VIEWS[] = {
 
 int sql_schema_version(struct sql *s, bool ours, int64_t *version, struct fw_err *err)
 {
-	int rc = ours ? sql_query_int(s, "SELECT value FROM meta WHERE name = 'schema' AND EXISTS (SELECT 1 FROM"
-		" meta WHERE name = 'feedwheel' AND value = " MAGIC ")", SQL_NONE, 0, version, err) : 0;
+	int rc = ours ? sql_query_int(s,
+				"SELECT value FROM meta WHERE name = 'schema' AND EXISTS (SELECT 1 FROM"
+				" meta WHERE name = 'feedwheel' AND value = " MAGIC ")",
+				SQL_NONE, 0, version, err) :
+			0;
 
 	if (!ours)
 		*version = 0;

@@ -4,8 +4,9 @@
  *
  * A feed's id is its public number and is never reused. Its position is the key of its row in
  * schedule: the shard in the upper bits, the id in the lower ones. So the rows of a shard lie
- * together, and a worker reads and writes few pages. The position changes when the feed's host does.
- * All other rows of a feed are keyed by its id: first visits come in that order and write the most.
+ * together, and a worker reads and writes few pages. The position changes when the feed's host
+ * does. All other rows of a feed are keyed by its id: first visits come in that order and write the
+ * most.
  *
  *   schedule    the columns that each visit writes, nothing else, so that rows stay narrow. Its
  *   only

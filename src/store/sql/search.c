@@ -61,8 +61,8 @@ static int search_changed_row(void *ctx, const struct sql_row *row)
  */
 static int search_reindex(struct sql_search_step *p, struct fw_err *err)
 {
-	struct sql_rows r = SQL_QUERY_ROWS(p->s, err, search_reindex_row, p, "SELECT " SQL_SEARCH_COLUMNS
-		" FROM {rows} entries e WHERE e.id = v.spot ORDER BY v.spot", "spot:i");
+	struct sql_rows r = SQL_QUERY_ROWS(p->s, err, search_reindex_row, p,
+		"SELECT " SQL_SEARCH_COLUMNS " FROM {rows} entries e WHERE e.id = v.spot ORDER BY v.spot", "spot:i");
 
 	r.rc = sql_query(p->s, p->index->changed, SQL_V(SQL_INT(p->index->rows)), search_changed_row, p, err);
 	for (size_t i = 0; i < p->changed_n; i++)
@@ -72,17 +72,17 @@ static int search_reindex(struct sql_search_step *p, struct fw_err *err)
 
 static int search_step_run(struct sql_search_step *p, bool *more, struct fw_err *err)
 {
-	int rc = sql_query_int(p->s, "SELECT value FROM meta WHERE name = 'indexed_entry_id' {skip}", SQL_NONE, -1,
-		&p->indexed, err);
+	int rc = sql_query_int(
+		p->s, "SELECT value FROM meta WHERE name = 'indexed_entry_id' {skip}", SQL_NONE, -1, &p->indexed, err);
 
 	if (rc || p->indexed < 0) /* another process is indexing */
 		return rc;
 	rc = p->index->changed ? search_reindex(p, err) : 0;
 	p->again_n = p->n;
 	if (!rc && !p->full)
-		rc = sql_query(p->s, "SELECT " SQL_SEARCH_COLUMNS
-			" FROM entries e WHERE e.id > ?1 ORDER BY e.id LIMIT ?2", SQL_V(SQL_INT(p->indexed),
-			SQL_INT(p->index->rows)), search_entry_row, p, err);
+		rc = sql_query(p->s,
+			"SELECT " SQL_SEARCH_COLUMNS " FROM entries e WHERE e.id > ?1 ORDER BY e.id LIMIT ?2",
+			SQL_V(SQL_INT(p->indexed), SQL_INT(p->index->rows)), search_entry_row, p, err);
 	if (!rc && p->index->write)
 		rc = p->index->write(p, err);
 	if (!rc && p->n > p->again_n)
@@ -92,8 +92,8 @@ static int search_step_run(struct sql_search_step *p, bool *more, struct fw_err 
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
-int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_search_index *index, bool *more,
-	struct fw_err *err)
+int sql_search_step(
+	struct sql_search_step *p, struct sql *s, const struct sql_search_index *index, bool *more, struct fw_err *err)
 {
 	int rc = s->dialect->begin(s, err);
 
@@ -118,8 +118,10 @@ int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_s
 
 int sql_search_pending(struct sql *s, int64_t max, int64_t *n, struct fw_err *err)
 {
-	return sql_query_int(s, "SELECT (SELECT count(*) FROM (SELECT 1 FROM entries WHERE id > " SQL_SEARCH_INDEXED_ID
-		" LIMIT ?1) a) + {waiting}", SQL_V(SQL_INT(max)), 0, n, err);
+	return sql_query_int(s,
+		"SELECT (SELECT count(*) FROM (SELECT 1 FROM entries WHERE id > " SQL_SEARCH_INDEXED_ID
+		" LIMIT ?1) a) + {waiting}",
+		SQL_V(SQL_INT(max)), 0, n, err);
 }
 
 static int search_steps_run(struct sql *s, sql_search_step_fn *step, int64_t ms, bool *more, struct fw_err *err)
@@ -159,7 +161,9 @@ int sql_search_catch_up(struct sql *s, sql_search_step_fn *step, int64_t *missin
 
 int sql_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err)
 {
-	return sql_query_int(s, "SELECT (SELECT count(*) FROM entries WHERE id > " SQL_SEARCH_INDEXED_ID
+	return sql_query_int(s,
+		"SELECT (SELECT count(*) FROM entries WHERE id > " SQL_SEARCH_INDEXED_ID
 		") + (SELECT count(DISTINCT c.entry_id) FROM entries_changed c JOIN entries e ON e.id = c.entry_id"
-		" WHERE e.id <= " SQL_SEARCH_INDEXED_ID ")", SQL_NONE, 0, n, err);
+		" WHERE e.id <= " SQL_SEARCH_INDEXED_ID ")",
+		SQL_NONE, 0, n, err);
 }

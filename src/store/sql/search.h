@@ -27,8 +27,8 @@ size_t sql_search_words(struct fw_buf *out, const struct sql_row *row);
 struct sql_search_step;
 
 struct sql_search_index {
-	size_t rows;                    /* how many changed, and how many new, entries a step reads at most */
-	size_t bytes;                   /* a step ends after this much text */
+	size_t rows;  /* how many changed, and how many new, entries a step reads at most */
+	size_t bytes; /* a step ends after this much text */
 	/*
 	 * Statement: up to ?1 (at most SQL_SEARCH_ROWS) ids from entries_changed, in order, each
 	 * once, locked or removed; NULL: the dialect has no such table
@@ -36,7 +36,7 @@ struct sql_search_index {
 	const char *changed;
 	int (*add)(struct sql_search_step *p, int64_t entry_id, struct fw_str words); /* FW_ENOMEM: err is not set */
 	int (*write)(struct sql_search_step *p, struct fw_err *err); /* store what was added; NULL: add() does */
-	void (*end)(struct sql_search_step *p); /* free the dialect's own members; may be NULL */
+	void (*end)(struct sql_search_step *p);                      /* free the dialect's own members; may be NULL */
 };
 
 /* The first member of a dialect's own step. */
@@ -44,20 +44,20 @@ struct sql_search_step {
 	struct sql *s;
 	const struct sql_search_index *index;
 	struct fw_err *err;
-	struct fw_arena a;              /* for the step */
-	struct fw_buf words;            /* of the current entry */
-	size_t title_len;               /* of words */
+	struct fw_arena a;                /* for the step */
+	struct fw_buf words;              /* of the current entry */
+	size_t title_len;                 /* of words */
 	int64_t changed[SQL_SEARCH_ROWS]; /* ids of changed entries */
 	size_t changed_n;
-	size_t n, again_n;              /* entries read in all; of these, changed ones (read first) */
-	int64_t indexed, last_id;       /* the old indexed_entry_id; the last id read */
+	size_t n, again_n;        /* entries read in all; of these, changed ones (read first) */
+	int64_t indexed, last_id; /* the old indexed_entry_id; the last id read */
 	size_t bytes;
 	bool full;
 };
 
 /* Run a step; *more: it did something. p: zero, except for the dialect's own members. */
-int sql_search_step(struct sql_search_step *p, struct sql *s, const struct sql_search_index *index, bool *more,
-	struct fw_err *err);
+int sql_search_step(
+	struct sql_search_step *p, struct sql *s, const struct sql_search_index *index, bool *more, struct fw_err *err);
 
 /* Count the entries that wait to be indexed, new and changed, up to max of each. */
 int sql_search_pending(struct sql *s, int64_t max, int64_t *n, struct fw_err *err);

@@ -9,48 +9,48 @@
  * compares each column in $1 with the value that was not inserted, {new}. A statement over many
  * rows (struct sql_rows) names the columns of its rows as v.NAME.
  *
- *	{last}           the id that the last INSERT assigned, into a table with an {id}
- *	{now}            the time, Unix ms: the server's; the machine's if the store is a file
- *	{skip}           after a SELECT: lock its rows, skip rows that others have locked
- *	{share}          after a SELECT: others cannot change its rows until this transaction ends
- *	{update}         after a SELECT: lock its rows
- *	{from}           in an UPDATE of many rows: UPDATE t AS t SET a = v.b {from} WHERE t.k = v.k
- *	{using}          in a DELETE: DELETE FROM t {using} WHERE k = v.b
- *	{values}         in an INSERT: INSERT INTO t (a, b) {values}
- *	{rows}           in a SELECT: SELECT ... FROM {rows} t, u WHERE t.k = v.k AND u.k = t.l
- *	{upsert a, b}    after an INSERT: if (a, b) exists, SET what follows; {new c} is the value
- *	that
- *	                 was not inserted, t.c the stored one
- *	{keep a, b|t.a}  after an INSERT: if (a, b) exists, do nothing; a conflict on another key is
- *	an
- *	                 error
- *	{greatest}       the function: the largest of its arguments
- *	{sum x}          the sum of numbers; 0 for no rows
- *	{behind a|b}     (a, b) > (?1, ?2)
- *	{head x}         at least the first MiB of a text
- *	{waiting}        the number of entries in entries_changed, at most ?1
- *	{found}          e.id matches the search ?1: search_begin()
- *	{iso x}          Unix ms as ISO 8601 text, UTC; NULL stays NULL
- *	{kind x} {status x}  the name of a visit's kind, of a feed's status
- *	{words x}        a text made of literals, as a column: comparable with texts of any client
- *	{ms x}           microseconds as whole milliseconds
- *	{jsonb x}        a {json} column for people's queries: of the type that the engine can
- *	search {tags x}         the member `tags` (an array of texts) of a JSON object as text,
- *	separated by
- *	                 commas; NULL if there is none
- *	{fields schedule|t.}  the columns of a field table (fields.h), each prefixed: schedule, feed,
- *	entry,
- *	                 visit; and of the groups of a feed: validators, meta, rhythm, redirect,
- *	                 error
- *	{set schedule|v.}   the same as "due_at_ms = v.due_at_ms, ..."
- *	{pk} {id}        column types: a numeric primary key; one that the engine assigns, rising
- *	{text} {long}    text; text of any size
- *	{bytes} {key16}  bytes; 16 bytes in a key
- *	{json}           a JSON object
- *	{name} {namebytes}  up to 255 bytes of text in a key, ordered by its bytes; and of any bytes
- *	{clustered}      after CREATE TABLE (...): rows lie in the order of the primary key
- *	{filled}         after CREATE TABLE (...): rows are rewritten all the time
- *	{table}          after every other CREATE TABLE (...)
+ * 	{last}           the id that the last INSERT assigned, into a table with an {id}
+ * 	{now}            the time, Unix ms: the server's; the machine's if the store is a file
+ * 	{skip}           after a SELECT: lock its rows, skip rows that others have locked
+ * 	{share}          after a SELECT: others cannot change its rows until this transaction ends
+ * 	{update}         after a SELECT: lock its rows
+ * 	{from}           in an UPDATE of many rows: UPDATE t AS t SET a = v.b {from} WHERE t.k = v.k
+ * 	{using}          in a DELETE: DELETE FROM t {using} WHERE k = v.b
+ * 	{values}         in an INSERT: INSERT INTO t (a, b) {values}
+ * 	{rows}           in a SELECT: SELECT ... FROM {rows} t, u WHERE t.k = v.k AND u.k = t.l
+ * 	{upsert a, b}    after an INSERT: if (a, b) exists, SET what follows; {new c} is the value
+ * 	that
+ * 	                 was not inserted, t.c the stored one
+ * 	{keep a, b|t.a}  after an INSERT: if (a, b) exists, do nothing; a conflict on another key is
+ * 	an
+ * 	                 error
+ * 	{greatest}       the function: the largest of its arguments
+ * 	{sum x}          the sum of numbers; 0 for no rows
+ * 	{behind a|b}     (a, b) > (?1, ?2)
+ * 	{head x}         at least the first MiB of a text
+ * 	{waiting}        the number of entries in entries_changed, at most ?1
+ * 	{found}          e.id matches the search ?1: search_begin()
+ * 	{iso x}          Unix ms as ISO 8601 text, UTC; NULL stays NULL
+ * 	{kind x} {status x}  the name of a visit's kind, of a feed's status
+ * 	{words x}        a text made of literals, as a column: comparable with texts of any client
+ * 	{ms x}           microseconds as whole milliseconds
+ * 	{jsonb x}        a {json} column for people's queries: of the type that the engine can
+ * 	search {tags x}         the member `tags` (an array of texts) of a JSON object as text,
+ * 	separated by
+ * 	                 commas; NULL if there is none
+ * 	{fields schedule|t.}  the columns of a field table (fields.h), prefixed: schedule, feed,
+ *  entry,
+ * 	                 visit; and of the groups of a feed: validators, meta, rhythm, redirect,
+ * 	                 error
+ * 	{set schedule|v.}   the same as "due_at_ms = v.due_at_ms, ..."
+ * 	{pk} {id}        column types: a numeric primary key; one that the engine assigns, rising
+ * 	{text} {long}    text; text of any size
+ * 	{bytes} {key16}  bytes; 16 bytes in a key
+ * 	{json}           a JSON object
+ * 	{name} {namebytes}  up to 255 bytes of text in a key, ordered by its bytes; and of any bytes
+ * 	{clustered}      after CREATE TABLE (...): rows lie in the order of the primary key
+ * 	{filled}         after CREATE TABLE (...): rows are rewritten all the time
+ * 	{table}          after every other CREATE TABLE (...)
  *
  * One thread per connection. Errors: as in driver.h.
  */
@@ -67,7 +67,7 @@ enum sql_type { SQL_TYPE_NULL, SQL_TYPE_INT, SQL_TYPE_TEXT, SQL_TYPE_BLOB };
 struct sql_value {
 	enum sql_type type;
 	int64_t i;
-	struct fw_str s;          /* borrowed for the call */
+	struct fw_str s; /* borrowed for the call */
 };
 
 #define SQL_INT(v) ((struct sql_value){.type = SQL_TYPE_INT, .i = (int64_t)(v)})
@@ -89,8 +89,8 @@ struct sql_text {
 	const char *text;
 	/*
 	 * The columns of a statement over many rows, in the order of the values: "shard:i url:t
-	 * rhythm:b". i int64_t, t text, b bytes, j JSON; "{schedule}": those of a field table. NULL: a
-	 * statement for one row. The same text always has the same columns.
+	 * rhythm:b". i int64_t, t text, b bytes, j JSON; "{schedule}": those of a field table.
+	 * NULL: a statement for one row. The same text always has the same columns.
 	 */
 	const char *columns;
 };
@@ -121,8 +121,8 @@ struct sql_dialect {
 	const struct sql_fragment *fragment; /* ends with a NULL name */
 	/* Run several statements without values or fragments */
 	int (*script)(struct sql *s, const char *text, struct fw_err *err);
-	int (*begin)(struct sql *s, struct fw_err *err);                    /* a transaction that writes */
-	int (*commit)(struct sql *s, struct fw_err *err);                   /* on error: rolled back */
+	int (*begin)(struct sql *s, struct fw_err *err);  /* a transaction that writes */
+	int (*commit)(struct sql *s, struct fw_err *err); /* on error: rolled back */
 	void (*rollback)(struct sql *s);
 	int (*query)(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
 		int64_t *changed, struct fw_err *err);
@@ -142,8 +142,8 @@ struct sql_dialect {
 
 	int (*size)(struct sql *s, int64_t *bytes, struct fw_err *err); /* size of the whole store; NULL: unknown */
 	/*
-	 * A row with an explicit id was put into row_counts: assign higher ids from now on; NULL: the
-	 * engine does
+	 * A row with an explicit id was put into row_counts: assign higher ids from now on; NULL:
+	 * the engine does
 	 */
 	int (*row_counts_raised)(struct sql *s, struct fw_err *err);
 
@@ -168,12 +168,12 @@ struct sql_dialect {
 enum sql_race { SQL_RACE_NONE, SQL_RACE_LOCKS, SQL_RACE_ROW };
 
 struct sql {
-	struct store store;       /* first member: a connection is a store */
+	struct store store; /* first member: a connection is a store */
 	const struct sql_dialect *dialect;
-	char *name;               /* its URL for people, the prefix of errors */
+	char *name; /* its URL for people, the prefix of errors */
 	int64_t busy_timeout_ms;
 	bool read_only, async_commit;
-	enum sql_race race;       /* set by the dialect, with FW_EAGAIN */
+	enum sql_race race; /* set by the dialect, with FW_EAGAIN */
 };
 
 struct sql_row {
@@ -207,8 +207,7 @@ static inline struct fw_str sql_str(const struct sql_row *row, int column) /* NU
 
 /* Run one statement; fn gets each row of the result. fn may be NULL. */
 static inline int sql_query(struct sql *s, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn,
-	void *ctx,
-	struct fw_err *err)
+	void *ctx, struct fw_err *err)
 {
 	return s->dialect->query(s, text, v, n, fn, ctx, NULL, err);
 }
@@ -245,13 +244,18 @@ struct sql_rows {
 	 * existing key is an error, so append() may be used; NULL: not
 	 */
 	const char *table;
-	int rc;                   /* the first error; after it nothing more is sent */
-	struct sql_value *v;      /* private from here on */
+	int rc;              /* the first error; after it nothing more is sent */
+	struct sql_value *v; /* private from here on */
 	size_t width, n, cap, bytes;
 };
-#define SQL_ROWS(s_, err_, ...) {.s = (s_), .err = (err_), .text = {__VA_ARGS__}} /* ...: the statement, its columns */
-#define SQL_QUERY_ROWS(s_, err_, fn_, ctx_, ...) \
-	{.s = (s_), .err = (err_), .fn = (fn_), .ctx = (ctx_), .text = {__VA_ARGS__}}
+#define SQL_ROWS(s_, err_, ...)                                   \
+	{                                                         \
+		.s = (s_), .err = (err_), .text = { __VA_ARGS__ } \
+	} /* ...: the statement, its columns */
+#define SQL_QUERY_ROWS(s_, err_, fn_, ctx_, ...)                                              \
+	{                                                                                     \
+		.s = (s_), .err = (err_), .fn = (fn_), .ctx = (ctx_), .text = { __VA_ARGS__ } \
+	}
 void sql_rows_add(struct sql_rows *r, const struct sql_value *v, size_t n);
 /* Add a row: these values, then those of a field table. */
 void sql_rows_add_fields(struct sql_rows *r, const struct sql_value *v, size_t n, const char *table, const void *of);

@@ -30,11 +30,18 @@ int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 	int64_t now_ms;
 	int rc = sql_clock(st, &now_ms, err);
 
-	rc = rc ? rc : sql_query(s, "SELECT count(*), " COUNT("status = 0") COUNT("status = 1") COUNT("status = 2")
-		COUNT("status = 3") COUNT("fail_n > 0") COUNT("status = 0 AND due_at_ms <= ?1")
-		"(SELECT {sum entry_n} FROM row_counts), (SELECT {sum visit_n} FROM row_counts), (SELECT max(id) FROM feeds),"
-		" (SELECT max(id) FROM entries), (SELECT max(id) FROM visits), min(CASE WHEN status = 0 THEN"
-		" due_at_ms END) FROM schedule", SQL_V(SQL_INT(now_ms)), stats_row, out, err);
+	rc = rc ? rc :
+		  sql_query(s,
+			  "SELECT count(*), " COUNT("status = 0") COUNT("status = 1") COUNT("status = 2")
+				  COUNT("status = 3") COUNT("fail_n > 0") COUNT(
+					  "status = 0 AND due_at_ms <= ?1") "(SELECT {sum entry_n} FROM row_counts), "
+									    "(SELECT {sum visit_n} FROM row_counts), "
+									    "(SELECT max(id) FROM feeds),"
+									    " (SELECT max(id) FROM entries), (SELECT "
+									    "max(id) FROM visits), min(CASE WHEN "
+									    "status = 0 THEN"
+									    " due_at_ms END) FROM schedule",
+			  SQL_V(SQL_INT(now_ms)), stats_row, out, err);
 	rc = rc ? rc : s->dialect->search_unindexed(s, &out->unindexed_n, err);
 	out->schema = SQL_SCHEMA;
 	out->size_bytes = -1;
@@ -61,8 +68,10 @@ static const struct retention_rule RETENTION_VISITS = RETENTION_RULE("visits", "
 static const struct retention_rule RETENTION_EVENTS = RETENTION_RULE("incoming", "stamp", FW_EVENT_STEP);
 static const struct retention_rule RETENTION_DEAD_LETTERS = RETENTION_RULE("dead_letters", "at_ms", FW_EVENT_STEP);
 /* By expiry time, not id; rows of the same millisecond are removed together. */
-static const struct retention_rule RETENTION_RECORDS = {"SELECT max(x.t) FROM (SELECT until_ms AS t FROM records WHERE until_ms < ?1"
-	" ORDER BY until_ms LIMIT ?2) x", "DELETE FROM records WHERE until_ms <= ?2 AND until_ms < ?1", FW_RECORD_STEP};
+static const struct retention_rule RETENTION_RECORDS = {
+	"SELECT max(x.t) FROM (SELECT until_ms AS t FROM records WHERE until_ms < ?1"
+	" ORDER BY until_ms LIMIT ?2) x",
+	"DELETE FROM records WHERE until_ms <= ?2 AND until_ms < ?1", FW_RECORD_STEP};
 
 /* Adds to *n. Mostly nothing is old: then no transaction starts and no other waits. */
 static int retention_step(

@@ -228,8 +228,8 @@ static void text_names_write(struct fw_buf *b, const struct sql_dialect *d, stru
 
 	fw_buf_addf(&text, "CASE %.*s", FW_STR_ARG(column));
 	for (int i = 0; i < (kind ? FW_VISIT_KIND_N : FW_FEED_QUARANTINED + 1); i++)
-		fw_buf_addf(&text, " WHEN %d THEN '%s'", i, kind ? fw_visit_kind_name((enum fw_visit_kind)i) :
-			fw_feed_status_name((enum fw_feed_status)i));
+		fw_buf_addf(&text, " WHEN %d THEN '%s'", i,
+			kind ? fw_visit_kind_name((enum fw_visit_kind)i) : fw_feed_status_name((enum fw_feed_status)i));
 	fw_buf_adds(&text, " END");
 	text_fragment_expand(b, d, FW_STR("words"), fw_buf_str(&text), FW_STR_NONE);
 	b->rc = text.rc ? text.rc : b->rc;
@@ -268,7 +268,8 @@ static bool text_fragment_write(
 }
 
 /* First pass: fragments. They may contain v.NAME, which the second pass replaces. */
-static void text_fragments_write(struct fw_buf *b, const struct sql_dialect *d, const char *text, const struct sql_form *f)
+static void text_fragments_write(
+	struct fw_buf *b, const struct sql_dialect *d, const char *text, const struct sql_form *f)
 {
 	while (*text) {
 		const char *end = *text == '{' ? strchr(text, '}') : NULL;
@@ -435,8 +436,8 @@ int sql_ids_reserve(struct sql *s, const char *name, int64_t n, int64_t *last, s
 
 int sql_row_counts_add(struct sql *s, int64_t entry_n, int64_t visit_n, struct fw_err *err)
 {
-	return sql_exec(s, "INSERT INTO row_counts (entry_n, visit_n) VALUES (?1, ?2)", SQL_V(SQL_INT(entry_n),
-		SQL_INT(visit_n)), err);
+	return sql_exec(s, "INSERT INTO row_counts (entry_n, visit_n) VALUES (?1, ?2)",
+		SQL_V(SQL_INT(entry_n), SQL_INT(visit_n)), err);
 }
 
 int sql_changes_raise(struct sql *s, struct fw_err *err)
@@ -455,8 +456,8 @@ int sql_shards_changed(struct sql *s, const bool *shard, struct fw_err *err)
 	for (int i = 0; !rc && i < STORE_SHARDS; i++) {
 		if (shard[i])
 			any = true,
-			rc = sql_exec(s, "UPDATE shards SET version = version + 1 WHERE shard = ?1", SQL_V(SQL_INT(i)),
-				err);
+			rc = sql_exec(
+				s, "UPDATE shards SET version = version + 1 WHERE shard = ?1", SQL_V(SQL_INT(i)), err);
 	}
 	return rc || !any ? rc : sql_changes_raise(s, err);
 }
@@ -472,8 +473,7 @@ static int id_before_row(void *ctx, const struct sql_row *row)
 	return 0;
 }
 
-int sql_id_before(
-	struct sql *s, const char *last, const char *next, int64_t before_ms, int64_t *id, struct fw_err *err)
+int sql_id_before(struct sql *s, const char *last, const char *next, int64_t before_ms, int64_t *id, struct fw_err *err)
 {
 	int64_t hi;
 	int rc = sql_query_int(s, last, SQL_NONE, 0, &hi, err);

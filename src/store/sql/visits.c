@@ -14,13 +14,13 @@
 #include "base/banned.h"
 
 #define PAGE 500
-#define APPEND_MIN 250 /* visits per commit: fewer are pipelined with the other statements */
+#define APPEND_MIN 250      /* visits per commit: fewer are pipelined with the other statements */
 #define SLACK_MS FW_HOUR_MS /* between clocks, and of commits */
 
 /* The chain from ?1 back: at most ?2 visits, up to the first that is older than ?3. */
-#define CHAIN \
+#define CHAIN                                                                                                         \
 	"WITH RECURSIVE chain (id, previous_id, at_ms, kind, nth) AS (SELECT a.id, a.previous_id, a.at_ms, a.kind, 1" \
-	" FROM visits a WHERE a.id = ?1 UNION ALL SELECT b.id, b.previous_id, b.at_ms, b.kind, c.nth + 1" \
+	" FROM visits a WHERE a.id = ?1 UNION ALL SELECT b.id, b.previous_id, b.at_ms, b.kind, c.nth + 1"             \
 	" FROM chain c JOIN visits b ON b.id = c.previous_id WHERE c.nth < ?2 AND c.at_ms >= ?3) "
 
 #define PUT "INSERT INTO visits (id, previous_id, {fields visit}) {values}", "id:i previous_id:i {visit}"
@@ -34,9 +34,10 @@ int sql_visits_put(struct sql *s, struct sql_visit *v, size_t n, struct fw_err *
 		if (!sql_has_visit(&v[i].o))
 			continue;
 		v[i].o.visit.feed_id = v[i].o.feed_id;
-		sql_rows_add_fields(&r, SQL_V(SQL_INT(v[i].id), SQL_INT(last && last->o.feed_id == v[i].o.feed_id ?
-			last->id :
-			v[i].last_id)), "visit", &v[i].o.visit);
+		sql_rows_add_fields(&r,
+			SQL_V(SQL_INT(v[i].id),
+				SQL_INT(last && last->o.feed_id == v[i].o.feed_id ? last->id : v[i].last_id)),
+			"visit", &v[i].o.visit);
 		last = &v[i];
 	}
 	return sql_rows_end(&r);
@@ -54,8 +55,8 @@ int sql_visit_exists(struct sql *s, int64_t last_id, const struct fw_visit *v, b
 
 static int visit_last_of(struct sql *s, int64_t position, int64_t *last_id, struct fw_err *err)
 {
-	return sql_query_int(s, "SELECT last_visit_id FROM schedule WHERE position = ?1", SQL_V(SQL_INT(position)), 0, last_id,
-		err);
+	return sql_query_int(
+		s, "SELECT last_visit_id FROM schedule WHERE position = ?1", SQL_V(SQL_INT(position)), 0, last_id, err);
 }
 
 struct visit_links {
@@ -83,10 +84,11 @@ int sql_visits_drop(struct sql *s, int64_t position, struct fw_err *err)
 	do {
 		l = (struct visit_links){.next = next,
 			.drop = SQL_ROWS(s, err, "DELETE FROM visits {using} WHERE id = v.number", "number:i")};
-		l.drop.rc = rc ? rc
-			       : sql_query(s, CHAIN "SELECT v.id, v.previous_id FROM chain c JOIN visits v ON v.id = c.id"
-				" ORDER BY c.nth {update}", SQL_V(SQL_INT(l.next), SQL_INT(PAGE), SQL_INT(0)), visit_link_row,
-				&l, err);
+		l.drop.rc = rc ? rc :
+				 sql_query(s,
+					 CHAIN "SELECT v.id, v.previous_id FROM chain c JOIN visits v ON v.id = c.id"
+					       " ORDER BY c.nth {update}",
+					 SQL_V(SQL_INT(l.next), SQL_INT(PAGE), SQL_INT(0)), visit_link_row, &l, err);
 		rc = sql_rows_end(&l.drop);
 		next = l.next;
 		gone += (int64_t)l.n;
@@ -102,7 +104,7 @@ struct loaded_visit {
 };
 
 struct loaded_visits {
-	struct loaded_visit *at;  /* grouped by feed, in order of id */
+	struct loaded_visit *at; /* grouped by feed, in order of id */
 	size_t n;
 };
 
@@ -135,8 +137,10 @@ static int loaded_visit_compare(const void *a, const void *b)
 
 static int loaded_visits_find(struct sql *s, struct loaded_visits *l, struct fw_err *err)
 {
-	struct sql_rows position = SQL_QUERY_ROWS(s, err, visit_load_feed_row, l, "SELECT v.nth, t.position, t.last_visit_id FROM {rows}"
-		" feeds f, schedule t WHERE f.id = v.feed AND t.position = f.position", "nth:i feed:i");
+	struct sql_rows position = SQL_QUERY_ROWS(s, err, visit_load_feed_row, l,
+		"SELECT v.nth, t.position, t.last_visit_id FROM {rows}"
+		" feeds f, schedule t WHERE f.id = v.feed AND t.position = f.position",
+		"nth:i feed:i");
 	struct sql_rows there = SQL_QUERY_ROWS(s, err, visit_load_id_row, l,
 		"SELECT v.nth FROM {rows} visits x WHERE x.id = v.number", "nth:i number:i");
 
@@ -149,7 +153,8 @@ static int loaded_visits_find(struct sql *s, struct loaded_visits *l, struct fw_
 }
 
 /*
- * Count the loaded visits in a row of row_counts whose id is above theirs, so that new ids are higher.
+ * Count the loaded visits in a row of row_counts whose id is above theirs, so that new ids are
+ * higher.
  */
 static int row_counts_raise(struct sql *s, int64_t highest_id, int64_t n, struct fw_err *err)
 {
@@ -158,8 +163,8 @@ static int row_counts_raise(struct sql *s, int64_t highest_id, int64_t n, struct
 
 	if (rc || last >= number)
 		return rc ? rc : sql_row_counts_add(s, 0, n, err);
-	rc = sql_exec(s, "INSERT INTO row_counts (id, entry_n, visit_n) VALUES (?1, 0, ?2)", SQL_V(SQL_INT(number),
-		SQL_INT(n)), err);
+	rc = sql_exec(s, "INSERT INTO row_counts (id, entry_n, visit_n) VALUES (?1, 0, ?2)",
+		SQL_V(SQL_INT(number), SQL_INT(n)), err);
 	return rc || !s->dialect->row_counts_raised ? rc : s->dialect->row_counts_raised(s, err);
 }
 
@@ -177,8 +182,8 @@ static int loaded_visits_put(struct sql *s, const struct loaded_visits *l, struc
 
 		if (x->position < 0 || (same && x->v->id == before->v->id))
 			continue;
-		sql_rows_add_fields(&put, SQL_V(SQL_INT(x->v->id), SQL_INT(same ? before->v->id : x->previous_id)),
-			"visit", x->v);
+		sql_rows_add_fields(
+			&put, SQL_V(SQL_INT(x->v->id), SQL_INT(same ? before->v->id : x->previous_id)), "visit", x->v);
 		if (before && !same)
 			sql_rows_add(&last, SQL_V(SQL_INT(before->position), SQL_INT(before->v->id)));
 		before = x;
@@ -258,9 +263,12 @@ static int visit_chain_list(struct sql *s, struct visit_listing *l, struct fw_er
 	do {
 		asked = all ? PAGE : FW_MIN(l->left, (size_t)PAGE);
 		l->seen = 0;
-		rc = rc ? rc : sql_query(s, CHAIN SELECT
-			" FROM chain c JOIN visits v ON v.id = c.id JOIN feeds f ON f.id = v.feed_id ORDER BY c.nth",
-			SQL_V(SQL_INT(l->next_id), SQL_INT(asked), SQL_INT(FW_MAX(since, 0))), visit_list_row, l, err);
+		rc = rc ? rc :
+			  sql_query(s,
+				  CHAIN SELECT " FROM chain c JOIN visits v ON v.id = c.id JOIN feeds f ON f.id = "
+					       "v.feed_id ORDER BY c.nth",
+				  SQL_V(SQL_INT(l->next_id), SQL_INT(asked), SQL_INT(FW_MAX(since, 0))), visit_list_row,
+				  l, err);
 	} while (!rc && l->seen == asked && l->left);
 	return rc;
 }
@@ -268,7 +276,7 @@ static int visit_chain_list(struct sql *s, struct visit_listing *l, struct fw_er
 /* In pages: some client libraries buffer a whole result. */
 int sql_visit_list(struct store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)
 {
-#define ASKED \
+#define ASKED                                                                                             \
 	" FROM visits v JOIN feeds f ON f.id = v.feed_id WHERE v.id > ?1 AND v.id < ?5 AND v.at_ms >= ?3" \
 	" AND (?4 = 0 OR v.run_id = ?4) ORDER BY "
 	struct visit_listing l = {.q = q, .cb = cb, .ctx = ctx, .left = q->limit ? q->limit : SIZE_MAX};
@@ -285,10 +293,12 @@ int sql_visit_list(struct store *st, const struct fw_visit_query *q, fw_visit_cb
 	do {
 		asked = FW_MIN(l.left, (size_t)PAGE);
 		l.seen = 0;
-		rc = rc ? rc : sql_query(s,
-			q->oldest_first ? SELECT ASKED "v.id LIMIT ?2" : SELECT ASKED "v.id DESC LIMIT ?2",
-			SQL_V(SQL_INT(after), SQL_INT(asked), SQL_INT(q->since_ms), SQL_INT(q->run_id), SQL_INT(before)),
-			visit_list_row, &l, err);
+		rc = rc ?
+			rc :
+			sql_query(s, q->oldest_first ? SELECT ASKED "v.id LIMIT ?2" : SELECT ASKED "v.id DESC LIMIT ?2",
+				SQL_V(SQL_INT(after), SQL_INT(asked), SQL_INT(q->since_ms), SQL_INT(q->run_id),
+					SQL_INT(before)),
+				visit_list_row, &l, err);
 		if (q->oldest_first)
 			after = l.last_id;
 		else

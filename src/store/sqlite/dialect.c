@@ -23,10 +23,12 @@ struct sqlite_row {
 
 int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err)
 {
-	static const struct { int code, rc; const char *what, *remedy; } KNOWN[] = {
+	static const struct {
+		int code, rc;
+		const char *what, *remedy;
+	} KNOWN[] = {
 		{SQLITE_FULL, FW_EIO, "no space left", "free some on its disk and run again; stored data is intact"},
-		{SQLITE_CORRUPT, FW_EIO, "the file is damaged",
-			"restore a backup, or try `sqlite3 FILE .recover`"},
+		{SQLITE_CORRUPT, FW_EIO, "the file is damaged", "restore a backup, or try `sqlite3 FILE .recover`"},
 		{SQLITE_NOTADB, FW_EINVAL, "not an SQLite database", "name another file"},
 		{SQLITE_READONLY, FW_EIO, "is not writable", "check the permissions of the file and its folder"},
 		{SQLITE_CANTOPEN, FW_EIO, "cannot be opened", "check the path and the permissions"},
@@ -50,8 +52,7 @@ int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err)
 	for (size_t i = 0; i < FW_N(KNOWN); i++) {
 		if (KNOWN[i].code == class)
 			return fw_err_set(err, KNOWN[i].rc, "%s: %s (%s: %s%s%s): %s", s->path, KNOWN[i].what, doing,
-				msg,
-				sys ? ", " : "", sys ? strerror(sys) : "", KNOWN[i].remedy);
+				msg, sys ? ", " : "", sys ? strerror(sys) : "", KNOWN[i].remedy);
 	}
 	return fw_err_set(err, FW_EIO, "%s: %s: %s (%d)", s->path, doing, msg, code);
 }
@@ -156,8 +157,8 @@ static int sqlite_bind(sqlite3_stmt *q, const struct sql_value *v, size_t n)
 }
 
 /* Run a statement once with these values. */
-static int sqlite_run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
-	struct fw_err *err)
+static int sqlite_run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_value *v, size_t n, sql_row_fn *fn,
+	void *ctx, struct fw_err *err)
 {
 	struct sqlite_row row = {{s->sql.dialect}, q};
 	int rc = 0, step = SQLITE_ROW;
@@ -176,8 +177,8 @@ static int sqlite_run(struct sqlite_db *s, sqlite3_stmt *q, const struct sql_val
 	return rc;
 }
 
-static int sqlite_query(struct sql *sql, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn, void *ctx,
-	int64_t *changed, struct fw_err *err)
+static int sqlite_query(struct sql *sql, const char *text, const struct sql_value *v, size_t n, sql_row_fn *fn,
+	void *ctx, int64_t *changed, struct fw_err *err)
 {
 	struct sqlite_db *s = sqlite_db(sql);
 	sqlite3_stmt *q;
@@ -189,8 +190,8 @@ static int sqlite_query(struct sql *sql, const char *text, const struct sql_valu
 	return rc;
 }
 
-static int sqlite_query_each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
-	sql_row_fn *fn, void *ctx, struct fw_err *err)
+static int sqlite_query_each(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n,
+	size_t rows, sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
 	struct sqlite_db *s = sqlite_db(sql);
 	sqlite3_stmt *q;
@@ -202,8 +203,8 @@ static int sqlite_query_each(struct sql *sql, const struct sql_text *t, const st
 }
 
 /* Reads outside a transaction: one transaction for all rows, not one for each. */
-static int sqlite_query_rows(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n, size_t rows,
-	sql_row_fn *fn, void *ctx, struct fw_err *err)
+static int sqlite_query_rows(struct sql *sql, const struct sql_text *t, const struct sql_value *v, size_t n,
+	size_t rows, sql_row_fn *fn, void *ctx, struct fw_err *err)
 {
 	bool alone = rows > 1 && sqlite3_get_autocommit(sqlite_db(sql)->db);
 	int rc = alone ? sql_exec(sql, "BEGIN", SQL_NONE, err) : 0;
@@ -215,8 +216,8 @@ static int sqlite_query_rows(struct sql *sql, const struct sql_text *t, const st
 /*
  * Starting a statement costs as much as a narrow row, so narrow rows share one; wide ones do not.
  */
-static int sqlite_append(struct sql *sql, const char *table, const struct sql_text *t, const struct sql_value *v, size_t n,
-	size_t rows, struct fw_err *err)
+static int sqlite_append(struct sql *sql, const char *table, const struct sql_text *t, const struct sql_value *v,
+	size_t n, size_t rows, struct fw_err *err)
 {
 	struct sqlite_db *s = sqlite_db(sql);
 	sqlite3_stmt *q;
@@ -258,8 +259,8 @@ static struct fw_str sqlite_get_str(const struct sql_row *row, int column)
 
 static int sqlite_size(struct sql *sql, int64_t *bytes, struct fw_err *err)
 {
-	return sql_query_int(sql, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", SQL_NONE, 0,
-		bytes, err);
+	return sql_query_int(
+		sql, "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size", SQL_NONE, 0, bytes, err);
 }
 
 static const struct sql_fragment SQLITE_FRAGMENTS[] = {

@@ -27,9 +27,9 @@
 
 const char *const sqlite_search_tables[] = {
 	"CREATE VIRTUAL TABLE entries_fts USING fts5(title, body, content='', columnsize=0,"
-		" tokenize='unicode61 remove_diacritics 2 categories ''L* N* M* Co''')",
+	" tokenize='unicode61 remove_diacritics 2 categories ''L* N* M* Co''')",
 	"INSERT INTO entries_fts (entries_fts, rank) VALUES ('hashsize', 8000000), ('pgsz', 4050), ('automerge', 0),"
-		" ('crisismerge', 1000)",
+	" ('crisismerge', 1000)",
 	NULL,
 };
 
@@ -38,10 +38,12 @@ const char *const sqlite_search_tables[] = {
 static int fts_put(struct sql *s, bool in, int64_t id, struct fw_str words, size_t title_len, struct fw_err *err)
 {
 	assert(title_len <= words.len);
-	return sql_exec(s, in ? "INSERT INTO entries_fts (rowid, title, body) VALUES (?1, ?2, ?3)" :
-		"INSERT INTO entries_fts (entries_fts, rowid, title, body) VALUES ('delete', ?1, ?2, ?3)",
-		SQL_V(SQL_INT(id), SQL_TEXT(fw_str_sub(words, 0, title_len)), SQL_TEXT(fw_str_sub(words, title_len,
-		words.len))), err);
+	return sql_exec(s,
+		in ? "INSERT INTO entries_fts (rowid, title, body) VALUES (?1, ?2, ?3)" :
+		     "INSERT INTO entries_fts (entries_fts, rowid, title, body) VALUES ('delete', ?1, ?2, ?3)",
+		SQL_V(SQL_INT(id), SQL_TEXT(fw_str_sub(words, 0, title_len)),
+			SQL_TEXT(fw_str_sub(words, title_len, words.len))),
+		err);
 }
 
 struct fts_change {
@@ -65,7 +67,8 @@ int sqlite_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change
 {
 	struct fts_change c = {s, what == SQL_ENTRY_CHANGED, err};
 
-	return sql_query(s, "SELECT " SQL_SEARCH_COLUMNS " FROM entries e WHERE e.id = ?1 AND e.id <= " SQL_SEARCH_INDEXED_ID,
+	return sql_query(s,
+		"SELECT " SQL_SEARCH_COLUMNS " FROM entries e WHERE e.id = ?1 AND e.id <= " SQL_SEARCH_INDEXED_ID,
 		SQL_V(SQL_INT(entry_id)), fts_changed_row, &c, err);
 }
 
@@ -114,8 +117,10 @@ static int fts_merge_next(struct sql *s, bool *more, struct fw_err *err)
 
 	if (rc)
 		return rc;
-	rc = sql_end(s, sql_exec(s, "INSERT INTO entries_fts (entries_fts, rank) VALUES ('merge', ?1)",
-		SQL_V(SQL_INT(MERGE_PAGES)), err), err);
+	rc = sql_end(s,
+		sql_exec(s, "INSERT INTO entries_fts (entries_fts, rank) VALUES ('merge', ?1)",
+			SQL_V(SQL_INT(MERGE_PAGES)), err),
+		err);
 	*more = sqlite3_total_changes64(sqlite_db(s)->db) - before >= 2; /* as the FTS5 manual defines it */
 	return rc;
 }
@@ -125,9 +130,11 @@ int sqlite_search_step(struct sql *s, bool *more, struct fw_err *err)
 	struct sqlite_db *d = sqlite_db(s);
 	int64_t segment_n, behind;
 	/* a page id holds its segment id above 37 bits: skip from each segment to the next */
-	int rc = sql_query_int(s, "WITH RECURSIVE page (id) AS (SELECT min(id) FROM entries_fts_data WHERE id >> 37 > 0"
+	int rc = sql_query_int(s,
+		"WITH RECURSIVE page (id) AS (SELECT min(id) FROM entries_fts_data WHERE id >> 37 > 0"
 		" UNION ALL SELECT (SELECT min(d.id) FROM entries_fts_data d WHERE d.id >= ((p.id >> 37) + 1) << 37)"
-		" FROM page p WHERE p.id IS NOT NULL) SELECT count(id) FROM page", SQL_NONE, 0, &segment_n, err);
+		" FROM page p WHERE p.id IS NOT NULL) SELECT count(id) FROM page",
+		SQL_NONE, 0, &segment_n, err);
 
 	*more = false;
 	rc = rc ? rc : sql_search_pending(s, 1, &behind, err);
@@ -152,10 +159,12 @@ int sqlite_search_step(struct sql *s, bool *more, struct fw_err *err)
  */
 int sqlite_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err)
 {
-	return sql_query_int(s, "SELECT CASE WHEN last <= done THEN 0 WHEN (last - done) * 16 < last THEN (SELECT count(*)"
+	return sql_query_int(s,
+		"SELECT CASE WHEN last <= done THEN 0 WHEN (last - done) * 16 < last THEN (SELECT count(*)"
 		" FROM entries NOT INDEXED WHERE id > done) ELSE (SELECT count(*) FROM entries INDEXED BY entries_date"
-		" WHERE date_ms > -9e18 AND id > done) END FROM (SELECT (SELECT max(id) FROM entries) AS last, "
-		SQL_SEARCH_INDEXED_ID " AS done)", SQL_NONE, 0, n, err);
+		" WHERE date_ms > -9e18 AND id > done) END FROM (SELECT (SELECT max(id) FROM entries) AS "
+		"last, " SQL_SEARCH_INDEXED_ID " AS done)",
+		SQL_NONE, 0, n, err);
 }
 
 int sqlite_search_begin(

@@ -21,8 +21,9 @@
  */
 static int inspect_fts(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
-	int rc = s->sql.read_only ? 0 : sql_exec(&s->sql,
-		"INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')", SQL_NONE, err);
+	int rc = s->sql.read_only ?
+		0 :
+		sql_exec(&s->sql, "INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')", SQL_NONE, err);
 
 	if (!rc || (sqlite3_errcode(s->db) & 0xff) != SQLITE_CORRUPT)
 		return rc;
@@ -40,8 +41,8 @@ static int inspect_page_row(void *ctx, const struct sql_row *row)
 	const struct inspect_findings *f = ctx;
 	char text[500];
 
-	(void)fw_snprintf(text, sizeof(text), "file: %.*s", FW_STR_ARG(fw_str_sub(sql_str(row, 0), 0,
-		sizeof(text) - 7)));
+	(void)fw_snprintf(
+		text, sizeof(text), "file: %.*s", FW_STR_ARG(fw_str_sub(sql_str(row, 0), 0, sizeof(text) - 7)));
 	f->cb(f->ctx, "file", 2, text, "restore a backup");
 	return 0;
 }
@@ -49,8 +50,8 @@ static int inspect_page_row(void *ctx, const struct sql_row *row)
 static int inspect_file(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
 	int rc = sql_query(&s->sql,
-		"SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 20",
-		SQL_NONE, inspect_page_row, &(struct inspect_findings){cb, ctx}, err);
+		"SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok' LIMIT 20", SQL_NONE,
+		inspect_page_row, &(struct inspect_findings){cb, ctx}, err);
 
 	rc = rc ? rc : sql_check(&s->sql, "BEGIN", NULL, cb, ctx, err);
 	return rc ? rc : inspect_fts(s, cb, ctx, err);
@@ -69,8 +70,11 @@ static void inspect_disk(const struct sqlite_db *s, fw_inspect_cb *cb, void *ctx
 		return;
 	mib = (int64_t)((uint64_t)v.f_bavail * v.f_frsize >> 20);
 	(void)fw_snprintf(text, sizeof(text), "%lld MiB free", (long long)mib);
-	cb(ctx, "disk", mib < DISK_FULL_MIB ? 2 : mib < DISK_LOW_MIB ? 1 : 0, text,
-		mib < DISK_LOW_MIB ? "free some: when the disk is full, fetched and pushed entries wait" : "");
+	cb(ctx, "disk",
+		mib < DISK_FULL_MIB        ? 2 :
+			mib < DISK_LOW_MIB ? 1 :
+					     0,
+		text, mib < DISK_LOW_MIB ? "free some: when the disk is full, fetched and pushed entries wait" : "");
 }
 
 /* The store holds passwords of feeds and secrets of hubs. Skipped if the mode cannot be read. */
@@ -112,7 +116,8 @@ static int inspect_settings(struct sqlite_db *s, fw_inspect_cb *cb, void *ctx, s
 		return 0;
 	}
 	if (!wal)
-		cb(ctx, "durability", 1, "the journal is not a write-ahead log: readers and writers wait for each other",
+		cb(ctx, "durability", 1,
+			"the journal is not a write-ahead log: readers and writers wait for each other",
 			"'feedwheel run' switches it to WAL");
 	else if (s->sql.async_commit)
 		cb(ctx, "durability", 1,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Open and close. The journal is a write-ahead log: readers never block writers. With
- * synchronous=FULL a commit is on the disk when it returns. cfg.async_commit selects NORMAL: a power
- * failure may lose the last commits, a crash of feedwheel does not. `memory:` is a database of this
- * connection only.
+ * synchronous=FULL a commit is on the disk when it returns. cfg.async_commit selects NORMAL: a
+ * power failure may lose the last commits, a crash of feedwheel does not. `memory:` is a database
+ * of this connection only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -123,7 +123,8 @@ static int sqlite_wal_enable(struct sqlite_db *s, struct fw_err *err)
 		return sqlite_failed(s, "opening", err);
 	return on ? 0 :
 		    fw_err_set(err, FW_EIO,
-			    "%s: the file system does not support memory shared between processes: use a local disk", s->path);
+			    "%s: the file system does not support memory shared between processes: use a local disk",
+			    s->path);
 }
 
 static int sqlite_settings(struct sqlite_db *s, const struct fw_store_config *cfg, struct fw_err *err)
@@ -157,8 +158,8 @@ static int sqlite_read_version(struct sql *s, int64_t *version, struct fw_err *e
 	int64_t tables, ours = 0;
 	int rc = sql_query_int(s, "SELECT count(*) FROM sqlite_schema", SQL_NONE, 0, &tables, err);
 
-	rc = rc ? rc : sql_query_int(s, "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'", SQL_NONE, 0, &ours,
-		err);
+	rc = rc ? rc :
+		  sql_query_int(s, "SELECT count(*) FROM sqlite_schema WHERE name = 'meta'", SQL_NONE, 0, &ours, err);
 	if (!rc && tables && !ours)
 		return fw_err_set(
 			err, FW_EINVAL, "%s: an SQLite database of another program: name another file", s->name);
@@ -174,7 +175,8 @@ static int sqlite_open_as(const struct store_driver *driver, const struct fw_sto
 	struct store **out, struct fw_err *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	static const struct sql_tables_open TABLES = {sqlite_read_version, sqlite_tables_lock, sql_end, sqlite_search_tables};
+	static const struct sql_tables_open TABLES = {
+		sqlite_read_version, sqlite_tables_lock, sql_end, sqlite_search_tables};
 	struct sqlite_db *s = calloc(1, sizeof(*s));
 	bool changed, create;
 	int rc;

@@ -17,7 +17,11 @@ struct sqlite_db {
 	int64_t data_version, changes; /* as last read by sqlite_changed() */
 	bool memory;
 	bool merging; /* segments of the search index are being merged */
-	struct sqlite_kept { const char *text; size_t rows; sqlite3_stmt *q; } kept[SQLITE_STATEMENTS];
+	struct sqlite_kept {
+		const char *text;
+		size_t rows;
+		sqlite3_stmt *q;
+	} kept[SQLITE_STATEMENTS];
 	size_t kept_n;
 };
 

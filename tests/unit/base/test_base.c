@@ -14,20 +14,48 @@
 START_TEST(url_resolve_rfc3986)
 {
 	/* RFC 3986 section 5.4, base http://a/b/c/d;p?q */
-	static const struct { const char *ref, *want; } T[] = {
-		{"g", "http://a/b/c/g"}, {"./g", "http://a/b/c/g"}, {"g/", "http://a/b/c/g/"}, {"/g", "http://a/g"},
-		{"//g", "http://g"}, {"?y", "http://a/b/c/d;p?y"}, {"g?y", "http://a/b/c/g?y"}, {"#s", "http://a/b/c/d;p?q#s"},
-		{"g#s", "http://a/b/c/g#s"}, {";x", "http://a/b/c/;x"}, {"", "http://a/b/c/d;p?q"}, {".", "http://a/b/c/"},
-		{"./", "http://a/b/c/"}, {"..", "http://a/b/"}, {"../", "http://a/b/"}, {"../g", "http://a/b/g"},
-		{"../..", "http://a/"}, {"../../g", "http://a/g"}, {"../../../g", "http://a/g"}, {"/./g", "http://a/g"},
-		{"/../g", "http://a/g"}, {"g.", "http://a/b/c/g."}, {"..g", "http://a/b/c/..g"}, {"./../g", "http://a/b/g"},
-		{"g/./h", "http://a/b/c/g/h"}, {"g/../h", "http://a/b/c/h"}, {"g;x=1/../y", "http://a/b/c/y"},
-		{"http:g", "http://a/b/c/g"}, {"mailto:x@y", "mailto:x@y"}, {" x y ", "http://a/b/c/x%20y"},
+	static const struct {
+		const char *ref, *want;
+	} T[] = {
+		{"g", "http://a/b/c/g"},
+		{"./g", "http://a/b/c/g"},
+		{"g/", "http://a/b/c/g/"},
+		{"/g", "http://a/g"},
+		{"//g", "http://g"},
+		{"?y", "http://a/b/c/d;p?y"},
+		{"g?y", "http://a/b/c/g?y"},
+		{"#s", "http://a/b/c/d;p?q#s"},
+		{"g#s", "http://a/b/c/g#s"},
+		{";x", "http://a/b/c/;x"},
+		{"", "http://a/b/c/d;p?q"},
+		{".", "http://a/b/c/"},
+		{"./", "http://a/b/c/"},
+		{"..", "http://a/b/"},
+		{"../", "http://a/b/"},
+		{"../g", "http://a/b/g"},
+		{"../..", "http://a/"},
+		{"../../g", "http://a/g"},
+		{"../../../g", "http://a/g"},
+		{"/./g", "http://a/g"},
+		{"/../g", "http://a/g"},
+		{"g.", "http://a/b/c/g."},
+		{"..g", "http://a/b/c/..g"},
+		{"./../g", "http://a/b/g"},
+		{"g/./h", "http://a/b/c/g/h"},
+		{"g/../h", "http://a/b/c/h"},
+		{"g;x=1/../y", "http://a/b/c/y"},
+		{"http:g", "http://a/b/c/g"},
+		{"mailto:x@y", "mailto:x@y"},
+		{" x y ", "http://a/b/c/x%20y"},
 		{"http:f://g/h", "http://a/b/c/f://g/h"},
 	};
 	/* no host that neither input has */
-	static const struct { const char *base, *ref, *want; } HOSTS[] = {
-		{"file:/a/b", "..//g/h", "file:/g/h"}, {"http:/a", ".//g/h", "http:/g/h"}, {"http://[::1]g/a", "h", "http://[::1]g/h"},
+	static const struct {
+		const char *base, *ref, *want;
+	} HOSTS[] = {
+		{"file:/a/b", "..//g/h", "file:/g/h"},
+		{"http:/a", ".//g/h", "http:/g/h"},
+		{"http://[::1]g/a", "h", "http://[::1]g/h"},
 	};
 	struct fw_arena a;
 
@@ -45,7 +73,9 @@ END_TEST
 
 START_TEST(url_clean_accepts)
 {
-	static const struct { const char *in, *want, *user; } T[] = {
+	static const struct {
+		const char *in, *want, *user;
+	} T[] = {
 		{" HTTP://Example.ORG ", "http://example.org/", NULL},
 		{"example.org/feed?a=b&c", "https://example.org/feed?a=b&c", NULL},
 		{"feed://example.org/x", "http://example.org/x", NULL},
@@ -71,16 +101,17 @@ END_TEST
 
 START_TEST(url_clean_refuses) /* NET-09, NET-18, LIM-09 */
 {
-	static const char *const T[] = {"", "ftp://x.org/", "file:///etc/passwd", "|cmd", "exec:ls", "http://", "http:///x",
-		"http://a b.org/", "http://x.org:0/", "http://x.org:99999/", "http://[fe80::1%25eth0]/", "http://x.org/\nHost: y",
-		"javascript:alert(1)", "word"};
+	static const char *const T[] = {"", "ftp://x.org/", "file:///etc/passwd", "|cmd", "exec:ls", "http://",
+		"http:///x", "http://a b.org/", "http://x.org:0/", "http://x.org:99999/", "http://[fe80::1%25eth0]/",
+		"http://x.org/\nHost: y", "javascript:alert(1)", "word"};
 	struct fw_str url, user, pass;
 	struct fw_err err;
 	struct fw_arena a;
 
 	fw_arena_init(&a, 0);
 	for (size_t i = 0; i < FW_N(T); i++) {
-		ck_assert_msg(fw_url_clean(&a, fw_str(T[i]), &url, &user, &pass, &err) == FW_EINVAL, "accepted: %s", T[i]);
+		ck_assert_msg(
+			fw_url_clean(&a, fw_str(T[i]), &url, &user, &pass, &err) == FW_EINVAL, "accepted: %s", T[i]);
 		ck_assert(strlen(err.text) > 5);
 	}
 	fw_arena_finish(&a);
@@ -95,7 +126,8 @@ START_TEST(time_round_trip)
 
 	for (int64_t day = -800000; day < 3000000; day += 37) {
 		fw_civil_from_ms(day * FW_DAY_MS + 12345678, &c);
-		ck_assert_int_eq(fw_time_ms(c.year, c.month, c.day, c.hour, c.minute, c.second, c.ms), day * FW_DAY_MS + 12345678);
+		ck_assert_int_eq(fw_time_ms(c.year, c.month, c.day, c.hour, c.minute, c.second, c.ms),
+			day * FW_DAY_MS + 12345678);
 	}
 	ck_assert_str_eq(fw_rfc3339(text, 0), "1970-01-01T00:00:00Z");
 	ck_assert_str_eq(fw_http_date(text, 784111777000), "Sun, 06 Nov 1994 08:49:37 GMT");
@@ -202,8 +234,14 @@ END_TEST
 /* A size that does not fit into size_t is refused, not wrapped to a small one. */
 START_TEST(arena_counts)
 {
-	static const struct { size_t n, size, more; } T[] = {
-		{SIZE_MAX, 2, 0}, {SIZE_MAX / 2 + 1, 2, 0}, {SIZE_MAX / 3 + 1, 3, 0}, {SIZE_MAX / 2, 2, 8}, {SIZE_MAX, 1, 1},
+	static const struct {
+		size_t n, size, more;
+	} T[] = {
+		{SIZE_MAX, 2, 0},
+		{SIZE_MAX / 2 + 1, 2, 0},
+		{SIZE_MAX / 3 + 1, 3, 0},
+		{SIZE_MAX / 2, 2, 8},
+		{SIZE_MAX, 1, 1},
 	};
 	struct fw_arena a;
 	char *p;

@@ -20,7 +20,10 @@
  * were read.
  */
 struct model {
-	struct { size_t len, end; unsigned char tag; } rec[64];
+	struct {
+		size_t len, end;
+		unsigned char tag;
+	} record[64];
 	size_t n, read, drafted; /* drafted records follow the n published ones */
 	size_t head, tail;       /* head: the end of the last record; tail: the end of the last published one */
 	unsigned char tag;
@@ -41,7 +44,8 @@ static void copy(struct fw_byte_ring *to, const struct fw_byte_ring *from)
 
 static void draft(struct fw_byte_ring *r, struct model *m, size_t len)
 {
-	size_t total = m->n + m->drafted, from = total ? m->rec[total - 1].end : m->tail, room = 8 + (len + 7) / 8 * 8;
+	size_t total = m->n + m->drafted, from = total ? m->record[total - 1].end : m->tail,
+	       room = 8 + (len + 7) / 8 * 8;
 	void *at = fw_byte_ring_draft(r, len);
 
 	if (from / BYTES != (from + room - 1) / BYTES)
@@ -52,9 +56,9 @@ static void draft(struct fw_byte_ring *r, struct model *m, size_t len)
 	}
 	ck_assert_ptr_nonnull(at);
 	ck_assert_uint_eq((uintptr_t)at % 8, 0);
-	m->rec[total].len = len;
-	m->rec[total].end = from + room;
-	m->rec[total].tag = ++m->tag;
+	m->record[total].len = len;
+	m->record[total].end = from + room;
+	m->record[total].tag = ++m->tag;
 	m->drafted++;
 	memset(at, m->tag, len);
 }
@@ -71,9 +75,9 @@ static void next(struct fw_byte_ring *r, struct model *m)
 		return;
 	}
 	ck_assert_ptr_nonnull(at);
-	ck_assert_uint_eq(len, m->rec[m->read].len);
+	ck_assert_uint_eq(len, m->record[m->read].len);
 	for (size_t i = 0; i < len; i++) {
-		if (at[i] != m->rec[m->read].tag)
+		if (at[i] != m->record[m->read].tag)
 			ck_abort_msg("record %zu has byte %zu of another", m->read, i);
 	}
 	m->read++;
@@ -87,18 +91,20 @@ static void step(struct fw_byte_ring *r, struct model *m, int what)
 		m->n += m->drafted;
 		m->drafted = 0;
 		if (m->n)
-			m->tail = m->rec[m->n - 1].end;
+			m->tail = m->record[m->n - 1].end;
 		break;
 	case FORGET:
 		fw_byte_ring_drop(r);
 		m->drafted = 0;
 		break;
-	case NEXT: next(r, m); break;
+	case NEXT:
+		next(r, m);
+		break;
 	case RELEASE:
 		fw_byte_ring_release(r);
 		if (m->read)
-			m->head = m->rec[m->read - 1].end;
-		memmove(m->rec, m->rec + m->read, (m->n + m->drafted - m->read) * sizeof(m->rec[0]));
+			m->head = m->record[m->read - 1].end;
+		memmove(m->record, m->record + m->read, (m->n + m->drafted - m->read) * sizeof(m->record[0]));
 		m->n -= m->read;
 		m->read = 0;
 		break;
@@ -106,7 +112,9 @@ static void step(struct fw_byte_ring *r, struct model *m, int what)
 		fw_byte_ring_rewind(r);
 		m->read = 0;
 		break;
-	default: draft(r, m, LEN[what]); break;
+	default:
+		draft(r, m, LEN[what]);
+		break;
 	}
 	ck_assert_uint_le(fw_byte_ring_fill(r), BYTES);
 	ck_assert_uint_eq(fw_byte_ring_fill(r), m->tail - m->head);
@@ -159,7 +167,8 @@ START_TEST(every_sequence_from_where_it_wraps)
 	 * at the start; a record of 8 touches the end, crosses it by its header, by its last byte;
 	 * half is left; the indices wrap
 	 */
-	static const size_t FROM[] = {0, BYTES - 16, BYTES - 8, BYTES - 24, BYTES / 2, BYTES / 2 + 8, SIZE_MAX - 15, SIZE_MAX - BYTES / 2 - 7};
+	static const size_t FROM[] = {0, BYTES - 16, BYTES - 8, BYTES - 24, BYTES / 2, BYTES / 2 + 8, SIZE_MAX - 15,
+		SIZE_MAX - BYTES / 2 - 7};
 
 	explore(FROM[_i], 4);
 }

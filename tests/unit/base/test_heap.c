@@ -23,7 +23,8 @@ static struct thing *thing_of(struct fw_heap_node *n)
 
 static bool before(const struct fw_heap_node *a, const struct fw_heap_node *b)
 {
-	return ((const struct thing *)(const void *)a)->key < ((const struct thing *)(const void *)b)->key; /* node is the first member */
+	return ((const struct thing *)(const void *)a)->key <
+		((const struct thing *)(const void *)b)->key; /* node is the first member */
 }
 
 static const struct thing *least(const struct thing *t)

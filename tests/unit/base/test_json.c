@@ -38,7 +38,8 @@ START_TEST(shapes)
 	fw_json_end(&j);
 	fw_json_end(&j);
 	fw_json_end(&j);
-	ck_assert_str_eq(b.p, "{\"s\":\"x\",\"empty\":\"\",\"min\":-9223372036854775808,\"yes\":true,\"null\":null,"
+	ck_assert_str_eq(b.p,
+		"{\"s\":\"x\",\"empty\":\"\",\"min\":-9223372036854775808,\"yes\":true,\"null\":null,"
 		"\"t\":\"1970-01-01T00:00:00Z\",\"raw\":[1],\"a\":[1,{},[]]}");
 	fw_buf_reset(&b);
 	fw_json_init(&j, &b, true);
@@ -57,9 +58,20 @@ END_TEST
 
 START_TEST(numbers)
 {
-	static const struct { double v; const char *want; } T[] = {
-		{0, "0"}, {-1, "-1"}, {0.5, "0.5"}, {1e14, "100000000000000"}, {1e300, "1e+300"}, {-2.25, "-2.25"}, {1.0 / 3, "0.333333333333333"},
-		{HUGE_VAL, "null"}, {-HUGE_VAL, "null"}, {NAN, "null"},
+	static const struct {
+		double v;
+		const char *want;
+	} T[] = {
+		{0, "0"},
+		{-1, "-1"},
+		{0.5, "0.5"},
+		{1e14, "100000000000000"},
+		{1e300, "1e+300"},
+		{-2.25, "-2.25"},
+		{1.0 / 3, "0.333333333333333"},
+		{HUGE_VAL, "null"},
+		{-HUGE_VAL, "null"},
+		{NAN, "null"},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -76,10 +88,21 @@ END_TEST
 
 START_TEST(strings_escaped)
 {
-	static const struct { struct fw_str in; const char *want; } T[] = {
-		{{"a\"b\\c/", 6}, "\"a\\\"b\\\\c/\""}, {{"\b\f\n\r\t", 5}, "\"\\b\\f\\n\\r\\t\""}, {{"\0\x01\x1f\x7f", 4}, "\"\\u0000\\u0001\\u001f\\u007f\""},
-		{{"\xc3\xa9\xf0\x9f\x98\x80", 6}, "\"\xc3\xa9\xf0\x9f\x98\x80\""}, {{"a\xff" "b\xc3", 4}, "\"a\xef\xbf\xbd" "b\xef\xbf\xbd\""},
-		{{"\xed\xa0\x80", 3}, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, {{"", 0}, "\"\""},
+	static const struct {
+		struct fw_str in;
+		const char *want;
+	} T[] = {
+		{{"a\"b\\c/", 6}, "\"a\\\"b\\\\c/\""},
+		{{"\b\f\n\r\t", 5}, "\"\\b\\f\\n\\r\\t\""},
+		{{"\0\x01\x1f\x7f", 4}, "\"\\u0000\\u0001\\u001f\\u007f\""},
+		{{"\xc3\xa9\xf0\x9f\x98\x80", 6}, "\"\xc3\xa9\xf0\x9f\x98\x80\""},
+		{{"a\xff"
+		  "b\xc3",
+			 4},
+			"\"a\xef\xbf\xbd"
+			"b\xef\xbf\xbd\""},
+		{{"\xed\xa0\x80", 3}, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+		{{"", 0}, "\"\""},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -117,7 +140,8 @@ START_TEST(any_bytes_come_back)
 		root = json_loadb(b.p, b.len, JSON_ALLOW_NUL, NULL);
 		ck_assert_msg(root != NULL, "%s", b.p);
 		value = json_object_get(root, "k\"\n");
-		ck_assert(fw_str_eq((struct fw_str){json_string_value(value), json_string_length(value)}, fw_buf_str(&want)));
+		ck_assert(fw_str_eq(
+			(struct fw_str){json_string_value(value), json_string_length(value)}, fw_buf_str(&want)));
 		json_decref(root);
 		fw_buf_finish(&b);
 		fw_buf_finish(&want);

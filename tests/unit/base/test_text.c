@@ -21,16 +21,20 @@ START_TEST(str_cuts_and_finds)
 	ck_assert_uint_eq(fw_str_trim(FW_STR_NONE).len, 0);
 	s = fw_str_trim(s);
 	ck_assert(fw_str_eq(fw_str_split(s, ',', &rest), FW_STR("a")) && fw_str_eq(rest, FW_STR("b,,c")));
-	ck_assert(fw_str_eq(fw_str_split(rest, ',', &rest), FW_STR("b")) && fw_str_eq(fw_str_split(rest, ',', &rest), FW_STR("")));
+	ck_assert(fw_str_eq(fw_str_split(rest, ',', &rest), FW_STR("b")) &&
+		fw_str_eq(fw_str_split(rest, ',', &rest), FW_STR("")));
 	ck_assert(fw_str_eq(fw_str_split(rest, ',', &rest), FW_STR("c")) && !rest.p);
 	ck_assert(fw_str_split(FW_STR("x,"), ',', &rest).len == 1 && rest.p && rest.len == 0); /* empty, not absent */
 	ck_assert(fw_str_split(FW_STR_NONE, ',', &rest).len == 0 && !rest.p);
-	ck_assert(fw_str_eq(fw_str_sub(s, 2, 99), FW_STR("b,,c")) && fw_str_sub(s, 99, 2).len == 0 && fw_str_sub(s, 4, 2).len == 0);
+	ck_assert(fw_str_eq(fw_str_sub(s, 2, 99), FW_STR("b,,c")) && fw_str_sub(s, 99, 2).len == 0 &&
+		fw_str_sub(s, 4, 2).len == 0);
 	ck_assert(fw_str_ieq(FW_STR("ABCz@"), FW_STR("abcZ@")) && !fw_str_ieq(FW_STR("["), FW_STR("{")));
 	ck_assert(fw_str_ieq(FW_STR_NONE, FW_STR("")) && fw_str_eq(FW_STR_NONE, FW_STR("")));
 	ck_assert(!fw_str_ieq(FW_STR("\xc3\x84"), FW_STR("\xc3\xa4"))); /* ASCII only, whatever the locale */
-	ck_assert(fw_str_starts(FW_STR("abc"), FW_STR("")) && !fw_str_starts(FW_STR("a"), FW_STR("ab")) && fw_str_istarts(FW_STR("ABC"), FW_STR("ab")));
-	ck_assert(fw_str_ends(FW_STR("abc"), FW_STR("bc")) && fw_str_ends(FW_STR("abc"), FW_STR("")) && !fw_str_ends(FW_STR("c"), FW_STR("bc")));
+	ck_assert(fw_str_starts(FW_STR("abc"), FW_STR("")) && !fw_str_starts(FW_STR("a"), FW_STR("ab")) &&
+		fw_str_istarts(FW_STR("ABC"), FW_STR("ab")));
+	ck_assert(fw_str_ends(FW_STR("abc"), FW_STR("bc")) && fw_str_ends(FW_STR("abc"), FW_STR("")) &&
+		!fw_str_ends(FW_STR("c"), FW_STR("bc")));
 	ck_assert_ptr_eq(fw_str_find(s, FW_STR(",c")), s.p + 4);
 	ck_assert_ptr_null(fw_str_find(s, FW_STR("x")));
 	ck_assert_ptr_null(fw_str_find(FW_STR_NONE, FW_STR("x")));
@@ -43,7 +47,8 @@ START_TEST(str_cuts_and_finds)
 	ck_assert_ptr_eq(fw_str_ifind(s, FW_STR("")), s.p);
 	ck_assert_ptr_null(fw_str_ifind(FW_STR_NONE, FW_STR("<")));
 	ck_assert_int_eq(fw_hexval('f'), 15);
-	ck_assert(fw_hexval('F') == 15 && fw_hexval('0') == 0 && fw_hexval('g') == -1 && fw_hexval('/') == -1 && fw_hexval(0xff) == -1);
+	ck_assert(fw_hexval('F') == 15 && fw_hexval('0') == 0 && fw_hexval('g') == -1 && fw_hexval('/') == -1 &&
+		fw_hexval(0xff) == -1);
 }
 END_TEST
 
@@ -55,17 +60,38 @@ START_TEST(hex)
 	ck_assert(fw_hex_read(FW_STR("00fFa9"), bytes, 3) && bytes[0] == 0 && bytes[1] == 0xff && bytes[2] == 0xa9);
 	fw_hex_write(text, bytes, 3);
 	ck_assert_str_eq(text, "00ffa9");
-	ck_assert(!fw_hex_read(FW_STR("00ff"), bytes, 3) && !fw_hex_read(FW_STR("00ffa900"), bytes, 3) && !fw_hex_read(FW_STR("00ffag"), bytes, 3));
+	ck_assert(!fw_hex_read(FW_STR("00ff"), bytes, 3) && !fw_hex_read(FW_STR("00ffa900"), bytes, 3) &&
+		!fw_hex_read(FW_STR("00ffag"), bytes, 3));
 	ck_assert(!fw_hex_read(FW_STR_NONE, bytes, 3) && fw_hex_read(FW_STR_NONE, bytes, 0));
 }
 END_TEST
 
 START_TEST(str_numbers)
 {
-	static const struct { const char *in; bool ok; double want; } D[] = {
-		{"0", true, 0}, {"-1.5", true, -1.5}, {" 2.25 ", true, 2.25}, {"1e3", true, 1000}, {"1E-2", true, 0.01}, {".5", true, 0.5},
-		{"5.", true, 5}, {"0.1", true, 0.1}, {"", false, 0}, {".", false, 0}, {"-", false, 0}, {"1,5", false, 0}, {"1e", false, 0},
-		{"1e301", false, 0}, {"nan", false, 0}, {"inf", false, 0}, {"0x10", false, 0}, {"1 2", false, 0}, {"99999999999e299", false, 0},
+	static const struct {
+		const char *in;
+		bool ok;
+		double want;
+	} D[] = {
+		{"0", true, 0},
+		{"-1.5", true, -1.5},
+		{" 2.25 ", true, 2.25},
+		{"1e3", true, 1000},
+		{"1E-2", true, 0.01},
+		{".5", true, 0.5},
+		{"5.", true, 5},
+		{"0.1", true, 0.1},
+		{"", false, 0},
+		{".", false, 0},
+		{"-", false, 0},
+		{"1,5", false, 0},
+		{"1e", false, 0},
+		{"1e301", false, 0},
+		{"nan", false, 0},
+		{"inf", false, 0},
+		{"0x10", false, 0},
+		{"1 2", false, 0},
+		{"99999999999e299", false, 0},
 		{"1234567890123456789012345678901234567890123456789012345678901", false, 0},
 	};
 	int64_t i;
@@ -77,7 +103,8 @@ START_TEST(str_numbers)
 			ck_assert_msg(d == D[n].want, "%s: %.17g", D[n].in, d);
 	}
 	ck_assert(fw_str_int(FW_STR(" +7 "), &i) && i == 7 && fw_str_int(FW_STR("-0"), &i) && i == 0);
-	ck_assert(!fw_str_int(FW_STR("--1"), &i) && !fw_str_int(FW_STR("1 2"), &i) && !fw_str_int(FW_STR_NONE, &i) && !fw_str_int(FW_STR("+"), &i));
+	ck_assert(!fw_str_int(FW_STR("--1"), &i) && !fw_str_int(FW_STR("1 2"), &i) && !fw_str_int(FW_STR_NONE, &i) &&
+		!fw_str_int(FW_STR("+"), &i));
 	ck_assert(!fw_str_int(FW_STR("-9223372036854775809"), &i));
 }
 END_TEST
@@ -108,11 +135,33 @@ END_TEST
  */
 START_TEST(utf8_valid_or_not)
 {
-	static const struct { const char *bytes; size_t valid; } T[] = {
-		{"a\xc3\xa9z", 4}, {"\xc0\x80", 0}, {"\xc1\xbf", 0}, {"\xc2\x80", 2}, {"\xdf\xbf", 2}, {"\xe0\x9f\xbf", 0}, {"\xe0\xa0\x80", 3},
-		{"\xed\x9f\xbf", 3}, {"\xed\xa0\x80", 0}, {"\xee\x80\x80", 3}, {"\xf0\x8f\xbf\xbf", 0}, {"\xf0\x90\x80\x80", 4}, {"\xf4\x8f\xbf\xbf", 4},
-		{"\xf4\x90\x80\x80", 0}, {"\xf5\x80\x80\x80", 0}, {"\x80", 0}, {"\xff", 0}, {"ab\xe2\x82", 2}, {"ab\xe2", 2}, {"\xe2\x28\xa1", 0},
-		{"0123456789abcdef0123456789abcdef\xff", 32}, {"0123456789abcde\xc3\xa9!", 18}, {"", 0},
+	static const struct {
+		const char *bytes;
+		size_t valid;
+	} T[] = {
+		{"a\xc3\xa9z", 4},
+		{"\xc0\x80", 0},
+		{"\xc1\xbf", 0},
+		{"\xc2\x80", 2},
+		{"\xdf\xbf", 2},
+		{"\xe0\x9f\xbf", 0},
+		{"\xe0\xa0\x80", 3},
+		{"\xed\x9f\xbf", 3},
+		{"\xed\xa0\x80", 0},
+		{"\xee\x80\x80", 3},
+		{"\xf0\x8f\xbf\xbf", 0},
+		{"\xf0\x90\x80\x80", 4},
+		{"\xf4\x8f\xbf\xbf", 4},
+		{"\xf4\x90\x80\x80", 0},
+		{"\xf5\x80\x80\x80", 0},
+		{"\x80", 0},
+		{"\xff", 0},
+		{"ab\xe2\x82", 2},
+		{"ab\xe2", 2},
+		{"\xe2\x28\xa1", 0},
+		{"0123456789abcdef0123456789abcdef\xff", 32},
+		{"0123456789abcde\xc3\xa9!", 18},
+		{"", 0},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++)
@@ -120,7 +169,9 @@ START_TEST(utf8_valid_or_not)
 	for (int a = 0; a < 256; a++) {
 		for (int b = 0; b < 256; b++) {
 			char s[2] = {(char)a, (char)b};
-			size_t want = a >= 0x80 ? (a >= 0xc2 && a <= 0xdf && b >= 0x80 && b <= 0xbf ? 2 : 0) : b < 0x80 ? 2 : 1;
+			size_t want = a >= 0x80 ? (a >= 0xc2 && a <= 0xdf && b >= 0x80 && b <= 0xbf ? 2 : 0) :
+				b < 0x80        ? 2 :
+						  1;
 
 			ck_assert_msg(fw_utf8_valid(s, 2) == want, "%02x %02x", a, b);
 		}
@@ -195,7 +246,10 @@ START_TEST(errors_are_harmless)
 	struct fw_err err;
 	char big[600];
 
-	ck_assert_int_eq(fw_err_set(&err, FW_EIO, "a\nb\x1b[31m \x7f \xc2\x9b" "31m \xe2\x80\xae"), FW_EIO);
+	ck_assert_int_eq(fw_err_set(&err, FW_EIO,
+				 "a\nb\x1b[31m \x7f \xc2\x9b"
+				 "31m \xe2\x80\xae"),
+		FW_EIO);
 	ck_assert_str_eq(err.text, "a?b?[31m ? ??31m ???");
 	ck_assert_int_eq(fw_err_set(NULL, FW_EINVAL, "nobody listens"), FW_EINVAL);
 	memset(big, 'x', sizeof(big));
@@ -203,7 +257,8 @@ START_TEST(errors_are_harmless)
 		memcpy(big + i, "\xe2\x82\xac", 3);
 	big[sizeof(big) - 1] = '\0';
 	(void)fw_err_set(&err, FW_EIO, "%s", big);
-	ck_assert(strlen(err.text) == sizeof(err.text) - 1 && fw_utf8_valid(err.text, strlen(err.text)) == strlen(err.text));
+	ck_assert(strlen(err.text) == sizeof(err.text) - 1 &&
+		fw_utf8_valid(err.text, strlen(err.text)) == strlen(err.text));
 	for (int rc = 0; rc >= -13; rc--) {
 		ck_assert_str_ne(fw_err_name(rc), "unknown");
 		for (int other = 0; other > rc; other--)
@@ -216,11 +271,22 @@ END_TEST
 
 START_TEST(log_escapes) /* LOG-01 */
 {
-	static const struct { const char *in, *want; } T[] = {
-		{"plain \xc3\xa9 \xe2\x82\xac", "plain \xc3\xa9 \xe2\x82\xac"}, {"a\nb", "a\\nb"}, {"a\rb\tc\x1b[2J\x07", "a\\x0db\\x09c\\x1b[2J\\x07"},
-		{"\x7f", "\\x7f"}, {"\xc2\x85\xc2\x9b", "\\u{0085}\\u{009b}"}, {"\xe2\x80\xa8\xe2\x80\xa9", "\\u{2028}\\u{2029}"},
-		{"\xe2\x80\xae" "evil\xe2\x81\xa6", "\\u{202e}evil\\u{2066}"}, {"\xef\xbb\xbf", "\\u{feff}"}, {"\xff\xc3", "\\xff\\xc3"},
-		{"\xef\xbf\xbd", "\xef\xbf\xbd"}, {"", ""},
+	static const struct {
+		const char *in, *want;
+	} T[] = {
+		{"plain \xc3\xa9 \xe2\x82\xac", "plain \xc3\xa9 \xe2\x82\xac"},
+		{"a\nb", "a\\nb"},
+		{"a\rb\tc\x1b[2J\x07", "a\\x0db\\x09c\\x1b[2J\\x07"},
+		{"\x7f", "\\x7f"},
+		{"\xc2\x85\xc2\x9b", "\\u{0085}\\u{009b}"},
+		{"\xe2\x80\xa8\xe2\x80\xa9", "\\u{2028}\\u{2029}"},
+		{"\xe2\x80\xae"
+		 "evil\xe2\x81\xa6",
+			"\\u{202e}evil\\u{2066}"},
+		{"\xef\xbb\xbf", "\\u{feff}"},
+		{"\xff\xc3", "\\xff\\xc3"},
+		{"\xef\xbf\xbd", "\xef\xbf\xbd"},
+		{"", ""},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -261,10 +327,12 @@ START_TEST(log_lines)
 
 	fw_log_setup(FW_LOG_INFO, false, "worker 2");
 	n = logged(line, sizeof(line), "two\nlines");
-	ck_assert_msg(n > 30 && strstr(line, " warn worker 2: two\\nlines\n") && strchr(line, '\n') == line + n - 1, "%s", line);
+	ck_assert_msg(n > 30 && strstr(line, " warn worker 2: two\\nlines\n") && strchr(line, '\n') == line + n - 1,
+		"%s", line);
 	fw_log_setup(FW_LOG_INFO, true, "a \"quoted\" name");
 	n = logged(line, sizeof(line), "say \"x\"\x1b");
-	ck_assert_msg(strstr(line, "\"who\":\"a \\\"quoted\\\" name\",\"text\":\"say \\\"x\\\"\\u001b\"}\n"), "%s", line);
+	ck_assert_msg(
+		strstr(line, "\"who\":\"a \\\"quoted\\\" name\",\"text\":\"say \\\"x\\\"\\u001b\"}\n"), "%s", line);
 	fw_log_setup(FW_LOG_ERROR, false, "x");
 	ck_assert_uint_eq(logged(line, sizeof(line), "not loud enough"), 0);
 	fw_log_setup(FW_LOG_INFO, false, "x");

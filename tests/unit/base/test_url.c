@@ -15,12 +15,15 @@ static void check_part(const char *url, const char *name, struct fw_str got, con
 	if (strcmp(want, ABSENT) == 0)
 		ck_assert_msg(!got.p || !got.len, "%s: %s is '%.*s'", url, name, FW_STR_ARG(got));
 	else
-		ck_assert_msg(fw_str_eq(got, fw_str(want)), "%s: %s is '%.*s', want '%s'", url, name, FW_STR_ARG(got), want);
+		ck_assert_msg(
+			fw_str_eq(got, fw_str(want)), "%s: %s is '%.*s', want '%s'", url, name, FW_STR_ARG(got), want);
 }
 
 START_TEST(split)
 {
-	static const struct { const char *url, *scheme, *user, *host, *port, *path, *query, *fragment; } T[] = {
+	static const struct {
+		const char *url, *scheme, *user, *host, *port, *path, *query, *fragment;
+	} T[] = {
 		{"http://u:p@h.org:80/a/b?q=1?2#f#g", "http", "u:p", "h.org", "80", "/a/b", "q=1?2", "f#g"},
 		{"https://[2001:db8::1]:443/", "https", ABSENT, "2001:db8::1", "443", "/", ABSENT, ABSENT},
 		{"https://[::1]", "https", ABSENT, "::1", ABSENT, ABSENT, ABSENT, ABSENT},
@@ -56,15 +59,35 @@ END_TEST
 
 START_TEST(resolve_in_the_wild)
 {
-	static const struct { const char *base, *ref, *want; } T[] = {
-		{"http://a/b", "\t x\n y ", "http://a/x%20y"}, {"http://a/b", "ht\ntp://c/d", "http://c/d"}, {"http://a", "b", "http://a/b"},
-		{"http://a?q", "b", "http://a/b"}, {"http://a/b?q", "", "http://a/b?q"}, {"http://a/b?q#f", "#g", "http://a/b?q#g"},
-		{"http://a/b/", "../../../c", "http://a/c"}, {"http://a/b/c", "..", "http://a/"}, {"http://a/b/c/", "./../d/./e/..", "http://a/b/d/"},
-		{"https://a/b", "//c", "https://c"}, {"https://a/b", "http:c", "http:c"}, {"http://u:p@a:8/b", "c", "http://u:p@a:8/c"},
-		{"http://[::1]:8/b", "/c", "http://[::1]:8/c"}, {"mailto:a@b", "c", "c"}, {"urn:x:y", "c", "c"}, {"c", "d", "d"},
-		{"file:///a/b", "c", "file:///a/c"}, {"http://a/b", "javascript:x", "javascript:x"}, {"http://a/b", "d:e", "d:e"},
-		{"http://a/\xc3\xa9/b", "\xc3\xbc", "http://a/\xc3\xa9/\xc3\xbc"}, {"http://a/b/..", "c", "http://a/b/c"}, {"http://a//b//c", "d", "http://a//b//d"},
-		{"http://a/b", "?", "http://a/b?"}, {"http://a/b", "#", "http://a/b#"}, {"", "c d", "c%20d"}, {"http://a/b", "...", "http://a/..."},
+	static const struct {
+		const char *base, *ref, *want;
+	} T[] = {
+		{"http://a/b", "\t x\n y ", "http://a/x%20y"},
+		{"http://a/b", "ht\ntp://c/d", "http://c/d"},
+		{"http://a", "b", "http://a/b"},
+		{"http://a?q", "b", "http://a/b"},
+		{"http://a/b?q", "", "http://a/b?q"},
+		{"http://a/b?q#f", "#g", "http://a/b?q#g"},
+		{"http://a/b/", "../../../c", "http://a/c"},
+		{"http://a/b/c", "..", "http://a/"},
+		{"http://a/b/c/", "./../d/./e/..", "http://a/b/d/"},
+		{"https://a/b", "//c", "https://c"},
+		{"https://a/b", "http:c", "http:c"},
+		{"http://u:p@a:8/b", "c", "http://u:p@a:8/c"},
+		{"http://[::1]:8/b", "/c", "http://[::1]:8/c"},
+		{"mailto:a@b", "c", "c"},
+		{"urn:x:y", "c", "c"},
+		{"c", "d", "d"},
+		{"file:///a/b", "c", "file:///a/c"},
+		{"http://a/b", "javascript:x", "javascript:x"},
+		{"http://a/b", "d:e", "d:e"},
+		{"http://a/\xc3\xa9/b", "\xc3\xbc", "http://a/\xc3\xa9/\xc3\xbc"},
+		{"http://a/b/..", "c", "http://a/b/c"},
+		{"http://a//b//c", "d", "http://a//b//d"},
+		{"http://a/b", "?", "http://a/b?"},
+		{"http://a/b", "#", "http://a/b#"},
+		{"", "c d", "c%20d"},
+		{"http://a/b", "...", "http://a/..."},
 	};
 	struct fw_arena a;
 
@@ -72,7 +95,8 @@ START_TEST(resolve_in_the_wild)
 	for (size_t i = 0; i < FW_N(T); i++) {
 		struct fw_str got = fw_url_resolve(&a, fw_str(T[i].base), fw_str(T[i].ref));
 
-		ck_assert_msg(fw_str_eq(got, fw_str(T[i].want)), "%s + %s: %.*s, want %s", T[i].base, T[i].ref, FW_STR_ARG(got), T[i].want);
+		ck_assert_msg(fw_str_eq(got, fw_str(T[i].want)), "%s + %s: %.*s, want %s", T[i].base, T[i].ref,
+			FW_STR_ARG(got), T[i].want);
 	}
 	ck_assert(fw_str_eq(fw_url_resolve(&a, FW_STR_NONE, FW_STR("x")), FW_STR("x")));
 	ck_assert(fw_str_eq(fw_url_resolve(&a, FW_STR("http://a/b"), FW_STR_NONE), FW_STR("http://a/b")));
@@ -106,7 +130,8 @@ START_TEST(resolve_twice)
 		if (!fw_str_starts(once, FW_STR("http:")))
 			continue;
 		twice = fw_url_resolve(&a, FW_STR("http://h/d/e?q"), once);
-		ck_assert_msg(fw_str_eq(once, twice), "%.*s: %.*s, then %.*s", (int)len, ref, FW_STR_ARG(once), FW_STR_ARG(twice));
+		ck_assert_msg(fw_str_eq(once, twice), "%.*s: %.*s, then %.*s", (int)len, ref, FW_STR_ARG(once),
+			FW_STR_ARG(twice));
 	}
 	fw_arena_finish(&a);
 }
@@ -114,18 +139,32 @@ END_TEST
 
 START_TEST(clean)
 {
-	static const struct { const char *in, *want, *words; } T[] = {
-		{"http://Example.ORG:80", "http://example.org/", NULL}, {"HTTPS://example.org:443/A?B=C", "https://example.org/A?B=C", NULL},
-		{"http://example.org:443/", "http://example.org:443/", NULL}, {"http://example.org:/x", "http://example.org/x", NULL},
-		{"https://example.org?x", "https://example.org/?x", NULL}, {"http://example.org/a b?c d", "http://example.org/a%20b?c%20d", NULL},
-		{"http://m\xc3\xbcnchen.de/", "http://m\xc3\xbcnchen.de/", NULL}, {"http://h_1.example/", "http://h_1.example/", NULL},
+	static const struct {
+		const char *in, *want, *words;
+	} T[] = {
+		{"http://Example.ORG:80", "http://example.org/", NULL},
+		{"HTTPS://example.org:443/A?B=C", "https://example.org/A?B=C", NULL},
+		{"http://example.org:443/", "http://example.org:443/", NULL},
+		{"http://example.org:/x", "http://example.org/x", NULL},
+		{"https://example.org?x", "https://example.org/?x", NULL},
+		{"http://example.org/a b?c d", "http://example.org/a%20b?c%20d", NULL},
+		{"http://m\xc3\xbcnchen.de/", "http://m\xc3\xbcnchen.de/", NULL},
+		{"http://h_1.example/", "http://h_1.example/", NULL},
 		/* FRB 061, 066: these must not be normalised */
 		{"http://example.org/%7Ea/../b", "http://example.org/%7Ea/../b", NULL},
-		{"http://x.org:+80/", NULL, "not a port"}, {"http://x.org: 80/", NULL, "not a port"}, {"http://x.org:8e1/", NULL, "not a port"},
-		{"http://x.org:65536/", NULL, "not a port"}, {"http://x.org:65535/", "http://x.org:65535/", NULL},
-		{"http://ex%61mple.org/", NULL, "zone ids"}, {"http://a\tb.org/", NULL, "control character at byte 9"},
-		{"http://exa mple.org/", NULL, "invalid character"}, {"http://[::1/", NULL, "invalid character"}, {"http://[::g]/", NULL, "invalid character"},
-		{"http://[::1%25lo]/", NULL, "zone ids"}, {"gopher://x.org/", NULL, "not http or https"}, {"http://@/", NULL, "has no host"},
+		{"http://x.org:+80/", NULL, "not a port"},
+		{"http://x.org: 80/", NULL, "not a port"},
+		{"http://x.org:8e1/", NULL, "not a port"},
+		{"http://x.org:65536/", NULL, "not a port"},
+		{"http://x.org:65535/", "http://x.org:65535/", NULL},
+		{"http://ex%61mple.org/", NULL, "zone ids"},
+		{"http://a\tb.org/", NULL, "control character at byte 9"},
+		{"http://exa mple.org/", NULL, "invalid character"},
+		{"http://[::1/", NULL, "invalid character"},
+		{"http://[::g]/", NULL, "invalid character"},
+		{"http://[::1%25lo]/", NULL, "zone ids"},
+		{"gopher://x.org/", NULL, "not http or https"},
+		{"http://@/", NULL, "has no host"},
 	};
 	struct fw_str url, user, pass;
 	struct fw_err err;
@@ -163,10 +202,21 @@ END_TEST
 
 START_TEST(origin_host_port)
 {
-	static const struct { const char *url, *want; } T[] = {
-		{"HTTP://Example.ORG:80/x", "http://example.org"}, {"https://example.org.:8443/x", "https://example.org:8443"},
-		{"https://[2001:DB8::1]/", "https://[2001:db8::1]"}, {"http://u:p@h/", "http://h"}, {"http://h:443", "http://h:443"},
-		{"mailto:x", NULL}, {"//h/x", NULL}, {"http:///x", NULL}, {"http://h:99999/", NULL}, {"http://h:+1/", NULL}, {"ftp://h/", NULL}, {"", NULL},
+	static const struct {
+		const char *url, *want;
+	} T[] = {
+		{"HTTP://Example.ORG:80/x", "http://example.org"},
+		{"https://example.org.:8443/x", "https://example.org:8443"},
+		{"https://[2001:DB8::1]/", "https://[2001:db8::1]"},
+		{"http://u:p@h/", "http://h"},
+		{"http://h:443", "http://h:443"},
+		{"mailto:x", NULL},
+		{"//h/x", NULL},
+		{"http:///x", NULL},
+		{"http://h:99999/", NULL},
+		{"http://h:+1/", NULL},
+		{"ftp://h/", NULL},
+		{"", NULL},
 	};
 	char host[8];
 
@@ -182,9 +232,11 @@ START_TEST(origin_host_port)
 	/* it does not fit in 8 bytes */
 	ck_assert(fw_url_host(FW_STR("http://ABC.de.f/"), host, sizeof(host)) == false);
 	ck_assert(fw_url_host(FW_STR("http://ABC.de./"), host, sizeof(host)) && strcmp(host, "abc.de") == 0);
-	ck_assert(!fw_url_host(FW_STR("http://./"), host, sizeof(host)) && !fw_url_host(FW_STR("x"), host, sizeof(host)));
-	ck_assert(fw_url_port(FW_STR("https://h")) == 443 && fw_url_port(FW_STR("HTTP://h")) == 80 && fw_url_port(FW_STR("ftp://h")) == -1 &&
-		fw_url_port(FW_STR("http://h:0")) == -1 && fw_url_port(FW_STR("http://h:8080")) == 8080);
+	ck_assert(
+		!fw_url_host(FW_STR("http://./"), host, sizeof(host)) && !fw_url_host(FW_STR("x"), host, sizeof(host)));
+	ck_assert(fw_url_port(FW_STR("https://h")) == 443 && fw_url_port(FW_STR("HTTP://h")) == 80 &&
+		fw_url_port(FW_STR("ftp://h")) == -1 && fw_url_port(FW_STR("http://h:0")) == -1 &&
+		fw_url_port(FW_STR("http://h:8080")) == 8080);
 }
 END_TEST
 
@@ -200,9 +252,15 @@ END_TEST
 
 START_TEST(shown_without_secrets)
 {
-	static const struct { const char *url, *want; } T[] = {
-		{"http://user:secret@h/p", "http://***@h/p"}, {"http://h/p?x", "http://h/p?x"}, {"http://h/\x1b[2J\n", "http://h/\\x1b[2J\\n"},
-		{"http://a:b@c:d@h/", "http://***@h/"}, {"//u:p@h/", "//***@h/"}, {"", ""},
+	static const struct {
+		const char *url, *want;
+	} T[] = {
+		{"http://user:secret@h/p", "http://***@h/p"},
+		{"http://h/p?x", "http://h/p?x"},
+		{"http://h/\x1b[2J\n", "http://h/\\x1b[2J\\n"},
+		{"http://a:b@c:d@h/", "http://***@h/"},
+		{"//u:p@h/", "//***@h/"},
+		{"", ""},
 	};
 	struct fw_buf b = FW_BUF_INIT(0);
 	char big[2000];

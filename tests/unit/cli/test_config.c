@@ -65,7 +65,8 @@ START_TEST(table_is_sound)
 		ck_assert_ptr_eq(fw_config_find(s[i].name), &s[i]);
 		ck_assert_ptr_nonnull(value);
 		ck_assert_int_eq(fw_config_set(c, s[i].name, value, "test", &err), 0);
-		ck_assert_msg(fw_str_ends(fw_str(s[i].text), FW_STR(".")), "%s: a sentence ends in a full stop", s[i].name);
+		ck_assert_msg(
+			fw_str_ends(fw_str(s[i].text), FW_STR(".")), "%s: a sentence ends in a full stop", s[i].name);
 		/* the name of each duration and size ends with its unit, and no other name does */
 		ck_assert_int_eq(s[i].type == FW_TYPE_DURATION, fw_str_ends(fw_str(s[i].name), FW_STR("_ms")));
 		ck_assert_int_eq(s[i].type == FW_TYPE_SIZE, (strstr(s[i].name, "_bytes") != NULL));
@@ -99,11 +100,22 @@ START_TEST(defaults)
 }
 END_TEST
 
-static const struct { const char *name, *value, *reads; } GOOD[] = {
-	{"workers", "4", "4"}, {"host_concurrency", " 7 ", "7"}, {"host-gap-ms", "2s", "2s"}, {"host_gap_ms", "1500", "1500ms"},
-	{"interval_ms", "2h", "2h"}, {"max_body_bytes", "64k", "64KiB"}, {"max_body_bytes", "1 MiB", "1MiB"},
-	{"max_body_bytes", "5000", "5000"}, {"http2", "off", "no"}, {"http2", "TRUE", "yes"}, {"log_level", "debug", "debug"},
-	{"proxy", "http://10.0.0.1:3128", "http://10.0.0.1:3128"}, {"proxy", "", ""},
+static const struct {
+	const char *name, *value, *reads;
+} GOOD[] = {
+	{"workers", "4", "4"},
+	{"host_concurrency", " 7 ", "7"},
+	{"host-gap-ms", "2s", "2s"},
+	{"host_gap_ms", "1500", "1500ms"},
+	{"interval_ms", "2h", "2h"},
+	{"max_body_bytes", "64k", "64KiB"},
+	{"max_body_bytes", "1 MiB", "1MiB"},
+	{"max_body_bytes", "5000", "5000"},
+	{"http2", "off", "no"},
+	{"http2", "TRUE", "yes"},
+	{"log_level", "debug", "debug"},
+	{"proxy", "http://10.0.0.1:3128", "http://10.0.0.1:3128"},
+	{"proxy", "", ""},
 };
 START_TEST(good_values)
 {
@@ -112,13 +124,24 @@ START_TEST(good_values)
 }
 END_TEST
 
-static const struct { const char *name, *value, *words; } BAD[] = {
-	{"workers", "-1", "0 to 1024"}, {"workers", "2x", "workers = '2x' is not allowed"}, {"workers", "", "0 to 1024"},
-	{"interval_ms", "soon", "30s, 15m, 2h"}, {"interval_ms", "10", "1s to 30d"}, {"interval_ms", "999999999999999999d", "1s to 30d"},
-	{"max_body_bytes", "10 potatoes", "64k, 16MiB"}, {"max_body_bytes", "99999999999g", "1KiB to 1GiB"},
-	{"http2", "maybe", "yes or no"}, {"log_level", "loud", "one of: error warn info debug"}, {"log_level", "", "one of"},
-	{"log_level", "error warn", "one of"}, {"wrokers", "2", "did you mean 'workers'?"},
-	{"user-agnet", "x", "did you mean 'user_agent'?"}, {"quux", "1", "feedwheel help settings"},
+static const struct {
+	const char *name, *value, *words;
+} BAD[] = {
+	{"workers", "-1", "0 to 1024"},
+	{"workers", "2x", "workers = '2x' is not allowed"},
+	{"workers", "", "0 to 1024"},
+	{"interval_ms", "soon", "30s, 15m, 2h"},
+	{"interval_ms", "10", "1s to 30d"},
+	{"interval_ms", "999999999999999999d", "1s to 30d"},
+	{"max_body_bytes", "10 potatoes", "64k, 16MiB"},
+	{"max_body_bytes", "99999999999g", "1KiB to 1GiB"},
+	{"http2", "maybe", "yes or no"},
+	{"log_level", "loud", "one of: error warn info debug"},
+	{"log_level", "", "one of"},
+	{"log_level", "error warn", "one of"},
+	{"wrokers", "2", "did you mean 'workers'?"},
+	{"user-agnet", "x", "did you mean 'user_agent'?"},
+	{"quux", "1", "feedwheel help settings"},
 };
 /* Handed to a new process: every value arrives, and a truncated file is refused. */
 START_TEST(handed)
@@ -164,7 +187,8 @@ END_TEST
 START_TEST(file_is_read)
 {
 	ck_assert_int_eq(load("# all of it\n\n  workers=3\r\nstore = sqlite:/tmp/a b.db\t# mine\ninterval_ms = 2h\n"
-		"user_agent = a#b\nhttp2 = no"), 0);
+			      "user_agent = a#b\nhttp2 = no"),
+		0);
 	ck_assert_int_eq(c->workers, 3);
 	ck_assert_str_eq(c->store, "sqlite:/tmp/a b.db");
 	ck_assert_int_eq(c->interval_ms, 2 * FW_HOUR_MS);
@@ -199,11 +223,20 @@ START_TEST(file_errors_name_the_line)
 END_TEST
 
 /* A line, and the user_agent that it sets. */
-static const struct { const char *line, *value; } QUOTED[] = {
-	{"user_agent = \"a b\"", "a b"}, {"user_agent=\"a # b\"  # not this", "a # b"}, {"user_agent = ' a \"b\" \\\\ '", " a \"b\" \\\\ "},
-	{"user_agent = \" a \"\r", " a "}, {"user_agent = \"say \\\"hi\\\" \\\\ \\n\"", "say \"hi\" \\ \\n"},
-	{"user_agent = \"it's\"", "it's"}, {"user_agent = a \"b\" c", "a \"b\" c"}, {"user_agent = it's", "it's"}, {"user_agent = \"=\"", "="},
-	{"user_agent =#a", "#a"}, {"user_agent = \"\\\\\"", "\\"},
+static const struct {
+	const char *line, *value;
+} QUOTED[] = {
+	{"user_agent = \"a b\"", "a b"},
+	{"user_agent=\"a # b\"  # not this", "a # b"},
+	{"user_agent = ' a \"b\" \\\\ '", " a \"b\" \\\\ "},
+	{"user_agent = \" a \"\r", " a "},
+	{"user_agent = \"say \\\"hi\\\" \\\\ \\n\"", "say \"hi\" \\ \\n"},
+	{"user_agent = \"it's\"", "it's"},
+	{"user_agent = a \"b\" c", "a \"b\" c"},
+	{"user_agent = it's", "it's"},
+	{"user_agent = \"=\"", "="},
+	{"user_agent =#a", "#a"},
+	{"user_agent = \"\\\\\"", "\\"},
 };
 START_TEST(quotes)
 {
@@ -214,14 +247,19 @@ START_TEST(quotes)
 }
 END_TEST
 
-static const struct { const char *line, *words; } MISQUOTED[] = {
+static const struct {
+	const char *line, *words;
+} MISQUOTED[] = {
 	{"user_agent = \"a", ":1: user_agent: the opening \" of the value is not closed"},
 	{"user_agent = \"a\\\"", ":1: user_agent: the opening \" of the value is not closed"},
-	{"user_agent = \"a # b", "is not closed"}, {"user_agent = 'it", "the opening ' of the value is not closed"},
+	{"user_agent = \"a # b", "is not closed"},
+	{"user_agent = 'it", "the opening ' of the value is not closed"},
 	{"user_agent = \"", "is not closed"},
 	{"user_agent = \"a\" b", ":1: user_agent: 'b' follows the closing \" (inside the quotes write \\\")"},
-	{"user_agent = 'it's'", "'s'' follows the closing '"}, {"user_agent = \"a\"#b", "'#b' follows"},
-	{"workers = \"two\"", "workers = 'two' is not allowed"}, {"wrokers = \"", "did you mean 'workers'?"},
+	{"user_agent = 'it's'", "'s'' follows the closing '"},
+	{"user_agent = \"a\"#b", "'#b' follows"},
+	{"workers = \"two\"", "workers = 'two' is not allowed"},
+	{"wrokers = \"", "did you mean 'workers'?"},
 	{"# a = \"b\nworkers # = 2", ":2: 'workers' does not have the form"},
 };
 START_TEST(misquoted)
@@ -268,16 +306,24 @@ START_TEST(store_of_a_file)
 	ck_assert_ptr_null(c->store_file);
 	ck_assert_int_eq(store_file("sqlite:x", 8, 0400), 0);
 	ck_assert_str_eq(c->store, "sqlite:x");
-	ck_assert_int_eq(store_file("sqlite:y", 8, 0440), geteuid() == 0 ? 0 : FW_EINVAL); /* root may share it with a service's group */
+	ck_assert_int_eq(store_file("sqlite:y", 8, 0440),
+		geteuid() == 0 ? 0 : FW_EINVAL); /* root may share it with a service's group */
 	ck_assert_int_eq(fw_config_set(c, "store_file", "", "test", &err), 0);
 	ck_assert_ptr_null(c->store_file);
 }
 END_TEST
 
 /* Words that are not a URL but look like an SQLite file. */
-static const struct { const char *word, *store; } FILES[] = {
-	{"d.db", "sqlite:d.db"}, {"/a b/feeds.sqlite", "sqlite:/a b/feeds.sqlite"}, {"./x.sqlite3", "sqlite:./x.sqlite3"}, {"d.txt", "d.txt"},
-	{"feeds", "feeds"}, {"mongo:x.db", "mongo:x.db"}, {"sqlite:d.db", "sqlite:d.db"},
+static const struct {
+	const char *word, *store;
+} FILES[] = {
+	{"d.db", "sqlite:d.db"},
+	{"/a b/feeds.sqlite", "sqlite:/a b/feeds.sqlite"},
+	{"./x.sqlite3", "sqlite:./x.sqlite3"},
+	{"d.txt", "d.txt"},
+	{"feeds", "feeds"},
+	{"mongo:x.db", "mongo:x.db"},
+	{"sqlite:d.db", "sqlite:d.db"},
 };
 START_TEST(files)
 {
@@ -320,7 +366,9 @@ START_TEST(usual_places)
 }
 END_TEST
 
-static const struct { const char *name, *value, *words; } CROSS[] = {
+static const struct {
+	const char *name, *value, *words;
+} CROSS[] = {
 	{"interval_min_ms", "2h", "interval_min_ms (2 h) is larger than interval_ms (1 h)"},
 	{"interval_max_ms", "30m", "interval_ms (1 h) is larger than interval_max_ms"},
 	{"connect_timeout_ms", "2m", "connect_timeout_ms (2 min) is larger than total_timeout_ms"},
@@ -351,8 +399,10 @@ START_TEST(distances)
 	ck_assert_uint_eq(fw_edit_distance(FW_STR("host-concurrency"), FW_STR("HOST_CONCURRENCY")), 0);
 	ck_assert_uint_eq(fw_edit_distance(FW_STR(""), FW_STR("abc")), 3);
 	ck_assert_uint_eq(fw_edit_distance(FW_STR("kitten"), FW_STR("sitting")), 3);
-	ck_assert_uint_eq(fw_edit_distance(fw_str("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
-		FW_STR("a")), SIZE_MAX);
+	ck_assert_uint_eq(
+		fw_edit_distance(
+			fw_str("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), FW_STR("a")),
+		SIZE_MAX);
 }
 END_TEST
 

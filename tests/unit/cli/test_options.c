@@ -78,7 +78,8 @@ START_TEST(rows_name_commands)
 			ck_assert_msg(is_known(name, &k), "%s: '%.*s' is no command", s[i].name, FW_STR_ARG(name));
 			for (o = k->option; option.p && o && o->name && !fw_str_eq(fw_str(o->name), option);)
 				o++;
-			ck_assert_msg(!option.p || (o && o->name), "%s: %s has no option --%.*s", s[i].name, k->name, FW_STR_ARG(option));
+			ck_assert_msg(!option.p || (o && o->name), "%s: %s has no option --%.*s", s[i].name, k->name,
+				FW_STR_ARG(option));
 		}
 	}
 }
@@ -107,16 +108,21 @@ START_TEST(every_command_with_every_setting)
 			rc = sorted(k->name, words, 1, text, sizeof(text));
 			if ((used && !option.p) || global) {
 				taken++;
-				ck_assert_msg(rc == 0 || (k->min_args && strstr(text, "missing argument")), "%s %s: %s", k->name, word, text);
+				ck_assert_msg(rc == 0 || (k->min_args && strstr(text, "missing argument")), "%s %s: %s",
+					k->name, word, text);
 			} else {
 				refused++;
 				ck_assert_int_eq(rc, CLI_USAGE);
-				ck_assert_msg(strstr(text, " has no effect here") != NULL, "%s %s: %s", k->name, word, text);
-				ck_assert_msg(strstr(text, "configuration file") != NULL && strstr(text, s[i].name) != NULL, "%s %s: %s", k->name, word, text);
+				ck_assert_msg(
+					strstr(text, " has no effect here") != NULL, "%s %s: %s", k->name, word, text);
+				ck_assert_msg(
+					strstr(text, "configuration file") != NULL && strstr(text, s[i].name) != NULL,
+					"%s %s: %s", k->name, word, text);
 			}
 			if (used && option.p) {
 				rc = sorted(k->name, words, 2, text, sizeof(text));
-				ck_assert_msg(rc == 0 || strstr(text, "missing argument"), "%s %s %s: %s", k->name, word, with, text);
+				ck_assert_msg(rc == 0 || strstr(text, "missing argument"), "%s %s %s: %s", k->name,
+					word, with, text);
 			}
 			fw_buf_finish(&dashed);
 		}
@@ -127,20 +133,40 @@ START_TEST(every_command_with_every_setting)
 END_TEST
 
 /* Independent of the table: options that users expect, or that would mislead them. */
-static const struct { const char *command, *word; bool taken; } KNOWN[] = {
-	{"add", "--user-agent=x", false}, {"add", "--proxy=x", false}, {"list", "--host-concurrency=1", false}, {"export", "--listen=x", false},
-	{"fetch", "--user-agent=x", true}, {"fetch", "--proxy=x", true}, {"fetch", "--workers=1", false}, {"run", "--listen=x", true},
-	{"serve", "--listen=x", true}, {"serve", "--workers=1", false}, {"plan", "--order=x", true}, {"run", "--order=x", false},
-	{"copy", "--batch-bytes=1", true}, {"parse", "--max-entries=1", true}, {"parse", "--proxy=x", false}, {"push", "--max-entries=1", true},
-	{"list", "--log-level=x", true}, {"list", "--async-commit", false}, {"add", "--async-commit", true}, {"doctor", "--tls-cert=x", true},
-	{"help", "--log-level=x", false}, {"show", "--page-cache-bytes=1", true},
+static const struct {
+	const char *command, *word;
+	bool taken;
+} KNOWN[] = {
+	{"add", "--user-agent=x", false},
+	{"add", "--proxy=x", false},
+	{"list", "--host-concurrency=1", false},
+	{"export", "--listen=x", false},
+	{"fetch", "--user-agent=x", true},
+	{"fetch", "--proxy=x", true},
+	{"fetch", "--workers=1", false},
+	{"run", "--listen=x", true},
+	{"serve", "--listen=x", true},
+	{"serve", "--workers=1", false},
+	{"plan", "--order=x", true},
+	{"run", "--order=x", false},
+	{"copy", "--batch-bytes=1", true},
+	{"parse", "--max-entries=1", true},
+	{"parse", "--proxy=x", false},
+	{"push", "--max-entries=1", true},
+	{"list", "--log-level=x", true},
+	{"list", "--async-commit", false},
+	{"add", "--async-commit", true},
+	{"doctor", "--tls-cert=x", true},
+	{"help", "--log-level=x", false},
+	{"show", "--page-cache-bytes=1", true},
 };
 START_TEST(known_pairs)
 {
 	char text[2000];
 	int rc = sorted(KNOWN[_i].command, &KNOWN[_i].word, 1, text, sizeof(text));
 
-	ck_assert_msg((rc == 0 || strstr(text, "missing argument")) == KNOWN[_i].taken, "%s %s: %s", KNOWN[_i].command, KNOWN[_i].word, text);
+	ck_assert_msg((rc == 0 || strstr(text, "missing argument")) == KNOWN[_i].taken, "%s %s: %s", KNOWN[_i].command,
+		KNOWN[_i].word, text);
 }
 END_TEST
 
@@ -161,9 +187,11 @@ START_TEST(synonyms_lead_somewhere)
 
 			rest = fw_str_sub(rest, one.len + (more ? strlen("' or '") : 0), rest.len);
 			ck_assert_msg(is_known(name, &k), "%s: '%.*s'", s->word, FW_STR_ARG(one));
-			for (o = k->option; option.len > 2 && option.p[0] == '-' && o && o->name && !fw_str_eq(fw_str_sub(option, 2, option.len), fw_str(o->name));)
+			for (o = k->option; option.len > 2 && option.p[0] == '-' && o && o->name &&
+				!fw_str_eq(fw_str_sub(option, 2, option.len), fw_str(o->name));)
 				o++;
-			ck_assert_msg(!option.len || fw_str_eq(one, FW_STR("help settings")) || (o && o->name), "%s: '%.*s'", s->word, FW_STR_ARG(one));
+			ck_assert_msg(!option.len || fw_str_eq(one, FW_STR("help settings")) || (o && o->name),
+				"%s: '%.*s'", s->word, FW_STR_ARG(one));
 		}
 		ck_assert_int_eq(sorted(s->word, NULL, 0, text, sizeof(text)), CLI_USAGE);
 		ck_assert_msg(strstr(text, s->meant) != NULL, "%s: %s", s->word, text);

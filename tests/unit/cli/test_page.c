@@ -11,7 +11,11 @@
 
 static const struct cli_term term = {.utf8 = true};
 
-static const struct { const char *html; size_t columns; const char *want; } PAGE[] = {
+static const struct {
+	const char *html;
+	size_t columns;
+	const char *want;
+} PAGE[] = {
 	{"", 40, ""},
 	{"plain", 40, "plain\n"},
 	{"<p>one</p><p>two</p>", 40, "one\n\ntwo\n"},
@@ -23,7 +27,8 @@ static const struct { const char *html; size_t columns; const char *want; } PAGE
 	{"abcdefghijkl", 5, "abcde\nfghij\nkl\n"},
 	{"see https://example.org/a/long/one it", 12, "see\nhttps://example.org/a/long/one\nit\n"},
 	{"\xe4\xb8\xad\xe6\x96\x87\xe5\xad\x97\xe5\xad\x97", 5, "\xe4\xb8\xad\xe6\x96\x87\n\xe5\xad\x97\xe5\xad\x97\n"},
-	{"<a href=\"https://x.example/?a=1&amp;b=2\" rel=\"noopener\">two words</a>.", 60, "two words <https://x.example/?a=1&b=2>.\n"},
+	{"<a href=\"https://x.example/?a=1&amp;b=2\" rel=\"noopener\">two words</a>.", 60,
+		"two words <https://x.example/?a=1&b=2>.\n"},
 	{"(<a href=\"https://x.example/\">https://x.example</a>)", 60, "(https://x.example)\n"},
 	{"<a href=\"mailto:me@x.example\">me@x.example</a>", 60, "me@x.example\n"},
 	{"<a href=\"#note\">1</a>", 60, "1\n"},
@@ -34,8 +39,10 @@ static const struct { const char *html; size_t columns; const char *want; } PAGE
 	{"<blockquote><p>said so</p><ul><li>x</li></ul></blockquote>y", 40, "> said so\n\n> * x\n\ny\n"},
 	{"<pre>a  b\n\n\tc &lt;\n</pre>d", 40, "a  b\n\n    c <\n\nd\n"},
 	{"<pre>this line is not broken</pre>", 8, "this line is not broken\n"},
-	{"<table><tbody><tr><th>a</th><th>b</th></tr><tr><td>c</td><td>d</td></tr></tbody></table>", 40, "a | b\nc | d\n"},
-	{"<img src=\"https://x.example/1.png\" alt=\"a &quot;b&quot;\">", 60, "[picture: a \"b\"] <https://x.example/1.png>\n"},
+	{"<table><tbody><tr><th>a</th><th>b</th></tr><tr><td>c</td><td>d</td></tr></tbody></table>", 40,
+		"a | b\nc | d\n"},
+	{"<img src=\"https://x.example/1.png\" alt=\"a &quot;b&quot;\">", 60,
+		"[picture: a \"b\"] <https://x.example/1.png>\n"},
 	{"a<img src=\"https://x.example/p.gif\" width=\"1\">", 60, "a\n"},
 	{"<dl><dt>t</dt><dd>d</dd></dl><hr>", 40, "t\n- d\n\n----\n"},
 	{"a\x1b[31mb \xc2\x9b \xe2\x80\xae", 40, "a\\x1b[31mb \\u{009b} \\u{202e}\n"},
@@ -53,10 +60,14 @@ START_TEST(page)
 }
 END_TEST
 
-static const struct { const char *html, *words, *pictures; } WORDS[] = {
-	{"", "", ""}, {"<p>one</p><p>two <a href=\"https://x.example/\">three</a></p>", "one two three", "one two three"},
+static const struct {
+	const char *html, *words, *pictures;
+} WORDS[] = {
+	{"", "", ""},
+	{"<p>one</p><p>two <a href=\"https://x.example/\">three</a></p>", "one two three", "one two three"},
 	{"<img src=\"https://x.example/1.png\" alt=\"a &lt;cat&gt;\"><br><br>b", "b", "[picture: a <cat>] b"},
-	{"<img src=\"https://x.example/1.png\">", "", "[picture]"}, {"a<pre>b\n\n c</pre>d", "a b  c d", "a b  c d"},
+	{"<img src=\"https://x.example/1.png\">", "", "[picture]"},
+	{"a<pre>b\n\n c</pre>d", "a b  c d", "a b  c d"},
 	{"a\x1b[31mb", "a\\x1b[31mb", "a\\x1b[31mb"},
 };
 START_TEST(words_of_a_page)

@@ -30,8 +30,16 @@ static void teardown(void)
 static void visit(int host, int slot, int64_t due, int64_t there, int64_t from, int64_t until)
 {
 	char url[80];
-	struct fw_visit v = {.feed_id = (int64_t)T.n + 1, .run_id = RUN, .at_ms = RUN + from, .kind = FW_VISIT_OK, .http_status = 200, .slot = slot,
-		.lateness_ms = (uint32_t)(from - due), .queue_us = (from - there) * MS, .first_byte_us = (until - from) * MS, .total_us = (until - from) * MS};
+	struct fw_visit v = {.feed_id = (int64_t)T.n + 1,
+		.run_id = RUN,
+		.at_ms = RUN + from,
+		.kind = FW_VISIT_OK,
+		.http_status = 200,
+		.slot = slot,
+		.lateness_ms = (uint32_t)(from - due),
+		.queue_us = (from - there) * MS,
+		.first_byte_us = (until - from) * MS,
+		.total_us = (until - from) * MS};
 
 	(void)fw_snprintf(url, sizeof(url), "http://h%d.example/%zu", host, T.n);
 	v.feed_url = fw_str(url);
@@ -63,9 +71,14 @@ START_TEST(neither_due_nor_hosts)
 	for (int i = 4; i < 8; i++)
 		visit(i, i - 4, -5000, 120, 600, 700); /* claimed, and not started */
 	for (int i = 8; i < 12; i++)
-		visit(i, i - 8, -5000, 900, 900, 1000);  /* not claimed before */
-	verdict_is((int64_t[IDLE_N]){[IDLE_START] = 400, [IDLE_WORKER] = 1600, [IDLE_CLAIM] = 800, [IDLE_READ] = 1200, [IDLE_STORE] = 6800},
-		"Slots were idle for 90 % of the time: storing after the last response (57 %), claimed feeds waited for a busy worker (13 %), "
+		visit(i, i - 8, -5000, 900, 900, 1000); /* not claimed before */
+	verdict_is((int64_t[IDLE_N]){[IDLE_START] = 400,
+			   [IDLE_WORKER] = 1600,
+			   [IDLE_CLAIM] = 800,
+			   [IDLE_READ] = 1200,
+			   [IDLE_STORE] = 6800},
+		"Slots were idle for 90 % of the time: storing after the last response (57 %), claimed feeds waited "
+		"for a busy worker (13 %), "
 		"parsing after the last response (10 %).");
 	ck_assert_int_eq(T.started_ms, RUN);
 	ck_assert_int_eq(T.total_us, 3000 * MS);
@@ -89,13 +102,14 @@ START_TEST(hosts)
 END_TEST
 
 /*
- * host_concurrency: a feed that waits for one in flight waits for its host, and only then for other reasons
+ * host_concurrency: a feed that waits for one in flight waits for its host, and only then for other
+ * reasons
  */
 START_TEST(at_a_time)
 {
 	T.host_concurrency = 1;
 	visit(1, 0, -1000, 0, 0, 500);
-	visit(1, 1, -1000, 100, 700, 1000);  /* claimed at 100, permitted at 500 */
+	visit(1, 1, -1000, 100, 700, 1000); /* claimed at 100, permitted at 500 */
 	visit(2, 1, -1000, 0, 0, 100);
 	verdict_is((int64_t[IDLE_N]){[IDLE_HOST] = 400, [IDLE_WORKER] = 200, [IDLE_LEFT] = 500}, "");
 }
@@ -108,7 +122,8 @@ START_TEST(not_due) /* in a continuous run slots are idle because nothing is due
 	visit(2, 1, 0, 0, 0, 100);
 	visit(3, 0, 900, 950, 1000, 1100);
 	visit(4, 1, 900, 900, 900, 1000);
-	verdict_is((int64_t[IDLE_N]){[IDLE_DUE] = 1700, [IDLE_CLAIM] = 50, [IDLE_WORKER] = 50}, "Slots were idle for 82 % of the time: nothing was due (77 %).");
+	verdict_is((int64_t[IDLE_N]){[IDLE_DUE] = 1700, [IDLE_CLAIM] = 50, [IDLE_WORKER] = 50},
+		"Slots were idle for 82 % of the time: nothing was due (77 %).");
 }
 END_TEST
 

@@ -18,12 +18,27 @@ static void setup(void)
 	c = (struct cli){.now_ms = fw_time_ms(2026, 11, 21, 12, 0, 0, 0), .term = {.utf8 = true, .width = 80}};
 }
 
-static const struct { const char *in; size_t columns; const char *out; size_t width; } FIT[] = {
-	{"plain", 0, "plain", 5}, {"plain", 5, "plain", 5}, {"plain", 4, "pla\xe2\x80\xa6", 4}, {"  a \n\t b  ", 0, "a b", 3},
-	{"", 0, "", 0}, {"a\x1b[31mb", 0, "a\\x1b[31mb", 10}, {"\xc2\x9b", 0, "\\u{009b}", 8}, {"\xff", 0, "\\xff", 4},
-	{"\xe2\x80\xae" "x", 0, "\\u{202e}x", 9}, {"\xe4\xb8\xad\xe6\x96\x87\xe5\xad\x97", 6, "\xe4\xb8\xad\xe6\x96\x87\xe5\xad\x97", 6},
+static const struct {
+	const char *in;
+	size_t columns;
+	const char *out;
+	size_t width;
+} FIT[] = {
+	{"plain", 0, "plain", 5},
+	{"plain", 5, "plain", 5},
+	{"plain", 4, "pla\xe2\x80\xa6", 4},
+	{"  a \n\t b  ", 0, "a b", 3},
+	{"", 0, "", 0},
+	{"a\x1b[31mb", 0, "a\\x1b[31mb", 10},
+	{"\xc2\x9b", 0, "\\u{009b}", 8},
+	{"\xff", 0, "\\xff", 4},
+	{"\xe2\x80\xae"
+	 "x",
+		0, "\\u{202e}x", 9},
+	{"\xe4\xb8\xad\xe6\x96\x87\xe5\xad\x97", 6, "\xe4\xb8\xad\xe6\x96\x87\xe5\xad\x97", 6},
 	/* a wide character is never cut in two: one column stays free */
-	{"\xe4\xb8\xad\xe6\x96\x87\xe5\xad\x97", 4, "\xe4\xb8\xad\xe2\x80\xa6", 3}, {"e\xcc\x81t\xc3\xa9", 3, "e\xcc\x81t\xc3\xa9", 3},
+	{"\xe4\xb8\xad\xe6\x96\x87\xe5\xad\x97", 4, "\xe4\xb8\xad\xe2\x80\xa6", 3},
+	{"e\xcc\x81t\xc3\xa9", 3, "e\xcc\x81t\xc3\xa9", 3},
 	{"a\x1b[2Jb", 5, "a\\x1\xe2\x80\xa6", 5},
 };
 START_TEST(fit)
@@ -37,9 +52,19 @@ START_TEST(fit)
 }
 END_TEST
 
-static const struct { const char *in; size_t columns, hang; const char *out; } WRAP[] = {
-	{"", 10, 2, ""}, {"one two", 0, 2, "one two"}, {"one two", 7, 2, "one two"}, {"one two", 6, 2, "one\n  two"},
-	{"a  b", 80, 2, "a  b"}, {"  a b c", 5, 4, "  a b\n  c"}, {"  aaa bbb ccc", 10, 4, "  aaa bbb\n    ccc"}, {"one two   ", 7, 2, "one two"},
+static const struct {
+	const char *in;
+	size_t columns, hang;
+	const char *out;
+} WRAP[] = {
+	{"", 10, 2, ""},
+	{"one two", 0, 2, "one two"},
+	{"one two", 7, 2, "one two"},
+	{"one two", 6, 2, "one\n  two"},
+	{"a  b", 80, 2, "a  b"},
+	{"  a b c", 5, 4, "  a b\n  c"},
+	{"  aaa bbb ccc", 10, 4, "  aaa bbb\n    ccc"},
+	{"one two   ", 7, 2, "one two"},
 	/*
 	 * a word wider than a line stays whole, on a line of its own; but text after a label stays
 	 * with it
@@ -65,7 +90,8 @@ END_TEST
 /* At each width the lines fit, and joined again they are the text. */
 START_TEST(wrap_every_width)
 {
-	static const char TEXT[] = "feedwheel: its visits killed a worker, so it is quarantined: 'feedwheel resume' tries again";
+	static const char TEXT[] =
+		"feedwheel: its visits killed a worker, so it is quarantined: 'feedwheel resume' tries again";
 	struct fw_buf b = FW_BUF_INIT(0);
 
 	for (size_t columns = 16; columns < 120; columns++) {
@@ -111,7 +137,9 @@ START_TEST(ascii_only)
 	 * has none, U+201B has one (e2 80 9b: 9b starts a sequence). A combining accent goes with
 	 * its letter.
 	 */
-	ck_assert_uint_eq(cli_fit(&b, &c.term, FW_STR("\xc3\xbc \xe2\x80\x9b[2J \xd8\xb1\xd9\x85 e\xcc\x81 \xe4\xb8\xad"), 0), 13);
+	ck_assert_uint_eq(
+		cli_fit(&b, &c.term, FW_STR("\xc3\xbc \xe2\x80\x9b[2J \xd8\xb1\xd9\x85 e\xcc\x81 \xe4\xb8\xad"), 0),
+		13);
 	ck_assert_str_eq(b.p, "? ?[2J ?? e ?");
 	fw_buf_finish(&b);
 	fw_buf_finish(&c.out);
@@ -123,7 +151,8 @@ END_TEST
 
 START_TEST(json_for_terminals)
 {
-	static const char IN[] = "{\"a\":\"\xc2\x9b" "31m \xe2\x80\xae x \xc3\xa9 \x7f\"}";
+	static const char IN[] = "{\"a\":\"\xc2\x9b"
+				 "31m \xe2\x80\xae x \xc3\xa9 \x7f\"}";
 
 	cli_out_json(&c, IN, sizeof(IN) - 1);
 	ck_assert_str_eq(c.out.p, "{\"a\":\"\\u009b31m \\u202e x \xc3\xa9 \\u007f\"}");
@@ -137,11 +166,15 @@ END_TEST
  */
 START_TEST(remedy_is_one_word)
 {
-	struct fw_feed f = {.id = 7, .fail_n = 1, .last_kind = FW_VISIT_FORMAT,
-		.error = FW_STR("not a feed: an HTML page; it names feeds: subscribe to http://x/?a='$(id)';b, http://x/2")};
+	struct fw_feed f = {.id = 7,
+		.fail_n = 1,
+		.last_kind = FW_VISIT_FORMAT,
+		.error = FW_STR(
+			"not a feed: an HTML page; it names feeds: subscribe to http://x/?a='$(id)';b, http://x/2")};
 
 	fw_arena_init(&c.arena, 0);
-	ck_assert_str_eq(cli_feed_remedy(&c, &f), "feedwheel add 'http://x/?a='\\''$(id)'\\'';b' && feedwheel remove 7");
+	ck_assert_str_eq(
+		cli_feed_remedy(&c, &f), "feedwheel add 'http://x/?a='\\''$(id)'\\'';b' && feedwheel remove 7");
 	f.error = FW_STR("not a feed: an HTML page");
 	ck_assert_str_eq(cli_feed_remedy(&c, &f), "");
 	fw_arena_finish(&c.arena);
@@ -150,9 +183,24 @@ END_TEST
 
 START_TEST(numbers_of_feeds)
 {
-	static const struct { const char *word; int64_t id; } N[] = {
-		{"12", 12}, {"#12", 12}, {"0", 0}, {"007", 7}, {"99999999999999999999", INT64_MAX},
-		{"", -1}, {"#", -1}, {"-1", -1}, {"##1", -1}, {"1 ", -1}, {"/404", -1}, {"404.", -1}, {"1e3", -1}, {"1#", -1},
+	static const struct {
+		const char *word;
+		int64_t id;
+	} N[] = {
+		{"12", 12},
+		{"#12", 12},
+		{"0", 0},
+		{"007", 7},
+		{"99999999999999999999", INT64_MAX},
+		{"", -1},
+		{"#", -1},
+		{"-1", -1},
+		{"##1", -1},
+		{"1 ", -1},
+		{"/404", -1},
+		{"404.", -1},
+		{"1e3", -1},
+		{"1#", -1},
 	};
 
 	for (size_t i = 0; i < FW_N(N); i++) {
@@ -166,12 +214,27 @@ END_TEST
 
 START_TEST(numbers)
 {
-	static const struct { int64_t n; const char *text; } N[] = {
-		{0, "0"}, {999, "999"}, {1000, "1,000"}, {-1000, "-1,000"}, {-100, "-100"}, {1234567, "1,234,567"},
+	static const struct {
+		int64_t n;
+		const char *text;
+	} N[] = {
+		{0, "0"},
+		{999, "999"},
+		{1000, "1,000"},
+		{-1000, "-1,000"},
+		{-100, "-100"},
+		{1234567, "1,234,567"},
 		{INT64_MIN, "-9,223,372,036,854,775,808"},
 	};
-	static const struct { uint64_t n; const char *text; } B[] = {
-		{0, "0 bytes"}, {1023, "1023 bytes"}, {1024, "1.0 KiB"}, {15 * 1024, "15 KiB"}, {(uint64_t)3 << 30, "3.0 GiB"},
+	static const struct {
+		uint64_t n;
+		const char *text;
+	} B[] = {
+		{0, "0 bytes"},
+		{1023, "1023 bytes"},
+		{1024, "1.0 KiB"},
+		{15 * 1024, "15 KiB"},
+		{(uint64_t)3 << 30, "3.0 GiB"},
 		{UINT64_MAX, "16777216 TiB"},
 	};
 	char text[FW_RFC3339_MAX];
@@ -197,11 +260,22 @@ START_TEST(times)
 }
 END_TEST
 
-static const struct { const char *text; int64_t ms; } SINCE[] = { /* ms before now or, when positive, since 1970 */
-	{"2h", -2 * FW_HOUR_MS}, {"90 s", -90 * FW_SECOND_MS}, {"3d", -3 * FW_DAY_MS}, {"2026-11-01", 1793491200000},
-	{"2026-11-01T12:30:00Z", 1793536200000}, {"2026-11-01 12:30", 1793536200000}, {"2026-11-01T12:30:15+01:00", 1793532615000},
-	{"2026-11-01T12:30:15.250-0500", 1793554215000}, {"2024-02-29", 1709164800000},
-	{"today", 1795219200000}, {"yesterday", 1795132800000},
+static const struct {
+	const char *text;
+	int64_t ms;
+} SINCE[] = {
+	/* ms before now or, when positive, since 1970 */
+	{"2h", -2 * FW_HOUR_MS},
+	{"90 s", -90 * FW_SECOND_MS},
+	{"3d", -3 * FW_DAY_MS},
+	{"2026-11-01", 1793491200000},
+	{"2026-11-01T12:30:00Z", 1793536200000},
+	{"2026-11-01 12:30", 1793536200000},
+	{"2026-11-01T12:30:15+01:00", 1793532615000},
+	{"2026-11-01T12:30:15.250-0500", 1793554215000},
+	{"2024-02-29", 1709164800000},
+	{"today", 1795219200000},
+	{"yesterday", 1795132800000},
 };
 START_TEST(since)
 {
@@ -232,8 +306,9 @@ END_TEST
 
 START_TEST(since_refuses)
 {
-	static const char *const BAD[] = {"", "x", "2026", "90", "2026-13-01", "2026-02-30", "2026-11-01T", "2026-11-01T25:00",
-		"2026-11-01T12:60", "2026-11-01T12:30:00+25:00", "2026-11-01T12:30 pm", "2026/11/01", "-2h", "2026-11-0", "2026-11-01T12:30:", "tomorrow", "today 12:00", "yesterda"};
+	static const char *const BAD[] = {"", "x", "2026", "90", "2026-13-01", "2026-02-30", "2026-11-01T",
+		"2026-11-01T25:00", "2026-11-01T12:60", "2026-11-01T12:30:00+25:00", "2026-11-01T12:30 pm",
+		"2026/11/01", "-2h", "2026-11-0", "2026-11-01T12:30:", "tomorrow", "today 12:00", "yesterda"};
 	int64_t got;
 
 	for (size_t i = 0; i < FW_N(BAD); i++)
@@ -244,7 +319,11 @@ END_TEST
 START_TEST(progress_fits_every_width)
 {
 	struct cli_progress p;
-	struct fw_run_stats s = {.total = 1000000, .done = 123456, .new_entries = 9876543, .failed = 1234, .in_flight = 2000,
+	struct fw_run_stats s = {.total = 1000000,
+		.done = 123456,
+		.new_entries = 9876543,
+		.failed = 1234,
+		.in_flight = 2000,
 		.elapsed_ms = 60000};
 	struct fw_buf line = FW_BUF_INIT(0);
 
@@ -284,8 +363,14 @@ END_TEST
 
 START_TEST(progress_when_idle)
 {
-	static const struct { int64_t ahead_ms; uint32_t in_flight; const char *want; } IDLE[] = {
-		{12 * FW_MINUTE_MS + 1, 0, "next in 12 min"}, {FW_DAY_MS, 0, "next in "}, {-FW_SECOND_MS, 0, "0 in flight"},
+	static const struct {
+		int64_t ahead_ms;
+		uint32_t in_flight;
+		const char *want;
+	} IDLE[] = {
+		{12 * FW_MINUTE_MS + 1, 0, "next in 12 min"},
+		{FW_DAY_MS, 0, "next in "},
+		{-FW_SECOND_MS, 0, "0 in flight"},
 		{12 * FW_MINUTE_MS, 3, "3 in flight"},
 	};
 	struct cli_progress p;

@@ -25,7 +25,7 @@ static struct fw_store *st;
 static struct fw_config *config;
 static struct store_driver driver; /* the store's slots; tests replace some */
 static const struct store_driver *real;
-static int fails[8], fail_n;          /* the results of the next commits; 1: stored, but the response is lost */
+static int fails[8], fail_n; /* the results of the next commits; 1: stored, but the response is lost */
 static struct fw_err err;
 
 static int commit(struct store *s, struct store_commit *batch, struct fw_err *e)
@@ -63,7 +63,8 @@ static void teardown(void)
 
 static int deliver(const char *body, const char *type, bool strict, struct fw_delivery_result *out)
 {
-	struct fw_delivery_input in = {.feed_id = 1, .body = fw_str(body), .content_type = fw_str(type), .strict = strict};
+	struct fw_delivery_input in = {
+		.feed_id = 1, .body = fw_str(body), .content_type = fw_str(type), .strict = strict};
 
 	return fw_deliver(st, config, &in, 0, out, &err);
 }
@@ -95,7 +96,8 @@ START_TEST(formats_are_one)
 	counts("{\"id\":\"1\",\"content_text\":\"other\"}", LINES "; charset=utf-8", 0, 1, 0);
 	/* the same identity */
 	counts(ATOM("<entry><id>1</id><title>x</title></entry>"), "application/atom+xml", 0, 1, 0);
-	counts("<rss version='2.0'><channel><item><guid>3</guid><title>x</title></item></channel></rss>", "Application/RSS+xml", 1, 0, 0);
+	counts("<rss version='2.0'><channel><item><guid>3</guid><title>x</title></item></channel></rss>",
+		"Application/RSS+xml", 1, 0, 0);
 	OK(deliver(JSON(TWO "," TWO), NULL, true, &d));
 	ck_assert_uint_eq(d.entry_n, 2);
 	ck_assert_uint_eq(d.repeat_n, 1);
@@ -106,18 +108,27 @@ END_TEST
 
 START_TEST(refused)
 {
-	static const struct { const char *body, *type; int rc; const char *words; } T[] = {
+	static const struct {
+		const char *body, *type;
+		int rc;
+		const char *words;
+	} T[] = {
 		{"", NULL, FW_EINVAL, "empty"},
 		{" \n\t", LINES, FW_EINVAL, "empty"},
 		{ONE "\n" ONE "}\n", LINES, FW_EINVAL, "line 2, column 32"},
 		{ONE "\n\n 7", LINES, FW_EINVAL, "line 3: not a JSON object"},
 		{ONE "\n{}", LINES, FW_EINVAL, "line 2: an empty item"},
 		{JSON(ONE ",{\"id\":}"), NULL, FW_EINVAL, "broken JSON"},
-		{"{\"version\":\"https://jsonfeed.org/version/1.1\",\n\"items\":[" ONE ",", NULL, FW_EINVAL, "line 2, column"},
-		{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>\n<entry><id>2", NULL, FW_EINVAL, "line 2, column 13: the document ends"},
-		{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>", NULL, FW_EINVAL, "ends before its root"},
-		{"<rss version='2.0'><channel><item><guid>1</guid></item></channel>", NULL, FW_EINVAL, "ends before its root"},
-		{"<rss version='2.0'><channel><item><guid>1</guid></item></channel></rss", NULL, FW_EINVAL, "ends before its root"},
+		{"{\"version\":\"https://jsonfeed.org/version/1.1\",\n\"items\":[" ONE ",", NULL, FW_EINVAL,
+			"line 2, column"},
+		{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>\n<entry><id>2", NULL, FW_EINVAL,
+			"line 2, column 13: the document ends"},
+		{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>", NULL, FW_EINVAL,
+			"ends before its root"},
+		{"<rss version='2.0'><channel><item><guid>1</guid></item></channel>", NULL, FW_EINVAL,
+			"ends before its root"},
+		{"<rss version='2.0'><channel><item><guid>1</guid></item></channel></rss", NULL, FW_EINVAL,
+			"ends before its root"},
 		{"<html><body>hello", NULL, FW_EFORMAT, "an HTML page"},
 		{"hello", NULL, FW_EFORMAT, "plain text"},
 		{"[]", NULL, FW_EFORMAT, "JSON that is not a feed"},
@@ -142,9 +153,11 @@ START_TEST(put_right)
 {
 	struct fw_delivery_result d;
 
-	counts(ATOM("<entry><id>1</id><title>a & b &nbsp; <b>c</title></entry>") "\n<!-- made by --> <!-- hand -->\n", NULL, 1, 0, 0);
+	counts(ATOM("<entry><id>1</id><title>a & b &nbsp; <b>c</title></entry>") "\n<!-- made by --> <!-- hand -->\n",
+		NULL, 1, 0, 0);
 	counts("<?xml version='1.0'?><a:feed xmlns:a='http://www.w3.org/2005/Atom'><a:entry><a:id>2"
-		"</a:id><x></a:entry></a:feed >", NULL, 1, 0, 0);
+	       "</a:id><x></a:entry></a:feed >",
+		NULL, 1, 0, 0);
 	OK(deliver("<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>3</id></entry>", NULL, false, &d));
 	ck_assert_uint_eq(d.visit.new_n, 1);
 	OK(deliver(JSON("{\"id\":\"4\",}"), NULL, false, &d));
@@ -176,8 +189,12 @@ END_TEST
 START_TEST(feeds_that_take_none)
 {
 	struct fw_delivery_input in = {.body = FW_STR(JSON(ONE)), .strict = true};
-	static const struct { enum fw_feed_status status; const char *words; } T[] = {
-		{FW_FEED_GONE, "is gone"}, {FW_FEED_QUARANTINED, "is quarantined"},
+	static const struct {
+		enum fw_feed_status status;
+		const char *words;
+	} T[] = {
+		{FW_FEED_GONE, "is gone"},
+		{FW_FEED_QUARANTINED, "is quarantined"},
 	};
 	struct fw_feed f = {.id = 1};
 	struct fw_delivery_result d;
@@ -223,8 +240,8 @@ START_TEST(what_nobody_told_yet)
 	ck_assert_uint_eq(feed_now(&a).title.len, 0);
 	counts("{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"first\",\"items\":[]}", NULL, 0, 0, 0);
 	counts("{\"version\":\"https://jsonfeed.org/version/1\",\"title\":\"second\","
-		"\"home_page_url\":\"https://a.example/\",\"items\":[]}", NULL,
-		0, 0, 0);
+	       "\"home_page_url\":\"https://a.example/\",\"items\":[]}",
+		NULL, 0, 0, 0);
 	f = feed_now(&a);
 	ck_assert(fw_str_eq(f.title, FW_STR("first")) && fw_str_eq(f.home_page_url, FW_STR("https://a.example/")));
 	ck_assert_int_eq(f.last_visit_ms, 0);
@@ -236,10 +253,13 @@ END_TEST
 /* The store fails in the middle: the buffered part is sent again, and nothing is stored twice. */
 START_TEST(the_store_breaks)
 {
-	static const struct { int fail; uint32_t new_n; size_t known_n; } T[] = {
-		{FW_EIO, 2, 0}, /* not stored: sent again unchanged */
-		{FW_EAGAIN, 2, 0},
-		{1, 0, 2},      /* stored, but the response was lost */
+	static const struct {
+		int fail;
+		uint32_t new_n;
+		size_t known_n;
+	} T[] = {
+		{FW_EIO, 2, 0},               /* not stored: sent again unchanged */
+		{FW_EAGAIN, 2, 0}, {1, 0, 2}, /* stored, but the response was lost */
 	};
 	struct fw_delivery_input in = {.feed_id = 1, .body = FW_STR(JSON(ONE "," TWO)), .strict = true};
 	struct fw_delivery *d;

@@ -15,8 +15,17 @@
 START_TEST(there_and_back)
 {
 	static const struct fw_event CASE[] = {
-		{.id = 1, .property = {"news", 4}, .section = 1, .item = 2, .remote_ip = {"127.0.0.1", 9}, .stamp_ms = 3},
-		{.id = INT64_MAX, .property = {"a\0b\"\\\n\xc3\xa9", 8}, .section = INT64_MIN, .item = INT64_C(9007199254740993), .remote_ip = {"", 0},
+		{.id = 1,
+			.property = {"news", 4},
+			.section = 1,
+			.item = 2,
+			.remote_ip = {"127.0.0.1", 9},
+			.stamp_ms = 3},
+		{.id = INT64_MAX,
+			.property = {"a\0b\"\\\n\xc3\xa9", 8},
+			.section = INT64_MIN,
+			.item = INT64_C(9007199254740993),
+			.remote_ip = {"", 0},
 			.stamp_ms = -1},
 	};
 	struct fw_arena a;
@@ -29,7 +38,8 @@ START_TEST(there_and_back)
 
 		fw_event_row_write(&CASE[i], &row);
 		ck_assert_int_eq(fw_event_row_parse(fw_buf_str(&row), &a, &e, &err), 0);
-		ck_assert(e.id == CASE[i].id && e.section == CASE[i].section && e.item == CASE[i].item && e.stamp_ms == CASE[i].stamp_ms);
+		ck_assert(e.id == CASE[i].id && e.section == CASE[i].section && e.item == CASE[i].item &&
+			e.stamp_ms == CASE[i].stamp_ms);
 		ck_assert(fw_str_eq(e.property, CASE[i].property) && fw_str_eq(e.remote_ip, CASE[i].remote_ip));
 		fw_buf_finish(&row);
 	}
@@ -41,8 +51,9 @@ END_TEST
 
 START_TEST(no_rows)
 {
-	static const char *const CASE[] = {"", "x", "[]", "1", "{}", "{" REST ",\"id\":1}", "{" REST ",\"id\":\"1\",\"stamp\":1}",
-		"{" REST ",\"id\":1.5,\"stamp\":1}", "{" REST ",\"id\":1,\"id\":1,\"stamp\":1}", "{" REST ",\"id\":99999999999999999999,\"stamp\":1}",
+	static const char *const CASE[] = {"", "x", "[]", "1", "{}", "{" REST ",\"id\":1}",
+		"{" REST ",\"id\":\"1\",\"stamp\":1}", "{" REST ",\"id\":1.5,\"stamp\":1}",
+		"{" REST ",\"id\":1,\"id\":1,\"stamp\":1}", "{" REST ",\"id\":99999999999999999999,\"stamp\":1}",
 		"{" REST ",\"id\":1,\"stamp\":1} x", "{\"id\":1,\"stamp\":1,\"property\":null}"};
 	struct fw_event e;
 	struct fw_arena a;
@@ -51,7 +62,8 @@ START_TEST(no_rows)
 	fw_arena_init(&a, 0);
 	for (size_t i = 0; i < FW_N(CASE); i++) {
 		err = (struct fw_err){.rc = 0};
-		ck_assert_msg(fw_event_row_parse(fw_str(CASE[i]), &a, &e, &err) == FW_EFORMAT && err.text[0], "%s", CASE[i]);
+		ck_assert_msg(
+			fw_event_row_parse(fw_str(CASE[i]), &a, &e, &err) == FW_EFORMAT && err.text[0], "%s", CASE[i]);
 	}
 	ck_assert_int_eq(fw_event_row_parse(FW_STR("{" REST ",\"id\":1,\"stamp\":1}"), &a, &e, &err), 0);
 	fw_arena_finish(&a);

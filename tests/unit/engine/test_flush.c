@@ -116,7 +116,10 @@ static struct stored stored(int64_t *dead)
 
 static struct fw_event event(const char *property, int64_t item)
 {
-	return (struct fw_event){.property = fw_str(property), .section = 1, .item = item, .remote_ip = {"\x7f\0\0\1", 4},
+	return (struct fw_event){.property = fw_str(property),
+		.section = 1,
+		.item = item,
+		.remote_ip = {"\x7f\0\0\1", 4},
 		.stamp_ms = fw_now_ms()};
 }
 
@@ -210,7 +213,10 @@ START_TEST(all_land_once)
 END_TEST
 
 struct known {
-	struct { int64_t id; char ip[64]; } row[6];
+	struct {
+		int64_t id;
+		char ip[64];
+	} row[6];
 	size_t n;
 };
 
@@ -229,8 +235,12 @@ static int note(void *ctx, const struct fw_event *e)
 /* a full batch takes the oldest rows of all channels; addresses become text */
 START_TEST(rings_are_read_in_the_order_of_ids)
 {
-	static const struct { const char *bytes; size_t len; const char *text; } IP[] = {{"\x7f\0\0\1", 4, "127.0.0.1"}, {"\0\0\0\0", 4, "0.0.0.0"},
-		{"\xff\x0a\x63\x64", 4, "255.10.99.100"}, {"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1", 16, "2001:db8::1"}, {NULL, 0, ""},
+	static const struct {
+		const char *bytes;
+		size_t len;
+		const char *text;
+	} IP[] = {{"\x7f\0\0\1", 4, "127.0.0.1"}, {"\0\0\0\0", 4, "0.0.0.0"}, {"\xff\x0a\x63\x64", 4, "255.10.99.100"},
+		{"\x20\x01\x0d\xb8\0\0\0\0\0\0\0\0\0\0\0\1", 16, "2001:db8::1"}, {NULL, 0, ""},
 		{"\xc8\x01\xfa\x09", 4, "200.1.250.9"}};
 	static const size_t PRODUCER[] = {0, 1, 0, 2, 1, 0};
 	struct fw_store_config sc = {.url = url, .flags = FW_STORE_READ};
@@ -241,7 +251,7 @@ START_TEST(rings_are_read_in_the_order_of_ids)
 
 	/* the first batch waits for a locked store: by then all others are in their rings */
 	sql("CREATE TABLE turns (n INTEGER PRIMARY KEY, id INTEGER); CREATE TRIGGER note AFTER INSERT ON incoming"
-		" BEGIN INSERT INTO turns (id) VALUES (NEW.id); END");
+	    " BEGIN INSERT INTO turns (id) VALUES (NEW.id); END");
 	set("flush_rows", "2");
 	set("flush_ms", "1h");
 	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
@@ -267,7 +277,7 @@ START_TEST(rings_are_read_in_the_order_of_ids)
 		ck_assert_str_eq(k.row[i].ip, IP[i].text);
 	sqlite3_close(db);
 	sql("CREATE TABLE wrong (n INTEGER CHECK (n = 0)); INSERT INTO wrong SELECT count(*) FROM"
-		" turns a JOIN turns b ON a.n < b.n AND a.id > b.id");
+	    " turns a JOIN turns b ON a.n < b.n AND a.id > b.id");
 }
 END_TEST
 
@@ -322,7 +332,7 @@ START_TEST(refused_rows_become_dead_letters)
 	int64_t dead;
 
 	sql("CREATE TRIGGER no_poison BEFORE INSERT ON incoming WHEN new.property = 'poison' BEGIN"
-		" SELECT raise(ABORT, 'no poison here'); END");
+	    " SELECT raise(ABORT, 'no poison here'); END");
 	set("flush_ms", "1h");
 	OK(fw_ingest_open(config, 1, &in, &err));
 	OK(push(fw_ingest_producer(in, 0), "news", 1, 500, NULL));
@@ -673,7 +683,8 @@ START_TEST(wal_fills_its_disk)
 	int64_t dead;
 
 	ck_assert(mkdir(wal, 0700) == 0);
-	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) || mount("none", wal, "tmpfs", 0, "size=64k")) {
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		mount("none", wal, "tmpfs", 0, "size=64k")) {
 		ck_assert_msg(errno == EPERM || errno == EACCES, "mount: %s", strerror(errno));
 		return; /* only root may mount */
 	}

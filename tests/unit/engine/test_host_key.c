@@ -15,17 +15,24 @@ static const struct {
 	enum host_policy policy;
 	const char *hosting_domains, *url, *address, *key; /* NULL: unspecified */
 } CASES[] = {
-	{HOST_DOMAIN, NULL, "https://a.example.org/", "203.0.113.7", ""}, {HOST_DOMAIN, NULL, "https://a.blogspot.com/", NULL, ""},
+	{HOST_DOMAIN, NULL, "https://a.example.org/", "203.0.113.7", ""},
+	{HOST_DOMAIN, NULL, "https://a.blogspot.com/", NULL, ""},
 	{HOST_DOMAIN, MINE, "https://a.blogs.example.org/feed", NULL, "blogs.example.org"},
-	{HOST_DOMAIN, MINE, "https://blogs.example.org/feed", NULL, ""}, {HOST_DOMAIN, MINE, "https://notblogs.example.org/feed", NULL, ""},
-	{HOST_DOMAIN, MINE, "https://a.b.EXAMPLE.NET:8443/feed", NULL, "example.net"}, {HOST_DOMAIN, MINE, "https://net/", NULL, ""},
-	{HOST_DOMAIN, MINE, "https://a.blogspot.com/", NULL, ""}, {HOST_DOMAIN, " , ,", "https://a.example.org/", NULL, ""},
+	{HOST_DOMAIN, MINE, "https://blogs.example.org/feed", NULL, ""},
+	{HOST_DOMAIN, MINE, "https://notblogs.example.org/feed", NULL, ""},
+	{HOST_DOMAIN, MINE, "https://a.b.EXAMPLE.NET:8443/feed", NULL, "example.net"},
+	{HOST_DOMAIN, MINE, "https://net/", NULL, ""},
+	{HOST_DOMAIN, MINE, "https://a.blogspot.com/", NULL, ""},
+	{HOST_DOMAIN, " , ,", "https://a.example.org/", NULL, ""},
 	{HOST_DOMAIN, "org example.org b.example.org", "https://a.b.example.org/", NULL, "b.example.org"},
 	{HOST_DOMAIN, "a.blogspot.com", "https://x.a.blogspot.com/", NULL, "a.blogspot.com"},
-	{HOST_NAME, MINE, "https://a.example.net/", NULL, ""}, {HOST_NAME, NULL, "https://a.blogspot.com/", "203.0.113.7", "a.blogspot.com"},
-	{HOST_ADDRESS, MINE, "https://a.example.net/", "203.0.113.7", "[203.0.113.7]"}, {HOST_ADDRESS, NULL, "https://a.example.net/", NULL, NULL},
+	{HOST_NAME, MINE, "https://a.example.net/", NULL, ""},
+	{HOST_NAME, NULL, "https://a.blogspot.com/", "203.0.113.7", "a.blogspot.com"},
+	{HOST_ADDRESS, MINE, "https://a.example.net/", "203.0.113.7", "[203.0.113.7]"},
+	{HOST_ADDRESS, NULL, "https://a.example.net/", NULL, NULL},
 	{HOST_ADDRESS, NULL, "https://a.example.net/", "2001:db8:1::", "[2001:db8:1::]"},
-	{HOST_ADDRESS, NULL, "http://203.0.113.7/feed", "203.0.113.7", "[203.0.113.7]"}, {HOST_DOMAIN, NULL, "/feed", NULL, NULL},
+	{HOST_ADDRESS, NULL, "http://203.0.113.7/feed", "203.0.113.7", "[203.0.113.7]"},
+	{HOST_DOMAIN, NULL, "/feed", NULL, NULL},
 };
 
 START_TEST(keys)

@@ -28,7 +28,8 @@ static void teardown(void)
 /* Evaluates the response to a visit of a feed, as far as it matters; returns the host's pause. */
 static int64_t says(const char *url, const char *final_url, const char *host_key, int64_t at_ms, int64_t pause_ms)
 {
-	struct visit v = {.feed = {.url = fw_str(url), .host_key = fw_str(host_key)}, .fetch.final_url = fw_str(final_url),
+	struct visit v = {.feed = {.url = fw_str(url), .host_key = fw_str(host_key)},
+		.fetch.final_url = fw_str(final_url),
 		.name_cooldown_ms = pause_ms};
 
 	name_cooldown_learn(P, &v, at_ms);

@@ -17,7 +17,7 @@ static uint32_t of(const char *url, const char *host_key, uint64_t seed)
 
 START_TEST(numbers)
 {
-	ck_assert_uint_eq(of("http://a.example/feed", NULL, 1), 0); /* the only name of its host */
+	ck_assert_uint_eq(of("http://a.example/feed", NULL, 1), 0);   /* the only name of its host */
 	ck_assert_uint_eq(of("http://netlify.app/feed", NULL, 1), 0); /* the host itself */
 	ck_assert_uint_eq(of("nonsense", NULL, 1), 0);
 	ck_assert_uint_gt(of("http://a.netlify.app/feed", NULL, 1), 0);
@@ -43,7 +43,7 @@ START_TEST(places)
 	ck_assert(host_share_take(&share, 7, 2));
 	ck_assert(!host_share_take(&share, 7, 2));
 	ck_assert(!host_share_take(&share, 7, 2)); /* a refused request is not counted */
-	ck_assert(host_share_take(&share, 8, 2)); /* another name */
+	ck_assert(host_share_take(&share, 8, 2));  /* another name */
 	ck_assert(host_share_take(&share, HOST_SHARE_N - 1, 1));
 	host_share_release(&share, 7);
 	ck_assert(host_share_take(&share, 7, 2));

@@ -54,8 +54,13 @@ static void teardown(void)
 
 static void load(int64_t id, enum fw_feed_status status, int64_t visited_ms, int64_t due_ms)
 {
-	struct fw_feed f = {.id = id, .url = fw_str(fw_arena_printf(&arena, "https://host%lld.example/feed", (long long)id)), .status = status,
-		.last_kind = FW_VISIT_OK, .last_visit_ms = visited_ms, .due_at_ms = due_ms, .created_ms = NOW - FW_DAY_MS};
+	struct fw_feed f = {.id = id,
+		.url = fw_str(fw_arena_printf(&arena, "https://host%lld.example/feed", (long long)id)),
+		.status = status,
+		.last_kind = FW_VISIT_OK,
+		.last_visit_ms = visited_ms,
+		.due_at_ms = due_ms,
+		.created_ms = NOW - FW_DAY_MS};
 	struct fw_visit v = {.id = id, .feed_id = id, .at_ms = visited_ms, .kind = FW_VISIT_OK};
 
 	OK(fw_store_load(st, &(struct fw_load){.feed = &f, .feed_n = 1, .visit = &v, .visit_n = 1}, &err));
@@ -92,7 +97,7 @@ START_TEST(a_clock_that_was_ten_years_ahead_is_made_good)
 	size_t n;
 
 	load(1, FW_FEED_ACTIVE, NOW - FW_HOUR_MS, NOW + FW_DAY_MS); /* correct */
-	load(2, FW_FEED_ACTIVE, NOW - FW_HOUR_MS, NOW + YEARS(2)); /* in the far future, but not because of a clock */
+	load(2, FW_FEED_ACTIVE, NOW - FW_HOUR_MS, NOW + YEARS(2));  /* in the far future, but not because of a clock */
 	load(3, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
 	load(4, FW_FEED_PAUSED, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);
 	load(5, FW_FEED_ACTIVE, NOW + YEARS(10), NOW + YEARS(10) + FW_HOUR_MS);

@@ -46,24 +46,24 @@
 #define CONTINUED 0xffff
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
 
-struct habits { /* of the children of a place, from the next one on */
-	int64_t up_ms;             /* from its birth to its first heartbeat */
-	int64_t dies_ms;           /* from its birth; NEVER */
-	int status;                /* then */
-	int64_t drain_ms;          /* from the request to leave; NEVER */
-	int64_t dying_ms;          /* from SIGKILL to its end: it waits for a disk, for example */
+struct habits {           /* of the children of a place, from the next one on */
+	int64_t up_ms;    /* from its birth to its first heartbeat */
+	int64_t dies_ms;  /* from its birth; NEVER */
+	int status;       /* then */
+	int64_t drain_ms; /* from the request to leave; NEVER */
+	int64_t dying_ms; /* from SIGKILL to its end: it waits for a disk, for example */
 };
 
-struct sim { /* a child */
-	pid_t pid;                 /* 0: none */
-	int place;                 /* -1: the master has not assigned one yet */
+struct sim {       /* a child */
+	pid_t pid; /* 0: none */
+	int place; /* -1: the master has not assigned one yet */
 	int64_t up_at_ms, dies_at_ms;
-	int status, news;          /* its exit status; what waitpid has to report meanwhile, 0: nothing */
+	int status, news; /* its exit status; what waitpid has to report meanwhile, 0: nothing */
 	bool is_up, hangs, gone;
-	bool stopped;              /* by SIGSTOP */
-	int pending;               /* a signal that it has not handled yet */
+	bool stopped; /* by SIGSTOP */
+	int pending;  /* a signal that it has not handled yet */
 	unsigned term_n, hurry_n, kill_n;
-	bool with_store;           /* from here on: */
+	bool with_store; /* from here on: */
 	struct worker w;
 	struct worker_options o;
 	struct store_thread s;
@@ -76,18 +76,18 @@ static struct fw_run_options options;
 static struct habits habits[PLACES];
 static struct sim sims[PLACES];
 static bool playing, forks_fail, with_store;
-static bool sigchld;               /* it is pending: once, however many have ended */
+static bool sigchld; /* it is pending: once, however many have ended */
 static int64_t forked_ms[FORKS];
 static unsigned fork_n, fork_try_n, kill_n;
 static pid_t last_pid;
-static uint64_t file_seen;         /* the file that is now at the path that children may read */
+static uint64_t file_seen; /* the file that is now at the path that children may read */
 static struct fw_err err;
 
 static struct { /* what the service manager was told */
 	unsigned ready, ping, stopping, reloading, status;
-	int64_t ping_ms, longest_ms;  /* between two pings */
-	char text[1000];              /* the last status */
-	bool full;                    /* its queue is full */
+	int64_t ping_ms, longest_ms; /* between two pings */
+	char text[1000];             /* the last status */
+	bool full;                   /* its queue is full */
 } manager;
 
 /* ---- what the linker replaces ---------------------------------------------------------------- */
@@ -288,8 +288,13 @@ static void works(struct sim *c)
 	struct store *st;
 	int code;
 
-	c->o = (struct worker_options){.config = m.config, .shared = sh, .meter = fw_meter_slot(m.meter, (size_t)c->place), .index = c->place,
-		.workers = m.n, .run_id = m.started_ms, .master_fd = -1};
+	c->o = (struct worker_options){.config = m.config,
+		.shared = sh,
+		.meter = fw_meter_slot(m.meter, (size_t)c->place),
+		.index = c->place,
+		.workers = m.n,
+		.run_id = m.started_ms,
+		.master_fd = -1};
 	ck_assert_msg(worker_init(&c->w, &c->o) == 0, "%s", sh->err.text);
 	ck_assert_int_eq(store_thread_init(&c->s, &c->w.ch), 0);
 	c->with_store = true;
@@ -538,8 +543,9 @@ START_TEST(dies_again_and_again)
 		int64_t pause_ms = FW_MIN(INT64_C(100) << FW_MIN(i - WORKERS - 1, 20u), 30 * FW_SECOND_MS);
 		int64_t waited_ms = forked_ms[i] - forked_ms[i - 1] - 20;
 
-		ck_assert_msg(waited_ms >= pause_ms && waited_ms <= pause_ms + TICK_MS, "restart %u: after %lld ms instead of %lld", i - WORKERS,
-			(long long)waited_ms, (long long)pause_ms);
+		ck_assert_msg(waited_ms >= pause_ms && waited_ms <= pause_ms + TICK_MS,
+			"restart %u: after %lld ms instead of %lld", i - WORKERS, (long long)waited_ms,
+			(long long)pause_ms);
 	}
 	ck_assert_uint_ge(fork_n, WORKERS + 20);
 	ck_assert_uint_ge(restarts(), 20);
@@ -1062,8 +1068,8 @@ static char folder[200], path[300];
 
 static void store_begin(void)
 {
-	static const struct fw_feed_new FEEDS[] = {{.url = FW_STR("http://a.example/")}, {.url = FW_STR("http://b.example/")},
-		{.url = FW_STR("http://c.example/")}};
+	static const struct fw_feed_new FEEDS[] = {{.url = FW_STR("http://a.example/")},
+		{.url = FW_STR("http://b.example/")}, {.url = FW_STR("http://c.example/")}};
 	struct fw_store *st;
 
 	world_make();
@@ -1111,7 +1117,9 @@ static int64_t leases(const char *name)
 	int64_t n;
 
 	ck_assert_int_eq(sqlite3_open(path + strlen("sqlite:"), &db), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT count(*) FROM workers WHERE ?1 IS NULL OR name = ?1", -1, &q, NULL), SQLITE_OK);
+	ck_assert_int_eq(
+		sqlite3_prepare_v2(db, "SELECT count(*) FROM workers WHERE ?1 IS NULL OR name = ?1", -1, &q, NULL),
+		SQLITE_OK);
 	ck_assert_int_eq(sqlite3_bind_text(q, 1, name, -1, SQLITE_STATIC), SQLITE_OK);
 	ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
 	n = sqlite3_column_int64(q, 0);
@@ -1131,7 +1139,8 @@ static bool is_aside(int64_t id)
 	struct fw_store *st = look();
 	enum fw_feed_status status = FW_FEED_GONE;
 
-	OK(fw_store_feed_list(st, &(struct fw_feed_query){.status = -1, .after_id = id - 1, .limit = 1}, feed_told, &status, &err));
+	OK(fw_store_feed_list(
+		st, &(struct fw_feed_query){.status = -1, .after_id = id - 1, .limit = 1}, feed_told, &status, &err));
 	fw_store_close(st);
 	return status == FW_FEED_QUARANTINED;
 }

@@ -44,10 +44,21 @@ END_TEST
 
 START_TEST(visits)
 {
-	static const struct { int status; size_t at; } CASE[] = {{100, 1}, {200, 2}, {304, 3}, {404, 4}, {599, 5}, {600, 0}, {99, 0}, {-1, 0}};
+	static const struct {
+		int status;
+		size_t at;
+	} CASE[] = {{100, 1}, {200, 2}, {304, 3}, {404, 4}, {599, 5}, {600, 0}, {99, 0}, {-1, 0}};
 	struct fw_meter *m = fw_meter_create(1, false);
-	struct fw_visit v = {.kind = FW_VISIT_OK, .lateness_ms = 1500, .total_us = 20000, .parse_us = 300, .wire_bytes = 10, .body_bytes = 30,
-		.item_n = 5, .new_n = 3, .changed_n = 1, .redirects = 2};
+	struct fw_visit v = {.kind = FW_VISIT_OK,
+		.lateness_ms = 1500,
+		.total_us = 20000,
+		.parse_us = 300,
+		.wire_bytes = 10,
+		.body_bytes = 30,
+		.item_n = 5,
+		.new_n = 3,
+		.changed_n = 1,
+		.redirects = 2};
 	struct fw_visit nothing = {.kind = FW_VISIT_DNS};
 	struct fw_meter_sum s;
 
@@ -105,13 +116,15 @@ START_TEST(processes)
 	ck_assert(s.workers == 2 && s.alive == 1 && s.worker_restarts == 4 && s.server_restarts == 7);
 	ck_assert_uint_eq(fw_meter_process_n(m), 4);
 	ck_assert(fw_meter_process(m, 0, &p) && strcmp(p.what, "master") == 0 && p.pid == getpid());
-	ck_assert_msg(p.rss_bytes > 100000 && p.cpu_ms >= 0, "%lld bytes, %lld ms", (long long)p.rss_bytes, (long long)p.cpu_ms);
+	ck_assert_msg(p.rss_bytes > 100000 && p.cpu_ms >= 0, "%lld bytes, %lld ms", (long long)p.rss_bytes,
+		(long long)p.cpu_ms);
 	ck_assert(!fw_meter_process(m, 1, &p) && strcmp(p.what, "worker") == 0 && p.index == 0);
 	ck_assert(fw_meter_process(m, 2, &p) && p.index == 1 && p.rss_bytes > 0);
 	ck_assert(!fw_meter_process(m, 3, &p) && strcmp(p.what, "server") == 0);
 	ck_assert(!fw_meter_process(m, 4, &p));
 	atomic_store(&fw_meter_slot(m, 0)->pid, 1); /* for other processes their own figures, whatever /proc has */
-	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == atomic_load(&fw_meter_slot(m, 0)->usage.rss_bytes) && p.rss_bytes > 100000);
+	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == atomic_load(&fw_meter_slot(m, 0)->usage.rss_bytes) &&
+		p.rss_bytes > 100000);
 	/* and none for a process that has just started, least of all its predecessor's */
 	meter_slot_reset(fw_meter_slot(m, 0));
 	ck_assert(fw_meter_process(m, 1, &p) && p.rss_bytes == -1 && p.cpu_ms == -1);

@@ -71,8 +71,8 @@ END_TEST
 START_TEST(unknown_workers_count_as_alive)
 {
 	static const char *const TAG[] = {"", "-", "0", "0-", "0000000000000000-1", "x-y"};
-	static const char *const NAME[] = {"", "/", "host", "host/1/0", "host/99999999/0/5", "host/-1/0/5/-", "host/x/0/5/0-0",
-		"host/99999999999999999999/0/5/0-0", "//////"};
+	static const char *const NAME[] = {"", "/", "host", "host/1/0", "host/99999999/0/5", "host/-1/0/5/-",
+		"host/x/0/5/0-0", "host/99999999999999999999/0/5/0-0", "//////"};
 
 	for (size_t i = 0; i < FW_N(TAG); i++)
 		ck_assert_msg(!fw_worker_is_dead(tagged(TAG[i])), "%s", TAG[i]);

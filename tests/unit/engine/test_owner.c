@@ -30,12 +30,12 @@ struct feed {
 	int64_t host_id, due_ms, last_ms, interval_ms, expect_us, take_ms;
 	enum fw_feed_status status;
 	bool removed;
-	int shard, next;          /* of its shard; -1: the last */
+	int shard, next; /* of its shard; -1: the last */
 	/* the test's observations */
-	int in_flight_by;         /* the worker; -1: none */
-	int64_t wanted_ms;        /* the store's due time; 0: it is not due */
+	int in_flight_by;  /* the worker; -1: none */
+	int64_t wanted_ms; /* the store's due time; 0: it is not due */
 	uint32_t visits;
-	int64_t worst_ms;         /* the longest time that it was due and not started */
+	int64_t worst_ms; /* the longest time that it was due and not started */
 };
 
 struct host {
@@ -59,10 +59,10 @@ struct flight {
 };
 
 struct worker {
-	struct store store;       /* of the simulated store */
-	struct owner *o;          /* NULL: it is not running */
+	struct store store; /* of the simulated store */
+	struct owner *o;    /* NULL: it is not running */
 	int me;
-	int64_t offset_ms;        /* of its monotonic clock */
+	int64_t offset_ms;          /* of its monotonic clock */
 	int64_t away_ms, frozen_ms; /* until then */
 	struct flight flight[SLOTS + OWNER_URGENT_EXTRA];
 	uint32_t flight_n;
@@ -73,11 +73,11 @@ struct worker {
 	int64_t batch_ms;
 	int64_t wake_ms;
 	bool changed, leaves;
-	int64_t busy_ms;          /* the end of its last visit */
+	int64_t busy_ms; /* the end of its last visit */
 };
 
 static struct world {
-	size_t open;               /* claims that workers want; 0: half as many again as slots */
+	size_t open; /* claims that workers want; 0: half as many again as slots */
 	uint64_t seed, x;
 	int64_t now_ms;
 	struct feed feed[FEEDS];
@@ -85,22 +85,25 @@ static struct world {
 	int first[STORE_SHARDS];
 	struct host host[FEEDS];
 	int host_n;
-	struct { int64_t lease; int64_t version, quiet_ms; } shard[STORE_SHARDS];
+	struct {
+		int64_t lease;
+		int64_t version, quiet_ms;
+	} shard[STORE_SHARDS];
 	struct lease lease[LEASES];
 	int64_t lease_n;
 	struct owner_rules rules;
 	struct worker w[WORKERS];
 	uint32_t sent_n, lost_answers, commits, heartbeats, reads, lost_n;
-	bool trouble;             /* commits fail now and then, some after they were stored */
+	bool trouble; /* commits fail now and then, some after they were stored */
 	int64_t dup_n;
-	int64_t answer_ms;        /* the delay of the clock's response */
+	int64_t answer_ms; /* the delay of the clock's response */
 } w;
 
-#define HOLDS(expr, ...) \
+#define HOLDS(expr, ...)                                                                                 \
 	ck_assert_msg(expr, "seed %llu, at %lld ms: " FW_FIRST(__VA_ARGS__), (unsigned long long)w.seed, \
 		(long long)w.now_ms FW_REST(__VA_ARGS__))
 #define FW_FIRST(f, ...) f
-#define FW_REST(f, ...) __VA_OPT__(,) __VA_ARGS__
+#define FW_REST(f, ...) __VA_OPT__(, ) __VA_ARGS__
 
 static uint32_t chance(uint32_t n)
 {
@@ -253,8 +256,12 @@ static int fake_list(struct store *st, const struct store_feed_query *q, fw_feed
 
 	for (size_t i = q->due_n; !rc && i > 0; i--) {
 		const struct feed *f = &w.feed[q->due[i - 1].feed_id - 1];
-		struct fw_feed feed = {.id = q->due[i - 1].feed_id, .url = fw_str(f->url), .status = f->status,
-			.due_at_ms = f->due_ms, .last_visit_ms = f->last_ms, .expect_us = f->expect_us};
+		struct fw_feed feed = {.id = q->due[i - 1].feed_id,
+			.url = fw_str(f->url),
+			.status = f->status,
+			.due_at_ms = f->due_ms,
+			.last_visit_ms = f->last_ms,
+			.expect_us = f->expect_us};
 
 		if (!f->removed && f->shard == q->due[i - 1].shard)
 			rc = cb(ctx, &feed);
@@ -336,7 +343,7 @@ static int fake_commit(struct store *st, struct store_commit *c, struct fw_err *
 		h->next_ok_ms = c->host[i].others ? FW_MAX(h->next_ok_ms, c->host[i].next_ok_ms) :
 						    c->host[i].next_ok_ms;
 		h->cooldown_until_ms = c->host[i].others ? FW_MAX(h->cooldown_until_ms, c->host[i].cooldown_until_ms) :
-						       c->host[i].cooldown_until_ms;
+							   c->host[i].cooldown_until_ms;
 		h->learned_delay_ms = c->host[i].others ? h->learned_delay_ms : c->host[i].learned_delay_ms;
 		h->row = true;
 		w.shard[shard].version += c->host[i].others;
@@ -348,8 +355,13 @@ static int fake_commit(struct store *st, struct store_commit *c, struct fw_err *
 	return 0;
 }
 
-static const struct store_driver fake = {.name = "fake", .clock = fake_clock, .heartbeat = fake_heartbeat, .release = fake_give,
-	.due = fake_due, .commit = fake_commit, .feed_list = fake_list};
+static const struct store_driver fake = {.name = "fake",
+	.clock = fake_clock,
+	.heartbeat = fake_heartbeat,
+	.release = fake_give,
+	.due = fake_due,
+	.commit = fake_commit,
+	.feed_list = fake_list};
 
 static void news(void)
 {
@@ -380,7 +392,8 @@ static void world_begin(uint64_t seed, struct owner_rules rules)
 	for (int s = 0; s < STORE_SHARDS; s++)
 		w.first[s] = -1;
 	for (int i = 0; i < WORKERS; i++)
-		w.w[i] = (struct worker){.store.driver = &fake, .me = i, .offset_ms = i * FW_DAY_MS, .wake_ms = INT64_MAX};
+		w.w[i] = (struct worker){
+			.store.driver = &fake, .me = i, .offset_ms = i * FW_DAY_MS, .wake_ms = INT64_MAX};
 }
 
 static struct feed *feed_add(int host, int64_t due_ms, int64_t interval_ms)
@@ -389,7 +402,10 @@ static struct feed *feed_add(int host, int64_t due_ms, int64_t interval_ms)
 	struct fw_feed feed;
 
 	ck_assert_int_lt(w.feed_n, FEEDS);
-	*f = (struct feed){.due_ms = due_ms + WALL, .interval_ms = interval_ms, .in_flight_by = -1, .take_ms = 200,
+	*f = (struct feed){.due_ms = due_ms + WALL,
+		.interval_ms = interval_ms,
+		.in_flight_by = -1,
+		.take_ms = 200,
 		.last_ms = due_ms + WALL - interval_ms};
 	snprintf(f->url, sizeof(f->url), "http://h%d.example/%d", host, w.feed_n);
 	feed = (struct fw_feed){.url = fw_str(f->url)};
@@ -488,7 +504,8 @@ static void ends(struct worker *me, uint32_t i)
 
 	ck_assert_uint_lt(n, BATCH);
 	claim_move(c, CLAIM_ENDED);
-	fw_hosts_done(owner_hosts_lock(me->o), &c->item, w.trouble && !chance(200) ? FW_HOST_THROTTLED : FW_HOST_HEALTHY,
+	fw_hosts_done(owner_hosts_lock(me->o), &c->item,
+		w.trouble && !chance(200) ? FW_HOST_THROTTLED : FW_HOST_HEALTHY,
 		w.trouble && !chance(300) ? w.now_ms + WALL + chance(20000) : 0, owner_now(me->o));
 	owner_hosts_unlock(me->o);
 	landed(me, i);
@@ -496,8 +513,8 @@ static void ends(struct worker *me, uint32_t i)
 	me->state[n] = c->feed;
 	me->state[n].last_visit_ms = w.now_ms + WALL;
 	me->state[n].due_at_ms = w.now_ms + WALL + feed->interval_ms;
-	me->outcome[n] = (struct fw_outcome){.feed = &me->state[n],
-		.visit = {.at_ms = w.now_ms + WALL, .kind = FW_VISIT_OK}};
+	me->outcome[n] = (struct fw_outcome){
+		.feed = &me->state[n], .visit = {.at_ms = w.now_ms + WALL, .kind = FW_VISIT_OK}};
 	if (w.trouble && !chance(w.rules.host_gap_ms ? 5000 : 500)) { /* not more than the host can serve */
 		me->state[n].host_key = FW_STR("moved.example");
 		me->outcome[n].groups = FW_GROUP_HOST;
@@ -519,8 +536,7 @@ static void commits(struct worker *me)
 		for (size_t i = 0; i < me->n; i++)
 			owner_claim_free(me->o, me->claim[i]);
 		me->n = 0;
-	}
-	else
+	} else
 		me->batch_ms = w.now_ms;
 }
 
@@ -631,8 +647,8 @@ static int64_t worst(void)
 	return worst_ms;
 }
 
-static const struct owner_rules CALM = {.slots = 32, .host_concurrency = 2, .host_gap_ms = 1000, .due_max = 200000,
-	.backlog_ms = 5 * FW_MINUTE_MS};
+static const struct owner_rules CALM = {
+	.slots = 32, .host_concurrency = 2, .host_gap_ms = 1000, .due_max = 200000, .backlog_ms = 5 * FW_MINUTE_MS};
 
 static struct owner_counts counts(int i)
 {
@@ -956,7 +972,9 @@ static struct owner_rules once_rules(uint32_t slots)
 	r.once = true;
 	r.slots = slots;
 	r.due_before_ms = FW_HOUR_MS + WALL;
-	r.plan = (struct fw_plan_rules){.policy = FW_PLAN_HOST_PATH, .slots = slots, .host_concurrency = r.host_concurrency,
+	r.plan = (struct fw_plan_rules){.policy = FW_PLAN_HOST_PATH,
+		.slots = slots,
+		.host_concurrency = r.host_concurrency,
 		.host_gap_us = r.host_gap_ms * 1000};
 	return r;
 }
@@ -978,7 +996,8 @@ static int64_t once_run(int workers, int64_t *bound_ms)
 	while (!over) {
 		over = true;
 		for (int i = 0; i < workers; i++)
-			over = over && owner_is_finished(w.w[i].o, FW_MINUTE_MS, &left, &others) && !others && !w.w[i].n;
+			over = over && owner_is_finished(w.w[i].o, FW_MINUTE_MS, &left, &others) && !others &&
+				!w.w[i].n;
 		if (!over)
 			world_run(w.now_ms + 100);
 		ck_assert_int_lt(w.now_ms, began_ms + FW_HOUR_MS);
@@ -1153,8 +1172,8 @@ START_TEST(many_days)
 	w.rules.slow_us = 1000000;
 	w.rules.slow_max = w.rules.slots / 2;
 	for (int i = 0; i < 400; i++) {
-		struct feed *f = feed_add((int)chance(250), w.now_ms + chance(60000),
-			20000 + chance(60000) + 10 * w.rules.host_gap_ms);
+		struct feed *f = feed_add(
+			(int)chance(250), w.now_ms + chance(60000), 20000 + chance(60000) + 10 * w.rules.host_gap_ms);
 
 		f->take_ms = chance(10) ? 10 + chance(800) : 3000;
 		f->expect_us = f->take_ms * 1000;
@@ -1184,7 +1203,8 @@ START_TEST(many_days)
 	}
 	HOLDS(shards == STORE_SHARDS, "%zu shards are held", shards);
 	if (getenv("SHOW"))
-		printf("# seed %llu: %u sent, %u commits, %u heartbeats, %u reads, %u leases lost, %u answers lost, %lld "
+		printf("# seed %llu: %u sent, %u commits, %u heartbeats, %u reads, %u leases lost, %u answers lost, "
+		       "%lld "
 		       "stored before\n",
 			(unsigned long long)seed, w.sent_n, w.commits, w.heartbeats, w.reads, w.lost_n, w.lost_answers,
 			(long long)w.dup_n);
@@ -1207,12 +1227,15 @@ static struct fw_hosts_now at_ms(int64_t mono_ms)
 	return (struct fw_hosts_now){mono_ms, mono_ms + WALL};
 }
 
-static void put_due(struct due_set *d, int64_t feed_id, int64_t host_id, int64_t due_ms, int64_t last_ms,
-	int64_t expect_us)
+static void put_due(
+	struct due_set *d, int64_t feed_id, int64_t host_id, int64_t due_ms, int64_t last_ms, int64_t expect_us)
 {
-	struct store_due due = {.feed_id = feed_id, .host_id = host_id, .due_at_ms = due_ms + WALL,
+	struct store_due due = {.feed_id = feed_id,
+		.host_id = host_id,
+		.due_at_ms = due_ms + WALL,
 		.last_visit_ms = last_ms ? last_ms + WALL : 0,
-		.expect_us = expect_us, .shard = (int)(feed_id % 7)};
+		.expect_us = expect_us,
+		.shard = (int)(feed_id % 7)};
 
 	if (due_ms == FW_DUE_FIRST - WALL)
 		due.due_at_ms = FW_DUE_FIRST;
@@ -1272,8 +1295,8 @@ END_TEST
 
 START_TEST(order_by_due)
 {
-	struct due_set *d = set_of((struct due_rules){.max = 100, .host_claims = 1, .slots = 2, .backlog_ms = 1000,
-		.slow_us = 5000000});
+	struct due_set *d = set_of(
+		(struct due_rules){.max = 100, .host_claims = 1, .slots = 2, .backlog_ms = 1000, .slow_us = 5000000});
 	struct due_item *it;
 	int64_t next_ms;
 
@@ -1309,10 +1332,10 @@ START_TEST(order_of_backlog)
 	struct due_set *d = set_of((struct due_rules){.max = 100, .slots = 3, .backlog_ms = 60000});
 	int64_t hour = FW_HOUR_MS;
 
-	put_due(d, 1, 1, -2 * hour, -26 * hour, 0);  /* a twelfth of an interval late */
-	put_due(d, 2, 2, -hour, -2 * hour, 0);       /* one */
-	put_due(d, 3, 3, -hour / 2, -hour, 0);       /* one entry expected, and later */
-	put_due(d, 4, 4, -hour, -hour - hour / 6, 0);/* six */
+	put_due(d, 1, 1, -2 * hour, -26 * hour, 0);   /* a twelfth of an interval late */
+	put_due(d, 2, 2, -hour, -2 * hour, 0);        /* one */
+	put_due(d, 3, 3, -hour / 2, -hour, 0);        /* one entry expected, and later */
+	put_due(d, 4, 4, -hour, -hour - hour / 6, 0); /* six */
 	put_due(d, 5, 5, -3 * hour, 0, 0);
 	put_due(d, 6, 6, -4 * hour, 0, 0);
 	ck_assert_int_eq(due_set_order(d, at_ms(0)), 0);
@@ -1329,8 +1352,8 @@ END_TEST
 
 START_TEST(order_of_once)
 {
-	struct due_set *d = set_of((struct due_rules){.max = 100, .once = true,
-		.plan = {.policy = FW_PLAN_LONGEST, .slots = 2}});
+	struct due_set *d = set_of(
+		(struct due_rules){.max = 100, .once = true, .plan = {.policy = FW_PLAN_LONGEST, .slots = 2}});
 
 	for (int i = 1; i <= 4; i++)
 		put_due(d, i, i, i * 1000, 0, i * 100000);

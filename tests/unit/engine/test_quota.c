@@ -32,13 +32,15 @@ static int get_rc, keys_rc, put_rc, gets, walks;
 static int64_t now_ms;
 static char text[100000];
 
-static int record_list(struct store *s, const struct store_record_query *query, fw_record_cb *cb, void *ctx, struct fw_err *e)
+static int record_list(
+	struct store *s, const struct store_record_query *query, fw_record_cb *cb, void *ctx, struct fw_err *e)
 {
 	gets += query->key.p != NULL;
 	return get_rc ? fw_err_set(e, get_rc, "tampered with") : real->record_list(s, query, cb, ctx, e);
 }
 
-static int record_put(struct store *s, const struct fw_record *r, bool if_absent, bool wake, bool *there, struct fw_err *e)
+static int record_put(
+	struct store *s, const struct fw_record *r, bool if_absent, bool wake, bool *there, struct fw_err *e)
 {
 	return put_rc ? fw_err_set(e, put_rc, "tampered with") : real->record_put(s, r, if_absent, wake, there, e);
 }
@@ -89,8 +91,12 @@ static void document(int from, int to, uint64_t edition, size_t bytes)
 		struct fw_entry_row *e = &row[i - from];
 
 		snprintf(guid[i - from], sizeof(guid[0]), "%d", i);
-		*e = (struct fw_entry_row){.feed_id = 1, .hash = edition, .guid = fw_str(guid[i - from]), .content = {text, bytes},
-			.published_ms = NOW - FW_DAY_MS + i, .updated_ms = FW_NO_DATE};
+		*e = (struct fw_entry_row){.feed_id = 1,
+			.hash = edition,
+			.guid = fw_str(guid[i - from]),
+			.content = {text, bytes},
+			.published_ms = NOW - FW_DAY_MS + i,
+			.updated_ms = FW_NO_DATE};
 		memcpy(e->key, &i, sizeof(i));
 	}
 	o = (struct fw_outcome){.feed_id = 1, .entries = row, .entry_n = (size_t)(to - from)};
@@ -279,18 +285,28 @@ static int seen(void *ctx, const struct fw_quota *each)
 
 START_TEST(records)
 {
-	static const struct { const char *key, *value; int64_t until_ms; } R[] = {
-		{"0000000000000000001", "5 6 7 8", NOW + 1}, {"0000000000000000002", "5 6 7 8", NOW},
+	static const struct {
+		const char *key, *value;
+		int64_t until_ms;
+	} R[] = {
+		{"0000000000000000001", "5 6 7 8", NOW + 1},
+		{"0000000000000000002", "5 6 7 8", NOW},
 		{"0000000000000000003", "5 6 7", NOW + 1},
-		{"0000000000000000004", "5 6 -7 8", NOW + 1}, {"0000000000000000005", "", NOW + 1}, {"x", "5 6 7 8", NOW + 1},
-		{"0000000000000000006", "5 6 7 8 9", NOW + 1}, {"0000000000000000008", "5 6 7 8", NOW + 1},
+		{"0000000000000000004", "5 6 -7 8", NOW + 1},
+		{"0000000000000000005", "", NOW + 1},
+		{"x", "5 6 7 8", NOW + 1},
+		{"0000000000000000006", "5 6 7 8 9", NOW + 1},
+		{"0000000000000000008", "5 6 7 8", NOW + 1},
 		{"0000000000000000009", "5 6 7 8", NOW + 1},
 	};
 	int64_t ids = 0;
 	struct fw_quota got;
 
 	for (size_t i = 0; i < FW_N(R); i++) {
-		struct fw_record r = {.kind = FW_STR("quota"), .key = fw_str(R[i].key), .value = fw_str(R[i].value), .at_ms = NOW - 5,
+		struct fw_record r = {.kind = FW_STR("quota"),
+			.key = fw_str(R[i].key),
+			.value = fw_str(R[i].value),
+			.at_ms = NOW - 5,
 			.until_ms = R[i].until_ms};
 
 		OK(fw_store_record_put(st, &r, false, NULL, &err));
@@ -298,7 +314,8 @@ START_TEST(records)
 	ck_assert_int_eq(fw_quota_list(st, NOW, seen, &ids, &err), 1);
 	ck_assert_int_eq(ids, 168); /* a newer version may have more fields */
 	OK(fw_quota_get(st, 1, NOW, &got, &err));
-	ck_assert(got.since_ms == 5 && got.new_n == 6 && got.bytes == 7 && got.deferred_n == 8 && got.until_ms == NOW + 1);
+	ck_assert(got.since_ms == 5 && got.new_n == 6 && got.bytes == 7 && got.deferred_n == 8 &&
+		got.until_ms == NOW + 1);
 	ck_assert_int_eq(fw_quota_get(st, 3, NOW, &got, &err), FW_ENOTFOUND);
 	ck_assert_ptr_nonnull(strstr(err.text, "feed 3"));
 }
@@ -318,8 +335,8 @@ START_TEST(room)
 	OK(fw_config_check_disk(config, &err));
 	config->disk_free_min_bytes = INT64_MAX;
 	for (int i = 0; i < 4; i++) {
-		static const char *const OTHER[] = {"sqlite:/no/such/folder/x.db", "memory:", "postgres://localhost/x",
-			"sqlite:/etc/passwd/x"};
+		static const char *const OTHER[] = {
+			"sqlite:/no/such/folder/x.db", "memory:", "postgres://localhost/x", "sqlite:/etc/passwd/x"};
 
 		free(config->store);
 		config->store = fw_str_dup(fw_str(OTHER[i]));

@@ -47,7 +47,8 @@ static int keys(struct store *s, int64_t first, int64_t last, fw_key_cb *cb, voi
 
 static void setup(void)
 {
-	struct fw_feed_new n = {.url = OLD, .user_title = FW_STR("mine"), .folder = FW_STR("news"), .interval_ms = FW_HOUR_MS};
+	struct fw_feed_new n = {
+		.url = OLD, .user_title = FW_STR("mine"), .folder = FW_STR("news"), .interval_ms = FW_HOUR_MS};
 
 	OK(fw_config_create(&config, &err));
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
@@ -138,11 +139,16 @@ static int merged_into(int64_t feed_id)
 
 START_TEST(same_or_not)
 {
-	static const struct { const char *before, *shown; int keys_rc; bool in_sight; uint32_t n; } T[] = {
-		{RSS(ITEM("1") ITEM("2")), RSS(ITEM("2") ITEM("3")), 0, true, 1},  /* one known entry, one new */
-		{RSS(ITEM("1") ITEM("2")), RSS(ITEM("8") ITEM("9")), 0, true, 0},  /* another feed's entries */
-		{NULL, RSS(ITEM("1")), 0, true, 1},                                 /* nothing to compare with */
-		{RSS(ITEM("1")), RSS(""), 0, false, 0},                            /* nothing to compare */
+	static const struct {
+		const char *before, *shown;
+		int keys_rc;
+		bool in_sight;
+		uint32_t n;
+	} T[] = {
+		{RSS(ITEM("1") ITEM("2")), RSS(ITEM("2") ITEM("3")), 0, true, 1}, /* one known entry, one new */
+		{RSS(ITEM("1") ITEM("2")), RSS(ITEM("8") ITEM("9")), 0, true, 0}, /* another feed's entries */
+		{NULL, RSS(ITEM("1")), 0, true, 1},                               /* nothing to compare with */
+		{RSS(ITEM("1")), RSS(""), 0, false, 0},                           /* nothing to compare */
 		/* the store fails: the next sighting counts as the first */
 		{RSS(ITEM("1")), RSS(ITEM("1")), FW_EIO, false, 0},
 	};
@@ -181,9 +187,17 @@ END_TEST
 
 START_TEST(taken) /* by a feed in each state; what its user has set stays */
 {
-	static const struct { enum fw_feed_status status; const char *title; int rc; bool one; } T[] = {
-		{FW_FEED_ACTIVE, NULL, 0, true}, {FW_FEED_ACTIVE, "theirs", 0, true}, {FW_FEED_GONE, NULL, 0, true},
-		{FW_FEED_PAUSED, NULL, 0, false}, {FW_FEED_ACTIVE, NULL, FW_EAGAIN, false},
+	static const struct {
+		enum fw_feed_status status;
+		const char *title;
+		int rc;
+		bool one;
+	} T[] = {
+		{FW_FEED_ACTIVE, NULL, 0, true},
+		{FW_FEED_ACTIVE, "theirs", 0, true},
+		{FW_FEED_GONE, NULL, 0, true},
+		{FW_FEED_PAUSED, NULL, 0, false},
+		{FW_FEED_ACTIVE, NULL, FW_EAGAIN, false},
 	};
 	struct fw_feed_new n = {.url = NEW, .user_title = fw_str(T[_i].title), .due_at_ms = fw_now_ms() + FW_DAY_MS};
 	struct fw_feed f = {.id = 2, .status = T[_i].status};

@@ -53,15 +53,28 @@ static void teardown(void)
 static void load(int64_t id, int64_t days)
 {
 	struct fw_feed f = {.id = 1, .url = FW_STR("https://a.example/feed")};
-	struct fw_entry_row e = {.id = id, .feed_id = 1, .hash = 1, .guid = FW_STR("x"), .seen_ms = NOW - days * FW_DAY_MS,
-		.changed_ms = NOW - days * FW_DAY_MS, .revision = 1, .published_ms = FW_NO_DATE, .updated_ms = FW_NO_DATE};
+	struct fw_entry_row e = {.id = id,
+		.feed_id = 1,
+		.hash = 1,
+		.guid = FW_STR("x"),
+		.seen_ms = NOW - days * FW_DAY_MS,
+		.changed_ms = NOW - days * FW_DAY_MS,
+		.revision = 1,
+		.published_ms = FW_NO_DATE,
+		.updated_ms = FW_NO_DATE};
 	struct fw_visit v = {.id = id, .feed_id = 1, .at_ms = NOW - days * FW_DAY_MS, .kind = FW_VISIT_OK};
-	struct fw_event event = {.id = id, .property = FW_STR("p"), .section = 1, .item = 1, .stamp_ms = NOW - days * FW_DAY_MS};
+	struct fw_event event = {
+		.id = id, .property = FW_STR("p"), .section = 1, .item = 1, .stamp_ms = NOW - days * FW_DAY_MS};
 	char key[2] = {(char)('a' + id), 0};
-	struct fw_record r = {.kind = FW_STR("test"), .key = fw_str(key), .at_ms = NOW - days * FW_DAY_MS - 1, .until_ms = NOW - days * FW_DAY_MS};
+	struct fw_record r = {.kind = FW_STR("test"),
+		.key = fw_str(key),
+		.at_ms = NOW - days * FW_DAY_MS - 1,
+		.until_ms = NOW - days * FW_DAY_MS};
 
 	memcpy(e.key, &id, sizeof(id));
-	OK(fw_store_load(st, &(struct fw_load){.feed = &f, .feed_n = 1, .entry = &e, .entry_n = 1, .visit = &v, .visit_n = 1}, &err));
+	OK(fw_store_load(st,
+		&(struct fw_load){.feed = &f, .feed_n = 1, .entry = &e, .entry_n = 1, .visit = &v, .visit_n = 1},
+		&err));
 	OK(fw_store_event_put(st, &event, 1, &err));
 	OK(fw_store_record_put(st, &r, false, NULL, &err));
 }

@@ -73,7 +73,10 @@ START_TEST(two_threads)
 }
 END_TEST
 
-/* Every interleaving of puts and takes of up to 12 steps on a ring of two, against a counter as the model. */
+/*
+ * Every interleaving of puts and takes of up to 12 steps on a ring of two, against a counter as the
+ * model.
+ */
 START_TEST(exhaustive_small)
 {
 	for (unsigned plan = 0; plan < 1u << 12; plan++) {

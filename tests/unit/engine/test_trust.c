@@ -22,31 +22,33 @@
 
 enum manner {
 	HONEST,
-	STALE,         /* 304 to each conditional request, whatever has changed */
-	SLOW,          /* the same for eight hours after a change */
-	STUBBORN,      /* 304 even to unconditional requests, from the second request on */
-	FRAIL,         /* STALE, and 500 to unconditional requests from the second request on */
+	STALE,    /* 304 to each conditional request, whatever has changed */
+	SLOW,     /* the same for eight hours after a change */
+	STUBBORN, /* 304 even to unconditional requests, from the second request on */
+	FRAIL,    /* STALE, and 500 to unconditional requests from the second request on */
 };
 
 enum dating {
-	DATED, UNDATED, WITH_LAST_MODIFIED,
+	DATED,
+	UNDATED,
+	WITH_LAST_MODIFIED,
 	EARLY, /* Last-Modified, and dates five hours too early */
 };
 
 static struct server {
 	enum manner manner;
 	enum dating dating;
-	int64_t habit_ms;  /* between the entries that existed before */
-	int64_t gap_ms;    /* between new entries; 0: there are none */
-	int64_t until_ms;  /* ... and none after that time */
-	int64_t edit_ms;   /* another part of the document changes this often; 0: never */
+	int64_t habit_ms; /* between the entries that existed before */
+	int64_t gap_ms;   /* between new entries; 0: there are none */
+	int64_t until_ms; /* ... and none after that time */
+	int64_t edit_ms;  /* another part of the document changes this often; 0: never */
 } S;
 
 static struct {
 	int64_t now_ms, unconditional_ms; /* ... of the last */
 	int visits, unconditional, whole;
-	bool lied;                        /* it answered 304 though an entry was more than an hour old */
-	int64_t gap_min_ms, gap_max_ms;   /* between two unconditional requests */
+	bool lied;                      /* it answered 304 though an entry was more than an hour old */
+	int64_t gap_min_ms, gap_max_ms; /* between two unconditional requests */
 	/*
 	 * the last time something new was stored; the store uses the real clock, which this test is
 	 * ahead of
@@ -130,7 +132,8 @@ static void document(struct fw_buf *b, int64_t now_ms)
 	for (int64_t k = newest; k > newest - 20; k--) {
 		fw_buf_addf(b, "<item><guid>e%lld</guid><title>entry</title>", (long long)k);
 		if (S.dating == DATED || S.dating == EARLY)
-			fw_buf_addf(b, "<pubDate>%s</pubDate>", fw_http_date(date, entry_ms(k) - (S.dating == EARLY ? 5 * FW_HOUR_MS : 0)));
+			fw_buf_addf(b, "<pubDate>%s</pubDate>",
+				fw_http_date(date, entry_ms(k) - (S.dating == EARLY ? 5 * FW_HOUR_MS : 0)));
 		fw_buf_adds(b, "</item>");
 	}
 	fw_buf_adds(b, "</channel></rss>");
@@ -146,10 +149,14 @@ static bool says_304(const struct fw_fetch *f, const char *etag, int64_t now_ms)
 	bool conditional = f->etag.p != NULL, same = conditional && fw_str_eq(f->etag, fw_str(etag));
 
 	switch (S.manner) {
-	case HONEST: return same;
-	case SLOW: return conditional && (same || now_ms - entry_ms(entries_at(now_ms)) < 8 * FW_HOUR_MS);
-	case STUBBORN: return SEEN.visits > 0;
-	default: return conditional;
+	case HONEST:
+		return same;
+	case SLOW:
+		return conditional && (same || now_ms - entry_ms(entries_at(now_ms)) < 8 * FW_HOUR_MS);
+	case STUBBORN:
+		return SEEN.visits > 0;
+	default:
+		return conditional;
 	}
 }
 
@@ -177,7 +184,8 @@ static void respond(struct fw_fetch *f, int64_t now_ms)
 		if (S.dating >= WITH_LAST_MODIFIED)
 			f->h_last_modified = fw_str(fw_http_date(changed, entry_ms(entries_at(now_ms))));
 	}
-	f->visit = (struct fw_visit){.at_ms = now_ms, .total_us = 50000, .http_status = f->http_status, .kind = f->kind};
+	f->visit = (struct fw_visit){
+		.at_ms = now_ms, .total_us = 50000, .http_status = f->http_status, .kind = f->kind};
 }
 
 /* ---- the crawler ----------------------------------------------------------------------------- */
@@ -275,7 +283,8 @@ static void play(int64_t until_ms)
  */
 START_TEST(liar_is_noticed)
 {
-	static const int64_t HABIT[] = {20 * FW_MINUTE_MS, FW_HOUR_MS, 9 * FW_HOUR_MS, FW_DAY_MS, 7 * FW_DAY_MS, 90 * FW_DAY_MS};
+	static const int64_t HABIT[] = {
+		20 * FW_MINUTE_MS, FW_HOUR_MS, 9 * FW_HOUR_MS, FW_DAY_MS, 7 * FW_DAY_MS, 90 * FW_DAY_MS};
 	int64_t day_ms = BEGIN + FW_DAY_MS;
 	bool lied;
 
@@ -378,17 +387,19 @@ END_TEST
  */
 START_TEST(honest_server)
 {
-	static const struct { int64_t habit, gap, edit, until; enum dating dating; int most; } T[] = {
-		{FW_HOUR_MS, FW_HOUR_MS, 0, 0, DATED, 1},             /* it changes all the time: never in doubt */
-		{9 * FW_HOUR_MS, 9 * FW_HOUR_MS, 0, 0, DATED, 2},
-		{3 * FW_DAY_MS, 3 * FW_DAY_MS, 0, 0, DATED, 6},
+	static const struct {
+		int64_t habit, gap, edit, until;
+		enum dating dating;
+		int most;
+	} T[] = {
+		{FW_HOUR_MS, FW_HOUR_MS, 0, 0, DATED, 1}, /* it changes all the time: never in doubt */
+		{9 * FW_HOUR_MS, 9 * FW_HOUR_MS, 0, 0, DATED, 2}, {3 * FW_DAY_MS, 3 * FW_DAY_MS, 0, 0, DATED, 6},
 		{3 * FW_DAY_MS, 3 * FW_DAY_MS, 0, 0, UNDATED, 25},
 		{3 * FW_DAY_MS, 3 * FW_DAY_MS, 0, 0, WITH_LAST_MODIFIED, 25},
-		{3 * FW_DAY_MS, 3 * FW_DAY_MS, 0, 0, EARLY, 12},
-		{7 * FW_DAY_MS, 0, 0, 0, DATED, 6},                   /* it has ended */
+		{3 * FW_DAY_MS, 3 * FW_DAY_MS, 0, 0, EARLY, 12}, {7 * FW_DAY_MS, 0, 0, 0, DATED, 6}, /* it has ended */
 		{FW_HOUR_MS, FW_HOUR_MS, 0, 5 * FW_DAY_MS, DATED, 8}, /* ... in a busy time */
 		{7 * FW_DAY_MS, 0, 0, 0, UNDATED, 8},
-		{7 * FW_DAY_MS, 0, 30 * FW_HOUR_MS, 0, DATED, 4},    /* the change is outside of entries */
+		{7 * FW_DAY_MS, 0, 30 * FW_HOUR_MS, 0, DATED, 4}, /* the change is outside of entries */
 	};
 
 	S = (struct server){HONEST, T[_i].dating, .habit_ms = T[_i].habit, .gap_ms = T[_i].gap, .edit_ms = T[_i].edit,
@@ -397,7 +408,8 @@ START_TEST(honest_server)
 	ck_assert_int_eq(trust_now().denied_ms, 0);
 	ck_assert_int_ge(trust_now().level, 0);
 	ck_assert_int_ge(SEEN.gap_min_ms, FW_DAY_MS);
-	ck_assert_msg(SEEN.unconditional <= T[_i].most, "%d unconditional requests of %d", SEEN.unconditional, SEEN.visits);
+	ck_assert_msg(
+		SEEN.unconditional <= T[_i].most, "%d unconditional requests of %d", SEEN.unconditional, SEEN.visits);
 	if (T[_i].gap)
 		ck_assert_int_ge(newest_stored(), entries_at(BEGIN + 58 * FW_DAY_MS));
 }

@@ -11,9 +11,9 @@
 #include "../../suite.h"
 
 #define NOW INT64_C(1795262400000) /* 2026-11-21T12:00:00Z */
-#define DOC \
-	"<rss version='2.0'><channel><title>T</title><link>http://a.example/</link><item>" \
-	"<guid>1</guid><title>one</title>" \
+#define DOC                                                                                             \
+	"<rss version='2.0'><channel><title>T</title><link>http://a.example/</link><item>"              \
+	"<guid>1</guid><title>one</title>"                                                              \
 	"<pubDate>Fri, 20 Nov 2026 10:00:00 GMT</pubDate></item><item><guid>2</guid><title>two</title>" \
 	"<pubDate>Fri, 20 Nov 2026 12:00:00 GMT</pubDate></item></channel></rss>"
 
@@ -24,7 +24,10 @@ static struct visit_rules RULES;
 static void setup(void)
 {
 	memset(&V, 0, sizeof(V));
-	WAS = (struct fw_feed){.id = 5, .url = FW_STR("http://a.example/feed"), .due_at_ms = NOW - 2000, .created_ms = NOW - FW_DAY_MS};
+	WAS = (struct fw_feed){.id = 5,
+		.url = FW_STR("http://a.example/feed"),
+		.due_at_ms = NOW - 2000,
+		.created_ms = NOW - FW_DAY_MS};
 	V.was = &WAS;
 	V.slot = 3;
 }
@@ -100,7 +103,8 @@ START_TEST(other_members)
 {
 	struct fw_str once;
 
-	finish(FW_VISIT_OK, 200, "<rss version='2.0'><channel><title>T</title><copyright>C &amp; D</copyright><ttl>90</ttl>"
+	finish(FW_VISIT_OK, 200,
+		"<rss version='2.0'><channel><title>T</title><copyright>C &amp; D</copyright><ttl>90</ttl>"
 		"<item><guid>1</guid><title>one</title><comments>http://a.example/c</comments></item></channel></rss>");
 	ck_assert(V.outcome.groups & FW_GROUP_META);
 	ck_assert_ptr_nonnull(fw_str_find(V.feed.extra, FW_STR("\"copyright\":\"C & D\"")));
@@ -118,7 +122,8 @@ START_TEST(other_members)
 	WAS.due_at_ms = NOW - 2000;
 	WAS.url = FW_STR("http://a.example/feed");
 	WAS.why = WAS.rhythm = WAS.error = WAS.validator_url = FW_STR_NONE;
-	finish(FW_VISIT_OK, 200, "<rss version='2.0'><channel><title>T</title><copyright>C &amp; D</copyright><ttl>90</ttl>"
+	finish(FW_VISIT_OK, 200,
+		"<rss version='2.0'><channel><title>T</title><copyright>C &amp; D</copyright><ttl>90</ttl>"
 		"<item><guid>2</guid><title>two</title></item></channel></rss>");
 	ck_assert(!(V.outcome.groups & FW_GROUP_META));
 	free((char *)once.p);
@@ -156,9 +161,14 @@ END_TEST
  */
 START_TEST(validators_age)
 {
-	static const struct { int64_t gap_days, age_hours; int trust; bool sent; } T[] = {
-		{1, 23, 0, true}, {1, 25, 0, false}, {7, 25, 0, false}, {7, 167, 1, true}, {7, 169, 1, false}, {7, 300, 2, true}, {7, 340, 2, false},
-		{7, 25, -1, false}, {7, 23, -7, true}, {0, 23, 0, true}, {0, 25, 0, false}, {90, 719, 4, true}, {90, 721, 4, false},
+	static const struct {
+		int64_t gap_days, age_hours;
+		int trust;
+		bool sent;
+	} T[] = {
+		{1, 23, 0, true}, {1, 25, 0, false}, {7, 25, 0, false}, {7, 167, 1, true}, {7, 169, 1, false},
+		{7, 300, 2, true}, {7, 340, 2, false}, {7, 25, -1, false}, {7, 23, -7, true}, {0, 23, 0, true},
+		{0, 25, 0, false}, {90, 719, 4, true}, {90, 721, 4, false},
 		{1, -9600, 0, false}, /* set while the clock was ahead */
 	};
 	struct fw_due_facts hints = {.ttl_minutes = FW_NO_NUMBER, .update_period_minutes = FW_NO_NUMBER};
@@ -189,9 +199,18 @@ END_TEST
 
 START_TEST(checked) /* the result of a check, for the trust in the server's 304s */
 {
-	static const struct { enum fw_visit_kind kind; int status; int trust; bool noted, compared; } T[] = {
-		{FW_VISIT_OK, 200, 2, true, true}, {FW_VISIT_SAME, 200, 3, true, false}, {FW_VISIT_PROTOCOL, 304, FW_TRUST_MIN, true, false},
-		{FW_VISIT_TIMEOUT, 0, 2, true, false}, {FW_VISIT_HTTP, 500, 2, true, false}, {FW_VISIT_LOCAL, 0, 2, false, false},
+	static const struct {
+		enum fw_visit_kind kind;
+		int status;
+		int trust;
+		bool noted, compared;
+	} T[] = {
+		{FW_VISIT_OK, 200, 2, true, true},
+		{FW_VISIT_SAME, 200, 3, true, false},
+		{FW_VISIT_PROTOCOL, 304, FW_TRUST_MIN, true, false},
+		{FW_VISIT_TIMEOUT, 0, 2, true, false},
+		{FW_VISIT_HTTP, 500, 2, true, false},
+		{FW_VISIT_LOCAL, 0, 2, false, false},
 	};
 	struct fw_rhythm r;
 
@@ -226,7 +245,7 @@ START_TEST(slow_down) /* FRB 016, 020: validators survive, the host gets a pause
 }
 END_TEST
 
-#define PAGE(href) \
+#define PAGE(href)                                                                                                    \
 	"<!doctype html><html><head><title>x</title><link rel=alternate type='application/atom+xml' href='" href "'>" \
 	"<link rel=alternate type='application/rss+xml' href='/second'></head><body><p>hello</body></html>"
 
@@ -236,7 +255,8 @@ START_TEST(html_page) /* FRB 102, 103: the page's feeds are suggested, if it was
 	V.fetch.h_content_type = FW_STR("text/html");
 	finish(FW_VISIT_OK, 200, PAGE("/atom"));
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_FORMAT);
-	ck_assert_msg(strstr(V.fetch.err.text, "http://a.example/atom, http://a.example/second") != NULL, "%s", V.fetch.err.text);
+	ck_assert_msg(strstr(V.fetch.err.text, "http://a.example/atom, http://a.example/second") != NULL, "%s",
+		V.fetch.err.text);
 	ck_assert_uint_eq(V.feed.fail_n, 1);
 	ck_assert(!(V.outcome.groups & (FW_GROUP_VALIDATORS | FW_GROUP_URL)));
 }
@@ -305,15 +325,22 @@ END_TEST
  */
 START_TEST(unreadable)
 {
-	static const struct { const char *body; bool had; enum fw_visit_kind kind; const char *words; } T[] = {
+	static const struct {
+		const char *body;
+		bool had;
+		enum fw_visit_kind kind;
+		const char *words;
+	} T[] = {
 		{"<rss version='2.0'><channel><title>T</title>", true, FW_VISIT_FORMAT, "without an end tag (line 1,"},
 		{"<rss version='2.0'><channel><title>T</title><it", true, FW_VISIT_FORMAT, "ends inside a tag"},
 		{"<rss version='2.0'><channel><title>T</title>", false, FW_VISIT_OK, NULL}, /* it never had any */
 		/* truly empty */
 		{"<rss version='2.0'><channel><title>T</title></channel></rss>", true, FW_VISIT_OK, NULL},
-		{"{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"items\":[]}", true, FW_VISIT_OK, NULL},
+		{"{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"items\":[]}", true, FW_VISIT_OK,
+			NULL},
 		/* damaged, but with an entry */
-		{"<rss version='2.0'><channel><title>T</title><item><guid>1</guid><title>one</title>", true, FW_VISIT_OK, NULL},
+		{"<rss version='2.0'><channel><title>T</title><item><guid>1</guid><title>one</title>", true,
+			FW_VISIT_OK, NULL},
 		{PAGE("/atom"), true, FW_VISIT_FORMAT, "an HTML page"},
 		{"", true, FW_VISIT_FORMAT, "empty"},
 	};
@@ -348,7 +375,8 @@ START_TEST(broken_off) /* the complete entries are stored, the half one is not, 
 {
 	V.fetch.body_partial = true;
 	fw_err_set(&V.fetch.err, FW_ENET, "the connection broke");
-	finish(FW_VISIT_PROTOCOL, 200, "<rss version='2.0'><channel><title>T</title><item><guid>1</guid><title>one</title></item>"
+	finish(FW_VISIT_PROTOCOL, 200,
+		"<rss version='2.0'><channel><title>T</title><item><guid>1</guid><title>one</title></item>"
 		"<item><guid>2</guid><title>tw");
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_PROTOCOL);
 	ck_assert_uint_eq(V.outcome.entry_n, 1);
@@ -387,10 +415,12 @@ START_TEST(memory_runs_out) /* invariant 2: all entries are stored, or the docum
 
 	fw_buf_adds(&doc, "<rss version='2.0'><channel><title>T</title>");
 	for (int i = 0; i < 2000; i++)
-		fw_buf_addf(&doc, "<item><guid>%d</guid><title>title of %d</title><author>a</author><category>c"
-			"</category></item>", i, i);
+		fw_buf_addf(&doc,
+			"<item><guid>%d</guid><title>title of %d</title><author>a</author><category>c"
+			"</category></item>",
+			i, i);
 	fw_buf_adds(&doc, "</channel></rss>");
-	for (int allowed = 0; ; allowed++, failed_n++) {
+	for (int allowed = 0;; allowed++, failed_n++) {
 		int left = allowed;
 
 		setup();
@@ -405,7 +435,8 @@ START_TEST(memory_runs_out) /* invariant 2: all entries are stored, or the docum
 	}
 	ck_assert_uint_eq(V.outcome.entry_n, 2000);
 	for (size_t i = 0; i < 2000; i++)
-		ck_assert(V.outcome.entries[i].title.len >= 10 && V.outcome.entries[i].extra.len && V.outcome.entries[i].author.len);
+		ck_assert(V.outcome.entries[i].title.len >= 10 && V.outcome.entries[i].extra.len &&
+			V.outcome.entries[i].author.len);
 	ck_assert_int_gt(failed_n, 5);
 	fw_buf_finish(&doc);
 }
@@ -420,7 +451,8 @@ START_TEST(ceiling)
 	struct fw_buf doc = FW_BUF_INIT(0);
 	struct visit_rules r = {.parse_memory = (size_t)1 << 20};
 
-	fw_buf_adds(&doc, "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\",\"items\":[{\"id\":\"1\",\"_x\":[");
+	fw_buf_adds(&doc,
+		"{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\",\"items\":[{\"id\":\"1\",\"_x\":[");
 	for (int i = 0; i < 900; i++)
 		fw_buf_addf(&doc, "%s[{},{},{},{}]", i ? "," : "");
 	fw_buf_adds(&doc, "]}]}");
@@ -463,7 +495,13 @@ END_TEST
  */
 START_TEST(throttled)
 {
-	static const struct { enum fw_visit_kind kind; int status; const char *retry_after; enum fw_host_health host_health; int64_t cooldown_ms; } T[] = {
+	static const struct {
+		enum fw_visit_kind kind;
+		int status;
+		const char *retry_after;
+		enum fw_host_health host_health;
+		int64_t cooldown_ms;
+	} T[] = {
 		{FW_VISIT_HTTP, 429, NULL, FW_HOST_THROTTLED, 30 * FW_SECOND_MS},
 		{FW_VISIT_HTTP, 503, NULL, FW_HOST_THROTTLED, 30 * FW_SECOND_MS},
 		{FW_VISIT_HTTP, 503, "0", FW_HOST_THROTTLED, 30 * FW_SECOND_MS},
@@ -488,7 +526,10 @@ END_TEST
 
 START_TEST(throttled_name) /* one of several names of a host, or a host after a redirect, slows only itself down */
 {
-	static const struct { const char *url, *final_url, *host_key; bool whole; } T[] = {
+	static const struct {
+		const char *url, *final_url, *host_key;
+		bool whole;
+	} T[] = {
 		{"http://a.example/feed", NULL, NULL, true},
 		{"http://A.example:8080/feed", NULL, NULL, true},
 		{"http://a.example/feed", NULL, "[192.0.2.1]", false},
@@ -506,7 +547,8 @@ START_TEST(throttled_name) /* one of several names of a host, or a host after a 
 	V.fetch.resolved = T[_i].host_key && T[_i].host_key[0] == '[';
 	V.fetch.address[10] = V.fetch.address[11] = 0xff;
 	fw_err_set(&V.fetch.err, FW_ENET, "HTTP 429");
-	RULES.host = (struct host_rules){T[_i].host_key && T[_i].host_key[0] == '[' ? HOST_ADDRESS : HOST_DOMAIN, "example"};
+	RULES.host = (struct host_rules){
+		T[_i].host_key && T[_i].host_key[0] == '[' ? HOST_ADDRESS : HOST_DOMAIN, "example"};
 	if (!T[_i].host_key || strcmp(T[_i].host_key, "example") != 0)
 		RULES.host.hosting_domains = NULL;
 	finish(FW_VISIT_HTTP, 429, NULL);
@@ -519,10 +561,14 @@ END_TEST
 
 START_TEST(hub) /* WSB: Link headers first, then the document */
 {
-#define HUB_DOC "<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title><link rel='hub' href='http://in.example/hub'/>" \
+#define HUB_DOC                                                                                                    \
+	"<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title><link rel='hub' href='http://in.example/hub'/>" \
 	"<link rel='self' href='http://in.example/self'/><entry><id>1</id><title>one</title></entry></feed>"
-	static const struct { const char *link, *doc, *hub, *topic; } T[] = {
-		{"<http://l.example/hub>; rel=\"hub\", <http://l.example/self>; rel=self", HUB_DOC, "http://l.example/hub", "http://l.example/self"},
+	static const struct {
+		const char *link, *doc, *hub, *topic;
+	} T[] = {
+		{"<http://l.example/hub>; rel=\"hub\", <http://l.example/self>; rel=self", HUB_DOC,
+			"http://l.example/hub", "http://l.example/self"},
 		{"</hub>; rel=hub", HUB_DOC, "http://a.example/hub", "http://in.example/self"},
 		{"<http://l.example/hub>; rel=hub", DOC, "http://l.example/hub", "http://a.example/feed"},
 		{NULL, HUB_DOC, "http://in.example/hub", "http://in.example/self"},
@@ -546,7 +592,8 @@ START_TEST(phases) /* the duration of a visit, by phases */
 	V.fetch.kind = FW_VISIT_NOT_MODIFIED;
 	V.fetch.http_status = 304;
 	V.fetch.final_url = WAS.url;
-	V.fetch.visit = (struct fw_visit){.dns_us = 10000, .connect_us = 30000, .tls_us = 0, .first_byte_us = 90000, .total_us = 100000};
+	V.fetch.visit = (struct fw_visit){
+		.dns_us = 10000, .connect_us = 30000, .tls_us = 0, .first_byte_us = 90000, .total_us = 100000};
 	visit_finish(&V, &(struct visit_rules){.run_id = 1}, NOW, 42);
 	fw_expect_parts(V.feed.expect_parts, V.feed.expect_us, part_us);
 	ck_assert_int_eq(V.feed.expect_us, 100000);
@@ -580,9 +627,12 @@ END_TEST
  */
 START_TEST(gone_feeds_are_polled_again)
 {
-	static const struct { int64_t gone_ms, from_ms, to_ms; } T[] = {
+	static const struct {
+		int64_t gone_ms, from_ms, to_ms;
+	} T[] = {
 		{FW_HOUR_MS, 27 * FW_DAY_MS, 33 * FW_DAY_MS}, {31 * FW_DAY_MS, 55 * FW_DAY_MS, 69 * FW_DAY_MS},
-		{95 * FW_DAY_MS, 162 * FW_DAY_MS, 198 * FW_DAY_MS}, {4000 * FW_DAY_MS, 162 * FW_DAY_MS, 198 * FW_DAY_MS},
+		{95 * FW_DAY_MS, 162 * FW_DAY_MS, 198 * FW_DAY_MS},
+		{4000 * FW_DAY_MS, 162 * FW_DAY_MS, 198 * FW_DAY_MS},
 		{-FW_DAY_MS, 27 * FW_DAY_MS, 33 * FW_DAY_MS}, /* the clock was set back */
 	};
 	bool expired = _i >= 5;
@@ -593,21 +643,28 @@ START_TEST(gone_feeds_are_polled_again)
 	if (!expired)
 		fw_err_set(&V.fetch.err, FW_EGONE, "HTTP 410");
 	if (expired)
-		finish(FW_VISIT_OK, 200, "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"expired\":true,"
+		finish(FW_VISIT_OK, 200,
+			"{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"expired\":true,"
 			"\"items\":[]}");
 	else
 		finish(FW_VISIT_GONE, 410, NULL);
 	ck_assert_int_eq(V.feed.status, FW_FEED_GONE);
 	after = V.feed.due_at_ms - NOW;
-	ck_assert_msg(after >= T[_i % 5].from_ms && after <= T[_i % 5].to_ms, "%lld: %.*s", (long long)after, FW_STR_ARG(V.feed.why));
+	ck_assert_msg(after >= T[_i % 5].from_ms && after <= T[_i % 5].to_ms, "%lld: %.*s", (long long)after,
+		FW_STR_ARG(V.feed.why));
 }
 END_TEST
 
 START_TEST(adoption) /* POL-09: three redirects_seen over a day, then the new URL */
 {
-	static const struct { uint32_t n; int64_t since; const char *seen; bool adopted; const char *user, *to; } T[] = {
-		{0, 0, NULL, false},
-		{1, NOW - 2 * FW_DAY_MS, "http://b.example/feed", false},
+	static const struct {
+		uint32_t n;
+		int64_t since;
+		const char *seen;
+		bool adopted;
+		const char *user, *to;
+	} T[] = {
+		{0, 0, NULL, false}, {1, NOW - 2 * FW_DAY_MS, "http://b.example/feed", false},
 		{2, NOW - FW_DAY_MS, "http://b.example/feed", true},
 		{9, NOW - FW_HOUR_MS, "http://b.example/feed", false},
 		{9, NOW - 9 * FW_DAY_MS, "http://other.example/", false},
@@ -632,7 +689,13 @@ END_TEST
 
 START_TEST(redirects_seen) /* whether its entries are compared, and what ends the count */
 {
-	static const struct { enum fw_visit_kind kind; int64_t last_ok_ms; const char *seen, *to; bool compared, group; uint32_t n; } T[] = {
+	static const struct {
+		enum fw_visit_kind kind;
+		int64_t last_ok_ms;
+		const char *seen, *to;
+		bool compared, group;
+		uint32_t n;
+	} T[] = {
 		{FW_VISIT_OK, NOW - 1, NULL, "http://b.example/", true, true, 1},
 		{FW_VISIT_OK, 0, NULL, "http://b.example/", false, true, 1}, /* the new URL is not known yet */
 		/* certainly the same as before */
@@ -655,26 +718,33 @@ START_TEST(redirects_seen) /* whether its entries are compared, and what ends th
 }
 END_TEST
 
-#define RSS_NAMING(xml) \
+#define RSS_NAMING(xml)                                                                \
 	"<rss version='2.0' xmlns:itunes='http://www.itunes.com/dtds/podcast-1.0.dtd'" \
-	" xmlns:atom='http://www.w3.org/2005/Atom'><channel>" \
+	" xmlns:atom='http://www.w3.org/2005/Atom'><channel>"                          \
 	"<title>T</title>" xml "<item><guid>1</guid><title>one</title></item></channel></rss>"
 #define SELF(url) RSS_NAMING("<atom:link rel='self' href='" url "'/>")
 #define NEW_FEED_URL(url) "<itunes:new-feed-url>" url "</itunes:new-feed-url>"
-#define JSON_NAMING(url) "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"feed_url\":\"" url "\",\"items\":[{\"id\":\"1\"}]}"
+#define JSON_NAMING(url)                                                                        \
+	"{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"feed_url\":\"" url \
+	"\",\"items\":[{\"id\":\"1\"}]}"
 
 START_TEST(named) /* a document names its own URL: it counts as seen once, however often it is repeated */
 {
-	static const struct { const char *body, *to; } T[] = {
+	static const struct {
+		const char *body, *to;
+	} T[] = {
 		{RSS_NAMING(NEW_FEED_URL("http://b.example/feed")), "http://b.example/feed"},
 		{RSS_NAMING(NEW_FEED_URL("http://a.example/new")), "http://a.example/new"},
 		{SELF("http://b.example/feed"), "http://b.example/feed"},
 		{SELF("http://A.example/other"), NULL}, /* on the same host another spelling */
-		{RSS_NAMING("<atom:link rel='self' href='http://c.example/'/>" NEW_FEED_URL("http://b.example/feed")), "http://b.example/feed"},
+		{RSS_NAMING("<atom:link rel='self' href='http://c.example/'/>" NEW_FEED_URL("http://b.example/feed")),
+			"http://b.example/feed"},
 		{JSON_NAMING("http://a.example/new"), "http://a.example/new"},
-		{JSON_NAMING("http://a.example/feed"), NULL}, /* its own URL */
+		{JSON_NAMING("http://a.example/feed"), NULL},  /* its own URL */
 		{JSON_NAMING("http://a.example/final"), NULL}, /* where it was found */
-		{SELF("http://me:secret@b.example/feed"), NULL}, {SELF("ftp://b.example/feed"), NULL}, {DOC, NULL},
+		{SELF("http://me:secret@b.example/feed"), NULL},
+		{SELF("ftp://b.example/feed"), NULL},
+		{DOC, NULL},
 	};
 	struct fw_str to = fw_str(T[_i].to);
 
@@ -693,7 +763,13 @@ START_TEST(named_and_redirected)
 {
 	enum step { NAMES, NAMES_ANOTHER, SAYS_NOTHING, SAME, UNCHANGED, REDIRECTS, FAILS };
 	static const char TO[] = "http://b.example/feed", ANOTHER[] = "http://c.example/feed";
-	static const struct { enum step step; int hours; const char *in_sight; uint32_t n; bool compared, adopted, written; } T[] = {
+	static const struct {
+		enum step step;
+		int hours;
+		const char *in_sight;
+		uint32_t n;
+		bool compared, adopted, written;
+	} T[] = {
 		{NAMES, 0, TO, FW_REDIRECT_NAMED + 1, false, false, true},
 		{UNCHANGED, 1, TO, FW_REDIRECT_NAMED + 1, false, false, false}, /* a 304 costs no more than usual */
 		{SAME, 2, TO, FW_REDIRECT_NAMED + 1, false, false, false},
@@ -715,10 +791,18 @@ START_TEST(named_and_redirected)
 
 	fw_arena_init(&kept, 0);
 	for (size_t i = 0; i < FW_N(T); i++) {
-		static const struct { enum fw_visit_kind kind; int status; const char *body; } DO[] = {
-			[NAMES] = {FW_VISIT_OK, 200, SELF("http://b.example/feed")}, [NAMES_ANOTHER] = {FW_VISIT_OK, 200, SELF("http://c.example/feed")},
-			[SAYS_NOTHING] = {FW_VISIT_OK, 200, DOC}, [SAME] = {FW_VISIT_OK, 200, DOC}, [UNCHANGED] = {FW_VISIT_NOT_MODIFIED, 304, NULL},
-			[REDIRECTS] = {FW_VISIT_OK, 200, DOC}, [FAILS] = {FW_VISIT_HTTP, 500, NULL},
+		static const struct {
+			enum fw_visit_kind kind;
+			int status;
+			const char *body;
+		} DO[] = {
+			[NAMES] = {FW_VISIT_OK, 200, SELF("http://b.example/feed")},
+			[NAMES_ANOTHER] = {FW_VISIT_OK, 200, SELF("http://c.example/feed")},
+			[SAYS_NOTHING] = {FW_VISIT_OK, 200, DOC},
+			[SAME] = {FW_VISIT_OK, 200, DOC},
+			[UNCHANGED] = {FW_VISIT_NOT_MODIFIED, 304, NULL},
+			[REDIRECTS] = {FW_VISIT_OK, 200, DOC},
+			[FAILS] = {FW_VISIT_HTTP, 500, NULL},
 		};
 		struct visit_rules r = {.run_id = 11};
 		struct fw_feed was = WAS;
@@ -734,7 +818,8 @@ START_TEST(named_and_redirected)
 			V.fetch.final_url = V.fetch.permanent_url = fw_str(TO);
 		fw_buf_adds(&V.fetch.body, DO[T[i].step].body ? DO[T[i].step].body : "");
 		visit_finish(&V, &r, NOW + T[i].hours * FW_HOUR_MS, 42);
-		ck_assert_msg(fw_str_eq(V.feed.redirect_url, fw_str(T[i].in_sight)), "%zu: %.*s", i, FW_STR_ARG(V.feed.redirect_url));
+		ck_assert_msg(fw_str_eq(V.feed.redirect_url, fw_str(T[i].in_sight)), "%zu: %.*s", i,
+			FW_STR_ARG(V.feed.redirect_url));
 		ck_assert_msg(V.feed.redirect_n == T[i].n, "%zu: %u", i, (unsigned)V.feed.redirect_n);
 		ck_assert_msg(V.new_target == T[i].compared, "%zu", i);
 		ck_assert_msg(((V.outcome.groups & FW_GROUP_URL) != 0) == T[i].adopted, "%zu", i);
@@ -746,7 +831,7 @@ START_TEST(named_and_redirected)
 		teardown();
 		memset(&V, 0, sizeof(V));
 		V.was = &WAS;
-		}
+	}
 	fw_arena_finish(&kept);
 }
 END_TEST
@@ -777,7 +862,8 @@ START_TEST(own_network) /* a failure that is attributed to our own network charg
 	ck_assert_uint_eq(V.feed.fail_n, 2);
 	ck_assert_int_le(V.feed.due_at_ms, NOW + 10 * FW_MINUTE_MS);
 	ck_assert_ptr_nonnull(fw_str_find(V.feed.error, FW_STR("our own network")));
-	ck_assert_ptr_nonnull(fw_str_find(V.feed.why, FW_STR("our own network seems to be down, the feed is not charged: 5 min")));
+	ck_assert_ptr_nonnull(
+		fw_str_find(V.feed.why, FW_STR("our own network seems to be down, the feed is not charged: 5 min")));
 	ck_assert_ptr_nonnull(fw_str_find(V.feed.error, FW_STR("name servers")));
 }
 END_TEST
@@ -816,10 +902,18 @@ END_TEST
  */
 START_TEST(clock_jumps)
 {
-	static const int64_t JUMP[] = {0, FW_HOUR_MS, -FW_HOUR_MS, 3650 * FW_DAY_MS, -3650 * FW_DAY_MS, -NOW, INT64_C(253402300799000) - NOW};
+	static const int64_t JUMP[] = {
+		0, FW_HOUR_MS, -FW_HOUR_MS, 3650 * FW_DAY_MS, -3650 * FW_DAY_MS, -NOW, INT64_C(253402300799000) - NOW};
 	int64_t now_ms = NOW + JUMP[_i % 7];
-	static const struct { enum fw_visit_kind kind; int status; } ANSWER[] = {
-		{FW_VISIT_OK, 200}, {FW_VISIT_NOT_MODIFIED, 304}, {FW_VISIT_HTTP, 429}, {FW_VISIT_DNS, 0}, {FW_VISIT_GONE, 410},
+	static const struct {
+		enum fw_visit_kind kind;
+		int status;
+	} ANSWER[] = {
+		{FW_VISIT_OK, 200},
+		{FW_VISIT_NOT_MODIFIED, 304},
+		{FW_VISIT_HTTP, 429},
+		{FW_VISIT_DNS, 0},
+		{FW_VISIT_GONE, 410},
 	};
 	struct visit_rules r = {.run_id = 11};
 	enum fw_visit_kind kind = ANSWER[_i / 7].kind;
@@ -845,7 +939,12 @@ START_TEST(clock_jumps)
 	visit_learn_host(&V, &r, now_ms);
 	visit_finish(&V, &r, now_ms, 42);
 	ck_assert_int_gt(V.feed.due_at_ms, now_ms + FW_MINUTE_MS);
-	ck_assert_int_le(V.feed.due_at_ms, now_ms + (kind == FW_VISIT_GONE ? 200 : kind == FW_VISIT_HTTP ? 8 : 3) * FW_DAY_MS);
+	ck_assert_int_le(V.feed.due_at_ms,
+		now_ms +
+			(kind == FW_VISIT_GONE                ? 200 :
+					kind == FW_VISIT_HTTP ? 8 :
+								3) *
+				FW_DAY_MS);
 	ck_assert_int_le(V.cooldown_until_ms, now_ms + 7 * FW_DAY_MS);
 	ck_assert(fw_str_eq(V.feed.url, WAS.url));
 }
@@ -853,7 +952,10 @@ END_TEST
 
 START_TEST(absurd_headers) /* each value is limited and reported, or ignored */
 {
-	static const struct { const char *cache_control, *retry_after, *expires, *age; int64_t from_ms, to_ms; } T[] = {
+	static const struct {
+		const char *cache_control, *retry_after, *expires, *age;
+		int64_t from_ms, to_ms;
+	} T[] = {
 		{"max-age=1000000000000", NULL, NULL, NULL, 23 * FW_HOUR_MS, 27 * FW_HOUR_MS},
 		{"max-age=-5", NULL, NULL, NULL, 5 * FW_HOUR_MS, 14 * FW_HOUR_MS},
 		{"max-age=3600", NULL, NULL, "99999999999999999999999", 5 * FW_HOUR_MS, 14 * FW_HOUR_MS},
@@ -871,7 +973,8 @@ START_TEST(absurd_headers) /* each value is limited and reported, or ignored */
 	V.fetch.h_age = fw_str(T[_i].age);
 	finish(FW_VISIT_OK, 200, DOC);
 	after = V.feed.due_at_ms - NOW;
-	ck_assert_msg(after >= T[_i].from_ms && after <= T[_i].to_ms, "%lld: %.*s", (long long)after, FW_STR_ARG(V.feed.why));
+	ck_assert_msg(
+		after >= T[_i].from_ms && after <= T[_i].to_ms, "%lld: %.*s", (long long)after, FW_STR_ARG(V.feed.why));
 }
 END_TEST
 

@@ -24,8 +24,12 @@ static struct fw_err err;
 
 static struct sub_desired desired(uint32_t hubs)
 {
-	return (struct sub_desired){.feed_id = 7, .hub = {FW_STR("https://hub.example/"), FW_STR("https://other.example/"), FW_STR("https://third.example/")},
-		.hub_n = hubs, .topic = FW_STR("https://pub.example/feed"), .base = BASE};
+	return (struct sub_desired){.feed_id = 7,
+		.hub = {FW_STR("https://hub.example/"), FW_STR("https://other.example/"),
+			FW_STR("https://third.example/")},
+		.hub_n = hubs,
+		.topic = FW_STR("https://pub.example/feed"),
+		.base = BASE};
 }
 
 static bool says(const struct sub *s, const char *words)
@@ -81,7 +85,8 @@ END_TEST
 
 START_TEST(renewed_before_the_end) /* WSB-07 */
 {
-	static const int64_t LEASE[] = {10 * 1000, 10 * FW_MINUTE_MS, 2 * FW_HOUR_MS, FW_DAY_MS, 10 * FW_DAY_MS, 90 * FW_DAY_MS};
+	static const int64_t LEASE[] = {
+		10 * 1000, 10 * FW_MINUTE_MS, 2 * FW_HOUR_MS, FW_DAY_MS, 10 * FW_DAY_MS, 90 * FW_DAY_MS};
 	int64_t seen[FW_N(LEASE)] = {0};
 
 	for (uint64_t rnd = 0; rnd < 2000; rnd++) {
@@ -314,7 +319,11 @@ END_TEST
 
 START_TEST(leases_of_liars)
 {
-	static const struct { const char *said; int64_t requested_ms, want_ms; const char *words; } T[] = {
+	static const struct {
+		const char *said;
+		int64_t requested_ms, want_ms;
+		const char *words;
+	} T[] = {
 		{"864000", 10 * FW_DAY_MS, 10 * FW_DAY_MS, ""},
 		{"86400", 10 * FW_DAY_MS, FW_DAY_MS, ""},
 		{" 3600 ", 10 * FW_DAY_MS, FW_HOUR_MS, ""},
@@ -345,8 +354,19 @@ END_TEST
 
 /* ---- malicious hubs -------------------------------------------------------------------------- */
 
-enum lie { HONEST, DENIES_AFTERWARDS, LEASE_OF_A_SECOND, NEVER_VERIFIES, SAYS_500, VERIFIES_AND_SAYS_500, RETRY_AT_ONCE, VERIFIES_EVERY_OTHER,
-	TOPIC_FLIPS, HUB_COMES_AND_GOES, LIE_N };
+enum lie {
+	HONEST,
+	DENIES_AFTERWARDS,
+	LEASE_OF_A_SECOND,
+	NEVER_VERIFIES,
+	SAYS_500,
+	VERIFIES_AND_SAYS_500,
+	RETRY_AT_ONCE,
+	VERIFIES_EVERY_OTHER,
+	TOPIC_FLIPS,
+	HUB_COMES_AND_GOES,
+	LIE_N
+};
 
 struct world {
 	struct sub s;
@@ -354,7 +374,7 @@ struct world {
 	int64_t rate_ms, asked[4096];
 	size_t asked_n;
 	int64_t looked_ms;
-	bool braked;               /* and the reason names it */
+	bool braked; /* and the reason names it */
 };
 
 /* The hub's reaction to a request. */
@@ -373,8 +393,12 @@ static void lie(struct world *k, enum lie how, int64_t at, uint64_t rnd)
 		sub_verified(&k->s, at, how == LEASE_OF_A_SECOND ? sub_lease_ms(FW_STR("1"), 10 * DAY, why) : DAY, rnd);
 		sub_responded(&k->s, &k->w, NULL, 0, at, rnd);
 		break;
-	case SAYS_500: sub_responded(&k->s, &k->w, "HTTP 500", 0, at, rnd); break;
-	case RETRY_AT_ONCE: sub_responded(&k->s, &k->w, "HTTP 503", 1, at, rnd); break;
+	case SAYS_500:
+		sub_responded(&k->s, &k->w, "HTTP 500", 0, at, rnd);
+		break;
+	case RETRY_AT_ONCE:
+		sub_responded(&k->s, &k->w, "HTTP 503", 1, at, rnd);
+		break;
 	case VERIFIES_AND_SAYS_500:
 		sub_verified(&k->s, at, 300 * 1000, rnd);
 		sub_responded(&k->s, &k->w, "HTTP 500", 0, at, rnd);
@@ -385,8 +409,12 @@ static void lie(struct world *k, enum lie how, int64_t at, uint64_t rnd)
 		else
 			sub_responded(&k->s, &k->w, NULL, 0, at, rnd);
 		break;
-	case NEVER_VERIFIES: sub_responded(&k->s, &k->w, NULL, 0, at, rnd); break;
-	default: sub_verified(&k->s, at, 10 * DAY, rnd); break;
+	case NEVER_VERIFIES:
+		sub_responded(&k->s, &k->w, NULL, 0, at, rnd);
+		break;
+	default:
+		sub_verified(&k->s, at, 10 * DAY, rnd);
+		break;
 	}
 }
 
@@ -394,7 +422,8 @@ static void lie(struct world *k, enum lie how, int64_t at, uint64_t rnd)
 static void fetched(struct world *k, enum lie how, int64_t at)
 {
 	if (how == TOPIC_FLIPS) {
-		k->w.topic = at / (10 * FW_MINUTE_MS) % 2 ? FW_STR("https://pub.example/odd") : FW_STR("https://pub.example/even");
+		k->w.topic = at / (10 * FW_MINUTE_MS) % 2 ? FW_STR("https://pub.example/odd") :
+							    FW_STR("https://pub.example/even");
 	} else if (how == HUB_COMES_AND_GOES) {
 		k->w.hub_n = k->w.hub_n ? 0 : 1;
 	}
@@ -445,7 +474,12 @@ static size_t worst_day(const struct world *k)
 /* the limit for each hub: whatever it does, it gets 20 requests in 24 hours at most */
 START_TEST(malicious_hubs_get_few_requests)
 {
-	static const struct { enum lie how; size_t day, month; bool braked; const char *words; } T[] = {
+	static const struct {
+		enum lie how;
+		size_t day, month;
+		bool braked;
+		const char *words;
+	} T[] = {
 		{HONEST, 1, 5, false, ""},
 		{DENIES_AFTERWARDS, 1, 5, false, "the hub refused: no"},
 		{LEASE_OF_A_SECOND, 20, 370, true, NULL},
@@ -462,9 +496,10 @@ START_TEST(malicious_hubs_get_few_requests)
 	ck_assert_uint_eq(FW_N(T), LIE_N);
 	for (size_t i = 0; i < FW_N(T); i++) {
 		live(&k, T[i].how, 1);
-		ck_assert_msg(k.asked_n > 0 && worst_day(&k) <= T[i].day && k.asked_n <= T[i].month, "lie %d: %zu a day, %zu a month", (int)T[i].how,
-			worst_day(&k), k.asked_n);
-		ck_assert_msg(!T[i].words || (*T[i].words ? says(&k.s, T[i].words) : !k.s.why[0]), "lie %d: %s", (int)T[i].how, k.s.why);
+		ck_assert_msg(k.asked_n > 0 && worst_day(&k) <= T[i].day && k.asked_n <= T[i].month,
+			"lie %d: %zu a day, %zu a month", (int)T[i].how, worst_day(&k), k.asked_n);
+		ck_assert_msg(!T[i].words || (*T[i].words ? says(&k.s, T[i].words) : !k.s.why[0]), "lie %d: %s",
+			(int)T[i].how, k.s.why);
 		ck_assert_msg(k.braked == T[i].braked, "lie %d", (int)T[i].how);
 		live(&k, T[i].how, 3); /* several hubs do not raise it */
 		ck_assert_uint_le(worst_day(&k), 20);
@@ -485,7 +520,7 @@ START_TEST(the_brake)
 	ck_assert_int_eq(s.next_ms, NOW + gap);
 	ck_assert(!sub_rate_take(&s, &rate_ms, gap, NOW + gap - 1));
 	ck_assert(sub_rate_take(&s, &rate_ms, gap, NOW + gap));
-	ck_assert(!sub_rate_take(&s, &rate_ms, gap, NOW - 3650 * DAY)); /* the clock was set back by ten years */
+	ck_assert(!sub_rate_take(&s, &rate_ms, gap, NOW - 3650 * DAY));      /* the clock was set back by ten years */
 	ck_assert(sub_rate_take(&s, &rate_ms, gap, NOW - 3650 * DAY + gap)); /* no longer than usual */
 	ck_assert(sub_rate_take(&s, &rate_ms, gap, NOW + 3650 * DAY));
 	s.state = FW_WEBSUB_REQUESTED;
@@ -575,24 +610,41 @@ START_TEST(signatures) /* WSB-10 */
 	 * HMAC of the well-known sentence with "key": published test vectors; sha384 and sha512 by
 	 * openssl dgst -hmac
 	 */
-	static const struct { const char *header; bool good; } T[] = {
-		{"sha1=" SHA1, true}, {"SHA1=" SHA1, true}, {"sha256=" SHA256, true}, {" sha256 = " SHA256 " ", true},
+	static const struct {
+		const char *header;
+		bool good;
+	} T[] = {
+		{"sha1=" SHA1, true},
+		{"SHA1=" SHA1, true},
+		{"sha256=" SHA256, true},
+		{" sha256 = " SHA256 " ", true},
 		{"sha256=F7BC83F430538424B13298E6AA6FB143EF4D59A14946175997479DBC2D1A3CD8", true},
-		{"sha256=" SHA256 "0000", false}, {"sha256=", false}, {"sha256", false}, {"", false}, {"=", false},
-		{"sha1=" SHA256, false}, {"sha256=" SHA1, false}, {"md5=80070713463e7749b90c2dc24911e275", false}, {"sha224=" SHA1, false},
+		{"sha256=" SHA256 "0000", false},
+		{"sha256=", false},
+		{"sha256", false},
+		{"", false},
+		{"=", false},
+		{"sha1=" SHA256, false},
+		{"sha256=" SHA1, false},
+		{"md5=80070713463e7749b90c2dc24911e275", false},
+		{"sha224=" SHA1, false},
 		{"sha256=g7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd8", false},
 		{"sha256=f7bc83f430538424b13298e6aa6fb143ef4d59a14946175997479dbc2d1a3cd9", false},
 	};
 	struct fw_str body = FW_STR("The quick brown fox jumps over the lazy dog");
 
 	for (size_t i = 0; i < FW_N(T); i++)
-		ck_assert_msg(signature_is_valid(fw_str(T[i].header), FW_STR("key"), body) == T[i].good, "%s", T[i].header);
-	ck_assert(signature_is_valid(FW_STR("sha384=d7f4727e2c0b39ae0f1e40cc96f60242d5b7801841cea6fc592c5d3e1ae50700582a96cf35e1e55"
-		"4995fe4e03381c237"),
+		ck_assert_msg(
+			signature_is_valid(fw_str(T[i].header), FW_STR("key"), body) == T[i].good, "%s", T[i].header);
+	ck_assert(signature_is_valid(
+		FW_STR("sha384=d7f4727e2c0b39ae0f1e40cc96f60242d5b7801841cea6fc592c5d3e1ae50700582a96cf35e1e55"
+		       "4995fe4e03381c237"),
 		FW_STR("key"), body));
-	ck_assert(signature_is_valid(FW_STR("sha512=b42af09057bac1e2d41708e48a902e09b5ff7f12ab428a4fe86653c73dd248fb82f948a549f7b79"
-		"1a5b41915ee4d1ec3935357e4"
-		"e2317250d0372afa2ebeeb3a"), FW_STR("key"), body));
+	ck_assert(signature_is_valid(
+		FW_STR("sha512=b42af09057bac1e2d41708e48a902e09b5ff7f12ab428a4fe86653c73dd248fb82f948a549f7b79"
+		       "1a5b41915ee4d1ec3935357e4"
+		       "e2317250d0372afa2ebeeb3a"),
+		FW_STR("key"), body));
 	ck_assert(!signature_is_valid(FW_STR("sha256=" SHA256), FW_STR("kez"), body));
 	ck_assert(!signature_is_valid(FW_STR("sha256=" SHA256), FW_STR(""), body));
 	ck_assert(!signature_is_valid(FW_STR("sha256=" SHA256), FW_STR("key"), FW_STR("")));
@@ -630,7 +682,11 @@ START_TEST(one_key_for_all)
 {
 	unsigned char a[SUB_KEY_LEN], b[SUB_KEY_LEN];
 	struct fw_store *st;
-	struct fw_record r = {.kind = WEBSUB_RECORD_KIND, .key = FW_STR("key"), .value = FW_STR("short"), .at_ms = NOW, .until_ms = FW_NO_DATE};
+	struct fw_record r = {.kind = WEBSUB_RECORD_KIND,
+		.key = FW_STR("key"),
+		.value = FW_STR("short"),
+		.at_ms = NOW,
+		.until_ms = FW_NO_DATE};
 
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	OK(websub_record_mac_key(st, a, &err));
@@ -663,8 +719,9 @@ END_TEST
 
 START_TEST(addresses)
 {
-	static const char *const BAD[] = {"", "example.org", "ftp://example.org/", "https://", "https://u:p@example.org/", "https://e.org/?x", "https://e.org/#x",
-		"https://e.org:0/", "https://e.org:99999/", "https://e.org/\351/"};
+	static const char *const BAD[] = {"", "example.org", "ftp://example.org/", "https://",
+		"https://u:p@example.org/", "https://e.org/?x", "https://e.org/#x", "https://e.org:0/",
+		"https://e.org:99999/", "https://e.org/\351/"};
 	struct fw_buf b = FW_BUF_INIT(0);
 
 	OK(callback_base("https://e.org", &b, &err));
@@ -682,10 +739,14 @@ END_TEST
 
 START_TEST(hubs_of_feeds) /* WSB-01, WSB-02 */
 {
-	struct fw_feed f = {.id = 7, .status = FW_FEED_ACTIVE, .url = FW_STR("http://p.example/f"), .hub = FW_STR("https://one.example/"),
-		.topic = FW_STR("http://p.example/self"), .extra = FW_STR("{\"hubs\":[{\"type\":\"WebSub\",\"url\":\"https://one.example/\"},"
-		"{\"type\":\"rssCloud\",\"url\":\"https://not.example/\"},"
-		"{\"url\":\"https://two.example/\"},{\"url\":\"gopher://x/\"},{\"url\":7}]}")};
+	struct fw_feed f = {.id = 7,
+		.status = FW_FEED_ACTIVE,
+		.url = FW_STR("http://p.example/f"),
+		.hub = FW_STR("https://one.example/"),
+		.topic = FW_STR("http://p.example/self"),
+		.extra = FW_STR("{\"hubs\":[{\"type\":\"WebSub\",\"url\":\"https://one.example/\"},"
+				"{\"type\":\"rssCloud\",\"url\":\"https://not.example/\"},"
+				"{\"url\":\"https://two.example/\"},{\"url\":\"gopher://x/\"},{\"url\":7}]}")};
 	struct sub_desired w;
 	struct fw_arena a;
 	uint64_t hash;
@@ -693,7 +754,8 @@ START_TEST(hubs_of_feeds) /* WSB-01, WSB-02 */
 	fw_arena_init(&a, 0);
 	sub_desired_of_feed(&f, BASE, &a, &w);
 	ck_assert_uint_eq(w.hub_n, 2);
-	ck_assert(fw_str_eq(w.hub[0], FW_STR("https://one.example/")) && fw_str_eq(w.hub[1], FW_STR("https://two.example/")));
+	ck_assert(fw_str_eq(w.hub[0], FW_STR("https://one.example/")) &&
+		fw_str_eq(w.hub[1], FW_STR("https://two.example/")));
 	ck_assert(fw_str_eq(w.topic, FW_STR("http://p.example/self")));
 	ck_assert(!w.cloud);
 	hash = sub_desired_hash(&w);
@@ -725,9 +787,13 @@ END_TEST
 
 START_TEST(clouds)
 {
-	static const struct { const char *members, *want; } T[] = {
-		{"\"domain\":\"rpc.example\",\"port\":5337,\"path\":\"/pleaseNotify\",\"protocol\":\"http-post\"", "http://rpc.example:5337/pleaseNotify"},
-		{"\"domain\":\"rpc.example\",\"port\":443,\"path\":\"pleaseNotify\",\"protocol\":\"HTTP-POST\"", "https://rpc.example:443/pleaseNotify"},
+	static const struct {
+		const char *members, *want;
+	} T[] = {
+		{"\"domain\":\"rpc.example\",\"port\":5337,\"path\":\"/pleaseNotify\",\"protocol\":\"http-post\"",
+			"http://rpc.example:5337/pleaseNotify"},
+		{"\"domain\":\"rpc.example\",\"port\":443,\"path\":\"pleaseNotify\",\"protocol\":\"HTTP-POST\"",
+			"https://rpc.example:443/pleaseNotify"},
 		{"\"domain\":\"rpc.example\",\"port\":80,\"protocol\":\"https-post\"", "https://rpc.example:80/"},
 		{"\"domain\":\"rpc.example\",\"port\":80,\"path\":\"/RPC2\",\"protocol\":\"xml-rpc\"", NULL},
 		{"\"domain\":\"rpc.example\",\"port\":0,\"path\":\"/\",\"protocol\":\"http-post\"", NULL},
@@ -741,18 +807,24 @@ START_TEST(clouds)
 	fw_arena_init(&a, 0);
 	for (size_t i = 0; i < FW_N(T); i++) {
 		struct fw_str extra = fw_str(fw_arena_printf(&a, "{\"_feedwheel\":{\"cloud\":{%s}}}", T[i].members));
-		struct fw_feed f = {.id = 7, .status = FW_FEED_ACTIVE, .url = FW_STR("http://p.example/f"), .topic = FW_STR("http://x/"), .extra = extra};
+		struct fw_feed f = {.id = 7,
+			.status = FW_FEED_ACTIVE,
+			.url = FW_STR("http://p.example/f"),
+			.topic = FW_STR("http://x/"),
+			.extra = extra};
 		struct sub_desired w;
 
 		sub_desired_of_feed(&f, BASE, &a, &w);
 		ck_assert_uint_eq(w.hub_n, T[i].want ? 1 : 0);
-		ck_assert(!T[i].want || (w.cloud && fw_str_eq(w.hub[0], fw_str(T[i].want)) && fw_str_eq(w.topic, f.url)));
+		ck_assert(
+			!T[i].want || (w.cloud && fw_str_eq(w.hub[0], fw_str(T[i].want)) && fw_str_eq(w.topic, f.url)));
 		f.hub = FW_STR("https://hub.example/"); /* a hub comes first */
 		sub_desired_of_feed(&f, BASE, &a, &w);
 		ck_assert(!w.cloud && w.hub_n == 1);
 	}
 	cloud_form_write(&s, FW_STR("abc"), &b);
-	ck_assert_str_eq(b.p, "notifyProcedure=&protocol=https-post&domain=us.example&port=443&"
+	ck_assert_str_eq(b.p,
+		"notifyProcedure=&protocol=https-post&domain=us.example&port=443&"
 		"path=%2Fsub%2Fwebsub%2Fabc&url1=http%3A%2F%2Fp.example%2Ff%3Fa%3Db");
 	ck_assert(cloud_is_refused(FW_STR("<notifyResult success=\"false\" msg=\"no\"/>")));
 	ck_assert(cloud_is_refused(FW_STR("{\"success\": false}")));
@@ -779,8 +851,13 @@ static void setup(void)
 	OK(fw_config_create(&config, &err));
 	OK(fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err));
 	OK(fw_store_subscribe(st, &n, 1, &err));
-	cb = (struct callback){.token = fw_str(TOKEN), .feed_id = 1, .state = CALLBACK_REQUESTED, .hub = FW_STR("https://hub.example/"),
-		.topic = FW_STR("https://a.example/feed"), .secret = FW_STR("geheim"), .lease_requested_ms = 10 * DAY};
+	cb = (struct callback){.token = fw_str(TOKEN),
+		.feed_id = 1,
+		.state = CALLBACK_REQUESTED,
+		.hub = FW_STR("https://hub.example/"),
+		.topic = FW_STR("https://a.example/feed"),
+		.secret = FW_STR("geheim"),
+		.lease_requested_ms = 10 * DAY};
 	OK(websub_record_callback_put(st, &cb, NOW, &err));
 }
 
@@ -804,18 +881,22 @@ START_TEST(what_is_kept_comes_back)
 	(void)fw_snprintf(s.why, sizeof(s.why), "a \"word\" \xc3\xa9");
 	OK(websub_record_sub_put(st, &s, NOW, &err));
 	OK(websub_record_sub_get(st, 7, &arena, &got, &err));
-	ck_assert(fw_str_eq(got.hub, s.hub) && fw_str_eq(got.topic, s.topic) && fw_str_eq(got.token, s.token) && fw_str_eq(got.base, s.base));
+	ck_assert(fw_str_eq(got.hub, s.hub) && fw_str_eq(got.topic, s.topic) && fw_str_eq(got.token, s.token) &&
+		fw_str_eq(got.base, s.base));
 	ck_assert(fw_str_eq(got.renewal, s.renewal));
 	ck_assert(got.accepted && got.held && got.cloud);
 	ck_assert_str_eq(got.why, s.why);
 	got.hub = s.hub, got.topic = s.topic, got.token = s.token, got.base = s.base;
-	ck_assert(got.next_ms == s.next_ms && got.until_ms == s.until_ms && got.since_ms == s.since_ms && got.verified_ms == s.verified_ms &&
-		got.missed_n == 2 && got.distrust_ms == s.distrust_ms && got.state == s.state && got.requested_ms == s.requested_ms);
+	ck_assert(got.next_ms == s.next_ms && got.until_ms == s.until_ms && got.since_ms == s.since_ms &&
+		got.verified_ms == s.verified_ms && got.missed_n == 2 && got.distrust_ms == s.distrust_ms &&
+		got.state == s.state && got.requested_ms == s.requested_ms);
 	ck_assert_int_eq(websub_record_sub_get(st, 8, &arena, &got, &err), FW_ENOTFOUND);
 	ck_assert_int_eq(got.feed_id, 0);
 	OK(websub_record_callback_get(st, fw_str(TOKEN), &arena, &back, &err));
-	ck_assert(fw_str_eq(back.secret, cb.secret) && fw_str_eq(back.topic, cb.topic) && back.lease_requested_ms == 10 * DAY && back.feed_id == 1);
-	ck_assert(!websub_record_sub_read(FW_STR("{}"), &arena, &got) && !websub_record_sub_read(FW_STR("["), &arena, &got) &&
+	ck_assert(fw_str_eq(back.secret, cb.secret) && fw_str_eq(back.topic, cb.topic) &&
+		back.lease_requested_ms == 10 * DAY && back.feed_id == 1);
+	ck_assert(!websub_record_sub_read(FW_STR("{}"), &arena, &got) &&
+		!websub_record_sub_read(FW_STR("["), &arena, &got) &&
 		!websub_record_sub_read(FW_STR("{\"feed\":1,\"state\":\"x\"}"), &arena, &got));
 	ck_assert(!websub_record_callback_read(FW_STR("{\"feed\":\"1\",\"state\":\"asked\"}"), &arena, &back));
 }
@@ -823,8 +904,12 @@ END_TEST
 
 static struct fw_str intend(const char *mode, const char *topic, const char *challenge, const char *lease)
 {
-	struct fw_websub_intent in = {.token = fw_str(TOKEN), .mode = fw_str(mode), .topic = fw_str(topic), .challenge = fw_str(challenge),
-		.lease = fw_str(lease), .reason = FW_STR("spam\0\377")};
+	struct fw_websub_intent in = {.token = fw_str(TOKEN),
+		.mode = fw_str(mode),
+		.topic = fw_str(topic),
+		.challenge = fw_str(challenge),
+		.lease = fw_str(lease),
+		.reason = FW_STR("spam\0\377")};
 	struct fw_str answer;
 
 	OK(fw_websub_intent(st, &in, NOW, &answer, &err));
@@ -1002,7 +1087,8 @@ START_TEST(lists)
 
 		s.feed_id = i;
 		OK(websub_record_sub_put(st, &s, NOW, &err));
-		OK(websub_record_message_put(st, i, "look", NULL, NOW, &err)); /* similar keys that are not records of it */
+		OK(websub_record_message_put(
+			st, i, "look", NULL, NOW, &err)); /* similar keys that are not records of it */
 		OK(websub_record_counts_add(st, &(struct counts){.feed_id = i, .new_n = 1}, NOW, &err));
 	}
 	listed = 0;
@@ -1015,12 +1101,17 @@ END_TEST
 
 START_TEST(workers_tell)
 {
-	struct fw_feed was = {.id = 1, .push_until_ms = INT64_MAX, .last_ok_ms = 5, .hub = FW_STR("https://hub.example/")}, is = was;
+	struct fw_feed was = {.id = 1,
+			       .push_until_ms = INT64_MAX,
+			       .last_ok_ms = 5,
+			       .hub = FW_STR("https://hub.example/")},
+		       is = was;
 	struct fw_outcome o = {.feed_id = 1, .feed = &is, .visit = {.kind = FW_VISIT_OK, .at_ms = NOW, .new_n = 2}};
 	struct fw_feed f = {.id = 1, .push_until_ms = NOW};
 	struct fw_record r;
 	struct missed m;
-	const struct websub_record_key missed = websub_record_key("ask", 1, "missed"), look = websub_record_key("ask", 1, "look");
+	const struct websub_record_key missed = websub_record_key("ask", 1, "missed"),
+				       look = websub_record_key("ask", 1, "look");
 
 	OK(fw_store_feed_set(st, &f, FW_SET_PUSH, &err));
 	fw_websub_visited(st, config, &was, &o); /* without websub_url: a missed publication is noted all the same */
@@ -1031,12 +1122,14 @@ START_TEST(workers_tell)
 	OK(websub_record_remove(st, missed.text, &err));
 	o.visit.new_n = 0;
 	fw_websub_visited(st, config, &was, &o);
-	ck_assert_int_eq(fw_store_record_get(st, WEBSUB_RECORD_KIND, fw_str(missed.text), &arena, &r, &err), FW_ENOTFOUND);
+	ck_assert_int_eq(
+		fw_store_record_get(st, WEBSUB_RECORD_KIND, fw_str(missed.text), &arena, &r, &err), FW_ENOTFOUND);
 	is.hub = FW_STR("https://other.example/");
 	o.groups = FW_GROUP_META;
 	fw_websub_visited(st, config, &was, &o);
 	/* a scan finds it */
-	ck_assert_int_eq(fw_store_record_get(st, WEBSUB_RECORD_KIND, fw_str(look.text), &arena, &r, &err), FW_ENOTFOUND);
+	ck_assert_int_eq(
+		fw_store_record_get(st, WEBSUB_RECORD_KIND, fw_str(look.text), &arena, &r, &err), FW_ENOTFOUND);
 	OK(fw_config_set(config, "websub_url", "https://us.example/", NULL, &err));
 	fw_websub_visited(st, config, &was, &o);
 	OK(fw_store_record_get(st, WEBSUB_RECORD_KIND, fw_str(look.text), &arena, &r, &err));
@@ -1045,12 +1138,14 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const RULE[] = {desired_subscriptions, renewed_before_the_end, renewal_keeps_what_is, renewal_not_verified, verified_before_the_answer, never_verified, several_hubs,
-		denied_at_any_time, retry_after_counts, trust, by_hand, cloud_renews_daily, leases_of_liars, malicious_hubs_get_few_requests, the_brake, a_refusal_holds_for_a_week,
-		off_is_off, hubs_that_fail_for_all, forms, signatures,
-		callbacks_cannot_be_guessed, one_key_for_all, lost_callbacks, addresses, hubs_of_feeds, clouds};
-	const TTest *const KEPT[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_classified, clouds_ping, a_hint_has_the_feed_polled, lists,
-		workers_tell};
+	const TTest *const RULE[] = {desired_subscriptions, renewed_before_the_end, renewal_keeps_what_is,
+		renewal_not_verified, verified_before_the_answer, never_verified, several_hubs, denied_at_any_time,
+		retry_after_counts, trust, by_hand, cloud_renews_daily, leases_of_liars,
+		malicious_hubs_get_few_requests, the_brake, a_refusal_holds_for_a_week, off_is_off,
+		hubs_that_fail_for_all, forms, signatures, callbacks_cannot_be_guessed, one_key_for_all, lost_callbacks,
+		addresses, hubs_of_feeds, clouds};
+	const TTest *const KEPT[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_classified, clouds_ping,
+		a_hint_has_the_feed_polled, lists, workers_tell};
 	Suite *s = suite_create("websub");
 	TCase *rules = tcase_create("rules"), *kept = tcase_create("kept");
 

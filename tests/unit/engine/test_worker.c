@@ -6,8 +6,8 @@
  * The linker replaces (--wrap) the clocks, the transfers, the loop's timers and wake-ups, and the
  * opening of the store. All else is real. SQLite uses the simulated clock too (by a VFS). Workers
  * are frozen, killed, cut off from their store and told to leave. Meanwhile the requests to each
- * host are checked: never more at once than host_concurrency, never closer than host_gap_ms, over all
- * workers.
+ * host are checked: never more at once than host_concurrency, never closer than host_gap_ms, over
+ * all workers.
  */
 #include <check.h>
 #include <sqlite3.h>
@@ -29,8 +29,8 @@
 #define FEEDS 2000
 #define FLIGHTS 1024
 #define TIMERS 4
-#define ENTRY_MS (5 * FW_MINUTE_MS)    /* each feed has a new entry this often */
-#define SHOWN 40                       /* entries in a document */
+#define ENTRY_MS (5 * FW_MINUTE_MS) /* each feed has a new entry this often */
+#define SHOWN 40                    /* entries in a document */
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
 
 struct timer {
@@ -49,9 +49,9 @@ struct sim { /* a worker */
 	struct timer timer[TIMERS];
 	bool begun, ended, woken;
 	int code;
-	int64_t frozen_ms;          /* until then */
+	int64_t frozen_ms;                       /* until then */
 	int64_t store_at_ms, tick_at_ms, cut_ms; /* cut off from its store until then */
-	uint64_t seen;              /* store_steps when it last looked for changes */
+	uint64_t seen;                           /* store_steps when it last looked for changes */
 };
 
 struct flight {
@@ -66,7 +66,7 @@ struct feed {
 	char url[80];
 	int host;
 	int64_t take_ms;
-	int status;               /* 0: 200 or 304 */
+	int status; /* 0: 200 or 304 */
 	int64_t retry_after_s;
 	unsigned sent_n;
 };
@@ -78,7 +78,10 @@ static struct flight flights[FLIGHTS];
 static size_t flight_n;
 static struct feed feeds[FEEDS];
 static int feed_n;
-static struct { int64_t sent_ms; unsigned in_flight; } hosts[FEEDS];
+static struct {
+	int64_t sent_ms;
+	unsigned in_flight;
+} hosts[FEEDS];
 static bool budget_is_watched;
 static struct fw_config *config;
 static struct fw_err err;
@@ -150,7 +153,8 @@ int __wrap_fw_fetch_start(struct fw_fetcher *fr, struct fw_fetch *f, struct fw_e
 	at->end_ms = at->send_ms + feeds[at->feed].take_ms;
 	f->visit.at_ms = __wrap_fw_now_ms();
 	for (size_t i = 0; i + 1 < flight_n; i++)
-		ck_assert_msg(flights[i].feed != at->feed || flights[i].of != at->of || flights[i].of->ended, "one feed is fetched twice at once");
+		ck_assert_msg(flights[i].feed != at->feed || flights[i].of != at->of || flights[i].of->ended,
+			"one feed is fetched twice at once");
 	return 0;
 }
 
@@ -251,17 +255,20 @@ static int cut_commit(struct store *st, struct store_commit *c, struct fw_err *e
 	return is_cut() ? CUT(e) : store_sqlite.commit(st, c, e);
 }
 
-static int cut_record_put(struct store *st, const struct fw_record *r, bool if_absent, bool wake, bool *was, struct fw_err *e)
+static int cut_record_put(
+	struct store *st, const struct fw_record *r, bool if_absent, bool wake, bool *was, struct fw_err *e)
 {
 	return is_cut() ? CUT(e) : store_sqlite.record_put(st, r, if_absent, wake, was, e);
 }
 
-static int cut_record_list(struct store *st, const struct store_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *e)
+static int cut_record_list(
+	struct store *st, const struct store_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *e)
 {
 	return is_cut() ? CUT(e) : store_sqlite.record_list(st, q, cb, ctx, e);
 }
 
-static int cut_feed_list(struct store *st, const struct store_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *e)
+static int cut_feed_list(
+	struct store *st, const struct store_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *e)
 {
 	return is_cut() ? CUT(e) : store_sqlite.feed_list(st, q, cb, ctx, e);
 }
@@ -291,7 +298,8 @@ static void document(const struct feed *at, int64_t newest, struct fw_buf *b)
 {
 	fw_buf_adds(b, "<rss version='2.0'><channel><title>T</title>");
 	for (int64_t n = newest; n > newest - SHOWN && n > 0; n--)
-		fw_buf_addf(b, "<item><guid isPermaLink='false'>%s#%lld</guid><title>%lld</title></item>", at->url, (long long)n, (long long)n);
+		fw_buf_addf(b, "<item><guid isPermaLink='false'>%s#%lld</guid><title>%lld</title></item>", at->url,
+			(long long)n, (long long)n);
 	fw_buf_adds(b, "</channel></rss>");
 }
 
@@ -342,8 +350,8 @@ static void flight_send(size_t i)
 	at->sent = true;
 	sent_n++;
 	feeds[at->feed].sent_n++;
-	ck_assert_msg(mono_ms - hosts[host].sent_ms >= config->host_gap_ms, "host %d was asked again after %lld ms", host,
-		(long long)(mono_ms - hosts[host].sent_ms));
+	ck_assert_msg(mono_ms - hosts[host].sent_ms >= config->host_gap_ms, "host %d was asked again after %lld ms",
+		host, (long long)(mono_ms - hosts[host].sent_ms));
 	hosts[host].sent_ms = mono_ms;
 	hosts[host].in_flight++;
 	ck_assert(!budget_is_watched || (int64_t)hosts[host].in_flight <= config->host_concurrency);
@@ -382,7 +390,8 @@ static void store_look(struct sim *m)
 {
 	bool news = false;
 
-	if (m->seen != store_steps && m->s.st && __wrap_fw_mono_ms() >= m->cut_ms && !fw_store_wait(m->s.st, -1, 0, &news, &err) && news) {
+	if (m->seen != store_steps && m->s.st && __wrap_fw_mono_ms() >= m->cut_ms &&
+		!fw_store_wait(m->s.st, -1, 0, &news, &err) && news) {
 		m->s.changed = true;
 		m->s.control_at_ms = 0;
 	}
@@ -561,7 +570,8 @@ static void subscribe(int n, int of_host, int64_t take_ms, int64_t interval_ms)
 		at->host = first_host + i / of_host;
 		(void)fw_snprintf(at->url, sizeof(at->url), "http://h%d.example/%d", at->host, feed_n + i);
 		at->take_ms = take_ms;
-		f[i] = (struct fw_feed_new){.url = fw_str(at->url), .interval_ms = interval_ms, .due_at_ms = fw_now_ms()};
+		f[i] = (struct fw_feed_new){
+			.url = fw_str(at->url), .interval_ms = interval_ms, .due_at_ms = fw_now_ms()};
 	}
 	OK(fw_store_subscribe(st, f, (size_t)n, &err));
 	feed_n += n;
@@ -574,8 +584,15 @@ static struct sim *begin_of(int i, int workers, bool once)
 	struct sim *m = &sims[i];
 
 	memset(m, 0, sizeof(*m));
-	m->o = (struct worker_options){.config = config, .shared = &m->shared, .meter = &m->meter, .index = i, .workers = workers, .once = once,
-		.run_id = fw_now_ms(), .due_before_ms = once ? fw_now_ms() : 0, .master_fd = -1};
+	m->o = (struct worker_options){.config = config,
+		.shared = &m->shared,
+		.meter = &m->meter,
+		.index = i,
+		.workers = workers,
+		.once = once,
+		.run_id = fw_now_ms(),
+		.due_before_ms = once ? fw_now_ms() : 0,
+		.master_fd = -1};
 	ck_assert_msg(worker_init(&m->w, &m->o) == 0, "%s", m->shared.err.text);
 	(void)fw_snprintf(m->shared.name, sizeof(m->shared.name), "sim/%d/%lld", i, (long long)now_us);
 	m->w.gap_timer.data = m->w.drain_timer.data = &m->w;
@@ -622,7 +639,8 @@ static int entry_told(void *ctx, const struct fw_entry_row *e)
 	int64_t number = 0;
 
 	ck_assert(fw_str_int(e->title, &number) && number > 0 && number < NUMBERS);
-	ck_assert_msg(!t->is[number]++, "feed %lld: entry %lld is there twice", (long long)e->feed_id, (long long)number);
+	ck_assert_msg(
+		!t->is[number]++, "feed %lld: entry %lld is there twice", (long long)e->feed_id, (long long)number);
 	t->last = FW_MAX(t->last, number);
 	return 0;
 }
@@ -647,7 +665,8 @@ static void none_is_late(int64_t slack_ms)
 
 	OK(fw_store_feed_list(st, &(struct fw_feed_query){.status = -1}, feed_told, &c, &err));
 	ck_assert_int_eq(c.n, feed_n);
-	ck_assert_msg(c.overdue == 0, "%lld feeds are late by more than %lld ms", (long long)c.overdue, (long long)slack_ms);
+	ck_assert_msg(
+		c.overdue == 0, "%lld feeds are late by more than %lld ms", (long long)c.overdue, (long long)slack_ms);
 	fw_store_close(st);
 }
 
@@ -662,7 +681,8 @@ static void all_there(void)
 		OK(fw_store_entry_list(st, &(struct fw_entry_query){.feed_id = i + 1}, entry_told, &t, &err));
 		ck_assert_int_ge(t.last, 1);
 		for (int64_t n = 1; n <= t.last; n++)
-			ck_assert_msg(t.is[n], "feed %d: entry %lld of %lld is lost", i + 1, (long long)n, (long long)t.last);
+			ck_assert_msg(
+				t.is[n], "feed %d: entry %lld of %lld is lost", i + 1, (long long)n, (long long)t.last);
 	}
 	fw_store_close(st);
 }
@@ -676,9 +696,11 @@ static int64_t leases(void)
 
 	(void)fw_snprintf(name, sizeof(name), "%s/feeds.db", path);
 	ck_assert_int_eq(sqlite3_open(name, &db), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_prepare_v2(db, "SELECT (SELECT count(*) FROM workers)"
-		" + (SELECT count(*) FROM shards WHERE worker IS NOT NULL)", -1,
-		&q, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_prepare_v2(db,
+				 "SELECT (SELECT count(*) FROM workers)"
+				 " + (SELECT count(*) FROM shards WHERE worker IS NOT NULL)",
+				 -1, &q, NULL),
+		SQLITE_OK);
 	ck_assert_int_eq(sqlite3_step(q), SQLITE_ROW);
 	n = sqlite3_column_int64(q, 0);
 	sqlite3_finalize(q);

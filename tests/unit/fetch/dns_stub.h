@@ -13,7 +13,7 @@ struct dns_line {
 	const char *name;    /* lower case */
 	const char *address; /* "192.0.2.1" (or IPv6, for AAAA); NULL: no such name; "": no response; "!": SERVFAIL */
 	uint32_t ttl_s;
-	uint32_t times;      /* how often this line is used before the next line of the same name; 0: always */
+	uint32_t times; /* how often this line is used before the next line of the same name; 0: always */
 };
 
 struct dns_stub {

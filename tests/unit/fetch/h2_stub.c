@@ -31,8 +31,8 @@ static int on_begin(nghttp2_session *s, const nghttp2_frame *f, void *ctx)
 	return nghttp2_session_set_stream_user_data(s, f->hd.stream_id, calloc(1, sizeof(struct stream)));
 }
 
-static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *name, size_t name_n, const uint8_t *value, size_t n,
-	uint8_t flags, void *ctx)
+static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *name, size_t name_n,
+	const uint8_t *value, size_t n, uint8_t flags, void *ctx)
 {
 	struct stream *st = nghttp2_session_get_stream_user_data(s, f->hd.stream_id);
 
@@ -43,7 +43,8 @@ static int on_header(nghttp2_session *s, const nghttp2_frame *f, const uint8_t *
 	return 0;
 }
 
-static ssize_t read_body(nghttp2_session *s, int32_t id, uint8_t *to, size_t room, uint32_t *flags, nghttp2_data_source *src, void *ctx)
+static ssize_t read_body(
+	nghttp2_session *s, int32_t id, uint8_t *to, size_t room, uint32_t *flags, nghttp2_data_source *src, void *ctx)
 {
 	struct stream *st = src->ptr;
 	size_t n = st->left < room ? st->left : room;
@@ -75,7 +76,8 @@ static int on_frame(nghttp2_session *s, const nghttp2_frame *f, void *ctx)
 	st->breaks = strcmp(st->path, "/breaks") == 0;
 	st->left = moved ? 5 : strcmp(st->path, "/feed") == 0 ? 100 : LARGE;
 	nv[0].value = (uint8_t *)status[moved];
-	nv[1] = moved ? (nghttp2_nv){(uint8_t *)"location", (uint8_t *)to, 8, 6, 0} : (nghttp2_nv){(uint8_t *)"etag", (uint8_t *)etag, 4, 4, 0};
+	nv[1] = moved ? (nghttp2_nv){(uint8_t *)"location", (uint8_t *)to, 8, 6, 0} :
+			(nghttp2_nv){(uint8_t *)"etag", (uint8_t *)etag, 4, 4, 0};
 	return nghttp2_submit_response(s, f->hd.stream_id, nv, 2, &body);
 }
 
@@ -103,7 +105,8 @@ void h2_talk(void *ssl)
 	ck_assert_int_eq(nghttp2_session_server_new(&s, cb, ssl), 0);
 	nghttp2_session_callbacks_del(cb);
 	nghttp2_submit_settings(s, NGHTTP2_FLAG_NONE, NULL, 0);
-	while (nghttp2_session_send(s) == 0 && nghttp2_session_want_read(s) && (n = SSL_read(ssl, in, sizeof(in))) > 0) {
+	while (nghttp2_session_send(s) == 0 && nghttp2_session_want_read(s) &&
+		(n = SSL_read(ssl, in, sizeof(in))) > 0) {
 		if (nghttp2_session_mem_recv(s, in, (size_t)n) < 0)
 			break;
 	}

@@ -22,9 +22,9 @@ struct stub {
 	stub_handler *handler;
 	void *ctx;
 	int port;
-	uint32_t conn_n;                      /* accepted connections */
+	uint32_t conn_n; /* accepted connections */
 	uint32_t request_n;
-	char *request[STUB_REQUESTS];         /* head and body of each, unchanged */
+	char *request[STUB_REQUESTS]; /* head and body of each, unchanged */
 	struct stub_conn *conns;
 };
 

@@ -72,8 +72,9 @@ static void code(struct fw_buf *to, struct fw_str s, char coding)
 		zlib_add(to, s, -15);
 		return;
 	case 'b':
-		ck_assert_int_eq(BrotliEncoderCompress(5, BROTLI_DEFAULT_WINDOW, BROTLI_DEFAULT_MODE, s.len, (const uint8_t *)s.p, &n,
-			(uint8_t *)fw_buf_room(to, n)), BROTLI_TRUE);
+		ck_assert_int_eq(BrotliEncoderCompress(5, BROTLI_DEFAULT_WINDOW, BROTLI_DEFAULT_MODE, s.len,
+					 (const uint8_t *)s.p, &n, (uint8_t *)fw_buf_room(to, n)),
+			BROTLI_TRUE);
 		break;
 	case 'z':
 		n = ZSTD_compress(fw_buf_room(to, ZSTD_compressBound(s.len)), ZSTD_compressBound(s.len), s.p, s.len, 3);
@@ -93,10 +94,29 @@ static int run(const char *codings, const struct fw_decode_limits *l)
 
 START_TEST(each_coding)
 {
-	static const struct { char coding; const char *name; } T[] = {
-		{'g', "gzip"}, {'g', "x-gzip"}, {'g', " GZip "}, {'d', "deflate"}, {'r', "deflate"}, {'b', "br"}, {'z', "zstd"}, {0, "identity"},
-		{0, NULL}, {0, ""}, {'g', NULL}, {'g', "identity"}, {0, "utf-8"}, {'g', "utf-8, gzip"}, {0, "gzip"}, {0, "deflate"}, {0, "br"},
-		{0, "zstd"}, {0, "gzip, br"},
+	static const struct {
+		char coding;
+		const char *name;
+	} T[] = {
+		{'g', "gzip"},
+		{'g', "x-gzip"},
+		{'g', " GZip "},
+		{'d', "deflate"},
+		{'r', "deflate"},
+		{'b', "br"},
+		{'z', "zstd"},
+		{0, "identity"},
+		{0, NULL},
+		{0, ""},
+		{'g', NULL},
+		{'g', "identity"},
+		{0, "utf-8"},
+		{'g', "utf-8, gzip"},
+		{0, "gzip"},
+		{0, "deflate"},
+		{0, "br"},
+		{0, "zstd"},
+		{0, "gzip, br"},
 	};
 	static const size_t SIZE[] = {1, 40, 61000, 3000000};
 
@@ -155,8 +175,15 @@ END_TEST
 
 START_TEST(cut_short)
 {
-	static const struct { char coding; const char *name; } T[] = {
-		{'g', "gzip"}, {'d', "deflate"}, {'r', "deflate"}, {'b', "br"}, {'z', "zstd"},
+	static const struct {
+		char coding;
+		const char *name;
+	} T[] = {
+		{'g', "gzip"},
+		{'d', "deflate"},
+		{'r', "deflate"},
+		{'b', "br"},
+		{'z', "zstd"},
 	};
 	struct fw_buf doc = document(400000);
 
@@ -246,8 +273,15 @@ static void bomb(struct fw_buf *b, char coding, size_t n)
 
 START_TEST(bombs) /* LIM-02, CVE-2022-32206 */
 {
-	static const struct { char coding; const char *name; } T[] = {
-		{'g', "gzip"}, {'g', NULL}, {'d', "deflate"}, {'b', "br"}, {'z', "zstd"},
+	static const struct {
+		char coding;
+		const char *name;
+	} T[] = {
+		{'g', "gzip"},
+		{'g', NULL},
+		{'d', "deflate"},
+		{'b', "br"},
+		{'z', "zstd"},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -277,8 +311,15 @@ END_TEST
 
 START_TEST(limits_to_the_byte) /* LIM-01 */
 {
-	static const struct { char coding; const char *name; } T[] = {
-		{0, NULL}, {'g', "gzip"}, {'d', "deflate"}, {'b', "br"}, {'z', "zstd"},
+	static const struct {
+		char coding;
+		const char *name;
+	} T[] = {
+		{0, NULL},
+		{'g', "gzip"},
+		{'d', "deflate"},
+		{'b', "br"},
+		{'z', "zstd"},
 	};
 	struct fw_buf doc = document(100000);
 
@@ -325,8 +366,16 @@ END_TEST
  */
 START_TEST(small_ones_only)
 {
-	static const struct { char coding; const char *name; } T[] = {
-		{0, NULL}, {'g', "gzip"}, {'g', NULL}, {'d', "deflate"}, {'b', "br"}, {'z', "zstd"},
+	static const struct {
+		char coding;
+		const char *name;
+	} T[] = {
+		{0, NULL},
+		{'g', "gzip"},
+		{'g', NULL},
+		{'d', "deflate"},
+		{'b', "br"},
+		{'z', "zstd"},
 	};
 	struct fw_buf doc = document(30000);
 
@@ -341,12 +390,14 @@ START_TEST(small_ones_only)
 		code(&wire, fw_buf_str(&doc), T[i].coding);
 		fw_buf_finish(&out);
 		len = wire.len;
-		ck_assert_msg(!fw_decode_small(decoder, fw_str(T[i].name), &wire, &out, 29999, &LIMITS, &rc, &err), "%s", T[i].name);
+		ck_assert_msg(!fw_decode_small(decoder, fw_str(T[i].name), &wire, &out, 29999, &LIMITS, &rc, &err),
+			"%s", T[i].name);
 		ck_assert_uint_eq(wire.len, len);
 		ck_assert(T[i].coding != 'g' || !out.cap);
 		/* too large in any case: refused here */
 		ck_assert(T[i].coding == 0 ||
-			fw_decode_small(decoder, fw_str(T[i].name), &wire, &out, 29999, &(struct fw_decode_limits){29999, 200}, &rc, &err));
+			fw_decode_small(decoder, fw_str(T[i].name), &wire, &out, 29999,
+				&(struct fw_decode_limits){29999, 200}, &rc, &err));
 		ck_assert(T[i].coding == 0 || rc == FW_ELIMIT);
 	}
 	fw_buf_finish(&doc);

@@ -110,7 +110,10 @@ static size_t gz_n;
 
 static void gz_make(void)
 {
-	z_stream z = {.next_in = (unsigned char *)(uintptr_t)FEED, .avail_in = sizeof(FEED) - 1, .next_out = gz, .avail_out = sizeof(gz)};
+	z_stream z = {.next_in = (unsigned char *)(uintptr_t)FEED,
+		.avail_in = sizeof(FEED) - 1,
+		.next_out = gz,
+		.avail_out = sizeof(gz)};
 
 	ck_assert_int_eq(deflateInit2(&z, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
 	ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
@@ -129,7 +132,8 @@ static void answer_redirect(struct stub_conn *c, const char *path)
 	if (sscanf(path, "/to/%d/%8499s", &status, where) == 2) {
 		snprintf(headers, sizeof(headers), "Location: %s\r\n", where);
 	} else if (sscanf(path, "/chain/%d/%d", &status, &n) == 2) {
-		snprintf(headers, sizeof(headers), n > 1 ? "Location: /chain/%d/%d\r\n" : "Location: /feed\r\n", status, n - 1);
+		snprintf(headers, sizeof(headers), n > 1 ? "Location: /chain/%d/%d\r\n" : "Location: /feed\r\n", status,
+			n - 1);
 	} else if (strcmp(path, "/mixed") == 0) { /* 301, 308, 302, 301 */
 		status = 301;
 		snprintf(headers, sizeof(headers), "Location: mixed2\r\n");
@@ -141,7 +145,9 @@ static void answer_redirect(struct stub_conn *c, const char *path)
 		snprintf(headers, sizeof(headers), "Location: /chain/301/1\r\n");
 	} else if (strcmp(path, "/utf8") == 0) {
 		status = 302;
-		snprintf(headers, sizeof(headers), "Location: /f\xc3\xa9""ed?q=\xc3\xa9 x\r\n");
+		snprintf(headers, sizeof(headers),
+			"Location: /f\xc3\xa9"
+			"ed?q=\xc3\xa9 x\r\n");
 	} else if (strcmp(path, "/self") == 0 || strcmp(path, "/circle/b") == 0) {
 		status = 301;
 		snprintf(headers, sizeof(headers), "Location: %s\r\n", path[1] == 's' ? "http:/self#again" : "a");
@@ -225,15 +231,19 @@ static void answer_broken(struct stub_conn *c, const char *path)
 static void answer(struct stub_conn *c, const char *path, const char *request)
 {
 	if (strcmp(path, "/feed") == 0) {
-		stub_answer(c, 200, "ETag: W/\"a\\b \"\r\nContent-Type:  application/rss+xml \r\n", FEED, sizeof(FEED) - 1);
+		stub_answer(
+			c, 200, "ETag: W/\"a\\b \"\r\nContent-Type:  application/rss+xml \r\n", FEED, sizeof(FEED) - 1);
 	} else if (strcmp(path, "/gzip") == 0) {
 		stub_answer(c, 200, "Content-Encoding: gzip\r\n", gz, gz_n);
 	} else if (strcmp(path, "/headers") == 0) {
 		stub_puts(c, "HTTP/1.1 103 Early\r\nETag: \"early\"\r\n\r\n");
-		stub_answer(c, 200, "etag:\t \"one\" \t\r\nETag: \"two\"\r\nLast-Modified: yes\"terday\r\nCache-Control:"
+		stub_answer(c, 200,
+			"etag:\t \"one\" \t\r\nETag: \"two\"\r\nLast-Modified: yes\"terday\r\nCache-Control:"
 			" max-age=1\r\n"
-			"cache-control: public\r\nLink: <a>;\r\n rel=hub\r\nLink: <b>\r\nExpires: a\x01""b\r\nAge: 5\r\nRetry-After: 7\r\n"
-			"Date: now\r\nContent-Location: /x\r\nX: y\r\nContent-Type: \xc3\xa9\r\n", FEED, sizeof(FEED) - 1);
+			"cache-control: public\r\nLink: <a>;\r\n rel=hub\r\nLink: <b>\r\nExpires: a\x01"
+			"b\r\nAge: 5\r\nRetry-After: 7\r\n"
+			"Date: now\r\nContent-Location: /x\r\nX: y\r\nContent-Type: \xc3\xa9\r\n",
+			FEED, sizeof(FEED) - 1);
 	} else if (strcmp(path, "/conditional") == 0) {
 		if (strstr(request, "If-None-Match: ") || strstr(request, "If-Modified-Since: "))
 			stub_puts(c, "HTTP/1.1 304 Not Modified\r\nETag: \"new\"\r\n\r\n");
@@ -310,7 +320,8 @@ START_TEST(sends_no_more_than_needed) /* NET-12, POL-13 */
 	setenv("http_proxy", "http://127.0.0.1:9/", 1);
 	setenv("all_proxy", "http://127.0.0.1:9/", 1);
 	f = get(url_of("/feed"));
-	fw_snprintf(want, sizeof(want), "GET /feed HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: feedwheel-test/1 (+https://example.org/)\r\n"
+	fw_snprintf(want, sizeof(want),
+		"GET /feed HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nUser-Agent: feedwheel-test/1 (+https://example.org/)\r\n"
 		"Accept: application/atom+xml, application/rss+xml, application/feed+json, application/rdf+xml;q=0.9, "
 		"application/xml;q=0.8, text/xml;q=0.8, application/json;q=0.7, */*;"
 		"q=0.1\r\nAccept-Encoding: gzip, deflate, br, zstd\r\n\r\n",
@@ -368,7 +379,9 @@ END_TEST
 
 START_TEST(conditional) /* POL-01 */
 {
-	struct fw_fetch f = {.url = url_of("/conditional"), .validator_url = url_of("/conditional"), .etag = FW_STR("W/\"x  y\""),
+	struct fw_fetch f = {.url = url_of("/conditional"),
+		.validator_url = url_of("/conditional"),
+		.etag = FW_STR("W/\"x  y\""),
 		.last_modified = FW_STR("any bytes, \xe9")};
 
 	run(&f);
@@ -385,7 +398,9 @@ END_TEST
 
 START_TEST(validators_of_another_url)
 {
-	struct fw_fetch f = {.url = url_of("/conditional"), .validator_url = url_of("/Conditional"), .etag = FW_STR("\"x\""),
+	struct fw_fetch f = {.url = url_of("/conditional"),
+		.validator_url = url_of("/Conditional"),
+		.etag = FW_STR("\"x\""),
 		.last_modified = FW_STR("d")};
 
 	run(&f);
@@ -397,7 +412,9 @@ END_TEST
 
 START_TEST(validators_after_redirect) /* validators belong to the final URL, and only to it */
 {
-	struct fw_fetch f = {.url = url_of("/to/301//conditional"), .validator_url = url_of("/conditional"), .etag = FW_STR("\"x\"")};
+	struct fw_fetch f = {.url = url_of("/to/301//conditional"),
+		.validator_url = url_of("/conditional"),
+		.etag = FW_STR("\"x\"")};
 
 	run(&f);
 	ck_assert_int_eq(f.kind, FW_VISIT_NOT_MODIFIED);
@@ -410,7 +427,9 @@ END_TEST
 
 START_TEST(validators_with_controls) /* NET-18 */
 {
-	struct fw_fetch f = {.url = url_of("/conditional"), .validator_url = url_of("/conditional"), .etag = FW_STR("\"x\"\r\nEvil: yes"),
+	struct fw_fetch f = {.url = url_of("/conditional"),
+		.validator_url = url_of("/conditional"),
+		.etag = FW_STR("\"x\"\r\nEvil: yes"),
 		.last_modified = FW_STR("a\nb")};
 
 	run(&f);
@@ -435,17 +454,33 @@ END_TEST
 
 START_TEST(statuses)
 {
-	static const struct { int status; enum fw_visit_kind kind; int rc; } T[] = {
-		{200, FW_VISIT_OK, 0}, {203, FW_VISIT_OK, 0}, {226, FW_VISIT_OK, 0}, {400, FW_VISIT_HTTP, FW_ENET}, {401, FW_VISIT_HTTP, FW_ENET},
-		{403, FW_VISIT_HTTP, FW_ENET}, {404, FW_VISIT_HTTP, FW_ENET}, {410, FW_VISIT_GONE, FW_EGONE}, {429, FW_VISIT_HTTP, FW_ENET},
-		{500, FW_VISIT_HTTP, FW_ENET}, {503, FW_VISIT_HTTP, FW_ENET}, {300, FW_VISIT_HTTP, FW_ENET}, {305, FW_VISIT_HTTP, FW_ENET},
-		{301, FW_VISIT_HTTP, FW_ENET}, {999, FW_VISIT_HTTP, FW_ENET},
+	static const struct {
+		int status;
+		enum fw_visit_kind kind;
+		int rc;
+	} T[] = {
+		{200, FW_VISIT_OK, 0},
+		{203, FW_VISIT_OK, 0},
+		{226, FW_VISIT_OK, 0},
+		{400, FW_VISIT_HTTP, FW_ENET},
+		{401, FW_VISIT_HTTP, FW_ENET},
+		{403, FW_VISIT_HTTP, FW_ENET},
+		{404, FW_VISIT_HTTP, FW_ENET},
+		{410, FW_VISIT_GONE, FW_EGONE},
+		{429, FW_VISIT_HTTP, FW_ENET},
+		{500, FW_VISIT_HTTP, FW_ENET},
+		{503, FW_VISIT_HTTP, FW_ENET},
+		{300, FW_VISIT_HTTP, FW_ENET},
+		{305, FW_VISIT_HTTP, FW_ENET},
+		{301, FW_VISIT_HTTP, FW_ENET},
+		{999, FW_VISIT_HTTP, FW_ENET},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
 		struct fw_fetch f = get(url_of("/status/%d", T[i].status));
 
-		ck_assert_msg(f.kind == T[i].kind && f.err.rc == T[i].rc && f.http_status == T[i].status, "%d: %s", T[i].status, f.err.text);
+		ck_assert_msg(f.kind == T[i].kind && f.err.rc == T[i].rc && f.http_status == T[i].status, "%d: %s",
+			T[i].status, f.err.text);
 		ck_assert_uint_eq(f.body.len, T[i].kind == FW_VISIT_OK ? sizeof(FEED) - 1 : 0);
 		ck_assert_str_eq(f.h_retry_after.p, "120");
 		fw_fetch_finish(&f);
@@ -505,12 +540,24 @@ END_TEST
 
 START_TEST(redirects_astray) /* NET-09, NET-10 */
 {
-	static const struct { const char *to; enum fw_visit_kind kind; } T[] = {
-		{"ftp://127.0.0.1/x", FW_VISIT_REDIRECT}, {"file:///etc/passwd", FW_VISIT_REDIRECT}, {"javascript:1", FW_VISIT_REDIRECT},
-		{"gopher://127.0.0.1:6379/_x", FW_VISIT_REDIRECT}, {"http:///x", FW_VISIT_REDIRECT}, {"http://a%20b/", FW_VISIT_REDIRECT},
-		{"http://10.0.0.1/", FW_VISIT_BLOCKED}, {"http://169.254.169.254/latest", FW_VISIT_BLOCKED}, {"http://[::1]/", FW_VISIT_BLOCKED},
-		{"http://0x0a.1/", FW_VISIT_BLOCKED}, {"http://127.0.0.1:25/", FW_VISIT_BLOCKED}, {"//10.0.0.1/x", FW_VISIT_BLOCKED},
-		{"http://[fe80::1%25eth0]/", FW_VISIT_REDIRECT}, {"http://127.0.0.1:99999/", FW_VISIT_REDIRECT},
+	static const struct {
+		const char *to;
+		enum fw_visit_kind kind;
+	} T[] = {
+		{"ftp://127.0.0.1/x", FW_VISIT_REDIRECT},
+		{"file:///etc/passwd", FW_VISIT_REDIRECT},
+		{"javascript:1", FW_VISIT_REDIRECT},
+		{"gopher://127.0.0.1:6379/_x", FW_VISIT_REDIRECT},
+		{"http:///x", FW_VISIT_REDIRECT},
+		{"http://a%20b/", FW_VISIT_REDIRECT},
+		{"http://10.0.0.1/", FW_VISIT_BLOCKED},
+		{"http://169.254.169.254/latest", FW_VISIT_BLOCKED},
+		{"http://[::1]/", FW_VISIT_BLOCKED},
+		{"http://0x0a.1/", FW_VISIT_BLOCKED},
+		{"http://127.0.0.1:25/", FW_VISIT_BLOCKED},
+		{"//10.0.0.1/x", FW_VISIT_BLOCKED},
+		{"http://[fe80::1%25eth0]/", FW_VISIT_REDIRECT},
+		{"http://127.0.0.1:99999/", FW_VISIT_REDIRECT},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -561,7 +608,9 @@ START_TEST(redirect_beyond_ascii)
 
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
 	ck_assert(asked(1, "GET /f%C3%A9ed?q=%C3%A9%20x HTTP/1.1\r\n"));
-	ck_assert(fw_str_eq(f.final_url, url_of("/f\xc3\xa9""ed?q=\xc3\xa9%%20x")));
+	ck_assert(fw_str_eq(f.final_url,
+		url_of("/f\xc3\xa9"
+		       "ed?q=\xc3\xa9%%20x")));
 	fw_fetch_finish(&f);
 }
 END_TEST
@@ -608,7 +657,10 @@ END_TEST
 
 START_TEST(form_redirects) /* WSB-03; websub.rocks 203, 204 */
 {
-	static const struct { int status; bool follows; } T[] = {{307, true}, {308, true}, {301, false}, {302, false}, {303, false}};
+	static const struct {
+		int status;
+		bool follows;
+	} T[] = {{307, true}, {308, true}, {301, false}, {302, false}, {303, false}};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
 		uint32_t before = stub.request_n;
@@ -637,7 +689,8 @@ START_TEST(credentials_stay_home) /* NET-11, NET-12, NET-19; CVE-2018-1000007, C
 {
 	static const char AUTH[] = "\r\nAuthorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n"; /* RFC 7617 section 2 */
 	struct stub other;
-	struct fw_fetch f = {.url = url_of("/to/302//feed"), .username = FW_STR("Aladdin"), .password = FW_STR("open sesame")};
+	struct fw_fetch f = {
+		.url = url_of("/to/302//feed"), .username = FW_STR("Aladdin"), .password = FW_STR("open sesame")};
 
 	stub_open(&other, &loop, "127.0.0.2", answer, NULL);
 	run(&f); /* same origin */
@@ -645,7 +698,8 @@ START_TEST(credentials_stay_home) /* NET-11, NET-12, NET-19; CVE-2018-1000007, C
 	ck_assert(asked(0, AUTH) && asked(1, AUTH));
 	fw_fetch_finish(&f);
 
-	f = (struct fw_fetch){.url = url_of("/to/302/http://127.0.0.2:%d/feed", other.port), .username = FW_STR("Aladdin"),
+	f = (struct fw_fetch){.url = url_of("/to/302/http://127.0.0.2:%d/feed", other.port),
+		.username = FW_STR("Aladdin"),
 		.password = FW_STR("open sesame")};
 	run(&f); /* another host */
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
@@ -659,8 +713,10 @@ START_TEST(credentials_stay_home) /* NET-11, NET-12, NET-19; CVE-2018-1000007, C
 	 * and back to the first origin: sent again. User and password in the publisher's URL are
 	 * never used
 	 */
-	f = (struct fw_fetch){.url = url_of("/to/302/http://127.0.0.2:%d/to/302/http://evil:x@127.0.0.1:%d/feed", other.port, stub.port),
-		.username = FW_STR("Aladdin"), .password = FW_STR("open sesame")};
+	f = (struct fw_fetch){.url = url_of("/to/302/http://127.0.0.2:%d/to/302/http://evil:x@127.0.0.1:%d/feed",
+				      other.port, stub.port),
+		.username = FW_STR("Aladdin"),
+		.password = FW_STR("open sesame")};
 	run(&f);
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
 	ck_assert(asked(4, AUTH));
@@ -693,10 +749,18 @@ END_TEST
 
 START_TEST(broken_answers)
 {
-	static const struct { const char *path; enum fw_visit_kind kind; const char *body; } T[] = {
-		{"/bad/reset", FW_VISIT_PROTOCOL, NULL}, {"/bad/close", FW_VISIT_PROTOCOL, NULL}, {"/bad/text", FW_VISIT_PROTOCOL, NULL},
-		{"/bad/short", FW_VISIT_PROTOCOL, "<rss>half"}, {"/bad/chunk", FW_VISIT_PROTOCOL, "<rss>halfmo"},
-		{"/bad/gzip", FW_VISIT_PROTOCOL, "<?xml"}, {"/bad/gzip-whole", FW_VISIT_PROTOCOL, "<?xml"},
+	static const struct {
+		const char *path;
+		enum fw_visit_kind kind;
+		const char *body;
+	} T[] = {
+		{"/bad/reset", FW_VISIT_PROTOCOL, NULL},
+		{"/bad/close", FW_VISIT_PROTOCOL, NULL},
+		{"/bad/text", FW_VISIT_PROTOCOL, NULL},
+		{"/bad/short", FW_VISIT_PROTOCOL, "<rss>half"},
+		{"/bad/chunk", FW_VISIT_PROTOCOL, "<rss>halfmo"},
+		{"/bad/gzip", FW_VISIT_PROTOCOL, "<?xml"},
+		{"/bad/gzip-whole", FW_VISIT_PROTOCOL, "<?xml"},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -715,9 +779,14 @@ END_TEST
 
 START_TEST(limits) /* LIM-01, LIM-02, LIM-04; CVE-2023-38039 */
 {
-	static const struct { const char *path, *words; } T[] = {
-		{"/bad/endless", "max_body_bytes"}, {"/bad/announced", "max_body_bytes"}, {"/bad/headers", "max_header_bytes"},
-		{"/bad/header-n", "max_header_n"}, {"/bad/bomb", "max_compression_ratio"},
+	static const struct {
+		const char *path, *words;
+	} T[] = {
+		{"/bad/endless", "max_body_bytes"},
+		{"/bad/announced", "max_body_bytes"},
+		{"/bad/headers", "max_header_bytes"},
+		{"/bad/header-n", "max_header_n"},
+		{"/bad/bomb", "max_compression_ratio"},
 	};
 
 	config.max_body_bytes = 8 << 20;
@@ -746,8 +815,12 @@ END_TEST
 
 START_TEST(slow_answers) /* LIM-05 */
 {
-	static const struct { const char *path, *words; enum fw_visit_kind kind; } T[] = {
-		{"/bad/hang", "first_byte_timeout", FW_VISIT_TIMEOUT}, {"/bad/drip", "low_speed", FW_VISIT_TIMEOUT},
+	static const struct {
+		const char *path, *words;
+		enum fw_visit_kind kind;
+	} T[] = {
+		{"/bad/hang", "first_byte_timeout", FW_VISIT_TIMEOUT},
+		{"/bad/drip", "low_speed", FW_VISIT_TIMEOUT},
 		{"/bad/drip-404", "404", FW_VISIT_HTTP},
 	};
 
@@ -775,7 +848,8 @@ START_TEST(total_timeout)
 	config.low_speed_bytes = 0;
 	f = get(url_of("/bad/drip"));
 	ck_assert_int_eq(f.kind, FW_VISIT_TIMEOUT);
-	ck_assert_msg(strstr(f.err.text, "total_timeout") != NULL, "%s, %d ms", f.err.text, (int)(fw_mono_ms() - start));
+	ck_assert_msg(
+		strstr(f.err.text, "total_timeout") != NULL, "%s, %d ms", f.err.text, (int)(fw_mono_ms() - start));
 	ck_assert(f.body_partial);
 	ck_assert_int_eq(f.http_status, 200);
 	fw_fetch_finish(&f);
@@ -823,8 +897,21 @@ END_TEST
 START_TEST(guarded_literals) /* NET-02: the spellings that libcurl itself would resolve to 127.0.0.1 */
 {
 	static const char *const T[] = {
-		"127.0.0.1", "0177.0.0.1", "0x7f.1", "2130706433", "127.1", "[::ffff:127.0.0.1]", "0", "0.0.0.0", "[::1]", "[::]",
-		"127.0.0.1.", "\xef\xbc\x91\xef\xbc\x92\xef\xbc\x97.0.0.1", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "017700000001",
+		"127.0.0.1",
+		"0177.0.0.1",
+		"0x7f.1",
+		"2130706433",
+		"127.1",
+		"[::ffff:127.0.0.1]",
+		"0",
+		"0.0.0.0",
+		"[::1]",
+		"[::]",
+		"127.0.0.1.",
+		"\xef\xbc\x91\xef\xbc\x92\xef\xbc\x97.0.0.1",
+		"[::127.0.0.1]",
+		"[64:ff9b::7f00:1]",
+		"017700000001",
 		"[0:0:0:0:0:ffff:7f00:1]",
 	};
 
@@ -835,7 +922,8 @@ START_TEST(guarded_literals) /* NET-02: the spellings that libcurl itself would 
 
 		fw_snprintf(url, sizeof(url), "http://%s:%d/feed", T[i], stub.port);
 		f = get(fw_str(url));
-		ck_assert_msg(f.kind == FW_VISIT_BLOCKED && f.err.rc == FW_EBLOCKED, "%s: %d %s", url, f.kind, f.err.text);
+		ck_assert_msg(
+			f.kind == FW_VISIT_BLOCKED && f.err.rc == FW_EBLOCKED, "%s: %d %s", url, f.kind, f.err.text);
 		fw_fetch_finish(&f);
 	}
 	ck_assert_uint_eq(stub.conn_n, 0);
@@ -844,15 +932,26 @@ END_TEST
 
 START_TEST(refused_in_words) /* a refused port is named; so is the setting that helps, in a form that can be typed */
 {
-	static const struct { const char *allow, *deny, *url, *words; } T[] = {
-		{"", "", "http://127.0.0.1:8080/", "fetch refused: loopback address (to permit it, set allow_networks)"},
-		{"", "", "http://10.0.0.1:25/", "fetch refused: private network address, port 25 (to permit it, add the address with this port to allow_networks: "
+	static const struct {
+		const char *allow, *deny, *url, *words;
+	} T[] = {
+		{"", "", "http://127.0.0.1:8080/",
+			"fetch refused: loopback address (to permit it, set allow_networks)"},
+		{"", "", "http://10.0.0.1:25/",
+			"fetch refused: private network address, port 25 (to permit it, add the address with this port "
+			"to allow_networks: "
 			"ADDRESS:25)"},
-		{"127.0.0.0/8", "", "http://127.2.0.50:9/", "fetch refused: port 9 (to permit it, add the address with this port to allow_networks: ADDRESS:9)"},
-		{"127.0.0.0/8", "", "https://127.2.0.50:6667/", "fetch refused: port 6667 (to permit it, add the address with this port to allow_networks: "
+		{"127.0.0.0/8", "", "http://127.2.0.50:9/",
+			"fetch refused: port 9 (to permit it, add the address with this port to allow_networks: "
+			"ADDRESS:9)"},
+		{"127.0.0.0/8", "", "https://127.2.0.50:6667/",
+			"fetch refused: port 6667 (to permit it, add the address with this port to allow_networks: "
 			"ADDRESS:6667)"},
-		{"", "", "http://192.88.98.1:79/", "fetch refused: port 79 (to permit it, add the address with this port to allow_networks: ADDRESS:79)"},
-		{"127.0.0.0/8,127.2.0.50:9", "127.0.0.0/8", "http://127.2.0.50:9/", "fetch refused: the address is in deny_networks"},
+		{"", "", "http://192.88.98.1:79/",
+			"fetch refused: port 79 (to permit it, add the address with this port to allow_networks: "
+			"ADDRESS:79)"},
+		{"127.0.0.0/8,127.2.0.50:9", "127.0.0.0/8", "http://127.2.0.50:9/",
+			"fetch refused: the address is in deny_networks"},
 		{"127.0.0.0/8, 127.2.0.50:9", "", "http://127.2.0.50:9/", "connection failed: Connection refused"},
 	};
 
@@ -876,7 +975,7 @@ START_TEST(guard_checks_reused_connections) /* NET-03 */
 	f = get(url_of("/feed"));
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
 	fw_fetch_finish(&f);
-	ck_assert_ptr_nonnull(stub.conns); /* still open */
+	ck_assert_ptr_nonnull(stub.conns);                      /* still open */
 	ck_assert_int_eq(fw_guard_init(&guard, NULL, NULL), 0); /* the policy changes */
 	f = get(url_of("/feed"));
 	ck_assert_int_eq(f.kind, FW_VISIT_BLOCKED);
@@ -888,13 +987,26 @@ END_TEST
 
 START_TEST(bad_urls) /* NET-09, NET-18, LIM-09: reported by done, no request is sent */
 {
-	static const struct { const char *url; enum fw_visit_kind kind; } T[] = {
-		{"", FW_VISIT_BLOCKED}, {"ftp://127.0.0.1/", FW_VISIT_BLOCKED}, {"file:///etc/passwd", FW_VISIT_BLOCKED},
-		{"|rm", FW_VISIT_BLOCKED}, {"http:127.0.0.1", FW_VISIT_PROTOCOL}, {"http://", FW_VISIT_PROTOCOL}, {"http://a b/", FW_VISIT_PROTOCOL},
-		{"http://127.0.0.1:0/", FW_VISIT_PROTOCOL}, {"http://127.0.0.1:x/", FW_VISIT_PROTOCOL}, {"http://[::1%25lo]/", FW_VISIT_PROTOCOL},
-		{"http://127.0.0.1/\r\nX: y", FW_VISIT_PROTOCOL}, {"http://a..b/", FW_VISIT_PROTOCOL}, {"http://.a/", FW_VISIT_PROTOCOL},
+	static const struct {
+		const char *url;
+		enum fw_visit_kind kind;
+	} T[] = {
+		{"", FW_VISIT_BLOCKED},
+		{"ftp://127.0.0.1/", FW_VISIT_BLOCKED},
+		{"file:///etc/passwd", FW_VISIT_BLOCKED},
+		{"|rm", FW_VISIT_BLOCKED},
+		{"http:127.0.0.1", FW_VISIT_PROTOCOL},
+		{"http://", FW_VISIT_PROTOCOL},
+		{"http://a b/", FW_VISIT_PROTOCOL},
+		{"http://127.0.0.1:0/", FW_VISIT_PROTOCOL},
+		{"http://127.0.0.1:x/", FW_VISIT_PROTOCOL},
+		{"http://[::1%25lo]/", FW_VISIT_PROTOCOL},
+		{"http://127.0.0.1/\r\nX: y", FW_VISIT_PROTOCOL},
+		{"http://a..b/", FW_VISIT_PROTOCOL},
+		{"http://.a/", FW_VISIT_PROTOCOL},
 		{"http://0123456789012345678901234567890123456789012345678901234567890123.org/", FW_VISIT_PROTOCOL},
-		{"http://\xff\xfe.org/", FW_VISIT_PROTOCOL}, {"http://%31.org/", FW_VISIT_PROTOCOL},
+		{"http://\xff\xfe.org/", FW_VISIT_PROTOCOL},
+		{"http://%31.org/", FW_VISIT_PROTOCOL},
 	};
 	struct fw_fetch f;
 
@@ -1008,7 +1120,7 @@ START_TEST(buffers_are_bounded) /* LIM-06 */
 	ck_assert_int_eq(ok_n, 57);
 	fw_fetcher_buffered(fetcher, &now, &peak);
 	ck_assert_uint_eq(now, 0);
-	ck_assert_uint_gt(peak, 3 << 20); /* the limit was reached, */
+	ck_assert_uint_gt(peak, 3 << 20);               /* the limit was reached, */
 	ck_assert_uint_le(peak, (3 << 20) + (2 << 20)); /* and kept */
 }
 END_TEST
@@ -1038,7 +1150,8 @@ START_TEST(stalled_ones_are_aborted) /* LIM-06: three stalled servers do not blo
 	ck_assert_msg(good.kind == FW_VISIT_OK, "%s", good.err.text);
 	for (size_t i = 0; i < 3; i++) {
 		ck_assert_int_eq(many[i].kind, FW_VISIT_TIMEOUT);
-		left_n += strstr(many[i].err.text, "waited for buffer space") != NULL; /* it blocks no other: more time */
+		left_n += strstr(many[i].err.text, "waited for buffer space") !=
+			NULL; /* it blocks no other: more time */
 		fw_fetch_finish(&many[i]);
 	}
 	ck_assert_uint_ge(left_n, 1);
@@ -1101,7 +1214,10 @@ START_TEST(repeated_headers)
 	ck_assert(fw_fetch_response_line(&r, &config, FW_STR("HTTP/1.1 200 OK\r\n")));
 	memset(line, 'x', sizeof(line));
 	for (int i = 0; going && i < 190; i++) { /* two headers in turns */
-		static const struct { const char *name; size_t len; } NAME[] = {{"Link: ", 6}, {"Cache-Control: ", 15}};
+		static const struct {
+			const char *name;
+			size_t len;
+		} NAME[] = {{"Link: ", 6}, {"Cache-Control: ", 15}};
 
 		memcpy(line, NAME[i % 2].name, NAME[i % 2].len);
 		going = fw_fetch_response_line(&r, &config, (struct fw_str){line, sizeof(line)});
@@ -1176,13 +1292,49 @@ END_TEST
 int main(void)
 {
 	const TTest *const T[] = {
-		plain_get, sends_no_more_than_needed, decodes, headers_byte_for_byte, keeps_connections, conditional, validators_of_another_url,
-		validators_after_redirect, validators_with_controls, unsolicited_304, statuses, no_content, redirect_chain, redirect_kinds,
-		redirects_astray, redirect_circle, redirect_without_location, redirect_beyond_ascii, form_is_posted, form_redirects, credentials_stay_home,
-		userinfo_is_not_sent, broken_answers, limits, error_pages_are_not_read, slow_answers, total_timeout, connect_refused,
-		connect_timeout, guarded_literals, refused_in_words, guard_checks_reused_connections, bad_urls, cancelled, many_at_once,
-		buffers_are_bounded, stalled_ones_are_aborted, cancelled_while_paused, out_of_files,
-		repeated_headers, bad_configuration, through_a_proxy, doctor,
+		plain_get,
+		sends_no_more_than_needed,
+		decodes,
+		headers_byte_for_byte,
+		keeps_connections,
+		conditional,
+		validators_of_another_url,
+		validators_after_redirect,
+		validators_with_controls,
+		unsolicited_304,
+		statuses,
+		no_content,
+		redirect_chain,
+		redirect_kinds,
+		redirects_astray,
+		redirect_circle,
+		redirect_without_location,
+		redirect_beyond_ascii,
+		form_is_posted,
+		form_redirects,
+		credentials_stay_home,
+		userinfo_is_not_sent,
+		broken_answers,
+		limits,
+		error_pages_are_not_read,
+		slow_answers,
+		total_timeout,
+		connect_refused,
+		connect_timeout,
+		guarded_literals,
+		refused_in_words,
+		guard_checks_reused_connections,
+		bad_urls,
+		cancelled,
+		many_at_once,
+		buffers_are_bounded,
+		stalled_ones_are_aborted,
+		cancelled_while_paused,
+		out_of_files,
+		repeated_headers,
+		bad_configuration,
+		through_a_proxy,
+		doctor,
 	};
 	Suite *s = suite_create("fetch");
 	TCase *t = tcase_create("fetch");

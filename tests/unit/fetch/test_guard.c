@@ -64,14 +64,53 @@ END_TEST
 START_TEST(ipv6_ranges) /* NET-05 */
 {
 	static const char *const BAD[] = {
-		"::", "::1", "fc00::", "fdff:ffff::1", "fe80::", "fe80::1", "febf:ffff::", "fec0::", "feff::", "ff00::", "ff02::1", "ffff::",
-		"100::", "100::ffff:ffff:ffff:ffff", "2001:db8::", "2001:db8:ffff::", "2001:2::", "2001:2:0:ffff::", "2001:10::",
-		"2001:1f:ffff::", "2001:20::", "2001:2f:ffff::", "64:ff9b:1::", "64:ff9b:1:ffff::", "3fff::", "3fff:fff:ffff::", "5f00::",
-		"5f00:ffff::", "4000::", "1fff:ffff::", "200::", "64:ff9a::1", "64:ff9c::1",
+		"::",
+		"::1",
+		"fc00::",
+		"fdff:ffff::1",
+		"fe80::",
+		"fe80::1",
+		"febf:ffff::",
+		"fec0::",
+		"feff::",
+		"ff00::",
+		"ff02::1",
+		"ffff::",
+		"100::",
+		"100::ffff:ffff:ffff:ffff",
+		"2001:db8::",
+		"2001:db8:ffff::",
+		"2001:2::",
+		"2001:2:0:ffff::",
+		"2001:10::",
+		"2001:1f:ffff::",
+		"2001:20::",
+		"2001:2f:ffff::",
+		"64:ff9b:1::",
+		"64:ff9b:1:ffff::",
+		"3fff::",
+		"3fff:fff:ffff::",
+		"5f00::",
+		"5f00:ffff::",
+		"4000::",
+		"1fff:ffff::",
+		"200::",
+		"64:ff9a::1",
+		"64:ff9c::1",
 	};
 	static const char *const GOOD[] = {
-		"2000::", "2001:db7::1", "2001:db9::1", "2001:2:1::", "2001:f::", "2001:30::", "2003::", "2606:4700:4700::1111", "2a00::1",
-		"3ffe:ffff::", "3fff:1000::", "3fff:ffff::",
+		"2000::",
+		"2001:db7::1",
+		"2001:db9::1",
+		"2001:2:1::",
+		"2001:f::",
+		"2001:30::",
+		"2003::",
+		"2606:4700:4700::1111",
+		"2a00::1",
+		"3ffe:ffff::",
+		"3fff:1000::",
+		"3fff:ffff::",
 	};
 
 	for (size_t i = 0; i < FW_N(BAD); i++)
@@ -84,15 +123,26 @@ END_TEST
 START_TEST(ipv4_inside_ipv6) /* NET-06 */
 {
 	static const char *const BAD[] = {
-		"::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "64:ff9b::7f00:1", "2002:a9fe:a9fe::",
-		"2002:7f00:1::1", "2002:808:808::1", "2001:0:4136:e378:8000:63bf:f5ff:fffe", "2001::1", "::a9fe:a9fe", "::8.8.8.8",
+		"::ffff:127.0.0.1",
+		"::ffff:10.0.0.1",
+		"::ffff:169.254.169.254",
+		"64:ff9b::a9fe:a9fe",
+		"64:ff9b::7f00:1",
+		"2002:a9fe:a9fe::",
+		"2002:7f00:1::1",
+		"2002:808:808::1",
+		"2001:0:4136:e378:8000:63bf:f5ff:fffe",
+		"2001::1",
+		"::a9fe:a9fe",
+		"::8.8.8.8",
 		"64:ff9b::a00:1",
 	};
 
 	for (size_t i = 0; i < FW_N(BAD); i++)
 		ck_assert_msg(guard_check(BAD[i]) != NULL, "%s", BAD[i]);
 	ck_assert_ptr_null(guard_check("::ffff:8.8.8.8"));
-	ck_assert_ptr_null(guard_check("64:ff9b::808:808")); /* DNS64: the only way to most feeds in an IPv6-only network */
+	ck_assert_ptr_null(
+		guard_check("64:ff9b::808:808")); /* DNS64: the only way to most feeds in an IPv6-only network */
 }
 END_TEST
 
@@ -100,7 +150,10 @@ START_TEST(allow_list) /* NET-08 */
 {
 	struct fw_guard g;
 
-	ck_assert_int_eq(fw_guard_init(&g, " 127.0.0.0/8 ,[fd00::]/8, 10.1.2.3:8080,192.168.7.0/24:81,fd01::5, [fc00::9]:99,,", NULL), 0);
+	ck_assert_int_eq(
+		fw_guard_init(
+			&g, " 127.0.0.0/8 ,[fd00::]/8, 10.1.2.3:8080,192.168.7.0/24:81,fd01::5, [fc00::9]:99,,", NULL),
+		0);
 	ck_assert_uint_eq(g.allow.n, 6);
 	ck_assert_ptr_null(guard_check_port(&g, "127.9.8.7", 80));
 	ck_assert_ptr_null(guard_check_port(&g, "127.9.8.7", 8080));
@@ -117,7 +170,8 @@ START_TEST(allow_list) /* NET-08 */
 	ck_assert_str_eq(guard_check_port(&g, "10.1.2.3", 8081), "private network"); /* another port was allowed */
 	ck_assert_str_eq(guard_check_port(&g, "10.1.2.3", 25), "private network");
 	ck_assert_ptr_nonnull(guard_check_port(&g, "10.1.2.4", 8080));
-	ck_assert_ptr_null(guard_check_port(&g, "192.168.7.200", 81)); /* an item with a port allows exactly that port */
+	ck_assert_ptr_null(
+		guard_check_port(&g, "192.168.7.200", 81)); /* an item with a port allows exactly that port */
 	ck_assert_ptr_nonnull(guard_check_port(&g, "192.168.7.200", 80));
 	ck_assert_ptr_null(guard_check_port(&g, "fc00::9", 99));
 	ck_assert_ptr_nonnull(guard_check_port(&g, "::1", 80));
@@ -127,8 +181,22 @@ END_TEST
 START_TEST(allow_list_wrong)
 {
 	static const char *const BAD[] = {
-		"*", "0.0.0.0/0", "::/0", "10.0.0.0/33", "fd00::/129", "10.0.0", "example.org", "10.0.0.1:0", "10.0.0.1:70000", "10.0.0.1:x",
-		"[fd00::1", "10.0.0.0/", "10.0.0.0/+8", "10.0.0.0/8x", "[fd00::]x", "127.0.0.1 127.0.0.2",
+		"*",
+		"0.0.0.0/0",
+		"::/0",
+		"10.0.0.0/33",
+		"fd00::/129",
+		"10.0.0",
+		"example.org",
+		"10.0.0.1:0",
+		"10.0.0.1:70000",
+		"10.0.0.1:x",
+		"[fd00::1",
+		"10.0.0.0/",
+		"10.0.0.0/+8",
+		"10.0.0.0/8x",
+		"[fd00::]x",
+		"127.0.0.1 127.0.0.2",
 	};
 	struct fw_guard g;
 	struct fw_err err;
@@ -153,10 +221,12 @@ START_TEST(deny_list)
 	struct fw_err err;
 
 	ck_assert_int_eq(fw_guard_init(&g, "127.0.0.0/8,10.0.0.0/8,64:ff9b::/96,169.254.169.254", NULL), 0);
-	ck_assert_int_eq(fw_guard_deny(&g, "8.8.8.0/24, [2606:4700::]/32,127.0.0.5, 10.0.0.0/8:8080,169.254.169.254", NULL), 0);
+	ck_assert_int_eq(
+		fw_guard_deny(&g, "8.8.8.0/24, [2606:4700::]/32,127.0.0.5, 10.0.0.0/8:8080,169.254.169.254", NULL), 0);
 	ck_assert_str_eq(guard_check_port(&g, "8.8.8.8", 80), FW_GUARD_DENIED);
 	ck_assert_str_eq(guard_check_port(&g, "::ffff:8.8.8.8", 443), FW_GUARD_DENIED);
-	ck_assert_str_eq(guard_check_port(&g, "64:ff9b::808:808", 443), FW_GUARD_DENIED); /* in whatever form it is allowed */
+	ck_assert_str_eq(
+		guard_check_port(&g, "64:ff9b::808:808", 443), FW_GUARD_DENIED); /* in whatever form it is allowed */
 	ck_assert_ptr_null(guard_check_port(&g, "8.8.4.4", 80));
 	ck_assert_ptr_null(guard_check_port(&g, "64:ff9b::808:404", 80));
 	ck_assert_str_eq(guard_check_port(&g, "2606:4700:4700::1111", 443), FW_GUARD_DENIED);
@@ -207,8 +277,8 @@ END_TEST
 
 START_TEST(ports) /* NET-14 */
 {
-	static const int BAD[] = {0, -1, 1, 22, 25, 79, 81, 442, 444, 1023, 2049, 4190, 5060, 5061, 6000, 6566, 6665, 6669, 6679, 6697,
-		10080, 1719, 1720, 1723, 3659, 4045, 65536};
+	static const int BAD[] = {0, -1, 1, 22, 25, 79, 81, 442, 444, 1023, 2049, 4190, 5060, 5061, 6000, 6566, 6665,
+		6669, 6679, 6697, 10080, 1719, 1720, 1723, 3659, 4045, 65536};
 	static const int GOOD[] = {80, 443, 1024, 8080, 8443, 6664, 6670, 65535};
 	struct fw_guard g;
 

@@ -64,7 +64,8 @@ START_TEST(leaving_while_waiting)
 	fw_limiter_release(limiter, &slot[3]);
 	fw_limiter_release(limiter, &slot[0]);
 	ck_assert(fw_limiter_is_waiting(&slot[2]));
-	fw_limiter_release(limiter, &slot[2]); /* called, and cancelled before its callback: the next one gets the slot */
+	fw_limiter_release(
+		limiter, &slot[2]); /* called, and cancelled before its callback: the next one gets the slot */
 	ck_assert_ptr_eq(fw_limiter_next(limiter), &slot[4]);
 	ck_assert(!fw_limiter_is_waiting(&slot[4]));
 	ck_assert_ptr_null(fw_limiter_next(limiter));
@@ -96,10 +97,16 @@ END_TEST
 
 START_TEST(what_one_address_is)
 {
-	static const struct { const char *a, *b; bool same; } T[] = {
-		{"192.0.2.1", "::ffff:192.0.2.1", true}, {"192.0.2.1", "192.0.2.2", false},
-		{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true}, {"2001:db8:1:2::1", "2001:db8:1:3::1", false},
-		{"64:ff9b::192.0.2.1", "192.0.2.1", true}, {"64:ff9b::192.0.2.1", "64:ff9b::192.0.2.2", false}, /* NAT64 */
+	static const struct {
+		const char *a, *b;
+		bool same;
+	} T[] = {
+		{"192.0.2.1", "::ffff:192.0.2.1", true},
+		{"192.0.2.1", "192.0.2.2", false},
+		{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9", true},
+		{"2001:db8:1:2::1", "2001:db8:1:3::1", false},
+		{"64:ff9b::192.0.2.1", "192.0.2.1", true},
+		{"64:ff9b::192.0.2.1", "64:ff9b::192.0.2.2", false}, /* NAT64 */
 		{"::1", "127.0.0.1", false},
 	};
 

@@ -27,12 +27,21 @@ static int done_n;
 
 static struct dns_line script[] = {
 	{"feeds.example", "127.0.0.1", 300, 0},
-	{"rebind.example", "198.51.99.7", 0, 1}, {"rebind.example", "127.0.0.1", 0, 0},
-	{"inside.example", "10.0.0.1", 300, 0}, {"mapped.example", "::ffff:127.0.0.1", 300, 0}, {"v6.example", "::1", 300, 0},
-	{"broken.example", "!", 0, 0}, {"silent.example", "", 0, 0}, {"empty.example", "?", 0, 0}, {"gone.example", NULL, 0, 0},
+	{"rebind.example", "198.51.99.7", 0, 1},
+	{"rebind.example", "127.0.0.1", 0, 0},
+	{"inside.example", "10.0.0.1", 300, 0},
+	{"mapped.example", "::ffff:127.0.0.1", 300, 0},
+	{"v6.example", "::1", 300, 0},
+	{"broken.example", "!", 0, 0},
+	{"silent.example", "", 0, 0},
+	{"empty.example", "?", 0, 0},
+	{"gone.example", NULL, 0, 0},
 	{"xn--bcher-kva.example", "127.0.0.1", 300, 0},
-	{"one.example", "127.0.0.1", 300, 0}, {"two.example", "127.0.0.1", 300, 0}, {"three.example", "::ffff:127.0.0.1", 300, 0},
-	{"gone.example.corp.example", "127.0.0.1", 300, 0}, {"intranet.corp.example", "127.0.0.1", 300, 0},
+	{"one.example", "127.0.0.1", 300, 0},
+	{"two.example", "127.0.0.1", 300, 0},
+	{"three.example", "::ffff:127.0.0.1", 300, 0},
+	{"gone.example.corp.example", "127.0.0.1", 300, 0},
+	{"intranet.corp.example", "127.0.0.1", 300, 0},
 	{NULL, NULL, 0, 0},
 };
 
@@ -146,7 +155,10 @@ END_TEST
 
 START_TEST(names_that_fail)
 {
-	static const struct { const char *host; uint32_t queries; } T[] = {{"gone.example", 1}, {"empty.example", 1}, {"unknown.example", 1}};
+	static const struct {
+		const char *host;
+		uint32_t queries;
+	} T[] = {{"gone.example", 1}, {"empty.example", 1}, {"unknown.example", 1}};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
 		uint32_t before = dns.query_n;
@@ -154,7 +166,8 @@ START_TEST(names_that_fail)
 		for (int k = 0; k < 3; k++) { /* cached: failures too */
 			struct fw_fetch f = get(T[i].host);
 
-			ck_assert_msg(f.kind == FW_VISIT_DNS && f.err.rc == FW_ENET, "%s: %d %s", T[i].host, f.kind, f.err.text);
+			ck_assert_msg(f.kind == FW_VISIT_DNS && f.err.rc == FW_ENET, "%s: %d %s", T[i].host, f.kind,
+				f.err.text);
 			fw_fetch_finish(&f);
 		}
 		ck_assert_uint_eq(dns.query_n - before, T[i].queries);
@@ -182,7 +195,13 @@ END_TEST
 
 START_TEST(international_names)
 {
-	static const char *const T[] = {"b\xc3\xbc" "cher.example", "B\xc3\x9c" "CHER.EXAMPLE", "bu\xcc\x88" "cher.example", "xn--bcher-kva.example"};
+	static const char *const T[] = {"b\xc3\xbc"
+					"cher.example",
+		"B\xc3\x9c"
+		"CHER.EXAMPLE",
+		"bu\xcc\x88"
+		"cher.example",
+		"xn--bcher-kva.example"};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
 		struct fw_fetch f = get(T[i]);
@@ -248,7 +267,8 @@ static bool hosts_line(char address[100], char name[100])
 	bool found = false;
 
 	while (f && !found && fgets(line, sizeof(line), f))
-		found = line[0] != '#' && sscanf(line, "%99s %99s", address, name) == 2 && !strstr(name, "localhost") && !strchr(name, '#');
+		found = line[0] != '#' && sscanf(line, "%99s %99s", address, name) == 2 && !strstr(name, "localhost") &&
+			!strchr(name, '#');
 	if (f)
 		fclose(f);
 	return found;
@@ -575,7 +595,8 @@ START_TEST(a_line_too_long) /* deferred, not failed; and the wait does not count
 	until_done(3);
 	ck_assert_msg(many[0].kind == FW_VISIT_OK, "%s", many[0].err.text);
 	for (size_t i = 1; i < 3; i++) {
-		ck_assert_msg(many[i].kind == FW_VISIT_LOCAL && strstr(many[i].err.text, "address_concurrency"), "%s", many[i].err.text);
+		ck_assert_msg(many[i].kind == FW_VISIT_LOCAL && strstr(many[i].err.text, "address_concurrency"), "%s",
+			many[i].err.text);
 		ck_assert(many[i].deferred == (i == 2)); /* the second had sent its request */
 		ck_assert_int_ge(many[i].visit.queue_us, 900000);
 	}
@@ -595,7 +616,8 @@ START_TEST(clocks_begin_with_the_turn) /* it waits for longer than a connection 
 	ask(1, "one.example", "/x");
 	release_after(&timer, 6500);
 	until_done(2);
-	ck_assert_msg(many[0].kind == FW_VISIT_OK && many[1].kind == FW_VISIT_OK, "%s; %s", many[0].err.text, many[1].err.text);
+	ck_assert_msg(many[0].kind == FW_VISIT_OK && many[1].kind == FW_VISIT_OK, "%s; %s", many[0].err.text,
+		many[1].err.text);
 	ck_assert_int_gt(many[1].visit.queue_us, 6000000);
 	many_finish(2);
 }
@@ -644,7 +666,8 @@ static void destroying_done(struct fw_fetch *f)
 
 START_TEST(last_done_destroys) /* from within c-ares, libcurl, the tick, and later */
 {
-	static const char *const T[] = {"http://gone.example/", "http://feeds.example:1/", "http://silent.example/", "ftp://x"};
+	static const char *const T[] = {
+		"http://gone.example/", "http://feeds.example:1/", "http://silent.example/", "ftp://x"};
 
 	config.connect_timeout_ms = 200;
 	config.address_concurrency = 1;
@@ -736,10 +759,29 @@ END_TEST
 int main(void)
 {
 	const TTest *const T[] = {
-		name_is_looked_up_once, many_share_one_lookup, names_that_fail, servers_that_fail, international_names, search_lists_are_for_bare_names,
-		hosts_file_comes_first, servers_change, guarded_names, localhost_is_here, rebinding,
-		answers_are_pinned, few_at_an_address, first_come_first_served, redirects_give_places_back, leaving_the_line, a_line_too_long,
-		clocks_begin_with_the_turn, failures_give_places_back, a_proxy_has_no_limit, last_done_destroys, lookups_have_an_age, cache_is_bounded,
+		name_is_looked_up_once,
+		many_share_one_lookup,
+		names_that_fail,
+		servers_that_fail,
+		international_names,
+		search_lists_are_for_bare_names,
+		hosts_file_comes_first,
+		servers_change,
+		guarded_names,
+		localhost_is_here,
+		rebinding,
+		answers_are_pinned,
+		few_at_an_address,
+		first_come_first_served,
+		redirects_give_places_back,
+		leaving_the_line,
+		a_line_too_long,
+		clocks_begin_with_the_turn,
+		failures_give_places_back,
+		a_proxy_has_no_limit,
+		last_done_destroys,
+		lookups_have_an_age,
+		cache_is_bounded,
 	};
 	Suite *s = suite_create("fetch names");
 	TCase *t = tcase_create("names");

@@ -299,7 +299,8 @@ START_TEST(bundle_is_read_once)
 	ck_assert_msg(us < 5000, "%lld us CPU for a new connection", (long long)us);
 #endif
 	if (getenv("FW_TEST_FIGURES"))
-		fprintf(stderr, "# a new verified TLS connection: %lld us CPU, %d of %d sessions resumed\n", (long long)us, tls.resumed_n, N);
+		fprintf(stderr, "# a new verified TLS connection: %lld us CPU, %d of %d sessions resumed\n",
+			(long long)us, tls.resumed_n, N);
 }
 END_TEST
 
@@ -307,21 +308,30 @@ END_TEST
 
 START_TEST(http2_answers)
 {
-	static const struct { const char *path; enum fw_visit_kind kind; size_t len; } T[] = {
-		{"/feed", FW_VISIT_OK, 100}, {"/large", FW_VISIT_OK, 300000}, {"/moved", FW_VISIT_OK, 300000}, {"/feed", FW_VISIT_OK, 100},
+	static const struct {
+		const char *path;
+		enum fw_visit_kind kind;
+		size_t len;
+	} T[] = {
+		{"/feed", FW_VISIT_OK, 100},
+		{"/large", FW_VISIT_OK, 300000},
+		{"/moved", FW_VISIT_OK, 300000},
+		{"/feed", FW_VISIT_OK, 100},
 	};
 	struct fw_fetch f;
 
 	for (size_t i = 0; i < FW_N(T); i++) {
 		f = get("127.0.0.1", tls.port, T[i].path);
-		ck_assert_msg(f.kind == T[i].kind && f.body.len == T[i].len, "%s: %d %s", T[i].path, f.kind, f.err.text);
+		ck_assert_msg(
+			f.kind == T[i].kind && f.body.len == T[i].len, "%s: %d %s", T[i].path, f.kind, f.err.text);
 		ck_assert_str_eq(f.h_etag.p, "\"h2\"");
 		ck_assert_uint_gt(f.visit.wire_bytes, f.body.len);
 		fw_fetch_finish(&f);
 	}
 	ck_assert_int_eq(tls.conn_n, 2);
 	f = get("127.0.0.1", tls.port, "/breaks"); /* this stream is reset, the connection goes on */
-	ck_assert_msg(f.kind == FW_VISIT_PROTOCOL && f.body_partial && f.body.len > 0 && f.body.len < 300000, "%d %s", f.kind, f.err.text);
+	ck_assert_msg(f.kind == FW_VISIT_PROTOCOL && f.body_partial && f.body.len > 0 && f.body.len < 300000, "%d %s",
+		f.kind, f.err.text);
 	fw_fetch_finish(&f);
 	f = get("127.0.0.1", tls.port, "/feed");
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
@@ -376,8 +386,16 @@ END_TEST
 int main(void)
 {
 	const TTest *const T[] = {
-		trusted, http2_switched_off, unknown_authority, wrong_name, not_tls, no_trust_store, downgrade, closed_without_goodbye,
-		sessions_are_resumed, bundle_is_read_once,
+		trusted,
+		http2_switched_off,
+		unknown_authority,
+		wrong_name,
+		not_tls,
+		no_trust_store,
+		downgrade,
+		closed_without_goodbye,
+		sessions_are_resumed,
+		bundle_is_read_once,
 	};
 	Suite *s = suite_create("fetch tls");
 	TCase *t = tcase_create("tls"), *e = tcase_create("expired"), *h = tcase_create("http2");

@@ -32,7 +32,8 @@ static X509 *certificate(const char *name, EVP_PKEY *key, X509 *issuer, EVP_PKEY
 	X509_gmtime_adj(X509_getm_notBefore(c), -7200);
 	X509_gmtime_adj(X509_getm_notAfter(c), flags & TLS_STUB_EXPIRED && issuer ? -3600 : 7200);
 	X509_set_pubkey(c, key);
-	X509_NAME_add_entry_by_txt(X509_get_subject_name(c), "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
+	X509_NAME_add_entry_by_txt(
+		X509_get_subject_name(c), "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
 	X509_set_issuer_name(c, X509_get_subject_name(issuer ? issuer : c));
 	if (issuer)
 		extension(c, NID_subject_alt_name, "IP:127.0.0.1,DNS:feeds.example");
@@ -42,7 +43,8 @@ static X509 *certificate(const char *name, EVP_PKEY *key, X509 *issuer, EVP_PKEY
 	return c;
 }
 
-static int select_alpn(SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in, unsigned n, void *ctx)
+static int select_alpn(
+	SSL *ssl, const unsigned char **out, unsigned char *out_n, const unsigned char *in, unsigned n, void *ctx)
 {
 	struct tls_stub *t = ctx;
 
@@ -90,7 +92,8 @@ static bool serve(SSL *ssl, bool *rude)
 	if (*rude)
 		snprintf(out, sizeof(out), "HTTP/1.1 200 OK\r\n\r\n%s", BODY);
 	else if (sscanf(path, "/to-http?%d", &port) == 1)
-		snprintf(out, sizeof(out), "HTTP/1.1 %s\r\nLocation: http://127.0.0.1:%d/feed\r\nContent-Length: 0\r\n\r\n",
+		snprintf(out, sizeof(out),
+			"HTTP/1.1 %s\r\nLocation: http://127.0.0.1:%d/feed\r\nContent-Length: 0\r\n\r\n",
 			strncmp(in, "POST ", 5) ? "302 Found" : "307 Go On", port);
 	else
 		snprintf(out, sizeof(out), "HTTP/1.1 200 OK\r\n%sContent-Length: %zu\r\n\r\n%s",

@@ -23,20 +23,46 @@ int __wrap_CRYPTO_memcmp(const void *a, const void *b, size_t len)
 
 START_TEST(presented)
 {
-	static const struct { const char *header, *token; } CASE[] = {
-		{"Bearer abc", "abc"}, {"bearer abc", "abc"}, {"BEARER abc", "abc"}, {"Bearer   abc  ", "abc"}, {"  Bearer abc", "abc"},
-		{"Bearer abc def", "abc def"}, {"Bearer", NULL}, {"Bearer ", NULL}, {"", NULL}, {" ", NULL}, {"abc", NULL}, {"Bearerabc", NULL},
-		{"Digest abc", NULL}, {"Bearer\tabc", NULL},
-		{"Basic dXNlcjpwYXNz", "pass"}, {"basic dXNlcjpwYXNz", "pass"}, {"Basic dTpwYXNz", "pass"}, {"Basic OnBhc3M=", "pass"},
-		{"Basic dTpwYXM=", "pas"}, {"Basic dTpwYQ==", "pa"}, {"Basic YTpiOmM=", "b:c"}, {"Basic dTo=", ""}, {"Basic cGFzcw==", NULL},
-		{"Basic dXNlcjpwYXN", NULL}, {"Basic ****", NULL}, {"Basic ====", NULL}, {"Basic", NULL}, {"Basic ", NULL}, {"Basic dXNl=cjpw", NULL},
+	static const struct {
+		const char *header, *token;
+	} CASE[] = {
+		{"Bearer abc", "abc"},
+		{"bearer abc", "abc"},
+		{"BEARER abc", "abc"},
+		{"Bearer   abc  ", "abc"},
+		{"  Bearer abc", "abc"},
+		{"Bearer abc def", "abc def"},
+		{"Bearer", NULL},
+		{"Bearer ", NULL},
+		{"", NULL},
+		{" ", NULL},
+		{"abc", NULL},
+		{"Bearerabc", NULL},
+		{"Digest abc", NULL},
+		{"Bearer\tabc", NULL},
+		{"Basic dXNlcjpwYXNz", "pass"},
+		{"basic dXNlcjpwYXNz", "pass"},
+		{"Basic dTpwYXNz", "pass"},
+		{"Basic OnBhc3M=", "pass"},
+		{"Basic dTpwYXM=", "pas"},
+		{"Basic dTpwYQ==", "pa"},
+		{"Basic YTpiOmM=", "b:c"},
+		{"Basic dTo=", ""},
+		{"Basic cGFzcw==", NULL},
+		{"Basic dXNlcjpwYXN", NULL},
+		{"Basic ****", NULL},
+		{"Basic ====", NULL},
+		{"Basic", NULL},
+		{"Basic ", NULL},
+		{"Basic dXNl=cjpw", NULL},
 	};
 	char buffer[AUTH_PRESENTED_MAX], large[2 * AUTH_PRESENTED_MAX];
 
 	for (size_t i = 0; i < FW_N(CASE); i++) {
 		struct fw_str got = auth_presented(fw_str(CASE[i].header), buffer);
 
-		ck_assert_msg(!got.p == !CASE[i].token && fw_str_eq(got, fw_str(CASE[i].token)), "%s: %.*s", CASE[i].header, FW_STR_ARG(got));
+		ck_assert_msg(!got.p == !CASE[i].token && fw_str_eq(got, fw_str(CASE[i].token)), "%s: %.*s",
+			CASE[i].header, FW_STR_ARG(got));
 	}
 	for (size_t n = AUTH_PRESENTED_MAX - 8; n < sizeof(large) - 8; n++) { /* at the end of the buffer */
 		struct fw_str got;
@@ -47,7 +73,8 @@ START_TEST(presented)
 		ck_assert_uint_eq(got.len, n - 7 <= AUTH_PRESENTED_MAX ? n - 7 : 0);
 		memcpy(large, "Basic OnA6", 10);
 		got = auth_presented((struct fw_str){large, n}, buffer);
-		ck_assert_uint_eq(got.len, (n - 6) % 4 == 0 && (n - 6) / 4 * 3 <= AUTH_PRESENTED_MAX ? (n - 6) / 4 * 3 - 1 : 0);
+		ck_assert_uint_eq(
+			got.len, (n - 6) % 4 == 0 && (n - 6) / 4 * 3 <= AUTH_PRESENTED_MAX ? (n - 6) / 4 * 3 - 1 : 0);
 	}
 }
 END_TEST
@@ -79,7 +106,9 @@ static enum auth_verdict auth_check(struct auth_tokens *t, unsigned scope, const
 	enum auth_verdict v;
 
 	compared_n = 0;
-	v = auth_check_token(t, &(struct auth_request){.scope = scope, .presented = fw_str(token), .network = here, .limited = waits}, now_ms, &pass);
+	v = auth_check_token(t,
+		&(struct auth_request){.scope = scope, .presented = fw_str(token), .network = here, .limited = waits},
+		now_ms, &pass);
 	ck_assert_uint_eq(compared_n, token ? t->n : 0);
 	return v;
 }
@@ -128,7 +157,10 @@ START_TEST(run_out_and_unreadable)
 }
 END_TEST
 
-START_TEST(a_network_with_a_valid_token_goes_on) /* API-07: a rate-limited guess reveals nothing; a network that used a valid token before goes on */
+/*
+ * API-07: a rate-limited guess reveals nothing; a network that used a valid token before goes on.
+ */
+START_TEST(a_network_with_a_valid_token_goes_on)
 {
 	struct auth_tokens *t = tokens_make();
 
@@ -190,8 +222,9 @@ END_TEST
 
 START_TEST(hashed) /* the example of FIPS 180-2 */
 {
-	static const unsigned char ABC[FW_TOKEN_HASH_BYTES] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40, 0xde, 0x5d, 0xae,
-		0x22, 0x23, 0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
+	static const unsigned char ABC[FW_TOKEN_HASH_BYTES] = {0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41,
+		0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23, 0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c, 0xb4, 0x10,
+		0xff, 0x61, 0xf2, 0x00, 0x15, 0xad};
 	unsigned char hash[FW_TOKEN_HASH_BYTES];
 
 	ck_assert(fw_token_hash(FW_STR("abc"), hash));
@@ -286,16 +319,24 @@ END_TEST
 START_TEST(unreadable_ones_close) /* an unreadable token admits nothing, and counts as one for each scope */
 {
 #define HASH "0000000000000000000000000000000000000000000000000000000000000000"
-	static const char *const VALUE[] = {"push - " HASH " ", "push - " HASH " feed=0", "push - " HASH " feed=-1", "push - " HASH " feed=x",
-		"push - " HASH " feed", "push - " HASH " property=", "push - " HASH " other=1", "push - " HASH " feed=1 ", "push - " HASH "  feed=1",
-		"push - " HASH " feed=1 feed=99999999999999999999", "read - " HASH " feed=1", "push,read - " HASH " feed=1", "push - " HASH "feed=1", "", "push", "push -", "push - 00", "- - -", "pull - 0000000000000000000000000000000000000000000000000000000000000000",
+	static const char *const VALUE[] = {"push - " HASH " ", "push - " HASH " feed=0", "push - " HASH " feed=-1",
+		"push - " HASH " feed=x", "push - " HASH " feed",
+		"push - " HASH " property=", "push - " HASH " other=1", "push - " HASH " feed=1 ",
+		"push - " HASH "  feed=1", "push - " HASH " feed=1 feed=99999999999999999999", "read - " HASH " feed=1",
+		"push,read - " HASH " feed=1", "push - " HASH "feed=1", "", "push", "push -", "push - 00", "- - -",
+		"pull - 0000000000000000000000000000000000000000000000000000000000000000",
 		"push x 0000000000000000000000000000000000000000000000000000000000000000",
-		"push - 000000000000000000000000000000000000000000000000000000000000000g", "push - 00000000000000000000000000000000000000000000000000000000000000000"};
+		"push - 000000000000000000000000000000000000000000000000000000000000000g",
+		"push - 00000000000000000000000000000000000000000000000000000000000000000"};
 	struct fw_store *st = store_make();
 	struct fw_err err;
 
 	for (size_t i = 0; i < FW_N(VALUE); i++) {
-		struct fw_record r = {.kind = FW_STR("token"), .key = FW_STR("x"), .value = fw_str(VALUE[i]), .at_ms = NOW, .until_ms = FW_NO_DATE};
+		struct fw_record r = {.kind = FW_STR("token"),
+			.key = FW_STR("x"),
+			.value = fw_str(VALUE[i]),
+			.at_ms = NOW,
+			.until_ms = FW_NO_DATE};
 		struct fw_token t = {0};
 
 		ck_assert_int_eq(fw_store_record_put(st, &r, false, NULL, &err), 0);
@@ -312,11 +353,14 @@ START_TEST(as_many_as_may_be)
 	struct fw_store *st = store_make();
 
 	for (int i = 0; i < FW_TOKENS_MAX; i++) {
-		struct fw_record r = {.kind = FW_STR("token"), .value = FW_STR("x"), .at_ms = NOW, .until_ms = FW_NO_DATE};
+		struct fw_record r = {
+			.kind = FW_STR("token"), .value = FW_STR("x"), .at_ms = NOW, .until_ms = FW_NO_DATE};
 
 		ck_assert(fw_snprintf(name, sizeof(name), "t%d", i));
 		r.key = fw_str(name);
-		ck_assert_int_eq(i == FW_TOKENS_MAX - 1 ? add(st, "last", text) : fw_store_record_put(st, &r, false, NULL, NULL), 0);
+		ck_assert_int_eq(
+			i == FW_TOKENS_MAX - 1 ? add(st, "last", text) : fw_store_record_put(st, &r, false, NULL, NULL),
+			0);
 	}
 	ck_assert_int_eq(add(st, "more", text), FW_ELIMIT);
 	fw_store_close(st);
@@ -325,12 +369,23 @@ END_TEST
 
 START_TEST(bound)
 {
-	static const struct { const char *bound; int64_t feed_id; const char *property; bool may_feed, may_property, may_events; } CASE[] = {
-		{NULL, 1, "news", true, true, true}, {"feed=1", 1, "news", true, false, false}, {"feed=1", 2, "news", false, false, false},
-		{"feed=11", 1, "feed=11", false, false, false}, {"feed=2 feed=1", 1, "", true, false, false},
-		{"property=news", 1, "news", false, true, true}, {"property=news", 1, "new", false, false, true},
-		{"property=news", 1, "", false, false, true}, {"property=a=b feed=3", 3, "a=b", true, true, true},
-		{"feed=3 property=a", 0, "a", false, true, true}, {"feed=3 x property=a feed=4", 4, "a", false, false, false},
+	static const struct {
+		const char *bound;
+		int64_t feed_id;
+		const char *property;
+		bool may_feed, may_property, may_events;
+	} CASE[] = {
+		{NULL, 1, "news", true, true, true},
+		{"feed=1", 1, "news", true, false, false},
+		{"feed=1", 2, "news", false, false, false},
+		{"feed=11", 1, "feed=11", false, false, false},
+		{"feed=2 feed=1", 1, "", true, false, false},
+		{"property=news", 1, "news", false, true, true},
+		{"property=news", 1, "new", false, false, true},
+		{"property=news", 1, "", false, false, true},
+		{"property=a=b feed=3", 3, "a=b", true, true, true},
+		{"feed=3 property=a", 0, "a", false, true, true},
+		{"feed=3 x property=a feed=4", 4, "a", false, false, false},
 	};
 	struct fw_store *st = store_make();
 	char text[FW_TOKEN_TEXT_MAX];
@@ -344,9 +399,13 @@ START_TEST(bound)
 		ck_assert_msg(fw_token_allows_property(b, fw_str(CASE[i].property)) == CASE[i].may_property, "%zu", i);
 		ck_assert_msg(fw_token_allows_events(b) == CASE[i].may_events, "%zu", i);
 	}
-	ck_assert_int_eq(fw_token_add(st, FW_STR("x"), FW_SCOPE_PUSH, FW_STR("feed=1 nonsense"), NOW, NOW + 5, text, &err), FW_EINVAL);
-	ck_assert_int_eq(fw_token_add(st, FW_STR("x"), FW_SCOPE_ADMIN, FW_STR("feed=1"), NOW, NOW + 5, text, &err), FW_EINVAL);
-	ck_assert_int_eq(fw_token_add(st, FW_STR("x"), FW_SCOPE_PUSH, FW_STR("feed=1 property=a"), NOW, NOW + 5, text, &err), 0);
+	ck_assert_int_eq(
+		fw_token_add(st, FW_STR("x"), FW_SCOPE_PUSH, FW_STR("feed=1 nonsense"), NOW, NOW + 5, text, &err),
+		FW_EINVAL);
+	ck_assert_int_eq(
+		fw_token_add(st, FW_STR("x"), FW_SCOPE_ADMIN, FW_STR("feed=1"), NOW, NOW + 5, text, &err), FW_EINVAL);
+	ck_assert_int_eq(
+		fw_token_add(st, FW_STR("x"), FW_SCOPE_PUSH, FW_STR("feed=1 property=a"), NOW, NOW + 5, text, &err), 0);
 	ck_assert_int_eq(fw_token_list(st, true, last_seen, &t, &err), 0);
 	ck_assert(!t.broken && t.bound.p);
 	fw_store_close(st);
@@ -357,7 +416,8 @@ int main(void)
 {
 	Suite *s = suite_create("http auth");
 	TCase *t = tcase_create("tokens");
-	const TTest *const every[] = {presented, verdicts, run_out_and_unreadable, a_network_with_a_valid_token_goes_on, passes, hashed, scopes_in_words, kept_as_a_hash, unreadable_ones_close, bound, as_many_as_may_be};
+	const TTest *const every[] = {presented, verdicts, run_out_and_unreadable, a_network_with_a_valid_token_goes_on,
+		passes, hashed, scopes_in_words, kept_as_a_hash, unreadable_ones_close, bound, as_many_as_may_be};
 
 	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(every); i++)

@@ -37,7 +37,10 @@ static int unpack(struct fw_str in, bool gzip, size_t max, size_t *len)
 
 START_TEST(formats)
 {
-	static const struct { int bits; bool gzip; } T[] = {{31, true}, {15, false}, {-15, false}};
+	static const struct {
+		int bits;
+		bool gzip;
+	} T[] = {{31, true}, {15, false}, {-15, false}};
 	struct fw_buf text = FW_BUF_INIT(0);
 	size_t n;
 
@@ -54,7 +57,8 @@ START_TEST(formats)
 		ck_assert_int_eq(unpack(s, T[i].gzip, text.len - 1, &n), FW_ELIMIT);
 		ck_assert_int_eq(unpack(s, T[i].gzip, 1, &n), FW_ELIMIT);
 		for (size_t cut = 0; cut < s.len; cut += 1 + cut / 64) /* RFC 1952: the trailer is part of the body */
-			ck_assert_msg(unpack(fw_str_sub(s, 0, cut), T[i].gzip, text.len, &n) == FW_EFORMAT, "%zu cut at %zu", i, cut);
+			ck_assert_msg(unpack(fw_str_sub(s, 0, cut), T[i].gzip, text.len, &n) == FW_EFORMAT,
+				"%zu cut at %zu", i, cut);
 		fw_buf_addc(&b, 'x');
 		ck_assert_int_eq(unpack(fw_buf_str(&b), T[i].gzip, text.len, &n), FW_EFORMAT);
 		fw_buf_finish(&b);

@@ -90,8 +90,8 @@ int main(void)
 {
 	Suite *s = suite_create("http bucket");
 	TCase *t = tcase_create("counting");
-	const TTest *const every[] = {so_many_at_once, as_many_over_a_time, switched_off_or_fast,
-		who_sends_most_keeps_its_place};
+	const TTest *const every[] = {
+		so_many_at_once, as_many_over_a_time, switched_off_or_fast, who_sends_most_keeps_its_place};
 
 	for (size_t i = 0; i < FW_N(every); i++)
 		tcase_add_test(t, every[i]);

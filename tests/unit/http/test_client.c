@@ -29,18 +29,20 @@ static const char *client(const char *first, const char *second)
 
 START_TEST(chains)
 {
-	static const struct { const char *first, *second, *want; } T[] = {
+	static const struct {
+		const char *first, *second, *want;
+	} T[] = {
 		{"192.0.2.1", NULL, "192.0.2.1"},
 		{" 192.0.2.1 ", NULL, "192.0.2.1"},
 		{"192.0.2.1, 10.0.0.1", NULL, "192.0.2.1"},
 		{"192.0.2.1,10.0.0.1,127.0.0.2", NULL, "192.0.2.1"},
 		/* the left address is the client's invention */
 		{"203.0.113.9, 192.0.2.1, 10.0.0.1", NULL, "192.0.2.1"},
-		{"203.0.113.9", "192.0.2.1, 10.0.0.1", "192.0.2.1"},          /* two headers are one list */
+		{"203.0.113.9", "192.0.2.1, 10.0.0.1", "192.0.2.1"}, /* two headers are one list */
 		{"203.0.113.9", "192.0.2.1", "192.0.2.1"},
 		{"192.0.2.1", "10.0.0.1", "192.0.2.1"},
-		{"127.0.0.1", "192.0.2.1", "192.0.2.1"},                      /* no way to pass for loopback */
-		{"10.0.0.3, 10.0.0.1", NULL, "10.0.0.3"},                     /* a client inside our network */
+		{"127.0.0.1", "192.0.2.1", "192.0.2.1"},  /* no way to pass for loopback */
+		{"10.0.0.3, 10.0.0.1", NULL, "10.0.0.3"}, /* a client inside our network */
 		{"2001:db8::1", NULL, "2001:db8::1"},
 		{"[2001:db8::1]:443, fd00::2", NULL, "2001:db8::1"},
 		{"\"[2001:db8::1]:443\"", NULL, "2001:db8::1"},
@@ -71,8 +73,9 @@ START_TEST(chains)
 	for (size_t i = 0; i < FW_N(T); i++) {
 		const char *got = client(T[i].first, T[i].second);
 
-		ck_assert_msg(fw_str_eq(fw_str(got), fw_str(T[i].want)) && !got == !T[i].want, "%s | %s: %s, not %s", T[i].first,
-			T[i].second ? T[i].second : "", got ? got : "nothing", T[i].want ? T[i].want : "nothing");
+		ck_assert_msg(fw_str_eq(fw_str(got), fw_str(T[i].want)) && !got == !T[i].want, "%s | %s: %s, not %s",
+			T[i].first, T[i].second ? T[i].second : "", got ? got : "nothing",
+			T[i].want ? T[i].want : "nothing");
 	}
 }
 END_TEST

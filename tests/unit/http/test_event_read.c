@@ -29,10 +29,14 @@ static int by_us(const char *p, size_t len, struct fw_event *e)
 
 static void same(const json_t *o, const struct fw_event *e, const char *body)
 {
-	const json_t *property = json_object_get(o, "property"), *section = json_object_get(o, "section"), *id = json_object_get(o, "id");
+	const json_t *property = json_object_get(o, "property"), *section = json_object_get(o, "section"),
+		     *id = json_object_get(o, "id");
 
-	ck_assert_msg(json_is_object(o) && json_is_string(property) && json_is_integer(section) && json_is_integer(id), "%s", body);
-	ck_assert_msg(fw_str_eq((struct fw_str){json_string_value(property), json_string_length(property)}, e->property), "%s", body);
+	ck_assert_msg(json_is_object(o) && json_is_string(property) && json_is_integer(section) && json_is_integer(id),
+		"%s", body);
+	ck_assert_msg(
+		fw_str_eq((struct fw_str){json_string_value(property), json_string_length(property)}, e->property),
+		"%s", body);
 	ck_assert_msg(json_integer_value(section) == e->section && json_integer_value(id) == e->item, "%s", body);
 }
 
@@ -51,7 +55,8 @@ static void by_jansson(const char *body, size_t len, const struct fw_event *e, i
 			p++;
 		if (p == end)
 			break;
-		doc = json_loadb(p, (size_t)(end - p), JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &je);
+		doc = json_loadb(
+			p, (size_t)(end - p), JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_ALLOW_NUL, &je);
 		ck_assert_msg(doc != NULL, "%s: %s", body, je.text);
 		count = json_is_array(doc) ? json_array_size(doc) : 1;
 		for (size_t i = 0; i < count; i++, seen++) {
@@ -78,9 +83,19 @@ static int both(const char *body, size_t len)
 
 START_TEST(usual)
 {
-	static const struct { const char *body; int n; } CASE[] = {
-		{"", 0}, {" \r\n\t", 0}, {GOOD, 1}, {" " GOOD "\n", 1}, {GOOD "\n" GOOD "\n", 2}, {GOOD GOOD, 2}, {"[" GOOD "]", 1},
-		{"[" GOOD "," GOOD " , " GOOD " ] ", 3}, {"[" GOOD "]\n[" GOOD "]" GOOD, 3},
+	static const struct {
+		const char *body;
+		int n;
+	} CASE[] = {
+		{"", 0},
+		{" \r\n\t", 0},
+		{GOOD, 1},
+		{" " GOOD "\n", 1},
+		{GOOD "\n" GOOD "\n", 2},
+		{GOOD GOOD, 2},
+		{"[" GOOD "]", 1},
+		{"[" GOOD "," GOOD " , " GOOD " ] ", 3},
+		{"[" GOOD "]\n[" GOOD "]" GOOD, 3},
 		{"{ \"id\" : 999999999999999999 , \"section\" : 0 ,\n\"property\" : \"\" }", 1},
 		{"{\"id\":7,\"property\":\"a b~!/:{}[],\",\"section\":10}", 1},
 	};
@@ -93,16 +108,39 @@ END_TEST
 START_TEST(unusual)
 {
 	static const char *const CASE[] = {
-		"[]", "{}", "[[" GOOD "]]", "[" GOOD, "[" GOOD ",]", "[" GOOD GOOD "]", GOOD "]", GOOD "," GOOD, "[," GOOD "]", "null", "[", "{",
-		"{\"property\":\"news\",\"section\":1,\"id\":1,}", "{\"property\":\"news\",\"section\":1,\"id\":1,\"id\":1}",
-		"{\"property\":\"news\",\"section\":1,\"id\":1,\"x\":1}", "{\"property\":\"news\",\"section\":1}",
-		"{\"property\":\"n\\u0065ws\",\"section\":1,\"id\":1}", "{\"property\":\"n\303\251\",\"section\":1,\"id\":1}",
-		"{\"property\":\"a\tb\",\"section\":1,\"id\":1}", "{\"property\":\"a\177\",\"section\":1,\"id\":1}",
-		"{\"property\":\"news\",\"section\":01,\"id\":1}", "{\"property\":\"news\",\"section\":1.0,\"id\":1}",
-		"{\"property\":\"news\",\"section\":1e0,\"id\":1}", "{\"property\":\"news\",\"section\":-1,\"id\":1}",
-		"{\"property\":\"news\",\"section\":1,\"id\":1000000000000000000}", "{\"property\":\"news\",\"section\":\"1\",\"id\":1}",
-		"{\"property\":1,\"section\":1,\"id\":1}", "{\"property\":\"news\",\"section\":,\"id\":1}", "{\"property\":\"news\" \"section\":1,\"id\":1}",
-		"{\"property\":\"news\",\"section\":1,\"id\":1", "{\"property\":\"news", "{\"property\"", "{\"prop\\u0065rty\":\"news\",\"section\":1,\"id\":1}",
+		"[]",
+		"{}",
+		"[[" GOOD "]]",
+		"[" GOOD,
+		"[" GOOD ",]",
+		"[" GOOD GOOD "]",
+		GOOD "]",
+		GOOD "," GOOD,
+		"[," GOOD "]",
+		"null",
+		"[",
+		"{",
+		"{\"property\":\"news\",\"section\":1,\"id\":1,}",
+		"{\"property\":\"news\",\"section\":1,\"id\":1,\"id\":1}",
+		"{\"property\":\"news\",\"section\":1,\"id\":1,\"x\":1}",
+		"{\"property\":\"news\",\"section\":1}",
+		"{\"property\":\"n\\u0065ws\",\"section\":1,\"id\":1}",
+		"{\"property\":\"n\303\251\",\"section\":1,\"id\":1}",
+		"{\"property\":\"a\tb\",\"section\":1,\"id\":1}",
+		"{\"property\":\"a\177\",\"section\":1,\"id\":1}",
+		"{\"property\":\"news\",\"section\":01,\"id\":1}",
+		"{\"property\":\"news\",\"section\":1.0,\"id\":1}",
+		"{\"property\":\"news\",\"section\":1e0,\"id\":1}",
+		"{\"property\":\"news\",\"section\":-1,\"id\":1}",
+		"{\"property\":\"news\",\"section\":1,\"id\":1000000000000000000}",
+		"{\"property\":\"news\",\"section\":\"1\",\"id\":1}",
+		"{\"property\":1,\"section\":1,\"id\":1}",
+		"{\"property\":\"news\",\"section\":,\"id\":1}",
+		"{\"property\":\"news\" \"section\":1,\"id\":1}",
+		"{\"property\":\"news\",\"section\":1,\"id\":1",
+		"{\"property\":\"news",
+		"{\"property\"",
+		"{\"prop\\u0065rty\":\"news\",\"section\":1,\"id\":1}",
 	};
 
 	for (size_t i = 0; i < FW_N(CASE); i++)
@@ -122,7 +160,8 @@ static uint32_t chance(uint32_t *seed, uint32_t n)
  */
 START_TEST(changed)
 {
-	static const char FROM[] = "[" GOOD ", " GOOD "]\n{\"id\":12,\"section\":345,\"property\":\"a\"}", BYTES[] = "{}[]\",: \n\\0129-e.\0\200ipn";
+	static const char FROM[] = "[" GOOD ", " GOOD "]\n{\"id\":12,\"section\":345,\"property\":\"a\"}",
+			  BYTES[] = "{}[]\",: \n\\0129-e.\0\200ipn";
 	uint32_t seed = 5;
 	int taken = 0;
 

@@ -51,13 +51,20 @@ static int read_body(struct taken *t, const char *body, const struct event_rules
 
 START_TEST(forms)
 {
-	static const struct { const char *body; size_t n; } T[] = {
-		{"", 0}, {" \n", 0}, {"[]", 0}, {"[] []", 0},
+	static const struct {
+		const char *body;
+		size_t n;
+	} T[] = {
+		{"", 0},
+		{" \n", 0},
+		{"[]", 0},
+		{"[] []", 0},
 		{"{\"property\":\"a\",\"section\":1,\"id\":1}", 1},
 		{"{\"id\":1,\"section\":1,\"property\":\"a\"}\n{\"property\":\"a\",\"section\":1,\"id\":2}", 2},
 		{"[{\"property\":\"a\",\"section\":1,\"id\":1},{\"property\":\"\\u00e9\",\"section\":1,\"id\":2}]", 2},
 		{"[{\"property\":\"a\",\"section\":1,\"id\":1}][{\"property\":\"b\",\"section\":1,"
-			"\"id\":2,\"more\":{}}]", 2},
+		 "\"id\":2,\"more\":{}}]",
+			2},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -74,11 +81,15 @@ END_TEST
 
 START_TEST(rules)
 {
-	static const struct { const char *body, *words; int64_t section_min, id_min; } T[] = {
+	static const struct {
+		const char *body, *words;
+		int64_t section_min, id_min;
+	} T[] = {
 		{"{\"property\":\"a\",\"section\":0,\"id\":1}", "section is too small (a number above 0)", 1, 1},
 		{"{\"property\":\"a\",\"section\":0,\"id\":1}", NULL, 0, 1},
 		{"{\"property\":\"a\",\"section\":-5,\"id\":1}", NULL, -5, 1},
-		{"{\"property\":\"a\",\"section\":-6,\"id\":1}", "section is too small (a number of at least -5)", -5, 1},
+		{"{\"property\":\"a\",\"section\":-6,\"id\":1}", "section is too small (a number of at least -5)", -5,
+			1},
 		{"{\"property\":\"a\",\"id\":1}", "section is missing (a number of at least 0)", 0, 1},
 		{"{\"property\":\"a\",\"section\":1.0,\"id\":1}", "section is missing (a number above 0)", 1, 1},
 		{"{\"property\":\"a\",\"section\":1,\"id\":6}", "id is too small (a number of at least 7)", 1, 7},
@@ -112,8 +123,10 @@ END_TEST
 
 START_TEST(malformed)
 {
-	static const char *const T[] = {"{", "[", "]", "x", "{}x", "[{\"property\":\"a\",\"section\":1,\"id\":1}", "{\"property\":\"a\",\"section\":1,\"id\":1}}",
-		"{\"a\":1,\"a\":2}", "\"a", "{\"property\":\"a\",\"section\":1,\"id\":99999999999999999999}", "\xff", "{\"property\":\"\xff\",\"section\":1,\"id\":1}"};
+	static const char *const T[] = {"{", "[", "]", "x", "{}x", "[{\"property\":\"a\",\"section\":1,\"id\":1}",
+		"{\"property\":\"a\",\"section\":1,\"id\":1}}", "{\"a\":1,\"a\":2}", "\"a",
+		"{\"property\":\"a\",\"section\":1,\"id\":99999999999999999999}", "\xff",
+		"{\"property\":\"\xff\",\"section\":1,\"id\":1}"};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
 		struct event_wrong wrong;
@@ -131,10 +144,16 @@ START_TEST(sink_is_full)
 	struct event_wrong wrong;
 	struct taken t = {.full_at = 1}, u = {.full_at = 1}, v = {.begun = 1};
 
-	ck_assert_int_eq(read_body(&t, "{\"property\":\"a\",\"section\":1,\"id\":1}{\"property\":\"a\",\"section\":1,\"id\":1}", NULL, &wrong), FW_EAGAIN);
+	ck_assert_int_eq(
+		read_body(&t, "{\"property\":\"a\",\"section\":1,\"id\":1}{\"property\":\"a\",\"section\":1,\"id\":1}",
+			NULL, &wrong),
+		FW_EAGAIN);
 	ck_assert_uint_eq(t.begun, 0);
-	ck_assert_int_eq(read_body(&u, "[{\"property\":\"\\u0041\",\"section\":1,\"id\":1},"
-		"{\"property\":\"a\",\"section\":1,\"id\":1}]", NULL, &wrong), FW_EAGAIN);
+	ck_assert_int_eq(read_body(&u,
+				 "[{\"property\":\"\\u0041\",\"section\":1,\"id\":1},"
+				 "{\"property\":\"a\",\"section\":1,\"id\":1}]",
+				 NULL, &wrong),
+		FW_EAGAIN);
 	ck_assert_uint_eq(u.begun, 1);
 	ck_assert_int_eq(read_body(&v, "[{\"property\":\"\\u0041\",\"section\":1,\"id\":1}]", NULL, &wrong), FW_EGONE);
 }

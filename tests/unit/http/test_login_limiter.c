@@ -94,18 +94,26 @@ END_TEST
 
 START_TEST(networks)
 {
-	static const struct { const char *a, *b; size_t len; bool same; } CASE[] = {
-		{"\xc0\x00\x02\x01", "\xc0\x00\x02\xff", 4, true}, {"\xc0\x00\x02\x01", "\xc0\x00\x03\x01", 4, false},
+	static const struct {
+		const char *a, *b;
+		size_t len;
+		bool same;
+	} CASE[] = {
+		{"\xc0\x00\x02\x01", "\xc0\x00\x02\xff", 4, true},
+		{"\xc0\x00\x02\x01", "\xc0\x00\x03\x01", 4, false},
 		{"\x20\x01\x0d\xb8\0\0\0\x01xxxxxxxx", "\x20\x01\x0d\xb8\0\0\0\x01yyyyyyyy", 16, true},
 		{"\x20\x01\x0d\xb8\0\0\0\x01xxxxxxxx", "\x20\x01\x0d\xb8\0\0\0\x02xxxxxxxx", 16, false},
-		{"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02", 16, true}, {"\0\0\0\0", "\0\0\1\0", 4, false}, {"", "", 0, true},
+		{"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x02", 16, true},
+		{"\0\0\0\0", "\0\0\1\0", 4, false},
+		{"", "", 0, true},
 	};
 	uint64_t all[FW_N(CASE)];
 
 	for (size_t i = 0; i < FW_N(CASE); i++) {
 		all[i] = auth_limiter_network((struct fw_str){CASE[i].a, CASE[i].len});
 		ck_assert_uint_ne(all[i], 0);
-		ck_assert_msg((all[i] == auth_limiter_network((struct fw_str){CASE[i].b, CASE[i].len})) == CASE[i].same, "%zu", i);
+		ck_assert_msg((all[i] == auth_limiter_network((struct fw_str){CASE[i].b, CASE[i].len})) == CASE[i].same,
+			"%zu", i);
 	}
 	ck_assert_uint_ne(all[4], all[5]);
 	ck_assert_uint_ne(all[4], all[6]);
@@ -117,7 +125,8 @@ int main(void)
 {
 	Suite *s = suite_create("http login_limiter");
 	TCase *t = tcase_create("counting");
-	const TTest *const every[] = {counted, rare_failures_are_never_refused, switched_off, first_is_the_last, many_networks, networks};
+	const TTest *const every[] = {
+		counted, rare_failures_are_never_refused, switched_off, first_is_the_last, many_networks, networks};
 
 	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(every); i++)

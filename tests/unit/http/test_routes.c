@@ -5,7 +5,8 @@
 #include "http/http.h"
 #include "../../suite.h"
 
-static enum http_match find(const char *method, const char *path, int64_t *id, char allow[HTTP_ALLOW_MAX], const char *leads_to)
+static enum http_match find(
+	const char *method, const char *path, int64_t *id, char allow[HTTP_ALLOW_MAX], const char *leads_to)
 {
 	const struct route *r = NULL;
 	enum http_match m = http_route_find(path, method, &r, id, allow);
@@ -17,12 +18,31 @@ static enum http_match find(const char *method, const char *path, int64_t *id, c
 
 START_TEST(numbers)
 {
-	static const struct { const char *path; int64_t id; } GOOD[] = {
-		{"/v1/feeds/1", 1}, {"/v1/feeds/4711", 4711}, {"/v1/feeds/9223372036854775807", INT64_MAX},
+	static const struct {
+		const char *path;
+		int64_t id;
+	} GOOD[] = {
+		{"/v1/feeds/1", 1},
+		{"/v1/feeds/4711", 4711},
+		{"/v1/feeds/9223372036854775807", INT64_MAX},
 	};
 	static const char *const BAD[] = {
-		"/v1/feeds/", "/v1/feeds/0", "/v1/feeds/01", "/v1/feeds/-1", "/v1/feeds/+1", "/v1/feeds/1x", "/v1/feeds/x", "/v1/feeds/1/", "/v1/feeds/ 1",
-		"/v1/feeds/9223372036854775808", "/v1/feeds/99999999999999999999999999", "/v1/feeds/{id}", "/v1/feeds/1/2", "v1/feeds/1", "", "/",
+		"/v1/feeds/",
+		"/v1/feeds/0",
+		"/v1/feeds/01",
+		"/v1/feeds/-1",
+		"/v1/feeds/+1",
+		"/v1/feeds/1x",
+		"/v1/feeds/x",
+		"/v1/feeds/1/",
+		"/v1/feeds/ 1",
+		"/v1/feeds/9223372036854775808",
+		"/v1/feeds/99999999999999999999999999",
+		"/v1/feeds/{id}",
+		"/v1/feeds/1/2",
+		"v1/feeds/1",
+		"",
+		"/",
 	};
 	char allow[HTTP_ALLOW_MAX];
 	int64_t id;
@@ -64,7 +84,11 @@ START_TEST(table)
 		bool token = strstr(r[i].path, "{token}") != NULL;
 		int front = at ? (int)(at - r[i].path) : (int)strlen(r[i].path) - (token ? 7 : 0);
 
-		ck_assert(fw_snprintf(path, sizeof(path), "%.*s%s%s", front, r[i].path, at ? "7" : token ? "aZ9" : "", at ? at + 4 : ""));
+		ck_assert(fw_snprintf(path, sizeof(path), "%.*s%s%s", front, r[i].path,
+			at            ? "7" :
+				token ? "aZ9" :
+					"",
+			at ? at + 4 : ""));
 		ck_assert_int_eq(http_route_find(path, r[i].method, &found, &id, allow), HTTP_MATCH);
 		ck_assert_ptr_eq(found, &r[i]);
 		ck_assert_int_eq(id, at ? 7 : 0);
@@ -100,8 +124,10 @@ static void params_of(const json_t *op, struct fw_buf *query, bool *id)
 	size_t i;
 
 	*id = false;
-	json_array_foreach(json_object_get(op, "parameters"), i, p) {
-		const char *in = json_string_value(json_object_get(p, "in")), *name = json_string_value(json_object_get(p, "name"));
+	json_array_foreach(json_object_get(op, "parameters"), i, p)
+	{
+		const char *in = json_string_value(json_object_get(p, "in")),
+			   *name = json_string_value(json_object_get(p, "name"));
 
 		*id = *id || (strcmp(in, "path") == 0 && strcmp(name, "id") == 0);
 		if (strcmp(in, "query") == 0)
@@ -117,7 +143,8 @@ START_TEST(described)
 {
 	static const char *const SCOPE[] = {"open", "push", "read", "admin", "path"};
 	json_error_t je;
-	json_t *doc = json_loads(http_openapi_text, JSON_REJECT_DUPLICATES, &je), *paths = json_object_get(doc, "paths"), *path;
+	json_t *doc = json_loads(http_openapi_text, JSON_REJECT_DUPLICATES, &je),
+	       *paths = json_object_get(doc, "paths"), *path;
 	const struct route *r;
 	size_t n, operations = 0;
 	const char *name;
@@ -131,14 +158,15 @@ START_TEST(described)
 
 		ck_assert_msg(op != NULL, "%s %s is not described", r[i].method, r[i].path);
 		params_of(op, &query, &id);
-		ck_assert_msg(strcmp(query.p ? query.p : "", r[i].params ? r[i].params : "") == 0, "%s %s: parameters", r[i].method, r[i].path);
+		ck_assert_msg(strcmp(query.p ? query.p : "", r[i].params ? r[i].params : "") == 0, "%s %s: parameters",
+			r[i].method, r[i].path);
 		ck_assert_msg(id == (strstr(r[i].path, "{id}") != NULL), "%s: id", r[i].path);
 		ck_assert_str_eq(json_string_value(json_object_get(op, "x-scope")), SCOPE[r[i].scope]);
-		ck_assert_msg((json_object_get(op, "requestBody") != NULL) == (r[i].body_max > 0), "%s %s: body", r[i].method, r[i].path);
+		ck_assert_msg((json_object_get(op, "requestBody") != NULL) == (r[i].body_max > 0), "%s %s: body",
+			r[i].method, r[i].path);
 		fw_buf_finish(&query);
 	}
-	json_object_foreach(paths, name, path)
-		operations += json_object_size(path);
+	json_object_foreach(paths, name, path) operations += json_object_size(path);
 	ck_assert_uint_eq(operations, n);
 	json_decref(doc);
 }

@@ -95,7 +95,8 @@ static bool holds(const json_t *doc, const char *path, const json_t *want)
 
 	if (count)
 		ok = json_is_integer(want) &&
-			(json_int_t)(json_is_object(got) ? json_object_size(got) : json_array_size(got)) == json_integer_value(want);
+			(json_int_t)(json_is_object(got) ? json_object_size(got) : json_array_size(got)) ==
+				json_integer_value(want);
 	else
 		ok = json_is_null(want) ? !got : got && same(got, want);
 	if (ok)
@@ -190,8 +191,7 @@ static bool run(const json_t *c, struct fw_str bytes)
 		json_decref(out);
 		return false;
 	}
-	json_object_foreach(json_object_get(c, "expect"), path, want)
-		ok &= holds(out, path, want);
+	json_object_foreach(json_object_get(c, "expect"), path, want) ok &= holds(out, path, want);
 	json_decref(out);
 	return ok;
 }
@@ -206,7 +206,8 @@ static void one_case(int n, const char *dir, const char *name)
 	if (slurp(dir, name, &text))
 		c = json_loadb(fw_buf_str(&text).p, text.len, JSON_REJECT_DUPLICATES, NULL);
 	if (!c || !json_object_get(c, "about") || !json_object_get(c, "document") ||
-	    !(json_object_size(json_object_get(c, "expect")) || json_object_get(c, "error") || json_object_get(c, "feeds")))
+		!(json_object_size(json_object_get(c, "expect")) || json_object_get(c, "error") ||
+			json_object_get(c, "feeds")))
 		printf("#   %s is no case: JSON with about, document, and expect, error or feeds\n", name);
 	else if (!slurp(dir, json_string_value(json_object_get(c, "document")), &doc))
 		printf("#   the document is missing\n");

@@ -18,33 +18,41 @@ START_TEST(order) /* CHR-01 */
 		{LIT("<a>x</a>"), NULL, "utf-8", "x", false},
 		{LIT("<a>\xc3\xa9</a>"), NULL, "utf-8", "\xc3\xa9", false},
 		{LIT("\xef\xbb\xbf<a>\xc3\xa9</a>"), "text/xml; charset=iso-8859-1", "utf-8", "<a>\xc3\xa9", false},
-		{LIT("<?xml version='1.0' encoding='iso-8859-1'?><a>\xe9</a>"), NULL, "windows-1252", "\xc3\xa9", false},
-		{LIT("<?xml version='1.0' encoding='utf-8'?><a>\xe9</a>"), "text/xml; charset=\"windows-1251\"", "windows-1251",
-			"\xd0\xb9", false},
+		{LIT("<?xml version='1.0' encoding='iso-8859-1'?><a>\xe9</a>"), NULL, "windows-1252", "\xc3\xa9",
+			false},
+		{LIT("<?xml version='1.0' encoding='utf-8'?><a>\xe9</a>"), "text/xml; charset=\"windows-1251\"",
+			"windows-1251", "\xd0\xb9", false},
 		{LIT("<?xml version=\"1.0\" encoding=\"Shift_JIS\"?><a>\x83\x65</a>"), "application/xml", "shift_jis",
 			"\xe3\x83\x86", false},
 		{LIT("<?xml version='1.0' encoding='gb2312'?><a>\xd6\xd0</a>"), NULL, "gb18030", "\xe4\xb8\xad", false},
-		{LIT("<?xml version='1.0' encoding='euc-kr'?><a>\xb0\xa1\x8c\x63</a>"), NULL, "euc-kr", "\xea\xb0\x80", false},
+		{LIT("<?xml version='1.0' encoding='euc-kr'?><a>\xb0\xa1\x8c\x63</a>"), NULL, "euc-kr", "\xea\xb0\x80",
+			false},
 		{LIT("<?xml version='1.0' encoding='x-nonsense'?><a>\xc3\xa9</a>"), NULL, "utf-8", "\xc3\xa9", true},
 		{LIT("<?xml version='1.0' encoding='utf-16'?><a>\xc3\xa9</a>"), NULL, "utf-8", "\xc3\xa9", true},
 		{LIT("<?xml version='1.0' encoding='utf-7'?><a>+AGE-</a>"), NULL, "utf-8", "+AGE-", true}, /* CHR-02 */
 		{LIT("<?xml version='1.0' encoding='ISO-2022-CN-EXT'?><a>x</a>"), NULL, "utf-8", "x", true},
 		{LIT("<?xml version='1.0' encoding='us-ascii'?><a>\xc3\xa9</a>"), NULL, "utf-8", "\xc3\xa9", true},
-		{LIT("<?xml version='1.0' encoding='utf-8'?><a>na\xefve caf\xe9</a>"), NULL, "windows-1252", "na\xc3\xafve", true},
-		{LIT("<a>\xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82"), NULL, "utf-8", "\xe2\x82\xac \xef\xbf\xbd", true},
+		{LIT("<?xml version='1.0' encoding='utf-8'?><a>na\xefve caf\xe9</a>"), NULL, "windows-1252",
+			"na\xc3\xafve", true},
+		{LIT("<a>\xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82\xac \xe2\x82"), NULL, "utf-8",
+			"\xe2\x82\xac \xef\xbf\xbd", true},
 		{LIT("<\0a\0>\0\xac\x20"), NULL, "utf-16le", "\xe2\x82\xac", false},
 		{LIT("\0<\0a\0>\x20\xac"), NULL, "utf-16be", "\xe2\x82\xac", false},
 		{LIT("\xfe\xff\0<\0a\0>\xd8\x3d\xde\x00"), NULL, "utf-16be", "\xf0\x9f\x98\x80", false},
-		{LIT("\xff\xfe<\0a\0>\0\x3d\xd8x\0"), NULL, "utf-16le", "\xef\xbf\xbdx", true}, /* CHR-04: a lone surrogate */
+		{LIT("\xff\xfe<\0a\0>\0\x3d\xd8x\0"), NULL, "utf-16le", "\xef\xbf\xbdx",
+			true}, /* CHR-04: a lone surrogate */
 		{LIT("\xff\xfe\0\0<\0\0\0a\0\0\0>\0\0\0"), NULL, "utf-32le", "<a>", false},
 		{LIT("\0\0\0<\0\0\0a\0\x11\0\0"), NULL, "utf-32be", "<a\xef\xbf\xbd", true},
 		{LIT("<a>x\0y</a>"), NULL, "utf-8", "xy", true}, /* CHR-05 */
 		/* too short to guess from */
 		{LIT("<a>\x93test\x94 \xa3</a>"), NULL, "windows-1252", "\xe2\x80\x9ctest", true},
-		{LIT("<?xml version='1.0' encoding='utf-8'?><a>\xc3\xa9</a>"), "text/xml; charset=iso-8859-1", "utf-8", "\xc3\xa9", true},
-		{LIT("<?xml version='1.0' encoding='utf-8'?><a>\xe9</a>"), "text/xml; charset=iso-8859-1", "windows-1252", "\xc3\xa9", false},
+		{LIT("<?xml version='1.0' encoding='utf-8'?><a>\xc3\xa9</a>"), "text/xml; charset=iso-8859-1", "utf-8",
+			"\xc3\xa9", true},
+		{LIT("<?xml version='1.0' encoding='utf-8'?><a>\xe9</a>"), "text/xml; charset=iso-8859-1",
+			"windows-1252", "\xc3\xa9", false},
 		{LIT("{\"a\": \"<?xml version='1.0' encoding='koi8-r'?>\xc3\xa9\"}"), NULL, "utf-8", "\xc3\xa9", false},
-		{LIT("<?xml version='1.0' encoding='windows-1252'?><a>\x80\x9d</a>"), NULL, "windows-1252", "\xe2\x82\xac\xc2\x9d", false},
+		{LIT("<?xml version='1.0' encoding='windows-1252'?><a>\x80\x9d</a>"), NULL, "windows-1252",
+			"\xe2\x82\xac\xc2\x9d", false},
 	};
 
 	decode(T[_i].bytes, T[_i].type);
@@ -70,7 +78,8 @@ END_TEST
 START_TEST(rescue_by_sniffing)
 {
 	/* Russian in windows-1251, declared as UTF-8 */
-	static const char text[] = "<?xml version='1.0' encoding='utf-8'?><a>\xcf\xf0\xe8\xe2\xe5\xf2, \xfd\xf2\xee "
+	static const char text[] =
+		"<?xml version='1.0' encoding='utf-8'?><a>\xcf\xf0\xe8\xe2\xe5\xf2, \xfd\xf2\xee "
 		"\xe4\xee\xf1\xf2\xe0\xf2\xee\xf7\xed\xee \xe4\xeb\xe8\xed\xed\xfb\xe9 \xf2\xe5\xea\xf1\xf2 \xed\xe0 "
 		"\xf0\xf3\xf1\xf1\xea\xee\xec \xff\xe7\xfb\xea\xe5 \xe4\xeb\xff"
 		" \xf3\xe3\xe0\xe4\xfb\xe2\xe0\xed\xe8\xff</a>";

@@ -8,7 +8,9 @@
 #include "parse/date/date.h"
 #include "../../suite.h"
 
-static const struct { const char *in, *want; } GOOD[] = {
+static const struct {
+	const char *in, *want;
+} GOOD[] = {
 	/* RFC 822 */
 	{"Thu, 01 Jan 2004 19:48:21 GMT", "2004-01-01T19:48:21Z"},
 	{"Thu, 1 Jan 2004 19:48:21 +0200", "2004-01-01T17:48:21Z"},
@@ -121,8 +123,8 @@ static const struct { const char *in, *want; } GOOD[] = {
 	{"Mon, 5 Ocotber 2011 10:00:00 GMT", "2011-10-05T10:00:00Z"},
 	{"Mon, 5 Novemeber 2011 10:00:00 HADT", "2011-11-05T19:00:00Z"},
 	{"08-JUL-2004 11.23.45.000000 PM", "2004-07-08T23:23:45Z"}, /* Oracle */
-	{"Jul 8 2004 11:56PM", "2004-07-08T23:56:00Z"}, /* SQL Server */
-	{"2004/07/08 23:56:58", "2004-07-08T23:56:58Z"}, /* Perforce */
+	{"Jul 8 2004 11:56PM", "2004-07-08T23:56:00Z"},             /* SQL Server */
+	{"2004/07/08 23:56:58", "2004-07-08T23:56:58Z"},            /* Perforce */
 	/* W3CDTF, RFC 3339 */
 	{"2003-12-31T10:14:55-08:00", "2003-12-31T18:14:55Z"},
 	{"2003-12-31T10:14:55Z", "2003-12-31T10:14:55Z"},
@@ -248,13 +250,65 @@ static const struct { const char *in, *want; } GOOD[] = {
 };
 
 static const char *const BAD[] = {
-	"", " ", "x", "now", "yesterday", "12:00", "Thu", "May", "5 May", "Sept 11", "Thu, 31 Jun 2004 19:48:21 GMT",
-	"30 Feb 2004", "29 Feb 2003", "2003-02-29", "2003-13-01", "2003-00-10", "2003-12-00", "2003-12-32", "0000-00-00 00:00:00",
-	"0001-01-01T00:00:00Z", "-0001-11-30T00:00:00+00:00", "2003-12-31T25:14:55Z", "2003-12-31T10:61:55Z", "2003-12-31T10:14:61Z",
-	"2003-12-31T24:00:01Z", "2003-366", "2003-000", "2003-W54", "2003-W00", "2003-W01-8", "99999999999999999999", "12400", "123",
-	"5 Sector 2004", "5 Decoder 2004", "12345678", "20031331", "1 2 3 4 5", "5 May 12004", "//////",
-	"1/1/1/1/1/1/1", "13/13/2003", "2003-12-31-10-14", "0", "00000000", "(", "((((((", ")", "T", "W", "年月日", "-", "+0000",
-	"http://example.org/2003", "v1.2.3.4", "\xff\xfe\xfd", "/Date()/", "/Date(x)/", "/Date(99999999999999999999)/",
+	"",
+	" ",
+	"x",
+	"now",
+	"yesterday",
+	"12:00",
+	"Thu",
+	"May",
+	"5 May",
+	"Sept 11",
+	"Thu, 31 Jun 2004 19:48:21 GMT",
+	"30 Feb 2004",
+	"29 Feb 2003",
+	"2003-02-29",
+	"2003-13-01",
+	"2003-00-10",
+	"2003-12-00",
+	"2003-12-32",
+	"0000-00-00 00:00:00",
+	"0001-01-01T00:00:00Z",
+	"-0001-11-30T00:00:00+00:00",
+	"2003-12-31T25:14:55Z",
+	"2003-12-31T10:61:55Z",
+	"2003-12-31T10:14:61Z",
+	"2003-12-31T24:00:01Z",
+	"2003-366",
+	"2003-000",
+	"2003-W54",
+	"2003-W00",
+	"2003-W01-8",
+	"99999999999999999999",
+	"12400",
+	"123",
+	"5 Sector 2004",
+	"5 Decoder 2004",
+	"12345678",
+	"20031331",
+	"1 2 3 4 5",
+	"5 May 12004",
+	"//////",
+	"1/1/1/1/1/1/1",
+	"13/13/2003",
+	"2003-12-31-10-14",
+	"0",
+	"00000000",
+	"(",
+	"((((((",
+	")",
+	"T",
+	"W",
+	"年月日",
+	"-",
+	"+0000",
+	"http://example.org/2003",
+	"v1.2.3.4",
+	"\xff\xfe\xfd",
+	"/Date()/",
+	"/Date(x)/",
+	"/Date(99999999999999999999)/",
 };
 
 START_TEST(spellings_read)
@@ -270,22 +324,26 @@ START_TEST(spellings_read)
 			continue;
 		}
 		ck_assert_msg(ok, "%s: not read", GOOD[i].in);
-		ck_assert_msg(strcmp(fw_rfc3339(text, t), GOOD[i].want) == 0, "%s: %s, want %s", GOOD[i].in, text, GOOD[i].want);
+		ck_assert_msg(strcmp(fw_rfc3339(text, t), GOOD[i].want) == 0, "%s: %s, want %s", GOOD[i].in, text,
+			GOOD[i].want);
 	}
 }
 END_TEST
 
 START_TEST(unknown_zones_told)
 {
-	static const char *const UNKNOWN[] = {"Thu, 30 Apr 2015 08:57:00 XYZT", "Thu Apr 30 08:57:00 XYZT 2015", "Thu, 30 Apr 2015 08:57:00 local time",
-		"Thu, 30 Apr 2015 08:57:00 W. Nowhere Standard Time", "Thu, 30 Apr 2015 08:57:00 Europe/Atlantis", "Thu, 30 Apr 2015 08:57:00 +9900"};
-	static const char *const KNOWN[] = {"Thu, 30 Apr 2015 08:57:00", "Thu, 30 Apr 2015 08:57:00 GMT", "30 Apr 2015 08:57 Uhr", "Apr 30 08:57:00 2015",
-		"2015-04-30", "30 Apr 2015 08:57 Etc/GMT", "30 Apr 2015 08:57:00 -0000", "8:57:00 Thu 30 Apr 2015", "08:57, 30 april 2015"};
+	static const char *const UNKNOWN[] = {"Thu, 30 Apr 2015 08:57:00 XYZT", "Thu Apr 30 08:57:00 XYZT 2015",
+		"Thu, 30 Apr 2015 08:57:00 local time", "Thu, 30 Apr 2015 08:57:00 W. Nowhere Standard Time",
+		"Thu, 30 Apr 2015 08:57:00 Europe/Atlantis", "Thu, 30 Apr 2015 08:57:00 +9900"};
+	static const char *const KNOWN[] = {"Thu, 30 Apr 2015 08:57:00", "Thu, 30 Apr 2015 08:57:00 GMT",
+		"30 Apr 2015 08:57 Uhr", "Apr 30 08:57:00 2015", "2015-04-30", "30 Apr 2015 08:57 Etc/GMT",
+		"30 Apr 2015 08:57:00 -0000", "8:57:00 Thu 30 Apr 2015", "08:57, 30 april 2015"};
 	int64_t t = 0;
 	bool unknown;
 
 	for (size_t i = 0; i < FW_N(UNKNOWN); i++)
-		ck_assert_msg(fw_date_parse(fw_str(UNKNOWN[i]), &t, &unknown) && unknown && t == 1430384220000, "%s", UNKNOWN[i]);
+		ck_assert_msg(fw_date_parse(fw_str(UNKNOWN[i]), &t, &unknown) && unknown && t == 1430384220000, "%s",
+			UNKNOWN[i]);
 	for (size_t i = 0; i < FW_N(KNOWN); i++)
 		ck_assert_msg(fw_date_parse(fw_str(KNOWN[i]), &t, &unknown) && !unknown, "%s", KNOWN[i]);
 }
@@ -327,9 +385,10 @@ END_TEST
 static int64_t format(int form, int64_t t, int zone, char *dst, size_t cap)
 {
 	static const char *const DAY[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-	static const char *const MONTH[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-	static const char *const GERMAN[] = {"Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August", "September",
-		"Oktober", "November", "Dezember"};
+	static const char *const MONTH[] = {
+		"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+	static const char *const GERMAN[] = {"Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August",
+		"September", "Oktober", "November", "Dezember"};
 	static const char *const RUSSIAN[] = {"января", "февраля", "марта", "апреля", "мая", "июня", "июля", "августа",
 		"сентября", "октября", "ноября", "декабря"};
 	struct fw_civil c;
@@ -345,19 +404,20 @@ static int64_t format(int form, int64_t t, int zone, char *dst, size_t cap)
 	mi = (unsigned)c.minute, s = (unsigned)c.second;
 	switch (form) {
 	case 0:
-		(void)fw_snprintf(dst, cap, "%04u-%02u-%02uT%02u:%02u:%02u.%03u%c%02u:%02u", y, mo, d, h, mi, s, (unsigned)c.ms,
-			sign, zh, zm);
+		(void)fw_snprintf(dst, cap, "%04u-%02u-%02uT%02u:%02u:%02u.%03u%c%02u:%02u", y, mo, d, h, mi, s,
+			(unsigned)c.ms, sign, zh, zm);
 		return t;
 	case 1:
-		(void)fw_snprintf(dst, cap, "%s, %02u %s %04u %02u:%02u:%02u %c%02u%02u", DAY[c.weekday], d, MONTH[mo - 1], y, h,
-			mi, s, sign, zh, zm);
+		(void)fw_snprintf(dst, cap, "%s, %02u %s %04u %02u:%02u:%02u %c%02u%02u", DAY[c.weekday], d,
+			MONTH[mo - 1], y, h, mi, s, sign, zh, zm);
 		return second;
 	case 2:
-		(void)fw_snprintf(dst, cap, "%u %s %04u %u:%02u:%02u GMT%c%u:%02u", d, MONTH[mo - 1], y, h, mi, s, sign, zh, zm);
+		(void)fw_snprintf(
+			dst, cap, "%u %s %04u %u:%02u:%02u GMT%c%u:%02u", d, MONTH[mo - 1], y, h, mi, s, sign, zh, zm);
 		return second;
 	case 3:
-		(void)fw_snprintf(dst, cap, "%s %s %2u %02u:%02u:%02u %c%02u%02u %04u", DAY[c.weekday], MONTH[mo - 1], d, h, mi,
-			s, sign, zh, zm, y);
+		(void)fw_snprintf(dst, cap, "%s %s %2u %02u:%02u:%02u %c%02u%02u %04u", DAY[c.weekday], MONTH[mo - 1],
+			d, h, mi, s, sign, zh, zm, y);
 		return second;
 	case 4:
 		(void)fw_snprintf(dst, cap, "%04u%02u%02uT%02u%02u%02uZ", y, mo, d, h, mi, s);
@@ -366,19 +426,23 @@ static int64_t format(int form, int64_t t, int zone, char *dst, size_t cap)
 		(void)fw_snprintf(dst, cap, "%04u-%03uT%02u:%02u:%02uZ", y, (unsigned)c.yearday, h, mi, s);
 		return second;
 	case 6:
-		(void)fw_snprintf(dst, cap, "%u. %s %04u %02u:%02u:%02u %c%02u:%02u", d, GERMAN[mo - 1], y, h, mi, s, sign, zh, zm);
+		(void)fw_snprintf(dst, cap, "%u. %s %04u %02u:%02u:%02u %c%02u:%02u", d, GERMAN[mo - 1], y, h, mi, s,
+			sign, zh, zm);
 		return second;
 	case 7:
-		(void)fw_snprintf(dst, cap, "%u %s %04u %02u:%02u:%02u %c%02u%02u", d, RUSSIAN[mo - 1], y, h, mi, s, sign, zh, zm);
+		(void)fw_snprintf(dst, cap, "%u %s %04u %02u:%02u:%02u %c%02u%02u", d, RUSSIAN[mo - 1], y, h, mi, s,
+			sign, zh, zm);
 		return second;
 	case 8:
 		(void)fw_snprintf(dst, cap, "%04u-%02u-%02u %02u:%02u:%02u", y, mo, d, h, mi, s);
 		return second;
 	case 9:
-		(void)fw_snprintf(dst, cap, "%u/%u/%04u %u:%02u %s", mo, d, y, h % 12 ? h % 12 : 12, mi, h < 12 ? "AM" : "PM");
+		(void)fw_snprintf(
+			dst, cap, "%u/%u/%04u %u:%02u %s", mo, d, y, h % 12 ? h % 12 : 12, mi, h < 12 ? "AM" : "PM");
 		return minute;
 	case 10:
-		(void)fw_snprintf(dst, cap, "%s %u, %04u %02u:%02u %c%02u:%02u", MONTH[mo - 1], d, y, h, mi, sign, zh, zm);
+		(void)fw_snprintf(
+			dst, cap, "%s %u, %04u %02u:%02u %c%02u:%02u", MONTH[mo - 1], d, y, h, mi, sign, zh, zm);
 		return minute;
 	case 11:
 		(void)fw_snprintf(dst, cap, "%04u年%u月%u日 %u:%02u:%02u %c%02u%02u", y, mo, d, h, mi, s, sign, zh, zm);
@@ -390,8 +454,8 @@ static int64_t format(int form, int64_t t, int zone, char *dst, size_t cap)
 		(void)fw_snprintf(dst, cap, "%lld", (long long)t);
 		return t;
 	case 14:
-		(void)fw_snprintf(dst, cap, "%s, %04u/%02u/%02u %02u:%02u:%02u UTC%c%02u%02u", DAY[c.weekday], y, mo, d, h, mi, s,
-			sign, zh, zm);
+		(void)fw_snprintf(dst, cap, "%s, %04u/%02u/%02u %02u:%02u:%02u UTC%c%02u%02u", DAY[c.weekday], y, mo, d,
+			h, mi, s, sign, zh, zm);
 		return second;
 	case 15:
 		fw_http_date(dst, t);
@@ -414,7 +478,8 @@ START_TEST(every_instant_comes_back)
 		t = 200000000000 + (int64_t)(x % UINT64_C(3800000000000)); /* 1976 to 2096 */
 		want = format(n % 17, t, (int)(x >> 40 & 0x7ff) % 1680 - 840, text, sizeof(text));
 		ck_assert_msg(fw_date_parse(fw_str(text), &got, NULL), "%s: not read", text);
-		ck_assert_msg(got == want, "%s: %s, want %s", text, fw_rfc3339(got_text, got), fw_rfc3339(want_text, want));
+		ck_assert_msg(
+			got == want, "%s: %s, want %s", text, fw_rfc3339(got_text, got), fw_rfc3339(want_text, want));
 	}
 }
 END_TEST

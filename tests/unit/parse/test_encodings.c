@@ -45,7 +45,9 @@ static const struct text {
 	{"windows-1255", "windows-1255", "CP1255", "דג סקרן שט בים מאוכזב – 5 €"},
 	{"windows-1256", "windows-1256", "CP1256", "نص عربي قصير للتجربة، پچژ"},
 	{"windows-1257", "windows-1257", "CP1257", "Įlinkdama fechtuotojo špaga – 5 €"},
-	{"windows-1258", "windows-1258", "CP1258", "Đàn ông, nươ\xcc\x81" "c, bo\xcc\xa3, ư ơ ă â"},
+	{"windows-1258", "windows-1258", "CP1258",
+		"Đàn ông, nươ\xcc\x81"
+		"c, bo\xcc\xa3, ư ơ ă â"},
 	{"x-mac-ukrainian", "x-mac-cyrillic", "MAC-CYRILLIC", "Съешь ещё этих мягких булок – № 5"},
 	{"cp866", "ibm866", "CP866", "Съешь ещё этих мягких французских булок ░"},
 	{"gb2312", "gb18030", "GB18030", "中文网页的编码，简体字"},
@@ -93,10 +95,12 @@ static const char *header(const char *label)
 	return label ? fw_arena_printf(&A, "application/xml; charset=\"%s\"", label) : "application/xml";
 }
 
-static void reads(const struct text *t, struct fw_str bytes, const char *http, const char *encoding, bool wrong, const char *by)
+static void reads(
+	const struct text *t, struct fw_str bytes, const char *http, const char *encoding, bool wrong, const char *by)
 {
 	decode(bytes, header(http));
-	ck_assert_msg(fw_str_find(R.text, fw_str(t->text)) != NULL, "%s, by %s: %.*s", t->label, by, FW_STR_ARG(R.text));
+	ck_assert_msg(
+		fw_str_find(R.text, fw_str(t->text)) != NULL, "%s, by %s: %.*s", t->label, by, FW_STR_ARG(R.text));
 	ck_assert_str_eq(R.encoding, encoding);
 	ck_assert_str_eq(R.declared_by, by);
 	ck_assert_msg(R.wrong == wrong, "%s by %s: %s", t->label, by, R.wrong ? R.problem : "nothing wrong");
@@ -132,9 +136,15 @@ END_TEST
 
 START_TEST(a_mark_overrides_all)
 {
-	static const struct { const char *iconv, *encoding; struct fw_str mark; } WIDE[] = {
-		{"UTF-8", "utf-8", LIT("\xef\xbb\xbf")}, {"UTF-16LE", "utf-16le", LIT("\xff\xfe")}, {"UTF-16BE", "utf-16be", LIT("\xfe\xff")},
-		{"UTF-32LE", "utf-32le", LIT("\xff\xfe\0\0")}, {"UTF-32BE", "utf-32be", LIT("\0\0\xfe\xff")},
+	static const struct {
+		const char *iconv, *encoding;
+		struct fw_str mark;
+	} WIDE[] = {
+		{"UTF-8", "utf-8", LIT("\xef\xbb\xbf")},
+		{"UTF-16LE", "utf-16le", LIT("\xff\xfe")},
+		{"UTF-16BE", "utf-16be", LIT("\xfe\xff")},
+		{"UTF-32LE", "utf-32le", LIT("\xff\xfe\0\0")},
+		{"UTF-32BE", "utf-32be", LIT("\0\0\xfe\xff")},
 	};
 	const struct text *t = &TEXT[_i];
 
@@ -169,7 +179,10 @@ static uint64_t mix(const struct encoding *e, const char *bytes, size_t n, uint6
 /* Each byte, each pair of bytes, and the longer forms. */
 static uint64_t table_hash(const struct encoding *e)
 {
-	static const struct { const char *escape; int n; } JIS[] = {{"\x1b(J", 1}, {"\x1b(I", 1}, {"\x1b$@", 2}, {"\x1b$B", 2}};
+	static const struct {
+		const char *escape;
+		int n;
+	} JIS[] = {{"\x1b(J", 1}, {"\x1b(I", 1}, {"\x1b$@", 2}, {"\x1b$B", 2}};
 	uint64_t h = 0;
 	char s[8];
 
@@ -211,7 +224,10 @@ static uint64_t table_hash(const struct encoding *e)
  * implementations of the standard. The only differences were GB18030's six (see below) and U+FEFF
  * as the first character.
  */
-static const struct { struct encoding e; uint64_t hash; } TABLE[] = {
+static const struct {
+	struct encoding e;
+	uint64_t hash;
+} TABLE[] = {
 	{{"windows-1252", SINGLE_BYTE, NULL}, 0xd5c2b0497c776ff9u},
 	{{"ibm866", SINGLE_BYTE, NULL}, 0x228f50781cf4aff8u},
 	{{"iso-8859-2", SINGLE_BYTE, NULL}, 0x267599175a6d4c38u},
@@ -251,7 +267,8 @@ START_TEST(whole_table)
 {
 	uint64_t h = table_hash(&TABLE[_i].e);
 
-	ck_assert_msg(h == TABLE[_i].hash, "%s: %#llx: a character is decoded otherwise than before; see charset/decode.c", TABLE[_i].e.name,
+	ck_assert_msg(h == TABLE[_i].hash,
+		"%s: %#llx: a character is decoded otherwise than before; see charset/decode.c", TABLE[_i].e.name,
 		(unsigned long long)h);
 }
 END_TEST
@@ -260,16 +277,25 @@ END_TEST
 
 START_TEST(as_in_browsers) /* CHR-03 */
 {
-	static const struct { const char *label; struct fw_str bytes; const char *text; } T[] = {
+	static const struct {
+		const char *label;
+		struct fw_str bytes;
+		const char *text;
+	} T[] = {
 		{"windows-1252", LIT("\x80\x81\x8d\x9d"), "€\xc2\x81\xc2\x8d\xc2\x9d"}, /* the holes become controls */
 		{"iso-8859-1", LIT("\x93\x94"), "“”"},
 		{"us-ascii", LIT("x"), "x"},
-		{"windows-1251", LIT("\x98"), "\xc2\x98"}, {"windows-1253", LIT("\x81"), "\xc2\x81"}, {"windows-874", LIT("\x81\xa1"), "\xc2\x81ก"},
+		{"windows-1251", LIT("\x98"), "\xc2\x98"},
+		{"windows-1253", LIT("\x81"), "\xc2\x81"},
+		{"windows-874", LIT("\x81\xa1"), "\xc2\x81ก"},
 		/* points stay separate; the last letter is mapped */
 		{"windows-1255", LIT("\xf9\xd1 \xe0"), "ש\xd7\x81 א"},
 		{"windows-1255", LIT("\xca"), "\xd6\xba"},
 		/* tone marks stay separate too */
-		{"windows-1258", LIT("a\xec" "Vi\xea\xf2t"), "a\xcc\x81Vi\xc3\xaa\xcc\xa3t"},
+		{"windows-1258",
+			LIT("a\xec"
+			    "Vi\xea\xf2t"),
+			"a\xcc\x81Vi\xc3\xaa\xcc\xa3t"},
 		{"koi8-u", LIT("\xae\xbe"), "ўЎ"},
 		{"macintosh", LIT("\xc6\xf0\xdb"), "∆\xef\xa3\xbf€"},
 		{"x-mac-cyrillic", LIT("\xff\xa2\xb6"), "€Ґґ"},
@@ -279,7 +305,7 @@ START_TEST(as_in_browsers) /* CHR-03 */
 		{"gb2312", LIT("\xa1\xa4\xa1\xaa"), "·—"},
 		{"gb18030", LIT("\x82\x35\x90\x37\x84\x31\x82\x36"), "龴︐"},
 		{"gb18030", LIT("\xfe\x51"), "\xf0\xa0\x82\x87"}, /* unlike browsers: a character, not private use */
-		{"shift_jis", LIT("\x5c\x7e\xa5"), "\\~･"},               /* not a yen sign and an overline */
+		{"shift_jis", LIT("\x5c\x7e\xa5"), "\\~･"},       /* not a yen sign and an overline */
 		{"shift_jis", LIT("\x81\x60\x81\x7c\x87\x40\x80"), "～－①\xc2\x80"},
 		{"euc-jp", LIT("\xa1\xc1\xad\xa1\x8e\xb1\x8f\xa2\xc3\xfc\xe2"), "～①ｱ¦髙"},
 		{"iso-2022-jp", LIT("\x1b$B-!\x1b(B\\\x1b(J\\~\x1b(I1\x1b(B"), "①\\¥‾ｱ"},
@@ -294,8 +320,8 @@ START_TEST(as_in_browsers) /* CHR-03 */
 		ck_assert(R.wrong);
 		return;
 	}
-	ck_assert_msg(fw_str_find(R.text, fw_str(fw_arena_printf(&A, "<title>%s</title>", T[_i].text))) != NULL, "%s: %.*s", T[_i].label,
-		FW_STR_ARG(R.text));
+	ck_assert_msg(fw_str_find(R.text, fw_str(fw_arena_printf(&A, "<title>%s</title>", T[_i].text))) != NULL,
+		"%s: %.*s", T[_i].label, FW_STR_ARG(R.text));
 	ck_assert_msg(!R.wrong, "%s", R.problem);
 }
 END_TEST
@@ -303,16 +329,36 @@ END_TEST
 /* An error consumes as many bytes as in browsers: markup after it is never lost. */
 START_TEST(faults_spare_markup)
 {
-	static const struct { const char *label; struct fw_str bytes; const char *text; } T[] = {
-		{"gbk", LIT("\xc4<b>"), "�<b>"}, {"gbk", LIT("\xff<b>"), "�<b>"}, {"gb18030", LIT("\x81\x30<b>"), "�0<b>"},
-		{"gb18030", LIT("\x81\x30\x81<b>"), "�0�<b>"}, {"gb18030", LIT("\xfe\x39\xfe\x39<b>"), "�9�9<b>"},
-		{"big5", LIT("\xa4<b>"), "�<b>"}, {"big5", LIT("\x81\x40<b>"), "�@<b>"}, {"big5", LIT("\x80<b>"), "�<b>"},
-		{"euc-kr", LIT("\xb0<b>"), "�<b>"}, {"euc-kr", LIT("\xa2\xe8<b>"), "�<b>"}, {"euc-kr", LIT("\xc9\x41<b>"), "�A<b>"},
-		{"shift_jis", LIT("\x83<b>"), "�<b>"}, {"shift_jis", LIT("\xa0<b>"), "�<b>"}, {"shift_jis", LIT("\x85\x40<b>"), "�@<b>"},
-		{"euc-jp", LIT("\xa4<b>"), "�<b>"}, {"euc-jp", LIT("\x8f\xa1<b>"), "�<b>"}, {"euc-jp", LIT("\xa9\xa1<b>"), "�<b>"},
-		{"euc-jp", LIT("\x8f\xa1\xa1<b>"), "�<b>"}, {"euc-jp", LIT("\x80<b>"), "�<b>"}, {"euc-jp", LIT("\x8e\xe0<b>"), "�<b>"},
-		{"iso-2022-jp", LIT("\x1b$B$\x1b(B<b>"), "�<b>"}, {"iso-2022-jp", LIT("\x0e<b>"), "�<b>"}, {"iso-2022-jp", LIT("\x1b(X<b>"), "�(X<b>"},
-		{"utf-8", LIT("\xe2\x82<b>"), "�<b>"}, {"windows-1257", LIT("\xa1<b>"), "�<b>"},
+	static const struct {
+		const char *label;
+		struct fw_str bytes;
+		const char *text;
+	} T[] = {
+		{"gbk", LIT("\xc4<b>"), "�<b>"},
+		{"gbk", LIT("\xff<b>"), "�<b>"},
+		{"gb18030", LIT("\x81\x30<b>"), "�0<b>"},
+		{"gb18030", LIT("\x81\x30\x81<b>"), "�0�<b>"},
+		{"gb18030", LIT("\xfe\x39\xfe\x39<b>"), "�9�9<b>"},
+		{"big5", LIT("\xa4<b>"), "�<b>"},
+		{"big5", LIT("\x81\x40<b>"), "�@<b>"},
+		{"big5", LIT("\x80<b>"), "�<b>"},
+		{"euc-kr", LIT("\xb0<b>"), "�<b>"},
+		{"euc-kr", LIT("\xa2\xe8<b>"), "�<b>"},
+		{"euc-kr", LIT("\xc9\x41<b>"), "�A<b>"},
+		{"shift_jis", LIT("\x83<b>"), "�<b>"},
+		{"shift_jis", LIT("\xa0<b>"), "�<b>"},
+		{"shift_jis", LIT("\x85\x40<b>"), "�@<b>"},
+		{"euc-jp", LIT("\xa4<b>"), "�<b>"},
+		{"euc-jp", LIT("\x8f\xa1<b>"), "�<b>"},
+		{"euc-jp", LIT("\xa9\xa1<b>"), "�<b>"},
+		{"euc-jp", LIT("\x8f\xa1\xa1<b>"), "�<b>"},
+		{"euc-jp", LIT("\x80<b>"), "�<b>"},
+		{"euc-jp", LIT("\x8e\xe0<b>"), "�<b>"},
+		{"iso-2022-jp", LIT("\x1b$B$\x1b(B<b>"), "�<b>"},
+		{"iso-2022-jp", LIT("\x0e<b>"), "�<b>"},
+		{"iso-2022-jp", LIT("\x1b(X<b>"), "�(X<b>"},
+		{"utf-8", LIT("\xe2\x82<b>"), "�<b>"},
+		{"windows-1257", LIT("\xa1<b>"), "�<b>"},
 	};
 	struct fw_buf b = FW_BUF_INIT(0);
 	const struct text *plenty = NULL;
@@ -329,8 +375,8 @@ START_TEST(faults_spare_markup)
 	decode(document(T[_i].label, fw_buf_str(&b)), NULL);
 	ck_assert_str_eq(R.encoding, plenty->encoding);
 	ck_assert(R.wrong);
-	ck_assert_msg(fw_str_find(R.text, fw_str(fw_arena_printf(&A, "\n#%s", T[_i].text))) != NULL, "%s: %.*s", T[_i].label,
-		FW_STR_ARG(R.text));
+	ck_assert_msg(fw_str_find(R.text, fw_str(fw_arena_printf(&A, "\n#%s", T[_i].text))) != NULL, "%s: %.*s",
+		T[_i].label, FW_STR_ARG(R.text));
 	ck_assert_str_eq(fw_arena_dup(&A, R.text.p + R.offset, 3), "�"); /* the problem has the position */
 	fw_buf_finish(&b);
 }
@@ -341,9 +387,37 @@ END_TEST
 START_TEST(never_opened) /* CHR-02 */
 {
 	static const char *const NAME[] = {
-		"ISO-2022-CN-EXT", "ISO-2022-CN", "ISO-2022-KR", "csiso2022kr", "HZ-GB-2312", "HZ", "replacement", "UTF-7", "csUnicode11UTF7",
-		"UTF-EBCDIC", "IBM037", "cp037", "IBM1047", "EBCDIC-US", "IBM1390", "IBM1399", "CP930", "SCSU", "BOCU-1", "CESU-8", "INIS",
-		"UTF-8//TRANSLIT", "CP932//IGNORE", "../../tmp/evil", "C", "\"", "utf-8\x01", "ISO-2022-JP-2", "ISO-2022-JP-3", "TSCII", "BIG5-HKSCS:2008",
+		"ISO-2022-CN-EXT",
+		"ISO-2022-CN",
+		"ISO-2022-KR",
+		"csiso2022kr",
+		"HZ-GB-2312",
+		"HZ",
+		"replacement",
+		"UTF-7",
+		"csUnicode11UTF7",
+		"UTF-EBCDIC",
+		"IBM037",
+		"cp037",
+		"IBM1047",
+		"EBCDIC-US",
+		"IBM1390",
+		"IBM1399",
+		"CP930",
+		"SCSU",
+		"BOCU-1",
+		"CESU-8",
+		"INIS",
+		"UTF-8//TRANSLIT",
+		"CP932//IGNORE",
+		"../../tmp/evil",
+		"C",
+		"\"",
+		"utf-8\x01",
+		"ISO-2022-JP-2",
+		"ISO-2022-JP-3",
+		"TSCII",
+		"BIG5-HKSCS:2008",
 		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 	};
 
@@ -359,10 +433,14 @@ END_TEST
 
 START_TEST(pages_say_it_in_meta)
 {
-	static const struct { const char *type, *head, *encoding; } T[] = {
+	static const struct {
+		const char *type, *head, *encoding;
+	} T[] = {
 		{NULL, "<html><head><meta charset=koi8-r>", "koi8-r"},
-		{NULL, "<!DOCTYPE html><META name=x><meta http-equiv='Content-Type' content='text/html;"
-			" charset=koi8-r'>", "koi8-r"},
+		{NULL,
+			"<!DOCTYPE html><META name=x><meta http-equiv='Content-Type' content='text/html;"
+			" charset=koi8-r'>",
+			"koi8-r"},
 		{NULL, "<html><meta content=\"text/html;charset=koi8-r\">", "koi8-r"},
 		{"text/html; charset=windows-1251", "<html><meta charset='koi8-r'>", "windows-1251"},
 		{NULL, "<rss><title>&lt;meta charset=koi8-r></title><x>", "windows-1252"}, /* not a page */
@@ -381,7 +459,11 @@ END_TEST
 
 START_TEST(wide) /* CHR-04 */
 {
-	static const struct { struct fw_str bytes; const char *encoding, *text; bool wrong; } T[] = {
+	static const struct {
+		struct fw_str bytes;
+		const char *encoding, *text;
+		bool wrong;
+	} T[] = {
 		/* an odd length: the last byte is half a character */
 		{LIT("\xff\xfe<\0a\0>"), "utf-16le", "<a�", true},
 		{LIT("\xfe\xff\0<\0a\0>\0"), "utf-16be", "<a>�", true},
@@ -389,14 +471,14 @@ START_TEST(wide) /* CHR-04 */
 		{LIT("\xff\xfe"), "utf-16le", "", false},
 		{LIT("\xff\xfe<"), "utf-16le", "�", true},
 		{LIT("\xff\xfe<\0\x3d\xd8\0\xde"), "utf-16le", "<\xf0\x9f\x98\x80", false},
-		{LIT("\xff\xfe<\0\0\xde\x3d\xd8"), "utf-16le", "<��", true},             /* the wrong order */
-		{LIT("\xff\xfe<\0\x3d\xd8"), "utf-16le", "<�", true},                     /* cut within a pair */
+		{LIT("\xff\xfe<\0\0\xde\x3d\xd8"), "utf-16le", "<��", true}, /* the wrong order */
+		{LIT("\xff\xfe<\0\x3d\xd8"), "utf-16le", "<�", true},        /* cut within a pair */
 		{LIT("\xff\xfe<\0\x3d\xd8\x3d\xd8\0\xde"), "utf-16le", "<�\xf0\x9f\x98\x80", true},
-		{LIT("\0<\0a\0\0\0>"), "utf-16be", "<a>", true},                           /* CHR-05 */
+		{LIT("\0<\0a\0\0\0>"), "utf-16be", "<a>", true}, /* CHR-05 */
 		{LIT("<\0\0\0>\0\x11\0"), "utf-32le", "<�", true},
 		{LIT("\0\0\0<\0\0\xd8\x00"), "utf-32be", "<�", true},
 		{LIT("\0\0\xfe\xff\0\0\0<\0\x01\xf6\x00"), "utf-32be", "<\xf0\x9f\x98\x80", false},
-		{LIT("\xef\xbb\xbf\xef\xbb\xbf<a>\xe9"), "utf-8", "<a>�", true},          /* two marks */
+		{LIT("\xef\xbb\xbf\xef\xbb\xbf<a>\xe9"), "utf-8", "<a>�", true}, /* two marks */
 		/* a mark before text in another encoding */
 		{LIT("\xef\xbb\xbf<a>\xe9t\xe9 \xe0 la c\xf4te d'\xe9t\xe9</a>"), NULL, NULL, true},
 	};
@@ -408,7 +490,8 @@ START_TEST(wide) /* CHR-04 */
 		return;
 	}
 	ck_assert_str_eq(R.encoding, T[_i].encoding);
-	ck_assert_msg(fw_str_eq(fw_str_sub(R.text, R.text.len - strlen(T[_i].text), R.text.len), fw_str(T[_i].text)), "%.*s", FW_STR_ARG(R.text));
+	ck_assert_msg(fw_str_eq(fw_str_sub(R.text, R.text.len - strlen(T[_i].text), R.text.len), fw_str(T[_i].text)),
+		"%.*s", FW_STR_ARG(R.text));
 }
 END_TEST
 

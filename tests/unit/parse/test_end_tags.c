@@ -185,7 +185,8 @@ static size_t missing(const struct ids *a, const struct ids *b)
 	return n;
 }
 
-static void try_one(struct fw_str s, const struct place *p, const struct ids *whole, struct figures *f, const char *name)
+static void try_one(
+	struct fw_str s, const struct place *p, const struct ids *whole, struct figures *f, const char *name)
 {
 	struct fw_arena a;
 	struct fw_buf b;
@@ -256,8 +257,9 @@ static int shown(const struct dirent *d)
 static void figures_print(const char *where, const struct figures *f)
 {
 	printf("# %-26s %4zu documents, %6zu end tags, %8zu entries: lost %zu (%.3f %%) by %zu tags,"
-		" %zu with another id (%.3f %%)\n", where,
-		f->documents, f->tags, f->entries, f->lost, f->entries ? 100.0 * (double)f->lost / (double)f->entries : 0, f->losing, f->renamed,
+	       " %zu with another id (%.3f %%)\n",
+		where, f->documents, f->tags, f->entries, f->lost,
+		f->entries ? 100.0 * (double)f->lost / (double)f->entries : 0, f->losing, f->renamed,
 		f->entries ? 100.0 * (double)f->renamed / (double)f->entries : 0);
 }
 
@@ -270,7 +272,8 @@ static bool folder_try(const char *folder, int test)
 	int n = scandir(folder, &list, shown, by_name);
 
 	if (n < 0) {
-		printf("ok %d - %s # SKIP no such folder\nok %d - %s # SKIP no such folder\n", test, folder, test + 1, folder);
+		printf("ok %d - %s # SKIP no such folder\nok %d - %s # SKIP no such folder\n", test, folder, test + 1,
+			folder);
 		return true;
 	}
 	for (int i = 0; i < n; i++) {
@@ -282,7 +285,8 @@ static bool folder_try(const char *folder, int test)
 	figures_print("from the first entry on:", &f[1]);
 	before = f[0].tags && f[0].lost * 200 <= f[0].entries;
 	inside = f[1].tags && !f[1].lost && f[1].renamed * 1000 <= f[1].entries;
-	printf("%sok %d - an end tag before the first entry of %s loses at most 0.5 %%\n", before ? "" : "not ", test, folder);
+	printf("%sok %d - an end tag before the first entry of %s loses at most 0.5 %%\n", before ? "" : "not ", test,
+		folder);
 	printf("%sok %d - an end tag behind it loses none, and they keep their ids\n", inside ? "" : "not ", test + 1);
 	return before && inside;
 }

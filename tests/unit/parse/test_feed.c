@@ -183,7 +183,8 @@ static struct fw_buf many(size_t n, const char *one)
 /* At most 2x the document and 64 KiB in all, with the copy that fw_parse() makes. */
 START_TEST(memory_bounded)
 {
-	struct fw_buf b = many(1000, "<item><title>Title %</title><link>https://e.org/some/page</link><description>&lt;p&gt;Some words "
+	struct fw_buf b = many(1000,
+		"<item><title>Title %</title><link>https://e.org/some/page</link><description>&lt;p&gt;Some words "
 		"about this and that, as long as descriptions tend to be, with a link &lt;a"
 		" href=\"https://e.org/\"&gt;here&lt;/a&gt; and "
 		"an entity &amp;amp; more of it, so that it has to be put together from pieces, as"
@@ -230,15 +231,17 @@ END_TEST
 START_TEST(json_members)
 {
 	static const char head[] = "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\","
-		"\"items\":[{\"id\":\"1\",\"_x\":[\"]},\\\"\"";
+				   "\"items\":[{\"id\":\"1\",\"_x\":[\"]},\\\"\"";
 	struct fw_parse_options o = {.limits.max_memory = 10000000};
 	struct fw_document *doc;
 	struct fw_buf b;
 
 	for (int in_second = 0; in_second < 2; in_second++) {
 		fw_buf_init(&b, 0);
-		fw_buf_adds(&b, in_second ? "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\","
-			"\"items\":[{\"id\":\"0\"}," : head);
+		fw_buf_adds(&b,
+			in_second ? "{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"t\","
+				    "\"items\":[{\"id\":\"0\"}," :
+				    head);
 		fw_buf_adds(&b, in_second ? strchr(head, '[') + 1 : "");
 		for (size_t i = 0; i < 2000; i++)
 			add_numbered(&b, ",[%,{}]", i);
@@ -286,7 +289,8 @@ static bool same_key(int64_t fa, const struct fw_entry *a, int64_t fb, const str
 /* REL-03 */
 START_TEST(keys)
 {
-	struct fw_document *d = parse_items("<item><guid>a</guid></item><item><guid>b</guid></item>"
+	struct fw_document *d = parse_items(
+		"<item><guid>a</guid></item><item><guid>b</guid></item>"
 		"<item><link>https://e.org/a</link></item><item><guid>https://e.org/a</guid></item>");
 	const struct fw_entry *a = d->entries, *b = a->next, *link = b->next, *guid = link->next;
 
@@ -303,8 +307,8 @@ END_TEST
 START_TEST(keys_of_repeated_ids)
 {
 	static const char OLD[] = "<item><guid>x</guid><title>B</title><link>https://e.org/b</link></item>"
-		"<item><guid>x</guid><title>A</title><link>https://e.org/a</link></item>"
-		"<item><guid>x</guid><title>A</title><link>https://e.org/a</link></item>";
+				  "<item><guid>x</guid><title>A</title><link>https://e.org/a</link></item>"
+				  "<item><guid>x</guid><title>A</title><link>https://e.org/a</link></item>";
 	struct fw_buf b;
 	struct fw_document *old = parse_items(OLD), *now;
 	const struct fw_entry *o = old->entries, *n;
@@ -330,7 +334,8 @@ END_TEST
 /* same id, title and link, another text: distinguished by the text */
 START_TEST(keys_of_revisions)
 {
-	struct fw_document *d = parse_items("<item><guid>x</guid><description>1</description></item>"
+	struct fw_document *d = parse_items(
+		"<item><guid>x</guid><description>1</description></item>"
 		"<item><guid>x</guid><description>2</description></item><item><guid>x</guid>"
 		"<description>3</description></item>");
 	const struct fw_entry *a = d->entries, *b = a->next, *c = b->next;
@@ -344,7 +349,8 @@ END_TEST
 /* REL-04: a different date alone is not a change */
 START_TEST(hashes)
 {
-	struct fw_document *d = parse_items("<item><title>t</title><description>x</description><pubDate>2020-01-01</pubDate></item>"
+	struct fw_document *d = parse_items(
+		"<item><title>t</title><description>x</description><pubDate>2020-01-01</pubDate></item>"
 		"<item><title>t</title><description>x</description><pubDate>2021-01-01</pubDate></item>"
 		"<item><title>t</title><description>y</description></item><item><title>tx</title></item>"
 		"<item><title>t</title><description>x</description><author>A</author></item>"
@@ -362,7 +368,8 @@ END_TEST
 /* Keys are stored: they must never change. */
 START_TEST(key_is_stable)
 {
-	static const unsigned char WANT[16] = {0x82, 0x78, 0x3f, 0xff, 0x74, 0xec, 0x63, 0xa6, 0x53, 0x42, 0xd3, 0x6b, 0x33, 0xd5, 0xe0, 0x09};
+	static const unsigned char WANT[16] = {
+		0x82, 0x78, 0x3f, 0xff, 0x74, 0xec, 0x63, 0xa6, 0x53, 0x42, 0xd3, 0x6b, 0x33, 0xd5, 0xe0, 0x09};
 	struct fw_entry e = {.id = FW_STR("urn:uuid:1225c695-cfb8-4ebb-aaaa-80da344efa6a")};
 	struct fw_hash128 k = fw_entry_key(42, &e);
 	char hex[33];
@@ -390,7 +397,8 @@ static char *extra_of(const struct fw_entry *e)
 
 START_TEST(item_extra)
 {
-	struct fw_document *d = parse_items("<item><guid>1</guid><title>t</title><link>https://e.org/1</link><description>x</description>"
+	struct fw_document *d = parse_items(
+		"<item><guid>1</guid><title>t</title><link>https://e.org/1</link><description>x</description>"
 		"<pubDate>2020-01-01</pubDate></item><item><guid>2</guid><category>c</category>"
 		"<comments>https://e.org/c</comments></item>");
 	char *none = extra_of(d->entries), *some = extra_of(d->entries->next);
@@ -413,12 +421,21 @@ END_TEST
 
 START_TEST(sniffing)
 {
-	static const struct { const char *bytes, *type, *name; bool html; } T[] = {
-		{"<!doctype html><p>", "", "an HTML page", true}, {"\n<!-- x --><HTML>", "", "an HTML page", true},
-		{"<div>x</div>", "text/html; charset=x", "an HTML page", true}, {"<?xml version='1.0'?><a/>", "text/html", "an XML document", false},
-		{"<svg/>", "", "an image (SVG)", false}, {"<urlset/>", "", "a sitemap", false}, {"GIF89a..", "", "an image (GIF)", false},
-		{"hello", "text/plain", "plain text", false}, {"{\"a\":1}", "", "JSON that is not a feed", false},
-		{"\1\2\3\4\5\6", "", "binary data", false}, {"<!-- only -->", "", "empty (white space or comments only)", false},
+	static const struct {
+		const char *bytes, *type, *name;
+		bool html;
+	} T[] = {
+		{"<!doctype html><p>", "", "an HTML page", true},
+		{"\n<!-- x --><HTML>", "", "an HTML page", true},
+		{"<div>x</div>", "text/html; charset=x", "an HTML page", true},
+		{"<?xml version='1.0'?><a/>", "text/html", "an XML document", false},
+		{"<svg/>", "", "an image (SVG)", false},
+		{"<urlset/>", "", "a sitemap", false},
+		{"GIF89a..", "", "an image (GIF)", false},
+		{"hello", "text/plain", "plain text", false},
+		{"{\"a\":1}", "", "JSON that is not a feed", false},
+		{"\1\2\3\4\5\6", "", "binary data", false},
+		{"<!-- only -->", "", "empty (white space or comments only)", false},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
@@ -454,7 +471,9 @@ static double seconds_for(const char *before, const char *unit, const char *afte
 
 START_TEST(linear_time)
 {
-	static const struct { const char *before, *unit, *after; } T[] = {
+	static const struct {
+		const char *before, *unit, *after;
+	} T[] = {
 		{"<item>", "<category>c%</category>", "</item>"},
 		{"<item>", "<author>a%@e.org</author>", "</item>"},
 		{"<item>", "<enclosure url=\"https://e.org/%\"/>", "</item>"},
@@ -465,8 +484,10 @@ START_TEST(linear_time)
 		{"<item><title>", "a&amp;%", "</title></item>"},
 		{"<item><description>", "<b>%", "</description></item>"},
 		{"<item><title>", "&lt;b ", "</title></item>"},
-		{"<item><media:group xmlns:media=\"http://search.yahoo.com/mrss/\">", "<media:content url=\"u%\"/>", "</media:group></item>"},
-		{"<item><itunes:keywords xmlns:itunes=\"http://www.itunes.com/dtds/podcast-1.0.dtd\">", "k%,", "</itunes:keywords></item>"},
+		{"<item><media:group xmlns:media=\"http://search.yahoo.com/mrss/\">", "<media:content url=\"u%\"/>",
+			"</media:group></item>"},
+		{"<item><itunes:keywords xmlns:itunes=\"http://www.itunes.com/dtds/podcast-1.0.dtd\">", "k%,",
+			"</itunes:keywords></item>"},
 		{"<item>", "<pubDate>junk %</pubDate>\n", "</item>"},
 		{"<item><author>", "@%", "</author></item>"},
 	};

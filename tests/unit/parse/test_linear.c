@@ -158,7 +158,8 @@ static void grows_linearly(const struct shape *s, reader *read, const struct fw_
 		ck_assert_msg(rc == 0, "%s, %s: %d", s->name, how, rc);
 	if (getenv("FW_VERBOSE"))
 		fprintf(stderr, "%-45s %-20s %8.2f %8.2f %6.2f\n", s->name, how, small, large, large / small);
-	ck_assert_msg(large <= 1.2 * small || large < 1, "%s, %s: %.1f steps a byte, at %d times the size %.1f", s->name, how, small, GROWTH, large);
+	ck_assert_msg(large <= 1.2 * small || large < 1, "%s, %s: %.1f steps a byte, at %d times the size %.1f",
+		s->name, how, small, GROWTH, large);
 	ck_assert_msg(large <= PER_BYTE * (entities ? 20 : 1), "%s, %s: %.1f steps a byte", s->name, how, large);
 }
 

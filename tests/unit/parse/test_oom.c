@@ -87,7 +87,7 @@ struct answer {
 	int rc;
 	char *text; /* of the result, or NULL */
 	size_t len;
-	bool left;  /* an error together with a result */
+	bool left; /* an error together with a result */
 };
 
 typedef void try_fn(struct fw_str bytes, struct answer *out, struct fw_err *err);
@@ -195,12 +195,16 @@ static void each_allocation(const char *name, struct fw_str bytes, try_fn *fn, c
 			tried++;
 			if (got.rc != whole.rc) {
 				failures++;
-				ck_assert_msg(got.rc == FW_ENOMEM, "%s, allocation %ld of %ld: %s: %s", name, n, total, fw_err_name(got.rc), err.text);
-				ck_assert_msg(strstr(err.text, "memory") != NULL, "%s, allocation %ld: %s", name, n, err.text);
+				ck_assert_msg(got.rc == FW_ENOMEM, "%s, allocation %ld of %ld: %s: %s", name, n, total,
+					fw_err_name(got.rc), err.text);
+				ck_assert_msg(strstr(err.text, "memory") != NULL, "%s, allocation %ld: %s", name, n,
+					err.text);
 				ck_assert_ptr_null(got.text);
 			} else {
-				ck_assert_msg(got.len == whole.len && (!whole.text || !memcmp(got.text, whole.text, whole.len)),
-					"%s of %s, allocation %ld of %ld: no error, but another answer: %s", what, name, n, total, got.text ? got.text : "nothing");
+				ck_assert_msg(got.len == whole.len &&
+						(!whole.text || !memcmp(got.text, whole.text, whole.len)),
+					"%s of %s, allocation %ld of %ld: no error, but another answer: %s", what, name,
+					n, total, got.text ? got.text : "nothing");
 			}
 			free(got.text);
 		}
@@ -333,7 +337,8 @@ static void limited(const char *name, struct fw_str bytes)
 		int rc = fw_parse(bytes.p, bytes.len, &o, &doc, &err);
 
 		if (rc == whole) {
-			ck_assert_msg(!doc || (doc->entry_n >= had && doc->entry_n <= entries), "%s: more memory, fewer entries", name);
+			ck_assert_msg(!doc || (doc->entry_n >= had && doc->entry_n <= entries),
+				"%s: more memory, fewer entries", name);
 			had = doc ? doc->entry_n : had;
 			/* complete, or with a note of what is missing */
 			if (doc && doc->entry_n < entries) {
@@ -341,7 +346,8 @@ static void limited(const char *name, struct fw_str bytes)
 
 				while (p && !strstr(p->what, "max_memory"))
 					p = p->next;
-				ck_assert_msg(p != NULL, "%s: %zu of %zu entries, and no word of it", name, doc->entry_n, entries);
+				ck_assert_msg(p != NULL, "%s: %zu of %zu entries, and no word of it", name,
+					doc->entry_n, entries);
 			}
 		} else {
 			ck_assert_msg(rc == FW_ELIMIT, "%s with %zu: %s", name, o.limits.max_memory, err.text);

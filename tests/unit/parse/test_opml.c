@@ -20,8 +20,8 @@ static int on_outline(void *ctx, const struct fw_opml_outline *o)
 {
 	struct got *g = ctx;
 
-	fw_buf_addf(&g->out, "%u|%.*s|%.*s|%.*s|%.*s\n", o->line, FW_STR_ARG(o->folder), FW_STR_ARG(o->title), FW_STR_ARG(o->url),
-		FW_STR_ARG(o->home_page_url));
+	fw_buf_addf(&g->out, "%u|%.*s|%.*s|%.*s|%.*s\n", o->line, FW_STR_ARG(o->folder), FW_STR_ARG(o->title),
+		FW_STR_ARG(o->url), FW_STR_ARG(o->home_page_url));
 	g->n++;
 	return g->stop_at && (int)g->n == g->stop_at ? 42 : 0;
 }
@@ -63,15 +63,16 @@ static void expect(const char *in, const char *out, unsigned problems)
 START_TEST(folders_and_cases)
 {
 	expect("<opml version='2.0'><body>\n<outline text='A'>\n<outline title='B' text='b'><outline"
-		" text='x' xmlUrl='http://x/' htmlUrl='http://h/'/>"
-		"</outline>\n<outline title='y' text='z' XMLURL=' http://y/ ' type='rss'/></outline>\n"
-		"<outline xmlurl='http://z/'/></body></opml>",
+	       " text='x' xmlUrl='http://x/' htmlUrl='http://h/'/>"
+	       "</outline>\n<outline title='y' text='z' XMLURL=' http://y/ ' type='rss'/></outline>\n"
+	       "<outline xmlurl='http://z/'/></body></opml>",
 		"3|A/b|x|http://x/|http://h/\n4|A|y|http://y/|\n5|||http://z/|\n", 0);
 	/* a subscription may contain others; it is not a folder */
 	expect("<opml><outline text='s' xmlUrl='http://s/'><outline text='t' xmlUrl='http://t/'/></outline></opml>",
 		"1||s|http://s/|\n1||t|http://t/|\n", 0);
 	/* nothing around the outlines, and in another encoding */
-	expect("<?xml version='1.0' encoding='iso-8859-1'?><outline text='\xe9' xmlUrl='http://e/'/>", "1||\xc3\xa9|http://e/|\n", 0);
+	expect("<?xml version='1.0' encoding='iso-8859-1'?><outline text='\xe9' xmlUrl='http://e/'/>",
+		"1||\xc3\xa9|http://e/|\n", 0);
 }
 END_TEST
 
@@ -82,14 +83,18 @@ START_TEST(damage_costs_one_outline)
 
 	expect("<opml><outline text='a & b' xmlUrl='http://x/?a=1&b=2'/></opml>", "1||a & b|http://x/?a=1&b=2|\n", 2);
 	expect("<opml><outline text='a' xmlUrl=''/><outline type='rss' text='b'/><outline text='c'"
-		" xmlUrl='http://c/'/></opml>",
+	       " xmlUrl='http://c/'/></opml>",
 		"1||c|http://c/|\n", 2);
 	/* markup and quotes inside a value */
 	expect("<opml><outline text=\"s\" description=\"by <a href=\"http://w/\" rel=\"x\">w</a>."
-		" Since 1999.\" xmlUrl=\"http://s/\"/>\n"
-		"<outline text='t' xmlUrl='http://t/'/></opml>", "1||s|http://s/|\n2||t|http://t/|\n", 2);
-	ck_assert_int_eq(read_list(&g, FW_STR("<opml>\n<outline text='a' xmlUrl='http://a/'>\n"
-		" <outline text=b xmlUrl='http://b/'/>\n"), &err), 0);
+	       " Since 1999.\" xmlUrl=\"http://s/\"/>\n"
+	       "<outline text='t' xmlUrl='http://t/'/></opml>",
+		"1||s|http://s/|\n2||t|http://t/|\n", 2);
+	ck_assert_int_eq(read_list(&g,
+				 FW_STR("<opml>\n<outline text='a' xmlUrl='http://a/'>\n"
+					" <outline text=b xmlUrl='http://b/'/>\n"),
+				 &err),
+		0);
 	ck_assert_uint_eq(g.n, 2);
 	ck_assert_uint_eq(g.line, 3);
 	ck_assert_uint_eq(g.column, 16);

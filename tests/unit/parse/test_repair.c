@@ -38,40 +38,50 @@ static const struct repair {
 	size_t entries;
 	const char *title; /* of the first */
 	uint32_t line, column;
-	const char *what;  /* the first problem; NULL: none */
+	const char *what; /* the first problem; NULL: none */
 } T[] = {
 	/* bare ampersands */
 	{ONE("A & B"), 2, "A & B", 2, 30, AMP},
 	{ONE("&&amp;&"), 2, "&&&", 2, 28, AMP},
 	{ONE("<![CDATA[a]]>&"), 2, "a&", 2, 41, AMP},
 	{ONE("AT&T; x"), 2, "AT&T; x", 2, 30, ENTITY},
-	{HEAD "<item><guid>1</guid><title>x</title><link>http://e.example/?a=1&b=2</link></item>" TAIL, 2, "x", 2, 64, AMP},
+	{HEAD "<item><guid>1</guid><title>x</title><link>http://e.example/?a=1&b=2</link></item>" TAIL, 2, "x", 2, 64,
+		AMP},
 	/* entities of HTML, and unknown ones */
-	{ONE("a&nbsp;b"), 2, "a\xc2\xa0" "b", 2, 29, ENTITY},
+	{ONE("a&nbsp;b"), 2,
+		"a\xc2\xa0"
+		"b",
+		2, 29, ENTITY},
 	{ONE("&eacute;&hellip;"), 2, "é…", 2, 28, ENTITY},
 	{ONE("&NotEqualTilde;x"), 2, "≂̸x", 2, 28, ENTITY},
 	{ONE("&nosuch; x"), 2, "&nosuch; x", 2, 28, ENTITY},
 	/* unclosed elements */
 	{ONE("<b>bold"), 2, "bold", 2, 35, OPEN},
-	{"<rss><channel><title>T\n<item><guid>1</guid><title>one\n<item><guid>2</guid><title>two</channel></rss>", 2, "one", 2, 1, NULL},
+	{"<rss><channel><title>T\n<item><guid>1</guid><title>one\n<item><guid>2</guid><title>two</channel></rss>", 2,
+		"one", 2, 1, NULL},
 	{"<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title>\n<entry><id>1</id>"
-		"<title>one</title>\n<entry><id>2</id></entry></feed>", 2, "one",
-		3, 1, NULL},
+	 "<title>one</title>\n<entry><id>2</id></entry></feed>",
+		2, "one", 3, 1, NULL},
 	{"<rss><channel><item><guid>1<title>x<link>http://e.example/<pubDate>Thu, 01 Jan 2004"
-		" 19:48:21 GMT<description>d</item></channel></rss>",
+	 " 19:48:21 GMT<description>d</item></channel></rss>",
 		1, "x", 1, 111, OPEN},
-	{HEAD "<item><title>x<guid>1</guid><description>a <b>bold <author>j@e.example (J)</author></item>" TAIL, 2, "x", 2, 84, OPEN},
+	{HEAD "<item><title>x<guid>1</guid><description>a <b>bold <author>j@e.example (J)</author></item>" TAIL, 2, "x",
+		2, 84, OPEN},
 	{HEAD "<item><guid>1</guid><title>x</title><description>a <title>b</title> <link>c</link>"
-		"</description></item>" TAIL, 2, "x", 0, 0, NULL},
+	      "</description></item>" TAIL,
+		2, "x", 0, 0, NULL},
 	/* crossed */
 	{ONE("<b>x<i>y</b>z</i>"), 2, "xyz", 2, 36, OPEN},
 	{ONE("<a>x<b>y</a>z</b>w"), 2, "xyzw", 2, 36, OPEN},
 	{HEAD "<item><guid>1</guid><title>x<b></title></b></item>" TAIL, 2, "x", 2, 32, OPEN},
 	/* attributes without quotes */
-	{"<rss version=2.0><channel>\n<item><guid isPermaLink=false>1</guid><title>x</title></item></channel></rss>", 1, "x", 1, 14, UNQUOTED},
+	{"<rss version=2.0><channel>\n<item><guid isPermaLink=false>1</guid><title>x</title></item></channel></rss>", 1,
+		"x", 1, 14, UNQUOTED},
 	{HEAD "<item><guid>1</guid><title>x</title><enclosure url=http://e.example/a.mp3 length='1'"
-		" type='a/b'/></item>" TAIL, 2, "x", 2, 52, UNQUOTED},
-	{HEAD "<item><guid>1</guid><title>x</title><source url=http://e.example/>s</source></item>" TAIL, 2, "x", 2, 49, UNQUOTED},
+	      " type='a/b'/></item>" TAIL,
+		2, "x", 2, 52, UNQUOTED},
+	{HEAD "<item><guid>1</guid><title>x</title><source url=http://e.example/>s</source></item>" TAIL, 2, "x", 2, 49,
+		UNQUOTED},
 	/* stray < */
 	{ONE("a < b"), 2, "a < b", 2, 30, LT},
 	{ONE("1<2 and 3 <4"), 2, "1<2 and 3 <4", 2, 29, LT},
@@ -83,14 +93,19 @@ static const struct repair {
 	{ONE("a]]>b"), 2, "a]]>b", 2, 29, CDATA_TEXT},
 	{ONE("<![CDATA[a<![CDATA[b]]>c]]>"), 2, NULL, 2, 52, CDATA_TEXT},
 	/* control characters */
-	{ONE("a\x01" "b\x0b" "c\x1f"), 2, "abc", 2, 29, BAD_CHAR},
+	{ONE("a\x01"
+	     "b\x0b"
+	     "c\x1f"),
+		2, "abc", 2, 29, BAD_CHAR},
 	{ONE("\xef\xbf\xbfx"), 2, "x", 2, 28, BAD_CHAR},
 	{"\x02" ONE("x"), 2, "x", 1, 1, BAD_CHAR},
 	/* junk before the document */
 	{"\n\n \t<?xml version='1.0'?>" ONE("x"), 2, "x", 3, 3, LATE},
 	{"<!-- made by hand -->\n<?xml version='1.0'?>" ONE("x"), 2, "x", 2, 1, LATE},
 	{"PHP Notice:  Undefined index: q in /srv/x.php\n<?xml version='1.0'?>" ONE("x"), 2, "x", 1, 1, BEFORE_TEXT},
-	{"<br />\n<b>Warning</b>:  mysql_connect() in <b>/a.php</b> on line <b>3</b><br />\n<?xml version='1.0'?>" ONE("x"), 2, "x", 2, 1, AFTER},
+	{"<br />\n<b>Warning</b>:  mysql_connect() in <b>/a.php</b> on line <b>3</b><br />\n<?xml version='1.0'?>" ONE(
+		 "x"),
+		2, "x", 2, 1, AFTER},
 	{"\xc3\xaf\xc2\xbb\xc2\xbf<?xml version='1.0'?>" ONE("x"), 2, "x", 1, 1, BEFORE_TEXT},
 	/* byte order marks */
 	{"\xef\xbb\xbf\xef\xbb\xbf" ONE("x"), 2, "x", 1, 1, "a second byte order mark"},
@@ -103,14 +118,17 @@ static const struct repair {
 	{ONE("x") "\n<!-- 0.3 s --> bye", 2, "x", 5, 16, AFTER_TEXT},
 	/* undeclared prefixes */
 	{HEAD "<item><guid>1</guid><title>x</title><dc:creator>Jo</dc:creator></item>" TAIL, 2, "x", 2, 38, PREFIX},
-	{HEAD "<item><guid>1</guid><title>x</title><content:encoded>c</content:encoded></item>" TAIL, 2, "x", 2, 38, PREFIX},
+	{HEAD "<item><guid>1</guid><title>x</title><content:encoded>c</content:encoded></item>" TAIL, 2, "x", 2, 38,
+		PREFIX},
 	{HEAD "<item><guid>1</guid><media:title>x</media:title></item>" TAIL, 2, "x", 2, 22, PREFIX},
 	/* names in another case */
 	{"<RSS VERSION='2.0'><CHANNEL><ITEM><GUID>1</GUID><TITLE>x</TITLE></ITEM></CHANNEL></RSS>", 1, "x", 0, 0, NULL},
 	{"<rss><channel><Item><guid>1</Guid><title>x</title></item></channel></rss>", 1, "x", 1, 28, CASE},
-	{"<FEED xmlns='http://www.w3.org/2005/Atom'><Entry><ID>1</ID><Title>x</Title></Entry></FEED>", 1, "x", 0, 0, NULL},
+	{"<FEED xmlns='http://www.w3.org/2005/Atom'><Entry><ID>1</ID><Title>x</Title></Entry></FEED>", 1, "x", 0, 0,
+		NULL},
 	/* inside an HTML page */
-	{"<!DOCTYPE html><html><head><title>page</title></head><body><h1>x</h1>\n" ONE("x") "</body></html>", 2, "x", 2, 1, "a feed inside an HTML page"},
+	{"<!DOCTYPE html><html><head><title>page</title></head><body><h1>x</h1>\n" ONE("x") "</body></html>", 2, "x", 2,
+		1, "a feed inside an HTML page"},
 	{"<html><body><pre>" ONE("x") "</pre></body></html>", 2, "x", 1, 18, "a feed inside an HTML page"},
 	{"<HTML><BODY BGCOLOR=white><p>hi<br>\n" ONE("x") "</BODY></HTML>", 2, "x", 1, 21, UNQUOTED},
 };
@@ -132,7 +150,8 @@ static void one_by_one(const struct repair *t, const char *type)
 
 	ck_assert_msg(doc->entry_n == t->entries, "%zu entries: %s", doc->entry_n, t->text);
 	if (t->title)
-		ck_assert_msg(fw_str_eq(doc->entries->title, fw_str(t->title)), "\"%.*s\": %s", FW_STR_ARG(doc->entries->title), t->text);
+		ck_assert_msg(fw_str_eq(doc->entries->title, fw_str(t->title)), "\"%.*s\": %s",
+			FW_STR_ARG(doc->entries->title), t->text);
 	if (t->what) {
 		ck_assert_msg(p != NULL, "no problem: %s", t->text);
 		ck_assert_msg(!strcmp(p->what, t->what), "%s: %s", p->what, t->text);
@@ -153,7 +172,8 @@ END_TEST
 /* All that occurs in the text of an item, in one item; then each with each. */
 START_TEST(together)
 {
-	static const char *const PART[] = {"A & B ", "a&nbsp;b ", "1<2 ", "<b>bold ", "c\001d ", "x]]>y ", "<![cdata[q]]> ", "&nosuch; ", "<i>z</b> "};
+	static const char *const PART[] = {"A & B ", "a&nbsp;b ", "1<2 ", "<b>bold ", "c\001d ", "x]]>y ",
+		"<![cdata[q]]> ", "&nosuch; ", "<i>z</b> "};
 
 	for (size_t i = 0; i < FW_N(PART); i++) {
 		for (size_t k = 0; k < FW_N(PART); k++) {
@@ -162,7 +182,8 @@ START_TEST(together)
 
 			fw_buf_addf(&b, HEAD "<item><guid>1</guid><title>%s%s</title></item>" TAIL, PART[i], PART[k]);
 			doc = parsed(fw_buf_str(&b), NULL);
-			ck_assert_msg(doc->entry_n == 2 && fw_str_eq(doc->entries->next->title, FW_STR("two")), "%s", b.p);
+			ck_assert_msg(
+				doc->entry_n == 2 && fw_str_eq(doc->entries->next->title, FW_STR("two")), "%s", b.p);
 			ck_assert_msg(fw_str_eq(doc->entries->id, FW_STR("1")), "%s", b.p);
 			ck_assert_uint_ge(doc->problem_n, 1);
 			fw_document_free(doc);
@@ -175,7 +196,8 @@ END_TEST
 /* ---- positions ------------------------------------------------------------------------------- */
 
 /* Line 3, after six characters of one, two, three or four bytes: column 17. */
-#define LINES(end) "<rss version='2.0'><channel>" end "<title>Привет</title>" end "<description>Привет & T</description>" end \
+#define LINES(end)                                                                                                 \
+	"<rss version='2.0'><channel>" end "<title>Привет</title>" end "<description>Привет & T</description>" end \
 	"<item><guid>1</guid><title>x</title></item></channel></rss>"
 
 static void says_where(struct fw_str bytes, const char *type, uint32_t column, const char *how)
@@ -209,11 +231,24 @@ static struct fw_str encoded(const char *name, const char *text, struct fw_buf *
 
 START_TEST(places)
 {
-	static const struct { const char *iconv, *type; } IN[] = {
-		{"UTF-8", NULL}, {"UTF-16", NULL}, {"UTF-16LE", NULL}, {"UTF-16BE", NULL}, {"UTF-32", NULL}, {"UTF-32BE", NULL},
-		{"CP1251", "text/xml; charset=windows-1251"}, {"KOI8-R", "text/xml; charset=koi8-r"}, {"ISO-8859-5", "text/xml; charset=iso-8859-5"},
-		{"CP932", "text/xml; charset=shift_jis"}, {"EUC-JP", "text/xml; charset=euc-jp"}, {"GB18030", "text/xml; charset=gb2312"},
-		{"ISO-2022-JP", "text/xml; charset=iso-2022-jp"}, {"EUC-KR", "text/xml; charset=euc-kr"}, {"CP866", "text/xml; charset=cp866"},
+	static const struct {
+		const char *iconv, *type;
+	} IN[] = {
+		{"UTF-8", NULL},
+		{"UTF-16", NULL},
+		{"UTF-16LE", NULL},
+		{"UTF-16BE", NULL},
+		{"UTF-32", NULL},
+		{"UTF-32BE", NULL},
+		{"CP1251", "text/xml; charset=windows-1251"},
+		{"KOI8-R", "text/xml; charset=koi8-r"},
+		{"ISO-8859-5", "text/xml; charset=iso-8859-5"},
+		{"CP932", "text/xml; charset=shift_jis"},
+		{"EUC-JP", "text/xml; charset=euc-jp"},
+		{"GB18030", "text/xml; charset=gb2312"},
+		{"ISO-2022-JP", "text/xml; charset=iso-2022-jp"},
+		{"EUC-KR", "text/xml; charset=euc-kr"},
+		{"CP866", "text/xml; charset=cp866"},
 	};
 	static const char *const END[] = {LINES("\n"), LINES("\r\n")};
 
@@ -254,24 +289,33 @@ END_TEST
 
 START_TEST(wrong_encoding_says_where) /* the position of the first wrong byte, not of the start */
 {
-	static const struct { struct fw_str bytes; const char *type; uint32_t line, column; } W[] = {
+	static const struct {
+		struct fw_str bytes;
+		const char *type;
+		uint32_t line, column;
+	} W[] = {
 		{FW_STR("<rss><channel>\n<title>ok \xc3\xa9</title>\n<description>caf\xe9 t\xe9 \xe0 c\xf4te"
-			"</description></channel></rss>"), NULL, 3, 17},
+			"</description></channel></rss>"),
+			NULL, 3, 17},
 		{FW_STR("<?xml version='1.0' encoding='utf-8'?>\n<rss><channel>\n<title>na\xefve \x93q\x94"
-			"</title></channel></rss>"), NULL, 3, 10},
+			"</title></channel></rss>"),
+			NULL, 3, 10},
 		{FW_STR("<rss><channel>\n<title>\xcf\xf0\xe8\xe2\xe5\xf2, \xfd\xf2\xee"
 			" \xe4\xeb\xe8\xed\xed\xfb\xe9 \xf2\xe5\xea\xf1\xf2 \xed\xe0 "
-			"\xf0\xf3\xf1\xf1\xea\xee\xec \xff\xe7\xfb\xea\xe5</title></channel></rss>"), "text/xml; charset=utf-8", 2, 8},
+			"\xf0\xf3\xf1\xf1\xea\xee\xec \xff\xe7\xfb\xea\xe5</title></channel></rss>"),
+			"text/xml; charset=utf-8", 2, 8},
 		{FW_STR("<rss><channel>\n<title>\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac \xff</title>"
-			"</channel></rss>"), NULL, 2, 13},
-		{FW_STR("<?xml version='1.0' encoding='no-such'?><rss><channel><title>x</title></channel></rss>"), NULL, 1, 31},
+			"</channel></rss>"),
+			NULL, 2, 13},
+		{FW_STR("<?xml version='1.0' encoding='no-such'?><rss><channel><title>x</title></channel></rss>"), NULL,
+			1, 31},
 		{FW_STR("<rss><channel>\n<title>x</title></channel></rss>"), "text/xml; charset=no-such", 1, 1},
 	};
 	struct fw_document *doc = parsed(W[_i].bytes, W[_i].type);
 
 	ck_assert(doc->malformed && doc->problems);
-	ck_assert_msg(doc->problems->line == W[_i].line && doc->problems->column == W[_i].column, "%u:%u %s", doc->problems->line,
-		doc->problems->column, doc->problems->what);
+	ck_assert_msg(doc->problems->line == W[_i].line && doc->problems->column == W[_i].column, "%u:%u %s",
+		doc->problems->line, doc->problems->column, doc->problems->what);
 	fw_document_free(doc);
 }
 END_TEST
@@ -279,28 +323,38 @@ END_TEST
 /* ---- cut off at every byte ------------------------------------------------------------------- */
 
 #define BODY "<b>bold</b> &amp; <![CDATA[<i>raw</i> ]] > ]]> caf\xc3\xa9"
-static const struct rich { const char *head, *item, *tail; } RICH[] = {
+static const struct rich {
+	const char *head, *item, *tail;
+} RICH[] = {
 	{"<?xml version='1.0'?>\n<rss version='2.0'><channel><title>T</title><link>http://e.example/</link>",
-		"<item><guid>%d</guid><title>t%d</title><description>" BODY "</description><pubDate>Thu, 01 Jan 2004 19:48:21 GMT</pubDate></item>", "</channel></rss>"},
+		"<item><guid>%d</guid><title>t%d</title><description>" BODY
+		"</description><pubDate>Thu, 01 Jan 2004 19:48:21 GMT</pubDate></item>",
+		"</channel></rss>"},
 	{"<rss version='2.0' xmlns:dc='http://purl.org/dc/elements/1.1/'"
-		" xmlns:media='http://search.yahoo.com/mrss/'><channel>",
+	 " xmlns:media='http://search.yahoo.com/mrss/'><channel>",
 		"<item>\n<guid isPermaLink='false'>%d</guid><title><![CDATA[t%d]]></title>"
 		"<dc:creator>J</dc:creator><media:group><media:content url='http://e.example/a'/>"
-		"</media:group></item>\n", "</channel></rss>"},
+		"</media:group></item>\n",
+		"</channel></rss>"},
 	{"<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title><id>f</id>",
 		"<entry><id>%d</id><title type='html'>t%d</title><content type='xhtml'><div"
 		" xmlns='http://www.w3.org/1999/xhtml'><p>x<br/>y</p></div></content>"
-		"<link href='/a'/></entry>", "</feed>"},
-	{"<a:feed xmlns:a='http://www.w3.org/2005/Atom'>", "<a:entry><a:id>%d</a:id><a:title>t%d</a:title><a:summary>" BODY "</a:summary></a:entry>", "</a:feed>"},
-	{"<feed version='0.3' xmlns='http://purl.org/atom/ns#'>", "<entry><id>%d</id><title>t%d</title><content mode='escaped'>&lt;p&gt;x</content></entry>", "</feed>"},
+		"<link href='/a'/></entry>",
+		"</feed>"},
+	{"<a:feed xmlns:a='http://www.w3.org/2005/Atom'>",
+		"<a:entry><a:id>%d</a:id><a:title>t%d</a:title><a:summary>" BODY "</a:summary></a:entry>", "</a:feed>"},
+	{"<feed version='0.3' xmlns='http://purl.org/atom/ns#'>",
+		"<entry><id>%d</id><title>t%d</title><content mode='escaped'>&lt;p&gt;x</content></entry>", "</feed>"},
 	{"<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'"
-		" xmlns='http://purl.org/rss/1.0/'><channel><title>T</title></channel>",
+	 " xmlns='http://purl.org/rss/1.0/'><channel><title>T</title></channel>",
 		"<item rdf:about='%d'><title>t%d</title><description>" BODY "</description></item>", "</rdf:RDF>"},
-	{"<!DOCTYPE rss [<!ENTITY e 'text <b>of</b> an entity'>]><rss><channel>", "<item><guid>%d</guid><title>t%d</title><description>&e;&e;</description></item>",
-		"</channel></rss>"},
-	{"<html><body><rss><channel>", "<item><guid>%d</guid><title>t%d</title><br><img src=x></item>", "</channel></rss></body></html>"},
+	{"<!DOCTYPE rss [<!ENTITY e 'text <b>of</b> an entity'>]><rss><channel>",
+		"<item><guid>%d</guid><title>t%d</title><description>&e;&e;</description></item>", "</channel></rss>"},
+	{"<html><body><rss><channel>", "<item><guid>%d</guid><title>t%d</title><br><img src=x></item>",
+		"</channel></rss></body></html>"},
 	{"<br/>Warning: x\n<rss><channel>", "<item><guid>%d<title>t%d<link>http://e.example/?a&b</item>", ""},
-	{"<rss><channel>", "<ITEM><GUID>%d</GUID><TITLE>t%d</TITLE><!-- <item> --><?pi <item>?></ITEM>", "</channel></rss>"},
+	{"<rss><channel>", "<ITEM><GUID>%d</GUID><TITLE>t%d</TITLE><!-- <item> --><?pi <item>?></ITEM>",
+		"</channel></rss>"},
 	{"{\"version\":\"https://jsonfeed.org/version/1.1\",\"title\":\"T\",\"items\":[{\"id\":\"0\",\"title\":\"t0\"}",
 		",{\"id\":\"%d\",\"title\":\"t%d\",\"content_html\":\"<p>\\\"x\\\" ]}\",\"tags\":[\"a\",\"b\"]}", "]}"},
 	{"{\"items\":[{\"id\":\"0\",\"title\":\"t0\"}", ",{\"title\":\"t%d\",\"_x\":{\"y\":[1,2,{}]},\"id\":\"%d\"}",
@@ -321,13 +375,16 @@ static void check_cut(const struct rich *r, struct fw_str cut, size_t complete)
 		ck_assert_msg(!complete, "%zu complete entries, but %s:\n%.*s", complete, err.text, FW_STR_ARG(cut));
 		return;
 	}
-	ck_assert_msg(doc->entry_n >= complete && doc->entry_n <= complete + 1, "%zu entries of %zu:\n%.*s", doc->entry_n, complete, FW_STR_ARG(cut));
+	ck_assert_msg(doc->entry_n >= complete && doc->entry_n <= complete + 1, "%zu entries of %zu:\n%.*s",
+		doc->entry_n, complete, FW_STR_ARG(cut));
 	for (const struct fw_entry *e = doc->entries; e && n < complete; e = e->next, n++) {
 		size_t number = r->head[0] == '{' ? n : n + 1;
 
 		ck_assert(fw_snprintf(want, sizeof(want), "t%zu", number));
-		ck_assert_msg(fw_str_eq(e->title, fw_str(want)), "\"%.*s\" is not %s:\n%.*s", FW_STR_ARG(e->title), want, FW_STR_ARG(cut));
-		ck_assert_msg(fw_str_find(e->id, fw_str(want + 1)) != NULL, "id %.*s:\n%.*s", FW_STR_ARG(e->id), FW_STR_ARG(cut));
+		ck_assert_msg(fw_str_eq(e->title, fw_str(want)), "\"%.*s\" is not %s:\n%.*s", FW_STR_ARG(e->title),
+			want, FW_STR_ARG(cut));
+		ck_assert_msg(fw_str_find(e->id, fw_str(want + 1)) != NULL, "id %.*s:\n%.*s", FW_STR_ARG(e->id),
+			FW_STR_ARG(cut));
 	}
 	fw_document_free(doc);
 }

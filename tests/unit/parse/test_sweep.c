@@ -104,7 +104,8 @@ static void cut_everywhere(const char *name, struct fw_str bytes)
 		size_t at = bytes.len * k / 50, got = entries(fw_str_sub(bytes, 0, at), bytes.len < 8192);
 
 		if (countable)
-			ck_assert_msg(got >= ends_before(bytes, at), "%s cut at %zu: %zu of %zu entries", name, at, got, ends_before(bytes, at));
+			ck_assert_msg(got >= ends_before(bytes, at), "%s cut at %zu: %zu of %zu entries", name, at, got,
+				ends_before(bytes, at));
 	}
 }
 
@@ -178,7 +179,8 @@ static bool same_entries(const struct fw_document *a, const struct fw_document *
 
 	for (; x && y; x = x->next, y = y->next) {
 		if (!fw_str_eq(x->id, y->id) || !fw_str_eq(x->url, y->url) || !fw_str_eq(x->title, y->title) ||
-		    !fw_str_eq(x->content, y->content) || !fw_str_eq(x->summary, y->summary) || x->published_ms != y->published_ms)
+			!fw_str_eq(x->content, y->content) || !fw_str_eq(x->summary, y->summary) ||
+			x->published_ms != y->published_ms)
 			return false;
 	}
 	return !x && !y && a->format == b->format && fw_str_eq(a->title, b->title);
@@ -223,11 +225,23 @@ static bool encode(struct fw_str text, const char *iconv_name, struct fw_str mar
 
 static void in_other_encodings(const char *name, struct fw_str bytes)
 {
-	static const struct { const char *label, *iconv, *mark; size_t mark_n; } AS[] = {
-		{"utf-16", "UTF-16LE", "\xff\xfe", 2}, {"utf-16", "UTF-16BE", "\xfe\xff", 2}, {"utf-16", "UTF-16LE", "", 0},
-		{"utf-16", "UTF-16BE", "", 0}, {"utf-8", "UTF-16LE", "\xff\xfe", 2}, {"utf-32", "UTF-32LE", "\xff\xfe\0", 4},
-		{"utf-32", "UTF-32BE", "", 0}, {"utf-8", "UTF-8", "\xef\xbb\xbf", 3}, {"windows-1252", "CP1252", "", 0},
-		{"iso-8859-1", "CP1252", "", 0}, {"shift_jis", "CP932", "", 0}, {"gb18030", "GB18030", "", 0}, {"koi8-r", "KOI8-R", "", 0},
+	static const struct {
+		const char *label, *iconv, *mark;
+		size_t mark_n;
+	} AS[] = {
+		{"utf-16", "UTF-16LE", "\xff\xfe", 2},
+		{"utf-16", "UTF-16BE", "\xfe\xff", 2},
+		{"utf-16", "UTF-16LE", "", 0},
+		{"utf-16", "UTF-16BE", "", 0},
+		{"utf-8", "UTF-16LE", "\xff\xfe", 2},
+		{"utf-32", "UTF-32LE", "\xff\xfe\0", 4},
+		{"utf-32", "UTF-32BE", "", 0},
+		{"utf-8", "UTF-8", "\xef\xbb\xbf", 3},
+		{"windows-1252", "CP1252", "", 0},
+		{"iso-8859-1", "CP1252", "", 0},
+		{"shift_jis", "CP932", "", 0},
+		{"gb18030", "GB18030", "", 0},
+		{"koi8-r", "KOI8-R", "", 0},
 	};
 	struct fw_charset_result r;
 	struct fw_buf plain = FW_BUF_INIT(0), b;
@@ -254,7 +268,8 @@ static void in_other_encodings(const char *name, struct fw_str bytes)
 		fw_buf_addstr(&plain, rest);
 		if (encode(fw_buf_str(&plain), AS[i].iconv, (struct fw_str){AS[i].mark, AS[i].mark_n}, &b)) {
 			got = survives(fw_buf_str(&b), false);
-			ck_assert_msg(got && same_entries(want, got), "%s in %s (%zu bytes of mark): %zu of %zu entries, or others", name, AS[i].iconv,
+			ck_assert_msg(got && same_entries(want, got),
+				"%s in %s (%zu bytes of mark): %zu of %zu entries, or others", name, AS[i].iconv,
 				AS[i].mark_n, got ? got->entry_n : 0, want->entry_n);
 			fw_document_free(got);
 		}
@@ -305,7 +320,8 @@ static void outlives_bytes(const char *name, struct fw_str bytes)
 	if (!rc) {
 		own = printed(doc);
 		borrowed = printed(there);
-		ck_assert_msg(strcmp(own, borrowed) == 0, "%s: strings still point into the bytes that were read", name);
+		ck_assert_msg(
+			strcmp(own, borrowed) == 0, "%s: strings still point into the bytes that were read", name);
 		free(own);
 		free(borrowed);
 		fw_document_free(doc);
@@ -344,8 +360,8 @@ static void within_bound(const char *name, struct fw_str bytes)
 	if (fw_parse(bytes.p, bytes.len, &o, &doc, &err))
 		doc = NULL;
 	peak = heap_end();
-	ck_assert_msg(peak <= 2 * bytes.len + 65536, "%s: %zu bytes of memory for %zu, %.2f of the bound", name, peak, bytes.len,
-		(double)peak / (2.0 * (double)bytes.len + 65536));
+	ck_assert_msg(peak <= 2 * bytes.len + 65536, "%s: %zu bytes of memory for %zu, %.2f of the bound", name, peak,
+		bytes.len, (double)peak / (2.0 * (double)bytes.len + 65536));
 	fw_document_free(doc);
 }
 
@@ -377,7 +393,9 @@ static void nested(struct fw_buf *b, const char *before, const char *unit, const
 /* A memory limit also covers jansson's trees, which are not in the arena, and what repairs add. */
 START_TEST(memory_of_trees)
 {
-	static const struct { const char *before, *unit, *behind; } DOC[] = {
+	static const struct {
+		const char *before, *unit, *behind;
+	} DOC[] = {
 		{FEED "\"items\":[{\"id\":\"1\",\"_x\":", "{}", "}]}"},
 		{FEED "\"items\":[{\"id\":\"1\",\"_x\":", "[]", "}]}"},
 		{FEED "\"items\":[{\"id\":\"1\",\"_x\":", "{\"\":[]}", "}]}"},
@@ -403,7 +421,8 @@ START_TEST(memory_of_trees)
 			if (fw_parse(b.p, b.len, &o, &doc, &err))
 				doc = NULL;
 			peak = heap_end();
-			ck_assert_msg(peak <= (factor + 1) * b.len + (1 << 20), "%zu: %zu bytes of memory for %zu, allowed %zu", i, peak, b.len, factor * b.len);
+			ck_assert_msg(peak <= (factor + 1) * b.len + (1 << 20),
+				"%zu: %zu bytes of memory for %zu, allowed %zu", i, peak, b.len, factor * b.len);
 			ck_assert_msg(doc || err.rc == FW_ELIMIT, "%zu: %s", i, err.text);
 			fw_document_free(doc);
 			fw_buf_finish(&b);

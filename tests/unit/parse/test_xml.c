@@ -115,10 +115,12 @@ static void check_row(const struct row *r, bool whole)
 	struct shown t;
 	bool ok = show(&t, r->in, NULL, whole);
 
-	ck_assert_msg(strcmp(t.out.p, r->out) == 0, "%.*s\n   gave %s\n  wanted %s", FW_STR_ARG(r->in), t.out.p, r->out);
+	ck_assert_msg(
+		strcmp(t.out.p, r->out) == 0, "%.*s\n   gave %s\n  wanted %s", FW_STR_ARG(r->in), t.out.p, r->out);
 	ck_assert_msg(ok == !r->what, "%.*s\n  malformed: %d (%s)", FW_STR_ARG(r->in), !ok, t.what ? t.what : "");
 	if (r->what)
-		ck_assert_msg(t.what && strstr(t.what, r->what), "%.*s\n  said: %s", FW_STR_ARG(r->in), t.what ? t.what : "nothing");
+		ck_assert_msg(t.what && strstr(t.what, r->what), "%.*s\n  said: %s", FW_STR_ARG(r->in),
+			t.what ? t.what : "nothing");
 	fw_buf_finish(&t.out);
 }
 
@@ -140,15 +142,18 @@ static const struct row GOOD[] = {
 	{LIT("<!DOCTYPE a SYSTEM 'http://x.example/a.dtd'><a>&eacute;</a>"), "(a\"\xc3\xa9\")"},
 	{LIT("<!DOCTYPE a PUBLIC '-//A//B//EN' \"u\" [ <!-- x > --> <?y > ?> %p; <!ENTITY e 'x'> ]><a/>"), "(a)"},
 	{LIT("<!DOCTYPE a [<!ELEMENT a (b|(c,d?)*|e+)><!ELEMENT b (#PCDATA|c)*><!ELEMENT c EMPTY>"
-		"<!NOTATION n PUBLIC 'p'>]><a/>"), "(a)"},
+	     "<!NOTATION n PUBLIC 'p'>]><a/>"),
+		"(a)"},
 	{LIT("<\xc3\xa9 \xe5\x90\x8d='1'/>"), "(\xc3\xa9 \xe5\x90\x8d=1)"},
 	{LIT("<x:a xmlns:x='u' x:b='1' b='2' xml:lang='de'/>"), "(x:a x:b=1 b=2 xml:lang=de)"},
 	{LIT("<a-long.name_of-more:than-sixteen xmlns:a-long.name_of-more='u' attribute-that-is-longer-than='1'>"
-		"</a-long.name_of-more:than-sixteen>"), "(a-long.name_of-more:than-sixteen attribute-that-is-longer-than=1)"},
+	     "</a-long.name_of-more:than-sixteen>"),
+		"(a-long.name_of-more:than-sixteen attribute-that-is-longer-than=1)"},
 	{LIT("<a>]]&gt; ] ]]</a>"), "(a\"]]> ] ]]\")"},
 	{LIT("<a>&lt;p&gt;more than sixteen bytes of text\r\nand &amp;amp; a line\rend&#xd;&#10;</a>"),
 		"(a\"<p>more than sixteen bytes of text\nand &amp; a line\nend\r\n\")"},
-	{LIT("<!DOCTYPE a [<!ENTITY e '<b>&#38;amp;</b>x'>]><a>&lt;&e;&gt;<![CDATA[&]]>&quot;&apos;</a>"), "(a\"<\"(b\"&\")\"x>\"'&'\"\"'\")"},
+	{LIT("<!DOCTYPE a [<!ENTITY e '<b>&#38;amp;</b>x'>]><a>&lt;&e;&gt;<![CDATA[&]]>&quot;&apos;</a>"),
+		"(a\"<\"(b\"&\")\"x>\"'&'\"\"'\")"},
 	{LIT("<a><!-- - -> <b> --></a>"), "(a)"},
 };
 
@@ -168,7 +173,8 @@ static const struct row BROKEN[] = {
 	{LIT("<a>&nbsp;&eacute;&bogus;</a>"), "(a\"\xc2\xa0\xc3\xa9&bogus;\")", "not declared"},
 	{LIT("<a>&nGt;</a>"), "(a\"\xe2\x89\xab\xe2\x83\x92\")", "not declared"},
 	{LIT("<a>&#8217 &#x; &#; &#X41;</a>"), "(a\"\xe2\x80\x99 &#x; &#; A\")", "without a semicolon"},
-	{LIT("<a>&#0;&#xD800;&#1114112;&#99999999999999;&#1;.</a>"), "(a\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd.\")", "an invalid character"},
+	{LIT("<a>&#0;&#xD800;&#1114112;&#99999999999999;&#1;.</a>"),
+		"(a\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd.\")", "an invalid character"},
 	{LIT("<a>&#xD83D;&#xDE00;</a>"), "(a\"\xf0\x9f\x98\x80\")", "two surrogates"},
 	{LIT("<!DOCTYPE a [<!ENTITY e '&f;'><!ENTITY f '&e;'>]><a>x&e;y</a>"), "(a\"xy\")", "recursive entity"},
 	{LIT("<!DOCTYPE a [<!ENTITY e '<b>'>]><a>&e;x</b></a>"), "(a(b\"x\"))", "begins or ends inside"},
@@ -177,7 +183,8 @@ static const struct row BROKEN[] = {
 	/* tags */
 	{LIT("<a>1 < 2 <3 <> <- <=></a>"), "(a\"1 < 2 <3 <> <- <=>\")", "starts no markup"},
 	{LIT("<a>if x <y and z <b>c</b></a>"), "(a\"if x <y and z \"(b\"c\"))", "without a value"},
-	{LIT("<a>mail <me@x.example> <http://x.example/></a>"), "(a\"mail <me@x.example> <http://x.example/>\")", "starts no markup"},
+	{LIT("<a>mail <me@x.example> <http://x.example/></a>"), "(a\"mail <me@x.example> <http://x.example/>\")",
+		"starts no markup"},
 	{LIT("<a b=1 c=x/y d='2'e='3' f>t</a>"), "(a b=1 c=x/y d=2 e=3 f=\"t\")", "without quotes"},
 	{LIT("<a><b c=d/><b c=d/e/></a>"), "(a(b c=d)(b c=d/e))", "without quotes"},
 	{LIT("<a b='1' b='2'/>"), "(a b=1)", "same attribute twice"},
@@ -210,7 +217,8 @@ static const struct row BROKEN[] = {
 	{LIT("<a>&amp;]]>y</a>"), "(a\"&]]>y\")", "outside a CDATA section"},
 	{LIT("<a>&nGt;&nGt;&amp;&nGt;x</a>"), /* five bytes that become six */
 		"(a\"\xe2\x89\xab\xe2\x83\x92\xe2\x89\xab\xe2\x83\x92&\xe2\x89\xab\xe2\x83\x92x\")", "not declared"},
-	{LIT("<a>&lt;1 & 2 < 3 &amp; &#0; &#x1; &bogus; & </a>"), "(a\"<1 & 2 < 3 & \xef\xbf\xbd  &bogus; & \")", "starts no reference"},
+	{LIT("<a>&lt;1 & 2 < 3 &amp; &#0; &#x1; &bogus; & </a>"), "(a\"<1 & 2 < 3 & \xef\xbf\xbd  &bogus; & \")",
+		"starts no reference"},
 	{LIT("<a><![cdata[x]]></a>"), "(a'x')", "not in capitals"},
 	{LIT("<r><a><![CDATA[x<b>]]</a><c/></r>"), "(r(a'x<b>')(c))", "does not end"},
 	{LIT("<r><a><![CDATA[x ]></a><c/></r>"), "(r(a'x ')(c))", "does not end"},
@@ -227,7 +235,8 @@ static const struct row BROKEN[] = {
 	{LIT("\n<?xml version='1.0'?><a/>"), "(a)", "not at the start"},
 	{LIT("\xef\xbb\xbf<a/>"), "(a)", "byte order mark"},
 	{LIT("Warning: x on line 1\n<?xml version='1.0'?><a/>"), "(a)", "text before"},
-	{LIT("<br />\n<b>Warning</b>: x\n<?xml version='1.0'?><a>y</a>"), "(br)(b\"Warning\")(a\"y\")", "element after"},
+	{LIT("<br />\n<b>Warning</b>: x\n<?xml version='1.0'?><a>y</a>"), "(br)(b\"Warning\")(a\"y\")",
+		"element after"},
 	{LIT("<html><pre><?xml version='1.0'?><a>y</a></pre></html>"), "(html(pre))(a\"y\")", "not at the start"},
 	{LIT("<a/>x<b/>"), "(a)(b)", "text after"},
 	{LIT("<a/><b/>"), "(a)(b)", "element after"},
@@ -238,7 +247,8 @@ static const struct row BROKEN[] = {
 	{LIT("<?xml version='1.0'><a/>"), "(a)", "declaration that does not end"},
 	{LIT("<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Strict//EN\"><a/>"), "(a)", "malformed DOCTYPE"},
 	{LIT("<!doctype a><a/><!DOCTYPE b>"), "(a)", "not in capitals"},
-	{LIT("<!DOCTYPE a [<!ENTITY e '%p;'><!FOO><!ELEMENT a (b,c|d)><!ENTITY f 'x'>]><a>&f;</a>"), "(a\"x\")", "declaration in the DTD"},
+	{LIT("<!DOCTYPE a [<!ENTITY e '%p;'><!FOO><!ELEMENT a (b,c|d)><!ENTITY f 'x'>]><a>&f;</a>"), "(a\"x\")",
+		"declaration in the DTD"},
 	{LIT("<!DOCTYPE a [<a>x</a>"), "(a\"x\")", "declaration in the DTD"},
 	/* cut */
 	{LIT(""), "", "without an element"},
@@ -264,8 +274,8 @@ END_TEST
 START_TEST(cut_anywhere)
 {
 	static const char doc[] = "<?xml version='1.0'?>\n<!DOCTYPE r [<!ENTITY e 'x'>]>\n<r xmlns:d='u'><i d:a=\"1\">&"
-		"e;<![CDATA[c]]></i>"
-		"<!-- n --><i b='2'>t&amp;u</i><?p q?></r>";
+				  "e;<![CDATA[c]]></i>"
+				  "<!-- n --><i b='2'>t&amp;u</i><?p q?></r>";
 
 	for (size_t n = 0; n < sizeof(doc); n++) {
 		struct shown t;
@@ -459,15 +469,42 @@ END_TEST
 static const struct shape {
 	const char *head, *unit, *tail;
 } SHAPES[] = {
-	{"", "<a>", ""}, {"<r>", "</b>", ""}, {"<r>", "<a></b>", ""}, {"<r", " a#='1'", "/>"}, {"<r", " a='1'", "/>"},
-	{"<r", " xmlns:a#='u'", "/>"}, {"<r>", "<x xmlns:a#='u'/>", ""}, {"<r>", "<a#:x/>", ""}, {"<r>", "<a#>", ""},
-	{"<r a='", "x\n", "'/>"}, {"<r a='", "&lt;", "'/>"}, {"<r>", "<a b=\"", ""}, {"<r>", "<a b=\"<c>", ""}, {"<r a='", "<a ", ""},
-	{"<r>", "<!--", ""}, {"<r>", "<!-- --", ""}, {"<r>", "<![CDATA[", ""}, {"<r>", "<![CDATA[]]", ""}, {"<r>", "<?a ", ""},
-	{"<r>", "&", ""}, {"<r>", "&a", ""}, {"<r>", "&#1", ""}, {"<r>", "<", ""}, {"<r>", "<a ", ""}, {"<r>", "]", ""},
-	{"<r>", "\r", ""}, {"<r>", "\x01", ""}, {"<!DOCTYPE r [", "<!ENTITY e# 'x'>", "]><r/>"},
-	{"<!DOCTYPE r [<!ATTLIST r", " a# CDATA 'x'", ">]><r/>"}, {"<!DOCTYPE r [", "<!", ""}, {"<!DOCTYPE r [<!ELEMENT r ", "(", ""},
-	{"<!DOCTYPE r [<!ENTITY e '&#60;!--&#60;?a '>]><r>", "&e;", "</r>"}, {"<r>", "<A></a>", ""}, {"<r>", "<?xml version='1.0'?><a>", ""},
-	{"<!DOCTYPE r [<!ENTITY e '", "&#60;?a ", "'>]><r>&e;</r>"}, {"<r>", "<a b='<c d=\"<e f='>", ""},
+	{"", "<a>", ""},
+	{"<r>", "</b>", ""},
+	{"<r>", "<a></b>", ""},
+	{"<r", " a#='1'", "/>"},
+	{"<r", " a='1'", "/>"},
+	{"<r", " xmlns:a#='u'", "/>"},
+	{"<r>", "<x xmlns:a#='u'/>", ""},
+	{"<r>", "<a#:x/>", ""},
+	{"<r>", "<a#>", ""},
+	{"<r a='", "x\n", "'/>"},
+	{"<r a='", "&lt;", "'/>"},
+	{"<r>", "<a b=\"", ""},
+	{"<r>", "<a b=\"<c>", ""},
+	{"<r a='", "<a ", ""},
+	{"<r>", "<!--", ""},
+	{"<r>", "<!-- --", ""},
+	{"<r>", "<![CDATA[", ""},
+	{"<r>", "<![CDATA[]]", ""},
+	{"<r>", "<?a ", ""},
+	{"<r>", "&", ""},
+	{"<r>", "&a", ""},
+	{"<r>", "&#1", ""},
+	{"<r>", "<", ""},
+	{"<r>", "<a ", ""},
+	{"<r>", "]", ""},
+	{"<r>", "\r", ""},
+	{"<r>", "\x01", ""},
+	{"<!DOCTYPE r [", "<!ENTITY e# 'x'>", "]><r/>"},
+	{"<!DOCTYPE r [<!ATTLIST r", " a# CDATA 'x'", ">]><r/>"},
+	{"<!DOCTYPE r [", "<!", ""},
+	{"<!DOCTYPE r [<!ELEMENT r ", "(", ""},
+	{"<!DOCTYPE r [<!ENTITY e '&#60;!--&#60;?a '>]><r>", "&e;", "</r>"},
+	{"<r>", "<A></a>", ""},
+	{"<r>", "<?xml version='1.0'?><a>", ""},
+	{"<!DOCTYPE r [<!ENTITY e '", "&#60;?a ", "'>]><r>&e;</r>"},
+	{"<r>", "<a b='<c d=\"<e f='>", ""},
 };
 
 START_TEST(linear_time)
@@ -509,7 +546,8 @@ static void compare(const char *name, struct fw_str in)
 	ck_assert_msg(ok == !refused, "%s: expat says %s, we say %s", name, refused ? XML_ErrorString(refused) : "fine",
 		ok ? "fine" : "malformed");
 	if (!refused && !skipped)
-		ck_assert_msg(fw_str_eq(fw_buf_str(&ours.out), fw_buf_str(&theirs.out)), "%s: other events than expat's", name);
+		ck_assert_msg(fw_str_eq(fw_buf_str(&ours.out), fw_buf_str(&theirs.out)),
+			"%s: other events than expat's", name);
 	ck_assert_msg(trace_same_whole(&ours, in.p, in.len, NULL), "%s: other events when text comes whole", name);
 	fw_buf_finish(&ours.out);
 	fw_buf_finish(&theirs.out);
@@ -578,12 +616,21 @@ END_TEST
 
 START_TEST(ns_similar_names)
 {
-	static const struct { const char *uri; enum fw_ns ns; } T[] = {
-		{"http://www.w3.org/2005/Atom", FW_NS_ATOM10}, {"https://www.w3.org/2005/atom/", FW_NS_ATOM10},
-		{"http://purl.org/dc/elements/1.1", FW_NS_DC}, {" http://purl.org/dc/elements/1.1/ ", FW_NS_DC},
-		{"http://purl.org/rss/1.0/", FW_NS_RSS10}, {"http://purl.org/rss/1.0/modules/content/", FW_NS_CONTENT},
-		{"http://www.itunes.com/dtds/podcast-1.0.dtd", FW_NS_ITUNES}, {"http://itunes.com/DTDs/PodCast-1.0.dtd", FW_NS_ITUNES},
-		{"http://search.yahoo.com/mrss/", FW_NS_MEDIA}, {"http://nowhere.example/", FW_NS_UNKNOWN}, {"", FW_NS_NONE},
+	static const struct {
+		const char *uri;
+		enum fw_ns ns;
+	} T[] = {
+		{"http://www.w3.org/2005/Atom", FW_NS_ATOM10},
+		{"https://www.w3.org/2005/atom/", FW_NS_ATOM10},
+		{"http://purl.org/dc/elements/1.1", FW_NS_DC},
+		{" http://purl.org/dc/elements/1.1/ ", FW_NS_DC},
+		{"http://purl.org/rss/1.0/", FW_NS_RSS10},
+		{"http://purl.org/rss/1.0/modules/content/", FW_NS_CONTENT},
+		{"http://www.itunes.com/dtds/podcast-1.0.dtd", FW_NS_ITUNES},
+		{"http://itunes.com/DTDs/PodCast-1.0.dtd", FW_NS_ITUNES},
+		{"http://search.yahoo.com/mrss/", FW_NS_MEDIA},
+		{"http://nowhere.example/", FW_NS_UNKNOWN},
+		{"", FW_NS_NONE},
 		{"https://github.com/Podcastindex-org/podcast-namespace/blob/main/docs/1.0.md", FW_NS_PODCAST},
 	};
 
@@ -606,7 +653,8 @@ static int note_ns(void *ctx, const struct fw_xml_name *name, const struct fw_xm
 
 START_TEST(ns_scopes)
 {
-	static const char doc[] = "<a xmlns='http://www.w3.org/2005/Atom'><b xmlns='http://www.w3.org/1999/xhtml'><c/></b><d/>"
+	static const char doc[] =
+		"<a xmlns='http://www.w3.org/2005/Atom'><b xmlns='http://www.w3.org/1999/xhtml'><c/></b><d/>"
 		"<dc:e xmlns:dc='http://purl.org/dc/terms/'/><dc:f/><g xmlns=''/><h/></a>";
 	static const struct fw_xml_handler h = {.start = note_ns};
 	struct fw_buf got = FW_BUF_INIT(0), want = FW_BUF_INIT(0);
@@ -616,8 +664,8 @@ START_TEST(ns_scopes)
 
 	fw_arena_init(&a, 0);
 	ck_assert_int_eq(fw_xml_parse(&x, doc, sizeof(doc) - 1, &err), 0);
-	fw_buf_addf(&want, "a=%d b=%d c=%d d=%d e=%d f=%d g=0 h=%d ", FW_NS_ATOM10, FW_NS_XHTML, FW_NS_XHTML, FW_NS_ATOM10, FW_NS_DCTERMS,
-		FW_NS_DC, FW_NS_ATOM10);
+	fw_buf_addf(&want, "a=%d b=%d c=%d d=%d e=%d f=%d g=0 h=%d ", FW_NS_ATOM10, FW_NS_XHTML, FW_NS_XHTML,
+		FW_NS_ATOM10, FW_NS_DCTERMS, FW_NS_DC, FW_NS_ATOM10);
 	ck_assert_str_eq(got.p, want.p);
 	fw_arena_finish(&a);
 	fw_buf_finish(&got);
@@ -627,11 +675,23 @@ END_TEST
 
 START_TEST(html_references)
 {
-	static const struct { const char *in, *out; } T[] = {
-		{"plain", "plain"}, {"&amp;&lt;&eacute;&#8217;&#x2019;", "&<\xc3\xa9\xe2\x80\x99\xe2\x80\x99"}, {"AT&T &amp Co", "AT&T & Co"},
-		{"&copy2026 &notit; &notin; &bogus;", "\xc2\xa9""2026 \xc2\xacit; \xe2\x88\x89 &bogus;"}, {"&#150;&#0;&#x110000;", "\xe2\x80\x93\xef\xbf\xbd\xef\xbf\xbd"},
-		{"&", "&"}, {"&#", "&#"}, {"&#x", "&#x"}, {"&;", "&;"}, {"&nGt;x", "\xe2\x89\xab\xe2\x83\x92x"},
-		{"&CounterClockwiseContourIntegral;", "\xe2\x88\xb3"}, {"&amp;amp;", "&amp;"},
+	static const struct {
+		const char *in, *out;
+	} T[] = {
+		{"plain", "plain"},
+		{"&amp;&lt;&eacute;&#8217;&#x2019;", "&<\xc3\xa9\xe2\x80\x99\xe2\x80\x99"},
+		{"AT&T &amp Co", "AT&T & Co"},
+		{"&copy2026 &notit; &notin; &bogus;",
+			"\xc2\xa9"
+			"2026 \xc2\xacit; \xe2\x88\x89 &bogus;"},
+		{"&#150;&#0;&#x110000;", "\xe2\x80\x93\xef\xbf\xbd\xef\xbf\xbd"},
+		{"&", "&"},
+		{"&#", "&#"},
+		{"&#x", "&#x"},
+		{"&;", "&;"},
+		{"&nGt;x", "\xe2\x89\xab\xe2\x83\x92x"},
+		{"&CounterClockwiseContourIntegral;", "\xe2\x88\xb3"},
+		{"&amp;amp;", "&amp;"},
 	};
 	uint32_t cp[2];
 	struct fw_arena a;

@@ -172,7 +172,8 @@ static void XMLCALL their_pi(void *ctx, const XML_Char *target, const XML_Char *
 		our_pi(ctx, fw_str(target), fw_str(data));
 }
 
-static void XMLCALL their_doctype(void *ctx, const XML_Char *name, const XML_Char *sys, const XML_Char *pub, int internal)
+static void XMLCALL their_doctype(
+	void *ctx, const XML_Char *name, const XML_Char *sys, const XML_Char *pub, int internal)
 {
 	struct trace *t = ctx;
 

@@ -24,8 +24,13 @@ static void setup(void)
 static bool seen(uint64_t host, enum fw_connectivity_sign sign, bool expected, int64_t took_ms)
 {
 	now += 10;
-	return fw_connectivity_count(&w, &(struct fw_connectivity_visit){.host = host, .sign = sign, .failing = expected, .polled_ms = polled_ms,
-		.begin_ms = now - took_ms, .now_ms = now});
+	return fw_connectivity_count(&w,
+		&(struct fw_connectivity_visit){.host = host,
+			.sign = sign,
+			.failing = expected,
+			.polled_ms = polled_ms,
+			.begin_ms = now - took_ms,
+			.now_ms = now});
 }
 
 static bool fails(uint64_t host)
@@ -178,7 +183,12 @@ END_TEST
  */
 START_TEST(few_are_enough)
 {
-	static const struct { int n; bool heard_before; int64_t quiet_ms; bool heard_between, down; } T[] = {
+	static const struct {
+		int n;
+		bool heard_before;
+		int64_t quiet_ms;
+		bool heard_between, down;
+	} T[] = {
 		{FW_CONNECTIVITY_FEW_N, false, 0, false, true},
 		{FW_CONNECTIVITY_FEW_N - 1, false, 0, false, false},
 		{FW_CONNECTIVITY_FEW_N, true, FW_CONNECTIVITY_QUIET_MS, false, true},
@@ -263,7 +273,8 @@ START_TEST(signs)
 	ck_assert_int_eq(fw_connectivity_sign(FW_VISIT_DNS, false, false), FW_CONNECTIVITY_FAILED);
 	ck_assert_int_eq(fw_connectivity_sign(FW_VISIT_CONNECT, false, false), FW_CONNECTIVITY_FAILED);
 	ck_assert_int_eq(fw_connectivity_sign(FW_VISIT_DNS, false, true), FW_CONNECTIVITY_REFUSED); /* no such name */
-	ck_assert_int_eq(fw_connectivity_sign(FW_VISIT_CONNECT, false, true), FW_CONNECTIVITY_REFUSED); /* no listener there */
+	ck_assert_int_eq(
+		fw_connectivity_sign(FW_VISIT_CONNECT, false, true), FW_CONNECTIVITY_REFUSED); /* no listener there */
 	ck_assert_int_eq(fw_connectivity_sign(FW_VISIT_TIMEOUT, false, false), FW_CONNECTIVITY_FAILED);
 	ck_assert_int_eq(fw_connectivity_sign(FW_VISIT_TIMEOUT, true, false), FW_CONNECTIVITY_STALLED);
 	ck_assert_int_eq(fw_connectivity_sign(FW_VISIT_LOCAL, false, false), FW_CONNECTIVITY_NO_SIGN);

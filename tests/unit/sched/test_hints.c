@@ -13,7 +13,10 @@
 
 START_TEST(freshness) /* POL-06; RFC 9111 sections 4.2.1, 4.2.3, 1.2.2, 5.3 */
 {
-	static const struct { const char *cache_control, *age, *expires, *date; int64_t want; } T[] = {
+	static const struct {
+		const char *cache_control, *age, *expires, *date;
+		int64_t want;
+	} T[] = {
 		{NULL, NULL, NULL, NULL, NONE},
 		{"max-age=3600", NULL, NULL, NULL, 3600000},
 		{"public, Max-Age=3600, must-revalidate", NULL, NULL, NULL, 3600000},
@@ -54,27 +57,45 @@ START_TEST(freshness) /* POL-06; RFC 9111 sections 4.2.1, 4.2.3, 1.2.2, 5.3 */
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
-		int64_t got = fw_fresh_ms(fw_str(T[i].cache_control), fw_str(T[i].age), fw_str(T[i].expires), fw_str(T[i].date), NOW);
+		int64_t got = fw_fresh_ms(
+			fw_str(T[i].cache_control), fw_str(T[i].age), fw_str(T[i].expires), fw_str(T[i].date), NOW);
 
-		ck_assert_msg(got == T[i].want, "%zu: %s | %s | %s: %lld, want %lld", i, T[i].cache_control ? T[i].cache_control : "-",
-			T[i].age ? T[i].age : "-", T[i].expires ? T[i].expires : "-", (long long)got, (long long)T[i].want);
+		ck_assert_msg(got == T[i].want, "%zu: %s | %s | %s: %lld, want %lld", i,
+			T[i].cache_control ? T[i].cache_control : "-", T[i].age ? T[i].age : "-",
+			T[i].expires ? T[i].expires : "-", (long long)got, (long long)T[i].want);
 	}
 }
 END_TEST
 
 START_TEST(retry_after) /* POL-07; RFC 9110 section 10.2.3 */
 {
-	static const struct { const char *in; int64_t want; } T[] = {
-		{NULL, NONE}, {"", NONE}, {"120", 120000}, {" 120 ", 120000}, {"0", 0}, {"-5", NONE}, {"1.5", NONE}, {"soon", NONE},
-		{"Sun, 06 Nov 1994 08:51:37 GMT", 120000}, {"Sunday, 06-Nov-94 08:51:37 GMT", 120000}, {"Sun Nov  6 08:51:37 1994", 120000},
-		{"Thu, 01 Jan 1970 00:00:00 GMT", -NOW}, {"Sun, 06 Nov 1994 08:40:00 GMT", 0}, {"999999999999999999999", INT64_C(2147483648000)},
-		{"Fri, 31 Dec 9999 23:59:59 GMT", INT64_C(2147483648000)}, {"Sun, 31 Feb 1994 08:51:37 GMT", NONE},
+	static const struct {
+		const char *in;
+		int64_t want;
+	} T[] = {
+		{NULL, NONE},
+		{"", NONE},
+		{"120", 120000},
+		{" 120 ", 120000},
+		{"0", 0},
+		{"-5", NONE},
+		{"1.5", NONE},
+		{"soon", NONE},
+		{"Sun, 06 Nov 1994 08:51:37 GMT", 120000},
+		{"Sunday, 06-Nov-94 08:51:37 GMT", 120000},
+		{"Sun Nov  6 08:51:37 1994", 120000},
+		{"Thu, 01 Jan 1970 00:00:00 GMT", -NOW},
+		{"Sun, 06 Nov 1994 08:40:00 GMT", 0},
+		{"999999999999999999999", INT64_C(2147483648000)},
+		{"Fri, 31 Dec 9999 23:59:59 GMT", INT64_C(2147483648000)},
+		{"Sun, 31 Feb 1994 08:51:37 GMT", NONE},
 	};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
 		int64_t got = fw_retry_after_ms(fw_str(T[i].in), NOW);
 
-		ck_assert_msg(got == T[i].want, "%s: %lld, want %lld", T[i].in ? T[i].in : "-", (long long)got, (long long)T[i].want);
+		ck_assert_msg(got == T[i].want, "%s: %lld, want %lld", T[i].in ? T[i].in : "-", (long long)got,
+			(long long)T[i].want);
 	}
 }
 END_TEST
@@ -118,11 +139,13 @@ START_TEST(parts_follow)
 	fw_expect_parts_update(&parts, FIRST);
 	fw_expect_parts(parts, 400000, got);
 	for (int i = 0; i < FW_PHASE_N; i++)
-		ck_assert_msg(llabs(got[i] - FIRST[i]) <= 200, "phase %d: %lld, want %lld", i, (long long)got[i], (long long)FIRST[i]);
+		ck_assert_msg(llabs(got[i] - FIRST[i]) <= 200, "phase %d: %lld, want %lld", i, (long long)got[i],
+			(long long)FIRST[i]);
 	ck_assert_int_eq(sum_of(got), 400000);
 	fw_expect_parts_update(&parts, LATER); /* an eighth of the difference */
 	fw_expect_parts(parts, 400000, got);
-	ck_assert_msg(llabs(got[FW_PHASE_FIRST_BYTE] - (300000 + (360000 - 300000) / 8)) <= 800, "%lld", (long long)got[FW_PHASE_FIRST_BYTE]);
+	ck_assert_msg(llabs(got[FW_PHASE_FIRST_BYTE] - (300000 + (360000 - 300000) / 8)) <= 800, "%lld",
+		(long long)got[FW_PHASE_FIRST_BYTE]);
 	for (int i = 0; i < 100; i++) /* and all of it in the end */
 		fw_expect_parts_update(&parts, LATER);
 	fw_expect_parts(parts, 1000000, got);
@@ -137,7 +160,8 @@ END_TEST
 
 START_TEST(parts_of_any_numbers)
 {
-	static const int64_t V[] = {0, 1, -1, 4095, 4096, INT64_MIN, INT64_MAX, INT64_C(1) << 60, (INT64_C(1) << 60) - 1};
+	static const int64_t V[] = {
+		0, 1, -1, 4095, 4096, INT64_MIN, INT64_MAX, INT64_C(1) << 60, (INT64_C(1) << 60) - 1};
 	int64_t got[FW_PHASE_N];
 
 	for (size_t a = 0; a < FW_N(V); a++) {

@@ -61,8 +61,8 @@ static void starts(int i, int64_t now_ms)
 {
 	struct fw_hosts_item *got = fw_hosts_start(t, now_ms, &next_ms);
 
-	ck_assert_msg(got == &item[i], "at %lld: %lld, want %d", (long long)now_ms,
-		got ? (long long)got->feed_id : -1LL, i);
+	ck_assert_msg(
+		got == &item[i], "at %lld: %lld, want %d", (long long)now_ms, got ? (long long)got->feed_id : -1LL, i);
 }
 
 /* Nothing may start until then. */
@@ -89,7 +89,8 @@ static void row(int64_t host, int64_t next_ok_ms, int64_t cooldown_ms, int64_t l
 	ck_assert_int_eq(fw_hosts_row_put(t, 1, &r, at(now_ms)), 0);
 }
 
-static void dirty_is(int64_t now_ms, int64_t host, int64_t next_ok_ms, int64_t cooldown_ms, int64_t learned_delay_ms, bool stored)
+static void dirty_is(
+	int64_t now_ms, int64_t host, int64_t next_ok_ms, int64_t cooldown_ms, int64_t learned_delay_ms, bool stored)
 {
 	struct fw_hosts_row r[2];
 
@@ -198,7 +199,18 @@ END_TEST
 START_TEST(learned_delay)
 {
 	static const int64_t up[] = {
-		1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000, 256000, 512000, 600000, 600000,
+		1000,
+		2000,
+		4000,
+		8000,
+		16000,
+		32000,
+		64000,
+		128000,
+		256000,
+		512000,
+		600000,
+		600000,
 	};
 	int64_t now = 0, p = 4000;
 
@@ -385,7 +397,8 @@ START_TEST(after_death)
 	begin(1, 1000);
 	fw_hosts_own(t, 2, WALL - 300, at(0));
 	fw_hosts_own(t, 3, WALL + FW_DAY_MS, at(0)); /* a wrong clock */
-	ck_assert_int_eq(fw_hosts_row_put(t, 2, &(struct fw_hosts_row){.host_id = 8, .learned_delay_ms = 5000}, at(0)), 0);
+	ck_assert_int_eq(
+		fw_hosts_row_put(t, 2, &(struct fw_hosts_row){.host_id = 8, .learned_delay_ms = 5000}, at(0)), 0);
 	put(0, 6);
 	ck_assert_int_eq(fw_hosts_put(t, 2, 7, &item[1]), 0);
 	ck_assert_int_eq(fw_hosts_put(t, 2, 8, &item[2]), 0);
@@ -520,8 +533,8 @@ enum life { REST, WAITS, PERMITTED, SENT, DONE /* done and not committed */ };
 struct sim_feed {
 	int host;
 	int64_t due_ms, served_ms;
-	int claimed;          /* by this owner; -1: none */
-	bool urgent;          /* this visit */
+	int claimed; /* by this owner; -1: none */
+	bool urgent; /* this visit */
 };
 
 struct sim_job { /* an owner's state of a feed */
@@ -531,9 +544,9 @@ struct sim_job { /* an owner's state of a feed */
 };
 
 struct sim_owner {
-	struct fw_hosts *t;   /* NULL: it is not running */
-	int64_t offset_ms;    /* of its monotonic clock */
-	int64_t until_ms;     /* its lease, in the store */
+	struct fw_hosts *t; /* NULL: it is not running */
+	int64_t offset_ms;  /* of its monotonic clock */
+	int64_t until_ms;   /* its lease, in the store */
 	int64_t stop_ms, heartbeat_ms, commit_ms, frozen_ms;
 	bool leaving[SHARDS];
 	struct sim_job job[FEEDS];
@@ -545,10 +558,11 @@ static struct sim {
 	int64_t now_ms;
 	struct fw_hosts_rules rules;
 	bool is_calm;
-	int owner[SHARDS];    /* -1: free */
+	int owner[SHARDS]; /* -1: free */
 	int64_t sent_until_ms[SHARDS];
 	struct fw_hosts_row row[HOSTS];
-	int64_t learned_delay_ms[HOSTS], cooldown_ms[HOSTS]; /* what the owner knew at its last commit: the rows must agree */
+	int64_t learned_delay_ms[HOSTS],
+		cooldown_ms[HOSTS]; /* what the owner knew at its last commit: the rows must agree */
 	struct sim_feed feed[FEEDS];
 	struct sim_owner o[OWNERS];
 	int64_t first_sent_ms[HOSTS], last_sent_ms[HOSTS];
@@ -906,7 +920,8 @@ static void sim_join(struct sim_owner *o)
 		if (m.owner[s] == me(o))
 			return;
 	}
-	*o = (struct sim_owner){.offset_ms = offset_ms, .until_ms = m.now_ms + LEASE_MS,
+	*o = (struct sim_owner){.offset_ms = offset_ms,
+		.until_ms = m.now_ms + LEASE_MS,
 		.t = table(m.rules.host_concurrency, m.rules.gap_ms)};
 	m.joined_n++;
 }
@@ -979,8 +994,8 @@ static void sim_run(uint64_t seed, int steps)
 	for (int h = 0; h < HOSTS; h++)
 		m.first_sent_ms[h] = m.last_sent_ms[h] = -FW_DAY_MS;
 	for (int i = 0; i < FEEDS; i++) /* a quarter belong to one host */
-		m.feed[i] = (struct sim_feed){.host = i % 4 ? (int)chance(HOSTS) : 3, .claimed = -1,
-			.due_ms = chance(5000)};
+		m.feed[i] = (struct sim_feed){
+			.host = i % 4 ? (int)chance(HOSTS) : 3, .claimed = -1, .due_ms = chance(5000)};
 	m.now_ms = 1;
 	for (int i = 0; i < OWNERS; i++)
 		sim_join(&m.o[i]);
@@ -995,9 +1010,10 @@ static void sim_run(uint64_t seed, int steps)
 			unserved_since(calm_ms));
 	}
 	printf("# seed %llu: host_concurrency %u, gap %lld ms, %lld s: "
-		"%u requests, %u refused; %u joined, %u died, %u froze, %u lost, %u left\n",
-		(unsigned long long)seed, m.rules.host_concurrency, (long long)m.rules.gap_ms, (long long)(m.now_ms / 1000),
-		m.sent_n, m.refused_n, m.joined_n, m.died_n, m.froze_n, m.lost_n, m.left_n);
+	       "%u requests, %u refused; %u joined, %u died, %u froze, %u lost, %u left\n",
+		(unsigned long long)seed, m.rules.host_concurrency, (long long)m.rules.gap_ms,
+		(long long)(m.now_ms / 1000), m.sent_n, m.refused_n, m.joined_n, m.died_n, m.froze_n, m.lost_n,
+		m.left_n);
 	for (int i = 0; i < OWNERS; i++)
 		fw_hosts_destroy(m.o[i].t);
 }

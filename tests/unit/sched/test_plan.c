@@ -23,7 +23,8 @@ static uint32_t next(void)
 	return (uint32_t)(seed >> 33);
 }
 
-static struct fw_plan_total simulate(const struct fw_plan_rules *r, struct fw_plan_item *item, size_t n, struct fw_plan_start *start)
+static struct fw_plan_total simulate(
+	const struct fw_plan_rules *r, struct fw_plan_item *item, size_t n, struct fw_plan_start *start)
 {
 	struct fw_plan_total t;
 
@@ -32,7 +33,8 @@ static struct fw_plan_total simulate(const struct fw_plan_rules *r, struct fw_pl
 }
 
 /* The order in which they start, by index, as digits. */
-static void order_is(enum fw_plan_policy policy, uint32_t slots, uint32_t host_concurrency, struct fw_plan_item *item, size_t n, const char *want)
+static void order_is(enum fw_plan_policy policy, uint32_t slots, uint32_t host_concurrency, struct fw_plan_item *item,
+	size_t n, const char *want)
 {
 	struct fw_plan_rules r = {.policy = policy, .slots = slots, .host_concurrency = host_concurrency};
 	struct fw_plan_start start[10];
@@ -46,11 +48,15 @@ static void order_is(enum fw_plan_policy policy, uint32_t slots, uint32_t host_c
 
 START_TEST(orders)
 {
-	struct fw_plan_item a[] = {{.host = 1, .expect_us = 3 * S}, {.host = 2, .expect_us = S}, {.host = 3, .expect_us = 0},
-		{.host = 4, .expect_us = 5 * S}, {.host = 5, .expect_us = S}};
+	struct fw_plan_item a[] = {{.host = 1, .expect_us = 3 * S}, {.host = 2, .expect_us = S},
+		{.host = 3, .expect_us = 0}, {.host = 4, .expect_us = 5 * S}, {.host = 5, .expect_us = S}};
 	struct fw_plan_item h[] = {
-		{.host = 1, .expect_us = 4 * S}, {.host = 2, .expect_us = 2 * S}, {.host = 2, .expect_us = 3 * S},
-		{.host = 2, .expect_us = 2 * S}, {.host = 3, .expect_us = S}, {.host = 4, .expect_us = 2 * S},
+		{.host = 1, .expect_us = 4 * S},
+		{.host = 2, .expect_us = 2 * S},
+		{.host = 2, .expect_us = 3 * S},
+		{.host = 2, .expect_us = 2 * S},
+		{.host = 3, .expect_us = S},
+		{.host = 4, .expect_us = 2 * S},
 	};
 
 	order_is(FW_PLAN_FIFO, 1, 0, a, 5, "01234");
@@ -81,8 +87,12 @@ END_TEST
 START_TEST(expected_durations)
 {
 	struct fw_plan_item a[] = {
-		{.host = 1, .expect_us = 4 * S}, {.host = 1, .expect_us = 2 * S}, {.host = 1}, {.host = 2},
-		{.host = 3, .expect_us = 9 * S}, {.host = 4, .expect_us = -1},
+		{.host = 1, .expect_us = 4 * S},
+		{.host = 1, .expect_us = 2 * S},
+		{.host = 1},
+		{.host = 2},
+		{.host = 3, .expect_us = 9 * S},
+		{.host = 4, .expect_us = -1},
 	};
 
 	simulate(&(struct fw_plan_rules){.slots = 1}, a, 6, NULL);
@@ -106,7 +116,10 @@ static size_t make(void)
 	size_t n = next() % MAX, hosts = next() % 8;
 
 	for (size_t i = 0; i < n; i++) {
-		item[i] = (struct fw_plan_item){.host = 100 + (int64_t)i, .expect_us = !(next() % 5) ? 0 : next() % 20 ? next() % (4 * S) : 10 * S};
+		item[i] = (struct fw_plan_item){.host = 100 + (int64_t)i,
+			.expect_us = !(next() % 5) ? 0 :
+				next() % 20        ? next() % (4 * S) :
+						     10 * S};
 		if (hosts && next() % 4)
 			item[i].host = 1 + next() % (uint32_t)hosts;
 	}
@@ -124,7 +137,8 @@ static struct moment moment(size_t n, const struct fw_plan_rules *r, int64_t nam
 	struct moment m = {0};
 
 	for (size_t i = 0; i < n; i++) {
-		bool same = item[start[i].item].host == name, runs = start[i].at_us <= at_us && at_us < start[i].until_us;
+		bool same = item[start[i].item].host == name,
+		     runs = start[i].at_us <= at_us && at_us < start[i].until_us;
 
 		m.running += runs;
 		m.of_host += runs && same;
@@ -152,7 +166,8 @@ static void check_limits(const struct fw_plan_rules *r, size_t n)
 		for (size_t k = 0; k < i; k++) {
 			bool same = item[start[k].item].host == name;
 
-			if ((start[k].slot == s->slot && start[k].until_us > s->at_us) || (same && s->at_us < start[k].at_us + r->host_gap_us))
+			if ((start[k].slot == s->slot && start[k].until_us > s->at_us) ||
+				(same && s->at_us < start[k].at_us + r->host_gap_us))
 				ck_abort_msg("%zu and %zu", k, i);
 		}
 	}
@@ -170,7 +185,8 @@ static void check_no_slot_is_idle(const struct fw_plan_rules *r, size_t n)
 		if (start[i].at_us == 0)
 			continue;
 		m = moment(n, r, item[start[i].item].host, start[i].at_us - 1);
-		ck_assert(m.running == r->slots || m.in_gap || (r->host_concurrency && m.of_host == r->host_concurrency));
+		ck_assert(
+			m.running == r->slots || m.in_gap || (r->host_concurrency && m.of_host == r->host_concurrency));
 	}
 }
 
@@ -179,7 +195,10 @@ START_TEST(any_plan)
 	seed = (uint64_t)_i;
 	for (int round = 0; round < 40; round++) {
 		size_t n = make();
-		struct fw_plan_rules r = {.slots = 1 + next() % 20, .host_concurrency = next() % 4, .host_gap_us = next() % 2 ? next() % S : 0, .batch = next() % 30};
+		struct fw_plan_rules r = {.slots = 1 + next() % 20,
+			.host_concurrency = next() % 4,
+			.host_gap_us = next() % 2 ? next() % S : 0,
+			.batch = next() % 30};
 
 		for (int p = 0; p < FW_PLAN_POLICY_N; p++) {
 			struct fw_plan_total t;
@@ -190,8 +209,8 @@ START_TEST(any_plan)
 			for (size_t i = 0; i < n; i++)
 				last = FW_MAX(last, start[i].until_us);
 			ck_assert_int_eq(t.total_us, last);
-			ck_assert_msg(t.total_us >= fw_plan_bound(&t), "%s: %lld in less than %lld", fw_plan_policy_name(r.policy),
-				(long long)t.total_us, (long long)fw_plan_bound(&t));
+			ck_assert_msg(t.total_us >= fw_plan_bound(&t), "%s: %lld in less than %lld",
+				fw_plan_policy_name(r.policy), (long long)t.total_us, (long long)fw_plan_bound(&t));
 			check_limits(&r, n);
 			if (p != FW_PLAN_BATCH_UNORDERED && p != FW_PLAN_BATCH_SORTED)
 				check_no_slot_is_idle(&r, n);

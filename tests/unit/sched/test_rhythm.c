@@ -65,7 +65,9 @@ static size_t steady(int64_t *dates, size_t n, int64_t silence, int64_t gap)
  */
 START_TEST(steady_feeds)
 {
-	static const struct { int64_t gap, silence; } T[] = {{30 * MIN, 5 * MIN}, {H, 0}, {4 * H, H}, {11 * H, H}, {D, 2 * H}, {7 * D, D}};
+	static const struct {
+		int64_t gap, silence;
+	} T[] = {{30 * MIN, 5 * MIN}, {H, 0}, {4 * H, H}, {11 * H, H}, {D, 2 * H}, {7 * D, D}};
 	char text[FW_RHYTHM_MAX];
 	int64_t dates[60];
 
@@ -75,11 +77,15 @@ START_TEST(steady_feeds)
 
 		ck_assert_uint_gt(fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text), 0);
 		g = guess(text, NOW);
-		ck_assert_msg(llabs(g.gap_ms - T[i].gap) <= T[i].gap / 10, "%zu: gap %lld min: %s", i, (long long)g.gap_ms / MIN, text);
-		ck_assert_msg(g.interval_ms >= T[i].gap / 20 && g.interval_ms <= T[i].gap, "%zu: %lld min: %s", i, (long long)g.interval_ms / MIN, text);
+		ck_assert_msg(llabs(g.gap_ms - T[i].gap) <= T[i].gap / 10, "%zu: gap %lld min: %s", i,
+			(long long)g.gap_ms / MIN, text);
+		ck_assert_msg(g.interval_ms >= T[i].gap / 20 && g.interval_ms <= T[i].gap, "%zu: %lld min: %s", i,
+			(long long)g.interval_ms / MIN, text);
 		/* more is expected around the due time than right after a publication */
 		ck_assert_msg(expected(text, NOW - T[i].silence, NOW - T[i].silence + T[i].gap / 4) <
-			expected(text, NOW - T[i].silence + T[i].gap, NOW - T[i].silence + T[i].gap * 5 / 4) / 2, "%zu: %s", i, text);
+				expected(text, NOW - T[i].silence + T[i].gap, NOW - T[i].silence + T[i].gap * 5 / 4) /
+					2,
+			"%zu: %s", i, text);
 	}
 }
 END_TEST
@@ -90,7 +96,10 @@ END_TEST
  */
 START_TEST(visits_do_not_matter)
 {
-	static const struct { int64_t gap; size_t n; } T[] = {{4 * H, 40}, {8 * MIN, 180}, {25 * MIN, 60}, {3 * MIN, 180}};
+	static const struct {
+		int64_t gap;
+		size_t n;
+	} T[] = {{4 * H, 40}, {8 * MIN, 180}, {25 * MIN, 60}, {3 * MIN, 180}};
 
 	for (size_t i = 0; i < FW_N(T); i++) {
 		char once[FW_RHYTHM_MAX];
@@ -106,10 +115,12 @@ START_TEST(visits_do_not_matter)
 				size_t next = left > step ? left - step : 0;
 
 				memcpy(old, text, sizeof(old));
-				(void)fw_rhythm_learn(fw_str(old), dates + next, FW_MIN(step + 2, n - next), &NO_HINTS, dates[next] + MIN, text);
+				(void)fw_rhythm_learn(fw_str(old), dates + next, FW_MIN(step + 2, n - next), &NO_HINTS,
+					dates[next] + MIN, text);
 				left = next;
 			}
-			ck_assert_msg(!strcmp(once, text), "gap %lld min, %zu at a time:\n%s\n%s", (long long)T[i].gap / MIN, step, once, text);
+			ck_assert_msg(!strcmp(once, text), "gap %lld min, %zu at a time:\n%s\n%s",
+				(long long)T[i].gap / MIN, step, once, text);
 		}
 	}
 }
@@ -150,15 +161,16 @@ START_TEST(holidays_and_silence)
 		dates[i] -= 365 * D;
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, n, &NO_HINTS, NOW, text);
 	g = guess(text, NOW);
-	ck_assert_msg(g.interval_ms <= 2 * guess(whole, NOW).interval_ms, "%lld min: %s", (long long)g.interval_ms / MIN, text);
+	ck_assert_msg(g.interval_ms <= 2 * guess(whole, NOW).interval_ms, "%lld min: %s",
+		(long long)g.interval_ms / MIN, text);
 	/*
 	 * silence slows the polling down steadily; 20 % tolerance, because the hours of the week
 	 * vary
 	 */
 	for (int64_t silence = 3 * D; silence < 400 * D; silence += D, before = g) {
 		g = guess(whole, NOW + silence);
-		ck_assert_msg(5 * g.interval_ms >= 4 * before.interval_ms, "%lld d: %lld min after %lld", (long long)(silence / D),
-			(long long)g.interval_ms / MIN, (long long)before.interval_ms / MIN);
+		ck_assert_msg(5 * g.interval_ms >= 4 * before.interval_ms, "%lld d: %lld min after %lld",
+			(long long)(silence / D), (long long)g.interval_ms / MIN, (long long)before.interval_ms / MIN);
 	}
 	ck_assert_int_gt(g.interval_ms, 5 * D);
 	dates[0] = NOW - 900 * D; /* one old entry only */
@@ -240,7 +252,8 @@ START_TEST(few_data_decide_little)
 	(void)fw_rhythm_learn(FW_STR_NONE, dates, FW_N(dates), &NO_HINTS, NOW, text);
 	m = model_of(text);
 	for (size_t i = 0; i < FW_RHYTHM_HOURS; i++)
-		ck_assert_msg(m.week[i + 1] - m.week[i] > 0.3 && m.week[i + 1] - m.week[i] < 3.5, "hour %zu: %g", i, m.week[i + 1] - m.week[i]);
+		ck_assert_msg(m.week[i + 1] - m.week[i] > 0.3 && m.week[i + 1] - m.week[i] < 3.5, "hour %zu: %g", i,
+			m.week[i + 1] - m.week[i]);
 	ck_assert(fabs(m.week[FW_RHYTHM_HOURS] - FW_RHYTHM_HOURS) < 1e-6);
 }
 END_TEST
@@ -253,9 +266,12 @@ START_TEST(the_former_form)
 	struct fw_rhythm_guess g = guess(V1, NOW);
 	char text[FW_RHYTHM_MAX];
 
-	ck_assert_msg(g.gap_ms == 4 * H && g.interval_ms > 10 * MIN && g.interval_ms <= 4 * H, "%lld", (long long)g.interval_ms);
+	ck_assert_msg(g.gap_ms == 4 * H && g.interval_ms > 10 * MIN && g.interval_ms <= 4 * H, "%lld",
+		(long long)g.interval_ms);
 	(void)fw_rhythm_learn(fw_str(V1), &date, 1, &NO_HINTS, date + MIN, text);
-	ck_assert_msg(!strncmp(text, "v2 from=29919810 at=29921250 w=", 31) && strstr(text, " g=240,240,240,240,240,240"), "%s", text);
+	ck_assert_msg(
+		!strncmp(text, "v2 from=29919810 at=29921250 w=", 31) && strstr(text, " g=240,240,240,240,240,240"),
+		"%s", text);
 	(void)fw_rhythm_learn(fw_str(V1), NULL, 0, NULL, NOW, text); /* no dates: unchanged */
 	ck_assert_str_eq(text, "v2 ttl=90 at=29921010 g=240,240,240,240,240");
 }
@@ -281,8 +297,8 @@ START_TEST(clocks_that_jump)
 		ck_assert(g.interval_ms >= 0 && g.silence_ms >= 0 && g.interval_ms <= 400 * D);
 		(void)fw_rhythm_learn(fw_str(text), dates, n, &NO_HINTS, NOW, again);
 		g = guess(again, NOW);
-		ck_assert_msg(g.gap_ms > 4 * H && g.gap_ms < 7 * H, "%lld h off: %lld min\n%s\n%s", (long long)(OFF[i] / H), (long long)g.gap_ms / MIN,
-			text, again);
+		ck_assert_msg(g.gap_ms > 4 * H && g.gap_ms < 7 * H, "%lld h off: %lld min\n%s\n%s",
+			(long long)(OFF[i] / H), (long long)g.gap_ms / MIN, text, again);
 	}
 	ck_assert(expected(right, INT64_MIN, NOW) == 0 && expected(right, NOW, NOW - D) == 0);
 	ck_assert(expected(right, 0, 1) >= 0 && guess_within(right, -D, D).interval_ms >= 0);
@@ -329,14 +345,16 @@ END_TEST
 
 START_TEST(hints_are_kept) /* FMT-06: a 304 still knows them */
 {
-	struct fw_due_facts hints = {.ttl_minutes = 60, .update_period_minutes = 1440, .skip_hours = 0xff0000ff, .skip_days = 0xc1};
+	struct fw_due_facts hints = {
+		.ttl_minutes = 60, .update_period_minutes = 1440, .skip_hours = 0xff0000ff, .skip_days = 0xc1};
 	char text[FW_RHYTHM_MAX], again[FW_RHYTHM_MAX];
 	int64_t date = NOW - H;
 	struct fw_rhythm r;
 
 	(void)fw_rhythm_learn(FW_STR_NONE, &date, 1, &hints, NOW, text);
 	fw_rhythm_read(fw_str(text), &r);
-	ck_assert(r.ttl_minutes == 60 && r.update_period_minutes == 1440 && r.skip_hours == 0xff && r.skip_days == 0x41 && r.n == 1);
+	ck_assert(r.ttl_minutes == 60 && r.update_period_minutes == 1440 && r.skip_hours == 0xff &&
+		r.skip_days == 0x41 && r.n == 1);
 	(void)fw_rhythm_learn(fw_str(text), NULL, 0, NULL, NOW, again); /* nothing new: the same text */
 	ck_assert_str_eq(text, again);
 	(void)fw_rhythm_learn(fw_str(text), &date, 1, &NO_HINTS, NOW, again); /* a new document removes them */
@@ -353,9 +371,20 @@ END_TEST
 START_TEST(trust_goes_along)
 {
 	static const char OLD[] = "v2 ttl=90 from=29919810 at=29921010 w=.3AI g=240,240";
-	static const struct { const char *word; int trust; int64_t checked, denied; } T[] = {
-		{"", 0, 0, 0}, {" tr=3,29920000,0", 3, 29920000, 0}, {" tr=-7,29920000,29910000", -7, 29920000, 29910000},
-		{" tr=5,29920000,0", 0, 0, 0}, {" tr=1", 0, 0, 0}, {" tr=1,2", 0, 0, 0}, {" tr=1,-2,0", 0, 0, 0}, {" tr=", 0, 0, 0}, {" tr=1,2,3,4", 0, 0, 0},
+	static const struct {
+		const char *word;
+		int trust;
+		int64_t checked, denied;
+	} T[] = {
+		{"", 0, 0, 0},
+		{" tr=3,29920000,0", 3, 29920000, 0},
+		{" tr=-7,29920000,29910000", -7, 29920000, 29910000},
+		{" tr=5,29920000,0", 0, 0, 0},
+		{" tr=1", 0, 0, 0},
+		{" tr=1,2", 0, 0, 0},
+		{" tr=1,-2,0", 0, 0, 0},
+		{" tr=", 0, 0, 0},
+		{" tr=1,2,3,4", 0, 0, 0},
 	};
 	int64_t date = 29921010 * MIN + 4 * H;
 	struct fw_rhythm r, plain;
@@ -366,11 +395,14 @@ START_TEST(trust_goes_along)
 
 		(void)fw_snprintf(text, sizeof(text), "v2%s%s", T[i].word, OLD + 2);
 		fw_rhythm_read(fw_str(text), &r);
-		ck_assert_msg(r.trust == T[i].trust && r.checked == T[i].checked && r.denied == T[i].denied, "%s", text);
-		ck_assert(r.n == 3 && r.ttl_minutes == 90 && r.from == plain.from && !memcmp(r.hour, plain.hour, sizeof(r.hour)));
+		ck_assert_msg(
+			r.trust == T[i].trust && r.checked == T[i].checked && r.denied == T[i].denied, "%s", text);
+		ck_assert(r.n == 3 && r.ttl_minutes == 90 && r.from == plain.from &&
+			!memcmp(r.hour, plain.hour, sizeof(r.hour)));
 		(void)fw_rhythm_learn(fw_str(text), &date, 1, &NO_HINTS, date + MIN, again);
 		fw_rhythm_read(fw_str(again), &r);
-		ck_assert_msg(r.n == 4 && r.trust == T[i].trust && r.checked == T[i].checked && r.denied == T[i].denied, "%s", again);
+		ck_assert_msg(r.n == 4 && r.trust == T[i].trust && r.checked == T[i].checked && r.denied == T[i].denied,
+			"%s", again);
 		ck_assert_ptr_eq(strstr(again, "tr=") == NULL ? NULL : again, T[i].checked ? again : NULL);
 	}
 }
@@ -379,14 +411,17 @@ END_TEST
 /* How long a 304 is trusted, by the checks so far (level) and by the feed's gaps. */
 START_TEST(how_long_304_is_believed)
 {
-	static const struct { int trust; int64_t gap, silent, checked_ago, want; } T[] = {
-		{0, 7 * D, 0, 0, D},             /* nothing known: a day, whatever its gap */
+	static const struct {
+		int trust;
+		int64_t gap, silent, checked_ago, want;
+	} T[] = {
+		{0, 7 * D, 0, 0, D}, /* nothing known: a day, whatever its gap */
 		{1, 7 * D, 0, 0, 7 * D}, {2, 7 * D, 0, 0, 14 * D}, {3, 7 * D, 0, 0, 28 * D}, {4, 7 * D, 0, 0, 30 * D},
 		{1, H, 0, 0, D}, {4, H, 0, 0, D}, /* an hourly feed: a day in any case */
 		{1, H, 10 * D, 0, 5 * D},         /* ... which had been silent for long when its document came */
 		{-1, 7 * D, 0, 0, D}, {-7, 90 * D, 0, 0, D},
-		{0, 7 * D, 0, 6 * H, 42 * H},     /* a check that failed: not before a day has passed since */
-		{2, 7 * D, 0, -D, 14 * D},        /* checked while the clock was ahead */
+		{0, 7 * D, 0, 6 * H, 42 * H},               /* a check that failed: not before a day has passed since */
+		{2, 7 * D, 0, -D, 14 * D},                  /* checked while the clock was ahead */
 		{1, 0, 20 * D, 0, 10 * D}, {1, 0, 0, 0, D}, /* without dates: since something new was found */
 	};
 

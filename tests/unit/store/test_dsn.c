@@ -31,7 +31,10 @@ static const char *shown(const char *url)
 
 START_TEST(parts)
 {
-	ck_assert_int_eq(fw_dsn_split(&A, "postgres://feed%40er:p%3Aw@db.example:5433/feeds?schema=a%20b&sslmode=require", &d, &err), 0);
+	ck_assert_int_eq(
+		fw_dsn_split(
+			&A, "postgres://feed%40er:p%3Aw@db.example:5433/feeds?schema=a%20b&sslmode=require", &d, &err),
+		0);
 	IS(d.scheme, "postgres");
 	IS(d.user, "feed@er");
 	IS(d.password, "p:w");
@@ -67,7 +70,9 @@ END_TEST
 
 START_TEST(refused) /* the message names the place, and hides the password */
 {
-	static const struct { const char *url, *words; } bad[] = {
+	static const struct {
+		const char *url, *words;
+	} bad[] = {
 		{"redis://h:0/", "invalid port"},
 		{"redis://h:66000/", "invalid port"},
 		{"redis://u:pa%zzss@h/", "password"},
@@ -123,15 +128,18 @@ START_TEST(passwords_are_never_shown)
 {
 	char longer[600];
 
-	ck_assert_str_eq(shown("postgres://u:secret@h:1/db?sslmode=require"), "postgres://u:***@h:1/db?sslmode=require");
+	ck_assert_str_eq(
+		shown("postgres://u:secret@h:1/db?sslmode=require"), "postgres://u:***@h:1/db?sslmode=require");
 	ck_assert_str_eq(shown("postgres://u@h/db"), "postgres://u@h/db");
-	ck_assert_str_eq(shown("postgres:///db?user=u&password=secret&host=h"), "postgres:///db?user=u&password=***&host=h");
+	ck_assert_str_eq(
+		shown("postgres:///db?user=u&password=secret&host=h"), "postgres:///db?user=u&password=***&host=h");
 	ck_assert_str_eq(shown("rediss://:secret@h/0?keypass=secret"), "rediss://:***@h/0?keypass=***");
 	ck_assert_str_eq(shown("sqlite:/var/lib/feeds.db"), "sqlite:/var/lib/feeds.db");
 	/* also where it is not percent-encoded as it should be */
 	ck_assert_str_eq(shown("redis://u:se/cr@et@h:1/0"), "redis://u:***@h:1/0");
 	ck_assert_str_eq(shown("redis://u:se?cr#et@h:1/0"), "redis://u:***@h:1/0");
-	ck_assert_str_eq(shown("postgres://u:secret@h/db?user=a@b&password=se:c"), "postgres://u:***@h/db?user=a@b&password=***");
+	ck_assert_str_eq(shown("postgres://u:secret@h/db?user=a@b&password=se:c"),
+		"postgres://u:***@h/db?user=a@b&password=***");
 	ck_assert_str_eq(shown("postgres:///db?user=a@b"), "postgres:///db?user=a@b");
 	memset(longer, 'x', sizeof(longer));
 	memcpy(longer, "redis://", 8);

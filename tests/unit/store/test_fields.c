@@ -32,7 +32,9 @@ START_TEST(what_is_set_is_read)
 		for (size_t k = 0; k < FW_N(values) && !fw_field_is_text(f); k++) {
 			int64_t v = values[k];
 
-			v = f->type == FW_FIELD_SMALL ? (int32_t)v : f->type == FW_FIELD_COUNT ? (int64_t)(uint32_t)v : v;
+			v = f->type == FW_FIELD_SMALL     ? (int32_t)v :
+				f->type == FW_FIELD_COUNT ? (int64_t)(uint32_t)v :
+							    v;
 			fw_field_int_set(f, of, values[k]);
 			ck_assert_msg(fw_field_int(f, of) == v, "%s.%s: %lld", t->name, f->name, (long long)values[k]);
 		}
@@ -116,8 +118,8 @@ START_TEST(columns_of_a_store) /* each member has a column of the same name */
 	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
 	for (size_t t = 0; t < FW_N(tables); t++) {
 		for (size_t i = 0; i < *tables[t].n; i++)
-			ck_assert_msg(has_column(db, tables[t].name, tables[t].field[i].name), "%s has no column %s", tables[t].name,
-				tables[t].field[i].name);
+			ck_assert_msg(has_column(db, tables[t].name, tables[t].field[i].name), "%s has no column %s",
+				tables[t].name, tables[t].field[i].name);
 	}
 	sqlite3_close(db);
 	unlink(path);

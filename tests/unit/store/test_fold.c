@@ -34,25 +34,52 @@ static char *words_of(const char *text, bool html)
 	return fw_buf_take(&out, &len);
 }
 
-static const struct { const char *text, *words; } WORDS[] = {
-	{"", "."}, {"Plain ASCII, 2 times", " plain ascii 2 times."}, {"don't-stop", " don t stop."},
-	{u8"Été", " ete."}, {u8"E\u0301te\u0301", " ete."}, {u8"Straße STRASSE STRAẞE", " strasse strasse strasse."},
-	{u8"İstanbul Istanbul istanbul", " istanbul istanbul istanbul."}, {u8"ΟΔΟΣ οδός οδοσ", u8" οδοσ οδοσ οδοσ."},
-	{u8"ｆｕｌｌ　ＷＩＤＴＨ１", " full width1."}, {u8"ﬁle oﬃce", " file office."}, {u8"Ǆ ǅ ǆ", " dz dz dz."},
-	{u8"Ёлка Йод", u8" елка иод."}, {u8"Việt Vie\u0302\u0323t", " viet viet."}, {u8"Ångström A\u030angström Ångström",
-	" angstrom angstrom angstrom."}, {u8"Ærø Łódź", u8" ærø łodz."}, {u8"x² ½", " x2 1 2."}, {u8"Apple™ ©2026", " apple 2026."},
-	{u8"soft\u00adhyphen zero\u200bwidth", " softhyphen zerowidth."}, {u8"«quoted»—dash…", " quoted dash."},
-	{u8"שָׁלוֹם", u8" שלום."}, {u8"مُحَمَّد محمد", u8" محمد محمد."}, {u8"ﻣﺤﻤﺪ", u8" محمد."},
-	{u8"की का", u8" की का."}, {u8"東京都", u8" 東 京 都."}, {u8"がく かく", u8" が く か く."}, {u8"か\u3099く ｶﾞｸ", u8" が く ガ ク."},
-	{u8"は\u309aん パン ﾊﾟﾝ", u8" ぱ ん パ ン パ ン."}, {u8"한국", u8" 한국."}, {u8"ไทย", u8" ไ ท ย."},
-	{"\xff" "a\xc3", " a."}, {u8"𝐁old 𝒊", " bold i."}, {u8"ⓐ ⅷ", " viii."}, {u8"\ufdfa", u8" صلى الله عليه وسلم."},
+static const struct {
+	const char *text, *words;
+} WORDS[] = {
+	{"", "."},
+	{"Plain ASCII, 2 times", " plain ascii 2 times."},
+	{"don't-stop", " don t stop."},
+	{u8"Été", " ete."},
+	{u8"E\u0301te\u0301", " ete."},
+	{u8"Straße STRASSE STRAẞE", " strasse strasse strasse."},
+	{u8"İstanbul Istanbul istanbul", " istanbul istanbul istanbul."},
+	{u8"ΟΔΟΣ οδός οδοσ", u8" οδοσ οδοσ οδοσ."},
+	{u8"ｆｕｌｌ　ＷＩＤＴＨ１", " full width1."},
+	{u8"ﬁle oﬃce", " file office."},
+	{u8"Ǆ ǅ ǆ", " dz dz dz."},
+	{u8"Ёлка Йод", u8" елка иод."},
+	{u8"Việt Vie\u0302\u0323t", " viet viet."},
+	{u8"Ångström A\u030angström Ångström", " angstrom angstrom angstrom."},
+	{u8"Ærø Łódź", u8" ærø łodz."},
+	{u8"x² ½", " x2 1 2."},
+	{u8"Apple™ ©2026", " apple 2026."},
+	{u8"soft\u00adhyphen zero\u200bwidth", " softhyphen zerowidth."},
+	{u8"«quoted»—dash…", " quoted dash."},
+	{u8"שָׁלוֹם", u8" שלום."},
+	{u8"مُحَمَّد محمد", u8" محمد محمد."},
+	{u8"ﻣﺤﻤﺪ", u8" محمد."},
+	{u8"की का", u8" की का."},
+	{u8"東京都", u8" 東 京 都."},
+	{u8"がく かく", u8" が く か く."},
+	{u8"か\u3099く ｶﾞｸ", u8" が く ガ ク."},
+	{u8"は\u309aん パン ﾊﾟﾝ", u8" ぱ ん パ ン パ ン."},
+	{u8"한국", u8" 한국."},
+	{u8"ไทย", u8" ไ ท ย."},
+	{"\xff"
+	 "a\xc3",
+		" a."},
+	{u8"𝐁old 𝒊", " bold i."},
+	{u8"ⓐ ⅷ", " viii."},
+	{u8"\ufdfa", u8" صلى الله عليه وسلم."},
 };
 
 START_TEST(words)
 {
 	char *got = words_of(WORDS[_i].text, false), *twice;
 
-	ck_assert_msg(strcmp(got, WORDS[_i].words) == 0, "%s: \"%s\" instead of \"%s\"", WORDS[_i].text, got, WORDS[_i].words);
+	ck_assert_msg(strcmp(got, WORDS[_i].words) == 0, "%s: \"%s\" instead of \"%s\"", WORDS[_i].text, got,
+		WORDS[_i].words);
 	twice = words_of(got, false); /* folding is idempotent */
 	ck_assert_str_eq(twice, got);
 	free(got);
@@ -62,9 +89,14 @@ END_TEST
 
 START_TEST(words_in_html)
 {
-	static const struct { const char *html, *words; } t[] = {
-		{"<p>&Eacute;t&eacute; &#201;T&#xc9;</p>", " ete ete."}, {"Stra&szlig;e&shy;n &AElig;", u8" strassen æ."},
-		{"A<b>B</b>C", " a b c."}, {u8"<i>É</i>t&eacute;", " e te."}, {"&#xfb01;le &#x30ab;&#x3099;", u8" file カ."},
+	static const struct {
+		const char *html, *words;
+	} t[] = {
+		{"<p>&Eacute;t&eacute; &#201;T&#xc9;</p>", " ete ete."},
+		{"Stra&szlig;e&shy;n &AElig;", u8" strassen æ."},
+		{"A<b>B</b>C", " a b c."},
+		{u8"<i>É</i>t&eacute;", " e te."},
+		{"&#xfb01;le &#x30ab;&#x3099;", u8" file カ."},
 	};
 
 	for (size_t i = 0; i < FW_N(t); i++) {

@@ -7,14 +7,26 @@
 #include "feedwheel/store.h"
 #include "../../suite.h"
 
-static const struct { const char *url, *host; } HOSTS[] = {
-	{"https://example.org/feed", "example.org"}, {"https://www.Example.org:8443/feed", "www.example.org"},
-	{"http://someone.blogspot.com/feeds/posts/default", "blogspot.com"}, {"http://someone.blogspot.co.uk/", "blogspot.com"},
-	{"http://someone.blogspot.de./", "blogspot.com"}, {"https://blogspot.com/", "blogspot.com"},
-	{"https://a.b.substack.com/feed", "substack.com"}, {"https://notsubstack.com/feed", "notsubstack.com"},
-	{"https://substack.com.example.org/feed", "substack.com.example.org"}, {"https://feeds.feedburner.com/x", "feedburner.com"},
-	{"http://127.0.0.1:8080/feed", "127.0.0.1"}, {"http://[::1]/feed", "::1"}, {"http://localhost/feed", "localhost"},
-	{"http://example.blogspot/", "example.blogspot"}, {"https://a.github.io/atom.xml", "github.io"}, {"/feed", NULL}, {"", NULL},
+static const struct {
+	const char *url, *host;
+} HOSTS[] = {
+	{"https://example.org/feed", "example.org"},
+	{"https://www.Example.org:8443/feed", "www.example.org"},
+	{"http://someone.blogspot.com/feeds/posts/default", "blogspot.com"},
+	{"http://someone.blogspot.co.uk/", "blogspot.com"},
+	{"http://someone.blogspot.de./", "blogspot.com"},
+	{"https://blogspot.com/", "blogspot.com"},
+	{"https://a.b.substack.com/feed", "substack.com"},
+	{"https://notsubstack.com/feed", "notsubstack.com"},
+	{"https://substack.com.example.org/feed", "substack.com.example.org"},
+	{"https://feeds.feedburner.com/x", "feedburner.com"},
+	{"http://127.0.0.1:8080/feed", "127.0.0.1"},
+	{"http://[::1]/feed", "::1"},
+	{"http://localhost/feed", "localhost"},
+	{"http://example.blogspot/", "example.blogspot"},
+	{"https://a.github.io/atom.xml", "github.io"},
+	{"/feed", NULL},
+	{"", NULL},
 };
 
 START_TEST(a_service_is_one_host)

@@ -14,8 +14,8 @@ static char folder[] = "/tmp/fw-reach-XXXXXX";
 
 static void setup(void)
 {
-	static const char *const SET[] = {"PGHOST", "PGPORT", "PGSERVICE", "PGSERVICEFILE", "PGPASSFILE", "PGSSLCERT", "PGSSLKEY", "PGSSLROOTCERT", "PGSSLCRL",
-		"PGSSLCRLDIR", "MYSQL_TCP_PORT"};
+	static const char *const SET[] = {"PGHOST", "PGPORT", "PGSERVICE", "PGSERVICEFILE", "PGPASSFILE", "PGSSLCERT",
+		"PGSSLKEY", "PGSSLROOTCERT", "PGSSLCRL", "PGSSLCRLDIR", "MYSQL_TCP_PORT"};
 
 	fw_arena_init(&A, 0);
 	for (size_t i = 0; i < FW_N(SET); i++)
@@ -40,7 +40,8 @@ static bool reads(const char *path)
 static void one_port(const char *url, unsigned port)
 {
 	fw_store_reach(&A, url, &r);
-	ck_assert_msg(r.port_n == 1 && r.port[0] == port && !r.any_port, "%s: %zu ports, the first %u", url, r.port_n, r.port[0]);
+	ck_assert_msg(r.port_n == 1 && r.port[0] == port && !r.any_port, "%s: %zu ports, the first %u", url, r.port_n,
+		r.port[0]);
 	ck_assert_ptr_null(r.folder);
 }
 
@@ -66,7 +67,8 @@ END_TEST
 
 START_TEST(ports_that_only_the_server_knows)
 {
-	static const char *const URL[] = {"redis://h", "rediss://h:7000/0", "postgres:///x?service=mine", "postgres:///x?servicefile=/etc/mine"};
+	static const char *const URL[] = {
+		"redis://h", "rediss://h:7000/0", "postgres:///x?service=mine", "postgres:///x?servicefile=/etc/mine"};
 
 	for (size_t i = 0; i < FW_N(URL); i++) {
 		fw_store_reach(&A, URL[i], &r);
@@ -80,10 +82,18 @@ END_TEST
 
 START_TEST(hosts)
 {
-	static const struct { const char *url; bool by_name, no_file; } CASE[] = {
-		{"postgres://u@db.example/x", true, false}, {"postgres://u@192.0.2.1/x", false, false}, {"postgres://u@%2Frun%2Fpg/x", false, false},
-		{"postgres:///x?host=/run/pg", false, false}, {"postgres:///x?host=/run/pg,db.example", true, false}, {"postgres:///x?host=@pg", false, true},
-		{"mysql://u@localhost/x", true, false}, {"redis://127.0.0.1", false, false},
+	static const struct {
+		const char *url;
+		bool by_name, no_file;
+	} CASE[] = {
+		{"postgres://u@db.example/x", true, false},
+		{"postgres://u@192.0.2.1/x", false, false},
+		{"postgres://u@%2Frun%2Fpg/x", false, false},
+		{"postgres:///x?host=/run/pg", false, false},
+		{"postgres:///x?host=/run/pg,db.example", true, false},
+		{"postgres:///x?host=@pg", false, true},
+		{"mysql://u@localhost/x", true, false},
+		{"redis://127.0.0.1", false, false},
 	};
 
 	for (size_t i = 0; i < FW_N(CASE); i++) {
@@ -101,10 +111,12 @@ START_TEST(files)
 	char url[200];
 
 	setenv("PGSSLKEY", "/keys/pg.key", 1);
-	(void)fw_snprintf(url, sizeof(url), "postgres:///x?sslrootcert=%s/ca.pem&sslcert=%s/none.pem&application_name=ca.pem", folder, folder);
+	(void)fw_snprintf(url, sizeof(url),
+		"postgres:///x?sslrootcert=%s/ca.pem&sslcert=%s/none.pem&application_name=ca.pem", folder, folder);
 	fw_store_reach(&A, url, &r);
 	(void)fw_snprintf(url, sizeof(url), "%s/ca.pem", folder);
-	ck_assert(reads(url) && reads("/home/me/.pgpass") && reads("/home/me/.postgresql") && reads("/keys/pg.key") && reads("/etc/passwd"));
+	ck_assert(reads(url) && reads("/home/me/.pgpass") && reads("/home/me/.postgresql") && reads("/keys/pg.key") &&
+		reads("/etc/passwd"));
 	ck_assert_uint_eq(r.file_n, 5);
 	fw_store_reach(&A, "mysql://u@h/x", &r);
 	ck_assert_uint_eq(r.file_n, 0);

@@ -108,7 +108,8 @@ local function schedule_row_get(id)
 end
 
 local function schedule_row_put(id, s)
-	call('HSET', schedule(s.shard), id, table.concat({s.host, s.status, s.due, s.visit, s.fail, s.crash, s.rest, s.new, s.last}, ' '))
+	call('HSET', schedule(s.shard), id, table.concat({s.host, s.status, s.due, s.visit, s.fail, s.crash, s.rest,
+		s.new, s.last}, ' '))
 end
 
 -- The schedules of these shards (a set) changed from outside: raise their versions, and wake

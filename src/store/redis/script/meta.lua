@@ -111,7 +111,8 @@ function ops.release()
 	end
 	local all = call('HGETALL', P .. 'workers')
 	for i = 1, #all, 2 do
-		if (all[i] == id and leave == '1') or (id == '0' and match(all[i + 1], '^%S+ %S+ %S+ (.*)$') == worker) then
+		if (all[i] == id and leave == '1') or (id == '0' and match(all[i + 1],
+			'^%S+ %S+ %S+ (.*)$') == worker) then
 			lease_finish(all[i])
 		end
 	end
@@ -182,7 +183,8 @@ end
 
 -- record_put name value at until|- if_absent wake -> 1: a record exists and stays
 function ops.record_put()
-	local name, value, ms, ends, if_absent, wake = next_arg(), next_arg(), next_arg(), next_arg(), next_arg(), next_arg()
+	local name, value, ms, ends, if_absent, wake = next_arg(), next_arg(), next_arg(), next_arg(), next_arg(),
+		next_arg()
 	local was = if_absent == '1' and call('HGET', P .. 'records', name)
 	local over = was and tonumber(match(was, '^%S+ (%-?%d+) '))
 	if was and not (over and over <= tonumber(ms)) then

@@ -36,7 +36,8 @@ function ops.stats()
 	end
 	local rows = chunk_get(last('visit_ids'))
 	return {n[1], n[2], n[3], n[4], failing, due_n, first or '', call('ZCARD', P .. 'entry_ids'),
-		call('HGET', P .. 'meta', 'visit_n') or '0', last('entry_ids'), rows[1] and int(visit_of(rows[#rows])) or '0', last('feed_ids')}
+		call('HGET', P .. 'meta', 'visit_n') or '0', last('entry_ids'), rows[1]
+		and int(visit_of(rows[#rows])) or '0', last('feed_ids')}
 end
 
 -- export id -> {{key value ...}, {entry row ...}} for merge_entries; nil: no such feed
@@ -76,7 +77,8 @@ function ops.visits()
 	if down then
 		names = call('ZREVRANGEBYSCORE', P .. 'visit_ids', '(' .. before, '-inf', 'LIMIT', 0, max)
 	else
-		names = call('ZRANGEBYSCORE', P .. 'visit_ids', chunk_at(after) or '-inf', '(' .. before, 'LIMIT', 0, max + 1)
+		names = call('ZRANGEBYSCORE', P .. 'visit_ids', chunk_at(after) or '-inf', '(' .. before, 'LIMIT', 0,
+			max + 1)
 	end
 	after, before = tonumber(after), tonumber(before)
 	for _, name in ipairs(names) do
@@ -180,13 +182,16 @@ function ops.check()
 			if not groups then
 				report('feed ', id, ': it has no address')
 			elseif groups.shard ~= name then
-				report('feed ', id, ': it is in the schedule of shard ', name, ', but its shard is ', groups.shard)
+				report('feed ', id, ': it is in the schedule of shard ', name, ', but its shard is ',
+					groups.shard)
 			elseif s then
-				feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3], feeds[#feeds + 4] = id, int(shard), s.host, groups[ADDRESS]
+				feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3], feeds[#feeds + 4] = id,
+					int(shard), s.host, groups[ADDRESS]
 			end
 		end
 		for _, host in ipairs(call('HKEYS', P .. 'hosts:' .. name)) do
-			feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3], feeds[#feeds + 4] = '0', int(shard), host, ''
+			feeds[#feeds + 1], feeds[#feeds + 2], feeds[#feeds + 3], feeds[#feeds + 4] = '0', int(shard),
+				host, ''
 		end
 	end
 	for _, id in ipairs(call('HKEYS', P .. 'feed')) do
@@ -219,7 +224,8 @@ end
 function ops.check_meta()
 	local out, last = {}, tonumber(call('HGET', P .. 'meta', 'lease_id') or 0)
 	for s, lease in pairs((lease_shards_read())) do
-		if lease ~= '0' and call('HEXISTS', P .. 'workers', lease) == 0 and call('SISMEMBER', P .. 'ended_leases', lease) == 0 then
+		if lease ~= '0' and call('HEXISTS', P .. 'workers', lease) == 0 and call('SISMEMBER',
+			P .. 'ended_leases', lease) == 0 then
 			out[#out + 1] = 'shard ' .. s .. ': held by lease ' .. lease .. ', which does not exist'
 		end
 	end

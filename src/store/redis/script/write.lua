@@ -45,7 +45,8 @@ end
 -- set id status due crash own_was own -> 1: done, 0: no such feed, -1: own is not own_was any more,
 -- -2: the feed is being merged. "" leaves status, due or crash as it is.
 function ops.set()
-	local id, status, due, crash, own_was, own = next_arg(), next_arg(), next_arg(), next_arg(), next_arg(), next_arg()
+	local id, status, due, crash, own_was, own = next_arg(), next_arg(), next_arg(), next_arg(), next_arg(),
+		next_arg()
 	local s = schedule_row_get(id)
 	if not s then
 		return 0
@@ -59,7 +60,8 @@ function ops.set()
 		groups[OWNER_SETTINGS] = own
 		feed_row_put(id, groups)
 	end
-	s.status, s.due, s.crash = status ~= '' and status or s.status, due ~= '' and due or s.due, crash ~= '' and crash or s.crash
+	s.status, s.due, s.crash = status ~= '' and status or s.status, due ~= '' and due or s.due, crash ~= ''
+		and crash or s.crash
 	schedule_row_put(id, s)
 	if status ~= '' or due ~= '' then
 		schedules_changed({[s.shard] = true})
@@ -85,7 +87,8 @@ end
 function ops.load_entry()
 	local id, key, known, row = next_arg(), next_arg(), next_arg(), next_arg()
 	local hash, entry, date = key_value_split(known)
-	if call('HEXISTS', P .. 'feed', id) == 0 or call('HEXISTS', P .. 'keys:' .. id, key) == 1 or call('ZSCORE', P .. 'entry_ids', entry) then
+	if call('HEXISTS', P .. 'feed', id) == 0 or call('HEXISTS', P .. 'keys:' .. id, key) == 1 or call('ZSCORE',
+		P .. 'entry_ids', entry) then
 		return
 	elseif row then
 		entry_put(id, key, hash, entry, date, row)
@@ -242,7 +245,8 @@ function ops.prune_entries()
 			local id, seen, ms = match(row, '^(%d+) (%S+) (%S+)')
 			if tonumber(ms) < before and n < max then
 				local key = entry_part(row, 'key')
-				call('HSET', P .. 'keys:' .. id, key, key_value_split(call('HGET', P .. 'keys:' .. id, key)) .. ' 0')
+				call('HSET', P .. 'keys:' .. id, key, key_value_split(call('HGET',
+					P .. 'keys:' .. id, key)) .. ' 0')
 				entry_drop(ids[i])
 				n = n + 1
 			else
