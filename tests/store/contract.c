@@ -236,8 +236,8 @@ START_TEST(a_lease_runs_out)
 	c.lease_id = old_id = a->id;
 	a->lease_ms = SHORT_MS;
 	for (int i = 0;; i++) {
-		heartbeat_ms = fw_mono_ms();
 		heartbeat_wall_ms = drv_clock(st);
+		heartbeat_ms = fw_mono_ms();
 		drv_heartbeat(st, "a", a);
 		ck_assert_int_lt(a->safe_until_mono_ms, heartbeat_ms + SHORT_MS + 1);
 		if (i == 6) /* longer than a lease */

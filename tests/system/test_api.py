@@ -550,7 +550,7 @@ def complete(base):
     for path in glob.glob(os.path.join(ROOT, "src", "http", "*.c")):
         with open(path, encoding="utf-8") as f:
             source += f.read()
-    for call in re.findall(r"http_problem\(r,\s*[^,;]+,\s*([^,;]+),", source):
+    for call in re.findall(r"http_problem\(\s*r,\s*[^,;]+,\s*([^,;]+),", source):
         said |= set(re.findall(r'"(\w+)"', call))
     equal(said - TWIRP_CODES, set(doc["components"]["schemas"]["ErrorCode"]["enum"]))
 

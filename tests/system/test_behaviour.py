@@ -427,7 +427,7 @@ def nothing_beside():
     also = {"/doc/other.xml", "/doc/target8.xml", "/doc/target2.xml"} # where redirects lead
     stray = {r["target"] for r in all_requests()} - feeds - also
     # the page's feed; moved301's other address; a circle
-    stray = {t for t in stray if not re.fullmatch(r"/doc/\d+|/feed/\d+\?step=1", t)}
+    stray = {t for t in stray if not re.fullmatch(r"/doc/\d+|/feed/\d+\?hop=1", t)}
     equal(stray, set(), "no icon, image, article, comment, sound")
 
 
@@ -557,7 +557,7 @@ def as_subscribed():
     equal({r["target"] for r in all_requests() if host_of(r) == "127.1.1.20"},
           {"/doc/rich.xml" + QUERY}, "the query, byte for byte")
     equal([r["target"] for r in all_requests() if "?" in r["target"]
-          and "step=" not in r["target"] and QUERY not in r["target"]], [])
+          and "hop=" not in r["target"] and QUERY not in r["target"]], [])
     for name in ("Cache-Control", "Pragma"):
         equal([r for r in all_requests() if header(r, name)], [], name)
     equal(len(v.asked("query", 1)), 1)

@@ -649,7 +649,7 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	if (rc)
 		return rc;
 	schema = rs_int(r->reply[0]->elem[0]);
-	if (!schema && old)
+	if (schema < RS_SCHEMA && (schema || old))
 		return open_refuse(
 			r, "a store of a version before the first release: choose another prefix", FW_EVERSION, err);
 	if (!schema && (!(cfg->flags & FW_STORE_CREATE) || r->read_only))
