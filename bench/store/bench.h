@@ -32,7 +32,8 @@
 
 /* ---- common.c -------------------------------------------------------------------------------- */
 
-struct settings { /* of the command line */
+/* of the command line */
+struct settings {
 	int64_t feeds, feeds_large, entries, entries_large, minutes, runs;
 	double seconds;
 	const char *only;  /* only this part; NULL: all */
@@ -84,7 +85,8 @@ void make_entry(struct fw_entry_row *e, int64_t feed, int64_t n, size_t bytes, s
 
 struct crew; /* in memory shared by its processes */
 
-struct work { /* the result */
+/* the result */
+struct work {
 	int64_t done;
 	double seconds, rate;   /* units of work a second */
 	double cpu, server_cpu; /* CPU seconds of the workers and of our servers */

@@ -9,7 +9,8 @@
 
 static const size_t batches[] = {100, 500};
 
-struct part {                             /* one mode of working, over all rounds */
+/* one mode of working, over all rounds */
+struct part {
 	struct samples rate, cpu, server; /* CPU in us a feed */
 };
 

@@ -16,7 +16,8 @@ struct fw_arena;
 enum fw_websub_state { FW_WEBSUB_REQUESTED, FW_WEBSUB_ACTIVE, FW_WEBSUB_OFF, FW_WEBSUB_STATE_N };
 const char *fw_websub_state_name(enum fw_websub_state s); /* "requested", "active", "off" */
 
-struct fw_websub { /* a feed's subscription */
+/* a feed's subscription */
+struct fw_websub {
 	int64_t feed_id;
 	enum fw_websub_state state;
 	bool cloud; /* rssCloud: its hub sends pings */
@@ -59,7 +60,8 @@ FW_MUST_CHECK int fw_websub_switch(struct fw_store *st, int64_t feed_id, bool on
 
 #define FW_WEBSUB_CHALLENGE_MAX 4096
 
-struct fw_websub_intent {    /* a hub's GET; absent: not sent */
+/* a hub's GET; absent: not sent */
+struct fw_websub_intent {
 	struct fw_str token; /* from the path */
 	struct fw_str mode, topic, challenge, lease, reason;
 	struct fw_str url, cloud_challenge; /* rssCloud */
@@ -92,7 +94,8 @@ FW_MUST_CHECK int fw_websub_hint(struct fw_store *st, int64_t feed_id, int64_t n
  */
 void fw_websub_count(int64_t feed_id, bool good, int64_t new_n, int64_t now_ms);
 
-struct fw_websub_stats { /* counters of this process */
+/* counters of this process */
+struct fw_websub_stats {
 	uint64_t verdict[FW_WEBSUB_VERDICT_N];
 	/*
 	 * requests to hubs; failed ones; verified and denied by hubs; polls that found missed

@@ -88,12 +88,14 @@ struct cli_term {
 	int width; /* columns */
 };
 
-struct cli_set { /* --name value of a setting */
+/* --name value of a setting */
+struct cli_set {
 	const struct fw_setting *setting;
 	const char *value;
 };
 
-struct cli_given { /* an option and its value */
+/* an option and its value */
+struct cli_given {
 	const struct cli_option *option;
 	const char *value;
 };

@@ -23,7 +23,8 @@ const struct cli_option cli_global_options[] = {
 	{NULL, NULL, NULL},
 };
 
-struct scan { /* position in argv */
+/* position in argv */
+struct scan {
 	struct cli *c;
 	char **argv;
 	int at, argc;

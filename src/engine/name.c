@@ -22,7 +22,8 @@
 #include "base/str.h"
 #include "engine/run/worker.h"
 
-struct process_stat { /* from /proc/PID/stat */
+/* from /proc/PID/stat */
+struct process_stat {
 	char state;
 	int64_t start_ticks; /* start time in ticks since boot */
 };

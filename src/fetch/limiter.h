@@ -18,7 +18,8 @@ struct fw_limiter_address;
  */
 void fw_limiter_key(const unsigned char address[16], unsigned char key[16]);
 
-struct fw_limiter_slot { /* a slot of the caller's; zeroed: idle */
+/* a slot of the caller's; zeroed: idle */
+struct fw_limiter_slot {
 	struct fw_limiter_address *address;
 	enum fw_limiter_state { FW_LIMITER_IDLE, FW_LIMITER_HELD, FW_LIMITER_WAITING, FW_LIMITER_GRANTED } state;
 	struct fw_limiter_slot *prev, *next;

@@ -48,7 +48,8 @@ struct fw_resolve_entry {
 	char host[];
 };
 
-struct resolver_watch { /* one socket of c-ares */
+/* one socket of c-ares */
+struct resolver_watch {
 	uv_poll_t poll;
 	struct fw_resolver *r;
 	ares_socket_t fd;

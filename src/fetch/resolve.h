@@ -27,7 +27,8 @@ enum fw_resolve_state {
 /* addrs: "192.0.2.1,[2001:db8::1]", in the order to try; valid until the callback returns. */
 typedef void fw_resolve_cb(struct fw_resolve_wait *w, enum fw_resolve_state state, const char *addrs);
 
-struct fw_resolve_wait { /* owned by the caller; the resolver uses it while it waits */
+/* owned by the caller; the resolver uses it while it waits */
+struct fw_resolve_wait {
 	fw_resolve_cb *cb;
 	struct fw_resolve_entry *entry; /* NULL: not waiting */
 	/*

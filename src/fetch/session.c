@@ -29,7 +29,8 @@ struct fw_sessions {
 	struct session_slot slot[SESSION_SLOTS];
 };
 
-struct session_hook { /* of one connection; lives as long as its SSL_CTX */
+/* of one connection; lives as long as its SSL_CTX */
+struct session_hook {
 	struct fw_sessions *sessions;
 	bool offered;
 	char name[];

@@ -35,7 +35,8 @@
 /* an origin requested within this time is likely to be requested again */
 #define REUSE_US (30 * 1000000LL)
 
-struct fw_transfer_watch { /* one socket of libcurl */
+/* one socket of libcurl */
+struct fw_transfer_watch {
 	uv_poll_t poll;
 	struct fw_fetcher *fr;
 	curl_socket_t fd;

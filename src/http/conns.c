@@ -20,7 +20,8 @@
 #define NEARLY_FULL_MS FW_SECOND_MS
 #define RATE_AFTER_MS (5 * FW_SECOND_MS)
 
-struct conn_list {            /* of a server thread */
+/* of a server thread */
+struct conn_list {
 	pthread_mutex_t lock; /* of the list; while it is held the sockets in it stay open */
 	struct conn *first;
 	_Atomic size_t n;

@@ -36,9 +36,10 @@ struct conn {
 	_Atomic uint64_t body_n;      /* bytes of the body received so far */
 	uint64_t peeked_at, peeked_n; /* at and body_n when the timeout thread last peeked */
 	size_t slot;                  /* accept.h */
-	struct http_target {          /* the last request target: head.c */
-		size_t len;           /* as a string */
-		const char *error;    /* why it is refused; NULL: it is fine */
+	/* the last request target: head.c */
+	struct http_target {
+		size_t len;        /* as a string */
+		const char *error; /* why it is refused; NULL: it is fine */
 		bool large;
 	} target;
 };

@@ -37,7 +37,8 @@
 #define PROBLEMS_MAX 10
 #define REPLAYED "Idempotent-Replayed"
 
-struct entries_push { /* of one request, over several runs */
+/* of one request, over several runs */
+struct entries_push {
 	struct fw_delivery *delivery;
 	int64_t until_ms;  /* monotonic: when retries end */
 	size_t held_bytes; /* of http.entries_bytes */

@@ -8,7 +8,8 @@
 #include "feedwheel/engine.h"
 #include "feedwheel/store.h"
 
-struct event_rules {              /* push_... in the settings */
+/* push_... in the settings */
+struct event_rules {
 	struct fw_str properties; /* allowed names, separated by commas; absent: all */
 	int64_t section_min, id_min;
 };

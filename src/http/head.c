@@ -21,7 +21,8 @@
 #define WORD(number) #number
 #define WORDS(number) WORD(number)
 
-struct head_walk { /* state of the walk over a head's lines */
+/* state of the walk over a head's lines */
+struct head_walk {
 	struct request *r;
 	bool strict;                          /* the library checks the ends of lines */
 	const char *at;                       /* the end of the last string */

@@ -47,7 +47,8 @@ struct request;
 /* Constant responses. Each server thread rebuilds them once a second, for their Date. */
 enum { CANNED_TWIRP_OK, CANNED_ACCEPTED, CANNED_N };
 
-struct http_thread { /* one server thread */
+/* one server thread */
+struct http_thread {
 	struct http *h;
 	struct server_thread *loop;
 	struct fw_producer *in;
@@ -61,13 +62,15 @@ struct http_thread { /* one server thread */
 };
 
 #define HTTP_PROXIES_MAX 64
-struct http_proxies { /* trusted_proxies: peers whose X-Forwarded-For is believed */
+/* trusted_proxies: peers whose X-Forwarded-For is believed */
+struct http_proxies {
 	struct fw_cidr net[HTTP_PROXIES_MAX];
 	size_t net_n;
 	bool local; /* peers on a Unix socket too */
 };
 
-struct http_forwarded { /* the client's address, by X-Forwarded-For read so far */
+/* the client's address, by X-Forwarded-For read so far */
+struct http_forwarded {
 	unsigned char addr[16];
 	bool known;
 };
@@ -191,7 +194,8 @@ struct request {
 	unsigned response_status;
 	bool retry;                /* the route asks to run once more, POOL_RETRY_MS later */
 	struct entries_push *push; /* entries_push.c, or NULL */
-	struct websub_push {       /* websub.c: a document of a hub that waits for the store */
+	/* websub.c: a document of a hub that waits for the store */
+	struct websub_push {
 		struct fw_delivery *delivery;
 		int64_t until_ms; /* monotonic: when retries end */
 		int64_t feed_id;

@@ -22,7 +22,8 @@ struct pool {
 	pthread_t thread[];
 };
 
-struct pool_thread { /* one thread of the pool */
+/* one thread of the pool */
+struct pool_thread {
 	struct pool *pool;
 	struct fw_store *st;
 	struct fw_err err; /* why st is NULL */

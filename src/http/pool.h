@@ -17,7 +17,8 @@
 
 struct pool;
 
-struct pool_job { /* the caller's, until done is called */
+/* the caller's, until done is called */
+struct pool_job {
 	/*
 	 * Called by a pool thread. st NULL: the store is unavailable or the pool is closing, see
 	 * err. Returns

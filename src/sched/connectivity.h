@@ -4,13 +4,13 @@
  * sign is that many unrelated hosts fail in a row and none responds in between. States:
  *
  *   up -> down       FW_CONNECTIVITY_DOWN_N hosts in a row cannot be reached within
- *                    FW_CONNECTIVITY_WINDOW_MS, and fewer than FW_CONNECTIVITY_UP_N hosts respond
- *                    in between.
+ *                    FW_CONNECTIVITY_WINDOW_MS, and fewer than FW_CONNECTIVITY_UP_N hosts
+ *                    respond in between.
  *   up -> down, few  fw_connectivity_conclude(): at least FW_CONNECTIVITY_FEW_N hosts timed out
- *   without any
- *                    sign, none of the row was refused, and no host has responded lately.
+ *                    without any sign, none of the row was refused, and no host has responded
+ *                    lately.
  *   down -> up       FW_CONNECTIVITY_UP_N hosts respond in a row; when down by few, one host is
- *   enough.
+ *                    enough.
  *
  * One host that responds proves little: it may be on our own LAN. A refusal (NXDOMAIN, RST) proves
  * little too: a firewall or a name server of ours may send it. So refusals count towards the many,
@@ -38,7 +38,8 @@
 /* no host responded for this long before the few failed */
 #define FW_CONNECTIVITY_QUIET_MS (INT64_C(2) * 60 * 1000)
 
-struct fw_connectivity { /* zeroed: up */
+/* zeroed: up */
+struct fw_connectivity {
 	/* the row of failed hosts, oldest first, each once */
 	struct {
 		uint64_t host;
@@ -67,8 +68,9 @@ enum fw_connectivity_sign {
 /* connected: a connection was made. refused: there was none because the other side refused it. */
 enum fw_connectivity_sign fw_connectivity_sign(enum fw_visit_kind kind, bool connected, bool refused);
 
-struct fw_connectivity_visit { /* a visit that has ended */
-	uint64_t host;         /* any number that identifies the host */
+/* a visit that has ended */
+struct fw_connectivity_visit {
+	uint64_t host; /* any number that identifies the host */
 	enum fw_connectivity_sign sign;
 	bool failing; /* the feed's last visit failed too */
 	/* when that was, on the clock of begin_ms and now_ms; negative: before the clock began */

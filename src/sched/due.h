@@ -11,7 +11,8 @@
 #include "feedwheel/store.h"
 #include "sched/rhythm.h"
 
-struct fw_due_policy {     /* settings, in ms; defaults in brackets */
+/* settings, in ms; defaults in brackets */
+struct fw_due_policy {
 	int64_t min_ms;    /* at least this long after a visit [15 min] */
 	int64_t normal_ms; /* when nothing has been learned [60 min] */
 	/* at most this, except for Retry-After, errors, skipHours and jitter [24 h] */

@@ -11,8 +11,7 @@
  *   cooldown       Nothing starts before it is over (Retry-After). fw_hosts_send() refuses a
  *                  request that is permitted and not sent yet.
  *   learned delay  A throttled response doubles it, a good one shrinks it (FW_LEARNED_DELAY_* in
- *   store.h). A
- *                  new value counts from the last sending at once.
+ *                  store.h). A new value counts from the last sending at once.
  * A further request of the same visit (a redirect) restarts the gap but is not delayed itself.
  * Neither is a request that was permitted before the gap grew.
  *

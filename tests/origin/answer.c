@@ -19,7 +19,8 @@
 #define EPOCH_MS INT64_C(1767225600000) /* 2026-01-01; Last-Modified counts from this time */
 #define VALUE_MAX 160
 
-struct visit { /* one request until its response is complete */
+/* one request until its response is complete */
+struct visit {
 	struct request *r;
 	struct answer *a;
 	const struct plan *plan;

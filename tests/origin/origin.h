@@ -27,7 +27,8 @@
 
 /* ---- docs.c ---------------------------------------------------------------------------------- */
 
-struct coded { /* one body in one coding and framing, ready to send */
+/* one body in one coding and framing, ready to send */
+struct coded {
 	struct coded *next;
 	char *spec; /* "gzip", "br+gzip", "gzip|chunked", "" */
 	struct fw_str body;
@@ -94,7 +95,8 @@ struct plan {
 	int64_t grow_requests, grow_ms, grow_start, window;
 };
 
-struct rule {              /* the feeds that a plan applies to */
+/* the feeds that a plan applies to */
+struct rule {
 	int64_t from, to;  /* inclusive */
 	int64_t mod, rest; /* mod 0: all of from..to */
 	struct plan *plan;
@@ -141,7 +143,8 @@ void origin_host(char dst[INET_ADDRSTRLEN], size_t host);
 void origin_url(struct fw_buf *out, size_t feed);
 FW_NORETURN FW_PRINTF(1, 2) void die(const char *fmt, ...);
 
-struct request { /* one request, for the log */
+/* one request, for the log */
+struct request {
 	uint64_t conn;
 	uint32_t serial; /* within its connection, from 1 */
 	int64_t start_us, wall_ms;

@@ -51,7 +51,8 @@ struct sending {
 	int64_t mono_ms, lease_id, feed_id;
 };
 
-struct pause { /* no request is sent from .. until */
+/* no request is sent from .. until */
+struct pause {
 	int host;
 	int64_t from_ms, until_ms;
 };

@@ -28,7 +28,8 @@ struct mfeed {
 	uint64_t hash[KEYS]; /* of its entries; 0: none */
 };
 
-struct flight { /* a feed as a worker has read it */
+/* a feed as a worker has read it */
+struct flight {
 	int feed;
 	int64_t host_id, was_due;
 };

@@ -540,7 +540,8 @@ END_TEST
 #define HAMMERS 3
 #define TRIES_MAX 65536
 
-struct book {                                            /* per feed */
+/* per feed */
+struct book {
 	_Atomic int64_t tried[HAMMERS];                  /* the last number that was sent */
 	_Atomic unsigned char known[HAMMERS][TRIES_MAX]; /* the numbers that were acknowledged */
 	_Atomic int commits, stop;

@@ -16,7 +16,8 @@
 
 enum copy_kind { COPY_EVENTS, COPY_DEAD_LETTERS /* dead letters */, COPY_RECORDS };
 
-struct copy_seen { /* events of the source when they were copied: their number, and the last id */
+/* events of the source when they were copied: their number, and the last id */
+struct copy_seen {
 	int64_t n, last_id;
 };
 
@@ -41,14 +42,16 @@ struct copy {
 };
 
 /* Fingerprints: equal rows in both stores have equal ones. */
-struct copy_fingerprint { /* of one feed */
+/* of one feed */
+struct copy_fingerprint {
 	int64_t id, created_ms;
 	uint64_t feed, keys;
 	uint64_t known; /* of entries up to the highest id that the target had */
 	int64_t key_n, entry_n;
 };
 
-struct copy_fingerprints { /* of a range of ids, sorted by id */
+/* of a range of ids, sorted by id */
+struct copy_fingerprints {
 	struct copy_fingerprint at[COPY_FEED_RANGE];
 	size_t n;
 	int64_t last_id; /* higher ids belong to the next range */

@@ -58,7 +58,8 @@ static const struct {
 	[COPY_RECORDS] = {RECORD_FIELDS, FW_N(RECORD_FIELDS), 200},
 };
 
-struct side { /* one store, read page by page */
+/* one store, read page by page */
+struct side {
 	struct fw_store *st;
 	/* strings of this page; of the previous one, whose last row is the cursor */
 	struct fw_arena arena[2];

@@ -39,7 +39,8 @@ enum fw_landlock_right {
 #define FW_LANDLOCK_ABI_PORTS 4
 int fw_landlock_abi(void); /* 0: this kernel has no Landlock */
 
-struct fw_landlock {    /* a ruleset under construction; after the first failure rules are ignored */
+/* a ruleset under construction; after the first failure rules are ignored */
+struct fw_landlock {
 	int fd, rc;     /* rc: 0 or a negative errno */
 	uint64_t files; /* the rights that are limited */
 	bool ports;

@@ -45,7 +45,8 @@
 enum { AWAKE, IDLE /* any row wakes it */, COLLECTING /* a waiting caller or many rows wake it */ };
 enum { RECORD_ROW, RECORD_WAIT };
 
-struct ring_row { /* a record of a ring */
+/* a record of a ring */
+struct ring_row {
 	uint8_t kind, ip_len;
 	uint16_t property_len;
 	uint32_t rows; /* RECORD_WAIT: number of rows after it that belong to it */

@@ -5,7 +5,8 @@
 
 #include "api/quota.h"
 
-struct quota {        /* of one document; zeroed: quota_apply() was not called yet */
+/* of one document; zeroed: quota_apply() was not called yet */
+struct quota {
 	bool applied; /* quota_apply() is done */
 	bool counts;  /* quota_count() counts it after the commit */
 	bool exact;   /* bytes is the exact size of the new and changed entries */

@@ -9,7 +9,8 @@
 #include "feedwheel/store.h"
 #include "sched/plan.h"
 
-struct due_rows {               /* what is due, from fw_store_due_list(); zeroed: empty */
+/* what is due, from fw_store_due_list(); zeroed: empty */
+struct due_rows {
 	struct fw_due_row *row; /* the owner calls free() */
 	size_t n, cap;
 	size_t known; /* rows with a known duration */

@@ -43,7 +43,8 @@ struct due_rules {
 enum due_state { DUE_NOWHERE, DUE_LATER, DUE_WAITING, DUE_CLAIMED };
 enum due_queue { DUE_QUICK, DUE_SLOW, DUE_NEW, DUE_QUEUES };
 
-struct due_item {                     /* a feed of the set; read-only for callers */
+/* a feed of the set; read-only for callers */
+struct due_item {
 	struct fw_hosts_item item;    /* feed_id, urgent; DUE_LATER: its node stands in the heap */
 	struct due_item *next, *prev; /* list of its shard, or of free items */
 	int64_t due_at_ms, host_id, last_visit_ms;

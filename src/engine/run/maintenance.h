@@ -9,7 +9,8 @@
 #include "engine/meter.h"
 #include "feedwheel/engine.h"
 
-struct maintenance {                                     /* zeroed: everything is due */
+/* zeroed: everything is due */
+struct maintenance {
 	int64_t probe_at_ms, clock_at_ms, offline_at_ms; /* monotonic */
 	/* Unix; when the network went down, as recorded; 0: not recorded */
 	int64_t offline_since_ms;

@@ -18,7 +18,8 @@ struct name_cooldown {
 	int64_t until_ms;
 };
 
-struct cooldown_seen { /* one name's cooldown, as evidence about the host it shares */
+/* one name's cooldown, as evidence about the host it shares */
+struct cooldown_seen {
 	uint64_t name;
 	int64_t at_ms, pause_ms;
 };

@@ -62,7 +62,8 @@ struct owner_rules {
 	struct fw_plan_rules plan;
 };
 
-enum claim_state {     /* owner of the claim: */
+/* owner of the claim: */
+enum claim_state {
 	CLAIM_WAITING, /* the owner, in the hosts' table, until its host and a slot are free */
 	/* the loop, until its name is below its limit at the shared host (host_share.h) */
 	CLAIM_HELD,

@@ -6,11 +6,13 @@
  *
  * A claim passes through this file as follows:
  *
- * 	claim_next()       CLAIM_WAITING -> CLAIM_FETCHING, or CLAIM_HELD (its name is at its limit)
- *  visit_start()      a transfer in a slot transfers_on_fetched()       CLAIM_FETCHING ->
- *  CLAIM_VERDICT_DEFERRED if our own network may be down, else: visit_begin_read()       ->
- *  CLAIM_READING visit_decide()     the outcome is decided visit_hand_over()  -> CLAIM_ENDED, into
- *  the ring to the store thread
+ *	claim_next()            CLAIM_WAITING -> CLAIM_FETCHING, or CLAIM_HELD (name at its limit)
+ *	visit_start()           a transfer in a slot
+ *	transfers_on_fetched()  CLAIM_FETCHING -> CLAIM_VERDICT_DEFERRED if our own network may be
+ *	                        down, else:
+ *	visit_begin_read()      -> CLAIM_READING
+ *	visit_decide()          the outcome is decided
+ *	visit_hand_over()       -> CLAIM_ENDED, into the ring to the store thread
  *
  * Nothing here blocks: no SQL, no disk, no name lookup.
  */

@@ -95,7 +95,8 @@ struct visit {
 	struct visit *next;
 };
 
-struct visit_rules { /* settings a visit needs */
+/* settings a visit needs */
+struct visit_rules {
 	struct fw_due_policy due;
 	struct host_rules host;
 	struct fw_limits limits;
@@ -103,7 +104,8 @@ struct visit_rules { /* settings a visit needs */
 	int64_t run_id;
 };
 
-struct visit_reading {           /* result of visit_parse() */
+/* result of visit_parse() */
+struct visit_reading {
 	enum fw_visit_kind kind; /* OK, FORMAT, LIMIT or LOCAL */
 	struct fw_document *doc; /* NULL unless kind is OK */
 	/* not a feed: the feeds that the page or its Link header names */

@@ -14,7 +14,8 @@
 #include "feedwheel/deliver.h"
 #include "sched/plan.h"
 
-enum worker_exit {                  /* exit codes of a worker; death by a signal means that it crashed */
+/* exit codes of a worker; death by a signal means that it crashed */
+enum worker_exit {
 	WORKER_DONE = 0,            /* run --once: the run is complete */
 	WORKER_STOP_REQUESTED = 10, /* a control message requested a stop */
 	WORKER_STORE = 11,          /* the store cannot be used; the reason is in shared->err */

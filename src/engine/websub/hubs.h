@@ -18,7 +18,8 @@
 
 #define HUB_IN_FLIGHT_MAX 16 /* concurrent requests */
 
-struct hub_item { /* a subscription, or a callback to unsubscribe */
+/* a subscription, or a callback to unsubscribe */
+struct hub_item {
 	int64_t feed_id;
 	char token[SUB_TOKEN_LEN + 1]; /* the callback to unsubscribe; "": a subscription */
 	int64_t at_ms;                 /* when it is due */
@@ -31,7 +32,8 @@ struct hub_item { /* a subscription, or a callback to unsubscribe */
 	struct fw_heap_node node;
 };
 
-struct hub { /* a server that requests go to */
+/* a server that requests go to */
+struct hub {
 	char host[256];
 	int64_t free_ms;           /* end of its last time slot */
 	int64_t cooldown_until_ms; /* no requests before: it fails for all feeds */
@@ -39,7 +41,8 @@ struct hub { /* a server that requests go to */
 	uint32_t in_flight;
 };
 
-struct hub_request { /* a request in flight */
+/* a request in flight */
+struct hub_request {
 	struct fw_fetch fetch;
 	struct fw_hubs *h;
 	struct hub_item *item;

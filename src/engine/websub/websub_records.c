@@ -254,7 +254,8 @@ int websub_record_feed_remove(struct fw_store *st, const char *what, int64_t fee
 
 #define SLICE 200
 
-struct record_slice { /* collected first: a callback of the store must not use the store */
+/* collected first: a callback of the store must not use the store */
+struct record_slice {
 	struct fw_arena a;
 	struct fw_str prefix, key[SLICE], value[SLICE];
 	size_t n;

@@ -59,7 +59,8 @@ static inline void counts_add(struct counts *to, const struct counts *more)
 	to->last_ms = FW_MAX(to->last_ms, more->last_ms);
 }
 
-struct missed { /* the value of ask/N/missed */
+/* the value of ask/N/missed */
+struct missed {
 	int64_t polled_ms, before_ms, new_n;
 };
 

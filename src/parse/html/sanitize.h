@@ -9,7 +9,8 @@
 #include "base/buf.h"
 #include "feedwheel/document.h"
 
-enum {                                 /* in addition to FW_PRINT_* */
+/* in addition to FW_PRINT_* */
+enum {
 	FW_HTML_DATA_IMAGES = 1 << 16, /* keep small data: images of safe types */
 	FW_HTML_NO_TREE = 1 << 17,     /* treat html as too large for a tree */
 };

@@ -12,7 +12,8 @@
 #include "base/arena.h"
 #include "base/buf.h"
 
-enum {                  /* properties of elements; see FW_HTML_ELEMENTS */
+/* properties of elements; see FW_HTML_ELEMENTS */
+enum {
 	FW_EL_KEEP = 1, /* the sanitiser keeps it */
 	FW_EL_VOID = 2,
 	FW_EL_RAW = 4,       /* its content is not markup: script, style ... */

@@ -15,7 +15,8 @@
 /* about the maximum length of statements that are sent together */
 #define MYSQL_SCRIPT_MAX ((size_t)1 << 20)
 
-struct mysql_sweep { /* sweep.c: a walk that removes old words from the search index */
+/* sweep.c: a walk that removes old words from the search index */
+struct mysql_sweep {
 	bool on;
 	struct fw_buf gone; /* documents to remove: int64_t, sorted */
 	char word[64];      /* position of the walk */
@@ -24,11 +25,13 @@ struct mysql_sweep { /* sweep.c: a walk that removes old words from the search i
 	int64_t next_check_ms; /* monotonic time of the next check; 0: now */
 };
 
-struct mysql_mark { /* a value in a statement's text: its offset and number */
+/* a value in a statement's text: its offset and number */
+struct mysql_mark {
 	size_t at, value;
 };
 
-struct mysql_statement { /* a prepared text; the address of its source is the key */
+/* a prepared text; the address of its source is the key */
+struct mysql_statement {
 	struct sql_text of;
 	char *text;
 	size_t len;

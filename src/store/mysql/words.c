@@ -90,7 +90,8 @@ bool occurrence_get(struct fw_str *list, struct occurrence *o)
 
 /* ---- indexing -------------------------------------------------------------------------------- */
 
-struct index_word { /* a word of a step */
+/* a word of a step */
+struct index_word {
 	struct fw_str text;
 	struct fw_buf list;
 	struct occurrence last;

@@ -15,7 +15,8 @@
 #define POSTGRES_VALUES 64      /* per statement */
 #define POSTGRES_MIN 140000     /* libpq has pipelines since 14; the same for the server */
 
-struct postgres_sent { /* a statement that was sent */
+/* a statement that was sent */
+struct postgres_sent {
 	int statement; /* its number; -1: none */
 	bool preparation, guard;
 };

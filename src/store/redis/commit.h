@@ -8,7 +8,8 @@
 
 #include "store/redis/redis.h"
 
-struct redis_commit_entry { /* an entry that is new or changed */
+/* an entry that is new or changed */
+struct redis_commit_entry {
 	const struct fw_entry_row *e;
 	struct rs_key_value known; /* id 0: retention removed the entry */
 	bool is_new;
@@ -23,7 +24,8 @@ enum redis_commit_result {
 	PLAN_RETRY, /* not in this try */
 };
 
-struct redis_commit_plan { /* one outcome */
+/* one outcome */
+struct redis_commit_plan {
 	struct fw_outcome *o;
 	int cell, shard;
 	bool has_url;    /* the feed got its new address */
@@ -40,7 +42,8 @@ struct redis_commit_plan { /* one outcome */
 	int64_t visit_id, before_id; /* 0: no visit is written; 0: no earlier visit */
 };
 
-struct redis_commit_cell { /* the plans of one cell */
+/* the plans of one cell */
+struct redis_commit_cell {
 	struct redis_commit_plan *plan;
 	size_t n;
 	size_t at;       /* index of its first reply */

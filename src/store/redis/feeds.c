@@ -10,7 +10,8 @@
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-struct redis_cell_order { /* indexes into the feeds, grouped by cell */
+/* indexes into the feeds, grouped by cell */
+struct redis_cell_order {
 	size_t *at, first[RS_CELLS], n[RS_CELLS];
 };
 
@@ -120,7 +121,8 @@ static int counts_read(struct rs *r, struct fw_feed *feed, size_t n, struct fw_e
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-struct redis_feed_pick { /* a feed to show */
+/* a feed to show */
+struct redis_feed_pick {
 	int64_t due_at_ms, id;
 	int shard; /* expected shard; -1: any */
 };

@@ -11,7 +11,8 @@
 #define TRIES 20
 #define ID_MAX (INT64_C(1) << 53) /* Lua's numbers are exact below this */
 
-struct redis_load_feed { /* a feed of the load */
+/* a feed of the load */
+struct redis_load_feed {
 	const struct fw_feed *feed;
 	struct redis_load_feed *first; /* the first one in the load with this address */
 	int64_t id;                    /* 0: not assigned yet */

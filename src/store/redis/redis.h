@@ -8,21 +8,20 @@
  * and all its rows stay in cell (feed id modulo number of cells) for life. So the feeds of one
  * shard are spread over all cells.
  *
- * 	schedule:SHARD  hash, feed id to schedule row (pack.c), with the due time; read as a whole
- *	feed
- *  hash, feed id to feed row: its shard, and the groups of members (pack.c) feed_ids        sorted
- *  set of feed ids version         hash, shard to the number of changes of its schedule from
- *  outside (driver.h) hosts:SHARD     hash, host id to "next_ok_ms cooldown_until_ms
- *  learned_delay_ms", in cell (shard modulo
- * 	                number of cells)
- * 	keys:FEED       hash, entry key to "hash entry date"; entry 0: removed by retention
- * 	entries         hash, entry id to its row; entry_ids, entry_dates: sorted sets of the ids
- * 	visits          hash, chunks of visits (script/head.lua); visit_ids: their sorted set
- * 	lease:ID        exists while that lease does; each commit watches its own
- * 	revoked         counter, raised to revoke reserved ids; each commit watches it (commit.c)
- * 	adopting        hash, feed id to the address that the feed is about to get
- * 	void            set of feed ids that will never exist
- * 	merging         hash, feed id to the feed that gets its entries, while the merge runs
+ *	schedule:SHARD  hash, feed id to schedule row (pack.c), with the due time; read as a whole
+ *	feed            hash, feed id to feed row: its shard, and the groups of members (pack.c)
+ *	feed_ids        sorted set of feed ids
+ *	version         hash, shard to the number of changes of its schedule from outside (driver.h)
+ *	hosts:SHARD     hash, host id to "next_ok_ms cooldown_until_ms learned_delay_ms", in cell
+ *	                (shard modulo number of cells)
+ *	keys:FEED       hash, entry key to "hash entry date"; entry 0: removed by retention
+ *	entries         hash, entry id to its row; entry_ids, entry_dates: sorted sets of the ids
+ *	visits          hash, chunks of visits (script/head.lua); visit_ids: their sorted set
+ *	lease:ID        exists while that lease does; each commit watches its own
+ *	revoked         counter, raised to revoke reserved ids; each commit watches it (commit.c)
+ *	adopting        hash, feed id to the address that the feed is about to get
+ *	void            set of feed ids that will never exist
+ *	merging         hash, feed id to the feed that gets its entries, while the merge runs
  *
  * Cell 0 also holds what exists once per store: see script/meta.lua.
  *
@@ -125,7 +124,8 @@ int rs_conn_listen(struct rs_conn *c, int wake_fd, int64_t timeout_ms, struct fw
 enum rs_function { RS_WRITE, RS_READ, RS_TRIM, RS_FUNCTION_N };
 extern const char rs_library[]; /* script/ *.lua */
 
-struct rs_cmd { /* a collected command */
+/* a collected command */
+struct rs_cmd {
 	int cell;
 	size_t nth; /* its index on the connection of its cell */
 };
@@ -225,7 +225,8 @@ struct fw_str rs_info(struct rs *r, const char *section, const char *name);
 
 /* ---- pack.c: structs as values --------------------------------------------------------------- */
 
-struct rs_members { /* a table of store/fields.h, and a selection of its members */
+/* a table of store/fields.h, and a selection of its members */
+struct rs_members {
 	const struct fw_field *field;
 	const size_t *n;
 	unsigned group;      /* struct fw_feed: only this group */
@@ -279,7 +280,8 @@ bool rs_visit_unpack(struct fw_str row, struct fw_visit *v);
 void rs_entry_pack(struct fw_buf *out, const struct fw_entry_row *e);
 bool rs_entry_unpack(struct fw_str row, struct fw_entry_row *e);
 
-struct rs_key_value { /* value of an entry key: "hash entry date" */
+/* value of an entry key: "hash entry date" */
+struct rs_key_value {
 	uint64_t hash;
 	int64_t id; /* 0: retention removed the entry; then there is no date */
 	int64_t date_ms;
@@ -365,7 +367,8 @@ int rs_walk_page(struct rs *r, struct rs_walk *w, size_t most, struct rs_page_ro
 int rs_id_before(struct rs *r, const char *name, const char *pattern, int64_t ms, int64_t *last, struct fw_err *err);
 
 /* search.c */
-struct rs_search {           /* the query, prepared for matching */
+/* the query, prepared for matching */
+struct rs_search {
 	struct fw_buf words; /* each phrase as " a b " and a NUL; a prefix lacks its last space */
 	struct fw_buf text;  /* text of the entry in the same form */
 	struct fw_buf raw;

@@ -46,7 +46,8 @@
 #define CONTINUED 0xffff
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
 
-struct habits {           /* of the children of a place, from the next one on */
+/* of the children of a place, from the next one on */
+struct habits {
 	int64_t up_ms;    /* from its birth to its first heartbeat */
 	int64_t dies_ms;  /* from its birth; NEVER */
 	int status;       /* then */
@@ -54,7 +55,8 @@ struct habits {           /* of the children of a place, from the next one on */
 	int64_t dying_ms; /* from SIGKILL to its end: it waits for a disk, for example */
 };
 
-struct sim {       /* a child */
+/* a child */
+struct sim {
 	pid_t pid; /* 0: none */
 	int place; /* -1: the master has not assigned one yet */
 	int64_t up_at_ms, dies_at_ms;
@@ -83,7 +85,8 @@ static pid_t last_pid;
 static uint64_t file_seen; /* the file that is now at the path that children may read */
 static struct fw_err err;
 
-static struct { /* what the service manager was told */
+/* what the service manager was told */
+static struct {
 	unsigned ready, ping, stopping, reloading, status;
 	int64_t ping_ms, longest_ms; /* between two pings */
 	char text[1000];             /* the last status */

@@ -39,7 +39,8 @@ struct timer {
 	int64_t at_ms;
 };
 
-struct sim { /* a worker */
+/* a worker */
+struct sim {
 	struct worker w;
 	struct worker_shared shared;
 	struct fw_meter_slot meter;

@@ -537,7 +537,8 @@ struct sim_feed {
 	bool urgent; /* this visit */
 };
 
-struct sim_job { /* an owner's state of a feed */
+/* an owner's state of a feed */
+struct sim_job {
 	struct fw_hosts_item item;
 	enum life life;
 	int64_t permitted_ms, send_ms, end_ms, gap_ms;
