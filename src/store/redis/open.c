@@ -642,14 +642,15 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	int rc;
 
 	rs_command_key(r, RS_META, "HMGET", "meta");
-	rs_adds(r, "schema");
+	rs_adds(r, "schema_version");
 	rs_adds(r, "cells");
+	rs_adds(r, "schema"); /* of a version before the first release */
 	rc = rs_run(r, "reading its version", err);
 	rc = rc ? rc : old_store_find(r, &old, err);
 	if (rc)
 		return rc;
 	schema = rs_int(r->reply[0]->elem[0]);
-	if (schema < RS_SCHEMA && (schema || old))
+	if (!schema && (old || r->reply[0]->elem[2]->type != RS_NIL))
 		return open_refuse(
 			r, "a store of a version before the first release: choose another prefix", FW_EVERSION, err);
 	if (!schema && (!(cfg->flags & FW_STORE_CREATE) || r->read_only))

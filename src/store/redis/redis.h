@@ -52,7 +52,7 @@
 #include "store/dsn.h"
 #include "store/fields.h"
 
-#define RS_SCHEMA 2 /* 1: before the first release */
+#define RS_SCHEMA 1
 #define RS_CELLS 16 /* maximum */
 #define RS_META 0   /* the cell with the keys that exist once per store */
 #define RS_ARENA_KEEP ((size_t)1 << 18)

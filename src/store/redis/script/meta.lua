@@ -3,7 +3,7 @@
 -- Cell 0: leases, addresses, ids, records and events, which exist once per store. lease.c describes
 -- how a lease starts and ends on a cluster.
 --
---	meta     hash: schema, cells, visit_n, the last ids (entry_id, visit_id, feed_id, lease_id),
+--	meta     hash: schema_version, cells, visit_n, the last ids (entry_id, visit_id, feed_id, lease_id),
 --	         merge_n: the number of merges
 --	urls     hash, address to the feed that claimed it
 --	reserved_ids  hash, the id below a range of reserved entry ids to the time of the reservation
@@ -268,8 +268,8 @@ end
 
 -- make schema cells -> the schema and number of cells of the store, which is created if missing
 function ops.make()
-	if call('HSETNX', P .. 'meta', 'schema', next_arg()) == 1 then
+	if call('HSETNX', P .. 'meta', 'schema_version', next_arg()) == 1 then
 		call('HSET', P .. 'meta', 'cells', next_arg())
 	end
-	return call('HMGET', P .. 'meta', 'schema', 'cells')
+	return call('HMGET', P .. 'meta', 'schema_version', 'cells')
 end
