@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * events: list pushed events, oldest first; list the dead letters, events that the store refused
- * (--dead); retry those (--retry).
+ * (--dead-letters); retry those (--retry).
  *
  * A store lists events from a number upwards. To find the last N of a long table,
  * events_find_last() counts the events since a second ago, then since 8 s, 64 s and so on: event
@@ -287,7 +287,7 @@ static int events_retry(struct cli *c)
 	}
 	if (rc)
 		return cli_store_failed(c, &err);
-	return r->refused_n ? cli_fail(c, CLI_SOME, "%s refused again ('feedwheel events --dead' lists them)",
+	return r->refused_n ? cli_fail(c, CLI_SOME, "%s refused again ('feedwheel events --dead-letters' lists them)",
 				      cli_count(b, r->refused_n, "event was", "events were")) :
 			      CLI_OK;
 }
@@ -296,7 +296,7 @@ static int events_retry(struct cli *c)
 
 static int events_run(struct cli *c)
 {
-	struct events e = {.c = c, .dead = cli_flag(c, "dead")};
+	struct events e = {.c = c, .dead = cli_flag(c, "dead-letters")};
 	const char *since = cli_value(c, "since");
 	int64_t limit = 0, since_ms = 0;
 	int rc;
@@ -322,7 +322,7 @@ static int events_run(struct cli *c)
 }
 
 static const struct cli_option EVENTS_OPTION[] = {
-	{"dead", NULL, "list the dead letters: events that the store refused, with the reason"},
+	{"dead-letters", NULL, "list the dead letters: events that the store refused, with the reason"},
 	{"since", "TIME", "only events pushed since TIME: 2h, 3d, today, yesterday, 2026-11-01, RFC 3339"},
 	{"after", "ID", "only events with a higher number (a cursor)"},
 	{"limit", "N", "at most N: the last N; with --since or --after the first N"},
@@ -337,7 +337,7 @@ const struct cli_command cli_events = {
 	.summary = "list pushed events; list or retry dead letters",
 	.about = "Oldest first. The last 20; with --json, --jsonl, --since or --after all.\n"
 		 "--retry deletes the dead letters that could be stored. Exit status 1: some were refused again.\n",
-	.examples = "  feedwheel events --since 10m\n  feedwheel events --dead\n  feedwheel events --retry\n"
+	.examples = "  feedwheel events --since 10m\n  feedwheel events --dead-letters\n  feedwheel events --retry\n"
 		    "  feedwheel events --jsonl --since 1d | jq -s 'group_by(.property) | map({(.[0].property): "
 		    "length}) | add'\n",
 	.option = EVENTS_OPTION,

@@ -33,7 +33,7 @@ def shown(base):
     with http_server(base) as d:
         w = made(d)
         holds("no events yet" in w.run("events").stderr, "an empty table")
-        holds("no dead letters" in w.run("events", "--dead").stderr, "an empty table")
+        holds("no dead letters" in w.run("events", "--dead-letters").stderr, "an empty table")
         equal(w.run("events", "--jsonl").stdout, "")
         for i in range(1, 31):
             equal(d.push([event(3 * i + k, "p\u001b[31m" if i == 30 else "news") for k in range(3)])[0], 200)
@@ -58,7 +58,7 @@ def shown(base):
         for wrong in (
             ["--since", "soon"],
             ["--limit", "0"],
-            ["--retry", "--dead"],
+            ["--retry", "--dead-letters"],
             ["--retry", "--limit", "3"],
             ["--since", "1h", "--after", "1"]):
             w.run("events", *wrong, code=2)
@@ -73,13 +73,13 @@ def refused(base):
             "raise(ABORT, 'it is bad'); END",
             write=True)
         equal(d.push([event(1), event(2, "bad"), event(3), event(4, "worse")])[0], 422)
-        dead = lines(w, "--dead")
+        dead = lines(w, "--dead-letters")
         equal([(e["row"]["property"], e["row"]["id"]) for e in dead], [("bad", 2), ("worse", 4)])
         holds(all("it is bad" in e["reason"] and e["since"] for e in dead), dead)
-        text = w.run("events", "--dead").stdout
+        text = w.run("events", "--dead-letters").stdout
         holds("it is bad" in text and '"property":"worse"' in text, text)
         holds("2 events were refused again" in w.run("events", "--retry", code=1).stderr, "nothing has changed")
-        equal(len(lines(w, "--dead")), 2)
+        equal(len(lines(w, "--dead-letters")), 2)
         w.sql("DROP TRIGGER no", write=True)
         w.sql(
             "CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property = 'worse' BEGIN SELECT raise(ABORT, "
@@ -89,7 +89,7 @@ def refused(base):
         r = w.run("events", "--retry", code=1)
         holds("1 event is stored" in r.stdout and "3 events were refused" in r.stderr, r.stdout + r.stderr)
         equal(w.sql("SELECT property_id FROM incoming ORDER BY 1"), [(1,), (2,), (3,)])
-        left = lines(w, "--dead")
+        left = lines(w, "--dead-letters")
         equal([(e["event"], e["row"]) for e in left], [(7, "no row"),
               (8, '{"id":8}'), (dead[1]["event"], dead[1]["row"])])
         equal([e["reason"] for e in left[:2]], ["r", "r"])

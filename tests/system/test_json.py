@@ -161,7 +161,7 @@ def events(j):
     want = {"event": 4 << 22, "at": "2026-11-18T11:06:40.123Z",
         "property": "news", "section": 1, "id": 2, "remote_ip": "127.0.0.1"}
     equal(j.both("events"), [want])
-    dead = j.both("events", "--dead")
+    dead = j.both("events", "--dead-letters")
     equal([d["event"] >> 22 for d in dead], [5, 6])
     equal(dead[0]["row"], {**want, "event": 5 << 22, "id": 7})
     equal((dead[1]["row"], dead[1]["since"], dead[1]["reason"]),
