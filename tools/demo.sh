@@ -90,12 +90,12 @@ say "The newest entries"
 run entries --limit 12
 say "What failed, and why"
 run list --failing
-say "What held the run up: a picture to zoom in, for your browser"
+say "What held the run up: a picture for your browser, to zoom into"
 run timeline -o "$dir/run.html"
-say "When a feed is asked next, and why"
+say "When a feed is polled next, and why"
 run why "$(sed -n 1p "$dir/feeds.txt")"
 run why "$(sed -n 400p "$dir/feeds.txt")"
-say "How long all feeds would take again with 16 transfers at once, by the order they go in"
+say "How long all feeds would take again with 16 transfers at once, by fetch order"
 run plan --all --compare --slots 16
 say "The store: $dir/demo.db ($(du -h "$dir/demo.db" | cut -f1); open it with sqlite3)."
 say "The test server's log: $dir/requests.log"
