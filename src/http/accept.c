@@ -78,7 +78,7 @@ static size_t accept_slot_of(const struct http_accept *a, const struct sockaddr 
 static bool accept_slot_is_full(struct http_accept *a, size_t slot)
 {
 	struct accept_slot *s = &a->slot[slot];
-	/* ended_n is read first, so that it never exceeds began_n */
+	/* closed_n is read first, so that it never exceeds opened_n */
 	uint32_t closed = atomic_load(&s->closed_n), opened = atomic_load(&s->opened_n);
 
 	if ((int32_t)(s->handed_n - opened) < 0 || fw_mono_ms() - s->handed_ms > SLOT_LOST_MS)
@@ -106,20 +106,14 @@ void http_accept_closed(struct http_accept *a, size_t slot)
  */
 static void accept_refuse(struct http_accept *a, int fd, const struct sockaddr *from)
 {
-	static const char BODY[] =
-		"{\"title\":\"Too Many Requests\",\"status\":429,\"code\":\"too_many_connections\",\"detail\":\"your "
-		"address has too many connections (serve_connections_per_address_max)\"}\r\n";
 	int64_t now_ms = fw_mono_ms();
-	char text[INET6_ADDRSTRLEN] = "", words[512];
+	char text[INET6_ADDRSTRLEN] = "";
 	unsigned char ip[16];
 
 	atomic_fetch_add_explicit(&a->refused_n, 1, memory_order_relaxed);
-	(void)fw_snprintf(words, sizeof(words),
-		"HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nContent-Type: application/problem+json\r\n"
-		"Retry-After: 1\r\nContent-Length: %zu\r\n\r\n%s",
-		sizeof(BODY) - 1, BODY);
-	if (a->rules.plain && send(fd, words, strlen(words), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		fw_debug("sending 429: %s", strerror(errno));
+	if (a->rules.plain)
+		conn_send_problem(fd, 429, "Too Many Requests", "too_many_connections", "Retry-After: 1\r\n",
+			"your address has too many connections (serve_connections_per_address_max)");
 	close(fd);
 	if (a->warned_ms != INT64_MIN && now_ms - a->warned_ms < WARN_MS)
 		return;
@@ -127,8 +121,7 @@ static void accept_refuse(struct http_accept *a, int fd, const struct sockaddr *
 	if (fw_ip_of(from, ip, NULL))
 		(void)inet_ntop(fw_ip_is4(ip) ? AF_INET : AF_INET6, fw_ip_is4(ip) ? ip + 12 : ip, text, sizeof(text));
 	fw_warn("connections refused: %s has %zu open, the limit of one address (to permit more, raise "
-		"serve_connections_per_address_max; a proxy"
-		" belongs in trusted_proxies)",
+		"serve_connections_per_address_max; a proxy belongs in trusted_proxies)",
 		text, a->slot_max);
 }
 

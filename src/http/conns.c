@@ -132,20 +132,19 @@ static bool conn_is_timed_out(
 	}
 }
 
-/*
- * Send a 408 in the middle of a request. The socket's buffer nearly always has room for it; if not,
- * the client gets none.
- */
-static void conn_send_408(const struct conn *c)
+void conn_send_problem(int fd, int status, const char *title, const char *code, const char *headers, const char *detail)
 {
-	static const char WORDS[] =
-		"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: "
-		"application/problem+json\r\nContent-Length: 107\r\n\r\n"
-		"{\"title\":\"Request Timeout\",\"status\":408,\"code\":\"timeout\",\"detail\":\"the request did not "
-		"come fast enough\"}\r\n";
+	char body[300], text[600];
 
-	if (send(c->fd, WORDS, sizeof(WORDS) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		fw_debug("sending 408: %s", strerror(errno));
+	if (!fw_snprintf(body, sizeof(body), "{\"title\":\"%s\",\"status\":%d,\"code\":\"%s\",\"detail\":\"%s\"}\r\n",
+		    title, status, code, detail) ||
+		!fw_snprintf(text, sizeof(text),
+			"HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: application/problem+json\r\n%s"
+			"Content-Length: %zu\r\n\r\n%s",
+			status, title, headers, strlen(body), body))
+		abort(); /* our own texts are shorter */
+	if (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		fw_debug("sending %d: %s", status, strerror(errno));
 }
 
 /*
@@ -185,7 +184,8 @@ static void conns_check(struct conns *a, struct conn_list *l, int64_t now_ms)
 			!atomic_compare_exchange_strong(&c->at, &was, conn_stamp(now_ms, CONN_TIMED_OUT)))
 			continue;
 		if (a->plain && (p == CONN_HEAD || p == CONN_BODY))
-			conn_send_408(c);
+			conn_send_problem(
+				c->fd, 408, "Request Timeout", "timeout", "", "the request did not come fast enough");
 		shutdown(c->fd, SHUT_RDWR);
 		atomic_fetch_add_explicit(&a->timeout_n[p], 1, memory_order_relaxed);
 	}

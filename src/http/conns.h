@@ -68,4 +68,12 @@ static inline void conn_count_body(struct conn *c, size_t n)
 		atomic_fetch_add_explicit(&c->body_n, n, memory_order_relaxed);
 }
 
+/*
+ * Sends a problem (RFC 9457) to a socket past libmicrohttpd, for a connection that the server is
+ * about to close. headers: further ones, with their line ends. Does not block; if the socket's
+ * buffer has no room, the client gets nothing.
+ */
+void conn_send_problem(
+	int fd, int status, const char *title, const char *code, const char *headers, const char *detail);
+
 #endif
