@@ -79,8 +79,7 @@ static int copy_warn_workers(struct cli *c, struct fw_store *from)
 	if (n && !newest.paused)
 		cli_note(c,
 			"%zu worker%s running on the source: rows stored from now on are not copied (to prevent this, "
-			"run 'feedwheel pause --all'"
-			" or 'feedwheel stop' first)",
+			"run 'feedwheel pause --all' or 'feedwheel stop' first)",
 			n, n == 1 ? " is" : "s are");
 	return 0;
 }

@@ -187,8 +187,7 @@ static void help_settings(struct cli *c)
 
 	help_line(c, 0,
 		"A setting is a line \"name = value\" in the configuration file (feedwheel.conf(5)), or an option "
-		"--name VALUE of a command that uses"
-		" it. 'doctor' accepts all settings.");
+		"--name VALUE of a command that uses it. 'doctor' accepts all settings.");
 	cli_out(c, "\n");
 	for (size_t i = 0; i < n; i++) {
 		cli_paint(&c->out, c->term.out_colour, CLI_BOLD, fw_str(s[i].name));

@@ -53,8 +53,7 @@ static const char PICTURE_STYLE[] =
 	"system-ui,sans-serif}.back{fill:#fff}text{fill:#222}.dim{fill:#666}.head{font-size:20px;font-weight:600}"
 	".row{fill:#f3f3f3}.busy{fill:#8a8a8a}.tick{stroke:#bbb}.end{stroke:#fff}"
 	".mark{fill:none;stroke:#e0002d;stroke-width:3}.half{stroke:#000;stroke-dasharray:5 "
-	"4}.batch{stroke:#000;stroke-opacity:.6}"
-	".ok{fill:#0072b2}.no{fill:#d55e00}.shade{fill:#000;fill-opacity:.5}"
+	"4}.batch{stroke:#000;stroke-opacity:.6}.ok{fill:#0072b2}.no{fill:#d55e00}.shade{fill:#000;fill-opacity:.5}"
 	".tag{font-weight:600;paint-order:stroke;stroke:#fff;stroke-width:6;stroke-linejoin:round}"
 	"@media(prefers-color-scheme:dark){.back{fill:#161616}text{fill:#ddd}.dim{fill:#999}.row{fill:#242424}.tick{"
 	"stroke:#555}"
@@ -253,8 +252,7 @@ static void svg_busy(const struct timeline *t, struct fw_buf *out)
 	fw_buf_addf(out, "V%dz\"/>\n</svg>\n", BUSY_HEIGHT);
 	fw_buf_addf(out,
 		"<text class=\"dim\" x=\"%d\" y=\"%d\" text-anchor=\"end\">100 %%</text><text class=\"dim\" x=\"%d\" "
-		"y=\"%d\" text-anchor=\"end\">0</text>"
-		"<text class=\"dim\" x=\"%d\" y=\"%d\">busy slots</text>\n",
+		"y=\"%d\" text-anchor=\"end\">0</text><text class=\"dim\" x=\"%d\" y=\"%d\">busy slots</text>\n",
 		LEFT - 6, BUSY_TOP + 11, LEFT - 6, BUSY_TOP + BUSY_HEIGHT, LEFT, BUSY_TOP - 5);
 	free(share);
 }
@@ -337,8 +335,7 @@ static void svg_legend(const struct timeline *t, struct fw_buf *out)
 	if (t->failed_n) {
 		fw_buf_addf(out,
 			"<rect class=\"p%d\" x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/><rect class=\"shade\" "
-			"x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/>"
-			"<text x=\"%d\" y=\"94\">failed</text>\n",
+			"x=\"%d\" y=\"82\" width=\"14\" height=\"14\"/><text x=\"%d\" y=\"94\">failed</text>\n",
 			(int)PHASE_WAIT, x, x, x + 20);
 		x += 100;
 	}
@@ -507,10 +504,8 @@ void timeline_html(const struct timeline *t, struct fw_buf *out)
 		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>feedwheel: %zu "
 		"fetches</title>\n<style>"
 		"body{margin:0}svg#all{width:100%%;height:auto;display:block}svg#rows{cursor:grab}#tip{position:fixed;"
-		"display:none;max-width:46em;"
-		"padding:.5em .8em;background:#111;color:#fff;font:13px/1.5 "
-		"system-ui,sans-serif;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px;"
-		"border:1px solid "
+		"display:none;max-width:46em;padding:.5em .8em;background:#111;color:#fff;font:13px/1.5 "
+		"system-ui,sans-serif;white-space:pre-wrap;overflow-wrap:anywhere;border-radius:4px;border:1px solid "
 		"#777;pointer-events:none}@media(prefers-color-scheme:dark){body{background:#161616}}</style>\n</"
 		"head>\n<body>\n",
 		t->n);

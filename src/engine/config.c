@@ -43,8 +43,7 @@
 static const struct fw_setting SETTINGS[] = {
 	{"store", FW_TYPE_STRING, "", NO_RANGE,
 		"Where feeds, entries and events are stored: sqlite:PATH, postgres://, mysql://, "
-		"redis:// (feedwheel-store(7)). Unset: "
-		"sqlite:$XDG_DATA_HOME/feedwheel/feedwheel.db.",
+		"redis:// (feedwheel-store(7)). Unset: sqlite:$XDG_DATA_HOME/feedwheel/feedwheel.db.",
 		AT(store), ANY},
 	{"store_file", FW_TYPE_STRING, "", NO_RANGE,
 		"File whose first line is the store's URL, for a URL with a password; other users "
@@ -71,8 +70,7 @@ static const struct fw_setting SETTINGS[] = {
 		AT(address_concurrency), SERVE},
 	{"host_key", FW_TYPE_STRING, "domain", 0, 0, "domain host address",
 		"What counts as one host: domain, the host name, or a hosting service with all its "
-		"customers' names; host, every name; address, the IP address. Set the same on all "
-		"machines.",
+		"customers' names; host, every name; address, the IP address. Set the same on all machines.",
 		AT(host_key), "run add+check"},
 	{"hosting_domains", FW_TYPE_STRING, "", NO_RANGE,
 		"Further hosting domains, each of which counts as one host with all names below "
@@ -93,8 +91,7 @@ static const struct fw_setting SETTINGS[] = {
 	{"slow_ms", FW_TYPE_DURATION, "3s", 1, FW_HOUR_MS, NULL,
 		"Feeds that are expected to take longer than this are slow.", AT(slow_ms), RUN},
 	{"slow_percent_max", FW_TYPE_INT, "50", 1, 100, NULL,
-		"Maximum percentage of a worker's transfers that slow feeds may hold; ignored by "
-		"'run --once'.",
+		"Maximum percentage of a worker's transfers that slow feeds may hold; ignored by 'run --once'.",
 		AT(slow_percent_max), RUN},
 	{"backlog_ms", FW_TYPE_DURATION, "5m", 0, DAYS(30), NULL,
 		"When more feeds than can be fetched at once are late by this, 'run' starts with "
@@ -111,8 +108,7 @@ static const struct fw_setting SETTINGS[] = {
 	{"interval_ms", FW_TYPE_DURATION, "1h", FW_SECOND_MS, DAYS(30), NULL,
 		"Poll interval of a feed whose rhythm is not known yet.", AT(interval_ms), "run add+check"},
 	{"interval_max_ms", FW_TYPE_DURATION, "1d", FW_SECOND_MS, DAYS(365), NULL,
-		"Maximum time between two polls of a feed (Retry-After and errors may delay it "
-		"further).",
+		"Maximum time between two polls of a feed (Retry-After and errors may delay it further).",
 		AT(interval_max_ms), "run add+check"},
 	{"websub_poll_ms", FW_TYPE_DURATION, "1d", FW_MINUTE_MS, DAYS(30), NULL,
 		"Poll interval of a feed that a WebSub hub delivers, to find what the hub missed.", AT(websub_poll_ms),
@@ -144,8 +140,7 @@ static const struct fw_setting SETTINGS[] = {
 		"a push gets all of it.",
 		AT(parse_memory_bytes), FETCH " push"},
 	{"max_compression_ratio", FW_TYPE_INT, "200", 2, 100000, NULL,
-		"Maximum compression ratio after the first MiB; anything above is refused as a "
-		"decompression bomb.",
+		"Maximum compression ratio after the first MiB; anything above is refused as a decompression bomb.",
 		AT(max_compression_ratio), FETCH},
 	{"max_header_bytes", FW_TYPE_SIZE, "100k", 1024, MIB(1), NULL, "Maximum total size of the response headers.",
 		AT(max_header_bytes), FETCH},
@@ -153,16 +148,14 @@ static const struct fw_setting SETTINGS[] = {
 	{"max_entries", FW_TYPE_INT, "10000", 1, 1000000, NULL, "Maximum entries read from one document.",
 		AT(max_entries), FETCH " push parse"},
 	{"feed_daily_entries_max", FW_TYPE_INT, "10000", 0, 1000000000, NULL,
-		"Maximum new entries of a feed per day; the newest are stored, the rest on later "
-		"days. 0: no limit.",
+		"Maximum new entries of a feed per day; the newest are stored, the rest on later days. 0: no limit.",
 		AT(feed_daily_entries_max), "run serve show why"},
 	{"feed_daily_bytes_max", FW_TYPE_SIZE, "100MiB", 0, MIB(1 << 20), NULL,
 		"Maximum bytes of new and changed entries of a feed per day; the rest is stored on "
 		"later days. 0: no limit.",
 		AT(feed_daily_bytes_max), "run serve show why"},
 	{"allow_networks", FW_TYPE_STRING, "", NO_RANGE,
-		"Private networks that feeds may be fetched from, such as 127.0.0.0/8, [fd00::]/8, "
-		"10.1.2.3:8080.",
+		"Private networks that feeds may be fetched from, such as 127.0.0.0/8, [fd00::]/8, 10.1.2.3:8080.",
 		AT(allow_networks), FETCH},
 	{"deny_networks", FW_TYPE_STRING, "", NO_RANGE,
 		"Networks that nothing is fetched from, such as your own public ones; same format "
@@ -179,13 +172,11 @@ static const struct fw_setting SETTINGS[] = {
 	{"user_agent", FW_TYPE_STRING, "", NO_RANGE, "User-Agent of requests. Unset: feedwheel/VERSION (+contact_url).",
 		AT(user_agent), FETCH},
 	{"contact_url", FW_TYPE_STRING, "", NO_RANGE,
-		"A page about your crawler, named in the User-Agent, so that site owners can reach "
-		"you.",
+		"A page about your crawler, named in the User-Agent, so that site owners can reach you.",
 		AT(contact_url), FETCH},
 	{"http2", FW_TYPE_BOOL, "yes", NO_RANGE, "Use HTTP/2 where the server offers it.", AT(http2), FETCH},
 	{"async_commit", FW_TYPE_BOOL, "no", NO_RANGE,
-		"Commit without waiting for the disk: faster, but a power failure may lose the "
-		"last commits.",
+		"Commit without waiting for the disk: faster, but a power failure may lose the last commits.",
 		AT(async_commit), WRITE},
 	{"page_cache_bytes", FW_TYPE_SIZE, "6MiB", 0, MIB(65536), NULL,
 		"The store's page cache in each process; 0: the driver's default.", AT(page_cache_bytes), STORE},
@@ -202,8 +193,7 @@ static const struct fw_setting SETTINGS[] = {
 		"Pushed events and dead letters older than this are deleted; 0: never.", AT(events_retention_ms),
 		SERVE},
 	{"listen", FW_TYPE_STRING, "", NO_RANGE,
-		"Address of the HTTP server: ADDRESS:PORT, such as 127.0.0.1:8080, or unix:PATH. "
-		"Unset: none.",
+		"Address of the HTTP server: ADDRESS:PORT, such as 127.0.0.1:8080, or unix:PATH. Unset: none.",
 		AT(listen), SERVE},
 	{"serve_threads", FW_TYPE_INT, "0", 0, 1024, NULL, "Threads of the HTTP server; 0: one for every processor.",
 		AT(serve_threads), SERVE},
@@ -215,15 +205,13 @@ static const struct fw_setting SETTINGS[] = {
 		"X-Forwarded-For gives the client's address.",
 		AT(trusted_proxies), SERVE},
 	{"tls_cert", FW_TYPE_STRING, "", NO_RANGE,
-		"File of the HTTP server's certificate and its chain (PEM); with tls_key the "
-		"server speaks HTTPS.",
+		"File of the HTTP server's certificate and its chain (PEM); with tls_key the server speaks HTTPS.",
 		AT(tls_cert), SERVE},
 	{"tls_key", FW_TYPE_STRING, "", NO_RANGE, "File of the certificate's private key (PEM, without a pass phrase).",
 		AT(tls_key), SERVE},
 	{"access_log", FW_TYPE_STRING, "", NO_RANGE,
-		"Access log, one line for each request: a file, or - for standard output. Unset: "
-		"none.",
-		AT(access_log), SERVE},
+		"Access log, one line for each request: a file, or - for standard output. Unset: none.", AT(access_log),
+		SERVE},
 	{"serve_connections_max", FW_TYPE_INT, "10000", 1, 1000000, NULL,
 		"Maximum open connections; near this limit idle ones are closed early.", AT(serve_connections_max),
 		SERVE},
@@ -236,8 +224,7 @@ static const struct fw_setting SETTINGS[] = {
 	{"serve_body_timeout_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL, "Timeout for a request's body.",
 		AT(serve_body_timeout_ms), SERVE},
 	{"serve_body_rate_min", FW_TYPE_INT, "500", 0, MIB(1024), NULL,
-		"Minimum upload rate of a request body after its first 5 s, in bytes per second; "
-		"0: no minimum.",
+		"Minimum upload rate of a request body after its first 5 s, in bytes per second; 0: no minimum.",
 		AT(serve_body_rate_min), SERVE},
 	{"serve_send_timeout_ms", FW_TYPE_DURATION, "60s", 10, FW_HOUR_MS, NULL,
 		"Timeout for a client to read the response, or each chunk of a stream.", AT(serve_send_timeout_ms),
@@ -276,8 +263,7 @@ static const struct fw_setting SETTINGS[] = {
 		AT(serve_host_names), SERVE},
 	{"websub_url", FW_TYPE_STRING, "", NO_RANGE,
 		"Public URL of this server, where hubs deliver, such as https://example.org/; "
-		"feeds that have a hub are then subscribed there, and polled rarely. Unset: no "
-		"subscriptions.",
+		"feeds that have a hub are then subscribed there, and polled rarely. Unset: no subscriptions.",
 		AT(websub_url), "run serve websub"},
 	{"websub_lease_ms", FW_TYPE_DURATION, "10d", FW_SECOND_MS, DAYS(90), NULL,
 		"Lease requested from hubs; it is renewed before it ends.", AT(websub_lease_ms), SERVE},
@@ -294,8 +280,7 @@ static const struct fw_setting SETTINGS[] = {
 		"such a hub only triggers a poll of the feed.",
 		AT(websub_plain_secret), SERVE},
 	{"ring_bytes", FW_TYPE_SIZE, "32MiB", 65536, MIB(1 << 20), NULL,
-		"Memory for pushes that wait for the store, allocated at the start; when it is "
-		"full, pushes get 503.",
+		"Memory for pushes that wait for the store, allocated at the start; when it is full, pushes get 503.",
 		AT(ring_bytes), SERVE},
 	{"flush_ms", FW_TYPE_DURATION, "5s", 1, FW_HOUR_MS, NULL, "Maximum time until an accepted push is stored.",
 		AT(flush_ms), SERVE},
@@ -315,8 +300,7 @@ static const struct fw_setting SETTINGS[] = {
 		"before the response.",
 		AT(wal_sync_ms), SERVE},
 	{"machine_id", FW_TYPE_INT, "0", 0, 1023, NULL,
-		"Part of the ids of pushed rows: must differ between processes that push into one "
-		"store.",
+		"Part of the ids of pushed rows: must differ between processes that push into one store.",
 		AT(machine_id), SERVE},
 	{"sandbox", FW_TYPE_STRING, "auto", 0, 0, "auto require off",
 		"What each process gives up before it reads a byte from outside: auto, all that "

@@ -71,7 +71,7 @@ static inline void meter_count(struct fw_meter_slot *s, enum fw_count what, uint
 
 void meter_time(struct fw_meter_slot *s, enum fw_timing what, int64_t us);
 /*
- * Counts a visit that was stored. asked_for: requested by a user, so its lateness does not count.
+ * Counts a visit that was stored. is_requested: by a user, so its lateness does not count.
  */
 void meter_visit(struct fw_meter_slot *s, const struct fw_visit *v, bool is_requested);
 

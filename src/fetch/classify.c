@@ -120,8 +120,7 @@ void fw_classify_refused(struct fw_fetch_priv *v, const char *why, int port)
 	else if (!fw_guard_port_ok(port))
 		fw_visit_set_outcome(v->f, FW_VISIT_BLOCKED,
 			"fetch refused: %s address, port %d (to permit it, add the address with this port to "
-			"allow_networks:"
-			" ADDRESS:%d)",
+			"allow_networks: ADDRESS:%d)",
 			why, port, port);
 	else
 		fw_visit_set_outcome(

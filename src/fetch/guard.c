@@ -81,27 +81,8 @@ static const unsigned char METADATA[][16] = {
 };
 
 /* Ports above 1023 with protocols that a forged HTTP request could attack. */
-static const uint16_t BAD_PORT[] = {
-	1719,
-	1720,
-	1723,
-	2049,
-	3659,
-	4045,
-	4190,
-	5060,
-	5061,
-	6000,
-	6566,
-	6665,
-	6666,
-	6667,
-	6668,
-	6669,
-	6679,
-	6697,
-	10080,
-};
+static const uint16_t BAD_PORT[] = {1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
+	6668, 6669, 6679, 6697, 10080};
 
 bool fw_guard_port_ok(int port)
 {
@@ -159,8 +140,7 @@ static int guard_list_parse(struct fw_guard_list *l, const char *name, const cha
 		if (!guard_item_parse(item, &l->net[l->n]))
 			return fw_err_set(err, FW_EINVAL,
 				"%s: '%.*s' is not a network: write 10.0.0.0/8, fd00::/8, 10.1.2.3:8080 or "
-				"[fd00::1]:8080 "
-				"(not everything, and no names)",
+				"[fd00::1]:8080 (not everything, and no names)",
 				name, FW_STR_ARG(item));
 		l->n++;
 	}

@@ -525,8 +525,7 @@ static enum MHD_Result auth_refuse_tokenless(struct request *r, const char *scop
 			FW_STR_ARG(host), scope);
 	case TOKENLESS_CLOSED:
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
-			"token required: %s (to make a token: feedwheel token add NAME"
-			" --scope %s)",
+			"token required: %s (to make a token: feedwheel token add NAME --scope %s)",
 			fw_tokenless_why(r->thread->h->auth->closed), scope);
 	case TOKENLESS_MAY:
 		why = "the tokens have changed";
@@ -542,9 +541,7 @@ static enum MHD_Result auth_refuse_tokenless(struct request *r, const char *scop
 		break;
 	}
 	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
-		"token required: %s (to make a token: feedwheel token add NAME"
-		" --scope %s)",
-		why, scope);
+		"token required: %s (to make a token: feedwheel token add NAME --scope %s)", why, scope);
 }
 
 static enum MHD_Result auth_refuse_body(struct request *r)
@@ -578,8 +575,7 @@ static enum MHD_Result auth_refuse_bound(struct request *r)
 			" (to list them: feedwheel token list)",
 			(long long)r->id);
 	return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
-		"push of events refused: the token is bound to feeds"
-		" (to list them: feedwheel token list)");
+		"push of events refused: the token is bound to feeds (to list them: feedwheel token list)");
 }
 
 enum MHD_Result http_auth_refuse(struct request *r)
@@ -609,9 +605,7 @@ enum MHD_Result http_auth_refuse(struct request *r)
 		return auth_refuse_body(r);
 	case AUTH_MISSING:
 		return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated",
-			"token required: scope %s, in the header"
-			" 'Authorization: Bearer fwt_...'",
-			scope);
+			"token required: scope %s, in the header 'Authorization: Bearer fwt_...'", scope);
 	case AUTH_WRONG:
 		return http_problem(r, MHD_HTTP_UNAUTHORIZED, "unauthenticated", "the token is unknown or expired");
 	case AUTH_SCOPE:

@@ -202,8 +202,7 @@ enum MHD_Result http_body_ready(struct request *r)
 	fw_buf_finish(&plain);
 	if (rc == FW_EFORMAT)
 		return http_problem(r, MHD_HTTP_BAD_REQUEST, r->twirp ? "malformed" : "malformed_encoding",
-			"the request body does "
-			"not match its Content-Encoding, or is truncated");
+			"the request body does not match its Content-Encoding, or is truncated");
 	r->refused = rc == FW_ELIMIT && left >= r->body_max ? REFUSED_LARGE : REFUSED_MEMORY;
 	return http_body_refused(r);
 }

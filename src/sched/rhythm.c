@@ -472,36 +472,9 @@ static double weighted_hours(const struct fw_rhythm_model *m, int64_t minute)
 /* ---- silences -------------------------------------------------------------------------------- */
 
 /* Where each class of silence ends, in hours: 2^(i/2) / 4; the last has no end. */
-static const double GAP_END[FW_RHYTHM_GAPS] = {
-	0.25,
-	0.353553,
-	0.5,
-	0.707107,
-	1,
-	1.414214,
-	2,
-	2.828427,
-	4,
-	5.656854,
-	8,
-	11.313708,
-	16,
-	22.627417,
-	32,
-	45.254834,
-	64,
-	90.509668,
-	128,
-	181.019336,
-	256,
-	362.038672,
-	512,
-	724.077344,
-	1024,
-	1448.154688,
-	2048,
-	INFINITY,
-};
+static const double GAP_END[FW_RHYTHM_GAPS] = {0.25, 0.353553, 0.5, 0.707107, 1, 1.414214, 2, 2.828427, 4, 5.656854, 8,
+	11.313708, 16, 22.627417, 32, 45.254834, 64, 90.509668, 128, 181.019336, 256, 362.038672, 512, 724.077344, 1024,
+	1448.154688, 2048, INFINITY};
 
 static void gap_add(struct fw_rhythm_model *m, double gap, double weight)
 {

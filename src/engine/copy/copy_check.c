@@ -128,8 +128,7 @@ int copy_check_target(struct copy *c)
 			if (p && p->created_ms != b.at[i].created_ms)
 				return fw_err_set(c->err, FW_EINVAL,
 					"feed %lld differs between source and target: the target is not a copy of the "
-					"source,"
-					" copy into an empty store",
+					"source, copy into an empty store",
 					(long long)p->id);
 			met = met || p;
 		}

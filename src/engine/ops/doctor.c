@@ -27,8 +27,8 @@
 #include "base/banned.h"
 
 /*
- * As in slots_allowed() of worker.c: two files per transfer, and some for the store, the loop and
- * name lookups.
+ * As in worker_slots_allowed() of worker.c: two files per transfer, and some for the store, the
+ * loop and name lookups.
  */
 #define OTHER_FILES 64
 /* Memory per transfer with small bodies: buffers, TLS state, parsed documents. */
@@ -212,8 +212,7 @@ static int doctor_server(struct doctor_run *d, struct fw_store *st, struct fw_er
 	fw_token_scopes_show(k.wanted & ~k.good, scopes);
 	if (k.broken_n)
 		doctor_report(d, "tokens", FW_DOCTOR_NOTE, "'feedwheel token list' names them: remove them",
-			"%lld tokens are unreadable: clients"
-			" without another token are locked out",
+			"%lld tokens are unreadable: clients without another token are locked out",
 			(long long)k.broken_n);
 	else if (*scopes)
 		doctor_report(d, "tokens", FW_DOCTOR_NOTE,

@@ -273,8 +273,7 @@ static int leader_compare_base(struct fw_hubs *h, struct fw_err *err)
 	if (!rc && base.len && !fw_str_eq(base, fw_buf_str(&h->base))) {
 		if (!h->base_logged)
 			fw_warn("hubs: websub_url differs from that of the server that sends requests to hubs (%.*s "
-				"there, %s here):"
-				" set the same on all servers of this store",
+				"there, %s here): set the same on all servers of this store",
 				FW_STR_ARG(base), fw_buf_str(&h->base).p);
 		h->base_logged = true;
 	}

@@ -107,7 +107,7 @@ bool sub_check_timeout(struct sub *s, const struct sub_desired *w, int64_t now_m
 bool sub_due(struct sub *s, const struct sub_desired *w, int64_t now_ms, uint64_t rnd, bool *fresh);
 /*
  * The rate limiter for requests (token bucket): SUB_REQUEST_BURST requests, then one per gap_ms.
- * *brake_ms is stored for each feed, apart from its subscription, which may come and go; 0: no
+ * *rate_ms is stored for each feed, apart from its subscription, which may come and go; 0: no
  * request yet. Call it after sub_due(). False: not now; s is due again when a request is allowed.
  */
 bool sub_rate_take(struct sub *s, int64_t *rate_ms, int64_t gap_ms, int64_t now_ms);

@@ -33,8 +33,7 @@ static const struct encoding ENCODINGS[] = {
 	{"utf-8", UTF8, "utf-8 utf8 unicode-1-1-utf-8 unicode11utf8 unicode20utf8 x-unicode20utf8"},
 	{"windows-1252", SINGLE_BYTE,
 		"windows-1252 cp1252 x-cp1252 iso-8859-1 iso8859-1 iso88591 iso_8859-1 iso_8859-1:1987 iso-ir-100 "
-		"latin1 latin-1 l1 "
-		"cp819 ibm819 csisolatin1 us-ascii ascii ansi_x3.4-1968 iso646-us "
+		"latin1 latin-1 l1 cp819 ibm819 csisolatin1 us-ascii ascii ansi_x3.4-1968 iso646-us "
 		"x-user-defined"}, /* as for a page's <meta>: a private use area helps no reader */
 	{"ibm866", SINGLE_BYTE, "ibm866 866 cp866 csibm866"},
 	{"iso-8859-2", SINGLE_BYTE,
@@ -47,16 +46,13 @@ static const struct encoding ENCODINGS[] = {
 		"iso-8859-5 iso8859-5 iso88595 iso_8859-5 iso_8859-5:1988 iso-ir-144 cyrillic csisolatincyrillic"},
 	{"iso-8859-6", SINGLE_BYTE,
 		"iso-8859-6 iso8859-6 iso88596 iso_8859-6 iso_8859-6:1987 iso-ir-127 arabic asmo-708 ecma-114 "
-		"csisolatinarabic "
-		"csiso88596e csiso88596i iso-8859-6-e iso-8859-6-i"},
+		"csisolatinarabic csiso88596e csiso88596i iso-8859-6-e iso-8859-6-i"},
 	{"iso-8859-7", SINGLE_BYTE,
 		"iso-8859-7 iso8859-7 iso88597 iso_8859-7 iso_8859-7:1987 iso-ir-126 greek greek8 ecma-118 elot_928 "
-		"csisolatingreek "
-		"sun_eu_greek"},
+		"csisolatingreek sun_eu_greek"},
 	{"iso-8859-8", SINGLE_BYTE,
 		"iso-8859-8 iso8859-8 iso88598 iso_8859-8 iso_8859-8:1988 iso-ir-138 hebrew visual csiso88598e "
-		"csisolatinhebrew "
-		"iso-8859-8-e iso-8859-8-i csiso88598i logical"},
+		"csisolatinhebrew iso-8859-8-e iso-8859-8-i csiso88598i logical"},
 	{"iso-8859-10", SINGLE_BYTE, "iso-8859-10 iso8859-10 iso885910 iso-ir-157 latin6 l6 csisolatin6"},
 	{"iso-8859-13", SINGLE_BYTE, "iso-8859-13 iso8859-13 iso885913"},
 	{"iso-8859-14", SINGLE_BYTE, "iso-8859-14 iso8859-14 iso885914"},

@@ -34,8 +34,7 @@ static const char *const MONTH_WORDS[12] = {
 	"urtarrila "
 	"январь января януари сичень сичня јануар студзень студзеня ιανουαριος ιανουαριου يناير ינואר جنوری มกราคม",
 	"february februar februari fevrier febrero februarie febbraio febrer fevereiro feber luty lutego unor unora "
-	"subat "
-	"helmikuu helmikuuta vasario vasaris veljaca veljace veebruar februaris otsaila "
+	"subat helmikuu helmikuuta vasario vasaris veljaca veljace veebruar februaris otsaila "
 	"февраль февраля февруари лютии лютого фебруар люты φεβρουαριος φεβρουαριου فبراير פברואר กุมภาพันธ์",
 	"march marz maerz mars marzo maart mrt mrz martie marco marc marcius marzec marca brezen brezna mart maret "
 	"maaliskuu maaliskuuta kovo kovas ozujak ozujka marts martxoa "
@@ -45,31 +44,25 @@ static const char *const MONTH_WORDS[12] = {
 	"travanj travnja aprill apirila апрель апреля април квитень квитня красавик απριλιος απριλιου ابريل אפריל "
 	"เมษายน",
 	"may mai mayo maggio mei maj maja maio maig majus kveten kvetna mayis toukokuu toukokuuta geguzes geguze "
-	"svibanj svibnja "
-	"maijs maiatza маи мая травень травня мај μαιος μαιου مايو מאי พฤษภาคม",
+	"svibanj svibnja maijs maiatza маи мая травень травня мај μαιος μαιου مايو מאי พฤษภาคม",
 	"june juni juin junio giugno junho iunie juny junius czerwiec czerwca cerven cervna cvn haziran kesakuu "
-	"kesakuuta "
-	"birzelio birzelis lipanj lipnja juuni junijs ekaina "
+	"kesakuuta birzelio birzelis lipanj lipnja juuni junijs ekaina "
 	"июнь июня юни червень червня јун чэрвень ιουνιος ιουνιου ιον يونيو יוני มิถุนายน",
 	"july juli juillet julio luglio julho iulie juliol julius lip lipiec lipca cervenec cervence cvc temmuz "
-	"heinakuu "
-	"heinakuuta liepos liepa srpanj srpnja juuli julijs uztaila "
+	"heinakuu heinakuuta liepos liepa srpanj srpnja juuli julijs uztaila "
 	"июль июля юли липень липня јул ιουλιος ιουλιου ιολ يوليو יולי กรกฎาคม",
 	"august aout agosto augustus agost augusztus sierpien sierpnia srp srpen srpna agustos agustus agt elokuu "
-	"elokuuta "
-	"rugpjucio rugpjutis rgp kolovoz kolovoza augusts abuztua "
+	"elokuuta rugpjucio rugpjutis rgp kolovoz kolovoza augusts abuztua "
 	"август августа серпень серпня жнивень αυγουστος αυγουστου اغسطس אוגוסט สิงหาคม",
 	"september sept septembre septiembre setiembre settembre setembro septembrie setembre szeptember wrzesien "
-	"wrzesnia zari "
-	"eylul syyskuu syyskuuta rugsejo rugsejis rgs rujan rujna septembris iraila "
+	"wrzesnia zari eylul syyskuu syyskuuta rugsejo rugsejis rgs rujan rujna septembris iraila "
 	"сентябрь сентября септември вересень вересня септембар верасень σεπτεμβριος σεπτεμβριου σετ سبتمبر ספטמבר "
 	"กันยายน",
 	"october oktober octobre octubre ottobre outubro octombrie paz pazdziernik pazdziernika rijen rijna ekim "
 	"lokakuu lokakuuta spalio spalis oktoober oktobris urria "
 	"октябрь октября октомври жовтень жовтня октобар кастрычник οκτωβριος οκτωβριου اكتوبر אוקטובר ตุลาคม",
 	"november novembre noviembre novembro noiembrie listopad listopada listopadu kasim marraskuu marraskuuta "
-	"lapkricio "
-	"lapkritis studeni studenoga novembris azaroa "
+	"lapkricio lapkritis studeni studenoga novembris azaroa "
 	"ноябрь ноября ноември листопад листопада новембар листапад νοεμβριος νοεμβριου نوفمبر נובמבר พฤศจิกายน",
 	"december dezember decembre diciembre dicembre dezembro decembrie desember desembre desembris grudzien grudnia "
 	"prosinec "
@@ -180,8 +173,7 @@ static const struct {
 uint32_t fw_date_fold(uint32_t c)
 {
 	/* U+00C0..U+017F; '*' keeps the character */
-	static const char latin[] = "aaaaaaaceeeeiiiidnooooo*ouuuuyts"
-				    "aaaaaaaceeeeiiiidnooooo*ouuuuyty"
+	static const char latin[] = "aaaaaaaceeeeiiiidnooooo*ouuuuytsaaaaaaaceeeeiiiidnooooo*ouuuuyty"
 				    "aaaaaaccccccccddddeeeeeeeeeegggggggghhhhiiiiiiiiiiiijjkkk"
 				    "llllllllllnnnnnnnnnoooooooorrrrrrssssssssttttttuuuuuuuuuuuuwwyyyzzzzzzs";
 	static const struct {

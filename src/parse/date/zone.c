@@ -45,8 +45,7 @@ static const struct {
 		"berlin paris madrid rome vienna amsterdam brussels copenhagen oslo stockholm zurich prague "
 		"warsaw budapest "
 		"belgrade zagreb ljubljana sarajevo skopje bratislava luxembourg monaco malta andorra vaduz tirane "
-		"gibraltar "
-		"podgorica central_european middle_european w_europe central_europe romance"},
+		"gibraltar podgorica central_european middle_european w_europe central_europe romance"},
 	{60, ZONE_FIXED, "lagos algiers tunis casablanca kinshasa luanda w_central_africa"},
 	{120, ZONE_EUROPE,
 		"athens helsinki sofia bucharest tallinn riga vilnius kiev kyiv nicosia chisinau beirut "

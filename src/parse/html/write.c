@@ -90,45 +90,13 @@ bool fw_html_fits(const struct fw_html_writer *w, enum fw_el el)
 
 enum { PLAIN, AMP, LT, GT, QUOTE, CR, GONE };
 
+/* clang-format off */
 static const unsigned char CLASS[256] = {
-	[0x00] = GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	PLAIN,
-	PLAIN,
-	GONE,
-	PLAIN,
-	CR,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	GONE,
-	['"'] = QUOTE,
-	['&'] = AMP,
-	['<'] = LT,
-	['>'] = GT,
-	[0x7f] = GONE,
+	[0x00] = GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, PLAIN, PLAIN, GONE, PLAIN, CR, GONE, GONE,
+	GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE, GONE,
+	['"'] = QUOTE, ['&'] = AMP, ['<'] = LT, ['>'] = GT, [0x7f] = GONE,
 };
+/* clang-format on */
 
 void fw_html_escape(struct fw_buf *out, struct fw_str s, bool attribute)
 {

@@ -78,8 +78,7 @@ int mysql_inspect(struct store *st, bool deep, fw_inspect_cb *cb, void *ctx, str
 	static const struct sql_check STEPS = {"search",
 		"search index: a word has step %lld, but the last step is %lld",
 		"SELECT x.step, x.last_step FROM (SELECT max(step) AS step, (SELECT value FROM meta WHERE name ="
-		" 'doc_id')"
-		" AS last_step FROM words) x WHERE x.step > x.last_step"};
+		" 'doc_id') AS last_step FROM words) x WHERE x.step > x.last_step"};
 
 	if (deep)
 		return sql_check(sql_of(st),

@@ -224,8 +224,7 @@ static int postgres_schema_find(struct sql *s, int64_t *version, struct fw_err *
 	int rc = sql_query(s,
 		"SELECT count(*) FILTER (WHERE relname = 'meta'), count(*) FILTER (WHERE relname IN"
 		" ('feeds', 'entries', 'schedule', 'hosts')) FROM pg_class WHERE relnamespace = (SELECT oid FROM"
-		" pg_namespace"
-		" WHERE nspname = ?1)",
+		" pg_namespace WHERE nspname = ?1)",
 		SQL_V(SQL_TEXT(fw_str(schema))), postgres_tables_row, there, err);
 
 	if (!rc && there[1] && !there[0])

@@ -46,8 +46,7 @@ static int due_read_shards(struct sql *s, const struct store_due_query *q, int f
 	if (q->host)
 		rc = sql_query(s,
 			"SELECT host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms FROM hosts WHERE shard >= ?1 "
-			"AND"
-			" shard <= ?2",
+			"AND shard <= ?2",
 			SQL_V(SQL_INT(first), SQL_INT(last)), due_host_row, &mine, err);
 	if (!rc && q->due)
 		rc = sql_query(s,

@@ -21,8 +21,7 @@ static const char *const TABLES[] = {
 	"CREATE TABLE workers (id {pk}, name {name} NOT NULL, lease_ms" N ", until_ms" N ", idle" N ") {table}",
 	"CREATE TABLE shards (shard {pk}, worker BIGINT, version" N ", quiet_since_ms" N ") {table}",
 	"INSERT INTO shards (shard, worker, version, quiet_since_ms) WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT "
-	"i + 1 FROM c WHERE i < 1023) "
-	"SELECT i, NULL, 0, 0 FROM c",
+	"i + 1 FROM c WHERE i < 1023) SELECT i, NULL, 0, 0 FROM c",
 	"CREATE TABLE schedule (position {pk}, due_at_ms" N ", host_id" N ", status" N0 ", last_kind" N0
 	", http_status" N0 ", fail_n" N0 ", crash_n" N0 ", last_visit_ms" N0 ", last_ok_ms" N0 ", last_new_ms" N0
 	", expect_us" N0 ", expect_dev_us" N0 ", expect_parts" N0 ", last_visit_id" N0 ", why {text}) {filled}",
@@ -69,8 +68,7 @@ static const char *const VIEWS[] = {
 	" {iso nullif(s.last_ok_ms, 0)} AS last_ok_at, {iso nullif(s.last_new_ms, 0)} AS last_new_at, s.fail_n, "
 	"f.error, f.interval_ms, {ms s.expect_us} AS expect_ms,"
 	" f.home_page_url, f.description, f.language, f.icon, f.hub, f.redirect_url, {iso f.created_ms} AS created_at, "
-	"{jsonb f.extra} AS extra"
-	" FROM feeds f JOIN schedule s ON s.position = f.position",
+	"{jsonb f.extra} AS extra FROM feeds f JOIN schedule s ON s.position = f.position",
 	"CREATE VIEW v_entries AS SELECT e.id, e.feed_id, coalesce(nullif(f.user_title, ''), f.title) AS feed_title, "
 	"f.url AS feed_url, f.folder, e.title, e.url, e.author,"
 	" {tags e.extra} AS tags, {iso e.date_ms} AS date, {iso e.published_ms} AS published_at, {iso e.updated_ms} AS "
@@ -78,8 +76,7 @@ static const char *const VIEWS[] = {
 	" {iso e.changed_ms} AS changed_at, e.revision, e.guid, e.summary, e.content, {jsonb e.extra} AS extra"
 	" FROM entries e JOIN feeds f ON f.id = e.feed_id",
 	"CREATE VIEW v_visits AS SELECT v.id, v.feed_id, v.previous_id, coalesce(nullif(f.user_title, ''), f.title) AS "
-	"feed_title, "
-	"f.url AS feed_url, f.folder, {iso v.at_ms} AS at, {kind v.kind} AS "
+	"feed_title, f.url AS feed_url, f.folder, {iso v.at_ms} AS at, {kind v.kind} AS "
 	"kind, nullif(v.http_status, 0) AS http_status, v.error,"
 	" {ms v.total_us} AS total_ms, {ms v.dns_us} AS dns_ms, {ms v.connect_us} AS connect_ms, {ms v.tls_us} "
 	"AS tls_ms, {ms v.first_byte_us} AS first_byte_ms,"

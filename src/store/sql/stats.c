@@ -69,8 +69,7 @@ static const struct retention_rule RETENTION_EVENTS = RETENTION_RULE("incoming",
 static const struct retention_rule RETENTION_DEAD_LETTERS = RETENTION_RULE("dead_letters", "at_ms", FW_EVENT_STEP);
 /* By expiry time, not id; rows of the same millisecond are removed together. */
 static const struct retention_rule RETENTION_RECORDS = {
-	"SELECT max(x.t) FROM (SELECT until_ms AS t FROM records WHERE until_ms < ?1"
-	" ORDER BY until_ms LIMIT ?2) x",
+	"SELECT max(x.t) FROM (SELECT until_ms AS t FROM records WHERE until_ms < ?1 ORDER BY until_ms LIMIT ?2) x",
 	"DELETE FROM records WHERE until_ms <= ?2 AND until_ms < ?1", FW_RECORD_STEP};
 
 /* Adds to *n. Mostly nothing is old: then no transaction starts and no other waits. */

@@ -758,31 +758,12 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const T[] = {
-		name_is_looked_up_once,
-		many_share_one_lookup,
-		names_that_fail,
-		servers_that_fail,
-		international_names,
-		search_lists_are_for_bare_names,
-		hosts_file_comes_first,
-		servers_change,
-		guarded_names,
-		localhost_is_here,
-		rebinding,
-		answers_are_pinned,
-		few_at_an_address,
-		first_come_first_served,
-		redirects_give_places_back,
-		leaving_the_line,
-		a_line_too_long,
-		clocks_begin_with_the_turn,
-		failures_give_places_back,
-		a_proxy_has_no_limit,
-		last_done_destroys,
-		lookups_have_an_age,
-		cache_is_bounded,
-	};
+	const TTest *const T[] = {name_is_looked_up_once, many_share_one_lookup, names_that_fail, servers_that_fail,
+		international_names, search_lists_are_for_bare_names, hosts_file_comes_first, servers_change,
+		guarded_names, localhost_is_here, rebinding, answers_are_pinned, few_at_an_address,
+		first_come_first_served, redirects_give_places_back, leaving_the_line, a_line_too_long,
+		clocks_begin_with_the_turn, failures_give_places_back, a_proxy_has_no_limit, last_done_destroys,
+		lookups_have_an_age, cache_is_bounded};
 	Suite *s = suite_create("fetch names");
 	TCase *t = tcase_create("names");
 
