@@ -954,8 +954,8 @@ START_TEST(faults_found)
 		"UPDATE shards SET worker = 99 WHERE shard = 3",
 		"DELETE FROM shards WHERE shard = 3",
 		"UPDATE meta SET value = 0 WHERE name = 'entry_id'",
-		"INSERT INTO hosts (shard, host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms) VALUES (3, 4, 0, "
-		"0, 0)",
+		("INSERT INTO hosts (shard, host_id, next_ok_ms, cooldown_until_ms, learned_delay_ms) "
+		 "VALUES (3, 4, 0, 0, 0)"),
 	};
 	struct store *st;
 	struct fw_entry_row e = entry(1, 1, "t", "c");
