@@ -24,8 +24,7 @@ from harness import (
 
 COMMANDS = (
     "add import export remove set pause resume list show why timeline entries read events fetch parse push run plan "
-    "serve token websub fetch-now copy stop status doctor "
-    "version help").split()
+    "serve token websub fetch-now copy stop status doctor version help").split()
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><link>https://example.org/</link>
 <description>d</description><item><title>Hello \x7f world</title><link>https://example.org/1</link><guid>g1</guid>
 <description>&lt;p onclick="evil()"&gt;a &lt;b&gt;bold&lt;/b&gt; word&lt;/p&gt;</description>
@@ -43,8 +42,8 @@ def plain(*arguments, stdin=None, code=0, env=None, base="/nonexistent"):
     return r
 
 
-def words(r, *parts):
-    """One line on stderr that says all of it."""
+def stderr_line(r, *parts):
+    """stderr is one line with all of these parts; stdout is empty."""
     equal(r.stderr.count("\n"), 1, "lines on stderr: " + r.stderr)
     for p in parts:
         holds(p in r.stderr, "%r is not in %r" % (p, r.stderr))
@@ -52,7 +51,7 @@ def words(r, *parts):
 
 
 def on_terminal(command, env, columns=80, interrupt_at=None):
-    """Run on a pseudo terminal; what it showed and its exit code. Once interrupt_at is seen, ^C is typed."""
+    """Run on a pseudo terminal; its output and exit code. When interrupt_at appears, ^C is typed."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     p = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=env, close_fds=True,
@@ -63,7 +62,7 @@ def on_terminal(command, env, columns=80, interrupt_at=None):
         ready, _, _ = select.select([master], [], [], 60)
         if not ready:
             p.kill()
-            raise AssertionError("silent for a minute")
+            raise AssertionError("no output for a minute")
         try:
             piece = os.read(master, 65536)
         except OSError:
@@ -80,8 +79,8 @@ def on_terminal(command, env, columns=80, interrupt_at=None):
 
 # ---- help -------------------------------------------------------------------------------------------------
 
-@case("help: every command is listed, has its own help with usage and examples, by three roads")
-def helps(_):
+@case("help lists every command; each has its own help with usage and examples, by help NAME and --help")
+def help_texts(_):
     general = plain("help").stdout
     equal(plain("--help").stdout, general)
     equal(plain("-h").stdout, general)
@@ -95,7 +94,7 @@ def helps(_):
     equal(r.stdout, general)
 
 
-@case("help: the examples use options that exist")
+@case("the examples in the help use options that exist")
 def examples(_):
     for name in COMMANDS:
         known = {l.split("\t")[0] for l in plain("help", "--complete", name).stdout.splitlines()}
@@ -104,11 +103,11 @@ def examples(_):
                 holds(option in known, "%s: %s" % (name, option))
 
 
-@case("help: settings, unknown topics, versions")
+@case("help settings lists them; an unknown topic is an error with a suggestion; version prints versions")
 def topics(_):
     text = plain("help", "settings").stdout
     holds("\nworkers = 0\n    Worker processes" in text, "workers")
-    words(plain("help", "lits", code=2), "unknown command 'lits': did you mean 'list'?")
+    stderr_line(plain("help", "lits", code=2), "unknown command 'lits': did you mean 'list'?")
     v = plain("version").stdout
     holds(v.startswith("feedwheel "), v)
     holds("sqlite" in v and "curl" in v.lower(), v)
@@ -116,7 +115,7 @@ def topics(_):
     equal(plain("-V").stdout, v)
 
 
-@case("manual: every command, option and setting stands in it, with its default")
+@case("feedwheel(1) and feedwheel.conf(5) describe every command, option and setting, with its default")
 def manual(_):
     def text(name):
         with open(os.path.join(ROOT, "man", name), encoding="ascii") as f:
@@ -142,13 +141,13 @@ def manual(_):
                 if option in ("--json", "--jsonl"):
                     continue # see manual_json()
                 if option[2:].replace("-", "_") not in settings:
-                    holds("Fl -" + option[2:] in one or ", -%s\n" % option[2:]
-                          in one, "%s %s is not in feedwheel.1" % (word, option))
+                    holds("Fl -" + option[2:] in one or ", -%s\n" % option[2:] in one,
+                          "%s %s is not in feedwheel.1" % (word, option))
                     if option[2:] not in ("store", "config", "color", "quiet", "verbose", "help", "version"):
                         holds("Fl -" + option[2:] in m.group(1), "%s is not under %s" % (option, word))
 
 
-@case("manual: what each command prints as JSON stands in the table of it, with names that the source knows")
+@case("feedwheel(1) lists the JSON members of each command, with names that are in the source")
 def manual_json(_):
     with open(os.path.join(ROOT, "man", "feedwheel.1"), encoding="ascii") as f:
         table = f.read().split("\n.Sh JSON\n")[1].split("\n.Sh ")[0]
@@ -165,7 +164,7 @@ def manual_json(_):
             holds('"%s"' % word in source or word in COMMANDS, "%s: %s is in no document" % (name, word))
 
 
-@case("manual: mandoc finds nothing")
+@case("mandoc reports no problem in the manual pages")
 def manual_lint(_):
     if not shutil.which("mandoc"):
         raise Skip("mandoc is not installed")
@@ -181,8 +180,7 @@ def manual_lint(_):
 BASH = os.path.join(ROOT, "completions", "feedwheel.bash")
 
 
-@case("completions: bash completes commands, options, settings, values, feeds and folders; the scripts have no syntax "
-      "errors")
+@case("bash completes commands, options, settings, values, feeds and folders; no script has a syntax error")
 def completions(base):
     w = Feedwheel(base)
     w.run("add", "-q", "--folder", "World News", "https://a.example/feed?x=1", "http://b.example/x")
@@ -191,7 +189,7 @@ def completions(base):
     env = dict(w.environment, FEEDWHEEL_STORE=w.store)
 
     def complete(*line, env=env):
-        """COMPREPLY for these words, split as readline splits them at : and = (but not in quotes)."""
+        """COMPREPLY for these words; readline splits words at : and =, but not in quotes."""
         split = [p for x in line for p in (re.split("([:=]+)", x) if x[:1] not in "\"'" else [x]) if p or not x]
         r = subprocess.run(["bash", "-c", "source \"$0\"; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); _feedwheel; "
                             "printf '%s\\n' \"${COMPREPLY[@]}\"", BASH, FEEDWHEEL, *split], capture_output=True,
@@ -218,10 +216,7 @@ def completions(base):
     for scope in complete("token", "add", "--scope", ""):
         w.run("token", "add", scope, "--scope", scope)
     for option, command in (
-        ("order", ("plan",)),
-        ("host-key", ("run",)),
-        ("log-level", ("list",)),
-        ("sandbox", ("serve",))):
+        ("order", ("plan",)), ("host-key", ("run",)), ("log-level", ("list",)), ("sandbox", ("serve",))):
         values = complete(*command, "--" + option, "")
         holds(len(values) > 2, option)
         for v in values:
@@ -234,10 +229,10 @@ def completions(base):
     equal(complete("show", ""), ["a.example/feed\\?x=1", "http://b.example/x", "c.example/12", "d.example/feed"])
     equal(complete("show", "c"), ["c.example/12"])
     equal(complete("show", "3"), ["3"], "its number")
-    equal(complete("show", "http://b"), ["//b.example/x"], "what readline replaces begins behind the colon")
+    equal(complete("show", "http://b"), ["//b.example/x"], "readline replaces what follows the colon")
     equal(complete("show", "https://a.example/feed?x="), ["1"])
     equal(complete("show", "https:"), ["//a.example/feed\\?x=1", "//c.example/12", "//d.example/feed"])
-    equal(complete("remove", "c"), [], "remove takes no part")
+    equal(complete("remove", "c"), [], "remove takes no part of a URL")
     equal(complete("remove", "https://c"), ["//c.example/12"])
     equal(complete("pause", "1", "d"), ["d.example/feed"], "several")
     equal(complete("show", "1", "d"), [], "one only")
@@ -248,7 +243,7 @@ def completions(base):
     equal(complete("export", "--folder", "World\\ N"), ["World\\ News"])
     equal(complete("set", "1", "--folder", '"World N'), ["World News"], "in quotes")
     equal(complete("list", "--folder=T"), ["Tech"])
-    # another store, none, one that is away, a broken configuration
+    # another store, no store, an unreachable store, a broken configuration
     equal(complete("--store", w.store, "show", "c", env=w.environment), ["c.example/12"])
     equal(complete("--config=" + w.conf, "--store=" + w.store, "show", "c", env=w.environment), ["c.example/12"])
     for store in ("sqlite:/nonexistent/x.db", "nonsense", "redis://127.0.0.1:1"):
@@ -268,7 +263,7 @@ def completions(base):
             subprocess.run([shell, "-n", os.path.join(ROOT, "completions", name)], check=True)
 
 
-@case("completions: at a prompt the tab key writes the address of a feed out, colons and spaces included")
+@case("at a prompt the tab key completes a feed's URL, with its colons and spaces")
 def tab_key(base):
     w = Feedwheel(base)
     w.run("add", "-q", "--folder", "World News", "http://b.example/x?y=1&z", "http://c.example/")
@@ -290,7 +285,7 @@ def tab_key(base):
         def until(what):
             nonlocal shown
             while what.encode() not in shown:
-                holds(select.select([master], [], [], 60)[0], "silent for a minute: %r" % shown)
+                holds(select.select([master], [], [], 60)[0], "no output for a minute: %r" % shown)
                 shown += os.read(master, 4096)
             shown = shown[shown.index(what.encode()) + len(what):]
         try:
@@ -312,7 +307,7 @@ def tab_key(base):
 
 # ---- usage --------------------------------------------------------------------------------------------------
 
-@case("usage: each mistake is one line on stderr, names the remedy, exits 2")
+@case("a usage error is one line on stderr that names the remedy, with exit code 2")
 def usage(base):
     for arguments, parts in (
             (("lst",), ("unknown command 'lst'", "did you mean 'list'?")),
@@ -339,8 +334,9 @@ def usage(base):
             (("list", "extra"), ("unexpected argument 'extra'",)),
             (("--color", "sometimes", "list"), ("auto, always or never",)),
             (("add",), ("missing argument: URL...",)),
-            (("show",), ("missing argument: FEED", "; write a number as 12, because an unquoted # starts a comment in "
-                                                   "the shell",)),
+            (("show",),
+             ("missing argument: FEED",
+              "; write a number as 12, because an unquoted # starts a comment in the shell")),
             (("add", "ftp://example.org/"), ("'ftp' is not http or https",)),
             (("add", "http://exa mple.org/"), ("exa mple",)),
             (("add", "x"), ("write https://",)),
@@ -354,28 +350,30 @@ def usage(base):
             (("import", "/nonexistent/feeds.opml"), ("/nonexistent/feeds.opml: No such file",)),
             (("parse", "/nonexistent.xml"), ("No such file",)),
             (("parse", "/"), ("/: Is a directory",))):
-        words(plain(*arguments, code=2, env={"FEEDWHEEL_STORE": "sqlite:" + base + "/s.db"}), *parts)
-    holds(not os.path.exists(base + "/s.db"), "a wrong call made a store")
+        stderr_line(plain(*arguments, code=2, env={"FEEDWHEEL_STORE": "sqlite:" + base + "/s.db"}), *parts)
+    holds(not os.path.exists(base + "/s.db"), "a usage error created a store")
 
 
-@case("usage: a setting that a command does not use is refused, with the commands that use it; help and completions "
-      "show only the others")
+@case(
+    "a setting that a command does not use is an error that names the commands that use it; help and "
+    "completions list only the others")
 def unused_settings(base):
     db = {"FEEDWHEEL_STORE": "sqlite:" + base + "/s.db"}
     r = plain("add", "--user-agent", "Foo", "https://a.example/", code=2, env=db)
-    words(
+    stderr_line(
         r,
         "add: --user-agent has no effect here without --check: it is a setting of run, serve, fetch and add --check "
-        "(to set it there, "
-        "put 'user_agent = ...' into the configuration file)")
-    words(plain("--proxy", "http://me:s3cret@p.example/", "add",
-          "https://a.example/", code=2, env=db), "add: --proxy has no effect here")
-    words(plain("list", "--no-http2", code=2, env=db),
-          "list: --http2 has no effect here: it is a setting of run, serve, fetch and add --check (")
-    words(plain("run", "--order", "fifo", code=2, env=db),
-          "--order has no effect here without --once: it is a setting of run --once and plan (")
-    words(plain("version", "--log-json", code=2), "--log-json has no effect here: it is a setting of every command")
-    words(plain("list", "--oder", "x", code=2, env=db), "unknown option '--oder'") # order is no option of list
+        "(to set it there, put 'user_agent = ...' into the configuration file)")
+    stderr_line(
+        plain("--proxy", "http://me:s3cret@p.example/", "add", "https://a.example/", code=2, env=db),
+        "add: --proxy has no effect here")
+    stderr_line(plain("list", "--no-http2", code=2, env=db),
+                "list: --http2 has no effect here: it is a setting of run, serve, fetch and add --check (")
+    stderr_line(plain("run", "--order", "fifo", code=2, env=db),
+                "--order has no effect here without --once: it is a setting of run --once and plan (")
+    stderr_line(plain("version", "--log-json", code=2),
+                "--log-json has no effect here: it is a setting of every command")
+    stderr_line(plain("list", "--oder", "x", code=2, env=db), "unknown option '--oder'") # order is no option of list
     holds(not os.path.exists(base + "/s.db"), "nothing was stored")
     conf = os.path.join(base, "x.conf")
     with open(conf, "w", encoding="ascii") as f:
@@ -390,16 +388,14 @@ def unused_settings(base):
         used[name] = {s for s in settings if "--" + s.replace("_", "-") in words_of}
         text = re.sub(r"\s+", " ", plain("help", name).stdout)
         if name not in ("run", "doctor"):
+            listed = text.split("Settings as options")[-1].split("Examples ")[0]
             equal(
-                {s for s in settings
-                 if re.search(
-                     r" --%s[ ,]" % s.replace("_", "-"),
-                     text.split("Settings as options")[-1].split("Examples ")[0])} - {"store"},
+                {s for s in settings if re.search(r" --%s[ ,]" % s.replace("_", "-"), listed)} - {"store"},
                 used[name] - {"store"} if "Settings as options" in text else set(), name)
     equal(used["doctor"], set(settings))
     equal(used["run"], set(settings))
     equal(used["parse"], {"store", "max_body_bytes", "max_entries", "log_level", "log_json"})
-    # what a command's own code reads of the configuration it takes as an option
+    # a command takes as options the settings that its own code reads
     for name in COMMANDS:
         path = os.path.join(ROOT, "src", "cli", "cmd_%s.c" % name.replace("-", "_"))
         if os.path.exists(path):
@@ -407,24 +403,26 @@ def unused_settings(base):
                 equal({m for m in re.findall(r"config->(\w+)", f.read()) if m in settings} - used[name], set(), name)
 
 
-@case("usage: options before or behind the command, = or a word, -- ends them, settings alone and denied")
+@case("options stand before or after the command, with = or a space; -- ends them; --no-SETTING is no")
 def option_forms(base):
     w = Feedwheel(base)
     w.run("add", "--folder=a b", "https://a.example/")
     equal(w.json("list", "--folder", "a b")[0]["folder"], "a b")
     equal(len(json.loads(w.run("list", "--json", "--page-cache-bytes=8MiB", "--log-json", "yes").stdout)), 1)
-    words(w.run("show", "--", "--json", code=1), "--json: no such feed")
+    stderr_line(w.run("show", "--", "--json", code=1), "--json: no such feed")
     w.run("remove", "--async-commit", "1")
     w.run("add", "--no-async-commit", "https://a.example/")
     equal(w.json("plan", "--host-concurrency=3", "--no-log-json")["order"], "host-path")
-    words(w.run("plan", "--host-concurrency", "0", code=4),
-          "command line: host_concurrency = '0' is not allowed: 1 to 1000")
-    words(w.run("list", "--no-workers", code=2), "unknown option '--no-workers'")
+    stderr_line(w.run("plan", "--host-concurrency", "0", code=4),
+                "command line: host_concurrency = '0' is not allowed: 1 to 1000")
+    stderr_line(w.run("list", "--no-workers", code=2), "unknown option '--no-workers'")
 
 
 # ---- configuration and store ----------------------------------------------------------------------------------
 
-@case("configuration: --store, FEEDWHEEL_STORE, file, default, in this order; the default is for its owner only")
+@case(
+    "the store is that of --store, FEEDWHEEL_STORE, file, default, in this order; a new default store is its "
+    "owner's only")
 def precedence(base):
     conf = os.path.join(base, "feedwheel.conf")
     with open(conf, "w", encoding="ascii") as f:
@@ -439,60 +437,60 @@ def precedence(base):
     holds(os.path.exists(base + "/flag.db"), "the flag's store")
     env = {"XDG_DATA_HOME": base + "/data/deep"}
     r = plain("list", code=3, env=env)
-    words(r, base + "/data/deep/feedwheel/feedwheel.db", "feedwheel add")
-    holds(not os.path.exists(base + "/data"), "looking made a directory")
+    stderr_line(r, base + "/data/deep/feedwheel/feedwheel.db", "feedwheel add")
+    holds(not os.path.exists(base + "/data"), "list created a directory")
     plain("add", "https://a.example/", env=env)
     for d in ("/data", "/data/deep", "/data/deep/feedwheel"):
         equal(os.stat(base + d).st_mode & 0o777, 0o700, d)
-    words(plain("list", code=4, env={"HOME": ""}), "no store: set HOME")
-    words(
-        plain("add", "https://a.example/", code=3, env={"XDG_DATA_HOME": "/dev/null/x"}),
-        "/dev/null/x", "--store sqlite:PATH")
+    stderr_line(plain("list", code=4, env={"HOME": ""}), "no store: set HOME")
+    stderr_line(plain("add", "https://a.example/", code=3, env={"XDG_DATA_HOME": "/dev/null/x"}),
+                "/dev/null/x", "--store sqlite:PATH")
 
 
-@case("configuration: a broken file is exit 4 with its line, everywhere but in help, version and parse's usage")
+@case("a broken configuration file is exit code 4 and names its line; help and version ignore it")
 def broken_configuration(base):
     conf = os.path.join(base, "x.conf")
     with open(conf, "w", encoding="ascii") as f:
         f.write("# mine\nwrokers = 2\n")
-    words(plain("list", "--config", conf, code=4), conf + ":2: unknown setting 'wrokers': did you mean 'workers'?")
+    stderr_line(plain("list", "--config", conf, code=4),
+                conf + ":2: unknown setting 'wrokers': did you mean 'workers'?")
     plain("help", "--config", conf)
     plain("version", "--config", conf)
-    words(plain("list", "--config", base + "/none", code=4), base + "/none: No such file")
+    stderr_line(plain("list", "--config", base + "/none", code=4), base + "/none: No such file")
     r = plain("doctor", "--config", conf, code=4)
     holds("broken" in r.stdout and ":2:" in r.stdout, r.stdout)
     with open(conf, "w", encoding="ascii") as f:
         f.write("interval_min_ms = 2h\n")
-    words(plain("list", "--config", conf, code=4), "interval_min_ms (2 h) is larger than interval_ms (1 h)")
+    stderr_line(plain("list", "--config", conf, code=4), "interval_min_ms (2 h) is larger than interval_ms (1 h)")
 
 
-@case("store: what cannot be opened is one line, exit 3, or 4 when the URL is wrong, and nothing is made")
+@case("a store that cannot be opened is one line and exit code 3, a wrong URL is 4; no store is created")
 def bad_stores(base):
     def with_store(url, code):
         return plain("list", "--store", url, code=code)
-    words(with_store("nonsense", 4), "nonsense")
-    words(with_store("mongo://x/y", 4), "mongo:")
-    words(with_store("sqlite:%s/none.db" % base, 3), base + "/none.db")
-    holds(not os.path.exists(base + "/none.db"), "list made a store")
-    words(plain("add", "https://a.example/", "--store", "sqlite:%s/no/dir/x.db" % base, code=3), "/no/dir/x.db")
+    stderr_line(with_store("nonsense", 4), "nonsense")
+    stderr_line(with_store("mongo://x/y", 4), "mongo:")
+    stderr_line(with_store("sqlite:%s/none.db" % base, 3), base + "/none.db")
+    holds(not os.path.exists(base + "/none.db"), "list created a store")
+    stderr_line(plain("add", "https://a.example/", "--store", "sqlite:%s/no/dir/x.db" % base, code=3), "/no/dir/x.db")
     junk = os.path.join(base, "junk.db")
     with open(junk, "w", encoding="ascii") as f:
         f.write("this is no database, but it is long enough to be taken for one\n" * 100)
-    words(with_store("sqlite:" + junk, 4), junk, "not an SQLite database")
-    words(plain("run", "--once", "--store", "sqlite:%s/none.db" % base, code=3), base + "/none.db")
+    stderr_line(with_store("sqlite:" + junk, 4), junk, "not an SQLite database")
+    stderr_line(plain("run", "--once", "--store", "sqlite:%s/none.db" % base, code=3), base + "/none.db")
     newer = os.path.join(base, "newer.db")
     plain("add", "-q", "https://a.example/", "--store", "sqlite:" + newer)
     with contextlib.closing(sqlite3.connect(newer)) as db:
         db.execute("UPDATE meta SET value = 999 WHERE name = 'schema'")
         db.commit()
     for arguments in (("list",), ("add", "https://b.example/"), ("run", "--once")):
-        words(plain(*arguments, "--store", "sqlite:" + newer, code=3), newer, "999", "upgrade")
+        stderr_line(plain(*arguments, "--store", "sqlite:" + newer, code=3), newer, "999", "upgrade")
     r = plain("doctor", "--store", "sqlite:" + newer, code=1)
     holds(re.search(r"^broken +store .*999.*\n +-> upgrade", r.stdout, re.M), r.stdout)
-    words(with_store("", 4), "no store")
+    stderr_line(with_store("", 4), "no store")
 
 
-@case("store: an SQLite file may be named without a scheme; quotes in the configuration keep spaces and #")
+@case("an SQLite file needs no scheme; quotes in the configuration keep spaces and #")
 def file_names(base):
     conf, path = os.path.join(base, "x.conf"), os.path.join(base, "a path # of mine.db")
     with open(conf, "w", encoding="ascii") as f:
@@ -504,15 +502,15 @@ def file_names(base):
         equal(len(json.loads(plain("list", "--json", "--store", "sqlite:" + os.path.join(base, name)).stdout)), 1)
     plain("copy", os.path.join(base, "one.db"), os.path.join(base, "copy.db"))
     equal(len(json.loads(plain("list", "--json", env={"FEEDWHEEL_STORE": base + "/copy.db"}).stdout)), 1)
-    words(plain("list", "--store", "feeds", code=4), 'store "feeds": no scheme: write sqlite:feeds')
+    stderr_line(plain("list", "--store", "feeds", code=4), 'store "feeds": no scheme: write sqlite:feeds')
     with open(conf, "w", encoding="ascii") as f:
         f.write('workers = 1\nstore = "sqlite:%s\n' % path)
-    words(plain("list", "--config", conf, code=4), conf + ':2: store: the opening " of the value is not closed')
+    stderr_line(plain("list", "--config", conf, code=4), conf + ':2: store: the opening " of the value is not closed')
 
 
 # ---- subscriptions ------------------------------------------------------------------------------------------------
 
-@case("add: many at once or none, once each; secrets in the address are kept and shown nowhere (NET-19)")
+@case("add takes all URLs or none, each once; a password in a URL is stored and never printed (NET-19)")
 def add(base):
     w = Feedwheel(base)
     r = w.run("add", "https://example.org/feed.xml", "Example.NET/x", "feed://old.example/rss")
@@ -525,8 +523,9 @@ def add(base):
     f = w.json("list")[3]
     equal((f["url"], f["folder"], f["title"], f["interval_ms"], f["auth"]),
           ("https://private.example/feed", "n/w", "Mine", 7200000, True))
-    for arguments in (("list",), ("list", "--json"), ("show", "4"), ("show", "4", "--json"), ("export",), ("why", "4"),
-                      ("status", "--json")):
+    for arguments in (
+        ("list",), ("list", "--json"), ("show", "4"), ("show", "4", "--json"), ("export",), ("why", "4"),
+        ("status", "--json")):
         r = w.run(*arguments)
         holds("s3cret" not in r.stdout + r.stderr, "the password is in " + " ".join(arguments))
     for wrong in (
@@ -539,7 +538,7 @@ def add(base):
     equal(w.run("add", "-q", "https://quiet.example/").stderr, "")
 
 
-@case("import: lists with comments and titles; bad lines are named and passed over; nothing is fetched")
+@case("import reads lists with comments and titles; it names and skips bad lines, and fetches nothing")
 def import_list(base):
     w = Feedwheel(base)
     text = ("# mine\nhttps://a.example/feed\n\nhttps://b.example/x  Title of B \nhttps://c.example/\tTab C\n"
@@ -551,19 +550,20 @@ def import_list(base):
           [("https://a.example/feed", None), ("https://b.example/x", "Title of B"), ("https://c.example/", "Tab C")])
     foreign = "\ufeffhttps://e.example/\r\nhttps://f.example/ \"~From newsboat\" tech \"two words\"\r\n"
     w.run("import", "-", stdin=foreign)
-    equal([(f["url"], f.get("title")) for f in w.json("list")][3:], [
-          ("https://e.example/", None), ("https://f.example/", "From newsboat")])
+    equal(
+        [(f["url"], f.get("title")) for f in w.json("list")][3:],
+        [("https://e.example/", None), ("https://f.example/", "From newsboat")])
     r = w.run("import", "-", stdin="# nothing\n", code=1)
     holds("no feeds found" in r.stderr, r.stderr)
     w.run("import", "-", stdin="", code=1)
     many = "".join("x%d\n" % i for i in range(80))
     r = w.run("import", "-", stdin=many, code=1)
-    equal(len(r.stderr.splitlines()), 51, "complaints are limited")
+    equal(len(r.stderr.splitlines()), 51, "the number of errors is limited")
     holds("and 30 more" in r.stderr, r.stderr[-200:])
     equal(w.json("status")["visits"], 0)
 
 
-@case("import: 40,000 feeds, four a host; again without a change")
+@case("import takes 40,000 feeds, four on each host; the second time nothing changes")
 def import_many(base):
     w = Feedwheel(base)
     path = os.path.join(base, "many.txt")
@@ -574,7 +574,7 @@ def import_many(base):
     holds("0 added, 40,000 already subscribed" in w.run("import", path).stdout, "second time")
 
 
-@case("import and export: folders and titles of OPML go out as they came in")
+@case("folders and titles of OPML are the same after import and export")
 def opml(base):
     w, v = Feedwheel(base), Feedwheel(base, name="other.db")
     source = os.path.join(base, "in.opml")
@@ -604,40 +604,40 @@ def opml(base):
     odd = "t\ta\x7f\x9b\u202e\u2028z"
     v.run("set", "--title", odd, "https://a.example/")
     odd_out = v.run("export").stdout
-    equal([c for c in "\x7f\x9b\u202e\u2028" if c in odd_out], [], "what a terminal could obey")
+    equal([c for c in "\x7f\x9b\u202e\u2028" if c in odd_out], [], "control characters of a terminal")
     holds(odd in [e.get("text") for e in ET.fromstring(odd_out).iter("outline")],
-          "and it is in the document nevertheless: %a" % odd_out)
+          "the title is complete: %a" % odd_out)
     v.run("import", "--folder", "From/here", "-", stdin=out)
     w2 = Feedwheel(base, name="third.db")
     w2.run("import", "--folder", "From", "-", stdin=out)
     equal({f["folder"] for f in w2.json("list")}, {"From", "From/News", 'From/News/W\u00f6rld "x"'})
 
 
-@case("set --interval: counts from the last visit at once; a feed that fails keeps its patience")
+@case("set --interval counts from the last visit at once; a failing feed keeps its backoff")
 def intervals(base):
-    with origin(base, samples(base), "--feeds", "2", plans=["* grow=1,start=5,window=20",
-                                                            "1 429,retry-after=90000"]) as o:
+    with origin(
+        base, samples(base), "--feeds", "2", plans=["* grow=1,start=5,window=20", "1 429,retry-after=90000"]) as o:
         w = Feedwheel(base)
         w.run("import", o.url_file)
         w.run_once()
     def due_in_h(number):
         f = w.json("show", number)["feed"]
         return (datetime.fromisoformat(f["due"]) - datetime.fromisoformat(f["last_visit"])).total_seconds() / 3600
-    holds(due_in_h("#1") > 10 and due_in_h("#2") > 10, "both are asked rarely")
+    holds(due_in_h("#1") > 10 and due_in_h("#2") > 10, "both have long intervals")
     w.run("set", "--interval", "2h", "#1", "#2")
     equal(round(due_in_h("#1"), 2), 2.0)
-    holds(due_in_h("#2") > 10, "what its server asked for holds")
+    holds(due_in_h("#2") > 10, "Retry-After holds")
     w.run("set", "--interval", "30d", "#1")
-    equal(round(due_in_h("#1"), 2), 2.0, "not put off")
+    equal(round(due_in_h("#1"), 2), 2.0, "a longer interval does not delay this visit")
 
 
-@case("set, pause, resume, remove: by URL, number or a part that is unique; all are looked up before one is changed")
+@case("set, pause, resume and remove take URLs, numbers or unique parts; one unknown feed, and none is changed")
 def changes(base):
     w = Feedwheel(base)
     w.run("add", "https://one.example/a", "https://two.example/a", "https://three.example/b")
     r = w.run("show", "example", code=1)
     holds("several feeds have this" in r.stderr and "  3 https://three.example/b" in r.stderr, r.stderr)
-    words(w.run("show", "four", code=1), "four: no such feed", "feedwheel list")
+    stderr_line(w.run("show", "four", code=1), "four: no such feed", "feedwheel list")
     w.run("set", "two", "--title", "Second", "--folder", "x/y", "--interval", "45m")
     f = w.json("show", "#2")["feed"]
     equal((f["title"], f["folder"], f["interval_ms"]), ("Second", "x/y", 2700000))
@@ -651,13 +651,13 @@ def changes(base):
     holds("paused" in w.run("why", "one").stdout, "why")
     w.run("resume", "one")
     equal(w.json("show", "1")["feed"]["status"], "active")
-    w.run("remove", "two", code=1)  # a part is not enough to forget a feed
+    w.run("remove", "two", code=1)  # remove takes no part of a URL
     equal(w.run("remove", "https://two.example/a", "#3", "3").stdout.count("removed"), 2)
     equal([f["id"] for f in w.json("list")], [1])
     w.run("set", "1", "--due")
 
 
-@case("numbers of feeds are plain: printed as 12, taken as 12 and #12; a part that is digits has a slash or a dot")
+@case("a feed's number is printed as 12 and accepted as 12 and #12; a part of digits needs a slash or a dot")
 def feed_numbers(base):
     w = Feedwheel(base)
     w.run("add", "http://a.example/404", "http://b.example/x", "http://c.example/9/y")
@@ -668,18 +668,21 @@ def feed_numbers(base):
         equal(w.json("why", form)["id"], id, form)
     for form in ("404", "#404", "0", "99999999999999999999", "9"): # 9 is a part of the third's address
         digits = form.lstrip("#")
-        words(
+        stderr_line(
             w.run("why", form, code=1),
             "no feed has the number %s ('feedwheel list' lists all; to name a part of a URL, write '/%s')" %
             (digits, digits))
-        words(w.run("remove", form, code=1), "no feed has the number %s ('feedwheel list' lists all)" % digits)
-    words(w.run("entries", "--feed", "404", code=1), "no feed has the number 404")
+        stderr_line(w.run("remove", form, code=1), "no feed has the number %s ('feedwheel list' lists all)" % digits)
+    stderr_line(w.run("entries", "--feed", "404", code=1), "no feed has the number 404")
     for command in ("show", "why", "set", "remove", "fetch-now"):
-        words(w.run(command, code=2), "missing argument: FEED",
-              "as 12, because an unquoted # starts a comment in the shell")
-    words(w.run("read", code=2), "missing argument: ENTRY", "as 12,")
-    equal(subprocess.run(["sh", "-c", '"$@" #2', "sh", *w.command("show")],
-          capture_output=True, env=w.environment, check=False).returncode, 2)
+        stderr_line(w.run(command, code=2), "missing argument: FEED",
+                    "as 12, because an unquoted # starts a comment in the shell")
+    stderr_line(w.run("read", code=2), "missing argument: ENTRY", "as 12,")
+    equal(
+        subprocess.run(
+            ["sh", "-c", '"$@" #2', "sh", *w.command("show")], capture_output=True, env=w.environment,
+            check=False).returncode,
+        2)
     for page in ["README.md", *("man/" + p for p in os.listdir(os.path.join(ROOT, "man")) if p[-1].isdigit()),
                  *("docs/" + p for p in os.listdir(os.path.join(ROOT, "docs")) if p.endswith(".md"))]:
         with open(os.path.join(ROOT, page), encoding="utf-8") as f:
@@ -689,7 +692,7 @@ def feed_numbers(base):
         holds("#1" not in plain("help", name).stdout, name)
 
 
-@case("list: table, filters, JSON; empty stores say what to do")
+@case("list prints a table or JSON, and filters; an empty list names the next step")
 def lists(base):
     w = Feedwheel(base)
     w.run("add", "https://one.example/a", "--folder", "x")
@@ -709,7 +712,7 @@ def lists(base):
 
 # ---- one document --------------------------------------------------------------------------------
 
-@case("parse: JSON Feed 1.1 on stdout; 0 read, 1 no feed, 2 no file; HTML offers its feeds")
+@case("parse prints JSON Feed 1.1 and exits 0, 1 without a feed, 2 without a file; the feeds of an HTML page are named")
 def parse(base):
     path = os.path.join(base, "feed.xml")
     with open(path, "w", encoding="utf-8") as f:
@@ -717,7 +720,7 @@ def parse(base):
     doc = json.loads(plain("parse", path).stdout)
     equal(doc["version"], "https://jsonfeed.org/version/1.1")
     equal((doc["title"], doc["items"][0]["id"], doc["_feedwheel"]["format"]), ("T", "g1", "rss20"))
-    holds("onclick" not in doc["items"][0]["content_html"], "made safe")
+    holds("onclick" not in doc["items"][0]["content_html"], "the content is sanitised")
     holds("onclick" in json.loads(plain("parse", "--raw", path).stdout)["items"][0]["content_html"], "--raw")
     equal(json.loads(plain("parse", "-", stdin=RSS).stdout)["title"], "T")
     for title, feed in (
@@ -726,15 +729,15 @@ def parse(base):
          '{"version":"https://jsonfeed.org/version/1.1","title":"T","items":[{"id":"1",'
          '"title":"\\u009d31m\\u202e","content_text":"x"}]}')):
         evil = plain("parse", "-", stdin=feed).stdout
-        holds(not any(c in evil for c in "\u009d\u202e\x7f"), "a terminal shows the JSON without obeying it")
+        holds(not any(c in evil for c in "\u009d\u202e\x7f"), "control characters are escaped in the JSON")
         equal(json.loads(evil)["items"][0]["title"][:5], title)
     relative = RSS.replace("https://example.org/1", "one")
     holds(json.loads(plain("parse", "--url", "https://base.example/x/", "-", stdin=relative.replace(
         "<link>https://example.org/</link>", "")).stdout)["items"][0]["url"].endswith("/one"), "--url")
     equal(json.loads(plain("parse", "--content-type", "text/xml; charset=utf-8", path).stdout)
           ["_feedwheel"]["encoding"], "utf-8")
-    words(plain("parse", "-", stdin="", code=1), "standard input", "empty")
-    words(plain("parse", "-", stdin="\x00\x01junk" * 50, code=1), "standard input")
+    stderr_line(plain("parse", "-", stdin="", code=1), "standard input", "empty")
+    stderr_line(plain("parse", "-", stdin="\x00\x01junk" * 50, code=1), "standard input")
     page = ('<!doctype html><html><head><title>x</title><link rel="alternate" type="application/rss+xml" '
             'title="News \x1b[2J" href="/news.xml"></head><body>hi</body></html>')
     r = plain("parse", "--url", "https://site.example/", "-", stdin=page, code=1)
@@ -743,10 +746,10 @@ def parse(base):
     big = os.path.join(base, "big.xml")
     with open(big, "w", encoding="ascii") as f:
         f.write("<rss><channel>" + "x" * 100000)
-    words(plain("parse", "--max-body-bytes", "64k", big, code=1), "max_body_bytes")
+    stderr_line(plain("parse", "--max-body-bytes", "64k", big, code=1), "max_body_bytes")
 
 
-@case("fetch: one shot; stores nothing; refused without leave; web pages offer their feeds")
+@case("fetch prints a feed and stores nothing; a private address is refused; the feeds of an HTML page are named")
 def fetch(base):
     docs = samples(base)
     with origin(base, docs) as o:
@@ -755,17 +758,17 @@ def fetch(base):
         doc = json.loads(r.stdout)
         equal(doc["version"], "https://jsonfeed.org/version/1.1")
         holds("total" in r.stderr and "status 200" in r.stderr, r.stderr)
-        holds(not os.path.exists(w.path), "fetch made a store")
+        holds(not os.path.exists(w.path), "fetch created a store")
         r = w.run("fetch", o.url("/with/404/feed/0"), code=1)
         holds("404" in r.stderr and "response of the server: Not Found" in r.stderr, r.stderr) # FRB 101
         r = w.run("fetch", o.url("/with/html/feed/0"), code=1)
-        holds("HTML" in r.stderr and o.url("/doc/0")
-              in r.stderr and "feedwheel add" in r.stderr.splitlines()[-1], r.stderr)
+        holds("HTML" in r.stderr and o.url("/doc/0") in r.stderr, r.stderr)
+        holds("feedwheel add" in r.stderr.splitlines()[-1], r.stderr)
         equal(r.stdout, "")
         before = len(o.requests())
-        words(plain("fetch", o.urls[0], code=1), "127.1.0.1", "allow_networks")
-        equal(len(o.requests()), before, "no request left")
-        words(plain("fetch", "--allow-networks", "*", o.urls[0], code=4), "allow_networks")
+        stderr_line(plain("fetch", o.urls[0], code=1), "127.1.0.1", "allow_networks")
+        equal(len(o.requests()), before, "requests")
+        stderr_line(plain("fetch", "--allow-networks", "*", o.urls[0], code=4), "allow_networks")
         w.run("add", "--check", o.urls[0])
         r = w.run("add", "--check", o.url("/with/html/feed/0"))
         holds("subscribing to the feed it advertises" in r.stderr, r.stderr)
@@ -773,25 +776,26 @@ def fetch(base):
         r = w.run("add", "--check", o.url("/with/bare-html/feed/0"), code=1)
         holds("not subscribed" in r.stderr, r.stderr)
         equal(len(w.json("list")), 2)
-        # a plain add of a page: its first visit finds the feed, in the same run
+        # a page added without --check: the first run finds and visits its feed
         w.run("add", o.url("/with/html/feed/1"))
         r = w.json("run", "--once")
-        equal([r["feeds"], r["read"], r["failed"]], [1, 1, 0], r) # those that were checked have had their first visit
+        equal([r["feeds"], r["read"], r["failed"]], [1, 1, 0], r) # --check was the first visit of the others
         equal(w.json("list")[2]["url"], o.url("/doc/1"), "the feed that the page names")
-        holds("replaced by the feed that it names: " + o.url("/doc/1")
-              in w.run("show", "#3").stdout, "the visits say so")
-        # the feed is subscribed already: the page stays, and says what it names
+        holds("replaced by the feed that it names: " + o.url("/doc/1") in w.run("show", "#3").stdout, "in its visits")
+        # the feed is subscribed already: the page stays, with a remedy
         w.run("add", o.url("/with/html/feed/0"))
         w.run("run", "--once", code=1)
         for command in ("show", "why"):
             remedy = re.search(r"remedy:? +(.*)", w.run(command, "#4").stdout).group(1)
             equal(remedy, "feedwheel add '%s' && feedwheel remove 4" % o.url("/doc/0"), command)
-        holds("remedy" not in w.run("why", "1").stdout, "no remedy where none is due")
+        holds("remedy" not in w.run("why", "1").stdout, "a healthy feed has no remedy")
 
 
 # ---- running and reading -------------------------------------------------------------------------
 
-@case("run --once: summary, exit 0 or 1, failures by reason; entries, show, why, status read what it stored")
+@case(
+    "run --once prints a summary with failures by reason and exits 0 or 1; entries, show, why and status read "
+    "what it stored")
 def run_once(base):
     docs = samples(base)
     with origin(base, docs, plans=("1 404", "2 reset=start")) as o:
@@ -803,7 +807,7 @@ def run_once(base):
         holds("list --failing" in r.stdout, r.stdout)
         failing = w.json("list", "--failing")
         equal([f["http_status"] if "http_status" in f else 0 for f in failing], [404, 0])
-        holds(all(f["error"] for f in failing), "each has its words")
+        holds(all(f["error"] for f in failing), "each has an error")
         holds("404" in w.run("list", "--failing").stdout, "as a table")
         shown, _ = on_terminal(w.command("list", "--failing"), dict(w.environment, TERM="xterm"), columns=60)
         holds(re.search(r"^ +2  failing  HTTP 404\r\n +%s  due in " % re.escape(o.urls[1]), shown, re.M), shown)
@@ -818,11 +822,9 @@ def run_once(base):
         equal((s["feeds"], s["failing"], s["entries"]), (6, 2, w.one("select count(*) from entries")))
         holds(w.run("status").stdout.startswith("store    sqlite:"), "status")
         r = w.run("run", "--once")
-        words(r, "nothing is due; the next feed is due in ", "; 'feedwheel list --by-due' shows the schedule")
+        stderr_line(r, "nothing is due; the next feed is due in ", "; 'feedwheel list --by-due' shows the schedule")
         shown, code = on_terminal(
-            w.command("run"),
-            dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"),
-            interrupt_at=r"next in \d+ (min|h)")
+            w.command("run"), dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"), interrupt_at=r"next in \d+ (min|h)")
         equal(code, 0, shown)
         for u in o.urls[:6:5]:
             w.run("set", u, "--due")
@@ -832,7 +834,7 @@ def run_once(base):
 
 
 def entries(w, base):
-    """All roads to the entries just stored."""
+    """Each way to read the stored entries."""
     n = w.one("select count(*) from entries")
     whole = w.json("entries")
     equal(whole["version"], "https://jsonfeed.org/version/1.1")
@@ -841,11 +843,10 @@ def entries(w, base):
     equal(lines, whole["items"])
     for i in lines:
         holds(i["id"] and i["_store"]["entry"] > 0 and i["_store"]["feed_url"].startswith("http://127."), i)
-        holds("content_html" not in i and "content_text" not in i, "contents only when asked for")
+        holds("content_html" not in i and "content_text" not in i, "contents only with --content")
     equal(w.run("entries", "--limit", "3").stdout.count("\n"), 6)
-    ids = [i["_store"]["entry"] for i in map(json.loads, w.run(
-        "entries", "--jsonl", "--after", "2", "--limit", "4").stdout.splitlines())]
-    equal(ids, [3, 4, 5, 6])
+    lines = w.run("entries", "--jsonl", "--after", "2", "--limit", "4").stdout.splitlines()
+    equal([json.loads(l)["_store"]["entry"] for l in lines], [3, 4, 5, 6])
     equal(len(w.json("entries", "--since", "1h")["items"]), n)
     equal(len(w.json("entries", "--since", "2037-12-31")["items"]), 0)
     equal(len(w.json("entries", "--since", "2020-01-01T00:00:00+01:00")["items"]), n)
@@ -864,11 +865,11 @@ def entries(w, base):
     planet = os.path.join(base, "planet.json")
     with open(planet, "w", encoding="utf-8") as f:
         json.dump(w.json("entries", "--content"), f)
-    equal(len(json.loads(plain("parse", planet).stdout)["items"]), n, "our own output is a feed")
+    equal(len(json.loads(plain("parse", planet).stdout)["items"]), n, "the output is a feed that parse reads")
 
 
 def with_entries(base, *items):
-    """A store with one feed and these entries, which have the numbers from 1 on."""
+    """A store with one feed and these entries, numbered from 1."""
     w = Feedwheel(base)
     w.run("add", "-q", "http://a.example/feed")
     w.run("push", "1", "-",
@@ -883,9 +884,9 @@ ITEMS = (
      "date_published": "2026-11-20T10:00:00Z",
      "attachments": [{"url": "https://e.example/a.mp3", "mime_type": "audio/mpeg", "size_in_bytes": 12345678,
                       "duration_in_seconds": 1870}]},
-    {"id": "5", "content_html": "<p><img src='https://e.example/p.png' alt='a cat'></p><p>A <b>toot</b> &amp; a\n<a "
-                                "href='https://l.example/'>link</a>"
-     "</p><p>" + "more of it " * 1000 + "</p>"},
+    {"id": "5",
+     "content_html": "<p><img src='https://e.example/p.png' alt='a cat'></p><p>A <b>toot</b> &amp; a\n"
+                     "<a href='https://l.example/'>link</a></p><p>" + "more of it " * 1000 + "</p>"},
     {"id": "6", "content_html": "<img src='https://e.example/p.png' alt='a cat'>"},
     {"id": "7"},
     {"id": "8", "content_text": "plain\n  text", "attachments": [{"url": "https://e.example/b.mp3"}]},
@@ -893,32 +894,33 @@ ITEMS = (
 )
 
 
-@case("entries: each with its number; where there is no title the text begins there; an id is shown as one, not as a "
-      "link")
+@case("entries prints numbers and titles; without a title, the start of the text; an id that is no URL is no link")
 def titles(base):
     w = with_entries(base, *ITEMS)
     lines = w.run("entries", "--oldest-first").stdout.splitlines()
     rows = [(int(a[:5]), a[7:23], a[25:49].strip(), a[51:], b[51:]) for a, b in zip(lines[::2], lines[1::2])]
     equal([r[0] for r in rows], [1, 2, 3, 4, 5, 6])
     equal({r[2] for r in rows}, {"Things"})
-    equal([r[3] for r in rows if r[0] != 2], ["First", "[picture: a cat]", "(no title, no text)", "plain text",
-                                              "A summary"])
+    equal([r[3] for r in rows if r[0] != 2],
+          ["First", "[picture: a cat]", "(no title, no text)", "plain text", "A summary"])
     holds(rows[1][3].startswith("A toot & a link more of it more") and len(rows[1][3]) <= 201, rows[1][3])
-    equal([r[4] for r in rows], ["https://e.example/1", "no link; id 5", "no link; id 6",
-          "no link; id 7", "https://e.example/b.mp3", "https://e.example/9"])
+    equal(
+        [r[4] for r in rows],
+        [
+            "https://e.example/1", "no link; id 5", "no link; id 6", "no link; id 7", "https://e.example/b.mp3",
+            "https://e.example/9"])
     holds("<" not in "".join(lines), "no tags")
-    holds(all("title" not in json.loads(l)
-          for l in w.run("entries", "--jsonl", "--after", "1").stdout.splitlines()), "scripts get what there is")
+    holds(
+        all("title" not in json.loads(l) for l in w.run("entries", "--jsonl", "--after", "1").stdout.splitlines()),
+        "JSON has no title where the entry has none")
     for columns in (40, 60, 80):
         shown, _ = on_terminal(
-            w.command("entries"),
-            dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"),
-            columns=columns)
+            w.command("entries"), dict(w.environment, TERM="xterm", LC_ALL="C.UTF-8"), columns=columns)
         holds(all(len(re.sub(r"\x1b\[[0-9;]*m", "", l)) <= columns or "://" in l for l in shown.splitlines()), shown)
         holds(re.search(r"^ +2  2\d\d\d-", shown, re.M) and "A toot &" in shown, shown)
 
 
-@case("entries --id: one entry, for programs; no other filter beside it; none has that number")
+@case("entries --id prints one entry; other filters beside it and an unknown number are errors")
 def one_entry(base):
     w = with_entries(base, *ITEMS)
     for id in ("1", "#1"):
@@ -928,49 +930,52 @@ def one_entry(base):
     equal(w.run("entries", "--id", "5").stdout.count("\n"), 2)
     for form in ([], ["--json"], ["--jsonl"]):
         for id in ("77", "0", "99999999999999999999"):
-            words(w.run("entries", "--id", id, *form, code=1), "no entry has the number ")
-    words(w.run("entries", "--id", "77", code=1), "no entry has the number 77 ('feedwheel entries'")
-    words(w.run("entries", "--id", "x", code=2), "--id must be an entry's number, not 'x'")
+            stderr_line(w.run("entries", "--id", id, *form, code=1), "no entry has the number ")
+    stderr_line(w.run("entries", "--id", "77", code=1), "no entry has the number 77 ('feedwheel entries'")
+    stderr_line(w.run("entries", "--id", "x", code=2), "--id must be an entry's number, not 'x'")
     for other in (("--feed", "1"), ("--since", "1h"), ("--search", "x"), ("--after", "1")):
-        words(w.run("entries", "--id", "1", *other, code=2), "--id and %s exclude each other" % other[0])
+        stderr_line(w.run("entries", "--id", "1", *other, code=2), "--id and %s exclude each other" % other[0])
 
 
-@case("read: one entry, its members and its text laid out; --json one object, --raw as it came; none has that number")
+@case(
+    "read prints an entry's members and text; --json one object, --raw the stored HTML; an unknown number is "
+    "an error")
 def read(base):
     w = with_entries(base, *ITEMS)
-    said = w.run("read", "1").stdout
-    equal(re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d( \((.* ago|now)\))?", "T", said).splitlines(),
+    output = w.run("read", "1").stdout
+    equal(re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d( \((.* ago|now)\))?", "T", output).splitlines(),
           ["First", "", "  feed       Things (feed 1)", "  authors    Ann, Bob \\x1b[2J", "  published  T",
            "  stored     T", "  tags       a, b", "  link       https://e.example/1",
            "  attachment https://e.example/a.mp3 (audio/mpeg, 12 MiB, 31 min)", "",
            "Hello world <https://e.example/x>"])
     equal(w.run("read", "#1").stdout[:5], "First")
-    w.sql("UPDATE entries SET published_ms = 1600000000000 WHERE id = 1", write=True) # long ago: said once
-    holds(re.search(r"^  published  2020-09-1\d \d\d:\d\d$", w.run("read", "1").stdout, re.M), w.run("read",
-            "1").stdout)
-    said = w.run("read", "2").stdout
-    holds(said.startswith("A toot & a link more of it") and "\n  id         5\n" in said, said)
+    w.sql("UPDATE entries SET published_ms = 1600000000000 WHERE id = 1", write=True) # long ago: the date alone
+    output = w.run("read", "1").stdout
+    holds(re.search(r"^  published  2020-09-1\d \d\d:\d\d$", output, re.M), output)
+    output = w.run("read", "2").stdout
+    holds(output.startswith("A toot & a link more of it") and "\n  id         5\n" in output, output)
     holds("[picture: a cat] <https://e.example/p.png>\n\n"
-          "A toot & a link <https://l.example/>\n\nmore of it more" in said, said)
-    equal(max(map(len, said.splitlines())), 80)
+          "A toot & a link <https://l.example/>\n\nmore of it more" in output, output)
+    equal(max(map(len, output.splitlines())), 80)
     holds(w.run("read", "4").stdout.endswith("  id         7\n"), "nothing to read")
     holds(w.run("read", "5").stdout.endswith("\nplain\ntext\n"), "plain text keeps its lines")
     holds("<img src='https://e.example/p.png'" in w.run("read", "3", "--raw").stdout, "--raw")
     one = w.json("read", "1")
-    equal((one["id"], one["_store"]["entry"], [a["name"]
-          for a in one["authors"]]), ("https://e.example/1", 1, ["Ann", "Bob \x1b[2J"]))
+    equal(
+        (one["id"], one["_store"]["entry"], [a["name"] for a in one["authors"]]),
+        ("https://e.example/1", 1, ["Ann", "Bob \x1b[2J"]))
     equal(one, w.json("entries", "--id", "1", "--content")["items"][0])
     holds("href='x'" in json.loads(w.run("read", "1", "--json", "--raw").stdout)["content_html"], "--raw")
     for form in ([], ["--json"]):
-        words(w.run("read", "77", *form, code=1), "no entry has the number 77")
+        stderr_line(w.run("read", "77", *form, code=1), "no entry has the number 77")
     w.sql("UPDATE entries SET extra = '{\"attachments\":[}' WHERE id = 1", write=True)
     r = w.run("read", "1", code=1)
     holds("entry 1: cannot read its stored authors, tags and attachments: " in r.stderr and "Hello world" in r.stdout,
           r)
-    words(w.run("read", "First", code=2), "ENTRY must be a number that 'feedwheel entries' prints, not 'First'")
+    stderr_line(w.run("read", "First", code=2), "ENTRY must be a number that 'feedwheel entries' prints, not 'First'")
 
 
-@case("read: on a terminal through PAGER, less or more; not into a pipe; a pager that leaves early is no error")
+@case("on a terminal read uses PAGER, less or more, in a pipe none; a pager that exits early is no error")
 def pager(base):
     w = with_entries(base, *ITEMS)
     bin = os.path.join(base, "bin")
@@ -994,31 +999,25 @@ def pager(base):
     for plain_one in ({"PAGER": ""}, {"PAGER": "cat"}):
         equal(times.sub("", shown("1", PATH=bin, **plain_one)[0]), times.sub("", text))
     equal(times.sub("", shown("1", "--no-pager", PATH=bin)[0]), times.sub("", text))
-    said, code = shown("1", PATH=bin)
-    holds(code == 1 and "cannot start a pager (set PAGER, or give --no-pager)" in said, said)
+    output, code = shown("1", PATH=bin)
+    holds(code == 1 and "cannot start a pager (set PAGER, or give --no-pager)" in output, output)
     fake("more")
     holds(shown("1", PATH=bin)[0].startswith("<more "), "more")
     fake("less")
     holds(shown("1", PATH=bin)[0].startswith("<less FRX>\nFirst\n"), "less")
-    holds(shown("1", PATH=bin, LESS="-i")[0].startswith("<less -i>\n"), "LESS is the owner's")
-    equal(shown("2", PAGER="head -c 6"), ("A toot", 0), "it leaves early")
-    holds("cannot start a pager" in shown("1", PAGER="/nonexistent/pager")[0], "not there")
-    equal(shown("1", "--json", PAGER="false")[0][0], "{", "JSON is for programs")
-    holds("no entry has the number 77" in shown("77", PAGER="false")[0], "nothing to page")
-    equal(
-        subprocess.run(
-            w.command("read", "1"),
-            env=dict(env, PAGER="false"),
-            capture_output=True, text=True, check=True).stdout[: 5],
-        "First")
-    equal(
-        on_terminal(w.command("read", "1"),
-                    dict(env, PAGER="cat; kill -INT 0"),
-                    columns=80)[1],
-        0, "^C is the pager's")
+    holds(shown("1", PATH=bin, LESS="-i")[0].startswith("<less -i>\n"), "LESS of the environment is kept")
+    equal(shown("2", PAGER="head -c 6"), ("A toot", 0), "a pager that exits early")
+    holds("cannot start a pager" in shown("1", PAGER="/nonexistent/pager")[0], "a missing pager")
+    equal(shown("1", "--json", PAGER="false")[0][0], "{", "JSON has no pager")
+    holds("no entry has the number 77" in shown("77", PAGER="false")[0], "an error has no pager")
+    piped = subprocess.run(w.command("read", "1"), env=dict(env, PAGER="false"), capture_output=True, text=True,
+                           check=True)
+    equal(piped.stdout[:5], "First")
+    _, code = on_terminal(w.command("read", "1"), dict(env, PAGER="cat; kill -INT 0"), columns=80)
+    equal(code, 0, "^C goes to the pager")
 
 
-@case("run keeps going until stop; status shows its workers; a store without feeds is fine")
+@case("run continues until stop; status shows its workers; a store without feeds is no error")
 def run_and_stop(base):
     docs = samples(base)
     with origin(base, docs) as o:
@@ -1026,7 +1025,7 @@ def run_and_stop(base):
         p = w.start("run", "--workers", "2")
 
         def workers():
-            r = w.run("status", "--json", code=None) # not 0: the store is being made
+            r = w.run("status", "--json", code=None) # not 0: the store is being created
             return {x["worker"] for x in json.loads(r.stdout)["workers"]} if r.returncode == 0 else set()
         try:
             wait_for("two workers", lambda: len(workers()) == 2)
@@ -1035,14 +1034,14 @@ def run_and_stop(base):
             wait_for("a new feed's entries", lambda: w.one("select count(*) from entries") > 0)
             with open(w.conf, encoding="ascii") as f:
                 good = f.read()
-            for text, said in (
+            for text, message in (
                 (good + "wrokers = 1\n", "the old configuration stays"),
                 (good, "configuration read again")):
                 with open(w.conf, "w", encoding="ascii") as f:
                     f.write(text)
                 p.send_signal(signal.SIGHUP)
-                wait_for(said, lambda said=said: said in w.words())
-            wait_for("others in their place after SIGHUP", lambda: len(workers() - before) == len(workers()) == 2)
+                wait_for(message, lambda message=message: message in w.words())
+            wait_for("new workers after SIGHUP", lambda: len(workers() - before) == len(workers()) == 2)
             equal(w.run("stop").stdout, "sent to 2 workers: finish and exit\n")
             equal(p.wait(timeout=60), 0)
             equal(w.json("status")["workers"], [])
@@ -1053,25 +1052,18 @@ def run_and_stop(base):
                 p.wait()
 
 
-@case("a login in an argument is shown to nobody who lists processes, however it is written, and nothing else is "
-      "touched")
+@case("the list of processes shows no login of an argument, in any form; other arguments are unchanged")
 def login_in_argument(base):
     w = Feedwheel(base)
     shapes = [
-        ("postgres://u:geheim@h/d", "postgres://***@h/d"),
-        ("http://u:geheim@h:1@h/", "http://***@h/"),
-        ("http://:geheim@h/", "http://***@h/"),
-        ("http://geheim@h/feed", "http://***@h/feed"),
-        ("mira:geheim@h/feed", "***@h/feed"),
-        ("http://g@h", "http://*@h"),
-        ("postgres:///d?password=geheim", "postgres://***"),
-        ("mysql://u@h/d?ssl_PASS=geheim&a=b", "mysql://***"),
-        ("mira@example.org", "mira@example.org"),
-        ("http://h:80/a:b", "http://h:80/a:b"),
-        ("a:@", "**@")]
+        ("postgres://u:geheim@h/d", "postgres://***@h/d"), ("http://u:geheim@h:1@h/", "http://***@h/"),
+        ("http://:geheim@h/", "http://***@h/"), ("http://geheim@h/feed", "http://***@h/feed"),
+        ("mira:geheim@h/feed", "***@h/feed"), ("http://g@h", "http://*@h"),
+        ("postgres:///d?password=geheim", "postgres://***"), ("mysql://u@h/d?ssl_PASS=geheim&a=b", "mysql://***"),
+        ("mira@example.org", "mira@example.org"), ("http://h:80/a:b", "http://h:80/a:b"), ("a:@", "**@")]
     for given, shown in shapes:
         for form, want in [["--url", given], ["--url", shown]], [["--url=" + given], ["--url=" + shown]]:
-            # it waits for its document
+            # parse waits for the document on stdin
             with subprocess.Popen(w.command("parse", *form, "-"), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   env=w.environment, text=True) as p:
                 def line(p=p):
@@ -1082,7 +1074,7 @@ def login_in_argument(base):
                 equal(p.returncode, 0)
 
 
-@case("doctor: every check has its line; what is broken has its remedy and the exit code")
+@case("doctor prints a line for each check; a broken one has its remedy and sets the exit code")
 def doctor(base):
     w = Feedwheel(base)
     r = w.run("doctor")
@@ -1103,40 +1095,40 @@ def doctor(base):
     holds("deny_networks: '8.8.8.0/99' is not a network" in r.stdout, r.stdout)
     r = w.run("doctor", "--deny-networks", "8.8.8.0/24")
     holds(re.search(r"^ok +guard +feeds cannot connect to 8.8.8.0/24 .deny_networks.", r.stdout, re.M), r.stdout)
+    found = w.run("doctor").stdout
     holds(re.search(r"^ok +engine +SQLite 3.*\nok +durability +a stored visit is.*\n(ok|note) +disk +[0-9]+ MiB free$",
-                    w.run(
-        "doctor").stdout, re.M), "settings")
-    holds("permissions" not in w.run("doctor").stdout, "its own file")
+                    found, re.M), found)
+    holds("permissions" not in found, "the mode of a new store is right")
     os.chmod(w.path, 0o640)
+    found = w.run("doctor").stdout
+    holds(re.search(r"^note +permissions +other users can open the file .mode 0640.*\n +-> chmod 600", found, re.M),
+          found)
+    os.chmod(w.path, 0o600)
     holds(
         re.search(
-            r"^note +permissions +other users can open the file .mode 0640.*\n +-> chmod 600", w.run("doctor").stdout,
-            re.M),
-        "secrets")
-    os.chmod(w.path, 0o600)
-    holds(re.search(r"^note +durability +async_commit.*\n +-> set async_commit = no",
-          w.run("doctor", "--async-commit", "yes").stdout, re.M), "async_commit")
+            r"^note +durability +async_commit.*\n +-> set async_commit = no",
+            w.run("doctor", "--async-commit", "yes").stdout, re.M),
+        "async_commit")
     w.run("pause", "--all")
     holds(re.search(r"^note +paused .*\n +-> 'feedwheel resume --all'", w.run("doctor").stdout, re.M), "paused")
 
 
-@case("doctor: the front http_server's certificate, access log and wal folder, where they are set", needs="server")
-def doctor_door(base):
+@case("doctor checks the server's certificate, access log and WAL folder where they are set", needs="server")
+def doctor_server(base):
     w, (_, cert, key) = Feedwheel(base), certificate(base, ["127.0.0.1"])
     tls = ["--tls-cert", cert, "--tls-key"]
     found = w.run("doctor").stdout
-    holds(not re.search("tls|access_log|wal_dir", found), "what is not set has no line: " + found)
+    holds(not re.search("tls|access_log|wal_dir", found), "a setting without a value has no line: " + found)
     holds(
         re.search(
             r"^note +tls +tls_cert = .* is valid for [12] days\n +-> renew it", w.run("doctor", *tls, key).stdout,
-         re.M),
-        "soon over")
+            re.M),
+        "it expires soon")
     old = os.path.join(base, "old.pem")
     files = {
         "index": "", "serial": "01\n",
-        "cnf":
-        "[ca]\ndefault_ca=d\n[d]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\n"
-        "policy=p\n[p]\ncommonName=supplied\n"}
+        "cnf": "[ca]\ndefault_ca=d\n[d]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\n"
+               "policy=p\n[p]\ncommonName=supplied\n"}
     for name, text in files.items():
         with open(os.path.join(base, name), "w", encoding="ascii") as f:
             f.write(text)
@@ -1148,23 +1140,33 @@ def doctor_door(base):
     found = w.run("doctor", "--tls-cert", old, "--tls-key", key, code=1).stdout
     holds(re.search(r"^broken +tls +tls_cert = .* expired 3 days ago\n +-> renew it", found, re.M), found)
     new = os.path.join(base, "new.pem")
-    subprocess.run(["openssl", "x509", "-in", cert, "-signkey", key, "-days",
-                   "90", "-out", new], check=True, capture_output=True)
-    holds(re.search(r"^ok +tls +tls_cert = .* is valid for (90|89) days$",
-          w.run("doctor", "--tls-cert", new, "--tls-key", key).stdout, re.M), "fine")
+    subprocess.run(
+        ["openssl", "x509", "-in", cert, "-signkey", key, "-days", "90", "-out", new], check=True, capture_output=True)
+    holds(
+        re.search(
+            r"^ok +tls +tls_cert = .* is valid for (90|89) days$",
+            w.run("doctor", "--tls-cert", new, "--tls-key", key).stdout, re.M),
+        "a valid certificate")
     holds(re.search(r"^broken +tls +tls_key = /no/such", w.run("doctor", *tls, "/no/such", code=1).stdout, re.M),
           "no key")
     for setting in ("access_log", "wal_dir"):
         option = "--" + setting.replace("_", "-")
-        equal(len(re.findall(r"^ok +%s .* can be written$" %
-              setting, w.run("doctor", option, os.path.join(base, "x")).stdout, re.M)), 1)
+        equal(
+            len(
+                re.findall(
+                    r"^ok +%s .* can be written$" % setting, w.run("doctor", option, os.path.join(base, "x")).stdout,
+                    re.M)),
+            1)
         found = w.run("doctor", option, "/no/such/x", code=1).stdout
-        holds(re.search(r"^broken +%s +%s = /no/such/x: No such file.*\n +-> create its folder" %
-              (setting, setting), found, re.M), found)
-    holds(not os.path.exists(os.path.join(base, "x")), "nothing was made")
+        holds(
+            re.search(
+                r"^broken +%s +%s = /no/such/x: No such file.*\n +-> create its folder" % (setting, setting), found,
+                re.M),
+            found)
+    holds(not os.path.exists(os.path.join(base, "x")), "no file was created")
 
 
-@case("a store's password is shown nowhere, however its URL is written")
+@case("a store's password is never printed, in any form of the URL")
 def secrets(base):
     w = Feedwheel(base)
     w.run("add", "https://a.example/")
@@ -1176,10 +1178,8 @@ def secrets(base):
                                   "127.0.0.1:1/x?password=hush&password=hush", "u:hush@/x?host=/nowhere",
                                   "u:hush@nowhere.invalid/x?connect_timeout_ms=nonsense")):
             url = "%s://%s" % (scheme, rest)
-            others = [
-                "copy", w.store, url], [
-                "copy", url, w.store], [
-                "doctor", "--store", url]  # who open it the same way: in turns
+            # these open it in the same way: one of them for each URL
+            others = ["copy", w.store, url], ["copy", url, w.store], ["doctor", "--store", url]
             for arguments in ["status", "--store", url], others[(i + j) % 3]:
                 r = subprocess.run([w.binary, "--config", w.conf, "--log-level", "debug", *arguments],
                                    capture_output=True, text=True, timeout=60, env=w.environment, check=False)
@@ -1190,7 +1190,7 @@ def secrets(base):
 
 # ---- the terminal --------------------------------------------------------------------------------
 
-@case("colours and progress on a terminal only; NO_COLOR and TERM=dumb are honoured; lines fit the width")
+@case("only a terminal gets colours and progress; NO_COLOR and TERM=dumb turn colours off; lines fit the width")
 def terminal(base):
     docs = samples(base)
     with origin(base, docs, "--latency", "fixed:700") as o:
@@ -1208,16 +1208,18 @@ def terminal(base):
         shown, _ = on_terminal(w.command("list"), env, columns=70)
         for line in shown.splitlines():
             holds(len(re.sub(r"\x1b\[[0-9;]*m", "", line)) <= 70, "too wide: %r" % line)
-        narrow = [on_terminal(w.command(*a), env, columns=40)[0].splitlines()
-                              for a in (("list",), ("entries", "--limit", "5"))]
+        narrow = [
+            on_terminal(w.command(*a), env, columns=40)[0].splitlines() for a in (
+                ("list",), ("entries", "--limit", "5"))]
         for line in sum(narrow, []):
             bare = re.sub(r"\x1b\[[0-9;]*m", "", line)
             holds(len(bare) <= 40 or "://" in bare, "too wide: %r" % line)
-        holds("VISITED" not in narrow[0][0] and "TITLE" in narrow[0][0], "columns give way: %r" % narrow[0][0])
+        head = narrow[0][0]
+        holds("VISITED" not in head and "TITLE" in head, "a narrow table leaves columns out: %r" % head)
         for change in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
             holds("\x1b[3" not in on_terminal(w.command("list"), dict(env, **change))[0], change)
-        holds("\x1b" not in w.run("list").stdout, "no colours into a pipe")
-        holds("\x1b[" in w.run("list", "--color", "always").stdout, "unless asked for")
+        holds("\x1b" not in w.run("list").stdout, "no colours in a pipe")
+        holds("\x1b[" in w.run("list", "--color", "always").stdout, "--color always")
         holds("\x1b[3" not in on_terminal(w.command("list", "--color", "never"), env)[0], "never")
         for u in o.urls[:8]:
             w.run("set", u, "--due")
@@ -1225,8 +1227,7 @@ def terminal(base):
         holds(re.search(r"feedwheel: \d+/8 feeds", r.stderr), r.stderr)
 
 
-@case("words are wrapped at the terminal's width, and none is broken: help, status, list --failing, why, show, "
-      "doctor, refusals")
+@case("text is wrapped between words at the terminal's width: help, status, list --failing, why, show, doctor, errors")
 def wrapped(base):
     docs = samples(base)
     with origin(base, docs, plans=("1 404", "2 reset=start")) as o:
@@ -1260,11 +1261,10 @@ def wrapped(base):
             for columns in (60, 80):
                 shown, _ = on_terminal(w.command(*arguments), env, columns=columns)
                 bare = re.sub(r"\x1b\[[0-9;]*m", "", shown)
-                if arguments[0] != "show" and arguments != (
-                    "list", "--failing"):  # tables leave columns out; wide ones are other tables
+                # narrow tables leave columns out
+                if arguments[0] != "show" and arguments != ("list", "--failing"):
                     got = times.sub("", bare).split()
-                    equal([x for x in got if x != "\\"],
-                          [x for x in words_of if x != "\\"],
+                    equal([x for x in got if x != "\\"], [x for x in words_of if x != "\\"],
                           "%s at %d: words" % (arguments, columns))
                 for line in bare.splitlines():
                     long = max(map(len, line.split()), default=0)
@@ -1272,12 +1272,12 @@ def wrapped(base):
                           "%s at %d: %r" % (arguments, columns, line))
         shown, _ = on_terminal(w.command("list", "--failing"), env, columns=60)
         reason = next(f["error"] for f in w.json("list", "--failing") if f["id"] == 4)
-        holds("allow_networks" in reason and len(reason) > 44, "it has to be wrapped: " + reason)
+        holds("allow_networks" in reason and len(reason) > 44, "it is long enough to be wrapped: " + reason)
         holds(reason in re.sub(r"\s+", " ", re.sub(r"\x1b\[[0-9;]*m", "", shown)), shown)
-        equal(w.run("status").stdout.count("\n"), 6, "into a pipe a fact is a line")
+        equal(w.run("status").stdout.count("\n"), 6, "in a pipe nothing is wrapped")
 
 
-@case("a terminal without UTF-8 gets ASCII: a text is question marks or it is plain, never half of it; a pipe gets all")
+@case("a terminal without UTF-8 gets ASCII, with ? for other characters; a pipe gets UTF-8")
 def ascii_terminal(base):
     w = Feedwheel(base)
     title = "\u0645\u0631\u062d\u0628\u0627 \u0628\u0627\u0644\u0639\u0627\u0644\u0645 \u00fc\u00df \u4e2d\u6587 ok"
@@ -1288,11 +1288,11 @@ def ascii_terminal(base):
         holds(shown.isascii(), "%s: %r" % (arguments, shown))
         holds("????? ??????? ?? ?? ok" in shown or arguments[-1] not in ("list", "1"), shown)
     equal(json.loads(on_terminal(w.command("list", "--json"), env)[0])[0]["title"], title)
-    holds(title in w.run("list").stdout, "into a pipe")
+    holds(title in w.run("list").stdout, "in a pipe")
     holds(title in on_terminal(w.command("show", "1"), dict(env, LC_ALL="C.UTF-8"))[0], "UTF-8")
 
 
-@case("^C at a terminal: what is in flight is finished and stored, though the terminal signals the workers as well")
+@case("^C at a terminal finishes and stores what is in flight, though the terminal signals the workers too")
 def interrupt(base):
     with origin(base, samples(base), "--feeds", "60", "--latency", "fixed:1200") as o:
         w = Feedwheel(base)
@@ -1309,7 +1309,7 @@ def interrupt(base):
         holds("left     %d feed" % (60 - done) in shown, shown)
 
 
-@case("a reader that leaves is no error; a full disk is")
+@case("a closed pipe is no error; a full disk is one")
 def output_ends(base):
     w = Feedwheel(base)
     w.run("import", "-", stdin="".join("https://h%d.example/\n" % i for i in range(5000)))
