@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""JSON on every command: one document with --json, one object a line with --jsonl, names and times
-of one kind in all of them."""
+"""JSON of every command: one document with --json, one object per line with --jsonl; names and times
+have one form everywhere."""
 import json
 import os
 import re
@@ -13,41 +13,41 @@ from harness import FEEDWHEEL, Feedwheel, case, equal, holds, origin, run, sampl
 
 NAME = re.compile(r"_?[a-z][a-z0-9]*(_[a-z0-9]+)*")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-ALMOST = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d\S*)?") # what would be a time of another form
-NUMBERS = ("run", "event") # they rise with time, and may look like one
-HTTP_DATES = ("last_modified",) # a validator, as the server sent it
-COUNTS = (("status", "due"),) # of feeds, among such counts
+ALMOST = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d\S*)?") # a time, perhaps of another form
+NUMBERS = ("run", "event") # they grow with time and may look like a time
+HTTP_DATES = ("last_modified",) # a validator: the bytes of the server
+COUNTS = (("status", "due"),) # a number of feeds
 DURATION = re.compile(r".*_(ms|us|s)")
-EPOCH = 10 ** 11 # three years in ms: no duration is as long
+EPOCH = 10 ** 11 # three years in ms: longer than any duration
 LIST = ("add", "export", "remove", "set", "pause", "resume", "list",
         "entries", "events", "fetch-now", "token", "websub", "timeline")
 
 
 def objects(doc, path=""):
-    """Each object of a document, with where it stands."""
+    """Each object of a document, with its path."""
     if isinstance(doc, dict):
         yield path, doc
     for name, v in doc.items() if isinstance(doc, dict) else enumerate(doc) if isinstance(doc, list) else ():
         yield from objects(v, "%s/%s" % (path, name))
 
 
-def judge(doc, what, times):
-    """times: the names that a time had anywhere so far; such a name has no other type."""
+def check(doc, what, times):
+    """times: the names of all times so far; a member with such a name is always a time."""
     for path, o in objects(doc):
         for name, v in o.items():
             where = "%s: %s/%s = %r" % (what, path, name, v)
-            holds(NAME.fullmatch(name), "a name of another form: " + where)
+            holds(NAME.fullmatch(name), "a wrong form of a name: " + where)
             if isinstance(v, str) and name not in HTTP_DATES and ALMOST.fullmatch(v):
-                holds(TIME.fullmatch(v), "a time of another form: " + where)
+                holds(TIME.fullmatch(v), "a wrong form of a time: " + where)
                 times.add(name)
             if isinstance(v, (int, float)) and not isinstance(v, bool) and name not in NUMBERS:
                 holds(not DURATION.fullmatch(name) or abs(v) < EPOCH, "a moment as a number: " + where)
                 holds(not 10 ** 12 < v < 10 ** 13 and not 10 ** 15 < v < 10 ** 16, "a moment as a number: " + where)
-                holds(name not in times or (what, name) in COUNTS, "a time elsewhere, a number here: " + where)
+                holds(name not in times or (what, name) in COUNTS, "a number here, a time elsewhere: " + where)
 
 
 class Walk:
-    """Commands with --json, each judged as it comes."""
+    """Runs commands with --json and checks the output of each."""
 
     def __init__(self, w):
         self.w, self.seen, self.times = w, set(), set()
@@ -55,34 +55,34 @@ class Walk:
     def __call__(self, *arguments, code=0, stdin=None):
         r = self.w.run(*arguments, "--json", code=code, stdin=stdin)
         self.seen.add(arguments[0])
-        return self.judged(r.stdout, " ".join(arguments))
+        return self.checked(r.stdout, " ".join(arguments))
 
-    def judged(self, text, what):
+    def checked(self, text, what):
         doc = json.loads(text)
         holds(isinstance(doc, (dict, list)), what)
-        judge(doc, what, self.times)
+        check(doc, what, self.times)
         return doc
 
     def lines(self, *arguments, stdin=None):
-        """The same with --jsonl, where it is a list."""
+        """The same with --jsonl, for lists."""
         r = self.w.run(*arguments, "--jsonl", stdin=stdin)
         self.seen.add(arguments[0] + " --jsonl")
         holds("\n\n" not in r.stdout and r.stdout[-1:] in ("", "\n"), repr(r.stdout[-100:]))
         found = [json.loads(line) for line in r.stdout.splitlines()]
         holds(all(isinstance(f, dict) for f in found), " ".join(arguments))
-        judge(found, " ".join(arguments), self.times)
+        check(found, " ".join(arguments), self.times)
         return found
 
     def both(self, *arguments):
-        """Of what changes nothing: the list, which is the same in both forms."""
+        """For a command that only reads: its list is the same in both forms."""
         found = self(*arguments)
         equal(self.lines(*arguments), found, " ".join(arguments))
         return found
 
 
 def commands():
-    told = json.loads(subprocess.run([FEEDWHEEL, "help", "--json"], capture_output=True, check=True).stdout)
-    return told["commands"]
+    reported = json.loads(subprocess.run([FEEDWHEEL, "help", "--json"], capture_output=True, check=True).stdout)
+    return reported["commands"]
 
 
 def subscriptions(j, o):
@@ -102,7 +102,7 @@ def subscriptions(j, o):
     equal([f["status"] for f in j.lines("resume", c)], ["active"])
     equal(j.lines("pause", c)[0]["status"], "paused")
     equal(j("resume", c)[0]["status"], "active")
-    # what POST /v1/feeds takes: see same_as_http()
+    # POST /v1/feeds accepts it: see same_as_http()
     equal(j.both("export"), [{"url": a, "folder": "news", "interval_ms": 7200000}, {"url": b, "title": "T"},
                              {"url": c, "title": "The third", "folder": "news", "interval_ms": 7200000}])
     j("add", gone)
@@ -113,8 +113,8 @@ def subscriptions(j, o):
 
 def collected(j, base, o):
     equal(j("plan", "--compare")["feeds"], 3)
-    said = j("run", "--once")
-    equal((said["feeds"], said["read"], said["failed"], said["failures"]), (3, 3, 0, {}))
+    summary = j("run", "--once")
+    equal((summary["feeds"], summary["read"], summary["failed"], summary["failures"]), (3, 3, 0, {}))
     feeds = j.both("list")
     equal([f["state"] for f in feeds], ["ok"] * 3)
     holds({"created", "due", "last_visit", "last_ok"} < j.times, j.times)
@@ -126,21 +126,22 @@ def collected(j, base, o):
     holds(len(entries["items"]) > 3, entries)
     equal(j("read", str(entries["items"][0]["_store"]["entry"])), entries["items"][0])
     runs = j.both("timeline", "--list")
-    equal([(r["run"], r["fetches"]) for r in runs], [(said["run"], 3)])
+    equal([(r["run"], r["fetches"]) for r in runs], [(summary["run"], 3)])
     picture = os.path.join(base, "run.svg")
     for more in ([], ["-o", picture]):
-        told = j("timeline", *more)
-        equal((told["run"], told["fetches"], told["failed"], told.get("file")),
-              (said["run"], 3, 0, picture if more else None))
-        holds(told["verdict"], told)
+        reported = j("timeline", *more)
+        equal((reported["run"], reported["fetches"], reported["failed"], reported.get("file")),
+              (summary["run"], 3, 0, picture if more else None))
+        holds(reported["verdict"], reported)
     holds(os.path.exists(picture), "the picture")
     equal(j.w.run("timeline", "--json", "-o", "-", code=2).stdout, "")
     path = os.path.join(base, "one.jsonl")
     with open(path, "w", encoding="ascii") as f:
         f.write('{"id":"mine","content_text":"hi"}\n' * 2)
     pushed = j("push", feeds[0]["url"], path)
-    equal((pushed.pop("visit")["result"], pushed), ("pushed", {
-          "feed": 1, "entries": 2, "new": 1, "changed": 0, "known": 0, "repeated": 1}))
+    equal(
+        (pushed.pop("visit")["result"], pushed),
+        ("pushed", {"feed": 1, "entries": 2, "new": 1, "changed": 0, "known": 0, "repeated": 1}))
     with open(os.path.join(base, "docs", sorted(os.listdir(base + "/docs"))[0]), encoding="utf-8") as f:
         document = f.read()
     equal(j("parse", "-", stdin=document), json.loads(j.w.run("parse", "-", stdin=document).stdout))
@@ -150,21 +151,21 @@ def collected(j, base, o):
 
 
 def events(j):
-    row = {"id": 5 << 22, "property": "news", "property_section": 1,
-        "property_id": 7, "remote_ip": "127.0.0.1", "stamp": 1795000000123}
+    row = {"id": 5 << 22, "property": "news", "property_section": 1, "property_id": 7, "remote_ip": "127.0.0.1",
+           "stamp": 1795000000123}
     j.w.sql(
-        "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) VALUES (?,?,?,?,?,?)", 4
-        << 22, "news", 1, 2, "127.0.0.1", 1795000000123, write=True)
+        "INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp) VALUES (?,?,?,?,?,?)",
+        4 << 22, "news", 1, 2, "127.0.0.1", 1795000000123, write=True)
     for i, text in enumerate((json.dumps(row), "what is that?")):
         j.w.sql("INSERT INTO dead_letters (id, at_ms, reason, event) VALUES (?,?,?,?)",
                 (5 + i) << 22, 1795000000456, "it was full", text, write=True)
-    want = {"event": 4 << 22, "at": "2026-11-18T11:06:40.123Z",
-        "property": "news", "section": 1, "id": 2, "remote_ip": "127.0.0.1"}
+    want = {"event": 4 << 22, "at": "2026-11-18T11:06:40.123Z", "property": "news", "section": 1, "id": 2,
+            "remote_ip": "127.0.0.1"}
     equal(j.both("events"), [want])
-    dead = j.both("events", "--dead-letters")
-    equal([d["event"] >> 22 for d in dead], [5, 6])
-    equal(dead[0]["row"], {**want, "event": 5 << 22, "id": 7})
-    equal((dead[1]["row"], dead[1]["since"], dead[1]["reason"]),
+    letters = j.both("events", "--dead-letters")
+    equal([d["event"] >> 22 for d in letters], [5, 6])
+    equal(letters[0]["row"], {**want, "event": 5 << 22, "id": 7})
+    equal((letters[1]["row"], letters[1]["since"], letters[1]["reason"]),
           ("what is that?", "2026-11-18T11:06:40.456Z", "it was full"))
     equal(j("events", "--retry", code=1), {"stored": 1, "refused": 1})
 
@@ -177,30 +178,32 @@ def workers(j):
     equal([(f["id"], f["scheduled"]) for f in j("fetch-now", "--again", "1", "2")], [(1, True), (2, True)])
     equal(j.lines("resume", "--all"), [{"workers_notified": 1}])
     got = j.lines("fetch-now", "--again", "--wait", "1")
-    equal([(f["id"], f["scheduled"], f["visit"]["error"] if "error" in f["visit"] else None)
-          for f in got], [(1, True, None)])
+    equal(
+        [(f["id"], f["scheduled"], f["visit"]["error"] if "error" in f["visit"] else None) for f in got],
+        [(1, True, None)])
     equal([(f["id"], f["scheduled"]) for f in j("fetch-now", "1")], [(1, False)])
     equal(j("stop"), {"workers_notified": 1})
     equal(p.wait(60), 0)
 
 
 def server(j):
-    """It prints at its end, as `run` does."""
+    """serve prints its JSON when it ends, as `run` does."""
     p = subprocess.Popen(j.w.command("serve", "--json", "--listen", "127.0.0.1:%d" % free_port()),
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=j.w.environment)
     try:
         while "listening on" not in p.stderr.readline():
             equal(p.poll(), None)
         p.send_signal(signal.SIGTERM)
-        said = p.communicate(timeout=60)[0]
+        output = p.communicate(timeout=60)[0]
     finally:
         p.kill()
     j.seen.add("serve")
-    equal(sorted(j.judged(said, "serve")), ["cpu_ms", "elapsed_ms", "max_rss_bytes", "restarts", "started"])
+    equal(sorted(j.checked(output, "serve")), ["cpu_ms", "elapsed_ms", "max_rss_bytes", "restarts", "started"])
 
 
-@case("every command takes --json, every list --jsonl; names are of one form, times are ISO 8601 in UTC, and never "
-      "numbers", needs="server")
+@case(
+    "every command has --json, every list --jsonl; names have one form, times are ISO 8601 in UTC, never "
+    "numbers", needs="server")
 def walk(base):
     table = commands()
     with origin(base, samples(base)) as o:
@@ -232,7 +235,7 @@ def walk(base):
         equal(c["name"] + " --jsonl" in j.seen, c["name"] in LIST, c["name"])
 
 
-@case("mistakes and failures with --json: the exit codes are the same, words stay on stderr, stdout is empty")
+@case("a failure with --json has the same exit code and stderr as without, and an empty stdout")
 def failures(base):
     w = Feedwheel(base)
     broken = os.path.join(base, "broken.conf")
@@ -261,21 +264,21 @@ def failures(base):
         r = w.run(name, "--json", "--jsonl", "x", code=2)
         equal(r.stdout, "")
         holds("--json and --jsonl exclude each other" in r.stderr or "unexpected argument" in r.stderr, r.stderr)
-    # a list that is empty is one
+    # an empty list is printed as a list
     equal(w.json("entries")["items"], [])
     equal(w.json("events"), [])
     equal(w.run("events", "--jsonl").stdout, "")
 
 
-@case("the command line and HTTP call the same thing by the same name", needs="server")
+@case("the command line and the HTTP interface use the same names", needs="server")
 def same_as_http(base):
     with http_server(base) as d:
         w = d.feedwheel
         _, _, one = d.ask("POST", "/v1/feeds",
                           '{"url":"https://example.org/feed.xml","folder":"a","interval_ms":7200000}')
-        told = w.json("add", "https://example.org/feed.xml")[0]
-        equal({k: one[k] for k in told if k != "existed"}, {k: v for k, v in told.items() if k != "existed"})
-        equal(set(one) - set(told), {"location"})
+        reported = w.json("add", "https://example.org/feed.xml")[0]
+        equal({k: one[k] for k in reported if k != "existed"}, {k: v for k, v in reported.items() if k != "existed"})
+        equal(set(one) - set(reported), {"location"})
         equal(d.ask("GET", "/v1/feeds")[2]["feeds"], w.json("list"))
         equal(d.ask("GET", "/v1/feeds/1")[2], w.json("show", "1"))
         path = os.path.join(base, "x.jsonl")
@@ -285,19 +288,19 @@ def same_as_http(base):
         _, _, pushed = d.ask("POST", "/v1/feeds/1/entries", item % "a", {"Content-Type": "application/x-ndjson"})
         equal(set(pushed) - set(w.json("push", "1", path)), {"format"})
         equal(d.ask("GET", "/v1/entries?content=yes")[2]["items"], w.json("entries", "--content")["items"])
-        # an export goes in again over HTTP
+        # HTTP accepts an export
         kept = w.json("export")
         w.run("remove", "1")
         equal(d.ask("POST", "/v1/feeds", json.dumps(kept))[0], 201)
         equal(w.json("export"), kept)
         equal(d.push({"property": "news", "section": 3, "id": 9})[0], 200)
-        equal({k: v for k, v in w.json("events")[0].items() if k in (
-            "property", "section", "id")}, {"property": "news", "section": 3, "id": 9})
+        event = w.json("events")[0]
+        equal({k: event[k] for k in ("property", "section", "id")}, {"property": "news", "section": 3, "id": 9})
         times = set()
         for path in ("/v1/feeds", "/v1/feeds/2", "/v1/entries", "/v1/timings", "/v1/ring", "/healthz", "/readyz"):
-            status, _, said = d.ask("GET", path)
+            status, _, body = d.ask("GET", path)
             equal(status, 200, path)
-            judge(said, path, times)
+            check(body, path, times)
         holds({"created", "due"} <= times, times)
 
 
