@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Commands at the wrong http_server of a server: another password, no such database or user, one
-who may only read, no TLS, nobody there. Each says at once in one line which store, what is wrong
-and what helps, and shows no password."""
+"""Stores that refuse a command: a wrong password, an unknown database or user, a user who may only
+read, no TLS, no server. Each command prints at once one line with the store, the reason and the
+remedy, and no password."""
 import os
 import subprocess
 import time
@@ -10,7 +10,7 @@ import time
 from harness import Feedwheel, each_engine, equal, holds, run, wait_for, workers_of
 from servers import Private
 
-HOST = "127.9.%d.%d" % (os.getpid() >> 8 & 255, os.getpid() & 255) # of the loopback, and nobody else's
+HOST = "127.9.%d.%d" % (os.getpid() >> 8 & 255, os.getpid() & 255) # on the loopback, of this test alone
 OPTIONS = {
     "postgres": ["-h", HOST, "-c", "password_encryption=scram-sha-256"],
     "mysql": ["--skip-networking=0", "--bind-address=" + HOST, "--port=3306"],
@@ -18,96 +18,104 @@ OPTIONS = {
 }
 
 
-def tell(s, words):
-    """Something told to the server by its owner."""
+def as_owner(s, statement):
+    """Run a statement as the owner of the server."""
     if s.engine == "redis":
-        return s.redis(*words.split())
+        return s.redis(*statement.split())
     client = {"postgres": ["psql", "-q", "-h", s.socket, "-U", "feedwheel", "-d", "postgres", "-c"],
               "mysql": ["mariadb", "--no-defaults", "-S", s.socket, "-u", "root", "-e"]}[s.engine]
-    return subprocess.run([*client, words], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([*client, statement], check=True, capture_output=True, text=True).stdout
 
 
-def people(s):
-    """Users `owner`, and `reader` who may look only; their password is r1ght."""
+def create_users(s):
+    """Create the users `owner`, and `reader` who may only read; their password is r1ght."""
     if s.engine == "postgres":
-        tell(
+        as_owner(
             s,
-            "CREATE USER owner PASSWORD 'r1ght'; CREATE USER reader PASSWORD 'r1ght'; CREATE SCHEMA t AUTHORIZATION "
-            "owner;"
-            " GRANT USAGE ON SCHEMA t TO reader")
+            "CREATE USER owner PASSWORD 'r1ght'; CREATE USER reader PASSWORD 'r1ght';"
+            " CREATE SCHEMA t AUTHORIZATION owner; GRANT USAGE ON SCHEMA t TO reader")
         with open(s.data + "/pg_hba.conf", "w", encoding="ascii") as f:
             f.write("local all all trust\nhost all all 127.0.0.0/8 scram-sha-256\n")
-        tell(s, "SELECT pg_reload_conf()")
-        wait_for("the new rules", lambda: subprocess.run(
-                     ["psql", "-w", "-h", HOST, "-U", "owner", "-c", "", "postgres"],
-                     check=False, stderr=subprocess.DEVNULL).returncode)
+        as_owner(s, "SELECT pg_reload_conf()")
+        wait_for(
+            "the new rules",
+            lambda: subprocess.run(
+                ["psql", "-w", "-h", HOST, "-U", "owner", "-c", "", "postgres"], check=False,
+                stderr=subprocess.DEVNULL).returncode)
     elif s.engine == "mysql":
-        tell(
+        as_owner(
             s,
-            "CREATE DATABASE t; CREATE USER owner@'%' IDENTIFIED BY 'r1ght'; CREATE USER reader@'%' IDENTIFIED BY "
-            "'r1ght';"
+            "CREATE DATABASE t; CREATE USER owner@'%' IDENTIFIED BY 'r1ght';"
+            " CREATE USER reader@'%' IDENTIFIED BY 'r1ght';"
             " GRANT ALL ON t.* TO owner@'%'; GRANT SELECT ON t.* TO reader@'%'")
     else:
-        tell(s, "ACL SETUSER owner on >r1ght ~* &* +@all")
-        tell(s, "ACL SETUSER reader on >r1ght ~* +@read +@connection")
-        tell(s, "ACL SETUSER default off")
+        as_owner(s, "ACL SETUSER owner on >r1ght ~* &* +@all")
+        as_owner(s, "ACL SETUSER reader on >r1ght ~* +@read +@connection")
+        as_owner(s, "ACL SETUSER default off")
 
 
-URL = {"postgres": "postgres://%s@%s/postgres?schema=t%s",
-    "mysql": "mysql://%s@%s/t%s", "redis": "redis://%s@%s/0?prefix=t%s"}
-# who, where, more of the URL, exit, words
+URL = {"postgres": "postgres://%s@%s/postgres?schema=t%s", "mysql": "mysql://%s@%s/t%s",
+       "redis": "redis://%s@%s/0?prefix=t%s"}
+# user, host, parameters of the URL, exit code, part of the error
 WRONG = {
-    "postgres": [("owner:wr0ng", HOST, "", 4, "password"), ("owner", HOST, "", 4, "add a password to the URL"),
-                 ("nobody:r1ght", HOST, "", 4, "user"), ("reader:r1ght", HOST, "", 4, "grant the user"),
-                 ("owner:r1ght", HOST, "&sslmode=require", 4, "another sslmode"), ("owner:r1ght", HOST,
-                         "&sslmod=require", 4, "libpq's"),
-                 ("owner:r1ght", HOST + ":5433", "", 3, "check the server and the address")],
-    "mysql": [("owner:wr0ng", HOST, "", 4, "check user and password"), ("owner", HOST, "", 4,
-            "check user and password"),
-              ("nobody:r1ght", HOST, "", 4, "check user and password"), ("owner:r1ght", HOST, "?sslmode=require", 4,
-                      "known are socket"),
-              ("owner:r1ght", HOST + ":3307", "", 3, "check host, port")],
-    "redis": [("owner:wr0ng", HOST, "", 4, "refuses this user"), ("owner", HOST, "", 4, "password"),
-              ("nobody:r1ght", HOST, "", 4, "refuses this user"), ("reader:r1ght", HOST, "", 4, "its ACL needs"),
-              ("owner:r1ght", HOST, "&tls=yes", 4, "known are db"), ("owner:r1ght", HOST + ":6380", "", 3,
-                                                                     "is the server running")],
+    "postgres": [
+        ("owner:wr0ng", HOST, "", 4, "password"),
+        ("owner", HOST, "", 4, "add a password to the URL"),
+        ("nobody:r1ght", HOST, "", 4, "user"),
+        ("reader:r1ght", HOST, "", 4, "grant the user"),
+        ("owner:r1ght", HOST, "&sslmode=require", 4, "another sslmode"),
+        ("owner:r1ght", HOST, "&sslmod=require", 4, "libpq's"),
+        ("owner:r1ght", HOST + ":5433", "", 3, "check the server and the address")],
+    "mysql": [
+        ("owner:wr0ng", HOST, "", 4, "check user and password"),
+        ("owner", HOST, "", 4, "check user and password"),
+        ("nobody:r1ght", HOST, "", 4, "check user and password"),
+        ("owner:r1ght", HOST, "?sslmode=require", 4, "known are socket"),
+        ("owner:r1ght", HOST + ":3307", "", 3, "check host, port")],
+    "redis": [
+        ("owner:wr0ng", HOST, "", 4, "refuses this user"),
+        ("owner", HOST, "", 4, "password"),
+        ("nobody:r1ght", HOST, "", 4, "refuses this user"),
+        ("reader:r1ght", HOST, "", 4, "its ACL needs"),
+        ("owner:r1ght", HOST, "&tls=yes", 4, "known are db"),
+        ("owner:r1ght", HOST + ":6380", "", 3, "is the server running")],
 }
 
 
-@each_engine("each wrong way to a store is told at once: the store, the reason, the remedy, and no password")
-def doors(base, engine):
+@each_engine("each refused way to a store is reported at once: the store, the reason, the remedy, and no password")
+def refusals(base, engine):
     with Private(engine, base, options=OPTIONS[engine]) as s:
-        people(s)
+        create_users(s)
         url = URL[engine]
         Feedwheel(base, store=url % ("owner:r1ght", HOST, "")).run("add", "https://a.example/")
-        for who, where, more, code, words in WRONG[engine]:
+        for user, host, parameters, code, part in WRONG[engine]:
             start = time.monotonic()
-            said = Feedwheel(base, store=url % (who, where, more)).run("status", code=code).stderr
-            print("# " + said.strip())
-            holds(words in said, "%s: %s" % (words, said))
-            holds(where in said or "store URL" in said, "which store: " + said)
-            holds("r1ght" not in said and "wr0ng" not in said, "a password: " + said)
-            equal(said.count("\n"), 1, said)
+            error = Feedwheel(base, store=url % (user, host, parameters)).run("status", code=code).stderr
+            print("# " + error.strip())
+            holds(part in error, "%s: %s" % (part, error))
+            holds(host in error or "store URL" in error, "the store is not named: " + error)
+            holds("r1ght" not in error and "wr0ng" not in error, "the password is printed: " + error)
+            equal(error.count("\n"), 1, error)
             holds(time.monotonic() - start < 30, "it took %.1f s" % (time.monotonic() - start))
 
 
-def line_of(pid):
+def command_line(pid):
     with open("/proc/%d/cmdline" % pid, encoding="utf-8") as f:
         return f.read()
 
 
-@each_engine("a store's password is in no command line, of the workers neither, and may come from a file of its own")
+@each_engine("no command line of run or its workers shows the store's password; the URL may come from a file")
 def passwords(base, engine):
     with Private(engine, base, options=OPTIONS[engine]) as s:
-        people(s)
+        create_users(s)
         url = URL[engine] % ("owner:r1ght", HOST, "")
         w = Feedwheel(base, store=url)
         w.run("add", "https://a.example/")
         p = w.start("run", "--quiet", "--workers", "2", "--proxy", "http://mira:r1ght@127.0.0.1:1")
         wait_for("its workers", lambda: len(workers_of(p)) == 2)
         for pid in [p.pid, *workers_of(p)]:
-            holds("r1ght" not in line_of(pid), "of everybody to see: %r" % line_of(pid))
-        holds("***@" + HOST in line_of(p.pid), "what it works on: %r" % line_of(p.pid))
+            holds("r1ght" not in command_line(pid), "the password is in the command line: %r" % command_line(pid))
+        holds("***@" + HOST in command_line(p.pid), "the store is in the command line: %r" % command_line(p.pid))
         p.terminate()
         equal(p.wait(60), 0)
         secret = os.path.join(base, "store-url")
@@ -118,14 +126,14 @@ def passwords(base, engine):
         equal(from_file.json("status")["feeds"], 1)
         os.chmod(from_file.conf, 0o644)
         holds("can read it" not in from_file.run("doctor", code=None).stdout,
-              "others may read the configuration, which holds no password")
+              "no warning: the configuration has no password")
         os.chmod(secret, 0o644)
-        said = from_file.run("status", code=4).stderr
-        holds("store_file: %s: other users may read it" %
-              secret in said and "chmod 600" in said and "r1ght" not in said, said)
+        error = from_file.run("status", code=4).stderr
+        holds("store_file: %s: other users may read it" % secret in error and "chmod 600" in error, error)
+        holds("r1ght" not in error, error)
         if engine != "postgres":
             return
-        w = Feedwheel(base, store=URL[engine] % ("owner", HOST, "")) # libpq's own way
+        w = Feedwheel(base, store=URL[engine] % ("owner", HOST, "")) # libpq reads the password from a file
         w.environment["PGPASSFILE"] = secret
         w.run("status", code=4)
         with open(secret, "w", encoding="ascii") as f:
@@ -134,20 +142,21 @@ def passwords(base, engine):
         equal(w.json("status")["feeds"], 1)
 
 
-@each_engine("who may only read: may look where the engine lets him, and is told what a change needs",
-             leave_out=("redis",))
-def reader(base, engine): # Redis: there every look is a script
+@each_engine(
+    "a user who may only read can read where the engine permits it; a refused change names the missing right",
+    leave_out=("redis",))
+def reader(base, engine): # not Redis: there each read runs a script
     with Private(engine, base, options=OPTIONS[engine]) as s:
-        people(s)
+        create_users(s)
         Feedwheel(base, store=URL[engine] % ("owner:r1ght", HOST, "")).run("add", "https://a.example/")
         if engine == "postgres":
-            tell(s, "GRANT SELECT ON ALL TABLES IN SCHEMA t TO reader")
+            as_owner(s, "GRANT SELECT ON ALL TABLES IN SCHEMA t TO reader")
         w = Feedwheel(base, store=URL[engine] % ("reader:r1ght", HOST, ""))
         equal([f["url"] for f in w.json("list")], ["https://a.example/"])
         equal(w.json("status")["feeds"], 1)
-        said = w.run("add", "https://b.example/", code=4).stderr
-        print("# " + said.strip())
-        holds("grant" in said.lower(), said)
+        error = w.run("add", "https://b.example/", code=4).stderr
+        print("# " + error.strip())
+        holds("grant" in error.lower(), error)
 
 
 run()
