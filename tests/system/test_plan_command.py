@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""feedwheel plan: what a run --once will take, forecast from stored timings; nothing is fetched for it."""
+"""feedwheel plan: forecasts the duration of a run --once from stored timings, without a fetch."""
 import re
 
 from harness import SOON, Feedwheel, case, equal, holds, origin, run, samples
@@ -8,14 +8,14 @@ ORDERS = ["fifo", "shortest", "longest", "host-path", "batch-unordered", "batch-
 
 
 def timed(base, o, conf=""):
-    """A feedwheel that has visited all of the origin's feeds once."""
+    """A store with one visit of each of the origin's feeds."""
     w = Feedwheel(base, SOON + conf)
     w.run("import", o.url_file)
     w.run_once()
     return w
 
 
-@case("bounds, totals and the order come from the stored timings, and nothing is fetched")
+@case("plan forecasts bounds, totals and the order from stored timings, and fetches nothing")
 def forecast(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "12", plans=["* latency=40", "3 latency=400"]) as o:
         w = timed(base, o)
@@ -29,13 +29,14 @@ def forecast(base):
         equal(len(p["plan"]), 12)
         takes = {f["feed"]: f["expected_ms"] for f in p["plan"]}
         slow = takes[next(f["id"] for f in w.json("list") if f["url"].endswith("/feed/3"))]
-        holds(slow >= 400 and p["plan"][0]["expected_ms"] == max(takes.values()), "the slow one first: %s" % takes)
-        holds(all(f["known"] and f["expected_ms"] >= 40 and 1 <= f["slot"] <= 3 for f in p["plan"]), "each is known")
+        holds(slow >= 400 and p["plan"][0]["expected_ms"] == max(takes.values()), "the slow feed is first: %s" % takes)
+        holds(all(f["known"] and f["expected_ms"] >= 40 and 1 <= f["slot"] <= 3 for f in p["plan"]),
+              "each feed has timings")
         text = w.run("plan", "--all", "--slots", "3").stdout
         holds("12 active feeds; 3 slots" in text and "/feed/3" in text and "wait" in text, text)
 
 
-@case("--compare: every order, the batches with their barriers behind the others")
+@case("plan --compare forecasts every order, the batch orders with their barriers")
 def compared(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "12", plans=["* latency=20", "%3 latency=200"]) as o:
         w = timed(base, o)
@@ -47,61 +48,57 @@ def compared(base):
         holds(all(x["ratio"] >= 0.999 and 0 <= x["idle"] < 1 for x in p["orders"]), "%s" % p["orders"])
         text = w.run("plan", "--all", "--compare", "--slots", "3").stdout
         holds(all(x in text for x in ORDERS), text)
-        equal(w.json("plan", "--all", "--order", "fifo")["order"], "fifo", "any setting may be tried")
+        equal(w.json("plan", "--all", "--order", "fifo")["order"], "fifo", "plan takes settings as options")
 
 
-@case("a server that says nothing took its time waiting, not sending")
+@case("the time of a silent server is waiting time, not time of the body")
 def silent(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "3", plans=["* latency=5", "1 hang=start",
             "2 latency=60,hang=body"]) as o:
         w = timed(base, o, "first_byte_timeout_ms = 6s\ntotal_timeout_ms = 8s\nconnect_timeout_ms = 8s\n")
-        rows = {r.split()[-1].rsplit("/", 1)[1]: r for r in w.run("plan",
-                        "--all").stdout.splitlines() if "/feed/" in r and "%" in r}
+        lines = [l for l in w.run("plan", "--all").stdout.splitlines() if "/feed/" in l and "%" in l]
+        rows = {l.split()[-1].rsplit("/", 1)[1]: l for l in lines}
         holds("wait" in rows["1"] and "body" not in rows["1"], rows["1"])
         holds(re.search(r"body \d", rows["2"]), rows["2"])
 
 
-@case("one host's chain is named when nothing else is longer; unknown durations are taken from the host's others")
+@case("the bound names the host whose feeds take longest; a feed without timings takes as long as others of its host")
 def chains(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "8", "--hosts", "1", plans=["* latency=50"]) as o:
         w = timed(base, o, "host_concurrency = 1\n")
         p = w.json("plan", "--all", "--slots", "8")
         equal((p["bound_host"], p["bound_host_feeds"]), ("127.1.0.1", 8))
         equal(p["bound_ms"], p["bound_host_ms"])
-        holds("8 feeds, 1 at a time" in w.run("plan", "--all", "--slots", "8").stdout, "in words")
+        holds("8 feeds, 1 at a time" in w.run("plan", "--all", "--slots", "8").stdout, "as text")
         w.run("add", o.url("/doc/0"))
         p = w.json("plan", "--all", "--slots", "8")
         equal((p["feeds"], p["known"]), (9, 8))
         guess = next(f for f in p["plan"] if not f["known"])
-        holds(guess["expected_ms"] >= 50, "as its host's: %s" % guess)
-        holds("1 not timed yet" in w.run("plan", "--all").stdout, "and it is said")
+        holds(guess["expected_ms"] >= 50, "as the others of its host: %s" % guess)
+        holds("1 not timed yet" in w.run("plan", "--all").stdout, "and as text")
         v = Feedwheel(base, name="new.db")
         v.run("add", *[o.url("/doc/%d" % i, "127.1.1.%d" % (i + 1)) for i in range(6)])
         orders = v.json("plan", "--compare", "--slots", "3")["orders"]
         holds(all(x["total_ms"] > 0 and x["ratio"] >= 0.999 for x in orders),
               "guesses count in every order: %s" % orders)
-        holds("so this is a guess" in v.run("plan").stdout, "and that they are guesses is said")
+        holds("so this is a guess" in v.run("plan").stdout, "plan reports that these are guesses")
 
 
-@case("an empty feedwheel, nothing due, and slips of the pen")
+@case("plan without due feeds names --all; wrong options are errors")
 def edges(base):
     w = Feedwheel(base)
     w.run("add", "http://127.1.0.1:9/feed")
     w.run("pause", "#1")
-    holds("--all" in w.run("plan").stderr, "what to try")
+    holds("--all" in w.run("plan").stderr, "plan names --all")
     equal(w.run("plan", "--all").stdout, "")
     equal(w.json("plan")["feeds"], 0)
-    for arguments, code, words in (
-        (("--slots", "0"),
-         2, "--slots"),
-        (("--slots", "9999999"),
-         2, "--slots"),
-        (("--order", "best"),
-         4, "fifo"),
-        (("x",),
-         2, "unexpected argument")):
+    for arguments, code, part in (
+        (("--slots", "0"), 2, "--slots"),
+        (("--slots", "9999999"), 2, "--slots"),
+        (("--order", "best"), 4, "fifo"),
+        (("x",), 2, "unexpected argument")):
         r = w.run("plan", *arguments, code=code)
-        holds(words in r.stderr, "%s: %s" % (arguments, r.stderr))
+        holds(part in r.stderr, "%s: %s" % (arguments, r.stderr))
 
 
 run()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
-"""feedwheel timeline: every fetch of a run is in the picture, which says what held the run up;
-hostile words stay words."""
+"""feedwheel timeline: a picture with every fetch of a run, whose headline names the bottleneck; text
+from outside is escaped."""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def bars(root):
-    """The groups of the rows, each a fetch: their titles."""
+    """The titles of the bars; each bar is a fetch."""
     rows = root.find(".//%ssvg[@id='rows']" % SVG)
     return [g.find(SVG + "title").text for g in rows.findall(SVG + "g")]
 
@@ -27,7 +27,7 @@ def headline(root):
     return root.find("%stext[@class='head']" % SVG).text
 
 
-@case("every fetch of the newest run is drawn once, in its slot; --run draws an older one, --list shows them all")
+@case("timeline draws every fetch of the newest run once, in its slot; --run draws an older run, --list lists all")
 def whole(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "30", plans=["* latency=20", "7 reset=start"]) as o:
         w = Feedwheel(base, "concurrency = 4\n")
@@ -37,10 +37,11 @@ def whole(base):
         root = drawn(w)
         titles = bars(root)
         equal(sorted(int(re.search(r"/feed/(\d+)\n", t)[1]) for t in titles), list(range(30)), "each once")
-        equal(sum("protocol" in t for t in titles), 1, "the one that failed")
+        equal(sum("protocol" in t for t in titles), 1, "fetches that failed")
         holds(all(re.search(r"slot [1-4]: ", t) for t in titles), "four slots")
-        said = re.search(r"30 fetches in .* on (\d+) slots", "".join(root.itertext()))
-        holds(said and int(said[1]) >= 4, "the numbers") # a row more where a loaded machine looked at its clocks late
+        found = re.search(r"30 fetches in .* on (\d+) slots", "".join(root.itertext()))
+        # one more row if a loaded machine reads its clocks late
+        holds(found and int(found[1]) >= 4, "the number of slots")
         w.run("set", "--due", o.urls[0], o.urls[1])
         second = w.run_once()["run"]
         equal(len(bars(drawn(w, "--run", str(first)))), 30)
@@ -48,14 +49,14 @@ def whole(base):
         listed = w.json("timeline", "--list")
         equal([r["run"] for r in listed], [second, first])
         equal((listed[1]["fetches"], listed[1]["failed"]), (30, 1))
-        equal(listed[1]["elapsed_ms"], stats["elapsed_ms"], "one clock: that of the run's summary")
+        equal(listed[1]["elapsed_ms"], stats["elapsed_ms"], "the duration is that of the run's summary")
         whole_ms = float(root.find(".//%ssvg[@id='rows']" % SVG).get("viewBox").split()[2])
-        holds(abs(whole_ms - stats["elapsed_ms"]) < 1, "in the picture too: %s, %s" % (whole_ms, stats["elapsed_ms"]))
+        holds(abs(whole_ms - stats["elapsed_ms"]) < 1, "and in the picture: %s, %s" % (whole_ms, stats["elapsed_ms"]))
         holds(str(first) in w.run("timeline", "--list").stdout, "as a table")
 
 
-@case("slots that never had work are counted and not drawn; a picture has colours for the dark")
-def few_of_many(base):
+@case("slots without work are counted and not drawn; a picture has colours for dark mode")
+def idle_slots(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "5", plans=["* latency=20"]) as o:
         w = Feedwheel(base, "concurrency = 200\n")
         w.run("import", o.url_file)
@@ -67,68 +68,69 @@ def few_of_many(base):
         rows = root.find(".//%ssvg[@id='rows']" % SVG)
         holds(int(rows.get("height")) <= slots * 24, "rows of %s" % rows.get("height"))
         style = root.find(SVG + "style").text
-        holds(style.index(".back{fill:#fff}") < style.index(
-            "prefers-color-scheme:dark){.back{fill:#1"), "the later rule wins: " + style)
+        dark = style.index("prefers-color-scheme:dark){.back{fill:#1")
+        holds(style.index(".back{fill:#fff}") < dark, "the later rule wins: " + style)
 
 
-def told(base, o, conf, words, continues=False):
-    """The picture of a run over all feeds, whose headline begins with these (a pattern). There is
-    another run when it does not: if a process stood still, that is what held the run up."""
+def with_headline(base, o, conf, pattern, continues=False):
+    """The picture of a run over all feeds, whose headline starts with this pattern. Up to three runs:
+    on a busy machine a paused process can be the bottleneck."""
     for k in range(3):
         w = Feedwheel(base, conf, "%d.db" % k)
         w.run("import", o.url_file)
         if continues:
             p = w.start("run")
-            wait_for("all", lambda w=w: w.one("SELECT count(*) FROM visits") == len(o.urls))
+            wait_for("a visit of each feed", lambda w=w: w.one("SELECT count(*) FROM visits") == len(o.urls))
             p.terminate()
             equal(p.wait(timeout=60), 0)
         else:
             w.run_once()
         root = drawn(w)
-        if re.match(words, headline(root)):
+        if re.match(pattern, headline(root)):
             return root
         print("# " + headline(root))
     raise AssertionError(headline(root))
 
 
-@case("what held it up is said: one silent server, one host's many feeds, or nothing but the work")
+@case("the headline names the bottleneck: one silent server, many feeds of one host, or a host's gap")
 def verdicts(base):
     for folder in "silent", "crowded", "gap":
         os.mkdir(os.path.join(base, folder))
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=5", "5 hang=start"]) as o:
-        root = told(base + "/silent", o, "concurrency = 24\nfirst_byte_timeout_ms = 8s\n",
-                    r"Bottleneck: one feed. .*/feed/5 .*\(timeout\)")
-        holds("/feed/5" in root.find(".//*[@class='note']").find(SVG + "text").text, "and it is marked")
+        root = with_headline(
+            base + "/silent", o, "concurrency = 24\nfirst_byte_timeout_ms = 8s\n",
+            r"Bottleneck: one feed. .*/feed/5 .*\(timeout\)")
+        holds("/feed/5" in root.find(".//*[@class='note']").find(SVG + "text").text, "the bar is marked")
     with origin(base, samples(base, "--copies", "1"), "--feeds", "8", "--hosts", "1", plans=["* latency=300"]) as o:
-        told(base + "/crowded", o, "concurrency = 12\nhost_concurrency = 1\n", ".* 8 fetches from one host, 1 at a "
-                                                                               "time")
-        told(base + "/gap", o, "concurrency = 12\nhost_gap_ms = 400ms\nhost_concurrency = 8\n",
-             r".* 8 fetches from one host, 400 ms apart, take 3\.")
+        with_headline(
+            base + "/crowded", o, "concurrency = 12\nhost_concurrency = 1\n", ".* 8 fetches from one host, 1 at a time")
+        with_headline(
+            base + "/gap", o, "concurrency = 12\nhost_gap_ms = 400ms\nhost_concurrency = 8\n",
+            r".* 8 fetches from one host, 400 ms apart, take 3\.")
 
 
-@case("feeds that are all due, a host each: idle slots are not put down to what was due, nor to hosts")
+@case("with all feeds due on a host each, neither a lack of due feeds nor host limits explain idle slots")
 def all_due(base):
     with origin(base, samples(base), "--feeds", "300", plans=["* latency=1"]) as o:
         w = Feedwheel(base, "concurrency = 150\n")
         w.run("import", o.url_file)
         w.run_once()
-        said = headline(drawn(w))
-        holds("nothing was due" not in said and "limits per host" not in said, said)
+        head = headline(drawn(w))
+        holds("nothing was due" not in head and "limits per host" not in head, head)
 
 
-@case("a --once waits for its last; a run that keeps going has no end that held it up")
-def going(base):
+@case("the headline of a --once is about its last fetches; that of a continuous run is about idle slots")
+def ends(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=200", "23 latency=1500"]) as o:
-        for name, words in ("once", "For the last "), ("going", "Slots were idle "):
+        for name, pattern in ("once", "For the last "), ("going", "Slots were idle "):
             os.mkdir(os.path.join(base, name))
-            root = told(
-                os.path.join(base, name),
-                o, "concurrency = 4\nworkers = 1\norder = fifo\n", words, name == "going")
+            conf = "concurrency = 4\nworkers = 1\norder = fifo\n"
+            root = with_headline(os.path.join(base, name), o, conf, pattern, name == "going")
             equal(bool(root.findall(".//%spath[@class='half']" % SVG)), name == "once", "a dashed line")
 
 
-@case("of a --once its order and what was forecast are told, and the barriers of batches are drawn")
-def recalled(base):
+@case("the picture of a --once shows its order and the barriers of its batches")
+def batches(base):
     with origin(base, samples(base, "--copies", "1"), "--feeds", "24", plans=["* latency=20"]) as o:
         w = Feedwheel(base, "concurrency = 4\norder = batch-unordered\norder_batch = 6\n")
         w.run("import", o.url_file)
@@ -136,11 +138,11 @@ def recalled(base):
         root = drawn(w)
         holds("order batch-unordered" in "".join(root.itertext()), "the order")
         rows = root.find(".//%ssvg[@id='rows']" % SVG)
-        equal(len(rows.findall("%spath[@class='batch']" % SVG)), 3, "dividers of four batches")
-        holds("next batch" in "".join(root.itertext()), "which are explained")
+        equal(len(rows.findall("%spath[@class='batch']" % SVG)), 3, "barriers of four batches")
+        holds("next batch" in "".join(root.itertext()), "an explanation of the barriers")
 
 
-@case("phases are told apart: over TLS there are name, connection, handshake, waiting and body")
+@case("over TLS a bar lists connection, handshake and waiting time")
 def phases(base):
     ca, cert, key = certificate(base, ["127.1.0.1"])
     with origin(base, samples(base, "--copies", "1"), "--feeds", "1", "--tls", cert, key, plans=["0 latency=30"]) as o:
@@ -149,10 +151,10 @@ def phases(base):
         w.run_once()
         title = bars(drawn(w))[0]
         for word in ("connect ", "TLS ", "wait "):
-            holds(word in title, word + "in " + title)
+            holds(word in title, "%r is not in %r" % (word, title))
 
 
-@case("a picture survives hostile addresses and errors, and is XML")
+@case("hostile URLs and errors are escaped in the picture, which is XML")
 def hostile(base):
     docs = samples(base, "--copies", "1")
     with open(os.path.join(docs, "zz.html"), "w", encoding="ascii") as f:
@@ -164,45 +166,48 @@ def hostile(base):
         w.run("add", o.url("/feed/0?%22%3E%3Cscript%3Ealert(1)%3C/script%3E&x='<b>"),
               o.url("/with/reset=start/feed/1?<svg/onload=x>&amp;"))
         w.run_once()
-        holds("<script>" in str([f.get("error") for f in w.json("list")]), "an error in a page's words")
+        holds("<script>" in str([f.get("error") for f in w.json("list")]), "an error with text from the page")
         text = w.run("timeline", "-o", "-").stdout
-        holds("<script" not in text and "<b>" not in text and "<svg/" not in text, "no markup of theirs")
-        equal([c for c in "\x1b\x07\x9b\u202e\ufffe" if c in text], [], "nothing that a terminal or a reader obeys")
+        holds("<script" not in text and "<b>" not in text and "<svg/" not in text, "no markup from outside")
+        equal([c for c in "\x1b\x07\x9b\u202e\ufffe" if c in text], [], "no control characters")
         equal(len(bars(ET.fromstring(text))), 3)
         page = os.path.join(base, "run.html")
         w.run("timeline", "-o", page)
         with open(page, encoding="utf-8") as f:
             text = f.read()
-        equal((text.count("<script"), text.count("</script"), text.count("</svg>")), (1, 1, 3), "in the page neither")
+        equal((text.count("<script"), text.count("</script"), text.count("</svg>")), (1, 1, 3), "nor in the page")
 
 
-@case("what is asked wrongly is said, and nothing is written")
-def wrong(base):
+@case("wrong arguments are errors, and no file is written")
+def wrong_arguments(base):
     w = Feedwheel(base)
     w.run("add", "http://127.1.0.1:9/feed")
-    for arguments, code, words in ((("timeline",), 2, "-o run.html"), (("timeline", "-o", "run.png"), 2, ".html"),
-                                   (("timeline", "-o", "-"), 1, "run --once"), (("timeline", "-o", "-", "--run", "7"),
-                                           1, "--list"),
-                                   (("timeline", "-o"), 2, "needs a value"), (("timeline", "-o", "-", "--run", "x"), 2,
-                                           "--run"),
-                                   (("timeline", "-o", "-", "--json"), 2, "standard output"), (("status", "-o",
-                                           "x.svg"), 2, "-o")):
+    for arguments, code, part in (
+        (("timeline",), 2, "-o run.html"),
+        (("timeline", "-o", "run.png"), 2, ".html"),
+        (("timeline", "-o", "-"), 1, "run --once"),
+        (("timeline", "-o", "-", "--run", "7"), 1, "--list"),
+        (("timeline", "-o"), 2, "needs a value"),
+        (("timeline", "-o", "-", "--run", "x"), 2, "--run"),
+        (("timeline", "-o", "-", "--json"), 2, "standard output"),
+        (("status", "-o", "x.svg"), 2, "-o")):
         r = w.run(*arguments, code=code)
-        holds(words in r.stderr, "%s: %s" % (arguments, r.stderr))
+        holds(part in r.stderr, "%s: %s" % (arguments, r.stderr))
     with origin(base, samples(base, "--copies", "1"), "--feeds", "1") as o:
         w.run("add", o.urls[0])
         w.run_once()
         there = os.path.join(base, "no", "such", "run.svg")
-        holds(there in w.run("timeline", "-o", there, code=1).stderr, "the file is named")
-        holds("nothing in that time" in w.run("timeline", "-o", "-",
-              "--last", "1ms", code=1).stderr, "an empty stretch of time")
+        holds(there in w.run("timeline", "-o", there, code=1).stderr, "the error names the file")
+        holds(
+            "nothing in that time" in w.run("timeline", "-o", "-", "--last", "1ms", code=1).stderr,
+            "no fetch in that time")
 
 
-@case("in a browser the page zooms, and says under the pointer what a bar is")
+@case("in a browser the page zooms, and describes the bar under the pointer")
 def browser(base):
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if not chromium:
-        raise Skip("no chromium here")
+        raise Skip("chromium is not installed")
     with origin(base, samples(base, "--copies", "1"), "--feeds", "20", plans=["* latency=30"]) as o:
         w = Feedwheel(base, "concurrency = 4\n")
         w.run("import", o.url_file)
@@ -211,17 +216,17 @@ def browser(base):
     w.run("timeline", "-o", page)
     with open(page, encoding="utf-8") as f:
         text = f.read()
-    holds("http://www.w3.org" in text and not re.search(r"(src|href)=", text), "nothing is fetched from elsewhere")
+    holds("http://www.w3.org" in text and not re.search(r"(src|href)=", text), "the page loads nothing from elsewhere")
     probe = """<script>
         const b = rows.getBoundingClientRect(), bar = rows.querySelector("g rect").getBoundingClientRect();
         const there = {clientX: b.left + b.width / 2,
             clientY: bar.top + bar.height / 2, bubbles: true, cancelable: true};
         rows.dispatchEvent(new PointerEvent("pointermove", {...there, clientX: bar.left + bar.width / 2}));
-        const said = tip.textContent;
+        const shown = tip.textContent;
         for (let i = 0; i < 5; i++) rows.dispatchEvent(new WheelEvent("wheel", {...there, deltaY: -100}));
         const near = rows.viewBox.baseVal.width / whole;
         dispatchEvent(new KeyboardEvent("keydown", {key: "0"}));
-        document.body.dataset.found = JSON.stringify({said, near,
+        document.body.dataset.found = JSON.stringify({shown, near,
             far: rows.viewBox.baseVal.width / whole, ticks: axis.querySelectorAll("text").length});
         </script>"""
     with open(page, "w", encoding="utf-8") as f:
@@ -233,8 +238,8 @@ def browser(base):
     found = re.search(r'data-found="([^"]*)"', r.stdout)
     holds(found, "the script ran: " + r.stderr[-1000:])
     found = json.loads(found[1].replace("&quot;", '"'))
-    holds("/feed/" in found["said"] and "slot" in found["said"], "words under the pointer: %s" % found)
-    holds(found["near"] < 0.5 and abs(found["far"] - 1) < 1e-6, "zoomed in, and all of it again: %s" % found)
+    holds("/feed/" in found["shown"] and "slot" in found["shown"], "text under the pointer: %s" % found)
+    holds(found["near"] < 0.5 and abs(found["far"] - 1) < 1e-6, "zoomed in, and out again: %s" % found)
     holds(3 <= found["ticks"] <= 40, "an axis: %s" % found)
 
 
