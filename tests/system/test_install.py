@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""What `make install` puts in place, and that a stranger's program can use it."""
+"""`make install`: the installed files, and a program that uses the installed library."""
 import os
 import re
 import subprocess
@@ -36,11 +36,11 @@ def command(*words, env=None):
     return r.stdout
 
 
-@case("install: everything is where it belongs; the unit names the binary; programs link shared and static")
+@case("install: files are in their places; the unit names the binary; programs link shared and static")
 def install(base):
     command("meson", "install", "-C", BUILD, "--no-rebuild", "--destdir", base)
-    files = {os.path.relpath(os.path.join(d, f), base): os.path.join(d, f)
-                             for d, _, names in os.walk(base) for f in names}
+    paths = [os.path.join(folder, f) for folder, _, names in os.walk(base) for f in names]
+    files = {os.path.relpath(p, base): p for p in paths}
     for end in (
         "bin/feedwheel", "include/feedwheel.h", "include/feedwheel/document.h", "include/feedwheel/engine.h",
         "include/feedwheel/deliver.h", "include/feedwheel/ingest.h", "include/feedwheel/store.h",
@@ -56,9 +56,9 @@ def install(base):
     visible = re.findall(r"^\w* *[TDBR] (\w+)$", command("nm", "-D", "--defined-only", shared), re.M)
     holds(len(visible) > 40 and all(v.startswith("fw_") for v in visible), visible)
     inside = re.findall(r"^\w* *[TDBR] (\w+)$", command("nm", "--defined-only", static), re.M)
-    equal(sorted(inside), sorted(visible), "both libraries show the same")
+    equal(sorted(inside), sorted(visible), "both libraries have the same symbols")
     if sanitized():
-        return # a program that is not would have to load the sanitizer first
+        return # a plain program cannot load a sanitized library
     source, program = os.path.join(base, "p.c"), os.path.join(base, "p")
     with open(source, "w", encoding="ascii") as f:
         f.write(PROGRAM)
@@ -68,20 +68,20 @@ def install(base):
     pc = ("pkg-config", "--define-variable=prefix=" + prefix)
     flags = command(*pc, "--cflags", "--libs", "feedwheel", env=env).split()
     command("cc", "-Wall", "-Wextra", "-Werror", source, "-o", program, *flags)
-    said = command(program, env=env)
-    holds(re.match(r"hi \d+\.\d+", said), said)
-    # not --static: that would ask for the static libraries behind libcurl too
+    output = command(program, env=env)
+    holds(re.match(r"hi \d+\.\d+", output), output)
+    # not --static: that needs the static libraries of libcurl too
     needed = [w.split()[0] for w in command(*pc, "--print-requires-private", "feedwheel", env=env).splitlines()]
     libraries = command("pkg-config", "--libs", *needed).split()
     command("cc", source, "-I", os.path.join(prefix, "include"), static, "-o", program, *libraries, "-lm", "-pthread")
-    equal(command(program), said)
-    # the manual that was installed speaks of the library that was installed
+    equal(command(program), output)
+    # the installed manual describes the installed library
     manual = next(p for f, p in files.items() if f.endswith("man3/libfeedwheel.3"))
     command("python3", os.path.join(ROOT, "tests", "unit", "parse", "manual_check.py"),
             manual, os.path.join(prefix, "include"), shared, "cc")
 
 
-@case("install: the sample configuration has every setting with its default, and is read with all of them in force")
+@case("the sample configuration has every setting with its default; it is valid, also with all of them uncommented")
 def sample(base):
     path = os.path.join(base, "feedwheel.conf")
     with open(os.path.join(BUILD, "contrib", "feedwheel.conf"), encoding="ascii") as f:
@@ -90,25 +90,25 @@ def sample(base):
     defaults = dict(re.findall(r"^(\w+) = (.*)$", command(FEEDWHEEL, "help", "settings"), re.M))
     lines = re.findall(r"^(# e\.g\.\n)?#(\w+) = (.*)$", text, re.M)
     equal([l for l in text.splitlines() if l and not re.match(r"#( |$|\w+ = )", l)],
-          [], "lines that are no comment and no setting")
+          [], "lines that are neither comment nor setting")
     equal([l for l in text.splitlines() if len(l) > 101], [], "long lines")
-    equal([name for _, name, _ in lines], list(defaults), "each of them once, in their order")
+    equal([name for _, name, _ in lines], list(defaults), "each setting once, in order")
     for example, name, value in lines:
         holds(value, name + " has neither a default nor an example")
         equal(bool(example), not defaults[name], "an example: " + name)
         if not example:
             equal(value, defaults[name], "the default of " + name)
-    url = os.path.join(base, "store") # that file has to be there
+    url = os.path.join(base, "store") # the value of store_file must exist
     with open(os.open(url, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
         f.write("sqlite:%s/of_file.db\n" % base)
     text = text.replace("/etc/feedwheel.store", url)
     for what, settings in (("as it is", text), ("uncommented", re.sub(r"^#(?=\w+ = )", "", text, flags=re.M))):
         with open(path, "w", encoding="ascii") as f:
             f.write(settings)
-        command(FEEDWHEEL, "--config", path, "--store", "sqlite:%s/%s.db" %
-                (base, what), "add", "https://example.org/feed.xml", env={"HOME": base})
-    command(FEEDWHEEL, "--config", path, "list", env={"HOME": base,
-            "FEEDWHEEL_STORE": "sqlite:%s/uncommented.db" % base})
+        command(FEEDWHEEL, "--config", path, "--store", "sqlite:%s/%s.db" % (base, what), "add",
+                "https://example.org/feed.xml", env={"HOME": base})
+    command(FEEDWHEEL, "--config", path, "list",
+            env={"HOME": base, "FEEDWHEEL_STORE": "sqlite:%s/uncommented.db" % base})
 
 
 run()

@@ -1,42 +1,41 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Contents that take work to be made safe: a page ends early, none is left out, and what was made
-safe once is at hand."""
+"""Contents that are slow to sanitise: a page of entries ends early, none is missing, and the
+sanitised content is cached."""
 import json
 import threading
 
 from http_server import http_server
 from harness import case, equal, holds, run
 
-COMMENT = "<!--" + "x" * 1900000 + "-->" # nothing is left of it
-MISNESTED = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>",
-    "<table><b>x</b><tr>y<td><i>z</table>", "<b>x<i>y</b>z</i>"]
+COMMENT = "<!--" + "x" * 1900000 + "-->" # it is removed
+MISNESTED = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>", "<table><b>x</b><tr>y<td><i>z</table>",
+             "<b>x<i>y</b>z</i>"]
 
 
 def stored(d, contents):
-    """A feed with an entry for each of these; the ids in order of storing."""
+    """Store a feed with an entry for each of these; their ids, in order of storing."""
     equal(d.ask("POST", "/v1/feeds", '{"url":"http://a.example/"}', {"Content-Type": "application/json"})[0], 201)
     for i, content in enumerate(contents):
         body = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "t",
                            "items": [{"id": "e%02d" % i, "content_html": content}]})
-        status, _, said = d.ask("POST", "/v1/feeds/1/entries", body, {"Content-Type": "application/feed+json"})
-        equal(status // 100, 2, said)
+        status, _, response = d.ask("POST", "/v1/feeds/1/entries", body, {"Content-Type": "application/feed+json"})
+        equal(status // 100, 2, response)
     return ["e%02d" % i for i in range(len(contents))]
 
 
 def walk(d, path):
     """The items of each page."""
     while path:
-        status, _, said = d.ask("GET", path)
+        status, _, response = d.ask("GET", path)
         equal(status, 200)
-        if not said["items"]:
+        if not response["items"]:
             break
-        yield said["items"]
-        path = said.get("next_url")
+        yield response["items"]
+        path = response.get("next_url")
 
 
-@case("a page ends early when too much had to be made safe for it: nothing is left out, and the next time it is not "
-      "done again") # F7
+@case("a page ends early when much HTML is sanitised for it: no entry is missing, and the result is cached") # F7
 def input_bytes(base):
     with http_server(base) as d:
         ids = stored(d, [COMMENT] * 12)
@@ -45,16 +44,16 @@ def input_bytes(base):
             want = ids if "stored" in path else ids[::-1]
             equal([i["id"] for p in pages for i in p], want, path)
             equal({i["content_html"] for p in pages for i in p}, {""})
-            if "stored" in path: # 8 MiB end it, or the time
+            if "stored" in path: # 8 MiB end a page, or the time
                 holds(len(pages) >= 3 and max(len(p) for p in pages) <= 5, [len(p) for p in pages])
-            else: # all are at hand
+            else: # all are cached
                 equal([len(p) for p in pages], [12])
         equal([len(p) for p in walk(d, "/v1/entries?limit=100&content=raw&order=stored")],
-              [5, 5, 2])  # that is told as it is: 8 MiB of it
+              [5, 5, 2]) # not sanitised: 8 MiB per page
         equal([len(p) for p in walk(d, "/v1/entries?limit=100&content=no")], [12])
 
 
-@case("what was kept of a content goes when the content changes")
+@case("a cached content is dropped when the entry changes")
 def changed(base):
     with http_server(base) as d:
         stored(d, [COMMENT + "<p>one</p>"])
@@ -62,14 +61,14 @@ def changed(base):
             if word == "two":
                 body = json.dumps({"version": "https://jsonfeed.org/version/1.1", "title": "t",
                                    "items": [{"id": "e00", "content_html": COMMENT + "<p>two</p>"}]})
-                equal(d.ask("POST", "/v1/feeds/1/entries", body,
-                      {"Content-Type": "application/feed+json"})[0] // 100, 2)
+                equal(
+                    d.ask("POST", "/v1/feeds/1/entries", body, {"Content-Type": "application/feed+json"})[0] // 100, 2)
             [[item]] = walk(d, "/v1/entries")
             equal(item["content_html"], "<p>%s</p>" % word)
             equal(d.ask("GET", "/v1/entries/%d" % item["_store"]["entry"])[2]["content_html"], "<p>%s</p>" % word)
 
 
-@case("entries that are slow to make safe: who walks them gets all, several at a time and with others in between")
+@case("three clients that walk slowly sanitised entries get all of them, with other requests in between")
 def slow(base):
     with http_server(base, conf="serve_pool_threads = 2\n") as d:
         contents = [MISNESTED[i % 4] * (n // len(MISNESTED[i % 4])) for i, n in enumerate([300000, 1900000, 20000] * 7)]
