@@ -1428,7 +1428,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("contract");
+	Suite *s = suite_create("store contract");
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {the_first_has_all, parts_after_two_heartbeats, what_a_heartbeat_keeps,
 		the_quiet_time_goes_with_the_shard, begin_together, idle_and_full, a_lease_runs_out, over_and_not_taken,

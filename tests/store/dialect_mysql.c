@@ -515,7 +515,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store, dialect of mysql");
+	Suite *s = suite_create("store dialect mysql");
 	TCase *t = tcase_create("mysql");
 	const TTest *twice[] = {
 		rows_come_back, found_or_not, there_already, what_fails_is_taken_back, as_large_as_the_server_takes};

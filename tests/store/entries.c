@@ -1011,7 +1011,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("entries");
+	Suite *s = suite_create("store entries");
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {stored_once, every_member, many_feeds, listed_any_way, long_lists, searched,
 		searched_in_any_script, letters_folded, indexed_in_linear_time, any_bytes, segments_merged, pruned,

@@ -326,7 +326,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("events");
+	Suite *s = suite_create("store events");
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages,
 		dead_letters, a_second_reason_replaces_the_first, pruned, taken_back};

@@ -1377,7 +1377,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("feeds");
+	Suite *s = suite_create("store feeds");
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {subscribed, letters_of_addresses_count, every_member_loaded, load_refuses,
 		loaded_whole, lists, of_due, found, set, dropped, merged, groups, pushed_meta, adopted, host_key, keys,

@@ -122,7 +122,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("opening");
+	Suite *s = suite_create("store first_open");
 	TCase *t = tcase_create("every driver");
 
 	stores_begin();

@@ -771,7 +771,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("property");
+	Suite *s = suite_create("store fleet");
 	TCase *t = tcase_create("every driver");
 
 	stores_begin();

@@ -521,7 +521,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("front");
+	Suite *s = suite_create("store front");
 	TCase *t = tcase_create("every driver"), *once = tcase_create("front");
 	const TTest *const every[] = {arguments_refused, nothing_and_null, due_over_all_shards, pushed_and_reaped,
 		control_messages_in_order, a_pause_outlives_its_message, a_message_wakes, heartbeats,

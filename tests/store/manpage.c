@@ -581,7 +581,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store, manual");
+	Suite *s = suite_create("store manpage");
 	TCase *t = tcase_create("feedwheel-store(7)");
 	const TTest *each[] = {queries_find_what_they_should, a_time_ago_is_as_told, every_column_is_named};
 	const TTest *once[] = {every_query_has_an_answer, kinds_and_states_are_numbered_as_told,

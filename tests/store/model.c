@@ -706,7 +706,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("walk");
+	Suite *s = suite_create("store model");
 	TCase *t = tcase_create("every driver");
 
 	stores_begin();

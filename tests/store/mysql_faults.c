@@ -575,7 +575,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store, trouble with mariadb");
+	Suite *s = suite_create("store mysql_faults");
 	TCase *t = tcase_create("mysql");
 	const TTest *every[] = {tls_as_the_server_has_it, addresses, servers_that_only_look_like_it,
 		password_is_not_told, reading_only, too_many_connections, locked_by_somebody_else,

@@ -721,7 +721,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store, trouble with PostgreSQL");
+	Suite *s = suite_create("store postgres_faults");
 	TCase *t = tcase_create("postgres");
 	const TTest *every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, servers_that_only_look_like_it,
 		reading_only, too_many_connections, locked_by_somebody_else, serialisation_failures, every_answer,

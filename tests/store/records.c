@@ -465,7 +465,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("records");
+	Suite *s = suite_create("store records");
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {put_and_replaced, any_bytes, refused, only_if_absent, removed, removed_as_seen,
 		listed_in_order, many_by_pages, pruned, one_wins};

@@ -983,7 +983,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store, Redis");
+	Suite *s = suite_create("store redis_faults");
 	TCase *t = tcase_create("redis");
 	const TTest *every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections,
 		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script,

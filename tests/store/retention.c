@@ -242,8 +242,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("retention");
-	TCase *c = tcase_create("retention");
+	Suite *suite = suite_create("store retention");
+	TCase *c = tcase_create("every driver");
 
 	stores_begin();
 	tcase_add_checked_fixture(c, setup, teardown);

@@ -842,8 +842,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("schedule");
-	TCase *c = tcase_create("schedule");
+	Suite *suite = suite_create("store schedule");
+	TCase *c = tcase_create("every driver");
 
 	stores_begin();
 	fw_arena_init(&F.a, 0);

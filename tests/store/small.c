@@ -697,8 +697,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("small");
-	TCase *c = tcase_create("small");
+	Suite *suite = suite_create("store small");
+	TCase *c = tcase_create("every driver");
 	const TTest *const every[] = {visits_whole, visits_listed, visits_pruned, events_many, events_refused,
 		dead_letters, events_pruned, records_of_all_kinds, records_looked_for, records_wake, records_pruned,
 		counted, read_only, locked, connection_gone};

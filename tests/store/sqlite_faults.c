@@ -572,7 +572,7 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && strcmp(argv[1], "visit") == 0)
 		return visit_and_leave(argv[2]);
-	s = suite_create("store, trouble");
+	s = suite_create("store sqlite_faults");
 	t = tcase_create("sqlite");
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);

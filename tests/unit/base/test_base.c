@@ -282,7 +282,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("base");
+	Suite *s = suite_create("unit base base");
 	TCase *t = tcase_create("base");
 
 	tcase_add_test(t, url_resolve_rfc3986);

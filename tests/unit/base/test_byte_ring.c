@@ -215,7 +215,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("byte ring");
+	Suite *s = suite_create("unit base byte_ring");
 	TCase *tc = tcase_create("byte ring");
 
 	tcase_set_timeout(tc, 120);

@@ -75,7 +75,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("cidr");
+	Suite *s = suite_create("unit base cidr");
 	TCase *tc = tcase_create("cidr");
 
 	tcase_add_test(tc, prefixes);

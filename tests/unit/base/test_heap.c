@@ -86,7 +86,7 @@ END_TEST
 int main(void)
 {
 	TCase *tc = tcase_create("heap");
-	Suite *s = suite_create("heap");
+	Suite *s = suite_create("unit base heap");
 
 	tcase_add_loop_test(tc, as_sorted, 0, 8);
 	suite_add_tcase(s, tc);

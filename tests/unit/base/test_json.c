@@ -175,7 +175,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("json");
+	Suite *s = suite_create("unit base json");
 	TCase *t = tcase_create("json");
 
 	tcase_add_test(t, shapes);

@@ -367,7 +367,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("text");
+	Suite *s = suite_create("unit base text");
 	TCase *t = tcase_create("text");
 
 	tcase_add_test(t, str_cuts_and_finds);

@@ -281,7 +281,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("url");
+	Suite *s = suite_create("unit base url");
 	TCase *t = tcase_create("url");
 
 	tcase_add_test(t, split);

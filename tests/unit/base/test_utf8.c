@@ -106,7 +106,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("utf8");
+	Suite *s = suite_create("unit base utf8");
 	TCase *t = tcase_create("utf8");
 
 	tcase_set_timeout(t, 60);

@@ -248,7 +248,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("values");
+	Suite *s = suite_create("unit base values");
 	TCase *t = tcase_create("values");
 
 	tcase_add_test(t, durations_for_people);

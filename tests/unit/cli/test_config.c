@@ -408,7 +408,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("config");
+	Suite *s = suite_create("unit cli config");
 	TCase *t = tcase_create("config");
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -201,7 +201,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("options");
+	Suite *s = suite_create("unit cli options");
 	TCase *t = tcase_create("options");
 
 	tcase_add_checked_fixture(t, setup, teardown);

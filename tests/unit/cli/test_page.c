@@ -128,7 +128,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("page");
+	Suite *s = suite_create("unit cli page");
 	TCase *t = tcase_create("page");
 
 	tcase_add_loop_test(t, page, 0, (int)FW_N(PAGE));

@@ -129,7 +129,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("timeline");
+	Suite *s = suite_create("unit cli timeline");
 	TCase *t = tcase_create("timeline");
 
 	tcase_add_checked_fixture(t, setup, teardown);

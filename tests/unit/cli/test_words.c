@@ -413,7 +413,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("words");
+	Suite *s = suite_create("unit cli words");
 	TCase *t = tcase_create("words");
 
 	tcase_add_checked_fixture(t, setup, NULL);

@@ -318,7 +318,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("deliver");
+	Suite *s = suite_create("unit engine deliver");
 	TCase *t = tcase_create("deliver");
 
 	tcase_add_checked_fixture(t, setup, teardown);

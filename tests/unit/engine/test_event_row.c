@@ -90,7 +90,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("rows of events");
+	Suite *s = suite_create("unit engine event row");
 	TCase *t = tcase_create("rows");
 
 	tcase_add_test(t, there_and_back);

@@ -761,7 +761,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("flush");
+	Suite *s = suite_create("unit engine flush");
 	TCase *t = tcase_create("flush"), *sp = tcase_create("wal");
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -53,7 +53,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("host_key");
+	Suite *s = suite_create("unit engine host key");
 	TCase *t = tcase_create("host_key");
 
 	tcase_add_loop_test(t, keys, 0, (int)FW_N(CASES));

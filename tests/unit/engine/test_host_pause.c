@@ -120,7 +120,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("host_pause");
+	Suite *s = suite_create("unit engine host pause");
 	TCase *t = tcase_create("host_pause");
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -53,7 +53,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("host_share");
+	Suite *s = suite_create("unit engine host share");
 	TCase *t = tcase_create("host_share");
 
 	tcase_add_test(t, numbers);

@@ -159,7 +159,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("unit/engine/maintenance");
+	Suite *s = suite_create("unit engine maintenance");
 	TCase *tc = tcase_create("maintenance");
 
 	tcase_add_checked_fixture(tc, setup, teardown);

@@ -1253,7 +1253,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("master");
+	Suite *s = suite_create("unit engine master");
 	TCase *t = tcase_create("master");
 
 	tcase_set_timeout(t, 60);

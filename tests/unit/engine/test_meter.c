@@ -134,7 +134,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("meter");
+	Suite *s = suite_create("unit engine meter");
 	TCase *t = tcase_create("meter");
 
 	tcase_add_test(t, buckets);

@@ -83,7 +83,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("worker names");
+	Suite *s = suite_create("unit engine name");
 	TCase *t = tcase_create("names");
 
 	tcase_add_test(t, the_living_are_not_dead);

@@ -1368,7 +1368,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("owner");
+	Suite *s = suite_create("unit engine owner");
 	TCase *t = tcase_create("owner");
 	int seeds = getenv("SEEDS") ? (int)strtol(getenv("SEEDS"), NULL, 10) : 6;
 

@@ -350,8 +350,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("engine quota");
-	TCase *t = tcase_create("all");
+	Suite *s = suite_create("unit engine quota");
+	TCase *t = tcase_create("quota");
 	const TTest *const every[] = {within_its_share, a_push_has_no_share, newest_first, what_is_not_new,
 		bytes_are_told_from_half_on, no_limit, a_store_that_fails, records, room};
 

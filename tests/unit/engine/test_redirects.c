@@ -224,7 +224,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("redirects");
+	Suite *s = suite_create("unit engine redirects");
 	TCase *t = tcase_create("redirects");
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -195,8 +195,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("keep");
-	TCase *t = tcase_create("keep");
+	Suite *s = suite_create("unit engine retention");
+	TCase *t = tcase_create("retention");
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, each_for_its_time);

@@ -184,7 +184,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("ring");
+	Suite *s = suite_create("unit engine ring");
 	TCase *t = tcase_create("ring");
 
 	tcase_set_timeout(t, 120);

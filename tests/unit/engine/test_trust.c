@@ -432,7 +432,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("trust");
+	Suite *s = suite_create("unit engine trust");
 	TCase *t = tcase_create("trust");
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -980,7 +980,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("visit");
+	Suite *s = suite_create("unit engine visit");
 	TCase *t = tcase_create("visit");
 
 	tcase_add_checked_fixture(t, setup, teardown);

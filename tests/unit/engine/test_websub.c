@@ -1144,17 +1144,17 @@ int main(void)
 		malicious_hubs_get_few_requests, the_brake, a_refusal_holds_for_a_week, off_is_off,
 		hubs_that_fail_for_all, forms, signatures, callbacks_cannot_be_guessed, one_key_for_all, lost_callbacks,
 		addresses, hubs_of_feeds, clouds};
-	const TTest *const KEPT[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_classified, clouds_ping,
+	const TTest *const RECORDS[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_classified, clouds_ping,
 		a_hint_has_the_feed_polled, lists, workers_tell};
-	Suite *s = suite_create("websub");
-	TCase *rules = tcase_create("rules"), *kept = tcase_create("kept");
+	Suite *s = suite_create("unit engine websub");
+	TCase *rules = tcase_create("rules"), *records = tcase_create("records");
 
 	for (size_t i = 0; i < FW_N(RULE); i++)
 		tcase_add_test(rules, RULE[i]);
-	tcase_add_checked_fixture(kept, setup, teardown);
-	for (size_t i = 0; i < FW_N(KEPT); i++)
-		tcase_add_test(kept, KEPT[i]);
+	tcase_add_checked_fixture(records, setup, teardown);
+	for (size_t i = 0; i < FW_N(RECORDS); i++)
+		tcase_add_test(records, RECORDS[i]);
 	suite_add_tcase(s, rules);
-	suite_add_tcase(s, kept);
+	suite_add_tcase(s, records);
 	return run_suite(s);
 }

@@ -871,7 +871,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("worker");
+	Suite *s = suite_create("unit engine worker");
 	TCase *t = tcase_create("worker");
 
 	tcase_set_timeout(t, 120);

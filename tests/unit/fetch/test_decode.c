@@ -406,7 +406,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("fetch decode");
+	Suite *s = suite_create("unit fetch decode");
 	TCase *t = tcase_create("decode");
 
 	tcase_add_checked_fixture(t, setup, teardown);

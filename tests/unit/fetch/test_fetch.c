@@ -1300,7 +1300,7 @@ int main(void)
 		guarded_literals, refused_in_words, guard_checks_reused_connections, bad_urls, cancelled, many_at_once,
 		buffers_are_bounded, stalled_ones_are_aborted, cancelled_while_paused, out_of_files, repeated_headers,
 		bad_configuration, through_a_proxy, doctor};
-	Suite *s = suite_create("fetch");
+	Suite *s = suite_create("unit fetch fetch");
 	TCase *t = tcase_create("fetch");
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -275,7 +275,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("fetch guard");
+	Suite *s = suite_create("unit fetch guard");
 	TCase *t = tcase_create("guard");
 
 	tcase_add_test(t, ipv4_ranges);

@@ -154,7 +154,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const T[] = {in_order, leaving_while_waiting, moving, what_one_address_is, any_sequence};
-	Suite *s = suite_create("fetch limiter");
+	Suite *s = suite_create("unit fetch limiter");
 	TCase *t = tcase_create("limiter");
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -764,7 +764,7 @@ int main(void)
 		first_come_first_served, redirects_give_places_back, leaving_the_line, a_line_too_long,
 		clocks_begin_with_the_turn, failures_give_places_back, a_proxy_has_no_limit, last_done_destroys,
 		lookups_have_an_age, cache_is_bounded};
-	Suite *s = suite_create("fetch names");
+	Suite *s = suite_create("unit fetch names");
 	TCase *t = tcase_create("names");
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -397,7 +397,7 @@ int main(void)
 		sessions_are_resumed,
 		bundle_is_read_once,
 	};
-	Suite *s = suite_create("fetch tls");
+	Suite *s = suite_create("unit fetch tls");
 	TCase *t = tcase_create("tls"), *e = tcase_create("expired"), *h = tcase_create("http2");
 
 	tcase_add_checked_fixture(t, setup, teardown);

@@ -414,7 +414,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("http auth");
+	Suite *s = suite_create("unit http auth");
 	TCase *t = tcase_create("tokens");
 	const TTest *const every[] = {presented, verdicts, run_out_and_unreadable, a_network_with_a_valid_token_goes_on,
 		passes, hashed, scopes_in_words, kept_as_a_hash, unreadable_ones_close, bound, as_many_as_may_be};

@@ -123,7 +123,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("body");
+	Suite *s = suite_create("unit http body");
 	TCase *tc = tcase_create("body");
 
 	tcase_add_test(tc, formats);

@@ -88,8 +88,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("http bucket");
-	TCase *t = tcase_create("counting");
+	Suite *s = suite_create("unit http bucket");
+	TCase *t = tcase_create("bucket");
 	const TTest *const every[] = {
 		so_many_at_once, as_many_over_a_time, switched_off_or_fast, who_sends_most_keeps_its_place};
 

@@ -106,7 +106,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("client");
+	Suite *s = suite_create("unit http client");
 	TCase *tc = tcase_create("client");
 
 	tcase_add_test(tc, chains);

@@ -197,8 +197,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("events' usual shape");
-	TCase *t = tcase_create("short reader");
+	Suite *s = suite_create("unit http event_read");
+	TCase *t = tcase_create("event_read");
 
 	tcase_add_test(t, usual);
 	tcase_add_test(t, unusual);

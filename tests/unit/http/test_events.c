@@ -161,7 +161,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("events");
+	Suite *s = suite_create("unit http events");
 	TCase *tc = tcase_create("events");
 
 	tcase_add_test(tc, forms);

@@ -123,8 +123,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("http login_limiter");
-	TCase *t = tcase_create("counting");
+	Suite *s = suite_create("unit http login_limiter");
+	TCase *t = tcase_create("login_limiter");
 	const TTest *const every[] = {
 		counted, rare_failures_are_never_refused, switched_off, first_is_the_last, many_networks, networks};
 

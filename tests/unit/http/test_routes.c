@@ -174,7 +174,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("routes");
+	Suite *s = suite_create("unit http routes");
 	TCase *t = tcase_create("routes");
 
 	tcase_add_test(t, numbers);

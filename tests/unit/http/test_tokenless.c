@@ -263,7 +263,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("tokenless");
+	Suite *s = suite_create("unit http tokenless");
 	TCase *t = tcase_create("tokenless");
 
 	tcase_add_test(t, by_headers);

@@ -139,7 +139,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("charset");
+	Suite *s = suite_create("unit parse charset");
 	TCase *t = tcase_create("charset");
 
 	tcase_add_checked_fixture(t, setup, teardown);

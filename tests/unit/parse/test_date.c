@@ -455,7 +455,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("date");
+	Suite *s = suite_create("unit parse date");
 	TCase *t = tcase_create("date");
 
 	tcase_add_test(t, spellings_read);

@@ -228,7 +228,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("discover");
+	Suite *s = suite_create("unit parse discover");
 	TCase *t = tcase_create("discover");
 
 	tcase_add_loop_test(t, pages, 0, 38);

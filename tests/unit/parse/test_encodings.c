@@ -468,7 +468,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("encodings");
+	Suite *s = suite_create("unit parse encodings");
 	TCase *t = tcase_create("encodings");
 
 	tcase_set_timeout(t, 60);

@@ -512,8 +512,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("feed");
-	TCase *t = tcase_create("all");
+	Suite *s = suite_create("unit parse feed");
+	TCase *t = tcase_create("feed");
 
 	tcase_set_timeout(t, 110);
 	tcase_add_test(t, memory_refused);

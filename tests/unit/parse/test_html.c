@@ -1156,7 +1156,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("html");
+	Suite *s = suite_create("unit parse html");
 	TCase *t = tcase_create("html");
 
 	tcase_set_timeout(t, 100);

@@ -213,7 +213,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("linear");
+	Suite *s = suite_create("unit parse linear");
 	TCase *t = tcase_create("linear");
 
 	tcase_set_timeout(t, 60);

@@ -370,7 +370,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("oom");
+	Suite *s = suite_create("unit parse oom");
 	TCase *t = tcase_create("oom");
 
 	tcase_add_checked_fixture(t, setup, NULL);

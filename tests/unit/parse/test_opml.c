@@ -184,7 +184,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("opml");
+	Suite *s = suite_create("unit parse opml");
 	TCase *t = tcase_create("opml");
 
 	tcase_add_test(t, folders_and_cases);

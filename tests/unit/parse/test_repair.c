@@ -470,7 +470,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("repair");
+	Suite *s = suite_create("unit parse repair");
 	TCase *t = tcase_create("repair");
 
 	tcase_set_timeout(t, 120);

@@ -433,7 +433,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("sweep");
+	Suite *s = suite_create("unit parse sweep");
 	TCase *t = tcase_create("sweep");
 
 	tcase_set_timeout(t, 280);

@@ -109,7 +109,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("threads");
+	Suite *s = suite_create("unit parse threads");
 	TCase *t = tcase_create("threads");
 
 	tcase_set_timeout(t, 280);

@@ -713,7 +713,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("xml");
+	Suite *s = suite_create("unit parse xml");
 	TCase *t = tcase_create("xml"), *slow = tcase_create("time");
 
 	tcase_add_loop_test(t, good, 0, (int)FW_N(GOOD));

@@ -288,7 +288,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("connectivity");
+	Suite *s = suite_create("unit sched connectivity");
 	TCase *t = tcase_create("connectivity");
 
 	tcase_add_checked_fixture(t, setup, NULL);

@@ -479,7 +479,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("due");
+	Suite *s = suite_create("unit sched due");
 	TCase *t = tcase_create("due");
 
 	tcase_add_test(t, after_success);

@@ -182,7 +182,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("hints");
+	Suite *s = suite_create("unit sched hints");
 	TCase *t = tcase_create("hints");
 
 	tcase_add_test(t, freshness);

@@ -1032,7 +1032,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("sched hosts");
+	Suite *s = suite_create("unit sched hosts");
 	TCase *c = tcase_create("rules"), *p = tcase_create("owners");
 
 	tcase_add_test(c, budget);

@@ -254,7 +254,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("plan");
+	Suite *s = suite_create("unit sched plan");
 	TCase *t = tcase_create("plan");
 
 	tcase_add_test(t, orders);

@@ -492,7 +492,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("rhythm");
+	Suite *s = suite_create("unit sched rhythm");
 	TCase *t = tcase_create("rhythm");
 
 	tcase_add_test(t, steady_feeds);

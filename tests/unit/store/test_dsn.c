@@ -150,7 +150,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("unit/store/dsn");
+	Suite *s = suite_create("unit store dsn");
 	TCase *tc = tcase_create("store URLs");
 
 	tcase_add_checked_fixture(tc, setup, teardown);

@@ -128,8 +128,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("unit/store/fields");
-	TCase *tc = tcase_create("members as tables");
+	Suite *s = suite_create("unit store fields");
+	TCase *tc = tcase_create("fields");
 
 	tcase_add_loop_test(tc, what_is_set_is_read, 0, (int)FW_N(tables));
 	tcase_add_loop_test(tc, members_are_their_own, 0, (int)FW_N(tables));

@@ -144,7 +144,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("unit/store/fold");
+	Suite *s = suite_create("unit store fold");
 	TCase *tc = tcase_create("folding");
 
 	tcase_add_loop_test(tc, words, 0, (int)FW_N(WORDS));

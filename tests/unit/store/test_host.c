@@ -87,7 +87,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("unit/store/host");
+	Suite *s = suite_create("unit store host");
 	TCase *tc = tcase_create("hosts");
 
 	tcase_add_loop_test(tc, a_service_is_one_host, 0, (int)FW_N(HOSTS));

@@ -157,8 +157,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("unit/store/reach");
-	TCase *tc = tcase_create("what a store needs");
+	Suite *s = suite_create("unit store reach");
+	TCase *tc = tcase_create("reach");
 	char path[200];
 	FILE *f;
 	int failed;
