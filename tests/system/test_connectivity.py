@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Our own network is down: no feed is charged with it, it is told, and when it is back all are
-fetched soon. And what is not our network's fault is charged all the same: some hosts that are dead
-among others that live, and a single one."""
+"""While our own network is down, no feed is charged with a failure and status shows the outage;
+when the network is up again, all feeds are fetched soon. Failures of a few hosts among many, or of
+a single host, are charged."""
 import os
 import signal
 import time
@@ -27,29 +27,28 @@ def charged(w):
     return [f["url"] for f in w.json("list") if f["failures"]]
 
 
-def asked(w):
+def visited(w):
     return sum("last_visit" in f for f in w.json("list"))
 
 
 def fetched(w, since=""):
-    """Feeds whose last visit went well, and not before then."""
+    """The number of feeds whose last visit succeeded after this time."""
     return sum(
         f.get("last_result") in ("ok", "same", "not_modified") and f["last_visit"] > since for f in w.json("list"))
 
 
-@case("a run whose name servers say nothing: nobody is charged, status, why and the metric tell; when they are back "
-      "all is fetched soon",
-      needs="server")
+@case("a run without an answering name server charges no feed; status, why and the metric show the outage; when the "
+      "server answers, all feeds are fetched soon", needs="server")
 def no_names(base):
     names = Names(mute=True)
     with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
         d = HttpServer(base, conf=SOON + CONF + "dns_servers = %s\n" % names.address, command="run")
         urls = named(o, FEEDS)
         d.feedwheel.run("add", *urls)
-        wait_for("the verdict", lambda: DOWN in d.feedwheel.words())
-        wait_for("all to be asked", lambda: asked(d.feedwheel) == FEEDS)
-        equal(charged(d.feedwheel), [], "charged")
-        wait_for("status", lambda: "network  seems to be down for 1 worker since 20" in
+        wait_for("the message 'network down'", lambda: DOWN in d.feedwheel.words())
+        wait_for("a visit of each feed", lambda: visited(d.feedwheel) == FEEDS)
+        equal(charged(d.feedwheel), [], "charged feeds")
+        wait_for("the outage in status", lambda: "network  seems to be down for 1 worker since 20" in
                  d.feedwheel.run("status").stdout)
         equal(d.feedwheel.json("status")["workers_offline"], 1)
         holds("feedwheel_workers_offline 1\n" in d.ask("GET", "/metrics")[2], "the metric")
@@ -57,15 +56,15 @@ def no_names(base):
         holds(DOWN + ", the feed is not charged" in why, why)
         names.mute = False
         wait_for("all to be fetched", lambda: fetched(d.feedwheel) == FEEDS, 60)
-        equal(charged(d.feedwheel), [], "charged")
-        wait_for("words", lambda: "network is up again" in d.feedwheel.words())
-        wait_for("status", lambda: "network" not in d.feedwheel.run("status").stdout)
+        equal(charged(d.feedwheel), [], "charged feeds")
+        wait_for("the message 'up again'", lambda: "network is up again" in d.feedwheel.words())
+        wait_for("status without the outage", lambda: "network" not in d.feedwheel.run("status").stdout)
         holds("feedwheel_workers_offline 0\n" in d.ask("GET", "/metrics")[2], "the metric")
         d.stop()
 
 
-@case("a run whose road dies on the way, and is mended: nobody is charged")
-def no_road(base):
+@case("a run whose network interface goes down and comes up again charges no feed")
+def no_network(base):
     needed()
     there = Machine()
     try:
@@ -74,17 +73,17 @@ def no_road(base):
             w = Feedwheel(base, SOON + CONF, inside=there.inside)
             w.run("import", o.url_file)
             p = w.start("run")
-            wait_for("work", lambda: fetched(w) == FEEDS)
+            wait_for("all to be fetched", lambda: fetched(w) == FEEDS)
             for i in range(1, 3):
                 there.ip("link set lo down")
-                wait_for("the verdict", lambda i=i: w.words().count(DOWN) == i)
-                let_pass(2, "no failure may be charged meanwhile")
-                equal(charged(w), [], "charged")
+                wait_for("the message 'network down'", lambda i=i: w.words().count(DOWN) == i)
+                let_pass(2, "no failure may be charged during the outage")
+                equal(charged(w), [], "charged feeds")
                 there.ip("link set lo up")
                 since = time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime())
-                wait_for("all to be fetched", lambda since=since: fetched(w, since) == FEEDS)
-                wait_for("words", lambda i=i: w.words().count("network is up again") == i)
-                equal(charged(w), [], "charged")
+                wait_for("all to be fetched again", lambda since=since: fetched(w, since) == FEEDS)
+                wait_for("the message 'up again'", lambda i=i: w.words().count("network is up again") == i)
+                equal(charged(w), [], "charged feeds")
             p.send_signal(signal.SIGTERM)
             equal(p.wait(60), 0)
             mirror.close()
@@ -92,7 +91,7 @@ def no_road(base):
         there.stop()
 
 
-@case("run --once while nobody answers: it ends, nobody is charged, also of a handful; the next one fetches all")
+@case("run --once ends during an outage and charges no feed, with 3 feeds as with 20; the next run fetches all")
 def once(base):
     names = Names(mute=True)
     with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
@@ -104,15 +103,15 @@ def once(base):
             stats = w.run_once()
             holds(time.monotonic() - start < 90, "it took %.1f s" % (time.monotonic() - start))
             equal((stats["feeds"], stats["failed"]), (n, n))
-            equal(charged(w), [], "charged")
-            holds("network" in w.run("status").stdout, "status tells")
+            equal(charged(w), [], "charged feeds")
+            holds("network" in w.run("status").stdout, "status shows the outage")
             names.mute = False
             let_pass(SOON_S, "the feeds' next due time")
             stats = w.run_once()
             equal((stats["feeds"], stats["failed"], fetched(w)), (n, 0, n))
 
 
-@case("three hosts that are dead among twenty that live are charged; with run and with run --once")
+@case("three failing hosts beside twenty working ones are charged, by run and by run --once")
 def dead_ones(base):
     names = Names()
     with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
@@ -123,15 +122,15 @@ def dead_ones(base):
                 equal(w.run_once()["failed"], 3)
             else:
                 p = w.start("run")
-                wait_for("all to be asked", lambda w=w: asked(w) == FEEDS + 3)
+                wait_for("a visit of each feed", lambda w=w: visited(w) == FEEDS + 3)
                 p.send_signal(signal.SIGTERM)
                 equal(p.wait(60), 0)
             equal((len(charged(w)), fetched(w)), (3, FEEDS))
-            holds("seems to be down" not in w.run("status").stdout, "no verdict")
+            holds("seems to be down" not in w.run("status").stdout, "status shows no outage")
             holds("failure 1" in w.run("why", "host0.broken").stdout, "why")
 
 
-@case("a single host that is dead is charged after a wait; a worker that dies or is stopped meanwhile charges nobody")
+@case("a single failing host is charged after offline_wait_ms; a worker that ends or dies before that charges no feed")
 def lonely(base):
     names = Names()
     with origin(base, samples(base)) as o:
@@ -140,23 +139,23 @@ def lonely(base):
         for leave in signal.SIGTERM, signal.SIGKILL:
             n = names.asked
             p = w.start("run")
-            wait_for("the question", lambda n=n: names.asked > n)
-            let_pass(1, "no failure may be charged meanwhile")
-            equal(asked(w), 0, "it waits")
+            wait_for("the name query", lambda n=n: names.asked > n)
+            let_pass(1, "no failure may be charged during the wait")
+            equal(visited(w), 0, "visits during the wait")
             if leave == signal.SIGKILL:
                 os.kill(workers_of(p)[0], signal.SIGKILL)
-                let_pass(1, "no failure may be charged meanwhile")
+                let_pass(1, "no failure may be charged after the kill")
             p.send_signal(signal.SIGTERM)
             equal(p.wait(60), 0)
-            equal((charged(w), asked(w)), ([], 0), str(leave))
-        equal(w.run_once()["failed"], 1) # nothing else is under way
+            equal((charged(w), visited(w)), ([], 0), str(leave))
+        equal(w.run_once()["failed"], 1) # no other fetch is in flight
         equal(len(charged(w)), 1)
         w.run("set", "--due", "host0.broken")
         with open(w.conf, "a", encoding="ascii") as f:
             f.write("offline_wait_ms = 2s\n")
         p = w.start("run")
-        wait_for("its charge", lambda: w.json("list")[0]["failures"] == 2)
-        holds(DOWN not in w.words(), "no verdict")
+        wait_for("the second failure", lambda: w.json("list")[0]["failures"] == 2)
+        holds(DOWN not in w.words(), "no message 'network down'")
         p.send_signal(signal.SIGTERM)
         equal(p.wait(60), 0)
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""feedwheel copy: row for row, killed at any point and continued, brought up to date, and what it refuses.
+"""feedwheel copy: equal rows, copies that are killed at any moment and continued, updates of a
+copy, refusals.
 
-FW_COPY_ROUNDS=200 kills as many copies (default 12).
+FW_COPY_ROUNDS=200 kills 200 copies (default 12).
 """
 import contextlib
 import json
@@ -18,11 +19,10 @@ ROUNDS = int(os.environ.get("FW_COPY_ROUNDS", "12"))
 FEEDS = 40
 CONF = SOON + "visits_retention_ms = 1h\n"
 TABLES = {
-    "feeds": "id, url, title, home_page_url, description, language, icon, format, hub, topic, extra, rhythm, "
-             "validator_url, etag,"
-             "last_modified, validators_ms, body_hash, redirect_url, redirect_since_ms, redirect_n, error, "
-             "user_title, folder,"
-             "username, password, interval_ms, created_ms",
+    "feeds":
+        "id, url, title, home_page_url, description, language, icon, format, hub, topic, extra, rhythm, validator_url,"
+        " etag, last_modified, validators_ms, body_hash, redirect_url, redirect_since_ms, redirect_n, error,"
+        " user_title, folder, username, password, interval_ms, created_ms",
     "schedule": "*",
     "entries": "*",
     "entry_keys": "*",
@@ -30,49 +30,48 @@ TABLES = {
     "incoming": "*",
     "dead_letters": "*",
 }
-EVENTS, DEAD = 1500, 30
-
-
-MADE = []
+EVENTS, DEAD_LETTERS = 1500, 30
+FILLED = [] # the store of filled() and the feeds' URLs, after its first call
 
 
 def pushed(w):
-    """Events and some set aside, several of one millisecond."""
-    w.sql("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO incoming"
-          " (id, property, property_section, property_id, remote_ip, stamp) SELECT (90000000000 + i / 7 << 22) + i %% "
-          "7 * 1024, 'p' || i,"
-          " 1, i, CASE i %% 2 WHEN 0 THEN '' ELSE '2001:db8::1' END, 1794067200000 + i / 7 FROM n" % EVENTS, write=True)
+    """Store events, seven a millisecond, and dead letters."""
     w.sql(
-        "INSERT INTO dead_letters (id, event, reason, at_ms) SELECT id + 512, '{\"property\":\"it''s\\u0000\"}', "
-        "'because', stamp + 5 FROM incoming"
-        " LIMIT %d" % DEAD, write=True)
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)"
+        " INSERT INTO incoming (id, property, property_section, property_id, remote_ip, stamp)"
+        " SELECT (90000000000 + i / 7 << 22) + i %% 7 * 1024, 'p' || i, 1, i,"
+        " CASE i %% 2 WHEN 0 THEN '' ELSE '2001:db8::1' END, 1794067200000 + i / 7 FROM n" % EVENTS, write=True)
+    w.sql(
+        "INSERT INTO dead_letters (id, event, reason, at_ms)"
+        " SELECT id + 512, '{\"property\":\"it''s\\u0000\"}', 'because', stamp + 5 FROM incoming"
+        " LIMIT %d" % DEAD_LETTERS, write=True)
 
 
 def filled(base):
-    """A store after three runs over growing feeds, with keys of entries that are gone, and owners'
+    """A store after three runs over growing feeds, with keys of deleted entries and with users'
     settings; made once."""
     w = Feedwheel(base, CONF)
-    if MADE:
+    if FILLED:
         with open(w.path, "wb") as f:
-            f.write(MADE[0])
-        return w, MADE[1]
+            f.write(FILLED[0])
+        return w, FILLED[1]
     with origin(base, samples(base), "--feeds", str(FEEDS), "--port", str(free_port()),
                 plans=["* grow=1,start=10,window=12"]) as o:
         w.run("import", o.url_file, "--folder", "news")
         w.run_once()
         w.sql("UPDATE entries SET changed_ms = changed_ms - 7200000, seen_ms = seen_ms - 7200000", write=True)
-        for age in "0", "1h": # the last one forgets what the first one brought
+        for age in "0", "1h": # the last run deletes the entries of the first one
             w.run("set", "--due", *o.urls)
             w.run_once("--entries-retention-ms", age)
         w.run("set", "--title", "mine", "--interval", "90m", "#3")
         w.run("pause", "#4")
         urls = list(o.urls)
     pushed(w)
-    holds(w.one("SELECT count(*) FROM entry_keys WHERE entry_id = 0") > FEEDS, "entries are gone, keys stay")
+    holds(w.one("SELECT count(*) FROM entry_keys WHERE entry_id = 0") > FEEDS, "keys of deleted entries")
     holds(w.one("SELECT count(*) FROM entries") > FEEDS, "entries")
     w.sql("PRAGMA wal_checkpoint(TRUNCATE)", write=True)
     with open(w.path, "rb") as f:
-        MADE.extend([f.read(), urls])
+        FILLED.extend([f.read(), urls])
     return w, urls
 
 
@@ -89,15 +88,15 @@ def same(w, to):
         order = "ORDER BY 1, 2" if table == "entry_keys" else "ORDER BY 1"
         query = "SELECT %s FROM %s %s" % (columns, table, order)
         equal(to.sql(query), w.sql(query), table)
-    holds("broken" not in to.run("doctor").stdout, "doctor finds nothing")
+    holds("broken" not in to.run("doctor").stdout, "doctor finds no error")
 
 
-@case("a copy is the same row for row, and goes on as the original would")
+@case("a copy has the same rows as its source, and a run on it continues as on the source")
 def whole(base):
     w, urls = filled(base)
     to = target(base)
-    said = copy(w, to)
-    holds("both stores are equal" in said.stdout and "1,500 pushed events, 30 dead letters" in said.stdout, said.stdout)
+    output = copy(w, to).stdout
+    holds("both stores are equal" in output and "1,500 pushed events, 30 dead letters" in output, output)
     same(w, to)
     holds(copy(w, to, code=2).stderr.count("not empty") == 1, "a second copy is refused")
     again = json.loads(copy(w, to, "--continue", "--json").stdout)
@@ -107,19 +106,18 @@ def whole(base):
     port = urls[0].split(":")[2].split("/")[0]
     with origin(base, samples(base), "--feeds", str(FEEDS), "--port", port, plans=["* grow=1,start=10,window=12"]):
         to.run("set", "--due", *("#%d" % i for i in range(1, FEEDS + 1)))
-        # entries that are gone are still listed, and stay away; the numbers begin anew with the
-        # origin
+        # the new origin serves entries from number 1 again; those deleted in the store have a key
         stats = to.run_once()
-        equal((stats["failed"], stats["new_entries"]), (0, 0), "what is known is not stored again")
-        holds(stats["feeds"] >= FEEDS - 1, "visited")
+        equal((stats["failed"], stats["new_entries"]), (0, 0), "no known entry is stored again")
+        holds(stats["feeds"] >= FEEDS - 1, "visits")
 
 
 def rows(to):
-    """Feeds, entries and visits that a target shows so far."""
+    """The number of feeds, entries and visits in a target so far."""
     try:
         if to.store.startswith("sqlite:"):
-            return to.sql("SELECT (SELECT count(*) FROM feeds) + (SELECT count(*) FROM entries) + (SELECT count(*) "
-                          "FROM visits)")[0][0]
+            counts = ("(SELECT count(*) FROM %s)" % table for table in ("feeds", "entries", "visits"))
+            return to.one("SELECT " + " + ".join(counts))
         s = to.run("status", "--json", code=None)
         return sum(json.loads(s.stdout)[x] for x in ("feeds", "entries", "visits")) if s.returncode == 0 else 0
     except sqlite3.OperationalError: # no file, no tables
@@ -127,8 +125,8 @@ def rows(to):
 
 
 def killed_midway(w, one, to):
-    """Start a copy, let it go on in short steps, and kill it as soon as some of it is there. False:
-    it was over before that was seen."""
+    """Start a copy, let it run in short steps, and kill it as soon as the target has a row. False:
+    it ended before."""
     p = w.start("copy", "--batch-bytes", "4k", one, to.store)
     while True:
         let_pass(0.003, "a step of the copy")
@@ -144,10 +142,10 @@ def killed_midway(w, one, to):
         p.send_signal(signal.SIGCONT)
 
 
-def killed_on_the_way(w, rng, one, targets, longest_s, most):
-    """Copy into the first of these empty targets in which it can be killed midway, then go on,
-    killed at random, until so many kills were made or it is done. The target, and how many it
-    were."""
+def killed_and_continued(w, rng, one, targets, longest_s, most):
+    """Copy into the first of these empty targets in which it can be killed midway, then continue
+    and kill it at random until it completes, with `most` kills at most. Returns the target and the
+    number of kills."""
     to = next(t for t in targets if killed_midway(w, one, t))
     kills = 1
     while True:
@@ -166,45 +164,45 @@ def targets_named(base, name, n=20):
     return (target(base, "%s%d.db" % (name, i)) for i in range(n))
 
 
-@case("killed again and again at any point, a copy continued is exact")
+@case("a copy that is killed repeatedly and continued has the same rows as its source")
 def killed(base):
     w, _ = filled(base)
     rng = random.Random(5)
     kills = rounds = 0
     while kills < ROUNDS:
         rounds += 1
-        to, n = killed_on_the_way(w, rng, w.store, targets_named(base, "to%d-" % rounds), 0.08, ROUNDS - kills)
+        to, n = killed_and_continued(w, rng, w.store, targets_named(base, "to%d-" % rounds), 0.08, ROUNDS - kills)
         kills += n
         same(w, to)
     print("# %d copies, %d of them killed" % (rounds + kills, kills))
 
 
-@each_engine("from SQLite there and back, killed on both ways: the same row for row")
+@each_engine("copies from SQLite and back to SQLite, killed and continued, have the same rows")
 def there_and_back(base, engine):
     w, _ = filled(base)
     rng = random.Random(6)
     with server(engine, base) as s:
         stores = (Feedwheel(base, CONF, "there", store=s.url("there%d" % i)) for i in range(20))
-        there, kills = killed_on_the_way(w, rng, w.store, stores, 0.15, ROUNDS // 2)
-        back, kills_back = killed_on_the_way(w, rng, there.store, targets_named(base, "back"), 0.1, ROUNDS // 2)
+        there, kills = killed_and_continued(w, rng, w.store, stores, 0.15, ROUNDS // 2)
+        back, kills_back = killed_and_continued(w, rng, there.store, targets_named(base, "back"), 0.1, ROUNDS // 2)
     same(w, back)
-    print("# %d kills on the way there, %d on the way back" % (kills, kills_back))
+    print("# %d kills from SQLite, %d back" % (kills, kills_back))
 
 
-@case("until it is complete the target's workers are paused")
-def waits(base):
+@case("workers on an incomplete copy are paused")
+def incomplete(base):
     w, _ = filled(base)
-    visits = w.one("SELECT count(*) FROM visits") # the last that are copied: one killed behind them is no good
-    to = next(t for t in targets_named(base, "to") if killed_midway(
-        w, w.store, t) and t.one("SELECT count(*) FROM visits") < visits)
+    visits = w.one("SELECT count(*) FROM visits") # the last rows that are copied: without all of them it is incomplete
+    to = next(t for t in targets_named(base, "to")
+              if killed_midway(w, w.store, t) and t.one("SELECT count(*) FROM visits") < visits)
     visits_there = to.one("SELECT count(*) FROM visits")
-    holds("paused" in to.run("run", "--once", code=1).stderr, "a run says why it does nothing")
-    equal(to.one("SELECT count(*) FROM visits"), visits_there, "visits of its own")
+    holds("paused" in to.run("run", "--once", code=1).stderr, "a run prints that workers are paused")
+    equal(to.one("SELECT count(*) FROM visits"), visits_there, "visits")
     copy(w, to, "--continue")
     same(w, to)
 
 
-@case("one feedwheel becomes two: copied twice, each without the other's hosts, and both go on")
+@case("two copies, each without the other's hosts, continue as two stores")
 def split(base):
     with origin(base, samples(base), "--feeds", str(FEEDS), plans=["* grow=1,start=10,window=40"]) as o:
         w = Feedwheel(base, CONF)
@@ -218,93 +216,89 @@ def split(base):
             stats = part.run_once()
             equal((stats["feeds"], stats["failed"], stats["new_entries"]),
                   (FEEDS // 2, 0, FEEDS // 2), "one more entry each")
-            holds("broken" not in part.run("doctor").stdout, "doctor finds nothing")
+            holds("broken" not in part.run("doctor").stdout, "doctor finds no error")
         both = sorted(sum((p.sql("SELECT feed_id, guid FROM entries") for p in parts), []))
     equal(len(both), 11 * FEEDS, "entries")
-    equal(len(set(both)), len(both), "none in both")
-    equal([e for e in w.sql("SELECT feed_id, guid FROM entries") if e not in both], [], "none in neither")
+    equal(len(set(both)), len(both), "no entry is in both")
+    equal([e for e in w.sql("SELECT feed_id, guid FROM entries") if e not in both], [], "lost entries")
 
 
-@case("what cannot be copied is refused with words; what is no copy is not continued")
+@case("copy refuses a source or target that it cannot use, and to continue in a store that is no copy")
 def refused(base):
     w, _ = filled(base)
     to = target(base)
-    holds("are the same store" in copy(w, w, code=2).stderr, "into itself")
-    holds("no such file" in w.run("copy", "sqlite:" + base + "/none.db",
-          "sqlite:" + to.path, code=3).stderr.lower(), "no source")
-    holds("scheme" in w.run("copy", "feeds", "sqlite:" + to.path, code=4).stderr, "no scheme")
-    holds("not empty" in w.run("copy", "sqlite:" + w.path, "sqlite:" + target_in_use(base).path, code=2).stderr,
-          "in use")
-    said = w.run("copy", "--continue", "sqlite:" + w.path, "sqlite:" + base + "/used.db", code=2).stderr
-    holds("written to the target" in said, said)
+    holds("are the same store" in copy(w, w, code=2).stderr, "a copy into itself")
+    missing = w.run("copy", "sqlite:" + base + "/none.db", "sqlite:" + to.path, code=3).stderr
+    holds("no such file" in missing.lower(), "a missing source")
+    holds("scheme" in w.run("copy", "feeds", "sqlite:" + to.path, code=4).stderr, "a source without a scheme")
+    used = target_in_use(base)
+    holds("not empty" in copy(w, used, code=2).stderr, "a target in use")
+    message = copy(w, used, "--continue", code=2).stderr
+    holds("written to the target" in message, message)
     other = target(base, "other.db")
     other.run("add", "https://other.example/")
-    said = w.run("copy", "--continue", "sqlite:" + w.path, "sqlite:" + other.path, code=None)
-    holds(said.returncode != 0, "another store's feeds: " + said.stderr)
+    r = copy(w, other, "--continue", code=None)
+    holds(r.returncode != 0, "another store's feeds: " + r.stderr)
 
 
 def target_in_use(base):
-    """A store that workers have been at work on."""
-    u = Feedwheel(base, CONF, "used.db")
+    """A store with the entries of a run."""
+    used = Feedwheel(base, CONF, "used.db")
     with origin(os.path.join(base, "o"), samples(base), "--feeds", "2") as o:
-        u.run("import", o.url_file)
-        u.run_once()
-    return u
+        used.run("import", o.url_file)
+        used.run_once()
+    return used
 
 
 @contextlib.contextmanager
 def live(base):
-    """A store that was copied while workers went on storing at it, and that copy; the workers are gone."""
+    """A store that was copied while a run committed to it, and that copy; the run has ended."""
     with origin(base, samples(base), "--feeds", str(FEEDS), "--latency", "fixed:100",
                 plans=["* grow=1,start=10,window=40"]) as o:
         w = Feedwheel(base, SOON)
         w.run("import", o.url_file)
         p = w.start("run")
-        wait_for("a sign of life", lambda: w.one("SELECT count(*) FROM workers"))
+        wait_for("a worker", lambda: w.one("SELECT count(*) FROM workers"))
         to = target(base)
-        said = copy(w, to, code=None)
-        holds("1 worker is running on the source" in said.stderr, said.stderr)
+        message = copy(w, to, code=None).stderr
+        holds("1 worker is running on the source" in message, message)
         p.send_signal(signal.SIGTERM)
         p.wait()
-        w.run("set", "--due", *o.urls) # whether it did anything after the copy or not
+        w.run("set", "--due", *o.urls) # so that the source surely changes after the copy
         w.run_once()
         yield o, w, to
 
 
-@case("workers at the source are warned of; what was stored before the copy began is there, each entry with its feed")
+@case("copy warns of workers on the source; the copy has the entries from before its start, each with its feed")
 def warned(base):
     with live(base) as (_, w, to):
-        equal(to.one("SELECT count(*) FROM entries WHERE feed_id NOT IN (SELECT id FROM feeds)"), 0, "feeds of entries")
+        orphans = "SELECT count(*) FROM entries WHERE feed_id NOT IN (SELECT id FROM feeds)"
+        equal(to.one(orphans), 0, "entries without a feed")
         last = to.one("SELECT max(id) FROM entries")
         equal(to.sql("SELECT id, feed_id, guid FROM entries ORDER BY id"),
               w.sql("SELECT id, feed_id, guid FROM entries WHERE id <= ? ORDER BY id", last), "entries")
 
 
-@case("copied while workers went on, and again with --continue when they are gone: exact, and it goes on as the "
-      "source would")
-def brought_up_to_date(base):
+@case("a copy made beside workers is equal to the source after copy --continue, and a run on it continues")
+def updated(base):
     with live(base) as (o, w, to):
-        said = copy(w, to, "--continue").stdout
-        holds("both stores are equal" in said and "feeds changed" in said, said)
+        output = copy(w, to, "--continue").stdout
+        holds("both stores are equal" in output and "feeds changed" in output, output)
         same(w, to)
         to.run("set", "--due", *o.urls)
-        equal(
-            (to.run_once()["failed"],
-             to.one("SELECT count(*) FROM entries WHERE revision <> 1")),
-            (0, 0),
-            "a run on it")
-        equal(to.sql("SELECT guid FROM entries GROUP BY feed_id, guid HAVING count(*) > 1"), [], "entries that are "
-                                                                                                 "there twice")
-        holds("written to the target" in copy(w, to, "--continue", code=2).stderr, "now it is no copy any more")
+        equal(to.run_once()["failed"], 0, "failures of a run on the copy")
+        equal(to.one("SELECT count(*) FROM entries WHERE revision <> 1"), 0, "changed entries")
+        equal(to.sql("SELECT guid FROM entries GROUP BY feed_id, guid HAVING count(*) > 1"), [], "double entries")
+        holds("written to the target" in copy(w, to, "--continue", code=2).stderr, "the target is no longer a copy")
 
 
-@case("killed again and again while it is brought up to date, a copy continued is exact")
-def killed_up_to_date(base):
+@case("a copy that is killed repeatedly during its update and continued has the same rows as its source")
+def killed_during_update(base):
     rng = random.Random(7)
     with live(base) as (o, w, to):
         kills = renewed = 0
         while kills < ROUNDS // 2:
-            w.run("set", "--due", *rng.sample(o.urls, FEEDS // 2)) # these are not any more as they were
+            w.run("set", "--due", *rng.sample(o.urls, FEEDS // 2)) # their rows change
             p = w.start("copy", "--batch-bytes", "4k", "--continue", w.store, to.store)
             let_pass(rng.uniform(0.005, 0.08), "a kill at any moment")
             if p.poll() is None:
@@ -312,11 +306,10 @@ def killed_up_to_date(base):
             kills += p.wait() == -signal.SIGKILL
         renewed = json.loads(copy(w, to, "--continue", "--json").stdout)["updated"]
         same(w, to)
-    print("# %d kills, then %d feeds were left to renew" % (kills, renewed))
+    print("# %d kills, then %d feeds were updated" % (kills, renewed))
 
 
-# a check that finds nothing would be no check
-@case("a difference between the two is found, and what a copy can mend it mends")
+@case("copy --continue finds each difference between the stores, and repairs those that it can")
 def tampered(base):
     w, _ = filled(base)
     to = target(base)
@@ -329,20 +322,21 @@ def tampered(base):
     to.sql("DELETE FROM incoming WHERE property_id % 3 = 0", write=True)
     to.sql("DELETE FROM dead_letters WHERE id > (SELECT min(id) FROM dead_letters)", write=True)
     again = json.loads(copy(w, to, "--continue", "--json").stdout)
-    equal((again["events"], again["dead_letters"], again["differing"]), (EVENTS // 3, DEAD - 1, 0), "what was missing")
+    equal((again["events"], again["dead_letters"], again["differing"]), (EVENTS // 3, DEAD_LETTERS - 1, 0), "copied")
     same(w, to)
     to.sql("INSERT INTO incoming VALUES (1 << 60, 'its own', 1, 1, '', 1)", write=True)
-    copy(w, to, "--continue") # pushes that came to the target already are nobody's business
+    copy(w, to, "--continue") # an event of the target alone is no difference
     equal(to.one("SELECT count(*) FROM incoming"), EVENTS + 1)
     for change, words in (
         ("UPDATE incoming SET property_section = 2 WHERE property = 'p700'", "different at the target"),
         ("UPDATE dead_letters SET reason = 'x' WHERE id = (SELECT max(id) FROM dead_letters)", "dead letter"),
         ("UPDATE entry_keys SET hash = 1 WHERE feed_id = 7 AND entry_id = 0", "but different ones"),
         ("INSERT INTO entry_keys VALUES (8, randomblob(16), 3, 0)", "feed 8:"),
-        ("INSERT INTO row_counts (entry_n, visit_n) VALUES (0, -1)", "visits at the source")):
+        ("INSERT INTO row_counts (entry_n, visit_n) VALUES (0, -1)", "visits at the source"),
+    ):
         to.sql(change, write=True)
-        said = copy(w, to, "--continue", code=1).stderr
-        holds("the stores differ" in said and words in said, said)
+        message = copy(w, to, "--continue", code=1).stderr
+        holds("the stores differ" in message and words in message, message)
 
 
 run()

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Every way a server can fail has its own name and words, costs bounded time and memory, and harms no other feed."""
+"""Each kind of failing server has a kind and an error message, costs bounded time and memory, and
+does not affect other feeds."""
 
 from harness import SILENT, SOON, Feedwheel, case, equal, holds, origin, run, samples, sanitized
 
-# plan, kind(s), a part of the words
+# plan, kind(s), a part of the error message
 FAULTS = [
     ("404", "http", "404"),
     ("410", "gone", "410"),
@@ -48,7 +49,8 @@ FAULTS = [
 
 
 def collected(base, plans, conf=""):
-    """One run over a feed per plan and as many healthy ones; the feeds by plan, the log, the feedwheel."""
+    """One run over a feed for each plan and as many healthy feeds. Returns the failing feeds in the
+    order of the plans, the healthy ones, the run's summary, the origin's log and the Feedwheel."""
     n = len(plans)
     rules = ["%d %s" % p for p in enumerate(plans)]
     with origin(base, samples(base), "--feeds", str(2 * n), plans=rules) as o:
@@ -60,7 +62,7 @@ def collected(base, plans, conf=""):
 
 
 # NET-04..06, NET-09, NET-10, LIM-*, POL-03, POL-10
-@case("every fault has its kind and words; healthy feeds do not notice")
+@case("each fault has its kind and error message; healthy feeds are fetched")
 def faults(base):
     bad, good, stats, log, w = collected(base, [f[0] for f in FAULTS], SILENT + "max_body_bytes = 4MiB\n")
     wrong = []
@@ -76,26 +78,24 @@ def faults(base):
     loops = [r for r in log if r["feed"] == [f[0] for f in FAULTS].index("redirect=302:endless")]
     holds(len(loops) <= 6, "at most five redirects: %d requests" % len(loops))
     holds(sanitized() or stats["max_rss_bytes"] < 100 << 20, "memory is bounded: %d" % stats["max_rss_bytes"])
-    holds(max(v for (v,) in w.sql("SELECT max(body_bytes) FROM visits"))
-          <= (4 << 20) + (1 << 20), "decoded bytes are bounded")
+    holds(w.one("SELECT max(body_bytes) FROM visits") <= (4 << 20) + (1 << 20), "decoded bytes are bounded")
 
 
-@case("Retry-After and errors put a feed off; the reason is told") # POL-07, POL-08, POL-10
-def deferred(base):
+@case("Retry-After and errors delay the next poll; why prints the reason") # POL-07, POL-08, POL-10
+def delayed(base):
     plans = ["429,retry-after=7200", "503,retry-after=3h", "404", "410"]
     bad, _, _, _, w = collected(base, plans)
-    now = w.one("SELECT max(at_ms) FROM visits") / 1000
-    due = {
-        f["url"]: w.one("SELECT due_at_ms FROM schedule JOIN feeds USING (position) WHERE url = ?", f["url"]) / 1000 -
-        now for f in bad}
-    holds(7100 <= due[bad[0]["url"]] <= 8000, "429 with Retry-After 7200: due in %d s" % due[bad[0]["url"]])
-    holds(due[bad[2]["url"]] >= 900, "404 is put off")
+    now_ms = w.one("SELECT max(at_ms) FROM visits")
+    due_at_ms = "SELECT due_at_ms FROM schedule JOIN feeds USING (position) WHERE url = ?"
+    due_s = [(w.one(due_at_ms, f["url"]) - now_ms) / 1000 for f in bad]
+    holds(7100 <= due_s[0] <= 8000, "429 with Retry-After 7200: due in %d s" % due_s[0])
+    holds(due_s[2] >= 900, "404: due in %d s" % due_s[2])
     holds("retry-after" in w.run("why", bad[0]["url"]).stdout.lower(), "why names Retry-After")
     equal([f["url"] for f in w.json("list", "--status", "gone")], [bad[3]["url"]], "gone feeds listed")
 
 
-# a new one is taken for what it names: test_cli.py
-@case("a feed that turns into a page stays what it was, and says what the page names")
+# a new feed is replaced by the feed that the page names: test_cli.py
+@case("a feed that becomes a web page keeps its URL and entries; its error names the feed on the page")
 def page_later(base):
     with origin(base, samples(base), "--feeds", "1", plans=["* after=1,html,validators=none"]) as o:
         w = Feedwheel(base, SOON)
@@ -110,8 +110,8 @@ def page_later(base):
         equal(w.one("SELECT count(*) FROM entries"), entries, "entries stay")
 
 
-@case("a feed that breaks off keeps what was read and comes whole the next time")
-def broken_off(base):
+@case("a truncated document fails its visit; the entries are complete and stored once after the next visit")
+def truncated(base):
     with origin(base, samples(base), "--feeds", "2", plans=["* first=1,short=3000,coding=identity"]) as o:
         w = Feedwheel(base, SOON)
         w.run("import", o.url_file)

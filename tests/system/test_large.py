@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Large documents: hostile ones fail within their ceiling, honest ones are read whole, and neither
-holds up the small ones."""
+"""Large documents: hostile ones fail within their memory limit, honest ones are parsed completely,
+and neither delays small documents."""
 import json
 import os
 import signal
@@ -15,7 +15,7 @@ SMALL = 30
 
 
 def nested(unit, size):
-    """Lists in lists, none of them long."""
+    """Nested lists of at most 900 elements."""
     parts = ["[" + ",".join([unit] * 900) + "]"]
     parts *= size // (len(parts[0]) + 1)
     while len(parts) > 1:
@@ -24,10 +24,12 @@ def nested(unit, size):
 
 
 def hostile():
-    return [HEAD + '"items":[{"id":"1","_x":' + nested("{}", SIZE) + "}]}", # one tree of 100 times the size
-            HEAD + '"items":[{"id":"1","_x":' + nested("[]", SIZE) + ",}]", # broken
-            HEAD + '"_x":' + nested("{}", SIZE) + ',"items":[{"id":"1"}]}',
-            b"\xff" * (15 * MIB)] # each byte becomes three
+    return [
+        HEAD + '"items":[{"id":"1","_x":' + nested("{}", SIZE) + "}]}", # as a tree 100 times the size
+        HEAD + '"items":[{"id":"1","_x":' + nested("[]", SIZE) + ",}]", # a syntax error at the end
+        HEAD + '"_x":' + nested("{}", SIZE) + ',"items":[{"id":"1"}]}',
+        b"\xff" * (15 * MIB), # each byte becomes three
+    ]
 
 
 def podcast(n, words=400):
@@ -36,13 +38,14 @@ def podcast(n, words=400):
 
 
 def json_feed(n, words=400):
-    items = [{"id": str(i), "title": "Item %d" % i, "content_html": "<p>" + "word " * words + "</p>",
-                        "tags": ["a", "b"], "authors": [{"name": "A"}]} for i in range(n)]
+    html = "<p>" + "word " * words + "</p>"
+    items = [{"id": str(i), "title": "Item %d" % i, "content_html": html, "tags": ["a", "b"],
+              "authors": [{"name": "A"}]} for i in range(n)]
     return HEAD + '"items":' + json.dumps(items) + "}"
 
 
 def served(base, documents, **more):
-    """An origin with these documents as the first feeds, and SMALL small ones behind them."""
+    """An origin with these documents as the first feeds, followed by SMALL small ones."""
     docs = os.path.join(base, "docs")
     os.makedirs(docs, exist_ok=True)
     small = [podcast(3, 10)] * SMALL
@@ -56,8 +59,8 @@ def feeds_of(w):
     return {f["url"]: f for f in w.json("list")}
 
 
-@case("documents made to take memory fail as too large and name the setting; memory is bounded, and the others are "
-      "read") # F4
+# F4
+@case("documents that need too much memory fail with an error that names the setting; the others are parsed")
 def bounded(base):
     documents = hostile()
     with served(base, documents, plans=["0-%d coding=gzip" % (len(documents) - 2)]) as o:
@@ -68,14 +71,14 @@ def bounded(base):
         for u in o.urls[:len(documents)]:
             equal((feeds[u]["last_result"], feeds[u].get("crashes", 0), feeds[u]["entries"]), ("limit", 0, 0), u)
             holds("parse_memory_bytes" in feeds[u]["error"], feeds[u]["error"])
-        equal([feeds[u]["entries"] for u in o.urls[len(documents):]], [3] * SMALL, "small ones")
+        equal([feeds[u]["entries"] for u in o.urls[len(documents):]], [3] * SMALL, "entries of small documents")
         equal((stats["failed"], stats["restarts"]), (len(documents), 0))
         holds(sanitized() or stats["max_rss_bytes"] < 100 * MIB, "memory is bounded: %d" % stats["max_rss_bytes"])
-        said = w.run("fetch", o.urls[0], code=1).stderr
-        holds("parse_memory_bytes" in said, said)
+        message = w.run("fetch", o.urls[0], code=1).stderr
+        holds("parse_memory_bytes" in message, message)
 
 
-@case("large feeds are read whole, also when they have to wait for each other's memory")
+@case("large documents are parsed completely, also when they wait for the memory of others")
 def honest(base):
     documents = [podcast(2000), json_feed(1500), podcast(1000), json_feed(1000), podcast(300), podcast(8000, 10)] * 2
     with served(base, documents, plans=["%2 coding=gzip"]) as o:
@@ -95,7 +98,8 @@ def test_binary(w, **environment):
 
 
 def stalled(base, o, conf):
-    """A run that has stored its small documents, and reads no large one while there is that file."""
+    """A run that has stored the entries of its small documents, and parses no large one while the
+    returned file exists."""
     stall = os.path.join(base, "stall")
     w = Feedwheel(base, SOON + "workers = 1\n" + conf)
     test_binary(w, FEEDWHEEL_TEST_STALL=stall)
@@ -103,33 +107,32 @@ def stalled(base, o, conf):
         pass
     w.run("import", o.url_file)
     p = w.start("run")
-    wait_for("the small ones", lambda: w.one("SELECT count(*) FROM entries") == 3 * SMALL, 60)
+    wait_for("the small documents", lambda: w.one("SELECT count(*) FROM entries") == 3 * SMALL, 60)
     return w, p, stall
 
 
-@case("small documents are read and stored while a large one is being read; one that is told to stop meanwhile loses "
-      "nothing")
+@case("small documents are parsed and committed while a large one is parsed; a drain waits for the large one")
 def beside(base):
     with served(base, [podcast(500)] * 3) as o:
         w, p, stall = stalled(base, o, "drain_timeout_ms = 5m\n")
-        wait_for("them to come again", lambda: w.one("SELECT count(*) FROM visits") > 3 * SMALL, 60)
-        equal(w.one("SELECT count(*) FROM visits JOIN feeds ON feeds.id = feed_id WHERE title = 'P' AND item_n = 500"),
-              0)
+        wait_for("further visits", lambda: w.one("SELECT count(*) FROM visits") > 3 * SMALL, 60)
+        large = "SELECT count(*) FROM visits JOIN feeds ON feeds.id = feed_id WHERE title = 'P' AND item_n = 500"
+        equal(w.one(large), 0, "visits of large documents")
         p.send_signal(signal.SIGTERM)
-        holds(workers_of(p), "it waits for what it reads")
+        holds(workers_of(p), "it waits for the large documents")
         os.unlink(stall)
         equal(p.wait(timeout=60), 0, w.last_words())
         equal(w.leased(), {}, "leases")
-        equal(w.one("SELECT count(*) FROM entries"), 3 * SMALL + 3 * 500, "what was fetched was read before the end")
+        equal(w.one("SELECT count(*) FROM entries"), 3 * SMALL + 3 * 500, "entries, those of large documents included")
 
 
-@case("large documents that are not read in time go back at a stop")
-def given_back(base):
+@case("a large document that is not parsed within drain_timeout_ms is fetched again by the next run")
+def cancelled(base):
     with served(base, [podcast(500)] * 3) as o:
         w, p, stall = stalled(base, o, "drain_timeout_ms = 100ms\n")
-        wait_for("the large ones", lambda: len([r for r in o.requests() if r["feed"] < 3]) >= 3, 60)
+        wait_for("requests to the large documents", lambda: len([r for r in o.requests() if r["feed"] < 3]) >= 3, 60)
         p.send_signal(signal.SIGTERM)
-        wait_for("those that wait", lambda: "cancelled at drain_timeout_ms" in w.words(), 60)
+        wait_for("the message", lambda: "cancelled at drain_timeout_ms" in w.words(), 60)
         os.unlink(stall)
         equal(p.wait(timeout=60), 0, w.last_words())
         equal(w.leased(), {}, "leases")
@@ -137,10 +140,10 @@ def given_back(base):
         equal(w.one("SELECT count(*) FROM entries"), 3 * SMALL + 3 * 500)
 
 
-@case("of two documents that are read at the same time, the one that kills the worker is set aside, large or small")
+@case("of two documents that are parsed at the same time, only the one that crashes the worker is quarantined")
 def blamed(base):
     with served(base, [podcast(2000)] * 8) as o:
-        for victim in 6, 9: # the first eight are large
+        for victim in 6, 9: # a large document and a small one
             w = Feedwheel(base, "workers = 1\n", "store%d.db" % victim)
             test_binary(w, FEEDWHEEL_TEST_CRASH="/feed/%d" % victim)
             w.run("import", o.url_file)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Three machines with a network between them: a store and two that work on it. One of the two is
-cut off from the store, longer than its lease lasts, while it holds work; then exact accounting
-(growing.py), and no feed was fetched by two at a time. The hard forms are among them: packets
-vanish and nobody is told. FW_LONG=1: it is away for so long that TCP gives up too. A case takes a
-minute, and the network is the same to every engine: where FW_STORES picks none, PostgreSQL stands
-for all."""
+"""Three machines with a network between them: a store's server and two that run workers. One of the
+two cannot reach the store for longer than its lease, while it has feeds in flight. Afterwards each
+entry is stored once (growing.py), and no feed was fetched by two workers at the same time. Some
+outages drop packets without an error. FW_LONG=1: they last until TCP connections time out.
+
+A case takes a minute, and the network is the same for every engine: without FW_STORES only
+PostgreSQL is used."""
 import contextlib
 import os
 import time
@@ -18,7 +19,7 @@ from servers import Private
 LATE = "came after this worker's lease was over"
 AWAY_S = 60 if LONG else LEASE_S + 1
 ALL = LONG or "FW_STORES" in os.environ or "postgres" not in engines()
-OPTIONS = { # so that it answers over the cables
+OPTIONS = { # so that the server listens on its end of the cables
     "postgres": ["-h", "*"],
     "redis": ["--port", "6379", "--bind", "0.0.0.0", "--protected-mode", "no"],
     "mysql": ["--skip-networking=0", "--bind-address=0.0.0.0", "--port=3306", "--skip-grant-tables"],
@@ -26,11 +27,11 @@ OPTIONS = { # so that it answers over the cables
 
 
 class Far(Feedwheel):
-    """What runs on another machine, and how often it spoke with the origin."""
+    """A Feedwheel on another machine; counts what passes between it and the origin."""
 
     def __init__(self, base, server, machine, cable, port):
-        super().__init__(base, CONF + SHORT_LEASE + "concurrency = 20\n",
-              cable.name + ".db", server.url(host=cable.near), machine.inside)
+        super().__init__(base, CONF + SHORT_LEASE + "concurrency = 20\n", cable.name + ".db",
+                         server.url(host=cable.near), machine.inside)
         self.said = os.path.join(base, cable.name + "-said")
         self.cable, self.mirror = cable, Mirror(machine, port)
 
@@ -40,75 +41,73 @@ class Far(Feedwheel):
 
 @contextlib.contextmanager
 def fleet(base, engine):
-    """A store, the origin, two machines at work; the accounts are checked at the end."""
+    """A store, the origin, two machines with a run; the entries are checked at the end."""
     with contextlib.ExitStack() as stack:
-        there = [Machine() for _ in range(3)]
-        for m in there:
+        machines = [Machine() for _ in range(3)]
+        for m in machines:
             stack.callback(m.stop)
-        s = Private(engine, base, inside=there[0].inside, options=OPTIONS[engine])
-        # our own commands go by the server's socket, which nobody cuts off
+        s = Private(engine, base, inside=machines[0].inside, options=OPTIONS[engine])
+        # the test's own commands use the server's socket, which no outage affects
         o, w, _ = stack.enter_context(growing(base, engine, "fixed:700", on=s))
-        far = [Far(base, s, there[i], Cable(there[0], there[i], i), o.port) for i in (1, 2)]
+        far = [Far(base, s, machines[i], Cable(machines[0], machines[i], i), o.port) for i in (1, 2)]
         for f in far:
             stack.callback(f.mirror.close)
-        p = [f.start("run") for f in far]
-        for x in p:
-            stack.callback(x.kill)
+        masters = [f.start("run") for f in far]
+        for master in masters:
+            stack.callback(master.kill)
         yield o, w, far
-        for f, x in zip(far, p):
-            drained(f, x)
-        never_two(o)
-        print("# %d times visits came too late, and nothing of them was written" %
-              sum(f.words().count(LATE) for f in far))
+        for f, master in zip(far, masters):
+            drained(f, master)
+        one_at_a_time(o)
+        print("# %d commits came too late and wrote nothing" % sum(f.words().count(LATE) for f in far))
 
 
-def never_two(o):
-    """No feed was asked for while another request for it was under way."""
+def one_at_a_time(o):
+    """No two requests to a feed were in flight at the same time."""
     last, n = {}, 0
     for r in o.requests():
         before = last.get(r["feed"])
-        holds(not before or r["start_us"] >= before["end_us"], "fetched by two at a time: %s and %s" % (before, r))
+        holds(not before or r["start_us"] >= before["end_us"], "in flight at the same time: %s and %s" % (before, r))
         last[r["feed"]] = r
         n += 1
     equal(len(last), FEEDS, "feeds")
-    print("# %d requests for %d feeds, never two for one at a time" % (n, FEEDS))
+    print("# %d requests to %d feeds, one at a time to each" % (n, FEEDS))
 
 
-@each_engine("one machine cut off from the store for longer than its lease, by a cable pulled out, by packets that "
-             "vanish, by answers"
-             " that vanish: the other has all feeds, the first comes back by itself, and nothing is lost or doubled, "
-             "and no feed asked by both",
+@each_engine("when one machine cannot reach the store for longer than its lease (cable unplugged, all packets dropped, "
+             "responses dropped), the other takes all feeds; the first reconnects by itself, no entry is lost or "
+             "stored twice, and no feed is fetched by both at the same time",
              leave_out=() if ALL else ("redis", "mysql"))
 def cut_off(base, engine): # REL-05, REL-18
     needed()
     with fleet(base, engine) as (o, w, (one, other)):
         cable = one.cable
-        for form, cut, mend in (
-            ("the cable pulled out", cable.unplug, cable.plug),
-            ("all packets lost", cable.drop, cable.carry),
-            ("answers lost", lambda: cable.drop(answers_only=True),
-             cable.carry)):
+        for outage, begin, end in (
+            ("cable unplugged", cable.unplug, cable.plug),
+            ("all packets dropped", cable.drop, cable.carry),
+            ("responses dropped", lambda: cable.drop(answers_only=True), cable.carry),
+        ):
             n = [one.spoken(), other.spoken()]
-            wait_for("both at work", lambda n=n: one.spoken() > n[0] + FEEDS and other.spoken() > n[1] + FEEDS, 60)
-            cut()
-            holds(len(w.leased()) == 4, "both held work")
+            wait_for("requests of both", lambda n=n: one.spoken() > n[0] + FEEDS and other.spoken() > n[1] + FEEDS, 60)
+            begin()
+            holds(len(w.leased()) == 4, "workers with a lease")
             let_pass(AWAY_S, "the outage's length")
-            wait_for("the last answers", lambda: at_rest(one.spoken))
+            wait_for("the last responses", lambda: at_rest(one.spoken))
             n, before = one.spoken(), asked_each(o)
             try:
-                wait_for("the other to have all feeds", lambda before=before: not left(o, before), 60)
+                wait_for("the other to fetch all feeds", lambda before=before: not not_fetched(o, before), 60)
             except AssertionError as e:
-                raise AssertionError("%s: %s\n%s" % (form, e, "\n".join(
-                    w.run("why", u).stdout for u in left(o, before)[:3]))) from e
-            equal(one.spoken(), n, "requests of the one that is cut off")
-            mend()
+                why = "\n".join(w.run("why", u).stdout for u in not_fetched(o, before)[:3])
+                raise AssertionError("%s: %s\n%s" % (outage, e, why)) from e
+            equal(one.spoken(), n, "requests of the machine without the store")
+            end()
             start = time.monotonic()
-            wait_for("it to be back", lambda n=n: one.spoken() > n, 60)
-            print("# %s: %s; back at work %.1f s after its end" % (engine, form, time.monotonic() - start))
+            wait_for("its requests", lambda n=n: one.spoken() > n, 60)
+            print("# %s: %s; requests again %.1f s after its end" % (engine, outage, time.monotonic() - start))
 
 
-def left(o, before):
-    """Who has not been asked for since."""
+def not_fetched(o, before):
+    """The feeds without a request since."""
     return [u for u, a, b in zip(o.urls, asked_each(o), before) if a <= b]
 
 
