@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: ISC
-"""What the system tests share: TAP output, the origin as a child, the real binary, the store's tables.
+"""Shared by the system tests: TAP output, the origin, database servers, the binary, the store's tables.
 
-A test file registers functions with @case("what holds") and ends with run(). A case fails by
-raising, or by leaving a process that start() began; the others still run. Everything lives in a
-temporary directory that goes away unless KEEP is set, and no process outlives its case, nor the
-test program, however these end (test_harness.py).
+A test file registers functions with @case("a fact") and ends with run(). A case fails if it raises
+an exception, or leaves a process of start() running; the others still run. All files are in a
+temporary folder that is removed unless KEEP is set. No process outlives its case or the test
+program, however these end (test_harness.py).
 """
 import contextlib
 import functools
@@ -29,19 +29,18 @@ BUILD = os.environ.get("FW_BUILD_ROOT", os.path.join(ROOT, "build"))
 FEEDWHEEL = os.path.join(BUILD, "feedwheel")
 ORIGIN = os.path.join(BUILD, "tests", "origin", "origin")
 CASES = []
-STARTED = [] # by the case that runs
+STARTED = [] # processes of the current case
 
 
 def sanitized():
-    """Is the binary one of ASan's or TSan's? Then memory and time say little."""
+    """Is the binary built with ASan or TSan? Then its memory and time are not representative."""
     with open(FEEDWHEEL, "rb") as f:
         binary = f.read()
     return b"libasan" in binary or b"libtsan" in binary
 
 
 def case(words, needs=None):
-    """needs: the store or the server without which the case makes no sense: it is skipped in a
-    build that goes without."""
+    """needs: a store or "server"; the case is skipped in a build without it."""
     def add(function):
         if needs in absent():
             @functools.wraps(function)
@@ -55,26 +54,26 @@ def case(words, needs=None):
 
 
 class Skip(Exception):
-    """A case that cannot run here; its words say why."""
+    """A case cannot run here; the text is the reason."""
 
 
 @functools.cache
 def absent():
-    """What this build goes without, as `feedwheel version` says: names of stores, "server", "seccomp"."""
-    said = subprocess.run([FEEDWHEEL, "version"], capture_output=True, text=True, check=True).stdout
-    stores = re.search(r"^stores not built in: (.*)$", said, re.M)
-    return {*(stores[1].split() if stores else []), *re.findall(r"^(server|seccomp): not built in$", said, re.M)}
+    """The parts that this build lacks, by `feedwheel version`: names of stores, "server", "seccomp"."""
+    output = subprocess.run([FEEDWHEEL, "version"], capture_output=True, text=True, check=True).stdout
+    stores = re.search(r"^stores not built in: (.*)$", output, re.M)
+    return {*(stores[1].split() if stores else []), *re.findall(r"^(server|seccomp): not built in$", output, re.M)}
 
 
 def run():
-    """Run every case, print TAP, exit. FW_PART=2/3: only each third, from the second on; so a long
-    file runs as several tests at once."""
+    """Run all cases, print TAP, exit. FW_PART=2/3: every third case, from the second on, so that a
+    long file runs as several tests at once."""
     only = sys.argv[1:]
     part, parts = map(int, os.environ.get("FW_PART", "1/1").split("/"))
     chosen = [c for c in CASES if not only or c[1].__name__ in only][part - 1::parts]
     print("1..%d" % len(chosen), flush=True)
     failed = 0
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)) # as a ^C does: through all that cleans up
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)) # runs all `finally`, as ^C does
     for i, (words, function) in enumerate(chosen, 1):
         base = tempfile.mkdtemp(prefix="fw-")
         try:
@@ -97,7 +96,7 @@ def run():
 
 
 def group_lives(group):
-    """Is there a process of this group that is no zombie? (The leak sanitizer leaves one to init for a moment.)"""
+    """Does the group have a process that is no zombie? (With the leak sanitizer init has one for a moment.)"""
     for pid in os.listdir("/proc"):
         with contextlib.suppress(OSError):
             if pid.isdigit() and os.getpgid(int(pid)) == group:
@@ -108,7 +107,7 @@ def group_lives(group):
 
 
 def left_running():
-    """End what start() began and nobody ended, with its children; the commands."""
+    """Kill the process groups of start() that still run; their commands."""
     left = []
     while STARTED:
         p = STARTED.pop()
@@ -122,8 +121,8 @@ def left_running():
 
 
 def workers_of(p):
-    """Process ids of a master's children. To wait for those of a master that has ended is to wait in vain."""
-    equal(p.poll(), None, "the master has left with")
+    """Process ids of a master's children. A master that has ended is an error, as a wait would never end."""
+    equal(p.poll(), None, "the master has ended with")
     try:
         with open("/proc/%d/task/%d/children" % (p.pid, p.pid), encoding="ascii") as f:
             return [int(x) for x in f.read().split()]
@@ -132,8 +131,8 @@ def workers_of(p):
 
 
 def wait_for(what, condition, seconds=20):
-    """seconds: in which a machine with nothing else to do surely has it. One that is busy gets
-    three times as long. What lasts is looked at less often: most conditions start a program."""
+    """seconds: enough on an idle machine; a busy one gets three times as long. The interval of the
+    checks grows, because most conditions start a program."""
     start = time.monotonic()
     while not condition():
         waited = time.monotonic() - start
@@ -143,8 +142,8 @@ def wait_for(what, condition, seconds=20):
 
 
 def let_pass(seconds, _why):
-    """Time that is the test's subject: an outage's length, a kill at any moment, a while in which
-    nothing may happen. What can be seen is waited for (wait_for)."""
+    """Time that is the test's subject: the length of an outage, a kill at any moment, a time without
+    an event. For a state use wait_for()."""
     time.sleep(seconds)
 
 
@@ -158,12 +157,11 @@ def holds(condition, what):
         raise AssertionError(what)
 
 
-# ---- the origin ---------------------------------------------------------------------------------------
+# ---- the origin ------------------------------------------------------------------------------------------
 
 @functools.cache
 def sample_files(arguments):
-    """Names and contents. Made once: there is hardly a case without them, and each time would be a
-    quarter of a second."""
+    """Names and contents of the sample feeds. Generated once: this takes a quarter of a second."""
     with tempfile.TemporaryDirectory(prefix="fw-") as docs:
         subprocess.run([sys.executable, os.path.join(ROOT, "tools", "make-samples.py"), docs, *arguments], check=True)
         files = {}
@@ -211,7 +209,7 @@ class Origin:
     def requests(self):
         """All requests to feeds and documents so far, oldest first."""
         if self.process.poll() is None:
-            self.stats() # which also writes the log out
+            self.stats() # the origin also flushes its log
         with open(self.log_file, encoding="utf-8") as f:
             lines = [json.loads(l) for l in f if l.endswith("\n")]
         return sorted((l for l in lines if not l["target"].startswith("/_")), key=lambda l: l["start_us"])
@@ -224,7 +222,7 @@ class Origin:
 
 
 def certificate(base, hosts):
-    """A CA (ca.pem) and a server's certificate and key (cert.pem, key.pem) for these addresses, in base."""
+    """A CA and a server's certificate and key for these addresses, in base: ca.pem, cert.pem, key.pem."""
     def openssl(*a):
         subprocess.run(["openssl", *a], cwd=base, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     with open(os.path.join(base, "san"), "w", encoding="ascii") as f:
@@ -259,19 +257,18 @@ SERVE = os.path.join(BUILD, "tests", "store", "store_serve")
 
 
 class Server:
-    """A private server of an engine, with its data in base; see tests/store/serve.c, which has more arguments."""
+    """A private server of an engine, with its data in base. `arguments`: tests/store/serve.c."""
 
     def __init__(self, engine, base, *arguments):
         folder = os.path.join(base, engine)
         os.mkdir(folder)
-        os.chmod(base, 0o711) # a server that root starts runs as somebody else
+        os.chmod(base, 0o711) # for the server's user, if root runs the test
         self.process = subprocess.Popen(
-            [SERVE, engine, folder, *arguments],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        said = self.process.stdout.readline().strip()
-        if said != "ready":
+            [SERVE, engine, folder, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        line = self.process.stdout.readline().strip()
+        if line != "ready":
             self.stop()
-            raise RuntimeError("the server of %s did not start: %s" % (engine, said))
+            raise RuntimeError("the server of %s did not start: %s" % (engine, line))
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
@@ -294,8 +291,8 @@ class Server:
 
 
 def picked_engines():
-    """Those that FW_STORES names; None: it names none, so all are meant. A name that nobody knows
-    would test nothing."""
+    """The engines in FW_STORES; None: all. An unknown name is an error, because a test without
+    stores would pass."""
     names = [n for n in os.environ.get("FW_STORES", "").split(",") if n]
     for n in names:
         if n not in ("memory", "sqlite", "redis", "postgres", "mysql"):
@@ -305,9 +302,8 @@ def picked_engines():
 
 @functools.cache
 def engines():
-    """Engines of this build with a server, of those that FW_STORES picks; one that is not installed
-    is left out, with words. Under sanitizers one is enough when none is picked: there the store's
-    own suites take each driver to its limits."""
+    """The engines of this build that have a server, are installed and are in FW_STORES. With a
+    sanitizer and without FW_STORES only the first one: the store suites test each driver."""
     picked = picked_engines()
     found = []
     for e in subprocess.run([SERVE], capture_output=True, text=True, check=True).stdout.split():
@@ -324,8 +320,8 @@ def engines():
 
 
 def each_engine(words, also=(), leave_out=()):
-    """A case for each engine; the function is given its base and the engine's name. Those that the
-    build goes without are skipped."""
+    """A case for each engine; the function gets its folder and the engine's name. An engine that the
+    build lacks is skipped."""
     picked = picked_engines()
     skipped = [e for e in sorted(absent() - {"server", "seccomp"}) if not picked or e in picked]
     def add(function):
@@ -353,43 +349,46 @@ def server(engine, base):
 
 CONF = "allow_networks = 127.0.0.0/8\nhost_gap_ms = 0\nstraggler_timeout_ms = 0\n"
 
-
-# For cases about silence, which is noted soon then. The others have the usual time-outs, so that
-# nobody is charged for a machine that stands
-# still for some seconds; nor are the healthy feeds of these cases.
+# For cases with silent servers: short timeouts. The other cases have the default ones, so that a
+# stall of the machine for some seconds fails no visit; these are long enough for healthy feeds.
 SILENT = "connect_timeout_ms = 8s\nfirst_byte_timeout_ms = 8s\ntotal_timeout_ms = 12s\nlow_speed_ms = 8s\n"
 
-
-# Feeds come due again after this many seconds. (At interval_min_ms itself the jitter would be up to a minute.)
+# Feeds are due again after SOON_S seconds. (With interval_ms = interval_min_ms the jitter would be up to a minute.)
 SOON = "interval_min_ms = 1s\ninterval_ms = 2s\ninterval_max_ms = 2s\n"
 SOON_S = 2.4
 
+LEASES = (
+    "SELECT name, (SELECT count(*) FROM shards WHERE worker = workers.id) FROM workers UNION ALL"
+    " SELECT '', count(*) FROM shards WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM workers)"
+    " HAVING count(*) > 0")
 
-LEASES = ("SELECT name, (SELECT count(*) FROM shards WHERE worker = workers.id) FROM workers UNION ALL"
-          " SELECT '', count(*) FROM shards WHERE worker IS NOT NULL AND worker NOT IN (SELECT id FROM workers) "
-          "HAVING count(*) > 0")
+
+def output_lines(*command, **environment):
+    return subprocess.run(command, check=True, capture_output=True, text=True,
+                          env={**os.environ, **environment}).stdout.splitlines()
 
 
 def leases_of(w):
-    """Names of workers with a lease and their shards, of a store on this machine. (Its own commands tell nobody.)"""
+    """The names of workers with a lease and the number of their shards, from the tables of a store
+    on this machine, because no command prints them."""
     engine = w.store.split(":")[0].split("+")[0]
-    said = lambda *command, **environment: subprocess.run(command, check=True, capture_output=True, text=True,
-                                                          env={**os.environ, **environment}).stdout.splitlines()
     if engine == "sqlite":
         return w.sql(LEASES)
-    at = urllib.parse.urlsplit(w.store)
-    with_ = dict(urllib.parse.parse_qsl(at.query))
+    url = urllib.parse.urlsplit(w.store)
+    options = dict(urllib.parse.parse_qsl(url.query))
     if engine == "postgres":
-        schema = with_.pop("schema", "public")
-        url = at._replace(query=urllib.parse.urlencode(with_, safe="/")).geturl()
-        return [l.split("|") for l in said("psql", "-X", "-A", "-t", "-c", LEASES, url,
-                                           PGOPTIONS="-c search_path=" + schema)]
+        schema = options.pop("schema", "public")
+        dsn = url._replace(query=urllib.parse.urlencode(options, safe="/")).geturl()
+        return [line.split("|") for line in output_lines(
+            "psql", "-X", "-A", "-t", "-c", LEASES, dsn, PGOPTIONS="-c search_path=" + schema)]
     if engine == "mysql":
-        return [l.split("\t") for l in said("mariadb", "--no-defaults", "-N", "-B", "-u", "root", "-S", with_["socket"],
-                                            "-e", LEASES,
-                                            at.path.lstrip("/"))]
+        return [line.split("\t") for line in output_lines(
+            "mariadb", "--no-defaults", "-N", "-B", "-u", "root", "-S", options["socket"], "-e", LEASES,
+            url.path.lstrip("/"))]
+    address = ["-h", url.hostname, "-p", str(url.port)] if url.hostname else ["-s", url.path]
+
     def redis(*words):
-        return said("redis-cli", *(["-h", at.hostname, "-p", str(at.port)] if at.hostname else ["-s", at.path]), *words)
+        return output_lines("redis-cli", *address, *words)
     [workers, shards] = [redis("KEYS", "*}:" + name) for name in ("workers", "shards")]
     lease = [v.split()[0] for key in shards for v in redis("HVALS", key)]
     flat = [v for key in workers for v in redis("HGETALL", key)]
@@ -398,8 +397,8 @@ def leases_of(w):
 
 
 class Feedwheel:
-    """One store and its configuration. store: the URL of one on a server; sql() and what follows
-    are for SQLite only. inside: the command that runs ours elsewhere."""
+    """One store and its configuration. store: the URL of a store on a server; sql() and the methods
+    after it are for SQLite only. inside: a command in front of ours, such as nsenter."""
 
     def __init__(self, base, conf="", name="store.db", store=None, inside=()):
         self.base = base
@@ -432,13 +431,12 @@ class Feedwheel:
         return json.loads(r.stdout)
 
     def start(self, *arguments):
-        """Start a command in a process group of its own and leave it running; what it says goes to
-        self.said. It ends with us."""
+        """Start a command in a process group of its own, which ends with this program. Its stderr
+        goes to the file self.said."""
         with open(self.said, "ab") as log:
-            STARTED.append(
-                subprocess.Popen(
-                    ["setpriv", "--pdeathsig", "SIGKILL", "--", *self.command(*arguments)],
-                    stdout=subprocess.DEVNULL, stderr=log, env=self.environment, start_new_session=True))
+            STARTED.append(subprocess.Popen(
+                ["setpriv", "--pdeathsig", "SIGKILL", "--", *self.command(*arguments)],
+                stdout=subprocess.DEVNULL, stderr=log, env=self.environment, start_new_session=True))
         return STARTED[-1]
 
     def words(self):
@@ -449,7 +447,7 @@ class Feedwheel:
         return self.words()[-1000:]
 
     def is_locked(self):
-        """Is somebody in the middle of a transaction, for longer than one takes?"""
+        """Is a write transaction open for longer than one takes?"""
         with contextlib.closing(sqlite3.connect(self.path, isolation_level=None, timeout=2)) as db:
             try:
                 db.execute("BEGIN IMMEDIATE")
@@ -461,8 +459,8 @@ class Feedwheel:
         return json.loads(self.run(*arguments, "--json").stdout)
 
     def sql(self, query, *values, write=False):
-        with contextlib.closing(sqlite3.connect("file:%s?mode=%s" % (self.path, "rw" if write else "ro"), uri=True,
-                                                timeout=10)) as db:
+        name = "file:%s?mode=%s" % (self.path, "rw" if write else "ro")
+        with contextlib.closing(sqlite3.connect(name, uri=True, timeout=10)) as db:
             rows = db.execute(query, values).fetchall()
             db.commit()
             return rows
@@ -471,22 +469,22 @@ class Feedwheel:
         return self.sql(query, *values)[0][0]
 
     def leased(self):
-        """How many shards each worker has leased, by its process id; on any engine. {}: nobody has
-        a lease, and every shard is free."""
+        """The number of shards that each worker has leased, by its process id; on any engine. {}: there
+        is no lease, and every shard is free."""
         shards = {}
         for name, n in leases_of(self):
-            pid = int(name.split("/")[1]) if name else 0 # 0: of leases that are gone
+            pid = int(name.split("/")[1]) if name else 0 # 0: shards without a worker's row
             shards[pid] = shards.get(pid, 0) + int(n)
         return shards
 
     def message(self, kind):
-        """Tell the workers, as `feedwheel stop` does: 4 is to reload."""
+        """Send a message to all workers, as `feedwheel stop` does; 4: reload."""
         now = int(time.time() * 1000)
         self.sql("INSERT INTO records (kind, record_key, value, at_ms, until_ms) VALUES ('~control', ?, ?, ?, ?)",
                  b"%020d" % (now * 1000), b"%d" % kind, now, now + 60000, write=True)
 
     def hold_wal(self):
-        """Keep the write-ahead log from being reset; close() what is returned to let go."""
+        """Keep SQLite from resetting its write-ahead log until the returned connection is closed."""
         self.sql("PRAGMA wal_checkpoint(TRUNCATE)", write=True)
         db = sqlite3.connect("file:%s?mode=ro" % self.path, uri=True, isolation_level=None)
         db.execute("BEGIN")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A server in front of a store, for the tests of what it answers."""
+"""An HTTP server with a store, for the tests of its responses."""
 import contextlib
 import http.client
 import json
@@ -10,28 +10,27 @@ import socket
 
 from harness import Feedwheel, equal, holds, wait_for
 
-
-RESERVED = [] # a socket for each port, which says to other tests that it is taken
+RESERVED = [] # a socket for each port, whose name reserves the port among tests
 
 
 def free_port():
-    """One below those that the system gives to clients, and this test's own until it ends: it stays
-    free between servers, however many connect meanwhile, and no other test's server is taken for
-    one that did not come up again."""
+    """A port below those that the system gives to clients, reserved until this program ends. So it
+    stays free while a server restarts, and no other test's server listens there meanwhile."""
     with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as f:
         lowest = int(f.read().split()[0])
     while True:
         with socket.socket() as s, contextlib.suppress(OSError):
             port = random.randrange(10000, max(lowest, 20000))
-            sign = socket.socket(socket.AF_UNIX)
-            sign.bind("\0feedwheel-test-port-%d" % port)
+            reservation = socket.socket(socket.AF_UNIX)
+            reservation.bind("\0feedwheel-test-port-%d" % port)
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             s.bind(("", port))
-            RESERVED.append(sign)
+            RESERVED.append(reservation)
             return port
 
 
 def kill_group(p):
+    """Kill a process and its group; returns when all have ended."""
     def gone():
         try:
             os.killpg(p.pid, 0)
@@ -40,15 +39,15 @@ def kill_group(p):
         return False
     os.killpg(p.pid, signal.SIGKILL)
     p.wait()
-    wait_for("the end of its children", gone)
+    wait_for("the end of the group", gone)
 
 
 class HttpServer:
-    """A `serve` in front of a store."""
+    """A `serve` (or `run`) with a store."""
 
     def __init__(self, base, *arguments, store=None, conf="", command="serve", inside=()):
         os.makedirs(base, exist_ok=True)
-        self.token = None # what ask() presents, if anything
+        self.token = None # for ask()
         self.port = free_port()
         self.feedwheel = Feedwheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store, inside=inside)
         self.arguments = (command, *arguments)
@@ -59,7 +58,7 @@ class HttpServer:
         wait_for("the server", self.answers)
 
     def answers(self):
-        holds(self.process.poll() is None, "it runs: " + self.feedwheel.last_words())
+        holds(self.process.poll() is None, "it has ended: " + self.feedwheel.last_words())
         try:
             return self.ask("GET", "/healthz")[0] == 200
         except (OSError, http.client.HTTPException):
@@ -69,13 +68,11 @@ class HttpServer:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
     def ask(self, method, path, body=None, headers=None):
-        """Status, headers, the body's JSON (or its text)."""
+        """Status, headers, and the body's JSON (or its text) of the response to a request."""
         c = self.connect()
+        token = {"Authorization": "Bearer " + self.token} if self.token else {}
         try:
-            c.request(
-                method, path, body,
-                {**({"Authorization": "Bearer " + self.token} if self.token else {}),
-                 **(headers or {})})
+            c.request(method, path, body, {**token, **(headers or {})})
             r = c.getresponse()
             text = r.read().decode()
             try:
@@ -85,16 +82,16 @@ class HttpServer:
         finally:
             c.close()
 
-    def push(self, what, path="/v1/events?ack=durable", **more):
-        return self.ask("POST", path, what if isinstance(what, (bytes, str)) else json.dumps(what), **more)
+    def push(self, events, path="/v1/events?ack=durable", **more):
+        return self.ask("POST", path, events if isinstance(events, (bytes, str)) else json.dumps(events), **more)
 
     def stop(self, code=0):
         self.process.send_signal(signal.SIGTERM)
         equal(self.process.wait(60), code, "exit code: " + self.feedwheel.last_words())
 
     def kill(self):
-        """All of it, at once, as a machine that goes down would."""
-        equal(self.process.poll(), None, "it had ended: " + self.feedwheel.last_words())
+        """Kill all its processes at once, like a power cut."""
+        equal(self.process.poll(), None, "it has ended: " + self.feedwheel.last_words())
         kill_group(self.process)
 
     def stored(self):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: ISC
-"""A hub of feeds, a publisher and a cloud in one small server, for the tests of who subscribes there. It can lie."""
+"""A small server that is a WebSub hub, a publisher of feeds and an rssCloud server, for the tests of
+subscriptions. Tests make it break the protocol."""
 import hashlib
 import hmac
 import http.client
@@ -25,7 +26,7 @@ def links(*pairs):
 
 
 def ask(method, url, body=None, headers=None):
-    """Status, body of a request to an address."""
+    """Status, body and headers of the response to a request."""
     u = urllib.parse.urlsplit(url)
     c = http.client.HTTPConnection(u.hostname, u.port, timeout=30)
     try:
@@ -43,16 +44,17 @@ class Subscription:
 
 
 class Hub:
-    """Pages are functions of the path's query that return (status, headers, body). Every request is noted."""
+    """Pages are functions of the path's query that return (status, headers, body). The hub keeps all
+    requests (asked), verifications (verified) and cloud registrations (pings)."""
 
     def __init__(self):
         hub = self
         self.lock = threading.Lock()
         self.pages, self.asked, self.subscriptions, self.verified, self.pings = {}, [], {}, [], []
-        self.verifies = True   # False: never
-        self.late = False      # answer first, verify then
-        self.status = 202      # of an answer to a subscription
-        self.headers = {}      # more of its headers
+        self.verifies = True   # verify the subscriber's intent
+        self.late = False      # respond first, then verify
+        self.status = 202      # of the response to a subscription request
+        self.headers = {}      # its further headers, if the status is not 202
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -104,9 +106,9 @@ class Hub:
             self.pages[path] = lambda _: (status, [("Content-Type", kind), *headers], body)
 
     def feed(self, name, numbers):
-        """A page that names this hub, with entries of these numbers."""
-        self.page("/" + name, atom(name, numbers, links(("hub", self.url + "/hub"), ("self", "%s/%s" % (self.url,
-                name)))))
+        """A feed that names this hub, with entries of these numbers."""
+        hub_and_self = links(("hub", self.url + "/hub"), ("self", "%s/%s" % (self.url, name)))
+        self.page("/" + name, atom(name, numbers, hub_and_self))
 
     def posts(self, path="/hub"):
         with self.lock:
@@ -116,7 +118,7 @@ class Hub:
         with self.lock:
             return [p for m, p, _ in self.asked if m == "GET" and p.partition("?")[0] == path]
 
-    # ---- what it does with requests
+    # ---- requests to the hub
 
     def told(self, handler, path, form):
         if path in ("/307", "/308"):
@@ -134,7 +136,7 @@ class Hub:
         return handler.answer(202, [], "")
 
     def verify(self, form):
-        """As the Recommendation has it, 5.3: a challenge, whose echo counts."""
+        """Verification of intent, WebSub 5.3: the subscriber returns the challenge."""
         if not self.verifies:
             return
         sub, mode = None, form["hub.mode"]
@@ -142,10 +144,8 @@ class Hub:
             sub = Subscription(form)
         try:
             status, body, headers = self.intent(
-                form["hub.callback"],
-                mode, form["hub.topic"],
-                "chal/+ %41<b>", form.get("hub.lease_seconds"))
-        except ConnectionError: # its server was killed
+                form["hub.callback"], mode, form["hub.topic"], "chal/+ %41<b>", form.get("hub.lease_seconds"))
+        except ConnectionError: # the subscriber was killed
             return
         good = status == 200 and body == b"chal/+ %41<b>"
         with self.lock:
@@ -175,10 +175,10 @@ class Hub:
                 self.pings.append((url, form["url1"]))
         return handler.answer(200, [], '<notifyResult success="%s" msg=""/>' % ("true" if good else "false"))
 
-    # ---- what it sends
+    # ---- requests of the hub
 
     def one(self, topic=None):
-        """The subscription, of that topic or of all: there is one, exactly."""
+        """The only subscription, of this topic or of all."""
         with self.lock:
             found = [s for s in self.subscriptions.values() if topic in (None, s.topic)]
         equal(len(found), 1, [(s.topic, s.callback) for s in found])
@@ -192,7 +192,7 @@ class Hub:
         return self.one(topic)
 
     def send(self, sub, body, method="sha256", kind="application/atom+xml", signature=None, sign=True, **more):
-        """more: further headers; what is signed is the body as it is sent."""
+        """more: further headers. The signature is that of the body."""
         headers = {"Content-Type": kind, "Link": '<%s>; rel="self", <%s/hub>; rel="hub"' % (sub.topic, self.url)}
         headers.update({k.replace("_", "-"): v for k, v in more.items()})
         body = body.encode() if isinstance(body, str) else body

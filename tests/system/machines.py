@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: ISC
-"""Machines with a network of their own: network namespaces of Linux, for which one has to be root.
+"""Machines with a network of their own: Linux network namespaces, which need root.
 
-Each is held by a child process, and named by its number only, so all of it is gone when the test
-is, however that ends. None of them touches the machine's own network. A worker's machine has a
-cable to the store's, and the origin's addresses on its loopback.
+A child process keeps each namespace, which has no name, so it ends with the test program, however
+that ends. The machine's own network is not changed. A machine with workers has a cable to the
+store's machine, and the origin's addresses on its loopback.
 """
 import ctypes
 import os
@@ -19,30 +19,29 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def needed():
-    """Raise Skip where there can be none; under CI a root who cannot is a failure."""
+    """Raise Skip where network namespaces are not possible; under CI, as root, this is a failure."""
     if os.geteuid() != 0:
-        raise Skip("only root may make network namespaces")
+        raise Skip("only root can create network namespaces")
     for command, package in (["ip", "-V"], "iproute2"), (["unshare", "--net", "true"], "util-linux"):
         try:
             r = subprocess.run(command, capture_output=True, text=True, check=False)
-            words = r.stderr.strip() if r.returncode else None
+            problem = r.stderr.strip() if r.returncode else None
         except FileNotFoundError:
-            words = "install the package " + package
-        if words and "CI" in os.environ:
-            raise AssertionError("%s: %s" % (" ".join(command), words))
-        if words:
-            raise Skip("%s: %s" % (" ".join(command), words))
+            problem = "install the package " + package
+        if problem and "CI" in os.environ:
+            raise AssertionError("%s: %s" % (" ".join(command), problem))
+        if problem:
+            raise Skip("%s: %s" % (" ".join(command), problem))
 
 
 class Machine:
     def __init__(self):
         self.process = subprocess.Popen(
-            ["unshare", "--net", "--", "cat"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.process.stdin.write("there\n")
+            ["unshare", "--net", "--", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process.stdin.write("ready\n")
         self.process.stdin.flush()
-        if self.process.stdout.readline() != "there\n":
-            raise RuntimeError("no network namespace could be made")
+        if self.process.stdout.readline() != "ready\n":
+            raise RuntimeError("no network namespace could be created")
         self.inside = ["nsenter", "--target", str(self.process.pid), "--net", "--"]
         self.ip("link set lo up")
 
@@ -50,7 +49,7 @@ class Machine:
         subprocess.run([*self.inside, "ip", *words.split()], check=True)
 
     def set(self, name, value):
-        """A setting of its network; files of /proc/sys/net are those of the process that opens them."""
+        """A setting of its network. /proc/sys/net shows the namespace of the process that opens a file."""
         subprocess.run([*self.inside, "sh", "-c", 'echo %s >"/proc/sys/net/%s"' % (value, name)], check=True)
 
     def stop(self):
@@ -60,8 +59,8 @@ class Machine:
 
 
 class Cable:
-    """Between the store's machine and the i-th of the others: 10.98.i.1 and 10.98.i.2. What is cut
-    says nothing to either end."""
+    """Between the store's machine (10.98.i.1) and the i-th other machine (10.98.i.2). Neither end is
+    notified of an outage."""
 
     def __init__(self, store, other, i):
         self.store, self.near, self.far, self.name = store, "10.98.%d.1" % i, "10.98.%d.2" % i, "to%d" % i
@@ -77,49 +76,50 @@ class Cable:
     def plug(self):
         self.store.ip("link set %s up" % self.name)
 
-    def drop(self, answers_only=False):
-        """What the store says goes nowhere; unless answers_only, what it is told does neither:
-        there is no way back to who says it."""
-        self.store.set("ipv4/conf/%s/rp_filter" % self.name, 0 if answers_only else 1)
+    def drop(self, responses_only=False):
+        """The store's packets to this machine are dropped; unless responses_only, so are those in the
+        other direction, by rp_filter, because there is no route back."""
+        self.store.set("ipv4/conf/%s/rp_filter" % self.name, 0 if responses_only else 1)
         self.store.ip("route add blackhole %s/32" % self.far)
 
-    def carry(self):
+    def restore(self):
         self.store.ip("route del blackhole %s/32" % self.far)
 
 
 class Mirror:
-    """The origin's addresses on another machine's loopback: what connects to one there is connected
-    to the same one here."""
+    """The origin's addresses on another machine's loopback: a proxy forwards each connection there to
+    the same address here."""
 
     def __init__(self, machine, port):
-        self.pairs, self.over, self.spoken = {}, False, 0
+        self.pairs, self.ends, self.spoken = {}, False, 0
         self.selector = selectors.DefaultSelector()
-        self.http_server = None
-        t = threading.Thread(target=self.open, args=(machine.process.pid, port))
+        self.listener = None
+        t = threading.Thread(target=self.listen, args=(machine.process.pid, port))
         t.start()
         t.join()
-        if not self.http_server:
-            raise RuntimeError("no way into the namespace")
-        self.selector.register(self.http_server, selectors.EVENT_READ)
+        if not self.listener:
+            raise RuntimeError("the thread could not enter the namespace")
+        self.selector.register(self.listener, selectors.EVENT_READ)
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
-    def open(self, pid, port):
-        """In a thread of its own, for a thread's namespace is its own; a socket stays where it was made."""
-        with open("/proc/%d/ns/net" % pid, "rb") as there:
-            if libc.setns(there.fileno(), CLONE_NEWNET) == 0:
-                self.http_server = socket.create_server(("0.0.0.0", port), backlog=1000)
+    def listen(self, pid, port):
+        """In a thread of its own, because setns() changes the thread's namespace; a socket stays in the
+        namespace in which it was created."""
+        with open("/proc/%d/ns/net" % pid, "rb") as namespace:
+            if libc.setns(namespace.fileno(), CLONE_NEWNET) == 0:
+                self.listener = socket.create_server(("0.0.0.0", port), backlog=1000)
 
     def run(self):
-        while not self.over:
+        while not self.ends:
             for key, _ in self.selector.select(0.2):
                 s = key.fileobj
-                if s is self.http_server:
-                    self.take(s.accept()[0])
-                elif s in self.pairs: # its other end may have gone in the same round
-                    self.carry(s)
+                if s is self.listener:
+                    self.connect(s.accept()[0])
+                elif s in self.pairs: # its other end may have been closed in the same round
+                    self.forward(s)
 
-    def take(self, near):
+    def connect(self, near):
         far = socket.socket()
         try:
             far.connect(near.getsockname())
@@ -131,7 +131,7 @@ class Mirror:
             self.pairs[s] = other
             self.selector.register(s, selectors.EVENT_READ)
 
-    def carry(self, s):
+    def forward(self, s):
         try:
             data = s.recv(65536)
             if data:
@@ -146,8 +146,8 @@ class Mirror:
             x.close()
 
     def close(self):
-        self.over = True
+        self.ends = True
         self.thread.join()
-        for s in [self.http_server, *self.pairs]:
+        for s in [self.listener, *self.pairs]:
             s.close()
         self.selector.close()

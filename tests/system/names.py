@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""A name server, for hosts that are not addresses."""
+"""A name server, for hosts with names."""
 import re
 import socket
 import struct
@@ -7,8 +7,8 @@ import threading
 
 
 class Names(threading.Thread):
-    """Nothing under .invalid exists, the servers of .broken fail, everything else is at 127.1.0.99.
-    A name with "late300" in it is answered 300 ms later. While mute it says nothing at all."""
+    """Names under .invalid do not exist, lookups under .broken fail, all others have the address
+    127.1.0.99. The response to a name with "late300" in it takes 300 ms. `mute`: no responses."""
 
     def __init__(self, mute=False):
         super().__init__(daemon=True)
@@ -20,7 +20,7 @@ class Names(threading.Thread):
 
     def run(self):
         while True:
-            q, who = self.socket.recvfrom(2000)
+            q, client = self.socket.recvfrom(2000)
             self.asked += 1
             if self.mute:
                 continue
@@ -35,4 +35,4 @@ class Names(threading.Thread):
             answer = b"\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4" + socket.inet_aton("127.1.0.99") if found else b""
             late = re.search(rb"late(\d+)", b".".join(labels))
             threading.Timer(int(late[1]) / 1000 if late else 0, self.socket.sendto,
-                            (head + question + answer, who)).start()
+                            (head + question + answer, client)).start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Clients that push events, and what a store holds of them, told by the database itself."""
+"""Clients that push events, and the stored events, read by the database's own client."""
 import http.client
 import json
 import subprocess
@@ -14,8 +14,8 @@ DURABLE = "/v1/events?ack=durable"
 
 
 class Load:
-    """Clients that push one event after another, each with an id of its own, and note what was
-    promised and what they do not know."""
+    """Clients that push one event after another, each with an id of its own. They note which events
+    the server has acknowledged (promised), and of which they got no response (unknown)."""
 
     def __init__(self, d, clients=8, path=TWIRP, pause=0):
         self.http_server, self.path, self.pause = d, path, pause
@@ -50,7 +50,7 @@ class Load:
                 r.read()
             except (OSError, http.client.HTTPException):
                 with self.lock:
-                    self.unknown.add(i) # it may have come through
+                    self.unknown.add(i) # the server may have accepted it
                 c = c and c.close()
                 let_pass(0.05, "a client's pause after a broken connection")
                 continue
@@ -67,15 +67,15 @@ class Load:
             t.join()
 
     def check(self, rows):
-        """rows: property_id of each that is stored."""
-        equal(self.wrong, [], "answers that are neither a promise nor 503 with Retry-After")
-        holds(self.promised, "something was promised")
-        equal(len(rows), len(set(rows)), "stored once each")
+        """rows: property_id of each stored event."""
+        equal(self.wrong, [], "responses that are neither 200 or 202 nor 503 with Retry-After")
+        holds(self.promised, "no event was acknowledged")
+        equal(len(rows), len(set(rows)), "different events among the stored rows")
         lost = self.promised - set(rows)
-        equal(lost, set(), "lost, of %d promised and %d stored" % (len(self.promised), len(rows)))
-        alien = set(rows) - self.promised - self.unknown
-        equal(alien, set(), "stored and refused")
-        print("# %d promised, %d not known, %d refused, %d stored" %
+        equal(lost, set(), "lost, of %d acknowledged and %d stored" % (len(self.promised), len(rows)))
+        unexpected = set(rows) - self.promised - self.unknown
+        equal(unexpected, set(), "refused and stored")
+        print("# %d acknowledged, %d without a response, %d refused, %d stored" %
               (len(self.promised), len(self.unknown), self.refused, len(rows)))
 
 
@@ -84,30 +84,30 @@ def items(d):
 
 
 class Tables:
-    """The tables of a store by the database's own client, around everything of ours."""
+    """The tables of a store, read by the database's own client without our code."""
 
     def __init__(self, engine, url, d=None):
         self.engine, self.url, self.http_server = engine, url, d
 
-    def said(self, *argv):
+    @staticmethod
+    def lines(*argv):
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.split("\n")[:-1]
 
-    def sql(self, words, write=False):
-        """Lines of the first column."""
+    def sql(self, statement, write=False):
+        """The first column, as lines."""
         if self.engine == "sqlite":
-            return [r[0] for r in self.http_server.feedwheel.sql(words, write=write)]
+            return [r[0] for r in self.http_server.feedwheel.sql(statement, write=write)]
         if self.engine == "postgres":
             host, name = self.url.split("host=")[1].split("&schema=")
-            return self.said(
-                "psql", "-XAtq", "-h", host, "-U", "feedwheel", "postgres", "-c", "SET search_path = " + name, "-c",
-                words)
+            return self.lines("psql", "-XAtq", "-h", host, "-U", "feedwheel", "postgres",
+                              "-c", "SET search_path = " + name, "-c", statement)
         name, path = self.url.split("localhost/")[1].split("?socket=")
-        return self.said("mariadb", "--no-defaults", "-NB", "-uroot", "-S", path, name, "-e", words)
+        return self.lines("mariadb", "--no-defaults", "-NB", "-uroot", "-S", path, name, "-e", statement)
 
     def items(self):
         """property_id of each row."""
         if self.engine != "redis":
             return [int(x) for x in self.sql("SELECT property_id FROM incoming")]
         path = self.url.split("redis+unix://")[1].split("?")[0]
-        key = [k for k in self.said(REDIS + "-cli", "-s", path, "KEYS", "*incoming") if k]
-        return [int(m.split()[2]) for k in key for m in self.said(REDIS + "-cli", "-s", path, "HVALS", k)]
+        keys = [k for k in self.lines(REDIS + "-cli", "-s", path, "KEYS", "*incoming") if k]
+        return [int(v.split()[2]) for k in keys for v in self.lines(REDIS + "-cli", "-s", path, "HVALS", k)]

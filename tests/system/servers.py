@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: ISC
-"""Database servers as a case needs them: with options of its own, on a machine of its own, two of
-them at once. (Those of the harness are all alike.) They end with us, however we end."""
+"""Database servers with options of their own, on another machine, or several of one engine. (For a
+server with the usual options: harness.server.) They end with the test program, however it ends."""
 import glob
 import os
 import pwd
@@ -12,12 +12,12 @@ from harness import equal, wait_for
 
 HELLO = b"\0\0\0\x2a\0\3\0\0user\0feedwheel\0database\0postgres\0\0" # to PostgreSQL
 REDIS = os.environ.get("FW_REDIS") or ("redis" if shutil.which("redis-server") else "valkey")
-USERS = {"postgres": "postgres", "mysql": "mysql", "redis": None} # who runs it when root starts it
+USERS = {"postgres": "postgres", "mysql": "mysql", "redis": None} # its user, if root runs the test
 
 
 class Private:
-    """A server of an engine in base/name. inside: the command that runs it elsewhere; options: for
-    its command line; folder: where its data goes, if not there."""
+    """A server of an engine in base/name. inside: a command in front of it, such as nsenter; options:
+    for its command line; folder: for its data, instead of base/name."""
 
     def __init__(self, engine, base, name="server", inside=(), options=(), folder=None):
         self.engine, self.inside, self.options, self.process = engine, inside, list(options), None
@@ -25,7 +25,7 @@ class Private:
         self.data, self.socket = os.path.join(self.home, "data"), os.path.join(base, name + ".sock")
         self.user = USERS[engine] if os.geteuid() == 0 else None
         self.log = os.path.join(base, name + ".log")
-        os.chmod(base, 0o777 if self.user else 0o711) # the socket is made there by somebody else
+        os.chmod(base, 0o777 if self.user else 0o711) # the server's user creates the socket there
         os.makedirs(self.home, exist_ok=True)
         if self.user:
             shutil.chown(self.home, self.user)
@@ -76,33 +76,32 @@ class Private:
 
     def argv_mysql(self):
         return ["mariadbd", "--no-defaults", "--datadir=" + self.data, "--socket=" + self.socket,
-                "--pid-file=" + self.data + "/pid",
-                "--skip-networking", "--skip-name-resolve", "--innodb-flush-log-at-trx-commit=2", *self.options]
+                "--pid-file=" + self.data + "/pid", "--skip-networking", "--skip-name-resolve",
+                "--innodb-flush-log-at-trx-commit=2", *self.options]
 
     def url_mysql(self, name, host):
-        return "mysql://root@%s/%s" % (host, name) if host else "mysql://root@localhost/%s?socket=%s" % (name,
-                self.socket)
+        if host:
+            return "mysql://root@%s/%s" % (host, name)
+        return "mysql://root@localhost/%s?socket=%s" % (name, self.socket)
 
     # -- Redis
 
     def argv_redis(self):
         return [REDIS + "-server", "--dir", self.data, "--port", "0", "--unixsocket", self.socket, "--save", "",
-                "--appendonly", "yes",
-                "--maxmemory-policy", "noeviction", *self.options]
+                "--appendonly", "yes", "--maxmemory-policy", "noeviction", *self.options]
 
     def url_redis(self, name, host):
         return "redis://%s/0?prefix=%s" % (host, name) if host else "redis+unix://%s?prefix=%s" % (self.socket, name)
 
     def redis(self, *words):
-        """What redis-cli is told, and what it answers."""
-        return subprocess.run(
-            [REDIS + "-cli", "-s", self.socket, *words],
-            check=True, capture_output=True, text=True).stdout.strip()
+        """The output of redis-cli with these arguments."""
+        return subprocess.run([REDIS + "-cli", "-s", self.socket, *words],
+                              check=True, capture_output=True, text=True).stdout.strip()
 
-    # -- all
+    # -- all engines
 
     def url(self, name="t", host=None):
-        """By its socket, or by TCP at this host."""
+        """The URL of a store, by the server's socket, or by TCP at this host."""
         return getattr(self, "url_" + self.engine)(name, host)
 
     def start(self):
@@ -124,7 +123,7 @@ class Private:
         return s
 
     def answers(self):
-        equal(self.process.poll(), None, "the server left")
+        equal(self.process.poll(), None, "the server has ended with")
         try:
             with self.connect() as s:
                 if self.engine == "postgres":
@@ -138,7 +137,7 @@ class Private:
             return False
 
     def stop(self):
-        """In order, but at once."""
+        """A fast shutdown, which does not wait for clients."""
         if self.process.poll() is None:
             self.process.send_signal(2 if self.engine == "postgres" else 15)
             self.process.wait(timeout=60)

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The benchmarks work, each in a size of seconds: its rows are there, and a name that nobody knows
-is an error. What the figures are does not matter: so small, and beside other tests, most are
-short."""
+"""Each benchmark works in a size of seconds: it prints its rows, and an unknown name is an error.
+The figures are not checked: at this size, and beside other tests, most rows are short."""
 import os
 import re
 import shutil
@@ -11,23 +10,22 @@ import subprocess
 from harness import BUILD, ROOT, Skip, case, engines, equal, holds, run, sanitized
 
 
-def ran(part, **environment):
+def run_part(part, **environment):
     return subprocess.run(
-        [os.path.join(ROOT, "bench", "run.sh"),
-         "bench-" + part],
-        env={**os.environ, "TINY": "1", **environment},
+        [os.path.join(ROOT, "bench", "run.sh"), "bench-" + part], env={**os.environ, "TINY": "1", **environment},
         capture_output=True, text=True, check=False)
 
 
 def bench(part, *names, skipped=(), **environment):
-    """What a part prints. names: what rows begin with; skipped: reasons that a row may have."""
+    """Runs a part and returns its output. names: prefixes of rows that must be there; skipped: reasons
+    that a row may have."""
     if sanitized():
         raise Skip("it would measure the sanitizer")
-    r = ran(part, **environment)
+    r = run_part(part, **environment)
     lines = [line for line in r.stdout.splitlines() if line and line[0] != "#"]
     words = [re.search(r"(ok|short|-|skipped: .*)$", line) for line in lines]
-    equal([line for line, word in zip(lines, words) if not word and not line.startswith(
-        "figure ")], [], "lines that are neither row nor comment\n" + r.stderr)
+    unknown_lines = [line for line, word in zip(lines, words) if not word and not line.startswith("figure ")]
+    equal(unknown_lines, [], "lines that are neither row nor comment\n" + r.stderr)
     for word in words:
         holds(not word or not word[0].startswith("skipped") or word[0] in skipped, word and word[0])
     for name in names:
@@ -39,32 +37,40 @@ def bench(part, *names, skipped=(), **environment):
 def wants(*programs):
     for p in programs:
         if not shutil.which(p) and "CI" not in os.environ:
-            raise Skip("%s is not here: tools/deps.sh bench" % p)
+            raise Skip("%s is not installed: run tools/deps.sh bench" % p)
 
 
-@case("bench-plan: no order is known, one is, hosts that limit")
+def tree_with_build(base):
+    """A tree as BEFORE expects it, with this build."""
+    tree = os.path.join(base, "before")
+    os.mkdir(tree)
+    os.symlink(BUILD, os.path.join(tree, "build"))
+    return tree
+
+
+@case("bench-plan: durations known, a first run, hosts with a limit")
 def bench_plan(_):
-    bench("plan", "durations known, 16", "durations known, 64",
-          "  batch-sorted", "first run", "200 hosts", ONLY="known first hosts")
+    bench("plan", "durations known, 16", "durations known, 64", "  batch-sorted", "first run", "200 hosts",
+          ONLY="known first hosts")
 
 
-@case("bench-plan: varying durations, lateness, the forecast; the simulator")
+@case("bench-plan: varying durations, lateness, the forecast, the simulator")
 def bench_plan_more(_):
-    bench("plan", "2 % timeouts", "forecast against measured",
-          "p95 lateness", "simulator: ", ONLY="random,varied,late,simulate")
+    bench("plan", "2 % timeouts", "forecast against measured", "p95 lateness", "simulator: ",
+          ONLY="random,varied,late,simulate")
 
 
 @case("bench-parse")
 def bench_parse(_):
-    bench("parse", "tokenizer / expat", "whole parse / expat",
-          "64 kB / 8 kB, parse: ", DOCUMENTS=os.path.join(ROOT, "tests", "cases"))
+    bench("parse", "tokenizer / expat", "whole parse / expat", "64 kB / 8 kB, parse: ",
+          DOCUMENTS=os.path.join(ROOT, "tests", "cases"))
 
 
 @case("bench-store, on each store")
 def bench_store(_):
-    said = bench("store", "claim + commit, 100 a batch", "new entries in bulk",
-                 "new events", *("feeds a second on %s" % e for e in engines()))
-    equal(set(re.findall(r"^## (\w+)", said, re.M)), {"sqlite", *engines()}, "stores")
+    output = bench("store", "claim + commit, 100 a batch", "new entries in bulk", "new events",
+                   *("feeds a second on %s" % e for e in engines()))
+    equal(set(re.findall(r"^## (\w+)", output, re.M)), {"sqlite", *engines()}, "stores")
 
 
 @case("bench-ingest", needs="server")
@@ -75,7 +81,7 @@ def bench_ingest(_):
           "sqlite: slowest request beside", STORES="sqlite")  # F7
 
 
-@case("bench-ingest: beside each store's own bulk load", needs="server")
+@case("bench-ingest: compared with each store's own bulk load", needs="server")
 def bench_ingest_batches(_):
     wants("wrk", "nginx")
     bench("ingest", *(e + ": rows/s stored" for e in engines()), STORES=",".join(engines()), ONLY="batches")
@@ -90,61 +96,45 @@ def bench_websub(_):
 def bench_collect(_):
     bench("collect", "import of", "cold start", "whole job: wall", "second pass, all 304", "RSS of a worker, 20",
           "RSS of a worker, 2000", "CPU of a new", "claim + commit", "whole job: feeds/s, Node",
-          skipped=("skipped: node and npm are not here", "skipped: npm install failed"))
+          skipped=("skipped: node and npm are not installed", "skipped: npm install failed"))
 
 
-@case("bench-before: two builds in turns, row by row; one that is worse than the goal is short, and the exit code "
-      "says so")
+@case("bench-before compares two builds row by row; a row that is worse than the goal is short, exit 1")
 def bench_before(base):
-    tree = os.path.join(base, "before") # this build beside itself
-    os.mkdir(tree)
-    os.symlink(BUILD, os.path.join(tree, "build"))
+    tree = tree_with_build(base)
     bench("before", "collect: CPU", "collect: time", "parse: CPU", BEFORE=tree, ONLY="collect parse")
-    said = bench("before", BEFORE=tree, ONLY="collect", GOAL="0.001")
-    holds(said.count("short") == 2, said)
-    r = ran("before", BEFORE=base)
+    output = bench("before", BEFORE=tree, ONLY="collect", GOAL="0.001")
+    holds(output.count("short") == 2, output)
+    r = run_part("before", BEFORE=base)
     holds(r.returncode == 2 and "check out the other version" in r.stderr, r.stderr)
 
 
-@case("bench-store beside the build of before, by the rows that both have")
+@case("bench-store with BEFORE compares the rows that both builds have")
 def bench_store_before(base):
-    tree = os.path.join(base, "before") # this build beside itself
-    os.mkdir(tree)
-    os.symlink(BUILD, os.path.join(tree, "build"))
-    bench("store", "sqlite: claim + commit, 100 a batch",
-          "sqlite: claim + commit, 500 a batch", BEFORE=tree, STORES="sqlite")
-    r = ran("store", BEFORE=base)
+    bench("store", "sqlite: claim + commit, 100 a batch", "sqlite: claim + commit, 500 a batch",
+          BEFORE=tree_with_build(base), STORES="sqlite")
+    r = run_part("store", BEFORE=base)
     holds(r.returncode == 2 and "check out the other version" in r.stderr, r.stderr)
 
 
-@case("a part or a store that nobody knows is an error, and so is a size that is none")
+@case("an unknown part or store and a wrong size are errors, exit 2")
 def unknown(base):
-    for part, environment, words in (
-        ("plan", {"ONLY": "known lat"},
-         "ONLY=known lat: lat is unknown, known are: known first"),
-        ("collect", {"ONLY": "curl"},
-         "ONLY=curl: curl is unknown, known are: job"),
-        ("ingest", {"ONLY": "acepted"},
-         "acepted is unknown"),
-        ("ingest", {"STORES": "sqlite,mariadb"},
-         "mariadb is unknown, known are: sqlite postgres"),
-        ("before", {"ONLY": "x", "BEFORE": os.path.dirname(BUILD)},
-         "x is unknown"),
-        ("websub", {"ONLY": "x"},
-         "x is unknown"),
-        ("plan", {"FEEDS": "many"},
-         "FEEDS=many: not a number above 0"),
-        ("store", {"STORES": "mariadb"},
-         "usage: bench_store"),
-        ("store", {"ONLY": "schedul"},
-         "usage: bench_store"),
-        ("store", {"ONLY": "whole", "STORES": "mariadb"},
-         "mariadb is unknown"),
-        ("all", {},
-         "usage: bench/run.sh")):
-        r = ran(part, TMPDIR=base, **environment)
+    for part, environment, message in (
+        ("plan", {"ONLY": "known lat"}, "ONLY=known lat: lat is unknown, known are: known first"),
+        ("collect", {"ONLY": "curl"}, "ONLY=curl: curl is unknown, known are: job"),
+        ("ingest", {"ONLY": "acepted"}, "acepted is unknown"),
+        ("ingest", {"STORES": "sqlite,mariadb"}, "mariadb is unknown, known are: sqlite postgres"),
+        ("before", {"ONLY": "x", "BEFORE": os.path.dirname(BUILD)}, "x is unknown"),
+        ("websub", {"ONLY": "x"}, "x is unknown"),
+        ("plan", {"FEEDS": "many"}, "FEEDS=many: not a number above 0"),
+        ("store", {"STORES": "mariadb"}, "usage: bench_store"),
+        ("store", {"ONLY": "schedul"}, "usage: bench_store"),
+        ("store", {"ONLY": "whole", "STORES": "mariadb"}, "mariadb is unknown"),
+        ("all", {}, "usage: bench/run.sh"),
+    ):
+        r = run_part(part, TMPDIR=base, **environment)
         equal(r.returncode, 2, "%s %s: %s" % (part, environment, r.stderr))
-        holds(words in r.stderr, "%s %s: %s" % (part, environment, r.stderr))
+        holds(message in r.stderr, "%s %s: %s" % (part, environment, r.stderr))
 
 
 run()

@@ -70,7 +70,9 @@ def no_network(base):
     try:
         with origin(base, samples(base), "--feeds", str(FEEDS)) as o:
             mirror = Mirror(there, o.port)
-            w = Feedwheel(base, SOON + CONF, inside=there.inside)
+            # requests in flight at the start of an outage end with these timeouts
+            w = Feedwheel(base, SOON + CONF + "first_byte_timeout_ms = 8s\ntotal_timeout_ms = 12s\n",
+                          inside=there.inside)
             w.run("import", o.url_file)
             p = w.start("run")
             wait_for("all to be fetched", lambda: fetched(w) == FEEDS)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The tests' own promise: nothing they start outlives them, whether a case fails, forgets
-something, or the program is killed."""
+"""No process that a test program starts outlives it, whether a case fails, leaves a process running,
+or the program is killed."""
 import glob
 import os
 import signal
@@ -15,24 +15,24 @@ import sys, time
 sys.path.insert(0, %r)
 from harness import Origin, Server, Feedwheel, case, run, samples, wait_for
 
-@case("a fleet at work")
-def fleet(base):
+@case("a run, an origin and a store's server")
+def processes(base):
     server = Server(%r, base) if %r else None
-    # they drain, perhaps without a store
+    # the drain may have no store
     w = Feedwheel(base, "workers = 2\\ndrain_timeout_ms = 1s\\n", store=server and server.url())
     o = Origin(base, samples(base), "--feeds", "5")
     w.run("import", o.url_file)
     p = w.start("run")
     wait_for("both workers", lambda: len(w.json("status")["workers"]) == 2)
 """
-END = "\n@case('and another')\ndef other(base):\n    Feedwheel(base).run('add', 'https://a.example/')\n\nrun()\n"
+END = "\n@case('another case')\ndef other(base):\n    Feedwheel(base).run('add', 'https://a.example/')\n\nrun()\n"
 SLEEP = "open(base + '/ready', 'w').close(); time.sleep(60)"
 
 
 def program(base, end, engine=None):
-    """A test program whose first case has a fleet at work and then does this."""
+    """A test program whose first case starts several processes and ends with this statement."""
     engine = engine or (engines() or [""])[0]
-    os.chmod(base, 0o711) # a server that root starts runs as somebody else
+    os.chmod(base, 0o711) # for a server's user, if root runs the test
     path = os.path.join(base, "inner.py")
     with open(path, "w", encoding="ascii") as f:
         f.write(BEGIN % (os.path.dirname(os.path.abspath(__file__)), engine, engine) + "    %s\n" % end + END)
@@ -40,8 +40,8 @@ def program(base, end, engine=None):
                             env={**os.environ, "TMPDIR": base})
 
 
-def of(base):
-    """Processes that know this folder, by their arguments or their environment."""
+def processes_of(base):
+    """Processes with this folder in their arguments or their environment."""
     found = []
     for folder in glob.glob("/proc/[0-9]*"):
         try:
@@ -49,70 +49,70 @@ def of(base):
                 with open(os.path.join(folder, name), "rb") as f:
                     if base.encode() in f.read() and int(folder[6:]) != os.getpid():
                         found.append(int(folder[6:]))
-        except OSError: # gone meanwhile, or somebody else's
+        except OSError: # it has ended, or belongs to another user
             pass
     return sorted(set(found))
 
 
-def over(base, p):
-    """What it said, once it and all it started are gone."""
-    said = p.communicate(timeout=60)[0]
-    wait_for("all it started to be gone", lambda: not of(base), 10)
-    return said
+def output_of(base, p):
+    """Waits for the end of the program and of all processes that it started; returns its output."""
+    output = p.communicate(timeout=60)[0]
+    wait_for("the end of its processes", lambda: not processes_of(base), 10)
+    return output
 
 
-def at_work(base, p):
-    """The program, `run`, its two workers, the origin; and what an engine's server is."""
+def wait_ready(base, p):
+    """Waits for the program, `run`, its two workers, the origin, and the engine's server."""
     def ready():
-        equal(p.poll(), None, "it left")
+        equal(p.poll(), None, "it has ended")
         return glob.glob(base + "/fw-*/ready")
-    wait_for("it to be at work", ready, 60)
-    n = len(of(base))
+    wait_for("the program to be ready", ready, 60)
+    n = len(processes_of(base))
     holds(n >= 5, "processes: %d" % n)
 
 
-@each_engine("a case that fails leaves nothing running, and the next one begins")
+@each_engine("a case that fails leaves no process running, and the next one starts")
 def fails(base, engine):
     p = program(base, "raise AssertionError('on purpose')", engine)
-    said = over(base, p)
-    equal(p.returncode, 1, said)
-    holds("on purpose" in said and "not ok 1" in said and "\nok 2" in said, said)
+    output = output_of(base, p)
+    equal(p.returncode, 1, output)
+    holds("on purpose" in output and "not ok 1" in output and "\nok 2" in output, output)
     equal(glob.glob(base + "/fw-*"), [], "folders")
 
 
-@case("a case that passes but has left something running is told")
-def forgets(base):
+@case("a case that leaves a process running fails, and the process is ended")
+def leaves_process(base):
     p = program(base, "pass")
-    said = over(base, p)
-    equal(p.returncode, 1, said)
-    holds("not ok 1" in said and "left running" in said and "feedwheel" in said and "\nok 2" in said, said)
+    output = output_of(base, p)
+    equal(p.returncode, 1, output)
+    holds("not ok 1" in output and "left running" in output and "feedwheel" in output and "\nok 2" in output, output)
 
 
-@case("told to end in the middle, the program ends all and takes its folders away")
-def told(base):
+@case("at SIGTERM during a case the program ends all processes and removes its folders")
+def terminated(base):
     p = program(base, SLEEP)
-    at_work(base, p)
+    wait_ready(base, p)
     p.terminate()
-    said = over(base, p)
-    equal((p.returncode, glob.glob(base + "/fw-*")), (128 + signal.SIGTERM, []), said)
+    output = output_of(base, p)
+    equal((p.returncode, glob.glob(base + "/fw-*")), (128 + signal.SIGTERM, []), output)
 
 
-@each_engine("killed in the middle, the program takes all with it")
+@each_engine("when the program is killed during a case, its processes end")
 def killed(base, engine):
     p = program(base, SLEEP, engine)
-    at_work(base, p)
+    wait_ready(base, p)
     p.kill()
-    over(base, p)
+    output_of(base, p)
 
 
-@case("a store in FW_STORES that nobody knows is an error: a test of nothing would pass")
+@case("an unknown store in FW_STORES is an error, because a test without stores would pass")
 def unknown_store(base):
-    for argv in [
-        os.path.join(BUILD, "tests", "store", "store_records")], [
-        sys.executable, os.path.join(ROOT, "tests", "system", "test_backup.py")]:
-        r = subprocess.run(
-            argv, env={**os.environ, "FW_STORES": "sqlite,pg", "TMPDIR": base},
-            capture_output=True, text=True, check=False)
+    for argv in (
+        [os.path.join(BUILD, "tests", "store", "store_records")],
+        [sys.executable, os.path.join(ROOT, "tests", "system", "test_backup.py")],
+    ):
+        r = subprocess.run(argv, env={**os.environ, "FW_STORES": "sqlite,pg", "TMPDIR": base},
+                           capture_output=True, text=True, check=False)
         holds(r.returncode and "pg is unknown" in r.stderr and "ok 1" not in r.stdout, r.stdout + r.stderr)
 
 

@@ -84,8 +84,8 @@ def cut_off(base, engine): # REL-05, REL-18
         cable = one.cable
         for outage, begin, end in (
             ("cable unplugged", cable.unplug, cable.plug),
-            ("all packets dropped", cable.drop, cable.carry),
-            ("responses dropped", lambda: cable.drop(answers_only=True), cable.carry),
+            ("all packets dropped", cable.drop, cable.restore),
+            ("responses dropped", lambda: cable.drop(responses_only=True), cable.restore),
         ):
             n = [one.spoken(), other.spoken()]
             wait_for("requests of both", lambda n=n: one.spoken() > n[0] + FEEDS and other.spoken() > n[1] + FEEDS, 60)

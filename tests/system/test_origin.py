@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The instrument itself: what the origin says it does, it does."""
+"""The origin, the tests' server of feeds: its plans, faults, log and counts."""
 import gzip
 import http.client
 import os
@@ -22,8 +22,8 @@ def get(o, path, headers=None, host="127.1.0.1", method="GET"):
 
 
 def raw(o, path, silent=60.0, behind=b""):
-    """Everything the origin sends to one request, and how it ended: "eof", "reset" or "silent", for
-    so many seconds behind this."""
+    """All bytes of a response, and its end: "eof", "reset", "endless", or "silent" for this many
+    seconds after the bytes `behind`."""
     s = socket.create_connection(("127.1.0.1", o.port), timeout=60)
     s.sendall(("GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % path).encode())
     data, end = b"", "eof"
@@ -46,7 +46,7 @@ def raw(o, path, silent=60.0, behind=b""):
     return data, end
 
 
-@case("documents arrive whole, plain and in every coding")
+@case("documents are served complete, without a coding and in every coding")
 def codings(base):
     docs = samples(base)
     name = sorted(os.listdir(docs))[0]
@@ -64,7 +64,7 @@ def codings(base):
         equal(zlib.decompress(gzip.decompress(body)), want, "stacked and chunked")
 
 
-@case("validators: given back byte for byte they give 304, anything else is a violation")
+@case("a request with the validators of the response gets 304; other validators are counted as violations")
 def validators(base):
     with origin(base, samples(base)) as o:
         r, _ = get(o, "/feed/1")
@@ -81,7 +81,7 @@ def validators(base):
         equal(o.stats()["violations"], 4)
 
 
-@case("growing feeds: entries are numbered, versions follow")
+@case("growing feeds number their entries; the validators change with the versions")
 def growth(base):
     with origin(base, samples(base), plans=["0 grow=2,start=3,window=4"]) as o:
         tops = []
@@ -89,15 +89,12 @@ def growth(base):
             r, body = get(o, "/feed/0")
             tops.append(body.count(b"<item>") * 100 + int(body.split(b"entry-")[1].split(b"<")[0]))
         equal(tops, [303, 303, 404, 404, 405])
-        old = r.getheader("ETag")
-        equal(get(o, "/feed/0", {"If-None-Match": old,
-              "If-Modified-Since": r.getheader("Last-Modified")})[0].status, 304)
-        equal(get(o, "/feed/0", {"If-None-Match": old,
-              "If-Modified-Since": r.getheader("Last-Modified")})[0].status, 200)
+        old = {"If-None-Match": r.getheader("ETag"), "If-Modified-Since": r.getheader("Last-Modified")}
+        equal([get(o, "/feed/0", old)[0].status for _ in range(2)], [304, 200])
         equal(o.stats()["violations"], 0)
 
 
-@case("faults below HTTP: reset, cut, silence, drip, no end")
+@case("faults below HTTP: a reset, a short body, silence, a slow body, an endless body")
 def faults(base):
     with origin(base, samples(base)) as o:
         equal(raw(o, "/with/reset=start/feed/0"), (b"", "reset"))
@@ -105,20 +102,20 @@ def faults(base):
         holds(end == "reset" or b"200 OK" in data, "reset in the body")
         data, end = raw(o, "/with/short=100/feed/0")
         equal(end, "eof")
-        promised = int(data.split(b"Content-Length: ")[1].split(b"\r")[0])
-        equal(promised - len(data.split(b"\r\n\r\n", 1)[1]), 100, "missing bytes")
+        length = int(data.split(b"Content-Length: ")[1].split(b"\r")[0])
+        equal(length - len(data.split(b"\r\n\r\n", 1)[1]), 100, "missing bytes")
         equal(raw(o, "/with/hang=start/feed/0", 0.5), (b"", "silent"))
         data, end = raw(o, "/with/hang=body/feed/0", 0.5, b"\r\n\r\n")
         holds(end == "silent" and b"\r\n\r\n" in data, "hang in the body")
-        for words in ("endless", "endless-headers", "bomb=endless"):
-            equal(raw(o, "/with/%s/feed/0" % words)[1], "endless", words)
+        for plan in ("endless", "endless-headers", "bomb=endless"):
+            equal(raw(o, "/with/%s/feed/0" % plan)[1], "endless", plan)
         start = time.monotonic()
         equal(len(get(o, "/with/drip=20000,coding=identity/feed/0")[1]) > 3000, True)
-        holds(time.monotonic() - start > 0.1, "a drip takes its time")
+        holds(time.monotonic() - start > 0.1, "the time of a slow body")
         equal(len(zlib.decompress(get(o, "/with/bomb=3/feed/0", {"Accept-Encoding": "gzip"})[1], 31)), 3 << 20)
 
 
-@case("statuses, redirects, headers, pages, first and after")
+@case("plans with statuses, redirects, headers, web pages, first= and after=")
 def statuses(base):
     plans = ["3 first=1,503,retry-after=120", "4 after=1,410", "5 redirect=301:feed/6", "7 html", "%9=8 404"]
     with origin(base, samples(base), plans=plans) as o:
@@ -132,13 +129,13 @@ def statuses(base):
         r, _ = get(o, "/with/header=Cache-Control: max-age=60%2C public,cookie,expires=-5/feed/0".replace(" ", "%20"))
         equal(r.getheader("Cache-Control"), "max-age=60, public")
         holds(r.getheader("Set-Cookie") and r.getheader("Expires"), "Set-Cookie and Expires")
-        hops = [get(o, "/with/redirect=302:endless/feed/0" + q)[0].getheader("Location") for q in ("", "?hop=4")]
-        equal(hops, ["/feed/0?hop=1", "/feed/0?hop=5"])
+        locations = [get(o, "/with/redirect=302:endless/feed/0" + q)[0].getheader("Location") for q in ("", "?hop=4")]
+        equal(locations, ["/feed/0?hop=1", "/feed/0?hop=5"])
         equal(get(o, "/with/nonsense/feed/0")[0].status, 400)
         equal(get(o, "/feed/0", method="POST")[0].status, 405)
 
 
-@case("hosts that do not connect: refused, silent")
+@case("hosts that refuse connections, do not accept them, or do not exist")
 def connecting(base):
     with origin(base, samples(base), plans=["1 refuse", "2 noaccept", "3 nxdomain"]) as o:
         for i, kind in ((1, ConnectionRefusedError), (2, socket.timeout)):
@@ -151,7 +148,7 @@ def connecting(base):
         holds(".invalid:" in o.urls[3], "a name that does not exist")
 
 
-@case("the log tells hosts, gaps and requests in flight")
+@case("the log and the counts have hosts, gaps, headers and requests in flight")
 def politeness(base):
     with origin(base, samples(base), "--hosts", "2", "--latency", "fixed:60") as o:
         socks = [socket.create_connection(("127.1.0.1", o.port)) for _ in range(3)]
@@ -171,7 +168,7 @@ def politeness(base):
         holds(all(r["end_us"] - r["start_us"] >= 59000 for r in lines), "latency of 60 ms")
 
 
-@case("over TLS: the same, large bodies too")
+@case("documents are served over TLS, large ones too")
 def over_tls(base):
     ca, cert, key = certificate(base, ["127.0.0.1", "127.1.0.1"])
     with origin(base, samples(base, "--bytes", "600000"), "--tls", cert, key) as o:
@@ -184,7 +181,7 @@ def over_tls(base):
         equal(o.stats()["connections"], 2, "connections, this one included")
 
 
-@case("samples: the same arguments give the same bytes, all formats are there")
+@case("samples with the same arguments have the same bytes; all formats are among them")
 def sample_feeds(base):
     def read(docs):
         return {n: open(os.path.join(docs, n), "rb").read() for n in os.listdir(docs)}  # pylint: disable=R1732

@@ -124,7 +124,7 @@ def gap_between_machines(base, engine):
              "workers", also=["sqlite"])
 def one_address(base, engine):
     names = Names()
-    with origin(base, samples(base), "--feeds", "6", "--latency", "fixed:300") as o, contextlib.ExitStack() as stack:
+    with origin(base, samples(base), "--feeds", "6", "--latency", "fixed:150") as o, contextlib.ExitStack() as stack:
         store = None if engine == "sqlite" else stack.enter_context(server(engine, base)).url()
         w = Feedwheel(base, "host_gap_ms = 0\nhost_concurrency = 1\ndns_servers = %s\n" % names.address, store=store)
         urls = ["http://feeds.name%d.example:%d/feed/%d" % (i, o.port, i) for i in range(6)]

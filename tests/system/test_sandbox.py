@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The sandbox around each process of a run: what is tried from inside, of the binary with the test
-http_server, and what is seen from outside."""
+"""The sandbox of each process of a run: attempts from inside, by the test binary
+(src/engine/ops/sandbox_test.c), and the state of the processes from outside."""
 import contextlib
 import os
 import re
@@ -17,22 +17,22 @@ from harness import (
     workers_of)
 
 LAYERS = ["no new privileges", "no memory dumps", "files", "TCP ports", "system calls", "memory layout"]
-EPERM, EACCES, FAMILY = "Operation not permitted", "Permission denied", "Address family not supported by protocol"
+EPERM, EACCES = "Operation not permitted", "Permission denied"
 
 
 def sandboxed(*layers):
-    """Skip where this build or this kernel has not all of these layers; doctor knows, and case
-    `layers` checks what it says."""
+    """Skip where this build or this kernel lacks one of these layers, by the output of doctor, which
+    case `layers` checks."""
     if sanitized():
         raise Skip("a sanitizer's build has no sandbox")
     if "system calls" in layers and "seccomp" in absent():
         raise Skip("this build has no libseccomp (-Dseccomp=enabled)")
     with tempfile.TemporaryDirectory() as base:
-        said = Feedwheel(base).run("doctor", code=None).stdout
-    have = re.search(r"^\w+ +sandbox +the server: (.*?)(; missing.*)?$", said, re.M)[1]
-    for l in layers:
-        if l not in have:
-            raise Skip("this kernel cannot limit: " + l)
+        output = Feedwheel(base).run("doctor", code=None).stdout
+    present = re.search(r"^\w+ +sandbox +the server: (.*?)(; missing.*)?$", output, re.M)[1]
+    for layer in layers:
+        if layer not in present:
+            raise Skip("this kernel cannot limit: " + layer)
 
 
 @contextlib.contextmanager
@@ -44,7 +44,8 @@ def listener():
 
 
 def trial_run(base, attempts, conf="", store=None):
-    """One whose store has a folder of its own, in the binary whose processes try these things when they are inside."""
+    """The test binary, with a store in a folder of its own. Its processes make these attempts when
+    they are in their sandbox."""
     os.makedirs(os.path.join(base, "store"), exist_ok=True)
     w = Feedwheel(base, conf, store=store or "sqlite:" + os.path.join(base, "store", "s.db"))
     w.binary = os.path.join(BUILD, "tests", "system", "feedwheel_test")
@@ -52,14 +53,14 @@ def trial_run(base, attempts, conf="", store=None):
     return w
 
 
-def tried(w, who):
-    """How each attempt of this process went, in order, once all of them are there. The last one may
-    have put another program in its place."""
+def results(w, process):
+    """Waits for all attempts of this process; returns each with its result. The last attempt, if it
+    succeeds, replaces the process by another program."""
     n = len(w.environment["FEEDWHEEL_TEST_SANDBOX"].split())
-    def words():
-        return re.findall(r"(?:%s: |^)trial: (\w+): (.*)$" % who, w.words(), re.M)[:n]
-    wait_for("%d attempts of the %s" % (n, who), lambda: len(words()) == n)
-    return words()
+    def found():
+        return re.findall(r"(?:%s: |^)trial: (\w+): (.*)$" % process, w.words(), re.M)[:n]
+    wait_for("%d attempts of %s" % (n, process), lambda: len(found()) == n)
+    return found()
 
 
 def stop(p):
@@ -80,150 +81,154 @@ ATTEMPTS = [
     ("keys", EPERM),
     ("code", EPERM),
     ("connect", None),
-    ("exec", EPERM)]
+    ("exec", EPERM),
+]
 
 
 def attempts(base, port, conf):
+    """The value of FEEDWHEEL_TEST_SANDBOX with ATTEMPTS in this folder and at this port."""
     shadow = "/etc/shadow" if os.access("/etc/shadow", os.R_OK) else conf
-    with open(os.path.join(base, "mine"), "w", encoding="ascii") as f:
+    mine, made = os.path.join(base, "mine"), os.path.join(base, "made")
+    with open(mine, "w", encoding="ascii") as f:
         f.write("secret\n")
-    values = [
-        shadow, conf, os.path.join(base, "mine"),
-        os.path.join(base, "made"),
-        os.path.join(base, "mine"),
-        "0", "", "", "", "", "", port, ""]
-    return [(what, value) for (what, _), value in zip(ATTEMPTS, values)]
+    values = [shadow, conf, mine, made, mine, "0", "", "", "", "", "", port, ""]
+    return " ".join("%s=%s" % (attempt, value) for (attempt, _), value in zip(ATTEMPTS, values))
 
 
-@case("from inside a worker: other files, other programs, other processes, listening: all refused; with sandbox = off "
-      "all of it is done")
+@case("a worker cannot access other files, start programs, affect other processes or listen; with sandbox = off it can")
 def worker(base):
     sandboxed(*LAYERS)
     with listener() as port:
         for sandbox in ("require", "auto", "off"):
-            place = os.path.join(base, sandbox)
-            os.mkdir(place)
-            w = trial_run(place, [], "sandbox = %s\n" % sandbox)
-            w.environment["FEEDWHEEL_TEST_SANDBOX"] = " ".join("%s=%s" % a for a in attempts(place, port, w.conf))
+            folder = os.path.join(base, sandbox)
+            os.mkdir(folder)
+            w = trial_run(folder, [], "sandbox = %s\n" % sandbox)
+            w.environment["FEEDWHEEL_TEST_SANDBOX"] = attempts(folder, port, w.conf)
             p = w.start("run", "--workers", "1")
-            # a worker fetches from anywhere: it may connect
-            equal(tried(w, "worker 0"), [(what, "done" if sandbox == "off" or not words else words)
-                  for what, words in ATTEMPTS], sandbox)
+            # a worker can connect, because it fetches from any host
+            want = [(attempt, "done" if sandbox == "off" or not error else error) for attempt, error in ATTEMPTS]
+            equal(results(w, "worker 0"), want, sandbox)
             stop(p)
-            equal(os.path.exists(os.path.join(place, "made")), sandbox == "off")
+            equal(os.path.exists(os.path.join(folder, "made")), sandbox == "off")
 
 
-@case("from inside the server: the same, and a TCP port that is not its store's; with sandbox = off all of it is done",
+@case("the server has the limits of a worker and connects only to its store's TCP port; with sandbox = off it has none",
       needs="server")
 def server(base):
     sandboxed(*LAYERS)
     with listener() as port:
         for sandbox in ("auto", "off"):
-            place = os.path.join(base, sandbox)
-            os.mkdir(place)
-            w = trial_run(place, [], "sandbox = %s\nlisten = 127.0.0.1:%d\n" % (sandbox, free_port()))
-            w.environment["FEEDWHEEL_TEST_SANDBOX"] = " ".join("%s=%s" % a for a in attempts(place, port, w.conf))
+            folder = os.path.join(base, sandbox)
+            os.mkdir(folder)
+            w = trial_run(folder, [], "sandbox = %s\nlisten = 127.0.0.1:%d\n" % (sandbox, free_port()))
+            w.environment["FEEDWHEEL_TEST_SANDBOX"] = attempts(folder, port, w.conf)
             p = w.start("serve")
-            equal(tried(w, "serve"), [(what, "done" if sandbox == "off" else words or EACCES)
-                  for what, words in ATTEMPTS], sandbox)
+            want = [(attempt, "done" if sandbox == "off" else error or EACCES) for attempt, error in ATTEMPTS]
+            equal(results(w, "serve"), want, sandbox)
             stop(p)
-            equal(os.path.exists(os.path.join(place, "made")), sandbox == "off")
+            equal(os.path.exists(os.path.join(folder, "made")), sandbox == "off")
 
 
-@case("the server may connect to its store's TCP port, and to others only where it fetches, or where the store names "
-      "them itself", needs="server")
+@case("the server can connect to its store's TCP port; to others only with websub_url, or with Redis, which names them",
+      needs="server")
 def ports(base):
     sandboxed(*LAYERS)
     with listener() as store, listener() as other:
         here = "127.0.0.1:%d" % store
-        for n, (url, conf, words) in enumerate([
-                ("postgres://u@%s/x" % here, "", EACCES), ("postgres://u@127.0.0.1/x?port=%d" % store, "", EACCES),
-                ("mysql://u@%s/x" % here, "", EACCES), ("redis://%s" % here, "", "done"),
-                ("postgres://u@%s/x" % here, "websub_url = https://feeds.example/\n", "done")]):
+        for n, (url, conf, result) in enumerate([
+            ("postgres://u@%s/x" % here, "", EACCES),
+            ("postgres://u@127.0.0.1/x?port=%d" % store, "", EACCES),
+            ("mysql://u@%s/x" % here, "", EACCES),
+            ("redis://%s" % here, "", "done"),
+            ("postgres://u@%s/x" % here, "websub_url = https://feeds.example/\n", "done"),
+        ]):
             if url.split(":")[0] in absent():
                 continue
-            place = os.path.join(base, str(n))
-            os.mkdir(place)
-            w = trial_run(place, [("connect", store), ("connect", other)],
-                            conf + "listen = 127.0.0.1:%d\n" % free_port(), store=url)
+            folder = os.path.join(base, str(n))
+            os.mkdir(folder)
+            w = trial_run(folder, [("connect", store), ("connect", other)],
+                          conf + "listen = 127.0.0.1:%d\n" % free_port(), store=url)
             p = w.start("serve")
-            equal(tried(w, "serve"), [("connect", "done"), ("connect", words)], url + " " + conf)
-            kill_group(p) # it waits for an answer of its store
+            equal(results(w, "serve"), [("connect", "done"), ("connect", result)], url + " " + conf)
+            kill_group(p) # it waits for a response of its store
 
 
-@case("from outside: no process of a run can gain privileges, all have a filter and no core; children cannot be asked "
-      "what they hold")
+@case("no process of a run can gain privileges or dump core, all have a system call filter, and the environment of "
+      "children is not readable")
 def outside(base):
     sandboxed("no memory dumps", "system calls")
     w = Feedwheel(base)
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     p = w.start("run", "--workers", "2")
     wait_for("two workers", lambda: len(workers_of(p)) == 2)
+
     def status(pid):
         with open("/proc/%d/status" % pid, encoding="ascii") as f:
             return dict(re.findall(r"^(\w+):\s*(.*)$", f.read(), re.M))
     for pid in workers_of(p):
-        wait_for("its filters", lambda pid=pid: int(status(pid).get(
-            "Seccomp_filters", 2)) >= 2) # the master's, and its own
+        # the master's filter, and its own
+        wait_for("the filters", lambda pid=pid: int(status(pid).get("Seccomp_filters", 2)) >= 2)
     for pid in [p.pid, *workers_of(p)]:
         equal((status(pid)["NoNewPrivs"], status(pid)["Seccomp"]), ("1", "2"), pid)
-        equal(os.stat("/proc/%d/environ" % pid).st_uid, 0, "belongs to root while it cannot be dumped")
+        equal(os.stat("/proc/%d/environ" % pid).st_uid, 0, "root owns it while the process is not dumpable")
         with open("/proc/%d/limits" % pid, encoding="ascii") as f:
             holds(re.search(r"^Max core file size +0 +0 ", f.read(), re.M), "no core")
     stop(p)
 
 
-@case("each process has a memory layout of its own, also one that takes another's place; what it was handed is what "
-      "the master holds", needs="server")
+@case("each process has a memory layout of its own, a restarted worker too; the store's URL is not readable in /proc",
+      needs="server")
 def layout(base):
     sandboxed("memory layout")
     if os.getuid() != 0:
-        raise Skip("only root may look")
+        raise Skip("only root can read /proc/PID/maps")
     w = Feedwheel(base)
     w.run("add", "https://a.example/")
     w.environment["FEEDWHEEL_STORE"] = w.store
     p = w.start("run", "--workers", "2", "--listen", "127.0.0.1:%d" % free_port())
-    def begins(pid):
+
+    def addresses(pid):
         with open("/proc/%d/maps" % pid, encoding="utf-8") as f:
             lines = f.read().splitlines()
-        return tuple(next((l.split("-")[0] for l in lines if l.endswith(name)),
-                          None) for name in ("/" + os.path.basename(w.binary),
-                                            "[stack]", "libc.so.6"))
+        names = "/" + os.path.basename(w.binary), "[stack]", "libc.so.6"
+        return tuple(next((l.split("-")[0] for l in lines if l.endswith(name)), None) for name in names)
+
     def name_of(pid):
         with open("/proc/%d/comm" % pid, encoding="utf-8") as f:
             return f.read().strip()
+
     def all_differ():
         pids = [p.pid, *workers_of(p)]
-        return len(pids) == 4 and len({begins(pid) for pid in pids}) == 4
-    wait_for("three children, each anew", all_differ)
-    first, seen = workers_of(p), {begins(pid) for pid in [p.pid, *workers_of(p)]}
+        return len(pids) == 4 and len({addresses(pid) for pid in pids}) == 4
+    wait_for("three children with layouts of their own", all_differ)
+    first, seen = workers_of(p), {addresses(pid) for pid in [p.pid, *workers_of(p)]}
     os.kill(first[0], signal.SIGKILL)
-    wait_for("another", lambda: len(workers_of(p)) == 3 and first[0] not in workers_of(p))
+    wait_for("a new worker", lambda: len(workers_of(p)) == 3 and first[0] not in workers_of(p))
     new = next(pid for pid in workers_of(p) if pid not in first)
-    wait_for("a layout that was not there before", lambda: begins(new) not in seen)
+    wait_for("a new layout", lambda: addresses(new) not in seen)
     for pid in workers_of(p):
-        said = {}
+        files = {}
         for name in "cmdline", "environ":
             with open("/proc/%d/%s" % (pid, name), encoding="utf-8") as f:
-                said[name] = f.read()
-        wait_for("its name among processes", lambda pid=pid: name_of(pid) == "feedwheel") # for a moment it is "exe"
-        words = said["cmdline"].split("\0")
-        holds(words[1] == "child" and words[3] in ("worker-0", "worker-1", "server"), words)
-        holds(w.store not in said["cmdline"] + said["environ"],
-              "the store's URL, which may hold a password, cannot be seen")
+                files[name] = f.read()
+        wait_for("the process name", lambda pid=pid: name_of(pid) == "feedwheel") # for a moment it is "exe"
+        arguments = files["cmdline"].split("\0")
+        holds(arguments[1] == "child" and arguments[3] in ("worker-0", "worker-1", "server"), arguments)
+        holds(w.store not in files["cmdline"] + files["environ"], "the store's URL, which can contain a password")
     stop(p)
 
 
-@case("doctor: the layers of each process; off and what is missing are told, with the remedy")
+@case("doctor shows the layers of each process, and for sandbox = off or a missing layer the remedy")
 def layers(base):
     w = trial_run(base, [])
     del w.environment["FEEDWHEEL_TEST_SANDBOX"]
+
     def found(*arguments, code=0, **environment):
         w.environment.update(environment)
-        said = w.run("doctor", *arguments, code=code).stdout
+        output = w.run("doctor", *arguments, code=code).stdout
         for name in environment:
             del w.environment[name]
-        return re.findall(r"^(ok|note|broken) +sandbox +(.*)(?:\n +-> (.*))?", said, re.M)
+        return re.findall(r"^(ok|note|broken) +sandbox +(.*)(?:\n +-> (.*))?", output, re.M)
     equal(
         found("--sandbox", "off"),
         [("note", "off: a vulnerability in any process exposes everything its user can access", "sandbox = auto")])
@@ -233,27 +238,31 @@ def layers(base):
         return
     sandboxed(*LAYERS)
     master, child = ", ".join(LAYERS[i] for i in (0, 1, 4)), ", ".join(LAYERS)
-    equal(found("--sandbox", "require"), [("ok", "the master: " + master, ""),
-          ("ok", "workers: " + child, ""), ("ok", "the server: " + child, "")])
-    for name, words in (("files", "lsm="), ("TCP ports", "Linux 6.7"), ("memory layout", "there is no /proc")):
-        lack = ", ".join(l for l in LAYERS if l != name) + "; missing: " + name
+    equal(
+        found("--sandbox", "require"),
+        [("ok", "the master: " + master, ""), ("ok", "workers: " + child, ""), ("ok", "the server: " + child, "")])
+    for name, remedy in (("files", "lsm="), ("TCP ports", "Linux 6.7"), ("memory layout", "there is no /proc")):
+        incomplete = ", ".join(l for l in LAYERS if l != name) + "; missing: " + name
         for sandbox, level in (("auto", "note"), ("require", "broken")):
-            said = found("--sandbox", sandbox, code=1 if level == "broken" else 0, FEEDWHEEL_TEST_NO_LAYER=name)
-            equal([s[:2] for s in said], [("ok", "the master: " + master),
-                  (level, "workers: " + lack), (level, "the server: " + lack)])
-            holds(words in said[1][2], said)
+            rows = found("--sandbox", sandbox, code=1 if level == "broken" else 0, FEEDWHEEL_TEST_NO_LAYER=name)
+            equal(
+                [r[:2] for r in rows],
+                [("ok", "the master: " + master), (level, "workers: " + incomplete),
+                 (level, "the server: " + incomplete)])
+            holds(remedy in rows[1][2], rows)
 
 
-@case("sandbox = require: where a layer is missing run refuses before anything is started, and SIGHUP keeps what was")
+@case("with sandbox = require and a missing layer run refuses to start, and a reload keeps the old configuration")
 def required(base):
     w = trial_run(base, [])
     del w.environment["FEEDWHEEL_TEST_SANDBOX"]
     w.run("import", "-", stdin="http://127.0.0.1:9/x.xml\n")
+
     def refused(name, *command):
         r = w.run(*command, "--sandbox", "require", code=None)
         equal(r.returncode, 4, r.stderr)
-        holds("sandbox = require: '%s' is missing: " %
-              name in r.stderr and r.stderr.endswith("; or set sandbox = auto\n"), r.stderr)
+        holds("sandbox = require: '%s' is missing: " % name in r.stderr
+              and r.stderr.endswith("; or set sandbox = auto\n"), r.stderr)
     equal(w.run("run", "--once", "--sandbox", "sometimes", code=4).stderr,
           "feedwheel: command line: sandbox = 'sometimes' is not allowed: one of: auto require off\n")
     if sanitized():
@@ -275,12 +284,12 @@ def required(base):
     with open(w.conf, "a", encoding="ascii") as f:
         f.write("sandbox = require\n")
     p.send_signal(signal.SIGHUP)
-    wait_for("words", lambda: "SIGHUP: sandbox = require: " in w.words())
+    wait_for("the message", lambda: "SIGHUP: sandbox = require: " in w.words())
     holds("; the old configuration stays" in w.words(), w.last_words())
     stop(p)
 
 
-@case("a bundle of certificates that is replaced by another file is read by the worker that follows")
+@case("when the file of CA certificates is replaced, a new worker starts and uses the new file")
 def replaced(base):
     sandboxed("files")
     docs = samples(base)
@@ -297,15 +306,15 @@ def replaced(base):
         with open(ca, "rb") as f, open(bundle + ".new", "wb") as to:
             to.write(f.read())
         os.rename(bundle + ".new", bundle)
-        wait_for("another worker", lambda: workers_of(p) not in ([], first))
+        wait_for("a new worker", lambda: workers_of(p) not in ([], first))
         holds("a file that worker 0 may read was replaced" in w.words(), w.last_words())
         wait_for("an entry", lambda: w.one("SELECT count(*) FROM entries") > 0)
         stop(p)
 
 
-@case("a folder that the server made itself is not one that was replaced: it starts anew for the bundle only",
+@case("the server restarts when the file of CA certificates is replaced, not when it creates its own wal_dir",
       needs="server")
-def made_by_itself(base):
+def created_folder(base):
     sandboxed("files")
     bundle = os.path.join(base, "bundle.pem")
     with open(bundle, "w", encoding="ascii") as f:
@@ -313,14 +322,14 @@ def made_by_itself(base):
     with http_server(base, "--wal-dir", os.path.join(base, "wal"), conf="ca_file = %s\n" % bundle) as d:
         first = workers_of(d.process)
         with open(bundle + ".new", "w", encoding="ascii") as f:
-            f.write("# nor now\n")
+            f.write("# still none\n")
         os.rename(bundle + ".new", bundle)
-        wait_for("another server", lambda: workers_of(d.process) not in ([], first))
+        wait_for("a new server", lambda: workers_of(d.process) not in ([], first))
         equal(d.feedwheel.words().count("a file that server 0 may read was replaced"), 1, d.feedwheel.last_words())
         d.stop()
 
 
-@case("character sets, whose tables the C library reads late, are there for a sandboxed worker")
+@case("a sandboxed worker converts character sets, whose tables the C library reads at their first use")
 def charsets(base):
     docs, titles = os.path.join(base, "docs"), {}
     os.mkdir(docs)
@@ -332,13 +341,13 @@ def charsets(base):
         ("euc-jp", "\u65e5\u672c"),
         ("iso-2022-jp", "\u65e5\u672c"),
         ("koi8-r", "\u0440\u0443\u0441"),
-        ("windows-1251", "\u0440\u0443\u0441")):
+        ("windows-1251", "\u0440\u0443\u0441"),
+    ):
         titles[name] = text + " " + name
+        document = '<?xml version="1.0" encoding="%s"?><rss version="2.0"><channel><title>t</title>' \
+            "<item><guid>%s</guid><title>%s</title></item></channel></rss>" % (name, name, titles[name])
         with open(os.path.join(docs, name + ".xml"), "wb") as f:
-            f.write((
-                     '<?xml version="1.0" encoding="%s"?><rss '
-                     'version="2.0"><channel><title>t</title><item><guid>%s</guid><title>%s</title>'
-                     '</item></channel></rss>' % (name, name, titles[name])).encode(name))
+            f.write(document.encode(name))
     with origin(base, docs) as o:
         w = Feedwheel(base)
         w.run("import", "-", stdin="".join(u + "\n" for u in o.urls))
@@ -346,21 +355,21 @@ def charsets(base):
         equal(sorted(t for t, in w.sql("SELECT title FROM entries")), sorted(titles.values()))
 
 
-@case("the server shows what all processes take, also where /proc shows each only itself", needs="server")
+@case("the metrics show the memory of all processes, also with a /proc that hides other processes", needs="server")
 def hidden(base):
     sandboxed("files")
-    if os.getuid() != 0 or subprocess.run(
-        ["unshare", "-m", "mount", "-t", "proc", "-o", "hidepid=2", "proc", "/proc"],
-        capture_output=True, check=False).returncode:
-        raise Skip("only root may mount another /proc")
+    mount = "mount -t proc -o hidepid=2 proc /proc"
+    if os.getuid() != 0 or subprocess.run(["unshare", "-m", *mount.split()],
+                                          capture_output=True, check=False).returncode:
+        raise Skip("only root can mount another /proc")
     d = HttpServer(base, "--workers", "1", command="run",
-             inside=("unshare", "-m", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh"))
+                   inside=("unshare", "-m", "sh", "-c", mount + ' && exec "$@"', "sh"))
+
     def shown():
         return re.findall(
-            r'^feedwheel_process_resident_memory_bytes\{process="(\w+)",index="0"\} ([0-9.e+]+)$', d.ask(
-                "GET", "/metrics")[2],
-            re.M)
-    wait_for("all three", lambda: [s[0] for s in shown()] == ["master", "worker", "server"])
+            r'^feedwheel_process_resident_memory_bytes\{process="(\w+)",index="0"\} ([0-9.e+]+)$',
+            d.ask("GET", "/metrics")[2], re.M)
+    wait_for("all three processes", lambda: [s[0] for s in shown()] == ["master", "worker", "server"])
     holds(all(float(s[1]) > 1e6 for s in shown()), shown())
     d.stop()
 
