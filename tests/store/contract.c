@@ -95,7 +95,7 @@ START_TEST(parts_after_two_heartbeats)
 }
 END_TEST
 
-START_TEST(what_a_heartbeat_keeps)
+START_TEST(heartbeat_keeps_the_lease)
 {
 	struct store *st = drv_fresh(_i);
 	struct store_lease *a = drv_join(st, "a", LONG_MS), *b = drv_join(st, "b", LONG_MS);
@@ -382,7 +382,7 @@ START_TEST(shards_of_others_stay)
 }
 END_TEST
 
-START_TEST(dead_ones_are_reaped)
+START_TEST(dead_workers_are_reaped)
 {
 	struct store *st = drv_fresh(_i);
 	struct store_lease *a = drv_join(st, "host/1/1", LONG_MS), *b = drv_join(st, "host/1/10", LONG_MS),
@@ -581,7 +581,7 @@ static void ranges_are(struct store *st, size_t n)
 	ck_assert_uint_eq(r.n, n);
 }
 
-START_TEST(what_is_due)
+START_TEST(due_feeds)
 {
 	struct store *st = drv_fresh(_i);
 	int64_t id[40], next_ms = INT64_MAX / 4;
@@ -1430,10 +1430,10 @@ int main(void)
 {
 	Suite *s = suite_create("store contract");
 	TCase *t = tcase_create("every driver");
-	const TTest *const every[] = {the_first_has_all, parts_after_two_heartbeats, what_a_heartbeat_keeps,
+	const TTest *const every[] = {the_first_has_all, parts_after_two_heartbeats, heartbeat_keeps_the_lease,
 		the_quiet_time_goes_with_the_shard, begin_together, idle_and_full, a_lease_runs_out, over_and_not_taken,
-		no_number_twice, leases_that_are_not_there, shards_of_others_stay, dead_ones_are_reaped,
-		killers_are_quarantined, changes_raise_versions, what_is_due, many_feeds_of_one_host,
+		no_number_twice, leases_that_are_not_there, shards_of_others_stay, dead_workers_are_reaped,
+		killers_are_quarantined, changes_raise_versions, due_feeds, many_feeds_of_one_host,
 		hosts_outlive_their_owner, fenced, changed_while_in_flight, state_without_a_visit,
 		addresses_are_adopted, feeds_move, repeated_commits, pushes_need_no_lease, first_visits_need_no_lease,
 		entries_are_unique, the_same_entries_at_a_time, joined_at_a_time, busy, the_server_dies};

@@ -369,7 +369,7 @@ static const char *due_text(struct fw_store *st)
 	return text;
 }
 
-START_TEST(a_copy_goes_on_as_the_original_would)
+START_TEST(copy_behaves_as_the_original)
 {
 	struct fw_store *a = full_store(_i), *b = fresh(_i);
 	struct fw_entry_row e[2] = {entry(1, 9, "pruned: stays away", "x"), entry(5, 1, "new", "needle")};
@@ -505,7 +505,7 @@ static void refused(struct fw_store *from, struct fw_store *to, const char *word
 	free(after);
 }
 
-START_TEST(what_is_no_older_copy_is_left_alone)
+START_TEST(store_that_is_no_copy_is_refused)
 {
 	struct fw_store *a = full_store(_i), *b = fresh(_i), *other = fresh(_i);
 	struct fw_heartbeat heartbeat = {.worker = "h/1/1", .pid = 1, .visits = 1};
@@ -800,7 +800,7 @@ static void meddled(void *ctx, const char *words)
 	fw_buf_addf(&m->words, "%s\n", words);
 }
 
-START_TEST(records_that_differ_are_told)
+START_TEST(different_records_are_reported)
 {
 	struct fw_store *a = fresh(_i), *b = fresh(_i);
 	struct meddling m = {.with = b};
@@ -833,10 +833,10 @@ int main(void)
 	TCase *t = tcase_create("every driver");
 	const TTest *const every[] = {
 		copies_are_the_same_row_for_row,
-		a_copy_goes_on_as_the_original_would,
+		copy_behaves_as_the_original,
 		feeds_taken_away_come_back,
 		an_older_copy_is_brought_up_to_date,
-		what_is_no_older_copy_is_left_alone,
+		store_that_is_no_copy_is_refused,
 		loaded_entries_are_found,
 		load_refuses_another_feed,
 		load_takes_a_batch_with_repeats,
@@ -844,7 +844,7 @@ int main(void)
 		keys_of_a_range_of_feeds,
 		records_become_those_of_the_source,
 		many_records,
-		records_that_differ_are_told,
+		different_records_are_reported,
 	};
 
 	stores_begin();

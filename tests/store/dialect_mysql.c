@@ -219,7 +219,7 @@ START_TEST(there_already)
 }
 END_TEST
 
-START_TEST(what_fails_is_taken_back)
+START_TEST(failed_transaction_is_rolled_back)
 {
 	static const char BAD[] = "INSERT INTO t (id, n) VALUES (?1, ?1)";
 	struct sql *s = table_make(_i);
@@ -390,7 +390,7 @@ END_TEST
  * --------------------------------------------------------------------------
  */
 
-START_TEST(locked_by_somebody_else)
+START_TEST(locked_by_another_client)
 {
 	struct store *st = open_as(FW_STORE_CREATE);
 	struct fw_feed f = {.url = FW_STR("https://a.example/")};
@@ -472,7 +472,7 @@ static void pushed(struct store *st, int64_t feed_id, int from, int to, int hash
 	ck_assert_int_eq(o.rc, 0);
 }
 
-START_TEST(words_of_what_changed_and_went)
+START_TEST(words_of_changed_and_deleted_entries)
 {
 	struct store *st = open_as(FW_STORE_CREATE);
 	struct fw_feed f = {.url = FW_STR("https://a.example/")};
@@ -517,10 +517,10 @@ int main(void)
 {
 	Suite *s = suite_create("store dialect mysql");
 	TCase *t = tcase_create("mysql");
-	const TTest *twice[] = {
-		rows_come_back, found_or_not, there_already, what_fails_is_taken_back, as_large_as_the_server_takes};
-	const TTest *once[] = {half_made, refusals, only_read, views, locked_by_somebody_else, connection_is_ended,
-		words_of_what_changed_and_went};
+	const TTest *twice[] = {rows_come_back, found_or_not, there_already, failed_transaction_is_rolled_back,
+		as_large_as_the_server_takes};
+	const TTest *once[] = {half_made, refusals, only_read, views, locked_by_another_client, connection_is_ended,
+		words_of_changed_and_deleted_entries};
 
 	setenv("FW_STORES", "mysql", 1);
 	stores_begin();

@@ -363,7 +363,7 @@ static void answer_is(const struct engine *e, const char *url, const struct answ
 	fw_buf_finish(&out);
 }
 
-START_TEST(queries_find_what_they_should)
+START_TEST(queries_return_the_rows)
 {
 	const struct engine *e = engine_of(_i);
 	struct fw_load rows = {.feed = FEED,
@@ -391,7 +391,7 @@ START_TEST(queries_find_what_they_should)
 END_TEST
 
 /* One entry is of today, one too old, by the server's clock. */
-START_TEST(a_time_ago_is_as_told)
+START_TEST(query_with_a_relative_time)
 {
 	struct fw_entry_row e[] = {ENTRY(1, 1, "young", "", 0, "{}"), ENTRY(2, 1, "old", "", 0, "{}")};
 	struct fw_load rows = {.feed = FEED, .entry = e, .feed_n = 1, .entry_n = FW_N(e)};
@@ -536,7 +536,7 @@ END_TEST
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-START_TEST(kinds_and_states_are_numbered_as_told)
+START_TEST(kinds_and_states_have_the_manuals_numbers)
 {
 	for (int i = 0; i < FW_VISIT_KIND_N; i++) {
 		char item[60];
@@ -555,7 +555,7 @@ START_TEST(kinds_and_states_are_numbered_as_told)
 }
 END_TEST
 
-START_TEST(the_schemas_number_is_told)
+START_TEST(schema_number_of_the_manual)
 {
 	struct fw_store *st = store_open("memory:", FW_STORE_CREATE);
 	char text[80];
@@ -583,9 +583,9 @@ int main(void)
 {
 	Suite *s = suite_create("store manpage");
 	TCase *t = tcase_create("feedwheel-store(7)");
-	const TTest *each[] = {queries_find_what_they_should, a_time_ago_is_as_told, every_column_is_named};
-	const TTest *once[] = {every_query_has_an_answer, kinds_and_states_are_numbered_as_told,
-		the_schemas_number_is_told, file_is_its_owners};
+	const TTest *each[] = {queries_return_the_rows, query_with_a_relative_time, every_column_is_named};
+	const TTest *once[] = {every_query_has_an_answer, kinds_and_states_have_the_manuals_numbers,
+		schema_number_of_the_manual, file_is_its_owners};
 
 	stores_begin();
 	tcase_add_checked_fixture(t, page_read, page_free);

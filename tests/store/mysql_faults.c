@@ -80,7 +80,7 @@ START_TEST(addresses) /* each message names the thing and the remedy */
 }
 END_TEST
 
-START_TEST(servers_that_only_look_like_it) /* their version shows it */
+START_TEST(unsupported_servers) /* their version shows it */
 {
 	static const struct {
 		const char *argument, *words;
@@ -121,7 +121,7 @@ static void user_make(char *at, size_t cap, const char *password)
 		at, cap, "mysql://%s:%s@localhost/%s?socket=%s", name, password, name, strstr(url, "socket=") + 7));
 }
 
-START_TEST(password_is_not_told)
+START_TEST(password_is_not_printed)
 {
 	char at[400];
 
@@ -185,7 +185,7 @@ END_TEST
 
 /* ---- concurrent clients ---------------------------------------------------------------------- */
 
-START_TEST(locked_by_somebody_else)
+START_TEST(locked_by_another_client)
 {
 	struct fw_store_config c = {.url = url, .flags = FW_STORE_CREATE, .busy_timeout_ms = 1000};
 	struct fw_err err = {0};
@@ -262,7 +262,7 @@ static int64_t trouble_end(void)
 }
 
 /* each server error gets its code, nothing is half-done, and the same call succeeds afterwards */
-START_TEST(what_the_server_says)
+START_TEST(server_errors)
 {
 	static const struct {
 		int code, rc;
@@ -577,11 +577,10 @@ int main(void)
 {
 	Suite *s = suite_create("store mysql_faults");
 	TCase *t = tcase_create("mysql");
-	const TTest *every[] = {tls_as_the_server_has_it, addresses, servers_that_only_look_like_it,
-		password_is_not_told, reading_only, too_many_connections, locked_by_somebody_else,
-		may_not_be_written_now, what_the_server_says, deadlocks_are_tried_again, many_entries_at_once,
-		server_shuts_down, server_is_killed_in_commits, disk_full, packets_stay_small_enough,
-		idle_workers_ask_seldom};
+	const TTest *every[] = {tls_as_the_server_has_it, addresses, unsupported_servers, password_is_not_printed,
+		reading_only, too_many_connections, locked_by_another_client, may_not_be_written_now, server_errors,
+		deadlocks_are_tried_again, many_entries_at_once, server_shuts_down, server_is_killed_in_commits,
+		disk_full, packets_stay_small_enough, idle_workers_ask_seldom};
 
 	setenv("FW_STORES", "mysql", 1);
 	stores_begin();

@@ -152,7 +152,7 @@ END_TEST
  * Each is what a server reports about itself. Here a function of that name, found before the
  * server's own, reports it.
  */
-START_TEST(servers_that_only_look_like_it)
+START_TEST(unsupported_servers)
 {
 	static const struct {
 		const char *version, *words;
@@ -229,7 +229,7 @@ START_TEST(too_many_connections)
 }
 END_TEST
 
-START_TEST(locked_by_somebody_else)
+START_TEST(locked_by_another_client)
 {
 	struct fw_store_config cfg = {.url = url, .flags = FW_STORE_CREATE, .busy_timeout_ms = 300};
 	struct fw_err err = {0};
@@ -520,7 +520,7 @@ START_TEST(standby_takes_over) /* REL-01 */
 }
 END_TEST
 
-START_TEST(waiting_workers_are_told)
+START_TEST(waiting_workers_are_notified)
 {
 	struct fw_store *mine = store_open(url, FW_STORE_CREATE), *other = store_open(url, 0);
 	struct fw_err err = {0};
@@ -723,10 +723,10 @@ int main(void)
 {
 	Suite *s = suite_create("store postgres_faults");
 	TCase *t = tcase_create("postgres");
-	const TTest *every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, servers_that_only_look_like_it,
-		reading_only, too_many_connections, locked_by_somebody_else, serialisation_failures, every_answer,
+	const TTest *every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, unsupported_servers,
+		reading_only, too_many_connections, locked_by_another_client, serialisation_failures, every_answer,
 		sessions_ended_by_an_administrator, standby_takes_over, server_killed_in_commit,
-		waiting_workers_are_told, poolers, disk_full};
+		waiting_workers_are_notified, poolers, disk_full};
 
 	if (!server_postgres.installed()) {
 		printf("1..0 # SKIP install the package %s\n", server_postgres.package);

@@ -334,7 +334,7 @@ START_TEST(busy_with_a_script)
 }
 END_TEST
 
-START_TEST(server_that_says_nothing) /* stopped, or the network drops everything */
+START_TEST(silent_server) /* stopped, or the network drops everything */
 {
 	struct store *st;
 	int64_t now_ms;
@@ -877,7 +877,7 @@ static void slot_empty(const struct node *from, const struct node *to, int slot)
 	}
 }
 
-START_TEST(cluster_in_trouble) /* a node is killed meanwhile; functions are lost; hash slots move */
+START_TEST(cluster_faults) /* a node is killed meanwhile; functions are lost; hash slots move */
 {
 	static struct fw_outcome o[FEEDS];
 	static struct fw_feed f[FEEDS];
@@ -986,10 +986,9 @@ int main(void)
 	Suite *s = suite_create("store redis_faults");
 	TCase *t = tcase_create("redis");
 	const TTest *every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections,
-		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script,
-		server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again, numbers_of_the_dead,
-		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
-		cluster_in_trouble, over_tls};
+		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script, silent_server,
+		answers_of_others, disk_full, commit_that_comes_again, numbers_of_the_dead, commits_that_are_disturbed,
+		server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds, cluster_faults, over_tls};
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 120);

@@ -510,7 +510,7 @@ START_TEST(hosts_outlive_their_owner)
 END_TEST
 
 /* The state that a claim needs, in one call. */
-START_TEST(state_of_what_is_due)
+START_TEST(state_of_due_feeds)
 {
 	struct store *st = fresh_store(_i);
 	struct store_due due[3];
@@ -858,7 +858,7 @@ int main(void)
 	tcase_add_loop_test(c, pushes_need_no_lease, 0, under_test_n);
 	tcase_add_loop_test(c, feeds_that_move, 0, under_test_n);
 	tcase_add_loop_test(c, hosts_outlive_their_owner, 0, under_test_n);
-	tcase_add_loop_test(c, state_of_what_is_due, 0, under_test_n);
+	tcase_add_loop_test(c, state_of_due_feeds, 0, under_test_n);
 	tcase_add_loop_test(c, workers_come_and_go, 0, under_test_n);
 	suite_add_tcase(suite, c);
 	return run_suite(suite);

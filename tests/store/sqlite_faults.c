@@ -254,7 +254,7 @@ START_TEST(forbidden_file)
 }
 END_TEST
 
-START_TEST(file_that_may_not_be_written)
+START_TEST(file_without_write_permission)
 {
 	struct fw_store_config c = {.url = url};
 	struct fw_store *st = NULL;
@@ -296,7 +296,7 @@ START_TEST(reading_only)
 }
 END_TEST
 
-START_TEST(locked_by_somebody_else)
+START_TEST(locked_by_another_client)
 {
 	struct fw_store_config c = {.url = url, .flags = FW_STORE_CREATE, .busy_timeout_ms = 100};
 	struct fw_err err = {0};
@@ -566,8 +566,8 @@ int main(int argc, char **argv)
 	TCase *t;
 	const TTest *every[] = {newer_schema, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
 		keys_of_any_length, no_shared_memory, database_of_another_program, not_a_database,
-		empty_and_missing_files, forbidden_file, file_that_may_not_be_written, reading_only,
-		locked_by_somebody_else, several_connections_of_one_process, damaged_file, truncated_file, disk_full,
+		empty_and_missing_files, forbidden_file, file_without_write_permission, reading_only,
+		locked_by_another_client, several_connections_of_one_process, damaged_file, truncated_file, disk_full,
 		file_size_limit, search_on_a_full_disk, journal_stays_bounded};
 
 	if (argc == 3 && strcmp(argv[1], "visit") == 0)

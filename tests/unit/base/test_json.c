@@ -149,7 +149,7 @@ START_TEST(any_bytes_come_back)
 }
 END_TEST
 
-START_TEST(too_deep_is_said)
+START_TEST(too_deep_is_reported)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	struct fw_json j;
@@ -182,7 +182,7 @@ int main(void)
 	tcase_add_test(t, numbers);
 	tcase_add_test(t, strings_escaped);
 	tcase_add_test(t, any_bytes_come_back);
-	tcase_add_test(t, too_deep_is_said);
+	tcase_add_test(t, too_deep_is_reported);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

@@ -83,7 +83,7 @@ START_TEST(words_of_a_page)
 }
 END_TEST
 
-START_TEST(indented_behind_what_stands_there)
+START_TEST(html_is_indented)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 
@@ -133,7 +133,7 @@ int main(void)
 
 	tcase_add_loop_test(t, page, 0, (int)FW_N(PAGE));
 	tcase_add_loop_test(t, words_of_a_page, 0, (int)FW_N(WORDS));
-	tcase_add_test(t, indented_behind_what_stands_there);
+	tcase_add_test(t, html_is_indented);
 	tcase_add_test(t, plain_text_keeps_its_lines);
 	tcase_add_test(t, deep_nesting);
 	suite_add_tcase(s, t);

@@ -186,7 +186,7 @@ START_TEST(too_much)
 }
 END_TEST
 
-START_TEST(feeds_that_take_none)
+START_TEST(feeds_that_accept_no_pushes)
 {
 	struct fw_delivery_input in = {.body = FW_STR(JSON(ONE)), .strict = true};
 	static const struct {
@@ -216,7 +216,7 @@ START_TEST(feeds_that_take_none)
 }
 END_TEST
 
-START_TEST(one_that_is_paused_takes_them)
+START_TEST(paused_feed_accepts_pushes)
 {
 	struct fw_feed f = {.id = 1, .status = FW_FEED_PAUSED};
 	struct fw_arena a;
@@ -230,7 +230,7 @@ START_TEST(one_that_is_paused_takes_them)
 }
 END_TEST
 
-START_TEST(what_nobody_told_yet)
+START_TEST(unknown_members_are_set_by_a_push)
 {
 	struct fw_arena a;
 	struct fw_feed f;
@@ -326,9 +326,9 @@ int main(void)
 	tcase_add_loop_test(t, refused, 0, 15);
 	tcase_add_test(t, put_right);
 	tcase_add_test(t, too_much);
-	tcase_add_test(t, feeds_that_take_none);
-	tcase_add_test(t, one_that_is_paused_takes_them);
-	tcase_add_test(t, what_nobody_told_yet);
+	tcase_add_test(t, feeds_that_accept_no_pushes);
+	tcase_add_test(t, paused_feed_accepts_pushes);
+	tcase_add_test(t, unknown_members_are_set_by_a_push);
 	tcase_add_loop_test(t, the_store_breaks, 0, 3);
 	tcase_add_loop_test(t, given_up, 0, 2);
 	tcase_add_loop_test(t, removed_meanwhile, 0, 2);

@@ -299,7 +299,7 @@ START_TEST(accepted_rows_land_by_themselves)
 }
 END_TEST
 
-START_TEST(who_waits_is_told_after_the_commit)
+START_TEST(waiters_are_notified_after_the_commit)
 {
 	struct waiter w = {.wait.done = told}, none = {.wait.done = told}, big = {.wait.done = told};
 	struct fw_ingest *in;
@@ -547,7 +547,7 @@ START_TEST(accepted_outlives_the_process)
 }
 END_TEST
 
-START_TEST(what_was_stored_is_not_stored_twice)
+START_TEST(replayed_wal_is_stored_once)
 {
 	struct waiter w = {.wait.done = told};
 	struct fw_ingest *in;
@@ -614,7 +614,7 @@ int __wrap_fdatasync(int fd)
 	return sync_fails ? -1 : __real_fdatasync(fd);
 }
 
-START_TEST(what_cannot_be_synced_is_refused)
+START_TEST(failed_sync_refuses_the_event)
 {
 	static const int64_t WANT[] = {0, FW_EIO, 0};
 	pid_t pid;
@@ -727,7 +727,7 @@ START_TEST(stop_while_it_is_away_keeps_the_wal)
 }
 END_TEST
 
-START_TEST(wal_dir_that_cannot_be)
+START_TEST(unusable_wal_dir)
 {
 	struct fw_ingest *in;
 
@@ -769,7 +769,7 @@ int main(void)
 	tcase_add_test(t, all_land_once);
 	tcase_add_test(t, rings_are_read_in_the_order_of_ids);
 	tcase_add_test(t, accepted_rows_land_by_themselves);
-	tcase_add_test(t, who_waits_is_told_after_the_commit);
+	tcase_add_test(t, waiters_are_notified_after_the_commit);
 	tcase_add_test(t, refused_rows_become_dead_letters);
 	tcase_add_test(t, store_that_is_away);
 	tcase_add_test(t, stop_while_it_is_away);
@@ -780,14 +780,14 @@ int main(void)
 	tcase_add_checked_fixture(sp, wal_setup, wal_teardown);
 	tcase_set_timeout(sp, 120);
 	tcase_add_loop_test(sp, accepted_outlives_the_process, 0, 2);
-	tcase_add_test(sp, what_was_stored_is_not_stored_twice);
+	tcase_add_test(sp, replayed_wal_is_stored_once);
 	tcase_add_test(sp, record_cut_off);
 	tcase_add_test(sp, record_damaged);
-	tcase_add_test(sp, what_cannot_be_synced_is_refused);
+	tcase_add_test(sp, failed_sync_refuses_the_event);
 	tcase_add_test(sp, wal_is_full);
 	tcase_add_test(sp, wal_fills_its_disk);
 	tcase_add_test(sp, stop_while_it_is_away_keeps_the_wal);
-	tcase_add_test(sp, wal_dir_that_cannot_be);
+	tcase_add_test(sp, unusable_wal_dir);
 	suite_add_tcase(s, sp);
 	return run_suite(s);
 }

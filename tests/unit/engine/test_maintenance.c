@@ -74,7 +74,7 @@ static struct fw_feed feed(int64_t id)
 	return f;
 }
 
-START_TEST(gone_ones_come_back_when_their_time_has_come) /* POL-10 */
+START_TEST(gone_feeds_are_due_again) /* POL-10 */
 {
 	bool more;
 	size_t n;
@@ -92,7 +92,7 @@ START_TEST(gone_ones_come_back_when_their_time_has_come) /* POL-10 */
 }
 END_TEST
 
-START_TEST(a_clock_that_was_ten_years_ahead_is_made_good)
+START_TEST(clock_ten_years_ahead_is_repaired)
 {
 	size_t n;
 
@@ -114,7 +114,7 @@ START_TEST(a_clock_that_was_ten_years_ahead_is_made_good)
 END_TEST
 
 /* a visit after the clock was corrected counts as newer than one from the future */
-START_TEST(a_clock_that_went_back_under_way)
+START_TEST(clock_set_back_at_runtime)
 {
 	size_t n;
 
@@ -127,7 +127,7 @@ START_TEST(a_clock_that_went_back_under_way)
 }
 END_TEST
 
-START_TEST(clocks_that_differ_a_little_are_nothing)
+START_TEST(small_clock_differences_are_ignored)
 {
 	size_t n;
 
@@ -140,7 +140,7 @@ START_TEST(clocks_that_differ_a_little_are_nothing)
 }
 END_TEST
 
-START_TEST(a_store_that_fails_is_told)
+START_TEST(store_failure_is_returned)
 {
 	size_t n;
 
@@ -163,11 +163,11 @@ int main(void)
 	TCase *tc = tcase_create("maintenance");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, gone_ones_come_back_when_their_time_has_come);
-	tcase_add_test(tc, a_clock_that_was_ten_years_ahead_is_made_good);
-	tcase_add_test(tc, a_clock_that_went_back_under_way);
-	tcase_add_test(tc, clocks_that_differ_a_little_are_nothing);
-	tcase_add_test(tc, a_store_that_fails_is_told);
+	tcase_add_test(tc, gone_feeds_are_due_again);
+	tcase_add_test(tc, clock_ten_years_ahead_is_repaired);
+	tcase_add_test(tc, clock_set_back_at_runtime);
+	tcase_add_test(tc, small_clock_differences_are_ignored);
+	tcase_add_test(tc, store_failure_is_returned);
 	suite_add_tcase(s, tc);
 	return run_suite(s);
 }

@@ -581,7 +581,7 @@ END_TEST
 /*
  * While it is down, its last activity and shortages are not reported any more; its counters stay.
  */
-START_TEST(dead_lacks_nothing)
+START_TEST(child_that_is_down_reports_no_shortage)
 {
 	struct fw_meter_slot *of;
 	struct fw_meter_sum s;
@@ -610,7 +610,7 @@ END_TEST
  * A process that cannot be created is tried again with the same pauses, however long the last one
  * lived.
  */
-START_TEST(no_process_can_be_made)
+START_TEST(fork_fails)
 {
 	world_begin();
 	pass(FW_HOUR_MS);
@@ -1183,7 +1183,7 @@ END_TEST
  * Of two documents the one that the thread names is charged; without a name the large one; without
  * a document none.
  */
-START_TEST(two_deaths_quarantine_it)
+START_TEST(two_crashes_quarantine_a_feed)
 {
 	store_begin();
 	dies_reading(0, 1, 0, 0);
@@ -1260,8 +1260,8 @@ int main(void)
 	tcase_add_test(t, hours_of_nothing);
 	tcase_add_test(t, dies_again_and_again);
 	tcase_add_test(t, die_together);
-	tcase_add_test(t, dead_lacks_nothing);
-	tcase_add_test(t, no_process_can_be_made);
+	tcase_add_test(t, child_that_is_down_reports_no_shortage);
+	tcase_add_test(t, fork_fails);
 	tcase_add_test(t, no_process_at_all);
 	tcase_add_test(t, hangs);
 	tcase_add_test(t, server_hangs);
@@ -1279,7 +1279,7 @@ int main(void)
 	tcase_add_test(t, file_is_replaced);
 	tcase_add_test(t, manager_is_busy);
 	tcase_add_test(t, its_lease_is_ended);
-	tcase_add_test(t, two_deaths_quarantine_it);
+	tcase_add_test(t, two_crashes_quarantine_a_feed);
 	tcase_add_test(t, store_is_away);
 	tcase_add_test(t, store_goes_away);
 	suite_add_tcase(s, t);

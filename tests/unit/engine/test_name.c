@@ -15,7 +15,7 @@
 #include "engine/run/worker.h"
 #include "../../suite.h"
 
-START_TEST(the_living_are_not_dead)
+START_TEST(live_workers_are_not_dead)
 {
 	char name[FW_WORKER_NAME_MAX], child_name[FW_WORKER_NAME_MAX] = "";
 	int to_us[2];
@@ -52,7 +52,7 @@ static const char *tagged(const char *tag)
 	return name;
 }
 
-START_TEST(a_pid_given_to_another_is_told_apart)
+START_TEST(reused_pid_is_another_worker)
 {
 	char name[FW_WORKER_NAME_MAX], tag[64], *birth;
 
@@ -86,8 +86,8 @@ int main(void)
 	Suite *s = suite_create("unit engine name");
 	TCase *t = tcase_create("names");
 
-	tcase_add_test(t, the_living_are_not_dead);
-	tcase_add_test(t, a_pid_given_to_another_is_told_apart);
+	tcase_add_test(t, live_workers_are_not_dead);
+	tcase_add_test(t, reused_pid_is_another_worker);
 	tcase_add_test(t, unknown_workers_count_as_alive);
 	suite_add_tcase(s, t);
 	return run_suite(s);

@@ -205,7 +205,7 @@ START_TEST(newest_first)
 END_TEST
 
 /* Of two entries with one key the first counts; pruned entries are not new. */
-START_TEST(what_is_not_new)
+START_TEST(known_entries_do_not_count)
 {
 	struct fw_load load = {.key = (struct fw_entry_key[]){{.feed_id = 1, .hash = 7}}, .key_n = 1};
 
@@ -218,7 +218,7 @@ START_TEST(what_is_not_new)
 END_TEST
 
 /* Ten changes of one small entry in a document with a large one. */
-START_TEST(bytes_are_told_from_half_on)
+START_TEST(bytes_are_shown_from_half_of_the_quota)
 {
 	config->feed_daily_entries_max = 0;
 	config->feed_daily_bytes_max = 100000;
@@ -352,8 +352,8 @@ int main(void)
 {
 	Suite *s = suite_create("unit engine quota");
 	TCase *t = tcase_create("quota");
-	const TTest *const every[] = {within_its_share, a_push_has_no_share, newest_first, what_is_not_new,
-		bytes_are_told_from_half_on, no_limit, a_store_that_fails, records, room};
+	const TTest *const every[] = {within_its_share, a_push_has_no_share, newest_first, known_entries_do_not_count,
+		bytes_are_shown_from_half_of_the_quota, no_limit, a_store_that_fails, records, room};
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	for (size_t i = 0; i < FW_N(every); i++)

@@ -179,7 +179,7 @@ START_TEST(all_entries_every_six_hours)
 }
 END_TEST
 
-START_TEST(what_failed_is_tried_again)
+START_TEST(failed_pruning_is_repeated)
 {
 	bool more;
 
@@ -203,7 +203,7 @@ int main(void)
 	tcase_add_test(t, never);
 	tcase_add_test(t, a_server_leaves_visits_and_entries_alone);
 	tcase_add_test(t, all_entries_every_six_hours);
-	tcase_add_test(t, what_failed_is_tried_again);
+	tcase_add_test(t, failed_pruning_is_repeated);
 	suite_add_tcase(s, t);
 	return run_suite(s);
 }

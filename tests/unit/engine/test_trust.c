@@ -281,7 +281,7 @@ static void play(int64_t until_ms)
  * Any gap, with and without dates: a document that grows behind 304s is noticed within 26 hours,
  * and from then on polled unconditionally each day.
  */
-START_TEST(liar_is_noticed)
+START_TEST(false_304_is_detected)
 {
 	static const int64_t HABIT[] = {
 		20 * FW_MINUTE_MS, FW_HOUR_MS, 9 * FW_HOUR_MS, FW_DAY_MS, 7 * FW_DAY_MS, 90 * FW_DAY_MS};
@@ -305,7 +305,7 @@ START_TEST(liar_is_noticed)
 END_TEST
 
 /* The server has earned trust in a quiet time: with a busy feed it is noticed as soon. */
-START_TEST(liar_after_good_times)
+START_TEST(false_304_after_earned_trust)
 {
 	S = (struct server){HONEST, DATED, .habit_ms = FW_HOUR_MS, .gap_ms = FW_HOUR_MS};
 	play(BEGIN + 20 * FW_DAY_MS);
@@ -321,7 +321,7 @@ END_TEST
  * A server with false 304s only for hours is detected by a check in those hours. It is trusted
  * again after it has been right for long enough.
  */
-START_TEST(liar_repents)
+START_TEST(trust_returns_after_false_304)
 {
 	int64_t lied_ms;
 
@@ -339,7 +339,7 @@ START_TEST(liar_repents)
 }
 END_TEST
 
-START_TEST(slow_liar)
+START_TEST(delayed_documents)
 {
 	S = (struct server){SLOW, DATED, .habit_ms = 2 * FW_HOUR_MS, .gap_ms = 2 * FW_HOUR_MS};
 	play(BEGIN + 26 * FW_HOUR_MS);
@@ -349,7 +349,7 @@ START_TEST(slow_liar)
 END_TEST
 
 /* A 304 to an unconditional request is false by itself; it causes no further requests. */
-START_TEST(stubborn_liar)
+START_TEST(false_304_to_an_unconditional_request)
 {
 	struct fw_arena a;
 
@@ -385,7 +385,7 @@ END_TEST
  * They never lose trust, get at most one unconditional request a day, and fewer and fewer while
  * nothing new appears.
  */
-START_TEST(honest_server)
+START_TEST(correct_304_keeps_trust)
 {
 	static const struct {
 		int64_t habit, gap, edit, until;
@@ -436,13 +436,13 @@ int main(void)
 	TCase *t = tcase_create("trust");
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, liar_is_noticed, 0, 18);
-	tcase_add_test(t, liar_after_good_times);
-	tcase_add_test(t, liar_repents);
-	tcase_add_test(t, slow_liar);
-	tcase_add_test(t, stubborn_liar);
+	tcase_add_loop_test(t, false_304_is_detected, 0, 18);
+	tcase_add_test(t, false_304_after_earned_trust);
+	tcase_add_test(t, trust_returns_after_false_304);
+	tcase_add_test(t, delayed_documents);
+	tcase_add_test(t, false_304_to_an_unconditional_request);
 	tcase_add_test(t, checks_that_fail);
-	tcase_add_loop_test(t, honest_server, 0, 10);
+	tcase_add_loop_test(t, correct_304_keeps_trust, 0, 10);
 	tcase_add_test(t, store_fails);
 	suite_add_tcase(s, t);
 	return run_suite(s);

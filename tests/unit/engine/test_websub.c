@@ -108,7 +108,7 @@ START_TEST(renewed_before_the_end) /* WSB-07 */
 }
 END_TEST
 
-START_TEST(renewal_keeps_what_is)
+START_TEST(renewal_keeps_the_subscription)
 {
 	struct sub s = active(NOW, 10 * DAY, 5);
 	struct sub_desired w = desired(1);
@@ -317,7 +317,7 @@ START_TEST(cloud_renews_daily)
 }
 END_TEST
 
-START_TEST(leases_of_liars)
+START_TEST(wrong_lease_seconds)
 {
 	static const struct {
 		const char *said;
@@ -868,7 +868,7 @@ static void teardown(void)
 	fw_config_destroy(config);
 }
 
-START_TEST(what_is_kept_comes_back)
+START_TEST(records_are_read_back)
 {
 	struct sub s = active(NOW, 10 * DAY, 1), got;
 	struct callback back;
@@ -1138,13 +1138,13 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const RULE[] = {desired_subscriptions, renewed_before_the_end, renewal_keeps_what_is,
+	const TTest *const RULE[] = {desired_subscriptions, renewed_before_the_end, renewal_keeps_the_subscription,
 		renewal_not_verified, verified_before_the_answer, never_verified, several_hubs, denied_at_any_time,
-		retry_after_counts, trust, by_hand, cloud_renews_daily, leases_of_liars,
+		retry_after_counts, trust, by_hand, cloud_renews_daily, wrong_lease_seconds,
 		malicious_hubs_get_few_requests, the_brake, a_refusal_holds_for_a_week, off_is_off,
 		hubs_that_fail_for_all, forms, signatures, callbacks_cannot_be_guessed, one_key_for_all, lost_callbacks,
 		addresses, hubs_of_feeds, clouds};
-	const TTest *const RECORDS[] = {what_is_kept_comes_back, intent_is_exact, pushes_are_classified, clouds_ping,
+	const TTest *const RECORDS[] = {records_are_read_back, intent_is_exact, pushes_are_classified, clouds_ping,
 		a_hint_has_the_feed_polled, lists, workers_tell};
 	Suite *s = suite_create("unit engine websub");
 	TCase *rules = tcase_create("rules"), *records = tcase_create("records");

@@ -345,7 +345,7 @@ START_TEST(ratio_counts_past_the_first_mib)
 }
 END_TEST
 
-START_TEST(length_that_lies)
+START_TEST(wrong_gzip_length)
 {
 	struct fw_buf doc = document(61000);
 
@@ -421,7 +421,7 @@ int main(void)
 	tcase_add_test(t, stacked_bomb);
 	tcase_add_test(t, limits_to_the_byte);
 	tcase_add_test(t, ratio_counts_past_the_first_mib);
-	tcase_add_test(t, length_that_lies);
+	tcase_add_test(t, wrong_gzip_length);
 	tcase_add_test(t, small_ones_only);
 	suite_add_tcase(s, t);
 	return run_suite(s);

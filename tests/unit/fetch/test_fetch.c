@@ -1125,7 +1125,7 @@ START_TEST(buffers_are_bounded) /* LIM-06 */
 }
 END_TEST
 
-START_TEST(stalled_ones_are_aborted) /* LIM-06: three stalled servers do not block the others */
+START_TEST(stalled_transfers_are_aborted) /* LIM-06: three stalled servers do not block the others */
 {
 	struct fw_fetch good = {.url = FW_STR_NONE, .done = done};
 	size_t left_n = 0;
@@ -1298,8 +1298,8 @@ int main(void)
 		form_redirects, credentials_stay_home, userinfo_is_not_sent, broken_answers, limits,
 		error_pages_are_not_read, slow_answers, total_timeout, connect_refused, connect_timeout,
 		guarded_literals, refused_in_words, guard_checks_reused_connections, bad_urls, cancelled, many_at_once,
-		buffers_are_bounded, stalled_ones_are_aborted, cancelled_while_paused, out_of_files, repeated_headers,
-		bad_configuration, through_a_proxy, doctor};
+		buffers_are_bounded, stalled_transfers_are_aborted, cancelled_while_paused, out_of_files,
+		repeated_headers, bad_configuration, through_a_proxy, doctor};
 	Suite *s = suite_create("unit fetch fetch");
 	TCase *t = tcase_create("fetch");
 

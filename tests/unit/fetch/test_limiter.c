@@ -95,7 +95,7 @@ START_TEST(moving)
 }
 END_TEST
 
-START_TEST(what_one_address_is)
+START_TEST(addresses_that_share_a_limit)
 {
 	static const struct {
 		const char *a, *b;
@@ -153,7 +153,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const T[] = {in_order, leaving_while_waiting, moving, what_one_address_is, any_sequence};
+	const TTest *const T[] = {in_order, leaving_while_waiting, moving, addresses_that_share_a_limit, any_sequence};
 	Suite *s = suite_create("unit fetch limiter");
 	TCase *t = tcase_create("limiter");
 

@@ -316,7 +316,7 @@ START_TEST(kept_as_a_hash)
 }
 END_TEST
 
-START_TEST(unreadable_ones_close) /* an unreadable token admits nothing, and counts as one for each scope */
+START_TEST(unreadable_tokens_admit_nothing) /* an unreadable token admits nothing, and counts as one for each scope */
 {
 #define HASH "0000000000000000000000000000000000000000000000000000000000000000"
 	static const char *const VALUE[] = {"push - " HASH " ", "push - " HASH " feed=0", "push - " HASH " feed=-1",
@@ -417,7 +417,8 @@ int main(void)
 	Suite *s = suite_create("unit http auth");
 	TCase *t = tcase_create("tokens");
 	const TTest *const every[] = {presented, verdicts, run_out_and_unreadable, a_network_with_a_valid_token_goes_on,
-		passes, hashed, scopes_in_words, kept_as_a_hash, unreadable_ones_close, bound, as_many_as_may_be};
+		passes, hashed, scopes_in_words, kept_as_a_hash, unreadable_tokens_admit_nothing, bound,
+		as_many_as_may_be};
 
 	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(every); i++)

@@ -73,7 +73,7 @@ END_TEST
  * Thousands of clients that send one request each displace each other, not the one that sends too
  * much.
  */
-START_TEST(who_sends_most_keeps_its_place)
+START_TEST(largest_sender_keeps_its_slot)
 {
 	struct buckets *b = make(MAX);
 
@@ -91,7 +91,7 @@ int main(void)
 	Suite *s = suite_create("unit http bucket");
 	TCase *t = tcase_create("bucket");
 	const TTest *const every[] = {
-		so_many_at_once, as_many_over_a_time, switched_off_or_fast, who_sends_most_keeps_its_place};
+		so_many_at_once, as_many_over_a_time, switched_off_or_fast, largest_sender_keeps_its_slot};
 
 	for (size_t i = 0; i < FW_N(every); i++)
 		tcase_add_test(t, every[i]);

@@ -277,7 +277,7 @@ START_TEST(spellings_read)
 }
 END_TEST
 
-START_TEST(unknown_zones_told)
+START_TEST(unknown_zones_are_reported)
 {
 	static const char *const UNKNOWN[] = {"Thu, 30 Apr 2015 08:57:00 XYZT", "Thu Apr 30 08:57:00 XYZT 2015",
 		"Thu, 30 Apr 2015 08:57:00 local time", "Thu, 30 Apr 2015 08:57:00 W. Nowhere Standard Time",
@@ -459,7 +459,7 @@ int main(void)
 	TCase *t = tcase_create("date");
 
 	tcase_add_test(t, spellings_read);
-	tcase_add_test(t, unknown_zones_told);
+	tcase_add_test(t, unknown_zones_are_reported);
 	tcase_add_test(t, impossible_refused);
 	tcase_add_test(t, long_input_bounded);
 	tcase_add_test(t, every_instant_comes_back);

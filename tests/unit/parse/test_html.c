@@ -124,7 +124,7 @@ START_TEST(as_plain_text)
 }
 END_TEST
 
-START_TEST(what_survives) /* WEB-01 */
+START_TEST(kept_html) /* WEB-01 */
 {
 	static const struct {
 		const char *in, *want;
@@ -196,7 +196,7 @@ START_TEST(what_survives) /* WEB-01 */
 }
 END_TEST
 
-START_TEST(what_goes) /* WEB-02, WEB-03 */
+START_TEST(removed_html) /* WEB-02, WEB-03 */
 {
 	static const struct {
 		const char *in, *want;
@@ -1163,8 +1163,8 @@ int main(void)
 	tcase_add_test(t, elements_sorted_and_found);
 	tcase_add_test(t, markup_or_not);
 	tcase_add_test(t, as_plain_text);
-	tcase_add_test(t, what_survives);
-	tcase_add_test(t, what_goes);
+	tcase_add_test(t, kept_html);
+	tcase_add_test(t, removed_html);
 	tcase_add_test(t, embeds_leave_a_link);
 	tcase_add_test(t, players_without_an_address);
 	tcase_add_test(t, links_to_call_and_to_share);

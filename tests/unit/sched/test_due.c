@@ -421,7 +421,7 @@ START_TEST(clocks_that_jump)
 }
 END_TEST
 
-START_TEST(policies_that_make_no_sense)
+START_TEST(invalid_policies)
 {
 	static const struct fw_due_policy P[] = {{0}, {-1, -1, -1, -1, -1, -1, -1},
 		{INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX},
@@ -490,7 +490,7 @@ int main(void)
 	tcase_add_test(t, ten_thousand_in_one_second);
 	tcase_add_test(t, no_rush_at_the_top_of_the_hour);
 	tcase_add_test(t, clocks_that_jump);
-	tcase_add_test(t, policies_that_make_no_sense);
+	tcase_add_test(t, invalid_policies);
 	tcase_add_test(t, any_facts);
 	suite_add_tcase(s, t);
 	return run_suite(s);

@@ -305,7 +305,7 @@ START_TEST(clocks_that_jump)
 }
 END_TEST
 
-START_TEST(dates_that_say_nothing)
+START_TEST(useless_dates)
 {
 	int64_t dates[] = {INT64_MIN, INT64_MAX, 0, -1, NOW + 400 * D, NOW - 40000 * D, 1};
 	char text[FW_RHYTHM_MAX];
@@ -368,7 +368,7 @@ START_TEST(hints_are_kept) /* FMT-06: a 304 still knows them */
 END_TEST
 
 /* The trust in the server's 304s is stored with the rhythm; forms without it are read as before. */
-START_TEST(trust_goes_along)
+START_TEST(trust_is_stored_with_the_rhythm)
 {
 	static const char OLD[] = "v2 ttl=90 from=29919810 at=29921010 w=.3AI g=240,240";
 	static const struct {
@@ -409,7 +409,7 @@ START_TEST(trust_goes_along)
 END_TEST
 
 /* How long a 304 is trusted, by the checks so far (level) and by the feed's gaps. */
-START_TEST(how_long_304_is_believed)
+START_TEST(trust_in_304_by_level_and_gap)
 {
 	static const struct {
 		int trust;
@@ -504,11 +504,11 @@ int main(void)
 	tcase_add_test(t, few_data_decide_little);
 	tcase_add_test(t, the_former_form);
 	tcase_add_test(t, clocks_that_jump);
-	tcase_add_test(t, dates_that_say_nothing);
+	tcase_add_test(t, useless_dates);
 	tcase_add_test(t, dates_made_at_our_request);
 	tcase_add_test(t, hints_are_kept);
-	tcase_add_test(t, trust_goes_along);
-	tcase_add_test(t, how_long_304_is_believed);
+	tcase_add_test(t, trust_is_stored_with_the_rhythm);
+	tcase_add_test(t, trust_in_304_by_level_and_gap);
 	tcase_add_test(t, trust_grows_and_falls);
 	tcase_add_test(t, any_text);
 	suite_add_tcase(s, t);

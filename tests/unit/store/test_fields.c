@@ -20,7 +20,7 @@ static const struct table {
 	{"visits", fw_visit_fields, &fw_visit_field_n, sizeof(struct fw_visit)},
 };
 
-START_TEST(what_is_set_is_read)
+START_TEST(fields_are_set_and_read)
 {
 	static const int64_t values[] = {0, 1, -1, 77, INT32_MAX, INT32_MIN, UINT32_MAX, INT64_MAX, INT64_MIN};
 	const struct table *t = &tables[_i];
@@ -131,7 +131,7 @@ int main(void)
 	Suite *s = suite_create("unit store fields");
 	TCase *tc = tcase_create("fields");
 
-	tcase_add_loop_test(tc, what_is_set_is_read, 0, (int)FW_N(tables));
+	tcase_add_loop_test(tc, fields_are_set_and_read, 0, (int)FW_N(tables));
 	tcase_add_loop_test(tc, members_are_their_own, 0, (int)FW_N(tables));
 	tcase_add_test(tc, some_by_name);
 	tcase_add_test(tc, columns_of_a_store);
