@@ -20,7 +20,8 @@ if "TINY" not in os.environ:
     os.environ.setdefault("DURATION", "4")
 import collect # pylint: disable=wrong-import-position
 from collect import BUILD, FEEDS, RUNS, Origin, Feedwheel, measure # pylint: disable=wrong-import-position
-from table import asked, benchmark, die, head, median, ratio_row, scratch, size # pylint: disable=wrong-import-position
+from table import ( # pylint: disable=wrong-import-position
+    benchmark, die, head, median, ratio_row, scratch, selection, size)
 
 GOAL = size("GOAL", 1.03, 1000.0)
 WORK = scratch(BUILD, "bench-before")
@@ -87,8 +88,8 @@ def parsing(docs):
     files = sorted(glob.glob(os.path.join(docs, "*")))[:1500]
 
     def one(tree):
-        _, cpu, _, out, code = measure(
-            [sys.executable, "-c", PARSE, os.path.join(tree, "src", "libfeedwheel.so"), *files])
+        library = os.path.join(tree, "src", "libfeedwheel.so")
+        _, cpu, _, out, code = measure([sys.executable, "-c", PARSE, library, *files])
         if code or not int(out):
             die("bench-before: %s: parsing failed", tree)
         return cpu
@@ -109,16 +110,16 @@ def ingesting():
     def one(tree):
         server = HttpServer(WORK, tree)
         ingest.loaded(server, ingest.PUSH, watch=False, seconds=1)
-        said = ingest.loaded(server, ingest.PUSH, watch=False)
+        load = ingest.loaded(server, ingest.PUSH, watch=False)
         server.stop()
-        return said["cpu_us"], 1e6 / said["rate"]
+        return load["cpu_us"], 1e6 / load["rate"]
     rounds = turns(one)
     ratios("ingest: CPU of a request", rounds, lambda v: "%.1f us" % v, 0)
     ratios("ingest: time of a request, 100 connections", rounds, lambda v: "%.1f us" % v, 1)
 
 
 def main():
-    only = asked("ONLY", ("collect", "parse", "ingest"))
+    only = selection("ONLY", ("collect", "parse", "ingest"))
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
     docs, kind = collect.documents()

@@ -20,7 +20,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 from harness import BUILD, SOON, Origin, Feedwheel, certificate  # noqa: E402  pylint: disable=wrong-import-position
 from table import (  # noqa: E402  pylint: disable=wrong-import-position
-    all_due, asked, benchmark, die, head, median, ratio_row, row, scratch, short, size)
+    all_due, benchmark, die, head, median, ratio_row, row, scratch, selection, short, size)
 
 RUNS = size("RUNS", 3, 1)
 FEEDS = size("FEEDS", 10000, 40)
@@ -116,8 +116,8 @@ def whole_job(o, same):
         f.writelines('url = %s\noutput = /dev/null\n' % u for u in o.urls)
     curl, ours, again, bare, index, failed = [], [], [], [], [], 0
     for _ in range(RUNS):
-        curl.append(measure(["curl", "--no-progress-meter", "--parallel",
-                    "--parallel-max", "300", "--compressed", "-K", config])[0])
+        command = ["curl", "--no-progress-meter", "--parallel", "--parallel-max", "300", "--compressed", "-K", config]
+        curl.append(measure(command)[0])
         fw = fresh("whole", PAUSE)
         fw.run("import", o.url_file)
         wall, _, first = collect(fw)
@@ -140,13 +140,13 @@ def whole_job(o, same):
     ratio_row("whole job: wall, against curl --parallel", seconds(median(ours)), seconds(median(curl)), ratio, most=2.0)
     if bare:
         ratio = median(bare) / median(again)
-        ratio_row("second pass, all 304: feeds/s, bare libcurl", "%.0f" %
-                  (FEEDS / median(again)), "%.0f" % (FEEDS / median(bare)), ratio, least=0.6)
+        ratio_row("second pass, all 304: feeds/s, bare libcurl",
+                  "%.0f" % (FEEDS / median(again)), "%.0f" % (FEEDS / median(bare)), ratio, least=0.6)
     else:
         row("second pass, all 304: feeds/s, bare libcurl", "%.0f" % (FEEDS / median(again)), "-", "-", ">=0.6",
             "bench/fetch_ref is not built")
-    row("full-text index complete, after the whole job", seconds(median(index))
-        if None not in index else "> %.0f s" % (TURN_S * 0.6), "-", "-", "-", None)
+    complete = seconds(median(index)) if None not in index else "> %.0f s" % (TURN_S * 0.6)
+    row("full-text index complete, after the whole job", complete, "-", "-", "-", None)
     row("commits per 1,000 visits (304)", "%.1f" % (second["commits"] * 1000 / FEEDS), "-", "-", "-", None)
     row("bytes of WAL per visit (304)", "%.0f" % wal_bytes, "-", "-", "-", None)
     return median(ours)
@@ -165,11 +165,12 @@ def node(o, ours_wall):
     os.makedirs(home, exist_ok=True)
     for f in ("package.json", "collect.mjs"):
         shutil.copy(os.path.join(ROOT, "bench", "node", f), home)
-    if not os.path.isdir(
-        os.path.join(home, "node_modules", "feedsmith")) and subprocess.run(
-        ["npm", "install", "--no-audit", "--no-fund", "--silent", "--fetch-retries=1", "--fetch-timeout=20000"],
-        cwd=home, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
-        return skipped("npm install failed")
+    if not os.path.isdir(os.path.join(home, "node_modules", "feedsmith")):
+        r = subprocess.run(
+            ["npm", "install", "--no-audit", "--no-fund", "--silent", "--fetch-retries=1", "--fetch-timeout=20000"],
+            cwd=home, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if r.returncode:
+            return skipped("npm install failed")
     walls, rss = [], []
     for _ in range(min(RUNS, 2)): # it is slow and varies little
         db = os.path.join(WORK, "node.db")
@@ -241,8 +242,8 @@ def many(docs):
         if fw.json("status")["visits"] < enough:
             die("bench-collect: with %d feeds in the store too few were visited", n)
     ratio = peak[MANY] / peak[MANY // 100]
-    ratio_row("RSS of a worker, %d feeds against %d" % (MANY, MANY // 100), "%.1f MiB" %
-              (peak[MANY] / 1024), "%.1f MiB" % (peak[MANY // 100] / 1024), ratio, most=1.2)
+    ratio_row("RSS of a worker, %d feeds against %d" % (MANY, MANY // 100),
+              "%.1f MiB" % (peak[MANY] / 1024), "%.1f MiB" % (peak[MANY // 100] / 1024), ratio, most=1.2)
 
 
 def tls(docs):
@@ -317,7 +318,7 @@ def store_rows():
 
 
 def main():
-    only = asked("ONLY", ("job", "node", "rss", "many", "tls", "import", "start", "store"))
+    only = selection("ONLY", ("job", "node", "rss", "many", "tls", "import", "start", "store"))
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
     docs, kind = documents()

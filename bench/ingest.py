@@ -28,7 +28,7 @@ import table
 from collect import BUILD, RUNS, Feedwheel
 from harness import Server, engines, wait_for
 from ingest_plot import plot
-from table import asked, benchmark, head, median, ratio_row, row, size
+from table import benchmark, head, median, ratio_row, row, selection, size
 
 DURATION = size("DURATION", 5, 1)
 SUSTAINED = 1 if "TINY" in os.environ else 2 * DURATION
@@ -198,20 +198,18 @@ class Watch(threading.Thread):
 
 
 def wrk(port, path, connections=100, seconds=DURATION, events=1, patient=False):
-    r = subprocess.run(
-        ["wrk", "-t4", "-c%d" % connections, "-d%ds" % seconds, "--timeout", "10s", "-s", os.path.join(
-             HERE, "ingest", "push.lua"),
-         "http://127.0.0.1:%d%s" % (port, path),
-         "--", str(events)] + (["patient"] if patient else []),
-        capture_output=True, text=True, check=False)
+    command = ["wrk", "-t4", "-c%d" % connections, "-d%ds" % seconds, "--timeout", "10s",
+               "-s", os.path.join(HERE, "ingest", "push.lua"), "http://127.0.0.1:%d%s" % (port, path),
+               "--", str(events)]
+    r = subprocess.run(command + (["patient"] if patient else []), capture_output=True, text=True, check=False)
     try:
-        said = json.loads(r.stdout.splitlines()[-1])
+        figures = json.loads(r.stdout.splitlines()[-1])
     except (ValueError, IndexError):
         die("wrk: %s", r.stderr)
-    if said["broken"] or (said["refused"] and not patient):
-        die("wrk: %d requests failed, %d were refused: %s", said["broken"], said["refused"], said)
-    said["rate"] = (said["requests"] - said["refused"]) / (said["us"] / 1e6)
-    return said
+    if figures["broken"] or (figures["refused"] and not patient):
+        die("wrk: %d requests failed, %d were refused: %s", figures["broken"], figures["refused"], figures)
+    figures["rate"] = (figures["requests"] - figures["refused"]) / (figures["us"] / 1e6)
+    return figures
 
 
 def loaded(http_server, path, watch=True, **more):
@@ -221,21 +219,21 @@ def loaded(http_server, path, watch=True, **more):
     database = cpu_us(http_server.database) if http_server.database else 0
     watching = Watch(http_server) if watch else None
     started = time.monotonic()
-    said = wrk(http_server.port, path, **more)
-    said["seen"] = watching.end() if watch else []
+    load = wrk(http_server.port, path, **more)
+    load["seen"] = watching.end() if watch else []
     http_server.all_stored()
-    said["stored_s"] = time.monotonic() - started
+    load["stored_s"] = time.monotonic() - started
     after = http_server.ring()
     events = more.get("events", 1)
-    said["rows"] = after["stored"] - before["stored"]
-    said["cpu_us"] = (cpu_us(http_server.process.pid) - cpu) / said["requests"]
-    said["database_us"] = (cpu_us(http_server.database) - database) / said["rows"] if http_server.database else 0
-    said["flush_us"] = (http_server.metric("feedwheel_flush_cpu_seconds_total") - flush) * 1e6 / said["requests"]
-    # requests that were answered after wrk had stopped counting
-    more_than = said["rows"] - events * (said["requests"] - said["refused"])
-    if not 0 <= more_than <= events * more.get("connections", 100):
-        die("%d rows were stored for %d requests of %d", said["rows"], said["requests"] - said["refused"], events)
-    return said
+    load["rows"] = after["stored"] - before["stored"]
+    load["cpu_us"] = (cpu_us(http_server.process.pid) - cpu) / load["requests"]
+    load["database_us"] = (cpu_us(http_server.database) - database) / load["rows"] if http_server.database else 0
+    load["flush_us"] = (http_server.metric("feedwheel_flush_cpu_seconds_total") - flush) * 1e6 / load["requests"]
+    # rows of requests whose response came after wrk had stopped counting
+    uncounted = load["rows"] - events * (load["requests"] - load["refused"])
+    if not 0 <= uncounted <= events * more.get("connections", 100):
+        die("%d rows were stored for %d requests of %d", load["rows"], load["requests"] - load["refused"], events)
+    return load
 
 
 def warm(http_server, path, **more):
@@ -260,8 +258,8 @@ def against_nginx(nginx, http_server, path, **more):
 
 def rates(name, rounds, goal=None):
     ratio = median(a["rate"] / b["rate"] for b, a in rounds)
-    ratio_row(name, "%.0f/s" % median(a["rate"] for _, a in rounds), "%.0f/s" %
-              median(b["rate"] for b, _ in rounds), ratio, least=goal)
+    ratio_row(name, "%.0f/s" % median(a["rate"] for _, a in rounds),
+              "%.0f/s" % median(b["rate"] for b, _ in rounds), ratio, least=goal)
 
 
 def steadiness(seen):
@@ -282,13 +280,13 @@ def accepted(engine, nginx, base, store, server):
     inside = engine == "sqlite"
     ours = [a["cpu_us"] - (a["flush_us"] if inside else 0) for _, a in rounds]
     ratio = median(o / b["cpu_us"] for o, (b, _) in zip(ours, rounds))
-    ratio_row("%s: server CPU of a request, nginx" % engine, "%.1f us" % median(
-        ours), "%.1f us" % median(b["cpu_us"] for b, _ in rounds), ratio, most=2)
-    row("  of it in calls to the store" + (" (not counted)" if inside else ""), "%.1f us" %
-        median(a["flush_us"] for _, a in rounds), "-", "-", "-", None)
+    ratio_row("%s: server CPU of a request, nginx" % engine,
+              "%.1f us" % median(ours), "%.1f us" % median(b["cpu_us"] for b, _ in rounds), ratio, most=2)
+    row("  of it in calls to the store" + (" (not counted)" if inside else ""),
+        "%.1f us" % median(a["flush_us"] for _, a in rounds), "-", "-", "-", None)
     if server:
-        row("%s: the database's CPU of a row" % engine, "%.1f us" %
-            median(a["database_us"] for _, a in rounds), "-", "-", "-", None)
+        row("%s: the database's CPU of a row" % engine,
+            "%.1f us" % median(a["database_us"] for _, a in rounds), "-", "-", "-", None)
     ratio = median(a["p99"] / b["p99"] for b, a in rounds)
     ratio_row("%s: p99 latency, nginx" % engine, "%.1f ms" % (median(a["p99"] for _, a in rounds) / 1000),
               "%.1f ms" % (median(b["p99"] for b, _ in rounds) / 1000), ratio, most=1.5)
@@ -297,8 +295,8 @@ def accepted(engine, nginx, base, store, server):
     slow = median(steadiness(a["seen"]) for _, a in rounds)
     ratio_row("%s: slowest half second, average" % engine, "-", "-", slow, least=0.7)
     peak = max(s["rss"] for _, a in rounds for s in a["seen"])
-    ratio_row("%s: memory at full load, after its first second" % engine, "%.1f MiB" %
-              (peak / 1048576), "%.1f MiB" % (rest / 1048576), peak / rest, most=1.1)
+    ratio_row("%s: memory at full load, after its first second" % engine,
+              "%.1f MiB" % (peak / 1048576), "%.1f MiB" % (rest / 1048576), peak / rest, most=1.1)
     row("  of it rings", "%.0f MiB" % (http_server.ring()["ring_bytes"] / 1048576), "-", "-", "-", None)
     remember(engine, rounds[-1][1]["seen"])
     http_server.stop()
@@ -310,8 +308,8 @@ def unqueued(engine, base, store, queued):
     http_server = HttpServer(base, store, "--flush-rows", "1")
     warm(http_server, PUSH)
     rate = loaded(http_server, PUSH, watch=False, seconds=min(DURATION, 3))["rate"]
-    ratio_row("%s: requests accepted, with --flush-rows 1" % engine, "%.0f/s" %
-              queued, "%.0f/s" % rate, queued / rate, least=3)
+    ratio_row("%s: requests accepted, with --flush-rows 1" % engine,
+              "%.0f/s" % queued, "%.0f/s" % rate, queued / rate, least=3)
     http_server.stop()
 
 
@@ -346,8 +344,8 @@ def batches(engine, nginx, base, store, server):
         ours.append(r["rows"] / r["stored_s"])
     if engine in CEILING:
         ratio = median(a / b for a, b in zip(ours, theirs))
-        ratio_row("%s: rows/s stored, its bulk load alone" % engine, "%.0f/s" %
-                  median(ours), "%.0f/s" % median(theirs), ratio, least=0.8)
+        ratio_row("%s: rows/s stored, its bulk load alone" % engine,
+                  "%.0f/s" % median(ours), "%.0f/s" % median(theirs), ratio, least=0.8)
     else:
         row("%s: rows/s stored" % engine, "%.0f/s" % median(ours), "-", "-", "-", None)
     http_server.stop()
@@ -367,10 +365,10 @@ def bulk_file(base):
     return path
 
 
-def told(argv, words):
+def client_s(argv, statements):
     """Runs statements in a client; returns the seconds it took."""
     start = time.monotonic()
-    r = subprocess.run(argv, input=words, capture_output=True, text=True, check=False)
+    r = subprocess.run(argv, input=statements, capture_output=True, text=True, check=False)
     if r.returncode:
         die("%s: %s", argv[0], r.stderr)
     return time.monotonic() - start
@@ -380,12 +378,12 @@ def ceiling_sqlite(base, store, i):
     """Its own .import, in one transaction."""
     del store
     path = os.path.join(base, "bulk-%d.db" % i)
-    told(
+    client_s(
         ["sqlite3", path],
         "PRAGMA journal_mode=WAL;\nCREATE TABLE incoming (id INTEGER PRIMARY KEY, property TEXT NOT NULL,"
         " property_section INTEGER NOT NULL, property_id INTEGER NOT NULL, remote_ip TEXT NOT NULL,"
         " stamp INTEGER NOT NULL);\n")
-    took = told(["sqlite3", path], "PRAGMA synchronous=FULL;\n.mode tabs\n.import %s incoming\n" % bulk_file(base))
+    took = client_s(["sqlite3", path], "PRAGMA synchronous=FULL;\n.mode tabs\n.import %s incoming\n" % bulk_file(base))
     os.remove(path)
     return BULK_ROWS / took
 
@@ -393,25 +391,25 @@ def ceiling_sqlite(base, store, i):
 def ceiling_postgres(base, store, i):
     host = store.split("host=")[1].split("&")[0]
     argv = ["psql", "-q", "-v", "ON_ERROR_STOP=1", "-h", host, "-U", "feedwheel", "postgres"]
-    told(
+    client_s(
         argv,
         "CREATE TABLE bulk%d (id int8 PRIMARY KEY, property text NOT NULL, property_section int8 NOT NULL,"
         " property_id int8 NOT NULL, remote_ip text NOT NULL, stamp int8 NOT NULL);\n" % i)
-    return BULK_ROWS / told(argv, "\\copy bulk%d FROM '%s'\n" % (i, bulk_file(base)))
+    return BULK_ROWS / client_s(argv, "\\copy bulk%d FROM '%s'\n" % (i, bulk_file(base)))
 
 
 def ceiling_mysql(base, store, i):
     name, path = store.split("localhost/")[1].split("?socket=")
     argv = ["mariadb", "--no-defaults", "--local-infile=1", "-uroot", "-S", path, name]
-    told(argv, "CREATE TABLE bulk%d LIKE incoming;\n" % i)
-    return BULK_ROWS / told(argv, "LOAD DATA LOCAL INFILE '%s' INTO TABLE bulk%d;\n" % (bulk_file(base), i))
+    client_s(argv, "CREATE TABLE bulk%d LIKE incoming;\n" % i)
+    return BULK_ROWS / client_s(argv, "LOAD DATA LOCAL INFILE '%s' INTO TABLE bulk%d;\n" % (bulk_file(base), i))
 
 
 # ---- a page of entries that are slow to sanitise -------------------------------------------------
 
 SLOW_BYTES = size("SLOW_BYTES", 1900000, 5000) # of each
-SLOW = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>",
-    "<table><b>x</b><tr>y<td><i>z</table>", "<b>x<i>y</b>z</i>"]
+SLOW = ["<dl><dd><dt>", "<a><b><i><u><s><p><div></a></b></i></u></s>", "<table><b>x</b><tr>y<td><i>z</table>",
+        "<b>x<i>y</b>z</i>"]
 SLOW_PAGE = "/v1/entries?limit=21&order=stored"
 
 
@@ -420,8 +418,8 @@ def beside(http_server):
     def walk():
         path = SLOW_PAGE
         while path:
-            said = json.loads(http_server.ask(path)[1])
-            path = said.get("next_url") if said["items"] else None
+            page = json.loads(http_server.ask(path)[1])
+            path = page.get("next_url") if page["items"] else None
     walkers = [threading.Thread(target=walk) for _ in range(2)]
     for t in walkers:
         t.start()
@@ -440,14 +438,14 @@ def pages(engine, _, base, store, server):
     for i in range(RUNS): # other contents each time: sanitised contents are cached
         items = [SLOW[n % len(SLOW)] * (SLOW_BYTES // len(SLOW[n % len(SLOW)])) + str(i) for n in range(21)]
         for n, text in enumerate(items):
-            feed = {"version": "https://jsonfeed.org/version/1.1",
-                "title": "t", "items": [{"id": str(n), "content_html": text}]}
+            feed = {"version": "https://jsonfeed.org/version/1.1", "title": "t",
+                    "items": [{"id": str(n), "content_html": text}]}
             if http_server.ask("/v1/feeds/1/entries", json.dumps(feed), "application/feed+json")[0] not in (200, 201):
                 die("%s: an entry was refused", engine)
         slowest.append(beside(http_server))
     slowest = median(slowest) * 1000
-    ratio_row("%s: slowest request beside two for 21 slow entries" %
-              engine, "%.1f ms" % slowest, "100 ms", slowest / 100, most=1)
+    ratio_row("%s: slowest request beside two for 21 slow entries" % engine,
+              "%.1f ms" % slowest, "100 ms", slowest / 100, most=1)
     http_server.stop()
 
 
@@ -473,16 +471,16 @@ def plots():
     if not lines:
         return
     for name, title, unit, of, top in (
-        ("ingest-ring", "Fullest ring at full load", "%", lambda s: s["fill"],
-         100),
-        ("ingest-memory", "Resident memory at full load", "MiB", lambda s: s["rss"] / 1048576, None)):
+        ("ingest-ring", "Fullest ring at full load", "%", lambda s: s["fill"], 100),
+        ("ingest-memory", "Resident memory at full load", "MiB", lambda s: s["rss"] / 1048576, None),
+    ):
         with open(os.path.join(folder, name + ".svg"), "w", encoding="utf-8") as f:
             f.write(plot(title, unit, {n: [(s["s"], of(s)) for s in seen] for n, seen in lines.items()}, top))
 
 
 def main():
-    parts = [globals()[name] for name in asked("ONLY", ("accepted", "durable", "batches", "pages"))]
-    picked = asked("STORES", ("sqlite", "postgres", "mysql", "redis"))
+    parts = [globals()[name] for name in selection("ONLY", ("accepted", "durable", "batches", "pages"))]
+    picked = selection("STORES", ("sqlite", "postgres", "mysql", "redis"))
     compared = parts != [pages]
     for program in ("wrk", "nginx"):
         if compared and not shutil.which(program):
@@ -497,8 +495,8 @@ def main():
             server = Server(name, base, "durable") if name != "sqlite" else None
             try:
                 for part in parts:
-                    store = server.url(part.__name__) if server else "sqlite:" + os.path.join(base,
-                                       part.__name__ + ".db")
+                    file = os.path.join(base, part.__name__ + ".db")
+                    store = server.url(part.__name__) if server else "sqlite:" + file
                     part(name, nginx, base, store, server)
             finally:
                 if server:

@@ -32,13 +32,13 @@ def plot(title, unit, lines, top=None):
         value += step_of(top, 5)
     second = 0
     while second <= end:
-        out.append('<text x="%.1f" y="%d" text-anchor="middle">%d s</text>' %
-                   (LEFT + wide * second / end, HEIGHT - BOTTOM + 18, second))
+        out.append('<text x="%.1f" y="%d" text-anchor="middle">%d s</text>' % (
+            LEFT + wide * second / end, HEIGHT - BOTTOM + 18, second))
         second += step_of(end, 10)
     for i, (name, points) in enumerate(lines.items()):
         color = COLORS[i % len(COLORS)]
-        out.append('<polyline fill="none" stroke="%s" stroke-width="1.5" points="%s"/>' %
-                   (color, " ".join(at(x, y) for x, y in points)))
+        out.append('<polyline fill="none" stroke="%s" stroke-width="1.5" points="%s"/>' % (
+            color, " ".join(at(x, y) for x, y in points)))
         out.append('<path d="M%d %dh18" stroke="%s" stroke-width="3"/><text x="%d" y="%d">%s</text>' % (
             WIDTH - RIGHT + 12, TOP + 10 + 20 * i, color, WIDTH - RIGHT + 36, TOP + 14 + 20 * i, name))
     return "\n".join(out) + "\n</svg>\n"

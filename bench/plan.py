@@ -29,7 +29,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 from harness import BUILD, SOON, Origin, Feedwheel, samples  # noqa: E402  pylint: disable=wrong-import-position
 from table import (  # noqa: E402  pylint: disable=wrong-import-position
-    all_due, asked, benchmark, die, head, median, ratio_row, row, scratch, short, size)
+    all_due, benchmark, die, head, median, ratio_row, row, scratch, selection, short, size)
 
 RUNS = size("RUNS", 3, 1)
 SCALE = size("SCALE", 4.0, 20.0)
@@ -127,30 +127,27 @@ class Copies:
 
 # ---- a run and its bound -------------------------------------------------------------------------
 
-Ran = collections.namedtuple("Ran", "wall bound said")
+Ran = collections.namedtuple("Ran", "wall bound summary")
 
 
 def run(fw, slots, *arguments, workers=1):
     """slots: of all workers together."""
     start = time.monotonic()
-    p = subprocess.run(
-        fw.command(
-            "run", "--once", "--json", "--quiet", "--workers", str(workers),
-            "--concurrency", str(slots // workers),
-            *arguments),
-        env=fw.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    command = fw.command("run", "--once", "--json", "--quiet", "--workers", str(workers),
+                         "--concurrency", str(slots // workers), *arguments)
+    p = subprocess.run(command, env=fw.environment, capture_output=True, text=True, check=False)
     wall = time.monotonic() - start
     if p.returncode not in (0, 1):
         die("bench-plan: run --once %s: exit %d: %s", " ".join(arguments), p.returncode, p.stderr[-500:])
-    said = json.loads(p.stdout)
-    if said["feeds"] != FEEDS:
-        die("bench-plan: run --once %s visited %d of %d feeds", " ".join(arguments), said["feeds"], FEEDS)
+    summary = json.loads(p.stdout)
+    if summary["feeds"] != FEEDS:
+        die("bench-plan: run --once %s visited %d of %d feeds", " ".join(arguments), summary["feeds"], FEEDS)
     took, chain = [], collections.Counter()
     for url, us in fw.sql("SELECT f.url, v.total_us FROM visits v JOIN feeds f ON f.id = v.feed_id"
-                             " WHERE v.run_id = ?", said["run"]):
+                          " WHERE v.run_id = ?", summary["run"]):
         took.append(us)
         chain[url.split("/")[2]] += us
-    return Ran(wall, max(sum(took) / slots, max(took), max(chain.values()) / 2) / 1e6, said)
+    return Ran(wall, max(sum(took) / slots, max(took), max(chain.values()) / 2) / 1e6, summary)
 
 
 def orders():
@@ -164,8 +161,8 @@ def measure(copies, slots, what, most, policies=POLICIES, workers=1):
     """Our order, RUNS times, compared with the bound of the same run; then each policy once."""
     ran = [run(copies.copy(), slots, workers=workers) for _ in range(RUNS)]
     mid = sorted(ran, key=lambda r: r.wall / r.bound)[len(ran) // 2]
-    ratio_row("%s, %d slots: run against its bound" % (what, slots), seconds(
-        mid.wall), seconds(mid.bound), mid.wall / mid.bound, most)
+    ratio_row("%s, %d slots: run against its bound" % (what, slots),
+              seconds(mid.wall), seconds(mid.bound), mid.wall / mid.bound, most)
     for p in policies if orders() else ():
         one = run(copies.copy(), slots, "--order", p)
         row("  %s" % p, seconds(one.wall), seconds(one.bound), "%.3f" % (one.wall / one.bound), "", None)
@@ -225,13 +222,13 @@ def varied():
     w.serve([max(1, int(v * r.uniform(0.7, 1.3))) for v in ms], silent(2))
     for slots in (16, 64):
         ran = [run(c.copy(), slots) for _ in range(RUNS)]
-        if "forecast_ms" not in ran[0].said:
+        if "forecast_ms" not in ran[0].summary:
             row("forecast against measured, %d slots" % slots, "", "", "", "0.10", "this binary has no forecast")
             continue
-        off = [abs(x.said["forecast_ms"] / 1000 / x.wall - 1) for x in ran]
+        off = [abs(x.summary["forecast_ms"] / 1000 / x.wall - 1) for x in ran]
         mid = ran[off.index(sorted(off)[len(off) // 2])]
-        ratio_row("forecast against measured, 30 %% variation, %d slots: error" %
-                  slots, seconds(mid.said["forecast_ms"] / 1000), seconds(mid.wall), median(off), 0.10)
+        ratio_row("forecast against measured, 30 %% variation, %d slots: error" % slots,
+                  seconds(mid.summary["forecast_ms"] / 1000), seconds(mid.wall), median(off), 0.10)
     w.stop()
 
 
@@ -258,15 +255,13 @@ def late():
         time.sleep(LATE_S)
         p.terminate()
         p.wait()
-        values = sorted(
-            v for u, v in fw.sql(
-                "SELECT f.url, v.lateness_ms FROM visits v JOIN feeds f ON f.id = v.feed_id"
-                " WHERE v.at_ms >= ? AND v.at_ms < ?", since, since + LATE_S * 940)
-            if int(u.rsplit("/", 1)[1]) not in slow)
+        visits = fw.sql("SELECT f.url, v.lateness_ms FROM visits v JOIN feeds f ON f.id = v.feed_id"
+                        " WHERE v.at_ms >= ? AND v.at_ms < ?", since, since + LATE_S * 940)
+        values = sorted(v for u, v in visits if int(u.rsplit("/", 1)[1]) not in slow)
         p95[name] = values[len(values) * 95 // 100]
         w.stop()
-    ratio_row("p95 lateness of fast feeds, 5 %% take %g s, 16 slots" % (slow_ms / 1000), "%d ms" %
-              p95["with"], "%d ms" % p95["without"], p95["with"] / max(p95["without"], 1), 1.2)
+    ratio_row("p95 lateness of fast feeds, 5 %% take %g s, 16 slots" % (slow_ms / 1000),
+              "%d ms" % p95["with"], "%d ms" % p95["without"], p95["with"] / max(p95["without"], 1), 1.2)
 
 
 def simulate():
@@ -286,9 +281,9 @@ def simulate():
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
     os.makedirs(WORK)
-    cases = {"known": known, "first": first, "random": at_random,
-        "hosts": hosts, "varied": varied, "late": late, "simulate": simulate}
-    only = asked("ONLY", cases)
+    cases = {"known": known, "first": first, "random": at_random, "hosts": hosts, "varied": varied, "late": late,
+             "simulate": simulate}
+    only = selection("ONLY", cases)
     head("%d feeds, median %d ms, timeout %d ms; policies once, ours the median of %d" %
          (FEEDS, MEDIAN_MS, TIMEOUT_MS, RUNS))
     for name in only:

@@ -12,7 +12,7 @@ import os
 import re
 import subprocess
 
-from table import asked, benchmark, die, head, median, ratio_row, size
+from table import benchmark, die, head, median, ratio_row, selection, size
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("FW_BUILD_ROOT", os.path.join(ROOT, "build"))
@@ -38,19 +38,17 @@ def part(tree):
     """The name of its part with claim + commit: the first in its usage message."""
     usage = subprocess.run([binary(tree), "--help"], stderr=subprocess.PIPE,
                            stdout=subprocess.DEVNULL, text=True, check=False).stderr
-    said = re.search(r"--only ([a-z|]+)", usage)
-    if not said:
+    parts = re.search(r"--only ([a-z|]+)", usage)
+    if not parts:
         die("bench-store: %s: --help prints no usage", binary(tree))
-    return said[1].split("|")[0]
+    return parts[1].split("|")[0]
 
 
 def figures(tree, store):
     """Its rows: {name: its figure}; none if the store is skipped."""
     r = subprocess.run(
-        [binary(tree),
-         "--store", store, "--only", part(tree),
-         "--runs", "1", "--seconds", "%g" % SECONDS, "--feeds", str(FEEDS),
-         "--feeds-large", "0", "--minutes", "0"],
+        [binary(tree), "--store", store, "--only", part(tree), "--runs", "1", "--seconds", "%g" % SECONDS,
+         "--feeds", str(FEEDS), "--feeds-large", "0", "--minutes", "0"],
         stdout=subprocess.PIPE, text=True, check=False)
     if r.returncode not in (0, 1): # it may miss its own goals
         die("bench-store: %s --store %s: exit %d", binary(tree), store, r.returncode)
@@ -62,11 +60,11 @@ def compare(store):
     rounds = []
     for i in range(RUNS):
         order = (BEFORE, BUILD) if i % 2 else (BUILD, BEFORE)
-        said = {tree: figures(tree, store) for tree in order}
-        if not said[BEFORE] or not said[BUILD]:
+        rows = {tree: figures(tree, store) for tree in order}
+        if not rows[BEFORE] or not rows[BUILD]:
             print("# %s is skipped" % store)
             return
-        rounds.append((said[BEFORE], said[BUILD]))
+        rounds.append((rows[BEFORE], rows[BUILD]))
     for name in rounds[0][1]:
         goal = next((goals.get(store) for pattern, goals in GOALS.items() if re.fullmatch(pattern, name)), None)
         if name not in rounds[0][0] or (goal is None and not name.startswith("claim + commit")):
@@ -77,7 +75,7 @@ def compare(store):
 
 
 def main():
-    stores = asked("STORES", ("sqlite", "postgres", "mysql", "redis"))
+    stores = selection("STORES", ("sqlite", "postgres", "mysql", "redis"))
     head("claim + commit of %d feeds, %d rounds; the reference is the build of BEFORE" % (FEEDS, RUNS))
     for store in stores:
         compare(store)

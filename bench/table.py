@@ -24,24 +24,24 @@ def die(words, *arguments):
 
 def size(name, usual, tiny):
     """A number: from the environment variable, or the usual one, or with TINY=1 the tiny one."""
-    said = os.environ.get(name)
+    value = os.environ.get(name)
     default = tiny if os.environ.get("TINY") else usual
     try:
-        number = type(usual)(said) if said else default
+        number = type(usual)(value) if value else default
     except ValueError:
         number = 0
     if number <= 0:
-        die("%s=%s: not a number above 0", name, said)
+        die("%s=%s: not a number above 0", name, value)
     return number
 
 
-def asked(name, known):
+def selection(name, known):
     """The names in the environment variable, separated by spaces or commas; without it all known ones."""
-    said = os.environ.get(name, "").replace(",", " ").split()
-    wrong = [word for word in said if word not in known]
+    selected = os.environ.get(name, "").replace(",", " ").split()
+    wrong = [word for word in selected if word not in known]
     if wrong:
         die("%s=%s: %s is unknown, known are: %s", name, os.environ[name], wrong[0], " ".join(known) or "none")
-    return said or list(known)
+    return selected or list(known)
 
 
 def scratch(build, name):

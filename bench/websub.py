@@ -22,7 +22,8 @@ import urllib.parse
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 from hubs import atom  # noqa: E402  pylint: disable=wrong-import-position
-from table import asked, benchmark, head, median, ratio_row, size # noqa: E402  pylint: disable=wrong-import-position
+from table import (  # noqa: E402  pylint: disable=wrong-import-position
+    benchmark, head, median, ratio_row, selection, size)
 from test_websub import both, links  # noqa: E402  pylint: disable=wrong-import-position
 
 RUNS, DURATION, CLIENTS = size("RUNS", 3, 1), size("DURATION", 5, 1), size("CLIENTS", 16, 2)
@@ -53,7 +54,7 @@ def client(port, token, number, feed, sub, first, until):
 
 
 def main():
-    asked("ONLY", ())
+    selection("ONLY", ())
     rounds = []
     conf = "host_concurrency = 16\nhost_gap_ms = 0\nwebsub_pushes_max = 0\n"
     with tempfile.TemporaryDirectory() as base, both(base, conf=conf) as (hub, d), \
@@ -67,8 +68,8 @@ def main():
         first = [1] * CLIENTS
         for i in range(2 * RUNS):
             until = time.monotonic() + DURATION
-            jobs = [pool.submit(client, d.port, d.token, n, feeds[subs[n].topic], None if i %
-                                2 else subs[n], first[n], until) for n in range(CLIENTS)]
+            jobs = [pool.submit(client, d.port, d.token, n, feeds[subs[n].topic], None if i % 2 else subs[n],
+                                first[n], until) for n in range(CLIENTS)]
             round_took = []
             for n, j in enumerate(jobs):
                 took, first[n] = j.result()
@@ -79,8 +80,8 @@ def main():
             raise AssertionError("%d entries are stored, %d were sent" % (stored, sum(first)))
     head("%d clients, %d s, median of %d; the reference is /v1/feeds/N/entries" % (CLIENTS, DURATION, RUNS))
     pairs = list(zip(rounds[::2], rounds[1::2]))
-    ratio_row("pushes of hubs a second", "%.0f/s" % median(len(h) / DURATION for h, _ in pairs), "%.0f/s" %
-              median(len(e) / DURATION for _, e in pairs), median(len(h) / len(e) for h, e in pairs))
+    ratio_row("pushes of hubs a second", "%.0f/s" % median(len(h) / DURATION for h, _ in pairs),
+              "%.0f/s" % median(len(e) / DURATION for _, e in pairs), median(len(h) / len(e) for h, e in pairs))
     for percent, most in ((50, None), (99, 1.25)):
         of = [(h[len(h) * percent // 100], e[len(e) * percent // 100]) for h, e in pairs]
         ratio_row("  time until the response, p%d" % percent, "%.1f ms" % median(h for h, _ in of),

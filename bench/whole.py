@@ -16,7 +16,7 @@ import tempfile
 import collect
 from collect import FEEDS, RUNS, SOON, Origin, Feedwheel
 from harness import Server, engines
-from table import all_due, asked, benchmark, die, head, median, ratio_row
+from table import all_due, benchmark, die, head, median, ratio_row, selection
 
 GOALS = {"postgres": 0.7, "redis": 0.7}
 
@@ -43,7 +43,7 @@ def show(name, ours, sqlite, goal):
 def main():
     base = collect.WORK = tempfile.mkdtemp(prefix="feedwheel-whole-")
     os.chmod(base, 0o711)
-    picked = asked("STORES", ("sqlite", "postgres", "mysql", "redis"))
+    picked = selection("STORES", ("sqlite", "postgres", "mysql", "redis"))
     names = ["sqlite", *(n for n in engines() if n in picked)]
     rates = {n: ([], []) for n in names}
     servers = {}

@@ -290,7 +290,7 @@ class Server:
         self.process.stdout.close()
 
 
-def picked_engines():
+def selected_engines():
     """The engines in FW_STORES; None: all. An unknown name is an error, because a test without
     stores would pass."""
     names = [n for n in os.environ.get("FW_STORES", "").split(",") if n]
@@ -304,7 +304,7 @@ def picked_engines():
 def engines():
     """The engines of this build that have a server, are installed and are in FW_STORES. With a
     sanitizer and without FW_STORES only the first one: the store suites test each driver."""
-    picked = picked_engines()
+    picked = selected_engines()
     found = []
     for e in subprocess.run([SERVE], capture_output=True, text=True, check=True).stdout.split():
         if picked and e not in picked:
@@ -322,7 +322,7 @@ def engines():
 def each_engine(words, also=(), leave_out=()):
     """A case for each engine; the function gets its folder and the engine's name. An engine that the
     build lacks is skipped."""
-    picked = picked_engines()
+    picked = selected_engines()
     skipped = [e for e in sorted(absent() - {"server", "seccomp"}) if not picked or e in picked]
     def add(function):
         for e in [*also, *engines(), *skipped]:

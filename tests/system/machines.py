@@ -91,7 +91,7 @@ class Mirror:
     the same address here."""
 
     def __init__(self, machine, port):
-        self.pairs, self.ends, self.spoken = {}, False, 0
+        self.pairs, self.ends, self.forwarded = {}, False, 0
         self.selector = selectors.DefaultSelector()
         self.listener = None
         t = threading.Thread(target=self.listen, args=(machine.process.pid, port))
@@ -135,7 +135,7 @@ class Mirror:
         try:
             data = s.recv(65536)
             if data:
-                self.spoken += 1
+                self.forwarded += 1
                 self.pairs[s].sendall(data)
                 return
         except OSError:

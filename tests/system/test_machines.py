@@ -35,8 +35,8 @@ class Far(Feedwheel):
         self.said = os.path.join(base, cable.name + "-said")
         self.cable, self.mirror = cable, Mirror(machine, port)
 
-    def spoken(self):
-        return self.mirror.spoken
+    def forwarded(self):
+        return self.mirror.forwarded
 
 
 @contextlib.contextmanager
@@ -87,22 +87,22 @@ def cut_off(base, engine): # REL-05, REL-18
             ("all packets dropped", cable.drop, cable.restore),
             ("responses dropped", lambda: cable.drop(responses_only=True), cable.restore),
         ):
-            n = [one.spoken(), other.spoken()]
-            wait_for("requests of both", lambda n=n: one.spoken() > n[0] + FEEDS and other.spoken() > n[1] + FEEDS, 60)
+            n = [one.forwarded(), other.forwarded()]
+            wait_for("requests of both", lambda n=n: one.forwarded() > n[0] + FEEDS and other.forwarded() > n[1] + FEEDS, 60)
             begin()
             holds(len(w.leased()) == 4, "workers with a lease")
             let_pass(AWAY_S, "the outage's length")
-            wait_for("the last responses", lambda: at_rest(one.spoken))
-            n, before = one.spoken(), asked_each(o)
+            wait_for("the last responses", lambda: at_rest(one.forwarded))
+            n, before = one.forwarded(), asked_each(o)
             try:
                 wait_for("the other to fetch all feeds", lambda before=before: not not_fetched(o, before), 60)
             except AssertionError as e:
                 why = "\n".join(w.run("why", u).stdout for u in not_fetched(o, before)[:3])
                 raise AssertionError("%s: %s\n%s" % (outage, e, why)) from e
-            equal(one.spoken(), n, "requests of the machine without the store")
+            equal(one.forwarded(), n, "requests of the machine without the store")
             end()
             start = time.monotonic()
-            wait_for("its requests", lambda n=n: one.spoken() > n, 60)
+            wait_for("its requests", lambda n=n: one.forwarded() > n, 60)
             print("# %s: %s; requests again %.1f s after its end" % (engine, outage, time.monotonic() - start))
 
 
