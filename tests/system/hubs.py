@@ -52,7 +52,7 @@ class Hub:
         self.lock = threading.Lock()
         self.pages, self.asked, self.subscriptions, self.verified, self.pings = {}, [], {}, [], []
         self.verifies = True   # verify the subscriber's intent
-        self.late = False      # respond first, then verify
+
         self.status = 202      # of the response to a subscription request
         self.headers = {}      # its further headers, if the status is not 202
 
@@ -129,9 +129,6 @@ class Hub:
             return self.cloud(handler, form)
         if path != "/hub" or self.status != 202:
             return handler.answer(404 if path != "/hub" else self.status, list(self.headers.items()), "")
-        if self.late:
-            handler.answer(202, [], "")
-            return self.verify(form)
         self.verify(form)
         return handler.answer(202, [], "")
 
