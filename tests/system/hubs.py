@@ -52,9 +52,7 @@ class Hub:
         self.lock = threading.Lock()
         self.pages, self.asked, self.subscriptions, self.verified, self.pings = {}, [], {}, [], []
         self.verifies = True   # verify the subscriber's intent
-
         self.status = 202      # of the response to a subscription request
-        self.headers = {}      # its further headers, if the status is not 202
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -128,7 +126,7 @@ class Hub:
         if path == "/cloud":
             return self.cloud(handler, form)
         if path != "/hub" or self.status != 202:
-            return handler.answer(404 if path != "/hub" else self.status, list(self.headers.items()), "")
+            return handler.answer(404 if path != "/hub" else self.status, [], "")
         self.verify(form)
         return handler.answer(202, [], "")
 

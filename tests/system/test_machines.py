@@ -88,7 +88,8 @@ def cut_off(base, engine): # REL-05, REL-18
             ("responses dropped", lambda: cable.drop(responses_only=True), cable.restore),
         ):
             n = [one.forwarded(), other.forwarded()]
-            wait_for("requests of both", lambda n=n: one.forwarded() > n[0] + FEEDS and other.forwarded() > n[1] + FEEDS, 60)
+            wait_for("requests of both",
+                     lambda n=n: one.forwarded() > n[0] + FEEDS and other.forwarded() > n[1] + FEEDS, 60)
             begin()
             holds(len(w.leased()) == 4, "workers with a lease")
             let_pass(AWAY_S, "the outage's length")

@@ -14,7 +14,8 @@ import threading
 import time
 
 from http_server import free_port
-from growing import CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, Address, asked, asked_each, at_rest, drained, growing
+from growing import (
+    CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, Address, asked, asked_each, at_rest, drained, growing)
 from harness import Skip, Feedwheel, each_engine, equal, holds, let_pass, run, wait_for, workers_of
 from servers import HELLO, Private
 
@@ -232,9 +233,9 @@ def cut_off(base, engine):
              leave_out=("postgres", "mysql")) # PostgreSQL's failover: tests/store/postgres_faults.c
 def failover(base, engine): # REL-08
     ports = free_port(), free_port()
+    replica = ["--port", str(ports[1]), "--replicaof", "127.0.0.1", str(ports[0])]
     with Private(engine, base, "one", options=["--port", str(ports[0])]) as one, \
-            Private(engine, base, "two", options=["--port", str(ports[1]), "--replicaof", "127.0.0.1",
-                                                  str(ports[0])]) as two:
+            Private(engine, base, "two", options=replica) as two:
         wait_for("the replica", lambda: "master_link_status:up" in two.redis("INFO", "replication"))
         proxy = Proxy(socket.AF_UNIX, one.socket)
         try:
