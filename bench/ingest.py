@@ -61,8 +61,8 @@ http {{
 """
 
 
-def die(words, *arguments):
-    table.die("bench-ingest: " + words, *arguments)
+def die(message, *arguments):
+    table.die("bench-ingest: " + message, *arguments)
 
 
 # ---- processes -----------------------------------------------------------------------------------

@@ -157,11 +157,11 @@ def orders():
     return " order " in r.stdout or "\n  order" in r.stdout
 
 
-def measure(copies, slots, what, most, policies=POLICIES, workers=1):
+def measure(copies, slots, name, most, policies=POLICIES, workers=1):
     """Our order, RUNS times, compared with the bound of the same run; then each policy once."""
     ran = [run(copies.copy(), slots, workers=workers) for _ in range(RUNS)]
     mid = sorted(ran, key=lambda r: r.wall / r.bound)[len(ran) // 2]
-    ratio_row("%s, %d slots: run against its bound" % (what, slots),
+    ratio_row("%s, %d slots: run against its bound" % (name, slots),
               seconds(mid.wall), seconds(mid.bound), mid.wall / mid.bound, most)
     for p in policies if orders() else ():
         one = run(copies.copy(), slots, "--order", p)

@@ -17,8 +17,8 @@ short = []
 median = statistics.median
 
 
-def die(words, *arguments):
-    print(words % arguments, file=sys.stderr)
+def die(message, *arguments):
+    print(message % arguments, file=sys.stderr)
     sys.exit(2)
 
 
@@ -59,8 +59,8 @@ def all_due(fw, n):
         time.sleep(0.1)
 
 
-def head(words):
-    print("# %s\n%-58s %13s %13s %8s %8s" % (words, "# name", "ours", "reference", "ratio", "goal"), flush=True)
+def head(title):
+    print("# %s\n%-58s %13s %13s %8s %8s" % (title, "# name", "ours", "reference", "ratio", "goal"), flush=True)
 
 
 def row(name, ours, reference, ratio, goal, fine):

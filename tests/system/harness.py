@@ -39,16 +39,16 @@ def sanitized():
     return b"libasan" in binary or b"libtsan" in binary
 
 
-def case(words, needs=None):
+def case(fact, needs=None):
     """needs: a store or "server"; the case is skipped in a build without it."""
     def add(function):
         if needs in absent():
             @functools.wraps(function)
             def skip(base):
                 raise Skip("this build has no %s (-D%s=enabled)" % (needs + " driver" * (needs != "server"), needs))
-            CASES.append((words, skip))
+            CASES.append((fact, skip))
         else:
-            CASES.append((words, function))
+            CASES.append((fact, function))
         return function
     return add
 
@@ -74,17 +74,17 @@ def run():
     print("1..%d" % len(chosen), flush=True)
     failed = 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)) # runs all `finally`, as ^C does
-    for i, (words, function) in enumerate(chosen, 1):
+    for i, (fact, function) in enumerate(chosen, 1):
         base = tempfile.mkdtemp(prefix="fw-")
         try:
             function(base)
             equal(left_running(), [], "left running")
-            print("ok %d - %s" % (i, words), flush=True)
+            print("ok %d - %s" % (i, fact), flush=True)
         except Skip as why:
-            print("ok %d - %s # SKIP %s" % (i, words, why), flush=True)
+            print("ok %d - %s # SKIP %s" % (i, fact, why), flush=True)
         except Exception:  # pylint: disable=broad-except
             failed += 1
-            print("not ok %d - %s" % (i, words))
+            print("not ok %d - %s" % (i, fact))
             print("".join("# %s\n" % l for l in traceback.format_exc().splitlines()), end="", flush=True)
         finally:
             left_running()
@@ -130,14 +130,14 @@ def workers_of(p):
         return []
 
 
-def wait_for(what, condition, seconds=20):
+def wait_for(state, condition, seconds=20):
     """seconds: enough on an idle machine; a busy one gets three times as long. The interval of the
     checks grows, because most conditions start a program."""
     start = time.monotonic()
     while not condition():
         waited = time.monotonic() - start
         if waited > 3 * seconds:
-            raise AssertionError("not within %d s: %s" % (3 * seconds, what))
+            raise AssertionError("not within %d s: %s" % (3 * seconds, state))
         time.sleep(min(0.25, 0.02 + waited / 20))
 
 
@@ -147,14 +147,14 @@ def let_pass(seconds, _why):
     time.sleep(seconds)
 
 
-def equal(got, want, what=""):
+def equal(got, want, name=""):
     if got != want:
-        raise AssertionError("%s: got %r, want %r" % (what or "value", got, want))
+        raise AssertionError("%s: got %r, want %r" % (name or "value", got, want))
 
 
-def holds(condition, what):
+def holds(condition, message):
     if not condition:
-        raise AssertionError(what)
+        raise AssertionError(message)
 
 
 # ---- the origin ------------------------------------------------------------------------------------------
@@ -319,7 +319,7 @@ def engines():
     return found
 
 
-def each_engine(words, also=(), leave_out=()):
+def each_engine(fact, also=(), leave_out=()):
     """A case for each engine; the function gets its folder and the engine's name. An engine that the
     build lacks is skipped."""
     picked = selected_engines()
@@ -331,7 +331,7 @@ def each_engine(words, also=(), leave_out=()):
             def one(base, e=e):
                 function(base, e)
             one.__name__ = "%s_%s" % (function.__name__, e)
-            case("%s: %s" % (e, words), needs=e)(one)
+            case("%s: %s" % (e, fact), needs=e)(one)
         return function
     return add
 
@@ -387,8 +387,8 @@ def leases_of(w):
             url.path.lstrip("/"))]
     address = ["-h", url.hostname, "-p", str(url.port)] if url.hostname else ["-s", url.path]
 
-    def redis(*words):
-        return output_lines("redis-cli", *address, *words)
+    def redis(*arguments):
+        return output_lines("redis-cli", *address, *arguments)
     [workers, shards] = [redis("KEYS", "*}:" + name) for name in ("workers", "shards")]
     lease = [v.split()[0] for key in shards for v in redis("HVALS", key)]
     flat = [v for key in workers for v in redis("HGETALL", key)]

@@ -45,8 +45,8 @@ class Machine:
         self.inside = ["nsenter", "--target", str(self.process.pid), "--net", "--"]
         self.ip("link set lo up")
 
-    def ip(self, words):
-        subprocess.run([*self.inside, "ip", *words.split()], check=True)
+    def ip(self, arguments):
+        subprocess.run([*self.inside, "ip", *arguments.split()], check=True)
 
     def set(self, name, value):
         """A setting of its network. /proc/sys/net shows the namespace of the process that opens a file."""

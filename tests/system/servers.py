@@ -93,9 +93,9 @@ class Private:
     def url_redis(self, name, host):
         return "redis://%s/0?prefix=%s" % (host, name) if host else "redis+unix://%s?prefix=%s" % (self.socket, name)
 
-    def redis(self, *words):
+    def redis(self, *arguments):
         """The output of redis-cli with these arguments."""
-        return subprocess.run([REDIS + "-cli", "-s", self.socket, *words],
+        return subprocess.run([REDIS + "-cli", "-s", self.socket, *arguments],
                               check=True, capture_output=True, text=True).stdout.strip()
 
     # -- all engines

@@ -49,7 +49,7 @@ def trial_run(base, attempts, conf="", store=None):
     os.makedirs(os.path.join(base, "store"), exist_ok=True)
     w = Feedwheel(base, conf, store=store or "sqlite:" + os.path.join(base, "store", "s.db"))
     w.binary = os.path.join(BUILD, "tests", "system", "feedwheel_test")
-    w.environment["FEEDWHEEL_TEST_SANDBOX"] = " ".join("%s=%s" % (what, value) for what, value in attempts)
+    w.environment["FEEDWHEEL_TEST_SANDBOX"] = " ".join("%s=%s" % attempt for attempt in attempts)
     return w
 
 
