@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The backups of docs/scaling.md, taken by its commands while workers run, restored, and worked on:
-exact accounts (growing.py) of what is restored, for what was stored since the backup is fetched
+"""The backups of docs/scaling.md: its commands take one while workers run and restore it, then
+workers go on with it. Accounts (growing.py) are exact: entries stored since the backup are fetched
 again."""
 import os
 import shutil
@@ -13,10 +13,9 @@ from servers import Private
 
 
 def tool(server, *argv, **options):
-    """A program of the server's package, at this server."""
-    return subprocess.run(
-        argv, check=True, cwd=server.home, stdout=options.pop("stdout", subprocess.DEVNULL),
-        **options)
+    """Run a program of the server's package on this server."""
+    stdout = options.pop("stdout", subprocess.DEVNULL)
+    return subprocess.run(argv, check=True, cwd=server.home, stdout=stdout, **options)
 
 
 def of_sqlite(base, w, _):
@@ -50,7 +49,7 @@ def of_mysql(base, _, s):
 
 
 def of_redis(base, _, s):
-    s.redis("CONFIG", "SET", "auto-aof-rewrite-percentage", "0") # no rewrite while it is copied
+    s.redis("CONFIG", "SET", "auto-aof-rewrite-percentage", "0") # no rewrite during the copy
     wait_for("a rewrite to end", lambda: "aof_rewrite_in_progress:0" in s.redis("INFO", "persistence"))
     copy = os.path.join(base, "copy", "data")
     os.makedirs(copy)
@@ -66,7 +65,7 @@ def of_redis(base, _, s):
 
 
 @each_engine(
-    "a backup taken while workers run is restored, and goes on: nothing that feeds still list is lost or doubled",
+    "a backup taken while workers run is restored, and no entry that feeds still list is lost or stored twice",
     also=["sqlite"])
 def backup(base, engine): # docs/scaling.md, Backups
     on = Address("sqlite:" + os.path.join(base, "store.db")) if engine == "sqlite" else Private(engine, base)
@@ -80,9 +79,9 @@ def backup(base, engine): # docs/scaling.md, Backups
         all_n = w.json("status")["entries"]
         again = Feedwheel(base, CONF, "again", store=restore())
         n = again.json("status")["entries"]
-        holds(0 < n < all_n, "a backup is of its moment: %d entries of %d" % (n, all_n))
-        said = again.run("doctor", code=None).stdout
-        holds("broken  store" not in said, said)
+        holds(0 < n < all_n, "the backup has fewer entries than the store: %d of %d" % (n, all_n))
+        output = again.run("doctor", code=None).stdout
+        holds("broken  store" not in output, output)
         settle(o, again)
         accounted(o, again)
 

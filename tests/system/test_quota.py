@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""What one feed may bring a day, and a disk that is nearly full: limits that lose nothing. Of hubs: test_websub.py."""
+"""The daily limits of a feed, and too little disk space: neither loses an entry. (Limits of hubs:
+test_websub.py.)"""
 import contextlib
 import http.server
 import json
@@ -24,12 +25,12 @@ def stamp(at):
 
 
 class Page:
-    """A web server with one document, that knows ETag, and notes what it was asked."""
+    """A web server with one document and its ETag, which keeps the requests."""
 
     def __init__(self):
         page = self
         self.lock = threading.Lock()
-        self.body, self.asked, self.wait = b"", [], None
+        self.body, self.requests, self.wait = b"", [], None
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -42,7 +43,7 @@ class Page:
                     body, tag = page.body, '"%d"' % hash(page.body)
                     known = self.headers["If-None-Match"]
                     status = 304 if known == tag else 200
-                    page.asked.append((self.path, known is not None, status))
+                    page.requests.append((self.path, known is not None, status))
                 if page.wait:
                     page.wait()
                 self.send_response(status)
@@ -62,17 +63,17 @@ class Page:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def shows(self, numbers, change=(), words="about %d"):
-        """Entries of these numbers; the higher the newer, in any order. change: those with another
-        title than at first."""
+        """Set the document: entries with these numbers, a higher one is newer. change: entries with
+        a changed title."""
         items = (ITEM % (n, words % n + (" anew" if n in change else ""), stamp(1.7e9 + 60 * n)) for n in numbers)
         with self.lock:
             self.body = (RSS % "".join(items)).encode()
 
-    def taken(self):
-        """What it was asked since the last look."""
+    def take_requests(self):
+        """The requests since the last call."""
         with self.lock:
-            asked, self.asked = self.asked, []
-        return asked
+            taken, self.requests = self.requests, []
+        return taken
 
     def stop(self):
         self.server.shutdown()
@@ -89,7 +90,7 @@ def page():
 
 
 def entries(w):
-    """What is stored: title by number."""
+    """The stored entries: {number: title}."""
     found = {}
     for line in w.run("entries", "--jsonl").stdout.splitlines():
         e = json.loads(line)
@@ -98,12 +99,11 @@ def entries(w):
 
 
 def visit(w, p):
-    """Asked once more: was it with a validator, and the answer's status."""
+    """Poll the feed; (had the request a validator, the response's status)."""
     w.run("set", "--due", p.url)
     w.run_once()
-    asked = p.taken()
-    equal(len(asked), 1, "requests")
-    return asked[0][1:]
+    [request] = p.take_requests()
+    return request[1:]
 
 
 def next_day(w):
@@ -115,12 +115,11 @@ def quota(w, command="why"):
     return w.json(command, "#1").get("quota")
 
 
-@case("a document of more entries than a feed may bring a day: the newest are taken, the rest is counted and taken "
-      "later")
+@case("of a document above the daily limit the newest entries are stored, the rest deferred and stored later")
 def entries_of_a_day(base):
     with page() as p:
         w = Feedwheel(base, "feed_daily_entries_max = 25\n")
-        p.shows([*range(0, 20), *range(39, 19, -1)]) # the newest stands in the middle
+        p.shows([*range(0, 20), *range(39, 19, -1)]) # the newest is in the middle
         w.run("add", p.url)
         equal(visit(w, p), (False, 200))
         equal(sorted(entries(w)), list(range(15, 40)), "the newest")
@@ -129,20 +128,20 @@ def entries_of_a_day(base):
         holds(q["bytes"] > 25 * 20, q)
         equal(quota(w, "show"), q)
         for command in ("why", "show"):
-            said = w.run(command, "#1").stdout
-            holds(re.search("25 new entries and .*: used up until .*; deferred: 15 entries", said), said)
-        said = w.run("doctor", code=None).stdout
-        holds(re.search("^note +quotas +1 feeds have .* number 1 among them; deferred entries: 15$", said, re.M), said)
+            output = w.run(command, "#1").stdout
+            holds(re.search("25 new entries and .*: used up until .*; deferred: 15 entries", output), output)
+        output = w.run("doctor", code=None).stdout
+        note = "^note +quotas +1 feeds have .* number 1 among them; deferred entries: 15$"
+        holds(re.search(note, output, re.M), output)
         due = w.one("SELECT due_at_ms - last_visit_ms FROM schedule")
-        # what waits keeps the feed from being told "unchanged", whatever else happens; what is known may change
+        # while entries are deferred no validator is sent; known entries may change
         p.shows(range(40), change=[39, 3])
         equal(visit(w, p), (False, 200))
         equal(visit(w, p), (False, 200))
         got = entries(w)
         equal((sorted(got), got[39]), (list(range(15, 40)), "about 39 anew"))
         equal(quota(w)["deferred"], 15)
-        holds(w.one("SELECT due_at_ms - last_visit_ms FROM schedule")
-              > due / 2 > 60000, "asked no more often than before")
+        holds(w.one("SELECT due_at_ms - last_visit_ms FROM schedule") > due / 2 > 60000, "polls are as rare as before")
         next_day(w)
         equal(visit(w, p), (False, 200))
         got = entries(w)
@@ -150,27 +149,27 @@ def entries_of_a_day(base):
         equal(visit(w, p), (True, 304))
         equal(w.sql("SELECT revision, count(*) FROM entries GROUP BY 1 ORDER BY 1"), [(1, 39), (2, 1)])
         equal((quota(w)["new"], quota(w)["deferred"]), (15, 0))
-        holds("deferred" not in w.run("why", "#1").stdout, "nothing waits")
-        holds("quotas" not in w.run("doctor", code=None).stdout, "doctor")
+        holds("deferred" not in w.run("why", "#1").stdout, "no entries are deferred")
+        holds("quotas" not in w.run("doctor", code=None).stdout, "doctor has no note")
 
 
-@case("many small documents are counted together; one that stays within what is its own at that pace is not looked at")
+@case("the entries of many small documents are counted together; a feed's first document is not limited")
 def entries_of_many(base):
     with page() as p:
         w = Feedwheel(base, "feed_daily_entries_max = 25\n")
         p.shows(range(10))
         w.run("add", p.url)
         visit(w, p)
-        equal((len(entries(w)), quota(w)), (10, None), "its first document has a day's share")
+        equal((len(entries(w)), quota(w)), (10, None), "the first document is not counted")
         for n in range(4):
             p.shows(range(10 * n, 10 * n + 20))
             visit(w, p)
         got = sorted(entries(w))
-        equal(got, [*range(10), *range(10, 30), *range(35, 40)]) # after the first 25; of the last the newest
-        equal(quota(w)["deferred"], 15) # what the last one shows
+        equal(got, [*range(10), *range(10, 30), *range(35, 40)]) # 25 after the first; of the last document the newest
+        equal(quota(w)["deferred"], 15) # of the last document
 
 
-@case("the same with bytes: what would pass them waits, changes too; no entry is too large to be taken ever")
+@case("bytes above the daily limit are deferred, changes too; an entry larger than the limit is stored")
 def bytes_of_a_day(base):
     with page() as p:
         w = Feedwheel(base, "feed_daily_bytes_max = 10000\nfeed_daily_entries_max = 0\n")
@@ -178,26 +177,26 @@ def bytes_of_a_day(base):
         p.shows(range(8), words=long)
         w.run("add", p.url)
         visit(w, p)
-        equal(sorted(entries(w)), [4, 5, 6, 7]) # the last begins before the limit
+        equal(sorted(entries(w)), [4, 5, 6, 7]) # the last one starts below the limit and exceeds it
         holds(10000 < quota(w)["bytes"] < 10000 + 3500, quota(w))
         p.shows(range(8), words=long, change=[7])
         visit(w, p)
         equal(quota(w)["deferred"], 5)
-        holds("anew" not in entries(w)[7], "a change of today")
+        holds("anew" not in entries(w)[7], "a change is deferred")
         for day in ([3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5, 6, 7]):
             next_day(w)
             visit(w, p)
             equal(sorted(entries(w)), [1, 2, 3, 4, 5, 6, 7] if len(day) == 5 else day)
-        holds("anew" in entries(w)[7], "the change")
+        holds("anew" in entries(w)[7], "the change is stored later")
         p.shows([9], words="%d " + "x" * 30000) # larger than the limit
         next_day(w)
         visit(w, p)
-        holds(9 in entries(w), "taken")
+        holds(9 in entries(w), "a large entry is stored")
         equal(visit(w, p), (True, 304))
 
 
-@each_engine("a feed that brings too much, and comes again the next day", leave_out=["sqlite"])
-def everywhere(base, engine):
+@each_engine("entries above the daily limit are deferred and stored later", leave_out=["sqlite"])
+def each_store(base, engine):
     with server(engine, base) as s, page() as p:
         w = Feedwheel(base, "feed_daily_entries_max = 25\n", store=s.url())
         p.shows(range(40))
@@ -214,7 +213,7 @@ def everywhere(base, engine):
         equal(visit(w, p), (True, 304))
 
 
-# ---- a disk that is nearly full ---------------------------------------------------------------------------
+# ---- too little disk space -----------------------------------------------------------------------
 
 HUGE = "disk_free_min_bytes = 1048576GiB\n"
 STORE = 3
@@ -226,37 +225,33 @@ def set_room(w, value):
         f.write("disk_free_min_bytes = %s\n" % value)
 
 
-@case("too little room on the disk: nothing is fetched, it is said, and a reload with less to be kept goes on")
+@case("with too little disk space nothing is fetched and it is reported; a reload with a lower limit goes on")
 def disk_low(base):
     with origin(base, samples(base)) as o:
         w = Feedwheel(base, HUGE)
         w.run("import", o.url_file)
         p = w.start("run", "--workers", "2")
         try:
-            wait_for("words", lambda: w.words().count("below disk_free_min_bytes = 1073741824") == 2)
+            wait_for("two warnings", lambda: w.words().count("below disk_free_min_bytes = 1073741824") == 2)
             status = w.run("status").stdout
-            holds(
-                re.search(
-                    "^disk +.*store.db: [0-9]+ MiB free .*, below disk_free_min_bytes .*; nothing is "
-                    "fetched meanwhile$",
-                    status, re.M),
-                status)
+            line = "^disk +.*store.db: [0-9]+ MiB free .*, below disk_free_min_bytes .*; nothing is fetched meanwhile$"
+            holds(re.search(line, status, re.M), status)
             equal(w.json("status")["disk_low"], True)
-            wait_for("signs of life", lambda: len(w.json("status")["workers"]) == 2)
+            wait_for("heartbeats", lambda: len(w.json("status")["workers"]) == 2)
             holds(re.search("^broken +room +.*disk_free_min_bytes", w.run("doctor", code=1).stdout, re.M), "doctor")
             equal(o.requests(), [], "requests")
             set_room(w, 1)
             p.send_signal(signal.SIGHUP)
-            wait_for("work", lambda: w.one("SELECT count(*) FROM schedule WHERE last_kind = 0") == 0, 60)
+            wait_for("all visits", lambda: w.one("SELECT count(*) FROM schedule WHERE last_kind = 0") == 0, 60)
         finally:
             p.terminate()
             code = p.wait(timeout=60)
         equal(code, 0, w.last_words())
         equal(w.json("status")["disk_low"], False)
-        equal(len(o.requests()), len(o.urls), "each once")
+        equal(len(o.requests()), len(o.urls), "requests")
 
 
-@case("too little room: a run --once gives up with words, and fetches nothing; one that pushes is told to come later")
+@case("with too little disk space run --once and push fail with the setting's name, and fetch nothing")
 def disk_low_once(base):
     with origin(base, samples(base)) as o:
         w = Feedwheel(base, HUGE)
@@ -268,11 +263,10 @@ def disk_low_once(base):
         holds("disk_free_min_bytes" in r.stderr, r.stderr)
         set_room(w, 0)
         w.run_once()
-        equal(w.one("SELECT count(*) FROM schedule WHERE last_kind = 0"), 0, "visited")
+        equal(w.one("SELECT count(*) FROM schedule WHERE last_kind = 0"), 0, "feeds without a visit")
 
 
-@case("too little room for a server: pushes are answered 503, and a worker beside it says so in the metrics",
-      needs="server")
+@case("with too little disk space a server answers pushes 503, and the metrics show it", needs="server")
 def disk_low_served(base):
     d = HttpServer(base, "--workers", "1", conf=HUGE, command="run")
     try:
@@ -286,7 +280,7 @@ def disk_low_served(base):
         d.stop()
 
 
-@case("a disk that fills up while a visit is under way: it is kept till there is room, and nothing is asked twice")
+@case("when the disk fills up during a visit, it is stored once there is space, and nothing is fetched twice")
 def disk_fills(base):
     if os.geteuid():
         raise Skip("only root may mount a small disk")
@@ -294,7 +288,7 @@ def disk_fills(base):
     os.mkdir(folder)
     mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "none", folder]
     if subprocess.run(mount, check=False, stderr=subprocess.DEVNULL).returncode:
-        raise Skip("nothing may be mounted here")
+        raise Skip("mount is not permitted here")
     ballast = os.path.join(folder, "ballast")
     filled = threading.Event()
     try:
@@ -305,19 +299,19 @@ def disk_fills(base):
             w.run("add", p.url)
             run_ = w.start("run", "--workers", "1")
             try:
-                wait_for("the request", lambda: p.asked)
+                wait_for("the request", lambda: p.requests)
                 with open(ballast, "wb") as f:
                     f.write(bytes(40 << 20))
-                wait_for("words", lambda: "disk_free_min_bytes" in w.words())
+                wait_for("the warning", lambda: "disk_free_min_bytes" in w.words())
                 filled.set()
                 w.run("add", p.url + "?other")
                 let_pass(3, "nothing may be stored meanwhile")
                 equal(w.one("SELECT count(*) FROM entries"), 0, "entries")
-                equal(len(p.asked), 1, "requests")
+                equal(len(p.requests), 1, "requests")
                 os.remove(ballast)
-                wait_for("words", lambda: "there is room on the store's disk again" in w.words())
-                wait_for("work", lambda: w.one("SELECT count(*) FROM entries") == 80)
-                equal(len(p.asked), 2, "requests")
+                wait_for("the end of the warning", lambda: "there is room on the store's disk again" in w.words())
+                wait_for("both documents", lambda: w.one("SELECT count(*) FROM entries") == 80)
+                equal(len(p.requests), 2, "requests")
             finally:
                 filled.set()
                 run_.terminate()
