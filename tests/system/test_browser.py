@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""What a web page can have its reader's browser do to a server on the reader's machine that has no
-tokens: nothing. In Chromium."""
+"""A web page in Chromium cannot use a server without tokens on the same machine: cross-site
+requests, forms, DNS rebinding."""
 import contextlib
 import http.client
 import http.server
@@ -17,14 +17,14 @@ import threading
 from http_server import HttpServer
 from harness import Skip, case, equal, holds, run, wait_for
 
-EVIL = "evil.test" # the page's name; it leads to this machine, as any name may
-SECRET = "an entry that nobody else should read"
-LONG_S = 60 # a browser starts, on a machine that has other things to do
+EVIL = "evil.test" # the page's host name, which resolves to this machine
+SECRET = "an entry that no page may read"
+LONG_S = 60 # a browser starts slowly on a busy machine
 
 PAGE = """<!doctype html><meta charset=utf-8><title>page</title><script>
-const said = {};
+const results = {};
 async function attempt(name, what) {
-	try { said[name] = await what(); } catch (e) { said[name] = "error"; }
+	try { results[name] = await what(); } catch (e) { results[name] = "error"; }
 }
 async function text(response) {
 	response = await response;
@@ -38,12 +38,12 @@ function stream(url) {
 	});
 }
 async function report() {
-	await fetch("/said", {method: "POST", body: JSON.stringify(said)});
+	await fetch("/report", {method: "POST", body: JSON.stringify(results)});
 }
 %s
 </script>"""
 
-# To a server of another origin (%s), in all the ways that a page may begin by itself, and some that need leave.
+# Requests to servers of other origins (%s): all that need no preflight, and some that do.
 ACROSS = """(async () => {
 for (const to of %s) {
 	const feed = n => JSON.stringify({url: "http://" + n + ".evil.example/"});
@@ -81,7 +81,7 @@ FORM = """addEventListener("load", () => {
 });"""
 ENCTYPES = ("text/plain", "multipart/form-data", "application/x-www-form-urlencoded")
 
-# To the page's own origin, which is another server by now.
+# Requests to the page's own origin, whose name now resolves to the attacked server.
 WITHIN = """(async () => {
 const json = {headers: {"Content-Type": "application/json"}};
 await attempt("entries", () => text(fetch("/v1/entries")));
@@ -98,8 +98,8 @@ await report();
 
 
 class Site:
-    """A site's pages. What they report is kept; whatever else they ask for goes to behind, a port,
-    as it came: as if the site's name had come to lead there."""
+    """A site's pages, whose reports are kept. Other requests go unchanged to the port behind, as if
+    the site's name had been resolved anew."""
 
     def __init__(self, pages, behind=None):
         site = self
@@ -127,7 +127,7 @@ class Site:
                     c.putheader(name, value)
                 c.endheaders(body)
                 r = c.getresponse()
-                if r.headers["Content-Type"] == "text/event-stream": # it has no end
+                if r.headers["Content-Type"] == "text/event-stream": # endless
                     self.send_response_only(r.status)
                     self.send_header("Content-Type", r.headers["Content-Type"])
                     self.send_header("Connection", "close")
@@ -144,7 +144,7 @@ class Site:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 if self.path in pages:
                     self.answer(200, [("Content-Type", "text/html")], (PAGE % pages[self.path]).encode())
-                elif self.path == "/said":
+                elif self.path == "/report":
                     with site.lock:
                         site.reports.append(json.loads(body))
                     self.answer(204, [], b"")
@@ -179,16 +179,16 @@ def browsing(base, url):
     """A browser that shows this page."""
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     if not chromium:
-        raise Skip("no chromium here")
+        raise Skip("Chromium is not installed")
     with open(os.path.join(base, "chromium.log"), "ab") as log:
-        p = subprocess.Popen(["setpriv", "--pdeathsig", "SIGKILL", "--", chromium, "--headless", "--no-sandbox",
-                              "--disable-gpu", "--no-first-run", "--disable-background-networking",
-                              "--disable-component-update", "--disable-sync", "--disable-popup-blocking",
-                              "--disable-dev-shm-usage", "--remote-debugging-port=0", "--user-data-dir=" + os.path.join(
-                                  base, "profile"),
-                              "--host-resolver-rules=MAP %s 127.0.0.1" % EVIL, url],
-                             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                             env={**os.environ, "HOME": base, "XDG_CONFIG_HOME": base, "XDG_CACHE_HOME": base})
+        p = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "SIGKILL", "--", chromium, "--headless", "--no-sandbox", "--disable-gpu",
+             "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+             "--disable-popup-blocking", "--disable-dev-shm-usage", "--remote-debugging-port=0",
+             "--user-data-dir=" + os.path.join(base, "profile"),
+             "--host-resolver-rules=MAP %s 127.0.0.1" % EVIL, url],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            env={**os.environ, "HOME": base, "XDG_CONFIG_HOME": base, "XDG_CACHE_HOME": base})
     try:
         yield lambda: holds(p.poll() is None, "the browser runs: " + words(base))
     finally:
@@ -203,13 +203,13 @@ def words(base):
 
 
 class Attacked(HttpServer):
-    """A server on this machine, without tokens, with two feeds and an entry, and a log of who asked for what."""
+    """A server on this machine without tokens, with two feeds, an entry and an access log."""
 
     def __init__(self, base, conf=""):
         self.log = os.path.join(base, "access.log")
         super().__init__(base, conf=conf + "access_log = %s\n" % self.log)
-        wait_for("it knows that there are no tokens",
-                 lambda: "requests without a token are accepted" in self.feedwheel.words())
+        accepted = "requests without a token are accepted"
+        wait_for("the server to log that there are no tokens", lambda: accepted in self.feedwheel.words())
         self.feedwheel.run("add", "http://one.example/", "http://two.example/")
         self.feedwheel.run("push", "--content-type", "application/x-ndjson", "#1", "-",
                            stdin=json.dumps({"id": "a", "title": "a", "content_text": SECRET}))
@@ -219,13 +219,13 @@ class Attacked(HttpServer):
         return self.feedwheel.json("list"), self.feedwheel.run("entries", "--jsonl").stdout, self.stored()
 
     def answered(self):
-        """(method and path, status) of all requests of the API so far."""
+        """(method and path, status) of all requests to the API so far."""
         with open(self.log, encoding="utf-8") as f:
             found = re.findall(r'"(\w+ /(?:v1|twirp|metrics)[^ "]*)[^"]*" (\d+) ', f.read())
         return [(what, int(status)) for what, status in found]
 
     def stop(self, code=0):
-        super().stop(code) # what was accepted is stored, and the log is written
+        super().stop(code) # accepted rows are stored and the log is written before the end
 
 
 @contextlib.contextmanager
@@ -247,14 +247,13 @@ def reported(base, site, path):
     return site.report()
 
 
-def nothing_happened(d, said):
+def check_untouched(d, report):
     d.stop()
-    holds(SECRET not in json.dumps(said), "nothing is read: %s" % said)
-    equal(d.state(), d.before, "nothing is changed")
+    holds(SECRET not in json.dumps(report), "the secret is not read: %s" % report)
+    equal(d.state(), d.before, "the store's contents")
 
 
-@case("a page of another site: whatever its fetch() sends is refused, and nothing can be read, also where pages may "
-      "ask with a token")
+@case("another site's page cannot read or change anything by fetch(), even with serve_cors_origin = *")
 def across(base):
     for i, conf in enumerate(("", "serve_cors_origin = *\n")):
         at = os.path.join(base, str(i))
@@ -262,19 +261,22 @@ def across(base):
         with attacked(at, conf) as d:
             targets = ["http://127.0.0.1:%d" % d.port, "http://localhost:%d" % d.port]
             site = Site({"/page": ACROSS % json.dumps(targets)})
-            said = reported(at, site, "/page")
+            report = reported(at, site, "/page")
             site.stop()
-            nothing_happened(d, said)
-            asked = [a for a in d.answered() if not a[0].startswith("OPTIONS ")]
-            equal([a for a in asked if a[1] not in (403, 415)], [], "refused")
-            for what in ("POST /v1/feeds", "POST /v1/events", "POST /twirp/", "POST /v1/feeds/1/entries",
-                         "GET /v1/entries", "GET /v1/stream", *
-                         (["PATCH /v1/feeds/1", "DELETE /v1/feeds/1"] if conf else [])):
-                holds(len([a for a in asked if a[0].startswith(what)]) >= len(
-                    targets), "it came so far: %s of %s" % (what, asked))
+            check_untouched(d, report)
+            requests = [a for a in d.answered() if not a[0].startswith("OPTIONS ")]
+            equal([r for r in requests if r[1] not in (403, 415)], [], "requests not refused")
+            sent = [
+                "POST /v1/feeds", "POST /v1/events", "POST /twirp/", "POST /v1/feeds/1/entries", "GET /v1/entries",
+                "GET /v1/stream"]
+            if conf:
+                sent += ["PATCH /v1/feeds/1", "DELETE /v1/feeds/1"]
+            for what in sent:
+                n = len([r for r in requests if r[0].startswith(what)])
+                holds(n >= len(targets), "the browser sends %s: %s" % (what, requests))
 
 
-@case("a form of another site, of each enctype, sent as a page of its own: refused")
+@case("another site's form is refused with each enctype")
 def forms(base):
     with attacked(base) as d:
         to = "http://127.0.0.1:%d" % d.port
@@ -287,29 +289,29 @@ def forms(base):
                 return len([a for a in d.answered() if a[0] == "POST /v1/feeds"]) == len(ENCTYPES)
             wait_for("all forms", there, LONG_S)
         site.stop()
-        nothing_happened(d, None)
+        check_untouched(d, None)
         equal({status for what, status in d.answered() if what == "POST /v1/feeds"}, {403})
 
 
-@case("DNS rebinding: a page whose own name has come to lead to the server reads and changes nothing; a name of "
-      "serve_host_names may do both")
+@case("a page with DNS rebinding cannot read or change anything; a name in serve_host_names may do both")
 def rebinding(base):
     for i, conf in enumerate(("", "serve_host_names = feeds.lan, %s\n" % EVIL)):
         at = os.path.join(base, str(i))
         os.mkdir(at)
         with attacked(at, conf) as d:
             site = Site({"/page": WITHIN}, behind=d.port)
-            said = reported(at, site, "/page")
+            report = reported(at, site, "/page")
             site.stop()
-            equal(len(said), 7, "all was tried")
+            equal(len(report), 7, "reported requests")
             if not conf:
-                nothing_happened(d, said)
-                equal({status for _, status in d.answered()}, {403}, "refused")
-                holds("serve_host_names" in said["entries"] and EVIL in said["entries"], said)
+                check_untouched(d, report)
+                equal({status for _, status in d.answered()}, {403}, "statuses")
+                holds("serve_host_names" in report["entries"] and EVIL in report["entries"], report)
                 continue
-            holds(SECRET in said["entries"] and '"id":"a"' in said["stream"], said) # so the page could, were it let in
-            equal([said[name].split()[1]
-                  for name in ("metrics", "event", "add", "title", "remove")], ["200", "202", "201", "200", "204"])
+            # shows that the page's requests are right
+            holds(SECRET in report["entries"] and '"id":"a"' in report["stream"], report)
+            names = "metrics", "event", "add", "title", "remove"
+            equal([report[name].split()[1] for name in names], ["200", "202", "201", "200", "204"])
 
 
 run()
