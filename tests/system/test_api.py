@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""What is stored, read over HTTP: feeds, entries, the stream of new ones; on every engine."""
+"""The HTTP API: feeds, entries, the stream of new entries, openapi.json; on every engine."""
 import contextlib
 import functools
 import glob
@@ -29,20 +29,20 @@ MISSING = "/v1/feeds/4711"
 AGAIN_S = 60
 
 
-@case("a feed as the command line shows it; what is wrong with a question is named")
+@case("a feed is shown as the command line shows it; an error names the invalid parameter")
 def one_feed(base):
     with origin(base, samples(base), "--feeds", "6") as o, http_server(base) as d:
         d.feedwheel.run("add", o.urls[0])
         d.feedwheel.run_once()
-        status, headers, said = d.ask("GET", "/v1/feeds/1")
+        status, headers, response = d.ask("GET", "/v1/feeds/1")
         equal((status, headers["Content-Type"]), (200, "application/json"))
-        equal(said, d.feedwheel.json("show", "#1"))
+        equal(response, d.feedwheel.json("show", "#1"))
         equal(len(d.ask("GET", "/v1/feeds/1?visits=1")[2]["visits"]), 1)
-        status, headers, said = d.ask("HEAD", "/v1/feeds/1")
-        equal((status, said), (200, ""))
+        status, headers, response = d.ask("HEAD", "/v1/feeds/1")
+        equal((status, response), (200, ""))
         holds(int(headers["Content-Length"]) > 100, headers)
-        status, headers, said = d.ask("GET", MISSING)
-        equal((status, headers["Content-Type"], said["code"], said["detail"]),
+        status, headers, response = d.ask("GET", MISSING)
+        equal((status, headers["Content-Type"], response["code"], response["detail"]),
               (404, "application/problem+json", "not_found", "no feed has the number 4711"))
         for path, words in (
             ("?visits=0", "invalid visits '0' (expected a number from 1 to 1000)"),
@@ -50,9 +50,9 @@ def one_feed(base):
             ("?visits=", "visits ''"),
             ("?visit=1", "visit (GET /v1/feeds/{id} takes visits"),
             ("?visits=1&x=2", "x (")):
-            status, _, said = d.ask("GET", "/v1/feeds/1" + path)
-            equal((status, words in said["detail"]), (400, True), said["detail"])
-        status, headers, said = d.ask("PUT", "/v1/feeds/1", "{}")
+            status, _, response = d.ask("GET", "/v1/feeds/1" + path)
+            equal((status, words in response["detail"]), (400, True), response["detail"])
+        status, headers, response = d.ask("PUT", "/v1/feeds/1", "{}")
         equal((status, "GET, HEAD" in headers["Allow"]), (405, True))
 
 
@@ -63,27 +63,26 @@ def store_of(engine, base):
 def pages(d, path, member="feeds"):
     """All pages of a list, by next_url."""
     while path:
-        status, _, said = d.ask("GET", path)
-        equal(status, 200, said)
-        yield said[member]
-        path = said.get("next_url")
+        status, _, response = d.ask("GET", path)
+        equal(status, 200, response)
+        yield response[member]
+        path = response.get("next_url")
 
 
-@each_engine("subscriptions: added, listed page by page, changed, removed", also=["sqlite"])
+@each_engine("feeds are added, listed page by page, changed and removed", also=["sqlite"])
 def feeds(base, engine):
     with store_of(engine, base) as s, http_server(base, store=s.url()) as d:
-        status, headers, said = d.ask(
+        status, headers, response = d.ask(
             "POST", "/v1/feeds", '{"url":"https://me:secret@a.example/1","folder":"x & y","interval_ms":3600000}')
-        equal((status, headers["Location"], said.get("existed")), (201, "/v1/feeds/1", False), said)
+        equal((status, headers["Location"], response.get("existed")), (201, "/v1/feeds/1", False), response)
         first = d.ask("GET", headers["Location"])[2]["feed"]
         equal((first["url"], first["folder"], first["auth"], first["interval_ms"]),
               ("https://a.example/1", "x & y", True, 3600000))
         status, headers, again = d.ask("POST", "/v1/feeds", '{"url":"https://a.example/1"}')
-        equal((status, headers["Location"], again["existed"], again["id"]), (200, "/v1/feeds/1", True, said["id"]))
-        status, _, said = d.ask(
-            "POST", "/v1/feeds", json.dumps([{"url": "https://a.example/%d" % i, "folder": "x & y"} for i in range(1,
-                    8)]))
-        equal((status, [f["existed"] for f in said]), (201, [True] + [False] * 6))
+        equal((status, headers["Location"], again["existed"], again["id"]), (200, "/v1/feeds/1", True, response["id"]))
+        seven = [{"url": "https://a.example/%d" % i, "folder": "x & y"} for i in range(1, 8)]
+        status, _, response = d.ask("POST", "/v1/feeds", json.dumps(seven))
+        equal((status, [f["existed"] for f in response]), (201, [True] + [False] * 6))
         for body, code, words in (
             ('{"url":"ftp://a.example/"}', 422, "url: "),
             ("{}", 422, "url: missing"),
@@ -96,14 +95,14 @@ def feeds(base, engine):
             ('{"url":', 400, "line 1"),
             ('{"url":"https://b.example/","interval_ms":-1}', 422, "interval_ms: must be a number"),
             ("", 400, "not valid JSON")):
-            status, _, said = d.ask("POST", "/v1/feeds", body)
-            equal((status, words in said["detail"]), (code, True), said["detail"])
-        equal([[f["id"] for f in p] for p in pages(d, "/v1/feeds?limit=3&folder=x%20%26%20y")], [[1, 2, 3], [4, 5, 6],
-                [7]])
+            status, _, response = d.ask("POST", "/v1/feeds", body)
+            equal((status, words in response["detail"]), (code, True), response["detail"])
+        listed = [[f["id"] for f in p] for p in pages(d, "/v1/feeds?limit=3&folder=x%20%26%20y")]
+        equal(listed, [[1, 2, 3], [4, 5, 6], [7]])
         equal([[f["id"] for f in p] for p in pages(d, "/v1/feeds?q=example/7")], [[7]])
         equal(list(pages(d, "/v1/feeds"))[0], d.feedwheel.json("list"))
-        status, headers, said = d.ask("PATCH", "/v1/feeds/2", '{"status":"paused","title":"T","interval_ms":0}')
-        equal((status, said["state"], said["title"]), (200, "paused", "T"))
+        status, headers, response = d.ask("PATCH", "/v1/feeds/2", '{"status":"paused","title":"T","interval_ms":0}')
+        equal((status, response["state"], response["title"]), (200, "paused", "T"))
         equal([f["id"] for f in d.ask("GET", "/v1/feeds?status=paused")[2]["feeds"]], [2])
         equal([f["id"] for f in d.ask("GET", "/v1/feeds?status=failing")[2]["feeds"]], [])
         equal(d.ask("PATCH", "/v1/feeds/2", '{"status":"active"}')[2]["state"], "new")
@@ -113,11 +112,11 @@ def feeds(base, engine):
             ('{"url":"https://c.example/"}', "field: url"),
             ('{"due":false}', "due: must be true"),
             ("[]", "request body: must be an object")):
-            status, _, said = d.ask("PATCH", "/v1/feeds/2", body)
-            equal((status, words in said["detail"]), (422, True), said["detail"])
+            status, _, response = d.ask("PATCH", "/v1/feeds/2", body)
+            equal((status, words in response["detail"]), (422, True), response["detail"])
         equal(d.ask("PATCH", MISSING, '{"due":true}')[0], 404)
-        status, headers, said = d.ask("DELETE", "/v1/feeds/2")
-        equal((status, said), (204, ""))
+        status, headers, response = d.ask("DELETE", "/v1/feeds/2")
+        equal((status, response), (204, ""))
         equal(d.ask("DELETE", "/v1/feeds/2")[0], 404)
         equal([f["id"] for f in d.ask("GET", "/v1/feeds")[2]["feeds"]], [1, 3, 4, 5, 6, 7])
         for path, words in (
@@ -127,37 +126,34 @@ def feeds(base, engine):
             ("cursor=f", "invalid cursor"),
             ("limit=1001", "invalid limit"),
             ("page=2", "page (GET /v1/feeds takes status")):
-            status, _, said = d.ask("GET", "/v1/feeds?" + path)
-            equal((status, words in said["detail"]), (400, True), said["detail"])
+            status, _, response = d.ask("GET", "/v1/feeds?" + path)
+            equal((status, words in response["detail"]), (400, True), response["detail"])
 
 
-@case("entries: JSON Feed and lines, as the command line shows them; ETag; what is wrong is named")
+@case("entries are JSON Feed or lines, equal to the command line's, with ETag; errors name the parameter")
 def entries(base):
     with origin(base, samples(base), "--feeds", "6") as o, http_server(base) as d:
         d.feedwheel.run("import", o.url_file)
         d.feedwheel.run_once()
-        status, headers, said = d.ask("GET", "/v1/entries?limit=1000")
+        status, headers, response = d.ask("GET", "/v1/entries?limit=1000")
         want = d.feedwheel.json("entries", "--content")
-        equal((status, headers["Content-Type"], said["version"]), (200, "application/feed+json", want["version"]))
-        equal(said["items"], want["items"])
-        holds(len(want["items"]) > 5 and "next_url" not in said, len(want["items"]))
+        equal((status, headers["Content-Type"], response["version"]), (200, "application/feed+json", want["version"]))
+        equal(response["items"], want["items"])
+        holds(len(want["items"]) > 5 and "next_url" not in response, len(want["items"]))
         holds(headers["Last-Modified"] and headers["ETag"] and headers["Cache-Control"], headers)
         for tag, code in (
-            (headers["ETag"],
-             304),
-            ("W/" + headers["ETag"],
-             304),
-            ('"x", ' + headers["ETag"],
-             304),
+            (headers["ETag"], 304),
+            ("W/" + headers["ETag"], 304),
+            ('"x", ' + headers["ETag"], 304),
             ("*", 304),
             ('"x"', 200)):
             status, again, body = d.ask("GET", "/v1/entries?limit=1000", headers={"If-None-Match": tag})
             equal((status, again["ETag"], body == ""), (code, headers["ETag"], code == 304), tag)
         lines = [json.dumps(i) for i in want["items"]]
         for path, accept in (("&format=ndjson", "*/*"), ("", "application/x-ndjson")):
-            status, headers, said = d.ask("GET", "/v1/entries?limit=1000" + path, headers={"Accept": accept})
+            status, headers, response = d.ask("GET", "/v1/entries?limit=1000" + path, headers={"Accept": accept})
             equal((status, headers["Content-Type"]), (200, "application/x-ndjson"))
-            equal([json.dumps(json.loads(l)) for l in said.splitlines()], lines)
+            equal([json.dumps(json.loads(l)) for l in response.splitlines()], lines)
         equal([i for p in pages(d, "/v1/entries?limit=2", "items") for i in p], want["items"])
         stored = [i for p in pages(d, "/v1/entries?limit=3&order=stored&content=no", "items") for i in p]
         equal([i["_store"]["entry"] for i in stored], sorted(i["_store"]["entry"] for i in want["items"]))
@@ -168,11 +164,11 @@ def entries(base):
         equal(d.ask("GET", "/v1/entries/4711")[0], 404)
         feed = one["_store"]["feed_url"]
         for name in (feed, one["_store"]["feed"]):
-            status, _, said = d.ask("GET", "/v1/entries?feed=%s" % name)
-            equal(said["items"], d.feedwheel.json("entries", "--content", "--feed", feed)["items"])
+            status, _, response = d.ask("GET", "/v1/entries?feed=%s" % name)
+            equal(response["items"], d.feedwheel.json("entries", "--content", "--feed", feed)["items"])
         word = one["title"].split()[0]
-        equal(d.ask("GET", "/v1/entries?limit=1000&q=" + urllib.parse.quote(word))
-              [2]["items"], d.feedwheel.json("entries", "--content", "--search", word)["items"])
+        found = d.ask("GET", "/v1/entries?limit=1000&q=" + urllib.parse.quote(word))[2]["items"]
+        equal(found, d.feedwheel.json("entries", "--content", "--search", word)["items"])
         equal(d.ask("GET", "/v1/entries?since=1h&limit=1000")[2]["items"], want["items"])
         equal(d.ask("GET", "/v1/entries?since=2999-01-01T00:00:00Z")[2]["items"], [])
         for path, code, words in (
@@ -190,29 +186,30 @@ def entries(base):
             ("order=stored&cursor=n1.2", 400, "invalid cursor"),
             ("cursor=n1.2.3", 400, "invalid cursor"),
             ("folder=x", 400, "folder (GET /v1/entries takes feed since")):
-            status, _, said = d.ask("GET", "/v1/entries?" + path)
-            equal((status, words in said["detail"]), (code, True), said["detail"])
-        r = subprocess.run(["curl", "-sSI", "http://127.0.0.1:%d/v1/entries" %
-                           d.port], capture_output=True, text=True, check=True)
+            status, _, response = d.ask("GET", "/v1/entries?" + path)
+            equal((status, words in response["detail"]), (code, True), response["detail"])
+        r = subprocess.run(
+            ["curl", "-sSI", "http://127.0.0.1:%d/v1/entries" % d.port],
+            capture_output=True, text=True, check=True)
         holds(r.stdout.startswith("HTTP/1.1 200") and "ETag" in r.stdout, r.stdout)
 
 
-def follow(d, seen, over):
-    """A reader that asks again and again for what came since, as it was stored; the last time when it is over."""
+def follow_list(d, seen, over):
+    """Poll the list in the order of storing, by its cursor, until over is set, then once more."""
     cursor = ""
     while True:
         last = over.is_set()
         while True:
             try:
-                status, headers, said = d.ask(
+                status, headers, response = d.ask(
                     "GET", "/v1/entries?order=stored&content=no&format=ndjson&limit=100" + cursor)
             except (OSError, http.client.HTTPException): # the server was killed
                 continue
-            if status == 503: # the next one has not reached the store yet
+            if status == 503: # the new server has not reached the store yet
                 continue
-            equal(status, 200, said)
-            seen += [e["_store"]["entry"]
-                for e in ([said] if isinstance(said, dict) else map(json.loads, said.splitlines()))]
+            equal(status, 200, response)
+            items = [response] if isinstance(response, dict) else map(json.loads, response.splitlines())
+            seen += [e["_store"]["entry"] for e in items]
             cursor = "&cursor=" + headers["Feedwheel-Cursor"] if "Feedwheel-Cursor" in headers else ""
             if "Link" not in headers:
                 break
@@ -221,8 +218,7 @@ def follow(d, seen, over):
 
 
 class Stream:
-    """A reader of the stream that comes again when its connection is gone, with the number of the
-    last event it saw, as browsers do."""
+    """A client of the stream, which reconnects with the id of the last event, as browsers do."""
 
     def __init__(self, d, path="/v1/stream", read=True):
         self.http_server, self.path, self.last, self.on = d, path, None, True
@@ -237,13 +233,13 @@ class Stream:
         while self.on:
             with contextlib.suppress(OSError, http.client.HTTPException):
                 self.read()
-            let_pass(0.01, "an entry's distance from the one before")
+            let_pass(0.01, "a client's pause before it connects again")
 
     def read(self):
         self.connection = c = self.http_server.connect(60)
         c.request("GET", self.path, headers={"Last-Event-ID": self.last} if self.last else {})
         r = c.getresponse()
-        if r.status == 503: # the next server has not reached the store yet
+        if r.status == 503: # the new server has not reached the store yet
             return
         equal((r.status, r.headers["Content-Type"]), (200, "text/event-stream"))
         self.connections += 1
@@ -274,7 +270,7 @@ class Stream:
 
 
 def stalled(d):
-    """A reader of the whole stream who never looks at it."""
+    """A client of the whole stream that never reads it."""
     s = socket.socket()
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     s.connect(("127.0.0.1", d.port))
@@ -286,7 +282,7 @@ def stored_ids(w):
     return sorted(json.loads(l)["_store"]["entry"] for l in w.run("entries", "--jsonl").stdout.splitlines())
 
 
-@case("the stream: new entries as they are stored; resumed where it was left; signs of life; of one feed")
+@case("the stream sends new entries as they are stored, resumes after an id, and sends heartbeats")
 def stream(base):
     with origin(base, samples(base), "--feeds", "30", plans=["* grow=1,start=60,window=60"]) as o, \
             http_server(base, conf="serve_heartbeat_ms = 200ms\n") as d:
@@ -294,7 +290,7 @@ def stream(base):
         equal(d.ask("GET", "/v1/stream", headers={"Last-Event-ID": "x"})[2]["code"], "invalid_header")
         d.feedwheel.run("import", o.url_file)
         new = Stream(d)
-        holds(new.begun.wait(60), "it begins")
+        holds(new.begun.wait(60), "the stream begins")
         idle = [stalled(d) for _ in range(300)]
         d.feedwheel.run_once()
         want = stored_ids(d.feedwheel)
@@ -302,50 +298,50 @@ def stream(base):
         wait_for("all", lambda: len(new.ids) >= len(want), AGAIN_S)
         equal(new.ids, want)
         n = new.beats
-        wait_for("signs of life", lambda: new.beats > n + 2, AGAIN_S)
+        wait_for("heartbeats", lambda: new.beats > n + 2, AGAIN_S)
         for i in idle:
             i.close()
         equal(new.items[7], d.ask("GET", "/v1/entries/%d?content=no" % want[7])[2])
         of_one = Stream(d, "/v1/stream?since=0&feed=7")
-        wait_for("one feed's", lambda: len(of_one.ids) == 60, AGAIN_S)
+        wait_for("one feed's entries", lambda: len(of_one.ids) == 60, AGAIN_S)
         equal({i["_store"]["feed"] for i in of_one.items}, {7})
         new.stop()
         d.feedwheel.run("set", "--due", *o.urls)
         d.feedwheel.run_once()
         wait_for("one more", lambda: len(of_one.ids) == 61, AGAIN_S)
         again = Stream(d, "/v1/stream?since=%s" % new.last)
-        wait_for("those that came meanwhile", lambda: len(again.ids) == 30, AGAIN_S)
+        wait_for("the entries since", lambda: len(again.ids) == 30, AGAIN_S)
         again.stop()
-        d.stop() # with a reader
+        d.stop() # while a client reads
         d.start()
         of_all = Stream(d, "/v1/stream?since=0")
         wait_for("all, from the store", lambda: len(of_all.ids) >= 1830, AGAIN_S)
         equal(of_all.ids, stored_ids(d.feedwheel))
-        wait_for("the other came again", lambda: of_one.connections > 1, AGAIN_S)
+        wait_for("the other to reconnect", lambda: of_one.connections > 1, AGAIN_S)
         of_one.stop()
         of_all.stop()
         equal(len(of_one.ids), 61)
 
 
-@case("the stream: a batch larger than its window; long texts are cut there, and there only") # LIM-01
+@case("the stream sends a batch larger than its window, and truncates long texts") # LIM-01
 def large_batch(base):
     sizes = [200_000, 400_000, 900_000, 1_800_000, 2_000_000]
     with http_server(base) as d:
         d.ask("POST", "/v1/feeds", '[{"url":"https://a.example/"},{"url":"https://b.example/"}]')
         readers = [Stream(d), Stream(d, "/v1/stream?feed=1"), Stream(d, "/v1/stream?feed=2")]
         for r in readers:
-            holds(r.begun.wait(60), "it begins")
+            holds(r.begun.wait(60), "the stream begins")
+        tags = ["%d%s" % (k, "c" * 300) for k in range(90)]
+        items = [{"id": str(i), "title": "t", "summary": "A" * (n - 1) + "\u00e9", "tags": tags}
+                 for i, n in enumerate(sizes)]
         body = os.path.join(base, "large.json")
         with open(body, "w", encoding="ascii") as f:
-            json.dump({"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": [
-                {"id": str(i), "title": "t", "summary": "A" * (n - 1) + "\u00e9", "tags": ["%d%s" % (k,
-                        "c" * 300) for k in range(90)]}
-                for i, n in enumerate(sizes)]}, f)
-        d.feedwheel.run("push", "#1", body) # another process: all come at once
+            json.dump({"version": "https://jsonfeed.org/version/1.1", "title": "t", "items": items}, f)
+        d.feedwheel.run("push", "#1", body) # by another process, so that the server sees all at once
         for r in readers[:2]:
             wait_for("all", lambda r=r: len(r.ids) >= len(sizes), AGAIN_S)
         d.feedwheel.run("push", "#2", os.path.join(samples(base), sorted(os.listdir(samples(base)))[0]))
-        wait_for("the other feed's", lambda: readers[2].ids, AGAIN_S)
+        wait_for("the other feed's entries", lambda: readers[2].ids, AGAIN_S)
         for r in readers:
             r.stop()
         equal([r.connections for r in readers], [1, 1, 1])
@@ -353,52 +349,55 @@ def large_batch(base):
         shown = readers[1].items[-1]
         equal((shown["summary"], "tags" in shown), ("A" * 16384, False))
         whole = d.ask("GET", "/v1/entries/%d" % readers[1].ids[-1])[2]
-        holds(whole["summary"].endswith("\u00e9") and len(whole["tags"]) == 90, "the entry has all")
+        holds(whole["summary"].endswith("\u00e9") and len(whole["tags"]) == 90, "the whole entry")
 
 
-@case("a reader of the stream who takes nothing is cut, and holds nobody: another one gets all")
-def stalls(base):
+@case("a client that does not read the stream is disconnected, and does not delay others")
+def stalled_client(base):
     with http_server(base, conf="serve_send_timeout_ms = 2s\n") as d:
         d.ask("POST", "/v1/feeds", '{"url":"https://a.example/"}')
         idle = [stalled(d) for _ in range(40)]
         reader = Stream(d, "/v1/stream?since=0")
         for i in range(20):
             body = "\n".join(json.dumps({"id": "%d.%d" % (i, k), "title": "t" * 2000}) for k in range(100))
-            status, _, said = d.ask("POST", "/v1/feeds/1/entries", body, {"Content-Type": "application/x-ndjson"})
-            equal((status, said["new"]), (200, 100), said)
+            status, _, response = d.ask("POST", "/v1/feeds/1/entries", body, {"Content-Type": "application/x-ndjson"})
+            equal((status, response["new"]), (200, 100), response)
         wait_for("all", lambda: len(reader.ids) >= 2000, AGAIN_S)
         equal(reader.ids, list(range(1, 2001)))
-        wait_for("they are cut", lambda: metric(d, 'http_aborted_total{in="send"}') >= len(idle), AGAIN_S)
+
+        def disconnected():
+            return metric(d, 'http_aborted_total{in="send"}') >= len(idle)
+        wait_for("the others to be disconnected", disconnected, AGAIN_S)
         reader.stop()
         for s in idle:
             s.close()
-        wait_for("all are gone", lambda: metric(d, "http_connections") < 5, AGAIN_S)
+        wait_for("the end of all", lambda: metric(d, "http_connections") < 5, AGAIN_S)
 
 
-@each_engine("read while workers store, and the server is killed: nothing is left out, nothing comes twice",
-             also=["sqlite"],
-             leave_out=() if "FW_LONG" in os.environ else ("redis", "mysql"))
+@each_engine(
+    "lists and streams are complete and without duplicates while workers store and the server is killed",
+    also=["sqlite"], leave_out=() if "FW_LONG" in os.environ else ("redis", "mysql"))
 def while_storing(base, engine):
-    with growing(base, engine, on=store_of(engine, base)) as (_, w, s), http_server(base, store=s.url(), conf=CONF,
-            command="run") as d:
+    with growing(base, engine, on=store_of(engine, base)) as (_, w, s), \
+            http_server(base, store=s.url(), conf=CONF, command="run") as d:
         seen, over = [], threading.Event()
         first = Stream(d, "/v1/stream?since=0")
-        reader = threading.Thread(target=follow, args=(d, seen, over), daemon=True)
+        reader = threading.Thread(target=follow_list, args=(d, seen, over), daemon=True)
         reader.start()
         for i in range(3):
             wait_for("entries", lambda i=i: len(first.ids) > 250 + 150 * i, 60)
             n = first.connections
-            os.kill(workers_of(d.process)[-1], signal.SIGKILL) # the one that was started last: the server
-            wait_for("the reader to come again", lambda n=n: first.connections > n)
+            os.kill(workers_of(d.process)[-1], signal.SIGKILL) # the child that was started last: the server
+            wait_for("the client to reconnect", lambda n=n: first.connections > n)
         for _ in range(2):
             wait_for("the server", d.answers)
             before = set(seen)
             newest = [i["_store"]["entry"] for p in pages(d, "/v1/entries?limit=37&content=no", "items") for i in p]
-            equal(len(newest), len(set(newest)), "twice")
-            equal(before - set(newest), set(), "left out")
+            equal(len(newest), len(set(newest)), "entries listed once")
+            equal(before - set(newest), set(), "missing entries")
         d.feedwheel.run("pause", "--all")
         wait_for("a pause", lambda: w.json("status")["in_flight"] == 0, 40)
-        wait_for("all, and nothing else, to be followed and streamed", lambda: seen == stored_ids(w) == first.ids)
+        wait_for("the list and the stream to have all entries", lambda: seen == stored_ids(w) == first.ids)
         over.set()
         reader.join()
         first.stop()
@@ -407,8 +406,7 @@ def while_storing(base, engine):
 
 
 @each_engine(
-    "a search that does not see all entries says so everywhere; a server without workers fills the index, and takes "
-    "pushes",
+    "an incomplete search is marked in each output; a server without workers fills the index and takes pushes",
     also=["sqlite"])
 def unindexed(base, engine):
     lines = "".join('{"id":"%d","title":"needle"}\n' % i for i in range(3000))
@@ -418,72 +416,77 @@ def unindexed(base, engine):
             w.run("add", "https://%d.example/" % i)
         w.run("push", "1", "-", "--content-type", "application/x-ndjson", stdin=lines)
         r = w.run("entries", "--search", "needle", "--json")
-        said = json.loads(r.stdout)
-        found = len(said["items"])
-        equal((said.get("incomplete"), said.get("unindexed_entries")),
+        output = json.loads(r.stdout)
+        found = len(output["items"])
+        equal((output.get("incomplete"), output.get("unindexed_entries")),
               (None, None) if engine == "redis" else (True, 3000))
         equal((found, "incomplete" in r.stderr), (3000, False) if engine == "redis" else (0, True), r.stderr)
-        said = w.run("entries", "--search", "needle").stderr
-        holds(engine == "redis" or "3,000 entries are not indexed yet" in said, said)
+        output = w.run("entries", "--search", "needle").stderr
+        holds(engine == "redis" or "3,000 entries are not indexed yet" in output, output)
         held = None
-        if engine == "sqlite": # so nobody can index for a while
+        if engine == "sqlite": # a lock, so that no process fills the index for a while
             held = sqlite3.connect(w.path, isolation_level=None)
             held.execute("BEGIN IMMEDIATE")
         with http_server(base, store=s.url()) as d:
-            def ask(query=""):
-                status, got, said = d.ask("GET", "/v1/entries?q=needle&content=no" + query)
-                equal(status, 200, said)
-                return got, said
+            def gauge_is(n):
+                return "\nfeedwheel_entries_unindexed %d\n" % n in d.ask("GET", "/metrics")[2]
+
+            def search(query=""):
+                status, got, response = d.ask("GET", "/v1/entries?q=needle&content=no" + query)
+                equal(status, 200, response)
+                return got, response
             if held:
-                got, said = ask()
-                equal((said["items"], said["incomplete"], said["unindexed_entries"],
-                      got["Feedwheel-Unindexed"]), ([], True, 3000, "3000"))
-                got, said = ask("&format=ndjson")
-                equal((said, got["Feedwheel-Unindexed"]), ("", "3000"))
-                wait_for("the gauge", lambda: "\nfeedwheel_entries_unindexed 3000\n" in d.ask(
-                    "GET", "/metrics")[2], AGAIN_S)
+                got, response = search()
+                equal((response["items"], response["incomplete"]), ([], True))
+                equal((response["unindexed_entries"], got["Feedwheel-Unindexed"]), (3000, "3000"))
+                got, response = search("&format=ndjson")
+                equal((response, got["Feedwheel-Unindexed"]), ("", "3000"))
+                wait_for("the gauge", lambda: gauge_is(3000), AGAIN_S)
                 held.rollback()
                 held.close()
 
             def complete():
-                """Either an answer says what it did not see, or all are there."""
+                """Has the search all entries? If not, its response says so."""
                 items, path = 0, "&limit=1000"
                 while path:
-                    got, said = ask(path)
-                    equal((got["Feedwheel-Unindexed"], said.get("incomplete", False)),
-                          (str(said["unindexed_entries"]), True) if "unindexed_entries" in said else (None, False))
-                    if "incomplete" in said:
+                    got, response = search(path)
+                    unindexed = response.get("unindexed_entries")
+                    want = (None, False) if unindexed is None else (str(unindexed), True)
+                    equal((got["Feedwheel-Unindexed"], response.get("incomplete", False)), want)
+                    if "incomplete" in response:
                         return False
-                    items += len(said["items"])
-                    path = "&cursor=" + got["Feedwheel-Cursor"] + "&limit=1000" if "next_url" in said else None
+                    items += len(response["items"])
+                    path = "&cursor=" + got["Feedwheel-Cursor"] + "&limit=1000" if "next_url" in response else None
                 equal(items, total)
                 return True
             total = 3000
             wait_for("the index", complete, AGAIN_S)
-            with http_server(os.path.join(base, "another"), store=s.url()): # which fills it too
-                status, _, said = d.ask("POST", "/v1/feeds/2/entries", lines, {"Content-Type": "application/x-ndjson"})
-                equal((status, said["new"]), (200, 3000), said)
+            with http_server(os.path.join(base, "another"), store=s.url()): # which fills the index, too
+                ndjson = {"Content-Type": "application/x-ndjson"}
+                status, _, response = d.ask("POST", "/v1/feeds/2/entries", lines, ndjson)
+                equal((status, response["new"]), (200, 3000), response)
                 total = 6000
                 wait_for("the index, again", complete, AGAIN_S)
-            wait_for("the gauge", lambda: "\nfeedwheel_entries_unindexed 0\n" in d.ask("GET", "/metrics")[2], AGAIN_S)
+            wait_for("the gauge", lambda: gauge_is(0), AGAIN_S)
             equal(len(w.json("entries", "--search", "needle")["items"]), total)
-            said = w.run("doctor", "--deep", code=None).stdout
-            equal([l for l in said.splitlines() if l.startswith("broken") and "fsync off" not in l], [], said)
+            output = w.run("doctor", "--deep", code=None).stdout
+            equal([l for l in output.splitlines() if l.startswith("broken") and "fsync off" not in l], [], output)
 
 
-def at(doc, o):
-    """What it refers to, else itself."""
+def resolve(doc, o):
+    """The object that o's $ref names; o if it has none."""
     path = o["$ref"].split("/")[1:] if "$ref" in o else []
     return functools.reduce(lambda v, name: v[name], path, doc) if path else o
 
 
 def check(schema, value, doc, where="$"):
-    """Is the value what the schema says? As much of JSON Schema as openapi.json uses; what it does not know fails."""
-    known = {"$ref", "type", "properties", "required", "items", "enum", "oneOf", "additionalProperties", "format",
+    """Validate a value with the keywords that openapi.json uses; other keywords fail."""
+    known = {
+        "$ref", "type", "properties", "required", "items", "enum", "oneOf", "additionalProperties", "format",
         "minimum", "maximum", "minLength", "maxLength", "minProperties", "const", "default", "description", "examples"}
     equal(set(schema) - known, set(), where)
     if "$ref" in schema:
-        check(at(doc, schema), value, doc, where)
+        check(resolve(doc, schema), value, doc, where)
     if "oneOf" in schema:
         fit = 0
         for s in schema["oneOf"]:
@@ -491,17 +494,17 @@ def check(schema, value, doc, where="$"):
                 check(s, value, doc, where)
                 fit += 1
         equal(fit, 1, where + ": one of")
-    kind = {"object": dict, "array": list, "string": str, "integer": int,
-        "number": (int, float), "boolean": bool}.get(schema.get("type"), object)
+    kinds = {
+        "object": dict, "array": list, "string": str, "integer": int, "number": (int, float), "boolean": bool}
+    kind = kinds.get(schema.get("type"), object)
     holds(isinstance(value, kind) and not (kind is int and isinstance(value, bool)),
-          "%s: %r is no %s" % (where, value, schema.get("type")))
+          "%s: %r is not of type %s" % (where, value, schema.get("type")))
     holds("enum" not in schema or value in schema["enum"], "%s: %r" % (where, value))
     holds(schema.get("const", value) == value, "%s: %r" % (where, value))
     if isinstance(value, int):
         holds(schema.get("minimum", value) <= value <= schema.get("maximum", value), "%s: %r" % (where, value))
-    holds(
-        schema.get("format") != "date-time" or re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value),
-        "%s: %r is no time" % (where, value))
+    if schema.get("format") == "date-time":
+        holds(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z", value), "%s: %r is not a time" % (where, value))
     if isinstance(value, dict):
         members = schema.get("properties", {})
         equal([m for m in schema.get("required", []) if m not in value], [], where + ": missing")
@@ -515,7 +518,7 @@ def check(schema, value, doc, where="$"):
 
 
 def refs(o):
-    """All that an object refers to."""
+    """All values of $ref in an object."""
     for name, v in o.items() if isinstance(o, dict) else enumerate(o):
         if name == "$ref":
             yield v
@@ -526,7 +529,7 @@ def refs(o):
 TWIRP_CODES = {"bad_route", "failed_precondition", "invalid_argument", "resource_exhausted"}
 
 
-@case("openapi.json: what generators need is there: names, tags, examples that fit, all error codes, nothing unused")
+@case("openapi.json has names, tags, valid examples and all error codes, and nothing unused")
 def complete(base):
     del base
     with open(os.path.join(ROOT, "src", "http", "openapi.json"), encoding="utf-8") as f:
@@ -538,24 +541,24 @@ def complete(base):
     equal([o["operationId"] for o in operations if len(o["tags"]) != 1 or not o["summary"]], [])
     holds(doc["servers"][0]["variables"]["origin"]["default"].startswith("http://"), doc["servers"])
     used = set(refs(doc))
-    equal({"#/components/%s/%s" % (kind, n) for kind in ("schemas", "responses", "headers")
-          for n in doc["components"][kind]}, used)
+    kinds = "schemas", "responses", "headers"
+    equal({"#/components/%s/%s" % (kind, n) for kind in kinds for n in doc["components"][kind]}, used)
     for name, schema in doc["components"]["schemas"].items():
         for e in schema.get("examples", []):
             check(schema, e, doc, name)
     for name in ("Event", "Subscription", "Subscribed", "FeedChange", "Feed", "Entry", "JSONFeed", "Problem",
                  "TwirpError"):
         holds(doc["components"]["schemas"][name]["examples"], name)
-    said, source = set(), ""
+    codes, source = set(), ""
     for path in glob.glob(os.path.join(ROOT, "src", "http", "*.c")):
         with open(path, encoding="utf-8") as f:
             source += f.read()
     for call in re.findall(r"http_problem\(\s*r,\s*[^,;]+,\s*([^,;]+),", source):
-        said |= set(re.findall(r'"(\w+)"', call))
-    equal(said - TWIRP_CODES, set(doc["components"]["schemas"]["ErrorCode"]["enum"]))
+        codes |= set(re.findall(r'"(\w+)"', call))
+    equal(codes - TWIRP_CODES, set(doc["components"]["schemas"]["ErrorCode"]["enum"]))
 
 
-@case("openapi.json: every operation answers as it says")
+@case("openapi.json: every operation responds as described")
 def described(base):
     with origin(base, samples(base), "--feeds", "3", plans=["2 404"]) as o, http_server(base) as d:
         d.feedwheel.run("import", o.url_file)
@@ -565,17 +568,18 @@ def described(base):
         event, seen = '{"property":"news","section":1,"id":1}', set()
 
         def ask(code, method, path, body=None, query="", **headers):
-            status, got, said = d.ask(method, path.replace("{id}", "1").replace(
-                "{token}", "a" * 40) + query, body, {k.replace("_", "-"): v for k, v in headers.items()})
-            equal(status, code, "%s %s: %s" % (method, path + query, said))
-            answer = at(doc, doc["paths"][path][method.lower()]["responses"][str(code)])
+            url = path.replace("{id}", "1").replace("{token}", "a" * 40) + query
+            headers = {k.replace("_", "-"): v for k, v in headers.items()}
+            status, got, response = d.ask(method, url, body, headers)
+            equal(status, code, "%s %s: %s" % (method, path + query, response))
+            answer = resolve(doc, doc["paths"][path][method.lower()]["responses"][str(code)])
             seen.add((path, method.lower(), str(code)))
-            holds(("content" in answer) == (said != ""), "%s %s: a body" % (method, path))
-            if said != "":
+            holds(("content" in answer) == (response != ""), "%s %s: a body" % (method, path))
+            if response != "":
                 schema = answer["content"][got["Content-Type"]]["schema"]
-                check(schema, said, doc, "%s %s %d" % (method, path, code))
-                if jsonschema: # which reads a schema as others do
-                    jsonschema.Draft202012Validator({**schema, "components": doc["components"]}).validate(said)
+                check(schema, response, doc, "%s %s %d" % (method, path, code))
+                if jsonschema: # as other programs validate
+                    jsonschema.Draft202012Validator({**schema, "components": doc["components"]}).validate(response)
 
         ask(202, "POST", "/v1/events", event)
         ask(200, "POST", "/v1/events", event, "?ack=durable")
@@ -617,20 +621,20 @@ def described(base):
         ask(404, "GET", "/v1/feeds/{id}")
         ask(404, "PATCH", "/v1/feeds/{id}", '{"due":true}')
         ask(404, "POST", "/v1/feeds/{id}/entries", '{"id":"x"}', Content_Type="application/x-ndjson")
-        said = d.ask("GET", "/v1/entries?format=ndjson&limit=1")[2]
-        check(doc["components"]["schemas"]["Entry"], said, doc)
+        response = d.ask("GET", "/v1/entries?format=ndjson&limit=1")[2]
+        check(doc["components"]["schemas"]["Entry"], response, doc)
         ask(404, "GET", "/websub/{token}")
         ask(410, "POST", "/websub/{token}", "x")
         never = {(p, m) for p, o in doc["paths"].items() for m in o} - {(p, m) for p, m, _ in seen}
-        equal(never - {("/v1/stream", "get")}, set(), "never asked")
+        equal(never - {("/v1/stream", "get")}, set(), "operations never requested")
         equal([t["feed"] for p in pages(d, "/v1/timings?limit=1", "timings") for t in p], [2, 3, 4, 5])
-        holds(any(t["expected_us"] > 0 for t in d.ask("GET", "/v1/timings")[2]["timings"]), "what visits took")
+        holds(any(t["expected_us"] > 0 for t in d.ask("GET", "/v1/timings")[2]["timings"]), "expected durations")
 
 
-@case("pages of another origin may ask, when the owner says so")
+@case("serve_cors_origin permits pages of other origins; without it no response does")
 def cors(base):
     with http_server(base) as d:
-        holds("Access-Control-Allow-Origin" not in d.ask("GET", "/v1/feeds")[1], "not by itself")
+        holds("Access-Control-Allow-Origin" not in d.ask("GET", "/v1/feeds")[1], "no permission by default")
         status, headers, _ = d.ask("OPTIONS", "/v1/feeds")
         equal((status, headers["Allow"], headers["Access-Control-Allow-Methods"]),
               (204, "GET, HEAD, POST, OPTIONS", None))
@@ -647,14 +651,14 @@ def cors(base):
             holds(name in headers["Access-Control-Allow-Headers"], headers)
 
 
-@each_engine("the store is away for a while: 503, then answers again")
-def away(base, engine):
+@each_engine("requests are answered 503 while the store is down, and work again afterwards")
+def store_down(base, engine):
     with server(engine, base) as s, http_server(base, store=s.url()) as d:
         equal(d.ask("GET", MISSING)[0], 404)
         s.kill9()
-        status, headers, said = d.ask("GET", MISSING)
-        equal((status, said["code"]), (503, "store_unavailable"))
-        holds(headers["Retry-After"] and s.url() not in said["detail"], said)
+        status, headers, response = d.ask("GET", MISSING)
+        equal((status, response["code"]), (503, "store_unavailable"))
+        holds(headers["Retry-After"] and s.url() not in response["detail"], response)
         s.again()
         wait_for("answers", lambda: d.ask("GET", MISSING)[0] == 404, 60)
 

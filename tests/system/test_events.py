@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Pushed events for people: shown, refused ones tried again, old ones forgotten."""
+"""The events command: lists of events, dead letters and their retry, retention."""
 import contextlib
 import datetime
 import json
@@ -14,7 +14,7 @@ def event(i, name="news"):
 
 
 def ms(text):
-    """A time in JSON as a table has it."""
+    """A time in JSON, in milliseconds."""
     return round(datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp() * 1000)
 
 
@@ -23,12 +23,12 @@ def lines(w, *arguments):
 
 
 def made(d):
-    """The server's store, as soon as there is one."""
+    """The server's Feedwheel, as soon as it has a store."""
     wait_for("the store", lambda: d.feedwheel.run("events", code=None).returncode == 0)
     return d.feedwheel
 
 
-@case("the last ones, those since a time or a number, as a table and as lines")
+@case("events are listed as a table and as lines: the last ones, or those since a time or a number")
 def shown(base):
     with http_server(base) as d:
         w = made(d)
@@ -39,22 +39,22 @@ def shown(base):
             equal(d.push([event(3 * i + k, "p\u001b[31m" if i == 30 else "news") for k in range(3)])[0], 200)
         every = lines(w)
         equal([e["id"] for e in every], list(range(3, 93)))
-        equal([{**e, "at": ms(e["at"])} for e in every], [dict(zip(("event", "property", "section", "id", "remote_ip",
-                                                                    "at"), r))
-              for r in w.sql("SELECT id, property, property_section, property_id, remote_ip, stamp FROM incoming "
-                             "ORDER BY id")])
+        names = "event", "property", "section", "id", "remote_ip", "at"
+        rows = w.sql(
+            "SELECT id, property, property_section, property_id, remote_ip, stamp FROM incoming ORDER BY id")
+        equal([{**e, "at": ms(e["at"])} for e in every], [dict(zip(names, r)) for r in rows])
         equal(w.json("events"), every)
         text = w.run("events").stdout
-        equal(len(text.splitlines()), 21, "a head and the last 20")
+        equal(len(text.splitlines()), 21, "lines: a head and the last 20 events")
         holds("\x1b" not in text and "127.0.0.1" in text, text)
         equal([e["id"] for e in lines(w, "--limit", "5")], list(range(88, 93)))
         equal([e["id"] for e in lines(w, "--limit", "2", "--after", str(every[4]["event"]))], [8, 9])
         equal(len(lines(w, "--since", "1h")), 90)
         equal(lines(w, "--since", "2999-01-01"), [])
-        holds("no events match" in w.run("events", "--since", "2999-01-01").stderr, "words")
+        holds("no events match" in w.run("events", "--since", "2999-01-01").stderr, "the note")
         w.sql("UPDATE incoming SET id = id - (86400000 << 22) WHERE property_id < 10", write=True) # of yesterday
         equal(len(lines(w, "--since", "2h")), 83)
-        equal(len(lines(w, "--limit", "85")), 85, "looked for further back")
+        equal(len(lines(w, "--limit", "85")), 85, "older events, too")
         for wrong in (
             ["--since", "soon"],
             ["--limit", "0"],
@@ -64,13 +64,13 @@ def shown(base):
             w.run("events", *wrong, code=2)
 
 
-@case("what was refused is shown with the reason, and stored once when it is taken at last")
+@case("dead letters are listed with the reason, and a retry stores each once")
 def refused(base):
     with http_server(base) as d:
         w = made(d)
         w.sql(
-            "CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property IN ('bad', 'worse') BEGIN SELECT "
-            "raise(ABORT, 'it is bad'); END",
+            "CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property IN ('bad', 'worse') "
+            "BEGIN SELECT raise(ABORT, 'it is bad'); END",
             write=True)
         equal(d.push([event(1), event(2, "bad"), event(3), event(4, "worse")])[0], 422)
         dead = lines(w, "--dead-letters")
@@ -78,22 +78,22 @@ def refused(base):
         holds(all("it is bad" in e["reason"] and e["since"] for e in dead), dead)
         text = w.run("events", "--dead-letters").stdout
         holds("it is bad" in text and '"property":"worse"' in text, text)
-        holds("2 events were refused again" in w.run("events", "--retry", code=1).stderr, "nothing has changed")
+        holds("2 events were refused again" in w.run("events", "--retry", code=1).stderr, "a retry in vain")
         equal(len(lines(w, "--dead-letters")), 2)
         w.sql("DROP TRIGGER no", write=True)
         w.sql(
-            "CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property = 'worse' BEGIN SELECT raise(ABORT, "
-            "'still'); END",
+            "CREATE TRIGGER no BEFORE INSERT ON incoming WHEN new.property = 'worse' "
+            "BEGIN SELECT raise(ABORT, 'still'); END",
             write=True)
         w.sql("INSERT INTO dead_letters VALUES (7, 'no row', 'r', 1), (8, '{\"id\":8}', 'r', 1)", write=True)
         r = w.run("events", "--retry", code=1)
         holds("1 event is stored" in r.stdout and "3 events were refused" in r.stderr, r.stdout + r.stderr)
         equal(w.sql("SELECT property_id FROM incoming ORDER BY 1"), [(1,), (2,), (3,)])
         left = lines(w, "--dead-letters")
-        equal([(e["event"], e["row"]) for e in left], [(7, "no row"),
-              (8, '{"id":8}'), (dead[1]["event"], dead[1]["row"])])
+        want = [(7, "no row"), (8, '{"id":8}'), (dead[1]["event"], dead[1]["row"])]
+        equal([(e["event"], e["row"]) for e in left], want)
         equal([e["reason"] for e in left[:2]], ["r", "r"])
-        holds("still" in left[2]["reason"] and "it is bad" not in left[2]["reason"], left[2]) # what it says now
+        holds("still" in left[2]["reason"] and "it is bad" not in left[2]["reason"], left[2]) # the newest reason
         equal(left[2]["since"], dead[1]["since"])
         w.sql("DROP TRIGGER no", write=True)
         w.sql("DELETE FROM dead_letters WHERE id < 10", write=True)
@@ -114,20 +114,19 @@ def store_of(engine, base):
             yield s.url("kept")
 
 
-@each_engine("old events are forgotten by a server alone, and by a worker; without the setting none is",
-              also=["sqlite"])
-def forgotten(base, engine):
+@each_engine("old events are pruned by a server alone and by a worker; without the setting none is", also=["sqlite"])
+def retention(base, engine):
     with store_of(engine, base) as store:
         with http_server(base, store=store) as d:
             equal(d.push([event(i) for i in range(1, 6)])[0], 200)
             w = d.feedwheel
         w.run("run", "--once")
-        equal(len(lines(w)), 5, "kept")
+        equal(len(lines(w)), 5, "events without the setting")
         with http_server(base, store=store, conf="events_retention_ms = 1h\n"):
             w.run("run", "--once", "--events-retention-ms", "1h")
-            equal(len(lines(w)), 5, "young ones stay")
+            equal(len(lines(w)), 5, "young events")
         with http_server(base, store=store, conf="events_retention_ms = 1ms\n") as d:
-            wait_for("they go", lambda: not lines(w))
+            wait_for("all to be deleted", lambda: not lines(w))
         with http_server(base, store=store) as d:
             equal(d.push([event(i) for i in range(1, 4)])[0], 200)
         let_pass(0.01, "older than a millisecond")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""Entries that a publisher or an importer brings: over HTTP and from the command line, as if they had been fetched."""
+"""Pushed entries, over HTTP and from the command line: they are stored as fetched ones are."""
 import functools
 import glob
 import gzip
@@ -46,7 +46,7 @@ def push(d, number, body, kind=FEED_JSON, key=None, **headers):
 
 
 def together(calls):
-    """All at the same time, until the last is done."""
+    """Make all calls concurrently; returns after the last."""
     threads = [threading.Thread(target=c) for c in calls]
     for t in threads:
         t.start()
@@ -55,18 +55,20 @@ def together(calls):
 
 
 def pushed(d, number, body, kind=FEED_JSON, **more):
-    """(new, changed, known) of a push that is taken."""
-    status, _, said = push(d, number, body, kind, **more)
-    equal(status, 200, said)
-    equal(said["new"] + said["changed"] + said["known"] + said["repeated"], said["entries"], said)
-    equal((said["feed"], said["visit"]["result"], said["visit"]["new"]), (number, "pushed", said["new"]))
-    return said["new"], said["changed"], said["known"]
+    """(new, changed, known) of a push that succeeds."""
+    status, _, response = push(d, number, body, kind, **more)
+    equal(status, 200, response)
+    counts = [response[k] for k in ("new", "changed", "known", "repeated")]
+    equal(sum(counts), response["entries"], response)
+    visit = response["visit"]
+    equal((response["feed"], visit["result"], visit["new"]), (number, "pushed", response["new"]))
+    return response["new"], response["changed"], response["known"]
 
 
 def problem(d, number, body, kind, status, code, words):
-    got, headers, said = push(d, number, body, kind)
-    equal((got, headers["Content-Type"], said["code"]), (status, "application/problem+json", code), said)
-    holds(words in said["detail"], said["detail"])
+    got, headers, response = push(d, number, body, kind)
+    equal((got, headers["Content-Type"], response["code"]), (status, "application/problem+json", code), response)
+    holds(words in response["detail"], response["detail"])
 
 
 def entries(feedwheel):
@@ -74,26 +76,25 @@ def entries(feedwheel):
 
 
 def sound(feedwheel):
-    """Nothing is broken in the store, but that a server of ours does without fsync."""
-    said = feedwheel.run("doctor", "--deep", code=None).stdout
-    equal([l for l in said.splitlines() if l.startswith("broken") and "fsync off" not in l], [], said)
+    """Doctor finds nothing broken, except that a test's server has no fsync."""
+    output = feedwheel.run("doctor", "--deep", code=None).stdout
+    equal([l for l in output.splitlines() if l.startswith("broken") and "fsync off" not in l], [], output)
 
 
 def health(feedwheel, number=1):
-    """What a push leaves as it is."""
+    """A feed's members that a push does not change."""
     f = feedwheel.json("show", "#%d" % number)["feed"]
     return {k: v for k, v in f.items() if k not in ("entries", "last_new_at", "last_new")}
 
 
-@case("what was pushed is not new when it is fetched, in every format; and the other way round") # REL-03
+@case("in every format a pushed entry is known when it is fetched, and a fetched one when it is pushed") # REL-03
 def same_as_fetched(base):
     docs = samples(base)
-    for f in sorted(glob.glob(os.path.join(ROOT, "tests", "cases", "*.xml")) + glob.glob(os.path.join(ROOT, "tests",
-            "cases", "*.json"))):
-        name = os.path.basename(f)
-        if name.startswith(("atom", "rss", "json", "rdf", "cdf", "date", "charset", "base")) and not name.endswith(
-            ".expect.json"):
-            shutil.copy(f, docs)
+    kinds = "atom", "rss", "json", "rdf", "cdf", "date", "charset", "base"
+    for pattern in "*.xml", "*.json":
+        for f in sorted(glob.glob(os.path.join(ROOT, "tests", "cases", pattern))):
+            if os.path.basename(f).startswith(kinds) and not f.endswith(".expect.json"):
+                shutil.copy(f, docs)
     with origin(base, docs) as o, http_server(base, conf="host_concurrency = 64\n") as d:
         w, known, checked = d.feedwheel, {}, 0
         urls = o.urls
@@ -104,11 +105,11 @@ def same_as_fetched(base):
         for i, url in enumerate(urls, 1):
             with urllib.request.urlopen(url) as r:
                 body, kind = r.read(), r.headers["Content-Type"]
-            status, _, said = push(d, i, body, kind)
+            status, _, response = push(d, i, body, kind)
             if status == 200:
-                known[i] = (said["new"], said["entries"])
-            else: # broken beyond what its publisher may send
-                holds(status in (400, 415, 422), (url, said))
+                known[i] = (response["new"], response["entries"])
+            else: # too broken for a push
+                holds(status in (400, 415, 422), (url, response))
         holds(len(known) > len(urls) * 0.8, (len(known), len(urls)))
         w.run_once()
         for i, (new, n) in known.items():
@@ -118,30 +119,31 @@ def same_as_fetched(base):
                 equal((visits[0]["new"], visits[0]["changed"]), (0, 0), urls[i - 1])
                 checked += new > 0
         holds(checked > 150, checked)
-        with urllib.request.urlopen(urls[0]) as r: # fetched first, pushed then
+        with urllib.request.urlopen(urls[0]) as r: # fetched first, then pushed
             new, changed, again = pushed(d, 1, r.read(), r.headers["Content-Type"])
         equal((new, changed, again > 0), (0, 0, True))
         w.run("doctor")
 
 
-@case("what an entry embeds, and that nothing of its content may be shown, is said wherever it is read")
+@case("embeds, and the problem that no content is safe to show, are in every output")
 def embeds(base):
     player = "https://www.youtube.com/embed/abc"
     items = [dict(item(0), content_html='<iframe src="%s" title="A talk"></iframe>' % player),
              dict(item(1), content_html="<script>x</script>"), item(2)]
-    want = {"urn:x:0": {"embeds": [{"url": "https://www.youtube.com/watch?v=abc", "player": player,
-                                    "service": "YouTube", "title": "A talk",
-                                    "image": "https://i.ytimg.com/vi/abc/hqdefault.jpg"}]},
-            "urn:x:1": {"problems": [{"what": "nothing in the content is safe to show", "repair": "sanitised, the "
-                                                                                                  "content is empty"}]},
-            "urn:x:2": None}
+    embed = {"url": "https://www.youtube.com/watch?v=abc", "player": player, "service": "YouTube", "title": "A talk",
+             "image": "https://i.ytimg.com/vi/abc/hqdefault.jpg"}
+    unsafe = {"what": "nothing in the content is safe to show", "repair": "sanitised, the content is empty"}
+    want = {"urn:x:0": {"embeds": [embed]}, "urn:x:1": {"problems": [unsafe]}, "urn:x:2": None}
     with http_server(base) as d:
         d.feedwheel.run("add", "https://a.example/")
-        status, _, said = push(d, 1, feed(items))
-        equal((status, said["new"]), (200, 3), said)
-        equal([p["what"] for p in said["problems"]], ["nothing in the content is safe to show"])
-        for got in (d.feedwheel.json("entries")["items"], d.feedwheel.json("entries", "--content")["items"],
-                    d.ask("GET", "/v1/entries?content=no")[2]["items"], d.ask("GET", "/v1/entries")[2]["items"]):
+        status, _, response = push(d, 1, feed(items))
+        equal((status, response["new"]), (200, 3), response)
+        equal([p["what"] for p in response["problems"]], ["nothing in the content is safe to show"])
+        for got in (
+            d.feedwheel.json("entries")["items"],
+            d.feedwheel.json("entries", "--content")["items"],
+            d.ask("GET", "/v1/entries?content=no")[2]["items"],
+            d.ask("GET", "/v1/entries")[2]["items"]):
             equal({i["id"]: i.get("_feedwheel") for i in got}, want)
         shown = {i["id"]: i["content_html"] for i in d.ask("GET", "/v1/entries")[2]["items"]}
         equal((shown["urn:x:0"], shown["urn:x:1"]),
@@ -150,15 +152,16 @@ def embeds(base):
         holds("A talk <https://www.youtube.com/watch?v=abc>" in page, page)
 
 
-@each_engine("pushed, pushed again, changed, in four formats; with a key; then fetched", also=["sqlite"])
+@each_engine(
+    "entries are pushed, pushed again and changed in four formats and with a key, then fetched",
+    also=["sqlite"])
 def main_case(base, engine):
     s = server_of(engine, base)
     with origin(base, samples(base)) as o, s as url, http_server(base, store=url) as d:
         w = d.feedwheel
         w.run("add", "https://a.example/", o.url("/feed/0"))
         equal(pushed(d, 1, feed([item(i) for i in range(5)])), (5, 0, 0))
-        equal(pushed(d, 1, lines([item(i) for i in range(7)]), NDJSON),
-              (2, 0, 5)) # however they come, they are the same
+        equal(pushed(d, 1, lines([item(i) for i in range(7)]), NDJSON), (2, 0, 5)) # the format makes no difference
         equal(pushed(d, 1, feed([item(3, "other"), item(3, "other")])), (0, 1, 0))
         equal(pushed(d, 1, ATOM_DOC, ATOM), (1, 0, 0))
         equal(pushed(d, 1, RSS_DOC, None), (1, 0, 0))
@@ -176,7 +179,7 @@ def main_case(base, engine):
         equal([v["result"] for v in visits], ["ok", "pushed"])
         equal((visits[0]["new"], visits[0]["changed"]), (0, 0))
         equal(push(d, 4711, feed([]))[0], 404)
-        if engine != "sqlite": # its server goes down: nothing, or all of it
+        if engine != "sqlite": # its server is killed: all of a push is stored, or nothing
             more, answers = lines([item(i) for i in range(1000, 1300)]), []
             t = threading.Thread(target=lambda: answers.append(push(d, 1, more, NDJSON, key="k2")))
             t.start()
@@ -185,12 +188,12 @@ def main_case(base, engine):
             holds(answers[0][0] in (200, 503), answers)
             s.server.again()
             wait_for("the answer", lambda: push(d, 1, more, NDJSON, key="k2")[0] == 200, 100)
-            equal(sum('"%s"' % i["id"] in more for i in map(json.loads, w.run(
-                "entries", "--jsonl", "--feed", "#1").stdout.splitlines())), 300)
+            stored = w.run("entries", "--jsonl", "--feed", "#1").stdout.splitlines()
+            equal(sum('"%s"' % i["id"] in more for i in map(json.loads, stored)), 300)
 
 
 class server_of: # pylint: disable=invalid-name
-    """The URL of a store of this engine; None: the usual one."""
+    """The URL of a store on a server of this engine; None for SQLite."""
 
     def __init__(self, engine, base):
         self.context, self.server = None if engine == "sqlite" else server(engine, base), None
@@ -205,8 +208,8 @@ class server_of: # pylint: disable=invalid-name
         return self.context and self.context.__exit__(*why)
 
 
-def least(n):
-    """n entries with nothing but an id, in each form."""
+def minimal(n):
+    """n entries with an id only, in each format."""
     ids = range(n)
     return {
         NDJSON: "".join('{"id":"%d"}\n' % i for i in ids),
@@ -218,28 +221,27 @@ def least(n):
     }
 
 
-@case("10,000 entries are taken however small they are, over HTTP and from the command line; one more is refused by "
-      "name")
+@case("10,000 minimal entries are taken over HTTP and from the command line; 10,001 are refused by max_entries")
 def smallest(base):
     with http_server(base) as d:
-        for i, (kind, body) in enumerate(least(10000).items()):
+        for i, (kind, body) in enumerate(minimal(10000).items()):
             d.feedwheel.run("add", "https://%d.a.example/" % i, "https://%d.b.example/" % i)
             equal(pushed(d, 2 * i + 1, body, kind), (10000, 0, 0), kind)
-            said = d.feedwheel.run("push", "#%d" % (2 * i + 2), "-", "--content-type", kind, stdin=body).stdout
-            equal(said.split(":")[1].strip(), "10,000 new, 0 changed, 0 known", said)
-        for kind, body in least(10001).items():
+            output = d.feedwheel.run("push", "#%d" % (2 * i + 2), "-", "--content-type", kind, stdin=body).stdout
+            equal(output.split(":")[1].strip(), "10,000 new, 0 changed, 0 known", output)
+        for kind, body in minimal(10001).items():
             problem(d, 1, body, kind, 413, "too_large", "max_entries")
-            holds("max_entries" in d.feedwheel.run("push", "#1", "-",
-                  "--content-type", kind, stdin=body, code=1).stderr, kind)
+            errors = d.feedwheel.run("push", "#1", "-", "--content-type", kind, stdin=body, code=1).stderr
+            holds("max_entries" in errors, kind)
 
 
-@case("entries so rich that reading them takes too much are refused by the setting's name, and none is stored")
+@case("entries that exceed parse_memory_bytes are refused by its name, and none is stored")
 def richest(base):
     tags = json.dumps(["t%d" % k for k in range(100)])
     body = "".join('{"id":"%d","title":"t","tags":%s}\n' % (i, tags) for i in range(9000)) # of 7 MB
     categories = "".join("<category>%d</category>" % k for k in range(30))
-    wide = "<rss><channel>%s</channel></rss>" % "".join("<item><guid>%d</guid>%s</item>" %
-                                                        (i, categories) for i in range(9000))
+    wide = "<rss><channel>%s</channel></rss>" % "".join(
+        "<item><guid>%d</guid>%s</item>" % (i, categories) for i in range(9000))
     with http_server(base, conf="parse_memory_bytes = 16MiB\n") as d:
         d.feedwheel.run("add", "https://a.example/", "https://b.example/")
         for kind, document in (
@@ -247,23 +249,23 @@ def richest(base):
             (FEED_JSON, feed([json.loads(l) for l in body.splitlines()])),
             ("application/rss+xml", wide)):
             problem(d, 1, document, kind, 413, "too_large", "parse_memory_bytes")
-            said = d.feedwheel.run("push", "#1", "-", "--content-type", kind, stdin=document, code=1).stderr
-            holds("parse_memory_bytes" in said, said)
-        problem(d, 1, '{"id":"1","_x":%s}\n' % ("[" + "{}," * 500000 + "{}]"),
-                NDJSON, 413, "too_large", "parse_memory_bytes")
+            output = d.feedwheel.run("push", "#1", "-", "--content-type", kind, stdin=document, code=1).stderr
+            holds("parse_memory_bytes" in output, output)
+        objects = '{"id":"1","_x":%s}\n' % ("[" + "{}," * 500000 + "{}]")
+        problem(d, 1, objects, NDJSON, 413, "too_large", "parse_memory_bytes")
         equal(entries(d.feedwheel), 0)
     with http_server(base, conf="parse_memory_bytes = 512MiB\n") as d:
         equal(pushed(d, 1, body, NDJSON), (9000, 0, 0))
         equal(pushed(d, 2, wide, "application/rss+xml"), (9000, 0, 0))
     d.feedwheel.run("add", "https://c.example/")
-    said = d.feedwheel.run("push", "#3", "-", "--max-body-bytes", "1M",
-                           "--content-type", NDJSON, stdin=body, code=1).stderr
-    holds("max_body_bytes" in said, said)
+    limit = "--max-body-bytes", "1M"
+    output = d.feedwheel.run("push", "#3", "-", *limit, "--content-type", NDJSON, stdin=body, code=1).stderr
+    holds("max_body_bytes" in output, output)
 
 
-@case("what is pushed from the command line is found, also when the run beside it has nothing to fetch")
+@case("entries pushed from the command line are indexed by a run that has nothing to fetch")
 def found(base):
-    with http_server(base) as d: # makes the store, and goes
+    with http_server(base) as d: # which creates the store
         d.feedwheel.run("add", "https://a.example/")
         d.feedwheel.run("pause", "https://a.example/")
         w = d.feedwheel
@@ -276,24 +278,24 @@ def found(base):
     equal(p.wait(60), 0)
 
 
-@case("what pushed entries take while they are read is counted: pushes wait for room, or are told which setting it is")
+@case("the memory of pushed entries is counted: a push waits for room or names serve_memory_bytes")
 def room(base):
-    body = least(3000)[NDJSON]
+    body = minimal(3000)[NDJSON]
     with http_server(base, conf="serve_pool_threads = 8\nserve_memory_bytes = 64k\n") as d:
         d.feedwheel.run("add", *["https://%d.example/" % i for i in range(16)])
         answers = {}
 
-        def bring(number):
+        def push_to(number):
             answers[number] = push(d, number, body, NDJSON)
-        together([functools.partial(bring, i + 1) for i in range(16)])
-        for number, (status, headers, said) in answers.items():
+        together([functools.partial(push_to, i + 1) for i in range(16)])
+        for number, (status, headers, response) in answers.items():
             if status == 503:
-                holds("serve_memory_bytes" in said["detail"] and headers["Retry-After"], said)
+                holds("serve_memory_bytes" in response["detail"] and headers["Retry-After"], response)
                 equal(pushed(d, number, body, NDJSON), (3000, 0, 0))
             else:
-                equal((status, said["new"]), (200, 3000), said)
+                equal((status, response["new"]), (200, 3000), response)
         equal(entries(d.feedwheel), 16 * 3000)
-        wait_for("all to be given back", lambda: metric(d, "push_entries_bytes") == 0)
+        wait_for("all memory to be released", lambda: metric(d, "push_entries_bytes") == 0)
 
 
 ATOM_DOC = """<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><id>urn:f</id>
@@ -302,7 +304,7 @@ RSS_DOC = """<rss version="2.0"><channel><title>t</title>
 <item><guid>rss-1</guid><title>x</title></item></channel></rss>"""
 
 
-@case("what is wrong with a body is told, with the place, and nothing of it is stored")
+@case("a refused body is answered with the problem and its place, and none of it is stored")
 def refused(base):
     with http_server(base, conf="max_entries = 50\n") as d:
         d.feedwheel.run("add", "https://a.example/")
@@ -317,11 +319,11 @@ def refused(base):
         problem(d, 1, lines(items) + "\n[1]\n", NDJSON, 400, "malformed", "line 5: not a JSON object")
         problem(d, 1, "<html><title>hello</title>", "application/xml", 422, "not_a_feed", "an HTML page")
         problem(d, 1, '{"a": 1}', "application/json", 422, "not_a_feed", "JSON that is not a feed")
-        problem(d, 1, feed(items), "application/x-www-form-urlencoded",
-                415, "unsupported_type", "application/feed+json")
+        form = "application/x-www-form-urlencoded"
+        problem(d, 1, feed(items), form, 415, "unsupported_type", "application/feed+json")
         problem(d, 1, feed(items), "text/html", 415, "unsupported_type", "application/x-ndjson")
-        problem(d, 1, feed([item(i) for i in range(51)]), FEED_JSON,
-                413, "too_large", "more than max_entries = 50 entries")
+        many_items = feed([item(i) for i in range(51)])
+        problem(d, 1, many_items, FEED_JSON, 413, "too_large", "more than max_entries = 50 entries")
         problem(d, 1, b"x" * (9 << 20), FEED_JSON, 413, "too_large", "8388608")
         problem(d, 2, feed(items), FEED_JSON, 404, "not_found", "2")
         equal(push(d, 1, feed(items), key="\x01")[0], 400)
@@ -329,11 +331,12 @@ def refused(base):
         equal(d.ask("GET", "/v1/feeds/1/entries")[0], 405)
         equal(entries(d.feedwheel), 0)
         equal(pushed(d, 1, feed([])), (0, 0, 0))
-        holds("no entries" in push(d, 1, feed([]))[2]["note"], "told")
-        status, _, said = push(d, 1, ATOM_DOC.replace("<title>one</title>", "<title>one &nbsp; & two</title>"), ATOM)
-        # what can be read without a loss is taken, and the repairs are told
-        equal((status, said["new"]), (200, 1), said)
-        equal(said["problems"][0]["line"], 2, said)
+        holds("no entries" in push(d, 1, feed([]))[2]["note"], "the note")
+        # a document that is repaired without a loss is taken, and the repairs are reported
+        repaired = ATOM_DOC.replace("<title>one</title>", "<title>one &nbsp; & two</title>")
+        status, _, response = push(d, 1, repaired, ATOM)
+        equal((status, response["new"]), (200, 1), response)
+        equal(response["problems"][0]["line"], 2, response)
         d.feedwheel.run("pause", "#1")
         for status, name in ((2, "gone"), (3, "quarantined")):
             d.feedwheel.sql("UPDATE schedule SET status = %d" % status, write=True)
@@ -344,7 +347,7 @@ def refused(base):
         problem(d, 1, feed(items), FEED_JSON, 404, "not_found", "1")
 
 
-@each_engine("a feed that is paused is not asked, and takes what is pushed; it stays paused", also=["sqlite"])
+@each_engine("a paused feed is not polled, takes pushed entries, and stays paused", also=["sqlite"])
 def paused(base, engine):
     with origin(base, samples(base)) as o, server_of(engine, base) as url, http_server(base, store=url) as d:
         w = d.feedwheel
@@ -359,14 +362,14 @@ def paused(base, engine):
         w.run("resume", "#1")
         w.run_once()
         equal(w.json("show", "#1")["visits"][0]["result"], "ok")
-        holds(entries(w) > 3, "its own too")
+        holds(entries(w) > 3, "fetched entries, too")
         sound(w)
 
 
-@case("a push changes nothing about when and how the feed is fetched")
+@case("a push changes neither the feed's health nor its schedule")
 def health_stays(base):
-    with origin(base, samples(base), plans=("0 status=503,retry-after=3600",
-                                            "1 validators=both")) as o, http_server(base) as d:
+    plans = "0 status=503,retry-after=3600", "1 validators=both"
+    with origin(base, samples(base), plans=plans) as o, http_server(base) as d:
         w = d.feedwheel
         w.run("add", o.urls[0], o.urls[1], "https://never.example/")
         w.run_once()
@@ -374,15 +377,14 @@ def health_stays(base):
             before, why = health(w, number), w.run("why", "#%d" % number).stdout
             equal(pushed(d, number, feed([item(i) for i in range(4)])), (4, 0, 0))
             after = health(w, number)
-            if number != 2: # never read: what nobody told yet is the document's
-                equal((before.get("title"), after.pop("title"), after.pop("document_title")), (None, "pushed",
-                        "pushed"))
+            if number != 2: # never fetched: the title is the pushed document's
+                titles = before.get("title"), after.pop("title"), after.pop("document_title")
+                equal(titles, (None, "pushed", "pushed"))
             equal(after, before)
             equal(w.run("why", "#%d" % number).stdout.split("visits")[0], why.split("visits")[0])
 
 
-@case("a feed that is being fetched takes entries at once, also when who fetches it stands still; the fetch is stored "
-      "too")
+@case("a feed in flight takes entries at once, even if its worker is stopped; the fetch is stored too")
 def fetched(base):
     with origin(base, samples(base), plans=("* latency=3000",)) as o, http_server(base, conf=SOON) as d:
         w = d.feedwheel
@@ -391,13 +393,13 @@ def fetched(base):
         wait_for("the fetch", lambda: o.stats()["in_flight"])
         equal(push(d, 1, feed([item(1)]))[2]["new"], 1)
 
-        def held():
+        def stopped():
             os.killpg(run_.pid, signal.SIGSTOP)
             if o.stats()["in_flight"] and not w.is_locked():
                 return True
             os.killpg(run_.pid, signal.SIGCONT)
             return False
-        wait_for("who fetches it to stand still, and not in the middle of a commit", held)
+        wait_for("the worker to be stopped outside a commit", stopped)
         try:
             equal(push(d, 1, feed([item(2)]))[2]["new"], 1)
         finally:
@@ -406,28 +408,28 @@ def fetched(base):
         run_.send_signal(signal.SIGTERM)
         equal(run_.wait(60), 0)
         equal(w.one("SELECT count(*) FROM entries WHERE guid LIKE 'urn:x:%'"), 2)
-        holds(w.one("SELECT count(*) FROM entries") > 2, "and what was fetched")
+        holds(w.one("SELECT count(*) FROM entries") > 2, "fetched entries, too")
 
 
-@case("a key: two at once are one; it outlives restarts and kill -9; a mended body may have it")
+@case("concurrent pushes with one key are one; the key outlives restarts and kill -9, and accepts a corrected body")
 def keys(base):
     with http_server(base) as d:
         d.feedwheel.run("add", "https://a.example/", "https://b.example/")
         body = lines([item(i) for i in range(500)])
 
-        def at_once(key, new): # who comes just when the first goes gets its answer, too
+        def at_once(key, new): # a push just after the end of the first gets the same response
             got = []
             together([lambda: got.append(push(d, 1, body, NDJSON, key=key))] * 8)
             equal(sum(s == 200 and not h["Idempotent-Replayed"] for s, h, _ in got), 1, key)
-            for status, headers, said in got:
-                holds(status == 409 and said["code"] ==
-                      "in_progress" or headers["Idempotent-Replayed"] or said["new"] == new, said)
+            for status, headers, response in got:
+                in_progress = status == 409 and response["code"] == "in_progress"
+                holds(in_progress or headers["Idempotent-Replayed"] or response["new"] == new, response)
         at_once("same", 500)
         for i in range(10):
             at_once("again %d" % i, 0)
         answer = push(d, 1, body, NDJSON, key="same")
         equal((answer[0], answer[1]["Idempotent-Replayed"], answer[2]["new"]), (200, "true", 500))
-        equal(push(d, 2, body, NDJSON, key="same")[2]["new"], 500) # another feed, another request
+        equal(push(d, 2, body, NDJSON, key="same")[2]["new"], 500) # for another feed the key is another
         d.stop()
         d.start()
         equal(push(d, 1, body, NDJSON, key="same")[2], answer[2])
@@ -440,7 +442,7 @@ def keys(base):
         equal(d.feedwheel.one("SELECT count(*) FROM records WHERE kind = 'idempotency'"), 13)
 
 
-@case("a key: whose answer could not be kept says the same again, from what is stored")
+@case("a key whose response could not be stored gives the same response, derived from the store")
 def answer_lost(base):
     with http_server(base) as d:
         w = d.feedwheel
@@ -452,23 +454,18 @@ def answer_lost(base):
             write=True)
         body = lines([item(i) for i in range(5)] + [item(4)])
         first = push(d, 1, body, NDJSON, key="k")
-        equal(
-            (first[0],
-             first[2]["new"],
-             first[2]["changed"],
-             first[2]["known"],
-             first[2]["repeated"]),
-            (200, 3, 1, 1, 1))
+        equal((first[0], *(first[2][k] for k in ("new", "changed", "known", "repeated"))), (200, 3, 1, 1, 1))
         holds("Idempotency-Key could not be stored: " in w.words(), w.last_words())
         again = None
-        def told(): # for a moment the first may still be in hand
+
+        def answered(): # the first push may still be in progress for a moment
             nonlocal again
             again = push(d, 1, body, NDJSON, key="k")
             return again[0] != 409
-        wait_for("once more in vain", told)
+        wait_for("the end of the first push", answered)
         d.kill()
         d.start()
-        third = push(d, 1, body, NDJSON, key="k") # its server is dead
+        third = push(d, 1, body, NDJSON, key="k") # the first push's server is dead
         w.sql("DROP TRIGGER lost", write=True)
         d.kill()
         d.start()
@@ -484,16 +481,18 @@ def answer_lost(base):
             "BLOB), at_ms = ?",
             int(time.time() * 1000),
             write=True)
-        # their server is on another machine, for all one knows; and another body takes the key over when it is dead
+        # a server on another machine has the keys; when it is dead another body may use them
         other = lines([item(9)])
         equal([push(d, 1, b, NDJSON, key="k")[0] for b in (body, other)], [409, 422])
         w.sql("UPDATE records SET at_ms = at_ms - 31000", write=True)
-        equal([push(d, 1, b, NDJSON, key=k)[0]
-              for b, k in ((other, "k"), (body, "k"), (body, "another"))], [200, 422, 200])
+        pushes = (other, "k"), (body, "k"), (body, "another")
+        equal([push(d, 1, b, NDJSON, key=k)[0] for b, k in pushes], [200, 422, 200])
         equal(entries(w), 6)
 
 
-@each_engine("a key on two servers at once: one of them does it", leave_out=() if LONG else ("mysql", "redis"))
+@each_engine(
+    "a key used on two servers at once is executed by one of them",
+    leave_out=() if LONG else ("mysql", "redis"))
 def two_servers(base, engine):
     with server(engine, base) as s, http_server(base, store=s.url()) as a:
         a.feedwheel.run("add", "https://a.example/")
@@ -506,9 +505,9 @@ def two_servers(base, engine):
                     got.append(push(d, 1, body, NDJSON, key=key))
                 together([functools.partial(one, d, "round %d" % i) for d in (a, b) for _ in range(3)])
                 equal(sum(status == 200 and not h["Idempotent-Replayed"] for status, h, _ in got), 1, got)
-                for status, h, said in got:
-                    holds(status == 409 and said["code"] == "in_progress" or (
-                        status, said["new"]) == (200, 300), (status, said))
+                for status, h, response in got:
+                    in_progress = status == 409 and response["code"] == "in_progress"
+                    holds(in_progress or (status, response["new"]) == (200, 300), (status, response))
                 for d in (a, b):
                     equal((push(d, 1, body, NDJSON, key="round %d" % i)[2]["new"]), 300)
             equal(entries(a.feedwheel), 2400)
@@ -516,8 +515,9 @@ def two_servers(base, engine):
             equal([v["new"] for v in visits[:8]], [300] * 8, "one push each")
 
 
-@each_engine("kill -9 in the middle: all of a push or nothing, and with its key it comes to its end", also=["sqlite"],
-             leave_out=() if LONG else ("postgres", "mysql", "redis")) # REL-02, invariants 2, 3
+@each_engine(
+    "kill -9 stores all of a push or nothing, and a retry with its key completes it",
+    also=["sqlite"], leave_out=() if LONG else ("postgres", "mysql", "redis")) # REL-02, invariants 2, 3
 def killed(base, engine):
     with server_of(engine, base) as url, http_server(base, store=url) as d:
         d.feedwheel.run("add", "https://a.example/")
@@ -543,27 +543,27 @@ def killed(base, engine):
             holds(stored in (0, n), "all or nothing: %d" % stored)
             before += stored > 0
             d.start()
-            wait_for("the answer", lambda: once()[0] == 200, 60) # what it had is given back, for it is dead
-            equal(once()[2]["new"], n, "told as the first time")
+            wait_for("the answer", lambda: once()[0] == 200, 60) # the dead server's key is released
+            equal(once()[2]["new"], n, "the same response again")
             equal(stored_n(), (i + 1) * n, "%.1f s" % (time.monotonic() - began))
         guids = [json.loads(l)["id"] for l in d.feedwheel.run("entries", "--jsonl").stdout.splitlines()]
         equal((len(guids), len(set(guids))), (KILLS * n, KILLS * n))
-        print("# %d kills, %d of them behind the commit; %d entries" % (KILLS, before, len(guids)))
+        print("# %d kills, %d of them after the commit; %d entries" % (KILLS, before, len(guids)))
         sound(d.feedwheel)
 
 
-@case("many at once, to one feed and to many; memory is bounded")
+@case("many concurrent pushes to one feed and to several are all stored once")
 def many(base):
     with http_server(base) as d:
         d.feedwheel.run("add", *("https://h%d.example/" % i for i in range(6)))
         got, bad = [], []
 
         def one(number, first):
-            while True: # who waits too long for those before him is told to come again
-                status, _, said = push(d, number, feed([item(first + k) for k in range(60)]))
-                if status != 503 or said["code"] != "busy":
+            while True: # a push that waits too long for others is answered 503
+                status, _, response = push(d, number, feed([item(first + k) for k in range(60)]))
+                if status != 503 or response["code"] != "busy":
                     break
-            (got if status == 200 else bad).append(said)
+            (got if status == 200 else bad).append(response)
         together([functools.partial(one, 1 + (i % 6 if i % 2 else 0), 30 * (i // 4)) for i in range(48)])
         equal(bad, [])
         equal(sum(s["new"] for s in got), d.feedwheel.one("SELECT count(*) FROM entries"))
@@ -572,7 +572,7 @@ def many(base):
         d.feedwheel.run("doctor")
 
 
-@case("from the command line, and with curl")
+@case("entries are pushed from the command line and with curl")
 def by_hand(base):
     with http_server(base) as d:
         w = d.feedwheel
@@ -581,16 +581,16 @@ def by_hand(base):
         for name, text in files.items():
             with open(os.path.join(base, name), "w", encoding="utf-8") as f:
                 f.write(text)
-        equal(w.run("push", "#1", os.path.join(base, "f.xml")).stdout, "1 entry: 1 new, 0 changed, 0 known\n")
-        equal(w.run("push", "a.example", os.path.join(base, "f.ndjson")).stdout, "2 entries: 2 new, 0 changed, 0 "
-                                                                                 "known\n")
-        equal(
-            w.run("push", "https://a.example/feed", "-", stdin=files["f.json"]).stdout,
-            "2 entries: 1 new, 0 changed, 1 known\n")
-        equal(w.run("push", "--content-type", NDJSON, "#1", "-",
-              stdin=lines([item(4)])).stdout, "1 entry: 1 new, 0 changed, 0 known\n")
-        holds("line 1" in w.run("push", "#1", "-", stdin=files["f.json"][:-9], code=1).stderr, "place")
-        holds("no entries" in w.run("push", "#1", "-", stdin=feed([])).stderr, "told")
+        output = w.run("push", "#1", os.path.join(base, "f.xml")).stdout
+        equal(output, "1 entry: 1 new, 0 changed, 0 known\n")
+        output = w.run("push", "a.example", os.path.join(base, "f.ndjson")).stdout
+        equal(output, "2 entries: 2 new, 0 changed, 0 known\n")
+        output = w.run("push", "https://a.example/feed", "-", stdin=files["f.json"]).stdout
+        equal(output, "2 entries: 1 new, 0 changed, 1 known\n")
+        output = w.run("push", "--content-type", NDJSON, "#1", "-", stdin=lines([item(4)])).stdout
+        equal(output, "1 entry: 1 new, 0 changed, 0 known\n")
+        holds("line 1" in w.run("push", "#1", "-", stdin=files["f.json"][:-9], code=1).stderr, "the place")
+        holds("no entries" in w.run("push", "#1", "-", stdin=feed([])).stderr, "the note")
         w.run("push", "#7", os.path.join(base, "f.xml"), code=1)
         w.run("push", "#1", os.path.join(base, "nothing"), code=2)
         w.run("push", "#1", code=2)
@@ -599,20 +599,19 @@ def by_hand(base):
         w.sql("UPDATE schedule SET status = 2", write=True)
         holds("gone" in w.run("push", "#1", os.path.join(base, "f.xml"), code=1).stderr, "gone")
         w.run("resume", "#1")
-        r = subprocess.run(["curl", "-sS", "-H", "Content-Type: " + NDJSON, "-H", "Idempotency-Key: c1",
-                            "--data-binary",
-                            "@" + os.path.join(base, "f.ndjson"),
-                            "http://127.0.0.1:%d/v1/feeds/1/entries" % d.port],
-                           capture_output=True, text=True, check=True)
-        said = json.loads(r.stdout)
-        status, _, packed = push(
-            d, 1, gzip.compress(files["f.ndjson"].encode()),
-            NDJSON, **{"Content-Encoding": "gzip"})
+        r = subprocess.run(
+            ["curl", "-sS", "-H", "Content-Type: " + NDJSON, "-H", "Idempotency-Key: c1",
+             "--data-binary", "@" + os.path.join(base, "f.ndjson"),
+             "http://127.0.0.1:%d/v1/feeds/1/entries" % d.port],
+            capture_output=True, text=True, check=True)
+        output = json.loads(r.stdout)
+        body = gzip.compress(files["f.ndjson"].encode())
+        status, _, packed = push(d, 1, body, NDJSON, **{"Content-Encoding": "gzip"})
         equal((status, packed["known"]), (200, 2), packed)
         metrics = d.ask("GET", "/metrics")[2]
-        holds("feedwheel_deliveries_total 2\n" in metrics and "feedwheel_delivered_new_entries_total 0\n" in metrics,
-              metrics)
-        equal((said["format"], said["entries"], said["known"]), ("json11", 2, 2))
+        holds("feedwheel_deliveries_total 2\n" in metrics, metrics)
+        holds("feedwheel_delivered_new_entries_total 0\n" in metrics, metrics)
+        equal((output["format"], output["entries"], output["known"]), ("json11", 2, 2))
         equal(entries(w), 5)
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: ISC
-"""The front http_server: what it takes, what it refuses, and its manners. (What it promises: test_ingest.py.)"""
+"""The server: accepted and refused requests, listening addresses, slow clients. (Its promises:
+test_ingest.py.)"""
 import email.utils
-import http.client
 import json
 import os
 import re
@@ -12,17 +12,16 @@ import stat
 import subprocess
 import time
 
-from http_server import HttpServer, http_server, kill_group
-from harness import Feedwheel, case, equal, holds, run, sanitized, wait_for
+from http_server import http_server, kill_group
+from harness import Feedwheel, case, equal, holds, run, wait_for
 from pushing import EVENT, TWIRP, Load, items
 
 
+# ---- pushes --------------------------------------------------------------------------------------
 
-# ---- what it takes -------------------------------------------------------------------------------
 
-
-@case("every form of events is taken; a durable one is stored when it is answered")
-def takes(base):
+@case("every form of events is stored; a durable push is stored before its response")
+def accepted(base):
     with http_server(base) as d:
         equal(d.push(EVENT)[::2], (200, {"stored": 1}))
         equal(d.stored(), 1)
@@ -38,26 +37,23 @@ def takes(base):
         d.push({"property": "\u00e9t\u00e9 \U0001f600", "section": 2**53 + 1, "id": 2**63 - 1})
         d.stop()
         equal(d.stored(), 2011)
-        equal(
-            d.feedwheel.sql(
-                "SELECT property, property_section, property_id, remote_ip FROM incoming ORDER BY id DESC LIMIT 1"),
-            [("\u00e9t\u00e9 \U0001f600", 2 ** 53 + 1, 2 ** 63 - 1, "127.0.0.1")])
+        last = d.feedwheel.sql(
+            "SELECT property, property_section, property_id, remote_ip FROM incoming ORDER BY id DESC LIMIT 1")
+        equal(last, [("\u00e9t\u00e9 \U0001f600", 2**53 + 1, 2**63 - 1, "127.0.0.1")])
         ids = [r[0] for r in d.feedwheel.sql("SELECT id FROM incoming ORDER BY rowid")]
         equal(len(set(ids)), 2011)
         now = time.time() * 1000
-        holds(all(abs((i >> 22) + 1704067200000 - now) < 60000 for i in ids), "ids tell the time")
+        holds(all(abs((i >> 22) + 1704067200000 - now) < 60000 for i in ids), "an id contains its time")
 
 
-@case("answers that are kept ready carry the time of their second, once")
+@case("prepared responses have one Date header, with the current second")
 def dates(base):
     def seen(path):
-        """The answer's date, in seconds."""
+        """The Date of a push's response, in seconds."""
         with socket.create_connection(("127.0.0.1", d.port)) as c:
             body = json.dumps(EVENT)
-            c.sendall(
-                ("POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s" %
-                 (path, len(body),
-                  body)).encode())
+            head = "POST %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+            c.sendall((head % (path, len(body)) + body).encode())
             lines = c.makefile("rb").read().decode().split("\r\n")
         dated = [l.partition(": ")[2] for l in lines if l.lower().startswith("date:")]
         equal(len(dated), 1, lines)
@@ -71,8 +67,8 @@ def dates(base):
             wait_for("the next second", lambda path=path, first=first: seen(path) > first)
 
 
-@case("how it is: health, readiness, rings, metrics")
-def how_it_is(base):
+@case("health, readiness, rings and metrics are reported")
+def health(base):
     with http_server(base) as d:
         equal(d.ask("GET", "/healthz")[0], 200)
         equal(d.ask("GET", "/readyz")[::2], (200, {"status": "ready"}))
@@ -81,7 +77,7 @@ def how_it_is(base):
         equal((ring["accepted"], ring["stored"], ring["fill_bytes"]), (7, 7, 0))
         text = d.ask("GET", "/metrics")[2]
         holds("feedwheel_push_stored_rows_total 7\n" in text, text)
-        # all at once, but for bad luck
+        # usually one flush, seven at most
         flushes = re.search(r'^feedwheel_flush_seconds_bucket{le="\+Inf"} (\d+)$', text, re.M)
         holds(flushes and 1 <= int(flushes[1]) <= 7, text)
 
@@ -101,13 +97,13 @@ MALFORMED = [
     '{"property":"news","section":1,"id":99999999999999999999}', '{"section":1,"id":1}', '{"property":"news","id":1}',
     '{"property":"news","section":1}', '{"property":"news","section":1,"id":1,"id":2}',
     '{"property":["news"],"section":1,"id":1}', '{"property":"a\tb","section":1,"id":1}',
-    '{"property":"\\x","section":1,"id":1}', '{"property":"\\ud800","section":1,"id":1}', '{"property":"' + "x" * 256 +
-    '","section":1,"id":1}', "[" * 5000, '{"a":' * 5000, b'{"property":"\xff\xfe","section":1,"id":1}',
-    b'\xef\xbb\xbf{"property":"news","section":1,"id":1}', b"\0", b'{"property":"n\0","section":1,"id":1}', "<xml/>",
-    "property=news&section=1&id=1",]
+    '{"property":"\\x","section":1,"id":1}', '{"property":"\\ud800","section":1,"id":1}',
+    '{"property":"' + "x" * 256 + '","section":1,"id":1}', "[" * 5000, '{"a":' * 5000,
+    b'{"property":"\xff\xfe","section":1,"id":1}', b'\xef\xbb\xbf{"property":"news","section":1,"id":1}', b"\0",
+    b'{"property":"n\0","section":1,"id":1}', "<xml/>", "property=news&section=1&id=1"]
 
 
-@case("what is malformed is refused with its place, and nothing of it is stored")
+@case("a malformed body is refused with its place, and none of it is stored")
 def malformed(base):
     holds(len(MALFORMED) >= 50, "50 kinds")
     good = json.dumps(EVENT)
@@ -115,35 +111,35 @@ def malformed(base):
         d.push(EVENT)
         for body in MALFORMED:
             for path in ("/v1/events", "/v1/events?ack=durable", TWIRP):
-                status, headers, said = d.push(body, path=path)
+                status, headers, response = d.push(body, path=path)
                 equal(status, 400, repr(body[:60]))
                 if path == TWIRP:
                     equal(headers["Content-Type"], "application/json")
-                    holds(said["code"] in ("malformed", "invalid_argument") and said["msg"], said)
+                    holds(response["code"] in ("malformed", "invalid_argument") and response["msg"], response)
                 else:
                     equal(headers["Content-Type"], "application/problem+json")
-                    holds(said["status"] == 400 and said["detail"] and said["code"], said)
-        said = d.push('{"property":"a","section":1,\n"id":}')[2]["detail"]
-        holds(said.endswith("(line 2, column 6)"), said)
-        status, _, said = d.push("%s\n%s\n%s" % (good, good, '{"property":"news","section":1}'))
-        equal((status, said["detail"]), (400, "event 3: id is missing (a number above 0)"))
+                    holds(response["status"] == 400 and response["detail"] and response["code"], response)
+        response = d.push('{"property":"a","section":1,\n"id":}')[2]["detail"]
+        holds(response.endswith("(line 2, column 6)"), response)
+        status, _, response = d.push("%s\n%s\n%s" % (good, good, '{"property":"news","section":1}'))
+        equal((status, response["detail"]), (400, "event 3: id is missing (a number above 0)"))
         d.stop()
         equal(d.stored(), 1)
 
 
-@case("paths and methods that are not there; bodies and headers that are too large")
+@case("unknown paths, wrong methods, and too large bodies and headers are refused")
 def refused(base):
     with http_server(base) as d:
         equal(d.ask("GET", "/nowhere")[0], 404)
-        status, headers, said = d.ask("GET", "/v1/events")
-        equal((status, headers["Allow"], said["code"]), (405, "POST", "method_not_allowed"))
+        status, headers, response = d.ask("GET", "/v1/events")
+        equal((status, headers["Allow"], response["code"]), (405, "POST", "method_not_allowed"))
         equal(d.ask("POST", "/healthz", "x")[0], 405)
-        status, _, said = d.push("[" + " " * (1 << 20) + "]")
-        equal((status, said["code"]), (413, "too_large"))
+        status, _, response = d.push("[" + " " * (1 << 20) + "]")
+        equal((status, response["code"]), (413, "too_large"))
         equal(d.push(b" " * (1 << 21), path=TWIRP)[2]["code"], "resource_exhausted")
-        c = d.connect() # of a length that nobody told before
-        c.request("POST", "/v1/events", iter([b" " * 65536] * 40),
-                  encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
+        c = d.connect() # without Content-Length
+        chunks = iter([b" " * 65536] * 40)
+        c.request("POST", "/v1/events", chunks, encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
         equal(c.getresponse().status, 413)
         c.close()
         status = d.ask("GET", "/healthz", headers={"X": "y" * 30000})[0]
@@ -151,10 +147,10 @@ def refused(base):
         equal(d.push(EVENT)[0], 200)
 
 
-# ---- manners -------------------------------------------------------------------------------------
+# ---- addresses and clients -----------------------------------------------------------------------
 
 
-@case("a socket in the file system; one that a dead server left is taken over, one that is in use is not")
+@case("a dead server's unix socket is taken over; a socket in use is an error")
 def unix_socket(base):
     path = os.path.join(base, "http_server.sock")
 
@@ -168,8 +164,8 @@ def unix_socket(base):
     p = w.start("serve")
     wait_for("the server", lambda: push() == '{"stored":1}')
     equal(stat.S_IMODE(os.stat(path).st_mode), 0o660, "a proxy in the server's group may connect")
-    said = w.run("serve", code=4).stderr
-    holds("listen = unix:" in said and "in use" in said and "another server listens there" in said, said)
+    output = w.run("serve", code=4).stderr
+    holds("listen = unix:" in output and "in use" in output and "another server listens there" in output, output)
     kill_group(p)
     p = w.start("serve")
     wait_for("the server", lambda: push() == '{"stored":1}')
@@ -178,7 +174,7 @@ def unix_socket(base):
     holds(not os.path.exists(path), "the socket is gone")
 
 
-@case("unix: removes sockets only: a file, a folder, a link stay what they are, at the start and at the end")
+@case("listen = unix: removes sockets only, never a file, a folder or a link")
 def unix_only_sockets(base):
     path, other = os.path.join(base, "http_server.sock"), os.path.join(base, "data")
     with open(other, "w", encoding="ascii") as f:
@@ -189,10 +185,11 @@ def unix_only_sockets(base):
         lambda: os.symlink("nowhere", path),
         lambda: os.mkdir(path)):
         make()
-        was = os.lstat(path)[:7] # all but when it was read
-        said = Feedwheel(base, "listen = unix:%s\n" % path, name="other").run("serve", code=4).stderr
-        holds("listen = unix:%s: a file that is not a socket exists there (choose another path" % path in said, said)
-        equal(os.lstat(path)[:7], was, "what was there")
+        was = os.lstat(path)[:7] # without the times
+        output = Feedwheel(base, "listen = unix:%s\n" % path, name="other").run("serve", code=4).stderr
+        want = "listen = unix:%s: a file that is not a socket exists there (choose another path" % path
+        holds(want in output, output)
+        equal(os.lstat(path)[:7], was, "the file")
         (os.rmdir if os.path.isdir(path) else os.unlink)(path)
     w = Feedwheel(base, "listen = unix:%s\n" % path)
     p = w.start("serve")
@@ -209,14 +206,14 @@ def unix_only_sockets(base):
         equal(f.read(), "precious")
 
 
-@case("a server may be the first that the default store sees: it makes its folder")
+@case("a server may be the first user of the default store: it makes its folder")
 def first_of_all(base):
     with http_server(base, store="sqlite:%s/feedwheel/feedwheel.db" % base) as d: # XDG_DATA_HOME is base
         equal(d.push(EVENT)[0], 200)
         equal(stat.S_IMODE(os.stat(os.path.join(base, "feedwheel")).st_mode), 0o700)
 
 
-@case("addresses that cannot be listened on: the setting, the reason")
+@case("an unusable listen address is an error that names the setting and the reason")
 def bad_listen(base):
     with http_server(base) as d:
         w = Feedwheel(base, name="other")
@@ -227,13 +224,13 @@ def bad_listen(base):
             ("127.0.0.1:http80", "listen = 127.0.0.1:http80"),
             ("unix:/proc/no/such/sock", "the folder does not exist"),
             ("unix:" + "x" * 200, "longer than")):
-            said = w.run("serve", "--listen", where, code=4).stderr
-            holds(words in said, "%s: %s" % (where, said))
-        said = w.run("serve", code=4).stderr
-        holds("--listen" in said, said)
+            output = w.run("serve", "--listen", where, code=4).stderr
+            holds(words in output, "%s: %s" % (where, output))
+        output = w.run("serve", code=4).stderr
+        holds("--listen" in output, output)
 
 
-@case("clients that are slow, silent or half gone hold nobody up")
+@case("slow, silent and half closed clients do not delay others")
 def slow_clients(base):
     with http_server(base) as d:
         idle = [socket.create_connection(("127.0.0.1", d.port)) for _ in range(200)]
@@ -252,18 +249,17 @@ def slow_clients(base):
         load.check(items(d))
 
 
-@case("a client that waits for 100-continue; one connection for many requests")
+@case("Expect: 100-continue is answered, and one connection carries several requests")
 def curl(base):
     with http_server(base) as d:
         body = os.path.join(base, "body")
         with open(body, "w", encoding="ascii") as f:
             f.write(json.dumps([EVENT] * 1000))
-        again = ["-w", "connections %{num_connects}\\n"] # that were made for it
+        count = ["-w", "connections %{num_connects}\\n"]
+        url = "http://127.0.0.1:%d/v1/events?ack=durable" % d.port
         r = subprocess.run(
-            ["curl", "-sS", "-v", *again, "-H", "Expect: 100-continue", "--data-binary", "@" + body,
-             "http://127.0.0.1:%d/v1/events?ack=durable" % d.port, "-d", json.dumps(EVENT),
-             "--next", "-sS", *again, "-d", json.dumps(EVENT),
-             "http://127.0.0.1:%d/v1/events?ack=durable" % d.port],
+            ["curl", "-sS", "-v", *count, "-H", "Expect: 100-continue", "--data-binary", "@" + body, url,
+             "-d", json.dumps(EVENT), "--next", "-sS", *count, "-d", json.dumps(EVENT), url],
             capture_output=True, text=True, check=False)
         holds("100 Continue" in r.stderr, r.stderr)
         equal(re.findall("connections (.*)", r.stdout), ["1", "0"], r.stderr)
