@@ -105,7 +105,7 @@ def ingesting():
             self.fw = installed(tree, "ingest")
             # with two threads the result depends on the core that they share with wrk
             self.process = self.fw.start("serve", "--listen", "127.0.0.1:%d" % self.port, "--serve-threads", "1")
-            ingest.wait_for("the server", self.answers)
+            ingest.wait_for("the server", self.responds)
 
     def one(tree):
         server = HttpServer(WORK, tree)

@@ -111,9 +111,9 @@ class Nginx:
             f.write(NGINX.format(home=home, port=self.port))
         self.process = subprocess.Popen( # pylint: disable=consider-using-with
             ["setpriv", "--pdeathsig", "SIGTERM", "nginx", "-c", os.path.join(home, "conf")], stderr=subprocess.DEVNULL)
-        wait_for("nginx", self.answers)
+        wait_for("nginx", self.responds)
 
-    def answers(self):
+    def responds(self):
         if self.process.poll() is not None:
             die("nginx does not start")
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
@@ -135,16 +135,16 @@ class HttpServer:
         os.makedirs(base, exist_ok=True)
         self.fw = Feedwheel(base, store=store)
         self.process = self.fw.start("serve", "--listen", "127.0.0.1:%d" % self.port, *arguments)
-        wait_for("the server", self.answers)
+        wait_for("the server", self.responds)
 
-    def answers(self):
+    def responds(self):
         if self.process.poll() is not None:
-            die("feedwheel serve: %s", self.fw.last_words())
+            die("feedwheel serve: %s", self.fw.last_log())
         with contextlib.suppress(OSError):
-            return self.ask("/readyz")[0] == 200
+            return self.request("/readyz")[0] == 200
         return False
 
-    def ask(self, path, body=None, content_type="application/json"):
+    def request(self, path, body=None, content_type="application/json"):
         c = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
             c.request("POST" if body else "GET", path, body, {"Content-Type": content_type} if body else {})
@@ -154,10 +154,10 @@ class HttpServer:
             c.close()
 
     def ring(self):
-        return json.loads(self.ask("/v1/ring")[1])
+        return json.loads(self.request("/v1/ring")[1])
 
     def metric(self, name):
-        return next(float(l.split()[1]) for l in self.ask("/metrics")[1].splitlines() if l.startswith(name + " "))
+        return next(float(l.split()[1]) for l in self.request("/metrics")[1].splitlines() if l.startswith(name + " "))
 
     def all_stored(self):
         """Waits until all rows are stored, also those of clients that have gone and left requests in their sockets."""
@@ -170,7 +170,7 @@ class HttpServer:
     def stop(self):
         self.process.terminate()
         if self.process.wait(60):
-            die("feedwheel serve: %s", self.fw.last_words())
+            die("feedwheel serve: %s", self.fw.last_log())
 
 
 class Watch(threading.Thread):
@@ -418,7 +418,7 @@ def beside(http_server):
     def walk():
         path = SLOW_PAGE
         while path:
-            page = json.loads(http_server.ask(path)[1])
+            page = json.loads(http_server.request(path)[1])
             path = page.get("next_url") if page["items"] else None
     walkers = [threading.Thread(target=walk) for _ in range(2)]
     for t in walkers:
@@ -426,21 +426,21 @@ def beside(http_server):
     slowest = 0
     while any(t.is_alive() for t in walkers):
         start = time.monotonic()
-        http_server.ask("/v1/feeds")
+        http_server.request("/v1/feeds")
         slowest = max(slowest, time.monotonic() - start)
     return slowest
 
 
 def pages(engine, _, base, store, server):
     http_server = HttpServer(os.path.join(base, "pages-" + engine), store, server=server)
-    http_server.ask("/v1/feeds", '{"url":"http://a.example/"}')
+    http_server.request("/v1/feeds", '{"url":"http://a.example/"}')
     slowest = []
     for i in range(RUNS): # other contents each time: sanitised contents are cached
         items = [SLOW[n % len(SLOW)] * (SLOW_BYTES // len(SLOW[n % len(SLOW)])) + str(i) for n in range(21)]
         for n, text in enumerate(items):
             feed = {"version": "https://jsonfeed.org/version/1.1", "title": "t",
                     "items": [{"id": str(n), "content_html": text}]}
-            status, _ = http_server.ask("/v1/feeds/1/entries", json.dumps(feed), "application/feed+json")
+            status, _ = http_server.request("/v1/feeds/1/entries", json.dumps(feed), "application/feed+json")
             if status not in (200, 201):
                 die("%s: an entry was refused", engine)
         slowest.append(beside(http_server))

@@ -63,7 +63,7 @@ def main():
             hub.page("/%d" % i, atom("f%d" % i, [0], links(("hub", hub.url + "/hub"), ("self", hub.url + "/%d" % i))))
         d.add(*("%s/%d" % (hub.url, i) for i in range(CLIENTS)))
         d.is_active(CLIENTS)
-        subs = [hub.wait_one("%s/%d" % (hub.url, i)) for i in range(CLIENTS)]
+        subs = [hub.wait_subscription("%s/%d" % (hub.url, i)) for i in range(CLIENTS)]
         feeds = {f["url"]: f["id"] for f in d.feedwheel.json("list")}
         first = [1] * CLIENTS
         for i in range(2 * RUNS):

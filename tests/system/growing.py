@@ -43,17 +43,17 @@ def growing(base, engine, latency="lognormal:60:0.8", conf="", on=None, checked=
         w.run("import", o.url_file)
         yield o, w, s
         if checked:
-            settle(o, w)
-            accounted(o, w)
+            visit_all(o, w)
+            check_entries(o, w)
 
 
-def asked_each(o):
+def requests_of_each(o):
     hosts = o.stats(hosts=True)["hosts"]
     return [hosts.get(u.split("/")[2].split(":")[0], {"requests": 0})["requests"] for u in o.urls]
 
 
-def asked(o):
-    return sum(asked_each(o))
+def requests_of_all(o):
+    return sum(requests_of_each(o))
 
 
 def at_rest(count):
@@ -63,7 +63,7 @@ def at_rest(count):
     return count() == n
 
 
-def settle(o, w):
+def visit_all(o, w):
     """A last visit of each feed, without faults."""
     def all_visited():
         w.run("set", "--due", *o.urls)
@@ -73,7 +73,7 @@ def settle(o, w):
     wait_for("a visit of each feed", all_visited)
 
 
-def accounted(o, w):
+def check_entries(o, w):
     """No entry is lost, stored twice or changed."""
     have = {u: [] for u in o.urls}
     for line in w.run("entries", "--jsonl").stdout.splitlines():
@@ -98,4 +98,4 @@ def accounted(o, w):
 def drained(w, p):
     """SIGTERM ends the run with exit code 0."""
     p.send_signal(signal.SIGTERM)
-    equal(p.wait(timeout=60), 0, w.last_words())
+    equal(p.wait(timeout=60), 0, w.last_log())

@@ -270,19 +270,19 @@ class Server:
             self.stop()
             raise RuntimeError("the server of %s did not start: %s" % (engine, line))
 
-    def ask(self, line):
+    def command(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         return self.process.stdout.readline().strip()
 
     def url(self, name="t"):
-        return self.ask("url " + name)
+        return self.command("url " + name)
 
-    def kill9(self):
-        equal(self.ask("kill9"), "killed")
+    def kill(self):
+        equal(self.command("kill9"), "killed")
 
-    def again(self):
-        equal(self.ask("again"), "ready")
+    def restart(self):
+        equal(self.command("again"), "ready")
 
     def stop(self):
         self.process.stdin.close()
@@ -351,7 +351,7 @@ CONF = "allow_networks = 127.0.0.0/8\nhost_gap_ms = 0\nstraggler_timeout_ms = 0\
 
 # For cases with silent servers: short timeouts. The other cases have the default ones, so that a
 # stall of the machine for some seconds fails no visit; these are long enough for healthy feeds.
-SILENT = "connect_timeout_ms = 8s\nfirst_byte_timeout_ms = 8s\ntotal_timeout_ms = 12s\nlow_speed_ms = 8s\n"
+SHORT_TIMEOUTS = "connect_timeout_ms = 8s\nfirst_byte_timeout_ms = 8s\ntotal_timeout_ms = 12s\nlow_speed_ms = 8s\n"
 
 # Feeds are due again after SOON_S seconds. (With interval_ms = interval_min_ms the jitter would be up to a minute.)
 SOON = "interval_min_ms = 1s\ninterval_ms = 2s\ninterval_max_ms = 2s\n"
@@ -407,7 +407,7 @@ class Feedwheel:
         self.conf = os.path.join(base, name + ".conf")
         with open(self.conf, "w", encoding="ascii") as f:
             f.write(CONF + conf)
-        self.binary, self.said, self.inside = FEEDWHEEL, os.path.join(base, "said"), inside
+        self.binary, self.log_file, self.inside = FEEDWHEEL, os.path.join(base, "said"), inside
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith("FEEDWHEEL_")}
         self.environment.update(HOME=base, XDG_DATA_HOME=base, XDG_CONFIG_HOME=base, NO_COLOR="1")
 
@@ -432,19 +432,19 @@ class Feedwheel:
 
     def start(self, *arguments):
         """Start a command in a process group of its own, which ends with this program. Its stderr
-        goes to the file self.said."""
-        with open(self.said, "ab") as log:
+        goes to the file self.log_file."""
+        with open(self.log_file, "ab") as log:
             STARTED.append(subprocess.Popen(
                 ["setpriv", "--pdeathsig", "SIGKILL", "--", *self.command(*arguments)],
                 stdout=subprocess.DEVNULL, stderr=log, env=self.environment, start_new_session=True))
         return STARTED[-1]
 
-    def words(self):
-        with open(self.said, encoding="utf-8", errors="replace") as f:
+    def log(self):
+        with open(self.log_file, encoding="utf-8", errors="replace") as f:
             return f.read()
 
-    def last_words(self):
-        return self.words()[-1000:]
+    def last_log(self):
+        return self.log()[-1000:]
 
     def is_locked(self):
         """Is a write transaction open for longer than one takes?"""

@@ -47,7 +47,7 @@ class HttpServer:
 
     def __init__(self, base, *arguments, store=None, conf="", command="serve", inside=()):
         os.makedirs(base, exist_ok=True)
-        self.token = None # for ask()
+        self.token = None # for request()
         self.port = free_port()
         self.feedwheel = Feedwheel(base, conf + "listen = 127.0.0.1:%d\n" % self.port, store=store, inside=inside)
         self.arguments = (command, *arguments)
@@ -55,19 +55,19 @@ class HttpServer:
 
     def start(self):
         self.process = self.feedwheel.start(*self.arguments)
-        wait_for("the server", self.answers)
+        wait_for("the server", self.responds)
 
-    def answers(self):
-        holds(self.process.poll() is None, "it has ended: " + self.feedwheel.last_words())
+    def responds(self):
+        holds(self.process.poll() is None, "it has ended: " + self.feedwheel.last_log())
         try:
-            return self.ask("GET", "/healthz")[0] == 200
+            return self.request("GET", "/healthz")[0] == 200
         except (OSError, http.client.HTTPException):
             return False
 
     def connect(self, timeout=60):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
-    def ask(self, method, path, body=None, headers=None):
+    def request(self, method, path, body=None, headers=None):
         """Status, headers, and the body's JSON (or its text) of the response to a request."""
         c = self.connect()
         token = {"Authorization": "Bearer " + self.token} if self.token else {}
@@ -83,15 +83,15 @@ class HttpServer:
             c.close()
 
     def push(self, events, path="/v1/events?ack=durable", **more):
-        return self.ask("POST", path, events if isinstance(events, (bytes, str)) else json.dumps(events), **more)
+        return self.request("POST", path, events if isinstance(events, (bytes, str)) else json.dumps(events), **more)
 
     def stop(self, code=0):
         self.process.send_signal(signal.SIGTERM)
-        equal(self.process.wait(60), code, "exit code: " + self.feedwheel.last_words())
+        equal(self.process.wait(60), code, "exit code: " + self.feedwheel.last_log())
 
     def kill(self):
         """Kill all its processes at once, like a power cut."""
-        equal(self.process.poll(), None, "it has ended: " + self.feedwheel.last_words())
+        equal(self.process.poll(), None, "it has ended: " + self.feedwheel.last_log())
         kill_group(self.process)
 
     def stored(self):
@@ -99,7 +99,7 @@ class HttpServer:
 
 
 def metric(d, name):
-    return next(float(l.split()[1]) for l in d.ask("GET", "/metrics")[2].splitlines()
+    return next(float(l.split()[1]) for l in d.request("GET", "/metrics")[2].splitlines()
                 if l.startswith("feedwheel_" + name + " "))
 
 

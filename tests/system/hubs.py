@@ -25,7 +25,7 @@ def links(*pairs):
     return "".join('<link rel="%s" href="%s"/>' % p for p in pairs)
 
 
-def ask(method, url, body=None, headers=None):
+def request(method, url, body=None, headers=None):
     """Status, body and headers of the response to a request."""
     u = urllib.parse.urlsplit(url)
     c = http.client.HTTPConnection(u.hostname, u.port, timeout=30)
@@ -45,12 +45,12 @@ class Subscription:
 
 class Hub:
     """Pages are functions of the path's query that return (status, headers, body). The hub keeps all
-    requests (asked), verifications (verified) and cloud registrations (pings)."""
+    requests, verifications (verified) and cloud registrations (pings)."""
 
     def __init__(self):
         hub = self
         self.lock = threading.Lock()
-        self.pages, self.asked, self.subscriptions, self.verified, self.pings = {}, [], {}, [], []
+        self.pages, self.requests, self.subscriptions, self.verified, self.pings = {}, [], {}, [], []
         self.verifies = True   # verify the subscriber's intent
         self.status = 202      # of the response to a subscription request
 
@@ -74,7 +74,7 @@ class Hub:
                 u = urllib.parse.urlsplit(self.path)
                 with hub.lock:
                     page = hub.pages.get(u.path)
-                    hub.asked.append(("GET", self.path, None))
+                    hub.requests.append(("GET", self.path, None))
                 if page is None:
                     return self.answer(404, [], "")
                 return self.answer(*page(u.query))
@@ -83,8 +83,8 @@ class Hub:
                 body = self.rfile.read(int(self.headers["Content-Length"])).decode()
                 form = dict(urllib.parse.parse_qsl(body, keep_blank_values=True))
                 with hub.lock:
-                    hub.asked.append(("POST", self.path, form))
-                return hub.told(self, urllib.parse.urlsplit(self.path).path, form)
+                    hub.requests.append(("POST", self.path, form))
+                return hub.handle_post(self, urllib.parse.urlsplit(self.path).path, form)
 
         class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
             daemon_threads = True
@@ -110,15 +110,15 @@ class Hub:
 
     def posts(self, path="/hub"):
         with self.lock:
-            return [f for m, p, f in self.asked if m == "POST" and p == path]
+            return [f for m, p, f in self.requests if m == "POST" and p == path]
 
     def gets(self, path):
         with self.lock:
-            return [p for m, p, _ in self.asked if m == "GET" and p.partition("?")[0] == path]
+            return [p for m, p, _ in self.requests if m == "GET" and p.partition("?")[0] == path]
 
     # ---- requests to the hub
 
-    def told(self, handler, path, form):
+    def handle_post(self, handler, path, form):
         if path in ("/307", "/308"):
             return handler.answer(int(path[1:]), [("Location", self.url + "/hub")], "")
         if path == "/circle":
@@ -138,7 +138,7 @@ class Hub:
         if mode == "subscribe":
             sub = Subscription(form)
         try:
-            status, body, headers = self.intent(
+            status, body, headers = self.verify_intent(
                 form["hub.callback"], mode, form["hub.topic"], "chal/+ %41<b>", form.get("hub.lease_seconds"))
         except ConnectionError: # the subscriber was killed
             return
@@ -152,18 +152,18 @@ class Hub:
             elif good:
                 self.subscriptions.pop(key, None)
 
-    def intent(self, callback, mode, topic, challenge=None, lease=None, **more):
+    def verify_intent(self, callback, mode, topic, challenge=None, lease=None, **more):
         q = {"hub.mode": mode, "hub.topic": topic}
         if challenge is not None:
             q["hub.challenge"] = challenge
         if lease is not None:
             q["hub.lease_seconds"] = lease
         q.update({"hub." + k: v for k, v in more.items()})
-        return ask("GET", callback + ("&" if "?" in callback else "?") + urllib.parse.urlencode(q))
+        return request("GET", callback + ("&" if "?" in callback else "?") + urllib.parse.urlencode(q))
 
     def cloud(self, handler, form):
         url = "http://%s:%s%s" % (form["domain"], form["port"], form["path"])
-        status, body, _ = ask("GET", url + "?" + urllib.parse.urlencode({"url": form["url1"], "challenge": "abc"}))
+        status, body, _ = request("GET", url + "?" + urllib.parse.urlencode({"url": form["url1"], "challenge": "abc"}))
         good = status == 200 and body == b"abc"
         with self.lock:
             if good:
@@ -172,19 +172,19 @@ class Hub:
 
     # ---- requests of the hub
 
-    def one(self, topic=None):
+    def subscription(self, topic=None):
         """The only subscription, of this topic or of all."""
         with self.lock:
             found = [s for s in self.subscriptions.values() if topic in (None, s.topic)]
         equal(len(found), 1, [(s.topic, s.callback) for s in found])
         return found[0]
 
-    def wait_one(self, topic=None):
+    def wait_subscription(self, topic=None):
         def there():
             with self.lock:
                 return [s for s in self.subscriptions.values() if topic in (None, s.topic)]
         wait_for("a subscription", there, 60)
-        return self.one(topic)
+        return self.subscription(topic)
 
     def send(self, sub, body, method="sha256", kind="application/atom+xml", signature=None, sign=True, **more):
         """more: further headers. The signature is that of the body."""
@@ -194,4 +194,4 @@ class Hub:
         if sub.secret and sign:
             headers["X-Hub-Signature"] = signature or "%s=%s" % (method, hmac.new(
                 sub.secret.encode(), body, getattr(hashlib, method)).hexdigest())
-        return ask("POST", sub.callback, body, headers)[0]
+        return request("POST", sub.callback, body, headers)[0]

@@ -12,7 +12,7 @@ class Names(threading.Thread):
 
     def __init__(self, mute=False):
         super().__init__(daemon=True)
-        self.mute, self.asked = mute, 0
+        self.mute, self.queries = mute, 0
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.socket.getsockname()[1]
@@ -21,7 +21,7 @@ class Names(threading.Thread):
     def run(self):
         while True:
             q, client = self.socket.recvfrom(2000)
-            self.asked += 1
+            self.queries += 1
             if self.mute:
                 continue
             at, labels = 12, []

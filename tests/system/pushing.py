@@ -15,11 +15,11 @@ DURABLE = "/v1/events?ack=durable"
 
 class Load:
     """Clients that push one event after another, each with an id of its own. They note which events
-    the server has acknowledged (promised), and of which they got no response (unknown)."""
+    the server has acknowledged (acknowledged), and of which they got no response (unknown)."""
 
     def __init__(self, d, clients=8, path=TWIRP, pause=0):
         self.http_server, self.path, self.pause = d, path, pause
-        self.promised, self.unknown, self.wrong, self.refused = set(), set(), [], 0
+        self.acknowledged, self.unknown, self.wrong, self.refused = set(), set(), [], 0
         self.on, self.lock, self.next_id = True, threading.Lock(), 0
         self.threads = [threading.Thread(target=self.client, daemon=True) for _ in range(clients)]
         for t in self.threads:
@@ -33,7 +33,7 @@ class Load:
     def answered(self, i, r):
         with self.lock:
             if r.status == 200 or (r.status == 202 and self.path != DURABLE): # 202: queued
-                self.promised.add(i)
+                self.acknowledged.add(i)
             elif r.status == 503 and r.headers["Retry-After"]:
                 self.refused += 1
             else:
@@ -69,14 +69,14 @@ class Load:
     def check(self, rows):
         """rows: property_id of each stored event."""
         equal(self.wrong, [], "responses that are neither 200 or 202 nor 503 with Retry-After")
-        holds(self.promised, "no event was acknowledged")
+        holds(self.acknowledged, "no event was acknowledged")
         equal(len(rows), len(set(rows)), "different events among the stored rows")
-        lost = self.promised - set(rows)
-        equal(lost, set(), "lost, of %d acknowledged and %d stored" % (len(self.promised), len(rows)))
-        unexpected = set(rows) - self.promised - self.unknown
+        lost = self.acknowledged - set(rows)
+        equal(lost, set(), "lost, of %d acknowledged and %d stored" % (len(self.acknowledged), len(rows)))
+        unexpected = set(rows) - self.acknowledged - self.unknown
         equal(unexpected, set(), "refused and stored")
         print("# %d acknowledged, %d without a response, %d refused, %d stored" %
-              (len(self.promised), len(self.unknown), self.refused, len(rows)))
+              (len(self.acknowledged), len(self.unknown), self.refused, len(rows)))
 
 
 def items(d):

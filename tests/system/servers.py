@@ -15,7 +15,7 @@ REDIS = os.environ.get("FW_REDIS") or ("redis" if shutil.which("redis-server") e
 USERS = {"postgres": "postgres", "mysql": "mysql", "redis": None} # its user, if root runs the test
 
 
-class Private:
+class PrivateServer:
     """A server of an engine in base/name. inside: a command in front of it, such as nsenter; options:
     for its command line; folder: for its data, instead of base/name."""
 
@@ -110,7 +110,7 @@ class Private:
                 self.command(*getattr(self, "argv_" + self.engine)()),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.home)
         try:
-            wait_for("the server", self.answers, 60)
+            wait_for("the server", self.responds, 60)
         except AssertionError as e:
             self.stop()
             with open(self.log, encoding="utf-8", errors="replace") as f:
@@ -122,7 +122,7 @@ class Private:
         s.connect(os.path.join(self.socket, ".s.PGSQL.5432") if self.engine == "postgres" else self.socket)
         return s
 
-    def answers(self):
+    def responds(self):
         equal(self.process.poll(), None, "the server has ended with")
         try:
             with self.connect() as s:

@@ -34,14 +34,14 @@ def one_feed(base):
     with origin(base, samples(base), "--feeds", "6") as o, http_server(base) as d:
         d.feedwheel.run("add", o.urls[0])
         d.feedwheel.run_once()
-        status, headers, response = d.ask("GET", "/v1/feeds/1")
+        status, headers, response = d.request("GET", "/v1/feeds/1")
         equal((status, headers["Content-Type"]), (200, "application/json"))
         equal(response, d.feedwheel.json("show", "#1"))
-        equal(len(d.ask("GET", "/v1/feeds/1?visits=1")[2]["visits"]), 1)
-        status, headers, response = d.ask("HEAD", "/v1/feeds/1")
+        equal(len(d.request("GET", "/v1/feeds/1?visits=1")[2]["visits"]), 1)
+        status, headers, response = d.request("HEAD", "/v1/feeds/1")
         equal((status, response), (200, ""))
         holds(int(headers["Content-Length"]) > 100, headers)
-        status, headers, response = d.ask("GET", MISSING)
+        status, headers, response = d.request("GET", MISSING)
         equal((status, headers["Content-Type"], response["code"], response["detail"]),
               (404, "application/problem+json", "not_found", "no feed has the number 4711"))
         for path, words in (
@@ -50,9 +50,9 @@ def one_feed(base):
             ("?visits=", "visits ''"),
             ("?visit=1", "visit (GET /v1/feeds/{id} takes visits"),
             ("?visits=1&x=2", "x (")):
-            status, _, response = d.ask("GET", "/v1/feeds/1" + path)
+            status, _, response = d.request("GET", "/v1/feeds/1" + path)
             equal((status, words in response["detail"]), (400, True), response["detail"])
-        status, headers, response = d.ask("PUT", "/v1/feeds/1", "{}")
+        status, headers, response = d.request("PUT", "/v1/feeds/1", "{}")
         equal((status, "GET, HEAD" in headers["Allow"]), (405, True))
 
 
@@ -63,7 +63,7 @@ def store_of(engine, base):
 def pages(d, path, member="feeds"):
     """All pages of a list, by next_url."""
     while path:
-        status, _, response = d.ask("GET", path)
+        status, _, response = d.request("GET", path)
         equal(status, 200, response)
         yield response[member]
         path = response.get("next_url")
@@ -72,16 +72,16 @@ def pages(d, path, member="feeds"):
 @each_engine("feeds are added, listed page by page, changed and removed", also=["sqlite"])
 def feeds(base, engine):
     with store_of(engine, base) as s, http_server(base, store=s.url()) as d:
-        status, headers, response = d.ask(
+        status, headers, response = d.request(
             "POST", "/v1/feeds", '{"url":"https://me:secret@a.example/1","folder":"x & y","interval_ms":3600000}')
         equal((status, headers["Location"], response.get("existed")), (201, "/v1/feeds/1", False), response)
-        first = d.ask("GET", headers["Location"])[2]["feed"]
+        first = d.request("GET", headers["Location"])[2]["feed"]
         equal((first["url"], first["folder"], first["auth"], first["interval_ms"]),
               ("https://a.example/1", "x & y", True, 3600000))
-        status, headers, again = d.ask("POST", "/v1/feeds", '{"url":"https://a.example/1"}')
+        status, headers, again = d.request("POST", "/v1/feeds", '{"url":"https://a.example/1"}')
         equal((status, headers["Location"], again["existed"], again["id"]), (200, "/v1/feeds/1", True, response["id"]))
         seven = [{"url": "https://a.example/%d" % i, "folder": "x & y"} for i in range(1, 8)]
-        status, _, response = d.ask("POST", "/v1/feeds", json.dumps(seven))
+        status, _, response = d.request("POST", "/v1/feeds", json.dumps(seven))
         equal((status, [f["existed"] for f in response]), (201, [True] + [False] * 6))
         for body, code, words in (
             ('{"url":"ftp://a.example/"}', 422, "url: "),
@@ -95,30 +95,30 @@ def feeds(base, engine):
             ('{"url":', 400, "line 1"),
             ('{"url":"https://b.example/","interval_ms":-1}', 422, "interval_ms: must be a number"),
             ("", 400, "not valid JSON")):
-            status, _, response = d.ask("POST", "/v1/feeds", body)
+            status, _, response = d.request("POST", "/v1/feeds", body)
             equal((status, words in response["detail"]), (code, True), response["detail"])
         listed = [[f["id"] for f in p] for p in pages(d, "/v1/feeds?limit=3&folder=x%20%26%20y")]
         equal(listed, [[1, 2, 3], [4, 5, 6], [7]])
         equal([[f["id"] for f in p] for p in pages(d, "/v1/feeds?q=example/7")], [[7]])
         equal(list(pages(d, "/v1/feeds"))[0], d.feedwheel.json("list"))
-        status, headers, response = d.ask("PATCH", "/v1/feeds/2", '{"status":"paused","title":"T","interval_ms":0}')
+        status, headers, response = d.request("PATCH", "/v1/feeds/2", '{"status":"paused","title":"T","interval_ms":0}')
         equal((status, response["state"], response["title"]), (200, "paused", "T"))
-        equal([f["id"] for f in d.ask("GET", "/v1/feeds?status=paused")[2]["feeds"]], [2])
-        equal([f["id"] for f in d.ask("GET", "/v1/feeds?status=failing")[2]["feeds"]], [])
-        equal(d.ask("PATCH", "/v1/feeds/2", '{"status":"active"}')[2]["state"], "new")
+        equal([f["id"] for f in d.request("GET", "/v1/feeds?status=paused")[2]["feeds"]], [2])
+        equal([f["id"] for f in d.request("GET", "/v1/feeds?status=failing")[2]["feeds"]], [])
+        equal(d.request("PATCH", "/v1/feeds/2", '{"status":"active"}')[2]["state"], "new")
         for body, words in (
             ("{}", "request body: no field to change"),
             ('{"status":"gone"}', "status: "),
             ('{"url":"https://c.example/"}', "field: url"),
             ('{"due":false}', "due: must be true"),
             ("[]", "request body: must be an object")):
-            status, _, response = d.ask("PATCH", "/v1/feeds/2", body)
+            status, _, response = d.request("PATCH", "/v1/feeds/2", body)
             equal((status, words in response["detail"]), (422, True), response["detail"])
-        equal(d.ask("PATCH", MISSING, '{"due":true}')[0], 404)
-        status, headers, response = d.ask("DELETE", "/v1/feeds/2")
+        equal(d.request("PATCH", MISSING, '{"due":true}')[0], 404)
+        status, headers, response = d.request("DELETE", "/v1/feeds/2")
         equal((status, response), (204, ""))
-        equal(d.ask("DELETE", "/v1/feeds/2")[0], 404)
-        equal([f["id"] for f in d.ask("GET", "/v1/feeds")[2]["feeds"]], [1, 3, 4, 5, 6, 7])
+        equal(d.request("DELETE", "/v1/feeds/2")[0], 404)
+        equal([f["id"] for f in d.request("GET", "/v1/feeds")[2]["feeds"]], [1, 3, 4, 5, 6, 7])
         for path, words in (
             ("status=dead", "one of: active paused"),
             ("cursor=x", "invalid cursor"),
@@ -126,7 +126,7 @@ def feeds(base, engine):
             ("cursor=f", "invalid cursor"),
             ("limit=1001", "invalid limit"),
             ("page=2", "page (GET /v1/feeds takes status")):
-            status, _, response = d.ask("GET", "/v1/feeds?" + path)
+            status, _, response = d.request("GET", "/v1/feeds?" + path)
             equal((status, words in response["detail"]), (400, True), response["detail"])
 
 
@@ -135,7 +135,7 @@ def entries(base):
     with origin(base, samples(base), "--feeds", "6") as o, http_server(base) as d:
         d.feedwheel.run("import", o.url_file)
         d.feedwheel.run_once()
-        status, headers, response = d.ask("GET", "/v1/entries?limit=1000")
+        status, headers, response = d.request("GET", "/v1/entries?limit=1000")
         want = d.feedwheel.json("entries", "--content")
         equal((status, headers["Content-Type"], response["version"]), (200, "application/feed+json", want["version"]))
         equal(response["items"], want["items"])
@@ -147,11 +147,11 @@ def entries(base):
             ('"x", ' + headers["ETag"], 304),
             ("*", 304),
             ('"x"', 200)):
-            status, again, body = d.ask("GET", "/v1/entries?limit=1000", headers={"If-None-Match": tag})
+            status, again, body = d.request("GET", "/v1/entries?limit=1000", headers={"If-None-Match": tag})
             equal((status, again["ETag"], body == ""), (code, headers["ETag"], code == 304), tag)
         lines = [json.dumps(i) for i in want["items"]]
         for path, accept in (("&format=ndjson", "*/*"), ("", "application/x-ndjson")):
-            status, headers, response = d.ask("GET", "/v1/entries?limit=1000" + path, headers={"Accept": accept})
+            status, headers, response = d.request("GET", "/v1/entries?limit=1000" + path, headers={"Accept": accept})
             equal((status, headers["Content-Type"]), (200, "application/x-ndjson"))
             equal([json.dumps(json.loads(l)) for l in response.splitlines()], lines)
         equal([i for p in pages(d, "/v1/entries?limit=2", "items") for i in p], want["items"])
@@ -159,18 +159,18 @@ def entries(base):
         equal([i["_store"]["entry"] for i in stored], sorted(i["_store"]["entry"] for i in want["items"]))
         holds(not any("content_html" in i for i in stored), "without contents")
         one = want["items"][0]
-        equal(d.ask("GET", "/v1/entries/%d" % one["_store"]["entry"])[2], one)
-        equal(d.ask("GET", "/v1/entries/%d?content=raw" % one["_store"]["entry"])[0], 200)
-        equal(d.ask("GET", "/v1/entries/4711")[0], 404)
+        equal(d.request("GET", "/v1/entries/%d" % one["_store"]["entry"])[2], one)
+        equal(d.request("GET", "/v1/entries/%d?content=raw" % one["_store"]["entry"])[0], 200)
+        equal(d.request("GET", "/v1/entries/4711")[0], 404)
         feed = one["_store"]["feed_url"]
         for name in (feed, one["_store"]["feed"]):
-            status, _, response = d.ask("GET", "/v1/entries?feed=%s" % name)
+            status, _, response = d.request("GET", "/v1/entries?feed=%s" % name)
             equal(response["items"], d.feedwheel.json("entries", "--content", "--feed", feed)["items"])
         word = one["title"].split()[0]
-        found = d.ask("GET", "/v1/entries?limit=1000&q=" + urllib.parse.quote(word))[2]["items"]
+        found = d.request("GET", "/v1/entries?limit=1000&q=" + urllib.parse.quote(word))[2]["items"]
         equal(found, d.feedwheel.json("entries", "--content", "--search", word)["items"])
-        equal(d.ask("GET", "/v1/entries?since=1h&limit=1000")[2]["items"], want["items"])
-        equal(d.ask("GET", "/v1/entries?since=2999-01-01T00:00:00Z")[2]["items"], [])
+        equal(d.request("GET", "/v1/entries?since=1h&limit=1000")[2]["items"], want["items"])
+        equal(d.request("GET", "/v1/entries?since=2999-01-01T00:00:00Z")[2]["items"], [])
         for path, code, words in (
             ("feed=4711", 404, "4711"),
             ("feed=http://", 400, "(expected a feed's id or URL"),
@@ -186,7 +186,7 @@ def entries(base):
             ("order=stored&cursor=n1.2", 400, "invalid cursor"),
             ("cursor=n1.2.3", 400, "invalid cursor"),
             ("folder=x", 400, "folder (GET /v1/entries takes feed since")):
-            status, _, response = d.ask("GET", "/v1/entries?" + path)
+            status, _, response = d.request("GET", "/v1/entries?" + path)
             equal((status, words in response["detail"]), (code, True), response["detail"])
         r = subprocess.run(
             ["curl", "-sSI", "http://127.0.0.1:%d/v1/entries" % d.port],
@@ -201,7 +201,7 @@ def follow_list(d, seen, over):
         last = over.is_set()
         while True:
             try:
-                status, headers, response = d.ask(
+                status, headers, response = d.request(
                     "GET", "/v1/entries?order=stored&content=no&format=ndjson&limit=100" + cursor)
             except (OSError, http.client.HTTPException): # the server was killed
                 continue
@@ -286,8 +286,8 @@ def stored_ids(w):
 def stream(base):
     with origin(base, samples(base), "--feeds", "30", plans=["* grow=1,start=60,window=60"]) as o, \
             http_server(base, conf="serve_heartbeat_ms = 200ms\n") as d:
-        equal(d.ask("GET", "/v1/stream?since=x")[0], 400)
-        equal(d.ask("GET", "/v1/stream", headers={"Last-Event-ID": "x"})[2]["code"], "invalid_header")
+        equal(d.request("GET", "/v1/stream?since=x")[0], 400)
+        equal(d.request("GET", "/v1/stream", headers={"Last-Event-ID": "x"})[2]["code"], "invalid_header")
         d.feedwheel.run("import", o.url_file)
         new = Stream(d)
         holds(new.begun.wait(60), "the stream begins")
@@ -301,7 +301,7 @@ def stream(base):
         wait_for("heartbeats", lambda: new.beats > n + 2, AGAIN_S)
         for i in idle:
             i.close()
-        equal(new.items[7], d.ask("GET", "/v1/entries/%d?content=no" % want[7])[2])
+        equal(new.items[7], d.request("GET", "/v1/entries/%d?content=no" % want[7])[2])
         of_one = Stream(d, "/v1/stream?since=0&feed=7")
         wait_for("one feed's entries", lambda: len(of_one.ids) == 60, AGAIN_S)
         equal({i["_store"]["feed"] for i in of_one.items}, {7})
@@ -327,7 +327,7 @@ def stream(base):
 def large_batch(base):
     sizes = [200_000, 400_000, 900_000, 1_800_000, 2_000_000]
     with http_server(base) as d:
-        d.ask("POST", "/v1/feeds", '[{"url":"https://a.example/"},{"url":"https://b.example/"}]')
+        d.request("POST", "/v1/feeds", '[{"url":"https://a.example/"},{"url":"https://b.example/"}]')
         readers = [Stream(d), Stream(d, "/v1/stream?feed=1"), Stream(d, "/v1/stream?feed=2")]
         for r in readers:
             holds(r.begun.wait(60), "the stream begins")
@@ -348,19 +348,20 @@ def large_batch(base):
         equal(readers[0].ids[:5], readers[1].ids)
         shown = readers[1].items[-1]
         equal((shown["summary"], "tags" in shown), ("A" * 16384, False))
-        whole = d.ask("GET", "/v1/entries/%d" % readers[1].ids[-1])[2]
+        whole = d.request("GET", "/v1/entries/%d" % readers[1].ids[-1])[2]
         holds(whole["summary"].endswith("\u00e9") and len(whole["tags"]) == 90, "the whole entry")
 
 
 @case("a client that does not read the stream is disconnected, and does not delay others")
 def stalled_client(base):
     with http_server(base, conf="serve_send_timeout_ms = 2s\n") as d:
-        d.ask("POST", "/v1/feeds", '{"url":"https://a.example/"}')
+        d.request("POST", "/v1/feeds", '{"url":"https://a.example/"}')
         idle = [stalled(d) for _ in range(40)]
         reader = Stream(d, "/v1/stream?since=0")
         for i in range(20):
             body = "\n".join(json.dumps({"id": "%d.%d" % (i, k), "title": "t" * 2000}) for k in range(100))
-            status, _, response = d.ask("POST", "/v1/feeds/1/entries", body, {"Content-Type": "application/x-ndjson"})
+            status, _, response = d.request("POST", "/v1/feeds/1/entries", body,
+                                            {"Content-Type": "application/x-ndjson"})
             equal((status, response["new"]), (200, 100), response)
         wait_for("all", lambda: len(reader.ids) >= 2000, AGAIN_S)
         equal(reader.ids, list(range(1, 2001)))
@@ -390,7 +391,7 @@ def while_storing(base, engine):
             os.kill(workers_of(d.process)[-1], signal.SIGKILL) # the child that was started last: the server
             wait_for("the client to reconnect", lambda n=n: first.connections > n)
         for _ in range(2):
-            wait_for("the server", d.answers)
+            wait_for("the server", d.responds)
             before = set(seen)
             newest = [i["_store"]["entry"] for p in pages(d, "/v1/entries?limit=37&content=no", "items") for i in p]
             equal(len(newest), len(set(newest)), "entries listed once")
@@ -429,10 +430,10 @@ def unindexed(base, engine):
             held.execute("BEGIN IMMEDIATE")
         with http_server(base, store=s.url()) as d:
             def gauge_is(n):
-                return "\nfeedwheel_entries_unindexed %d\n" % n in d.ask("GET", "/metrics")[2]
+                return "\nfeedwheel_entries_unindexed %d\n" % n in d.request("GET", "/metrics")[2]
 
             def search(query=""):
-                status, got, response = d.ask("GET", "/v1/entries?q=needle&content=no" + query)
+                status, got, response = d.request("GET", "/v1/entries?q=needle&content=no" + query)
                 equal(status, 200, response)
                 return got, response
             if held:
@@ -463,7 +464,7 @@ def unindexed(base, engine):
             wait_for("the index", complete, AGAIN_S)
             with http_server(os.path.join(base, "another"), store=s.url()): # which fills the index, too
                 ndjson = {"Content-Type": "application/x-ndjson"}
-                status, _, response = d.ask("POST", "/v1/feeds/2/entries", lines, ndjson)
+                status, _, response = d.request("POST", "/v1/feeds/2/entries", lines, ndjson)
                 equal((status, response["new"]), (200, 3000), response)
                 total = 6000
                 wait_for("the index, again", complete, AGAIN_S)
@@ -563,14 +564,14 @@ def described(base):
     with origin(base, samples(base), "--feeds", "3", plans=["2 404"]) as o, http_server(base) as d:
         d.feedwheel.run("import", o.url_file)
         d.feedwheel.run_once()
-        doc = d.ask("GET", "/openapi.json")[2]
+        doc = d.request("GET", "/openapi.json")[2]
         equal(doc["openapi"], "3.1.0")
         event, seen = '{"property":"news","section":1,"id":1}', set()
 
         def ask(code, method, path, body=None, query="", **headers):
             url = path.replace("{id}", "1").replace("{token}", "a" * 40) + query
             headers = {k.replace("_", "-"): v for k, v in headers.items()}
-            status, got, response = d.ask(method, url, body, headers)
+            status, got, response = d.request(method, url, body, headers)
             equal(status, code, "%s %s: %s" % (method, path + query, response))
             answer = resolve(doc, doc["paths"][path][method.lower()]["responses"][str(code)])
             seen.add((path, method.lower(), str(code)))
@@ -621,21 +622,21 @@ def described(base):
         ask(404, "GET", "/v1/feeds/{id}")
         ask(404, "PATCH", "/v1/feeds/{id}", '{"due":true}')
         ask(404, "POST", "/v1/feeds/{id}/entries", '{"id":"x"}', Content_Type="application/x-ndjson")
-        response = d.ask("GET", "/v1/entries?format=ndjson&limit=1")[2]
+        response = d.request("GET", "/v1/entries?format=ndjson&limit=1")[2]
         check(doc["components"]["schemas"]["Entry"], response, doc)
         ask(404, "GET", "/websub/{token}")
         ask(410, "POST", "/websub/{token}", "x")
         never = {(p, m) for p, o in doc["paths"].items() for m in o} - {(p, m) for p, m, _ in seen}
         equal(never - {("/v1/stream", "get")}, set(), "operations never requested")
         equal([t["feed"] for p in pages(d, "/v1/timings?limit=1", "timings") for t in p], [2, 3, 4, 5])
-        holds(any(t["expected_us"] > 0 for t in d.ask("GET", "/v1/timings")[2]["timings"]), "expected durations")
+        holds(any(t["expected_us"] > 0 for t in d.request("GET", "/v1/timings")[2]["timings"]), "expected durations")
 
 
 @case("serve_cors_origin permits pages of other origins; without it no response does")
 def cors(base):
     with http_server(base) as d:
-        holds("Access-Control-Allow-Origin" not in d.ask("GET", "/v1/feeds")[1], "no permission by default")
-        status, headers, _ = d.ask("OPTIONS", "/v1/feeds")
+        holds("Access-Control-Allow-Origin" not in d.request("GET", "/v1/feeds")[1], "no permission by default")
+        status, headers, _ = d.request("OPTIONS", "/v1/feeds")
         equal((status, headers["Allow"], headers["Access-Control-Allow-Methods"]),
               (204, "GET, HEAD, POST, OPTIONS", None))
         d.stop()
@@ -644,8 +645,8 @@ def cors(base):
             ("GET", "/v1/feeds", None),
             ("POST", "/v1/events", '{"property":"a","section":1,"id":1}'),
             ("GET", "/x", None)):
-            equal(d.ask(method, path, body)[1]["Access-Control-Allow-Origin"], "https://a.example")
-        status, headers, _ = d.ask("OPTIONS", "/v1/feeds/1")
+            equal(d.request(method, path, body)[1]["Access-Control-Allow-Origin"], "https://a.example")
+        status, headers, _ = d.request("OPTIONS", "/v1/feeds/1")
         equal((status, headers["Access-Control-Allow-Methods"]), (204, "GET, HEAD, PATCH, DELETE, OPTIONS"))
         for name in ("Authorization", "If-None-Match", "X-Request-Id"):
             holds(name in headers["Access-Control-Allow-Headers"], headers)
@@ -654,13 +655,13 @@ def cors(base):
 @each_engine("requests are answered 503 while the store is down, and work again afterwards")
 def store_down(base, engine):
     with server(engine, base) as s, http_server(base, store=s.url()) as d:
-        equal(d.ask("GET", MISSING)[0], 404)
-        s.kill9()
-        status, headers, response = d.ask("GET", MISSING)
+        equal(d.request("GET", MISSING)[0], 404)
+        s.kill()
+        status, headers, response = d.request("GET", MISSING)
         equal((status, response["code"]), (503, "store_unavailable"))
         holds(headers["Retry-After"] and s.url() not in response["detail"], response)
-        s.again()
-        wait_for("answers", lambda: d.ask("GET", MISSING)[0] == 404, 60)
+        s.restart()
+        wait_for("answers", lambda: d.request("GET", MISSING)[0] == 404, 60)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ import os
 import shutil
 import subprocess
 
-from growing import CONF, FEEDS, Address, accounted, asked, drained, growing, settle
+from growing import CONF, FEEDS, Address, check_entries, requests_of_all, drained, growing, visit_all
 from harness import Feedwheel, each_engine, holds, run, wait_for
-from servers import Private
+from servers import PrivateServer
 
 
 def tool(server, *argv, **options):
@@ -68,13 +68,13 @@ def of_redis(base, _, s):
     "a backup taken while workers run is restored, and no entry that feeds still list is lost or stored twice",
     also=["sqlite"])
 def backup(base, engine): # docs/scaling.md, Backups
-    on = Address("sqlite:" + os.path.join(base, "store.db")) if engine == "sqlite" else Private(engine, base)
+    on = Address("sqlite:" + os.path.join(base, "store.db")) if engine == "sqlite" else PrivateServer(engine, base)
     with growing(base, engine, on=on, checked=False) as (o, w, s):
         p = w.start("run")
-        wait_for("work", lambda: asked(o) > 2 * FEEDS)
+        wait_for("work", lambda: requests_of_all(o) > 2 * FEEDS)
         restore = globals()["of_" + engine](base, w, s)
-        n = asked(o)
-        wait_for("more work", lambda: asked(o) > n + FEEDS)
+        n = requests_of_all(o)
+        wait_for("more work", lambda: requests_of_all(o) > n + FEEDS)
         drained(w, p)
         all_n = w.json("status")["entries"]
         again = Feedwheel(base, CONF, "again", store=restore())
@@ -82,8 +82,8 @@ def backup(base, engine): # docs/scaling.md, Backups
         holds(0 < n < all_n, "the backup has fewer entries than the store: %d of %d" % (n, all_n))
         output = again.run("doctor", code=None).stdout
         holds("broken  store" not in output, output)
-        settle(o, again)
-        accounted(o, again)
+        visit_all(o, again)
+        check_entries(o, again)
 
 
 run()

@@ -92,7 +92,7 @@ class SmallDisk:
         os.mkdir(self.path)
         self.mounted = not os.geteuid() and self.mount("size=%dk" % self.KB)
         self.feedwheel = Feedwheel(self.path, conf)
-        self.feedwheel.said = os.path.join(base, "said")
+        self.feedwheel.log_file = os.path.join(base, "said")
         if not self.mounted:
             self.limit_files(base)
 
@@ -173,7 +173,7 @@ def full_run(base, kind, word):
             # the lease is longer than the disk is full: fetched documents are kept
             p = w.start("run", "--workers", "2", "--lease-ms", "2m")
             try:
-                wait_for("a full disk", lambda: word in w.words())
+                wait_for("a full disk", lambda: word in w.log())
                 let_pass(12, "longer than a --once waits for space")
                 disk.more_space(p.pid, *workers_of(p))
                 unread = "SELECT count(*) FROM schedule WHERE last_kind = 0"
@@ -181,7 +181,7 @@ def full_run(base, kind, word):
             finally:
                 p.terminate()
                 code = p.wait(timeout=60)
-            equal(code, 0, w.last_words())
+            equal(code, 0, w.last_log())
             check_store(w, o)
             equal([r["end"] for r in o.requests() if r["end"] != "ok"], [], "transfers that did not end")
             equal(len(o.requests()), len(o.urls), "each document is fetched once: those in memory are kept")

@@ -23,7 +23,7 @@ import time
 
 from http_server import free_port
 from harness import (
-    FEEDWHEEL, ROOT, SILENT, Origin, Feedwheel, case, certificate, equal, header, holds, origin, run, samples)
+    FEEDWHEEL, ROOT, SHORT_TIMEOUTS, Origin, Feedwheel, case, certificate, equal, header, holds, origin, run, samples)
 from names import Names
 
 # id: (rule, function)
@@ -909,7 +909,7 @@ def own_network(base):
 @case("timeouts of slow feeds at the end of a run count as failures of the feeds, not of our own network")
 def slow_tail(base):
     with origin(base, samples(base), "--feeds", "160", plans=["120-159 hang=start"]) as o:
-        w = Feedwheel(base, SILENT)
+        w = Feedwheel(base, SHORT_TIMEOUTS)
         w.run("import", o.url_file)
         w.run_once()
         kinds = collections.Counter(f["last_result"] for f in w.json("list"))

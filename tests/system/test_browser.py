@@ -209,7 +209,7 @@ class Attacked(HttpServer):
         self.log = os.path.join(base, "access.log")
         super().__init__(base, conf=conf + "access_log = %s\n" % self.log)
         accepted = "requests without a token are accepted"
-        wait_for("the server to log that there are no tokens", lambda: accepted in self.feedwheel.words())
+        wait_for("the server to log that there are no tokens", lambda: accepted in self.feedwheel.log())
         self.feedwheel.run("add", "http://one.example/", "http://two.example/")
         self.feedwheel.run("push", "--content-type", "application/x-ndjson", "#1", "-",
                            stdin=json.dumps({"id": "a", "title": "a", "content_text": SECRET}))

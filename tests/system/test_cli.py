@@ -1040,7 +1040,7 @@ def run_and_stop(base):
                 with open(w.conf, "w", encoding="ascii") as f:
                     f.write(text)
                 p.send_signal(signal.SIGHUP)
-                wait_for(message, lambda message=message: message in w.words())
+                wait_for(message, lambda message=message: message in w.log())
             wait_for("new workers after SIGHUP", lambda: len(workers() - before) == len(workers()) == 2)
             equal(w.run("stop").stdout, "sent to 2 workers: finish and exit\n")
             equal(p.wait(timeout=60), 0)

@@ -115,7 +115,7 @@ def answers(d):
     seen = {"members": set(), "extras": set()}
     for i, (operation, status, path) in enumerate(READS):
         while path:
-            got, headers, response = d.ask("GET", path)
+            got, headers, response = d.request("GET", path)
             equal(got, status, response)
             text.append('const a%d_%d: operations["%s"]["responses"][%d]["content"]["%s"] = %s;\n' % (
                 i, len(text), operation, status, headers["Content-Type"], json.dumps(response)))
@@ -123,7 +123,7 @@ def answers(d):
                 seen["members"] |= set(e)
                 seen["extras"] |= set(e.get("_feedwheel", {}))
             path = response.get("next_url")
-    status, _, lines = d.ask("GET", "/v1/entries?limit=50&format=ndjson")
+    status, _, lines = d.request("GET", "/v1/entries?limit=50&format=ndjson")
     equal(status, 200)
     text += ['const l%d: components["schemas"]["Entry"] = %s;\n' % (i, l) for i, l in enumerate(lines.splitlines())]
     wrong = json.dumps({**json.loads(lines.splitlines()[0]), "undescribed": 1})
@@ -145,7 +145,7 @@ def typescript(base):
         d.feedwheel.run("import", o.url_file)
         d.feedwheel.run_once()
         with open(os.path.join(work, "openapi.json"), "w", encoding="utf-8") as f:
-            json.dump(d.ask("GET", "/openapi.json")[2], f)
+            json.dump(d.request("GET", "/openapi.json")[2], f)
         text, seen = answers(d)
         members = {
             "authors", "tags", "attachments", "image", "_feedwheel", "_store", "summary", "content_html",

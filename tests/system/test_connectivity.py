@@ -45,21 +45,21 @@ def no_names(base):
         d = HttpServer(base, conf=SOON + CONF + "dns_servers = %s\n" % names.address, command="run")
         urls = named(o, FEEDS)
         d.feedwheel.run("add", *urls)
-        wait_for("the message 'network down'", lambda: DOWN in d.feedwheel.words())
+        wait_for("the message 'network down'", lambda: DOWN in d.feedwheel.log())
         wait_for("a visit of each feed", lambda: visited(d.feedwheel) == FEEDS)
         equal(charged(d.feedwheel), [], "charged feeds")
         wait_for("the outage in status", lambda: "network  seems to be down for 1 worker since 20" in
                  d.feedwheel.run("status").stdout)
         equal(d.feedwheel.json("status")["workers_offline"], 1)
-        holds("feedwheel_workers_offline 1\n" in d.ask("GET", "/metrics")[2], "the metric")
+        holds("feedwheel_workers_offline 1\n" in d.request("GET", "/metrics")[2], "the metric")
         why = d.feedwheel.run("why", urls[3]).stdout
         holds(DOWN + ", the feed is not charged" in why, why)
         names.mute = False
         wait_for("all to be fetched", lambda: fetched(d.feedwheel) == FEEDS, 60)
         equal(charged(d.feedwheel), [], "charged feeds")
-        wait_for("the message 'up again'", lambda: "network is up again" in d.feedwheel.words())
+        wait_for("the message 'up again'", lambda: "network is up again" in d.feedwheel.log())
         wait_for("status without the outage", lambda: "network" not in d.feedwheel.run("status").stdout)
-        holds("feedwheel_workers_offline 0\n" in d.ask("GET", "/metrics")[2], "the metric")
+        holds("feedwheel_workers_offline 0\n" in d.request("GET", "/metrics")[2], "the metric")
         d.stop()
 
 
@@ -78,13 +78,13 @@ def no_network(base):
             wait_for("all to be fetched", lambda: fetched(w) == FEEDS)
             for i in range(1, 3):
                 there.ip("link set lo down")
-                wait_for("the message 'network down'", lambda i=i: w.words().count(DOWN) == i)
+                wait_for("the message 'network down'", lambda i=i: w.log().count(DOWN) == i)
                 let_pass(2, "no failure may be charged during the outage")
                 equal(charged(w), [], "charged feeds")
                 there.ip("link set lo up")
                 since = time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime())
                 wait_for("all to be fetched again", lambda since=since: fetched(w, since) == FEEDS)
-                wait_for("the message 'up again'", lambda i=i: w.words().count("network is up again") == i)
+                wait_for("the message 'up again'", lambda i=i: w.log().count("network is up again") == i)
                 equal(charged(w), [], "charged feeds")
             p.send_signal(signal.SIGTERM)
             equal(p.wait(60), 0)
@@ -139,9 +139,9 @@ def lonely(base):
         w = Feedwheel(base, CONF + "offline_wait_ms = 1h\ndns_servers = %s\n" % names.address)
         w.run("add", *named(o, 1, "broken"))
         for leave in signal.SIGTERM, signal.SIGKILL:
-            n = names.asked
+            n = names.queries
             p = w.start("run")
-            wait_for("the name query", lambda n=n: names.asked > n)
+            wait_for("the name query", lambda n=n: names.queries > n)
             let_pass(1, "no failure may be charged during the wait")
             equal(visited(w), 0, "visits during the wait")
             if leave == signal.SIGKILL:
@@ -157,7 +157,7 @@ def lonely(base):
             f.write("offline_wait_ms = 2s\n")
         p = w.start("run")
         wait_for("the second failure", lambda: w.json("list")[0]["failures"] == 2)
-        holds(DOWN not in w.words(), "no message 'network down'")
+        holds(DOWN not in w.log(), "no message 'network down'")
         p.send_signal(signal.SIGTERM)
         equal(p.wait(60), 0)
 

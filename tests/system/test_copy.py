@@ -133,7 +133,7 @@ def killed_midway(w, one, to):
         p.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, p.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         if p.poll() is not None:
-            equal(p.returncode, 0, w.last_words())
+            equal(p.returncode, 0, w.last_log())
             return False
         if rows(to):
             p.kill()
@@ -157,7 +157,7 @@ def killed_and_continued(w, rng, one, targets, longest_s, most):
                 kills += 1
         if p.wait() == 0:
             return to, kills
-        equal(p.returncode, -signal.SIGKILL, w.last_words())
+        equal(p.returncode, -signal.SIGKILL, w.last_log())
 
 
 def targets_named(base, name, n=20):

@@ -14,7 +14,7 @@ import signal
 import sqlite3
 import time
 
-from growing import CONF, FEEDS, LONG_LEASE, PATIENT, SHORT_LEASE, asked_each, at_rest, drained
+from growing import CONF, FEEDS, LONG_LEASE, PATIENT, SHORT_LEASE, requests_of_each, at_rest, drained
 from harness import BUILD, Feedwheel, case, equal, holds, let_pass, origin, run, samples, wait_for, workers_of
 
 LOST = "this worker's lease is lost"
@@ -29,8 +29,8 @@ def growing(base, latency="lognormal:200:0.8", conf=""):
         w = Feedwheel(base, CONF + conf)
         w.run("import", o.url_file)
         yield o, w
-        settle(w)
-        accounted(o, w)
+        visit_all(w)
+        check_entries(o, w)
 
 
 def run_with_two(w):
@@ -48,8 +48,8 @@ def host_of(url):
 
 
 def all_requested_again(o):
-    before = asked_each(o)
-    wait_for("requests to all feeds", lambda: all(n > b for n, b in zip(asked_each(o), before)))
+    before = requests_of_each(o)
+    wait_for("requests to all feeds", lambda: all(n > b for n, b in zip(requests_of_each(o), before)))
 
 
 def next_request(o):
@@ -97,7 +97,7 @@ def ended(pids):
     wait_for("the end of all processes", lambda: not any(os.path.exists("/proc/%d" % x) for x in pids))
 
 
-def settle(w):
+def visit_all(w):
     """Run until all feeds have been fetched after the last crash."""
     for _ in range(30):
         equal(w.run_once(*PATIENT, "--concurrency", str(FEEDS))["failed"], 0, "failures in a quiet run")
@@ -110,7 +110,7 @@ def settle(w):
     equal((stats["feeds"], stats["failed"]), (FEEDS, 0), "the last run visits all")
 
 
-def accounted(o, w):
+def check_entries(o, w):
     """No entry is lost, stored twice or changed."""
     hosts = o.stats(hosts=True)["hosts"]
     equal(len(hosts), FEEDS, "hosts with requests")
@@ -214,7 +214,7 @@ def stopped_worker(base):
         wait_for("the end of its lease", lambda: sleeper not in w.leased())
         all_requested_again(o)
         os.kill(sleeper, signal.SIGCONT)
-        wait_for("the message about the lost lease", lambda: LOST in w.words())
+        wait_for("the message about the lost lease", lambda: LOST in w.log())
         wait_for("its new shards", lambda: w.leased().get(sleeper))
         drained(w, p)
 
@@ -232,7 +232,7 @@ def late_start(base):
         wait_for("a visit of each feed", lambda: w.one("SELECT count(*) FROM schedule WHERE last_kind = 0") == 0, 30)
         sent = len(o.requests())
         os.kill(sleeper, signal.SIGCONT)
-        wait_for("the message about the lost lease", lambda: LOST in w.words())
+        wait_for("the message about the lost lease", lambda: LOST in w.log())
         wait_for("its new shards", lambda: w.leased().get(sleeper))
         drained(w, p)
         equal(len(o.requests()), sent, "requests, none after it continued")
@@ -254,7 +254,7 @@ def hung_worker(base):
         replaced(p, sleeper)
         all_requested_again(o)
         drained(w, p)
-        holds("no heartbeat" in w.words(), "the message")
+        holds("no heartbeat" in w.log(), "the message")
 
 
 @case("after all processes were stopped together, as by ^Z, the master kills no worker")
@@ -280,7 +280,7 @@ def interrupt(base):
         p = run_with_two(w)
         wait_for("requests in flight", lambda: o.stats()["in_flight"] >= 10)
         os.killpg(p.pid, signal.SIGINT)
-        equal(p.wait(timeout=60), 0, w.last_words())
+        equal(p.wait(timeout=60), 0, w.last_log())
         equal([r["end"] for r in o.requests() if r["end"] != "ok"], [], "cancelled transfers")
         equal(w.leased(), {}, "leases")
 
@@ -297,7 +297,7 @@ def once_goes_on(base):
         wait_for("other workers", lambda: len(workers_of(p)) == 2 and not set(before) & set(workers_of(p)))
         next_request(o)
         os.kill(workers_of(p)[0], signal.SIGTERM)
-        equal(p.wait(timeout=60), 0, w.last_words())
+        equal(p.wait(timeout=60), 0, w.last_log())
         equal(w.one("SELECT count(*) FROM schedule WHERE last_kind = 0"), 0, "feeds without a visit")
 
 
@@ -320,10 +320,10 @@ def hurry(base):
         p = w.start("run")
         wait_for("requests", lambda: o.stats()["requests"] > 5)
         p.send_signal(signal.SIGTERM) # the drain would wait 5 s for the responses
-        wait_for("the drain", lambda: "workers drain" in w.words())
+        wait_for("the drain", lambda: "workers drain" in w.log())
         let_pass(0.7, "signals within this count as one")
         p.send_signal(signal.SIGTERM)
-        equal(p.wait(timeout=60), 0, w.last_words())
+        equal(p.wait(timeout=60), 0, w.last_log())
         holds(w.leased(), "leases remain")
 
 
@@ -338,23 +338,23 @@ def drain_stopped(base):
             if twice:
                 let_pass(0.7, "signals within this count as one")
                 p.send_signal(signal.SIGTERM)
-            equal(p.wait(timeout=60), 0, w.last_words())
+            equal(p.wait(timeout=60), 0, w.last_log())
             print("# it took %.1f s" % (time.monotonic() - start))
-            holds("worker %d killed: it does not respond" % sleeper in w.words(), w.words())
-            holds("no heartbeat" not in w.words(), w.words())
+            holds("worker %d killed: it does not respond" % sleeper in w.log(), w.log())
+            holds("no heartbeat" not in w.log(), w.log())
 
 
 @case("a stopped server is killed after drain_timeout_ms, with a message about lost events")
 def drain_stopped_server(base):
     w = Feedwheel(base, CONF + "drain_timeout_ms = 1s\nlisten = 127.0.0.1:0\n")
     p = w.start("run")
-    wait_for("the server", lambda: len(workers_of(p)) == 3 and "listening" in w.words())
+    wait_for("the server", lambda: len(workers_of(p)) == 3 and "listening" in w.log())
     server = workers_of(p)[-1]
     os.kill(server, signal.SIGSTOP)
     p.send_signal(signal.SIGTERM)
-    equal(p.wait(timeout=60), 3, w.last_words())
-    holds("server %d killed: it does not respond" % server in w.words()
-          and "accepted in memory are lost" in w.words(), w.words())
+    equal(p.wait(timeout=60), 3, w.last_log())
+    holds("server %d killed: it does not respond" % server in w.log()
+          and "accepted in memory are lost" in w.log(), w.log())
 
 
 @case("feedwheel stop drains the run")
@@ -375,7 +375,7 @@ def reload_message(base):
         wait_for("requests", lambda: o.stats()["requests"] > 10)
         w.message(4)
         wait_for("new workers", lambda: len(workers_of(p)) == 2 and not set(before) & set(workers_of(p)))
-        holds("read again" in w.words(), "the message")
+        holds("read again" in w.log(), "the message")
         drained(w, p)
 
 
@@ -390,7 +390,7 @@ def reload_early(base):
         p.send_signal(signal.SIGHUP)
         lock.execute("ROLLBACK")
         lock.close()
-        wait_for("the reload", lambda: "SIGHUP: configuration read again" in w.words())
+        wait_for("the reload", lambda: "SIGHUP: configuration read again" in w.log())
         wait_for("requests", lambda: o.stats()["requests"])
         drained(w, p)
 
@@ -401,7 +401,7 @@ def paused(base):
         p = run_with_two(w)
         wait_for("requests to all feeds", lambda: len(o.requests()) > FEEDS)
         w.run("pause", "--all")
-        wait_for("the pause", lambda: w.words().count("paused") == 2)
+        wait_for("the pause", lambda: w.log().count("paused") == 2)
         victim = workers_of(p)[0]
         os.kill(victim, signal.SIGKILL)
         replaced(p, victim)
@@ -426,7 +426,7 @@ def stop_all(base):
         os.kill(victim, signal.SIGKILL)
         wait_for("the end of the worker", lambda: victim not in workers_of(p))
         w.run("stop")
-        equal(p.wait(timeout=60), 0, w.last_words())
+        equal(p.wait(timeout=60), 0, w.last_log())
 
 
 @case("a feed whose document crashes two workers is quarantined and listed; all others are collected")

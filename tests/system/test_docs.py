@@ -65,7 +65,7 @@ def commands(base):
     holds(len(todo) >= 8, todo)
     with http_server(base) as d:
         wait_for("the server to know that there are no tokens",
-                 lambda: "requests without a token are accepted" in d.feedwheel.words())
+                 lambda: "requests without a token are accepted" in d.feedwheel.log())
         for command, want in todo:
             holds("//127.0.0.1:8080/" in command, command)
             command = command.replace("127.0.0.1:8080", "127.0.0.1:%d" % d.port)
@@ -123,7 +123,7 @@ def nginx(base):
     def up():
         with open(os.path.join(base, "nginx.log"), encoding="utf-8", errors="replace") as f:
             holds(serve.poll() is None and proxy.poll() is None,
-                  "nginx and the server run: " + w.last_words() + f.read()[-2000:])
+                  "nginx and the server run: " + w.last_log() + f.read()[-2000:])
         return request("/readyz") == '{"status":"ready"}'
     wait_for("nginx and the server", up, 60)
     holds('"code":"unauthenticated"' in request("/v1/feeds", header="X-Forwarded-For: 127.0.0.1"), "without a token")
@@ -203,8 +203,8 @@ def metrics(base):
         w = Feedwheel(base)
         w.run("import", o.url_file)
         with http_server(base, command="run", store=w.store) as d:
-            wait_for("metrics of the store", lambda: "feedwheel_store_size_bytes " in d.ask("GET", "/metrics")[2])
-            text = d.ask("GET", "/metrics")[2]
+            wait_for("metrics of the store", lambda: "feedwheel_store_size_bytes " in d.request("GET", "/metrics")[2])
+            text = d.request("GET", "/metrics")[2]
     kinds = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M))
     shown = {n: (kinds[n], words) for n, words in re.findall(r"^# HELP (\S+) (.*)$", text, re.M)}
     table = {n: (kind, words) for n, kind, words in re.findall(
@@ -228,7 +228,7 @@ def settings(base):
 @case("Prometheus accepts the configuration and the metrics")
 def prometheus(base):
     with http_server(base) as d:
-        numbers = d.ask("GET", "/metrics")[2]
+        numbers = d.request("GET", "/metrics")[2]
         program = shutil.which("promtool")
         if not program:
             raise Skip("promtool is not installed")

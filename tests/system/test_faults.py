@@ -3,7 +3,7 @@
 """Each kind of failing server has a kind and an error message, costs bounded time and memory, and
 does not affect other feeds."""
 
-from harness import SILENT, SOON, Feedwheel, case, equal, holds, origin, run, samples, sanitized
+from harness import SHORT_TIMEOUTS, SOON, Feedwheel, case, equal, holds, origin, run, samples, sanitized
 
 # plan, kind(s), a part of the error message
 FAULTS = [
@@ -64,7 +64,7 @@ def collected(base, plans, conf=""):
 # NET-04..06, NET-09, NET-10, LIM-*, POL-03, POL-10
 @case("each fault has its kind and error message; healthy feeds are fetched")
 def faults(base):
-    bad, good, stats, log, w = collected(base, [f[0] for f in FAULTS], SILENT + "max_body_bytes = 4MiB\n")
+    bad, good, stats, log, w = collected(base, [f[0] for f in FAULTS], SHORT_TIMEOUTS + "max_body_bytes = 4MiB\n")
     wrong = []
     for (plan, kinds, words), feed in zip(FAULTS, bad):
         kinds = (kinds,) if isinstance(kinds, str) else kinds

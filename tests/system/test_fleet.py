@@ -95,7 +95,7 @@ def idle_line(base, engine):
         p = w.start("run", "--progress")
 
         def last():
-            lines = re.findall(r"^feedwheel: [0-9,]+ feeds .*", w.words(), re.M)
+            lines = re.findall(r"^feedwheel: [0-9,]+ feeds .*", w.log(), re.M)
             return lines[-1] if lines else ""
 
         def minutes():
@@ -119,7 +119,7 @@ def idle_line(base, engine):
         equal(p.wait(timeout=60), 0)
         second = w.start("run")
         wait_for("the line at the start", lambda: re.search(
-            r"nothing is due; the next feed is due in (1\d|20) min", w.words()), 60)
+            r"nothing is due; the next feed is due in (1\d|20) min", w.log()), 60)
         second.terminate()
         second.wait(timeout=60)
 
@@ -195,7 +195,7 @@ def everywhere(base, engine):
             wait_for("requests", lambda: requests_to_all(o) > 100)
             output = w.run("pause", "--all").stdout
             holds("sent to 4 workers" in output, output)
-            wait_for("all to pause", lambda: w.words().count(": paused") == 4)
+            wait_for("all to pause", lambda: w.log().count(": paused") == 4)
             wait_for("the claimed feeds", lambda: at_rest(lambda: requests_to_all(o)))
             before = requests_to_all(o)
             with another_machine(w, first):
@@ -207,12 +207,12 @@ def everywhere(base, engine):
                 wait_for("requests after the pause", lambda: requests_to_all(o) > before + 300)
                 holds("sent to 6 workers" in w.run("stop", "--all").stdout, "stop")
                 for p in first:
-                    equal(p.wait(timeout=60), 0, w.last_words())
+                    equal(p.wait(timeout=60), 0, w.last_log())
         equal(w.leased(), {}, "leases")
         # one worker of each machine reads the message; its master ends the others
-        holds(w.words().count("stop requested") >= 3, "machines that stopped")
-        equal(w.words().count(": paused"), 4, "workers that paused")
-        equal(w.words().count(": resumed"), 6, "workers that resumed")
+        holds(w.log().count("stop requested") >= 3, "machines that stopped")
+        equal(w.log().count(": paused"), 4, "workers that paused")
+        equal(w.log().count(": resumed"), 6, "workers that resumed")
         holds("exclude each other" in w.run("pause", "--all", o.urls[0], code=2).stderr, "usage")
         holds("missing argument: FEED" in w.run("pause", code=2).stderr, "usage")
 
@@ -282,7 +282,7 @@ def another_machine(w, first):
     p = w.start("run")
     wait_for("the other workers", lambda: len(w.json("status")["workers"]) == 2 * len(first) + 2)
     yield
-    equal(p.wait(timeout=60), 0, w.last_words())
+    equal(p.wait(timeout=60), 0, w.last_log())
 
 
 @each_engine("busy workers too handle a message within a second, before entries and feeds", also=["sqlite"])
@@ -301,10 +301,10 @@ def messages(base, engine):
                     start = time.monotonic()
                     w.run(command, "--all")
                     wait_for("all workers to handle it",
-                             lambda n=4 * (k + 1), words=words: w.words().count(words) == n)
+                             lambda n=4 * (k + 1), words=words: w.log().count(words) == n)
                     took.append(time.monotonic() - start)
             prompt(took)
-        equal((w.words().count(": paused"), w.words().count(": resumed")), (12, 12), "once for each worker")
+        equal((w.log().count(": paused"), w.log().count(": resumed")), (12, 12), "once for each worker")
 
 
 run()

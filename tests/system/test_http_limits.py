@@ -156,7 +156,7 @@ def slow(base):
         equal(answers[0], answers[1], "the responses to nothing and to half a method")
         equal(d.push(EVENT)[0], 200)
         for part, least in ("head", 3), ("body", 3), ("idle", 2):
-            holds(metric(d, 'http_aborted_total{in="%s"}' % part) >= least, d.ask("GET", "/metrics")[2])
+            holds(metric(d, 'http_aborted_total{in="%s"}' % part) >= least, d.request("GET", "/metrics")[2])
 
 
 @case("a body slower than serve_body_rate_min is ended long before its timeout")
@@ -208,7 +208,7 @@ def disconnected(base):
         equal(d.push(EVENT)[0], 200)
         db = busy_store(d)
         clients = sent(d, DURABLE_PUSH, n)
-        wait_for("all to wait", lambda: d.ask("GET", "/v1/ring")[2]["accepted"] >= n + 1, 60)
+        wait_for("all to wait", lambda: d.request("GET", "/v1/ring")[2]["accepted"] >= n + 1, 60)
         for s in clients:
             reset(s)
         equal(d.push(EVENT, path=TWIRP)[0], 200)
@@ -262,7 +262,7 @@ def waiting_requests(base):
         equal(d.push(EVENT)[0], 200)
         db = busy_store(d)
         clients = sent(d, DURABLE_PUSH, 72)
-        wait_for("70 to wait", lambda: d.ask("GET", "/v1/ring")[2]["accepted"] >= 71, 60)
+        wait_for("70 to wait", lambda: d.request("GET", "/v1/ring")[2]["accepted"] >= 71, 60)
         status, headers, response = d.push(EVENT)
         equal((status, response["code"], headers["Retry-After"]), (503, "unavailable", "1"))
         equal(d.push(EVENT, path="/v1/events")[0], 202)
@@ -273,7 +273,7 @@ def waiting_requests(base):
         wait_for("the end of all", lambda: metric(d, "http_connections") < 3, 60)
         readers = sent(d, GET.replace(b"/healthz", b"/v1/stream"), 60)
         equal([statuses(s.recv(20)) for s in readers], [[200]] * 60)
-        status, headers, response = d.ask("GET", "/v1/stream")
+        status, headers, response = d.request("GET", "/v1/stream")
         equal((status, response["code"], headers["Retry-After"]), (503, "busy", "1"))
         equal(d.push(EVENT)[0], 200)
         for s in readers:
@@ -285,7 +285,7 @@ def full_pool(base):
     body = b'{"url":"https://a.example/"}'
     add = b"POST /v1/feeds HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     with http_server(base) as d:
-        equal(d.ask("POST", "/v1/feeds", body)[0], 201)
+        equal(d.request("POST", "/v1/feeds", body)[0], 201)
         db = busy_store(d)
         clients = sent(d, add, 520)
 
@@ -305,7 +305,7 @@ def full_pool(base):
         for s in clients[::2]:
             holds(statuses(s.recv(1000)) in ([200], [503]), "each is answered")
             s.close()
-        wait_for("slots", lambda: d.ask("GET", "/v1/feeds/1")[0] == 200, 60)
+        wait_for("slots", lambda: d.request("GET", "/v1/feeds/1")[0] == 200, 60)
         wait_for("the end of all", lambda: metric(d, "http_connections") < 10, 60)
 
 
@@ -379,7 +379,7 @@ def per_address(base):
             s.close()
         wait_for("the end of all", lambda: metric(d, "http_connections") < 3)
         equal(get_from("127.0.0.2"), [200])
-        output = d.feedwheel.words()
+        output = d.feedwheel.log()
         equal(output.count("127.0.0.2 has 50 open"), 1, output)
     with http_server(base, conf="serve_connections_per_address_max = 3\n") as d:
         slow = connect("127.0.0.2", 60)
@@ -400,7 +400,7 @@ def few_files(base):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with http_server(base, conf="serve_connections_max = %d\n" % min(1000000, hard + 1)) as d:
         equal(d.push(EVENT)[0], 200)
-        holds("open files" in d.feedwheel.words() and "ulimit -n" in d.feedwheel.words(), d.feedwheel.words())
+        holds("open files" in d.feedwheel.log() and "ulimit -n" in d.feedwheel.log(), d.feedwheel.log())
 
 
 # ---- bodies --------------------------------------------------------------------------------------
@@ -507,9 +507,9 @@ def protocol(base):
             ("/v1/events", "POST, OPTIONS"),
             ("/healthz", "GET, HEAD, OPTIONS"),
             ("/v1/feeds/1", "GET, HEAD, PATCH, DELETE, OPTIONS")):
-            status, headers, body = d.ask("OPTIONS", path)
+            status, headers, body = d.request("OPTIONS", path)
             equal((status, sorted(headers["Allow"].split(", ")), body), (204, sorted(allow.split(", ")), ""), path)
-        equal(d.ask("OPTIONS", "/nowhere")[0], 404)
+        equal(d.request("OPTIONS", "/nowhere")[0], 404)
         answer = raw(d, b"GET /healthz HTTP/1.0\r\n\r\n", end=False)
         line = answer.partition(b"\r\n")[0]
         holds(line.startswith(b"HTTP/1.") and b" 200 " in line and answer.endswith(b'"alive"}'), answer)
@@ -565,10 +565,10 @@ def ids(base):
             equal(response["request_id"], headers["X-Request-Id"])
             made.add(response["request_id"])
         equal(len(made), 7, "different ids")
-        equal(d.ask("GET", "/nowhere", headers={"X-Request-Id": "q"})[1]["X-Request-Id"], "q")
+        equal(d.request("GET", "/nowhere", headers={"X-Request-Id": "q"})[1]["X-Request-Id"], "q")
         equal(d.push("nope", path=TWIRP, headers={"X-Request-Id": "q"})[1]["X-Request-Id"], "q")
         for method, path in (("POST", "/twirp/stats.StatsService/Pull"), ("GET", TWIRP)):
-            status, headers, response = d.ask(method, path)
+            status, headers, response = d.request(method, path)
             equal((status, response["code"], sorted(response), headers["X-Request-Id"] != ""),
                   (404, "bad_route", ["code", "msg"], True))
         for method, path, body in (
@@ -578,10 +578,10 @@ def ids(base):
             ("HEAD", "/v1/feeds", None),
             ("OPTIONS", "/v1/feeds", None),
             ("GET", "/openapi.json", None)):
-            status, headers, _ = d.ask(method, path, body)
+            status, headers, _ = d.request(method, path, body)
             made_id = re.fullmatch("[0-9a-f]{16}", headers["X-Request-Id"])
             holds(status < 300 and made_id, "%s %s: %s" % (method, path, headers))
-            equal(d.ask(method, path, body, {"X-Request-Id": "mine"})[1]["X-Request-Id"], "mine")
+            equal(d.request(method, path, body, {"X-Request-Id": "mine"})[1]["X-Request-Id"], "mine")
 
 
 LINE = re.compile(
@@ -604,8 +604,8 @@ def access_log(base):
         d.push(EVENT, headers={"User-Agent": agent, "X-Request-Id": "mine", "X-Forwarded-For": "2001:db8::9"})
         d.token = may
         d.push(EVENT, path=TWIRP)
-        d.ask("GET", "/no%0Awhere%22x", headers={"User-Agent": ""})
-        d.ask("GET", "/v1/feeds/77777")
+        d.request("GET", "/no%0Awhere%22x", headers={"User-Agent": ""})
+        d.request("GET", "/v1/feeds/77777")
 
         def requests():
             return [l for l in lines() if l[2] != "/healthz"]
@@ -622,8 +622,8 @@ def access_log(base):
         before = workers_of(d.process)
         d.process.send_signal(signal.SIGHUP)
         wait_for("another server", lambda: workers_of(d.process) and not set(before) & set(workers_of(d.process)))
-        wait_for("a new file", lambda: os.path.exists(path) and d.answers() and len(lines()) > 0)
-        output = d.feedwheel.words()
+        wait_for("a new file", lambda: os.path.exists(path) and d.responds() and len(lines()) > 0)
+        output = d.feedwheel.log()
         holds("configuration read again" in output and "stopped from outside" not in output, output)
         d.push(EVENT)
         n = 200
@@ -641,8 +641,8 @@ def log_full(base):
     with http_server(base, conf="access_log = /dev/full\n") as d:
         for _ in range(20):
             equal(d.push(EVENT, path=TWIRP)[0], 200)
-        wait_for("the warning", lambda: "access_log = /dev/full: No space left" in d.feedwheel.words())
-        equal(d.feedwheel.words().count("No space left"), 1)
+        wait_for("the warning", lambda: "access_log = /dev/full: No space left" in d.feedwheel.log())
+        equal(d.feedwheel.log().count("No space left"), 1)
 
 
 @case("an access log whose reader stalls does not stop requests; dropped lines are counted and logged")
@@ -651,7 +651,7 @@ def log_stalls(base):
     os.mkfifo(path)
     reader = os.open(path, os.O_RDWR) # which is not read yet
     with http_server(base, conf="access_log = %s\nserve_threads = 1\n" % path) as d:
-        holds("arning" not in d.feedwheel.words(), "one thread: " + d.feedwheel.words())
+        holds("arning" not in d.feedwheel.log(), "one thread: " + d.feedwheel.log())
 
         def overflows():
             equal(statuses(raw(d, b"GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n" % long.encode() * 100)), [404] * 100)
@@ -663,7 +663,7 @@ def log_stalls(base):
             with contextlib.suppress(BlockingIOError):
                 while os.read(reader, 65536):
                     pass
-            return re.search(r"access_log = .*: \d+ lines were dropped", d.feedwheel.words())
+            return re.search(r"access_log = .*: \d+ lines were dropped", d.feedwheel.log())
         wait_for("the warning", reported, 60)
         wait_for("another overflow", overflows, 60)
         d.stop() # while the reader stalls
@@ -695,7 +695,7 @@ def tls(base):
     holds(r.returncode != 0, "TLS 1.1: " + r.stdout)
     plain = ["curl", "-sS", url.replace("https", "http") + "/healthz"]
     holds(subprocess.run(plain, capture_output=True, check=False).returncode != 0, "plain HTTP")
-    holds("Error" not in w.words(), "a failed handshake is not logged: " + w.words())
+    holds("Error" not in w.log(), "a failed handshake is not logged: " + w.log())
     again = os.path.join(base, "again")
     os.mkdir(again)
     ca2, cert2, key2 = certificate(again, ["127.0.0.1"])

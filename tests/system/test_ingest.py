@@ -40,12 +40,12 @@ def database(engine, base):
 
 def more(load, n=100, seconds=60):
     """Wait until n more rows are promised."""
-    until = len(load.promised) + n
-    wait_for("load", lambda: len(load.promised) >= until, seconds)
+    until = len(load.acknowledged) + n
+    wait_for("load", lambda: len(load.acknowledged) >= until, seconds)
 
 
 def ring(d):
-    status, _, response = d.ask("GET", "/v1/ring")
+    status, _, response = d.request("GET", "/v1/ring")
     equal(status, 200, response)
     return response
 
@@ -80,9 +80,9 @@ def kill_something(d):
 
 
 def wal_stored(d):
-    wait_for("the server", d.answers)
+    wait_for("the server", d.responds)
     # 503 until the store is reached
-    wait_for("the log's rows to be stored", lambda: d.ask("GET", "/v1/ring")[2].get("wal_replayed"), 60)
+    wait_for("the log's rows to be stored", lambda: d.request("GET", "/v1/ring")[2].get("wal_replayed"), 60)
 
 
 def wal_left(base):
@@ -117,14 +117,14 @@ def both_killed(base, engine):
         for i in range(max(KILLS // 2, 2)):
             more(load)
             if i % 2:
-                s.kill9()
+                s.kill()
                 kill_something(d)
-                s.again()
+                s.restart()
             else:
                 kill_something(d)
-                s.kill9()
+                s.kill()
                 let_pass(random.uniform(0, 0.2), "a kill at any moment")
-                s.again()
+                s.restart()
         wal_stored(d)
         load.stop()
         d.stop()
@@ -154,8 +154,8 @@ def durable_database_killed(base, engine):
         load = Load(d, path=DURABLE)
         for _ in range(max(KILLS // 2, 2)):
             more(load)
-            s.kill9()
-            s.again()
+            s.kill()
+            s.restart()
         load.stop()
         d.stop()
         load.check(Tables(engine, s.url()).items())
@@ -186,12 +186,12 @@ def store_away(base, engine):
     with server(engine, base) as s, http_server(base, store=s.url(), conf=conf) as d:
         load = Load(d, clients=4)
         more(load)
-        s.kill9()
+        s.kill()
         wait_for("503", lambda: load.refused > 10, 60)
-        wait_for("readyz to fail", lambda: d.ask("GET", "/readyz")[0] == 503)
+        wait_for("readyz to fail", lambda: d.request("GET", "/readyz")[0] == 503)
         holds(ring(d)["ring_full"] > 10, "counted")
         let_pass(AWAY_S, "the outage's length")
-        s.again()
+        s.restart()
         more(load)
         load.stop()
         wait_for("all rows to be stored", lambda: ring(d)["fill_bytes"] == 0, 60)
@@ -211,7 +211,7 @@ def never_back(base):
         d = HttpServer(base, conf=conf, store="sqlite:/proc/no/such/s.db")
         equal(d.push(EVENT, path=TWIRP)[0], 200)
         d.stop(0 if wal else 3)
-        holds(wal or "1 accepted rows could not be stored" in d.feedwheel.words(), d.feedwheel.last_words())
+        holds(wal or "1 accepted rows could not be stored" in d.feedwheel.log(), d.feedwheel.last_log())
     d = HttpServer(base, conf="wal_dir = %s/wal\n" % base)
     wait_for("stored", lambda: ring(d)["stored"] == 1)
     d.stop()
@@ -231,8 +231,8 @@ def store_disk_full(base):
         more(load)
         server_limit(d, 4096)
         wait_for("503", lambda: load.refused > 10, 60)
-        wait_for("readyz to fail", lambda: d.ask("GET", "/readyz")[0] == 503)
-        wait_for("the warning", lambda: "the rows wait, next attempt" in d.feedwheel.words())
+        wait_for("readyz to fail", lambda: d.request("GET", "/readyz")[0] == 503)
+        wait_for("the warning", lambda: "the rows wait, next attempt" in d.feedwheel.log())
         server_limit(d, resource.RLIM_INFINITY)
         more(load)
         load.stop()

@@ -274,31 +274,31 @@ def failures(base):
 def same_as_http(base):
     with http_server(base) as d:
         w = d.feedwheel
-        _, _, one = d.ask("POST", "/v1/feeds",
+        _, _, one = d.request("POST", "/v1/feeds",
                           '{"url":"https://example.org/feed.xml","folder":"a","interval_ms":7200000}')
         reported = w.json("add", "https://example.org/feed.xml")[0]
         equal({k: one[k] for k in reported if k != "existed"}, {k: v for k, v in reported.items() if k != "existed"})
         equal(set(one) - set(reported), {"location"})
-        equal(d.ask("GET", "/v1/feeds")[2]["feeds"], w.json("list"))
-        equal(d.ask("GET", "/v1/feeds/1")[2], w.json("show", "1"))
+        equal(d.request("GET", "/v1/feeds")[2]["feeds"], w.json("list"))
+        equal(d.request("GET", "/v1/feeds/1")[2], w.json("show", "1"))
         path = os.path.join(base, "x.jsonl")
         item = '{"id":"%s","content_text":"hi"}'
         with open(path, "w", encoding="ascii") as f:
             f.write(item % "b")
-        _, _, pushed = d.ask("POST", "/v1/feeds/1/entries", item % "a", {"Content-Type": "application/x-ndjson"})
+        _, _, pushed = d.request("POST", "/v1/feeds/1/entries", item % "a", {"Content-Type": "application/x-ndjson"})
         equal(set(pushed) - set(w.json("push", "1", path)), {"format"})
-        equal(d.ask("GET", "/v1/entries?content=yes")[2]["items"], w.json("entries", "--content")["items"])
+        equal(d.request("GET", "/v1/entries?content=yes")[2]["items"], w.json("entries", "--content")["items"])
         # HTTP accepts an export
         kept = w.json("export")
         w.run("remove", "1")
-        equal(d.ask("POST", "/v1/feeds", json.dumps(kept))[0], 201)
+        equal(d.request("POST", "/v1/feeds", json.dumps(kept))[0], 201)
         equal(w.json("export"), kept)
         equal(d.push({"property": "news", "section": 3, "id": 9})[0], 200)
         event = w.json("events")[0]
         equal({k: event[k] for k in ("property", "section", "id")}, {"property": "news", "section": 3, "id": 9})
         times = set()
         for path in ("/v1/feeds", "/v1/feeds/2", "/v1/entries", "/v1/timings", "/v1/ring", "/healthz", "/readyz"):
-            status, _, body = d.ask("GET", path)
+            status, _, body = d.request("GET", path)
             equal(status, 200, path)
             check(body, path, times)
         holds({"created", "due"} <= times, times)

@@ -11,10 +11,10 @@ import contextlib
 import os
 import time
 
-from growing import CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, asked_each, at_rest, drained, growing
+from growing import CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, requests_of_each, at_rest, drained, growing
 from harness import Feedwheel, each_engine, engines, equal, holds, let_pass, run, wait_for
 from machines import Cable, Machine, Mirror, needed
-from servers import Private
+from servers import PrivateServer
 
 LATE = "came after this worker's lease was over"
 AWAY_S = 60 if LONG else LEASE_S + 1
@@ -32,7 +32,7 @@ class Far(Feedwheel):
     def __init__(self, base, server, machine, cable, port):
         super().__init__(base, CONF + SHORT_LEASE + "concurrency = 20\n", cable.name + ".db",
                          server.url(host=cable.near), machine.inside)
-        self.said = os.path.join(base, cable.name + "-said")
+        self.log_file = os.path.join(base, cable.name + "-said")
         self.cable, self.mirror = cable, Mirror(machine, port)
 
     def forwarded(self):
@@ -46,7 +46,7 @@ def fleet(base, engine):
         machines = [Machine() for _ in range(3)]
         for m in machines:
             stack.callback(m.stop)
-        s = Private(engine, base, inside=machines[0].inside, options=OPTIONS[engine])
+        s = PrivateServer(engine, base, inside=machines[0].inside, options=OPTIONS[engine])
         # the test's own commands use the server's socket, which no outage affects
         o, w, _ = stack.enter_context(growing(base, engine, "fixed:700", on=s))
         far = [Far(base, s, machines[i], Cable(machines[0], machines[i], i), o.port) for i in (1, 2)]
@@ -59,7 +59,7 @@ def fleet(base, engine):
         for f, master in zip(far, masters):
             drained(f, master)
         one_at_a_time(o)
-        print("# %d commits came too late and wrote nothing" % sum(f.words().count(LATE) for f in far))
+        print("# %d commits came too late and wrote nothing" % sum(f.log().count(LATE) for f in far))
 
 
 def one_at_a_time(o):
@@ -94,7 +94,7 @@ def cut_off(base, engine): # REL-05, REL-18
             holds(len(w.leased()) == 4, "workers with a lease")
             let_pass(AWAY_S, "the outage's length")
             wait_for("the last responses", lambda: at_rest(one.forwarded))
-            n, before = one.forwarded(), asked_each(o)
+            n, before = one.forwarded(), requests_of_each(o)
             try:
                 wait_for("the other to fetch all feeds", lambda before=before: not not_fetched(o, before), 60)
             except AssertionError as e:
@@ -109,7 +109,7 @@ def cut_off(base, engine): # REL-05, REL-18
 
 def not_fetched(o, before):
     """The feeds without a request since."""
-    return [u for u, a, b in zip(o.urls, asked_each(o), before) if a <= b]
+    return [u for u, a, b in zip(o.urls, requests_of_each(o), before) if a <= b]
 
 
 run()

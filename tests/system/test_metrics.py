@@ -70,7 +70,7 @@ class Metrics:
 
 
 def scrape(d):
-    status, headers, text = d.ask("GET", "/metrics")
+    status, headers, text = d.request("GET", "/metrics")
     equal((status, headers["Content-Type"]), (200, "text/plain; version=0.0.4"))
     return Metrics(text)
 
@@ -170,7 +170,7 @@ def alone(base):
         if shutil.which("promtool"):
             r = subprocess.run(
                 ["promtool", "check", "metrics"],
-                input=d.ask("GET", "/metrics")[2], capture_output=True, text=True, check=False)
+                input=d.request("GET", "/metrics")[2], capture_output=True, text=True, check=False)
             equal((r.returncode, r.stdout + r.stderr), (0, ""), "promtool")
 
 

@@ -75,7 +75,7 @@ def life(base):
         with manager(name) as m:
             d = ManagedServer(os.path.join(base, command), m, command, conf="workers = 2\ndrain_timeout_ms = 2m\n")
             _, before = m.until("READY", "^1$")
-            equal(d.ask("GET", "/healthz")[0], 200, "/healthz after READY")
+            equal(d.request("GET", "/healthz")[0], 200, "/healthz after READY")
             equal([b for b in before if set(b) - {"STATUS", "EXTEND_TIMEOUT_USEC"}], [], "messages before READY")
             equal([b["EXTEND_TIMEOUT_USEC"] for b in before if "EXTEND_TIMEOUT_USEC" in b],
                   ["3600000000"] if command == "run" else [])
@@ -175,14 +175,14 @@ def unusable(base):
     ):
         if name is not None:
             w.environment["NOTIFY_SOCKET"] = name
-        with open(w.said, "wb"):
+        with open(w.log_file, "wb"):
             pass
         p = w.start("run")
         wait_for("its worker", lambda: w.json("status")["workers"])
-        wait_for("the message '%s'" % message, lambda message=message: message in w.words())
+        wait_for("the message '%s'" % message, lambda message=message: message in w.log())
         p.send_signal(signal.SIGTERM)
         equal(p.wait(MINUTE), 0)
-        holds(w.words().count("NOTIFY_SOCKET") <= 2, w.words()) # at the opening of the store, and by the master
+        holds(w.log().count("NOTIFY_SOCKET") <= 2, w.log()) # at the opening of the store, and by the master
         wait_for("the end of its row", lambda: not w.json("status")["workers"])
 
 

@@ -15,9 +15,9 @@ import time
 
 from http_server import free_port
 from growing import (
-    CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, Address, asked, asked_each, at_rest, drained, growing)
+    CONF, FEEDS, LEASE_S, LONG, SHORT_LEASE, Address, requests_of_all, requests_of_each, at_rest, drained, growing)
 from harness import Skip, Feedwheel, each_engine, equal, holds, let_pass, run, wait_for, workers_of
-from servers import HELLO, Private
+from servers import HELLO, PrivateServer
 
 AWAY_S = 30 if LONG else 3
 
@@ -27,21 +27,21 @@ def killed_server(base, engine):
     with growing(base, engine) as (o, w, s):
         p = w.start("run")
         for k in range(2):
-            n = asked(o)
-            wait_for("requests", lambda n=n: asked(o) > n + FEEDS)
-            s.kill9()
-            workers, before = workers_of(p), asked_each(o)
+            n = requests_of_all(o)
+            wait_for("requests", lambda n=n: requests_of_all(o) > n + FEEDS)
+            s.kill()
+            workers, before = workers_of(p), requests_of_each(o)
             let_pass(AWAY_S if k else 0.5, "the outage's length")
             if k:
-                wait_for("the claimed feeds", lambda: at_rest(lambda: asked(o)))
-                holds(max(a - b for a, b in zip(asked_each(o), before)) <= 1,
+                wait_for("the claimed feeds", lambda: at_rest(lambda: requests_of_all(o)))
+                holds(max(a - b for a, b in zip(requests_of_each(o), before)) <= 1,
                       "a feed was polled twice during the outage, when no claim is possible")
-            s.again()
+            s.restart()
             start = time.monotonic()
-            wait_for("requests after the outage", lambda before=before: asked(o) > sum(before) + FEEDS, 30)
+            wait_for("requests after the outage", lambda before=before: requests_of_all(o) > sum(before) + FEEDS, 30)
             print("# requests %.1f s after the server's start" % (time.monotonic() - start))
             equal(workers_of(p), workers, "the workers")
-        wait_for("the message", lambda: "the store answers again" in w.words())
+        wait_for("the message", lambda: "the store answers again" in w.log())
         drained(w, p)
 
 
@@ -52,7 +52,7 @@ def late_server(base, engine):
         for check in ("server", "durability"):
             holds(re.search(r"^(ok|note|broken) +%s " % check, output, re.M), check + ":\n" + output)
         holds(re.search(r"^ok +store .*\n(.*\n)*ok +store clock ", output, re.M), output)
-        s.kill9()
+        s.kill()
         output = w.run("doctor", code=1).stdout
         holds(re.search(r"^broken +store .*\n +-> check that its server runs", output, re.M), output)
         for arguments in (
@@ -67,32 +67,32 @@ def late_server(base, engine):
             holds(time.monotonic() - start < 60, "%s took %.1f s" % (arguments, time.monotonic() - start))
             holds("server" in message.lower(), "%s: %s" % (arguments, message))
         p = w.start("run")
-        wait_for("both workers to wait", lambda: w.words().count("next try in") >= 2)
-        equal(asked(o), 0)
-        equal(p.poll(), None, w.last_words())
-        s.again()
-        wait_for("requests to all feeds", lambda: asked(o) >= FEEDS)
+        wait_for("both workers to wait", lambda: w.log().count("next try in") >= 2)
+        equal(requests_of_all(o), 0)
+        equal(p.poll(), None, w.last_log())
+        s.restart()
+        wait_for("requests to all feeds", lambda: requests_of_all(o) >= FEEDS)
         drained(w, p)
-        s.kill9()
-        n = w.words().count("next try in")
+        s.kill()
+        n = w.log().count("next try in")
         p = w.start("run") # SIGTERM ends it while it waits
-        wait_for("both workers to wait", lambda: w.words().count("next try in") >= n + 2)
+        wait_for("both workers to wait", lambda: w.log().count("next try in") >= n + 2)
         drained(w, p)
-        s.again()
+        s.restart()
 
 
 @each_engine("a drain during an outage takes no longer than drain_timeout_ms; the next run repeats the visits")
 def drain_in_outage(base, engine):
     with growing(base, engine, conf="drain_timeout_ms = 2s\n") as (o, w, s):
         p = w.start("run")
-        wait_for("requests", lambda: asked(o) > FEEDS)
-        s.kill9()
+        wait_for("requests", lambda: requests_of_all(o) > FEEDS)
+        s.kill()
         let_pass(0.3, "the outage begins before the stop")
         start = time.monotonic()
         p.send_signal(signal.SIGTERM)
         p.wait(timeout=90)
         holds(time.monotonic() - start < 60, "it took %.1f s" % (time.monotonic() - start))
-        s.again()
+        s.restart()
 
 
 @each_engine("while workers of two machines are killed repeatedly, no entry is lost or stored twice")
@@ -102,8 +102,8 @@ def two_machines(base, engine):
         masters = [w.start("run"), w.start("run")]
         wait_for("all workers", lambda: len(w.json("status")["workers"]) == 4)
         for _ in range(60 if LONG else 8):
-            n = asked(o)
-            wait_for("requests", lambda n=n: asked(o) > n)
+            n = requests_of_all(o)
+            wait_for("requests", lambda n=n: requests_of_all(o) > n)
             let_pass(rng.uniform(0.05, 0.6), "a kill at any moment")
             workers = workers_of(rng.choice(masters))
             if workers:
@@ -204,23 +204,23 @@ def cut_off(base, engine):
     with growing(base, engine, "fixed:300", SHORT_LEASE + "concurrency = 20\n") as (o, w, s):
         proxy, url = proxied(engine, w.store)
         far = Feedwheel(base, CONF + SHORT_LEASE + "concurrency = 20\n", "far.db", store=url)
-        far.said = os.path.join(base, "far-said")
+        far.log_file = os.path.join(base, "far-said")
         p, q = w.start("run"), far.start("run")
         try:
             for _ in range(5 if LONG else 1):
-                n = asked(o)
-                wait_for("requests", lambda n=n: asked(o) > n + FEEDS)
+                n = requests_of_all(o)
+                wait_for("requests", lambda n=n: requests_of_all(o) > n + FEEDS)
                 proxy.interrupt()
                 victim = workers_of(p)[0]
                 os.kill(victim, signal.SIGSTOP)
                 let_pass(LEASE_S + 2, "longer than the lease")
-                n = asked(o)
-                wait_for("requests of the remaining worker", lambda n=n: asked(o) > n + FEEDS // 2, 30)
+                n = requests_of_all(o)
+                wait_for("requests of the remaining worker", lambda n=n: requests_of_all(o) > n + FEEDS // 2, 30)
                 os.kill(victim, signal.SIGCONT)
-                again = far.words().count("the store answers again")
+                again = far.log().count("the store answers again")
                 proxy.restore()
                 wait_for("the message of the machine",
-                         lambda again=again: far.words().count("the store answers again") > again, 30)
+                         lambda again=again: far.log().count("the store answers again") > again, 30)
             drained(w, p)
             drained(far, q)
         finally:
@@ -234,23 +234,23 @@ def cut_off(base, engine):
 def failover(base, engine): # REL-08
     ports = free_port(), free_port()
     replica = ["--port", str(ports[1]), "--replicaof", "127.0.0.1", str(ports[0])]
-    with Private(engine, base, "one", options=["--port", str(ports[0])]) as one, \
-            Private(engine, base, "two", options=replica) as two:
+    with PrivateServer(engine, base, "one", options=["--port", str(ports[0])]) as one, \
+            PrivateServer(engine, base, "two", options=replica) as two:
         wait_for("the replica", lambda: "master_link_status:up" in two.redis("INFO", "replication"))
         proxy = Proxy(socket.AF_UNIX, one.socket)
         try:
             with growing(base, engine, on=Address("redis://127.0.0.1:%d/0?prefix=t" % proxy.port)) as (o, w, _):
                 p = w.start("run")
-                wait_for("requests", lambda: asked(o) > FEEDS)
+                wait_for("requests", lambda: requests_of_all(o) > FEEDS)
                 proxy.address = two.socket
                 # waits until the replica has all of it
                 equal(one.redis("FAILOVER", "TO", "127.0.0.1", str(ports[1])), "OK")
                 wait_for("the new master", lambda: "role:master" in two.redis("INFO", "replication"))
-                start, n = time.monotonic(), asked(o)
-                wait_for("requests after the failover", lambda: asked(o) > n + 2 * FEEDS, 30)
+                start, n = time.monotonic(), requests_of_all(o)
+                wait_for("requests after the failover", lambda: requests_of_all(o) > n + 2 * FEEDS, 30)
                 print("# requests %.1f s after the failover" % (time.monotonic() - start))
                 wait_for("the messages",
-                         lambda: "it is a replica" in w.words() and "the store answers again" in w.words())
+                         lambda: "it is a replica" in w.log() and "the store answers again" in w.log())
                 drained(w, p)
         finally:
             proxy.close()
@@ -265,7 +265,7 @@ TEN_CONNECTIONS = {
 @each_engine("without a free connection commands fail and name the remedy, and a run waits for one",
              leave_out=("mysql",))
 def too_many(base, engine): # REL-08
-    private = Private(engine, base, options=TEN_CONNECTIONS[engine])
+    private = PrivateServer(engine, base, options=TEN_CONNECTIONS[engine])
     with growing(base, engine, on=private) as (o, w, s), contextlib.ExitStack() as clients:
         hello = HELLO if engine == "postgres" else b"PING\r\n"
         full = False
@@ -282,11 +282,11 @@ def too_many(base, engine): # REL-08
             holds("max_connections" in message, message)
         holds(time.monotonic() - start < 60, "it took 60 s")
         p = w.start("run")
-        wait_for("the message", lambda: "next try in" in w.words())
-        equal(asked(o), 0, "requests")
-        equal(p.poll(), None, w.last_words())
+        wait_for("the message", lambda: "next try in" in w.log())
+        equal(requests_of_all(o), 0, "requests")
+        equal(p.poll(), None, w.last_log())
         clients.close()
-        wait_for("requests", lambda: asked(o) > FEEDS, 30)
+        wait_for("requests", lambda: requests_of_all(o) > FEEDS, 30)
         drained(w, p)
 
 
@@ -325,22 +325,22 @@ SMALL = {
 @each_engine("while the server's disk is full, workers keep their visits and claim nothing; afterwards they continue")
 def full_disk(base, engine): # REL-09
     with small_disk(base, 250) as (folder, fill), \
-            growing(base, engine, on=Private(engine, base, options=SMALL[engine], folder=folder)) as (o, w, s):
+            growing(base, engine, on=PrivateServer(engine, base, options=SMALL[engine], folder=folder)) as (o, w, s):
         p = w.start("run")
-        wait_for("requests", lambda: asked(o) > FEEDS)
+        wait_for("requests", lambda: requests_of_all(o) > FEEDS)
         fill(True)
-        wait_for("the message", lambda: re.search("full|space|disk", w.words()), 60)
+        wait_for("the message", lambda: re.search("full|space|disk", w.log()), 60)
         let_pass(AWAY_S, "the outage's length")
-        wait_for("the end of requests", lambda: at_rest(lambda: asked(o)))
-        n = asked(o)
-        equal(p.poll(), None, w.last_words())
-        print("# " + [l for l in w.words().splitlines() if re.search("full|space|disk", l)][0].split(" ", 1)[1])
+        wait_for("the end of requests", lambda: at_rest(lambda: requests_of_all(o)))
+        n = requests_of_all(o)
+        equal(p.poll(), None, w.last_log())
+        print("# " + [l for l in w.log().splitlines() if re.search("full|space|disk", l)][0].split(" ", 1)[1])
         fill(False)
         if s.process.poll() is not None:
             print("# the server has ended, and is started again")
             s.start()
-        wait_for("requests after the outage", lambda: asked(o) > n + FEEDS, 40)
-        wait_for("the message", lambda: "the store answers again" in w.words())
+        wait_for("requests after the outage", lambda: requests_of_all(o) > n + FEEDS, 40)
+        wait_for("the message", lambda: "the store answers again" in w.log())
         drained(w, p)
 
 

@@ -42,7 +42,8 @@ def push(d, number, body, kind=FEED_JSON, key=None, **headers):
         headers["Content-Type"] = kind
     if key:
         headers["Idempotency-Key"] = key
-    return d.ask("POST", "/v1/feeds/%d/entries" % number, body if isinstance(body, bytes) else body.encode(), headers)
+    body = body if isinstance(body, bytes) else body.encode()
+    return d.request("POST", "/v1/feeds/%d/entries" % number, body, headers)
 
 
 def together(calls):
@@ -113,7 +114,7 @@ def same_as_fetched(base):
         holds(len(known) > len(urls) * 0.8, (len(known), len(urls)))
         w.run_once()
         for i, (new, n) in known.items():
-            visits = d.ask("GET", "/v1/feeds/%d" % i)[2]["visits"]
+            visits = d.request("GET", "/v1/feeds/%d" % i)[2]["visits"]
             equal(visits[1]["result"], "pushed")
             if visits[0]["result"] == "ok" and visits[0]["items"] == n:
                 equal((visits[0]["new"], visits[0]["changed"]), (0, 0), urls[i - 1])
@@ -142,10 +143,10 @@ def embeds(base):
         for got in (
             d.feedwheel.json("entries")["items"],
             d.feedwheel.json("entries", "--content")["items"],
-            d.ask("GET", "/v1/entries?content=no")[2]["items"],
-            d.ask("GET", "/v1/entries")[2]["items"]):
+            d.request("GET", "/v1/entries?content=no")[2]["items"],
+            d.request("GET", "/v1/entries")[2]["items"]):
             equal({i["id"]: i.get("_feedwheel") for i in got}, want)
-        shown = {i["id"]: i["content_html"] for i in d.ask("GET", "/v1/entries")[2]["items"]}
+        shown = {i["id"]: i["content_html"] for i in d.request("GET", "/v1/entries")[2]["items"]}
         equal((shown["urn:x:0"], shown["urn:x:1"]),
               ('<a href="https://www.youtube.com/watch?v=abc" rel="noopener noreferrer">A talk</a> ', ""))
         page = d.feedwheel.run("entries", "--content", "--limit", "10").stdout
@@ -183,10 +184,10 @@ def main_case(base, engine):
             more, answers = lines([item(i) for i in range(1000, 1300)]), []
             t = threading.Thread(target=lambda: answers.append(push(d, 1, more, NDJSON, key="k2")))
             t.start()
-            s.server.kill9()
+            s.server.kill()
             t.join()
             holds(answers[0][0] in (200, 503), answers)
-            s.server.again()
+            s.server.restart()
             wait_for("the answer", lambda: push(d, 1, more, NDJSON, key="k2")[0] == 200, 100)
             stored = w.run("entries", "--jsonl", "--feed", "#1").stdout.splitlines()
             equal(sum('"%s"' % i["id"] in more for i in map(json.loads, stored)), 300)
@@ -328,7 +329,7 @@ def refused(base):
         problem(d, 2, feed(items), FEED_JSON, 404, "not_found", "2")
         equal(push(d, 1, feed(items), key="\x01")[0], 400)
         equal(push(d, 1, feed(items), key="x" * 256)[0], 400)
-        equal(d.ask("GET", "/v1/feeds/1/entries")[0], 405)
+        equal(d.request("GET", "/v1/feeds/1/entries")[0], 405)
         equal(entries(d.feedwheel), 0)
         equal(pushed(d, 1, feed([])), (0, 0, 0))
         holds("no entries" in push(d, 1, feed([]))[2]["note"], "the note")
@@ -455,7 +456,7 @@ def answer_lost(base):
         body = lines([item(i) for i in range(5)] + [item(4)])
         first = push(d, 1, body, NDJSON, key="k")
         equal((first[0], *(first[2][k] for k in ("new", "changed", "known", "repeated"))), (200, 3, 1, 1, 1))
-        holds("Idempotency-Key could not be stored: " in w.words(), w.last_words())
+        holds("Idempotency-Key could not be stored: " in w.log(), w.last_log())
         again = None
 
         def answered(): # the first push may still be in progress for a moment
@@ -511,7 +512,7 @@ def two_servers(base, engine):
                 for d in (a, b):
                     equal((push(d, 1, body, NDJSON, key="round %d" % i)[2]["new"]), 300)
             equal(entries(a.feedwheel), 2400)
-            visits = a.ask("GET", "/v1/feeds/1")[2]["visits"]
+            visits = a.request("GET", "/v1/feeds/1")[2]["visits"]
             equal([v["new"] for v in visits[:8]], [300] * 8, "one push each")
 
 
@@ -608,7 +609,7 @@ def by_hand(base):
         body = gzip.compress(files["f.ndjson"].encode())
         status, _, packed = push(d, 1, body, NDJSON, **{"Content-Encoding": "gzip"})
         equal((status, packed["known"]), (200, 2), packed)
-        metrics = d.ask("GET", "/metrics")[2]
+        metrics = d.request("GET", "/metrics")[2]
         holds("feedwheel_deliveries_total 2\n" in metrics, metrics)
         holds("feedwheel_delivered_new_entries_total 0\n" in metrics, metrics)
         equal((output["format"], output["entries"], output["known"]), ("json11", 2, 2))

@@ -232,7 +232,7 @@ def disk_low(base):
         w.run("import", o.url_file)
         p = w.start("run", "--workers", "2")
         try:
-            wait_for("two warnings", lambda: w.words().count("below disk_free_min_bytes = 1073741824") == 2)
+            wait_for("two warnings", lambda: w.log().count("below disk_free_min_bytes = 1073741824") == 2)
             status = w.run("status").stdout
             line = "^disk +.*store.db: [0-9]+ MiB free .*, below disk_free_min_bytes .*; nothing is fetched meanwhile$"
             holds(re.search(line, status, re.M), status)
@@ -246,7 +246,7 @@ def disk_low(base):
         finally:
             p.terminate()
             code = p.wait(timeout=60)
-        equal(code, 0, w.last_words())
+        equal(code, 0, w.last_log())
         equal(w.json("status")["disk_low"], False)
         equal(len(o.requests()), len(o.urls), "requests")
 
@@ -302,21 +302,21 @@ def disk_fills(base):
                 wait_for("the request", lambda: p.requests)
                 with open(ballast, "wb") as f:
                     f.write(bytes(40 << 20))
-                wait_for("the warning", lambda: "disk_free_min_bytes" in w.words())
+                wait_for("the warning", lambda: "disk_free_min_bytes" in w.log())
                 filled.set()
                 w.run("add", p.url + "?other")
                 let_pass(3, "nothing may be stored meanwhile")
                 equal(w.one("SELECT count(*) FROM entries"), 0, "entries")
                 equal(len(p.requests), 1, "requests")
                 os.remove(ballast)
-                wait_for("the end of the warning", lambda: "there is room on the store's disk again" in w.words())
+                wait_for("the end of the warning", lambda: "there is room on the store's disk again" in w.log())
                 wait_for("both documents", lambda: w.one("SELECT count(*) FROM entries") == 80)
                 equal(len(p.requests), 2, "requests")
             finally:
                 filled.set()
                 run_.terminate()
                 code = run_.wait(timeout=60)
-            equal(code, 0, w.last_words())
+            equal(code, 0, w.last_log())
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
 

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from harness import Feedwheel, each_engine, equal, holds, run, wait_for, workers_of
-from servers import Private
+from servers import PrivateServer
 
 HOST = "127.9.%d.%d" % (os.getpid() >> 8 & 255, os.getpid() & 255) # on the loopback, of this test alone
 OPTIONS = {
@@ -84,7 +84,7 @@ WRONG = {
 
 @each_engine("each refused way to a store is reported at once: the store, the reason, the remedy, and no password")
 def refusals(base, engine):
-    with Private(engine, base, options=OPTIONS[engine]) as s:
+    with PrivateServer(engine, base, options=OPTIONS[engine]) as s:
         create_users(s)
         url = URL[engine]
         Feedwheel(base, store=url % ("owner:r1ght", HOST, "")).run("add", "https://a.example/")
@@ -106,7 +106,7 @@ def command_line(pid):
 
 @each_engine("no command line of run or its workers shows the store's password; the URL may come from a file")
 def passwords(base, engine):
-    with Private(engine, base, options=OPTIONS[engine]) as s:
+    with PrivateServer(engine, base, options=OPTIONS[engine]) as s:
         create_users(s)
         url = URL[engine] % ("owner:r1ght", HOST, "")
         w = Feedwheel(base, store=url)
@@ -146,7 +146,7 @@ def passwords(base, engine):
     "a user who may only read can read where the engine permits it; a refused change names the missing right",
     leave_out=("redis",))
 def reader(base, engine): # not Redis: there each read runs a script
-    with Private(engine, base, options=OPTIONS[engine]) as s:
+    with PrivateServer(engine, base, options=OPTIONS[engine]) as s:
         create_users(s)
         Feedwheel(base, store=URL[engine] % ("owner:r1ght", HOST, "")).run("add", "https://a.example/")
         if engine == "postgres":

@@ -58,7 +58,7 @@ def results(w, process):
     succeeds, replaces the process by another program."""
     n = len(w.environment["FEEDWHEEL_TEST_SANDBOX"].split())
     def found():
-        return re.findall(r"(?:%s: |^)trial: (\w+): (.*)$" % process, w.words(), re.M)[:n]
+        return re.findall(r"(?:%s: |^)trial: (\w+): (.*)$" % process, w.log(), re.M)[:n]
     wait_for("%d attempts of %s" % (n, process), lambda: len(found()) == n)
     return found()
 
@@ -284,8 +284,8 @@ def required(base):
     with open(w.conf, "a", encoding="ascii") as f:
         f.write("sandbox = require\n")
     p.send_signal(signal.SIGHUP)
-    wait_for("the message", lambda: "SIGHUP: sandbox = require: " in w.words())
-    holds("; the old configuration stays" in w.words(), w.last_words())
+    wait_for("the message", lambda: "SIGHUP: sandbox = require: " in w.log())
+    holds("; the old configuration stays" in w.log(), w.last_log())
     stop(p)
 
 
@@ -307,7 +307,7 @@ def replaced(base):
             to.write(f.read())
         os.rename(bundle + ".new", bundle)
         wait_for("a new worker", lambda: workers_of(p) not in ([], first))
-        holds("a file that worker 0 may read was replaced" in w.words(), w.last_words())
+        holds("a file that worker 0 may read was replaced" in w.log(), w.last_log())
         wait_for("an entry", lambda: w.one("SELECT count(*) FROM entries") > 0)
         stop(p)
 
@@ -325,7 +325,7 @@ def created_folder(base):
             f.write("# still none\n")
         os.rename(bundle + ".new", bundle)
         wait_for("a new server", lambda: workers_of(d.process) not in ([], first))
-        equal(d.feedwheel.words().count("a file that server 0 may read was replaced"), 1, d.feedwheel.last_words())
+        equal(d.feedwheel.log().count("a file that server 0 may read was replaced"), 1, d.feedwheel.last_log())
         d.stop()
 
 
@@ -368,7 +368,7 @@ def hidden(base):
     def shown():
         return re.findall(
             r'^feedwheel_process_resident_memory_bytes\{process="(\w+)",index="0"\} ([0-9.e+]+)$',
-            d.ask("GET", "/metrics")[2], re.M)
+            d.request("GET", "/metrics")[2], re.M)
     wait_for("all three processes", lambda: [s[0] for s in shown()] == ["master", "worker", "server"])
     holds(all(float(s[1]) > 1e6 for s in shown()), shown())
     d.stop()

@@ -70,12 +70,12 @@ def dates(base):
 @case("health, readiness, rings and metrics are reported")
 def health(base):
     with http_server(base) as d:
-        equal(d.ask("GET", "/healthz")[0], 200)
-        equal(d.ask("GET", "/readyz")[::2], (200, {"status": "ready"}))
+        equal(d.request("GET", "/healthz")[0], 200)
+        equal(d.request("GET", "/readyz")[::2], (200, {"status": "ready"}))
         d.push([EVENT] * 7)
-        ring = d.ask("GET", "/v1/ring")[2]
+        ring = d.request("GET", "/v1/ring")[2]
         equal((ring["accepted"], ring["stored"], ring["fill_bytes"]), (7, 7, 0))
-        text = d.ask("GET", "/metrics")[2]
+        text = d.request("GET", "/metrics")[2]
         holds("feedwheel_push_stored_rows_total 7\n" in text, text)
         # usually one flush, seven at most
         flushes = re.search(r'^feedwheel_flush_seconds_bucket{le="\+Inf"} (\d+)$', text, re.M)
@@ -130,10 +130,10 @@ def malformed(base):
 @case("unknown paths, wrong methods, and too large bodies and headers are refused")
 def refused(base):
     with http_server(base) as d:
-        equal(d.ask("GET", "/nowhere")[0], 404)
-        status, headers, response = d.ask("GET", "/v1/events")
+        equal(d.request("GET", "/nowhere")[0], 404)
+        status, headers, response = d.request("GET", "/v1/events")
         equal((status, headers["Allow"], response["code"]), (405, "POST", "method_not_allowed"))
-        equal(d.ask("POST", "/healthz", "x")[0], 405)
+        equal(d.request("POST", "/healthz", "x")[0], 405)
         status, _, response = d.push("[" + " " * (1 << 20) + "]")
         equal((status, response["code"]), (413, "too_large"))
         equal(d.push(b" " * (1 << 21), path=TWIRP)[2]["code"], "resource_exhausted")
@@ -142,7 +142,7 @@ def refused(base):
         c.request("POST", "/v1/events", chunks, encode_chunked=True, headers={"Transfer-Encoding": "chunked"})
         equal(c.getresponse().status, 413)
         c.close()
-        status = d.ask("GET", "/healthz", headers={"X": "y" * 30000})[0]
+        status = d.request("GET", "/healthz", headers={"X": "y" * 30000})[0]
         holds(status in (413, 431), status)
         equal(d.push(EVENT)[0], 200)
 
@@ -237,11 +237,11 @@ def slow_clients(base):
         for i, s in enumerate(idle):
             s.sendall(b"POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Length: 38\r\n\r\n{\"prop"[:10 + i % 60])
         load = Load(d, clients=4)
-        wait_for("load", lambda: len(load.promised) > 200)
+        wait_for("load", lambda: len(load.acknowledged) > 200)
         for s in idle[:100]:
             s.shutdown(socket.SHUT_WR)
-        n = len(load.promised)
-        wait_for("load", lambda: len(load.promised) > n + 200)
+        n = len(load.acknowledged)
+        wait_for("load", lambda: len(load.acknowledged) > n + 200)
         load.stop()
         for s in idle:
             s.close()

@@ -149,7 +149,7 @@ def heads(base):
         answer = exchange(d, get(path=b"/healthz?" + b"&" * 2000))
         holds(b"Connection: close\r\n" in answer and b'"code":"too_long"' in answer
               and b"more than 50 parameters" in answer, answer)
-        equal(d.ask("GET", "/v1/ring")[2]["accepted"], 0, "accepted rows")
+        equal(d.request("GET", "/v1/ring")[2]["accepted"], 0, "accepted rows")
 
 
 @case("a malformed head is refused byte by byte, and after a valid request")

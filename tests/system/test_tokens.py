@@ -50,7 +50,7 @@ def becomes(what, status, ask):
 
 def logged(d, words):
     """Wait until the server has read its tokens and logged the result: then it checks scopes."""
-    wait_for("the log says '%s'" % words, lambda: words in d.feedwheel.words())
+    wait_for("the log says '%s'" % words, lambda: words in d.feedwheel.log())
 
 
 @case("programs on this machine need no token until there is one; changes apply while the server runs")
@@ -83,11 +83,11 @@ def first_token(base):
         d.feedwheel.run("token", "remove", "two")
         becomes("a push from here without tokens", 202, lambda: pushed(d))
         equal(pushed(d, headers=FAR), 403)
-        n = d.ask("GET", "/v1/ring")[2]["accepted"]
+        n = d.request("GET", "/v1/ring")[2]["accepted"]
         d.stop()
         equal(d.stored(), n)
         for secret in (one, two):
-            holds(secret not in d.feedwheel.words(), "in the log") # LOG-02
+            holds(secret not in d.feedwheel.log(), "in the log") # LOG-02
             for path in glob.glob(d.feedwheel.path + "*"):
                 with open(path, "rb") as f:
                     holds(secret.encode() not in f.read(), "in " + path)
@@ -100,14 +100,14 @@ def all_scopes(base):
             logged(d, "requests without a token are accepted")
             requests = {
                 "push": lambda d=d: pushed(d),
-                "read": lambda d=d: d.ask("GET", "/metrics")[0],
+                "read": lambda d=d: d.request("GET", "/metrics")[0],
                 "admin": lambda d=d: d.push({"url": "http://a.example/"}, path="/v1/feeds")[0]}
             equal([request() for request in requests.values()], [202, 200, 201], "before")
             token = add(d, "one", "--scope", scope)
             for other, request in requests.items():
                 becomes(other + " without a token, when there is one for " + scope, 401, request)
-            equal(d.ask("DELETE", "/v1/feeds/1")[0], 401, "removal without a token")
-            status = d.ask("DELETE", "/v1/feeds/1", headers=bearer(token))[0]
+            equal(d.request("DELETE", "/v1/feeds/1")[0], 401, "removal without a token")
+            status = d.request("DELETE", "/v1/feeds/1", headers=bearer(token))[0]
             equal(status, 204 if scope == "admin" else 403, "removal with a token for " + scope)
 
 
@@ -135,7 +135,7 @@ def behind_proxies(base):
         with http_server(os.path.join(base, str(i)), conf=conf + PATIENT) as d:
             logged(d, "requests without a token are refused: " + why)
             equal({status_of(d, header) for header in HEADERS}, {"403"}, conf)
-            equal((pushed(d), d.ask("GET", "/metrics")[0], d.ask("GET", "/healthz")[0]), (403, 403, 200), conf)
+            equal((pushed(d), d.request("GET", "/metrics")[0], d.request("GET", "/healthz")[0]), (403, 403, 200), conf)
             status, _, response = d.push({"url": "http://a.example/"}, path="/v1/feeds")
             equal((status, response["code"]), (403, "permission_denied"))
             holds(why in response["detail"], response)
@@ -163,7 +163,7 @@ def tokenless(base):
         body = json.dumps({"url": "https://a.example/"})
 
         def add_feed(headers, status, code=None, words=""):
-            got, _, response = d.ask("POST", "/v1/feeds", body, headers)
+            got, _, response = d.request("POST", "/v1/feeds", body, headers)
             equal((got, response.get("code")), (status, code), headers)
             holds(words in response.get("detail", ""), "%s: %s" % (headers, response))
         mine, json_type = "http://127.0.0.1:%d" % d.port, {"Content-Type": "application/json"}
@@ -195,19 +195,19 @@ def tokenless(base):
               "unsupported Content-Type 'text/plain' (supported: application/json or application/x-ndjson)")
         status, headers, response = d.push(EVENT, path=TWIRP, headers={"Content-Type": "text/plain"})
         equal((status, headers["Content-Type"], response["code"]), (415, "application/json", "invalid_argument"))
-        equal(d.ask("PATCH", "/v1/feeds/1", '{"title":"x"}', {"Content-Type": "text/plain"})[0], 415)
+        equal(d.request("PATCH", "/v1/feeds/1", '{"title":"x"}', {"Content-Type": "text/plain"})[0], 415)
         entry = '{"version":"https://jsonfeed.org/version/1.1","items":[{"id":"a","content_text":"a"}]}'
         for headers, status in ({}, 200), ({"Origin": mine}, 415), ({"Content-Type": "text/plain"}, 415):
-            equal(d.ask("POST", "/v1/feeds/1/entries", entry, headers)[0], status, headers)
-        equal((d.feedwheel.one("SELECT count(*) FROM feeds"), d.ask("GET", "/v1/ring")[2]["accepted"]), (1, 1))
+            equal(d.request("POST", "/v1/feeds/1/entries", entry, headers)[0], status, headers)
+        equal((d.feedwheel.one("SELECT count(*) FROM feeds"), d.request("GET", "/v1/ring")[2]["accepted"]), (1, 1))
         # with a token only the body's type is checked: a browser may keep the token (Basic)
         token = add(d, "one", "--scope", "admin,push,read")
-        becomes("a read without a token", 401, lambda: d.ask("GET", "/v1/ring")[0])
+        becomes("a read without a token", 401, lambda: d.request("GET", "/v1/ring")[0])
         far = bearer(token, Host="feeds.example.org", Origin="https://www.example.org", **FAR)
         add_feed({**far, **json_type, "Sec-Fetch-Site": "cross-site"}, 200)
         add_feed({**far, "Content-Type": "text/plain"}, 415, "unsupported_type")
         add_feed({**far, "Content-Type": "application/x-www-form-urlencoded"}, 415, "unsupported_type")
-        equal(d.ask("GET", "/v1/feeds", headers={**far, "Sec-Fetch-Site": "cross-site"})[0], 200)
+        equal(d.request("GET", "/v1/feeds", headers={**far, "Sec-Fetch-Site": "cross-site"})[0], 200)
 
 
 @case("an invalid serve_host_names is an error that names the setting, the item and the remedy")
@@ -236,15 +236,15 @@ def scopes(base):
         for name, status in (("push", 202), ("read", 403), ("admin", 403), ("both", 202)):
             equal(pushed(d, tokens[name]), status, "push by " + name)
         for name, status in (("push", 403), ("read", 200), ("admin", 403), ("both", 200)):
-            equal(d.ask("GET", "/v1/ring", headers=bearer(tokens[name]))[0], status, "read by " + name)
+            equal(d.request("GET", "/v1/ring", headers=bearer(tokens[name]))[0], status, "read by " + name)
         status, headers, response = d.push(EVENT, headers=bearer(tokens["read"]))
         equal((status, response["code"]), (403, "permission_denied"))
         holds("insufficient_scope" in headers["WWW-Authenticate"] and "push" in response["detail"], response)
         for path in ("/healthz", "/readyz"):
-            equal(d.ask("GET", path, headers=FAR)[0], 200, path)
-            equal(d.ask("GET", path, headers=bearer("no such token"))[0], 200, path)
+            equal(d.request("GET", path, headers=FAR)[0], 200, path)
+            equal(d.request("GET", path, headers=bearer("no such token"))[0], 200, path)
         for path in ("/metrics", "/v1/ring", "/v1/feeds/1"):
-            equal(d.ask("GET", path)[0], 401, path)
+            equal(d.request("GET", path)[0], 401, path)
         token = tokens["push"]
         basic = lambda s: "Basic " + base64.b64encode(s.encode()).decode()
         for header, status in (
@@ -322,7 +322,7 @@ def forwarded_for(address):
 
 def metric(d, name, token):
     return next(
-        float(l.split()[1]) for l in d.ask("GET", "/metrics", headers=bearer(token))[2].splitlines()
+        float(l.split()[1]) for l in d.request("GET", "/metrics", headers=bearer(token))[2].splitlines()
         if l.startswith("feedwheel_" + name + " "))
 
 
@@ -355,8 +355,8 @@ def wrong_tokens(base):
         equal(pushed(d, two, headers=forwarded_for("2001:db8::ffff")), 429)
         equal(pushed(d, two, headers=forwarded_for("2001:db8:0:1::1")), 202)
         equal((metric(d, "auth_failures_total", one), metric(d, "auth_rate_limited_total", one)), (11, 5))
-        warnings = re.findall(r"5 wrong tokens from the network of (192\.0\.2|2001:db8)", d.feedwheel.words())
-        holds(len(warnings) in (1, 2), d.feedwheel.words())
+        warnings = re.findall(r"5 wrong tokens from the network of (192\.0\.2|2001:db8)", d.feedwheel.log())
+        holds(len(warnings) in (1, 2), d.feedwheel.log())
         add(d, "three", "--scope", "push") # known addresses outlive a change of the tokens
         d.feedwheel.run("token", "remove", "two")
         becomes("a token that was removed", 401, lambda: pushed(d, two, headers=forwarded_for("198.51.100.1")))
@@ -384,13 +384,13 @@ def streams_end(base):
         short = add(d, "short", "--scope", "read", "--days", "1")
         other = add(d, "other", "--scope", "read")
         open_to_all.read() # to its end
-        becomes("the last token", 200, lambda: d.ask("GET", "/v1/ring", headers=bearer(other))[0])
+        becomes("the last token", 200, lambda: d.request("GET", "/v1/ring", headers=bearer(other))[0])
         ending, staying = stream(d, short), stream(d, other)
         d.feedwheel.sql(LATE, write=True)
         ending.read()
-        equal(d.ask("GET", "/v1/stream", headers=bearer(short))[0], 401)
+        equal(d.request("GET", "/v1/stream", headers=bearer(short))[0], 401)
         add(d, "third", "--scope", "read")
-        equal(d.ask("GET", "/v1/ring", headers=bearer(other))[0], 200)
+        equal(d.request("GET", "/v1/ring", headers=bearer(other))[0], 200)
         d.feedwheel.run("add", "https://a.example/")
         d.feedwheel.run("push", "--content-type", "application/x-ndjson", "#1", "-", stdin='{"id":"x","title":"t"}')
         wait_for("an entry on the other stream", lambda: staying.readline().startswith(b"event: entry"))
@@ -427,32 +427,32 @@ def store_away(base, engine):
         with http_server(base, store=s.url(), conf=PATIENT) as d:
             token = add(d, "one", "--scope", "push")
             becomes("a push without a token", 401, lambda: pushed(d))
-            s.kill9()
-            wait_for("the warning", lambda: "access tokens cannot be read" in d.feedwheel.words(), AGAIN_S)
-            equal(d.ask("GET", "/readyz")[0], 503, "ready")
+            s.kill()
+            wait_for("the warning", lambda: "access tokens cannot be read" in d.feedwheel.log(), AGAIN_S)
+            equal(d.request("GET", "/readyz")[0], 503, "ready")
             equal((pushed(d), pushed(d, token), pushed(d, token, headers=FAR)), (401, 202, 202))
-            s.again()
-            wait_for("the end of the outage", lambda: "access tokens can be read again" in d.feedwheel.words(), AGAIN_S)
+            s.restart()
+            wait_for("the end of the outage", lambda: "access tokens can be read again" in d.feedwheel.log(), AGAIN_S)
             d.feedwheel.run("token", "remove", "one")
             becomes("without tokens", 202, lambda: pushed(d))
             token = add(d, "two", "--scope", "push")
             d.stop()
-            s.kill9()
+            s.kill()
             d.start()
             equal(d.push(EVENT, path="/v1/events", headers=bearer(token, **FAR))[0], 503)
-            equal(d.ask("GET", "/v1/ring")[0], 503)
-            equal(d.ask("GET", "/readyz")[0], 503, "ready, before any push")
+            equal(d.request("GET", "/v1/ring")[0], 503)
+            equal(d.request("GET", "/readyz")[0], 503, "ready, before any push")
             equal(pushed(d), 202)
-            s.again()
+            s.restart()
             becomes("without a token", 401, lambda: pushed(d))
             equal(pushed(d, token, headers=FAR), 202)
-            becomes("ready", 200, lambda: d.ask("GET", "/readyz")[0])
+            becomes("ready", 200, lambda: d.request("GET", "/readyz")[0])
 
 
 @case("a token bound to feeds or properties pushes to these only, on every path")
 def bound(base):
     def entries(d, token, feed, *more):
-        return d.ask("POST", "/v1/feeds/%d/entries" % feed, '{"id":"x","title":"t"}',
+        return d.request("POST", "/v1/feeds/%d/entries" % feed, '{"id":"x","title":"t"}',
                      {"Content-Type": "application/x-ndjson", **bearer(token), **dict(more)})
 
     def events(d, token, body, path="/v1/events"):
@@ -471,7 +471,7 @@ def bound(base):
     reader = make(w, "reader", "--scope", "read")
     with http_server(base, conf=PATIENT) as d:
         def accepted():
-            return d.ask("GET", "/v1/ring", headers=bearer(reader))[2]["accepted"]
+            return d.request("GET", "/v1/ring", headers=bearer(reader))[2]["accepted"]
         for feed, permitted in ((1, (unbound, first, two)), (2, (unbound, two)), (3, (unbound, both)), (99, ())):
             for token in tokens:
                 status, headers, response = entries(d, token, feed)
@@ -504,7 +504,7 @@ def bound(base):
         holds("event 2: push of its property refused" in events(d, news, mixed)[2]["detail"], "the event's number")
         holds("push of events refused" in events(d, first, EVENT)[2]["detail"], "a token bound to feeds only")
         for path in ("/v1/feeds/1", "/v1/stream", "/metrics"):
-            equal(d.ask("GET", path, headers=bearer(first))[0], 403, path)
+            equal(d.request("GET", path, headers=bearer(first))[0], 403, path)
         listed = {t["name"]: (t.get("feeds"), t.get("properties")) for t in d.feedwheel.json("token", "list")}
         del listed["reader"]
         equal(listed, {

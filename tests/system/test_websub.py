@@ -16,7 +16,7 @@ import time
 from http_server import HttpServer, metric
 from growing import LONG
 from harness import Skip, Feedwheel, case, each_engine, equal, holds, run, server, wait_for
-from hubs import Hub, ask, atom, links
+from hubs import Hub, atom, links, request
 
 CONF = "websub_url = http://127.0.0.1:%d/\nwebsub_scan_ms = 20ms\nwebsub_lease_ms = %s\nwebsub_plain_secret = %s\n"
 
@@ -82,7 +82,7 @@ def subscribed(hub, d):
     """The active subscription of a new feed with one entry."""
     hub.feed("f", [1])
     d.add(hub.url + "/f")
-    s = hub.wait_one()
+    s = hub.wait_subscription()
     d.is_active()
     return s
 
@@ -194,15 +194,15 @@ def verification(base):
             ("unsubscribe", u + "/f", "x"),
             ("subscribe", u + "/f", "x" * 4097),
             ("denied", u + "/g", None)):
-            status, body, _ = hub.intent(callback, mode, topic, challenge, "60")
+            status, body, _ = hub.verify_intent(callback, mode, topic, challenge, "60")
             equal((status, b"xx" in body), (404, False), (mode, topic))
         unknown = callback[:-1] + ("0" if callback[-1] != "0" else "1")
-        equal(hub.intent(unknown, "subscribe", u + "/f", "x", "60")[0], 404)
-        equal(ask("GET", callback)[0], 404)
-        equal(ask("HEAD", callback + "?hub.mode=subscribe&hub.challenge=x&hub.topic=" + u + "/f")[0], 404)
+        equal(hub.verify_intent(unknown, "subscribe", u + "/f", "x", "60")[0], 404)
+        equal(request("GET", callback)[0], 404)
+        equal(request("HEAD", callback + "?hub.mode=subscribe&hub.challenge=x&hub.topic=" + u + "/f")[0], 404)
         equal(d.known(), ["requested"])
         for i in range(2): # a second verification changes nothing
-            status, body, headers = hub.intent(callback, "subscribe", u + "/f", "<i>\r\n%d\0 é" % i, "86400")
+            status, body, headers = hub.verify_intent(callback, "subscribe", u + "/f", "<i>\r\n%d\0 é" % i, "86400")
             equal((status, body, headers["Content-Type"]), (200, ("<i>\r\n%d\0 é" % i).encode(), "text/plain"))
         d.is_active()
         until = seconds(d.feedwheel.json("websub", "list")[0]["until"]) - time.time()
@@ -216,7 +216,7 @@ def verification(base):
             ("1000000000000", 90 * 86400, "90 d"),
             ("1", 300, "300 s"),
             ("99999999999999999999", 90 * 86400, "90 d")):
-            equal(hub.intent(callback, "subscribe", u + "/f", "x", lease)[0], 200)
+            equal(hub.verify_intent(callback, "subscribe", u + "/f", "x", lease)[0], 200)
 
             def sane(want_s=want_s, words=words):
                 w = d.feedwheel.json("websub", "list")[0]
@@ -264,11 +264,11 @@ def documents(base):
         equal(metric(d, "websub_active"), 1)
         secrets = (s.secret, s.callback.rpartition("/")[2])
         for words in (
-            d.feedwheel.words(),
+            d.feedwheel.log(),
             d.feedwheel.run("websub", "list", "--json").stdout,
             d.feedwheel.run("show", "#1", "--json").stdout):
             holds(not any(x in words for x in secrets), "secrets are never printed") # LOG-02
-        equal(ask("POST", s.callback, b"x" * (8 << 20) + b"y")[0], 413)
+        equal(request("POST", s.callback, b"x" * (8 << 20) + b"y")[0], 413)
 
 
 def guess_callbacks(port, n, odd):
@@ -308,17 +308,17 @@ def flood(base): # WSB-13
             ("0" if a[0] != "0" else "1") + a[1:],
             a[: -1],
             a.upper()):
-            equal(ask("POST", s.callback[:-len(a)] + wrong, b"x")[0], 410, wrong)
+            equal(request("POST", s.callback[:-len(a)] + wrong, b"x")[0], 410, wrong)
         equal(metric(d, "websub_lookups_total") - before, sent)
         key = d.feedwheel.one("SELECT value FROM records WHERE kind = 'websub' AND record_key = CAST('key' AS BLOB)")
         holds(len(key) == 32 and len(set(key)) > 8, "the key is random")
-        holds(key.hex() not in d.feedwheel.words(), "the key is not logged")
+        holds(key.hex() not in d.feedwheel.log(), "the key is not logged")
 
 
 def refused(s, body):
     """Send a signed document that is answered 429; Retry-After in seconds."""
     signature = hmac.new(s.secret.encode(), body.encode(), "sha256").hexdigest()
-    status, answer, headers = ask("POST", s.callback, body, {"X-Hub-Signature": "sha256=" + signature})
+    status, answer, headers = request("POST", s.callback, body, {"X-Hub-Signature": "sha256=" + signature})
     equal(status, 429, answer)
     return int(headers["Retry-After"])
 
@@ -367,7 +367,7 @@ def too_often(base):
         hub.feed("g", [1])
         d.add(hub.url + "/g")
         d.is_active(2)
-        other = hub.wait_one(hub.url + "/g")
+        other = hub.wait_subscription(hub.url + "/g")
         equal([hub.send(s, atom("f", [n])) for n in (2, 3, 4)], [200, 200, 200])
         lookups = metric(d, "websub_lookups_total")
         for _ in range(2):
@@ -431,8 +431,8 @@ def renewal(base): # WSB-04, WSB-07
             return [s.callback for s in hub.subscriptions.values()]
         wait_for("the old callback to be unsubscribed", lambda: callbacks() == [renewed["hub.callback"]], 60)
         equal(hub.send(old, atom("f", [3])), 410)
-        equal(hub.intent(old.callback, "subscribe", old.topic, "x", "60")[0], 404)
-        equal((hub.send(hub.one(), atom("f", [4])), d.known(), d.entries()), (200, ["active"], 3))
+        equal(hub.verify_intent(old.callback, "subscribe", old.topic, "x", "60")[0], 404)
+        equal((hub.send(hub.subscription(), atom("f", [4])), d.known(), d.entries()), (200, ["active"], 3))
         hub.verifies = False # the hub accepts the next renewal, and never verifies it
         renewal_due(d)
 
@@ -467,7 +467,7 @@ def renewal_crash(base): # REL-01
         def callbacks():
             return [s.callback for s in hub.subscriptions.values()]
         wait_for("the old callback to be unsubscribed", lambda: old.callback not in callbacks(), 60)
-        equal(hub.send(hub.one(), atom("f", [3])), 200)
+        equal(hub.send(hub.subscription(), atom("f", [3])), 200)
         equal(d.entries(), 3)
 
 
@@ -475,8 +475,8 @@ def renewal_crash(base): # REL-01
 def denial(base):
     with both(base) as (hub, d):
         s = subscribed(hub, d)
-        equal(hub.intent(s.callback, "denied", s.topic + "x", None)[0], 404)
-        equal(hub.intent(s.callback, "denied", s.topic, None, reason="too many \x1b[31m\0")[0], 200)
+        equal(hub.verify_intent(s.callback, "denied", s.topic + "x", None)[0], 404)
+        equal(hub.verify_intent(s.callback, "denied", s.topic, None, reason="too many \x1b[31m\0")[0], 200)
         wait_for("off", lambda: d.known() == ["off"], 30)
         w = d.feedwheel.json("websub", "list")[0]
         holds("too many" in w["why"] and seconds(w["next"]) > time.time() + 6.9 * 86400, w)
@@ -555,7 +555,7 @@ def unsubscribing(base):
         d.add(*(u + "/" + n for n in "abcd"))
         d.is_active(4)
         for name in "abcd":
-            subs[name] = hub.wait_one(u + "/" + name)
+            subs[name] = hub.wait_subscription(u + "/" + name)
         d.feedwheel.run("pause", u + "/a")
         d.feedwheel.run("remove", u + "/b")
         d.feedwheel.run("websub", "off", u + "/c")
@@ -570,7 +570,7 @@ def unsubscribing(base):
         d.feedwheel.run("websub", "on", u + "/c")
         d.is_active(3)
         for name in "ac":
-            holds(hub.wait_one(u + "/" + name).callback != subs[name].callback, "a new callback")
+            holds(hub.wait_subscription(u + "/" + name).callback != subs[name].callback, "a new callback")
         holds([v for v in hub.verified if v[0] == "unsubscribe"] and all(v[2] for v in hub.verified), hub.verified)
 
 
@@ -592,11 +592,11 @@ def hints(base):
         holds(abs(seconds(w["until"]) - time.time() - 25 * 3600) < 600 and w["cloud"], w)
         holds(not d.ahead("push_until"), "pings do not make polls rare")
         holds(d.ahead("due") > 120, "not due yet")
-        equal(ask("POST", hub.pings[0][0], b"url=http%3A%2F%2Felsewhere.example%2F")[0], 202)
+        equal(request("POST", hub.pings[0][0], b"url=http%3A%2F%2Felsewhere.example%2F")[0], 202)
         holds(d.ahead("due") > 120, "another URL's ping has no effect")
-        equal(ask("POST", hub.pings[0][0], ("url=" + u.replace(":", "%3A") + "/f").encode())[0], 202)
+        equal(request("POST", hub.pings[0][0], ("url=" + u.replace(":", "%3A") + "/f").encode())[0], 202)
         wait_for("the feed to be due", lambda: d.ahead("due") <= 61)
-        s = hub.wait_one()
+        s = hub.wait_subscription()
         equal(s.secret, None)
         holds(d.ahead("due", "#2") > 120, "not due yet")
         equal(hub.send(s, atom("f", [2])), 202)
@@ -649,9 +649,9 @@ def each_store(base, engine):
         wait_for("the schedule has the lease", lambda: (d.ahead("push_until") or 0) > 8e5, 60)
         equal(hub.send(s, atom("f", [2])), 200)
         equal(d.entries(), 2)
-        db.kill9()
+        db.kill()
         equal(hub.send(s, atom("f", [3])), 503)
-        db.again()
+        db.restart()
         wait_for("documents to be taken again", lambda: hub.send(s, atom("f", [3])) == 200, 60)
         equal(d.entries(), 3)
         d.feedwheel.run("remove", u + "/f")
@@ -669,7 +669,7 @@ def several_servers(base):
             equal((metric(d, "websub_leads"), metric(other, "websub_leads")), (1, 0))
             equal(hub.send(s, atom("f", [2])), 200)
             there = s.callback.replace(":%d/" % d.port, ":%d/" % other.port)
-            equal(ask("POST", there, b"x")[0], 403) # every server accepts documents
+            equal(request("POST", there, b"x")[0], 403) # every server accepts documents
             requests = len(hub.posts())
             d.kill()
             wait_for("the other server to lead", lambda: metric(other, "websub_leads") == 1, 60)
@@ -696,9 +696,9 @@ def disagreement(base):
         conf = CONF.replace("http://127.0.0.1:%d/", "https://else.example:%d/") % (443, "10d", "yes")
         second = Subscriber(base + "/second", store=d.feedwheel.store, conf=conf)
         try:
-            wait_for("a warning", lambda: "set the same on all servers of this store" in second.feedwheel.words(), 60)
+            wait_for("a warning", lambda: "set the same on all servers of this store" in second.feedwheel.log(), 60)
             there = s.callback.replace(":%d/" % d.port, ":%d/" % second.port)
-            equal(ask("POST", there, b"x")[0], 403) # accepted there: all servers use the store's key
+            equal(request("POST", there, b"x")[0], 403) # accepted there: all servers use the store's key
         finally:
             second.stop()
         records(d, {"since_ms": -86400000}, "feed/%019d" % 1)
@@ -720,7 +720,7 @@ def killed(base):
         u, accepted, lock = hub.url, set(), threading.Lock()
         hub.feed("f", [0])
         d.add(u + "/f")
-        s = hub.wait_one()
+        s = hub.wait_subscription()
         d.is_active()
 
         def sender(first):
