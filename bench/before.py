@@ -11,7 +11,6 @@ Exit status 1: a row is short (table.py).
 import glob
 import os
 import shutil
-import subprocess
 import sys
 
 if "TINY" not in os.environ:

@@ -10,7 +10,6 @@ rounds and of the ratios to SQLite in the same round. Exit status 1: a row is sh
 """
 import os
 import shutil
-import sys
 import tempfile
 
 import collect

@@ -20,7 +20,7 @@ import xml.etree.ElementTree as ET
 from datetime import datetime
 
 from harness import (
-    BUILD, FEEDWHEEL, ROOT, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for)
+    FEEDWHEEL, ROOT, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for)
 
 COMMANDS = (
     "add import export remove set pause resume list show why timeline entries read events fetch parse push run plan "

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 
-from harness import BUILD, SOON, Feedwheel, case, equal, holds, origin, run, samples, sanitized, wait_for, workers_of
+from harness import BUILD, SOON, Feedwheel, case, equal, holds, origin, run, sanitized, wait_for, workers_of
 
 MIB = 1 << 20
 SIZE = 4 * MIB if sanitized() else 15 * MIB

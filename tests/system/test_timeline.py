@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 
-from harness import SOON, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for
+from harness import Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for
 
 SVG = "{http://www.w3.org/2000/svg}"
 
