@@ -5,6 +5,8 @@
 #include "base/str.h"
 #include "engine/settings.h"
 
+#define OTHER_FILES 64 /* of a worker, besides those of its transfers */
+
 int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store **out, struct fw_err *err)
 {
 	struct fw_store_config sc = {.url = c->store,
@@ -22,6 +24,16 @@ int fw_settings_workers(const struct fw_config *c)
 	if (c->workers > 0)
 		return (int)c->workers;
 	return cores > 3 ? (int)(cores / 2) : 1; /* a worker has two busy threads */
+}
+
+int64_t fw_settings_files(int64_t transfers)
+{
+	return 2 * transfers + OTHER_FILES;
+}
+
+int64_t fw_settings_transfers(int64_t files)
+{
+	return FW_MAX((files - OTHER_FILES) / 2, 1);
 }
 
 enum fw_plan_policy fw_settings_order(const struct fw_config *c)

@@ -18,6 +18,13 @@ struct fw_net {
 };
 
 int fw_settings_workers(const struct fw_config *c); /* number of worker processes */
+/*
+ * The file descriptors that a worker with so many transfers needs: one for each, a second during a
+ * redirect or address change, and some for the store, the loop and name lookups. And how many
+ * transfers, at least one, so many descriptors allow.
+ */
+int64_t fw_settings_files(int64_t transfers);
+int64_t fw_settings_transfers(int64_t files);
 /* The fetch order of `run --once`, and the limits per host, for this many slots. */
 void fw_settings_plan(const struct fw_config *c, uint32_t slots, struct fw_plan_rules *out);
 /* feeds per batch of a batch order; else 0 */

@@ -26,11 +26,6 @@
 #include "api/websub.h"
 #include "base/banned.h"
 
-/*
- * As in worker_slots_allowed() of worker.c: two files per transfer, and some for the store, the
- * loop and name lookups.
- */
-#define OTHER_FILES 64
 /* Memory per transfer with small bodies: buffers, TLS state, parsed documents. */
 #define TRANSFER_BYTES ((int64_t)256 << 10)
 #define CLOCK_TRIES 5
@@ -399,7 +394,7 @@ static void doctor_name_servers(struct doctor_run *d)
 
 static void doctor_files(struct doctor_run *d)
 {
-	int64_t need = d->c->concurrency * 2 + OTHER_FILES;
+	int64_t need = fw_settings_files(d->c->concurrency);
 	char remedy[120];
 	struct rlimit r;
 

@@ -192,24 +192,22 @@ static void worker_on_master(uv_poll_t *handle, int status, int events)
 
 /* ---- setting up ------------------------------------------------------------------------------ */
 
-/*
- * File descriptors: one for each transfer, a second during a redirect or address change, and 64
- * others.
- */
+/* As many transfers as wanted, or as the limit of descriptors allows. Raises the soft limit. */
 static uint32_t worker_slots_allowed(int64_t wanted)
 {
+	int64_t need = fw_settings_files(wanted);
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r))
 		return (uint32_t)wanted;
 	r.rlim_cur = r.rlim_max;
 	(void)setrlimit(RLIMIT_NOFILE, &r);
-	if (r.rlim_cur != RLIM_INFINITY && (int64_t)r.rlim_cur < wanted * 2 + 64) {
-		int64_t fit = FW_MAX(((int64_t)r.rlim_cur - 64) / 2, 1);
+	if (r.rlim_cur != RLIM_INFINITY && (int64_t)r.rlim_cur < need) {
+		int64_t fit = fw_settings_transfers((int64_t)r.rlim_cur);
 
 		fw_warn("concurrency %lld reduced: it needs %lld file descriptors and %lld are allowed; using %lld (to "
 			"raise the limit, use ulimit -n)",
-			(long long)wanted, (long long)(wanted * 2 + 64), (long long)r.rlim_cur, (long long)fit);
+			(long long)wanted, (long long)need, (long long)r.rlim_cur, (long long)fit);
 		return (uint32_t)fit;
 	}
 	return (uint32_t)wanted;

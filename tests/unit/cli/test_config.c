@@ -10,6 +10,7 @@
 #include "base/suggest.h"
 #include "base/str.h"
 #include "engine/config_text.h"
+#include "engine/settings.h"
 #include "feedwheel/engine.h"
 #include "../../suite.h"
 
@@ -392,6 +393,16 @@ START_TEST(a_lease_is_short) /* though a visit may take longer */
 }
 END_TEST
 
+START_TEST(descriptors) /* of n transfers allow n transfers, and one less allows fewer */
+{
+	for (int64_t n = 1; n <= 20000; n++) {
+		ck_assert_int_eq(fw_settings_transfers(fw_settings_files(n)), n);
+		ck_assert_int_eq(fw_settings_transfers(fw_settings_files(n) - 1), FW_MAX(n - 1, 1));
+	}
+	ck_assert_int_eq(fw_settings_transfers(0), 1);
+}
+END_TEST
+
 START_TEST(distances)
 {
 	ck_assert_uint_eq(fw_edit_distance(FW_STR("list"), FW_STR("list")), 0);
@@ -426,6 +437,7 @@ int main(void)
 	tcase_add_test(t, usual_places);
 	tcase_add_loop_test(t, settings_that_contradict, 0, FW_N(CROSS));
 	tcase_add_test(t, a_lease_is_short);
+	tcase_add_test(t, descriptors);
 	tcase_add_test(t, distances);
 	suite_add_tcase(s, t);
 	return run_suite(s);
