@@ -220,6 +220,41 @@ void stores_begin(void)
 	}
 }
 
+void server_needed(const struct server *server)
+{
+	if (server->installed())
+		return;
+	printf("1..0 # SKIP install the package %s\n", server->package);
+	exit(getenv("CI") ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+TCase *cases(const char *name, void (*begin)(void), void (*end)(void), int timeout_s)
+{
+	TCase *t = tcase_create(name);
+
+	tcase_add_checked_fixture(t, begin, end);
+	tcase_set_timeout(t, timeout_s);
+	return t;
+}
+
+void cases_add(TCase *t, const TTest *const *test, size_t n, int times)
+{
+	for (size_t i = 0; i < n; i++)
+		tcase_add_loop_test(t, test[i], 0, times);
+}
+
+int cases_run(const char *suite, TCase *t)
+{
+	Suite *s = suite_create(suite);
+
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
+
+/* ---- stores ---------------------------------------------------------------------------------- */
+
 char *scratch_url(int driver, const char *name)
 {
 	static char url[2][300];

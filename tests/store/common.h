@@ -55,6 +55,20 @@ void stores_begin(void);
 bool built_in(const char *driver);
 
 /*
+ * The frame of a program. cases(): a list of cases, with a fixture (or NULL) and a time limit.
+ * cases_add(): each of these runs that many times, with _i from 0. cases_run() runs the list and
+ * returns main()'s exit status.
+ */
+TCase *cases(const char *name, void (*begin)(void), void (*end)(void), int timeout_s);
+void cases_add(TCase *t, const TTest *const *test, size_t n, int times);
+int cases_run(const char *suite, TCase *t);
+/*
+ * For programs that test one server: ends the program when it is not installed, as skipped, or as
+ * failed where CI is set.
+ */
+void server_needed(const struct server *server);
+
+/*
  * scratch(): a folder that is removed when the process ends. store_url(): the URL of the store with
  * this name in it.
  */

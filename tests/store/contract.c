@@ -1428,8 +1428,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store contract");
-	TCase *t = tcase_create("every driver");
+	TCase *t = cases("every driver", NULL, NULL, 120);
 	const TTest *const every[] = {the_first_has_all, parts_after_two_heartbeats, heartbeat_keeps_the_lease,
 		the_quiet_time_goes_with_the_shard, begin_together, idle_and_full, a_lease_runs_out, over_and_not_taken,
 		no_number_twice, leases_that_are_not_there, shards_of_others_stay, dead_workers_are_reaped,
@@ -1439,9 +1438,6 @@ int main(void)
 		entries_are_unique, the_same_entries_at_a_time, joined_at_a_time, busy, the_server_dies};
 
 	stores_begin();
-	tcase_set_timeout(t, 120);
-	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_loop_test(t, every[i], 0, under_test_n);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	cases_add(t, every, FW_N(every), under_test_n);
+	return cases_run("store contract", t);
 }

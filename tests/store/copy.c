@@ -829,8 +829,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store copy");
-	TCase *t = tcase_create("every driver");
+	TCase *t = cases("every driver", setup, teardown, 60);
 	const TTest *const every[] = {
 		copies_are_the_same_row_for_row,
 		copy_behaves_as_the_original,
@@ -848,10 +847,6 @@ int main(void)
 	};
 
 	stores_begin();
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 60);
-	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_loop_test(t, every[i], 0, under_test_n);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	cases_add(t, every, FW_N(every), under_test_n);
+	return cases_run("store copy", t);
 }

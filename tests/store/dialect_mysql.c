@@ -515,25 +515,17 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store dialect mysql");
-	TCase *t = tcase_create("mysql");
-	const TTest *twice[] = {rows_come_back, found_or_not, there_already, failed_transaction_is_rolled_back,
+	const TTest *const twice[] = {rows_come_back, found_or_not, there_already, failed_transaction_is_rolled_back,
 		as_large_as_the_server_takes};
-	const TTest *once[] = {half_made, refusals, only_read, views, locked_by_another_client, connection_is_ended,
-		words_of_changed_and_deleted_entries};
+	const TTest *const once[] = {half_made, refusals, only_read, views, locked_by_another_client,
+		connection_is_ended, words_of_changed_and_deleted_entries};
+	TCase *t;
 
+	server_needed(&server_mysql);
 	setenv("FW_STORES", "mysql", 1);
 	stores_begin();
-	if (!under_test_n) {
-		printf("1..0 # SKIP install the package mariadb-server\n");
-		return 0;
-	}
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 120);
-	for (size_t i = 0; i < FW_N(twice); i++)
-		tcase_add_loop_test(t, twice[i], 0, 2);
-	for (size_t i = 0; i < FW_N(once); i++)
-		tcase_add_test(t, once[i]);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	t = cases("mysql", setup, teardown, 120);
+	cases_add(t, twice, FW_N(twice), 2);
+	cases_add(t, once, FW_N(once), 1);
+	return cases_run("store dialect mysql", t);
 }

@@ -1011,17 +1011,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store entries");
-	TCase *t = tcase_create("every driver");
+	TCase *t = cases("every driver", setup, teardown, 120);
 	const TTest *const every[] = {stored_once, every_member, many_feeds, listed_any_way, long_lists, searched,
 		searched_in_any_script, letters_folded, indexed_in_linear_time, any_bytes, segments_merged, pruned,
 		loaded, dropped_and_loaded_again, merged, pushed_at_once, waited, faults_found, read_only};
 
 	stores_begin();
-	tcase_set_timeout(t, 120);
-	tcase_add_checked_fixture(t, setup, teardown);
-	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_loop_test(t, every[i], 0, under_test_n);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	cases_add(t, every, FW_N(every), under_test_n);
+	return cases_run("store entries", t);
 }

@@ -326,15 +326,11 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store events");
-	TCase *t = tcase_create("every driver");
+	TCase *t = cases("every driver", NULL, NULL, 60);
 	const TTest *const every[] = {stored_once, many_of_which_some_are_there, unknown_address, many_by_pages,
 		dead_letters, a_second_reason_replaces_the_first, pruned, taken_back};
 
 	stores_begin();
-	tcase_set_timeout(t, 60);
-	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_loop_test(t, every[i], 0, under_test_n);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	cases_add(t, every, FW_N(every), under_test_n);
+	return cases_run("store events", t);
 }

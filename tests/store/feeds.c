@@ -1377,17 +1377,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store feeds");
-	TCase *t = tcase_create("every driver");
+	TCase *t = cases("every driver", setup, teardown, 120);
 	const TTest *const every[] = {subscribed, letters_of_addresses_count, every_member_loaded, load_refuses,
 		loaded_whole, lists, of_due, found, set, dropped, merged, groups, pushed_meta, adopted, host_key, keys,
 		subscribed_at_once, dropped_beside_commits, merged_crosswise, moved_beside_others, read_only};
 
 	stores_begin();
-	tcase_set_timeout(t, 120);
-	tcase_add_checked_fixture(t, setup, teardown);
-	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_loop_test(t, every[i], 0, under_test_n);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	cases_add(t, every, FW_N(every), under_test_n);
+	return cases_run("store feeds", t);
 }

@@ -122,14 +122,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store first_open");
-	TCase *t = tcase_create("every driver");
+	TCase *t = cases("every driver", setup, teardown, 120);
+	const TTest *const every[] = {ten_processes_open_a_fresh_store, creation_is_killed};
 
 	stores_begin();
-	tcase_set_timeout(t, 120);
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, ten_processes_open_a_fresh_store, 0, under_test_n);
-	tcase_add_loop_test(t, creation_is_killed, 0, under_test_n);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	cases_add(t, every, FW_N(every), under_test_n);
+	return cases_run("store first_open", t);
 }

@@ -771,12 +771,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store fleet");
-	TCase *t = tcase_create("every driver");
+	TCase *t = cases("every driver", NULL, NULL, 300);
+	const TTest *const every[] = {owners_come_and_go};
 
 	stores_begin();
-	tcase_set_timeout(t, 300);
-	tcase_add_loop_test(t, owners_come_and_go, 0, under_test_n);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	cases_add(t, every, FW_N(every), under_test_n);
+	return cases_run("store fleet", t);
 }

@@ -521,22 +521,14 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store front");
-	TCase *t = tcase_create("every driver"), *once = tcase_create("front");
+	TCase *t = cases("every driver", setup, teardown, 120);
 	const TTest *const every[] = {arguments_refused, nothing_and_null, due_over_all_shards, pushed_and_reaped,
 		control_messages_in_order, a_pause_outlives_its_message, a_message_wakes, heartbeats,
 		own_records_are_not_shown, looked_at, called_from_a_callback};
 	const TTest *const one[] = {absent_drivers_are_named, open_refuses, names};
 
 	stores_begin();
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 120);
-	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_loop_test(t, every[i], 0, under_test_n);
-	tcase_add_checked_fixture(once, setup, teardown);
-	for (size_t i = 0; i < FW_N(one); i++)
-		tcase_add_test(once, one[i]);
-	suite_add_tcase(s, t);
-	suite_add_tcase(s, once);
-	return run_suite(s);
+	cases_add(t, every, FW_N(every), under_test_n);
+	cases_add(t, one, FW_N(one), 1);
+	return cases_run("store front", t);
 }

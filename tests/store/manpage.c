@@ -581,18 +581,13 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store manpage");
-	TCase *t = tcase_create("feedwheel-store(7)");
-	const TTest *each[] = {queries_return_the_rows, query_with_a_relative_time, every_column_is_named};
-	const TTest *once[] = {every_query_has_an_answer, kinds_and_states_have_the_manuals_numbers,
+	TCase *t = cases("feedwheel-store(7)", page_read, page_free, 60);
+	const TTest *const each[] = {queries_return_the_rows, query_with_a_relative_time, every_column_is_named};
+	const TTest *const once[] = {every_query_has_an_answer, kinds_and_states_have_the_manuals_numbers,
 		schema_number_of_the_manual, file_is_its_owners};
 
 	stores_begin();
-	tcase_add_checked_fixture(t, page_read, page_free);
-	for (size_t i = 0; i < FW_N(each); i++)
-		tcase_add_loop_test(t, each[i], 0, under_test_n);
-	for (size_t i = 0; i < FW_N(once); i++)
-		tcase_add_test(t, once[i]);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	cases_add(t, each, FW_N(each), under_test_n);
+	cases_add(t, once, FW_N(once), 1);
+	return cases_run("store manpage", t);
 }

@@ -706,12 +706,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store model");
-	TCase *t = tcase_create("every driver");
+	TCase *t = cases("every driver", NULL, NULL, getenv("FW_LONG") ? 3600 : 120);
+	const TTest *const every[] = {store_and_model_agree};
 
 	stores_begin();
-	tcase_set_timeout(t, getenv("FW_LONG") ? 3600 : 120);
-	tcase_add_loop_test(t, store_and_model_agree, 0, under_test_n);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	cases_add(t, every, FW_N(every), under_test_n);
+	return cases_run("store model", t);
 }

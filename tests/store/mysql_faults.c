@@ -135,21 +135,7 @@ END_TEST
 
 START_TEST(reading_only)
 {
-	struct fw_store *st = store_open(url, FW_STORE_CREATE);
-	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
-	struct fw_err err = {0};
-	int64_t id = subscribe(st, "https://a.example/", NOW);
-
-	put_entries(st, id, 0, 3);
-	ck_assert_int_eq(hits(st, "number"), 3);
-	fw_store_close(st);
-	st = store_open(url, FW_STORE_READ);
-	ck_assert_int_eq(find(st, id, &A).id, id);
-	ck_assert_int_eq(hits(st, "number"), 3);
-	IS(fw_store_subscribe(st, &n, 1, &err), FW_EINVAL);
-	ck_assert_ptr_nonnull(strstr(err.text, "reading only"));
-	ck_assert_int_eq(stats(st).feed_n, 1);
-	fw_store_close(st);
+	read_only_refuses(url);
 }
 END_TEST
 
@@ -187,25 +173,16 @@ END_TEST
 
 START_TEST(locked_by_another_client)
 {
-	struct fw_store_config c = {.url = url, .flags = FW_STORE_CREATE, .busy_timeout_ms = 1000};
-	struct fw_err err = {0};
-	struct fw_store *st;
-	struct work *w;
-	MYSQL *db;
+	struct work *w = work_begin_at(url, 1000);
+	MYSQL *db = bare_open();
 
-	OK(fw_store_open(&c, &st, &err));
-	w = work_begin(st);
-	visit(w, 0, 3);
-	db = bare_open();
 	run(db, "BEGIN");
 	run(db, "UPDATE schedule SET fail_n = fail_n + 1");
-	FAILS(commit(w), FW_EAGAIN);
-	ck_assert_msg(strstr(drv_err.text, name) && strstr(drv_err.text, "locked by another"), "%s", drv_err.text);
+	commit_is_locked_out(w, name, "locked by another");
 	ck_assert_uint_eq(drv_due(w->st, -1, INT64_MAX)->n, 1); /* reading still works */
 	run(db, "ROLLBACK");
 	mysql_close(db);
-	DONE(commit(w)); /* unchanged */
-	ck_assert(w->o.rc == 0 && w->o.visit.new_n == 3);
+	commit_stores_once(w);
 	work_end(w);
 }
 END_TEST
@@ -575,23 +552,16 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store mysql_faults");
-	TCase *t = tcase_create("mysql");
-	const TTest *every[] = {tls_as_the_server_has_it, addresses, unsupported_servers, password_is_not_printed,
+	const TTest *const every[] = {tls_as_the_server_has_it, addresses, unsupported_servers, password_is_not_printed,
 		reading_only, too_many_connections, locked_by_another_client, may_not_be_written_now, server_errors,
 		deadlocks_are_tried_again, many_entries_at_once, server_shuts_down, server_is_killed_in_commits,
 		disk_full, packets_stay_small_enough, idle_workers_ask_seldom};
+	TCase *t;
 
+	server_needed(&server_mysql);
 	setenv("FW_STORES", "mysql", 1);
 	stores_begin();
-	if (!under_test_n) {
-		printf("1..0 # SKIP install the package mariadb-server\n");
-		return 0;
-	}
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 120);
-	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_test(t, every[i]);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	t = cases("mysql", setup, teardown, 120);
+	cases_add(t, every, FW_N(every), 1);
+	return cases_run("store mysql_faults", t);
 }

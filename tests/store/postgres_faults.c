@@ -184,17 +184,7 @@ END_TEST
 
 START_TEST(reading_only)
 {
-	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
-	struct fw_store *st = store_open(url, FW_STORE_CREATE);
-	struct fw_err err = {0};
-
-	subscribe(st, "https://a.example/", NOW);
-	fw_store_close(st);
-	st = store_open(url, FW_STORE_READ);
-	ck_assert_int_eq(stats(st).feed_n, 1);
-	IS(fw_store_subscribe(st, &n, 1, &err), FW_EINVAL);
-	ck_assert_ptr_nonnull(strstr(err.text, "for reading only"));
-	fw_store_close(st);
+	read_only_refuses(url);
 }
 END_TEST
 
@@ -231,24 +221,15 @@ END_TEST
 
 START_TEST(locked_by_another_client)
 {
-	struct fw_store_config cfg = {.url = url, .flags = FW_STORE_CREATE, .busy_timeout_ms = 300};
-	struct fw_err err = {0};
-	struct fw_store *st;
-	struct work *w;
-	PGconn *other;
+	struct work *w = work_begin_at(url, 300);
+	PGconn *db = bare_open();
 
-	OK(fw_store_open(&cfg, &st, &err));
-	w = work_begin(st);
-	visit(w, 0, 3);
-	other = bare_open();
-	bare_do(other, "BEGIN; LOCK TABLE schedule");
-	FAILS(commit(w), FW_EAGAIN);
-	ck_assert_msg(strstr(drv_err.text, "pg_stat_activity") != NULL, "%s", drv_err.text);
-	bare_do(other, "ROLLBACK");
-	PQfinish(other);
-	ck_assert_int_eq(stats(st).entry_n, 0);
-	DONE(commit(w));
-	ck_assert(w->o.rc == 0 && w->o.visit.new_n == 3);
+	bare_do(db, "BEGIN; LOCK TABLE schedule");
+	commit_is_locked_out(w, "", "pg_stat_activity");
+	bare_do(db, "ROLLBACK");
+	PQfinish(db);
+	ck_assert_int_eq(stats(w->front).entry_n, 0);
+	commit_stores_once(w);
 	work_end(w);
 }
 END_TEST
@@ -721,21 +702,14 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store postgres_faults");
-	TCase *t = tcase_create("postgres");
-	const TTest *every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, unsupported_servers,
+	const TTest *const every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, unsupported_servers,
 		reading_only, too_many_connections, locked_by_another_client, serialisation_failures, every_answer,
 		sessions_ended_by_an_administrator, standby_takes_over, server_killed_in_commit,
 		waiting_workers_are_notified, poolers, disk_full};
+	TCase *t;
 
-	if (!server_postgres.installed()) {
-		printf("1..0 # SKIP install the package %s\n", server_postgres.package);
-		return getenv("CI") != NULL;
-	}
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 180);
-	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_test(t, every[i]);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	server_needed(&server_postgres);
+	t = cases("postgres", setup, teardown, 180);
+	cases_add(t, every, FW_N(every), 1);
+	return cases_run("store postgres_faults", t);
 }

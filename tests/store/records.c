@@ -465,20 +465,15 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store records");
-	TCase *t = tcase_create("every driver");
+	TCase *t = cases("every driver", setup, teardown, 60);
 	const TTest *const every[] = {put_and_replaced, any_bytes, refused, only_if_absent, removed, removed_as_seen,
 		listed_in_order, many_by_pages, pruned, one_wins};
 
 	stores_begin();
-	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, setup, teardown);
-	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_loop_test(t, every[i], 0, under_test_n);
+	cases_add(t, every, FW_N(every), under_test_n);
 	for (int i = 0; i < under_test_n; i++) {
 		if (under_test[i].shared)
 			tcase_add_loop_test(t, read_only, i, i + 1);
 	}
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	return cases_run("store records", t);
 }

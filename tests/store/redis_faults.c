@@ -103,23 +103,6 @@ static struct store *open_at(const char *at, unsigned flags)
 	return store_of(store_open(at, flags));
 }
 
-/* A worker whose visit brings three entries. */
-static struct work *begin(const char *at)
-{
-	struct work *w = work_begin(store_open(at, FW_STORE_CREATE));
-
-	visit(w, 0, 3);
-	return w;
-}
-
-static void stored_once(struct work *w)
-{
-	DONE(commit(w));
-	ck_assert_int_eq(w->o.rc, 0);
-	ck_assert_int_eq(drv_entries(w->st, w->feed_id), 3);
-	ck_assert_int_eq(drv_visits(w->st, w->feed_id), 1);
-}
-
 /* The last call failed with this code, and its message names the store and contains these words. */
 static void says(int rc, int code, const char *words)
 {
@@ -262,7 +245,7 @@ START_TEST(refusals_pass) /* each is FW_EAGAIN, nothing is half-done, and the sa
 
 	server_up(NULL);
 	for (size_t i = 0; i < FW_N(T); i++) {
-		struct work *w = begin(url);
+		struct work *w = work_begin_at(url, 0);
 		int64_t lease_id = w->l->id;
 
 		told(T[i].begin);
@@ -274,7 +257,7 @@ START_TEST(refusals_pass) /* each is FW_EAGAIN, nothing is half-done, and the sa
 		ck_assert_int_eq(w->l->id, lease_id);
 		DONE(commit(w));
 		ck_assert_uint_eq(w->o.visit.new_n, 3);
-		stored_once(w);
+		commit_stores_once(w);
 		work_end(w);
 		told("FLUSHALL");
 	}
@@ -300,9 +283,9 @@ START_TEST(functions_are_forgotten) /* a failover to a server without them, FUNC
 	struct work *w;
 
 	server_up(NULL);
-	w = begin(url);
+	w = work_begin_at(url, 0);
 	told("FUNCTION FLUSH");
-	stored_once(w);
+	commit_stores_once(w);
 	told("FUNCTION FLUSH");
 	drv_heartbeat(w->st, "w", w->l);
 	told("FUNCTION FLUSH");
@@ -413,7 +396,7 @@ START_TEST(disk_full) /* REL-09: the append-only file cannot be written */
 	if (!tiny_disk(dir, "6m"))
 		return;
 	server_up((const char *const[]){"--appendfsync", "always", "--auto-aof-rewrite-percentage", "0", NULL});
-	w = begin(url);
+	w = work_begin_at(url, 0);
 	told("CONFIG SET appendfsync everysec"); /* with "always" the server ends itself when its disk is full */
 	while (text.len < 20000)
 		fw_buf_adds(&text, "words and more words ");
@@ -446,12 +429,12 @@ START_TEST(commit_that_comes_again) /* REL-01: over a new connection, as the sto
 	struct work *w;
 
 	server_up(NULL);
-	w = begin(url);
+	w = work_begin_at(url, 0);
 	DONE(commit(w));
 	first = w->front;
 	w->front = store_open(url, 0);
 	w->st = store_of(w->front); /* for the caller, its connection broke before the reply came */
-	stored_once(w);
+	commit_stores_once(w);
 	visit(w, 0, 3);
 	w->e[0].hash = 2;
 	DONE(commit(w));
@@ -481,8 +464,8 @@ START_TEST(numbers_of_the_dead)
 	struct work *w;
 
 	server_up(NULL);
-	w = begin(url);
-	stored_once(w);
+	w = work_begin_at(url, 0);
+	commit_stores_once(w);
 	visit(w, 3, 2);
 	w->l->id += 7;
 	FAILS(commit(w), FW_ESTALE);
@@ -512,8 +495,8 @@ START_TEST(commits_that_are_disturbed)
 	pid_t other;
 
 	server_up(NULL);
-	w = begin(url);
-	stored_once(w);
+	w = work_begin_at(url, 0);
+	commit_stores_once(w);
 	other = fork();
 	while (other == 0)
 		told("INCR {feedwheel/0}:revoked");
@@ -745,11 +728,11 @@ START_TEST(deep_check_finds) /* states that no call of ours can cause */
 
 	server_up(NULL);
 	for (size_t i = 0; i < FW_N(T); i++) {
-		struct work *w = begin(url);
+		struct work *w = work_begin_at(url, 0);
 		struct found f = {0};
 		char words[200];
 
-		stored_once(w);
+		commit_stores_once(w);
 		ck_assert(fw_snprintf(words, sizeof(words), "%s {feedwheel/0}:%s", T[i].verb, T[i].what));
 		if (strcmp(T[i].what, "schedule") == 0)
 			ck_assert(fw_snprintf(words, sizeof(words), "HDEL {feedwheel/0}:schedule:%04d 1",
@@ -971,8 +954,8 @@ START_TEST(over_tls)
 	open_says(words, FW_STORE_CREATE, FW_EINVAL, "certificate is refused"); /* it is for another host name */
 	ck_assert(fw_snprintf(words, sizeof(words), "rediss://127.0.0.1:%s/?ca_file=%s&cert_file=%s&key_file=%s", port,
 		cert, cert, key));
-	w = begin(words);
-	stored_once(w);
+	w = work_begin_at(words, 0);
+	commit_stores_once(w);
 	work_end(w);
 	ck_assert(fw_snprintf(words, sizeof(words), "redis://127.0.0.1:%s/", port)); /* this port expects TLS */
 	open_says(words, 0, FW_EIO, "redis");
@@ -983,23 +966,15 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("store redis_faults");
-	TCase *t = tcase_create("redis");
-	const TTest *every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections,
-		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script, silent_server,
-		answers_of_others, disk_full, commit_that_comes_again, numbers_of_the_dead, commits_that_are_disturbed,
-		server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds, cluster_faults, over_tls};
+	const TTest *const every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections,
+		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script,
+		server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again, numbers_of_the_dead,
+		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
+		cluster_in_trouble, over_tls};
+	TCase *t;
 
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 120);
-	if (server_redis.installed()) {
-		for (size_t i = 0; i < FW_N(every); i++)
-			tcase_add_test(t, every[i]);
-	} else {
-		fprintf(stderr, "# redis is left out: install the package %s\n", server_redis.package);
-		if (getenv("CI"))
-			return EXIT_FAILURE;
-	}
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	server_needed(&server_redis);
+	t = cases("redis", setup, teardown, 120);
+	cases_add(t, every, FW_N(every), 1);
+	return cases_run("store, Redis", t);
 }

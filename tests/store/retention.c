@@ -242,16 +242,10 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("store retention");
-	TCase *c = tcase_create("every driver");
+	TCase *t = cases("every driver", setup, teardown, 120);
+	const TTest *const every[] = {copied, pruned, counts_fold, opened_wrongly};
 
 	stores_begin();
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_set_timeout(c, 120);
-	tcase_add_loop_test(c, copied, 0, under_test_n);
-	tcase_add_loop_test(c, pruned, 0, under_test_n);
-	tcase_add_loop_test(c, counts_fold, 0, under_test_n);
-	tcase_add_loop_test(c, opened_wrongly, 0, under_test_n);
-	suite_add_tcase(suite, c);
-	return run_suite(suite);
+	cases_add(t, every, FW_N(every), under_test_n);
+	return cases_run("store retention", t);
 }

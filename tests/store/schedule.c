@@ -842,24 +842,13 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("store schedule");
-	TCase *c = tcase_create("every driver");
+	TCase *t = cases("every driver", NULL, NULL, 300);
+	const TTest *const every[] = {parts, idle_ones_take_more, a_lease_that_ran_out, a_clock_that_was_set_back,
+		dead_workers_are_reaped, changes_from_outside, stored_once, pushes_need_no_lease, feeds_that_move,
+		hosts_outlive_their_owner, state_of_due_feeds, workers_come_and_go};
 
 	stores_begin();
 	fw_arena_init(&F.a, 0);
-	tcase_set_timeout(c, 300);
-	tcase_add_loop_test(c, parts, 0, under_test_n);
-	tcase_add_loop_test(c, idle_ones_take_more, 0, under_test_n);
-	tcase_add_loop_test(c, a_lease_that_ran_out, 0, under_test_n);
-	tcase_add_loop_test(c, a_clock_that_was_set_back, 0, under_test_n);
-	tcase_add_loop_test(c, dead_workers_are_reaped, 0, under_test_n);
-	tcase_add_loop_test(c, changes_from_outside, 0, under_test_n);
-	tcase_add_loop_test(c, stored_once, 0, under_test_n);
-	tcase_add_loop_test(c, pushes_need_no_lease, 0, under_test_n);
-	tcase_add_loop_test(c, feeds_that_move, 0, under_test_n);
-	tcase_add_loop_test(c, hosts_outlive_their_owner, 0, under_test_n);
-	tcase_add_loop_test(c, state_of_due_feeds, 0, under_test_n);
-	tcase_add_loop_test(c, workers_come_and_go, 0, under_test_n);
-	suite_add_tcase(suite, c);
-	return run_suite(suite);
+	cases_add(t, every, FW_N(every), under_test_n);
+	return cases_run("store schedule", t);
 }

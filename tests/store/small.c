@@ -697,17 +697,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("store small");
-	TCase *c = tcase_create("every driver");
+	TCase *t = cases("every driver", setup, teardown, 120);
 	const TTest *const every[] = {visits_whole, visits_listed, visits_pruned, events_many, events_refused,
 		dead_letters, events_pruned, records_of_all_kinds, records_looked_for, records_wake, records_pruned,
 		counted, read_only, locked, connection_gone};
 
 	stores_begin();
-	tcase_add_checked_fixture(c, setup, teardown);
-	tcase_set_timeout(c, 120);
-	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_loop_test(c, every[i], 0, under_test_n);
-	suite_add_tcase(suite, c);
-	return run_suite(suite);
+	cases_add(t, every, FW_N(every), under_test_n);
+	return cases_run("store small", t);
 }

@@ -280,44 +280,24 @@ END_TEST
 
 START_TEST(reading_only)
 {
-	struct fw_store *st = store_open(url, FW_STORE_CREATE);
-	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
-	struct fw_err err = {0};
-	int64_t id = subscribe(st, "https://a.example/", NOW);
-
-	fw_store_close(st);
-	st = store_open(url, FW_STORE_READ);
-	ck_assert_int_eq(find(st, id, &A).id, id);
-	ck_assert_int_eq(entry_count(st, id), 0);
-	IS(fw_store_subscribe(st, &n, 1, &err), FW_EINVAL);
-	ck_assert_ptr_nonnull(strstr(err.text, "reading only"));
-	ck_assert_int_eq(stats(st).feed_n, 1);
-	fw_store_close(st);
+	read_only_refuses(url);
 }
 END_TEST
 
 START_TEST(locked_by_another_client)
 {
-	struct fw_store_config c = {.url = url, .flags = FW_STORE_CREATE, .busy_timeout_ms = 100};
-	struct fw_err err = {0};
-	struct fw_store *st;
-	struct work *w;
+	struct work *w = work_begin_at(url, 100);
 	sqlite3 *db;
 
-	OK(fw_store_open(&c, &st, &err));
-	w = work_begin(st);
-	visit(w, 0, 0);
 	ck_assert_int_eq(sqlite3_open(path, &db), SQLITE_OK);
 	ck_assert_int_eq(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-	FAILS(commit(w), FW_EAGAIN);
-	ck_assert_msg(strstr(drv_err.text, path) && strstr(drv_err.text, "locked") && strstr(drv_err.text, "100 ms"),
-		"%s", drv_err.text);
+	commit_is_locked_out(w, path, "locked");
+	ck_assert_msg(strstr(drv_err.text, "100 ms") != NULL, "%s", drv_err.text);
 	FAILS(w->st->driver->heartbeat(w->st, "w", w->l, &drv_err), FW_EAGAIN);
 	ck_assert_uint_eq(drv_due(w->st, -1, INT64_MAX)->n, 1); /* reading still works */
 	ck_assert_int_eq(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
-	DONE(commit(w)); /* unchanged */
-	ck_assert_int_eq(w->o.rc, 0);
+	commit_stores_once(w);
 	work_end(w);
 }
 END_TEST
@@ -562,22 +542,16 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	Suite *s;
-	TCase *t;
-	const TTest *every[] = {newer_schema, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
+	const TTest *const every[] = {newer_schema, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
 		keys_of_any_length, no_shared_memory, database_of_another_program, not_a_database,
 		empty_and_missing_files, forbidden_file, file_without_write_permission, reading_only,
 		locked_by_another_client, several_connections_of_one_process, damaged_file, truncated_file, disk_full,
 		file_size_limit, search_on_a_full_disk, journal_stays_bounded};
+	TCase *t;
 
 	if (argc == 3 && strcmp(argv[1], "visit") == 0)
 		return visit_and_leave(argv[2]);
-	s = suite_create("store sqlite_faults");
-	t = tcase_create("sqlite");
-	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_set_timeout(t, 120);
-	for (size_t i = 0; i < FW_N(every); i++)
-		tcase_add_test(t, every[i]);
-	suite_add_tcase(s, t);
-	return run_suite(s);
+	t = cases("sqlite", setup, teardown, 120);
+	cases_add(t, every, FW_N(every), 1);
+	return cases_run("store sqlite_faults", t);
 }

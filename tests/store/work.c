@@ -15,6 +15,19 @@ struct work *work_begin(struct fw_store *st)
 	return &w;
 }
 
+struct work *work_begin_at(const char *url, int64_t busy_timeout_ms)
+{
+	struct fw_store_config c = {.url = url, .flags = FW_STORE_CREATE, .busy_timeout_ms = busy_timeout_ms};
+	struct fw_err err = {0};
+	struct fw_store *st;
+	struct work *w;
+
+	OK(fw_store_open(&c, &st, &err));
+	w = work_begin(st);
+	visit(w, 0, 3);
+	return w;
+}
+
 void visit_with(struct work *w, int first, int n, struct fw_str content)
 {
 	ck_assert_int_le(n, WORK_ENTRIES_MAX);
@@ -36,6 +49,21 @@ void visit(struct work *w, int first, int n)
 int commit(struct work *w)
 {
 	return drv_commit(w->st, w->l->id, &w->o, 1);
+}
+
+void commit_is_locked_out(struct work *w, const char *name, const char *words)
+{
+	FAILS(commit(w), FW_EAGAIN);
+	ck_assert_msg(strstr(drv_err.text, name) && strstr(drv_err.text, words), "does not name \"%s\" and \"%s\": %s",
+		name, words, drv_err.text);
+}
+
+void commit_stores_once(struct work *w)
+{
+	DONE(commit(w));
+	ck_assert_int_eq(w->o.rc, 0);
+	ck_assert_int_eq(drv_entries(w->st, w->feed_id), 3);
+	ck_assert_int_eq(drv_visits(w->st, w->feed_id), 1);
 }
 
 static struct fw_store *open_again(const char *url)
@@ -74,6 +102,25 @@ void work_drop(struct work *w)
 	free(w->l);
 	fw_store_close(w->front);
 	fw_arena_finish(&w->arena);
+}
+
+void read_only_refuses(const char *url)
+{
+	struct fw_feed_new n = {.url = FW_STR("https://b.example/")};
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	int64_t id = subscribe(st, "https://a.example/", NOW);
+	struct fw_err err = {0};
+
+	put_entries(st, id, 0, 3);
+	ck_assert_int_eq(hits(st, "number"), 3);
+	fw_store_close(st);
+	st = store_open(url, FW_STORE_READ);
+	ck_assert_int_eq(entry_count(st, id), 3);
+	ck_assert_int_eq(hits(st, "number"), 3);
+	IS(fw_store_subscribe(st, &n, 1, &err), FW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(err.text, "for reading only"));
+	ck_assert_int_eq(stats(st).feed_n, 1);
+	fw_store_close(st);
 }
 
 void open_fails(const char *url, unsigned flags, int code, const char *name, const char *words)

@@ -24,6 +24,11 @@ struct work {
 /* Takes over the store. One worker at a time. */
 struct work *work_begin(struct fw_store *st);
 /*
+ * A worker of a new store that waits this long for locks (0: as usual), and its first visit, which
+ * brings three entries.
+ */
+struct work *work_begin_at(const char *url, int64_t busy_timeout_ms);
+/*
  * The next visit brings n entries, keys from `first` on: "nKEY", each with this content. visit()
  * uses a paragraph of one word, "number".
  */
@@ -31,12 +36,21 @@ void visit_with(struct work *w, int first, int n, struct fw_str content);
 void visit(struct work *w, int first, int n);
 /* Returns the code: it may fail. */
 int commit(struct work *w);
+/*
+ * Another client holds a lock: the commit fails with FW_EAGAIN and a message that has the store's
+ * name and these words.
+ */
+void commit_is_locked_out(struct work *w, const char *name, const char *words);
+/* The first visit's commit, perhaps not for the first time, succeeds: it is stored once. */
+void commit_stores_once(struct work *w);
 /* Opens the store again, as soon as that works, for the same worker. */
 void work_again(struct work *w, const char *url);
 /* Ends the lease, runs the deep check, which finds nothing, and closes the store. */
 void work_end(struct work *w);
 void work_drop(struct work *w); /* without a check: its store is damaged on purpose */
 
+/* A store that is opened for reading only finds a feed and its entries, and refuses a new feed. */
+void read_only_refuses(const char *url);
 /*
  * Opening fails with this code and a message of one line. It contains these words and the store's
  * name ("": need not), and never "secret".
