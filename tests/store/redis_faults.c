@@ -860,7 +860,40 @@ static void slot_empty(const struct node *from, const struct node *to, int slot)
 	}
 }
 
-START_TEST(cluster_faults) /* a node is killed meanwhile; functions are lost; hash slots move */
+START_TEST(cluster_store_on_one_server) /* as restored from a dump: 16 cells, one server */
+{
+	static struct fw_outcome o[FEEDS];
+	static struct fw_feed f[FEEDS];
+	static struct fw_entry_row e[FEEDS];
+	int64_t id[FEEDS], last = 0;
+	struct store_lease *l;
+	struct store *st;
+
+	server_up(NULL);
+	st = open_at(url, FW_STORE_CREATE);
+	st->driver->close(st);
+	told("HSET {feedwheel/0}:meta cells 16");
+	st = open_at(url, 0);
+	l = drv_join(st, "w", LONG_MS);
+	spread_work(st, l, id, o, f, e);
+	for (int again = 0; again < 2; again++) {
+		DONE(drv_commit(st, l->id, o, FEEDS));
+		for (int i = 0; i < FEEDS; i++)
+			ck_assert_int_eq(o[i].rc, 0);
+	}
+	l->id += 7;
+	FAILS(drv_commit(st, l->id, o, FEEDS), FW_ESTALE);
+	l->id -= 7;
+	ck_assert_str_ne(say("EXISTS {feedwheel/15}:feed"), ":0\r\n");
+	ck_assert_int_eq(drv_entries(st, 0), FEEDS);
+	ck_assert_int_eq(drv_visits(st, 0), FEEDS);
+	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.oldest_first = true}, rising, &last, &drv_err));
+	drv_leave(st, l);
+	drv_end(st);
+}
+END_TEST
+
+START_TEST(cluster_in_trouble) /* a node is killed meanwhile; functions are lost; hash slots move */
 {
 	static struct fw_outcome o[FEEDS];
 	static struct fw_feed f[FEEDS];
@@ -970,8 +1003,7 @@ int main(void)
 		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script,
 		server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again, numbers_of_the_dead,
 		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
-		cluster_in_trouble, over_tls};
-	TCase *t;
+		cluster_store_on_one_server, cluster_in_trouble, over_tls};
 
 	server_needed(&server_redis);
 	t = cases("redis", setup, teardown, 120);

@@ -635,6 +635,21 @@ static int old_store_find(struct rs *r, bool *old, struct fw_err *err)
 	return rc;
 }
 
+/*
+ * On one server, a store that was made on a cluster (restored from a dump) has a connection for
+ * each cell too: WATCH is a state of the connection, so the cells' transactions cannot share one.
+ */
+static int cells_connect(struct rs *r, struct fw_err *err)
+{
+	int rc = 0;
+
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
+		if (!r->conn[cell])
+			rc = conn_open(r, cell, r->target.host.p ? r->target.host.p : "", r->target.port, err);
+	}
+	return rc;
+}
+
 static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct fw_err *err)
 {
 	int64_t schema = 0;
@@ -667,7 +682,7 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 		return rc;
 	r->cell_n = (int)rs_int(r->reply[0]->elem[1]);
 	if (schema == RS_SCHEMA && (r->cell_n == 1 || r->cell_n == RS_CELLS))
-		return 0;
+		return cells_connect(r, err);
 	return fw_err_set(err, FW_EVERSION, "%s: schema %lld is newer than this program (schema %d): upgrade feedwheel",
 		r->target.name, (long long)schema, RS_SCHEMA);
 }

@@ -138,7 +138,7 @@ struct rs {
 	struct rs_target target;
 	struct fw_buf shown; /* the URL without its password */
 	struct fw_str prefix, tag[RS_CELLS], channel;
-	/* One per cell, because WATCH is a state of the connection. One server: only the first. */
+	/* One per cell, because WATCH is a state of the connection. With one cell: the first. */
 	struct rs_conn *conn[RS_CELLS];
 	int cell_n;                       /* 1 or RS_CELLS */
 	struct fw_buf library;            /* source text as it is loaded */
