@@ -474,6 +474,7 @@ static void risen(struct store *st, struct store_lease *l, const int *shard, siz
 
 START_TEST(changes_raise_versions)
 {
+	static const int64_t unknown[] = {4711, INT64_MAX, -1, -4711, INT64_MIN};
 	struct store *st = drv_fresh(_i);
 	struct store_lease *l = drv_join(st, "w", LONG_MS);
 	int64_t id[3], other;
@@ -517,10 +518,8 @@ START_TEST(changes_raise_versions)
 	ck_assert_int_gt(l->shard[at_other].version, versions[at_other]);
 	versions[at] = l->shard[at].version;
 	versions[at_other] = l->shard[at_other].version;
-	FAILS(st->driver->feed_set(st, &(struct fw_feed){.id = 4711}, FW_SET_DUE, &drv_err), FW_ENOTFOUND);
-	FAILS(st->driver->feed_drop(st, 4711, 0, &drv_err), FW_ENOTFOUND);
-	FAILS(st->driver->feed_drop(st, id[0], 4711, &drv_err), FW_ENOTFOUND);
-	FAILS(st->driver->feed_drop(st, 4711, id[0], &drv_err), FW_ENOTFOUND);
+	for (size_t i = 0; i < FW_N(unknown); i++)
+		drv_is_unknown(st, unknown[i], id[0]);
 	risen(st, l, NULL, 0, "what failed");
 	drv_leave(st, l);
 	drv_end(st);

@@ -449,3 +449,24 @@ int drv_entries(struct store *st, int64_t feed_id)
 	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.feed_id = feed_id}, count_entry, &n, &drv_err));
 	return n;
 }
+
+void drv_is_unknown(struct store *st, int64_t id, int64_t existing)
+{
+	const struct store_driver *d = st->driver;
+	struct fw_feed f = {.id = id};
+	struct fw_entry_row e = entry(1, 1, "title", "text");
+	struct fw_outcome o = drv_push(id, &f, &e, 1);
+	uint64_t before = drv_print(st);
+
+	ck_assert(!drv_is(st, id));
+	FAILS(d->feed_set(st, &f, FW_SET_DUE, &drv_err), FW_ENOTFOUND);
+	FAILS(d->feed_drop(st, id, 0, &drv_err), FW_ENOTFOUND);
+	FAILS(d->feed_drop(st, id, existing, &drv_err), FW_ENOTFOUND);
+	FAILS(d->feed_drop(st, existing, id, &drv_err), FW_ENOTFOUND);
+	DONE(drv_commit(st, 0, &o, 1));
+	ck_assert_int_eq(o.rc, FW_ENOTFOUND);
+	drv_reap(st, "nobody", id);
+	ck_assert_int_eq(drv_entries(st, id), 0);
+	ck_assert_int_eq(drv_visits(st, id), 0);
+	ck_assert_uint_eq(drv_print(st), before);
+}

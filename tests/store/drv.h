@@ -70,6 +70,8 @@ int64_t drv_feed(struct store *st, const char *url, int64_t due_at_ms);
 void drv_feeds(struct store *st, const char *host, int n, int64_t due_at_ms, int64_t *id);
 const struct fw_feed *drv_find(struct store *st, int64_t id);
 bool drv_is(struct store *st, int64_t id); /* true if the feed exists */
+/* All slots that take a feed's id say that this one does not exist; existing: one that does. */
+void drv_is_unknown(struct store *st, int64_t id, int64_t existing);
 
 struct drv_due {
 	struct store_due *due;

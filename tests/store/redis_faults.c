@@ -885,6 +885,8 @@ START_TEST(cluster_store_on_one_server) /* as restored from a dump: 16 cells, on
 	FAILS(drv_commit(st, l->id, o, FEEDS), FW_ESTALE);
 	l->id -= 7;
 	ck_assert_str_ne(say("EXISTS {feedwheel/15}:feed"), ":0\r\n");
+	for (int64_t stranger = -20; stranger < 0; stranger++)
+		drv_is_unknown(st, stranger, id[0]);
 	ck_assert_int_eq(drv_entries(st, 0), FEEDS);
 	ck_assert_int_eq(drv_visits(st, 0), FEEDS);
 	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.oldest_first = true}, rising, &last, &drv_err));

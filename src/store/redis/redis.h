@@ -159,11 +159,11 @@ static inline struct rs *rs_of(struct store *st)
 {
 	return (struct rs *)st; /* store comes first */
 }
-/* The cell of a feed id, or of a shard's hosts. */
+/* The cell of a feed id, or of a shard's hosts. An id below 0, which no feed has, has one too. */
 static inline int rs_cell(const struct rs *r, int64_t n)
 {
 	assert(r->cell_n == 1 || r->cell_n == RS_CELLS);
-	return (int)(n % r->cell_n);
+	return (int)((uint64_t)n % (uint64_t)r->cell_n);
 }
 
 /*
