@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "store/redis/redis.h"
 #include "tiny_disk.h"
 #include "work.h"
 #include "server_redis.h"
@@ -457,6 +458,30 @@ static void holds(const char *key, int n)
 	ck_assert(fw_snprintf(answer, sizeof(answer), ":%d\r\n", n));
 	ck_assert_str_eq(say(words), answer);
 }
+
+START_TEST(padded_numbers) /* one with more digits than places is written whole, and nothing before it */
+{
+	static const struct {
+		int64_t n;
+		size_t width;
+		const char *text;
+	} T[] = {{7, 4, "0007"}, {1023, 4, "1023"}, {-7, 4, "-007"}, {0, 1, "0"}, {12345, 4, "12345"}, {-1, 1, "-1"},
+		{-1234, 4, "-1234"}, {INT64_MAX, 16, "9223372036854775807"}, {INT64_MIN, 20, "-9223372036854775808"},
+		{INT64_MIN, 1, "-9223372036854775808"}};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_buf b = FW_BUF_INIT(0);
+
+		fw_buf_adds(&b, "before ");
+		rs_int_pad(&b, T[i].n, T[i].width);
+		fw_buf_adds(&b, " behind");
+		ck_assert_msg(strncmp(b.p, "before ", 7) == 0 && strncmp(b.p + 7, T[i].text, strlen(T[i].text)) == 0 &&
+				strcmp(b.p + 7 + strlen(T[i].text), " behind") == 0,
+			"%s: %s", T[i].text, b.p);
+		fw_buf_finish(&b);
+	}
+}
+END_TEST
 
 /* A client reserved ids and died: a commit revokes them, so that readers do not wait for them. */
 START_TEST(numbers_of_the_dead)
@@ -1003,9 +1028,9 @@ int main(void)
 {
 	const TTest *const every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections,
 		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script,
-		server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again, numbers_of_the_dead,
-		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
-		cluster_store_on_one_server, cluster_in_trouble, over_tls};
+		server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again, padded_numbers,
+		numbers_of_the_dead, commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability,
+		deep_check_finds, cluster_store_on_one_server, cluster_in_trouble, over_tls};
 
 	server_needed(&server_redis);
 	t = cases("redis", setup, teardown, 120);

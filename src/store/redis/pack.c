@@ -214,9 +214,11 @@ static bool ints_parse(struct fw_str *rest, int64_t *n, size_t count)
 
 void rs_int_pad(struct fw_buf *out, int64_t n, size_t width)
 {
-	char text[24], *end = text + sizeof(text), *p = int_write_before(n, end), *room = fw_buf_room(out, width);
+	char text[24], *end = text + sizeof(text), *p = int_write_before(n, end), *room;
 	size_t len = (size_t)(end - p), minus = n < 0;
 
+	width = FW_MAX(width, len);
+	room = fw_buf_room(out, width);
 	if (!room)
 		return;
 	memset(room, '0', width);

@@ -269,7 +269,8 @@ struct rs_schedule_row {
 	int64_t host_id, last_visit_id;
 };
 void rs_schedule_row_pack(struct fw_buf *out, const struct fw_feed *f, const struct rs_schedule_row *s);
-void rs_int_pad(struct fw_buf *out, int64_t n, size_t width); /* padded with leading zeros */
+/* Padded with leading zeros; a number that is wider than width is written whole. */
+void rs_int_pad(struct fw_buf *out, int64_t n, size_t width);
 struct fw_str rs_int_text(int64_t n, char text[24]);
 bool rs_schedule_row_unpack(struct fw_str row, struct fw_feed *f, struct rs_schedule_row *s);
 
