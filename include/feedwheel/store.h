@@ -512,7 +512,8 @@ struct fw_control {
  *   - Entries keep key, hash, seen_ms, changed_ms and revision.
  *   - A feed's visits come oldest first, within a load and from load to load.
  *   - A feed comes before its entries, keys and visits: in the same load or an earlier one.
- *   - Ids that the store assigns later are above the highest loaded id.
+ *   - Ids are from 1 to 2^53 - 1. Those that the store assigns later are above the highest loaded
+ *     id.
  */
 struct fw_load {
 	const struct fw_feed *feed;
@@ -605,7 +606,10 @@ FW_API FW_MUST_CHECK int fw_store_feed_list(
  */
 FW_API FW_MUST_CHECK int fw_store_feed_set(
 	struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err);
-/* Load rows of another store. FW_EINVAL: a feed's id or url belongs to another feed here. */
+/*
+ * Load rows of another store. FW_EINVAL: a feed's id or url belongs to another feed here, or an id
+ * is out of range.
+ */
 FW_API FW_MUST_CHECK int fw_store_load(struct fw_store *st, const struct fw_load *rows, struct fw_err *err);
 /*
  * The host whose limits apply to a URL: "example.org"; "blogspot.com" for "someone.blogspot.com".

@@ -54,10 +54,11 @@
 #include "feedwheel/store.h"
 
 #define STORE_SHARDS 1024
-#define FW_STORE_CRASH_MAX 2   /* worker deaths in a row after which a feed is quarantined */
-#define FW_STORE_BUSY_MS 10000 /* default of fw_store_config.busy_timeout_ms */
-#define FW_RECORD_STEP 1000    /* records that one step of prune removes at most */
-#define FW_EVENT_STEP 5000     /* events that one step of prune removes at most */
+#define STORE_ID_MAX ((INT64_C(1) << 53) - 1) /* of feeds, entries, visits: Lua's numbers are exact up to it */
+#define FW_STORE_CRASH_MAX 2                  /* worker deaths in a row after which a feed is quarantined */
+#define FW_STORE_BUSY_MS 10000                /* default of fw_store_config.busy_timeout_ms */
+#define FW_RECORD_STEP 1000                   /* records that one step of prune removes at most */
+#define FW_EVENT_STEP 5000                    /* events that one step of prune removes at most */
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
 

@@ -226,20 +226,25 @@ int fw_store_key_list(
 	return STORE_CALL(st, key_list, first_feed_id, last_feed_id, cb, ctx, STORE_ERR(err));
 }
 
+static bool load_id_is_good(int64_t id)
+{
+	return id > 0 && id <= STORE_ID_MAX;
+}
+
 /* What is wrong with these rows; NULL: nothing. */
 static const char *load_error_text(const struct fw_load *rows)
 {
 	for (size_t i = 0; i < rows->feed_n; i++) {
-		if (rows->feed[i].id <= 0 || !url_has_host(rows->feed[i].url))
-			return "load: a feed's id is not above 0, or its URL has no host";
+		if (!load_id_is_good(rows->feed[i].id) || !url_has_host(rows->feed[i].url))
+			return "load: a feed's id is not from 1 to 2^53 - 1, or its URL has no host";
 	}
 	for (size_t i = 0; i < rows->entry_n; i++) {
-		if (rows->entry[i].id <= 0)
-			return "load: an entry's id is not above 0";
+		if (!load_id_is_good(rows->entry[i].id))
+			return "load: an entry's id is not from 1 to 2^53 - 1";
 	}
 	for (size_t i = 0; i < rows->visit_n; i++) {
-		if (rows->visit[i].id <= (i ? rows->visit[i - 1].id : 0))
-			return "load: visits must come in order of their ids, which are above 0";
+		if (!load_id_is_good(rows->visit[i].id) || (i && rows->visit[i].id <= rows->visit[i - 1].id))
+			return "load: visits must come in order of their ids, which are from 1 to 2^53 - 1";
 	}
 	return NULL;
 }

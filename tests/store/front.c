@@ -80,6 +80,11 @@ START_TEST(arguments_refused)
 		REFUSED(fw_store_load(st, &(struct fw_load){.feed = &f[i], .feed_n = 1}, &err));
 	REFUSED(fw_store_load(st, &(struct fw_load){.entry = &e, .entry_n = 1}, &err));
 	REFUSED(fw_store_load(st, &(struct fw_load){.visit = v, .visit_n = 2}, &err));
+	f[1] = (struct fw_feed){.id = INT64_C(1) << 53, .url = FW_STR("https://a.example/")};
+	REFUSED(fw_store_load(st, &(struct fw_load){.feed = &f[1], .feed_n = 1}, &err));
+	e.id = v[0].id = INT64_C(1) << 53;
+	REFUSED(fw_store_load(st, &(struct fw_load){.entry = &e, .entry_n = 1}, &err));
+	REFUSED(fw_store_load(st, &(struct fw_load){.visit = v, .visit_n = 1}, &err));
 	REFUSED(fw_store_push(st, (struct fw_outcome[]){o, o}, 2, &err)); /* a first visit must be alone, */
 	o.visit.kind = FW_VISIT_PUSHED;
 	o.groups = FW_GROUP_META | FW_GROUP_RHYTHM;

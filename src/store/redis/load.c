@@ -9,7 +9,6 @@
 #include "base/banned.h"
 
 #define TRIES 20
-#define ID_MAX (INT64_C(1) << 53) /* Lua's numbers are exact below this */
 
 /* a feed of the load */
 struct redis_load_feed {
@@ -300,7 +299,7 @@ static int load_feeds(struct redis_load *w, struct fw_err *err)
 	for (size_t k = 0; !rc && k < w->n; k++) {
 		const struct fw_feed *f = &w->l->rows.feed[k];
 
-		if (f->id < 0 || f->id >= ID_MAX || (!f->id && !w->l->made))
+		if (f->id < 0 || f->id > STORE_ID_MAX || (!f->id && !w->l->made))
 			rc = fw_err_set(err, FW_EINVAL, "%s: feed %lld (%.*s): the number of a feed is out of range",
 				w->r->target.name, (long long)f->id, FW_STR_ARG(fw_str_sub(f->url, 0, 100)));
 	}
