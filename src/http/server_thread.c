@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -28,8 +29,8 @@ struct server_thread {
 	_Atomic bool stop;
 	pthread_t thread;
 	bool runs;
-	pthread_mutex_t lock; /* guards the members below */
-	size_t queue_n;
+	pthread_mutex_t lock;        /* guards the members below */
+	size_t queue_first, queue_n; /* the oldest, and how many */
 	struct queued_conn queue[QUEUE_MAX];
 };
 
@@ -48,8 +49,11 @@ static bool queued_conn_pop(struct server_thread *l, struct queued_conn *out)
 
 	pthread_mutex_lock(&l->lock);
 	some = l->queue_n > 0;
-	if (some)
-		*out = l->queue[--l->queue_n];
+	if (some) {
+		*out = l->queue[l->queue_first];
+		l->queue_first = (l->queue_first + 1) % QUEUE_MAX;
+		l->queue_n--;
+	}
 	pthread_mutex_unlock(&l->lock);
 	return some;
 }
@@ -106,7 +110,8 @@ bool server_thread_has_room(struct server_thread *l)
 void server_thread_add(struct server_thread *l, int fd, const struct sockaddr_storage *from, socklen_t len)
 {
 	pthread_mutex_lock(&l->lock);
-	l->queue[l->queue_n++] = (struct queued_conn){*from, len, fd};
+	assert(l->queue_n < QUEUE_MAX);
+	l->queue[(l->queue_first + l->queue_n++) % QUEUE_MAX] = (struct queued_conn){*from, len, fd};
 	pthread_mutex_unlock(&l->lock);
 	server_thread_wake(l);
 }
@@ -152,7 +157,7 @@ void server_thread_close(struct server_thread *l)
 		pthread_join(l->thread, NULL);
 	}
 	for (size_t i = 0; i < l->queue_n; i++)
-		close(l->queue[i].fd);
+		close(l->queue[(l->queue_first + i) % QUEUE_MAX].fd);
 	MHD_stop_daemon(l->daemon);
 	if (l->wake_fd >= 0)
 		close(l->wake_fd);

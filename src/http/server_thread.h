@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * A server thread: an event loop that runs one libmicrohttpd daemon. No other thread touches the
- * daemon. New connections come in by a queue of up to 64, from the accept thread; an eventfd wakes
- * the loop.
+ * daemon. New connections come in by a queue of up to 64, from the accept thread, and are opened in
+ * that order; an eventfd wakes the loop.
  *
  * libmicrohttpd's own threads are not used. They take up to 128 events at once and, when there were
  * exactly 128, wait for another event before they serve them (0.9.75, 1.0.10): 128 requests would
