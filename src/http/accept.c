@@ -112,7 +112,7 @@ static void accept_refuse(struct http_accept *a, int fd, const struct sockaddr *
 
 	atomic_fetch_add_explicit(&a->refused_n, 1, memory_order_relaxed);
 	if (a->rules.plain)
-		conn_send_problem(fd, 429, "Too Many Requests", "too_many_connections", "Retry-After: 1\r\n",
+		conn_send_problem(fd, MHD_HTTP_TOO_MANY_REQUESTS, "too_many_connections", "Retry-After: 1\r\n",
 			"your address has too many connections (serve_connections_per_address_max)");
 	close(fd);
 	if (a->warned_ms != INT64_MIN && now_ms - a->warned_ms < WARN_MS)

@@ -3,13 +3,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "http/conns.h"
+#include "http/http.h"
 #include "base/banned.h"
 
 #define TICKS_IN_LIMIT 10 /* walks within the shortest timeout, which is exact to a tenth */
@@ -132,19 +133,26 @@ static bool conn_is_timed_out(
 	}
 }
 
-void conn_send_problem(int fd, int status, const char *title, const char *code, const char *headers, const char *detail)
+uint64_t conn_send_problem(int fd, unsigned status, const char *code, const char *headers, const char *detail)
 {
-	char body[300], text[600];
+	struct fw_buf body = FW_BUF_INIT(0), out = FW_BUF_INIT(0);
+	char id[HTTP_ID_MAX + 1];
+	uint64_t n;
 
-	if (!fw_snprintf(body, sizeof(body), "{\"title\":\"%s\",\"status\":%d,\"code\":\"%s\",\"detail\":\"%s\"}\r\n",
-		    title, status, code, detail) ||
-		!fw_snprintf(text, sizeof(text),
-			"HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Type: application/problem+json\r\n%s"
-			"Content-Length: %zu\r\n\r\n%s",
-			status, title, headers, strlen(body), body))
-		abort(); /* our own texts are shorter */
-	if (send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		fw_debug("sending %d: %s", status, strerror(errno));
+	if (getrandom(&n, sizeof(n), 0) != sizeof(n) || !n)
+		n = (uint64_t)fw_mono_us();
+	http_id_write(id, n);
+	http_problem_body(&body, status, code, fw_str(detail), id);
+	fw_buf_addf(&out,
+		"HTTP/1.1 %u %s\r\nConnection: close\r\nContent-Type: application/problem+json\r\n%s"
+		"X-Request-Id: %s\r\nContent-Length: %zu\r\n\r\n",
+		status, MHD_get_reason_phrase_for(status), headers, id, body.len);
+	fw_buf_addstr(&out, fw_buf_str(&body));
+	if (!body.rc && !out.rc && send(fd, out.p, out.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		fw_debug("sending %u: %s", status, strerror(errno));
+	fw_buf_finish(&body);
+	fw_buf_finish(&out);
+	return n;
 }
 
 /*
@@ -184,8 +192,9 @@ static void conns_check(struct conns *a, struct conn_list *l, int64_t now_ms)
 			!atomic_compare_exchange_strong(&c->at, &was, conn_stamp(now_ms, CONN_TIMED_OUT)))
 			continue;
 		if (a->plain && (p == CONN_HEAD || p == CONN_BODY))
-			conn_send_problem(
-				c->fd, 408, "Request Timeout", "timeout", "", "the request did not come fast enough");
+			atomic_store(&c->problem_id,
+				conn_send_problem(c->fd, MHD_HTTP_REQUEST_TIMEOUT, "timeout", "",
+					"the request did not come fast enough"));
 		shutdown(c->fd, SHUT_RDWR);
 		atomic_fetch_add_explicit(&a->timeout_n[p], 1, memory_order_relaxed);
 	}

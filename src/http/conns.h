@@ -35,6 +35,7 @@ struct conn {
 	_Atomic uint64_t at;          /* start of the phase (monotonic ms) << 3 | phase */
 	_Atomic uint64_t body_n;      /* bytes of the body received so far */
 	uint64_t peeked_at, peeked_n; /* at and body_n when the timeout thread last peeked */
+	_Atomic uint64_t problem_id;  /* request id of the 408 that the timeout thread sent; 0: none */
 	size_t slot;                  /* accept.h */
 	/* the last request target: head.c */
 	struct http_target {
@@ -71,9 +72,9 @@ static inline void conn_count_body(struct conn *c, size_t n)
 /*
  * Sends a problem (RFC 9457) to a socket past libmicrohttpd, for a connection that the server is
  * about to close. headers: further ones, with their line ends. Does not block; if the socket's
- * buffer has no room, the client gets nothing.
+ * buffer has no room, or there is no memory, the client gets nothing. Returns the request id in it,
+ * which is never 0.
  */
-void conn_send_problem(
-	int fd, int status, const char *title, const char *code, const char *headers, const char *detail);
+uint64_t conn_send_problem(int fd, unsigned status, const char *code, const char *headers, const char *detail);
 
 #endif

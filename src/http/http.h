@@ -235,8 +235,14 @@ enum MHD_Result http_canned(struct request *r, int which);
 /* An error: RFC 9457 (problem details), or Twirp's form on its paths. code: a short stable word. */
 FW_PRINTF(4, 5)
 enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...);
-/* The request's id: a valid X-Request-Id of the client, else a new one. Valid as long as r. */
+/* The body of a problem. */
+void http_problem_body(struct fw_buf *out, unsigned status, const char *code, struct fw_str detail, const char *id);
+/*
+ * The request's id: of the 408 that its client got (conns.h), else a valid X-Request-Id of the
+ * client, else a new one. Valid as long as r.
+ */
 const char *http_request_id(struct request *r);
+void http_id_write(char id[HTTP_ID_MAX + 1], uint64_t n);
 void http_id_init(struct http *h);
 void http_id_begin(struct request *r);
 void http_canned_free(struct http_thread *l);

@@ -53,19 +53,28 @@ static bool request_id_is_valid(struct fw_str id)
 	return id.len && id.len <= HTTP_ID_MAX;
 }
 
+void http_id_write(char id[HTTP_ID_MAX + 1], uint64_t n)
+{
+	(void)fw_snprintf(id, HTTP_ID_MAX + 1, "%016llx", (unsigned long long)n);
+}
+
 const char *http_request_id(struct request *r)
 {
+	uint64_t sent = r->c ? atomic_load(&r->c->problem_id) : 0;
 	struct fw_str given;
 
 	if (r->request_id[0])
 		return r->request_id;
+	if (sent) {
+		http_id_write(r->request_id, sent);
+		return r->request_id;
+	}
 	given = fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, "X-Request-Id"));
 	if (request_id_is_valid(given))
 		(void)fw_str_copy(r->request_id, sizeof(r->request_id), given);
 	else /* the server thread in the upper bits, its request count in the lower ones: unique in a server */
-		(void)fw_snprintf(r->request_id, sizeof(r->request_id), "%016llx",
-			(unsigned long long)(r->thread->h->id_base +
-				((uint64_t)(r->thread - r->thread->h->thread) << 48) + r->number));
+		http_id_write(r->request_id,
+			r->thread->h->id_base + ((uint64_t)(r->thread - r->thread->h->thread) << 48) + r->number);
 	return r->request_id;
 }
 
@@ -237,28 +246,43 @@ enum MHD_Result http_canned(struct request *r, int which)
 					 MHD_NO;
 }
 
+void http_problem_body(struct fw_buf *out, unsigned status, const char *code, struct fw_str detail, const char *id)
+{
+	struct fw_json j;
+
+	fw_json_init(&j, out, false);
+	fw_json_object(&j, NULL);
+	fw_json_cstr(&j, "title", MHD_get_reason_phrase_for(status));
+	fw_json_int(&j, "status", status);
+	fw_json_cstr(&j, "code", code);
+	fw_json_str(&j, "detail", detail);
+	fw_json_cstr(&j, "request_id", id);
+	fw_json_end(&j);
+}
+
+static void twirp_problem_body(struct fw_buf *out, const char *code, struct fw_str msg)
+{
+	struct fw_json j;
+
+	fw_json_init(&j, out, false);
+	fw_json_object(&j, NULL);
+	fw_json_cstr(&j, "code", code);
+	fw_json_str(&j, "msg", msg);
+	fw_json_end(&j);
+}
+
 enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...)
 {
 	struct fw_buf out = FW_BUF_INIT(0), words = FW_BUF_INIT(1000);
-	struct fw_json j;
 	va_list ap;
 
 	va_start(ap, fmt);
 	fw_buf_vaddf(&words, fmt, ap);
 	va_end(ap);
-	fw_json_init(&j, &out, false);
-	fw_json_object(&j, NULL);
-	if (r->twirp) {
-		fw_json_cstr(&j, "code", code);
-		fw_json_str(&j, "msg", fw_buf_str(&words));
-	} else {
-		fw_json_cstr(&j, "title", MHD_get_reason_phrase_for(status));
-		fw_json_int(&j, "status", status);
-		fw_json_cstr(&j, "code", code);
-		fw_json_str(&j, "detail", fw_buf_str(&words));
-		fw_json_cstr(&j, "request_id", http_request_id(r));
-	}
-	fw_json_end(&j);
+	if (r->twirp)
+		twirp_problem_body(&out, code, fw_buf_str(&words));
+	else
+		http_problem_body(&out, status, code, fw_buf_str(&words), http_request_id(r));
 	fw_buf_finish(&words);
 	atomic_fetch_add_explicit(&r->thread->refused_n, 1, memory_order_relaxed);
 	return http_send(r, status, r->twirp ? "application/json" : "application/problem+json", &out);

@@ -556,6 +556,7 @@ def complete(base):
             source += f.read()
     for call in re.findall(r"http_problem\(\s*r,\s*[^,;]+,\s*([^,;]+),", source):
         codes |= set(re.findall(r'"(\w+)"', call))
+    codes |= set(re.findall(r'conn_send_problem\([^"]*"(\w+)"', source))
     equal(codes - TWIRP_CODES, set(doc["components"]["schemas"]["ErrorCode"]["enum"]))
 
 

@@ -135,6 +135,17 @@ def statuses(answer):
     return [int(n) for n in re.findall(rb"HTTP/1\.1 (\d+) ", answer)]
 
 
+def problem(answer, code):
+    """The body of an error that was written past the library; it is as openapi.json has it."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    error = json.loads(body)
+    equal((list(error), error["status"], error["code"]),
+          (["title", "status", "code", "detail", "request_id"], statuses(answer)[0], code), answer)
+    holds(b"Content-Length: %d\r\n" % len(body) in head + b"\r\n", answer)
+    holds(b"X-Request-Id: %s\r\n" % error["request_id"].encode() in head, answer)
+    return error
+
+
 @case("slow or unfinished heads and bodies end with 408 at their timeout; idle connections are closed")
 def slow(base):
     chunked = HEAD.replace(b"Content-Length: 44", b"Transfer-Encoding: chunked")
@@ -149,11 +160,19 @@ def slow(base):
         ("idle, half a request line", 200, lambda: raw(d, GET + GET[:9], end=False)))
     conf = "serve_header_timeout_ms = 6s\nserve_body_timeout_ms = 6s\nserve_idle_timeout_ms = 6s\n" \
         "serve_body_rate_min = 0\n"
+    log = os.path.join(base, "access")
+    conf += "access_log = %s\n" % log
     with http_server(base, conf=conf) as d, concurrent.futures.ThreadPoolExecutor(len(requests)) as pool:
         answers = list(pool.map(lambda r: r[2](), requests))
         for (name, status, _), answer in zip(requests, answers):
             equal(statuses(answer), [status], name)
-        equal(answers[0], answers[1], "the responses to nothing and to half a method")
+        errors = [problem(a, "timeout") for a in answers[:6]]
+        ids = [e.pop("request_id") for e in errors]
+        equal(errors[0], errors[1], "the responses to nothing and to half a method")
+        equal(len(set(ids)), 6)
+        with open(log, encoding="utf-8") as f:
+            wait_for("the ids of requests with a head in the log",
+                     lambda: f.seek(0) == 0 and not set(ids[3:]) - set(f.read().split()))
         equal(d.push(EVENT)[0], 200)
         for part, least in ("head", 3), ("body", 3), ("idle", 2):
             holds(metric(d, 'http_aborted_total{in="%s"}' % part) >= least, d.request("GET", "/metrics")[2])
@@ -356,9 +375,7 @@ def per_address(base):
         answers = [read_all(s) for s in select.select(connections, [], [], 0)[0]]
         for answer in answers:
             holds(statuses(answer) == [429] and b"serve_connections_per_address_max" in answer, answer)
-            head, _, body = answer.partition(b"\r\n\r\n")
-            holds(b"Content-Length: %d\r\n" % len(body) in head + b"\r\n", answer)
-            equal(json.loads(body)["code"], "too_many_connections", answer)
+            problem(answer, "too_many_connections")
         return len(answers)
 
     def get_from(address):
