@@ -163,6 +163,8 @@ struct fw_document {
 	size_t entry_n;
 	struct fw_problem *problems; /* the first 100 */
 	size_t problem_n;            /* all, including those not kept */
+	/* JSON: where its syntax is broken for the first time; line 0: nowhere */
+	uint32_t broken_line, broken_column;
 	/* entries beyond max_entries, and list members beyond an entry's limit (100 links ...) */
 	size_t dropped_n;
 	bool ended_early;       /* max_memory was reached: later entries are missing */

@@ -124,11 +124,10 @@ static int delivery_check_repairs(const struct fw_document *d, struct fw_str bod
 
 	if (!d->malformed || (!document_is_json(d) && ends_with_root(body)))
 		return 0;
-	if (document_is_json(d)) {
-		while (p && !fw_str_eq(fw_str(p->what), FW_STR("broken JSON")))
-			p = p->next;
-		return p ? fw_err_set(err, FW_EINVAL, "line %u, column %u: broken JSON", p->line, p->column) : 0;
-	}
+	if (document_is_json(d))
+		return d->broken_line ? fw_err_set(err, FW_EINVAL, "line %u, column %u: broken JSON", d->broken_line,
+						d->broken_column) :
+					0;
 	for (; p; p = p->next)
 		last = p;
 	return fw_err_set(err, FW_EINVAL, "line %u, column %u: the document ends before its root element is closed",

@@ -97,6 +97,18 @@ void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, con
 	b->problem_last = p;
 }
 
+void fw_build_broken(struct fw_builder *b, size_t offset, const char *what, const char *repair)
+{
+	size_t at = FW_MIN(offset, b->text.len);
+
+	b->doc->malformed = true;
+	if (!b->doc->broken_line) {
+		b->doc->broken_line = fw_build_line(b, at);
+		b->doc->broken_column = problem_column(b, b->doc->broken_line, at);
+	}
+	fw_build_problem(b, offset, what, repair);
+}
+
 void fw_build_empty_entry(struct fw_builder *b, size_t offset)
 {
 	fw_build_problem(b, offset, "an empty entry", "left out");

@@ -173,6 +173,8 @@ void fw_list_append(void *list, void *item, size_t next_offset);
 
 #define FW_PROBLEMS_KEPT 100 /* the first ones; the rest are only counted */
 void fw_build_problem(struct fw_builder *b, size_t offset, const char *what, const char *repair);
+/* reports broken syntax: the document is malformed, and its broken_line is the first such place */
+void fw_build_broken(struct fw_builder *b, size_t offset, const char *what, const char *repair);
 /* reports an empty entry, which is ignored */
 void fw_build_empty_entry(struct fw_builder *b, size_t offset);
 uint32_t fw_build_line(struct fw_builder *b, size_t offset);

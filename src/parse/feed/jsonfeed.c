@@ -538,8 +538,7 @@ static bool jsonfeed_find_items(struct fw_str s, struct fw_str *items)
 
 static void jsonfeed_broken(struct fw_builder *b, size_t at, const char *repair)
 {
-	b->doc->malformed = true;
-	fw_build_problem(b, at, "broken JSON", repair);
+	fw_build_broken(b, at, "broken JSON", repair);
 }
 
 /* Report that n members at this place are dropped. */

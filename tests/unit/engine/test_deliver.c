@@ -18,6 +18,8 @@
 #define ONE "{\"id\":\"1\",\"content_text\":\"one\"}"
 #define TWO "{\"id\":\"2\",\"content_text\":\"two\"}"
 #define ATOM(inside) "<feed xmlns='http://www.w3.org/2005/Atom'><title>T</title>\n" inside "</feed>"
+#define EMPTY_10 "{},{},{},{},{},{},{},{},{},{},"
+#define EMPTY_100 EMPTY_10 EMPTY_10 EMPTY_10 EMPTY_10 EMPTY_10 EMPTY_10 EMPTY_10 EMPTY_10 EMPTY_10 EMPTY_10
 #define LINES "application/x-ndjson"
 #define OK(call) ck_assert_msg((call) == 0, "%s: %s", #call, err.text)
 
@@ -106,40 +108,42 @@ START_TEST(formats_are_one)
 }
 END_TEST
 
+static const struct {
+	const char *body, *type;
+	int rc;
+	const char *words;
+} REFUSED[] = {
+	{"", NULL, FW_EINVAL, "empty"},
+	{" \n\t", LINES, FW_EINVAL, "empty"},
+	{ONE "\n" ONE "}\n", LINES, FW_EINVAL, "line 2, column 32"},
+	{ONE "\n\n 7", LINES, FW_EINVAL, "line 3: not a JSON object"},
+	{ONE "\n{}", LINES, FW_EINVAL, "line 2: an empty item"},
+	{JSON(ONE ",{\"id\":}"), NULL, FW_EINVAL, "broken JSON"},
+	/* also behind more problems than a document lists */
+	{JSON(EMPTY_100 ONE ",\n{\"id\":}," TWO), NULL, FW_EINVAL, "line 2, column 8: broken JSON"},
+	{"{\"version\":\"https://jsonfeed.org/version/1.1\",\n\"items\":[" ONE ",", NULL, FW_EINVAL, "line 2, column"},
+	{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>\n<entry><id>2", NULL, FW_EINVAL,
+		"line 2, column 13: the document ends"},
+	{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>", NULL, FW_EINVAL,
+		"ends before its root"},
+	{"<rss version='2.0'><channel><item><guid>1</guid></item></channel>", NULL, FW_EINVAL, "ends before its root"},
+	{"<rss version='2.0'><channel><item><guid>1</guid></item></channel></rss", NULL, FW_EINVAL,
+		"ends before its root"},
+	{"<html><body>hello", NULL, FW_EFORMAT, "an HTML page"},
+	{"hello", NULL, FW_EFORMAT, "plain text"},
+	{"[]", NULL, FW_EFORMAT, "JSON that is not a feed"},
+	{ONE, "text/plain", FW_EUNSUP, "text/plain: unsupported content type"},
+	{ONE, "application/json5", FW_EUNSUP, "application/feed+json"},
+};
+
 START_TEST(refused)
 {
-	static const struct {
-		const char *body, *type;
-		int rc;
-		const char *words;
-	} T[] = {
-		{"", NULL, FW_EINVAL, "empty"},
-		{" \n\t", LINES, FW_EINVAL, "empty"},
-		{ONE "\n" ONE "}\n", LINES, FW_EINVAL, "line 2, column 32"},
-		{ONE "\n\n 7", LINES, FW_EINVAL, "line 3: not a JSON object"},
-		{ONE "\n{}", LINES, FW_EINVAL, "line 2: an empty item"},
-		{JSON(ONE ",{\"id\":}"), NULL, FW_EINVAL, "broken JSON"},
-		{"{\"version\":\"https://jsonfeed.org/version/1.1\",\n\"items\":[" ONE ",", NULL, FW_EINVAL,
-			"line 2, column"},
-		{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>\n<entry><id>2", NULL, FW_EINVAL,
-			"line 2, column 13: the document ends"},
-		{"<feed xmlns='http://www.w3.org/2005/Atom'><entry><id>1</id></entry>", NULL, FW_EINVAL,
-			"ends before its root"},
-		{"<rss version='2.0'><channel><item><guid>1</guid></item></channel>", NULL, FW_EINVAL,
-			"ends before its root"},
-		{"<rss version='2.0'><channel><item><guid>1</guid></item></channel></rss", NULL, FW_EINVAL,
-			"ends before its root"},
-		{"<html><body>hello", NULL, FW_EFORMAT, "an HTML page"},
-		{"hello", NULL, FW_EFORMAT, "plain text"},
-		{"[]", NULL, FW_EFORMAT, "JSON that is not a feed"},
-		{ONE, "text/plain", FW_EUNSUP, "text/plain: unsupported content type"},
-		{ONE, "application/json5", FW_EUNSUP, "application/feed+json"},
-	};
 	struct fw_store_stats s;
 	struct fw_delivery_result d;
 
-	ck_assert_msg(deliver(T[_i].body, T[_i].type, true, &d) == T[_i].rc, "%d: %s", T[_i].rc, err.text);
-	ck_assert_msg(strstr(err.text, T[_i].words), "%s: %s", T[_i].words, err.text);
+	ck_assert_msg(deliver(REFUSED[_i].body, REFUSED[_i].type, true, &d) == REFUSED[_i].rc, "%d: %s", REFUSED[_i].rc,
+		err.text);
+	ck_assert_msg(strstr(err.text, REFUSED[_i].words), "%s: %s", REFUSED[_i].words, err.text);
 	OK(fw_store_stats(st, &s, &err));
 	ck_assert_int_eq(s.entry_n + s.visit_n, 0);
 }
@@ -323,7 +327,7 @@ int main(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, formats_are_one);
-	tcase_add_loop_test(t, refused, 0, 15);
+	tcase_add_loop_test(t, refused, 0, (int)FW_N(REFUSED));
 	tcase_add_test(t, put_right);
 	tcase_add_test(t, too_much);
 	tcase_add_test(t, feeds_that_accept_no_pushes);
