@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/cli.h"
+#include "api/named_feed.h"
 #include "api/quota.h"
 #include "api/websub.h"
 #include "base/banned.h"
@@ -119,16 +120,12 @@ static void shell_word(struct fw_buf *out, struct fw_str s)
 
 const char *cli_feed_remedy(struct cli *c, const struct fw_feed *f)
 {
-	static const char NAMES[] = "subscribe to "; /* the engine's text at the end of the error */
-	const char *at = f->last_kind == FW_VISIT_FORMAT ? fw_str_find(f->error, fw_str(NAMES)) : NULL, *end, *text;
+	struct fw_str url = fw_named_feed(f);
 	struct fw_buf b = FW_BUF_INIT(0);
-	struct fw_str url;
+	const char *text;
 
-	if (!at || !f->fail_n)
+	if (!url.p || !f->fail_n)
 		return "";
-	url = fw_str_sub(f->error, (size_t)(at - f->error.p) + strlen(NAMES), f->error.len);
-	end = fw_str_find(url, FW_STR(", "));
-	url.len = end ? (size_t)(end - url.p) : url.len;
 	fw_buf_adds(&b, "feedwheel add ");
 	shell_word(&b, url);
 	fw_buf_addf(&b, " && feedwheel remove %lld", (long long)f->id);

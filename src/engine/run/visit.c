@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/named_feed.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
@@ -111,6 +112,21 @@ void visit_parse(const struct fw_fetch *f, const struct visit_rules *r, int64_t 
 		a->failed = a->full = false;
 }
 
+#define NAMES_FEEDS "; it names feeds: subscribe to "
+#define NEXT_FEED ", "
+
+struct fw_str fw_named_feed(const struct fw_feed *f)
+{
+	const char *at = f->last_kind == FW_VISIT_FORMAT ? fw_str_find(f->error, FW_STR(NAMES_FEEDS)) : NULL, *end;
+	struct fw_str url;
+
+	if (!at)
+		return FW_STR_NONE;
+	url = fw_str_sub(f->error, (size_t)(at - f->error.p) + strlen(NAMES_FEEDS), f->error.len);
+	end = fw_str_find(url, FW_STR(NEXT_FEED));
+	return end ? fw_str_sub(url, 0, (size_t)(end - url.p)) : url;
+}
+
 /* Extend the error: "not a feed but an HTML page; it names feeds: subscribe to URL, URL". */
 static void error_name_feeds(const struct fw_link *found, struct fw_err *why)
 {
@@ -122,7 +138,7 @@ static void error_name_feeds(const struct fw_link *found, struct fw_err *why)
 		/* skip a URL that would be truncated */
 		if (text.len + found->href.len + 40 > sizeof(why->text))
 			continue;
-		fw_buf_adds(&text, n++ ? ", " : "; it names feeds: subscribe to ");
+		fw_buf_adds(&text, n++ ? NEXT_FEED : NAMES_FEEDS);
 		fw_buf_addstr(&text, found->href);
 	}
 	if (n && !text.rc)

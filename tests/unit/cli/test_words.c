@@ -175,7 +175,11 @@ START_TEST(remedy_is_one_word)
 	fw_arena_init(&c.arena, 0);
 	ck_assert_str_eq(
 		cli_feed_remedy(&c, &f), "feedwheel add 'http://x/?a='\\''$(id)'\\'';b' && feedwheel remove 7");
+	f.error = FW_STR("not a feed: an HTML page; it names feeds: subscribe to http://x/1");
+	ck_assert_str_eq(cli_feed_remedy(&c, &f), "feedwheel add 'http://x/1' && feedwheel remove 7");
 	f.error = FW_STR("not a feed: an HTML page");
+	ck_assert_str_eq(cli_feed_remedy(&c, &f), "");
+	f.error = FW_STR("not a feed: subscribe to our letter"); /* not the engine's text */
 	ck_assert_str_eq(cli_feed_remedy(&c, &f), "");
 	fw_arena_finish(&c.arena);
 }

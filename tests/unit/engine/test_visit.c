@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "api/named_feed.h"
 #include "engine/run/visit.h"
 #include "../../suite.h"
 
@@ -253,10 +254,11 @@ START_TEST(html_page) /* FRB 102, 103: the page's feeds are suggested, if it was
 {
 	WAS.last_ok_ms = NOW - FW_DAY_MS;
 	V.fetch.h_content_type = FW_STR("text/html");
-	finish(FW_VISIT_OK, 200, PAGE("/atom"));
+	finish(FW_VISIT_OK, 200, PAGE("/atom,1"));
 	ck_assert_int_eq(V.outcome.visit.kind, FW_VISIT_FORMAT);
-	ck_assert_msg(strstr(V.fetch.err.text, "http://a.example/atom, http://a.example/second") != NULL, "%s",
+	ck_assert_msg(strstr(V.fetch.err.text, "http://a.example/atom,1, http://a.example/second") != NULL, "%s",
 		V.fetch.err.text);
+	ck_assert(fw_str_eq(fw_named_feed(&V.feed), FW_STR("http://a.example/atom,1")));
 	ck_assert_uint_eq(V.feed.fail_n, 1);
 	ck_assert(!(V.outcome.groups & (FW_GROUP_VALIDATORS | FW_GROUP_URL)));
 }
