@@ -231,8 +231,8 @@ struct fw_visit {
 	int64_t store_us; /* duration from the end of parsing to the start of the commit */
 	uint64_t wire_bytes, body_bytes;
 	uint32_t item_n, new_n, changed_n; /* new_n and changed_n are set by the store */
-	struct fw_str error;
-	struct fw_str feed_url; /* set when reading only */
+	struct fw_str error;               /* kept as it is, with line ends */
+	struct fw_str feed_url;            /* set when reading only */
 };
 
 /*

@@ -105,7 +105,7 @@ static struct fw_visit visit_full(int64_t base)
 		const struct fw_field *f = &fw_visit_fields[i];
 
 		if (fw_field_is_text(f))
-			fw_field_str_set(f, &v, FW_STR("caf\xc3\xa9 'x' \\ \"y\""));
+			fw_field_str_set(f, &v, FW_STR("caf\xc3\xa9 'x' \\ \"y\"\nline \\n two\\\n\n"));
 		else
 			fw_field_int_set(f, &v, base + (int64_t)i);
 	}

@@ -376,6 +376,31 @@ void rs_feed_row_unpack(struct fw_str row, struct fw_feed *f)
 	rs_unpack((struct fw_str){rest.p, (size_t)(row.p + row.len - rest.p)}, &rs_group[RS_OWNER_SETTINGS].members, f);
 }
 
+/* Append text as one line, because a visit is one line of its chunk: "\\n" for a line end. */
+static void line_add(struct fw_buf *out, struct fw_str text)
+{
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.p[i] == '\n' || text.p[i] == '\\')
+			fw_buf_addc(out, '\\');
+		fw_buf_addc(out, text.p[i] == '\n' ? 'n' : text.p[i]);
+	}
+}
+
+/* The text of such a line, in its place; the arena owns the reply. */
+static struct fw_str line_unpack(struct fw_str line)
+{
+	char *to = (char *)line.p;
+	size_t len = 0;
+
+	for (size_t i = 0; i < line.len; i++) {
+		bool escaped = line.p[i] == '\\' && i + 1 < line.len;
+
+		i += escaped;
+		to[len++] = escaped && line.p[i] == 'n' ? '\n' : line.p[i];
+	}
+	return len ? (struct fw_str){to, len} : FW_STR_NONE;
+}
+
 void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v, int64_t before_id)
 {
 	int64_t n[] = {v->feed_id, before_id, v->new_n, v->changed_n, v->run_id, v->at_ms, (int64_t)v->kind,
@@ -383,14 +408,9 @@ void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v, int64_t before_
 		v->first_byte_us, v->total_us, v->parse_us, (int64_t)v->wire_bytes, (int64_t)v->body_bytes, v->item_n,
 		v->queue_us, v->store_us};
 
-	size_t from;
-
 	int_add_padded(out, v->id, 16);
 	ints_add(out, n, FW_N(n));
-	from = out->len;
-	fw_buf_addstr(out, v->error);
-	for (size_t i = from; i < out->len; i++) /* a visit is one line of its chunk */
-		out->p[i] = out->p[i] == '\n' ? ' ' : out->p[i];
+	line_add(out, v->error);
 }
 
 bool rs_visit_unpack(struct fw_str row, struct fw_visit *v)
@@ -421,7 +441,7 @@ bool rs_visit_unpack(struct fw_str row, struct fw_visit *v)
 		.item_n = (uint32_t)n[19],
 		.queue_us = n[20],
 		.store_us = n[21],
-		.error = row.len ? row : FW_STR_NONE};
+		.error = line_unpack(row)};
 	return true;
 }
 

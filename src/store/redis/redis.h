@@ -276,6 +276,7 @@ bool rs_schedule_row_unpack(struct fw_str row, struct fw_feed *f, struct rs_sche
 
 /* before_id: id of the feed's previous visit; 0: none is stored. */
 void rs_visit_pack(struct fw_buf *out, const struct fw_visit *v, int64_t before_id);
+/* Once for a row: its error is decoded in its place. */
 bool rs_visit_unpack(struct fw_str row, struct fw_visit *v);
 /* "feed seen changed revision ", then members, key and hash. */
 void rs_entry_pack(struct fw_buf *out, const struct fw_entry_row *e);
