@@ -14,7 +14,7 @@
 static struct {
 	_Atomic int level;
 	bool json;
-	char who[32];
+	char process[32];
 	_Atomic uint_fast64_t lost, reported;
 } log_state = {.level = FW_LOG_INFO};
 
@@ -29,11 +29,11 @@ enum fw_log_level fw_log_level_of(const char *name)
 	return FW_LOG_INFO;
 }
 
-void fw_log_setup(enum fw_log_level level, bool json, const char *who)
+void fw_log_setup(enum fw_log_level level, bool json, const char *process)
 {
 	atomic_store(&log_state.level, (int)level);
 	log_state.json = json;
-	fw_str_copy(log_state.who, sizeof(log_state.who), fw_str(who));
+	fw_str_copy(log_state.process, sizeof(log_state.process), fw_str(process));
 }
 
 void fw_log_level_set(enum fw_log_level level)
@@ -106,13 +106,13 @@ void fw_log(enum fw_log_level level, const char *fmt, ...)
 		fw_json_object(&j, NULL);
 		fw_json_cstr(&j, "time", when);
 		fw_json_cstr(&j, "level", LEVEL_NAME[level]);
-		fw_json_cstr(&j, "who", log_state.who);
+		fw_json_cstr(&j, "process", log_state.process);
 		fw_json_cstr(&j, "text", text);
 		fw_json_end(&j);
 		fw_buf_addc(&line, '\n');
 	} else {
-		fw_buf_addf(
-			&line, "%s %s %s: ", when, LEVEL_NAME[level], log_state.who[0] ? log_state.who : "feedwheel");
+		fw_buf_addf(&line, "%s %s %s: ", when, LEVEL_NAME[level],
+			log_state.process[0] ? log_state.process : "feedwheel");
 		fw_log_escape(&line, fw_str(text));
 		fw_buf_addc(&line, '\n');
 	}

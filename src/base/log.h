@@ -15,8 +15,8 @@ enum fw_log_level { FW_LOG_ERROR, FW_LOG_WARN, FW_LOG_INFO, FW_LOG_DEBUG };
 
 /* "error", "warn", "info" or "debug"; info for anything else and for NULL. */
 enum fw_log_level fw_log_level_of(const char *name);
-/* who: "master", "worker 3"; copied */
-void fw_log_setup(enum fw_log_level level, bool json, const char *who);
+/* process: "feedwheel" (a command, or the master), "worker 3", "serve"; copied */
+void fw_log_setup(enum fw_log_level level, bool json, const char *process);
 void fw_log_level_set(enum fw_log_level level);
 bool fw_log_on(enum fw_log_level level);
 FW_PRINTF(2, 3) void fw_log(enum fw_log_level level, const char *fmt, ...);

@@ -43,9 +43,9 @@ struct child_handoff {
 /* ---- its life -------------------------------------------------------------------------------- */
 
 /* Enter the sandbox, before any input from outside is read. */
-static int child_enter_sandbox(const struct child *c, enum fw_sandbox_role who)
+static int child_enter_sandbox(const struct child *c, enum fw_sandbox_role role)
 {
-	if (fw_sandbox_enter(c->config, who, &c->shared[c->index].err))
+	if (fw_sandbox_enter(c->config, role, &c->shared[c->index].err))
 		return WORKER_SYSTEM;
 #ifdef FW_TEST_HOOKS
 	fw_sandbox_test();
@@ -80,12 +80,12 @@ static int child_work(const struct child *c)
 		.due_before_ms = c->once ? c->started_ms : 0,
 		.run_id = c->started_ms,
 		.master_fd = c->master_fd};
-	char who[32];
+	char process[32];
 
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
-	(void)fw_snprintf(who, sizeof(who), "worker %d", c->index);
-	fw_log_setup(fw_log_level_of(c->config->log_level), c->config->log_json, who);
+	(void)fw_snprintf(process, sizeof(process), "worker %d", c->index);
+	fw_log_setup(fw_log_level_of(c->config->log_level), c->config->log_json, process);
 	if (child_enter_sandbox(c, FW_SANDBOX_WORKER))
 		return WORKER_SYSTEM;
 	return fw_worker_main(&wo);

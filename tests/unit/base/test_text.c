@@ -332,7 +332,7 @@ START_TEST(log_lines)
 	fw_log_setup(FW_LOG_INFO, true, "a \"quoted\" name");
 	n = logged(line, sizeof(line), "say \"x\"\x1b");
 	ck_assert_msg(
-		strstr(line, "\"who\":\"a \\\"quoted\\\" name\",\"text\":\"say \\\"x\\\"\\u001b\"}\n"), "%s", line);
+		strstr(line, "\"process\":\"a \\\"quoted\\\" name\",\"text\":\"say \\\"x\\\"\\u001b\"}\n"), "%s", line);
 	fw_log_setup(FW_LOG_ERROR, false, "x");
 	ck_assert_uint_eq(logged(line, sizeof(line), "not loud enough"), 0);
 	fw_log_setup(FW_LOG_INFO, false, "x");
