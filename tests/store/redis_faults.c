@@ -920,7 +920,7 @@ START_TEST(cluster_store_on_one_server) /* as restored from a dump: 16 cells, on
 }
 END_TEST
 
-START_TEST(cluster_in_trouble) /* a node is killed meanwhile; functions are lost; hash slots move */
+START_TEST(cluster_faults) /* a node is killed meanwhile; functions are lost; hash slots move */
 {
 	static struct fw_outcome o[FEEDS];
 	static struct fw_feed f[FEEDS];
@@ -1027,13 +1027,14 @@ END_TEST
 int main(void)
 {
 	const TTest *const every[] = {urls_and_options, schemas_that_are_not_ours, passwords, too_many_connections,
-		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script,
-		server_that_says_nothing, answers_of_others, disk_full, commit_that_comes_again, padded_numbers,
-		numbers_of_the_dead, commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability,
-		deep_check_finds, cluster_store_on_one_server, cluster_in_trouble, over_tls};
+		refusals_pass, replica_without_its_master, functions_are_forgotten, busy_with_a_script, silent_server,
+		answers_of_others, disk_full, commit_that_comes_again, padded_numbers, numbers_of_the_dead,
+		commits_that_are_disturbed, server_is_killed_in_commit, doctor_looks_at_durability, deep_check_finds,
+		cluster_store_on_one_server, cluster_faults, over_tls};
+	TCase *t;
 
 	server_needed(&server_redis);
 	t = cases("redis", setup, teardown, 120);
 	cases_add(t, every, FW_N(every), 1);
-	return cases_run("store, Redis", t);
+	return cases_run("store redis_faults", t);
 }
