@@ -63,8 +63,10 @@ struct timeline {
 	int64_t elapsed_us;
 	/* the run has no end (not --once, or killed): its last fetch is no bottleneck */
 	bool endless;
-	/* results of timeline_analyze() */
-	/* rows up to the last with a fetch; unused slots are not drawn */
+	/*
+	 * Results of timeline_analyze(). row_n: rows up to the last with a fetch; unused slots are
+	 * not drawn.
+	 */
 	uint32_t row_n;
 	/* first request, last response: the order of fetches only affects the time between */
 	int64_t begin_us, end_us;

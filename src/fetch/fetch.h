@@ -91,8 +91,7 @@ struct fw_fetch {
 	fw_fetch_send_cb *send; /* NULL: each request may be sent */
 	void *ctx;
 
-	/* response */
-	/* OK for any 2xx with its body; NOT_MODIFIED; else the kind of failure */
+	/* response. kind: OK for any 2xx with its body; NOT_MODIFIED; else the kind of failure */
 	enum fw_visit_kind kind;
 	struct fw_err err; /* our own text, never with bytes of the response (NET-16) */
 	int http_status;

@@ -120,8 +120,7 @@ struct fw_fetch_priv {
 	struct fw_fetch *f;
 	struct fw_fetch_priv *prev, *next; /* list in flight, or free list (next only) */
 
-	/* the visit */
-	/* moved later by the waits for slots, so that no timing includes them */
+	/* the visit. start_us: moved later by waits for slots, so that no timing includes them */
 	int64_t start_us;
 	int64_t deadline_us;                /* total_timeout */
 	struct fw_wire_url first, wire_url; /* first.wire stays empty */

@@ -41,8 +41,7 @@ struct copy {
 	struct fw_err *err;
 };
 
-/* Fingerprints: equal rows in both stores have equal ones. */
-/* of one feed */
+/* The fingerprint of one feed: equal rows in both stores have equal ones. */
 struct copy_fingerprint {
 	int64_t id, created_ms;
 	uint64_t feed, keys;

@@ -185,8 +185,7 @@ static void control_poll(struct store_thread *s, int64_t mono_ms)
 			sh->paused = msg.kind == FW_CONTROL_PAUSE;
 			fw_info(sh->paused ? "paused" : "resumed");
 		} else if (msg.kind == FW_CONTROL_RELOAD && msg.id > s->newest_id) {
-			/* older messages precede this worker's start */
-			/* the sandbox forbids signals to the master */
+			/* older ones precede this start; no signal: the sandbox forbids it */
 			atomic_store(&s->ch->o->shared->reload, true);
 		}
 	}

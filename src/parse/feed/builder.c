@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * What the readers of XML and JSON share, on one struct fw_builder: places for problems, strings
+ * (URLs, lines, numbers, dates, damaged encodings), people, and extra members as a tree of values.
+ *
+ * Input is text of the document, borrowed; the result is borrowed too where nothing changes, else
+ * it is in the arena. No function fails: what cannot be read is absent, FW_NO_NUMBER or FW_NO_DATE,
+ * and a repair that a reader should know of is a problem at its line. Lines and columns are counted
+ * on from the last place, so that many problems in one document cost no more than one.
+ */
 #include <stddef.h>
 
 #include "base/clock.h"

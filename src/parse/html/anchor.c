@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * Two passes. fw_html_anchors_find() walks the tokens before anything is written, and notes a hash
+ * of each name that the content defines and of each that its links refer to; the writer then asks
+ * for each id and each link. Most contents have no such link: may_refer() finds that out by a
+ * search for '#', and both lists stay empty.
+ *
+ * A name counts only if it is in both lists, so an id and the links to it change together; one that
+ * has the prefix already is kept without them. Names are compared without character references,
+ * percent escapes and prefix.
+ */
 #include <stdlib.h>
 
 #include "base/hash.h"

@@ -1,4 +1,14 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * From a start tag to what it embeds: embed_tag_read() takes the attributes that count, in whatever
+ * element or custom element they are; service_find() looks for the player's URL in RULES, which
+ * gives the service and the page with the same content. A new player is a row there.
+ *
+ * All callers see the same embeds, because all use fw_html_embed_read(): the sanitiser, the list in
+ * the JSON output, and fw_html_all_removed(). A URL is not trusted: an id has no byte that could
+ * end one, and an address is absolute, http or https, without controls. Quick checks of bytes
+ * precede the tokenizer, as most contents embed nothing.
+ */
 #include "base/url.h"
 #include "base/utf8.h"
 #include "parse/charset/scan.h"

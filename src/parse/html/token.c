@@ -1,4 +1,13 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * The tokenizer, and the elements by name. fw_html_next() moves z->at from token to token. Tokens
+ * are slices of the HTML: a tag's attributes stay text until fw_html_attr() walks them, and only
+ * fw_html_attr_decode() copies, if a value has a character reference.
+ *
+ * Searches only go forward, from a token's start to its end, so all of them together are linear.
+ * What is not a tag is text, so that no words are lost; only a tag that the document does not end
+ * is dropped.
+ */
 #include "parse/charset/entity.h"
 #include "parse/html/token.h"
 #include "base/banned.h"

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: ISC */
+/*
+ * Top to bottom: where an element may stand, how text is escaped, which attributes are kept and as
+ * what, tags. The allow list of elements is FW_EL_KEEP in token.h, that of attributes RULES here:
+ * of the input's attributes no other is written, and clean_value() makes each value safe by its
+ * kind. fw_html_open() relies on its caller to ask fw_html_fits() first.
+ */
 #include "parse/html/value.h"
 #include "parse/html/write.h"
 #include "base/banned.h"

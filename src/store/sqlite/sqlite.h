@@ -35,8 +35,7 @@ extern const struct sql_dialect sqlite_dialect;
 /* Report SQLite's last error, as an FW_E* with its remedy. doing: "reading". */
 int sqlite_failed(struct sqlite_db *s, const char *doing, struct fw_err *err);
 
-/* inspect.c */
-/* Has another connection raised `changes` since the last call? Cheap. */
+/* inspect.c. sqlite_changed(): has another connection raised `changes` since the last? Cheap. */
 int sqlite_changed(struct sqlite_db *s, bool *changed, struct fw_err *err);
 store_inspect_fn sqlite_inspect;
 store_wait_fn sqlite_wait;
