@@ -14,9 +14,6 @@ store() { # STORES="sqlite redis" ONLY="schedule entries events job whole", or B
 	for name in $(echo "${STORES:-}" | tr , ' '); do
 		set -- "$@" --store "$name"
 	done
-	[ -z "${TINY:-}" ] ||
-		set -- "$@" --feeds 10000 --feeds-large 0 --entries 2500 --entries-large 0 --runs 1 \
-			--seconds 0.1 --minutes 0
 	rc=0
 	if [ -z "${ONLY:-}" ]; then
 		build/bench/bench_store "$@" || rc=$?

@@ -9,8 +9,9 @@
  *
  * --only: schedule, entries, events, or (SQLite) job. --runs: rounds of --seconds each for all that
  * alternates. --feeds-large: feeds of a second, larger store (0: none). --entries-large: entries in
- * a store before more are added (0: none). --minutes: of a steady load (0: none). All files are
- * under TMPDIR (/tmp) and are removed. Exit status 1: a row is short; 2: an error.
+ * a store before more are added (0: none). --minutes: of a steady load (0: none). TINY=1 in the
+ * environment: sizes of seconds, where no option names another. All files are under TMPDIR (/tmp)
+ * and are removed. Exit status 1: a row is short; 2: an error.
  *
  * --turns: other work on the machine alternates with ours by flock(2) on two files in that folder.
  * A process that wants quiet.lock, exclusively to measure or shared to load the machine, holds
@@ -124,9 +125,12 @@ static bool options(int argc, char **argv)
 		int64_t *value;
 	} numbers[] = {{'f', &set.feeds}, {'F', &set.feeds_large}, {'e', &set.entries}, {'E', &set.entries_large},
 		{'r', &set.runs}, {'m', &set.minutes}};
+	const char *tiny = getenv("TINY");
 	bool fine = true;
 	int c;
 
+	if (tiny && *tiny)
+		set = (struct settings){.feeds = 10000, .entries = 2500, .runs = 1, .seconds = 0.1};
 	while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
 		for (size_t i = 0; i < FW_N(numbers); i++)
 			fine = fine && (numbers[i].option != c || fw_str_int(fw_str(optarg), numbers[i].value));
