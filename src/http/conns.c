@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -137,10 +136,8 @@ uint64_t conn_send_problem(int fd, unsigned status, const char *code, const char
 {
 	struct fw_buf body = FW_BUF_INIT(0), out = FW_BUF_INIT(0);
 	char id[HTTP_ID_MAX + 1];
-	uint64_t n;
+	uint64_t n = http_id_random();
 
-	if (getrandom(&n, sizeof(n), 0) != sizeof(n) || !n)
-		n = (uint64_t)fw_mono_us();
 	http_id_write(id, n);
 	http_problem_body(&body, status, code, fw_str(detail), id);
 	fw_buf_addf(&out,

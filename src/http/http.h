@@ -242,6 +242,7 @@ void http_problem_body(struct fw_buf *out, unsigned status, const char *code, st
  * client, else a new one. Valid as long as r.
  */
 const char *http_request_id(struct request *r);
+uint64_t http_id_random(void); /* never 0 */
 void http_id_write(char id[HTTP_ID_MAX + 1], uint64_t n);
 void http_id_init(struct http *h);
 void http_id_begin(struct request *r);

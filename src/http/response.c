@@ -33,10 +33,16 @@ static struct MHD_Response *response_make(
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
+uint64_t http_id_random(void)
+{
+	uint64_t n;
+
+	return getrandom(&n, sizeof(n), 0) == sizeof(n) && n ? n : (uint64_t)fw_now_ms() << 20;
+}
+
 void http_id_init(struct http *h)
 {
-	if (getrandom(&h->id_base, sizeof(h->id_base), 0) != sizeof(h->id_base))
-		h->id_base = (uint64_t)fw_now_ms() << 20;
+	h->id_base = http_id_random();
 }
 
 void http_id_begin(struct request *r)
