@@ -119,7 +119,7 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("http server thread");
+	Suite *s = suite_create("unit http server_thread");
 	TCase *t = tcase_create("its queue");
 
 	tcase_add_test(t, first_come_first_served);
