@@ -7,7 +7,6 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 werror=$([ "${CI:-}" = true ] && echo true || echo false)
-processes=$(($(nproc) * 5)) # tests wait, for servers, leases and time-outs, far more than they work
 linker=$(command -v ld.lld >/dev/null 2>&1 && echo lld) # it takes a third of the usual one's time
 # Reports need lines, not variables: this halves the time of compiling.
 quick="-Doptimization=1 -Ddebug=false -Dc_args=-g1"
@@ -107,33 +106,35 @@ ready() { # tree, or build-lint: wait until that has been done or tried
 	done
 }
 
-run() { # title, tree, meson test arguments
+# Tests wait, for servers, leases and timeouts, far more than they work: many run at once on a processor, fewer under a
+# sanitizer.
+run() { # title, tree, tests at once per processor, meson test arguments
 	echo "== $1"
-	dir=$2
-	shift 2
+	dir=$2 processes=$(($(nproc) * $3))
+	shift 3
 	meson test -C "$dir" --print-errorlogs --no-rebuild --num-processes "$processes" "$@" || failed="$failed $dir"
 }
 
 plain() {
 	build build || return 1
 	begin_ahead
-	run "tests" build --num-processes $(($(nproc) * 7)) # without a sanitizer they work even less
+	run "tests" build 7
 }
 small() {
 	build build-small || return 1
-	run "tests of a build without servers" build-small --suite unit --suite store --suite small
+	run "tests of a build without servers" build-small 7 --suite unit --suite store --suite small
 }
 asan() {
 	build build-asan || return 1
-	run "tests under ASan and UBSan" build-asan --timeout-multiplier 4
+	run "tests under ASan and UBSan" build-asan 5 --timeout-multiplier 4
 }
 tsan() {
 	build build-tsan || return 1
-	run "threads under TSan" build-tsan --suite threads --timeout-multiplier 4
+	run "threads under TSan" build-tsan 5 --suite threads --timeout-multiplier 4
 }
 clang() {
 	build build-clang || return 1
-	run "tests of clang's build" build-clang
+	run "tests of clang's build" build-clang 7
 }
 fuzz() {
 	build build-fuzz || return 1
