@@ -17,9 +17,10 @@ BEGIN {
 	may["parse"] = "base parse/charset parse/xml parse/html parse/feed parse"
 	may["sched"] = "base sched"
 	may["fetch"] = "base fetch"
-	may["store"] = "base store"
+	may["query"] = "base query"
+	may["store"] = "base query store"
 	may["api"] = "api"
-	workshops = "base parse/html parse/feed parse sched fetch store api"
+	workshops = "base parse/html parse/feed parse sched fetch query store api"
 	may["engine"] = workshops " engine engine/run/visit.h engine/run/worker.h engine/run/child.h" \
 		" engine/ops/sandbox.h engine/websub/websub_requests.h"
 	may["engine/run"] = workshops " engine engine/run engine/push/quota.h engine/websub/websub.h" \
@@ -36,7 +37,7 @@ BEGIN {
 	only["^uv\\.h$"] = "^src/(fetch|engine)/"
 	only["^microhttpd\\.h$"] = "^src/http/"
 	only["^(gumbo|uchardet|iconv)\\.h$"] = "^src/(parse|http)/"
-	only["^jansson\\.h$"] = "^src/((parse|http)/|engine/(push/event_row|run/run_record|websub/))"
+	only["^jansson\\.h$"] = "^src/((parse|http|query)/|engine/(push/event_row|run/run_record|websub/))"
 	only["^sqlite3\\.h$"] = "^src/store/(sql/)?sqlite"
 	only["^(libpq-fe|postgres)"] = "^src/store/(sql/)?postgres"
 	only["^(mysql|mariadb|errmsg)"] = "^src/store/(maria|mysql)"
@@ -44,7 +45,7 @@ BEGIN {
 	only["^(sys/socket|netdb|netinet/|arpa/|poll|sys/epoll)"] = "^src/((fetch|engine|http|store)/|base/cidr[.])"
 	# parse and sched are pure: no files, clocks, threads, processes
 	only["^(fcntl|unistd|time|sys/time|sys/stat|pthread|signal|sys/wait|dirent|locale)\\.h$"] = \
-		"^src/(base|fetch|store|engine|http|cli)/"
+		"^src/(base|fetch|store|engine|http|cli)/|^src/query/fold"
 }
 # "parse/xml/tag.h" is in the room parse/xml inside parse; "store/sql/sql.h" is in store, which has no rooms inside
 function room_of(file,   part) {
@@ -72,7 +73,7 @@ FNR == 1 { room = room_of(substr(FILENAME, 5)); files++ }
 }
 function wrong(text) { printf "%s:%d: %s\n", FILENAME, FNR, text; bad++ }
 END {
-	n = split("base parse/charset parse/date parse/xml parse/html parse/feed parse sched fetch store api" \
+	n = split("base parse/charset parse/date parse/xml parse/html parse/feed parse sched fetch query store api" \
 		" engine engine/run engine/push engine/websub engine/copy engine/ops http cli", order, " ")
 	printf "%-14s", "room"
 	for (i = 1; i <= n; i++) { label = order[i]; sub(/.*\//, "", label); printf "%8s", label }

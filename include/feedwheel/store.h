@@ -196,7 +196,15 @@ struct fw_entry_row {
 	uint32_t revision;                  /* 1, 2, ... */
 	struct fw_str extra;                /* JSON object with the entry's other members, or absent */
 	struct fw_str feed_title, feed_url; /* set when reading only */
+	/*
+	 * Set when reading with fw_entry_query.snippet: a part of the plain text, each match
+	 * between FW_MARK_BEGIN and FW_MARK_END.
+	 */
+	struct fw_str snippet;
 };
+
+#define FW_MARK_BEGIN '\x02'
+#define FW_MARK_END '\x03'
 
 /* The date of the order "newest first": published, else updated; but never later than seen_ms. */
 static inline int64_t fw_store_entry_date(const struct fw_entry_row *e, int64_t seen_ms)
@@ -403,13 +411,16 @@ struct fw_feed_query {
 
 struct fw_entry_query {
 	int64_t feed_id;                   /* 0: all */
-	int64_t since_ms;                  /* stored at or after; 0: any time */
-	struct fw_str search;              /* all words must occur: word, prefix*, "a phrase"; absent: no search */
+	struct fw_str folder;              /* in this folder or a subfolder of it; absent: any */
+	int64_t since_ms, until_ms;        /* stored at or after, and before; 0: any time */
+	struct fw_str search;              /* a query (feedwheel-query(7)); absent: no search */
 	int64_t after_id, before_id;       /* cursors by id, both exclusive; 0: none */
 	int64_t behind_id, behind_date_ms; /* cursor of newest first: id (0: none) and date of the last entry seen */
 	size_t limit;                      /* 0: all */
 	bool oldest_first;                 /* by id; default: newest first, by fw_store_entry_date() */
+	bool by_relevance;                 /* with search: best first, of the newest matches; no cursor */
 	bool content;                      /* fill content (and content_base) too */
+	bool snippet;                      /* with search: fill snippet */
 	bool key;                          /* fill key and hash too: costly in a long list of one feed */
 	/*
 	 * Out, with search, set before the first callback: number of entries that are not indexed

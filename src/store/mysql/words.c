@@ -25,7 +25,7 @@
 #include "base/map.h"
 #include "store/mysql/occurrences.h"
 #include "store/sql/search.h"
-#include "store/words.h"
+#include "query/words.h"
 #include "base/banned.h"
 
 #define STEP_BYTES ((size_t)1 << 20) /* of text per step, about */
@@ -125,11 +125,11 @@ static struct index_word *index_word_new(struct words_step *p, struct fw_str tex
 static int words_entry_add(struct sql_search_step *step, int64_t id, struct fw_str words)
 {
 	struct words_step *p = words_step_of(step);
-	struct fw_store_token t;
+	struct query_token t;
 
 	assert(step->n < FW_N(p->id));
 	p->id[step->n] = id;
-	for (uint64_t position = 1; fw_store_token_next(&words, &t); position++) {
+	for (uint64_t position = 1; query_token_next(&words, &t); position++) {
 		struct fw_str text = {t.text, t.len};
 		struct index_word *w = fw_map_get(&p->map, text);
 
@@ -339,7 +339,7 @@ static int word_occurrences_row(void *ctx, const struct sql_row *row)
 
 /* Occurrences of a word, or of all words with this prefix. */
 static int word_find(
-	struct sql *s, const struct fw_store_token *t, bool prefix, struct words_search *f, struct fw_err *err)
+	struct sql *s, const struct query_token *t, bool prefix, struct words_search *f, struct fw_err *err)
 {
 	struct fw_str word = {t->text, t->len};
 	char last[sizeof(t->text) + 1];
@@ -358,9 +358,9 @@ static int word_find(
 
 static bool text_has_token(struct fw_str text)
 {
-	struct fw_store_token token;
+	struct query_token token;
 
-	return fw_store_token_next(&text, &token);
+	return query_token_next(&text, &token);
 }
 
 /*
@@ -372,10 +372,10 @@ static int words_find(struct sql *s, const struct fw_store_word *term, const str
 	struct fw_buf *found, struct fw_err *err)
 {
 	struct fw_str rest = term->text;
-	struct fw_store_token token;
+	struct query_token token;
 	int rc = 0;
 
-	for (; !rc && fw_store_token_next(&rest, &token); first = false) {
+	for (; !rc && query_token_next(&rest, &token); first = false) {
 		struct words_search f = {.among = among};
 
 		rc = word_find(s, &token, term->prefix && !text_has_token(rest), &f, err);
@@ -393,10 +393,10 @@ static int term_find(
 {
 	struct fw_buf ends = FW_BUF_INIT(0);
 	struct fw_str rest = term->text;
-	struct fw_store_token token;
+	struct query_token token;
 	int rc = words_find(s, term, NULL, first, docs, err);
 
-	if (rc || !fw_store_token_next(&rest, &token) || !text_has_token(rest))
+	if (rc || !query_token_next(&rest, &token) || !text_has_token(rest))
 		return rc;
 	rc = words_find(s, term, docs, true, &ends, err);
 	for (size_t i = 0; i < found_n(&ends); i++)

@@ -14,7 +14,7 @@
 
 #include "store/postgres/postgres.h"
 #include "store/sql/search.h"
-#include "store/words.h"
+#include "query/words.h"
 #include "base/banned.h"
 
 #define STEP_ROWS 100               /* per transaction */
@@ -33,9 +33,9 @@ const char *const postgres_search_tables[] = {
 static void tsvector_write(struct fw_buf *out, struct fw_str text)
 {
 	size_t start = out->len;
-	struct fw_store_token t;
+	struct query_token t;
 
-	for (int position = 1; out->len - start < VECTOR_MAX && fw_store_token_next(&text, &t); position++) {
+	for (int position = 1; out->len - start < VECTOR_MAX && query_token_next(&text, &t); position++) {
 		fw_buf_addc(out, '\'');
 		fw_buf_add(out, t.text, t.len);
 		fw_buf_addf(out, "':%d ", position);
@@ -47,12 +47,12 @@ static bool tsquery_write(struct fw_str words, struct fw_buf *out)
 {
 	struct fw_buf plain = FW_BUF_INIT(0);
 	struct fw_store_word w;
-	struct fw_store_token t;
+	struct query_token t;
 	bool any = false;
 
 	for (; fw_store_term_next(&words, &plain, &w); any = true) {
 		fw_buf_adds(out, any ? " & (" : "(");
-		for (bool follows = false; fw_store_token_next(&w.text, &t); follows = true) {
+		for (bool follows = false; query_token_next(&w.text, &t); follows = true) {
 			fw_buf_adds(out, follows ? " <-> '" : "'");
 			fw_buf_add(out, t.text, t.len);
 			fw_buf_addc(out, '\'');

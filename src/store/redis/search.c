@@ -13,17 +13,17 @@
 #include <assert.h>
 
 #include "store/redis/redis.h"
-#include "store/tokens.h"
-#include "store/words.h"
+#include "query/tokens.h"
+#include "query/words.h"
 #include "base/banned.h"
 
 /* Append " word word ", without the characters between the words; " " if there is no word. */
 static void search_words_add(struct fw_buf *out, struct fw_str text)
 {
-	struct fw_store_token t;
+	struct query_token t;
 
 	fw_buf_addc(out, ' ');
-	while (fw_store_token_next(&text, &t)) {
+	while (query_token_next(&text, &t)) {
 		fw_buf_add(out, t.text, t.len);
 		fw_buf_addc(out, ' ');
 	}
@@ -54,11 +54,11 @@ bool rs_search_matches(struct rs_search *s, const struct fw_entry_row *e)
 	assert(s->words.len || s->words.rc || s->raw.rc);
 	fw_buf_reset(&s->text);
 	fw_buf_reset(&s->raw);
-	fw_store_words_title(&s->raw, e->title);
+	query_words_title(&s->raw, e->title);
 	search_words_add(&s->text, fw_buf_str(&s->raw));
 	fw_buf_addc(&s->text, '\n'); /* no phrase spans title and text */
 	fw_buf_reset(&s->raw);
-	fw_store_words_body(&s->raw, e->summary, e->content, (int)e->content_type);
+	query_words_body(&s->raw, e->summary, e->content, (int)e->content_type);
 	search_words_add(&s->text, fw_buf_str(&s->raw));
 	while (rest.len && all) {
 		struct fw_str one = fw_str_split(rest, '\0', &rest);

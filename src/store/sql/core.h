@@ -25,7 +25,7 @@ store_feed_drop_fn sql_feed_drop;
 /* load.c */
 store_load_fn sql_load;
 store_key_list_fn sql_key_list;
-/* entries.c, visits.c */
+/* entry_list.c, visits.c */
 store_entry_list_fn sql_entry_list;
 store_visit_list_fn sql_visit_list;
 /* events.c, records.c */
@@ -117,6 +117,9 @@ int sql_entries_drop(struct sql *s, int64_t feed_id, struct fw_err *err);
 int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw_err *err);
 /* Retention: remove up to max entries. *n: how many. */
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err);
+#define SQL_SEEN_SLACK_MS 60000 /* ids rise with seen_ms, with less than this slack between clocks */
+/* entry_list.c: *id: entries up to it were first seen before before_ms, within the slack. */
+int sql_entry_id_seen_before(struct sql *s, int64_t before_ms, int64_t *id, struct fw_err *err);
 
 /* visits.c: store the visits of outcomes. */
 int sql_visits_put(struct sql *s, struct sql_visit *v, size_t n, struct fw_err *err);

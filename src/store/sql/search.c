@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "store/sql/search.h"
-#include "store/words.h"
+#include "query/words.h"
 #include "base/banned.h"
 
 #define STEP_MS 50
@@ -16,10 +16,10 @@ size_t sql_search_words(struct fw_buf *out, const struct sql_row *row)
 {
 	size_t from = out->len, title_len;
 
-	fw_store_words_title(out, sql_str(row, 1));
+	query_words_title(out, sql_str(row, 1));
 	title_len = out->len - from;
 	fw_buf_addc(out, '\n');
-	fw_store_words_body(out, sql_str(row, 2), sql_str(row, 3), (int)sql_int(row, 4));
+	query_words_body(out, sql_str(row, 2), sql_str(row, 3), (int)sql_int(row, 4));
 	return title_len;
 }
 

@@ -15,8 +15,8 @@
 
 #include "store/sql/search.h"
 #include "store/sqlite/sqlite.h"
-#include "store/tokens.h"
-#include "store/words.h"
+#include "query/tokens.h"
+#include "query/words.h"
 #include "base/banned.h"
 
 #define STEP_ROWS 2500
@@ -175,7 +175,7 @@ int sqlite_search_begin(
 	*any = false;
 	while (fw_store_word_next(&words, &w)) {
 		fw_buf_adds(value, *any ? " \"" : "\"");
-		fw_store_words(value, w.text);
+		query_words(value, w.text);
 		fw_buf_adds(value, w.prefix ? "\"*" : "\"");
 		*any = true;
 	}

@@ -7,25 +7,25 @@
 #include <stdlib.h>
 
 #include "base/utf8.h"
-#include "store/fold.h"
-#include "store/tokens.h"
-#include "store/words.h"
+#include "query/fold.h"
+#include "query/tokens.h"
+#include "query/words.h"
 #include "../../suite.h"
 
 /* The words of a text, each after a space. The caller frees it. */
 static char *words_of(const char *text, bool html)
 {
 	struct fw_buf b = FW_BUF_INIT(0), out = FW_BUF_INIT(0);
-	struct fw_store_token t;
+	struct query_token t;
 	struct fw_str rest;
 	size_t len;
 
 	if (html)
-		fw_store_words_html(&b, fw_str(text));
+		query_words_html(&b, fw_str(text));
 	else
-		fw_store_words(&b, fw_str(text));
+		query_words(&b, fw_str(text));
 	rest = fw_buf_str(&b);
-	while (fw_store_token_next(&rest, &t)) {
+	while (query_token_next(&rest, &t)) {
 		fw_buf_addc(&out, ' ');
 		fw_buf_add(&out, t.text, t.len);
 	}
@@ -112,12 +112,12 @@ START_TEST(every_character) /* each character folds to word characters, and fold
 {
 	for (uint32_t c = 0; c <= 0x10ffff; c++) {
 		uint32_t out[FW_FOLD_MAX], again[FW_FOLD_MAX];
-		int n = fw_store_fold(c, out);
+		int n = query_fold(c, out);
 
 		if (n > FW_FOLD_MAX) /* an assertion for each costs seconds */
 			ck_abort_msg("U+%04X becomes %d characters", c, n);
 		for (int i = 0; i < n; i++) {
-			if (out[i] != ' ' && (fw_store_fold(out[i], again) != 1 || again[0] != out[i]))
+			if (out[i] != ' ' && (query_fold(out[i], again) != 1 || again[0] != out[i]))
 				ck_abort_msg("U+%04X: U+%04X is folded again", c, out[i]);
 		}
 	}
@@ -127,17 +127,17 @@ END_TEST
 START_TEST(long_words_are_cut_between_characters)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
-	struct fw_store_token t;
+	struct query_token t;
 	struct fw_str rest;
 
 	fw_buf_adds(&b, "x");
 	for (int i = 0; i < 100; i++)
 		fw_buf_adds(&b, u8"ж");
 	rest = fw_buf_str(&b);
-	ck_assert(fw_store_token_next(&rest, &t));
+	ck_assert(query_token_next(&rest, &t));
 	ck_assert_uint_eq(t.len, 63);
 	ck_assert_uint_eq(fw_utf8_valid(t.text, t.len), t.len);
-	ck_assert(!fw_store_token_next(&rest, &t));
+	ck_assert(!query_token_next(&rest, &t));
 	fw_buf_finish(&b);
 }
 END_TEST

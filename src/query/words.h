@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/str.h"
-#include "store/tokens.h"
+#include "query/tokens.h"
 
 /*
  * Append the words of a plain text, folded (fold.h): lower case, without accents, separated by
@@ -13,20 +13,20 @@
  * spaces (Han, kana, Thai and the like) get a space around each character: each is a word, and a
  * run is a phrase. Searches go through this too.
  */
-void fw_store_words(struct fw_buf *out, struct fw_str text);
+void query_words(struct fw_buf *out, struct fw_str text);
 /*
  * The same for HTML: a tag becomes a space; script, style and comments are dropped; character
  * references are decoded: named accented letters lose their accent, unknown names become a space.
  */
-void fw_store_words_html(struct fw_buf *out, struct fw_str html);
-#define FW_STORE_TEXT_MAX ((size_t)1 << 20) /* bytes of a title, summary or content that are indexed */
+void query_words_html(struct fw_buf *out, struct fw_str html);
+#define QUERY_TEXT_MAX ((size_t)1 << 20) /* bytes of a title, summary or content that are indexed */
 /*
  * The words of an entry: of its title; of its summary, a line end, and its content. Texts are cut.
  */
-void fw_store_words_title(struct fw_buf *out, struct fw_str title);
-void fw_store_words_body(struct fw_buf *out, struct fw_str summary, struct fw_str content, int content_type);
+void query_words_title(struct fw_buf *out, struct fw_str title);
+void query_words_body(struct fw_buf *out, struct fw_str summary, struct fw_str content, int content_type);
 /*
- * The next term of a search that contains a word. out->text: the term as fw_store_words() made it,
+ * The next term of a search that contains a word. out->text: the term as query_words() made it,
  * in the buffer `words`. False: no more, or out of memory (words->rc).
  */
 bool fw_store_term_next(struct fw_str *rest, struct fw_buf *words, struct fw_store_word *out);

@@ -10,7 +10,7 @@
  *
  * Stored indexes depend on this folding: a change needs a migration that rebuilds them.
  */
-#include "store/fold.h"
+#include "query/fold.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -143,7 +143,7 @@ static void small_init(void)
 	}
 }
 
-int fw_store_fold(uint32_t c, uint32_t out[FW_FOLD_MAX])
+int query_fold(uint32_t c, uint32_t out[FW_FOLD_MAX])
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int n;
@@ -163,7 +163,7 @@ int fw_store_fold(uint32_t c, uint32_t out[FW_FOLD_MAX])
 	return n;
 }
 
-uint32_t fw_store_fold_kana(uint32_t kana, uint32_t mark)
+uint32_t query_fold_kana(uint32_t kana, uint32_t mark)
 {
 	utf8proc_int32_t pair[3] = {(utf8proc_int32_t)kana, 0, 0};
 

@@ -13,9 +13,9 @@
  * c separates words. Returns their number; 0: c is dropped (an accent, a soft hyphen); -1: c ends a
  * word.
  */
-int fw_store_fold(uint32_t c, uint32_t out[FW_FOLD_MAX]);
+int query_fold(uint32_t c, uint32_t out[FW_FOLD_MAX]);
 
 /* Compose a folded kana with the sound mark after it; 0: there is no such character. */
-uint32_t fw_store_fold_kana(uint32_t kana, uint32_t mark);
+uint32_t query_fold_kana(uint32_t kana, uint32_t mark);
 
 #endif

@@ -6,13 +6,13 @@
  * An index removes a text by the same words that it was added with. So the output must not change
  * without a migration that rebuilds the index.
  */
-#include "store/words.h"
+#include "query/words.h"
 
 #include <assert.h>
 
 #include "base/utf8.h"
 #include "feedwheel/document.h"
-#include "store/fold.h"
+#include "query/fold.h"
 
 enum { PLAIN = 0, MARKUP = 1, HIGH = 2 }; /* HIGH: not ASCII */
 
@@ -78,13 +78,13 @@ static size_t words_char_add(struct fw_buf *out, struct fw_str text)
 {
 	uint32_t c[FW_FOLD_MAX], whole;
 	size_t n, mark_n;
-	int fold_n = fw_store_fold(fw_utf8_get(text.p, text.len, &n), c);
+	int fold_n = query_fold(fw_utf8_get(text.p, text.len, &n), c);
 
 	assert(text.len > 0 && fold_n <= FW_FOLD_MAX);
 	if (fold_n < 0)
 		fw_buf_addc(out, ' ');
 	if (fold_n == 1 && n == 3 && n < text.len && (unsigned char)text.p[n] >= 0xe0) {
-		whole = fw_store_fold_kana(c[0], fw_utf8_get(text.p + n, text.len - n, &mark_n));
+		whole = query_fold_kana(c[0], fw_utf8_get(text.p + n, text.len - n, &mark_n));
 		if (whole) {
 			c[0] = whole;
 			n += mark_n;
@@ -237,45 +237,45 @@ static void text_words_add(struct fw_buf *out, struct fw_str text, bool html)
 	}
 }
 
-void fw_store_words(struct fw_buf *out, struct fw_str text)
+void query_words(struct fw_buf *out, struct fw_str text)
 {
 	text_words_add(out, text, false);
 }
 
-void fw_store_words_html(struct fw_buf *out, struct fw_str html)
+void query_words_html(struct fw_buf *out, struct fw_str html)
 {
 	text_words_add(out, html, true);
 }
 
-void fw_store_words_title(struct fw_buf *out, struct fw_str title)
+void query_words_title(struct fw_buf *out, struct fw_str title)
 {
-	fw_store_words(out, fw_str_sub(title, 0, FW_STORE_TEXT_MAX));
+	query_words(out, fw_str_sub(title, 0, QUERY_TEXT_MAX));
 }
 
-void fw_store_words_body(struct fw_buf *out, struct fw_str summary, struct fw_str content, int content_type)
+void query_words_body(struct fw_buf *out, struct fw_str summary, struct fw_str content, int content_type)
 {
-	fw_store_words(out, fw_str_sub(summary, 0, FW_STORE_TEXT_MAX));
+	query_words(out, fw_str_sub(summary, 0, QUERY_TEXT_MAX));
 	fw_buf_addc(out, '\n');
-	content = fw_str_sub(content, 0, FW_STORE_TEXT_MAX);
+	content = fw_str_sub(content, 0, QUERY_TEXT_MAX);
 	if (content_type == FW_TEXT_PLAIN)
-		fw_store_words(out, content);
+		query_words(out, content);
 	else
-		fw_store_words_html(out, content);
+		query_words_html(out, content);
 }
 
 bool fw_store_term_next(struct fw_str *rest, struct fw_buf *words, struct fw_store_word *out)
 {
-	struct fw_store_token token;
+	struct query_token token;
 
 	while (fw_store_word_next(rest, out)) {
 		struct fw_str text;
 
 		fw_buf_reset(words);
-		fw_store_words(words, out->text);
+		query_words(words, out->text);
 		if (words->rc)
 			return false;
 		out->text = text = fw_buf_str(words);
-		if (fw_store_token_next(&text, &token))
+		if (query_token_next(&text, &token))
 			return true;
 	}
 	return false;

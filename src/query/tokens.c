@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Split text into words. ASCII letters and digits, and all non-ASCII characters, belong to words.
- * (fw_store_words() has replaced other non-ASCII characters by spaces.)
+ * (query_words() has replaced other non-ASCII characters by spaces.)
  */
-#include "store/tokens.h"
+#include "query/tokens.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ static bool byte_is_word(char c)
 	return (unsigned char)c >= 0x80 || fw_is_alnum((unsigned char)c);
 }
 
-bool fw_store_token_next(struct fw_str *rest, struct fw_store_token *out)
+bool query_token_next(struct fw_str *rest, struct query_token *out)
 {
 	const char *p = rest->p, *end = p ? p + rest->len : p, *from;
 

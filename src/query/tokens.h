@@ -5,15 +5,15 @@
 
 #include "base/str.h"
 
-struct fw_store_token {
+struct query_token {
 	char text[64]; /* UTF-8, not NUL-terminated; a longer word is cut */
 	size_t len;
 };
 
 /*
- * The next word of a text made by fw_store_words(). False: no more. Cost: linear in the bytes read.
+ * The next word of a text made by query_words(). False: no more. Cost: linear in the bytes read.
  */
-bool fw_store_token_next(struct fw_str *rest, struct fw_store_token *out);
+bool query_token_next(struct fw_str *rest, struct query_token *out);
 
 struct fw_store_word {
 	struct fw_str text; /* borrowed; a phrase comes without its quotes */
