@@ -6,13 +6,13 @@
  *	either  = both { "OR" both }
  *	both    = one { ["AND"] one }
  *	one     = ("-" | "NOT") one | "(" either ")" | term
- *	term    = [field ":"] (word | word"*" | "a phrase")
+ *	term    = [field ":"] (word | word"*" | "a phrase" | "a phrase"*)
  *
  * Operators are upper case. A word is what stands between white space, quotes and brackets; one
  * that folds to several words ("CVE-2026-1") is a phrase. Without a field a term is looked for in
  * title, summary and content; no phrase spans two of them. Fields: title author tag url site feed
- * folder lang since until has. Anything else before a colon is an error, because a misspelt field
- * must not silently become a word.
+ * folder lang since until has. Other letters before a colon are an error, because a misspelt field
+ * must not silently become a word; "12:30" is a phrase.
  *
  * Words are compared as query_words() folds them: without case and accents, the same on all stores.
  */
@@ -26,6 +26,7 @@
 #define QUERY_DEPTH_MAX 32    /* nested brackets and negations */
 #define QUERY_TERMS_MAX 256   /* terms of one query */
 #define QUERY_LENGTH_MAX 8192 /* bytes of one query */
+#define QUERY_PHRASE_MAX 64   /* words of one phrase */
 
 enum query_op {
 	QUERY_AND, /* all children match */
@@ -37,8 +38,8 @@ enum query_op {
 	QUERY_AUTHOR, /* the same for the author */
 	QUERY_TAG,    /* a tag consists of exactly these words; with prefix it starts with them */
 	QUERY_URL,    /* the entry's URL contains text, ignoring ASCII case */
-	QUERY_SITE,   /* the host of the entry's URL is text, or a subdomain of it */
-	QUERY_FEED,   /* the feed's id is number; or its URL or title contains text, ignoring ASCII case */
+	QUERY_SITE,   /* the host of the entry's URL is text, or a subdomain of it, ignoring ASCII case */
+	QUERY_FEED,   /* the feed's id is number; 0: its URL or title contains text, ignoring ASCII case */
 	QUERY_FOLDER, /* the feed's folder is text, or below it ("News" holds "News/Tech") */
 	QUERY_LANG,   /* language of the entry, else of its feed: "de" also means "de-AT" */
 	QUERY_SINCE,  /* stored at or after at_ms */
@@ -64,12 +65,13 @@ struct query_node {
 	struct query_node *next;  /* the next sibling */
 	/*
 	 * WORDS, TITLE, AUTHOR, TAG: the folded words, each followed by one space: "long night ".
-	 * Never empty. Others: the text as written, without quotes.
+	 * Never empty. Others: the text as written, without quotes and white space around it; SITE
+	 * without dots around it, FOLDER without slashes.
 	 */
 	struct fw_str text;
 	size_t word_n;
 	bool prefix;    /* the last word is only the start of one */
-	int64_t number; /* FEED: the id, 0: none; HAS: enum query_has */
+	int64_t number; /* FEED: the id, 0: none (a number in quotes is text); HAS: enum query_has */
 	int64_t at_ms;  /* SINCE, UNTIL */
 	size_t at;      /* where the term starts in the query, in bytes: for messages */
 };
@@ -90,7 +92,7 @@ enum {
 };
 unsigned query_reads(const struct query_node *q);
 
-/* An entry, and what a query needs of its feed. Borrowed. */
+/* An entry, and what a query needs of its feed. Borrowed: valid while the scratch has it. */
 struct query_subject {
 	const struct fw_entry_row *entry; /* seen_ms 0: stored now */
 	int64_t feed_id;
@@ -98,17 +100,17 @@ struct query_subject {
 	int64_t now_ms;
 };
 
-/* Memory that is kept from one entry to the next; zero it before the first use. One thread. */
+/* Memory that is kept from one entry to the next. One thread. */
 struct query_scratch;
 struct query_scratch *query_scratch_create(void);    /* NULL: out of memory */
 void query_scratch_destroy(struct query_scratch *s); /* may be NULL */
 
 /*
- * Give the scratch an entry. What queries need of it (folded words, tags) is made at the first use
- * and kept until the next entry.
+ * Give the scratch an entry; subject is borrowed. What queries need of it (folded words, tags) is
+ * made at the first use and kept until the next entry.
  */
 void query_scratch_set(struct query_scratch *s, const struct query_subject *subject);
-/* Does the scratch's entry match? q NULL: yes. Cost: linear in the entry, once, then in the query. */
+/* Does the entry match? q NULL: yes. Cost: linear in the entry, once, then in the query. */
 bool query_matches(const struct query_node *q, struct query_scratch *s);
 /* Memory ran out since the last query_scratch_set(): results since then do not count. */
 bool query_scratch_failed(const struct query_scratch *s);
