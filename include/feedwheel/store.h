@@ -402,7 +402,7 @@ enum {
 struct fw_feed_query {
 	int status;           /* enum fw_feed_status, or -1: any */
 	bool failing;         /* fail_n > 0 only */
-	struct fw_str folder; /* absent: any */
+	struct fw_str folder; /* in this folder or a subfolder of it; "": in none; absent: any */
 	struct fw_str match;  /* substring of url or title, ignoring ASCII case; absent: any */
 	int64_t after_id;     /* cursor */
 	size_t limit;         /* 0: all */

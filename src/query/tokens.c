@@ -31,37 +31,3 @@ bool query_token_next(struct fw_str *rest, struct query_token *out)
 	*rest = (struct fw_str){p, (size_t)(end - p)};
 	return out->len > 0;
 }
-
-static bool text_has_word(struct fw_str s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		if (byte_is_word(s.p[i]))
-			return true;
-	}
-	return false;
-}
-
-bool fw_store_word_next(struct fw_str *rest, struct fw_store_word *out)
-{
-	const char *p = rest->p, *end = p ? p + rest->len : p;
-
-	do {
-		const char *from;
-		bool phrase;
-
-		while (p < end && *p != '"' && !byte_is_word(*p))
-			p++;
-		if (p >= end)
-			return false;
-		phrase = *p == '"';
-		from = p += phrase;
-		while (p < end && (phrase ? *p != '"' : byte_is_word(*p)))
-			p++;
-		out->text = (struct fw_str){from, (size_t)(p - from)};
-		p += phrase && p < end;
-		out->prefix = p < end && *p == '*';
-		p += out->prefix;
-	} while (!text_has_word(out->text)); /* skip a phrase without a word */
-	*rest = (struct fw_str){p, (size_t)(end - p)};
-	return true;
-}

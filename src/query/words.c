@@ -262,21 +262,3 @@ void query_words_body(struct fw_buf *out, struct fw_str summary, struct fw_str c
 	else
 		query_words_html(out, content);
 }
-
-bool fw_store_term_next(struct fw_str *rest, struct fw_buf *words, struct fw_store_word *out)
-{
-	struct query_token token;
-
-	while (fw_store_word_next(rest, out)) {
-		struct fw_str text;
-
-		fw_buf_reset(words);
-		query_words(words, out->text);
-		if (words->rc)
-			return false;
-		out->text = text = fw_buf_str(words);
-		if (query_token_next(&text, &token))
-			return true;
-	}
-	return false;
-}

@@ -25,10 +25,5 @@ void query_words_html(struct fw_buf *out, struct fw_str html);
  */
 void query_words_title(struct fw_buf *out, struct fw_str title);
 void query_words_body(struct fw_buf *out, struct fw_str summary, struct fw_str content, int content_type);
-/*
- * The next term of a search that contains a word. out->text: the term as query_words() made it,
- * in the buffer `words`. False: no more, or out of memory (words->rc).
- */
-bool fw_store_term_next(struct fw_str *rest, struct fw_buf *words, struct fw_store_word *out);
 
 #endif

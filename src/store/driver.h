@@ -223,6 +223,7 @@ struct store_record_query {
 
 /* ---- the slots ------------------------------------------------------------------------------- */
 
+struct query_node;
 struct store_driver;
 /* The first member of every driver's own struct. */
 struct store {
@@ -290,8 +291,20 @@ typedef int store_feed_set_fn(struct store *st, const struct fw_feed *feed, unsi
  * into_id lacks, by key and by guid, go to it and keep their ids and keys. FW_ENOTFOUND: either.
  */
 typedef int store_feed_drop_fn(struct store *st, int64_t feed_id, int64_t into_id, struct fw_err *err);
+/*
+ * A list of entries as the front prepares it. q: search, folder, by_relevance and snippet are not
+ * for drivers; feed_id, since_ms and until_ms hold also what the search says about them. An entry
+ * is listed if all parts match it, by query_matches(): a driver may use an index, but the result is
+ * this one. The limit counts entries that are listed.
+ */
+struct store_entry_query {
+	struct fw_entry_query q;
+	const struct query_node *const *part;
+	size_t part_n;
+	int64_t now_ms;
+};
 typedef int store_entry_list_fn(
-	struct store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
+	struct store *st, const struct store_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
 /* All keys of the feeds in this range of ids, in order of feed id; within a feed in any order. */
 typedef int store_key_list_fn(
 	struct store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx, struct fw_err *err);
@@ -380,6 +393,10 @@ int fw_store_server_check(const char *store, const char *version, struct fw_err 
 void fw_store_lower(struct fw_buf *out, struct fw_str text);
 /* Does text contain low (in lower case), ignoring ASCII case? For fw_feed_query.match. */
 bool fw_store_contains(struct fw_str text, struct fw_str low);
+/* "/News/" is the folder "News". */
+struct fw_str store_folder_trim(struct fw_str folder);
+/* Is a feed with this path in the folder, or below it? "": only feeds without a folder are. */
+bool store_folder_holds(struct fw_str folder, struct fw_str path);
 
 /* Report a record that does not exist; returns FW_ENOTFOUND. */
 int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* The front, part 2: feeds, the due set, pushes, entries, visits, loads. Checks arguments. */
+/* The front, part 2: feeds, the due set, pushes, visits, loads. Checks arguments. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -96,10 +96,12 @@ int fw_store_feed_list(
 	struct fw_store *st, const struct fw_feed_query *q, fw_feed_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct store *to = store_of(st);
+	struct store_feed_query s = {.q = *q};
 
 	if (q->by_due && q->after_id)
 		return store_invalid(to, "feed_list: a cursor needs the order by id", err);
-	return to->driver->feed_list(to, &(struct store_feed_query){.q = *q}, cb, ctx, STORE_ERR(err));
+	s.q.folder = store_folder_trim(q->folder);
+	return to->driver->feed_list(to, &s, cb, ctx, STORE_ERR(err));
 }
 
 int fw_store_feed_set(struct fw_store *st, const struct fw_feed *feed, unsigned what, struct fw_err *err)
@@ -194,20 +196,7 @@ int fw_store_reap(struct fw_store *st, const char *worker, int64_t crashed_feed_
 		to, &(struct store_release){.worker = worker, .crashed_feed_id = crashed_feed_id}, STORE_ERR(err));
 }
 
-/* ---- entries, visits, copies ----------------------------------------------------------------- */
-
-int fw_store_entry_list(
-	struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
-{
-	struct store *to = store_of(st);
-
-	if (q->oldest_first && q->behind_id)
-		return store_invalid(
-			to, "entry_list: behind_id needs newest first; with oldest_first use after_id", err);
-	if (q->unindexed_n)
-		*q->unindexed_n = 0;
-	return to->driver->entry_list(to, q, cb, ctx, STORE_ERR(err));
-}
+/* ---- visits, copies -------------------------------------------------------------------------- */
 
 int fw_store_visit_list(
 	struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err)

@@ -8,7 +8,8 @@
  *   model.c         a random walk over the contract, compared with a model
  *   fleet.c         processes that are killed and stopped: nothing is lost or done twice
  *   feeds.c         subscriptions, lists, groups, addresses, merges
- *   entries.c       entries, their lists, search
+ *   entries.c       entries, their lists, the search index
+ *   search.c        queries: each list is what query_matches() accepts
  *   retention.c     copies, pruning, opening
  *   small.c         visits, events, records, figures: long lists and failures
  *   front.c         the front (src/store/store.c): arguments, control messages, heartbeats, URLs

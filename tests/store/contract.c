@@ -1234,8 +1234,9 @@ START_TEST(the_same_entries_at_a_time)
 		usleep(200);
 	atomic_store(&s->go, 1);
 	for (int looks = 0; looks < 30; looks++) { /* a reader that follows by id misses none */
-		DONE(st->driver->entry_list(st, &(struct fw_entry_query){.after_id = last[0], .oldest_first = true},
-			later_entry, last, &drv_err));
+		DONE(fw_store_entry_list((struct fw_store *)st,
+			&(struct fw_entry_query){.after_id = last[0], .oldest_first = true}, later_entry, last,
+			&drv_err));
 		usleep(2000);
 	}
 	for (int i = 0; i <= PUSHERS; i++) {
@@ -1244,8 +1245,8 @@ START_TEST(the_same_entries_at_a_time)
 		ck_assert_int_eq(waitpid(pid[i], &status, 0), pid[i]);
 		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %x", (unsigned)status);
 	}
-	DONE(st->driver->entry_list(
-		st, &(struct fw_entry_query){.after_id = last[0], .oldest_first = true}, later_entry, last, &drv_err));
+	DONE(fw_store_entry_list((struct fw_store *)st,
+		&(struct fw_entry_query){.after_id = last[0], .oldest_first = true}, later_entry, last, &drv_err));
 	ck_assert_int_eq(last[1], ROUNDS + 1);
 	ck_assert_int_eq(drv_entries(st, id), ROUNDS + 1);
 	ck_assert_int_eq(s->new_n, ROUNDS + 1); /* each entry was new for exactly one process */

@@ -440,7 +440,7 @@ static int found(struct store *st, const char *words)
 	struct fw_entry_query q = {.search = fw_str(words), .unindexed_n = &unindexed_n};
 	int n = 0;
 
-	OK(st->driver->entry_list(st, &q, count_one, &n, &err));
+	OK(fw_store_entry_list((struct fw_store *)st, &q, count_one, &n, &err));
 	ck_assert_int_eq(unindexed_n, 0);
 	return n;
 }

@@ -162,7 +162,8 @@ uint64_t drv_print(struct store *st)
 	uint64_t sum = 0;
 
 	DONE(st->driver->feed_list(st, &q, print_feed, &sum, &drv_err));
-	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.content = true}, print_entry, &sum, &drv_err));
+	DONE(fw_store_entry_list(
+		(struct fw_store *)st, &(struct fw_entry_query){.content = true}, print_entry, &sum, &drv_err));
 	DONE(st->driver->visit_list(st, &(struct fw_visit_query){0}, print_visit, &sum, &drv_err));
 	DONE(st->driver->due(st, &(struct store_due_query){.shard = -1, .host = print_host, .ctx = &sum}, &drv_err));
 	DONE(st->driver->stats(st, &s, &drv_err));
@@ -446,7 +447,8 @@ int drv_entries(struct store *st, int64_t feed_id)
 {
 	int n = 0;
 
-	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.feed_id = feed_id}, count_entry, &n, &drv_err));
+	DONE(fw_store_entry_list(
+		(struct fw_store *)st, &(struct fw_entry_query){.feed_id = feed_id}, count_entry, &n, &drv_err));
 	return n;
 }
 

@@ -633,7 +633,7 @@ static void entries_once(const struct crew *c, const struct visits *all)
 			continue;
 		k.n = 0;
 		k.feed_id = c->feed[i];
-		DONE(c->st->driver->entry_list(c->st, &q, key_row, &k, &drv_err));
+		DONE(fw_store_entry_list((struct fw_store *)c->st, &q, key_row, &k, &drv_err));
 		for (size_t v = 0; v < all->n; v++) {
 			for (int w = 0; w < WINDOW && all->row[v].feed_id == k.feed_id; w++) {
 				int64_t key = all->row[v].at_ms / STEP_MS % 1000000 + w, at = 0;

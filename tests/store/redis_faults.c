@@ -672,7 +672,7 @@ START_TEST(server_is_killed_in_commit) /* with appendfsync always each acknowled
 		static unsigned char seen[TRIES_MAX];
 
 		memset(seen, 0, sizeof(seen));
-		DONE(st->driver->entry_list(st, &q, keys_seen, seen, &drv_err));
+		DONE(fw_store_entry_list((struct fw_store *)st, &q, keys_seen, seen, &drv_err));
 		for (int n = 1; n < TRIES_MAX; n++) {
 			ck_assert_msg(seen[n] == book->known[i][n], "feed %d, number %d: %d is there", i, n, seen[n]);
 			known += seen[n];
@@ -953,7 +953,8 @@ START_TEST(cluster_faults) /* a node is killed meanwhile; functions are lost; ha
 	}
 	ck_assert_int_eq(drv_entries(st, 0), FEEDS);
 	ck_assert_int_eq(drv_visits(st, 0), FEEDS);
-	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.oldest_first = true}, rising, &last, &drv_err));
+	DONE(fw_store_entry_list(
+		(struct fw_store *)st, &(struct fw_entry_query){.oldest_first = true}, rising, &last, &drv_err));
 	ck_assert_int_eq(sscanf(say_to(node[0].sock, "CLUSTER KEYSLOT {feedwheel/0}:"), ":%d", &slot), 1);
 	from = slot / ((16384 + NODES - 1) / NODES);
 	to = (from + 1) % NODES;

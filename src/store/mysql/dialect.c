@@ -747,6 +747,7 @@ static const struct sql_fragment MYSQL_FRAGMENT[] = {
 	{"found",
 		"e.id IN (SELECT i.entry_id FROM JSON_TABLE(?1, '$[*]' COLUMNS (doc BIGINT PATH '$')) j"
 		" JOIN entries_indexed i ON i.doc = j.doc)"},
+	{"among", "$1 IN (SELECT j.id FROM JSON_TABLE($2, '$[*]' COLUMNS (id BIGINT PATH '$')) j)"},
 	{"iso",
 		TEXT("concat(left(date_format(date_add('1970-01-01', INTERVAL ($1) * 1000 MICROSECOND), "
 		     "'%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z')")},

@@ -91,8 +91,8 @@ store_inspect_fn mysql_inspect;
 /* words.c: as in sql.h */
 int mysql_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);
 int mysql_search_step(struct sql *s, bool *more, struct fw_err *err);
-int mysql_search_begin(
-	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err);
+int mysql_search_begin(struct sql *s, const struct query_node *words, bool *any, bool *exact, struct fw_buf *value,
+	int64_t *missing, struct fw_err *err);
 /* NULL-ended; the last statement creates the last of all tables */
 extern const char *const mysql_search_tables[];
 #define MYSQL_LAST_TABLE "entries_indexed"

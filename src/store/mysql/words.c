@@ -25,6 +25,7 @@
 #include "base/map.h"
 #include "store/mysql/occurrences.h"
 #include "store/sql/search.h"
+#include "query/query.h"
 #include "query/words.h"
 #include "base/banned.h"
 
@@ -363,19 +364,34 @@ static bool text_has_token(struct fw_str text)
 	return query_token_next(&text, &token);
 }
 
+/* Keep the documents that are, or are not, in `other`. */
+static void found_restrict(struct fw_buf *found, const struct fw_buf *other, bool in)
+{
+	const struct occurrence *b = found_at(other), *b_end = b ? b + found_n(other) : b;
+	struct occurrence *at = found_at(found);
+	size_t n = found_n(found), kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		while (b < b_end && occurrence_compare(b, &at[i]) < 0)
+			b++;
+		if ((b < b_end && occurrence_compare(b, &at[i]) == 0) == in)
+			at[kept++] = at[i];
+	}
+	found->len = kept * sizeof(*at);
+}
+
 /*
- * among NULL: documents with all words of the term, restricted to found unless first. Otherwise:
- * the positions in the documents of `among` where the words follow each other, each at its last
- * word.
+ * among NULL: documents with all words of the term. Otherwise: the positions in the documents of
+ * `among` where the words follow each other, each at its last word.
  */
-static int words_find(struct sql *s, const struct fw_store_word *term, const struct fw_buf *among, bool first,
-	struct fw_buf *found, struct fw_err *err)
+static int words_find(struct sql *s, const struct query_node *term, const struct fw_buf *among, struct fw_buf *found,
+	struct fw_err *err)
 {
 	struct fw_str rest = term->text;
 	struct query_token token;
 	int rc = 0;
 
-	for (; !rc && query_token_next(&rest, &token); first = false) {
+	for (bool first = true; !rc && query_token_next(&rest, &token); first = false) {
 		struct words_search f = {.among = among};
 
 		rc = word_find(s, &token, term->prefix && !text_has_token(rest), &f, err);
@@ -387,18 +403,15 @@ static int words_find(struct sql *s, const struct fw_store_word *term, const str
 	return rc;
 }
 
-/* Documents that contain the term, a word or a phrase; restricted to docs unless first. */
-static int term_find(
-	struct sql *s, const struct fw_store_word *term, bool first, struct fw_buf *docs, struct fw_err *err)
+/* Documents that contain the term, a word or a phrase. */
+static int term_find(struct sql *s, const struct query_node *term, struct fw_buf *docs, struct fw_err *err)
 {
 	struct fw_buf ends = FW_BUF_INIT(0);
-	struct fw_str rest = term->text;
-	struct query_token token;
-	int rc = words_find(s, term, NULL, first, docs, err);
+	int rc = words_find(s, term, NULL, docs, err);
 
-	if (rc || !query_token_next(&rest, &token) || !text_has_token(rest))
+	if (rc || term->word_n == 1)
 		return rc;
-	rc = words_find(s, term, docs, true, &ends, err);
+	rc = words_find(s, term, docs, &ends, err);
 	for (size_t i = 0; i < found_n(&ends); i++)
 		found_at(&ends)[i].position = 0;
 	found_sort(&ends);
@@ -407,40 +420,54 @@ static int term_find(
 	return rc;
 }
 
-/* As a JSON array, limited to the packet size: the newest documents. */
-static void docs_write(const struct mysql_db *s, const struct fw_buf *docs, struct fw_buf *value)
+/* Documents that a tree of words finds. */
+static int tree_find(struct sql *s, const struct query_node *q, struct fw_buf *docs, struct fw_err *err)
 {
-	size_t max = s->packet_max / 2 / ID_BYTES, n = found_n(docs), from = n > max ? n - max : 0;
+	int rc = q->child ? 0 : term_find(s, q, docs, err);
 
+	for (const struct query_node *c = q->child; !rc && c; c = c->next) {
+		struct fw_buf one = FW_BUF_INIT(0);
+
+		assert(c->op != QUERY_NOT || c != q->child);
+		rc = tree_find(s, c->op == QUERY_NOT ? c->child : c, &one, err);
+		if (q->op == QUERY_OR || c == q->child) {
+			fw_buf_addstr(docs, fw_buf_str(&one));
+			found_sort(docs);
+		} else {
+			found_restrict(docs, &one, c->op != QUERY_NOT);
+		}
+		fw_buf_finish(&one);
+		rc = !rc && docs->rc ? fw_no_memory(err) : rc;
+	}
+	return rc;
+}
+
+/* As a JSON array. False: more than a packet has room for. */
+static bool docs_write(const struct mysql_db *s, const struct fw_buf *docs, struct fw_buf *value)
+{
+	size_t n = found_n(docs);
+
+	if (n > s->packet_max / 2 / ID_BYTES)
+		return false;
 	fw_buf_addc(value, '[');
-	for (size_t i = from; i < n; i++) {
-		if (i > from)
+	for (size_t i = 0; i < n; i++) {
+		if (i)
 			fw_buf_addc(value, ',');
 		mysql_int_put(value, found_at(docs)[i].doc);
 	}
 	fw_buf_addc(value, ']');
+	return true;
 }
 
-int mysql_search_begin(
-	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err)
+int mysql_search_begin(struct sql *s, const struct query_node *words, bool *any, bool *exact, struct fw_buf *value,
+	int64_t *missing, struct fw_err *err)
 {
-	struct fw_buf docs = FW_BUF_INIT(0), text = FW_BUF_INIT(0);
-	struct fw_store_word w;
-	int rc = 0;
+	struct fw_buf docs = FW_BUF_INIT(0);
+	int rc = sql_search_catch_up(s, words_step, missing, err);
 
-	*any = false;
-	if (missing)
-		*missing = 0;
-	for (; !rc && fw_store_term_next(&words, &text, &w); *any = true) {
-		if (!*any)
-			rc = sql_search_catch_up(s, words_step, missing, err);
-		rc = rc ? rc : term_find(s, &w, !*any, &docs, err);
-	}
-	if (!rc && text.rc)
-		rc = fw_no_memory(err);
-	if (!rc && *any)
-		docs_write(mysql_db(s), &docs, value);
+	rc = rc ? rc : tree_find(s, words, &docs, err);
+	*any = !rc && docs_write(mysql_db(s), &docs, value);
+	*exact = true;
 	fw_buf_finish(&docs);
-	fw_buf_finish(&text);
 	return rc;
 }

@@ -58,8 +58,8 @@ int postgres_notify(struct sql *s, struct fw_err *err);
 /* tsvector.c: as in sql.h */
 int postgres_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_change what, struct fw_err *err);
 int postgres_search_step(struct sql *s, bool *more, struct fw_err *err);
-int postgres_search_begin(
-	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err);
+int postgres_search_begin(struct sql *s, const struct query_node *words, bool *any, bool *exact, struct fw_buf *value,
+	int64_t *missing, struct fw_err *err);
 extern const char *const postgres_search_tables[]; /* NULL-ended */
 
 #endif

@@ -12,8 +12,10 @@
  */
 #include <assert.h>
 
+#include "base/map.h"
 #include "store/postgres/postgres.h"
 #include "store/sql/search.h"
+#include "query/query.h"
 #include "query/words.h"
 #include "base/banned.h"
 
@@ -29,40 +31,110 @@ const char *const postgres_search_tables[] = {
 
 /* ---- words ----------------------------------------------------------------------------------- */
 
-/* A text's words as a tsvector: 'word':1 'other':2 */
-static void tsvector_write(struct fw_buf *out, struct fw_str text)
-{
-	size_t start = out->len;
-	struct query_token t;
+/*
+ * PostgreSQL keeps 256 positions of a word, none above 16383, and 1 MiB in all. A row whose phrases
+ * cannot be found for that has the word LONG; one that lacks words has CUT. No text has these.
+ */
+#define POSITIONS_MAX 255
+#define POSITION_MAX 16383
+#define LONG "'+long'"
+#define CUT "'+cut'"
 
-	for (int position = 1; out->len - start < VECTOR_MAX && query_token_next(&text, &t); position++) {
-		fw_buf_addc(out, '\'');
-		fw_buf_add(out, t.text, t.len);
-		fw_buf_addf(out, "':%d ", position);
-	}
+struct vector_word {
+	int n;
+	struct fw_buf positions; /* ":1,5" */
+};
+
+static struct vector_word *vector_word_at(struct fw_map *map, struct fw_arena *a, struct fw_str text)
+{
+	struct vector_word *w = fw_map_get(map, text);
+	int rc;
+
+	if (w)
+		return w;
+	w = fw_arena_zalloc(a, sizeof(*w));
+	text = fw_arena_str(a, text);
+	if (!w || !text.p)
+		return NULL;
+	(void)fw_map_put(map, text, w, &rc);
+	return rc ? NULL : w;
 }
 
-/* rain "long night"* as ('rain') & ('long' <-> 'night':*). False: there is no word in it. */
-static bool tsquery_write(struct fw_str words, struct fw_buf *out)
+/* Collect the words and their positions. *is_long: not all positions. False: out of memory. */
+static bool vector_words_read(struct fw_map *map, struct fw_arena *a, struct fw_str text, bool *is_long)
 {
-	struct fw_buf plain = FW_BUF_INIT(0);
-	struct fw_store_word w;
 	struct query_token t;
-	bool any = false;
 
-	for (; fw_store_term_next(&words, &plain, &w); any = true) {
-		fw_buf_adds(out, any ? " & (" : "(");
-		for (bool follows = false; query_token_next(&w.text, &t); follows = true) {
-			fw_buf_adds(out, follows ? " <-> '" : "'");
-			fw_buf_add(out, t.text, t.len);
-			fw_buf_addc(out, '\'');
-		}
-		fw_buf_adds(out, w.prefix ? ":*)" : ")");
+	for (int position = 1; query_token_next(&text, &t); position++) {
+		struct vector_word *w = vector_word_at(map, a, (struct fw_str){t.text, t.len});
+
+		if (!w)
+			return false;
+		*is_long |= position >= POSITION_MAX || w->n >= POSITIONS_MAX;
+		if (w->n >= POSITIONS_MAX || (w->n && position > POSITION_MAX))
+			continue;
+		fw_buf_addf(&w->positions, "%c%d", w->n ? ',' : ':', FW_MIN(position, POSITION_MAX));
+		w->n++;
+		if (w->positions.rc)
+			return false;
 	}
-	if (plain.rc)
-		out->rc = plain.rc;
-	fw_buf_finish(&plain);
-	return any;
+	return true;
+}
+
+/* A text's words as a tsvector: 'word':1,7 'other':2. False: out of memory. */
+static bool tsvector_write(struct fw_buf *out, struct fw_arena *a, struct fw_str text)
+{
+	struct fw_map map;
+	struct vector_word *w;
+	struct fw_str word;
+	size_t start = out->len;
+	bool is_long = false, ok, cut = false;
+
+	fw_map_init(&map, 0);
+	ok = vector_words_read(&map, a, text, &is_long);
+	for (size_t at = 0; (w = fw_map_next(&map, &at, &word)) != NULL; fw_buf_finish(&w->positions)) {
+		cut |= out->len - start >= VECTOR_MAX;
+		if (cut)
+			continue;
+		fw_buf_addc(out, '\'');
+		fw_buf_addstr(out, word);
+		fw_buf_addc(out, '\'');
+		fw_buf_addstr(out, fw_buf_str(&w->positions));
+		fw_buf_addc(out, ' ');
+	}
+	fw_map_finish(&map);
+	fw_buf_adds(out, is_long ? LONG " " : "");
+	fw_buf_adds(out, cut ? CUT : "");
+	return ok && !out->rc;
+}
+
+/* long night* as 'long' <-> 'night':* */
+static void tsquery_words_write(struct fw_buf *out, const struct query_node *q, const char *between)
+{
+	struct fw_str rest, one = fw_str_split(q->text, ' ', &rest);
+
+	for (bool follows = false; one.len; one = fw_str_split(rest, ' ', &rest), follows = true) {
+		fw_buf_addf(out, "%s'", follows ? between : "");
+		fw_buf_addstr(out, one);
+		fw_buf_addc(out, '\'');
+	}
+	fw_buf_adds(out, q->prefix ? ":*" : "");
+}
+
+static void tsquery_write(struct fw_buf *out, const struct query_node *q)
+{
+	fw_buf_adds(out, q->op == QUERY_NOT ? "!(" : "(");
+	for (const struct query_node *c = q->child; c; c = c->next) {
+		fw_buf_adds(out, c == q->child ? "" : q->op == QUERY_OR ? " | " : " & ");
+		tsquery_write(out, c);
+	}
+	if (!q->child)
+		tsquery_words_write(out, q, " <-> ");
+	if (!q->child && q->word_n > 1) {
+		fw_buf_adds(out, " | " LONG " & ");
+		tsquery_words_write(out, q, " & ");
+	}
+	fw_buf_addc(out, ')');
 }
 
 /* ---- filling the index ----------------------------------------------------------------------- */
@@ -94,9 +166,9 @@ static int tsvector_entry_add(struct sql_search_step *step, int64_t id, struct f
 	struct fw_str v;
 	int rc;
 
-	tsvector_write(&b, words);
+	rc = tsvector_write(&b, &step->a, words) ? 0 : FW_ENOMEM;
 	v = fw_arena_str(&step->a, fw_buf_str(&b));
-	rc = b.rc || step->a.failed ? FW_ENOMEM : 0;
+	rc = step->a.failed ? FW_ENOMEM : rc;
 	fw_buf_finish(&b);
 	assert(step->n < FW_N(p->put));
 	p->put[step->n].id = id;
@@ -136,11 +208,19 @@ int postgres_search_step(struct sql *s, bool *more, struct fw_err *err)
 	return sql_search_steps(s, tsvector_step, more, err);
 }
 
-int postgres_search_begin(
-	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err)
+int postgres_search_begin(struct sql *s, const struct query_node *words, bool *any, bool *exact, struct fw_buf *value,
+	int64_t *missing, struct fw_err *err)
 {
-	*any = tsquery_write(words, value);
-	if (missing)
-		*missing = 0;
-	return *any ? sql_search_catch_up(s, tsvector_step, missing, err) : 0;
+	int64_t cut_n = 0;
+	int rc = sql_search_catch_up(s, tsvector_step, missing, err);
+
+	tsquery_write(value, words);
+	fw_buf_adds(value, " | " CUT);
+	rc = rc ? rc :
+		  sql_query_int(s,
+			  "SELECT count(*) FROM (SELECT 1 FROM entries_fts WHERE words @@ ?1::tsquery LIMIT 1) a",
+			  SQL_V(SQL_TEXT(FW_STR(CUT))), 0, &cut_n, err);
+	*any = true;
+	*exact = !cut_n;
+	return rc;
 }

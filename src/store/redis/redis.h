@@ -368,15 +368,4 @@ int rs_walk_page(struct rs *r, struct rs_walk *w, size_t most, struct rs_page_ro
 /* Per cell: the highest id whose row has a time before ms. */
 int rs_id_before(struct rs *r, const char *name, const char *pattern, int64_t ms, int64_t *last, struct fw_err *err);
 
-/* search.c: the query, prepared for matching */
-struct rs_search {
-	struct fw_buf words; /* each phrase as " a b " and a NUL; a prefix lacks its last space */
-	struct fw_buf text;  /* text of the entry in the same form */
-	struct fw_buf raw;
-};
-bool rs_search_init(struct rs_search *s, struct fw_str words); /* false: the query has no word */
-bool rs_search_matches(struct rs_search *s, const struct fw_entry_row *e);
-int rs_search_failed(const struct rs_search *s); /* FW_ENOMEM: the last result is invalid */
-void rs_search_finish(struct rs_search *s);
-
 #endif

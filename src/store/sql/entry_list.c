@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "store/fields.h"
+#include "store/sql/candidates.h"
 #include "store/sql/core.h"
 #include "base/banned.h"
 
@@ -20,6 +21,7 @@ int sql_entry_id_seen_before(struct sql *s, int64_t before_ms, int64_t *id, stru
  * buffer little.
  */
 #define PAGE_MAX 20000
+#define PAGE_CHECKED 1000 /* the first page, where each row is checked */
 #define SHOWN_MAX 200
 #define SHOWN_WHOLE_MAX 20 /* rows with content */
 
@@ -27,30 +29,57 @@ int sql_entry_id_seen_before(struct sql *s, int64_t before_ms, int64_t *id, stru
 #define OF_FEED "e.feed_id = ?1"
 
 /*
- * ?1: feed; ?2, ?3: ids, exclusive; ?4: first seen at or after; ?5: LIMIT; ?6, ?7: after that date
- * and id. A + before a column keeps SQLite from an index that would read most of the table.
+ * ?1: what the statement needs first; ?2, ?3: ids, exclusive; ?4, ?6: first seen at or after, and
+ * before; ?5: LIMIT; ?7, ?8: after that date and id. A + before a column keeps SQLite from an index
+ * that would read most of the table.
  */
-#define BETWEEN(id) " AND " id " > ?2 AND " id " < ?3 AND e.seen_ms >= ?4"
-#define BEHIND " AND e.date_ms <= ?6 AND (e.date_ms < ?6 OR e.id < ?7)"
+#define BETWEEN(id) " AND " id " > ?2 AND " id " < ?3 AND e.seen_ms >= ?4 AND e.seen_ms < ?6"
+#define BEHIND " AND e.date_ms <= ?7 AND (e.date_ms < ?7 OR e.id < ?8)"
 #define IDS "SELECT e.id, e.date_ms FROM entries e WHERE "
 
+#define BY_ID " ORDER BY e.id LIMIT ?5"
 #define BY_DATE " ORDER BY e.date_ms DESC, e.id DESC LIMIT ?5"
+#define SORTED_BY_ID " ORDER BY +e.id LIMIT ?5"
+#define SORTED_BY_DATE " ORDER BY +e.date_ms DESC, e.id DESC LIMIT ?5"
 #define FOUND(feed) IDS "{found}" BETWEEN("+e.id") " AND (" feed " = 0 OR e.feed_id = " feed ")"
+#define FOUND_AMONG(feeds) IDS "{found}" BETWEEN("+e.id") " AND {among e.feed_id|" feeds "}"
 
-enum { ALL_BY_ID, FEED_BY_ID, ALL_BY_DATE, SOME_BY_DATE, FEED_BY_DATE, FOUND_BY_ID, FOUND_BY_DATE };
+enum {
+	ALL_BY_ID,
+	FEED_BY_ID,
+	FEW_BY_ID, /* few feeds: by their index */
+	MANY_BY_ID,
+	FOUND_BY_ID,
+	FOUND_AMONG_BY_ID,
+	ALL_BY_DATE,
+	SOME_BY_DATE,
+	FEED_BY_DATE,
+	FEW_BY_DATE,
+	MANY_BY_DATE,
+	MANY_SOME_BY_DATE,
+	FOUND_BY_DATE,
+	FOUND_AMONG_BY_DATE,
+};
 static const char *const ENTRY_PAGE[] = {
-	[ALL_BY_ID] = IDS "(?1 = 0 OR e.feed_id = ?1)" BETWEEN("e.id") " ORDER BY e.id LIMIT ?5",
-	[FEED_BY_ID] = IDS OF_FEED BETWEEN("+e.id") " ORDER BY +e.id LIMIT ?5",
+	[ALL_BY_ID] = IDS "(?1 = 0 OR e.feed_id = ?1)" BETWEEN("e.id") BY_ID,
+	[FEED_BY_ID] = IDS OF_FEED BETWEEN("+e.id") SORTED_BY_ID,
+	[FEW_BY_ID] = IDS "{among e.feed_id|?1}" BETWEEN("+e.id") SORTED_BY_ID,
+	[MANY_BY_ID] = IDS "{among +e.feed_id|?1}" BETWEEN("e.id") BY_ID,
+	[FOUND_BY_ID] = FOUND("?7") SORTED_BY_ID,
+	[FOUND_AMONG_BY_ID] = FOUND_AMONG("?7") SORTED_BY_ID,
 	[ALL_BY_DATE] = IDS "?1 = 0" BETWEEN("+e.id") BEHIND BY_DATE,
-	[SOME_BY_DATE] = IDS "?1 = 0" BETWEEN("e.id") BEHIND " ORDER BY +e.date_ms DESC, e.id DESC LIMIT ?5",
+	[SOME_BY_DATE] = IDS "?1 = 0" BETWEEN("e.id") BEHIND SORTED_BY_DATE,
 	[FEED_BY_DATE] = IDS OF_FEED BETWEEN("+e.id") BEHIND BY_DATE,
-	[FOUND_BY_ID] = FOUND("?6") " ORDER BY +e.id LIMIT ?5",
-	[FOUND_BY_DATE] = FOUND("?8") BEHIND " ORDER BY +e.date_ms DESC, e.id DESC LIMIT ?5",
+	[FEW_BY_DATE] = IDS "{among e.feed_id|?1}" BETWEEN("+e.id") BEHIND SORTED_BY_DATE,
+	[MANY_BY_DATE] = IDS "{among +e.feed_id|?1}" BETWEEN("+e.id") BEHIND BY_DATE,
+	[MANY_SOME_BY_DATE] = IDS "{among +e.feed_id|?1}" BETWEEN("e.id") BEHIND SORTED_BY_DATE,
+	[FOUND_BY_DATE] = FOUND("?9") BEHIND SORTED_BY_DATE,
+	[FOUND_AMONG_BY_DATE] = FOUND_AMONG("?9") BEHIND SORTED_BY_DATE,
 };
 
 /* clang-format off */
 #define SHOW(key, base, content) {"SELECT e.id, e.feed_id, coalesce(nullif(f.user_title, ''), f.title), f.url, " key \
-	", e.seen_ms, e.changed_ms, e.revision, e.published_ms, e.updated_ms, e.content_type, " \
+	", f.folder, f.language, e.seen_ms, e.changed_ms, e.revision, e.published_ms, e.updated_ms, e.content_type, " \
 	"e.guid, e.url, e.title, e.author, " \
 	base ", e.summary, e.extra, " content \
 	" FROM {rows} entries e, feeds f WHERE e.id = v.spot AND f.id = e.feed_id ORDER BY v.nth", "nth:i spot:i"}
@@ -76,10 +105,12 @@ struct entry_listing {
 	const struct fw_entry_query *q;
 	fw_entry_cb *cb;
 	void *ctx;
+	struct fw_err *err;
 	const char *text; /* the statement that reads a page */
-	bool by_id, search;
-	struct fw_buf words;
-	int64_t after_id, before_id, behind_ms, behind_id;
+	bool by_id, content;
+	struct sql_candidates c;
+	int64_t now_ms, after_id, before_id, behind_ms, behind_id;
+	size_t left; /* how many more to list */
 	struct entry_page entry_page;
 };
 
@@ -97,49 +128,64 @@ static int entry_page_row(void *ctx, const struct sql_row *row)
 static int entry_page_read(struct entry_listing *l, struct fw_err *err)
 {
 	const struct fw_entry_query *q = l->q;
-	struct sql_value v[8] = {SQL_INT(q->feed_id), SQL_INT(l->after_id), SQL_INT(l->before_id),
-		SQL_INT(q->since_ms ? q->since_ms : INT64_MIN), SQL_INT(l->entry_page.max)};
-	size_t n = 5;
+	struct sql_value feeds = l->c.among ? SQL_TEXT(fw_buf_str(&l->c.feed)) : SQL_INT(q->feed_id);
+	struct sql_value v[9] = {l->c.found ? SQL_TEXT(fw_buf_str(&l->c.word)) : feeds, SQL_INT(l->after_id),
+		SQL_INT(l->before_id), SQL_INT(q->since_ms ? q->since_ms : INT64_MIN), SQL_INT(l->entry_page.max),
+		SQL_INT(q->until_ms ? q->until_ms : INT64_MAX)};
+	size_t n = 6;
 
-	if (l->search)
-		v[0] = SQL_TEXT(fw_buf_str(&l->words));
 	if (!l->by_id) {
 		v[n++] = SQL_INT(l->behind_ms);
 		v[n++] = SQL_INT(l->behind_id);
 	}
-	if (l->search)
-		v[n++] = SQL_INT(q->feed_id);
+	if (l->c.found)
+		v[n++] = feeds;
 	l->entry_page.n = 0;
 	return sql_query(l->s, l->text, v, n, entry_page_row, &l->entry_page, err);
 }
 
 static int entry_list_row(void *ctx, const struct sql_row *row)
 {
-	const struct entry_listing *l = ctx;
+	struct entry_listing *l = ctx;
 	struct fw_entry_row e = {.id = sql_int(row, 0),
 		.feed_id = sql_int(row, 1),
 		.feed_title = sql_str(row, 2),
 		.feed_url = sql_str(row, 3)};
+	struct query_subject subject = {.entry = &e,
+		.feed_id = e.feed_id,
+		.feed_url = e.feed_url,
+		.feed_title = e.feed_title,
+		.feed_folder = sql_str(row, 6),
+		.feed_language = sql_str(row, 7),
+		.now_ms = l->now_ms};
 	struct fw_str key = sql_str(row, 4);
+	bool matches;
+	int rc;
 
 	if (key.p)
 		memcpy(e.key, key.p, FW_MIN(key.len, sizeof(e.key)));
 	e.hash = (uint64_t)sql_int(row, 5);
-	sql_fields_set("entry", &e, row, 6);
+	sql_fields_set("entry", &e, row, 8);
+	rc = l->left ? sql_candidate_check(&l->c, &subject, &matches, l->err) : 0;
+	if (rc || !l->left || !matches)
+		return rc;
+	if (!l->q->content)
+		e.content = e.content_base = FW_STR_NONE;
+	l->left--;
 	return l->cb(l->ctx, &e);
 }
 
 static int entry_page_show(struct entry_listing *l, struct fw_err *err)
 {
-	size_t step = l->q->content ? SHOWN_WHOLE_MAX : SHOWN_MAX;
+	size_t step = l->content ? SHOWN_WHOLE_MAX : SHOWN_MAX;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < l->entry_page.n; i += step) {
+	for (size_t i = 0; !rc && l->left && i < l->entry_page.n; i += step) {
 		struct sql_rows r = {.s = l->s,
 			.err = err,
 			.fn = entry_list_row,
 			.ctx = l,
-			.text = ENTRY_SHOW[l->q->key][l->q->content]};
+			.text = ENTRY_SHOW[l->q->key][l->content]};
 
 		for (size_t k = i; k < i + step && k < l->entry_page.n; k++)
 			sql_rows_add(&r, SQL_V(SQL_INT(k), SQL_INT(l->entry_page.at[k].id)));
@@ -148,61 +194,84 @@ static int entry_page_show(struct entry_listing *l, struct fw_err *err)
 	return rc;
 }
 
+/* The next page's length. Where rows are checked, nobody knows how many it takes. */
+static size_t entry_page_max(const struct entry_listing *l, size_t last)
+{
+	size_t max = !l->c.rest_n ? l->left : last ? 4 * last : FW_MAX(l->left, (size_t)PAGE_CHECKED);
+
+	return FW_MIN(max, (size_t)PAGE_MAX);
+}
+
 static int entry_pages_show(struct entry_listing *l, struct fw_err *err)
 {
-	size_t left = l->q->limit ? l->q->limit : SIZE_MAX;
+	struct entry_page *p = &l->entry_page;
 	int rc = 0;
 
-	l->entry_page.at = calloc(FW_MIN(left, PAGE_MAX), sizeof(*l->entry_page.at));
-	if (!l->entry_page.at)
+	p->at = calloc(PAGE_MAX, sizeof(*p->at));
+	if (!p->at)
 		return fw_no_memory(err);
 	do {
-		l->entry_page.max = FW_MIN(left, PAGE_MAX);
+		p->max = entry_page_max(l, p->max);
 		rc = entry_page_read(l, err);
-		assert(l->entry_page.n <= l->entry_page.max);
+		assert(p->n <= p->max);
 		rc = rc ? rc : entry_page_show(l, err);
-		if (rc || !l->entry_page.n)
+		if (rc || !p->n)
 			break;
-		left -= l->entry_page.n;
 		if (l->by_id)
-			l->after_id = l->entry_page.at[l->entry_page.n - 1].id;
-		l->behind_id = l->entry_page.at[l->entry_page.n - 1].id;
-		l->behind_ms = l->entry_page.at[l->entry_page.n - 1].date_ms;
-	} while (left && l->entry_page.n == l->entry_page.max);
-	free(l->entry_page.at);
+			l->after_id = p->at[p->n - 1].id;
+		l->behind_id = p->at[p->n - 1].id;
+		l->behind_ms = p->at[p->n - 1].date_ms;
+	} while (l->left && p->n == p->max);
+	free(p->at);
 	return rc;
+}
+
+static int entry_list_text(const struct entry_listing *l)
+{
+	const struct fw_entry_query *q = l->q;
+	bool some = q->since_ms || q->after_id;
+
+	if (fw_store_entry_query_is_one(q))
+		return ALL_BY_ID;
+	if (l->c.found && l->c.among)
+		return l->by_id ? FOUND_AMONG_BY_ID : FOUND_AMONG_BY_DATE;
+	if (l->c.found)
+		return l->by_id ? FOUND_BY_ID : FOUND_BY_DATE;
+	if (q->feed_id)
+		return l->by_id ? FEED_BY_ID : FEED_BY_DATE;
+	if (l->c.among && l->c.few)
+		return l->by_id ? FEW_BY_ID : FEW_BY_DATE;
+	if (l->c.among)
+		return l->by_id ? MANY_BY_ID : some ? MANY_SOME_BY_DATE : MANY_BY_DATE;
+	return l->by_id ? ALL_BY_ID : some ? SOME_BY_DATE : ALL_BY_DATE;
 }
 
 static int entry_list_prepare(struct entry_listing *l, struct fw_err *err)
 {
 	const struct fw_entry_query *q = l->q;
-	int64_t since_id = 0;
+	int64_t since_id = 0, until_id = INT64_MAX - 1;
 	int rc = q->since_ms ? sql_entry_id_seen_before(l->s, q->since_ms - SQL_SEEN_SLACK_MS, &since_id, err) : 0;
 
+	if (!rc && q->until_ms)
+		rc = sql_entry_id_seen_before(l->s, q->until_ms + SQL_SEEN_SLACK_MS, &until_id, err);
 	l->after_id = FW_MAX(q->after_id, since_id);
-	l->before_id = q->before_id ? q->before_id : INT64_MAX;
+	l->before_id = FW_MIN(q->before_id ? q->before_id : INT64_MAX, until_id + 1);
 	l->behind_id = q->behind_id ? q->behind_id : INT64_MAX;
 	l->behind_ms = q->behind_id ? q->behind_date_ms : INT64_MAX;
 	l->by_id = q->oldest_first || fw_store_entry_query_is_one(q);
-	if (fw_store_entry_query_is_one(q) || (q->oldest_first && !q->feed_id))
-		l->text = ENTRY_PAGE[ALL_BY_ID];
-	else if (q->feed_id)
-		l->text = ENTRY_PAGE[q->oldest_first ? FEED_BY_ID : FEED_BY_DATE];
-	else
-		l->text = ENTRY_PAGE[q->since_ms || q->after_id ? SOME_BY_DATE : ALL_BY_DATE];
-	if (!rc && q->search.p)
-		rc = l->s->dialect->search_begin(l->s, q->search, &l->search, &l->words, q->unindexed_n, err);
-	if (l->search) /* a search without a word lists all entries */
-		l->text = ENTRY_PAGE[l->by_id ? FOUND_BY_ID : FOUND_BY_DATE];
-	return !rc && l->words.rc ? fw_no_memory(err) : rc;
+	l->text = ENTRY_PAGE[entry_list_text(l)];
+	l->content = q->content || l->c.reads & QUERY_READS_BODY;
+	l->left = q->limit ? q->limit : SIZE_MAX;
+	return rc;
 }
 
-int sql_entry_list(struct store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
+int sql_entry_list(struct store *st, const struct store_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct entry_listing l = {.s = sql_of(st), .q = q, .cb = cb, .ctx = ctx, .words = FW_BUF_INIT(0)};
-	int rc = entry_list_prepare(&l, err);
+	struct entry_listing l = {.s = sql_of(st), .q = &q->q, .cb = cb, .ctx = ctx, .err = err, .now_ms = q->now_ms};
+	int rc = sql_candidates_begin(&l.c, l.s, q, err);
 
+	rc = rc ? rc : entry_list_prepare(&l, err);
 	rc = rc ? rc : entry_pages_show(&l, err);
-	fw_buf_finish(&l.words);
+	sql_candidates_finish(&l.c);
 	return rc;
 }

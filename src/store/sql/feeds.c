@@ -116,7 +116,7 @@ static int feed_name_row(void *ctx, const struct sql_row *row)
 {
 	struct feed_listing *l = ctx;
 	struct fw_str folder = sql_str(row, 4);
-	bool good = !l->q->folder.p || fw_str_eq(folder.p ? folder : FW_STR(""), l->q->folder);
+	bool good = !l->q->folder.p || store_folder_holds(l->q->folder, folder);
 
 	assert(l->pick_n < PAGE);
 	l->seen++;
@@ -251,15 +251,15 @@ static int feeds_in_due_order(struct feed_listing *l, struct fw_err *err)
 	return rc;
 }
 
-/* ?1: after this id, ?6: LIMIT */
+/* ?1: after this id, ?4: LIMIT */
 #define IN_ID_ORDER                                                                        \
 	FROM " WHERE f.id > ?1 AND (?2 < 0 OR s.status = ?2) AND (?3 = 0 OR s.fail_n > 0)" \
-	     " AND (?4 = 0 OR coalesce(f.folder, '') = ?5) ORDER BY f.id LIMIT ?6"
+	     " ORDER BY f.id LIMIT ?4"
 
 static int feeds_in_id_order(struct feed_listing *l, struct fw_err *err)
 {
 	const struct fw_feed_query *q = l->q;
-	bool named = l->match.p != NULL;
+	bool named = l->match.p || q->folder.p;
 	size_t page;
 	int rc;
 
@@ -268,9 +268,7 @@ static int feeds_in_id_order(struct feed_listing *l, struct fw_err *err)
 		l->seen = l->pick_n = 0;
 		page = q->limit && !named ? FW_MIN(q->limit - l->shown, (size_t)PAGE) : PAGE;
 		rc = sql_query(l->s, named ? NAMES IN_ID_ORDER : "SELECT " COUNTED IN_ID_ORDER,
-			SQL_V(SQL_INT(l->last_id), SQL_INT(q->status), SQL_INT(q->failing),
-				SQL_INT(q->folder.p != NULL), SQL_TEXT(q->folder.p ? q->folder : FW_STR("")),
-				SQL_INT(page)),
+			SQL_V(SQL_INT(l->last_id), SQL_INT(q->status), SQL_INT(q->failing), SQL_INT(page)),
 			named ? feed_name_row : feed_list_row, l, err);
 		if (!rc && named)
 			rc = feeds_show_picked(l, err);

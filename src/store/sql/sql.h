@@ -30,6 +30,7 @@
  * 	{head x}         at least the first MiB of a text
  * 	{waiting}        the number of entries in entries_changed, at most ?1
  * 	{found}          e.id matches the search ?1: search_begin()
+ * 	{among c|x}      c is in the JSON array of numbers x
  * 	{iso x}          Unix ms as ISO 8601 text, UTC; NULL stays NULL
  * 	{kind x} {status x}  the name of a visit's kind, of a feed's status
  * 	{words x}        a text made of literals, as a column: comparable with texts of any client
@@ -155,10 +156,14 @@ struct sql_dialect {
 	int (*search_unindexed)(struct sql *s, int64_t *n, struct fw_err *err);
 	/*
 	 * Before a search: index what is missing if that is little; *missing (NULL: not wanted):
-	 * number of entries still not indexed. value: ?1 of {found}. *any false: words has no word.
+	 * number of entries still not indexed. words: a tree of AND, OR, NOT, WORDS and TITLE; NOT
+	 * only as a child of AND, behind at least one other. value: ?1 of {found}, which finds at
+	 * least the entries that match: more for a phrase, for a word that may have been cut, and
+	 * for TITLE if the index does not know it. *exact: no more for all other words. *any false:
+	 * the index is no help.
 	 */
-	int (*search_begin)(struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing,
-		struct fw_err *err);
+	int (*search_begin)(struct sql *s, const struct query_node *words, bool *any, bool *exact, struct fw_buf *value,
+		int64_t *missing, struct fw_err *err);
 };
 
 /*

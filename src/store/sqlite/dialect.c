@@ -278,6 +278,7 @@ static const struct sql_fragment SQLITE_FRAGMENTS[] = {
 	{"head", "$1"},
 	{"waiting", "0"},
 	{"found", "e.id IN (SELECT rowid FROM entries_fts WHERE entries_fts MATCH ?1)"},
+	{"among", "$1 IN (SELECT j.value FROM json_each($2) j)"},
 	{"iso", "strftime('%Y-%m-%dT%H:%M:%fZ', ($1) / 1000.0, 'unixepoch')"},
 	{"words", "$1"},
 	{"ms", "($1) / 1000"},

@@ -15,8 +15,7 @@
 
 #include "store/sql/search.h"
 #include "store/sqlite/sqlite.h"
-#include "query/tokens.h"
-#include "query/words.h"
+#include "query/query.h"
 #include "base/banned.h"
 
 #define STEP_ROWS 2500
@@ -167,21 +166,49 @@ int sqlite_search_unindexed(struct sql *s, int64_t *n, struct fw_err *err)
 		SQL_NONE, 0, n, err);
 }
 
-int sqlite_search_begin(
-	struct sql *s, struct fw_str words, bool *any, struct fw_buf *value, int64_t *missing, struct fw_err *err)
-{
-	struct fw_store_word w;
+/* FTS5 does not cut a word, as tokens.h does: one that may have been cut is the start of one. */
+#define WORD_WHOLE_MAX 60
 
-	*any = false;
-	while (fw_store_word_next(&words, &w)) {
-		fw_buf_adds(value, *any ? " \"" : "\"");
-		query_words(value, w.text);
-		fw_buf_adds(value, w.prefix ? "\"*" : "\"");
-		*any = true;
+/* long night* as "long night"*; with a word that may have been cut as ("long"* AND "night"*). */
+static void fts_words_write(struct fw_buf *out, const struct query_node *q)
+{
+	struct fw_str rest = q->text, one, next;
+	bool cut = false;
+
+	for (one = fw_str_split(rest, ' ', &rest); one.len; one = fw_str_split(rest, ' ', &rest))
+		cut |= one.len > WORD_WHOLE_MAX;
+	if (q->op == QUERY_TITLE)
+		fw_buf_adds(out, "title : ");
+	fw_buf_adds(out, cut ? "(\"" : "\"");
+	rest = q->text;
+	for (one = fw_str_split(rest, ' ', &rest); one.len; one = next) {
+		next = fw_str_split(rest, ' ', &rest);
+		fw_buf_addstr(out, one);
+		if (next.len)
+			fw_buf_adds(out, cut ? "\"* AND \"" : " ");
 	}
-	for (size_t i = 0; i < value->len; i++) { /* FTS5 ends a query at a NUL */
-		if (!value->p[i])
-			value->p[i] = ' ';
+	fw_buf_adds(out, cut ? "\"*)" : q->prefix ? "\"*" : "\"");
+}
+
+static void fts_query_write(struct fw_buf *out, const struct query_node *q)
+{
+	if (q->op == QUERY_WORDS || q->op == QUERY_TITLE) {
+		fts_words_write(out, q);
+		return;
 	}
-	return *any ? sql_search_catch_up(s, fts_step, missing, err) : 0;
+	fw_buf_addc(out, '(');
+	for (const struct query_node *c = q->child; c; c = c->next) {
+		if (c != q->child)
+			fw_buf_adds(out, c->op == QUERY_NOT ? " NOT " : q->op == QUERY_OR ? " OR " : " AND ");
+		fts_query_write(out, c->op == QUERY_NOT ? c->child : c);
+	}
+	fw_buf_addc(out, ')');
+}
+
+int sqlite_search_begin(struct sql *s, const struct query_node *words, bool *any, bool *exact, struct fw_buf *value,
+	int64_t *missing, struct fw_err *err)
+{
+	fts_query_write(value, words);
+	*any = *exact = true;
+	return sql_search_catch_up(s, fts_step, missing, err);
 }
