@@ -34,6 +34,7 @@ static void entries_fit_padded(struct cli *c, const char *style, struct fw_str t
 
 #define NARROW 60     /* on a terminal with fewer columns the title gets its own line */
 #define TITLE_MAX 200 /* columns of a title taken from the text, if stdout is not a terminal */
+#define SHOWN_MAX 200 /* bytes of a query that are shown with an error */
 #define NUMBER 7      /* "12345  " */
 
 /*
@@ -106,7 +107,7 @@ static int entries_item(void *ctx, const struct fw_entry_row *r)
 /* --id: one entry by its number. Excludes all other filters. */
 static int entries_query_one(struct cli *c, int64_t *id, struct fw_entry_query *q)
 {
-	static const char *const OTHER[] = {"feed", "since", "search", "after"};
+	static const char *const OTHER[] = {"feed", "folder", "since", "until", "search", "after"};
 
 	if (!cli_is_number(cli_value(c, "id"), id))
 		return cli_usage(c, "--id must be an entry's number, not '%.60s'", cli_value(c, "id"));
@@ -118,24 +119,53 @@ static int entries_query_one(struct cli *c, int64_t *id, struct fw_entry_query *
 	return cli_store(c, FW_STORE_READ);
 }
 
+/* A time as an option. 0 or an exit code. */
+static int entries_time(struct cli *c, const char *name, int64_t *at_ms)
+{
+	const char *text = cli_value(c, name);
+
+	if (text && !fw_when_parse(fw_str(text), c->now_ms, at_ms))
+		return cli_usage(c,
+			"--%s must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not "
+			"'%.60s'",
+			name, text);
+	return 0;
+}
+
+/* Show the place in the query that err names ("at 7: ..."). An exit code. */
+static int entries_search_wrong(struct cli *c, const struct fw_err *err)
+{
+	struct fw_str text = fw_str(cli_value(c, "search")), rest, number, reason;
+	int64_t at = 0;
+
+	number = fw_str_split(fw_str(err->text), ':', &reason);
+	if (!fw_str_starts(number, FW_STR("at ")) || !fw_str_int(fw_str_sub(number, 3, number.len), &at))
+		return cli_usage(c, "%s", err->text);
+	rest = fw_str_trim(reason);
+	(void)cli_fail(c, CLI_USAGE, "entries: --search: %.*s", FW_STR_ARG(rest));
+	if (at > 0 && at <= SHOWN_MAX && text.len <= SHOWN_MAX && !fw_str_find(text, FW_STR("\n"))) {
+		cli_note(c, "  %.*s", FW_STR_ARG(text));
+		cli_note(c, "  %*s", (int)at, "^");
+	}
+	return CLI_USAGE;
+}
+
 static int entries_query(struct cli *c, struct fw_entry_query *q)
 {
-	const char *since = cli_value(c, "since"), *feed = cli_value(c, "feed");
+	const char *feed = cli_value(c, "feed");
 	int64_t limit = 0;
 	struct fw_feed f = {0};
 	int rc;
 
-	if (since && !fw_when_parse(fw_str(since), c->now_ms, &q->since_ms))
-		return cli_usage(c,
-			"--since must be a time such as 2h, 3d, yesterday, 2026-11-01 or 2026-11-01T12:00:00Z, not "
-			"'%.60s'",
-			since);
+	if (entries_time(c, "since", &q->since_ms) || entries_time(c, "until", &q->until_ms))
+		return CLI_USAGE;
 	if (!cli_value_int(c, "limit", 1, &limit) || !cli_value_int(c, "after", 0, &q->after_id))
 		return CLI_USAGE;
 	if (cli_value(c, "after"))
 		q->oldest_first = true;
 	q->limit = (size_t)limit;
 	q->search = fw_str(cli_value(c, "search"));
+	q->folder = fw_str(cli_value(c, "folder"));
 	if (cli_value(c, "search") && !fw_str_trim(q->search).len)
 		return cli_usage(c, "--search needs a word");
 	rc = cli_store(c, FW_STORE_READ);
@@ -193,10 +223,10 @@ static int entries_run(struct cli *c)
 		cli_json_end(&e.json, c);
 	}
 	if (rc < 0)
-		return rc == FW_EINVAL ? cli_usage(c, "%s", err.text) : cli_store_failed(c, &err);
+		return rc == FW_EINVAL ? entries_search_wrong(c, &err) : cli_store_failed(c, &err);
 	if (!e.n && !e.as_json && !e.as_lines)
 		cli_note(c, "no entries%s",
-			q.search.len || q.feed_id || q.since_ms ?
+			q.search.len || q.feed_id || q.since_ms || q.until_ms || q.folder.len ?
 				" match" :
 				" yet (to fetch what is due, run 'feedwheel run --once')");
 	entries_note_incomplete(&e);
@@ -207,7 +237,9 @@ static const struct cli_option ENTRIES_OPTION[] = {
 	{"feed", "FEED", "only this feed: its number, its URL, or a part of its URL or title"},
 	{"id", "ENTRY", "only the entry with this number"},
 	{"since", "TIME", "only entries stored since TIME: 2h, 3d, today, yesterday, 2026-11-01, RFC 3339"},
-	{"search", "WORDS", "only entries with all these words; pre* and \"a phrase\" work"},
+	{"folder", "FOLDER", "only entries of feeds in this folder and its subfolders"},
+	{"until", "TIME", "only entries stored before TIME"},
+	{"search", "QUERY", "only entries that match: words, \"a phrase\", pre*, OR, -not, title:word"},
 	{"limit", "N", "at most N (default 20; with --json and --jsonl no limit)"},
 	{"after", "ID", "only entries stored after entry ID, oldest first (a cursor)"},
 	{"oldest-first", NULL, "list in the order of storing"},

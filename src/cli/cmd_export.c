@@ -125,12 +125,25 @@ static void export_opml(struct cli *c, const struct item *item, size_t n)
 	cli_out(c, "  </body>\n</opml>\n");
 }
 
+/* An empty list is more often a misspelt folder than what the user wants to keep. */
+static int export_empty(struct cli *c)
+{
+	const char *folder = cli_value(c, "folder");
+
+	if (folder)
+		return cli_fail(c, CLI_SOME,
+			"no feed is in folder '%.200s': nothing was exported ('feedwheel folders' lists the folders)",
+			folder);
+	return cli_fail(c, CLI_SOME, "no feeds: nothing was exported (to subscribe, run 'feedwheel add URL')");
+}
+
 /* The user's choices, as POST /v1/feeds accepts them. */
 static int export_feed_json(void *ctx, const struct fw_feed *f)
 {
 	struct cli_list *l = ctx;
 	struct fw_json *j = cli_list_item(l);
 
+	l->n++;
 	fw_json_object(j, NULL);
 	fw_json_str(j, "url", f->url);
 	if (f->user_title.len)
@@ -153,7 +166,9 @@ static int export_json(struct cli *c, const struct fw_feed_query *q)
 	cli_list_begin(&l, c, NULL, 0);
 	rc = fw_store_feed_list(c->store, q, export_feed_json, &l, &err);
 	cli_list_end(&l);
-	return rc < 0 ? cli_store_failed(c, &err) : CLI_OK;
+	if (rc < 0)
+		return cli_store_failed(c, &err);
+	return l.n ? CLI_OK : export_empty(c);
 }
 
 static int export_run(struct cli *c)
@@ -172,9 +187,10 @@ static int export_run(struct cli *c)
 	rc = fw_store_feed_list(c->store, &q, export_feed, &e, &err);
 	if (rc) {
 		rc = rc == FW_ENOMEM ? cli_fail(c, CLI_SOME, "out of memory") : cli_store_failed(c, &err);
+	} else if (!e.n) {
+		rc = export_empty(c);
 	} else {
-		if (e.n)
-			qsort(e.item, e.n, sizeof(*e.item), by_folder);
+		qsort(e.item, e.n, sizeof(*e.item), by_folder);
 		export_opml(c, e.item, e.n);
 	}
 	free(e.item);
@@ -182,7 +198,7 @@ static int export_run(struct cli *c)
 }
 
 static const struct cli_option EXPORT_OPTION[] = {
-	{"folder", "FOLDER", "only this folder"},
+	{"folder", "FOLDER", "only this folder and its subfolders"},
 	{"json", NULL, "print a JSON array of objects for POST /v1/feeds instead"},
 	{"jsonl", NULL, "print the same, one JSON object per line"},
 	{NULL, NULL, NULL},
@@ -193,7 +209,7 @@ const struct cli_command cli_export = {
 	.args = "",
 	.summary = "print all subscriptions as OPML 2.0",
 	.about = "Folders become nested outlines. Passwords are left out.\n",
-	.examples = "  feedwheel export > subscriptions.opml\n",
+	.examples = "  feedwheel export > subscriptions.opml\n  feedwheel export --folder News > news.opml\n",
 	.option = EXPORT_OPTION,
 	.run = export_run,
 };

@@ -6,6 +6,7 @@
 struct list {
 	struct cli_list out;
 	bool failing;
+	bool folders; /* a feed has a folder */
 	bool stacked; /* failing, and the terminal is too narrow for reason and URL on one line */
 };
 
@@ -15,6 +16,17 @@ static const struct cli_column PLAIN[] = {
 	{"VISITED", .spare = 1},
 	{"DUE", .spare = 2},
 	{"ENTRIES", .right = true, .spare = 3},
+	{"TITLE", .flex = true, .most = 40},
+	{"URL", .flex = true},
+};
+/* the same with folders */
+static const struct cli_column FOLDERS[] = {
+	{"FEED", .right = true},
+	{"STATE"},
+	{"VISITED", .spare = 1},
+	{"DUE", .spare = 2},
+	{"ENTRIES", .right = true, .spare = 3},
+	{"FOLDER", .most = 30, .spare = 4},
 	{"TITLE", .flex = true, .most = 40},
 	{"URL", .flex = true},
 };
@@ -56,6 +68,8 @@ static void list_row(struct list *l, const struct fw_feed *f)
 		list_cell(l, NULL, cli_ago(l->out.c, text, f->last_visit_ms));
 		list_cell(l, NULL, list_due(l->out.c, f, text));
 		list_cell(l, NULL, cli_number(text, f->entry_n));
+		if (l->folders)
+			cli_table_cell(&l->out.table, NULL, f->folder.len ? f->folder : FW_STR("-"));
 		cli_table_cell(&l->out.table, CLI_BOLD, has_title ? cli_feed_title(f) : FW_STR("-"));
 	}
 	cli_table_cell(&l->out.table, CLI_DIM, f->url);
@@ -104,6 +118,28 @@ static int list_feed(void *ctx, const struct fw_feed *f)
 	return cli_out_failed(l->out.c);
 }
 
+static int list_folder_seen(void *ctx, const struct fw_feed *f)
+{
+	bool *seen = ctx;
+
+	*seen = f->folder.len > 0;
+	return *seen;
+}
+
+/* The columns; *rc: the result of looking for a folder. */
+static void list_begin(struct list *l, struct cli *c, int *rc, struct fw_err *err)
+{
+	if (!l->failing && !cli_flag(c, "json") && !cli_flag(c, "jsonl"))
+		*rc = fw_store_feed_list(
+			c->store, &(struct fw_feed_query){.status = -1}, list_folder_seen, &l->folders, err);
+	if (l->failing)
+		cli_list_begin(&l->out, c, FAILING, FW_N(FAILING));
+	else if (l->folders)
+		cli_list_begin(&l->out, c, FOLDERS, FW_N(FOLDERS));
+	else
+		cli_list_begin(&l->out, c, PLAIN, FW_N(PLAIN));
+}
+
 static int list_status(struct cli *c, int *status)
 {
 	const char *text = cli_value(c, "status");
@@ -135,8 +171,8 @@ static int list_run(struct cli *c)
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
-	cli_list_begin(&l.out, c, l.failing ? FAILING : PLAIN, l.failing ? FW_N(FAILING) : FW_N(PLAIN));
-	rc = fw_store_feed_list(c->store, &q, list_feed, &l, &err);
+	list_begin(&l, c, &rc, &err);
+	rc = rc < 0 ? rc : fw_store_feed_list(c->store, &q, list_feed, &l, &err);
 	cli_list_end(&l.out);
 	if (rc < 0)
 		return cli_store_failed(c, &err);
@@ -147,7 +183,7 @@ static int list_run(struct cli *c)
 }
 
 static const struct cli_option LIST_OPTION[] = {
-	{"folder", "FOLDER", "only this folder"},
+	{"folder", "FOLDER", "only this folder and its subfolders"},
 	{"match", "TEXT", "only feeds with TEXT in their URL or title"},
 	{"status", "STATUS", "only feeds that are active, paused, gone or quarantined",
 		"active paused gone quarantined"},

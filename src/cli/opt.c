@@ -288,7 +288,6 @@ const struct cli_synonym cli_synonyms[] = {
 	{"subscriptions", "list"},
 	{"failing", "list --failing"},
 	{"errors", "list --failing"},
-	{"folders", "list --folder"},
 	{"subscribe", "add"},
 	{"sub", "add"},
 	{"follow", "add"},

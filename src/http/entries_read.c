@@ -121,7 +121,7 @@ static bool wants_ndjson(struct request *r, enum MHD_Result *ok, bool *ndjson)
 static bool entry_list_params(struct entry_list *l, enum MHD_Result *ok)
 {
 	struct request *r = l->p.r;
-	struct fw_str since = http_param(r, "since");
+	struct fw_str since = http_param(r, "since"), until = http_param(r, "until");
 	int order = 0, content = 0;
 	int64_t limit = LIMIT;
 
@@ -134,6 +134,11 @@ static bool entry_list_params(struct entry_list *l, enum MHD_Result *ok)
 		*ok = http_param_wrong(r, "since", "a time such as 2026-11-01T12:00:00Z, or 2h (ago)");
 		return false;
 	}
+	if (until.p && !(until.len && fw_when_parse(until, fw_now_ms(), &l->q.until_ms))) {
+		*ok = http_param_wrong(r, "until", "a time such as 2026-11-01T12:00:00Z, or 2h (ago)");
+		return false;
+	}
+	l->q.folder = http_param(r, "folder");
 	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, ok) ||
 		!http_param_word(r, "order", "newest stored", &order, ok) ||
 		!http_param_word(r, "content", CONTENT, &content, ok) || !wants_ndjson(r, ok, &l->ndjson))
@@ -179,6 +184,12 @@ enum MHD_Result http_entry_list(struct request *r)
 	if (!l.ndjson)
 		entry_list_head(&l);
 	rc = fw_store_entry_list(r->store, &l.q, entry_list_add, &l, &err);
+	if (rc == FW_EINVAL && l.q.search.p) { /* with the place in the query */
+		ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_parameter", "invalid q: %s", err.text);
+		fw_buf_finish(&l.p.out);
+		fw_arena_finish(&l.p.arena);
+		return ok;
+	}
 	if (!l.q.oldest_first && !l.p.more)
 		l.p.cursor[0] = 0; /* the list ends here */
 	if (!l.ndjson) {

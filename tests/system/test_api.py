@@ -171,6 +171,8 @@ def entries(base):
         equal(found, d.feedwheel.json("entries", "--content", "--search", word)["items"])
         equal(d.request("GET", "/v1/entries?since=1h&limit=1000")[2]["items"], want["items"])
         equal(d.request("GET", "/v1/entries?since=2999-01-01T00:00:00Z")[2]["items"], [])
+        equal(d.request("GET", "/v1/entries?until=2001-01-01T00:00:00Z")[2]["items"], [])
+        equal(d.request("GET", "/v1/entries?folder=nowhere")[2]["items"], [])
         for path, code, words in (
             ("feed=4711", 404, "4711"),
             ("feed=http://", 400, "(expected a feed's id or URL"),
@@ -185,7 +187,10 @@ def entries(base):
             ("cursor=n1", 400, "invalid cursor"),
             ("order=stored&cursor=n1.2", 400, "invalid cursor"),
             ("cursor=n1.2.3", 400, "invalid cursor"),
-            ("folder=x", 400, "folder (GET /v1/entries takes feed since")):
+            ("until=then", 400, "(expected a time"),
+            ("q=rain+titel:x", 400, "invalid q: at 6: there is no field"),
+            ("q=rain+AND", 400, "invalid q: at 6: AND has no term"),
+            ("colour=x", 400, "colour (GET /v1/entries takes feed folder since")):
             status, _, response = d.request("GET", "/v1/entries?" + path)
             equal((status, words in response["detail"]), (code, True), response["detail"])
         r = subprocess.run(

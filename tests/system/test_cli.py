@@ -23,8 +23,8 @@ from harness import (
     FEEDWHEEL, ROOT, Skip, Feedwheel, case, certificate, equal, holds, origin, run, samples, wait_for)
 
 COMMANDS = (
-    "add import export remove set pause resume list show why timeline entries read events fetch parse push run plan "
-    "serve token websub fetch-now copy stop status doctor version help").split()
+    "add import export remove set pause resume list folders show why timeline entries read events fetch parse push run "
+    "plan serve token websub fetch-now copy stop status doctor version help").split()
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><link>https://example.org/</link>
 <description>d</description><item><title>Hello \x7f world</title><link>https://example.org/1</link><guid>g1</guid>
 <description>&lt;p onclick="evil()"&gt;a &lt;b&gt;bold&lt;/b&gt; word&lt;/p&gt;</description>
@@ -699,10 +699,25 @@ def lists(base):
     w.run("add", "https://two.example/\u00fc", "--title", "Zw\u00f6lf \u4e2d\u6587 \x1b[31mred")
     r = w.run("list")
     lines = r.stdout.splitlines()
-    equal(lines[0].split(), ["FEED", "STATE", "VISITED", "DUE", "ENTRIES", "TITLE", "URL"])
+    equal(lines[0].split(), ["FEED", "STATE", "VISITED", "DUE", "ENTRIES", "FOLDER", "TITLE", "URL"])
     holds("\\x1b[31mred" in r.stdout and "\x1b" not in r.stdout, "controls are escaped")
     equal([f["id"] for f in w.json("list", "--match", "TWO")], [2])
     equal([f["id"] for f in w.json("list", "--folder", "x")], [1])
+    w.run("add", "https://three.example/a", "--folder", "x/y")
+    w.run("add", "https://four.example/a", "--folder", "xz")
+    equal([f["id"] for f in w.json("list", "--folder", "x")], [1, 3])
+    equal([f["id"] for f in w.json("list", "--folder", "/x/")], [1, 3])
+    equal([f["id"] for f in w.json("list", "--folder", "")], [2])
+    equal([(f["folder"], f["feeds"], f["feeds_here"]) for f in w.json("folders")],
+          [("", 1, 1), ("x", 2, 1), ("x/y", 1, 1), ("xz", 1, 1)])
+    holds(w.run("export", "--folder", "x").stdout.count("xmlUrl") == 2, "subfolders")
+    for form in ([], ["--json"]):
+        r = w.run("export", "--folder", "no", *form, code=1)
+        holds("no feed is in folder 'no'" in r.stderr, r.stderr)
+    r = w.run("entries", "--search", "rain titel:x", code=2)
+    holds("did you mean title:" in r.stderr and r.stderr.splitlines()[2].index("^") ==
+          r.stderr.splitlines()[1].index("titel"), r.stderr)
+    w.run("remove", "3", "4")
     equal([f["id"] for f in w.json("list", "--limit", "1")], [1])
     equal(w.json("list", "--failing"), [])
     holds("no feed is failing" in w.run("list", "--failing").stderr, "failing")

@@ -19,7 +19,7 @@ HTTP_DATES = ("last_modified",) # a validator: the bytes of the server
 COUNTS = (("status", "due"),) # a number of feeds
 DURATION = re.compile(r".*_(ms|us|s)")
 EPOCH = 10 ** 11 # three years in ms: longer than any duration
-LIST = ("add", "export", "remove", "set", "pause", "resume", "list",
+LIST = ("add", "export", "remove", "set", "pause", "resume", "list", "folders",
         "entries", "events", "fetch-now", "token", "websub", "timeline")
 
 
@@ -116,6 +116,7 @@ def collected(j, base, o):
     summary = j("run", "--once")
     equal((summary["feeds"], summary["read"], summary["failed"], summary["failures"]), (3, 3, 0, {}))
     feeds = j.both("list")
+    equal([f["folder"] for f in j.both("folders")], sorted(f["folder"] for f in j("folders")))
     equal([f["state"] for f in feeds], ["ok"] * 3)
     holds({"created", "due", "last_visit", "last_ok"} < j.times, j.times)
     shown = j("show", feeds[0]["url"])

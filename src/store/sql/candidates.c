@@ -139,7 +139,7 @@ static struct query_node *words_over(struct fw_arena *a, const struct query_node
 	}
 }
 
-static int words_find(struct sql_candidates *c, enum part_kind *kind, struct fw_err *err)
+static int candidates_words_find(struct sql_candidates *c, enum part_kind *kind, struct fw_err *err)
 {
 	struct words_list need = {.n = 0}, exclude = {.n = 0};
 	struct query_node *tree;
@@ -166,7 +166,7 @@ static int words_find(struct sql_candidates *c, enum part_kind *kind, struct fw_
 
 /* ---- feeds ----------------------------------------------------------------------------------- */
 
-/* Does it ask only for the feed? numbers: only for ids, and what is not asked for does not match. */
+/* Does it ask only for the feed? numbers: only for ids, without NOT. */
 static bool part_is_of_feeds(const struct query_node *q, bool *numbers)
 {
 	switch (q->op) {
@@ -279,7 +279,7 @@ int sql_candidates_begin(struct sql_candidates *c, struct sql *s, const struct s
 		return fw_no_memory(err);
 	rc = feeds_find(c, kind, err);
 	if (!rc && !fw_store_entry_query_is_one(&q->q))
-		rc = words_find(c, kind, err);
+		rc = candidates_words_find(c, kind, err);
 	for (size_t i = 0; i < q->part_n; i++) {
 		if (kind[i] == PART_REST) {
 			c->rest[c->rest_n++] = q->part[i];
