@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Folders are only paths of feeds. They are collected from the feeds, and each adds to those above. */
+/* Folders are only paths of feeds. They are collected from these; each adds to those above. */
 #include "api/folder.h"
 
 #include <stdlib.h>
