@@ -59,7 +59,7 @@ const struct cli_command cli_folders = {
 	.args = "",
 	.summary = "list the folders of the subscriptions",
 	.about = "Counts of a folder include its subfolders.\n",
-	.examples = "  feedwheel folders\n  feedwheel list --folder News    its feeds, with those of subfolders\n",
+	.examples = "  feedwheel folders\n  feedwheel folders --json | jq '.[].folder'\n",
 	.option = FOLDERS_OPTION,
 	.run = folders_run,
 };
