@@ -68,6 +68,8 @@ struct fw_config {
 	bool async_commit; /* see fw_store_config */
 	int64_t page_cache_bytes, disk_free_min_bytes;
 	int64_t visits_retention_ms, entries_retention_ms, events_retention_ms; /* retention; 0: keep forever */
+	int64_t changes_retention_ms;
+	int64_t revisions_max, revision_max_bytes; /* see fw_store_config */
 	char *listen, *trusted_proxies, *access_log, *tls_cert, *tls_key;
 	int64_t serve_connections_max, serve_connections_per_address_max, serve_header_timeout_ms,
 		serve_body_timeout_ms, serve_body_rate_min, serve_send_timeout_ms, serve_idle_timeout_ms;

@@ -317,6 +317,12 @@ struct fw_store_config {
 	int64_t busy_timeout_ms; /* 0: 10,000 */
 	size_t page_cache_bytes; /* 0: the driver's default */
 	bool async_commit;       /* a power failure may lose the last commits; a crash of feedwheel never does */
+	uint32_t revisions_max;  /* earlier versions kept of an entry that changes; 0: none */
+	/*
+	 * An earlier version whose content and summary have more bytes is kept without them; 0: no
+	 * limit
+	 */
+	size_t revision_max_bytes;
 };
 
 /* ---- the schedule ---------------------------------------------------------------------------- */
@@ -429,6 +435,44 @@ struct fw_entry_query {
 	int64_t *unindexed_n;
 };
 
+/*
+ * The log of changes. One counter numbers entries and changes of entries: an entry's id is the
+ * number of its `new`, and each later change has a number of its own. Numbers appear in order, as
+ * ids do: after a reader has seen one, no lower one appears.
+ */
+enum fw_change_kind {
+	FW_CHANGE_NEW,     /* as the entry is when it is read; none for an entry that is gone */
+	FW_CHANGE_CHANGED, /* stored with another hash, or moved to another feed */
+	FW_CHANGE_GONE,    /* removed by retention, with its feed, or retracted by its feed */
+};
+/* "new", "changed", "gone". */
+FW_API const char *fw_change_kind_name(enum fw_change_kind kind);
+
+struct fw_change {
+	int64_t id; /* its number: a cursor */
+	enum fw_change_kind kind;
+	int64_t entry_id, feed_id; /* feed_id: at that time; the feed may be gone */
+	uint32_t revision;         /* the version that the change made; 0 for gone */
+	int64_t at_ms;
+	const struct fw_entry_row *entry; /* as it is now; NULL: it is gone */
+};
+
+/*
+ * Changes with numbers above after_id, up to the last one at the start of the call. A reader goes
+ * on with next_id. Old changes are pruned: a reader that is behind misses some. A first
+ * read, after_id 0, is not behind. If it takes several calls, it sets base_id to head_id of the
+ * first one, because changes before that are no news to it.
+ */
+struct fw_change_query {
+	int64_t after_id, base_id;
+	int64_t feed_id;  /* 0: all */
+	size_t limit;     /* 0: all */
+	bool content;     /* fill content (and content_base) too */
+	int64_t head_id;  /* out: the last number at the start of the call */
+	int64_t next_id;  /* out: all changes up to it were shown */
+	int64_t first_id; /* out, with FW_EGONE: numbers from this one on are left */
+};
+
 /* Does the query select one entry by its id? */
 static inline bool fw_store_entry_query_is_one(const struct fw_entry_query *q)
 {
@@ -492,10 +536,12 @@ struct fw_prune {
 	int64_t visits_before_ms;
 	int64_t entries_before_ms;                   /* neither new nor changed since then; their keys stay for dedup */
 	int64_t events_before_ms;                    /* and dead letters */
+	int64_t changes_before_ms;                   /* of the log of changes */
 	bool records;                                /* those with until_ms <= now_ms */
 	bool index;                                  /* index new and changed entries */
 	bool more;                                   /* out: call again */
 	int64_t visit_n, entry_n, event_n, record_n; /* out: the numbers of removed rows are added */
+	int64_t change_n;                            /* out: likewise */
 };
 
 enum fw_control_kind {
@@ -524,7 +570,9 @@ struct fw_control {
  *   - A feed's visits come oldest first, within a load and from load to load.
  *   - A feed comes before its entries, keys and visits: in the same load or an earlier one.
  *   - Ids are from 1 to 2^53 - 1. Those that the store assigns later are above the highest loaded
- *     id.
+ *     id, and above change_id.
+ *   - The log of changes is not loaded: it starts anew above change_id. A reader that is behind is
+ *     told.
  */
 struct fw_load {
 	const struct fw_feed *feed;
@@ -532,6 +580,7 @@ struct fw_load {
 	const struct fw_entry_key *key; /* of entries that retention removed; entry_id is ignored */
 	const struct fw_visit *visit;
 	size_t feed_n, entry_n, key_n, visit_n;
+	int64_t change_id; /* the last number of the other store (fw_change_query.head_id); 0: unknown */
 };
 
 /*
@@ -540,6 +589,9 @@ struct fw_load {
  */
 typedef int fw_feed_cb(void *ctx, const struct fw_feed *feed);
 typedef int fw_entry_cb(void *ctx, const struct fw_entry_row *row);
+typedef int fw_change_cb(void *ctx, const struct fw_change *change);
+/* cut: content and summary were not kept, because they exceeded revision_max_bytes. */
+typedef int fw_revision_cb(void *ctx, const struct fw_entry_row *row, bool cut);
 typedef int fw_visit_cb(void *ctx, const struct fw_visit *visit);
 typedef int fw_heartbeat_cb(void *ctx, const struct fw_heartbeat *heartbeat);
 typedef int fw_event_cb(void *ctx, const struct fw_event *event);
@@ -679,6 +731,18 @@ FW_API FW_MUST_CHECK int fw_store_control_get(
 /* A cursor by id misses no entry: none appears below an id that was shown. */
 FW_API FW_MUST_CHECK int fw_store_entry_list(
 	struct fw_store *st, const struct fw_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
+/*
+ * The log of changes, by number. FW_EGONE: pruned beyond the reader; the text and first_id name the
+ * first number left. The callback's entry is borrowed like the change.
+ */
+FW_API FW_MUST_CHECK int fw_store_change_list(
+	struct fw_store *st, struct fw_change_query *q, fw_change_cb *cb, void *ctx, struct fw_err *err);
+/*
+ * The earlier versions of an entry that are kept, oldest first. changed_ms is when the version was
+ * stored. key and hash are not filled.
+ */
+FW_API FW_MUST_CHECK int fw_store_revision_list(
+	struct fw_store *st, int64_t entry_id, fw_revision_cb *cb, void *ctx, struct fw_err *err);
 /* Keys of the feeds in this range of ids, in order of feed id; within a feed in any order. */
 FW_API FW_MUST_CHECK int fw_store_key_list(
 	struct fw_store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx, struct fw_err *err);

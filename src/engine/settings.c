@@ -12,7 +12,9 @@ int fw_config_store(const struct fw_config *c, unsigned flags, struct fw_store *
 	struct fw_store_config sc = {.url = c->store,
 		.flags = flags,
 		.async_commit = c->async_commit,
-		.page_cache_bytes = (size_t)c->page_cache_bytes};
+		.page_cache_bytes = (size_t)c->page_cache_bytes,
+		.revisions_max = (uint32_t)c->revisions_max,
+		.revision_max_bytes = (size_t)c->revision_max_bytes};
 
 	return fw_store_open(&sc, out, err);
 }

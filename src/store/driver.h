@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * The contract of a storage driver: 24 functions (slots). Callers use the front (store.c), which
+ * The contract of a storage driver: 26 functions (slots). Callers use the front (store.c), which
  * checks arguments, words errors and adds what is the same on every engine.
  *
  * The schedule
@@ -29,6 +29,12 @@
  *     counts. An entry that retention removed is not stored again while its feed still lists it.
  *   - Entry ids appear in order: after a reader has seen an id, no lower id appears. Visit ids
  *     rise, but the ids of two concurrent commits may appear in either order.
+ *   - The log of changes: a commit that changes an entry, prune of entries, feed_drop and a merge
+ *     store a change for each entry (changed; gone; for an entry that a merge moves: changed), in
+ *     the same transaction. Its number comes from the counter of entry ids, and appears in order
+ *     with these. A new entry needs no change: its id is the number. load stores none.
+ *   - Before a commit changes an entry, its version goes to the revisions. The newest revisions_max
+ *     are kept; all of them go with the entry.
  *
  * Rules for every slot
  *
@@ -221,6 +227,18 @@ struct store_record_query {
 	struct fw_str key;
 };
 
+struct store_change_query {
+	int64_t after_id;
+	int64_t feed_id; /* 0: all */
+	size_t limit;    /* 0: all */
+	/*
+	 * Out. head_id: the last number of an entry or change when the call started; no number up
+	 * to it will appear later. pruned_id: changes up to it may have been removed; read after
+	 * the changes.
+	 */
+	int64_t head_id, pruned_id;
+};
+
 /* ---- the slots ------------------------------------------------------------------------------- */
 
 struct query_node;
@@ -305,6 +323,14 @@ struct store_entry_query {
 };
 typedef int store_entry_list_fn(
 	struct store *st, const struct store_entry_query *q, fw_entry_cb *cb, void *ctx, struct fw_err *err);
+/*
+ * Changes with after_id < id <= head_id, by id, without entries and without those of kind new.
+ */
+typedef int store_change_list_fn(
+	struct store *st, struct store_change_query *q, fw_change_cb *cb, void *ctx, struct fw_err *err);
+/* The earlier versions of an entry, oldest first. */
+typedef int store_revision_list_fn(
+	struct store *st, int64_t entry_id, fw_revision_cb *cb, void *ctx, struct fw_err *err);
 /* All keys of the feeds in this range of ids, in order of feed id; within a feed in any order. */
 typedef int store_key_list_fn(
 	struct store *st, int64_t first_feed_id, int64_t last_feed_id, fw_key_cb *cb, void *ctx, struct fw_err *err);
@@ -353,6 +379,8 @@ struct store_driver {
 	store_feed_set_fn *feed_set;
 	store_feed_drop_fn *feed_drop;
 	store_entry_list_fn *entry_list;
+	store_change_list_fn *change_list;
+	store_revision_list_fn *revision_list;
 	store_key_list_fn *key_list;
 	store_visit_list_fn *visit_list;
 	store_event_put_fn *event_put;

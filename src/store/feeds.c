@@ -245,7 +245,7 @@ int fw_store_load(struct fw_store *st, const struct fw_load *rows, struct fw_err
 
 	if (wrong)
 		return store_invalid(to, wrong, err);
-	if (!rows->feed_n && !rows->entry_n && !rows->key_n && !rows->visit_n)
+	if (!rows->feed_n && !rows->entry_n && !rows->key_n && !rows->visit_n && !rows->change_id)
 		return 0;
 	return to->driver->load(to, &(struct store_load){.rows = *rows}, STORE_ERR(err));
 }

@@ -421,3 +421,39 @@ void check_clean(struct fw_store *st)
 
 	OK(fw_store_check(st, finding, NULL, &err));
 }
+
+static int no_change(void *ctx, const struct fw_change *c)
+{
+	(void)ctx;
+	ck_assert_int_eq(c->kind, FW_CHANGE_NEW);
+	return 0;
+}
+
+void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
+{
+	struct fw_change_query q = {0};
+	struct fw_store *st = store_open(url, FW_STORE_CREATE);
+	int64_t feed_id = subscribe(st, "https://old.example/", NOW);
+	struct fw_err err = {0};
+
+	put_entries(st, feed_id, 0, 3);
+	fw_store_close(st);
+	bare("DROP TABLE changes");
+	bare("DROP TABLE revisions");
+	bare("DELETE FROM meta WHERE name = 'changes_pruned_id'");
+	bare("UPDATE meta SET value = 1 WHERE name = 'schema'");
+	st = store_open(url, FW_STORE_READ);
+	ck_assert_int_eq(stats(st).schema, 1);
+	ck_assert_int_eq(entry_count(st, feed_id), 3);
+	IS(fw_store_change_list(st, &q, no_change, NULL, &err), FW_EVERSION);
+	ck_assert(strstr(err.text, "feedwheel run"));
+	check_clean(st);
+	fw_store_close(st);
+	st = store_open(url, 0);
+	ck_assert_int_eq(stats(st).schema, 2);
+	put_entries(st, feed_id, 3, 5);
+	OK(fw_store_change_list(st, &q, no_change, NULL, &err));
+	ck_assert_int_eq(q.next_id, 5);
+	check_clean(st);
+	fw_store_close(st);
+}

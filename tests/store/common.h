@@ -10,6 +10,7 @@
  *   feeds.c         subscriptions, lists, groups, addresses, merges
  *   entries.c       entries, their lists, the search index
  *   search.c        queries: each list is what query_matches() accepts
+ *   changes.c       the log of changes, revisions: through the front
  *   retention.c     copies, pruning, opening
  *   small.c         visits, events, records, figures: long lists and failures
  *   front.c         the front (src/store/store.c): arguments, control messages, heartbeats, URLs
@@ -93,6 +94,11 @@ int64_t hits(struct fw_store *st, const char *words); /* the number of matches o
 /* Pushes entries from..to-1: keys "nI", text "number". */
 void put_entries(struct fw_store *st, int64_t feed_id, int from, int to);
 void index_all(struct fw_store *st); /* completes the search index */
+/*
+ * A store of schema 1, which release 0.1.0 made, is read as it is, and upgraded when it is opened
+ * for writing. bare: runs a statement on the SQL store at url.
+ */
+void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql));
 /* Runs the driver's deep check; the test fails if it finds anything. */
 void check_clean(struct fw_store *st);
 

@@ -335,6 +335,12 @@ START_TEST(refusals)
 }
 END_TEST
 
+START_TEST(older_schema)
+{
+	schema_1_is_upgraded(url, bare);
+}
+END_TEST
+
 START_TEST(only_read)
 {
 	struct store *st = open_as(FW_STORE_CREATE);
@@ -517,7 +523,7 @@ int main(void)
 {
 	const TTest *const twice[] = {rows_come_back, found_or_not, there_already, failed_transaction_is_rolled_back,
 		as_large_as_the_server_takes};
-	const TTest *const once[] = {half_made, refusals, only_read, views, locked_by_another_client,
+	const TTest *const once[] = {half_made, older_schema, refusals, only_read, views, locked_by_another_client,
 		connection_is_ended, words_of_changed_and_deleted_entries};
 	TCase *t;
 

@@ -478,7 +478,7 @@ START_TEST(loaded_whole)
 	ck_assert(made[0].id == 60 && made[0].existed && made[1].id == 60 && figures(st).feed_n == 4);
 	pushed(st, 50, e, 2);
 	s = figures(st);
-	ck_assert(s.last_entry_id == 13 && s.last_visit_id > 12);
+	ck_assert(s.last_entry_id >= 13 && s.last_visit_id > 12);
 	drv_end(st);
 }
 END_TEST

@@ -113,6 +113,12 @@ static void refused(const char *where, unsigned flags, int code, const char *wor
 	open_fails(where, flags, code, "postgres:", words);
 }
 
+START_TEST(older_schema)
+{
+	schema_1_is_upgraded(url, bare);
+}
+END_TEST
+
 START_TEST(schemas_that_are_not_ours) /* REL-15 */
 {
 	refused(url, 0, FW_ENOTFOUND, "feedwheel add");
@@ -702,7 +708,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const every[] = {schemas_that_are_not_ours, addresses_that_lead_nowhere, unsupported_servers,
+	const TTest *const every[] = {older_schema, schemas_that_are_not_ours, addresses_that_lead_nowhere, unsupported_servers,
 		reading_only, too_many_connections, locked_by_another_client, serialisation_failures, every_answer,
 		sessions_ended_by_an_administrator, standby_takes_over, server_killed_in_commit,
 		waiting_workers_are_notified, poolers, disk_full};

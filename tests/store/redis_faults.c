@@ -169,9 +169,16 @@ START_TEST(schemas_that_are_not_ours) /* REL-15 */
 	st->driver->close(st);
 	st = open_at(url, FW_STORE_READ);
 	DONE(st->driver->stats(st, &s, &drv_err));
-	ck_assert_int_eq(s.schema, 1);
+	ck_assert_int_eq(s.schema, 2);
 	says(st->driver->load(st, &load, &drv_err), FW_EINVAL, "reading only");
 	st->driver->close(st);
+	told("HSET {feedwheel/0}:meta schema_version 1"); /* release 0.1.0 */
+	st = open_at(url, FW_STORE_READ);
+	st->driver->close(st);
+	ck_assert_str_eq(say("HGET {feedwheel/0}:meta schema_version"), "$1\r\n1\r\n");
+	st = open_at(url, 0);
+	st->driver->close(st);
+	ck_assert_str_eq(say("HGET {feedwheel/0}:meta schema_version"), "$1\r\n2\r\n");
 	told("HSET {feedwheel/0}:meta schema_version 99");
 	open_says(url, FW_STORE_CREATE, FW_EVERSION, "upgrade feedwheel");
 	told("HDEL {feedwheel/0}:meta schema_version");

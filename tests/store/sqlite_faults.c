@@ -75,6 +75,12 @@ static int64_t number(const char *sql)
 
 /* ---- the content ----------------------------------------------------------------------------- */
 
+START_TEST(older_schema)
+{
+	schema_1_is_upgraded(url, bare);
+}
+END_TEST
+
 START_TEST(newer_schema) /* REL-15 */
 {
 	fw_store_close(store_open(url, FW_STORE_CREATE));
@@ -542,7 +548,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	const TTest *const every[] = {newer_schema, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
+	const TTest *const every[] = {older_schema, newer_schema, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
 		keys_of_any_length, no_shared_memory, database_of_another_program, not_a_database,
 		empty_and_missing_files, forbidden_file, file_without_write_permission, reading_only,
 		locked_by_another_client, several_connections_of_one_process, damaged_file, truncated_file, disk_full,

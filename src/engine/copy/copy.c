@@ -395,6 +395,32 @@ static int copy_records(struct copy *c)
 	return copy_extra(c, COPY_RECORDS, false);
 }
 
+static int change_ignore(void *ctx, const struct fw_change *change)
+{
+	(void)ctx;
+	(void)change;
+	return 0;
+}
+
+/* A source of an older schema, opened for reading, has no log of changes. */
+static int change_id_read(struct copy *c)
+{
+	struct fw_change_query q = {.after_id = INT64_MAX};
+	int rc = fw_store_change_list(c->from, &q, change_ignore, NULL, c->err);
+
+	c->change_id = rc ? 0 : q.head_id;
+	return rc == FW_EVERSION ? 0 : rc;
+}
+
+/*
+ * The log of changes is not copied: it starts anew, with numbers above those that readers know.
+ * First of all, because a resumed copy removes feeds, and the changes get numbers too.
+ */
+static int copy_change_id(struct copy *c)
+{
+	return c->change_id ? fw_store_load(c->to, &(struct fw_load){.change_id = c->change_id}, c->err) : 0;
+}
+
 static int copy_compare(struct copy *c)
 {
 	int rc = copy_verify(c);
@@ -424,7 +450,9 @@ static int copy_run_steps(struct copy *c)
 	int rc = fw_store_stats(c->to, &c->known, c->err);
 
 	rc = rc ? rc : fw_store_stats(c->from, &c->end, c->err);
+	rc = rc ? rc : change_id_read(c);
 	rc = rc ? rc : target_check_and_pause(c);
+	rc = rc ? rc : copy_change_id(c);
 	c->s->feed_total = c->end.feed_n;
 	c->s->entry_total = c->end.entry_n;
 	c->s->visit_total = c->end.visit_n;

@@ -27,6 +27,7 @@ struct copy {
 	struct fw_copy_stats *s;
 	struct fw_store_stats end;   /* of the source at the start */
 	struct fw_store_stats known; /* of the target at the start */
+	int64_t change_id;           /* the source's last number at the start; 0: it has no log of changes */
 	struct fw_arena arena;       /* strings of the rows of one batch */
 	struct fw_load batch;
 	struct fw_feed feed[COPY_ROWS];

@@ -52,9 +52,10 @@ static void retention_log(const struct fw_prune *p, int rc, const struct fw_err 
 {
 	if (rc)
 		fw_warn("retention: pruning failed: %s; retrying later", err->text);
-	if (p->visit_n + p->entry_n + p->event_n + p->record_n)
-		fw_debug("retention: pruned %lld visits, %lld entries, %lld events, %lld records",
-			(long long)p->visit_n, (long long)p->entry_n, (long long)p->event_n, (long long)p->record_n);
+	if (p->visit_n + p->entry_n + p->event_n + p->record_n + p->change_n)
+		fw_debug("retention: pruned %lld visits, %lld entries, %lld events, %lld records, %lld changes",
+			(long long)p->visit_n, (long long)p->entry_n, (long long)p->event_n, (long long)p->record_n,
+			(long long)p->change_n);
 }
 
 static int64_t retention_before(int64_t keep_ms, int64_t now_ms)
@@ -67,7 +68,8 @@ int fw_retention_run(struct fw_store *st, const struct fw_config *c, int64_t now
 	struct fw_prune p = {.now_ms = now_ms,
 		.records = true,
 		.visits_before_ms = retention_before(c->visits_retention_ms, now_ms),
-		.events_before_ms = retention_before(c->events_retention_ms, now_ms)};
+		.events_before_ms = retention_before(c->events_retention_ms, now_ms),
+		.changes_before_ms = retention_before(c->changes_retention_ms, now_ms)};
 	bool entries = false;
 	struct fw_err err;
 	int rc = c->entries_retention_ms ? retention_entries_due(st, c->entries_retention_ms, now_ms, &entries, &err) :
@@ -87,7 +89,8 @@ int fw_retention_run_pushed(struct fw_store *st, const struct fw_config *c, int6
 {
 	struct fw_prune p = {.now_ms = now_ms,
 		.records = true,
-		.events_before_ms = retention_before(c->events_retention_ms, now_ms)};
+		.events_before_ms = retention_before(c->events_retention_ms, now_ms),
+		.changes_before_ms = retention_before(c->changes_retention_ms, now_ms)};
 	struct fw_err err;
 	int rc = retention_steps(st, &p, &err);
 

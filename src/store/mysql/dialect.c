@@ -743,6 +743,7 @@ static const struct sql_fragment MYSQL_FRAGMENT[] = {
 	{"sum", "coalesce(sum($1), 0)"},
 	{"behind", "($1 > ?1 OR ($1 = ?1 AND $2 > ?2))"},
 	{"head", "left($1, 1048576)"},
+	{"octets", "length($1)"},
 	{"waiting", "(SELECT count(*) FROM (SELECT 1 FROM entries_changed LIMIT ?1) b)"},
 	{"found",
 		"e.id IN (SELECT i.entry_id FROM JSON_TABLE(?1, '$[*]' COLUMNS (doc BIGINT PATH '$')) j"

@@ -684,6 +684,7 @@ static const struct sql_fragment POSTGRES_FRAGMENT[] = {
 	{"sum", "coalesce(sum($1), 0)::int8"}, /* sum() of int8 is numeric */
 	{"behind", "($1, $2) > (?1, ?2)"},
 	{"head", "left($1, 1048576)"},
+	{"octets", "octet_length($1)"},
 	{"waiting", "(SELECT count(*) FROM (SELECT 1 FROM entries_changed LIMIT ?1) b)"},
 	/* an array keeps the planner from joining the two tables row by row */
 	{"found", "e.id = ANY (ARRAY(SELECT f.id FROM entries_fts f WHERE f.words @@ ?1::tsquery))"},

@@ -130,31 +130,95 @@ int rs_url_release(struct rs *r, struct fw_str url, int64_t feed_id, struct fw_e
 
 /* ---- removing and merging ----- -------------------------------------------------------------- */
 
-/* into_id 0: no merge. *answer: 1 removed, 0 no such feed, -1 a merge into another feed runs. */
-static int feed_remove(struct rs *r, int64_t id, int64_t into_id, int64_t *answer, struct fw_err *err)
+static int feed_remove_try(
+	struct rs *r, int64_t id, int64_t into_id, const struct rs_reply *moved, int64_t *answer, struct fw_err *err)
 {
+	struct rs_numbers number;
 	const struct rs_reply *url;
 	int rc;
 
+	rs_command(r, rs_cell(r, id), "HLEN");
+	rs_key(r, rs_cell(r, id), "keys:%lld", (long long)id);
+	rc = rs_run(r, "removing a feed", err);
+	rc = rc ? rc : rs_numbers_reserve(r, rs_int(r->reply[0]), &number, err);
+	if (rc)
+		return rc;
 	rs_call(r, rs_cell(r, id), RS_TRIM, "remove");
 	rs_addi(r, id);
 	if (into_id)
 		rs_addi(r, into_id);
 	else
 		rs_adds(r, "");
+	rs_addi(r, number.first_id + 1);
+	rs_addi(r, number.n);
+	rs_addi(r, number.revoked[rs_cell(r, id)]);
+	rs_addi(r, moved ? (int64_t)moved->n : 0);
+	for (size_t i = 0; moved && i < moved->n; i++)
+		rs_add(r, moved->elem[i]->text);
 	rc = rs_run(r, "removing a feed", err);
+	url = rc ? NULL : r->reply[0];
+	rc = rs_numbers_release(r, &number, rc, err);
 	if (rc)
 		return rc;
-	url = r->reply[0];
 	*answer = url->type == RS_TEXT ? 1 : rs_int(url);
 	return *answer > 0 ? rs_url_release(r, url->text, id, err) : 0;
 }
 
-static void pairs_add(struct rs *r, const struct rs_reply *list)
+#define REMOVE_AGAIN (-2) /* it got entries meanwhile, or its numbers were revoked */
+
+/*
+ * into_id 0: no merge. moved: entries that into_id has now; NULL: none. *answer: 1 removed, 0 no
+ * such feed, -1 a merge into another feed runs.
+ */
+static int feed_remove(
+	struct rs *r, int64_t id, int64_t into_id, const struct rs_reply *moved, int64_t *answer, struct fw_err *err)
 {
-	rs_addi(r, (int64_t)(list->n / 2));
+	int rc = 0;
+
+	*answer = REMOVE_AGAIN;
+	for (int i = 0; !rc && *answer == REMOVE_AGAIN && i < TRIES; i++)
+		rc = feed_remove_try(r, id, into_id, moved, answer, err);
+	return rc || *answer != REMOVE_AGAIN ?
+		rc :
+		fw_err_set(err, FW_EAGAIN, "%s: feed %lld keeps getting entries: try again", r->target.name,
+			(long long)id);
+}
+
+/* A list of groups of `per` words. */
+static void groups_add(struct rs *r, const struct rs_reply *list, size_t per)
+{
+	rs_addi(r, (int64_t)(list->n / per));
 	for (size_t i = 0; i < list->n; i++)
 		rs_add(r, list->elem[i]->text);
+}
+
+#define MOVE_AGAIN (-2) /* its numbers were revoked */
+
+/* Store the exported entries in feed into_id. *moved: the reply of merge_entries. */
+static int entries_move(
+	struct rs *r, int64_t into_id, const struct rs_reply *all, const struct rs_reply **moved, struct fw_err *err)
+{
+	int rc = 0;
+
+	*moved = NULL;
+	for (int i = 0; !rc && i < TRIES && (!*moved || rs_int(*moved) == MOVE_AGAIN); i++) {
+		struct rs_numbers number;
+
+		rc = rs_numbers_reserve(r, (int64_t)all->elem[1]->n / 2, &number, err);
+		if (rc)
+			return rc;
+		rs_call(r, rs_cell(r, into_id), RS_WRITE, "merge_entries");
+		rs_addi(r, into_id);
+		rs_addi(r, number.first_id + 1);
+		rs_addi(r, number.revoked[rs_cell(r, into_id)]);
+		groups_add(r, all->elem[0], 2);
+		groups_add(r, all->elem[1], 2);
+		groups_add(r, all->elem[2], 3);
+		rc = rs_run(r, "merging feeds", err);
+		*moved = rc ? NULL : r->reply[0];
+		rc = rs_numbers_release(r, &number, rc, err);
+	}
+	return rc;
 }
 
 /*
@@ -163,7 +227,7 @@ static void pairs_add(struct rs *r, const struct rs_reply *list)
  */
 static int feed_merge_finish(struct rs *r, int64_t id, int64_t into_id, struct fw_err *err)
 {
-	const struct rs_reply *all;
+	const struct rs_reply *all, *moved;
 	int64_t there, answer;
 	int rc;
 
@@ -173,15 +237,11 @@ static int feed_merge_finish(struct rs *r, int64_t id, int64_t into_id, struct f
 	all = rc ? NULL : r->reply[0];
 	if (rc || all->type != RS_ARRAY)
 		return rc;
-	rs_call(r, rs_cell(r, into_id), RS_WRITE, "merge_entries");
-	rs_addi(r, into_id);
-	pairs_add(r, all->elem[0]);
-	pairs_add(r, all->elem[1]);
-	rc = rs_run(r, "merging feeds", err);
-	there = rc ? 0 : rs_int(r->reply[0]);
+	rc = entries_move(r, into_id, all, &moved, err);
 	if (rc)
 		return rc;
-	if (there < 1) {
+	there = rs_int(moved);
+	if (moved->type != RS_ARRAY) {
 		rs_call(r, rs_cell(r, id), RS_WRITE, "unmerge");
 		rs_addi(r, id);
 		rc = rs_run(r, "merging feeds", err);
@@ -198,7 +258,7 @@ static int feed_merge_finish(struct rs *r, int64_t id, int64_t into_id, struct f
 	rs_adds(r, "merge_n");
 	rs_addi(r, 1);
 	rc = rs_run(r, "merging feeds", err);
-	return rc ? rc : feed_remove(r, id, into_id, &answer, err);
+	return rc ? rc : feed_remove(r, id, into_id, moved, &answer, err);
 }
 
 int rs_merges_finish(struct rs *r, int cell, struct fw_err *err)
@@ -253,7 +313,7 @@ int rs_feed_drop(struct store *st, int64_t feed_id, int64_t into_id, struct fw_e
 			(long long)feed_id);
 	for (int i = 0; !rc && answer < 0 && i < TRIES; i++) {
 		rc = into_id ? feed_merge_start(r, feed_id, into_id, &answer, err) :
-			       feed_remove(r, feed_id, 0, &answer, err);
+			       feed_remove(r, feed_id, 0, NULL, &answer, err);
 		if (!rc && answer < 0)
 			rc = rs_merges_finish(r, rs_cell(r, feed_id), err);
 	}

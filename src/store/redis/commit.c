@@ -275,7 +275,7 @@ static void plan_read(struct redis_commit *w, struct redis_commit_plan *p, struc
 	}
 	if (p->item_n)
 		plan_entries_read(p, *(*at)++);
-	w->new_n += p->result == PLAN_STORED ? p->new_n : 0;
+	w->id_n += p->result == PLAN_STORED ? p->new_n + p->changed_n : 0;
 }
 
 /* FW_ESTALE: the lease is over. */
@@ -305,12 +305,6 @@ static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
 	return 0;
 }
 
-/* The entry is stored, and is not deleted by retention. */
-static bool entry_is_changed(const struct redis_commit_entry *i)
-{
-	return !i->is_new && i->known.id;
-}
-
 /* A push without new or changed entries: its visit may be stored already. */
 static bool push_is_repeated(const struct redis_commit *w, const struct redis_commit_plan *p)
 {
@@ -329,10 +323,12 @@ static void cell_request_more(struct redis_commit *w, int cell)
 			rs_addi(w->r, p->o->feed_id);
 		}
 		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
-			if (!entry_is_changed(&p->item[i]))
+			if (!redis_commit_is_changed(&p->item[i]))
 				continue;
 			rs_command_key(w->r, cell, "HGET", "entries");
 			rs_addi(w->r, p->item[i].known.id);
+			rs_command(w->r, cell, "HKEYS");
+			rs_key(w->r, cell, "revisions:%lld", (long long)p->item[i].known.id);
 		}
 		if (push_is_repeated(w, p)) {
 			rs_call(w->r, cell, RS_READ, "history");
@@ -361,14 +357,13 @@ static bool history_has_push(const struct rs_reply *rows, int64_t at_ms)
 	return found;
 }
 
-static void entry_row_read(struct redis_commit_entry *i, struct fw_str row)
+static void entry_row_read(struct redis_commit_entry *i, struct fw_str row, const struct rs_reply *kept)
 {
-	struct fw_entry_row old = {0};
-
+	i->kept = kept;
 	if (row.p)
-		(void)rs_entry_unpack(row, &old);
-	i->seen_ms = old.seen_ms;
-	i->revision = old.revision;
+		(void)rs_entry_unpack(row, &i->old);
+	i->seen_ms = i->old.seen_ms;
+	i->revision = i->old.revision;
 }
 
 static void cell_read_more(struct redis_commit *w, int cell)
@@ -380,8 +375,10 @@ static void cell_read_more(struct redis_commit *w, int cell)
 		bool repeated = push_is_repeated(w, p), merging = part->merging && rs_int(*at++);
 
 		for (size_t i = 0; p->result == PLAN_STORED && i < p->item_n; i++) {
-			if (entry_is_changed(&p->item[i]))
-				entry_row_read(&p->item[i], (*at++)->text);
+			if (redis_commit_is_changed(&p->item[i])) {
+				entry_row_read(&p->item[i], at[0]->text, at[1]);
+				at += 2;
+			}
 		}
 		p->visit_id = p->result == PLAN_STORED && plan_has_visit(p);
 		if (repeated)
@@ -415,7 +412,7 @@ static int cells_read_all(struct redis_commit *w, struct fw_err *err)
 		return rc;
 	w->now_ms = rs_int(w->r->reply[0]->elem[0]) * 1000 + rs_int(w->r->reply[0]->elem[1]) / 1000;
 	w->visit_id = rs_int(w->r->reply[1]) - visit_n;
-	w->new_n = 0;
+	w->id_n = 0;
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
 		rc = w->part[cell].sent ? cell_read(w, cell, err) : 0;
 	for (int cell = 0; !rc && cell < w->r->cell_n; cell++)
@@ -436,12 +433,12 @@ static int ids_release(struct rs *r, int64_t first_id, struct fw_err *err)
 	return rs_run(r, "reserving ids", err);
 }
 
-static int ids_reserve(struct rs *r, int64_t n, int64_t *first_id, struct fw_err *err)
+static int ids_reserve(struct rs *r, enum rs_function function, int64_t n, int64_t *first_id, struct fw_err *err)
 {
 	const struct rs_reply *old;
 	int rc;
 
-	rs_call(r, RS_META, RS_WRITE, "ids_reserve");
+	rs_call(r, RS_META, function, "ids_reserve");
 	rs_addi(r, n);
 	rs_addi(r, RESERVE_TIMEOUT_MS);
 	rc = rs_run(r, "reserving ids", err);
@@ -462,7 +459,28 @@ int rs_ids_revoke(struct rs *r, struct fw_err *err)
 {
 	int64_t none;
 
-	return ids_reserve(r, 0, &none, err);
+	return ids_reserve(r, RS_WRITE, 0, &none, err);
+}
+
+int rs_numbers_reserve(struct rs *r, int64_t n, struct rs_numbers *out, struct fw_err *err)
+{
+	int rc;
+
+	*out = (struct rs_numbers){.n = n};
+	for (int cell = 0; cell < r->cell_n; cell++)
+		rs_command_key(r, cell, "GET", "revoked");
+	rc = rs_run(r, "reserving ids", err);
+	for (int cell = 0; !rc && cell < r->cell_n; cell++)
+		out->revoked[cell] = rs_int(r->reply[cell]);
+	return rc || !n ? rc : ids_reserve(r, RS_TRIM, n, &out->first_id, err);
+}
+
+int rs_numbers_release(struct rs *r, const struct rs_numbers *of, int rc, struct fw_err *err)
+{
+	struct fw_err spare;
+	int ended = of->n && rc != FW_EIO ? ids_release(r, of->first_id, rc ? &spare : err) : 0;
+
+	return rc ? rc : ended;
 }
 
 /* ---- results --------------------------------------------------------------------------------- */
@@ -525,7 +543,7 @@ static int cells_write_all(struct redis_commit *w, struct fw_err *err)
 		else
 			w->retry |= w->part[cell].sent;
 	}
-	if (w->new_n && rc != FW_EIO && !(w->r->cell_n == 1 && !rc && stored[RS_META])) {
+	if (w->id_n && rc != FW_EIO && !(w->r->cell_n == 1 && !rc && stored[RS_META])) {
 		struct fw_err spare;
 		int ended = ids_release(w->r, w->first_id, rc ? &spare : err);
 
@@ -552,8 +570,8 @@ static int commit_try(struct redis_commit *w, struct fw_err *err)
 	}
 	w->part[RS_META].sent |= !any; /* an empty commit still checks the lease */
 	rc = rc ? rc : cells_read_all(w, err);
-	if (!rc && w->new_n)
-		rc = ids_reserve(w->r, w->new_n, &w->first_id, err);
+	if (!rc && w->id_n)
+		rc = ids_reserve(w->r, RS_WRITE, w->id_n, &w->first_id, err);
 	w->entry_id = w->first_id;
 	return rc ? rc : cells_write_all(w, err);
 }

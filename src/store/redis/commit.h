@@ -15,7 +15,17 @@ struct redis_commit_entry {
 	bool is_new;
 	int64_t seen_ms;   /* first seen; 0: now */
 	uint32_t revision; /* the previous one */
+	/* of an entry that changes: */
+	int64_t change_id;
+	struct fw_entry_row old;
+	const struct rs_reply *kept; /* its revisions that are kept */
 };
+
+/* The entry is stored, and is not deleted by retention. */
+static inline bool redis_commit_is_changed(const struct redis_commit_entry *i)
+{
+	return !i->is_new && i->known.id;
+}
 
 enum redis_commit_result {
 	PLAN_STORED,
@@ -66,7 +76,7 @@ struct redis_commit {
 	bool publishes;            /* a schedule changes: publish that */
 	int64_t now_ms;            /* clock of the server */
 	int64_t visit_id;          /* the last visit id that was given */
-	int64_t first_id, new_n;   /* new_n entry ids above first_id are reserved */
+	int64_t first_id, id_n;    /* id_n ids of entries and changes above first_id are reserved */
 	int64_t entry_id;          /* the last entry id that was given */
 };
 

@@ -58,7 +58,9 @@ static void entry_ids_assign(struct redis_commit *w, struct redis_commit_plan *p
 	for (struct redis_commit_entry *i = p->item; i < p->item + p->item_n; i++) {
 		if (i->is_new)
 			i->known.id = ++w->entry_id;
-		assert(w->entry_id <= w->first_id + w->new_n); /* no id that is not reserved */
+		else if (i->known.id)
+			i->change_id = ++w->entry_id;
+		assert(w->entry_id <= w->first_id + w->id_n); /* no id that is not reserved */
 		i->seen_ms = i->seen_ms ? i->seen_ms : w->now_ms;
 		i->known.date_ms = fw_store_entry_date(i->e, i->seen_ms);
 	}
@@ -237,6 +239,54 @@ static void cell_entries_write(struct redis_commit *w, int cell)
 	pairs_write(w, cell, "ZADD", "entry_dates", date_pair);
 }
 
+/* Keep the version before, and drop those that are too many. */
+static void revision_write(struct redis_commit *w, int cell, const struct redis_commit_entry *i)
+{
+	struct fw_entry_row old = i->old;
+	struct fw_buf *word;
+	bool cut = (int64_t)(old.content.len + old.summary.len) > w->r->revision_max_bytes;
+
+	if (cut)
+		old.content = old.summary = FW_STR_NONE;
+	if (w->r->revisions_max && i->revision) {
+		rs_command(w->r, cell, "HSET");
+		rs_key(w->r, cell, "revisions:%lld", (long long)i->known.id);
+		rs_addi(w->r, i->revision);
+		word = rs_word(w->r);
+		fw_buf_adds(word, cut ? "1 " : "0 ");
+		rs_entry_pack(word, &old);
+		rs_word_end(w->r);
+	}
+	for (size_t k = 0; k < i->kept->n; k++) {
+		if (rs_int(i->kept->elem[k]) > (int64_t)i->revision - w->r->revisions_max)
+			continue;
+		rs_command(w->r, cell, "HDEL");
+		rs_key(w->r, cell, "revisions:%lld", (long long)i->known.id);
+		rs_add(w->r, i->kept->elem[k]->text);
+	}
+}
+
+static void cell_changes_write(struct redis_commit *w, int cell)
+{
+	const struct redis_commit_cell *part = &w->part[cell];
+
+	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+		for (size_t k = 0; p->result == PLAN_STORED && k < p->item_n; k++) {
+			const struct redis_commit_entry *i = &p->item[k];
+
+			if (!redis_commit_is_changed(i))
+				continue;
+			revision_write(w, cell, i);
+			rs_command_key(w->r, cell, "ZADD", "changes");
+			rs_addi(w->r, i->change_id);
+			fw_buf_addf(rs_word(w->r), "%lld %lld %lld %d %u %lld", (long long)i->change_id,
+				(long long)i->known.id, (long long)p->o->feed_id, FW_CHANGE_CHANGED, i->revision + 1,
+				(long long)w->now_ms);
+			rs_word_end(w->r);
+		}
+	}
+}
+
 /* In chunks. A chunk's name is the id of its first visit: script/head.lua. */
 static void cell_visits_write(struct redis_commit *w, int cell)
 {
@@ -322,10 +372,11 @@ void redis_commit_cell_write(struct redis_commit *w, int cell)
 	if (part->stored_n) {
 		cell_feeds_write(w, cell);
 		cell_entries_write(w, cell);
+		cell_changes_write(w, cell);
 		cell_visits_write(w, cell);
 	}
 	cell_hosts_write(w, cell);
-	if (w->r->cell_n == 1 && w->new_n) {
+	if (w->r->cell_n == 1 && w->id_n) {
 		rs_command_key(w->r, cell, "HDEL", "reserved_ids");
 		rs_addi(w->r, w->first_id);
 	}

@@ -475,15 +475,8 @@ static int entries_by_date(struct redis_entry_list *l, struct fw_err *err)
 static int stored_ids_limit(struct redis_entry_list *l, struct fw_err *err)
 {
 	int64_t last;
-	int rc;
+	int rc = rs_head_read(l->r, &last, err);
 
-	rs_command_key(l->r, RS_META, "HGET", "meta");
-	rs_adds(l->r, "entry_id");
-	rs_command_key(l->r, RS_META, "HKEYS", "reserved_ids");
-	rc = rs_run(l->r, "listing entries", err);
-	last = rc ? 0 : rs_int(l->r->reply[0]);
-	for (size_t i = 0; !rc && i < l->r->reply[1]->n; i++)
-		last = FW_MIN(last, rs_int(l->r->reply[1]->elem[i]));
 	l->before_id = FW_MIN(l->before_id, last + 1);
 	return rc;
 }

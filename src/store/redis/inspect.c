@@ -166,6 +166,26 @@ static int cell_check(struct rs *r, const struct redis_findings *f, int cell, st
 	return rc;
 }
 
+/* Changes have numbers of the same counter: raise *last to the highest. */
+static int last_change_read(struct rs *r, int64_t *last, struct fw_err *err)
+{
+	int rc;
+
+	for (int cell = 0; cell < r->cell_n; cell++) {
+		rs_command_key(r, cell, "ZREVRANGE", "changes");
+		rs_addi(r, 0);
+		rs_addi(r, 0);
+		rs_adds(r, "WITHSCORES");
+	}
+	rc = rs_run(r, "checking changes", err);
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
+		const struct rs_reply *pair = r->reply[cell];
+
+		*last = pair->n == 2 ? FW_MAX(*last, rs_int(pair->elem[1])) : *last;
+	}
+	return rc;
+}
+
 static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err *err)
 {
 	struct redis_findings f = {.cb = cb, .ctx = ctx};
@@ -174,6 +194,7 @@ static int deep_check(struct rs *r, fw_inspect_cb *cb, void *ctx, struct fw_err 
 	struct fw_store_stats s;
 	int rc = rs_stats(&r->store, &s, err);
 
+	rc = rc ? rc : last_change_read(r, &s.last_entry_id, err);
 	if (rc)
 		return rc;
 	rs_call(r, RS_META, RS_READ, "check_meta");

@@ -171,6 +171,14 @@ static int last_id_raise(struct rs *r, const char *name, int64_t last, struct fw
 	return rs_run(r, "reserving ids", err);
 }
 
+/* The log of changes starts above this number, unless the store has used it. */
+static int change_id_load(struct rs *r, int64_t last, struct fw_err *err)
+{
+	int rc = last_id_raise(r, "entry_id", last, err);
+
+	return rc || !rs_int(r->reply[0]) ? rc : last_id_raise(r, "changes_pruned_id", last, err);
+}
+
 static void load_feed_add(struct redis_load *w, const struct redis_load_feed *i)
 {
 	struct fw_feed f = *i->feed;
@@ -467,5 +475,7 @@ int rs_load(struct store *st, const struct store_load *l, struct fw_err *err)
 		rc = load_entries(r, l->rows.entry, l->rows.entry_n, err);
 	if (!rc && l->rows.key_n)
 		rc = load_keys(r, l->rows.key, l->rows.key_n, err);
+	if (!rc && l->rows.change_id)
+		rc = change_id_load(r, l->rows.change_id, err);
 	return !rc && l->rows.visit_n ? load_visits(r, l->rows.visit, l->rows.visit_n, err) : rc;
 }

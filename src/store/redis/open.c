@@ -681,6 +681,18 @@ static int schema_open(struct rs *r, const struct fw_store_config *cfg, struct f
 	if (rc)
 		return rc;
 	r->cell_n = (int)rs_int(r->reply[0]->elem[1]);
+	/* schema 1 lacks keys that are made when they are needed; a reader finds none */
+	if (schema == 1 && r->read_only)
+		schema = RS_SCHEMA;
+	if (schema == 1) {
+		rs_command_key(r, RS_META, "HSET", "meta");
+		rs_adds(r, "schema_version");
+		rs_addi(r, RS_SCHEMA);
+		rc = rs_run(r, "upgrading the store", err);
+		schema = RS_SCHEMA;
+	}
+	if (rc)
+		return rc;
 	if (schema == RS_SCHEMA && (r->cell_n == 1 || r->cell_n == RS_CELLS))
 		return cells_connect(r, err);
 	return fw_err_set(err, FW_EVERSION, "%s: schema %lld is newer than this program (schema %d): upgrade feedwheel",
@@ -715,6 +727,8 @@ static int rs_open(const struct fw_store_config *cfg, struct store **out, struct
 	fw_arena_init(&r->messages, 0);
 	r->store.driver = &store_redis;
 	r->read_only = cfg->flags & FW_STORE_READ;
+	r->revisions_max = cfg->revisions_max;
+	r->revision_max_bytes = cfg->revision_max_bytes ? (int64_t)cfg->revision_max_bytes : INT64_MAX;
 	r->cmd_cap = 256;
 	r->shards_at_once = 1;
 	r->cmd = calloc(r->cmd_cap, sizeof(*r->cmd));
@@ -757,6 +771,8 @@ const struct store_driver store_redis = {
 	.feed_set = rs_feed_set,
 	.feed_drop = rs_feed_drop,
 	.entry_list = rs_entry_list,
+	.change_list = rs_change_list,
+	.revision_list = rs_revision_list,
 	.key_list = rs_key_list,
 	.visit_list = rs_visit_list,
 	.event_put = rs_event_put,

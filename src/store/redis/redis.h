@@ -16,6 +16,8 @@
  *	                (shard modulo number of cells)
  *	keys:FEED       hash, entry key to "hash entry date"; entry 0: removed by retention
  *	entries         hash, entry id to its row; entry_ids, entry_dates: sorted sets of the ids
+ *	changes         sorted set of changes by number: "number entry feed kind revision at_ms"
+ *	revisions:ENTRY hash, revision to "cut row": cut 1: without content and summary (commit_write.c)
  *	visits          hash, chunks of visits (script/head.lua); visit_ids: their sorted set
  *	lease:ID        exists while that lease does; each commit watches its own
  *	revoked         counter, raised to revoke reserved ids; each commit watches it (commit.c)
@@ -52,7 +54,7 @@
 #include "store/dsn.h"
 #include "store/fields.h"
 
-#define RS_SCHEMA 1
+#define RS_SCHEMA 2 /* 1, of release 0.1.0, had no log of changes */
 #define RS_CELLS 16 /* maximum */
 #define RS_META 0   /* the cell with the keys that exist once per store */
 #define RS_ARENA_KEEP ((size_t)1 << 18)
@@ -151,8 +153,9 @@ struct rs {
 	struct rs_conn *subscriber; /* subscription to messages of other processes; NULL: none */
 	char sender_id[33];         /* sender id of this store in these messages */
 	int failed;                 /* FW_ENOMEM: memory ran out while commands were collected */
-	bool in_callback;           /* a callback of the caller runs */
-	int shards_at_once;         /* schedule.c: from the size of the shards read last */
+	int64_t revisions_max, revision_max_bytes;
+	bool in_callback;   /* a callback of the caller runs */
+	int shards_at_once; /* schedule.c: from the size of the shards read last */
 };
 
 static inline struct rs *rs_of(struct store *st)
@@ -325,8 +328,10 @@ store_load_fn rs_load;     /* load.c */
 store_key_list_fn rs_key_list;
 store_feed_list_fn rs_feed_list; /* feeds.c */
 store_feed_set_fn rs_feed_set;
-store_feed_drop_fn rs_feed_drop;   /* address.c */
-store_entry_list_fn rs_entry_list; /* entries.c */
+store_feed_drop_fn rs_feed_drop;     /* address.c */
+store_entry_list_fn rs_entry_list;   /* entries.c */
+store_change_list_fn rs_change_list; /* changes.c */
+store_revision_list_fn rs_revision_list;
 store_visit_list_fn rs_visit_list; /* visits.c */
 store_event_put_fn rs_event_put;   /* events.c */
 store_event_list_fn rs_event_list;
@@ -338,6 +343,22 @@ store_inspect_fn rs_inspect; /* inspect.c */
 
 /* commit.c: revoke reserved entry ids whose process did not store its entries in time. */
 int rs_ids_revoke(struct rs *r, struct fw_err *err);
+/*
+ * commit.c: numbers for the changes that an operation of the library stores. It checks revoked, of
+ * its cell, so it stores nothing after others gave the numbers up. Release them in any case.
+ */
+struct rs_numbers {
+	int64_t first_id; /* the id below the first one */
+	int64_t n;
+	int64_t revoked[RS_CELLS];
+};
+int rs_numbers_reserve(struct rs *r, int64_t n, struct rs_numbers *out, struct fw_err *err);
+/* Takes the rc so far. */
+int rs_numbers_release(struct rs *r, const struct rs_numbers *of, int rc, struct fw_err *err);
+/* changes.c: the last number below which all are stored. */
+int rs_head_read(struct rs *r, int64_t *id, struct fw_err *err);
+/* changes.c: retention of the log. Adds to p->change_n and p->more. */
+int rs_changes_prune(struct rs *r, struct fw_prune *p, struct fw_err *err);
 /* lease.c: sets FW_ESTALE and its message. */
 int rs_lease_over(struct rs *r, struct fw_err *err);
 

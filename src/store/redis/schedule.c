@@ -207,6 +207,32 @@ static int cells_prune(struct rs *r, int cell_n, const char *op, const char *nam
 	return rc;
 }
 
+/* Each cell gets numbers for the changes of one step. */
+static int entries_prune(struct rs *r, struct fw_prune *p, struct fw_err *err)
+{
+	struct rs_numbers id;
+	int rc = rs_numbers_reserve(r, (int64_t)ENTRIES_STEP * r->cell_n, &id, err);
+
+	if (rc)
+		return rc;
+	for (int cell = 0; cell < r->cell_n; cell++) {
+		rs_call(r, cell, RS_TRIM, "prune_entries");
+		rs_addi(r, p->entries_before_ms);
+		rs_addi(r, ENTRIES_STEP);
+		rs_addi(r, SEEN_SLACK_MS);
+		rs_addi(r, id.first_id + 1 + (int64_t)ENTRIES_STEP * cell);
+		rs_addi(r, id.revoked[cell]);
+	}
+	rc = rs_run(r, "pruning", err);
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
+		int64_t n = rs_int(r->reply[cell]);
+
+		p->entry_n += FW_MAX(n, INT64_C(0));
+		p->more |= n < 0 || n >= ENTRIES_STEP / 2;
+	}
+	return rs_numbers_release(r, &id, rc, err);
+}
+
 int rs_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 {
 	struct rs *r = rs_of(st);
@@ -220,8 +246,9 @@ int rs_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 		rc = cells_prune(r, r->cell_n, "prune_visits", NULL, (int64_t[]){p->visits_before_ms, VISITS_STEP, 0},
 			&p->visit_n, p, err);
 	if (!rc && p->entries_before_ms)
-		rc = cells_prune(r, r->cell_n, "prune_entries", NULL,
-			(int64_t[]){p->entries_before_ms, ENTRIES_STEP, SEEN_SLACK_MS}, &p->entry_n, p, err);
+		rc = entries_prune(r, p, err);
+	if (!rc && p->changes_before_ms)
+		rc = rs_changes_prune(r, p, err);
 	if (!rc && p->events_before_ms)
 		rc = cells_prune(r, 1, "event_prune", "incoming", (int64_t[]){p->events_before_ms, FW_EVENT_STEP, 0},
 			&p->event_n, p, err);

@@ -55,6 +55,17 @@ static const struct sql_check CHECKS[] = {
 		PAIR(NUMBER("indexed_entry_id"), NUMBER("entry_id"), ">")},
 };
 
+/* Of the log of changes, which an older schema lacks. */
+static const struct sql_check LOG_CHECKS[] = {
+	{"meta", "meta: entry_id is %lld, but change %lld exists",
+		PAIR(NUMBER("entry_id"), "(SELECT max(id) FROM changes)", "<")},
+	{"entries", "revision %lld of entry %lld: the entry does not exist",
+		"SELECT r.revision, r.entry_id FROM revisions r WHERE " ABSENT("entries e", "e.id = r.entry_id")},
+	{"entries", "revision %lld of entry %lld: not an earlier version",
+		"SELECT r.revision, r.entry_id FROM revisions r JOIN entries e ON e.id = r.entry_id"
+		" WHERE r.revision >= e.revision"},
+};
+
 struct sql_findings {
 	fw_inspect_cb *cb;
 	void *ctx;
@@ -116,6 +127,7 @@ int sql_check(
 	int rc = s->dialect->script(s, begin, err);
 
 	rc = rc ? rc : checks_run(s, &f, CHECKS, FW_N(CHECKS), err);
+	rc = rc || s->schema != SQL_SCHEMA ? rc : checks_run(s, &f, LOG_CHECKS, FW_N(LOG_CHECKS), err);
 	rc = rc || !own ? rc : checks_run(s, &f, own, 1, err);
 	f.name = "schedule";
 	rc = rc ? rc :

@@ -28,6 +28,9 @@ store_key_list_fn sql_key_list;
 /* entry_list.c, visits.c */
 store_entry_list_fn sql_entry_list;
 store_visit_list_fn sql_visit_list;
+/* changes.c */
+store_change_list_fn sql_change_list;
+store_revision_list_fn sql_revision_list;
 /* events.c, records.c */
 store_event_put_fn sql_event_put;
 store_event_list_fn sql_event_list;
@@ -41,9 +44,9 @@ store_record_remove_fn sql_record_remove;
 	.clock = sql_clock, .stats = sql_stats, .prune = sql_prune, .heartbeat = sql_heartbeat,                       \
 	.release = sql_release, .due = sql_due, .commit = sql_commit, .load = sql_load, .feed_list = sql_feed_list,   \
 	.feed_set = sql_feed_set, .feed_drop = sql_feed_drop, .entry_list = sql_entry_list, .key_list = sql_key_list, \
-	.visit_list = sql_visit_list, .event_put = sql_event_put, .event_list = sql_event_list,                       \
-	.event_remove = sql_event_remove, .record_put = sql_record_put, .record_list = sql_record_list,               \
-	.record_remove = sql_record_remove
+	.change_list = sql_change_list, .revision_list = sql_revision_list, .visit_list = sql_visit_list,             \
+	.event_put = sql_event_put, .event_list = sql_event_list, .event_remove = sql_event_remove,                   \
+	.record_put = sql_record_put, .record_list = sql_record_list, .record_remove = sql_record_remove
 
 /* check.c */
 struct sql_check {
@@ -99,6 +102,31 @@ static inline bool sql_has_visit(const struct fw_outcome *o)
 }
 
 /*
+ * changes.c: the changes of a transaction, collected while it works and stored near its end: their
+ * numbers are those of entries, and the counter's row stays locked from then on. Zero is empty.
+ */
+struct sql_changes {
+	struct fw_buf b; /* array of struct fw_change, without id and at_ms */
+};
+size_t sql_changes_n(const struct sql_changes *log);
+void sql_changes_add(
+	struct sql_changes *log, enum fw_change_kind kind, int64_t entry_id, int64_t feed_id, uint32_t revision);
+/* Store them with reserved numbers, the last of which is last_id; at_ms: now. */
+int sql_changes_put(struct sql *s, const struct sql_changes *log, int64_t last_id, int64_t at_ms, struct fw_err *err);
+/* The log starts above this number, unless the store has used it. */
+int sql_changes_start(struct sql *s, int64_t change_id, struct fw_err *err);
+/* Reserve numbers, store the changes, and free; takes the rc so far (an error: store nothing). */
+int sql_changes_end(struct sql *s, struct sql_changes *log, int rc, struct fw_err *err);
+
+/* An entry that is about to change. */
+struct sql_revision {
+	int64_t entry_id;
+	int64_t revision; /* out: the version that it has; 0: it does not exist */
+};
+/* Keep the versions of these entries, and trim the older ones. */
+int sql_revisions_keep(struct sql *s, struct sql_revision *r, size_t n, struct fw_err *err);
+
+/*
  * entries.c: store the entries of outcomes. sql_entries_put() updates changed entries and sets
  * visit.new_n and changed_n. sql_entries_insert() inserts the new ones, near the end of the
  * transaction: their ids are reserved then, and no other transaction gets ids until this one ends.
@@ -113,8 +141,9 @@ int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms
 int sql_entries_insert(struct sql_entries *rest, int rc, struct fw_err *err);
 int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, const struct fw_entry_key *key,
 	size_t key_n, struct fw_err *err);
-int sql_entries_drop(struct sql *s, int64_t feed_id, struct fw_err *err);
-int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw_err *err);
+/* log: gets a change for each entry; the caller puts it. */
+int sql_entries_drop(struct sql *s, int64_t feed_id, struct sql_changes *log, struct fw_err *err);
+int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct sql_changes *log, struct fw_err *err);
 /* Retention: remove up to max entries. *n: how many. */
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err);
 #define SQL_SEEN_SLACK_MS 60000 /* ids rise with seen_ms, with less than this slack between clocks */

@@ -41,6 +41,7 @@ struct entry_items {
 	struct entry_item *at;
 	size_t n;
 	int64_t new_n, now_ms;
+	struct sql_changes log;
 };
 
 /* Add an entry, unless one of the same feed and key was added before. */
@@ -143,6 +144,32 @@ static int entry_items_reindex(struct entry_items *all, enum sql_entry_change wh
 	return rc;
 }
 
+/* Keep the versions of the entries that change, and collect the changes. */
+static int entry_items_log(struct entry_items *all, struct fw_err *err)
+{
+	struct sql_revision *r = calloc(all->n, sizeof(*r));
+	size_t n = 0;
+	int rc;
+
+	if (!r)
+		return fw_no_memory(err);
+	for (size_t i = 0; i < all->n; i++) {
+		if (entry_item_changed(&all->at[i]) && all->at[i].entry_id)
+			r[n++].entry_id = all->at[i].entry_id;
+	}
+	rc = n ? sql_revisions_keep(all->s, r, n, err) : 0;
+	n = 0;
+	for (size_t i = 0; i < all->n; i++) {
+		const struct entry_item *entry_item = &all->at[i];
+
+		if (entry_item_changed(entry_item) && entry_item->entry_id)
+			sql_changes_add(&all->log, FW_CHANGE_CHANGED, entry_item->entry_id, entry_item->of.feed_id,
+				(uint32_t)r[n++].revision + 1);
+	}
+	free(r);
+	return rc;
+}
+
 /* Names in v differ from those of the table: some engines find equal names ambiguous. */
 static int entry_items_update(struct entry_items *all, struct fw_err *err)
 {
@@ -206,27 +233,32 @@ static int entry_items_change(struct entry_items *all, struct sql_visit *v, stru
 	}
 	if (rc || !any_changed)
 		return rc;
-	rc = entry_items_reindex(all, SQL_ENTRY_CHANGING, err);
+	rc = entry_items_log(all, err);
+	rc = rc ? rc : entry_items_reindex(all, SQL_ENTRY_CHANGING, err);
 	rc = rc ? rc : entry_items_update(all, err);
 	rc = rc ? rc : entry_keys_update(all, err);
 	return rc ? rc : entry_items_reindex(all, SQL_ENTRY_CHANGED, err);
 }
 
+/* New entries, then changes: their numbers are reserved at once. */
 static int entry_items_put_new(struct entry_items *all, struct fw_err *err)
 {
-	int64_t id;
+	int64_t change_n = (int64_t)sql_changes_n(&all->log), last, id;
 	int rc;
 
 	assert(all->new_n >= 0 && (size_t)all->new_n <= all->n);
-	if (!all->new_n)
+	if (all->log.b.rc)
+		return fw_no_memory(err);
+	if (!all->new_n && !change_n)
 		return 0;
-	rc = sql_ids_reserve(all->s, "entry_id", all->new_n, &id, err);
-	id -= all->new_n;
+	rc = sql_ids_reserve(all->s, "entry_id", all->new_n + change_n, &last, err);
+	id = last - all->new_n - change_n;
 	for (size_t i = 0; i < all->n; i++) {
 		if (!all->at[i].found)
 			all->at[i].entry_id = ++id;
 	}
-	return rc ? rc : entry_items_insert(all, true, err);
+	rc = rc || !all->new_n ? rc : entry_items_insert(all, true, err);
+	return rc || !change_n ? rc : sql_changes_put(all->s, &all->log, last, all->now_ms, err);
 }
 
 /* Store the entries of n outcomes of different feeds, except new ones, which stay in `all`. */
@@ -293,6 +325,7 @@ int sql_entries_insert(struct sql_entries *rest, int rc, struct fw_err *err)
 	if (!all)
 		return rc;
 	rc = rc ? rc : entry_items_put_new(all, err);
+	fw_buf_finish(&all->log.b);
 	free(all->at);
 	free(all);
 	return rc;
@@ -392,7 +425,7 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 /* ---- remove ---------------------------------------------------------------------------------- */
 
 struct old_entry {
-	int64_t id, feed_id;
+	int64_t id, feed_id, revision;
 	unsigned char key[16];
 };
 
@@ -404,7 +437,7 @@ struct old_entries {
 
 static int old_entry_row(void *ctx, const struct sql_row *row)
 {
-	struct old_entry o = {.id = sql_int(row, 0), .feed_id = sql_int(row, 1)};
+	struct old_entry o = {.id = sql_int(row, 0), .feed_id = sql_int(row, 1), .revision = sql_int(row, 3)};
 	struct fw_str key = sql_str(row, 2);
 	struct fw_buf *b = ctx;
 
@@ -415,7 +448,8 @@ static int old_entry_row(void *ctx, const struct sql_row *row)
 }
 
 /*
- * Read entries (id, feed, key) into all. The caller must call fw_buf_finish(&all->b) in any case.
+ * Read entries (id, feed, key, revision) into all. The caller must call fw_buf_finish(&all->b) in
+ * any case.
  */
 static int old_entries_find(struct sql *s, struct old_entries *all, const char *text, const struct sql_value *v,
 	size_t n, struct fw_err *err)
@@ -430,31 +464,36 @@ static int old_entries_find(struct sql *s, struct old_entries *all, const char *
 /*
  * Remove entries; their keys stay. One by one: for several ids some engines would scan the table.
  */
-static int old_entries_remove(struct sql *s, const struct old_entries *all, struct fw_err *err)
+static int old_entries_remove(struct sql *s, const struct old_entries *all, struct sql_changes *log, struct fw_err *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < all->n; i++) {
+		const struct sql_value id = SQL_INT(all->at[i].id);
+
 		rc = s->dialect->search_changed(s, all->at[i].id, SQL_ENTRY_REMOVING, err);
-		rc = rc ? rc : sql_exec(s, "DELETE FROM entries WHERE id = ?1", SQL_V(SQL_INT(all->at[i].id)), err);
+		rc = rc ? rc : sql_exec(s, "DELETE FROM entries WHERE id = ?1", &id, 1, err);
+		rc = rc ? rc : sql_exec(s, "DELETE FROM revisions WHERE entry_id = ?1", &id, 1, err);
+		sql_changes_add(log, FW_CHANGE_GONE, all->at[i].id, all->at[i].feed_id, 0);
 	}
 	return rc ? rc : sql_row_counts_add(s, -(int64_t)all->n, 0, err);
 }
 
-int sql_entries_drop(struct sql *s, int64_t feed_id, struct fw_err *err)
+int sql_entries_drop(struct sql *s, int64_t feed_id, struct sql_changes *log, struct fw_err *err)
 {
 	const struct sql_value v[1] = {SQL_INT(feed_id)};
 	struct old_entries all = {.b = FW_BUF_INIT(0)};
 	int rc = old_entries_find(s, &all,
-		"SELECT entry_id, feed_id, entry_key FROM entry_keys WHERE feed_id = ?1 AND entry_id > 0", v, 1, err);
+		"SELECT entry_id, feed_id, entry_key, 0 FROM entry_keys WHERE feed_id = ?1 AND entry_id > 0", v, 1,
+		err);
 
-	rc = rc ? rc : old_entries_remove(s, &all, err);
+	rc = rc ? rc : old_entries_remove(s, &all, log, err);
 	fw_buf_finish(&all.b);
 	return rc ? rc : sql_exec(s, "DELETE FROM entry_keys WHERE feed_id = ?1", v, 1, err);
 }
 
 /* Move the entries that into_id lacks, by key and by guid. */
-int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw_err *err)
+int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct sql_changes *log, struct fw_err *err)
 {
 	struct sql_rows entry = SQL_ROWS(
 		s, err, "UPDATE entries AS t SET feed_id = v.target {from} WHERE t.id = v.spot", "spot:i target:i");
@@ -466,14 +505,16 @@ int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct fw
 	int rc;
 
 	entry.rc = old_entries_find(s, &all,
-		"SELECT e.id, e.feed_id, e.entry_key FROM entry_keys f"
+		"SELECT e.id, e.feed_id, e.entry_key, e.revision FROM entry_keys f"
 		" JOIN entries e ON e.id = f.entry_id WHERE f.feed_id = ?1"
 		" AND f.entry_key NOT IN (SELECT i.entry_key FROM entry_keys i WHERE i.feed_id = ?2)"
 		" AND (coalesce(e.guid, '') = '' OR e.guid NOT IN (SELECT g.guid FROM entry_keys k"
 		" JOIN entries g ON g.id = k.entry_id WHERE k.feed_id = ?2 AND g.guid IS NOT NULL))",
 		SQL_V(SQL_INT(from_id), SQL_INT(into_id)), err);
-	for (size_t i = 0; i < all.n; i++)
+	for (size_t i = 0; i < all.n; i++) {
 		sql_rows_add(&entry, SQL_V(SQL_INT(all.at[i].id), SQL_INT(into_id)));
+		sql_changes_add(log, FW_CHANGE_CHANGED, all.at[i].id, into_id, (uint32_t)all.at[i].revision);
+	}
 	key.rc = sql_rows_end(&entry);
 	for (size_t i = 0; i < all.n; i++)
 		sql_rows_add(&key, SQL_V(SQL_INT(from_id), SQL_KEY(all.at[i].key), SQL_INT(into_id)));
@@ -501,17 +542,19 @@ static int entry_keys_clear(struct sql *s, const struct old_entries *all, struct
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err)
 {
 	struct old_entries all = {.b = FW_BUF_INIT(0)};
+	struct sql_changes log = {FW_BUF_INIT(0)};
 	int64_t last;
 	int rc = sql_entry_id_seen_before(s, before_ms + SQL_SEEN_SLACK_MS, &last, err);
 
 	*n = 0;
 	if (!rc && last)
 		rc = old_entries_find(s, &all,
-			"SELECT id, feed_id, entry_key FROM entries WHERE id <= ?1 AND changed_ms < ?2 ORDER BY id "
-			"LIMIT ?3 {skip}",
+			"SELECT id, feed_id, entry_key, revision FROM entries WHERE id <= ?1 AND changed_ms < ?2"
+			" ORDER BY id LIMIT ?3 {skip}",
 			SQL_V(SQL_INT(last), SQL_INT(before_ms), SQL_INT(max)), err);
-	rc = rc ? rc : old_entries_remove(s, &all, err);
+	rc = rc ? rc : old_entries_remove(s, &all, &log, err);
 	rc = rc ? rc : entry_keys_clear(s, &all, err);
+	rc = sql_changes_end(s, &log, rc, err);
 	if (!rc)
 		*n = (int64_t)all.n;
 	fw_buf_finish(&all.b);

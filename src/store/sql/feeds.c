@@ -420,6 +420,7 @@ static int feed_drop_all(struct sql *s, void *ctx, struct fw_err *err)
 	int64_t feed_id = ((const struct feed_dropping *)ctx)->feed_id,
 		into_id = ((const struct feed_dropping *)ctx)->into_id;
 	bool changed[STORE_SHARDS] = {false};
+	struct sql_changes log = {FW_BUF_INIT(0)};
 	int64_t position;
 	struct sql_value v;
 	int rc;
@@ -430,11 +431,12 @@ static int feed_drop_all(struct sql *s, void *ctx, struct fw_err *err)
 		return rc;
 	v = SQL_INT(position);
 	if (into_id)
-		rc = sql_entries_merge(s, feed_id, into_id, err);
-	rc = rc ? rc : sql_entries_drop(s, feed_id, err);
+		rc = sql_entries_merge(s, feed_id, into_id, &log, err);
+	rc = rc ? rc : sql_entries_drop(s, feed_id, &log, err);
 	rc = rc ? rc : sql_visits_drop(s, position, err);
 	rc = rc ? rc : sql_exec(s, "DELETE FROM schedule WHERE position = ?1", &v, 1, err);
 	rc = rc ? rc : sql_exec(s, "DELETE FROM feeds WHERE id = ?1", SQL_V(SQL_INT(feed_id)), err);
+	rc = sql_changes_end(s, &log, rc, err);
 	changed[position >> SQL_POSITION_BITS] = true;
 	return rc ? rc : sql_shards_changed(s, changed, err);
 }

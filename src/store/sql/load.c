@@ -255,6 +255,8 @@ static int load_all(struct sql *s, void *ctx, struct fw_err *err)
 	rc = l->rows.feed_n ? load_feeds_put(&w, err) : 0;
 	if (!rc && (l->rows.entry_n || l->rows.key_n))
 		rc = sql_entries_load(w.s, l->rows.entry, l->rows.entry_n, l->rows.key, l->rows.key_n, err);
+	if (!rc && l->rows.change_id)
+		rc = sql_changes_start(s, l->rows.change_id, err);
 	if (!rc && l->rows.visit_n)
 		rc = sql_visits_load(w.s, l->rows.visit, l->rows.visit_n, err);
 	return rc ? rc : sql_shards_changed(s, w.changed, err);

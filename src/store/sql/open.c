@@ -38,23 +38,27 @@ void sql_init(struct sql *s, const struct store_driver *driver, const struct sql
 	s->dialect = dialect;
 	s->read_only = cfg->flags & FW_STORE_READ;
 	s->async_commit = cfg->async_commit;
+	s->revisions_max = cfg->revisions_max;
+	s->revision_max_bytes = cfg->revision_max_bytes ? (int64_t)cfg->revision_max_bytes : INT64_MAX;
 	s->busy_timeout_ms = cfg->busy_timeout_ms > 0 ? cfg->busy_timeout_ms : FW_STORE_BUSY_MS;
 }
 
 int sql_tables_open(struct sql *s, bool create, const struct sql_tables_open *t, struct fw_err *err)
 {
-	int64_t version = 0;
-	int rc = t->read_version(s, &version, err);
+	int rc = t->read_version(s, &s->schema, err);
 
-	if (rc || version)
+	if (rc || s->schema == SQL_SCHEMA || (s->schema && s->read_only))
 		return rc;
-	if (!create)
+	if (!s->schema && !create)
 		return fw_err_set(
 			err, FW_ENOTFOUND, "%s: the store is empty (to start, run `feedwheel add URL`)", s->name);
 	rc = t->lock(s, err);
 	if (rc)
 		return rc;
-	rc = t->read_version(s, &version, err); /* again: another process may have been first */
-	rc = rc || version ? rc : sql_schema_create(s, t->search, err);
+	rc = t->read_version(s, &s->schema, err); /* again: another process may have been first */
+	if (!rc && s->schema != SQL_SCHEMA) {
+		rc = s->schema ? sql_schema_upgrade(s, err) : sql_schema_create(s, t->search, err);
+		s->schema = SQL_SCHEMA;
+	}
 	return t->unlock(s, rc, err);
 }

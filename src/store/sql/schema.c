@@ -17,7 +17,8 @@
 static const char *const TABLES[] = {
 	"CREATE TABLE meta (name {name} PRIMARY KEY, value" N ") {table}",
 	"INSERT INTO meta (name, value) VALUES ('feedwheel', " MAGIC
-	"), ('schema', 1), ('lease_id', 0), ('feed_id', 0), ('entry_id', 0), ('indexed_entry_id', 0), ('changes', 0)",
+	"), ('schema', 2), ('lease_id', 0), ('feed_id', 0), ('entry_id', 0), ('indexed_entry_id', 0), ('changes', 0),"
+	" ('changes_pruned_id', 0)",
 	"CREATE TABLE workers (id {pk}, name {name} NOT NULL, lease_ms" N ", until_ms" N ", idle" N ") {table}",
 	"CREATE TABLE shards (shard {pk}, worker BIGINT, version" N ", quiet_since_ms" N ") {table}",
 	"INSERT INTO shards (shard, worker, version, quiet_since_ms) WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT "
@@ -57,6 +58,20 @@ static const char *const TABLES[] = {
 	"CREATE INDEX records_until ON records (until_ms)",
 };
 
+/* The log of changes: since schema 2. */
+static const char *const LOG_TABLES[] = {
+	"CREATE TABLE changes (id {pk}, entry_id" N ", feed_id" N ", kind" N ", revision" N ", at_ms" N ") {table}",
+	"CREATE TABLE revisions (entry_id" N ", revision" N ", omitted" N ", seen_ms" N ", changed_ms" N
+	", published_ms BIGINT, updated_ms BIGINT, content_type" N ", guid {text}, url {text}, title {text},"
+	" author {text}, content_base {text}, summary {long}, extra {json}, content {long},"
+	" PRIMARY KEY (entry_id, revision)) {table}",
+};
+/* The last statement makes it schema 2: what was begun before is skipped or rolled back. */
+static const char *const LOG_UPGRADE[] = {
+	"INSERT INTO meta (name, value) VALUES ('changes_pruned_id', 0)",
+	"UPDATE meta SET value = 2 WHERE name = 'schema'",
+};
+
 /*
  * Views for people: names for enums, ISO times, titles for ids. Columns are only ever added.
  */
@@ -94,7 +109,7 @@ int sql_schema_version(struct sql *s, bool ours, int64_t *version, struct fw_err
 
 	if (!ours)
 		*version = 0;
-	if (rc || !ours || *version == SQL_SCHEMA)
+	if (rc || !ours || (*version > 0 && *version <= SQL_SCHEMA))
 		return rc;
 	if (*version == 0)
 		return fw_err_set(err, FW_EINVAL,
@@ -121,6 +136,14 @@ int sql_schema_create(struct sql *s, const char *const *search, struct fw_err *e
 {
 	int rc = schema_scripts_run(s, TABLES, FW_N(TABLES), err);
 
+	rc = rc ? rc : schema_scripts_run(s, LOG_TABLES, FW_N(LOG_TABLES), err);
 	rc = rc ? rc : schema_scripts_run(s, VIEWS, FW_N(VIEWS), err);
 	return rc ? rc : schema_scripts_run(s, search, SIZE_MAX, err);
+}
+
+int sql_schema_upgrade(struct sql *s, struct fw_err *err)
+{
+	int rc = schema_scripts_run(s, LOG_TABLES, FW_N(LOG_TABLES), err);
+
+	return rc ? rc : schema_scripts_run(s, LOG_UPGRADE, FW_N(LOG_UPGRADE), err);
 }

@@ -14,12 +14,14 @@
  *   feeds       the other columns of a feed, and its position: written when they change
  *   entry_keys  every key that a feed ever had, one feed's together (dedup): a document without new
  *               entries reads no row of entries; entry_id 0: retention removed the entry
+ *   changes     the log of changes, without those of kind new: an entry's id is their number
+ *   revisions   earlier versions of entries; omitted 1: content and summary were too large
  *   visits      each row links to the feed's previous visit, and schedule to the last: a chain, so
  *               that a visit dirties no page of an index by feed
  *   row_counts  the number of entries and visits: one row for each commit, so that commits share no
  *               row; maintenance adds them up. The ids of a commit's visits contain its row's id
- *   meta        schema, lease_id, feed_id and entry_id (the last ones assigned), indexed_entry_id,
- *               changes
+ *   meta        schema, lease_id, feed_id and entry_id (the last ones assigned; entry_id also
+ *               numbers changes), indexed_entry_id, changes (of schedules), changes_pruned_id
  */
 #ifndef FW_STORE_SQL_SCHEMA_H
 #define FW_STORE_SQL_SCHEMA_H
@@ -28,7 +30,7 @@
 
 #include "store/sql/sql.h"
 
-#define SQL_SCHEMA 1
+#define SQL_SCHEMA 2 /* 1, of release 0.1.0, had no log of changes */
 #define SQL_POSITION_BITS 53
 #define SQL_VISIT_BITS 10 /* low bits of a visit id: index within its row of row_counts */
 
@@ -44,11 +46,14 @@ static inline int64_t sql_position_feed(int64_t position)
 }
 
 /*
- * Read the version of the schema. ours: a table `meta` exists; else *version is 0: no tables.
+ * Read the version of the schema. ours: a table `meta` exists; else *version is 0: no tables. An
+ * older one (sql_schema_upgrade()) is no error.
  * FW_EVERSION: a newer schema. FW_EINVAL: the database of another program.
  */
 int sql_schema_version(struct sql *s, bool ours, int64_t *version, struct fw_err *err);
 /* Create the tables. search: further statements of the dialect, NULL-ended. */
 int sql_schema_create(struct sql *s, const char *const *search, struct fw_err *err);
+/* Add what older schemas lack. */
+int sql_schema_upgrade(struct sql *s, struct fw_err *err);
 
 #endif

@@ -28,6 +28,7 @@
  * 	{sum x}          the sum of numbers; 0 for no rows
  * 	{behind a|b}     (a, b) > (?1, ?2)
  * 	{head x}         at least the first MiB of a text
+ * 	{octets x}       the number of bytes of a text
  * 	{waiting}        the number of entries in entries_changed, at most ?1
  * 	{found}          e.id matches the search ?1: search_begin()
  * 	{among c|x}      c is in the JSON array of numbers x
@@ -178,6 +179,8 @@ struct sql {
 	char *name; /* its URL for people, the prefix of errors */
 	int64_t busy_timeout_ms;
 	bool read_only, async_commit;
+	int64_t schema; /* of the store: below SQL_SCHEMA only if it is opened for reading */
+	int64_t revisions_max, revision_max_bytes;
 	enum sql_race race; /* set by the dialect, with FW_EAGAIN */
 };
 

@@ -43,7 +43,7 @@ int sql_stats(struct store *st, struct fw_store_stats *out, struct fw_err *err)
 									    " due_at_ms END) FROM schedule",
 			  SQL_V(SQL_INT(now_ms)), stats_row, out, err);
 	rc = rc ? rc : s->dialect->search_unindexed(s, &out->unindexed_n, err);
-	out->schema = SQL_SCHEMA;
+	out->schema = s->schema;
 	out->size_bytes = -1;
 	return !rc && s->dialect->size ? s->dialect->size(s, &out->size_bytes, err) : rc;
 }
@@ -67,6 +67,7 @@ struct retention_rule {
 static const struct retention_rule RETENTION_VISITS = RETENTION_RULE("visits", "at_ms", VISITS_STEP);
 static const struct retention_rule RETENTION_EVENTS = RETENTION_RULE("incoming", "stamp", FW_EVENT_STEP);
 static const struct retention_rule RETENTION_DEAD_LETTERS = RETENTION_RULE("dead_letters", "at_ms", FW_EVENT_STEP);
+static const struct retention_rule RETENTION_CHANGES = RETENTION_RULE("changes", "at_ms", FW_EVENT_STEP);
 /* By expiry time, not id; rows of the same millisecond are removed together. */
 static const struct retention_rule RETENTION_RECORDS = {
 	"SELECT max(x.t) FROM (SELECT until_ms AS t FROM records WHERE until_ms < ?1 ORDER BY until_ms LIMIT ?2) x",
@@ -85,7 +86,12 @@ static int retention_step(
 	rc = s->dialect->begin(s, err);
 	if (rc)
 		return rc;
-	rc = sql_exec_count(s, a->remove, SQL_V(SQL_INT(before_ms), SQL_INT(last)), &gone, err);
+	/* first: a reader that misses a change sees that it was pruned */
+	rc = a == &RETENTION_CHANGES ?
+		sql_exec(s, "UPDATE meta SET value = ?1 WHERE name = 'changes_pruned_id' AND value < ?1",
+			SQL_V(SQL_INT(last)), err) :
+		0;
+	rc = rc ? rc : sql_exec_count(s, a->remove, SQL_V(SQL_INT(before_ms), SQL_INT(last)), &gone, err);
 	rc = sql_end(s, rc || a != &RETENTION_VISITS ? rc : sql_row_counts_add(s, 0, -gone, err), err);
 	if (rc)
 		return rc;
@@ -94,18 +100,26 @@ static int retention_step(
 	return 0;
 }
 
+struct retention_entries {
+	int64_t before_ms, gone;
+};
+
+static int retention_entries_remove(struct sql *s, void *ctx, struct fw_err *err)
+{
+	struct retention_entries *e = ctx;
+
+	return sql_entries_prune(s, e->before_ms, ENTRIES_STEP, &e->gone, err);
+}
+
 static int retention_entries_step(struct sql *s, int64_t before_ms, int64_t *n, bool *more, struct fw_err *err)
 {
-	int64_t gone = 0;
-	int rc = s->dialect->begin(s, err);
+	struct retention_entries e = {.before_ms = before_ms};
+	int rc = sql_transaction(s, retention_entries_remove, &e, err);
 
 	if (rc)
 		return rc;
-	rc = sql_end(s, sql_entries_prune(s, before_ms, ENTRIES_STEP, &gone, err), err);
-	if (rc)
-		return rc;
-	*n += gone;
-	*more |= gone >= ENTRIES_STEP;
+	*n += e.gone;
+	*more |= e.gone >= ENTRIES_STEP;
 	return 0;
 }
 
@@ -168,6 +182,8 @@ int sql_prune(struct store *st, struct fw_prune *p, struct fw_err *err)
 		rc = retention_step(s, &RETENTION_EVENTS, p->events_before_ms, &p->event_n, &p->more, err);
 	if (!rc && p->events_before_ms)
 		rc = retention_step(s, &RETENTION_DEAD_LETTERS, p->events_before_ms, &p->event_n, &p->more, err);
+	if (!rc && p->changes_before_ms)
+		rc = retention_step(s, &RETENTION_CHANGES, p->changes_before_ms, &p->change_n, &p->more, err);
 	if (!rc && p->records)
 		rc = retention_step(s, &RETENTION_RECORDS, p->now_ms + 1, &p->record_n, &p->more, err);
 	if (!rc && p->index)

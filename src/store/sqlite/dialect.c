@@ -276,6 +276,7 @@ static const struct sql_fragment SQLITE_FRAGMENTS[] = {
 	{"sum", "coalesce(sum($1), 0)"},
 	{"behind", "($1, $2) > (?1, ?2)"},
 	{"head", "$1"},
+	{"octets", "length(CAST($1 AS BLOB))"},
 	{"waiting", "0"},
 	{"found", "e.id IN (SELECT rowid FROM entries_fts WHERE entries_fts MATCH ?1)"},
 	{"among", "$1 IN (SELECT j.value FROM json_each($2) j)"},

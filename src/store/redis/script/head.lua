@@ -150,6 +150,7 @@ local function entry_put(id, key, hash, entry, date, row)
 end
 
 local function entry_drop(entry)
+	call('DEL', P .. 'revisions:' .. entry)
 	call('HDEL', P .. 'entries', entry)
 	call('ZREM', P .. 'entry_ids', entry)
 	call('ZREM', P .. 'entry_dates', entry)
@@ -159,6 +160,23 @@ end
 local function key_value_split(value)
 	return match(value or '', '^(%S+) (%d+) ?(%S*)$')
 end
+
+-- ---- the log of changes ------------------------------------------------------------------------
+
+local CHANGED, GONE = 1, 2 -- enum fw_change_kind
+
+-- The numbers of changes are reserved before an operation (commit.c). revoked: that counter as it was
+-- before. False: they were given up meanwhile.
+local function numbers_valid(revoked)
+	return (call('GET', P .. 'revoked') or '0') == revoked
+end
+
+local function change_put(number, entry, feed, kind, revision, t)
+	local id = int(number)
+	call('ZADD', P .. 'changes', id, table.concat({id, entry, feed, kind, revision, int(t)}, ' '))
+end
+
+-- ---- parts of rows -----------------------------------------------------------------------------
 
 local function entry_part(row, name)
 	return member_get(row, name, (find(row, 'key=', 1, true)))

@@ -4,7 +4,7 @@
 -- how a lease starts and ends on a cluster.
 --
 --	meta     hash: schema_version, cells, visit_n, the last ids (entry_id, visit_id, feed_id, lease_id),
---	         merge_n: the number of merges
+--	         merge_n: the number of merges; changes_pruned_id. entry_id also numbers changes
 --	urls     hash, address to the feed that claimed it
 --	reserved_ids  hash, the id below a range of reserved entry ids to the time of the reservation
 --	workers  hash, lease to "until_ms lease_ms idle name"
@@ -153,12 +153,14 @@ function ops.url_release()
 	return call('HGET', P .. 'urls', url) == id and call('HDEL', P .. 'urls', url) or 0
 end
 
--- raise name n: new ids are above n
+-- raise name n -> 1: raised, 0: it was n or more. New ids are above n
 function ops.raise()
 	local name, n = next_arg(), next_arg()
-	if tonumber(call('HGET', P .. 'meta', name) or 0) < tonumber(n) then
-		call('HSET', P .. 'meta', name, n)
+	if tonumber(call('HGET', P .. 'meta', name) or 0) >= tonumber(n) then
+		return 0
 	end
+	call('HSET', P .. 'meta', name, n)
+	return 1
 end
 
 -- ids_reserve n old_ms -> {the id below the range, {range reserved more than old_ms ago ...}}: reserve

@@ -40,9 +40,10 @@ function ops.stats()
 		and int(visit_of(rows[#rows])) or '0', last('feed_ids')}
 end
 
--- export id -> {{key value ...}, {entry row ...}} for merge_entries; nil: no such feed
+-- export id -> {{key value ...}, {entry row ...}, {entry revision version ...}} for merge_entries; nil:
+-- no such feed
 function ops.export()
-	local id, entries, rows = next_arg(), {}, {}
+	local id, entries, rows, versions = next_arg(), {}, {}, {}
 	if call('HEXISTS', P .. 'feed', id) == 0 then
 		return false
 	end
@@ -54,9 +55,14 @@ function ops.export()
 	for i, row in ipairs(read_batched('HMGET', P .. 'entries', entries)) do
 		if row and match(row, '^%d+') == id then
 			rows[#rows + 1], rows[#rows + 2] = entries[i], row
+			local all = call('HGETALL', P .. 'revisions:' .. entries[i])
+			for k = 1, #all, 2 do
+				versions[#versions + 1], versions[#versions + 2], versions[#versions + 3] = entries[i],
+					all[k], all[k + 1]
+			end
 		end
 	end
-	return {keys, rows}
+	return {keys, rows, versions}
 end
 
 -- history visit max -> {row ...}: this visit and earlier ones of its feed, max in all
@@ -125,6 +131,16 @@ function ops.id_before()
 	return lo > 0 and call('ZRANGE', ids, lo - 1, lo - 1)[1] or '0'
 end
 
+-- changes_old before max -> the last of the first max changes that is older than before; 0: none
+function ops.changes_old()
+	local before, last = next_int(), '0'
+	for _, row in ipairs(call('ZRANGE', P .. 'changes', 0, next_int() - 1)) do
+		local id, ms = match(row, '^(%d+) .* (%d+)$')
+		last = tonumber(ms) < before and id or last
+	end
+	return last
+end
+
 -- dates after before -> {entry ...}, {date ...} of the entries with ids between these two
 function ops.dates()
 	local ids = call('ZRANGEBYSCORE', P .. 'entry_ids', '(' .. next_arg(), '(' .. next_arg())
@@ -158,6 +174,11 @@ local function check_entry(report, state, entry, row)
 		report('entry ', entry, ' of feed ', id, ': its key does not refer to it')
 	elseif tonumber(date) ~= tonumber(call('ZSCORE', P .. 'entry_dates', entry) or 0) then
 		report('entry ', entry, ' of feed ', id, ': entry_dates has another date')
+	end
+	for _, revision in ipairs(call('HKEYS', P .. 'revisions:' .. entry)) do
+		if tonumber(revision) >= tonumber(match(row, '^%d+ %S+ %S+ (%d+)')) then
+			report('entry ', entry, ': revision ', revision, ' is not an earlier version')
+		end
 	end
 end
 

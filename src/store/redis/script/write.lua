@@ -138,14 +138,17 @@ function ops.unmerge()
 	call('HDEL', P .. 'merging', next_arg())
 end
 
--- merge_entries id {key value}... {entry row}...: store the entries that this feed lacks, by key and by
--- guid -> 1: done, 0: no such feed, -1: it is being merged
+-- merge_entries id number revoked {key value}... {entry row}... {entry revision version}...: store the
+-- entries that this feed lacks, by key and by guid, as changes with the numbers from `number` on ->
+-- {entry ...} that it has now; 0: no such feed, -1: it is being merged, -2: the numbers were revoked
 function ops.merge_entries()
-	local id, value_of, key_of, guids, entries = next_arg(), {}, {}, {}, {}
+	local id, number, revoked, value_of, key_of, guids, entries = next_arg(), next_int(), next_arg(), {}, {}, {}, {}
 	if call('HEXISTS', P .. 'feed', id) == 0 then
 		return 0
 	elseif call('HEXISTS', P .. 'merging', id) == 1 then
 		return -1
+	elseif not numbers_valid(revoked) then
+		return -2
 	end
 	for _, value in ipairs(call('HVALS', P .. 'keys:' .. id)) do
 		local _, entry = key_value_split(value)
@@ -159,23 +162,45 @@ function ops.merge_entries()
 		local _, entry = key_value_split(value)
 		key_of[entry], value_of[entry] = name, value
 	end
+	local moved, t = {}, now()
 	for _ = 1, next_int() do
 		local entry, row = next_arg(), next_arg()
 		local guid = entry_part(row, 'guid') or ''
 		if call('HEXISTS', P .. 'keys:' .. id, key_of[entry]) == 0 and (guid == '' or not guids[guid]) then
 			local hash, _, date = key_value_split(value_of[entry])
 			entry_put(id, key_of[entry], hash, entry, date, id .. match(row, '^%d+(.*)$'))
+			change_put(number, entry, id, CHANGED, match(row, '^%d+ %S+ %S+ (%d+)'), t)
+			number = number + 1
+		end
+		local _, is = key_value_split(call('HGET', P .. 'keys:' .. id, key_of[entry]))
+		if is == entry then
+			moved[entry] = true
+			moved[#moved + 1] = entry
 		end
 	end
-	return 1
+	for _ = 1, next_int() do
+		local entry, revision, version = next_arg(), next_arg(), next_arg()
+		if moved[entry] then
+			call('HSET', P .. 'revisions:' .. entry, revision, version)
+		end
+	end
+	local list = {}
+	for i, entry in ipairs(moved) do
+		list[i] = entry
+	end
+	return list
 end
 
--- remove id into: remove the feed and its rows, if it is being merged into that feed ("": into
--- none). Entries that another feed of this cell adopted stay. -> its address; nil: no such feed;
--- -1: it is being merged otherwise
+-- remove id into number n revoked {moved}...: remove the feed and its rows, if it is being merged into
+-- that feed ("": into none). Entries that another feed of this cell adopted stay. Changes, except of
+-- moved entries, get the n numbers from `number` on. -> its address; nil: no such feed; -1: it is being
+-- merged otherwise; -2: n is too small, or the numbers were revoked
 function ops.remove()
-	local id, into = next_arg(), next_arg()
-	local s, groups = schedule_row_get(id), feed_row_get(id)
+	local id, into, number, n, revoked = next_arg(), next_arg(), next_int(), next_int(), next_arg()
+	local s, groups, moved, gone, t = schedule_row_get(id), feed_row_get(id), {}, {}, now()
+	for _ = 1, next_int() do
+		moved[next_arg()] = true
+	end
 	if not s then
 		return false
 	elseif (call('HGET', P .. 'merging', id) or '') ~= into then
@@ -184,8 +209,15 @@ function ops.remove()
 	for _, value in ipairs(call('HVALS', P .. 'keys:' .. id)) do
 		local _, entry = key_value_split(value)
 		local row = entry ~= '0' and call('HGET', P .. 'entries', entry)
-		if row and match(row, '^%d+') == id then
-			entry_drop(entry)
+		gone[#gone + 1] = row and match(row, '^%d+') == id and entry or nil
+	end
+	if #gone > n or not numbers_valid(revoked) then
+		return -2
+	end
+	for i, entry in ipairs(gone) do
+		entry_drop(entry)
+		if not moved[entry] then
+			change_put(number + i - 1, entry, id, GONE, 0, t)
 		end
 	end
 	history(s.last, function(_, name, rows, nth)
@@ -233,11 +265,15 @@ function ops.prune_visits()
 	return n
 end
 
--- prune_entries before max slack -> the number removed. Ids rise with the time that entries were
+-- prune_entries before max slack number revoked -> the number removed, with changes numbered from
+-- `number` on; -1: the numbers were revoked. Ids rise with the time that entries were
 -- first seen, except for differences up to the slack, so the walk ends at an entry seen after before
 -- plus slack.
 function ops.prune_entries()
-	local before, max, slack, from, n = next_int(), next_int(), next_int(), 0, 0
+	local before, max, slack, number, from, n, t = next_int(), next_int(), next_int(), next_int(), 0, 0, now()
+	if not numbers_valid(next_arg()) then
+		return -1
+	end
 	while n < max do
 		local ids = call('ZRANGE', P .. 'entry_ids', from, from + 99)
 		local young = #ids == 0
@@ -248,6 +284,7 @@ function ops.prune_entries()
 				call('HSET', P .. 'keys:' .. id, key, key_value_split(call('HGET',
 					P .. 'keys:' .. id, key)) .. ' 0')
 				entry_drop(ids[i])
+				change_put(number + n, ids[i], id, GONE, 0, t)
 				n = n + 1
 			else
 				from = from + 1
@@ -259,4 +296,9 @@ function ops.prune_entries()
 		end
 	end
 	return n
+end
+
+-- prune_changes last -> the number of changes removed, up to this one
+function ops.prune_changes()
+	return call('ZREMRANGEBYSCORE', P .. 'changes', '-inf', next_arg())
 end

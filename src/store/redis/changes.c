@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: ISC */
+/* The log of changes: a sorted set in each cell. Earlier versions of entries. */
+#include <stdlib.h>
+
+#include "store/redis/redis.h"
+#include "base/banned.h"
+
+#define PRUNE_STEP 2000 /* changes per cell */
+
+int rs_head_read(struct rs *r, int64_t *id, struct fw_err *err)
+{
+	int64_t last;
+	int rc;
+
+	rs_command_key(r, RS_META, "HGET", "meta");
+	rs_adds(r, "entry_id");
+	rs_command_key(r, RS_META, "HKEYS", "reserved_ids");
+	rc = rs_run(r, "listing entries", err);
+	last = rc ? 0 : rs_int(r->reply[0]);
+	for (size_t i = 0; !rc && i < r->reply[1]->n; i++)
+		last = FW_MIN(last, rs_int(r->reply[1]->elem[i]));
+	*id = last;
+	return rc;
+}
+
+/* ---- lists ----------------------------------------------------------------------------------- */
+
+/* "number entry feed kind revision at_ms"; false: malformed. */
+static bool change_unpack(struct fw_str row, struct fw_change *c)
+{
+	int64_t n[6];
+
+	for (size_t i = 0; i < FW_N(n); i++) {
+		if (!fw_str_int(fw_str_split(row, ' ', &row), &n[i]))
+			return false;
+	}
+	*c = (struct fw_change){.id = n[0],
+		.entry_id = n[1],
+		.feed_id = n[2],
+		.kind = (enum fw_change_kind)n[3],
+		.revision = (uint32_t)n[4],
+		.at_ms = n[5]};
+	return true;
+}
+
+static int changes_walk(
+	struct rs *r, const struct store_change_query *q, fw_change_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct rs_walk w = {.key = "changes", .next = q->after_id, .end = q->head_id + 1};
+	size_t left = q->limit ? q->limit : SIZE_MAX;
+	int rc = 0;
+
+	while (!rc && !w.done && left) {
+		struct rs_page_row *at;
+		size_t n;
+
+		fw_arena_reset(&r->arena, RS_ARENA_KEEP);
+		rc = rs_walk_page(r, &w, q->feed_id ? RS_PAGE : FW_MIN(left, (size_t)RS_PAGE), &at, &n, err);
+		for (size_t i = 0; !rc && left && i < n; i++) {
+			struct fw_change c;
+
+			if (!change_unpack(at[i].row, &c) || (q->feed_id && c.feed_id != q->feed_id))
+				continue;
+			left--;
+			rc = RS_CALLBACK(r, cb(ctx, &c));
+		}
+	}
+	return rc;
+}
+
+int rs_change_list(struct store *st, struct store_change_query *q, fw_change_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int rc = rs_slot_start(r, false, err);
+
+	rc = rc ? rc : rs_head_read(r, &q->head_id, err);
+	rc = rc || q->after_id >= q->head_id ? rc : changes_walk(r, q, cb, ctx, err);
+	if (rc)
+		return rc;
+	rs_command_key(r, RS_META, "HGET", "meta");
+	rs_adds(r, "changes_pruned_id");
+	rc = rs_run(r, "listing changes", err);
+	q->pruned_id = rc ? 0 : rs_int(r->reply[0]);
+	return rc;
+}
+
+static int revision_compare(const void *a, const void *b)
+{
+	const struct fw_entry_row *x = a, *y = b;
+
+	return x->revision < y->revision ? -1 : x->revision > y->revision;
+}
+
+/* Show the versions of one cell: pairs of a revision and "cut row". */
+static int revisions_show(
+	struct rs *r, int64_t entry_id, const struct rs_reply *all, fw_revision_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct fw_entry_row *e = fw_arena_calloc(&r->arena, all->n + 1, sizeof(*e));
+	size_t n = 0;
+	int rc = e ? 0 : rs_no_memory(r, err);
+
+	for (size_t i = 0; !rc && i + 2 <= all->n; i += 2) {
+		struct fw_str row = all->elem[i + 1]->text;
+
+		if (row.len < 2 || !rs_entry_unpack(fw_str_sub(row, 2, row.len), &e[n]))
+			continue;
+		e[n].id = row.p[0] == '1' ? -entry_id : entry_id; /* the sign carries cut through the sort */
+		e[n].feed_id = 0;
+		e[n++].hash = 0;
+	}
+	if (n)
+		qsort(e, n, sizeof(*e), revision_compare);
+	for (size_t i = 0; !rc && i < n; i++) {
+		bool cut = e[i].id < 0;
+
+		e[i].id = entry_id;
+		memset(e[i].key, 0, sizeof(e[i].key));
+		rc = RS_CALLBACK(r, cb(ctx, &e[i], cut));
+	}
+	return rc;
+}
+
+int rs_revision_list(struct store *st, int64_t entry_id, fw_revision_cb *cb, void *ctx, struct fw_err *err)
+{
+	struct rs *r = rs_of(st);
+	int rc = rs_slot_start(r, false, err);
+
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
+		rs_command(r, cell, "HGETALL");
+		rs_key(r, cell, "revisions:%lld", (long long)entry_id);
+	}
+	rc = rc ? rc : rs_run(r, "listing revisions", err);
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
+		if (r->reply[cell]->n) /* during a merge they are in two cells */
+			return revisions_show(r, entry_id, r->reply[cell], cb, ctx, err);
+	}
+	return rc;
+}
+
+/* ---- retention ------------------------------------------------------------------------------- */
+
+/* The mark is raised before the changes are removed, so a reader that misses one sees it. */
+int rs_changes_prune(struct rs *r, struct fw_prune *p, struct fw_err *err)
+{
+	int64_t last = 0;
+	int rc;
+
+	for (int cell = 0; cell < r->cell_n; cell++) {
+		rs_call(r, cell, RS_READ, "changes_old");
+		rs_addi(r, p->changes_before_ms);
+		rs_addi(r, PRUNE_STEP);
+	}
+	rc = rs_run(r, "pruning", err);
+	for (int cell = 0; !rc && cell < r->cell_n; cell++)
+		last = FW_MAX(last, rs_int(r->reply[cell]));
+	if (rc || !last)
+		return rc;
+	rs_call(r, RS_META, RS_TRIM, "raise");
+	rs_adds(r, "changes_pruned_id");
+	rs_addi(r, last);
+	rc = rs_run(r, "pruning", err);
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
+		rs_call(r, cell, RS_TRIM, "prune_changes");
+		rs_addi(r, last);
+	}
+	rc = rc ? rc : rs_run(r, "pruning", err);
+	for (int cell = 0; !rc && cell < r->cell_n; cell++) {
+		p->change_n += rs_int(r->reply[cell]);
+		p->more |= rs_int(r->reply[cell]) >= PRUNE_STEP / 2;
+	}
+	return rc;
+}
