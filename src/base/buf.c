@@ -57,6 +57,16 @@ char *fw_buf_room(struct fw_buf *b, size_t n)
 	return b->p + b->len;
 }
 
+void fw_buf_trim(struct fw_buf *b)
+{
+	char *p = b->p ? realloc(b->p, b->len + 1) : NULL;
+
+	if (!p)
+		return;
+	b->p = p;
+	b->cap = b->len + 1;
+}
+
 void fw_buf_add(struct fw_buf *b, const void *p, size_t n)
 {
 	char *d = fw_buf_room(b, n);
