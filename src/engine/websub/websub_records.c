@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: ISC */
 #include <assert.h>
-#include <jansson.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,6 +7,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
+#include "engine/record_value.h"
 #include "engine/websub/websub_records.h"
 #include "base/banned.h"
 
@@ -45,76 +45,66 @@ static struct websub_record_key callback_key(struct fw_str token)
 
 /* ---- values -------------------------------------------------------------- */
 
-/* A value is a JSON object of such members; members that are 0, false or empty are omitted. */
-enum member_type { NUMBER, COUNT /* 32 bits */, FLAG, TEXT, WHY /* sub.why */, STATE /* an enum, by its name */ };
-
-struct record_member {
-	const char *name;
-	enum member_type type;
-	size_t offset;
-	const char *const *states; /* NULL-terminated */
-};
-
 static const char *const SUB_STATE[] = {"requested", "active", "off", NULL};
 static const char *const CALLBACK_STATE[] = {"requested", "active", "denied", "leaving", "left", NULL};
 
 #define AT(member) offsetof(struct sub, member)
 static const struct record_member SUB_MEMBERS[] = {
-	{"feed", NUMBER, AT(feed_id)},
-	{"state", STATE, AT(state), SUB_STATE},
-	{"hub", TEXT, AT(hub)},
-	{"topic", TEXT, AT(topic)},
-	{"token", TEXT, AT(token)},
-	{"base", TEXT, AT(base)},
-	{"renewal", TEXT, AT(renewal)},
-	{"next_ms", NUMBER, AT(next_ms)},
-	{"asked_ms", NUMBER, AT(requested_ms)},
-	{"since_ms", NUMBER, AT(since_ms)},
-	{"verified_ms", NUMBER, AT(verified_ms)},
-	{"until_ms", NUMBER, AT(until_ms)},
-	{"left_ms", NUMBER, AT(retry_after_ms)},
-	{"distrust_ms", NUMBER, AT(distrust_ms)},
-	{"failed", COUNT, AT(fail_n)},
-	{"missed", COUNT, AT(missed_n)},
-	{"nth_hub", COUNT, AT(hub_i)},
-	{"cloud", FLAG, AT(cloud)},
-	{"held", FLAG, AT(held)},
-	{"sent", FLAG, AT(accepted)},
-	{"why", WHY, AT(why)},
+	{"feed", RECORD_NUMBER, AT(feed_id)},
+	{"state", RECORD_STATE, AT(state), SUB_STATE},
+	{"hub", RECORD_TEXT, AT(hub)},
+	{"topic", RECORD_TEXT, AT(topic)},
+	{"token", RECORD_TEXT, AT(token)},
+	{"base", RECORD_TEXT, AT(base)},
+	{"renewal", RECORD_TEXT, AT(renewal)},
+	{"next_ms", RECORD_NUMBER, AT(next_ms)},
+	{"asked_ms", RECORD_NUMBER, AT(requested_ms)},
+	{"since_ms", RECORD_NUMBER, AT(since_ms)},
+	{"verified_ms", RECORD_NUMBER, AT(verified_ms)},
+	{"until_ms", RECORD_NUMBER, AT(until_ms)},
+	{"left_ms", RECORD_NUMBER, AT(retry_after_ms)},
+	{"distrust_ms", RECORD_NUMBER, AT(distrust_ms)},
+	{"failed", RECORD_COUNT, AT(fail_n)},
+	{"missed", RECORD_COUNT, AT(missed_n)},
+	{"nth_hub", RECORD_COUNT, AT(hub_i)},
+	{"cloud", RECORD_FLAG, AT(cloud)},
+	{"held", RECORD_FLAG, AT(held)},
+	{"sent", RECORD_FLAG, AT(accepted)},
+	{"why", RECORD_CHARS, AT(why), .cap = sizeof(((struct sub *)NULL)->why)},
 	{NULL},
 };
 #undef AT
 #define AT(member) offsetof(struct callback, member)
 static const struct record_member CALLBACK_MEMBERS[] = {
-	{"feed", NUMBER, AT(feed_id)},
-	{"state", STATE, AT(state), CALLBACK_STATE},
-	{"cloud", FLAG, AT(cloud)},
-	{"hub", TEXT, AT(hub)},
-	{"topic", TEXT, AT(topic)},
-	{"secret", TEXT, AT(secret)},
-	{"lease_asked_ms", NUMBER, AT(lease_requested_ms)},
-	{"lease_ms", NUMBER, AT(lease_ms)},
-	{"said_ms", NUMBER, AT(decided_ms)},
-	{"why", TEXT, AT(why)},
-	{"tries", COUNT, AT(try_n)},
-	{"next_ms", NUMBER, AT(next_ms)},
+	{"feed", RECORD_NUMBER, AT(feed_id)},
+	{"state", RECORD_STATE, AT(state), CALLBACK_STATE},
+	{"cloud", RECORD_FLAG, AT(cloud)},
+	{"hub", RECORD_TEXT, AT(hub)},
+	{"topic", RECORD_TEXT, AT(topic)},
+	{"secret", RECORD_TEXT, AT(secret)},
+	{"lease_asked_ms", RECORD_NUMBER, AT(lease_requested_ms)},
+	{"lease_ms", RECORD_NUMBER, AT(lease_ms)},
+	{"said_ms", RECORD_NUMBER, AT(decided_ms)},
+	{"why", RECORD_TEXT, AT(why)},
+	{"tries", RECORD_COUNT, AT(try_n)},
+	{"next_ms", RECORD_NUMBER, AT(next_ms)},
 	{NULL},
 };
 #undef AT
 #define AT(member) offsetof(struct counts, member)
 static const struct record_member COUNTS_MEMBERS[] = {
-	{"delivered", NUMBER, AT(delivered_n)},
-	{"new", NUMBER, AT(new_n)},
-	{"ignored", NUMBER, AT(ignored_n)},
-	{"last_ms", NUMBER, AT(last_ms)},
+	{"delivered", RECORD_NUMBER, AT(delivered_n)},
+	{"new", RECORD_NUMBER, AT(new_n)},
+	{"ignored", RECORD_NUMBER, AT(ignored_n)},
+	{"last_ms", RECORD_NUMBER, AT(last_ms)},
 	{NULL},
 };
 #undef AT
 #define AT(member) offsetof(struct missed, member)
 static const struct record_member MISSED_MEMBERS[] = {
-	{"polled_ms", NUMBER, AT(polled_ms)},
-	{"before_ms", NUMBER, AT(before_ms)},
-	{"new", NUMBER, AT(new_n)},
+	{"polled_ms", RECORD_NUMBER, AT(polled_ms)},
+	{"before_ms", RECORD_NUMBER, AT(before_ms)},
+	{"new", RECORD_NUMBER, AT(new_n)},
 	{NULL},
 };
 #undef AT
@@ -122,93 +112,6 @@ static const struct record_member MISSED_MEMBERS[] = {
 const char *fw_websub_state_name(enum fw_websub_state s)
 {
 	return (unsigned)s < FW_WEBSUB_STATE_N ? SUB_STATE[s] : "unknown";
-}
-
-static void record_value_write(struct fw_buf *b, const struct record_member *m, const void *from)
-{
-	struct fw_json j;
-
-	fw_json_init(&j, b, false);
-	fw_json_object(&j, NULL);
-	for (; m->name; m++) {
-		const void *at = (const char *)from + m->offset;
-		struct fw_str text = FW_STR_NONE;
-		int64_t n = 0;
-
-		switch (m->type) {
-		case NUMBER:
-			n = *(const int64_t *)at;
-			break;
-		case COUNT:
-			n = *(const uint32_t *)at;
-			break;
-		case FLAG:
-			break;
-		case TEXT:
-			text = *(const struct fw_str *)at;
-			break;
-		case WHY:
-			text = fw_str(at);
-			break;
-		case STATE:
-			text = fw_str(m->states[*(const unsigned *)at]);
-			break;
-		}
-		if (text.len)
-			fw_json_str(&j, m->name, text);
-		else if (n)
-			fw_json_int(&j, m->name, n);
-		else if (m->type == FLAG && *(const bool *)at)
-			fw_json_bool(&j, m->name, true);
-	}
-	fw_json_end(&j);
-}
-
-static bool record_state_parse(const char *const *states, struct fw_str name, unsigned *out)
-{
-	for (*out = 0; states[*out]; ++*out) {
-		if (fw_str_eq(name, fw_str(states[*out])))
-			return true;
-	}
-	return false;
-}
-
-/* False: not an object, or an unknown state. */
-static bool record_value_parse(struct fw_str value, const struct record_member *m, struct fw_arena *a, void *to)
-{
-	/* a hub's reason may contain NUL */
-	json_t *o = json_loadb(value.p ? value.p : "", value.len, JSON_ALLOW_NUL, NULL);
-	bool good = json_is_object(o);
-
-	for (; m->name; m++) {
-		const json_t *v = json_object_get(o, m->name);
-		struct fw_str text = json_is_string(v) ? (struct fw_str){json_string_value(v), json_string_length(v)} :
-							 FW_STR_NONE;
-		void *at = (char *)to + m->offset;
-
-		switch (m->type) {
-		case NUMBER:
-			*(int64_t *)at = json_integer_value(v);
-			break;
-		case COUNT:
-			*(uint32_t *)at = (uint32_t)json_integer_value(v);
-			break;
-		case FLAG:
-			*(bool *)at = json_is_true(v);
-			break;
-		case TEXT:
-			*(struct fw_str *)at = fw_arena_str(a, text);
-			break;
-		case WHY:
-			(void)fw_str_copy(at, sizeof(((struct sub *)NULL)->why), text);
-			break;
-		case STATE:
-			good &= record_state_parse(m->states, text, at);
-			break;
-		}
-	}
-	json_decref(o);
-	return good;
 }
 
 /* ---- records ------------------------------------------------------------- */

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Orders: standing queries. An order matches entries as they are stored, and delivers them
+ * (feedwheel-orders(7)), drops them, or adds a tag. An order is a record of kind "order"; workers
+ * and servers see a change of the orders at their next heartbeat.
+ */
+#ifndef FW_API_ORDER_H
+#define FW_API_ORDER_H
+
+#include "feedwheel/store.h"
+
+struct fw_arena;
+struct fw_json;
+
+#define FW_ORDER_NAME_MAX 64
+#define FW_ORDER_SECRETS 2
+#define FW_ORDER_SECRET_MAX 100 /* "whsec_" and base64 of 24 to 64 bytes, NUL */
+
+enum fw_order_action {
+	FW_ORDER_DELIVER, /* to `to` */
+	FW_ORDER_DROP,    /* do not store the entry */
+	FW_ORDER_TAG,     /* store it with one more tag */
+};
+
+enum fw_order_state {
+	FW_ORDER_ACTIVE,
+	FW_ORDER_PAUSED, /* matches are kept, nothing is sent */
+	FW_ORDER_ENDED,  /* its receiver answered 410: no more matches */
+};
+
+/* How a delivery is made: the scheme of `to`. */
+enum fw_order_channel {
+	FW_ORDER_WEBHOOK, /* https://HOST/..., http://HOST/... */
+	FW_ORDER_COMMAND, /* command:/path/of/program argument ... */
+	FW_ORDER_FILE,    /* file:/path, with %Y %m %d %H %M (UTC) */
+	FW_ORDER_REDIS,   /* redis:STREAM, redis://HOST:PORT/DB?stream=STREAM */
+	FW_ORDER_AMQP,    /* amqp://USER:PASSWORD@HOST:PORT/VHOST?exchange=NAME&key=KEY */
+	FW_ORDER_CHANNEL_N,
+};
+
+/* All strings are borrowed. */
+struct fw_order {
+	int64_t id;          /* never reused: a name that is added again is another order */
+	struct fw_str name;  /* letters, digits, '.', '_' and '-' */
+	struct fw_str query; /* feedwheel-query(7) */
+	enum fw_order_action action;
+	enum fw_order_state state;
+	struct fw_str to;  /* with FW_ORDER_DELIVER */
+	struct fw_str tag; /* with FW_ORDER_TAG */
+	bool changes;      /* also new versions of entries; else only new entries */
+	/* of a webhook: the newest first; the second, if present, still signs too */
+	struct fw_str secret[FW_ORDER_SECRETS];
+	int64_t created_ms;
+	bool broken; /* its record is invalid: it matches nothing */
+};
+
+const char *fw_order_action_name(enum fw_order_action action);
+const char *fw_order_state_name(enum fw_order_state state);
+const char *fw_order_channel_name(enum fw_order_channel channel);
+
+/*
+ * Check a destination: its scheme, and what it must have. FW_EINVAL names the fault and the remedy.
+ * It does not connect.
+ */
+FW_MUST_CHECK int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_err *err);
+/*
+ * Store a new order; sets id, created_ms, and for a webhook without secret a new one. Strings that
+ * it sets live in the arena. FW_EINVAL: the name is invalid or taken, the query ("query, at 7: ...")
+ * or the destination is invalid, an action lacks what it needs.
+ */
+FW_MUST_CHECK int fw_order_add(
+	struct fw_store *st, struct fw_arena *a, struct fw_order *order, int64_t now_ms, struct fw_err *err);
+/* Strings go into the arena. FW_ENOTFOUND: suggests a name. */
+FW_MUST_CHECK int fw_order_get(
+	struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_order *out, struct fw_err *err);
+/* By name. A callback's result other than 0 stops the walk and is returned. */
+typedef int fw_order_cb(void *ctx, const struct fw_order *order);
+FW_MUST_CHECK int fw_order_list(struct fw_store *st, fw_order_cb *cb, void *ctx, struct fw_err *err);
+/* Change an order; its matches that wait stay. Checks as fw_order_add(). FW_ENOTFOUND. */
+FW_MUST_CHECK int fw_order_put(struct fw_store *st, const struct fw_order *order, struct fw_err *err);
+/* Remove an order, its matches and its dead letters. FW_ENOTFOUND. */
+FW_MUST_CHECK int fw_order_remove(struct fw_store *st, struct fw_str name, struct fw_err *err);
+/* Put a new secret before the newest; the one before it goes on signing, older ones end. */
+FW_MUST_CHECK int fw_order_rotate(
+	struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_order *out, struct fw_err *err);
+
+/*
+ * The delivery of an order: what the sender has stored. A batch is fixed before it is sent first,
+ * so a repeated message has the same id and the same entries.
+ */
+struct fw_delivery {
+	int64_t order_id;
+	int64_t first_id, last_id;              /* change ids of the batch that is being sent; 0: none */
+	uint32_t attempt_n;                     /* of this batch */
+	int64_t since_ms;                       /* its first attempt */
+	int64_t next_ms;                        /* the next attempt, not before */
+	int64_t failing_since_ms;               /* no success since; 0: the last attempt was accepted */
+	int status;                             /* HTTP status or exit code of the last attempt; 0: none */
+	struct fw_str error;                    /* of the last attempt; absent: none */
+	int64_t delivered_n, retried_n, dead_n; /* entries, attempts, entries */
+	int64_t delivered_ms;                   /* the last accepted batch */
+};
+/* Without a record: all 0. Strings go into the arena. */
+FW_MUST_CHECK int fw_delivery_get(
+	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_delivery *out, struct fw_err *err);
+FW_MUST_CHECK int fw_delivery_put(struct fw_store *st, const struct fw_delivery *d, int64_t now_ms, struct fw_err *err);
+
+/* The JSON of an order and its delivery, the same for --json and HTTP: without secrets and passwords. */
+void fw_order_json(struct fw_json *j, const char *key, const struct fw_order *o, const struct fw_delivery *d,
+	int64_t pending_n, int64_t dead_n);
+
+#endif
