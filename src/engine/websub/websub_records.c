@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
-#include "engine/record_value.h"
 #include "engine/websub/websub_records.h"
 #include "base/banned.h"
 
@@ -155,49 +154,9 @@ int websub_record_feed_remove(struct fw_store *st, const char *what, int64_t fee
 	return websub_record_remove(st, websub_record_key(what, feed_id, NULL).text, err);
 }
 
-#define SLICE 200
-
-/* collected first: a callback of the store must not use the store */
-struct record_slice {
-	struct fw_arena a;
-	struct fw_str prefix, key[SLICE], value[SLICE];
-	size_t n;
-};
-
-static int record_slice_add(void *ctx, const struct fw_record *r)
+int websub_record_list(struct fw_store *st, const char *prefix, record_walk_cb *cb, void *ctx, struct fw_err *err)
 {
-	struct record_slice *s = ctx;
-
-	assert(s->n < SLICE);
-	if (!fw_str_starts(r->key, s->prefix))
-		return 1;
-	s->key[s->n] = fw_arena_str(&s->a, r->key);
-	s->value[s->n++] = fw_arena_str(&s->a, r->value);
-	return 0;
-}
-
-int websub_record_list(struct fw_store *st, const char *prefix, websub_record_cb *cb, void *ctx, struct fw_err *err)
-{
-	struct record_slice s = {.prefix = fw_str(prefix)};
-	struct fw_record_query q = {.kind = WEBSUB_RECORD_KIND, .limit = SLICE};
-	char after[FW_RECORD_KEY_MAX + 1];
-	int rc;
-
-	fw_arena_init(&s.a, 0);
-	(void)fw_snprintf(after, sizeof(after), "%s", prefix);
-	do {
-		s.n = 0;
-		fw_arena_reset(&s.a, 65536);
-		q.after_key = fw_str(after);
-		rc = fw_store_record_list(st, &q, record_slice_add, &s, err);
-		rc = rc < 0 ? rc : s.a.failed ? fw_no_memory(err) : 0;
-		for (size_t i = 0; i < s.n && !rc; i++)
-			rc = cb(ctx, s.key[i], s.value[i], &s.a, err);
-		if (s.n)
-			(void)fw_str_copy(after, sizeof(after), s.key[s.n - 1]);
-	} while (!rc && s.n == SLICE);
-	fw_arena_finish(&s.a);
-	return rc;
+	return record_walk(st, WEBSUB_RECORD_KIND, fw_str(prefix), cb, ctx, err);
 }
 
 /* ---- feed/N -------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 #ifndef FW_ENGINE_WEBSUB_RECORDS_H
 #define FW_ENGINE_WEBSUB_RECORDS_H
 
+#include "engine/records.h"
 #include "base/arena.h"
 #include "engine/websub/websub_rules.h"
 
@@ -113,8 +114,7 @@ FW_MUST_CHECK int websub_record_feed_remove(struct fw_store *st, const char *wha
  * records; a result other than 0 ends the iteration and is returned. a: an arena for cb, valid
  * until it returns.
  */
-typedef int websub_record_cb(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err);
 FW_MUST_CHECK int websub_record_list(
-	struct fw_store *st, const char *prefix, websub_record_cb *cb, void *ctx, struct fw_err *err);
+	struct fw_store *st, const char *prefix, record_walk_cb *cb, void *ctx, struct fw_err *err);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
-#include "engine/record_value.h"
+#include "engine/records.h"
 
+#include <assert.h>
 #include <jansson.h>
 
+#include "base/err.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/banned.h"
@@ -91,4 +93,55 @@ bool record_value_parse(struct fw_str value, const struct record_member *m, stru
 	}
 	json_decref(o);
 	return good;
+}
+
+#define SLICE 200
+
+/* Collected first: a callback of the store must not use the store. */
+struct record_slice {
+	struct fw_arena a;
+	struct fw_str prefix, key[SLICE], value[SLICE];
+	size_t n;
+};
+
+static int record_slice_add(void *ctx, const struct fw_record *r)
+{
+	struct record_slice *s = ctx;
+
+	assert(s->n < SLICE);
+	if (!fw_str_starts(r->key, s->prefix))
+		return 1;
+	s->key[s->n] = fw_arena_str(&s->a, r->key);
+	s->value[s->n++] = fw_arena_str(&s->a, r->value);
+	return 0;
+}
+
+int record_walk(struct fw_store *st, struct fw_str kind, struct fw_str prefix, record_walk_cb *cb, void *ctx,
+	struct fw_err *err)
+{
+	struct record_slice s = {.prefix = prefix};
+	struct fw_record_query q = {.kind = kind, .limit = SLICE};
+	char after[FW_RECORD_KEY_MAX + 1];
+	size_t after_len;
+	int rc;
+
+	fw_arena_init(&s.a, 0);
+	after_len = FW_MIN(prefix.len, sizeof(after));
+	if (after_len)
+		memcpy(after, prefix.p, after_len);
+	do {
+		s.n = 0;
+		fw_arena_reset(&s.a, 65536);
+		q.after_key = after_len ? (struct fw_str){after, after_len} : FW_STR_NONE;
+		rc = fw_store_record_list(st, &q, record_slice_add, &s, err);
+		rc = rc < 0 ? rc : s.a.failed ? fw_no_memory(err) : 0;
+		if (s.n) {
+			after_len = FW_MIN(s.key[s.n - 1].len, sizeof(after));
+			memcpy(after, s.key[s.n - 1].p, after_len);
+		}
+		for (size_t i = 0; i < s.n && !rc; i++)
+			rc = cb(ctx, s.key[i], s.value[i], &s.a, err);
+	} while (!rc && s.n == SLICE);
+	fw_arena_finish(&s.a);
+	return rc;
 }
