@@ -27,6 +27,7 @@ BEGIN {
 		" engine/ops/sandbox.h"
 	may["engine/push"] = workshops " engine engine/push"
 	may["engine/websub"] = workshops " engine engine/websub engine/run/worker.h"
+	may["engine/orders"] = workshops " engine engine/orders engine/run/worker.h"
 	may["engine/copy"] = workshops " engine engine/copy"
 	may["engine/ops"] = workshops " engine engine/ops"
 	may["http"] = "base api http"
@@ -74,7 +75,8 @@ FNR == 1 { room = room_of(substr(FILENAME, 5)); files++ }
 function wrong(text) { printf "%s:%d: %s\n", FILENAME, FNR, text; bad++ }
 END {
 	n = split("base parse/charset parse/date parse/xml parse/html parse/feed parse sched fetch query store api" \
-		" engine engine/run engine/push engine/websub engine/copy engine/ops http cli", order, " ")
+		" engine engine/run engine/push engine/websub engine/orders" \
+		" engine/copy engine/ops http cli", order, " ")
 	printf "%-14s", "room"
 	for (i = 1; i <= n; i++) { label = order[i]; sub(/.*\//, "", label); printf "%8s", label }
 	print ""

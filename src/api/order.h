@@ -95,7 +95,7 @@ struct fw_delivery {
 	int64_t since_ms;                       /* its first attempt */
 	int64_t next_ms;                        /* the next attempt, not before */
 	int64_t failing_since_ms;               /* no success since; 0: the last attempt was accepted */
-	int status;                             /* HTTP status or exit code of the last attempt; 0: none */
+	int64_t status;                         /* HTTP status or exit code of the last attempt; 0: none */
 	struct fw_str error;                    /* of the last attempt; absent: none */
 	int64_t delivered_n, retried_n, dead_n; /* entries, attempts, entries */
 	int64_t delivered_ms;                   /* the last accepted batch */

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: ISC */
+/*
+ * Orders as records: "order", with the order's name as key, written by its owner; "delivery", with
+ * the order's id as key, written by the sender. So no process overwrites what another one has
+ * found.
+ */
+#include <assert.h>
+#include <openssl/evp.h>
+#include <sys/random.h>
+
+#include "api/order.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/suggest.h"
+#include "base/url.h"
+#include "engine/orders/orders.h"
+#include "engine/records.h"
+#include "query/query.h"
+#include "base/banned.h"
+
+#define KIND FW_STR("order")
+#define KIND_DELIVERY FW_STR("delivery")
+#define SECRET_PREFIX "whsec_"
+#define SECRET_BYTES 24
+#define TAG_MAX 200
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static const char *const ACTION[] = {"deliver", "drop", "tag", NULL};
+static const char *const STATE[] = {"active", "paused", "ended", NULL};
+static const char *const CHANNEL[FW_ORDER_CHANNEL_N] = {"webhook", "command", "file", "redis", "amqp"};
+
+const char *fw_order_action_name(enum fw_order_action action)
+{
+	return ACTION[action];
+}
+
+const char *fw_order_state_name(enum fw_order_state state)
+{
+	return STATE[state];
+}
+
+const char *fw_order_channel_name(enum fw_order_channel channel)
+{
+	return CHANNEL[channel];
+}
+
+#define AT(member) offsetof(struct fw_order, member)
+static const struct record_member ORDER[] = {
+	{"id", RECORD_NUMBER, AT(id)},
+	{"query", RECORD_TEXT, AT(query)},
+	{"action", RECORD_STATE, AT(action), ACTION},
+	{"state", RECORD_STATE, AT(state), STATE},
+	{"to", RECORD_TEXT, AT(to)},
+	{"tag", RECORD_TEXT, AT(tag)},
+	{"changes", RECORD_FLAG, AT(changes)},
+	{"secret", RECORD_TEXT, AT(secret[0])},
+	{"secret_before", RECORD_TEXT, AT(secret[1])},
+	{"created_ms", RECORD_NUMBER, AT(created_ms)},
+	{NULL},
+};
+#undef AT
+#define AT(member) offsetof(struct fw_delivery, member)
+static const struct record_member DELIVERY[] = {
+	{"first_id", RECORD_NUMBER, AT(first_id)},
+	{"last_id", RECORD_NUMBER, AT(last_id)},
+	{"attempts", RECORD_COUNT, AT(attempt_n)},
+	{"since_ms", RECORD_NUMBER, AT(since_ms)},
+	{"next_ms", RECORD_NUMBER, AT(next_ms)},
+	{"failing_since_ms", RECORD_NUMBER, AT(failing_since_ms)},
+	{"status", RECORD_NUMBER, AT(status)},
+	{"error", RECORD_TEXT, AT(error)},
+	{"delivered", RECORD_NUMBER, AT(delivered_n)},
+	{"retried", RECORD_NUMBER, AT(retried_n)},
+	{"dead", RECORD_NUMBER, AT(dead_n)},
+	{"delivered_ms", RECORD_NUMBER, AT(delivered_ms)},
+	{NULL},
+};
+#undef AT
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static bool order_name_is_valid(struct fw_str name)
+{
+	for (size_t i = 0; i < name.len; i++) {
+		if (!fw_is_alnum((unsigned char)name.p[i]) && !strchr("._-", name.p[i]))
+			return false;
+	}
+	return name.len && name.len <= FW_ORDER_NAME_MAX;
+}
+
+/* The part of a destination behind "scheme:"; absent: it has another scheme. */
+static struct fw_str to_rest(struct fw_str to, struct fw_str scheme)
+{
+	bool has = fw_str_istarts(to, scheme) && to.len > scheme.len && to.p[scheme.len] == ':';
+
+	return has ? fw_str_sub(to, scheme.len + 1, to.len) : FW_STR_NONE;
+}
+
+static int to_check_path(struct fw_str path, const char *scheme, const char *what, struct fw_err *err)
+{
+	if (!path.len || path.p[0] != '/')
+		return fw_err_set(err, FW_EINVAL, "%s: needs %s with an absolute path, such as %s:/usr/local/bin/x",
+			scheme, what, scheme);
+	return 0;
+}
+
+static int to_check_webhook(struct fw_str to, struct fw_err *err)
+{
+	struct fw_str url, user, pass;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = fw_url_clean(&a, to, &url, &user, &pass, err);
+	fw_arena_finish(&a);
+	return rc;
+}
+
+int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_err *err)
+{
+	struct fw_str rest;
+
+	if (fw_url_has_control(to) || to.len > FW_URL_MAX)
+		return fw_err_set(
+			err, FW_EINVAL, "the destination has a control character or over %d bytes", FW_URL_MAX);
+	if (fw_is_http(to)) {
+		*out = FW_ORDER_WEBHOOK;
+		return to_check_webhook(to, err);
+	}
+	if ((rest = to_rest(to, FW_STR("command"))).p) {
+		*out = FW_ORDER_COMMAND;
+		return to_check_path(rest, "command", "a program", err);
+	}
+	if ((rest = to_rest(to, FW_STR("file"))).p) {
+		*out = FW_ORDER_FILE;
+		return to_check_path(rest, "file", "a file", err);
+	}
+	if ((rest = to_rest(to, FW_STR("redis"))).p || (rest = to_rest(to, FW_STR("rediss"))).p) {
+		*out = FW_ORDER_REDIS;
+		return rest.len ? 0 : fw_err_set(err, FW_EINVAL, "redis: needs the name of a stream: redis:STREAM");
+	}
+	if (to_rest(to, FW_STR("amqp")).p || to_rest(to, FW_STR("amqps")).p) {
+		*out = FW_ORDER_AMQP;
+		return 0;
+	}
+	return fw_err_set(err, FW_EINVAL,
+		"unknown destination '%.*s': it is one of https://HOST/..., command:/PROGRAM, file:/PATH, redis:STREAM,"
+		" amqp://HOST",
+		FW_STR_ARG(fw_str_sub(to, 0, 60)));
+}
+
+static int order_check_query(struct fw_str query, struct fw_err *err)
+{
+	struct query_node *q;
+	struct fw_err why;
+	struct fw_arena a;
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = query_parse(&a, query, fw_now_ms(), &q, &why);
+	fw_arena_finish(&a);
+	if (rc)
+		return fw_err_set(err, rc, "query, %s", why.text);
+	return q ? 0 : fw_err_set(err, FW_EINVAL, "the query is empty: it would match every entry");
+}
+
+static int order_check(const struct fw_order *o, struct fw_err *err)
+{
+	enum fw_order_channel channel;
+
+	if (!order_name_is_valid(o->name))
+		return fw_err_set(err, FW_EINVAL,
+			"invalid name '%.*s': an order's name has 1 to %d letters, digits, '.', '_' or '-'",
+			FW_STR_ARG(fw_str_sub(o->name, 0, 80)), FW_ORDER_NAME_MAX);
+	if (o->action == FW_ORDER_TAG && (!fw_str_trim(o->tag).len || o->tag.len > TAG_MAX))
+		return fw_err_set(err, FW_EINVAL, "a tag has 1 to %d bytes", TAG_MAX);
+	if (o->action == FW_ORDER_DELIVER) {
+		int rc = o->to.len ? fw_order_check_to(o->to, &channel, err) :
+				     fw_err_set(err, FW_EINVAL,
+					     "no destination, and neither a tag nor drop: the order has no effect");
+
+		if (rc)
+			return rc;
+	}
+	return order_check_query(o->query, err);
+}
+
+/* ---- secrets --------------------------------------------------------------------------------- */
+
+static int secret_make(struct fw_arena *a, struct fw_str *out, struct fw_err *err)
+{
+	unsigned char random[SECRET_BYTES];
+	char text[FW_ORDER_SECRET_MAX] = SECRET_PREFIX;
+
+	if (getentropy(random, sizeof(random)))
+		return fw_err_set(err, FW_EIO, "no random bytes for a secret");
+	EVP_EncodeBlock((unsigned char *)text + strlen(text), random, sizeof(random));
+	*out = fw_arena_str(a, fw_str(text));
+	return a->failed ? fw_no_memory(err) : 0;
+}
+
+static bool order_needs_secret(const struct fw_order *o)
+{
+	return o->action == FW_ORDER_DELIVER && fw_is_http(o->to);
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+/* The value of this record differs after each change. */
+int orders_changed(struct fw_store *st, int64_t now_ms, struct fw_err *err)
+{
+	unsigned char random[8];
+	char text[2 * sizeof(random) + 1];
+	struct fw_record r = {
+		.kind = FW_STR("orders"), .key = FW_STR("version"), .at_ms = now_ms, .until_ms = FW_NO_DATE};
+
+	if (getentropy(random, sizeof(random)))
+		return fw_err_set(err, FW_EIO, "no random bytes");
+	fw_hex_write(text, random, sizeof(random));
+	r.value = fw_str(text);
+	return fw_store_record_put(st, &r, false, NULL, err);
+}
+
+static void order_read(struct fw_str name, struct fw_str value, struct fw_arena *a, struct fw_order *out)
+{
+	*out = (struct fw_order){.broken = false};
+	out->broken = !record_value_parse(value, ORDER, a, out) || out->id <= 0;
+	out->name = name;
+}
+
+static int order_write(struct fw_store *st, const struct fw_order *o, bool is_new, bool *was, struct fw_err *err)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	int64_t now_ms = fw_now_ms();
+	int rc;
+
+	record_value_write(&b, ORDER, o);
+	rc = b.rc ? fw_no_memory(err) :
+		    fw_store_record_put(st,
+			    &(struct fw_record){.kind = KIND,
+				    .key = o->name,
+				    .value = fw_buf_str(&b),
+				    .at_ms = now_ms,
+				    .until_ms = FW_NO_DATE},
+			    is_new, was, err);
+	fw_buf_finish(&b);
+	return rc ? rc : orders_changed(st, now_ms, err);
+}
+
+int fw_order_add(struct fw_store *st, struct fw_arena *a, struct fw_order *o, int64_t now_ms, struct fw_err *err)
+{
+	uint16_t random = 0;
+	bool was = false;
+	int rc;
+
+	o->created_ms = now_ms;
+	rc = getentropy(&random, sizeof(random)) ? fw_err_set(err, FW_EIO, "no random bytes") : order_check(o, err);
+	o->id = now_ms * 1000 + random % 1000;
+	if (!rc && !o->secret[0].len && order_needs_secret(o))
+		rc = secret_make(a, &o->secret[0], err);
+	rc = rc ? rc : order_write(st, o, true, &was, err);
+	if (!rc && was)
+		return fw_err_set(err, FW_EINVAL,
+			"an order '%.*s' exists already: remove it first, or choose another name", FW_STR_ARG(o->name));
+	return rc;
+}
+
+struct order_suggest {
+	struct fw_suggest s;
+	struct fw_arena a;
+};
+
+static int order_suggest_add(void *ctx, const struct fw_order *o)
+{
+	struct order_suggest *g = ctx;
+	struct fw_str name = fw_arena_str(&g->a, o->name);
+	const char *text = name.p ? fw_arena_dup(&g->a, name.p, name.len) : NULL;
+
+	if (text)
+		fw_suggest_offer(&g->s, text);
+	return 0;
+}
+
+static int order_missing(struct fw_store *st, struct fw_str name, struct fw_err *err)
+{
+	struct order_suggest g = {.s = {.word = name}};
+	struct fw_err spare;
+
+	fw_arena_init(&g.a, 0);
+	if (fw_order_list(st, order_suggest_add, &g, &spare))
+		g.s.best = NULL;
+	(void)fw_err_set(err, FW_ENOTFOUND, "no order '%.*s'%s%s%s", FW_STR_ARG(fw_str_sub(name, 0, 80)),
+		g.s.best ? " (did you mean '" : "", g.s.best ? g.s.best : "", g.s.best ? "'?)" : "");
+	fw_arena_finish(&g.a);
+	return FW_ENOTFOUND;
+}
+
+int fw_order_get(struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_order *out, struct fw_err *err)
+{
+	struct fw_record r;
+	int rc = order_name_is_valid(name) ? fw_store_record_get(st, KIND, name, a, &r, err) : FW_ENOTFOUND;
+
+	if (rc == FW_ENOTFOUND)
+		return order_missing(st, name, err);
+	if (rc)
+		return rc;
+	order_read(r.key, r.value, a, out);
+	return a->failed ? fw_no_memory(err) : 0;
+}
+
+struct order_walk {
+	fw_order_cb *cb;
+	void *ctx;
+};
+
+static int order_walk_add(void *ctx, struct fw_str key, struct fw_str value, struct fw_arena *a, struct fw_err *err)
+{
+	const struct order_walk *w = ctx;
+	struct fw_order o;
+
+	order_read(key, value, a, &o);
+	return a->failed ? fw_no_memory(err) : w->cb(w->ctx, &o);
+}
+
+int fw_order_list(struct fw_store *st, fw_order_cb *cb, void *ctx, struct fw_err *err)
+{
+	return record_walk(st, KIND, FW_STR(""), order_walk_add, &(struct order_walk){cb, ctx}, err);
+}
+
+int fw_order_put(struct fw_store *st, const struct fw_order *o, struct fw_err *err)
+{
+	int rc = order_check(o, err);
+
+	assert(o->id > 0);
+	return rc ? rc : order_write(st, o, false, NULL, err);
+}
+
+int fw_order_rotate(
+	struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_order *out, struct fw_err *err)
+{
+	int rc = fw_order_get(st, name, a, out, err);
+
+	if (rc)
+		return rc;
+	if (!order_needs_secret(out))
+		return fw_err_set(err, FW_EINVAL, "order '%.*s' sends no webhooks: it has no secret", FW_STR_ARG(name));
+	out->secret[1] = out->secret[0];
+	rc = secret_make(a, &out->secret[0], err);
+	return rc ? rc : fw_order_put(st, out, err);
+}
+
+/* ---- deliveries ------------------------------------------------------------------------------ */
+
+static struct fw_str delivery_key(int64_t order_id, char text[24])
+{
+	(void)fw_snprintf(text, 24, "%lld", (long long)order_id);
+	return fw_str(text);
+}
+
+int fw_delivery_get(
+	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_delivery *out, struct fw_err *err)
+{
+	char key[24];
+	struct fw_record r;
+	int rc = fw_store_record_get(st, KIND_DELIVERY, delivery_key(order_id, key), a, &r, err);
+
+	*out = (struct fw_delivery){.order_id = order_id};
+	if (rc == FW_ENOTFOUND)
+		return 0;
+	if (!rc && !record_value_parse(r.value, DELIVERY, a, out))
+		*out = (struct fw_delivery){.order_id = order_id};
+	return !rc && a->failed ? fw_no_memory(err) : rc;
+}
+
+int fw_delivery_put(struct fw_store *st, const struct fw_delivery *d, int64_t now_ms, struct fw_err *err)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+	char key[24];
+	int rc;
+
+	record_value_write(&b, DELIVERY, d);
+	rc = b.rc ? fw_no_memory(err) :
+		    fw_store_record_put(st,
+			    &(struct fw_record){.kind = KIND_DELIVERY,
+				    .key = delivery_key(d->order_id, key),
+				    .value = fw_buf_str(&b),
+				    .at_ms = now_ms,
+				    .until_ms = FW_NO_DATE},
+			    false, NULL, err);
+	fw_buf_finish(&b);
+	return rc;
+}
+
+int fw_order_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
+{
+	struct fw_order o = {.id = 0};
+	struct fw_arena a;
+	char key[24];
+	int rc;
+
+	fw_arena_init(&a, 0);
+	rc = fw_order_get(st, name, &a, &o, err);
+	rc = rc ? rc : fw_store_record_remove(st, KIND, name, FW_STR_NONE, err);
+	rc = rc ? rc : orders_changed(st, fw_now_ms(), err);
+	if (!rc && o.id > 0) {
+		rc = fw_store_record_remove(st, KIND_DELIVERY, delivery_key(o.id, key), FW_STR_NONE, err);
+		rc = rc == FW_ENOTFOUND ? 0 : rc;
+	}
+	fw_arena_finish(&a);
+	return rc;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static void order_to_json(struct fw_json *j, struct fw_str to)
+{
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	fw_url_show(&b, to);
+	fw_json_str(j, "to", fw_buf_str(&b));
+	fw_buf_finish(&b);
+}
+
+static void delivery_json(struct fw_json *j, const struct fw_delivery *d, int64_t pending_n, int64_t dead_n)
+{
+	fw_json_object(j, "delivery");
+	fw_json_int(j, "pending_n", pending_n);
+	fw_json_int(j, "dead_n", dead_n);
+	fw_json_int(j, "delivered_n", d->delivered_n);
+	fw_json_int(j, "retried_n", d->retried_n);
+	fw_json_time(j, "delivered_at", d->delivered_ms ? d->delivered_ms : FW_NO_DATE);
+	if (d->failing_since_ms) {
+		fw_json_time(j, "failing_since", d->failing_since_ms);
+		fw_json_time(j, "next_at", d->next_ms);
+		fw_json_int(j, "status", d->status);
+		fw_json_str(j, "error", d->error);
+	}
+	fw_json_end(j);
+}
+
+void fw_order_json(struct fw_json *j, const char *key, const struct fw_order *o, const struct fw_delivery *d,
+	int64_t pending_n, int64_t dead_n)
+{
+	fw_json_object(j, key);
+	fw_json_str(j, "name", o->name);
+	fw_json_str(j, "query", o->query);
+	fw_json_cstr(j, "action", ACTION[o->action]);
+	fw_json_cstr(j, "state", o->broken ? "broken" : STATE[o->state]);
+	if (o->action == FW_ORDER_DELIVER)
+		order_to_json(j, o->to);
+	if (o->action == FW_ORDER_TAG)
+		fw_json_str(j, "tag", o->tag);
+	fw_json_bool(j, "changes", o->changes);
+	fw_json_time(j, "created_at", o->created_ms);
+	if (o->action == FW_ORDER_DELIVER)
+		delivery_json(j, d, pending_n, dead_n);
+	fw_json_end(j);
+}
