@@ -176,9 +176,9 @@ static bool redirect_follow(struct fw_fetch_priv *v)
 	v->chain = v->chain && fw_redirect_permanent(v->response.status);
 	if (v->chain)
 		v->permanent_n = v->n;
-	if ((f->username.p || f->form.p) && was_https && fw_str_istarts(fw_buf_str(to), FW_STR("http:"))) {
+	if ((f->username.p || f->post.p) && was_https && fw_str_istarts(fw_buf_str(to), FW_STR("http:"))) {
 		fw_visit_set_outcome(f, FW_VISIT_REDIRECT, "redirect from https to http refused: %s",
-			f->form.p ? "the request body may be secret" : "the feed has a password");
+			f->post.p ? "the request body may be secret" : "the feed has a password");
 		return false;
 	}
 	return url_request(v) == 0;
@@ -197,8 +197,8 @@ void fw_visit_responded(struct fw_fetch_priv *v, CURLcode rc)
 	else if (rc != CURLE_OK && !is_complete)
 		fw_classify_failure(v, rc);
 	fw_transfer_stop(v);
-	if (v->f->kind == FW_VISIT_NONE &&
-		(v->f->form.p ? fw_redirect_repeats(r->status) : fw_redirect_status(r->status)) && redirect_follow(v))
+	if (v->f->kind == FW_VISIT_NONE && !v->f->no_redirects &&
+		(v->f->post.p ? fw_redirect_repeats(r->status) : fw_redirect_status(r->status)) && redirect_follow(v))
 		return;
 	if (v->f->kind == FW_VISIT_NONE)
 		fw_classify_status(v);

@@ -59,6 +59,8 @@ struct fw_fetch_config {
 
 void fw_fetch_config_default(struct fw_fetch_config *c);
 
+#define FW_FETCH_HEADERS_MAX 4
+
 struct fw_fetcher;
 struct fw_fetch;
 /*
@@ -82,11 +84,14 @@ struct fw_fetch {
 	/* keep the body of an error response too, for a person to read */
 	bool keep_error_body;
 	/*
-	 * if present: POST this application/x-www-form-urlencoded body. Redirects 307 and 308
-	 * repeat it, other redirects are the response. A redirect from https to http fails, because
-	 * the form may hold a secret
+	 * if present: POST this body. Redirects 307 and 308 repeat it, other redirects are the
+	 * response. A redirect from https to http fails, because the body may hold a secret
 	 */
-	struct fw_str form;
+	struct fw_str post;
+	const char *post_type; /* NULL: application/x-www-form-urlencoded */
+	/* more header lines, "Name: value", each with its NUL; at most FW_FETCH_HEADERS_MAX */
+	struct fw_str post_headers;
+	bool no_redirects; /* a redirect is the response */
 	fw_fetch_done_cb *done;
 	fw_fetch_send_cb *send; /* NULL: each request may be sent */
 	void *ctx;

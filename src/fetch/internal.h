@@ -156,8 +156,9 @@ struct fw_fetch_priv {
 	CURL *easy;
 	/* this handle's own DNS cache; holds only what request_names() puts in */
 	CURLSH *names;
-	struct curl_slist resolve[2], header[3];
-	char forget[FW_HOST_MAX + 16]; /* "-host:port" that removes the last name */
+	struct curl_slist resolve[2];
+	struct curl_slist header[4 + FW_FETCH_HEADERS_MAX]; /* validators, authorization, type, post_headers */
+	char forget[FW_HOST_MAX + 16];                      /* "-host:port" that removes the last name */
 	struct fw_buf resolve_text, header_text;
 };
 

@@ -446,7 +446,13 @@ static struct curl_slist *request_headers(struct fw_fetch_priv *v)
 		add_validator(v, b, "If-Modified-Since: ", v->f->last_modified);
 	}
 	add_authorization(v, b);
+	if (v->f->post_type) {
+		fw_buf_addf(b, "Content-Type: %s", v->f->post_type);
+		fw_buf_addc(b, '\0');
+	}
+	fw_buf_addstr(b, v->f->post_headers);
 	for (size_t at = 0; !b->rc && at < b->len; at += strlen(b->p + at) + 1) {
+		assert(n < FW_N(v->header));
 		v->header[n] = (struct curl_slist){b->p + at, list};
 		list = &v->header[n++];
 	}
@@ -542,14 +548,14 @@ static CURLcode set_request(struct fw_fetch_priv *v, const char *addrs)
 	CURLcode rc = CURLE_OK;
 
 	SET(URL, v->wire_url.wire.p);
-	if (v->f->form.p) {
-		SET(POSTFIELDSIZE_LARGE, (curl_off_t)v->f->form.len);
-		SET(POSTFIELDS, v->f->form.p);
+	if (v->f->post.p) {
+		SET(POSTFIELDSIZE_LARGE, (curl_off_t)v->f->post.len);
+		SET(POSTFIELDS, v->f->post.p);
 	} else if (v->posted) {
 		SET(POSTFIELDS, NULL);
 		SET(HTTPGET, 1L);
 	}
-	v->posted = v->f->form.p != NULL;
+	v->posted = v->f->post.p != NULL;
 	SET(HTTPHEADER, request_headers(v));
 	SET(RESOLVE, request_names(v, addrs));
 	SET(FORBID_REUSE, 1L); /* unless keep_connection() finds it worth keeping */

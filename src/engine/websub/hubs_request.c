@@ -329,7 +329,7 @@ static int hub_request_start(struct fw_hubs *h, struct hub_item *it, struct hub 
 	fw_buf_addstr(&k->url, url);
 	(void)fw_str_copy(k->token, sizeof(k->token), token);
 	k->fetch = (struct fw_fetch){
-		.url = fw_buf_str(&k->url), .form = fw_buf_str(&k->form), .done = hub_request_done, .ctx = k};
+		.url = fw_buf_str(&k->url), .post = fw_buf_str(&k->form), .done = hub_request_done, .ctx = k};
 	rc = k->form.rc || k->url.rc ? fw_no_memory(err) : fw_fetch_start(h->fetcher, &k->fetch, err);
 	if (rc) {
 		hub_request_free(k);

@@ -621,7 +621,7 @@ static const struct fw_str FORM = {"hub.mode=subscribe&hub.topic=x", 30};
 
 static struct fw_fetch post(struct fw_str url)
 {
-	struct fw_fetch f = {.url = url, .form = FORM};
+	struct fw_fetch f = {.url = url, .post = FORM};
 
 	run(&f);
 	return f;
@@ -647,10 +647,33 @@ START_TEST(form_is_posted)
 	f = post(url_of("/status/410"));
 	ck_assert_int_eq(f.http_status, 410);
 	fw_fetch_finish(&f);
-	f = (struct fw_fetch){.url = url_of("/204"), .form = FW_STR("")};
+	f = (struct fw_fetch){.url = url_of("/204"), .post = FW_STR("")};
 	run(&f);
 	ck_assert_int_eq(f.kind, FW_VISIT_OK);
 	ck_assert(asked(3, "POST /204") && asked(3, "Content-Length: 0"));
+	fw_fetch_finish(&f);
+}
+END_TEST
+
+START_TEST(json_is_posted_with_headers)
+{
+	static const char LINES[] = "webhook-id: 1.2\0webhook-signature: v1,abc";
+	struct fw_fetch f = {.url = url_of("/feed"),
+		.post = FW_STR("{\"n\": 1}"),
+		.post_type = "application/json",
+		.post_headers = {LINES, sizeof(LINES)}};
+
+	run(&f);
+	ck_assert_int_eq(f.kind, FW_VISIT_OK);
+	ck_assert(asked(0, "\r\nContent-Type: application/json\r\n"));
+	ck_assert(!asked(0, "urlencoded"));
+	ck_assert(asked(0, "\r\nwebhook-id: 1.2\r\n") && asked(0, "\r\nwebhook-signature: v1,abc\r\n"));
+	ck_assert(asked(0, "\r\n\r\n{\"n\": 1}"));
+	fw_fetch_finish(&f);
+	f = (struct fw_fetch){.url = url_of("/to/307/http://10.0.0.1/x"), .post = FW_STR("x"), .no_redirects = true};
+	run(&f);
+	ck_assert_int_eq(f.kind, FW_VISIT_HTTP);
+	ck_assert_int_eq(f.http_status, 307);
 	fw_fetch_finish(&f);
 }
 END_TEST
@@ -1295,11 +1318,11 @@ int main(void)
 		keeps_connections, conditional, validators_of_another_url, validators_after_redirect,
 		validators_with_controls, unsolicited_304, statuses, no_content, redirect_chain, redirect_kinds,
 		redirects_astray, redirect_circle, redirect_without_location, redirect_beyond_ascii, form_is_posted,
-		form_redirects, credentials_stay_home, userinfo_is_not_sent, broken_answers, limits,
-		error_pages_are_not_read, slow_answers, total_timeout, connect_refused, connect_timeout,
-		guarded_literals, refused_in_words, guard_checks_reused_connections, bad_urls, cancelled, many_at_once,
-		buffers_are_bounded, stalled_transfers_are_aborted, cancelled_while_paused, out_of_files,
-		repeated_headers, bad_configuration, through_a_proxy, doctor};
+		form_redirects, credentials_stay_home, userinfo_is_not_sent, json_is_posted_with_headers,
+		broken_answers, limits, error_pages_are_not_read, slow_answers, total_timeout, connect_refused,
+		connect_timeout, guarded_literals, refused_in_words, guard_checks_reused_connections, bad_urls,
+		cancelled, many_at_once, buffers_are_bounded, stalled_transfers_are_aborted, cancelled_while_paused,
+		out_of_files, repeated_headers, bad_configuration, through_a_proxy, doctor};
 	Suite *s = suite_create("unit fetch fetch");
 	TCase *t = tcase_create("fetch");
 

@@ -222,7 +222,7 @@ START_TEST(downgrade) /* NET-10 */
 	ck_assert_int_eq(f.kind, FW_VISIT_REDIRECT);
 	ck_assert_uint_eq(plain.request_n, 1);
 	fw_fetch_finish(&f);
-	f = (struct fw_fetch){.url = fw_str(url), .form = FW_STR("hub.secret=x")};
+	f = (struct fw_fetch){.url = fw_str(url), .post = FW_STR("hub.secret=x")};
 	run(&f); /* the body of a POST stays protected */
 	ck_assert_int_eq(f.kind, FW_VISIT_REDIRECT);
 	ck_assert_ptr_nonnull(strstr(f.err.text, "may be secret"));
