@@ -14,7 +14,7 @@ struct fw_json;
 
 #define FW_ORDER_NAME_MAX 64
 #define FW_ORDER_SECRETS 2
-#define FW_ORDER_SECRET_MAX 100 /* "whsec_" and base64 of 24 to 64 bytes, NUL */
+#define FW_ORDER_SECRET_MAX 100 /* "whsec_" and base64 of 16 to 64 bytes, NUL */
 
 enum fw_order_action {
 	FW_ORDER_DELIVER, /* to `to` */
@@ -65,8 +65,8 @@ const char *fw_order_channel_name(enum fw_order_channel channel);
 FW_MUST_CHECK int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_err *err);
 /*
  * Store a new order; sets id, created_ms, and for a webhook without secret a new one. Strings that
- * it sets live in the arena. FW_EINVAL: the name is invalid or taken, the query ("query, at 7: ...")
- * or the destination is invalid, an action lacks what it needs.
+ * it sets live in the arena. FW_EINVAL: the name is invalid or taken, the query ("query, at 7:
+ * ...") or the destination is invalid, an action lacks what it needs.
  */
 FW_MUST_CHECK int fw_order_add(
 	struct fw_store *st, struct fw_arena *a, struct fw_order *order, int64_t now_ms, struct fw_err *err);
@@ -105,7 +105,10 @@ FW_MUST_CHECK int fw_delivery_get(
 	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_delivery *out, struct fw_err *err);
 FW_MUST_CHECK int fw_delivery_put(struct fw_store *st, const struct fw_delivery *d, int64_t now_ms, struct fw_err *err);
 
-/* The JSON of an order and its delivery, the same for --json and HTTP: without secrets and passwords. */
+/*
+ * The JSON of an order and its delivery, the same for --json and HTTP: without secrets and
+ * passwords.
+ */
 void fw_order_json(struct fw_json *j, const char *key, const struct fw_order *o, const struct fw_delivery *d,
 	int64_t pending_n, int64_t dead_n);
 

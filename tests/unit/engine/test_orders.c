@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: ISC */
+/* Orders: records of orders and deliveries, destinations, the signature of webhooks. */
+#include <check.h>
+
+#include "api/order.h"
+#include "base/arena.h"
+#include "base/str.h"
+#include "engine/orders/webhook.h"
+#include "../../suite.h"
+
+static struct fw_store *st;
+static struct fw_arena a;
+static struct fw_err err;
+
+static void open_store(void)
+{
+	ck_assert_int_eq(
+		fw_store_open(&(struct fw_store_config){.url = "memory:", .flags = FW_STORE_CREATE}, &st, &err), 0);
+	fw_arena_init(&a, 0);
+}
+
+static void close_store(void)
+{
+	fw_store_close(st);
+	fw_arena_finish(&a);
+}
+
+static struct fw_order order(const char *name, const char *query, const char *to)
+{
+	return (struct fw_order){.name = fw_str(name), .query = fw_str(query), .to = fw_str(to)};
+}
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static int count(void *ctx, const struct fw_order *o)
+{
+	ck_assert(!o->broken);
+	++*(int *)ctx;
+	return 0;
+}
+
+START_TEST(an_order_is_read_as_it_was_added)
+{
+	struct fw_order o = order("security", "title:CVE OR \"remote code\" -podcast", "https://hooks.example.org/x"),
+			r;
+
+	o.changes = true;
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1790000000000, &err), 0);
+	ck_assert(o.id > 0 && webhook_secret_is_valid(o.secret[0]));
+	ck_assert_int_eq(fw_order_get(st, o.name, &a, &r, &err), 0);
+	ck_assert(fw_str_eq(r.query, o.query) && fw_str_eq(r.to, o.to) && fw_str_eq(r.secret[0], o.secret[0]));
+	ck_assert(r.id == o.id && r.changes && r.state == FW_ORDER_ACTIVE && r.created_ms == 1790000000000);
+	r.state = FW_ORDER_PAUSED;
+	ck_assert_int_eq(fw_order_put(st, &r, &err), 0);
+	ck_assert_int_eq(fw_order_get(st, o.name, &a, &r, &err), 0);
+	ck_assert_int_eq(r.state, FW_ORDER_PAUSED);
+}
+END_TEST
+
+START_TEST(a_name_is_taken_once)
+{
+	struct fw_order o = order("a", "x", "file:/tmp/a");
+	int n = 0;
+
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), 0);
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), FW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(err.text, "exists already"));
+	ck_assert_int_eq(fw_order_list(st, count, &n, &err), 0);
+	ck_assert_int_eq(n, 1);
+	ck_assert_int_eq(fw_order_remove(st, FW_STR("a"), &err), 0);
+	ck_assert_int_eq(fw_order_remove(st, FW_STR("a"), &err), FW_ENOTFOUND);
+}
+END_TEST
+
+START_TEST(a_missing_order_suggests_a_name)
+{
+	struct fw_order o = order("security", "x", "file:/tmp/a"), r;
+
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), 0);
+	ck_assert_int_eq(fw_order_get(st, FW_STR("securty"), &a, &r, &err), FW_ENOTFOUND);
+	ck_assert_str_eq(err.text, "no order 'securty' (did you mean 'security'?)");
+}
+END_TEST
+
+START_TEST(orders_are_listed_across_pages)
+{
+	int n = 0;
+
+	for (int i = 0; i < 450; i++) {
+		char name[16];
+		struct fw_order o;
+
+		(void)fw_snprintf(name, sizeof(name), "order-%d", i);
+		o = order(name, "x", "file:/tmp/a");
+		ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), 0);
+	}
+	ck_assert_int_eq(fw_order_list(st, count, &n, &err), 0);
+	ck_assert_int_eq(n, 450);
+}
+END_TEST
+
+START_TEST(bad_orders_are_refused_with_words)
+{
+	static const struct {
+		const char *name, *query, *to, *words;
+	} T[] = {
+		{"a b", "x", "file:/x", "invalid name 'a b'"},
+		{"", "x", "file:/x", "invalid name"},
+		{"a", "titel:x", "file:/x", "query, at 1: "},
+		{"a", "", "file:/x", "the query is empty"},
+		{"a", "x", "", "no destination"},
+		{"a", "x", "ftp://example.org/", "unknown destination 'ftp://example.org/'"},
+		{"a", "x", "command:notify", "absolute path"},
+		{"a", "x", "file:x", "absolute path"},
+		{"a", "x", "redis:", "name of a stream"},
+		{"a", "x", "https://", "host"},
+	};
+
+	for (size_t i = 0; i < FW_N(T); i++) {
+		struct fw_order o = order(T[i].name, T[i].query, T[i].to);
+
+		ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), FW_EINVAL);
+		ck_assert_msg(strstr(err.text, T[i].words) != NULL, "%s: %s", T[i].words, err.text);
+	}
+}
+END_TEST
+
+START_TEST(a_second_secret_is_kept_while_one_is_rotated)
+{
+	struct fw_order o = order("a", "x", "https://example.org/"), r;
+
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), 0);
+	ck_assert_int_eq(fw_order_rotate(st, o.name, &a, &r, &err), 0);
+	ck_assert(fw_str_eq(r.secret[1], o.secret[0]) && !fw_str_eq(r.secret[0], o.secret[0]));
+	ck_assert_int_eq(fw_order_get(st, o.name, &a, &o, &err), 0);
+	ck_assert(fw_str_eq(r.secret[0], o.secret[0]) && fw_str_eq(r.secret[1], o.secret[1]));
+	o = order("b", "x", "file:/x");
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), 0);
+	ck_assert_int_eq(fw_order_rotate(st, o.name, &a, &r, &err), FW_EINVAL);
+}
+END_TEST
+
+START_TEST(a_delivery_is_read_as_it_was_put)
+{
+	struct fw_delivery d,
+		w = {.order_id = 7,
+			.first_id = 3,
+			.last_id = 9,
+			.attempt_n = 2,
+			.since_ms = 5,
+			.next_ms = 6,
+			.failing_since_ms = 5,
+			.status = 503,
+			.error = FW_STR("busy"),
+			.delivered_n = 11};
+
+	ck_assert_int_eq(fw_delivery_get(st, 7, &a, &d, &err), 0);
+	ck_assert(d.order_id == 7 && !d.first_id && !d.attempt_n);
+	ck_assert_int_eq(fw_delivery_put(st, &w, 10, &err), 0);
+	ck_assert_int_eq(fw_delivery_get(st, 7, &a, &d, &err), 0);
+	ck_assert(d.first_id == 3 && d.last_id == 9 && d.attempt_n == 2 && d.status == 503 && d.delivered_n == 11);
+	ck_assert(fw_str_eq(d.error, w.error));
+}
+END_TEST
+
+/* ---- signatures ------------------------------------------------------------------------------ */
+
+/* The example of Standard Webhooks 1.0.0. */
+START_TEST(a_webhook_is_signed_as_the_standard_has_it)
+{
+	static const char WANT[] = "webhook-id: msg_loFOjxBNrRLzqYUf\0webhook-timestamp: 1731705121\0"
+				   "webhook-signature: v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0=";
+	struct fw_order o = {.secret = {FW_STR("whsec_plJ3nmyCDGBKInavdOK15jsl")}};
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	ck_assert_int_eq(webhook_headers(&o, "msg_loFOjxBNrRLzqYUf", 1731705121999,
+				 FW_STR("{\"event_type\":\"ping\",\"data\":{\"success\":true}}"), &b, &err),
+		0);
+	ck_assert(fw_str_eq(fw_buf_str(&b), (struct fw_str){WANT, sizeof(WANT)}));
+	fw_buf_reset(&b);
+	o.secret[1] = FW_STR("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+	ck_assert_int_eq(webhook_headers(&o, "1", 1731705121000, FW_STR("{}"), &b, &err), 0);
+	ck_assert_ptr_nonnull(fw_str_find(fw_buf_str(&b), FW_STR("= v1,")));
+	fw_buf_finish(&b);
+}
+END_TEST
+
+START_TEST(bad_secrets_are_refused)
+{
+	static const char *const BAD[] = {"", "whsec_", "plJ3nmyCDGBKInavdOK15jsl", "whsec_plJ3nmyCDGBKInavdOK15j",
+		"whsec_AAAA", "whsec_!!!!nmyCDGBKInavdOK15jslplJ3nmyC"};
+
+	for (size_t i = 0; i < FW_N(BAD); i++)
+		ck_assert(!webhook_secret_is_valid(fw_str(BAD[i])));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("engine orders");
+	TCase *t = tcase_create("all");
+	const TTest *const every[] = {an_order_is_read_as_it_was_added, a_name_is_taken_once,
+		a_missing_order_suggests_a_name, orders_are_listed_across_pages, bad_orders_are_refused_with_words,
+		a_second_secret_is_kept_while_one_is_rotated, a_delivery_is_read_as_it_was_put,
+		a_webhook_is_signed_as_the_standard_has_it, bad_secrets_are_refused};
+
+	tcase_add_checked_fixture(t, open_store, close_store);
+	for (size_t i = 0; i < FW_N(every); i++)
+		tcase_add_test(t, every[i]);
+	suite_add_tcase(s, t);
+	return run_suite(s);
+}
