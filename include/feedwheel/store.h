@@ -502,6 +502,45 @@ static inline double fw_due_priority(int64_t now_ms, int64_t due_at_ms, int64_t 
 	return (late > 0 ? late : 0) / (interval > 1000 ? interval : 1000);
 }
 
+/* ---- matches ---- */
+
+/*
+ * A match: an order wants a change of an entry (feedwheel-orders(7)). Matches wait until they are
+ * delivered; dead ones are kept for a person.
+ */
+struct fw_match {
+	int64_t order_id;
+	int64_t change_id; /* the number of the change: the entry's id if it is new */
+	int64_t entry_id, feed_id;
+	int64_t at_ms; /* when the change was stored */
+	bool changed;  /* a new version of an entry, not a new entry */
+};
+
+struct fw_match_query {
+	int64_t order_id;
+	bool dead;               /* dead letters; else what waits */
+	int64_t after_change_id; /* cursor */
+	size_t limit;            /* 0: all */
+};
+
+/* What the orders say of an entry that is about to be stored. Valid until the next call. */
+struct fw_match_result {
+	bool drop;           /* do not store it, if it is new; its key is kept for dedup */
+	struct fw_str extra; /* store this in place of the entry's extra; absent: leave it */
+	const int64_t *order_id;
+	size_t n; /* the orders that get a match */
+};
+/*
+ * Called inside a commit or push for each entry that is about to be stored, new or with a new
+ * hash; again if the transaction is tried again. It must not use the store. Other than 0: the commit
+ * fails with it.
+ */
+struct fw_matcher {
+	int (*match)(void *ctx, const struct fw_outcome *o, const struct fw_entry_row *e, bool is_new,
+		struct fw_match_result *out);
+	void *ctx;
+};
+
 struct fw_record_query {
 	struct fw_str kind;       /* absent: all, in order of kind */
 	struct fw_str after_key;  /* cursor; absent: from the first record */
@@ -592,6 +631,11 @@ typedef int fw_entry_cb(void *ctx, const struct fw_entry_row *row);
 typedef int fw_change_cb(void *ctx, const struct fw_change *change);
 /* cut: content and summary were not kept, because they exceeded revision_max_bytes. */
 typedef int fw_revision_cb(void *ctx, const struct fw_entry_row *row, bool cut);
+typedef int fw_match_cb(void *ctx, const struct fw_match *match);
+/*
+ * Per order with matches: how many wait and how many are dead; the time of the oldest that waits.
+ */
+typedef int fw_match_summary_cb(void *ctx, int64_t order_id, int64_t pending_n, int64_t dead_n, int64_t oldest_ms);
 typedef int fw_visit_cb(void *ctx, const struct fw_visit *visit);
 typedef int fw_heartbeat_cb(void *ctx, const struct fw_heartbeat *heartbeat);
 typedef int fw_event_cb(void *ctx, const struct fw_event *event);
@@ -749,6 +793,26 @@ FW_API FW_MUST_CHECK int fw_store_key_list(
 /* Newest first, or, with oldest_first, by id. */
 FW_API FW_MUST_CHECK int fw_store_visit_list(
 	struct fw_store *st, const struct fw_visit_query *q, fw_visit_cb *cb, void *ctx, struct fw_err *err);
+
+/* ---- matches --------------------------------------------------------------------------------- */
+
+/* Commits and pushes of this store ask the matcher from now on; NULL: none. Borrowed. */
+FW_API void fw_store_set_matcher(struct fw_store *st, const struct fw_matcher *matcher);
+/*
+ * Store matches, or move them between those that wait and the dead ones. One that exists is left as
+ * it is.
+ */
+FW_API FW_MUST_CHECK int fw_store_match_put(
+	struct fw_store *st, const struct fw_match *match, size_t n, bool dead, struct fw_err *err);
+/* By change id. */
+FW_API FW_MUST_CHECK int fw_store_match_list(
+	struct fw_store *st, const struct fw_match_query *q, fw_match_cb *cb, void *ctx, struct fw_err *err);
+/* Remove an order's matches up to this change id; INT64_MAX: all. */
+FW_API FW_MUST_CHECK int fw_store_match_remove(
+	struct fw_store *st, int64_t order_id, bool dead, int64_t last_change_id, struct fw_err *err);
+/* In no order. Cost: one pass over all matches. */
+FW_API FW_MUST_CHECK int fw_store_match_summary(
+	struct fw_store *st, fw_match_summary_cb *cb, void *ctx, struct fw_err *err);
 
 /* ---- events ---------------------------------------------------------------------------------- */
 

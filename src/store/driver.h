@@ -246,6 +246,7 @@ struct store_driver;
 /* The first member of every driver's own struct. */
 struct store {
 	const struct store_driver *driver;
+	const struct fw_matcher *matcher; /* NULL: none */
 };
 
 /*
@@ -347,6 +348,14 @@ typedef int store_event_list_fn(struct store *st, const struct store_event_query
 /* Remove dead letters by id; an id that does not exist is skipped. */
 typedef int store_event_remove_fn(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err);
 
+/* As in the front. dead: store them as dead, and remove them from those that wait; or vice versa. */
+typedef int store_match_put_fn(struct store *st, const struct fw_match *match, size_t n, bool dead, struct fw_err *err);
+typedef int store_match_list_fn(
+	struct store *st, const struct fw_match_query *q, fw_match_cb *cb, void *ctx, struct fw_err *err);
+typedef int store_match_remove_fn(
+	struct store *st, int64_t order_id, bool dead, int64_t last_change_id, struct fw_err *err);
+typedef int store_match_summary_fn(struct store *st, fw_match_summary_cb *cb, void *ctx, struct fw_err *err);
+
 /*
  * Put a record in place of the record of its kind and key. if_absent: keep a record that exists and
  * has not expired at r->at_ms, and set *was; of concurrent callers exactly one gets *was false.
@@ -386,6 +395,10 @@ struct store_driver {
 	store_event_put_fn *event_put;
 	store_event_list_fn *event_list;
 	store_event_remove_fn *event_remove;
+	store_match_put_fn *match_put;
+	store_match_list_fn *match_list;
+	store_match_remove_fn *match_remove;
+	store_match_summary_fn *match_summary;
 	store_record_put_fn *record_put;
 	store_record_list_fn *record_list;
 	store_record_remove_fn *record_remove;

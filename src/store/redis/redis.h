@@ -323,8 +323,13 @@ store_due_fn rs_due; /* schedule.c */
 store_clock_fn rs_clock;
 store_stats_fn rs_stats;
 store_prune_fn rs_prune;
-store_commit_fn rs_commit; /* commit.c */
-store_load_fn rs_load;     /* load.c */
+store_commit_fn rs_commit;       /* commit.c */
+store_match_put_fn rs_match_put; /* matches.c */
+store_match_list_fn rs_match_list;
+store_match_remove_fn rs_match_remove;
+store_match_summary_fn rs_match_summary;
+void rs_match_row_add(struct rs *r, const struct fw_match *m);
+store_load_fn rs_load; /* load.c */
 store_key_list_fn rs_key_list;
 store_feed_list_fn rs_feed_list; /* feeds.c */
 store_feed_set_fn rs_feed_set;

@@ -31,6 +31,11 @@ store_visit_list_fn sql_visit_list;
 /* changes.c */
 store_change_list_fn sql_change_list;
 store_revision_list_fn sql_revision_list;
+/* matches.c */
+store_match_put_fn sql_match_put;
+store_match_list_fn sql_match_list;
+store_match_remove_fn sql_match_remove;
+store_match_summary_fn sql_match_summary;
 /* events.c, records.c */
 store_event_put_fn sql_event_put;
 store_event_list_fn sql_event_list;
@@ -46,7 +51,9 @@ store_record_remove_fn sql_record_remove;
 	.feed_set = sql_feed_set, .feed_drop = sql_feed_drop, .entry_list = sql_entry_list, .key_list = sql_key_list, \
 	.change_list = sql_change_list, .revision_list = sql_revision_list, .visit_list = sql_visit_list,             \
 	.event_put = sql_event_put, .event_list = sql_event_list, .event_remove = sql_event_remove,                   \
-	.record_put = sql_record_put, .record_list = sql_record_list, .record_remove = sql_record_remove
+	.match_put = sql_match_put, .match_list = sql_match_list, .match_remove = sql_match_remove,                   \
+	.match_summary = sql_match_summary, .record_put = sql_record_put, .record_list = sql_record_list,             \
+	.record_remove = sql_record_remove
 
 /* check.c */
 struct sql_check {
@@ -144,6 +151,8 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 /* log: gets a change for each entry; the caller puts it. */
 int sql_entries_drop(struct sql *s, int64_t feed_id, struct sql_changes *log, struct fw_err *err);
 int sql_entries_merge(struct sql *s, int64_t from_id, int64_t into_id, struct sql_changes *log, struct fw_err *err);
+/* matches.c: inside a transaction; those that exist are left. */
+int sql_matches_insert(struct sql *s, const struct fw_match *m, size_t n, bool dead, struct fw_err *err);
 /* Retention: remove up to max entries. *n: how many. */
 int sql_entries_prune(struct sql *s, int64_t before_ms, size_t max, int64_t *n, struct fw_err *err);
 #define SQL_SEEN_SLACK_MS 60000 /* ids rise with seen_ms, with less than this slack between clocks */

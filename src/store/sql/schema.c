@@ -50,6 +50,8 @@ static const char *const TABLES[] = {
 	", first_byte_us" N ", total_us" N ", parse_us" N ", wire_bytes" N ", body_bytes" N ", item_n" N ", new_n" N
 	", changed_n" N ", queue_us" N ", store_us" N ", error {text}) {table}",
 	"CREATE TABLE row_counts (id {id}, entry_n" N ", visit_n" N ") {table}",
+	"CREATE TABLE matches (order_id" N ", dead" N ", change_id" N ", entry_id" N ", feed_id" N ", at_ms" N
+	", changed" N ", PRIMARY KEY (order_id, dead, change_id)) {clustered}",
 	"CREATE TABLE incoming (id {pk}, property {name} NOT NULL, property_section" N ", property_id" N
 	", remote_ip {name} NOT NULL, stamp" N ") {table}",
 	"CREATE TABLE dead_letters (id {pk}, event {text} NOT NULL, reason {text} NOT NULL, at_ms" N ") {table}",

@@ -257,3 +257,14 @@ function ops.check_meta()
 	end
 	return {out, unpack(call('HMGET', P .. 'meta', 'entry_id', 'visit_id', 'feed_id'))}
 end
+
+-- match_summary -> {order, waiting, dead, row of the first that waits or ''}...
+function ops.match_summary()
+	local out = {}
+	for _, order in ipairs(call('SMEMBERS', P .. 'match_orders')) do
+		local key = P .. 'matches:' .. order
+		out[#out + 1] = {order, call('ZCARD', key), call('ZCARD', P .. 'dead_matches:' .. order),
+			call('ZRANGE', key, 0, 0)[1] or ''}
+	end
+	return out
+end

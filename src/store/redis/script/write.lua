@@ -302,3 +302,25 @@ end
 function ops.prune_changes()
 	return call('ZREMRANGEBYSCORE', P .. 'changes', '-inf', next_arg())
 end
+
+-- match_put dead {order change row}...: store matches as waiting (dead '') or dead ('dead_'), and
+-- take them from the others
+function ops.match_put()
+	local dead = next_arg()
+	local other = dead == '' and 'dead_' or ''
+	for _ = 1, next_int() do
+		local order, change, row = next_arg(), next_arg(), next_arg()
+		call('ZREM', P .. other .. 'matches:' .. order, row)
+		call('ZADD', P .. dead .. 'matches:' .. order, change, row)
+		call('SADD', P .. 'match_orders', order)
+	end
+end
+
+-- match_remove dead order last: remove an order's matches up to this change
+function ops.match_remove()
+	local dead, order, last = next_arg(), next_arg(), next_arg()
+	call('ZREMRANGEBYSCORE', P .. dead .. 'matches:' .. order, '-inf', last)
+	if call('EXISTS', P .. 'matches:' .. order, P .. 'dead_matches:' .. order) == 0 then
+		call('SREM', P .. 'match_orders', order)
+	end
+end
