@@ -532,8 +532,8 @@ struct fw_match_result {
 };
 /*
  * Called inside a commit or push for each entry that is about to be stored, new or with a new
- * hash; again if the transaction is tried again. It must not use the store. Other than 0: the commit
- * fails with it.
+ * hash; again if the transaction is tried again. It must not use the store. Other than 0: the
+ * commit fails with it.
  */
 struct fw_matcher {
 	int (*match)(void *ctx, const struct fw_outcome *o, const struct fw_entry_row *e, bool is_new,

@@ -348,7 +348,7 @@ typedef int store_event_list_fn(struct store *st, const struct store_event_query
 /* Remove dead letters by id; an id that does not exist is skipped. */
 typedef int store_event_remove_fn(struct store *st, const int64_t *dead_id, size_t n, struct fw_err *err);
 
-/* As in the front. dead: store them as dead, and remove them from those that wait; or vice versa. */
+/* As in the front. */
 typedef int store_match_put_fn(struct store *st, const struct fw_match *match, size_t n, bool dead, struct fw_err *err);
 typedef int store_match_list_fn(
 	struct store *st, const struct fw_match_query *q, fw_match_cb *cb, void *ctx, struct fw_err *err);
