@@ -538,6 +538,7 @@ struct fw_match_result {
 struct fw_matcher {
 	int (*match)(void *ctx, const struct fw_outcome *o, const struct fw_entry_row *e, bool is_new,
 		struct fw_match_result *out);
+	void (*close)(void *ctx); /* the store is closed, or gets another matcher; NULL: nothing to do */
 	void *ctx;
 };
 
@@ -798,6 +799,8 @@ FW_API FW_MUST_CHECK int fw_store_visit_list(
 
 /* Commits and pushes of this store ask the matcher from now on; NULL: none. Borrowed. */
 FW_API void fw_store_set_matcher(struct fw_store *st, const struct fw_matcher *matcher);
+/* NULL: none. */
+FW_API const struct fw_matcher *fw_store_matcher(const struct fw_store *st);
 /*
  * Store matches, or move them between those that wait and the dead ones. One that exists is left as
  * it is.

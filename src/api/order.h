@@ -88,7 +88,7 @@ FW_MUST_CHECK int fw_order_rotate(
  * The delivery of an order: what the sender has stored. A batch is fixed before it is sent first,
  * so a repeated message has the same id and the same entries.
  */
-struct fw_delivery {
+struct fw_order_delivery {
 	int64_t order_id;
 	int64_t first_id, last_id;              /* change ids of the batch that is being sent; 0: none */
 	uint32_t attempt_n;                     /* of this batch */
@@ -101,15 +101,15 @@ struct fw_delivery {
 	int64_t delivered_ms;                   /* the last accepted batch */
 };
 /* Without a record: all 0. Strings go into the arena. */
-FW_MUST_CHECK int fw_delivery_get(
-	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_delivery *out, struct fw_err *err);
-FW_MUST_CHECK int fw_delivery_put(struct fw_store *st, const struct fw_delivery *d, int64_t now_ms, struct fw_err *err);
+FW_MUST_CHECK int fw_order_delivery_get(
+	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_order_delivery *out, struct fw_err *err);
+FW_MUST_CHECK int fw_order_delivery_put(struct fw_store *st, const struct fw_order_delivery *d, int64_t now_ms, struct fw_err *err);
 
 /*
  * The JSON of an order and its delivery, the same for --json and HTTP: without secrets and
  * passwords.
  */
-void fw_order_json(struct fw_json *j, const char *key, const struct fw_order *o, const struct fw_delivery *d,
+void fw_order_json(struct fw_json *j, const char *key, const struct fw_order *o, const struct fw_order_delivery *d,
 	int64_t pending_n, int64_t dead_n);
 
 #endif

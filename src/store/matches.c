@@ -5,7 +5,16 @@
 
 void fw_store_set_matcher(struct fw_store *st, const struct fw_matcher *matcher)
 {
+	const struct fw_matcher *old = store_of(st)->matcher;
+
 	store_of(st)->matcher = matcher;
+	if (old && old != matcher && old->close)
+		old->close(old->ctx);
+}
+
+const struct fw_matcher *fw_store_matcher(const struct fw_store *st)
+{
+	return ((const struct store *)st)->matcher;
 }
 
 int fw_store_match_put(struct fw_store *st, const struct fw_match *match, size_t n, bool dead, struct fw_err *err)

@@ -177,8 +177,10 @@ void fw_store_close(struct fw_store *st)
 {
 	struct store *to = store_of(st);
 
-	if (to)
-		to->driver->close(to);
+	if (!to)
+		return;
+	fw_store_set_matcher(st, NULL);
+	to->driver->close(to);
 }
 
 const char *fw_store_name(const struct fw_store *st)

@@ -61,7 +61,7 @@ static const struct record_member ORDER[] = {
 	{NULL},
 };
 #undef AT
-#define AT(member) offsetof(struct fw_delivery, member)
+#define AT(member) offsetof(struct fw_order_delivery, member)
 static const struct record_member DELIVERY[] = {
 	{"first_id", RECORD_NUMBER, AT(first_id)},
 	{"last_id", RECORD_NUMBER, AT(last_id)},
@@ -213,8 +213,7 @@ int orders_changed(struct fw_store *st, int64_t now_ms, struct fw_err *err)
 {
 	unsigned char random[8];
 	char text[2 * sizeof(random) + 1];
-	struct fw_record r = {
-		.kind = FW_STR("orders"), .key = FW_STR("version"), .at_ms = now_ms, .until_ms = FW_NO_DATE};
+	struct fw_record r = {.kind = ORDERS_KIND, .key = ORDERS_VERSION, .at_ms = now_ms, .until_ms = FW_NO_DATE};
 
 	if (getentropy(random, sizeof(random)))
 		return fw_err_set(err, FW_EIO, "no random bytes");
@@ -359,22 +358,22 @@ static struct fw_str delivery_key(int64_t order_id, char text[24])
 	return fw_str(text);
 }
 
-int fw_delivery_get(
-	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_delivery *out, struct fw_err *err)
+int fw_order_delivery_get(
+	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_order_delivery *out, struct fw_err *err)
 {
 	char key[24];
 	struct fw_record r;
 	int rc = fw_store_record_get(st, KIND_DELIVERY, delivery_key(order_id, key), a, &r, err);
 
-	*out = (struct fw_delivery){.order_id = order_id};
+	*out = (struct fw_order_delivery){.order_id = order_id};
 	if (rc == FW_ENOTFOUND)
 		return 0;
 	if (!rc && !record_value_parse(r.value, DELIVERY, a, out))
-		*out = (struct fw_delivery){.order_id = order_id};
+		*out = (struct fw_order_delivery){.order_id = order_id};
 	return !rc && a->failed ? fw_no_memory(err) : rc;
 }
 
-int fw_delivery_put(struct fw_store *st, const struct fw_delivery *d, int64_t now_ms, struct fw_err *err)
+int fw_order_delivery_put(struct fw_store *st, const struct fw_order_delivery *d, int64_t now_ms, struct fw_err *err)
 {
 	struct fw_buf b = FW_BUF_INIT(0);
 	char key[24];
@@ -423,7 +422,7 @@ static void order_to_json(struct fw_json *j, struct fw_str to)
 	fw_buf_finish(&b);
 }
 
-static void delivery_json(struct fw_json *j, const struct fw_delivery *d, int64_t pending_n, int64_t dead_n)
+static void delivery_json(struct fw_json *j, const struct fw_order_delivery *d, int64_t pending_n, int64_t dead_n)
 {
 	fw_json_object(j, "delivery");
 	fw_json_int(j, "pending_n", pending_n);
@@ -440,7 +439,7 @@ static void delivery_json(struct fw_json *j, const struct fw_delivery *d, int64_
 	fw_json_end(j);
 }
 
-void fw_order_json(struct fw_json *j, const char *key, const struct fw_order *o, const struct fw_delivery *d,
+void fw_order_json(struct fw_json *j, const char *key, const struct fw_order *o, const struct fw_order_delivery *d,
 	int64_t pending_n, int64_t dead_n)
 {
 	fw_json_object(j, key);

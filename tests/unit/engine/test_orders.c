@@ -142,7 +142,7 @@ END_TEST
 
 START_TEST(a_delivery_is_read_as_it_was_put)
 {
-	struct fw_delivery d,
+	struct fw_order_delivery d,
 		w = {.order_id = 7,
 			.first_id = 3,
 			.last_id = 9,
@@ -154,10 +154,10 @@ START_TEST(a_delivery_is_read_as_it_was_put)
 			.error = FW_STR("busy"),
 			.delivered_n = 11};
 
-	ck_assert_int_eq(fw_delivery_get(st, 7, &a, &d, &err), 0);
+	ck_assert_int_eq(fw_order_delivery_get(st, 7, &a, &d, &err), 0);
 	ck_assert(d.order_id == 7 && !d.first_id && !d.attempt_n);
-	ck_assert_int_eq(fw_delivery_put(st, &w, 10, &err), 0);
-	ck_assert_int_eq(fw_delivery_get(st, 7, &a, &d, &err), 0);
+	ck_assert_int_eq(fw_order_delivery_put(st, &w, 10, &err), 0);
+	ck_assert_int_eq(fw_order_delivery_get(st, 7, &a, &d, &err), 0);
 	ck_assert(d.first_id == 3 && d.last_id == 9 && d.attempt_n == 2 && d.status == 503 && d.delivered_n == 11);
 	ck_assert(fw_str_eq(d.error, w.error));
 }
