@@ -428,7 +428,8 @@ static enum MHD_Result entries_push_fail(struct request *r, int rc, const struct
 	case FW_EGONE:
 		return http_problem(r, MHD_HTTP_CONFLICT, "not_active", "%s", err->text);
 	case FW_ENOTFOUND:
-		return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "no feed with id %lld", (long long)r->id);
+		return http_problem(
+			r, MHD_HTTP_NOT_FOUND, "not_found", "no feed has the number %lld", (long long)r->id);
 	default:
 		return http_store_failed(r, rc, err);
 	}

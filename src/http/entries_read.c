@@ -227,6 +227,6 @@ enum MHD_Result http_entry_get(struct request *r)
 	list_page_begin(&l.p, r);
 	rc = fw_store_entry_list(r->store, &l.q, entry_get_one, &l, &err);
 	if (!rc && !l.p.out.len)
-		rc = fw_err_set(&err, FW_ENOTFOUND, "no entry with id %lld", (long long)r->id);
+		rc = fw_err_set(&err, FW_ENOTFOUND, "no entry has the number %lld", (long long)r->id);
 	return list_page_send(&l.p, "application/json", rc, &err);
 }

@@ -161,7 +161,8 @@ def entries(base):
         one = want["items"][0]
         equal(d.request("GET", "/v1/entries/%d" % one["_store"]["entry"])[2], one)
         equal(d.request("GET", "/v1/entries/%d?content=raw" % one["_store"]["entry"])[0], 200)
-        equal(d.request("GET", "/v1/entries/4711")[0], 404)
+        status, _, response = d.request("GET", "/v1/entries/4711")
+        equal((status, response["detail"]), (404, "no entry has the number 4711"))
         feed = one["_store"]["feed_url"]
         for name in (feed, one["_store"]["feed"]):
             status, _, response = d.request("GET", "/v1/entries?feed=%s" % name)

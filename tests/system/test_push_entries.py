@@ -326,7 +326,7 @@ def refused(base):
         many_items = feed([item(i) for i in range(51)])
         problem(d, 1, many_items, FEED_JSON, 413, "too_large", "more than max_entries = 50 entries")
         problem(d, 1, b"x" * (9 << 20), FEED_JSON, 413, "too_large", "8388608")
-        problem(d, 2, feed(items), FEED_JSON, 404, "not_found", "2")
+        problem(d, 2, feed(items), FEED_JSON, 404, "not_found", "no feed has the number 2")
         equal(push(d, 1, feed(items), key="\x01")[0], 400)
         equal(push(d, 1, feed(items), key="x" * 256)[0], 400)
         equal(d.request("GET", "/v1/feeds/1/entries")[0], 405)
@@ -345,7 +345,7 @@ def refused(base):
         d.feedwheel.run("resume", "#1")
         equal(pushed(d, 1, feed(items)), (3, 0, 0))
         d.feedwheel.run("remove", "#1")
-        problem(d, 1, feed(items), FEED_JSON, 404, "not_found", "1")
+        problem(d, 1, feed(items), FEED_JSON, 404, "not_found", "no feed has the number 1")
 
 
 @each_engine("a paused feed is not polled, takes pushed entries, and stays paused", also=["sqlite"])
