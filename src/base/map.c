@@ -104,6 +104,14 @@ void *fw_map_put(struct fw_map *m, struct fw_str key, void *value, int *rc)
 	return NULL;
 }
 
+void *fw_map_add(struct fw_map *m, struct fw_str key, void *value, int *rc)
+{
+	void *there = fw_map_get(m, key);
+
+	*rc = 0;
+	return there ? there : fw_map_put(m, key, value, rc);
+}
+
 void *fw_map_del(struct fw_map *m, struct fw_str key)
 {
 	struct fw_map_slot *s = map_find(m, key, fw_hash64_seed(key.p, key.len, m->seed));

@@ -26,6 +26,8 @@ void fw_map_free(struct fw_map *m); /* the same, and free() each value */
 void *fw_map_get(const struct fw_map *m, struct fw_str key);
 /* value must not be NULL. Returns the replaced value, or NULL. *rc: 0 or FW_ENOMEM. */
 void *fw_map_put(struct fw_map *m, struct fw_str key, void *value, int *rc);
+/* The same, but a value that is there stays. Returns it, or NULL: the key is new. */
+void *fw_map_add(struct fw_map *m, struct fw_str key, void *value, int *rc);
 void *fw_map_del(struct fw_map *m, struct fw_str key);
 /*
  * Iterate: start with *at = 0; returns NULL at the end. Deleting the item just returned is allowed.

@@ -175,9 +175,9 @@ int rows_compare(struct fw_store *st, int64_t feed_id, const struct fw_entry_row
 
 	fw_map_init(&c.by_key, 0);
 	for (size_t i = 0; i < n && !rc; i++) {
-		state[i] = fw_map_get(&c.by_key, row_key_str(row[i].key)) ? ROW_KNOWN : ROW_NEW;
-		if (state[i] == ROW_NEW)
-			(void)fw_map_put(&c.by_key, row_key_str(row[i].key), (void *)(uintptr_t)&row[i], &rc);
+		const void *first = fw_map_add(&c.by_key, row_key_str(row[i].key), (void *)(uintptr_t)&row[i], &rc);
+
+		state[i] = first ? ROW_KNOWN : ROW_NEW;
 	}
 	rc = rc ? fw_no_memory(err) : fw_store_key_list(st, feed_id, feed_id, row_on_key, &c, err);
 	fw_map_finish(&c.by_key);

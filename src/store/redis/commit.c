@@ -134,10 +134,8 @@ static int plan_entries_choose(struct redis_commit *w, struct redis_commit_plan 
 	for (size_t i = 0; !rc && i < p->o->entry_n; i++) {
 		const struct fw_entry_row *e = &p->o->entries[i];
 
-		if (fw_map_get(&seen, redis_commit_key(e)))
-			continue;
-		fw_map_put(&seen, redis_commit_key(e), p, &rc);
-		p->item[p->item_n++].e = e;
+		if (!fw_map_add(&seen, redis_commit_key(e), p, &rc))
+			p->item[p->item_n++].e = e;
 	}
 	fw_map_finish(&seen);
 	return rc ? rs_no_memory(w->r, err) : 0;

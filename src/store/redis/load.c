@@ -43,11 +43,9 @@ static int load_find_duplicates(struct redis_load *w, struct fw_err *err)
 
 			if ((at->feed->id != 0) != numbered)
 				continue;
-			at->first = fw_map_get(&url, at->feed->url);
-			if (!at->first) {
+			at->first = fw_map_add(&url, at->feed->url, at, &rc);
+			if (!at->first)
 				at->first = at;
-				fw_map_put(&url, at->feed->url, at, &rc);
-			}
 		}
 	}
 	fw_map_finish(&url);
@@ -374,10 +372,9 @@ static int rows_drop_duplicates(
 			memcpy(text + sizeof(key->feed_id), key[i].key, sizeof(key->key));
 			name = fw_arena_str(&r->arena, (struct fw_str){text, sizeof(text)});
 		}
-		there[i] |= fw_map_get(&seen, id) || (name.p && fw_map_get(&seen, name));
-		fw_map_put(&seen, id, r, &rc);
+		there[i] |= fw_map_add(&seen, id, r, &rc) != NULL;
 		if (!rc && name.p)
-			fw_map_put(&seen, name, r, &rc);
+			there[i] |= fw_map_add(&seen, name, r, &rc) != NULL;
 	}
 	fw_map_finish(&seen);
 	return rc ? rs_no_memory(r, err) : 0;

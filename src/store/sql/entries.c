@@ -53,10 +53,8 @@ static int entry_item_add(struct entry_items *all, struct fw_map *seen, const st
 
 	*to = *i;
 	memcpy(to->of.key, i->e->key, sizeof(to->of.key));
-	if (fw_map_get(seen, of))
-		return 0;
-	(void)fw_map_put(seen, of, to, &rc);
-	all->n++;
+	if (!fw_map_add(seen, of, to, &rc))
+		all->n++;
 	return rc ? fw_no_memory(err) : 0;
 }
 
@@ -409,9 +407,8 @@ int sql_entries_load(struct sql *s, const struct fw_entry_row *e, size_t n, cons
 	for (size_t i = 0; !rc && i < n; i++) {
 		struct fw_str id = {(const char *)&e[i].id, sizeof(e[i].id)};
 
-		if (fw_map_get(&seen, id))
+		if (fw_map_add(&seen, id, &all, &rc))
 			continue;
-		(void)fw_map_put(&seen, id, &all, &rc);
 		rc = rc ?
 			fw_no_memory(err) :
 			entry_item_add(&all, &seen, &(struct entry_item){.e = &e[i], .of.feed_id = e[i].feed_id}, err);

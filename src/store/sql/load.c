@@ -195,10 +195,8 @@ static int load_feeds_store(struct load_work *w, struct fw_err *err)
 static struct load_feed *load_first_of(struct fw_map *m, const void *key, size_t len, struct load_feed *i, int *rc)
 {
 	struct fw_str k = {key, len};
-	struct load_feed *first = fw_map_get(m, k);
+	struct load_feed *first = *rc ? NULL : fw_map_add(m, k, i, rc);
 
-	if (!first && !*rc)
-		(void)fw_map_put(m, k, i, rc);
 	return first ? first : i;
 }
 

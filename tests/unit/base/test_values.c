@@ -194,7 +194,11 @@ START_TEST(map_of_odd_keys)
 	ck_assert_ptr_null(fw_map_put(&m, FW_STR_NONE, &a, &rc)); /* the empty key is valid */
 	ck_assert_ptr_eq(fw_map_get(&m, FW_STR("")), &a);
 	ck_assert_ptr_eq(fw_map_put(&m, FW_STR(""), &b, &rc), &a);
+	ck_assert_ptr_eq(fw_map_add(&m, FW_STR(""), &a, &rc), &b); /* what is there stays */
 	ck_assert_ptr_eq(fw_map_del(&m, FW_STR_NONE), &b);
+	ck_assert_ptr_null(fw_map_add(&m, FW_STR(""), &a, &rc));
+	ck_assert_int_eq(rc, 0);
+	ck_assert_ptr_eq(fw_map_del(&m, FW_STR("")), &a);
 	ck_assert_uint_eq(m.n, 0);
 	for (int round = 0; round < 50; round++) { /* repeated put and delete: deleted slots do not fill the map */
 		for (int i = 0; i < 300; i++) {
