@@ -368,6 +368,11 @@ bool cli_is_number(const char *word, int64_t *id);
  * only one feed has. Strings live in c->arena. 0 or an exit code.
  */
 FW_MUST_CHECK int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed);
+/*
+ * Open the store and find the feeds that the arguments name, c->arg_n of them: all, before one is
+ * changed. 0 or an exit code.
+ */
+FW_MUST_CHECK int cli_feeds(struct cli *c, bool exact, struct fw_feed **feed);
 /* A URL as the user typed it, for messages: password replaced (NET-19). Lives in c->arena. */
 const char *cli_url_show(struct cli *c, const char *url);
 /*

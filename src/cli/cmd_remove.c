@@ -25,17 +25,11 @@ static void remove_print(struct cli_list *l, const struct fw_feed *f)
 
 static int remove_run(struct cli *c)
 {
-	struct fw_feed *feed = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*feed));
+	struct fw_feed *feed;
 	struct fw_err err = {0};
 	struct cli_list l;
-	int rc;
+	int rc = cli_feeds(c, true, &feed);
 
-	if (!feed)
-		return cli_fail(c, CLI_SOME, "out of memory");
-	rc = cli_store(c, 0);
-	/* find all feeds before removing the first */
-	for (int i = 0; !rc && i < c->arg_n; i++)
-		rc = cli_feed(c, c->arg[i], true, &feed[i]);
 	if (rc)
 		return rc;
 	cli_list_begin(&l, c, NULL, 0);

@@ -27,19 +27,14 @@ static int set_print(struct cli_list *l, const struct fw_feed *f, const char *do
 	return 0;
 }
 
-/* Apply one change to all named feeds. All are found before the first is changed. */
+/* Apply one change to all named feeds. */
 static int set_apply(struct cli *c, const struct fw_feed *to, unsigned what, const char *done)
 {
-	struct fw_feed *feed = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(*feed));
+	struct fw_feed *feed;
 	struct fw_err err = {0};
 	struct cli_list l;
-	int rc;
+	int rc = cli_feeds(c, false, &feed);
 
-	if (!feed)
-		return cli_fail(c, CLI_SOME, "out of memory");
-	rc = cli_store(c, 0);
-	for (int i = 0; !rc && i < c->arg_n; i++)
-		rc = cli_feed(c, c->arg[i], false, &feed[i]);
 	if (rc)
 		return rc;
 	cli_list_begin(&l, c, NULL, 0);

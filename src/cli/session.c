@@ -198,6 +198,19 @@ int cli_feed(struct cli *c, const char *word, bool exact, struct fw_feed *feed)
 	return rc ? cli_store_failed(c, &err) : 0;
 }
 
+int cli_feeds(struct cli *c, bool exact, struct fw_feed **feed)
+{
+	int rc;
+
+	*feed = fw_arena_calloc(&c->arena, (size_t)c->arg_n, sizeof(**feed));
+	if (!*feed)
+		return cli_fail(c, CLI_SOME, "out of memory");
+	rc = cli_store(c, 0);
+	for (int i = 0; !rc && i < c->arg_n; i++)
+		rc = cli_feed(c, c->arg[i], exact, &(*feed)[i]);
+	return rc;
+}
+
 const char *cli_url_show(struct cli *c, const char *url)
 {
 	struct fw_buf b = FW_BUF_INIT(0);

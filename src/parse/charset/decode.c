@@ -296,6 +296,18 @@ static uint32_t exception(const struct exception *list, size_t n, const unsigned
 	return 0;
 }
 
+/* A pair of bytes, which iconv decodes unless the list has it. */
+static size_t batch_add_pair(struct batch *b, const struct exception *list, size_t n, const unsigned char *p, size_t at)
+{
+	uint32_t cp = exception(list, n, p);
+
+	if (cp)
+		batch_add_point(b, cp, at);
+	else
+		batch_add(b, p, 2, at);
+	return 2;
+}
+
 /*
  * A step decodes the character at p, whose first byte is outside ASCII, and returns its length in
  * bytes.
@@ -358,12 +370,7 @@ static size_t step_gb18030(struct batch *b, const unsigned char *p, size_t left,
 	}
 	if (left < 2 || !(byte_within(p[1], 0x40, 0x7e) || byte_within(p[1], 0x80, 0xfe)))
 		return batch_no_pair(b, p, left, at);
-	cp = exception(LIST, FW_N(LIST), p);
-	if (cp)
-		batch_add_point(b, cp, at);
-	else
-		batch_add(b, p, 2, at);
-	return 2;
+	return batch_add_pair(b, LIST, FW_N(LIST), p, at);
 }
 
 static size_t step_big5(struct batch *b, const unsigned char *p, size_t left, size_t at)
@@ -512,18 +519,12 @@ static size_t step_big5(struct batch *b, const unsigned char *p, size_t left, si
 		{0xfeaa, 0x74e9},
 		{0xfedd, 0x7809},
 	};
-	uint32_t cp;
 
 	if (!byte_within(*p, 0x81, 0xfe))
 		return batch_add_fault(b, at, 1);
 	if (left < 2 || !(byte_within(p[1], 0x40, 0x7e) || byte_within(p[1], 0xa1, 0xfe)))
 		return batch_no_pair(b, p, left, at);
-	cp = exception(LIST, FW_N(LIST), p);
-	if (cp)
-		batch_add_point(b, cp, at);
-	else
-		batch_add(b, p, 2, at);
-	return 2;
+	return batch_add_pair(b, LIST, FW_N(LIST), p, at);
 }
 
 static size_t step_euc_kr(struct batch *b, const unsigned char *p, size_t left, size_t at)
