@@ -103,7 +103,8 @@ struct fw_order_delivery {
 /* Without a record: all 0. Strings go into the arena. */
 FW_MUST_CHECK int fw_order_delivery_get(
 	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_order_delivery *out, struct fw_err *err);
-FW_MUST_CHECK int fw_order_delivery_put(struct fw_store *st, const struct fw_order_delivery *d, int64_t now_ms, struct fw_err *err);
+FW_MUST_CHECK int fw_order_delivery_put(
+	struct fw_store *st, const struct fw_order_delivery *d, int64_t now_ms, struct fw_err *err);
 
 /*
  * The JSON of an order and its delivery, the same for --json and HTTP: without secrets and

@@ -45,7 +45,7 @@ const char *fw_change_kind_name(enum fw_change_kind kind)
 
 /* ---- a page ---------------------------------------------------------------------------------- */
 
-static int page_add(void *ctx, const struct fw_change *c)
+static int change_page_add(void *ctx, const struct fw_change *c)
 {
 	struct change_page *p = ctx;
 
@@ -97,7 +97,7 @@ static int page_read(struct change_listing *l, struct store_change_query *q, str
 	l->page = (struct change_page){0};
 	fw_arena_reset(&l->a, 0);
 	l->page.at = fw_arena_calloc(&l->a, q->limit, sizeof(*l->page.at));
-	rc = l->page.at ? STORE_CALL(l->st, change_list, q, page_add, &l->page, err) : fw_no_memory(err);
+	rc = l->page.at ? STORE_CALL(l->st, change_list, q, change_page_add, &l->page, err) : fw_no_memory(err);
 	if (rc)
 		return rc;
 	l->page.last_id = l->page.n == q->limit ? l->page.at[l->page.n - 1].id : q->head_id;
@@ -135,7 +135,7 @@ static int page_show(struct change_listing *l, int64_t before_id)
 	return rc;
 }
 
-static int entry_show(void *ctx, const struct fw_entry_row *e)
+static int change_entry_show(void *ctx, const struct fw_entry_row *e)
 {
 	struct change_listing *l = ctx;
 	const struct fw_change c = {.id = e->id,
@@ -159,7 +159,7 @@ static int page_merge(struct change_listing *l, int64_t after_id, struct fw_err 
 		.oldest_first = true,
 		.content = l->q->content,
 		.limit = l->q->limit ? l->q->limit - l->shown : 0};
-	int rc = l->page.last_id > after_id ? fw_store_entry_list(l->st, &q, entry_show, l, err) : 0;
+	int rc = l->page.last_id > after_id ? fw_store_entry_list(l->st, &q, change_entry_show, l, err) : 0;
 
 	rc = rc ? rc : page_show(l, INT64_MAX);
 	if (!rc && !(l->q->limit && l->shown == l->q->limit))

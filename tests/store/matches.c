@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Matches of orders, on each driver: listed in order, moved to the dead and back, removed, counted. */
+/* Matches of orders, on each driver: listed in order, made dead and alive, removed, counted. */
 #include <stdio.h>
 
 #include "common.h"

@@ -708,10 +708,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const every[] = {older_schema, schemas_that_are_not_ours, addresses_that_lead_nowhere, unsupported_servers,
-		reading_only, too_many_connections, locked_by_another_client, serialisation_failures, every_answer,
-		sessions_ended_by_an_administrator, standby_takes_over, server_killed_in_commit,
-		waiting_workers_are_notified, poolers, disk_full};
+	const TTest *const every[] = {older_schema, schemas_that_are_not_ours, addresses_that_lead_nowhere,
+		unsupported_servers, reading_only, too_many_connections, locked_by_another_client,
+		serialisation_failures, every_answer, sessions_ended_by_an_administrator, standby_takes_over,
+		server_killed_in_commit, waiting_workers_are_notified, poolers, disk_full};
 	TCase *t;
 
 	server_needed(&server_postgres);

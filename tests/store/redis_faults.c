@@ -921,7 +921,8 @@ START_TEST(cluster_store_on_one_server) /* as restored from a dump: 16 cells, on
 		drv_is_unknown(st, stranger, id[0]);
 	ck_assert_int_eq(drv_entries(st, 0), FEEDS);
 	ck_assert_int_eq(drv_visits(st, 0), FEEDS);
-	DONE(st->driver->entry_list(st, &(struct fw_entry_query){.oldest_first = true}, rising, &last, &drv_err));
+	DONE(fw_store_entry_list(
+		(struct fw_store *)st, &(struct fw_entry_query){.oldest_first = true}, rising, &last, &drv_err));
 	drv_leave(st, l);
 	drv_end(st);
 }

@@ -548,8 +548,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	const TTest *const every[] = {older_schema, newer_schema, keys_of_a_large_feed, index_is_merged, feed_deleted_by_hand,
-		keys_of_any_length, no_shared_memory, database_of_another_program, not_a_database,
+	const TTest *const every[] = {older_schema, newer_schema, keys_of_a_large_feed, index_is_merged,
+		feed_deleted_by_hand, keys_of_any_length, no_shared_memory, database_of_another_program, not_a_database,
 		empty_and_missing_files, forbidden_file, file_without_write_permission, reading_only,
 		locked_by_another_client, several_connections_of_one_process, damaged_file, truncated_file, disk_full,
 		file_size_limit, search_on_a_full_disk, journal_stays_bounded};

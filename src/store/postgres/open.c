@@ -283,7 +283,7 @@ static void postgres_close(struct store *st)
 static int postgres_open_tables(struct sql *sql, const struct fw_dsn *d, bool create, struct fw_err *err)
 {
 	static const struct sql_tables_open TABLES = {
-		postgres_schema_find, postgres_schema_lock, sql_end, postgres_search_tables};
+		postgres_schema_find, postgres_schema_lock, sql_end, postgres_search_tables, postgres_search_upgrade};
 	struct postgres_db *s = postgres_db(sql);
 	int rc = postgres_connect(s, d, err);
 

@@ -60,6 +60,6 @@ int postgres_search_changed(struct sql *s, int64_t entry_id, enum sql_entry_chan
 int postgres_search_step(struct sql *s, bool *more, struct fw_err *err);
 int postgres_search_begin(struct sql *s, const struct query_node *words, bool *any, bool *exact, struct fw_buf *value,
 	int64_t *missing, struct fw_err *err);
-extern const char *const postgres_search_tables[]; /* NULL-ended */
+extern const char *const postgres_search_tables[], *const postgres_search_upgrade[]; /* NULL-ended */
 
 #endif

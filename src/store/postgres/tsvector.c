@@ -29,6 +29,12 @@ const char *const postgres_search_tables[] = {
 	NULL,
 };
 
+/* Rows of schema 1 do not say which words or positions they lack: all are indexed again. */
+const char *const postgres_search_upgrade[] = {
+	"UPDATE meta SET value = 0 WHERE name = 'indexed_entry_id'",
+	NULL,
+};
+
 /* ---- words ----------------------------------------------------------------------------------- */
 
 /*

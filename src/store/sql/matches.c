@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* Matches of orders: rows that wait for delivery, and dead ones. The commit's part is in entries.c. */
+/* Matches of orders: rows that wait for delivery, and dead ones. entries.c: what a commit adds. */
 #include <assert.h>
 
 #include "store/sql/core.h"

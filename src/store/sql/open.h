@@ -30,7 +30,8 @@ struct sql_tables_open {
 	 */
 	int (*lock)(struct sql *s, struct fw_err *err);
 	int (*unlock)(struct sql *s, int rc, struct fw_err *err);
-	const char *const *search; /* further statements of the dialect, NULL-ended; with fragments */
+	const char *const *search;         /* further statements of the dialect, NULL-ended; with fragments */
+	const char *const *search_upgrade; /* the same for a store of schema 1; NULL: none */
 };
 /* Check the tables; create them if there are none and create is set, else FW_ENOTFOUND. */
 int sql_tables_open(struct sql *s, bool create, const struct sql_tables_open *t, struct fw_err *err);

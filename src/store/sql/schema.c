@@ -50,8 +50,6 @@ static const char *const TABLES[] = {
 	", first_byte_us" N ", total_us" N ", parse_us" N ", wire_bytes" N ", body_bytes" N ", item_n" N ", new_n" N
 	", changed_n" N ", queue_us" N ", store_us" N ", error {text}) {table}",
 	"CREATE TABLE row_counts (id {id}, entry_n" N ", visit_n" N ") {table}",
-	"CREATE TABLE matches (order_id" N ", dead" N ", change_id" N ", entry_id" N ", feed_id" N ", at_ms" N
-	", changed" N ", PRIMARY KEY (order_id, dead, change_id)) {clustered}",
 	"CREATE TABLE incoming (id {pk}, property {name} NOT NULL, property_section" N ", property_id" N
 	", remote_ip {name} NOT NULL, stamp" N ") {table}",
 	"CREATE TABLE dead_letters (id {pk}, event {text} NOT NULL, reason {text} NOT NULL, at_ms" N ") {table}",
@@ -67,6 +65,8 @@ static const char *const LOG_TABLES[] = {
 	", published_ms BIGINT, updated_ms BIGINT, content_type" N ", guid {text}, url {text}, title {text},"
 	" author {text}, content_base {text}, summary {long}, extra {json}, content {long},"
 	" PRIMARY KEY (entry_id, revision)) {table}",
+	"CREATE TABLE matches (order_id" N ", dead" N ", change_id" N ", entry_id" N ", feed_id" N ", at_ms" N
+	", changed" N ", PRIMARY KEY (order_id, dead, change_id)) {clustered}",
 };
 /* The last statement makes it schema 2: what was begun before is skipped or rolled back. */
 static const char *const LOG_UPGRADE[] = {
@@ -143,9 +143,11 @@ int sql_schema_create(struct sql *s, const char *const *search, struct fw_err *e
 	return rc ? rc : schema_scripts_run(s, search, SIZE_MAX, err);
 }
 
-int sql_schema_upgrade(struct sql *s, struct fw_err *err)
+int sql_schema_upgrade(struct sql *s, const char *const *search, struct fw_err *err)
 {
 	int rc = schema_scripts_run(s, LOG_TABLES, FW_N(LOG_TABLES), err);
 
+	if (!rc && search)
+		rc = schema_scripts_run(s, search, SIZE_MAX, err);
 	return rc ? rc : schema_scripts_run(s, LOG_UPGRADE, FW_N(LOG_UPGRADE), err);
 }

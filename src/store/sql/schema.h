@@ -54,6 +54,6 @@ int sql_schema_version(struct sql *s, bool ours, int64_t *version, struct fw_err
 /* Create the tables. search: further statements of the dialect, NULL-ended. */
 int sql_schema_create(struct sql *s, const char *const *search, struct fw_err *err);
 /* Add what older schemas lack. */
-int sql_schema_upgrade(struct sql *s, struct fw_err *err);
+int sql_schema_upgrade(struct sql *s, const char *const *search, struct fw_err *err);
 
 #endif
