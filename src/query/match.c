@@ -13,23 +13,24 @@
 #include "query/match_code.h"
 #include "query/words.h"
 
-#define ORDER_BITS 0x7fffffffu
-#define ORDERS_MAX ((size_t)ORDER_BITS)
 #define ORDERS_MIN 64
+#define NUMBER_BYTES sizeof(uint64_t) /* in front of an order's code */
+#define BATCH 16                      /* orders whose code is fetched from memory at once */
+#define BITS_WORDS(n) ((n) / 64 + 1)
 
 /* An order in the list of a key. */
 struct match_posting {
-	uint32_t order : 31;
-	uint32_t several : 1; /* the order has more keys: its stamp says whether it was looked at */
-	uint32_t second;      /* a feature, or FEATURE_NONE */
+	uint32_t code_at; /* of its number and code; the order's index until match_sort() */
+	uint32_t second;  /* a feature, or FEATURE_NONE */
+	uint32_t several; /* 0, or the order has more keys: its place in looked_at, and 1 */
 };
 
 struct match_set {
 	struct features features;
-	struct fw_buf code;
-	uint64_t *number;  /* of each order */
-	uint32_t *code_at; /* where its code starts */
-	size_t n, cap;
+	struct fw_buf code; /* of each order: its number, and its code */
+	size_t n;
+	uint32_t *code_at; /* of each order; NULL once finished */
+	size_t cap;
 	unsigned reads;
 	bool finished;
 
@@ -37,12 +38,12 @@ struct match_set {
 	struct match_posting *posting;
 	size_t posting_n;
 
-	uint32_t now;          /* the stamp of this entry */
-	uint32_t *stamp;       /* of each feature */
-	uint32_t *order_stamp; /* of each order; NULL: none has several keys */
-	uint32_t *present;     /* features of the entry, each once; at most features.n */
-	size_t stamp_n;        /* size of stamp and present */
-	size_t present_n;
+	uint32_t *present; /* features of the entry, each once; at most features.n */
+	size_t present_n, present_cap;
+	uint64_t *bits; /* the same as a set */
+	uint32_t now;
+	uint32_t *looked_at; /* of each order with several keys: now, if it was looked at */
+	size_t several_n;
 	struct fw_buf lower;
 	uint64_t checked_n;
 };
@@ -65,13 +66,12 @@ void match_set_destroy(struct match_set *set)
 	features_finish(&set->features);
 	fw_buf_finish(&set->code);
 	fw_buf_finish(&set->lower);
-	free(set->number);
 	free(set->code_at);
 	free(set->first);
 	free(set->posting);
-	free(set->stamp);
-	free(set->order_stamp);
+	free(set->looked_at);
 	free(set->present);
+	free(set->bits);
 	free(set);
 }
 
@@ -80,13 +80,8 @@ void match_set_destroy(struct match_set *set)
 static bool match_grow(struct match_set *set)
 {
 	size_t cap = set->cap ? 2 * set->cap : ORDERS_MIN;
-	uint64_t *number = reallocarray(set->number, cap, sizeof(*number));
-	uint32_t *code_at;
+	uint32_t *code_at = reallocarray(set->code_at, cap, sizeof(*code_at));
 
-	if (!number)
-		return false;
-	set->number = number;
-	code_at = reallocarray(set->code_at, cap, sizeof(*code_at));
 	if (!code_at)
 		return false;
 	set->code_at = code_at;
@@ -100,10 +95,11 @@ int match_set_add(struct match_set *set, uint64_t number, const struct query_nod
 	int rc;
 
 	assert(!set->finished);
-	if (set->n == ORDERS_MAX || at > UINT32_MAX)
+	if (at > UINT32_MAX)
 		return FW_ERR(err, FW_ELIMIT, "%zu orders are too many for one set: remove some", set->n);
 	if (set->n == set->cap && !match_grow(set))
 		return fw_no_memory(err);
+	fw_buf_add(&set->code, &number, NUMBER_BYTES);
 	rc = match_code_write(&set->code, &set->features, query);
 	if (rc) {
 		set->code.len = at;
@@ -111,9 +107,7 @@ int match_set_add(struct match_set *set, uint64_t number, const struct query_nod
 		return rc == FW_ELIMIT ? FW_ERR(err, rc, "the orders look for too many words: remove some") :
 					 fw_no_memory(err);
 	}
-	set->number[set->n] = number;
-	set->code_at[set->n] = (uint32_t)at;
-	set->n++;
+	set->code_at[set->n++] = (uint32_t)at;
 	set->reads |= query_reads(query);
 	return 0;
 }
@@ -122,9 +116,9 @@ int match_set_add(struct match_set *set, uint64_t number, const struct query_nod
 
 static void present_number(struct match_set *set, uint32_t feature)
 {
-	if (feature == FEATURE_NONE || set->stamp[feature] == set->now)
+	if (feature == FEATURE_NONE || feature_is_set(set->bits, feature))
 		return;
-	set->stamp[feature] = set->now;
+	set->bits[feature / 64] |= UINT64_C(1) << feature % 64;
 	set->present[set->present_n++] = feature;
 }
 
@@ -203,18 +197,14 @@ static void present_has(struct match_set *set, struct query_scratch *s)
 	}
 }
 
-/* Stamp the features of the entry. Nothing is read of it that no order looks for. */
+/* Find the features of the entry. Nothing is read of it that no order looks for. */
 static void match_present_set(struct match_set *set, struct query_scratch *s)
 {
 	const struct query_subject *subject = s->subject;
 	const struct features *f = &set->features;
 
-	if (++set->now == 0) {
-		memset(set->stamp, 0, f->n * sizeof(*set->stamp));
-		if (set->order_stamp)
-			memset(set->order_stamp, 0, set->n * sizeof(*set->order_stamp));
-		set->now = 1;
-	}
+	for (size_t i = 0; i < set->present_n; i++)
+		set->bits[set->present[i] / 64] = 0;
 	set->present_n = 0;
 	present_number(set, 0);
 	if (features_have(f, FEATURE_WORD) || features_have(f, FEATURE_PREFIX) || features_have(f, FEATURE_TITLE))
@@ -241,15 +231,17 @@ static void match_present_set(struct match_set *set, struct query_scratch *s)
 /* Room for the features of an entry. */
 static bool match_reserve(struct match_set *set)
 {
-	if (set->stamp_n == set->features.n)
+	size_t n = set->features.n;
+
+	if (set->present_cap == n)
 		return true;
-	free(set->stamp);
 	free(set->present);
-	set->stamp = calloc(set->features.n, sizeof(*set->stamp));
-	set->present = calloc(set->features.n, sizeof(*set->present));
-	set->stamp_n = set->stamp && set->present ? set->features.n : 0;
-	set->now = 0;
-	return set->stamp_n > 0;
+	free(set->bits);
+	set->present = calloc(n, sizeof(*set->present));
+	set->bits = calloc(BITS_WORDS(n), sizeof(*set->bits));
+	set->present_cap = set->present && set->bits ? n : 0;
+	set->present_n = 0;
+	return set->present_cap > 0;
 }
 
 void match_set_learn(struct match_set *set, struct query_scratch *entry)
@@ -262,11 +254,16 @@ void match_set_learn(struct match_set *set, struct query_scratch *entry)
 		set->features.entry_n[set->present[i]]++;
 }
 
+static const char *match_order_code(const struct match_set *set, size_t order)
+{
+	return set->code.p + set->code_at[order] + NUMBER_BYTES;
+}
+
 /* The keys of one order. */
 struct match_keys {
 	struct match_set *set;
 	uint32_t n, last;
-	struct match_posting *fill; /* NULL: count only */
+	const struct match_posting *fill; /* NULL: count only */
 };
 
 static void match_on_key(void *ctx, uint32_t feature)
@@ -279,11 +276,11 @@ static void match_on_key(void *ctx, uint32_t feature)
 		k->set->posting[k->set->first[feature]++] = *k->fill;
 }
 
-static struct match_keys match_keys(struct match_set *set, size_t order, struct match_posting *fill)
+static struct match_keys match_keys(struct match_set *set, size_t order, const struct match_posting *fill)
 {
 	struct match_keys k = {.set = set, .fill = fill};
 
-	match_code_keys(set->code.p + set->code_at[order], &set->features, match_on_key, &k);
+	match_code_keys(match_order_code(set, order), &set->features, match_on_key, &k);
 	return k;
 }
 
@@ -300,7 +297,7 @@ static size_t match_count(struct match_set *set)
 	size_t sum = 0;
 
 	for (size_t i = 0; i < set->n; i++)
-		match_code_keys(set->code.p + set->code_at[i], &set->features, match_on_count, set);
+		match_code_keys(match_order_code(set, i), &set->features, match_on_count, set);
 	for (size_t i = 1; i <= set->features.n; i++) {
 		sum += set->first[i];
 		set->first[i] = (uint32_t)sum;
@@ -308,35 +305,53 @@ static size_t match_count(struct match_set *set)
 	return sum;
 }
 
-/* Put each order into the list of each of its keys. False: out of memory. */
-static bool match_fill(struct match_set *set)
+/* Put each order into the list of each of its keys. */
+static void match_fill(struct match_set *set)
 {
 	for (size_t i = 0; i < set->n; i++) {
 		struct match_keys k = match_keys(set, i, NULL);
-		struct match_posting posting = {
-			.order = (uint32_t)i & ORDER_BITS, .several = k.n > 1, .second = FEATURE_NONE};
+		struct match_posting posting = {.code_at = (uint32_t)i, .second = FEATURE_NONE};
 
-		if (k.n > 1 && !set->order_stamp && !(set->order_stamp = calloc(set->n, sizeof(*set->order_stamp))))
-			return false;
-		if (k.n == 1)
-			posting.second = match_code_second(set->code.p + set->code_at[i], &set->features, k.last);
+		if (k.n > 1)
+			posting.several = (uint32_t)++set->several_n;
+		else
+			posting.second = match_code_second(match_order_code(set, i), &set->features, k.last);
 		(void)match_keys(set, i, &posting);
 	}
 	/* each start has become the end, which is the next one's start */
 	memmove(set->first + 1, set->first, set->features.n * sizeof(*set->first));
 	set->first[0] = 0;
-	return true;
 }
 
-static void match_pack(struct match_set *set)
+/*
+ * Put the codes into the sequence of the lists, so that a list's are near each other in memory.
+ * False: out of memory.
+ */
+static bool match_sort(struct match_set *set)
 {
-	uint64_t *number = reallocarray(set->number, set->n + 1, sizeof(*number));
-	uint32_t *code_at = reallocarray(set->code_at, set->n + 1, sizeof(*code_at));
+	uint32_t *to = calloc(set->n + 1, sizeof(*to)); /* where an order's code is now, and 1 */
+	struct fw_buf code = FW_BUF_INIT(0);
 
-	set->number = number ? number : set->number;
-	set->code_at = code_at ? code_at : set->code_at;
-	fw_buf_trim(&set->code);
-	features_pack(&set->features);
+	if (!to || (set->code.len && !fw_buf_room(&code, set->code.len))) {
+		free(to);
+		return false;
+	}
+	for (size_t i = 0; i < set->posting_n; i++) {
+		uint32_t order = set->posting[i].code_at, from = set->code_at[order];
+		size_t end = order + 1 < set->n ? set->code_at[order + 1] : set->code.len;
+
+		if (!to[order]) { /* its first list */
+			to[order] = (uint32_t)code.len + 1;
+			fw_buf_add(&code, set->code.p + from, end - from);
+		}
+		set->posting[i].code_at = to[order] - 1;
+	}
+	fw_buf_finish(&set->code);
+	set->code = code;
+	free(set->code_at);
+	set->code_at = NULL;
+	free(to);
+	return true;
 }
 
 int match_set_finish(struct match_set *set, struct fw_err *err)
@@ -348,54 +363,89 @@ int match_set_finish(struct match_set *set, struct fw_err *err)
 	if (set->posting_n > UINT32_MAX)
 		return FW_ERR(err, FW_ELIMIT, "the orders have too many alternatives: remove some");
 	set->posting = calloc(set->posting_n + 1, sizeof(*set->posting));
-	if (!set->posting || !match_fill(set))
+	if (!set->posting)
 		return fw_no_memory(err);
-	match_pack(set);
+	match_fill(set);
+	set->looked_at = calloc(set->several_n + 1, sizeof(*set->looked_at));
+	if (!set->looked_at || !match_sort(set))
+		return fw_no_memory(err);
+	features_pack(&set->features);
 	set->finished = true;
 	return 0;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
+/* Orders that may match, while their code is on its way from memory. */
+struct match_batch {
+	struct query_scratch *entry;
+	match_cb *on_match;
+	void *ctx;
+	uint32_t code_at[BATCH];
+	size_t n;
+};
+
 /* May the order match? It is looked at once, and only if the entry has its second feature. */
-static bool match_is_candidate(struct match_set *set, struct match_posting p)
+static bool match_is_candidate(struct match_set *set, const struct match_posting *p)
 {
-	if (p.second != FEATURE_NONE && set->stamp[p.second] != set->now)
+	if (p->second != FEATURE_NONE && !feature_is_set(set->bits, p->second))
 		return false;
-	if (!p.several)
+	if (!p->several)
 		return true;
-	if (set->order_stamp[p.order] == set->now)
+	if (set->looked_at[p->several - 1] == set->now)
 		return false;
-	set->order_stamp[p.order] = set->now;
+	set->looked_at[p->several - 1] = set->now;
 	return true;
 }
 
-static int match_list_run(
-	struct match_set *set, uint32_t feature, struct query_scratch *s, match_cb *on_match, void *ctx)
+static int match_batch_run(struct match_set *set, struct match_batch *b)
 {
-	struct match_present present = {set->stamp, set->now};
+	int rc = 0;
+
+	set->checked_n += b->n;
+	for (size_t i = 0; i < b->n && !rc; i++) {
+		const char *p = set->code.p + b->code_at[i];
+		uint64_t number;
+
+		memcpy(&number, p, NUMBER_BYTES);
+		if (match_code_matches(p + NUMBER_BYTES, set->bits, b->entry))
+			rc = b->on_match(b->ctx, number);
+	}
+	b->n = 0;
+	return rc;
+}
+
+static int match_list_run(struct match_set *set, uint32_t feature, struct match_batch *b)
+{
 	int rc = 0;
 
 	for (uint32_t i = set->first[feature]; i < set->first[feature + 1] && !rc; i++) {
-		struct match_posting p = set->posting[i];
+		const struct match_posting *p = &set->posting[i];
 
 		if (!match_is_candidate(set, p))
 			continue;
-		set->checked_n++;
-		if (match_code_matches(set->code.p + set->code_at[p.order], &present, s))
-			rc = on_match(ctx, set->number[p.order]);
+		__builtin_prefetch(set->code.p + p->code_at);
+		b->code_at[b->n++] = p->code_at;
+		if (b->n == BATCH)
+			rc = match_batch_run(set, b);
 	}
 	return rc;
 }
 
 int match_set_run(struct match_set *set, struct query_scratch *entry, match_cb *on_match, void *ctx)
 {
+	struct match_batch b = {.entry = entry, .on_match = on_match, .ctx = ctx};
 	int rc = 0;
 
 	assert(set->finished);
 	match_present_set(set, entry);
+	if (++set->now == 0) {
+		memset(set->looked_at, 0, set->several_n * sizeof(*set->looked_at));
+		set->now = 1;
+	}
 	for (size_t i = 0; i < set->present_n && !rc; i++)
-		rc = match_list_run(set, set->present[i], entry, on_match, ctx);
+		rc = match_list_run(set, set->present[i], &b);
+	rc = rc ? rc : match_batch_run(set, &b);
 	return rc ? rc : query_scratch_failed(entry) || set->lower.rc ? FW_ENOMEM : 0;
 }
 
@@ -411,11 +461,12 @@ unsigned match_set_reads(const struct match_set *set)
 
 size_t match_set_bytes(const struct match_set *set)
 {
+	size_t n = set->features.n;
+
 	return sizeof(*set) + features_bytes(&set->features) + set->code.cap + set->lower.cap +
-		(set->n + 1) * (sizeof(*set->number) + sizeof(*set->code_at)) +
-		(set->features.n + 1) * sizeof(*set->first) + (set->posting_n + 1) * sizeof(*set->posting) +
-		set->features.n * (sizeof(*set->stamp) + sizeof(*set->present)) +
-		(set->order_stamp ? set->n * sizeof(*set->order_stamp) : 0);
+		(n + 1) * sizeof(*set->first) + (set->posting_n + 1) * sizeof(*set->posting) +
+		n * sizeof(*set->present) + BITS_WORDS(n) * sizeof(*set->bits) +
+		(set->several_n + 1) * sizeof(*set->looked_at);
 }
 
 uint64_t match_set_checked_n(const struct match_set *set)

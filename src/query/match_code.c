@@ -5,7 +5,7 @@
  *	AND, OR   length of the children (3 bytes), the children
  *	NOT       the child
  *	FEATURE   its number (varint)
- *	TERM      enum query_op, prefix, at_ms (8 bytes; SINCE and UNTIL only), length of the text (varint), text
+ *	TERM      enum query_op, prefix, of SINCE and UNTIL at_ms (8 bytes), text (varint and bytes)
  *
  * A term that needs more than features, such as a phrase, is an AND of the features that it
  * requires, and the term: so it is looked at only where all its words are.
@@ -279,7 +279,7 @@ static void code_term(struct code_reader *r, struct query_node *out)
 	r->p += out->text.len;
 }
 
-static bool code_matches(struct code_reader *r, const struct match_present *present, struct query_scratch *s)
+static bool code_matches(struct code_reader *r, const uint64_t *bits, struct query_scratch *s)
 {
 	struct query_node term;
 	const char *end;
@@ -287,9 +287,9 @@ static bool code_matches(struct code_reader *r, const struct match_present *pres
 
 	switch (op) {
 	case CODE_FEATURE:
-		return present->stamp[code_varint(r)] == present->now;
+		return feature_is_set(bits, code_varint(r));
 	case CODE_NOT:
-		return !code_matches(r, present, s);
+		return !code_matches(r, bits, s);
 	case CODE_TERM:
 		code_term(r, &term);
 		return query_term_matches(&term, s);
@@ -298,7 +298,7 @@ static bool code_matches(struct code_reader *r, const struct match_present *pres
 	}
 	end = code_children(r);
 	while (r->p < end) {
-		if (code_matches(r, present, s) == (op == CODE_OR)) {
+		if (code_matches(r, bits, s) == (op == CODE_OR)) {
 			r->p = end;
 			return op == CODE_OR;
 		}
@@ -306,11 +306,11 @@ static bool code_matches(struct code_reader *r, const struct match_present *pres
 	return op == CODE_AND;
 }
 
-bool match_code_matches(const char *code, const struct match_present *present, struct query_scratch *s)
+bool match_code_matches(const char *code, const uint64_t *bits, struct query_scratch *s)
 {
 	struct code_reader r = {code};
 
-	return code_matches(&r, present, s);
+	return code_matches(&r, bits, s);
 }
 
 /* ---- keys ------------------------------------------------------------------------------------ */

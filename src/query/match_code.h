@@ -13,12 +13,8 @@
 /* Append a query's code. FW_ENOMEM, FW_ELIMIT: then what was appended is to be cut off. */
 FW_MUST_CHECK int match_code_write(struct fw_buf *out, struct features *f, const struct query_node *q);
 
-/* Which features the entry has: those whose stamp is now. */
-struct match_present {
-	const uint32_t *stamp;
-	uint32_t now;
-};
-bool match_code_matches(const char *code, const struct match_present *present, struct query_scratch *s);
+/* bits: which features the entry has. */
+bool match_code_matches(const char *code, const uint64_t *bits, struct query_scratch *s);
 
 /*
  * Calls on_key with features of which each entry that matches has at least one: the rarest such

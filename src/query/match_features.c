@@ -148,7 +148,9 @@ uint64_t features_weight(const struct features *f, uint32_t feature)
 
 	if (feature == 0)
 		return UINT64_MAX;
-	return ((uint64_t)f->entry_n[feature] << 43) + often[(size_t)f->text.p[f->at[feature]]] * f->order_n[feature];
+	/* 2^20 entries are enough to learn from; there are less than 2^42 terms in all orders */
+	return ((uint64_t)FW_MIN(f->entry_n[feature], (1u << 20) - 1) << 43) +
+		often[(size_t)f->text.p[f->at[feature]]] * f->order_n[feature];
 }
 
 void features_pack(struct features *f)

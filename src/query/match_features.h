@@ -52,6 +52,11 @@ uint64_t features_weight(const struct features *f, uint32_t feature);
 void features_pack(struct features *f); /* give back the memory that only adding needs */
 size_t features_bytes(const struct features *f);
 
+static inline bool feature_is_set(const uint64_t *bits, size_t feature)
+{
+	return bits[feature / 64] >> feature % 64 & 1;
+}
+
 static inline bool features_have(const struct features *f, enum feature_kind kind)
 {
 	return f->kinds & (1u << kind);
