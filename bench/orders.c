@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * bench_orders [FOLDER]: the matcher of orders. The entries are those of the feeds in the folder;
- * the orders are made of their words: each takes five words of one entry and excludes two of
- * another one; every tenth has a phrase of the entry in place of a word, every tenth the start of a
- * word. Words are drawn as they occur, so common ones are among them.
+ * the orders are made of their words: each takes five words of one entry and excludes two that
+ * only another one has; every tenth has a phrase of the entry in place of a word, every tenth the
+ * start of a word. Words are drawn as they occur, so common ones are among them.
  *
  * One row per figure: name, ours, reference, ratio, goal, ok or short. Times are CPU seconds of the
  * thread. "Missing or wrong" compares a sample of entries with query_matches() for each order. Exit
@@ -25,6 +25,7 @@
 #include "query/words.h"
 
 #define DOCUMENT_MAX ((size_t)8 << 20)
+#define OF_ONE_MAX 100 /* entries of one document */
 #define MUST_N 5
 #define NOT_N 2
 
@@ -86,10 +87,11 @@ static void entries_of(struct fw_str document)
 {
 	struct fw_parse_options o = {.now_ms = (int64_t)time(NULL) * 1000};
 	struct fw_document *doc;
+	size_t n = 0;
 
 	if (fw_parse_into(&arena, document, &o, &doc, NULL))
 		return;
-	for (const struct fw_entry *e = doc->entries; e; e = e->next) {
+	for (const struct fw_entry *e = doc->entries; e && n++ < OF_ONE_MAX; e = e->next) {
 		if (entry_n == entry_cap) {
 			entry_cap = entry_cap ? 2 * entry_cap : 1024;
 			entry = checked(reallocarray(entry, entry_cap, sizeof(*entry)));
@@ -161,9 +163,24 @@ static void words_of(struct words *w, const struct fw_entry_row *e)
 	}
 }
 
+static void words_finish(struct words *w)
+{
+	free(w->token);
+	fw_buf_finish(&w->folded);
+}
+
 static void word_add(struct fw_buf *b, const struct words *w, size_t at)
 {
 	fw_buf_add(b, w->token[at].text, w->token[at].len);
+}
+
+static bool words_have(const struct words *w, const struct query_token *t)
+{
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->token[i].len == t->len && memcmp(w->token[i].text, t->text, t->len) == 0)
+			return true;
+	}
+	return false;
 }
 
 static void order_write(struct fw_buf *b, const struct words *in, const struct words *out, size_t number)
@@ -182,20 +199,28 @@ static void order_write(struct fw_buf *b, const struct words *in, const struct w
 		fw_buf_adds(b, phrase ? "\" " : prefix && in->token[at].len > 3 ? "* " : " ");
 	}
 	for (int i = 0; i < NOT_N; i++) {
+		size_t at = below(out->n);
+
+		for (size_t tries = 0; tries < out->n && words_have(in, &out->token[at]); tries++)
+			at = (at + 1) % out->n;
 		fw_buf_adds(b, i ? " -" : "-");
-		word_add(b, out, below(out->n));
+		word_add(b, out, at);
 	}
 }
 
-/* Entries of at least so many words are drawn from. */
-static void words_draw(struct words *w)
+/* Leave out entries that have too few words for an order. */
+static void entries_select(void)
 {
-	for (int i = 0; i < 1000; i++) {
-		words_of(w, &entry[below(entry_n)]);
-		if (w->n >= MUST_N)
-			return;
+	struct words w = {0};
+	size_t n = 0;
+
+	for (size_t i = 0; i < entry_n; i++) {
+		words_of(&w, &entry[i]);
+		if (w.n > MUST_N)
+			entry[n++] = entry[i];
 	}
-	die("the entries have too few words");
+	entry_n = n;
+	words_finish(&w);
 }
 
 static void orders_make(size_t n)
@@ -206,17 +231,15 @@ static void orders_make(size_t n)
 
 	order = checked(calloc(n, sizeof(*order)));
 	for (order_n = 0; order_n < n; order_n++) {
-		words_draw(&in);
+		words_of(&in, &entry[below(entry_n)]);
 		if (order_n % 8 == 0)
-			words_draw(&out);
+			words_of(&out, &entry[below(entry_n)]);
 		order_write(&text, &in, &out, order_n);
 		if (query_parse(&arena, fw_buf_str(&text), 0, &order[order_n], &err))
 			die(err.text);
 	}
-	free(in.token);
-	free(out.token);
-	fw_buf_finish(&in.folded);
-	fw_buf_finish(&out.folded);
+	words_finish(&in);
+	words_finish(&out);
 	fw_buf_finish(&text);
 }
 
@@ -379,12 +402,14 @@ int main(int argc, char **argv)
 
 	fw_arena_init(&arena, 0);
 	load(folder);
-	if (!entry_n) {
+	entries_select();
+	if (!entry_n && argc < 2) {
 		folder = "tests/cases";
 		load(folder);
+		entries_select();
 	}
 	if (!entry_n)
-		die("no feeds here: name a folder that holds some");
+		die("no entries here: name a folder that holds feeds");
 	for (size_t i = 0; i < entry_n; i++)
 		bytes += entry[i].title.len + entry[i].summary.len + entry[i].content.len;
 	orders_make(n);

@@ -34,6 +34,7 @@ part() { # name
 	case ${TINY:-}$1 in parse | ingest | before) tools/deps.sh bench || : ;; esac
 	case $1 in
 	parse) build/bench/bench_parse ${DOCUMENTS:+"$DOCUMENTS"} ;;
+	orders) build/bench/bench_orders ${DOCUMENTS:+"$DOCUMENTS"} ;;
 	store) store ;;
 	*) "bench/$1.py" ;;
 	esac || rc=$?
@@ -43,18 +44,20 @@ part() { # name
 case ${1:-bench} in
 bench)
 	status=0
-	for p in parse store ingest plan websub collect; do
+	for p in parse store ingest plan websub orders collect; do
 		rc=0
 		part $p || rc=$?
 		[ "$rc" -le "$status" ] || status=$rc
 	done
 	exit "$status"
 	;;
-bench-parse | bench-store | bench-ingest | bench-plan | bench-websub | bench-collect | bench-before)
+bench-parse | bench-store | bench-ingest | bench-plan | bench-websub | bench-orders | bench-collect | \
+	bench-before)
 	part "${1#bench-}"
 	;;
 *)
-	echo "usage: bench/run.sh [bench|bench-PART], PART: parse, store, ingest, plan, websub, collect, before" >&2
+	echo "usage: bench/run.sh [bench|bench-PART]," \
+		"PART: parse, store, ingest, plan, websub, orders, collect, before" >&2
 	exit 2
 	;;
 esac

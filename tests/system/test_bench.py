@@ -92,6 +92,14 @@ def bench_websub(_):
     bench("websub", "pushes of hubs a second", "  time until the response, p99")
 
 
+@case("bench-orders")
+def bench_orders(_):
+    output = bench("orders", "1 order: entries/s", "2000 orders: entries/s on one core  ", "  matches of an entry",
+                 "bytes of the heap for an order", "matches missing + wrong",
+                 DOCUMENTS=os.path.join(ROOT, "tests", "cases"))
+    holds(re.search(r"^matches missing.* 0 \+ 0 +[1-9].*ok$", output, re.M), output)
+
+
 @case("bench-collect")
 def bench_collect(_):
     bench("collect", "import of", "cold start", "whole job: wall", "second pass, all 304", "RSS of a worker, 20",
@@ -130,6 +138,7 @@ def unknown(base):
         ("store", {"STORES": "mariadb"}, "usage: bench_store"),
         ("store", {"ONLY": "schedul"}, "usage: bench_store"),
         ("store", {"ONLY": "whole", "STORES": "mariadb"}, "mariadb is unknown"),
+        ("orders", {"ORDERS": "many"}, "ORDERS=many: not a number above 0"),
         ("all", {}, "usage: bench/run.sh"),
     ):
         r = run_part(part, TMPDIR=base, **environment)
