@@ -259,25 +259,52 @@ static bool words_have_phrase(const struct entry_words *w, const struct words_ph
 	return false;
 }
 
-bool entry_words_contain(struct entry_words *w, struct fw_str words, bool prefix, bool title)
+/* False: a word is not in the entry. */
+static bool words_phrase_set(const struct entry_words *w, struct fw_str words, bool prefix, struct words_phrase *p)
 {
-	struct words_phrase phrase = {.n = 0};
-
+	p->n = 0;
+	p->prefix = FW_STR_NONE;
 	while (words.len) {
-		struct fw_str rest, one = fw_str_split(words, ' ', &rest);
+		struct fw_str one = fw_str_split(words, ' ', &words);
 		uint32_t id;
 
-		words = rest;
 		if (!words.len && prefix) {
-			phrase.prefix = one;
-			break;
+			p->prefix = one;
+			return true;
 		}
 		id = entry_words_find(w, one);
-		if (id == ENTRY_WORD_NONE || phrase.n == QUERY_PHRASE_MAX)
+		if (id == ENTRY_WORD_NONE || p->n == QUERY_PHRASE_MAX)
 			return false;
-		phrase.word[phrase.n++] = id;
+		p->word[p->n++] = id;
 	}
+	return true;
+}
+
+bool entry_words_contain(struct entry_words *w, struct fw_str words, bool prefix, bool title)
+{
+	struct words_phrase phrase;
+
+	if (!words_phrase_set(w, words, prefix, &phrase))
+		return false;
 	if (!phrase.n)
 		return title ? words_title_has_prefix(w, phrase.prefix) : words_have_prefix(w, phrase.prefix);
 	return words_have_phrase(w, &phrase, title ? w->title_n : w->token_n);
+}
+
+size_t entry_words_count(struct entry_words *w, struct fw_str words, bool prefix, size_t *in_title)
+{
+	struct words_phrase phrase;
+	size_t n = 0;
+
+	*in_title = 0;
+	if (!words_phrase_set(w, words, prefix, &phrase))
+		return 0;
+	for (size_t at = phrase.n ? w->word[phrase.word[0]].first : 0; at < w->token_n;
+		at = phrase.n ? w->next[at] : at + 1) {
+		bool in = words_stand_at(w, &phrase, at, w->token_n);
+
+		n += in;
+		*in_title += in && at < w->title_n;
+	}
+	return n;
 }

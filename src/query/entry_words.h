@@ -52,5 +52,7 @@ uint32_t entry_words_find(const struct entry_words *w, struct fw_str word);
  * prefix: the last one is the start of a word.
  */
 bool entry_words_contain(struct entry_words *w, struct fw_str words, bool prefix, bool title);
+/* How often they do; *in_title: how often in the title. */
+size_t entry_words_count(struct entry_words *w, struct fw_str words, bool prefix, size_t *in_title);
 
 #endif
