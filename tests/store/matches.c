@@ -103,10 +103,19 @@ START_TEST(a_match_is_stored_once)
 {
 	struct fw_store *st = fresh(_i);
 
+	struct fw_match later = match(ORDER, 4);
+
+	later.at_ms += 1000;
 	put(st, match(ORDER, 4), false);
 	put(st, match(ORDER, 4), false);
+	put(st, later, false);
 	ck_assert_uint_eq(count(st, (struct fw_match_query){.order_id = ORDER}), 1);
 	ck_assert_int_eq(sums_of(st).pending_n, 1);
+	ck_assert_int_eq(sums_of(st).oldest_ms, match(ORDER, 4).at_ms);
+	put(st, later, true); /* found by its change, and has its new time */
+	ck_assert(sums_of(st).pending_n == 0 && sums_of(st).dead_n == 1);
+	put(st, later, false);
+	ck_assert(sums_of(st).oldest_ms == later.at_ms && sums_of(st).dead_n == 0);
 	fw_store_close(st);
 }
 END_TEST

@@ -304,14 +304,16 @@ function ops.prune_changes()
 end
 
 -- match_put dead {order change row}...: store matches as waiting (dead '') or dead ('dead_'), and
--- take them from the others
+-- take them from the others. A change has one row, whatever time stands in it
 function ops.match_put()
 	local dead = next_arg()
 	local other = dead == '' and 'dead_' or ''
 	for _ = 1, next_int() do
 		local order, change, row = next_arg(), next_arg(), next_arg()
-		call('ZREM', P .. other .. 'matches:' .. order, row)
-		call('ZADD', P .. dead .. 'matches:' .. order, change, row)
+		call('ZREMRANGEBYSCORE', P .. other .. 'matches:' .. order, change, change)
+		if call('ZCOUNT', P .. dead .. 'matches:' .. order, change, change) == 0 then
+			call('ZADD', P .. dead .. 'matches:' .. order, change, row)
+		end
 		call('SADD', P .. 'match_orders', order)
 	end
 end
