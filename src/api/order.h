@@ -78,6 +78,16 @@ typedef int fw_order_cb(void *ctx, const struct fw_order *order);
 FW_MUST_CHECK int fw_order_list(struct fw_store *st, fw_order_cb *cb, void *ctx, struct fw_err *err);
 /* Change an order; its matches that wait stay. Checks as fw_order_add(). FW_ENOTFOUND. */
 FW_MUST_CHECK int fw_order_put(struct fw_store *st, const struct fw_order *order, struct fw_err *err);
+/* Changes of an order; members that are absent or -1 stay. */
+struct fw_order_change {
+	struct fw_str query, to;
+	int changes;      /* 0, 1 */
+	int state;        /* FW_ORDER_ACTIVE, FW_ORDER_PAUSED */
+	bool made_secret; /* out: the order became a webhook, and out->secret[0] is new */
+};
+/* Strings go into the arena. FW_ENOTFOUND; FW_EINVAL as fw_order_add(). */
+FW_MUST_CHECK int fw_order_apply(struct fw_store *st, struct fw_str name, struct fw_order_change *change,
+	struct fw_arena *a, struct fw_order *out, struct fw_err *err);
 /* Remove an order, its matches and its dead letters. FW_ENOTFOUND. */
 FW_MUST_CHECK int fw_order_remove(struct fw_store *st, struct fw_str name, struct fw_err *err);
 /* Put a new secret before the newest; the one before it goes on signing, older ones end. */
@@ -105,6 +115,43 @@ FW_MUST_CHECK int fw_order_delivery_get(
 	struct fw_store *st, int64_t order_id, struct fw_arena *a, struct fw_order_delivery *out, struct fw_err *err);
 FW_MUST_CHECK int fw_order_delivery_put(
 	struct fw_store *st, const struct fw_order_delivery *d, int64_t now_ms, struct fw_err *err);
+
+/* An order, its delivery and its matches: what people see. */
+struct fw_order_status {
+	struct fw_order order;
+	struct fw_order_delivery delivery;
+	int64_t pending_n, dead_n;
+	int64_t oldest_ms; /* the oldest match that waits; 0: none */
+};
+typedef int fw_order_status_cb(void *ctx, const struct fw_order_status *s);
+/* By name. The callback may use the store; a result other than 0 stops the walk and is returned. */
+FW_MUST_CHECK int fw_order_status_list(struct fw_store *st, fw_order_status_cb *cb, void *ctx, struct fw_err *err);
+/* Strings go into the arena. FW_ENOTFOUND: suggests a name. */
+FW_MUST_CHECK int fw_order_status_get(
+	struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_order_status *out, struct fw_err *err);
+
+/* Check a query as fw_order_add() does: FW_EINVAL ("query, at 7: ..."). */
+FW_MUST_CHECK int fw_order_check_query(struct fw_str query, struct fw_err *err);
+
+/* Store an order's matches again. Set n to 0 first. */
+struct fw_order_again {
+	int64_t n;                                                   /* out: so many so far, also after an error */
+	void (*progress)(void *ctx, const struct fw_order_again *r); /* after each 1,000; or NULL */
+	void *ctx;
+	int64_t unindexed_n; /* out, of a replay: entries that the search did not see; 0: it is complete */
+};
+/*
+ * Match all entries stored since since_ms again, in order of id, 1,000 in a transaction; what waits
+ * already is left as it is. They count as matched now, for the time after which they become dead
+ * letters. FW_EINVAL: the order delivers nothing, or has ended.
+ */
+FW_MUST_CHECK int fw_order_replay(
+	struct fw_store *st, const struct fw_order *o, int64_t since_ms, struct fw_order_again *r, struct fw_err *err);
+/* Make all dead letters wait again, as if they were matched now. Errors as fw_order_replay(). */
+FW_MUST_CHECK int fw_order_retry(
+	struct fw_store *st, const struct fw_order *o, struct fw_order_again *r, struct fw_err *err);
+/* The JSON of a match: of a dead letter. */
+void fw_match_json(struct fw_json *j, const char *key, const struct fw_match *m);
 
 /*
  * The JSON of an order and its delivery, the same for --json and HTTP: without secrets and

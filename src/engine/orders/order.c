@@ -15,6 +15,7 @@
 #include "base/suggest.h"
 #include "base/url.h"
 #include "engine/orders/orders.h"
+#include "engine/orders/webhook.h"
 #include "engine/records.h"
 #include "query/query.h"
 #include "base/banned.h"
@@ -151,7 +152,7 @@ int fw_order_check_to(struct fw_str to, enum fw_order_channel *out, struct fw_er
 		FW_STR_ARG(fw_str_sub(to, 0, 60)));
 }
 
-static int order_check_query(struct fw_str query, struct fw_err *err)
+int fw_order_check_query(struct fw_str query, struct fw_err *err)
 {
 	struct query_node *q;
 	struct fw_err why;
@@ -164,6 +165,21 @@ static int order_check_query(struct fw_str query, struct fw_err *err)
 	if (rc)
 		return fw_err_set(err, rc, "query, %s", why.text);
 	return q ? 0 : fw_err_set(err, FW_EINVAL, "the query is empty: it would match every entry");
+}
+
+static bool order_needs_secret(const struct fw_order *o)
+{
+	return o->action == FW_ORDER_DELIVER && fw_is_http(o->to);
+}
+
+static int order_check_secret(const struct fw_order *o, struct fw_err *err)
+{
+	if (o->secret[0].len && !order_needs_secret(o))
+		return fw_err_set(
+			err, FW_EINVAL, "a secret signs webhooks: the order needs a destination https://HOST/...");
+	if (o->secret[0].len && !webhook_secret_is_valid(o->secret[0]))
+		return fw_err_set(err, FW_EINVAL, "invalid secret: it is 'whsec_' and the base64 of 16 to 64 bytes");
+	return 0;
 }
 
 static int order_check(const struct fw_order *o, struct fw_err *err)
@@ -184,7 +200,9 @@ static int order_check(const struct fw_order *o, struct fw_err *err)
 		if (rc)
 			return rc;
 	}
-	return order_check_query(o->query, err);
+	if (order_check_secret(o, err))
+		return FW_EINVAL;
+	return fw_order_check_query(o->query, err);
 }
 
 /* ---- secrets --------------------------------------------------------------------------------- */
@@ -199,11 +217,6 @@ static int secret_make(struct fw_arena *a, struct fw_str *out, struct fw_err *er
 	EVP_EncodeBlock((unsigned char *)text + strlen(text), random, sizeof(random));
 	*out = fw_arena_str(a, fw_str(text));
 	return a->failed ? fw_no_memory(err) : 0;
-}
-
-static bool order_needs_secret(const struct fw_order *o)
-{
-	return o->action == FW_ORDER_DELIVER && fw_is_http(o->to);
 }
 
 /* ---- records --------------------------------------------------------------------------------- */
@@ -336,6 +349,42 @@ int fw_order_put(struct fw_store *st, const struct fw_order *o, struct fw_err *e
 	return rc ? rc : order_write(st, o, false, NULL, err);
 }
 
+static void order_change(struct fw_order *o, const struct fw_order_change *change)
+{
+	if (change->query.p)
+		o->query = change->query;
+	if (change->to.p)
+		o->to = change->to;
+	if (change->changes >= 0)
+		o->changes = change->changes != 0;
+	if (change->state >= 0)
+		o->state = (enum fw_order_state)change->state;
+	if (!order_needs_secret(o))
+		o->secret[0] = o->secret[1] = FW_STR_NONE;
+}
+
+int fw_order_apply(struct fw_store *st, struct fw_str name, struct fw_order_change *change, struct fw_arena *a,
+	struct fw_order *out, struct fw_err *err)
+{
+	int rc = fw_order_get(st, name, a, out, err);
+
+	change->made_secret = false;
+	if (rc)
+		return rc;
+	if (out->broken)
+		return fw_err_set(err, FW_EINVAL, "the record of order '%.*s' is invalid: remove it, and add it again",
+			FW_STR_ARG(name));
+	if (change->to.p && out->action != FW_ORDER_DELIVER)
+		return fw_err_set(err, FW_EINVAL, "order '%.*s' delivers nothing: to change that, add another one",
+			FW_STR_ARG(name));
+	order_change(out, change);
+	if (order_needs_secret(out) && !out->secret[0].len) {
+		rc = secret_make(a, &out->secret[0], err);
+		change->made_secret = true;
+	}
+	return rc ? rc : fw_order_put(st, out, err);
+}
+
 int fw_order_rotate(
 	struct fw_store *st, struct fw_str name, struct fw_arena *a, struct fw_order *out, struct fw_err *err)
 {
@@ -404,8 +453,10 @@ int fw_order_remove(struct fw_store *st, struct fw_str name, struct fw_err *err)
 	rc = rc ? rc : fw_store_record_remove(st, KIND, name, FW_STR_NONE, err);
 	rc = rc ? rc : orders_changed(st, fw_now_ms(), err);
 	if (!rc && o.id > 0) {
-		rc = fw_store_record_remove(st, KIND_DELIVERY, delivery_key(o.id, key), FW_STR_NONE, err);
-		rc = rc == FW_ENOTFOUND ? 0 : rc;
+		rc = fw_store_match_remove(st, o.id, false, INT64_MAX, err);
+		rc = rc ? rc : fw_store_match_remove(st, o.id, true, INT64_MAX, err);
+		rc = rc ? rc : fw_store_record_remove(st, KIND_DELIVERY, delivery_key(o.id, key), FW_STR_NONE, err);
+		rc = rc == FW_ENOTFOUND ? 0 : rc; /* nothing was sent yet */
 	}
 	fw_arena_finish(&a);
 	return rc;

@@ -99,6 +99,13 @@ struct order_loading {
 	struct fw_err *err;
 };
 
+/* A paused order collects matches, but neither drops nor tags. */
+static bool order_is_idle(const struct fw_order *o)
+{
+	return o->broken || o->state == FW_ORDER_ENDED ||
+		(o->state == FW_ORDER_PAUSED && o->action != FW_ORDER_DELIVER);
+}
+
 /* An order that is broken matches nothing; `doctor` names it. */
 static int order_load(void *ctx, const struct fw_order *o)
 {
@@ -109,7 +116,7 @@ static int order_load(void *ctx, const struct fw_order *o)
 	struct fw_arena a;
 	int rc;
 
-	if (o->broken || o->state == FW_ORDER_ENDED)
+	if (order_is_idle(o))
 		return 0;
 	fw_arena_init(&a, 0);
 	rc = query_parse(&a, o->query, fw_now_ms(), &query, &why);

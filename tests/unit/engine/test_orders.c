@@ -125,6 +125,183 @@ START_TEST(bad_orders_are_refused_with_words)
 }
 END_TEST
 
+START_TEST(an_order_needs_a_valid_secret)
+{
+	struct fw_order o = order("a", "x", "https://example.org/");
+
+	o.secret[0] = FW_STR("whsec_AAAA");
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), FW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(err.text, "invalid secret"));
+	o = order("a", "x", "file:/tmp/a");
+	o.secret[0] = FW_STR("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), FW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(err.text, "signs webhooks"));
+}
+END_TEST
+
+START_TEST(changes_are_applied)
+{
+	struct fw_order_change change = {.query = FW_STR("y"), .changes = -1, .state = -1};
+	struct fw_order o = order("a", "x", "file:/tmp/a"), r;
+
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), 0);
+	ck_assert_int_eq(fw_order_apply(st, o.name, &change, &a, &r, &err), 0);
+	ck_assert(fw_str_eq(r.query, FW_STR("y")) && fw_str_eq(r.to, o.to) && !r.changes && !change.made_secret);
+	change = (struct fw_order_change){.to = FW_STR("https://example.org/"), .changes = 1, .state = FW_ORDER_PAUSED};
+	ck_assert_int_eq(fw_order_apply(st, o.name, &change, &a, &r, &err), 0);
+	ck_assert(change.made_secret && r.secret[0].len && r.changes && r.state == FW_ORDER_PAUSED && r.id == o.id);
+	change = (struct fw_order_change){.to = FW_STR("file:/tmp/b"), .changes = -1, .state = -1};
+	ck_assert_int_eq(fw_order_apply(st, o.name, &change, &a, &r, &err), 0);
+	ck_assert(!r.secret[0].len && !change.made_secret);
+	change = (struct fw_order_change){.query = FW_STR("titel:y"), .changes = -1, .state = -1};
+	ck_assert_int_eq(fw_order_apply(st, o.name, &change, &a, &r, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_order_apply(st, FW_STR("b"), &change, &a, &r, &err), FW_ENOTFOUND);
+	o = order("d", "x", "");
+	o.action = FW_ORDER_DROP;
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), 0);
+	change = (struct fw_order_change){.to = FW_STR("file:/tmp/b"), .changes = -1, .state = -1};
+	ck_assert_int_eq(fw_order_apply(st, o.name, &change, &a, &r, &err), FW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(err.text, "delivers nothing"));
+}
+END_TEST
+
+static void break_order(const char *name)
+{
+	struct fw_record r = {
+		.kind = FW_STR("order"), .key = fw_str(name), .value = FW_STR("{"), .at_ms = 1, .until_ms = FW_NO_DATE};
+
+	ck_assert_int_eq(fw_store_record_put(st, &r, false, NULL, &err), 0);
+}
+
+START_TEST(a_broken_order_can_only_be_removed)
+{
+	struct fw_order_change change = {.query = FW_STR("y"), .changes = -1, .state = -1};
+	struct fw_order_again again = {.n = 0};
+	struct fw_order_status s;
+	struct fw_order r;
+
+	break_order("a");
+	ck_assert_int_eq(fw_order_status_get(st, FW_STR("a"), &a, &s, &err), 0);
+	ck_assert(s.order.broken);
+	ck_assert_int_eq(fw_order_apply(st, FW_STR("a"), &change, &a, &r, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_order_retry(st, &s.order, &again, &err), FW_EINVAL);
+	ck_assert_int_eq(fw_order_remove(st, FW_STR("a"), &err), 0);
+	ck_assert_int_eq(fw_order_status_get(st, FW_STR("a"), &a, &s, &err), FW_ENOTFOUND);
+}
+END_TEST
+
+/* ---- matches again --------------------------------------------------------------------------- */
+
+#define DEAD 2300
+#define ENTRIES 2500
+
+static int count_status(void *ctx, const struct fw_order_status *s)
+{
+	ck_assert(fw_str_eq(s->order.name, FW_STR("a")));
+	*(struct fw_order_status *)ctx = *s;
+	return 0;
+}
+
+static struct fw_order_status the_status(void)
+{
+	struct fw_order_status s = {.pending_n = -1};
+
+	ck_assert_int_eq(fw_order_status_list(st, count_status, &s, &err), 0);
+	return s;
+}
+
+static void count_steps(void *ctx, const struct fw_order_again *r)
+{
+	ck_assert(r->n > 0);
+	++*(int *)ctx;
+}
+
+static int no_match(void *ctx, const struct fw_match *m)
+{
+	(void)ctx;
+	ck_abort_msg("match %lld is left", (long long)m->change_id);
+}
+
+START_TEST(dead_letters_wait_again)
+{
+	struct fw_match *m = fw_arena_calloc(&a, DEAD, sizeof(*m));
+	struct fw_order o = order("a", "x", "file:/tmp/a");
+	int steps = 0;
+	struct fw_order_again again = {.progress = count_steps, .ctx = &steps};
+
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), 0);
+	for (int64_t i = 0; i < DEAD; i++)
+		m[i] = (struct fw_match){
+			.order_id = o.id, .change_id = i + 1, .entry_id = i + 1, .feed_id = 1, .at_ms = 5};
+	ck_assert_int_eq(fw_store_match_put(st, m, DEAD, true, &err), 0);
+	ck_assert(the_status().dead_n == DEAD && the_status().pending_n == 0);
+	ck_assert_int_eq(fw_order_retry(st, &o, &again, &err), 0);
+	ck_assert(again.n == DEAD && steps == 3);
+	ck_assert(the_status().dead_n == 0 && the_status().pending_n == DEAD);
+	ck_assert_int_gt(the_status().oldest_ms, 5); /* else they would be dead again at the next failure */
+	ck_assert_int_eq(fw_order_remove(st, o.name, &err), 0);
+	ck_assert_int_eq(
+		fw_store_match_list(st, &(struct fw_match_query){.order_id = o.id, .limit = 1}, no_match, NULL, &err),
+		0);
+}
+END_TEST
+
+/* Push ENTRIES entries; every tenth has the word. */
+static void push_entries(void)
+{
+	struct fw_entry_row *e = fw_arena_calloc(&a, ENTRIES, sizeof(*e));
+	struct fw_feed_new f = {.url = FW_STR("https://example.org/feed")};
+	struct fw_outcome out = {.entries = e, .entry_n = ENTRIES, .visit = {.at_ms = 1000, .kind = FW_VISIT_PUSHED}};
+	struct fw_prune p = {.index = true};
+	struct fw_feed feed = {.id = 0};
+
+	ck_assert_int_eq(fw_store_subscribe(st, &f, 1, &err), 0);
+	for (int i = 0; i < ENTRIES; i++) {
+		e[i].key[0] = (unsigned char)i;
+		e[i].key[1] = (unsigned char)(i >> 8);
+		e[i].hash = (uint64_t)i;
+		e[i].title = i % 10 ? FW_STR("other") : FW_STR("wanted");
+		e[i].published_ms = e[i].updated_ms = FW_NO_DATE;
+		e[i].seen_ms = e[i].changed_ms = 1000;
+		e[i].revision = 1;
+	}
+	feed.id = out.feed_id = out.visit.feed_id = f.id;
+	out.feed = &feed;
+	ck_assert_int_eq(fw_store_push(st, &out, 1, &err), 0);
+	ck_assert_int_eq(out.rc, 0);
+	do
+		ck_assert_int_eq(fw_store_prune(st, &p, &err), 0);
+	while (p.more);
+}
+
+START_TEST(old_entries_are_matched_again)
+{
+	struct fw_order o = order("a", "wanted", "file:/tmp/a");
+	int steps = 0;
+	struct fw_order_again again = {.progress = count_steps, .ctx = &steps};
+
+	push_entries();
+	ck_assert_int_eq(fw_order_add(st, &a, &o, 1, &err), 0);
+	ck_assert_int_eq(fw_order_replay(st, &o, 1, &again, &err), 0);
+	ck_assert_int_eq(again.n, ENTRIES / 10);
+	ck_assert_int_eq(again.unindexed_n, 0);
+	ck_assert(steps == 1 && the_status().pending_n == ENTRIES / 10);
+	o.query = FW_STR("oth*"); /* more than one step */
+	again.n = 0;
+	ck_assert_int_eq(fw_order_replay(st, &o, 1, &again, &err), 0);
+	ck_assert(again.n == ENTRIES - ENTRIES / 10 && steps == 4 && the_status().pending_n == ENTRIES);
+	again.n = 0;
+	ck_assert_int_eq(fw_order_replay(st, &o, INT64_MAX / 2, &again, &err), 0);
+	ck_assert_int_eq(again.n, 0);
+	o.state = FW_ORDER_ENDED;
+	ck_assert_int_eq(fw_order_replay(st, &o, 1, &again, &err), FW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(err.text, "resume it first"));
+	o.action = FW_ORDER_DROP;
+	ck_assert_int_eq(fw_order_replay(st, &o, 1, &again, &err), FW_EINVAL);
+	ck_assert_ptr_nonnull(strstr(err.text, "delivers nothing"));
+}
+END_TEST
+
 START_TEST(a_second_secret_is_kept_while_one_is_rotated)
 {
 	struct fw_order o = order("a", "x", "https://example.org/"), r;
@@ -202,7 +379,9 @@ int main(void)
 	const TTest *const every[] = {an_order_is_read_as_it_was_added, a_name_is_taken_once,
 		a_missing_order_suggests_a_name, orders_are_listed_across_pages, bad_orders_are_refused_with_words,
 		a_second_secret_is_kept_while_one_is_rotated, a_delivery_is_read_as_it_was_put,
-		a_webhook_is_signed_as_the_standard_has_it, bad_secrets_are_refused};
+		a_webhook_is_signed_as_the_standard_has_it, bad_secrets_are_refused, an_order_needs_a_valid_secret,
+		changes_are_applied, a_broken_order_can_only_be_removed, dead_letters_wait_again,
+		old_entries_are_matched_again};
 
 	tcase_add_checked_fixture(t, open_store, close_store);
 	for (size_t i = 0; i < FW_N(every); i++)
