@@ -55,8 +55,8 @@ enum {
 struct cli_command {
 	const char *name;
 	/*
-	 * "URL...", "[list|on|off] [FEED]"; completions expand FEED, FILE, COMMAND and words in
-	 * lower case
+	 * "URL...", "[list|on|off] [FEED]"; completions expand FEED, ORDER, FILE, COMMAND and
+	 * words in lower case
 	 */
 	const char *args;
 	const char *summary;             /* one line, no full stop */
@@ -449,6 +449,14 @@ struct fw_document *cli_entry_document(struct cli *c, const struct fw_entry_row 
 /* The query for one entry by number, and the error message if there is none. */
 struct fw_entry_query cli_entry_query(int64_t id);
 int cli_entry_missing(struct cli *c, int64_t id);
+
+/* ---- query_error.c --------------------------------------------------------------------------- */
+
+/*
+ * Print what is wrong with a query, and the query with a caret below the place, if err names one
+ * ("at 7: ...", the error of a search, or "query, at 7: ..."). what: "--search". CLI_USAGE.
+ */
+int cli_query_wrong(struct cli *c, const char *what, struct fw_str query, const struct fw_err *err);
 
 /* ---- pager.c: paged output ------------------------------------------------------------------- */
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Shell completions. The shells' scripts pass the words of a command line; the candidates come from
- * the tables of commands, options and settings, and from the store (feeds, folders). There are no
- * error messages, and a slow store is abandoned.
+ * the tables of commands, options and settings, and from the store (feeds, folders, orders). There
+ * are no error messages, and a slow store is abandoned.
  */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/map.h"
+#include "api/order.h"
 #include "cli/cli.h"
 #include "base/banned.h"
 
@@ -167,6 +168,22 @@ static void complete_folders(struct line *l)
 		return; /* the candidates so far are enough */
 }
 
+static int complete_order(void *ctx, const struct fw_order *o)
+{
+	struct line *l = ctx;
+
+	complete_candidate(l, o->name, o->query);
+	return cli_out_failed(l->c);
+}
+
+static void complete_orders(struct line *l)
+{
+	struct fw_err err;
+
+	if (complete_open_store(l->c) && fw_order_list(l->c->store, complete_order, l, &err))
+		return; /* the candidates so far are enough */
+}
+
 /* ---- values and arguments -------------------------------------------------------------------- */
 
 static void complete_word_list(struct line *l, const char *list, char sep)
@@ -192,6 +209,8 @@ static void complete_placeholder(struct line *l, struct fw_str kind)
 			complete_feeds(l);
 		else if (fw_str_eq(one, FW_STR("FOLDER")))
 			complete_folders(l);
+		else if (fw_str_eq(one, FW_STR("ORDER")))
+			complete_orders(l);
 		else if (fw_str_eq(one, FW_STR("FILE")))
 			complete_files(l);
 		else if (fw_str_eq(one, FW_STR("COMMAND")))

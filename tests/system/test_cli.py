@@ -24,7 +24,7 @@ from harness import (
 
 COMMANDS = (
     "add import export remove set pause resume list folders show why timeline entries read events fetch parse push run "
-    "plan serve token websub fetch-now copy stop status doctor version help").split()
+    "plan serve order token websub fetch-now copy stop status doctor version help").split()
 RSS = """<?xml version="1.0"?><rss version="2.0"><channel><title>T</title><link>https://example.org/</link>
 <description>d</description><item><title>Hello \x7f world</title><link>https://example.org/1</link><guid>g1</guid>
 <description>&lt;p onclick="evil()"&gt;a &lt;b&gt;bold&lt;/b&gt; word&lt;/p&gt;</description>
@@ -171,6 +171,7 @@ def manual_lint(_):
     lint = subprocess.run(
         ["mandoc", "-Tlint", os.path.join(ROOT, "man", "feedwheel.1"),
          os.path.join(ROOT, "man", "feedwheel.conf.5"),
+         os.path.join(ROOT, "man", "feedwheel-orders.7"),
          os.path.join(ROOT, "man", "feedwheel-query.7"),
          os.path.join(ROOT, "man", "feedwheel-store.7")],
         capture_output=True, text=True, check=False)
@@ -206,6 +207,9 @@ def completions(base):
     equal(complete("help", "sett"), ["settings"])
     equal(complete("help", "en"), ["entries"])
     equal(complete("token", "r"), ["remove"])
+    equal(complete("order", "re"), ["resume", "replay", "remove", "retry"])
+    w.run("order", "add", "-q", "loud", "word", "--tag", "x")
+    equal(complete("order", "show", "l"), ["loud"])
     equal(complete("websub", "l"), ["list"])
     for command in ([], ["list"], ["run"], ["show"]):
         equal(complete(*command, "--store"), ["--store", "--store-file"])

@@ -20,7 +20,7 @@ COUNTS = (("status", "due"),) # a number of feeds
 DURATION = re.compile(r".*_(ms|us|s)")
 EPOCH = 10 ** 11 # three years in ms: longer than any duration
 LIST = ("add", "export", "remove", "set", "pause", "resume", "list", "folders",
-        "entries", "events", "fetch-now", "token", "websub", "timeline")
+        "entries", "events", "fetch-now", "order", "token", "websub", "timeline")
 
 
 def objects(doc, path=""):
@@ -202,6 +202,21 @@ def server(j):
     equal(sorted(j.checked(output, "serve")), ["cpu_ms", "elapsed_ms", "max_rss_bytes", "restarts", "started"])
 
 
+def orders(j):
+    made = j("order", "add", "o", "word", "--to", "https://hooks.example.org/x")
+    equal(sorted(made), ["order", "secret"])
+    holds(made["secret"].startswith("whsec_"), made)
+    equal(j("order", "show", "o"), {"order": made["order"]})
+    equal(j.both("order", "list"), [made["order"]])
+    equal(j("order", "set", "o", "--query", "-word")["order"]["query"], "-word")
+    equal(j("order", "pause", "o")["order"]["state"], "paused")
+    equal(sorted(j("order", "test", "word")), ["items", "matches", "query", "since"])
+    equal(j("order", "replay", "o", "--since", "1m")["name"], "o")
+    equal(j("order", "retry", "o"), {"name": "o", "matches": 0})
+    equal(j.both("order", "dead", "o"), [])
+    equal(j.lines("order", "remove", "o"), [{"name": "o"}])
+
+
 @case(
     "every command has --json, every list --jsonl; names have one form, times are ISO 8601 in UTC, never "
     "numbers", needs="server")
@@ -221,6 +236,7 @@ def walk(base):
     equal(listed, [{**{k: v for k, v in made.items() if k != "token"}, "valid": True}])
     equal(j.lines("token", "remove", "t"), [{"name": "t"}])
     equal(j("token", "list"), [])
+    orders(j)
     equal(j("websub", "off", "2"), {"feed": 2, "url": j("list")[1]["url"], "on": False})
     equal(j.both("websub"), []) # test_websub.py has some
     equal(j("doctor")["checks"][0]["check"], "configuration")
