@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* order: standing queries (feedwheel-orders(7)). Here is what changes them; orderview.c shows them. */
+/*
+ * order: standing queries (feedwheel-orders(7)). Here is what changes them; orderview.c shows them.
+ */
 #include <unistd.h>
 
 #include "cli/orders.h"
@@ -341,14 +343,13 @@ static int order_run(struct cli *c)
 		}
 	}
 	return cli_usage(c,
-		"the argument must be add, list, show, test, set, pause, resume, replay, remove, dead, retry or rotate, not "
-		"'%.60s'",
+		"the argument must be add, list, show, test, set, pause, resume, replay, remove, dead, retry or rotate, "
+		"not '%.60s'",
 		c->arg[0]);
 }
 
 static const struct cli_option ORDER_OPTION[] = {
-	{"to", "URL",
-		"add, set: deliver to https://HOST/..., command:/PROGRAM, file:/PATH, redis:STREAM or amqp://HOST"},
+	{"to", "URL", "add, set: deliver to https://..., command:/PROGRAM, file:/PATH, redis:STREAM, amqp://..."},
 	{"drop", NULL, "add: do not store entries that match"},
 	{"tag", "TAG", "add: add this tag to entries that match"},
 	{"changes", NULL, "add, set: also new versions of entries, not only new entries"},

@@ -154,7 +154,6 @@ static const struct {
 	{"status", STATUS, JSON_STRING, "must be \"active\" or \"paused\""},
 	{"due", DUE, JSON_TRUE, "must be true"},
 };
-static const char UNKNOWN_FIELD[] = "unknown field";
 
 struct feed_fields {
 	unsigned has;
@@ -162,7 +161,7 @@ struct feed_fields {
 	int64_t interval_ms;
 };
 
-static struct fw_str json_text(const json_t *o, const char *name)
+struct fw_str http_json_text(const json_t *o, const char *name)
 {
 	const json_t *v = json_object_get(o, name);
 
@@ -185,7 +184,7 @@ static const char *feed_fields_read(json_t *o, unsigned may, struct feed_fields 
 
 		while (i < FW_N(MEMBER) && (strcmp(MEMBER[i].name, name) != 0 || !(MEMBER[i].bit & may)))
 			i++;
-		*words = i < FW_N(MEMBER) ? MEMBER[i].words : UNKNOWN_FIELD;
+		*words = i < FW_N(MEMBER) ? MEMBER[i].words : HTTP_UNKNOWN_FIELD;
 		if (i == FW_N(MEMBER) || json_typeof(v) != MEMBER[i].type)
 			return name;
 		w->has |= MEMBER[i].bit;
@@ -194,17 +193,17 @@ static const char *feed_fields_read(json_t *o, unsigned may, struct feed_fields 
 		if (w->interval_ms < 0)
 			return name;
 	}
-	w->url = json_text(o, "url");
-	w->title = json_text(o, "title");
-	w->folder = json_text(o, "folder");
-	w->status = json_text(o, "status");
+	w->url = http_json_text(o, "url");
+	w->title = http_json_text(o, "title");
+	w->folder = http_json_text(o, "folder");
+	w->status = http_json_text(o, "status");
 	*words = MEMBER[4].words;
 	if (w->has & STATUS && !fw_str_eq(w->status, FW_STR("active")) && !fw_str_eq(w->status, FW_STR("paused")))
 		return "status";
 	return NULL;
 }
 
-static json_t *feed_body_parse(struct request *r, enum MHD_Result *ok)
+json_t *http_json_body(struct request *r, enum MHD_Result *ok)
 {
 	json_error_t je;
 	json_t *doc = json_loadb(r->body.p ? r->body.p : "", r->body.len, JSON_REJECT_DUPLICATES, &je);
@@ -214,9 +213,9 @@ static json_t *feed_body_parse(struct request *r, enum MHD_Result *ok)
 	return doc;
 }
 
-static enum MHD_Result feed_unprocessable(struct request *r, const char *place, const char *words)
+enum MHD_Result http_unprocessable(struct request *r, const char *place, const char *words)
 {
-	bool unknown = words == UNKNOWN_FIELD;
+	bool unknown = strcmp(words, HTTP_UNKNOWN_FIELD) == 0;
 
 	return http_problem(r, MHD_HTTP_UNPROCESSABLE_CONTENT, "invalid", "%s: %s", unknown ? words : place,
 		unknown ? place : words);
@@ -246,7 +245,7 @@ static bool subscription_read(
 	}
 	if (name) {
 		(void)fw_snprintf(place, sizeof(place), "%s%.40s", at, name);
-		*ok = feed_unprocessable(p->r, place, words);
+		*ok = http_unprocessable(p->r, place, words);
 		return false;
 	}
 	f->user_title = w.title;
@@ -295,7 +294,7 @@ static enum MHD_Result subscribed_respond(struct list_page *p, const struct fw_f
 enum MHD_Result http_feed_add(struct request *r)
 {
 	enum MHD_Result ok = MHD_NO;
-	json_t *doc = feed_body_parse(r, &ok);
+	json_t *doc = http_json_body(r, &ok);
 	bool alone = !json_is_array(doc), good = true;
 	size_t n = alone ? 1 : json_array_size(doc);
 	struct fw_feed_new *f;
@@ -309,7 +308,7 @@ enum MHD_Result http_feed_add(struct request *r)
 	f = fw_arena_calloc(&p.arena, n + 1, sizeof(*f));
 	if (!n || n > ADD_MAX) {
 		good = false;
-		ok = feed_unprocessable(r, "request body", "must be a feed, or an array of 1 to 1000 feeds");
+		ok = http_unprocessable(r, "request body", "must be a feed, or an array of 1 to 1000 feeds");
 	}
 	for (size_t i = 0; i < n && good && f; i++)
 		good = subscription_read(&p, alone ? doc : json_array_get(doc, i), i, alone, &f[i], &ok);
@@ -326,7 +325,7 @@ enum MHD_Result http_feed_add(struct request *r)
 enum MHD_Result http_feed_change(struct request *r)
 {
 	enum MHD_Result ok = MHD_NO;
-	json_t *doc = feed_body_parse(r, &ok);
+	json_t *doc = http_json_body(r, &ok);
 	struct fw_feed now = {0}, to = {0};
 	struct fw_err err = {0};
 	struct feed_fields w = {0};
@@ -341,7 +340,7 @@ enum MHD_Result http_feed_change(struct request *r)
 	name = json_is_object(doc) ? feed_fields_read(doc, TITLE | FOLDER | INTERVAL | STATUS | DUE, &w, &words) :
 				     "request body";
 	if (name || !w.has) {
-		ok = feed_unprocessable(r, name ? name : "request body", name ? words : "no field to change");
+		ok = http_unprocessable(r, name ? name : "request body", name ? words : "no field to change");
 		json_decref(doc);
 		return ok;
 	}

@@ -127,7 +127,7 @@ struct route {
 	const char *method; /* GET serves HEAD too */
 	/*
 	 * "{id}" matches a number above 0 and sets r->id. "{token}", at the end, matches letters
-	 * and digits and sets r->token.
+	 * and digits and sets r->token; "{name}" matches an order's name and sets r->name.
 	 */
 	const char *path;
 	enum MHD_Result (*run)(struct request *r); /* called when the whole body is there */
@@ -156,6 +156,7 @@ struct request {
 	bool twirp;                           /* a path of Twirp's: responses and errors have Twirp's form */
 	int64_t id;                           /* from the path */
 	char token[HTTP_TOKEN_MAX + 1];       /* from the path: a secret */
+	char name[HTTP_TOKEN_MAX + 1];        /* from the path: an order's name */
 	bool head;                            /* the method is HEAD: no side effects */
 	bool last;                            /* the connection is closed after the response */
 	bool chunked;                         /* Transfer-Encoding: chunked */
@@ -343,6 +344,27 @@ enum MHD_Result http_feed_change(struct request *r);
 enum MHD_Result http_feed_remove(struct request *r);
 enum MHD_Result http_entry_list(struct request *r);
 enum MHD_Result http_entry_get(struct request *r);
+
+/* Parse a JSON body. NULL: responded, with the result in *ok. The caller frees it. */
+json_t *http_json_body(struct request *r, enum MHD_Result *ok);
+/* The string o.name; absent: FW_STR_NONE. Points into o. */
+struct fw_str http_json_text(const json_t *o, const char *name);
+/* 422: the member at this place is invalid. */
+enum MHD_Result http_unprocessable(struct request *r, const char *place, const char *words);
+#define HTTP_UNKNOWN_FIELD "unknown field"
+
+/* ---- orders.c: scope admin ------------------------------------------------------------------- */
+
+enum MHD_Result http_order_list(struct request *r);
+enum MHD_Result http_order_add(struct request *r);
+enum MHD_Result http_order_test(struct request *r);
+enum MHD_Result http_order_get(struct request *r);
+enum MHD_Result http_order_change(struct request *r);
+enum MHD_Result http_order_remove(struct request *r);
+enum MHD_Result http_order_replay(struct request *r);
+enum MHD_Result http_order_dead(struct request *r);
+enum MHD_Result http_order_retry(struct request *r);
+enum MHD_Result http_order_rotate(struct request *r);
 
 /* ---- auth.c: requests ------------------------------------------------------------------------ */
 

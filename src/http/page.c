@@ -117,6 +117,18 @@ void list_page_set_cursor(struct list_page *p, const char *fmt, ...)
 	fw_buf_finish(&b);
 }
 
+/* The path of the request: that of its route, with the name in it. */
+static void page_path_add(struct fw_buf *b, const struct request *r)
+{
+	struct fw_str rest, before = fw_str_split(fw_str(r->route->path), '{', &rest);
+
+	fw_buf_addstr(b, before);
+	if (!rest.p)
+		return;
+	(void)fw_str_split(rest, '}', &rest);
+	fw_buf_addf(b, "%s%.*s", r->name, FW_STR_ARG(rest));
+}
+
 const char *list_page_next(struct list_page *p)
 {
 	struct fw_str rest = fw_str(p->r->route->params);
@@ -125,7 +137,8 @@ const char *list_page_next(struct list_page *p)
 
 	if (!p->more || !p->cursor[0])
 		return NULL;
-	fw_buf_addf(&b, "%s?", p->r->route->path);
+	page_path_add(&b, p->r);
+	fw_buf_addc(&b, '?');
 	while (rest.p) {
 		struct fw_str word = fw_str_split(rest, ' ', &rest), value;
 		char name[32];

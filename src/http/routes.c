@@ -9,9 +9,11 @@
 #define PUSH_MAX ((size_t)1 << 20)
 #define FEEDS_MAX ((size_t)1 << 20)
 #define FEED_MAX ((size_t)1 << 16)
+#define ORDER_MAX ((size_t)1 << 16)
 #define ENTRIES_MAX ((size_t)8 << 20)
 #define ID "{id}"
 #define TOKEN "{token}"
+#define NAME "{name}"
 
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
@@ -29,6 +31,20 @@ static const struct route ROUTE[] = {
 	{"GET", "/v1/entries/{id}", http_entry_get, "content", .scope = SCOPE_READ, .pool = true},
 	{"POST", "/v1/feeds/{id}/entries", http_entries_push, "", .body_max = ENTRIES_MAX, .body = BODY_FEED,
 		.scope = SCOPE_PUSH, .pool = true, .repeat = true},
+	{"GET", "/v1/orders", http_order_list, "", .scope = SCOPE_ADMIN, .pool = true},
+	{"POST", "/v1/orders", http_order_add, "", .body_max = ORDER_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN,
+		.pool = true},
+	{"POST", "/v1/orders/test", http_order_test, "", .body_max = ORDER_MAX, .body = BODY_JSON, .scope = SCOPE_ADMIN,
+		.pool = true},
+	{"GET", "/v1/orders/{name}", http_order_get, "", .scope = SCOPE_ADMIN, .pool = true},
+	{"PATCH", "/v1/orders/{name}", http_order_change, "", .body_max = ORDER_MAX, .body = BODY_JSON,
+		.scope = SCOPE_ADMIN, .pool = true},
+	{"DELETE", "/v1/orders/{name}", http_order_remove, "", .scope = SCOPE_ADMIN, .pool = true},
+	{"POST", "/v1/orders/{name}/replay", http_order_replay, "", .body_max = ORDER_MAX, .body = BODY_JSON,
+		.scope = SCOPE_ADMIN, .pool = true},
+	{"GET", "/v1/orders/{name}/dead", http_order_dead, "cursor limit", .scope = SCOPE_ADMIN, .pool = true},
+	{"POST", "/v1/orders/{name}/retry", http_order_retry, "", .scope = SCOPE_ADMIN, .pool = true},
+	{"POST", "/v1/orders/{name}/rotate", http_order_rotate, "", .scope = SCOPE_ADMIN, .pool = true},
 	{"GET", "/websub/{token}", http_websub_intent, .scope = SCOPE_PATH, .pool = true},
 	{"POST", "/websub/{token}", http_websub_push, .body_max = ENTRIES_MAX, .scope = SCOPE_PATH, .pool = true,
 		.raw = true, .repeat = true},
@@ -66,6 +82,16 @@ static size_t path_token_len(const char *s)
 	return n <= HTTP_TOKEN_MAX ? n : 0;
 }
 
+/* The length of an order's name at the start of s; 0: there is none. */
+static size_t path_name_len(const char *s)
+{
+	size_t n = 0;
+
+	while (fw_is_alnum((unsigned char)s[n]) || (s[n] && strchr("._-", s[n])))
+		n++;
+	return n <= HTTP_TOKEN_MAX ? n : 0;
+}
+
 static bool path_matches(const char *pattern, const char *path, int64_t *id)
 {
 	*id = 0;
@@ -80,6 +106,9 @@ static bool path_matches(const char *pattern, const char *path, int64_t *id)
 		if (fw_str_starts(fw_str(pattern), FW_STR(TOKEN))) {
 			n = path_token_len(path);
 			pattern += sizeof(TOKEN) - 1;
+		} else if (fw_str_starts(fw_str(pattern), FW_STR(NAME))) {
+			n = path_name_len(path);
+			pattern += sizeof(NAME) - 1;
 		} else {
 			n = path_number_len(path, id);
 			pattern += sizeof(ID) - 1;
@@ -154,13 +183,24 @@ static enum MHD_Result no_route(struct request *r)
 	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "unknown path (see GET /openapi.json)");
 }
 
+/* Copy what stands for {token} or {name}, behind the same text as in the pattern. */
+static void path_word_copy(struct request *r, const char *path)
+{
+	const char *pattern = r->route->path, *token = strstr(pattern, TOKEN), *name = strstr(pattern, NAME);
+
+	if (token)
+		(void)fw_str_copy(r->token, sizeof(r->token), fw_str(path + (token - pattern)));
+	else if (name)
+		(void)fw_str_copy(r->name, sizeof(r->name),
+			(struct fw_str){path + (name - pattern), path_name_len(path + (name - pattern))});
+}
+
 enum MHD_Result http_route(struct request *r, const char *path, const char *method)
 {
 	r->twirp = strncmp(path, "/twirp/", sizeof("/twirp/") - 1) == 0;
 	switch (http_route_find(path, method, &r->route, &r->id, r->allow)) {
 	case HTTP_MATCH:
-		if (fw_str_ends(fw_str(r->route->path), FW_STR(TOKEN)))
-			(void)fw_str_copy(r->token, sizeof(r->token), fw_str(strrchr(path, '/') + 1));
+		path_word_copy(r, path);
 		if (r->route->params)
 			(void)MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, param_check, r);
 		return MHD_YES;

@@ -68,7 +68,7 @@ static struct request *request_begin(
 	r->state = REQUEST_BODY;
 	r->route = NULL;
 	r->id = 0;
-	r->token[0] = 0;
+	r->token[0] = r->name[0] = 0;
 	r->head = method[0] == 'H';
 	r->websub = (struct websub_push){0};
 	r->allow[0] = 0;

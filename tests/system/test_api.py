@@ -554,7 +554,8 @@ def complete(base):
         for e in schema.get("examples", []):
             check(schema, e, doc, name)
     for name in ("Event", "Subscription", "Subscribed", "FeedChange", "Feed", "Entry", "JSONFeed", "Problem",
-                 "TwirpError"):
+                 "TwirpError", "Order", "OrderDetail", "OrderNew", "OrderChange", "OrderReplay", "OrderMatched",
+                 "OrderTest", "OrderMatch"):
         holds(doc["components"]["schemas"][name]["examples"], name)
     codes, source = set(), ""
     for path in glob.glob(os.path.join(ROOT, "src", "http", "*.c")):
@@ -576,7 +577,7 @@ def described(base):
         event, seen = '{"property":"news","section":1,"id":1}', set()
 
         def ask(code, method, path, body=None, query="", **headers):
-            url = path.replace("{id}", "1").replace("{token}", "a" * 40) + query
+            url = path.replace("{id}", "1").replace("{token}", "a" * 40).replace("{name}", "o") + query
             headers = {k.replace("_", "-"): v for k, v in headers.items()}
             status, got, response = d.request(method, url, body, headers)
             equal(status, code, "%s %s: %s" % (method, path + query, response))
@@ -624,6 +625,29 @@ def described(base):
             Content_Type="application/x-ndjson", Idempotency_Key="k")
         ask(415, "POST", "/v1/feeds/{id}/entries", "x", Content_Type="image/png")
         ask(404, "GET", "/v1/entries", query="?feed=4711")
+        order = '{"name":"o","query":"word","to":"https://hooks.example.org/x"}'
+        ask(201, "POST", "/v1/orders", order)
+        ask(422, "POST", "/v1/orders", order)
+        ask(422, "POST", "/v1/orders", '{"name":"p","query":"titel:x","drop":true}')
+        ask(400, "POST", "/v1/orders", "{")
+        ask(200, "POST", "/v1/orders/test", '{"query":"a OR the","since":"1d","limit":2}')
+        ask(422, "POST", "/v1/orders/test", '{"query":"("}')
+        for path in ("/v1/orders", "/v1/orders/{name}", "/v1/orders/{name}/dead"):
+            ask(200, "GET", path)
+            ask(304, "GET", path, If_None_Match="*")
+            ask(400, "GET", path, query="?nonsense=1")
+        ask(200, "PATCH", "/v1/orders/{name}", '{"state":"paused"}')
+        ask(422, "PATCH", "/v1/orders/{name}", "{}")
+        ask(200, "POST", "/v1/orders/{name}/replay", '{"since":"1d"}')
+        ask(422, "POST", "/v1/orders/{name}/replay", "{}")
+        ask(200, "POST", "/v1/orders/{name}/retry")
+        ask(200, "POST", "/v1/orders/{name}/rotate")
+        ask(200, "GET", "/v1/orders/{name}")
+        ask(204, "DELETE", "/v1/orders/{name}")
+        for method, path, body in (
+            ("DELETE", "", None), ("GET", "", None), ("PATCH", "", '{"changes":true}'), ("GET", "/dead", None),
+            ("POST", "/replay", '{"since":"1d"}'), ("POST", "/retry", None), ("POST", "/rotate", None)):
+            ask(404, method, "/v1/orders/{name}" + path, body)
         ask(204, "DELETE", "/v1/feeds/{id}")
         ask(404, "DELETE", "/v1/feeds/{id}")
         ask(404, "GET", "/v1/feeds/{id}")

@@ -180,8 +180,8 @@ def requests(base):
     del base
     doc, want = operations()
     rows = dict(re.findall(r"^\| `([A-Z]+ /\S+)` \| (.*?) ?\|", PAGE, re.M))
-    rows = {re.sub(r"\b(12|4711)\b", "{id}", r).replace("TOKEN", "{token}"): set(re.findall(r"`([^`]+)`", words))
-            for r, words in rows.items()}
+    rows = {re.sub(r"\b(12|4711)\b", "{id}", r).replace("TOKEN", "{token}").replace("/NAME", "/{name}"):
+            set(re.findall(r"`([^`]+)`", words)) for r, words in rows.items()}
     names = {}
     for request, o in want.items():
         body = o.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
@@ -191,7 +191,8 @@ def requests(base):
     listed = set()
     for line in re.findall(r"^\.It Ic ((?:GET|POST|PATCH|DELETE) .*)$", read("man", "feedwheel.1"), re.M):
         method = ""
-        for one in line.replace(" Ns Ar id", "{id}").replace(" Ns Ic ", "").replace(" , Ic ", " , ").split(" , "):
+        line = line.replace(" Ns Ar id", "{id}").replace(" Ns Ar name", "{name}")
+        for one in line.replace(" Ns Ic ", "").replace(" , Ic ", " , ").split(" , "):
             method, path = one.split(" ") if " " in one else (method, one)
             listed.add("%s %s" % (method, path))
     equal(listed, {r for r in want if "/websub/" not in r})

@@ -349,7 +349,7 @@ int fw_order_put(struct fw_store *st, const struct fw_order *o, struct fw_err *e
 	return rc ? rc : order_write(st, o, false, NULL, err);
 }
 
-static void order_change(struct fw_order *o, const struct fw_order_change *change)
+static void order_set_members(struct fw_order *o, const struct fw_order_change *change)
 {
 	if (change->query.p)
 		o->query = change->query;
@@ -377,7 +377,7 @@ int fw_order_apply(struct fw_store *st, struct fw_str name, struct fw_order_chan
 	if (change->to.p && out->action != FW_ORDER_DELIVER)
 		return fw_err_set(err, FW_EINVAL, "order '%.*s' delivers nothing: to change that, add another one",
 			FW_STR_ARG(name));
-	order_change(out, change);
+	order_set_members(out, change);
 	if (order_needs_secret(out) && !out->secret[0].len) {
 		rc = secret_make(a, &out->secret[0], err);
 		change->made_secret = true;

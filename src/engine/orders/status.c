@@ -18,7 +18,7 @@ struct status_counts {
 	size_t n, cap;
 };
 
-static int counts_add(void *ctx, int64_t order_id, int64_t pending_n, int64_t dead_n, int64_t oldest_ms)
+static int status_counts_add(void *ctx, int64_t order_id, int64_t pending_n, int64_t dead_n, int64_t oldest_ms)
 {
 	struct status_counts *k = ctx;
 	size_t cap = k->cap ? 2 * k->cap : 64;
@@ -35,21 +35,21 @@ static int counts_add(void *ctx, int64_t order_id, int64_t pending_n, int64_t de
 	return 0;
 }
 
-static int count_by_order(const void *a, const void *b)
+static int status_by_order(const void *a, const void *b)
 {
 	const struct status_count *x = a, *y = b;
 
 	return (x->order_id > y->order_id) - (x->order_id < y->order_id);
 }
 
-static int counts_read(struct fw_store *st, struct status_counts *k, struct fw_err *err)
+static int status_counts_read(struct fw_store *st, struct status_counts *k, struct fw_err *err)
 {
 	int rc;
 
 	*k = (struct status_counts){0};
-	rc = fw_store_match_summary(st, counts_add, k, err);
+	rc = fw_store_match_summary(st, status_counts_add, k, err);
 	if (!rc && k->n)
-		qsort(k->at, k->n, sizeof(*k->at), count_by_order);
+		qsort(k->at, k->n, sizeof(*k->at), status_by_order);
 	return rc == FW_ENOMEM ? fw_no_memory(err) : rc;
 }
 
@@ -57,7 +57,7 @@ static int status_fill(struct fw_store *st, const struct status_counts *k, struc
 	struct fw_order_status *out, struct fw_err *err)
 {
 	const struct status_count key = {.order_id = out->order.id};
-	const struct status_count *found = k->n ? bsearch(&key, k->at, k->n, sizeof(key), count_by_order) : NULL;
+	const struct status_count *found = k->n ? bsearch(&key, k->at, k->n, sizeof(key), status_by_order) : NULL;
 
 	out->delivery = (struct fw_order_delivery){.order_id = out->order.id};
 	if (found) {
@@ -96,7 +96,7 @@ int fw_order_status_list(struct fw_store *st, fw_order_status_cb *cb, void *ctx,
 	int rc;
 
 	fw_arena_init(&w.a, 0);
-	rc = counts_read(st, &w.counts, err);
+	rc = status_counts_read(st, &w.counts, err);
 	rc = rc ? rc : fw_order_list(st, status_add, &w, err);
 	free(w.counts.at);
 	fw_arena_finish(&w.a);
@@ -111,7 +111,7 @@ int fw_order_status_get(
 
 	*out = (struct fw_order_status){.pending_n = 0};
 	rc = fw_order_get(st, name, a, &out->order, err);
-	rc = rc ? rc : counts_read(st, &k, err);
+	rc = rc ? rc : status_counts_read(st, &k, err);
 	rc = rc ? rc : status_fill(st, &k, a, out, err);
 	free(k.at);
 	return rc;
