@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * Copies a whole store into another one, of any engines. The order is: feeds, entries, the keys
- * that retention left behind, visits, pushed events and records (copy_extra.c). Rows keep their
+ * that retention left behind, visits, pushed events, records, matches of orders. Rows keep their
  * ids and are written in order of id, in batches by size, each one transaction. So the highest id
  * in the target shows how far a copy came, and a killed copy goes on after it.
  *
@@ -392,7 +392,9 @@ static int copy_events(struct copy *c)
 
 static int copy_records(struct copy *c)
 {
-	return copy_extra(c, COPY_RECORDS, false);
+	int rc = copy_extra(c, COPY_RECORDS, false);
+
+	return rc ? rc : copy_matches(c);
 }
 
 static int change_ignore(void *ctx, const struct fw_change *change)

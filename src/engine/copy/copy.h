@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * The state of a running copy. copy.c copies feeds with their entries, keys and visits;
- * copy_check.c compares them; copy_extra.c copies and compares events, dead letters and records.
+ * copy_check.c compares them; copy_extra.c copies and compares events, dead letters and records;
+ * copy_matches.c copies matches of orders.
  * One thread.
  */
 #ifndef FW_ENGINE_COPY_H
@@ -89,6 +90,8 @@ int copy_stale_remove(struct copy *c);
 int copy_verify(struct copy *c);
 /* Copies or compares the other rows; does the target have any? */
 int copy_extra(struct copy *c, enum copy_kind kind, bool verify);
+/* Replace the target's matches of orders by the source's. */
+int copy_matches(struct copy *c);
 int copy_extra_any(struct copy *c, enum copy_kind kind, bool *any);
 
 #endif
