@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*
  * `feedwheel doctor`: checks what a run needs, one thing after another: configuration, store,
- * access tokens, hubs, quotas, certificates, name servers, system limits, sandbox, clock. It
- * changes nothing and sends nothing to other machines, except to the store.
+ * access tokens, hubs, orders, quotas, certificates, name servers, system limits, sandbox, clock.
+ * It changes nothing and sends nothing to other machines, except to the store.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "engine/ops/sandbox.h"
 #include "engine/settings.h"
+#include "api/order.h"
 #include "api/quota.h"
 #include "api/token.h"
 #include "api/websub.h"
@@ -29,6 +30,7 @@
 /* Memory per transfer with small bodies: buffers, TLS state, parsed documents. */
 #define TRANSFER_BYTES ((int64_t)256 << 10)
 #define CLOCK_TRIES 5
+#define ORDER_FAILING_MS FW_HOUR_MS
 #define YEAR_MS (366 * FW_DAY_MS)
 #define FAR_MS (100 * YEAR_MS)
 #define SKEW_MS (2 * FW_SECOND_MS)
@@ -282,6 +284,70 @@ static int doctor_quotas(struct doctor_run *d, struct fw_store *st, struct fw_er
 	return rc;
 }
 
+struct doctor_orders {
+	int64_t n, dead_n;
+	int64_t broken_n, failing_n, dead_order_n;
+	char broken[FW_ORDER_NAME_MAX + 1], failing[FW_ORDER_NAME_MAX + 1], dead[FW_ORDER_NAME_MAX + 1]; /* the first */
+	char why[200], error[200];
+	int64_t now_ms;
+};
+
+static void doctor_order_name(char name[FW_ORDER_NAME_MAX + 1], int64_t *n, const struct fw_order *o)
+{
+	if (!(*n)++)
+		(void)fw_str_copy(name, FW_ORDER_NAME_MAX + 1, o->name);
+}
+
+static int doctor_count_order(void *ctx, const struct fw_order_status *s)
+{
+	struct doctor_orders *k = ctx;
+	struct fw_err err = {.text = "its record is invalid"};
+	int64_t failing_ms = s->delivery.failing_since_ms;
+
+	k->n++;
+	k->dead_n += s->dead_n;
+	if (s->order.broken || fw_order_check_query(s->order.query, &err)) {
+		if (!k->broken_n)
+			(void)fw_str_copy(k->why, sizeof(k->why), fw_str(err.text));
+		doctor_order_name(k->broken, &k->broken_n, &s->order);
+	}
+	if (failing_ms && k->now_ms - failing_ms >= ORDER_FAILING_MS && s->order.state == FW_ORDER_ACTIVE) {
+		if (!k->failing_n)
+			(void)fw_str_copy(k->error, sizeof(k->error), s->delivery.error);
+		doctor_order_name(k->failing, &k->failing_n, &s->order);
+	}
+	if (s->dead_n)
+		doctor_order_name(k->dead, &k->dead_order_n, &s->order);
+	return 0;
+}
+
+/* Orders: none is broken, all receivers accept, no dead letters. */
+static int doctor_orders(struct doctor_run *d, struct fw_store *st, struct fw_err *err)
+{
+	struct doctor_orders k = {.now_ms = fw_now_ms()};
+	int rc = fw_order_status_list(st, doctor_count_order, &k, err);
+
+	if (rc || !k.n)
+		return rc;
+	if (k.broken_n)
+		doctor_report(d, "orders", FW_DOCTOR_NOTE,
+			"'feedwheel order set NAME --query ...' corrects a query; else remove it and add it again",
+			"%lld orders match nothing, %s among them: %s", (long long)k.broken_n, k.broken, k.why);
+	if (k.failing_n)
+		doctor_report(d, "orders", FW_DOCTOR_NOTE,
+			"'feedwheel order show NAME' has details: repair the receiver, or pause or remove the order",
+			"%lld receivers have failed for an hour or more, that of %s among them: %s",
+			(long long)k.failing_n, k.failing, k.error);
+	if (k.dead_n)
+		doctor_report(d, "orders", FW_DOCTOR_NOTE,
+			"'feedwheel order dead NAME' lists them, 'feedwheel order retry NAME' delivers them again",
+			"%lld dead letters of %lld orders, %s among them", (long long)k.dead_n,
+			(long long)k.dead_order_n, k.dead);
+	if (!k.broken_n && !k.failing_n && !k.dead_n)
+		doctor_report(d, "orders", FW_DOCTOR_FINE, "", "%lld", (long long)k.n);
+	return 0;
+}
+
 struct doctor_far {
 	int64_t after_ms, n, first_id;
 };
@@ -314,7 +380,7 @@ typedef int doctor_check(struct doctor_run *d, struct fw_store *st, struct fw_er
 static void doctor_store(struct doctor_run *d)
 {
 	static doctor_check *const CHECK[] = {
-		doctor_store_state, doctor_server, doctor_hubs, doctor_due_times, doctor_quotas};
+		doctor_store_state, doctor_server, doctor_hubs, doctor_orders, doctor_due_times, doctor_quotas};
 	struct fw_store_stats s;
 	struct fw_store *st = NULL;
 	struct fw_err err = {0};
