@@ -26,6 +26,7 @@ int order_failed(struct cli *c, struct fw_str query, const struct fw_err *err)
 
 int order_argument(struct cli *c, struct fw_str *name)
 {
+	*name = FW_STR_NONE;
 	if (c->arg_n != 2)
 		return cli_usage(c, "'order %.20s' takes one argument: the name of an order", c->arg[0]);
 	*name = fw_str(c->arg[1]);
@@ -72,7 +73,7 @@ void order_print_json(struct cli *c, const struct fw_order_status *s, struct fw_
 /* Print an order that was added or changed. With a new secret that is the output. */
 static int order_print_changed(struct cli *c, const char *done, const struct fw_order *o, bool new_secret)
 {
-	struct fw_order_status s;
+	struct fw_order_status s = {.pending_n = 0};
 	struct fw_err err = {0};
 	int rc = cli_as_json(c) ? fw_order_status_get(c->store, o->name, &c->arena, &s, &err) : 0;
 
@@ -343,8 +344,8 @@ static int order_run(struct cli *c)
 		}
 	}
 	return cli_usage(c,
-		"the argument must be add, list, show, test, set, pause, resume, replay, remove, dead, retry or rotate, "
-		"not '%.60s'",
+		"the argument must be add, list, show, test, set, pause, resume, replay, remove, dead, retry or "
+		"rotate, not '%.60s'",
 		c->arg[0]);
 }
 
