@@ -34,7 +34,6 @@ static void entries_fit_padded(struct cli *c, const char *style, struct fw_str t
 
 #define NARROW 60     /* on a terminal with fewer columns the title gets its own line */
 #define TITLE_MAX 200 /* columns of a title taken from the text, if stdout is not a terminal */
-#define SHOWN_MAX 200 /* bytes of a query that are shown with an error */
 #define NUMBER 7      /* "12345  " */
 
 /*
@@ -132,24 +131,6 @@ static int entries_time(struct cli *c, const char *name, int64_t *at_ms)
 	return 0;
 }
 
-/* Show the place in the query that err names ("at 7: ..."). An exit code. */
-static int entries_search_wrong(struct cli *c, const struct fw_err *err)
-{
-	struct fw_str text = fw_str(cli_value(c, "search")), rest, number, reason;
-	int64_t at = 0;
-
-	number = fw_str_split(fw_str(err->text), ':', &reason);
-	if (!fw_str_starts(number, FW_STR("at ")) || !fw_str_int(fw_str_sub(number, 3, number.len), &at))
-		return cli_usage(c, "%s", err->text);
-	rest = fw_str_trim(reason);
-	(void)cli_fail(c, CLI_USAGE, "entries: --search: %.*s", FW_STR_ARG(rest));
-	if (at > 0 && at <= SHOWN_MAX && text.len <= SHOWN_MAX && !fw_str_find(text, FW_STR("\n"))) {
-		cli_note(c, "  %.*s", FW_STR_ARG(text));
-		cli_note(c, "  %*s", (int)at, "^");
-	}
-	return CLI_USAGE;
-}
-
 static int entries_query(struct cli *c, struct fw_entry_query *q)
 {
 	const char *feed = cli_value(c, "feed");
@@ -223,7 +204,7 @@ static int entries_run(struct cli *c)
 		cli_json_end(&e.json, c);
 	}
 	if (rc < 0)
-		return rc == FW_EINVAL ? entries_search_wrong(c, &err) : cli_store_failed(c, &err);
+		return rc == FW_EINVAL ? cli_query_wrong(c, "--search", q.search, &err) : cli_store_failed(c, &err);
 	if (!e.n && !e.as_json && !e.as_lines)
 		cli_note(c, "no entries%s",
 			q.search.len || q.feed_id || q.since_ms || q.until_ms || q.folder.len ?
