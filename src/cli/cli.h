@@ -56,7 +56,7 @@ struct cli_command {
 	const char *name;
 	/*
 	 * "URL...", "[list|on|off] [FEED]"; completions expand FEED, ORDER, FILE, COMMAND and
-	 * words in lower case
+	 * words in lower case. A list of words may have a space behind a |, for narrow terminals.
 	 */
 	const char *args;
 	const char *summary;             /* one line, no full stop */

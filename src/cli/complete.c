@@ -203,7 +203,7 @@ static void complete_files(struct line *l)
 static void complete_placeholder(struct line *l, struct fw_str kind)
 {
 	while (kind.p) {
-		struct fw_str one = fw_str_split(kind, '|', &kind);
+		struct fw_str one = fw_str_trim(fw_str_split(kind, '|', &kind));
 
 		if (fw_str_eq(one, FW_STR("FEED")))
 			complete_feeds(l);
@@ -228,6 +228,8 @@ static void complete_argument(struct line *l)
 		struct fw_str kind = fw_str_split(rest, ' ', &rest);
 		bool many = fw_str_ends(kind, FW_STR("..."));
 
+		while (rest.p && fw_str_ends(kind, FW_STR("|")))
+			kind.len += 1 + fw_str_split(rest, ' ', &rest).len;
 		if (i < l->arg_n && !many)
 			continue;
 		if (many)
