@@ -195,7 +195,7 @@ struct fw_entry_row {
 	int64_t changed_ms;                 /* last stored with another hash; seen_ms: never */
 	uint32_t revision;                  /* 1, 2, ... */
 	struct fw_str extra;                /* JSON object with the entry's other members, or absent */
-	struct fw_str feed_title, feed_url; /* set when reading only */
+	struct fw_str feed_title, feed_url, feed_folder; /* set when reading only */
 	/*
 	 * Set when reading with fw_entry_query.snippet: a part of the plain text, each match
 	 * between FW_MARK_BEGIN and FW_MARK_END.

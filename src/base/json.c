@@ -27,6 +27,8 @@ static void json_indent(struct fw_json *j)
 
 static void json_member_begin(struct fw_json *j, const char *key)
 {
+	key = key ? key : j->key;
+	j->key = NULL;
 	if (j->need_comma)
 		fw_buf_addc(j->out, ',');
 	if (j->depth > 0)
@@ -50,6 +52,12 @@ static void json_level_open(struct fw_json *j, const char *key, bool array)
 	else
 		j->is_array = array ? j->is_array | UINT64_C(1) << j->depth : j->is_array & ~(UINT64_C(1) << j->depth);
 	j->need_comma = false;
+}
+
+void fw_json_key(struct fw_json *j, const char *key)
+{
+	assert(!j->key && j->depth > 0);
+	j->key = key;
 }
 
 void fw_json_object(struct fw_json *j, const char *key)

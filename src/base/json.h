@@ -21,11 +21,14 @@ struct fw_json {
 	bool pretty; /* two spaces per level */
 	bool need_comma;
 	uint64_t is_array; /* one bit per level, 63 levels */
+	const char *key;   /* of fw_json_key() */
 };
 
 void fw_json_init(struct fw_json *j, struct fw_buf *out, bool pretty);
 /* key is NULL inside arrays and at the top level. */
 void fw_json_object(struct fw_json *j, const char *key);
+/* The next value, whose own key is NULL, has this one. */
+void fw_json_key(struct fw_json *j, const char *key);
 void fw_json_array(struct fw_json *j, const char *key);
 void fw_json_end(struct fw_json *j);
 void fw_json_str(struct fw_json *j, const char *key, struct fw_str s); /* absent (p NULL): nothing is written */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * read ENTRY: print one entry, first its properties, then its text; through a pager on a terminal.
+ * read ENTRY: print one entry, first its properties, then its text; or, with --revisions, its
+ * versions and what each changed. Through a pager on a terminal.
  */
+#include "api/change.h"
 #include "cli/cli.h"
 #include "base/banned.h"
 
@@ -137,6 +139,122 @@ static int read_print_json(void *ctx, const struct fw_entry_row *r)
 	return 0;
 }
 
+/* ---- versions -------------------------------------------------------------------------------- */
+
+#define AROUND 12 /* words that are shown before and behind a difference */
+
+/* The length of the first n words of s, or with back of the last n. */
+static size_t words_len(struct fw_str s, int n, bool back)
+{
+	size_t len = 0;
+	bool in = false;
+
+	for (; len < s.len; len++) {
+		bool space = fw_is_space((unsigned char)s.p[back ? s.len - 1 - len : len]);
+
+		if (in && space && --n == 0)
+			break;
+		in = !space;
+	}
+	return len;
+}
+
+/* "a [-b-]{+c+}", as git shows words: also without colours it is clear what was removed. */
+static void version_print_run(void *ctx, enum fw_diff_op op, struct fw_str text)
+{
+	static const struct {
+		const char *style, *before, *behind;
+	} LOOK[] = {{"", "", ""}, {CLI_RED, "[-", "-]"}, {CLI_GREEN, "{+", "+}"}};
+	struct cli *c = ctx;
+	struct fw_str words = fw_str_trim(text);
+	size_t head = words_len(words, AROUND, false), tail = words_len(words, AROUND, true);
+	struct fw_buf b = FW_BUF_INIT(0);
+
+	fw_buf_adds(&b, LOOK[op].before);
+	if (op == FW_DIFF_SAME && head + tail < words.len) {
+		cli_fit(&b, &c->term, fw_str_sub(words, 0, head), 0);
+		fw_buf_adds(&b, " ... ");
+		words = fw_str_sub(words, words.len - tail, words.len);
+	}
+	cli_fit(&b, &c->term, words, 0);
+	fw_buf_adds(&b, LOOK[op].behind);
+	cli_paint(&c->out, c->term.out_colour, LOOK[op].style, fw_buf_str(&b));
+	if (words.p + words.len < text.p + text.len)
+		cli_out(c, " ");
+	fw_buf_finish(&b);
+}
+
+/* What the version changed; the oldest one that is kept as it is. */
+static int version_print(struct cli *c, const struct fw_version *v, const struct fw_version *before)
+{
+	char text[2 * FW_RFC3339_MAX];
+	int rc;
+
+	cli_out(c, "version %u, %s%s\n", v->row.revision, cli_when(c, text, v->row.changed_ms),
+		before ? "" : " (no earlier one is kept)");
+	if (!before) {
+		cli_out_safe(c, v->row.title);
+		cli_out(c, "\n");
+		cli_out_safe(c, v->text);
+		cli_out(c, "\n");
+		return 0;
+	}
+	rc = fw_text_diff(before->row.title, v->row.title, version_print_run, c);
+	cli_out(c, "\n");
+	if (v->cut || before->cut)
+		cli_out(c, "(the text of version %u was too long to be kept: revision_max_bytes)\n",
+			before->cut ? before->row.revision : v->row.revision);
+	else
+		rc = rc ? rc : fw_text_diff(before->text, v->text, version_print_run, c);
+	cli_out(c, "\n");
+	return rc ? cli_fail(c, CLI_STORE, "out of memory") : 0;
+}
+
+static int versions_print(struct reading *k, const struct fw_version *v, size_t n)
+{
+	struct cli *c = k->c;
+
+	if (!cli_flag(c, "no-pager"))
+		cli_pager_open(&k->pager, c);
+	for (size_t i = 0; !k->rc && i < n; i++) {
+		cli_out(c, i ? "\n" : "");
+		k->rc = version_print(c, &v[i], i + 1 < n ? &v[i + 1] : NULL);
+	}
+	cli_out_wrap(c, 0);
+	return FW_MAX(k->rc, cli_pager_close(&k->pager, c));
+}
+
+static int versions_print_json(struct reading *k, const struct fw_version *v, size_t n)
+{
+	unsigned flags = FW_VIEW_CONTENT | (k->raw ? FW_VIEW_RAW : 0);
+	struct fw_err err = {0};
+	struct cli_json w;
+
+	cli_json_begin(&w, true);
+	fw_json_array(&w.j, NULL);
+	for (size_t i = 0; !k->rc && i < n; i++) {
+		if (fw_version_json(&w.j, NULL, &v[i], i + 1 < n ? &v[i + 1] : NULL, flags, &err))
+			k->rc = cli_fail(k->c, CLI_SOME, "%s", err.text);
+	}
+	fw_json_end(&w.j);
+	cli_json_end(&w, k->c);
+	return k->rc;
+}
+
+static int read_versions(struct reading *k, int64_t id)
+{
+	struct fw_err err = {0};
+	struct fw_version *v;
+	size_t n;
+	int rc = fw_version_list(k->c->store, id, &k->c->arena, &v, &n, &err);
+
+	if (rc == FW_ENOTFOUND)
+		return cli_entry_missing(k->c, id);
+	if (rc)
+		return cli_store_failed(k->c, &err);
+	return cli_flag(k->c, "json") ? versions_print_json(k, v, n) : versions_print(k, v, n);
+}
+
 static int read_run(struct cli *c)
 {
 	struct reading k = {.c = c, .raw = cli_flag(c, "raw")};
@@ -150,6 +268,8 @@ static int read_run(struct cli *c)
 	rc = cli_store(c, FW_STORE_READ);
 	if (rc)
 		return rc;
+	if (cli_flag(c, "revisions"))
+		return read_versions(&k, id);
 	q = cli_entry_query(id);
 	rc = fw_store_entry_list(c->store, &q, cli_flag(c, "json") ? read_print_json : read_print_text, &k, &err);
 	k.rc = FW_MAX(k.rc, cli_pager_close(&k.pager, c));
@@ -159,6 +279,7 @@ static int read_run(struct cli *c)
 }
 
 static const struct cli_option READ_OPTION[] = {
+	{"revisions", NULL, "show its versions, the newest first, and what each changed: [-removed-]{+added+}"},
 	{"raw", NULL, "do not sanitize the content"},
 	{"json", NULL, "print a JSON Feed 1.1 item with its content"},
 	{"no-pager", NULL, "do not use a pager"},
@@ -171,7 +292,8 @@ const struct cli_command cli_read_command = {
 	.summary = "show one entry with its text",
 	.about = "ENTRY is a number that 'entries' prints. On a terminal the entry is shown by the pager in PAGER, "
 		 "else by less or more.\n",
-	.examples = "  feedwheel read 4711\n  feedwheel read 4711 --json | jq -r .content_html\n",
+	.examples = "  feedwheel read 4711\n  feedwheel read 4711 --json | jq -r .content_html\n"
+		    "  feedwheel read 4711 --revisions\n",
 	.option = READ_OPTION,
 	.min_args = 1,
 	.max_args = 1,

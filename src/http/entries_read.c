@@ -21,9 +21,6 @@
 #define WORK_BYTES ((size_t)8 << 20)
 #define WORK_US 25000
 
-static const char CONTENT[] = "yes no raw";
-static const unsigned CONTENT_FLAGS[] = {FW_VIEW_CONTENT, 0, FW_VIEW_CONTENT | FW_VIEW_RAW};
-
 struct entry_list {
 	struct list_page p;
 	struct fw_entry_query q;
@@ -122,9 +119,10 @@ static bool entry_list_params(struct entry_list *l, enum MHD_Result *ok)
 {
 	struct request *r = l->p.r;
 	struct fw_str since = http_param(r, "since"), until = http_param(r, "until");
-	int order = 0, content = 0;
 	int64_t limit = LIMIT;
+	int order = 0;
 
+	l->flags = FW_VIEW_CONTENT;
 	l->q.search = http_param(r, "q");
 	if (l->q.search.p && !fw_str_trim(l->q.search).len) {
 		*ok = http_param_wrong(r, "q", "words to search for");
@@ -140,10 +138,9 @@ static bool entry_list_params(struct entry_list *l, enum MHD_Result *ok)
 	}
 	l->q.folder = http_param(r, "folder");
 	if (!http_param_int(r, "limit", 1, LIMIT_MAX, &limit, ok) ||
-		!http_param_word(r, "order", "newest stored", &order, ok) ||
-		!http_param_word(r, "content", CONTENT, &content, ok) || !wants_ndjson(r, ok, &l->ndjson))
+		!http_param_word(r, "order", "newest stored", &order, ok) || !http_param_content(r, &l->flags, ok) ||
+		!wants_ndjson(r, ok, &l->ndjson))
 		return false;
-	l->flags = CONTENT_FLAGS[content];
 	l->q.content = l->flags != 0;
 	l->q.unindexed_n = &l->p.unindexed_n;
 	l->q.oldest_first = order == 1;
@@ -218,11 +215,11 @@ enum MHD_Result http_entry_get(struct request *r)
 				       .oldest_first = true,
 				       .limit = 1},
 		.work = {.cache = r->thread->h->views}};
-	int content = 0, rc;
+	int rc;
 
-	if (!http_param_word(r, "content", CONTENT, &content, &ok))
+	l.flags = FW_VIEW_CONTENT;
+	if (!http_param_content(r, &l.flags, &ok))
 		return ok;
-	l.flags = CONTENT_FLAGS[content];
 	l.q.content = l.flags != 0;
 	list_page_begin(&l.p, r);
 	rc = fw_store_entry_list(r->store, &l.q, entry_get_one, &l, &err);

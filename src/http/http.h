@@ -236,6 +236,9 @@ enum MHD_Result http_canned(struct request *r, int which);
 /* An error: RFC 9457 (problem details), or Twirp's form on its paths. code: a short stable word. */
 FW_PRINTF(4, 5)
 enum MHD_Result http_problem(struct request *r, unsigned status, const char *code, const char *fmt, ...);
+/* The same with one more member, a number. */
+enum MHD_Result http_problem_number(
+	struct request *r, unsigned status, const char *code, const char *member, int64_t value, const char *detail);
 /* The body of a problem. */
 void http_problem_body(struct fw_buf *out, unsigned status, const char *code, struct fw_str detail, const char *id);
 /*
@@ -305,6 +308,8 @@ FW_PRINTF(3, 4) enum MHD_Result http_param_wrong(struct request *r, const char *
  */
 FW_MUST_CHECK bool http_param_word(
 	struct request *r, const char *name, const char *words, int *which, enum MHD_Result *ok);
+/* content=yes, no or raw: FW_VIEW_*; *flags is untouched when absent. False: responded 400. */
+FW_MUST_CHECK bool http_param_content(struct request *r, unsigned *flags, enum MHD_Result *ok);
 /* A cursor: the letter kind, then n numbers. *there: it is present. False: responded 400. */
 FW_MUST_CHECK bool http_param_cursor(
 	struct request *r, char kind, int64_t *number, size_t n, bool *there, enum MHD_Result *ok);
@@ -333,6 +338,11 @@ const char *list_page_next(struct list_page *p);
  * error (rc < 0). Frees the page.
  */
 enum MHD_Result list_page_send(struct list_page *p, const char *type, int rc, const struct fw_err *err);
+
+/* ---- changes.c ------------------------------------------------------------------------------- */
+
+enum MHD_Result http_change_list(struct request *r);
+enum MHD_Result http_revision_list(struct request *r);
 
 /* ---- feeds.c, entries_read.c ----------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/url.h"
+#include "api/view.h"
 #include "http/http.h"
 #include "base/banned.h"
 
@@ -64,6 +65,18 @@ bool http_param_word(struct request *r, const char *name, const char *words, int
 		return true;
 	*ok = http_param_wrong(r, name, "one of: %s", words);
 	return false;
+}
+
+bool http_param_content(struct request *r, unsigned *flags, enum MHD_Result *ok)
+{
+	static const unsigned FLAGS[] = {FW_VIEW_CONTENT, 0, FW_VIEW_CONTENT | FW_VIEW_RAW};
+	int which = -1;
+
+	if (!http_param_word(r, "content", "yes no raw", &which, ok))
+		return false;
+	if (which >= 0)
+		*flags = FLAGS[which];
+	return true;
 }
 
 bool http_param_cursor(struct request *r, char kind, int64_t *number, size_t n, bool *there, enum MHD_Result *ok)

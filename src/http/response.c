@@ -252,7 +252,9 @@ enum MHD_Result http_canned(struct request *r, int which)
 					 MHD_NO;
 }
 
-void http_problem_body(struct fw_buf *out, unsigned status, const char *code, struct fw_str detail, const char *id)
+/* member: one more, with a number; NULL: none. */
+static void problem_body(struct fw_buf *out, unsigned status, const char *code, struct fw_str detail, const char *id,
+	const char *member, int64_t value)
 {
 	struct fw_json j;
 
@@ -263,7 +265,14 @@ void http_problem_body(struct fw_buf *out, unsigned status, const char *code, st
 	fw_json_cstr(&j, "code", code);
 	fw_json_str(&j, "detail", detail);
 	fw_json_cstr(&j, "request_id", id);
+	if (member)
+		fw_json_int(&j, member, value);
 	fw_json_end(&j);
+}
+
+void http_problem_body(struct fw_buf *out, unsigned status, const char *code, struct fw_str detail, const char *id)
+{
+	problem_body(out, status, code, detail, id, NULL, 0);
 }
 
 static void twirp_problem_body(struct fw_buf *out, const char *code, struct fw_str msg)
@@ -292,6 +301,16 @@ enum MHD_Result http_problem(struct request *r, unsigned status, const char *cod
 	fw_buf_finish(&words);
 	atomic_fetch_add_explicit(&r->thread->refused_n, 1, memory_order_relaxed);
 	return http_send(r, status, r->twirp ? "application/json" : "application/problem+json", &out);
+}
+
+enum MHD_Result http_problem_number(
+	struct request *r, unsigned status, const char *code, const char *member, int64_t value, const char *detail)
+{
+	struct fw_buf out = FW_BUF_INIT(0);
+
+	problem_body(&out, status, code, fw_str(detail), http_request_id(r), member, value);
+	atomic_fetch_add_explicit(&r->thread->refused_n, 1, memory_order_relaxed);
+	return http_send(r, status, "application/problem+json", &out);
 }
 
 enum MHD_Result http_malformed(struct request *r, const json_error_t *je)

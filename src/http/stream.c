@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 /*
- * GET /v1/stream: Server-Sent Events (WHATWG HTML, section 9.2). Each new entry is an event, with
- * the entry's id as the event's id.
+ * GET /v1/stream: Server-Sent Events (WHATWG HTML, section 9.2). Each change is an event, with the
+ * change's id as the event's id: "entry" for a new entry, and, for a reader that wants them,
+ * "changed" and "gone".
  *
- * Ids rise in the order of storing, and an entry is shown only when no lower id can follow
+ * Ids rise in the order of storing, and a change is shown only when no lower id can follow
  * (store.h). So a reader that reconnects with the last id it saw misses nothing and gets nothing
  * twice, whichever process died.
+ *
+ * Old changes are pruned, entries are not. A reader that wants changes and has missed some gets the
+ * event "behind", and goes on with the first change that is left.
  *
  *	store --(watcher: one thread, one connection)--> window of the newest events --> readers
  *	store --(blocking thread pool)-----------------------> a reader that is behind the window
@@ -38,6 +42,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "api/change.h"
 #include "api/view.h"
 #include "http/http.h"
 #include "base/banned.h"
@@ -54,12 +59,14 @@
 #define TICK_MS FW_SECOND_MS
 #define RETRY_MS 2000 /* after which a client shall reconnect */
 #define BLOCK_BYTES 4096
+#define STREAM_FEEDS_MAX 100
 #define HEAD_BACK 1000 /* stream_find_head() queries this many ids at first, then 8 times as many */
 
 struct stream_event {
 	int64_t id, feed_id;
-	size_t len;
-	char text[];
+	enum fw_change_kind kind;
+	size_t len, folder_len;
+	char text[]; /* of the event, and the feed's folder; a feed of a "gone" has none */
 };
 
 enum reader_state {
@@ -79,9 +86,13 @@ struct stream_reader {
 	bool ended;  /* it is not authorized any more */
 	bool queued; /* it waits for its turn to use the pool */
 	struct stream_reader *queue_next;
-	bool catchup_failed;   /* the pool failed: do not ask it again at once */
-	int64_t last_id;       /* the id up to which it has all events; -1: start with the next new one */
-	int64_t feed_id;       /* 0: all feeds */
+	bool catchup_failed; /* the pool failed: do not ask it again at once */
+	int64_t last_id;     /* the id up to which it has all events; -1: start with the next new one */
+	unsigned kinds;      /* bits by enum fw_change_kind */
+	int64_t feed_id[STREAM_FEEDS_MAX];
+	size_t feed_n;         /* 0: all feeds */
+	char *folder;          /* with its subfolders; NULL: any. A "gone" has none, and passes */
+	int64_t base_id;       /* of a first read, as in fw_change_query */
 	struct auth_pass pass; /* the watcher's */
 	int64_t heartbeat_ms;  /* monotonic: when a heartbeat is due */
 	struct fw_buf out;
@@ -163,9 +174,32 @@ static size_t window_find(const struct stream *s, int64_t id)
 	return lo;
 }
 
-static bool reader_wants(const struct stream_reader *d, int64_t feed_id)
+/* Is path the folder, or below it? */
+static bool folder_holds(struct fw_str folder, struct fw_str path)
 {
-	return !d->feed_id || d->feed_id == feed_id;
+	return fw_str_starts(path, folder) && (path.len == folder.len || path.p[folder.len] == '/');
+}
+
+/* folder: of the feed; not looked at if the entry is gone. */
+static bool reader_wants(const struct stream_reader *d, enum fw_change_kind kind, int64_t feed_id, struct fw_str folder)
+{
+	bool wants = !d->feed_n;
+
+	for (size_t i = 0; i < d->feed_n && !wants; i++)
+		wants = d->feed_id[i] == feed_id;
+	return wants && d->kinds & 1u << kind &&
+		(!d->folder || kind == FW_CHANGE_GONE || folder_holds(fw_str(d->folder), folder));
+}
+
+static bool reader_wants_event(const struct stream_reader *d, const struct stream_event *e)
+{
+	return reader_wants(d, e->kind, e->feed_id, (struct fw_str){e->text + e->len, e->folder_len});
+}
+
+/* Does the log of changes have what it wants? Entries alone are listed without it. */
+static bool reader_reads_log(const struct stream_reader *d)
+{
+	return d->kinds != 1u << FW_CHANGE_NEW;
 }
 
 /* ---- readers --------------------------------------------------------------------------------- */
@@ -202,32 +236,102 @@ static ssize_t reader_sleep(struct stream_reader *d, enum reader_state state)
 }
 
 /*
- * Write an entry as an event. Each reader may buffer a copy, so long members are cut or left out;
- * GET /v1/entries/ID has them all.
+ * Write an entry. Each reader may buffer a copy, so long members are cut or left out; GET
+ * /v1/entries/ID has them all.
  */
-static void stream_event_write(struct fw_buf *b, const struct fw_entry_row *row)
+static void stream_entry_write(struct fw_json *j, const struct fw_entry_row *row)
 {
 	struct fw_entry_row e = *row;
-	struct fw_json j;
 	struct fw_err err;
 
 	e.summary.len = fw_utf8_cut(e.summary.p, e.summary.len, TEXT_BYTES);
 	if (e.extra.len > TEXT_BYTES)
 		e.extra = FW_STR_NONE;
-	fw_buf_addf(b, "id: %lld\nevent: entry\ndata: ", (long long)e.id);
-	fw_json_init(&j, b, false);
-	if (fw_entry_json(&j, &e, 0, &err))
+	if (fw_entry_json(j, &e, 0, &err))
 		fw_warn("%s", err.text);
+}
+
+/* A new entry is the event "entry" with its item; others have the change, with the item in it. */
+static void stream_event_write(struct fw_buf *b, const struct fw_change *c)
+{
+	bool is_new = c->kind == FW_CHANGE_NEW;
+	struct fw_json j;
+
+	fw_buf_addf(
+		b, "id: %lld\nevent: %s\ndata: ", (long long)c->id, is_new ? "entry" : fw_change_kind_name(c->kind));
+	fw_json_init(&j, b, false);
+	if (is_new) {
+		stream_entry_write(&j, c->entry);
+	} else {
+		fw_change_json_begin(&j, NULL, c);
+		if (c->entry) {
+			fw_json_key(&j, "item");
+			stream_entry_write(&j, c->entry);
+		}
+		fw_json_end(&j);
+	}
 	fw_buf_adds(b, "\n\n");
 }
 
-static int catchup_add(void *ctx, const struct fw_entry_row *e)
+static int catchup_change(void *ctx, const struct fw_change *c)
 {
 	struct stream_reader *d = ctx;
 
-	stream_event_write(&d->out, e);
-	d->last_id = e->id;
+	if (reader_wants(d, c->kind, c->feed_id, c->entry ? c->entry->feed_folder : FW_STR_NONE))
+		stream_event_write(&d->out, c);
+	d->last_id = c->id;
 	return d->out.len >= OUT_BYTES;
+}
+
+static int catchup_entry(void *ctx, const struct fw_entry_row *e)
+{
+	const struct fw_change c = {
+		.id = e->id, .kind = FW_CHANGE_NEW, .entry_id = e->id, .feed_id = e->feed_id, .entry = e};
+
+	return catchup_change(ctx, &c);
+}
+
+/* The reader wants new entries only. */
+static int catchup_entries(struct stream_reader *d, struct fw_store *st, struct fw_err *err)
+{
+	struct fw_entry_query q = {.feed_id = d->feed_n == 1 ? d->feed_id[0] : 0,
+		.folder = d->folder ? fw_str(d->folder) : FW_STR_NONE,
+		.after_id = d->last_id,
+		.before_id = d->job_until_id + 1,
+		.oldest_first = true,
+		.limit = ROWS};
+	int64_t before = d->last_id;
+	int rc = fw_store_entry_list(st, &q, catchup_entry, d, err);
+
+	if (rc == 0 && d->last_id == before)
+		d->last_id = d->job_until_id;
+	return rc;
+}
+
+/* A reader that is behind is told where it can go on, and goes on there. */
+static void catchup_behind(struct stream_reader *d, int64_t first_id)
+{
+	d->last_id = first_id - 1;
+	fw_buf_addf(&d->out, "id: %lld\nevent: behind\ndata: {\"first\":%lld}\n\n", (long long)d->last_id,
+		(long long)first_id);
+}
+
+static int catchup_log(struct stream_reader *d, struct fw_store *st, struct fw_err *err)
+{
+	struct fw_change_query q = {.feed_id = d->feed_n == 1 ? d->feed_id[0] : 0,
+		.after_id = d->last_id,
+		.base_id = d->base_id,
+		.limit = ROWS};
+	int rc = fw_store_change_list(st, &q, catchup_change, d, err);
+
+	if (rc == FW_EGONE) {
+		catchup_behind(d, q.first_id);
+		return 0;
+	}
+	if (!d->last_id && !d->base_id)
+		d->base_id = q.head_id;
+	d->last_id = rc < 0 ? d->last_id : FW_MAX(d->last_id, FW_MIN(q.next_id, d->job_until_id));
+	return rc;
 }
 
 /*
@@ -237,19 +341,11 @@ static int catchup_add(void *ctx, const struct fw_entry_row *e)
 static int catchup_run(struct pool_job *j, struct fw_store *st, const struct fw_err *why)
 {
 	struct stream_reader *d = (struct stream_reader *)((char *)j - offsetof(struct stream_reader, job));
-	struct fw_entry_query q = {.feed_id = d->feed_id,
-		.after_id = d->last_id,
-		.before_id = d->job_until_id + 1,
-		.oldest_first = true,
-		.limit = ROWS};
 	struct fw_err err = *why;
-	int64_t before = d->last_id;
 	int rc = FW_EIO;
 
 	if (st)
-		rc = fw_store_entry_list(st, &q, catchup_add, d, &err);
-	if (rc == 0 && d->last_id == before)
-		d->last_id = d->job_until_id;
+		rc = reader_reads_log(d) ? catchup_log(d, st, &err) : catchup_entries(d, st, &err);
 	if (rc < 0 && why->rc != FW_EGONE)
 		fw_warn("stream: %s", err.text);
 	d->catchup_failed = rc < 0;
@@ -303,7 +399,7 @@ static void reader_fill(struct stream *s, struct stream_reader *d)
 	for (; i < s->n && d->out.len < OUT_BYTES; i++) {
 		const struct stream_event *e = window_at(s, i);
 
-		if (reader_wants(d, e->feed_id))
+		if (reader_wants_event(d, e))
 			fw_buf_add(&d->out, e->text, e->len);
 		d->last_id = e->id;
 	}
@@ -403,22 +499,18 @@ static void reader_free(void *ctx)
 	s->reader_n--;
 	pthread_mutex_unlock(&s->lock);
 	fw_buf_finish(&d->out);
+	free(d->folder);
 	free(d);
 }
 
-static struct stream_reader *reader_new(struct stream *s, struct request *r, int64_t at, int64_t feed_id)
+/* Its filters are set; from now on the watcher knows it. */
+static void reader_add(struct stream *s, struct request *r, struct stream_reader *d)
 {
-	struct stream_reader *d = calloc(1, sizeof(*d));
-
-	if (!d)
-		return NULL;
-	*d = (struct stream_reader){.s = s,
-		.server_thread = r->thread->loop,
-		.conn = r->conn,
-		.time = r->c,
-		.last_id = at,
-		.feed_id = feed_id,
-		.pass = r->pass};
+	d->s = s;
+	d->server_thread = r->thread->loop;
+	d->conn = r->conn;
+	d->time = r->c;
+	d->pass = r->pass;
 	pthread_mutex_lock(&s->lock);
 	d->next = s->readers;
 	if (d->next)
@@ -427,7 +519,6 @@ static struct stream_reader *reader_new(struct stream *s, struct request *r, int
 	s->reader_n++;
 	pthread_cond_signal(&s->some);
 	pthread_mutex_unlock(&s->lock);
-	return d;
 }
 
 /* The last id that the client has: Last-Event-ID, else since; -1: neither. */
@@ -439,31 +530,97 @@ static bool since_read(struct request *r, int64_t *at, enum MHD_Result *ok)
 	if (!http_param_int(r, "since", 0, INT64_MAX, at, ok))
 		return false;
 	if (last.len && (!fw_str_int(last, at) || *at < 0)) {
-		*ok = http_problem(
-			r, MHD_HTTP_BAD_REQUEST, "invalid_header", "invalid Last-Event-ID (expected an entry's id)");
+		*ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_header",
+			"invalid Last-Event-ID (expected the id of an event)");
 		return false;
 	}
 	return true;
 }
 
+struct feed_params {
+	struct stream_reader *d;
+	bool wrong, many;
+};
+
+static enum MHD_Result feed_param_add(void *ctx, enum MHD_ValueKind kind, const char *key, const char *value)
+{
+	struct feed_params *p = ctx;
+	struct stream_reader *d = p->d;
+
+	(void)kind;
+	if (strcmp(key, "feed") != 0)
+		return MHD_YES;
+	p->many = d->feed_n == STREAM_FEEDS_MAX;
+	p->wrong = p->many || !fw_str_int(fw_str(value), &d->feed_id[d->feed_n]) || d->feed_id[d->feed_n] < 1;
+	d->feed_n += !p->wrong;
+	return p->wrong ? MHD_NO : MHD_YES;
+}
+
+/* types: a list of kinds. False: responded. */
+static bool types_read(struct request *r, struct stream_reader *d, enum MHD_Result *ok)
+{
+	struct fw_str types = http_param(r, "types"), rest = types;
+
+	d->kinds = types.p ? 0 : 1u << FW_CHANGE_NEW;
+	while (rest.p) {
+		struct fw_str word = fw_str_split(rest, ',', &rest);
+		unsigned bit = 0;
+
+		for (enum fw_change_kind k = FW_CHANGE_NEW; k <= FW_CHANGE_GONE; k++)
+			bit |= fw_str_eq(word, fw_str(fw_change_kind_name(k))) ? 1u << k : 0;
+		d->kinds |= bit;
+		if (!bit) {
+			*ok = http_param_wrong(
+				r, "types", "one or several of new, changed and gone, separated by commas");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* False: responded, or out of memory. */
+static bool reader_params(struct request *r, struct stream_reader *d, enum MHD_Result *ok)
+{
+	struct feed_params feeds = {.d = d};
+	struct fw_str folder = http_param(r, "folder");
+
+	*ok = MHD_NO;
+	if (!since_read(r, &d->last_id, ok) || !types_read(r, d, ok))
+		return false;
+	MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, feed_param_add, &feeds);
+	if (feeds.wrong) {
+		*ok = http_problem(r, MHD_HTTP_BAD_REQUEST, "invalid_parameter",
+			feeds.many ? "too many feeds (expected up to %d)" :
+				     "invalid feed (expected a feed's id; up to %d of them)",
+			STREAM_FEEDS_MAX);
+		return false;
+	}
+	while (folder.len && folder.p[folder.len - 1] == '/')
+		folder.len--;
+	d->folder = folder.len ? fw_str_dup(folder) : NULL;
+	return d->folder || !folder.len;
+}
+
 enum MHD_Result http_stream(struct request *r)
 {
 	struct stream *s = r->thread->h->stream;
-	int64_t at, feed_id = 0;
-	size_t most;
 	struct MHD_Response *m;
 	enum MHD_Result ok;
 	struct stream_reader *d;
+	size_t most = FW_MIN(READERS_MAX, FW_MAX(READERS_SHARE(conns_max(r->thread->h->conns)), 1));
 
-	if (!since_read(r, &at, &ok) || !http_param_int(r, "feed", 1, INT64_MAX, &feed_id, &ok))
-		return ok;
-	most = FW_MIN(READERS_MAX, FW_MAX(READERS_SHARE(conns_max(r->thread->h->conns)), 1));
 	if (stream_readers(s) >= most)
 		return http_problem(r, MHD_HTTP_SERVICE_UNAVAILABLE, "busy",
 			"the limit of %zu readers of the stream is reached", most);
-	d = reader_new(s, r, at, feed_id);
+	d = calloc(1, sizeof(*d));
 	if (!d)
 		return MHD_NO;
+	if (!reader_params(r, d, &ok)) {
+		free(d->folder);
+		free(d);
+		return ok;
+	}
+	reader_add(s, r, d);
 	m = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, reader_read, d, reader_free);
 	if (!m) {
 		reader_free(d);
@@ -481,17 +638,21 @@ enum MHD_Result http_stream(struct request *r)
 
 /* ---- the watcher ----------------------------------------------------------------------------- */
 
-static int fresh_add(void *ctx, const struct fw_entry_row *e)
+static int fresh_add(void *ctx, const struct fw_change *c)
 {
+	struct fw_str folder = c->entry ? c->entry->feed_folder : FW_STR_NONE;
 	struct stream *s = ctx;
 	struct fw_buf b = FW_BUF_INIT(0);
 	struct stream_event *one;
 
-	stream_event_write(&b, e);
-	one = b.rc ? NULL : malloc(sizeof(*one) + b.len);
+	stream_event_write(&b, c);
+	one = b.rc ? NULL : malloc(sizeof(*one) + b.len + folder.len);
 	if (one) {
-		*one = (struct stream_event){.id = e->id, .feed_id = e->feed_id, .len = b.len};
+		*one = (struct stream_event){
+			.id = c->id, .feed_id = c->feed_id, .kind = c->kind, .len = b.len, .folder_len = folder.len};
 		memcpy(one->text, b.p, b.len);
+		if (folder.len)
+			memcpy(one->text + b.len, folder.p, folder.len);
 		s->fresh[s->fresh_n++] = one;
 		s->fresh_bytes += one->len;
 	}
@@ -505,7 +666,7 @@ static bool reader_has_news(const struct stream *s, const struct stream_reader *
 	if (!d->begun || d->last_id < s->head)
 		return true;
 	for (size_t i = 0; i < s->fresh_n; i++) {
-		if (reader_wants(d, s->fresh[i]->feed_id))
+		if (reader_wants_event(d, s->fresh[i]))
 			return true;
 	}
 	return false;
@@ -537,13 +698,13 @@ static void fresh_publish(struct stream *s)
 
 static int stream_read_new(struct stream *s, struct fw_err *err)
 {
-	struct fw_entry_query q = {.oldest_first = true, .limit = ROWS};
+	struct fw_change_query q = {.limit = ROWS};
 	bool full = true;
 	int rc = 0;
 
 	while (full && rc >= 0) {
-		q.after_id = s->head; /* only this thread writes it */
-		rc = fw_store_entry_list(s->st, &q, fresh_add, s, err);
+		q.after_id = q.base_id = s->head; /* only this thread writes it */
+		rc = fw_store_change_list(s->st, &q, fresh_add, s, err);
 		if (rc == FW_ENOMEM)
 			fw_err_set(err, rc, "out of memory");
 		full = rc > 0 || s->fresh_n == ROWS;

@@ -11,7 +11,6 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "store/fields.h"
 #include "store/driver.h"
 #include "base/banned.h"
 
@@ -63,14 +62,7 @@ static int entry_keep(void *ctx, const struct fw_entry_row *row)
 	const struct entry_copy *c = ctx;
 
 	*c->e = *row;
-	for (size_t i = 0; i < fw_entry_field_n; i++) {
-		if (fw_field_is_text(&fw_entry_fields[i]))
-			fw_field_str_set(
-				&fw_entry_fields[i], c->e, fw_arena_str(c->a, fw_field_str(&fw_entry_fields[i], row)));
-	}
-	c->e->feed_title = fw_arena_str(c->a, row->feed_title);
-	c->e->feed_url = fw_arena_str(c->a, row->feed_url);
-	return 0;
+	return fw_store_entry_dup(c->a, c->e) ? 0 : FW_ENOMEM;
 }
 
 /* The entry as it is now. An entry that is gone stays absent: its `gone` follows. */
@@ -81,7 +73,7 @@ static int change_entry_read(struct change_listing *l, struct fw_change *c, stru
 	struct entry_copy to = {&l->a, fw_arena_calloc(&l->a, 1, sizeof(*to.e))};
 	int rc = to.e ? fw_store_entry_list(l->st, &one, entry_keep, &to, err) : fw_no_memory(err);
 
-	if (!rc && l->a.failed)
+	if (rc == FW_ENOMEM)
 		rc = fw_no_memory(err);
 	c->entry = !rc && to.e->id ? to.e : NULL;
 	return rc;

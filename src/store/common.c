@@ -54,15 +54,27 @@ const char *fw_feed_status_name(enum fw_feed_status status)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
+static void texts_dup(struct fw_arena *a, const struct fw_field *field, size_t n, void *of)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (fw_field_is_text(&field[i]))
+			fw_field_str_set(&field[i], of, fw_arena_str(a, fw_field_str(&field[i], of)));
+	}
+}
+
 bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *f)
 {
 	f->why = fw_arena_str(a, f->why); /* the only text among the schedule's fields */
-	for (size_t i = 0; i < fw_feed_field_n; i++) {
-		const struct fw_field *field = &fw_feed_fields[i];
+	texts_dup(a, fw_feed_fields, fw_feed_field_n, f);
+	return !a->failed;
+}
 
-		if (field->type == FW_FIELD_TEXT || field->type == FW_FIELD_BYTES)
-			fw_field_str_set(field, f, fw_arena_str(a, fw_field_str(field, f)));
-	}
+bool fw_store_entry_dup(struct fw_arena *a, struct fw_entry_row *e)
+{
+	texts_dup(a, fw_entry_fields, fw_entry_field_n, e);
+	e->feed_title = fw_arena_str(a, e->feed_title);
+	e->feed_url = fw_arena_str(a, e->feed_url);
+	e->feed_folder = fw_arena_str(a, e->feed_folder);
 	return !a->failed;
 }
 

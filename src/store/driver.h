@@ -442,8 +442,9 @@ bool store_folder_holds(struct fw_str folder, struct fw_str path);
 /* Report a record that does not exist; returns FW_ENOTFOUND. */
 int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err);
 
-/* Copy the strings of a record or a feed into the arena; false: out of memory. */
+/* Copy the strings of a record, a feed or an entry into the arena; false: out of memory. */
 bool fw_store_record_dup(struct fw_arena *a, struct fw_record *r);
 bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *feed);
+bool fw_store_entry_dup(struct fw_arena *a, struct fw_entry_row *entry);
 
 #endif

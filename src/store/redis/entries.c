@@ -253,6 +253,7 @@ static int entry_show(struct redis_entry_list *l, struct fw_entry_row *e, const 
 	}
 	e->feed_url = f->url;
 	e->feed_title = f->user_title.len ? f->user_title : f->title;
+	e->feed_folder = f->folder;
 	l->last_id = e->id;
 	l->shown++;
 	return RS_CALLBACK(l->r, l->cb(l->ctx, e));

@@ -150,12 +150,13 @@ static int entry_list_row(void *ctx, const struct sql_row *row)
 	struct fw_entry_row e = {.id = sql_int(row, 0),
 		.feed_id = sql_int(row, 1),
 		.feed_title = sql_str(row, 2),
-		.feed_url = sql_str(row, 3)};
+		.feed_url = sql_str(row, 3),
+		.feed_folder = sql_str(row, 6)};
 	struct query_subject subject = {.entry = &e,
 		.feed_id = e.feed_id,
 		.feed_url = e.feed_url,
 		.feed_title = e.feed_title,
-		.feed_folder = sql_str(row, 6),
+		.feed_folder = e.feed_folder,
 		.feed_language = sql_str(row, 7),
 		.now_ms = l->now_ms};
 	struct fw_str key = sql_str(row, 4);
