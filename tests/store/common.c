@@ -440,6 +440,7 @@ void schema_1_is_upgraded(const char *url, void (*bare)(const char *sql))
 	fw_store_close(st);
 	bare("DROP TABLE changes");
 	bare("DROP TABLE revisions");
+	bare("DROP TABLE matches");
 	bare("DELETE FROM meta WHERE name = 'changes_pruned_id'");
 	bare("UPDATE meta SET value = 1 WHERE name = 'schema'");
 	st = store_open(url, FW_STORE_READ);
