@@ -2,6 +2,8 @@
 /*
  * Helpers of drivers and the front: names, copies into arenas, server checks. Contracts: driver.h.
  */
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/err.h"
 #include "store/driver.h"
@@ -50,6 +52,42 @@ const char *fw_feed_status_name(enum fw_feed_status status)
 		return "quarantined";
 	}
 	return "unknown";
+}
+
+/* ---- orders ---------------------------------------------------------------------------------- */
+
+int store_match(const struct store *st, struct fw_arena *a, const struct fw_outcome *o, const struct fw_entry_row *e,
+	bool is_new, struct store_matched *out, struct fw_err *err)
+{
+	const struct fw_matcher *m = st->matcher;
+	struct fw_match_result found = {.drop = false};
+	struct fw_entry_row *row;
+	int64_t *order_id;
+	int rc = m ? m->match(m->ctx, o, e, is_new, &found) : 0;
+
+	*out = (struct store_matched){.e = e, .drop = found.drop && is_new};
+	if (rc)
+		return fw_err_set(
+			err, rc, "feed %lld: matching the orders: %s", (long long)o->feed_id, fw_err_name(rc));
+	if (out->drop)
+		return 0;
+	if (found.extra.p) {
+		row = fw_arena_alloc(a, sizeof(*row));
+		if (!row)
+			return fw_no_memory(err);
+		*row = *e;
+		row->extra = fw_arena_str(a, found.extra);
+		out->e = row;
+	}
+	if (found.n) {
+		order_id = fw_arena_mul(a, found.n, sizeof(*order_id), 0);
+		if (!order_id)
+			return fw_no_memory(err);
+		memcpy(order_id, found.order_id, found.n * sizeof(*order_id));
+		out->order_id = order_id;
+		out->n = found.n;
+	}
+	return a->failed ? fw_no_memory(err) : 0;
 }
 
 /* ---- copies ---------------------------------------------------------------------------------- */

@@ -442,6 +442,20 @@ bool store_folder_holds(struct fw_str folder, struct fw_str path);
 /* Report a record that does not exist; returns FW_ENOTFOUND. */
 int fw_store_record_missing(const char *name, struct fw_str kind, struct fw_err *err);
 
+/* What the matcher says of an entry that is about to be stored, in an arena. */
+struct store_matched {
+	bool drop;                    /* it is new, and only its key is stored */
+	const struct fw_entry_row *e; /* the entry to store */
+	const int64_t *order_id;
+	size_t n;
+};
+/*
+ * Ask the matcher about an entry that a commit is about to store. The entry must outlive *out. An
+ * error is the matcher's, or FW_ENOMEM.
+ */
+int store_match(const struct store *st, struct fw_arena *a, const struct fw_outcome *o, const struct fw_entry_row *e,
+	bool is_new, struct store_matched *out, struct fw_err *err);
+
 /* Copy the strings of a record, a feed or an entry into the arena; false: out of memory. */
 bool fw_store_record_dup(struct fw_arena *a, struct fw_record *r);
 bool fw_store_feed_dup(struct fw_arena *a, struct fw_feed *feed);

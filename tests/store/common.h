@@ -11,6 +11,8 @@
  *   entries.c       entries, their lists, the search index
  *   search.c        queries: each list is what query_matches() accepts
  *   changes.c       the log of changes, revisions: through the front
+ *   matches.c       matches of orders: through the front
+ *   matching.c      what orders do to the entries of a commit
  *   retention.c     copies, pruning, opening
  *   small.c         visits, events, records, figures: long lists and failures
  *   front.c         the front (src/store/store.c): arguments, control messages, heartbeats, URLs

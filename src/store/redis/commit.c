@@ -233,24 +233,48 @@ static void cell_request(struct redis_commit *w, int cell)
 	}
 }
 
-/* Drops the entries that are stored already and unchanged. */
-static void plan_entries_read(struct redis_commit_plan *p, const struct rs_reply *known)
+/* Asks the matcher about an entry that is new or changes. */
+static int plan_entry_match(
+	const struct redis_commit *w, struct redis_commit_plan *p, struct redis_commit_entry *i, struct fw_err *err)
+{
+	struct store_matched m;
+	int rc;
+
+	if (!w->r->store.matcher || p->result != PLAN_STORED || !(i->is_new || i->known.id))
+		return 0;
+	rc = store_match(&w->r->store, &w->r->arena, p->o, i->e, i->is_new, &m, err);
+	if (rc)
+		return rc;
+	i->e = m.e;
+	i->dropped = m.drop;
+	i->order_id = m.order_id;
+	i->order_n = m.n;
+	p->match_n += m.n;
+	return 0;
+}
+
+/* Leaves out the entries that are stored already and unchanged. */
+static int plan_entries_read(
+	const struct redis_commit *w, struct redis_commit_plan *p, const struct rs_reply *known, struct fw_err *err)
 {
 	size_t n = 0;
+	int rc = 0;
 
-	for (size_t i = 0; i < p->item_n; i++) {
+	for (size_t i = 0; !rc && i < p->item_n; i++) {
 		struct redis_commit_entry item = {.e = p->item[i].e};
 
 		item.is_new = known->elem[i]->type != RS_TEXT ||
 			!rs_key_value_unpack(known->elem[i]->text, &item.known);
 		if (!item.is_new && item.known.hash == item.e->hash)
 			continue;
-		p->new_n += item.is_new;
+		rc = plan_entry_match(w, p, &item, err);
+		p->new_n += item.is_new && !item.dropped;
 		p->changed_n += item.known.id != 0;
 		item.known.hash = item.e->hash;
 		p->item[n++] = item;
 	}
 	p->item_n = n;
+	return rc;
 }
 
 static enum redis_commit_result plan_result(const struct redis_commit *w, const struct redis_commit_plan *p)
@@ -262,8 +286,10 @@ static enum redis_commit_result plan_result(const struct redis_commit *w, const 
 	return !w->c->lease_id && p->feed.last_visit_ms ? PLAN_NO_FEED : PLAN_STORED;
 }
 
-static void plan_read(struct redis_commit *w, struct redis_commit_plan *p, struct rs_reply ***at)
+static int plan_read(struct redis_commit *w, struct redis_commit_plan *p, struct rs_reply ***at, struct fw_err *err)
 {
+	int rc = 0;
+
 	if (p->change)
 		p->feed_row = (*(*at)++)->text;
 	/* another feed got it meanwhile */
@@ -272,16 +298,18 @@ static void plan_read(struct redis_commit *w, struct redis_commit_plan *p, struc
 		p->change &= ~(1u << RS_ADDRESS);
 	}
 	if (p->item_n)
-		plan_entries_read(p, *(*at)++);
+		rc = plan_entries_read(w, p, *(*at)++, err);
 	w->id_n += p->result == PLAN_STORED ? p->new_n + p->changed_n : 0;
+	return rc;
 }
 
-/* FW_ESTALE: the lease is over. */
+/* FW_ESTALE: the lease is over. Other errors: those of the matcher. */
 static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
 {
 	struct redis_commit_cell *part = &w->part[cell];
 	struct redis_commit_plan *end = part->plan + part->n, *first = part->plan;
 	struct rs_reply **at = w->r->reply + part->at;
+	int rc = 0;
 
 	if (w->c->lease_id && !rs_int(at[0]))
 		return rs_lease_over(w->r, err);
@@ -298,9 +326,9 @@ static int cell_read(struct redis_commit *w, int cell, struct fw_err *err)
 		if (row.p && rs_schedule_row_unpack(row, &p->feed, &p->state))
 			p->result = plan_result(w, p);
 	}
-	for (struct redis_commit_plan *p = part->plan; p < end; p++)
-		plan_read(w, p, &at);
-	return 0;
+	for (struct redis_commit_plan *p = part->plan; !rc && p < end; p++)
+		rc = plan_read(w, p, &at, err);
+	return rc;
 }
 
 /* A push without new or changed entries: its visit may be stored already. */

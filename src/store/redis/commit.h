@@ -12,7 +12,9 @@
 struct redis_commit_entry {
 	const struct fw_entry_row *e;
 	struct rs_key_value known; /* id 0: retention removed the entry */
-	bool is_new;
+	bool is_new, dropped;      /* dropped: it is new, and an order drops it */
+	const int64_t *order_id;   /* the orders that get a match */
+	size_t order_n;
 	int64_t seen_ms;   /* first seen; 0: now */
 	uint32_t revision; /* the previous one */
 	/* of an entry that changes: */
@@ -47,8 +49,8 @@ struct redis_commit_plan {
 	struct fw_str url_was;
 	bool changes_host; /* to another host */
 	struct redis_commit_entry *item;
-	size_t item_n;
-	uint32_t new_n, changed_n;
+	size_t item_n, match_n;
+	uint32_t new_n, changed_n;   /* new_n: without the dropped ones */
 	int64_t visit_id, before_id; /* 0: no visit is written; 0: no earlier visit */
 };
 

@@ -2,6 +2,7 @@
 /* What a commit writes: the new rows, and the commands of each cell's transaction. */
 #include <assert.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "store/redis/commit.h"
 #include "base/banned.h"
@@ -57,7 +58,7 @@ static void entry_ids_assign(struct redis_commit *w, struct redis_commit_plan *p
 {
 	for (struct redis_commit_entry *i = p->item; i < p->item + p->item_n; i++) {
 		if (i->is_new)
-			i->known.id = ++w->entry_id;
+			i->known.id = i->dropped ? 0 : ++w->entry_id;
 		else if (i->known.id)
 			i->change_id = ++w->entry_id;
 		assert(w->entry_id <= w->first_id + w->id_n); /* no id that is not reserved */
@@ -287,6 +288,69 @@ static void cell_changes_write(struct redis_commit *w, int cell)
 	}
 }
 
+static int match_by_order(const void *a, const void *b)
+{
+	const struct fw_match *x = a, *y = b;
+
+	if (x->order_id != y->order_id)
+		return x->order_id < y->order_id ? -1 : 1;
+	return x->change_id < y->change_id ? -1 : x->change_id > y->change_id;
+}
+
+/* The matches of a cell, by order. */
+static size_t cell_matches(struct redis_commit *w, int cell, struct fw_match **out)
+{
+	const struct redis_commit_cell *part = &w->part[cell];
+	struct fw_match *m;
+	size_t n = 0;
+
+	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++)
+		n += p->result == PLAN_STORED ? p->match_n : 0;
+	m = n ? fw_arena_calloc(&w->r->arena, n, sizeof(*m)) : NULL;
+	*out = m;
+	if (!m) {
+		w->r->failed = n ? FW_ENOMEM : w->r->failed;
+		return 0;
+	}
+	n = 0;
+	for (const struct redis_commit_plan *p = part->plan; p < part->plan + part->n; p++) {
+		for (const struct redis_commit_entry *i = p->item; p->result == PLAN_STORED && i < p->item + p->item_n;
+			i++) {
+			for (size_t k = 0; k < i->order_n; k++)
+				m[n++] = (struct fw_match){.order_id = i->order_id[k],
+					.change_id = i->is_new ? i->known.id : i->change_id,
+					.entry_id = i->known.id,
+					.feed_id = p->o->feed_id,
+					.at_ms = w->now_ms,
+					.changed = !i->is_new};
+		}
+	}
+	qsort(m, n, sizeof(*m), match_by_order);
+	return n;
+}
+
+/* One command for each order: matches.c. */
+static void cell_matches_write(struct redis_commit *w, int cell)
+{
+	struct fw_match *m;
+	size_t n = cell_matches(w, cell, &m);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!i || m[i].order_id != m[i - 1].order_id) {
+			rs_command(w->r, cell, "ZADD");
+			rs_key(w->r, cell, "matches:%lld", (long long)m[i].order_id);
+		}
+		rs_addi(w->r, m[i].change_id);
+		rs_match_row_add(w->r, &m[i]);
+	}
+	if (n)
+		rs_command_key(w->r, cell, "SADD", "match_orders");
+	for (size_t i = 0; i < n; i++) {
+		if (!i || m[i].order_id != m[i - 1].order_id)
+			rs_addi(w->r, m[i].order_id);
+	}
+}
+
 /* In chunks. A chunk's name is the id of its first visit: script/head.lua. */
 static void cell_visits_write(struct redis_commit *w, int cell)
 {
@@ -373,6 +437,7 @@ void redis_commit_cell_write(struct redis_commit *w, int cell)
 		cell_feeds_write(w, cell);
 		cell_entries_write(w, cell);
 		cell_changes_write(w, cell);
+		cell_matches_write(w, cell);
 		cell_visits_write(w, cell);
 	}
 	cell_hosts_write(w, cell);

@@ -9,6 +9,9 @@
  * A statement covers the entries of all outcomes of a commit: a few round trips per commit, not per
  * entry.
  *
+ * Orders: the matcher is asked once it is known which entries are new or changed. A dropped entry
+ * is only a key, as after retention. Matches are stored last, when their numbers are known.
+ *
  * New ids are reserved last, after all reads and updates and after the visits. The counter's row
  * then stays locked until the transaction ends, so ids appear in order.
  */
@@ -34,14 +37,18 @@ struct entry_item {
 	bool found;       /* the feed had its key before: */
 	int64_t entry_id; /* of this entry; 0: retention removed it */
 	uint64_t hash;
+	bool dropped;            /* it is new, and an order drops it */
+	const int64_t *order_id; /* the orders that get a match */
+	size_t order_n;
 };
 
 struct entry_items {
 	struct sql *s;
 	struct entry_item *at;
-	size_t n;
-	int64_t new_n, now_ms;
+	size_t n, dropped_n, match_n;
+	int64_t new_n, now_ms; /* new_n: without the dropped ones */
 	struct sql_changes log;
+	struct fw_arena matched; /* what the matcher said */
 };
 
 /* Add an entry, unless one of the same feed and key was added before. */
@@ -101,7 +108,7 @@ static int entry_items_insert(struct entry_items *all, bool as_new, struct fw_er
 		const struct entry_item *entry_item = &all->at[i];
 		struct fw_entry_row e = *entry_item->e;
 
-		if (entry_item->found)
+		if (entry_item->found || entry_item->dropped)
 			continue;
 		if (as_new) {
 			e.seen_ms = e.changed_ms = all->now_ms;
@@ -129,6 +136,30 @@ static int entry_items_insert(struct entry_items *all, bool as_new, struct fw_er
 static bool entry_item_changed(const struct entry_item *i)
 {
 	return i->found && i->hash != i->e->hash;
+}
+
+/* Ask the matcher about the entries that are new or change. */
+static int entry_items_match(struct entry_items *all, const struct sql_visit *v, struct fw_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && all->s->store.matcher && i < all->n; i++) {
+		struct entry_item *to = &all->at[i];
+		struct store_matched m;
+
+		if (to->found && !(entry_item_changed(to) && to->entry_id))
+			continue;
+		rc = store_match(&all->s->store, &all->matched, &v[to->outcome].o, to->e, !to->found, &m, err);
+		if (rc)
+			return rc;
+		to->e = m.e;
+		to->dropped = m.drop;
+		to->order_id = m.order_id;
+		to->order_n = m.n;
+		all->dropped_n += m.drop;
+		all->match_n += m.n;
+	}
+	return rc;
 }
 
 static int entry_items_reindex(struct entry_items *all, enum sql_entry_change what, struct fw_err *err)
@@ -219,6 +250,7 @@ static int entry_items_change(struct entry_items *all, struct sql_visit *v, stru
 	bool any_changed = false;
 	int rc = entry_items_find(all, err);
 
+	rc = rc ? rc : entry_items_match(all, v, err);
 	for (size_t i = 0; !rc && i < all->n; i++) {
 		const struct entry_item *entry_item = &all->at[i];
 		struct fw_visit *visit = &v[entry_item->outcome].o.visit;
@@ -226,8 +258,8 @@ static int entry_items_change(struct entry_items *all, struct sql_visit *v, stru
 
 		any_changed |= changed;
 		visit->changed_n += changed && entry_item->entry_id;
-		visit->new_n += !entry_item->found;
-		all->new_n += !entry_item->found;
+		visit->new_n += !entry_item->found && !entry_item->dropped;
+		all->new_n += !entry_item->found && !entry_item->dropped;
 	}
 	if (rc || !any_changed)
 		return rc;
@@ -238,25 +270,52 @@ static int entry_items_change(struct entry_items *all, struct sql_visit *v, stru
 	return rc ? rc : entry_items_reindex(all, SQL_ENTRY_CHANGED, err);
 }
 
+/* change_id: the last number before those of the changes, which are in the order of the items. */
+static int entry_items_put_matches(struct entry_items *all, int64_t change_id, struct fw_err *err)
+{
+	struct fw_match *m = calloc(all->match_n, sizeof(*m));
+	size_t n = 0;
+	int rc;
+
+	if (!m)
+		return fw_no_memory(err);
+	for (size_t i = 0; i < all->n; i++) {
+		const struct entry_item *entry_item = &all->at[i];
+
+		change_id += entry_item_changed(entry_item) && entry_item->entry_id;
+		for (size_t k = 0; k < entry_item->order_n; k++)
+			m[n++] = (struct fw_match){.order_id = entry_item->order_id[k],
+				.change_id = entry_item->found ? change_id : entry_item->entry_id,
+				.entry_id = entry_item->entry_id,
+				.feed_id = entry_item->of.feed_id,
+				.at_ms = all->now_ms,
+				.changed = entry_item->found};
+	}
+	assert(n == all->match_n);
+	rc = sql_matches_insert(all->s, m, n, false, err);
+	free(m);
+	return rc;
+}
+
 /* New entries, then changes: their numbers are reserved at once. */
 static int entry_items_put_new(struct entry_items *all, struct fw_err *err)
 {
-	int64_t change_n = (int64_t)sql_changes_n(&all->log), last, id;
-	int rc;
+	int64_t change_n = (int64_t)sql_changes_n(&all->log), last = 0, id;
+	int rc = 0;
 
 	assert(all->new_n >= 0 && (size_t)all->new_n <= all->n);
 	if (all->log.b.rc)
 		return fw_no_memory(err);
-	if (!all->new_n && !change_n)
-		return 0;
-	rc = sql_ids_reserve(all->s, "entry_id", all->new_n + change_n, &last, err);
+	if (all->new_n || change_n)
+		rc = sql_ids_reserve(all->s, "entry_id", all->new_n + change_n, &last, err);
 	id = last - all->new_n - change_n;
 	for (size_t i = 0; i < all->n; i++) {
 		if (!all->at[i].found)
-			all->at[i].entry_id = ++id;
+			all->at[i].entry_id = all->at[i].dropped ? 0 : ++id;
 	}
-	rc = rc || !all->new_n ? rc : entry_items_insert(all, true, err);
-	return rc || !change_n ? rc : sql_changes_put(all->s, &all->log, last, all->now_ms, err);
+	rc = rc || !(all->new_n || all->dropped_n) ? rc : entry_items_insert(all, true, err);
+	rc = rc || !change_n ? rc : sql_changes_put(all->s, &all->log, last, all->now_ms, err);
+	return rc || !all->match_n ? rc : entry_items_put_matches(all, last - change_n, err);
 }
 
 /* Store the entries of n outcomes of different feeds, except new ones, which stay in `all`. */
@@ -308,6 +367,7 @@ int sql_entries_put(struct sql *s, struct sql_visit *v, size_t n, int64_t now_ms
 		if (!rest->entry_items)
 			return fw_no_memory(err);
 		*rest->entry_items = (struct entry_items){.s = s, .now_ms = now_ms};
+		fw_arena_init(&rest->entry_items->matched, 0);
 		rc = entry_outcomes_put(rest->entry_items, v + from, i - from, err);
 		*new_n += rest->entry_items->new_n;
 		from = i;
@@ -324,6 +384,7 @@ int sql_entries_insert(struct sql_entries *rest, int rc, struct fw_err *err)
 		return rc;
 	rc = rc ? rc : entry_items_put_new(all, err);
 	fw_buf_finish(&all->log.b);
+	fw_arena_finish(&all->matched);
 	free(all->at);
 	free(all);
 	return rc;
