@@ -267,6 +267,7 @@ static void item_own(struct fw_json *j, const struct fw_entry *e, const struct f
 /* Members that are neither columns of the store nor in the first part of an item. */
 static void item_rest(struct fw_json *j, const struct fw_entry *e, const struct fw_html_embed *embeds)
 {
+	str_len(j, "language", e->language);
 	str_len(j, "external_url", e->external_url);
 	str_len(j, "image", e->image);
 	str_len(j, "banner_image", e->banner_image);
@@ -316,7 +317,6 @@ void fw_out_item(struct fw_json *j, const char *key, const struct fw_entry *e, u
 	str_len(j, "summary", e->summary);
 	fw_json_time(j, "date_published", e->published_ms);
 	fw_json_time(j, "date_modified", e->updated_ms);
-	str_len(j, "language", e->language);
 	item_rest(j, e, embeds_of(&a, e));
 	fw_json_end(j);
 	arena_end(j, &a);
@@ -329,8 +329,8 @@ void fw_out_item_extra(struct fw_json *j, const struct fw_entry *e)
 
 	fw_arena_init(&a, 0);
 	embeds = embeds_of(&a, e);
-	if (e->external_url.len || e->image.len || e->banner_image.len || e->authors || e->categories ||
-		e->attachments || embeds || item_has_own(e)) {
+	if (e->language.len || e->external_url.len || e->image.len || e->banner_image.len || e->authors ||
+		e->categories || e->attachments || embeds || item_has_own(e)) {
 		fw_json_object(j, NULL);
 		item_rest(j, e, embeds);
 		fw_json_end(j);

@@ -400,13 +400,17 @@ START_TEST(item_extra)
 	struct fw_document *d = parse_items(
 		"<item><guid>1</guid><title>t</title><link>https://e.org/1</link><description>x</description>"
 		"<pubDate>2020-01-01</pubDate></item><item><guid>2</guid><category>c</category>"
-		"<comments>https://e.org/c</comments></item>");
-	char *none = extra_of(d->entries), *some = extra_of(d->entries->next);
+		"<comments>https://e.org/c</comments></item>"
+		"<item xml:lang='de-AT'><guid>3</guid><title>t</title></item>");
+	char *none = extra_of(d->entries), *some = extra_of(d->entries->next),
+	     *language = extra_of(d->entries->next->next);
 
 	ck_assert_str_eq(none, "");
 	ck_assert_str_eq(some, "{\"tags\":[\"c\"],\"_feedwheel\":{\"comments\":\"https://e.org/c\"}}");
+	ck_assert_str_eq(language, "{\"language\":\"de-AT\"}");
 	free(none);
 	free(some);
+	free(language);
 	fw_document_free(d);
 }
 END_TEST
