@@ -24,8 +24,8 @@ BEGIN {
 	may["engine"] = workshops " engine engine/run/visit.h engine/run/worker.h engine/run/child.h" \
 		" engine/ops/sandbox.h engine/websub/websub_requests.h"
 	may["engine/run"] = workshops " engine engine/run engine/push/quota.h engine/websub/websub.h" \
-		" engine/ops/sandbox.h"
-	may["engine/push"] = workshops " engine engine/push"
+		" engine/orders/orders.h engine/ops/sandbox.h"
+	may["engine/push"] = workshops " engine engine/push engine/orders/orders.h"
 	may["engine/websub"] = workshops " engine engine/websub engine/run/worker.h"
 	may["engine/orders"] = workshops " engine engine/orders engine/run/worker.h"
 	may["engine/copy"] = workshops " engine engine/copy"

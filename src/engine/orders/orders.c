@@ -102,26 +102,31 @@ struct order_loading {
 /* A paused order collects matches, but neither drops nor tags. */
 static bool order_is_idle(const struct fw_order *o)
 {
-	return o->broken || o->state == FW_ORDER_ENDED ||
-		(o->state == FW_ORDER_PAUSED && o->action != FW_ORDER_DELIVER);
+	return o->state == FW_ORDER_ENDED || (o->state == FW_ORDER_PAUSED && o->action != FW_ORDER_DELIVER);
 }
 
-/* An order that is broken matches nothing; `doctor` names it. */
+/*
+ * An order that is broken matches nothing. The log names it at each change of the orders, and
+ * `doctor` does.
+ */
 static int order_load(void *ctx, const struct fw_order *o)
 {
 	const struct order_loading *l = ctx;
 	struct order_set *s = l->set;
-	struct query_node *query;
-	struct fw_err why;
+	struct query_node *query = NULL;
+	struct fw_err why = {.text = "its record is invalid"};
 	struct fw_arena a;
 	int rc;
 
-	if (order_is_idle(o))
+	if (!o->broken && order_is_idle(o))
 		return 0;
 	fw_arena_init(&a, 0);
-	rc = query_parse(&a, o->query, fw_now_ms(), &query, &why);
+	rc = o->broken ? FW_EINVAL : query_parse(&a, o->query, fw_now_ms(), &query, &why);
+	if (!rc && !query)
+		rc = fw_err_set(&why, FW_EINVAL, "its query is empty");
 	if (rc == FW_EINVAL) {
-		fw_warn("order %.*s: query, %s; it matches nothing", FW_STR_ARG(o->name), why.text);
+		fw_warn("order %.*s matches nothing: %s ('feedwheel doctor' has the remedy)", FW_STR_ARG(o->name),
+			why.text);
 		rc = 0;
 	} else if (!rc && !order_set_grow(s)) {
 		rc = fw_no_memory(l->err);

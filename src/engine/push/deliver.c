@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "engine/orders/orders.h"
 #include "engine/push/quota.h"
 #include "engine/retry.h"
 #include "engine/rows.h"
@@ -293,6 +294,7 @@ static int delivery_push(struct fw_delivery *d, struct fw_store *st, struct fw_e
 {
 	int rc = d->is_made ? 0 : delivery_make_outcome(d, st, err);
 
+	rc = rc ? rc : orders_use(st, err);
 	rc = rc ? rc : fw_store_push(st, &d->outcome, 1, err);
 	if (rc || !d->outcome.rc)
 		return rc;

@@ -6,6 +6,9 @@
  * A commit that fails for a passing reason is kept and retried (store_thread.c). A batch that the
  * store refuses for good is halved until the faulty outcome is found. That outcome is stored as a
  * local failure without its entries; the others are stored as they are.
+ *
+ * Orders that cannot be read hold up commits as an outage does: entries that are stored without
+ * them would never be matched.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -15,6 +18,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "engine/orders/orders.h"
 #include "engine/run/redirect_adoption.h"
 #include "engine/settings.h"
 #include "engine/run/store_thread.h"
@@ -183,10 +187,11 @@ void commits_store(struct store_thread *s)
 {
 	struct fw_err err;
 	size_t done = 0;
-	int rc = 0;
+	int rc;
 
 	if (!s->n)
 		return;
+	rc = orders_use(s->st, &err);
 	for (size_t i = 0; i < s->n && !rc; i++) {
 		if (visit_is_deferred(s->batch[i]))
 			continue;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/str.h"
+#include "engine/orders/orders.h"
 #include "engine/settings.h"
 #include "parse/html/text.h"
 #include "store/driver.h"
@@ -131,7 +132,8 @@ int fw_response_store(
 	visit_finish(&v, &rules, now_ms, fw_hash64_seed(&feed_id, sizeof(feed_id), (uint64_t)fw_mono_us()));
 	v.outcome.host_id = store_feed_host_id(&was);
 	v.outcome.was_due_ms = was.due_at_ms;
-	rc = fw_store_push(st, &v.outcome, 1, err);
+	rc = orders_use(st, err);
+	rc = rc ? rc : fw_store_push(st, &v.outcome, 1, err);
 	fw_arena_finish(&v.arena);
 	return rc;
 }
