@@ -28,6 +28,7 @@ static struct fw_config *config;
 static struct store_driver driver; /* the store's slots; tests replace some */
 static const struct store_driver *real;
 static int fails[8], fail_n; /* the results of the next commits; 1: stored, but the response is lost */
+static int records_fail;     /* the result of each read of records; 0: they are read */
 static struct fw_err err;
 
 static int commit(struct store *s, struct store_commit *batch, struct fw_err *e)
@@ -43,6 +44,12 @@ static int commit(struct store *s, struct store_commit *batch, struct fw_err *e)
 	return real->commit(s, batch, e);
 }
 
+static int record_list(
+	struct store *s, const struct store_record_query *q, fw_record_cb *cb, void *ctx, struct fw_err *e)
+{
+	return records_fail ? fw_err_set(e, records_fail, "no records") : real->record_list(s, q, cb, ctx, e);
+}
+
 static void setup(void)
 {
 	struct fw_feed_new n = {.url = FW_STR("https://a.example/feed")};
@@ -53,6 +60,8 @@ static void setup(void)
 	real = store_of(st)->driver;
 	driver = *real;
 	driver.commit = commit;
+	driver.record_list = record_list;
+	records_fail = 0;
 	store_of(st)->driver = &driver;
 	fail_n = 0;
 }
@@ -320,6 +329,27 @@ START_TEST(removed_meanwhile)
 }
 END_TEST
 
+/* What is stored without the orders would never match, so nothing is. */
+START_TEST(orders_that_cannot_be_read)
+{
+	struct fw_delivery_input in = {.feed_id = 1, .body = FW_STR(JSON(ONE)), .strict = true};
+	struct fw_delivery *d;
+	struct fw_delivery_result got;
+	struct fw_store_stats s;
+
+	OK(fw_delivery_open(st, config, &in, &d, &err));
+	records_fail = _i ? FW_EINVAL : FW_EIO;
+	ck_assert_int_eq(fw_delivery_store(d, st, &got, &err), records_fail);
+	ck_assert_str_eq(err.text, "no records");
+	OK(fw_store_stats(st, &s, &err));
+	ck_assert_int_eq(s.visit_n + s.entry_n, 0);
+	records_fail = 0;
+	OK(fw_delivery_store(d, st, &got, &err));
+	ck_assert_uint_eq(got.visit.new_n, 1);
+	fw_delivery_close(d);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("unit engine deliver");
@@ -335,6 +365,7 @@ int main(void)
 	tcase_add_test(t, unknown_members_are_set_by_a_push);
 	tcase_add_loop_test(t, the_store_breaks, 0, 3);
 	tcase_add_loop_test(t, given_up, 0, 2);
+	tcase_add_loop_test(t, orders_that_cannot_be_read, 0, 2);
 	tcase_add_loop_test(t, removed_meanwhile, 0, 2);
 	suite_add_tcase(s, t);
 	return run_suite(s);
