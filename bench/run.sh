@@ -28,13 +28,31 @@ store() { # STORES="sqlite redis" ONLY="schedule entries events job whole", or B
 	return "$rc"
 }
 
+orders() { # ONLY="match collect"
+	rc=0
+	for part in $(echo "${ONLY:-match collect}" | tr , ' '); do
+		[ "$rc" -le 1 ] || break
+		now=0
+		case $part in
+		match) build/bench/bench_orders ${DOCUMENTS:+"$DOCUMENTS"} ;;
+		collect) bench/orders.py ;;
+		*)
+			echo "bench-orders: ONLY=$ONLY: $part is unknown, known are: match collect" >&2
+			return 2
+			;;
+		esac || now=$?
+		[ "$now" -le "$rc" ] || rc=$now
+	done
+	return "$rc"
+}
+
 part() { # name
 	rc=0
 	printf '\n# bench-%s\n' "$1"
 	case ${TINY:-}$1 in parse | ingest | before) tools/deps.sh bench || : ;; esac
 	case $1 in
 	parse) build/bench/bench_parse ${DOCUMENTS:+"$DOCUMENTS"} ;;
-	orders) build/bench/bench_orders ${DOCUMENTS:+"$DOCUMENTS"} ;;
+	orders) orders ;;
 	store) store ;;
 	*) "bench/$1.py" ;;
 	esac || rc=$?
