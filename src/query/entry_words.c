@@ -37,11 +37,19 @@ static bool words_grow(void *array, size_t size, size_t cap)
 	return more != NULL;
 }
 
-static uint32_t *words_slot(const struct entry_words *w, struct fw_str word)
+uint64_t entry_word_hash(struct fw_str word)
 {
-	size_t at = fw_hash64_seed(word.p, word.len, w->seed) & (w->slot_n - 1);
+	static const char place = 0; /* the system chooses its address */
 
-	while (w->slot[at] && !fw_str_eq(entry_words_text(w, w->slot[at] - 1), word))
+	return fw_hash64_seed(word.p, word.len, (uint64_t)(uintptr_t)&place);
+}
+
+static uint32_t *words_slot(const struct entry_words *w, struct fw_str word, uint64_t hash)
+{
+	size_t at = hash & (w->slot_n - 1);
+
+	while (w->slot[at] &&
+		(w->word[w->slot[at] - 1].hash != hash || !fw_str_eq(entry_words_text(w, w->slot[at] - 1), word)))
 		at = (at + 1) & (w->slot_n - 1);
 	return &w->slot[at];
 }
@@ -57,7 +65,7 @@ static bool words_rehash(struct entry_words *w, size_t slot_n)
 	w->slot = slot;
 	w->slot_n = slot_n;
 	for (size_t i = 0; i < w->word_n; i++)
-		*words_slot(w, entry_words_text(w, i)) = (uint32_t)i + 1;
+		*words_slot(w, entry_words_text(w, i), w->word[i].hash) = (uint32_t)i + 1;
 	return true;
 }
 
@@ -82,11 +90,12 @@ static bool words_reserve(struct entry_words *w)
 
 static uint32_t words_word(struct entry_words *w, struct fw_str text)
 {
-	uint32_t *slot = words_slot(w, text);
+	uint64_t hash = entry_word_hash(text);
+	uint32_t *slot = words_slot(w, text, hash);
 
 	if (!*slot) {
 		w->word[w->word_n++] = (struct entry_word){
-			.at = (uint32_t)w->text.len, .len = (uint32_t)text.len, .first = ENTRY_WORD_NONE};
+			.hash = hash, .at = (uint32_t)w->text.len, .len = (uint32_t)text.len, .first = ENTRY_WORD_NONE};
 		fw_buf_addstr(&w->text, text);
 		*slot = (uint32_t)w->word_n;
 	}
@@ -121,10 +130,10 @@ static void words_token(struct entry_words *w, struct fw_str text)
 static void words_take(struct entry_words *w)
 {
 	struct fw_str rest = fw_buf_str(&w->folded);
-	struct query_token token;
+	struct fw_str word;
 
-	while (!w->failed && query_token_next(&rest, &token)) {
-		words_token(w, (struct fw_str){token.text, token.len});
+	while (!w->failed && query_token_find(&rest, &word)) {
+		words_token(w, word);
 		w->failed |= w->text.rc != 0;
 	}
 	words_token(w, FW_STR(""));
@@ -150,7 +159,6 @@ static void words_reset(struct entry_words *w)
 
 void entry_words_set(struct entry_words *w, const struct fw_entry_row *entry)
 {
-	w->seed = (uint64_t)(uintptr_t)w;
 	words_reset(w);
 	query_words_title(&w->folded, entry->title);
 	words_take(w);
@@ -165,7 +173,7 @@ void entry_words_set(struct entry_words *w, const struct fw_entry_row *entry)
 
 uint32_t entry_words_find(const struct entry_words *w, struct fw_str word)
 {
-	return w->word_n ? *words_slot(w, word) - 1 : ENTRY_WORD_NONE; /* 0 - 1: none */
+	return w->word_n ? *words_slot(w, word, entry_word_hash(word)) - 1 : ENTRY_WORD_NONE; /* 0 - 1: none */
 }
 
 static int words_compare(struct fw_str a, struct fw_str b)

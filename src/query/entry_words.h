@@ -13,6 +13,7 @@
 
 /* A distinct word. */
 struct entry_word {
+	uint64_t hash;    /* entry_word_hash() */
 	uint32_t at, len; /* in entry_words.text */
 	uint32_t first;   /* its first token */
 	uint32_t last;
@@ -21,7 +22,6 @@ struct entry_word {
 
 /* Zero it before the first use. The memory is kept from one entry to the next. */
 struct entry_words {
-	uint64_t seed; /* of the hash: strangers must not choose words that collide */
 	struct fw_buf folded, text;
 	struct entry_word *word;
 	size_t word_n, word_cap;
@@ -36,6 +36,9 @@ struct entry_words {
 	size_t sorted_n, sorted_cap;
 	bool failed; /* out of memory */
 };
+
+/* With a seed of this process: strangers must not choose words that collide. */
+uint64_t entry_word_hash(struct fw_str word);
 
 void entry_words_finish(struct entry_words *w);
 void entry_words_set(struct entry_words *w, const struct fw_entry_row *entry);

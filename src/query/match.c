@@ -134,7 +134,7 @@ static void present_words(struct match_set *set, const struct entry_words *w)
 	for (size_t i = 0; i < w->word_n; i++) {
 		struct fw_str word = entry_words_text(w, i);
 
-		present_add(set, FEATURE_WORD, word);
+		present_number(set, features_find_hashed(&set->features, FEATURE_WORD, word, w->word[i].hash));
 		for (size_t n = 1; prefixes && n <= word.len; n++) {
 			if (features_have_prefix(&set->features, n))
 				present_add(set, FEATURE_PREFIX, fw_str_sub(word, 0, n));

@@ -4,16 +4,17 @@
 
 #include <stdlib.h>
 
-#include "base/hash.h"
+#include "query/entry_words.h"
 
 #define FEATURES_MIN 256
 #define SLOT_NUMBER 0xffffffu
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
-static uint64_t features_hash(const struct features *f, enum feature_kind kind, struct fw_str text)
+/* The same text of two kinds has two places. */
+static uint64_t features_hash(enum feature_kind kind, uint64_t hash)
 {
-	return fw_hash64_seed(text.p, text.len, f->seed + kind);
+	return hash + kind * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 static bool features_equal(const struct features *f, size_t number, enum feature_kind kind, struct fw_str text)
@@ -40,7 +41,7 @@ static void features_index(struct features *f, size_t number)
 {
 	const char *p = f->text.p + f->at[number];
 	struct fw_str text = {p + 1, f->at[number + 1] - f->at[number] - 1};
-	uint64_t hash = features_hash(f, (enum feature_kind) * p, text);
+	uint64_t hash = features_hash((enum feature_kind) * p, entry_word_hash(text));
 
 	*features_slot(f, (enum feature_kind) * p, text, hash) = ((uint32_t)number + 1) | (uint32_t)(hash >> 56) << 24;
 }
@@ -78,7 +79,6 @@ int features_init(struct features *f)
 {
 	uint32_t any;
 
-	f->seed = (uint64_t)(uintptr_t)f;
 	return features_add(f, FEATURE_ANY, FW_STR(""), &any);
 }
 
@@ -120,11 +120,16 @@ int features_add(struct features *f, enum feature_kind kind, struct fw_str text,
 	return 0;
 }
 
-uint32_t features_find(const struct features *f, enum feature_kind kind, struct fw_str text)
+uint32_t features_find_hashed(const struct features *f, enum feature_kind kind, struct fw_str text, uint64_t hash)
 {
-	uint32_t slot = *features_slot(f, kind, text, features_hash(f, kind, text)) & SLOT_NUMBER;
+	uint32_t slot = *features_slot(f, kind, text, features_hash(kind, hash)) & SLOT_NUMBER;
 
 	return slot ? slot - 1 : FEATURE_NONE;
+}
+
+uint32_t features_find(const struct features *f, enum feature_kind kind, struct fw_str text)
+{
+	return features_find_hashed(f, kind, text, entry_word_hash(text));
 }
 
 /*

@@ -29,7 +29,6 @@ enum feature_kind {
 
 /* Zero it and call features_init(). */
 struct features {
-	uint64_t seed;
 	struct fw_buf text; /* of each: its kind, and its text */
 	uint32_t *at;       /* where it starts there; one more for the end */
 	uint32_t *order_n;  /* how often orders look for it; NULL once packed */
@@ -47,6 +46,8 @@ void features_finish(struct features *f);
 FW_MUST_CHECK int features_add(struct features *f, enum feature_kind kind, struct fw_str text, uint32_t *out);
 /* FEATURE_NONE: no order looks for it. */
 uint32_t features_find(const struct features *f, enum feature_kind kind, struct fw_str text);
+/* The same; hash: entry_word_hash() of the text. */
+uint32_t features_find_hashed(const struct features *f, enum feature_kind kind, struct fw_str text, uint64_t hash);
 /* How common a feature is: a smaller number is rarer. */
 uint64_t features_weight(const struct features *f, uint32_t feature);
 void features_pack(struct features *f); /* give back the memory that only adding needs */

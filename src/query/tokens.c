@@ -9,12 +9,20 @@
 
 #include "base/utf8.h"
 
+/* A table: each byte of each entry is looked at. */
+static const bool is_word[256] = {
+	['0' ... '9'] = true,
+	['A' ... 'Z'] = true,
+	['a' ... 'z'] = true,
+	[0x80 ... 0xff] = true,
+};
+
 static bool byte_is_word(char c)
 {
-	return (unsigned char)c >= 0x80 || fw_is_alnum((unsigned char)c);
+	return is_word[(unsigned char)c];
 }
 
-bool query_token_next(struct fw_str *rest, struct query_token *out)
+bool query_token_find(struct fw_str *rest, struct fw_str *out)
 {
 	const char *p = rest->p, *end = p ? p + rest->len : p, *from;
 
@@ -23,11 +31,20 @@ bool query_token_next(struct fw_str *rest, struct query_token *out)
 	from = p;
 	while (p < end && byte_is_word(*p))
 		p++;
-	out->len = (size_t)(p - from);
-	if (out->len > sizeof(out->text))
-		out->len = fw_utf8_cut(from, out->len, sizeof(out->text));
-	if (out->len)
-		memcpy(out->text, from, out->len);
+	*out = (struct fw_str){from, (size_t)(p - from)};
+	if (out->len > QUERY_TOKEN_MAX)
+		out->len = fw_utf8_cut(from, out->len, QUERY_TOKEN_MAX);
 	*rest = (struct fw_str){p, (size_t)(end - p)};
 	return out->len > 0;
+}
+
+bool query_token_next(struct fw_str *rest, struct query_token *out)
+{
+	struct fw_str word;
+	bool found = query_token_find(rest, &word);
+
+	out->len = word.len;
+	if (found)
+		memcpy(out->text, word.p, word.len);
+	return found;
 }

@@ -5,8 +5,10 @@
 
 #include "base/str.h"
 
+#define QUERY_TOKEN_MAX 64 /* bytes; a longer word is cut */
+
 struct query_token {
-	char text[64]; /* UTF-8, not NUL-terminated; a longer word is cut */
+	char text[QUERY_TOKEN_MAX]; /* UTF-8, not NUL-terminated */
 	size_t len;
 };
 
@@ -14,5 +16,7 @@ struct query_token {
  * The next word of a text made by query_words(). False: no more. Cost: linear in the bytes read.
  */
 bool query_token_next(struct fw_str *rest, struct query_token *out);
+/* The same, as a part of the text. */
+bool query_token_find(struct fw_str *rest, struct fw_str *out);
 
 #endif
