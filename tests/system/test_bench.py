@@ -94,7 +94,7 @@ def bench_websub(_):
 
 @case("bench-orders")
 def bench_orders(_):
-    output = bench("orders", "1 order: entries/s", "2000 orders: entries/s on one core  ", "  matches of an entry",
+    output = bench("orders", "each entry is new: CPU", "one entry of 25 is new: time", "1 order: entries/s", "2000 orders: entries/s on one core  ", "  matches of an entry",
                  "bytes of the heap for an order", "matches missing + wrong",
                  DOCUMENTS=os.path.join(ROOT, "tests", "cases"))
     holds(re.search(r"^matches missing.* 0 \+ 0 +[1-9].*ok$", output, re.M), output)
@@ -138,6 +138,7 @@ def unknown(base):
         ("store", {"STORES": "mariadb"}, "usage: bench_store"),
         ("store", {"ONLY": "schedul"}, "usage: bench_store"),
         ("store", {"ONLY": "whole", "STORES": "mariadb"}, "mariadb is unknown"),
+        ("orders", {"ONLY": "x"}, "ONLY=x: x is unknown, known are: match collect"),
         ("orders", {"ORDERS": "many"}, "ORDERS=many: not a number above 0"),
         ("all", {}, "usage: bench/run.sh"),
     ):
