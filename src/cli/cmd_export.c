@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
+#include "base/xml.h"
 #include "cli/cli.h"
-#include "cli/xml.h"
 #include "base/banned.h"
 
 struct item {
@@ -55,7 +55,7 @@ static int by_folder(const void *x, const void *y)
 static void export_attribute(struct cli *c, const char *name, struct fw_str value)
 {
 	cli_out(c, " %s=\"", name);
-	cli_xml(&c->out, value, true);
+	fw_xml_escape(&c->out, value, FW_XML_KEEP);
 	cli_out(c, "\"");
 }
 

@@ -14,8 +14,8 @@
 #include "base/str.h"
 #include "base/url.h"
 #include "base/utf8.h"
+#include "base/xml.h"
 #include "cli/timeline.h"
-#include "cli/xml.h"
 #include "base/banned.h"
 
 #define WIDTH 1600
@@ -66,7 +66,7 @@ extern const char timeline_script[]; /* timeline.js */
 /* Append text for an element or an attribute, without control characters. */
 static void svg_text(struct fw_buf *out, struct fw_str s)
 {
-	cli_xml(out, s, false);
+	fw_xml_escape(out, s, FW_XML_DROP);
 }
 
 static void svg_cstr(struct fw_buf *out, const char *s)

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 /* Escaping text for XML. */
 #include "base/utf8.h"
-#include "cli/xml.h"
+#include "base/xml.h"
 #include "base/banned.h"
 
-/* Char of XML 1.0, section 2.2. */
-static bool is_char(uint32_t cp)
+bool fw_xml_is_char(uint32_t cp)
 {
 	return cp >= 0x20 ? cp != 0xfffe && cp != 0xffff : cp == '\t' || cp == '\n' || cp == '\r';
 }
 
-void cli_xml(struct fw_buf *out, struct fw_str s, bool keep)
+static void unsafe_add(struct fw_buf *out, uint32_t cp, enum fw_xml_unsafe unsafe)
+{
+	if (unsafe == FW_XML_TEXT && (cp == '\n' || cp == '\t'))
+		fw_buf_addc(out, (char)cp);
+	else if (unsafe != FW_XML_DROP)
+		fw_buf_addf(out, "&#%u;", (unsigned)cp);
+}
+
+void fw_xml_escape(struct fw_buf *out, struct fw_str s, enum fw_xml_unsafe unsafe)
 {
 	size_t n;
 
@@ -18,7 +25,7 @@ void cli_xml(struct fw_buf *out, struct fw_str s, bool keep)
 		uint32_t cp = fw_utf8_get(s.p + i, s.len - i, &n);
 
 		/* the second: bytes that are not UTF-8 */
-		if (!is_char(cp) || (cp == 0xfffd && n == 1))
+		if (!fw_xml_is_char(cp) || (cp == 0xfffd && n == 1))
 			continue;
 		switch (cp) {
 		case '&':
@@ -34,10 +41,10 @@ void cli_xml(struct fw_buf *out, struct fw_str s, bool keep)
 			fw_buf_adds(out, "&quot;");
 			break;
 		default:
-			if (!fw_utf8_is_unsafe(cp))
+			if (fw_utf8_is_unsafe(cp))
+				unsafe_add(out, cp, unsafe);
+			else
 				fw_buf_add(out, s.p + i, n);
-			else if (keep)
-				fw_buf_addf(out, "&#%u;", (unsigned)cp);
 		}
 	}
 }
