@@ -12,7 +12,8 @@ build="build-essential gperf meson ninja-build pkg-config|pkgconf libcurl4-opens
   ca-certificates check libexpat1-dev libnghttp2-dev python3"
 tests="mariadb-server postgresql pgbouncer redis-server|valkey-server clang clang-format libclang-rt-dev llvm curl
   sqlite3 mandoc shellcheck openssl
-  lld procps iproute2 nginx wrk python3-feedparser python3-jsonschema chromium"
+  lld procps iproute2 nginx wrk python3-feedparser python3-jsonschema chromium
+  newsboat"
 case ${1:-} in
 build) tests= ;;
 bench) build="python3-feedparser wrk nginx sqlite3" tests= ;;

@@ -28,6 +28,7 @@ BEGIN {
 	may["engine/push"] = workshops " engine engine/push engine/orders/orders.h"
 	may["engine/websub"] = workshops " engine engine/websub engine/run/worker.h"
 	may["engine/orders"] = workshops " engine engine/orders engine/run/worker.h"
+	may["engine/out"] = workshops " engine engine/out"
 	may["engine/copy"] = workshops " engine engine/copy"
 	may["engine/ops"] = workshops " engine engine/ops"
 	may["http"] = "base api http"
@@ -39,7 +40,7 @@ BEGIN {
 	only["^microhttpd\\.h$"] = "^src/http/"
 	only["^(gumbo|uchardet|iconv)\\.h$"] = "^src/(parse|http)/"
 	only["^jansson\\.h$"] = \
-		"^src/((parse|http|query)/|engine/(push/event_row|run/run_record|records|orders/|websub/))"
+		"^src/((parse|http|query)/|engine/(push/event_row|run/run_record|records|orders/|out/|websub/))"
 	only["^sqlite3\\.h$"] = "^src/store/(sql/)?sqlite"
 	only["^(libpq-fe|postgres)"] = "^src/store/(sql/)?postgres"
 	only["^(mysql|mariadb|errmsg)"] = "^src/store/(maria|mysql)"
@@ -76,7 +77,7 @@ FNR == 1 { room = room_of(substr(FILENAME, 5)); files++ }
 function wrong(text) { printf "%s:%d: %s\n", FILENAME, FNR, text; bad++ }
 END {
 	n = split("base parse/charset parse/date parse/xml parse/html parse/feed parse sched fetch query store api" \
-		" engine engine/run engine/push engine/websub engine/orders" \
+		" engine engine/run engine/push engine/websub engine/orders engine/out" \
 		" engine/copy engine/ops http cli", order, " ")
 	printf "%-14s", "room"
 	for (i = 1; i <= n; i++) { label = order[i]; sub(/.*\//, "", label); printf "%8s", label }

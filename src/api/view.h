@@ -9,6 +9,7 @@
 
 #include "feedwheel/store.h"
 
+struct fw_buf;
 struct fw_json;
 
 /* "new", "ok", "failing", or its status: "paused", "gone", "quarantined". */
@@ -56,6 +57,13 @@ struct fw_view_work {
 /* The same, with a cache and accounting. */
 FW_MUST_CHECK int fw_entry_json_work(
 	struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err);
+
+/*
+ * Appends the content of an entry whose content_type is FW_TEXT_HTML, sanitised. Errors: those of
+ * fw_sanitize(), with the entry's id; out->rc.
+ */
+FW_MUST_CHECK int fw_entry_html(
+	const struct fw_entry_row *r, struct fw_view_work *work, struct fw_buf *out, struct fw_err *err);
 
 /*
  * Changes the members `what` (FW_SET_*) of a feed from *now to *to. A new interval counts from the

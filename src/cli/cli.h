@@ -449,6 +449,8 @@ struct fw_document *cli_entry_document(struct cli *c, const struct fw_entry_row 
 /* The query for one entry by number, and the error message if there is none. */
 struct fw_entry_query cli_entry_query(int64_t id);
 int cli_entry_missing(struct cli *c, int64_t id);
+/* `entries --format`: print the entries of a query as a feed. Returns an exit code. */
+int cli_entries_feed(struct cli *c, struct fw_entry_query *q);
 
 /* ---- query_error.c --------------------------------------------------------------------------- */
 

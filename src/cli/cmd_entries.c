@@ -180,6 +180,11 @@ static int entries_run(struct cli *c)
 	if (rc)
 		return rc;
 	q.unindexed_n = &e.unindexed_n;
+	if (cli_value(c, "format")) {
+		rc = cli_entries_feed(c, &q);
+		entries_note_incomplete(&e);
+		return rc;
+	}
 	e.content = cli_flag(c, "content") || e.raw;
 	/* text output shows the start of the text of an untitled entry */
 	q.content = e.content || !(e.as_json || e.as_lines);
@@ -221,11 +226,12 @@ static const struct cli_option ENTRIES_OPTION[] = {
 	{"folder", "FOLDER", "only entries of feeds in this folder and its subfolders"},
 	{"until", "TIME", "only entries stored before TIME"},
 	{"search", "QUERY", "only entries that match: words, \"a phrase\", pre*, OR, -not, title:word"},
-	{"limit", "N", "at most N (default 20; with --json and --jsonl no limit)"},
+	{"limit", "N", "at most N (default 20, with --format 100; with --json and --jsonl no limit)"},
 	{"after", "ID", "only entries stored after entry ID, oldest first (a cursor)"},
 	{"oldest-first", NULL, "list in the order of storing"},
 	{"content", NULL, "include content: as text, in JSON as sanitized HTML"},
 	{"raw", NULL, "include content, not sanitized"},
+	{"format", "FORMAT", "print a feed, with sanitized content: atom, rss, json-feed", "atom rss json-feed"},
 	{"json", NULL, "print one JSON Feed 1.1 document"},
 	{"jsonl", NULL, "print one JSON object per line"},
 	{NULL, NULL, NULL},
@@ -238,6 +244,7 @@ const struct cli_command cli_entries = {
 	.examples = "  feedwheel entries --since 2h\n  feedwheel entries --content --limit 3 | less\n  feedwheel "
 		    "entries --search 'sqlite wal*' --limit 5\n"
 		    "  feedwheel entries --feed example.org --content --json\n"
+		    "  feedwheel entries --folder News --format atom > news.atom\n"
 		    "  feedwheel entries --jsonl --after 4711    entries stored after entry 4711\n",
 	.option = ENTRIES_OPTION,
 	.run = entries_run,

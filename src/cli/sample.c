@@ -37,6 +37,7 @@ static const struct {
 	{"serve_cors_origin", NULL, "https://example.org"},
 	{"serve_host_names", NULL, "feeds.lan"},
 	{"websub_url", "WebSub: hubs push new entries", "https://feeds.example.org/"},
+	{"feeds_hub_url", NULL, "https://hub.example.org/"},
 	{"ring_bytes", "Buffering of pushes", NULL},
 	{"wal_dir", NULL, "/var/lib/feedwheel/wal"},
 	{"sandbox", "Sandbox", NULL},

@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/suggest.h"
+#include "base/url.h"
 #include "base/str.h"
 #include "engine/config_text.h"
 #include "engine/websub/websub_requests.h"
@@ -610,6 +611,10 @@ int fw_config_check(const struct fw_config *c, struct fw_err *err)
 			"connect_timeout_ms", c->connect_timeout_ms, "total_timeout_ms", c->total_timeout_ms, err);
 	if (host_names_check(c->serve_host_names, err))
 		return FW_EINVAL;
+	if (c->feeds_hub_url && (!fw_is_http(fw_str(c->feeds_hub_url)) || fw_url_has_control(fw_str(c->feeds_hub_url))))
+		return fw_err_set(err, FW_EINVAL,
+			"feeds_hub_url = %.100s: not the URL of a hub: write it like https://hub.example.org/",
+			c->feeds_hub_url);
 	if (c->websub_url) {
 		struct fw_buf base = FW_BUF_INIT(0);
 		int rc = callback_base(c->websub_url, &base, err);

@@ -274,6 +274,10 @@ static const struct fw_setting SETTINGS[] = {
 		"Share a signing secret with hubs over plain HTTP too; otherwise a delivery of "
 		"such a hub only triggers a poll of the feed.",
 		AT(websub_plain_secret), SERVE},
+	{"feeds_hub_url", FW_TYPE_STRING, "", NO_RANGE,
+		"WebSub hub that the feeds under /feeds/ name, such as https://hub.example.org/; tell "
+		"it yourself when they change. Unset: none.",
+		AT(feeds_hub_url), SERVE},
 	{"ring_bytes", FW_TYPE_SIZE, "32MiB", 65536, MIB(1 << 20), NULL,
 		"Memory for pushes that wait for the store, allocated at the start; when it is full, pushes get 503.",
 		AT(ring_bytes), SERVE},

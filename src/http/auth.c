@@ -471,18 +471,38 @@ static enum tokenless auth_tokenless(struct request *r)
 	return tokenless_check(a->closed, a->config->serve_host_names, http_tokenless_head(r));
 }
 
+/* The token of a request; absent: none. */
+static struct fw_str auth_token_of(const struct request *r, char buffer[AUTH_PRESENTED_MAX])
+{
+	const char *header;
+
+	if (r->token[0])
+		return fw_str(r->token);
+	header = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+	return header ? auth_presented(fw_str(header), buffer) : FW_STR_NONE;
+}
+
+/* The scopes of which a token needs one. */
+static unsigned auth_scopes(const struct request *r)
+{
+	if (r->route->scope != SCOPE_FEED)
+		return 1u << (r->route->scope - SCOPE_PUSH);
+	return r->token[0] ? FW_SCOPE_FEED : FW_SCOPE_FEED | FW_SCOPE_READ;
+}
+
 static enum auth_verdict auth_check_request(struct request *r, unsigned scope)
 {
 	struct auth *a = r->thread->h->auth;
 	struct auth_tokens *t = auth_view_update(a, &r->thread->auth);
 	struct auth_request q = {.scope = scope};
 	char buffer[AUTH_PRESENTED_MAX];
-	const char *header;
 	int64_t now_ms, wait_ms;
 	enum auth_verdict v;
 
 	r->pass = (struct auth_pass){.scope = scope, .version = r->thread->auth.version, .until_ms = FW_NO_DATE};
-	if (!t || !t->n) {
+	if (!t && r->token[0])
+		return AUTH_NOT_READY;
+	if ((!t || !t->n) && !r->token[0]) {
 		r->tokenless = auth_tokenless(r);
 		if (t)
 			return r->tokenless == TOKENLESS_MAY ? AUTH_OK : AUTH_TOKENLESS;
@@ -492,8 +512,7 @@ static enum auth_verdict auth_check_request(struct request *r, unsigned scope)
 		 */
 		return scope == FW_SCOPE_PUSH && r->tokenless == TOKENLESS_MAY ? AUTH_OK : AUTH_NOT_READY;
 	}
-	header = MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
-	q.presented = header ? auth_presented(fw_str(header), buffer) : FW_STR_NONE;
+	q.presented = auth_token_of(r, buffer);
 	if (!q.presented.p)
 		return AUTH_MISSING;
 	now_ms = fw_mono_ms();
@@ -559,9 +578,11 @@ static enum MHD_Result auth_refuse_body(struct request *r)
 		"unsupported Content-Type '%.80s' (supported: %s)", type ? type : "", TAKES[r->route->body]);
 }
 
-/* A bound token works for these two routes only. */
+/* A bound token works for these routes only. */
 static bool auth_bound_allows(const struct request *r)
 {
+	if (r->route->run == http_feed_out)
+		return http_feed_out_may(r, fw_str(r->bound));
 	if (r->route->run == http_entries_push)
 		return fw_token_allows_feed(fw_str(r->bound), r->id);
 	return r->route->run == http_push_events && fw_token_allows_events(fw_str(r->bound));
@@ -569,6 +590,9 @@ static bool auth_bound_allows(const struct request *r)
 
 static enum MHD_Result auth_refuse_bound(struct request *r)
 {
+	if (r->route->run == http_feed_out)
+		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
+			"the token is for another feed (to list them: feedwheel token list)");
 	if (r->route->run == http_entries_push)
 		return http_problem(r, MHD_HTTP_FORBIDDEN, "permission_denied",
 			"push to feed %lld refused: the token is bound to others"
@@ -591,7 +615,8 @@ enum MHD_Result http_auth_refuse(struct request *r)
 
 	if (r->route->scope == SCOPE_PATH)
 		return http_websub_refuse(r);
-	fw_token_scopes_show(1u << (r->route->scope - SCOPE_PUSH), scope);
+	/* of two scopes the more usual one */
+	fw_token_scopes_show(r->route->scope == SCOPE_FEED && !r->token[0] ? FW_SCOPE_READ : auth_scopes(r), scope);
 	r->challenge = (size_t)r->verdict < FW_N(CHALLENGE) ? CHALLENGE[r->verdict] : NULL;
 	switch (r->verdict) {
 	case AUTH_OK:
@@ -633,7 +658,7 @@ enum MHD_Result http_auth(struct request *r)
 	if (r->route->scope == SCOPE_PATH)
 		r->verdict = http_websub_may(r);
 	else
-		r->verdict = auth_check_request(r, 1u << (r->route->scope - SCOPE_PUSH));
+		r->verdict = auth_check_request(r, auth_scopes(r));
 	/* a copy, because the snapshot may be freed before the body is complete */
 	if (r->verdict == AUTH_OK && r->pass.bound) {
 		r->bound = strdup(r->pass.bound);

@@ -65,7 +65,7 @@ enum auth_verdict {
 
 /* How a request was authorized. */
 struct auth_pass {
-	unsigned scope; /* one FW_SCOPE_* */
+	unsigned scope; /* FW_SCOPE_*, of which the token has one */
 	bool token;     /* by the token with this hash; false: without a token */
 	unsigned char hash[FW_TOKEN_HASH_BYTES];
 	uint64_t version;  /* number of the snapshot that was used */
@@ -93,7 +93,7 @@ uint64_t auth_limited_n(const struct auth *a); /* requests refused by the rate l
 #define AUTH_PRESENTED_MAX 200
 struct fw_str auth_presented(struct fw_str header, char buffer[AUTH_PRESENTED_MAX]);
 struct auth_request {
-	unsigned scope; /* one FW_SCOPE_* */
+	unsigned scope; /* FW_SCOPE_*: one of them is needed */
 	struct fw_str presented;
 	uint64_t network; /* the client's */
 	bool limited;     /* that network is throttled */

@@ -120,14 +120,18 @@ enum request_state {
 	REQUEST_RESPONDED,
 };
 
-/* SCOPE_OPEN: no authorization. SCOPE_PATH: the secret in the path is the authorization. */
-enum scope { SCOPE_OPEN, SCOPE_PUSH, SCOPE_READ, SCOPE_ADMIN, SCOPE_PATH };
+/*
+ * SCOPE_OPEN: no authorization. SCOPE_FEED: the scope feed or read; with {token} in the path, which
+ * is then the token, the scope feed. SCOPE_PATH: the secret in the path is the authorization.
+ */
+enum scope { SCOPE_OPEN, SCOPE_PUSH, SCOPE_READ, SCOPE_ADMIN, SCOPE_FEED, SCOPE_PATH };
 
 struct route {
 	const char *method; /* GET serves HEAD too */
 	/*
-	 * "{id}" matches a number above 0 and sets r->id. "{token}", at the end, matches letters
-	 * and digits and sets r->token; "{name}" matches an order's name and sets r->name.
+	 * "{id}" matches a number above 0 and sets r->id. "{token}" matches letters, digits, "_"
+	 * and "-", and sets r->token; "{name}" matches an order's name and sets r->name; "{feed}",
+	 * at the end, matches the rest of the path, which is not empty, and sets r->feed.
 	 */
 	const char *path;
 	enum MHD_Result (*run)(struct request *r); /* called when the whole body is there */
@@ -157,6 +161,7 @@ struct request {
 	int64_t id;                           /* from the path */
 	char token[HTTP_TOKEN_MAX + 1];       /* from the path: a secret */
 	char name[HTTP_TOKEN_MAX + 1];        /* from the path: an order's name */
+	struct fw_str feed;                   /* from the path: the name of a feed that goes out */
 	bool head;                            /* the method is HEAD: no side effects */
 	bool last;                            /* the connection is closed after the response */
 	bool chunked;                         /* Transfer-Encoding: chunked */
@@ -314,6 +319,9 @@ FW_MUST_CHECK bool http_param_content(struct request *r, unsigned *flags, enum M
 FW_MUST_CHECK bool http_param_cursor(
 	struct request *r, char kind, int64_t *number, size_t n, bool *there, enum MHD_Result *ok);
 
+/* Does If-None-Match have this ETag? Weak comparison (RFC 9110 section 13.1.2). */
+bool http_etag_matches(struct request *r, struct fw_str etag);
+
 /* A page that is being written. */
 struct list_page {
 	struct request *r;
@@ -362,6 +370,12 @@ struct fw_str http_json_text(const json_t *o, const char *name);
 /* 422: the member at this place is invalid. */
 enum MHD_Result http_unprocessable(struct request *r, const char *place, const char *words);
 #define HTTP_UNKNOWN_FIELD "unknown field"
+
+/* ---- feed_out.c ------------------------------------------------------------------------------ */
+
+enum MHD_Result http_feed_out(struct request *r);
+/* May a token that is bound so read r's feed? */
+bool http_feed_out_may(const struct request *r, struct fw_str bound);
 
 /* ---- orders.c: scope admin ------------------------------------------------------------------- */
 

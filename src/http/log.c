@@ -73,18 +73,46 @@ void http_log_begin(struct request *r, const char *path, const char *method)
 	r->log.bytes = -1;
 }
 
+/*
+ * Where the secret in a path ends; *from: where it starts. 0: it has none (LOG-02). A token counts
+ * wherever it is, because a client may have written the path wrong.
+ */
+static size_t log_secret_end(struct fw_str path, size_t *from)
+{
+	const char *token = fw_str_find(path, FW_STR("fwt_"));
+
+	if (fw_str_starts(path, FW_STR("/websub/"))) {
+		*from = strlen("/websub/");
+		return path.len;
+	}
+	if (!token && !fw_str_starts(path, FW_STR("/t/")))
+		return 0;
+	*from = token ? (size_t)(token - path.p) : strlen("/t/");
+	for (size_t i = *from; i < path.len; i++) {
+		if (path.p[i] == '/')
+			return i;
+	}
+	return path.len;
+}
+
 void http_log_end(struct request *r)
 {
 	struct http_log *l = r->thread->h->log;
+	char shown[PATH_MAX_BYTES + sizeof("***")];
 	struct fw_str path, agent, ip;
+	size_t from, end;
 	struct fw_byte_ring *ring;
 	struct access_row *row;
 
 	if (!l)
 		return;
 	path = fw_str_sub(fw_str(r->log.path), 0, PATH_MAX_BYTES);
-	if (fw_str_starts(path, FW_STR("/websub/"))) /* the rest is a secret (LOG-02) */
-		path = FW_STR("/websub/***");
+	end = log_secret_end(path, &from);
+	if (end) {
+		(void)fw_snprintf(
+			shown, sizeof(shown), "%.*s***%.*s", (int)from, path.p, (int)(path.len - end), path.p + end);
+		path = fw_str(shown);
+	}
 	agent = fw_str_sub(fw_str(MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_USER_AGENT)), 0,
 		AGENT_MAX_BYTES);
 	ip = http_client_address(r);

@@ -172,8 +172,7 @@ const char *list_page_next(struct list_page *p)
 	return text;
 }
 
-/* Is this ETag among those of If-None-Match? Weak comparison (RFC 9110 section 13.1.2). */
-static bool etag_matches(struct request *r, struct fw_str etag)
+bool http_etag_matches(struct request *r, struct fw_str etag)
 {
 	struct fw_str rest = fw_str(
 		MHD_lookup_connection_value(r->conn, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH));
@@ -227,7 +226,7 @@ enum MHD_Result list_page_send(struct list_page *p, const char *type, int rc, co
 	}
 	(void)fw_snprintf(etag, sizeof(etag), "\"%016llx-%zx\"",
 		(unsigned long long)fw_hash64(p->out.p ? p->out.p : "", p->out.len), p->out.len);
-	if (!p->out.rc && etag_matches(p->r, fw_str(etag))) {
+	if (!p->out.rc && http_etag_matches(p->r, fw_str(etag))) {
 		status = MHD_HTTP_NOT_MODIFIED;
 		fw_buf_reset(&p->out);
 	}

@@ -14,6 +14,7 @@
 #define ID "{id}"
 #define TOKEN "{token}"
 #define NAME "{name}"
+#define FEED "{feed}"
 
 static const struct route ROUTE[] = {
 	{"POST", "/v1/events", http_push_events, "ack", .body_max = PUSH_MAX, .body = BODY_LINES, .scope = SCOPE_PUSH},
@@ -47,6 +48,8 @@ static const struct route ROUTE[] = {
 	{"GET", "/v1/orders/{name}/dead", http_order_dead, "cursor limit", .scope = SCOPE_ADMIN, .pool = true},
 	{"POST", "/v1/orders/{name}/retry", http_order_retry, "", .scope = SCOPE_ADMIN, .pool = true},
 	{"POST", "/v1/orders/{name}/rotate", http_order_rotate, "", .scope = SCOPE_ADMIN, .pool = true},
+	{"GET", "/feeds/{feed}", http_feed_out, "limit", .scope = SCOPE_FEED, .pool = true},
+	{"GET", "/t/{token}/feeds/{feed}", http_feed_out, "limit", .scope = SCOPE_FEED, .pool = true},
 	{"GET", "/websub/{token}", http_websub_intent, .scope = SCOPE_PATH, .pool = true},
 	{"POST", "/websub/{token}", http_websub_push, .body_max = ENTRIES_MAX, .scope = SCOPE_PATH, .pool = true,
 		.raw = true, .repeat = true},
@@ -79,7 +82,7 @@ static size_t path_token_len(const char *s)
 {
 	size_t n = 0;
 
-	while (fw_is_alnum((unsigned char)s[n]))
+	while (fw_is_alnum((unsigned char)s[n]) || (s[n] && strchr("_-", s[n])))
 		n++;
 	return n <= HTTP_TOKEN_MAX ? n : 0;
 }
@@ -111,6 +114,9 @@ static bool path_matches(const char *pattern, const char *path, int64_t *id)
 		} else if (fw_str_starts(fw_str(pattern), FW_STR(NAME))) {
 			n = path_name_len(path);
 			pattern += sizeof(NAME) - 1;
+		} else if (fw_str_starts(fw_str(pattern), FW_STR(FEED))) {
+			n = strlen(path);
+			pattern += sizeof(FEED) - 1;
 		} else {
 			n = path_number_len(path, id);
 			pattern += sizeof(ID) - 1;
@@ -185,16 +191,25 @@ static enum MHD_Result no_route(struct request *r)
 	return http_problem(r, MHD_HTTP_NOT_FOUND, "not_found", "unknown path (see GET /openapi.json)");
 }
 
-/* Copy what stands for {token} or {name}, behind the same text as in the pattern. */
-static void path_word_copy(struct request *r, const char *path)
+/*
+ * Copy what stands for {token} or {name}, behind the same text as in the pattern; {feed}, which is
+ * the last, stays where it is.
+ */
+static void path_words_copy(struct request *r, const char *path)
 {
 	const char *pattern = r->route->path, *token = strstr(pattern, TOKEN), *name = strstr(pattern, NAME);
 
-	if (token)
-		(void)fw_str_copy(r->token, sizeof(r->token), fw_str(path + (token - pattern)));
-	else if (name)
-		(void)fw_str_copy(r->name, sizeof(r->name),
-			(struct fw_str){path + (name - pattern), path_name_len(path + (name - pattern))});
+	if (token) {
+		path += token - pattern;
+		(void)fw_str_copy(r->token, sizeof(r->token), (struct fw_str){path, path_token_len(path)});
+		path += strlen(r->token);
+		pattern = token + sizeof(TOKEN) - 1;
+	} else if (name) {
+		path += name - pattern;
+		(void)fw_str_copy(r->name, sizeof(r->name), (struct fw_str){path, path_name_len(path)});
+	}
+	if (strstr(pattern, FEED))
+		r->feed = fw_str(path + (strstr(pattern, FEED) - pattern));
 }
 
 enum MHD_Result http_route(struct request *r, const char *path, const char *method)
@@ -202,7 +217,7 @@ enum MHD_Result http_route(struct request *r, const char *path, const char *meth
 	r->twirp = strncmp(path, "/twirp/", sizeof("/twirp/") - 1) == 0;
 	switch (http_route_find(path, method, &r->route, &r->id, r->allow)) {
 	case HTTP_MATCH:
-		path_word_copy(r, path);
+		path_words_copy(r, path);
 		if (r->route->params)
 			(void)MHD_get_connection_values(r->conn, MHD_GET_ARGUMENT_KIND, param_check, r);
 		return MHD_YES;

@@ -69,6 +69,7 @@ static struct request *request_begin(
 	r->route = NULL;
 	r->id = 0;
 	r->token[0] = r->name[0] = 0;
+	r->feed = FW_STR_NONE;
 	r->head = method[0] == 'H';
 	r->websub = (struct websub_push){0};
 	r->allow[0] = 0;

@@ -576,8 +576,9 @@ def described(base):
         equal(doc["openapi"], "3.1.0")
         event, seen = '{"property":"news","section":1,"id":1}', set()
 
-        def ask(code, method, path, body=None, query="", **headers):
-            url = path.replace("{id}", "1").replace("{token}", "a" * 40).replace("{name}", "o") + query
+        def ask(code, method, path, body=None, query="", feed="all.atom", **headers):
+            url = path.replace("{id}", "1").replace("{token}", "a" * 40).replace("{name}", "o").replace(
+                "{feed}", feed) + query
             headers = {k.replace("_", "-"): v for k, v in headers.items()}
             status, got, response = d.request(method, url, body, headers)
             equal(status, code, "%s %s: %s" % (method, path + query, response))
@@ -625,6 +626,12 @@ def described(base):
             Content_Type="application/x-ndjson", Idempotency_Key="k")
         ask(415, "POST", "/v1/feeds/{id}/entries", "x", Content_Type="image/png")
         ask(404, "GET", "/v1/entries", query="?feed=4711")
+        for feed in ("all.atom", "feed/1.rss", "sample.json"):
+            ask(200, "GET", "/feeds/{feed}", feed=feed)
+            ask(304, "GET", "/feeds/{feed}", feed=feed, If_None_Match="*")
+        ask(400, "GET", "/feeds/{feed}", feed="query/(.atom")
+        ask(404, "GET", "/feeds/{feed}", feed="folder/none.atom")
+        ask(401, "GET", "/t/{token}/feeds/{feed}")
         order = '{"name":"o","query":"word","to":"https://hooks.example.org/x"}'
         ask(201, "POST", "/v1/orders", order)
         ask(422, "POST", "/v1/orders", order)

@@ -180,7 +180,8 @@ def requests(base):
     del base
     doc, want = operations()
     rows = dict(re.findall(r"^\| `([A-Z]+ /\S+)` \| (.*?) ?\|", PAGE, re.M))
-    rows = {re.sub(r"\b(12|4711)\b", "{id}", r).replace("TOKEN", "{token}").replace("/NAME", "/{name}"):
+    rows = {re.sub(r"\b(12|4711)\b", "{id}", r).replace("TOKEN", "{token}").replace(
+        "/NAME", "/{name}").replace("/FEED", "/{feed}"):
             set(re.findall(r"`([^`]+)`", words)) for r, words in rows.items()}
     names = {}
     for request, o in want.items():
@@ -191,7 +192,7 @@ def requests(base):
     listed = set()
     for line in re.findall(r"^\.It Ic ((?:GET|POST|PATCH|DELETE) .*)$", read("man", "feedwheel.1"), re.M):
         method = ""
-        line = line.replace(" Ns Ar id", "{id}").replace(" Ns Ar name", "{name}")
+        line = re.sub(" Ns Ar (id|name|token|feed)", r"{\1}", line)
         for one in line.replace(" Ns Ic ", "").replace(" , Ic ", " , ").split(" , "):
             method, path = one.split(" ") if " " in one else (method, one)
             listed.add("%s %s" % (method, path))

@@ -2,8 +2,9 @@
 /*
  * Access tokens in a store. The record's key is the name. The value is text, "push,read
  * 1790000000000 HEX": the scopes, the expiry (-: never), and the SHA-256 of the token; " feed=12
- * property=news" follows if the token is bound. The time of its last use is a separate record of
- * kind "token_used", so that its writer cannot interfere with the removal of the token.
+ * property=news" or " out=folder%2FNews" follows if the token is bound. The time of its last use is
+ * a separate record of kind "token_used", so that its writer cannot interfere with the removal of
+ * the token.
  *
  * A token is 32 random bytes, so guessing it is hopeless, and a deliberately slow hash would only
  * slow down the server: a fast one-way hash is enough.
@@ -19,6 +20,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "base/url.h"
 #include "feedwheel/ingest.h"
 #include "api/token.h"
 #include "base/banned.h"
@@ -35,6 +37,7 @@ static const struct {
 	{"push", FW_SCOPE_PUSH},
 	{"read", FW_SCOPE_READ},
 	{"admin", FW_SCOPE_ADMIN},
+	{"feed", FW_SCOPE_FEED},
 };
 
 static unsigned scope_bit(struct fw_str word)
@@ -57,11 +60,14 @@ int fw_token_scopes_parse(struct fw_str words, unsigned *out, struct fw_err *err
 
 		if (!bit)
 			return fw_err_set(err, FW_EINVAL,
-				"unknown scope '%.*s': the scopes are push, read and admin, separated by commas",
+				"unknown scope '%.*s': the scopes are push, read and admin, separated by commas, or "
+				"feed:NAME alone",
 				FW_STR_ARG(fw_str_sub(word, 0, 40)));
 		*out |= bit;
 	}
-	return *out ? 0 : fw_err_set(err, FW_EINVAL, "no scope: name push, read or admin, separated by commas");
+	return *out ?
+		0 :
+		fw_err_set(err, FW_EINVAL, "no scope: name push, read or admin, separated by commas, or feed:NAME");
 }
 
 void fw_token_scopes_show(unsigned scopes, char out[FW_TOKEN_SCOPES_MAX])
@@ -94,6 +100,9 @@ bool fw_token_bound_next(struct fw_str *rest, struct fw_token_bound *out, bool *
 	kind = fw_str_split(word, '=', &value);
 	if (fw_str_eq(kind, FW_STR("feed"))) {
 		good = value.p && fw_str_int(value, &out->feed_id) && out->feed_id > 0;
+	} else if (fw_str_eq(kind, FW_STR("out"))) {
+		out->out = value;
+		good = value.len > 0;
 	} else {
 		out->property = value;
 		good = fw_str_eq(kind, FW_STR("property")) && value.len;
@@ -112,9 +121,15 @@ static bool token_property_is_valid(struct fw_str s)
 	return s.len && s.len <= FW_PROPERTY_MAX;
 }
 
+static void token_bind_out(struct fw_buf *bound, struct fw_str name)
+{
+	fw_buf_adds(bound, "out=");
+	fw_url_escape(bound, name);
+}
+
 int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct fw_err *err)
 {
-	if (!to->feed_id && !token_property_is_valid(to->property))
+	if (!to->feed_id && !to->out.len && !token_property_is_valid(to->property))
 		return fw_err_set(err, FW_EINVAL,
 			"a token cannot be bound to the property '%.*s': a property has 1 to %d bytes without spaces",
 			FW_STR_ARG(fw_str_sub(to->property, 0, 60)), FW_PROPERTY_MAX);
@@ -122,6 +137,8 @@ int fw_token_bind(struct fw_buf *bound, const struct fw_token_bound *to, struct 
 		fw_buf_addc(bound, ' ');
 	if (to->feed_id)
 		fw_buf_addf(bound, "feed=%lld", (long long)to->feed_id);
+	else if (to->out.len)
+		token_bind_out(bound, to->out);
 	else
 		fw_buf_addf(bound, "property=%.*s", FW_STR_ARG(to->property));
 	if (bound->rc)
@@ -163,15 +180,30 @@ bool fw_token_allows_events(struct fw_str bound)
 	return may;
 }
 
-/* True if all of it is valid. */
-static bool token_bound_is_valid(struct fw_str bound)
+struct fw_str fw_token_feed_name(struct fw_str bound, struct fw_arena *a)
+{
+	struct fw_token_bound to;
+	struct fw_str name;
+
+	while (fw_token_bound_next(&bound, &to, NULL)) {
+		if (to.out.p)
+			return fw_url_decode(a, to.out, &name) ? name : FW_STR_NONE;
+	}
+	return FW_STR_NONE;
+}
+
+/* Is all of it valid, and of the sort that goes with these scopes? */
+static bool token_bound_fits(struct fw_str bound, unsigned scopes)
 {
 	struct fw_token_bound to;
 	bool wrong = false;
+	size_t n = 0;
 
-	while (fw_token_bound_next(&bound, &to, &wrong))
-		;
-	return !wrong;
+	for (; fw_token_bound_next(&bound, &to, &wrong); n++) {
+		if (scopes != (to.out.p ? FW_SCOPE_FEED : FW_SCOPE_PUSH))
+			return false;
+	}
+	return !wrong && (!(scopes & FW_SCOPE_FEED) || n == 1);
 }
 
 /* ---- hashes -------------------------------------------------------------- */
@@ -229,9 +261,8 @@ static void token_value_parse(struct fw_str value, struct fw_token *t)
 	t->until_ms = FW_NO_DATE;
 	t->bound = rest;
 	t->broken = fw_token_scopes_parse(scopes, &t->scopes, NULL) || !fw_hex_read(hash, t->hash, sizeof(t->hash)) ||
-		!token_bound_is_valid(t->bound) ||
-		(!fw_str_eq(until, FW_STR("-")) && !fw_str_int(until, &t->until_ms)) ||
-		(t->bound.p && t->scopes != FW_SCOPE_PUSH);
+		!token_bound_fits(t->bound, t->scopes) ||
+		(!fw_str_eq(until, FW_STR("-")) && !fw_str_int(until, &t->until_ms));
 	if (t->broken)
 		t->scopes = FW_SCOPE_ALL;
 }
@@ -278,7 +309,11 @@ int fw_token_add(struct fw_store *st, struct fw_str name, unsigned scopes, struc
 
 	if (!token_name_is_valid(name))
 		return token_name_refuse(name, err);
-	if (bound.p && (scopes != FW_SCOPE_PUSH || !token_bound_is_valid(bound)))
+	if (scopes & FW_SCOPE_FEED && !token_bound_fits(bound, scopes))
+		return fw_err_set(err, FW_EINVAL,
+			"token '%.*s': the scope feed needs the name of the feed, and is alone: feed:NAME",
+			FW_STR_ARG(name));
+	if (!token_bound_fits(bound, scopes))
 		return fw_err_set(err, FW_EINVAL,
 			"token '%.*s': binding it to feeds or properties needs the scope push alone", FW_STR_ARG(name));
 	if (until_ms != FW_NO_DATE && until_ms <= now_ms)

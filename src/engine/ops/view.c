@@ -174,8 +174,8 @@ void fw_view_cache_destroy(struct fw_view_cache *c)
 	free(c);
 }
 
-/* Writes the cached text for this entry and hash as a member of j. False: not cached. */
-static bool view_cache_write(struct fw_view_cache *c, int64_t id, uint64_t hash, struct fw_json *j, const char *key)
+/* Appends the cached text for this entry and hash. False: not cached. */
+static bool view_cache_get(struct fw_view_cache *c, int64_t id, uint64_t hash, struct fw_buf *out)
 {
 	const struct view_slot *p = &c->slot[(uint64_t)id % VIEW_SLOTS];
 	bool found;
@@ -183,7 +183,7 @@ static bool view_cache_write(struct fw_view_cache *c, int64_t id, uint64_t hash,
 	pthread_mutex_lock(&c->lock);
 	found = p->id == id && p->hash == hash;
 	if (found)
-		fw_json_str(j, key, (struct fw_str){p->text, p->len});
+		fw_buf_add(out, p->text, p->len);
 	pthread_mutex_unlock(&c->lock);
 	return found;
 }
@@ -267,8 +267,7 @@ static uint64_t entry_content_hash(const struct fw_entry_row *r, struct fw_str b
 		r->content.p, r->content.len, fw_hash64_seed(base.p ? base.p : "", base.len, r->revision));
 }
 
-static int entry_content_member(
-	struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
+int fw_entry_html(const struct fw_entry_row *r, struct fw_view_work *work, struct fw_buf *out, struct fw_err *err)
 {
 	struct fw_str base = r->content_base.len ? r->content_base : r->url;
 	bool is_cacheable = work->cache && r->content.len >= CACHE_FROM_BYTES;
@@ -279,15 +278,9 @@ static int entry_content_member(
 	int64_t begin;
 	int rc;
 
-	if (!r->content.p || r->content_type == FW_TEXT_NONE)
-		return 0;
-	if (r->content_type == FW_TEXT_PLAIN || flags & FW_VIEW_RAW) {
-		fw_json_str(j, r->content_type == FW_TEXT_PLAIN ? "content_text" : "content_html", r->content);
-		return 0;
-	}
 	if (is_cacheable) {
 		hash = entry_content_hash(r, base);
-		if (view_cache_write(work->cache, r->id, hash, j, "content_html"))
+		if (view_cache_get(work->cache, r->id, hash, out))
 			return 0;
 	}
 	begin = fw_thread_cpu_us();
@@ -296,12 +289,33 @@ static int entry_content_member(
 	work->cpu_us += fw_thread_cpu_us() - begin;
 	if (rc)
 		return fw_err_set(err, rc, "entry %lld: %s", (long long)r->id, why.text);
-	fw_json_str(j, "content_html", (struct fw_str){safe, len});
+	fw_buf_add(out, safe, len);
 	if (is_cacheable)
 		view_cache_put(work->cache, r->id, hash, safe, len);
 	else
 		free(safe);
 	return 0;
+}
+
+static int entry_content_member(
+	struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_view_work *work, struct fw_err *err)
+{
+	struct fw_buf html = FW_BUF_INIT(0);
+	int rc;
+
+	if (!r->content.p || r->content_type == FW_TEXT_NONE)
+		return 0;
+	if (r->content_type == FW_TEXT_PLAIN || flags & FW_VIEW_RAW) {
+		fw_json_str(j, r->content_type == FW_TEXT_PLAIN ? "content_text" : "content_html", r->content);
+		return 0;
+	}
+	rc = fw_entry_html(r, work, &html, err);
+	if (html.rc)
+		j->out->rc = html.rc;
+	else if (!rc)
+		fw_json_str(j, "content_html", fw_buf_str(&html));
+	fw_buf_finish(&html);
+	return rc;
 }
 
 int fw_entry_json(struct fw_json *j, const struct fw_entry_row *r, unsigned flags, struct fw_err *err)

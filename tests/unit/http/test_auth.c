@@ -245,7 +245,7 @@ START_TEST(scopes_in_words)
 		ck_assert_uint_eq(bits, i);
 	}
 	fw_token_scopes_show(FW_SCOPE_ALL, text);
-	ck_assert_str_eq(text, "push,read,admin");
+	ck_assert_str_eq(text, "push,read,admin,feed");
 	ck_assert_int_eq(fw_token_scopes_parse(FW_STR("read , push,read"), &bits, &err), 0);
 	ck_assert_uint_eq(bits, FW_SCOPE_READ | FW_SCOPE_PUSH);
 	ck_assert_int_eq(fw_token_scopes_parse(FW_STR("Push"), &bits, &err), FW_EINVAL);
@@ -323,7 +323,10 @@ START_TEST(unreadable_tokens_admit_nothing) /* an unreadable token admits nothin
 		"push - " HASH " feed=x", "push - " HASH " feed",
 		"push - " HASH " property=", "push - " HASH " other=1", "push - " HASH " feed=1 ",
 		"push - " HASH "  feed=1", "push - " HASH " feed=1 feed=99999999999999999999", "read - " HASH " feed=1",
-		"push,read - " HASH " feed=1", "push - " HASH "feed=1", "", "push", "push -", "push - 00", "- - -",
+		"push,read - " HASH " feed=1", "feed - " HASH, "feed - " HASH " feed=1", "read - " HASH " out=all",
+		"feed,read - " HASH " out=all", "feed - " HASH " out=", "feed - " HASH " out=all out=all",
+		"push - " HASH " out=all", "push - " HASH " feed=1 out=all", "push - " HASH "feed=1", "", "push",
+		"push -", "push - 00", "- - -",
 		"pull - 0000000000000000000000000000000000000000000000000000000000000000",
 		"push x 0000000000000000000000000000000000000000000000000000000000000000",
 		"push - 000000000000000000000000000000000000000000000000000000000000000g",
@@ -412,13 +415,46 @@ START_TEST(bound)
 }
 END_TEST
 
+START_TEST(bound_to_a_feed)
+{
+	static const struct fw_str NAME[] = {{"all", 3}, {"query/title:\"a b\" OR %=\n", 22}};
+	char text[FW_TOKEN_TEXT_MAX];
+	struct fw_err err;
+
+	for (size_t i = 0; i < FW_N(NAME); i++) {
+		struct fw_store *st = store_make();
+		struct fw_buf b = FW_BUF_INIT(0);
+		struct fw_token t = {0};
+		struct fw_arena a;
+
+		fw_arena_init(&a, 0);
+		ck_assert_int_eq(fw_token_bind(&b, &(struct fw_token_bound){.out = NAME[i]}, &err), 0);
+		ck_assert_int_eq(
+			fw_token_add(st, FW_STR("x"), FW_SCOPE_FEED, fw_buf_str(&b), NOW, NOW + 5, text, &err), 0);
+		ck_assert_int_eq(fw_token_list(st, true, last_seen, &t, &err), 0);
+		ck_assert(!t.broken && t.scopes == FW_SCOPE_FEED);
+		ck_assert(fw_str_eq(fw_token_feed_name(fw_buf_str(&b), &a), NAME[i]));
+		/* it pushes nothing, and its name goes with no other scope */
+		ck_assert(!fw_token_allows_feed(fw_buf_str(&b), 1) && !fw_token_allows_events(fw_buf_str(&b)));
+		ck_assert_int_eq(fw_token_add(st, FW_STR("y"), FW_SCOPE_READ, fw_buf_str(&b), NOW, NOW + 5, text, &err),
+			FW_EINVAL);
+		ck_assert_int_eq(
+			fw_token_add(st, FW_STR("y"), FW_SCOPE_FEED, FW_STR_NONE, NOW, NOW + 5, text, &err), FW_EINVAL);
+		fw_arena_finish(&a);
+		fw_buf_finish(&b);
+		fw_store_close(st);
+	}
+	ck_assert(!fw_token_feed_name(FW_STR("feed=1"), NULL).p && !fw_token_feed_name(FW_STR_NONE, NULL).p);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("unit http auth");
 	TCase *t = tcase_create("tokens");
 	const TTest *const every[] = {presented, verdicts, run_out_and_unreadable, a_network_with_a_valid_token_goes_on,
 		passes, hashed, scopes_in_words, kept_as_a_hash, unreadable_tokens_admit_nothing, bound,
-		as_many_as_may_be};
+		bound_to_a_feed, as_many_as_may_be};
 
 	tcase_set_timeout(t, 60);
 	for (size_t i = 0; i < FW_N(every); i++)

@@ -71,6 +71,26 @@ START_TEST(methods)
 }
 END_TEST
 
+START_TEST(feeds)
+{
+	static const char *const GOOD[] = {"/feeds/x", "/feeds/News.atom", "/feeds/News/Tech.atom",
+		"/feeds/folder/a b.rss", "/feeds/title:CVE OR \"remote code\".atom", "/feeds/{feed}"};
+	static const char *const BAD[] = {"/feeds", "/feeds/", "/feedsx", "/t/", "/t/x", "/t/x/feeds", "/t/x/feeds/",
+		"/t//feeds/x", "/t/a b/feeds/x", "/t/x/y/feeds/x", "/t/x/v1/entries",
+		"/t/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx/feeds/x"};
+	char allow[HTTP_ALLOW_MAX];
+	int64_t id;
+
+	for (size_t i = 0; i < FW_N(GOOD); i++)
+		ck_assert_int_eq(find("GET", GOOD[i], &id, allow, "/feeds/{feed}"), HTTP_MATCH);
+	for (size_t i = 0; i < FW_N(BAD); i++)
+		ck_assert_int_eq(find("GET", BAD[i], &id, allow, "nowhere"), HTTP_NO_PATH);
+	ck_assert_int_eq(find("GET", "/t/fwt_a-Z_9/feeds/a/b.rss", &id, allow, "/t/{token}/feeds/{feed}"), HTTP_MATCH);
+	ck_assert_int_eq(find("POST", "/feeds/x", &id, allow, ""), HTTP_NO_METHOD);
+	ck_assert_str_eq(allow, "GET, HEAD");
+}
+END_TEST
+
 /* Each route is found by its own path, whatever the order of the table. */
 START_TEST(table)
 {
@@ -99,10 +119,11 @@ START_TEST(table)
 		 * a limit
 		 */
 		ck_assert(r[i].scope != SCOPE_OPEN || strcmp(r[i].method, "GET") == 0);
-		ck_assert((r[i].scope == SCOPE_PATH) == token); /* a secret opens no other path */
+		/* a secret opens no other path */
+		ck_assert(r[i].scope == SCOPE_PATH ? token : r[i].scope == SCOPE_FEED || !token);
 		ck_assert(r[i].body_max == 0 || strcmp(r[i].method, "GET") != 0);
 		/* and a page of another site cannot send it */
-		ck_assert((r[i].body == BODY_ANY) == (r[i].body_max == 0 || token));
+		ck_assert((r[i].body == BODY_ANY) == (r[i].body_max == 0 || r[i].scope == SCOPE_PATH));
 	}
 }
 END_TEST
@@ -142,7 +163,7 @@ static void params_of(const json_t *op, struct fw_buf *query, bool *id)
  */
 START_TEST(described)
 {
-	static const char *const SCOPE[] = {"open", "push", "read", "admin", "path"};
+	static const char *const SCOPE[] = {"open", "push", "read", "admin", "feed", "path"};
 	json_error_t je;
 	json_t *doc = json_loads(http_openapi_text, JSON_REJECT_DUPLICATES, &je),
 	       *paths = json_object_get(doc, "paths"), *path;
@@ -180,6 +201,7 @@ int main(void)
 
 	tcase_add_test(t, numbers);
 	tcase_add_test(t, methods);
+	tcase_add_test(t, feeds);
 	tcase_add_test(t, table);
 	tcase_add_test(t, described);
 	suite_add_tcase(s, t);
